@@ -1,0 +1,91 @@
+# tunec: make, make test, make demo.  VARIANT=debug|asan|ubsan|release.
+
+VARIANT ?= release
+PREFIX  ?= /usr/local
+CC      ?= cc
+B       := $(if $(filter release,$(VARIANT)),build,build/$(VARIANT))
+
+VERSION   := 0.1.0
+LLVM_CONFIG ?= llvm-config-19
+
+FLAGS_release := -O2
+FLAGS_debug   := -O0 -g3
+FLAGS_asan    := -O1 -g -fsanitize=address -fno-omit-frame-pointer
+FLAGS_ubsan   := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
+
+CPPFLAGS += -I. -D_GNU_SOURCE -DTUNEC_VERSION='"$(VERSION)"'
+CFLAGS   += -std=c11 -Wall -Wextra -Werror -fPIC -g $(FLAGS_$(VARIANT))
+LDFLAGS  += $(filter -fsanitize=%,$(FLAGS_$(VARIANT)))
+LDLIBS   := -lyaml -lsqlite3 -ljansson -lm -ldl -lpthread
+
+FOLDERS  := lib ir schedule codegen tuner cmd
+MODULES  := codegen/module_llvm.c tuner/module_xgboost.c
+SOURCES  := $(filter-out $(MODULES),$(wildcard $(FOLDERS:=/*.c)))
+OBJECTS  := $(SOURCES:%.c=$B/obj/%.o)
+LIBRARY  := $(filter-out $B/obj/cmd/main.o,$(OBJECTS))
+MODULE_FILES := $(if $(wildcard codegen/module_llvm.c),$B/tunec-llvm.so) \
+	$(if $(wildcard tuner/module_xgboost.c),$B/tunec-xgboost.so)
+# Tests in C are programs of their own; test/common*.c is linked into each.
+TEST_SOURCES := $(wildcard test/unit/*.c test/property/*.c test/diff/*.c \
+	test/bench/*.c test/fuzz/*.c)
+TEST_COMMON  := $(patsubst %.c,$B/obj/%.o,$(wildcard test/common*.c))
+TEST_PROGRAMS := $(TEST_SOURCES:%.c=$B/%)
+
+.PHONY: all demo test test-long bench install deps layers fmt lint clean bless tests
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $B/tunec $(MODULE_FILES)
+
+$B/tunec: $(OBJECTS)
+	$(CC) $(LDFLAGS) -rdynamic -o $@ $^ $(LDLIBS)
+
+$B/tunec-llvm.so: $B/obj/codegen/module_llvm.o $(LIBRARY)
+	$(CC) $(LDFLAGS) -shared -o $@ $< $(shell $(LLVM_CONFIG) --ldflags --libs)
+
+$B/obj/codegen/module_llvm.o: CPPFLAGS += $(shell $(LLVM_CONFIG) --cppflags 2>/dev/null)
+
+$B/tunec-xgboost.so: $B/obj/tuner/module_xgboost.o $(LIBRARY)
+	$(CC) $(LDFLAGS) -shared -o $@ $< -lxgboost
+
+$B/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$B/test/%: $B/obj/test/%.o $(TEST_COMMON) $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -rdynamic -o $@ $^ -lcmocka $(LDLIBS)
+
+-include $(shell find $B/obj -name '*.d' 2>/dev/null)
+
+tests: all $(TEST_PROGRAMS)
+
+# Installs what is missing, says so first; does nothing where all is there.
+deps:
+	@test/tools/deps.sh
+
+test: deps
+	@$(MAKE) --no-print-directory tests
+	@VARIANT=$(VARIANT) BUILD=$B test/tools/run.sh quick
+
+test-long: deps
+	@$(MAKE) --no-print-directory tests
+	@VARIANT=$(VARIANT) BUILD=$B test/tools/run.sh long
+
+# Renew the expected texts of test/golden and test/error; review reads the diff.
+bless: all
+	@BUILD=$B BLESS=1 test/tools/run.sh quick
+
+layers:
+	@test/tools/layers.sh
+
+fmt:
+	clang-format-14 -i $(wildcard $(FOLDERS:=/*.[ch]) test/*/*.[ch])
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tunec
+	install $B/tunec $(DESTDIR)$(PREFIX)/bin/tunec
+	install -m 644 $(MODULE_FILES) $(DESTDIR)$(PREFIX)/lib/tunec
+
+clean:
+	rm -rf build

@@ -1,0 +1,7 @@
+#include <stdio.h>
+
+int main(void)
+{
+	fprintf(stderr, "tunec: no verb\n");
+	return 2;
+}

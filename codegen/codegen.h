@@ -1,0 +1,98 @@
+/* The face of codegen/: nests to what a compiler, a linker or a person reads.
+ *
+ *     target.c        canonical target text, this host
+ *     lower*.c        nest -> lowered form, one pass a file
+ *     emit_c.c        lowered form -> C
+ *     emit_header.c   the header; emit_main.c the driver
+ *     llvm.c          opens tunec-llvm.so; module_llvm.c is that module:
+ *                     lowered form -> LLVM IR -> .ll .bc .o .s
+ *     outputs.c       files: all or none, untouched if equal */
+#ifndef CODEGEN_CODEGEN_H
+#define CODEGEN_CODEGEN_H
+
+#include "ir/ir.h"
+
+/* --- targets ------------------------------------------------------------- */
+
+typedef enum { TARGET_LLVM, TARGET_C, TARGET_CUDA, TARGET_OPENCL } TargetKind;
+
+typedef struct {
+	TargetKind kind;
+	const char *text;   /* canonical */
+	const char *triple; /* LLVM; "" for c */
+	const char *cpu;
+	const char *attrs;  /* "+avx2,+fma", sorted; may be "" */
+	int threads;
+	Machine machine;
+} Target;
+
+/* "host", "llvm -mcpu=… -threads=2", "c". */
+Target *target_parse(Arena *arena, const char *text, Error *error);
+Target *target_host(Arena *arena, Error *error);
+/* Can this machine run code for the target (triple and features)? */
+bool target_runs_here(const Target *target);
+
+/* --- lowering ------------------------------------------------------------ */
+
+/* lower.c: an inferred, verified nest whose extents are all constants. */
+Lowered *lower(Arena *arena, const Nest *nest, const Machine *machine,
+    Error *error);
+
+/* --- emitters ------------------------------------------------------------ */
+
+typedef struct {
+	const char *target;     /* canonical text */
+	const char *record;     /* id, or "none (default schedule)" */
+	const char *measured;   /* "1.53 ms, 151 GFLOP/s", or "" */
+} EmitComment;
+
+/* A translation unit: the kernel and its pack functions. */
+void emit_c(Buf *out, const Lowered *lowered, const Target *target,
+    const EmitComment *comment);
+/* Needs only what the spec fixes, and the sizes. */
+void emit_header(Buf *out, const Lowered *lowered, const Target *target,
+    const EmitComment *comment);
+/* SYMBOL_main.c: checks the kernel against the plain loop nest and times it. */
+void emit_main(Buf *out, const Lowered *lowered, const Target *target);
+
+/* --- LLVM, in a module opened on first use -------------------------------- */
+
+typedef enum { LLVM_IR_TEXT, LLVM_BITCODE, LLVM_ASSEMBLY, LLVM_OBJECT } LlvmKind;
+
+/* What tunec-llvm.so exports as `tunec_llvm`. */
+typedef struct {
+	int version; /* of this struct: LLVM_MODULE_VERSION */
+	/* "19.1.7" */
+	const char *(*llvm_version)(void);
+	/* Several kernels make one module.  Bytes are appended to out. */
+	Status (*compile)(const Lowered *const *lowered, int n,
+	    const char *triple, const char *cpu, const char *attrs,
+	    LlvmKind kind, Buf *out, Error *error);
+	/* This host, as LLVM names it; malloc'd strings. */
+	void (*host)(char **triple, char **cpu, char **attrs);
+	/* True if the triple, CPU and attributes are known; else a reason. */
+	bool (*check)(const char *triple, const char *cpu, const char *attrs,
+	    Error *error);
+	/* All features that a CPU and attributes imply: "+avx2,+fma,…", sorted;
+	 * malloc'd. */
+	char *(*features)(const char *triple, const char *cpu, const char *attrs);
+} LlvmModule;
+
+enum { LLVM_MODULE_VERSION = 1 };
+
+/* The module beside the program (build/tunec-llvm.so, or ../lib/tunec/ of an
+ * installed one; TUNEC_MODULES names another folder); NULL and what is missing. */
+const LlvmModule *llvm_module(Error *error);
+
+/* --- files ---------------------------------------------------------------- */
+
+typedef struct {
+	const char *path; /* "-": standard output */
+	const void *data;
+	size_t size;
+} OutputFile;
+/* All or none: temporary names, then rename; a file that is equal is left
+ * untouched. */
+Status outputs_write(const OutputFile *files, int n, Error *error);
+
+#endif

@@ -1,0 +1,108 @@
+/* Typed expressions: the right-hand sides of definitions, the bodies of blocks
+ * and, in nests, the places of regions.
+ *
+ * Two kinds of type share the node.  A value has a DType of dtypes.def.  An
+ * exact integer over axes and params (an index, or the untyped integers of
+ * language.md) has DT_INDEX: 64 bits, never overflowing by construction.  A
+ * comparison is DT_BOOL whatever it compares; OP_CAST takes DT_INDEX to a value
+ * type.  Expressions are immutable and shared; whoever changes one makes a new
+ * node. */
+#ifndef IR_EXPR_H
+#define IR_EXPR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/arena.h"
+#include "lib/buf.h"
+#include "lib/diag.h"
+#include "lib/vec.h"
+
+typedef enum {
+#define DTYPE(name, spelled, bytes, class, ctype) DT_##name,
+#include "ir/dtypes.def"
+#undef DTYPE
+	DT_COUNT,
+	DT_INDEX = DT_COUNT /* exact 64-bit integer over axes */
+} DType;
+
+typedef enum {
+#define OP(name, spelled, arity, kind, flops) OP_##name,
+#include "ir/ops.def"
+#undef OP
+	OP_COUNT
+} Op;
+
+typedef enum {
+	REDUCE_NONE,
+	REDUCE_SUM,
+	REDUCE_PROD,
+	REDUCE_MAX,
+	REDUCE_MIN
+} ReduceOp;
+
+typedef struct Expr Expr;
+
+struct Expr {
+	Op op;
+	DType type;
+	int narg;
+	int id; /* AXIS: axis; VAR, TAPE: number; READ: buffer */
+	Expr **arg;
+	union {
+		int64_t i;    /* INT */
+		double f;     /* FLOAT, already rounded to `type` */
+		struct {
+			ReduceOp op;
+			int first_axis, naxes; /* axes of the definition */
+		} reduce; /* REDUCE */
+	};
+	Span span; /* in the spec; empty where the node was made */
+};
+
+/* dtype.c */
+int dtype_bytes(DType type);
+const char *dtype_name(DType type); /* DT_INDEX: "index" */
+const char *dtype_ctype(DType type);
+bool dtype_is_float(DType type);
+bool dtype_is_int(DType type); /* I64 I32 I16 I8 U8 */
+DType dtype_promoted(DType type); /* f16 bf16 -> f32; i8 u8 i16 -> i32 */
+bool dtype_parse(const char *name, size_t length, DType *type);
+uint16_t f16_from_f32(float x);  /* nearest even, all specials */
+uint16_t f16_from_f64(double x); /* one rounding */
+float f16_to_f32(uint16_t x);
+uint16_t bf16_from_f32(float x);
+uint16_t bf16_from_f64(double x); /* one rounding */
+float bf16_to_f32(uint16_t x);
+const char *op_name(Op op);
+const char *reduce_name(ReduceOp op);
+
+/* expr.c: construction folds nothing unless it says so */
+Expr *expr_int(Arena *arena, DType type, int64_t value);
+Expr *expr_float(Arena *arena, DType type, double value);
+Expr *expr_axis(Arena *arena, int axis);
+Expr *expr_var(Arena *arena, int var);
+Expr *expr_tape(Arena *arena, int handle);
+Expr *expr_read(
+    Arena *arena, DType type, int buffer, Expr **index, int nindex);
+Expr *expr_cast(Arena *arena, DType type, Expr *a); /* a itself if of type */
+Expr *expr_unary(Arena *arena, Op op, Expr *a);     /* type of a */
+Expr *expr_binary(Arena *arena, Op op, Expr *a, Expr *b); /* comparisons: bool */
+Expr *expr_if(Arena *arena, Expr *condition, Expr *yes, Expr *no);
+Expr *expr_call(Arena *arena, Op op, DType type, Expr **args, int nargs);
+bool expr_equal(const Expr *a, const Expr *b);
+/* The identity of a reduction in a type: 0, 1, or the least (max) or greatest
+ * (min) value, infinities for floats. */
+Expr *expr_identity(Arena *arena, ReduceOp op, DType type);
+
+/* A copy in which `visit` may replace nodes, bottom-up: it gets a node whose
+ * arguments are done and returns that node or another. */
+Expr *expr_rewrite(Arena *arena, Expr *e,
+    Expr *(*visit)(Arena *arena, Expr *e, void *context), void *context);
+/* Axis i becomes values[i] (NULL: stays). */
+Expr *expr_substitute_axes(Arena *arena, Expr *e, Expr *const *values, int n);
+/* Pre-order walk; false from `visit` skips the node's arguments. */
+void expr_walk(
+    Expr *e, bool (*visit)(Expr *e, void *context), void *context);
+
+#endif

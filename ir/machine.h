@@ -1,0 +1,25 @@
+/* A machine's numbers, as plain data: what rules, lowering and the analytic
+ * model may know.  How to emit for it is codegen's. */
+#ifndef IR_MACHINE_H
+#define IR_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+	int threads;            /* at most, as in -threads=N */
+	int vector_bytes;       /* widest useful vector; 0: scalar only */
+	int vector_registers;   /* of that width */
+	bool fma;               /* fused multiply-add of f32 and f64, vectors too */
+	bool masked;            /* masked vector loads and stores are fast */
+	bool gather;            /* vector gathers exist */
+	bool f16c;              /* f16 <-> f32 conversion instructions */
+	int fma_per_cycle;      /* vector FMAs issued per cycle */
+	int fma_latency;        /* cycles */
+	int64_t l1_bytes, l2_bytes, l3_bytes; /* data; l3 as one core may use it */
+	int l1_ways;
+	int line_bytes;
+	double clock_ghz;       /* 0 if unknown */
+} Machine;
+
+#endif

@@ -1,0 +1,153 @@
+/* The program: what to compute, for one case of one spec.
+ *
+ * A definition is what the file says, reductions nested anywhere.  A block is
+ * one perfect nest: spatial axes, reduction axes, one reduction operator at
+ * most and a body without reductions.  Each definition becomes one block, and
+ * one more for each reduction that is not the whole right-hand side (or whose
+ * accumulator has another dtype than the definition): those are named
+ * "out~1", "out~2"… after the definition, in written order, and write buffers
+ * of the same name.  A hoisted reduction under a condition on axes keeps it as
+ * `if condition then element else identity`. */
+#ifndef IR_PROGRAM_H
+#define IR_PROGRAM_H
+
+#include "ir/expr.h"
+#include "lib/status.h"
+
+typedef enum { BUFFER_INPUT, BUFFER_TEMP, BUFFER_OUTPUT } BufferRole;
+
+typedef struct {
+	const char *name;
+	DType type;
+	int ndim;         /* 0: a scalar */
+	int64_t *shape;   /* elements, each at least 1, row-major */
+	BufferRole role;
+	bool is_const;    /* inputs only */
+	int block;        /* that writes it; -1 for inputs */
+	Span span;
+} Buffer;
+
+typedef struct {
+	const char *name;
+	int64_t extent; /* at least 1 */
+	bool reduce;
+} Axis;
+
+typedef struct {
+	const char *name;
+	int buffer;
+	int naxes, nspatial; /* spatial axes first, reduction axes in written order */
+	Axis *axes;
+	Expr *body; /* may hold OP_REDUCE */
+	int64_t flops;
+	Span span;
+} Definition;
+
+typedef struct {
+	const char *name;
+	int buffer; /* written at its spatial axes, in order */
+	int naxes, nspatial;
+	Axis *axes;
+	ReduceOp reduce; /* REDUCE_NONE: naxes == nspatial */
+	Expr *body;      /* the element of the reduction, or the value */
+	int definition;  /* that it came from */
+} Block;
+
+typedef struct {
+	const char *name;
+	int64_t value;
+	bool is_float; /* then the value is in `real` */
+	double real;
+} Param;
+
+typedef enum { NUMERICS_DEFAULT, NUMERICS_EXACT, NUMERICS_FAST } Numerics;
+
+typedef struct {
+	const Source *source;
+	const char *name;      /* of the operator */
+	const char *case_name; /* "" for the bare params */
+	const char *symbol;    /* name, or name_case */
+	const char *doc;       /* "" if none */
+	Numerics numerics;
+	double weight;
+
+	int nparams;
+	Param *params;
+	int nbuffers;
+	Buffer *buffers; /* inputs first, in the file's order */
+	int ninputs;
+	int noutputs;
+	int *outputs; /* buffers, in the order of `outputs:` */
+	int ndefinitions;
+	Definition *definitions; /* in the file's order; producers come first */
+	int nblocks;
+	Block *blocks; /* producers come first */
+
+	int64_t flops, bytes; /* as language.md counts them */
+	char *op_text; /* canonical text */
+	char op[65];   /* its SHA-256 */
+	/* canonical names for records, by definition and axis: "d0", "a1", "r0" */
+	int *canonical_definition; /* definition -> k of dk; -1 where unused */
+
+	const char *schedule_text; /* the `schedule:` block; NULL if none */
+	Span schedule_span;
+} Program;
+
+/* spec.c: a file, its cases, its programs */
+typedef struct Spec Spec;
+
+typedef struct {
+	const char *name;
+	Span span;
+	double weight; /* 1 unless `weights` says more */
+} SpecCase;
+
+typedef struct {
+	const char *name, *value; /* -D NAME=EXPR */
+} SpecDefine;
+
+/* Reads and checks what does not depend on a case.  NULL and messages in diag
+ * if it cannot be used.  The spec and its programs live in the arena; `text`
+ * must live as long. */
+Spec *spec_parse(Arena *arena, const Source *source, Diag *diag);
+int spec_ncases(const Spec *spec);
+const SpecCase *spec_case(const Spec *spec, int i);
+const char *spec_name(const Spec *spec);
+/* The program of a case (NULL or "": the bare params).  NULL and messages in
+ * diag if it is not accepted: types, bounds, params. */
+Program *spec_program(Arena *arena, Spec *spec, const char *case_name,
+    const SpecDefine *defines, int ndefines, Numerics numerics, Diag *diag);
+
+/* Reads PATH[:CASE] as language.md says (last colon counts, "-" is standard
+ * input, no case means every case, or the bare params).  Appends a program for
+ * each.  On failure messages are in diag or error. */
+typedef VEC(Program *) ProgramVec;
+Status spec_load(Arena *arena, const char *argument, const SpecDefine *defines,
+    int ndefines, Numerics numerics, Diag *diag, Error *error,
+    ProgramVec *programs);
+
+/* program_print.c: show --stage=ir, definitions and blocks */
+void program_print(Buf *out, const Program *program);
+/* An expression of a definition or block, with the names of its axes. */
+void expr_print(Buf *out, const Program *program, const Axis *axes, const Expr *e);
+
+/* program_verify.c: an internal consistency check of definitions and blocks,
+ * for tests and debug builds.  False and a reason. */
+bool program_verify(const Program *program, char *why, size_t size);
+
+/* canonical.c: fills op_text, op and canonical_definition */
+void canonical_text(Arena *arena, Program *program);
+
+/* interp.c: the truth.  `data[buffer]` points at the elements of each buffer,
+ * row-major (f16 and bf16 as uint16_t, bool as uint8_t); inputs are read, all
+ * others are written.  Bounds are checked by assertion. */
+void interp_run(const Program *program, void *const *data);
+/* One element of a buffer, at `index`, recomputed from the inputs alone (memo
+ * on demand); written to `element` in the buffer's type. */
+void interp_point(const Program *program, void *const *inputs, int buffer,
+    const int64_t *index, void *element);
+
+int64_t buffer_elements(const Buffer *buffer);
+int64_t buffer_bytes(const Buffer *buffer);
+
+#endif

@@ -1,0 +1,151 @@
+#include "lib/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHUNK_BYTES = 64 * 1024 };
+
+typedef struct Chunk Chunk;
+struct Chunk {
+	Chunk *next;
+	size_t size; /* usable bytes after the header */
+	size_t used;
+	_Alignas(16) unsigned char data[];
+};
+
+struct Arena {
+	Chunk *chunks; /* newest first */
+	size_t bytes;
+};
+
+static _Noreturn void out_of_memory(void)
+{
+	static const char text[] = "tunec: error: out of memory\n";
+	if (write(2, text, sizeof text - 1) < 0)
+		_exit(1);
+	_exit(1);
+}
+
+void *must_alloc(size_t size)
+{
+	void *p = malloc(size ? size : 1);
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
+void *must_realloc(void *old, size_t size)
+{
+	void *p = realloc(old, size ? size : 1);
+	if (!p)
+		out_of_memory();
+	return p;
+}
+
+Arena *arena_new(void)
+{
+	Arena *arena = must_alloc(sizeof *arena);
+	*arena = (Arena){0};
+	return arena;
+}
+
+void arena_free(Arena *arena)
+{
+	if (!arena)
+		return;
+	for (Chunk *c = arena->chunks, *next; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	free(arena);
+}
+
+/* Keeps the newest chunk, which is the largest of the regular ones. */
+void arena_reset(Arena *arena)
+{
+	Chunk *keep = arena->chunks;
+	if (!keep)
+		return;
+	for (Chunk *c = keep->next, *next; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+	keep->next = NULL;
+	keep->used = 0;
+	arena->bytes = 0;
+}
+
+static Chunk *chunk_new(Arena *arena, size_t need)
+{
+	size_t size = need > CHUNK_BYTES ? need : CHUNK_BYTES;
+	Chunk *c = must_alloc(sizeof *c + size);
+	c->size = size;
+	c->used = 0;
+	c->next = arena->chunks;
+	arena->chunks = c;
+	return c;
+}
+
+void *arena_alloc(Arena *arena, size_t size)
+{
+	if (size > SIZE_MAX / 2)
+		out_of_memory();
+	size = (size + 15) & ~(size_t)15;
+	if (!size)
+		size = 16;
+	Chunk *c = arena->chunks;
+	if (!c || c->size - c->used < size)
+		c = chunk_new(arena, size);
+	void *p = c->data + c->used;
+	c->used += size;
+	arena->bytes += size;
+	return memset(p, 0, size);
+}
+
+void *arena_memdup(Arena *arena, const void *data, size_t size)
+{
+	void *p = arena_alloc(arena, size);
+	if (size)
+		memcpy(p, data, size);
+	return p;
+}
+
+char *arena_strndup(Arena *arena, const char *text, size_t length)
+{
+	char *p = arena_alloc(arena, length + 1);
+	memcpy(p, text, length);
+	return p;
+}
+
+char *arena_strdup(Arena *arena, const char *text)
+{
+	return arena_strndup(arena, text, strlen(text));
+}
+
+char *arena_vprintf(Arena *arena, const char *format, va_list args)
+{
+	va_list again;
+	va_copy(again, args);
+	int n = vsnprintf(NULL, 0, format, args);
+	char *p = arena_alloc(arena, (size_t)(n < 0 ? 0 : n) + 1);
+	vsnprintf(p, (size_t)(n < 0 ? 0 : n) + 1, format, again);
+	va_end(again);
+	return p;
+}
+
+char *arena_printf(Arena *arena, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	char *p = arena_vprintf(arena, format, args);
+	va_end(args);
+	return p;
+}
+
+size_t arena_bytes(const Arena *arena)
+{
+	return arena->bytes;
+}

@@ -1,0 +1,13 @@
+#include "lib/vec.h"
+
+#include <string.h>
+
+void *vec_grow(Arena *arena, void *old, int *cap, size_t item_size)
+{
+	int bigger = *cap ? *cap * 2 : 8;
+	void *p = arena_alloc(arena, (size_t)bigger * item_size);
+	if (old)
+		memcpy(p, old, (size_t)*cap * item_size);
+	*cap = bigger;
+	return p;
+}

@@ -1,0 +1,29 @@
+/* Growing arrays in an arena.
+ *
+ *     typedef VEC(int) IntVec;
+ *     IntVec v = {0};
+ *     vec_push(arena, &v, 42);
+ *     for (int i = 0; i < v.n; i++) use(v.at[i]);
+ *
+ * Growing leaves the old array to the arena. */
+#ifndef LIB_VEC_H
+#define LIB_VEC_H
+
+#include "lib/arena.h"
+
+#define VEC(Type)                                                              \
+	struct {                                                               \
+		Type *at;                                                      \
+		int n, cap;                                                    \
+	}
+
+#define vec_push(arena, v, ...)                                                \
+	((v)->n == (v)->cap                                                    \
+		? (void)((v)->at = vec_grow(                                   \
+			     arena, (v)->at, &(v)->cap, sizeof *(v)->at))      \
+		: (void)0,                                                     \
+	    (void)((v)->at[(v)->n++] = (__VA_ARGS__)))
+
+void *vec_grow(Arena *arena, void *old, int *cap, size_t item_size);
+
+#endif

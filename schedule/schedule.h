@@ -1,0 +1,176 @@
+/* The face of schedule/: what may be done to a program.
+ *
+ *     trace.c       a schedule as a list of steps, text and JSON
+ *     primitive_*.c one file a primitive: parameters, legal, apply
+ *     apply.c       a trace applied to the plain nest
+ *     plan.c        a trace applied once with open tile sizes: flat arrays
+ *     features.c    the cost model's row, from a plan
+ *     rules_*.c     traces with open decisions, written for a program
+ *     space.c       the set of all candidates; sampling, mutation, hash
+ *     analytic.c    a model of registers, caches and cores: candidate 1 */
+#ifndef SCHEDULE_SCHEDULE_H
+#define SCHEDULE_SCHEDULE_H
+
+#include <jansson.h>
+
+#include "ir/ir.h"
+#include "lib/rng.h"
+
+/* --- traces ------------------------------------------------------------- */
+
+typedef enum { VALUE_INT, VALUE_WORD, VALUE_LIST, VALUE_HOLE } ValueKind;
+
+/* What stands in an argument: 16, c.i or pad, [_, 6], _ */
+typedef struct Value Value;
+struct Value {
+	ValueKind kind;
+	int64_t i;        /* INT */
+	const char *word; /* WORD: names of stages, loops, buffers; words */
+	int n;
+	Value *list;      /* LIST */
+};
+
+typedef enum { DOMAIN_TILE, DOMAIN_CHOICE } DomainKind;
+
+/* tile(parts, inner<=16, inner in {…}): the first part is open (`_`: what is
+ * left), each further part takes one value of its own list.  {pad, peel}: one
+ * value of a list. */
+typedef struct {
+	DomainKind kind;
+	int parts;     /* TILE: with the open one; CHOICE: 1 */
+	int *nvalues;  /* a part; TILE: nvalues[0] is 1 */
+	Value **values; /* values[part][position] */
+} Domain;
+
+typedef struct {
+	Value value;   /* undefined while open */
+	bool decision; /* written with ? */
+	bool open;     /* a decision that is not taken */
+	Domain domain; /* of a decision */
+	const char *key; /* "limit" in limit=16; NULL for positional */
+	Span span;
+} Arg;
+
+typedef struct {
+	int primitive; /* of primitives.def */
+	int nouts;
+	const char **outs;
+	int nargs;
+	Arg *args;
+	Span span;
+} Step;
+
+typedef struct {
+	VEC(Step) steps;
+} Trace;
+
+/* trace_text.c */
+void trace_print(Buf *out, const Trace *trace); /* a line a step, domains too */
+/* `source` and `span` say where the text stands, for messages. */
+Trace *trace_parse(Arena *arena, const Source *source, Span span, Diag *diag);
+
+/* trace_json.c: a list of steps; decisions inside, domains left out */
+json_t *trace_to_json(const Trace *trace); /* new reference */
+Trace *trace_from_json(Arena *arena, const json_t *json, Error *error);
+
+/* trace_rename.c: between the spec's names and canonical ones (d0, d0.a1, i2).
+ * Names that the trace itself gives are renumbered in order (l0, l1 …, b0 …). */
+Trace *trace_canonical(Arena *arena, const Program *program, const Trace *trace);
+Trace *trace_localized(
+    Arena *arena, const Program *program, const Trace *trace, Error *error);
+
+/* A spec's `schedule:` text: named traces. */
+typedef struct {
+	const char *name;
+	Trace *trace;
+} NamedTrace;
+typedef VEC(NamedTrace) NamedTraceVec;
+bool templates_parse(
+    Arena *arena, const Program *program, Diag *diag, NamedTraceVec *out);
+
+/* --- primitives --------------------------------------------------------- */
+
+/* Why a step does not apply; NULL where it does.  The nest is as it was. */
+typedef const char *Refusal;
+
+/* apply.c */
+
+/* Where open or slot-valued arguments get their tape handles from: with
+ * numbers every integer is a constant; in a plan each part of an open decision
+ * that is a slot becomes tape_slot(number). */
+typedef struct {
+	const Machine *machine;
+	bool use_slots;
+	int nslots; /* handed out so far */
+} ApplyContext;
+
+/* Applies every step, then infers and verifies.  False: `step` (-1: the
+ * finished nest) and `why`.  Guards of the nest are left to the caller:
+ * nest_guards_hold. */
+bool trace_apply(Nest *nest, const Trace *trace, ApplyContext *context,
+    int *step, Refusal *why);
+/* With constants only: the first guard that is not 1; NULL if all hold. */
+Refusal nest_guards_hold(const Nest *nest);
+
+/* The nest of a trace without open decisions, or NULL with a message that
+ * names the step.  trace NULL: candidate 0's nest. */
+Nest *schedule_nest(Arena *arena, const Program *program,
+    const Machine *machine, const Trace *trace, Error *error);
+/* Candidate 0: the plain nest, outermost spatial loops parallel. */
+Trace *schedule_plain(Arena *arena, const Program *program);
+
+/* --- spaces ------------------------------------------------------------- */
+
+enum { CANDIDATE_PARTS = 128, FEATURES = 192 };
+
+/* One point: a sketch, and a position in the domain of each part of each of
+ * its decisions, in trace order.  Normal form: what the plan does not use
+ * holds 0. */
+typedef struct {
+	uint16_t sketch;
+	int16_t at[CANDIDATE_PARTS];
+} Candidate;
+
+typedef struct Space Space;
+
+/* All traces that the rules (and the spec's templates) make for a program on a
+ * machine.  Candidate 0 is outside of every sketch and always legal. */
+Space *space_new(Arena *arena, const Program *program, const Machine *machine,
+    Error *error);
+int space_nsketches(const Space *space);
+const Trace *space_sketch(const Space *space, int sketch); /* open */
+const char *space_sketch_name(const Space *space, int sketch);
+int space_nparts(const Space *space, int sketch);
+int space_part_size(const Space *space, int sketch, int part); /* positions */
+/* The exact number of decision vectors, in decimal. */
+char *space_count(Arena *arena, const Space *space);
+
+/* A legal candidate, uniform over decisions, normalized.  False if none was
+ * found in many tries.  Refusals are counted by reason. */
+bool space_sample(Space *space, Rng *rng, Candidate *out);
+/* One decision (or more, until it is legal and differs) changed. */
+bool space_mutate(Space *space, Rng *rng, const Candidate *from, Candidate *out);
+/* Normalizes; false and a reason if it is not legal. */
+bool space_legal(Space *space, Candidate *candidate, Refusal *why);
+uint64_t candidate_hash(const Candidate *candidate);
+/* The trace with all decisions taken. */
+Trace *space_trace(Arena *arena, Space *space, const Candidate *candidate);
+/* Back: false if no sketch gives this trace. */
+bool space_find(Space *space, const Trace *trace, Candidate *out);
+/* n legal candidates -> n rows of FEATURES floats. */
+void space_features(
+    Space *space, const Candidate *candidates, int n, float *rows);
+/* Seconds that the analytic model predicts for each. */
+void space_analytic(
+    Space *space, const Candidate *candidates, int n, double *seconds);
+/* What the analytic model ranks first among `tries` seeded samples and their
+ * neighbours; false if there is no legal candidate. */
+bool space_first(Space *space, int tries, Candidate *out);
+/* Refusals so far: reason and count, for the run-end mark. */
+typedef struct {
+	const char *why;
+	int64_t count;
+} RefusalCount;
+int space_refusals(const Space *space, RefusalCount *out, int max);
+
+#endif

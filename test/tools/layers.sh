@@ -1,0 +1,17 @@
+#!/bin/sh
+# The arrows: a folder includes itself and what stands to its right.
+#     cmd -> tuner -> schedule | codegen -> ir -> lib
+set -u
+bad=0
+check() { # folder, allowed
+	found=$(grep -Hn '^#include "' "$1"/*.[ch] "$1"/*.def 2>/dev/null |
+		grep -vE "\"($2)/" || true)
+	[ -z "$found" ] || { echo "$found"; bad=1; }
+}
+check lib 'lib'
+check ir 'ir|lib'
+check schedule 'schedule|ir|lib'
+check codegen 'codegen|ir|lib'
+check tuner 'tuner|schedule|codegen|ir|lib'
+check cmd 'cmd|tuner|schedule|codegen|ir|lib'
+exit $bad
