@@ -74,12 +74,12 @@ float f16_to_f32(uint16_t x);
 uint16_t bf16_from_f32(float x);
 uint16_t bf16_from_f64(double x); /* one rounding */
 float bf16_to_f32(uint16_t x);
-const char *op_name(Op op);
-const char *reduce_name(ReduceOp op);
+const char *op_name(Op op); /* as spelled; "" for leaves, reads and casts */
+const char *reduce_name(ReduceOp op); /* REDUCE_NONE: "" */
 
 /* expr.c: construction folds nothing unless it says so */
 Expr *expr_int(Arena *arena, DType type, int64_t value);
-Expr *expr_float(Arena *arena, DType type, double value);
+Expr *expr_float(Arena *arena, DType type, double value); /* rounds to type */
 Expr *expr_axis(Arena *arena, int axis);
 Expr *expr_var(Arena *arena, int var);
 Expr *expr_tape(Arena *arena, int handle);

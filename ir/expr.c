@@ -1,0 +1,218 @@
+/* Construction and traversal of typed expressions. */
+#include "ir/expr.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static Expr *node(Arena *arena, Op op, DType type)
+{
+	Expr *e = NEW(arena, Expr);
+	e->op = op;
+	e->type = type;
+	return e;
+}
+
+static Expr *node_n(
+    Arena *arena, Op op, DType type, Expr *const *args, int nargs)
+{
+	Expr *e = node(arena, op, type);
+	e->narg = nargs;
+	e->arg = arena_memdup(
+	    arena, args, sizeof(Expr *) * (size_t)nargs);
+	return e;
+}
+
+Expr *expr_int(Arena *arena, DType type, int64_t value)
+{
+	assert(!dtype_is_float(type));
+	Expr *e = node(arena, OP_INT, type);
+	e->i = value;
+	return e;
+}
+
+static double rounded(DType type, double value)
+{
+	switch (type) {
+	case DT_F32: return (double)(float)value;
+	case DT_F16: return (double)f16_to_f32(f16_from_f64(value));
+	case DT_BF16: return (double)bf16_to_f32(bf16_from_f64(value));
+	default: return value;
+	}
+}
+
+Expr *expr_float(Arena *arena, DType type, double value)
+{
+	assert(dtype_is_float(type));
+	Expr *e = node(arena, OP_FLOAT, type);
+	e->f = rounded(type, value);
+	return e;
+}
+
+static Expr *numbered(Arena *arena, Op op, int id)
+{
+	Expr *e = node(arena, op, DT_INDEX);
+	e->id = id;
+	return e;
+}
+
+Expr *expr_axis(Arena *arena, int axis)
+{
+	return numbered(arena, OP_AXIS, axis);
+}
+
+Expr *expr_var(Arena *arena, int var)
+{
+	return numbered(arena, OP_VAR, var);
+}
+
+Expr *expr_tape(Arena *arena, int handle)
+{
+	return numbered(arena, OP_TAPE, handle);
+}
+
+Expr *expr_read(
+    Arena *arena, DType type, int buffer, Expr **index, int nindex)
+{
+	Expr *e = node_n(arena, OP_READ, type, index, nindex);
+	e->id = buffer;
+	return e;
+}
+
+Expr *expr_cast(Arena *arena, DType type, Expr *a)
+{
+	return a->type == type ? a : node_n(arena, OP_CAST, type, &a, 1);
+}
+
+Expr *expr_unary(Arena *arena, Op op, Expr *a)
+{
+	return node_n(arena, op, a->type, &a, 1);
+}
+
+static bool gives_bool(Op op)
+{
+	return op >= OP_LT && op <= OP_OR;
+}
+
+Expr *expr_binary(Arena *arena, Op op, Expr *a, Expr *b)
+{
+	assert(a->type == b->type);
+	return node_n(arena, op, gives_bool(op) ? DT_BOOL : a->type,
+	    (Expr *[]){a, b}, 2);
+}
+
+Expr *expr_if(Arena *arena, Expr *condition, Expr *yes, Expr *no)
+{
+	assert(condition->type == DT_BOOL && yes->type == no->type);
+	return node_n(
+	    arena, OP_IF, yes->type, (Expr *[]){condition, yes, no}, 3);
+}
+
+Expr *expr_call(Arena *arena, Op op, DType type, Expr **args, int nargs)
+{
+	return node_n(arena, op, type, args, nargs);
+}
+
+static bool leaf_equal(const Expr *a, const Expr *b)
+{
+	switch (a->op) {
+	case OP_INT: return a->i == b->i;
+	case OP_FLOAT: return !memcmp(&a->f, &b->f, sizeof a->f);
+	case OP_REDUCE:
+		return a->reduce.op == b->reduce.op &&
+		    a->reduce.first_axis == b->reduce.first_axis &&
+		    a->reduce.naxes == b->reduce.naxes;
+	default: return a->id == b->id;
+	}
+}
+
+bool expr_equal(const Expr *a, const Expr *b)
+{
+	if (a == b)
+		return true;
+	if (a->op != b->op || a->type != b->type || a->narg != b->narg ||
+	    !leaf_equal(a, b))
+		return false;
+	for (int i = 0; i < a->narg; i++)
+		if (!expr_equal(a->arg[i], b->arg[i]))
+			return false;
+	return true;
+}
+
+static void integer_range(DType type, int64_t *least, int64_t *greatest)
+{
+	switch (type) {
+	case DT_BOOL: *least = 0, *greatest = 1; return;
+	case DT_U8: *least = 0, *greatest = UINT8_MAX; return;
+	case DT_I8: *least = INT8_MIN, *greatest = INT8_MAX; return;
+	case DT_I16: *least = INT16_MIN, *greatest = INT16_MAX; return;
+	case DT_I32: *least = INT32_MIN, *greatest = INT32_MAX; return;
+	default: *least = INT64_MIN, *greatest = INT64_MAX; return;
+	}
+}
+
+Expr *expr_identity(Arena *arena, ReduceOp op, DType type)
+{
+	int64_t least, greatest;
+	assert(op != REDUCE_NONE);
+	if (dtype_is_float(type)) {
+		static const double identity[] = {[REDUCE_SUM] = 0,
+		    [REDUCE_PROD] = 1, [REDUCE_MAX] = -INFINITY,
+		    [REDUCE_MIN] = INFINITY};
+		return expr_float(arena, type, identity[op]);
+	}
+	integer_range(type, &least, &greatest);
+	switch (op) {
+	case REDUCE_PROD: return expr_int(arena, type, 1);
+	case REDUCE_MAX: return expr_int(arena, type, least);
+	case REDUCE_MIN: return expr_int(arena, type, greatest);
+	default: return expr_int(arena, type, 0);
+	}
+}
+
+Expr *expr_rewrite(Arena *arena, Expr *e,
+    Expr *(*visit)(Arena *arena, Expr *e, void *context), void *context)
+{
+	Expr *copy = NULL;
+	for (int i = 0; i < e->narg; i++) {
+		Expr *arg = expr_rewrite(arena, e->arg[i], visit, context);
+		if (arg == e->arg[i])
+			continue;
+		if (!copy) {
+			copy = arena_memdup(arena, e, sizeof *e);
+			copy->arg = arena_memdup(arena, e->arg,
+			    sizeof(Expr *) * (size_t)e->narg);
+		}
+		copy->arg[i] = arg;
+	}
+	return visit(arena, copy ? copy : e, context);
+}
+
+typedef struct {
+	Expr *const *values;
+	int n;
+} Substitution;
+
+static Expr *substitute(Arena *arena, Expr *e, void *context)
+{
+	const Substitution *s = context;
+	(void)arena;
+	if (e->op == OP_AXIS && e->id < s->n && s->values[e->id])
+		return s->values[e->id];
+	return e;
+}
+
+Expr *expr_substitute_axes(Arena *arena, Expr *e, Expr *const *values, int n)
+{
+	return expr_rewrite(
+	    arena, e, substitute, &(Substitution){values, n});
+}
+
+void expr_walk(
+    Expr *e, bool (*visit)(Expr *e, void *context), void *context)
+{
+	if (!visit(e, context))
+		return;
+	for (int i = 0; i < e->narg; i++)
+		expr_walk(e->arg[i], visit, context);
+}
