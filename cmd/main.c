@@ -1,7 +1,98 @@
+/* tunec VERB [options] SPEC[:CASE]... */
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-int main(void)
+#include "cmd/cmd.h"
+
+#define VERB(name) extern const Verb verb_##name;
+#include "cmd/verbs.def"
+#undef VERB
+
+static const Verb *const verbs[] = {
+#define VERB(name) &verb_##name,
+#include "cmd/verbs.def"
+#undef VERB
+};
+
+enum { NVERBS = sizeof verbs / sizeof verbs[0] };
+
+static const Verb *verb_find(const char *name)
 {
-	fprintf(stderr, "tunec: no verb\n");
-	return 2;
+	for (int i = 0; i < NVERBS; i++)
+		if (!strcmp(verbs[i]->name, name))
+			return verbs[i];
+	return NULL;
+}
+
+static void print_help(void)
+{
+	printf("usage: tunec VERB [options] SPEC[:CASE]...\n\n"
+	       "Compiles a tensor operator, described in a YAML file, to fast C,\n"
+	       "LLVM IR or objects, and tunes it for a machine.\n\nverbs:\n");
+	for (int i = 0; i < NVERBS; i++)
+		printf("  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
+	printf("\n  tunec VERB --help   what a verb does and takes\n"
+	       "  tunec --version     the version\n\n"
+	       "A SPEC is a file; FILE:CASE is one of its cases, FILE: the bare\n"
+	       "params, and - standard input.\n");
+}
+
+/* What was printed must have arrived. */
+static int flush_output(int code)
+{
+	if (fflush(stdout) || ferror(stdout)) {
+		say_error("cannot write standard output");
+		return exit_worse(code, EXIT_FAILED);
+	}
+	return code;
+}
+
+static int verb_run(const Verb *verb, int argc, char **argv)
+{
+	void *options = calloc(1, verb->size);
+	if (!options)
+		return EXIT_FAILED;
+	int code = EXIT_USAGE;
+	int n = options_parse(verb, options, argc, argv);
+	if (n >= 0 && ((Common *)options)->help) {
+		options_help(verb);
+		code = EXIT_DONE;
+	} else if (n >= 0 && n < verb->min_operands) {
+		say_usage(verb->name, "%s is missing", verb->operands);
+	} else if (n >= 0 && verb->max_operands >= 0 && n > verb->max_operands) {
+		say_usage(verb->name, "unexpected '%s'",
+		    argv[verb->max_operands]);
+	} else if (n >= 0) {
+		code = verb->run(options, n, argv);
+	}
+	options_free(verb, options);
+	return code;
+}
+
+static int tunec(int argc, char **argv)
+{
+	if (argc < 2)
+		return say_usage(NULL, "no verb");
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		print_help();
+		return EXIT_DONE;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("tunec %s\n", TUNEC_VERSION);
+		return EXIT_DONE;
+	}
+	if (argv[1][0] == '-')
+		return say_usage(NULL, "unknown option '%s'", argv[1]);
+	const Verb *verb = verb_find(argv[1]);
+	if (!verb)
+		return say_usage(NULL, "unknown verb '%s'", argv[1]);
+	return verb_run(verb, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+	signal(SIGPIPE, SIG_IGN);
+	return flush_output(tunec(argc, argv));
 }

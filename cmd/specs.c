@@ -1,0 +1,186 @@
+/* SPEC operands, messages on standard error and exit codes. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+
+/* --- exit codes ------------------------------------------------------------- */
+
+static int exit_rank(int code)
+{
+	static const int order[] = {
+		EXIT_DONE, EXIT_NO_RECORD, EXIT_WRONG, EXIT_FAILED, EXIT_USAGE};
+	for (int i = 0; i < (int)(sizeof order / sizeof order[0]); i++)
+		if (order[i] == code)
+			return i;
+	return 99; /* interrupted */
+}
+
+int exit_worse(int a, int b)
+{
+	return exit_rank(a) >= exit_rank(b) ? a : b;
+}
+
+int exit_of_status(Status status)
+{
+	switch (status) {
+	case STATUS_OK:
+		return EXIT_DONE;
+	case STATUS_USAGE:
+		return EXIT_USAGE;
+	case STATUS_NO_RECORD:
+		return EXIT_NO_RECORD;
+	case STATUS_WRONG:
+		return EXIT_WRONG;
+	case STATUS_INTERRUPTED:
+		return EXIT_INTERRUPTED;
+	default:
+		return EXIT_FAILED;
+	}
+}
+
+/* --- messages --------------------------------------------------------------- */
+
+bool say_colored(void)
+{
+	const char *no = getenv("NO_COLOR");
+	return !(no && *no) && isatty(2);
+}
+
+static void say(const char *kind, int color, const char *format, va_list args)
+{
+	fflush(stdout);
+	if (say_colored())
+		fprintf(stderr, "tunec: \033[1;%dm%s:\033[0m ", color, kind);
+	else
+		fprintf(stderr, "tunec: %s: ", kind);
+	vfprintf(stderr, format, args);
+	putc('\n', stderr);
+}
+
+void say_error(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	say("error", 31, format, args);
+	va_end(args);
+}
+
+void say_warning(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	say("warning", 35, format, args);
+	va_end(args);
+}
+
+int say_usage(const char *verb, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	say("error", 31, format, args);
+	va_end(args);
+	fprintf(stderr, "try 'tunec %s%s--help'\n", verb ? verb : "",
+	    verb ? " " : "");
+	return EXIT_USAGE;
+}
+
+static void say_colored_line(const char *line, size_t size)
+{
+	static const struct {
+		const char *word;
+		int color;
+	} kinds[] = {{": error: ", 31}, {": warning: ", 35}};
+	for (int i = 0; i < 2; i++) {
+		const char *at =
+		    memmem(line, size, kinds[i].word, strlen(kinds[i].word));
+		if (!at)
+			continue;
+		int head = (int)(at - line) + 2;
+		int word = (int)strlen(kinds[i].word) - 3;
+		fprintf(stderr, "\033[1m%.*s\033[1;%dm%.*s\033[0m%.*s", head,
+		    line, kinds[i].color, word, line + head,
+		    (int)size - head - word, line + head + word);
+		return;
+	}
+	fwrite(line, 1, size, stderr);
+}
+
+void say_diag(const Diag *diag, const Common *common)
+{
+	if (!diag->text.size || (common->quiet && !diag->errors))
+		return;
+	fflush(stdout);
+	if (!say_colored()) {
+		fwrite(diag->text.data, 1, diag->text.size, stderr);
+		return;
+	}
+	const char *p = diag->text.data, *end = p + diag->text.size;
+	while (p < end) {
+		const char *newline = memchr(p, '\n', (size_t)(end - p));
+		const char *next = newline ? newline + 1 : end;
+		say_colored_line(p, (size_t)(next - p));
+		p = next;
+	}
+}
+
+/* --- specs ------------------------------------------------------------------ */
+
+static bool parse_numerics(const char *text, Numerics *numerics)
+{
+	static const char *const names[] = {"default", "exact", "fast"};
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(text, names[i])) {
+			*numerics = (Numerics)i;
+			return true;
+		}
+	return false;
+}
+
+/* "NAME=EXPR" to its parts; false where there is no '='. */
+static bool parse_define(Arena *arena, const char *text, SpecDefine *define)
+{
+	const char *equals = strchr(text, '=');
+	if (!equals || equals == text)
+		return false;
+	define->name = arena_strndup(arena, text, (size_t)(equals - text));
+	define->value = equals + 1;
+	return true;
+}
+
+static int load_one(Arena *arena, const Common *common, const char *operand,
+    const SpecDefine *defines, Numerics numerics, ProgramVec *programs)
+{
+	Diag diag = {0};
+	Error error = {0};
+	Status status = spec_load(arena, operand, defines, common->define.n,
+	    numerics, &diag, &error, programs);
+	say_diag(&diag, common);
+	if (error.status)
+		say_error("%s", error.text);
+	diag_free(&diag);
+	return exit_of_status(status);
+}
+
+int specs_load(Arena *arena, const Common *common, int n, char **operands,
+    ProgramVec *programs)
+{
+	Numerics numerics;
+	if (!parse_numerics(common->numerics, &numerics))
+		return say_usage(NULL,
+		    "'%s' of --numerics is none of default, exact, fast",
+		    common->numerics);
+	SpecDefine *defines = NEW_N(arena, SpecDefine, common->define.n);
+	for (int i = 0; i < common->define.n; i++)
+		if (!parse_define(arena, common->define.at[i], &defines[i]))
+			return say_usage(NULL, "'%s' of -D is not NAME=EXPR",
+			    common->define.at[i]);
+	int code = EXIT_DONE;
+	for (int i = 0; i < n; i++)
+		code = exit_worse(code, load_one(arena, common, operands[i],
+						defines, numerics, programs));
+	return code;
+}
