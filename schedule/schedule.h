@@ -25,7 +25,8 @@ typedef struct Value Value;
 struct Value {
 	ValueKind kind;
 	int64_t i;        /* INT */
-	const char *word; /* WORD: names of stages, loops, buffers; words */
+	const char *word; /* WORD: names of stages, loops, buffers; words; parts of
+			     a layout as "j//16%4"; "lanes", "lanes*2" */
 	int n;
 	Value *list;      /* LIST */
 };
@@ -69,6 +70,14 @@ void trace_print(Buf *out, const Trace *trace); /* a line a step, domains too */
 /* `source` and `span` say where the text stands, for messages. */
 Trace *trace_parse(Arena *arena, const Source *source, Span span, Diag *diag);
 
+/* Which of primitives.def; -1. */
+int primitive_find(const char *name);
+const char *primitive_name(int primitive);
+
+/* A copy with every "lanes" and "lanes*2" replaced by the machine's number. */
+Trace *trace_resolve_lanes(
+    Arena *arena, const Trace *trace, const Machine *machine);
+
 /* trace_json.c: a list of steps; decisions inside, domains left out */
 json_t *trace_to_json(const Trace *trace); /* new reference */
 Trace *trace_from_json(Arena *arena, const json_t *json, Error *error);
@@ -88,6 +97,16 @@ typedef VEC(NamedTrace) NamedTraceVec;
 bool templates_parse(
     Arena *arena, const Program *program, Diag *diag, NamedTraceVec *out);
 
+/* Settings of built-in rules in the same text: `set key = value`. */
+typedef struct {
+	const char *key;
+	Value value;
+	Span span;
+} Setting;
+typedef VEC(Setting) SettingVec;
+bool templates_settings(
+    Arena *arena, const Program *program, Diag *diag, SettingVec *out);
+
 /* --- primitives --------------------------------------------------------- */
 
 /* Why a step does not apply; NULL where it does.  The nest is as it was. */
@@ -97,12 +116,22 @@ typedef const char *Refusal;
 
 /* Where open or slot-valued arguments get their tape handles from: with
  * numbers every integer is a constant; in a plan each part of an open decision
- * that is a slot becomes tape_slot(number). */
+ * that is a slot becomes tape_slot(number), numbered by step, argument, part
+ * (a tile: parts 1 .. parts-1; a choice of numbers: its one part).  Slots are
+ * what stands where a tile's factors, an unroll limit, a prefetch distance, a
+ * storage_align factor or offset or an annotation's value is expected; other
+ * decisions are structural and have to be taken. */
 typedef struct {
 	const Machine *machine;
 	bool use_slots;
 	int nslots; /* handed out so far */
 } ApplyContext;
+
+/* Is an open decision at this argument of the step a slot? */
+bool apply_is_slot(const Step *step, int arg);
+
+/* Applies one step. */
+Refusal apply_step(Nest *nest, const Step *step, ApplyContext *context);
 
 /* Applies every step, then infers and verifies.  False: `step` (-1: the
  * finished nest) and `why`.  Guards of the nest are left to the caller:
