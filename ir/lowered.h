@@ -17,8 +17,10 @@
  * Emitters outline it; `lowered_captures` lists what it reads.  With T threads
  * thread t runs the iterations from t*E/T to (t+1)*E/T - 1.
  *
- * f16 and bf16 temporaries are only loaded, stored, copied, shuffled and
- * converted; arithmetic is in f32. */
+ * f16 and bf16 temporaries are only set, loaded, stored, copied, selected,
+ * shuffled and converted; arithmetic is in f32.
+ *
+ * docs/lowered.md has every operation and rule. */
 #ifndef IR_LOWERED_H
 #define IR_LOWERED_H
 
@@ -130,14 +132,16 @@ typedef struct {
 
 /* lowered.c: building */
 int low_temp(Arena *arena, LowFunction *f, DType type, int lanes,
-    const char *name_hint); /* made unique */
+    const char *name_hint); /* made a unique identifier: hint_NUMBER */
 LowNode *low_op(Arena *arena, LowBody *body, LowOpcode op, int dst, int a,
     int b, int c);
 LowAffine low_affine_const(int64_t value);
 LowAffine low_affine_add(Arena *arena, LowAffine a, LowAffine b, int64_t scale_b);
 bool low_affine_equal(LowAffine a, LowAffine b);
-const char *low_op_name(LowOpcode op);
-/* Temporaries defined outside of a loop and read inside, each once. */
+const char *low_op_name(LowOpcode op); /* "ADD" */
+int low_op_nargs(LowOpcode op);        /* as lowered.def has it */
+/* Temporaries defined outside of a loop and read inside (its limit included),
+ * each once, in the order of first reading. */
 typedef VEC(int) IntVec;
 void lowered_captures(
     Arena *arena, const LowFunction *f, const LowNode *loop, IntVec *captures);
