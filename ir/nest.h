@@ -183,6 +183,8 @@ int nest_find_loop(const Nest *nest, const char *name);  /* var; -1 */
  * vars[] and returns how many.  `at` is a position in the stage's own loops:
  * that many of them are included. */
 int nest_loops_above(const Nest *nest, int stage, int at, int *vars, int max);
+/* Where a loop stands in its stage's loops. */
+int nest_loop_position(const Nest *nest, int var);
 /* Value of an axis, or of a variable, over loops (OP_VAR) and OP_TAPE. */
 Expr *nest_axis_value(const Nest *nest, int stage, int axis);
 Expr *nest_var_value(const Nest *nest, int var);
@@ -213,5 +215,8 @@ typedef struct {
 	AffineTerm *terms; /* no two terms are equal */
 } Affine;
 Affine affine_of(Arena *arena, Tape *tape, const Expr *e);
+Expr *affine_expr(Arena *arena, const Tape *tape, Affine a);
+/* OP_INT where the handle is a constant, else OP_TAPE. */
+Expr *handle_expr(Arena *arena, const Tape *tape, Handle h);
 
 #endif

@@ -1,0 +1,148 @@
+/* Integer expressions as a constant and terms with coefficients on the tape. */
+#include "ir/nest.h"
+
+#include <assert.h>
+
+typedef struct {
+	Arena *arena;
+	Tape *tape;
+	VEC(AffineTerm) terms;
+	Handle constant;
+} Sum;
+
+static void sum_add(Sum *sum, Expr *term, Handle coefficient)
+{
+	int64_t zero;
+	for (int i = 0; i < sum->terms.n; i++) {
+		AffineTerm *t = &sum->terms.at[i];
+		if (!expr_equal(t->term, term))
+			continue;
+		t->coefficient =
+		    tape_add(sum->tape, t->coefficient, coefficient);
+		if (tape_is_const(sum->tape, t->coefficient, &zero) && !zero)
+			*t = sum->terms.at[--sum->terms.n];
+		return;
+	}
+	if (!tape_is_const(sum->tape, coefficient, &zero) || zero)
+		vec_push(sum->arena, &sum->terms,
+		    (AffineTerm){term, coefficient});
+}
+
+static void sum_expr(Sum *sum, const Expr *e, Handle scale);
+
+static void sum_product(Sum *sum, const Expr *e, Handle scale)
+{
+	Affine a = affine_of(sum->arena, sum->tape, e->arg[0]);
+	Affine b = affine_of(sum->arena, sum->tape, e->arg[1]);
+	if (!a.n)
+		sum_expr(sum, e->arg[1],
+		    tape_mul(sum->tape, scale, a.constant));
+	else if (!b.n)
+		sum_expr(sum, e->arg[0],
+		    tape_mul(sum->tape, scale, b.constant));
+	else
+		sum_add(sum, (Expr *)e, scale);
+}
+
+/* e // c and e % c: what c divides leaves the quotient. */
+static void sum_quotient(Sum *sum, const Expr *e, Handle scale)
+{
+	Tape *tape = sum->tape;
+	Affine a = affine_of(sum->arena, tape, e->arg[0]);
+	Affine c = affine_of(sum->arena, tape, e->arg[1]);
+	Affine rest = {a.constant, 0, NEW_N(sum->arena, AffineTerm, a.n)};
+	bool quotient = e->op == OP_FLOORDIV;
+	Handle q;
+	assert(!c.n);
+	for (int i = 0; i < a.n; i++)
+		if (!tape_divides(
+			tape, a.terms[i].coefficient, c.constant, &q))
+			rest.terms[rest.n++] = a.terms[i];
+		else if (quotient)
+			sum_add(sum, a.terms[i].term, tape_mul(tape, scale, q));
+	if (!rest.n) {
+		q = quotient ? tape_floordiv(tape, rest.constant, c.constant)
+			     : tape_mod(tape, rest.constant, c.constant);
+		sum->constant =
+		    tape_add(tape, sum->constant, tape_mul(tape, scale, q));
+		return;
+	}
+	sum_add(sum,
+	    expr_binary(sum->arena, e->op,
+		affine_expr(sum->arena, tape, rest), e->arg[1]),
+	    scale);
+}
+
+static void sum_expr(Sum *sum, const Expr *e, Handle scale)
+{
+	Tape *tape = sum->tape;
+	Handle c;
+	switch (e->op) {
+	case OP_INT:
+	case OP_TAPE:
+		c = e->op == OP_INT ? tape_const(tape, e->i) : e->id;
+		sum->constant =
+		    tape_add(tape, sum->constant, tape_mul(tape, scale, c));
+		return;
+	case OP_ADD:
+	case OP_SUB:
+		sum_expr(sum, e->arg[0], scale);
+		if (e->op == OP_SUB)
+			scale = tape_sub(tape, tape_const(tape, 0), scale);
+		sum_expr(sum, e->arg[1], scale);
+		return;
+	case OP_NEG:
+		sum_expr(sum, e->arg[0],
+		    tape_sub(tape, tape_const(tape, 0), scale));
+		return;
+	case OP_MUL:
+		sum_product(sum, e, scale);
+		return;
+	case OP_FLOORDIV:
+	case OP_MOD:
+		sum_quotient(sum, e, scale);
+		return;
+	default:
+		sum_add(sum, (Expr *)e, scale);
+	}
+}
+
+Affine affine_of(Arena *arena, Tape *tape, const Expr *e)
+{
+	Sum sum = {.arena = arena, .tape = tape, .constant = tape_const(tape, 0)};
+	sum_expr(&sum, e, tape_const(tape, 1));
+	return (Affine){sum.constant, sum.terms.n, sum.terms.at};
+}
+
+Expr *handle_expr(Arena *arena, const Tape *tape, Handle h)
+{
+	int64_t value;
+	return tape_is_const(tape, h, &value)
+	    ? expr_int(arena, DT_INDEX, value)
+	    : expr_tape(arena, h);
+}
+
+static Expr *affine_term_expr(Arena *arena, const Tape *tape, AffineTerm t)
+{
+	int64_t value;
+	if (tape_is_const(tape, t.coefficient, &value) && value == 1)
+		return t.term;
+	return expr_binary(arena, OP_MUL, t.term,
+	    handle_expr(arena, tape, t.coefficient));
+}
+
+Expr *affine_expr(Arena *arena, const Tape *tape, Affine a)
+{
+	Expr *sum = NULL;
+	int64_t value;
+	for (int i = 0; i < a.n; i++) {
+		Expr *term = affine_term_expr(arena, tape, a.terms[i]);
+		sum = sum ? expr_binary(arena, OP_ADD, sum, term) : term;
+	}
+	if (!sum)
+		return handle_expr(arena, tape, a.constant);
+	if (tape_is_const(tape, a.constant, &value) && !value)
+		return sum;
+	return expr_binary(
+	    arena, OP_ADD, sum, handle_expr(arena, tape, a.constant));
+}

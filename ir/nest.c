@@ -1,0 +1,248 @@
+/* The nest: the plain one, lookups, and the value of an axis over loops. */
+#include "ir/nest.h"
+
+#include <assert.h>
+#include <string.h>
+
+const char *loop_kind_name(LoopKind kind)
+{
+	static const char *const names[] = {
+		[LOOP_SERIAL] = "serial", [LOOP_PARALLEL] = "parallel",
+		[LOOP_VECTOR] = "vector", [LOOP_UNROLL] = "unroll",
+		[LOOP_VTHREAD] = "vthread", [LOOP_BLOCK_X] = "blockIdx.x",
+		[LOOP_BLOCK_Y] = "blockIdx.y", [LOOP_BLOCK_Z] = "blockIdx.z",
+		[LOOP_THREAD_X] = "threadIdx.x",
+		[LOOP_THREAD_Y] = "threadIdx.y",
+		[LOOP_THREAD_Z] = "threadIdx.z"};
+	return names[kind];
+}
+
+/* --- the plain nest ------------------------------------------------------ */
+
+static NestBuffer plain_buffer(Nest *nest, int number)
+{
+	const Buffer *from = &nest->program->buffers[number];
+	Handle one = tape_const(nest->tape, 1);
+	NestBuffer b = {
+		.name = from->name,
+		.type = from->type,
+		.program_buffer = number,
+		.scope = SCOPE_GLOBAL,
+		.ndim = from->ndim,
+		.shape = from->shape,
+		.writer = -1,
+		.nparts = from->ndim,
+		.parts = NEW_N(nest->arena, LayoutPart, from->ndim),
+		.align_part = -1,
+		.align_factor = HANDLE_NONE,
+		.align_offset = HANDLE_NONE,
+		.start = NEW_N(nest->arena, Expr *, from->ndim),
+		.extent = NEW_N(nest->arena, Handle, from->ndim),
+		.elements = HANDLE_NONE,
+	};
+	for (int d = 0; d < b.ndim; d++) {
+		b.parts[d] = (LayoutPart){
+			d, one, HANDLE_NONE, HANDLE_NONE, HANDLE_NONE};
+		b.extent[d] = HANDLE_NONE;
+	}
+	return b;
+}
+
+static int plain_var(Nest *nest, int stage, int axis, const Axis *from)
+{
+	vec_push(nest->arena, &nest->vars,
+	    (Var){
+		.name = arena_printf(nest->arena, "%s.%s",
+		    nest->stages.at[stage].name, from->name),
+		.stage = stage,
+		.axis = axis,
+		.reduce = from->reduce,
+		.how = VAR_LOOP,
+		.extent = HANDLE_NONE,
+		.fused = -1,
+		.div = HANDLE_NONE,
+		.unroll_limit = HANDLE_NONE,
+	    });
+	return nest->vars.n - 1;
+}
+
+static void plain_stage(Nest *nest, int number)
+{
+	const Block *block = &nest->program->blocks[number];
+	Stage s = {
+		.name = block->name,
+		.block = number,
+		.live = true,
+		.naxes = block->naxes,
+		.nspatial = block->nspatial,
+		.axes = NEW_N(nest->arena, StageAxis, block->naxes),
+		.reduce = block->reduce,
+		.body = block->body,
+		.buffer = block->buffer,
+		.nwrite = block->nspatial,
+		.write = NEW_N(nest->arena, Expr *, block->nspatial),
+		.nloops = block->naxes,
+		.loops = NEW_N(nest->arena, int, block->naxes),
+		.place = -1,
+		.init_at = -1,
+		.tail = TAIL_GUARD,
+		.intrinsic = -1,
+		.tensor_loop = -1,
+	};
+	vec_push(nest->arena, &nest->stages, s);
+	for (int i = 0; i < block->naxes; i++) {
+		const Axis *axis = &block->axes[i];
+		int var = plain_var(nest, number, i, axis);
+		s.loops[i] = var;
+		s.axes[i] = (StageAxis){
+			.name = axis->name,
+			.extent = axis->extent,
+			.reduce = axis->reduce,
+			.var = var,
+			.region = HANDLE_NONE,
+		};
+		if (i < block->nspatial)
+			s.write[i] = expr_axis(nest->arena, i);
+	}
+	nest->buffers.at[block->buffer].writer = number;
+}
+
+static bool mark_read(Expr *e, void *context)
+{
+	if (e->op == OP_READ)
+		((bool *)context)[e->id] = true;
+	return true;
+}
+
+/* Blocks that no output needs are not run. */
+static void drop_unused(Nest *nest)
+{
+	const Program *p = nest->program;
+	bool *used = NEW_N(nest->arena, bool, p->nbuffers);
+	for (int i = 0; i < p->noutputs; i++)
+		used[p->outputs[i]] = true;
+	for (int i = p->nblocks - 1; i >= 0; i--) {
+		Stage *s = &nest->stages.at[i];
+		s->live = used[s->buffer];
+		if (s->live)
+			expr_walk(s->body, mark_read, used);
+	}
+	for (int i = 0; i < p->nblocks; i++)
+		if (nest->stages.at[i].live)
+			vec_push(nest->arena, &nest->order, i);
+}
+
+Nest *nest_new(Arena *arena, const Program *program, Tape *tape)
+{
+	Nest *nest = NEW(arena, Nest);
+	nest->arena = arena;
+	nest->program = program;
+	nest->tape = tape;
+	for (int i = 0; i < program->nbuffers; i++) {
+		NestBuffer b = plain_buffer(nest, i);
+		vec_push(arena, &nest->buffers, b);
+	}
+	for (int i = 0; i < program->nblocks; i++)
+		plain_stage(nest, i);
+	drop_unused(nest);
+	return nest;
+}
+
+/* --- lookups ------------------------------------------------------------- */
+
+int nest_find_stage(const Nest *nest, const char *name)
+{
+	for (int i = 0; i < nest->stages.n; i++)
+		if (nest->stages.at[i].live &&
+		    !strcmp(nest->stages.at[i].name, name))
+			return i;
+	return -1;
+}
+
+int nest_find_loop(const Nest *nest, const char *name)
+{
+	for (int i = 0; i < nest->vars.n; i++) {
+		const Var *v = &nest->vars.at[i];
+		if (v->how == VAR_LOOP && nest->stages.at[v->stage].live &&
+		    !strcmp(v->name, name))
+			return i;
+	}
+	return -1;
+}
+
+int nest_loop_position(const Nest *nest, int var)
+{
+	const Stage *s = &nest->stages.at[nest->vars.at[var].stage];
+	for (int i = 0; i < s->nloops; i++)
+		if (s->loops[i] == var)
+			return i;
+	return -1;
+}
+
+int nest_loops_above(const Nest *nest, int stage, int at, int *vars, int max)
+{
+	const Stage *s = &nest->stages.at[stage];
+	int n = 0;
+	if (s->place >= 0)
+		n = nest_loops_above(nest, nest->vars.at[s->place].stage,
+		    nest_loop_position(nest, s->place) + 1, vars, max);
+	for (int i = 0; i < at; i++) {
+		assert(n < max);
+		vars[n++] = s->loops[i];
+	}
+	return n;
+}
+
+/* --- values -------------------------------------------------------------- */
+
+static Expr *split_value(const Nest *nest, const Var *v)
+{
+	Arena *arena = nest->arena;
+	Expr *value = nest_var_value(nest, v->child[0]);
+	for (int i = 1; i < v->nchild; i++) {
+		Handle extent = nest->vars.at[v->child[i]].extent;
+		value = expr_binary(arena, OP_MUL, value,
+		    handle_expr(arena, nest->tape, extent));
+		value = expr_binary(arena, OP_ADD, value,
+		    nest_var_value(nest, v->child[i]));
+	}
+	return value;
+}
+
+/* The outermost part needs no % extent, the innermost no // 1. */
+static Expr *fused_value(const Nest *nest, const Var *v, int var)
+{
+	Arena *arena = nest->arena;
+	const Var *loop = &nest->vars.at[v->fused];
+	Expr *value = nest_var_value(nest, v->fused);
+	if (loop->parts[loop->nparts - 1] != var)
+		value = expr_binary(arena, OP_FLOORDIV, value,
+		    handle_expr(arena, nest->tape, v->div));
+	if (loop->parts[0] != var)
+		value = expr_binary(arena, OP_MOD, value,
+		    handle_expr(arena, nest->tape, v->extent));
+	return value;
+}
+
+Expr *nest_var_value(const Nest *nest, int var)
+{
+	const Var *v = &nest->vars.at[var];
+	switch (v->how) {
+	case VAR_SPLIT:
+		return split_value(nest, v);
+	case VAR_FUSED:
+		return fused_value(nest, v, var);
+	case VAR_LOOP:
+		break;
+	}
+	return expr_var(nest->arena, var);
+}
+
+Expr *nest_axis_value(const Nest *nest, int stage, int axis)
+{
+	const StageAxis *a = &nest->stages.at[stage].axes[axis];
+	Expr *value = nest_var_value(nest, a->var);
+	return a->start
+	    ? expr_binary(nest->arena, OP_ADD, a->start, value)
+	    : value;
+}
