@@ -1,0 +1,217 @@
+/* The lowered form: building, printing, what the verifier refuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ir/lowered.h"
+
+/* out[i] = a[i] * a[i] + s for i < 10, eight lanes and a masked tail */
+typedef struct {
+	Arena *arena;
+	LowFunction f;
+	int i, n, x, y, s, sv, mask;
+	LowNode *loop, *load, *fma, *store, *below;
+} Square;
+
+static void affine_term(Arena *arena, LowAffine *a, int temp, int64_t c)
+{
+	LowTerm *term = NEW(arena, LowTerm);
+	*term = (LowTerm){temp, c};
+	*a = low_affine_add(arena, *a, (LowAffine){0, 1, term}, 1);
+}
+
+static LowNode *loop_node(
+    Arena *arena, LowBody *body, LoopKind kind, int var, int64_t extent)
+{
+	LowNode *loop = NEW(arena, LowNode);
+	loop->kind = LOWNODE_LOOP;
+	loop->loop = kind;
+	loop->var = var;
+	loop->extent = extent;
+	vec_push(arena, body, loop);
+	return loop;
+}
+
+static void square_new(Square *q)
+{
+	Arena *a = arena_new();
+	*q = (Square){.arena = a};
+	LowFunction *f = &q->f;
+	f->name = "square";
+	f->nthreads = 2;
+	vec_push(a, &f->params, (LowParam){.name = "a", .type = DT_F32});
+	vec_push(a, &f->params,
+	    (LowParam){.name = "out", .type = DT_F32, .output = true});
+	vec_push(a, &f->buffers,
+	    (LowBuffer){.name = "a", .type = DT_F32, .elements = 10,
+		.align = 4});
+	vec_push(a, &f->buffers,
+	    (LowBuffer){.name = "out", .type = DT_F32, .elements = 10,
+		.param = 1, .align = 4, .written = true});
+	q->s = low_temp(a, f, DT_F32, 1, "s");
+	low_op(a, &f->body, LOW_CONST, q->s, -1, -1, -1)->f = 0.5;
+	q->i = low_temp(a, f, DT_INDEX, 1, "c.i");
+	q->loop = loop_node(a, &f->body, LOOP_PARALLEL, q->i, 2);
+	LowBody *body = &q->loop->body;
+	q->n = low_temp(a, f, DT_INDEX, 1, "left");
+	int ten = low_temp(a, f, DT_INDEX, 1, "ten");
+	int eight = low_temp(a, f, DT_INDEX, 1, "eight");
+	int at = low_temp(a, f, DT_INDEX, 1, "at");
+	low_op(a, body, LOW_CONST, ten, -1, -1, -1)->i = 10;
+	low_op(a, body, LOW_CONST, eight, -1, -1, -1)->i = 8;
+	low_op(a, body, LOW_MUL, at, q->i, eight, -1);
+	low_op(a, body, LOW_SUB, q->n, ten, at, -1);
+	q->mask = low_temp(a, f, DT_BOOL, 8, "mask");
+	q->below = low_op(a, body, LOW_LANES_BELOW, q->mask, q->n, -1, -1);
+	q->x = low_temp(a, f, DT_F32, 8, "x");
+	q->y = low_temp(a, f, DT_F32, 8, "y");
+	q->sv = low_temp(a, f, DT_F32, 8, "sv");
+	q->load = low_op(a, body, LOW_LOAD_MASKED, q->x, q->mask, -1, -1);
+	q->load->buffer = 0;
+	affine_term(a, &q->load->address, q->i, 8);
+	low_op(a, body, LOW_BROADCAST, q->sv, q->s, -1, -1);
+	q->fma = low_op(a, body, LOW_FMA, q->y, q->x, q->x, q->sv);
+	q->store =
+	    low_op(a, body, LOW_STORE_MASKED, -1, q->y, q->mask, -1);
+	q->store->buffer = 1;
+	q->store->address = q->load->address;
+}
+
+static void affine(void **state)
+{
+	(void)state;
+	Arena *a = arena_new();
+	LowAffine x = low_affine_const(3), y = low_affine_const(1);
+	affine_term(a, &x, 5, 2);
+	affine_term(a, &x, 2, 7);
+	affine_term(a, &y, 2, 7);
+	affine_term(a, &y, 5, 1);
+	LowAffine sum = low_affine_add(a, x, y, -1); /* 2 + t5 */
+	assert_int_equal(sum.constant, 2);
+	assert_int_equal(sum.n, 1);
+	assert_int_equal(sum.terms[0].temp, 5);
+	assert_false(low_affine_equal(x, y));
+	affine_term(a, &y, 5, 1);
+	y.constant = 3;
+	assert_true(low_affine_equal(x, y)); /* in whatever order */
+	arena_free(a);
+}
+
+static void print(void **state)
+{
+	(void)state;
+	static const char expected[] =
+	    "kernel square(a: f32, out out: f32) threads 2 {\n"
+	    "	buffer a: f32[10] a, aligned 4\n"
+	    "	buffer out: f32[10] out, aligned 4, written\n"
+	    "	s_0: f32 = const 0.5\n"
+	    "	for parallel c_i_1 < 2 {\n"
+	    "		ten_3: index = const 10\n"
+	    "		eight_4: index = const 8\n"
+	    "		at_5: index = mul c_i_1, eight_4\n"
+	    "		left_2: index = sub ten_3, at_5\n"
+	    "		mask_6: boolx8 = lanes_below left_2\n"
+	    "		x_7: f32x8 = load_masked a[8*c_i_1], mask_6\n"
+	    "		sv_9: f32x8 = broadcast s_0\n"
+	    "		y_8: f32x8 = fma x_7, x_7, sv_9\n"
+	    "		store_masked out[8*c_i_1], y_8, mask_6\n"
+	    "	}\n"
+	    "}\n";
+	Square q;
+	Buf out = {0};
+	square_new(&q);
+	low_function_print(&out, &q.f);
+	assert_string_equal(buf_text(&out), expected);
+	buf_free(&out);
+	arena_free(q.arena);
+}
+
+static void captures(void **state)
+{
+	(void)state;
+	Square q;
+	IntVec read = {0};
+	square_new(&q);
+	lowered_captures(q.arena, &q.f, q.loop, &read);
+	assert_int_equal(read.n, 1);
+	assert_int_equal(read.at[0], q.s);
+	arena_free(q.arena);
+}
+
+static void refused(Square *q, const char *reason)
+{
+	char why[256] = "";
+	assert_false(low_function_verify(&q->f, why, sizeof why));
+	assert_string_equal(why, reason);
+	arena_free(q->arena);
+	square_new(q);
+}
+
+static void verify(void **state)
+{
+	(void)state;
+	Square q;
+	char why[256];
+	square_new(&q);
+	assert_true(low_function_verify(&q.f, why, sizeof why));
+
+	q.fma->arg[2] = q.s;
+	refused(&q, "FMA: s_0 has 1 lanes, not 8");
+	q.fma->arg[2] = q.mask;
+	refused(&q, "FMA: mask_6 is bool, not f32");
+	q.fma->arg[2] = q.y;
+	refused(&q, "y_8 is read before it is assigned");
+	q.load->buffer = 2;
+	refused(&q, "LOAD_MASKED: no such buffer");
+	q.f.buffers.at[1].written = false;
+	refused(&q, "STORE_MASKED: out is not marked as written");
+	q.f.buffers.at[0].written = true;
+	refused(&q, "a: written, but its parameter is no output");
+	q.f.buffers.at[0].type = DT_I32;
+	refused(&q, "LOAD_MASKED: a is i32, x_7 is not");
+	q.f.nthreads = 1;
+	refused(&q, "parallel loop c_i_1 in a function of one thread");
+	q.loop->loop = LOOP_VECTOR;
+	refused(&q, "c_i_1: a loop of this kind is not lowered");
+	q.f.temps.at[q.x].lanes = 6;
+	refused(&q, "x_7: 6 lanes");
+	q.f.temps.at[q.x].name = "y_8";
+	refused(&q, "two are named 'y_8'");
+	low_op(q.arena, &q.f.body, LOW_BARRIER, -1, -1, -1, -1);
+	refused(&q, "BARRIER outside of a thread block");
+	low_op(q.arena, &q.f.body, LOW_COPY, q.sv, q.y, -1, -1);
+	refused(&q, "sv_9 is assigned in a parallel loop and outside of it");
+	low_op(q.arena, &q.f.body, LOW_CONST, q.s, -1, -1, -1);
+	refused(&q, "s_0, read in a parallel loop, is assigned more than once "
+		    "outside");
+	int t = low_temp(q.arena, &q.f, DT_F32, 8, "t");
+	low_op(q.arena, &q.f.body, LOW_COPY, t, q.y, -1, -1);
+	refused(&q, "y_8 is read before it is assigned");
+	low_op(q.arena, &q.loop->body, LOW_CONST, q.i, -1, -1, -1);
+	refused(&q, "c_i_1, a loop variable, is assigned");
+	t = low_temp(q.arena, &q.f, DT_BF16, 1, "t");
+	low_op(q.arena, &q.loop->body, LOW_CONST, t, -1, -1, -1);
+	low_op(q.arena, &q.loop->body, LOW_ADD, t, t, t, -1);
+	refused(&q, "ADD of bf16");
+	t = low_temp(q.arena, &q.f, DT_INDEX, 1, "t");
+	loop_node(q.arena, &q.loop->body, LOOP_PARALLEL, t, 2);
+	refused(&q, "parallel loop t_10 stands in another");
+	affine_term(q.arena, &q.load->address, q.s, 1);
+	refused(&q, "s_0 in an address is no index scalar");
+	arena_free(q.arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(affine),
+	    cmocka_unit_test(print),
+	    cmocka_unit_test(captures),
+	    cmocka_unit_test(verify),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
