@@ -19,7 +19,7 @@ LDFLAGS  += $(filter -fsanitize=%,$(FLAGS_$(VARIANT)))
 LDLIBS   := -lyaml -lsqlite3 -ljansson -lm -ldl -lpthread
 
 FOLDERS  := lib ir schedule codegen tuner cmd
-MODULES  := codegen/module_llvm.c tuner/module_xgboost.c
+MODULES  := $(wildcard codegen/module_llvm*.c) tuner/module_xgboost.c
 SOURCES  := $(filter-out $(MODULES),$(wildcard $(FOLDERS:=/*.c)))
 OBJECTS  := $(SOURCES:%.c=$B/obj/%.o)
 LIBRARY  := $(filter-out $B/obj/cmd/main.o,$(OBJECTS))
@@ -40,10 +40,12 @@ all: $B/tunec $(MODULE_FILES)
 $B/tunec: $(OBJECTS)
 	$(CC) $(LDFLAGS) -rdynamic -o $@ $^ $(LDLIBS)
 
-$B/tunec-llvm.so: $B/obj/codegen/module_llvm.o $(LIBRARY)
-	$(CC) $(LDFLAGS) -shared -o $@ $< $(shell $(LLVM_CONFIG) --ldflags --libs)
+LLVM_OBJECTS := $(patsubst %.c,$B/obj/%.o,$(wildcard codegen/module_llvm*.c))
 
-$B/obj/codegen/module_llvm.o: CPPFLAGS += $(shell $(LLVM_CONFIG) --cppflags 2>/dev/null)
+$B/tunec-llvm.so: $(LLVM_OBJECTS)
+	$(CC) $(LDFLAGS) -shared -o $@ $^ $(shell $(LLVM_CONFIG) --ldflags --libs)
+
+$(LLVM_OBJECTS): CPPFLAGS += $(shell $(LLVM_CONFIG) --cppflags 2>/dev/null)
 
 $B/tunec-xgboost.so: $B/obj/tuner/module_xgboost.o $(LIBRARY)
 	$(CC) $(LDFLAGS) -shared -o $@ $< -lxgboost

@@ -1,10 +1,11 @@
 /* The face of codegen/: nests to what a compiler, a linker or a person reads.
  *
- *     target.c        canonical target text, this host
+ *     target.c        canonical target text; cpu.c what it says of a CPU;
+ *                     host.c this machine's own numbers
  *     lower*.c        nest -> lowered form, one pass a file
  *     emit_c.c        lowered form -> C
  *     emit_header.c   the header; emit_main.c the driver
- *     llvm.c          opens tunec-llvm.so; module_llvm.c is that module:
+ *     llvm.c          opens tunec-llvm.so; module_llvm*.c are that module:
  *                     lowered form -> LLVM IR -> .ll .bc .o .s
  *     outputs.c       files: all or none, untouched if equal */
 #ifndef CODEGEN_CODEGEN_H
@@ -31,6 +32,19 @@ Target *target_parse(Arena *arena, const char *text, Error *error);
 Target *target_host(Arena *arena, Error *error);
 /* Can this machine run code for the target (triple and features)? */
 bool target_runs_here(const Target *target);
+/* The same, and why not. */
+bool target_runs_here_why(const Target *target, char *why, size_t size);
+
+/* host.c: this machine's own numbers, for reports and records.  What is
+ * generated depends on a target's numbers alone. */
+typedef struct {
+	char model[128]; /* as the CPU calls itself; "" if unknown */
+	char *features;  /* "avx2,fma,…" of those that targets name */
+	int cpus;        /* that this process may run on */
+	int64_t l1_bytes, l2_bytes, l3_bytes; /* data; 0 if unknown */
+	double clock_ghz;                     /* 0 if unknown */
+} HostFacts;
+void host_facts(Arena *arena, HostFacts *facts);
 
 /* --- lowering ------------------------------------------------------------ */
 

@@ -1,0 +1,415 @@
+/* Targets: their text, what it means, and whether this machine runs them.
+ *
+ *     llvm -mcpu=haswell   ->   llvm -mtriple=x86_64-pc-linux-gnu -mcpu=haswell -mattr= -threads=2
+ *
+ * All that follows from a target follows from its canonical text, so that a
+ * build gives the same bytes on any host; this machine's own numbers are in
+ * host.c and only reported.  CPUs and features of the tables in cpu.c need no
+ * LLVM; others are asked of its module. */
+#include <ctype.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "codegen/codegen.h"
+#include "codegen/cpu.h"
+
+enum { MAX_THREADS = 1024 };
+
+#ifdef __aarch64__
+#define HOST_ARCH   ARCH_AARCH64
+#elif defined __x86_64__
+#define HOST_ARCH   ARCH_X86_64
+#else
+#define HOST_ARCH   ARCH_OTHER
+#endif
+
+static const char *arch_triple(Arch arch)
+{
+	return arch == ARCH_AARCH64 ? "aarch64-unknown-linux-gnu"
+				    : "x86_64-pc-linux-gnu";
+}
+
+/* --- reading the text ------------------------------------------------------- */
+
+/* Keys of the kinds, in canonical order. */
+static const char *const llvm_keys[] = {"-mtriple", "-mcpu", "-mattr",
+    "-threads", NULL};
+static const char *const no_keys[] = {NULL};
+static const char *const cuda_keys[] = {"-arch", NULL};
+static const char *const opencl_keys[] = {"-device", NULL};
+
+enum { MAX_KEYS = 4 };
+
+static const struct {
+	const char *name;
+	TargetKind kind;
+	const char *const *keys;
+	const char *missing; /* what a kind that is not built needs */
+} kinds[] = {
+    {"llvm", TARGET_LLVM, llvm_keys, NULL},
+    {"c", TARGET_C, no_keys, NULL},
+    {"cuda", TARGET_CUDA, cuda_keys, "the CUDA C emitter"},
+    {"opencl", TARGET_OPENCL, opencl_keys, "the OpenCL C emitter"},
+};
+enum { NKINDS = sizeof kinds / sizeof *kinds };
+
+static char *list_keys(Arena *arena, const char *const *keys)
+{
+	char *text = arena_strdup(arena, "");
+	for (int i = 0; keys[i]; i++)
+		text = arena_printf(arena, "%s%s%s=", text, i ? ", " : "", keys[i]);
+	return text;
+}
+
+static Status read_keys(Arena *arena, const char *text, int kind,
+    const char *values[MAX_KEYS], Error *error)
+{
+	const char *const *keys = kinds[kind].keys;
+	while (*(text += strspn(text, " \t\n"))) {
+		char *word = arena_strndup(arena, text, strcspn(text, " \t\n"));
+		text += strlen(word);
+		char *equal = strchr(word, '=');
+		int k = 0;
+		if (equal)
+			*equal = 0;
+		while (keys[k] && strcmp(keys[k], word))
+			k++;
+		if (!keys[k])
+			return error_set(error, STATUS_USAGE,
+			    "target: unknown key '%s' of %s (%s)", word,
+			    kinds[kind].name,
+			    keys[0] ? list_keys(arena, keys) : "it has none");
+		if (!equal)
+			return error_set(error, STATUS_USAGE,
+			    "target: key '%s' needs a value, as in %s=...",
+			    word, word);
+		if (values[k])
+			return error_set(error, STATUS_USAGE,
+			    "target: key '%s' is given twice", word);
+		values[k] = equal + 1;
+	}
+	return STATUS_OK;
+}
+
+static bool plain_name(const char *text)
+{
+	if (!*text || *text == '-')
+		return false;
+	for (; *text; text++)
+		if (!isalnum((unsigned char)*text) && !strchr("-_.+", *text))
+			return false;
+	return true;
+}
+
+static Status read_threads(const char *text, int *threads, Error *error)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || n < 1 || n > MAX_THREADS)
+		return error_set(error, STATUS_USAGE,
+		    "target: -threads=%s is not a number from 1 to %d", text,
+		    MAX_THREADS);
+	*threads = (int)n;
+	return STATUS_OK;
+}
+
+/* --- attributes -------------------------------------------------------------- */
+
+typedef VEC(char *) Words;
+
+static int compare_attrs(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a + 1, *(char *const *)b + 1);
+}
+
+static char *join_sorted(Arena *arena, Words *words)
+{
+	if (words->n)
+		qsort(words->at, (size_t)words->n, sizeof *words->at,
+		    compare_attrs);
+	char *text = arena_strdup(arena, "");
+	for (int i = 0; i < words->n; i++)
+		text = arena_printf(
+		    arena, "%s%s%s", text, i ? "," : "", words->at[i]);
+	return text;
+}
+
+static void split_attrs(Arena *arena, const char *text, Words *words)
+{
+	while (*text) {
+		size_t n = strcspn(text, ",");
+		vec_push(arena, words, arena_strndup(arena, text, n));
+		text += n + (text[n] == ',');
+	}
+}
+
+/* Words of attrs that are in the table (x86), or the others; the last of
+ * several about one feature stands. */
+static Status check_attrs(Arena *arena, const char *attrs, bool x86,
+    Words *others, Error *error)
+{
+	Words words = {0};
+	split_attrs(arena, attrs, &words);
+	for (int i = 0; i < words.n; i++) {
+		char *w = words.at[i];
+		if ((*w != '+' && *w != '-') || !plain_name(w + 1))
+			return error_set(error, STATUS_USAGE,
+			    "target: '%s' of -mattr is not +feature or -feature",
+			    w);
+		bool again = false;
+		for (int j = i + 1; j < words.n; j++)
+			again |= !strcmp(words.at[j] + !!*words.at[j], w + 1);
+		if (!again && !(x86 && cpu_feature_find(w + 1) >= 0))
+			vec_push(arena, others, w);
+	}
+	return STATUS_OK;
+}
+
+/* Asks LLVM whether it knows names that the tables do not. */
+static Status ask_llvm(const char *triple, const char *cpu, const char *attrs,
+    Error *error)
+{
+	const LlvmModule *llvm = llvm_module(error);
+	if (!llvm)
+		return error->status;
+	return llvm->check(triple, cpu, attrs, error) ? STATUS_OK
+						      : error->status;
+}
+
+/* --- targets ----------------------------------------------------------------- */
+
+static int online_cpus(void)
+{
+	cpu_set_t set;
+	if (!sched_getaffinity(0, sizeof set, &set))
+		return CPU_COUNT(&set);
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (int)n;
+}
+
+static CpuFeatures features_of(const Target *t)
+{
+	if (cpu_find(ARCH_X86_64, t->cpu))
+		return cpu_features(t->cpu, t->attrs);
+	Error error = {0};
+	const LlvmModule *llvm = llvm_module(&error);
+	char *all = llvm ? llvm->features(t->triple, t->cpu, t->attrs) : NULL;
+	CpuFeatures set = cpu_features("", all ? all : t->attrs);
+	free(all);
+	return set;
+}
+
+static void fill_machine(Target *t)
+{
+	Arch arch = cpu_arch(t->triple);
+	const Cpu *cpu = cpu_find(arch, t->cpu);
+	if (!cpu)
+		cpu = cpu_find(arch, arch == ARCH_AARCH64 ? "generic" : "x86-64");
+	if (!cpu || t->kind == TARGET_C)
+		cpu = cpu_find(ARCH_X86_64, "x86-64");
+	cpu_machine(cpu, arch == ARCH_X86_64 ? features_of(t) : 0, &t->machine);
+	if (t->kind == TARGET_C || arch == ARCH_OTHER) {
+		t->machine.vector_bytes = 0;
+		t->machine.vector_registers = 16;
+		t->machine.fma = t->machine.f16c = false;
+	}
+	t->machine.threads = t->threads;
+}
+
+static Target *target_finish(Arena *arena, Target *t)
+{
+	t->text = t->kind == TARGET_C
+	    ? "c"
+	    : arena_printf(arena, "llvm -mtriple=%s -mcpu=%s -mattr=%s -threads=%d",
+		  t->triple, t->cpu, t->attrs, t->threads);
+	fill_machine(t);
+	return t;
+}
+
+static Arch default_arch(const char *cpu)
+{
+	Arch host = HOST_ARCH == ARCH_AARCH64 ? ARCH_AARCH64 : ARCH_X86_64;
+	Arch other = host == ARCH_AARCH64 ? ARCH_X86_64 : ARCH_AARCH64;
+	if (cpu && !cpu_find(host, cpu) && cpu_find(other, cpu))
+		return other;
+	return host;
+}
+
+static Status read_llvm(
+    Arena *arena, Target *t, const char *const values[MAX_KEYS], Error *error)
+{
+	t->cpu = values[1];
+	t->triple = values[0] ? values[0] : arch_triple(default_arch(t->cpu));
+	Arch arch = cpu_arch(t->triple);
+	if (!t->cpu)
+		t->cpu = arch == ARCH_X86_64 ? "x86-64" : "generic";
+	if (!plain_name(t->triple) || !strchr(t->triple, '-'))
+		return error_set(error, STATUS_USAGE,
+		    "target: -mtriple=%s is no triple such as "
+		    "x86_64-pc-linux-gnu", t->triple);
+	if (!strcmp(t->cpu, "native") || !strcmp(t->cpu, "host"))
+		return error_set(error, STATUS_USAGE,
+		    "target: -mcpu=%s names no CPU; the target 'host' is this "
+		    "machine", t->cpu);
+	if (!plain_name(t->cpu))
+		return error_set(error, STATUS_USAGE,
+		    "target: -mcpu=%s is no name of a CPU", t->cpu);
+	t->threads = online_cpus();
+	if (values[3])
+		FORWARD_IF_ERROR(read_threads(values[3], &t->threads, error));
+	const char *attrs = values[2] ? values[2] : "";
+	Words words = {0};
+	FORWARD_IF_ERROR(check_attrs(
+	    arena, attrs, arch == ARCH_X86_64, &words, error));
+	if (words.n || !cpu_find(arch, t->cpu))
+		FORWARD_IF_ERROR(ask_llvm(t->triple, t->cpu,
+		    join_sorted(arena, &words), error));
+	if (arch == ARCH_X86_64)
+		split_attrs(arena, cpu_feature_difference(arena,
+		    cpu_features(t->cpu, ""), cpu_features(t->cpu, attrs)),
+		    &words);
+	t->attrs = join_sorted(arena, &words);
+	return STATUS_OK;
+}
+
+/* Elsewhere than on x86-64 LLVM says what the host is. */
+static Target *host_of_llvm(Arena *arena, Target *t, Error *error)
+{
+	const LlvmModule *llvm = llvm_module(error);
+	if (!llvm)
+		return NULL;
+	char *triple, *cpu, *attrs;
+	llvm->host(&triple, &cpu, &attrs);
+	t->triple = arena_strdup(arena, triple);
+	t->cpu = arena_strdup(arena, cpu);
+	t->attrs = "";
+	free(triple);
+	free(cpu);
+	free(attrs);
+	return target_finish(arena, t);
+}
+
+Target *target_host(Arena *arena, Error *error)
+{
+	Target *t = NEW(arena, Target);
+	*t = (Target){.kind = TARGET_LLVM, .threads = online_cpus()};
+	CpuHost host;
+	cpu_host(&host);
+	if (HOST_ARCH != ARCH_X86_64)
+		return host_of_llvm(arena, t, error);
+	t->triple = arch_triple(ARCH_X86_64);
+	t->cpu = host.cpu ? host.cpu->name : "x86-64";
+	t->attrs = host.cpu ? cpu_feature_difference(arena,
+		cpu_features(t->cpu, ""), host.features) : "";
+	return target_finish(arena, t);
+}
+
+Target *target_parse(Arena *arena, const char *text, Error *error)
+{
+	const char *begin = text + strspn(text, " \t\n");
+	size_t n = strcspn(begin, " \t\n");
+	const char *word = arena_strndup(arena, begin, n);
+	const char *rest = begin + n + strspn(begin + n, " \t\n");
+	if (!strcmp(word, "host")) {
+		if (!*rest)
+			return target_host(arena, error);
+		error_set(error, STATUS_USAGE,
+		    "target: 'host' takes no keys; `tunec target --print` "
+		    "prints its text to change");
+		return NULL;
+	}
+	int kind = 0;
+	while (kind < NKINDS && strcmp(kinds[kind].name, word))
+		kind++;
+	if (kind == NKINDS) {
+		error_set(error, STATUS_USAGE,
+		    "target: unknown kind '%s' (host, llvm, c, cuda, opencl)",
+		    word);
+		return NULL;
+	}
+	const char *values[MAX_KEYS] = {0};
+	if (read_keys(arena, rest, kind, values, error))
+		return NULL;
+	if (kinds[kind].missing) {
+		error_set(error, STATUS_UNSUPPORTED,
+		    "target %s is not built yet: %s is missing", word,
+		    kinds[kind].missing);
+		return NULL;
+	}
+	Target *t = NEW(arena, Target);
+	*t = (Target){.kind = kinds[kind].kind, .triple = "", .cpu = "",
+	    .attrs = "", .threads = 1};
+	if (t->kind == TARGET_LLVM && read_llvm(arena, t, values, error))
+		return NULL;
+	return target_finish(arena, t);
+}
+
+/* --- this machine ------------------------------------------------------------ */
+
+/* Attributes "+x" outside of the table cannot be told here. */
+static const char *unknown_attr(Arena *arena, const char *attrs)
+{
+	Words words = {0};
+	split_attrs(arena, attrs, &words);
+	for (int i = 0; i < words.n; i++)
+		if (*words.at[i] == '+' && cpu_feature_find(words.at[i] + 1) < 0)
+			return words.at[i] + 1;
+	return NULL;
+}
+
+static bool x86_runs_here(Arena *arena, const Target *t, char *why, size_t size)
+{
+	CpuHost host;
+	cpu_host(&host);
+	const char *unknown = unknown_attr(arena, t->attrs);
+	CpuFeatures missing = features_of(t) & ~host.features;
+	if (unknown)
+		snprintf(why, size, "whether this CPU has %s is not known",
+		    unknown);
+	else if (missing)
+		snprintf(why, size, "this CPU lacks %s",
+		    cpu_feature_difference(arena, 0, missing));
+	return !unknown && !missing;
+}
+
+static bool other_runs_here(Arena *arena, const Target *t, char *why, size_t size)
+{
+	Error error = {0};
+	Target *host = target_host(arena, &error);
+	if (!host)
+		snprintf(why, size, "%s", error.text);
+	else if (strchr(t->attrs, '+') ||
+	    (strcmp(t->cpu, host->cpu) && strcmp(t->cpu, "generic")))
+		snprintf(why, size, "this CPU is %s", host->cpu);
+	else
+		return true;
+	return false;
+}
+
+bool target_runs_here_why(const Target *target, char *why, size_t size)
+{
+	if (size)
+		*why = 0;
+	if (target->kind == TARGET_C)
+		return true;
+	if (cpu_arch(target->triple) != HOST_ARCH ||
+	    !strstr(target->triple, "linux")) {
+		snprintf(why, size, "this machine is no %s", target->triple);
+		return false;
+	}
+	Arena *arena = arena_new();
+	bool runs = HOST_ARCH == ARCH_X86_64
+	    ? x86_runs_here(arena, target, why, size)
+	    : other_runs_here(arena, target, why, size);
+	arena_free(arena);
+	return runs;
+}
+
+bool target_runs_here(const Target *target)
+{
+	char why[256];
+	return target_runs_here_why(target, why, sizeof why);
+}
