@@ -1201,3 +1201,32 @@ void tape_print(Buf *out, const Tape *tape, Handle h)
 	if (!product)
 		buf_putc(out, ')');
 }
+
+/* --- extraction ------------------------------------------------------------ */
+
+Tape *tape_extract(
+    Arena *arena, const Tape *tape, const bool *used, Handle *renamed)
+{
+	Tape *out = tape_new(arena);
+	bool *reached = must_alloc((size_t)tape->nodes.n + 1);
+	memcpy(reached, used, (size_t)tape->nodes.n);
+	for (Handle h = tape->nodes.n - 1; h >= 0; h--)
+		for (int i = 0; reached[h] && i < node(tape, h)->n; i++)
+			reached[args(tape, h)[i].h] = true;
+	for (Handle h = 0; h < tape->nodes.n; h++) {
+		const TapeNode *d = node(tape, h);
+		TapeArg arg[MAX_TERMS + MAX_FACTORS];
+		renamed[h] = -1;
+		if (!reached[h])
+			continue;
+		assert(d->n <= MAX_TERMS + MAX_FACTORS);
+		for (int i = 0; i < d->n; i++) {
+			arg[i] = args(tape, h)[i];
+			arg[i].h = renamed[arg[i].h];
+		}
+		renamed[h] = cons(out, d->kind, d->value, arg, d->n);
+	}
+	out->nslots = tape->nslots;
+	free(reached);
+	return out;
+}

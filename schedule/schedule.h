@@ -125,6 +125,9 @@ typedef struct {
 	const Machine *machine;
 	bool use_slots;
 	int nslots; /* handed out so far */
+	/* one a step, set for those that a decision made void: steps on a
+	 * block that another step inlined; NULL: not wanted */
+	bool *void_steps;
 } ApplyContext;
 
 /* Is an open decision at this argument of the step a slot? */
