@@ -1,0 +1,274 @@
+/* Stores of lines behind one interface.  What is common to all kinds is here:
+ * the choice by path, reading lines and naming the damaged ones, and putting
+ * what was written on the disk in the background. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tuner/internal.h"
+
+/* --- writing past a file-size limit ----------------------------------------
+ */
+
+/* The limit is to fail the write, not to kill the process: the signal is held
+ * back around writes and taken off afterwards. */
+static void limit_begin(sigset_t *old)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &set, old);
+}
+
+static void limit_end(const sigset_t *old)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	while (sigtimedwait(&set, NULL, &(struct timespec){0}) > 0)
+		;
+	pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+/* --- to the disk -----------------------------------------------------------
+ */
+
+static void half_a_second_later(struct timespec *t)
+{
+	clock_gettime(CLOCK_REALTIME, t);
+	t->tv_nsec += 500000000;
+	if (t->tv_nsec >= 1000000000) {
+		t->tv_nsec -= 1000000000;
+		t->tv_sec++;
+	}
+}
+
+static void *syncer_run(void *context)
+{
+	Syncer *s = context;
+	pthread_mutex_lock(&s->mutex);
+	while (!s->stop) {
+		if (!s->dirty) {
+			pthread_cond_wait(&s->changed, &s->mutex);
+			continue;
+		}
+		struct timespec until;
+		half_a_second_later(&until);
+		while (!s->stop && pthread_cond_timedwait(&s->changed,
+				       &s->mutex, &until) != ETIMEDOUT)
+			;
+		s->dirty = false;
+		pthread_mutex_unlock(&s->mutex);
+		fdatasync(s->fd);
+		pthread_mutex_lock(&s->mutex);
+	}
+	pthread_mutex_unlock(&s->mutex);
+	return NULL;
+}
+
+/* A thread that takes no signals: they are for the main thread. */
+static bool syncer_start(Syncer *s, int fd)
+{
+	sigset_t all, old;
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (own < 0)
+		return false;
+	pthread_mutex_init(&s->mutex, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	s->fd = own;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	int failed = pthread_create(&s->thread, NULL, syncer_run, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (failed) {
+		close(own);
+		s->fd = -1;
+	}
+	return !failed;
+}
+
+void store_written(Store *store, int fd)
+{
+	Syncer *s = &store->syncer;
+	if (s->fd < 0 && !syncer_start(s, fd)) {
+		fdatasync(fd);
+		return;
+	}
+	pthread_mutex_lock(&s->mutex);
+	dup3(fd, s->fd, O_CLOEXEC); /* the file may be another one now */
+	s->dirty = true;
+	pthread_cond_signal(&s->changed);
+	pthread_mutex_unlock(&s->mutex);
+}
+
+static void syncer_end(Syncer *s)
+{
+	if (s->fd < 0)
+		return;
+	pthread_mutex_lock(&s->mutex);
+	s->stop = true;
+	pthread_cond_signal(&s->changed);
+	pthread_mutex_unlock(&s->mutex);
+	pthread_join(s->thread, NULL);
+	fdatasync(s->fd);
+	close(s->fd);
+	pthread_mutex_destroy(&s->mutex);
+	pthread_cond_destroy(&s->changed);
+}
+
+/* --- opening ----------------------------------------------------------------
+ */
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+	return n >= m && !strcmp(text + n - m, end);
+}
+
+Status store_open(const char *path, StoreMode mode, Store **out, Error *error)
+{
+	*out = NULL;
+	if (!*path)
+		return error_set(error, STATUS_INPUT, "a store without a name");
+	if (!strncmp(path, "postgres://", 11) ||
+	    !strncmp(path, "postgresql://", 13))
+		return error_set(error, STATUS_MISSING,
+		    "%s: PostgreSQL stores are not built yet", path);
+	Store *store = must_alloc(sizeof *store);
+	*store = (Store){.mode = mode, .syncer.fd = -1};
+	store->kind = ends_with(path, ".jsonl") ? &store_jsonl : &store_sqlite;
+	store->path = must_alloc(strlen(path) + 1);
+	strcpy(store->path, path);
+	sigset_t old;
+	limit_begin(&old);
+	Status status = store->kind->open(store, error);
+	limit_end(&old);
+	if (status)
+		store_close(store);
+	else
+		*out = store;
+	return status;
+}
+
+void store_close(Store *store)
+{
+	if (!store)
+		return;
+	sigset_t old;
+	limit_begin(&old);
+	syncer_end(&store->syncer);
+	store->kind->close(store);
+	limit_end(&old);
+	buf_free(&store->notes);
+	free(store->path);
+	free(store);
+}
+
+const char *store_path(const Store *store)
+{
+	return store->path;
+}
+
+/* --- writing ----------------------------------------------------------------
+ */
+
+Status store_append(Store *store, Line *line, Error *error)
+{
+	assert(store->mode == STORE_WRITE);
+	if (!line->text)
+		free(line_text(line));
+	if (memchr(line->text, '\n', line->size))
+		return error_set(error, STATUS_INPUT,
+		    "%s: a record of more than one line", store->path);
+	sigset_t old;
+	limit_begin(&old);
+	Status status = store->kind->append(store, line, error);
+	limit_end(&old);
+	return status;
+}
+
+/* --- reading ----------------------------------------------------------------
+ */
+
+void store_note(Store *store, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&store->notes, format, args);
+	va_end(args);
+	buf_putc(&store->notes, '\n');
+}
+
+const char *store_notes(const Store *store)
+{
+	return buf_text(&store->notes);
+}
+
+Status store_scan(
+    Store *store, const char *op, StoreScan scan, void *context, Error *error)
+{
+	buf_clear(&store->notes);
+	return store->kind->scan(store, op, scan, context, error);
+}
+
+typedef struct {
+	Store *store;
+	const char *op;
+	bool (*each)(Line *line, void *context);
+	void *context;
+	int64_t good, damaged;
+	Status status; /* of a line that ends the reading */
+	Error *error;
+} Reading;
+
+enum { DAMAGE_NAMED = 10 };
+
+static bool reading_line(
+    const char *text, size_t size, int64_t number, void *context)
+{
+	Reading *r = context;
+	Line line;
+	Error why;
+	Status status = line_parse(text, size, &line, &why);
+	if (status == STATUS_UNSUPPORTED) {
+		r->status = error_set(r->error, status, "%s:%lld: %s",
+		    r->store->path, (long long)number, why.text);
+		return false;
+	}
+	if (status) {
+		if (r->damaged++ < DAMAGE_NAMED)
+			store_note(r->store,
+			    "%s:%lld: damaged line skipped: %s", r->store->path,
+			    (long long)number, why.text);
+		return true;
+	}
+	r->good++;
+	bool more = true;
+	if (!r->op || line_concerns(&line, r->op))
+		more = r->each(&line, r->context);
+	line_free(&line);
+	return more;
+}
+
+Status store_each(Store *store, const char *op,
+    bool (*each)(Line *line, void *context), void *context, Buf *damaged,
+    Error *error)
+{
+	Reading r = {.store = store,
+	    .op = op,
+	    .each = each,
+	    .context = context,
+	    .error = error};
+	FORWARD_IF_ERROR(store_scan(store, op, reading_line, &r, error));
+	if (r.damaged > DAMAGE_NAMED)
+		store_note(store, "%s: %lld damaged lines skipped in all",
+		    store->path, (long long)r.damaged);
+	if (damaged)
+		buf_puts(damaged, store_notes(store));
+	return r.status;
+}
