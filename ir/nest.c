@@ -39,6 +39,7 @@ static NestBuffer plain_buffer(Nest *nest, int number)
 		.start = NEW_N(nest->arena, Expr *, from->ndim),
 		.extent = NEW_N(nest->arena, Handle, from->ndim),
 		.elements = HANDLE_NONE,
+		.alloc = -1,
 	};
 	for (int d = 0; d < b.ndim; d++) {
 		b.parts[d] = (LayoutPart){
@@ -245,4 +246,36 @@ Expr *nest_axis_value(const Nest *nest, int stage, int axis)
 	return a->start
 	    ? expr_binary(nest->arena, OP_ADD, a->start, value)
 	    : value;
+}
+
+/* The parts of an exact split give the extent; a root is rounded up. */
+Handle nest_covered(const Nest *nest, int var)
+{
+	const Var *v = &nest->vars.at[var];
+	if (v->how != VAR_SPLIT ||
+	    nest->stages.at[v->stage].axes[v->axis].var != var)
+		return v->extent;
+	Handle covered = nest->vars.at[v->child[0]].extent;
+	for (int i = 1; i < v->nchild; i++)
+		covered = tape_mul(nest->tape, covered,
+		    nest->vars.at[v->child[i]].extent);
+	return covered;
+}
+
+/* --- guards -------------------------------------------------------------- */
+
+bool nest_require(
+    Nest *nest, Handle value, const char *why, const char **refusal)
+{
+	int64_t known;
+	if (tape_is_const(nest->tape, value, &known)) {
+		if (known != 1)
+			*refusal = why;
+		return known == 1;
+	}
+	for (int i = 0; i < nest->guards.n; i++)
+		if (nest->guards.at[i].value == value)
+			return true;
+	vec_push(nest->arena, &nest->guards, (Guard){value, why});
+	return true;
 }

@@ -152,6 +152,8 @@ typedef struct {
 	Expr **start;       /* (inferred) a dimension; NULL entries are 0 */
 	Handle *extent;     /* (inferred) elements held of each dimension */
 	Handle elements;    /* (inferred) allocated */
+	int alloc;          /* (inferred) loop below which it is allocated and
+			       holds its region; -1: the root */
 } NestBuffer;
 
 /* A quantity that must be 1 (it is 0 or 1) for the nest to be right. */
@@ -166,9 +168,10 @@ typedef struct {
 	Tape *tape;
 	VEC(Var) vars;
 	VEC(Stage) stages;
-	VEC(int) order; /* live stages, producers first; children after parents' rank does not matter */
+	VEC(int) order; /* live stages, producers first */
 	VEC(NestBuffer) buffers; /* the program's first, with equal numbers */
 	VEC(Guard) guards;       /* (inferred) and from primitives */
+	int first_inferred, ninferred; /* which guards the next inference drops */
 	bool inferred;
 } Nest;
 
@@ -189,18 +192,12 @@ int nest_loop_position(const Nest *nest, int var);
 Expr *nest_axis_value(const Nest *nest, int stage, int axis);
 Expr *nest_var_value(const Nest *nest, int var);
 const char *loop_kind_name(LoopKind kind); /* "serial", "parallel", "blockIdx.x" … */
-
-/* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
- * the structure has no meaning (a reader that is not below its copy, say). */
-bool nest_infer(Nest *nest, const char **why);
-
-/* nest_verify.c: legality of the finished nest; adds guards for what handles
- * cannot settle.  False and a reason. */
-bool nest_verify(Nest *nest, const char **why);
-
-/* nest_print.c: show --stage=schedule */
-void nest_print(Buf *out, const Nest *nest);
-void nest_expr_print(Buf *out, const Nest *nest, int stage, const Expr *e);
+/* Asks that a quantity be 1: true where it is known; false and `why` in
+ * *refusal where it is known not to be; else a guard and true. */
+bool nest_require(
+    Nest *nest, Handle value, const char *why, const char **refusal);
+/* How many values a variable takes: its extent rounded up to its tiles. */
+Handle nest_covered(const Nest *nest, int var);
 
 /* affine.c: an integer expression as constant + sum of coefficient * term,
  * where a term is an OP_AXIS or OP_VAR leaf, or a node that is not affine
@@ -218,5 +215,29 @@ Affine affine_of(Arena *arena, Tape *tape, const Expr *e);
 Expr *affine_expr(Arena *arena, const Tape *tape, Affine a);
 /* OP_INT where the handle is a constant, else OP_TAPE. */
 Expr *handle_expr(Arena *arena, const Tape *tape, Handle h);
+
+/* nest_hull.c: the values of an index while some loops stand still.  `outer` is
+ * over the fixed loops (its constant is 0); the index lies in outer + low ..
+ * outer + high whatever the other loops do within their extents. */
+typedef struct {
+	Affine outer;
+	Handle low, high;
+	bool known; /* false: no such hull over the fixed loops */
+} Hull;
+/* `e` over OP_VAR and OP_TAPE; fixed[] by variable. */
+Hull nest_hull(const Nest *nest, const Expr *e, const bool *fixed);
+bool hull_same_outer(const Hull *a, const Hull *b);
+
+/* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
+ * the structure has no meaning (a reader that is not below its copy, say). */
+bool nest_infer(Nest *nest, const char **why);
+
+/* nest_verify.c: legality of the finished nest; adds guards for what handles
+ * cannot settle.  False and a reason. */
+bool nest_verify(Nest *nest, const char **why);
+
+/* nest_print.c: show --stage=schedule */
+void nest_print(Buf *out, const Nest *nest);
+void nest_expr_print(Buf *out, const Nest *nest, int stage, const Expr *e);
 
 #endif

@@ -1004,6 +1004,28 @@ Handle tape_max(Tape *tape, Handle a, Handle b)
 	return min_or_max(tape, TAPE_MAX, a, b);
 }
 
+Handle tape_at_most(Tape *tape, Handle a, Handle b)
+{
+	Handle one = tape_const(tape, 1);
+	Handle slack = tape_add(tape, tape_sub(tape, b, a), one);
+	return tape_min(
+	    tape, one, tape_max(tape, tape_const(tape, 0), slack));
+}
+
+Handle tape_equal(Tape *tape, Handle a, Handle b)
+{
+	Handle one = tape_const(tape, 1);
+	Handle distance =
+	    tape_max(tape, tape_sub(tape, a, b), tape_sub(tape, b, a));
+	return tape_sub(tape, one, tape_min(tape, one, distance));
+}
+
+Handle tape_multiple(Tape *tape, Handle a, Handle b)
+{
+	Handle rounded = tape_mul(tape, b, tape_ceildiv(tape, a, b));
+	return tape_equal(tape, a, rounded);
+}
+
 /* --- evaluation ---------------------------------------------------------- */
 
 static int64_t eval_node(

@@ -31,6 +31,10 @@ Handle tape_ceildiv(Tape *tape, Handle a, Handle b);  /* b >= 1 */
 Handle tape_mod(Tape *tape, Handle a, Handle b); /* a - b*floordiv(a, b) */
 Handle tape_min(Tape *tape, Handle a, Handle b);
 Handle tape_max(Tape *tape, Handle a, Handle b);
+/* 1 or 0: what guards are made of. */
+Handle tape_at_most(Tape *tape, Handle a, Handle b); /* a <= b */
+Handle tape_equal(Tape *tape, Handle a, Handle b);
+Handle tape_multiple(Tape *tape, Handle a, Handle b); /* a % b == 0, b >= 1 */
 
 bool tape_is_const(const Tape *tape, Handle h, int64_t *value);
 /* The value of a quantity that is known to be constant (asserts). */
