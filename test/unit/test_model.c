@@ -1,0 +1,247 @@
+/* Trees walked here equal XGBoost's own prediction; training is repeatable,
+ * learns an order, and refuses what it cannot learn from. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tuner/tuner.h"
+
+enum { WIDTH = 192, ROWS = 300, MORE = 1003 };
+
+static const XgboostModule *module(void)
+{
+	Error error;
+	const XgboostModule *m = xgboost_module(&error);
+	if (!m)
+		fail_msg("%s", error.text);
+	return m;
+}
+
+/* Rows of numbers of many sizes, zeros among them, and a smooth target. */
+static float *make_rows(int n, uint64_t seed)
+{
+	float *rows = must_alloc(sizeof *rows * (size_t)n * WIDTH);
+	Rng rng = rng_stream(seed, 0, 0);
+	for (int i = 0; i < n * WIDTH; i++) {
+		double x = rng_double(&rng);
+		rows[i] = x < 0.2 ? 0 : (float)(log(x) * (i % 7 + 1));
+	}
+	return rows;
+}
+
+static double truth(const float *row)
+{
+	return 1 + fabs(row[3] - 0.2 * row[50]) + 0.3 * fabs(row[7]);
+}
+
+static Training training(
+    const float *rows, int n, const float *labels, const unsigned *group)
+{
+	return (Training){.rows = rows,
+	    .n = n,
+	    .width = WIDTH,
+	    .labels = labels,
+	    .group = group,
+	    .ngroups = 1,
+	    .rounds = 40,
+	    .depth = 6,
+	    .bins = 32,
+	    .eta = 0.3f,
+	    .seed = 5};
+}
+
+static void check_equal(Objective objective, int depth)
+{
+	float *rows = make_rows(ROWS, 1), *more = make_rows(MORE, 2);
+	float labels[ROWS], ours[MORE], theirs[MORE];
+	unsigned group = ROWS;
+	for (int i = 0; i < ROWS; i++)
+		labels[i] = (float)(1 / truth(rows + i * WIDTH));
+	Training t = training(rows, ROWS, labels, &group);
+	t.objective = objective;
+	t.depth = depth;
+	Forest forest;
+	void *booster;
+	Error error;
+	assert_int_equal(module()->train(&t, &forest, &booster, &error), 0);
+	assert_int_equal(forest.ntrees, 40);
+	assert_int_equal(
+	    module()->predict(booster, more, MORE, WIDTH, theirs, &error), 0);
+	forest_predict(&forest, more, MORE, WIDTH, ours);
+	assert_memory_equal(ours, theirs, sizeof ours);
+	forest_prepare(&forest);
+	memset(ours, 0, sizeof ours);
+	forest_predict(&forest, more, MORE, WIDTH, ours);
+	assert_memory_equal(ours, theirs, sizeof ours);
+	module()->release(booster);
+	forest_free(&forest);
+	free(rows);
+	free(more);
+}
+
+static void test_equal(void **state)
+{
+	(void)state;
+	check_equal(OBJECTIVE_REGRESSION, 6);
+	check_equal(OBJECTIVE_RANK, 6);
+	check_equal(OBJECTIVE_RANK, 1);
+	check_equal(OBJECTIVE_REGRESSION, 12);
+}
+
+static void fit_check(Model *model)
+{
+	Error error;
+	if (model_fit(model, &error))
+		fail_msg("%s", error.text);
+}
+
+static Model *learn(Objective objective, int groups)
+{
+	ModelSettings settings = model_defaults(WIDTH, 7);
+	settings.objective = objective;
+	settings.rounds = 60;
+	Model *model = model_new(&settings);
+	float *rows = make_rows(ROWS, 3);
+	for (int batch = 0; batch < 2; batch++) {
+		for (int i = batch; i < ROWS; i += 2) {
+			int group = i / 2 % groups;
+			double time_s =
+			    truth(rows + i * WIDTH) * (group ? 1000 : 1e-3);
+			model_add(model, group, rows + i * WIDTH,
+			    i % 41 ? time_s : INFINITY);
+		}
+		assert_int_equal(model_fitted(model), batch);
+		fit_check(model);
+		assert_int_equal(isnan(model_correlation(model)), !batch);
+	}
+	free(rows);
+	assert_int_equal(model_rows(model), ROWS);
+	return model;
+}
+
+static double quality(const Model *model)
+{
+	float *rows = make_rows(MORE, 4), scores[MORE];
+	double a[MORE], b[MORE];
+	model_predict(model, rows, MORE, scores);
+	for (int i = 0; i < MORE; i++) {
+		a[i] = scores[i];
+		b[i] = -truth(rows + i * WIDTH);
+	}
+	free(rows);
+	return rank_correlation(a, b, MORE);
+}
+
+static void test_learns(void **state)
+{
+	(void)state;
+	for (int groups = 1; groups < 3; groups++)
+		for (int o = 0; o < 2; o++) {
+			Model *model = learn((Objective)o, groups);
+			double r = quality(model);
+			if (r < 0.6)
+				fail_msg("objective %d: correlation %g", o, r);
+			if (groups == 1)
+				assert_true(model_correlation(model) > 0.3);
+			model_free(model);
+		}
+}
+
+static void test_repeatable(void **state)
+{
+	(void)state;
+	float *rows = make_rows(MORE, 9), a[MORE], b[MORE];
+	Model *one = learn(OBJECTIVE_RANK, 2), *two = learn(OBJECTIVE_RANK, 2);
+	model_predict(one, rows, MORE, a);
+	model_predict(two, rows, MORE, b);
+	assert_memory_equal(a, b, sizeof a);
+	model_free(one);
+	model_free(two);
+	free(rows);
+}
+
+static void test_one_row(void **state)
+{
+	(void)state;
+	ModelSettings settings = model_defaults(WIDTH, 7);
+	Model *model = model_new(&settings);
+	float *rows = make_rows(1, 3), score;
+	model_add(model, 0, rows, 1);
+	fit_check(model);
+	model_predict(model, rows, 1, &score);
+	assert_true(isfinite(score));
+	model_free(model);
+	free(rows);
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	float row[WIDTH] = {0}, label = 1;
+	unsigned group = 1, none = 0;
+	Forest forest;
+	Error error;
+	Training t = training(row, 1, &label, &none);
+	assert_int_equal(
+	    module()->train(&t, &forest, NULL, &error), STATUS_INPUT);
+	t.group = &group;
+	row[17] = NAN;
+	assert_int_equal(
+	    module()->train(&t, &forest, NULL, &error), STATUS_INPUT);
+	assert_non_null(strstr(error.text, "feature 17 of row 0"));
+	row[17] = 0;
+	label = INFINITY;
+	assert_int_equal(
+	    module()->train(&t, &forest, NULL, &error), STATUS_INPUT);
+	label = 1;
+	t.bins = 1;
+	assert_int_equal(
+	    module()->train(&t, &forest, NULL, &error), STATUS_INPUT);
+}
+
+static void test_missing_module(void **state)
+{
+	(void)state;
+	char *modules = strdup(getenv("TUNEC_MODULES"));
+	Error error;
+	setenv("TUNEC_MODULES", "/nowhere", 1);
+	assert_null(xgboost_module(&error));
+	assert_int_equal(error.status, STATUS_MISSING);
+	assert_non_null(strstr(error.text, "/nowhere/tunec-xgboost.so"));
+	setenv("TUNEC_MODULES", modules, 1);
+	free(modules);
+}
+
+static void test_rank_correlation(void **state)
+{
+	(void)state;
+	double a[] = {1, 2, 3, 4}, b[] = {10, 20, 30, 400};
+	double c[] = {4, 3, 2, 1}, d[] = {5, 5, 5, 5}, e[] = {1, 2, 2, 3};
+	assert_true(rank_correlation(a, b, 4) == 1);
+	assert_true(rank_correlation(a, c, 4) == -1);
+	assert_true(isnan(rank_correlation(a, d, 4)));
+	assert_true(isnan(rank_correlation(a, b, 1)));
+	assert_true(fabs(rank_correlation(a, e, 4) - 4.5 / sqrt(22.5)) < 1e-12);
+}
+
+int main(void)
+{
+	const char *build = getenv("BUILD");
+	setenv("TUNEC_MODULES", build ? build : "build", 0);
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_equal),
+	    cmocka_unit_test(test_learns),
+	    cmocka_unit_test(test_repeatable),
+	    cmocka_unit_test(test_one_row),
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_missing_module),
+	    cmocka_unit_test(test_rank_correlation),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
