@@ -1,0 +1,487 @@
+/* Small questions about a nest, and small changes of it, that several
+ * primitives share. */
+#include "schedule/internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { MAX_LOOPS_ABOVE = 512 };
+
+/* --- questions --------------------------------------------------------------- */
+
+bool edit_name_taken(const Nest *nest, const char *name)
+{
+	for (int i = 0; i < nest->stages.n; i++)
+		if (!strcmp(nest->stages.at[i].name, name))
+			return true;
+	for (int i = 0; i < nest->buffers.n; i++)
+		if (!strcmp(nest->buffers.at[i].name, name))
+			return true;
+	for (int i = 0; i < nest->vars.n; i++)
+		if (!strcmp(nest->vars.at[i].name, name))
+			return true;
+	return false;
+}
+
+typedef struct {
+	int buffer;
+	bool found;
+} ReadSearch;
+
+static bool find_read(Expr *e, void *context)
+{
+	ReadSearch *search = context;
+
+	if (e->op == OP_READ && e->id == search->buffer)
+		search->found = true;
+	return !search->found;
+}
+
+bool edit_is_reading(const Nest *nest, int stage, int buffer)
+{
+	ReadSearch search = {buffer, false};
+
+	expr_walk(nest->stages.at[stage].body, find_read, &search);
+	return search.found;
+}
+
+bool edit_is_below(const Nest *nest, int stage, int loop)
+{
+	int vars[MAX_LOOPS_ABOVE];
+	int n = nest_loops_above(nest, stage, nest->stages.at[stage].nloops,
+	    vars, MAX_LOOPS_ABOVE);
+
+	for (int i = 0; i < n; i++)
+		if (vars[i] == loop)
+			return true;
+	return false;
+}
+
+bool edit_is_inside(const Nest *nest, int a, int b)
+{
+	while (a != b) {
+		int place = nest->stages.at[a].place;
+		if (place < 0)
+			return false;
+		a = nest->vars.at[place].stage;
+	}
+	return true;
+}
+
+bool edit_has_attached(const Nest *nest, int loop)
+{
+	for (int i = 0; i < nest->stages.n; i++)
+		if (nest->stages.at[i].live && nest->stages.at[i].place == loop)
+			return true;
+	return false;
+}
+
+bool edit_has_attached_stage(const Nest *nest, int stage)
+{
+	const Stage *s = &nest->stages.at[stage];
+
+	for (int i = 0; i < s->nloops; i++)
+		if (edit_has_attached(nest, s->loops[i]))
+			return true;
+	return false;
+}
+
+bool edit_is_sealed(const Nest *nest, int loop)
+{
+	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
+
+	return s->tensor_loop >= 0 &&
+	    nest_loop_position(nest, loop) >=
+	    nest_loop_position(nest, s->tensor_loop);
+}
+
+bool edit_is_exact(const Nest *nest, int stage)
+{
+	const Stage *s = &nest->stages.at[stage];
+
+	return nest->program->numerics == NUMERICS_EXACT &&
+	    s->reduce != REDUCE_NONE && dtype_is_float(s->body->type);
+}
+
+Refusal edit_annotate_legal(const Nest *nest, int loop)
+{
+	const Var *v = &nest->vars.at[loop];
+
+	if (v->kind != LOOP_SERIAL || v->unroll_limit != HANDLE_NONE)
+		return "the loop is annotated already";
+	if (edit_is_sealed(nest, loop))
+		return "the loop belongs to a block made by blockize";
+	return NULL;
+}
+
+bool edit_kind_above(const Nest *nest, int loop, LoopKind kind)
+{
+	int vars[MAX_LOOPS_ABOVE];
+	int n = nest_loops_above(nest, nest->vars.at[loop].stage,
+	    nest_loop_position(nest, loop), vars, MAX_LOOPS_ABOVE);
+
+	for (int i = 0; i < n; i++)
+		if (nest->vars.at[vars[i]].kind == kind)
+			return true;
+	return false;
+}
+
+bool edit_kind_below(const Nest *nest, int loop, LoopKind kind)
+{
+	for (int i = 0; i < nest->order.n; i++) {
+		int vars[MAX_LOOPS_ABOVE], stage = nest->order.at[i];
+		int n = nest_loops_above(nest, stage,
+		    nest->stages.at[stage].nloops, vars, MAX_LOOPS_ABOVE);
+		int at = 0;
+		while (at < n && vars[at] != loop)
+			at++;
+		for (at++; at < n; at++)
+			if (nest->vars.at[vars[at]].kind == kind)
+				return true;
+	}
+	return false;
+}
+
+bool edit_kind_own(const Nest *nest, int loop, LoopKind kind)
+{
+	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
+
+	for (int i = 0; i < s->nloops; i++)
+		if (s->loops[i] != loop &&
+		    nest->vars.at[s->loops[i]].kind == kind)
+			return true;
+	return false;
+}
+
+/* A vector loop that is whole only because the block is at the root. */
+static bool has_loose_vector(const Nest *nest, int stage)
+{
+	const Stage *s = &nest->stages.at[stage];
+
+	for (int i = 0; i < s->nloops; i++) {
+		const Var *v = &nest->vars.at[s->loops[i]];
+		if (v->kind == LOOP_VECTOR && v->axis >= 0 &&
+		    s->axes[v->axis].var == s->loops[i])
+			return true;
+	}
+	return false;
+}
+
+Refusal edit_move_legal(const Nest *nest, int stage, int loop)
+{
+	const Var *v = &nest->vars.at[loop];
+
+	if (edit_is_inside(nest, v->stage, stage))
+		return "the loop belongs to the block, or to one below it";
+	if (v->kind == LOOP_VECTOR)
+		return "the loop is a vector loop";
+	if (edit_is_sealed(nest, loop))
+		return "the loop belongs to a block made by blockize";
+	if (has_loose_vector(nest, stage))
+		return "the block's vector loop is not split off";
+	return NULL;
+}
+
+/* A loop kind inside of itself: parallel below parallel, say. */
+Refusal edit_kinds_legal(const Nest *nest, int stage, int loop)
+{
+	for (int kind = LOOP_PARALLEL; kind <= LOOP_THREAD_Z; kind++) {
+		const Stage *s = &nest->stages.at[stage];
+		bool above = (LoopKind)kind == nest->vars.at[loop].kind ||
+		    edit_kind_above(nest, loop, (LoopKind)kind);
+		if (!above || kind == LOOP_VECTOR || kind == LOOP_UNROLL ||
+		    kind == LOOP_VTHREAD)
+			continue;
+		for (int i = 0; i < s->nloops; i++)
+			if (nest->vars.at[s->loops[i]].kind ==
+				(LoopKind)kind ||
+			    edit_kind_below(
+				nest, s->loops[i], (LoopKind)kind))
+				return "the block has a loop of a kind that "
+				       "is outside already";
+	}
+	return NULL;
+}
+
+Refusal edit_scope_argument(const Call *call, int i, Scope *scope)
+{
+	const char *word;
+	int at = call_optional(call, i, "scope");
+	Refusal why;
+
+	*scope = SCOPE_GLOBAL;
+	if (at < 0)
+		return NULL;
+	why = call_word(call, at, &word);
+	if (why || !strcmp(word, "pack"))
+		return why;
+	return edit_scope_parse(word, scope) ? NULL
+	    : "a scope is global, local, reg or shared";
+}
+
+Refusal edit_unit_legal(const Nest *nest, int loop)
+{
+	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
+
+	for (int i = nest_loop_position(nest, loop); i < s->nloops; i++) {
+		const Var *v = &nest->vars.at[s->loops[i]];
+		if (edit_has_attached(nest, s->loops[i]))
+			return "a block is placed below the loop";
+		if (v->kind != LOOP_SERIAL && v->kind != LOOP_UNROLL)
+			return "a loop of the unit is annotated";
+	}
+	return NULL;
+}
+
+static bool is_plain_loop(const Nest *nest, const Stage *s, int axis)
+{
+	const Var *v = &nest->vars.at[s->loops[axis]];
+
+	return s->axes[axis].var == s->loops[axis] && v->how == VAR_LOOP &&
+	    v->kind == LOOP_SERIAL && v->nparts == 0 &&
+	    v->unroll_limit == HANDLE_NONE && v->annotations.n == 0;
+}
+
+bool edit_is_pristine(const Nest *nest, int stage)
+{
+	const Stage *s = &nest->stages.at[stage];
+
+	if (s->nloops != s->naxes || s->init_at >= 0 || s->fill ||
+	    s->tail != TAIL_GUARD || s->prefetches.n || s->tensor_loop >= 0 ||
+	    edit_has_attached_stage(nest, stage))
+		return false;
+	for (int i = 0; i < s->naxes; i++)
+		if (!is_plain_loop(nest, s, i))
+			return false;
+	return true;
+}
+
+bool edit_is_argument(const Nest *nest, int buffer)
+{
+	int number = nest->buffers.at[buffer].program_buffer;
+
+	return number >= 0 &&
+	    nest->program->buffers[number].role != BUFFER_TEMP;
+}
+
+bool edit_is_identity_write(const Nest *nest, int stage)
+{
+	const Stage *s = &nest->stages.at[stage];
+
+	if (s->nwrite != s->nspatial)
+		return false;
+	for (int i = 0; i < s->nwrite; i++)
+		if (s->write[i]->op != OP_AXIS || s->write[i]->id != i)
+			return false;
+	return true;
+}
+
+int edit_readers(const Nest *nest, int buffer, int *stages, int max)
+{
+	int n = 0;
+
+	for (int i = 0; i < nest->order.n; i++)
+		if (edit_is_reading(nest, nest->order.at[i], buffer)) {
+			if (n < max)
+				stages[n] = nest->order.at[i];
+			n++;
+		}
+	return n;
+}
+
+Handle edit_split_extent(const Nest *nest, int loop)
+{
+	const Var *v = &nest->vars.at[loop];
+
+	for (int i = 0; i < nest->vars.n; i++) {
+		const Var *parent = &nest->vars.at[i];
+		if (parent->how != VAR_SPLIT || parent->stage != v->stage)
+			continue;
+		for (int j = 1; j < parent->nchild; j++)
+			if (parent->child[j] == loop)
+				return v->extent;
+	}
+	return HANDLE_NONE;
+}
+
+Handle edit_fixed_extent(const Nest *nest, int loop)
+{
+	const Var *v = &nest->vars.at[loop];
+	const Stage *s = &nest->stages.at[v->stage];
+	Handle extent = edit_split_extent(nest, loop);
+
+	if (extent != HANDLE_NONE)
+		return extent;
+	/* a copy at the root holds what is read of it, which may be less */
+	if (s->place < 0 && v->axis >= 0 && s->axes[v->axis].var == loop &&
+	    !(s->is_copy && nest->buffers.at[s->buffer].program_buffer < 0))
+		return tape_const(nest->tape, s->axes[v->axis].extent);
+	return HANDLE_NONE;
+}
+
+Handle edit_equal_handle(Tape *tape, Handle a, Handle b)
+{
+	Handle one = tape_const(tape, 1);
+	Handle apart = tape_max(
+	    tape, tape_sub(tape, a, b), tape_sub(tape, b, a));
+
+	return tape_sub(tape, one, tape_min(tape, one, apart));
+}
+
+bool edit_scope_parse(const char *word, Scope *scope)
+{
+	static const char *const names[] = {[SCOPE_GLOBAL] = "global",
+	    [SCOPE_LOCAL] = "local", [SCOPE_REG] = "reg",
+	    [SCOPE_SHARED] = "shared"};
+
+	for (int i = 0; i < 4; i++)
+		if (!strcmp(names[i], word)) {
+			*scope = (Scope)i;
+			return true;
+		}
+	return false;
+}
+
+/* --- changes ----------------------------------------------------------------- */
+
+int edit_new_var(Nest *nest, const char *name, int stage, int axis)
+{
+	Var v = {
+	    .name = name,
+	    .stage = stage,
+	    .axis = axis,
+	    .reduce = axis >= 0 && nest->stages.at[stage].axes[axis].reduce,
+	    .how = VAR_LOOP,
+	    .extent = HANDLE_NONE,
+	    .fused = -1,
+	    .div = HANDLE_NONE,
+	    .unroll_limit = HANDLE_NONE,
+	};
+
+	vec_push(nest->arena, &nest->vars, v);
+	return nest->vars.n - 1;
+}
+
+void edit_new_loops(Nest *nest, int stage)
+{
+	Stage *s = &nest->stages.at[stage];
+
+	s->nloops = s->naxes;
+	s->loops = NEW_N(nest->arena, int, s->naxes);
+	for (int i = 0; i < s->naxes; i++) {
+		const char *name = arena_printf(
+		    nest->arena, "%s.%s", s->name, s->axes[i].name);
+		s->loops[i] = edit_new_var(nest, name, stage, i);
+		s->axes[i].var = s->loops[i];
+	}
+}
+
+int edit_new_buffer(
+    Nest *nest, const char *name, const NestBuffer *like, Scope scope)
+{
+	NestBuffer b = {
+	    .name = name,
+	    .type = like->type,
+	    .program_buffer = -1,
+	    .scope = scope,
+	    .ndim = like->ndim,
+	    .shape = like->shape,
+	    .writer = -1,
+	    .nparts = like->ndim,
+	    .parts = NEW_N(nest->arena, LayoutPart, like->ndim),
+	    .align_part = -1,
+	    .align_factor = HANDLE_NONE,
+	    .align_offset = HANDLE_NONE,
+	    .start = NEW_N(nest->arena, Expr *, like->ndim),
+	    .extent = NEW_N(nest->arena, Handle, like->ndim),
+	    .elements = HANDLE_NONE,
+	};
+
+	for (int d = 0; d < b.ndim; d++) {
+		b.parts[d] = (LayoutPart){.dim = d,
+		    .div = tape_const(nest->tape, 1), .mod = HANDLE_NONE,
+		    .extent = HANDLE_NONE, .stride = HANDLE_NONE};
+		b.extent[d] = HANDLE_NONE;
+	}
+	vec_push(nest->arena, &nest->buffers, b);
+	return nest->buffers.n - 1;
+}
+
+static int order_of(const Nest *nest, int stage)
+{
+	for (int i = 0; i < nest->order.n; i++)
+		if (nest->order.at[i] == stage)
+			return i;
+	assert(!"a live stage is in the order");
+	return -1;
+}
+
+int edit_new_stage(Nest *nest, const char *name, int other, bool behind)
+{
+	Stage s = {
+	    .name = name,
+	    .block = -1,
+	    .live = true,
+	    .place = nest->stages.at[other].place,
+	    .after = nest->stages.at[other].after,
+	    .init_at = -1,
+	    .tail = TAIL_GUARD,
+	    .intrinsic = -1,
+	    .tensor_loop = -1,
+	};
+	int stage = nest->stages.n;
+	int at = order_of(nest, other) + behind;
+
+	vec_push(nest->arena, &nest->stages, s);
+	vec_push(nest->arena, &nest->order, stage);
+	memmove(&nest->order.at[at + 1], &nest->order.at[at],
+	    sizeof(int) * (size_t)(nest->order.n - 1 - at));
+	nest->order.at[at] = stage;
+	return stage;
+}
+
+void edit_remove_stage(Nest *nest, int stage)
+{
+	int at = order_of(nest, stage);
+
+	nest->stages.at[stage].live = false;
+	nest->order.n--;
+	memmove(&nest->order.at[at], &nest->order.at[at + 1],
+	    sizeof(int) * (size_t)(nest->order.n - at));
+}
+
+void edit_replace_loops(
+    Nest *nest, int stage, int at, int n, const int *loops, int nloops)
+{
+	Stage *s = &nest->stages.at[stage];
+	int total = s->nloops - n + nloops;
+	int *all = NEW_N(nest->arena, int, total);
+
+	memcpy(all, s->loops, sizeof(int) * (size_t)at);
+	memcpy(all + at, loops, sizeof(int) * (size_t)nloops);
+	memcpy(all + at + nloops, s->loops + at + n,
+	    sizeof(int) * (size_t)(s->nloops - at - n));
+	s->loops = all;
+	s->nloops = total;
+}
+
+typedef struct {
+	int from, to;
+} Redirect;
+
+static Expr *redirect_read(Arena *arena, Expr *e, void *context)
+{
+	const Redirect *r = context;
+
+	if (e->op != OP_READ || e->id != r->from)
+		return e;
+	return expr_read(arena, e->type, r->to, e->arg, e->narg);
+}
+
+void edit_redirect(Nest *nest, int stage, int from, int to)
+{
+	Redirect r = {from, to};
+	Stage *s = &nest->stages.at[stage];
+
+	s->body = expr_rewrite(nest->arena, s->body, redirect_read, &r);
+}

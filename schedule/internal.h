@@ -1,0 +1,130 @@
+/* What the files of schedule/ share among themselves. */
+#ifndef SCHEDULE_INTERNAL_H
+#define SCHEDULE_INTERNAL_H
+
+#include "schedule/schedule.h"
+
+/* --- primitive.c: the table ----------------------------------------------- */
+
+typedef enum {
+#define PRIMITIVE(name, roles, outs, arguments) PRIMITIVE_##name,
+#include "schedule/primitives.def"
+#undef PRIMITIVE
+	PRIMITIVE_COUNT
+} Primitive;
+
+/* The role letter of positional argument i; 0 past the last. */
+char primitive_role(int primitive, int i);
+char primitive_outs(int primitive); /* 'B', 'L' or '-' */
+int primitive_min_args(int primitive);
+const char *primitive_arguments(int primitive); /* for messages */
+
+/* --- trace_text.c ----------------------------------------------------------- */
+
+void value_print(Buf *out, const Value *value);
+bool value_equal(const Value *a, const Value *b);
+Value value_int(int64_t i);
+Value value_word(const char *word);
+Value value_hole(void);
+/* One value that fills the span. */
+bool value_parse(Arena *arena, const Source *source, Span span, Diag *diag,
+    Value *value);
+/* A part of a layout or a number by lanes, taken apart: "j//(mi*4)%ni" has the
+ * pieces j // ( mi * 4 ) % ni.  Returns the length of the piece at `text`. */
+size_t word_piece(const char *text);
+
+/* --- call.c: one step on its way to a nest ---------------------------------- */
+
+typedef struct {
+	Nest *nest;
+	const Step *step;
+	const Machine *machine;
+	bool use_slots;
+	int first_slot; /* of this step's open decisions */
+} Call;
+
+/* Each reads positional argument i, or says why it cannot. */
+Refusal call_stage(const Call *call, int i, int *stage);
+Refusal call_loop(const Call *call, int i, int *var);
+Refusal call_buffer(const Call *call, int i, int *buffer);
+Refusal call_word(const Call *call, int i, const char **word);
+Refusal call_int(const Call *call, int i, int64_t *value);
+/* A number of at least `least`, or a slot. */
+Refusal call_handle(const Call *call, int i, int64_t least, Handle *handle);
+/* A list [_, f1, f2 ...] or [n, f1 ...]: handles[0] is HANDLE_NONE or n. */
+Refusal call_factors(const Call *call, int i, int *n, Handle **handles);
+/* Names given by the step: exactly n, free in the nest. */
+Refusal call_outs(const Call *call, int n);
+/* Index of the argument with that key, or of positional argument i; -1. */
+int call_optional(const Call *call, int i, const char *key);
+/* Slots that a step's open decisions take. */
+int call_nslots(const Step *step);
+
+/* legal: NULL, or why not, and the nest is as it was.  apply: only after
+ * legal said yes. */
+#define PRIMITIVE(name, roles, outs, arguments)                                \
+	Refusal name##_legal(const Call *call);                                \
+	void name##_apply(const Call *call);
+#include "schedule/primitives.def"
+#undef PRIMITIVE
+
+/* --- edit.c: small questions about and changes of a nest ------------------- */
+
+bool edit_name_taken(const Nest *nest, const char *name);
+bool edit_is_reading(const Nest *nest, int stage, int buffer);
+/* Is the body of `stage` below the loop? */
+bool edit_is_below(const Nest *nest, int stage, int loop);
+/* Is stage `a` stage `b` or placed somewhere below it? */
+bool edit_is_inside(const Nest *nest, int a, int b);
+bool edit_has_attached(const Nest *nest, int loop);
+bool edit_has_attached_stage(const Nest *nest, int stage); /* at any loop */
+/* Is the loop below a blockized or tensorized one, or that one? */
+bool edit_is_sealed(const Nest *nest, int loop);
+/* An optional scope at position i or as scope=; none: global. */
+Refusal edit_scope_argument(const Call *call, int i, Scope *scope);
+/* Can the loops from this one inwards become a unit? */
+Refusal edit_unit_legal(const Nest *nest, int loop);
+/* May the stage be placed at the loop as such; does
+ * it bring no second parallel loop or thread axis there. */
+Refusal edit_move_legal(const Nest *nest, int stage, int loop);
+Refusal edit_kinds_legal(const Nest *nest, int stage, int loop);
+/* Does --numerics=exact forbid to reassociate the stage's reduction? */
+bool edit_is_exact(const Nest *nest, int stage);
+/* May the loop get a kind: it is serial, without a limit, and not sealed. */
+Refusal edit_annotate_legal(const Nest *nest, int loop);
+/* A loop of that kind outside of it; inside, in its stage and those placed
+ * below; another one of its stage. */
+bool edit_kind_above(const Nest *nest, int loop, LoopKind kind);
+bool edit_kind_below(const Nest *nest, int loop, LoopKind kind);
+bool edit_kind_own(const Nest *nest, int loop, LoopKind kind);
+/* Only one serial, unsplit loop for each axis, in axis order, nothing
+ * attached, no annotation; not tailed, filled or tensorized. */
+bool edit_is_pristine(const Nest *nest, int stage);
+/* Is the buffer an argument of the kernel? */
+bool edit_is_argument(const Nest *nest, int buffer);
+bool edit_is_identity_write(const Nest *nest, int stage);
+int edit_readers(const Nest *nest, int buffer, int *stages, int max);
+
+int edit_new_var(Nest *nest, const char *name, int stage, int axis);
+/* Fresh loops "stage.axis" for all axes, in axis order. */
+void edit_new_loops(Nest *nest, int stage);
+int edit_new_buffer(
+    Nest *nest, const char *name, const NestBuffer *like, Scope scope);
+/* Appended to the stages, put before (or after) `other` in the order, at the
+ * same place. */
+int edit_new_stage(Nest *nest, const char *name, int other, bool behind);
+void edit_remove_stage(Nest *nest, int stage);
+void edit_replace_loops(
+    Nest *nest, int stage, int at, int n, const int *loops, int nloops);
+/* Reads of `from` in the stage's body become reads of `to`. */
+void edit_redirect(Nest *nest, int stage, int from, int to);
+bool edit_scope_parse(const char *word, Scope *scope);
+/* 1 where a == b, 0 elsewhere. */
+Handle edit_equal_handle(Tape *tape, Handle a, Handle b);
+/* The number of iterations that a split gave the loop; HANDLE_NONE for its
+ * first part and for others. */
+Handle edit_split_extent(const Nest *nest, int loop);
+/* That, or the whole axis of an unsplit loop at the root. */
+Handle edit_fixed_extent(const Nest *nest, int loop);
+
+#endif

@@ -1,0 +1,59 @@
+/* The table of primitives: names, roles of arguments. */
+#include "schedule/internal.h"
+
+#include <string.h>
+
+static const struct {
+	const char *name, *roles;
+	char outs;
+	const char *arguments;
+} table[] = {
+#define PRIMITIVE(name, roles, outs, arguments) {#name, roles, outs, arguments},
+#include "schedule/primitives.def"
+#undef PRIMITIVE
+};
+
+int primitive_find(const char *name)
+{
+	for (int i = 0; i < PRIMITIVE_COUNT; i++)
+		if (strcmp(table[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+const char *primitive_name(int primitive)
+{
+	return table[primitive].name;
+}
+
+char primitive_role(int primitive, int i)
+{
+	const char *role = table[primitive].roles;
+	char last = 0;
+
+	for (; *role; role++) {
+		if (*role == '/')
+			continue;
+		if (*role == '*')
+			return last;
+		last = *role;
+		if (i-- == 0)
+			return last;
+	}
+	return 0;
+}
+
+char primitive_outs(int primitive)
+{
+	return table[primitive].outs;
+}
+
+int primitive_min_args(int primitive)
+{
+	return (int)strcspn(table[primitive].roles, "/*");
+}
+
+const char *primitive_arguments(int primitive)
+{
+	return table[primitive].arguments;
+}

@@ -1,0 +1,56 @@
+/* bind: a loop is run by the blocks or threads of a GPU.
+ *
+ *     for c.i in 128                 bind(c.i, threadIdx.x)
+ *   ->
+ *     threadIdx.x c.i in 128
+ *
+ * Legal as `parallel` is, and each thread axis at most once above a block. */
+#include "schedule/internal.h"
+
+#include <string.h>
+
+typedef struct {
+	int loop;
+	LoopKind kind;
+} Bind;
+
+static Refusal parameters(const Call *call, Bind *p)
+{
+	const char *word;
+	Refusal why = call_loop(call, 0, &p->loop);
+
+	if (!why)
+		why = call_word(call, 1, &word);
+	if (why)
+		return why;
+	for (p->kind = LOOP_BLOCK_X; p->kind <= LOOP_THREAD_Z; p->kind++)
+		if (!strcmp(word, loop_kind_name(p->kind)))
+			return NULL;
+	return "a thread axis is blockIdx.x .. z or threadIdx.x .. z";
+}
+
+Refusal bind_legal(const Call *call)
+{
+	const Nest *nest = call->nest;
+	Bind p;
+	Refusal why = parameters(call, &p);
+
+	if (!why)
+		why = edit_annotate_legal(nest, p.loop);
+	if (why)
+		return why;
+	if (nest->vars.at[p.loop].reduce)
+		return "a reduction loop cannot be bound: rfactor it";
+	if (edit_kind_above(nest, p.loop, p.kind) ||
+	    edit_kind_below(nest, p.loop, p.kind))
+		return "another loop above or below has that thread axis";
+	return NULL;
+}
+
+void bind_apply(const Call *call)
+{
+	Bind p;
+
+	parameters(call, &p);
+	call->nest->vars.at[p.loop].kind = p.kind;
+}

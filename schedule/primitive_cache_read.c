@@ -1,0 +1,82 @@
+/* cache_read: a block reads a copy of a buffer.
+ *
+ *     c[i, j] += a[i, k] * b[k, j]   ap = cache_read(c, a)
+ *   ->
+ *     ap[x0, x1] = a[x0, x1]         (right before c)
+ *     c[i, j] += ap[i, k] * b[k, j]
+ *
+ * Always legal.  Together with transform_layout, pad and compute_at it is
+ * packing. */
+#include "schedule/internal.h"
+
+typedef struct {
+	int stage, buffer;
+	Scope scope;
+} CacheRead;
+
+static Refusal parameters(const Call *call, CacheRead *p)
+{
+	Refusal why = call_stage(call, 0, &p->stage);
+
+	if (!why)
+		why = call_buffer(call, 1, &p->buffer);
+	if (!why)
+		why = edit_scope_argument(call, 2, &p->scope);
+	return why ? why : call_outs(call, 1);
+}
+
+Refusal cache_read_legal(const Call *call)
+{
+	CacheRead p;
+	Refusal why = parameters(call, &p);
+
+	if (why)
+		return why;
+	if (!edit_is_reading(call->nest, p.stage, p.buffer))
+		return "the block does not read the buffer";
+	if (call->nest->stages.at[p.stage].tensor_loop >= 0)
+		return "the block was made by blockize";
+	return NULL;
+}
+
+/* Axes x0, x1 ... over the buffer, the body one read at them. */
+static void fill_copy(Nest *nest, int stage, int from, int to)
+{
+	const NestBuffer *b = &nest->buffers.at[from];
+	Stage *s = &nest->stages.at[stage];
+	Expr **index = NEW_N(nest->arena, Expr *, b->ndim);
+
+	s->naxes = s->nspatial = s->nwrite = b->ndim;
+	s->axes = NEW_N(nest->arena, StageAxis, b->ndim);
+	s->write = NEW_N(nest->arena, Expr *, b->ndim);
+	for (int d = 0; d < b->ndim; d++) {
+		s->axes[d] = (StageAxis){
+		    .name = arena_printf(nest->arena, "x%d", d),
+		    .extent = b->shape[d],
+		    .region = HANDLE_NONE,
+		};
+		index[d] = s->write[d] = expr_axis(nest->arena, d);
+	}
+	s->body = expr_read(nest->arena, b->type, from, index, b->ndim);
+	s->buffer = to;
+	s->is_copy = true;
+	nest->buffers.at[to].writer = stage;
+	edit_new_loops(nest, stage);
+}
+
+void cache_read_apply(const Call *call)
+{
+	Nest *nest = call->nest;
+	const char *name = call->step->outs[0];
+	int stage, buffer;
+	CacheRead p;
+
+	parameters(call, &p);
+	buffer = edit_new_buffer(
+	    nest, name, &nest->buffers.at[p.buffer], p.scope);
+	stage = edit_new_stage(nest, name, p.stage, false);
+	fill_copy(nest, stage, p.buffer, buffer);
+	edit_redirect(nest, p.stage, p.buffer, buffer);
+	if (nest->stages.at[p.stage].place >= 0 && p.scope == SCOPE_GLOBAL)
+		nest->buffers.at[buffer].scope = SCOPE_LOCAL;
+}

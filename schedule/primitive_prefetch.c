@@ -1,0 +1,56 @@
+/* prefetch: a buffer is asked for some iterations ahead.
+ *
+ *     for k  c[i] += a[k]            prefetch(c, a, k, 8)
+ *   ->
+ *     for k  prefetch a[k + 8]; c[i] += a[k]
+ *
+ * Legal for a buffer that the block reads and one of its loops. */
+#include "schedule/internal.h"
+
+typedef struct {
+	int stage, buffer, loop;
+	Handle distance;
+} PrefetchStep;
+
+static Refusal parameters(const Call *call, PrefetchStep *p)
+{
+	Refusal why = call_stage(call, 0, &p->stage);
+
+	if (!why)
+		why = call_buffer(call, 1, &p->buffer);
+	if (!why)
+		why = call_loop(call, 2, &p->loop);
+	return why ? why
+	    : call_handle(call, call_optional(call, 3, "distance"), 1,
+		&p->distance);
+}
+
+Refusal prefetch_legal(const Call *call)
+{
+	const Nest *nest = call->nest;
+	const Stage *s;
+	PrefetchStep p;
+	Refusal why = parameters(call, &p);
+
+	if (why)
+		return why;
+	s = &nest->stages.at[p.stage];
+	if (!edit_is_reading(nest, p.stage, p.buffer))
+		return "the block does not read the buffer";
+	if (nest->vars.at[p.loop].stage != p.stage)
+		return "the loop is not one of the block's";
+	for (int i = 0; i < s->prefetches.n; i++)
+		if (s->prefetches.at[i].access == p.buffer)
+			return "the buffer is prefetched already";
+	return NULL;
+}
+
+void prefetch_apply(const Call *call)
+{
+	Nest *nest = call->nest;
+	PrefetchStep p;
+
+	parameters(call, &p);
+	vec_push(nest->arena, &nest->stages.at[p.stage].prefetches,
+	    (Prefetch){p.buffer, p.loop, p.distance});
+}

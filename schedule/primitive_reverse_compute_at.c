@@ -1,0 +1,172 @@
+/* reverse_compute_at: a consumer is computed where its input is made.
+ *
+ *     for c.i  for c.j  c[i, j] = ...      reverse_compute_at(d, c.i)
+ *     for d.i  for d.j  d[i, j] = f(c[i, j])
+ *   ->
+ *     for c.i
+ *       for c.j  c[i, j] = ...
+ *       for d.j  d[i, j] = f(c[i, j])      (what this iteration made)
+ *
+ * Legal if the consumer reads the producer's elements at distinct axes of its
+ * own, one for one, so that the iterations of the loop part its points among
+ * them; if no reduction of the producer is outside of the loop, since its
+ * elements would not be finished; and if nothing above computes the producer
+ * more than once. */
+#include "schedule/internal.h"
+
+typedef struct {
+	int stage, loop;
+} ReverseComputeAt;
+
+static Refusal parameters(const Call *call, ReverseComputeAt *p)
+{
+	Refusal why = call_stage(call, 0, &p->stage);
+
+	return why ? why : call_loop(call, 1, &p->loop);
+}
+
+typedef struct {
+	int buffer, naxes;
+	bool good;
+} ReadCheck;
+
+static bool check_read(Expr *e, void *context)
+{
+	ReadCheck *c = context;
+
+	if (e->op != OP_READ || e->id != c->buffer)
+		return true;
+	if (e->narg != c->naxes)
+		c->good = false;
+	for (int i = 0; i < e->narg && c->good; i++)
+		c->good = e->arg[i]->op == OP_AXIS && e->arg[i]->id == i;
+	return true;
+}
+
+static bool reads_elementwise(const Nest *nest, int stage, int buffer)
+{
+	const Stage *s = &nest->stages.at[stage];
+	ReadCheck c = {buffer, s->nspatial, true};
+
+	expr_walk(s->body, check_read, &c);
+	return c.good && edit_is_identity_write(nest, stage);
+}
+
+static bool same_shape(const Nest *nest, int a, int b)
+{
+	const NestBuffer *x = &nest->buffers.at[a], *y = &nest->buffers.at[b];
+
+	for (int i = 0; i < x->ndim && i < y->ndim; i++)
+		if (x->shape[i] != y->shape[i])
+			return false;
+	return x->ndim == y->ndim;
+}
+
+static bool is_reduced_outside(const Nest *nest, int loop)
+{
+	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
+
+	for (int i = 0; i <= nest_loop_position(nest, loop); i++)
+		if (nest->vars.at[s->loops[i]].reduce)
+			return true;
+	return false;
+}
+
+/* What it reads besides has to be complete before the producer starts. */
+static bool others_come_before(const Nest *nest, const ReverseComputeAt *p)
+{
+	int producer = nest->vars.at[p->loop].stage;
+
+	for (int i = 0; i < nest->order.n; i++) {
+		int other = nest->order.at[i];
+		if (other == producer)
+			return true;
+		if (edit_is_inside(nest, other, producer) &&
+		    edit_is_reading(
+			nest, p->stage, nest->stages.at[other].buffer))
+			return false;
+	}
+	return true;
+}
+
+static bool reads_later_stage(const Nest *nest, const ReverseComputeAt *p)
+{
+	bool later = false;
+	int producer = nest->vars.at[p->loop].stage;
+
+	for (int i = 0; i < nest->order.n; i++) {
+		int other = nest->order.at[i];
+		if (later && other != p->stage &&
+		    edit_is_reading(
+			nest, p->stage, nest->stages.at[other].buffer))
+			return true;
+		if (other == producer)
+			later = true;
+	}
+	return false;
+}
+
+/* A reader of what is moved must not run inside of the producer's loops. */
+static bool is_read_inside(const Nest *nest, const ReverseComputeAt *p)
+{
+	int buffer = nest->stages.at[p->stage].buffer;
+
+	for (int i = 0; i < nest->order.n; i++)
+		if (edit_is_inside(nest, nest->order.at[i],
+			nest->vars.at[p->loop].stage) &&
+		    edit_is_reading(nest, nest->order.at[i], buffer))
+			return true;
+	return false;
+}
+
+Refusal reverse_compute_at_legal(const Call *call)
+{
+	const Nest *nest = call->nest;
+	int producer, made;
+	ReverseComputeAt p;
+	Refusal why = parameters(call, &p);
+
+	if (why)
+		return why;
+	producer = nest->vars.at[p.loop].stage;
+	made = nest->stages.at[producer].buffer;
+	if (producer == p.stage)
+		return "the loop belongs to the block, or to one below it";
+	if (nest->stages.at[p.stage].reduce != REDUCE_NONE)
+		return "the block has a reduction";
+	if (nest->stages.at[p.stage].place >= 0)
+		return "the block has a place already";
+	if (!edit_is_reading(nest, p.stage, made))
+		return "the block does not read what the loop's block writes";
+	if (nest->stages.at[producer].place >= 0)
+		return "the loop's block is placed below another";
+	if (!reads_elementwise(nest, p.stage, made) ||
+	    !same_shape(nest, made, nest->stages.at[p.stage].buffer))
+		return "the block does not read one element for each of its "
+		       "own";
+	if (is_reduced_outside(nest, p.loop))
+		return "a reduction loop of the producer is outside";
+	if (!others_come_before(nest, &p) || reads_later_stage(nest, &p))
+		return "the block reads what is computed elsewhere later";
+	if (is_read_inside(nest, &p))
+		return "a block that reads it is inside of the producer";
+	why = edit_move_legal(nest, p.stage, p.loop);
+	return why ? why : edit_kinds_legal(nest, p.stage, p.loop);
+}
+
+void reverse_compute_at_apply(const Call *call)
+{
+	Nest *nest = call->nest;
+	int producer, buffer, readers[2];
+	ReverseComputeAt p;
+
+	parameters(call, &p);
+	producer = nest->vars.at[p.loop].stage;
+	buffer = nest->stages.at[producer].buffer;
+	nest->stages.at[p.stage].place = p.loop;
+	nest->stages.at[p.stage].after = true;
+	if (edit_readers(nest, buffer, readers, 2) == 1 &&
+	    !edit_is_argument(nest, buffer) &&
+	    nest->buffers.at[buffer].scope == SCOPE_GLOBAL)
+		nest->buffers.at[buffer].scope = SCOPE_LOCAL;
+}

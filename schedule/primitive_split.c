@@ -1,0 +1,105 @@
+/* split: one loop becomes several, outer to inner.
+ *
+ *     for c.i in 100              mo, mi = split(c.i, [_, 16])
+ *   ->
+ *     for mo in 7  for mi in 16   (c.i is 16*mo + mi)
+ *
+ * Every order of iterations stays what it was, so it is always legal.  The
+ * first factor is open and covers what the others leave; the root variable of
+ * an axis may be covered past its end (the stage's tail says how), another
+ * variable is divided exactly: inference adds that as a guard. */
+#include "schedule/internal.h"
+
+typedef struct {
+	int loop, n;
+	Handle *factors; /* factors[0]: HANDLE_NONE, or the number it must be */
+} Split;
+
+static Refusal parameters(const Call *call, Split *p)
+{
+	Refusal why = call_loop(call, 0, &p->loop);
+
+	if (!why)
+		why = call_factors(call, 1, &p->n, &p->factors);
+	return why ? why : call_outs(call, p->n);
+}
+
+/* A first factor that is given has to be what an open one would be. */
+static Refusal factors_legal(const Call *call, const Split *p)
+{
+	Tape *tape = call->nest->tape;
+	Handle product = tape_const(tape, 1);
+	Handle extent = edit_fixed_extent(call->nest, p->loop);
+	int64_t value;
+
+	for (int i = 1; i < p->n; i++) {
+		product = tape_mul(tape, product, p->factors[i]);
+		if (tape_is_const(tape, product, &value) && value > INT32_MAX)
+			return "the factors are too large";
+	}
+	if (p->factors[0] == HANDLE_NONE)
+		return NULL;
+	if (extent == HANDLE_NONE)
+		return "the first factor of this loop has to be _";
+	if (tape_ceildiv(tape, extent, product) != p->factors[0])
+		return "the factors do not cover the loop exactly";
+	return NULL;
+}
+
+Refusal split_legal(const Call *call)
+{
+	const Var *v;
+	Split p;
+	Refusal why = parameters(call, &p);
+
+	if (why)
+		return why;
+	v = &call->nest->vars.at[p.loop];
+	if (v->kind != LOOP_SERIAL || v->unroll_limit != HANDLE_NONE ||
+	    v->annotations.n)
+		return "the loop is annotated: split it before";
+	if (edit_is_sealed(call->nest, p.loop))
+		return "the loop belongs to a block made by blockize";
+	return factors_legal(call, &p);
+}
+
+/* What hangs at the loop hangs at the innermost part: all of its iterations
+ * are above that. */
+static void move_attachments(Nest *nest, int loop, const int *parts, int n)
+{
+	Stage *own = &nest->stages.at[nest->vars.at[loop].stage];
+
+	for (int i = 0; i < nest->stages.n; i++)
+		if (nest->stages.at[i].place == loop)
+			nest->stages.at[i].place = parts[n - 1];
+	if (own->init_at == loop)
+		own->init_at = parts[0];
+	for (int i = 0; i < own->prefetches.n; i++)
+		if (own->prefetches.at[i].var == loop)
+			own->prefetches.at[i].var = parts[n - 1];
+}
+
+void split_apply(const Call *call)
+{
+	Nest *nest = call->nest;
+	int stage, axis, *parts;
+	bool reduce;
+	Split p;
+
+	parameters(call, &p);
+	stage = nest->vars.at[p.loop].stage;
+	axis = nest->vars.at[p.loop].axis;
+	reduce = nest->vars.at[p.loop].reduce;
+	parts = NEW_N(nest->arena, int, p.n);
+	for (int i = 0; i < p.n; i++) {
+		parts[i] = edit_new_var(nest, call->step->outs[i], stage, axis);
+		nest->vars.at[parts[i]].extent = i ? p.factors[i] : HANDLE_NONE;
+		nest->vars.at[parts[i]].reduce = reduce;
+	}
+	edit_replace_loops(nest, stage, nest_loop_position(nest, p.loop), 1,
+	    parts, p.n);
+	nest->vars.at[p.loop].how = VAR_SPLIT;
+	nest->vars.at[p.loop].nchild = p.n;
+	nest->vars.at[p.loop].child = parts;
+	move_attachments(nest, p.loop, parts, p.n);
+}

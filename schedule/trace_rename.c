@@ -1,0 +1,308 @@
+/* Traces between a spec's names and canonical ones.
+ *
+ *     ap = cache_read(c, a)          b0 = cache_read(d0, i0)
+ *     mo, mi = split(c.i, [_, 6])    l0, l1 = split(d0.a0, [_, 6])
+ *
+ * Definitions are d0, d1 ..., blocks split off from them d0~1, inputs i0 ...,
+ * axes of a block a0 ... and r0 ...; names that the trace gives are numbered in
+ * order, l0 ... for loops, b0 ... for blocks.  The way back keeps the latter,
+ * with a `_` behind where the spec has that name. */
+#include "schedule/internal.h"
+
+#include <string.h>
+
+typedef struct {
+	const char *from, *to;
+	int block; /* whose axes the stage has; -1: a copy's x0, x1 ..., a loop */
+} Name;
+
+typedef struct {
+	Arena *arena;
+	const Program *program;
+	bool canonical; /* the way there */
+	VEC(Name) names;
+	int nloops, nblocks; /* given so far */
+	char unknown[128];   /* the first name that was not found */
+} Rename;
+
+/* --- names of the program ---------------------------------------------------- */
+
+static const char *canonical_block(Arena *arena, const Program *p, int block)
+{
+	const char *tilde = strchr(p->blocks[block].name, '~');
+	int definition = p->blocks[block].definition;
+
+	return arena_printf(arena, "d%d%s", p->canonical_definition[definition],
+	    tilde ? tilde : "");
+}
+
+static void add_name(
+    Rename *r, const char *spec, const char *canonical, int block)
+{
+	Name name = {spec, canonical, block};
+
+	if (!r->canonical) {
+		name.from = canonical;
+		name.to = spec;
+	}
+	vec_push(r->arena, &r->names, name);
+}
+
+static void add_program(Rename *r)
+{
+	const Program *p = r->program;
+
+	for (int i = 0; i < p->ninputs; i++)
+		add_name(r, p->buffers[i].name,
+		    arena_printf(r->arena, "i%d", i), -1);
+	for (int i = 0; i < p->nblocks; i++)
+		if (p->canonical_definition[p->blocks[i].definition] >= 0)
+			add_name(r, p->blocks[i].name,
+			    canonical_block(r->arena, p, i), i);
+}
+
+static bool is_program_name(const Program *p, const char *name)
+{
+	for (int i = 0; i < p->nbuffers; i++)
+		if (!strcmp(p->buffers[i].name, name))
+			return true;
+	for (int i = 0; i < p->ndefinitions; i++)
+		if (!strcmp(p->definitions[i].name, name))
+			return true;
+	return false;
+}
+
+/* --- one word ------------------------------------------------------------------ */
+
+static const Name *find_name(const Rename *r, const char *from, size_t n)
+{
+	for (int i = r->names.n - 1; i >= 0; i--)
+		if (!strncmp(r->names.at[i].from, from, n) &&
+		    !r->names.at[i].from[n])
+			return &r->names.at[i];
+	return NULL;
+}
+
+static const char *miss(Rename *r, const char *word)
+{
+	if (!r->unknown[0])
+		strncpy(r->unknown, word, sizeof r->unknown - 1);
+	return word;
+}
+
+static const char *axis_canonical(Arena *arena, const Block *b, int axis)
+{
+	return axis < b->nspatial
+	    ? arena_printf(arena, "a%d", axis)
+	    : arena_printf(arena, "r%d", axis - b->nspatial);
+}
+
+/* An axis of a block; NULL: no axis of that name. */
+static const char *axis_name(const Rename *r, int block, const char *axis)
+{
+	const Block *b = &r->program->blocks[block];
+
+	for (int i = 0; i < b->naxes; i++) {
+		const char *canonical = axis_canonical(r->arena, b, i);
+		const char *spec = b->axes[i].name;
+		if (!strcmp(axis, r->canonical ? spec : canonical))
+			return r->canonical ? canonical : spec;
+	}
+	return NULL;
+}
+
+/* An axis of a stage; loops that rfactor made axes have their own names. */
+static const char *stage_axis(Rename *r, const Name *stage, const char *axis)
+{
+	const char *to = NULL;
+	const Name *loop;
+
+	if (stage->block >= 0)
+		to = axis_name(r, stage->block, axis);
+	if (!to && (loop = find_name(r, axis, strlen(axis))))
+		to = loop->to;
+	if (!to && axis[0] == 'x' && axis[1] >= '0' && axis[1] <= '9')
+		to = axis;
+	return to ? to : miss(r, axis);
+}
+
+static const char *rename_word(Rename *r, const char *word)
+{
+	const char *dot = strchr(word, '.');
+	const Name *name = find_name(
+	    r, word, dot ? (size_t)(dot - word) : strlen(word));
+
+	if (!name)
+		return miss(r, word);
+	if (!dot)
+		return name->to;
+	return arena_printf(
+	    r->arena, "%s.%s", name->to, stage_axis(r, name, dot + 1));
+}
+
+/* j//(mi*16)%4: an axis of the block, then loops. */
+static const char *rename_part(Rename *r, const char *part, const Name *stage)
+{
+	Buf text = {0};
+	const char *result;
+	bool first = true;
+
+	while (*part) {
+		size_t n = word_piece(part);
+		const char *piece = arena_strndup(r->arena, part, n);
+		bool word = strchr("0123456789/%*()", piece[0]) == NULL;
+		if (first && stage)
+			piece = stage_axis(r, stage, piece);
+		else if (word && strcmp(piece, "lanes") != 0)
+			piece = rename_word(r, piece);
+		buf_puts(&text, piece);
+		part += n;
+		first = false;
+	}
+	result = arena_strdup(r->arena, buf_text(&text));
+	buf_free(&text);
+	return result;
+}
+
+/* --- steps ---------------------------------------------------------------------- */
+
+static bool names_something(char role, const char *word)
+{
+	if (role == 'A')
+		return strcmp(word, "root") && strcmp(word, "inline");
+	return role == 'B' || role == 'L' || role == 'U' || role == 'X';
+}
+
+static Value rename_value(
+    Rename *r, char role, Value v, const Name *stage)
+{
+	Value *list;
+
+	if (v.kind == VALUE_WORD && role == 'P')
+		v.word = rename_part(r, v.word, stage);
+	else if (v.kind == VALUE_WORD && names_something(role, v.word))
+		v.word = rename_word(r, v.word);
+	if (v.kind != VALUE_LIST)
+		return v;
+	list = NEW_N(r->arena, Value, v.n);
+	for (int i = 0; i < v.n; i++)
+		list[i] = rename_value(r, role, v.list[i], stage);
+	v.list = list;
+	return v;
+}
+
+static void rename_domain(
+    Rename *r, char role, Domain *d, const Name *stage)
+{
+	Value **values;
+
+	if (!d->values)
+		return;
+	values = NEW_N(r->arena, Value *, d->parts);
+	for (int i = 0; i < d->parts; i++) {
+		values[i] = NEW_N(r->arena, Value, d->nvalues[i]);
+		for (int j = 0; j < d->nvalues[i]; j++)
+			values[i][j] = rename_value(
+			    r, role, d->values[i][j], stage);
+	}
+	d->values = values;
+}
+
+static bool is_given(const Rename *r, const char *name)
+{
+	for (int i = 0; i < r->names.n; i++)
+		if (!strcmp(r->names.at[i].to, name))
+			return true;
+	return false;
+}
+
+static const char *new_name(Rename *r, char kind)
+{
+	const char *name = kind == 'B'
+	    ? arena_printf(r->arena, "b%d", r->nblocks++)
+	    : arena_printf(r->arena, "l%d", r->nloops++);
+
+	while (!r->canonical &&
+	    (is_program_name(r->program, name) || is_given(r, name)))
+		name = arena_printf(r->arena, "%s_", name);
+	return name;
+}
+
+/* Whose axes a block made by this step has. */
+static int axes_of(const Rename *r, const Step *step)
+{
+	const char *word;
+	const char *dot;
+	const Name *name;
+
+	if (step->primitive == PRIMITIVE_cache_read || step->nargs < 1 ||
+	    step->args[0].open || step->args[0].value.kind != VALUE_WORD)
+		return -1;
+	word = step->args[0].value.word;
+	dot = strchr(word, '.');
+	name = find_name(r, word, dot ? (size_t)(dot - word) : strlen(word));
+	return name ? name->block : -1;
+}
+
+static Step rename_step(Rename *r, const Step *from)
+{
+	Step s = *from;
+	char kind = primitive_outs(s.primitive);
+	int block = axes_of(r, from);
+	const Name *stage = NULL;
+
+	if (s.nargs && s.args[0].value.kind == VALUE_WORD && !s.args[0].open)
+		stage = find_name(r, s.args[0].value.word,
+		    strlen(s.args[0].value.word));
+	s.args = NEW_N(r->arena, Arg, s.nargs);
+	for (int i = 0; i < s.nargs; i++) {
+		Arg arg = from->args[i];
+		char role = arg.key ? 'W' : primitive_role(s.primitive, i);
+		if (!arg.open)
+			arg.value = rename_value(r, role, arg.value, stage);
+		rename_domain(r, role, &arg.domain, stage);
+		s.args[i] = arg;
+	}
+	s.outs = NEW_N(r->arena, const char *, s.nouts);
+	for (int i = 0; i < s.nouts; i++) {
+		Name name = {from->outs[i], new_name(r, kind), -1};
+		if (kind == 'B')
+			name.block = block;
+		s.outs[i] = name.to;
+		vec_push(r->arena, &r->names, name);
+	}
+	return s;
+}
+
+static Trace *rename_trace(Rename *r, const Trace *trace)
+{
+	Trace *out = NEW(r->arena, Trace);
+
+	add_program(r);
+	for (int i = 0; i < trace->steps.n; i++) {
+		Step step = rename_step(r, &trace->steps.at[i]);
+		vec_push(r->arena, &out->steps, step);
+	}
+	return out;
+}
+
+Trace *trace_canonical(Arena *arena, const Program *program, const Trace *trace)
+{
+	Rename r = {.arena = arena, .program = program, .canonical = true};
+
+	return rename_trace(&r, trace);
+}
+
+Trace *trace_localized(
+    Arena *arena, const Program *program, const Trace *trace, Error *error)
+{
+	Rename r = {.arena = arena, .program = program};
+	Trace *out = rename_trace(&r, trace);
+
+	if (!r.unknown[0])
+		return out;
+	error_set(error, STATUS_INPUT,
+	    "the trace names '%s', which the operator does not have",
+	    r.unknown);
+	return NULL;
+}
