@@ -8,7 +8,7 @@
  * Stages are visited readers first, because a region is the hull of its
  * readers' accesses; a stage placed after a loop's body (reverse_compute_at)
  * comes after what it reads there, because its region is what was written. */
-#include "ir/nest.h"
+#include "ir/internal.h"
 
 #include <assert.h>
 
@@ -16,8 +16,7 @@ typedef struct {
 	Nest *nest;
 	Arena *arena;
 	Tape *tape;
-	int **chain;      /* by stage: the loops around its body, outer first */
-	int *nchain;
+	NestTree tree;
 	bool *done;       /* by stage */
 	bool *sized;      /* by variable: its extent is known */
 	Expr ***value;    /* by stage and axis, over loops */
@@ -38,24 +37,10 @@ static Stage *stage_at(Infer *f, int stage)
 
 /* --- the tree ------------------------------------------------------------ */
 
-static bool below(const Infer *f, int stage, int loop)
-{
-	for (int i = 0; i < f->nchain[stage]; i++)
-		if (f->chain[stage][i] == loop)
-			return true;
-	return false;
-}
-
-static int host_of(const Infer *f, int stage)
-{
-	int place = f->nest->stages.at[stage].place;
-	return place < 0 ? -1 : f->nest->vars.at[place].stage;
-}
-
 /* Is the stage hung, through any number of places, below `host`'s loops? */
 static bool hangs_below(const Infer *f, int stage, int host)
 {
-	for (int s = host_of(f, stage); s >= 0; s = host_of(f, s))
+	for (int s = nest_tree_host(&f->tree, stage); s >= 0; s = nest_tree_host(&f->tree, s))
 		if (s == host)
 			return true;
 	return false;
@@ -65,10 +50,11 @@ static bool check_places(Infer *f)
 {
 	const Nest *nest = f->nest;
 	for (int i = 0; i < nest->order.n; i++) {
-		int s = nest->order.at[i], depth = 0;
-		for (int host = host_of(f, s); host >= 0; host = host_of(f, host)) {
+		int depth = 0;
+		for (int s = nest->order.at[i]; nest->stages.at[s].place >= 0;) {
 			int place = nest->stages.at[s].place;
-			if (!nest->stages.at[host].live ||
+			s = nest->vars.at[place].stage;
+			if (!nest->stages.at[s].live ||
 			    nest_loop_position(nest, place) < 0)
 				return refuse(f, "the place of a block is no loop");
 			if (++depth > nest->order.n)
@@ -78,56 +64,14 @@ static bool check_places(Infer *f)
 	return true;
 }
 
-static void find_chains(Infer *f)
-{
-	const Nest *nest = f->nest;
-	for (int i = 0; i < nest->order.n; i++) {
-		int s = nest->order.at[i];
-		f->chain[s] = NEW_N(f->arena, int, nest->vars.n);
-		f->nchain[s] = nest_loops_above(nest, s,
-		    nest->stages.at[s].nloops, f->chain[s], nest->vars.n);
-	}
-}
-
 /* The loops above a stage's own, or down to and with `loop`, stand still. */
 static const bool *fix_above(Infer *f, int stage, int count)
 {
 	for (int v = 0; v < f->nest->vars.n; v++)
 		f->fixed[v] = false;
 	for (int i = 0; i < count; i++)
-		f->fixed[f->chain[stage][i]] = true;
+		f->fixed[f->tree.chain[stage][i]] = true;
 	return f->fixed;
-}
-
-static int loops_above(const Infer *f, int stage)
-{
-	return f->nchain[stage] - f->nest->stages.at[stage].nloops;
-}
-
-/* --- reads --------------------------------------------------------------- */
-
-typedef VEC(Expr *) ExprVec;
-
-typedef struct {
-	Arena *arena;
-	int buffer; /* -1: all */
-	ExprVec *out;
-} Collect;
-
-static bool collect(Expr *e, void *context)
-{
-	Collect *c = context;
-	if (e->op == OP_READ && (c->buffer < 0 || e->id == c->buffer))
-		vec_push(c->arena, c->out, e);
-	return true;
-}
-
-static ExprVec reads_of(Infer *f, int stage, int buffer)
-{
-	ExprVec out = {0};
-	Collect c = {f->arena, buffer, &out};
-	expr_walk(stage_at(f, stage)->body, collect, &c);
-	return out;
 }
 
 /* --- extents of variables ------------------------------------------------- */
@@ -225,7 +169,7 @@ static bool hull_of_reads(Infer *f, int stage, int dim, const bool *fixed,
 	bool first = true;
 	for (int i = 0; i < nest->order.n; i++) {
 		int r = nest->order.at[i];
-		ExprVec reads = reads_of(f, r, nest->stages.at[stage].buffer);
+		ExprVec reads = nest_tree_reads(&f->tree, r, nest->stages.at[stage].buffer);
 		for (int j = 0; j < reads.n; j++) {
 			Hull h = nest_hull(nest,
 			    over_loops(f, r, reads.at[j]->arg[dim]), fixed);
@@ -272,10 +216,10 @@ static bool check_readers(Infer *f, int stage)
 	bool any = false;
 	for (int i = 0; i < nest->order.n; i++) {
 		int r = nest->order.at[i];
-		if (!reads_of(f, r, s->buffer).n)
+		if (!nest_tree_reads(&f->tree, r, s->buffer).n)
 			continue;
 		any = true;
-		if (s->place >= 0 && !below(f, r, s->place))
+		if (s->place >= 0 && !nest_tree_below(&f->tree, r, s->place))
 			return refuse(f, "a block that reads the buffer is not "
 					 "below the place where it is computed");
 	}
@@ -295,7 +239,7 @@ static bool region_from_reads(Infer *f, int stage)
 		if (axis < 0 || s->axes[axis].reduce)
 			continue;
 		hull_of_reads(f, stage, d,
-		    fix_above(f, stage, loops_above(f, stage)), &all);
+		    fix_above(f, stage, nest_tree_above(&f->tree, stage)), &all);
 		if (!all.known)
 			hull_of_reads(
 			    f, stage, d, fix_above(f, stage, 0), &all);
@@ -315,7 +259,7 @@ static bool region_from_write(Infer *f, int stage, const Expr *read, Hull *seen,
 	Stage *s = stage_at(f, stage);
 	int writer = f->nest->buffers.at[read->id].writer;
 	const Stage *w = stage_at(f, writer);
-	const bool *fixed = fix_above(f, stage, loops_above(f, stage));
+	const bool *fixed = fix_above(f, stage, nest_tree_above(&f->tree, stage));
 	for (int d = 0; d < read->narg; d++) {
 		int axis = plain_axis(read->arg[d]);
 		Hull h = nest_hull(
@@ -347,14 +291,14 @@ static bool region_from_writes(Infer *f, int stage)
 	Stage *s = stage_at(f, stage);
 	Hull *seen = NEW_N(f->arena, Hull, s->naxes);
 	bool *has = NEW_N(f->arena, bool, s->naxes), any = false;
-	ExprVec reads = reads_of(f, stage, -1);
-	for (int h = host_of(f, stage); h >= 0; h = host_of(f, h))
+	ExprVec reads = nest_tree_reads(&f->tree, stage, -1);
+	for (int h = nest_tree_host(&f->tree, stage); h >= 0; h = nest_tree_host(&f->tree, h))
 		if (stage_at(f, h)->place >= 0 && !stage_at(f, h)->after)
 			return refuse(f, "the loop is of a block that is itself "
 					 "computed at a loop");
 	for (int i = 0; i < reads.n; i++) {
 		int w = f->nest->buffers.at[reads.at[i]->id].writer;
-		if (w < 0 || !below(f, w, s->place))
+		if (w < 0 || !nest_tree_below(&f->tree, w, s->place))
 			continue;
 		/* computed there for this block alone: sized by it later */
 		if (stage_at(f, w)->place >= 0 && !stage_at(f, w)->after &&
@@ -424,8 +368,8 @@ static bool infer_stage(Infer *f, int stage)
 /* A reader that hangs after the writer's own loops takes its region from it. */
 static bool waits_for_writer(const Infer *f, int reader, int writer)
 {
-	for (int s = reader; s >= 0; s = host_of(f, s))
-		if (host_of(f, s) == writer)
+	for (int s = reader; s >= 0; s = nest_tree_host(&f->tree, s))
+		if (nest_tree_host(&f->tree, s) == writer)
 			return f->nest->stages.at[s].after;
 	return false;
 }
@@ -433,12 +377,12 @@ static bool waits_for_writer(const Infer *f, int reader, int writer)
 static bool ready_after(Infer *f, int stage)
 {
 	const Stage *s = stage_at(f, stage);
-	ExprVec reads = reads_of(f, stage, -1);
-	if (!f->done[host_of(f, stage)])
+	ExprVec reads = nest_tree_reads(&f->tree, stage, -1);
+	if (!f->done[nest_tree_host(&f->tree, stage)])
 		return false;
 	for (int i = 0; i < reads.n; i++) {
 		int w = f->nest->buffers.at[reads.at[i]->id].writer;
-		if (w < 0 || f->done[w] || !below(f, w, s->place))
+		if (w < 0 || f->done[w] || !nest_tree_below(&f->tree, w, s->place))
 			continue;
 		if (stage_at(f, w)->place < 0 || stage_at(f, w)->after ||
 		    !hangs_below(f, w, stage))
@@ -459,7 +403,7 @@ static bool ready(Infer *f, int stage)
 		int r = nest->order.at[i];
 		if (!f->done[r] && r != stage &&
 		    !waits_for_writer(f, r, stage) &&
-		    reads_of(f, r, s->buffer).n)
+		    nest_tree_reads(&f->tree, r, s->buffer).n)
 			return false;
 	}
 	return true;
@@ -488,33 +432,27 @@ static bool infer_stages(Infer *f)
 
 /* --- buffers ------------------------------------------------------------- */
 
-static bool is_argument(const Nest *nest, const NestBuffer *b)
-{
-	return b->program_buffer >= 0 &&
-	    nest->program->buffers[b->program_buffer].role != BUFFER_TEMP;
-}
-
 /* How many loops, from outside, the writer and all readers have in common.  A
  * global buffer is not made anew by the writer's own loops. */
 static int common_loops(Infer *f, int buffer)
 {
 	const Nest *nest = f->nest;
 	const NestBuffer *b = &nest->buffers.at[buffer];
-	int w = b->writer, n = f->nchain[w];
+	int w = b->writer, n = f->tree.nchain[w];
 	bool any = false;
 	if (b->scope == SCOPE_GLOBAL)
-		n = loops_above(f, w);
+		n = nest_tree_above(&f->tree, w);
 	for (int i = 0; i < nest->order.n; i++) {
 		int r = nest->order.at[i], k = 0;
-		if (!reads_of(f, r, buffer).n)
+		if (!nest_tree_reads(&f->tree, r, buffer).n)
 			continue;
 		any = true;
-		while (k < n && k < f->nchain[r] &&
-		    f->chain[r][k] == f->chain[w][k])
+		while (k < n && k < f->tree.nchain[r] &&
+		    f->tree.chain[r][k] == f->tree.chain[w][k])
 			k++;
 		n = k;
 	}
-	return any ? n : loops_above(f, w);
+	return any ? n : nest_tree_above(&f->tree, w);
 }
 
 static void hold_whole(Infer *f, NestBuffer *b)
@@ -532,7 +470,7 @@ static void hold_region(Infer *f, int buffer)
 	NestBuffer *b = &f->nest->buffers.at[buffer];
 	const Stage *w = stage_at(f, b->writer);
 	int n = common_loops(f, buffer);
-	b->alloc = n ? f->chain[b->writer][n - 1] : -1;
+	b->alloc = n ? f->tree.chain[b->writer][n - 1] : -1;
 	for (int d = 0; d < b->ndim; d++) {
 		Expr *index = over_loops(f, b->writer, w->write[d]);
 		Hull h = nest_hull(f->nest, index, fix_above(f, b->writer, n));
@@ -571,7 +509,7 @@ static void infer_buffers(Infer *f)
 	Nest *nest = f->nest;
 	for (int i = 0; i < nest->buffers.n; i++) {
 		NestBuffer *b = &nest->buffers.at[i];
-		if (is_argument(nest, b) || b->writer < 0 ||
+		if (nest_is_argument(nest, i) || b->writer < 0 ||
 		    !nest->stages.at[b->writer].live)
 			hold_whole(f, b);
 		else
@@ -587,7 +525,7 @@ static bool runs_ahead(Infer *f, int stage)
 	const Nest *nest = f->nest;
 	const Stage *s = stage_at(f, stage);
 	const NestBuffer *to = &nest->buffers.at[s->buffer];
-	ExprVec reads = reads_of(f, stage, -1);
+	ExprVec reads = nest_tree_reads(&f->tree, stage, -1);
 	if (!s->is_copy || s->place >= 0 || to->scope != SCOPE_GLOBAL ||
 	    to->program_buffer >= 0 || reads.n != 1)
 		return false;
@@ -615,8 +553,6 @@ bool nest_infer(Nest *nest, const char **why)
 		.nest = nest,
 		.arena = arena,
 		.tape = nest->tape,
-		.chain = NEW_N(arena, int *, nest->stages.n),
-		.nchain = NEW_N(arena, int, nest->stages.n),
 		.done = NEW_N(arena, bool, nest->stages.n),
 		.sized = NEW_N(arena, bool, nest->vars.n),
 		.value = NEW_N(arena, Expr **, nest->stages.n),
@@ -628,7 +564,7 @@ bool nest_infer(Nest *nest, const char **why)
 	drop_inferred_guards(nest);
 	if (!check_places(&f))
 		return false;
-	find_chains(&f);
+	f.tree = nest_tree(nest);
 	if (!infer_stages(&f))
 		return false;
 	infer_buffers(&f);
