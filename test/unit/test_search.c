@@ -1,0 +1,299 @@
+/* Searches on a synthetic space with a known optimum. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/search.h"
+
+/* `parts` digits below `base`; a candidate whose digits add up to a multiple of
+ * `hole` (0: none) is illegal.  Digit 0 is without effect where digit 1 is 0.
+ */
+typedef struct {
+	int parts, base, hole;
+	int64_t asked;
+	int best[CANDIDATE_PARTS];
+	int batch_most; /* largest batch that was scored */
+} Toy;
+
+static bool toy_legal(const Toy *toy, Candidate *c)
+{
+	if (c->at[1] == 0)
+		c->at[0] = 0;
+	int sum = 0;
+	for (int i = 0; i < toy->parts; i++)
+		sum += c->at[i];
+	return !toy->hole || sum % toy->hole;
+}
+
+static bool toy_sample(void *context, Rng *rng, Candidate *out)
+{
+	Toy *toy = context;
+	for (int tries = 0; tries < 100; tries++) {
+		*out = (Candidate){0};
+		for (int i = 0; i < toy->parts; i++)
+			out->at[i] =
+			    (int16_t)rng_below(rng, (uint64_t)toy->base);
+		if (toy_legal(toy, out))
+			return true;
+	}
+	return false;
+}
+
+static bool toy_mutate(
+    void *context, Rng *rng, const Candidate *from, Candidate *out)
+{
+	Toy *toy = context;
+	for (int tries = 0; tries < 100; tries++) {
+		*out = *from;
+		int part = (int)rng_below(rng, (uint64_t)toy->parts);
+		out->at[part] = (int16_t)rng_below(rng, (uint64_t)toy->base);
+		if (toy_legal(toy, out) && memcmp(out, from, sizeof *out))
+			return true;
+	}
+	return false;
+}
+
+static bool toy_at(void *context, int64_t number, Candidate *out)
+{
+	Toy *toy = context;
+	*out = (Candidate){0};
+	for (int i = 0; i < toy->parts; i++, number /= toy->base)
+		out->at[i] = (int16_t)(number % toy->base);
+	return toy_legal(toy, out);
+}
+
+/* A sum over digits with a trap: neighbouring digits that are both right. */
+static double toy_value(const Toy *toy, const Candidate *c)
+{
+	double v = 0;
+	for (int i = 0; i < toy->parts; i++) {
+		bool right = c->at[i] == toy->best[i];
+		bool last = i && c->at[i - 1] == toy->best[i - 1];
+		v -= fabs(c->at[i] - toy->best[i] + 0.0) / toy->base;
+		v += right && last ? 1 : 0;
+	}
+	return v;
+}
+
+static void toy_score(void *context, const Candidate *c, int n, float *out)
+{
+	Toy *toy = context;
+	for (int i = 0; i < n; i++)
+		out[i] = (float)toy_value(toy, &c[i]);
+	toy->asked += n;
+	if (n > toy->batch_most)
+		toy->batch_most = n;
+}
+
+static Toy toy_make(int parts, int base, int hole)
+{
+	Toy toy = {.parts = parts, .base = base, .hole = hole};
+	for (int i = 0; i < parts; i++)
+		toy.best[i] = (i * 7 + 3) % base;
+	return toy;
+}
+
+static SearchSpace toy_space(Toy *toy)
+{
+	double count = pow(toy->base, toy->parts);
+	return (SearchSpace){.context = toy,
+	    .sample = toy_sample,
+	    .mutate = toy_mutate,
+	    .count = count < 1e9 ? (int64_t)(count + 0.5) : -1,
+	    .at = toy_at};
+}
+
+enum { BATCH = 64, MOST = 20000 };
+
+/* The best value after some batches; every proposal goes to `all`. */
+static double run(Toy *toy, const char *name, uint64_t seed, int batches,
+    Candidate *all, int *nall, bool *exhausted)
+{
+	SearchSpace space = toy_space(toy);
+	SearchSettings settings = search_defaults(seed);
+	Search *search = search_new(name, &space, &settings);
+	double best = -INFINITY;
+	int n = 0;
+	toy->asked = 0;
+	for (int b = 0; b < batches && !search_exhausted(search); b++) {
+		int got = search_next(
+		    search, b ? toy_score : NULL, toy, BATCH, all + n);
+		for (int i = 0; i < got; i++) {
+			double v = toy_value(toy, &all[n + i]);
+			search_tell(search, &all[n + i], exp(-v));
+			best = v > best ? v : best;
+		}
+		n += got;
+		assert_true(n + BATCH <= MOST);
+	}
+	assert_int_equal(search_stats(search).proposed, n);
+	assert_true(search_stats(search).scored == toy->asked);
+	*nall = n;
+	*exhausted = search_exhausted(search);
+	search_free(search);
+	return best;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(Candidate));
+}
+
+static void check_distinct(const Toy *toy, Candidate *all, int n)
+{
+	for (int i = 0; i < n; i++)
+		assert_true(toy_legal(toy, &all[i]));
+	qsort(all, (size_t)n, sizeof *all, by_bytes);
+	for (int i = 1; i < n; i++)
+		assert_true(by_bytes(&all[i - 1], &all[i]) != 0);
+}
+
+static Candidate *room(void)
+{
+	return malloc(sizeof(Candidate) * MOST);
+}
+
+static void test_finds(void **state)
+{
+	(void)state;
+	Candidate *all = room();
+	int n;
+	bool exhausted;
+	for (uint64_t seed = 0; seed < 3; seed++) {
+		Toy a = toy_make(20, 16, 5), b = a;
+		double found = run(&a, "sa", seed, 3, all, &n, &exhausted);
+		assert_int_equal(n, 3 * BATCH);
+		check_distinct(&a, all, n);
+		double chance =
+		    run(&b, "random", seed, 20, all, &n, &exhausted);
+		check_distinct(&b, all, n);
+		/* All digits right gives 19. */
+		if (found < 17 || chance > 5)
+			fail_msg(
+			    "seed %d: %g and %g", (int)seed, found, chance);
+		assert_int_equal(b.asked, 0);
+		assert_in_range(a.batch_most, 1, 128);
+	}
+	free(all);
+}
+
+static void test_repeatable(void **state)
+{
+	(void)state;
+	Candidate *one = room(), *two = room();
+	static const char *const names[] = {"sa", "random"};
+	for (int k = 0; k < 2; k++) {
+		int n, m;
+		bool exhausted;
+		Toy a = toy_make(20, 16, 5), b = a;
+		run(&a, names[k], 11, 4, one, &n, &exhausted);
+		run(&b, names[k], 11, 4, two, &m, &exhausted);
+		assert_int_equal(n, m);
+		assert_memory_equal(one, two, sizeof *one * (size_t)n);
+		run(&b, names[k], 12, 4, two, &m, &exhausted);
+		assert_memory_not_equal(one, two, sizeof *one * (size_t)n);
+	}
+	free(one);
+	free(two);
+}
+
+static int legal_count(Toy *toy)
+{
+	SearchSpace space = toy_space(toy);
+	assert_in_range(space.count, 1, MOST);
+	Candidate *all = malloc(sizeof *all * MOST);
+	int n = 0, distinct = 0;
+	for (int64_t i = 0; i < space.count; i++)
+		n += toy_at(toy, i, &all[n]);
+	qsort(all, (size_t)n, sizeof *all, by_bytes);
+	for (int i = 0; i < n; i++)
+		distinct += !i || by_bytes(&all[i - 1], &all[i]);
+	free(all);
+	return distinct;
+}
+
+static void check_exhausts(const char *name, int parts, int base, int hole)
+{
+	Candidate *all = room();
+	int n;
+	bool exhausted;
+	Toy toy = toy_make(parts, base, hole);
+	run(&toy, name, 3, 1000, all, &n, &exhausted);
+	assert_true(exhausted);
+	check_distinct(&toy, all, n);
+	assert_int_equal(n, legal_count(&toy));
+	free(all);
+}
+
+static void test_exhausts(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"sa", "random"};
+	for (int k = 0; k < 2; k++) {
+		check_exhausts(names[k], 2, 3, 2);
+		check_exhausts(names[k], 3, 10, 3);
+		check_exhausts(names[k], 4, 10, 0);
+	}
+}
+
+static void test_nothing_legal(void **state)
+{
+	(void)state;
+	Candidate *all = room();
+	int n;
+	bool exhausted;
+	Toy toy = toy_make(10, 30, 1);
+	run(&toy, "sa", 3, 5, all, &n, &exhausted);
+	assert_int_equal(n, 0);
+	assert_true(exhausted);
+	free(all);
+}
+
+static void test_visited(void **state)
+{
+	(void)state;
+	Toy toy = toy_make(2, 4, 0);
+	SearchSpace space = toy_space(&toy);
+	SearchSettings settings = search_defaults(1);
+	Search *search = search_new("sa", &space, &settings);
+	Candidate c, out[32];
+	for (int i = 0; i < 16; i += 2) {
+		toy_at(&toy, i, &c);
+		search_visit(search, &c);
+		assert_true(search_visited(search, &c));
+	}
+	int n = search_next(search, toy_score, &toy, 32, out);
+	/* 13 distinct, of them visited 0, 4, 6, 8 … with a digit 0 of 0 and 2.
+	 */
+	assert_int_equal(n, 6);
+	for (int i = 0; i < n; i++)
+		assert_int_equal(out[i].at[0] % 2, 1);
+	assert_true(search_exhausted(search));
+	search_free(search);
+}
+
+static void test_unknown(void **state)
+{
+	(void)state;
+	Toy toy = toy_make(2, 4, 0);
+	SearchSpace space = toy_space(&toy);
+	SearchSettings settings = search_defaults(1);
+	assert_null(search_new("luck", &space, &settings));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_finds),
+	    cmocka_unit_test(test_repeatable),
+	    cmocka_unit_test(test_exhausts),
+	    cmocka_unit_test(test_nothing_legal),
+	    cmocka_unit_test(test_visited),
+	    cmocka_unit_test(test_unknown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
