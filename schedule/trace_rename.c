@@ -13,7 +13,7 @@
 
 typedef struct {
 	const char *from, *to;
-	int block; /* whose axes the stage has; -1: a copy's x0, x1 ..., a loop */
+	int block; /* whose axes the stage, or the loop's stage, has; -1: x0 ... */
 } Name;
 
 typedef struct {
@@ -228,7 +228,7 @@ static const char *new_name(Rename *r, char kind)
 	return name;
 }
 
-/* Whose axes a block made by this step has. */
+/* Whose axes a block, or the block of loops, made by this step has. */
 static int axes_of(const Rename *r, const Step *step)
 {
 	const char *word;
@@ -265,9 +265,7 @@ static Step rename_step(Rename *r, const Step *from)
 	}
 	s.outs = NEW_N(r->arena, const char *, s.nouts);
 	for (int i = 0; i < s.nouts; i++) {
-		Name name = {from->outs[i], new_name(r, kind), -1};
-		if (kind == 'B')
-			name.block = block;
+		Name name = {from->outs[i], new_name(r, kind), block};
 		s.outs[i] = name.to;
 		vec_push(r->arena, &r->names, name);
 	}

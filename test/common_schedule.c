@@ -1,0 +1,161 @@
+/* Programs made by hand, to schedule. */
+#include "test/common_schedule.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <setjmp.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static Buffer buffer(Arena *arena, const char *name, DType type,
+    BufferRole role, int ndim, int64_t n0, int64_t n1)
+{
+	Buffer b = {.name = name, .type = type, .role = role, .ndim = ndim,
+	    .block = -1, .shape = NEW_N(arena, int64_t, 2)};
+
+	b.shape[0] = n0;
+	b.shape[1] = n1;
+	return b;
+}
+
+static Axis axis(const char *name, int64_t extent, bool reduce)
+{
+	return (Axis){name, extent, reduce};
+}
+
+static Expr *read2(Arena *arena, DType type, int buffer, int i, int j)
+{
+	Expr *index[2] = {expr_axis(arena, i), j < 0 ? NULL : expr_axis(arena, j)};
+
+	return expr_read(arena, type, buffer, index, j < 0 ? 1 : 2);
+}
+
+/* Every block is a definition of its own. */
+static void finish(Arena *arena, Program *p)
+{
+	static const Source source = {"hand", "", 0};
+
+	p->source = &source;
+	p->name = p->symbol = "hand";
+	p->case_name = p->doc = "";
+	p->weight = 1;
+	p->noutputs = 1;
+	p->outputs = NEW_N(arena, int, 1);
+	p->outputs[0] = p->nbuffers - 1;
+	p->ndefinitions = p->nblocks;
+	p->definitions = NEW_N(arena, Definition, p->nblocks);
+	p->canonical_definition = NEW_N(arena, int, p->nblocks);
+	for (int i = 0; i < p->nblocks; i++) {
+		Block *b = &p->blocks[i];
+		p->buffers[b->buffer].block = b->definition = i;
+		p->definitions[i] = (Definition){.name = b->name,
+		    .buffer = b->buffer, .naxes = b->naxes,
+		    .nspatial = b->nspatial, .axes = b->axes, .body = b->body};
+		p->canonical_definition[i] = i;
+	}
+}
+
+static Block *add_block(Program *p, const char *name, int buffer)
+{
+	Block *b = &p->blocks[p->nblocks++];
+
+	b->name = name;
+	b->buffer = buffer;
+	return b;
+}
+
+static void set_axes(
+    Arena *arena, Block *b, int n, int nspatial, const Axis *axes)
+{
+	b->naxes = n;
+	b->nspatial = nspatial;
+	b->axes = arena_memdup(arena, axes, sizeof *axes * (size_t)n);
+}
+
+Program *schedule_chain(Arena *a)
+{
+	enum { A, B, BIAS, P, C, D, OUT };
+	Program *p = NEW(a, Program);
+	Block *b;
+
+	p->ninputs = 3;
+	p->nbuffers = 7;
+	p->buffers = NEW_N(a, Buffer, 7);
+	p->buffers[A] = buffer(a, "a", DT_F32, BUFFER_INPUT, 2, 7, 16);
+	p->buffers[B] = buffer(a, "b", DT_F32, BUFFER_INPUT, 2, 16, 20);
+	p->buffers[B].is_const = true;
+	p->buffers[BIAS] = buffer(a, "bias", DT_F32, BUFFER_INPUT, 1, 20, 1);
+	p->buffers[P] = buffer(a, "p", DT_F32, BUFFER_TEMP, 2, 7, 16);
+	p->buffers[C] = buffer(a, "c", DT_F32, BUFFER_TEMP, 2, 7, 20);
+	p->buffers[D] = buffer(a, "d", DT_F32, BUFFER_TEMP, 2, 7, 20);
+	p->buffers[OUT] = buffer(a, "out", DT_F32, BUFFER_OUTPUT, 2, 20, 7);
+	p->blocks = NEW_N(a, Block, 4);
+
+	b = add_block(p, "p", P);
+	set_axes(a, b, 2, 2,
+	    (Axis[]){axis("i", 7, false), axis("k", 16, false)});
+	b->body = expr_binary(a, OP_MUL, read2(a, DT_F32, A, 0, 1),
+	    expr_float(a, DT_F32, 2));
+
+	b = add_block(p, "c", C);
+	set_axes(a, b, 3, 2,
+	    (Axis[]){axis("i", 7, false), axis("j", 20, false),
+		axis("k", 16, true)});
+	b->reduce = REDUCE_SUM;
+	b->body = expr_binary(a, OP_MUL, read2(a, DT_F32, P, 0, 2),
+	    read2(a, DT_F32, B, 2, 1));
+
+	b = add_block(p, "d", D);
+	set_axes(a, b, 2, 2,
+	    (Axis[]){axis("i", 7, false), axis("j", 20, false)});
+	b->body = expr_binary(a, OP_ADD, read2(a, DT_F32, C, 0, 1),
+	    read2(a, DT_F32, BIAS, 1, -1));
+
+	b = add_block(p, "out", OUT);
+	set_axes(a, b, 2, 2,
+	    (Axis[]){axis("j", 20, false), axis("i", 7, false)});
+	b->body = expr_binary(a, OP_MAX, read2(a, DT_F32, D, 1, 0),
+	    expr_float(a, DT_F32, 0));
+	finish(a, p);
+	return p;
+}
+
+Program *schedule_dot(Arena *a)
+{
+	enum { U, V, G };
+	Program *p = NEW(a, Program);
+	Block *b;
+
+	p->ninputs = 2;
+	p->nbuffers = 3;
+	p->buffers = NEW_N(a, Buffer, 3);
+	p->buffers[U] = buffer(a, "u", DT_U8, BUFFER_INPUT, 2, 8, 16);
+	p->buffers[V] = buffer(a, "v", DT_I8, BUFFER_INPUT, 1, 16, 1);
+	p->buffers[G] = buffer(a, "g", DT_I32, BUFFER_OUTPUT, 1, 8, 1);
+	p->blocks = NEW_N(a, Block, 1);
+	b = add_block(p, "g", G);
+	set_axes(a, b, 2, 1, (Axis[]){axis("i", 8, false), axis("k", 16, true)});
+	b->reduce = REDUCE_SUM;
+	b->body = expr_binary(a, OP_MUL,
+	    expr_cast(a, DT_I32, read2(a, DT_U8, U, 0, 1)),
+	    expr_cast(a, DT_I32, read2(a, DT_I8, V, 1, -1)));
+	finish(a, p);
+	return p;
+}
+
+Trace *schedule_steps(Arena *arena, const char *text)
+{
+	Source source = {"trace", text, strlen(text)};
+	Diag diag = {0};
+	Trace *trace = trace_parse(
+	    arena, &source, (Span){0, source.size}, &diag);
+
+	if (!trace)
+		print_message("%s", buf_text(&diag.text));
+	assert_non_null(trace);
+	diag_free(&diag);
+	return trace;
+}

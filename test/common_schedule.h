@@ -1,0 +1,18 @@
+/* Programs made by hand, to schedule. */
+#ifndef TEST_COMMON_SCHEDULE_H
+#define TEST_COMMON_SCHEDULE_H
+
+#include "schedule/internal.h"
+
+/*     p[i < 7, k < 16] = a[i, k] * 2            a f32[7, 16]
+ *     c[i < 7, j < 20] = sum[k < 16](p[i, k] * b[k, j])    b const f32[16, 20]
+ *     d[i < 7, j < 20] = c[i, j] + bias[j]      bias f32[20]
+ *     out[j < 20, i < 7] = max(d[i, j], 0) */
+Program *schedule_chain(Arena *arena);
+/*     g[i < 8] = sum[k < 16](u[i, k] * v[k])    u u8[8, 16], v i8[16] */
+Program *schedule_dot(Arena *arena);
+
+/* The steps of `text`; fails the test where it does not parse. */
+Trace *schedule_steps(Arena *arena, const char *text);
+
+#endif
