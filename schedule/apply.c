@@ -1,0 +1,230 @@
+/* A trace applied to the plain nest. */
+#include "schedule/internal.h"
+
+#include <string.h>
+
+typedef struct {
+	Refusal (*legal)(const Call *call);
+	void (*apply)(const Call *call);
+} Functions;
+
+static const Functions functions[] = {
+#define PRIMITIVE(name, roles, outs, arguments) {name##_legal, name##_apply},
+#include "schedule/primitives.def"
+#undef PRIMITIVE
+};
+
+/* A trace that was made or read as JSON has not been through the parser. */
+static Refusal check_arguments(const Step *step)
+{
+	int positional = 0;
+
+	while (positional < step->nargs && !step->args[positional].key)
+		positional++;
+	if (positional < primitive_min_args(step->primitive))
+		return "an argument is missing";
+	if (positional && !primitive_role(step->primitive, positional - 1))
+		return "there are too many arguments";
+	if (primitive_outs(step->primitive) == '-' && step->nouts)
+		return "the step gives no names";
+	return NULL;
+}
+
+Refusal apply_step(Nest *nest, const Step *step, ApplyContext *context)
+{
+	Call call = {
+	    .nest = nest,
+	    .step = step,
+	    .machine = context->machine,
+	    .use_slots = context->use_slots,
+	    .first_slot = context->nslots,
+	};
+	Refusal why = check_arguments(step);
+
+	if (context->use_slots)
+		context->nslots += call_nslots(step);
+	if (!why)
+		why = functions[step->primitive].legal(&call);
+	if (why)
+		return why;
+	functions[step->primitive].apply(&call);
+	nest->inferred = false;
+	return NULL;
+}
+
+/* --- steps without a meaning ------------------------------------------------ */
+
+/* A block that a compute_at inlined is gone, and with it what later steps of
+ * the trace say of it: they are void. */
+typedef struct {
+	Nest *nest;
+	VEC(const char *) names;
+} Void;
+
+static bool has_void_name(const Void *gone, const char *name, size_t n)
+{
+	for (int i = 0; i < gone->names.n; i++)
+		if (!strncmp(gone->names.at[i], name, n) &&
+		    !gone->names.at[i][n])
+			return true;
+	return false;
+}
+
+static bool names_void(const Void *gone, const char *word)
+{
+	const Nest *nest = gone->nest;
+	const char *dot = strchr(word, '.');
+
+	if (!gone->names.n)
+		return false;
+	if (has_void_name(gone, word, dot ? (size_t)(dot - word) : strlen(word)))
+		return true;
+	for (int i = 0; i < nest->vars.n; i++) {
+		const Stage *s = &nest->stages.at[nest->vars.at[i].stage];
+		if (!strcmp(nest->vars.at[i].name, word) && !s->live)
+			return has_void_name(gone, s->name, strlen(s->name));
+	}
+	return false;
+}
+
+static bool is_void(const Void *gone, const Step *step)
+{
+	for (int i = 0; i < step->nargs; i++) {
+		const Arg *arg = &step->args[i];
+		char role = arg->key ? 'W' : primitive_role(step->primitive, i);
+		if (!arg->open && arg->value.kind == VALUE_WORD &&
+		    strchr("BLUXA", role) && names_void(gone, arg->value.word))
+			return true;
+	}
+	return false;
+}
+
+static bool is_inlining(const Step *step)
+{
+	return step->primitive == PRIMITIVE_compute_at && step->nargs > 1 &&
+	    !step->args[1].open && step->args[1].value.kind == VALUE_WORD &&
+	    !strcmp(step->args[1].value.word, "inline");
+}
+
+static void skip(Void *gone, const Step *step, ApplyContext *context, int at)
+{
+	if (context->use_slots)
+		context->nslots += call_nslots(step);
+	if (context->void_steps)
+		context->void_steps[at] = true;
+	for (int i = 0; i < step->nouts; i++)
+		vec_push(gone->nest->arena, &gone->names, step->outs[i]);
+}
+
+/* --- a trace ------------------------------------------------------------------ */
+
+bool trace_apply(Nest *nest, const Trace *trace, ApplyContext *context,
+    int *step, Refusal *why)
+{
+	Void gone = {.nest = nest};
+
+	for (*step = 0; *step < trace->steps.n; ++*step) {
+		const Step *s = &trace->steps.at[*step];
+		if (is_void(&gone, s)) {
+			skip(&gone, s, context, *step);
+			continue;
+		}
+		*why = apply_step(nest, s, context);
+		if (*why)
+			return false;
+		if (is_inlining(s))
+			vec_push(nest->arena, &gone.names,
+			    s->args[0].value.word);
+	}
+	*step = -1;
+	*why = NULL;
+	return nest_infer(nest, why) && nest_verify(nest, why);
+}
+
+Refusal nest_guards_hold(const Nest *nest)
+{
+	int64_t value;
+
+	for (int i = 0; i < nest->guards.n; i++)
+		if (!tape_is_const(
+			nest->tape, nest->guards.at[i].value, &value) ||
+		    value != 1)
+			return nest->guards.at[i].why;
+	return NULL;
+}
+
+/* --- the plain schedule --------------------------------------------------- */
+
+/* The outermost spatial axis that has something to share. */
+static int parallel_axis(const Block *block)
+{
+	for (int i = 0; i < block->nspatial; i++)
+		if (block->axes[i].extent > 1)
+			return i;
+	return block->nspatial ? 0 : -1;
+}
+
+static Step parallel_step(Arena *arena, const Block *block, int axis)
+{
+	Step step = {.primitive = PRIMITIVE_parallel, .nargs = 1};
+
+	step.args = NEW(arena, Arg);
+	step.args[0].value = value_word(arena_printf(
+	    arena, "%s.%s", block->name, block->axes[axis].name));
+	return step;
+}
+
+Trace *schedule_plain(Arena *arena, const Program *program)
+{
+	Nest *nest = nest_new(arena, program, tape_new(arena));
+	Trace *trace = NEW(arena, Trace);
+
+	for (int i = 0; i < nest->order.n; i++) {
+		int number = nest->stages.at[nest->order.at[i]].block;
+		const Block *block = &program->blocks[number];
+		int axis = parallel_axis(block);
+		if (axis >= 0)
+			vec_push(arena, &trace->steps,
+			    parallel_step(arena, block, axis));
+	}
+	return trace;
+}
+
+/* --- a nest ---------------------------------------------------------------- */
+
+static void tell(
+    Error *error, const Trace *trace, int step, const char *why)
+{
+	Buf text = {0};
+	Trace one = {{0}};
+
+	if (step < 0) {
+		error_set(error, STATUS_INPUT, "the schedule: %s", why);
+		return;
+	}
+	one.steps.at = &trace->steps.at[step];
+	one.steps.n = 1;
+	trace_print(&text, &one);
+	text.data[text.size - 1] = 0;
+	error_set(error, STATUS_INPUT, "step %d, %s: %s", step + 1,
+	    buf_text(&text), why);
+	buf_free(&text);
+}
+
+Nest *schedule_nest(Arena *arena, const Program *program,
+    const Machine *machine, const Trace *trace, Error *error)
+{
+	ApplyContext context = {.machine = machine};
+	Nest *nest = nest_new(arena, program, tape_new(arena));
+	Refusal why;
+	int step = -1;
+
+	if (!trace)
+		trace = schedule_plain(arena, program);
+	if (trace_apply(nest, trace, &context, &step, &why))
+		why = nest_guards_hold(nest);
+	if (!why)
+		return nest;
+	tell(error, trace, step, why);
+	return NULL;
+}
