@@ -27,7 +27,7 @@ static const struct {
 };
 
 #define F(id) FEATURE_BIT(id)
-#define SET_V2 (F(SSE42) | F(CX16) | F(POPCNT))
+#define SET_V2 (F(SSE42) | F(POPCNT))
 #define SET_V3                                                                 \
 	(SET_V2 | F(AVX2) | F(FMA) | F(F16C) | F(BMI) | F(BMI2) | F(LZCNT) |   \
 	    F(MOVBE))

@@ -1,0 +1,91 @@
+/* Inside tunec-llvm.so: an LLVM module under construction.
+ *
+ *     module_llvm.c           what the program sees: compile, check, features
+ *     module_llvm_function.c  functions, loops, parallel regions, buffers
+ *     module_llvm_memory.c    addresses, loads, stores
+ *     module_llvm_op.c        operations on temporaries
+ *     module_llvm_convert.c   conversions between element types
+ *     module_llvm_value.c     types, constants, calls of intrinsics and libm */
+#ifndef CODEGEN_MODULE_LLVM_H
+#define CODEGEN_MODULE_LLVM_H
+
+#include <llvm-c/Core.h>
+
+#include "codegen/codegen.h"
+#include "codegen/cpu.h"
+
+typedef struct {
+	LLVMContextRef context;
+	LLVMModuleRef module;
+	LLVMBuilderRef builder;
+	Arch arch;
+	CpuFeatures features; /* x86-64 */
+	const char *cpu, *attrs;
+} LlvmGen;
+
+/* An LLVM function of a lowered one: itself, or a parallel loop's body. */
+typedef struct {
+	LlvmGen *gen;
+	const LowFunction *low;
+	Arena *arena;
+	const int *assigned; /* how often a temporary is, in the text of `low` */
+	LLVMValueRef function;
+	LLVMBasicBlockRef entry; /* where slots are allocated */
+	/* By temporary: its value, or where it is assigned more than once the
+	 * address of its slot. */
+	LLVMValueRef *values;
+	int *rank;             /* order of definition, for addresses */
+	int nranks;
+	LLVMValueRef *params;  /* by parameter of `low` */
+	LLVMValueRef *bases;   /* by buffer: address of its first element */
+	LLVMValueRef thread;   /* number, i64; constant 0 outside of regions */
+	LLVMValueRef *scopes, *noalias; /* metadata by buffer; entries may be NULL */
+	int *nregions;         /* outlined so far, for names */
+	bool parallel;         /* this is a region's body */
+	bool streams;          /* has streaming stores */
+} LlvmFunction;
+
+/* module_llvm_function.c: adds it to the module */
+void llvm_function_emit(LlvmGen *gen, const LowFunction *low);
+
+/* module_llvm_op.c */
+void llvm_op_emit(LlvmFunction *f, const LowNode *node);
+LLVMValueRef llvm_temp_read(LlvmFunction *f, int temp);
+void llvm_temp_write(LlvmFunction *f, int temp, LLVMValueRef value);
+
+/* module_llvm_memory.c */
+LLVMValueRef llvm_affine(LlvmFunction *f, const LowAffine *affine);
+void llvm_memory_emit(LlvmFunction *f, const LowNode *node);
+
+/* module_llvm_convert.c: as a cast of language.md, lane by lane */
+LLVMValueRef llvm_convert(
+    LlvmGen *gen, LLVMValueRef value, DType from, DType to, int lanes);
+
+/* module_llvm_value.c */
+
+/* f16 and bf16 are their bits: i16. */
+LLVMTypeRef llvm_scalar_type(LlvmGen *gen, DType type);
+LLVMTypeRef llvm_lanes(LLVMTypeRef scalar, int lanes); /* itself for 1 */
+LLVMTypeRef llvm_type(LlvmGen *gen, DType type, int lanes);
+LLVMTypeRef llvm_int_type(LlvmGen *gen, int bits, int lanes);
+LLVMTypeRef llvm_pointer_type(LlvmGen *gen);
+LLVMValueRef llvm_int(LlvmGen *gen, int bits, int64_t value, int lanes);
+LLVMValueRef llvm_float(LlvmGen *gen, DType type, double value, int lanes);
+/* All lanes the same: a constant, or a scalar broadcast. */
+LLVMValueRef llvm_splat(LlvmGen *gen, LLVMValueRef scalar, int lanes);
+/* Lanes first, first + step, first + 2*step … of one or two vectors. */
+LLVMValueRef llvm_pick(LlvmGen *gen, LLVMValueRef a, int first, int step, int n);
+/* An intrinsic, overloaded on `types`. */
+LLVMValueRef llvm_intrinsic(LlvmGen *gen, const char *name, LLVMTypeRef *types,
+    int ntypes, LLVMValueRef *args, int nargs);
+/* One overloaded on its first argument's type. */
+LLVMValueRef llvm_intrinsic_of(
+    LlvmGen *gen, const char *name, LLVMValueRef *args, int nargs);
+/* A function of libm, called for each lane. */
+LLVMValueRef llvm_libm(LlvmGen *gen, const char *name, DType type,
+    LLVMValueRef *args, int nargs, int lanes);
+LLVMAttributeRef llvm_attribute(LlvmGen *gen, const char *name, uint64_t value);
+bool llvm_is_signed(DType type);
+bool llvm_has(const LlvmGen *gen, CpuFeature feature);
+
+#endif

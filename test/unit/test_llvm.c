@@ -1,0 +1,1083 @@
+/* Every operation of the lowered form, of every type and several widths,
+ * through LLVM and the system's linker, against plain C, bit for bit.
+ *
+ * A case is a kernel of its own; all cases of a CPU are one module:
+ *     for i < 64/lanes: d = op(A[i*lanes ..], B[..], C[..]); out[..] = d */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "codegen/codegen.h"
+#include "lib/rng.h"
+
+enum { N = 64, DATA = 4 * N, GUARD = 64 };
+
+typedef struct {
+	LowOpcode op;
+	DType type, from; /* `from`: of CONVERT and comparisons */
+	int lanes;
+	Op math;
+	bool masked; /* GATHER, SCATTER */
+	bool index;  /* operands are converted to index, from i64 */
+	Lowered *lowered;
+} Case;
+
+typedef VEC(Case) Cases;
+
+static Arena *arena;
+static const LlvmModule *llvm;
+
+/* --- values, in plain C -------------------------------------------------------- */
+
+typedef struct {
+	double f;  /* of floats; 16-bit ones too */
+	int64_t i; /* of integers, and the bits of 16-bit floats */
+} Scalar;
+
+static Scalar get(DType type, const void *data, int at)
+{
+	Scalar s = {0};
+	switch (type) {
+	case DT_F64: s.f = ((const double *)data)[at]; break;
+	case DT_F32: s.f = ((const float *)data)[at]; break;
+	case DT_F16:
+		s.i = ((const uint16_t *)data)[at];
+		s.f = f16_to_f32((uint16_t)s.i);
+		break;
+	case DT_BF16:
+		s.i = ((const uint16_t *)data)[at];
+		s.f = bf16_to_f32((uint16_t)s.i);
+		break;
+	case DT_I64:
+	case DT_INDEX: s.i = ((const int64_t *)data)[at]; break;
+	case DT_I32: s.i = ((const int32_t *)data)[at]; break;
+	case DT_I16: s.i = ((const int16_t *)data)[at]; break;
+	case DT_I8: s.i = ((const int8_t *)data)[at]; break;
+	case DT_U8:
+	case DT_BOOL: s.i = ((const uint8_t *)data)[at]; break;
+	}
+	return s;
+}
+
+static void put(DType type, void *data, int at, Scalar s)
+{
+	switch (type) {
+	case DT_F64: ((double *)data)[at] = s.f; break;
+	case DT_F32: ((float *)data)[at] = (float)s.f; break;
+	case DT_F16:
+	case DT_BF16: ((uint16_t *)data)[at] = (uint16_t)s.i; break;
+	case DT_I64:
+	case DT_INDEX: ((int64_t *)data)[at] = s.i; break;
+	case DT_I32: ((int32_t *)data)[at] = (int32_t)s.i; break;
+	case DT_I16: ((int16_t *)data)[at] = (int16_t)s.i; break;
+	case DT_I8: ((int8_t *)data)[at] = (int8_t)s.i; break;
+	case DT_U8: ((uint8_t *)data)[at] = (uint8_t)s.i; break;
+	case DT_BOOL: ((uint8_t *)data)[at] = s.i != 0; break;
+	}
+}
+
+static int64_t saturate(double x, DType to)
+{
+	int bits = to == DT_U8 ? 8 : 8 * dtype_bytes(to) - 1;
+	double most = ldexp(1, bits), least = to == DT_U8 ? 0 : -most;
+	if (isnan(x))
+		return 0;
+	if (x <= least)
+		return to == DT_U8 ? 0 : -(int64_t)(UINT64_C(1) << (bits - 1)) * 2;
+	if (x >= most)
+		return (int64_t)((UINT64_C(1) << bits) - 1);
+	return (int64_t)x;
+}
+
+static Scalar cast(Scalar s, DType from, DType to)
+{
+	Scalar r = {0};
+	if (dtype_is_float(from)) {
+		if (to == DT_BOOL)
+			r.i = s.f != 0;
+		else if (to == DT_F16)
+			r.i = f16_from_f64(s.f);
+		else if (to == DT_BF16)
+			r.i = bf16_from_f64(s.f);
+		else if (dtype_is_float(to))
+			r.f = s.f;
+		else
+			r.i = saturate(s.f, to);
+		return r;
+	}
+	r.i = to == DT_BOOL ? s.i != 0 : s.i;
+	if (to == DT_F64)
+		r.f = (double)s.i;
+	else if (to == DT_F32)
+		r.f = (float)s.i;
+	else if (to == DT_F16)
+		r.i = f16_from_f64((double)s.i);
+	else if (to == DT_BF16)
+		r.i = bf16_from_f64((double)s.i);
+	return r;
+}
+
+static double math32(Op op, float x, float y)
+{
+	switch (op) {
+	case OP_EXP: return expf(x);
+	case OP_LOG: return logf(x);
+	case OP_SIN: return sinf(x);
+	case OP_COS: return cosf(x);
+	case OP_SQRT: return sqrtf(x);
+	case OP_RSQRT: return 1.0f / sqrtf(x);
+	case OP_TANH: return tanhf(x);
+	case OP_SIGMOID: return 1.0f / (1.0f + expf(-x));
+	case OP_ERF: return erff(x);
+	case OP_FLOOR: return floorf(x);
+	case OP_CEIL: return ceilf(x);
+	case OP_ROUND: return rintf(x);
+	default: return powf(x, y);
+	}
+}
+
+static double math64(Op op, double x, double y)
+{
+	switch (op) {
+	case OP_EXP: return exp(x);
+	case OP_LOG: return log(x);
+	case OP_SIN: return sin(x);
+	case OP_COS: return cos(x);
+	case OP_SQRT: return sqrt(x);
+	case OP_RSQRT: return 1.0 / sqrt(x);
+	case OP_TANH: return tanh(x);
+	case OP_SIGMOID: return 1.0 / (1.0 + exp(-x));
+	case OP_ERF: return erf(x);
+	case OP_FLOOR: return floor(x);
+	case OP_CEIL: return ceil(x);
+	case OP_ROUND: return rint(x);
+	default: return pow(x, y);
+	}
+}
+
+/* Results of f32 are rounded by put(); one operation in f64 rounds the same
+ * (Figueroa, 1995), but a fused one has to be done in f32. */
+static Scalar float_op(const Case *c, Scalar a, Scalar b, Scalar d)
+{
+	double r = 0;
+	bool single = c->type == DT_F32;
+	switch (c->op) {
+	case LOW_ADD: r = a.f + b.f; break;
+	case LOW_SUB: r = a.f - b.f; break;
+	case LOW_MUL: r = a.f * b.f; break;
+	case LOW_DIV: r = a.f / b.f; break;
+	case LOW_NEG: r = -a.f; break;
+	case LOW_ABS: r = fabs(a.f); break;
+	case LOW_MIN: r = a.f < b.f ? a.f : b.f; break;
+	case LOW_MAX: r = a.f > b.f ? a.f : b.f; break;
+	case LOW_FMA:
+		r = single ? fmaf((float)a.f, (float)b.f, (float)d.f)
+			   : fma(a.f, b.f, d.f);
+		break;
+	case LOW_MATH:
+		r = single ? math32(c->math, (float)a.f, (float)b.f)
+			   : math64(c->math, a.f, b.f);
+		break;
+	default: break;
+	}
+	return (Scalar){.f = r};
+}
+
+static int64_t floor_mod(int64_t a, int64_t b)
+{
+	return (a % b + b) % b;
+}
+
+static Scalar int_op(const Case *c, int64_t a, int64_t b)
+{
+	uint64_t x = (uint64_t)a, y = (uint64_t)b;
+	int64_t r = 0;
+	switch (c->op) {
+	case LOW_ADD: r = (int64_t)(x + y); break;
+	case LOW_SUB: r = (int64_t)(x - y); break;
+	case LOW_MUL: r = (int64_t)(x * y); break;
+	case LOW_NEG: r = (int64_t)(0 - x); break;
+	case LOW_ABS: r = a < 0 ? (int64_t)(0 - x) : a; break;
+	case LOW_MIN: r = a < b ? a : b; break;
+	case LOW_MAX: r = a > b ? a : b; break;
+	case LOW_MOD: r = floor_mod(a, b); break;
+	case LOW_FLOORDIV: r = a / b - (a % b < 0); break;
+	case LOW_AND: r = a & b; break;
+	case LOW_OR: r = a | b; break;
+	case LOW_NOT: r = !a; break;
+	default: break;
+	}
+	return (Scalar){.i = r};
+}
+
+static bool compare(LowOpcode op, bool real, Scalar a, Scalar b)
+{
+	switch (op) {
+	case LOW_LT: return real ? a.f < b.f : a.i < b.i;
+	case LOW_LE: return real ? a.f <= b.f : a.i <= b.i;
+	case LOW_EQ: return real ? a.f == b.f : a.i == b.i;
+	default: return real ? a.f != b.f : a.i != b.i;
+	}
+}
+
+/* --- inputs -------------------------------------------------------------------- */
+
+typedef struct {
+	unsigned char a[DATA * 8], b[DATA * 8], c[DATA * 8];
+	uint8_t mask[DATA];
+	int64_t index[DATA];
+} Inputs;
+
+static void fill_floats(Rng *rng, DType type, void *data)
+{
+	static const double special[] = {0, -0.0, 1, -1, INFINITY, -INFINITY, NAN,
+	    0.5, 1.5, 2.5, -2.5, 3e9, -3e9, 1e20, -1e20, 65504, 65519, 65520,
+	    65536, 6e-8, 5.96e-8, 2.98e-8, 2.99e-8, 6.1e-5, 1e-40, 1e-45, 3.4e38,
+	    127.5, 128, 255.9, 256, -0.9, -128.9, -129, 32767.5, 2147483647.0,
+	    1.00390625, 1.01171875, 1.0009765625, 1.00048828125, 1.00146484375};
+	int n = sizeof special / sizeof *special;
+	for (int i = 0; i < DATA; i++) {
+		double x = i < n ? special[i]
+				 : (rng_double(rng) - 0.5) *
+			ldexp(1, (int)rng_below(rng, 24) - 8);
+		if (i >= DATA - 8) /* between two neighbours of a short float */
+			x = 1 + 0x1p-8 + (rng_double(rng) - 0.5) * 0x1p-40;
+		Scalar s = {.f = x};
+		if (type == DT_F16)
+			s.i = f16_from_f64(x);
+		if (type == DT_BF16)
+			s.i = bf16_from_f64(x);
+		put(type, data, i, s);
+	}
+}
+
+static void fill(Rng *rng, DType type, void *data, bool positive)
+{
+	if (dtype_is_float(type)) {
+		fill_floats(rng, type, data);
+		return;
+	}
+	for (int i = 0; i < DATA; i++) {
+		/* of all magnitudes, the extremes among them */
+		int64_t x = (int64_t)(rng_next(rng) >> rng_below(rng, 64));
+		if (i < 2)
+			x = -(int64_t)(UINT64_C(1) << (8 * dtype_bytes(type) - 2)) * 2
+			    - i;
+		if (type == DT_BOOL)
+			x &= 1;
+		put(type, data, i, (Scalar){.i = x});
+		int64_t v = get(type, data, i).i;
+		if (positive && v <= 0)
+			put(type, data, i, (Scalar){.i = 1 + (i & 63)});
+	}
+}
+
+static void fill_inputs(const Case *c, Inputs *in)
+{
+	Rng rng = rng_stream(7, (uint64_t)c->type, (uint64_t)c->op);
+	bool divides = c->op == LOW_FLOORDIV || c->op == LOW_MOD;
+	fill(&rng, c->op == LOW_DOT4 ? DT_U8 : c->from, in->a, false);
+	Rng more = rng_stream(8, (uint64_t)c->type, (uint64_t)c->op);
+	fill(&more, c->op == LOW_DOT4 ? DT_I8 : c->from, in->b, divides);
+	if (dtype_is_float(c->from)) { /* specials meet others */
+		int bytes = dtype_bytes(c->from);
+		memmove(in->b, in->b + 5 * bytes, (size_t)((DATA - 5) * bytes));
+	}
+	fill(&more, c->op == LOW_DOT4 ? DT_I32 : c->type, in->c, false);
+	for (int i = 0; i < DATA; i++) {
+		in->mask[i] = rng_next(&rng) & 1;
+		in->index[i] = (int64_t)rng_below(&rng, N);
+	}
+	in->index[1] = in->index[0]; /* scatter: the later lane wins */
+}
+
+/* --- the kernel of a case -------------------------------------------------------- */
+
+enum { A, B, C, MASK, INDEX, OUT, NBUFFERS };
+
+static DType buffer_type(const Case *c, int buffer)
+{
+	switch (buffer) {
+	case A: return c->op == LOW_DOT4 ? DT_U8 : c->from;
+	case B: return c->op == LOW_DOT4 ? DT_I8 : c->from;
+	case MASK: return DT_BOOL;
+	case INDEX: return DT_I64;
+	default: return c->type == DT_INDEX ? DT_I64 : c->type;
+	}
+}
+
+static bool is_comparison(LowOpcode op)
+{
+	return op >= LOW_LT && op <= LOW_NE;
+}
+
+typedef struct {
+	LowFunction *f;
+	LowBody *body;
+	int i, lanes;
+	bool index;
+} Emit;
+
+static int temp(Emit *e, DType type, int lanes)
+{
+	return low_temp(arena, e->f, type, lanes, "t");
+}
+
+static LowAffine at(int var, int64_t coefficient, int64_t constant)
+{
+	LowAffine a = {constant, 1, NEW(arena, LowTerm)};
+	a.terms[0] = (LowTerm){var, coefficient};
+	return a;
+}
+
+static LowNode *access_op(Emit *e, LowOpcode op, int dst, int a, int b, int c,
+    int buffer, int lanes)
+{
+	LowNode *n = low_op(arena, e->body, op, dst, a, b, c);
+	n->buffer = buffer;
+	n->address = at(e->i, lanes, 0);
+	return n;
+}
+
+static int load(Emit *e, int buffer, int lanes)
+{
+	int t = temp(e, e->f->buffers.at[buffer].type, lanes);
+	access_op(e, LOW_LOAD, t, -1, -1, -1, buffer, lanes);
+	if (!e->index || buffer > C)
+		return t;
+	int x = temp(e, DT_INDEX, lanes);
+	low_op(arena, e->body, LOW_CONVERT, x, t, -1, -1);
+	return x;
+}
+
+static int load_index(Emit *e)
+{
+	int t = load(e, INDEX, e->lanes), x = temp(e, DT_INDEX, e->lanes);
+	low_op(arena, e->body, LOW_CONVERT, x, t, -1, -1);
+	return x;
+}
+
+static int reversed(int lanes, int l)
+{
+	return 2 * lanes - 1 - 2 * l;
+}
+
+/* False where the operation has another form than d = op(a, b, c). */
+static bool emit_special(Emit *e, const Case *c, int d)
+{
+	LowBody *body = e->body;
+	int n = c->lanes, x, y;
+	LowNode *node;
+	switch (c->op) {
+	case LOW_CONST:
+		node = low_op(arena, body, LOW_CONST, d, -1, -1, -1);
+		node->i = c->type == DT_BOOL ? 1 : -3;
+		node->f = -1.5;
+		return true;
+	case LOW_IOTA:
+		x = c->type == DT_INDEX ? e->i : load(e, A, 1);
+		low_op(arena, body, LOW_IOTA, d, x, -1, -1);
+		return true;
+	case LOW_LANES_BELOW:
+		low_op(arena, body, LOW_LANES_BELOW, d, e->i, -1, -1);
+		return true;
+	case LOW_BROADCAST:
+		low_op(arena, body, LOW_BROADCAST, d, load(e, A, 1), -1, -1);
+		return true;
+	case LOW_EXTRACT: /* and put back at another place */
+		x = temp(e, c->type, 1);
+		y = load(e, A, n);
+		low_op(arena, body, LOW_EXTRACT, x, y, -1, -1)->i = n - 1;
+		low_op(arena, body, LOW_BROADCAST, d, x, -1, -1);
+		return true;
+	case LOW_INSERT:
+		x = load(e, A, n);
+		y = load(e, B, 1);
+		low_op(arena, body, LOW_INSERT, d, x, y, -1)->i = n / 2;
+		return true;
+	case LOW_SHUFFLE:
+		x = load(e, A, n);
+		y = load(e, B, n);
+		node = low_op(arena, body, LOW_SHUFFLE, d, x, y, -1);
+		node->shuffle = NEW_N(arena, int, n);
+		for (int l = 0; l < n; l++)
+			node->shuffle[l] = reversed(n, l);
+		return true;
+	case LOW_LOAD_MASKED:
+		x = load(e, MASK, n);
+		access_op(e, LOW_LOAD_MASKED, d, x, -1, -1, A, n);
+		return true;
+	case LOW_GATHER:
+		x = load_index(e);
+		y = c->masked ? load(e, MASK, n) : -1;
+		node = access_op(e, LOW_GATHER, d, x, y, -1, A, n);
+		node->address = low_affine_const(1);
+		return true;
+	case LOW_SELECT:
+		x = load(e, MASK, n);
+		y = load(e, A, n);
+		low_op(arena, body, LOW_SELECT, d, x, y, load(e, B, n));
+		return true;
+	case LOW_DOT4:
+		x = load(e, A, 4 * n);
+		y = load(e, B, 4 * n);
+		low_op(arena, body, LOW_DOT4, d, x, y, load(e, C, n));
+		return true;
+	default: return false;
+	}
+}
+
+static void emit_store(Emit *e, const Case *c, int d)
+{
+	int n = c->lanes, mask;
+	LowNode *node;
+	if (c->type == DT_INDEX) {
+		int x = temp(e, DT_I64, n);
+		low_op(arena, e->body, LOW_CONVERT, x, d, -1, -1);
+		d = x;
+	}
+	switch (c->op) {
+	case LOW_STORE_MASKED:
+		mask = load(e, MASK, n);
+		access_op(e, LOW_STORE_MASKED, -1, d, mask, -1, OUT, n);
+		break;
+	case LOW_SCATTER:
+		mask = c->masked ? load(e, MASK, n) : -1;
+		node = access_op(
+		    e, LOW_SCATTER, -1, d, load_index(e), mask, OUT, n);
+		node->address = low_affine_const(0);
+		break;
+	default:
+		access_op(e, c->op == LOW_STREAM ? LOW_STREAM : LOW_STORE, -1, d,
+		    -1, -1, OUT, n);
+	}
+}
+
+static bool stores_only(LowOpcode op)
+{
+	return op == LOW_LOAD || op == LOW_STORE || op == LOW_STORE_MASKED ||
+	    op == LOW_SCATTER || op == LOW_STREAM || op == LOW_PREFETCH;
+}
+
+static void emit_case(Emit *e, const Case *c)
+{
+	int x[3] = {-1, -1, -1};
+	if (c->op == LOW_PREFETCH)
+		access_op(e, LOW_PREFETCH, -1, -1, -1, -1, A, c->lanes)->i = 2;
+	if (stores_only(c->op)) {
+		emit_store(e, c, load(e, A, c->lanes));
+		return;
+	}
+	int d = temp(e, c->type, c->lanes);
+	if (!emit_special(e, c, d)) {
+		for (int i = 0; i < low_op_nargs(c->op); i++)
+			x[i] = load(e, i == 2 ? C : i, c->lanes);
+		LowNode *node = low_op(
+		    arena, e->body, c->op, d, x[0], x[1], x[2]);
+		node->math = c->math;
+	}
+	emit_store(e, c, d);
+}
+
+static LowFunction *function_new(const char *name)
+{
+	LowFunction *f = NEW(arena, LowFunction);
+	f->name = name;
+	f->nthreads = 1;
+	return f;
+}
+
+static void add_buffer(
+    LowFunction *f, const char *name, DType type, int64_t elements, bool written)
+{
+	vec_push(arena, &f->buffers, (LowBuffer){.name = name, .type = type,
+	    .elements = elements, .param = f->params.n,
+	    .align = dtype_bytes(type), .written = written});
+	vec_push(arena, &f->params,
+	    (LowParam){.name = name, .type = type, .output = written});
+}
+
+static LowNode *loop_new(LowFunction *f, LowBody *body, LoopKind kind,
+    int64_t extent, const char *name)
+{
+	LowNode *loop = NEW(arena, LowNode);
+	*loop = (LowNode){.kind = LOWNODE_LOOP, .dst = -1, .buffer = -1,
+	    .loop = kind, .extent = extent, .condition = -1};
+	loop->var = low_temp(arena, f, DT_INDEX, 1, name);
+	vec_push(arena, body, loop);
+	return loop;
+}
+
+static Lowered *lowered_of(LowFunction *f)
+{
+	Lowered *l = NEW(arena, Lowered);
+	l->arena = arena;
+	l->kernel = f;
+	return l;
+}
+
+static LowFunction *case_function(const Case *c, int number)
+{
+	static const char *const names[] = {"A", "B", "C", "M", "X", "out"};
+	LowFunction *f = function_new(arena_printf(arena, "k%d", number));
+	for (int i = 0; i < NBUFFERS; i++)
+		add_buffer(f, names[i], buffer_type(c, i), DATA, i == OUT);
+	LowNode *loop =
+	    loop_new(f, &f->body, LOOP_SERIAL, N / c->lanes, "i");
+	Emit e = {f, &loop->body, loop->var, c->lanes, c->index};
+	emit_case(&e, c);
+	return f;
+}
+
+/* --- what it should give ---------------------------------------------------------- */
+
+static Scalar expected(const Case *c, const Inputs *in, int i)
+{
+	int n = c->lanes, block = i / n, l = i % n, s;
+	Scalar a = get(buffer_type(c, A), in->a, i);
+	Scalar b = get(buffer_type(c, B), in->b, i);
+	Scalar d = get(c->type, in->c, i);
+	switch (c->op) {
+	case LOW_CONST:
+		return (Scalar){-1.5, c->type == DT_BOOL ? 1
+			: c->type == DT_F16 ? f16_from_f64(-1.5)
+			: c->type == DT_BF16 ? bf16_from_f64(-1.5) : -3};
+	case LOW_IOTA:
+		return (Scalar){.i = (int64_t)((uint64_t)(c->type == DT_INDEX
+		    ? block : get(c->from, in->a, block).i) + (uint64_t)l)};
+	case LOW_LANES_BELOW: return (Scalar){.i = l < block};
+	case LOW_BROADCAST: return get(c->from, in->a, block);
+	case LOW_EXTRACT: return get(c->from, in->a, block * n + n - 1);
+	case LOW_INSERT: return l == n / 2 ? get(c->from, in->b, block) : a;
+	case LOW_SHUFFLE:
+		s = reversed(n, l);
+		return s < n ? get(c->from, in->a, block * n + s)
+			     : get(c->from, in->b, block * n + s - n);
+	case LOW_CONVERT: return cast(a, c->from, c->type);
+	case LOW_LOAD_MASKED: return in->mask[i] ? a : (Scalar){0};
+	case LOW_GATHER:
+		return c->masked && !in->mask[i] ? (Scalar){0}
+		    : get(c->from, in->a, (int)in->index[i] + 1);
+	case LOW_SELECT: return in->mask[i] ? a : b;
+	case LOW_DOT4:
+		for (int k = 0; k < 4; k++)
+			d.i += get(DT_U8, in->a, 4 * i + k).i *
+			    get(DT_I8, in->b, 4 * i + k).i;
+		return d;
+	case LOW_COPY: return a;
+	default: break;
+	}
+	if (stores_only(c->op))
+		return a;
+	if (is_comparison(c->op))
+		return (Scalar){
+		    .i = compare(c->op, dtype_is_float(c->from), a, b)};
+	return dtype_is_float(c->type) ? float_op(c, a, b, d)
+				       : int_op(c, a.i, b.i);
+}
+
+static void expect_all(const Case *c, const Inputs *in, unsigned char *out)
+{
+	for (int i = 0; i < N; i++) {
+		Scalar s = expected(c, in, i);
+		if (c->op == LOW_STORE_MASKED && !in->mask[i])
+			continue;
+		if (c->op == LOW_SCATTER && c->masked && !in->mask[i])
+			continue;
+		put(c->type, out, c->op == LOW_SCATTER ? (int)in->index[i] : i, s);
+	}
+}
+
+static DType stored_type(const Case *c)
+{
+	return buffer_type(c, OUT);
+}
+
+static bool same(DType type, const void *x, const void *y, int i)
+{
+	int bytes = dtype_bytes(type);
+	Scalar a = get(type, x, i), b = get(type, y, i);
+	if (dtype_is_float(type) && isnan(a.f) && isnan(b.f))
+		return true;
+	return !memcmp((const char *)x + i * bytes,
+	    (const char *)y + i * bytes, (size_t)bytes);
+}
+
+/* --- all cases -------------------------------------------------------------------- */
+
+static void add_case(Cases *cases, Case c)
+{
+	char why[256];
+	LowFunction *f = case_function(&c, cases->n);
+	c.lowered = lowered_of(f);
+	if (low_function_verify(f, why, sizeof why))
+		vec_push(arena, cases, c);
+}
+
+static void add_widths(Cases *cases, Case c, bool all)
+{
+	static const int lanes[] = {1, 4, 16, 2, 8, 32, 64};
+	int n = all ? 7 : 3;
+	for (int i = 0; i < n; i++) {
+		c.lanes = lanes[i];
+		if (c.op != LOW_DOT4 || c.lanes <= 16)
+			add_case(cases, c);
+	}
+}
+
+static void add_op(Cases *cases, LowOpcode op)
+{
+	for (int t = 0; t <= DT_INDEX; t++) {
+		Case c = {.op = op, .type = (DType)t, .from = (DType)t};
+		bool wide = t == DT_F32 || t == DT_I8;
+		if (t == DT_INDEX) {
+			c.from = DT_I64;
+			c.index = op != LOW_CONVERT;
+		}
+		if (is_comparison(op))
+			c.type = DT_BOOL;
+		for (int u = 0; op == LOW_CONVERT && u < DT_COUNT; u++) {
+			c.from = (DType)u;
+			add_widths(cases, c, false);
+		}
+		for (int m = OP_POW; op == LOW_MATH && m <= OP_ROUND; m++) {
+			c.math = (Op)m;
+			add_widths(cases, c, m == OP_POW);
+		}
+		if (op == LOW_CONVERT || op == LOW_MATH)
+			continue;
+		add_widths(cases, c, wide);
+		c.masked = true;
+		if (op == LOW_GATHER || op == LOW_SCATTER)
+			add_widths(cases, c, wide);
+	}
+}
+
+static Cases all_cases(void)
+{
+	Cases cases = {0};
+	bool seen[LOW_COUNT] = {false};
+	for (int op = 0; op < LOW_COUNT; op++)
+		if (op != LOW_BARRIER)
+			add_op(&cases, (LowOpcode)op);
+	for (int i = 0; i < cases.n; i++)
+		seen[cases.at[i].op] = true;
+	for (int op = 0; op < LOW_COUNT; op++)
+		if (!seen[op] && op != LOW_BARRIER)
+			fail_msg("no case of %s", low_op_name((LowOpcode)op));
+	return cases;
+}
+
+static void compile_to(const Target *t, Lowered **lowered, int n, LlvmKind kind,
+    Buf *out)
+{
+	Error error = {0};
+	if (llvm->compile((const Lowered *const *)lowered, n, t->triple, t->cpu,
+		t->attrs, kind, out, &error))
+		fail_msg("%s: %s", t->text, error.text);
+}
+
+/* Through the system's linker, as a user's build does. */
+static void *link_and_open(const Buf *object)
+{
+	char folder[] = "/tmp/tunec-test-XXXXXX", o[64], so[64], command[256];
+	assert_non_null(mkdtemp(folder));
+	snprintf(o, sizeof o, "%s/k.o", folder);
+	snprintf(so, sizeof so, "%s/k.so", folder);
+	FILE *f = fopen(o, "wb");
+	assert_int_equal(fwrite(object->data, 1, object->size, f), object->size);
+	fclose(f);
+	snprintf(command, sizeof command,
+	    "cc -shared -Wl,-z,text -o %s %s -lm", so, o);
+	assert_int_equal(system(command), 0);
+	void *library = dlopen(so, RTLD_NOW);
+	if (!library)
+		fail_msg("%s", dlerror());
+	unlink(o);
+	unlink(so);
+	rmdir(folder);
+	return library;
+}
+
+static void run_case(const Case *c, void *library, const Target *t)
+{
+	static unsigned char out[DATA * 8 + GUARD], want[DATA * 8 + GUARD];
+	Inputs in;
+	fill_inputs(c, &in);
+	memset(out, 0x5a, sizeof out);
+	memset(want, 0x5a, sizeof want);
+	if (c->type == DT_BOOL) {
+		memset(out, 1, sizeof out);
+		memset(want, 1, sizeof want);
+	}
+	expect_all(c, &in, want);
+	void (*kernel)(void *, void *, void *, void *, void *, void *);
+	*(void **)&kernel = dlsym(library, c->lowered->kernel->name);
+	assert_non_null(kernel);
+	kernel(in.a, in.b, in.c, in.mask, in.index, out);
+	for (int i = 0; i < DATA; i++)
+		if (!same(stored_type(c), out, want, i))
+			fail_msg("%s: %s %s from %s, %d lanes%s%s: element %d: "
+				 "%a %lld, not %a %lld", t->cpu,
+			    low_op_name(c->op), dtype_name(c->type),
+			    dtype_name(c->from), c->lanes,
+			    c->op == LOW_MATH ? " " : "",
+			    c->op == LOW_MATH ? op_name(c->math) : "", i,
+			    get(c->type, out, i).f,
+			    (long long)get(c->type, out, i).i,
+			    get(c->type, want, i).f,
+			    (long long)get(c->type, want, i).i);
+}
+
+static void run_target(const char *text)
+{
+	Error error = {0};
+	Target *t = target_parse(arena, text, &error);
+	if (!t)
+		fail_msg("%s", error.text);
+	Cases cases = all_cases();
+	Lowered **lowered = NEW_N(arena, Lowered *, cases.n);
+	for (int i = 0; i < cases.n; i++)
+		lowered[i] = cases.at[i].lowered;
+	Buf object = {0};
+	compile_to(t, lowered, cases.n, LLVM_OBJECT, &object);
+	if (target_runs_here(t)) {
+		void *library = link_and_open(&object);
+		for (int i = 0; i < cases.n; i++)
+			run_case(&cases.at[i], library, t);
+		dlclose(library);
+	}
+	buf_free(&object);
+}
+
+static void test_host(void **state)
+{
+	(void)state;
+	run_target("host");
+}
+
+static void test_v3(void **state)
+{
+	(void)state;
+	run_target("llvm -mcpu=x86-64-v3");
+}
+
+static void test_baseline(void **state)
+{
+	(void)state;
+	run_target("llvm -mcpu=x86-64");
+}
+
+static void test_avx512(void **state)
+{
+	(void)state;
+	run_target("llvm -mcpu=x86-64-v4");
+}
+
+static void test_aarch64(void **state)
+{
+	(void)state;
+	run_target("llvm -mcpu=neoverse-n1");
+}
+
+/* 2^60 + 2^52 + 1 lies just above the middle of two bf16; rounded to f64 first
+ * it would be the middle. */
+static void test_wide_int_to_bf16(void **state)
+{
+	(void)state;
+	Error error = {0};
+	Case c = {.op = LOW_CONVERT, .type = DT_BF16, .from = DT_I64, .lanes = 4};
+	Target *t = target_parse(arena, "host", &error);
+	Lowered *l = lowered_of(case_function(&c, 0));
+	Buf object = {0};
+	compile_to(t, &l, 1, LLVM_OBJECT, &object);
+	void *library = link_and_open(&object);
+	void (*kernel)(void *, void *, void *, void *, void *, void *);
+	*(void **)&kernel = dlsym(library, "k0");
+	int64_t in[N] = {(INT64_C(1) << 60) + (INT64_C(1) << 52) + 1,
+	    (INT64_C(1) << 60) + (INT64_C(1) << 52),
+	    -(INT64_C(1) << 60) - (INT64_C(1) << 52) - 1, 257};
+	uint16_t out[N];
+	kernel(in, in, in, in, in, out);
+	assert_int_equal(out[0], bf16_from_f64(0x1p60 + 0x1p53));
+	assert_int_equal(out[1], bf16_from_f64(0x1p60));
+	assert_int_equal(out[2], bf16_from_f64(-0x1p60 - 0x1p53));
+	assert_int_equal(out[3], bf16_from_f64(257));
+	dlclose(library);
+	buf_free(&object);
+}
+
+/* --- structure: loops, ifs, carried values, threads ---------------------------------- */
+
+/* Stand in for an OpenMP runtime with a team of any size: the kernel's library
+ * finds the program's functions first. */
+static int team = 1, member;
+void GOMP_parallel(void (*fn)(void *), void *data, unsigned n, unsigned flags);
+int omp_get_thread_num(void);
+int omp_get_num_threads(void);
+
+void GOMP_parallel(void (*fn)(void *), void *data, unsigned n, unsigned flags)
+{
+	assert_int_equal(flags, 0);
+	assert_int_equal(n, 4);
+	for (member = 0; member < team; member++)
+		fn(data);
+	member = 0;
+}
+
+int omp_get_thread_num(void)
+{
+	return member;
+}
+
+int omp_get_num_threads(void)
+{
+	return team;
+}
+
+static int constant(LowFunction *f, LowBody *body, DType type, int lanes, double x)
+{
+	int t = low_temp(arena, f, type, lanes, "c");
+	LowNode *n = low_op(arena, body, LOW_CONST, t, -1, -1, -1);
+	n->f = x;
+	n->i = (int64_t)x;
+	return t;
+}
+
+static LowNode *memory_op(LowBody *body, LowOpcode op, int dst, int a, int buffer,
+    LowAffine address)
+{
+	LowNode *n = low_op(arena, body, op, dst, a, -1, -1);
+	n->buffer = buffer;
+	n->address = address;
+	return n;
+}
+
+enum { ROWS = 10, COLUMNS = 13 };
+
+/* out[i] = sum of in[i][0 .. min(COLUMNS, i)), doubled where that is above 20;
+ * two parallel loops: the sums by way of each thread's workspace, which is
+ * filled first, then out = out * scale + one. */
+static Lowered *threads_kernel(int nthreads)
+{
+	LowFunction *f = function_new("threads");
+	f->nthreads = nthreads;
+	add_buffer(f, "in", DT_F32, ROWS * COLUMNS, false);
+	add_buffer(f, "out", DT_F32, ROWS, true);
+	for (int i = 0; i < 2; i++)
+		vec_push(arena, &f->buffers, (LowBuffer){
+		    .name = i ? "row" : "scratch", .type = DT_F32,
+		    .elements = 16, .kind = LOWBUF_WORKSPACE, .offset = 64 * i,
+		    .thread_bytes = 128, .align = 64, .written = true});
+	vec_push(arena, &f->params,
+	    (LowParam){.name = "workspace", .workspace = true});
+	LoopKind kind = nthreads > 1 ? LOOP_PARALLEL : LOOP_SERIAL;
+	int scale = constant(f, &f->body, DT_F32, 1, 3);
+	int above = constant(f, &f->body, DT_F32, 1, 20);
+	int ones = constant(f, &f->body, DT_F32, 16, 1);
+	int yes = low_temp(arena, f, DT_BOOL, 1, "yes");
+	low_op(arena, &f->body, LOW_LT, yes, scale, above, -1);
+
+	LowNode *i = loop_new(f, &f->body, kind, ROWS, "i");
+	memory_op(&i->body, LOW_STORE, -1, ones, 2, low_affine_const(0));
+	LowNode *fill = loop_new(f, &i->body, LOOP_SERIAL, COLUMNS, "j");
+	int x = low_temp(arena, f, DT_F32, 1, "x");
+	LowAffine from = at(i->var, COLUMNS, 0);
+	from = low_affine_add(arena, from, at(fill->var, 1, 0), 1);
+	memory_op(&fill->body, LOW_LOAD, x, -1, 0, from);
+	memory_op(&fill->body, LOW_STORE, -1, x, 3, at(fill->var, 1, 0));
+	int sum = low_temp(arena, f, DT_F32, 1, "sum");
+	LowNode *zero = low_op(arena, &i->body, LOW_CONST, sum, -1, -1, -1);
+	zero->f = 0;
+	LowNode *j = loop_new(f, &i->body, LOOP_SERIAL, COLUMNS, "j2");
+	j->limit = NEW(arena, LowAffine);
+	*j->limit = at(i->var, 2, -3);
+	int y = low_temp(arena, f, DT_F32, 1, "y");
+	memory_op(&j->body, LOW_LOAD, y, -1, 3, at(j->var, 1, 0));
+	low_op(arena, &j->body, LOW_ADD, sum, sum, y, -1);
+	int big = low_temp(arena, f, DT_BOOL, 1, "big");
+	low_op(arena, &i->body, LOW_LT, big, above, sum, -1);
+	low_op(arena, &i->body, LOW_AND, big, big, yes, -1);
+	LowNode *test = NEW(arena, LowNode);
+	*test = (LowNode){.kind = LOWNODE_IF, .dst = -1, .buffer = -1, .var = -1,
+	    .condition = big};
+	vec_push(arena, &i->body, test);
+	low_op(arena, &test->body, LOW_ADD, sum, sum, sum, -1);
+	low_op(arena, &test->other, LOW_NEG, sum, sum, -1, -1);
+	memory_op(&i->body, LOW_STORE, -1, sum, 1, at(i->var, 1, 0));
+
+	LowNode *k = loop_new(f, &f->body, kind, ROWS, "k");
+	int z = low_temp(arena, f, DT_F32, 1, "z");
+	int one = low_temp(arena, f, DT_F32, 1, "one");
+	int r = low_temp(arena, f, DT_F32, 1, "r");
+	memory_op(&k->body, LOW_LOAD, z, -1, 1, at(k->var, 1, 0));
+	low_op(arena, &k->body, LOW_EXTRACT, one, ones, -1, -1)->i = 5;
+	low_op(arena, &k->body, LOW_FMA, r, z, scale, one);
+	memory_op(&k->body, LOW_STORE, -1, r, 1, at(k->var, 1, 0));
+	return lowered_of(f);
+}
+
+static void threads_reference(const float *in, float *out)
+{
+	for (int i = 0; i < ROWS; i++) {
+		float sum = 0;
+		for (int j = 0; j < COLUMNS && j < 2 * i - 3; j++)
+			sum += in[i * COLUMNS + j];
+		sum = sum > 20 ? sum + sum : -sum;
+		out[i] = sum * 3 + 1;
+	}
+}
+
+static void run_threads(int nthreads, const char *target)
+{
+	Error error = {0};
+	Target *t = target_parse(arena, target, &error);
+	Lowered *l = threads_kernel(nthreads);
+	Buf object = {0};
+	compile_to(t, &l, 1, LLVM_OBJECT, &object);
+	void *library = link_and_open(&object);
+	void (*kernel)(const float *, float *, void *);
+	*(void **)&kernel = dlsym(library, "threads");
+	static float in[ROWS * COLUMNS];
+	for (int i = 0; i < ROWS * COLUMNS; i++)
+		in[i] = (float)(i % 11) - 2;
+	static _Alignas(64) char workspace[4 * 128];
+	float want[ROWS];
+	threads_reference(in, want);
+	for (team = 1; team <= nthreads; team++) {
+		float out[ROWS] = {0};
+		kernel(in, out, workspace);
+		assert_memory_equal(out, want, sizeof out);
+	}
+	dlclose(library);
+	buf_free(&object);
+}
+
+static void test_threads(void **state)
+{
+	(void)state;
+	run_threads(1, "host");
+	run_threads(4, "host");
+	run_threads(4, "llvm -mcpu=x86-64");
+}
+
+/* --- texts, symbols, refusals --------------------------------------------------------- */
+
+static void test_kinds(void **state)
+{
+	(void)state;
+	Error error = {0};
+	Target *t = target_parse(arena, "host", &error);
+	Lowered *l = threads_kernel(4);
+	for (int kind = LLVM_IR_TEXT; kind <= LLVM_OBJECT; kind++) {
+		Buf one = {0}, two = {0};
+		compile_to(t, &l, 1, (LlvmKind)kind, &one);
+		compile_to(t, &l, 1, (LlvmKind)kind, &two);
+		assert_int_equal(one.size, two.size);
+		assert_memory_equal(one.data, two.data, one.size);
+		if (kind == LLVM_IR_TEXT) {
+			assert_non_null(strstr(one.data, "define void @threads("));
+			assert_non_null(strstr(one.data, "define internal"));
+			assert_non_null(strstr(one.data, "!noalias"));
+			assert_null(strstr(one.data, " fast "));
+		} else if (kind == LLVM_ASSEMBLY) {
+			assert_non_null(strstr(one.data, "threads:"));
+			assert_non_null(strstr(one.data, "GOMP_parallel@PLT"));
+		} else {
+			assert_memory_equal(one.data,
+			    kind == LLVM_BITCODE ? "BC" : "\177E", 2);
+		}
+		buf_free(&one);
+		buf_free(&two);
+	}
+	Buf serial = {0};
+	l = threads_kernel(1);
+	compile_to(t, &l, 1, LLVM_ASSEMBLY, &serial);
+	assert_null(strstr(serial.data, "GOMP"));
+	buf_free(&serial);
+}
+
+static void test_refused(void **state)
+{
+	(void)state;
+	Error error = {0};
+	Buf out = {0};
+	Lowered *l = threads_kernel(1);
+	l->kernel->buffers.at[1].written = false;
+	const Lowered *const list[] = {l};
+	assert_int_equal(llvm->compile(list, 1, "x86_64-pc-linux-gnu", "x86-64",
+		"", LLVM_OBJECT, &out, &error), STATUS_UNSUPPORTED);
+	assert_non_null(strstr(error.text, "not marked as written"));
+	l->kernel->buffers.at[1].written = true;
+	l->kernel->body.at[5]->loop = LOOP_THREAD_X;
+	assert_int_equal(llvm->compile(list, 1, "x86_64-pc-linux-gnu", "x86-64",
+		"", LLVM_OBJECT, &out, &error), STATUS_UNSUPPORTED);
+	assert_non_null(strstr(error.text, "GPU"));
+	assert_int_equal(llvm->compile(list, 1, "vax-dec-vms", "x", "",
+		LLVM_OBJECT, &out, &error), STATUS_UNSUPPORTED);
+	assert_int_equal(out.size, 0);
+	buf_free(&out);
+}
+
+static void test_missing(void **state)
+{
+	(void)state;
+	Error error = {0};
+	char *old = getenv("TUNEC_MODULES");
+	old = old ? arena_strdup(arena, old) : NULL;
+	setenv("TUNEC_MODULES", "/nonexistent", 1);
+	assert_null(llvm_module(&error));
+	assert_int_equal(error.status, STATUS_MISSING);
+	assert_non_null(strstr(error.text, "/nonexistent/tunec-llvm.so"));
+	if (old)
+		setenv("TUNEC_MODULES", old, 1);
+	else
+		unsetenv("TUNEC_MODULES");
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	Error error = {0};
+	if (!getenv("TUNEC_MODULES") && getenv("BUILD"))
+		setenv("TUNEC_MODULES", getenv("BUILD"), 1);
+	arena = arena_new();
+	llvm = llvm_module(&error);
+	if (!llvm)
+		print_error("%s\n", error.text);
+	return llvm ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	arena_free(arena);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_host),
+	    cmocka_unit_test(test_v3),
+	    cmocka_unit_test(test_baseline),
+	    cmocka_unit_test(test_avx512),
+	    cmocka_unit_test(test_aarch64),
+	    cmocka_unit_test(test_wide_int_to_bf16),
+	    cmocka_unit_test(test_threads),
+	    cmocka_unit_test(test_kinds),
+	    cmocka_unit_test(test_refused),
+	    cmocka_unit_test(test_missing),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
