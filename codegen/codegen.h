@@ -63,9 +63,14 @@ typedef struct {
 /* A translation unit: the kernel and its pack functions. */
 void emit_c(Buf *out, const Lowered *lowered, const Target *target,
     const EmitComment *comment);
+/* The same for several kernels; a comment for each. */
+void emit_c_all(Buf *out, const Lowered *const *lowered, int n,
+    const Target *target, const EmitComment *comments);
 /* Needs only what the spec fixes, and the sizes. */
 void emit_header(Buf *out, const Lowered *lowered, const Target *target,
     const EmitComment *comment);
+void emit_header_all(Buf *out, const Lowered *const *lowered, int n,
+    const EmitComment *comments);
 /* SYMBOL_main.c: checks the kernel against the plain loop nest and times it. */
 void emit_main(Buf *out, const Lowered *lowered, const Target *target);
 
