@@ -76,6 +76,7 @@ void cache_read_apply(const Call *call)
 	    nest, name, &nest->buffers.at[p.buffer], p.scope);
 	stage = edit_new_stage(nest, name, p.stage, false);
 	fill_copy(nest, stage, p.buffer, buffer);
+	nest->stages.at[stage].barrier = p.scope == SCOPE_SHARED;
 	edit_redirect(nest, p.stage, p.buffer, buffer);
 	if (nest->stages.at[p.stage].place >= 0 && p.scope == SCOPE_GLOBAL)
 		nest->buffers.at[buffer].scope = SCOPE_LOCAL;

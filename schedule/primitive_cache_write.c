@@ -92,6 +92,7 @@ void cache_write_apply(const Call *call)
 	*s = nest->stages.at[p.stage];
 	s->name = name;
 	s->buffer = buffer;
+	s->barrier = p.scope == SCOPE_SHARED;
 	nest->buffers.at[buffer].writer = stage;
 	hand_over(nest, p.stage, stage);
 	become_copy(nest, p.stage, buffer);

@@ -5,7 +5,8 @@
  *     registers b
  *
  * Legal for buffers that are no arguments of the kernel.  Whether every index
- * of a `reg` buffer is known when code is made is asked of the finished nest. */
+ * of a `reg` buffer is known when code is made is asked of the finished nest.
+ * A barrier follows the block that fills a `shared` buffer. */
 #include "schedule/internal.h"
 
 typedef struct {
@@ -45,4 +46,5 @@ void set_scope_apply(const Call *call)
 
 	parameters(call, &p);
 	nest->buffers.at[nest->stages.at[p.stage].buffer].scope = p.scope;
+	nest->stages.at[p.stage].barrier = p.scope == SCOPE_SHARED;
 }

@@ -159,3 +159,88 @@ Trace *schedule_steps(Arena *arena, const char *text)
 	diag_free(&diag);
 	return trace;
 }
+
+/* --- the structure of a nest ------------------------------------------------ */
+
+static void dump_expr(Buf *out, const Expr *e)
+{
+	buf_printf(out, "%s", op_name(e->op));
+	if (e->op == OP_AXIS || e->op == OP_READ)
+		buf_printf(out, "#%d", e->id);
+	if (e->op == OP_INT)
+		buf_printf(out, "%lld", (long long)e->i);
+	if (e->op == OP_FLOAT)
+		buf_printf(out, "%g", e->f);
+	if (e->op == OP_CAST)
+		buf_puts(out, dtype_name(e->type));
+	buf_puts(out, e->narg ? "(" : " ");
+	for (int i = 0; i < e->narg; i++)
+		dump_expr(out, e->arg[i]);
+	buf_puts(out, e->narg ? ")" : "");
+}
+
+static void dump_var(Buf *out, const Nest *nest, int number)
+{
+	const Var *v = &nest->vars.at[number];
+
+	buf_printf(out, " %s:%s", v->name, loop_kind_name(v->kind));
+	if (v->unroll_limit != HANDLE_NONE) {
+		buf_puts(out, "<=");
+		tape_print(out, nest->tape, v->unroll_limit);
+	}
+	for (int i = 0; i < v->annotations.n; i++) {
+		buf_printf(out, " %s ", v->annotations.at[i].key);
+		tape_print(out, nest->tape, v->annotations.at[i].value);
+	}
+}
+
+static void dump_stage(Buf *out, const Nest *nest, const Stage *s)
+{
+	buf_printf(out, "%s place %d after %d init %d tail %d unit %d %d copy %d "
+	    "buffer %d reduce %d axes %d %d\n ", s->name, s->place, s->after,
+	    s->init_at, s->tail, s->tensor_loop, s->intrinsic, s->is_copy,
+	    s->buffer, s->reduce, s->nspatial, s->naxes);
+	for (int i = 0; i < s->nloops; i++)
+		dump_var(out, nest, s->loops[i]);
+	buf_puts(out, "\n  ");
+	for (int i = 0; i < s->nwrite; i++)
+		dump_expr(out, s->write[i]);
+	buf_puts(out, "= ");
+	dump_expr(out, s->body);
+	if (s->fill)
+		dump_expr(out, s->fill);
+	for (int i = 0; i < s->prefetches.n; i++)
+		buf_printf(out, " prefetch %d %d", s->prefetches.at[i].access,
+		    s->prefetches.at[i].var);
+	buf_putc(out, '\n');
+}
+
+static void dump_buffer(Buf *out, const Nest *nest, const NestBuffer *b)
+{
+	buf_printf(out, "%s scope %d writer %d align %d:", b->name, b->scope,
+	    b->writer, b->align_part);
+	for (int i = 0; i < b->nparts; i++) {
+		buf_printf(out, " %d//", b->parts[i].dim);
+		tape_print(out, nest->tape, b->parts[i].div);
+		if (b->parts[i].mod == HANDLE_NONE)
+			continue;
+		buf_putc(out, '%');
+		tape_print(out, nest->tape, b->parts[i].mod);
+	}
+	buf_putc(out, '\n');
+}
+
+char *schedule_dump(Arena *arena, const Nest *nest)
+{
+	Buf out = {0};
+	char *text;
+
+	for (int i = 0; i < nest->order.n; i++)
+		dump_stage(&out, nest, &nest->stages.at[nest->order.at[i]]);
+	for (int i = 0; i < nest->buffers.n; i++)
+		dump_buffer(&out, nest, &nest->buffers.at[i]);
+	buf_printf(&out, "%d vars %d guards\n", nest->vars.n, nest->guards.n);
+	text = arena_strdup(arena, buf_text(&out));
+	buf_free(&out);
+	return text;
+}

@@ -15,4 +15,7 @@ Program *schedule_dot(Arena *arena);
 /* The steps of `text`; fails the test where it does not parse. */
 Trace *schedule_steps(Arena *arena, const char *text);
 
+/* The structure of a nest as text: everything that primitives change. */
+char *schedule_dump(Arena *arena, const Nest *nest);
+
 #endif

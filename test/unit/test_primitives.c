@@ -1,0 +1,488 @@
+/* Each primitive accepted, and refused for each of its reasons with the nest
+ * as it was. */
+#include "test/common_schedule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const Machine machine = {.threads = 2, .vector_bytes = 32};
+
+typedef struct {
+	const char *before; /* steps that apply */
+	const char *step;
+	const char *why;    /* part of the refusal; NULL: it applies */
+} Case;
+
+static const Case chain[] = {
+    /* names and numbers */
+    {"", "parallel(x.i)", "there is no loop 'x.i'"},
+    {"", "compute_inline(x)", "there is no block 'x'"},
+    {"", "cp = cache_read(c, x)", "there is no buffer 'x'"},
+    {"", "parallel(3)", "a name or word is expected"},
+    {"", "set_scope(c, ? in {reg, local})", "a decision is open"},
+    {"", "vectorize(c.j, x)", "a number is expected"},
+    {"", "mo, mi = split(c.i, ? in tile([4]))", "a decision is open"},
+    {"", "mo, mi = split(c.i, 4)", "a list of at least two factors"},
+    {"", "mo, mi = split(c.i, [4, _])", "only the first factor may be _"},
+    {"", "mo, mi = split(c.i, [_, x])", "a factor is a number"},
+    {"", "mo, mi = split(c.i, [_, 0])", "a factor is at least 1"},
+    {"", "mo = split(c.i, [_, 4])", "as many names as it makes"},
+    {"", "c, mi = split(c.i, [_, 4])", "the name 'c' is taken"},
+    {"", "root, mi = split(c.i, [_, 4])", "'root' is no name to give"},
+    {"", "m, m = split(c.i, [_, 4])", "gives one name twice"},
+    {"", "unroll(c.i, 0)", "a number is out of its range"},
+    /* split */
+    {"", "mo, mi = split(c.i, [_, 4])", NULL},
+    {"", "mo, m1, mi = split(c.i, [1, 2, 4])", NULL},
+    {"", "mo, mi = split(c.i, [_, lanes])", NULL},
+    {"mo, mi = split(c.i, [_, 4])", "x, y = split(mi, [2, 2])", NULL},
+    {"", "mo, mi = split(c.i, [1, 4])", "do not cover the loop exactly"},
+    {"", "mo, mi = split(c.i, [_, 2147483647])", NULL},
+    {"", "mo, m1, mi = split(c.i, [_, 65536, 65536])", "too large"},
+    {"mo, mi = split(c.i, [_, 4])", "x, y = split(mo, [1, 2])",
+	"the first factor of this loop has to be _"},
+    {"parallel(c.i)", "mo, mi = split(c.i, [_, 4])", "split it before"},
+    {"mo, mi = split(c.i, [_, 4])", "x, y = split(c.i, [_, 4])",
+	"there is no loop 'c.i'"},
+    {"blockize(c.j)", "x, y = split(c.k, [_, 4])", "made by blockize"},
+    {"compute_at(p, c.i)", "mo, mi = split(c.i, [_, 4])", NULL},
+    /* fuse */
+    {"", "ij = fuse(c.i, c.j)", NULL},
+    {"", "ij = fuse(c.i, d.j)", "different blocks"},
+    {"", "ij = fuse(c.j, c.i)", "not next to each other"},
+    {"", "ij = fuse(c.i, c.k)", "not next to each other"},
+    {"", "jk = fuse(c.j, c.k)", "a reduction loop and another"},
+    {"parallel(c.i)", "ij = fuse(c.i, c.j)", "fuse it before"},
+    {"compute_at(p, c.i)", "ij = fuse(c.i, c.j)", "placed between"},
+    {"compute_at(p, c.j)", "ij = fuse(c.i, c.j)", NULL},
+    {"decompose_reduction(c, c.j)", "ij = fuse(c.i, c.j)",
+	"the reduction starts between"},
+    {"blockize(c.j)", "ij = fuse(c.i, c.j)", "made by blockize"},
+    /* reorder */
+    {"", "reorder(c.k, c.j, c.i)", NULL},
+    {"compute_at(p, c.i)", "reorder(c.k, c.j)", NULL},
+    {"", "reorder(c.i, d.j)", "different blocks"},
+    {"", "reorder(c.i, c.i)", "named twice"},
+    {"compute_at(p, c.i)", "reorder(c.j, c.i)", "placed between"},
+    {"decompose_reduction(c, c.j)", "reorder(c.k, c.j)", "starts between"},
+    {"blockize(c.j)", "reorder(c.k, c.j)", "made by blockize"},
+    /* kinds of loops */
+    {"", "parallel(c.i)", NULL},
+    {"", "parallel(c.k)", "a reduction loop cannot be parallel"},
+    {"parallel(c.i)", "parallel(c.i)", "annotated already"},
+    {"parallel(c.i)", "parallel(c.j)", "is outside of it already"},
+    {"parallel(c.j)", "parallel(c.i)", "is inside of it already"},
+    {"blockize(c.j)", "parallel(c.j)", "made by blockize"},
+    {"jo, ji = split(c.j, [_, 4])", "vectorize(ji, 4)", NULL},
+    {"jo, ji = split(c.j, [_, lanes])", "vectorize(ji, lanes)", NULL},
+    {"jo, ji = split(c.j, [_, 4])", "vectorize(ji, 8)", "as many iterations"},
+    {"jo, ji = split(c.j, [_, 4])", "vectorize(jo, 8)", "is not fixed"},
+    {"", "vectorize(c.j, 20)", "a vector has 1, 2, 4"},
+    {"", "vectorize(c.k, 16)", "a reduction loop cannot be a vector"},
+    {"", "vectorize(p.k, 16)", NULL},
+    {"jo, ji = split(c.j, [_, 4])\nvectorize(ji, 4)", "vectorize(jo, 4)",
+	"has a vector loop already"},
+    {"compute_at(p, c.j)", "vectorize(c.j, 4)", "is placed at the loop"},
+    {"parallel(p.k)", "vectorize(p.k, 16)", "annotated already"},
+    {"", "unroll(c.k)", NULL},
+    {"", "unroll(c.k, limit=16)", NULL},
+    {"", "unroll(c.k, 16)", NULL},
+    {"unroll(c.k, 16)", "unroll(c.k)", "annotated already"},
+    {"", "bind(c.i, blockIdx.x)", NULL},
+    {"", "bind(c.i, warp)", "a thread axis is"},
+    {"", "bind(c.k, threadIdx.x)", "a reduction loop cannot be bound"},
+    {"bind(c.i, threadIdx.x)", "bind(c.j, threadIdx.x)", "has that thread"},
+    {"unroll(c.i)", "bind(c.i, threadIdx.x)", "annotated already"},
+    {"", "vthread(c.i)", NULL},
+    {"", "vthread(c.k)", "a reduction loop cannot be a virtual"},
+    {"unroll(c.i)", "vthread(c.i)", "annotated already"},
+    {"", "annotate(c.i, chunk, 4)", NULL},
+    {"", "annotate(c.i, unroll, 4)", NULL},
+    {"", "annotate(c.i, x, 4)", "the keys are"},
+    {"annotate(c.i, chunk, 4)", "annotate(c.i, chunk, 2)", "already"},
+    {"parallel(c.i)", "annotate(c.i, unroll, 4)", "annotated already"},
+    /* compute_at */
+    {"", "compute_at(p, c.i)", NULL},
+    {"", "compute_at(p, inline)", NULL},
+    {"", "compute_at(c, d.j)", NULL},
+    {"compute_at(p, c.i)", "compute_at(p, root)", NULL},
+    {"", "compute_at(p, root)", "is there already"},
+    {"", "compute_at(out, c.i)", "writes an output"},
+    {"", "compute_at(p, d.i)", "is not below the loop"},
+    {"", "compute_at(p, p.i)", "is not below the loop"},
+    {"jo, ji = split(c.j, [_, 4])\nvectorize(ji, 4)", "compute_at(p, ji)",
+	"is a vector loop"},
+    {"blockize(c.j)", "compute_at(p, c.k)", "made by blockize"},
+    {"vectorize(p.k, 16)", "compute_at(p, c.i)", "is not split off"},
+    {"parallel(p.i)\nparallel(c.i)", "compute_at(p, c.i)", "of a kind that"},
+    {"compute_at(p, c.i)\nparallel(p.i)\nparallel(d.i)",
+	"compute_at(c, d.i)", "of a kind that"},
+    {"reverse_compute_at(d, c.i)", "compute_at(d, out.j)",
+	"moved by reverse_compute_at"},
+    /* reverse_compute_at */
+    {"", "reverse_compute_at(d, c.i)", NULL},
+    {"", "reverse_compute_at(d, d.i)", "belongs to the block"},
+    {"", "reverse_compute_at(c, p.i)", "the block has a reduction"},
+    {"compute_at(d, out.j)", "reverse_compute_at(d, c.i)", "has a place"},
+    {"", "reverse_compute_at(out, c.i)", "does not read what the loop's"},
+    {"compute_at(c, d.i)", "reverse_compute_at(d, c.i)", "placed below"},
+    {"", "reverse_compute_at(out, d.i)", "read one element for each"},
+    {"", "reverse_compute_at(d, c.k)", "a reduction loop of the producer"},
+    {"jo, ji = split(c.j, [_, 4])\nvectorize(ji, 4)",
+	"reverse_compute_at(d, ji)", "is a vector loop"},
+    {"parallel(d.i)\nparallel(c.i)", "reverse_compute_at(d, c.i)",
+	"of a kind that"},
+    /* inlining */
+    {"", "compute_inline(p)", NULL},
+    {"", "compute_inline(d)", NULL},
+    {"", "compute_inline(c)", "the block has a reduction"},
+    {"", "compute_inline(out)", "writes an output"},
+    {"pad(p, 0)", "compute_inline(p)", "is padded"},
+    {"cd = cache_read(d, c)\ncompute_at(cd, d.i)", "compute_inline(d)",
+	"is placed below it"},
+    {"blockize(c.j)", "compute_inline(p)", "made by blockize"},
+    {"reverse_compute_inline(out)\nad = cache_write(d)",
+	"compute_inline(ad)", "does not write at its axes"},
+    {"", "reverse_compute_inline(out)", NULL},
+    {"", "reverse_compute_inline(c)", "has a reduction"},
+    {"", "reverse_compute_inline(d)", "the producer has a reduction"},
+    {"", "reverse_compute_inline(p)", "not exactly one producer"},
+    {"compute_at(d, out.j)", "reverse_compute_inline(out)", "different places"},
+    {"pad(d, 0)", "reverse_compute_inline(out)", "a block is padded"},
+    {"blockize(d.j)", "reverse_compute_inline(out)", "made by blockize"},
+    /* copies */
+    {"", "ap = cache_read(c, p)", NULL},
+    {"", "ap = cache_read(c, p, reg)", NULL},
+    {"", "ap = cache_read(c, b, pack)", NULL},
+    {"", "ap = cache_read(c, a)", "does not read the buffer"},
+    {"", "ap = cache_read(c, p, stack)", "a scope is"},
+    {"", "p = cache_read(c, p)", "the name 'p' is taken"},
+    {"blockize(c.j)", "ap = cache_read(c, p)", "made by blockize"},
+    {"", "cw = cache_write(c)", NULL},
+    {"mo, mi = split(c.i, [_, 4])\nreorder(c.k, mo)", "cw = cache_write(c)",
+	NULL},
+    {"", "cw = cache_write(out, reg)", NULL},
+    {"", "cw = cache_write(c, stack)", "a scope is"},
+    {"pad(d, 0)", "cw = cache_write(d)", "is padded"},
+    {"", "set_scope(c, local)", NULL},
+    {"", "set_scope(c, stack)", "a scope is"},
+    {"", "set_scope(out, local)", "writes an output"},
+    {"ap = cache_read(c, p)\nmo, mi = split(c.i, [_, 4])",
+	"transform_layout(ap, [x0//mi, x1, x0%mi])", NULL},
+    {"", "transform_layout(c, [j//16, j//4%4, i, j%4])", NULL},
+    {"mo, mi = split(c.i, [_, 4])", "transform_layout(p, [i//(mi*2), k, "
+	"i//mi%2, i%mi])", NULL},
+    {"", "transform_layout(c, [j, i])", NULL},
+    {"", "transform_layout(c, [j, x])", "names no axis of the block"},
+    {"", "transform_layout(c, [j])", "make up each dimension once"},
+    {"", "transform_layout(c, [i, j//4, j%8])", "make up each dimension"},
+    {"", "transform_layout(c, [i, j//4])", "make up each dimension"},
+    {"", "transform_layout(c, [i, j, j%4])", "make up each dimension"},
+    {"", "transform_layout(c, [i, j//x, j%4])", "a divisor is"},
+    {"", "transform_layout(c, [i, j//c.k, j%c.k])", "a divisor is"},
+    {"", "transform_layout(c, [i, j%4//4])", "a part is NAME"},
+    {"", "transform_layout(c, [i, 4])", "a part is NAME"},
+    {"", "transform_layout(c, i)", "a list of parts"},
+    {"", "transform_layout(out, [i, j])", "writes an output"},
+    {"ap = cache_read(c, p)", "pad(ap, 0)", NULL},
+    {"", "pad(c, 0)", "the block has a reduction"},
+    {"", "pad(out, 0)", "writes an output"},
+    {"pad(p, -inf)", "pad(p, 0)", "padded already"},
+    {"", "pad(p, x)", "a value to pad with is"},
+    {"", "tail(c, mask)", NULL},
+    {"", "tail(c.j, peel)", NULL},
+    {"", "tail(c, skip)", "a tail is"},
+    {"", "storage_align(c, 0, 16, 8)", NULL},
+    {"", "storage_align(c, 2, 16, 8)", "no such part"},
+    {"", "storage_align(out, 0, 16, 8)", "writes an output"},
+    {"", "storage_align(c, 0, 0, 8)", "out of its range"},
+    /* reductions */
+    {"", "rf = rfactor(c.k)", NULL},
+    {"ko, ki = split(c.k, [_, 5])", "rf = rfactor(ki)", NULL},
+    {"ko, ki = split(c.k, [_, 4])", "rf = rfactor(ko)", NULL},
+    {"ko, ki = split(c.k, [_, 8])\nx, y = split(ki, [_, 4])",
+	"rf = rfactor(y)", NULL},
+    {"ko, ki = split(c.k, [_, 8])\nx, y = split(ki, [_, 3])",
+	"rf = rfactor(y)", "an inner split of the axis is not exact"},
+    {"", "rf = rfactor(c.i)", "is not a reduction loop"},
+    {"parallel(c.i)", "rf = rfactor(c.k)", "scheduled already"},
+    {"x, y = split(c.i, [_, 2])", "rf = rfactor(c.k)", "scheduled already"},
+    {"ko, i = split(c.k, [_, 4])", "rf = rfactor(i)", "name of another axis"},
+    {"ko, ki = split(c.k, [_, 4])\nkk = fuse(ko, ki)", "rf = rfactor(kk)",
+	"part of a fused loop"},
+    {"", "decompose_reduction(c, c.j)", NULL},
+    {"", "decompose_reduction(c, c.k)", NULL},
+    {"", "decompose_reduction(d, d.j)", "has no reduction"},
+    {"", "decompose_reduction(c, d.j)", "is not one of the block's"},
+    {"reorder(c.k, c.j)", "decompose_reduction(c, c.j)", "is outside"},
+    {"decompose_reduction(c, c.j)", "decompose_reduction(c, c.k)", "already"},
+    /* units */
+    {"", "blockize(c.j)", NULL},
+    {"blockize(c.k)", "blockize(c.j)", "has a unit already"},
+    {"compute_at(p, c.j)", "blockize(c.j)", "placed below the loop"},
+    {"parallel(c.j)", "blockize(c.j)", "is annotated"},
+    {"", "tensorize(c.k, dot4_u8i8)", "is not what the intrinsic computes"},
+    {"", "tensorize(c.k, dot5)", "there is no such intrinsic"},
+    /* prefetch */
+    {"", "prefetch(c, b, c.k, 8)", NULL},
+    {"", "prefetch(c, a, c.k, 8)", "does not read the buffer"},
+    {"", "prefetch(c, b, d.i, 8)", "is not one of the block's"},
+    {"prefetch(c, b, c.k, 8)", "prefetch(c, b, c.j, 8)", "already"},
+};
+
+static const Case dot[] = {
+    {"ko, ki = split(g.k, [_, 4])", "tensorize(ki, dot4_u8i8)", NULL},
+    {"ko, ki = split(g.k, [_, 4])\nblockize(ki)", "tensorize(ki, dot4_u8i8)",
+	NULL},
+    {"ko, ki = split(g.k, [_, 4])\nblockize(ko)", "tensorize(ki, dot4_u8i8)",
+	"has a unit already"},
+    {"ko, ki = split(g.k, [_, 8])", "tensorize(ki, dot4_u8i8)",
+	"as many iterations as the intrinsic"},
+    {"ko, ki = split(g.k, [_, 4])", "tensorize(ko, dot4_u8i8)",
+	"is not the innermost reduction loop"},
+    {"up = cache_read(g, u)", "pad(up, 300)", "cannot hold the value"},
+    {"up = cache_read(g, u)", "pad(up, inf)", "cannot hold the value"},
+    {"up = cache_read(g, u)", "pad(up, 255)", NULL},
+};
+
+static int accepted[PRIMITIVE_COUNT];
+
+static void apply_all(Nest *nest, const Trace *trace, ApplyContext *context)
+{
+	for (int i = 0; i < trace->steps.n; i++) {
+		Refusal why = apply_step(nest, &trace->steps.at[i], context);
+		if (why)
+			fail_msg("step %d of the setup: %s", i, why);
+	}
+}
+
+static void check_case(const Case *c, Program *(*program)(Arena *))
+{
+	Arena *arena = arena_new();
+	ApplyContext context = {.machine = &machine};
+	Nest *nest = nest_new(arena, program(arena), tape_new(arena));
+	Trace *step = schedule_steps(arena, c->step);
+	Refusal why, finished;
+	char *before;
+
+	apply_all(nest, schedule_steps(arena, c->before), &context);
+	before = schedule_dump(arena, nest);
+	why = apply_step(nest, &step->steps.at[0], &context);
+	if (!why && c->why)
+		fail_msg("%s; %s: not refused", c->before, c->step);
+	if (why && (!c->why || !strstr(why, c->why)))
+		fail_msg("%s; %s: %s", c->before, c->step, why);
+	if (why) {
+		assert_string_equal(before, schedule_dump(arena, nest));
+	} else {
+		assert_string_not_equal(before, schedule_dump(arena, nest));
+		accepted[step->steps.at[0].primitive]++;
+		if (!nest_infer(nest, &finished))
+			fail_msg("%s; %s: inference: %s", c->before, c->step,
+			    finished);
+		nest_verify(nest, &finished);
+	}
+	arena_free(arena);
+}
+
+static void test_cases(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof chain / sizeof *chain; i++)
+		check_case(&chain[i], schedule_chain);
+	for (size_t i = 0; i < sizeof dot / sizeof *dot; i++)
+		check_case(&dot[i], schedule_dot);
+	for (int i = 0; i < PRIMITIVE_COUNT; i++)
+		if (!accepted[i])
+			fail_msg("%s was never accepted", primitive_name(i));
+}
+
+/* --- exact numerics ----------------------------------------------------------- */
+
+static void test_exact(void **state)
+{
+	static const char *const texts[][2] = {
+	    {"rf = rfactor(c.k)", "exact numerics keep"},
+	    {"ko, ki = split(c.k, [_, 4])\nreorder(ki, ko)",
+		"exact numerics keep"},
+	    {"ko, ki = split(c.k, [_, 4])\nreorder(ko, ki, c.j)", NULL},
+	};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		Arena *arena = arena_new();
+		Program *p = schedule_chain(arena);
+		Error error = {0};
+		Nest *nest;
+		p->numerics = NUMERICS_EXACT;
+		nest = schedule_nest(arena, p, &machine,
+		    schedule_steps(arena, texts[i][0]), &error);
+		if (texts[i][1])
+			assert_non_null(strstr(error.text, texts[i][1]));
+		else
+			assert_non_null(nest);
+		arena_free(arena);
+	}
+}
+
+/* --- whole traces ---------------------------------------------------------------- */
+
+static const char packed[] =
+    "mo, mi = split(c.i, [_, 3])\n"
+    "jo, ji = split(c.j, [_, 8])\n"
+    "reorder(mo, jo, c.k, mi, ji)\n"
+    "ap = cache_read(c, p)\n"
+    "bp = cache_read(c, b)\n"
+    "transform_layout(ap, [x0//mi, x1, x0%mi])\n"
+    "transform_layout(bp, [x1//ji, x0, x1%ji])\n"
+    "pad(ap, 0)\npad(bp, 0)\n"
+    "compute_inline(p)\n"
+    "compute_at(ap, mo)\n"
+    "cw = cache_write(c, reg)\n"
+    "compute_inline(d)\n";
+
+static void must_schedule(const char *text)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	Nest *nest = schedule_nest(arena, schedule_chain(arena), &machine,
+	    text ? schedule_steps(arena, text) : NULL, &error);
+
+	if (!nest)
+		fail_msg("%s", error.text);
+	assert_true(nest->inferred);
+	arena_free(arena);
+}
+
+static void test_schedules(void **state)
+{
+	(void)state;
+	must_schedule(NULL);
+	must_schedule("");
+	must_schedule("reverse_compute_at(d, c.i)\nparallel(c.i)\n");
+	must_schedule("rf = rfactor(c.k)\nparallel(rf.k)\nparallel(c.i)\n");
+	must_schedule("cw = cache_write(c)\nmo, mi = split(cw.i, [_, 3])\n"
+		      "reverse_compute_at(c, mo)\nparallel(mo)\n");
+}
+
+static void test_failures(void **state)
+{
+	Arena *arena = arena_new();
+	Program *p = schedule_chain(arena);
+	Error error = {0};
+
+	(void)state;
+	assert_null(schedule_nest(arena, p, &machine,
+	    schedule_steps(arena, "parallel(c.i)\nparallel(c.k)"), &error));
+	assert_string_equal(error.text, "step 2, parallel(c.k): a reduction "
+					"loop cannot be parallel: rfactor it");
+	assert_null(schedule_nest(arena, p, &machine,
+	    schedule_steps(arena, "set_scope(c, reg)"), &error));
+	assert_non_null(strstr(error.text, "the schedule: "));
+	arena_free(arena);
+}
+
+/* Steps on what a decision inlined mean nothing. */
+static void test_void_steps(void **state)
+{
+	static const char text[] =
+	    "jo, ji = split(d.j, [_, 4])\n"
+	    "compute_at(d, ?=inline in {inline, root})\n"
+	    "io, ii = split(d.i, [_, 2])\n"
+	    "unroll(ii)\nvectorize(ji, 4)\nparallel(out.j)\n"
+	    "compute_at(c, ii)\n";
+	Arena *arena = arena_new();
+	bool gone[7] = {false};
+	ApplyContext context = {.machine = &machine, .void_steps = gone};
+	Nest *nest = nest_new(arena, schedule_chain(arena), tape_new(arena));
+	int step;
+	Refusal why;
+
+	(void)state;
+	if (!trace_apply(
+		nest, schedule_steps(arena, text), &context, &step, &why))
+		fail_msg("%d: %s", step, why);
+	assert_false(gone[0] || gone[1] || gone[5]);
+	assert_true(gone[2] && gone[3] && gone[4] && gone[6]);
+	arena_free(arena);
+}
+
+/* --- slots -------------------------------------------------------------------- */
+
+/* With slots for open tiles the nest is the one that numbers give. */
+static void test_slots(void **state)
+{
+	static const char text[] =
+	    "mo, m1, mi = split(c.i, ? in tile([1, 2], [2, 3]))\n"
+	    "unroll(mi, limit=? in {4, 8})\n"
+	    "jo, ji = split(c.j, ? in tile([4, 8]))\n"
+	    "vectorize(ji, 8)\n"
+	    "prefetch(c, b, c.k, ? in {2, 4})\n";
+	Arena *arena = arena_new();
+	ApplyContext context = {.machine = &machine, .use_slots = true};
+	Nest *nest = nest_new(arena, schedule_chain(arena), tape_new(arena));
+	int64_t slots[] = {2, 3, 8, 8, 4}, *values;
+	int step, guard = 0;
+	Refusal why;
+
+	(void)state;
+	if (!trace_apply(
+		nest, schedule_steps(arena, text), &context, &step, &why))
+		fail_msg("%d: %s", step, why);
+	assert_int_equal(context.nslots, 5);
+	assert_int_equal(tape_nslots(nest->tape), 5);
+	values = NEW_N(arena, int64_t, tape_size(nest->tape));
+	tape_eval(nest->tape, slots, values);
+	assert_int_equal(
+	    values[nest->vars.at[nest_find_loop(nest, "mo")].extent], 2);
+	assert_int_equal(
+	    values[nest->vars.at[nest_find_loop(nest, "jo")].extent], 3);
+	for (int i = 0; i < nest->guards.n; i++)
+		guard += strstr(nest->guards.at[i].why, "lanes") &&
+		    values[nest->guards.at[i].value] == 1;
+	assert_int_equal(guard, 1);
+	slots[3] = 4;
+	slots[2] = 4;
+	tape_eval(nest->tape, slots, values);
+	for (int i = 0; i < nest->guards.n; i++)
+		if (strstr(nest->guards.at[i].why, "lanes"))
+			assert_int_equal(values[nest->guards.at[i].value], 0);
+	arena_free(arena);
+}
+
+static void test_packed(void **state)
+{
+	Arena *arena = arena_new();
+	ApplyContext context = {.machine = &machine};
+	Nest *nest = nest_new(arena, schedule_chain(arena), tape_new(arena));
+	Refusal why;
+
+	(void)state;
+	apply_all(nest, schedule_steps(arena, packed), &context);
+	if (!nest_infer(nest, &why))
+		fail_msg("%s", why);
+	assert_true(nest->stages.at[nest_find_stage(nest, "bp")].ahead);
+	assert_int_equal(nest_find_stage(nest, "p"), -1);
+	arena_free(arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_cases),
+	    cmocka_unit_test(test_exact),
+	    cmocka_unit_test(test_schedules),
+	    cmocka_unit_test(test_failures),
+	    cmocka_unit_test(test_void_steps),
+	    cmocka_unit_test(test_slots),
+	    cmocka_unit_test(test_packed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
