@@ -381,9 +381,12 @@ static bool check(const char *triple, const char *cpu, const char *attrs,
 	if (!size && !state)
 		return true;
 	static const char ours[] = "tunec: error: ";
-	const char *first = text;
+	char *first = text;
 	if (!strncmp(first, ours, sizeof ours - 1))
 		first += sizeof ours - 1;
+	char *aside = strstr(first, " (ignoring");
+	if (aside)
+		*aside = 0;
 	error_set(error, STATUS_USAGE, "target: %.*s",
 	    (int)strcspn(first, "\n"), size ? first : "LLVM refuses it");
 	return false;

@@ -1,0 +1,217 @@
+/* tunec target: what this machine is, which targets and modules work here and
+ * why one does not. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cmd/cmd.h"
+#include "codegen/codegen.h"
+#include "tuner/tuner.h"
+
+typedef struct {
+	Common common;
+	bool print;
+} TargetOptions;
+
+static const Option options[] = {
+	{"print", 0, OPTION_FLAG, offsetof(TargetOptions, print), NULL, NULL,
+	    "print only the canonical text, for a Makefile"},
+	{0}};
+
+/* A kind of target or a module: whether it works, and its version or why not. */
+typedef struct {
+	const char *name;
+	bool works;
+	char text[1200];
+} Part;
+
+enum { PART_LLVM, PART_C, PART_CUDA, PART_OPENCL, NKINDS,
+	MODULE_LLVM = NKINDS, MODULE_XGBOOST, NPARTS };
+
+static void try_llvm(Part *target, Part *module)
+{
+	Error error = {0};
+	const LlvmModule *llvm = llvm_module(&error);
+	module->works = target->works = llvm != NULL;
+	snprintf(module->text, sizeof module->text, "%s%s",
+	    llvm ? "LLVM " : "", llvm ? llvm->llvm_version() : error.text);
+	snprintf(target->text, sizeof target->text, "%s", module->text);
+}
+
+static void try_xgboost(Part *module)
+{
+	Error error = {0};
+	module->works = xgboost_module(&error) != NULL;
+	snprintf(module->text, sizeof module->text, "%s",
+	    module->works ? "" : error.text);
+}
+
+/* Emitting C needs nothing; compiling it here needs the compiler. */
+static void try_c(Part *target)
+{
+	const char *cc = getenv("CC");
+	if (!cc || !*cc)
+		cc = "cc";
+	Buf command = {0};
+	buf_printf(&command, "%s --version >/dev/null 2>&1 </dev/null", cc);
+	int state = system(command.data);
+	buf_free(&command);
+	target->works = true;
+	snprintf(target->text, sizeof target->text, "%s",
+	    WIFEXITED(state) && !WEXITSTATUS(state) ? ""
+		: "emitted, but not compiled here: no C compiler");
+}
+
+/* Kinds that are not built say what is missing. */
+static void try_other(Arena *arena, Part *target)
+{
+	Error error = {0};
+	target->works = target_parse(arena, target->name, &error) != NULL;
+	snprintf(target->text, sizeof target->text, "%s", error.text);
+}
+
+static void find_parts(Arena *arena, Part parts[NPARTS])
+{
+	static const char *const names[NPARTS] = {"llvm", "c", "cuda", "opencl",
+	    "tunec-llvm.so", "tunec-xgboost.so"};
+	for (int i = 0; i < NPARTS; i++)
+		parts[i].name = names[i];
+	try_llvm(&parts[PART_LLVM], &parts[MODULE_LLVM]);
+	try_c(&parts[PART_C]);
+	try_other(arena, &parts[PART_CUDA]);
+	try_other(arena, &parts[PART_OPENCL]);
+	try_xgboost(&parts[MODULE_XGBOOST]);
+}
+
+/* --- this machine ------------------------------------------------------------ */
+
+static void print_caches(const HostFacts *h)
+{
+	const int64_t bytes[] = {h->l1_bytes, h->l2_bytes, h->l3_bytes};
+	const char *before = "caches    ";
+	for (int i = 0; i < 3; i++) {
+		if (!bytes[i])
+			continue;
+		bool mib = bytes[i] % (1 << 20) == 0;
+		printf("%sL%d %lld %s", before, i + 1,
+		    (long long)bytes[i] >> (mib ? 20 : 10), mib ? "MiB" : "KiB");
+		before = ", ";
+	}
+	if (*before == ',')
+		putchar('\n');
+}
+
+static void print_text(const HostFacts *h, const Target *host, const Part *parts)
+{
+	printf("machine   %s, %d CPUs", *h->model ? h->model : "unknown", h->cpus);
+	if (h->clock_ghz > 0)
+		printf(", %.2f GHz", h->clock_ghz);
+	putchar('\n');
+	print_caches(h);
+	printf("features  %s\nhost      %s\n", h->features, host->text);
+	for (int i = 0; i < NPARTS; i++)
+		printf("%s  %-16s %s%s%s\n",
+		    i == 0 ? "targets " : i == MODULE_LLVM ? "modules " : "        ",
+		    parts[i].name, parts[i].works ? "works" : "no",
+		    *parts[i].text ? ": " : "", parts[i].text);
+}
+
+static json_t *parts_json(const Part *parts, int begin, int end)
+{
+	json_t *list = json_object();
+	for (int i = begin; i < end; i++)
+		json_object_set_new(list, parts[i].name, json_pack("{sbss}",
+		    "works", parts[i].works, parts[i].works ? "version" : "why",
+		    parts[i].text));
+	return list;
+}
+
+static void print_json(const HostFacts *h, const Target *host, const Part *parts)
+{
+	json_t *machine = json_pack("{sssssisIsIsIsf}", "model", h->model,
+	    "features", h->features, "cpus", h->cpus,
+	    "l1_bytes", (json_int_t)h->l1_bytes,
+	    "l2_bytes", (json_int_t)h->l2_bytes,
+	    "l3_bytes", (json_int_t)h->l3_bytes, "clock_ghz", h->clock_ghz);
+	json_t *all = json_pack("{sssososo}", "host", host->text, "machine",
+	    machine, "targets", parts_json(parts, 0, NKINDS), "modules",
+	    parts_json(parts, NKINDS, NPARTS));
+	json_dumpf(all, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(all);
+}
+
+static int show_machine(Arena *arena, const TargetOptions *o)
+{
+	Error error = {0};
+	HostFacts facts;
+	Part parts[NPARTS] = {{0}};
+	Target *host = target_host(arena, &error);
+	if (!host) {
+		say_error("%s", error.text);
+		return exit_of_status(error.status);
+	}
+	if (o->print) {
+		printf("%s\n", host->text);
+		return EXIT_DONE;
+	}
+	host_facts(arena, &facts);
+	find_parts(arena, parts);
+	if (o->common.json)
+		print_json(&facts, host, parts);
+	else
+		print_text(&facts, host, parts);
+	return EXIT_DONE;
+}
+
+/* --- one that is named ------------------------------------------------------- */
+
+static int show_target(Arena *arena, const TargetOptions *o, const char *text)
+{
+	Error error = {0};
+	char why[512];
+	Target *t = target_parse(arena, text, &error);
+	if (!t) {
+		say_error("%s", error.text);
+		return exit_of_status(error.status);
+	}
+	bool runs = target_runs_here_why(t, why, sizeof why);
+	if (o->print) {
+		printf("%s\n", t->text);
+	} else if (o->common.json) {
+		json_t *j = json_pack("{sssbss}", "target", t->text, "runs_here",
+		    runs, "why", why);
+		json_dumpf(j, stdout, JSON_COMPACT);
+		putchar('\n');
+		json_decref(j);
+	} else {
+		printf("%s\n%s%s\n", t->text,
+		    runs ? "runs here" : "does not run here: ", why);
+	}
+	return EXIT_DONE;
+}
+
+static int target_run(void *values, int n, char **operands)
+{
+	const TargetOptions *o = values;
+	Arena *arena = arena_new();
+	int code = n ? EXIT_DONE : show_machine(arena, o);
+	for (int i = 0; i < n; i++)
+		code = exit_worse(code, show_target(arena, o, operands[i]));
+	arena_free(arena);
+	return code;
+}
+
+const Verb verb_target = {
+	.name = "target",
+	.operands = "[TARGET]...",
+	.summary = "what this machine is, which targets and modules work here",
+	.text = "With TARGETs: their canonical text, and whether code for them "
+		"runs here.\n",
+	.options = options,
+	.size = sizeof(TargetOptions),
+	.max_operands = -1,
+	.run = target_run,
+};
