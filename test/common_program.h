@@ -1,0 +1,16 @@
+/* Programs made by hand, for tests below the spec reader. */
+#ifndef TEST_COMMON_PROGRAM_H
+#define TEST_COMMON_PROGRAM_H
+
+#include "ir/program.h"
+
+/* c[i, j] = sum[k](a[i, k] * b[k, j]); b is const */
+Program *program_matmul(Arena *arena, int m, int n, int k);
+/* padded[c, x < X + 2] = if 1 <= x < X + 1 then data[c, x - 1] else 0
+ * conv[o, x] = sum[c, r < 3](padded[c, x*stride + r] * weight[o, c, r])
+ * out[o, x] = max(conv[o, x] + bias[o], 0);  weight and bias are const */
+Program *program_conv(Arena *arena, int c, int x, int o, int stride);
+/* half[i] = x[i // 2] + x[i // 2 + 1];  out[i] = half[i] * x[i % 4] */
+Program *program_quotient(Arena *arena, int n);
+
+#endif
