@@ -1,0 +1,53 @@
+/* What the parts of `tunec log` share. */
+#ifndef CMD_LOG_H
+#define CMD_LOG_H
+
+#include "cmd/stores.h"
+
+typedef struct {
+	Common common;
+	TextList db;
+	const char *outcome, *output, *target;
+	bool cold, trace;
+} Log;
+
+/* What tables and choices need of a line; strings are in the arena. */
+typedef struct {
+	LineKind kind;
+	const char *text; /* the line */
+	const char *id, *at, *op, *name, *case_name, *target, *regime;
+	const char *error;   /* "" */
+	const char *same_as; /* NULL */
+	Outcome outcome;
+	double time_s, spread_s; /* NaN unless ok */
+	bool final;
+} Row;
+
+typedef VEC(Row) RowVec;
+
+/* The trials (and marks, where asked for) of the programs' operators (none: of
+ * all), layer after layer in stored order. */
+int log_rows(Arena *arena, const Log *log, const Stores *stores,
+    const ProgramVec *programs, bool marks, RowVec *rows);
+
+/* "1.53 ms" */
+const char *log_time(double time_s, char out[32]);
+/* "conv2d:resnet18_c6" */
+const char *log_operator(const Row *row, char *out, size_t size);
+/* A table: lines of cells, each column as wide as its widest cell. */
+typedef struct {
+	Arena *arena;
+	int ncolumns;
+	VEC(const char *) cells;
+} LogTable;
+void log_cell(LogTable *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void log_print(const LogTable *table);
+
+/* log_explain.c */
+int log_explain(Arena *arena, const Log *log, const Stores *stores,
+    const ProgramVec *programs);
+/* log_import.c */
+int log_import(const Log *log, int n, char **files);
+
+#endif

@@ -1,0 +1,187 @@
+/* tunec log import: lines into the first store, all or none. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/log.h"
+
+typedef struct {
+	char **at;
+	int n, cap;
+} Lines;
+
+static void lines_add(Lines *lines, char *text)
+{
+	if (lines->n == lines->cap) {
+		lines->cap = lines->cap ? 2 * lines->cap : 256;
+		lines->at = must_realloc(
+		    lines->at, sizeof *lines->at * (size_t)lines->cap);
+	}
+	lines->at[lines->n++] = text;
+}
+
+static void lines_free(Lines *lines)
+{
+	for (int i = 0; i < lines->n; i++)
+		free(lines->at[i]);
+	free(lines->at);
+}
+
+static bool take(Line *line, void *context)
+{
+	lines_add(context, line_text(line));
+	return true;
+}
+
+/* --- a file of lines
+ * ----------------------------------------------------------- */
+
+/* A damaged line is refused with its place.  The last line may be torn: that is
+ * what a killed writer leaves, and said. */
+static int parse_lines(const char *name, const Buf *all, Lines *lines)
+{
+	const char *s = buf_text(all), *end = s + all->size;
+	int code = EXIT_DONE;
+	for (int number = 1; s < end; number++) {
+		const char *newline = memchr(s, '\n', (size_t)(end - s));
+		size_t size = (size_t)((newline ? newline : end) - s);
+		Line line;
+		Error error;
+		bool blank = strspn(s, " \t\r") >= size;
+		Status status =
+		    blank ? STATUS_OK : line_parse(s, size, &line, &error);
+		if (!blank && !status) {
+			take(&line, lines);
+			line_free(&line);
+		} else if (status == STATUS_INPUT && !newline && number > 1) {
+			say_warning(
+			    "%s:%d: torn last line skipped", name, number);
+		} else if (status) {
+			say_error("%s:%d: %s", name, number, error.text);
+			code = EXIT_FAILED;
+		}
+		s = newline ? newline + 1 : end;
+	}
+	return code;
+}
+
+static bool read_file(const char *path, Buf *out)
+{
+	bool stream = !strcmp(path, "-");
+	FILE *f = stream ? stdin : fopen(path, "rb");
+	char piece[1 << 16];
+	if (!f)
+		return false;
+	for (size_t n; (n = fread(piece, 1, sizeof piece, f));)
+		buf_add(out, piece, n);
+	bool good = !ferror(f);
+	int why = errno;
+	if (!stream)
+		fclose(f);
+	errno = why;
+	return good;
+}
+
+static int read_store(const char *path, Lines *lines)
+{
+	Store *store;
+	Error error;
+	Buf damaged = {0};
+	Status status = store_open(path, STORE_READ, &store, &error);
+	if (!status)
+		status = store_each(store, NULL, take, lines, &damaged, &error);
+	store_close(store);
+	if (status)
+		say_error("%s", error.text);
+	else if (damaged.size)
+		say_error("%.*s", (int)damaged.size - 1, damaged.data);
+	int code = damaged.size ? EXIT_FAILED : exit_of_status(status);
+	buf_free(&damaged);
+	return code;
+}
+
+static int read_one(const char *path, Lines *lines)
+{
+	static const char magic[] = "SQLite format 3";
+	Buf all = {0};
+	int code;
+	if (!read_file(path, &all)) {
+		say_error("%s: cannot read: %s", path, strerror(errno));
+		code = EXIT_FAILED;
+	} else if (all.size > sizeof magic && !strcmp(all.data, magic)) {
+		code = read_store(path, lines);
+	} else {
+		code = parse_lines(
+		    strcmp(path, "-") ? path : "<stdin>", &all, lines);
+	}
+	buf_free(&all);
+	return code;
+}
+
+/* --- into the store
+ * -------------------------------------------------------------- */
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Lines that the store has, byte for byte, are not added again. */
+static int append_new(
+    Store *store, const Lines *lines, int *added, Error *error)
+{
+	Lines known = {0};
+	Status status = store_each(store, NULL, take, &known, NULL, error);
+	if (known.n)
+		qsort(known.at, (size_t)known.n, sizeof *known.at, by_text);
+	for (int i = 0; i < lines->n && !status; i++) {
+		Line line;
+		if (known.n && bsearch(&lines->at[i], known.at, (size_t)known.n,
+				   sizeof *known.at, by_text))
+			continue;
+		status = line_parse(
+		    lines->at[i], strlen(lines->at[i]), &line, error);
+		if (!status)
+			status = store_append(store, &line, error);
+		line_free(&line);
+		*added += !status;
+	}
+	lines_free(&known);
+	return status;
+}
+
+static int append_all(const Log *log, const Lines *lines)
+{
+	Stores stores;
+	int code = stores_open(&log->db, STORE_WRITE, &stores);
+	if (code)
+		return code;
+	Error error;
+	int added = 0;
+	Status status = append_new(stores.at[0], lines, &added, &error);
+	if (status)
+		say_error("%s", error.text);
+	else if (log->common.json)
+		printf("{\"imported\":%d,\"there\":%d}\n", added,
+		    lines->n - added);
+	else if (!log->common.quiet)
+		printf("%s: %d imported, %d were there\n",
+		    store_path(stores.at[0]), added, lines->n - added);
+	stores_close(&stores);
+	return exit_of_status(status);
+}
+
+int log_import(const Log *log, int n, char **files)
+{
+	if (!n)
+		return say_usage("log", "import needs a FILE");
+	Lines lines = {0};
+	int code = EXIT_DONE;
+	for (int i = 0; i < n; i++)
+		code = exit_worse(code, read_one(files[i], &lines));
+	if (!code)
+		code = append_all(log, &lines);
+	lines_free(&lines);
+	return code;
+}

@@ -1,0 +1,30 @@
+/* The stores that a verb was given: layers, the first of which is written. */
+#ifndef CMD_STORES_H
+#define CMD_STORES_H
+
+#include "cmd/cmd.h"
+#include "tuner/tuner.h"
+
+typedef struct {
+	int n;
+	Store **at; /* on the heap */
+} Stores;
+
+/* The option's line in a verb's table. */
+#define STORES_OPTION(field)                                                   \
+	{                                                                      \
+		"db", 0, OPTION_LIST, field, "STORE", NULL,                    \
+		    "store of records, repeatable: the first is written, the\n" \
+		    "others are looked into after it (default: TUNEC_DB, else\n" \
+		    "tunec.db)"                                                \
+	}
+
+/* What --db, else TUNEC_DB, else the default names.  `first` is the mode of the
+ * first, the others are read.  The exit code, after a message; nothing is open
+ * unless it is EXIT_DONE. */
+int stores_open(const TextList *db, StoreMode first, Stores *out);
+void stores_close(Stores *stores);
+/* Warns of what was skipped by the last reading of each. */
+void stores_warn(const Stores *stores, const Common *common);
+
+#endif
