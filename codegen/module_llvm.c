@@ -80,6 +80,7 @@ static LLVMTargetMachineRef open_machine(const char *triple, const char *cpu,
 		    "aarch64 are known)", triple);
 		return NULL;
 	}
+	LLVMResetFatalErrorHandler();
 	LLVMInstallFatalErrorHandler(say_fatal);
 	if (LLVMGetTargetFromTriple(triple, &target, &message)) {
 		take_message(message, triple, error);

@@ -146,9 +146,9 @@ static void split_attrs(Arena *arena, const char *text, Words *words)
 	}
 }
 
-/* Words of attrs that are in the table (x86), or the others; the last of
- * several about one feature stands. */
-static Status check_attrs(Arena *arena, const char *attrs, bool x86,
+/* The words of attrs, without those that the table knows where it is used; the
+ * last of several about one feature stands. */
+static Status check_attrs(Arena *arena, const char *attrs, bool table,
     Words *others, Error *error)
 {
 	Words words = {0};
@@ -162,7 +162,7 @@ static Status check_attrs(Arena *arena, const char *attrs, bool x86,
 		bool again = false;
 		for (int j = i + 1; j < words.n; j++)
 			again |= !strcmp(words.at[j] + !!*words.at[j], w + 1);
-		if (!again && !(x86 && cpu_feature_find(w + 1) >= 0))
+		if (!again && !(table && cpu_feature_find(w + 1) >= 0))
 			vec_push(arena, others, w);
 	}
 	return STATUS_OK;
@@ -261,13 +261,13 @@ static Status read_llvm(
 	if (values[3])
 		FORWARD_IF_ERROR(read_threads(values[3], &t->threads, error));
 	const char *attrs = values[2] ? values[2] : "";
+	bool table = cpu_find(ARCH_X86_64, t->cpu) && arch == ARCH_X86_64;
 	Words words = {0};
-	FORWARD_IF_ERROR(check_attrs(
-	    arena, attrs, arch == ARCH_X86_64, &words, error));
+	FORWARD_IF_ERROR(check_attrs(arena, attrs, table, &words, error));
 	if (words.n || !cpu_find(arch, t->cpu))
 		FORWARD_IF_ERROR(ask_llvm(t->triple, t->cpu,
 		    join_sorted(arena, &words), error));
-	if (arch == ARCH_X86_64)
+	if (table)
 		split_attrs(arena, cpu_feature_difference(arena,
 		    cpu_features(t->cpu, ""), cpu_features(t->cpu, attrs)),
 		    &words);

@@ -971,6 +971,47 @@ static void test_threads(void **state)
 	run_threads(4, "llvm -mcpu=x86-64");
 }
 
+/* With a real OpenMP runtime, allowed 4, 2 and 1 threads. */
+static void test_openmp(void **state)
+{
+	(void)state;
+	static const char program[] =
+	    "#include <string.h>\n"
+	    "void threads(const float *, float *, void *);\n"
+	    "static _Alignas(64) char workspace[512];\n"
+	    "int main(void)\n{\n"
+	    "static float in[130], one[10], two[10];\n"
+	    "for (int i = 0; i < 130; i++) in[i] = i % 11 - 2;\n"
+	    "threads(in, one, workspace);\n"
+	    "for (int i = 0; i < 100; i++) threads(in, two, workspace);\n"
+	    "return one[9] != REFERENCE || memcmp(one, two, sizeof one);\n}\n";
+	char folder[] = "/tmp/tunec-test-XXXXXX", path[64], command[512];
+	Error error = {0};
+	Target *t = target_parse(arena, "host", &error);
+	Lowered *l = threads_kernel(4);
+	Buf object = {0};
+	float in[ROWS * COLUMNS], want[ROWS];
+	for (int i = 0; i < ROWS * COLUMNS; i++)
+		in[i] = (float)(i % 11) - 2;
+	threads_reference(in, want);
+	compile_to(t, &l, 1, LLVM_OBJECT, &object);
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/k.o", folder);
+	FILE *f = fopen(path, "wb");
+	fwrite(object.data, 1, object.size, f);
+	fclose(f);
+	snprintf(path, sizeof path, "%s/main.c", folder);
+	f = fopen(path, "w");
+	fputs(program, f);
+	fclose(f);
+	snprintf(command, sizeof command,
+	    "cd %s && cc -DREFERENCE=%.9g -o p main.c k.o -fopenmp -lm && "
+	    "./p && OMP_THREAD_LIMIT=2 ./p && OMP_THREAD_LIMIT=1 ./p; "
+	    "r=$?; rm -r %s; exit $r", folder, want[9], folder);
+	assert_int_equal(system(command), 0);
+	buf_free(&object);
+}
+
 /* --- texts, symbols, refusals --------------------------------------------------------- */
 
 static void test_kinds(void **state)
@@ -1075,6 +1116,7 @@ int main(void)
 	    cmocka_unit_test(test_aarch64),
 	    cmocka_unit_test(test_wide_int_to_bf16),
 	    cmocka_unit_test(test_threads),
+	    cmocka_unit_test(test_openmp),
 	    cmocka_unit_test(test_kinds),
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_missing),

@@ -45,6 +45,11 @@ static void test_canonical(void **state)
 	    {"llvm -mcpu=neoverse-n1 -threads=1",
 		"llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1 "
 		"-mattr= -threads=1"},
+	    /* a CPU that only LLVM knows */
+	    {"llvm -mtriple=x86_64-pc-linux-gnu -mcpu=bdver2 -threads=1 "
+	     "-mattr=+sse4a,-fma,+avx,-avx",
+		"llvm -mtriple=x86_64-pc-linux-gnu -mcpu=bdver2 "
+		"-mattr=-avx,-fma,+sse4a -threads=1"},
 	    {"c", "c"},
 	};
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
@@ -116,6 +121,8 @@ static void test_machine(void **state)
 	    "-mtriple=aarch64-unknown-linux-gnu", &error);
 	assert_int_equal(t->machine.vector_bytes, 16);
 	assert_int_equal(t->machine.vector_registers, 32);
+	t = target_parse(arena, "llvm -mcpu=bdver2", &error);
+	assert_int_equal(t->machine.vector_bytes, 32);
 	t = target_parse(arena, "c", &error);
 	assert_int_equal(t->machine.vector_bytes, 0);
 	assert_int_equal(t->threads, 1);
