@@ -268,7 +268,7 @@ Status store_each(Store *store, const char *op,
 	if (r.damaged > DAMAGE_NAMED)
 		store_note(store, "%s: %lld damaged lines skipped in all",
 		    store->path, (long long)r.damaged);
-	if (damaged)
+	if (damaged && store->notes.size)
 		buf_puts(damaged, store_notes(store));
 	return r.status;
 }

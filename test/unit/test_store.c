@@ -438,6 +438,7 @@ static void test_file_limit(void **state)
 		assert_in_range(seen.n, 20, 30);
 		assert_int_equal(damaged.size, 0);
 		buf_free(&seen.text);
+		buf_free(&damaged);
 		fill(names[k], 50, 1);
 		assert_int_equal(count(names[k], NULL), seen.n + 1);
 	}
@@ -467,22 +468,67 @@ static void test_locked(void **state)
 	assert_int_equal(count("s.db", NULL), 1);
 }
 
+/* In a process that root's rights do not help. */
+static void unprivileged(void (*check)(void))
+{
+	chmod(folder, 0755);
+	pid_t pid = fork();
+	if (!pid) {
+		if (!geteuid() && (setgid(65534) || setuid(65534)))
+			_exit(1);
+		check();
+		_exit(0);
+	}
+	int status;
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+static void check_read_only(void)
+{
+	for (int k = 0; k < 2; k++) {
+		Store *store;
+		Error error = {0};
+		Status status = store_open(path_of(names[k]), STORE_WRITE,
+		    &store, &error);
+		if (status != STATUS_IO || !strstr(error.text, names[k]) ||
+		    count(names[k], NULL) != 2)
+			_exit(1);
+	}
+}
+
 static void test_read_only(void **state)
 {
 	(void)state;
-	if (!geteuid())
-		skip(); /* may write everything */
 	for (int k = 0; k < 2; k++) {
 		fill(names[k], 0, 2);
-		chmod(path_of(names[k]), 0400);
-		Store *store;
-		Error error;
-		assert_int_equal(
-		    store_open(path_of(names[k]), STORE_WRITE, &store, &error),
-		    STATUS_IO);
-		assert_non_null(strstr(error.text, names[k]));
-		assert_int_equal(count(names[k], NULL), 2);
+		chmod(path_of(names[k]), 0444);
 	}
+	unprivileged(check_read_only);
+}
+
+static void check_left_log(void)
+{
+	if (count("s.db", NULL) != 3 || entries() != 3)
+		_exit(1);
+}
+
+/* Its owner was killed, and this user may not write the folder. */
+static void test_foreign_log(void **state)
+{
+	(void)state;
+	fill("s.db", 0, 1);
+	if (!fork()) {
+		Store *store = must_open("s.db", STORE_WRITE);
+		Error error;
+		append(store, op_a, 1, &error);
+		append(store, op_a, 2, &error);
+		_exit(0);
+	}
+	wait(NULL);
+	if (geteuid())
+		return; /* the folder is ours */
+	unprivileged(check_left_log);
 }
 
 static void test_replaced_file(void **state)
@@ -519,6 +565,7 @@ int main(void)
 	    TEST(test_file_limit),
 	    TEST(test_locked),
 	    TEST(test_read_only),
+	    TEST(test_foreign_log),
 	    TEST(test_replaced_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
