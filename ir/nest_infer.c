@@ -161,23 +161,35 @@ static Expr *over_loops(Infer *f, int stage, Expr *index)
 	    stage_at(f, stage)->naxes);
 }
 
+/* A reader that follows the stage's own loops takes what it writes, and in the
+ * end all of it. */
+static Hull hull_of_read(
+    Infer *f, int reader, int buffer, Expr *index, int dim, const bool *fixed)
+{
+	int64_t last = f->nest->buffers.at[buffer].shape[dim] - 1;
+	Handle zero = tape_const(f->tape, 0);
+	if (f->done[reader])
+		return nest_hull(f->nest, over_loops(f, reader, index), fixed);
+	return (Hull){{zero, 0, NULL}, zero, tape_const(f->tape, last), true};
+}
+
 /* All that is read of one dimension of a stage's buffer. */
-static bool hull_of_reads(Infer *f, int stage, int dim, const bool *fixed,
+static void hull_of_reads(Infer *f, int stage, int dim, const bool *fixed,
     Hull *all)
 {
 	const Nest *nest = f->nest;
+	int buffer = nest->stages.at[stage].buffer;
 	bool first = true;
 	for (int i = 0; i < nest->order.n; i++) {
 		int r = nest->order.at[i];
-		ExprVec reads = nest_tree_reads(&f->tree, r, nest->stages.at[stage].buffer);
+		ExprVec reads = nest_tree_reads(&f->tree, r, buffer);
 		for (int j = 0; j < reads.n; j++) {
-			Hull h = nest_hull(nest,
-			    over_loops(f, r, reads.at[j]->arg[dim]), fixed);
+			Hull h = hull_of_read(f, r, buffer,
+			    reads.at[j]->arg[dim], dim, fixed);
 			join(f, all, &h, first);
 			first = false;
 		}
 	}
-	return !first;
 }
 
 static Expr *start_expr(Infer *f, const Hull *h)
@@ -347,6 +359,25 @@ static void find_predicate(Infer *f, StageAxis *axis)
 	    !tape_known_nonnegative(tape, tape_sub(tape, last, high));
 }
 
+/* What follows a producer's loop must not run past what was written there. */
+static bool check_exact(Infer *f, int stage)
+{
+	const Stage *s = stage_at(f, stage);
+	for (int a = 0; s->place >= 0 && s->after && a < s->naxes; a++) {
+		const StageAxis *axis = &s->axes[a];
+		Handle whole = tape_const(f->tape, axis->extent);
+		if (!axis->start && axis->region == whole)
+			continue;
+		if (!nest_require(f->nest,
+			tape_equal(f->tape, axis->region,
+			    nest_covered(f->nest, axis->var)),
+			"the tile does not divide what the loop's block wrote",
+			f->why))
+			return false;
+	}
+	return true;
+}
+
 static bool infer_stage(Infer *f, int stage)
 {
 	Stage *s = stage_at(f, stage);
@@ -355,6 +386,8 @@ static bool infer_stage(Infer *f, int stage)
 	for (int a = 0; a < s->naxes; a++)
 		if (!size_var(f, s->axes[a].var, s->axes[a].region))
 			return false;
+	if (!check_exact(f, stage))
+		return false;
 	f->value[stage] = NEW_N(f->arena, Expr *, s->naxes);
 	for (int a = 0; a < s->naxes; a++) {
 		f->value[stage][a] = nest_axis_value(f->nest, stage, a);

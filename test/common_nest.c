@@ -203,8 +203,19 @@ void edit_kind(Nest *nest, const char *loop, LoopKind kind)
 
 /* --- running ------------------------------------------------------------- */
 
+enum { CONCURRENT = 4 };
+
+/* Which iteration of which run of the concurrent loops; runs are numbered. */
+typedef struct {
+	int n;
+	int64_t run[CONCURRENT], iteration[CONCURRENT];
+} Stamp;
+
 typedef struct {
 	const Nest *nest;
+	Stamp now;
+	int64_t runs;
+	Stamp **wrote, **read; /* by buffer and element: the last time */
 	int64_t *var;    /* values of loops */
 	int64_t **axis;  /* by stage: values of axes */
 	double **data;   /* by buffer: elements */
@@ -269,11 +280,23 @@ static int64_t address(
 	return at;
 }
 
+/* Two iterations that may run at once touched one element. */
+static void check_race(Run *run, const Stamp *then, int buffer)
+{
+	for (int i = 0; i < then->n && i < run->now.n; i++)
+		if (then->run[i] == run->now.run[i] &&
+		    then->iteration[i] != run->now.iteration[i])
+			fail_run(run, "a race",
+			    run->nest->buffers.at[buffer].name);
+}
+
 static double read_element(Run *run, int stage, const Expr *e)
 {
 	int64_t at = address(run, stage, e->id, e->arg, e->narg);
 	if (run->failed)
 		return 0;
+	check_race(run, &run->wrote[e->id][at], e->id);
+	run->read[e->id][at] = run->now;
 	if (!run->written[e->id][at])
 		fail_run(run, "read before it is written",
 		    run->nest->buffers.at[e->id].name);
@@ -292,6 +315,9 @@ static double binary(Op op, double a, double b)
 		return a - b * (double)floor_quotient((int64_t)a, (int64_t)b);
 	case OP_LT: return a < b;
 	case OP_LE: return a <= b;
+	case OP_GE: return a >= b;
+	case OP_GT: return a > b;
+	case OP_EQ: return a == b;
 	case OP_AND: return a && b;
 	case OP_MIN: return a < b ? a : b;
 	case OP_MAX: return a > b ? a : b;
@@ -308,6 +334,7 @@ static double value_of(Run *run, int stage, const Expr *e)
 	case OP_VAR: return (double)run->var[e->id];
 	case OP_TAPE: return (double)extent_of(run, e->id);
 	case OP_READ: return read_element(run, stage, e);
+	case OP_NEG: return -value_of(run, stage, e->arg[0]);
 	case OP_IF:
 		return value_of(run, stage,
 		    e->arg[value_of(run, stage, e->arg[0]) ? 1 : 2]);
@@ -343,6 +370,9 @@ static void store(Run *run, int stage, double value)
 	int64_t at = address(run, stage, s->buffer, s->write, s->nwrite);
 	if (run->failed)
 		return;
+	check_race(run, &run->wrote[s->buffer][at], s->buffer);
+	check_race(run, &run->read[s->buffer][at], s->buffer);
+	run->wrote[s->buffer][at] = run->now;
 	run->data[s->buffer][at] = value;
 	run->written[s->buffer][at] = true;
 }
@@ -405,9 +435,12 @@ static void forget(Run *run, int loop)
 {
 	for (int i = 0; i < run->nest->buffers.n; i++) {
 		const NestBuffer *b = &run->nest->buffers.at[i];
-		if (b->alloc == loop)
-			memset(run->written[i], 0,
-			    (size_t)extent_of(run, b->elements));
+		size_t n = (size_t)extent_of(run, b->elements);
+		if (b->alloc != loop)
+			continue;
+		memset(run->written[i], 0, n);
+		memset(run->wrote[i], 0, n * sizeof(Stamp));
+		memset(run->read[i], 0, n * sizeof(Stamp));
 	}
 }
 
@@ -436,23 +469,38 @@ static void run_stage(Run *run, int stage, int at)
 	if (init_comes(run, s, at))
 		run_init(run, stage, at);
 	int64_t n = extent_of(run, run->nest->vars.at[loop].extent);
+	Stamp *now = &run->now;
+	int depth = now->n;
+	LoopKind kind = run->nest->vars.at[loop].kind;
+	if (kind != LOOP_SERIAL && kind != LOOP_UNROLL && depth < CONCURRENT)
+		now->run[now->n++] = ++run->runs;
 	for (int64_t i = 0; i < n && !run->failed; i++) {
 		run->var[loop] = i;
+		if (now->n > depth)
+			now->iteration[depth] = i;
 		forget(run, loop);
 		run_hung(run, loop, false);
 		run_stage(run, stage, at + 1);
 		run_hung(run, loop, true);
 	}
+	now->n = depth;
 }
 
 double *nest_simulate(const Nest *nest, uint64_t seed, char *why, size_t size)
 {
 	Arena *arena = nest->arena;
 	Rng rng = rng_stream(seed, 0, 0);
-	Run run = {nest, NEW_N(arena, int64_t, nest->vars.n),
-		NEW_N(arena, int64_t *, nest->stages.n),
-		NEW_N(arena, double *, nest->buffers.n),
-		NEW_N(arena, bool *, nest->buffers.n), why, size, false};
+	Run run = {
+		.nest = nest,
+		.wrote = NEW_N(arena, Stamp *, nest->buffers.n),
+		.read = NEW_N(arena, Stamp *, nest->buffers.n),
+		.var = NEW_N(arena, int64_t, nest->vars.n),
+		.axis = NEW_N(arena, int64_t *, nest->stages.n),
+		.data = NEW_N(arena, double *, nest->buffers.n),
+		.written = NEW_N(arena, bool *, nest->buffers.n),
+		.why = why,
+		.size = size,
+	};
 	for (int i = 0; i < nest->stages.n; i++)
 		run.axis[i] = NEW_N(arena, int64_t, nest->stages.at[i].naxes);
 	for (int i = 0; i < nest->buffers.n; i++) {
@@ -460,6 +508,8 @@ double *nest_simulate(const Nest *nest, uint64_t seed, char *why, size_t size)
 		int64_t n = extent_of(&run, b->elements);
 		run.data[i] = NEW_N(arena, double, n);
 		run.written[i] = NEW_N(arena, bool, n);
+		run.wrote[i] = NEW_N(arena, Stamp, n);
+		run.read[i] = NEW_N(arena, Stamp, n);
 		for (int64_t k = 0; b->writer < 0 && k < n; k++) {
 			run.data[i][k] = (double)rng_below(&rng, 9) - 4;
 			run.written[i][k] = true;
