@@ -1,0 +1,206 @@
+/* What one stage costs: instructions of its innermost body, how often that
+ * runs, and bytes that move between levels of memory.
+ *
+ * The innermost body is everything inside the last serial loop: what is
+ * unrolled or a vector.  An access whose index does not move along an unrolled
+ * loop is made once for all its copies, since lowering numbers values.  Bytes:
+ * from the loop at which all that is touched inside fits a cache, everything
+ * touched there is brought in once each time that loop starts (the counting of
+ * Low et al., TOMS 2016, without its ways). */
+#include <math.h>
+
+#include "schedule/plan.h"
+
+static double at(const int64_t *values, Handle h)
+{
+	return h == HANDLE_NONE ? 0 : (double)values[h];
+}
+
+static double max2(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static bool in_body(const PlanLoop *l, const int64_t *values)
+{
+	if (l->kind == LOOP_UNROLL || l->kind == LOOP_VECTOR)
+		return true;
+	return l->kind == LOOP_SERIAL && l->unroll_limit != HANDLE_NONE &&
+	    values[l->extent] <= values[l->unroll_limit];
+}
+
+/* trips[d]: how often the body of loop d-1 starts, for trips[0] = 1.  Along an
+ * axis that is ceil(extent / what one iteration covers): tiles are clipped. */
+static void count_trips(
+    const PlanStage *s, const int64_t *values, StageCost *c)
+{
+	double tiles[PLAN_DEPTH];
+	for (int a = 0; a < s->naxes; a++)
+		tiles[a] = 1;
+	double product = 1;
+	c->trips[0] = 1;
+	for (int d = 0; d < s->nloops; d++) {
+		const PlanLoop *l = &s->loops[d];
+		if (l->axis < 0) {
+			product *= at(values, l->extent);
+		} else {
+			int64_t n = values[s->axis_extent[l->axis]];
+			int64_t below = values[l->below];
+			double t = (double)((n + below - 1) / below);
+			product *= t / tiles[l->axis];
+			tiles[l->axis] = t;
+		}
+		c->trips[d + 1] = product;
+	}
+}
+
+/* touched[d]: bytes of all buffers in memory that loops d.. move over. */
+static void count_touched(
+    const PlanStage *s, const int64_t *values, StageCost *c)
+{
+	for (int d = 0; d <= s->nloops; d++)
+		c->touched[d] = 0;
+	for (int i = 0; i < s->naccesses; i++) {
+		const PlanAccess *a = &s->accesses[i];
+		if (a->scope == SCOPE_REG)
+			continue;
+		double span[PLAN_DIMS];
+		for (int k = 0; k < a->ndim; k++)
+			span[k] = 1;
+		c->touched[s->nloops] += a->bytes;
+		double bytes = a->bytes;
+		for (int d = s->nloops - 1; d >= 0; d--) {
+			double steps = at(values, s->loops[d].extent) - 1;
+			if (steps > 0)
+				bytes = a->bytes;
+			for (int k = 0; steps > 0 && k < a->ndim; k++) {
+				Handle h = a->coef[k][d];
+				if (h != HANDLE_NONE) {
+					double held = at(values, a->held[k]);
+					span[k] += (double)values[h] * steps;
+					if (span[k] > held)
+						span[k] = held;
+				}
+				bytes *= span[k];
+			}
+			c->touched[d] += bytes;
+		}
+	}
+}
+
+/* Instructions of the body: one for each access that differs. */
+static void count_body(const PlanStage *s, const Machine *m,
+    const int64_t *values, StageCost *c)
+{
+	int vector = -1;
+	c->body = s->nloops;
+	while (c->body > 0 && in_body(&s->loops[c->body - 1], values)) {
+		const PlanLoop *l = &s->loops[--c->body];
+		if (l->kind == LOOP_VECTOR) {
+			vector = c->body;
+			c->lanes = at(values, l->extent);
+		} else {
+			c->unrolled *= at(values, l->extent);
+		}
+	}
+	double bytes = c->lanes * s->accesses[0].bytes;
+	double words = m->vector_bytes && vector >= 0
+	    ? max2(1, ceil(bytes / m->vector_bytes))
+	    : 1;
+	double flops = s->reduce && s->flops >= 2 && m->fma ? s->flops - 1
+							    : s->flops;
+	c->operations = c->unrolled * words * flops;
+	double streams = 1e9, broadcasts = 0;
+	for (int i = 0; i < s->naccesses; i++) {
+		const PlanAccess *a = &s->accesses[i];
+		double copies = 1;
+		for (int d = c->body; d < s->nloops; d++) {
+			bool moves = false;
+			for (int k = 0; k < a->ndim; k++)
+				moves |= a->coef[k][d] != HANDLE_NONE;
+			if (moves && d != vector)
+				copies *= at(values, s->loops[d].extent);
+		}
+		bool wide = vector >= 0 && values[a->stride[vector]] != 0;
+		if (a->write && s->reduce)
+			c->accumulators = copies * words;
+		if (a->scope == SCOPE_REG)
+			continue;
+		double each = wide ? words : 1;
+		if (wide && values[a->stride[vector]] != 1) {
+			c->gathers += copies * c->lanes;
+			each = c->lanes;
+		}
+		if (a->write)
+			c->stores += copies * each;
+		if (!a->write || s->reduce)
+			c->loads += copies * each;
+		if (!a->write && wide && copies * words < streams)
+			streams = copies * words;
+		if (!a->write && !wide)
+			broadcasts = 1;
+	}
+	c->registers = c->accumulators + (streams < 1e9 ? streams : 1) +
+	    broadcasts;
+}
+
+static double fits_traffic(const PlanStage *s, const StageCost *c, double size)
+{
+	for (int d = 0; d <= s->nloops; d++)
+		if (c->touched[d] <= size)
+			return c->touched[d] * c->trips[d];
+	return c->touched[s->nloops] * c->trips[s->nloops];
+}
+
+static void count_parallel(const PlanStage *s, const Machine *m,
+    const int64_t *values, StageCost *c)
+{
+	for (int d = 0; d < s->nloops; d++)
+		if (s->loops[d].kind == LOOP_PARALLEL)
+			c->parallel *= at(values, s->loops[d].extent);
+	double threads = m->threads > 1 ? m->threads : 1;
+	c->imbalance = 1;
+	if (c->parallel > 1)
+		c->imbalance = ceil(c->parallel / threads) * threads /
+		    max2(c->parallel, 1);
+	else
+		c->imbalance = threads;
+}
+
+void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
+    StageCost *c)
+{
+	*c = (StageCost){.lanes = 1, .unrolled = 1, .parallel = 1};
+	count_trips(s, values, c);
+	count_touched(s, values, c);
+	count_body(s, m, values, c);
+	count_parallel(s, m, values, c);
+	c->body_runs = c->trips[c->body];
+	double work = c->trips[s->nloops];
+	c->padding = max2(1, work / (double)s->points);
+	const double sizes[3] = {(double)m->l1_bytes * 0.75,
+	    (double)m->l2_bytes * 0.75, (double)m->l3_bytes * 0.75};
+	for (int i = 0; i < 3; i++)
+		c->traffic[i] = fits_traffic(s, c, sizes[i]);
+
+	double issue = m->fma_per_cycle > 0 ? m->fma_per_cycle : 1;
+	double latency = m->fma_latency > 0 ? m->fma_latency : 4;
+	double body = max2(c->operations / issue, c->loads / 2);
+	body = max2(body, c->stores);
+	if (s->reduce && c->accumulators > 0)
+		body = max2(body,
+		    c->operations / c->accumulators * latency);
+	if (c->registers > m->vector_registers && m->vector_registers)
+		body += 2 * (c->registers - m->vector_registers);
+	body += c->gathers * 0.5 + 1.5;
+	double compute = body * c->body_runs;
+	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
+	       memory = c->traffic[2] / 5;
+	double longest = max2(max2(compute, l2), max2(l3, memory));
+	c->cycles = longest + 0.2 * (compute + l2 + l3 + memory - longest);
+	double threads = m->threads > 1 ? m->threads : 1;
+	double hertz = (m->clock_ghz > 0 ? m->clock_ghz : 3) * 1e9;
+	c->seconds = c->cycles * c->imbalance / threads / hertz;
+	if (c->parallel > 1 && threads > 1)
+		c->seconds += 3e-6;
+}

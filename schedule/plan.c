@@ -1,0 +1,361 @@
+/* Nest -> plan: for each stage that runs, the loops around its body and what
+ * each of its accesses does along each of them. */
+#include "schedule/plan.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+	Arena *arena;
+	const Nest *nest;
+	Tape *tape;
+	PlanStage *stage;
+	/* where variable v stands on the path; -1: not on it */
+	int *position;
+} Recorder;
+
+/* Index coefficients along the path; HANDLE_NONE is 0. */
+typedef struct {
+	Handle of[PLAN_DEPTH];
+} Coefs;
+
+static Coefs coefs_none(void)
+{
+	Coefs c;
+	for (int i = 0; i < PLAN_DEPTH; i++)
+		c.of[i] = HANDLE_NONE;
+	return c;
+}
+
+static Handle handle_abs(Tape *tape, Handle h)
+{
+	int64_t value;
+	if (tape_is_const(tape, h, &value) && value < 0)
+		return tape_const(tape, -value);
+	return h;
+}
+
+static void coefs_add(Recorder *r, Coefs *sum, const Coefs *c, Handle times)
+{
+	for (int l = 0; l < r->stage->nloops; l++) {
+		if (c->of[l] == HANDLE_NONE)
+			continue;
+		Handle h = tape_mul(r->tape, c->of[l], times);
+		sum->of[l] = sum->of[l] == HANDLE_NONE
+		    ? h
+		    : tape_add(r->tape, sum->of[l], h);
+	}
+}
+
+/* A variable's value along the loops it was made into. */
+static void coefs_of_var(Recorder *r, int var, Handle times, Coefs *sum)
+{
+	const Var *v = &r->nest->vars.at[var];
+	if (v->how == VAR_SPLIT) {
+		for (int i = v->nchild - 1; i >= 0; i--) {
+			coefs_of_var(r, v->child[i], times, sum);
+			times = tape_mul(r->tape, times,
+			    r->nest->vars.at[v->child[i]].extent);
+		}
+		return;
+	}
+	int at = r->position[var];
+	if (at < 0)
+		return;
+	sum->of[at] = sum->of[at] == HANDLE_NONE
+	    ? times
+	    : tape_add(r->tape, sum->of[at], times);
+}
+
+/* The part of a fused loop that (loop // div) % extent is. */
+static int fused_part(const Recorder *r, int loop, Handle div)
+{
+	const Var *f = &r->nest->vars.at[loop];
+	for (int i = 0; i < f->nparts; i++)
+		if (r->nest->vars.at[f->parts[i]].div == div)
+			return f->parts[i];
+	return -1;
+}
+
+static Handle constant_of(Recorder *r, const Expr *e)
+{
+	if (e->op == OP_TAPE)
+		return e->id;
+	if (e->op == OP_INT)
+		return tape_const(r->tape, e->i);
+	return HANDLE_NONE;
+}
+
+static Coefs coefs_of(Recorder *r, const Expr *e);
+
+static Coefs coefs_of_axis(Recorder *r, int axis)
+{
+	const Stage *s = &r->nest->stages.at[r->stage->stage];
+	const StageAxis *a = &s->axes[axis];
+	Coefs c = coefs_none();
+	coefs_of_var(r, a->var, tape_const(r->tape, 1), &c);
+	if (a->start) {
+		Coefs start = coefs_of(r, a->start);
+		coefs_add(r, &c, &start, tape_const(r->tape, 1));
+	}
+	return c;
+}
+
+/* A term that is not affine is taken by the hull rule: e // c moves by at most
+ * ceildiv(step, c), the others by no more than their parts. */
+static Coefs coefs_of_term(Recorder *r, const Expr *e)
+{
+	Coefs sum = coefs_none();
+	if (e->op == OP_AXIS)
+		return coefs_of_axis(r, e->id);
+	if (e->op == OP_VAR) {
+		coefs_of_var(r, e->id, tape_const(r->tape, 1), &sum);
+		return sum;
+	}
+	const Expr *inner = e->op == OP_MOD ? e->arg[0] : e;
+	Handle div = tape_const(r->tape, 1);
+	if (inner->op == OP_FLOORDIV) {
+		div = constant_of(r, inner->arg[1]);
+		inner = inner->arg[0];
+	}
+	if (inner->op == OP_VAR && r->nest->vars.at[inner->id].nparts) {
+		int part = fused_part(r, inner->id, div);
+		if (part >= 0)
+			coefs_of_var(r, part, tape_const(r->tape, 1), &sum);
+		return sum;
+	}
+	for (int i = 0; i < e->narg; i++) {
+		Coefs c = coefs_of(r, e->arg[i]);
+		for (int l = 0; l < r->stage->nloops; l++) {
+			if (c.of[l] == HANDLE_NONE)
+				continue;
+			Handle h = c.of[l];
+			Handle by = e->op == OP_FLOORDIV
+			    ? constant_of(r, e->arg[1])
+			    : HANDLE_NONE;
+			if (by != HANDLE_NONE)
+				h = tape_ceildiv(r->tape, h, by);
+			sum.of[l] = sum.of[l] == HANDLE_NONE
+			    ? h
+			    : tape_max(r->tape, sum.of[l], h);
+		}
+	}
+	return sum;
+}
+
+static Coefs coefs_of(Recorder *r, const Expr *e)
+{
+	Coefs sum = coefs_none();
+	Affine a = affine_of(r->arena, r->tape, e);
+	for (int i = 0; i < a.n; i++) {
+		Coefs c = coefs_of_term(r, a.terms[i].term);
+		coefs_add(r, &sum, &c,
+		    handle_abs(r->tape, a.terms[i].coefficient));
+	}
+	return sum;
+}
+
+/* How far one step of a loop moves the address: each digit of the layout takes
+ * the part of the step that it shows. */
+static Handle address_step(Recorder *r, const NestBuffer *b,
+    Handle (*coef)[PLAN_DEPTH], int loop)
+{
+	Tape *t = r->tape;
+	Handle sum = tape_const(t, 0);
+	for (int p = 0; p < b->nparts; p++) {
+		const LayoutPart *part = &b->parts[p];
+		Handle c = part->dim < PLAN_DIMS ? coef[part->dim][loop]
+						 : HANDLE_NONE, q;
+		if (c == HANDLE_NONE)
+			continue;
+		Handle span = part->mod == HANDLE_NONE
+		    ? HANDLE_NONE
+		    : tape_mul(t, part->div, part->mod);
+		if (span != HANDLE_NONE && tape_divides(t, c, span, &q))
+			continue;
+		if (tape_divides(t, c, part->div, &q))
+			sum = tape_add(t, sum, tape_mul(t, q, part->stride));
+	}
+	return sum;
+}
+
+static void record_access(Recorder *r, int buffer, Expr *const *index,
+    int nindex, bool write)
+{
+	PlanStage *s = r->stage;
+	const NestBuffer *b = &r->nest->buffers.at[buffer];
+	if (s->naccesses == PLAN_ACCESSES)
+		return;
+	PlanAccess *a = &s->accesses[s->naccesses++];
+	*a = (PlanAccess){.buffer = buffer,
+	    .write = write,
+	    .scope = b->scope,
+	    .bytes = dtype_bytes(b->type),
+	    .ndim = nindex < PLAN_DIMS ? nindex : PLAN_DIMS};
+	for (int d = 0; d < a->ndim; d++) {
+		Coefs c = coefs_of(r, index[d]);
+		memcpy(a->coef[d], c.of, sizeof c.of);
+		a->held[d] = b->extent[d];
+	}
+	for (int l = 0; l < s->nloops; l++)
+		a->stride[l] = address_step(r, b, a->coef, l);
+}
+
+static bool same_access(const Nest *nest, const Expr *a, const Expr *b)
+{
+	(void)nest;
+	return a->id == b->id && expr_equal(a, b);
+}
+
+typedef struct {
+	Recorder *r;
+	Expr *seen[PLAN_ACCESSES];
+	int nseen;
+	double flops;
+} BodyWalk;
+
+static bool visit_body(Expr *e, void *context)
+{
+	BodyWalk *w = context;
+	static const signed char flops[] = {
+#define OP(name, spelled, arity, kind, flops) flops,
+#include "ir/ops.def"
+#undef OP
+	};
+	if (e->type != DT_INDEX)
+		w->flops += flops[e->op];
+	if (e->op != OP_READ)
+		return e->type != DT_INDEX;
+	for (int i = 0; i < w->nseen; i++)
+		if (same_access(w->r->nest, w->seen[i], e))
+			return false;
+	if (w->nseen < PLAN_ACCESSES) {
+		w->seen[w->nseen++] = e;
+		record_access(w->r, e->id, e->arg, e->narg, false);
+	}
+	return false;
+}
+
+static void add_loop(Recorder *r, int var, int from)
+{
+	PlanStage *s = r->stage;
+	const Var *v = &r->nest->vars.at[var];
+	const Var *loop = &r->nest->vars.at[from];
+	if (s->nloops == PLAN_DEPTH)
+		return;
+	r->position[var] = s->nloops;
+	s->loops[s->nloops++] = (PlanLoop){.var = var,
+	    .extent = v->extent,
+	    .kind = loop->kind,
+	    .reduce = v->reduce,
+	    .unroll_limit = loop->unroll_limit,
+	    .axis = -1};
+}
+
+/* Every loop that splits one axis gets the axis's number on the path and how
+ * many of its values one iteration covers. */
+static void number_axis(Recorder *r, int var, Handle below, int number)
+{
+	const Var *v = &r->nest->vars.at[var];
+	if (v->how == VAR_SPLIT) {
+		for (int i = v->nchild - 1; i >= 0; i--) {
+			number_axis(r, v->child[i], below, number);
+			below = tape_mul(r->tape, below,
+			    r->nest->vars.at[v->child[i]].extent);
+		}
+	} else if (r->position[var] >= 0) {
+		PlanLoop *l = &r->stage->loops[r->position[var]];
+		l->axis = number;
+		l->below = below;
+	}
+}
+
+static void number_axes(Recorder *r, const int *stages, int nstages)
+{
+	PlanStage *s = r->stage;
+	for (int i = 0; i < nstages; i++) {
+		const Stage *owner = &r->nest->stages.at[stages[i]];
+		for (int a = 0; a < owner->naxes; a++) {
+			if (s->naxes == PLAN_DEPTH)
+				return;
+			s->axis_extent[s->naxes] = owner->axes[a].region;
+			number_axis(r, owner->axes[a].var,
+			    tape_const(r->tape, 1), s->naxes++);
+		}
+	}
+}
+
+static void record_path(Recorder *r)
+{
+	PlanStage *s = r->stage;
+	const Stage *stage = &r->nest->stages.at[s->stage];
+	int vars[64], owners[64], nowners = 0;
+	int n = nest_loops_above(
+	    r->nest, s->stage, stage->nloops, vars, 64);
+	for (int i = 0; i < n; i++) {
+		const Var *v = &r->nest->vars.at[vars[i]];
+		if (!nowners || owners[nowners - 1] != v->stage)
+			owners[nowners++] = v->stage;
+		if (i == n - stage->nloops)
+			s->own = s->nloops;
+		if (v->nparts)
+			for (int p = 0; p < v->nparts; p++)
+				add_loop(r, v->parts[p], vars[i]);
+		else
+			add_loop(r, vars[i], vars[i]);
+	}
+	if (!stage->nloops)
+		s->own = s->nloops;
+	number_axes(r, owners, nowners);
+}
+
+static void record_stage(Recorder *r, int number)
+{
+	const Stage *stage = &r->nest->stages.at[number];
+	PlanStage *s = r->stage;
+	*s = (PlanStage){.stage = number,
+	    .reduce = stage->reduce != REDUCE_NONE,
+	    .is_copy = stage->is_copy,
+	    .ahead = stage->ahead,
+	    .tail = stage->tail,
+	    .points = 1};
+	for (int i = 0; i < r->nest->vars.n; i++)
+		r->position[i] = -1;
+	record_path(r);
+	for (int a = 0; a < stage->naxes; a++)
+		if (__builtin_mul_overflow(
+			s->points, stage->axes[a].extent, &s->points))
+			s->points = INT64_MAX;
+	record_access(r, stage->buffer, stage->write, stage->nwrite, true);
+	BodyWalk walk = {.r = r, .flops = s->reduce};
+	expr_walk(stage->body, visit_body, &walk);
+	s->flops = walk.flops;
+}
+
+Plan *plan_record(Arena *arena, const Nest *nest)
+{
+	assert(nest->inferred);
+	Plan *plan = NEW(arena, Plan);
+	*plan = (Plan){.arena = arena,
+	    .tape = nest->tape,
+	    .nguards = nest->guards.n,
+	    .guards = nest->guards.at,
+	    .program_flops = nest->program->flops,
+	    .program_bytes = nest->program->bytes};
+	plan->stages = NEW_N(arena, PlanStage, nest->order.n);
+	Recorder r = {.arena = arena, .nest = nest, .tape = nest->tape};
+	r.position = NEW_N(arena, int, nest->vars.n);
+	double most = -1;
+	for (int i = 0; i < nest->order.n; i++) {
+		r.stage = &plan->stages[plan->nstages];
+		record_stage(&r, nest->order.at[i]);
+		double work = r.stage->flops * (double)r.stage->points;
+		if (work > most) {
+			most = work;
+			plan->anchor = plan->nstages;
+		}
+		plan->nstages++;
+	}
+	return plan;
+}

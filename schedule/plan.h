@@ -1,0 +1,106 @@
+/* A plan: what a nest costs, as flat arrays of tape handles.
+ *
+ * A trace with open tile sizes is applied once with slots in their place; the
+ * plan keeps of that nest what sampling, guards, features and the analytic
+ * model ask about.  Filling in a candidate is evaluating the tape for its
+ * slots; no program, no text and no allocation takes part.  The plan of a nest
+ * with numbers is made by the same function and has constants for handles. */
+#ifndef SCHEDULE_PLAN_H
+#define SCHEDULE_PLAN_H
+
+#include "schedule/schedule.h"
+
+enum {
+	PLAN_DIMS = 8,   /* dimensions of a buffer that are looked at */
+	PLAN_DEPTH = 24, /* loops around a body that are looked at */
+	PLAN_ACCESSES = 8
+};
+
+typedef struct {
+	int var;
+	Handle extent;
+	LoopKind kind;
+	bool reduce;
+	Handle unroll_limit; /* HANDLE_NONE: none */
+	/* Iterations of this loop over the whole nest are the product over
+	 * axes of `tiles`; -1: not part of a split axis. */
+	int axis;       /* of the owning stage, numbered over the plan's path */
+	Handle below;   /* values of the axis that one iteration covers */
+} PlanLoop;
+
+/* One read or write of a stage, seen from each loop around the body. */
+typedef struct {
+	int buffer;
+	bool write;
+	Scope scope;
+	int bytes;                 /* of an element */
+	int ndim;
+	Handle held[PLAN_DIMS];    /* elements the buffer has in each dimension */
+	Handle coef[PLAN_DIMS][PLAN_DEPTH]; /* |d index / d loop| */
+	Handle stride[PLAN_DEPTH]; /* |d address / d loop|, elements */
+} PlanAccess;
+
+typedef struct {
+	int stage;
+	int nloops;       /* outermost first, through all places */
+	int own;          /* first loop that is the stage's own */
+	PlanLoop loops[PLAN_DEPTH];
+	int naccesses;    /* the write first */
+	PlanAccess accesses[PLAN_ACCESSES];
+	double flops;     /* of one evaluation of the body */
+	bool reduce, is_copy, ahead;
+	TailStyle tail;
+	int naxes;              /* of the path: one for each axis tiled on it */
+	Handle axis_extent[PLAN_DEPTH];
+	int64_t points;         /* of the block: product of its extents */
+} PlanStage;
+
+typedef struct {
+	Arena *arena;
+	Tape *tape;
+	int nstages;
+	PlanStage *stages; /* in nest order, all that run in the kernel */
+	int anchor;        /* the stage with most arithmetic */
+	int nguards;
+	Guard *guards;
+	int64_t program_flops, program_bytes;
+} Plan;
+
+/* plan.c */
+Plan *plan_record(Arena *arena, const Nest *nest);
+
+/* features.c: one row; values[] is the tape evaluated for a candidate. */
+void plan_features(
+    const Plan *plan, const Machine *machine, const int64_t *values, float *row);
+
+/* analytic.c: seconds by a model of registers, caches and cores. */
+double plan_seconds(
+    const Plan *plan, const Machine *machine, const int64_t *values);
+/* What the search refuses beyond the guards: registers, code size. */
+Refusal plan_limits(
+    const Plan *plan, const Machine *machine, const int64_t *values);
+
+/* cost.c: what one stage costs, for both. */
+typedef struct {
+	int body;              /* loops[body..] are unrolled or vector */
+	double body_runs;      /* how often that body runs, clipped */
+	double lanes;
+	double unrolled;       /* copies of the operation in the body */
+	double operations;     /* vector operations a body */
+	double loads, stores;  /* vector or scalar instructions a body */
+	double gathers;        /* elements loaded or stored one by one */
+	double accumulators;   /* registers carried through the innermost loop */
+	double registers;      /* at least needed */
+	double parallel;       /* iterations of parallel loops; 1: serial */
+	double imbalance;      /* >= 1 */
+	double padding;        /* work done / work wanted, >= 1 */
+	double touched[PLAN_DEPTH + 1]; /* bytes from loop d inwards */
+	double trips[PLAN_DEPTH + 1];   /* how often loop d's body starts */
+	double traffic[3];     /* bytes into L1, L2, L3 over the run */
+	double cycles;         /* of one core, before threads */
+	double seconds;
+} StageCost;
+void stage_cost(const PlanStage *stage, const Machine *machine,
+    const int64_t *values, StageCost *cost);
+
+#endif
