@@ -1,0 +1,224 @@
+/* From a program to its sketches: one rule after another, once for each choice
+ * of structure. */
+#include "schedule/rules.h"
+
+#include <assert.h>
+#include <string.h>
+
+static void mark_axes(const Expr *e, bool *uses)
+{
+	if (e->op == OP_AXIS && e->id < 64)
+		uses[e->id] = true;
+	for (int i = 0; i < e->narg; i++)
+		mark_axes(e->arg[i], uses);
+}
+
+int rule_axis_of(const Expr *e)
+{
+	return e->op == OP_AXIS ? e->id : -1;
+}
+
+int rule_lanes(const Machine *machine, DType type)
+{
+	int bytes = dtype_bytes(dtype_promoted(type));
+	return machine->vector_bytes > bytes ? machine->vector_bytes / bytes : 1;
+}
+
+static bool plain_index(const Expr *read)
+{
+	bool seen[64] = {0};
+	for (int i = 0; i < read->narg; i++) {
+		int a = rule_axis_of(read->arg[i]);
+		if (a < 0 || a >= 64 || seen[a])
+			return false;
+		seen[a] = true;
+	}
+	return true;
+}
+
+static bool visit_expr(Expr *e, void *context)
+{
+	RuleBlock *b = context;
+	if (e->type != DT_INDEX) {
+		b->has_if |= e->op == OP_IF;
+		b->has_math |= e->op >= OP_POW && e->op <= OP_ERF;
+		b->flops += e->op >= OP_ADD && e->op <= OP_ROUND;
+	}
+	if (e->op != OP_READ)
+		return true;
+	RuleRead *r = NULL;
+	for (int i = 0; i < b->nreads && !r; i++)
+		if (b->reads[i].buffer == e->id)
+			r = &b->reads[i];
+	if (!r && b->nreads == RULE_READS)
+		return false;
+	if (!r) {
+		r = &b->reads[b->nreads++];
+		*r = (RuleRead){.buffer = e->id,
+		    .nindex = e->narg,
+		    .index = e->arg,
+		    .nreads = 1,
+		    .plain = plain_index(e)};
+	} else {
+		bool same = true;
+		for (int i = 0; i < e->narg; i++)
+			same &= expr_equal(r->index[i], e->arg[i]);
+		r->nreads += !same;
+		r->plain &= same;
+	}
+	for (int i = 0; i < e->narg; i++)
+		mark_axes(e->arg[i], r->uses);
+	return false;
+}
+
+void rules_analyse(Arena *arena, const Program *program, RuleBlock *blocks)
+{
+	(void)arena;
+	for (int i = 0; i < program->nblocks; i++) {
+		const Block *block = &program->blocks[i];
+		RuleBlock *b = &blocks[i];
+		*b = (RuleBlock){.block = i};
+		b->output =
+		    program->buffers[block->buffer].role == BUFFER_OUTPUT;
+		expr_walk(block->body, visit_expr, b);
+		b->flops += block->reduce != REDUCE_NONE;
+		for (int k = 0; k < b->nreads; k++) {
+			int from = program->buffers[b->reads[k].buffer].block;
+			if (from < 0)
+				continue;
+			RuleBlock *p = &blocks[from];
+			if (p->nconsumers < 16)
+				p->consumers[p->nconsumers++] = i;
+		}
+	}
+}
+
+static double block_points(const Block *block)
+{
+	double n = 1;
+	for (int a = 0; a < block->naxes; a++)
+		n *= (double)block->axes[a].extent;
+	return n;
+}
+
+/* The reduction with most arithmetic, if it has a spatial axis to tile: some
+ * operand is reused along it, or there is at least something to vectorize. */
+static int tiled_block(const Program *program, const RuleBlock *blocks)
+{
+	int best = -1;
+	double most = 0;
+	for (int i = 0; i < program->nblocks; i++) {
+		const Block *block = &program->blocks[i];
+		double work = block_points(block) * blocks[i].flops;
+		bool spatial = false;
+		for (int a = 0; a < block->nspatial; a++)
+			spatial |= block->axes[a].extent > 1;
+		if (block->reduce != REDUCE_NONE && spatial && work > most) {
+			most = work;
+			best = i;
+		}
+	}
+	return best;
+}
+
+const char *rule_name(
+    Rules *r, const Block *block, const char *axis, const char *suffix)
+{
+	char *s = arena_printf(r->arena, "%s_%s%s", block->name, axis, suffix);
+	for (char *p = s; *p; p++)
+		if (*p == '~')
+			*p = '_';
+	return s;
+}
+
+/* Everything for one choice of structure. */
+static Trace *sketch_trace(Rules *r)
+{
+	buf_clear(&r->text);
+	r->nplaces = 0;
+	r->place_block = -1;
+	memset(r->blocks, 0,
+	    sizeof *r->blocks * (size_t)r->program->nblocks);
+	rules_analyse(r->arena, r->program, r->blocks);
+	rule_inline(r);
+	if (r->tiled >= 0)
+		rule_tile(r);
+	for (int i = r->program->nblocks - 1; i >= 0; i--) {
+		RuleBlock *b = &r->blocks[i];
+		if (b->inlined || b->scheduled)
+			continue;
+		if (r->place_block >= 0)
+			rule_location(r, i);
+		if (r->program->blocks[i].reduce != REDUCE_NONE)
+			rule_rfactor(r, i);
+		else
+			rule_spatial(r, i);
+	}
+	Source *source = NEW(r->arena, Source);
+	*source = (Source){.name = "rules",
+	    .text = arena_strdup(r->arena, buf_text(&r->text)),
+	    .size = r->text.size};
+	Diag diag = {0};
+	Trace *trace = trace_parse(
+	    r->arena, source, (Span){0, source->size}, &diag);
+	assert(trace && "a rule wrote a trace that does not parse");
+	diag_free(&diag);
+	return trace_resolve_lanes(r->arena, trace, r->machine);
+}
+
+static void add_sketch(Rules *r, RuleSketchVec *out)
+{
+	Trace *trace = sketch_trace(r);
+	const char *name = "plain";
+	if (r->vector_axis >= 0)
+		name = arena_printf(r->arena, "%s.%s%s%s",
+		    r->program->blocks[r->tiled].name,
+		    r->program->blocks[r->tiled].axes[r->vector_axis].name,
+		    arena_printf(r->arena, "x%d", r->lanes),
+		    r->vector_outer ? " outer" : "");
+	vec_push(r->arena, out, (RuleSketch){name, trace});
+}
+
+/* Vector axes worth a sketch: long enough for half of the lanes. */
+static void sketches_tiled(Rules *r, RuleSketchVec *out)
+{
+	const Block *block = &r->program->blocks[r->tiled];
+	DType type = r->program->buffers[block->buffer].type;
+	int widest = rule_lanes(r->machine, type);
+	for (int a = block->nspatial - 1; a >= 0; a--) {
+		int64_t n = block->axes[a].extent;
+		for (int lanes = widest; lanes >= 4; lanes /= 2) {
+			if (n * 2 <= lanes)
+				continue;
+			r->vector_axis = a;
+			r->lanes = lanes;
+			for (int outer = 0; outer < 2; outer++) {
+				r->vector_outer = outer;
+				add_sketch(r, out);
+			}
+			if (n % lanes == 0 || n > 8 * lanes ||
+			    lanes < widest)
+				break;
+		}
+	}
+}
+
+void rules_sketches(Arena *arena, const Program *program,
+    const Machine *machine, RuleSketchVec *out)
+{
+	Rules r = {.arena = arena,
+	    .program = program,
+	    .machine = machine,
+	    .vector_axis = -1};
+	r.blocks = NEW_N(arena, RuleBlock, program->nblocks);
+	rules_analyse(arena, program, r.blocks);
+	r.tiled = tiled_block(program, r.blocks);
+	if (r.tiled >= 0)
+		sketches_tiled(&r, out);
+	if (!out->n) {
+		r.tiled = -1;
+		r.vector_axis = -1;
+		add_sketch(&r, out);
+	}
+	buf_free(&r.text);
+}

@@ -1,0 +1,74 @@
+/* Rules: what writes the spaces.  A rule looks at the program and at what the
+ * rules before it decided, and writes steps with open decisions for one block.
+ * Steps are written as trace text, so a rule reads like the trace it makes. */
+#ifndef SCHEDULE_RULES_H
+#define SCHEDULE_RULES_H
+
+#include "schedule/schedule.h"
+
+enum { RULE_READS = 8, RULE_LOOPS = 24, RULE_NAME = 96 };
+
+/* One buffer that a block reads. */
+typedef struct {
+	int buffer;
+	int nindex;
+	Expr **index;  /* of its first read */
+	int nreads;    /* reads with different indices */
+	bool plain;    /* one read, each index one axis of its own */
+	bool uses[64]; /* axes of the block that its indices have */
+} RuleRead;
+
+typedef struct {
+	int block;
+	int nreads;
+	RuleRead reads[RULE_READS];
+	int nconsumers;
+	int consumers[16]; /* blocks */
+	bool output;
+	bool inlined;      /* by the inline rule */
+	bool scheduled;    /* a rule has written its loops */
+	double flops;      /* of one evaluation of the body */
+	bool has_if, has_math;
+} RuleBlock;
+
+/* One way of scheduling the whole program. */
+typedef struct {
+	Arena *arena;
+	const Program *program;
+	const Machine *machine;
+	RuleBlock *blocks;
+	int tiled;         /* the block that multi-level tiling takes; -1 */
+	/* choices of structure, which make sketches */
+	int vector_axis;   /* of the tiled block; -1 none */
+	int lanes;
+	bool vector_outer; /* the vector axis's tiles run outside of the others' */
+	/* loops of the block at the root that others may be computed at */
+	int nplaces;
+	char places[RULE_LOOPS][RULE_NAME];
+	int place_block;   /* whose loops those are */
+	Buf text;          /* the trace so far */
+} Rules;
+
+/* rules.c: what the program is, and the sketches of it. */
+void rules_analyse(Arena *arena, const Program *program, RuleBlock *blocks);
+typedef struct {
+	const char *name;
+	Trace *trace;
+} RuleSketch;
+typedef VEC(RuleSketch) RuleSketchVec;
+void rules_sketches(Arena *arena, const Program *program,
+    const Machine *machine, RuleSketchVec *out);
+/* A name for a loop: the block's and axis's letters and a number. */
+const char *rule_name(Rules *r, const Block *block, const char *axis,
+    const char *suffix);
+int rule_axis_of(const Expr *e); /* of a plain index; -1 */
+int rule_lanes(const Machine *machine, DType type);
+
+/* one rule a file */
+void rule_inline(Rules *r);
+void rule_tile(Rules *r);     /* the tiled block, its writer, its operands */
+void rule_rfactor(Rules *r, int block);
+void rule_spatial(Rules *r, int block);
+void rule_location(Rules *r, int block);
+
+#endif
