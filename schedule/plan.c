@@ -327,6 +327,7 @@ static void record_stage(Recorder *r, int number)
 		if (__builtin_mul_overflow(
 			s->points, stage->axes[a].extent, &s->points))
 			s->points = INT64_MAX;
+	s->accesses = NEW_N(r->arena, PlanAccess, PLAN_ACCESSES);
 	record_access(r, stage->buffer, stage->write, stage->nwrite, true);
 	BodyWalk walk = {.r = r, .flops = s->reduce};
 	expr_walk(stage->body, visit_body, &walk);
@@ -358,4 +359,75 @@ Plan *plan_record(Arena *arena, const Nest *nest)
 		plan->nstages++;
 	}
 	return plan;
+}
+
+/* --- copying ------------------------------------------------------------------ */
+
+typedef void Visit(Handle *h, void *context);
+
+static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
+{
+	for (int l = 0; l < s->nloops; l++) {
+		visit(&s->loops[l].extent, context);
+		visit(&s->loops[l].unroll_limit, context);
+		if (s->loops[l].axis >= 0)
+			visit(&s->loops[l].below, context);
+	}
+	for (int a = 0; a < s->naxes; a++)
+		visit(&s->axis_extent[a], context);
+	for (int i = 0; i < s->naccesses; i++) {
+		PlanAccess *a = &s->accesses[i];
+		for (int d = 0; d < a->ndim; d++) {
+			visit(&a->held[d], context);
+			for (int l = 0; l < s->nloops; l++)
+				visit(&a->coef[d][l], context);
+		}
+		for (int l = 0; l < s->nloops; l++)
+			visit(&a->stride[l], context);
+	}
+}
+
+static void each_handle(Plan *plan, Visit *visit, void *context)
+{
+	for (int i = 0; i < plan->nstages; i++)
+		each_handle_of_stage(&plan->stages[i], visit, context);
+	for (int i = 0; i < plan->nguards; i++)
+		visit(&plan->guards[i].value, context);
+}
+
+static void mark_used(Handle *h, void *used)
+{
+	if (*h != HANDLE_NONE)
+		((bool *)used)[*h] = true;
+}
+
+static void rename_handle(Handle *h, void *renamed)
+{
+	if (*h != HANDLE_NONE)
+		*h = ((Handle *)renamed)[*h];
+}
+
+Plan *plan_copy(Arena *arena, const Plan *plan)
+{
+	Plan *copy = arena_memdup(arena, plan, sizeof *plan);
+	int n = tape_size(plan->tape);
+	bool *used = calloc((size_t)n + 1, sizeof *used);
+	Handle *renamed = must_alloc(sizeof *renamed * (size_t)n);
+	assert(used);
+	copy->arena = arena;
+	copy->stages = arena_memdup(arena, plan->stages,
+	    sizeof *plan->stages * (size_t)plan->nstages);
+	copy->guards = arena_memdup(arena, plan->guards,
+	    sizeof *plan->guards * (size_t)plan->nguards);
+	for (int i = 0; i < plan->nstages; i++) {
+		PlanStage *s = &copy->stages[i];
+		s->accesses = arena_memdup(arena, s->accesses,
+		    sizeof *s->accesses * (size_t)s->naccesses);
+	}
+	each_handle(copy, mark_used, used);
+	copy->tape = tape_extract(arena, plan->tape, used, renamed);
+	each_handle(copy, rename_handle, renamed);
+	free(used);
+	free(renamed);
+	return copy;
 }

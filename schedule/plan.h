@@ -46,7 +46,7 @@ typedef struct {
 	int own;          /* first loop that is the stage's own */
 	PlanLoop loops[PLAN_DEPTH];
 	int naccesses;    /* the write first */
-	PlanAccess accesses[PLAN_ACCESSES];
+	PlanAccess *accesses;
 	double flops;     /* of one evaluation of the body */
 	bool reduce, is_copy, ahead;
 	TailStyle tail;
@@ -68,6 +68,8 @@ typedef struct {
 
 /* plan.c */
 Plan *plan_record(Arena *arena, const Nest *nest);
+/* A copy in another arena that keeps nothing of the nest. */
+Plan *plan_copy(Arena *arena, const Plan *plan);
 
 /* features.c: one row; values[] is the tape evaluated for a candidate. */
 void plan_features(
