@@ -177,6 +177,11 @@ int space_part_size(const Space *space, int sketch, int part); /* positions */
 /* The exact number of decision vectors, in decimal. */
 char *space_count(Arena *arena, const Space *space);
 
+/* The same, capped; -1 where there are more than `most`. */
+int64_t space_size(const Space *space, int64_t most);
+/* The i-th decision vector, normalized; false if it is not legal. */
+bool space_at(Space *space, int64_t i, Candidate *out);
+
 /* A legal candidate, uniform over decisions, normalized.  False if none was
  * found in many tries.  Refusals are counted by reason. */
 bool space_sample(Space *space, Rng *rng, Candidate *out);

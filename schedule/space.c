@@ -237,6 +237,48 @@ char *space_count(Arena *arena, const Space *space)
 	return text;
 }
 
+static int64_t sketch_size(const Sketch *s, int64_t most)
+{
+	int64_t n = 1;
+	for (int p = 0; p < s->nparts; p++)
+		if (__builtin_mul_overflow(n, s->parts[p].size, &n) ||
+		    n > most)
+			return -1;
+	return n;
+}
+
+int64_t space_size(const Space *space, int64_t most)
+{
+	int64_t sum = 0;
+	for (int i = 0; i < space->sketches.n; i++) {
+		int64_t n = sketch_size(&space->sketches.at[i], most);
+		if (n < 0 || (sum += n) > most)
+			return -1;
+	}
+	return sum;
+}
+
+bool space_at(Space *space, int64_t i, Candidate *out)
+{
+	Refusal why;
+	memset(out, 0, sizeof *out);
+	for (int k = 0; k < space->sketches.n; k++) {
+		const Sketch *s = &space->sketches.at[k];
+		int64_t n = sketch_size(s, INT64_MAX);
+		if (i >= n) {
+			i -= n;
+			continue;
+		}
+		out->sketch = (uint16_t)k;
+		for (int p = 0; p < s->nparts; p++) {
+			out->at[p] = (int16_t)(i % s->parts[p].size);
+			i /= s->parts[p].size;
+		}
+		return space_legal(space, out, &why);
+	}
+	return false;
+}
+
 /* --- plans ------------------------------------------------------------------------ */
 
 static void refuse(Space *space, Refusal why)
