@@ -49,9 +49,15 @@ int call_nslots(const Step *step)
 	return n;
 }
 
+/* A part with one value is that value, known to the plan. */
 static Handle slot_handle(const Call *call, int i, int part)
 {
+	const Domain *d = &call->step->args[i].domain;
+	int at = d->kind == DOMAIN_TILE ? part + 1 : part;
 	int slot = call->first_slot + part;
+
+	if (d->nvalues[at] == 1 && d->values[at][0].kind == VALUE_INT)
+		return tape_const(call->nest->tape, d->values[at][0].i);
 
 	for (int j = 0; j < i; j++)
 		slot += arg_nslots(call->step, j);

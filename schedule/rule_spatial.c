@@ -32,16 +32,18 @@ void rule_spatial(Rules *r, int i)
 		    "tail(%s, ? in {peel, mask})\n",
 		    v0, v1, vv, n, axis, lanes, v1, vv, lanes, n);
 	}
-	if (r->machine->threads > 1 && (last > 0 || !split))
-		buf_printf(&r->text, "parallel(%s.%s)\n", n,
-		    block->axes[0].name);
-	else if (r->machine->threads > 1)
-		buf_printf(&r->text, "parallel(%s)\n",
-		    rule_name(r, block, block->axes[0].name, "0"));
+	int first = 0;
+	while (first < last && block->axes[first].extent == 1)
+		first++;
+	const char *outer = first == last && split
+	    ? rule_name(r, block, block->axes[last].name, "0")
+	    : arena_printf(r->arena, "%s.%s", n, block->axes[first].name);
+	if (r->machine->threads > 1)
+		buf_printf(&r->text, "parallel(%s)\n", outer);
 	if (r->place_block < 0) {
 		r->place_block = i;
-		if (last > 0 || !split)
-			snprintf(r->places[r->nplaces++], RULE_NAME, "%s.%s", n,
-			    block->axes[0].name);
+		if (first < last)
+			snprintf(
+			    r->places[r->nplaces++], RULE_NAME, "%s", outer);
 	}
 }

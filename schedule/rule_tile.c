@@ -329,14 +329,13 @@ static void pack_layout(Tiling *t, const RuleRead *read, const char *copy)
 			int a = rule_axis_of(read->index[d]);
 			const TileAxis *x = tile_of(t, a);
 			bool reduce = t->block->axes[a].reduce;
-			const char *name = t->block->axes[a].name;
 			if (!x && reduce == (pass == 1) && pass < 2) {
-				put(t, "%s%s", sep, name);
+				put(t, "%sx%d", sep, d);
 				sep = ", ";
 			} else if (x && pass != 1) {
-				put(t, x->vector ? "%s%s%s(%s*%d)"
-						 : "%s%s%s%s",
-				    sep, name, pass ? "%" : "//", x->inner,
+				put(t, x->vector ? "%sx%d%s(%s*%d)"
+						 : "%sx%d%s%s",
+				    sep, d, pass ? "%" : "//", x->inner,
 				    t->r->lanes);
 				sep = ", ";
 			}
@@ -350,6 +349,15 @@ static void put_places(Tiling *t, const char *stage, const char *also)
 	for (int p = 0; p < t->r->nplaces; p++)
 		put(t, ", %s", t->r->places[p]);
 	put(t, "%s})\n", also);
+}
+
+/* The first dimension that is worth dividing among threads. */
+static int longest_dim(const Buffer *b)
+{
+	for (int d = 0; d < b->ndim; d++)
+		if (b->shape[d] > 1)
+			return d;
+	return 0;
 }
 
 static void pack_operand(Tiling *t, const RuleRead *read)
@@ -369,8 +377,7 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 	pack_layout(t, read, copy);
 	put(t, "pad(%s, 0)\n", copy);
 	if (!b->is_const && t->r->machine->threads > 1)
-		put(t, "parallel(%s.%s)\n", copy,
-		    t->block->axes[rule_axis_of(read->index[0])].name);
+		put(t, "parallel(%s.x%d)\n", copy, longest_dim(b));
 }
 
 /* An input read at sums of axes: a plain copy of the region that a tile reads,

@@ -66,10 +66,9 @@ static bool sketch_parts(Sketch *s)
 				if (s->nparts == CANDIDATE_PARTS)
 					return false;
 				int n = arg->domain.nvalues[p];
-				bool fixed = slot && n == 1;
 				s->parts[s->nparts++] = (Part){i, a, p, n,
 				    arg->domain.values[p],
-				    slot && !fixed ? s->nslots++ : -1};
+				    slot ? s->nslots++ : -1};
 			}
 		}
 	}
