@@ -310,6 +310,14 @@ static int fused_above(const Verify *v, int loop)
 	return loop;
 }
 
+static void fix_loop(Verify *v, int loop)
+{
+	const Var *l = var_at(v, loop);
+	v->fixed[loop] = true;
+	for (int i = 0; i < l->nparts; i++)
+		fix_loop(v, l->parts[i]);
+}
+
 /* Elements that a stage writes below the loop differ between iterations. */
 static bool check_writes(Verify *v, int stage, int loop)
 {
@@ -317,7 +325,7 @@ static bool check_writes(Verify *v, int stage, int loop)
 	for (int i = 0; i < v->nest->vars.n; i++)
 		v->fixed[i] = false;
 	for (int i = 0; i < at; i++)
-		v->fixed[v->tree.chain[stage][i]] = true;
+		fix_loop(v, v->tree.chain[stage][i]);
 	fused = fused_above(v, loop);
 	if (fused != loop &&
 	    !nest_require(v->nest,

@@ -36,7 +36,7 @@ Refusal plan_limits(
 		    machine->vector_registers &&
 		    c.registers > machine->vector_registers + REGISTERS_OVER)
 			return "the register tile does not fit the registers";
-		if (c.padding > 2)
+		if (i == plan->anchor && c.padding > 2)
 			return "more than half of the work is padding";
 	}
 	return NULL;

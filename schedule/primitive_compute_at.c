@@ -67,8 +67,6 @@ Refusal compute_at_legal(const Call *call)
 		return compute_inline_legal(call);
 	if (edit_is_argument(nest, nest->stages.at[p.stage].buffer))
 		return "the block writes an output";
-	if (nest->stages.at[p.stage].place == p.loop)
-		return "the block is there already";
 	if (nest->stages.at[p.stage].after)
 		return "the block was moved by reverse_compute_at";
 	why = readers_legal(call, &p);

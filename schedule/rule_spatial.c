@@ -26,11 +26,16 @@ void rule_spatial(Rules *r, int i)
 		const char *v0 = rule_name(r, block, axis, "0");
 		const char *v1 = rule_name(r, block, axis, "1");
 		const char *vv = rule_name(r, block, axis, "v");
+		int64_t tiles = (extent + lanes - 1) / lanes;
+		const char *copies = tiles > 4 ? "1, 2, 4, 8"
+		    : tiles > 2		       ? "1, 2, 4"
+		    : tiles > 1		       ? "1, 2"
+					       : "1";
 		buf_printf(&r->text,
-		    "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n"
+		    "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n"
 		    "unroll(%s)\nvectorize(%s, %d)\n"
 		    "tail(%s, ? in {peel, mask})\n",
-		    v0, v1, vv, n, axis, lanes, v1, vv, lanes, n);
+		    v0, v1, vv, n, axis, copies, lanes, v1, vv, lanes, n);
 	}
 	int first = 0;
 	while (first < last && block->axes[first].extent == 1)

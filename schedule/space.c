@@ -665,7 +665,7 @@ bool space_first(Space *space, int tries, Candidate *out)
 	for (int i = 0; i < tries; i++) {
 		Candidate c;
 		if (!space_sample(space, &rng, &c))
-			break;
+			continue;
 		double seconds = analytic_one(space, &c);
 		if (n == FIRST_KEPT && seconds >= cost[n - 1])
 			continue;
