@@ -16,27 +16,36 @@ typedef struct {
 } TargetOptions;
 
 static const Option options[] = {
-	{"print", 0, OPTION_FLAG, offsetof(TargetOptions, print), NULL, NULL,
-	    "print only the canonical text, for a Makefile"},
-	{0}};
+    {"print", 0, OPTION_FLAG, offsetof(TargetOptions, print), NULL, NULL,
+	"print only the canonical text, for a Makefile"},
+    {0}};
 
-/* A kind of target or a module: whether it works, and its version or why not. */
+/* A kind of target or a module: whether it works, and its version or why not.
+ */
 typedef struct {
 	const char *name;
 	bool works;
 	char text[1200];
 } Part;
 
-enum { PART_LLVM, PART_C, PART_CUDA, PART_OPENCL, NKINDS,
-	MODULE_LLVM = NKINDS, MODULE_XGBOOST, NPARTS };
+enum {
+	PART_LLVM,
+	PART_C,
+	PART_CUDA,
+	PART_OPENCL,
+	NKINDS,
+	MODULE_LLVM = NKINDS,
+	MODULE_XGBOOST,
+	NPARTS
+};
 
 static void try_llvm(Part *target, Part *module)
 {
 	Error error = {0};
 	const LlvmModule *llvm = llvm_module(&error);
 	module->works = target->works = llvm != NULL;
-	snprintf(module->text, sizeof module->text, "%s%s",
-	    llvm ? "LLVM " : "", llvm ? llvm->llvm_version() : error.text);
+	snprintf(module->text, sizeof module->text, "%s%s", llvm ? "LLVM " : "",
+	    llvm ? llvm->llvm_version() : error.text);
 	snprintf(target->text, sizeof target->text, "%s", module->text);
 }
 
@@ -60,7 +69,8 @@ static void try_c(Part *target)
 	buf_free(&command);
 	target->works = true;
 	snprintf(target->text, sizeof target->text, "%s",
-	    WIFEXITED(state) && !WEXITSTATUS(state) ? ""
+	    WIFEXITED(state) && !WEXITSTATUS(state)
+		? ""
 		: "emitted, but not compiled here: no C compiler");
 }
 
@@ -74,8 +84,8 @@ static void try_other(Arena *arena, Part *target)
 
 static void find_parts(Arena *arena, Part parts[NPARTS])
 {
-	static const char *const names[NPARTS] = {"llvm", "c", "cuda", "opencl",
-	    "tunec-llvm.so", "tunec-xgboost.so"};
+	static const char *const names[NPARTS] = {
+	    "llvm", "c", "cuda", "opencl", "tunec-llvm.so", "tunec-xgboost.so"};
 	for (int i = 0; i < NPARTS; i++)
 		parts[i].name = names[i];
 	try_llvm(&parts[PART_LLVM], &parts[MODULE_LLVM]);
@@ -85,7 +95,7 @@ static void find_parts(Arena *arena, Part parts[NPARTS])
 	try_xgboost(&parts[MODULE_XGBOOST]);
 }
 
-/* --- this machine ------------------------------------------------------------ */
+/* --- this machine --------------------------------------------------------- */
 
 static void print_caches(const HostFacts *h)
 {
@@ -96,16 +106,19 @@ static void print_caches(const HostFacts *h)
 			continue;
 		bool mib = bytes[i] % (1 << 20) == 0;
 		printf("%sL%d %lld %s", before, i + 1,
-		    (long long)bytes[i] >> (mib ? 20 : 10), mib ? "MiB" : "KiB");
+		    (long long)bytes[i] >> (mib ? 20 : 10),
+		    mib ? "MiB" : "KiB");
 		before = ", ";
 	}
 	if (*before == ',')
 		putchar('\n');
 }
 
-static void print_text(const HostFacts *h, const Target *host, const Part *parts)
+static void print_text(
+    const HostFacts *h, const Target *host, const Part *parts)
 {
-	printf("machine   %s, %d CPUs", *h->model ? h->model : "unknown", h->cpus);
+	printf(
+	    "machine   %s, %d CPUs", *h->model ? h->model : "unknown", h->cpus);
 	if (h->clock_ghz > 0)
 		printf(", %.2f GHz", h->clock_ghz);
 	putchar('\n');
@@ -113,7 +126,9 @@ static void print_text(const HostFacts *h, const Target *host, const Part *parts
 	printf("features  %s\nhost      %s\n", h->features, host->text);
 	for (int i = 0; i < NPARTS; i++)
 		printf("%s  %-16s %s%s%s\n",
-		    i == 0 ? "targets " : i == MODULE_LLVM ? "modules " : "        ",
+		    i == 0	       ? "targets "
+		    : i == MODULE_LLVM ? "modules "
+				       : "        ",
 		    parts[i].name, parts[i].works ? "works" : "no",
 		    *parts[i].text ? ": " : "", parts[i].text);
 }
@@ -122,18 +137,18 @@ static json_t *parts_json(const Part *parts, int begin, int end)
 {
 	json_t *list = json_object();
 	for (int i = begin; i < end; i++)
-		json_object_set_new(list, parts[i].name, json_pack("{sbss}",
-		    "works", parts[i].works, parts[i].works ? "version" : "why",
-		    parts[i].text));
+		json_object_set_new(list, parts[i].name,
+		    json_pack("{sbss}", "works", parts[i].works,
+			parts[i].works ? "version" : "why", parts[i].text));
 	return list;
 }
 
-static void print_json(const HostFacts *h, const Target *host, const Part *parts)
+static void print_json(
+    const HostFacts *h, const Target *host, const Part *parts)
 {
 	json_t *machine = json_pack("{sssssisIsIsIsf}", "model", h->model,
-	    "features", h->features, "cpus", h->cpus,
-	    "l1_bytes", (json_int_t)h->l1_bytes,
-	    "l2_bytes", (json_int_t)h->l2_bytes,
+	    "features", h->features, "cpus", h->cpus, "l1_bytes",
+	    (json_int_t)h->l1_bytes, "l2_bytes", (json_int_t)h->l2_bytes,
 	    "l3_bytes", (json_int_t)h->l3_bytes, "clock_ghz", h->clock_ghz);
 	json_t *all = json_pack("{sssososo}", "host", host->text, "machine",
 	    machine, "targets", parts_json(parts, 0, NKINDS), "modules",
@@ -166,7 +181,7 @@ static int show_machine(Arena *arena, const TargetOptions *o)
 	return EXIT_DONE;
 }
 
-/* --- one that is named ------------------------------------------------------- */
+/* --- one that is named ---------------------------------------------------- */
 
 static int show_target(Arena *arena, const TargetOptions *o, const char *text)
 {
@@ -181,8 +196,8 @@ static int show_target(Arena *arena, const TargetOptions *o, const char *text)
 	if (o->print) {
 		printf("%s\n", t->text);
 	} else if (o->common.json) {
-		json_t *j = json_pack("{sssbss}", "target", t->text, "runs_here",
-		    runs, "why", why);
+		json_t *j = json_pack("{sssbss}", "target", t->text,
+		    "runs_here", runs, "why", why);
 		json_dumpf(j, stdout, JSON_COMPACT);
 		putchar('\n');
 		json_decref(j);
@@ -205,13 +220,13 @@ static int target_run(void *values, int n, char **operands)
 }
 
 const Verb verb_target = {
-	.name = "target",
-	.operands = "[TARGET]...",
-	.summary = "what this machine is, which targets and modules work here",
-	.text = "With TARGETs: their canonical text, and whether code for them "
-		"runs here.\n",
-	.options = options,
-	.size = sizeof(TargetOptions),
-	.max_operands = -1,
-	.run = target_run,
+    .name = "target",
+    .operands = "[TARGET]...",
+    .summary = "what this machine is, which targets and modules work here",
+    .text = "With TARGETs: their canonical text, and whether code for them "
+	    "runs here.\n",
+    .options = options,
+    .size = sizeof(TargetOptions),
+    .max_operands = -1,
+    .run = target_run,
 };

@@ -26,22 +26,22 @@ static const struct {
 #undef CPU_FEATURE
 };
 
-#define F(id) FEATURE_BIT(id)
+#define F(id)  FEATURE_BIT(id)
 #define SET_V2 (F(SSE42) | F(POPCNT))
 #define SET_V3                                                                 \
 	(SET_V2 | F(AVX2) | F(FMA) | F(F16C) | F(BMI) | F(BMI2) | F(LZCNT) |   \
 	    F(MOVBE))
 #define SET_AVX512                                                             \
 	(F(AVX512F) | F(AVX512CD) | F(AVX512DQ) | F(AVX512BW) | F(AVX512VL))
-#define SET_V4 (SET_V3 | SET_AVX512)
-#define SET_SANDY (SET_V2 | F(AVX) | F(PCLMUL))
-#define SET_IVY (SET_SANDY | F(F16C))
-#define SET_HASWELL (SET_V3 | F(PCLMUL))
+#define SET_V4	      (SET_V3 | SET_AVX512)
+#define SET_SANDY     (SET_V2 | F(AVX) | F(PCLMUL))
+#define SET_IVY	      (SET_SANDY | F(F16C))
+#define SET_HASWELL   (SET_V3 | F(PCLMUL))
 #define SET_BROADWELL (SET_HASWELL | F(ADX))
-#define SET_SKYLAKE (SET_BROADWELL | F(AES))
-#define SET_SKX (SET_SKYLAKE | SET_AVX512)
-#define SET_CLX (SET_SKX | F(AVX512VNNI))
-#define SET_CPX (SET_CLX | F(AVX512BF16))
+#define SET_SKYLAKE   (SET_BROADWELL | F(AES))
+#define SET_SKX	      (SET_SKYLAKE | SET_AVX512)
+#define SET_CLX	      (SET_SKX | F(AVX512VNNI))
+#define SET_CPX	      (SET_CLX | F(AVX512BF16))
 #define SET_ICL                                                                \
 	(SET_CLX | F(AVX512IFMA) | F(AVX512VBMI) | F(AVX512VBMI2) |            \
 	    F(AVX512BITALG) | F(AVX512POPCNT) | F(SHA) | F(GFNI) | F(VAES) |   \
@@ -50,7 +50,7 @@ static const struct {
 #define SET_RKL SET_ICL
 #define SET_ADL                                                                \
 	(SET_SKYLAKE | F(AVXVNNI) | F(SHA) | F(GFNI) | F(VAES) | F(VPCLMULQDQ))
-#define SET_SPR (SET_ICL | F(AVX512BF16) | F(AVX512FP16) | F(AVXVNNI))
+#define SET_SPR	 (SET_ICL | F(AVX512BF16) | F(AVX512FP16) | F(AVXVNNI))
 #define SET_ZEN1 (SET_SKYLAKE | F(SSE4A) | F(SHA))
 #define SET_ZEN3 (SET_ZEN1 | F(VAES) | F(VPCLMULQDQ))
 #define SET_ZEN4 (SET_ZEN3 | SET_ICL | F(AVX512BF16))
@@ -197,8 +197,9 @@ CpuFeatures cpu_features(const char *cpu, const char *attrs)
 			int f = cpu_feature_find(name);
 			if (f >= 0)
 				set = *attrs == '+'
-				    ? cpu_feature_add(set, (CpuFeature)f)
-				    : cpu_feature_remove(set, (CpuFeature)f);
+					  ? cpu_feature_add(set, (CpuFeature)f)
+					  : cpu_feature_remove(
+						set, (CpuFeature)f);
 		}
 		attrs += n + (attrs[n] == ',');
 	}
@@ -216,13 +217,15 @@ char *cpu_feature_difference(Arena *arena, CpuFeatures from, CpuFeatures to)
 	int n = 0;
 	for (int i = 0; i < CPU_FEATURE_COUNT; i++) {
 		if (from & ~to & (CpuFeatures)1 << i) {
-			list[n++] = arena_printf(arena, "-%s", features[i].name);
+			list[n++] =
+			    arena_printf(arena, "-%s", features[i].name);
 			from = cpu_feature_remove(from, (CpuFeature)i);
 		}
 	}
 	for (int i = CPU_FEATURE_COUNT - 1; i >= 0; i--) {
 		if (to & ~from & (CpuFeatures)1 << i) {
-			list[n++] = arena_printf(arena, "+%s", features[i].name);
+			list[n++] =
+			    arena_printf(arena, "+%s", features[i].name);
 			from = cpu_feature_add(from, (CpuFeature)i);
 		}
 	}
@@ -235,7 +238,7 @@ char *cpu_feature_difference(Arena *arena, CpuFeatures from, CpuFeatures to)
 	return result;
 }
 
-/* --- this machine ---------------------------------------------------------- */
+/* --- this machine --------------------------------------------------------- */
 
 /* The value of a line "key<blanks>: value"; its length, or -1. */
 static int field(const char *cpuinfo, const char *key, const char **value)
@@ -291,7 +294,8 @@ void cpu_host_parse(const char *cpuinfo, CpuHost *host)
 	*host = (CpuHost){0};
 	int nmodel = field(cpuinfo, "model name", &model);
 	if (nmodel > 0)
-		snprintf(host->model, sizeof host->model, "%.*s", nmodel, model);
+		snprintf(
+		    host->model, sizeof host->model, "%.*s", nmodel, model);
 	int nflags = field(cpuinfo, "flags", &flags);
 	int nvendor = field(cpuinfo, "vendor_id", &vendor);
 	if (nflags < 0 || nvendor < 0 || !has_flag(flags, nflags, "lm"))
@@ -320,7 +324,7 @@ void cpu_host(CpuHost *host)
 	if (fd >= 0) {
 		ssize_t n;
 		while (size < sizeof text - 1 &&
-		    (n = read(fd, text + size, sizeof text - 1 - size)) > 0)
+		       (n = read(fd, text + size, sizeof text - 1 - size)) > 0)
 			size += (size_t)n;
 		close(fd);
 	}
@@ -334,7 +338,9 @@ void cpu_machine(const Cpu *cpu, CpuFeatures set, Machine *machine)
 	bool avx512 = !(SET_AVX512 & ~F(AVX512CD) & ~set);
 	*machine = (Machine){
 	    .threads = 1,
-	    .vector_bytes = avx512 ? 64 : set & F(AVX) ? 32 : 16,
+	    .vector_bytes = avx512	   ? 64
+			    : set & F(AVX) ? 32
+					   : 16,
 	    .vector_registers = avx512 || !x86 ? 32 : 16,
 	    .fma = !x86 || (set & F(FMA)),
 	    .masked = avx512 || (cpu->masked_avx2 && (set & F(AVX2))),
@@ -346,8 +352,10 @@ void cpu_machine(const Cpu *cpu, CpuFeatures set, Machine *machine)
 	    .l2_bytes = cpu->l2_kib * INT64_C(1024),
 	    .l3_bytes = cpu->l3_kib * INT64_C(1024),
 	    .l1_ways = cpu->l1_ways,
-	    .line_bytes = cpu->arch == ARCH_AARCH64 &&
-		    !strcmp(cpu->name, "apple-m1") ? 128 : 64,
+	    .line_bytes =
+		cpu->arch == ARCH_AARCH64 && !strcmp(cpu->name, "apple-m1")
+		    ? 128
+		    : 64,
 	    .clock_ghz = cpu->clock_ghz,
 	};
 }

@@ -1,5 +1,6 @@
 /* What is known of CPUs without asking LLVM: their features, their numbers, and
- * which one this machine has.  test_target.c keeps the tables equal to LLVM's. */
+ * which one this machine has.  test_target.c keeps the tables equal to LLVM's.
+ */
 #ifndef CODEGEN_CPU_H
 #define CODEGEN_CPU_H
 

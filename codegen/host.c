@@ -90,8 +90,8 @@ void host_facts(Arena *arena, HostFacts *facts)
 	memcpy(facts->model, host.model, sizeof facts->model);
 	facts->features = feature_list(arena, host.features);
 	facts->cpus = !sched_getaffinity(0, sizeof set, &set)
-	    ? CPU_COUNT(&set)
-	    : (int)sysconf(_SC_NPROCESSORS_ONLN);
+			  ? CPU_COUNT(&set)
+			  : (int)sysconf(_SC_NPROCESSORS_ONLN);
 	facts->clock_ghz = read_clock();
 	read_caches(facts);
 }

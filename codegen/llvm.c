@@ -51,8 +51,8 @@ const LlvmModule *llvm_module(Error *error)
 	} else {
 		program_folder(folder);
 		snprintf(paths[n++], sizeof *paths, "%s" FILE_NAME, folder);
-		snprintf(paths[n++], sizeof *paths,
-		    "%s../lib/tunec/" FILE_NAME, folder);
+		snprintf(paths[n++], sizeof *paths, "%s../lib/tunec/" FILE_NAME,
+		    folder);
 	}
 	for (int i = 0; i < n; i++)
 		if (!access(paths[i], F_OK))

@@ -25,7 +25,7 @@
  * value each. */
 static const char passes[] = "function(sroa,early-cse)";
 
-/* --- messages of LLVM ---------------------------------------------------------- */
+/* --- messages of LLVM ----------------------------------------------------- */
 
 static void take_diagnostic(LLVMDiagnosticInfoRef info, void *context)
 {
@@ -56,10 +56,10 @@ static Status take_message(char *message, const char *what, Error *error)
 	return STATUS_UNSUPPORTED;
 }
 
-/* --- target machines ------------------------------------------------------------ */
+/* --- target machines ------------------------------------------------------ */
 
-static LLVMTargetMachineRef open_machine(const char *triple, const char *cpu,
-    const char *attrs, Error *error)
+static LLVMTargetMachineRef open_machine(
+    const char *triple, const char *cpu, const char *attrs, Error *error)
 {
 	Arch arch = cpu_arch(triple);
 	char *message = NULL;
@@ -77,7 +77,8 @@ static LLVMTargetMachineRef open_machine(const char *triple, const char *cpu,
 	} else {
 		error_set(error, STATUS_UNSUPPORTED,
 		    "target: no code is generated for '%s' (x86_64 and "
-		    "aarch64 are known)", triple);
+		    "aarch64 are known)",
+		    triple);
 		return NULL;
 	}
 	LLVMResetFatalErrorHandler();
@@ -90,7 +91,7 @@ static LLVMTargetMachineRef open_machine(const char *triple, const char *cpu,
 	    LLVMCodeGenLevelLess, LLVMRelocPIC, LLVMCodeModelDefault);
 }
 
-/* --- compiling ------------------------------------------------------------------ */
+/* --- compiling ------------------------------------------------------------ */
 
 /* What is for GPUs alone. */
 static const char *unsupported(const LowFunction *low, const LowBody *body)
@@ -144,8 +145,8 @@ static Status build_module(LlvmGen *gen, const Lowered *const *lowered, int n,
 	for (int i = 0; i < n; i++) {
 		FORWARD_IF_ERROR(add_function(gen, lowered[i]->kernel, error));
 		for (int j = 0; j < lowered[i]->packs.n; j++)
-			FORWARD_IF_ERROR(add_function(
-			    gen, lowered[i]->packs.at[j], error));
+			FORWARD_IF_ERROR(
+			    add_function(gen, lowered[i]->packs.at[j], error));
 	}
 	char *message = NULL;
 	if (LLVMVerifyModule(gen->module, LLVMReturnStatusAction, &message))
@@ -182,12 +183,12 @@ static Status write_code(LlvmGen *gen, LLVMTargetMachineRef machine,
 	if (kind == LLVM_BITCODE)
 		memory = LLVMWriteBitcodeToMemoryBuffer(gen->module);
 	else if (LLVMTargetMachineEmitToMemoryBuffer(machine, gen->module,
-		kind == LLVM_ASSEMBLY ? LLVMAssemblyFile : LLVMObjectFile,
-		&text, &memory))
+		     kind == LLVM_ASSEMBLY ? LLVMAssemblyFile : LLVMObjectFile,
+		     &text, &memory))
 		return take_message(text, "code generation failed", error);
 	if (!error->status)
-		buf_add(out, LLVMGetBufferStart(memory),
-		    LLVMGetBufferSize(memory));
+		buf_add(
+		    out, LLVMGetBufferStart(memory), LLVMGetBufferSize(memory));
 	LLVMDisposeMemoryBuffer(memory);
 	return error->status;
 }
@@ -201,8 +202,10 @@ static Status compile(const Lowered *const *lowered, int n, const char *triple,
 	if (!machine)
 		return error->status;
 	LlvmGen gen = {.context = LLVMContextCreate(),
-	    .arch = cpu_arch(triple), .features = cpu_features(cpu, attrs),
-	    .cpu = cpu, .attrs = attrs};
+	    .arch = cpu_arch(triple),
+	    .features = cpu_features(cpu, attrs),
+	    .cpu = cpu,
+	    .attrs = attrs};
 	LLVMContextSetDiagnosticHandler(gen.context, take_diagnostic, error);
 	gen.module = LLVMModuleCreateWithNameInContext(name, gen.context);
 	LLVMSetSourceFileName(gen.module, name, sizeof name - 1);
@@ -220,7 +223,7 @@ static Status compile(const Lowered *const *lowered, int n, const char *triple,
 	return status;
 }
 
-/* --- what LLVM knows of CPUs ------------------------------------------------------ */
+/* --- what LLVM knows of CPUs ---------------------------------------------- */
 
 static const char *version(void)
 {
@@ -250,7 +253,8 @@ static LLVMValueRef add_probe(LLVMContextRef context, LLVMModuleRef module,
  * that needs a single feature is called for each, and the calls that go away
  * tell which there are.  (The C API has no question for that.) */
 static void probe_features(LLVMContextRef context, LLVMTargetMachineRef machine,
-    const char *const *names, int n, const char *cpu, const char *attrs, bool *has)
+    const char *const *names, int n, const char *cpu, const char *attrs,
+    bool *has)
 {
 	LLVMModuleRef module =
 	    LLVMModuleCreateWithNameInContext("features", context);
@@ -274,7 +278,8 @@ static void probe_features(LLVMContextRef context, LLVMTargetMachineRef machine,
 	    LLVMRunPasses(module, "cgscc(inline)", machine, options);
 	if (failed)
 		LLVMConsumeError(failed);
-	LLVMValueRef in = LLVMGetFirstInstruction(LLVMGetLastBasicBlock(caller));
+	LLVMValueRef in =
+	    LLVMGetFirstInstruction(LLVMGetLastBasicBlock(caller));
 	for (; in; in = LLVMGetNextInstruction(in)) {
 		if (!LLVMIsACallInst(in))
 			continue;
@@ -291,8 +296,8 @@ static void probe_features(LLVMContextRef context, LLVMTargetMachineRef machine,
 }
 
 /* Sorted, as they come out. */
-static const char *const aarch64_features[] = {"bf16", "dotprod", "fp-armv8",
-    "fullfp16", "i8mm", "neon", "sve", "sve2"};
+static const char *const aarch64_features[] = {
+    "bf16", "dotprod", "fp-armv8", "fullfp16", "i8mm", "neon", "sve", "sve2"};
 
 static int compare_names(const void *a, const void *b)
 {
@@ -324,14 +329,15 @@ static char *features(const char *triple, const char *cpu, const char *attrs)
 	}
 	for (int i = 0; i < n; i++)
 		if (has[i])
-			buf_printf(&text, "%s+%s", text.size ? "," : "", names[i]);
+			buf_printf(
+			    &text, "%s+%s", text.size ? "," : "", names[i]);
 	buf_puts(&text, "");
 	return text.data;
 }
 
 /* In a child: unknown names are only printed, and some end the process. */
-static void check_child(const char *triple, const char *cpu, const char *attrs,
-    int out)
+static void check_child(
+    const char *triple, const char *cpu, const char *attrs, int out)
 {
 	Error error = {0};
 	dup2(out, 2);
@@ -355,8 +361,8 @@ static void check_child(const char *triple, const char *cpu, const char *attrs,
 	_exit(0);
 }
 
-static bool check(const char *triple, const char *cpu, const char *attrs,
-    Error *error)
+static bool check(
+    const char *triple, const char *cpu, const char *attrs, Error *error)
 {
 	char text[512];
 	size_t size = 0;
@@ -371,7 +377,7 @@ static bool check(const char *triple, const char *cpu, const char *attrs,
 		check_child(triple, cpu, attrs, ends[1]);
 	close(ends[1]);
 	while (child > 0 && size < sizeof text - 1 &&
-	    (n = read(ends[0], text + size, sizeof text - 1 - size)) > 0)
+	       (n = read(ends[0], text + size, sizeof text - 1 - size)) > 0)
 		size += (size_t)n;
 	close(ends[0]);
 	if (child < 0 || waitpid(child, &state, 0) != child) {

@@ -28,21 +28,23 @@ typedef struct {
 	LlvmGen *gen;
 	const LowFunction *low;
 	Arena *arena;
-	const int *assigned; /* how often a temporary is, in the text of `low` */
+	const int
+	    *assigned; /* how often a temporary is, in the text of `low` */
 	LLVMValueRef function;
 	LLVMBasicBlockRef entry; /* where slots are allocated */
 	/* By temporary: its value, or where it is assigned more than once the
 	 * address of its slot. */
 	LLVMValueRef *values;
-	int *rank;             /* order of definition, for addresses */
+	int *rank; /* order of definition, for addresses */
 	int nranks;
-	LLVMValueRef *params;  /* by parameter of `low` */
-	LLVMValueRef *bases;   /* by buffer: address of its first element */
-	LLVMValueRef thread;   /* number, i64; constant 0 outside of regions */
-	LLVMValueRef *scopes, *noalias; /* metadata by buffer; entries may be NULL */
-	int *nregions;         /* outlined so far, for names */
-	bool parallel;         /* this is a region's body */
-	bool streams;          /* has streaming stores */
+	LLVMValueRef *params; /* by parameter of `low` */
+	LLVMValueRef *bases;  /* by buffer: address of its first element */
+	LLVMValueRef thread;  /* number, i64; constant 0 outside of regions */
+	LLVMValueRef *scopes,
+	    *noalias;  /* metadata by buffer; entries may be NULL */
+	int *nregions; /* outlined so far, for names */
+	bool parallel; /* this is a region's body */
+	bool streams;  /* has streaming stores */
 } LlvmFunction;
 
 /* module_llvm_function.c: adds it to the module */
@@ -74,7 +76,8 @@ LLVMValueRef llvm_float(LlvmGen *gen, DType type, double value, int lanes);
 /* All lanes the same: a constant, or a scalar broadcast. */
 LLVMValueRef llvm_splat(LlvmGen *gen, LLVMValueRef scalar, int lanes);
 /* Lanes first, first + step, first + 2*step … of one or two vectors. */
-LLVMValueRef llvm_pick(LlvmGen *gen, LLVMValueRef a, int first, int step, int n);
+LLVMValueRef llvm_pick(
+    LlvmGen *gen, LLVMValueRef a, int first, int step, int n);
 /* An intrinsic, overloaded on `types`. */
 LLVMValueRef llvm_intrinsic(LlvmGen *gen, const char *name, LLVMTypeRef *types,
     int ntypes, LLVMValueRef *args, int nargs);

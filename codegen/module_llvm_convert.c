@@ -20,7 +20,8 @@ static V bits_of(Cast *c, V x) /* f32 -> i32 */
 
 static V float_of(Cast *c, V x) /* i32 -> f32 */
 {
-	return LLVMBuildBitCast(c->b, x, llvm_type(c->gen, DT_F32, c->lanes), "");
+	return LLVMBuildBitCast(
+	    c->b, x, llvm_type(c->gen, DT_F32, c->lanes), "");
 }
 
 static V i32(Cast *c, uint32_t value)
@@ -43,7 +44,7 @@ static LLVMTypeRef half_type(Cast *c)
 	return llvm_lanes(LLVMHalfTypeInContext(c->gen->context), c->lanes);
 }
 
-/* --- to f32 ------------------------------------------------------------------ */
+/* --- to f32 --------------------------------------------------------------- */
 
 static V bf16_to_float(Cast *c, V x)
 {
@@ -61,25 +62,26 @@ static V f16_to_float(Cast *c, V x)
 		    LLVMBuildBitCast(b, x, half_type(c), ""),
 		    llvm_type(c->gen, DT_F32, c->lanes), "");
 	x = LLVMBuildZExt(b, x, llvm_int_type(c->gen, 32, c->lanes), "");
-	V m = LLVMBuildShl(b, LLVMBuildAnd(b, x, i32(c, 0x7fff), ""),
-	    i32(c, 13), "");
+	V m = LLVMBuildShl(
+	    b, LLVMBuildAnd(b, x, i32(c, 0x7fff), ""), i32(c, 13), "");
 	V exponent = LLVMBuildAnd(b, m, i32(c, 0x0f800000), "");
 	V normal = LLVMBuildAdd(b, m, i32(c, 112u << 23), "");
 	V special = LLVMBuildAdd(b, normal, i32(c, 112u << 23), "");
-	V tiny = bits_of(c, LLVMBuildFSub(b,
-	    float_of(c, LLVMBuildAdd(b, normal, i32(c, 1u << 23), "")),
-	    float_of(c, i32(c, 113u << 23)), ""));
+	V tiny = bits_of(
+	    c, LLVMBuildFSub(b,
+		   float_of(c, LLVMBuildAdd(b, normal, i32(c, 1u << 23), "")),
+		   float_of(c, i32(c, 113u << 23)), ""));
 	V is_special =
 	    LLVMBuildICmp(b, LLVMIntEQ, exponent, i32(c, 0x0f800000), "");
 	V is_tiny = LLVMBuildICmp(b, LLVMIntEQ, exponent, i32(c, 0), "");
 	V r = LLVMBuildSelect(b, is_special, special, normal, "");
 	r = LLVMBuildSelect(b, is_tiny, tiny, r, "");
-	V sign = LLVMBuildShl(b, LLVMBuildAnd(b, x, i32(c, 0x8000), ""),
-	    i32(c, 16), "");
+	V sign = LLVMBuildShl(
+	    b, LLVMBuildAnd(b, x, i32(c, 0x8000), ""), i32(c, 16), "");
 	return float_of(c, LLVMBuildOr(b, r, sign, ""));
 }
 
-/* --- from f32 ---------------------------------------------------------------- */
+/* --- from f32 ------------------------------------------------------------- */
 
 /* Adding just under half, and the last bit kept, rounds to nearest even; NaNs
  * would overflow and stay NaNs by their quiet bit. */
@@ -89,8 +91,9 @@ static V bf16_from_float(Cast *c, V value)
 	V x = bits_of(c, value);
 	V high = LLVMBuildLShr(b, x, i32(c, 16), "");
 	V odd = LLVMBuildAnd(b, high, i32(c, 1), "");
-	V rounded = LLVMBuildLShr(b, LLVMBuildAdd(b, LLVMBuildAdd(b, x,
-	    i32(c, 0x7fff), ""), odd, ""), i32(c, 16), "");
+	V rounded = LLVMBuildLShr(b,
+	    LLVMBuildAdd(b, LLVMBuildAdd(b, x, i32(c, 0x7fff), ""), odd, ""),
+	    i32(c, 16), "");
 	V nan = LLVMBuildOr(b, high, i32(c, 0x40), "");
 	V is_nan = LLVMBuildFCmp(b, LLVMRealUNO, value, value, "");
 	return to_16_bits(c, LLVMBuildSelect(b, is_nan, nan, rounded, ""));
@@ -108,16 +111,19 @@ static V f16_from_float(Cast *c, V value)
 	V m = LLVMBuildAnd(b, x, i32(c, 0x7fffffff), "");
 	V sign = LLVMBuildAnd(
 	    b, LLVMBuildLShr(b, x, i32(c, 16), ""), i32(c, 0x8000), "");
-	V odd = LLVMBuildAnd(
-	    b, LLVMBuildLShr(b, m, i32(c, 13), ""), i32(c, 1), "");
-	V normal = LLVMBuildAdd(b, LLVMBuildAdd(b, m,
-	    i32(c, 0u - (112u << 23) + 0xfff), ""), odd, "");
+	V odd =
+	    LLVMBuildAnd(b, LLVMBuildLShr(b, m, i32(c, 13), ""), i32(c, 1), "");
+	V normal = LLVMBuildAdd(b,
+	    LLVMBuildAdd(b, m, i32(c, 0u - (112u << 23) + 0xfff), ""), odd, "");
 	normal = LLVMBuildLShr(b, normal, i32(c, 13), "");
 	/* Adding 0.5 rounds a subnormal at its last place. */
-	V tiny = LLVMBuildSub(b, bits_of(c, LLVMBuildFAdd(b, float_of(c, m),
-	    float_of(c, i32(c, 126u << 23)), "")), i32(c, 126u << 23), "");
-	V nan = LLVMBuildOr(b, LLVMBuildAnd(b,
-	    LLVMBuildLShr(b, m, i32(c, 13), ""), i32(c, 0x3ff), ""),
+	V tiny = LLVMBuildSub(b,
+	    bits_of(c, LLVMBuildFAdd(b, float_of(c, m),
+			   float_of(c, i32(c, 126u << 23)), "")),
+	    i32(c, 126u << 23), "");
+	V nan = LLVMBuildOr(b,
+	    LLVMBuildAnd(
+		b, LLVMBuildLShr(b, m, i32(c, 13), ""), i32(c, 0x3ff), ""),
 	    i32(c, 0x7e00), "");
 	V is_tiny = LLVMBuildICmp(b, LLVMIntULT, m, i32(c, 0x38800000), "");
 	V is_huge = LLVMBuildICmp(b, LLVMIntUGE, m, i32(c, 0x47800000), "");
@@ -128,7 +134,7 @@ static V f16_from_float(Cast *c, V value)
 	return to_16_bits(c, LLVMBuildOr(b, r, sign, ""));
 }
 
-/* --- from wider -------------------------------------------------------------- */
+/* --- from wider ----------------------------------------------------------- */
 
 /* f64 -> f32 rounded to odd: towards zero, and the last bit set if inexact.
  * NaNs compare as neither. */
@@ -156,11 +162,11 @@ static V wide_int_to_odd(Cast *c, V x)
 	V low = llvm_int(c->gen, 64, 1023, c->lanes);
 	V rest = LLVMBuildAnd(b, x, low, "");
 	V zero = llvm_int(c->gen, 64, 0, c->lanes);
-	V sticky = LLVMBuildSelect(b,
-	    LLVMBuildICmp(b, LLVMIntEQ, rest, zero, ""), zero,
-	    llvm_int(c->gen, 64, 1024, c->lanes), "");
-	V odd = LLVMBuildOr(b, LLVMBuildAnd(b, x, LLVMBuildNot(b, low, ""), ""),
-	    sticky, "");
+	V sticky =
+	    LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntEQ, rest, zero, ""),
+		zero, llvm_int(c->gen, 64, 1024, c->lanes), "");
+	V odd = LLVMBuildOr(
+	    b, LLVMBuildAnd(b, x, LLVMBuildNot(b, low, ""), ""), sticky, "");
 	V small = LLVMBuildICmp(b, LLVMIntULT,
 	    LLVMBuildAdd(b, x, llvm_int(c->gen, 64, 1 << 24, c->lanes), ""),
 	    llvm_int(c->gen, 64, 1 << 25, c->lanes), "");
@@ -183,9 +189,10 @@ static V to_short_float(Cast *c, V x, DType from, DType to)
 	if (from == DT_I64 || from == DT_INDEX) {
 		x = wide_int_to_odd(c, x);
 		from = DT_F64;
-	} else if (!dtype_is_float(from)) {
-		x = llvm_convert(c->gen, x, from, DT_F64, c->lanes);
-		from = DT_F64;
+	} else if (!dtype_is_float(from)) { /* exact */
+		DType by = from == DT_I32 ? DT_F64 : DT_F32;
+		x = llvm_convert(c->gen, x, from, by, c->lanes);
+		from = by;
 	}
 	if (from == DT_F64)
 		x = narrow_to_odd(c, x);
@@ -195,8 +202,9 @@ static V to_short_float(Cast *c, V x, DType from, DType to)
 static V float_to_int(Cast *c, V x, DType to)
 {
 	LLVMTypeRef types[2] = {llvm_type(c->gen, to, c->lanes), LLVMTypeOf(x)};
-	return llvm_intrinsic(c->gen, llvm_is_signed(to) ? "llvm.fptosi.sat"
-		: "llvm.fptoui.sat", types, 2, &x, 1);
+	return llvm_intrinsic(c->gen,
+	    llvm_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types,
+	    2, &x, 1);
 }
 
 static V int_to_int(Cast *c, V x, DType from, DType to)
@@ -216,8 +224,8 @@ static V to_bool(Cast *c, V x, DType from)
 {
 	V zero = LLVMConstNull(LLVMTypeOf(x));
 	return dtype_is_float(from)
-	    ? LLVMBuildFCmp(c->b, LLVMRealUNE, x, zero, "")
-	    : LLVMBuildICmp(c->b, LLVMIntNE, x, zero, "");
+		   ? LLVMBuildFCmp(c->b, LLVMRealUNE, x, zero, "")
+		   : LLVMBuildICmp(c->b, LLVMIntNE, x, zero, "");
 }
 
 V llvm_convert(LlvmGen *gen, V x, DType from, DType to, int lanes)

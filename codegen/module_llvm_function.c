@@ -24,10 +24,11 @@ static void position_at(LlvmGen *gen, LLVMBasicBlockRef block)
 
 static LLVMBasicBlockRef new_block(LlvmFunction *f, const char *name)
 {
-	return LLVMAppendBasicBlockInContext(f->gen->context, f->function, name);
+	return LLVMAppendBasicBlockInContext(
+	    f->gen->context, f->function, name);
 }
 
-/* --- loops and ifs ----------------------------------------------------------- */
+/* --- loops and ifs -------------------------------------------------------- */
 
 /* begin <= var < end, in the form that ends in its test; the caller knows that
  * there is at least one iteration, or `guard`s. */
@@ -38,16 +39,16 @@ static void emit_range(
 	LLVMBuilderRef b = gen->builder;
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
 	LLVMBasicBlockRef head = new_block(f, "loop");
-	LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(
-	    gen->context, f->function, "after");
+	LLVMBasicBlockRef after =
+	    LLVMAppendBasicBlockInContext(gen->context, f->function, "after");
 	if (guard)
 		LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, begin, end, ""),
 		    head, after);
 	else
 		LLVMBuildBr(b, head);
 	position_at(gen, head);
-	V var = LLVMBuildPhi(b, llvm_int_type(gen, 64, 1),
-	    f->low->temps.at[loop->var].name);
+	V var = LLVMBuildPhi(
+	    b, llvm_int_type(gen, 64, 1), f->low->temps.at[loop->var].name);
 	LLVMAddIncoming(var, &begin, &before, 1);
 	llvm_temp_write(f, loop->var, var);
 	emit_body(f, &loop->body);
@@ -89,8 +90,8 @@ static void emit_if(LlvmFunction *f, const LowNode *node)
 	LLVMBasicBlockRef yes = new_block(f, "then");
 	LLVMBasicBlockRef no = node->other.n ? new_block(f, "else") : NULL;
 	LLVMBasicBlockRef after = new_block(f, "after");
-	LLVMBuildCondBr(b, llvm_temp_read(f, node->condition), yes,
-	    no ? no : after);
+	LLVMBuildCondBr(
+	    b, llvm_temp_read(f, node->condition), yes, no ? no : after);
 	position_at(f->gen, yes);
 	emit_body(f, &node->body);
 	LLVMBuildBr(b, after);
@@ -103,7 +104,7 @@ static void emit_if(LlvmFunction *f, const LowNode *node)
 	position_at(f->gen, after);
 }
 
-/* --- buffers ----------------------------------------------------------------- */
+/* --- buffers -------------------------------------------------------------- */
 
 static int base_param(const LowFunction *low, const LowBuffer *b)
 {
@@ -116,7 +117,8 @@ static int base_param(const LowFunction *low, const LowBuffer *b)
 }
 
 /* Can no thread's part of one touch that of the other, seen by one thread? */
-static bool are_apart(const LowFunction *low, const LowBuffer *a, const LowBuffer *b)
+static bool are_apart(
+    const LowFunction *low, const LowBuffer *a, const LowBuffer *b)
 {
 	int64_t a_bytes = a->elements * dtype_bytes(a->type);
 	int64_t b_bytes = b->elements * dtype_bytes(b->type);
@@ -125,7 +127,7 @@ static bool are_apart(const LowFunction *low, const LowBuffer *a, const LowBuffe
 		b_bytes += (low->nthreads - 1) * b->thread_bytes;
 	}
 	return a->offset + a_bytes <= b->offset ||
-	    b->offset + b_bytes <= a->offset;
+	       b->offset + b_bytes <= a->offset;
 }
 
 static LLVMMetadataRef scope_of(LlvmFunction *f, const LowBuffer *b)
@@ -133,8 +135,8 @@ static LLVMMetadataRef scope_of(LlvmFunction *f, const LowBuffer *b)
 	LLVMContextRef context = f->gen->context;
 	LLVMMetadataRef parts[2], domain;
 	char name[512];
-	domain = LLVMMDStringInContext2(
-	    context, f->low->name, strlen(f->low->name));
+	domain =
+	    LLVMMDStringInContext2(context, f->low->name, strlen(f->low->name));
 	domain = LLVMMDNodeInContext2(context, &domain, 1);
 	snprintf(name, sizeof name, "%s.%s", f->low->name, b->name);
 	parts[0] = LLVMMDStringInContext2(context, name, strlen(name));
@@ -145,8 +147,9 @@ static LLVMMetadataRef scope_of(LlvmFunction *f, const LowBuffer *b)
 static V metadata_list(LlvmFunction *f, LLVMMetadataRef *list, int n)
 {
 	LLVMContextRef context = f->gen->context;
-	return n ? LLVMMetadataAsValue(context,
-	    LLVMMDNodeInContext2(context, list, (size_t)n)) : NULL;
+	return n ? LLVMMetadataAsValue(
+		       context, LLVMMDNodeInContext2(context, list, (size_t)n))
+		 : NULL;
 }
 
 /* Pieces of one parameter are told apart by scopes; parameters by noalias. */
@@ -184,8 +187,9 @@ static void make_bases(LlvmFunction *f)
 		const LowBuffer *buffer = &f->low->buffers.at[i];
 		V offset = llvm_int(gen, 64, buffer->offset, 1);
 		if (buffer->thread_bytes)
-			offset = LLVMBuildNSWAdd(b, LLVMBuildNSWMul(b, f->thread,
-			    llvm_int(gen, 64, buffer->thread_bytes, 1), ""),
+			offset = LLVMBuildNSWAdd(b,
+			    LLVMBuildNSWMul(b, f->thread,
+				llvm_int(gen, 64, buffer->thread_bytes, 1), ""),
 			    offset, "");
 		V base = f->params[base_param(f->low, buffer)];
 		if (buffer->offset || buffer->thread_bytes)
@@ -195,7 +199,7 @@ static void make_bases(LlvmFunction *f)
 	}
 }
 
-/* --- functions --------------------------------------------------------------- */
+/* --- functions ------------------------------------------------------------ */
 
 static bool uses_wide_vectors(const LowFunction *low)
 {
@@ -207,7 +211,8 @@ static bool uses_wide_vectors(const LowFunction *low)
 	return false;
 }
 
-static void string_attribute(LlvmGen *gen, V function, const char *key, const char *value)
+static void string_attribute(
+    LlvmGen *gen, V function, const char *key, const char *value)
 {
 	if (*value)
 		LLVMAddAttributeAtIndex(function, LLVMAttributeFunctionIndex,
@@ -287,7 +292,7 @@ static void function_end(LlvmFunction *f)
 	LLVMBuildBr(b, LLVMGetNextBasicBlock(f->entry));
 }
 
-/* --- parallel loops ---------------------------------------------------------- */
+/* --- parallel loops ------------------------------------------------------- */
 
 static V call_runtime(LlvmGen *gen, const char *name, LLVMTypeRef result,
     LLVMTypeRef *types, V *args, int n)
@@ -314,9 +319,10 @@ typedef struct {
 	const LowNode *loop;
 	IntVec captures;
 	int ntypes;
-	LLVMTypeRef *types;  /* of all arguments */
-	LLVMTypeRef record;  /* of what is passed by memory: end, params, captures */
-	V body, thread;      /* functions */
+	LLVMTypeRef *types; /* of all arguments */
+	LLVMTypeRef
+	    record;	/* of what is passed by memory: end, params, captures */
+	V body, thread; /* functions */
 } Region;
 
 enum { REGION_OWN = 3 }; /* arguments before the parameters */
@@ -336,12 +342,12 @@ static void region_types(LlvmFunction *f, Region *r)
 		const LowTemp *t = &low->temps.at[r->captures.at[i]];
 		/* a bool is a byte in memory */
 		r->types[n++] = t->type == DT_BOOL
-		    ? llvm_int_type(f->gen, 8, t->lanes)
-		    : llvm_type(f->gen, t->type, t->lanes);
+				    ? llvm_int_type(f->gen, 8, t->lanes)
+				    : llvm_type(f->gen, t->type, t->lanes);
 	}
-	r->record = LLVMStructTypeInContext(f->gen->context,
-	    r->types + REGION_OWN - 1, (unsigned)(r->ntypes - REGION_OWN + 1),
-	    false);
+	r->record =
+	    LLVMStructTypeInContext(f->gen->context, r->types + REGION_OWN - 1,
+		(unsigned)(r->ntypes - REGION_OWN + 1), false);
 }
 
 static V field(LlvmGen *gen, const Region *r, V record, int i)
@@ -364,8 +370,10 @@ static void emit_region_body(const LlvmFunction *outer, Region *r)
 		V value = LLVMGetParam(
 		    r->body, (unsigned)(REGION_OWN + f.low->params.n + i));
 		if (f.low->temps.at[temp].type == DT_BOOL)
-			value = LLVMBuildTrunc(gen->builder, value, llvm_type(gen,
-			    DT_BOOL, f.low->temps.at[temp].lanes), "");
+			value = LLVMBuildTrunc(gen->builder, value,
+			    llvm_type(
+				gen, DT_BOOL, f.low->temps.at[temp].lanes),
+			    "");
 		llvm_temp_write(&f, temp, value);
 	}
 	emit_range(&f, r->loop, LLVMGetParam(r->body, 1),
@@ -379,8 +387,8 @@ static void emit_region_thread(LlvmFunction *outer, Region *r)
 	LlvmGen *gen = outer->gen;
 	LLVMBuilderRef b = gen->builder;
 	V *args = NEW_N(outer->arena, V, r->ntypes);
-	position_at(gen, LLVMAppendBasicBlockInContext(
-	    gen->context, r->thread, "entry"));
+	position_at(gen,
+	    LLVMAppendBasicBlockInContext(gen->context, r->thread, "entry"));
 	V record = LLVMGetParam(r->thread, 0);
 	V t = runtime_number(gen, "omp_get_thread_num");
 	V T = runtime_number(gen, "omp_get_num_threads");
@@ -415,8 +423,8 @@ static V make_record(LlvmFunction *f, Region *r, V end)
 		if (f->low->temps.at[temp].type == DT_BOOL)
 			value = LLVMBuildZExt(b, value,
 			    r->types[REGION_OWN + f->low->params.n + i], "");
-		LLVMBuildStore(b, value,
-		    field(gen, r, record, 1 + f->low->params.n + i));
+		LLVMBuildStore(
+		    b, value, field(gen, r, record, 1 + f->low->params.n + i));
 	}
 	return record;
 }
@@ -444,8 +452,8 @@ static void emit_parallel(LlvmFunction *f, const LowNode *loop)
 	LLVMTypeRef types[] = {pointer, pointer, word, word};
 	V args[] = {r.thread, make_record(f, &r, loop_end(f, loop)),
 	    llvm_int(gen, 32, f->low->nthreads, 1), llvm_int(gen, 32, 0, 1)};
-	call_runtime(gen, "GOMP_parallel",
-	    LLVMVoidTypeInContext(gen->context), types, args, 4);
+	call_runtime(gen, "GOMP_parallel", LLVMVoidTypeInContext(gen->context),
+	    types, args, 4);
 }
 
 static void emit_body(LlvmFunction *f, const LowBody *body)
@@ -453,9 +461,14 @@ static void emit_body(LlvmFunction *f, const LowBody *body)
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *node = body->at[i];
 		switch (node->kind) {
-		case LOWNODE_OP: llvm_op_emit(f, node); break;
-		case LOWNODE_IF: emit_if(f, node); break;
-		case LOWNODE_COMMENT: break;
+		case LOWNODE_OP:
+			llvm_op_emit(f, node);
+			break;
+		case LOWNODE_IF:
+			emit_if(f, node);
+			break;
+		case LOWNODE_COMMENT:
+			break;
 		case LOWNODE_LOOP:
 			if (node->loop == LOOP_PARALLEL && !f->parallel &&
 			    f->low->nthreads > 1 && node->extent > 0)
@@ -485,16 +498,19 @@ void llvm_function_emit(LlvmGen *gen, const LowFunction *low)
 	int nregions = 0;
 	int *assigned = NEW_N(arena, int, low->temps.n);
 	count_assignments(&low->body, assigned);
-	LlvmFunction f = {.gen = gen, .low = low, .arena = arena,
-	    .assigned = assigned, .nregions = &nregions,
+	LlvmFunction f = {.gen = gen,
+	    .low = low,
+	    .arena = arena,
+	    .assigned = assigned,
+	    .nregions = &nregions,
 	    .thread = llvm_int(gen, 64, 0, 1),
 	    .scopes = NEW_N(arena, V, low->buffers.n),
 	    .noalias = NEW_N(arena, V, low->buffers.n)};
 	LLVMTypeRef *types = NEW_N(arena, LLVMTypeRef, low->params.n);
 	for (int i = 0; i < low->params.n; i++)
 		types[i] = llvm_pointer_type(gen);
-	f.function = add_function(
-	    gen, low, low->name, types, low->params.n, false);
+	f.function =
+	    add_function(gen, low, low->name, types, low->params.n, false);
 	make_scopes(&f);
 	function_begin(&f, 0);
 	emit_body(&f, &low->body);

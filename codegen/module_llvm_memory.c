@@ -6,13 +6,15 @@
 typedef LLVMValueRef V;
 
 /* The terms in the order in which their temporaries were defined. */
-static int sorted_terms(LlvmFunction *f, const LowAffine *affine, LowTerm *terms)
+static int sorted_terms(
+    LlvmFunction *f, const LowAffine *affine, LowTerm *terms)
 {
 	int n = 0;
 	for (int i = 0; i < affine->n; i++) {
 		LowTerm t = affine->terms[i];
 		int at = n++;
-		for (; at && f->rank[terms[at - 1].temp] > f->rank[t.temp]; at--)
+		for (; at && f->rank[terms[at - 1].temp] > f->rank[t.temp];
+		     at--)
 			terms[at] = terms[at - 1];
 		terms[at] = t;
 	}
@@ -29,8 +31,8 @@ static V affine_terms(LlvmFunction *f, const LowAffine *affine)
 	for (int i = 0; i < n; i++) {
 		V term = llvm_temp_read(f, terms[i].temp);
 		if (terms[i].coefficient != 1)
-			term = LLVMBuildNSWMul(b, term, llvm_int(f->gen, 64,
-			    terms[i].coefficient, 1), "");
+			term = LLVMBuildNSWMul(b, term,
+			    llvm_int(f->gen, 64, terms[i].coefficient, 1), "");
 		sum = sum ? LLVMBuildNSWAdd(b, sum, term, "") : term;
 	}
 	return sum;
@@ -43,8 +45,8 @@ V llvm_affine(LlvmFunction *f, const LowAffine *affine)
 	if (!sum)
 		return constant;
 	return affine->constant
-	    ? LLVMBuildNSWAdd(f->gen->builder, sum, constant, "")
-	    : sum;
+		   ? LLVMBuildNSWAdd(f->gen->builder, sum, constant, "")
+		   : sum;
 }
 
 static LLVMTypeRef memory_type(LlvmGen *gen, DType type, int lanes)
@@ -98,21 +100,24 @@ static V tag(LlvmFunction *f, const LowNode *node, V access)
 	for (int i = 0; i < 2; i++)
 		if (lists[i])
 			LLVMSetMetadata(access,
-			    LLVMGetMDKindIDInContext(f->gen->context, names[i],
-				i ? 7 : 11), lists[i]);
+			    LLVMGetMDKindIDInContext(
+				f->gen->context, names[i], i ? 7 : 11),
+			    lists[i]);
 	return access;
 }
 
 static V from_memory(LlvmGen *gen, DType type, V x)
 {
 	return type == DT_BOOL ? LLVMBuildICmp(gen->builder, LLVMIntNE, x,
-	    LLVMConstNull(LLVMTypeOf(x)), "") : x;
+				     LLVMConstNull(LLVMTypeOf(x)), "")
+			       : x;
 }
 
 static V to_memory(LlvmGen *gen, DType type, int lanes, V x)
 {
 	return type == DT_BOOL ? LLVMBuildZExt(gen->builder, x,
-	    llvm_int_type(gen, 8, lanes), "") : x;
+				     llvm_int_type(gen, 8, lanes), "")
+			       : x;
 }
 
 static V load(LlvmFunction *f, const LowNode *node, DType type, int lanes)
@@ -132,16 +137,15 @@ static void store(LlvmFunction *f, const LowNode *node, DType type, int lanes)
 	tag(f, node, s);
 	if (node->op != LOW_STREAM)
 		return;
-	LLVMMetadataRef one =
-	    LLVMValueAsMetadata(llvm_int(gen, 32, 1, 1));
+	LLVMMetadataRef one = LLVMValueAsMetadata(llvm_int(gen, 32, 1, 1));
 	LLVMSetMetadata(s,
 	    LLVMGetMDKindIDInContext(gen->context, "nontemporal", 11),
-	    LLVMMetadataAsValue(gen->context,
-		LLVMMDNodeInContext2(gen->context, &one, 1)));
+	    LLVMMetadataAsValue(
+		gen->context, LLVMMDNodeInContext2(gen->context, &one, 1)));
 	f->streams = true;
 }
 
-/* --- masked ------------------------------------------------------------------ */
+/* --- masked --------------------------------------------------------------- */
 
 /* The masked intrinsics take vectors: a scalar is one of one lane. */
 static V as_vector(LlvmGen *gen, V x, int lanes)
@@ -155,8 +159,9 @@ static V as_vector(LlvmGen *gen, V x, int lanes)
 
 static V as_scalar(LlvmGen *gen, V x, int lanes)
 {
-	return lanes > 1 ? x : LLVMBuildExtractElement(
-	    gen->builder, x, llvm_int(gen, 32, 0, 1), "");
+	return lanes > 1 ? x
+			 : LLVMBuildExtractElement(
+			       gen->builder, x, llvm_int(gen, 32, 0, 1), "");
 }
 
 static V mask_of(LlvmFunction *f, int temp, int lanes)
@@ -178,24 +183,27 @@ static V addresses(LlvmFunction *f, const LowNode *node, int temp, int lanes)
 	    address(f, node), &index, 1, "");
 }
 
-static V load_masked(LlvmFunction *f, const LowNode *node, DType type, int lanes)
+static V load_masked(
+    LlvmFunction *f, const LowNode *node, DType type, int lanes)
 {
 	LlvmGen *gen = f->gen;
 	bool gather = node->op == LOW_GATHER;
-	V p = gather ? addresses(f, node, node->arg[0], lanes)
-		     : address(f, node);
+	V p =
+	    gather ? addresses(f, node, node->arg[0], lanes) : address(f, node);
 	LLVMTypeRef result =
 	    LLVMVectorType(memory_type(gen, type, 1), (unsigned)lanes);
 	LLVMTypeRef types[] = {result, LLVMTypeOf(p)};
 	int align = gather ? dtype_bytes(type) : (int)alignment(f, node);
 	V args[] = {p, llvm_int(gen, 32, align, 1),
 	    mask_of(f, node->arg[gather], lanes), LLVMConstNull(result)};
-	V x = llvm_intrinsic(gen, gather ? "llvm.masked.gather"
-		: "llvm.masked.load", types, 2, args, 4);
+	V x = llvm_intrinsic(gen,
+	    gather ? "llvm.masked.gather" : "llvm.masked.load", types, 2, args,
+	    4);
 	return from_memory(gen, type, as_scalar(gen, tag(f, node, x), lanes));
 }
 
-static void store_masked(LlvmFunction *f, const LowNode *node, DType type, int lanes)
+static void store_masked(
+    LlvmFunction *f, const LowNode *node, DType type, int lanes)
 {
 	LlvmGen *gen = f->gen;
 	bool scatter = node->op == LOW_SCATTER;
@@ -207,8 +215,10 @@ static void store_masked(LlvmFunction *f, const LowNode *node, DType type, int l
 	int align = scatter ? dtype_bytes(type) : (int)alignment(f, node);
 	V args[] = {x, p, llvm_int(gen, 32, align, 1),
 	    mask_of(f, node->arg[scatter ? 2 : 1], lanes)};
-	tag(f, node, llvm_intrinsic(gen, scatter ? "llvm.masked.scatter"
-		: "llvm.masked.store", types, 2, args, 4));
+	tag(f, node,
+	    llvm_intrinsic(gen,
+		scatter ? "llvm.masked.scatter" : "llvm.masked.store", types, 2,
+		args, 4));
 }
 
 /* for reading, locality 3 is the nearest cache, data */
@@ -224,15 +234,17 @@ void llvm_memory_emit(LlvmFunction *f, const LowNode *node)
 {
 	const LowTemp *temps = f->low->temps.at;
 	DType type = f->low->buffers.at[node->buffer].type;
-	int lanes = node->dst >= 0 ? temps[node->dst].lanes
-	    : node->op == LOW_PREFETCH ? 1 : temps[node->arg[0]].lanes;
+	int lanes = node->dst >= 0	       ? temps[node->dst].lanes
+		    : node->op == LOW_PREFETCH ? 1
+					       : temps[node->arg[0]].lanes;
 	switch (node->op) {
 	case LOW_LOAD:
 		llvm_temp_write(f, node->dst, load(f, node, type, lanes));
 		break;
 	case LOW_LOAD_MASKED:
 	case LOW_GATHER:
-		llvm_temp_write(f, node->dst, load_masked(f, node, type, lanes));
+		llvm_temp_write(
+		    f, node->dst, load_masked(f, node, type, lanes));
 		break;
 	case LOW_STORE_MASKED:
 	case LOW_SCATTER:

@@ -24,8 +24,8 @@ static V slot_of(LlvmFunction *f, int temp)
 	else
 		LLVMPositionBuilderAtEnd(b, f->entry);
 	const LowTemp *t = temp_of(f, temp);
-	f->values[temp] = LLVMBuildAlloca(
-	    b, llvm_type(f->gen, t->type, t->lanes), t->name);
+	f->values[temp] =
+	    LLVMBuildAlloca(b, llvm_type(f->gen, t->type, t->lanes), t->name);
 	LLVMPositionBuilderAtEnd(b, here);
 	return f->values[temp];
 }
@@ -56,7 +56,7 @@ void llvm_temp_write(LlvmFunction *f, int temp, V value)
 	}
 }
 
-/* --- by kind ----------------------------------------------------------------- */
+/* --- by kind -------------------------------------------------------------- */
 
 static V constant(LlvmGen *gen, const LowNode *node, const LowTemp *d)
 {
@@ -73,7 +73,8 @@ static V lane_numbers(LlvmGen *gen, int bits, int lanes)
 	V numbers[64];
 	for (int i = 0; i < lanes; i++)
 		numbers[i] = llvm_int(gen, bits, i, 1);
-	return lanes == 1 ? numbers[0] : LLVMConstVector(numbers, (unsigned)lanes);
+	return lanes == 1 ? numbers[0]
+			  : LLVMConstVector(numbers, (unsigned)lanes);
 }
 
 /* The count is clamped to 0 .. lanes, so that lanes of 32 bits compare. */
@@ -83,21 +84,24 @@ static V lanes_below(LlvmGen *gen, V count, int lanes)
 	most[0] = llvm_intrinsic_of(gen, "llvm.smin", most, 2);
 	most[1] = llvm_int(gen, 64, 0, 1);
 	count = llvm_intrinsic_of(gen, "llvm.smax", most, 2);
-	count = LLVMBuildTrunc(gen->builder, count, llvm_int_type(gen, 32, 1), "");
+	count =
+	    LLVMBuildTrunc(gen->builder, count, llvm_int_type(gen, 32, 1), "");
 	return LLVMBuildICmp(gen->builder, LLVMIntSLT,
 	    lane_numbers(gen, 32, lanes), llvm_splat(gen, count, lanes), "");
 }
 
 static V extract(LlvmGen *gen, V a, int64_t lane, int lanes)
 {
-	return lanes == 1 ? a : LLVMBuildExtractElement(
-	    gen->builder, a, llvm_int(gen, 32, lane, 1), "");
+	return lanes == 1 ? a
+			  : LLVMBuildExtractElement(gen->builder, a,
+				llvm_int(gen, 32, lane, 1), "");
 }
 
 static V insert(LlvmGen *gen, V a, V b, int64_t lane, int lanes)
 {
-	return lanes == 1 ? b : LLVMBuildInsertElement(
-	    gen->builder, a, b, llvm_int(gen, 32, lane, 1), "");
+	return lanes == 1 ? b
+			  : LLVMBuildInsertElement(gen->builder, a, b,
+				llvm_int(gen, 32, lane, 1), "");
 }
 
 static V shuffle(LlvmGen *gen, const LowNode *node, V a, V b, int from, int to)
@@ -106,7 +110,8 @@ static V shuffle(LlvmGen *gen, const LowNode *node, V a, V b, int from, int to)
 	if (from == 1 || to == 1) { /* LLVM shuffles vectors only */
 		V result = LLVMGetPoison(
 		    llvm_lanes(from == 1 ? LLVMTypeOf(a)
-			: LLVMGetElementType(LLVMTypeOf(a)), to));
+					 : LLVMGetElementType(LLVMTypeOf(a)),
+			to));
 		for (int i = 0; i < to; i++) {
 			int l = node->shuffle[i];
 			V x = extract(gen, l < from ? a : b, l % from, from);
@@ -121,7 +126,7 @@ static V shuffle(LlvmGen *gen, const LowNode *node, V a, V b, int from, int to)
 	    LLVMConstVector(lanes, (unsigned)to), "");
 }
 
-/* --- arithmetic -------------------------------------------------------------- */
+/* --- arithmetic ----------------------------------------------------------- */
 
 /* k where all lanes are the constant 2^k, else -1. */
 static int power_of_two(V x)
@@ -154,7 +159,8 @@ static V floor_division(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
 	V zero = LLVMConstNull(t);
 	int k = power_of_two(b), bits = 8 * dtype_bytes(type);
 	int lanes = LLVMGetTypeKind(t) == LLVMVectorTypeKind
-	    ? (int)LLVMGetVectorSize(t) : 1;
+			? (int)LLVMGetVectorSize(t)
+			: 1;
 	bool sign = llvm_is_signed(type);
 	if (k >= 0 && op == LOW_MOD)
 		return LLVMBuildAnd(bl, a,
@@ -181,34 +187,38 @@ static V arithmetic(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
 	V args[2] = {a, llvm_int(gen, 1, 0, 1)};
 	switch (op) {
 	case LOW_ADD:
-		return real ? LLVMBuildFAdd(bl, a, b, "")
-		    : index ? LLVMBuildNSWAdd(bl, a, b, "")
-			    : LLVMBuildAdd(bl, a, b, "");
+		return real    ? LLVMBuildFAdd(bl, a, b, "")
+		       : index ? LLVMBuildNSWAdd(bl, a, b, "")
+			       : LLVMBuildAdd(bl, a, b, "");
 	case LOW_SUB:
-		return real ? LLVMBuildFSub(bl, a, b, "")
-		    : index ? LLVMBuildNSWSub(bl, a, b, "")
-			    : LLVMBuildSub(bl, a, b, "");
+		return real    ? LLVMBuildFSub(bl, a, b, "")
+		       : index ? LLVMBuildNSWSub(bl, a, b, "")
+			       : LLVMBuildSub(bl, a, b, "");
 	case LOW_MUL:
-		return real ? LLVMBuildFMul(bl, a, b, "")
-		    : index ? LLVMBuildNSWMul(bl, a, b, "")
-			    : LLVMBuildMul(bl, a, b, "");
-	case LOW_DIV: return LLVMBuildFDiv(bl, a, b, "");
+		return real    ? LLVMBuildFMul(bl, a, b, "")
+		       : index ? LLVMBuildNSWMul(bl, a, b, "")
+			       : LLVMBuildMul(bl, a, b, "");
+	case LOW_DIV:
+		return LLVMBuildFDiv(bl, a, b, "");
 	case LOW_NEG:
-		return real ? LLVMBuildFNeg(bl, a, "") : LLVMBuildNeg(bl, a, "");
+		return real ? LLVMBuildFNeg(bl, a, "")
+			    : LLVMBuildNeg(bl, a, "");
 	case LOW_ABS:
 		if (type == DT_U8)
 			return a;
 		return llvm_intrinsic_of(
 		    gen, real ? "llvm.fabs" : "llvm.abs", args, real ? 1 : 2);
-	default: return floor_division(gen, op, type, a, b);
+	default:
+		return floor_division(gen, op, type, a, b);
 	}
 }
 
 static V compare(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
 {
-	LLVMRealPredicate real = op == LOW_LT ? LLVMRealOLT
-	    : op == LOW_LE ? LLVMRealOLE
-	    : op == LOW_EQ ? LLVMRealOEQ : LLVMRealUNE;
+	LLVMRealPredicate real = op == LOW_LT	? LLVMRealOLT
+				 : op == LOW_LE ? LLVMRealOLE
+				 : op == LOW_EQ ? LLVMRealOEQ
+						: LLVMRealUNE;
 	LLVMIntPredicate sign = op == LOW_LT ? LLVMIntSLT : LLVMIntSLE;
 	LLVMIntPredicate none = op == LOW_LT ? LLVMIntULT : LLVMIntULE;
 	if (dtype_is_float(type))
@@ -234,16 +244,17 @@ static V dot4(LlvmGen *gen, V a, V b, V c, int lanes)
 {
 	LLVMBuilderRef bl = gen->builder;
 	bool vnni = llvm_has(gen, FEATURE_AVX512VNNI) &&
-	    (lanes == 16 || llvm_has(gen, FEATURE_AVX512VL));
+		    (lanes == 16 || llvm_has(gen, FEATURE_AVX512VL));
 	bool vex = llvm_has(gen, FEATURE_AVXVNNI) && lanes <= 8;
 	if ((vnni || vex) && lanes >= 4) {
 		LLVMTypeRef t = llvm_int_type(gen, 32, lanes);
 		V args[] = {c, LLVMBuildBitCast(bl, a, t, ""),
 		    LLVMBuildBitCast(bl, b, t, "")};
-		return llvm_intrinsic(gen, lanes == 16
-			? "llvm.x86.avx512.vpdpbusd.512" : lanes == 8
-			? "llvm.x86.avx512.vpdpbusd.256"
-			: "llvm.x86.avx512.vpdpbusd.128", NULL, 0, args, 3);
+		return llvm_intrinsic(gen,
+		    lanes == 16	 ? "llvm.x86.avx512.vpdpbusd.512"
+		    : lanes == 8 ? "llvm.x86.avx512.vpdpbusd.256"
+				 : "llvm.x86.avx512.vpdpbusd.128",
+		    NULL, 0, args, 3);
 	}
 	LLVMTypeRef wide = llvm_int_type(gen, 32, 4 * lanes);
 	V p = LLVMBuildMul(bl, LLVMBuildZExt(bl, a, wide, ""),
@@ -255,27 +266,33 @@ static V dot4(LlvmGen *gen, V a, V b, V c, int lanes)
 	return LLVMBuildAdd(bl, c, p, "");
 }
 
-/* --- functions --------------------------------------------------------------- */
+/* --- functions ------------------------------------------------------------ */
 
 static V math(LlvmGen *gen, Op op, DType type, V *args, int lanes)
 {
 	LLVMBuilderRef b = gen->builder;
 	V one = llvm_float(gen, type, 1, lanes), x;
 	switch (op) {
-	case OP_SQRT: return llvm_intrinsic_of(gen, "llvm.sqrt", args, 1);
+	case OP_SQRT:
+		return llvm_intrinsic_of(gen, "llvm.sqrt", args, 1);
 	case OP_RSQRT:
-		return LLVMBuildFDiv(b, one,
-		    llvm_intrinsic_of(gen, "llvm.sqrt", args, 1), "");
-	case OP_FLOOR: return llvm_intrinsic_of(gen, "llvm.floor", args, 1);
-	case OP_CEIL: return llvm_intrinsic_of(gen, "llvm.ceil", args, 1);
+		return LLVMBuildFDiv(
+		    b, one, llvm_intrinsic_of(gen, "llvm.sqrt", args, 1), "");
+	case OP_FLOOR:
+		return llvm_intrinsic_of(gen, "llvm.floor", args, 1);
+	case OP_CEIL:
+		return llvm_intrinsic_of(gen, "llvm.ceil", args, 1);
 	/* rounds as the mode says, to nearest even; every libm has it */
-	case OP_ROUND: return llvm_intrinsic_of(gen, "llvm.nearbyint", args, 1);
-	case OP_POW: return llvm_libm(gen, "pow", type, args, 2, lanes);
+	case OP_ROUND:
+		return llvm_intrinsic_of(gen, "llvm.nearbyint", args, 1);
+	case OP_POW:
+		return llvm_libm(gen, "pow", type, args, 2, lanes);
 	case OP_SIGMOID:
 		x = LLVMBuildFNeg(b, args[0], "");
 		x = llvm_libm(gen, "exp", type, &x, 1, lanes);
 		return LLVMBuildFDiv(b, one, LLVMBuildFAdd(b, one, x, ""), "");
-	default: return llvm_libm(gen, op_name(op), type, args, 1, lanes);
+	default:
+		return llvm_libm(gen, op_name(op), type, args, 1, lanes);
 	}
 }
 
@@ -286,15 +303,21 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args)
 	const LowTemp *d = temp_of(f, node->dst);
 	const LowTemp *a = node->arg[0] >= 0 ? temp_of(f, node->arg[0]) : d;
 	switch (node->op) {
-	case LOW_CONST: return constant(gen, node, d);
-	case LOW_COPY: return args[0];
+	case LOW_CONST:
+		return constant(gen, node, d);
+	case LOW_COPY:
+		return args[0];
 	case LOW_IOTA:
 		return LLVMBuildAdd(b, llvm_splat(gen, args[0], d->lanes),
 		    lane_numbers(gen, 8 * dtype_bytes(d->type), d->lanes), "");
-	case LOW_LANES_BELOW: return lanes_below(gen, args[0], d->lanes);
-	case LOW_BROADCAST: return llvm_splat(gen, args[0], d->lanes);
-	case LOW_EXTRACT: return extract(gen, args[0], node->i, a->lanes);
-	case LOW_INSERT: return insert(gen, args[0], args[1], node->i, d->lanes);
+	case LOW_LANES_BELOW:
+		return lanes_below(gen, args[0], d->lanes);
+	case LOW_BROADCAST:
+		return llvm_splat(gen, args[0], d->lanes);
+	case LOW_EXTRACT:
+		return extract(gen, args[0], node->i, a->lanes);
+	case LOW_INSERT:
+		return insert(gen, args[0], args[1], node->i, d->lanes);
 	case LOW_SHUFFLE:
 		return shuffle(gen, node, args[0], args[1], a->lanes, d->lanes);
 	case LOW_CONVERT:
@@ -302,19 +325,27 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args)
 	case LOW_MIN:
 	case LOW_MAX:
 		return least_or_most(gen, node->op, d->type, args[0], args[1]);
-	case LOW_FMA: return llvm_intrinsic_of(gen, "llvm.fma", args, 3);
+	case LOW_FMA:
+		return llvm_intrinsic_of(gen, "llvm.fma", args, 3);
 	case LOW_LT:
 	case LOW_LE:
 	case LOW_EQ:
-	case LOW_NE: return compare(gen, node->op, a->type, args[0], args[1]);
-	case LOW_AND: return LLVMBuildAnd(b, args[0], args[1], "");
-	case LOW_OR: return LLVMBuildOr(b, args[0], args[1], "");
-	case LOW_NOT: return LLVMBuildNot(b, args[0], "");
+	case LOW_NE:
+		return compare(gen, node->op, a->type, args[0], args[1]);
+	case LOW_AND:
+		return LLVMBuildAnd(b, args[0], args[1], "");
+	case LOW_OR:
+		return LLVMBuildOr(b, args[0], args[1], "");
+	case LOW_NOT:
+		return LLVMBuildNot(b, args[0], "");
 	case LOW_SELECT:
 		return LLVMBuildSelect(b, args[0], args[1], args[2], "");
-	case LOW_MATH: return math(gen, node->math, d->type, args, d->lanes);
-	case LOW_DOT4: return dot4(gen, args[0], args[1], args[2], d->lanes);
-	default: return arithmetic(gen, node->op, d->type, args[0], args[1]);
+	case LOW_MATH:
+		return math(gen, node->math, d->type, args, d->lanes);
+	case LOW_DOT4:
+		return dot4(gen, args[0], args[1], args[2], d->lanes);
+	default:
+		return arithmetic(gen, node->op, d->type, args[0], args[1]);
 	}
 }
 

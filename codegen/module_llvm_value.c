@@ -7,9 +7,12 @@
 LLVMTypeRef llvm_scalar_type(LlvmGen *gen, DType type)
 {
 	switch (type) {
-	case DT_F64: return LLVMDoubleTypeInContext(gen->context);
-	case DT_F32: return LLVMFloatTypeInContext(gen->context);
-	case DT_BOOL: return LLVMInt1TypeInContext(gen->context);
+	case DT_F64:
+		return LLVMDoubleTypeInContext(gen->context);
+	case DT_F32:
+		return LLVMFloatTypeInContext(gen->context);
+	case DT_BOOL:
+		return LLVMInt1TypeInContext(gen->context);
 	default:
 		return LLVMIntTypeInContext(
 		    gen->context, 8 * (unsigned)dtype_bytes(type));
@@ -66,15 +69,18 @@ LLVMValueRef llvm_splat(LlvmGen *gen, LLVMValueRef scalar, int lanes)
 
 LLVMValueRef llvm_int(LlvmGen *gen, int bits, int64_t value, int lanes)
 {
-	return llvm_splat(gen, LLVMConstInt(llvm_int_type(gen, bits, 1),
-	    (unsigned long long)value, true), lanes);
+	return llvm_splat(gen,
+	    LLVMConstInt(
+		llvm_int_type(gen, bits, 1), (unsigned long long)value, true),
+	    lanes);
 }
 
 LLVMValueRef llvm_float(LlvmGen *gen, DType type, double value, int lanes)
 {
 	if (type == DT_F16 || type == DT_BF16)
-		return llvm_int(gen, 16, type == DT_F16 ? f16_from_f64(value)
-			: bf16_from_f64(value), lanes);
+		return llvm_int(gen, 16,
+		    type == DT_F16 ? f16_from_f64(value) : bf16_from_f64(value),
+		    lanes);
 	return llvm_splat(
 	    gen, LLVMConstReal(llvm_scalar_type(gen, type), value), lanes);
 }
@@ -88,7 +94,8 @@ LLVMValueRef llvm_pick(LlvmGen *gen, LLVMValueRef a, int first, int step, int n)
 	for (int i = 0; i < n; i++)
 		lanes[i] = llvm_int(gen, 32, first + step * i, 1);
 	return LLVMBuildShuffleVector(gen->builder, a,
-	    LLVMGetPoison(LLVMTypeOf(a)), LLVMConstVector(lanes, (unsigned)n), "");
+	    LLVMGetPoison(LLVMTypeOf(a)), LLVMConstVector(lanes, (unsigned)n),
+	    "");
 }
 
 LLVMValueRef llvm_intrinsic(LlvmGen *gen, const char *name, LLVMTypeRef *types,
@@ -96,8 +103,8 @@ LLVMValueRef llvm_intrinsic(LlvmGen *gen, const char *name, LLVMTypeRef *types,
 {
 	unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
 	assert(id);
-	LLVMValueRef f = LLVMGetIntrinsicDeclaration(
-	    gen->module, id, types, (size_t)ntypes);
+	LLVMValueRef f =
+	    LLVMGetIntrinsicDeclaration(gen->module, id, types, (size_t)ntypes);
 	return LLVMBuildCall2(gen->builder, LLVMGlobalGetValueType(f), f, args,
 	    (unsigned)nargs, "");
 }
@@ -118,14 +125,15 @@ LLVMAttributeRef llvm_attribute(LlvmGen *gen, const char *name, uint64_t value)
 
 /* Pure, so that equal calls are made once; `nobuiltin`, so that none is folded
  * by the libm of the machine that compiles. */
-static LLVMValueRef libm_function(LlvmGen *gen, const char *name, LLVMTypeRef type)
+static LLVMValueRef libm_function(
+    LlvmGen *gen, const char *name, LLVMTypeRef type)
 {
 	LLVMValueRef f = LLVMGetNamedFunction(gen->module, name);
 	if (f)
 		return f;
 	f = LLVMAddFunction(gen->module, name, type);
-	static const char *const names[] = {"nounwind", "willreturn", "nobuiltin",
-	    "memory"}; /* memory(none) is 0 */
+	static const char *const names[] = {"nounwind", "willreturn",
+	    "nobuiltin", "memory"}; /* memory(none) is 0 */
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex,
 		    llvm_attribute(gen, names[i], 0));
@@ -148,8 +156,10 @@ LLVMValueRef llvm_libm(LlvmGen *gen, const char *name, DType type,
 	for (int l = 0; l < lanes; l++) {
 		LLVMValueRef one[2], lane = llvm_int(gen, 32, l, 1);
 		for (int i = 0; i < nargs; i++)
-			one[i] = lanes == 1 ? args[i] : LLVMBuildExtractElement(
-			    gen->builder, args[i], lane, "");
+			one[i] = lanes == 1
+				     ? args[i]
+				     : LLVMBuildExtractElement(
+					   gen->builder, args[i], lane, "");
 		LLVMValueRef call = LLVMBuildCall2(gen->builder, signature,
 		    function, one, (unsigned)nargs, "");
 		LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,

@@ -23,17 +23,17 @@ typedef enum {
 
 typedef struct {
 	PlaceKind kind;
-	char *path; /* with symbolic links followed */
+	char *path;	 /* with symbolic links followed */
 	char *temporary; /* NULL: none */
 	mode_t mode;
-	bool moved;     /* the new contents are in place */
+	bool moved;	/* the new contents are in place */
 	bool exchanged; /* the old ones then have the temporary name */
 } Place;
 
 static Status fail(Error *error, const char *path, int code)
 {
-	return error_set(error, STATUS_IO, "cannot write %s: %s", path,
-	    strerror(code));
+	return error_set(
+	    error, STATUS_IO, "cannot write %s: %s", path, strerror(code));
 }
 
 static Status write_all(int fd, const OutputFile *file, Error *error)
@@ -94,12 +94,15 @@ static Status place_find(const OutputFile *file, Place *place, Error *error)
 	if (S_ISDIR(st.st_mode))
 		return fail(error, file->path, EISDIR);
 	if (S_ISREG(st.st_mode))
-		place->kind = same_contents(file, place->path, (size_t)st.st_size)
-		    ? PLACE_EQUAL : PLACE_REPLACE;
+		place->kind =
+		    same_contents(file, place->path, (size_t)st.st_size)
+			? PLACE_EQUAL
+			: PLACE_REPLACE;
 	return STATUS_OK;
 }
 
-static Status write_temporary(const OutputFile *file, Place *place, Error *error)
+static Status write_temporary(
+    const OutputFile *file, Place *place, Error *error)
 {
 	static const char name[] = ".tunec-XXXXXX";
 	const char *slash = strrchr(place->path, '/');
@@ -121,7 +124,8 @@ static Status write_temporary(const OutputFile *file, Place *place, Error *error
 	return status;
 }
 
-static Status write_stream(const OutputFile *file, const Place *place, Error *error)
+static Status write_stream(
+    const OutputFile *file, const Place *place, Error *error)
 {
 	int fd = place->path ? open(place->path, O_WRONLY | O_CLOEXEC) : 1;
 	if (fd < 0)
@@ -132,7 +136,8 @@ static Status write_stream(const OutputFile *file, const Place *place, Error *er
 	return status;
 }
 
-static Status move_into_place(const OutputFile *file, Place *place, Error *error)
+static Status move_into_place(
+    const OutputFile *file, Place *place, Error *error)
 {
 	if (place->kind == PLACE_REPLACE)
 		place->exchanged = !renameat2(AT_FDCWD, place->temporary,
@@ -173,7 +178,8 @@ static Status prepare(
 	return STATUS_OK;
 }
 
-static Status commit(const OutputFile *files, int n, Place *places, Error *error)
+static Status commit(
+    const OutputFile *files, int n, Place *places, Error *error)
 {
 	for (int i = 0; i < n; i++)
 		if (places[i].kind == PLACE_STREAM)

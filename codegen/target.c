@@ -1,6 +1,7 @@
 /* Targets: their text, what it means, and whether this machine runs them.
  *
- *     llvm -mcpu=haswell   ->   llvm -mtriple=x86_64-pc-linux-gnu -mcpu=haswell -mattr= -threads=2
+ *     llvm -mcpu=haswell -mattr=+fma   ->
+ *     llvm -mtriple=x86_64-pc-linux-gnu -mcpu=haswell -mattr= -threads=2
  *
  * All that follows from a target follows from its canonical text, so that a
  * build gives the same bytes on any host; this machine's own numbers are in
@@ -19,11 +20,11 @@
 enum { MAX_THREADS = 1024 };
 
 #ifdef __aarch64__
-#define HOST_ARCH   ARCH_AARCH64
+#define HOST_ARCH ARCH_AARCH64
 #elif defined __x86_64__
-#define HOST_ARCH   ARCH_X86_64
+#define HOST_ARCH ARCH_X86_64
 #else
-#define HOST_ARCH   ARCH_OTHER
+#define HOST_ARCH ARCH_OTHER
 #endif
 
 static const char *arch_triple(Arch arch)
@@ -32,11 +33,11 @@ static const char *arch_triple(Arch arch)
 				    : "x86_64-pc-linux-gnu";
 }
 
-/* --- reading the text ------------------------------------------------------- */
+/* --- reading the text ----------------------------------------------------- */
 
 /* Keys of the kinds, in canonical order. */
-static const char *const llvm_keys[] = {"-mtriple", "-mcpu", "-mattr",
-    "-threads", NULL};
+static const char *const llvm_keys[] = {
+    "-mtriple", "-mcpu", "-mattr", "-threads", NULL};
 static const char *const no_keys[] = {NULL};
 static const char *const cuda_keys[] = {"-arch", NULL};
 static const char *const opencl_keys[] = {"-device", NULL};
@@ -60,7 +61,8 @@ static char *list_keys(Arena *arena, const char *const *keys)
 {
 	char *text = arena_strdup(arena, "");
 	for (int i = 0; keys[i]; i++)
-		text = arena_printf(arena, "%s%s%s=", text, i ? ", " : "", keys[i]);
+		text = arena_printf(
+		    arena, "%s%s%s=", text, i ? ", " : "", keys[i]);
 	return text;
 }
 
@@ -116,7 +118,7 @@ static Status read_threads(const char *text, int *threads, Error *error)
 	return STATUS_OK;
 }
 
-/* --- attributes -------------------------------------------------------------- */
+/* --- attributes ----------------------------------------------------------- */
 
 typedef VEC(char *) Words;
 
@@ -148,8 +150,8 @@ static void split_attrs(Arena *arena, const char *text, Words *words)
 
 /* The words of attrs, without those that the table knows where it is used; the
  * last of several about one feature stands. */
-static Status check_attrs(Arena *arena, const char *attrs, bool table,
-    Words *others, Error *error)
+static Status check_attrs(
+    Arena *arena, const char *attrs, bool table, Words *others, Error *error)
 {
 	Words words = {0};
 	split_attrs(arena, attrs, &words);
@@ -157,7 +159,8 @@ static Status check_attrs(Arena *arena, const char *attrs, bool table,
 		char *w = words.at[i];
 		if ((*w != '+' && *w != '-') || !plain_name(w + 1))
 			return error_set(error, STATUS_USAGE,
-			    "target: '%s' of -mattr is not +feature or -feature",
+			    "target: '%s' of -mattr is not +feature or "
+			    "-feature",
 			    w);
 		bool again = false;
 		for (int j = i + 1; j < words.n; j++)
@@ -169,8 +172,8 @@ static Status check_attrs(Arena *arena, const char *attrs, bool table,
 }
 
 /* Asks LLVM whether it knows names that the tables do not. */
-static Status ask_llvm(const char *triple, const char *cpu, const char *attrs,
-    Error *error)
+static Status ask_llvm(
+    const char *triple, const char *cpu, const char *attrs, Error *error)
 {
 	const LlvmModule *llvm = llvm_module(error);
 	if (!llvm)
@@ -179,7 +182,7 @@ static Status ask_llvm(const char *triple, const char *cpu, const char *attrs,
 						      : error->status;
 }
 
-/* --- targets ----------------------------------------------------------------- */
+/* --- targets -------------------------------------------------------------- */
 
 static int online_cpus(void)
 {
@@ -207,7 +210,8 @@ static void fill_machine(Target *t)
 	Arch arch = cpu_arch(t->triple);
 	const Cpu *cpu = cpu_find(arch, t->cpu);
 	if (!cpu)
-		cpu = cpu_find(arch, arch == ARCH_AARCH64 ? "generic" : "x86-64");
+		cpu =
+		    cpu_find(arch, arch == ARCH_AARCH64 ? "generic" : "x86-64");
 	if (!cpu || t->kind == TARGET_C)
 		cpu = cpu_find(ARCH_X86_64, "x86-64");
 	cpu_machine(cpu, arch == ARCH_X86_64 ? features_of(t) : 0, &t->machine);
@@ -222,9 +226,10 @@ static void fill_machine(Target *t)
 static Target *target_finish(Arena *arena, Target *t)
 {
 	t->text = t->kind == TARGET_C
-	    ? "c"
-	    : arena_printf(arena, "llvm -mtriple=%s -mcpu=%s -mattr=%s -threads=%d",
-		  t->triple, t->cpu, t->attrs, t->threads);
+		      ? "c"
+		      : arena_printf(arena,
+			    "llvm -mtriple=%s -mcpu=%s -mattr=%s -threads=%d",
+			    t->triple, t->cpu, t->attrs, t->threads);
 	fill_machine(t);
 	return t;
 }
@@ -249,11 +254,13 @@ static Status read_llvm(
 	if (!plain_name(t->triple) || !strchr(t->triple, '-'))
 		return error_set(error, STATUS_USAGE,
 		    "target: -mtriple=%s is no triple such as "
-		    "x86_64-pc-linux-gnu", t->triple);
+		    "x86_64-pc-linux-gnu",
+		    t->triple);
 	if (!strcmp(t->cpu, "native") || !strcmp(t->cpu, "host"))
 		return error_set(error, STATUS_USAGE,
 		    "target: -mcpu=%s names no CPU; the target 'host' is this "
-		    "machine", t->cpu);
+		    "machine",
+		    t->cpu);
 	if (!plain_name(t->cpu))
 		return error_set(error, STATUS_USAGE,
 		    "target: -mcpu=%s is no name of a CPU", t->cpu);
@@ -265,11 +272,12 @@ static Status read_llvm(
 	Words words = {0};
 	FORWARD_IF_ERROR(check_attrs(arena, attrs, table, &words, error));
 	if (words.n || !cpu_find(arch, t->cpu))
-		FORWARD_IF_ERROR(ask_llvm(t->triple, t->cpu,
-		    join_sorted(arena, &words), error));
+		FORWARD_IF_ERROR(ask_llvm(
+		    t->triple, t->cpu, join_sorted(arena, &words), error));
 	if (table)
-		split_attrs(arena, cpu_feature_difference(arena,
-		    cpu_features(t->cpu, ""), cpu_features(t->cpu, attrs)),
+		split_attrs(arena,
+		    cpu_feature_difference(arena, cpu_features(t->cpu, ""),
+			cpu_features(t->cpu, attrs)),
 		    &words);
 	t->attrs = join_sorted(arena, &words);
 	return STATUS_OK;
@@ -303,7 +311,8 @@ Target *target_host(Arena *arena, Error *error)
 	t->triple = arch_triple(ARCH_X86_64);
 	t->cpu = host.cpu ? host.cpu->name : "x86-64";
 	t->attrs = host.cpu ? cpu_feature_difference(arena,
-		cpu_features(t->cpu, ""), host.features) : "";
+				  cpu_features(t->cpu, ""), host.features)
+			    : "";
 	return target_finish(arena, t);
 }
 
@@ -340,14 +349,17 @@ Target *target_parse(Arena *arena, const char *text, Error *error)
 		return NULL;
 	}
 	Target *t = NEW(arena, Target);
-	*t = (Target){.kind = kinds[kind].kind, .triple = "", .cpu = "",
-	    .attrs = "", .threads = 1};
+	*t = (Target){.kind = kinds[kind].kind,
+	    .triple = "",
+	    .cpu = "",
+	    .attrs = "",
+	    .threads = 1};
 	if (t->kind == TARGET_LLVM && read_llvm(arena, t, values, error))
 		return NULL;
 	return target_finish(arena, t);
 }
 
-/* --- this machine ------------------------------------------------------------ */
+/* --- this machine --------------------------------------------------------- */
 
 /* Attributes "+x" outside of the table cannot be told here. */
 static const char *unknown_attr(Arena *arena, const char *attrs)
@@ -355,7 +367,8 @@ static const char *unknown_attr(Arena *arena, const char *attrs)
 	Words words = {0};
 	split_attrs(arena, attrs, &words);
 	for (int i = 0; i < words.n; i++)
-		if (*words.at[i] == '+' && cpu_feature_find(words.at[i] + 1) < 0)
+		if (*words.at[i] == '+' &&
+		    cpu_feature_find(words.at[i] + 1) < 0)
 			return words.at[i] + 1;
 	return NULL;
 }
@@ -367,22 +380,23 @@ static bool x86_runs_here(Arena *arena, const Target *t, char *why, size_t size)
 	const char *unknown = unknown_attr(arena, t->attrs);
 	CpuFeatures missing = features_of(t) & ~host.features;
 	if (unknown)
-		snprintf(why, size, "whether this CPU has %s is not known",
-		    unknown);
+		snprintf(
+		    why, size, "whether this CPU has %s is not known", unknown);
 	else if (missing)
 		snprintf(why, size, "this CPU lacks %s",
 		    cpu_feature_difference(arena, 0, missing));
 	return !unknown && !missing;
 }
 
-static bool other_runs_here(Arena *arena, const Target *t, char *why, size_t size)
+static bool other_runs_here(
+    Arena *arena, const Target *t, char *why, size_t size)
 {
 	Error error = {0};
 	Target *host = target_host(arena, &error);
 	if (!host)
 		snprintf(why, size, "%s", error.text);
 	else if (strchr(t->attrs, '+') ||
-	    (strcmp(t->cpu, host->cpu) && strcmp(t->cpu, "generic")))
+		 (strcmp(t->cpu, host->cpu) && strcmp(t->cpu, "generic")))
 		snprintf(why, size, "this CPU is %s", host->cpu);
 	else
 		return true;
@@ -402,8 +416,8 @@ bool target_runs_here_why(const Target *target, char *why, size_t size)
 	}
 	Arena *arena = arena_new();
 	bool runs = HOST_ARCH == ARCH_X86_64
-	    ? x86_runs_here(arena, target, why, size)
-	    : other_runs_here(arena, target, why, size);
+			? x86_runs_here(arena, target, why, size)
+			: other_runs_here(arena, target, why, size);
 	arena_free(arena);
 	return runs;
 }

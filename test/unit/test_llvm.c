@@ -15,10 +15,10 @@
 
 #include <dlfcn.h>
 #include <math.h>
-#include <unistd.h>
 
 #include "codegen/codegen.h"
 #include "lib/rng.h"
+#include "test/common_lowered.h"
 
 enum { N = 64, DATA = 4 * N, GUARD = 64 };
 
@@ -35,9 +35,9 @@ typedef struct {
 typedef VEC(Case) Cases;
 
 static Arena *arena;
-static const LlvmModule *llvm;
 
-/* --- values, in plain C -------------------------------------------------------- */
+/* --- values, in plain C
+ * -------------------------------------------------------- */
 
 typedef struct {
 	double f;  /* of floats; 16-bit ones too */
@@ -48,8 +48,12 @@ static Scalar get(DType type, const void *data, int at)
 {
 	Scalar s = {0};
 	switch (type) {
-	case DT_F64: s.f = ((const double *)data)[at]; break;
-	case DT_F32: s.f = ((const float *)data)[at]; break;
+	case DT_F64:
+		s.f = ((const double *)data)[at];
+		break;
+	case DT_F32:
+		s.f = ((const float *)data)[at];
+		break;
 	case DT_F16:
 		s.i = ((const uint16_t *)data)[at];
 		s.f = f16_to_f32((uint16_t)s.i);
@@ -59,12 +63,22 @@ static Scalar get(DType type, const void *data, int at)
 		s.f = bf16_to_f32((uint16_t)s.i);
 		break;
 	case DT_I64:
-	case DT_INDEX: s.i = ((const int64_t *)data)[at]; break;
-	case DT_I32: s.i = ((const int32_t *)data)[at]; break;
-	case DT_I16: s.i = ((const int16_t *)data)[at]; break;
-	case DT_I8: s.i = ((const int8_t *)data)[at]; break;
+	case DT_INDEX:
+		s.i = ((const int64_t *)data)[at];
+		break;
+	case DT_I32:
+		s.i = ((const int32_t *)data)[at];
+		break;
+	case DT_I16:
+		s.i = ((const int16_t *)data)[at];
+		break;
+	case DT_I8:
+		s.i = ((const int8_t *)data)[at];
+		break;
 	case DT_U8:
-	case DT_BOOL: s.i = ((const uint8_t *)data)[at]; break;
+	case DT_BOOL:
+		s.i = ((const uint8_t *)data)[at];
+		break;
 	}
 	return s;
 }
@@ -72,17 +86,35 @@ static Scalar get(DType type, const void *data, int at)
 static void put(DType type, void *data, int at, Scalar s)
 {
 	switch (type) {
-	case DT_F64: ((double *)data)[at] = s.f; break;
-	case DT_F32: ((float *)data)[at] = (float)s.f; break;
+	case DT_F64:
+		((double *)data)[at] = s.f;
+		break;
+	case DT_F32:
+		((float *)data)[at] = (float)s.f;
+		break;
 	case DT_F16:
-	case DT_BF16: ((uint16_t *)data)[at] = (uint16_t)s.i; break;
+	case DT_BF16:
+		((uint16_t *)data)[at] = (uint16_t)s.i;
+		break;
 	case DT_I64:
-	case DT_INDEX: ((int64_t *)data)[at] = s.i; break;
-	case DT_I32: ((int32_t *)data)[at] = (int32_t)s.i; break;
-	case DT_I16: ((int16_t *)data)[at] = (int16_t)s.i; break;
-	case DT_I8: ((int8_t *)data)[at] = (int8_t)s.i; break;
-	case DT_U8: ((uint8_t *)data)[at] = (uint8_t)s.i; break;
-	case DT_BOOL: ((uint8_t *)data)[at] = s.i != 0; break;
+	case DT_INDEX:
+		((int64_t *)data)[at] = s.i;
+		break;
+	case DT_I32:
+		((int32_t *)data)[at] = (int32_t)s.i;
+		break;
+	case DT_I16:
+		((int16_t *)data)[at] = (int16_t)s.i;
+		break;
+	case DT_I8:
+		((int8_t *)data)[at] = (int8_t)s.i;
+		break;
+	case DT_U8:
+		((uint8_t *)data)[at] = (uint8_t)s.i;
+		break;
+	case DT_BOOL:
+		((uint8_t *)data)[at] = s.i != 0;
+		break;
 	}
 }
 
@@ -93,7 +125,8 @@ static int64_t saturate(double x, DType to)
 	if (isnan(x))
 		return 0;
 	if (x <= least)
-		return to == DT_U8 ? 0 : -(int64_t)(UINT64_C(1) << (bits - 1)) * 2;
+		return to == DT_U8 ? 0
+				   : -(int64_t)(UINT64_C(1) << (bits - 1)) * 2;
 	if (x >= most)
 		return (int64_t)((UINT64_C(1) << bits) - 1);
 	return (int64_t)x;
@@ -130,38 +163,64 @@ static Scalar cast(Scalar s, DType from, DType to)
 static double math32(Op op, float x, float y)
 {
 	switch (op) {
-	case OP_EXP: return expf(x);
-	case OP_LOG: return logf(x);
-	case OP_SIN: return sinf(x);
-	case OP_COS: return cosf(x);
-	case OP_SQRT: return sqrtf(x);
-	case OP_RSQRT: return 1.0f / sqrtf(x);
-	case OP_TANH: return tanhf(x);
-	case OP_SIGMOID: return 1.0f / (1.0f + expf(-x));
-	case OP_ERF: return erff(x);
-	case OP_FLOOR: return floorf(x);
-	case OP_CEIL: return ceilf(x);
-	case OP_ROUND: return rintf(x);
-	default: return powf(x, y);
+	case OP_EXP:
+		return expf(x);
+	case OP_LOG:
+		return logf(x);
+	case OP_SIN:
+		return sinf(x);
+	case OP_COS:
+		return cosf(x);
+	case OP_SQRT:
+		return sqrtf(x);
+	case OP_RSQRT:
+		return 1.0f / sqrtf(x);
+	case OP_TANH:
+		return tanhf(x);
+	case OP_SIGMOID:
+		return 1.0f / (1.0f + expf(-x));
+	case OP_ERF:
+		return erff(x);
+	case OP_FLOOR:
+		return floorf(x);
+	case OP_CEIL:
+		return ceilf(x);
+	case OP_ROUND:
+		return rintf(x);
+	default:
+		return powf(x, y);
 	}
 }
 
 static double math64(Op op, double x, double y)
 {
 	switch (op) {
-	case OP_EXP: return exp(x);
-	case OP_LOG: return log(x);
-	case OP_SIN: return sin(x);
-	case OP_COS: return cos(x);
-	case OP_SQRT: return sqrt(x);
-	case OP_RSQRT: return 1.0 / sqrt(x);
-	case OP_TANH: return tanh(x);
-	case OP_SIGMOID: return 1.0 / (1.0 + exp(-x));
-	case OP_ERF: return erf(x);
-	case OP_FLOOR: return floor(x);
-	case OP_CEIL: return ceil(x);
-	case OP_ROUND: return rint(x);
-	default: return pow(x, y);
+	case OP_EXP:
+		return exp(x);
+	case OP_LOG:
+		return log(x);
+	case OP_SIN:
+		return sin(x);
+	case OP_COS:
+		return cos(x);
+	case OP_SQRT:
+		return sqrt(x);
+	case OP_RSQRT:
+		return 1.0 / sqrt(x);
+	case OP_TANH:
+		return tanh(x);
+	case OP_SIGMOID:
+		return 1.0 / (1.0 + exp(-x));
+	case OP_ERF:
+		return erf(x);
+	case OP_FLOOR:
+		return floor(x);
+	case OP_CEIL:
+		return ceil(x);
+	case OP_ROUND:
+		return rint(x);
+	default:
+		return pow(x, y);
 	}
 }
 
@@ -172,14 +231,30 @@ static Scalar float_op(const Case *c, Scalar a, Scalar b, Scalar d)
 	double r = 0;
 	bool single = c->type == DT_F32;
 	switch (c->op) {
-	case LOW_ADD: r = a.f + b.f; break;
-	case LOW_SUB: r = a.f - b.f; break;
-	case LOW_MUL: r = a.f * b.f; break;
-	case LOW_DIV: r = a.f / b.f; break;
-	case LOW_NEG: r = -a.f; break;
-	case LOW_ABS: r = fabs(a.f); break;
-	case LOW_MIN: r = a.f < b.f ? a.f : b.f; break;
-	case LOW_MAX: r = a.f > b.f ? a.f : b.f; break;
+	case LOW_ADD:
+		r = a.f + b.f;
+		break;
+	case LOW_SUB:
+		r = a.f - b.f;
+		break;
+	case LOW_MUL:
+		r = a.f * b.f;
+		break;
+	case LOW_DIV:
+		r = a.f / b.f;
+		break;
+	case LOW_NEG:
+		r = -a.f;
+		break;
+	case LOW_ABS:
+		r = fabs(a.f);
+		break;
+	case LOW_MIN:
+		r = a.f < b.f ? a.f : b.f;
+		break;
+	case LOW_MAX:
+		r = a.f > b.f ? a.f : b.f;
+		break;
 	case LOW_FMA:
 		r = single ? fmaf((float)a.f, (float)b.f, (float)d.f)
 			   : fma(a.f, b.f, d.f);
@@ -188,7 +263,8 @@ static Scalar float_op(const Case *c, Scalar a, Scalar b, Scalar d)
 		r = single ? math32(c->math, (float)a.f, (float)b.f)
 			   : math64(c->math, a.f, b.f);
 		break;
-	default: break;
+	default:
+		break;
 	}
 	return (Scalar){.f = r};
 }
@@ -203,19 +279,44 @@ static Scalar int_op(const Case *c, int64_t a, int64_t b)
 	uint64_t x = (uint64_t)a, y = (uint64_t)b;
 	int64_t r = 0;
 	switch (c->op) {
-	case LOW_ADD: r = (int64_t)(x + y); break;
-	case LOW_SUB: r = (int64_t)(x - y); break;
-	case LOW_MUL: r = (int64_t)(x * y); break;
-	case LOW_NEG: r = (int64_t)(0 - x); break;
-	case LOW_ABS: r = a < 0 ? (int64_t)(0 - x) : a; break;
-	case LOW_MIN: r = a < b ? a : b; break;
-	case LOW_MAX: r = a > b ? a : b; break;
-	case LOW_MOD: r = floor_mod(a, b); break;
-	case LOW_FLOORDIV: r = a / b - (a % b < 0); break;
-	case LOW_AND: r = a & b; break;
-	case LOW_OR: r = a | b; break;
-	case LOW_NOT: r = !a; break;
-	default: break;
+	case LOW_ADD:
+		r = (int64_t)(x + y);
+		break;
+	case LOW_SUB:
+		r = (int64_t)(x - y);
+		break;
+	case LOW_MUL:
+		r = (int64_t)(x * y);
+		break;
+	case LOW_NEG:
+		r = (int64_t)(0 - x);
+		break;
+	case LOW_ABS:
+		r = a < 0 ? (int64_t)(0 - x) : a;
+		break;
+	case LOW_MIN:
+		r = a < b ? a : b;
+		break;
+	case LOW_MAX:
+		r = a > b ? a : b;
+		break;
+	case LOW_MOD:
+		r = floor_mod(a, b);
+		break;
+	case LOW_FLOORDIV:
+		r = a / b - (a % b < 0);
+		break;
+	case LOW_AND:
+		r = a & b;
+		break;
+	case LOW_OR:
+		r = a | b;
+		break;
+	case LOW_NOT:
+		r = !a;
+		break;
+	default:
+		break;
 	}
 	return (Scalar){.i = r};
 }
@@ -223,14 +324,19 @@ static Scalar int_op(const Case *c, int64_t a, int64_t b)
 static bool compare(LowOpcode op, bool real, Scalar a, Scalar b)
 {
 	switch (op) {
-	case LOW_LT: return real ? a.f < b.f : a.i < b.i;
-	case LOW_LE: return real ? a.f <= b.f : a.i <= b.i;
-	case LOW_EQ: return real ? a.f == b.f : a.i == b.i;
-	default: return real ? a.f != b.f : a.i != b.i;
+	case LOW_LT:
+		return real ? a.f < b.f : a.i < b.i;
+	case LOW_LE:
+		return real ? a.f <= b.f : a.i <= b.i;
+	case LOW_EQ:
+		return real ? a.f == b.f : a.i == b.i;
+	default:
+		return real ? a.f != b.f : a.i != b.i;
 	}
 }
 
-/* --- inputs -------------------------------------------------------------------- */
+/* --- inputs
+ * -------------------------------------------------------------------- */
 
 typedef struct {
 	unsigned char a[DATA * 8], b[DATA * 8], c[DATA * 8];
@@ -240,16 +346,17 @@ typedef struct {
 
 static void fill_floats(Rng *rng, DType type, void *data)
 {
-	static const double special[] = {0, -0.0, 1, -1, INFINITY, -INFINITY, NAN,
-	    0.5, 1.5, 2.5, -2.5, 3e9, -3e9, 1e20, -1e20, 65504, 65519, 65520,
-	    65536, 6e-8, 5.96e-8, 2.98e-8, 2.99e-8, 6.1e-5, 1e-40, 1e-45, 3.4e38,
-	    127.5, 128, 255.9, 256, -0.9, -128.9, -129, 32767.5, 2147483647.0,
-	    1.00390625, 1.01171875, 1.0009765625, 1.00048828125, 1.00146484375};
+	static const double special[] = {0, -0.0, 1, -1, INFINITY, -INFINITY,
+	    NAN, 0.5, 1.5, 2.5, -2.5, 3e9, -3e9, 1e20, -1e20, 65504, 65519,
+	    65520, 65536, 6e-8, 5.96e-8, 2.98e-8, 2.99e-8, 6.1e-5, 1e-40, 1e-45,
+	    3.4e38, 127.5, 128, 255.9, 256, -0.9, -128.9, -129, 32767.5,
+	    2147483647.0, 1.00390625, 1.01171875, 1.0009765625, 1.00048828125,
+	    1.00146484375};
 	int n = sizeof special / sizeof *special;
 	for (int i = 0; i < DATA; i++) {
 		double x = i < n ? special[i]
 				 : (rng_double(rng) - 0.5) *
-			ldexp(1, (int)rng_below(rng, 24) - 8);
+				       ldexp(1, (int)rng_below(rng, 24) - 8);
 		if (i >= DATA - 8) /* between two neighbours of a short float */
 			x = 1 + 0x1p-8 + (rng_double(rng) - 0.5) * 0x1p-40;
 		Scalar s = {.f = x};
@@ -271,8 +378,10 @@ static void fill(Rng *rng, DType type, void *data, bool positive)
 		/* of all magnitudes, the extremes among them */
 		int64_t x = (int64_t)(rng_next(rng) >> rng_below(rng, 64));
 		if (i < 2)
-			x = -(int64_t)(UINT64_C(1) << (8 * dtype_bytes(type) - 2)) * 2
-			    - i;
+			x = -(int64_t)(UINT64_C(1)
+				       << (8 * dtype_bytes(type) - 2)) *
+				2 -
+			    i;
 		if (type == DT_BOOL)
 			x &= 1;
 		put(type, data, i, (Scalar){.i = x});
@@ -301,18 +410,24 @@ static void fill_inputs(const Case *c, Inputs *in)
 	in->index[1] = in->index[0]; /* scatter: the later lane wins */
 }
 
-/* --- the kernel of a case -------------------------------------------------------- */
+/* --- the kernel of a case
+ * -------------------------------------------------------- */
 
 enum { A, B, C, MASK, INDEX, OUT, NBUFFERS };
 
 static DType buffer_type(const Case *c, int buffer)
 {
 	switch (buffer) {
-	case A: return c->op == LOW_DOT4 ? DT_U8 : c->from;
-	case B: return c->op == LOW_DOT4 ? DT_I8 : c->from;
-	case MASK: return DT_BOOL;
-	case INDEX: return DT_I64;
-	default: return c->type == DT_INDEX ? DT_I64 : c->type;
+	case A:
+		return c->op == LOW_DOT4 ? DT_U8 : c->from;
+	case B:
+		return c->op == LOW_DOT4 ? DT_I8 : c->from;
+	case MASK:
+		return DT_BOOL;
+	case INDEX:
+		return DT_I64;
+	default:
+		return c->type == DT_INDEX ? DT_I64 : c->type;
 	}
 }
 
@@ -333,19 +448,12 @@ static int temp(Emit *e, DType type, int lanes)
 	return low_temp(arena, e->f, type, lanes, "t");
 }
 
-static LowAffine at(int var, int64_t coefficient, int64_t constant)
-{
-	LowAffine a = {constant, 1, NEW(arena, LowTerm)};
-	a.terms[0] = (LowTerm){var, coefficient};
-	return a;
-}
-
-static LowNode *access_op(Emit *e, LowOpcode op, int dst, int a, int b, int c,
-    int buffer, int lanes)
+static LowNode *access_op(
+    Emit *e, LowOpcode op, int dst, int a, int b, int c, int buffer, int lanes)
 {
 	LowNode *n = low_op(arena, e->body, op, dst, a, b, c);
 	n->buffer = buffer;
-	n->address = at(e->i, lanes, 0);
+	n->address = lowtest_at(arena, e->i, lanes, 0);
 	return n;
 }
 
@@ -433,7 +541,8 @@ static bool emit_special(Emit *e, const Case *c, int d)
 		y = load(e, B, 4 * n);
 		low_op(arena, body, LOW_DOT4, d, x, y, load(e, C, n));
 		return true;
-	default: return false;
+	default:
+		return false;
 	}
 }
 
@@ -458,15 +567,15 @@ static void emit_store(Emit *e, const Case *c, int d)
 		node->address = low_affine_const(0);
 		break;
 	default:
-		access_op(e, c->op == LOW_STREAM ? LOW_STREAM : LOW_STORE, -1, d,
-		    -1, -1, OUT, n);
+		access_op(e, c->op == LOW_STREAM ? LOW_STREAM : LOW_STORE, -1,
+		    d, -1, -1, OUT, n);
 	}
 }
 
 static bool stores_only(LowOpcode op)
 {
 	return op == LOW_LOAD || op == LOW_STORE || op == LOW_STORE_MASKED ||
-	    op == LOW_SCATTER || op == LOW_STREAM || op == LOW_PREFETCH;
+	       op == LOW_SCATTER || op == LOW_STREAM || op == LOW_PREFETCH;
 }
 
 static void emit_case(Emit *e, const Case *c)
@@ -482,64 +591,30 @@ static void emit_case(Emit *e, const Case *c)
 	if (!emit_special(e, c, d)) {
 		for (int i = 0; i < low_op_nargs(c->op); i++)
 			x[i] = load(e, i == 2 ? C : i, c->lanes);
-		LowNode *node = low_op(
-		    arena, e->body, c->op, d, x[0], x[1], x[2]);
+		LowNode *node =
+		    low_op(arena, e->body, c->op, d, x[0], x[1], x[2]);
 		node->math = c->math;
 	}
 	emit_store(e, c, d);
 }
 
-static LowFunction *function_new(const char *name)
-{
-	LowFunction *f = NEW(arena, LowFunction);
-	f->name = name;
-	f->nthreads = 1;
-	return f;
-}
-
-static void add_buffer(
-    LowFunction *f, const char *name, DType type, int64_t elements, bool written)
-{
-	vec_push(arena, &f->buffers, (LowBuffer){.name = name, .type = type,
-	    .elements = elements, .param = f->params.n,
-	    .align = dtype_bytes(type), .written = written});
-	vec_push(arena, &f->params,
-	    (LowParam){.name = name, .type = type, .output = written});
-}
-
-static LowNode *loop_new(LowFunction *f, LowBody *body, LoopKind kind,
-    int64_t extent, const char *name)
-{
-	LowNode *loop = NEW(arena, LowNode);
-	*loop = (LowNode){.kind = LOWNODE_LOOP, .dst = -1, .buffer = -1,
-	    .loop = kind, .extent = extent, .condition = -1};
-	loop->var = low_temp(arena, f, DT_INDEX, 1, name);
-	vec_push(arena, body, loop);
-	return loop;
-}
-
-static Lowered *lowered_of(LowFunction *f)
-{
-	Lowered *l = NEW(arena, Lowered);
-	l->arena = arena;
-	l->kernel = f;
-	return l;
-}
-
 static LowFunction *case_function(const Case *c, int number)
 {
 	static const char *const names[] = {"A", "B", "C", "M", "X", "out"};
-	LowFunction *f = function_new(arena_printf(arena, "k%d", number));
+	LowFunction *f =
+	    lowtest_function(arena, arena_printf(arena, "k%d", number));
 	for (int i = 0; i < NBUFFERS; i++)
-		add_buffer(f, names[i], buffer_type(c, i), DATA, i == OUT);
+		lowtest_buffer(
+		    arena, f, names[i], buffer_type(c, i), DATA, i == OUT);
 	LowNode *loop =
-	    loop_new(f, &f->body, LOOP_SERIAL, N / c->lanes, "i");
+	    lowtest_loop(arena, f, &f->body, LOOP_SERIAL, N / c->lanes, "i");
 	Emit e = {f, &loop->body, loop->var, c->lanes, c->index};
 	emit_case(&e, c);
 	return f;
 }
 
-/* --- what it should give ---------------------------------------------------------- */
+/* --- what it should give
+ * ---------------------------------------------------------- */
 
 static Scalar expected(const Case *c, const Inputs *in, int i)
 {
@@ -549,33 +624,48 @@ static Scalar expected(const Case *c, const Inputs *in, int i)
 	Scalar d = get(c->type, in->c, i);
 	switch (c->op) {
 	case LOW_CONST:
-		return (Scalar){-1.5, c->type == DT_BOOL ? 1
-			: c->type == DT_F16 ? f16_from_f64(-1.5)
-			: c->type == DT_BF16 ? bf16_from_f64(-1.5) : -3};
+		return (Scalar){-1.5, c->type == DT_BOOL   ? 1
+				      : c->type == DT_F16  ? f16_from_f64(-1.5)
+				      : c->type == DT_BF16 ? bf16_from_f64(-1.5)
+							   : -3};
 	case LOW_IOTA:
-		return (Scalar){.i = (int64_t)((uint64_t)(c->type == DT_INDEX
-		    ? block : get(c->from, in->a, block).i) + (uint64_t)l)};
-	case LOW_LANES_BELOW: return (Scalar){.i = l < block};
-	case LOW_BROADCAST: return get(c->from, in->a, block);
-	case LOW_EXTRACT: return get(c->from, in->a, block * n + n - 1);
-	case LOW_INSERT: return l == n / 2 ? get(c->from, in->b, block) : a;
+		return (Scalar){
+		    .i = (int64_t)((uint64_t)(c->type == DT_INDEX
+						  ? block
+						  : get(c->from, in->a, block)
+							.i) +
+				   (uint64_t)l)};
+	case LOW_LANES_BELOW:
+		return (Scalar){.i = l < block};
+	case LOW_BROADCAST:
+		return get(c->from, in->a, block);
+	case LOW_EXTRACT:
+		return get(c->from, in->a, block * n + n - 1);
+	case LOW_INSERT:
+		return l == n / 2 ? get(c->from, in->b, block) : a;
 	case LOW_SHUFFLE:
 		s = reversed(n, l);
 		return s < n ? get(c->from, in->a, block * n + s)
 			     : get(c->from, in->b, block * n + s - n);
-	case LOW_CONVERT: return cast(a, c->from, c->type);
-	case LOW_LOAD_MASKED: return in->mask[i] ? a : (Scalar){0};
+	case LOW_CONVERT:
+		return cast(a, c->from, c->type);
+	case LOW_LOAD_MASKED:
+		return in->mask[i] ? a : (Scalar){0};
 	case LOW_GATHER:
-		return c->masked && !in->mask[i] ? (Scalar){0}
-		    : get(c->from, in->a, (int)in->index[i] + 1);
-	case LOW_SELECT: return in->mask[i] ? a : b;
+		return c->masked && !in->mask[i]
+			   ? (Scalar){0}
+			   : get(c->from, in->a, (int)in->index[i] + 1);
+	case LOW_SELECT:
+		return in->mask[i] ? a : b;
 	case LOW_DOT4:
 		for (int k = 0; k < 4; k++)
 			d.i += get(DT_U8, in->a, 4 * i + k).i *
-			    get(DT_I8, in->b, 4 * i + k).i;
+			       get(DT_I8, in->b, 4 * i + k).i;
 		return d;
-	case LOW_COPY: return a;
-	default: break;
+	case LOW_COPY:
+		return a;
+	default:
+		break;
 	}
 	if (stores_only(c->op))
 		return a;
@@ -594,7 +684,8 @@ static void expect_all(const Case *c, const Inputs *in, unsigned char *out)
 			continue;
 		if (c->op == LOW_SCATTER && c->masked && !in->mask[i])
 			continue;
-		put(c->type, out, c->op == LOW_SCATTER ? (int)in->index[i] : i, s);
+		put(c->type, out, c->op == LOW_SCATTER ? (int)in->index[i] : i,
+		    s);
 	}
 }
 
@@ -609,17 +700,18 @@ static bool same(DType type, const void *x, const void *y, int i)
 	Scalar a = get(type, x, i), b = get(type, y, i);
 	if (dtype_is_float(type) && isnan(a.f) && isnan(b.f))
 		return true;
-	return !memcmp((const char *)x + i * bytes,
-	    (const char *)y + i * bytes, (size_t)bytes);
+	return !memcmp((const char *)x + i * bytes, (const char *)y + i * bytes,
+	    (size_t)bytes);
 }
 
-/* --- all cases -------------------------------------------------------------------- */
+/* --- all cases
+ * -------------------------------------------------------------------- */
 
 static void add_case(Cases *cases, Case c)
 {
 	char why[256];
 	LowFunction *f = case_function(&c, cases->n);
-	c.lowered = lowered_of(f);
+	c.lowered = lowtest_lowered(arena, f);
 	if (low_function_verify(f, why, sizeof why))
 		vec_push(arena, cases, c);
 }
@@ -678,37 +770,6 @@ static Cases all_cases(void)
 	return cases;
 }
 
-static void compile_to(const Target *t, Lowered **lowered, int n, LlvmKind kind,
-    Buf *out)
-{
-	Error error = {0};
-	if (llvm->compile((const Lowered *const *)lowered, n, t->triple, t->cpu,
-		t->attrs, kind, out, &error))
-		fail_msg("%s: %s", t->text, error.text);
-}
-
-/* Through the system's linker, as a user's build does. */
-static void *link_and_open(const Buf *object)
-{
-	char folder[] = "/tmp/tunec-test-XXXXXX", o[64], so[64], command[256];
-	assert_non_null(mkdtemp(folder));
-	snprintf(o, sizeof o, "%s/k.o", folder);
-	snprintf(so, sizeof so, "%s/k.so", folder);
-	FILE *f = fopen(o, "wb");
-	assert_int_equal(fwrite(object->data, 1, object->size, f), object->size);
-	fclose(f);
-	snprintf(command, sizeof command,
-	    "cc -shared -Wl,-z,text -o %s %s -lm", so, o);
-	assert_int_equal(system(command), 0);
-	void *library = dlopen(so, RTLD_NOW);
-	if (!library)
-		fail_msg("%s", dlerror());
-	unlink(o);
-	unlink(so);
-	rmdir(folder);
-	return library;
-}
-
 static void run_case(const Case *c, void *library, const Target *t)
 {
 	static unsigned char out[DATA * 8 + GUARD], want[DATA * 8 + GUARD];
@@ -728,8 +789,8 @@ static void run_case(const Case *c, void *library, const Target *t)
 	for (int i = 0; i < DATA; i++)
 		if (!same(stored_type(c), out, want, i))
 			fail_msg("%s: %s %s from %s, %d lanes%s%s: element %d: "
-				 "%a %lld, not %a %lld", t->cpu,
-			    low_op_name(c->op), dtype_name(c->type),
+				 "%a %lld, not %a %lld",
+			    t->cpu, low_op_name(c->op), dtype_name(c->type),
 			    dtype_name(c->from), c->lanes,
 			    c->op == LOW_MATH ? " " : "",
 			    c->op == LOW_MATH ? op_name(c->math) : "", i,
@@ -750,9 +811,9 @@ static void run_target(const char *text)
 	for (int i = 0; i < cases.n; i++)
 		lowered[i] = cases.at[i].lowered;
 	Buf object = {0};
-	compile_to(t, lowered, cases.n, LLVM_OBJECT, &object);
+	lowtest_compile(t, lowered, cases.n, LLVM_OBJECT, &object);
 	if (target_runs_here(t)) {
-		void *library = link_and_open(&object);
+		void *library = lowtest_open(&object);
 		for (int i = 0; i < cases.n; i++)
 			run_case(&cases.at[i], library, t);
 		dlclose(library);
@@ -796,12 +857,13 @@ static void test_wide_int_to_bf16(void **state)
 {
 	(void)state;
 	Error error = {0};
-	Case c = {.op = LOW_CONVERT, .type = DT_BF16, .from = DT_I64, .lanes = 4};
+	Case c = {
+	    .op = LOW_CONVERT, .type = DT_BF16, .from = DT_I64, .lanes = 4};
 	Target *t = target_parse(arena, "host", &error);
-	Lowered *l = lowered_of(case_function(&c, 0));
+	Lowered *l = lowtest_lowered(arena, case_function(&c, 0));
 	Buf object = {0};
-	compile_to(t, &l, 1, LLVM_OBJECT, &object);
-	void *library = link_and_open(&object);
+	lowtest_compile(t, &l, 1, LLVM_OBJECT, &object);
+	void *library = lowtest_open(&object);
 	void (*kernel)(void *, void *, void *, void *, void *, void *);
 	*(void **)&kernel = dlsym(library, "k0");
 	int64_t in[N] = {(INT64_C(1) << 60) + (INT64_C(1) << 52) + 1,
@@ -817,286 +879,11 @@ static void test_wide_int_to_bf16(void **state)
 	buf_free(&object);
 }
 
-/* --- structure: loops, ifs, carried values, threads ---------------------------------- */
-
-/* Stand in for an OpenMP runtime with a team of any size: the kernel's library
- * finds the program's functions first. */
-static int team = 1, member;
-void GOMP_parallel(void (*fn)(void *), void *data, unsigned n, unsigned flags);
-int omp_get_thread_num(void);
-int omp_get_num_threads(void);
-
-void GOMP_parallel(void (*fn)(void *), void *data, unsigned n, unsigned flags)
-{
-	assert_int_equal(flags, 0);
-	assert_int_equal(n, 4);
-	for (member = 0; member < team; member++)
-		fn(data);
-	member = 0;
-}
-
-int omp_get_thread_num(void)
-{
-	return member;
-}
-
-int omp_get_num_threads(void)
-{
-	return team;
-}
-
-static int constant(LowFunction *f, LowBody *body, DType type, int lanes, double x)
-{
-	int t = low_temp(arena, f, type, lanes, "c");
-	LowNode *n = low_op(arena, body, LOW_CONST, t, -1, -1, -1);
-	n->f = x;
-	n->i = (int64_t)x;
-	return t;
-}
-
-static LowNode *memory_op(LowBody *body, LowOpcode op, int dst, int a, int buffer,
-    LowAffine address)
-{
-	LowNode *n = low_op(arena, body, op, dst, a, -1, -1);
-	n->buffer = buffer;
-	n->address = address;
-	return n;
-}
-
-enum { ROWS = 10, COLUMNS = 13 };
-
-/* out[i] = sum of in[i][0 .. min(COLUMNS, i)), doubled where that is above 20;
- * two parallel loops: the sums by way of each thread's workspace, which is
- * filled first, then out = out * scale + one. */
-static Lowered *threads_kernel(int nthreads)
-{
-	LowFunction *f = function_new("threads");
-	f->nthreads = nthreads;
-	add_buffer(f, "in", DT_F32, ROWS * COLUMNS, false);
-	add_buffer(f, "out", DT_F32, ROWS, true);
-	for (int i = 0; i < 2; i++)
-		vec_push(arena, &f->buffers, (LowBuffer){
-		    .name = i ? "row" : "scratch", .type = DT_F32,
-		    .elements = 16, .kind = LOWBUF_WORKSPACE, .offset = 64 * i,
-		    .thread_bytes = 128, .align = 64, .written = true});
-	vec_push(arena, &f->params,
-	    (LowParam){.name = "workspace", .workspace = true});
-	LoopKind kind = nthreads > 1 ? LOOP_PARALLEL : LOOP_SERIAL;
-	int scale = constant(f, &f->body, DT_F32, 1, 3);
-	int above = constant(f, &f->body, DT_F32, 1, 20);
-	int ones = constant(f, &f->body, DT_F32, 16, 1);
-	int yes = low_temp(arena, f, DT_BOOL, 1, "yes");
-	low_op(arena, &f->body, LOW_LT, yes, scale, above, -1);
-
-	LowNode *i = loop_new(f, &f->body, kind, ROWS, "i");
-	memory_op(&i->body, LOW_STORE, -1, ones, 2, low_affine_const(0));
-	LowNode *fill = loop_new(f, &i->body, LOOP_SERIAL, COLUMNS, "j");
-	int x = low_temp(arena, f, DT_F32, 1, "x");
-	LowAffine from = at(i->var, COLUMNS, 0);
-	from = low_affine_add(arena, from, at(fill->var, 1, 0), 1);
-	memory_op(&fill->body, LOW_LOAD, x, -1, 0, from);
-	memory_op(&fill->body, LOW_STORE, -1, x, 3, at(fill->var, 1, 0));
-	int sum = low_temp(arena, f, DT_F32, 1, "sum");
-	LowNode *zero = low_op(arena, &i->body, LOW_CONST, sum, -1, -1, -1);
-	zero->f = 0;
-	LowNode *j = loop_new(f, &i->body, LOOP_SERIAL, COLUMNS, "j2");
-	j->limit = NEW(arena, LowAffine);
-	*j->limit = at(i->var, 2, -3);
-	int y = low_temp(arena, f, DT_F32, 1, "y");
-	memory_op(&j->body, LOW_LOAD, y, -1, 3, at(j->var, 1, 0));
-	low_op(arena, &j->body, LOW_ADD, sum, sum, y, -1);
-	int big = low_temp(arena, f, DT_BOOL, 1, "big");
-	low_op(arena, &i->body, LOW_LT, big, above, sum, -1);
-	low_op(arena, &i->body, LOW_AND, big, big, yes, -1);
-	LowNode *test = NEW(arena, LowNode);
-	*test = (LowNode){.kind = LOWNODE_IF, .dst = -1, .buffer = -1, .var = -1,
-	    .condition = big};
-	vec_push(arena, &i->body, test);
-	low_op(arena, &test->body, LOW_ADD, sum, sum, sum, -1);
-	low_op(arena, &test->other, LOW_NEG, sum, sum, -1, -1);
-	memory_op(&i->body, LOW_STORE, -1, sum, 1, at(i->var, 1, 0));
-
-	LowNode *k = loop_new(f, &f->body, kind, ROWS, "k");
-	int z = low_temp(arena, f, DT_F32, 1, "z");
-	int one = low_temp(arena, f, DT_F32, 1, "one");
-	int r = low_temp(arena, f, DT_F32, 1, "r");
-	memory_op(&k->body, LOW_LOAD, z, -1, 1, at(k->var, 1, 0));
-	low_op(arena, &k->body, LOW_EXTRACT, one, ones, -1, -1)->i = 5;
-	low_op(arena, &k->body, LOW_FMA, r, z, scale, one);
-	memory_op(&k->body, LOW_STORE, -1, r, 1, at(k->var, 1, 0));
-	return lowered_of(f);
-}
-
-static void threads_reference(const float *in, float *out)
-{
-	for (int i = 0; i < ROWS; i++) {
-		float sum = 0;
-		for (int j = 0; j < COLUMNS && j < 2 * i - 3; j++)
-			sum += in[i * COLUMNS + j];
-		sum = sum > 20 ? sum + sum : -sum;
-		out[i] = sum * 3 + 1;
-	}
-}
-
-static void run_threads(int nthreads, const char *target)
-{
-	Error error = {0};
-	Target *t = target_parse(arena, target, &error);
-	Lowered *l = threads_kernel(nthreads);
-	Buf object = {0};
-	compile_to(t, &l, 1, LLVM_OBJECT, &object);
-	void *library = link_and_open(&object);
-	void (*kernel)(const float *, float *, void *);
-	*(void **)&kernel = dlsym(library, "threads");
-	static float in[ROWS * COLUMNS];
-	for (int i = 0; i < ROWS * COLUMNS; i++)
-		in[i] = (float)(i % 11) - 2;
-	static _Alignas(64) char workspace[4 * 128];
-	float want[ROWS];
-	threads_reference(in, want);
-	for (team = 1; team <= nthreads; team++) {
-		float out[ROWS] = {0};
-		kernel(in, out, workspace);
-		assert_memory_equal(out, want, sizeof out);
-	}
-	dlclose(library);
-	buf_free(&object);
-}
-
-static void test_threads(void **state)
-{
-	(void)state;
-	run_threads(1, "host");
-	run_threads(4, "host");
-	run_threads(4, "llvm -mcpu=x86-64");
-}
-
-/* With a real OpenMP runtime, allowed 4, 2 and 1 threads. */
-static void test_openmp(void **state)
-{
-	(void)state;
-	static const char program[] =
-	    "#include <string.h>\n"
-	    "void threads(const float *, float *, void *);\n"
-	    "static _Alignas(64) char workspace[512];\n"
-	    "int main(void)\n{\n"
-	    "static float in[130], one[10], two[10];\n"
-	    "for (int i = 0; i < 130; i++) in[i] = i % 11 - 2;\n"
-	    "threads(in, one, workspace);\n"
-	    "for (int i = 0; i < 100; i++) threads(in, two, workspace);\n"
-	    "return one[9] != REFERENCE || memcmp(one, two, sizeof one);\n}\n";
-	char folder[] = "/tmp/tunec-test-XXXXXX", path[64], command[512];
-	Error error = {0};
-	Target *t = target_parse(arena, "host", &error);
-	Lowered *l = threads_kernel(4);
-	Buf object = {0};
-	float in[ROWS * COLUMNS], want[ROWS];
-	for (int i = 0; i < ROWS * COLUMNS; i++)
-		in[i] = (float)(i % 11) - 2;
-	threads_reference(in, want);
-	compile_to(t, &l, 1, LLVM_OBJECT, &object);
-	assert_non_null(mkdtemp(folder));
-	snprintf(path, sizeof path, "%s/k.o", folder);
-	FILE *f = fopen(path, "wb");
-	fwrite(object.data, 1, object.size, f);
-	fclose(f);
-	snprintf(path, sizeof path, "%s/main.c", folder);
-	f = fopen(path, "w");
-	fputs(program, f);
-	fclose(f);
-	snprintf(command, sizeof command,
-	    "cd %s && cc -DREFERENCE=%.9g -o p main.c k.o -fopenmp -lm && "
-	    "./p && OMP_THREAD_LIMIT=2 ./p && OMP_THREAD_LIMIT=1 ./p; "
-	    "r=$?; rm -r %s; exit $r", folder, want[9], folder);
-	assert_int_equal(system(command), 0);
-	buf_free(&object);
-}
-
-/* --- texts, symbols, refusals --------------------------------------------------------- */
-
-static void test_kinds(void **state)
-{
-	(void)state;
-	Error error = {0};
-	Target *t = target_parse(arena, "host", &error);
-	Lowered *l = threads_kernel(4);
-	for (int kind = LLVM_IR_TEXT; kind <= LLVM_OBJECT; kind++) {
-		Buf one = {0}, two = {0};
-		compile_to(t, &l, 1, (LlvmKind)kind, &one);
-		compile_to(t, &l, 1, (LlvmKind)kind, &two);
-		assert_int_equal(one.size, two.size);
-		assert_memory_equal(one.data, two.data, one.size);
-		if (kind == LLVM_IR_TEXT) {
-			assert_non_null(strstr(one.data, "define void @threads("));
-			assert_non_null(strstr(one.data, "define internal"));
-			assert_non_null(strstr(one.data, "!noalias"));
-			assert_null(strstr(one.data, " fast "));
-		} else if (kind == LLVM_ASSEMBLY) {
-			assert_non_null(strstr(one.data, "threads:"));
-			assert_non_null(strstr(one.data, "GOMP_parallel@PLT"));
-		} else {
-			assert_memory_equal(one.data,
-			    kind == LLVM_BITCODE ? "BC" : "\177E", 2);
-		}
-		buf_free(&one);
-		buf_free(&two);
-	}
-	Buf serial = {0};
-	l = threads_kernel(1);
-	compile_to(t, &l, 1, LLVM_ASSEMBLY, &serial);
-	assert_null(strstr(serial.data, "GOMP"));
-	buf_free(&serial);
-}
-
-static void test_refused(void **state)
-{
-	(void)state;
-	Error error = {0};
-	Buf out = {0};
-	Lowered *l = threads_kernel(1);
-	l->kernel->buffers.at[1].written = false;
-	const Lowered *const list[] = {l};
-	assert_int_equal(llvm->compile(list, 1, "x86_64-pc-linux-gnu", "x86-64",
-		"", LLVM_OBJECT, &out, &error), STATUS_UNSUPPORTED);
-	assert_non_null(strstr(error.text, "not marked as written"));
-	l->kernel->buffers.at[1].written = true;
-	l->kernel->body.at[5]->loop = LOOP_THREAD_X;
-	assert_int_equal(llvm->compile(list, 1, "x86_64-pc-linux-gnu", "x86-64",
-		"", LLVM_OBJECT, &out, &error), STATUS_UNSUPPORTED);
-	assert_non_null(strstr(error.text, "GPU"));
-	assert_int_equal(llvm->compile(list, 1, "vax-dec-vms", "x", "",
-		LLVM_OBJECT, &out, &error), STATUS_UNSUPPORTED);
-	assert_int_equal(out.size, 0);
-	buf_free(&out);
-}
-
-static void test_missing(void **state)
-{
-	(void)state;
-	Error error = {0};
-	char *old = getenv("TUNEC_MODULES");
-	old = old ? arena_strdup(arena, old) : NULL;
-	setenv("TUNEC_MODULES", "/nonexistent", 1);
-	assert_null(llvm_module(&error));
-	assert_int_equal(error.status, STATUS_MISSING);
-	assert_non_null(strstr(error.text, "/nonexistent/tunec-llvm.so"));
-	if (old)
-		setenv("TUNEC_MODULES", old, 1);
-	else
-		unsetenv("TUNEC_MODULES");
-}
-
 static int setup(void **state)
 {
 	(void)state;
-	Error error = {0};
-	if (!getenv("TUNEC_MODULES") && getenv("BUILD"))
-		setenv("TUNEC_MODULES", getenv("BUILD"), 1);
 	arena = arena_new();
-	llvm = llvm_module(&error);
-	if (!llvm)
-		print_error("%s\n", error.text);
-	return llvm ? 0 : -1;
+	return lowtest_llvm() ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -1115,11 +902,6 @@ int main(void)
 	    cmocka_unit_test(test_avx512),
 	    cmocka_unit_test(test_aarch64),
 	    cmocka_unit_test(test_wide_int_to_bf16),
-	    cmocka_unit_test(test_threads),
-	    cmocka_unit_test(test_openmp),
-	    cmocka_unit_test(test_kinds),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_missing),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

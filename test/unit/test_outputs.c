@@ -83,7 +83,7 @@ static void test_written(void **state)
 	expect("equal", "equal");
 	stat(in_folder("equal"), &after);
 	assert_true(before.st_ino == after.st_ino &&
-	    before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+		    before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
 	stat(in_folder("old"), &after);
 	assert_int_equal(after.st_mode & 0777, 0640);
 	assert_int_equal(count_files(), 3);

@@ -117,8 +117,10 @@ static void test_machine(void **state)
 	t = target_parse(arena, "llvm -mcpu=x86-64", &error);
 	assert_int_equal(t->machine.vector_bytes, 16);
 	assert_false(t->machine.fma);
-	t = target_parse(arena, "llvm -mcpu=generic "
-	    "-mtriple=aarch64-unknown-linux-gnu", &error);
+	t = target_parse(arena,
+	    "llvm -mcpu=generic "
+	    "-mtriple=aarch64-unknown-linux-gnu",
+	    &error);
 	assert_int_equal(t->machine.vector_bytes, 16);
 	assert_int_equal(t->machine.vector_registers, 32);
 	t = target_parse(arena, "llvm -mcpu=bdver2", &error);
@@ -136,8 +138,8 @@ static void test_runs_here(void **state)
 	assert_true(target_runs_here(target_parse(arena, "host", &error)));
 	assert_true(target_runs_here(target_parse(arena, "c", &error)));
 #ifdef __x86_64__
-	assert_true(target_runs_here(
-	    target_parse(arena, "llvm -mcpu=x86-64", &error)));
+	assert_true(
+	    target_runs_here(target_parse(arena, "llvm -mcpu=x86-64", &error)));
 	Target *t = target_parse(arena, "llvm -mcpu=cortex-a72", &error);
 	assert_false(target_runs_here_why(t, why, sizeof why));
 	assert_non_null(strstr(why, "aarch64"));
@@ -210,26 +212,33 @@ static void test_cpuinfo(void **state)
 {
 	(void)state;
 	CpuHost host;
-	cpu_host_parse("processor\t: 0\nvendor_id\t: GenuineIntel\n"
+	cpu_host_parse(
+	    "processor\t: 0\nvendor_id\t: GenuineIntel\n"
 	    "cpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Intel Xeon\n"
 	    "flags\t\t: lm pni ssse3 sse4_1 sse4_2 popcnt avx f16c fma avx2 "
 	    "bmi1 bmi2 abm movbe adx aes pclmulqdq avx512f avx512cd avx512dq "
-	    "avx512bw avx512vl avx512_vnni\n\nprocessor\t: 1\n", &host);
+	    "avx512bw avx512vl avx512_vnni\n\nprocessor\t: 1\n",
+	    &host);
 	assert_string_equal(host.cpu->name, "cascadelake");
 	assert_string_equal(host.model, "Intel Xeon");
 	assert_string_equal(cpu_feature_difference(arena,
-	    cpu_features("cascadelake", ""), host.features), "");
+				cpu_features("cascadelake", ""), host.features),
+	    "");
 	/* a hypervisor that hides AVX-512 from a Zen 4 */
-	cpu_host_parse("vendor_id\t: AuthenticAMD\ncpu family\t: 25\n"
+	cpu_host_parse(
+	    "vendor_id\t: AuthenticAMD\ncpu family\t: 25\n"
 	    "model\t\t: 17\nflags\t\t: lm pni ssse3 sse4_1 sse4_2 sse4a popcnt "
 	    "avx f16c fma avx2 bmi1 bmi2 abm movbe adx aes pclmulqdq sha_ni "
-	    "gfni vaes vpclmulqdq avx512vl\n", &host);
+	    "gfni vaes vpclmulqdq avx512vl\n",
+	    &host);
 	assert_string_equal(host.cpu->name, "znver4");
 	assert_string_equal(cpu_feature_difference(arena,
-	    cpu_features("znver4", ""), host.features), "-avx512f");
+				cpu_features("znver4", ""), host.features),
+	    "-avx512f");
 	/* unknown makers get a level */
 	cpu_host_parse("vendor_id\t: Other\ncpu family\t: 6\nmodel\t\t: 1\n"
-	    "flags\t\t: lm pni ssse3 sse4_1 sse4_2 popcnt\n", &host);
+		       "flags\t\t: lm pni ssse3 sse4_1 sse4_2 popcnt\n",
+	    &host);
 	assert_string_equal(host.cpu->name, "x86-64-v2");
 	cpu_host_parse("", &host);
 	assert_null(host.cpu);
