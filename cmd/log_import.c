@@ -34,8 +34,7 @@ static bool take(Line *line, void *context)
 	return true;
 }
 
-/* --- a file of lines
- * ----------------------------------------------------------- */
+/* --- a file of lines ----------------------------------------------------- */
 
 /* A damaged line is refused with its place.  The last line may be torn: that is
  * what a killed writer leaves, and said. */
@@ -119,8 +118,7 @@ static int read_one(const char *path, Lines *lines)
 	return code;
 }
 
-/* --- into the store
- * -------------------------------------------------------------- */
+/* --- into the store ------------------------------------------------------ */
 
 static int by_text(const void *a, const void *b)
 {

@@ -94,5 +94,6 @@ static int tunec(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a write past the limit fails instead */
 	return flush_output(tunec(argc, argv));
 }

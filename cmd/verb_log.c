@@ -6,8 +6,7 @@
 
 #include "cmd/log.h"
 
-/* --- rows -------------------------------------------------------------------
- */
+/* --- rows ---------------------------------------------------------------- */
 
 typedef struct {
 	Arena *arena;
@@ -81,8 +80,7 @@ int log_rows(Arena *arena, const Log *log, const Stores *stores,
 	return EXIT_DONE;
 }
 
-/* --- tables -----------------------------------------------------------------
- */
+/* --- tables -------------------------------------------------------------- */
 
 const char *log_time(double time_s, char out[32])
 {
@@ -133,8 +131,7 @@ void log_print(const LogTable *table)
 	}
 }
 
-/* --- list -------------------------------------------------------------------
- */
+/* --- list ---------------------------------------------------------------- */
 
 /* Oldest first; equal times as they are stored. */
 static int by_at(const void *a, const void *b)
@@ -195,8 +192,7 @@ static int log_list(Arena *arena, const Log *log, const Stores *stores,
 	return EXIT_DONE;
 }
 
-/* --- best -------------------------------------------------------------------
- */
+/* --- best ---------------------------------------------------------------- */
 
 static bool seen_pair(const RowVec *pairs, const Row *row)
 {
@@ -288,8 +284,7 @@ static int log_best(Arena *arena, const Log *log, const Stores *stores,
 	return EXIT_DONE;
 }
 
-/* --- show -------------------------------------------------------------------
- */
+/* --- show ---------------------------------------------------------------- */
 
 typedef struct {
 	const char *id; /* or its beginning */
@@ -408,8 +403,7 @@ static int log_show(
 	return code;
 }
 
-/* --- export, errors
- * ------------------------------------------------------------ */
+/* --- export, errors ------------------------------------------------------ */
 
 static int log_export(Arena *arena, const Log *log, const Stores *stores,
     const ProgramVec *programs)
@@ -476,8 +470,7 @@ static int log_errors(Arena *arena, const Log *log, const Stores *stores,
 	return code;
 }
 
-/* --- the verb
- * ------------------------------------------------------------------- */
+/* --- the verb ------------------------------------------------------------ */
 
 typedef int LogRun(Arena *arena, const Log *log, const Stores *stores,
     const ProgramVec *programs);

@@ -109,8 +109,7 @@ void forest_free(Forest *forest)
 	*forest = (Forest){0};
 }
 
-/* --- prediction
- * ---------------------------------------------------------------- */
+/* --- prediction ---------------------------------------------------------- */
 
 static float row_walk(const Forest *forest, const float *row)
 {

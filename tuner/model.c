@@ -90,8 +90,7 @@ double model_correlation(const Model *model)
 	return model->correlation;
 }
 
-/* --- rank correlation
- * --------------------------------------------------------- */
+/* --- rank correlation ---------------------------------------------------- */
 
 typedef struct {
 	double value;
@@ -178,8 +177,7 @@ static double rate(const Model *model)
 	return correlation;
 }
 
-/* --- training
- * ------------------------------------------------------------------ */
+/* --- training ------------------------------------------------------------ */
 
 /* XGBoost wants the rows of an operator together: copies them so, operators in
  * the order they first came. */

@@ -19,8 +19,7 @@ static Status failed(const char *what, Error *error)
 	    error, STATUS_CRASH, "XGBoost cannot %s: %.*s", what, (int)n, why);
 }
 
-/* --- settings ---------------------------------------------------------------
- */
+/* --- settings ------------------------------------------------------------ */
 
 static int set(BoosterHandle booster, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -49,8 +48,7 @@ static int set_all(BoosterHandle b, const Training *t)
 						  : "reg:squarederror");
 }
 
-/* --- from the saved model to arrays ------------------------------------------
- */
+/* --- from the saved model to arrays -------------------------------------- */
 
 static const json_t *at_path(const json_t *json, const char *const *keys)
 {
@@ -129,8 +127,7 @@ static Status dump(BoosterHandle booster, Forest *forest, Error *error)
 	    "this version of XGBoost saves its trees in another form");
 }
 
-/* --- training ----------------------------------------------------------------
- */
+/* --- training ------------------------------------------------------------ */
 
 static Status check(const Training *t, Error *error)
 {

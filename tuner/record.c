@@ -66,7 +66,7 @@ void at_now(char at[AT_BYTES])
 	strcpy(at + 23, "Z");
 }
 
-/* --- ids ------------------------------------------------------------------ */
+/* --- ids ----------------------------------------------------------------- */
 
 /* The id names everything else in the line: it is taken over the line's own
  * text without the member "id" and the comma behind it. */
@@ -101,7 +101,7 @@ bool line_id_matches(const Line *line)
 	return !strcmp(id, line->id);
 }
 
-/* --- lines from json ------------------------------------------------------ */
+/* --- lines from json ----------------------------------------------------- */
 
 static const char *text_of(const json_t *json, const char *key)
 {
@@ -236,7 +236,7 @@ bool line_concerns(const Line *line, const char *op)
 	return false;
 }
 
-/* --- lines from values ---------------------------------------------------- */
+/* --- lines from values --------------------------------------------------- */
 
 /* The first keys of every line; `id` holds its place. */
 static json_t *line_begin(LineKind kind, const char *at)

@@ -11,14 +11,19 @@ static const char *skip_space(const char *s, const char *end)
 	return s;
 }
 
-/* s is behind the opening quote; behind the closing one, or NULL. */
+/* s is behind the opening quote; behind the closing one, or NULL.  A quote
+ * behind an odd number of backslashes is part of the text. */
 static const char *skip_string(const char *s, const char *end)
 {
-	for (; s < end; s++) {
-		if (*s == '"')
+	for (const char *from = s; s < end; s++) {
+		s = memchr(s, '"', (size_t)(end - s));
+		if (!s)
+			return NULL;
+		const char *t = s;
+		while (t > from && t[-1] == '\\')
+			t--;
+		if (!((s - t) & 1))
 			return s + 1;
-		if (*s == '\\')
-			s++;
 	}
 	return NULL;
 }

@@ -16,8 +16,7 @@
  * a row are taken as the end. */
 enum { SMALL = 4096, LISTABLE = 1 << 20, TRIES = 1000 };
 
-/* --- sets of candidates
- * ------------------------------------------------------- */
+/* --- sets of candidates -------------------------------------------------- */
 
 static int *place_of(const CandidateSet *set, const Candidate *candidate)
 {
@@ -75,8 +74,7 @@ void set_free(CandidateSet *set)
 	*set = (CandidateSet){0};
 }
 
-/* --- the best k
- * --------------------------------------------------------------- */
+/* --- the best k ---------------------------------------------------------- */
 
 static bool worse(const Scored *a, const Scored *b)
 {
@@ -153,8 +151,7 @@ void top_free(TopK *top)
 	*top = (TopK){0};
 }
 
-/* --- a search
- * ------------------------------------------------------------------ */
+/* --- a search ------------------------------------------------------------ */
 
 SearchSettings search_defaults(uint64_t seed)
 {
@@ -248,8 +245,7 @@ void search_score(
 	search->stats.score_seconds += now_s() - start;
 }
 
-/* --- small spaces
- * ---------------------------------------------------------------- */
+/* --- small spaces -------------------------------------------------------- */
 
 static void list_all(Search *search)
 {
@@ -315,8 +311,7 @@ static int rank_list(Search *search, int n, Candidate *out)
 	return got;
 }
 
-/* --- a batch
- * --------------------------------------------------------------------- */
+/* --- a batch ------------------------------------------------------------- */
 
 /* The part by score; all random where nothing is known. */
 static int by_score(Search *search, int n, Candidate *out)

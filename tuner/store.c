@@ -12,8 +12,7 @@
 
 #include "tuner/internal.h"
 
-/* --- writing past a file-size limit ----------------------------------------
- */
+/* --- writing past a file-size limit -------------------------------------- */
 
 /* The limit is to fail the write, not to kill the process: the signal is held
  * back around writes and taken off afterwards. */
@@ -35,8 +34,7 @@ static void limit_end(const sigset_t *old)
 	pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-/* --- to the disk -----------------------------------------------------------
- */
+/* --- to the disk --------------------------------------------------------- */
 
 static void half_a_second_later(struct timespec *t)
 {
@@ -121,8 +119,7 @@ static void syncer_end(Syncer *s)
 	pthread_cond_destroy(&s->changed);
 }
 
-/* --- opening ----------------------------------------------------------------
- */
+/* --- opening ------------------------------------------------------------- */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -174,8 +171,7 @@ const char *store_path(const Store *store)
 	return store->path;
 }
 
-/* --- writing ----------------------------------------------------------------
- */
+/* --- writing ------------------------------------------------------------- */
 
 Status store_append(Store *store, Line *line, Error *error)
 {
@@ -192,8 +188,7 @@ Status store_append(Store *store, Line *line, Error *error)
 	return status;
 }
 
-/* --- reading ----------------------------------------------------------------
- */
+/* --- reading ------------------------------------------------------------- */
 
 void store_note(Store *store, const char *format, ...)
 {
@@ -212,8 +207,12 @@ const char *store_notes(const Store *store)
 Status store_scan(
     Store *store, const char *op, StoreScan scan, void *context, Error *error)
 {
+	sigset_t old;
 	buf_clear(&store->notes);
-	return store->kind->scan(store, op, scan, context, error);
+	limit_begin(&old); /* SQLite may have to write its index */
+	Status status = store->kind->scan(store, op, scan, context, error);
+	limit_end(&old);
+	return status;
 }
 
 typedef struct {

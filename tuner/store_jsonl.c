@@ -26,8 +26,7 @@ static Status failed(const Store *store, const char *what, Error *error)
 	    what, strerror(errno));
 }
 
-/* --- locking -----------------------------------------------------------------
- */
+/* --- locking ------------------------------------------------------------- */
 
 static Status lock(Store *store, int fd, Error *error)
 {
@@ -72,8 +71,7 @@ static Status lock_current(Store *store, Error *error)
 	}
 }
 
-/* --- the end of the file
- * ------------------------------------------------------ */
+/* --- the end of the file ------------------------------------------------- */
 
 /* Could a writer of records have left this?  The beginning of a line, or the
  * zeros that a power failure makes of it. */
@@ -148,8 +146,7 @@ static Status mend_end(Store *store, off_t size, Error *error)
 	return status;
 }
 
-/* --- the whole file ----------------------------------------------------------
- */
+/* --- the whole file ------------------------------------------------------ */
 
 static Status read_all(Store *store, int fd, Buf *out, Error *error)
 {
@@ -198,8 +195,7 @@ static Status read_store(Store *store, int fd, Buf *all, Error *error)
 	return status;
 }
 
-/* --- the interface
- * ------------------------------------------------------------ */
+/* --- the interface ------------------------------------------------------- */
 
 /* A writer creates the file and learns at once whether it may write. */
 static Status jsonl_open(Store *store, Error *error)

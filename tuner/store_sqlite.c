@@ -103,8 +103,7 @@ static Status check_ours(Store *store, bool *empty, Error *error)
 	return STATUS_OK;
 }
 
-/* --- readers
- * ------------------------------------------------------------------ */
+/* --- readers ------------------------------------------------------------- */
 
 static bool has_beside(const char *path, const char *suffix)
 {
@@ -253,6 +252,20 @@ static void remove_copy(char *folder)
 	free(folder);
 }
 
+/* A file that its last writer did not bring out of WAL mode, and nobody has
+ * open: SQLite would make a log and an index for it.  Only asked where there is
+ * no log, since closing a descriptor drops the locks that the process has. */
+static bool is_left_wal(const char *path)
+{
+	unsigned char header[20] = {0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, header, sizeof header);
+	close(fd);
+	return n == sizeof header && header[18] == 2 && header[19] == 2;
+}
+
 /* A log that nobody keeps an index of was left by a killed writer or came with
  * the file: SQLite would make the index. */
 static Status open_reader(Store *store, Error *error)
@@ -273,14 +286,14 @@ static Status open_reader(Store *store, Error *error)
 	bool writable = folder_writable(path);
 	if (has_beside(path, "-journal") || (wal && !(shm && writable)))
 		return open_copy(store, error);
-	int code = writable ? sqlite3_open_v2(
-				  path, &state->db, SQLITE_OPEN_READONLY, NULL)
-			    : open_immutable(path, &state->db);
+	int code =
+	    writable && (wal || !is_left_wal(path))
+		? sqlite3_open_v2(path, &state->db, SQLITE_OPEN_READONLY, NULL)
+		: open_immutable(path, &state->db);
 	return code ? failed(store, code, error) : STATUS_OK;
 }
 
-/* --- writers
- * ------------------------------------------------------------------ */
+/* --- writers ------------------------------------------------------------- */
 
 /* WAL mode; another writer may be on its way out of it or into it. */
 static int enter_wal(sqlite3 *db)

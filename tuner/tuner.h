@@ -91,7 +91,7 @@ json_t *json_text(const char *text);
 enum { AT_BYTES = 25 };
 void at_now(char at[AT_BYTES]); /* "2026-01-31T12:34:56.789Z" */
 
-/* --- stores --------------------------------------------------------------- */
+/* --- stores -------------------------------------------------------------- */
 
 typedef struct Store Store;
 typedef enum { STORE_READ, STORE_WRITE } StoreMode;
@@ -122,7 +122,7 @@ Status best_find(Arena *arena, Store *const *layers, int nlayers, const char *op
     const char *target, const char *regime, Line *best, TextVec *targets,
     Error *error);
 
-/* --- cost models ----------------------------------------------------------- */
+/* --- cost models --------------------------------------------------------- */
 
 typedef enum { OBJECTIVE_RANK, OBJECTIVE_REGRESSION } Objective;
 

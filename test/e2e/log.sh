@@ -105,3 +105,23 @@ run 'no log verb' 2 log
 run 'unknown outcome' 2 log list --outcome fine
 run 'show without an id' 2 log show
 ok 'usage'
+
+# A full disk, as a limit on the size of files.
+for i in $(seq 10 59); do trial $i "77$(printf '%014d' $i)" "$a" c t$i 0.002 search; done >many.jsonl
+for db in f.db f.jsonl; do
+	run "$db: fill" 0 log import all.jsonl --db $db
+	cp $db before
+	(ulimit -f $(($(stat -c %s $db) / 1024 + 4)); "$TUNEC" log import many.jsonl --db $db >out 2>err)
+	same "$db: a full disk is an error" 1 $?
+	grep -q "$db: " err && ok "$db: that names the store" || bad "$db: full disk" "$(cat err)"
+	run "$db: readable afterwards" 0 log list --db $db --json
+	grep -c kind out >n
+	run "$db: the lines" 0 log export --db $db
+	head -n 7 out | cmp -s - all.jsonl && ok "$db: nothing is lost" || bad "$db: nothing is lost" "$(wc -l <out) lines"
+	run "$db: goes on" 0 log import many.jsonl --db $db
+	run "$db: whole" 0 log list --db $db --json
+	same "$db: and goes on later" 56 "$(wc -l <out)"
+done
+(ulimit -f 4; "$TUNEC" log export --db f.db -o e2.jsonl >out 2>err)
+same 'export to a full disk fails' 1 $?
+[ ! -e e2.jsonl ] && ok 'and writes nothing' || bad 'export to a full disk' "$(ls)"

@@ -281,8 +281,7 @@ static void test_no_store(void **state)
 	(void)state;
 	static const char *const texts[] = {"hello\nworld\n", "hello",
 	    "{\"a\":1}\n",
-	    "\x7f"
-	    "ELF\1\1\1 and so on, for a long time"};
+	    "\177ELF\1\1\1 and so on, for a long time"};
 	for (int i = 0; i < 4; i++)
 		for (int k = 0; k < 2; k++) {
 			size_t n = strlen(texts[i]);
@@ -405,6 +404,23 @@ static void test_left_log(void **state)
 	assert_int_equal(entries(), 1);
 	chmod(folder, 0500);
 	assert_int_equal(count("s.db", NULL), 3);
+}
+
+/* A store at rest that is still in WAL mode. */
+static void test_left_mode(void **state)
+{
+	(void)state;
+	fill("s.db", 0, 2);
+	sqlite3 *db;
+	sqlite3_open(path_of("s.db"), &db);
+	sqlite3_exec(db, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
+	sqlite3_close(db);
+	assert_int_equal(entries(), 1);
+	assert_int_equal(count("s.db", NULL), 2);
+	assert_int_equal(entries(), 1);
+	fill("s.db", 2, 1);
+	assert_int_equal(count("s.db", NULL), 3);
+	assert_int_equal(entries(), 1);
 }
 
 static void test_file_limit(void **state)
@@ -562,6 +578,7 @@ int main(void)
 	    TEST(test_writers),
 	    TEST(test_killed),
 	    TEST(test_left_log),
+	    TEST(test_left_mode),
 	    TEST(test_file_limit),
 	    TEST(test_locked),
 	    TEST(test_read_only),
