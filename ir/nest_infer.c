@@ -466,15 +466,20 @@ static bool infer_stages(Infer *f)
 /* --- buffers ------------------------------------------------------------- */
 
 /* How many loops, from outside, the writer and all readers have in common.  A
- * global buffer is not made anew by the writer's own loops. */
+ * global buffer is not made anew by the writer's own loops, and none below the
+ * place where a reduction into it starts. */
 static int common_loops(Infer *f, int buffer)
 {
 	const Nest *nest = f->nest;
 	const NestBuffer *b = &nest->buffers.at[buffer];
 	int w = b->writer, n = f->tree.nchain[w];
 	bool any = false;
+	const Stage *s = stage_at(f, w);
 	if (b->scope == SCOPE_GLOBAL)
 		n = nest_tree_above(&f->tree, w);
+	else if (s->reduce != REDUCE_NONE && s->init_at >= 0)
+		n = nest_tree_above(&f->tree, w) +
+		    nest_loop_position(nest, s->init_at);
 	for (int i = 0; i < nest->order.n; i++) {
 		int r = nest->order.at[i], k = 0;
 		if (!nest_tree_reads(&f->tree, r, buffer).n)

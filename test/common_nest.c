@@ -335,6 +335,7 @@ static double value_of(Run *run, int stage, const Expr *e)
 	case OP_TAPE: return (double)extent_of(run, e->id);
 	case OP_READ: return read_element(run, stage, e);
 	case OP_NEG: return -value_of(run, stage, e->arg[0]);
+	case OP_CAST: return value_of(run, stage, e->arg[0]);
 	case OP_IF:
 		return value_of(run, stage,
 		    e->arg[value_of(run, stage, e->arg[0]) ? 1 : 2]);
@@ -382,7 +383,7 @@ static void run_body(Run *run, int stage, bool init)
 	const Stage *s = &run->nest->stages.at[stage];
 	bool inside = set_axes(run, stage);
 	if (!inside && s->fill)
-		store(run, stage, s->fill->f);
+		store(run, stage, value_of(run, stage, s->fill));
 	if (!inside || run->failed)
 		return;
 	if (init) {

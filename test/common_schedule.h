@@ -15,6 +15,18 @@ Program *schedule_dot(Arena *arena);
 /* The steps of `text`; fails the test where it does not parse. */
 Trace *schedule_steps(Arena *arena, const char *text);
 
+/* common_generate.c: random schedules.  Counts are kept from call to call, and
+ * the primitives that were accepted least are tried most. */
+typedef struct {
+	int64_t tried[PRIMITIVE_COUNT], accepted[PRIMITIVE_COUNT];
+	int64_t finished[PRIMITIVE_COUNT]; /* in traces that schedule_nest takes */
+} Coverage;
+
+/* A trace of at most `most` steps (half as many on average) that schedule_nest
+ * takes, made of random steps with random arguments. */
+Trace *schedule_random(Arena *arena, const Program *program,
+    const Machine *machine, Rng *rng, int most, Coverage *coverage);
+
 /* The structure of a nest as text: everything that primitives change. */
 char *schedule_dump(Arena *arena, const Nest *nest);
 

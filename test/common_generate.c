@@ -1,0 +1,473 @@
+/* Random schedules: random steps, of which those stay that apply and leave a
+ * nest that is legal. */
+#include "test/common_schedule.h"
+
+#include <string.h>
+
+enum { TRIES_A_STEP = 12, MAX_NAMES = 64 };
+
+typedef struct {
+	Arena *arena;
+	const Program *program;
+	const Machine *machine;
+	Rng *rng;
+	Nest *nest;    /* of the steps so far, not inferred */
+	Trace *trace;
+	int names;     /* given so far */
+} Generator;
+
+static int64_t below(Generator *g, int64_t n)
+{
+	return (int64_t)rng_below(g->rng, (uint64_t)n);
+}
+
+/* --- arguments ---------------------------------------------------------------- */
+
+static int any_stage(Generator *g)
+{
+	return g->nest->order.at[below(g, g->nest->order.n)];
+}
+
+static const char *stage_name(Generator *g, int stage)
+{
+	return g->nest->stages.at[stage].name;
+}
+
+/* A loop of the stage; NULL where it has none. */
+static const char *loop_of(Generator *g, int stage)
+{
+	const Stage *s = &g->nest->stages.at[stage];
+
+	if (s->nloops == 0)
+		return NULL;
+	return g->nest->vars.at[s->loops[below(g, s->nloops)]].name;
+}
+
+static int var_where(Generator *g, bool (*good)(const Nest *nest, int var))
+{
+	for (int i = 0; i < 40; i++) {
+		const Stage *s = &g->nest->stages.at[any_stage(g)];
+		int var;
+		if (s->nloops == 0)
+			continue;
+		var = s->loops[below(g, s->nloops)];
+		if (good(g->nest, var))
+			return var;
+	}
+	return -1;
+}
+
+static bool is_reduced(const Nest *nest, int var)
+{
+	return nest->vars.at[var].reduce;
+}
+
+static bool is_unreduced(const Nest *nest, int var)
+{
+	return !nest->vars.at[var].reduce;
+}
+
+static bool is_vectorizable(const Nest *nest, int var)
+{
+	Handle extent = edit_fixed_extent(nest, var);
+	int64_t n;
+
+	return !nest->vars.at[var].reduce && extent != HANDLE_NONE &&
+	    tape_is_const(nest->tape, extent, &n) && n <= 16 && !(n & (n - 1));
+}
+
+static const char *var_name(Generator *g, int var)
+{
+	return var < 0 ? NULL : g->nest->vars.at[var].name;
+}
+
+static const char *pick(Generator *g, const char *const *words, int n)
+{
+	return words[below(g, n)];
+}
+
+static int buffers_read(Generator *g, int stage, int *buffers)
+{
+	int n = 0;
+
+	for (int b = 0; b < g->nest->buffers.n && n < MAX_NAMES; b++)
+		if (edit_is_reading(g->nest, stage, b))
+			buffers[n++] = b;
+	return n;
+}
+
+static const char *buffer_read(Generator *g, int stage)
+{
+	int buffers[MAX_NAMES];
+	int n = buffers_read(g, stage, buffers);
+
+	return n ? g->nest->buffers.at[buffers[below(g, n)]].name : NULL;
+}
+
+static const char *new_name(Generator *g)
+{
+	return arena_printf(g->arena, "t%d", g->names++);
+}
+
+static int64_t factor(Generator *g)
+{
+	static const int factors[] = {1, 2, 2, 3, 4, 4, 5, 7, 8, 8, 16};
+
+	return factors[below(g, sizeof factors / sizeof *factors)];
+}
+
+/* --- steps -------------------------------------------------------------------- */
+
+/* The step as text, or nothing where the nest has nothing to offer. */
+typedef void (*Writer)(Generator *g, Buf *out);
+
+static void call1(Buf *out, const char *step, const char *a)
+{
+	if (a)
+		buf_printf(out, "%s(%s)", step, a);
+}
+
+static void call2(Buf *out, const char *step, const char *a, const char *b)
+{
+	if (a && b)
+		buf_printf(out, "%s(%s, %s)", step, a, b);
+}
+
+static void write_split(Generator *g, Buf *out)
+{
+	const char *loop = loop_of(g, any_stage(g));
+	int n = 2 + (int)below(g, 2);
+
+	if (!loop)
+		return;
+	for (int i = 0; i < n; i++)
+		buf_printf(out, "%s%s", i ? ", " : "", new_name(g));
+	buf_printf(out, " = split(%s, [_", loop);
+	for (int i = 1; i < n; i++)
+		buf_printf(out, ", %lld", (long long)factor(g));
+	buf_puts(out, "])");
+}
+
+static void write_fuse(Generator *g, Buf *out)
+{
+	const Stage *s = &g->nest->stages.at[any_stage(g)];
+	int first;
+
+	if (s->nloops < 2)
+		return;
+	first = (int)below(g, s->nloops - 1);
+	buf_printf(out, "%s = fuse(%s, %s)", new_name(g),
+	    var_name(g, s->loops[first]), var_name(g, s->loops[first + 1]));
+}
+
+static void write_reorder(Generator *g, Buf *out)
+{
+	const Stage *s = &g->nest->stages.at[any_stage(g)];
+	int order[MAX_NAMES];
+
+	if (s->nloops < 2 || s->nloops > MAX_NAMES)
+		return;
+	for (int i = 0; i < s->nloops; i++) {
+		int j = (int)below(g, i + 1);
+		order[i] = order[j];
+		order[j] = s->loops[i];
+	}
+	buf_puts(out, "reorder(");
+	for (int i = 0; i < s->nloops; i++)
+		buf_printf(out, "%s%s", i ? ", " : "", var_name(g, order[i]));
+	buf_putc(out, ')');
+}
+
+static void write_parallel(Generator *g, Buf *out)
+{
+	call1(out, "parallel", var_name(g, var_where(g, is_unreduced)));
+}
+
+static void write_vectorize(Generator *g, Buf *out)
+{
+	int var = var_where(g, is_vectorizable);
+
+	if (var >= 0)
+		buf_printf(out, "vectorize(%s, %lld)", var_name(g, var),
+		    (long long)tape_value(g->nest->tape,
+			edit_fixed_extent(g->nest, var)));
+}
+
+static void write_unroll(Generator *g, Buf *out)
+{
+	const char *loop = loop_of(g, any_stage(g));
+
+	if (loop && below(g, 2))
+		buf_printf(out, "unroll(%s, limit=%lld)", loop,
+		    (long long)factor(g));
+	else
+		call1(out, "unroll", loop);
+}
+
+static void write_bind(Generator *g, Buf *out)
+{
+	static const char *const axes[] = {
+	    "blockIdx.x", "blockIdx.y", "threadIdx.x", "threadIdx.y"};
+
+	call2(out, "bind", var_name(g, var_where(g, is_unreduced)),
+	    pick(g, axes, 4));
+}
+
+static void write_vthread(Generator *g, Buf *out)
+{
+	call1(out, "vthread", var_name(g, var_where(g, is_unreduced)));
+}
+
+static void write_compute_at(Generator *g, Buf *out)
+{
+	int stage = any_stage(g), readers[MAX_NAMES];
+	int n = edit_readers(
+	    g->nest, g->nest->stages.at[stage].buffer, readers, MAX_NAMES);
+	const char *place = "root";
+
+	if (n > 0 && n <= MAX_NAMES && below(g, 8))
+		place = loop_of(g, readers[below(g, n)]);
+	else if (below(g, 2))
+		place = "inline";
+	call2(out, "compute_at", stage_name(g, stage), place);
+}
+
+static void write_reverse_compute_at(Generator *g, Buf *out)
+{
+	int stage = any_stage(g), buffers[MAX_NAMES];
+	int n = buffers_read(g, stage, buffers);
+	int writer = n ? g->nest->buffers.at[buffers[below(g, n)]].writer : -1;
+
+	if (writer >= 0)
+		call2(out, "reverse_compute_at", stage_name(g, stage),
+		    loop_of(g, writer));
+}
+
+static void write_compute_inline(Generator *g, Buf *out)
+{
+	call1(out, "compute_inline", stage_name(g, any_stage(g)));
+}
+
+static void write_reverse_compute_inline(Generator *g, Buf *out)
+{
+	call1(out, "reverse_compute_inline", stage_name(g, any_stage(g)));
+}
+
+static void write_cache_read(Generator *g, Buf *out)
+{
+	static const char *const scopes[] = {
+	    "", "", "", ", pack", ", local", ", scope=reg"};
+	int stage = any_stage(g);
+	const char *buffer = buffer_read(g, stage);
+
+	if (buffer)
+		buf_printf(out, "%s = cache_read(%s, %s%s)", new_name(g),
+		    stage_name(g, stage), buffer, pick(g, scopes, 6));
+}
+
+static void write_cache_write(Generator *g, Buf *out)
+{
+	static const char *const scopes[] = {"", "", ", local", ", reg"};
+
+	buf_printf(out, "%s = cache_write(%s%s)", new_name(g),
+	    stage_name(g, any_stage(g)), pick(g, scopes, 4));
+}
+
+static void write_set_scope(Generator *g, Buf *out)
+{
+	static const char *const scopes[] = {"global", "local", "reg"};
+
+	call2(out, "set_scope", stage_name(g, any_stage(g)),
+	    pick(g, scopes, 3));
+}
+
+/* Each dimension as one digit or two, in random order. */
+static void write_transform_layout(Generator *g, Buf *out)
+{
+	int stage = any_stage(g), n = 0;
+	const Stage *s = &g->nest->stages.at[stage];
+	const char *parts[2 * MAX_NAMES];
+
+	for (int d = 0; d < s->nspatial && d < MAX_NAMES; d++) {
+		long long digit = factor(g);
+		const char *name = s->axes[d].name;
+		if (digit > 1 && below(g, 2)) {
+			parts[n++] = arena_printf(
+			    g->arena, "%s//%lld", name, digit);
+			parts[n++] = arena_printf(
+			    g->arena, "%s%%%lld", name, digit);
+		} else {
+			parts[n++] = name;
+		}
+	}
+	buf_printf(out, "transform_layout(%s, [", stage_name(g, stage));
+	for (int i = 0; i < n; i++) {
+		int j = i + (int)below(g, n - i);
+		const char *part = parts[j];
+		parts[j] = parts[i];
+		buf_printf(out, "%s%s", i ? ", " : "", part);
+	}
+	buf_puts(out, "])");
+}
+
+static void write_pad(Generator *g, Buf *out)
+{
+	call2(out, "pad", stage_name(g, any_stage(g)), below(g, 8) ? "0" : "1");
+}
+
+static void write_tail(Generator *g, Buf *out)
+{
+	static const char *const styles[] = {"peel", "mask", "guard", "pad"};
+
+	call2(out, "tail", stage_name(g, any_stage(g)), pick(g, styles, 4));
+}
+
+static void write_storage_align(Generator *g, Buf *out)
+{
+	buf_printf(out, "storage_align(%s, %lld, %lld, %lld)",
+	    stage_name(g, any_stage(g)), (long long)below(g, 2),
+	    (long long)factor(g), (long long)below(g, 4));
+}
+
+static void write_rfactor(Generator *g, Buf *out)
+{
+	const char *loop = var_name(g, var_where(g, is_reduced));
+
+	if (loop)
+		buf_printf(out, "%s = rfactor(%s)", new_name(g), loop);
+}
+
+static void write_decompose_reduction(Generator *g, Buf *out)
+{
+	int var = var_where(g, is_reduced);
+	int stage = var < 0 ? -1 : g->nest->vars.at[var].stage;
+
+	if (var >= 0)
+		call2(out, "decompose_reduction", stage_name(g, stage),
+		    loop_of(g, stage));
+}
+
+static void write_blockize(Generator *g, Buf *out)
+{
+	call1(out, "blockize", loop_of(g, any_stage(g)));
+}
+
+static void write_tensorize(Generator *g, Buf *out)
+{
+	call2(out, "tensorize", var_name(g, var_where(g, is_reduced)),
+	    "dot4_u8i8");
+}
+
+static void write_annotate(Generator *g, Buf *out)
+{
+	const char *loop = loop_of(g, any_stage(g));
+
+	if (loop)
+		buf_printf(out, "annotate(%s, %s, %lld)", loop,
+		    below(g, 2) ? "chunk" : "unroll", (long long)factor(g));
+}
+
+static void write_prefetch(Generator *g, Buf *out)
+{
+	int stage = any_stage(g);
+	const char *buffer = buffer_read(g, stage), *loop = loop_of(g, stage);
+
+	if (buffer && loop)
+		buf_printf(out, "prefetch(%s, %s, %s, %lld)",
+		    stage_name(g, stage), buffer, loop, (long long)factor(g));
+}
+
+static const Writer writers[] = {
+#define PRIMITIVE(name, roles, outs, arguments) write_##name,
+#include "schedule/primitives.def"
+#undef PRIMITIVE
+};
+
+/* --- traces ------------------------------------------------------------------- */
+
+/* The nest of the trace so far. */
+static void rebuild(Generator *g)
+{
+	ApplyContext context = {.machine = g->machine};
+
+	g->nest = nest_new(g->arena, g->program, tape_new(g->arena));
+	for (int i = 0; i < g->trace->steps.n; i++)
+		apply_step(g->nest, &g->trace->steps.at[i], &context);
+}
+
+/* Of two random primitives the one that was accepted less. */
+static int choose(Generator *g, const Coverage *coverage)
+{
+	int a = (int)below(g, PRIMITIVE_COUNT);
+	int b = (int)below(g, PRIMITIVE_COUNT);
+
+	return coverage->finished[a] <= coverage->finished[b] ? a : b;
+}
+
+/* Tensor intrinsics need a loop of their own length, which luck seldom gives. */
+static void prepare(Generator *g, int primitive, Buf *out)
+{
+	int var;
+	const char *inner;
+
+	if (primitive != PRIMITIVE_tensorize || below(g, 2) ||
+	    (var = var_where(g, is_reduced)) < 0)
+		return;
+	inner = arena_printf(g->arena, "t%d", g->names + 1);
+	buf_printf(out, "%s, %s = split(%s, [_, 4])\ntensorize(%s, dot4_u8i8)",
+	    arena_printf(g->arena, "t%d", g->names), inner, var_name(g, var),
+	    inner);
+	g->names += 2;
+}
+
+static bool try_steps(Generator *g, const Trace *steps)
+{
+	int before = g->trace->steps.n;
+	Error error;
+
+	for (int i = 0; i < steps->steps.n; i++)
+		vec_push(g->arena, &g->trace->steps, steps->steps.at[i]);
+	if (schedule_nest(
+		g->arena, g->program, g->machine, g->trace, &error))
+		return true;
+	g->trace->steps.n = before;
+	return false;
+}
+
+static bool add_step(Generator *g, Coverage *coverage)
+{
+	int primitive = choose(g, coverage);
+	Buf text = {0};
+	bool taken = false;
+
+	prepare(g, primitive, &text);
+	if (!text.size)
+		writers[primitive](g, &text);
+	if (text.size) {
+		coverage->tried[primitive]++;
+		taken = try_steps(
+		    g, schedule_steps(g->arena, buf_text(&text)));
+	}
+	coverage->accepted[primitive] += taken;
+	buf_free(&text);
+	return taken;
+}
+
+Trace *schedule_random(Arena *arena, const Program *program,
+    const Machine *machine, Rng *rng, int most, Coverage *coverage)
+{
+	Generator g = {.arena = arena, .program = program, .machine = machine,
+	    .rng = rng, .trace = NEW(arena, Trace)};
+	int wanted = 1 + (int)below(&g, most);
+
+	rebuild(&g);
+	for (int i = 0; i < wanted * TRIES_A_STEP; i++) {
+		if (g.trace->steps.n >= wanted)
+			break;
+		if (add_step(&g, coverage))
+			rebuild(&g);
+	}
+	for (int i = 0; i < g.trace->steps.n; i++)
+		coverage->finished[g.trace->steps.at[i].primitive]++;
+	return g.trace;
+}
