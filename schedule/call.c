@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_TIMES = 4096 }; /* lanes*4096 */
+
 /* --- slots ------------------------------------------------------------------ */
 
 /* Which arguments hold a quantity that nothing but the tape needs to know. */
@@ -145,11 +147,14 @@ Refusal call_buffer(const Call *call, int i, int *buffer)
 static bool lanes_value(const Machine *machine, const char *word, int64_t *value)
 {
 	int64_t lanes = machine->vector_bytes / 4;
+	int64_t times = 1;
 
 	if (strncmp(word, "lanes", 5) != 0 || (word[5] && word[5] != '*'))
 		return false;
-	*value = (lanes ? lanes : 1) * (word[5] ? atoll(word + 6) : 1);
-	return true;
+	if (word[5])
+		times = strtoll(word + 6, NULL, 10);
+	*value = (lanes ? lanes : 1) * times;
+	return times >= 1 && times <= MAX_TIMES;
 }
 
 static bool value_number(const Call *call, const Value *value, int64_t *number)

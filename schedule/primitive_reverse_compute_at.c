@@ -10,7 +10,8 @@
  * Legal if the consumer reads the producer's elements at distinct axes of its
  * own, one for one, so that the iterations of the loop part its points among
  * them; if no reduction of the producer is outside of the loop, since its
- * elements would not be finished; and if nothing above computes the producer
+ * elements would not be finished; if an iteration makes one piece of each
+ * axis, so that no outer part of a split is inside; and if nothing above computes the producer
  * more than once. */
 #include "schedule/internal.h"
 
@@ -70,6 +71,60 @@ static bool is_reduced_outside(const Nest *nest, int loop)
 		if (nest->vars.at[s->loops[i]].reduce)
 			return true;
 	return false;
+}
+
+typedef enum { FIXED_NONE, FIXED_SOME, FIXED_ALL } Fixed;
+
+/* How many of the loops that make up a variable are at position `at` of the
+ * stage's loops or outside of it. */
+static Fixed fixed_part(const Nest *nest, int var, int at)
+{
+	const Var *v = &nest->vars.at[var];
+	Fixed all;
+
+	if (v->how == VAR_FUSED)
+		return fixed_part(nest, v->fused, at);
+	if (v->how == VAR_LOOP)
+		return nest_loop_position(nest, var) <= at
+		    ? FIXED_ALL : FIXED_NONE;
+	all = fixed_part(nest, v->child[0], at);
+	for (int i = 1; i < v->nchild; i++)
+		if (fixed_part(nest, v->child[i], at) != all)
+			all = FIXED_SOME;
+	return all;
+}
+
+/* Does an iteration of the loops outside make one piece of the variable's
+ * range?  Only if they are its outer digits. */
+static bool is_one_piece(const Nest *nest, int var, int at)
+{
+	const Var *v = &nest->vars.at[var];
+	Fixed before = FIXED_ALL;
+
+	if (v->how == VAR_LOOP)
+		return true;
+	if (v->how == VAR_FUSED)
+		return fixed_part(nest, v->fused, at) != FIXED_SOME;
+	for (int i = 0; i < v->nchild; i++) {
+		Fixed now = fixed_part(nest, v->child[i], at);
+		if (now != FIXED_NONE && before != FIXED_ALL)
+			return false;
+		if (!is_one_piece(nest, v->child[i], at))
+			return false;
+		before = now;
+	}
+	return true;
+}
+
+static bool makes_pieces(const Nest *nest, int loop)
+{
+	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
+	int at = nest_loop_position(nest, loop);
+
+	for (int i = 0; i < s->nspatial; i++)
+		if (!is_one_piece(nest, s->axes[i].var, at))
+			return false;
+	return true;
 }
 
 /* What it reads besides has to be complete before the producer starts. */
@@ -146,6 +201,9 @@ Refusal reverse_compute_at_legal(const Call *call)
 		       "own";
 	if (is_reduced_outside(nest, p.loop))
 		return "a reduction loop of the producer is outside";
+	if (!makes_pieces(nest, p.loop))
+		return "an iteration of the loop does not make one piece of "
+		       "each axis";
 	if (!others_come_before(nest, &p) || reads_later_stage(nest, &p))
 		return "the block reads what is computed elsewhere later";
 	if (is_read_inside(nest, &p))

@@ -52,10 +52,11 @@ static Handle divisor_atom(const Nest *nest, const char *piece)
 	int var;
 
 	if (piece[0] >= '0' && piece[0] <= '9') {
-		int64_t value = atoll(piece);
-		return value >= 1 ? tape_const(nest->tape, value) : HANDLE_NONE;
+		int64_t value = strtoll(piece, NULL, 10);
+		return value >= 1 && value <= INT32_MAX
+		    ? tape_const(nest->tape, value) : HANDLE_NONE;
 	}
-	var = find_var(nest, piece);
+	var = *piece ? find_var(nest, piece) : -1;
 	return var < 0 ? HANDLE_NONE : edit_split_extent(nest, var);
 }
 
@@ -63,6 +64,7 @@ static Handle divisor(const Nest *nest, const char **text)
 {
 	const char *piece = next_piece(nest->arena, text);
 	Handle product;
+	int64_t value;
 
 	if (strcmp(piece, "(") != 0)
 		return divisor_atom(nest, piece);
@@ -73,9 +75,12 @@ static Handle divisor(const Nest *nest, const char **text)
 		if (atom == HANDLE_NONE)
 			return atom;
 		product = tape_mul(nest->tape, product, atom);
+		if (tape_is_const(nest->tape, product, &value) &&
+		    value > INT32_MAX)
+			return HANDLE_NONE;
 		piece = next_piece(nest->arena, text);
 	} while (!strcmp(piece, "*"));
-	return product;
+	return strcmp(piece, ")") ? HANDLE_NONE : product;
 }
 
 static Refusal read_part(
