@@ -196,26 +196,28 @@ int nest_loops_above(const Nest *nest, int stage, int at, int *vars, int max)
 
 /* --- values -------------------------------------------------------------- */
 
-static Expr *split_value(const Nest *nest, const Var *v)
+static Expr *var_form(const Nest *nest, int var, bool over_loops);
+
+static Expr *split_form(const Nest *nest, const Var *v, bool over_loops)
 {
 	Arena *arena = nest->arena;
-	Expr *value = nest_var_value(nest, v->child[0]);
+	Expr *value = var_form(nest, v->child[0], over_loops);
 	for (int i = 1; i < v->nchild; i++) {
 		Handle extent = nest->vars.at[v->child[i]].extent;
 		value = expr_binary(arena, OP_MUL, value,
 		    handle_expr(arena, nest->tape, extent));
 		value = expr_binary(arena, OP_ADD, value,
-		    nest_var_value(nest, v->child[i]));
+		    var_form(nest, v->child[i], over_loops));
 	}
 	return value;
 }
 
 /* The outermost part needs no % extent, the innermost no // 1. */
-static Expr *fused_value(const Nest *nest, const Var *v, int var)
+static Expr *part_value(const Nest *nest, const Var *v, int var)
 {
 	Arena *arena = nest->arena;
 	const Var *loop = &nest->vars.at[v->fused];
-	Expr *value = nest_var_value(nest, v->fused);
+	Expr *value = var_form(nest, v->fused, true);
 	if (loop->parts[loop->nparts - 1] != var)
 		value = expr_binary(arena, OP_FLOORDIV, value,
 		    handle_expr(arena, nest->tape, v->div));
@@ -225,27 +227,45 @@ static Expr *fused_value(const Nest *nest, const Var *v, int var)
 	return value;
 }
 
-Expr *nest_var_value(const Nest *nest, int var)
+static Expr *var_form(const Nest *nest, int var, bool over_loops)
 {
 	const Var *v = &nest->vars.at[var];
-	switch (v->how) {
-	case VAR_SPLIT:
-		return split_value(nest, v);
-	case VAR_FUSED:
-		return fused_value(nest, v, var);
-	case VAR_LOOP:
-		break;
-	}
+	if (v->how == VAR_SPLIT)
+		return split_form(nest, v, over_loops);
+	if (v->how == VAR_FUSED && over_loops)
+		return part_value(nest, v, var);
 	return expr_var(nest->arena, var);
+}
+
+Expr *nest_var_value(const Nest *nest, int var)
+{
+	return var_form(nest, var, true);
+}
+
+static Expr *expand_part(Arena *arena, Expr *e, void *context)
+{
+	(void)arena;
+	return e->op == OP_VAR ? nest_var_value(context, e->id) : e;
+}
+
+static Expr *add_start(const Nest *nest, Expr *start, Expr *value)
+{
+	return start ? expr_binary(nest->arena, OP_ADD, start, value) : value;
 }
 
 Expr *nest_axis_value(const Nest *nest, int stage, int axis)
 {
 	const StageAxis *a = &nest->stages.at[stage].axes[axis];
-	Expr *value = nest_var_value(nest, a->var);
-	return a->start
-	    ? expr_binary(nest->arena, OP_ADD, a->start, value)
-	    : value;
+	Expr *start = a->start ? expr_rewrite(nest->arena, a->start,
+				     expand_part, (void *)nest)
+			       : NULL;
+	return add_start(nest, start, nest_var_value(nest, a->var));
+}
+
+Expr *nest_axis_form(const Nest *nest, int stage, int axis)
+{
+	const StageAxis *a = &nest->stages.at[stage].axes[axis];
+	return add_start(nest, a->start, var_form(nest, a->var, false));
 }
 
 /* The parts of an exact split give the extent; a root is rounded up. */

@@ -78,7 +78,8 @@ typedef struct {
 	int64_t extent; /* of the block: 0 <= axis < extent */
 	bool reduce;
 	int var;        /* root variable */
-	Expr *start;    /* (inferred) over OP_VAR and OP_TAPE; NULL: 0 */
+	Expr *start;    /* (inferred) over OP_TAPE and OP_VAR, loops and parts
+			   of fused loops (VAR_FUSED); NULL: 0 */
 	Handle region;  /* (inferred) how many values the place needs */
 	/* (inferred) whether start + value can leave 0 <= . < extent at either
 	 * end: the stage's predicate on this axis */
@@ -149,7 +150,7 @@ typedef struct {
 	LayoutPart *parts;  /* outer to inner; default: one a dimension */
 	int align_part;     /* storage_align: stride of this part is a multiple of */
 	Handle align_factor, align_offset; /* factor, plus offset; -1 none */
-	Expr **start;       /* (inferred) a dimension; NULL entries are 0 */
+	Expr **start;       /* (inferred) a dimension, as an axis's start */
 	Handle *extent;     /* (inferred) elements held of each dimension */
 	Handle elements;    /* (inferred) allocated */
 	int alloc;          /* (inferred) loop below which it is allocated and
@@ -191,6 +192,9 @@ int nest_loop_position(const Nest *nest, int var);
 /* Value of an axis, or of a variable, over loops (OP_VAR) and OP_TAPE. */
 Expr *nest_axis_value(const Nest *nest, int stage, int axis);
 Expr *nest_var_value(const Nest *nest, int var);
+/* The same with the parts of fused loops as variables: affine where the
+ * schedule is. */
+Expr *nest_axis_form(const Nest *nest, int stage, int axis);
 const char *loop_kind_name(LoopKind kind); /* "serial", "parallel", "blockIdx.x" … */
 /* Asks that a quantity be 1: true where it is known; false and `why` in
  * *refusal where it is known not to be; else a guard and true. */
@@ -224,9 +228,13 @@ typedef struct {
 	Handle low, high;
 	bool known; /* false: no such hull over the fixed loops */
 } Hull;
-/* `e` over OP_VAR and OP_TAPE; fixed[] by variable. */
+/* `e` over OP_VAR and OP_TAPE; fixed[] by loop (a part of a fused loop stands
+ * still with its loops, or where it is marked itself). */
 Hull nest_hull(const Nest *nest, const Expr *e, const bool *fixed);
 bool hull_same_outer(const Hull *a, const Hull *b);
+/* 1 if the index takes every value of its hull while the fixed loops stand
+ * still, else 0. */
+Handle nest_hull_dense(const Nest *nest, const Expr *e, const bool *fixed);
 
 /* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
  * the structure has no meaning (a reader that is not below its copy, say). */

@@ -18,22 +18,46 @@ typedef struct {
 	const bool *fixed;
 } Hulls;
 
+/* How many loops a variable is made of, and how many of them stand still. */
+static void count_loops(const Hulls *h, int var, int *loops, int *still)
+{
+	const Var *v = &h->nest->vars.at[var];
+	if (v->how == VAR_FUSED && !h->fixed[var]) {
+		count_loops(h, v->fused, loops, still);
+		return;
+	}
+	for (int i = 0; i < v->nchild; i++)
+		count_loops(h, v->child[i], loops, still);
+	if (v->how == VAR_SPLIT)
+		return;
+	++*loops;
+	*still += h->fixed[var];
+}
+
+static bool var_stands_still(const Hulls *h, int var)
+{
+	int loops = 0, still = 0;
+	count_loops(h, var, &loops, &still);
+	return loops == still;
+}
+
 typedef struct {
-	const bool *fixed;
+	const Hulls *h;
 	bool all;
 } Standing;
 
 static bool find_free(Expr *e, void *context)
 {
 	Standing *s = context;
-	if (e->op == OP_AXIS || (e->op == OP_VAR && !s->fixed[e->id]))
+	if (e->op == OP_AXIS ||
+	    (e->op == OP_VAR && !var_stands_still(s->h, e->id)))
 		s->all = false;
 	return s->all;
 }
 
-static bool stands_still(Expr *e, const bool *fixed)
+static bool stands_still(const Hulls *h, Expr *e)
 {
-	Standing s = {fixed, true};
+	Standing s = {h, true};
 	expr_walk(e, find_free, &s);
 	return s.all;
 }
@@ -238,7 +262,7 @@ static Hull hull_if(const Hulls *h, const Expr *e)
 		a.high = tape_max(tape, a.high, b.high);
 		return a;
 	}
-	if (!stands_still(e->arg[0], h->fixed))
+	if (!stands_still(h, e->arg[0]))
 		return unknown(h);
 	Hull q = standing(h,
 	    expr_if(h->arena, e->arg[0], bottom(h, &a), bottom(h, &b)));
@@ -246,15 +270,26 @@ static Hull hull_if(const Hulls *h, const Expr *e)
 	return q;
 }
 
+/* A part of a fused loop of whose loops some stand still is what it is computed
+ * as. */
+static Hull hull_var(const Hulls *h, int var)
+{
+	const Var *v = &h->nest->vars.at[var];
+	int loops = 0, still = 0;
+	count_loops(h, var, &loops, &still);
+	if (still)
+		return hull_of(h, nest_var_value(h->nest, var));
+	return interval(h, tape_const(h->tape, 0),
+	    tape_sub(h->tape, v->extent, tape_const(h->tape, 1)));
+}
+
 static Hull hull_term(const Hulls *h, Expr *e)
 {
-	Handle one = tape_const(h->tape, 1);
-	if (stands_still(e, h->fixed))
+	if (stands_still(h, e))
 		return standing(h, e);
 	switch (e->op) {
 	case OP_VAR:
-		return interval(h, tape_const(h->tape, 0),
-		    tape_sub(h->tape, h->nest->vars.at[e->id].extent, one));
+		return hull_var(h, e->id);
 	case OP_FLOORDIV:
 		return hull_floordiv(h, e);
 	case OP_MOD:
@@ -288,4 +323,59 @@ Hull nest_hull(const Nest *nest, const Expr *e, const bool *fixed)
 {
 	Hulls h = {nest, nest->arena, nest->tape, fixed};
 	return hull_of(&h, e);
+}
+
+/* Loops that move an index, each with its step; false where it is moved by
+ * anything else. */
+static bool moving_terms(const Hulls *h, const Expr *e, Affine *out)
+{
+	*out = affine_of(h->arena, h->tape, e);
+	int n = 0;
+	for (int i = 0; i < out->n; i++) {
+		AffineTerm t = out->terms[i];
+		int loops = 0, still = 0;
+		if (stands_still(h, t.term))
+			continue;
+		if (t.term->op != OP_VAR)
+			return false;
+		count_loops(h, t.term->id, &loops, &still);
+		if (still)
+			return false;
+		out->terms[n++] = t;
+	}
+	out->n = n;
+	return true;
+}
+
+/* The steps of the moving terms no longer than what the smaller ones span: the
+ * next such term first, where none is known the last. */
+static int next_dense(const Hulls *h, const Affine *a, Handle span)
+{
+	for (int i = 0; i < a->n; i++)
+		if (tape_known_nonnegative(h->tape,
+			tape_sub(h->tape, span, a->terms[i].coefficient)))
+			return i;
+	return a->n - 1;
+}
+
+Handle nest_hull_dense(const Nest *nest, const Expr *e, const bool *fixed)
+{
+	Hulls h = {nest, nest->arena, nest->tape, fixed};
+	Tape *tape = nest->tape;
+	Handle one = tape_const(tape, 1), span = one, dense = one;
+	Affine a;
+	if (!moving_terms(&h, e, &a))
+		return tape_const(tape, 0);
+	while (a.n) {
+		int i = next_dense(&h, &a, span);
+		Handle step = a.terms[i].coefficient;
+		Handle extent = nest->vars.at[a.terms[i].term->id].extent;
+		dense = tape_min(tape, dense,
+		    tape_max(tape, tape_at_most(tape, step, span),
+			tape_equal(tape, extent, one)));
+		span = tape_add(tape, span,
+		    tape_mul(tape, step, tape_sub(tape, extent, one)));
+		a.terms[i] = a.terms[--a.n];
+	}
+	return dense;
 }

@@ -19,7 +19,7 @@ typedef struct {
 	NestTree tree;
 	bool *done;       /* by stage */
 	bool *sized;      /* by variable: its extent is known */
-	Expr ***value;    /* by stage and axis, over loops */
+	Expr ***value;    /* by stage and axis: its form */
 	bool *fixed;      /* scratch, by variable */
 	const char **why;
 } Infer;
@@ -274,8 +274,12 @@ static bool region_from_write(Infer *f, int stage, const Expr *read, Hull *seen,
 	const bool *fixed = fix_above(f, stage, nest_tree_above(&f->tree, stage));
 	for (int d = 0; d < read->narg; d++) {
 		int axis = plain_axis(read->arg[d]);
-		Hull h = nest_hull(
-		    f->nest, over_loops(f, writer, w->write[d]), fixed);
+		Expr *index = over_loops(f, writer, w->write[d]);
+		Hull h = nest_hull(f->nest, index, fixed);
+		Handle dense = nest_hull_dense(f->nest, index, fixed);
+		if (!nest_require(f->nest, dense,
+			"what is written below the loop has gaps", f->why))
+			return false;
 		if (axis < 0 || !h.known)
 			return refuse(f, "what is read below the loop is not "
 					 "read at an axis of the block");
@@ -390,7 +394,7 @@ static bool infer_stage(Infer *f, int stage)
 		return false;
 	f->value[stage] = NEW_N(f->arena, Expr *, s->naxes);
 	for (int a = 0; a < s->naxes; a++) {
-		f->value[stage][a] = nest_axis_value(f->nest, stage, a);
+		f->value[stage][a] = nest_axis_form(f->nest, stage, a);
 		find_predicate(f, &s->axes[a]);
 	}
 	return true;

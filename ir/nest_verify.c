@@ -13,10 +13,9 @@ typedef struct {
 	Arena *arena;
 	Tape *tape;
 	NestTree tree;
-	Expr ***value;  /* by stage and axis, over loops */
-	Expr **unfused; /* by variable that is part of a fused loop: its value */
-	bool *fixed;    /* scratch, by variable */
-	int *rank;      /* by stage: its place in the order */
+	Expr ***value; /* by stage and axis: its form */
+	bool *fixed;   /* scratch, by variable */
+	int *rank;     /* by stage: its place in the order */
 	const char **why;
 } Verify;
 
@@ -218,24 +217,6 @@ static bool check_nesting(Verify *v, int stage)
 	    refuse(v, "a vector loop is below a vector loop");
 }
 
-/* e with values of parts of fused loops put back as variables. */
-static Expr *unfuse(const Verify *v, Expr *e)
-{
-	if (e->op != OP_VAR && e->op != OP_FLOORDIV && e->op != OP_MOD &&
-	    !e->narg)
-		return e;
-	for (int i = 0; i < v->nest->vars.n; i++)
-		if (v->unfused[i] && expr_equal(v->unfused[i], e))
-			return expr_var(v->arena, i);
-	if (!e->narg)
-		return e;
-	Expr *copy = arena_memdup(v->arena, e, sizeof *e);
-	copy->arg = NEW_N(v->arena, Expr *, e->narg);
-	for (int i = 0; i < e->narg; i++)
-		copy->arg[i] = unfuse(v, e->arg[i]);
-	return copy;
-}
-
 static Handle magnitude(Verify *v, Handle k)
 {
 	Handle minus = tape_sub(v->tape, tape_const(v->tape, 0), k);
@@ -273,8 +254,7 @@ static bool check_distinct(Verify *v, int stage, int x)
 	for (int d = 0; d < s->nwrite; d++) {
 		Expr *index = expr_substitute_axes(
 		    v->arena, s->write[d], v->value[stage], s->naxes);
-		apart = tape_max(v->tape, apart,
-		    tells_apart(v, unfuse(v, index), x));
+		apart = tape_max(v->tape, apart, tells_apart(v, index, x));
 	}
 	return nest_require(v->nest, apart,
 	    "iterations that run at once write the same element", v->why);
@@ -429,6 +409,11 @@ static bool check_register_loop(Expr *e, void *context)
 	Registers *r = context;
 	if (e->op != OP_VAR)
 		return true;
+	if (var_at(r->v, e->id)->how == VAR_FUSED) {
+		expr_walk(nest_var_value(r->v->nest, e->id),
+		    check_register_loop, r);
+		return r->good;
+	}
 	LoopKind kind = var_at(r->v, e->id)->kind;
 	if ((kind != LOOP_UNROLL && kind != LOOP_VECTOR) ||
 	    (chain_position(r->v, r->b->writer, e->id) >= 0 &&
@@ -675,12 +660,8 @@ static void find_values(Verify *v)
 		v->rank[s] = i;
 		v->value[s] = NEW_N(v->arena, Expr *, stage_at(v, s)->naxes);
 		for (int a = 0; a < stage_at(v, s)->naxes; a++)
-			v->value[s][a] = nest_axis_value(nest, s, a);
+			v->value[s][a] = nest_axis_form(nest, s, a);
 	}
-	for (int i = 0; i < nest->vars.n; i++)
-		if (var_at(v, i)->how == VAR_FUSED && !var_at(v, i)->nparts &&
-		    stage_at(v, var_at(v, i)->stage)->live)
-			v->unfused[i] = nest_var_value(nest, i);
 }
 
 bool nest_verify(Nest *nest, const char **why)
@@ -692,7 +673,6 @@ bool nest_verify(Nest *nest, const char **why)
 		.tape = nest->tape,
 		.tree = nest_tree(nest),
 		.value = NEW_N(arena, Expr **, nest->stages.n),
-		.unfused = NEW_N(arena, Expr *, nest->vars.n),
 		.fixed = NEW_N(arena, bool, nest->vars.n),
 		.rank = NEW_N(arena, int, nest->stages.n),
 		.why = why,

@@ -331,7 +331,11 @@ static double value_of(Run *run, int stage, const Expr *e)
 	case OP_INT: return (double)e->i;
 	case OP_FLOAT: return e->f;
 	case OP_AXIS: return (double)run->axis[stage][e->id];
-	case OP_VAR: return (double)run->var[e->id];
+	case OP_VAR:
+		if (run->nest->vars.at[e->id].how != VAR_LOOP)
+			return value_of(
+			    run, stage, nest_var_value(run->nest, e->id));
+		return (double)run->var[e->id];
 	case OP_TAPE: return (double)extent_of(run, e->id);
 	case OP_READ: return read_element(run, stage, e);
 	case OP_NEG: return -value_of(run, stage, e->arg[0]);

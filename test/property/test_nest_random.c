@@ -23,6 +23,9 @@ typedef struct {
 	Nest *nest;
 	ApplyContext context;
 	Buf trace;
+	Buf open; /* the same with every tile size a slot */
+	int64_t slots[64];
+	int nslots;
 	int names;
 } Walk;
 
@@ -31,7 +34,7 @@ typedef struct {
 } Count;
 
 static Count counts[64];
-static int finished, refused, guarded;
+static int finished, with_slots, stricter;
 
 static int pick(Walk *w, int n)
 {
@@ -116,6 +119,20 @@ static char *random_step(Walk *w)
 	}
 }
 
+/* "... [_, 4])" is "... ? in tile([4, 2])" with 4 in a slot. */
+static void note_open(Walk *w, const char *text)
+{
+	const char *bracket = strstr(text, "[_, ");
+	if (!bracket) {
+		buf_printf(&w->open, "%s\n", text);
+		return;
+	}
+	int factor = atoi(bracket + 4);
+	w->slots[w->nslots++] = factor;
+	buf_printf(&w->open, "%.*s? in tile([%d, %d]))\n",
+	    (int)(bracket - text), text, factor, factor + 1);
+}
+
 static void walk(Walk *w, int steps)
 {
 	for (int i = 0; i < steps; i++) {
@@ -127,6 +144,7 @@ static void walk(Walk *w, int steps)
 			continue;
 		counts[primitive].applied++;
 		buf_printf(&w->trace, "%s\n", text);
+		note_open(w, text);
 	}
 }
 
@@ -173,6 +191,43 @@ static void compare(Walk *w, const Program *program, int seed)
 			fail_walk(w, seed, "a wrong element");
 }
 
+/* 1: the guards of the trace with slots hold, 0: not, -1: not recorded. */
+static int guards_with_slots(Walk *w, const Program *program, const char **why)
+{
+	Nest *nest = nest_new(w->arena, program, tape_new(w->arena));
+	ApplyContext context = {.machine = &machine, .use_slots = true};
+	int step;
+	Trace *trace = schedule_steps(w->arena, buf_text(&w->open));
+	if (!trace_apply(nest, trace, &context, &step, why))
+		return step < 0 ? 0 : -1;
+	int64_t *values = NEW_N(w->arena, int64_t, tape_size(nest->tape));
+	tape_eval(nest->tape, w->slots, values);
+	for (int i = 0; i < nest->guards.n; i++)
+		if (values[nest->guards.at[i].value] != 1) {
+			*why = nest->guards.at[i].why;
+			return 0;
+		}
+	return 1;
+}
+
+/* What slots decide is what numbers decide. */
+static void check_slots(Walk *w, const Program *program, int seed,
+    bool accepted, const char *why)
+{
+	const char *other = NULL;
+	int hold = guards_with_slots(w, program, &other);
+	if (hold < 0)
+		return;
+	with_slots++;
+	if (hold == accepted)
+		return;
+	if (hold)
+		fail_walk(w, seed, why);
+	stricter++;
+	if (getenv("SHOW"))
+		printf("%d %s\n", seed, other);
+}
+
 static void one_seed(int seed)
 {
 	Walk w = {.arena = arena_new(),
@@ -182,17 +237,15 @@ static void one_seed(int seed)
 	Program *program = random_program(&w);
 	w.nest = nest_new(w.arena, program, tape_new(w.arena));
 	walk(&w, 2 + pick(&w, 24));
-	if (!nest_infer(w.nest, &why) || !nest_verify(w.nest, &why)) {
-		refused++;
-		if (getenv("SHOW"))
-			printf("%s\n", why);
-	} else if (nest_guards_hold(w.nest))
-		guarded++;
-	else {
+	bool accepted = nest_infer(w.nest, &why) &&
+	    nest_verify(w.nest, &why) && !nest_guards_hold(w.nest);
+	if (accepted) {
 		finished++;
 		compare(&w, program, seed);
 	}
+	check_slots(&w, program, seed, accepted, why);
 	buf_free(&w.trace);
+	buf_free(&w.open);
 	arena_free(w.arena);
 }
 
@@ -207,8 +260,8 @@ static void random_schedules(void **state)
 	}
 	for (int seed = 0; seed < n; seed++)
 		one_seed(seed);
-	print_message("%d ran, %d refused, %d by guards\n", finished, refused,
-	    guarded);
+	print_message("%d ran; %d with slots, %d of them stricter\n", finished,
+	    with_slots, stricter);
 	assert_true(finished > n / 5);
 	for (int i = 0; i < 64; i++)
 		if (counts[i].tried)
