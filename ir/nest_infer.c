@@ -263,6 +263,19 @@ static bool region_from_reads(Infer *f, int stage)
 	return true;
 }
 
+/* What is written from 0 on is taken as far as the axis goes, not up to the
+ * writer's tile. */
+static void follow_write(Infer *f, StageAxis *axis, const Hull *written)
+{
+	Handle whole = tape_const(f->tape, axis->extent);
+	Handle region = span_of(f, written);
+	axis->start = start_expr(f, written);
+	axis->region = !axis->start && tape_known_nonnegative(f->tape,
+					   tape_sub(f->tape, region, whole))
+	    ? whole
+	    : region;
+}
+
 /* One read below a loop of what is written there: each axis that is an index
  * takes what the writer writes of that dimension. */
 static bool region_from_write(Infer *f, int stage, const Expr *read, Hull *seen,
@@ -296,8 +309,7 @@ static bool region_from_write(Infer *f, int stage, const Expr *read, Hull *seen,
 						 "not complete below the loop");
 			continue;
 		}
-		s->axes[axis].start = start_expr(f, &h);
-		s->axes[axis].region = span_of(f, &h);
+		follow_write(f, &s->axes[axis], &h);
 	}
 	return true;
 }
