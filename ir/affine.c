@@ -24,8 +24,8 @@ static void sum_add(Sum *sum, Expr *term, Handle coefficient)
 		return;
 	}
 	if (!tape_is_const(sum->tape, coefficient, &zero) || zero)
-		vec_push(sum->arena, &sum->terms,
-		    (AffineTerm){term, coefficient});
+		vec_push(
+		    sum->arena, &sum->terms, (AffineTerm){term, coefficient});
 }
 
 static void sum_expr(Sum *sum, const Expr *e, Handle scale);
@@ -35,11 +35,11 @@ static void sum_product(Sum *sum, const Expr *e, Handle scale)
 	Affine a = affine_of(sum->arena, sum->tape, e->arg[0]);
 	Affine b = affine_of(sum->arena, sum->tape, e->arg[1]);
 	if (!a.n)
-		sum_expr(sum, e->arg[1],
-		    tape_mul(sum->tape, scale, a.constant));
+		sum_expr(
+		    sum, e->arg[1], tape_mul(sum->tape, scale, a.constant));
 	else if (!b.n)
-		sum_expr(sum, e->arg[0],
-		    tape_mul(sum->tape, scale, b.constant));
+		sum_expr(
+		    sum, e->arg[0], tape_mul(sum->tape, scale, b.constant));
 	else
 		sum_add(sum, (Expr *)e, scale);
 }
@@ -55,8 +55,7 @@ static void sum_quotient(Sum *sum, const Expr *e, Handle scale)
 	Handle q;
 	assert(!c.n);
 	for (int i = 0; i < a.n; i++)
-		if (!tape_divides(
-			tape, a.terms[i].coefficient, c.constant, &q))
+		if (!tape_divides(tape, a.terms[i].coefficient, c.constant, &q))
 			rest.terms[rest.n++] = a.terms[i];
 		else if (quotient)
 			sum_add(sum, a.terms[i].term, tape_mul(tape, scale, q));
@@ -68,8 +67,8 @@ static void sum_quotient(Sum *sum, const Expr *e, Handle scale)
 		return;
 	}
 	sum_add(sum,
-	    expr_binary(sum->arena, e->op,
-		affine_expr(sum->arena, tape, rest), e->arg[1]),
+	    expr_binary(sum->arena, e->op, affine_expr(sum->arena, tape, rest),
+		e->arg[1]),
 	    scale);
 }
 
@@ -92,8 +91,8 @@ static void sum_expr(Sum *sum, const Expr *e, Handle scale)
 		sum_expr(sum, e->arg[1], scale);
 		return;
 	case OP_NEG:
-		sum_expr(sum, e->arg[0],
-		    tape_sub(tape, tape_const(tape, 0), scale));
+		sum_expr(
+		    sum, e->arg[0], tape_sub(tape, tape_const(tape, 0), scale));
 		return;
 	case OP_MUL:
 		sum_product(sum, e, scale);
@@ -109,7 +108,8 @@ static void sum_expr(Sum *sum, const Expr *e, Handle scale)
 
 Affine affine_of(Arena *arena, Tape *tape, const Expr *e)
 {
-	Sum sum = {.arena = arena, .tape = tape, .constant = tape_const(tape, 0)};
+	Sum sum = {
+	    .arena = arena, .tape = tape, .constant = tape_const(tape, 0)};
 	sum_expr(&sum, e, tape_const(tape, 1));
 	return (Affine){sum.constant, sum.terms.n, sum.terms.at};
 }
@@ -117,9 +117,8 @@ Affine affine_of(Arena *arena, Tape *tape, const Expr *e)
 Expr *handle_expr(Arena *arena, const Tape *tape, Handle h)
 {
 	int64_t value;
-	return tape_is_const(tape, h, &value)
-	    ? expr_int(arena, DT_INDEX, value)
-	    : expr_tape(arena, h);
+	return tape_is_const(tape, h, &value) ? expr_int(arena, DT_INDEX, value)
+					      : expr_tape(arena, h);
 }
 
 static Expr *affine_term_expr(Arena *arena, const Tape *tape, AffineTerm t)
@@ -127,8 +126,8 @@ static Expr *affine_term_expr(Arena *arena, const Tape *tape, AffineTerm t)
 	int64_t value;
 	if (tape_is_const(tape, t.coefficient, &value) && value == 1)
 		return t.term;
-	return expr_binary(arena, OP_MUL, t.term,
-	    handle_expr(arena, tape, t.coefficient));
+	return expr_binary(
+	    arena, OP_MUL, t.term, handle_expr(arena, tape, t.coefficient));
 }
 
 Expr *affine_expr(Arena *arena, const Tape *tape, Affine a)

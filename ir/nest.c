@@ -6,14 +6,17 @@
 
 const char *loop_kind_name(LoopKind kind)
 {
-	static const char *const names[] = {
-		[LOOP_SERIAL] = "serial", [LOOP_PARALLEL] = "parallel",
-		[LOOP_VECTOR] = "vector", [LOOP_UNROLL] = "unroll",
-		[LOOP_VTHREAD] = "vthread", [LOOP_BLOCK_X] = "blockIdx.x",
-		[LOOP_BLOCK_Y] = "blockIdx.y", [LOOP_BLOCK_Z] = "blockIdx.z",
-		[LOOP_THREAD_X] = "threadIdx.x",
-		[LOOP_THREAD_Y] = "threadIdx.y",
-		[LOOP_THREAD_Z] = "threadIdx.z"};
+	static const char *const names[] = {[LOOP_SERIAL] = "serial",
+	    [LOOP_PARALLEL] = "parallel",
+	    [LOOP_VECTOR] = "vector",
+	    [LOOP_UNROLL] = "unroll",
+	    [LOOP_VTHREAD] = "vthread",
+	    [LOOP_BLOCK_X] = "blockIdx.x",
+	    [LOOP_BLOCK_Y] = "blockIdx.y",
+	    [LOOP_BLOCK_Z] = "blockIdx.z",
+	    [LOOP_THREAD_X] = "threadIdx.x",
+	    [LOOP_THREAD_Y] = "threadIdx.y",
+	    [LOOP_THREAD_Z] = "threadIdx.z"};
 	return names[kind];
 }
 
@@ -24,26 +27,26 @@ static NestBuffer plain_buffer(Nest *nest, int number)
 	const Buffer *from = &nest->program->buffers[number];
 	Handle one = tape_const(nest->tape, 1);
 	NestBuffer b = {
-		.name = from->name,
-		.type = from->type,
-		.program_buffer = number,
-		.scope = SCOPE_GLOBAL,
-		.ndim = from->ndim,
-		.shape = from->shape,
-		.writer = -1,
-		.nparts = from->ndim,
-		.parts = NEW_N(nest->arena, LayoutPart, from->ndim),
-		.align_part = -1,
-		.align_factor = HANDLE_NONE,
-		.align_offset = HANDLE_NONE,
-		.start = NEW_N(nest->arena, Expr *, from->ndim),
-		.extent = NEW_N(nest->arena, Handle, from->ndim),
-		.elements = HANDLE_NONE,
-		.alloc = -1,
+	    .name = from->name,
+	    .type = from->type,
+	    .program_buffer = number,
+	    .scope = SCOPE_GLOBAL,
+	    .ndim = from->ndim,
+	    .shape = from->shape,
+	    .writer = -1,
+	    .nparts = from->ndim,
+	    .parts = NEW_N(nest->arena, LayoutPart, from->ndim),
+	    .align_part = -1,
+	    .align_factor = HANDLE_NONE,
+	    .align_offset = HANDLE_NONE,
+	    .start = NEW_N(nest->arena, Expr *, from->ndim),
+	    .extent = NEW_N(nest->arena, Handle, from->ndim),
+	    .elements = HANDLE_NONE,
+	    .alloc = -1,
 	};
 	for (int d = 0; d < b.ndim; d++) {
-		b.parts[d] = (LayoutPart){
-			d, one, HANDLE_NONE, HANDLE_NONE, HANDLE_NONE};
+		b.parts[d] =
+		    (LayoutPart){d, one, HANDLE_NONE, HANDLE_NONE, HANDLE_NONE};
 		b.extent[d] = HANDLE_NONE;
 	}
 	return b;
@@ -71,24 +74,24 @@ static void plain_stage(Nest *nest, int number)
 {
 	const Block *block = &nest->program->blocks[number];
 	Stage s = {
-		.name = block->name,
-		.block = number,
-		.live = true,
-		.naxes = block->naxes,
-		.nspatial = block->nspatial,
-		.axes = NEW_N(nest->arena, StageAxis, block->naxes),
-		.reduce = block->reduce,
-		.body = block->body,
-		.buffer = block->buffer,
-		.nwrite = block->nspatial,
-		.write = NEW_N(nest->arena, Expr *, block->nspatial),
-		.nloops = block->naxes,
-		.loops = NEW_N(nest->arena, int, block->naxes),
-		.place = -1,
-		.init_at = -1,
-		.tail = TAIL_GUARD,
-		.intrinsic = -1,
-		.tensor_loop = -1,
+	    .name = block->name,
+	    .block = number,
+	    .live = true,
+	    .naxes = block->naxes,
+	    .nspatial = block->nspatial,
+	    .axes = NEW_N(nest->arena, StageAxis, block->naxes),
+	    .reduce = block->reduce,
+	    .body = block->body,
+	    .buffer = block->buffer,
+	    .nwrite = block->nspatial,
+	    .write = NEW_N(nest->arena, Expr *, block->nspatial),
+	    .nloops = block->naxes,
+	    .loops = NEW_N(nest->arena, int, block->naxes),
+	    .place = -1,
+	    .init_at = -1,
+	    .tail = TAIL_GUARD,
+	    .intrinsic = -1,
+	    .tensor_loop = -1,
 	};
 	vec_push(nest->arena, &nest->stages, s);
 	for (int i = 0; i < block->naxes; i++) {
@@ -96,11 +99,11 @@ static void plain_stage(Nest *nest, int number)
 		int var = plain_var(nest, number, i, axis);
 		s.loops[i] = var;
 		s.axes[i] = (StageAxis){
-			.name = axis->name,
-			.extent = axis->extent,
-			.reduce = axis->reduce,
-			.var = var,
-			.region = HANDLE_NONE,
+		    .name = axis->name,
+		    .extent = axis->extent,
+		    .reduce = axis->reduce,
+		    .var = var,
+		    .region = HANDLE_NONE,
 		};
 		if (i < block->nspatial)
 			s.write[i] = expr_axis(nest->arena, i);
@@ -277,8 +280,8 @@ Handle nest_covered(const Nest *nest, int var)
 		return v->extent;
 	Handle covered = nest->vars.at[v->child[0]].extent;
 	for (int i = 1; i < v->nchild; i++)
-		covered = tape_mul(nest->tape, covered,
-		    nest->vars.at[v->child[i]].extent);
+		covered = tape_mul(
+		    nest->tape, covered, nest->vars.at[v->child[i]].extent);
 	return covered;
 }
 

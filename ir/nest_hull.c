@@ -119,14 +119,16 @@ static void add_outer(const Hulls *h, Hull *to, const Affine *outer, Handle k)
 	for (int i = 0; i < outer->n; i++) {
 		Handle c = tape_mul(h->tape, outer->terms[i].coefficient, k);
 		int j = 0;
-		while (j < n && !expr_equal(terms[j].term, outer->terms[i].term))
+		while (
+		    j < n && !expr_equal(terms[j].term, outer->terms[i].term))
 			j++;
 		if (j == n)
 			terms[n++] = (AffineTerm){outer->terms[i].term, c};
 		else
 			terms[j].coefficient =
 			    tape_add(h->tape, terms[j].coefficient, c);
-		if (tape_is_const(h->tape, terms[j].coefficient, &zero) && !zero)
+		if (tape_is_const(h->tape, terms[j].coefficient, &zero) &&
+		    !zero)
 			terms[j] = terms[--n];
 	}
 	to->outer.terms = terms;
@@ -241,8 +243,8 @@ static Hull hull_abs(const Hulls *h, const Expr *e)
 		    tape_max(tape, minus_low, a.high));
 	}
 	Expr *low = bottom(h, &a);
-	Expr *high = expr_binary(h->arena, OP_ADD, low,
-	    handle_expr(h->arena, tape, span_of(h, &a)));
+	Expr *high = expr_binary(
+	    h->arena, OP_ADD, low, handle_expr(h->arena, tape, span_of(h, &a)));
 	Expr *ends[2] = {low, expr_unary(h->arena, OP_NEG, high)};
 	ends[0] = expr_call(h->arena, OP_MAX, DT_INDEX, ends, 2);
 	ends[1] = expr_int(h->arena, DT_INDEX, 0);
@@ -264,8 +266,8 @@ static Hull hull_if(const Hulls *h, const Expr *e)
 	}
 	if (!stands_still(h, e->arg[0]))
 		return unknown(h);
-	Hull q = standing(h,
-	    expr_if(h->arena, e->arg[0], bottom(h, &a), bottom(h, &b)));
+	Hull q = standing(
+	    h, expr_if(h->arena, e->arg[0], bottom(h, &a), bottom(h, &b)));
 	q.high = tape_max(tape, span_of(h, &a), span_of(h, &b));
 	return q;
 }

@@ -17,10 +17,10 @@ typedef struct {
 	Arena *arena;
 	Tape *tape;
 	NestTree tree;
-	bool *done;       /* by stage */
-	bool *sized;      /* by variable: its extent is known */
-	Expr ***value;    /* by stage and axis: its form */
-	bool *fixed;      /* scratch, by variable */
+	bool *done;    /* by stage */
+	bool *sized;   /* by variable: its extent is known */
+	Expr ***value; /* by stage and axis: its form */
+	bool *fixed;   /* scratch, by variable */
 	const char **why;
 } Infer;
 
@@ -40,7 +40,8 @@ static Stage *stage_at(Infer *f, int stage)
 /* Is the stage hung, through any number of places, below `host`'s loops? */
 static bool hangs_below(const Infer *f, int stage, int host)
 {
-	for (int s = nest_tree_host(&f->tree, stage); s >= 0; s = nest_tree_host(&f->tree, s))
+	for (int s = nest_tree_host(&f->tree, stage); s >= 0;
+	     s = nest_tree_host(&f->tree, s))
 		if (s == host)
 			return true;
 	return false;
@@ -51,14 +52,17 @@ static bool check_places(Infer *f)
 	const Nest *nest = f->nest;
 	for (int i = 0; i < nest->order.n; i++) {
 		int depth = 0;
-		for (int s = nest->order.at[i]; nest->stages.at[s].place >= 0;) {
+		for (int s = nest->order.at[i];
+		     nest->stages.at[s].place >= 0;) {
 			int place = nest->stages.at[s].place;
 			s = nest->vars.at[place].stage;
 			if (!nest->stages.at[s].live ||
 			    nest_loop_position(nest, place) < 0)
-				return refuse(f, "the place of a block is no loop");
+				return refuse(
+				    f, "the place of a block is no loop");
 			if (++depth > nest->order.n)
-				return refuse(f, "blocks are placed in a circle");
+				return refuse(
+				    f, "blocks are placed in a circle");
 		}
 	}
 	return true;
@@ -80,7 +84,7 @@ static bool is_root(const Nest *nest, int var)
 {
 	const Var *v = &nest->vars.at[var];
 	return v->axis >= 0 &&
-	    nest->stages.at[v->stage].axes[v->axis].var == var;
+	       nest->stages.at[v->stage].axes[v->axis].var == var;
 }
 
 static bool size_var(Infer *f, int var, Handle extent);
@@ -91,19 +95,19 @@ static bool size_children(Infer *f, int var)
 	const Var *v = &nest->vars.at[var];
 	Handle inner = tape_const(f->tape, 1);
 	for (int i = 1; i < v->nchild; i++)
-		inner = tape_mul(
-		    f->tape, inner, nest->vars.at[v->child[i]].extent);
+		inner =
+		    tape_mul(f->tape, inner, nest->vars.at[v->child[i]].extent);
 	if (!is_root(nest, var) &&
 	    !nest_require(nest, tape_multiple(f->tape, v->extent, inner),
 		"the tile does not divide the extent of the inner or fused "
-		"loop that it splits", f->why))
+		"loop that it splits",
+		f->why))
 		return false;
-	if (!size_var(f, v->child[0],
-		tape_ceildiv(f->tape, v->extent, inner)))
+	if (!size_var(f, v->child[0], tape_ceildiv(f->tape, v->extent, inner)))
 		return false;
 	for (int i = 1; i < v->nchild; i++)
-		if (!size_var(f, v->child[i],
-			nest->vars.at[v->child[i]].extent))
+		if (!size_var(
+			f, v->child[i], nest->vars.at[v->child[i]].extent))
 			return false;
 	return true;
 }
@@ -157,8 +161,8 @@ static void join(Infer *f, Hull *all, const Hull *h, bool first)
 
 static Expr *over_loops(Infer *f, int stage, Expr *index)
 {
-	return expr_substitute_axes(f->arena, index, f->value[stage],
-	    stage_at(f, stage)->naxes);
+	return expr_substitute_axes(
+	    f->arena, index, f->value[stage], stage_at(f, stage)->naxes);
 }
 
 /* A reader that follows the stage's own loops takes what it writes, and in the
@@ -174,8 +178,8 @@ static Hull hull_of_read(
 }
 
 /* All that is read of one dimension of a stage's buffer. */
-static void hull_of_reads(Infer *f, int stage, int dim, const bool *fixed,
-    Hull *all)
+static void hull_of_reads(
+    Infer *f, int stage, int dim, const bool *fixed, Hull *all)
 {
 	const Nest *nest = f->nest;
 	int buffer = nest->stages.at[stage].buffer;
@@ -184,8 +188,8 @@ static void hull_of_reads(Infer *f, int stage, int dim, const bool *fixed,
 		int r = nest->order.at[i];
 		ExprVec reads = nest_tree_reads(&f->tree, r, buffer);
 		for (int j = 0; j < reads.n; j++) {
-			Hull h = hull_of_read(f, r, buffer,
-			    reads.at[j]->arg[dim], dim, fixed);
+			Hull h = hull_of_read(
+			    f, r, buffer, reads.at[j]->arg[dim], dim, fixed);
 			join(f, all, &h, first);
 			first = false;
 		}
@@ -232,8 +236,9 @@ static bool check_readers(Infer *f, int stage)
 			continue;
 		any = true;
 		if (s->place >= 0 && !nest_tree_below(&f->tree, r, s->place))
-			return refuse(f, "a block that reads the buffer is not "
-					 "below the place where it is computed");
+			return refuse(f,
+			    "a block that reads the buffer is not "
+			    "below the place where it is computed");
 	}
 	return any || refuse(f, "nothing reads what the block computes there");
 }
@@ -251,7 +256,8 @@ static bool region_from_reads(Infer *f, int stage)
 		if (axis < 0 || s->axes[axis].reduce)
 			continue;
 		hull_of_reads(f, stage, d,
-		    fix_above(f, stage, nest_tree_above(&f->tree, stage)), &all);
+		    fix_above(f, stage, nest_tree_above(&f->tree, stage)),
+		    &all);
 		if (!all.known)
 			hull_of_reads(
 			    f, stage, d, fix_above(f, stage, 0), &all);
@@ -272,19 +278,20 @@ static void follow_write(Infer *f, StageAxis *axis, const Hull *written)
 	axis->start = start_expr(f, written);
 	axis->region = !axis->start && tape_known_nonnegative(f->tape,
 					   tape_sub(f->tape, region, whole))
-	    ? whole
-	    : region;
+			   ? whole
+			   : region;
 }
 
 /* One read below a loop of what is written there: each axis that is an index
  * takes what the writer writes of that dimension. */
-static bool region_from_write(Infer *f, int stage, const Expr *read, Hull *seen,
-    bool *has)
+static bool region_from_write(
+    Infer *f, int stage, const Expr *read, Hull *seen, bool *has)
 {
 	Stage *s = stage_at(f, stage);
 	int writer = f->nest->buffers.at[read->id].writer;
 	const Stage *w = stage_at(f, writer);
-	const bool *fixed = fix_above(f, stage, nest_tree_above(&f->tree, stage));
+	const bool *fixed =
+	    fix_above(f, stage, nest_tree_above(&f->tree, stage));
 	for (int d = 0; d < read->narg; d++) {
 		int axis = plain_axis(read->arg[d]);
 		Expr *index = over_loops(f, writer, w->write[d]);
@@ -296,9 +303,9 @@ static bool region_from_write(Infer *f, int stage, const Expr *read, Hull *seen,
 		if (axis < 0 || !h.known)
 			return refuse(f, "what is read below the loop is not "
 					 "read at an axis of the block");
-		if (has[axis] && (!hull_same_outer(&seen[axis], &h) ||
-				     seen[axis].low != h.low ||
-				     seen[axis].high != h.high))
+		if (has[axis] &&
+		    (!hull_same_outer(&seen[axis], &h) ||
+			seen[axis].low != h.low || seen[axis].high != h.high))
 			return refuse(f, "the block's axis would follow two "
 					 "different regions");
 		seen[axis] = h;
@@ -320,10 +327,12 @@ static bool region_from_writes(Infer *f, int stage)
 	Hull *seen = NEW_N(f->arena, Hull, s->naxes);
 	bool *has = NEW_N(f->arena, bool, s->naxes), any = false;
 	ExprVec reads = nest_tree_reads(&f->tree, stage, -1);
-	for (int h = nest_tree_host(&f->tree, stage); h >= 0; h = nest_tree_host(&f->tree, h))
+	for (int h = nest_tree_host(&f->tree, stage); h >= 0;
+	     h = nest_tree_host(&f->tree, h))
 		if (stage_at(f, h)->place >= 0 && !stage_at(f, h)->after)
-			return refuse(f, "the loop is of a block that is itself "
-					 "computed at a loop");
+			return refuse(f,
+			    "the loop is of a block that is itself "
+			    "computed at a loop");
 	for (int i = 0; i < reads.n; i++) {
 		int w = f->nest->buffers.at[reads.at[i]->id].writer;
 		if (w < 0 || !nest_tree_below(&f->tree, w, s->place))
@@ -337,7 +346,8 @@ static bool region_from_writes(Infer *f, int stage)
 			return false;
 	}
 	return any ||
-	    refuse(f, "the block reads nothing that is computed below the loop");
+	       refuse(f,
+		   "the block reads nothing that is computed below the loop");
 }
 
 /* A copy that a primitive made holds what is read of it; a definition that is
@@ -346,7 +356,8 @@ static bool find_region(Infer *f, int stage)
 {
 	Stage *s = stage_at(f, stage);
 	const NestBuffer *b = &f->nest->buffers.at[s->buffer];
-	bool output = b->program_buffer >= 0 &&
+	bool output =
+	    b->program_buffer >= 0 &&
 	    f->nest->program->buffers[b->program_buffer].role == BUFFER_OUTPUT;
 	whole_axes(f, s);
 	if (s->place >= 0 && s->after)
@@ -369,10 +380,9 @@ static void find_predicate(Infer *f, StageAxis *axis)
 		start = nest_hull(f->nest, axis->start, fix_above(f, 0, 0));
 	Handle high = tape_add(tape, start.high,
 	    tape_sub(tape, nest_covered(f->nest, axis->var), one));
-	axis->below =
-	    !start.known || !tape_known_nonnegative(tape, start.low);
+	axis->below = !start.known || !tape_known_nonnegative(tape, start.low);
 	axis->above = !start.known ||
-	    !tape_known_nonnegative(tape, tape_sub(tape, last, high));
+		      !tape_known_nonnegative(tape, tape_sub(tape, last, high));
 }
 
 /* What follows a producer's loop must not run past what was written there. */
@@ -431,7 +441,8 @@ static bool ready_after(Infer *f, int stage)
 		return false;
 	for (int i = 0; i < reads.n; i++) {
 		int w = f->nest->buffers.at[reads.at[i]->id].writer;
-		if (w < 0 || f->done[w] || !nest_tree_below(&f->tree, w, s->place))
+		if (w < 0 || f->done[w] ||
+		    !nest_tree_below(&f->tree, w, s->place))
 			continue;
 		if (stage_at(f, w)->place < 0 || stage_at(f, w)->after ||
 		    !hangs_below(f, w, stage))
@@ -502,7 +513,7 @@ static int common_loops(Infer *f, int buffer)
 			continue;
 		any = true;
 		while (k < n && k < f->tree.nchain[r] &&
-		    f->tree.chain[r][k] == f->tree.chain[w][k])
+		       f->tree.chain[r][k] == f->tree.chain[w][k])
 			k++;
 		n = k;
 	}
@@ -532,8 +543,8 @@ static void hold_region(Infer *f, int buffer)
 			h = nest_hull(
 			    f->nest, index, fix_above(f, b->writer, 0));
 		b->start[d] = h.known ? start_expr(f, &h) : NULL;
-		b->extent[d] = h.known ? span_of(f, &h)
-				       : tape_const(f->tape, b->shape[d]);
+		b->extent[d] =
+		    h.known ? span_of(f, &h) : tape_const(f->tape, b->shape[d]);
 	}
 }
 
@@ -544,8 +555,8 @@ static void lay_out(Infer *f, NestBuffer *b)
 	for (int i = b->nparts - 1; i >= 0; i--) {
 		LayoutPart *p = &b->parts[i];
 		p->extent = p->mod != HANDLE_NONE
-		    ? p->mod
-		    : tape_ceildiv(tape, b->extent[p->dim], p->div);
+				? p->mod
+				: tape_ceildiv(tape, b->extent[p->dim], p->div);
 		if (i == b->align_part) {
 			Handle over = tape_sub(tape, stride, b->align_offset);
 			stride = tape_add(tape, b->align_offset,
@@ -604,14 +615,14 @@ bool nest_infer(Nest *nest, const char **why)
 {
 	Arena *arena = nest->arena;
 	Infer f = {
-		.nest = nest,
-		.arena = arena,
-		.tape = nest->tape,
-		.done = NEW_N(arena, bool, nest->stages.n),
-		.sized = NEW_N(arena, bool, nest->vars.n),
-		.value = NEW_N(arena, Expr **, nest->stages.n),
-		.fixed = NEW_N(arena, bool, nest->vars.n),
-		.why = why,
+	    .nest = nest,
+	    .arena = arena,
+	    .tape = nest->tape,
+	    .done = NEW_N(arena, bool, nest->stages.n),
+	    .sized = NEW_N(arena, bool, nest->vars.n),
+	    .value = NEW_N(arena, Expr **, nest->stages.n),
+	    .fixed = NEW_N(arena, bool, nest->vars.n),
+	    .why = why,
 	};
 	*why = NULL;
 	nest->inferred = false;

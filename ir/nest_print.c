@@ -8,13 +8,23 @@
 #include "ir/nest.h"
 
 static const char *const scope_names[] = {[SCOPE_GLOBAL] = "global",
-	[SCOPE_LOCAL] = "local", [SCOPE_REG] = "reg",
-	[SCOPE_SHARED] = "shared"};
+    [SCOPE_LOCAL] = "local",
+    [SCOPE_REG] = "reg",
+    [SCOPE_SHARED] = "shared"};
 static const char *const tail_names[] = {[TAIL_PEEL] = "peel",
-	[TAIL_MASK] = "mask", [TAIL_GUARD] = "guard", [TAIL_PAD] = "pad"};
+    [TAIL_MASK] = "mask",
+    [TAIL_GUARD] = "guard",
+    [TAIL_PAD] = "pad"};
 
-typedef enum { KIND_LEAF, KIND_READ, KIND_CAST, KIND_REDUCE, KIND_UNARY,
-	KIND_BINARY, KIND_CALL } OpKind;
+typedef enum {
+	KIND_LEAF,
+	KIND_READ,
+	KIND_CAST,
+	KIND_REDUCE,
+	KIND_UNARY,
+	KIND_BINARY,
+	KIND_CALL
+} OpKind;
 static const struct {
 	const char *spelled;
 	OpKind kind;
@@ -30,21 +40,38 @@ static const struct {
 static int binding(const Expr *e)
 {
 	switch (e->op) {
-	case OP_IF: return 0;
-	case OP_OR: return 1;
-	case OP_AND: return 2;
-	case OP_NOT: return 3;
-	case OP_LT: case OP_LE: case OP_GT: case OP_GE: case OP_EQ: case OP_NE:
+	case OP_IF:
+		return 0;
+	case OP_OR:
+		return 1;
+	case OP_AND:
+		return 2;
+	case OP_NOT:
+		return 3;
+	case OP_LT:
+	case OP_LE:
+	case OP_GT:
+	case OP_GE:
+	case OP_EQ:
+	case OP_NE:
 		return 4;
-	case OP_ADD: case OP_SUB: return 5;
-	case OP_MUL: case OP_DIV: case OP_FLOORDIV: case OP_MOD: return 6;
-	case OP_NEG: return 7;
-	default: return 8;
+	case OP_ADD:
+	case OP_SUB:
+		return 5;
+	case OP_MUL:
+	case OP_DIV:
+	case OP_FLOORDIV:
+	case OP_MOD:
+		return 6;
+	case OP_NEG:
+		return 7;
+	default:
+		return 8;
 	}
 }
 
-static void print_at(Buf *out, const Nest *nest, int stage, const Expr *e,
-    int least);
+static void print_at(
+    Buf *out, const Nest *nest, int stage, const Expr *e, int least);
 
 static void print_list(
     Buf *out, const Nest *nest, int stage, const Expr *e, char close)
@@ -122,8 +149,8 @@ static void print_plain(Buf *out, const Nest *nest, int stage, const Expr *e)
 	}
 }
 
-static void print_at(Buf *out, const Nest *nest, int stage, const Expr *e,
-    int least)
+static void print_at(
+    Buf *out, const Nest *nest, int stage, const Expr *e, int least)
 {
 	bool wrap = binding(e) < least;
 	if (wrap)
@@ -226,11 +253,16 @@ static void print_loop(Buf *out, const Nest *nest, int var, int depth)
 static const char *assignment(const Stage *s)
 {
 	switch (s->reduce) {
-	case REDUCE_SUM: return "+=";
-	case REDUCE_PROD: return "*=";
-	case REDUCE_MAX: return "max=";
-	case REDUCE_MIN: return "min=";
-	case REDUCE_NONE: break;
+	case REDUCE_SUM:
+		return "+=";
+	case REDUCE_PROD:
+		return "*=";
+	case REDUCE_MAX:
+		return "max=";
+	case REDUCE_MIN:
+		return "min=";
+	case REDUCE_NONE:
+		break;
 	}
 	return "=";
 }
@@ -249,8 +281,8 @@ static void print_axes(Buf *out, const Nest *nest, int stage, int depth)
 		nest_expr_print(
 		    out, nest, stage, nest_axis_value(nest, stage, i));
 		if (a->below || a->above)
-			buf_printf(out, "   where %s%s", a->below ? "0 <= " : "",
-			    a->name);
+			buf_printf(out, "   where %s%s",
+			    a->below ? "0 <= " : "", a->name);
 		if (a->above)
 			buf_printf(out, " < %lld", (long long)a->extent);
 		buf_putc(out, '\n');
@@ -303,8 +335,8 @@ static void print_stage(Buf *out, const Nest *nest, int stage, int depth)
 	for (int i = 0; i < s->nloops; i++) {
 		if (s->loops[i] == s->init_at) {
 			indent(out, depth + i);
-			buf_printf(out, "init %s\n",
-			    nest->buffers.at[s->buffer].name);
+			buf_printf(
+			    out, "init %s\n", nest->buffers.at[s->buffer].name);
 		}
 		print_loop(out, nest, s->loops[i], depth + i);
 		print_hung(out, nest, s->loops[i], false, depth + i + 1);

@@ -5,7 +5,7 @@ NestTree nest_tree(const Nest *nest)
 {
 	Arena *arena = nest->arena;
 	NestTree tree = {nest, NEW_N(arena, int *, nest->stages.n),
-		NEW_N(arena, int, nest->stages.n)};
+	    NEW_N(arena, int, nest->stages.n)};
 	for (int i = 0; i < nest->order.n; i++) {
 		int s = nest->order.at[i];
 		tree.chain[s] = NEW_N(arena, int, nest->vars.n);
@@ -59,5 +59,5 @@ bool nest_is_argument(const Nest *nest, int buffer)
 {
 	int number = nest->buffers.at[buffer].program_buffer;
 	return number >= 0 &&
-	    nest->program->buffers[number].role != BUFFER_TEMP;
+	       nest->program->buffers[number].role != BUFFER_TEMP;
 }

@@ -55,7 +55,7 @@ static bool allocated_below(const Verify *v, const NestBuffer *b, int loop)
 	if (b->alloc < 0 || b->writer < 0)
 		return false;
 	return chain_position(v, b->writer, loop) <=
-	    chain_position(v, b->writer, b->alloc);
+	       chain_position(v, b->writer, b->alloc);
 }
 
 static bool is_thread(LoopKind kind)
@@ -134,8 +134,9 @@ static bool check_order(Verify *v, int writer, int reader)
 	if (k == w.n) {
 		const Stage *hung = stage_at(v, r.stage[k]);
 		if (hung->after && !complete_at(v, writer, hung->place))
-			return refuse(v, "a block reads a reduction that is not "
-					 "complete at its place");
+			return refuse(v,
+			    "a block reads a reduction that is not "
+			    "complete at its place");
 		first = hung->after;
 	} else if (k == r.n)
 		first = !stage_at(v, w.stage[k])->after;
@@ -144,7 +145,7 @@ static bool check_order(Verify *v, int writer, int reader)
 	else
 		first = v->rank[w.stage[0]] < v->rank[r.stage[0]];
 	return first ||
-	    refuse(v, "a block reads what is only computed after it");
+	       refuse(v, "a block reads what is only computed after it");
 }
 
 static bool check_reads(Verify *v, int reader)
@@ -155,7 +156,8 @@ static bool check_reads(Verify *v, int reader)
 		if (writer < 0)
 			continue;
 		if (!stage_at(v, writer)->live)
-			return refuse(v, "a block reads what no block computes");
+			return refuse(
+			    v, "a block reads what no block computes");
 		if (writer == reader)
 			return refuse(v, "a block reads what it writes");
 		if (!check_order(v, writer, reader))
@@ -187,7 +189,8 @@ static bool check_init(Verify *v, int stage)
 			return refuse(v, "a reduction is initialized inside of "
 					 "one of its loops");
 	}
-	return refuse(v, "a reduction is initialized at a loop of another block");
+	return refuse(
+	    v, "a reduction is initialized at a loop of another block");
 }
 
 /* --- concurrent loops ---------------------------------------------------- */
@@ -198,7 +201,7 @@ static bool check_lanes(Verify *v, const Var *loop)
 	if (!tape_is_const(v->tape, loop->extent, &lanes))
 		return true;
 	return (lanes >= 1 && lanes <= 64 && !(lanes & (lanes - 1))) ||
-	    refuse(v, "a vector loop has 1, 2, 4 ... or 64 iterations");
+	       refuse(v, "a vector loop has 1, 2, 4 ... or 64 iterations");
 }
 
 static bool check_nesting(Verify *v, int stage)
@@ -209,12 +212,13 @@ static bool check_nesting(Verify *v, int stage)
 		parallel += kind == LOOP_PARALLEL;
 		vectors += kind == LOOP_VECTOR;
 		if (kind == LOOP_VECTOR && i < nest_tree_above(&v->tree, stage))
-			return refuse(v, "a block is placed below a vector loop");
+			return refuse(
+			    v, "a block is placed below a vector loop");
 	}
 	if (parallel > 1)
 		return refuse(v, "a parallel loop is below a parallel loop");
 	return vectors <= 1 ||
-	    refuse(v, "a vector loop is below a vector loop");
+	       refuse(v, "a vector loop is below a vector loop");
 }
 
 static Handle magnitude(Verify *v, Handle k)
@@ -238,8 +242,8 @@ static Handle tells_apart(Verify *v, Expr *index, int x)
 		}
 	if (k == HANDLE_NONE)
 		return zero;
-	Hull rest = nest_hull(
-	    v->nest, affine_expr(v->arena, v->tape, a), v->fixed);
+	Hull rest =
+	    nest_hull(v->nest, affine_expr(v->arena, v->tape, a), v->fixed);
 	if (!rest.known)
 		return zero;
 	Handle span =
@@ -260,7 +264,8 @@ static bool check_distinct(Verify *v, int stage, int x)
 	    "iterations that run at once write the same element", v->why);
 }
 
-/* Parts one after the other: where the outer ones are equal, the next differs. */
+/* Parts one after the other: where the outer ones are equal, the next differs.
+ */
 static bool check_distinct_parts(Verify *v, int stage, int var)
 {
 	const Var *l = var_at(v, var);
@@ -324,7 +329,7 @@ static bool follows_in_iteration(
 		if (r->place >= 0 && r->after &&
 		    nest_tree_below(&v->tree, writer, r->place))
 			return chain_position(v, s, loop) <
-			    nest_tree_above(&v->tree, s);
+			       nest_tree_above(&v->tree, s);
 	}
 	return false;
 }
@@ -343,8 +348,9 @@ static bool check_exchange(Verify *v, int writer, int loop)
 		if (b->scope == SCOPE_SHARED && w->barrier)
 			continue;
 		if (!follows_in_iteration(v, writer, r, loop))
-			return refuse(v, "iterations that run at once write and "
-					 "read one buffer");
+			return refuse(v,
+			    "iterations that run at once write and "
+			    "read one buffer");
 	}
 	return true;
 }
@@ -355,7 +361,8 @@ static bool check_concurrent(Verify *v, int stage, int loop)
 	if (var_at(v, loop)->stage == stage && feeds_reduction(v, loop))
 		return refuse(v, "iterations of a reduction would run at once");
 	if (allocated_below(v, b, loop)) {
-		if (b->scope == SCOPE_GLOBAL && is_thread(var_at(v, loop)->kind))
+		if (b->scope == SCOPE_GLOBAL &&
+		    is_thread(var_at(v, loop)->kind))
 			return refuse(v, "a global buffer is made anew below a "
 					 "parallel loop");
 		return true;
@@ -410,8 +417,8 @@ static bool check_register_loop(Expr *e, void *context)
 	if (e->op != OP_VAR)
 		return true;
 	if (var_at(r->v, e->id)->how == VAR_FUSED) {
-		expr_walk(nest_var_value(r->v->nest, e->id),
-		    check_register_loop, r);
+		expr_walk(
+		    nest_var_value(r->v->nest, e->id), check_register_loop, r);
 		return r->good;
 	}
 	LoopKind kind = var_at(r->v, e->id)->kind;
@@ -514,12 +521,23 @@ static Known known_binary(Op op, Known a, Known b)
 {
 	Known r = {a.known && b.known, 0};
 	switch (op) {
-	case OP_ADD: r.value = a.value + b.value; break;
-	case OP_SUB: r.value = a.value - b.value; break;
-	case OP_MUL: r.value = a.value * b.value; break;
-	case OP_MIN: r.value = a.value < b.value ? a.value : b.value; break;
-	case OP_MAX: r.value = a.value > b.value ? a.value : b.value; break;
-	default: r.known = false;
+	case OP_ADD:
+		r.value = a.value + b.value;
+		break;
+	case OP_SUB:
+		r.value = a.value - b.value;
+		break;
+	case OP_MUL:
+		r.value = a.value * b.value;
+		break;
+	case OP_MIN:
+		r.value = a.value < b.value ? a.value : b.value;
+		break;
+	case OP_MAX:
+		r.value = a.value > b.value ? a.value : b.value;
+		break;
+	default:
+		r.known = false;
 	}
 	return r;
 }
@@ -576,8 +594,8 @@ static Known known_value(const Padding *p, const Expr *e)
 
 /* Past the end of a reduction axis a read at the axis itself, of a copy that
  * ends there too, is FILL. */
-static bool ends_with(const Verify *v, const Expr *read, const StageAxis *axis,
-    int number)
+static bool ends_with(
+    const Verify *v, const Expr *read, const StageAxis *axis, int number)
 {
 	const NestBuffer *b = &v->nest->buffers.at[read->id];
 	for (int d = 0; d < read->narg; d++)
@@ -602,7 +620,8 @@ static const char *padding_refusal(Verify *v, int stage, int number)
 		if (w < 0 || !stage_at(v, w)->is_copy || !stage_at(v, w)->fill)
 			return "a padded tail reads what is no padded copy";
 		if (axis->reduce && !ends_with(v, read, axis, number))
-			return "a padded reduction reads what does not end with "
+			return "a padded reduction reads what does not end "
+			       "with "
 			       "its axis";
 	}
 	if (!axis->reduce)
@@ -642,9 +661,8 @@ static bool check_padding(Verify *v, int stage)
 		if (!s->axes[a].below && !s->axes[a].above)
 			continue;
 		why = padding_refusal(v, stage, a);
-		if (why &&
-		    !nest_require(v->nest, stays_inside(v, &s->axes[a]), why,
-			v->why))
+		if (why && !nest_require(v->nest, stays_inside(v, &s->axes[a]),
+			       why, v->why))
 			return false;
 	}
 	return true;
@@ -668,14 +686,14 @@ bool nest_verify(Nest *nest, const char **why)
 {
 	Arena *arena = nest->arena;
 	Verify v = {
-		.nest = nest,
-		.arena = arena,
-		.tape = nest->tape,
-		.tree = nest_tree(nest),
-		.value = NEW_N(arena, Expr **, nest->stages.n),
-		.fixed = NEW_N(arena, bool, nest->vars.n),
-		.rank = NEW_N(arena, int, nest->stages.n),
-		.why = why,
+	    .nest = nest,
+	    .arena = arena,
+	    .tape = nest->tape,
+	    .tree = nest_tree(nest),
+	    .value = NEW_N(arena, Expr **, nest->stages.n),
+	    .fixed = NEW_N(arena, bool, nest->vars.n),
+	    .rank = NEW_N(arena, int, nest->stages.n),
+	    .why = why,
 	};
 	assert(nest->inferred);
 	*why = NULL;

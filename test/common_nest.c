@@ -20,9 +20,14 @@ static int new_var(Nest *nest, const char *name, int stage, int axis)
 {
 	bool reduce = axis >= 0 && nest->stages.at[stage].axes[axis].reduce;
 	vec_push(nest->arena, &nest->vars,
-	    (Var){.name = name, .stage = stage, .axis = axis,
-		.reduce = reduce, .extent = HANDLE_NONE, .fused = -1,
-		.div = HANDLE_NONE, .unroll_limit = HANDLE_NONE});
+	    (Var){.name = name,
+		.stage = stage,
+		.axis = axis,
+		.reduce = reduce,
+		.extent = HANDLE_NONE,
+		.fused = -1,
+		.div = HANDLE_NONE,
+		.unroll_limit = HANDLE_NONE});
 	return nest->vars.n - 1;
 }
 
@@ -59,8 +64,8 @@ void edit_split(Nest *nest, const char *loop, int n, const Handle *factors,
 	replace_loop(nest, var, 1, n + 1, child);
 }
 
-void edit_fuse(Nest *nest, const char *outer, const char *inner,
-    const char *name)
+void edit_fuse(
+    Nest *nest, const char *outer, const char *inner, const char *name)
 {
 	int a = loop_named(nest, outer), b = loop_named(nest, inner);
 	int f = new_var(nest, name, nest->vars.at[a].stage, -1);
@@ -92,8 +97,8 @@ static int new_buffer(Nest *nest, int like, const char *name, Scope scope)
 	b.name = name;
 	b.program_buffer = -1;
 	b.scope = scope;
-	b.parts = arena_memdup(nest->arena, from->parts,
-	    sizeof *b.parts * (size_t)b.nparts);
+	b.parts = arena_memdup(
+	    nest->arena, from->parts, sizeof *b.parts * (size_t)b.nparts);
 	b.start = NEW_N(nest->arena, Expr *, b.ndim);
 	b.extent = NEW_N(nest->arena, Handle, b.ndim);
 	vec_push(nest->arena, &nest->buffers, b);
@@ -105,10 +110,19 @@ static int copy_stage(Nest *nest, const char *name, int from, int to)
 {
 	const NestBuffer *b = &nest->buffers.at[from];
 	int number = nest->stages.n;
-	Stage s = {.name = name, .block = -1, .live = true, .naxes = b->ndim,
-		.nspatial = b->ndim, .buffer = to, .nwrite = b->ndim,
-		.place = -1, .init_at = -1, .is_copy = true,
-		.tail = TAIL_GUARD, .intrinsic = -1, .tensor_loop = -1};
+	Stage s = {.name = name,
+	    .block = -1,
+	    .live = true,
+	    .naxes = b->ndim,
+	    .nspatial = b->ndim,
+	    .buffer = to,
+	    .nwrite = b->ndim,
+	    .place = -1,
+	    .init_at = -1,
+	    .is_copy = true,
+	    .tail = TAIL_GUARD,
+	    .intrinsic = -1,
+	    .tensor_loop = -1};
 	s.axes = NEW_N(nest->arena, StageAxis, b->ndim);
 	s.write = NEW_N(nest->arena, Expr *, b->ndim);
 	s.loops = NEW_N(nest->arena, int, b->ndim);
@@ -116,8 +130,8 @@ static int copy_stage(Nest *nest, const char *name, int from, int to)
 	vec_push(nest->arena, &nest->stages, s);
 	for (int d = 0; d < b->ndim; d++) {
 		const char *axis = arena_printf(nest->arena, "x%d", d);
-		s.axes[d] = (StageAxis){.name = axis, .extent = b->shape[d],
-			.region = HANDLE_NONE};
+		s.axes[d] = (StageAxis){
+		    .name = axis, .extent = b->shape[d], .region = HANDLE_NONE};
 		s.loops[d] = s.axes[d].var = new_var(nest,
 		    arena_printf(nest->arena, "%s.x%d", name, d), number, d);
 		s.write[d] = expr_axis(nest->arena, d);
@@ -166,7 +180,8 @@ static int buffer_named(const Nest *nest, const char *name)
 int edit_copy(Nest *nest, const char *reader, const char *buffer,
     const char *name, Scope scope)
 {
-	int r = nest_find_stage(nest, reader), from = buffer_named(nest, buffer);
+	int r = nest_find_stage(nest, reader),
+	    from = buffer_named(nest, buffer);
 	Redirect change = {from, new_buffer(nest, from, name, scope)};
 	int copy = copy_stage(nest, name, from, change.to);
 	put_before(nest, copy, r);
@@ -216,9 +231,9 @@ typedef struct {
 	Stamp now;
 	int64_t runs;
 	Stamp **wrote, **read; /* by buffer and element: the last time */
-	int64_t *var;    /* values of loops */
-	int64_t **axis;  /* by stage: values of axes */
-	double **data;   /* by buffer: elements */
+	int64_t *var;	       /* values of loops */
+	int64_t **axis;	       /* by stage: values of axes */
+	double **data;	       /* by buffer: elements */
 	bool **written;
 	char *why;
 	size_t size;
@@ -286,8 +301,8 @@ static void check_race(Run *run, const Stamp *then, int buffer)
 	for (int i = 0; i < then->n && i < run->now.n; i++)
 		if (then->run[i] == run->now.run[i] &&
 		    then->iteration[i] != run->now.iteration[i])
-			fail_run(run, "a race",
-			    run->nest->buffers.at[buffer].name);
+			fail_run(
+			    run, "a race", run->nest->buffers.at[buffer].name);
 }
 
 static double read_element(Run *run, int stage, const Expr *e)
@@ -306,40 +321,60 @@ static double read_element(Run *run, int stage, const Expr *e)
 static double binary(Op op, double a, double b)
 {
 	switch (op) {
-	case OP_ADD: return a + b;
-	case OP_SUB: return a - b;
-	case OP_MUL: return a * b;
+	case OP_ADD:
+		return a + b;
+	case OP_SUB:
+		return a - b;
+	case OP_MUL:
+		return a * b;
 	case OP_FLOORDIV:
 		return (double)floor_quotient((int64_t)a, (int64_t)b);
 	case OP_MOD:
 		return a - b * (double)floor_quotient((int64_t)a, (int64_t)b);
-	case OP_LT: return a < b;
-	case OP_LE: return a <= b;
-	case OP_GE: return a >= b;
-	case OP_GT: return a > b;
-	case OP_EQ: return a == b;
-	case OP_AND: return a && b;
-	case OP_MIN: return a < b ? a : b;
-	case OP_MAX: return a > b ? a : b;
-	default: assert(!"operation of the test's programs"); return 0;
+	case OP_LT:
+		return a < b;
+	case OP_LE:
+		return a <= b;
+	case OP_GE:
+		return a >= b;
+	case OP_GT:
+		return a > b;
+	case OP_EQ:
+		return a == b;
+	case OP_AND:
+		return a && b;
+	case OP_MIN:
+		return a < b ? a : b;
+	case OP_MAX:
+		return a > b ? a : b;
+	default:
+		assert(!"operation of the test's programs");
+		return 0;
 	}
 }
 
 static double value_of(Run *run, int stage, const Expr *e)
 {
 	switch (e->op) {
-	case OP_INT: return (double)e->i;
-	case OP_FLOAT: return e->f;
-	case OP_AXIS: return (double)run->axis[stage][e->id];
+	case OP_INT:
+		return (double)e->i;
+	case OP_FLOAT:
+		return e->f;
+	case OP_AXIS:
+		return (double)run->axis[stage][e->id];
 	case OP_VAR:
 		if (run->nest->vars.at[e->id].how != VAR_LOOP)
 			return value_of(
 			    run, stage, nest_var_value(run->nest, e->id));
 		return (double)run->var[e->id];
-	case OP_TAPE: return (double)extent_of(run, e->id);
-	case OP_READ: return read_element(run, stage, e);
-	case OP_NEG: return -value_of(run, stage, e->arg[0]);
-	case OP_CAST: return value_of(run, stage, e->arg[0]);
+	case OP_TAPE:
+		return (double)extent_of(run, e->id);
+	case OP_READ:
+		return read_element(run, stage, e);
+	case OP_NEG:
+		return -value_of(run, stage, e->arg[0]);
+	case OP_CAST:
+		return value_of(run, stage, e->arg[0]);
 	case OP_IF:
 		return value_of(run, stage,
 		    e->arg[value_of(run, stage, e->arg[0]) ? 1 : 2]);
@@ -356,14 +391,14 @@ static bool set_axes(Run *run, int stage)
 	bool inside = true;
 	for (int a = 0; a < s->naxes; a++) {
 		const StageAxis *axis = &s->axes[a];
-		int64_t v = index_of(
-		    run, stage, nest_axis_value(run->nest, stage, a));
+		int64_t v =
+		    index_of(run, stage, nest_axis_value(run->nest, stage, a));
 		run->axis[stage][a] = v;
 		bool in = v >= 0 && v < axis->extent;
 		if ((v < 0 && !axis->below) ||
 		    (v >= axis->extent && !axis->above))
-			fail_run(run, "no predicate where one is needed",
-			    s->name);
+			fail_run(
+			    run, "no predicate where one is needed", s->name);
 		inside &= in || s->tail == TAIL_PAD;
 	}
 	return inside;
@@ -416,8 +451,8 @@ static void run_init(Run *run, int stage, int at)
 	}
 	int loop = s->loops[at];
 	int64_t n = run->nest->vars.at[loop].reduce
-	    ? 1
-	    : extent_of(run, run->nest->vars.at[loop].extent);
+			? 1
+			: extent_of(run, run->nest->vars.at[loop].extent);
 	for (int64_t i = 0; i < n && !run->failed; i++) {
 		run->var[loop] = i;
 		run_init(run, stage, at + 1);
@@ -496,15 +531,15 @@ double *nest_simulate(const Nest *nest, uint64_t seed, char *why, size_t size)
 	Arena *arena = nest->arena;
 	Rng rng = rng_stream(seed, 0, 0);
 	Run run = {
-		.nest = nest,
-		.wrote = NEW_N(arena, Stamp *, nest->buffers.n),
-		.read = NEW_N(arena, Stamp *, nest->buffers.n),
-		.var = NEW_N(arena, int64_t, nest->vars.n),
-		.axis = NEW_N(arena, int64_t *, nest->stages.n),
-		.data = NEW_N(arena, double *, nest->buffers.n),
-		.written = NEW_N(arena, bool *, nest->buffers.n),
-		.why = why,
-		.size = size,
+	    .nest = nest,
+	    .wrote = NEW_N(arena, Stamp *, nest->buffers.n),
+	    .read = NEW_N(arena, Stamp *, nest->buffers.n),
+	    .var = NEW_N(arena, int64_t, nest->vars.n),
+	    .axis = NEW_N(arena, int64_t *, nest->stages.n),
+	    .data = NEW_N(arena, double *, nest->buffers.n),
+	    .written = NEW_N(arena, bool *, nest->buffers.n),
+	    .why = why,
+	    .size = size,
 	};
 	for (int i = 0; i < nest->stages.n; i++)
 		run.axis[i] = NEW_N(arena, int64_t, nest->stages.at[i].naxes);

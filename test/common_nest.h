@@ -8,8 +8,8 @@
  * outermost. */
 void edit_split(Nest *nest, const char *loop, int n, const Handle *factors,
     const char *const *names);
-void edit_fuse(Nest *nest, const char *outer, const char *inner,
-    const char *name);
+void edit_fuse(
+    Nest *nest, const char *outer, const char *inner, const char *name);
 void edit_order(Nest *nest, const char *stage, const char *const *loops);
 /* A copy of what `reader` reads of a buffer; the stage. */
 int edit_copy(Nest *nest, const char *reader, const char *buffer,

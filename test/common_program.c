@@ -35,7 +35,8 @@ static int buffer(Arena *arena, Program *p, const char *name, BufferRole role,
 	return p->nbuffers++;
 }
 
-/* A block and its buffer; `names` are one letter an axis, spatial ones first. */
+/* A block and its buffer; `names` are one letter an axis, spatial ones first.
+ */
 static Block *block(Arena *arena, Program *p, const char *name, BufferRole role,
     const char *names, int nspatial, const int *extents)
 {
@@ -48,7 +49,7 @@ static Block *block(Arena *arena, Program *p, const char *name, BufferRole role,
 	b->axes = NEW_N(arena, Axis, b->naxes);
 	for (int i = 0; i < b->naxes; i++)
 		b->axes[i] = (Axis){arena_strndup(arena, names + i, 1),
-			extents[i], i >= nspatial};
+		    extents[i], i >= nspatial};
 	b->reduce = b->naxes > nspatial ? REDUCE_SUM : REDUCE_NONE;
 	return b;
 }
@@ -79,20 +80,19 @@ Program *program_matmul(Arena *arena, int m, int n, int k)
 	int a = buffer(arena, p, "a", BUFFER_INPUT, 2, (int[]){m, k});
 	int b = buffer(arena, p, "b", BUFFER_INPUT, 2, (int[]){k, n});
 	p->buffers[b].is_const = true;
-	Block *c = block(arena, p, "c", BUFFER_OUTPUT, "ijk", 2,
-	    (int[]){m, n, k});
+	Block *c =
+	    block(arena, p, "c", BUFFER_OUTPUT, "ijk", 2, (int[]){m, n, k});
 	Expr *i = expr_axis(arena, 0), *j = expr_axis(arena, 1);
 	Expr *l = expr_axis(arena, 2);
-	c->body = bin(arena, OP_MUL, read2(arena, a, i, l),
-	    read2(arena, b, l, j));
+	c->body =
+	    bin(arena, OP_MUL, read2(arena, a, i, l), read2(arena, b, l, j));
 	return p;
 }
 
 static Expr *padded_body(Arena *arena, int data, int x)
 {
 	Expr *c = expr_axis(arena, 0), *at = expr_axis(arena, 1);
-	Expr *inside = bin(arena, OP_AND,
-	    bin(arena, OP_LE, ix(arena, 1), at),
+	Expr *inside = bin(arena, OP_AND, bin(arena, OP_LE, ix(arena, 1), at),
 	    bin(arena, OP_LT, at, ix(arena, x + 1)));
 	Expr *value =
 	    read2(arena, data, c, bin(arena, OP_SUB, at, ix(arena, 1)));
@@ -108,24 +108,22 @@ Program *program_conv(Arena *arena, int c, int x, int o, int stride)
 	    buffer(arena, p, "weight", BUFFER_INPUT, 3, (int[]){o, c, 3});
 	int bias = buffer(arena, p, "bias", BUFFER_INPUT, 1, (int[]){o});
 	p->buffers[weight].is_const = p->buffers[bias].is_const = true;
-	Block *padded = block(
-	    arena, p, "padded", BUFFER_TEMP, "cx", 2, (int[]){c, x + 2});
+	Block *padded =
+	    block(arena, p, "padded", BUFFER_TEMP, "cx", 2, (int[]){c, x + 2});
 	padded->body = padded_body(arena, data, x);
-	Block *conv = block(arena, p, "conv", BUFFER_TEMP, "oxcr", 2,
-	    (int[]){o, width, c, 3});
+	Block *conv = block(
+	    arena, p, "conv", BUFFER_TEMP, "oxcr", 2, (int[]){o, width, c, 3});
 	Expr *ax[4];
 	for (int i = 0; i < 4; i++)
 		ax[i] = expr_axis(arena, i);
-	Expr *at = bin(arena, OP_ADD,
-	    bin(arena, OP_MUL, ax[1], ix(arena, stride)), ax[3]);
-	conv->body = bin(arena, OP_MUL,
-	    read2(arena, padded->buffer, ax[2], at),
-	    expr_read(arena, DT_F32, weight,
-		(Expr *[]){ax[0], ax[2], ax[3]}, 3));
-	Block *out = block(
-	    arena, p, "out", BUFFER_OUTPUT, "ox", 2, (int[]){o, width});
-	Expr *sum = bin(arena, OP_ADD,
-	    read2(arena, conv->buffer, ax[0], ax[1]),
+	Expr *at = bin(
+	    arena, OP_ADD, bin(arena, OP_MUL, ax[1], ix(arena, stride)), ax[3]);
+	conv->body = bin(arena, OP_MUL, read2(arena, padded->buffer, ax[2], at),
+	    expr_read(
+		arena, DT_F32, weight, (Expr *[]){ax[0], ax[2], ax[3]}, 3));
+	Block *out =
+	    block(arena, p, "out", BUFFER_OUTPUT, "ox", 2, (int[]){o, width});
+	Expr *sum = bin(arena, OP_ADD, read2(arena, conv->buffer, ax[0], ax[1]),
 	    read1(arena, bias, ax[0]));
 	out->body = expr_call(arena, OP_MAX, DT_F32,
 	    (Expr *[]){sum, expr_float(arena, DT_F32, 0)}, 2);
@@ -135,16 +133,13 @@ Program *program_conv(Arena *arena, int c, int x, int o, int stride)
 Program *program_quotient(Arena *arena, int n)
 {
 	Program *p = begin(arena, "quotient");
-	int x = buffer(
-	    arena, p, "x", BUFFER_INPUT, 1, (int[]){n / 2 + 4});
+	int x = buffer(arena, p, "x", BUFFER_INPUT, 1, (int[]){n / 2 + 4});
 	Expr *i = expr_axis(arena, 0);
 	Expr *q = bin(arena, OP_FLOORDIV, i, ix(arena, 2));
-	Block *half =
-	    block(arena, p, "half", BUFFER_TEMP, "i", 1, (int[]){n});
+	Block *half = block(arena, p, "half", BUFFER_TEMP, "i", 1, (int[]){n});
 	half->body = bin(arena, OP_ADD, read1(arena, x, q),
 	    read1(arena, x, bin(arena, OP_ADD, q, ix(arena, 1))));
-	Block *out =
-	    block(arena, p, "out", BUFFER_OUTPUT, "i", 1, (int[]){n});
+	Block *out = block(arena, p, "out", BUFFER_OUTPUT, "i", 1, (int[]){n});
 	out->body = bin(arena, OP_MUL, read1(arena, half->buffer, i),
 	    read1(arena, x, bin(arena, OP_MOD, i, ix(arena, 4))));
 	return p;

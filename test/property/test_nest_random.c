@@ -80,23 +80,34 @@ static char *random_step(Walk *w)
 		next = w->nest->vars.at[s->loops[at + 1]].name;
 	w->names += 2;
 	switch (pick(w, 22)) {
-	case 0: case 1: case 2: case 3:
-		return arena_printf(a, "l%d, l%d = split(%s, [_, %d])", n,
-		    n + 1, loop, factor);
-	case 4: return arena_printf(a, "l%d = fuse(%s, %s)", n, loop, next);
-	case 5: case 6:
+	case 0:
+	case 1:
+	case 2:
+	case 3:
+		return arena_printf(
+		    a, "l%d, l%d = split(%s, [_, %d])", n, n + 1, loop, factor);
+	case 4:
+		return arena_printf(a, "l%d = fuse(%s, %s)", n, loop, next);
+	case 5:
+	case 6:
 		return arena_printf(a, "reorder(%s, %s)", next, loop);
-	case 7: return arena_printf(a, "parallel(%s)", loop);
+	case 7:
+		return arena_printf(a, "parallel(%s)", loop);
 	case 8:
 		return arena_printf(a, "vectorize(%s, %d)", loop, factor);
-	case 9: return arena_printf(a, "unroll(%s)", loop);
-	case 10: case 11: case 12:
+	case 9:
+		return arena_printf(a, "unroll(%s)", loop);
+	case 10:
+	case 11:
+	case 12:
 		return arena_printf(
 		    a, "compute_at(%s, %s)", some_stage(w), loop);
-	case 13: case 14:
+	case 13:
+	case 14:
 		return arena_printf(
 		    a, "reverse_compute_at(%s, %s)", some_stage(w), loop);
-	case 15: return arena_printf(a, "compute_inline(%s)", some_stage(w));
+	case 15:
+		return arena_printf(a, "compute_inline(%s)", some_stage(w));
 	case 16:
 		return arena_printf(a, "l%d = cache_read(%s, %s, %s)", n,
 		    some_stage(w), some_buffer(w), scopes[pick(w, 3)]);
@@ -105,17 +116,18 @@ static char *random_step(Walk *w)
 		    some_stage(w), scopes[pick(w, 3)]);
 	case 18:
 		return arena_printf(a,
-		    "transform_layout(%s, [x1//%d, x0, x1%%%d])",
-		    some_stage(w), factor, factor);
-	case 19: return arena_printf(a, "pad(%s, 0)", some_stage(w));
+		    "transform_layout(%s, [x1//%d, x0, x1%%%d])", some_stage(w),
+		    factor, factor);
+	case 19:
+		return arena_printf(a, "pad(%s, 0)", some_stage(w));
 	case 20:
 		return arena_printf(
 		    a, "tail(%s, %s)", some_stage(w), styles[pick(w, 4)]);
 	default:
 		if (pick(w, 2))
 			return arena_printf(a, "l%d = rfactor(%s)", n, loop);
-		return arena_printf(a, "storage_align(%s, 0, %d, 1)",
-		    some_stage(w), factor);
+		return arena_printf(
+		    a, "storage_align(%s, 0, %d, 1)", some_stage(w), factor);
 	}
 }
 
@@ -155,12 +167,15 @@ static Program *random_program(Walk *w)
 	for (int i = 0; i < 4; i++)
 		e[i] = extents[pick(w, 6)];
 	switch (pick(w, 4)) {
-	case 0: return program_matmul(w->arena, e[0], e[1], e[2]);
+	case 0:
+		return program_matmul(w->arena, e[0], e[1], e[2]);
 	case 1:
 		return program_conv(
 		    w->arena, e[0], 2 + e[1], e[2], 1 + pick(w, 2));
-	case 2: return program_quotient(w->arena, 4 + e[0]);
-	default: return schedule_chain(w->arena);
+	case 2:
+		return program_quotient(w->arena, 4 + e[0]);
+	default:
+		return schedule_chain(w->arena);
 	}
 }
 
@@ -168,8 +183,8 @@ static void fail_walk(Walk *w, int seed, const char *why)
 {
 	Buf b = {0};
 	nest_print(&b, w->nest);
-	print_error("seed %d: %s\n%s%s", seed, why, buf_text(&w->trace),
-	    buf_text(&b));
+	print_error(
+	    "seed %d: %s\n%s%s", seed, why, buf_text(&w->trace), buf_text(&b));
 	buf_free(&b);
 	fail();
 }
@@ -184,8 +199,8 @@ static void compare(Walk *w, const Program *program, int seed)
 	double *got = nest_simulate(w->nest, 3, message, sizeof message);
 	if (!got || !want)
 		fail_walk(w, seed, message);
-	int64_t n = tape_value(w->nest->tape,
-	    plain->buffers.at[program->outputs[0]].elements);
+	int64_t n = tape_value(
+	    w->nest->tape, plain->buffers.at[program->outputs[0]].elements);
 	for (int64_t i = 0; i < n; i++)
 		if (got[i] != want[i])
 			fail_walk(w, seed, "a wrong element");
@@ -211,8 +226,8 @@ static int guards_with_slots(Walk *w, const Program *program, const char **why)
 }
 
 /* What slots decide is what numbers decide. */
-static void check_slots(Walk *w, const Program *program, int seed,
-    bool accepted, const char *why)
+static void check_slots(
+    Walk *w, const Program *program, int seed, bool accepted, const char *why)
 {
 	const char *other = NULL;
 	int hold = guards_with_slots(w, program, &other);
@@ -231,14 +246,14 @@ static void check_slots(Walk *w, const Program *program, int seed,
 static void one_seed(int seed)
 {
 	Walk w = {.arena = arena_new(),
-		.rng = rng_stream((uint64_t)seed, 11, 0),
-		.context = {.machine = &machine}};
+	    .rng = rng_stream((uint64_t)seed, 11, 0),
+	    .context = {.machine = &machine}};
 	const char *why = NULL;
 	Program *program = random_program(&w);
 	w.nest = nest_new(w.arena, program, tape_new(w.arena));
 	walk(&w, 2 + pick(&w, 24));
-	bool accepted = nest_infer(w.nest, &why) &&
-	    nest_verify(w.nest, &why) && !nest_guards_hold(w.nest);
+	bool accepted = nest_infer(w.nest, &why) && nest_verify(w.nest, &why) &&
+			!nest_guards_hold(w.nest);
 	if (accepted) {
 		finished++;
 		compare(&w, program, seed);
@@ -271,7 +286,7 @@ static void random_schedules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_schedules),
+	    cmocka_unit_test(random_schedules),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

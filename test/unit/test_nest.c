@@ -139,8 +139,8 @@ static void tiled(Case *t, Handle mi, Handle ni)
 {
 	split(t, "c.i", mi, "mo", "mi");
 	split(t, "c.j", ni, "no", "ni");
-	edit_order(t->nest, "c",
-	    (const char *[]){"mo", "no", "c.k", "mi", "ni"});
+	edit_order(
+	    t->nest, "c", (const char *[]){"mo", "no", "c.k", "mi", "ni"});
 }
 
 static void split_rounds_up(void **state)
@@ -170,8 +170,8 @@ static void slots_in_regions(void **state)
 	assert_int_equal(ap->extent[0], f);
 	assert_int_equal(tape_value(t.tape, ap->extent[1]), 100);
 	assert_int_equal(ap->elements, tape_mul(t.tape, f, num(&t, 100)));
-	assert_int_equal(var(&t, "mo")->extent,
-	    tape_ceildiv(t.tape, num(&t, 1009), f));
+	assert_int_equal(
+	    var(&t, "mo")->extent, tape_ceildiv(t.tape, num(&t, 1009), f));
 	assert_true(axis(&t, "ap", 0)->above);
 	assert_false(axis(&t, "ap", 0)->below);
 	assert_null(ap->start[1]);
@@ -185,11 +185,9 @@ static void slots_in_regions(void **state)
 static void set_layout(Case *t, const char *stage, int n, LayoutPart *parts)
 {
 	int s = nest_find_stage(t->nest, stage);
-	NestBuffer *b =
-	    &t->nest->buffers.at[t->nest->stages.at[s].buffer];
+	NestBuffer *b = &t->nest->buffers.at[t->nest->stages.at[s].buffer];
 	b->nparts = n;
-	b->parts = arena_memdup(
-	    t->arena, parts, sizeof *parts * (size_t)n);
+	b->parts = arena_memdup(t->arena, parts, sizeof *parts * (size_t)n);
 }
 
 static void set_fill(Case *t, const char *stage)
@@ -212,8 +210,8 @@ static void packed_matmul(Case *t, Handle mi, Handle ni)
 	edit_copy(t->nest, "c", "a", "ap", SCOPE_LOCAL);
 	edit_place(t->nest, "ap", "mo", false);
 	set_layout(t, "ap", 2,
-	    (LayoutPart[]){{1, one, HANDLE_NONE, 0, 0},
-		{0, one, HANDLE_NONE, 0, 0}});
+	    (LayoutPart[]){
+		{1, one, HANDLE_NONE, 0, 0}, {0, one, HANDLE_NONE, 0, 0}});
 	edit_copy(t->nest, "c", "b", "bp", SCOPE_GLOBAL);
 	set_layout(t, "bp", 3,
 	    (LayoutPart[]){{1, ni, HANDLE_NONE, 0, 0},
@@ -241,8 +239,8 @@ static void packing(void **state)
 	assert_int_equal(
 	    tape_value(t.tape, held_by(&t, "bp")->elements), 24 * 5);
 	assert_int_equal(tape_value(t.tape, held_by(&t, "acc")->elements), 48);
-	assert_int_equal(held_by(&t, "acc")->alloc,
-	    nest_find_loop(t.nest, "no"));
+	assert_int_equal(
+	    held_by(&t, "acc")->alloc, nest_find_loop(t.nest, "no"));
 	same_as_plain(&t);
 }
 
@@ -286,8 +284,8 @@ static void halo_with_slots(void **state)
 	    (const char *[]){"xo", "conv.o", "conv.c", "conv.r", "xi"});
 	edit_place(t.nest, "padded", "conv.o", false);
 	infer(&t);
-	assert_int_equal(axis(&t, "padded", 1)->region,
-	    tape_add(t.tape, f, num(&t, 2)));
+	assert_int_equal(
+	    axis(&t, "padded", 1)->region, tape_add(t.tape, f, num(&t, 2)));
 	arena_free(t.arena);
 }
 
@@ -489,18 +487,16 @@ static void guards(void **state)
 		Case *both[2] = {&t, &n};
 		for (int i = 0; i < 2; i++) {
 			Case *x = both[i];
-			Handle factor =
-			    i ? num(x, f) : tape_slot(x->tape, 0);
+			Handle factor = i ? num(x, f) : tape_slot(x->tape, 0);
 			split(x, "c.i", num(x, 4), "io", "ii");
 			split(x, "ii", factor, "a", "b");
 			set_tail(x, "c", TAIL_PAD);
 		}
 		bool accepted =
 		    nest_infer(n.nest, &why) && nest_verify(n.nest, &why);
-		assert_true(nest_infer(t.nest, &why) &&
-		    nest_verify(t.nest, &why));
-		int64_t *values =
-		    NEW_N(t.arena, int64_t, tape_size(t.tape));
+		assert_true(
+		    nest_infer(t.nest, &why) && nest_verify(t.nest, &why));
+		int64_t *values = NEW_N(t.arena, int64_t, tape_size(t.tape));
 		bool hold = true;
 		tape_eval(t.tape, slots, values);
 		for (int i = 0; i < t.nest->guards.n; i++)
@@ -515,24 +511,24 @@ static void guards(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain_nest),
-		cmocka_unit_test(split_rounds_up),
-		cmocka_unit_test(slots_in_regions),
-		cmocka_unit_test(packing),
-		cmocka_unit_test(packing_with_slots),
-		cmocka_unit_test(halo),
-		cmocka_unit_test(halo_with_slots),
-		cmocka_unit_test(copy_below_zero),
-		cmocka_unit_test(quotients),
-		cmocka_unit_test(fused_loops),
-		cmocka_unit_test(fused_then_split),
-		cmocka_unit_test(consumer_after),
-		cmocka_unit_test(nested_places),
-		cmocka_unit_test(refusals_of_loops),
-		cmocka_unit_test(refusals_of_places),
-		cmocka_unit_test(refusals_of_buffers),
-		cmocka_unit_test(refusals_of_padding),
-		cmocka_unit_test(guards),
+	    cmocka_unit_test(plain_nest),
+	    cmocka_unit_test(split_rounds_up),
+	    cmocka_unit_test(slots_in_regions),
+	    cmocka_unit_test(packing),
+	    cmocka_unit_test(packing_with_slots),
+	    cmocka_unit_test(halo),
+	    cmocka_unit_test(halo_with_slots),
+	    cmocka_unit_test(copy_below_zero),
+	    cmocka_unit_test(quotients),
+	    cmocka_unit_test(fused_loops),
+	    cmocka_unit_test(fused_then_split),
+	    cmocka_unit_test(consumer_after),
+	    cmocka_unit_test(nested_places),
+	    cmocka_unit_test(refusals_of_loops),
+	    cmocka_unit_test(refusals_of_places),
+	    cmocka_unit_test(refusals_of_buffers),
+	    cmocka_unit_test(refusals_of_padding),
+	    cmocka_unit_test(guards),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,7 +30,8 @@ typedef struct {
 static bool small(const Pool *pool, int i)
 {
 	for (int c = 0; c < CANDIDATES; c++)
-		if (pool->value[i][c] > 1 << 20 || pool->value[i][c] < -(1 << 20))
+		if (pool->value[i][c] > 1 << 20 ||
+		    pool->value[i][c] < -(1 << 20))
 			return false;
 	return true;
 }
@@ -45,19 +46,27 @@ static bool positive(const Pool *pool, int i)
 static int64_t apply(int op, int64_t x, int64_t y)
 {
 	switch (op) {
-	case 0: return x + y;
-	case 1: return x - y;
-	case 2: return x * y;
-	case 3: return x < y ? x : y;
-	case 4: return x > y ? x : y;
-	case 5: return floor_quotient(x, y);
-	case 6: return -floor_quotient(-x, y);
-	default: return x - y * floor_quotient(x, y);
+	case 0:
+		return x + y;
+	case 1:
+		return x - y;
+	case 2:
+		return x * y;
+	case 3:
+		return x < y ? x : y;
+	case 4:
+		return x > y ? x : y;
+	case 5:
+		return floor_quotient(x, y);
+	case 6:
+		return -floor_quotient(-x, y);
+	default:
+		return x - y * floor_quotient(x, y);
 	}
 }
 
 static Handle (*const makers[])(Tape *, Handle, Handle) = {tape_add, tape_sub,
-	tape_mul, tape_min, tape_max, tape_floordiv, tape_ceildiv, tape_mod};
+    tape_mul, tape_min, tape_max, tape_floordiv, tape_ceildiv, tape_mod};
 
 static void pool_leaf(Pool *pool, Rng *rng)
 {
@@ -122,8 +131,8 @@ static void check_values(const Pool *pool, Arena *arena, int seed)
 			Buf b = {0};
 			tape_print(&b, pool->tape, h);
 			print_error("seed %d: %s is %lld, %lld in a batch, not "
-				    "%lld\n", seed, b.data,
-			    (long long)single[h],
+				    "%lld\n",
+			    seed, b.data, (long long)single[h],
 			    (long long)batch[h * CANDIDATES + c],
 			    (long long)pool->value[i][c]);
 			buf_free(&b);
@@ -193,14 +202,12 @@ static void sums_and_products(void **state)
 	Fixture x = fixture();
 	Tape *t = x.t;
 	assert_int_equal(tape_add(t, x.f, x.g), tape_add(t, x.g, x.f));
-	assert_int_equal(
-	    tape_mul(t, tape_mul(t, x.f, x.g), x.h),
+	assert_int_equal(tape_mul(t, tape_mul(t, x.f, x.g), x.h),
 	    tape_mul(t, x.f, tape_mul(t, x.h, x.g)));
 	assert_int_equal(
 	    tape_mul(t, tape_add(t, x.f, x.one), tape_sub(t, x.f, x.one)),
 	    tape_sub(t, tape_mul(t, x.f, x.f), x.one));
-	assert_int_equal(
-	    tape_sub(t, tape_add(t, x.f, x.g), x.g), x.f);
+	assert_int_equal(tape_sub(t, tape_add(t, x.f, x.g), x.g), x.f);
 	assert_int_equal(tape_value(t, tape_mul(t, x.f, c(&x, 0))), 0);
 	assert_int_equal(tape_value(t, tape_add(t, c(&x, 2), c(&x, 3))), 5);
 	arena_free(x.arena);
@@ -216,14 +223,13 @@ static void divisions(void **state)
 	assert_int_equal(tape_ceildiv(t, fg, x.f), x.g);
 	assert_int_equal(tape_floordiv(t, fg, x.g), x.f);
 	assert_int_equal(tape_ceildiv(t, tiles, x.g), tape_ceildiv(t, x.n, fg));
-	assert_int_equal(
-	    tape_ceildiv(t, tape_mul(t, tiles, x.f), x.f), tiles);
-	assert_int_equal(
-	    tape_ceildiv(t, tape_mul(t, tiles, x.f), fg),
+	assert_int_equal(tape_ceildiv(t, tape_mul(t, tiles, x.f), x.f), tiles);
+	assert_int_equal(tape_ceildiv(t, tape_mul(t, tiles, x.f), fg),
 	    tape_ceildiv(t, x.n, fg));
 	/* (g*f + f - 1) // f */
-	assert_int_equal(tape_floordiv(t,
-	    tape_add(t, fg, tape_sub(t, x.f, x.one)), x.f), x.g);
+	assert_int_equal(
+	    tape_floordiv(t, tape_add(t, fg, tape_sub(t, x.f, x.one)), x.f),
+	    x.g);
 	/* (4*f + 2) // 2 and % 2 */
 	Handle even = tape_add(t, tape_mul(t, x.f, c(&x, 4)), c(&x, 2));
 	assert_int_equal(tape_floordiv(t, even, c(&x, 2)),
@@ -232,12 +238,13 @@ static void divisions(void **state)
 	assert_int_equal(tape_value(t, tape_mod(t, c(&x, -7), c(&x, 4))), 1);
 	assert_int_equal(tape_value(t, tape_mod(t, fg, x.g)), 0);
 	/* ceildiv(n, f) and floordiv(n + f - 1, f) */
-	assert_int_equal(tape_floordiv(t,
-	    tape_add(t, x.n, tape_sub(t, x.f, x.one)), x.f), tiles);
+	assert_int_equal(
+	    tape_floordiv(t, tape_add(t, x.n, tape_sub(t, x.f, x.one)), x.f),
+	    tiles);
 	Handle q;
 	Handle sum = tape_add(t, x.g, c(&x, 3));
-	assert_true(tape_divides(t,
-	    tape_mul(t, sum, tape_add(t, x.f, x.one)), sum, &q));
+	assert_true(tape_divides(
+	    t, tape_mul(t, sum, tape_add(t, x.f, x.one)), sum, &q));
 	assert_int_equal(q, tape_add(t, x.f, x.one));
 	assert_false(tape_divides(t, tape_add(t, x.f, x.one), x.f, &q));
 	arena_free(x.arena);
@@ -255,16 +262,16 @@ static void signs(void **state)
 	assert_true(tape_known_nonnegative(t, tape_sub(t, rounded, x.n)));
 	assert_true(tape_known_nonnegative(t, tape_sub(t, tiles, x.one)));
 	assert_true(tape_known_nonnegative(t, tape_sub(t, x.n, tiles)));
-	assert_true(tape_known_nonnegative(t, tape_sub(t,
-	    tape_add(t, x.n, tape_sub(t, x.f, x.one)), rounded)));
+	assert_true(tape_known_nonnegative(t,
+	    tape_sub(t, tape_add(t, x.n, tape_sub(t, x.f, x.one)), rounded)));
 	assert_false(tape_known_nonnegative(t, tape_sub(t, x.n, rounded)));
 	assert_false(tape_known_nonnegative(t, tape_sub(t, x.f, x.g)));
 	assert_int_equal(tape_min(t, x.f, fg), x.f);
 	assert_int_equal(tape_max(t, rounded, x.n), rounded);
 	assert_int_equal(
 	    tape_min(t, tape_min(t, x.f, x.g), x.f), tape_min(t, x.f, x.g));
-	assert_true(tape_known_nonnegative(t,
-	    tape_sub(t, x.f, tape_min(t, x.f, x.g))));
+	assert_true(
+	    tape_known_nonnegative(t, tape_sub(t, x.f, tape_min(t, x.f, x.g))));
 	arena_free(x.arena);
 }
 
@@ -293,11 +300,11 @@ static void large_forms(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_expressions),
-		cmocka_unit_test(sums_and_products),
-		cmocka_unit_test(divisions),
-		cmocka_unit_test(signs),
-		cmocka_unit_test(large_forms),
+	    cmocka_unit_test(random_expressions),
+	    cmocka_unit_test(sums_and_products),
+	    cmocka_unit_test(divisions),
+	    cmocka_unit_test(signs),
+	    cmocka_unit_test(large_forms),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
