@@ -51,7 +51,7 @@ int call_nslots(const Step *step)
 	return n;
 }
 
-/* A part with one value is that value, known to the plan. */
+/* A part with one value is that value; its slot is not used. */
 static Handle slot_handle(const Call *call, int i, int part)
 {
 	const Domain *d = &call->step->args[i].domain;
@@ -60,7 +60,6 @@ static Handle slot_handle(const Call *call, int i, int part)
 
 	if (d->nvalues[at] == 1 && d->values[at][0].kind == VALUE_INT)
 		return tape_const(call->nest->tape, d->values[at][0].i);
-
 	for (int j = 0; j < i; j++)
 		slot += arg_nslots(call->step, j);
 	return tape_slot(call->nest->tape, slot);
