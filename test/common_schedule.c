@@ -146,6 +146,73 @@ Program *schedule_dot(Arena *a)
 	return p;
 }
 
+/* axis + offset */
+static Expr *shifted(Arena *a, int number, int64_t offset)
+{
+	return expr_binary(a, OP_ADD, expr_axis(a, number),
+	    expr_int(a, DT_INDEX, offset));
+}
+
+static Expr *read1(Arena *a, int buffer, Expr *index)
+{
+	return expr_read(a, DT_F32, buffer, &index, 1);
+}
+
+static Expr *sum(Arena *a, Expr *x, Expr *y)
+{
+	return expr_binary(a, OP_ADD, x, y);
+}
+
+Program *schedule_stencil(Arena *a, int n)
+{
+	enum { X, P, Q, S, R };
+	Program *p = NEW(a, Program);
+	Expr *i = expr_axis(a, 0), *j = expr_axis(a, 1);
+	Block *b;
+
+	p->ninputs = 1;
+	p->nbuffers = 5;
+	p->buffers = NEW_N(a, Buffer, 5);
+	p->buffers[X] = buffer(a, "x", DT_F32, BUFFER_INPUT, 1, n + 3, 1);
+	p->buffers[P] = buffer(a, "p", DT_F32, BUFFER_TEMP, 1, n + 2, 1);
+	p->buffers[Q] = buffer(a, "q", DT_F32, BUFFER_OUTPUT, 1, n + 1, 1);
+	p->buffers[S] = buffer(a, "s", DT_F32, BUFFER_TEMP, 1, 3, 1);
+	p->buffers[R] = buffer(a, "r", DT_F32, BUFFER_OUTPUT, 2, n, 3);
+	p->blocks = NEW_N(a, Block, 4);
+
+	b = add_block(p, "p", P);
+	set_axes(a, b, 1, 1, (Axis[]){axis("i", n + 2, false)});
+	b->body = sum(a, read1(a, X, i), read1(a, X, shifted(a, 0, 1)));
+
+	b = add_block(p, "q", Q);
+	set_axes(a, b, 1, 1, (Axis[]){axis("i", n + 1, false)});
+	b->body = expr_binary(a, OP_MUL, read1(a, P, i),
+	    read1(a, P, shifted(a, 0, 1)));
+
+	b = add_block(p, "s", S);
+	set_axes(a, b, 2, 1,
+	    (Axis[]){axis("j", 3, false), axis("i", n + 1, true)});
+	b->reduce = REDUCE_SUM;
+	b->body = sum(a,
+	    expr_binary(a, OP_MUL, read1(a, Q, j),
+		read1(a, P, shifted(a, 1, 1))),
+	    expr_cast(a, DT_F32, i));
+
+	b = add_block(p, "r", R);
+	set_axes(a, b, 2, 2, (Axis[]){axis("i", n, false), axis("j", 3, false)});
+	b->body = sum(a,
+	    sum(a, read1(a, Q, i), read1(a, Q, shifted(a, 0, 1))),
+	    sum(a, read1(a, P, shifted(a, 0, 2)),
+		read1(a, S, expr_binary(a, OP_SUB,
+		    expr_int(a, DT_INDEX, 2), j))));
+	finish(a, p);
+	p->noutputs = 2;
+	p->outputs = NEW_N(a, int, 2);
+	p->outputs[0] = R;
+	p->outputs[1] = Q;
+	return p;
+}
+
 Trace *schedule_steps(Arena *arena, const char *text)
 {
 	Source source = {"trace", text, strlen(text)};

@@ -12,6 +12,12 @@ Program *schedule_chain(Arena *arena);
 /*     g[i < 8] = sum[k < 16](u[i, k] * v[k])    u u8[8, 16], v i8[16] */
 Program *schedule_dot(Arena *arena);
 
+/*     p[i < n + 2] = x[i] + x[i + 1]            x f32[n + 3]
+ *     q[i < n + 1] = p[i] * p[i + 1]            an output
+ *     s[j < 3] = sum[i < n + 1](q[i] * p[i + 1] + j)
+ *     r[i < n, j < 3] = q[i] + q[i + 1] + p[i + 2] + s[2 - j] */
+Program *schedule_stencil(Arena *arena, int n);
+
 /* The steps of `text`; fails the test where it does not parse. */
 Trace *schedule_steps(Arena *arena, const char *text);
 

@@ -26,7 +26,7 @@ static int extent(Rng *rng, int most)
 
 static Program *random_program(Arena *arena, Rng *rng)
 {
-	switch (rng_below(rng, 6)) {
+	switch (rng_below(rng, 7)) {
 	case 0:
 		return program_matmul(arena, extent(rng, 9), extent(rng, 20),
 		    extent(rng, 9));
@@ -37,6 +37,8 @@ static Program *random_program(Arena *arena, Rng *rng)
 		return program_quotient(arena, 3 + extent(rng, 30));
 	case 3:
 		return schedule_dot(arena);
+	case 4:
+		return schedule_stencil(arena, extent(rng, 20));
 	default:
 		return schedule_chain(arena);
 	}
