@@ -95,6 +95,8 @@ EmitIsa emit_c_isa(const Target *target);
 
 /* emit_c_ops.c */
 void emit_c_op(EmitC *e, const LowNode *node);
+/* The shortest literal that reads back the same. */
+const char *emit_c_float(EmitC *e, DType type, double value);
 
 /* emit_c.c */
 void emit_c_line(EmitC *e, const char *format, ...)

@@ -124,6 +124,21 @@ static const char *general_min_max(EmitC *e, LowOpcode op, DType type, int lanes
 		emit_c_mask(e, bytes, lanes), op == LOW_MIN ? '<' : '>'));
 }
 
+/* Rounds to nearest even by adding to the bits; a NaN keeps its upper half and
+ * becomes quiet. */
+static const char *bf16_by_bits(EmitC *e, int lanes)
+{
+	const char *u = emit_c_vector_unsigned(e, 4, lanes);
+	const char *number = arena_printf(e->arena,
+	    "(((%s)(a) + 0x7fff + ((%s)(a) >> 16 & 1)) >> 16)", u, u);
+	const char *nan =
+	    arena_printf(e->arena, "((%s)(a) >> 16 | 0x40)", u);
+	const char *is_nan = arena_printf(e->arena, "(%s)((a) != (a))", u);
+	return arena_printf(e->arena,
+	    "__builtin_convertvector((%s & %s) | (%s & ~%s), %s)", nan, is_nan,
+	    number, is_nan, emit_c_vector(e, DT_BF16, lanes));
+}
+
 static const char *dot4_pattern(void)
 {
 	return "(int32_t)((uint32_t)(c)[#] + "
@@ -171,6 +186,8 @@ static const char *general(
 		return lane_list(e, vector, lanes,
 		    emit_c_math(e, math, type, "(a)[#]", "(b)[#]"));
 	case LOW_CONVERT:
+		if (type == DT_F32 && to == DT_BF16)
+			return bf16_by_bits(e, lanes);
 		return lane_list(e, emit_c_vector(e, to, lanes), lanes,
 		    emit_c_convert(e, type, to, "(a)[#]"));
 	case LOW_DOT4:

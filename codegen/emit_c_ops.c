@@ -67,7 +67,7 @@ static const char *not_zero(
 
 /* --- constants ------------------------------------------------------------------ */
 
-static const char *float_text(EmitC *e, DType type, double value)
+const char *emit_c_float(EmitC *e, DType type, double value)
 {
 	const char *f = type == DT_F32 ? "f" : "";
 	if (isnan(value) || isinf(value)) {
@@ -104,7 +104,7 @@ static const char *constant(EmitC *e, DType type, const LowNode *node)
 	if (type == DT_BF16)
 		return arena_printf(e->arena, "0x%04x", bf16_from_f64(node->f));
 	if (dtype_is_float(type))
-		return float_text(e, type, node->f);
+		return emit_c_float(e, type, node->f);
 	if (type == DT_BOOL)
 		return node->i ? "true" : "false";
 	return int_text(e, type, node->i);

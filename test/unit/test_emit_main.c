@@ -1,0 +1,232 @@
+/* The header and the driver of a kernel: a small matrix product with a packed
+ * operand, compiled and run; the driver finds a wrong kernel. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "codegen/codegen.h"
+#include "test/common_program.h"
+
+enum { M = 3, N = 5, K = 7 };
+
+static char folder[] = "/tmp/tunec-emit-main-XXXXXX";
+
+static int index_temp(Arena *a, LowFunction *f, const char *name)
+{
+	return low_temp(a, f, DT_INDEX, 1, name);
+}
+
+static LowNode *loop(Arena *a, LowBody *body, int var, int64_t extent)
+{
+	LowNode *n = NEW(a, LowNode);
+	n->kind = LOWNODE_LOOP;
+	n->var = var;
+	n->extent = extent;
+	n->condition = -1;
+	vec_push(a, body, n);
+	return n;
+}
+
+static LowAffine place(Arena *a, int i, int64_t stride, int j)
+{
+	LowAffine p = {.n = 2, .terms = NEW_N(a, LowTerm, 2)};
+	p.terms[0] = (LowTerm){i, stride};
+	p.terms[1] = (LowTerm){j, 1};
+	return p;
+}
+
+static void param(Arena *a, LowFunction *f, LowParam p, int64_t elements)
+{
+	vec_push(a, &f->params, p);
+	if (p.workspace)
+		return;
+	LowBuffer b = {.name = p.name, .type = p.type, .elements = elements,
+	    .param = f->params.n - 1, .align = 4, .written = p.output};
+	vec_push(a, &f->buffers, b);
+}
+
+static LowNode *op(Arena *a, LowBody *body, LowOpcode code, int dst, int x,
+    int y, int z, int buffer)
+{
+	LowNode *n = low_op(a, body, code, dst, x, y, z);
+	n->buffer = buffer;
+	return n;
+}
+
+/* packed = b, element by element */
+static LowFunction *pack(Arena *a)
+{
+	LowFunction *f = NEW(a, LowFunction);
+	f->name = "mm_pack_b";
+	f->role = LOWFN_PACK;
+	f->pack_input = 1;
+	f->nthreads = 1;
+	param(a, f, (LowParam){.name = "b", .type = DT_F32}, K * N);
+	param(a, f, (LowParam){.name = "packed", .type = DT_F32, .output = true},
+	    K * N);
+	int i = index_temp(a, f, "i"), t = low_temp(a, f, DT_F32, 1, "t");
+	LowNode *l = loop(a, &f->body, i, K * N);
+	LowAffine at = {.n = 1, .terms = NEW(a, LowTerm)};
+	at.terms[0] = (LowTerm){i, 1};
+	op(a, &l->body, LOW_LOAD, t, -1, -1, -1, 0)->address = at;
+	op(a, &l->body, LOW_STORE, -1, t, -1, -1, 1)->address = at;
+	return f;
+}
+
+static LowFunction *kernel(Arena *a, double start)
+{
+	LowFunction *f = NEW(a, LowFunction);
+	f->name = "mm";
+	f->nthreads = 1;
+	param(a, f, (LowParam){.name = "a", .type = DT_F32}, M * K);
+	param(a, f, (LowParam){.name = "b", .type = DT_F32,
+			.is_const_input = true}, K * N);
+	f->buffers.at[1].name = "packed_b";
+	param(a, f, (LowParam){.name = "c", .type = DT_F32, .output = true},
+	    M * N);
+	param(a, f, (LowParam){.name = "workspace", .workspace = true}, 0);
+	int i = index_temp(a, f, "i"), j = index_temp(a, f, "j");
+	int k = index_temp(a, f, "k"), sum = low_temp(a, f, DT_F32, 1, "sum");
+	int x = low_temp(a, f, DT_F32, 1, "x");
+	int y = low_temp(a, f, DT_F32, 1, "y");
+	int z = low_temp(a, f, DT_F32, 1, "z");
+	LowNode *li = loop(a, &f->body, i, M), *lj = loop(a, &li->body, j, N);
+	op(a, &lj->body, LOW_CONST, sum, -1, -1, -1, -1)->f = start;
+	LowNode *lk = loop(a, &lj->body, k, K);
+	op(a, &lk->body, LOW_LOAD, x, -1, -1, -1, 0)->address =
+	    place(a, i, K, k);
+	op(a, &lk->body, LOW_LOAD, y, -1, -1, -1, 1)->address =
+	    place(a, k, N, j);
+	op(a, &lk->body, LOW_MUL, z, x, y, -1, -1);
+	op(a, &lk->body, LOW_ADD, sum, sum, z, -1, -1);
+	op(a, &lj->body, LOW_STORE, -1, sum, -1, -1, 2)->address =
+	    place(a, i, N, j);
+	return f;
+}
+
+static void put_file(const char *name, Buf *text)
+{
+	char path[256];
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fwrite(text->data, 1, text->size, file);
+	fclose(file);
+	buf_free(text);
+}
+
+static int run(const char *command)
+{
+	Buf text = {0};
+	buf_printf(&text, "cd %s && { %s; } >/dev/null 2>&1", folder, command);
+	int status = system(text.data);
+	buf_free(&text);
+	return status;
+}
+
+static Lowered *make(Arena *arena, double start)
+{
+	Lowered *l = NEW(arena, Lowered);
+	Program *p = program_matmul(arena, M, N, K);
+	p->name = p->symbol = "mm";
+	p->case_name = p->doc = "";
+	p->flops = 2 * M * N * K;
+	l->program = p;
+	l->kernel = kernel(arena, start);
+	vec_push(arena, &l->packs, pack(arena));
+	l->packed_bytes = NEW(arena, int64_t);
+	l->packed_bytes[0] = K * N * 4;
+	return l;
+}
+
+static void write_all(const Lowered *l, const char *target_text)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	Target *target = target_parse(arena, target_text, &error);
+	assert_non_null(target);
+	EmitComment comment = {target->text, "0123456789abcdef", "1 ms"};
+	Buf c = {0}, h = {0}, driver = {0};
+	emit_c(&c, l, target, &comment);
+	emit_header(&h, l, target, &comment);
+	emit_main(&driver, l, target);
+	put_file("mm.c", &c);
+	put_file("mm.h", &h);
+	put_file("mm_main.c", &driver);
+	arena_free(arena);
+}
+
+#define FLAGS " -Wall -Wextra -Werror -pedantic "
+
+static void driver_accepts(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	char why[128];
+	Lowered *l = make(arena, 0);
+	assert_true(lowered_verify(l, why, sizeof why));
+	write_all(l, "c");
+	assert_int_equal(
+	    run("cc -std=c11" FLAGS "mm.c mm_main.c -lm -o t && ./t"), 0);
+	assert_int_equal(run("./t | grep -q 'mm: ok.*GFLOP/s'"), 0);
+	arena_free(arena);
+}
+
+static void driver_refuses(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	write_all(make(arena, 0.5), "c");
+	assert_int_equal(run("cc" FLAGS "mm.c mm_main.c -lm -o t"), 0);
+	assert_int_not_equal(run("./t"), 0);
+	assert_int_equal(run("./t | grep -q '^mm: wrong: 15 elements'"), 0);
+	arena_free(arena);
+}
+
+static void header(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	write_all(make(arena, 0), "llvm -mcpu=haswell -threads=1");
+	assert_int_equal(run(
+	    "printf '#include \"mm.h\"\\n#include \"mm.h\"\\n"
+	    "int x = MM_PACKED_B_BYTES + MM_WORKSPACE_BYTES;\\n' >h.c &&"
+	    "cp h.c h.cc && cc" FLAGS "-c h.c && "
+	    "clang-14 -x c++" FLAGS "-fsyntax-only h.cc"), 0);
+	assert_int_equal(run(
+	    "grep -q '^void mm(const float \\*a, const void \\*b, float \\*c, "
+	    "void \\*workspace);$' mm.h && "
+	    "grep -q '^void mm_pack_b(const float \\*b, void \\*packed);$' mm.h && "
+	    "grep -q '^#define MM_PACKED_B_BYTES 140$' mm.h && "
+	    "grep -q '^#define MM_WORKSPACE_BYTES 0$' mm.h && "
+	    "grep -q 'record: 0123456789abcdef' mm.h && "
+	    "grep -q 'measured: 1 ms' mm.h"), 0);
+	arena_free(arena);
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	char command[128];
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	return getenv("KEEP") ? 0 : system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(driver_accepts),
+		cmocka_unit_test(driver_refuses), cmocka_unit_test(header)};
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
