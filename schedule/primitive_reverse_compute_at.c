@@ -10,9 +10,9 @@
  * Legal if the consumer reads the producer's elements at distinct axes of its
  * own, one for one, so that the iterations of the loop part its points among
  * them; if no reduction of the producer is outside of the loop, since its
- * elements would not be finished; if an iteration makes one piece of each
- * axis, so that no outer part of a split is inside; and if nothing above computes the producer
- * more than once. */
+ * elements would not be finished; if an iteration makes one piece of each axis,
+ * so that no outer part of a split is inside; and if nothing above computes the
+ * producer more than once. */
 #include "schedule/internal.h"
 
 typedef struct {

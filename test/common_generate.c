@@ -1,5 +1,6 @@
 /* Random schedules: random steps, of which those stay that apply and leave a
  * nest that is legal. */
+#include "test/common_program.h"
 #include "test/common_schedule.h"
 
 #include <string.h>
@@ -383,6 +384,33 @@ static const Writer writers[] = {
 #undef PRIMITIVE
 };
 
+/* --- programs ----------------------------------------------------------------- */
+
+static int extent(Rng *rng, int most)
+{
+	return 1 + (int)rng_below(rng, (uint64_t)most);
+}
+
+Program *schedule_random_program(Arena *arena, Rng *rng)
+{
+	switch (rng_below(rng, 7)) {
+	case 0:
+		return program_matmul(arena, extent(rng, 9), extent(rng, 20),
+		    extent(rng, 9));
+	case 1:
+		return program_conv(arena, extent(rng, 4), 3 + extent(rng, 12),
+		    extent(rng, 9), extent(rng, 2));
+	case 2:
+		return program_quotient(arena, 3 + extent(rng, 30));
+	case 3:
+		return schedule_dot(arena);
+	case 4:
+		return schedule_stencil(arena, extent(rng, 20));
+	default:
+		return schedule_chain(arena);
+	}
+}
+
 /* --- traces ------------------------------------------------------------------- */
 
 /* The nest of the trace so far. */
@@ -398,9 +426,14 @@ static void rebuild(Generator *g)
 /* Of two random primitives the one that was accepted less. */
 static int choose(Generator *g, const Coverage *coverage)
 {
-	int a = (int)below(g, PRIMITIVE_COUNT);
-	int b = (int)below(g, PRIMITIVE_COUNT);
+	int a, b;
 
+	do
+		a = (int)below(g, PRIMITIVE_COUNT);
+	while (coverage->excluded[a]);
+	do
+		b = (int)below(g, PRIMITIVE_COUNT);
+	while (coverage->excluded[b]);
 	return coverage->finished[a] <= coverage->finished[b] ? a : b;
 }
 

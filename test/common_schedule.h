@@ -26,7 +26,11 @@ Trace *schedule_steps(Arena *arena, const char *text);
 typedef struct {
 	int64_t tried[PRIMITIVE_COUNT], accepted[PRIMITIVE_COUNT];
 	int64_t finished[PRIMITIVE_COUNT]; /* in traces that schedule_nest takes */
+	bool excluded[PRIMITIVE_COUNT];    /* never tried */
 } Coverage;
+
+/* One of the programs made by hand, of small random extents. */
+Program *schedule_random_program(Arena *arena, Rng *rng);
 
 /* A trace of at most `most` steps (half as many on average) that schedule_nest
  * takes, made of random steps with random arguments. */

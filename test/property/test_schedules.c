@@ -2,7 +2,6 @@
  * does, every access inside of what its buffer holds; and the trace survives
  * text, JSON and other names. */
 #include "test/common_nest.h"
-#include "test/common_program.h"
 #include "test/common_schedule.h"
 
 #include <setjmp.h>
@@ -18,31 +17,6 @@
 enum { QUICK = 2000, LONG = 20000, MOST_STEPS = 16, LEAST_ACCEPTED = 50 };
 
 static const Machine machine = {.threads = 2, .vector_bytes = 32};
-
-static int extent(Rng *rng, int most)
-{
-	return 1 + (int)rng_below(rng, (uint64_t)most);
-}
-
-static Program *random_program(Arena *arena, Rng *rng)
-{
-	switch (rng_below(rng, 7)) {
-	case 0:
-		return program_matmul(arena, extent(rng, 9), extent(rng, 20),
-		    extent(rng, 9));
-	case 1:
-		return program_conv(arena, extent(rng, 4), 3 + extent(rng, 12),
-		    extent(rng, 9), extent(rng, 2));
-	case 2:
-		return program_quotient(arena, 3 + extent(rng, 30));
-	case 3:
-		return schedule_dot(arena);
-	case 4:
-		return schedule_stencil(arena, extent(rng, 20));
-	default:
-		return schedule_chain(arena);
-	}
-}
 
 static char *printed(Arena *arena, const Trace *trace)
 {
@@ -122,13 +96,13 @@ static void test_random_schedules(void **state)
 	const char *tier = getenv("TIER");
 	int rounds = tier && !strcmp(tier, "long") ? LONG : QUICK;
 	static int steps[LONG];
-	Coverage coverage = {{0}, {0}, {0}};
+	Coverage coverage = {0};
 
 	(void)state;
 	for (int i = 0; i < rounds; i++) {
 		Arena *arena = arena_new();
 		Rng rng = rng_stream(2026, 11, (uint64_t)i);
-		Program *program = random_program(arena, &rng);
+		Program *program = schedule_random_program(arena, &rng);
 		Trace *trace = schedule_random(arena, program, &machine, &rng,
 		    MOST_STEPS, &coverage);
 		const char *why = compare(arena, program, trace, 1);

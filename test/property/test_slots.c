@@ -232,7 +232,7 @@ static void test_slots(void **state)
 	const char *tier = getenv("TIER");
 	int rounds = tier && !strcmp(tier, "long") ? LONG : QUICK;
 	int recorded = 0, with_slots = 0;
-	Coverage coverage = {{0}, {0}, {0}};
+	Coverage coverage = {0};
 
 	(void)state;
 	for (int i = 0; i < rounds; i++)
