@@ -14,22 +14,6 @@ static const Functions functions[] = {
 #undef PRIMITIVE
 };
 
-/* A trace that was made or read as JSON has not been through the parser. */
-static Refusal check_arguments(const Step *step)
-{
-	int positional = 0;
-
-	while (positional < step->nargs && !step->args[positional].key)
-		positional++;
-	if (positional < primitive_min_args(step->primitive))
-		return "an argument is missing";
-	if (positional && !primitive_role(step->primitive, positional - 1))
-		return "there are too many arguments";
-	if (primitive_outs(step->primitive) == '-' && step->nouts)
-		return "the step gives no names";
-	return NULL;
-}
-
 Refusal apply_step(Nest *nest, const Step *step, ApplyContext *context)
 {
 	Call call = {
@@ -39,10 +23,12 @@ Refusal apply_step(Nest *nest, const Step *step, ApplyContext *context)
 	    .use_slots = context->use_slots,
 	    .first_slot = context->nslots,
 	};
-	Refusal why = check_arguments(step);
+	Refusal why = primitive_check(step);
 
 	if (context->use_slots)
 		context->nslots += call_nslots(step);
+	if (!why && step->nouts && primitive_outs(step->primitive) == '-')
+		why = "the step gives no names";
 	if (!why)
 		why = functions[step->primitive].legal(&call);
 	if (why)

@@ -12,14 +12,12 @@ enum { MAX_TIMES = 4096 }; /* lanes*4096 */
 /* Which arguments hold a quantity that nothing but the tape needs to know. */
 static bool is_quantity(const Step *step, int i)
 {
-	const char *key = step->args[i].key;
-
 	switch (step->primitive) {
 	case PRIMITIVE_split: return i == 1;
-	case PRIMITIVE_unroll: return key ? !strcmp(key, "limit") : i == 1;
-	case PRIMITIVE_prefetch: return key ? !strcmp(key, "distance") : i == 3;
-	case PRIMITIVE_storage_align: return !key && i >= 2;
-	case PRIMITIVE_annotate: return key ? !strcmp(key, "value") : i == 2;
+	case PRIMITIVE_unroll: return i == 1;
+	case PRIMITIVE_prefetch: return i == 3;
+	case PRIMITIVE_storage_align: return i >= 2;
+	case PRIMITIVE_annotate: return i == 2;
 	default: return false;
 	}
 }

@@ -18,6 +18,10 @@ char primitive_role(int primitive, int i);
 char primitive_outs(int primitive); /* 'B', 'L' or '-' */
 int primitive_min_args(int primitive);
 const char *primitive_arguments(int primitive); /* for messages */
+/* The key that the last argument may have; NULL. */
+const char *primitive_key(int primitive);
+/* Has the step arguments as the table says? */
+Refusal primitive_check(const Step *step);
 
 /* --- trace_text.c ----------------------------------------------------------- */
 

@@ -57,3 +57,31 @@ const char *primitive_arguments(int primitive)
 {
 	return table[primitive].arguments;
 }
+
+const char *primitive_key(int primitive)
+{
+	switch (primitive) {
+	case PRIMITIVE_unroll: return "limit";
+	case PRIMITIVE_cache_read:
+	case PRIMITIVE_cache_write: return "scope";
+	default: return NULL;
+	}
+}
+
+Refusal primitive_check(const Step *step)
+{
+	const char *key = primitive_key(step->primitive);
+	int positional = 0;
+
+	while (positional < step->nargs && !step->args[positional].key)
+		positional++;
+	if (positional < primitive_min_args(step->primitive))
+		return "an argument is missing";
+	if (step->nargs && !primitive_role(step->primitive, step->nargs - 1))
+		return "there are too many arguments";
+	for (int i = positional; i < step->nargs; i++)
+		if (!step->args[i].key || !key ||
+		    strcmp(step->args[i].key, key) != 0)
+			return "there is no argument of that key";
+	return NULL;
+}

@@ -20,9 +20,7 @@ static Refusal parameters(const Call *call, PrefetchStep *p)
 		why = call_buffer(call, 1, &p->buffer);
 	if (!why)
 		why = call_loop(call, 2, &p->loop);
-	return why ? why
-	    : call_handle(call, call_optional(call, 3, "distance"), 1,
-		&p->distance);
+	return why ? why : call_handle(call, 3, 1, &p->distance);
 }
 
 Refusal prefetch_legal(const Call *call)

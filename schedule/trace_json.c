@@ -189,10 +189,7 @@ static bool read_args(Reader *r, const json_t *json, Step *step)
 		if (!read_arg(r, value, arg))
 			return false;
 	}
-	if (n < primitive_min_args(step->primitive) ||
-	    (n && !primitive_role(step->primitive, n - 1)))
-		return fail(r, "wrong number of arguments");
-	return true;
+	return !primitive_check(step) || fail(r, primitive_check(step));
 }
 
 static bool read_outs(Reader *r, const json_t *json, Step *step)

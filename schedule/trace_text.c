@@ -651,10 +651,7 @@ static void arguments(Parser *p, Step *step)
 	expect(p, ")", "after the arguments");
 	step->nargs = args.n;
 	step->args = args.at;
-	if (p->failed)
-		return;
-	if (positional < primitive_min_args(step->primitive) ||
-	    (positional && !primitive_role(step->primitive, positional - 1)))
+	if (!p->failed && primitive_check(step))
 		fail(p, (Span){step->span.begin, p->at}, "%s takes (%s)",
 		    primitive_name(step->primitive),
 		    primitive_arguments(step->primitive));
