@@ -377,6 +377,29 @@ static void nested_places(void **state)
 	same_as_plain(&t);
 }
 
+/* A tile that the threads of a block fill together and read after a barrier. */
+static void shared_tile(void **state)
+{
+	(void)state;
+	for (int barrier = 0; barrier < 2; barrier++) {
+		Case t = matmul(12, 3, 8);
+		split(&t, "c.i", num(&t, 4), "bx", "tx");
+		split(&t, "c.k", num(&t, 4), "ko", "ki");
+		edit_order(t.nest, "c",
+		    (const char *[]){"bx", "ko", "tx", "c.j", "ki"});
+		edit_kind(t.nest, "bx", LOOP_BLOCK_X);
+		edit_kind(t.nest, "tx", LOOP_THREAD_X);
+		int copy = edit_copy(t.nest, "c", "a", "tile", SCOPE_SHARED);
+		edit_place(t.nest, "tile", "ko", false);
+		edit_kind(t.nest, "tile.x0", LOOP_THREAD_X);
+		t.nest->stages.at[copy].barrier = barrier;
+		if (barrier)
+			same_as_plain(&t);
+		else
+			refused(&t, "shared buffer is read without a barrier");
+	}
+}
+
 /* --- what is refused ------------------------------------------------------ */
 
 static void refusals_of_loops(void **state)
@@ -524,6 +547,7 @@ int main(void)
 	    cmocka_unit_test(fused_then_split),
 	    cmocka_unit_test(consumer_after),
 	    cmocka_unit_test(nested_places),
+	    cmocka_unit_test(shared_tile),
 	    cmocka_unit_test(refusals_of_loops),
 	    cmocka_unit_test(refusals_of_places),
 	    cmocka_unit_test(refusals_of_buffers),
