@@ -350,8 +350,15 @@ static bool region_from_writes(Infer *f, int stage)
 		   "the block reads nothing that is computed below the loop");
 }
 
-/* A copy that a primitive made holds what is read of it; a definition that is
- * computed at the root, all of it. */
+/* Does a stage at the root compute what is read of it, tiles of its readers
+ * rounded up?  Copies that a primitive made do, and what is padded. */
+static bool follows_readers(const Infer *f, const Stage *s)
+{
+	bool made = f->nest->buffers.at[s->buffer].program_buffer < 0;
+	return (s->is_copy && made) || s->fill;
+}
+
+/* A definition that is computed at the root is computed whole. */
 static bool find_region(Infer *f, int stage)
 {
 	Stage *s = stage_at(f, stage);
@@ -364,7 +371,7 @@ static bool find_region(Infer *f, int stage)
 		return region_from_writes(f, stage);
 	if (s->place >= 0 && output)
 		return refuse(f, "an output is computed whole");
-	if (s->place >= 0 || (s->is_copy && b->program_buffer < 0))
+	if (s->place >= 0 || follows_readers(f, s))
 		return region_from_reads(f, stage);
 	return true;
 }
@@ -457,7 +464,7 @@ static bool ready(Infer *f, int stage)
 	const Stage *s = stage_at(f, stage);
 	if (s->place >= 0 && s->after)
 		return ready_after(f, stage);
-	if (s->place < 0 && !s->is_copy)
+	if (s->place < 0 && !follows_readers(f, s))
 		return true;
 	for (int i = 0; i < nest->order.n; i++) {
 		int r = nest->order.at[i];

@@ -195,11 +195,25 @@ static bool check_init(Verify *v, int stage)
 
 /* --- concurrent loops ---------------------------------------------------- */
 
-static bool check_lanes(Verify *v, const Var *loop)
+/* Is the loop an inner child of a split, which fixed its extent? */
+static bool has_fixed_extent(const Verify *v, int loop)
+{
+	for (int i = 0; i < v->nest->vars.n; i++) {
+		const Var *p = var_at(v, i);
+		for (int j = 1; p->how == VAR_SPLIT && j < p->nchild; j++)
+			if (p->child[j] == loop)
+				return true;
+	}
+	return false;
+}
+
+/* Lanes that are a slot were compared with a number by the primitive. */
+static bool check_lanes(Verify *v, int loop)
 {
 	int64_t lanes;
-	if (!tape_is_const(v->tape, loop->extent, &lanes))
-		return true;
+	if (!tape_is_const(v->tape, var_at(v, loop)->extent, &lanes))
+		return has_fixed_extent(v, loop) ||
+		       refuse(v, "a vector loop's extent is not fixed");
 	return (lanes >= 1 && lanes <= 64 && !(lanes & (lanes - 1))) ||
 	       refuse(v, "a vector loop has 1, 2, 4 ... or 64 iterations");
 }
@@ -379,7 +393,7 @@ static bool check_loops(Verify *v, int stage)
 		return false;
 	for (int i = 0; i < s->nloops; i++)
 		if (var_at(v, s->loops[i])->kind == LOOP_VECTOR &&
-		    !check_lanes(v, var_at(v, s->loops[i])))
+		    !check_lanes(v, s->loops[i]))
 			return false;
 	for (int i = 0; i < v->tree.nchain[stage]; i++) {
 		int loop = v->tree.chain[stage][i];
@@ -619,8 +633,8 @@ static const char *padding_refusal(Verify *v, int stage, int number)
 		int w = v->nest->buffers.at[read->id].writer;
 		if (!moves_with(read, number))
 			continue;
-		if (w < 0 || !stage_at(v, w)->is_copy || !stage_at(v, w)->fill)
-			return "a padded tail reads what is no padded copy";
+		if (w < 0 || !stage_at(v, w)->fill)
+			return "a padded tail reads what is not padded";
 		if (axis->reduce && !ends_with(v, read, axis, number))
 			return "a padded reduction reads what does not end "
 			       "with "

@@ -312,9 +312,10 @@ Handle edit_fixed_extent(const Nest *nest, int loop)
 
 	if (extent != HANDLE_NONE)
 		return extent;
-	/* a copy at the root holds what is read of it, which may be less */
+	/* a copy at the root holds what is read of it, which may be less, and
+	 * what is padded may be more */
 	if (s->place < 0 && v->axis >= 0 && s->axes[v->axis].var == loop &&
-	    !(s->is_copy && nest->buffers.at[s->buffer].program_buffer < 0))
+	    !s->fill && !(s->is_copy && nest->buffers.at[s->buffer].program_buffer < 0))
 		return tape_const(nest->tape, s->axes[v->axis].extent);
 	return HANDLE_NONE;
 }

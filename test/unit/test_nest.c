@@ -250,6 +250,7 @@ static void packing_with_slots(void **state)
 	Case t = matmul(127, 257, 131);
 	const char *why;
 	packed_matmul(&t, tape_slot(t.tape, 0), tape_slot(t.tape, 1));
+	edit_kind(t.nest, "c.x1", LOOP_UNROLL);
 	infer(&t);
 	if (!nest_verify(t.nest, &why))
 		fail_msg("%s", why);
@@ -377,6 +378,22 @@ static void nested_places(void **state)
 	same_as_plain(&t);
 }
 
+/* A definition that is padded itself: rounded up to its reader's tile. */
+static void padded_definition(void **state)
+{
+	(void)state;
+	Case t = conv(5, 17, 4, 1);
+	split(&t, "conv.c", num(&t, 4), "co", "ci");
+	edit_copy(t.nest, "conv", "weight", "wp", SCOPE_GLOBAL);
+	set_fill(&t, "padded");
+	set_fill(&t, "wp");
+	set_tail(&t, "conv", TAIL_PAD);
+	infer(&t);
+	assert_int_equal(
+	    tape_value(t.tape, held_by(&t, "padded")->extent[0]), 8);
+	same_as_plain(&t);
+}
+
 /* A tile that the threads of a block fill together and read after a barrier. */
 static void shared_tile(void **state)
 {
@@ -477,7 +494,7 @@ static void refusals_of_padding(void **state)
 	t = matmul(13, 21, 5);
 	packed_matmul(&t, num(&t, 6), num(&t, 8));
 	t.nest->stages.at[nest_find_stage(t.nest, "ap")].fill = NULL;
-	refused(&t, "a padded tail reads what is no padded copy");
+	refused(&t, "a padded tail reads what is not padded");
 	/* a padded reduction: 0*0 is no more than 0, 0*x may be NaN */
 	for (int both = 0; both < 2; both++) {
 		t = matmul(4, 4, 13);
@@ -548,6 +565,7 @@ int main(void)
 	    cmocka_unit_test(consumer_after),
 	    cmocka_unit_test(nested_places),
 	    cmocka_unit_test(shared_tile),
+	    cmocka_unit_test(padded_definition),
 	    cmocka_unit_test(refusals_of_loops),
 	    cmocka_unit_test(refusals_of_places),
 	    cmocka_unit_test(refusals_of_buffers),
