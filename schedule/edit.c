@@ -320,15 +320,6 @@ Handle edit_fixed_extent(const Nest *nest, int loop)
 	return HANDLE_NONE;
 }
 
-Handle edit_equal_handle(Tape *tape, Handle a, Handle b)
-{
-	Handle one = tape_const(tape, 1);
-	Handle apart = tape_max(
-	    tape, tape_sub(tape, a, b), tape_sub(tape, b, a));
-
-	return tape_sub(tape, one, tape_min(tape, one, apart));
-}
-
 bool edit_scope_parse(const char *word, Scope *scope)
 {
 	static const char *const names[] = {[SCOPE_GLOBAL] = "global",
@@ -485,4 +476,41 @@ void edit_redirect(Nest *nest, int stage, int from, int to)
 	Stage *s = &nest->stages.at[stage];
 
 	s->body = expr_rewrite(nest->arena, s->body, redirect_read, &r);
+}
+
+/* What hangs at the loop hangs at the innermost part: all of its iterations
+ * are above that. */
+static void move_attachments(Nest *nest, int loop, const int *parts, int n)
+{
+	Stage *own = &nest->stages.at[nest->vars.at[loop].stage];
+
+	for (int i = 0; i < nest->stages.n; i++)
+		if (nest->stages.at[i].place == loop)
+			nest->stages.at[i].place = parts[n - 1];
+	if (own->init_at == loop)
+		own->init_at = parts[0];
+	for (int i = 0; i < own->prefetches.n; i++)
+		if (own->prefetches.at[i].var == loop)
+			own->prefetches.at[i].var = parts[n - 1];
+}
+
+const int *edit_split_loop(Nest *nest, int loop, int n, const Handle *factors,
+    const char *const *names)
+{
+	int stage = nest->vars.at[loop].stage, axis = nest->vars.at[loop].axis;
+	bool reduce = nest->vars.at[loop].reduce;
+	int *parts = NEW_N(nest->arena, int, n);
+
+	for (int i = 0; i < n; i++) {
+		parts[i] = edit_new_var(nest, names[i], stage, axis);
+		nest->vars.at[parts[i]].extent = i ? factors[i] : HANDLE_NONE;
+		nest->vars.at[parts[i]].reduce = reduce;
+	}
+	edit_replace_loops(
+	    nest, stage, nest_loop_position(nest, loop), 1, parts, n);
+	nest->vars.at[loop].how = VAR_SPLIT;
+	nest->vars.at[loop].nchild = n;
+	nest->vars.at[loop].child = parts;
+	move_attachments(nest, loop, parts, n);
+	return parts;
 }

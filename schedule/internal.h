@@ -120,11 +120,12 @@ int edit_new_stage(Nest *nest, const char *name, int other, bool behind);
 void edit_remove_stage(Nest *nest, int stage);
 void edit_replace_loops(
     Nest *nest, int stage, int at, int n, const int *loops, int nloops);
+/* factors[0] is not used; the parts, outer to inner. */
+const int *edit_split_loop(Nest *nest, int loop, int n, const Handle *factors,
+    const char *const *names);
 /* Reads of `from` in the stage's body become reads of `to`. */
 void edit_redirect(Nest *nest, int stage, int from, int to);
 bool edit_scope_parse(const char *word, Scope *scope);
-/* 1 where a == b, 0 elsewhere. */
-Handle edit_equal_handle(Tape *tape, Handle a, Handle b);
 /* The number of iterations that a split gave the loop; HANDLE_NONE for its
  * first part and for others. */
 Handle edit_split_extent(const Nest *nest, int loop);

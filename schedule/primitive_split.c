@@ -63,43 +63,11 @@ Refusal split_legal(const Call *call)
 	return factors_legal(call, &p);
 }
 
-/* What hangs at the loop hangs at the innermost part: all of its iterations
- * are above that. */
-static void move_attachments(Nest *nest, int loop, const int *parts, int n)
-{
-	Stage *own = &nest->stages.at[nest->vars.at[loop].stage];
-
-	for (int i = 0; i < nest->stages.n; i++)
-		if (nest->stages.at[i].place == loop)
-			nest->stages.at[i].place = parts[n - 1];
-	if (own->init_at == loop)
-		own->init_at = parts[0];
-	for (int i = 0; i < own->prefetches.n; i++)
-		if (own->prefetches.at[i].var == loop)
-			own->prefetches.at[i].var = parts[n - 1];
-}
-
 void split_apply(const Call *call)
 {
-	Nest *nest = call->nest;
-	int stage, axis, *parts;
-	bool reduce;
 	Split p;
 
 	parameters(call, &p);
-	stage = nest->vars.at[p.loop].stage;
-	axis = nest->vars.at[p.loop].axis;
-	reduce = nest->vars.at[p.loop].reduce;
-	parts = NEW_N(nest->arena, int, p.n);
-	for (int i = 0; i < p.n; i++) {
-		parts[i] = edit_new_var(nest, call->step->outs[i], stage, axis);
-		nest->vars.at[parts[i]].extent = i ? p.factors[i] : HANDLE_NONE;
-		nest->vars.at[parts[i]].reduce = reduce;
-	}
-	edit_replace_loops(nest, stage, nest_loop_position(nest, p.loop), 1,
-	    parts, p.n);
-	nest->vars.at[p.loop].how = VAR_SPLIT;
-	nest->vars.at[p.loop].nchild = p.n;
-	nest->vars.at[p.loop].child = parts;
-	move_attachments(nest, p.loop, parts, p.n);
+	edit_split_loop(
+	    call->nest, p.loop, p.n, p.factors, call->step->outs);
 }

@@ -4,9 +4,10 @@
  *   ->
  *     vector for ni in 8
  *
- * The loop must have exactly `lanes` iterations: split it off before.  A
- * factor that is a slot is left to a guard.  Not a reduction loop: that would
- * need an operation across lanes. */
+ * A loop with a multiple of `lanes` iterations is split into an unrolled loop
+ * of vectors, ni.u, and the lanes, ni.v; inference guards that it is a multiple
+ * where that is a slot's matter.  Not a reduction loop: that would need an
+ * operation across lanes. */
 #include "schedule/internal.h"
 
 enum { MAX_LANES = 64 };
@@ -46,23 +47,33 @@ Refusal vectorize_legal(const Call *call)
 	extent = edit_fixed_extent(nest, p.loop);
 	if (extent == HANDLE_NONE)
 		return "the loop's extent is not fixed: split the lanes off";
-	if (tape_is_const(nest->tape, extent, &number) && number != p.lanes)
-		return "the loop has not as many iterations as lanes";
+	if (tape_is_const(nest->tape, extent, &number) && number % p.lanes)
+		return "the loop's iterations are no multiple of the lanes";
 	return NULL;
+}
+
+/* The loop of the lanes. */
+static int split_lanes(Nest *nest, int loop, Handle lanes)
+{
+	const char *name = nest->vars.at[loop].name;
+	const char *names[] = {arena_printf(nest->arena, "%s.u", name),
+	    arena_printf(nest->arena, "%s.v", name)};
+	const Handle factors[] = {HANDLE_NONE, lanes};
+	const int *parts = edit_split_loop(nest, loop, 2, factors, names);
+
+	nest->vars.at[parts[0]].kind = LOOP_UNROLL;
+	return parts[1];
 }
 
 void vectorize_apply(const Call *call)
 {
 	Nest *nest = call->nest;
-	Handle extent, lanes;
+	Handle lanes;
 	Vectorize p;
 
 	parameters(call, &p);
-	extent = edit_fixed_extent(nest, p.loop);
 	lanes = tape_const(nest->tape, p.lanes);
+	if (edit_fixed_extent(nest, p.loop) != lanes)
+		p.loop = split_lanes(nest, p.loop, lanes);
 	nest->vars.at[p.loop].kind = LOOP_VECTOR;
-	if (extent != lanes)
-		vec_push(nest->arena, &nest->guards,
-		    (Guard){edit_equal_handle(nest->tape, extent, lanes),
-			"a vector loop has not as many iterations as lanes"});
 }

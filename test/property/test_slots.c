@@ -235,6 +235,9 @@ static void test_slots(void **state)
 	Coverage coverage = {0};
 
 	(void)state;
+	/* with slots a loop of as many iterations as lanes is split all the
+	 * same: one loop more, which runs once */
+	coverage.excluded[PRIMITIVE_vectorize] = true;
 	for (int i = 0; i < rounds; i++)
 		try_seed(i, &coverage, &recorded, &with_slots);
 	print_message("%d of %d recorded, %d with slots\n", recorded, rounds,
