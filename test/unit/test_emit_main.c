@@ -210,6 +210,68 @@ static void header(void **state)
 	arena_free(arena);
 }
 
+/* c[i, ..] = 2 rows of 2 vectors, rows in parallel, the tail of the columns by
+ * a mask: most of what a kernel's text has. */
+static LowFunction *tile(Arena *a)
+{
+	LowFunction *f = NEW(a, LowFunction);
+	f->name = "tile";
+	f->nthreads = 2;
+	param(a, f, (LowParam){.name = "x", .type = DT_F32}, 64 * 12);
+	param(a, f, (LowParam){.name = "y", .type = DT_F32, .output = true},
+	    64 * 12);
+	param(a, f, (LowParam){.name = "workspace", .workspace = true}, 0);
+	int two = low_temp(a, f, DT_F32, 8, "two");
+	int n = index_temp(a, f, "columns"), i = index_temp(a, f, "i");
+	int mask = low_temp(a, f, DT_BOOL, 8, "mask");
+	int v = low_temp(a, f, DT_F32, 8, "v");
+	int w = low_temp(a, f, DT_F32, 8, "w");
+	op(a, &f->body, LOW_CONST, two, -1, -1, -1, -1)->f = 2;
+	op(a, &f->body, LOW_CONST, n, -1, -1, -1, -1)->i = 4;
+	op(a, &f->body, LOW_LANES_BELOW, mask, n, -1, -1, -1);
+	LowNode *l = loop(a, &f->body, i, 64);
+	l->loop = LOOP_PARALLEL;
+	LowNode *comment = NEW(a, LowNode);
+	comment->kind = LOWNODE_COMMENT;
+	comment->comment = "y.i, a row";
+	vec_push(a, &l->body, comment);
+	LowAffine at = {.n = 1, .terms = NEW(a, LowTerm)};
+	at.terms[0] = (LowTerm){i, 12};
+	op(a, &l->body, LOW_LOAD, v, -1, -1, -1, 0)->address = at;
+	op(a, &l->body, LOW_FMA, v, v, two, v, -1);
+	op(a, &l->body, LOW_STORE, -1, v, -1, -1, 1)->address = at;
+	at.constant = 8;
+	op(a, &l->body, LOW_LOAD_MASKED, w, mask, -1, -1, 0)->address = at;
+	op(a, &l->body, LOW_FMA, w, w, two, w, -1);
+	op(a, &l->body, LOW_STORE_MASKED, -1, w, mask, -1, 1)->address = at;
+	return f;
+}
+
+static void golden(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	Program p = {.name = "tile", .case_name = "", .symbol = "tile"};
+	Lowered l = {.program = &p, .kernel = tile(arena)};
+	char why[128];
+	assert_true(lowered_verify(&l, why, sizeof why));
+	Error error = {0};
+	Target *target =
+	    target_parse(arena, "llvm -mcpu=haswell -threads=2", &error);
+	EmitComment comment = {"haswell", "none", ""};
+	Buf text = {0};
+	emit_c(&text, &l, target, &comment);
+	put_file("tile.c", &text);
+	char command[512];
+	snprintf(command, sizeof command,
+	    "%s %s/tile.c test/golden/emit_c_tile.c",
+	    getenv("BLESS") ? "cp" : "diff -u", folder);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(run("gcc -fopenmp" FLAGS "-c tile.c"), 0);
+	assert_int_equal(run("clang-14 -O2 -fopenmp" FLAGS "-c tile.c"), 0);
+	arena_free(arena);
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -227,6 +289,7 @@ static int remove_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(driver_accepts),
-		cmocka_unit_test(driver_refuses), cmocka_unit_test(header)};
+		cmocka_unit_test(driver_refuses), cmocka_unit_test(header),
+		cmocka_unit_test(golden)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,0 +1,104 @@
+/* tile, by tunec 0.1.0
+ * target: haswell
+ * record: none
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined __x86_64__ && (__GNUC__ >= 8 || __clang_major__ >= 7) && \
+    !defined TUNEC_GENERIC
+#define TUNEC_X86 1
+#include <immintrin.h>
+#endif
+
+/* The machine of each function; a*b + c is what it says. */
+#if defined __clang__ && defined TUNEC_X86
+#pragma STDC FP_CONTRACT OFF
+#define TUNEC_FUNCTION \
+	__attribute__((target("avx2,fma,f16c")))
+#elif defined TUNEC_X86
+#define TUNEC_FUNCTION \
+	__attribute__((target("avx2,fma,f16c"), optimize("fp-contract=off")))
+#elif defined __clang__
+#pragma STDC FP_CONTRACT OFF
+#define TUNEC_FUNCTION
+#elif defined __GNUC__
+#define TUNEC_FUNCTION __attribute__((optimize("fp-contract=off")))
+#else
+#define TUNEC_FUNCTION
+#endif
+
+#ifdef _OPENMP
+int omp_get_thread_num(void);
+int omp_get_num_threads(void);
+#endif
+
+typedef float f32x8 __attribute__((vector_size(32)));
+#define SPLAT_F32X8(x) ((f32x8){x, x, x, x, x, x, x, x})
+typedef int32_t i32x8 __attribute__((vector_size(32)));
+
+/* n, but at least 0 and at most lanes */
+static inline TUNEC_FUNCTION int8_t tunec_between(int64_t n, int8_t lanes)
+{
+	return n < 0 ? 0 : n > lanes ? lanes : (int8_t)n;
+}
+
+#define SPLAT_I32X8(x) ((i32x8){x, x, x, x, x, x, x, x})
+#define IOTA_I32X8 ((i32x8){0, 1, 2, 3, 4, 5, 6, 7})
+typedef float f32x8_u
+    __attribute__((vector_size(32), aligned(4), may_alias));
+#ifdef TUNEC_X86
+#define FMA_F32X8(a, b, c) \
+	((f32x8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#else
+#define FMA_F32X8(a, b, c) \
+	((a) * (b) + (c))
+#endif
+#ifdef TUNEC_X86
+#define LOAD_MASKED_F32X8(p, m) \
+	((f32x8)_mm256_maskload_ps((const float *)(p), (__m256i)(m)))
+#else
+#define LOAD_MASKED_F32X8(p, m) \
+	((f32x8){(m)[0] ? (p)[0] : 0, (m)[1] ? (p)[1] : 0, (m)[2] ? (p)[2] : 0, (m)[3] ? (p)[3] : 0, (m)[4] ? (p)[4] : 0, (m)[5] ? (p)[5] : 0, (m)[6] ? (p)[6] : 0, (m)[7] ? (p)[7] : 0})
+#endif
+#ifdef TUNEC_X86
+#define STORE_MASKED_F32X8(p, m, v) \
+	_mm256_maskstore_ps((float *)(p), (__m256i)(m), (__m256)(v))
+#else
+#define STORE_MASKED_F32X8(p, m, v) \
+	do { if ((m)[0]) (p)[0] = (v)[0]; if ((m)[1]) (p)[1] = (v)[1]; if ((m)[2]) (p)[2] = (v)[2]; if ((m)[3]) (p)[3] = (v)[3]; if ((m)[4]) (p)[4] = (v)[4]; if ((m)[5]) (p)[5] = (v)[5]; if ((m)[6]) (p)[6] = (v)[6]; if ((m)[7]) (p)[7] = (v)[7]; } while (0)
+#endif
+
+static TUNEC_FUNCTION void tunec_tile_region0(const float *x, float *y, const f32x8 *at_two_0, const i32x8 *at_mask_3)
+{
+	int64_t thread = 0, threads = 1;
+#ifdef _OPENMP
+	thread = omp_get_thread_num();
+	threads = omp_get_num_threads();
+#endif
+	f32x8 two_0 = *at_two_0;
+	i32x8 mask_3 = *at_mask_3;
+	int64_t i_2_last = (thread + 1)*64/threads;
+	for (int64_t i_2 = thread*64/threads; i_2 < i_2_last; i_2++) {
+		/* y.i, a row */
+		f32x8 v_4 = *(const f32x8_u *)&x[i_2*12];
+		v_4 = FMA_F32X8(v_4, two_0, v_4);
+		*(f32x8_u *)&y[i_2*12] = v_4;
+		f32x8 w_5 = LOAD_MASKED_F32X8(&x[i_2*12 + 8], mask_3);
+		w_5 = FMA_F32X8(w_5, two_0, w_5);
+		STORE_MASKED_F32X8(&y[i_2*12 + 8], mask_3, w_5);
+	}
+}
+
+TUNEC_FUNCTION void tile(const float *x, float *y, void *workspace)
+{
+	(void)workspace;
+	f32x8 two_0 = SPLAT_F32X8(2.0f);
+	int64_t columns_1 = 4;
+	i32x8 mask_3 = (i32x8)(IOTA_I32X8 < SPLAT_I32X8(tunec_between(columns_1, 8)));
+#ifdef _OPENMP
+#pragma omp parallel num_threads(2)
+#endif
+	tunec_tile_region0(x, y, &two_0, &mask_3);
+}

@@ -1,0 +1,736 @@
+/* Every operation of the lowered form, scalar and at several widths, through
+ * the C emitter: compiled by gcc and clang with sanitizers, and without, for
+ * AVX-512, AVX2, SSE2, for a compiler that is for none of them and as plain C;
+ * the results are those of LLVM's object bit for bit. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <dlfcn.h>
+
+#include <cmocka.h>
+
+#include "codegen/codegen.h"
+#include "lib/rng.h"
+
+enum { ELEMENTS = 256 };
+
+typedef struct {
+	LowFunction *f;
+	const char *what;
+	DType out;
+} Case;
+
+typedef VEC(Case) CaseVec;
+
+typedef struct {
+	Arena *arena;
+	CaseVec *cases;
+	LowFunction *f;
+	char name[128];
+	int next_width;
+} Maker;
+
+/* --- building -------------------------------------------------------------------- */
+
+static int new_buffer(Maker *m, const char *name, DType type, bool output)
+{
+	LowParam p = {.name = name, .type = type, .output = output};
+	vec_push(m->arena, &m->f->params, p);
+	LowBuffer b = {.name = name, .type = type, .elements = ELEMENTS,
+	    .kind = LOWBUF_PARAM, .param = m->f->params.n - 1, .align = 1,
+	    .written = output};
+	vec_push(m->arena, &m->f->buffers, b);
+	return m->f->buffers.n - 1;
+}
+
+static LowNode *op(Maker *m, LowOpcode code, int dst, int a, int b, int c)
+{
+	return low_op(m->arena, &m->f->body, code, dst, a, b, c);
+}
+
+static int temp(Maker *m, DType type, int lanes)
+{
+	return low_temp(m->arena, m->f, type, lanes, "t");
+}
+
+static int loaded(Maker *m, const char *name, DType type, int lanes, int at)
+{
+	int t = temp(m, type, lanes);
+	LowNode *n = op(m, LOW_LOAD, t, -1, -1, -1);
+	n->buffer = new_buffer(m, name, type, false);
+	n->address = low_affine_const(at);
+	return t;
+}
+
+/* An index, which no buffer holds: i32 elements of 0..127, converted. */
+static int loaded_index(Maker *m, const char *name, int lanes)
+{
+	int from = loaded(m, name, DT_U8, lanes, 3);
+	int t = temp(m, DT_INDEX, lanes);
+	op(m, LOW_CONVERT, t, from, -1, -1);
+	return t;
+}
+
+static int operand(Maker *m, const char *name, DType type, int lanes, int at)
+{
+	return type == DT_INDEX ? loaded_index(m, name, lanes)
+				: loaded(m, name, type, lanes, at);
+}
+
+static void begin(Maker *m, const char *what)
+{
+	m->f = NEW(m->arena, LowFunction);
+	m->f->name = arena_printf(m->arena, "f%d", m->cases->n);
+	m->f->role = LOWFN_KERNEL;
+	m->f->nthreads = 1;
+	snprintf(m->name, sizeof m->name, "%s", what);
+}
+
+static int result_buffer(Maker *m, DType type)
+{
+	LowParam p = {.name = "out", .type = type, .output = true};
+	(void)p;
+	return new_buffer(m, "out", type, true);
+}
+
+static void finish(Maker *m, DType out)
+{
+	char why[256];
+	if (!low_function_verify(m->f, why, sizeof why))
+		fail_msg("%s: %s", m->name, why);
+	Case c = {m->f, arena_strdup(m->arena, m->name), out};
+	vec_push(m->arena, m->cases, c);
+}
+
+static void end(Maker *m, int t)
+{
+	DType type = m->f->temps.at[t].type;
+	if (type == DT_INDEX) {
+		int i64 = temp(m, DT_I64, m->f->temps.at[t].lanes);
+		op(m, LOW_CONVERT, i64, t, -1, -1);
+		t = i64, type = DT_I64;
+	}
+	LowNode *n = op(m, LOW_STORE, -1, t, -1, -1);
+	n->buffer = result_buffer(m, type);
+	n->address = low_affine_const(5);
+	finish(m, type);
+}
+
+static const char *label(Maker *m, LowOpcode code, DType type, int lanes)
+{
+	return arena_printf(m->arena, "%s %s x%d", low_op_name(code),
+	    dtype_name(type), lanes);
+}
+
+/* --- cases ------------------------------------------------------------------------- */
+
+static bool is_half(DType type)
+{
+	return type == DT_F16 || type == DT_BF16;
+}
+
+static void binary(Maker *m, LowOpcode code, DType type, int lanes)
+{
+	begin(m, label(m, code, type, lanes));
+	int a = operand(m, "a", type, lanes, 1);
+	int b = operand(m, "b", type, lanes, 7);
+	bool compares = code >= LOW_LT && code <= LOW_NE;
+	if (code == LOW_FLOORDIV || code == LOW_MOD) { /* divisors above 0 */
+		int seven = temp(m, type, 1), all = temp(m, type, lanes);
+		op(m, LOW_CONST, seven, -1, -1, -1)->i = 7;
+		op(m, LOW_BROADCAST, all, seven, -1, -1);
+		b = all;
+	}
+	int d = temp(m, compares ? DT_BOOL : type, lanes);
+	op(m, code, d, a, b, -1);
+	end(m, d);
+}
+
+static void unary(Maker *m, LowOpcode code, DType type, int lanes)
+{
+	begin(m, label(m, code, type, lanes));
+	int a = operand(m, "a", type, lanes, 1), d = temp(m, type, lanes);
+	op(m, code, d, a, -1, -1);
+	end(m, d);
+}
+
+static void fma_case(Maker *m, DType type, int lanes)
+{
+	begin(m, label(m, LOW_FMA, type, lanes));
+	int a = operand(m, "a", type, lanes, 0);
+	int b = operand(m, "b", type, lanes, 3);
+	int c = operand(m, "c", type, lanes, 9);
+	op(m, LOW_FMA, c, a, b, c); /* an accumulator */
+	end(m, c);
+}
+
+static void convert(Maker *m, DType from, DType to, int lanes)
+{
+	begin(m, arena_printf(m->arena, "CONVERT %s -> %s x%d",
+		     dtype_name(from), dtype_name(to), lanes));
+	int a = operand(m, "a", from, lanes, 2), d = temp(m, to, lanes);
+	op(m, LOW_CONVERT, d, a, -1, -1);
+	end(m, d);
+}
+
+static void select_case(Maker *m, DType type, int lanes)
+{
+	begin(m, label(m, LOW_SELECT, type, lanes));
+	int c = loaded(m, "c", DT_BOOL, lanes, 0);
+	int a = operand(m, "a", type, lanes, 2);
+	int b = operand(m, "b", type, lanes, 4), d = temp(m, type, lanes);
+	op(m, LOW_SELECT, d, c, a, b);
+	end(m, d);
+}
+
+static void math_case(Maker *m, Op math, DType type, int lanes)
+{
+	begin(m, arena_printf(m->arena, "MATH %s %s x%d", op_name(math),
+		     dtype_name(type), lanes));
+	int a = operand(m, "a", type, lanes, 1);
+	int b = math == OP_POW ? operand(m, "b", type, lanes, 40) : -1;
+	int d = temp(m, type, lanes);
+	LowNode *n = op(m, LOW_MATH, d, a, b, -1);
+	n->math = math;
+	end(m, d);
+}
+
+static void constants(Maker *m, DType type, int lanes)
+{
+	static const double floats[] = {0.0, -0.0, 1.5, -1e30, 0x1.fffffep-3,
+		1e-40, 3.4028234663852886e38};
+	static const int64_t ints[] = {0, 1, -1, 127, INT32_MAX, INT32_MIN,
+		INT64_MIN};
+	for (int i = 0; i < 9; i++) {
+		double f = i < 7 ? floats[i] : i == 7 ? -INFINITY : NAN;
+		int64_t k = i < 7 ? ints[i] : 5;
+		if (type == DT_BOOL)
+			k = i & 1;
+		else if (type == DT_U8)
+			k = i * 30;
+		else if (type != DT_I64 && type != DT_INDEX)
+			k = dtype_bytes(type) == 4 && k != INT64_MIN ? k
+			    : i - 4;
+		begin(m, label(m, LOW_CONST, type, lanes));
+		int d = temp(m, type, lanes);
+		LowNode *n = op(m, LOW_CONST, d, -1, -1, -1);
+		n->i = k;
+		n->f = type == DT_F32 ? (float)f : f;
+		if (dtype_is_float(type) || i < 7)
+			end(m, d);
+	}
+}
+
+static void lanes_cases(Maker *m, DType type, int lanes)
+{
+	begin(m, label(m, LOW_BROADCAST, type, lanes));
+	int a = operand(m, "a", type, 1, 1), d = temp(m, type, lanes);
+	op(m, LOW_BROADCAST, d, a, -1, -1);
+	end(m, d);
+
+	begin(m, label(m, LOW_EXTRACT, type, lanes));
+	a = operand(m, "a", type, lanes, 1);
+	d = temp(m, type, 1);
+	op(m, LOW_EXTRACT, d, a, -1, -1)->i = lanes - 1;
+	end(m, d);
+
+	begin(m, label(m, LOW_INSERT, type, lanes));
+	a = operand(m, "a", type, lanes, 1);
+	int b = operand(m, "b", type, 1, 6);
+	d = temp(m, type, lanes);
+	op(m, LOW_INSERT, d, a, b, -1)->i = lanes / 2;
+	op(m, LOW_INSERT, d, d, b, -1)->i = 0;
+	end(m, d);
+
+	for (int pair = 0; pair < 2; pair++) {
+		begin(m, label(m, LOW_SHUFFLE, type, lanes));
+		a = operand(m, "a", type, lanes, 1);
+		b = pair ? operand(m, "b", type, lanes, 9) : -1;
+		int half = lanes > 1 && pair ? lanes / 2 : lanes;
+		d = temp(m, type, half);
+		LowNode *n = op(m, LOW_SHUFFLE, d, a, b, -1);
+		n->shuffle = NEW_N(m->arena, int, half);
+		for (int l = 0; l < half; l++)
+			n->shuffle[l] = (l * 5 + 1) % (pair ? 2 * lanes : lanes);
+		end(m, d);
+	}
+}
+
+static int mask_temp(Maker *m, int lanes, int64_t below)
+{
+	int n = temp(m, DT_INDEX, 1), d = temp(m, DT_BOOL, lanes);
+	op(m, LOW_CONST, n, -1, -1, -1)->i = below;
+	op(m, LOW_LANES_BELOW, d, n, -1, -1);
+	return d;
+}
+
+static void memory_cases(Maker *m, DType type, int lanes)
+{
+	static const int64_t below[] = {-3, 1, 5, 1000};
+	for (int i = 0; i < 4; i++) {
+		begin(m, label(m, LOW_LOAD_MASKED, type, lanes));
+		int mask = mask_temp(m, lanes, below[i]);
+		int a = temp(m, type, lanes);
+		LowNode *n = op(m, LOW_LOAD_MASKED, a, mask, -1, -1);
+		n->buffer = new_buffer(m, "a", type, false);
+		/* what is off lies outside of the buffer */
+		int64_t on = below[i] < 0 ? 0
+		    : below[i] > lanes ? lanes : below[i];
+		n->address = low_affine_const(ELEMENTS - on);
+		n = op(m, LOW_STORE_MASKED, -1, a, mask, -1);
+		n->buffer = result_buffer(m, type);
+		n->address = low_affine_const(ELEMENTS - on);
+		finish(m, type);
+	}
+	for (int masked = 0; masked < 2; masked++) {
+		begin(m, label(m, LOW_GATHER, type, lanes));
+		int index = loaded_index(m, "i", lanes), a = temp(m, type, lanes);
+		int mask = masked ? loaded(m, "m", DT_BOOL, lanes, 3) : -1;
+		LowNode *n = op(m, LOW_GATHER, a, index, mask, -1);
+		n->buffer = new_buffer(m, "a", type, false);
+		n = op(m, LOW_SCATTER, -1, a, index, mask);
+		n->buffer = result_buffer(m, type);
+		finish(m, type);
+	}
+	begin(m, label(m, LOW_STREAM, type, lanes));
+	int a = loaded(m, "a", type, lanes, 1);
+	LowNode *n = op(m, LOW_PREFETCH, -1, -1, -1, -1);
+	n->i = 2;
+	n->buffer = 0;
+	n = op(m, LOW_STREAM, -1, a, -1, -1);
+	n->buffer = result_buffer(m, type);
+	n->address = low_affine_const(2);
+	finish(m, type);
+}
+
+static void logic_cases(Maker *m, int lanes)
+{
+	begin(m, arena_printf(m->arena, "AND OR NOT x%d", lanes));
+	int a = loaded(m, "a", DT_F64, lanes, 0);
+	int b = loaded(m, "b", DT_F64, lanes, 1);
+	int c = loaded(m, "c", DT_I32, lanes, 2);
+	int zero = temp(m, DT_I32, lanes);
+	op(m, LOW_CONST, zero, -1, -1, -1);
+	int p = temp(m, DT_BOOL, lanes), q = temp(m, DT_BOOL, lanes);
+	op(m, LOW_LT, p, a, b, -1);
+	op(m, LOW_LE, q, c, zero, -1);
+	int r = temp(m, DT_BOOL, lanes), s = temp(m, DT_BOOL, lanes);
+	op(m, LOW_NOT, r, q, -1, -1);
+	op(m, LOW_AND, s, p, r, -1);
+	op(m, LOW_OR, s, s, q, -1);
+	int d = temp(m, DT_F64, lanes);
+	op(m, LOW_SELECT, d, s, a, b);
+	end(m, d);
+}
+
+static void other_cases(Maker *m)
+{
+	for (int lanes = 1; lanes <= 64; lanes *= 4) {
+		for (int k = 0; k < 2; k++) {
+			DType type = k ? DT_INDEX : DT_I32;
+			begin(m, label(m, LOW_IOTA, type, lanes));
+			int a = operand(m, "a", type, 1, 4);
+			int d = temp(m, type, lanes);
+			op(m, LOW_IOTA, d, a, -1, -1);
+			end(m, d);
+		}
+		logic_cases(m, lanes);
+	}
+	for (int lanes = 1; lanes <= 16; lanes *= 2) {
+		begin(m, label(m, LOW_DOT4, DT_I32, lanes));
+		int a = loaded(m, "a", DT_U8, 4 * lanes, 1);
+		int b = loaded(m, "b", DT_I8, 4 * lanes, 2);
+		int c = loaded(m, "c", DT_I32, lanes, 3);
+		int d = temp(m, DT_I32, lanes);
+		op(m, LOW_DOT4, d, a, b, c);
+		end(m, d);
+	}
+}
+
+static bool long_tier(void)
+{
+	const char *tier = getenv("TIER");
+	return tier && !strcmp(tier, "long");
+}
+
+/* 1, and of the wider ones in turn one, or in the long tier two. */
+static int widths(Maker *m, int out[3])
+{
+	static const int all[] = {2, 4, 8, 16, 32, 64};
+	out[0] = 1;
+	out[1] = all[m->next_width++ % 6];
+	out[2] = all[m->next_width++ % 6];
+	return long_tier() ? 3 : 2;
+}
+
+static void typed_cases(Maker *m, DType type, int lanes)
+{
+	bool number = type != DT_BOOL && !is_half(type);
+	bool is_float = number && dtype_is_float(type);
+	if (type != DT_INDEX) {
+		memory_cases(m, type, lanes);
+		unary(m, LOW_COPY, type, lanes);
+		constants(m, type, lanes);
+	}
+	lanes_cases(m, type, lanes);
+	select_case(m, type, lanes);
+	for (LowOpcode o = LOW_ADD; number && o <= LOW_MUL; o++)
+		binary(m, o, type, lanes);
+	if (number) {
+		unary(m, LOW_NEG, type, lanes);
+		unary(m, LOW_ABS, type, lanes);
+	}
+	for (LowOpcode o = LOW_LT; !is_half(type) && o <= LOW_NE; o++)
+		binary(m, o, type, lanes);
+	if (!is_half(type)) {
+		binary(m, LOW_MIN, type, lanes);
+		binary(m, LOW_MAX, type, lanes);
+	}
+	if (is_float) {
+		binary(m, LOW_DIV, type, lanes);
+		fma_case(m, type, lanes);
+		for (Op math = OP_POW; math <= OP_ROUND; math++)
+			math_case(m, math, type, lanes);
+	} else if (number) {
+		binary(m, LOW_FLOORDIV, type, lanes);
+		binary(m, LOW_MOD, type, lanes);
+	}
+}
+
+static void all_cases(Maker *m, bool scalar)
+{
+	for (DType type = 0; type <= DT_INDEX; type++) {
+		int lanes[3], n = widths(m, lanes);
+		for (int i = 0; i < (scalar ? 1 : n); i++)
+			typed_cases(m, type, lanes[i]);
+	}
+	for (DType from = 0; from <= DT_INDEX; from++)
+		for (DType to = 0; to <= DT_INDEX; to++) {
+			int lanes[3], n = widths(m, lanes);
+			for (int i = 0; i < (scalar ? 1 : n); i++)
+				convert(m, from, to, lanes[i]);
+		}
+	if (!scalar)
+		other_cases(m);
+}
+
+/* --- data ---------------------------------------------------------------------------- */
+
+static double some_float(Rng *rng)
+{
+	static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN,
+		1e-40, 2147483648.0, -2147483649.0, 1e19, 65519.0, 65520.0,
+		0.5, 1.5, 2.5, -128.5, 255.9, 3e38, 5.9604644775390625e-8};
+	if (rng_below(rng, 3) == 0)
+		return special[rng_below(rng, sizeof special / sizeof *special)];
+	return (rng_double(rng) - 0.5) * 200;
+}
+
+static void fill(DType type, void *data, uint64_t seed)
+{
+	Rng rng = rng_stream(seed, type, 1);
+	unsigned char *p = data;
+	for (int i = 0; i < ELEMENTS; i++, p += dtype_bytes(type)) {
+		double f = some_float(&rng);
+		float f32 = (float)f;
+		uint64_t bits = rng_next(&rng);
+		uint16_t half = type == DT_F16 ? f16_from_f64(f)
+					       : bf16_from_f64(f);
+		uint8_t b = bits & 1;
+		if (type == DT_F64)
+			memcpy(p, &f, 8);
+		else if (type == DT_F32)
+			memcpy(p, &f32, 4);
+		else if (is_half(type))
+			memcpy(p, &half, 2);
+		else if (type == DT_BOOL)
+			*p = b;
+		else if (type == DT_U8)
+			*p = bits % ELEMENTS;
+		else
+			memcpy(p, &bits, (size_t)dtype_bytes(type));
+	}
+}
+
+enum { POISON = 0xa5, MAX_PARAMS = 8 };
+
+static void write_inputs(FILE *file, const Case *c, int number, void **args)
+{
+	for (int i = 0; i < c->f->params.n; i++) {
+		const LowParam *p = &c->f->params.at[i];
+		size_t size = (size_t)dtype_bytes(p->type) * ELEMENTS;
+		args[i] = malloc(size);
+		if (p->output) {
+			memset(args[i], POISON, size);
+			continue;
+		}
+		fill(p->type, args[i], (uint64_t)number * 16 + (uint64_t)i);
+		assert_int_equal(fwrite(args[i], 1, size, file), size);
+	}
+}
+
+/* main() of the compiled program: reads inputs, calls, writes outputs. */
+static void write_driver(Buf *out, const CaseVec *cases)
+{
+	buf_puts(out, "\n#include <stdio.h>\n#include <stdlib.h>\n"
+	    "#include <string.h>\n"
+	    "static void *in(size_t n)\n{\n\tvoid *p = malloc(n);\n"
+	    "\tif (fread(p, 1, n, stdin) != n)\n\t\texit(9);\n\treturn p;\n}\n"
+	    "static void out(void *p, size_t n)\n"
+	    "{\n\tfwrite(p, 1, n, stdout);\n\tfree(p);\n}\n"
+	    "int main(void)\n{\n\tvoid *p[8];\n");
+	for (int i = 0; i < cases->n; i++) {
+		const LowFunction *f = cases->at[i].f;
+		int output = -1;
+		for (int k = 0; k < f->params.n; k++) {
+			int size = dtype_bytes(f->params.at[k].type) * ELEMENTS;
+			if (f->params.at[k].output) {
+				output = k;
+				buf_printf(out, "\tp[%d] = memset(malloc(%d), "
+				    "%d, %d);\n", k, size, POISON, size);
+			} else {
+				buf_printf(out, "\tp[%d] = in(%d);\n", k, size);
+			}
+		}
+		buf_printf(out, "\t%s(", f->name);
+		for (int k = 0; k < f->params.n; k++)
+			buf_printf(out, "%sp[%d]", k ? ", " : "", k);
+		buf_puts(out, ");\n");
+		for (int k = 0; k < f->params.n; k++)
+			if (k != output)
+				buf_printf(out, "\tfree(p[%d]);\n", k);
+		buf_printf(out, "\tout(p[%d], %d);\n", output,
+		    dtype_bytes(f->params.at[output].type) * ELEMENTS);
+	}
+	buf_puts(out, "\treturn 0;\n}\n");
+}
+
+static bool is_nan_of(DType type, const void *p)
+{
+	double f64;
+	float f32;
+	uint16_t half;
+	switch (type) {
+	case DT_F64: memcpy(&f64, p, 8); return isnan(f64);
+	case DT_F32: memcpy(&f32, p, 4); return isnan(f32);
+	case DT_F16: memcpy(&half, p, 2); return isnan(f16_to_f32(half));
+	case DT_BF16: memcpy(&half, p, 2); return isnan(bf16_to_f32(half));
+	default: return false;
+	}
+}
+
+static int compare(const Case *c, const void *want, const void *got)
+{
+	int bytes = dtype_bytes(c->out);
+	for (int i = 0; i < ELEMENTS; i++) {
+		const char *w = (const char *)want + i * bytes;
+		const char *g = (const char *)got + i * bytes;
+		if (!memcmp(w, g, (size_t)bytes) ||
+		    (is_nan_of(c->out, w) && is_nan_of(c->out, g)))
+			continue;
+		uint64_t wb = 0, gb = 0;
+		memcpy(&wb, w, (size_t)bytes);
+		memcpy(&gb, g, (size_t)bytes);
+		print_error("%s (%s): element %d is %llx, not %llx\n", c->what,
+		    c->f->name, i, (unsigned long long)gb,
+		    (unsigned long long)wb);
+		return 1;
+	}
+	return 0;
+}
+
+/* --- running --------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/tunec-emit-c-XXXXXX";
+
+static void put_file(const char *name, const Buf *text)
+{
+	char path[256];
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fwrite(text->data, 1, text->size, file);
+	fclose(file);
+}
+
+static bool have(const char *tool)
+{
+	char command[128];
+	snprintf(command, sizeof command, "command -v %s >/dev/null", tool);
+	return system(command) == 0;
+}
+
+/* The functions as LLVM compiles them, in a library. */
+static void *llvm_library(
+    const Lowered *const *lowered, int n, const char *cpu)
+{
+	static int number;
+	Error error = {0};
+	Buf object = {0};
+	const LlvmModule *llvm = llvm_module(&error);
+	if (!llvm || llvm->compile(lowered, n, "x86_64-pc-linux-gnu", cpu, "",
+			LLVM_OBJECT, &object, &error)) {
+		print_error("%s\n", error.text);
+		return NULL;
+	}
+	put_file("want.o", &object);
+	buf_free(&object);
+	char path[256], command[1024];
+	snprintf(path, sizeof path, "%s/want%d.so", folder, number++);
+	snprintf(command, sizeof command, "gcc -shared -o %s %s/want.o -lm",
+	    path, folder);
+	return system(command) ? NULL : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+static void call(void *library, const Case *c, void **args)
+{
+	typedef void Function(void *, void *, void *, void *, void *, void *);
+	Function *f;
+	*(void **)&f = dlsym(library, c->f->name);
+	assert_non_null(f);
+	f(args[0], args[1], args[2], args[3], args[4], args[5]);
+}
+
+static void run_and_compare(
+    const CaseVec *cases, const char *compiler, void *library)
+{
+	char command[1024];
+	snprintf(command, sizeof command,
+	    "cd %s && %s -Wall -Wextra -Werror -o t t.c -lm && ./t <in >out",
+	    folder, compiler);
+	char path[256];
+	snprintf(path, sizeof path, "%s/in", folder);
+	FILE *in = fopen(path, "w");
+	void *(*args)[MAX_PARAMS] = calloc((size_t)cases->n, sizeof *args);
+	for (int i = 0; i < cases->n; i++)
+		write_inputs(in, &cases->at[i], i, args[i]);
+	fclose(in);
+	if (system(command))
+		fail_msg("%s", command);
+	snprintf(path, sizeof path, "%s/out", folder);
+	FILE *out = fopen(path, "r");
+	int wrong = 0;
+	for (int i = 0; i < cases->n; i++) {
+		const Case *c = &cases->at[i];
+		call(library, c, args[i]);
+		char got[8 * ELEMENTS];
+		size_t size = (size_t)dtype_bytes(c->out) * ELEMENTS;
+		assert_int_equal(fread(got, 1, size, out), size);
+		for (int k = 0; k < c->f->params.n; k++) {
+			if (c->f->params.at[k].output)
+				wrong += compare(c, args[i][k], got);
+			free(args[i][k]);
+		}
+	}
+	fclose(out);
+	free(args);
+	assert_int_equal(wrong, 0);
+}
+
+static void through(const char *target_text, bool scalar,
+    const char *const *compilers)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	all_cases(&m, scalar);
+	Error error = {0};
+	Target *target = target_parse(arena, target_text, &error);
+	if (!target)
+		fail_msg("%s", error.text);
+	if (!target_runs_here(target)) {
+		arena_free(arena);
+		skip();
+	}
+	Program program = {.name = "test", .case_name = "", .symbol = "test"};
+	const Lowered **lowered = NEW_N(arena, const Lowered *, cases.n);
+	EmitComment *comments = NEW_N(arena, EmitComment, cases.n);
+	for (int i = 0; i < cases.n; i++) {
+		Lowered *l = NEW(arena, Lowered);
+		l->program = &program;
+		l->kernel = cases.at[i].f;
+		lowered[i] = l;
+		comments[i] = (EmitComment){target->text, "none", ""};
+	}
+	Buf text = {0};
+	void *library = llvm_library(
+	    lowered, cases.n, *target->cpu ? target->cpu : "x86-64");
+	assert_non_null(library);
+	emit_c_all(&text, lowered, cases.n, target, comments);
+	write_driver(&text, &cases);
+	put_file("t.c", &text);
+	buf_free(&text);
+	for (int i = 0; compilers[i] && (!i || long_tier()); i++)
+		if (have(arena_strndup(arena, compilers[i],
+			strcspn(compilers[i], " "))))
+			run_and_compare(&cases, compilers[i], library);
+	dlclose(library);
+	arena_free(arena);
+}
+
+#define SANITIZE " -fsanitize=address,undefined -fno-sanitize-recover=all "
+
+static void avx512(void **state)
+{
+	(void)state;
+	static const char *const compilers[] = {
+		"gcc -O1" SANITIZE, "clang-14 -O1 -std=c11", NULL};
+	through("llvm -mtriple=x86_64-pc-linux-gnu -mcpu=icelake-server -threads=1",
+	    false, compilers);
+}
+
+static void avx2(void **state)
+{
+	(void)state;
+	static const char *const compilers[] = {
+		"clang-14 -O1" SANITIZE, "gcc -O2 -std=c11", NULL};
+	through("llvm -mtriple=x86_64-pc-linux-gnu -mcpu=haswell -threads=1",
+	    false, compilers);
+}
+
+static void plain(void **state)
+{
+	(void)state;
+	static const char *const compilers[] = {
+		"gcc -O1 -march=native -std=c11 -pedantic",
+		"clang-14 -O2 -march=native", "gcc -O2 -march=native", NULL};
+	through("c", true, compilers);
+}
+
+/* As a compiler that is not for x86-64 reads it. */
+static void sse2(void **state)
+{
+	(void)state;
+	static const char *const compilers[] = {
+		"gcc -O1 -std=c11 -DTUNEC_GENERIC", "gcc -O2", NULL};
+	through("llvm -mtriple=x86_64-pc-linux-gnu -mcpu=x86-64 -threads=1",
+	    false, compilers);
+}
+
+static int make_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	char command[128];
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	return getenv("KEEP") ? 0 : system(command);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(avx512), cmocka_unit_test(avx2),
+		cmocka_unit_test(sse2), cmocka_unit_test(plain)};
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
