@@ -244,6 +244,29 @@ static void packing(void **state)
 	same_as_plain(&t);
 }
 
+static void packing_of_many_shapes(void **state)
+{
+	static const int sizes[] = {1, 2, 7, 16, 19};
+	(void)state;
+	for (int i = 0; i < 5 * 5 * 8; i++) {
+		int m = sizes[i % 5], n = sizes[i / 5 % 5], k = i / 25;
+		Case t = matmul(m, n, k + 1);
+		packed_matmul(&t, num(&t, 1 + k % 6), num(&t, 8));
+		if (k % 2) {
+			split(&t, "c.k", num(&t, 3), "ko", "ki");
+			edit_order(t.nest, "acc",
+			    (const char *[]){
+				"mo", "no", "ko", "ki", "mi", "ni"});
+		}
+		if (k % 3 == 0)
+			edit_place(t.nest, "bp", "no", false);
+		if (k % 3 == 0)
+			t.nest->buffers.at[t.nest->buffers.n - 2].scope =
+			    SCOPE_LOCAL;
+		same_as_plain(&t);
+	}
+}
+
 static void packing_with_slots(void **state)
 {
 	(void)state;
@@ -555,6 +578,7 @@ int main(void)
 	    cmocka_unit_test(split_rounds_up),
 	    cmocka_unit_test(slots_in_regions),
 	    cmocka_unit_test(packing),
+	    cmocka_unit_test(packing_of_many_shapes),
 	    cmocka_unit_test(packing_with_slots),
 	    cmocka_unit_test(halo),
 	    cmocka_unit_test(halo_with_slots),
