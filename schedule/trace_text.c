@@ -676,9 +676,9 @@ static void outs(Parser *p, Step *step)
 		vec_push(p->arena, &names, out);
 	}
 	for (int i = 0; i < names.n; i++)
-		if (strpbrk(names.at[i], ".~"))
+		if (strpbrk(names.at[i], ".~") || !strcmp(names.at[i], "_"))
 			fail(p, (Span){begin, p->at},
-			    "a name given by a step has no '.' or '~'");
+			    "a step gives names of letters, digits and '_'");
 	expect(p, "=", "after the names");
 	step->nouts = names.n;
 	step->outs = names.at;
