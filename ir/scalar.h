@@ -1,0 +1,195 @@
+/* One value of any dtype, for the interpreters: conversions as casts of
+ * language.md, functions as libm has them.
+ *
+ * f64 is in `d`; f32, f16 and bf16 are in `f`; integers, bool and DT_INDEX are
+ * in `i`, within the range of their type. */
+#ifndef IR_SCALAR_H
+#define IR_SCALAR_H
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "ir/expr.h"
+
+typedef union {
+	int64_t i;
+	double d;
+	float f;
+} Scalar;
+
+typedef enum { SCALAR_INT, SCALAR_F32, SCALAR_F64 } ScalarClass;
+
+static inline ScalarClass scalar_class(DType type)
+{
+	return type == DT_F64 ? SCALAR_F64
+	    : dtype_is_float(type) ? SCALAR_F32 : SCALAR_INT;
+}
+
+static inline int64_t scalar_wrap(DType type, int64_t x)
+{
+	switch (type) {
+	case DT_I32: return (int32_t)x;
+	case DT_I16: return (int16_t)x;
+	case DT_I8: return (int8_t)x;
+	case DT_U8: return (uint8_t)x;
+	case DT_BOOL: return x != 0;
+	default: return x;
+	}
+}
+
+static inline int64_t scalar_clamp(double x, int64_t least, int64_t greatest)
+{
+	return x <= (double)least ? least
+	    : x >= (double)greatest ? greatest : (int64_t)x;
+}
+
+/* Truncates and saturates; NaN gives 0, but is true. */
+static inline int64_t scalar_from_float(DType type, double x)
+{
+	if (type == DT_BOOL)
+		return x != 0;
+	if (isnan(x))
+		return 0;
+	switch (type) {
+	case DT_I32: return scalar_clamp(x, INT32_MIN, INT32_MAX);
+	case DT_I16: return scalar_clamp(x, INT16_MIN, INT16_MAX);
+	case DT_I8: return scalar_clamp(x, INT8_MIN, INT8_MAX);
+	case DT_U8: return scalar_clamp(x, 0, UINT8_MAX);
+	default: return scalar_clamp(x, INT64_MIN, INT64_MAX);
+	}
+}
+
+/* An integer as a double that rounds on to a narrower format as the integer
+ * itself would: bits that do not fit are kept as a last odd bit. */
+static inline double scalar_sticky(int64_t x)
+{
+	uint64_t size = x < 0 ? -(uint64_t)x : (uint64_t)x;
+	if (size >> 53)
+		size = (size & ~(uint64_t)0xfff) |
+		    ((size & 0xfff) ? 0x800u | 0x400u : 0u);
+	return x < 0 ? -(double)size : (double)size;
+}
+
+/* To a 16-bit format, widened again. */
+static inline float scalar_half(DType type, double x)
+{
+	return type == DT_F16 ? f16_to_f32(f16_from_f64(x))
+			      : bf16_to_f32(bf16_from_f64(x));
+}
+
+static inline Scalar scalar_convert(DType to, DType from, Scalar x)
+{
+	ScalarClass class = scalar_class(from);
+	Scalar y = {0};
+	switch (to) {
+	case DT_F64:
+		y.d = class == SCALAR_INT ? (double)x.i
+		    : class == SCALAR_F32 ? (double)x.f : x.d;
+		break;
+	case DT_F32:
+		y.f = class == SCALAR_INT ? (float)x.i
+		    : class == SCALAR_F32 ? x.f : (float)x.d;
+		break;
+	case DT_F16:
+	case DT_BF16:
+		y.f = scalar_half(to,
+		    class == SCALAR_INT ? scalar_sticky(x.i)
+			: class == SCALAR_F32 ? (double)x.f : x.d);
+		break;
+	default:
+		y.i = class == SCALAR_INT ? scalar_wrap(to, x.i)
+		    : scalar_from_float(
+			  to, class == SCALAR_F32 ? (double)x.f : x.d);
+	}
+	return y;
+}
+
+/* Elements as they lie in buffers. */
+static inline Scalar scalar_load(DType type, const void *data, int64_t at)
+{
+	Scalar x = {0};
+	switch (type) {
+	case DT_F64: x.d = ((const double *)data)[at]; break;
+	case DT_F32: x.f = ((const float *)data)[at]; break;
+	case DT_F16: x.f = f16_to_f32(((const uint16_t *)data)[at]); break;
+	case DT_BF16: x.f = bf16_to_f32(((const uint16_t *)data)[at]); break;
+	case DT_I32: x.i = ((const int32_t *)data)[at]; break;
+	case DT_I16: x.i = ((const int16_t *)data)[at]; break;
+	case DT_I8: x.i = ((const int8_t *)data)[at]; break;
+	case DT_U8:
+	case DT_BOOL: x.i = ((const uint8_t *)data)[at]; break;
+	default: x.i = ((const int64_t *)data)[at];
+	}
+	return x;
+}
+
+static inline void scalar_store(DType type, void *data, int64_t at, Scalar x)
+{
+	switch (type) {
+	case DT_F64: ((double *)data)[at] = x.d; break;
+	case DT_F32: ((float *)data)[at] = x.f; break;
+	case DT_F16: ((uint16_t *)data)[at] = f16_from_f32(x.f); break;
+	case DT_BF16: ((uint16_t *)data)[at] = bf16_from_f32(x.f); break;
+	case DT_I32: ((int32_t *)data)[at] = (int32_t)x.i; break;
+	case DT_I16: ((int16_t *)data)[at] = (int16_t)x.i; break;
+	case DT_I8: ((int8_t *)data)[at] = (int8_t)x.i; break;
+	case DT_U8:
+	case DT_BOOL: ((uint8_t *)data)[at] = (uint8_t)x.i; break;
+	default: ((int64_t *)data)[at] = x.i;
+	}
+}
+
+static inline double scalar_math_f64(Op op, double x, double y)
+{
+	switch (op) {
+	case OP_POW: return pow(x, y);
+	case OP_EXP: return exp(x);
+	case OP_LOG: return log(x);
+	case OP_SIN: return sin(x);
+	case OP_COS: return cos(x);
+	case OP_SQRT: return sqrt(x);
+	case OP_RSQRT: return 1 / sqrt(x);
+	case OP_TANH: return tanh(x);
+	case OP_SIGMOID: return 1 / (1 + exp(-x));
+	case OP_ERF: return erf(x);
+	case OP_FLOOR: return floor(x);
+	case OP_CEIL: return ceil(x);
+	case OP_ROUND: return rint(x);
+	default: assert(!"no function"); return 0;
+	}
+}
+
+static inline float scalar_math_f32(Op op, float x, float y)
+{
+	switch (op) {
+	case OP_POW: return powf(x, y);
+	case OP_EXP: return expf(x);
+	case OP_LOG: return logf(x);
+	case OP_SIN: return sinf(x);
+	case OP_COS: return cosf(x);
+	case OP_SQRT: return sqrtf(x);
+	case OP_RSQRT: return 1 / sqrtf(x);
+	case OP_TANH: return tanhf(x);
+	case OP_SIGMOID: return 1 / (1 + expf(-x));
+	case OP_ERF: return erff(x);
+	case OP_FLOOR: return floorf(x);
+	case OP_CEIL: return ceilf(x);
+	case OP_ROUND: return rintf(x);
+	default: assert(!"no function"); return 0;
+	}
+}
+
+/* Toward minus infinity; b > 0. */
+static inline int64_t scalar_floordiv(int64_t a, int64_t b)
+{
+	return a / b - (a % b < 0);
+}
+
+static inline int64_t scalar_mod(int64_t a, int64_t b)
+{
+	int64_t r = a % b;
+	return r < 0 ? r + b : r;
+}
+
+#endif
