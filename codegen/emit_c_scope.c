@@ -85,9 +85,10 @@ typedef struct {
 static const char *unique_name(Names *names, const char *wish)
 {
 	const char *name = wish;
-	while (emit_c_reserved(name) ||
-	    bsearch(&name, names->names, (size_t)names->n, sizeof name,
-		text_order))
+	if (emit_c_reserved(name)) /* "v_…_" never is */
+		name = arena_printf(names->e->arena, "v_%s_", name);
+	while (bsearch(&name, names->names, (size_t)names->n, sizeof name,
+	    text_order))
 		name = arena_printf(names->e->arena, "%s_", name);
 	return name;
 }

@@ -272,6 +272,109 @@ static void golden(void **state)
 	arena_free(arena);
 }
 
+/* out[i] = (i odd ? 1 : 2) + sum of the first min(i, 4) of scratch, where
+ * scratch = expf(x) in each thread's own workspace; under awkward names. */
+static LowFunction *branches(Arena *a)
+{
+	LowFunction *f = NEW(a, LowFunction);
+	f->name = "branches";
+	f->nthreads = 3;
+	param(a, f, (LowParam){.name = "int64_t", .type = DT_F32}, 8);
+	param(a, f, (LowParam){.name = "thread", .type = DT_F32}, 1);
+	param(a, f, (LowParam){.name = "expf", .type = DT_F32, .output = true},
+	    20);
+	param(a, f, (LowParam){.name = "workspace", .workspace = true}, 0);
+	LowBuffer scratch = {.name = "f32x8", .type = DT_F32, .elements = 8,
+	    .kind = LOWBUF_WORKSPACE, .offset = 64, .thread_bytes = 64,
+	    .align = 64, .written = true};
+	vec_push(a, &f->buffers, scratch);
+	int i = index_temp(a, f, "i"), j = index_temp(a, f, "j");
+	int k = index_temp(a, f, "k"), two = index_temp(a, f, "two");
+	int rest = index_temp(a, f, "rest"), zero = index_temp(a, f, "zero");
+	int odd = low_temp(a, f, DT_BOOL, 1, "odd");
+	int sum = low_temp(a, f, DT_F32, 1, "sum");
+	int x = low_temp(a, f, DT_F32, 1, "x");
+	LowNode *l = loop(a, &f->body, i, 20);
+	l->loop = LOOP_PARALLEL;
+	LowNode *fill = loop(a, &l->body, k, 8);
+	LowAffine at = {.n = 1, .terms = NEW(a, LowTerm)};
+	at.terms[0] = (LowTerm){k, 1};
+	op(a, &fill->body, LOW_LOAD, x, -1, -1, -1, 0)->address = at;
+	op(a, &fill->body, LOW_MATH, x, x, -1, -1, -1)->math = OP_EXP;
+	op(a, &fill->body, LOW_STORE, -1, x, -1, -1, 3)->address = at;
+	op(a, &l->body, LOW_CONST, two, -1, -1, -1, -1)->i = 2;
+	op(a, &l->body, LOW_CONST, zero, -1, -1, -1, -1)->i = 0;
+	op(a, &l->body, LOW_COPY, rest, i, -1, -1, -1);
+	op(a, &l->body, LOW_MOD, rest, rest, two, -1, -1);
+	op(a, &l->body, LOW_NE, odd, rest, zero, -1, -1);
+	op(a, &l->body, LOW_CONST, sum, -1, -1, -1, -1)->f = 9;
+	LowNode *branch = NEW(a, LowNode);
+	branch->kind = LOWNODE_IF;
+	branch->condition = odd;
+	op(a, &branch->body, LOW_CONST, sum, -1, -1, -1, -1)->f = 1;
+	op(a, &branch->other, LOW_CONST, sum, -1, -1, -1, -1)->f = 2;
+	vec_push(a, &l->body, branch);
+	LowNode *add = loop(a, &l->body, j, 4);
+	add->limit = NEW(a, LowAffine);
+	*add->limit = (LowAffine){.n = 1, .terms = NEW(a, LowTerm)};
+	add->limit->terms[0] = (LowTerm){i, 1};
+	LowAffine from = {.n = 1, .terms = NEW(a, LowTerm)};
+	from.terms[0] = (LowTerm){j, 1};
+	int y = low_temp(a, f, DT_F32, 1, "y");
+	op(a, &add->body, LOW_LOAD, y, -1, -1, -1, 3)->address = from;
+	op(a, &add->body, LOW_ADD, sum, sum, y, -1, -1);
+	LowAffine to = {.n = 1, .terms = NEW(a, LowTerm)};
+	to.terms[0] = (LowTerm){i, 1};
+	op(a, &l->body, LOW_STORE, -1, sum, -1, -1, 2)->address = to;
+	return f;
+}
+
+static const char branches_main[] =
+    "#include <math.h>\n#include <stdlib.h>\n"
+    "void branches(const float *, const float *, float *, void *);\n"
+    "int main(void)\n{\n"
+    "\tfloat x[8], out[20], one = 0;\n"
+    "\tvoid *workspace = aligned_alloc(64, 256);\n"
+    "\tfor (int i = 0; i < 8; i++)\n\t\tx[i] = 0.1f * (float)i;\n"
+    "\tbranches(x, &one, out, workspace);\n"
+    "\tfor (int i = 0; i < 20; i++) {\n"
+    "\t\tfloat want = i % 2 ? 1 : 2;\n"
+    "\t\tfor (int j = 0; j < 4 && j < i; j++)\n\t\t\twant += expf(x[j]);\n"
+    "\t\tif (out[i] != want)\n\t\t\treturn 1;\n\t}\n"
+    "\tfree(workspace);\n\treturn 0;\n}\n";
+
+static void control_flow(void **state)
+{
+	(void)state;
+	static const char *const compilers[] = {"gcc -std=c11 -fopenmp -O2",
+		"gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover",
+		"clang-14 -O2"};
+	Arena *arena = arena_new();
+	Program p = {.name = "branches", .case_name = "", .symbol = "branches"};
+	Lowered l = {.program = &p, .kernel = branches(arena)};
+	char why[128];
+	if (!lowered_verify(&l, why, sizeof why))
+		fail_msg("%s", why);
+	Error error = {0};
+	Target *target =
+	    target_parse(arena, "llvm -mcpu=x86-64 -threads=3", &error);
+	EmitComment comment = {target->text, "none", ""};
+	Buf text = {0}, driver = {0};
+	emit_c(&text, &l, target, &comment);
+	put_file("branches.c", &text);
+	buf_puts(&driver, branches_main);
+	put_file("branches_main.c", &driver);
+	for (int i = 0; i < 3; i++) {
+		char command[512];
+		snprintf(command, sizeof command,
+		    "%s" FLAGS "branches.c branches_main.c -lm -o t && ./t",
+		    compilers[i]);
+		if (run(command))
+			fail_msg("%s", command);
+	}
+	arena_free(arena);
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -290,6 +393,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(driver_accepts),
 		cmocka_unit_test(driver_refuses), cmocka_unit_test(header),
-		cmocka_unit_test(golden)};
+		cmocka_unit_test(golden),
+		cmocka_unit_test(control_flow)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
