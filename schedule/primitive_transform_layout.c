@@ -133,28 +133,42 @@ static Refusal parameters(const Call *call, TransformLayout *p)
 	return why;
 }
 
+/* The digit of a dimension that comes next outwards of those with divisor
+ * `div`: one of a single value first, the one without an end last; -1. */
+static int next_digit(
+    Tape *tape, const TransformLayout *p, const bool *used, int dim, Handle div)
+{
+	int best = -1;
+
+	for (int i = 0; i < p->nparts; i++) {
+		const LayoutPart *part = &p->parts[i];
+		if (used[i] || part->dim != dim || part->div != div)
+			continue;
+		if (part->mod == tape_const(tape, 1))
+			return i;
+		if (best < 0 || part->mod != HANDLE_NONE)
+			best = i;
+	}
+	return best;
+}
+
 /* Follows the digits of a dimension from the innermost; false where one is
  * missing or there are more. */
 static bool digits_complete(Nest *nest, const TransformLayout *p, int dim)
 {
+	bool *used = NEW_N(nest->arena, bool, p->nparts);
 	Handle div = tape_const(nest->tape, 1);
 	int left = 0;
 
 	for (int i = 0; i < p->nparts; i++)
 		left += p->parts[i].dim == dim;
-	while (left > 0) {
-		int i = 0;
-		while (i < p->nparts &&
-		    (p->parts[i].dim != dim || p->parts[i].div != div))
-			i++;
-		if (i == p->nparts)
+	while (left-- > 0) {
+		int i = next_digit(nest->tape, p, used, dim, div);
+		if (i < 0)
 			return false;
-		left--;
 		if (p->parts[i].mod == HANDLE_NONE)
 			return left == 0;
-		/* A digit of extent 1 has its neighbour's divisor. */
-		if (tape_mul(nest->tape, div, p->parts[i].mod) == div)
-			return false;
+		used[i] = true;
 		div = tape_mul(nest->tape, div, p->parts[i].mod);
 	}
 	return false;

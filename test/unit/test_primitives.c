@@ -185,6 +185,10 @@ static const Case chain[] = {
     {"mo, mi = split(c.i, [_, 4])", "transform_layout(p, [i//(mi*2), k, "
 	"i//mi%2, i%mi])", NULL},
     {"", "transform_layout(c, [j, i])", NULL},
+    {"", "transform_layout(c, [j//1, i, j%1])", NULL},
+    {"", "transform_layout(c, [j//4%1, j//4, i, j%4])", NULL},
+    {"", "transform_layout(c, [j, j, i])", "make up each dimension once"},
+    {"", "transform_layout(c, [j//4, j%2, j%2, i])", "make up each dimension"},
     {"", "transform_layout(c, [j, x])", "names no axis of the block"},
     {"", "transform_layout(c, [j])", "make up each dimension once"},
     {"", "transform_layout(c, [i, j//4, j%8])", "make up each dimension"},
