@@ -14,7 +14,7 @@
 
 #include "codegen/emit_c.h"
 
-/* --- text -------------------------------------------------------------------------- */
+/* --- text ---------------------------------------------------------------- */
 
 void emit_c_line(EmitC *e, const char *format, ...)
 {
@@ -82,7 +82,7 @@ const char *emit_c_place(EmitC *e, int temp)
 	    e->arena, "%s %s", emit_c_type(e, temp), e->temp[temp]);
 }
 
-/* --- bodies ------------------------------------------------------------------------- */
+/* --- bodies -------------------------------------------------------------- */
 
 static void emit_body(EmitC *e, const LowBody *body);
 
@@ -137,7 +137,7 @@ static void emit_partition(EmitC *e, const LowNode *n)
 	emit_loop_body(e, n);
 }
 
-/* --- buffers and arguments ------------------------------------------------------------- */
+/* --- buffers and arguments ----------------------------------------------- */
 
 typedef struct {
 	bool *buffer, *param; /* used by a piece of code */
@@ -261,7 +261,7 @@ void emit_c_signature(
 	buf_puts(out, ")");
 }
 
-/* --- parallel regions ------------------------------------------------------------------ */
+/* --- parallel regions ---------------------------------------------------- */
 
 static void put_capture(EmitC *e, Buf *takes, Buf *call, int temp)
 {
@@ -351,7 +351,7 @@ static void emit_region(EmitC *e, const LowNode *n)
 	buf_free(&call);
 }
 
-/* --- nodes ------------------------------------------------------------------------------ */
+/* --- nodes --------------------------------------------------------------- */
 
 static void emit_if(EmitC *e, const LowNode *n)
 {
@@ -396,7 +396,7 @@ static void emit_body(EmitC *e, const LowBody *body)
 		emit_node(e, body->at[i]);
 }
 
-/* --- functions --------------------------------------------------------------------------- */
+/* --- functions ----------------------------------------------------------- */
 
 static void emit_function(EmitC *e, const LowFunction *f)
 {
@@ -427,7 +427,7 @@ static void emit_function(EmitC *e, const LowFunction *f)
 	buf_free(&text);
 }
 
-/* --- the file ----------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------ */
 
 static void put_attributes(EmitC *e, Buf *out)
 {

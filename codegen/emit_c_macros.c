@@ -44,7 +44,7 @@ static const char *lane_statements(EmitC *e, int lanes, const char *pattern)
 	return copy;
 }
 
-/* --- scalar texts ---------------------------------------------------------------- */
+/* --- scalar texts -------------------------------------------------------- */
 
 const char *emit_c_math(
     EmitC *e, Op math, DType type, const char *a, const char *b)
@@ -105,7 +105,7 @@ const char *emit_c_convert(EmitC *e, DType from, DType to, const char *a)
 	    to == DT_INDEX ? "int64_t" : dtype_ctype(to), a);
 }
 
-/* --- the general form ------------------------------------------------------------ */
+/* --- the general form ---------------------------------------------------- */
 
 /* Of a MIN, MAX or SELECT: by bits under a mask. */
 static const char *blend(EmitC *e, DType type, int lanes, const char *mask)
@@ -228,7 +228,7 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 	}
 }
 
-/* --- definitions ------------------------------------------------------------------ */
+/* --- definitions --------------------------------------------------------- */
 
 static const char *macro_name(
     EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)

@@ -37,7 +37,7 @@ static DType storage(DType type)
 	return type == DT_BOOL ? DT_U8 : type == DT_INDEX ? DT_I64 : type;
 }
 
-/* --- masks -------------------------------------------------------------------- */
+/* --- masks --------------------------------------------------------------- */
 
 /* A vector of masks with lanes of `from` bytes, as one with lanes of `to`. */
 static const char *resized(
@@ -65,7 +65,7 @@ static const char *not_zero(
 	return resized(e, test, bytes, e->mask_bytes[dst], lanes);
 }
 
-/* --- constants ------------------------------------------------------------------ */
+/* --- constants ----------------------------------------------------------- */
 
 const char *emit_c_float(EmitC *e, DType type, double value)
 {
@@ -126,7 +126,7 @@ static void op_const(EmitC *e, const LowNode *n)
 	assign(e, n->dst, d->lanes > 1 ? splat(e, n->dst, text) : text);
 }
 
-/* --- lanes ----------------------------------------------------------------------- */
+/* --- lanes --------------------------------------------------------------- */
 
 static void op_broadcast(EmitC *e, const LowNode *n)
 {
@@ -252,7 +252,7 @@ static void op_shuffle(EmitC *e, const LowNode *n)
 	buf_free(&text);
 }
 
-/* --- conversions ------------------------------------------------------------------ */
+/* --- conversions --------------------------------------------------------- */
 
 static const char *mask_to_value(EmitC *e, int a, DType to)
 {
@@ -328,7 +328,7 @@ static void op_convert(EmitC *e, const LowNode *n)
 				      e->temp[a]));
 }
 
-/* --- arithmetic --------------------------------------------------------------------- */
+/* --- arithmetic ---------------------------------------------------------- */
 
 /* Integers wrap, which C promises for unsigned ones only. */
 static void op_wrap(EmitC *e, const LowNode *n, const char *operator)
@@ -430,7 +430,7 @@ static void op_fma(EmitC *e, const LowNode *n)
 			      e->temp[n->arg[2]]));
 }
 
-/* --- comparisons and bools ------------------------------------------------------------ */
+/* --- comparisons and bools ----------------------------------------------- */
 
 static const char *comparison(LowOpcode op)
 {
@@ -547,7 +547,7 @@ static void op_dot4(EmitC *e, const LowNode *n)
 			      c, a, b, a, b, a, b, a, b));
 }
 
-/* --- memory ----------------------------------------------------------------------------- */
+/* --- memory -------------------------------------------------------------- */
 
 static const char *element(EmitC *e, const LowNode *n)
 {

@@ -6,7 +6,7 @@
 
 #include "codegen/emit_c.h"
 
-/* --- names -------------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 /* Words that the emitted file uses, or that some header makes a macro. */
 static const char *const taken[] = {"thread", "threads", "bool", "true",
@@ -137,7 +137,7 @@ static void name_all(EmitC *e)
 		e->temp[i] = unique_name(&names, f->temps.at[i].name);
 }
 
-/* --- scopes -------------------------------------------------------------------- */
+/* --- scopes -------------------------------------------------------------- */
 
 typedef struct {
 	const LowBody *body;
@@ -239,7 +239,7 @@ static void find_scopes(EmitC *e)
 	}
 }
 
-/* --- vector bools ---------------------------------------------------------------- */
+/* --- vector bools -------------------------------------------------------- */
 
 typedef void MaskVisit(EmitC *e, const LowNode *n);
 

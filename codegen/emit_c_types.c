@@ -23,7 +23,7 @@ char *emit_c_upper(EmitC *e, const char *text)
 	return copy;
 }
 
-/* --- vectors -------------------------------------------------------------- */
+/* --- vectors ------------------------------------------------------------- */
 
 static const struct {
 	const char *prefix, *ctype;
@@ -135,7 +135,7 @@ const char *emit_c_type(EmitC *e, int temp)
 	return t->type == DT_INDEX ? "int64_t" : dtype_ctype(t->type);
 }
 
-/* --- vector helpers -------------------------------------------------------- */
+/* --- vector helpers ------------------------------------------------------ */
 
 const char *emit_c_splat(EmitC *e, const char *vector)
 {
@@ -165,7 +165,7 @@ const char *emit_c_iota(EmitC *e, const char *vector)
 	return name;
 }
 
-/* --- scalar helpers --------------------------------------------------------- */
+/* --- scalar helpers ------------------------------------------------------ */
 
 #define HELPER "static inline TUNEC_FUNCTION "
 

@@ -5,7 +5,7 @@
 #include "codegen/cpu.h"
 #include "codegen/emit_c.h"
 
-/* --- the machine ------------------------------------------------------------ */
+/* --- the machine --------------------------------------------------------- */
 
 EmitIsa emit_c_isa(const Target *target)
 {
@@ -42,7 +42,7 @@ const char *emit_c_x86_features(const EmitIsa *isa)
 	return "";
 }
 
-/* --- shapes ------------------------------------------------------------------ */
+/* --- shapes -------------------------------------------------------------- */
 
 typedef struct {
 	int bytes, lane;     /* of the vector, of a lane */
@@ -84,7 +84,7 @@ static const char *mask_register(EmitC *e, const Shape *s)
 	    8 * s->lane, s->mi);
 }
 
-/* --- operations --------------------------------------------------------------- */
+/* --- operations ---------------------------------------------------------- */
 
 static const char *x86_min_max(EmitC *e, LowOpcode op, DType type, const Shape *s)
 {

@@ -15,7 +15,7 @@ typedef struct {
 	const Block *block;
 } EmitMain;
 
-/* --- names --------------------------------------------------------------------- */
+/* --- names --------------------------------------------------------------- */
 
 static const char *identifier(EmitMain *m, const char *prefix, int n, const char *name)
 {
@@ -71,7 +71,7 @@ static int64_t bytes_of(const Buffer *b)
 	return elements(b) * dtype_bytes(b->type);
 }
 
-/* --- expressions ---------------------------------------------------------------- */
+/* --- expressions --------------------------------------------------------- */
 
 static const char *convert(
     EmitMain *m, DType from, DType to, const char *text)
@@ -248,7 +248,7 @@ static const char *text_of(EmitMain *m, const Expr *e)
 	}
 }
 
-/* --- the plain nest --------------------------------------------------------------- */
+/* --- the plain nest ------------------------------------------------------ */
 
 static void put_loops(EmitMain *m, int from, int to)
 {
@@ -331,7 +331,7 @@ static void put_reference(EmitMain *m)
 	emit_c_line(&m->c, "}\n");
 }
 
-/* --- tolerance --------------------------------------------------------------------- */
+/* --- tolerance ----------------------------------------------------------- */
 
 static double epsilon(DType type)
 {
@@ -360,7 +360,7 @@ static double tolerance(const Program *p)
 	return e * (32 + 4 * length);
 }
 
-/* --- the program --------------------------------------------------------------------- */
+/* --- the program --------------------------------------------------------- */
 
 static void put_buffers(EmitMain *m, Buf *out)
 {

@@ -36,7 +36,7 @@ typedef struct {
 	int next_width;
 } Maker;
 
-/* --- building -------------------------------------------------------------------- */
+/* --- building ------------------------------------------------------------ */
 
 static int new_buffer(Maker *m, const char *name, DType type, bool output)
 {
@@ -128,7 +128,7 @@ static const char *label(Maker *m, LowOpcode code, DType type, int lanes)
 	    dtype_name(type), lanes);
 }
 
-/* --- cases ------------------------------------------------------------------------- */
+/* --- cases --------------------------------------------------------------- */
 
 static bool is_half(DType type)
 {
@@ -420,7 +420,7 @@ static void all_cases(Maker *m, bool scalar)
 		other_cases(m);
 }
 
-/* --- data ---------------------------------------------------------------------------- */
+/* --- data ---------------------------------------------------------------- */
 
 static double some_float(Rng *rng)
 {
@@ -545,7 +545,7 @@ static int compare(const Case *c, const void *want, const void *got)
 	return 0;
 }
 
-/* --- running --------------------------------------------------------------------------- */
+/* --- running ------------------------------------------------------------- */
 
 static char folder[] = "/tmp/tunec-emit-c-XXXXXX";
 
