@@ -317,7 +317,10 @@ typedef struct {
 	int *buffer; /* of inputs, then definitions; -1: none */
 } Typer;
 
-/* spec_types.c */
+/* spec_types.c.  `program->buffers` holds what may be read, `buffer[i]` that of
+ * input i, `buffer[inputs + i]` that of definition i.  For type_body,
+ * `definition` has all axes with their extents, those of reductions too, and
+ * `bounds` is new, of these axes. */
 /* A number over params; false after a message. */
 bool type_number(Typer *typer, Node *node, Number *result);
 /* An extent, at least 1; 1 after a message (then *bad is set). */
@@ -326,7 +329,8 @@ int64_t type_extent(Typer *typer, Node *node, bool *bad);
  * after a message. */
 Expr *type_body(Typer *typer, const DefinitionNode *definition);
 
-/* spec_blocks.c: appends the blocks and buffers of a typed definition. */
+/* spec_blocks.c: appends the blocks of a typed definition, number `number`, and
+ * the buffers of reductions in it.  Its own buffer is there; `block` is set. */
 typedef VEC(Buffer) BufferVec;
 typedef VEC(Block) BlockVec;
 void blocks_of_definition(Arena *arena, const Definition *definition,
