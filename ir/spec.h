@@ -26,11 +26,13 @@ enum {
 	NAME_SIZE_MAX = 63
 };
 
+typedef VEC(uint64_t) HashVec;
+
 /* Where messages go; one for each text that is read. */
 typedef struct {
 	const Source *source;
 	Diag *diag;
-	VEC(uint64_t) *said; /* hashes of messages; a second one is not shown */
+	HashVec *said; /* hashes of messages; a second one is not shown */
 	Arena *arena;
 } Report;
 
@@ -164,6 +166,8 @@ struct Node {
 	DType type;       /* CAST */
 	ReduceOp reduce;
 	int height;
+	int size; /* nodes, the middle of a < b < c counted twice */
+	bool seen; /* by spec_names.c */
 	Span span, outer; /* outer has the parentheses around it */
 	int64_t i;        /* INT */
 	double f;         /* FLOAT */
@@ -253,7 +257,7 @@ struct Spec {
 	DefinitionNodes definitions;
 	VEC(int) outputs; /* definitions */
 	VEC(CaseNode) cases;
-	VEC(uint64_t) said;
+	HashVec said;
 };
 
 /* spec_names.c: declares and resolves everything. */
