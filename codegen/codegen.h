@@ -92,6 +92,11 @@ typedef struct {
 	/* True if the triple, CPU and attributes are known; else a reason. */
 	bool (*check)(const char *triple, const char *cpu, const char *attrs,
 	    Error *error);
+	/* Links an object for this host into the process: libm and the OpenMP
+	 * runtime are found, nothing is ever unloaded (for processes that end
+	 * after one kernel).  addresses[i] is where names[i] is. */
+	Status (*load)(const void *object, size_t size,
+	    const char *const *names, int n, void **addresses, Error *error);
 	/* All features that a CPU and attributes imply: "+avx2,+fma,…", sorted;
 	 * malloc'd. */
 	char *(*features)(const char *triple, const char *cpu, const char *attrs);

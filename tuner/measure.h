@@ -1,0 +1,71 @@
+/* Measuring candidates: compiled, checked and timed in disposable processes.
+ *
+ *     measure.c         the driver's side: what to run, answers as values
+ *     measure_server.c  a small process, forked before any thread starts, which
+ *                       forks one child a job and outlives its crashes
+ *     measure_child.c   compile, link, check against the reference, time
+ *     measure_data.c    input sets and expected outputs, shared by all
+ *     measure_time.c    the timing policy
+ *     measure_simulate.c  a deterministic machine in place of this one
+ *     peak.c            the machine's FMA peak
+ *
+ * The driver itself runs no generated code. */
+#ifndef TUNER_MEASURE_H
+#define TUNER_MEASURE_H
+
+#include "tuner/tuner.h"
+
+enum { MEASURE_RUNS = 32, MEASURE_SETS = 3 };
+
+typedef struct {
+	Outcome outcome;
+	char error[512];      /* what failed; "" where ok */
+	double time_s;        /* median; NaN unless ok */
+	double spread_s;      /* 1.4826 * median absolute deviation */
+	int nruns;
+	double runs_s[MEASURE_RUNS];
+	char object[65];      /* SHA-256 of the object; "" where none was made */
+	bool same;            /* an equal object was measured before: no times */
+	double lower_s, compile_s, check_s, run_s; /* where the time went */
+} Measurement;
+
+typedef enum { MACHINE_REAL, MACHINE_SIMULATED } MeasureMachine;
+
+typedef struct {
+	MeasureMachine machine;
+	bool cold;            /* flush twice the largest cache before each run */
+	bool pin;             /* threads to CPUs, one each */
+	double build_limit_s, run_limit_s;
+	uint64_t seed;        /* of the inputs, and of the simulation's noise */
+} MeasureOptions;
+
+typedef struct Measurer Measurer;
+
+/* Forks the server: call before the process has threads.  The program and the
+ * target must outlive it. */
+Status measure_open(const Program *program, const Target *target,
+    const MeasureOptions *options, Measurer **out, Error *error);
+void measure_close(Measurer *m);
+
+/* The expected outputs: candidate 0 compiled untransformed, itself compared
+ * with the interpreter at 64 points and the corners.  Also candidate 0's
+ * measurement. */
+Status measure_reference(Measurer *m, Measurement *plain, Error *error);
+
+/* One candidate.  best_s: hopeless ones stop early; 0: none known.  Failures
+ * of the candidate are outcomes; a Status is returned where measuring itself
+ * is not possible any more. */
+Status measure_one(Measurer *m, const Trace *trace, double best_s,
+    Measurement *out, Error *error);
+
+/* Finalists, interleaved in one process, order reversed half way. */
+Status measure_final(Measurer *m, const Trace *const *traces, int n,
+    Measurement *out, Error *error);
+
+/* FLOP/s of fused multiply-adds on registers alone, f32: one thread, and all of
+ * the target's threads. */
+Status measure_peak(Measurer *m, double *one, double *all, Error *error);
+/* Implausible: faster than this times the peak allows; 0: not checked. */
+void measure_set_peak(Measurer *m, double flops_per_s);
+
+#endif

@@ -1,0 +1,423 @@
+/* One job in a disposable process: compile, link, check, time, answer.
+ *
+ * A check runs the kernel between guard pages: each buffer ends where a page
+ * without access begins, outputs and workspace are poisoned before, inputs are
+ * compared afterwards.  Timing uses buffers aligned to 64 bytes. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/hash.h"
+#include "tuner/measure_internal.h"
+
+enum { ARGS_MAX = 16, ALIGN = 64, POISON = 0xff };
+
+typedef struct {
+	const MeasureContext *context;
+	Lowered *lowered;
+	Buf object;
+	void *kernel;
+	void *packs[ARGS_MAX];
+	int nargs;
+	void *args[ARGS_MAX];
+} Loaded;
+
+/* --- memory --------------------------------------------------------------------- */
+
+/* `size` bytes that end (rounded up to `align`) at a page without access, with
+ * another such page in front. */
+static void *guarded(size_t size, size_t align)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t rounded = (size + align - 1) / align * align;
+	size_t inner = (rounded + page - 1) / page * page;
+	char *map = mmap(NULL, inner + 2 * page, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED)
+		return NULL;
+	mprotect(map, page, PROT_NONE);
+	mprotect(map + page + inner, page, PROT_NONE);
+	return map + page + inner - rounded;
+}
+
+static void *aligned(size_t size)
+{
+	size_t rounded = (size + ALIGN - 1) / ALIGN * ALIGN;
+	return aligned_alloc(ALIGN, rounded ? rounded : ALIGN);
+}
+
+/* --- calls ------------------------------------------------------------------------ */
+
+static void call_kernel(void *function, void **a, int n)
+{
+	switch (n) {
+#define CALL(n)                                                                \
+	case n: {                                                              \
+		void (*f)(V##n);                                               \
+		memcpy(&f, &function, sizeof f);                               \
+		f(A##n);                                                       \
+		break;                                                         \
+	}
+#include "tuner/call.def"
+#undef CALL
+	}
+}
+
+static void call_loaded(void *context)
+{
+	Loaded *k = context;
+	call_kernel(k->kernel, k->args, k->nargs);
+}
+
+/* --- compiling ----------------------------------------------------------------------- */
+
+static bool compile(Loaded *k, Arena *arena, json_t *json, Measurement *m)
+{
+	const MeasureContext *c = k->context;
+	Error error = {0};
+	double start = measure_now();
+	Trace *trace = NULL;
+	m->outcome = OUTCOME_BUILD;
+	if (!json_is_null(json)) {
+		Trace *canonical = trace_from_json(arena, json, &error);
+		trace = canonical ? trace_localized(arena, c->program,
+					canonical, &error)
+				  : NULL;
+		if (!trace)
+			goto failed;
+	}
+	Nest *nest = schedule_nest(
+	    arena, c->program, &c->target->machine, trace, &error);
+	if (!nest)
+		goto failed;
+	k->lowered = lower(arena, nest, &c->target->machine, &error);
+	if (!k->lowered)
+		goto failed;
+	m->lower_s = measure_now() - start;
+	start = measure_now();
+	const LlvmModule *llvm = llvm_module(&error);
+	const Lowered *one = k->lowered;
+	if (!llvm ||
+	    llvm->compile(&one, 1, c->target->triple, c->target->cpu,
+		c->target->attrs, LLVM_OBJECT, &k->object, &error))
+		goto failed;
+	sha256_hex(k->object.data, k->object.size, m->object);
+	m->compile_s = measure_now() - start;
+	return true;
+failed:
+	snprintf(m->error, sizeof m->error, "%.*s",
+	    (int)sizeof m->error - 1, error.text);
+	return false;
+}
+
+static bool load(Loaded *k, Measurement *m)
+{
+	Error error = {0};
+	const char *names[ARGS_MAX + 1];
+	void *addresses[ARGS_MAX + 1];
+	int n = 0;
+	const LlvmModule *llvm = llvm_module(&error);
+	dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
+	names[n++] = k->lowered->kernel->name;
+	for (int i = 0; i < k->lowered->packs.n && n <= ARGS_MAX; i++)
+		names[n++] = k->lowered->packs.at[i]->name;
+	if (!llvm ||
+	    llvm->load(k->object.data, k->object.size, names, n, addresses,
+		&error)) {
+		snprintf(m->error, sizeof m->error, "%.*s",
+		    (int)sizeof m->error - 1, error.text);
+		return false;
+	}
+	k->kernel = addresses[0];
+	memcpy(k->packs, addresses + 1, sizeof *addresses * (size_t)(n - 1));
+	return true;
+}
+
+/* --- buffers ---------------------------------------------------------------------------- */
+
+static void *take(bool guard, size_t size, size_t align)
+{
+	return guard ? guarded(size, align) : aligned(size);
+}
+
+/* Arguments of the kernel on an input set, constants packed.  `reuse` keeps the
+ * buffers that are there. */
+static bool prepare(Loaded *k, int set, bool guard)
+{
+	const Program *p = k->context->program;
+	const MeasureData *data = k->context->data;
+	int n = 0, pack = 0;
+	if (p->ninputs + p->noutputs + 1 > ARGS_MAX)
+		return false;
+	for (int i = 0; i < p->ninputs; i++) {
+		const Buffer *b = &p->buffers[i];
+		size_t bytes = (size_t)buffer_bytes(b);
+		void *at = take(guard, bytes, (size_t)dtype_bytes(b->type));
+		if (!at)
+			return false;
+		memcpy(at, data->base + data->input[set][i], bytes);
+		if (b->is_const) {
+			size_t size = (size_t)k->lowered->packed_bytes[pack];
+			void *packed = take(guard, size, ALIGN);
+			if (!packed)
+				return false;
+			memset(packed, POISON, size);
+			void *args[2] = {at, packed};
+			call_kernel(k->packs[pack++], args, 2);
+			at = packed;
+		}
+		k->args[n++] = at;
+	}
+	for (int i = 0; i < p->noutputs; i++) {
+		const Buffer *b = &p->buffers[p->outputs[i]];
+		size_t bytes = (size_t)buffer_bytes(b);
+		void *at = take(guard, bytes, (size_t)dtype_bytes(b->type));
+		if (!at)
+			return false;
+		memset(at, POISON, bytes);
+		k->args[n++] = at;
+	}
+	size_t bytes = (size_t)k->lowered->workspace_bytes;
+	k->args[n] = bytes ? take(guard, bytes, ALIGN) : NULL;
+	if (bytes && !k->args[n])
+		return false;
+	if (bytes)
+		memset(k->args[n], POISON, bytes);
+	k->nargs = n + 1;
+	return true;
+}
+
+/* --- checking ------------------------------------------------------------------------------ */
+
+static bool inputs_unchanged(const Loaded *k, int set, Measurement *m)
+{
+	const Program *p = k->context->program;
+	const MeasureData *data = k->context->data;
+	for (int i = 0; i < p->ninputs; i++) {
+		const Buffer *b = &p->buffers[i];
+		if (b->is_const ||
+		    !memcmp(k->args[i], data->base + data->input[set][i],
+			(size_t)buffer_bytes(b)))
+			continue;
+		snprintf(m->error, sizeof m->error,
+		    "the kernel wrote to its input %s", b->name);
+		return false;
+	}
+	return true;
+}
+
+static bool check(Loaded *k, Measurement *m)
+{
+	const Program *p = k->context->program;
+	m->outcome = OUTCOME_WRONG;
+	for (int set = 0; set < MEASURE_SETS; set++) {
+		if (!prepare(k, set, true)) {
+			m->outcome = OUTCOME_CRASH;
+			snprintf(m->error, sizeof m->error,
+			    "no memory for the kernel's buffers");
+			return false;
+		}
+		call_loaded(k);
+		if (!inputs_unchanged(k, set, m))
+			return false;
+		for (int o = 0; o < p->noutputs; o++)
+			if (!measure_data_compare(k->context->data, set, o,
+				k->args[p->ninputs + o], m->error,
+				sizeof m->error))
+				return false;
+	}
+	return true;
+}
+
+/* --- jobs ------------------------------------------------------------------------------------ */
+
+static TimedKernel timed(Loaded *k, double best_s)
+{
+	TimedKernel t = {
+	    .call = call_loaded, .context = k, .best_s = best_s};
+	if (k->context->options->cold) {
+		t.flush_bytes =
+		    2 * (size_t)k->context->target->machine.l3_bytes;
+		t.flush = calloc(1, t.flush_bytes);
+	}
+	return t;
+}
+
+static void job_reference(Loaded *k, Measurement *m)
+{
+	const Program *p = k->context->program;
+	const MeasureData *data = k->context->data;
+	for (int set = 0; set < MEASURE_SETS; set++) {
+		if (!prepare(k, set, true))
+			return;
+		call_loaded(k);
+		for (int o = 0; o < p->noutputs; o++)
+			memcpy(data->base + data->expected[set][o],
+			    k->args[p->ninputs + o],
+			    (size_t)buffer_bytes(&p->buffers[p->outputs[o]]));
+	}
+	m->outcome = OUTCOME_WRONG;
+	if (!measure_data_check(data, m->error, sizeof m->error))
+		return;
+	if (!prepare(k, 0, false))
+		return;
+	call_loaded(k);
+	if (k->context->options->pin)
+		measure_pin_threads();
+	TimedKernel t = timed(k, 0);
+	measure_time(&t, m);
+	m->outcome = OUTCOME_OK;
+}
+
+static bool is_known(
+    const Measurement *m, const char *const *known, int nknown)
+{
+	for (int i = 0; i < nknown; i++)
+		if (!strcmp(known[i], m->object))
+			return true;
+	return false;
+}
+
+static void judge_time(const Loaded *k, double peak, Measurement *m)
+{
+	double flops = (double)k->context->program->flops;
+	m->outcome = OUTCOME_OK;
+	if (peak > 0 && m->time_s * peak < flops * 0.5) {
+		m->outcome = OUTCOME_IMPLAUSIBLE;
+		snprintf(m->error, sizeof m->error,
+		    "%.3g s is less than half of what the peak allows",
+		    m->time_s);
+	}
+}
+
+static void job_candidate(Loaded *k, const JobHeader *job,
+    const char *const *known, int nknown, Measurement *m)
+{
+	if (is_known(m, known, nknown)) {
+		m->same = true;
+		m->outcome = OUTCOME_OK;
+		return;
+	}
+	double start = measure_now();
+	if (!load(k, m))
+		return;
+	m->outcome = OUTCOME_CRASH;
+	bool right = check(k, m);
+	m->check_s = measure_now() - start;
+	if (!right)
+		return;
+	start = measure_now();
+	if (!prepare(k, 0, false))
+		return;
+	if (k->context->options->pin)
+		measure_pin_threads();
+	TimedKernel t = timed(k, job->best_s);
+	measure_time(&t, m);
+	m->run_s = measure_now() - start;
+	judge_time(k, job->peak, m);
+}
+
+static void job_final(Loaded *loaded, int n, Measurement *m)
+{
+	TimedKernel *t = must_alloc(sizeof *t * (size_t)n);
+	Measurement *times = must_alloc(sizeof *times * (size_t)n);
+	int *of = must_alloc(sizeof *of * (size_t)n), count = 0;
+	for (int i = 0; i < n; i++) {
+		if (!loaded[i].kernel || !prepare(&loaded[i], 0, false))
+			continue;
+		call_loaded(&loaded[i]);
+		of[count] = i;
+		t[count++] = timed(&loaded[i], 0);
+	}
+	if (count && loaded[of[0]].context->options->pin)
+		measure_pin_threads();
+	memset(times, 0, sizeof *times * (size_t)n);
+	measure_time_interleaved(t, count, times);
+	for (int i = 0; i < count; i++) {
+		Measurement *to = &m[of[i]];
+		to->nruns = times[i].nruns;
+		memcpy(to->runs_s, times[i].runs_s, sizeof to->runs_s);
+		to->time_s = times[i].time_s;
+		to->spread_s = times[i].spread_s;
+		to->outcome = OUTCOME_OK;
+	}
+}
+
+static void job_peak(const MeasureContext *c, Measurement *m)
+{
+	for (int i = 0; i < 2; i++) {
+		Arena *arena = arena_new();
+		Error error = {0};
+		double flops;
+		int threads = i ? c->target->threads : 1;
+		Loaded k = {.context = c,
+		    .lowered = peak_lowered(
+			arena, c->target, threads, &flops)};
+		const Lowered *one = k.lowered;
+		const LlvmModule *llvm = llvm_module(&error);
+		float sink[64 * 16];
+		m[i].outcome = OUTCOME_BUILD;
+		if (!llvm ||
+		    llvm->compile(&one, 1, c->target->triple, c->target->cpu,
+			c->target->attrs, LLVM_OBJECT, &k.object, &error) ||
+		    !load(&k, &m[i])) {
+			snprintf(m[i].error, sizeof m[i].error, "%.*s",
+			    (int)sizeof m[i].error - 1, error.text);
+			return;
+		}
+		k.args[0] = sink;
+		k.args[1] = NULL;
+		k.nargs = 2;
+		call_loaded(&k);
+		if (c->options->pin && threads > 1)
+			measure_pin_threads();
+		TimedKernel t = {.call = call_loaded, .context = &k};
+		measure_time(&t, &m[i]);
+		m[i].time_s = flops / m[i].time_s;
+		m[i].outcome = OUTCOME_OK;
+	}
+}
+
+static void answer(int fd, const void *data, size_t size)
+{
+	for (const char *p = data; size;) {
+		ssize_t n = write(fd, p, size);
+		if (n <= 0)
+			return;
+		p += n;
+		size -= (size_t)n;
+	}
+}
+
+void measure_child(const MeasureContext *context, const JobHeader *job,
+    json_t *traces, const char *const *known, int nknown, int fd)
+{
+	Arena *arena = arena_new();
+	Measurement *m = must_alloc(sizeof *m * (size_t)job->n);
+	Loaded *loaded = must_alloc(sizeof *loaded * (size_t)job->n);
+	memset(loaded, 0, sizeof *loaded * (size_t)job->n);
+	for (int i = 0; i < job->n; i++)
+		m[i] = (Measurement){.time_s = NAN, .spread_s = NAN};
+	if (job->kind == JOB_PEAK) {
+		job_peak(context, m);
+		answer(fd, m, sizeof *m * (size_t)job->n);
+		return;
+	}
+	for (int i = 0; i < job->n; i++) {
+		loaded[i].context = context;
+		bool made =
+		    compile(&loaded[i], arena, json_array_get(traces, (size_t)i), &m[i]);
+		if (!made)
+			continue;
+		if (job->kind == JOB_CANDIDATE)
+			job_candidate(&loaded[i], job, known, nknown, &m[i]);
+		else if (load(&loaded[i], &m[i]) && job->kind == JOB_REFERENCE)
+			job_reference(&loaded[i], &m[i]);
+	}
+	if (job->kind == JOB_FINAL)
+		job_final(loaded, job->n, m);
+	answer(fd, m, sizeof *m * (size_t)job->n);
+}

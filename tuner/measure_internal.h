@@ -1,0 +1,70 @@
+#ifndef TUNER_MEASURE_INTERNAL_H
+#define TUNER_MEASURE_INTERNAL_H
+
+#include "tuner/measure.h"
+
+/* measure_data.c: one shared mapping, made before the server is forked. */
+typedef struct {
+	const Program *program;
+	unsigned char *base; /* shared between all processes */
+	size_t size;
+	/* offsets by set; arrays of ninputs, noutputs */
+	size_t *input[MEASURE_SETS], *expected[MEASURE_SETS];
+} MeasureData;
+
+Status measure_data_new(Arena *arena, const Program *program, uint64_t seed,
+    MeasureData *data, Error *error);
+void measure_data_free(MeasureData *data);
+/* Empty, or where output differs: "out[3, 0]: 1.5, expected 2.5". */
+bool measure_data_compare(const MeasureData *data, int set, int output,
+    const void *got, char *why, size_t size);
+/* The expected outputs against interp_point at 64 points and the corners. */
+bool measure_data_check(const MeasureData *data, char *why, size_t size);
+
+/* measure_time.c */
+typedef void TimedCall(void *context);
+typedef struct {
+	TimedCall *call;
+	void *context;
+	double best_s;    /* 0: none */
+	void *flush;      /* memory to walk over before each run; NULL: warm */
+	size_t flush_bytes;
+} TimedKernel;
+void measure_time(const TimedKernel *kernel, Measurement *out);
+/* n kernels in turn, order reversed half way. */
+void measure_time_interleaved(const TimedKernel *kernels, int n, Measurement *out);
+double measure_now(void); /* seconds, monotonic */
+/* Every thread of this process to a CPU of its own, in the order of the set. */
+void measure_pin_threads(void);
+
+/* measure_server.c: what driver and server say to each other */
+typedef enum { JOB_REFERENCE, JOB_CANDIDATE, JOB_FINAL, JOB_PEAK } JobKind;
+typedef struct {
+	JobKind kind;
+	int n;           /* traces */
+	double best_s, limit_s, peak;
+	size_t text;     /* bytes of JSON that follow: a list of traces, null
+			    for candidate 0 */
+} JobHeader;
+typedef struct {
+	const Program *program;
+	const Target *target;
+	const MeasureOptions *options;
+	const MeasureData *data;
+} MeasureContext;
+/* Never returns. */
+_Noreturn void measure_server(const MeasureContext *context, int fd);
+
+/* measure_child.c: does the job, writes n Measurements to fd. */
+void measure_child(const MeasureContext *context, const JobHeader *job,
+    json_t *traces, const char *const *known, int nknown, int fd);
+
+/* peak.c: a kernel that does nothing but FMAs; its FLOPs a call. */
+Lowered *peak_lowered(Arena *arena, const Target *target, int threads,
+    double *flops);
+
+/* measure_simulate.c */
+double simulate_seconds(const Program *program, const Target *target,
+    const Trace *trace, uint64_t seed, Error *error);
+
+#endif
