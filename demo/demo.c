@@ -1,0 +1,173 @@
+/* The kernel that tunec made, in a C program: checked against plain loops, and
+ * timed beside them, beside the untuned kernel and beside the machine's peak of
+ * fused multiply-adds.  Every time is the median of interleaved runs. */
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conv2d.h"
+#include "untuned.h"
+
+enum { C = 128, H = 28, W = 28, K = 128, RUNS = 31 };
+
+static double now(void)
+{
+	return omp_get_wtime();
+}
+
+/* What the spec says, as anyone would write it. */
+static void plain(const float *data, const float *weight, const float *bias,
+    float *out)
+{
+#pragma omp parallel for
+	for (int o = 0; o < K; o++)
+		for (int y = 0; y < H; y++)
+			for (int x = 0; x < W; x++) {
+				float sum = 0;
+				for (int c = 0; c < C; c++)
+					for (int r = 0; r < 3; r++)
+						for (int s = 0; s < 3; s++) {
+							int yy = y + r - 1;
+							int xx = x + s - 1;
+							if (yy < 0 || yy >= H ||
+							    xx < 0 || xx >= W)
+								continue;
+							sum += data[(c * H +
+								   yy) * W +
+								   xx] *
+							    weight[((o * C +
+								c) * 3 + r) *
+								    3 + s];
+						}
+				sum += bias[o];
+				out[(o * H + y) * W + x] = sum > 0 ? sum : 0;
+			}
+}
+
+/* Independent fused multiply-adds on registers, on every thread. */
+static double peak_gflops(void)
+{
+	typedef float V __attribute__((vector_size(
+#ifdef __AVX512F__
+	    64
+#else
+	    32
+#endif
+	    )));
+	enum { STEPS = 2000000, CHAINS = 12, LANES = sizeof(V) / 4 };
+	double start = now();
+	int threads = 1;
+#pragma omp parallel
+	{
+		V a[CHAINS], x = {0}, y = {0};
+		x += 0.999999f;
+		y += 1e-7f;
+		for (int k = 0; k < CHAINS; k++)
+			a[k] = y * (float)k;
+		for (int i = 0; i < STEPS; i++) {
+#pragma GCC unroll 12
+			for (int k = 0; k < CHAINS; k++)
+				a[k] = a[k] * x + y;
+		}
+		for (int k = 1; k < CHAINS; k++)
+			a[0] += a[k];
+		volatile float sink = a[0][0];
+		(void)sink;
+#pragma omp single
+		threads = omp_get_num_threads();
+	}
+	return 2e-9 * STEPS * CHAINS * LANES * threads / (now() - start);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static double median(double *v, int n)
+{
+	qsort(v, (size_t)n, sizeof *v, by_size);
+	return v[n / 2];
+}
+
+static float *random_floats(size_t n)
+{
+	float *p = aligned_alloc(64, (n * 4 + 63) / 64 * 64);
+	for (size_t i = 0; i < n; i++)
+		p[i] = (float)rand() / (float)RAND_MAX - 0.5f;
+	return p;
+}
+
+static void *aligned(size_t bytes)
+{
+	return aligned_alloc(64, (bytes + 64) / 64 * 64);
+}
+
+static float worst(const float *a, const float *b, size_t n)
+{
+	float most = 0;
+	for (size_t i = 0; i < n; i++)
+		most = fmaxf(most, fabsf(a[i] - b[i]));
+	return most;
+}
+
+int main(void)
+{
+	float *data = random_floats(C * H * W);
+	float *weight = random_floats((size_t)K * C * 9);
+	float *bias = random_floats(K);
+	size_t n = K * H * W;
+	float *want = random_floats(n), *out = random_floats(n);
+	float *first = random_floats(n);
+
+	void *w = aligned(CONV2D_RESNET18_C6_PACKED_WEIGHT_BYTES);
+	void *b = aligned(CONV2D_RESNET18_C6_PACKED_BIAS_BYTES);
+	void *space = aligned(CONV2D_RESNET18_C6_WORKSPACE_BYTES);
+	conv2d_resnet18_c6_pack_weight(weight, w);
+	conv2d_resnet18_c6_pack_bias(bias, b);
+
+	void *uw = aligned(UNTUNED_RESNET18_C6_PACKED_WEIGHT_BYTES);
+	void *ub = aligned(UNTUNED_RESNET18_C6_PACKED_BIAS_BYTES);
+	void *uspace = aligned(UNTUNED_RESNET18_C6_WORKSPACE_BYTES);
+	untuned_resnet18_c6_pack_weight(weight, uw);
+	untuned_resnet18_c6_pack_bias(bias, ub);
+
+	double tp[RUNS], tu[RUNS], tt[RUNS], peak[RUNS], t;
+	for (int i = 0; i < RUNS; i++) {
+		t = now();
+		if (i < 5)
+			plain(data, weight, bias, want);
+		tp[i] = now() - t;
+		untuned_resnet18_c6(data, uw, ub, first, uspace);
+		t = now();
+		untuned_resnet18_c6(data, uw, ub, first, uspace);
+		tu[i] = now() - t;
+		conv2d_resnet18_c6(data, w, b, out, space);
+		t = now();
+		conv2d_resnet18_c6(data, w, b, out, space);
+		tt[i] = now() - t;
+		peak[i] = peak_gflops();
+	}
+	double most = median(peak, RUNS);
+	float error = fmaxf(worst(out, want, n), worst(first, want, n));
+	const struct {
+		const char *name;
+		double s;
+	} rows[] = {{"plain loops, cc -O3", median(tp, 5)},
+	    {"untuned (tunec without a record)", median(tu, RUNS)},
+	    {"tuned", median(tt, RUNS)}};
+	printf("%-34s %10s %9s %12s\n", "conv2d_resnet18_c6", "time", "GFLOP/s",
+	    "of the peak");
+	for (int i = 0; i < 3; i++) {
+		double g = 231.411712e-3 / rows[i].s;
+		printf("%-34s %7.3f ms %9.1f %10.1f %%\n", rows[i].name,
+		    rows[i].s * 1e3, g, 100 * g / most);
+	}
+	printf("%-34s %10s %9.1f\n", "FMA peak, all threads", "", most);
+	printf("largest difference from the plain loops: %.2g: %s\n",
+	    (double)error, error < 1e-3f ? "correct" : "WRONG");
+	return error < 1e-3f ? 0 : 1;
+}
