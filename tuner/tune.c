@@ -1,0 +1,800 @@
+/* The tuning loop: what the store knows, then search, measure, learn, store,
+ * until the budget is covered; then the finalists once more, side by side. */
+#include "tuner/tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/hash.h"
+#include "tuner/measure_internal.h"
+#include "tuner/search.h"
+
+enum {
+	BATCH = 32,
+	FINALISTS = 5,
+	FIRST_TRIES = 2000,   /* samples behind candidate 1 */
+	HOPELESS_TRIALS = 40, /* of which all but a few failed */
+	SMALL_SPACE = 100000
+};
+
+typedef struct {
+	char *trace;  /* canonical JSON */
+	char id[17];
+	char object[65];
+	double time_s; /* infinite: failed */
+	Trace *parsed;
+	Measurement measured;
+} Known;
+
+typedef struct {
+	Arena *arena;
+	const Program *program;
+	const Target *target;
+	const TuneOptions *options;
+	Store *store;
+	TuneResult *result;
+	Error *error;
+	Measurer *measurer;
+	Space *space;
+	Search *search;
+	Model *model;
+	VEC(Known) known; /* trials of the store and of this run */
+	VEC(Known) replay;
+	json_t *machine, *verified;
+	char run_id[17];
+	double start, prior_s;
+	int64_t prior, last_fit;
+	int failed_by[OUTCOME_IMPLAUSIBLE + 1];
+	void (*progress)(const TuneProgress *, void *);
+	void *context;
+} Tune;
+
+/* --- what the store knows -------------------------------------------------------- */
+
+static double seconds_of(const char *at) /* "2026-01-31T12:34:56.789Z" */
+{
+	struct tm tm = {0};
+	double fraction = 0;
+	const char *rest = strptime(at, "%Y-%m-%dT%H:%M:%S", &tm);
+	if (rest && *rest == '.')
+		fraction = atof(rest);
+	return (double)timegm(&tm) + fraction;
+}
+
+static const char *text_field(const json_t *json, const char *key)
+{
+	const char *s = json_string_value(json_object_get(json, key));
+	return s ? s : "";
+}
+
+/* Time of earlier runs: each run's mark at its end, or its last trial. */
+typedef struct {
+	char id[17];
+	double start, end;
+} Run;
+
+typedef struct {
+	Tune *t;
+	VEC(Run) runs;
+} Reading;
+
+static Run *run_by_id(Reading *r, const char *id)
+{
+	for (int i = 0; i < r->runs.n; i++)
+		if (!strcmp(r->runs.at[i].id, id))
+			return &r->runs.at[i];
+	return NULL;
+}
+
+static Known known_of(Tune *t, const Line *line)
+{
+	Known k = {.time_s =
+		       line->outcome == OUTCOME_OK ? line->time_s : INFINITY};
+	Error ignored;
+	json_t *trace = json_object_get(line->json, "trace");
+	char *text = json_dumps(trace, JSON_COMPACT);
+	k.trace = arena_strdup(t->arena, text);
+	free(text);
+	memcpy(k.id, line->id, sizeof k.id);
+	k.parsed = trace_from_json(t->arena, trace, &ignored);
+	if (k.parsed)
+		k.parsed = trace_localized(
+		    t->arena, t->program, k.parsed, &ignored);
+	k.measured.outcome = line->outcome;
+	k.measured.time_s = line->time_s;
+	return k;
+}
+
+static bool same_regime(const Tune *t, const Line *line)
+{
+	return !strcmp(line->regime,
+	    t->options->measure.cold ? "cold" : "warm");
+}
+
+static bool read_line(Line *line, void *context)
+{
+	Reading *r = context;
+	Tune *t = r->t;
+	if (line->kind == LINE_TRIAL) {
+		if (strcmp(line->target, t->target->text) ||
+		    !same_regime(t, line))
+			return true;
+		Run *run = run_by_id(r,
+		    text_field(json_object_get(line->json, "by"), "run"));
+		if (run && seconds_of(line->at) > run->end)
+			run->end = seconds_of(line->at);
+		if (line->final)
+			return true;
+		t->prior++;
+		vec_push(t->arena, &t->known, known_of(t, line));
+		return true;
+	}
+	if (strcmp(text_field(line->json, "target"), t->target->text))
+		return true;
+	if (line->kind == LINE_RUN_START) {
+		Run run = {.start = seconds_of(line->at)};
+		memcpy(run.id, line->id, sizeof run.id);
+		run.end = run.start;
+		vec_push(t->arena, &r->runs, run);
+	} else {
+		Run *run = run_by_id(r, text_field(line->json, "run"));
+		double s = json_number_value(
+		    json_object_get(line->json, "elapsed_s"));
+		if (run)
+			run->end = run->start + s;
+	}
+	return true;
+}
+
+static Status read_store(Tune *t)
+{
+	Reading r = {.t = t};
+	FORWARD_IF_ERROR(store_each(
+	    t->store, t->program->op, read_line, &r, NULL, t->error));
+	for (int i = 0; i < r.runs.n; i++)
+		t->prior_s += r.runs.at[i].end - r.runs.at[i].start;
+	return STATUS_OK;
+}
+
+static bool read_replay_line(Line *line, void *context)
+{
+	Tune *t = context;
+	if (line->kind == LINE_TRIAL && same_regime(t, line))
+		vec_push(t->arena, &t->replay, known_of(t, line));
+	return true;
+}
+
+static Status read_replay(Tune *t)
+{
+	Store *from;
+	FORWARD_IF_ERROR(store_open(
+	    t->options->replay_db, STORE_READ, &from, t->error));
+	Status status = store_each(from, t->program->op, read_replay_line, t,
+	    NULL, t->error);
+	store_close(from);
+	return status;
+}
+
+/* --- budget ------------------------------------------------------------------------- */
+
+static double elapsed(const Tune *t)
+{
+	return measure_now() - t->start;
+}
+
+/* Seconds that this run may still take; infinite without such a limit. */
+static double time_left(const Tune *t)
+{
+	double left = INFINITY;
+	if (t->options->time_s >= 0)
+		left = t->options->time_s - elapsed(t) -
+		    (t->options->more ? 0 : t->prior_s);
+	if (t->options->left_s >= 0 && t->options->left_s - elapsed(t) < left)
+		left = t->options->left_s - elapsed(t);
+	return left;
+}
+
+static int64_t trials_left(const Tune *t)
+{
+	if (t->options->trials < 0)
+		return INT64_MAX;
+	return t->options->trials - t->result->trials -
+	    (t->options->more ? 0 : t->prior);
+}
+
+static double final_cost(const Tune *t)
+{
+	double best = t->result->best_s > 0 ? t->result->best_s : 0;
+	return FINALISTS * (0.08 + 70 * best) + 0.1;
+}
+
+static bool interrupted(const Tune *t)
+{
+	return t->options->interrupted && *t->options->interrupted;
+}
+
+static bool budget_left(const Tune *t)
+{
+	return trials_left(t) > 0 && time_left(t) > final_cost(t) &&
+	    !interrupted(t);
+}
+
+static void report(Tune *t, TunePhase phase)
+{
+	TuneResult *r = t->result;
+	double s = elapsed(t), left = time_left(t);
+	TuneProgress p = {.phase = phase,
+	    .trials = r->trials,
+	    .failed = r->failed,
+	    .best_s = r->best_s,
+	    .peak_flops_per_s = r->peak_all,
+	    .trials_per_s = s > 0 ? (double)r->trials / s : 0,
+	    .rank_correlation = t->model ? model_correlation(t->model) : NAN,
+	    .elapsed_s = s,
+	    .left_s = isinf(left) ? -1 : left};
+	if (r->best_s > 0)
+		p.best_flops_per_s = (double)t->program->flops / r->best_s;
+	if (t->progress)
+		t->progress(&p, t->context);
+}
+
+/* --- lines ---------------------------------------------------------------------------- */
+
+static json_t *machine_json(const Target *target)
+{
+	json_t *m = json_object();
+	char model[128] = "unknown", line[256];
+	FILE *f = fopen("/proc/cpuinfo", "r");
+	while (f && fgets(line, sizeof line, f)) {
+		char *colon = strchr(line, ':');
+		if (strncmp(line, "model name", 10) || !colon)
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		snprintf(model, sizeof model, "%.120s", colon + 2);
+		break;
+	}
+	if (f)
+		fclose(f);
+	json_object_set_new(m, "model", json_text(model));
+	json_object_set_new(m, "features", json_text(target->attrs));
+	json_object_set_new(
+	    m, "cores", json_integer(target->machine.threads));
+	json_object_set_new(m, "caches",
+	    json_pack("[I,I,I]", (json_int_t)target->machine.l1_bytes,
+		(json_int_t)target->machine.l2_bytes,
+		(json_int_t)target->machine.l3_bytes));
+	json_object_set_new(
+	    m, "clock_ghz", json_real(target->machine.clock_ghz));
+	return m;
+}
+
+static Status put_mark(Tune *t, LineKind kind, json_t *fields)
+{
+	Line line;
+	line_mark(kind, fields, &line);
+	json_decref(fields);
+	Status status = store_append(t->store, &line, t->error);
+	if (kind == LINE_RUN_START)
+		memcpy(t->run_id, line.id, sizeof t->run_id);
+	line_free(&line);
+	return status;
+}
+
+static Status put_start(Tune *t)
+{
+	const TuneOptions *o = t->options;
+	json_t *f = json_object();
+	json_object_set_new(f, "ops", json_pack("[s]", t->program->op));
+	json_object_set_new(f, "target", json_text(t->target->text));
+	json_object_set_new(f, "trials",
+	    o->trials < 0 ? json_null() : json_integer(o->trials));
+	json_object_set_new(
+	    f, "time_s", o->time_s < 0 ? json_null() : json_real(o->time_s));
+	json_object_set_new(f, "seed", json_integer((json_int_t)o->seed));
+	json_object_set_new(f, "search",
+	    json_string(o->search == SEARCH_RANDOM ? "random" : "sa"));
+	json_object_set_new(f, "command",
+	    o->command ? json_text(o->command) : json_null());
+	return put_mark(t, LINE_RUN_START, f);
+}
+
+static json_t *times_json(const TuneTimes *t)
+{
+	return json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "search",
+	    t->search, "features", t->features, "train", t->train, "lower",
+	    t->lower, "compile", t->compile, "check", t->check, "run", t->run,
+	    "idle", t->idle);
+}
+
+static Status put_end(Tune *t)
+{
+	const TuneResult *r = t->result;
+	RefusalCount counts[64];
+	json_t *f = json_object(), *refusals = json_object();
+	int n = t->space ? space_refusals(t->space, counts, 64) : 0;
+	for (int i = 0; i < n; i++)
+		json_object_set_new(refusals, counts[i].why,
+		    json_integer((json_int_t)counts[i].count));
+	json_object_set_new(f, "run", json_string(t->run_id));
+	json_object_set_new(f, "ops", json_pack("[s]", t->program->op));
+	json_object_set_new(f, "target", json_text(t->target->text));
+	json_object_set_new(f, "complete",
+	    json_boolean(!r->interrupted && !r->hopeless));
+	json_object_set_new(f, "exhausted", json_boolean(r->exhausted));
+	json_object_set_new(f, "elapsed_s", json_real(elapsed(t)));
+	json_object_set_new(
+	    f, "trials", json_integer((json_int_t)r->trials));
+	json_object_set_new(
+	    f, "failed", json_integer((json_int_t)r->failed));
+	json_object_set_new(
+	    f, "scored", json_integer((json_int_t)r->scored));
+	json_object_set_new(f, "peak_flops_per_s", json_real(r->peak_all));
+	json_object_set_new(f, "times_s", times_json(&r->times));
+	json_object_set_new(f, "refusals", refusals);
+	return put_mark(t, LINE_RUN_END, f);
+}
+
+static Status put_trial(Tune *t, const char *trace_text, const Measurement *m,
+    bool final, const char *same_as, char id[17])
+{
+	json_t *trace = json_loads(trace_text, 0, NULL);
+	json_t *by = json_object();
+	json_object_set_new(by, "tunec", json_string(TUNEC_VERSION));
+	json_object_set_new(by, "compiler", json_string("llvm"));
+	json_object_set_new(by, "search",
+	    json_string(t->options->search == SEARCH_RANDOM ? "random"
+							    : "sa"));
+	json_object_set_new(
+	    by, "seed", json_integer((json_int_t)t->options->seed));
+	json_object_set_new(by, "trial",
+	    json_integer((json_int_t)(t->prior + t->result->trials)));
+	json_object_set_new(by, "run", json_string(t->run_id));
+	Trial trial = {.op = t->program->op,
+	    .op_text = t->program->op_text,
+	    .name = t->program->name,
+	    .case_name = t->program->case_name,
+	    .target = t->target->text,
+	    .trace = trace,
+	    .outcome = m->outcome,
+	    .error = m->outcome == OUTCOME_OK ? NULL : m->error,
+	    .time_s = m->time_s,
+	    .spread_s = m->spread_s,
+	    .runs_s = m->runs_s,
+	    .nruns = m->nruns,
+	    .cold = t->options->measure.cold,
+	    .threads = t->target->threads,
+	    .pinning = t->options->measure.pin ? "cores" : "none",
+	    .final = final,
+	    .verified = t->verified,
+	    .machine = t->machine,
+	    .by = by,
+	    .same_as = same_as};
+	Line line;
+	line_trial(&trial, &line);
+	Status status = store_append(t->store, &line, t->error);
+	memcpy(id, line.id, sizeof line.id);
+	line_free(&line);
+	json_decref(by);
+	json_decref(trace);
+	return status;
+}
+
+/* --- one trial --------------------------------------------------------------------------- */
+
+static char *trace_text(Tune *t, const Trace *trace)
+{
+	json_t *json = trace_to_json(
+	    trace_canonical(t->arena, t->program, trace));
+	char *dumped = json_dumps(json, JSON_COMPACT);
+	char *text = arena_strdup(t->arena, dumped);
+	free(dumped);
+	json_decref(json);
+	return text;
+}
+
+static const Known *find_trace(const Known *list, int n, const char *text)
+{
+	for (int i = n - 1; i >= 0; i--)
+		if (!strcmp(list[i].trace, text))
+			return &list[i];
+	return NULL;
+}
+
+static const Known *find_object(const Tune *t, const char *object)
+{
+	for (int i = 0; i < t->known.n; i++)
+		if (!strcmp(t->known.at[i].object, object))
+			return &t->known.at[i];
+	return NULL;
+}
+
+static Status measure_trace(
+    Tune *t, const Trace *trace, const char *text, Measurement *m)
+{
+	if (!t->options->replay_db)
+		return measure_one(
+		    t->measurer, trace, t->result->best_s, m, t->error);
+	const Known *k = find_trace(t->replay.at, t->replay.n, text);
+	*m = (Measurement){.outcome = OUTCOME_BUILD, .time_s = NAN};
+	if (k)
+		*m = k->measured;
+	else
+		snprintf(m->error, sizeof m->error, "not in the store");
+	return STATUS_OK;
+}
+
+static void count_times(Tune *t, const Measurement *m)
+{
+	TuneTimes *times = &t->result->times;
+	times->lower += m->lower_s;
+	times->compile += m->compile_s;
+	times->check += m->check_s;
+	times->run += m->run_s;
+}
+
+/* Stores a search trial and what it means for the best. */
+static Status finish_trial(
+    Tune *t, const Trace *trace, char *text, Measurement *m)
+{
+	TuneResult *r = t->result;
+	Known k = {.trace = text, .parsed = (Trace *)(uintptr_t)trace};
+	const char *same_as = NULL;
+	if (m->same) {
+		const Known *other = find_object(t, m->object);
+		char object[65];
+		memcpy(object, m->object, sizeof object);
+		if (other) {
+			same_as = other->id;
+			*m = other->measured;
+		}
+		memcpy(m->object, object, sizeof object);
+	}
+	r->trials++;
+	FORWARD_IF_ERROR(put_trial(t, text, m, false, same_as, k.id));
+	k.measured = *m;
+	memcpy(k.object, m->object, sizeof k.object);
+	bool ok = m->outcome == OUTCOME_OK && m->time_s > 0;
+	k.time_s = ok ? m->time_s : INFINITY;
+	vec_push(t->arena, &t->known, k);
+	r->ok += ok;
+	r->failed += !ok;
+	t->failed_by[m->outcome]++;
+	count_times(t, m);
+	if (ok && (r->best_s <= 0 || m->time_s < r->best_s)) {
+		r->best_s = m->time_s;
+		memcpy(r->best_id, k.id, sizeof r->best_id);
+	}
+	if (!ok && !r->best_error[0])
+		snprintf(r->best_error, sizeof r->best_error, "%s: %.480s",
+		    outcome_name(m->outcome), m->error);
+	return STATUS_OK;
+}
+
+static Status try_trace(Tune *t, const Trace *trace, double *time_s)
+{
+	Measurement m;
+	char *text = trace_text(t, trace);
+	FORWARD_IF_ERROR(measure_trace(t, trace, text, &m));
+	FORWARD_IF_ERROR(finish_trial(t, trace, text, &m));
+	*time_s = t->known.at[t->known.n - 1].time_s;
+	report(t, TUNE_SEARCH);
+	return STATUS_OK;
+}
+
+/* --- search -------------------------------------------------------------------------------- */
+
+static bool sample_space(void *context, Rng *rng, Candidate *out)
+{
+	return space_sample(((Tune *)context)->space, rng, out);
+}
+
+static bool mutate_space(
+    void *context, Rng *rng, const Candidate *from, Candidate *out)
+{
+	return space_mutate(((Tune *)context)->space, rng, from, out);
+}
+
+static bool at_space(void *context, int64_t i, Candidate *out)
+{
+	return space_at(((Tune *)context)->space, i, out);
+}
+
+static void score_candidates(
+    void *context, const Candidate *candidates, int n, float *scores)
+{
+	Tune *t = context;
+	if (t->model && model_fitted(t->model)) {
+		static _Thread_local float rows[256 * FEATURES];
+		for (int i = 0; i < n; i += 256) {
+			int count = n - i < 256 ? n - i : 256;
+			space_features(t->space, candidates + i, count, rows);
+			model_predict(t->model, rows, count, scores + i);
+		}
+		return;
+	}
+	double *seconds = must_alloc(sizeof *seconds * (size_t)n);
+	space_analytic(t->space, candidates, n, seconds);
+	for (int i = 0; i < n; i++)
+		scores[i] = (float)-log(seconds[i]);
+	free(seconds);
+}
+
+static void learn(Tune *t, const Candidate *c, double time_s)
+{
+	float row[FEATURES];
+	search_tell(t->search, c, time_s);
+	if (!t->model)
+		return;
+	space_features(t->space, c, 1, row);
+	model_add(t->model, 0, row, time_s);
+}
+
+/* What earlier runs measured, as far as the space still has it. */
+static void learn_known(Tune *t)
+{
+	Refusal why;
+	for (int i = 0; i < t->known.n; i++) {
+		Candidate c;
+		const Known *k = &t->known.at[i];
+		if (!k->parsed || !space_find(t->space, k->parsed, &c) ||
+		    !space_legal(t->space, &c, &why))
+			continue;
+		search_visit(t->search, &c);
+		learn(t, &c, k->time_s);
+	}
+}
+
+static Status fit(Tune *t)
+{
+	double start = measure_now();
+	if (!t->model || model_rows(t->model) < BATCH ||
+	    model_rows(t->model) - t->last_fit <
+		(t->last_fit < 8 * BATCH ? BATCH : 2 * BATCH))
+		return STATUS_OK;
+	t->last_fit = model_rows(t->model);
+	Status status = model_fit(t->model, t->error);
+	t->result->times.train += measure_now() - start;
+	return status;
+}
+
+static bool all_fail(const Tune *t)
+{
+	int most = 0;
+	for (int i = OUTCOME_BUILD; i <= OUTCOME_IMPLAUSIBLE; i++)
+		if (t->failed_by[i] > most)
+			most = t->failed_by[i];
+	return t->result->trials >= HOPELESS_TRIALS &&
+	    most * 20 >= t->result->trials * 19;
+}
+
+static Status search_loop(Tune *t)
+{
+	TuneResult *r = t->result;
+	while (budget_left(t)) {
+		Candidate batch[BATCH];
+		FORWARD_IF_ERROR(fit(t));
+		double start = measure_now();
+		int64_t want = trials_left(t) < BATCH ? trials_left(t) : BATCH;
+		int n = search_next(
+		    t->search, score_candidates, t, (int)want, batch);
+		r->times.search += measure_now() - start;
+		for (int i = 0; i < n && budget_left(t); i++) {
+			double time_s;
+			Trace *trace =
+			    space_trace(t->arena, t->space, &batch[i]);
+			FORWARD_IF_ERROR(try_trace(t, trace, &time_s));
+			learn(t, &batch[i], time_s);
+		}
+		if (n < want) {
+			r->exhausted = true;
+			break;
+		}
+		if (all_fail(t)) {
+			r->hopeless = true;
+			break;
+		}
+	}
+	return STATUS_OK;
+}
+
+/* --- beginning and end ------------------------------------------------------------------------ */
+
+static Status measure_plain(Tune *t)
+{
+	Measurement m;
+	Trace *plain = schedule_plain(t->arena, t->program);
+	char *text = trace_text(t, plain);
+	report(t, TUNE_REFERENCE);
+	if (t->options->replay_db)
+		FORWARD_IF_ERROR(measure_trace(t, plain, text, &m));
+	else
+		FORWARD_IF_ERROR(measure_reference(t->measurer, &m, t->error));
+	FORWARD_IF_ERROR(finish_trial(t, plain, text, &m));
+	if (m.outcome == OUTCOME_WRONG)
+		return error_set(t->error, STATUS_WRONG,
+		    "the plain loop nest disagrees with the interpreter: %.800s",
+		    m.error);
+	if (m.outcome != OUTCOME_OK && !t->options->replay_db)
+		return error_set(t->error, STATUS_CRASH,
+		    "the plain loop nest cannot be measured: %s: %.800s",
+		    outcome_name(m.outcome), m.error);
+	t->result->plain_s = m.outcome == OUTCOME_OK ? m.time_s : 0;
+	return STATUS_OK;
+}
+
+/* Candidate 1, and the best so far of an earlier run. */
+static Status measure_first(Tune *t)
+{
+	Candidate c;
+	double time_s;
+	const Known *best = NULL;
+	for (int i = 0; i < t->prior; i++)
+		if (t->known.at[i].parsed &&
+		    (!best || t->known.at[i].time_s < best->time_s))
+			best = &t->known.at[i];
+	if (best && !isinf(best->time_s) && budget_left(t))
+		FORWARD_IF_ERROR(try_trace(t, best->parsed, &time_s));
+	if (!budget_left(t) || !space_first(t->space, FIRST_TRIES, &c) ||
+	    search_visited(t->search, &c))
+		return STATUS_OK;
+	Trace *trace = space_trace(t->arena, t->space, &c);
+	search_visit(t->search, &c);
+	FORWARD_IF_ERROR(try_trace(t, trace, &time_s));
+	learn(t, &c, time_s);
+	return STATUS_OK;
+}
+
+static int finalists(const Tune *t, int *out)
+{
+	int n = 0;
+	for (int i = 0; i < t->known.n; i++) {
+		const Known *k = &t->known.at[i];
+		bool twice = false;
+		if (isinf(k->time_s) || !k->parsed)
+			continue;
+		for (int j = 0; j < n; j++)
+			twice |= !strcmp(t->known.at[out[j]].trace, k->trace);
+		if (twice)
+			continue;
+		int at = n < FINALISTS ? n++ : n - 1;
+		if (at == FINALISTS - 1 && n == FINALISTS &&
+		    out[at] != i && t->known.at[out[at]].time_s <= k->time_s &&
+		    out[at] >= 0)
+			continue;
+		for (; at && t->known.at[out[at - 1]].time_s > k->time_s; at--)
+			out[at] = out[at - 1];
+		out[at] = i;
+	}
+	return n;
+}
+
+static Status measure_finalists(Tune *t)
+{
+	int list[FINALISTS] = {-1, -1, -1, -1, -1};
+	const Trace *traces[FINALISTS];
+	Measurement m[FINALISTS];
+	char id[17];
+	int n = finalists(t, list);
+	if (n < 2 || t->options->replay_db || t->result->trials == 0)
+		return STATUS_OK;
+	report(t, TUNE_FINAL);
+	for (int i = 0; i < n; i++)
+		traces[i] = t->known.at[list[i]].parsed;
+	FORWARD_IF_ERROR(measure_final(t->measurer, traces, n, m, t->error));
+	t->result->best_s = 0;
+	for (int i = 0; i < n; i++) {
+		bool ok = m[i].outcome == OUTCOME_OK;
+		if (!ok)
+			continue;
+		FORWARD_IF_ERROR(put_trial(t, t->known.at[list[i]].trace,
+		    &m[i], true, NULL, id));
+		if (t->result->best_s > 0 && m[i].time_s >= t->result->best_s)
+			continue;
+		t->result->best_s = m[i].time_s;
+		memcpy(t->result->best_id, id, sizeof id);
+	}
+	return STATUS_OK;
+}
+
+static Status tune_run(Tune *t)
+{
+	FORWARD_IF_ERROR(put_start(t));
+	FORWARD_IF_ERROR(measure_plain(t));
+	if (t->options->measure.machine == MACHINE_REAL &&
+	    !t->options->replay_db) {
+		Error ignored;
+		measure_peak(t->measurer, &t->result->peak_one,
+		    &t->result->peak_all, &ignored);
+		measure_set_peak(t->measurer, t->result->peak_all);
+	}
+	t->space = space_new(
+	    t->arena, t->program, &t->target->machine, t->error);
+	if (!t->space)
+		return t->error->status;
+	SearchSpace functions = {t, sample_space, mutate_space,
+	    space_size(t->space, SMALL_SPACE), at_space};
+	SearchSettings settings = search_defaults(t->options->seed);
+	t->search = search_new(
+	    t->options->search == SEARCH_RANDOM ? "random" : "sa", &functions,
+	    &settings);
+	if (t->options->model && t->options->search == SEARCH_ANNEAL) {
+		ModelSettings model =
+		    model_defaults(FEATURES, t->options->seed);
+		t->model = model_new(&model);
+	}
+	learn_known(t);
+	FORWARD_IF_ERROR(measure_first(t));
+	FORWARD_IF_ERROR(search_loop(t));
+	FORWARD_IF_ERROR(measure_finalists(t));
+	return STATUS_OK;
+}
+
+static void finish(Tune *t)
+{
+	TuneResult *r = t->result;
+	if (t->search) {
+		SearchStats s = search_stats(t->search);
+		r->scored = s.scored;
+		r->scored_per_s =
+		    s.seconds > 0 ? (double)s.scored / s.seconds : 0;
+		r->times.features = s.score_seconds;
+		r->times.search -= s.score_seconds;
+	}
+	r->elapsed_s = elapsed(t);
+	r->interrupted = interrupted(t);
+	r->stored = t->prior + r->trials;
+	TuneTimes *s = &r->times;
+	s->idle = r->elapsed_s - s->search - s->features - s->train -
+	    s->lower - s->compile - s->check - s->run;
+}
+
+Status tune_operator(const Program *program, const Target *target, Store *store,
+    const TuneOptions *options,
+    void (*progress)(const TuneProgress *progress, void *context),
+    void *context, TuneResult *result, Error *error)
+{
+	Tune t = {.arena = arena_new(),
+	    .program = program,
+	    .target = target,
+	    .options = options,
+	    .store = store,
+	    .result = result,
+	    .error = error,
+	    .progress = progress,
+	    .context = context,
+	    .start = measure_now()};
+	*result = (TuneResult){0};
+	Status status = read_store(&t);
+	result->stored = t.prior;
+	if (!status && (trials_left(&t) <= 0 || time_left(&t) <= 0)) {
+		result->covered = true;
+		arena_free(t.arena);
+		return STATUS_OK;
+	}
+	if (!status && options->replay_db)
+		status = read_replay(&t);
+	t.machine = machine_json(target);
+	t.verified = json_pack("{s:s,s:i}", "against",
+	    "plain loop nest, interpreter at points", "sets", MEASURE_SETS);
+	if (!status)
+		status = measure_open(
+		    program, target, &options->measure, &t.measurer, error);
+	if (!status)
+		status = tune_run(&t);
+	finish(&t);
+	if (t.run_id[0]) {
+		Error second;
+		t.error = status ? &second : error;
+		Status marked = put_end(&t);
+		status = status ? status : marked;
+	}
+	measure_close(t.measurer);
+	search_free(t.search);
+	model_free(t.model);
+	json_decref(t.machine);
+	json_decref(t.verified);
+	arena_free(t.arena);
+	return status;
+}
