@@ -407,4 +407,5 @@ const LlvmModule tunec_llvm = {
     .host = host,
     .check = check,
     .features = features,
+    .load = module_llvm_load,
 };

@@ -5,6 +5,7 @@
  *     module_llvm_memory.c    addresses, loads, stores
  *     module_llvm_op.c        operations on temporaries
  *     module_llvm_convert.c   conversions between element types
+ *     module_llvm_load.c      an object linked into this process
  *     module_llvm_value.c     types, constants, calls of intrinsics and libm */
 #ifndef CODEGEN_MODULE_LLVM_H
 #define CODEGEN_MODULE_LLVM_H
@@ -90,5 +91,9 @@ LLVMValueRef llvm_libm(LlvmGen *gen, const char *name, DType type,
 LLVMAttributeRef llvm_attribute(LlvmGen *gen, const char *name, uint64_t value);
 bool llvm_is_signed(DType type);
 bool llvm_has(const LlvmGen *gen, CpuFeature feature);
+
+/* module_llvm_load.c: see codegen.h. */
+Status module_llvm_load(const void *object, size_t size,
+    const char *const *names, int n, void **addresses, Error *error);
 
 #endif

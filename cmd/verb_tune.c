@@ -1,0 +1,417 @@
+/* tunec tune: search for the fastest schedule, measure, keep what was learnt. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "tuner/tune.h"
+
+typedef struct {
+	Common common;
+	const char *trials, *time, *target, *search, *model, *measure, *db;
+	int64_t seed;
+	bool more, cold, no_pin;
+} TuneVerb;
+
+static volatile int interrupted;
+
+static void on_signal(int number)
+{
+	if (interrupted)
+		_exit(128 + number);
+	interrupted = 1;
+}
+
+/* --- options ------------------------------------------------------------------- */
+
+/* "60s", "2m", "1h", "500ms", "60": seconds; -1 if it is none of these. */
+static double parse_time(const char *text)
+{
+	static const struct {
+		const char *unit;
+		double seconds;
+	} units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"min", 60},
+	    {"h", 3600}};
+	char *end;
+	double n = strtod(text, &end);
+	if (end == text || !(n >= 0) || isinf(n))
+		return -1;
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (!strcmp(end, units[i].unit))
+			return n * units[i].seconds;
+	return -1;
+}
+
+static bool parse_trials(const char *text, int64_t *out)
+{
+	char *end;
+	long long n = strtoll(text, &end, 10);
+	*out = n;
+	return end != text && !*end && n >= 0 && *text >= '0' && *text <= '9';
+}
+
+static bool among(const char *word, const char *words)
+{
+	size_t n = strlen(word);
+	for (const char *p = strstr(words, word); n && p;
+	     p = strstr(p + 1, word))
+		if ((p == words || p[-1] == ' ') && (!p[n] || p[n] == ' '))
+			return true;
+	return false;
+}
+
+/* EXIT_DONE, or the exit code after a message. */
+static int read_options(const TuneVerb *v, TuneOptions *o)
+{
+	*o = (TuneOptions){.trials = -1,
+	    .time_s = -1,
+	    .left_s = -1,
+	    .more = v->more,
+	    .seed = (uint64_t)v->seed,
+	    .model = true,
+	    .interrupted = &interrupted};
+	o->measure = (MeasureOptions){.cold = v->cold,
+	    .pin = !v->no_pin,
+	    .build_limit_s = 10,
+	    .run_limit_s = 4,
+	    .seed = (uint64_t)v->seed};
+	if (v->trials && !parse_trials(v->trials, &o->trials))
+		return say_usage(
+		    "tune", "--trials takes a number, not '%s'", v->trials);
+	if (v->time && (o->time_s = parse_time(v->time)) < 0)
+		return say_usage("tune",
+		    "--time takes a time such as 60s or 2m, not '%s'",
+		    v->time);
+	if (among(v->search, "evolve ga grid")) {
+		say_error("--search=%s is not built yet: sa and random are",
+		    v->search);
+		return EXIT_FAILED;
+	}
+	if (!among(v->search, "sa random"))
+		return say_usage("tune",
+		    "--search is sa, evolve, ga, random or grid, not '%s'",
+		    v->search);
+	o->search = strcmp(v->search, "random") ? SEARCH_ANNEAL : SEARCH_RANDOM;
+	if (!among(v->model, "xgboost none"))
+		return say_usage("tune",
+		    "--model is xgboost or none, not '%s'", v->model);
+	o->model = !strcmp(v->model, "xgboost");
+	if (!strcmp(v->measure, "simulate"))
+		o->measure.machine = MACHINE_SIMULATED;
+	else if (!strncmp(v->measure, "replay:", 7) && v->measure[7])
+		o->replay_db = v->measure + 7;
+	else if (strcmp(v->measure, "run"))
+		return say_usage("tune",
+		    "--measure is run, simulate or replay:STORE, not '%s'",
+		    v->measure);
+	return EXIT_DONE;
+}
+
+/* --- the live line ----------------------------------------------------------------- */
+
+typedef struct {
+	const char *label;
+	bool live;
+	double last; /* when it was drawn */
+} Display;
+
+static const char *format_rate(char *text, size_t size, double flops_per_s)
+{
+	if (flops_per_s >= 1e9)
+		snprintf(text, size, "%.1f GFLOP/s", flops_per_s * 1e-9);
+	else
+		snprintf(text, size, "%.1f MFLOP/s", flops_per_s * 1e-6);
+	return text;
+}
+
+static void show_progress(const TuneProgress *p, void *context)
+{
+	Display *d = context;
+	char rate[32];
+	if (!d->live ||
+	    (p->phase == TUNE_SEARCH && p->elapsed_s - d->last < 0.1))
+		return;
+	d->last = p->elapsed_s;
+	fprintf(stderr, "\r\033[K%s  ", d->label);
+	if (p->phase == TUNE_REFERENCE) {
+		fprintf(stderr, "plain loops, for comparison");
+	} else {
+		fprintf(stderr, "%lld trials", (long long)p->trials);
+		if (p->failed)
+			fprintf(stderr, " (%lld failed)",
+			    (long long)p->failed);
+		if (p->best_s > 0)
+			fprintf(stderr, "  best %s",
+			    format_rate(rate, sizeof rate,
+				p->best_flops_per_s));
+		if (p->best_s > 0 && p->peak_flops_per_s > 0)
+			fprintf(stderr, " (%.0f %% of the peak)",
+			    100 * p->best_flops_per_s / p->peak_flops_per_s);
+		fprintf(stderr, "  %.1f trials/s", p->trials_per_s);
+		if (!isnan(p->rank_correlation))
+			fprintf(stderr, "  rank %.2f", p->rank_correlation);
+		if (p->phase == TUNE_FINAL)
+			fprintf(stderr, "  measuring the best again");
+		else if (p->left_s >= 0)
+			fprintf(stderr, "  %.0f s left", p->left_s);
+	}
+	fflush(stderr);
+}
+
+/* --- results ------------------------------------------------------------------------- */
+
+static const char *format_time(char *text, size_t size, double s)
+{
+	if (s >= 1)
+		snprintf(text, size, "%.3f s", s);
+	else if (s >= 1e-3)
+		snprintf(text, size, "%.3f ms", s * 1e3);
+	else
+		snprintf(text, size, "%.3f us", s * 1e6);
+	return text;
+}
+
+static void print_text(
+    const Program *p, const char *label, const TuneResult *r, bool verbose)
+{
+	char a[32], b[32];
+	if (r->covered) {
+		printf("%s: the store has %lld trials: covered\n", label,
+		    (long long)r->stored);
+	} else {
+		printf("%s: %lld trials in %.1f s (%.1f a second), "
+		       "%lld failed%s%s%s\n",
+		    label, (long long)r->trials, r->elapsed_s,
+		    (double)r->trials / r->elapsed_s, (long long)r->failed,
+		    r->exhausted ? "; the space is exhausted" : "",
+		    r->interrupted ? "; interrupted" : "",
+		    r->hopeless ? "; stopped, nearly all fail alike" : "");
+	}
+	if (r->best_s > 0) {
+		printf("  best %s, %s", format_time(a, sizeof a, r->best_s),
+		    format_rate(b, sizeof b, (double)p->flops / r->best_s));
+		if (r->peak_all > 0)
+			printf(", %.1f %% of the peak of %.1f GFLOP/s",
+			    100 * (double)p->flops / r->best_s / r->peak_all,
+			    r->peak_all * 1e-9);
+		printf("  (%s)\n", r->best_id);
+	}
+	if (r->plain_s > 0 && r->best_s > 0)
+		printf("  plain loops %s: %.1f times slower\n",
+		    format_time(a, sizeof a, r->plain_s),
+		    r->plain_s / r->best_s);
+	if (verbose && !r->covered) {
+		const TuneTimes *t = &r->times;
+		printf("  time: search %.2f s, features and model %.2f, train "
+		       "%.2f, lower %.2f, compile %.2f, check %.2f, run %.2f, "
+		       "idle %.2f\n",
+		    t->search, t->features, t->train, t->lower, t->compile,
+		    t->check, t->run, t->idle);
+		printf("  %lld candidates scored, %.0f a second\n",
+		    (long long)r->scored, r->scored_per_s);
+	}
+}
+
+static void print_json(const Program *p, const TuneResult *r)
+{
+	json_t *o = json_pack("{s:s,s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:b,s:f}",
+	    "name", p->name, "case", p->case_name, "op", p->op, "covered",
+	    r->covered, "trials", (json_int_t)r->trials, "ok",
+	    (json_int_t)r->ok, "failed", (json_int_t)r->failed, "stored",
+	    (json_int_t)r->stored, "exhausted", r->exhausted, "elapsed_s",
+	    r->elapsed_s);
+	json_object_set_new(
+	    o, "best_s", r->best_s > 0 ? json_real(r->best_s) : json_null());
+	json_object_set_new(o, "best",
+	    r->best_id[0] ? json_string(r->best_id) : json_null());
+	json_object_set_new(o, "plain_s",
+	    r->plain_s > 0 ? json_real(r->plain_s) : json_null());
+	json_object_set_new(o, "flops_per_s",
+	    r->best_s > 0 ? json_real((double)p->flops / r->best_s)
+			  : json_null());
+	json_object_set_new(o, "peak_one", json_real(r->peak_one));
+	json_object_set_new(o, "peak_all", json_real(r->peak_all));
+	json_object_set_new(
+	    o, "scored", json_integer((json_int_t)r->scored));
+	json_object_set_new(o, "scored_per_s", json_real(r->scored_per_s));
+	const TuneTimes *t = &r->times;
+	json_object_set_new(o, "times_s",
+	    json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "search", t->search,
+		"features", t->features, "train", t->train, "lower", t->lower,
+		"compile", t->compile, "check", t->check, "run", t->run, "idle",
+		t->idle));
+	char *text = json_dumps(o, JSON_COMPACT);
+	printf("%s\n", text);
+	free(text);
+	json_decref(o);
+}
+
+/* --- the run ---------------------------------------------------------------------------- */
+
+static void best_of_store(Arena *arena, Store *store, const Program *p,
+    const Target *target, bool cold, TuneResult *r)
+{
+	Line best = {0};
+	Error ignored;
+	if (!best_find(arena, &store, 1, p->op, target->text,
+		cold ? "cold" : "warm", &best, NULL, &ignored) &&
+	    best.json) {
+		r->best_s = best.time_s;
+		memcpy(r->best_id, best.id, sizeof r->best_id);
+	}
+	line_free(&best);
+}
+
+static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
+    const Target *target, Store *store, const TuneOptions *options)
+{
+	const char *label = *p->case_name
+	    ? arena_printf(arena, "%s:%s", p->name, p->case_name)
+	    : p->name;
+	Display display = {label,
+	    isatty(2) && !v->common.quiet && !v->common.json, -1};
+	TuneResult r;
+	Error error = {0};
+	Status status = tune_operator(p, target, store, options,
+	    show_progress, &display, &r, &error);
+	if (display.live)
+		fprintf(stderr, "\r\033[K");
+	if (status) {
+		say_error("%s: %s", label, error.text);
+		return EXIT_FAILED;
+	}
+	best_of_store(arena, store, p, target, v->cold, &r);
+	if (v->common.json)
+		print_json(p, &r);
+	else if (!v->common.quiet)
+		print_text(p, label, &r, v->common.verbose);
+	if (r.interrupted)
+		return EXIT_INTERRUPTED;
+	if (!(r.best_s > 0)) {
+		say_error("%s: no valid trial; first failure: %s", label,
+		    r.best_error[0] ? r.best_error : "none was tried");
+		return EXIT_FAILED;
+	}
+	return EXIT_DONE;
+}
+
+static Target *open_target(Arena *arena, const TuneVerb *v, Error *error)
+{
+	const char *preset = getenv("TUNEC_TARGET");
+	const char *text = v->target ? v->target
+	    : preset && *preset      ? preset
+				     : "host";
+	return target_parse(arena, text, error);
+}
+
+static int tune_all(Arena *arena, const TuneVerb *v, const ProgramVec *programs,
+    const Target *target, Store *store, TuneOptions options)
+{
+	int code = EXIT_DONE, n = programs->n;
+	int64_t trials = options.trials;
+	double time_s = options.time_s;
+	if (trials < 0 && time_s < 0)
+		time_s = 60.0 * n;
+	for (int i = 0; i < n && !interrupted; i++) {
+		/* Totals are shared evenly. */
+		options.trials = trials < 0 ? -1
+		    : trials * (i + 1) / n - trials * i / n;
+		options.time_s = time_s < 0 ? -1 : time_s / n;
+		code = exit_worse(code,
+		    tune_one(arena, v, programs->at[i], target, store,
+			&options));
+	}
+	return interrupted ? EXIT_INTERRUPTED : code;
+}
+
+static int tune_run(void *options, int n, char **operands)
+{
+	const TuneVerb *v = options;
+	Arena *arena = arena_new();
+	ProgramVec programs = {0};
+	TuneOptions o;
+	Error error = {0};
+	Store *store = NULL;
+	int code = read_options(v, &o);
+	if (code == EXIT_DONE)
+		code = specs_load(arena, &v->common, n, operands, &programs);
+	if (code != EXIT_DONE) {
+		arena_free(arena);
+		return code;
+	}
+	const char *preset = getenv("TUNEC_DB");
+	const char *path = v->db ? v->db
+	    : preset && *preset  ? preset
+				 : "tunec.db";
+	struct sigaction action = {.sa_handler = on_signal};
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	Target *target = open_target(arena, v, &error);
+	if (target && target->kind != TARGET_LLVM) {
+		error_set(&error, STATUS_UNSUPPORTED,
+		    "target '%s' is built for, not measured: tune for host",
+		    target->text);
+		target = NULL;
+	}
+	if (target && o.measure.machine == MACHINE_REAL &&
+	    !target_runs_here(target)) {
+		error_set(&error, STATUS_UNSUPPORTED,
+		    "this machine cannot run code for '%s'", target->text);
+		target = NULL;
+	}
+	if (!target || store_open(path, STORE_WRITE, &store, &error)) {
+		say_error("%s", error.text);
+		code = EXIT_FAILED;
+	} else {
+		code = tune_all(arena, v, &programs, target, store, o);
+	}
+	store_close(store);
+	arena_free(arena);
+	return code;
+}
+
+static const Option options[] = {
+    {"trials", 0, OPTION_TEXT, offsetof(TuneVerb, trials), "N", NULL,
+	"until the store has N search trials for these operators"},
+    {"time", 0, OPTION_TEXT, offsetof(TuneVerb, time), "TIME", NULL,
+	"until their runs took so long together: 60s, 2m, 1h\n"
+	"(default: 60s an operator where neither is given)"},
+    {"more", 0, OPTION_FLAG, offsetof(TuneVerb, more), NULL, NULL,
+	"spend the budget again, whatever the store has"},
+    {"target", 0, OPTION_TEXT, offsetof(TuneVerb, target), "TARGET", NULL,
+	"what to tune for (default: $TUNEC_TARGET, or host)"},
+    {"search", 0, OPTION_TEXT, offsetof(TuneVerb, search), "KIND", "sa",
+	"sa: simulated annealing on a learned model; random"},
+    {"model", 0, OPTION_TEXT, offsetof(TuneVerb, model), "KIND", "xgboost",
+	"xgboost, or none: the analytic model alone"},
+    {"measure", 0, OPTION_TEXT, offsetof(TuneVerb, measure), "HOW", "run",
+	"run on this machine; simulate: a deterministic machine\n"
+	"in its place; replay:STORE: what a store measured"},
+    {"seed", 0, OPTION_INT, offsetof(TuneVerb, seed), "N", "1",
+	"of the search, and of the inputs"},
+    {"cold", 0, OPTION_FLAG, offsetof(TuneVerb, cold), NULL, NULL,
+	"flush the caches before each run"},
+    {"no-pin", 0, OPTION_FLAG, offsetof(TuneVerb, no_pin), NULL, NULL,
+	"do not pin threads to CPUs"},
+    {"db", 0, OPTION_TEXT, offsetof(TuneVerb, db), "STORE", NULL,
+	"where trials are kept (default: $TUNEC_DB, or tunec.db)"},
+    {0}};
+
+const Verb verb_tune = {
+    .name = "tune",
+    .operands = "SPEC[:CASE]...",
+    .summary = "search for the fastest schedule and keep what was measured",
+    .text =
+	"Each trial is kept when it has finished; a run that is interrupted or\n"
+	"killed loses only what was being measured, and the next one goes on.",
+    .options = options,
+    .size = sizeof(TuneVerb),
+    .specs = true,
+    .min_operands = 1,
+    .max_operands = -1,
+    .run = tune_run,
+};
