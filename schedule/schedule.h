@@ -189,6 +189,9 @@ bool space_sample(Space *space, Rng *rng, Candidate *out);
 bool space_mutate(Space *space, Rng *rng, const Candidate *from, Candidate *out);
 /* Normalizes; false and a reason if it is not legal. */
 bool space_legal(Space *space, Candidate *candidate, Refusal *why);
+/* The guards of the nest alone, without the search's limits: does replaying the
+ * candidate's trace accept it?  Normalizes. */
+bool space_replays(Space *space, Candidate *candidate, Refusal *why);
 uint64_t candidate_hash(const Candidate *candidate);
 /* The trace with all decisions taken. */
 Trace *space_trace(Arena *arena, Space *space, const Candidate *candidate);

@@ -421,32 +421,49 @@ static const int64_t *fill_in(
 	return space->values;
 }
 
-bool space_legal(Space *space, Candidate *c, Refusal *why)
+/* The plan of a candidate, which is normalized; NULL and why. */
+static const Plan *normalize(Space *space, Candidate *c, Refusal *why)
 {
 	const Sketch *s = &space->sketches.at[c->sketch];
 	const PlanEntry *e = plan_of(space, c);
-	*why = e->why;
-	if (!e->plan)
-		return false;
 	bool moved = false;
-	for (int p = 0; p < s->nparts; p++)
+	for (int p = 0; e->plan && p < s->nparts; p++)
 		if (!e->used[p] && c->at[p]) {
 			c->at[p] = 0;
 			moved |= s->parts[p].slot < 0;
 		}
-	if (moved) {
+	if (moved)
 		e = plan_of(space, c);
-		*why = e->why;
-		if (!e->plan)
-			return false;
-	}
-	const int64_t *values = fill_in(space, e->plan, c);
-	for (int i = 0; i < e->plan->nguards; i++)
-		if (values[e->plan->guards[i].value] != 1) {
-			*why = e->plan->guards[i].why;
+	*why = e->why;
+	return e->plan;
+}
+
+static bool guards_hold(
+    const Plan *plan, const int64_t *values, Refusal *why)
+{
+	for (int i = 0; i < plan->nguards; i++)
+		if (values[plan->guards[i].value] != 1) {
+			*why = plan->guards[i].why;
 			return false;
 		}
-	*why = plan_limits(e->plan, space->machine, values);
+	return true;
+}
+
+bool space_replays(Space *space, Candidate *c, Refusal *why)
+{
+	const Plan *plan = normalize(space, c, why);
+	return plan && guards_hold(plan, fill_in(space, plan, c), why);
+}
+
+bool space_legal(Space *space, Candidate *c, Refusal *why)
+{
+	const Plan *plan = normalize(space, c, why);
+	if (!plan)
+		return false;
+	const int64_t *values = fill_in(space, plan, c);
+	if (!guards_hold(plan, values, why))
+		return false;
+	*why = plan_limits(plan, space->machine, values);
 	return !*why;
 }
 

@@ -242,31 +242,18 @@ static void report(Tune *t, TunePhase phase)
 
 /* --- lines ---------------------------------------------------------------------------- */
 
-static json_t *machine_json(const Target *target)
+static json_t *machine_json(Arena *arena)
 {
+	HostFacts facts;
 	json_t *m = json_object();
-	char model[128] = "unknown", line[256];
-	FILE *f = fopen("/proc/cpuinfo", "r");
-	while (f && fgets(line, sizeof line, f)) {
-		char *colon = strchr(line, ':');
-		if (strncmp(line, "model name", 10) || !colon)
-			continue;
-		line[strcspn(line, "\n")] = 0;
-		snprintf(model, sizeof model, "%.120s", colon + 2);
-		break;
-	}
-	if (f)
-		fclose(f);
-	json_object_set_new(m, "model", json_text(model));
-	json_object_set_new(m, "features", json_text(target->attrs));
-	json_object_set_new(
-	    m, "cores", json_integer(target->machine.threads));
+	host_facts(arena, &facts);
+	json_object_set_new(m, "model", json_text(facts.model));
+	json_object_set_new(m, "features", json_text(facts.features));
+	json_object_set_new(m, "cores", json_integer(facts.cpus));
 	json_object_set_new(m, "caches",
-	    json_pack("[I,I,I]", (json_int_t)target->machine.l1_bytes,
-		(json_int_t)target->machine.l2_bytes,
-		(json_int_t)target->machine.l3_bytes));
-	json_object_set_new(
-	    m, "clock_ghz", json_real(target->machine.clock_ghz));
+	    json_pack("[I,I,I]", (json_int_t)facts.l1_bytes,
+		(json_int_t)facts.l2_bytes, (json_int_t)facts.l3_bytes));
+	json_object_set_new(m, "clock_ghz", json_real(facts.clock_ghz));
 	return m;
 }
 
@@ -775,7 +762,7 @@ Status tune_operator(const Program *program, const Target *target, Store *store,
 	}
 	if (!status && options->replay_db)
 		status = read_replay(&t);
-	t.machine = machine_json(target);
+	t.machine = machine_json(t.arena);
 	t.verified = json_pack("{s:s,s:i}", "against",
 	    "plain loop nest, interpreter at points", "sets", MEASURE_SETS);
 	if (!status)

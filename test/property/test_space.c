@@ -1,0 +1,198 @@
+/* What the plan says of a candidate is what replaying its trace with numbers
+ * says (design: one path for tiles as slots, one for tiles as numbers), on
+ * every workload:
+ *   - guards hold exactly where replay accepts;
+ *   - features from the plan equal features from the nest with numbers;
+ *   - a trace printed, parsed and found again is the same candidate. */
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "schedule/plan.h"
+
+enum { CANDIDATES = 60, CASES_MAX = 4 };
+
+static const Machine machines[] = {
+    {.threads = 2,
+	.vector_bytes = 64,
+	.vector_registers = 32,
+	.fma = true,
+	.masked = true,
+	.gather = true,
+	.fma_per_cycle = 1,
+	.fma_latency = 4,
+	.l1_bytes = 32768,
+	.l2_bytes = 1 << 20,
+	.l3_bytes = 16 << 20,
+	.l1_ways = 8,
+	.line_bytes = 64},
+    {.threads = 1,
+	.vector_bytes = 32,
+	.vector_registers = 16,
+	.fma = true,
+	.fma_per_cycle = 2,
+	.fma_latency = 4,
+	.l1_bytes = 32768,
+	.l2_bytes = 1 << 19,
+	.l3_bytes = 16 << 20,
+	.l1_ways = 8,
+	.line_bytes = 64}};
+
+static Candidate random_candidate(Space *space, Rng *rng)
+{
+	Candidate c = {0};
+	c.sketch = (uint16_t)rng_below(rng, (uint64_t)space_nsketches(space));
+	for (int p = 0; p < space_nparts(space, c.sketch); p++)
+		c.at[p] = (int16_t)rng_below(
+		    rng, (uint64_t)space_part_size(space, c.sketch, p));
+	return c;
+}
+
+static void check_features(Space *space, const Candidate *c, const Nest *nest,
+    const Machine *machine, const char *name)
+{
+	float planned[FEATURES], extracted[FEATURES];
+	Plan *plan = plan_record(nest->arena, nest);
+	int64_t *values =
+	    NEW_N(nest->arena, int64_t, tape_size(plan->tape));
+	tape_eval(plan->tape, NULL, values);
+	plan_features(plan, machine, values, extracted);
+	space_features(space, c, 1, planned);
+	for (int i = 0; i < FEATURES; i++) {
+		if (planned[i] == extracted[i])
+			continue;
+		Buf text = {0};
+		trace_print(&text, space_trace(nest->arena, space, c));
+		fail_msg("%s: feature %d is %g in the plan, %g in the nest\n%s",
+		    name, i, (double)planned[i], (double)extracted[i],
+		    buf_text(&text));
+	}
+}
+
+static void check_found(Arena *arena, Space *space, const Candidate *c,
+    const Machine *machine, const char *name)
+{
+	Buf text = {0};
+	Diag diag = {0};
+	Candidate found;
+	trace_print(&text, space_trace(arena, space, c));
+	Source source = {"trace", buf_text(&text), text.size};
+	Trace *parsed =
+	    trace_parse(arena, &source, (Span){0, text.size}, &diag);
+	if (!parsed)
+		fail_msg("%s: %s", name, buf_text(&diag.text));
+	parsed = trace_resolve_lanes(arena, parsed, machine);
+	if (!space_find(space, parsed, &found))
+		fail_msg("%s: not found\n%s", name, buf_text(&text));
+	/* Sketches may overlap: the trace is what has to be the same. */
+	Buf again = {0};
+	trace_print(&again, space_trace(arena, space, &found));
+	assert_string_equal(buf_text(&text), buf_text(&again));
+	buf_free(&text);
+	buf_free(&again);
+}
+
+static int check_candidate(Arena *arena, const Program *program, Space *space,
+    Candidate *c, const Machine *machine)
+{
+	ApplyContext context = {.machine = machine};
+	Refusal planned = NULL, replayed = NULL;
+	int step;
+	bool accepts = space_replays(space, c, &planned);
+	Nest *nest = nest_new(arena, program, tape_new(arena));
+	Trace *trace = space_trace(arena, space, c);
+	bool applies = trace_apply(nest, trace, &context, &step, &replayed) &&
+	    !(replayed = nest_guards_hold(nest));
+	if (accepts != applies) {
+		Buf text = {0};
+		trace_print(&text, trace);
+		fail_msg("%s: the plan says %s, replay says %s\n%s",
+		    program->symbol, accepts ? "yes" : planned,
+		    applies ? "yes" : replayed, buf_text(&text));
+	}
+	if (!accepts)
+		return 0;
+	check_features(space, c, nest, machine, program->symbol);
+	check_found(arena, space, c, machine, program->symbol);
+	return 1;
+}
+
+static void check_program(const Program *program, const Machine *machine)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	Space *space = space_new(arena, program, machine, &error);
+	if (!space)
+		fail_msg("%s: %s", program->symbol, error.text);
+	Rng rng = rng_stream(1, 0, 0);
+	int accepted = 0, sampled = 0;
+	for (int i = 0; i < CANDIDATES; i++) {
+		Arena *scratch = arena_new();
+		Candidate c = random_candidate(space, &rng);
+		accepted += check_candidate(
+		    scratch, program, space, &c, machine);
+		if (space_sample(space, &rng, &c)) {
+			sampled++;
+			check_candidate(scratch, program, space, &c, machine);
+		}
+		arena_free(scratch);
+	}
+	RefusalCount counts[8];
+	if (!sampled) {
+		int n = space_refusals(space, counts, 8);
+		for (int i = 0; i < n; i++)
+			print_message("%s: %lld %s\n", program->symbol,
+			    (long long)counts[i].count, counts[i].why);
+	}
+	print_message("# %s: %d of %d at random accepted, %d sampled, %s "
+		      "vectors\n",
+	    program->symbol, accepted, CANDIDATES, sampled,
+	    space_count(arena, space));
+	assert_true(sampled > 0);
+	arena_free(arena);
+}
+
+static int is_spec(const struct dirent *e)
+{
+	const char *dot = strrchr(e->d_name, '.');
+	return dot && !strcmp(dot, ".yaml");
+}
+
+static void test_workloads(void **state)
+{
+	struct dirent **names;
+	int n = scandir("workloads", &names, is_spec, alphasort);
+	(void)state;
+	assert_true(n > 0);
+	for (int i = 0; i < n; i++) {
+		Arena *arena = arena_new();
+		ProgramVec programs = {0};
+		Diag diag = {0};
+		Error error = {0};
+		char *path =
+		    arena_printf(arena, "workloads/%s", names[i]->d_name);
+		if (spec_load(arena, path, NULL, 0, NUMERICS_DEFAULT, &diag,
+			&error, &programs))
+			fail_msg("%s%s", buf_text(&diag.text), error.text);
+		for (int p = 0; p < programs.n && p < CASES_MAX; p++)
+			check_program(programs.at[p], &machines[i % 2]);
+		arena_free(arena);
+		diag_free(&diag);
+		free(names[i]);
+	}
+	free(names);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_workloads)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
