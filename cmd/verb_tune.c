@@ -266,7 +266,8 @@ static void best_of_store(Arena *arena, Store *store, const Program *p,
 }
 
 static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
-    const Target *target, Store *store, const TuneOptions *options)
+    const Target *target, Store *store, Measurer *measurer,
+    const TuneOptions *options)
 {
 	const char *label = *p->case_name
 	    ? arena_printf(arena, "%s:%s", p->name, p->case_name)
@@ -275,7 +276,7 @@ static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
 	    isatty(2) && !v->common.quiet && !v->common.json, -1};
 	TuneResult r;
 	Error error = {0};
-	Status status = tune_operator(p, target, store, options,
+	Status status = tune_operator(p, target, store, measurer, options,
 	    show_progress, &display, &r, &error);
 	if (display.live)
 		fprintf(stderr, "\r\033[K");
@@ -308,7 +309,8 @@ static Target *open_target(Arena *arena, const TuneVerb *v, Error *error)
 }
 
 static int tune_all(Arena *arena, const TuneVerb *v, const ProgramVec *programs,
-    const Target *target, Store *store, TuneOptions options)
+    const Target *target, Store *store, Measurer **measurers,
+    TuneOptions options)
 {
 	int code = EXIT_DONE, n = programs->n;
 	int64_t trials = options.trials;
@@ -322,9 +324,20 @@ static int tune_all(Arena *arena, const TuneVerb *v, const ProgramVec *programs,
 		options.time_s = time_s < 0 ? -1 : time_s / n;
 		code = exit_worse(code,
 		    tune_one(arena, v, programs->at[i], target, store,
-			&options));
+			measurers[i], &options));
 	}
 	return interrupted ? EXIT_INTERRUPTED : code;
+}
+
+/* One measuring process for each operator, before anything starts a thread. */
+static Status open_measurers(Arena *arena, const ProgramVec *programs,
+    const Target *target, const TuneOptions *o, Measurer ***out, Error *error)
+{
+	*out = NEW_N(arena, Measurer *, programs->n);
+	for (int i = 0; i < programs->n; i++)
+		FORWARD_IF_ERROR(measure_open(programs->at[i], target,
+		    &o->measure, &(*out)[i], error));
+	return STATUS_OK;
 }
 
 static int tune_run(void *options, int n, char **operands)
@@ -363,12 +376,19 @@ static int tune_run(void *options, int n, char **operands)
 		    "this machine cannot run code for '%s'", target->text);
 		target = NULL;
 	}
-	if (!target || store_open(path, STORE_WRITE, &store, &error)) {
+	Measurer **measurers = NULL;
+	if (!target ||
+	    open_measurers(
+		arena, &programs, target, &o, &measurers, &error) ||
+	    store_open(path, STORE_WRITE, &store, &error)) {
 		say_error("%s", error.text);
 		code = EXIT_FAILED;
 	} else {
-		code = tune_all(arena, v, &programs, target, store, o);
+		code = tune_all(
+		    arena, v, &programs, target, store, measurers, o);
 	}
+	for (int i = 0; measurers && i < programs.n; i++)
+		measure_close(measurers[i]);
 	store_close(store);
 	arena_free(arena);
 	return code;

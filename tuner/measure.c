@@ -32,8 +32,7 @@ Status measure_open(const Program *program, const Target *target,
 	m->context = (MeasureContext){program, target, &m->options, &m->data};
 	if (options->machine == MACHINE_SIMULATED)
 		return STATUS_OK;
-	FORWARD_IF_ERROR(measure_data_new(
-	    m->arena, program, options->seed, &m->data, error));
+	FORWARD_IF_ERROR(measure_data_new(m->arena, program, &m->data, error));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
 		return error_set(error, STATUS_IO, "socketpair: %s",
 		    strerror(errno));
@@ -151,6 +150,8 @@ Status measure_reference(Measurer *m, Measurement *plain, Error *error)
 {
 	const Trace *none = NULL;
 	double limit = m->options.build_limit_s + 30 * m->options.run_limit_s;
+	if (m->options.machine == MACHINE_REAL)
+		measure_data_fill(&m->data, m->options.seed);
 	return run_traces(
 	    m, JOB_REFERENCE, &none, 1, 0, limit, plain, error);
 }

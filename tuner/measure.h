@@ -41,8 +41,9 @@ typedef struct {
 
 typedef struct Measurer Measurer;
 
-/* Forks the server: call before the process has threads.  The program and the
- * target must outlive it. */
+/* Forks the server: call before the process has threads (stores and models start
+ * some), for all operators of a run.  Program, target and options must outlive
+ * it. */
 Status measure_open(const Program *program, const Target *target,
     const MeasureOptions *options, Measurer **out, Error *error);
 void measure_close(Measurer *m);

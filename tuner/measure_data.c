@@ -80,7 +80,7 @@ static void put_element(void *at, int64_t i, DType type, Rng *rng, int set)
 	}
 }
 
-Status measure_data_new(Arena *arena, const Program *program, uint64_t seed,
+Status measure_data_new(Arena *arena, const Program *program,
     MeasureData *data, Error *error)
 {
 	*data = (MeasureData){.program = program};
@@ -102,6 +102,12 @@ Status measure_data_new(Arena *arena, const Program *program, uint64_t seed,
 		    "no memory for inputs and outputs of %zu bytes",
 		    data->size);
 	data->base = map;
+	return STATUS_OK;
+}
+
+void measure_data_fill(MeasureData *data, uint64_t seed)
+{
+	const Program *program = data->program;
 	for (int s = 0; s < MEASURE_SETS; s++)
 		for (int i = 0; i < program->ninputs; i++) {
 			const Buffer *b = &program->buffers[i];
@@ -111,7 +117,6 @@ Status measure_data_new(Arena *arena, const Program *program, uint64_t seed,
 				put_element(data->base + data->input[s][i], k,
 				    b->type, &rng, s);
 		}
-	return STATUS_OK;
 }
 
 void measure_data_free(MeasureData *data)

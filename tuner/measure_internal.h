@@ -12,8 +12,9 @@ typedef struct {
 	size_t *input[MEASURE_SETS], *expected[MEASURE_SETS];
 } MeasureData;
 
-Status measure_data_new(Arena *arena, const Program *program, uint64_t seed,
+Status measure_data_new(Arena *arena, const Program *program,
     MeasureData *data, Error *error);
+void measure_data_fill(MeasureData *data, uint64_t seed); /* the inputs */
 void measure_data_free(MeasureData *data);
 /* Empty, or where output differs: "out[3, 0]: 1.5, expected 2.5". */
 bool measure_data_compare(const MeasureData *data, int set, int output,

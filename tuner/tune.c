@@ -738,7 +738,7 @@ static void finish(Tune *t)
 }
 
 Status tune_operator(const Program *program, const Target *target, Store *store,
-    const TuneOptions *options,
+    Measurer *measurer, const TuneOptions *options,
     void (*progress)(const TuneProgress *progress, void *context),
     void *context, TuneResult *result, Error *error)
 {
@@ -747,6 +747,7 @@ Status tune_operator(const Program *program, const Target *target, Store *store,
 	    .target = target,
 	    .options = options,
 	    .store = store,
+	    .measurer = measurer,
 	    .result = result,
 	    .error = error,
 	    .progress = progress,
@@ -766,9 +767,6 @@ Status tune_operator(const Program *program, const Target *target, Store *store,
 	t.verified = json_pack("{s:s,s:i}", "against",
 	    "plain loop nest, interpreter at points", "sets", MEASURE_SETS);
 	if (!status)
-		status = measure_open(
-		    program, target, &options->measure, &t.measurer, error);
-	if (!status)
 		status = tune_run(&t);
 	finish(&t);
 	if (t.run_id[0]) {
@@ -777,7 +775,6 @@ Status tune_operator(const Program *program, const Target *target, Store *store,
 		Status marked = put_end(&t);
 		status = status ? status : marked;
 	}
-	measure_close(t.measurer);
 	search_free(t.search);
 	model_free(t.model);
 	json_decref(t.machine);

@@ -55,9 +55,9 @@ typedef struct {
 	TuneTimes times;
 } TuneResult;
 
-/* `store` is open for writing.  Call before the process has threads. */
+/* `store` is open for writing; `measurer` was opened with options->measure. */
 Status tune_operator(const Program *program, const Target *target, Store *store,
-    const TuneOptions *options,
+    Measurer *measurer, const TuneOptions *options,
     void (*progress)(const TuneProgress *progress, void *context),
     void *context, TuneResult *result, Error *error);
 
