@@ -1,0 +1,274 @@
+/* What the files of lowering share; codegen.h is the face.
+ *
+ * Lowering is a partial evaluation of the nest: one walk over the stage tree
+ * with an environment that binds each loop variable to a run-time temporary, a
+ * constant (unrolled) or the lane number (vector).
+ *
+ *     lower.c        functions, parameters, buffers, workspace
+ *     lower_walk.c   stages, loops, initialization of reductions
+ *     lower_tail.c   predicates of axes: clipping, splitting, masks
+ *     lower_expr.c   values of bodies
+ *     lower_index.c  index algebra: affine forms, ranges, facts
+ *     lower_memory.c loads, stores, elements kept in temporaries
+ *     lower_pack.c   what is done ahead to constant inputs
+ *     lower_emit.c   operations, value numbering, scopes */
+#ifndef CODEGEN_LOWER_INTERNAL_H
+#define CODEGEN_LOWER_INTERNAL_H
+
+#include "codegen/codegen.h"
+
+/* --- index algebra: lower_index.c ----------------------------------------- */
+
+/* Symbols of affine forms.  At least 0: a temporary.  Below: the number of the
+ * lane, a loop that no code has been emitted for yet (its whole range is
+ * meant), or another value of which only the range is known. */
+enum { SYMBOL_LANE = -2, SYMBOL_FREE = -3 };
+
+typedef struct {
+	int64_t lo, hi;
+} Range;
+
+typedef struct {
+	LowAffine form; /* over symbols */
+	int vector;     /* an index vector added to it; -1: none */
+	Range range;    /* of that vector */
+} Index;
+
+/* --- values: lower_expr.c -------------------------------------------------- */
+
+/* A temporary, a constant where temp is -1, or a condition that depends on
+ * loops which are not there yet. */
+enum { VALUE_UNKNOWN = -2 };
+typedef struct {
+	DType type;
+	int lanes; /* 1, or the lanes of the vector loop */
+	int temp;
+	int64_t i;
+	double f;
+} Value;
+
+/* --- scopes and numbered values: lower_emit.c ------------------------------ */
+
+typedef struct Frame Frame;
+struct Frame {
+	Frame *up;
+	LowBody *body;
+	int depth;
+	int serial;   /* tells scopes of one depth apart */
+	bool fence;   /* a parallel or bound loop: nothing leaves it */
+	bool skipped; /* an arm, or a loop that may not run: loads stay inside */
+	const bool *written; /* by nest buffer: stored to somewhere in it */
+};
+
+typedef struct {
+	LowOpcode op;
+	DType type;
+	int lanes;
+	int arg[3];
+	int stamp[3]; /* of arguments that are assigned again */
+	int64_t i;
+	double f;
+	Op math;
+	int buffer, version; /* loads */
+	LowAffine address;
+	const int *shuffle;
+} Key;
+
+typedef struct Numbered {
+	struct Numbered *next;
+	Key key;
+	int temp, depth, serial;
+} Numbered;
+
+enum { NUMBERED_BUCKETS = 1024, MAX_DEPTH = 256, MAX_OPERATIONS = 20000 };
+
+/* What is known of a temporary beyond its type. */
+typedef struct {
+	Range range;  /* index scalars */
+	int depth;    /* of the scope that it is defined in */
+	bool mutable; /* assigned more than once */
+	int stamp;    /* of its last assignment, if mutable */
+} TempInfo;
+
+/* --- elements in temporaries: lower_memory.c ------------------------------- */
+
+/* An element, or `lanes` neighbours, of a buffer of scope reg. */
+typedef struct {
+	int64_t at;
+	int lanes, temp;
+} Element;
+typedef VEC(Element) ElementVec;
+
+/* --- the state -------------------------------------------------------------- */
+
+/* INIT stores the identity of a reduction, without its loops. */
+typedef enum { PHASE_INIT, PHASE_UPDATE } Phase;
+
+/* What a loop variable stands for. */
+typedef struct {
+	bool bound;
+	Index value;
+} Binding;
+
+typedef struct {
+	Arena *arena;
+	const Nest *nest;
+	const Machine *machine;
+	Error *error;
+	bool failed;
+	bool exact; /* --numerics=exact */
+
+	/* of the function that is being emitted */
+	LowFunction *f;
+	int *low_buffer; /* by nest buffer; -1: none */
+	VEC(TempInfo) temps;
+	Frame *scope;
+	int open_serial[MAX_DEPTH];
+	int nserials;
+	int stamp;  /* counts assignments to mutable temporaries */
+	int epoch;  /* stamp when control flow last split or joined */
+	int *version; /* by nest buffer: counts stores */
+	Numbered *buckets[NUMBERED_BUCKETS];
+	int operations;
+
+	/* the environment */
+	Binding *vars; /* by nest variable */
+	VEC(Range) free_ranges; /* of SYMBOL_FREE - nvars - i */
+	VEC(LowAffine) facts;   /* forms that are at least 0 here */
+	int lanes;  /* of the vector loop that we are in; 1: none */
+	Value mask; /* lanes that count; lanes 0: all */
+	const bool *clamp; /* axes of the stage to be clamped; NULL: none */
+	int stage;  /* whose body or start is evaluated */
+	Value store_mask; /* lanes that may be stored; lanes 0: all */
+	int elementwise; /* >0: vector loops run element by element */
+	bool threads;    /* parallel loops are; in pack functions they are not */
+	ElementVec *registers; /* by nest buffer */
+	int sum;         /* accumulator of the reduction; -1: in its buffer */
+} Lower;
+
+/* Sets the error once; what is emitted afterwards does not matter. */
+void lower_fail(Lower *l, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* lower_emit.c */
+void emit_begin(Lower *l, LowFunction *f);
+void scope_open(Lower *l, Frame *scope, LowBody *body);
+void scope_close(Lower *l);
+int new_temp(Lower *l, DType type, int lanes, const char *hint);
+/* A pure operation: the temporary of an equal one where there is one, else
+ * emitted as far out as its arguments allow. */
+int emit_pure(Lower *l, Key *key, const char *hint);
+int emit_op(Lower *l, LowOpcode op, DType type, int lanes, int a, int b,
+    int c, const char *hint);
+/* Assigns to a temporary of its own, here. */
+LowNode *emit_into(Lower *l, int dst, LowOpcode op, int a, int b, int c);
+LowNode *emit_effect(Lower *l, LowOpcode op, int a, int b, int c);
+/* A load; whether one of equal address is known already. */
+int emit_load(Lower *l, Key *key, const char *hint);
+void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask);
+void note_written(Lower *l, const bool *written);
+void note_control(Lower *l); /* control flow splits or joins here */
+/* `if` in the emitted code; what the arms assign must be mutable. */
+typedef struct {
+	LowNode *node;
+	Frame scope;
+} Branch;
+void branch_begin(Lower *l, Branch *b, int condition);
+void branch_else(Lower *l, Branch *b);
+void branch_end(Lower *l, Branch *b);
+int const_int(Lower *l, DType type, int lanes, int64_t value);
+int const_float(Lower *l, DType type, int lanes, double value);
+
+/* lower_index.c */
+Range range_of(const Lower *l, Index x);
+Index index_const(int64_t value);
+Index index_symbol(Lower *l, int symbol);
+Index index_add(Lower *l, Index a, Index b, int64_t scale);
+Index index_scale(Lower *l, Index a, int64_t factor);
+Index index_floordiv(Lower *l, Index a, int64_t divisor);
+Index index_mod(Lower *l, Index a, int64_t divisor);
+Index index_min(Lower *l, Index a, Index b, bool max);
+Index index_of(Lower *l, const Expr *e);
+Index index_of_var(Lower *l, int var);
+Index index_of_axis(Lower *l, int stage, int axis);
+bool index_is_const(Index x, int64_t *value);
+bool index_has_free(Index x); /* symbols below SYMBOL_LANE */
+bool index_has_lanes(Index x);
+int64_t index_lane(Index x);  /* coefficient of the lane number */
+int64_t index_coefficient(Index x, int symbol);
+Index index_without(Lower *l, Index x, int symbol);
+/* The greatest (least) value over free symbols and, if told, lanes. */
+Index index_extreme(Lower *l, Index x, bool greatest, bool lanes);
+/* Whether x >= 0 for all values: by ranges and facts. */
+bool index_nonnegative(Lower *l, Index x);
+bool index_negative(Lower *l, Index x);
+void fact_push(Lower *l, Index x); /* x >= 0 */
+int index_scalar(Lower *l, Index x); /* as a temporary; no lanes */
+int index_vector(Lower *l, Index x); /* as a vector of l->lanes */
+LowAffine index_address(Lower *l, Index x); /* no lanes, no free symbols */
+
+/* lower_expr.c */
+Value value_const(DType type, double f, int64_t i);
+Value value_temp(DType type, int lanes, int temp);
+int value_scalar(Lower *l, Value v);
+int value_as(Lower *l, Value v, int lanes); /* broadcast where needed */
+Value value_convert(Lower *l, Value v, DType type);
+Value value_and(Lower *l, Value a, Value b);
+Value value_nonnegative(Lower *l, Index x); /* x >= 0, decided or computed */
+bool value_is_bool(Value v, bool *value);
+bool value_is_unknown(Value v);
+void push_facts(Lower *l, const Expr *condition, bool holds);
+Value eval(Lower *l, const Expr *e);
+Value eval_if(Lower *l, const Expr *condition, const Expr *yes, const Expr *no,
+    DType type);
+/* acc (op) element, as a reduction step. */
+Value eval_step(Lower *l, ReduceOp op, const Expr *element, Value acc,
+    int into);
+
+/* lower_memory.c */
+/* In elements, from the buffer's first one. */
+Index buffer_address(Lower *l, int buffer, Expr *const *index, int n);
+Value memory_load(Lower *l, int buffer, Index address);
+void memory_store(Lower *l, int buffer, Index address, Value v);
+/* The temporary of an element of scope reg, made if it has none. */
+int register_temp(Lower *l, int buffer, Index address);
+
+/* lower_tail.c */
+typedef enum { ABOVE, BELOW } End;
+/* Does the end need a test at all, as the stage's tail says? */
+bool axis_bounded(const Lower *l, int stage, int axis, End end);
+/* Does a row that is outside have to be left out? */
+bool axis_tested(const Lower *l, int stage, int axis, End end);
+/* Must be >= 0 for the body to count, at an end of an axis. */
+Index axis_slack(Lower *l, int stage, int axis, End end);
+bool axis_has_var(const Lower *l, int stage, int axis, int var);
+/* Does some (all) of what is left of the loops count? */
+Index slack_of_some(Lower *l, int stage, int axis, End end);
+Index slack_of_all(Lower *l, int stage, int axis, End end);
+/* The number of iterations after which no more count. */
+bool tail_limit(Lower *l, int stage, int var, Index *limit);
+/* The number of iterations, from the first, in which all counts. */
+bool tail_split(Lower *l, int stage, int var, int64_t *whole);
+/* The lanes that count; constant true: all. */
+Value tail_mask(Lower *l, int stage, bool init);
+/* Every loop of the axis that is not bound is unrolled or a vector. */
+bool tail_decided(const Lower *l, int stage, int axis);
+/* Rows outside of the block are computed too, reading clamped. */
+bool tail_clamps(const Lower *l, int stage);
+
+/* lower_walk.c */
+bool loop_at_compile_time(const Lower *l, int var); /* unrolled or vector */
+int64_t loop_extent(const Lower *l, int var);
+void lower_stage(Lower *l, int stage); /* and all that is placed in it */
+
+/* lower.c */
+int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
+    LowBufferKind kind, int param, int64_t offset, int align);
+
+/* lower_pack.c */
+/* Where the pieces of each constant input lie; fills offsets by nest buffer (-1:
+ * no piece) and returns the bytes. */
+int64_t pack_layout(const Nest *nest, int input, int64_t *offsets);
+void lower_pack(Lower *l, LowFunction *f, int input);
+
+#endif

@@ -1,0 +1,251 @@
+/* Loads and stores.
+ *
+ * An address is an affine form; with the lane number in it once it is a vector,
+ * more than once or in a vector of indices it is gathered or scattered.  Memory
+ * that might lie outside of its buffer is touched under a mask only.
+ *
+ * A buffer of scope reg is no memory: each of its elements, or as many
+ * neighbours as there are lanes, is a temporary. */
+#include "codegen/lower_internal.h"
+
+/* --- addresses -------------------------------------------------------------------- */
+
+Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	const Tape *tape = l->nest->tape;
+	Index address = index_const(0);
+	(void)n;
+	for (int p = 0; p < b->nparts; p++) {
+		const LayoutPart *part = &b->parts[p];
+		Index x = index_of(l, index[part->dim]);
+		if (b->start[part->dim])
+			x = index_add(
+			    l, x, index_of(l, b->start[part->dim]), -1);
+		x = index_floordiv(l, x, tape_value(tape, part->div));
+		if (part->mod != HANDLE_NONE)
+			x = index_mod(l, x, tape_value(tape, part->mod));
+		address = index_add(
+		    l, address, x, tape_value(tape, part->stride));
+	}
+	return address;
+}
+
+static bool surely_inside(Lower *l, int buffer, Index address)
+{
+	int64_t n = tape_value(
+	    l->nest->tape, l->nest->buffers.at[buffer].elements);
+	return index_nonnegative(l, address) &&
+	    index_nonnegative(
+		l, index_add(l, index_const(n - 1), address, -1));
+}
+
+static Index forced_inside(Lower *l, int buffer, Index address)
+{
+	int64_t n = tape_value(
+	    l->nest->tape, l->nest->buffers.at[buffer].elements);
+	address = index_min(l, address, index_const(0), true);
+	return index_min(l, address, index_const(n - 1), false);
+}
+
+/* --- elements in temporaries -------------------------------------------------------- */
+
+static int find_element(const Lower *l, int buffer, int64_t at, int lanes)
+{
+	const ElementVec *list = &l->registers[buffer];
+	for (int i = 0; i < list->n; i++)
+		if (list->at[i].at == at && list->at[i].lanes == lanes)
+			return list->at[i].temp;
+	return -1;
+}
+
+/* Constant, and one step a lane where it is a vector. */
+static bool is_element(Lower *l, Index address, int64_t *at, int *lanes)
+{
+	int64_t step = index_lane(address);
+	*lanes = step ? l->lanes : 1;
+	return index_is_const(index_without(l, address, SYMBOL_LANE), at) &&
+	    (step == 0 || step == 1);
+}
+
+int register_temp(Lower *l, int buffer, Index address)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	int64_t at;
+	int lanes;
+	if (!is_element(l, address, &at, &lanes)) {
+		lower_fail(l, "%s: an index of a buffer in registers is not "
+			      "known when compiling",
+		    b->name);
+		return new_temp(l, b->type, 1, b->name);
+	}
+	int temp = find_element(l, buffer, at, lanes);
+	if (temp >= 0)
+		return temp;
+	temp = new_temp(l, b->type, lanes, b->name);
+	l->temps.at[temp].mutable = true;
+	vec_push(l->arena, &l->registers[buffer],
+	    (Element){at, lanes, temp});
+	return temp;
+}
+
+/* A lane of a vector that holds the element. */
+static Value lane_of_vector(Lower *l, int buffer, int64_t at)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	const ElementVec *list = &l->registers[buffer];
+	for (int i = 0; i < list->n; i++) {
+		Element e = list->at[i];
+		if (at < e.at || at >= e.at + e.lanes)
+			continue;
+		Key key = {.op = LOW_EXTRACT,
+		    .type = b->type,
+		    .lanes = 1,
+		    .arg = {e.temp, -1, -1},
+		    .i = at - e.at};
+		return value_temp(b->type, 1, emit_pure(l, &key, b->name));
+	}
+	lower_fail(l, "%s: an element in registers is read before it is "
+		      "written",
+	    b->name);
+	return value_const(b->type, 0, 0);
+}
+
+static Value register_load(Lower *l, int buffer, Index address)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	int64_t at, step = index_lane(address);
+	int lanes;
+	if (is_element(l, address, &at, &lanes)) {
+		int temp = find_element(l, buffer, at, lanes);
+		if (temp >= 0)
+			return value_temp(b->type, lanes, temp);
+		if (lanes == 1)
+			return lane_of_vector(l, buffer, at);
+	} else if (!index_is_const(
+		       index_without(l, address, SYMBOL_LANE), &at)) {
+		return value_temp(
+		    b->type, 1, register_temp(l, buffer, address));
+	}
+	int v = dtype_is_float(b->type)
+	    ? const_float(l, b->type, l->lanes, 0)
+	    : const_int(l, b->type, l->lanes, 0);
+	for (int i = 0; i < l->lanes; i++) {
+		int64_t from = at + i * step;
+		int one = find_element(l, buffer, from, 1);
+		if (one < 0)
+			one = value_scalar(
+			    l, lane_of_vector(l, buffer, from));
+		Key key = {.op = LOW_INSERT,
+		    .type = b->type,
+		    .lanes = l->lanes,
+		    .arg = {v, one, -1},
+		    .i = i};
+		v = emit_pure(l, &key, b->name);
+	}
+	return value_temp(b->type, l->lanes, v);
+}
+
+static void register_store(Lower *l, int buffer, Index address, Value v)
+{
+	int temp = register_temp(l, buffer, address);
+	int lanes = l->f->temps.at[temp].lanes;
+	if (v.lanes > lanes) {
+		lower_fail(l, "%s: a vector for one register",
+		    l->nest->buffers.at[buffer].name);
+		return;
+	}
+	emit_into(l, temp, LOW_COPY, value_as(l, v, lanes), -1, -1);
+}
+
+/* --- loads ----------------------------------------------------------------------------- */
+
+/* offset[lane] of an address with lanes, and what is the same for all. */
+static int lane_offsets(Lower *l, Index address, Index *base)
+{
+	Index moving = {.vector = address.vector, .range = address.range};
+	int64_t step = index_lane(address);
+	*base = index_without(l, address, SYMBOL_LANE);
+	base->vector = -1;
+	moving.form = low_affine_const(0);
+	if (step)
+		moving = index_add(
+		    l, moving, index_symbol(l, SYMBOL_LANE), step);
+	return index_vector(l, moving);
+}
+
+Value memory_load(Lower *l, int buffer, Index address)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	if (b->scope == SCOPE_REG)
+		return register_load(l, buffer, address);
+	bool masked = l->mask.lanes > 1 && !surely_inside(l, buffer, address);
+	Key key = {.op = LOW_LOAD,
+	    .type = b->type,
+	    .lanes = 1,
+	    .arg = {-1, -1, -1},
+	    .buffer = buffer};
+	if (!index_has_lanes(address)) {
+		if (masked)
+			address = forced_inside(l, buffer, address);
+		key.address = index_address(l, address);
+		return value_temp(b->type, 1, emit_load(l, &key, b->name));
+	}
+	key.lanes = l->lanes;
+	if (address.vector < 0 && index_lane(address) == 1) {
+		key.address = index_without(l, address, SYMBOL_LANE).form;
+		if (masked) {
+			key.op = LOW_LOAD_MASKED;
+			key.arg[0] = value_as(l, l->mask, l->lanes);
+		}
+	} else {
+		Index base;
+		key.op = LOW_GATHER;
+		key.arg[0] = lane_offsets(l, address, &base);
+		key.address = base.form;
+		if (masked)
+			key.arg[1] = value_as(l, l->mask, l->lanes);
+	}
+	return value_temp(b->type, l->lanes, emit_load(l, &key, b->name));
+}
+
+/* --- stores ----------------------------------------------------------------------------- */
+
+void memory_store(Lower *l, int buffer, Index address, Value v)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	if (b->scope == SCOPE_REG) {
+		register_store(l, buffer, address, v);
+		return;
+	}
+	LowNode *node;
+	if (!index_has_lanes(address)) {
+		if (v.lanes > 1) {
+			lower_fail(l, "%s: lanes write one element", b->name);
+			return;
+		}
+		int temp = value_scalar(l, v);
+		node = emit_effect(l, LOW_STORE, temp, -1, -1);
+		node->buffer = l->low_buffer[buffer];
+		node->address = index_address(l, address);
+		note_stored(l, buffer, node->address, temp, -1);
+		return;
+	}
+	int temp = value_as(l, v, l->lanes), mask = -1;
+	if (l->store_mask.lanes > 1)
+		mask = value_as(l, l->store_mask, l->lanes);
+	if (address.vector < 0 && index_lane(address) == 1) {
+		node = emit_effect(l,
+		    mask < 0 ? LOW_STORE : LOW_STORE_MASKED, temp, mask, -1);
+		node->address = index_without(l, address, SYMBOL_LANE).form;
+		node->buffer = l->low_buffer[buffer];
+		note_stored(l, buffer, node->address, temp, mask);
+		return;
+	}
+	Index base;
+	int offsets = lane_offsets(l, address, &base);
+	node = emit_effect(l, LOW_SCATTER, temp, offsets, mask);
+	node->address = base.form;
+	node->buffer = l->low_buffer[buffer];
+	l->version[buffer]++;
+}
