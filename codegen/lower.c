@@ -26,8 +26,9 @@ static const char *buffer_name(Lower *l, const char *name)
 int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
     LowBufferKind kind, int param, int64_t offset, int align)
 {
+	const char *unique = buffer_name(l, name);
 	vec_push(l->arena, &l->f->buffers,
-	    (LowBuffer){.name = buffer_name(l, name),
+	    (LowBuffer){.name = unique,
 		.type = type,
 		.elements = elements,
 		.kind = kind,

@@ -76,6 +76,21 @@ static LowNode *emit_at(
 	return low_op(l->arena, scope->body, op, dst, a, b, c);
 }
 
+/* A temporary that is assigned in several places begins as 0, so that it is
+ * defined whichever of them ran: where its scope may begin, outside of loops and
+ * branches but within the thread. */
+int new_variable(Lower *l, DType type, int lanes, const char *hint)
+{
+	Frame *frame = l->scope;
+	int temp = new_temp(l, type, lanes, hint);
+	while (frame->up && !frame->fence)
+		frame = frame->up;
+	l->temps.at[temp].mutable = true;
+	l->temps.at[temp].depth = frame->depth;
+	emit_at(l, frame, LOW_CONST, temp, -1, -1, -1);
+	return temp;
+}
+
 /* --- numbered values ------------------------------------------------------ */
 
 static uint32_t key_hash(const Key *key)

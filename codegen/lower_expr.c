@@ -347,33 +347,52 @@ static Value eval_arm(Lower *l, const Expr *condition, bool holds, Value mask,
 {
 	int facts = l->facts.n;
 	Value outer = l->mask;
-	push_facts(l, condition, holds);
+	/* What differs by lane is no fact: lanes that are off go on. */
 	if (mask.lanes > 1)
 		l->mask = l->mask.lanes ? value_and(l, outer, mask) : mask;
+	else
+		push_facts(l, condition, holds);
 	Value v = eval(l, arm);
 	l->mask = outer;
 	l->facts.n = facts;
 	return v;
 }
 
+static void assign_arm(
+    Lower *l, int dst, const Expr *condition, bool holds, const Expr *arm)
+{
+	int facts = l->facts.n;
+	push_facts(l, condition, holds);
+	Value v = eval(l, arm);
+	emit_into(l, dst, LOW_COPY,
+	    value_as(l, v, l->f->temps.at[dst].lanes), -1, -1);
+	l->facts.n = facts;
+}
+
+/* An arm that costs nothing is assigned before, the other in the branch. */
 static Value eval_branch(Lower *l, Value condition, const Expr *e, DType type)
 {
 	Branch b;
-	int lanes = l->lanes, facts = l->facts.n;
-	int dst = new_temp(l, type, lanes, "v");
+	int dst = new_temp(l, type, l->lanes, "v");
+	bool yes_dear = arm_is_dear(e->arg[1]);
+	bool no_dear = arm_is_dear(e->arg[2]);
 	l->temps.at[dst].mutable = true;
-	branch_begin(l, &b, value_scalar(l, condition));
-	push_facts(l, e->arg[0], true);
-	emit_into(l, dst, LOW_COPY,
-	    value_as(l, eval(l, e->arg[1]), lanes), -1, -1);
-	l->facts.n = facts;
-	branch_else(l, &b);
-	push_facts(l, e->arg[0], false);
-	emit_into(l, dst, LOW_COPY,
-	    value_as(l, eval(l, e->arg[2]), lanes), -1, -1);
-	l->facts.n = facts;
+	if (yes_dear && no_dear) {
+		emit_into(l, dst, LOW_CONST, -1, -1, -1);
+		branch_begin(l, &b, value_scalar(l, condition));
+		assign_arm(l, dst, e->arg[0], true, e->arg[1]);
+		branch_else(l, &b);
+		assign_arm(l, dst, e->arg[0], false, e->arg[2]);
+	} else {
+		int cheap = yes_dear ? 2 : 1, dear = yes_dear ? 1 : 2;
+		assign_arm(l, dst, e->arg[0], cheap == 1, e->arg[cheap]);
+		branch_begin(l, &b,
+		    value_scalar(l,
+			yes_dear ? condition : value_not(l, condition)));
+		assign_arm(l, dst, e->arg[0], dear == 1, e->arg[dear]);
+	}
 	branch_end(l, &b);
-	return value_temp(type, lanes, dst);
+	return value_temp(type, l->lanes, dst);
 }
 
 static Value eval_if_expr(Lower *l, const Expr *e)
@@ -406,7 +425,8 @@ static Value eval_logic(Lower *l, const Expr *e)
 		return a;
 	int facts = l->facts.n;
 	Value outer = l->mask;
-	push_facts(l, e->arg[0], both);
+	if (a.lanes == 1)
+		push_facts(l, e->arg[0], both);
 	if (a.lanes > 1) {
 		Value mask = both ? a : value_not(l, a);
 		l->mask = outer.lanes ? value_and(l, outer, mask) : mask;

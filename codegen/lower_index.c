@@ -421,7 +421,7 @@ static Index index_abs(Lower *l, Index a)
 
 void fact_push(Lower *l, Index x)
 {
-	if (x.vector >= 0 || !x.form.n || index_has_free(x))
+	if (index_has_lanes(x) || !x.form.n || index_has_free(x))
 		return;
 	int64_t g = 0;
 	for (int i = 0; i < x.form.n; i++)

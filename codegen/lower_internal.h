@@ -92,9 +92,9 @@ typedef struct {
 
 /* --- elements in temporaries: lower_memory.c ------------------------------- */
 
-/* An element, or `lanes` neighbours, of a buffer of scope reg. */
+/* An element of a buffer of scope reg, or `lanes` of them, `step` apart. */
 typedef struct {
-	int64_t at;
+	int64_t at, step;
 	int lanes, temp;
 } Element;
 typedef VEC(Element) ElementVec;
@@ -155,6 +155,7 @@ void emit_begin(Lower *l, LowFunction *f);
 void scope_open(Lower *l, Frame *scope, LowBody *body);
 void scope_close(Lower *l);
 int new_temp(Lower *l, DType type, int lanes, const char *hint);
+int new_variable(Lower *l, DType type, int lanes, const char *hint);
 /* A pure operation: the temporary of an equal one where there is one, else
  * emitted as far out as its arguments allow. */
 int emit_pure(Lower *l, Key *key, const char *hint);

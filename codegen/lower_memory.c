@@ -50,42 +50,46 @@ static Index forced_inside(Lower *l, int buffer, Index address)
 
 /* --- elements in temporaries -------------------------------------------------------- */
 
-static int find_element(const Lower *l, int buffer, int64_t at, int lanes)
+/* Where a vector of them begins, how far its lanes are apart. */
+typedef struct {
+	int64_t at, step;
+	int lanes;
+} Place;
+
+static int find_element(const Lower *l, int buffer, Place p)
 {
 	const ElementVec *list = &l->registers[buffer];
 	for (int i = 0; i < list->n; i++)
-		if (list->at[i].at == at && list->at[i].lanes == lanes)
+		if (list->at[i].at == p.at && list->at[i].lanes == p.lanes &&
+		    list->at[i].step == p.step)
 			return list->at[i].temp;
 	return -1;
 }
 
-/* Constant, and one step a lane where it is a vector. */
-static bool is_element(Lower *l, Index address, int64_t *at, int *lanes)
+static bool is_place(Lower *l, Index address, Place *p)
 {
-	int64_t step = index_lane(address);
-	*lanes = step ? l->lanes : 1;
-	return index_is_const(index_without(l, address, SYMBOL_LANE), at) &&
-	    (step == 0 || step == 1);
+	p->step = index_lane(address);
+	p->lanes = p->step ? l->lanes : 1;
+	return index_is_const(
+	    index_without(l, address, SYMBOL_LANE), &p->at);
 }
 
 int register_temp(Lower *l, int buffer, Index address)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
-	int64_t at;
-	int lanes;
-	if (!is_element(l, address, &at, &lanes)) {
+	Place p;
+	if (!is_place(l, address, &p)) {
 		lower_fail(l, "%s: an index of a buffer in registers is not "
 			      "known when compiling",
 		    b->name);
 		return new_temp(l, b->type, 1, b->name);
 	}
-	int temp = find_element(l, buffer, at, lanes);
+	int temp = find_element(l, buffer, p);
 	if (temp >= 0)
 		return temp;
-	temp = new_temp(l, b->type, lanes, b->name);
-	l->temps.at[temp].mutable = true;
+	temp = new_variable(l, b->type, p.lanes, b->name);
 	vec_push(l->arena, &l->registers[buffer],
-	    (Element){at, lanes, temp});
+	    (Element){p.at, p.step, p.lanes, temp});
 	return temp;
 }
 
@@ -96,13 +100,14 @@ static Value lane_of_vector(Lower *l, int buffer, int64_t at)
 	const ElementVec *list = &l->registers[buffer];
 	for (int i = 0; i < list->n; i++) {
 		Element e = list->at[i];
-		if (at < e.at || at >= e.at + e.lanes)
+		if (e.lanes == 1 || at < e.at || (at - e.at) % e.step ||
+		    (at - e.at) / e.step >= e.lanes)
 			continue;
 		Key key = {.op = LOW_EXTRACT,
 		    .type = b->type,
 		    .lanes = 1,
 		    .arg = {e.temp, -1, -1},
-		    .i = at - e.at};
+		    .i = (at - e.at) / e.step};
 		return value_temp(b->type, 1, emit_pure(l, &key, b->name));
 	}
 	lower_fail(l, "%s: an element in registers is read before it is "
@@ -111,39 +116,39 @@ static Value lane_of_vector(Lower *l, int buffer, int64_t at)
 	return value_const(b->type, 0, 0);
 }
 
+static int one_register(Lower *l, int buffer, int64_t at)
+{
+	int temp = find_element(l, buffer, (Place){at, 0, 1});
+	return temp >= 0 ? temp
+			 : value_scalar(l, lane_of_vector(l, buffer, at));
+}
+
 static Value register_load(Lower *l, int buffer, Index address)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
-	int64_t at, step = index_lane(address);
-	int lanes;
-	if (is_element(l, address, &at, &lanes)) {
-		int temp = find_element(l, buffer, at, lanes);
-		if (temp >= 0)
-			return value_temp(b->type, lanes, temp);
-		if (lanes == 1)
-			return lane_of_vector(l, buffer, at);
-	} else if (!index_is_const(
-		       index_without(l, address, SYMBOL_LANE), &at)) {
+	Place p;
+	if (!is_place(l, address, &p))
 		return value_temp(
 		    b->type, 1, register_temp(l, buffer, address));
-	}
+	int temp = find_element(l, buffer, p);
+	if (temp >= 0)
+		return value_temp(b->type, p.lanes, temp);
+	if (p.lanes == 1)
+		return value_temp(
+		    b->type, 1, one_register(l, buffer, p.at));
 	int v = dtype_is_float(b->type)
-	    ? const_float(l, b->type, l->lanes, 0)
-	    : const_int(l, b->type, l->lanes, 0);
-	for (int i = 0; i < l->lanes; i++) {
-		int64_t from = at + i * step;
-		int one = find_element(l, buffer, from, 1);
-		if (one < 0)
-			one = value_scalar(
-			    l, lane_of_vector(l, buffer, from));
+	    ? const_float(l, b->type, p.lanes, 0)
+	    : const_int(l, b->type, p.lanes, 0);
+	for (int i = 0; i < p.lanes; i++) {
 		Key key = {.op = LOW_INSERT,
 		    .type = b->type,
-		    .lanes = l->lanes,
-		    .arg = {v, one, -1},
+		    .lanes = p.lanes,
+		    .arg = {v, one_register(l, buffer, p.at + i * p.step),
+			-1},
 		    .i = i};
 		v = emit_pure(l, &key, b->name);
 	}
-	return value_temp(b->type, l->lanes, v);
+	return value_temp(b->type, p.lanes, v);
 }
 
 static void register_store(Lower *l, int buffer, Index address, Value v)

@@ -108,11 +108,10 @@ static Value filled_value(Lower *l, int stage)
 	Branch b;
 	int dst = new_temp(l, type, l->lanes, "filled");
 	l->temps.at[dst].mutable = true;
+	emit_into(l, dst, LOW_COPY, value_as(l, fill, l->lanes), -1, -1);
 	branch_begin(l, &b, inside.temp);
 	emit_into(l, dst, LOW_COPY, value_as(l, body_value(l, s), l->lanes),
 	    -1, -1);
-	branch_else(l, &b);
-	emit_into(l, dst, LOW_COPY, value_as(l, fill, l->lanes), -1, -1);
 	branch_end(l, &b);
 	return value_temp(type, l->lanes, dst);
 }
@@ -132,6 +131,16 @@ static void update(Lower *l, const Stage *s, Index address)
 	    eval_step(l, s->reduce, s->body, acc, -1));
 }
 
+/* Where the stage writes: its own region, so never clamped. */
+static Index write_address(Lower *l, const Stage *s)
+{
+	const bool *clamp = l->clamp;
+	l->clamp = NULL;
+	Index address = buffer_address(l, s->buffer, s->write, s->nwrite);
+	l->clamp = clamp;
+	return address;
+}
+
 static void body(Lower *l, int stage, Phase phase)
 {
 	const Stage *s = &l->nest->stages.at[stage];
@@ -143,8 +152,7 @@ static void body(Lower *l, int stage, Phase phase)
 	if (!value_is_bool(mask, &known) || known) {
 		l->mask = mask.lanes > 1 ? mask : none;
 		l->store_mask = l->mask;
-		Index address =
-		    buffer_address(l, s->buffer, s->write, s->nwrite);
+		Index address = write_address(l, s);
 		if (phase == PHASE_INIT)
 			memory_store(
 			    l, s->buffer, address, identity_value(l, s));
@@ -162,33 +170,36 @@ static void body(Lower *l, int stage, Phase phase)
 
 /* --- tiles, whole and partial --------------------------------------------------------- */
 
-/* What has to hold for all that is left of the loops to count, of the axes that
- * are decided now: those of `var`, or all where it is -1. */
+/* Is an end of an axis decided now: of those that `var` is in, or of all where
+ * it is -1? */
+static bool decides(
+    const Lower *l, int stage, int axis, End end, int var, Phase phase)
+{
+	const StageAxis *a = &l->nest->stages.at[stage].axes[axis];
+	return axis_bounded(l, stage, axis, end) &&
+	    tail_decided(l, stage, axis) &&
+	    !(phase == PHASE_INIT && a->reduce) &&
+	    (var < 0 || axis_has_var(l, stage, axis, var));
+}
+
+/* What has to hold for all that is left of the loops to count. */
 static Value whole_condition(Lower *l, int stage, int var, Phase phase)
 {
-	const Stage *s = &l->nest->stages.at[stage];
 	Value all = value_const(DT_BOOL, 0, 1);
-	for (int a = 0; a < s->naxes; a++)
-		for (End end = ABOVE; end <= BELOW; end++) {
-			if (!axis_bounded(l, stage, a, end) ||
-			    !tail_decided(l, stage, a) ||
-			    (phase == PHASE_INIT && s->axes[a].reduce) ||
-			    (var >= 0 && !axis_has_var(l, stage, a, var)))
-				continue;
-			all = value_and(l, all,
-			    value_nonnegative(
-				l, slack_of_all(l, stage, a, end)));
-		}
+	for (int a = 0; a < l->nest->stages.at[stage].naxes; a++)
+		for (End end = ABOVE; end <= BELOW; end++)
+			if (decides(l, stage, a, end, var, phase))
+				all = value_and(l, all,
+				    value_nonnegative(l,
+					slack_of_all(l, stage, a, end)));
 	return all;
 }
 
-static void push_whole_facts(Lower *l, int stage)
+static void push_whole_facts(Lower *l, int stage, int var, Phase phase)
 {
-	const Stage *s = &l->nest->stages.at[stage];
-	for (int a = 0; a < s->naxes; a++)
+	for (int a = 0; a < l->nest->stages.at[stage].naxes; a++)
 		for (End end = ABOVE; end <= BELOW; end++)
-			if (axis_bounded(l, stage, a, end) &&
-			    tail_decided(l, stage, a))
+			if (decides(l, stage, a, end, var, phase))
 				fact_push(
 				    l, slack_of_all(l, stage, a, end));
 }
@@ -203,7 +214,9 @@ static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
 {
 	TailStyle style = l->nest->stages.at[stage].tail;
 	bool known;
-	if (style != TAIL_PEEL && style != TAIL_GUARD) {
+	/* Tiles are told apart once, before their own loops. */
+	if ((style != TAIL_PEEL && style != TAIL_GUARD) ||
+	    (var >= 0 && loop_at_compile_time(l, var))) {
 		walk(l, stage, pos, phase);
 		return;
 	}
@@ -216,7 +229,7 @@ static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
 	Branch b;
 	int facts = l->facts.n;
 	branch_begin(l, &b, whole.temp);
-	push_whole_facts(l, stage);
+	push_whole_facts(l, stage, var, phase);
 	walk(l, stage, pos, phase);
 	l->facts.n = facts;
 	branch_else(l, &b);
@@ -503,8 +516,7 @@ static void reduce_alone(Lower *l, int stage, int pos)
 	Value mask = tail_mask(l, stage, true);
 	if (!value_is_bool(mask, &known) || known) {
 		l->store_mask = mask.lanes > 1 ? mask : none;
-		memory_store(l, s->buffer,
-		    buffer_address(l, s->buffer, s->write, s->nwrite),
+		memory_store(l, s->buffer, write_address(l, s),
 		    value_temp(type, l->lanes, sum));
 	}
 	l->store_mask = outer_store;
