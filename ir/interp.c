@@ -16,10 +16,9 @@ typedef enum {
 	I_LOOP,        /* ++d < b ? to the first instruction : end */
 	I_JUMP,        /* by c */
 	I_JUMP_UNLESS, /* by c, if a is 0 */
-	I_JUMP_IF,
 	I_MOVE,
 	I_SELECT, /* d = a ? b : c */
-	I_READ,   /* d = access a */
+	I_READ,   /* d = access b */
 	I_CONVERT,
 	I_MATH_F32,
 	I_MATH_F64,
@@ -65,8 +64,8 @@ typedef struct {
 } Access;
 
 typedef struct {
-	int slot, level;
-	Instr instr; /* without d */
+	int slot;
+	Instr instr; /* that computes it */
 } Known;
 typedef VEC(Known) KnownVec;
 
@@ -81,12 +80,13 @@ typedef struct {
 	const Block *block;
 	VEC(Scalar) slots;
 	VEC(int) slot_level;
+	VEC(int) constants; /* slots */
 	VEC(Access) accesses;
 	Level *levels; /* 0: on entry; a + 1: when axis a has moved */
 	Instr **code;
 	int result;    /* slot */
 	Scalar identity;
-	KnownVec pure_known, main_known;
+	KnownVec pure_known, main_known; /* main: in the arm at hand */
 } Compiled;
 
 typedef struct Interp Interp;
@@ -145,12 +145,11 @@ static bool same_instr(const Instr *a, const Instr *b)
 /* Looked for among the newest only, so that compiling stays linear. */
 enum { KNOWN_WINDOW = 256 };
 
-/* Its slot; -1 where it is new. */
-static int find_known(const KnownVec *list, const Instr *instr)
+static int find_known(const KnownVec *known, const Instr *instr)
 {
-	for (int k = list->n - 1; k >= 0 && k >= list->n - KNOWN_WINDOW; k--)
-		if (same_instr(&list->at[k].instr, instr))
-			return list->at[k].slot;
+	for (int i = known->n - 1; i >= 0 && i >= known->n - KNOWN_WINDOW; i--)
+		if (same_instr(&known->at[i].instr, instr))
+			return known->at[i].slot;
 	return -1;
 }
 
@@ -175,7 +174,7 @@ static int emit_pure(Interp *in, Compiled *c, Instr instr)
 	int level = max_level(c, &instr);
 	instr.d = slot = new_slot(in, c, level);
 	vec_push(in->arena, &c->levels[level].pure, instr);
-	vec_push(in->arena, &c->pure_known, (Known){slot, level, instr});
+	vec_push(in->arena, &c->pure_known, (Known){slot, instr});
 	return slot;
 }
 
@@ -188,7 +187,7 @@ static int emit_main(
 	instr.d = slot = new_slot(in, c, level);
 	vec_push(
 	    in->arena, stream ? stream : &c->levels[level].main, instr);
-	vec_push(in->arena, &c->main_known, (Known){slot, level, instr});
+	vec_push(in->arena, &c->main_known, (Known){slot, instr});
 	return slot;
 }
 
@@ -204,16 +203,29 @@ static Instr instruction(int code, int a, int b)
 	return (Instr){.code = (uint16_t)code, .d = -1, .a = a, .b = b, .c = -1};
 }
 
+static Scalar constant_value(const Expr *e)
+{
+	Scalar s = {0};
+	if (e->op == OP_INT)
+		s.i = e->i;
+	else if (e->type == DT_F64)
+		s.d = e->f;
+	else
+		s.f = (float)e->f;
+	return s;
+}
+
+/* Equal bits share a slot, whatever their type. */
 static int constant(Interp *in, Compiled *c, const Expr *e)
 {
+	Scalar s = constant_value(e);
+	for (int i = c->constants.n - 1;
+	     i >= 0 && i >= c->constants.n - KNOWN_WINDOW; i--)
+		if (c->slots.at[c->constants.at[i]].i == s.i)
+			return c->constants.at[i];
 	int slot = new_slot(in, c, 0);
-	Scalar *s = &c->slots.at[slot];
-	if (e->op == OP_INT)
-		s->i = e->i;
-	else if (e->type == DT_F64)
-		s->d = e->f;
-	else
-		s->f = (float)e->f;
+	c->slots.at[slot] = s;
+	vec_push(in->arena, &c->constants, slot);
 	return slot;
 }
 
@@ -256,6 +268,26 @@ static int simple_code(const Expr *e)
 
 static int compile(Interp *in, Compiled *c, Stream stream, const Expr *e);
 
+static bool same_access(const Access *a, const Access *b)
+{
+	if (a->buffer != b->buffer)
+		return false;
+	for (int i = 0; i < a->n; i++)
+		if (a->dims[i].slot != b->dims[i].slot)
+			return false;
+	return true;
+}
+
+static int known_access(const Compiled *c, const Access *access)
+{
+	const KnownVec *known = &c->main_known;
+	for (int i = known->n - 1; i >= 0 && i >= known->n - KNOWN_WINDOW; i--)
+		if (known->at[i].instr.code == I_READ &&
+		    same_access(&c->accesses.at[known->at[i].instr.b], access))
+			return known->at[i].slot;
+	return -1;
+}
+
 static int compile_read(Interp *in, Compiled *c, Stream stream, const Expr *e)
 {
 	const Buffer *buffer = &in->program->buffers[e->id];
@@ -273,15 +305,9 @@ static int compile_read(Interp *in, Compiled *c, Stream stream, const Expr *e)
 		if (c->slot_level.at[slot] > level)
 			level = c->slot_level.at[slot];
 	}
-	for (int i = 0; i < c->main_known.n && i < KNOWN_WINDOW; i++) {
-		const Known *k = &c->main_known.at[i];
-		const Access *other = k->instr.code == I_READ
-		    ? &c->accesses.at[k->instr.b] : NULL;
-		if (other && other->buffer == access.buffer &&
-		    !memcmp(other->dims, access.dims,
-			sizeof(AccessDim) * (size_t)access.n))
-			return k->slot;
-	}
+	int known = known_access(c, &access);
+	if (known >= 0)
+		return known;
 	vec_push(in->arena, &c->accesses, access);
 	Instr instr = instruction(I_READ, -1, c->accesses.n - 1);
 	return emit_main(in, c, stream, level, instr);
@@ -435,18 +461,19 @@ static Compiled *compile_block(Interp *in, const Block *block)
 		new_slot(in, c, i + 1);
 	c->result = compile(in, c, NULL, block->body);
 	bool reduces = block->reduce != REDUCE_NONE;
+	assert(reduces == (block->naxes > block->nspatial));
 	if (reduces) {
 		Expr *identity =
 		    expr_identity(arena, block->reduce, block->body->type);
 		int element = c->result;
-		c->result = constant(in, c, identity);
-		c->identity = c->slots.at[c->result];
+		c->result = new_slot(in, c, block->naxes);
+		c->identity = constant_value(identity);
 		vec_push(arena, &c->levels[block->naxes].main,
 		    reduction_step(block->reduce, block->body->type, element,
 			c->result));
 	}
 	for (int i = 0; i <= block->naxes; i++) {
-		bool loop = reduces && i == block->naxes && i;
+		bool loop = reduces && i == block->naxes;
 		c->code[i] = joined(arena, &c->levels[i], loop, i - 1,
 		    i ? block->axes[i - 1].extent : 0);
 	}
@@ -527,10 +554,6 @@ static void execute(Interp *in, Compiled *c, const Instr *p)
 			if (!A.i)
 				p += p->c - 1;
 			break;
-		case I_JUMP_IF:
-			if (A.i)
-				p += p->c - 1;
-			break;
 		case I_MOVE: D = A; break;
 		case I_SELECT: D = A.i ? B : s[p->c]; break;
 		case I_READ:
@@ -603,8 +626,7 @@ static Scalar block_value(Interp *in, Compiled *c)
 	const Block *block = c->block;
 	if (block->reduce != REDUCE_NONE) {
 		c->slots.at[c->result] = c->identity;
-		if (block->naxes > block->nspatial)
-			reduce_from(in, c, block->nspatial);
+		reduce_from(in, c, block->nspatial);
 	}
 	return scalar_convert(in->program->buffers[block->buffer].type,
 	    block->body->type, c->slots.at[c->result]);
