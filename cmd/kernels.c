@@ -1,0 +1,411 @@
+/* From the operators on a command line to lowered kernels. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/kernels.h"
+#include "cmd/stores.h"
+
+/* Everything that one run has in hand. */
+typedef struct {
+	Arena *arena;
+	const Common *common;
+	const KernelOptions *options;
+	Target *target; /* NULL: to be chosen for each operator */
+	Target *host;   /* NULL until asked for */
+	Stores stores;
+	char *trace_text; /* of --trace; NULL until read */
+	size_t trace_size;
+} Making;
+
+/* "conv2d:resnet18_c6", as messages name an operator. */
+static const char *label(Making *m, const Program *p)
+{
+	return *p->case_name
+	    ? arena_printf(m->arena, "%s:%s", p->name, p->case_name) : p->name;
+}
+
+/* --- files --------------------------------------------------------------- */
+
+char *kernels_read_file(
+    Arena *arena, const char *path, size_t *size, Error *error)
+{
+	FILE *file = strcmp(path, "-") ? fopen(path, "rb") : stdin;
+	if (!file) {
+		error_set(error, STATUS_IO, "cannot read %s: %s", path,
+		    strerror(errno));
+		return NULL;
+	}
+	Buf text = {0};
+	char part[4096];
+	for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
+		buf_add(&text, part, n);
+	bool failed = ferror(file);
+	if (failed)
+		error_set(error, STATUS_IO, "cannot read %s: %s", path,
+		    strerror(errno));
+	if (file != stdin)
+		fclose(file);
+	*size = text.size;
+	char *copy = failed
+	    ? NULL : arena_strndup(arena, buf_text(&text), text.size);
+	buf_free(&text);
+	return copy;
+}
+
+/* --- stores -------------------------------------------------------------- */
+
+void kernels_stores(Arena *arena, const KernelOptions *options, TextVec *paths)
+{
+	const char *preset = getenv("TUNEC_DB");
+	for (int i = 0; i < options->db.n; i++)
+		vec_push(arena, paths, options->db.at[i]);
+	if (!paths->n)
+		vec_push(arena, paths, preset && *preset ? preset : "tunec.db");
+}
+
+static bool needs_records(const KernelOptions *options)
+{
+	return !options->trace && !options->schedule;
+}
+
+/* --- targets ------------------------------------------------------------- */
+
+static Status open_target(Making *m, Error *error)
+{
+	const char *text = m->options->target;
+	const char *preset = getenv("TUNEC_TARGET");
+	if (!text && preset && *preset)
+		text = preset;
+	if (!text)
+		return STATUS_OK;
+	m->target = target_parse(m->arena, text, error);
+	return m->target ? STATUS_OK : error->status;
+}
+
+static Target *host_target(Making *m, Error *error)
+{
+	if (!m->host)
+		m->host = target_host(m->arena, error);
+	return m->host;
+}
+
+static bool among(const TextVec *texts, const char *text)
+{
+	for (int i = 0; i < texts->n; i++)
+		if (!strcmp(texts->at[i], text))
+			return true;
+	return false;
+}
+
+/* The host's target where there is a record for it or none at all, else the
+ * only one that there are records for. */
+static Target *choose_target(
+    Making *m, const Program *p, const TextVec *targets, Error *error)
+{
+	Target *host = host_target(m, error);
+	if (!host || !targets->n || among(targets, host->text))
+		return host;
+	if (targets->n == 1) {
+		if (!m->common->quiet)
+			fprintf(stderr,
+			    "tunec: %s: target '%s', which its records have\n",
+			    label(m, p), targets->at[0]);
+		return target_parse(m->arena, targets->at[0], error);
+	}
+	Buf list = {0};
+	for (int i = 0; i < targets->n; i++)
+		buf_printf(&list, "%s--target '%s'", i ? ", " : "",
+		    targets->at[i]);
+	error_set(error, STATUS_NO_RECORD,
+	    "there are records for several targets; choose one: %s",
+	    buf_text(&list));
+	buf_free(&list);
+	return NULL;
+}
+
+/* --- traces -------------------------------------------------------------- */
+
+static bool has_open(const Trace *trace)
+{
+	for (int s = 0; s < trace->steps.n; s++)
+		for (int a = 0; a < trace->steps.at[s].nargs; a++)
+			if (trace->steps.at[s].args[a].open)
+				return true;
+	return false;
+}
+
+/* A list of steps, or an object that has one: a line of a log.  A record names
+ * things canonically. */
+static Trace *json_trace(
+    Making *m, const Program *p, const char *text, size_t size, Error *error)
+{
+	json_error_t why;
+	json_t *json = json_loadb(text, size, 0, &why);
+	if (!json) {
+		error_set(error, STATUS_INPUT, "%s:%d:%d: error: %s",
+		    m->options->trace, why.line, why.column, why.text);
+		return NULL;
+	}
+	json_t *steps = json_is_object(json) ? json_object_get(json, "trace")
+					     : json;
+	Trace *trace = trace_from_json(m->arena, steps, error);
+	json_decref(json);
+	if (!trace)
+		return NULL;
+	Error ignored = {0};
+	Trace *named = trace_localized(m->arena, p, trace, &ignored);
+	return named ? named : trace;
+}
+
+static Trace *file_trace(Making *m, const Program *p, Error *error)
+{
+	const char *path = m->options->trace;
+	if (!m->trace_text)
+		m->trace_text = kernels_read_file(
+		    m->arena, path, &m->trace_size, error);
+	const char *text = m->trace_text;
+	size_t size = m->trace_size;
+	if (!text)
+		return NULL;
+	char first = text[strspn(text, " \t\r\n")];
+	if (first == '[' || first == '{')
+		return json_trace(m, p, text, size, error);
+	Source source = {path, text, size};
+	Diag diag = {0};
+	Trace *trace =
+	    trace_parse(m->arena, &source, (Span){0, size}, &diag);
+	say_diag(&diag, m->common);
+	if (!trace || diag.errors) {
+		error->status = STATUS_INPUT; /* said already */
+		trace = NULL;
+	}
+	diag_free(&diag);
+	return trace;
+}
+
+static Trace *named_trace(Making *m, const Program *p, Error *error)
+{
+	const char *name = m->options->schedule;
+	NamedTraceVec all = {0};
+	Diag diag = {0};
+	bool ok = !p->schedule_text || templates_parse(m->arena, p, &diag, &all);
+	say_diag(&diag, m->common);
+	diag_free(&diag);
+	if (!ok) {
+		error->status = STATUS_INPUT;
+		return NULL;
+	}
+	Buf names = {0};
+	for (int i = 0; i < all.n; i++) {
+		if (!strcmp(all.at[i].name, name)) {
+			buf_free(&names);
+			return all.at[i].trace;
+		}
+		buf_printf(&names, "%s%s", i ? ", " : "", all.at[i].name);
+	}
+	error_set(error, STATUS_INPUT, "the spec has no schedule '%s' (%s)",
+	    name, all.n ? buf_text(&names) : "it names none");
+	buf_free(&names);
+	return NULL;
+}
+
+static const char *measured_text(Making *m, const Program *p, double time_s)
+{
+	double flops = (double)p->flops / time_s * 1e-9;
+	return time_s < 1e-3
+	    ? arena_printf(m->arena, "%.4g us, %.4g GFLOP/s", time_s * 1e6, flops)
+	    : arena_printf(m->arena, "%.4g ms, %.4g GFLOP/s", time_s * 1e3, flops);
+}
+
+/* The trace of the best record for the operator and target; sets k->trace and
+ * what the outputs say of it.  Leaves k->trace NULL where there is no record. */
+static Status build_trace_for(Making *m, Kernel *k, Error *error)
+{
+	const Program *p = k->program;
+	TextVec targets = {0};
+	Line best = {0};
+	k->target = m->target;
+	if (!k->target) {
+		FORWARD_IF_ERROR(best_find(m->arena, m->stores.at, m->stores.n,
+		    p->op, NULL, NULL, &best, &targets, error));
+		line_free(&best);
+		k->target = choose_target(m, p, &targets, error);
+		if (!k->target)
+			return error->status;
+	}
+	FORWARD_IF_ERROR(best_find(m->arena, m->stores.at, m->stores.n, p->op,
+	    k->target->text, NULL, &best, NULL, error));
+	if (!best.json)
+		return STATUS_OK;
+	k->comment.record = arena_strdup(m->arena, best.id);
+	k->comment.measured = measured_text(m, p, best.time_s);
+	Trace *trace = trace_from_json(
+	    m->arena, json_object_get(best.json, "trace"), error);
+	line_free(&best);
+	if (trace)
+		trace = trace_localized(m->arena, p, trace, error);
+	k->trace = trace;
+	return trace ? STATUS_OK : error->status;
+}
+
+/* Says that there is no record; with --frozen that is an error. */
+static Status no_record(Making *m, Kernel *k, Error *error)
+{
+	if (m->options->frozen)
+		return error_set(error, STATUS_NO_RECORD,
+		    "no record for target '%s'; `tunec tune` makes one",
+		    k->target->text);
+	if (!m->common->quiet)
+		say_warning("%s: no record for target '%s': the default "
+			    "schedule is used",
+		    label(m, k->program), k->target->text);
+	k->comment.record = "none (default schedule)";
+	return STATUS_OK;
+}
+
+enum { FIRST_TRIES = 128 };
+
+/* What the analytic model ranks first; NULL where there is no space. */
+static Trace *first_trace(Making *m, const Kernel *k)
+{
+	Error ignored = {0};
+	Candidate first;
+	Space *space = space_new(
+	    m->arena, k->program, &k->target->machine, &ignored);
+	if (!space || !space_first(space, FIRST_TRIES, &first))
+		return NULL;
+	return space_trace(m->arena, space, &first);
+}
+
+static Status given_trace(Making *m, Kernel *k, Error *error)
+{
+	k->target = m->target ? m->target : host_target(m, error);
+	if (!k->target)
+		return error->status;
+	bool file = m->options->trace != NULL;
+	Trace *trace = file ? file_trace(m, k->program, error)
+			    : named_trace(m, k->program, error);
+	if (!trace)
+		return error->status;
+	k->comment.record = file ? "none (a trace that was given)"
+	    : arena_printf(m->arena, "none (schedule %s of the spec)",
+		  m->options->schedule);
+	if (has_open(trace))
+		return error_set(error, STATUS_INPUT,
+		    "the trace has open decisions; give each a value, or tune");
+	k->trace = trace_resolve_lanes(m->arena, trace, &k->target->machine);
+	return STATUS_OK;
+}
+
+/* --- kernels ------------------------------------------------------------- */
+
+/* --threads=none: the loops stay, run by one thread. */
+static void without_threads(LowBody *body)
+{
+	for (int i = 0; i < body->n; i++) {
+		LowNode *n = body->at[i];
+		if (n->kind == LOWNODE_LOOP && n->loop == LOOP_PARALLEL)
+			n->loop = LOOP_SERIAL;
+		if (n->kind == LOWNODE_LOOP || n->kind == LOWNODE_IF) {
+			without_threads(&n->body);
+			without_threads(&n->other);
+		}
+	}
+}
+
+/* The nest and the lowered form of k->trace, as far as the stage needs. */
+static Status carry_out(Making *m, Kernel *k, KernelStage stage, Error *error)
+{
+	const Machine *machine = &k->target->machine;
+	if (stage == KERNEL_TRACE)
+		return STATUS_OK;
+	k->nest = schedule_nest(m->arena, k->program, machine, k->trace, error);
+	if (!k->nest)
+		return error->status;
+	if (stage == KERNEL_NEST)
+		return STATUS_OK;
+	k->lowered = lower(m->arena, k->nest, machine, error);
+	if (!k->lowered)
+		return error->status;
+	if (m->options->threads) {
+		without_threads(&k->lowered->kernel->body);
+		k->lowered->kernel->nthreads = 1;
+	}
+	return STATUS_OK;
+}
+
+/* Candidate 1, and candidate 0 where that is refused. */
+static Status carry_out_default(
+    Making *m, Kernel *k, KernelStage stage, Error *error)
+{
+	Error refused = {0};
+	k->trace = first_trace(m, k);
+	if (k->trace && !carry_out(m, k, stage, &refused))
+		return STATUS_OK;
+	k->trace = schedule_plain(m->arena, k->program);
+	return carry_out(m, k, stage, error);
+}
+
+static Status make_one(
+    Making *m, Kernel *k, KernelStage stage, Error *error)
+{
+	if (needs_records(m->options))
+		FORWARD_IF_ERROR(build_trace_for(m, k, error));
+	else
+		FORWARD_IF_ERROR(given_trace(m, k, error));
+	k->comment.target = k->target->text;
+	if (k->trace)
+		return carry_out(m, k, stage, error);
+	FORWARD_IF_ERROR(no_record(m, k, error));
+	return carry_out_default(m, k, stage, error);
+}
+
+static int check_options(const KernelOptions *options)
+{
+	if (options->threads && strcmp(options->threads, "none"))
+		return say_usage(NULL, "'%s' of --threads is not 'none'",
+		    options->threads);
+	if (options->trace && options->schedule)
+		return say_usage(NULL, "--trace and --schedule exclude each other");
+	return EXIT_DONE;
+}
+
+static int make_all(
+    Making *m, const ProgramVec *programs, KernelStage stage, KernelVec *kernels)
+{
+	int code = EXIT_DONE;
+	for (int i = 0; i < programs->n; i++) {
+		Kernel k = {.program = programs->at[i],
+		    .comment = {"", "none", ""}};
+		Error error = {0};
+		Status status = make_one(m, &k, stage, &error);
+		if (status && *error.text)
+			say_error("%s: %s", label(m, k.program), error.text);
+		code = exit_worse(code, exit_of_status(status));
+		if (!status)
+			vec_push(m->arena, kernels, k);
+	}
+	return code;
+}
+
+int kernels_make(Arena *arena, const Common *common,
+    const KernelOptions *options, const ProgramVec *programs,
+    KernelStage stage, KernelVec *kernels)
+{
+	Making m = {.arena = arena, .common = common, .options = options};
+	Error error = {0};
+	int code = check_options(options);
+	if (!code && open_target(&m, &error)) {
+		say_error("%s", error.text);
+		code = exit_of_status(error.status);
+	}
+	if (!code && needs_records(options))
+		code = stores_open(&options->db, STORE_READ, &m.stores);
+	if (!code)
+		code = make_all(&m, programs, stage, kernels);
+	stores_warn(&m.stores, common);
+	stores_close(&m.stores);
+	return code;
+}

@@ -1,0 +1,62 @@
+/* From the operators on a command line to lowered kernels: which target, which
+ * trace, and why.  Shared by build and show. */
+#ifndef CMD_KERNELS_H
+#define CMD_KERNELS_H
+
+#include "cmd/cmd.h"
+#include "codegen/codegen.h"
+#include "schedule/schedule.h"
+#include "tuner/tuner.h"
+
+/* Options of every verb that makes kernels. */
+typedef struct {
+	const char *target;   /* NULL: TUNEC_TARGET, or chosen by the records */
+	const char *trace;    /* file; NULL: none */
+	const char *schedule; /* name; NULL: none */
+	const char *threads;  /* "none" or NULL */
+	TextList db;          /* layers; empty: TUNEC_DB, or tunec.db */
+	bool frozen;          /* a record is needed */
+} KernelOptions;
+
+/* Lines of an option table, for a struct with a member `kernel`. */
+#define KERNEL_OPTIONS(Struct)                                                 \
+	{"target", 0, OPTION_TEXT, offsetof(Struct, kernel.target), "TARGET",  \
+	    NULL, "host, c, llvm -mcpu=... (default: that of the records)"},   \
+	{"db", 0, OPTION_LIST, offsetof(Struct, kernel.db), "STORE", NULL,     \
+	    "where records are; repeatable, the first that has one counts\n"   \
+	    "(default: $TUNEC_DB, or tunec.db)"},                              \
+	{"trace", 0, OPTION_TEXT, offsetof(Struct, kernel.trace), "FILE",      \
+	    NULL, "use this trace, text or JSON, instead of a record"},        \
+	{"schedule", 0, OPTION_TEXT, offsetof(Struct, kernel.schedule),        \
+	    "NAME", NULL, "use this named trace of the spec"},                 \
+	{"threads", 0, OPTION_TEXT, offsetof(Struct, kernel.threads), "none",  \
+	    NULL, "none: a kernel without OpenMP"}
+
+typedef struct {
+	const Program *program;
+	Target *target;
+	const Trace *trace;
+	Nest *nest;
+	Lowered *lowered;
+	EmitComment comment;
+} Kernel;
+
+typedef VEC(Kernel) KernelVec;
+
+typedef enum { KERNEL_TRACE, KERNEL_NEST, KERNEL_LOWERED } KernelStage;
+
+/* Makes each program's kernel up to a stage.  Says what is wrong; the exit code
+ * is that of the worst. */
+int kernels_make(Arena *arena, const Common *common,
+    const KernelOptions *options, const ProgramVec *programs,
+    KernelStage stage, KernelVec *kernels);
+
+/* The stores that the options name. */
+void kernels_stores(
+    Arena *arena, const KernelOptions *options, TextVec *paths);
+
+/* A whole file with a NUL behind it. */
+char *kernels_read_file(
+    Arena *arena, const char *path, size_t *size, Error *error);
+
+#endif

@@ -1,0 +1,568 @@
+/* tunec build: the outputs, from the best record. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/kernels.h"
+
+typedef struct {
+	Common common;
+	KernelOptions kernel;
+	TextList output; /* -o */
+	TextList emit;   /* --emit */
+	bool depend;     /* -MD */
+	const char *depend_file; /* -MF */
+} Build;
+
+/* --- kinds --------------------------------------------------------------- */
+
+typedef enum {
+	KIND_C,
+	KIND_LL,
+	KIND_BC,
+	KIND_O,
+	KIND_S,
+	KIND_SO,
+	KIND_H,
+	KIND_MAIN,
+	KIND_CU,
+	KIND_PTX,
+	KIND_CUBIN,
+	KIND_CL,
+	KIND_COUNT
+} Kind;
+
+static const struct {
+	const char *name;
+	const char *missing; /* what a kind that is not built needs */
+} kinds[KIND_COUNT] = {
+	[KIND_C] = {"c", NULL}, [KIND_LL] = {"ll", NULL},
+	[KIND_BC] = {"bc", NULL}, [KIND_O] = {"o", NULL},
+	[KIND_S] = {"s", NULL}, [KIND_SO] = {"so", NULL},
+	[KIND_H] = {"h", NULL}, [KIND_MAIN] = {"main", NULL},
+	[KIND_CU] = {"cu", "the CUDA C emitter"},
+	[KIND_PTX] = {"ptx", "the CUDA C emitter, and NVRTC"},
+	[KIND_CUBIN] = {"cubin", "the CUDA C emitter, and NVRTC"},
+	[KIND_CL] = {"cl", "the OpenCL C emitter"}};
+
+static int kind_find(const char *name, size_t length)
+{
+	for (int i = 0; i < KIND_COUNT; i++)
+		if (strlen(kinds[i].name) == length &&
+		    !strncmp(kinds[i].name, name, length))
+			return i;
+	return -1;
+}
+
+/* --- what is to be written ----------------------------------------------- */
+
+typedef struct {
+	const char *path;
+	Kind kind;
+	bool asked;  /* by -o */
+	int kernel;  /* MAIN: of which; -1: of all */
+	Buf data;
+} Output;
+
+typedef VEC(Output) OutputVec;
+typedef VEC(int) KindVec;
+
+/* What a plan of outputs is made of. */
+typedef struct {
+	Arena *arena;
+	const Build *build;
+	const ProgramVec *programs;
+	KindVec emit;      /* --emit */
+	OutputVec outputs;
+} Plan;
+
+/* The suffix of a path, without the dot; "" if there is none. */
+static const char *suffix_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *dot = strrchr(slash ? slash + 1 : path, '.');
+	return dot ? dot + 1 : "";
+}
+
+static int read_emit(Plan *plan)
+{
+	for (int i = 0; i < plan->build->emit.n; i++) {
+		const char *text = plan->build->emit.at[i];
+		while (*text) {
+			size_t n = strcspn(text, ",");
+			int kind = kind_find(text, n);
+			if (kind < 0)
+				return say_usage("build",
+				    "unknown kind '%.*s' of --emit", (int)n,
+				    text);
+			vec_push(plan->arena, &plan->emit, kind);
+			text += n + (text[n] == ',');
+		}
+	}
+	return EXIT_DONE;
+}
+
+static void add_output(
+    Plan *plan, const char *path, Kind kind, bool asked, int kernel)
+{
+	for (int i = 0; i < plan->outputs.n; i++)
+		if (!strcmp(plan->outputs.at[i].path, path))
+			return;
+	Output output = {path, kind, asked, kernel, {0}};
+	vec_push(plan->arena, &plan->outputs, output);
+}
+
+/* Standard output: what the only --emit says. */
+static int add_stream(Plan *plan)
+{
+	if (plan->emit.n != 1)
+		return say_usage("build", "-o - needs one --emit=KIND");
+	if (plan->emit.at[0] == KIND_MAIN && plan->programs->n > 1)
+		return say_usage("build",
+		    "-o - holds one driver; name one case");
+	add_output(plan, "-", (Kind)plan->emit.at[0], true, 0);
+	return EXIT_DONE;
+}
+
+static int add_asked(Plan *plan, bool *stream)
+{
+	const TextList *paths = &plan->build->output;
+	for (int i = 0; i < paths->n; i++) {
+		const char *path = paths->at[i], *suffix = suffix_of(path);
+		if (!strcmp(path, "-")) {
+			int code = *stream ? EXIT_DONE : add_stream(plan);
+			if (code)
+				return code;
+			*stream = true;
+			continue;
+		}
+		int kind = kind_find(suffix, strlen(suffix));
+		if (kind < 0 || kind == KIND_MAIN)
+			return say_usage("build",
+			    "'%s' has none of the suffixes .c .ll .bc .o .s "
+			    ".so .h .cu .ptx .cubin .cl", path);
+		add_output(plan, path, (Kind)kind, true, -1);
+	}
+	return EXIT_DONE;
+}
+
+/* Where --emit's files go: beside the first -o under its stem, else here under
+ * the symbol, or the operator's name where there are several. */
+static const char *emit_stem(Plan *plan)
+{
+	const ProgramVec *programs = plan->programs;
+	if (plan->build->output.n) {
+		const char *path = plan->build->output.at[0];
+		size_t suffix = strlen(suffix_of(path));
+		return arena_strndup(
+		    plan->arena, path, strlen(path) - suffix - 1);
+	}
+	return programs->n == 1 ? programs->at[0]->symbol
+				: programs->at[0]->name;
+}
+
+static void add_mains(Plan *plan)
+{
+	const char *folder = "";
+	if (plan->build->output.n) {
+		const char *path = plan->build->output.at[0];
+		const char *slash = strrchr(path, '/');
+		folder = arena_strndup(plan->arena, path,
+		    slash ? (size_t)(slash - path) + 1 : 0);
+	}
+	for (int i = 0; i < plan->programs->n; i++)
+		add_output(plan,
+		    arena_printf(plan->arena, "%s%s_main.c", folder,
+			plan->programs->at[i]->symbol),
+		    KIND_MAIN, false, i);
+}
+
+static void add_emitted(Plan *plan)
+{
+	const char *stem = emit_stem(plan);
+	for (int i = 0; i < plan->emit.n; i++) {
+		Kind kind = (Kind)plan->emit.at[i];
+		if (kind == KIND_MAIN)
+			add_mains(plan);
+		else
+			add_output(plan,
+			    arena_printf(plan->arena, "%s.%s", stem,
+				kinds[kind].name),
+			    kind, false, -1);
+	}
+}
+
+/* Before any spec is read: the wrong usage that can be told without one. */
+static int check_usage(const Build *build, Plan *plan)
+{
+	if (!build->output.n && !build->emit.n)
+		return say_usage("build", "nothing to write: -o FILE or --emit");
+	int code = read_emit(plan);
+	bool stream = false;
+	if (!code)
+		code = add_asked(plan, &stream);
+	return code;
+}
+
+static int check_missing(const Plan *plan)
+{
+	int code = EXIT_DONE;
+	for (int i = 0; i < plan->outputs.n; i++) {
+		const Output *o = &plan->outputs.at[i];
+		if (!kinds[o->kind].missing)
+			continue;
+		say_error("cannot write %s: %s is missing from this tunec",
+		    o->path, kinds[o->kind].missing);
+		code = EXIT_FAILED;
+	}
+	return code;
+}
+
+static int make_plan(Plan *plan)
+{
+	bool stream = false;
+	plan->outputs.n = 0;
+	int code = add_asked(plan, &stream);
+	if (!code && !stream)
+		add_emitted(plan);
+	return code ? code : check_missing(plan);
+}
+
+/* --- contents ------------------------------------------------------------ */
+
+typedef struct {
+	Plan *plan;
+	const KernelVec *kernels;
+	const Lowered **lowered;
+	EmitComment *comments;
+	const Target *target;
+	Buf object; /* kept for .o and .so */
+} Contents;
+
+static Status llvm_text(Contents *c, LlvmKind kind, Buf *out, Error *error)
+{
+	const Target *t = c->target;
+	if (t->kind != TARGET_LLVM)
+		return error_set(error, STATUS_UNSUPPORTED,
+		    "target '%s' gives .c and .h only; compile its .c, or take "
+		    "an llvm target", t->text);
+	const LlvmModule *llvm = llvm_module(error);
+	if (!llvm)
+		return error->status;
+	return llvm->compile(c->lowered, c->kernels->n, t->triple, t->cpu,
+	    t->attrs, kind, out, error);
+}
+
+static Status object(Contents *c, Error *error)
+{
+	if (c->object.size)
+		return STATUS_OK;
+	return llvm_text(c, LLVM_OBJECT, &c->object, error);
+}
+
+static bool uses_threads(const Contents *c)
+{
+	for (int i = 0; i < c->kernels->n; i++)
+		if (c->lowered[i]->kernel->nthreads > 1)
+			return true;
+	return false;
+}
+
+/* $CC -shared, in a shell since $CC may have several words. */
+static Status link_object(
+    const char *object_path, const char *out, bool threads, Error *error)
+{
+	pid_t child = fork();
+	if (!child) {
+		execl("/bin/sh", "sh", "-c",
+		    "exec ${CC:-cc} -shared -o \"$1\" \"$2\" -lm $3", "sh", out,
+		    object_path, threads ? "-fopenmp" : "", (char *)NULL);
+		_exit(127);
+	}
+	int status = -1;
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (child < 0 || status)
+		return error_set(error, STATUS_MISSING,
+		    "cannot link a shared object: '%s -shared' failed",
+		    getenv("CC") ? getenv("CC") : "cc");
+	return STATUS_OK;
+}
+
+static Status put_file(const char *path, const Buf *data, Error *error)
+{
+	FILE *file = fopen(path, "wb");
+	bool ok = file && fwrite(data->data, 1, data->size, file) == data->size;
+	if (file && fclose(file))
+		ok = false;
+	return ok ? STATUS_OK : error_set(error, STATUS_IO, "cannot write %s: %s",
+				    path, strerror(errno));
+}
+
+static Status shared_object(Contents *c, Buf *out, Error *error)
+{
+	FORWARD_IF_ERROR(object(c, error));
+	Arena *arena = c->plan->arena;
+	const char *tmp = getenv("TMPDIR");
+	char *folder = arena_printf(
+	    arena, "%s/tunec-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(folder))
+		return error_set(error, STATUS_IO, "cannot make %s: %s", folder,
+		    strerror(errno));
+	/* the same names for every output, so that no name gets into it */
+	const char *o = arena_printf(arena, "%s/kernel.o", folder);
+	const char *so = arena_printf(arena, "%s/kernel.so", folder);
+	size_t size = 0;
+	char *bytes = NULL;
+	Status status = put_file(o, &c->object, error);
+	if (!status)
+		status = link_object(o, so, uses_threads(c), error);
+	if (!status && (bytes = kernels_read_file(arena, so, &size, error)))
+		buf_add(out, bytes, size);
+	unlink(o);
+	unlink(so);
+	rmdir(folder);
+	return status ? status : bytes ? STATUS_OK : error->status;
+}
+
+static Status fill(Contents *c, Output *o, Error *error)
+{
+	int n = c->kernels->n;
+	switch (o->kind) {
+	case KIND_C:
+		emit_c_all(&o->data, c->lowered, n, c->target, c->comments);
+		return STATUS_OK;
+	case KIND_H:
+		emit_header_all(&o->data, c->lowered, n, c->comments);
+		return STATUS_OK;
+	case KIND_MAIN:
+		emit_main(&o->data, c->lowered[o->kernel], c->target);
+		return STATUS_OK;
+	case KIND_LL:
+		return llvm_text(c, LLVM_IR_TEXT, &o->data, error);
+	case KIND_BC:
+		return llvm_text(c, LLVM_BITCODE, &o->data, error);
+	case KIND_S:
+		return llvm_text(c, LLVM_ASSEMBLY, &o->data, error);
+	case KIND_O:
+		FORWARD_IF_ERROR(object(c, error));
+		buf_add(&o->data, c->object.data, c->object.size);
+		return STATUS_OK;
+	case KIND_SO:
+		return shared_object(c, &o->data, error);
+	default:
+		return error_set(error, STATUS_MISSING, "%s is missing",
+		    kinds[o->kind].missing);
+	}
+}
+
+/* --- dependencies -------------------------------------------------------- */
+
+/* As make reads names: spaces and # escaped, $ doubled. */
+static void put_name(Buf *out, const char *name)
+{
+	for (; *name; name++) {
+		if (*name == ' ' || *name == '#' || *name == '\t')
+			buf_putc(out, '\\');
+		if (*name == '$')
+			buf_putc(out, '$');
+		buf_putc(out, *name);
+	}
+}
+
+static void put_needed(Plan *plan, Buf *out)
+{
+	const ProgramVec *programs = plan->programs;
+	const Build *build = plan->build;
+	for (int i = 0; i < programs->n; i++) {
+		const char *name = programs->at[i]->source->name;
+		bool again = !strcmp(name, "-");
+		for (int k = 0; k < i; k++)
+			again |= !strcmp(name, programs->at[k]->source->name);
+		if (!again) {
+			buf_putc(out, ' ');
+			put_name(out, name);
+		}
+	}
+	if (build->kernel.trace && strcmp(build->kernel.trace, "-")) {
+		buf_putc(out, ' ');
+		put_name(out, build->kernel.trace);
+	}
+	if (build->kernel.trace || build->kernel.schedule)
+		return;
+	TextVec stores = {0};
+	kernels_stores(plan->arena, &build->kernel, &stores);
+	for (int i = 0; i < stores.n; i++)
+		if (!strcmp(suffix_of(stores.at[i]), "jsonl") &&
+		    !access(stores.at[i], F_OK)) {
+			buf_putc(out, ' ');
+			put_name(out, stores.at[i]);
+		}
+}
+
+/* "F.d" for each -o F, or one file for all. */
+static void add_dependencies(Plan *plan)
+{
+	const Build *build = plan->build;
+	Buf needed = {0}, all = {0};
+	put_needed(plan, &needed);
+	int n = plan->outputs.n;
+	for (int i = 0; i < n; i++) {
+		const Output o = plan->outputs.at[i];
+		if (!o.asked || !strcmp(o.path, "-"))
+			continue;
+		Buf rule = {0};
+		put_name(&rule, o.path);
+		buf_printf(&rule, ":%s\n", buf_text(&needed));
+		buf_add(&all, rule.data, rule.size);
+		if (build->depend_file) {
+			buf_free(&rule);
+			continue;
+		}
+		Output file = {arena_printf(plan->arena, "%s.d", o.path), KIND_H,
+			false, -1, rule};
+		vec_push(plan->arena, &plan->outputs, file);
+	}
+	if (build->depend_file) {
+		Output file = {build->depend_file, KIND_H, false, -1, all};
+		vec_push(plan->arena, &plan->outputs, file);
+	} else {
+		buf_free(&all);
+	}
+	buf_free(&needed);
+}
+
+/* --- the verb ------------------------------------------------------------ */
+
+static Status write_all(Plan *plan, Error *error)
+{
+	int n = plan->outputs.n;
+	OutputFile *files = NEW_N(plan->arena, OutputFile, n);
+	for (int i = 0; i < n; i++) {
+		const Output *o = &plan->outputs.at[i];
+		files[i] = (OutputFile){o->path, o->data.data, o->data.size};
+	}
+	fflush(stdout);
+	return outputs_write(files, n, error);
+}
+
+/* One file holds kernels of one target. */
+static int check_targets(const KernelVec *kernels)
+{
+	for (int i = 1; i < kernels->n; i++)
+		if (strcmp(kernels->at[i].target->text,
+			kernels->at[0].target->text)) {
+			say_error("the records of %s and %s are for different "
+				  "targets; choose one with --target",
+			    kernels->at[0].program->symbol,
+			    kernels->at[i].program->symbol);
+			return EXIT_NO_RECORD;
+		}
+	return EXIT_DONE;
+}
+
+static int check_symbols(const ProgramVec *programs)
+{
+	for (int i = 0; i < programs->n; i++)
+		for (int k = 0; k < i; k++)
+			if (!strcmp(programs->at[i]->symbol,
+				programs->at[k]->symbol)) {
+				say_error("two kernels are named %s",
+				    programs->at[i]->symbol);
+				return EXIT_FAILED;
+			}
+	return EXIT_DONE;
+}
+
+static int write_kernels(Plan *plan, const KernelVec *kernels)
+{
+	Contents c = {.plan = plan, .kernels = kernels,
+	    .target = kernels->at[0].target};
+	c.lowered = NEW_N(plan->arena, const Lowered *, kernels->n);
+	c.comments = NEW_N(plan->arena, EmitComment, kernels->n);
+	for (int i = 0; i < kernels->n; i++) {
+		c.lowered[i] = kernels->at[i].lowered;
+		c.comments[i] = kernels->at[i].comment;
+	}
+	Error error = {0};
+	Status status = STATUS_OK;
+	for (int i = 0; i < plan->outputs.n && !status; i++)
+		status = fill(&c, &plan->outputs.at[i], &error);
+	if (!status && (plan->build->depend || plan->build->depend_file))
+		add_dependencies(plan);
+	if (!status)
+		status = write_all(plan, &error);
+	if (status)
+		say_error("%s", error.text);
+	buf_free(&c.object);
+	return exit_of_status(status);
+}
+
+static int build_all(Plan *plan, int n, char **operands)
+{
+	const Build *build = plan->build;
+	ProgramVec programs = {0};
+	KernelVec kernels = {0};
+	plan->programs = &programs;
+	int code = check_usage(build, plan);
+	if (code)
+		return code;
+	code = specs_load(plan->arena, &build->common, n, operands, &programs);
+	if (programs.n && !code)
+		code = check_symbols(&programs);
+	if (programs.n && !code)
+		code = make_plan(plan);
+	if (!programs.n || (code && code != EXIT_FAILED))
+		return code;
+	int made = kernels_make(plan->arena, &build->common, &build->kernel,
+	    &programs, KERNEL_LOWERED, &kernels);
+	code = exit_worse(code, made);
+	if (!code)
+		code = check_targets(&kernels);
+	return code ? code : write_kernels(plan, &kernels);
+}
+
+static int build_run(void *options, int n, char **operands)
+{
+	Arena *arena = arena_new();
+	Plan plan = {.arena = arena, .build = options};
+	int code = build_all(&plan, n, operands);
+	for (int i = 0; i < plan.outputs.n; i++)
+		buf_free(&plan.outputs.at[i].data);
+	arena_free(arena);
+	return code;
+}
+
+static const Option options[] = {
+	{NULL, 'o', OPTION_LIST, offsetof(Build, output), "FILE", NULL,
+	    "write FILE, its kind by the suffix: .c .ll .bc .o .s .so .h;\n"
+	    "repeatable; - is standard output, with --emit"},
+	{"emit", 0, OPTION_LIST, offsetof(Build, emit), "KIND,...", NULL,
+	    "write these kinds too, beside the first -o under its stem,\n"
+	    "else here as SYMBOL.KIND; main: SYMBOL_main.c, a driver that\n"
+	    "checks and times the kernel"},
+	KERNEL_OPTIONS(Build),
+	{"frozen", 0, OPTION_FLAG, offsetof(Build, kernel.frozen), NULL, NULL,
+	    "without a record write nothing and exit 3"},
+	{"-MD", 0, OPTION_FLAG, offsetof(Build, depend), NULL, NULL,
+	    "write FILE.d for each -o FILE: a rule for make"},
+	{"-MF", 0, OPTION_TEXT, offsetof(Build, depend_file), "FILE", NULL,
+	    "write these rules to FILE"},
+	{0}};
+
+const Verb verb_build = {
+	.name = "build",
+	.operands = "SPEC[:CASE]...",
+	.summary = "write outputs from the best record",
+	.text = "Without a record the default schedule is used.  All outputs are "
+		"written or none;\none that would not change is left untouched.\n",
+	.options = options,
+	.size = sizeof(Build),
+	.specs = true,
+	.min_operands = 1,
+	.max_operands = -1,
+	.run = build_run,
+};

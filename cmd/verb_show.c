@@ -1,0 +1,188 @@
+/* tunec show: the operator at a stage, from the file to assembly. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/kernels.h"
+
+typedef struct {
+	Common common;
+	KernelOptions kernel;
+	const char *stage;
+} Show;
+
+typedef enum {
+	SHOW_IR,
+	SHOW_SPACE,
+	SHOW_SCHEDULE,
+	SHOW_LOWERED,
+	SHOW_C,
+	SHOW_LLVM,
+	SHOW_ASM,
+	SHOW_PTX,
+	SHOW_OPENCL,
+	SHOW_COUNT
+} ShowStage;
+
+static const struct {
+	const char *name;
+	const char *missing; /* what a stage that is not built needs */
+	KernelStage needs;
+} stages[SHOW_COUNT] = {
+	[SHOW_IR] = {"ir", NULL, KERNEL_TRACE},
+	[SHOW_SPACE] = {"space", NULL, KERNEL_TRACE},
+	[SHOW_SCHEDULE] = {"schedule", NULL, KERNEL_NEST},
+	[SHOW_LOWERED] = {"lowered", NULL, KERNEL_LOWERED},
+	[SHOW_C] = {"c", NULL, KERNEL_LOWERED},
+	[SHOW_LLVM] = {"llvm", NULL, KERNEL_LOWERED},
+	[SHOW_ASM] = {"asm", NULL, KERNEL_LOWERED},
+	[SHOW_PTX] = {"ptx", "the CUDA C emitter", KERNEL_LOWERED},
+	[SHOW_OPENCL] = {"opencl", "the OpenCL C emitter", KERNEL_LOWERED}};
+
+static int stage_find(const char *name)
+{
+	for (int i = 0; i < SHOW_COUNT; i++)
+		if (!strcmp(stages[i].name, name))
+			return i;
+	return -1;
+}
+
+static Status put_llvm(const Kernel *k, LlvmKind kind, Buf *out, Error *error)
+{
+	const Lowered *lowered = k->lowered;
+	const Target *t = k->target;
+	if (t->kind != TARGET_LLVM)
+		return error_set(error, STATUS_UNSUPPORTED,
+		    "target '%s' is not LLVM's", t->text);
+	const LlvmModule *llvm = llvm_module(error);
+	if (!llvm)
+		return error->status;
+	return llvm->compile(
+	    &lowered, 1, t->triple, t->cpu, t->attrs, kind, out, error);
+}
+
+/* The trace, then the nest that it makes. */
+static void put_schedule(const Kernel *k, Buf *out)
+{
+	Buf trace = {0};
+	trace_print(&trace, k->trace);
+	const char *line = buf_text(&trace);
+	while (*line) {
+		int n = (int)strcspn(line, "\n");
+		buf_printf(out, "# %.*s\n", n, line);
+		line += n + (line[n] == '\n');
+	}
+	buf_free(&trace);
+	nest_print(out, k->nest);
+}
+
+static Status put_space(Arena *arena, const Kernel *k, Buf *out, Error *error)
+{
+	Space *space = space_new(arena, k->program, &k->target->machine, error);
+	if (!space)
+		return error->status;
+	for (int i = 0; i < space_nsketches(space); i++) {
+		buf_printf(out, "# %s\n", space_sketch_name(space, i));
+		trace_print(out, space_sketch(space, i));
+		buf_putc(out, '\n');
+	}
+	return STATUS_OK;
+}
+
+static Status put_kernel(
+    Arena *arena, const Kernel *k, ShowStage stage, Buf *out, Error *error)
+{
+	switch (stage) {
+	case SHOW_SPACE:
+		return put_space(arena, k, out, error);
+	case SHOW_SCHEDULE:
+		put_schedule(k, out);
+		return STATUS_OK;
+	case SHOW_LOWERED:
+		lowered_print(out, k->lowered);
+		return STATUS_OK;
+	case SHOW_C:
+		emit_c(out, k->lowered, k->target, &k->comment);
+		return STATUS_OK;
+	case SHOW_LLVM:
+		return put_llvm(k, LLVM_IR_TEXT, out, error);
+	case SHOW_ASM:
+		return put_llvm(k, LLVM_ASSEMBLY, out, error);
+	default:
+		return error_set(error, STATUS_MISSING, "%s is missing",
+		    stages[stage].missing);
+	}
+}
+
+static int show_programs(const ProgramVec *programs)
+{
+	for (int i = 0; i < programs->n; i++) {
+		Buf out = {0};
+		program_print(&out, programs->at[i]);
+		fwrite(out.data, 1, out.size, stdout);
+		buf_free(&out);
+	}
+	return EXIT_DONE;
+}
+
+static int show_kernels(
+    Arena *arena, const Show *show, const ProgramVec *programs, ShowStage stage)
+{
+	KernelVec kernels = {0};
+	int code = kernels_make(arena, &show->common, &show->kernel, programs,
+	    stages[stage].needs, &kernels);
+	for (int i = 0; i < kernels.n; i++) {
+		Buf out = {0};
+		Error error = {0};
+		Status status =
+		    put_kernel(arena, &kernels.at[i], stage, &out, &error);
+		if (status)
+			say_error("%s: %s", kernels.at[i].program->symbol,
+			    error.text);
+		else
+			fwrite(out.data, 1, out.size, stdout);
+		code = exit_worse(code, exit_of_status(status));
+		buf_free(&out);
+	}
+	return code;
+}
+
+static int show_run(void *options, int n, char **operands)
+{
+	const Show *show = options;
+	int stage = stage_find(show->stage);
+	if (stage < 0)
+		return say_usage("show",
+		    "'%s' of --stage is none of ir, space, schedule, lowered, "
+		    "c, llvm, asm, ptx, opencl", show->stage);
+	if (stages[stage].missing) {
+		say_error("stage %s is not built yet: %s is missing",
+		    show->stage, stages[stage].missing);
+		return EXIT_FAILED;
+	}
+	Arena *arena = arena_new();
+	ProgramVec programs = {0};
+	int code = specs_load(arena, &show->common, n, operands, &programs);
+	code = exit_worse(code, stage == SHOW_IR
+		? show_programs(&programs)
+		: show_kernels(arena, show, &programs, (ShowStage)stage));
+	arena_free(arena);
+	return code;
+}
+
+static const Option options[] = {
+	{"stage", 0, OPTION_TEXT, offsetof(Show, stage), "STAGE", "ir",
+	    "ir, space, schedule, lowered, c, llvm or asm"},
+	KERNEL_OPTIONS(Show),
+	{0}};
+
+const Verb verb_show = {
+	.name = "show",
+	.operands = "SPEC[:CASE]...",
+	.summary = "print the operator at a stage",
+	.options = options,
+	.size = sizeof(Show),
+	.specs = true,
+	.min_operands = 1,
+	.max_operands = -1,
+	.run = show_run,
+};
