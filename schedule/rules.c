@@ -179,6 +179,21 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 	vec_push(r->arena, out, (RuleSketch){name, trace});
 }
 
+/* Can lanes along the axis lie side by side?  The last axis's do in the output,
+ * those of an operand that is packed do there. */
+static bool worth_vectors(const Rules *r, int axis)
+{
+	const RuleBlock *b = &r->blocks[r->tiled];
+	const Block *block = &r->program->blocks[r->tiled];
+	for (int i = 0; i < b->nreads; i++)
+		if (b->reads[i].plain && b->reads[i].uses[axis])
+			return true;
+	for (int a = axis + 1; a < block->nspatial; a++)
+		if (block->axes[a].extent > 1)
+			return false;
+	return true;
+}
+
 /* Vector axes worth a sketch: long enough for half of the lanes. */
 static void sketches_tiled(Rules *r, RuleSketchVec *out)
 {
@@ -187,6 +202,8 @@ static void sketches_tiled(Rules *r, RuleSketchVec *out)
 	int widest = rule_lanes(r->machine, type);
 	for (int a = block->nspatial - 1; a >= 0; a--) {
 		int64_t n = block->axes[a].extent;
+		if (!worth_vectors(r, a))
+			continue;
 		for (int lanes = widest; lanes >= 4; lanes /= 2) {
 			if (n * 2 <= lanes)
 				continue;
