@@ -770,6 +770,27 @@ static Cases all_cases(void)
 	return cases;
 }
 
+/* The interpreter of the lowered form does the same. */
+static void interpret_case(
+    const Case *c, Inputs *in, unsigned char *out, const unsigned char *want)
+{
+	LowRun run = {.check_races = true};
+	if (!low_function_run(c->lowered->kernel,
+		(void *[]){in->a, in->b, in->c, in->mask, in->index, out},
+		&run))
+		fail_msg("%s: %s", low_op_name(c->op), run.message);
+	for (int i = 0; i < DATA; i++)
+		if (!same(stored_type(c), out, want, i))
+			fail_msg("interpreter: %s %s from %s, %d lanes: "
+				 "element %d: %a %lld, not %a %lld",
+			    low_op_name(c->op), dtype_name(c->type),
+			    dtype_name(c->from), c->lanes, i,
+			    get(c->type, out, i).f,
+			    (long long)get(c->type, out, i).i,
+			    get(c->type, want, i).f,
+			    (long long)get(c->type, want, i).i);
+}
+
 static void run_case(const Case *c, void *library, const Target *t)
 {
 	static unsigned char out[DATA * 8 + GUARD], want[DATA * 8 + GUARD];
@@ -798,6 +819,8 @@ static void run_case(const Case *c, void *library, const Target *t)
 			    (long long)get(c->type, out, i).i,
 			    get(c->type, want, i).f,
 			    (long long)get(c->type, want, i).i);
+	memset(out, c->type == DT_BOOL ? 1 : 0x5a, sizeof out);
+	interpret_case(c, &in, out, want);
 }
 
 static void run_target(const char *text)
