@@ -33,8 +33,10 @@ Index axis_slack(Lower *l, int stage, int axis, End end)
 static bool var_has(const Lower *l, int root, int var)
 {
 	const Var *v = &l->nest->vars.at[root];
-	if (root == var || (v->how == VAR_FUSED && v->fused == var))
+	if (root == var)
 		return true;
+	if (v->how == VAR_FUSED)
+		return var_has(l, v->fused, var);
 	for (int i = 0; v->how == VAR_SPLIT && i < v->nchild; i++)
 		if (var_has(l, v->child[i], var))
 			return true;
@@ -69,7 +71,7 @@ static bool rest_at_compile_time(const Lower *l, int root, int var)
 		return true;
 	}
 	if (v->how == VAR_FUSED)
-		return l->vars[v->fused].bound || v->fused == var;
+		return rest_at_compile_time(l, v->fused, var);
 	return root == var || l->vars[root].bound ||
 	    loop_at_compile_time(l, root);
 }
