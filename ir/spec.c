@@ -1,12 +1,154 @@
-/* From PATH:CASE to programs. */
-#include "ir/program.h"
+/* A spec, its cases, and PATH[:CASE]. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ir/spec.h"
+
+/* --- the spec ---------------------------------------------------------------- */
+
+/* What else is wrong, in the parts that were understood. */
+static void report_rest(Spec *spec, Diag *diag)
+{
+	const char *name = spec->cases.n ? spec->cases.at[0].face.name : NULL;
+	if (spec->doc.compute.text)
+		spec_program(spec->arena, spec, name, NULL, 0,
+		    NUMERICS_DEFAULT, diag);
+}
+
+Spec *spec_parse(Arena *arena, const Source *source, Diag *diag)
+{
+	Spec *spec = NEW(arena, Spec);
+	spec->arena = arena;
+	spec->names.arena = arena;
+	spec->report = (Report){.source = source, .diag = diag,
+		.said = &spec->said, .arena = arena};
+	if (!doc_read(arena, &spec->report, &spec->doc) ||
+	    report_full(&spec->report))
+		return NULL;
+	names_resolve(spec);
+	if (!diag->errors)
+		return spec;
+	report_rest(spec, diag);
+	return NULL;
+}
+
+int spec_ncases(const Spec *spec)
+{
+	return spec->cases.n;
+}
+
+const SpecCase *spec_case(const Spec *spec, int i)
+{
+	return &spec->cases.at[i].face;
+}
+
+const char *spec_name(const Spec *spec)
+{
+	return spec->doc.name.text ? spec->doc.name.text : "";
+}
+
+/* --- files ------------------------------------------------------------------- */
+
+/* At most one byte more than a file may have. */
+static Status read_all(
+    Arena *arena, const char *path, Source *source, Error *error)
+{
+	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : 0;
+	if (fd < 0)
+		return error_set(error, STATUS_IO, "cannot read '%s': %s",
+		    path, strerror(errno));
+	Buf text = {0};
+	char block[65536];
+	ssize_t n = 0;
+	while (text.size <= SPEC_SIZE_MAX &&
+	    ((n = read(fd, block, sizeof block)) > 0 ||
+		(n < 0 && errno == EINTR)))
+		if (n > 0)
+			buf_add(&text, block, (size_t)n);
+	int failed = n < 0 ? errno : 0;
+	if (fd)
+		close(fd);
+	source->name = arena_strdup(arena, path);
+	source->size = text.size;
+	source->text = arena_strndup(arena, buf_text(&text), text.size);
+	buf_free(&text);
+	if (failed)
+		return error_set(error, STATUS_IO, "cannot read '%s': %s",
+		    path, strerror(failed));
+	return STATUS_OK;
+}
+
+typedef struct {
+	Arena *arena;
+	Spec *spec;
+	const SpecDefine *defines;
+	int ndefines;
+	Numerics numerics;
+	Diag *diag;
+	ProgramVec *programs;
+} Load;
+
+static Status load_case(Load *l, const char *name)
+{
+	Program *p = spec_program(l->arena, l->spec, name, l->defines,
+	    l->ndefines, l->numerics, l->diag);
+	if (!p)
+		return STATUS_INPUT;
+	vec_push(l->arena, l->programs, p);
+	return STATUS_OK;
+}
+
+static Status load_every(Load *l)
+{
+	Status status = STATUS_OK;
+	if (!l->spec->cases.n)
+		return load_case(l, NULL);
+	for (int i = 0; i < l->spec->cases.n; i++)
+		if (load_case(l, spec_case(l->spec, i)->name))
+			status = STATUS_INPUT;
+	return status;
+}
+
+static Status no_such_case(
+    const Spec *spec, const char *path, const char *name, Error *error)
+{
+	Buf list = {0};
+	for (int i = 0; i < spec->cases.n; i++)
+		buf_printf(&list, "%s%s", i ? ", " : "",
+		    spec_case(spec, i)->name);
+	error_set(error, STATUS_INPUT, "%s has no case '%s'; %s%s", path, name,
+	    spec->cases.n ? "its cases are " : "it has no cases",
+	    buf_text(&list));
+	buf_free(&list);
+	return STATUS_INPUT;
+}
+
+static Status load_named(
+    Load *l, const char *path, const char *name, Error *error)
+{
+	if (!*name)
+		return load_case(l, NULL);
+	for (int i = 0; i < l->spec->cases.n; i++)
+		if (!strcmp(spec_case(l->spec, i)->name, name))
+			return load_case(l, name);
+	return no_such_case(l->spec, path, name, error);
+}
 
 Status spec_load(Arena *arena, const char *argument, const SpecDefine *defines,
     int ndefines, Numerics numerics, Diag *diag, Error *error,
     ProgramVec *programs)
 {
-	(void)arena, (void)defines, (void)ndefines, (void)numerics;
-	(void)diag, (void)programs;
-	return error_set(
-	    error, STATUS_UNSUPPORTED, "%s: cannot be read yet", argument);
+	const char *colon = strrchr(argument, ':');
+	char *path = colon ? arena_strndup(arena, argument,
+				 (size_t)(colon - argument))
+			   : arena_strdup(arena, argument);
+	Source *source = NEW(arena, Source);
+	FORWARD_IF_ERROR(read_all(arena, path, source, error));
+	Load l = {arena, spec_parse(arena, source, diag), defines, ndefines,
+		numerics, diag, programs};
+	if (!l.spec)
+		return STATUS_INPUT;
+	return colon ? load_named(&l, path, colon + 1, error) : load_every(&l);
 }
