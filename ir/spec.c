@@ -17,6 +17,14 @@ static void report_rest(Spec *spec, Diag *diag)
 		    NUMERICS_DEFAULT, diag);
 }
 
+static void resolve_overrides(Spec *spec, const CaseNode *c)
+{
+	for (int i = 0; i < c->overrides.n; i++) {
+		const Override *o = &c->overrides.at[i];
+		names_resolve_param(spec, o->report, o->value, o->param);
+	}
+}
+
 Spec *spec_parse(Arena *arena, const Source *source, Diag *diag)
 {
 	Spec *spec = NEW(arena, Spec);
@@ -27,7 +35,12 @@ Spec *spec_parse(Arena *arena, const Source *source, Diag *diag)
 	if (!doc_read(arena, &spec->report, &spec->doc) ||
 	    report_full(&spec->report))
 		return NULL;
+	collect_document(spec);
 	names_resolve(spec);
+	for (int i = 0; i < spec->cases.n; i++)
+		resolve_overrides(spec, &spec->cases.at[i]);
+	collect_outputs(spec);
+	collect_used(spec);
 	if (!diag->errors)
 		return spec;
 	report_rest(spec, diag);

@@ -105,7 +105,7 @@ typedef struct {
 	int n;
 } Tokens;
 
-/* spec_lex.c */
+/* spec_lex.c; spec_libc.c */
 Tokens lex_scalar(Arena *arena, Report *report, const Scalar *scalar);
 Span token_span(const Tokens *tokens, const Token *token);
 const char *token_spelled(TokenKind kind);
@@ -259,6 +259,12 @@ struct Spec {
 	VEC(CaseNode) cases;
 	HashVec said;
 };
+
+/* spec_collect.c: declarations from the document; then, after names_resolve,
+ * outputs and what they need. */
+void collect_document(Spec *spec);
+void collect_outputs(Spec *spec);
+void collect_used(Spec *spec);
 
 /* spec_names.c: declares and resolves everything. */
 void names_resolve(Spec *spec);
