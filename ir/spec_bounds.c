@@ -49,7 +49,7 @@ struct Bounds {
 
 /* Conditions inside conditions can double the work at each depth; what needs
  * more than this is not proven. */
-enum { WORK_MAX = 20000000 };
+enum { WORK_MAX = 1000000, FEW = 16 };
 
 /* Far above any sum of products that fits 64 bits, and far below what overflows
  * when thousands are added. */
@@ -347,7 +347,7 @@ static Range arm_range(Bounds *b, const Term *t, int arm, bool with_facts)
 {
 	int mark = bounds_mark(b), n = b->terms.n;
 	bool unreachable = b->unreachable, current = b->current;
-	Range *saved = NEW_N(b->arena, Range, n), r;
+	Range few[FEW], *saved = n <= FEW ? few : NEW_N(b->arena, Range, n), r;
 	for (int i = 0; i < n; i++)
 		saved[i] = b->terms.at[i]->left;
 	bounds_assume(b, t->condition, arm == 0);
@@ -435,7 +435,9 @@ static void cut(Bounds *b, const Form *f)
 /* f >= 0: each term by the others. */
 static void narrow_by(Bounds *b, const Form *f)
 {
-	Range *r = NEW_N(b->arena, Range, f->parts.n);
+	Range few[FEW], *r = few;
+	if (f->parts.n > FEW)
+		r = NEW_N(b->arena, Range, f->parts.n);
 	Wide most = f->constant;
 	for (int i = 0; i < f->parts.n; i++) {
 		const Part *p = &f->parts.at[i];
