@@ -181,7 +181,7 @@ Status measure_peak(Measurer *m, double *one, double *all, Error *error)
 	JobHeader job = {.kind = JOB_PEAK,
 	    .n = 2,
 	    .limit_s = m->options.build_limit_s + 5};
-	FORWARD_IF_ERROR(run_job(m, job, json_null(), out, error));
+	FORWARD_IF_ERROR(run_job(m, job, json_array(), out, error));
 	if (out[0].outcome || out[1].outcome)
 		return error_set(error, STATUS_CRASH,
 		    "the FMA peak could not be measured: %.900s",
