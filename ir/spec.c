@@ -12,17 +12,20 @@
 static void report_rest(Spec *spec, Diag *diag)
 {
 	const char *name = spec->cases.n ? spec->cases.at[0].face.name : NULL;
-	if (spec->doc.compute.text)
+	if (!report_full(&spec->report))
 		spec_program(spec->arena, spec, name, NULL, 0,
 		    NUMERICS_DEFAULT, diag);
 }
 
 static void resolve_overrides(Spec *spec, const CaseNode *c)
 {
+	spec->report.diag->suffix =
+	    arena_printf(spec->arena, "(case %s)", c->face.name);
 	for (int i = 0; i < c->overrides.n; i++) {
 		const Override *o = &c->overrides.at[i];
 		names_resolve_param(spec, o->report, o->value, o->param);
 	}
+	spec->report.diag->suffix = NULL;
 }
 
 Spec *spec_parse(Arena *arena, const Source *source, Diag *diag)

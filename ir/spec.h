@@ -9,7 +9,10 @@
  *     spec_bounds.c  the proof that reads are in bounds
  *     spec_blocks.c  definitions -> blocks
  *     spec_flops.c   counts
- *     spec.c         a spec, its cases, its programs */
+ *     spec_report.c  messages
+ *     spec_collect.c the document's entries -> declarations
+ *     spec_program.c the program of one case
+ *     spec.c         a spec, its cases; PATH:CASE */
 #ifndef IR_SPEC_H
 #define IR_SPEC_H
 
@@ -38,6 +41,9 @@ typedef struct {
 
 void report_error(Report *report, Span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+void report_warning(Report *report, Span span, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* What belongs to the message before. */
 void report_note(Report *report, Span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The text of a span as one line, shortened if it is long. */

@@ -8,21 +8,16 @@ static void check_name(Spec *spec, const Scalar *s)
 {
 	const char *why;
 	if (!name_valid(s->text, s->size, &why))
-		report_error(&spec->report, s->span, "'%s' is no name: %s",
+		report_error(&spec->report, s->span, "the name '%s' %s",
 		    s->text, why);
-}
-
-static void require(Spec *spec, const Scalar *s, const char *key)
-{
-	if (!s->text)
-		report_error(
-		    &spec->report, (Span){0, 0}, "'%s' is missing", key);
+	else if (name_in_libc(s->text))
+		report_error(&spec->report, s->span,
+		    "'%s' is an identifier of the C library", s->text);
 }
 
 static Symbol *new_symbol(Spec *spec, const Scalar *s)
 {
 	Symbol *symbol = NEW(spec->arena, Symbol);
-	check_name(spec, s);
 	symbol->name = name_intern(&spec->names, s->text, s->size);
 	return symbol;
 }
@@ -73,7 +68,7 @@ static void check_case_name(Spec *spec, const Scalar *s)
 	    spec->arena, "%s_%s", spec_name(spec), s->text);
 	if (name_in_libc(symbol))
 		report_error(&spec->report, s->span,
-		    "'%s' is a name of the C library", symbol);
+		    "'%s' is an identifier of the C library", symbol);
 }
 
 static void collect_override(Spec *spec, CaseNode *c, const DocEntry *e)
@@ -94,9 +89,12 @@ static void collect_cases(Spec *spec)
 	for (int i = 0; i < spec->doc.cases.n; i++) {
 		const DocCase *d = &spec->doc.cases.at[i];
 		CaseNode c = {.face = {d->name.text, d->name.span, 1}};
+		spec->report.diag->suffix =
+		    arena_printf(spec->arena, "(case %s)", d->name.text);
 		check_case_name(spec, &d->name);
 		for (int k = 0; k < d->overrides.n; k++)
 			collect_override(spec, &c, &d->overrides.at[k]);
+		spec->report.diag->suffix = NULL;
 		vec_push(spec->arena, &spec->cases, c);
 	}
 }
@@ -132,8 +130,8 @@ static void collect_output(Spec *spec, const Scalar *s)
 {
 	int d = find_definition(spec, s->text);
 	if (d < 0) {
-		report_error(&spec->report, s->span, "'%s' is no definition",
-		    s->text);
+		report_error(&spec->report, s->span,
+		    "the output '%s' is no definition", s->text);
 		return;
 	}
 	for (int i = 0; i < spec->outputs.n; i++)
@@ -145,13 +143,9 @@ static void collect_output(Spec *spec, const Scalar *s)
 
 void collect_outputs(Spec *spec)
 {
-	if (spec->doc.outputs.n)
-		for (int i = 0; i < spec->doc.outputs.n; i++)
-			collect_output(spec, &spec->doc.outputs.at[i]);
-	else if (spec->doc.outputs_span.end)
-		report_error(&spec->report, spec->doc.outputs_span,
-		    "at least one output is needed");
-	else if (spec->definitions.n)
+	for (int i = 0; i < spec->doc.outputs.n; i++)
+		collect_output(spec, &spec->doc.outputs.at[i]);
+	if (!spec->doc.outputs_span.end && spec->definitions.n)
 		vec_push(
 		    spec->arena, &spec->outputs, spec->definitions.n - 1);
 }
@@ -171,9 +165,9 @@ void collect_used(Spec *spec)
 	for (int i = 0; i < spec->definitions.n; i++)
 		if (!spec->definitions.at[i].used &&
 		    !spec->report.diag->errors)
-			report_note(&spec->report,
+			report_warning(&spec->report,
 			    spec->definitions.at[i].span,
-			    "'%s' is not used and left out",
+			    "'%s' is not used, and left out",
 			    spec->definitions.at[i].name->text);
 }
 
@@ -209,24 +203,19 @@ void collect_document(Spec *spec)
 {
 	const SpecDoc *doc = &spec->doc;
 	end_texts(spec->arena, &spec->doc);
-	require(spec, &doc->format, "tunec");
-	require(spec, &doc->name, "name");
-	require(spec, &doc->compute, "compute");
-	if (doc->name.text) {
+	if (doc->name.text)
 		check_name(spec, &doc->name);
-		if (name_in_libc(doc->name.text))
-			report_error(&spec->report, doc->name.span,
-			    "'%s' is a name of the C library", doc->name.text);
-	}
 	collect_params(spec);
 	collect_inputs(spec);
 	collect_cases(spec);
 	for (int i = 0; i < doc->weights.n; i++)
 		collect_weight(spec, &doc->weights.at[i]);
-	if (doc->compute.text)
-		parse_definitions(spec->arena, &spec->report, &spec->names,
-		    &doc->compute, &spec->definitions);
-	if (doc->compute.text && !spec->definitions.n && !spec->report.diag->errors)
+	if (!doc->compute.text || !doc->compute.literal)
+		return;
+	int errors = spec->report.diag->errors;
+	parse_definitions(spec->arena, &spec->report, &spec->names,
+	    &doc->compute, &spec->definitions);
+	if (!spec->definitions.n && spec->report.diag->errors == errors)
 		report_error(&spec->report, doc->compute.span,
 		    "at least one definition is needed");
 }

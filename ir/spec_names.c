@@ -92,7 +92,10 @@ static void resolve(Names *s, Node *n);
 static void resolve_name(Names *s, Node *n)
 {
 	Symbol *symbol = n->name->symbol;
-	if (n->name->axis) {
+	if (n->name->axis && !s->definition) {
+		refuse(s, n, "is an axis: an extent is made of numbers and "
+			     "params");
+	} else if (n->name->axis) {
 		n->axis = n->name->axis - 1;
 	} else if (!symbol) {
 		refuse_unknown(s, n);
@@ -140,8 +143,8 @@ static void resolve_read(Names *s, Node *n)
 	}
 }
 
-/* Brings axes into scope as the definition's next ones; what must be undone is
- * marked by a span that is not empty, so a refused axis loses its name. */
+/* Brings axes into scope as the definition's next ones.  One that has no place
+ * in scope loses its name here. */
 static void open_axes(Names *s, AxisNodes *axes, bool append)
 {
 	Names outside = *s;
@@ -155,18 +158,18 @@ static void open_axes(Names *s, AxisNodes *axes, bool append)
 		int number = append ? s->definition->axes.n : i;
 		if (append)
 			vec_push(s->arena, &s->definition->axes, *axis);
-		if (!name_valid(name->text, strlen(name->text), &why))
+		if (!name_valid(name->text, strlen(name->text), &why)) {
 			report_error(
 			    s->report, axis->span, "'%s' %s", name->text, why);
-		else if (name->axis || name->symbol)
-			report_error(s->report, axis->span,
-			    "'%s' is already %s here", name->text,
-			    name->axis ? "an axis"
-				       : kinds[name->symbol->kind]);
-		else {
+			s->definition->bad = true;
+		}
+		if (!name->axis && !name->symbol) {
 			name->axis = number + 1;
 			continue;
 		}
+		report_error(s->report, axis->span, "'%s' is already %s here",
+		    name->text,
+		    name->axis ? "an axis" : kinds[name->symbol->kind]);
 		s->definition->bad = true;
 		axis->name = NULL;
 	}
@@ -260,8 +263,8 @@ static void refuse_twins(Names *s)
 			    !strcasecmp(a->symbol->name->text,
 				b->symbol->name->text))
 				report_error(s->report, a->span,
-				    "const inputs '%s' and '%s' differ only in "
-				    "case, and so would not their macros",
+				    "const inputs '%s' and '%s' differ in case alone, "
+				    "but their macros are in upper case",
 				    b->symbol->name->text,
 				    a->symbol->name->text);
 		}

@@ -122,6 +122,19 @@ static bool bytes_fit(const Buffer *buffer)
 	return true;
 }
 
+/* Of those that blocks brought along. */
+static void check_bytes(Build *b, int first)
+{
+	for (int i = first; i < b->buffers.n; i++) {
+		const Buffer *buffer = &b->buffers.at[i];
+		if (bytes_fit(buffer))
+			continue;
+		report_error(&b->report, buffer->span,
+		    "the buffer of this reduction has 2^63 bytes or more");
+		b->failed = true;
+	}
+}
+
 static int add_buffer(Build *b, Buffer buffer, Span span, bool *bad)
 {
 	if (!*bad && !bytes_fit(&buffer)) {
@@ -214,6 +227,7 @@ static void build_definition(Build *b, int number)
 	d.flops = flops_of_definition(&d);
 	blocks_of_definition(
 	    b->arena, &d, b->definitions.n, &b->buffers, &b->blocks);
+	check_bytes(b, d.buffer + 1);
 	vec_push(b->arena, &b->definitions, d);
 }
 
@@ -308,6 +322,9 @@ Program *spec_program(Arena *arena, Spec *spec, const char *case_name,
 	const CaseNode *c = case_find(spec, case_name);
 	Build b = build_new(arena, spec, diag);
 	const char *suffix = diag->suffix;
+	if (case_name && *case_name && !c)
+		return NULL;
+	diag->last_begin = SIZE_MAX; /* a place may fail in each case */
 	b.typer.report = &b.report;
 	if (c)
 		diag->suffix = arena_printf(arena, "(case %s)", c->face.name);
@@ -321,7 +338,7 @@ Program *spec_program(Arena *arena, Spec *spec, const char *case_name,
 	Program used = *b.program;
 	build_definitions(&b, false);
 	diag->suffix = suffix;
-	if (b.failed)
+	if (b.failed || !spec->outputs.n)
 		return NULL;
 	*b.program = used;
 	build_outputs(&b);

@@ -42,6 +42,16 @@ void report_note(Report *report, Span span, const char *format, ...)
 	const char *message = arena_vprintf(report->arena, format, args);
 	va_end(args);
 	if (say_once(report, span, message))
+		diag_note(report->diag, report->source, span, "%s", message);
+}
+
+void report_warning(Report *report, Span span, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	const char *message = arena_vprintf(report->arena, format, args);
+	va_end(args);
+	if (say_once(report, span, message))
 		diag_warning(report->diag, report->source, span, "%s", message);
 }
 

@@ -572,7 +572,7 @@ bool doc_read(Arena *arena, Report *report, SpecDoc *doc)
 	const Source *source = report->source;
 	if (source->size > SPEC_SIZE_MAX) {
 		report_error(report, (Span){0, 0},
-		    "the file is larger than 1 MiB (%zu bytes)", source->size);
+		    "the file is larger than 1 MiB");
 		return false;
 	}
 	if (!check_characters(&r) || !yaml_parser_initialize(&r.parser))

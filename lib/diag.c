@@ -89,6 +89,15 @@ void diag_warning(
 	va_end(args);
 }
 
+void diag_note(
+    Diag *diag, const Source *source, Span span, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	diag_add(diag, "note", source, span, format, args);
+	va_end(args);
+}
+
 void diag_free(Diag *diag)
 {
 	buf_free(&diag->text);

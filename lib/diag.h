@@ -31,6 +31,9 @@ void diag_error(Diag *diag, const Source *source, Span span,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
 void diag_warning(Diag *diag, const Source *source, Span span,
     const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* What belongs to the message before; counts as none. */
+void diag_note(Diag *diag, const Source *source, Span span,
+    const char *format, ...) __attribute__((format(printf, 4, 5)));
 void diag_free(Diag *diag);
 
 /* 1-based line and byte column of an offset. */
