@@ -7,7 +7,8 @@
  * accumulator has another dtype than the definition): those are named
  * "out~1", "out~2"… after the definition, in written order, and write buffers
  * of the same name.  A hoisted reduction under a condition on axes keeps it as
- * `if condition then element else identity`. */
+ * `if condition then element else identity`, unless the condition would add an
+ * axis and the reads are in bounds without it. */
 #ifndef IR_PROGRAM_H
 #define IR_PROGRAM_H
 

@@ -7,7 +7,9 @@
  * A hoisted reduction is computed for the axes that it depends on, no others.
  * Conditions on axes around it stay with it, for its reads may be in bounds
  * only there: its element is then `if condition then element else identity`,
- * whose value nobody sees. */
+ * whose value nobody sees.  A condition that would add an axis (and so work, as
+ * `if j <= i` does around softmax's sums) goes where the reads are in bounds
+ * without it. */
 #include "ir/spec.h"
 
 #include <assert.h>
@@ -58,24 +60,82 @@ static void assume(Hoist *h, Expr *c, bool truth)
 	}
 }
 
-static Expr *conditioned(const Hoist *h, Expr *element, Expr *identity)
-{
-	Expr *all = NULL;
-	for (int i = 0; i < h->conditions.n; i++) {
-		Expr *c = h->conditions.at[i];
-		all = all ? expr_binary(h->arena, OP_AND, all, c) : c;
-	}
-	return all ? expr_if(h->arena, all, element, identity) : element;
-}
-
-/* --- hoisting ---------------------------------------------------------------- */
-
 static bool mark_axis(Expr *e, void *context)
 {
 	if (e->op == OP_AXIS)
 		((bool *)context)[e->id] = true;
 	return true;
 }
+
+static bool adds_axis(const Expr *e, const bool *axes)
+{
+	if (e->op == OP_AXIS)
+		return !axes[e->id];
+	for (int i = 0; i < e->narg; i++)
+		if (adds_axis(e->arg[i], axes))
+			return true;
+	return false;
+}
+
+static bool read_proven(const Hoist *h, Bounds *bounds, const Expr *e)
+{
+	const Buffer *b = &h->buffers->at[e->id];
+	for (int i = 0; i < e->narg; i++) {
+		Range r;
+		const char *why;
+		if (!bounds_range(bounds, e->arg[i], &r, &why) ||
+		    (r.lo <= r.hi && (r.lo < 0 || r.hi >= b->shape[i])))
+			return false;
+	}
+	return true;
+}
+
+/* Are all reads in bounds under the facts in force? */
+static bool proven(const Hoist *h, Bounds *bounds, const Expr *e)
+{
+	bool fine = true;
+	int mark = bounds_mark(bounds);
+	if (e->op == OP_READ)
+		return read_proven(h, bounds, e);
+	for (int i = 0; i < e->narg && fine; i++) {
+		if (e->op == OP_IF && i > 0)
+			bounds_assume(bounds, e->arg[0], i == 1);
+		else if ((e->op == OP_AND || e->op == OP_OR) && i == 1)
+			bounds_assume(bounds, e->arg[0], e->op == OP_AND);
+		fine = proven(h, bounds, e->arg[i]);
+		bounds_forget(bounds, mark);
+	}
+	return fine;
+}
+
+/* The conditions in force; with `axes`, those that add none to these.  NULL:
+ * there is none. */
+static Expr *conjunction(const Hoist *h, const bool *axes)
+{
+	Expr *all = NULL;
+	for (int i = 0; i < h->conditions.n; i++) {
+		Expr *c = h->conditions.at[i];
+		if (axes && adds_axis(c, axes))
+			continue;
+		all = all ? expr_binary(h->arena, OP_AND, all, c) : c;
+	}
+	return all;
+}
+
+static Expr *conditioned(const Hoist *h, Expr *element, Expr *identity)
+{
+	bool *axes = NEW_N(h->arena, bool, h->definition->naxes);
+	Bounds *bounds = bounds_new(h->arena, h->definition->axes);
+	expr_walk(element, mark_axis, axes);
+	Expr *some = conjunction(h, axes);
+	if (some)
+		bounds_assume(bounds, some, true);
+	if (!proven(h, bounds, element))
+		some = conjunction(h, NULL);
+	return some ? expr_if(h->arena, some, element, identity) : element;
+}
+
+/* --- hoisting ---------------------------------------------------------------- */
 
 /* A block over the axes `chosen` of the definition, those of `reduction` (or
  * NULL) being reduced.  The body's axes are renumbered. */

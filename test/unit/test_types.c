@@ -211,6 +211,15 @@ static void test_blocks(void **state)
 	    "\noutputs o\n");
 	buf_free(&out);
 	run_end(&r);
+	r = run("o[x < N, y < N] = if y <= x then f[y]/sum[z < N](m[x, z]) "
+		"else if y > 3 then sum[z < N](m[x, y - 3]) else 0");
+	assert_non_null(r.program);
+	assert_int_equal(r.program->nblocks, 3);
+	assert_int_equal(r.program->blocks[0].nspatial, 1);
+	assert_int_equal(r.program->blocks[0].body->op, OP_READ);
+	assert_int_equal(r.program->blocks[1].nspatial, 2);
+	assert_int_equal(r.program->blocks[1].body->op, OP_IF);
+	run_end(&r);
 	r = run("o[x < N]: f16 = sum[y < N](h[y])");
 	assert_non_null(r.program);
 	assert_int_equal(r.program->nblocks, 2);
