@@ -96,8 +96,8 @@ void *lowtest_open(const Buf *object)
 	assert_int_equal(
 	    fwrite(object->data, 1, object->size, f), object->size);
 	fclose(f);
-	snprintf(command, sizeof command, "cc -shared -Wl,-z,text -o %s %s -lm",
-	    so, o);
+	snprintf(command, sizeof command,
+	    "cc -shared -fopenmp -Wl,-z,text -o %s %s -lm", so, o);
 	assert_int_equal(system(command), 0);
 	void *library = dlopen(so, RTLD_NOW);
 	if (!library)

@@ -144,3 +144,41 @@ Program *program_quotient(Arena *arena, int n)
 	    read1(arena, x, bin(arena, OP_MOD, i, ix(arena, 4))));
 	return p;
 }
+
+Program *program_softmax(Arena *arena, int rows, int n)
+{
+	Program *p = begin(arena, "softmax");
+	int x = buffer(arena, p, "x", BUFFER_INPUT, 2, (int[]){rows, n});
+	Expr *i = expr_axis(arena, 0), *j = expr_axis(arena, 1);
+	Block *top =
+	    block(arena, p, "top", BUFFER_TEMP, "ij", 1, (int[]){rows, n});
+	top->reduce = REDUCE_MAX;
+	top->body = read2(arena, x, i, j);
+	Block *e = block(arena, p, "e", BUFFER_TEMP, "ij", 2, (int[]){rows, n});
+	Expr *less = bin(arena, OP_SUB, read2(arena, x, i, j),
+	    read1(arena, top->buffer, i));
+	e->body = expr_call(arena, OP_EXP, DT_F32, &less, 1);
+	Block *total =
+	    block(arena, p, "total", BUFFER_TEMP, "ij", 1, (int[]){rows, n});
+	total->body = read2(arena, e->buffer, i, j);
+	Block *out =
+	    block(arena, p, "out", BUFFER_OUTPUT, "ij", 2, (int[]){rows, n});
+	out->body = bin(arena, OP_DIV, read2(arena, e->buffer, i, j),
+	    read1(arena, total->buffer, i));
+	return p;
+}
+
+void program_complete(Arena *arena, Program *p)
+{
+	p->weight = 1;
+	p->ndefinitions = p->nblocks;
+	p->definitions = NEW_N(arena, Definition, p->nblocks);
+	p->canonical_definition = NEW_N(arena, int, p->nblocks);
+	for (int i = 0; i < p->nblocks; i++) {
+		Block *b = &p->blocks[i];
+		b->definition = p->canonical_definition[i] = i;
+		p->definitions[i] = (Definition){.name = b->name,
+		    .buffer = b->buffer, .naxes = b->naxes,
+		    .nspatial = b->nspatial, .axes = b->axes, .body = b->body};
+	}
+}

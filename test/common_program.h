@@ -12,5 +12,9 @@ Program *program_matmul(Arena *arena, int m, int n, int k);
 Program *program_conv(Arena *arena, int c, int x, int o, int stride);
 /* half[i] = x[i // 2] + x[i // 2 + 1];  out[i] = half[i] * x[i % 4] */
 Program *program_quotient(Arena *arena, int n);
+/* softmax over j of x[i, j]: top, e, total, out */
+Program *program_softmax(Arena *arena, int rows, int n);
+/* A definition for each block, as rules and records need them. */
+void program_complete(Arena *arena, Program *p);
 
 #endif

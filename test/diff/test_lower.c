@@ -1,0 +1,386 @@
+/* Schedules written by hand, lowered, compiled by LLVM and run, and run by the
+ * interpreter of the lowered form: both give what the program says. */
+#include "test/common_lower.h"
+#include "test/common_lowered.h"
+#include "test/common_program.h"
+#include "test/common_schedule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+
+typedef Program *Maker(Arena *arena);
+
+static Program *matmul(Arena *arena)
+{
+	return program_matmul(arena, 13, 35, 9);
+}
+
+/* Inputs of another type; sums and the output stay f32. */
+static Program *matmul_of(Arena *arena, DType type)
+{
+	Program *p = matmul(arena);
+	Block *c = &p->blocks[0];
+	Expr *arg[2];
+	for (int i = 0; i < 2; i++) {
+		const Expr *read = c->body->arg[i];
+		p->buffers[i].type = type;
+		arg[i] = expr_cast(arena, DT_F32,
+		    expr_read(arena, type, i, read->arg, read->narg));
+	}
+	c->body = expr_binary(arena, OP_MUL, arg[0], arg[1]);
+	return p;
+}
+
+static Program *matmul_f16(Arena *arena)
+{
+	return matmul_of(arena, DT_F16);
+}
+
+static Program *matmul_bf16(Arena *arena)
+{
+	return matmul_of(arena, DT_BF16);
+}
+
+static Program *conv(Arena *arena)
+{
+	return program_conv(arena, 3, 19, 11, 1);
+}
+
+static Program *conv_stride2(Arena *arena)
+{
+	return program_conv(arena, 3, 19, 11, 2);
+}
+
+static Program *stencil(Arena *arena)
+{
+	return schedule_stencil(arena, 21);
+}
+
+static Program *softmax(Arena *arena)
+{
+	return program_softmax(arena, 5, 21);
+}
+
+/* With math functions; the others are exact. */
+static bool is_rounded(Maker *make)
+{
+	return make == softmax;
+}
+
+typedef struct {
+	const char *name;
+	Maker *make;
+	const char *trace;
+} Case;
+
+
+/* A register tile of 4x16 of the product; `last` are more steps. */
+#define TILE(style, last)                                                      \
+	"acc = cache_write(c, reg)\n"                                          \
+	"i0, i1 = split(c.i, [_, 4])\n"                                        \
+	"j0, j1, j2 = split(c.j, [_, 2, 8])\n"                                 \
+	"reorder(i0, j0, i1, j1, j2)\n"                                        \
+	"unroll(i1)\nunroll(j1)\nvectorize(j2, 8)\n"                           \
+	"parallel(i0)\n"                                                       \
+	"tail(c, " style ")\n"                                                 \
+	"compute_at(acc, j0)\n"                                                \
+	"a1, a2 = split(acc.j, [_, 8])\n"                                      \
+	"reorder(acc.k, acc.i, a1, a2)\n"                                      \
+	"unroll(acc.i)\nunroll(a1)\nvectorize(a2, 8)\n" last
+#define PACKED                                                                 \
+	"ap = cache_read(acc, a)\n"                                            \
+	"compute_at(ap, i0)\n"                                                 \
+	"transform_layout(ap, [x0//4, x1, x0%4])\n"                            \
+	"pad(ap, 0)\n"                                                         \
+	"bp = cache_read(acc, b)\n"                                            \
+	"compute_at(bp, root)\n"                                               \
+	"transform_layout(bp, [x1//16, x0, x1%16])\n"                          \
+	"pad(bp, 0)\n"
+/* Vectors and unrolled rows straight to memory. */
+#define PLAIN_TILE(style)                                                      \
+	"i0, i1 = split(c.i, [_, 4])\n"                                        \
+	"j0, j1 = split(c.j, [_, 8])\n"                                        \
+	"reorder(i0, j0, c.k, i1, j1)\n"                                       \
+	"unroll(i1)\nvectorize(j1, 8)\n"                                       \
+	"tail(c, " style ")\n"
+#define CONV_TILE(style)                                                       \
+	"acc = cache_write(conv, reg)\n"                                       \
+	"compute_inline(conv)\n"                                               \
+	"o0, o1 = split(out.o, [_, 4])\n"                                      \
+	"x0, x1 = split(out.x, [_, 8])\n"                                      \
+	"reorder(o0, x0, o1, x1)\n"                                            \
+	"unroll(o1)\nvectorize(x1, 8)\nparallel(o0)\n"                         \
+	"tail(out, " style ")\n"                                               \
+	"compute_at(acc, x0)\n"                                                \
+	"a0, a1 = split(acc.x, [_, 8])\n"                                      \
+	"reorder(acc.c, acc.r, acc.o, a0, a1)\n"                               \
+	"unroll(acc.o)\nunroll(a0)\nvectorize(a1, 8)\n"
+
+static const Case cases[] = {
+    {"mm_plain", matmul, ""},
+    {"mm_peel", matmul, TILE("peel", "tail(acc, peel)\n")},
+    {"mm_mask", matmul, TILE("mask", "tail(acc, mask)\n")},
+    {"mm_guard", matmul, TILE("guard", "tail(acc, peel)\n")},
+    {"mm_pad", matmul, TILE("peel", PACKED "tail(acc, pad)\n")},
+    {"mm_packed_peel", matmul, TILE("peel", PACKED "tail(acc, peel)\n")},
+    {"mm_f16", matmul_f16, TILE("mask", "tail(acc, mask)\n")},
+    {"mm_bf16", matmul_bf16, TILE("peel", PACKED "tail(acc, pad)\n")},
+    {"mm_memory_peel", matmul, PLAIN_TILE("peel")},
+    {"mm_memory_mask", matmul, PLAIN_TILE("mask")},
+    {"mm_memory_guard", matmul, PLAIN_TILE("guard")},
+    {"mm_rfactor", matmul,
+	"k0, k1 = split(c.k, [_, 4])\nrf = rfactor(k1)\nparallel(c.i)\n"},
+    {"mm_prefetch", matmul,
+	PLAIN_TILE("peel") "prefetch(c, b, c.k, 3)\nunroll(c.k, 16)\n"},
+    {"dot_plain", schedule_dot, ""},
+    {"dot_vector", schedule_dot, "vectorize(g.i, 8)\nreorder(g.k, g.i)\n"},
+    {"dot_rfactor", schedule_dot,
+	"k0, k1 = split(g.k, [_, 8])\nrf = rfactor(k1)\nparallel(g.i)\n"},
+    {"conv_plain", conv, ""},
+    {"conv_halo", conv,
+	"x0, x1 = split(out.x, [_, 5])\ncompute_at(conv, x0)\n"
+	"compute_at(padded, x0)\nparallel(x0)\n"},
+    {"conv_inline", conv, "compute_inline(padded)\nx0, x1 = split(out.x, [_, 8])\n"
+	"vectorize(x1, 8)\n"},
+    {"conv_peel", conv, CONV_TILE("peel") "tail(acc, peel)\n"},
+    {"conv_mask", conv, CONV_TILE("mask") "tail(acc, mask)\n"},
+    {"conv_stride2", conv_stride2, CONV_TILE("peel") "tail(acc, peel)\n"},
+    {"conv_stride2_plain", conv_stride2,
+	"x0, x1 = split(conv.x, [_, 4])\nvectorize(x1, 4)\n"
+	"reorder(x0, conv.c, conv.r, x1)\ntail(conv, mask)\n"},
+    {"stencil_at", stencil,
+	"r0, r1 = split(r.i, [_, 4])\ncompute_at(p, root)\n"
+	"p0, p1 = split(p.i, [_, 8])\nvectorize(p1, 8)\ntail(p, guard)\n"},
+    {"softmax_plain", softmax, ""},
+    {"softmax_rows", softmax,
+	"parallel(out.i)\ncompute_at(total, out.i)\ncompute_at(e, out.i)\n"
+	"compute_at(top, out.i)\nj0, j1 = split(out.j, [_, 8])\n"
+	"vectorize(j1, 8)\ntail(out, mask)\n"
+	"e0, e1 = split(e.j, [_, 8])\nvectorize(e1, 8)\ntail(e, peel)\n"},
+    {"softmax_rfactor", softmax,
+	"t0, t1 = split(total.j, [_, 8])\nrf = rfactor(t1)\n"
+	"parallel(out.i)\n"},
+    {"chain", schedule_chain,
+	"compute_inline(d)\ncompute_inline(p)\n"
+	"i0, i1 = split(out.i, [_, 4])\nunroll(i1)\ntail(out, peel)\n"},
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+
+typedef struct {
+	Program *program;
+	void **data;
+	Lowered *lowered;
+} Made;
+
+static Arena *arena;
+static Target *target;
+static Made made[NCASES];
+
+static Program *named(const Case *c)
+{
+	Program *p = NEW(arena, Program);
+	*p = *c->make(arena);
+	p->symbol = arena_printf(arena, "t_%s", c->name);
+	return p;
+}
+
+static void make_case(int number)
+{
+	const Case *c = &cases[number];
+	Made *m = &made[number];
+	Error error = {0};
+	char why[512];
+	Rng rng = rng_stream(5, 0, (uint64_t)number);
+	m->program = named(c);
+	m->data = lowercheck_data(arena, m->program, &rng);
+	lowercheck_expect(m->program, m->data);
+	Nest *nest = schedule_nest(arena, m->program, &target->machine,
+	    schedule_steps(arena, c->trace), &error);
+	if (!nest)
+		fail_msg("%s: %s", c->name, error.text);
+	m->lowered = lower(arena, nest, &target->machine, &error);
+	if (!m->lowered)
+		fail_msg("%s: %s", c->name, error.text);
+	if (!lowered_verify(m->lowered, why, sizeof why))
+		fail_msg("%s: %s", c->name, why);
+}
+
+static int set_up(void **state)
+{
+	Error error;
+	(void)state;
+	arena = arena_new();
+	target = target_parse(arena, "llvm -mcpu=haswell -threads=2", &error);
+	assert_non_null(target);
+	for (int i = 0; i < NCASES; i++)
+		make_case(i);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	arena_free(arena);
+	return 0;
+}
+
+static void check(int i, LowerCall call, void *context)
+{
+	const char *why = lowercheck_run(arena, made[i].lowered, made[i].data,
+	    is_rounded(cases[i].make) ? 1e-5 : 0, call, context);
+	if (why)
+		fail_msg("%s: %s", cases[i].name, why);
+}
+
+static void test_interpreted(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NCASES; i++)
+		check(i, NULL, NULL);
+}
+
+static void call_compiled(void *library, const char *symbol,
+    const LowFunction *f, void *const *args)
+{
+	void *function = dlsym(library, symbol);
+	assert_non_null(function);
+	lowercheck_call(function, args, f->params.n);
+}
+
+static void test_compiled(void **state)
+{
+	Lowered *all[NCASES];
+	Buf object = {0};
+	(void)state;
+	if (!target_runs_here(target))
+		skip();
+	for (int i = 0; i < NCASES; i++)
+		all[i] = made[i].lowered;
+	lowtest_compile(target, all, NCASES, LLVM_OBJECT, &object);
+	void *library = lowtest_open(&object);
+	for (int i = 0; i < NCASES; i++)
+		check(i, call_compiled, library);
+	buf_free(&object);
+}
+
+/* What the rules write for the same programs. */
+static void test_candidates(void **state)
+{
+	static Maker *const makers[] = {
+	    matmul, conv, conv_stride2, softmax, schedule_chain};
+	enum { SAMPLES = 60 };
+	(void)state;
+	for (int m = 0; m < 5; m++) {
+		Error error = {0};
+		Candidate c;
+		char why[512] = "no space";
+		Rng rng = rng_stream(6, 0, (uint64_t)m);
+		Program *p = makers[m](arena);
+		program_complete(arena, p);
+		Space *space = space_new(arena, p, &target->machine, &error);
+		void **data = lowercheck_data(arena, p, &rng);
+		lowercheck_expect(p, data);
+		assert_non_null(space);
+		for (int i = 0; i < SAMPLES; i++) {
+			if (!space_sample(space, &rng, &c)) {
+				print_message("%s: no candidate\n", p->name);
+				break;
+			}
+			Nest *nest = schedule_nest(arena, p, &target->machine,
+			    space_trace(arena, space, &c), &error);
+			assert_non_null(nest);
+			Lowered *l = lower(
+			    arena, nest, &target->machine, &error);
+			if (!l)
+				fail_msg("%s %d: %s", p->name, i, error.text);
+			if (!lowered_verify(l, why, sizeof why))
+				fail_msg("%s %d: %s", p->name, i, why);
+			const char *wrong = lowercheck_run(
+			    arena, l, data, 1e-5, NULL, NULL);
+			if (wrong)
+				fail_msg("%s %d: %s", p->name, i, wrong);
+		}
+	}
+}
+
+/* --- the printed form ------------------------------------------------------- */
+
+static const char golden[] = "test/golden/lower_matmul.txt";
+
+static char *file_text(const char *path)
+{
+	Buf text = {0};
+	FILE *f = fopen(path, "rb");
+	if (!f)
+		return NULL;
+	for (int c; (c = getc(f)) != EOF;)
+		buf_putc(&text, (char)c);
+	fclose(f);
+	char *copy = arena_strdup(arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
+static void bless(const Buf *text)
+{
+	FILE *f = fopen(golden, "wb");
+	assert_non_null(f);
+	assert_int_equal(fwrite(text->data, 1, text->size, f), text->size);
+	fclose(f);
+}
+
+/* A 6x16 tile of registers, both operands packed, by 12x32x8. */
+static void test_golden(void **state)
+{
+	static const char steps[] =
+	    "acc = cache_write(c, reg)\n"
+	    "i0, i1 = split(c.i, [_, 6])\n"
+	    "j0, j1, j2 = split(c.j, [_, 2, 8])\n"
+	    "reorder(i0, j0, i1, j1, j2)\n"
+	    "unroll(i1)\nunroll(j1)\nvectorize(j2, 8)\nparallel(i0)\n"
+	    "compute_at(acc, j0)\n"
+	    "a1, a2 = split(acc.j, [_, 8])\n"
+	    "reorder(acc.k, acc.i, a1, a2)\n"
+	    "unroll(acc.i)\nunroll(a1)\nvectorize(a2, 8)\n"
+	    "ap = cache_read(acc, a)\n"
+	    "compute_at(ap, i0)\n"
+	    "transform_layout(ap, [x0//6, x1, x0%6])\n"
+	    "bp = cache_read(acc, b)\ncompute_at(bp, root)\n"
+	    "transform_layout(bp, [x1//16, x0, x1%16])\n";
+	Error error = {0};
+	Buf text = {0};
+	(void)state;
+	Program *p = program_matmul(arena, 12, 32, 8);
+	Nest *nest = schedule_nest(arena, p, &target->machine,
+	    schedule_steps(arena, steps), &error);
+	assert_non_null(nest);
+	Lowered *l = lower(arena, nest, &target->machine, &error);
+	assert_non_null(l);
+	lowered_print(&text, l);
+	if (getenv("BLESS"))
+		bless(&text);
+	const char *expected = file_text(golden);
+	assert_non_null(expected);
+	assert_string_equal(buf_text(&text), expected);
+	buf_free(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_interpreted),
+	    cmocka_unit_test(test_compiled),
+	    cmocka_unit_test(test_candidates),
+	    cmocka_unit_test(test_golden),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
