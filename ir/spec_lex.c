@@ -296,7 +296,8 @@ Tokens lex_scalar(Arena *arena, Report *report, const Scalar *scalar)
 	    .tokens = &tokens,
 	    .comments = scalar->literal,
 	    .first = true};
-	for (skip_blank(&l); l.at < tokens.size; skip_blank(&l)) {
+	for (skip_blank(&l); l.at < tokens.size && !report_full(report);
+	     skip_blank(&l)) {
 		char c = tokens.text[l.at];
 		if (is_letter(c))
 			lex_word(&l);
@@ -306,6 +307,8 @@ Tokens lex_scalar(Arena *arena, Report *report, const Scalar *scalar)
 		else
 			lex_punctuation(&l);
 	}
+	if (l.out.n)
+		l.at = l.out.at[l.out.n - 1].end;
 	push(&l, TOKEN_END, 0, l.at);
 	tokens.at = l.out.at;
 	tokens.n = l.out.n;

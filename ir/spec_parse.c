@@ -586,7 +586,7 @@ TypeNode parse_type(
 			vec_push(arena, &type.shape, shape.at[i]);
 	}
 	if (!p.failed && p.at < p.end)
-		fail_expected(&p, "nothing more");
+		fail_expected(&p, "the end");
 	type.bad = p.failed;
 	return type;
 }
@@ -658,7 +658,8 @@ static bool parse_definition(Parser *p, DefinitionNode *d)
 	p->depth = 0;
 	parse_head(p, d);
 	d->body = parse_expr(p);
-	if (!p->failed && p->at < p->end && kind_here(p) != TOKEN_NAME)
+	bool next = kind_here(p) == TOKEN_NAME && token_here(p)->first;
+	if (!p->failed && p->at < p->end && !next)
 		fail_expected(p, "an operator or a definition");
 	d->bad = p->failed;
 	if (d->bad)

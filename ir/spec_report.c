@@ -47,6 +47,8 @@ void report_note(Report *report, Span span, const char *format, ...)
 
 void report_warning(Report *report, Span span, const char *format, ...)
 {
+	if (report->diag->warnings >= SPEC_ERRORS_MAX)
+		return;
 	va_list args;
 	va_start(args, format);
 	const char *message = arena_vprintf(report->arena, format, args);

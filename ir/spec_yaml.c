@@ -251,7 +251,8 @@ static Scalar scalar_here(Reader *r)
 	if (r->event.type != YAML_SCALAR_EVENT)
 		return s; /* an alias */
 	s.literal = r->event.data.scalar.style == YAML_LITERAL_SCALAR_STYLE;
-	s.direct = find_inside(r, &s);
+	s.direct = find_inside(r, &s) && !r->event.data.scalar.anchor &&
+	    !r->event.data.scalar.tag;
 	s.text = r->report->source->text + s.inside.begin;
 	s.size = s.inside.end - s.inside.begin;
 	if (!s.direct) {
@@ -352,8 +353,8 @@ static bool enter_mapping(Reader *r, const Scalar *owner)
 {
 	if (r->event.type == YAML_MAPPING_START_EVENT)
 		return true;
-	report_error(r->report, is_leaf(r) && event_span(r).end >
-		    event_span(r).begin ? event_span(r) : owner->span,
+	Span span = event_span(r);
+	report_error(r->report, span.end > span.begin ? span : owner->span,
 	    "'%s' holds a mapping, NAME: VALUE",
 	    report_quote(r->report, owner->span));
 	skip_node(r);
@@ -387,7 +388,10 @@ static void read_cases(Reader *r, const Scalar *owner)
 		if (!read_key(r, &entry.name))
 			continue;
 		bool fresh = add_key(r, &keys, &entry.name);
+		r->report->diag->suffix = arena_printf(r->arena, "(case %s)",
+		    report_quote(r->report, entry.name.span));
 		read_map(r, &entry.name, &entry.overrides);
+		r->report->diag->suffix = NULL;
 		if (fresh)
 			vec_push(r->arena, &r->doc->cases, entry);
 	}
