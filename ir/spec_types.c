@@ -642,27 +642,25 @@ static bool is_condition(Types *t, const Node *n, Value v)
 	return v.e;
 }
 
-/* Of known arms under a known condition: the number. */
-static Value choose(Types *t, const Value *v)
-{
-	Number x = number_of(v[v[0].e->i ? 1 : 2].e);
-	if (any_untyped_float(v + 1, 2))
-		x = (Number){.is_float = true, .f = number_double(x)};
-	return value_of_number(t, x);
-}
-
+/* Under a condition over params one arm is left; of numbers it is a number. */
 static Value join_arms(Types *t, Node *n, Value *v)
 {
 	DType type;
 	Expr *args[2];
-	bool data = any_data(v, 3);
 	Range a = v[1].range, b = v[2].range;
-	if (v[0].e->op == OP_INT && all_numbers(v + 1, 2))
-		return choose(t, v);
 	if (!agree(t, n, v + 1, 2, false, args, &type))
 		return bad;
+	if (v[0].e->op == OP_INT) {
+		Value *taken = &v[v[0].e->i ? 1 : 2];
+		if (type == UNTYPED_FLOAT && is_number(*taken))
+			return value_of_number(t, (Number){.is_float = true,
+			    .f = number_double(number_of(taken->e))});
+		taken->e = args[v[0].e->i ? 0 : 1];
+		return *taken;
+	}
 	return result(t, n, expr_if(t->arena, v[0].e, args[0], args[1]),
-	    (Range){wide_min(a.lo, b.lo), wide_max(a.hi, b.hi)}, data);
+	    (Range){wide_min(a.lo, b.lo), wide_max(a.hi, b.hi)},
+	    any_data(v, 3));
 }
 
 /* --- reads ------------------------------------------------------------------- */

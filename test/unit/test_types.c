@@ -172,6 +172,10 @@ static void test_indices(void **state)
 	accepts("o[x < N*N] = m[x//N, x%N]", "f32 m[x//8, x%8]");
 	accepts("o[x < N] = if x > 0 and f[x - 1] > 0 then 1 else 0",
 	    "i32 if x > 0 and f[x - 1] > 0.0 then 1 else 0");
+	accepts("o[x < N] = if K == 4 then f[x + 9] else f[x]", "f32 f[x]");
+	accepts("o[x < N] = f[if K == 3 then x else x + 9]", "f32 f[x]");
+	accepts("o[x < N] = f[x*(if K == 3 then 1 else 2)]", "f32 f[x*1]");
+	refuses("o[x < N] = f[x*(if K == 3 then 1 else 0.5)]", "is a float");
 	refuses("o[x < N] = f[x + 1]",
 	    "index 'x + 1' of 'f' reaches 8, past its extent 8");
 	refuses("o[x < N] = f[x - 1]",
