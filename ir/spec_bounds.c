@@ -22,6 +22,12 @@ typedef struct {
 	VEC(Part) parts;
 } Form;
 
+typedef struct {
+	bool differs; /* form != 0; else form >= 0 */
+	Form form;
+} Fact;
+typedef VEC(Fact) Facts;
+
 struct Term {
 	Op op;  /* AXIS FLOORDIV MOD MIN MAX CLAMP ABS IF */
 	int id; /* AXIS */
@@ -29,19 +35,17 @@ struct Term {
 	Form form[3];
 	int64_t divisor;
 	const Expr *condition; /* IF; then form[0] is the then arm */
+	bool assumed[2];       /* by arm: `facts` has been made */
+	Facts facts[2];
 	Range left;            /* by the facts in force */
 };
-
-typedef struct {
-	bool differs; /* form != 0; else form >= 0 */
-	Form form;
-} Fact;
 
 struct Bounds {
 	Arena *arena;
 	const Axis *axes;
 	VEC(Term *) terms;
-	VEC(Fact) facts;
+	Facts facts;
+	VEC(Range) saved; /* a stack of what is left of terms */
 	bool current;     /* the terms' `left` are those of the facts */
 	bool unreachable; /* the facts contradict each other */
 	int64_t work;     /* term ranges taken for this definition */
@@ -285,7 +289,7 @@ static Range scaled(Range r, Wide c)
 	return c < 0 ? (Range){s.hi, s.lo} : s;
 }
 
-static Range term_range(Bounds *b, const Term *t, bool with_facts);
+static Range term_range(Bounds *b, Term *t, bool with_facts);
 
 static Range sum_range(Bounds *b, const Form *f, bool with_facts)
 {
@@ -343,27 +347,44 @@ static Range range_of_mod(Range r, int64_t c)
 
 static void narrow(Bounds *b, int first);
 
-static Range arm_range(Bounds *b, const Term *t, int arm, bool with_facts)
+/* The facts of an arm's condition; made once. */
+static void assume_arm(Bounds *b, Term *t, int arm)
 {
-	int mark = bounds_mark(b), n = b->terms.n;
+	int mark = b->facts.n;
+	if (!t->assumed[arm]) {
+		bounds_assume(b, t->condition, arm == 0);
+		for (int i = mark; i < b->facts.n; i++)
+			vec_push(b->arena, &t->facts[arm], b->facts.at[i]);
+		t->assumed[arm] = true;
+		return;
+	}
+	for (int i = 0; i < t->facts[arm].n; i++)
+		vec_push(b->arena, &b->facts, t->facts[arm].at[i]);
+}
+
+static Range arm_range(Bounds *b, Term *t, int arm, bool with_facts)
+{
+	int mark = bounds_mark(b), n = b->terms.n, base = b->saved.n;
 	bool unreachable = b->unreachable, current = b->current;
-	Range few[FEW], *saved = n <= FEW ? few : NEW_N(b->arena, Range, n), r;
+	Range r;
 	for (int i = 0; i < n; i++)
-		saved[i] = b->terms.at[i]->left;
-	bounds_assume(b, t->condition, arm == 0);
+		vec_push(b->arena, &b->saved, b->terms.at[i]->left);
+	assume_arm(b, t, arm);
 	narrow(b, with_facts ? 0 : mark);
 	r = form_range(b, &t->form[arm], with_facts, true);
 	if (b->unreachable)
 		r = (Range){1, 0};
 	b->facts.n = mark;
 	for (int i = 0; i < b->terms.n; i++)
-		b->terms.at[i]->left = i < n ? saved[i] : everything;
+		b->terms.at[i]->left =
+		    i < n ? b->saved.at[base + i] : everything;
+	b->saved.n = base;
 	b->unreachable = unreachable;
 	b->current = current;
 	return r;
 }
 
-static Range range_of_if(Bounds *b, const Term *t, bool with_facts)
+static Range range_of_if(Bounds *b, Term *t, bool with_facts)
 {
 	Range yes = arm_range(b, t, 0, with_facts);
 	Range no = arm_range(b, t, 1, with_facts);
@@ -374,7 +395,7 @@ static Range range_of_if(Bounds *b, const Term *t, bool with_facts)
 	return (Range){wide_min(yes.lo, no.lo), wide_max(yes.hi, no.hi)};
 }
 
-static Range own_range(Bounds *b, const Term *t, bool with_facts)
+static Range own_range(Bounds *b, Term *t, bool with_facts)
 {
 	Range r[3];
 	if (t->op == OP_AXIS)
@@ -405,7 +426,7 @@ static Range own_range(Bounds *b, const Term *t, bool with_facts)
 	}
 }
 
-static Range term_range(Bounds *b, const Term *t, bool with_facts)
+static Range term_range(Bounds *b, Term *t, bool with_facts)
 {
 	if (++b->work > WORK_MAX)
 		return everything;
