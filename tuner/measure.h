@@ -16,6 +16,8 @@
 #include "tuner/tuner.h"
 
 enum { MEASURE_RUNS = 32, MEASURE_SETS = 3 };
+/* Seconds for each of the finalists in their interleaved re-measurement. */
+#define MEASURE_FINAL_S 1.0
 
 typedef struct {
 	Outcome outcome;

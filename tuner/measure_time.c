@@ -139,12 +139,17 @@ void measure_time_interleaved(const TimedKernel *k, int n, Measurement *out)
 		inner[i] = inner_calls(&k[i], once);
 		out[i].nruns = 0;
 	}
-	for (int round = 0; round < MEASURE_RUNS; round++)
+	double start = measure_now();
+	for (int round = 0; round < MEASURE_RUNS; round++) {
+		if (round >= SAMPLES_MIN &&
+		    measure_now() - start > MEASURE_FINAL_S * n)
+			break;
 		for (int j = 0; j < n; j++) {
 			int i = round < MEASURE_RUNS / 2 ? j : n - 1 - j;
 			sample(&k[i], inner[i]); /* its own warm caches */
 			out[i].runs_s[out[i].nruns++] = sample(&k[i], inner[i]);
 		}
+	}
 	for (int i = 0; i < n; i++)
 		summarize(&out[i]);
 	free(inner);

@@ -204,10 +204,15 @@ static int64_t trials_left(const Tune *t)
 	    (t->options->more ? 0 : t->prior);
 }
 
+/* What is kept for the final round; no more than a fifth of the time that there
+ * is, or a slow plain nest would leave none to search in. */
 static double final_cost(const Tune *t)
 {
 	double best = t->result->best_s > 0 ? t->result->best_s : 0;
-	return FINALISTS * (0.08 + 70 * best) + 0.1;
+	double runs = fmin(70 * best, fmax(MEASURE_FINAL_S, 10 * best));
+	double cost = FINALISTS * (0.08 + runs) + 0.1;
+	return t->options->time_s < 0 ? cost
+				      : fmin(cost, 0.2 * t->options->time_s);
 }
 
 static bool interrupted(const Tune *t)
