@@ -7,6 +7,7 @@
  *       out     f32[1, 128, 28, 28]  200.7 kFLOP  output
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,13 +51,21 @@ static json_t *json_argument(const Buffer *b)
 	return o;
 }
 
+/* JSON has no infinity. */
+static json_t *json_param(const Param *q)
+{
+	if (!q->is_float)
+		return json_integer(q->value);
+	return isfinite(q->real) ? json_real(q->real)
+				 : json_string(q->real > 0 ? "inf" : "-inf");
+}
+
 static json_t *json_params(const Program *p)
 {
 	json_t *o = json_object();
 	for (int i = 0; i < p->nparams; i++) {
 		const Param *q = &p->params[i];
-		json_object_set_new(o, q->name,
-		    q->is_float ? json_real(q->real) : json_integer(q->value));
+		json_object_set_new(o, q->name, json_param(q));
 	}
 	return o;
 }

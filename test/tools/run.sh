@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the tests of a tier: quick (make test) or long (make test-long).
 #
-# A test is a program under $BUILD/test/{unit,property,diff} or a script
+# A test is a program under $BUILD/test/{unit,property,diff,fuzz} or a script
 # test/{golden,error,e2e,diff,property}/*.sh.  It prints a line "ok NAME" or
 # "not ok NAME why" for each case (cmocka does with TAP output), or exits 77 to
 # be skipped.  TIER tells it which tier runs.  Each has a time limit.
@@ -15,7 +15,7 @@ limit=300
 passed=0 failed=0 skipped=0
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
-for t in "$BUILD"/test/{unit,property,diff}/* test/{golden,error,property,diff,e2e}/*.sh; do
+for t in "$BUILD"/test/{unit,property,diff,fuzz}/* test/{golden,error,property,diff,e2e}/*.sh; do
 	[ -f "$t" ] && [ -x "$t" ] || continue
 	case $t in *.[od]) continue ;; esac
 	[ -n "${ONLY:-}" ] && [[ $t != *$ONLY* ]] && continue
