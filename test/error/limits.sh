@@ -1,0 +1,46 @@
+#!/bin/bash
+# Texts that are made to hurt: each is refused at once, with the right message.
+# The limit of a second is for busy machines; alone they take under 0.1 s.
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+refused() { # name, pattern; the text on standard input
+	cat >"$tmp/$1.yaml"
+	timeout 1 "$TUNEC" check "$tmp/$1.yaml" >"$tmp/out" 2>&1
+	rc=$?
+	if [ $rc = 1 ] && grep -q "$2" "$tmp/out"; then
+		echo "ok $1"
+	else
+		echo "not ok $1 exits $rc: $(head -c 200 "$tmp/out")"
+	fi
+}
+many() { # text, times
+	head -c "$2" /dev/zero | sed "s/\x00/$1/g"
+}
+head='tunec: 1\nname: op\n'
+{ printf "$head"'compute: |\n  y[] = '; many '(' 200000; printf '1\n'; } |
+	refused nested-parentheses ':4:265: error: nested deeper than 256'
+{ printf "$head"'compute: |\n  y[] = '; many '-' 200000; printf '1\n'; } |
+	refused nested-signs 'nested deeper than 256'
+{ printf "$head"'compute: |\n  y[] = 1'; many '+1' 200000; printf '\n'; } |
+	refused long-sum 'more than 2000 operands'
+{ printf "$head"'params: '; many '[' 500000; } |
+	refused nested-lists "'params' holds a mapping"
+{
+	printf "$head"'a: &a [x, x]\n'
+	for i in b c d e f g h; do
+		printf '%s: &%s [*a, *a, *a, *a, *a, *a, *a, *a]\n' $i $i
+	done
+} | refused billion-laughs 'anchors are not allowed'
+head -c 100000 /bin/sh | refused binary 'error: the byte 0x'
+{ printf "$head"'# '; many 'x' 1048576; } |
+	refused too-large 'larger than 1 MiB'
+e=k
+for _ in $(seq 60); do e="(if 0 < $e < 4 then 1 else 2)"; done
+printf "$head"'compute: |\n  y[k < 4] = %s\n' "$e" |
+	refused shared-middles 'the comparisons are too many'
+"$TUNEC" check "$tmp/no-such-file" >"$tmp/out" 2>&1
+[ $? = 1 ] && grep -q 'No such file' "$tmp/out" &&
+	echo "ok no-such-file" || echo "not ok no-such-file"
+"$TUNEC" check "$tmp" >"$tmp/out" 2>&1
+[ $? = 1 ] && grep -q 'Is a directory' "$tmp/out" &&
+	echo "ok folder" || echo "not ok folder"
