@@ -2,14 +2,16 @@
  *
  * A loop outside of the innermost tile is clipped: it ends where nothing inside
  * of it counts any more.  So only the innermost tile is ever partial, and the
- * stage's style says what happens to that one. */
+ * stage's style says what happens to that one: `pad` computes it whole, as if
+ * its first row were all of it. */
 #include "codegen/lower_internal.h"
 
 bool axis_bounded(const Lower *l, int stage, int axis, End end)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	const StageAxis *a = &s->axes[axis];
-	if (s->fill || s->tail == TAIL_PAD)
+	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
+	if (s->fill || (s->tail == TAIL_PAD && reg && !a->reduce))
 		return false;
 	return end == ABOVE ? a->above : a->below;
 }
@@ -21,9 +23,48 @@ bool axis_tested(const Lower *l, int stage, int axis, End end)
 		!tail_clamps(l, stage));
 }
 
+/* Repeated or a vector: what a fused loop is, its parts are. */
+static bool at_compile_time(const Lower *l, int var)
+{
+	const Var *v = &l->nest->vars.at[var];
+	if (v->how == VAR_FUSED)
+		return at_compile_time(l, v->fused);
+	return v->how == VAR_LOOP && loop_at_compile_time(l, var);
+}
+
+/* The value of a variable where the innermost tile, and what is repeated in
+ * code, stand where the slack of that end is greatest. */
+static Index relaxed_value(Lower *l, int var, End end, bool innermost)
+{
+	const Var *v = &l->nest->vars.at[var];
+	if (v->how == VAR_SPLIT) {
+		Index x = index_const(0);
+		for (int i = 0; i < v->nchild; i++) {
+			int child = v->child[i];
+			Index y = relaxed_value(l, child, end,
+			    innermost && i == v->nchild - 1);
+			x = index_add(l, y, x, loop_extent(l, child));
+		}
+		return x;
+	}
+	if (innermost || at_compile_time(l, var))
+		return index_const(
+		    end == ABOVE ? 0 : loop_extent(l, var) - 1);
+	return index_of_var(l, var);
+}
+
+static Index relaxed_axis(Lower *l, int stage, int axis, End end)
+{
+	const StageAxis *a = &l->nest->stages.at[stage].axes[axis];
+	Index x = relaxed_value(l, a->var, end, true);
+	return a->start ? index_add(l, x, index_of(l, a->start), 1) : x;
+}
+
 Index axis_slack(Lower *l, int stage, int axis, End end)
 {
-	Index x = index_of_axis(l, stage, axis);
+	bool pad = l->nest->stages.at[stage].tail == TAIL_PAD;
+	Index x = pad ? relaxed_axis(l, stage, axis, end)
+		      : index_of_axis(l, stage, axis);
 	if (end == BELOW)
 		return x;
 	int64_t n = l->nest->stages.at[stage].axes[axis].extent;

@@ -592,6 +592,14 @@ static void infer_buffers(Infer *f)
 
 /* --- pack functions ------------------------------------------------------- */
 
+static bool hosts_others(const Infer *f, int stage)
+{
+	for (int i = 0; i < f->nest->order.n; i++)
+		if (nest_tree_host(&f->tree, f->nest->order.at[i]) == stage)
+			return true;
+	return false;
+}
+
 static bool runs_ahead(Infer *f, int stage)
 {
 	const Nest *nest = f->nest;
@@ -599,7 +607,7 @@ static bool runs_ahead(Infer *f, int stage)
 	const NestBuffer *to = &nest->buffers.at[s->buffer];
 	ExprVec reads = nest_tree_reads(&f->tree, stage, -1);
 	if (!s->is_copy || s->place >= 0 || to->scope != SCOPE_GLOBAL ||
-	    to->program_buffer >= 0 || reads.n != 1)
+	    to->program_buffer >= 0 || reads.n != 1 || hosts_others(f, stage))
 		return false;
 	int from = nest->buffers.at[reads.at[0]->id].program_buffer;
 	return from >= 0 && nest->program->buffers[from].is_const;

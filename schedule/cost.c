@@ -29,8 +29,21 @@ static bool in_body(const PlanLoop *l, const int64_t *values)
 	    values[l->extent] <= values[l->unroll_limit];
 }
 
+/* Does a stage whose tails are padded run all iterations of a loop of its own:
+ * is it the innermost one of its axis, or repeated in code? */
+static bool runs_whole(const PlanStage *s, int d, const int64_t *values)
+{
+	if (s->tail != TAIL_PAD || d < s->own)
+		return false;
+	for (int i = d + 1; i < s->nloops; i++)
+		if (s->loops[i].axis == s->loops[d].axis)
+			return in_body(&s->loops[d], values);
+	return true;
+}
+
 /* trips[d]: how often the body of loop d-1 starts, for trips[0] = 1.  Along an
- * axis that is ceil(extent / what one iteration covers): tiles are clipped. */
+ * axis that is ceil(extent / what one iteration covers): tiles are clipped, but
+ * for the innermost one where it is padded. */
 static void count_trips(
     const PlanStage *s, const int64_t *values, StageCost *c)
 {
@@ -47,6 +60,8 @@ static void count_trips(
 			int64_t n = values[s->axis_extent[l->axis]];
 			int64_t below = values[l->below];
 			double t = (double)((n + below - 1) / below);
+			if (runs_whole(s, d, values))
+				t = tiles[l->axis] * at(values, l->extent);
 			product *= t / tiles[l->axis];
 			tiles[l->axis] = t;
 		}

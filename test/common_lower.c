@@ -12,7 +12,7 @@ static int64_t bytes_of(const Buffer *b)
 	return buffer_elements(b) * dtype_bytes(b->type);
 }
 
-static void *memory(Arena *arena, int64_t bytes)
+void *lowercheck_memory(Arena *arena, int64_t bytes)
 {
 	char *p = arena_alloc(arena, (size_t)bytes + 2 * GUARD);
 	memset(p, POISON, (size_t)bytes + 2 * GUARD);
@@ -54,7 +54,7 @@ void **lowercheck_data(Arena *arena, const Program *p, Rng *rng)
 	void **data = NEW_N(arena, void *, p->nbuffers);
 	for (int b = 0; b < p->nbuffers; b++) {
 		const Buffer *buffer = &p->buffers[b];
-		data[b] = memory(arena, bytes_of(buffer));
+		data[b] = lowercheck_memory(arena, bytes_of(buffer));
 		for (int64_t i = 0; b < p->ninputs && i < buffer_elements(buffer);
 		     i++)
 			set(buffer->type, data[b], i, (int)rng_below(rng, 9) - 4);
@@ -133,15 +133,17 @@ const char *lowercheck_run(Arena *arena, const Lowered *lowered,
 		args[n++] = data[i];
 		if (!p->buffers[i].is_const)
 			continue;
-		args[n - 1] = memory(arena, lowered->packed_bytes[npacked]);
+		args[n - 1] =
+		    lowercheck_memory(arena, lowered->packed_bytes[npacked]);
 		why = run(arena, lowered->packs.at[npacked++],
 		    (void *[]){data[i], args[n - 1]}, call, context);
 		if (why)
 			return why;
 	}
 	for (int i = 0; i < p->noutputs; i++)
-		args[n++] = memory(arena, bytes_of(&p->buffers[p->outputs[i]]));
-	args[n++] = memory(arena, lowered->workspace_bytes);
+		args[n++] = lowercheck_memory(
+		    arena, bytes_of(&p->buffers[p->outputs[i]]));
+	args[n++] = lowercheck_memory(arena, lowered->workspace_bytes);
 	why = run(arena, lowered->kernel, args, call, context);
 	for (int i = 0; i < p->noutputs && !why; i++)
 		why = compare(arena, &p->buffers[p->outputs[i]],

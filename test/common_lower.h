@@ -8,6 +8,8 @@
 /* Elements of every buffer of a program; the inputs are small integers, so
  * that sums of products are exact in any order. */
 void **lowercheck_data(Arena *arena, const Program *program, Rng *rng);
+/* Poisoned, aligned to 64 bytes. */
+void *lowercheck_memory(Arena *arena, int64_t bytes);
 /* What interp_run makes of it. */
 void lowercheck_expect(const Program *program, void **data);
 

@@ -5,6 +5,8 @@
 #include "test/common_program.h"
 #include "test/common_schedule.h"
 
+#include "schedule/plan.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -149,7 +151,8 @@ static const Case cases[] = {
     {"conv_halo", conv,
 	"x0, x1 = split(out.x, [_, 5])\ncompute_at(conv, x0)\n"
 	"compute_at(padded, x0)\nparallel(x0)\n"},
-    {"conv_inline", conv, "compute_inline(padded)\nx0, x1 = split(out.x, [_, 8])\n"
+    {"conv_inline", conv,
+	"compute_inline(padded)\nx0, x1 = split(out.x, [_, 8])\n"
 	"vectorize(x1, 8)\n"},
     {"conv_peel", conv, CONV_TILE("peel") "tail(acc, peel)\n"},
     {"conv_mask", conv, CONV_TILE("mask") "tail(acc, mask)\n"},
@@ -312,7 +315,62 @@ static void test_candidates(void **state)
 	}
 }
 
-/* --- the printed form ------------------------------------------------------- */
+/* --- how much is computed ------------------------------------------------- */
+
+static int64_t multiplications(
+    const Program *p, const Lowered *lowered, void *const *data)
+{
+	LowRun run = {0}, ahead = {0};
+	void *packed = lowercheck_memory(arena, lowered->packed_bytes[0]);
+	void *c = lowercheck_memory(
+	    arena, buffer_bytes(&p->buffers[p->outputs[0]]));
+	void *workspace = lowercheck_memory(arena, lowered->workspace_bytes);
+	assert_true(low_function_run(lowered->packs.at[0],
+	    (void *[]){data[1], packed}, &ahead));
+	assert_true(low_function_run(lowered->kernel,
+	    (void *[]){data[0], packed, c, workspace}, &run));
+	return run.op_count[LOW_FMA];
+}
+
+/* 127 rows in tiles of 4 tiles of 6: 22 tiles, whole where they are padded;
+ * and so says the plan. */
+static void test_padding(void **state)
+{
+	static const char steps[] =
+	    "acc = cache_write(c)\ncompute_at(acc, root)\n"
+	    "i0, i1, i2 = split(acc.i, [_, 4, 6])\n"
+	    "reorder(i0, i1, i2, acc.k, acc.j)\n"
+	    "ap = cache_read(acc, a)\ncompute_at(ap, root)\npad(ap, 0)\n"
+	    "tail(acc, %s)\n";
+	static const char *const styles[] = {"pad", "peel", "mask", "guard"};
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		Error error = {0};
+		Rng rng = rng_stream(8, 0, 0);
+		Program *p = program_matmul(arena, 127, 3, 5);
+		Nest *nest = schedule_nest(arena, p, &target->machine,
+		    schedule_steps(
+			arena, arena_printf(arena, steps, styles[i])),
+		    &error);
+		if (!nest)
+			fail_msg("%s", error.text);
+		Lowered *l = lower(arena, nest, &target->machine, &error);
+		assert_non_null(l);
+		int64_t rows = i ? 127 : 132;
+		assert_int_equal(multiplications(p, l,
+				     lowercheck_data(arena, p, &rng)),
+		    rows * 3 * 5);
+		Plan *plan = plan_record(arena, nest);
+		int64_t *values = NEW_N(arena, int64_t, tape_size(nest->tape));
+		tape_eval(nest->tape, NULL, values);
+		StageCost cost;
+		const PlanStage *c = &plan->stages[plan->anchor];
+		stage_cost(c, &target->machine, values, &cost);
+		assert_true(cost.trips[c->nloops] == (double)rows * 3 * 5);
+	}
+}
+
+/* --- the printed form ----------------------------------------------------- */
 
 static const char golden[] = "test/golden/lower_matmul.txt";
 
@@ -380,6 +438,7 @@ int main(void)
 	    cmocka_unit_test(test_interpreted),
 	    cmocka_unit_test(test_compiled),
 	    cmocka_unit_test(test_candidates),
+	    cmocka_unit_test(test_padding),
 	    cmocka_unit_test(test_golden),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
