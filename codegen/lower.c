@@ -182,7 +182,7 @@ static void reset(Lower *l)
 	l->free_ranges.n = 0;
 	l->lanes = 1;
 	l->stage = -1;
-	l->sum = -1;
+	l->sums.stage = -1;
 	l->operations = 0;
 }
 

@@ -101,8 +101,18 @@ typedef VEC(Element) ElementVec;
 
 /* --- the state -------------------------------------------------------------- */
 
-/* INIT stores the identity of a reduction, without its loops. */
-typedef enum { PHASE_INIT, PHASE_UPDATE } Phase;
+/* UPDATE is the stage itself.  The others leave out the loops of a reduction:
+ * INIT stores its identity; LOAD fetches what was summed so far into
+ * accumulators, STORE writes them back. */
+typedef enum { PHASE_UPDATE, PHASE_INIT, PHASE_LOAD, PHASE_STORE } Phase;
+
+/* Results of a reduction that are kept in temporaries over its loops. */
+typedef struct {
+	int stage;   /* -1: none */
+	int pos;     /* of the loop outside of which they are kept */
+	bool clamps; /* rows outside of the block are summed too */
+	int *temps;  /* by the numbers of the unrolled loops inside */
+} Accumulators;
 
 /* What a loop variable stands for. */
 typedef struct {
@@ -143,7 +153,7 @@ typedef struct {
 	int elementwise; /* >0: vector loops run element by element */
 	bool threads;    /* parallel loops are; in pack functions they are not */
 	ElementVec *registers; /* by nest buffer */
-	int sum;         /* accumulator of the reduction; -1: in its buffer */
+	Accumulators sums;
 } Lower;
 
 /* Sets the error once; what is emitted afterwards does not matter. */
@@ -251,11 +261,12 @@ bool tail_limit(Lower *l, int stage, int var, Index *limit);
 /* The number of iterations, from the first, in which all counts. */
 bool tail_split(Lower *l, int stage, int var, int64_t *whole);
 /* The lanes that count; constant true: all. */
-Value tail_mask(Lower *l, int stage, bool init);
+Value tail_mask(Lower *l, int stage, Phase phase);
 /* Every loop of the axis that is not bound is unrolled or a vector. */
 bool tail_decided(const Lower *l, int stage, int axis);
 /* Rows outside of the block are computed too, reading clamped. */
 bool tail_clamps(const Lower *l, int stage);
+const bool *tail_clamped_axes(Lower *l, int stage);
 
 /* lower_walk.c */
 bool loop_at_compile_time(const Lower *l, int var); /* unrolled or vector */

@@ -176,14 +176,14 @@ bool tail_split(Lower *l, int stage, int var, int64_t *whole)
 	return split;
 }
 
-Value tail_mask(Lower *l, int stage, bool init)
+Value tail_mask(Lower *l, int stage, Phase phase)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	Value mask = value_const(DT_BOOL, 0, 1);
 	for (int a = 0; a < s->naxes; a++)
 		for (End end = ABOVE; end <= BELOW; end++) {
 			if (!axis_bounded(l, stage, a, end) ||
-			    (init && s->axes[a].reduce))
+			    (phase != PHASE_UPDATE && s->axes[a].reduce))
 				continue;
 			Index slack = axis_slack(l, stage, a, end);
 			if (index_has_lanes(slack))
@@ -198,6 +198,18 @@ Value tail_mask(Lower *l, int stage, bool init)
 bool tail_clamps(const Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	return l->nest->buffers.at[s->buffer].scope == SCOPE_REG && !s->fill &&
-	    s->tail != TAIL_PAD;
+	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
+	if (s->fill || s->tail == TAIL_PAD)
+		return false;
+	return reg || (l->sums.stage == stage && l->sums.clamps);
+}
+
+const bool *tail_clamped_axes(Lower *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	bool *clamp = NEW_N(l->arena, bool, s->naxes);
+	for (int a = 0; a < s->naxes; a++)
+		clamp[a] = tail_clamps(l, stage) && !s->axes[a].reduce &&
+		    (s->axes[a].above || s->axes[a].below);
+	return clamp;
 }

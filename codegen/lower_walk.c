@@ -28,6 +28,8 @@ bool loop_at_compile_time(const Lower *l, int var)
 	    extent <= tape_value(l->nest->tape, v->unroll_limit);
 }
 
+enum { MAX_SUMS = 64 }; /* results of a reduction in temporaries */
+
 static void walk(Lower *l, int stage, int pos, Phase phase);
 
 /* --- what is written below a loop ------------------------------------------------ */
@@ -116,11 +118,28 @@ static Value filled_value(Lower *l, int stage)
 	return value_temp(type, l->lanes, dst);
 }
 
+/* Of the reduction that we are in; -1: its results are in memory. */
+static int accumulator(const Lower *l, const Stage *s)
+{
+	int64_t number = 0;
+	if (l->sums.stage < 0)
+		return -1;
+	for (int i = l->sums.pos; i < s->nloops; i++) {
+		int var = s->loops[i];
+		int64_t value;
+		if (!l->nest->vars.at[var].reduce &&
+		    index_is_const(l->vars[var].value, &value))
+			number = number * loop_extent(l, var) + value;
+	}
+	return l->sums.temps[number];
+}
+
 static void update(Lower *l, const Stage *s, Index address)
 {
 	DType type = l->nest->buffers.at[s->buffer].type;
 	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
-	int into = reg ? register_temp(l, s->buffer, address) : l->sum;
+	int into = reg ? register_temp(l, s->buffer, address)
+		       : accumulator(l, s);
 	if (into >= 0) {
 		Value acc = value_temp(type, l->f->temps.at[into].lanes, into);
 		eval_step(l, s->reduce, s->body, acc, into);
@@ -141,27 +160,40 @@ static Index write_address(Lower *l, const Stage *s)
 	return address;
 }
 
-static void body(Lower *l, int stage, Phase phase)
+/* What a phase does with one element, or with one for each lane. */
+static void element(Lower *l, int stage, Phase phase)
 {
 	const Stage *s = &l->nest->stages.at[stage];
+	DType type = l->nest->buffers.at[s->buffer].type;
+	Index address = write_address(l, s);
+	int sum = phase >= PHASE_LOAD ? accumulator(l, s) : -1;
+	if (phase == PHASE_INIT)
+		memory_store(l, s->buffer, address, identity_value(l, s));
+	else if (phase == PHASE_LOAD)
+		emit_into(l, sum, LOW_COPY,
+		    value_as(l, memory_load(l, s->buffer, address), l->lanes),
+		    -1, -1);
+	else if (phase == PHASE_STORE)
+		memory_store(l, s->buffer, address,
+		    value_temp(type, l->lanes, sum));
+	else if (s->reduce != REDUCE_NONE)
+		update(l, s, address);
+	else
+		memory_store(l, s->buffer, address,
+		    s->fill ? filled_value(l, stage) : body_value(l, s));
+}
+
+static void body(Lower *l, int stage, Phase phase)
+{
 	int outer_stage = l->stage;
 	Value outer = l->mask, outer_store = l->store_mask, none = {0};
 	bool known;
 	l->stage = stage;
-	Value mask = tail_mask(l, stage, phase == PHASE_INIT);
+	Value mask = tail_mask(l, stage, phase);
 	if (!value_is_bool(mask, &known) || known) {
 		l->mask = mask.lanes > 1 ? mask : none;
 		l->store_mask = l->mask;
-		Index address = write_address(l, s);
-		if (phase == PHASE_INIT)
-			memory_store(
-			    l, s->buffer, address, identity_value(l, s));
-		else if (s->reduce != REDUCE_NONE)
-			update(l, s, address);
-		else
-			memory_store(l, s->buffer, address,
-			    s->fill ? filled_value(l, stage)
-				    : body_value(l, s));
+		element(l, stage, phase);
 	}
 	l->mask = outer;
 	l->store_mask = outer_store;
@@ -178,7 +210,7 @@ static bool decides(
 	const StageAxis *a = &l->nest->stages.at[stage].axes[axis];
 	return axis_bounded(l, stage, axis, end) &&
 	    tail_decided(l, stage, axis) &&
-	    !(phase == PHASE_INIT && a->reduce) &&
+	    !(phase != PHASE_UPDATE && a->reduce) &&
 	    (var < 0 || axis_has_var(l, stage, axis, var));
 }
 
@@ -233,7 +265,8 @@ static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
 	walk(l, stage, pos, phase);
 	l->facts.n = facts;
 	branch_else(l, &b);
-	bool scalar = style == TAIL_GUARD && !writes_registers(l, stage);
+	bool scalar = style == TAIL_GUARD && !writes_registers(l, stage) &&
+	    l->sums.stage != stage;
 	l->elementwise += scalar;
 	walk(l, stage, pos, phase);
 	l->elementwise -= scalar;
@@ -328,7 +361,7 @@ static void tested_iteration(
 		for (End end = ABOVE; end <= BELOW; end++) {
 			if (!axis_tested(l, stage, a, end) ||
 			    !axis_has_var(l, stage, a, var) ||
-			    (phase == PHASE_INIT && s->axes[a].reduce))
+			    (phase != PHASE_UPDATE && s->axes[a].reduce))
 				continue;
 			Index slack = slack_of_some(l, stage, a, end);
 			if (clipped && end == ABOVE)
@@ -348,7 +381,7 @@ static void tested_iteration(
 		for (End end = ABOVE; end <= BELOW; end++)
 			if (axis_tested(l, stage, a, end) &&
 			    axis_has_var(l, stage, a, var) &&
-			    !(phase == PHASE_INIT && s->axes[a].reduce))
+			    !(phase != PHASE_UPDATE && s->axes[a].reduce))
 				fact_push(
 				    l, slack_of_some(l, stage, a, end));
 	iteration(l, stage, pos, phase);
@@ -487,40 +520,83 @@ static int init_position(const Lower *l, const Stage *s)
 	return s->nloops;
 }
 
-/* Nothing but reduction loops inside: one accumulator does. */
-static bool sums_alone(const Lower *l, const Stage *s, int pos)
+/* --- reductions in temporaries -------------------------------------------------------------- */
+
+static bool is_vector(const Lower *l, int var)
 {
-	if (l->nest->buffers.at[s->buffer].scope == SCOPE_REG)
-		return false;
-	for (int i = pos; i < s->nloops; i++)
-		if (!l->nest->vars.at[s->loops[i]].reduce)
-			return false;
-	return pos < s->nloops;
+	return l->nest->vars.at[var].kind == LOOP_VECTOR && !l->elementwise &&
+	    loop_extent(l, var) > 1;
 }
 
-static void reduce_alone(Lower *l, int stage, int pos)
+/* How many results there are inside of a loop where each is a temporary, a
+ * vector of lanes counted once; 0 where a loop that runs moves over them. */
+static int64_t results_inside(const Lower *l, const Stage *s, int pos)
+{
+	int64_t n = 1;
+	for (int i = pos; i < s->nloops && n <= MAX_SUMS; i++) {
+		int var = s->loops[i];
+		if (l->nest->vars.at[var].reduce || is_vector(l, var))
+			continue;
+		if (!loop_at_compile_time(l, var))
+			return 0;
+		n *= loop_extent(l, var);
+	}
+	return n;
+}
+
+static bool read_below(const Lower *l, int stage, int pos, int buffer)
+{
+	FirstRead first = {.buffer = buffer};
+	for (int i = 0; i < l->nest->order.n; i++) {
+		int other = l->nest->order.at[i];
+		if (other != stage && is_below(l->nest, other, stage, pos))
+			expr_walk(l->nest->stages.at[other].body, find_read,
+			    &first);
+	}
+	return first.read;
+}
+
+/* Can the results be temporaries from here to the end of the reduction's
+ * loops, and is there a loop for which that is worth while? */
+static bool sums_here(const Lower *l, int stage, int pos)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	if (l->sums.stage >= 0 || s->fill || pos == s->nloops ||
+	    pos < init_position(l, s) ||
+	    !l->nest->vars.at[s->loops[pos]].reduce ||
+	    l->nest->buffers.at[s->buffer].scope == SCOPE_REG)
+		return false;
+	int64_t n = results_inside(l, s, pos);
+	return n > 0 && n <= MAX_SUMS && !read_below(l, stage, pos, s->buffer);
+}
+
+/* sums = identity, or what there is; sums += ...; results = sums */
+static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	DType type = l->nest->buffers.at[s->buffer].type;
-	int sum = new_temp(l, type, l->lanes, "sum");
-	Value outer_store = l->store_mask, none = {0};
-	l->temps.at[sum].mutable = true;
-	emit_into(l, sum, LOW_COPY,
-	    value_as(l, identity_value(l, s), l->lanes), -1, -1);
-	l->sum = sum;
-	walk(l, stage, pos, PHASE_UPDATE);
-	l->sum = -1;
-	int outer = l->stage;
-	bool known;
-	l->stage = stage;
-	Value mask = tail_mask(l, stage, true);
-	if (!value_is_bool(mask, &known) || known) {
-		l->store_mask = mask.lanes > 1 ? mask : none;
-		memory_store(l, s->buffer, write_address(l, s),
-		    value_temp(type, l->lanes, sum));
+	int64_t n = results_inside(l, s, pos);
+	int lanes = l->lanes;
+	const bool *outer = l->clamp;
+	for (int i = pos; i < s->nloops; i++)
+		if (is_vector(l, s->loops[i]))
+			lanes = (int)loop_extent(l, s->loops[i]);
+	l->sums = (Accumulators){stage, pos, false, NEW_N(l->arena, int, n)};
+	int identity = value_as(l, identity_value(l, s), lanes);
+	for (int64_t i = 0; i < n; i++) {
+		int sum = new_temp(l, type, lanes, "sum");
+		emit_into(l, sum, LOW_COPY, identity, -1, -1);
+		l->sums.temps[i] = sum;
 	}
-	l->store_mask = outer_store;
-	l->stage = outer;
+	if (!fresh)
+		walk(l, stage, pos, PHASE_LOAD);
+	l->sums.clamps = true;
+	l->clamp = tail_clamped_axes(l, stage);
+	walk(l, stage, pos, PHASE_UPDATE);
+	l->sums.clamps = false;
+	l->clamp = outer;
+	walk(l, stage, pos, PHASE_STORE);
+	l->sums.stage = -1;
 }
 
 static void walk(Lower *l, int stage, int pos, Phase phase)
@@ -528,17 +604,19 @@ static void walk(Lower *l, int stage, int pos, Phase phase)
 	const Stage *s = &l->nest->stages.at[stage];
 	if (l->failed)
 		return;
-	if (phase == PHASE_UPDATE && s->reduce != REDUCE_NONE && l->sum < 0 &&
-	    pos == init_position(l, s)) {
-		if (sums_alone(l, s, pos)) {
-			reduce_alone(l, stage, pos);
+	if (phase == PHASE_UPDATE && s->reduce != REDUCE_NONE) {
+		bool fresh = pos == init_position(l, s);
+		if (sums_here(l, stage, pos)) {
+			reduce_in_sums(l, stage, pos, fresh);
 			return;
 		}
-		walk(l, stage, pos, PHASE_INIT);
+		if (fresh && l->sums.stage < 0)
+			walk(l, stage, pos, PHASE_INIT);
 	}
 	if (pos == s->nloops)
 		body(l, stage, phase);
-	else if (phase == PHASE_INIT && l->nest->vars.at[s->loops[pos]].reduce)
+	else if (phase != PHASE_UPDATE &&
+	    l->nest->vars.at[s->loops[pos]].reduce)
 		walk(l, stage, pos + 1, phase);
 	else
 		lower_loop(l, stage, pos, phase);
@@ -548,18 +626,15 @@ void lower_stage(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	const bool *outer_clamp = l->clamp;
-	int outer_stage = l->stage, outer_sum = l->sum;
-	bool *clamp = NEW_N(l->arena, bool, s->naxes);
-	for (int a = 0; a < s->naxes; a++)
-		clamp[a] = tail_clamps(l, stage) && !s->axes[a].reduce &&
-		    (s->axes[a].above || s->axes[a].below);
-	l->clamp = clamp;
+	Accumulators outer_sums = l->sums;
+	int outer_stage = l->stage;
 	l->stage = stage;
-	l->sum = -1;
+	l->sums.stage = -1;
+	l->clamp = tail_clamped_axes(l, stage);
 	walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
 	if (s->barrier)
 		emit_effect(l, LOW_BARRIER, -1, -1, -1);
 	l->clamp = outer_clamp;
 	l->stage = outer_stage;
-	l->sum = outer_sum;
+	l->sums = outer_sums;
 }
