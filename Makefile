@@ -74,6 +74,16 @@ test-long: deps
 	@$(MAKE) --no-print-directory tests
 	@VARIANT=$(VARIANT) BUILD=$B test/tools/run.sh long
 
+# The figures of docs/acceptance.md; ONLY=hand measures some of them.
+bench: deps
+	@$(MAKE) -s all $(patsubst %.c,$B/%,$(wildcard test/bench/*.c))
+	@BUILD=$B test/bench/run.sh
+
+# Tunes a convolution for a minute and links it into a C program.
+demo: deps
+	@$(MAKE) -s all
+	@BUILD=$B test/tools/demo.sh
+
 # Renew the expected texts of test/golden and test/error; review reads the diff.
 bless: all
 	@BUILD=$B BLESS=1 test/tools/run.sh quick
