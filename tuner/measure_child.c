@@ -395,6 +395,9 @@ static void job_peak(const MeasureContext *c, Measurement *m)
 			measure_pin_threads();
 		TimedKernel t = {.call = call_loaded, .context = &k};
 		measure_time(&t, &m[i]);
+		/* What the machine can do, not what its other users leave. */
+		for (int r = 0; r < m[i].nruns; r++)
+			m[i].time_s = fmin(m[i].time_s, m[i].runs_s[r]);
 		m[i].time_s = flops / m[i].time_s;
 		m[i].outcome = OUTCOME_OK;
 	}

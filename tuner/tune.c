@@ -699,7 +699,8 @@ static Status tune_run(Tune *t)
 		Error ignored;
 		measure_peak(t->measurer, &t->result->peak_one,
 		    &t->result->peak_all, &ignored);
-		measure_set_peak(t->measurer, t->result->peak_all);
+		measure_set_peak(t->measurer, fmax(t->result->peak_all,
+			t->result->peak_one * t->target->threads));
 	}
 	t->space = space_new(
 	    t->arena, t->program, &t->target->machine, t->error);
