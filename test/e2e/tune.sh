@@ -1,0 +1,189 @@
+#!/bin/bash
+# tunec tune, replay and log together, as a user runs them: budgets, resuming,
+# what is kept when a run is killed, stores that cannot be used.
+set -u
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+here=$PWD
+cd "$tmp" || exit 1
+unset TUNEC_DB TUNEC_TARGET
+
+ok() { # name, command: must succeed
+	local what=$1
+	shift
+	if "$@" >/dev/null 2>>err; then
+		echo "ok $what"
+	else
+		echo "not ok $what: $* gave $?: $(tail -n 3 err | tr '\n' ' ')"
+	fi
+}
+exits() { # name, exit, command
+	local what=$1 want=$2 got
+	shift 2
+	"$@" >out 2>err </dev/null
+	got=$?
+	if [ $got = "$want" ]; then
+		echo "ok $what"
+	else
+		echo "not ok $what: exit $got, not $want: $(tail -n 3 err | tr '\n' ' ')"
+	fi
+}
+tune() {
+	"$TUNEC" tune --target "$target" "$@"
+}
+trials() { # store: search trials in it
+	"$TUNEC" log export --db "$1" 2>/dev/null |
+		grep -c '"kind":"trial".*"round":"search"'
+}
+host=$("$TUNEC" target --print)
+target=${host% -threads=*}' -threads=2'
+
+cat >mm.yaml <<'END'
+tunec: 1
+name: mm
+params: {M: 33, N: 40, K: 29}
+inputs: {a: "f32[M, K]", b: "const f32[K, N]"}
+compute: |
+  c[i < M, j < N] = sum[k < K](a[i, k]*b[k, j])
+cases:
+  small: {}
+  other: {M: 17}
+END
+
+# --- budgets ------------------------------------------------------------------
+exits tunes 0 tune mm.yaml:small --trials 12 --db a.db
+ok trials-are-a-total [ "$(trials a.db)" = 12 ]
+"$TUNEC" log export --db a.db >a.lines 2>/dev/null
+ok store-at-rest-is-one-file sh -c '[ "$(ls a.db*)" = a.db ]'
+exits covered 0 tune mm.yaml:small --trials 12 --db a.db
+ok covered-says-so grep -q covered out
+"$TUNEC" log export --db a.db >again.lines 2>/dev/null
+ok covered-measures-nothing cmp a.lines again.lines
+exits resumes 0 tune mm.yaml:small --trials 20 --db a.db
+ok resumed-to-the-total [ "$(trials a.db)" = 20 ]
+exits more 0 tune mm.yaml:small --trials 5 --more --db a.db
+ok more-spends-again [ "$(trials a.db)" -ge 25 ]
+exits no-such-case 1 tune mm.yaml:none --trials 2 --db a.db
+ok names-cases grep -q small err
+exits bad-number 2 tune mm.yaml:small --trials x --db a.db
+exits bad-time 2 tune mm.yaml:small --time soon --db a.db
+exits not-built-search 1 tune mm.yaml:small --search evolve --db a.db
+ok nothing-twice sh -c '[ -z "$(grep "\"round\":\"search\"" a.lines |
+	sed "s/.*\"trace\":\(.*\),\"outcome\".*/\1/" | sort | uniq -d)" ]'
+# A product with few decisions: the space ends before the budget does.
+sed 's/name: mm/name: tiny/; s/M: 33, N: 40, K: 29/M: 1, N: 2, K: 1/' \
+	mm.yaml >tiny.yaml
+exits exhausts 0 tune tiny.yaml:small --trials 100000 --time 60s --db tiny.db \
+	--measure simulate
+ok exhausted-is-said grep -q exhausted out
+
+# --- simulated runs are repeatable -----------------------------------------------
+strip() { # what follows from the clock, and how many cores there are
+	"$TUNEC" log export --db "$1" 2>/dev/null |
+		grep '"kind":"trial"' | sed 's/"at":"[^"]*",//
+			s/"id":"[^"]*",//; s/"run":"[^"]*"//
+			s/"cores":[0-9]*//'
+}
+for cpus in 0 0-1; do
+	command -v taskset >/dev/null || break
+	taskset -c $cpus true 2>/dev/null || continue
+	exits "simulates-on-cpus-$cpus" 0 taskset -c $cpus "$TUNEC" tune \
+		--target "$target" mm.yaml:small --trials 150 --seed 7 \
+		--measure simulate --db sim-$cpus.jsonl
+	strip sim-$cpus.jsonl >sim-$cpus
+	[ $cpus = 0 ] || ok simulated-runs-repeat cmp sim-0 sim-$cpus
+done
+exits simulates-another-seed 0 tune mm.yaml:small --trials 150 --seed 8 \
+	--measure simulate --db sim8.jsonl
+strip sim8.jsonl >sim8
+ok seeds-differ sh -c '! cmp -s sim-0 sim8'
+exits replays-measurements 0 tune mm.yaml:small --trials 30 --seed 7 \
+	--measure replay:sim-0.jsonl --db from.jsonl
+
+# --- log round trips, replay's exits ----------------------------------------------
+ok exports "$TUNEC" log export --db a.db -o one.jsonl
+ok imports "$TUNEC" log import one.jsonl --db two.db
+"$TUNEC" log export --db two.db >two.lines 2>/dev/null
+ok round-trip-keeps-bytes cmp one.jsonl two.lines
+exits replay-right 0 "$TUNEC" replay mm.yaml:small --db one.jsonl
+exits replay-none 3 "$TUNEC" replay mm.yaml:other --db one.jsonl
+exits replay-no-such-case 1 "$TUNEC" replay mm.yaml:none --db one.jsonl
+exits replay-usage 2 "$TUNEC" replay mm.yaml:small --max-slowdown fast \
+	--db one.jsonl
+exits replay-slower 4 "$TUNEC" replay mm.yaml:small --measure \
+	--max-slowdown 0.0001 --db one.jsonl
+sed 's/name: mm/name: renamed/; s/\bi\b/row/g; s/\bj\b/column/g; s/\bk\b/depth/g
+	s/\ba\b/left/g; s/\bb\b/right/g; s/\bc\b/result/g' mm.yaml >renamed.yaml
+exits replay-renamed 0 "$TUNEC" replay renamed.yaml:small --db one.jsonl
+exits frozen-renamed 0 "$TUNEC" build renamed.yaml:small --frozen \
+	--target "$target" --db one.jsonl -o renamed.o
+exits frozen-none 3 "$TUNEC" build mm.yaml:other --frozen --db one.jsonl -o n.o
+ok frozen-writes-nothing [ ! -e n.o ]
+
+# --- killed at random moments --------------------------------------------------------
+children() { # of a session; the dead that nobody waits for do not count
+	ps -o stat= -s "$1" 2>/dev/null | grep -vc '^Z'
+}
+for after in 0.3 0.7 1.1 1.6; do
+	for db in kill.db kill.jsonl; do
+		before=$(trials $db)
+		setsid "$TUNEC" tune --target "$target" mm.yaml:small --more \
+			--time 30s --db $db >/dev/null 2>&1 </dev/null &
+		pid=$!
+		sleep $after
+		kill -9 $pid
+		wait $pid 2>/dev/null
+		sleep 1
+		ok "no-process-left-$db-$after" [ "$(children $pid)" = 0 ]
+		kept=$(trials $db)
+		ok "trials-are-kept-$db-$after" [ "$kept" -ge "$before" ]
+	done
+done
+ok killed-runs-kept-some [ "$(trials kill.db)" -gt 10 ]
+exits killed-store-goes-on 0 tune mm.yaml:small --more --trials 3 --db kill.db
+exits killed-lines-go-on 0 tune mm.yaml:small --more --trials 3 --db kill.jsonl
+ok killed-store-is-whole sh -c '[ "$(sqlite3 kill.db "pragma integrity_check")" = ok ]'
+
+# --- interrupted -----------------------------------------------------------------------
+"$TUNEC" tune --target "$target" mm.yaml:small --time 30s --db int.db \
+	>/dev/null 2>&1 &
+pid=$!
+sleep 1.2
+kill -INT $pid
+wait $pid
+ok interrupted-is-130 [ $? = 130 ]
+ok interrupted-keeps-trials [ "$(trials int.db)" -gt 1 ]
+
+# --- stores that cannot be used ----------------------------------------------------------
+echo 'this is no store' >no.db
+cp no.db no.copy
+exits no-store 1 tune mm.yaml:small --trials 3 --db no.db
+ok no-store-is-said grep -q no.db err
+ok no-store-is-left cmp no.db no.copy
+exits no-folder 1 tune mm.yaml:small --trials 3 --db no/where.db
+"$TUNEC" log export --db a.db 2>/dev/null | head -n 8 >full.jsonl
+size=$(stat -c %s full.jsonl)
+cp full.jsonl full.copy
+exits full-disk 1 bash -c 'ulimit -f $1; shift; exec "$@"' bash \
+	$((size / 1024 + 1)) "$TUNEC" tune --target "$target" mm.yaml:small \
+	--more --trials 50 --db full.jsonl
+ok full-disk-is-said grep -q full.jsonl err
+ok full-disk-loses-nothing sh -c 'head -c $(stat -c %s full.copy) full.jsonl |
+	cmp - full.copy'
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	as="setpriv --reuid 65534 --regid 65534 --clear-groups"
+else
+	as=
+fi
+mkdir locked && cp one.jsonl a.db locked && chmod a-w locked locked/*
+chmod a+rx "$tmp"
+if $as test -r locked/a.db && $as test -x "$TUNEC" && ! $as test -w locked/a.db; then
+	# shellcheck disable=SC2086
+	for db in a.db one.jsonl; do
+		exits "read-only-$db" 1 $as "$TUNEC" tune --target "$target" \
+			mm.yaml:small --more --trials 2 --db locked/$db
+		exits "read-only-$db-is-read" 0 $as "$TUNEC" log best \
+			--db locked/$db
+	done
+fi
+cd "$here" || exit 1
