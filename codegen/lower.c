@@ -8,7 +8,7 @@
 
 enum { WORKSPACE_ALIGN = 64 };
 
-/* --- buffers ------------------------------------------------------------------------ */
+/* --- buffers ------------------------------------------------------------ */
 
 static const char *buffer_name(Lower *l, const char *name)
 {
@@ -117,7 +117,7 @@ static int64_t place_workspace(
 	return shared + private * threads;
 }
 
-/* --- the kernel ------------------------------------------------------------------------- */
+/* --- the kernel --------------------------------------------------------- */
 
 static void add_params(Lower *l, LowFunction *f)
 {
@@ -207,7 +207,7 @@ static int64_t lower_kernel(Lower *l, LowFunction *f)
 	return bytes;
 }
 
-/* --- the whole --------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------- */
 
 static LowFunction *new_function(
     Arena *arena, const char *name, LowFunctionRole role)

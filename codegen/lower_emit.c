@@ -77,8 +77,8 @@ static LowNode *emit_at(
 }
 
 /* A temporary that is assigned in several places begins as 0, so that it is
- * defined whichever of them ran: where its scope may begin, outside of loops and
- * branches but within the thread. */
+ * defined whichever of them ran: where its scope may begin, outside of loops
+ * and branches but within the thread. */
 int new_variable(Lower *l, DType type, int lanes, const char *hint)
 {
 	Frame *frame = l->scope;
@@ -91,7 +91,7 @@ int new_variable(Lower *l, DType type, int lanes, const char *hint)
 	return temp;
 }
 
-/* --- numbered values ------------------------------------------------------ */
+/* --- numbered values ---------------------------------------------------- */
 
 static uint32_t key_hash(const Key *key)
 {
@@ -250,7 +250,7 @@ int const_float(Lower *l, DType type, int lanes, double value)
 	return emit_pure(l, &key, "k");
 }
 
-/* --- effects --------------------------------------------------------------- */
+/* --- effects ------------------------------------------------------------ */
 
 LowNode *emit_into(Lower *l, int dst, LowOpcode op, int a, int b, int c)
 {
@@ -287,7 +287,7 @@ void note_control(Lower *l)
 	l->epoch = ++l->stamp;
 }
 
-/* --- branches --------------------------------------------------------------- */
+/* --- branches ----------------------------------------------------------- */
 
 void branch_begin(Lower *l, Branch *b, int condition)
 {

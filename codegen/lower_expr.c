@@ -116,7 +116,7 @@ static Value value_or(Lower *l, Value a, Value b)
 	return binary(l, LOW_OR, DT_BOOL, a, b);
 }
 
-/* --- conditions on indices ------------------------------------------------------ */
+/* --- conditions on indices ---------------------------------------------- */
 
 /* Lanes where base + step*lane >= 0, step not 0. */
 static Value lanes_nonnegative(Lower *l, Index x, int64_t step)
@@ -209,7 +209,7 @@ void push_facts(Lower *l, const Expr *e, bool holds)
 	}
 }
 
-/* --- operations -------------------------------------------------------------------- */
+/* --- operations --------------------------------------------------------- */
 
 static bool is_half(DType type)
 {
@@ -325,7 +325,7 @@ static Value eval_cast(Lower *l, const Expr *e)
 	return value_convert(l, value_temp(DT_INDEX, lanes, temp), e->type);
 }
 
-/* --- if ------------------------------------------------------------------------------ */
+/* --- if ----------------------------------------------------------------- */
 
 static bool is_dear(Expr *e, void *context)
 {
@@ -450,7 +450,7 @@ static Value eval_logic(Lower *l, const Expr *e)
 	return both ? value_and(l, a, b) : value_or(l, a, b);
 }
 
-/* --- expressions ------------------------------------------------------------------------ */
+/* --- expressions -------------------------------------------------------- */
 
 static Value eval_read(Lower *l, const Expr *e)
 {
@@ -495,7 +495,7 @@ Value eval(Lower *l, const Expr *e)
 	return eval_binary(l, e);
 }
 
-/* --- reduction steps -------------------------------------------------------------------- */
+/* --- reduction steps ---------------------------------------------------- */
 
 /* acc (op) element; into the temporary `into` if it is one. */
 Value eval_step(

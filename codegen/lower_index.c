@@ -14,7 +14,7 @@
 
 #include <assert.h>
 
-/* --- ranges ----------------------------------------------------------------- */
+/* --- ranges ------------------------------------------------------------- */
 
 static int64_t sat_add(int64_t a, int64_t b)
 {
@@ -71,7 +71,7 @@ Range range_of(const Lower *l, Index x)
 	return r;
 }
 
-/* --- forms ------------------------------------------------------------------ */
+/* --- forms -------------------------------------------------------------- */
 
 Index index_const(int64_t value)
 {
@@ -209,7 +209,7 @@ Index index_extreme(Lower *l, Index x, bool greatest, bool lanes)
 	return out;
 }
 
-/* --- temporaries ------------------------------------------------------------ */
+/* --- temporaries -------------------------------------------------------- */
 
 static int scalar_op(Lower *l, LowOpcode op, int a, int b, Range range,
     const char *hint)
@@ -288,7 +288,7 @@ LowAffine index_address(Lower *l, Index x)
 	return x.form;
 }
 
-/* --- operations that are not affine ------------------------------------------ */
+/* --- operations that are not affine ------------------------------------- */
 
 /* An operation on two indices into a temporary, or only its range where that
  * depends on loops that are not there yet. */
@@ -417,7 +417,7 @@ static Index index_abs(Lower *l, Index a)
 	return index_min(l, a, index_scale(l, a, -1), true);
 }
 
-/* --- facts -------------------------------------------------------------------- */
+/* --- facts -------------------------------------------------------------- */
 
 void fact_push(Lower *l, Index x)
 {
@@ -473,7 +473,7 @@ bool index_negative(Lower *l, Index x)
 	    l, index_add(l, index_const(-1), x, -1));
 }
 
-/* --- variables and expressions ------------------------------------------------ */
+/* --- variables and expressions ------------------------------------------ */
 
 Index index_of_var(Lower *l, int var)
 {

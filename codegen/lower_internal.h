@@ -17,7 +17,7 @@
 
 #include "codegen/codegen.h"
 
-/* --- index algebra: lower_index.c ----------------------------------------- */
+/* --- index algebra: lower_index.c --------------------------------------- */
 
 /* Symbols of affine forms.  At least 0: a temporary.  Below: the number of the
  * lane, a loop that no code has been emitted for yet (its whole range is
@@ -34,7 +34,7 @@ typedef struct {
 	Range range;    /* of that vector */
 } Index;
 
-/* --- values: lower_expr.c -------------------------------------------------- */
+/* --- values: lower_expr.c ----------------------------------------------- */
 
 /* A temporary, a constant where temp is -1, or a condition that depends on
  * loops which are not there yet. */
@@ -47,7 +47,7 @@ typedef struct {
 	double f;
 } Value;
 
-/* --- scopes and numbered values: lower_emit.c ------------------------------ */
+/* --- scopes and numbered values: lower_emit.c --------------------------- */
 
 typedef struct Frame Frame;
 struct Frame {
@@ -90,7 +90,7 @@ typedef struct {
 	int stamp;    /* of its last assignment, if mutable */
 } TempInfo;
 
-/* --- elements in temporaries: lower_memory.c ------------------------------- */
+/* --- elements in temporaries: lower_memory.c ---------------------------- */
 
 /* An element of a buffer of scope reg, or `lanes` of them, `step` apart. */
 typedef struct {
@@ -99,7 +99,7 @@ typedef struct {
 } Element;
 typedef VEC(Element) ElementVec;
 
-/* --- the state -------------------------------------------------------------- */
+/* --- the state ---------------------------------------------------------- */
 
 /* UPDATE is the stage itself.  The others leave out the loops of a reduction:
  * INIT stores its identity; LOAD fetches what was summed so far into

@@ -1,14 +1,19 @@
 /* Loads and stores.
  *
- * An address is an affine form; with the lane number in it once it is a vector,
- * more than once or in a vector of indices it is gathered or scattered.  Memory
- * that might lie outside of its buffer is touched under a mask only.
+ * An address is an affine form.  By how far its lanes are apart,
+ *
+ *      1   LOAD, STORE              2   two LOADs, every second element
+ *     -1   LOAD, reversed           0   a scalar
+ *
+ * and other strides and vectors of indices are GATHER and SCATTER, or a LOAD
+ * for each lane where the machine has no gathers.  Memory that might lie
+ * outside of its buffer is touched under a mask only.
  *
  * A buffer of scope reg is no memory: each of its elements, or as many
  * neighbours as there are lanes, is a temporary. */
 #include "codegen/lower_internal.h"
 
-/* --- addresses -------------------------------------------------------------------- */
+/* --- addresses ---------------------------------------------------------- */
 
 Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
 {
@@ -48,7 +53,7 @@ static Index forced_inside(Lower *l, int buffer, Index address)
 	return index_min(l, address, index_const(n - 1), false);
 }
 
-/* --- elements in temporaries -------------------------------------------------------- */
+/* --- elements in temporaries -------------------------------------------- */
 
 /* Where a vector of them begins, how far its lanes are apart. */
 typedef struct {
@@ -163,7 +168,7 @@ static void register_store(Lower *l, int buffer, Index address, Value v)
 	emit_into(l, temp, LOW_COPY, value_as(l, v, lanes), -1, -1);
 }
 
-/* --- loads ----------------------------------------------------------------------------- */
+/* --- loads -------------------------------------------------------------- */
 
 /* offset[lane] of an address with lanes, and what is the same for all. */
 static int lane_offsets(Lower *l, Index address, Index *base)
@@ -179,42 +184,123 @@ static int lane_offsets(Lower *l, Index address, Index *base)
 	return index_vector(l, moving);
 }
 
+static int load(Lower *l, int buffer, LowOpcode op, int lanes, Index address,
+    int a, int b)
+{
+	const NestBuffer *n = &l->nest->buffers.at[buffer];
+	Key key = {.op = op,
+	    .type = n->type,
+	    .lanes = lanes,
+	    .arg = {a, b, -1},
+	    .buffer = buffer,
+	    .address = index_address(l, address)};
+	return emit_load(l, &key, n->name);
+}
+
+static Index moved(Index address, int64_t by)
+{
+	address.form.constant += by;
+	return address;
+}
+
+static int shuffled(Lower *l, int a, int b, const int *order)
+{
+	Key key = {.op = LOW_SHUFFLE,
+	    .type = l->f->temps.at[a].type,
+	    .lanes = l->lanes,
+	    .arg = {a, b, -1},
+	    .shuffle = order};
+	return emit_pure(l, &key, "s");
+}
+
+static int load_reversed(Lower *l, int buffer, Index base)
+{
+	int n = l->lanes, *order = NEW_N(l->arena, int, n);
+	for (int i = 0; i < n; i++)
+		order[i] = n - 1 - i;
+	int v = load(l, buffer, LOW_LOAD, n, moved(base, 1 - n), -1, -1);
+	return shuffled(l, v, -1, order);
+}
+
+/* Does a loop around this place, run in threads, write to the buffer?  Then only
+ * what is needed may be read: the rest may be another thread's. */
+static bool written_by_threads(const Lower *l, int buffer)
+{
+	for (const Frame *f = l->scope; f; f = f->up)
+		if (f->fence && f->written && f->written[buffer])
+			return true;
+	return false;
+}
+
+/* Two loads: from the first element needed, and up to the last. */
+static int load_even(Lower *l, int buffer, Index base)
+{
+	int n = l->lanes, *order = NEW_N(l->arena, int, n);
+	for (int i = 0; i < n; i++)
+		order[i] = 2 * i < n ? 2 * i : 2 * i + 1;
+	int a = load(l, buffer, LOW_LOAD, n, base, -1, -1);
+	int b = load(l, buffer, LOW_LOAD, n, moved(base, n - 1), -1, -1);
+	return shuffled(l, a, b, order);
+}
+
+static int load_lanes(Lower *l, int buffer, Index base, int64_t step)
+{
+	DType type = l->nest->buffers.at[buffer].type;
+	int v = dtype_is_float(type) ? const_float(l, type, l->lanes, 0)
+				     : const_int(l, type, l->lanes, 0);
+	for (int i = 0; i < l->lanes; i++) {
+		int x = load(l, buffer, LOW_LOAD, 1, moved(base, step * i),
+		    -1, -1);
+		Key key = {.op = LOW_INSERT,
+		    .type = type,
+		    .lanes = l->lanes,
+		    .arg = {v, x, -1},
+		    .i = i};
+		v = emit_pure(l, &key, "s");
+	}
+	return v;
+}
+
+static int load_vector(Lower *l, int buffer, Index address, int mask)
+{
+	int64_t step = address.vector < 0 ? index_lane(address) : 0;
+	Index base = index_without(l, address, SYMBOL_LANE);
+	base.vector = -1;
+	if (step == 1 && mask >= 0)
+		return load(l, buffer, LOW_LOAD_MASKED, l->lanes, base, mask,
+		    -1);
+	if (step == 1)
+		return load(l, buffer, LOW_LOAD, l->lanes, base, -1, -1);
+	if (step && mask < 0) {
+		if (step == -1)
+			return load_reversed(l, buffer, base);
+		if (step == 2 && !written_by_threads(l, buffer))
+			return load_even(l, buffer, base);
+		if (!l->machine->gather)
+			return load_lanes(l, buffer, base, step);
+	}
+	int offsets = lane_offsets(l, address, &base);
+	return load(l, buffer, LOW_GATHER, l->lanes, base, offsets, mask);
+}
+
 Value memory_load(Lower *l, int buffer, Index address)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
 	if (b->scope == SCOPE_REG)
 		return register_load(l, buffer, address);
 	bool masked = l->mask.lanes > 1 && !surely_inside(l, buffer, address);
-	Key key = {.op = LOW_LOAD,
-	    .type = b->type,
-	    .lanes = 1,
-	    .arg = {-1, -1, -1},
-	    .buffer = buffer};
-	if (!index_has_lanes(address)) {
-		if (masked)
-			address = forced_inside(l, buffer, address);
-		key.address = index_address(l, address);
-		return value_temp(b->type, 1, emit_load(l, &key, b->name));
+	if (index_has_lanes(address)) {
+		int mask = masked ? value_as(l, l->mask, l->lanes) : -1;
+		return value_temp(b->type, l->lanes,
+		    load_vector(l, buffer, address, mask));
 	}
-	key.lanes = l->lanes;
-	if (address.vector < 0 && index_lane(address) == 1) {
-		key.address = index_without(l, address, SYMBOL_LANE).form;
-		if (masked) {
-			key.op = LOW_LOAD_MASKED;
-			key.arg[0] = value_as(l, l->mask, l->lanes);
-		}
-	} else {
-		Index base;
-		key.op = LOW_GATHER;
-		key.arg[0] = lane_offsets(l, address, &base);
-		key.address = base.form;
-		if (masked)
-			key.arg[1] = value_as(l, l->mask, l->lanes);
-	}
-	return value_temp(b->type, l->lanes, emit_load(l, &key, b->name));
+	if (masked)
+		address = forced_inside(l, buffer, address);
+	return value_temp(b->type, 1,
+	    load(l, buffer, LOW_LOAD, 1, address, -1, -1));
 }
 
-/* --- stores ----------------------------------------------------------------------------- */
+/* --- stores ------------------------------------------------------------- */
 
 void memory_store(Lower *l, int buffer, Index address, Value v)
 {

@@ -1,4 +1,5 @@
-/* The walk: stages and their loops, outer to inner, with what is placed in them.
+/* The walk: stages and their loops, outer to inner, with what is placed in
+ * them.
  *
  * A loop that runs binds its variable to a temporary, an unrolled one to each
  * of its numbers in turn, a vector to the lane.  After each binding, what lies
@@ -32,7 +33,7 @@ enum { MAX_SUMS = 64 }; /* results of a reduction in temporaries */
 
 static void walk(Lower *l, int stage, int pos, Phase phase);
 
-/* --- what is written below a loop ------------------------------------------------ */
+/* --- what is written below a loop --------------------------------------- */
 
 static bool is_below(const Nest *nest, int stage, int host, int pos)
 {
@@ -60,7 +61,7 @@ static const bool *written_below(const Lower *l, int host, int pos)
 	return written;
 }
 
-/* --- bodies ------------------------------------------------------------------------- */
+/* --- bodies ------------------------------------------------------------- */
 
 static Value identity_value(Lower *l, const Stage *s)
 {
@@ -134,7 +135,7 @@ static int accumulator(const Lower *l, const Stage *s)
 	return l->sums.temps[number];
 }
 
-static void update(Lower *l, const Stage *s, Index address)
+static void step(Lower *l, const Stage *s, Index address, const Expr *x)
 {
 	DType type = l->nest->buffers.at[s->buffer].type;
 	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
@@ -142,12 +143,44 @@ static void update(Lower *l, const Stage *s, Index address)
 		       : accumulator(l, s);
 	if (into >= 0) {
 		Value acc = value_temp(type, l->f->temps.at[into].lanes, into);
-		eval_step(l, s->reduce, s->body, acc, into);
+		eval_step(l, s->reduce, x, acc, into);
 		return;
 	}
 	Value acc = memory_load(l, s->buffer, address);
-	memory_store(l, s->buffer, address,
-	    eval_step(l, s->reduce, s->body, acc, -1));
+	memory_store(
+	    l, s->buffer, address, eval_step(l, s->reduce, x, acc, -1));
+}
+
+/* Stepping with it changes nothing, bit for bit: a sum that began as 0 is never
+ * -0. */
+static bool is_identity(const Lower *l, const Stage *s, const Expr *e)
+{
+	return expr_equal(e, expr_identity(l->arena, s->reduce, e->type));
+}
+
+/* A step with `if condition then x else identity` is none where the condition
+ * fails; where that is the same for all lanes, it is a branch. */
+static void update(Lower *l, const Stage *s, Index address)
+{
+	const Expr *x = s->body;
+	bool known;
+	if (x->op != OP_IF || !is_identity(l, s, x->arg[2])) {
+		step(l, s, address, x);
+		return;
+	}
+	Value condition = eval(l, x->arg[0]);
+	bool decided = value_is_bool(condition, &known);
+	if (decided ? known : condition.lanes > 1)
+		step(l, s, address, x);
+	if (decided || condition.lanes > 1)
+		return;
+	Branch b;
+	int facts = l->facts.n;
+	branch_begin(l, &b, condition.temp);
+	push_facts(l, x->arg[0], true);
+	step(l, s, address, x->arg[1]);
+	l->facts.n = facts;
+	branch_end(l, &b);
 }
 
 /* Where the stage writes: its own region, so never clamped. */
@@ -200,7 +233,7 @@ static void body(Lower *l, int stage, Phase phase)
 	l->stage = outer_stage;
 }
 
-/* --- tiles, whole and partial --------------------------------------------------------- */
+/* --- tiles, whole and partial ------------------------------------------- */
 
 /* Is an end of an axis decided now: of those that `var` is in, or of all where
  * it is -1? */
@@ -273,7 +306,7 @@ static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
 	branch_end(l, &b);
 }
 
-/* --- loops ------------------------------------------------------------------------------- */
+/* --- loops -------------------------------------------------------------- */
 
 static void lower_placed(Lower *l, int var, bool after)
 {
@@ -508,7 +541,7 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 	}
 }
 
-/* --- stages -------------------------------------------------------------------------------- */
+/* --- stages ------------------------------------------------------------- */
 
 /* Position of the loop before which a reduction is initialized. */
 static int init_position(const Lower *l, const Stage *s)
@@ -520,7 +553,7 @@ static int init_position(const Lower *l, const Stage *s)
 	return s->nloops;
 }
 
-/* --- reductions in temporaries -------------------------------------------------------------- */
+/* --- reductions in temporaries ------------------------------------------ */
 
 static bool is_vector(const Lower *l, int var)
 {

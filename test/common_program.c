@@ -168,6 +168,35 @@ Program *program_softmax(Arena *arena, int rows, int n)
 	return p;
 }
 
+Program *program_triangle(Arena *arena, int n)
+{
+	Program *p = begin(arena, "triangle");
+	int a = buffer(arena, p, "a", BUFFER_INPUT, 2, (int[]){n, n});
+	int x = buffer(arena, p, "x", BUFFER_INPUT, 1, (int[]){n});
+	Expr *i = expr_axis(arena, 0), *j = expr_axis(arena, 1);
+	Block *y =
+	    block(arena, p, "y", BUFFER_OUTPUT, "ij", 1, (int[]){n, n});
+	y->body = expr_if(arena, bin(arena, OP_LE, j, i),
+	    bin(arena, OP_MUL, read2(arena, a, i, j), read1(arena, x, j)),
+	    expr_float(arena, DT_F32, 0));
+	return p;
+}
+
+Program *program_strided(Arena *arena, int n)
+{
+	Program *p = begin(arena, "strided");
+	int x = buffer(arena, p, "x", BUFFER_INPUT, 1, (int[]){3 * n});
+	Expr *i = expr_axis(arena, 0);
+	Expr *twice = bin(arena, OP_MUL, i, ix(arena, 2));
+	Expr *thrice = bin(arena, OP_MUL, i, ix(arena, 3));
+	Expr *back = bin(arena, OP_SUB, ix(arena, n - 1), i);
+	Block *y = block(arena, p, "y", BUFFER_OUTPUT, "i", 1, (int[]){n});
+	y->body = bin(arena, OP_ADD,
+	    bin(arena, OP_MUL, read1(arena, x, twice), read1(arena, x, thrice)),
+	    read1(arena, x, back));
+	return p;
+}
+
 void program_complete(Arena *arena, Program *p)
 {
 	p->weight = 1;

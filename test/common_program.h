@@ -14,6 +14,10 @@ Program *program_conv(Arena *arena, int c, int x, int o, int stride);
 Program *program_quotient(Arena *arena, int n);
 /* softmax over j of x[i, j]: top, e, total, out */
 Program *program_softmax(Arena *arena, int rows, int n);
+/* y[i] = sum[j](if j <= i then a[i, j] * x[j] else 0) */
+Program *program_triangle(Arena *arena, int n);
+/* y[i] = x[2*i] * x[3*i] + x[n - 1 - i] */
+Program *program_strided(Arena *arena, int n);
 /* A definition for each block, as rules and records need them. */
 void program_complete(Arena *arena, Program *p);
 

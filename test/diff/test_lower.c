@@ -72,6 +72,16 @@ static Program *softmax(Arena *arena)
 	return program_softmax(arena, 5, 21);
 }
 
+static Program *triangle(Arena *arena)
+{
+	return program_triangle(arena, 19);
+}
+
+static Program *strided(Arena *arena)
+{
+	return program_strided(arena, 37);
+}
+
 /* With math functions; the others are exact. */
 static bool is_rounded(Maker *make)
 {
@@ -163,6 +173,16 @@ static const Case cases[] = {
     {"stencil_at", stencil,
 	"r0, r1 = split(r.i, [_, 4])\ncompute_at(p, root)\n"
 	"p0, p1 = split(p.i, [_, 8])\nvectorize(p1, 8)\ntail(p, guard)\n"},
+    {"triangle_plain", triangle, ""},
+    {"triangle_rows", triangle,
+	"i0, i1 = split(y.i, [_, 4])\nreorder(i0, y.j, i1)\nunroll(i1)\n"},
+    {"triangle_vector", triangle,
+	"i0, i1 = split(y.i, [_, 8])\nreorder(i0, y.j, i1)\n"
+	"vectorize(i1, 8)\ntail(y, mask)\n"},
+    {"strided_peel", strided,
+	"i0, i1 = split(y.i, [_, 8])\nvectorize(i1, 8)\nparallel(i0)\n"},
+    {"strided_mask", strided,
+	"i0, i1 = split(y.i, [_, 4])\nvectorize(i1, 4)\ntail(y, mask)\n"},
     {"softmax_plain", softmax, ""},
     {"softmax_rows", softmax,
 	"parallel(out.i)\ncompute_at(total, out.i)\ncompute_at(e, out.i)\n"
