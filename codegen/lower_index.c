@@ -509,16 +509,39 @@ Index index_of_axis(Lower *l, int stage, int axis)
 	return x;
 }
 
+/* base + min(row, last - base) of a row number `row` of its tile, the tile's
+ * first row being in the block: what the base is divisible by stays visible, and
+ * how far the row is from it. */
+static bool clamped_row(Lower *l, int axis, Index x, int64_t extent, Index *y)
+{
+	Index base = tail_base(l, l->stage, axis);
+	Index last = index_add(l, index_const(extent - 1), base, -1);
+	int64_t row;
+	if (!index_is_const(index_add(l, x, base, -1), &row) ||
+	    !index_nonnegative(l, base) || !index_nonnegative(l, last))
+		return false;
+	last = index_min(l, last, index_const(row), false);
+	last = index_min(l, last, index_const(0), true);
+	*y = index_add(l, base, last, 1);
+	return true;
+}
+
 /* An axis as reads see it: clamped to the block where rows outside of it are
  * computed too. */
 static Index clamped_axis(Lower *l, int axis)
 {
-	Index x = index_of_axis(l, l->stage, axis);
+	Index x = index_of_axis(l, l->stage, axis), y;
 	if (!l->clamp || !l->clamp[axis] || index_has_lanes(x))
 		return x;
 	int64_t extent = l->nest->stages.at[l->stage].axes[axis].extent;
+	Index last = index_const(extent - 1);
+	if (index_nonnegative(l, x) &&
+	    index_nonnegative(l, index_add(l, last, x, -1)))
+		return x;
+	if (clamped_row(l, axis, x, extent, &y))
+		return y;
 	x = index_min(l, x, index_const(0), true);
-	return index_min(l, x, index_const(extent - 1), false);
+	return index_min(l, x, last, false);
 }
 
 static Index index_if(Lower *l, const Expr *e)

@@ -266,6 +266,8 @@ Value tail_mask(Lower *l, int stage, Phase phase);
 bool tail_decided(const Lower *l, int stage, int axis);
 /* Rows outside of the block are computed too, reading clamped. */
 bool tail_clamps(const Lower *l, int stage);
+/* The value of an axis in the first row of its tile. */
+Index tail_base(Lower *l, int stage, int axis);
 const bool *tail_clamped_axes(Lower *l, int stage);
 
 /* lower_walk.c */
@@ -278,8 +280,8 @@ int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
     LowBufferKind kind, int param, int64_t offset, int align);
 
 /* lower_pack.c */
-/* Where the pieces of each constant input lie; fills offsets by nest buffer (-1:
- * no piece) and returns the bytes. */
+/* Where the pieces of each constant input lie; fills offsets by nest buffer
+ * (-1: no piece) and returns the bytes. */
 int64_t pack_layout(const Nest *nest, int input, int64_t *offsets);
 void lower_pack(Lower *l, LowFunction *f, int input);
 

@@ -222,8 +222,8 @@ static int load_reversed(Lower *l, int buffer, Index base)
 	return shuffled(l, v, -1, order);
 }
 
-/* Does a loop around this place, run in threads, write to the buffer?  Then only
- * what is needed may be read: the rest may be another thread's. */
+/* Does a loop around this place, run in threads, write to the buffer?  Then
+ * only what is needed may be read: the rest may be another thread's. */
 static bool written_by_threads(const Lower *l, int buffer)
 {
 	for (const Frame *f = l->scope; f; f = f->up)

@@ -60,6 +60,11 @@ static Index relaxed_axis(Lower *l, int stage, int axis, End end)
 	return a->start ? index_add(l, x, index_of(l, a->start), 1) : x;
 }
 
+Index tail_base(Lower *l, int stage, int axis)
+{
+	return relaxed_axis(l, stage, axis, ABOVE);
+}
+
 Index axis_slack(Lower *l, int stage, int axis, End end)
 {
 	bool pad = l->nest->stages.at[stage].tail == TAIL_PAD;
