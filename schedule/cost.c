@@ -159,6 +159,25 @@ static void count_body(const PlanStage *s, const Machine *m,
 	    broadcasts;
 }
 
+/* Rows a multiple of a cache way apart fall into one set: more of them than
+ * there are ways, and none stays until its next element is read. */
+static void count_conflicts(const PlanStage *s, const Machine *m,
+    const int64_t *values, StageCost *c)
+{
+	int64_t way = m->l1_ways > 0 ? m->l1_bytes / m->l1_ways : 4096;
+	for (int i = 0; i < s->naccesses; i++) {
+		const PlanAccess *a = &s->accesses[i];
+		double rows = 1;
+		for (int d = c->body; d < s->nloops; d++) {
+			int64_t step = values[a->stride[d]] * a->bytes;
+			if (step && step % way == 0)
+				rows *= at(values, s->loops[d].extent);
+		}
+		if (a->scope != SCOPE_REG && rows > m->l1_ways)
+			c->conflicts += rows;
+	}
+}
+
 static double fits_traffic(const PlanStage *s, const StageCost *c, double size)
 {
 	for (int d = 0; d <= s->nloops; d++)
@@ -207,7 +226,8 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 		    c->operations / c->accumulators * latency);
 	if (c->registers > m->vector_registers && m->vector_registers)
 		body += 2 * (c->registers - m->vector_registers);
-	body += c->gathers * 0.5 + 1.5;
+	count_conflicts(s, m, values, c);
+	body += c->gathers * 0.5 + c->conflicts * 3 + 1.5;
 	double compute = body * c->body_runs;
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
 	       memory = c->traffic[2] / 5;

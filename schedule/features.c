@@ -84,7 +84,8 @@ static void put_stage(const PlanStage *s, const int64_t *values,
 	row = put_loops(s, values, c, row);
 	row = put_accesses(s, values, c, row);
 	const double logs[] = {c->body_runs, c->unrolled, c->operations,
-	    c->loads, c->stores, c->gathers, c->accumulators, c->registers,
+	    c->loads, c->stores, c->gathers + c->conflicts, c->accumulators,
+	    c->registers,
 	    c->parallel, c->trips[s->nloops], c->traffic[0], c->traffic[1],
 	    c->traffic[2], c->touched[0], c->touched[c->body],
 	    c->cycles};

@@ -91,6 +91,7 @@ typedef struct {
 	double operations;     /* vector operations a body */
 	double loads, stores;  /* vector or scalar instructions a body */
 	double gathers;        /* elements loaded or stored one by one */
+	double conflicts;      /* loads that lie a multiple of a way apart */
 	double accumulators;   /* registers carried through the innermost loop */
 	double registers;      /* at least needed */
 	double parallel;       /* iterations of parallel loops; 1: serial */

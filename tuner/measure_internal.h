@@ -32,8 +32,10 @@ typedef struct {
 	size_t flush_bytes;
 } TimedKernel;
 void measure_time(const TimedKernel *kernel, Measurement *out);
-/* n kernels in turn, order reversed half way; at least three turns, and no new
- * one after MEASURE_FINAL_S seconds a kernel. */
+/* Median and spread of runs_s. */
+void measure_summary(Measurement *out);
+/* n kernels in turn, order reversed half way: as many turns as fit into
+ * MEASURE_FINAL_S seconds a kernel, six at least. */
 void measure_time_interleaved(const TimedKernel *kernels, int n, Measurement *out);
 double measure_now(void); /* seconds, monotonic */
 /* Every thread of this process to a CPU of its own, in the order of the set. */

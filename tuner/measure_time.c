@@ -4,7 +4,8 @@
  * best so far (more than three times slower, twice in a row): it stops there.
  * Otherwise samples of at least 50 us each are taken until the median is known
  * to half a percent, or 32 samples, or the budget of time is spent: 8 ms, or
- * 40 ms for a candidate that may be the best.  The median counts; the spread is
+ * 40 ms for a candidate that may be the best.  Finalists take turns, for a second
+ * and a half in all, six rounds at least.  The median counts; the spread is
  * the median absolute deviation, scaled to a standard deviation. */
 #include <math.h>
 #include <sched.h>
@@ -17,7 +18,7 @@
 
 static const double sample_s = 50e-6, budget_s = 8e-3, budget_best_s = 40e-3,
 		    hopeless = 3, maybe_best = 1.1, tight = 0.005;
-enum { SAMPLES_MIN = 3 };
+enum { SAMPLES_MIN = 3, ROUNDS_MIN = 6 };
 
 double measure_now(void)
 {
@@ -79,7 +80,7 @@ static double median(double *sorted, int n)
 		     : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-static void summarize(Measurement *out)
+void measure_summary(Measurement *out)
 {
 	double v[MEASURE_RUNS];
 	int n = out->nruns;
@@ -105,7 +106,7 @@ void measure_time(const TimedKernel *k, Measurement *out)
 		double again = sample(k, 1);
 		if (again > hopeless * k->best_s) {
 			out->runs_s[out->nruns++] = again;
-			summarize(out);
+			measure_summary(out);
 			return;
 		}
 	}
@@ -117,7 +118,7 @@ void measure_time(const TimedKernel *k, Measurement *out)
 		out->runs_s[out->nruns++] = sample(k, inner);
 		if (out->nruns < SAMPLES_MIN)
 			continue;
-		summarize(out);
+		measure_summary(out);
 		bool best = !(k->best_s > 0) ||
 		    out->time_s < maybe_best * k->best_s;
 		if (measure_now() - start >
@@ -128,29 +129,30 @@ void measure_time(const TimedKernel *k, Measurement *out)
 			tight * out->time_s)
 			break;
 	}
-	summarize(out);
+	measure_summary(out);
 }
 
 void measure_time_interleaved(const TimedKernel *k, int n, Measurement *out)
 {
 	int *inner = must_alloc(sizeof *inner * (size_t)(n + 1));
+	double round_s = 0;
 	for (int i = 0; i < n; i++) {
 		double once = sample(&k[i], 1);
 		inner[i] = inner_calls(&k[i], once);
 		out[i].nruns = 0;
+		round_s += 2 * once * inner[i];
 	}
-	double start = measure_now();
-	for (int round = 0; round < MEASURE_RUNS; round++) {
-		if (round >= SAMPLES_MIN &&
-		    measure_now() - start > MEASURE_FINAL_S * n)
-			break;
+	int rounds = (int)(MEASURE_FINAL_S * n / (round_s + 1e-9));
+	rounds = rounds > MEASURE_RUNS ? MEASURE_RUNS
+	    : rounds < ROUNDS_MIN      ? ROUNDS_MIN
+				       : rounds;
+	for (int round = 0; round < rounds; round++)
 		for (int j = 0; j < n; j++) {
-			int i = round < MEASURE_RUNS / 2 ? j : n - 1 - j;
+			int i = round < rounds / 2 ? j : n - 1 - j;
 			sample(&k[i], inner[i]); /* its own warm caches */
 			out[i].runs_s[out[i].nruns++] = sample(&k[i], inner[i]);
 		}
-	}
 	for (int i = 0; i < n; i++)
-		summarize(&out[i]);
+		measure_summary(&out[i]);
 	free(inner);
 }
