@@ -38,7 +38,8 @@ TEST_PROGRAMS := $(TEST_SOURCES:%.c=$B/%)
 all: $B/tunec $(MODULE_FILES)
 
 $B/tunec: $(OBJECTS)
-	$(CC) $(LDFLAGS) -rdynamic -o $@ $^ $(LDLIBS)
+	@echo "  link $@"
+	@$(CC) $(LDFLAGS) -rdynamic -o $@ $^ $(LDLIBS)
 
 LLVM_OBJECTS := $(patsubst %.c,$B/obj/%.o,$(wildcard codegen/module_llvm*.c))
 
@@ -52,11 +53,13 @@ $B/tunec-xgboost.so: $B/obj/tuner/module_xgboost.o $(LIBRARY)
 
 $B/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	@echo "  cc   $<"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $B/test/%: $B/obj/test/%.o $(TEST_COMMON) $(LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -rdynamic -o $@ $^ -lcmocka $(LDLIBS)
+	@echo "  link $@"
+	@$(CC) $(LDFLAGS) -rdynamic -o $@ $^ -lcmocka $(LDLIBS)
 
 -include $(shell find $B/obj -name '*.d' 2>/dev/null)
 

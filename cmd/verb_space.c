@@ -108,6 +108,16 @@ static json_t *draw_samples(
 	return samples;
 }
 
+/* Why what was drawn at random was not legal. */
+static void print_refusals(const Space *space)
+{
+	RefusalCount counts[64];
+	int n = space_refusals(space, counts, 64);
+	for (int i = 0; i < n; i++)
+		printf("  refused %lld times: %s\n",
+		    (long long)counts[i].count, counts[i].why);
+}
+
 static int space_one(
     Arena *arena, const SpaceVerb *v, const Program *p, const Target *target)
 {
@@ -123,6 +133,8 @@ static int space_one(
 	if (!v->common.json)
 		print_text(v, p, space, count, legal);
 	json_t *samples = v->sample ? draw_samples(arena, v, space, p) : NULL;
+	if (v->sample && v->common.verbose && !v->common.json)
+		print_refusals(space);
 	if (v->common.json)
 		print_json(p, space, count, legal, samples);
 	json_decref(samples);

@@ -185,12 +185,19 @@ static Hull hull_mod(const Hulls *h, const Expr *e)
 	Hull a = hull_of(h, e->arg[0]);
 	Handle c = divisor(h, e), one = tape_const(tape, 1);
 	if (a.known && !a.outer.n) {
+		/* With one quotient for both ends the remainders of the ends;
+		 * which it is may depend on slots, so the tape chooses. */
 		Handle q = tape_floordiv(tape, a.low, c);
-		if (q == tape_floordiv(tape, a.high, c)) {
-			Handle base = tape_mul(tape, q, c);
-			return interval(h, tape_sub(tape, a.low, base),
-			    tape_sub(tape, a.high, base));
-		}
+		Handle wraps = tape_min(tape, one,
+		    tape_sub(tape, tape_floordiv(tape, a.high, c), q));
+		Handle same = tape_sub(tape, one, wraps);
+		Handle base = tape_mul(tape, q, c);
+		Handle low = tape_sub(tape, a.low, base);
+		Handle high = tape_sub(tape, a.high, base);
+		Handle last = tape_sub(tape, c, one);
+		return interval(h, tape_mul(tape, same, low),
+		    tape_add(tape, tape_mul(tape, same, high),
+			tape_mul(tape, wraps, last)));
 	}
 	return interval(h, tape_const(tape, 0), tape_sub(tape, c, one));
 }

@@ -21,6 +21,23 @@ static double max2(double a, double b)
 	return a > b ? a : b;
 }
 
+int64_t access_step(const PlanAccess *a, const int64_t *values, int loop)
+{
+	int64_t sum = 0;
+	for (int p = 0; p < a->nparts; p++) {
+		Handle h = a->coef[a->parts[p].dim][loop];
+		int64_t c = h == HANDLE_NONE ? 0 : values[h];
+		int64_t div = values[a->parts[p].div];
+		if (!c || (div > 1 && c % div))
+			continue;
+		if (a->parts[p].mod != HANDLE_NONE &&
+		    c % (div * values[a->parts[p].mod]) == 0)
+			continue;
+		sum += c / div * values[a->parts[p].stride];
+	}
+	return sum;
+}
+
 static bool in_body(const PlanLoop *l, const int64_t *values)
 {
 	if (l->kind == LOOP_UNROLL || l->kind == LOOP_VECTOR)
@@ -136,13 +153,15 @@ static void count_body(const PlanStage *s, const Machine *m,
 			if (moves && d != vector)
 				copies *= at(values, s->loops[d].extent);
 		}
-		bool wide = vector >= 0 && values[a->stride[vector]] != 0;
+		int64_t step =
+		    vector >= 0 ? access_step(a, values, vector) : 0;
+		bool wide = step != 0;
 		if (a->write && s->reduce)
 			c->accumulators = copies * words;
 		if (a->scope == SCOPE_REG)
 			continue;
 		double each = wide ? words : 1;
-		if (wide && values[a->stride[vector]] != 1) {
+		if (wide && step != 1) {
 			c->gathers += copies * c->lanes;
 			each = c->lanes;
 		}
@@ -169,7 +188,7 @@ static void count_conflicts(const PlanStage *s, const Machine *m,
 		const PlanAccess *a = &s->accesses[i];
 		double rows = 1;
 		for (int d = c->body; d < s->nloops; d++) {
-			int64_t step = values[a->stride[d]] * a->bytes;
+			int64_t step = access_step(a, values, d) * a->bytes;
 			if (step && step % way == 0)
 				rows *= at(values, s->loops[d].extent);
 		}

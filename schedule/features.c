@@ -52,6 +52,11 @@ static float *put_loops(const PlanStage *s, const int64_t *values,
 	return row;
 }
 
+static float step_column(const PlanAccess *a, const int64_t *values, int loop)
+{
+	return loop < 0 ? 0 : log2_1p((double)access_step(a, values, loop));
+}
+
 static float *put_accesses(const PlanStage *s, const int64_t *values,
     const StageCost *c, float *row)
 {
@@ -60,15 +65,10 @@ static float *put_accesses(const PlanStage *s, const int64_t *values,
 			continue;
 		const PlanAccess *a = &s->accesses[i];
 		int last = s->nloops - 1;
-		row[0] = last >= 0 ? log2_1p(handle_at(values, a->stride[last]))
-				   : 0;
-		row[1] = last >= 1
-		    ? log2_1p(handle_at(values, a->stride[last - 1]))
-		    : 0;
 		int serial = c->body > 0 ? c->body - 1 : 0;
-		row[2] = s->nloops
-		    ? log2_1p(handle_at(values, a->stride[serial]))
-		    : 0;
+		row[0] = step_column(a, values, last);
+		row[1] = step_column(a, values, last - 1);
+		row[2] = step_column(a, values, s->nloops ? serial : -1);
 		double held = a->bytes;
 		for (int k = 0; k < a->ndim; k++)
 			held *= handle_at(values, a->held[k]);

@@ -156,30 +156,6 @@ static Coefs coefs_of(Recorder *r, const Expr *e)
 	return sum;
 }
 
-/* How far one step of a loop moves the address: each digit of the layout takes
- * the part of the step that it shows. */
-static Handle address_step(Recorder *r, const NestBuffer *b,
-    Handle (*coef)[PLAN_DEPTH], int loop)
-{
-	Tape *t = r->tape;
-	Handle sum = tape_const(t, 0);
-	for (int p = 0; p < b->nparts; p++) {
-		const LayoutPart *part = &b->parts[p];
-		Handle c = part->dim < PLAN_DIMS ? coef[part->dim][loop]
-						 : HANDLE_NONE, q;
-		if (c == HANDLE_NONE)
-			continue;
-		Handle span = part->mod == HANDLE_NONE
-		    ? HANDLE_NONE
-		    : tape_mul(t, part->div, part->mod);
-		if (span != HANDLE_NONE && tape_divides(t, c, span, &q))
-			continue;
-		if (tape_divides(t, c, part->div, &q))
-			sum = tape_add(t, sum, tape_mul(t, q, part->stride));
-	}
-	return sum;
-}
-
 static void record_access(Recorder *r, int buffer, Expr *const *index,
     int nindex, bool write)
 {
@@ -198,8 +174,15 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 		memcpy(a->coef[d], c.of, sizeof c.of);
 		a->held[d] = b->extent[d];
 	}
-	for (int l = 0; l < s->nloops; l++)
-		a->stride[l] = address_step(r, b, a->coef, l);
+	for (int p = 0; p < b->nparts && a->nparts < PLAN_PARTS; p++) {
+		const LayoutPart *part = &b->parts[p];
+		if (part->dim >= a->ndim)
+			continue;
+		a->parts[a->nparts].dim = part->dim;
+		a->parts[a->nparts].div = part->div;
+		a->parts[a->nparts].mod = part->mod;
+		a->parts[a->nparts++].stride = part->stride;
+	}
 }
 
 static bool same_access(const Nest *nest, const Expr *a, const Expr *b)
@@ -382,8 +365,11 @@ static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
 			for (int l = 0; l < s->nloops; l++)
 				visit(&a->coef[d][l], context);
 		}
-		for (int l = 0; l < s->nloops; l++)
-			visit(&a->stride[l], context);
+		for (int p = 0; p < a->nparts; p++) {
+			visit(&a->parts[p].div, context);
+			visit(&a->parts[p].mod, context);
+			visit(&a->parts[p].stride, context);
+		}
 	}
 }
 

@@ -13,7 +13,8 @@
 enum {
 	PLAN_DIMS = 8,   /* dimensions of a buffer that are looked at */
 	PLAN_DEPTH = 24, /* loops around a body that are looked at */
-	PLAN_ACCESSES = 8
+	PLAN_ACCESSES = 8,
+	PLAN_PARTS = 12  /* digits of a layout */
 };
 
 typedef struct {
@@ -37,7 +38,11 @@ typedef struct {
 	int ndim;
 	Handle held[PLAN_DIMS];    /* elements the buffer has in each dimension */
 	Handle coef[PLAN_DIMS][PLAN_DEPTH]; /* |d index / d loop| */
-	Handle stride[PLAN_DEPTH]; /* |d address / d loop|, elements */
+	int nparts;                /* of the buffer's layout */
+	struct {
+		int dim;
+		Handle div, mod, stride; /* mod: HANDLE_NONE where there is none */
+	} parts[PLAN_PARTS];
 } PlanAccess;
 
 typedef struct {
@@ -103,6 +108,9 @@ typedef struct {
 	double cycles;         /* of one core, before threads */
 	double seconds;
 } StageCost;
+/* How far one step of a loop moves the address, in elements: each digit of the
+ * layout takes the part of the step that it shows. */
+int64_t access_step(const PlanAccess *access, const int64_t *values, int loop);
 void stage_cost(const PlanStage *stage, const Machine *machine,
     const int64_t *values, StageCost *cost);
 

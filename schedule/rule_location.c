@@ -2,12 +2,26 @@
  * for each tile of its reader. */
 #include "schedule/rules.h"
 
+/* Every reader has to be inside of the loops that are offered; one that was
+ * inlined stands for its own readers. */
+static bool readers_located(const Rules *r, const RuleBlock *b)
+{
+	for (int i = 0; i < b->nconsumers; i++) {
+		const RuleBlock *c = &r->blocks[b->consumers[i]];
+		if (c->inlined ? !readers_located(r, c)
+			       : !c->located && c->block != r->place_block)
+			return false;
+	}
+	return true;
+}
+
 void rule_location(Rules *r, int i)
 {
-	const RuleBlock *b = &r->blocks[i];
+	RuleBlock *b = &r->blocks[i];
 	const Block *block = &r->program->blocks[i];
-	if (b->output || !b->nconsumers)
+	if (b->output || !b->nconsumers || !readers_located(r, b))
 		return;
+	b->located = true;
 	buf_printf(&r->text, "compute_at(%s, ? in {root", block->name);
 	for (int p = 0; p < r->nplaces; p++)
 		buf_printf(&r->text, ", %s", r->places[p]);

@@ -195,6 +195,10 @@ static void order_writer(Tiling *t)
 {
 	const TileAxis *v = NULL;
 	put(t, "reorder(");
+	for (int a = 0; a < t->writer_block->nspatial; a++)
+		if (t->writer_block->axes[a].extent == 1)
+			put(t, "%s.%s, ", t->writer,
+			    t->writer_block->axes[a].name);
 	for (int i = 0; i < t->naxes; i++)
 		put(t, "%s%s", i ? ", " : "", t->axes[i].outer);
 	for (int i = 0; i < t->naxes; i++)
@@ -413,6 +417,7 @@ void rule_tile(Rules *r)
 	    .info = &r->blocks[r->tiled]};
 	int reader = reader_through_inlined(r, t.info);
 	r->blocks[r->tiled].scheduled = true;
+	r->blocks[r->tiled].located = true;
 	t.writer_block = t.block;
 	t.writer = t.block->name;
 	if (reader >= 0) {

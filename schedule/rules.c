@@ -101,8 +101,29 @@ static double block_points(const Block *block)
 	return n;
 }
 
-/* The reduction with most arithmetic, if it has a spatial axis to tile: some
- * operand is reused along it, or there is at least something to vectorize. */
+/* Is there something to tile for: an operand that is read again along a spatial
+ * axis, or one whose neighbours lie along one? */
+static bool worth_tiling(const Program *program, const RuleBlock *b)
+{
+	const Block *block = &program->blocks[b->block];
+	for (int i = 0; i < b->nreads; i++) {
+		const RuleRead *r = &b->reads[i];
+		bool last[64] = {0}, streamed = false;
+		for (int a = block->nspatial; a < block->naxes && a < 64; a++)
+			streamed |= r->uses[a];
+		if (!streamed)
+			continue;
+		if (r->nindex)
+			mark_axes(r->index[r->nindex - 1], last);
+		for (int a = 0; a < block->nspatial && a < 64; a++)
+			if (block->axes[a].extent > 1 &&
+			    (!r->uses[a] || last[a]))
+				return true;
+	}
+	return false;
+}
+
+/* The reduction with most arithmetic that is worth it; -1. */
 static int tiled_block(const Program *program, const RuleBlock *blocks)
 {
 	int best = -1;
@@ -110,10 +131,8 @@ static int tiled_block(const Program *program, const RuleBlock *blocks)
 	for (int i = 0; i < program->nblocks; i++) {
 		const Block *block = &program->blocks[i];
 		double work = block_points(block) * blocks[i].flops;
-		bool spatial = false;
-		for (int a = 0; a < block->nspatial; a++)
-			spatial |= block->axes[a].extent > 1;
-		if (block->reduce != REDUCE_NONE && spatial && work > most) {
+		if (block->reduce != REDUCE_NONE && work > most &&
+		    worth_tiling(program, &blocks[i])) {
 			most = work;
 			best = i;
 		}

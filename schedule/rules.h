@@ -27,6 +27,7 @@ typedef struct {
 	bool output;
 	bool inlined;      /* by the inline rule */
 	bool scheduled;    /* a rule has written its loops */
+	bool located;      /* it, or where it is, has the places' loops around it */
 	double flops;      /* of one evaluation of the body */
 	bool has_if, has_math;
 } RuleBlock;

@@ -56,6 +56,23 @@ static Candidate random_candidate(Space *space, Rng *rng)
 	return c;
 }
 
+static bool is_quotient(Expr *e, void *context)
+{
+	*(bool *)context |= e->type == DT_INDEX &&
+	    (e->op == OP_FLOORDIV || e->op == OP_MOD);
+	return true;
+}
+
+/* Over tiles that are slots the region of `//` and `%` is a hull; with numbers
+ * it may be smaller.  Those are compared in all but features. */
+static bool has_quotients(const Program *program)
+{
+	bool found = false;
+	for (int i = 0; i < program->nblocks; i++)
+		expr_walk(program->blocks[i].body, is_quotient, &found);
+	return found;
+}
+
 static void check_features(Space *space, const Candidate *c, const Nest *nest,
     const Machine *machine, const char *name)
 {
@@ -120,7 +137,8 @@ static int check_candidate(Arena *arena, const Program *program, Space *space,
 	}
 	if (!accepts)
 		return 0;
-	check_features(space, c, nest, machine, program->symbol);
+	if (!has_quotients(program))
+		check_features(space, c, nest, machine, program->symbol);
 	check_found(arena, space, c, machine, program->symbol);
 	return 1;
 }
