@@ -1,0 +1,237 @@
+/* What the programs of random operators have: none of it must be missing. */
+#include "test/common_operator.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const int operator_extents[OPERATOR_EXTENTS] = {1, 2, 3, 7, 16, 49, 131};
+
+/* Flags of one program. */
+typedef struct {
+	const Program *program;
+	OperatorCoverage *seen; /* 0 or 1 each */
+	int ifs, ifs_of_data, reductions, indices; /* around */
+} Walk;
+
+static bool reads_data(const Expr *e)
+{
+	if (e->op == OP_READ)
+		return true;
+	for (int i = 0; i < e->narg; i++)
+		if (reads_data(e->arg[i]))
+			return true;
+	return false;
+}
+
+static void walk(Walk *w, const Expr *e);
+
+static void walk_read(Walk *w, const Expr *e)
+{
+	if (w->ifs)
+		w->seen->guarded = 1;
+	if (w->ifs_of_data)
+		w->seen->guarded_by_data = 1;
+	w->indices++;
+	for (int i = 0; i < e->narg; i++)
+		walk(w, e->arg[i]);
+	w->indices--;
+}
+
+static void walk_if(Walk *w, const Expr *e)
+{
+	int of_data = reads_data(e->arg[0]);
+
+	walk(w, e->arg[0]);
+	w->ifs++;
+	w->ifs_of_data += of_data;
+	walk(w, e->arg[1]);
+	walk(w, e->arg[2]);
+	w->ifs--;
+	w->ifs_of_data -= of_data;
+}
+
+static void walk_reduce(Walk *w, const Expr *e)
+{
+	w->seen->reduce[e->reduce.op] = 1;
+	w->seen->reduced[e->type] = 1;
+	if (w->reductions++)
+		w->seen->nested = 1;
+	walk(w, e->arg[0]);
+	w->reductions--;
+}
+
+static void walk(Walk *w, const Expr *e)
+{
+	if (w->indices)
+		w->seen->index[e->op] = 1;
+	else if (e->type != DT_INDEX)
+		w->seen->op[e->op] = 1;
+	if (w->indices && e->op == OP_MUL)
+		w->seen->strided = 1;
+	if (e->op == OP_CAST && e->arg[0]->type != DT_INDEX)
+		w->seen->cast[e->arg[0]->type][e->type] = 1;
+	if (e->op == OP_READ)
+		walk_read(w, e);
+	else if (e->op == OP_IF && !w->indices)
+		walk_if(w, e);
+	else if (e->op == OP_REDUCE)
+		walk_reduce(w, e);
+	else
+		for (int i = 0; i < e->narg; i++)
+			walk(w, e->arg[i]);
+}
+
+static bool is_read(const Program *p, int buffer);
+
+static bool reads(const Expr *e, int buffer)
+{
+	if (e->op == OP_READ && e->id == buffer)
+		return true;
+	for (int i = 0; i < e->narg; i++)
+		if (reads(e->arg[i], buffer))
+			return true;
+	return false;
+}
+
+static bool is_read(const Program *p, int buffer)
+{
+	for (int i = 0; i < p->ndefinitions; i++)
+		if (reads(p->definitions[i].body, buffer))
+			return true;
+	return false;
+}
+
+static void look_at_buffers(Walk *w)
+{
+	const Program *p = w->program;
+
+	w->seen->outputs = p->noutputs > 1;
+	for (int i = 0; i < p->nbuffers; i++) {
+		const Buffer *b = &p->buffers[i];
+		w->seen->type[b->type] = 1;
+		if (b->role == BUFFER_INPUT) {
+			w->seen->constant |= b->is_const;
+			w->seen->scalar_input |= b->ndim == 0;
+			w->seen->unused |= !is_read(p, i);
+		} else {
+			w->seen->scalar |= b->ndim == 0;
+			w->seen->output_read |= b->role == BUFFER_OUTPUT &&
+			    is_read(p, i);
+		}
+	}
+}
+
+static void look_at_axes(Walk *w, const Definition *d)
+{
+	for (int a = 0; a < d->naxes; a++)
+		for (int i = 0; i < OPERATOR_EXTENTS; i++)
+			if (d->axes[a].extent == operator_extents[i])
+				w->seen->extent[i] = 1;
+}
+
+void operator_count(OperatorCoverage *coverage, const Program *program)
+{
+	OperatorCoverage seen = {.programs = 1};
+	Walk w = {.program = program, .seen = &seen};
+	int *to = (int *)coverage, *from = (int *)&seen;
+
+	for (int i = 0; i < program->ndefinitions; i++) {
+		look_at_axes(&w, &program->definitions[i]);
+		walk(&w, program->definitions[i].body);
+	}
+	look_at_buffers(&w);
+	for (size_t i = 0; i < sizeof seen / sizeof *from; i++)
+		to[i] += from[i];
+}
+
+/* --- reports ------------------------------------------------------------------ */
+
+typedef struct {
+	bool print;
+	const char *gap;
+} Listing;
+
+static void list(Listing *l, const char *kind, const char *name, int count)
+{
+	static _Thread_local char text[80];
+
+	if (l->print)
+		printf("# %-8s %-12s %d\n", kind, name, count);
+	if (count || l->gap)
+		return;
+	snprintf(text, sizeof text, "%s %s", kind, name);
+	l->gap = text;
+}
+
+static void list_operations(Listing *l, const OperatorCoverage *c)
+{
+	static const Op in_indices[] = {OP_INT, OP_AXIS, OP_ADD, OP_SUB,
+	    OP_MUL, OP_FLOORDIV, OP_MOD, OP_MIN, OP_MAX, OP_CLAMP, OP_ABS,
+	    OP_IF};
+
+	for (int i = OP_NEG; i < OP_COUNT; i++)
+		list(l, "value", i == OP_IF ? "if" : op_name((Op)i), c->op[i]);
+	for (size_t i = 0; i < sizeof in_indices / sizeof *in_indices; i++) {
+		Op op = in_indices[i];
+		list(l, "index", op == OP_IF ? "if" : op == OP_INT ? "number"
+			: op == OP_AXIS ? "axis" : op_name(op), c->index[op]);
+	}
+	for (int i = REDUCE_SUM; i <= REDUCE_MIN; i++)
+		list(l, "reduce", reduce_name((ReduceOp)i), c->reduce[i]);
+}
+
+static void list_types(Listing *l, const OperatorCoverage *c)
+{
+	char name[32];
+
+	for (int i = 0; i < DT_COUNT; i++) {
+		list(l, "dtype", dtype_name((DType)i), c->type[i]);
+		if (i != DT_BOOL)
+			list(l, "reduced", dtype_name((DType)i), c->reduced[i]);
+	}
+	for (int i = 0; i < DT_COUNT; i++)
+		for (int k = 0; k < DT_COUNT; k++) {
+			snprintf(name, sizeof name, "%s-%s",
+			    dtype_name((DType)i), dtype_name((DType)k));
+			if (i != k)
+				list(l, "cast", name, c->cast[i][k]);
+		}
+}
+
+static void list_all(Listing *l, const OperatorCoverage *c)
+{
+	char name[16];
+
+	list_operations(l, c);
+	list_types(l, c);
+	for (int i = 0; i < OPERATOR_EXTENTS; i++) {
+		snprintf(name, sizeof name, "%d", operator_extents[i]);
+		list(l, "extent", name, c->extent[i]);
+	}
+	list(l, "reduce", "nested", c->nested);
+	list(l, "read", "guarded", c->guarded);
+	list(l, "read", "by data", c->guarded_by_data);
+	list(l, "read", "strided", c->strided);
+	list(l, "scalar", "input", c->scalar_input);
+	list(l, "scalar", "defined", c->scalar);
+	list(l, "outputs", "several", c->outputs);
+	list(l, "outputs", "read again", c->output_read);
+	list(l, "input", "unused", c->unused);
+	list(l, "input", "const", c->constant);
+}
+
+void operator_coverage_print(const OperatorCoverage *coverage)
+{
+	Listing l = {.print = true};
+
+	printf("# %d programs; of them with\n", coverage->programs);
+	list_all(&l, coverage);
+}
+
+const char *operator_coverage_gap(const OperatorCoverage *coverage)
+{
+	Listing l = {0};
+
+	list_all(&l, coverage);
+	return l.gap;
+}
