@@ -203,17 +203,22 @@ static void add_param(Gen *g)
 	g->nparams++;
 }
 
-static const char *add_axis(Gen *g, const char *letter, Buf *out)
+static void add_axis(Gen *g, const char *letter, int extent, Buf *out)
 {
 	Named *a = &g->axis[g->naxes];
-	int most = MOST_POINTS / g->points;
 
-	a->extent = random_extent(g, most < 1 ? 1 : most);
+	a->extent = extent;
 	a->name = TEXT(g, "%s%d", letter, g->names++);
 	g->points *= a->extent;
 	g->naxes++;
 	buf_printf(out, "%s < %s", a->name, spell(g, a->extent));
-	return a->name;
+}
+
+static void add_random_axis(Gen *g, const char *letter, Buf *out)
+{
+	int most = MOST_POINTS / g->points;
+
+	add_axis(g, letter, random_extent(g, most < 1 ? 1 : most), out);
 }
 
 /* An untyped number, a multiple of 1/4, for a dtype. */
@@ -321,7 +326,7 @@ static const char *make_index(Gen *g, int extent)
 
 /* --- reads -------------------------------------------------------------------- */
 
-static const char *add_input(Gen *g, DType type)
+static void add_input(Gen *g, DType type)
 {
 	Readable *b = &g->buffer[g->nbuffers];
 	int points = 1;
@@ -346,7 +351,6 @@ static const char *add_input(Gen *g, DType type)
 	    : value("", type, LEVEL_ATOM, int_bound(type), 0, 0);
 	g->ninputs++;
 	g->nbuffers++;
-	return b->name;
 }
 
 /* A buffer of the dtype; NULL where there can be none. */
@@ -755,7 +759,7 @@ static Value reduced(Gen *g, DType type, int depth)
 
 	for (int i = 0; i < 1 + (below(g, 3) == 0); i++) {
 		buf_puts(&axes, i ? ", " : "");
-		add_axis(g, "r", &axes);
+		add_random_axis(g, "r", &axes);
 	}
 	g->reductions++;
 	n = g->points / points;
@@ -889,9 +893,29 @@ static Value make_exact(Gen *g, DType type, int depth)
 
 /* --- definitions -------------------------------------------------------------- */
 
+/* What intrinsics are for: a sum of products of u8 and i8. */
+static Value dot(Gen *g)
+{
+	Buf axes = {0};
+	const Readable *u = &g->buffer[g->nbuffers];
+	Value v = value("", DT_I32, LEVEL_ATOM, 0x1p31, 0, 0);
+
+	add_axis(g, "r", below(g, 4) ? 16 : 49, &axes);
+	add_input(g, DT_U8);
+	add_input(g, DT_I8);
+	v.text = TEXT(g, "sum[%s](%s * %s)", buf_text(&axes),
+	    read_text(g, u, NULL), read_text(g, u + 1, NULL));
+	g->naxes--;
+	buf_free(&axes);
+	return v;
+}
+
 /* Mostly a reduction, as kernels are. */
 static Value make_body(Gen *g, DType type)
 {
+	if (type == DT_I32 && g->ninputs + 2 <= MOST_INPUTS &&
+	    g->nbuffers + 2 <= MOST_BUFFERS && below(g, 2))
+		return dot(g);
 	for (int i = 0; i < 4; i++) {
 		Value v = below(g, 5) < 2
 		    ? reduced(g, type, DEPTH - 1) : make(g, type, DEPTH);
@@ -916,7 +940,7 @@ static void define(Gen *g, OperatorText *out)
 	made.ndim = below(g, 7) ? 1 + below(g, MOST_DIMS) : 0;
 	for (int d = 0; d < made.ndim; d++) {
 		buf_puts(&axes, d ? ", " : "");
-		add_axis(g, "y", &axes);
+		add_random_axis(g, "y", &axes);
 		made.shape[d] = g->axis[d].extent;
 	}
 	v = type == DT_BOOL ? make_bool(g, DEPTH) : make_body(g, type);

@@ -1,0 +1,329 @@
+#include "test/common_pair.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MOST_STEPS = 19, MAX_STEPS = 100000000, POISON = 0xff, ALIGN = 64,
+	MOST_ARGS = 16 };
+
+/* --- making ------------------------------------------------------------------- */
+
+static const char *read_program(Arena *arena, Pair *pair)
+{
+	Source source = {"op.yaml", pair->text.text, strlen(pair->text.text)};
+	Source *kept = arena_memdup(arena, &source, sizeof source);
+	Diag diag = {0};
+	Spec *spec = spec_parse(arena, kept, &diag);
+	const char *why = NULL;
+	char reason[256];
+
+	pair->program = !spec ? NULL
+	    : spec_program(arena, spec, NULL, NULL, 0,
+		  pair->kind == PAIR_EXACT ? NUMERICS_EXACT : NUMERICS_DEFAULT,
+		  &diag);
+	if (!pair->program)
+		why = arena_printf(
+		    arena, "refused: %s", buf_text(&diag.text));
+	else if (!program_verify(pair->program, reason, sizeof reason))
+		why = arena_strdup(arena, reason);
+	diag_free(&diag);
+	return why;
+}
+
+static PairKind random_kind(Rng *rng)
+{
+	static const PairKind kinds[] = {PAIR_EXACT, PAIR_PLAIN, PAIR_SAMPLED,
+	    PAIR_SAMPLED, PAIR_DEVICE};
+	int i = (int)rng_below(rng, 16);
+
+	return i < 5 ? kinds[i] : PAIR_RANDOM;
+}
+
+static Trace *sampled(Arena *arena, const Pair *pair, const Target *target,
+    Rng *rng)
+{
+	Error error;
+	Candidate c;
+	Space *space =
+	    space_new(arena, pair->program, &target->machine, &error);
+
+	return space && space_sample(space, rng, &c)
+	    ? space_trace(arena, space, &c)
+	    : schedule_plain(arena, pair->program);
+}
+
+/* Primitives that luck seldom accepts are preferred, and each trace has a taste
+ * of its own. */
+static Trace *random_trace(Arena *arena, Pair *pair, const Target *target,
+    Rng *rng)
+{
+	static const int rare[] = {PRIMITIVE_tensorize, PRIMITIVE_blockize,
+	    PRIMITIVE_rfactor, PRIMITIVE_reverse_compute_inline,
+	    PRIMITIVE_reverse_compute_at, PRIMITIVE_compute_inline,
+	    PRIMITIVE_decompose_reduction, PRIMITIVE_fuse, PRIMITIVE_pad};
+	Coverage *c = &pair->steps;
+	bool device = pair->kind == PAIR_DEVICE;
+	Trace *trace;
+
+	for (int i = 0; i < PRIMITIVE_COUNT; i++)
+		c->finished[i] = 100 + (int)rng_below(rng, 1000);
+	for (size_t i = 0; i < sizeof rare / sizeof *rare; i++)
+		c->finished[rare[i]] /= 4;
+	c->finished[PRIMITIVE_tensorize] = 0;
+	c->excluded[PRIMITIVE_parallel] = device;
+	c->excluded[PRIMITIVE_bind] = !device;
+	c->excluded[PRIMITIVE_vthread] = !device;
+	if (device)
+		c->finished[PRIMITIVE_bind] = c->finished[PRIMITIVE_vthread] = 0;
+	trace = schedule_random(arena, pair->program, &target->machine, rng,
+	    MOST_STEPS, c);
+	memset(c, 0, sizeof *c);
+	return trace;
+}
+
+static void make_trace(
+    Arena *arena, Pair *pair, const Target *target, Rng *rng)
+{
+	switch (pair->kind) {
+	case PAIR_SAMPLED:
+		pair->trace = sampled(arena, pair, target, rng);
+		break;
+	case PAIR_PLAIN:
+	case PAIR_EXACT:
+		pair->trace = schedule_plain(arena, pair->program);
+		break;
+	default:
+		pair->trace = random_trace(arena, pair, target, rng);
+	}
+	for (int i = 0; i < pair->trace->steps.n; i++)
+		pair->steps.accepted[pair->trace->steps.at[i].primitive]++;
+}
+
+static const char *make_lowered(
+    Arena *arena, Pair *pair, const Target *target)
+{
+	char reason[256];
+	Error error;
+	Nest *nest = schedule_nest(arena, pair->program, &target->machine,
+	    pair->trace, &error);
+
+	if (!nest)
+		return arena_printf(arena, "nest: %s", error.text);
+	pair->lowered = lower(arena, nest, &target->machine, &error);
+	if (pair->lowered)
+		return lowered_verify(pair->lowered, reason, sizeof reason)
+		    ? NULL : arena_printf(arena, "verify: %s", reason);
+	pair->refused = arena_strdup(arena, error.text);
+	return error.status == STATUS_UNSUPPORTED && pair->kind != PAIR_PLAIN &&
+		pair->kind != PAIR_EXACT && pair->kind != PAIR_SAMPLED
+	    ? NULL : arena_printf(arena, "lower: %s", error.text);
+}
+
+static void make_data(Arena *arena, Pair *pair)
+{
+	const Program *p = pair->program;
+	Rng rng = rng_stream((uint64_t)pair->seed, 23, 0);
+
+	pair->data = NEW_N(arena, void *, p->nbuffers);
+	for (int i = 0; i < p->nbuffers; i++) {
+		pair->data[i] = arena_alloc(
+		    arena, (size_t)buffer_bytes(&p->buffers[i]));
+		if (i < p->ninputs)
+			operator_fill(&p->buffers[i], pair->data[i], &rng);
+	}
+	interp_run(p, pair->data);
+}
+
+const char *pair_make(
+    Arena *arena, int seed, const Target *target, Pair *pair)
+{
+	Rng rng = rng_stream(2026, 21, (uint64_t)seed);
+	const char *why;
+
+	*pair = (Pair){.seed = seed};
+	operator_random(
+	    arena, &rng, arena_printf(arena, "op%d", seed), &pair->text);
+	rng = rng_stream(2026, 22, (uint64_t)seed);
+	pair->kind = random_kind(&rng);
+	if ((why = read_program(arena, pair)))
+		return why;
+	make_trace(arena, pair, target, &rng);
+	if ((why = make_lowered(arena, pair, target)))
+		return why;
+	make_data(arena, pair);
+	return NULL;
+}
+
+char *pair_show(Arena *arena, const Pair *pair)
+{
+	static const char *const kinds[] = {
+	    "random", "device", "sampled", "plain", "exact"};
+	Buf out = {0};
+	char *text;
+
+	buf_printf(&out, "seed %d (%s)\n%s", pair->seed, kinds[pair->kind],
+	    pair->text.text ? pair->text.text : "");
+	buf_puts(&out, "--- trace\n");
+	if (pair->trace)
+		trace_print(&out, pair->trace);
+	text = arena_strdup(arena, buf_text(&out));
+	buf_free(&out);
+	return text;
+}
+
+/* --- comparing ---------------------------------------------------------------- */
+
+static double element(const void *at, int64_t i, DType type)
+{
+	switch (type) {
+	case DT_F64: return ((const double *)at)[i];
+	case DT_F32: return (double)((const float *)at)[i];
+	case DT_F16: return (double)f16_to_f32(((const uint16_t *)at)[i]);
+	case DT_BF16: return (double)bf16_to_f32(((const uint16_t *)at)[i]);
+	case DT_I64: return (double)((const int64_t *)at)[i];
+	case DT_I32: return ((const int32_t *)at)[i];
+	case DT_I16: return ((const int16_t *)at)[i];
+	case DT_I8: return ((const int8_t *)at)[i];
+	default: return ((const uint8_t *)at)[i];
+	}
+}
+
+static bool is_same(const Buffer *b, const void *got, const void *want,
+    int64_t i, double error)
+{
+	size_t size = (size_t)dtype_bytes(b->type);
+	double g = element(got, i, b->type), w = element(want, i, b->type);
+
+	if (!memcmp((const char *)got + (size_t)i * size,
+		(const char *)want + (size_t)i * size, size))
+		return true;
+	if (!dtype_is_float(b->type))
+		return false;
+	return (isnan(g) && isnan(w)) || (error >= 0 && g == w) ||
+	    fabs(g - w) <= error;
+}
+
+const char *pair_compare(
+    Arena *arena, const Pair *pair, int i, const void *got)
+{
+	const Program *p = pair->program;
+	const Buffer *b = &p->buffers[p->outputs[i]];
+	const void *want = pair->data[p->outputs[i]];
+	double error = pair->kind == PAIR_EXACT
+	    ? -1 : 2 * operator_error(&pair->text, b->name);
+
+	for (int64_t k = 0; k < buffer_elements(b); k++)
+		if (!is_same(b, got, want, k, error))
+			return arena_printf(arena,
+			    "element %lld of %s is %.17g, expected %.17g "
+			    "to %.3g",
+			    (long long)k, b->name, element(got, k, b->type),
+			    element(want, k, b->type), error);
+	return NULL;
+}
+
+/* --- running ------------------------------------------------------------------ */
+
+typedef struct {
+	char *map;
+	size_t size;
+} Guarded;
+
+/* Ends, rounded up to `align`, where a page without access begins. */
+static void *guarded(Guarded *g, int64_t bytes, size_t align)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t rounded = ((size_t)bytes + align - 1) / align * align;
+	size_t inner = (rounded + page - 1) / page * page;
+
+	g->size = inner + 2 * page;
+	g->map = mmap(NULL, g->size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memset(g->map, POISON, g->size);
+	mprotect(g->map, page, PROT_NONE);
+	mprotect(g->map + page + inner, page, PROT_NONE);
+	return g->map + page + inner - rounded;
+}
+
+static const char *pack_inputs(Arena *arena, const Pair *pair, PairCall *call,
+    void *context, void **args, Guarded *maps, int *nmaps)
+{
+	const Program *p = pair->program;
+	const char *why = NULL;
+	int packs = 0;
+
+	(void)arena;
+	for (int i = 0; i < p->ninputs && !why; i++) {
+		const Buffer *b = &p->buffers[i];
+		void *both[2];
+		args[i] = guarded(&maps[(*nmaps)++], buffer_bytes(b),
+		    (size_t)dtype_bytes(b->type));
+		memcpy(args[i], pair->data[i], (size_t)buffer_bytes(b));
+		if (!b->is_const)
+			continue;
+		both[0] = args[i];
+		both[1] = guarded(&maps[(*nmaps)++],
+		    pair->lowered->packed_bytes[packs], ALIGN);
+		why = call(context, pair, packs++, both, 2);
+		args[i] = both[1];
+	}
+	return why;
+}
+
+static const char *check(Arena *arena, const Pair *pair, void **args)
+{
+	const Program *p = pair->program;
+	const char *why = NULL;
+
+	for (int i = 0; i < p->ninputs && !why; i++)
+		if (!p->buffers[i].is_const &&
+		    memcmp(args[i], pair->data[i],
+			(size_t)buffer_bytes(&p->buffers[i])))
+			why = arena_printf(
+			    arena, "input %s changed", p->buffers[i].name);
+	for (int i = 0; i < p->noutputs && !why; i++)
+		why = pair_compare(arena, pair, i, args[p->ninputs + i]);
+	return why;
+}
+
+const char *pair_run(
+    Arena *arena, const Pair *pair, PairCall *call, void *context)
+{
+	const Program *p = pair->program;
+	Guarded maps[2 * MOST_ARGS];
+	void *args[MOST_ARGS];
+	int nmaps = 0, n = p->ninputs;
+	const char *why = pack_inputs(
+	    arena, pair, call, context, args, maps, &nmaps);
+
+	for (int i = 0; i < p->noutputs; i++) {
+		const Buffer *b = &p->buffers[p->outputs[i]];
+		args[n++] = guarded(&maps[nmaps++], buffer_bytes(b),
+		    (size_t)dtype_bytes(b->type));
+	}
+	args[n++] = guarded(
+	    &maps[nmaps++], pair->lowered->workspace_bytes, ALIGN);
+	if (!why)
+		why = call(context, pair, -1, args, n);
+	if (!why)
+		why = check(arena, pair, args);
+	while (nmaps--)
+		munmap(maps[nmaps].map, maps[nmaps].size);
+	return why;
+}
+
+const char *pair_call_lowered(
+    void *context, const Pair *pair, int pack, void **args, int n)
+{
+	LowRun run = {.check_races = pair->kind != PAIR_DEVICE,
+	    .max_steps = MAX_STEPS};
+	const LowFunction *f = pack < 0 ? pair->lowered->kernel
+					: pair->lowered->packs.at[pack];
+
+	(void)n;
+	return low_function_run(f, args, &run)
+	    ? NULL : arena_strdup(context, run.message);
+}

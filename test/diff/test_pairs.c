@@ -1,0 +1,545 @@
+/* Random operators under random schedules: what the interpreter of programs
+ * computes is what the lowered form's interpreter, LLVM's object and emitted C
+ * under sanitizers compute.
+ *
+ * Batches of 50 pairs are made, compiled and run by a process each, two at a
+ * time; one that dies is run again pair by pair.  SEED=n runs one pair. */
+#include "test/common_lowered.h"
+#include "test/common_pair.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	QUICK = 2250, LONG = 55000, COMPILED = 2000, BATCH = 50, AT_ONCE = 2, MOST_FAILURES = 5,
+	LEAST_ACCEPTED = 50, LEAST_MEDIAN = 8, STEPS_MOST = 64, NAMES = 8,
+	LARGE = 1200
+};
+
+/* What processes tell the test; in memory that they share. */
+typedef struct {
+	OperatorCoverage operators;
+	int64_t accepted[PRIMITIVE_COUNT];
+	int traces[STEPS_MOST + 1]; /* by length; longer ones last */
+	int interpreted, llvm, c, not_lowered, errors;
+	int seed;           /* at hand */
+	char stage[40];     /* what is done to it */
+	char failure[8000];
+	char refusal[200];  /* of one that was not lowered */
+} Report;
+
+typedef struct {
+	Arena *arena;
+	const Target *target;
+	Report *report;
+	int n;              /* pairs that are compiled */
+	Pair *pairs[BATCH];
+	const Lowered *lowered[BATCH];
+	void *functions[BATCH][NAMES];
+	char folder[64];
+} Batch;
+
+static void stage(Batch *b, const Pair *pair, const char *what)
+{
+	if (pair)
+		b->report->seed = pair->seed;
+	snprintf(b->report->stage, sizeof b->report->stage, "%s", what);
+}
+
+/* False: the pair is right so far. */
+static bool failed(Batch *b, const Pair *pair, const char *why)
+{
+	if (!why)
+		return false;
+	snprintf(b->report->failure, sizeof b->report->failure,
+	    "%s: %s\n%.6500s", b->report->stage, why,
+	    pair ? pair_show(b->arena, pair) : "");
+	return true;
+}
+
+/* --- LLVM --------------------------------------------------------------------- */
+
+static const char *call_pointer(
+    void *context, const Pair *pair, int pack, void **a, int n)
+{
+	void *function = ((void **)context)[pack + 1];
+
+	(void)pair;
+	switch (n) {
+#define CALL(n)                                                                \
+	case n: {                                                              \
+		void (*f)(V##n);                                               \
+		memcpy(&f, &function, sizeof f);                               \
+		f(A##n);                                                       \
+		break;                                                         \
+	}
+#include "tuner/call.def"
+#undef CALL
+	default: return "too many arguments";
+	}
+	return NULL;
+}
+
+static const char *load(Batch *b, const LlvmModule *llvm, const Buf *object)
+{
+	const char *names[BATCH * NAMES];
+	void *addresses[BATCH * NAMES];
+	Error error;
+	int n = 0, k = 0;
+
+	for (int i = 0; i < b->n; i++) {
+		names[n++] = b->lowered[i]->kernel->name;
+		for (int p = 0; p < b->lowered[i]->packs.n; p++)
+			names[n++] = b->lowered[i]->packs.at[p]->name;
+	}
+	if (llvm->load(object->data, object->size, names, n, addresses, &error))
+		return arena_strdup(b->arena, error.text);
+	for (int i = 0; i < b->n; i++)
+		for (int p = 0; p <= b->lowered[i]->packs.n; p++)
+			b->functions[i][p] = addresses[k++];
+	return NULL;
+}
+
+static bool through_llvm(Batch *b)
+{
+	const LlvmModule *llvm = lowtest_llvm();
+	Error error = {0};
+	Target *host = target_host(b->arena, &error);
+	Buf object = {0};
+
+	stage(b, NULL, "LLVM");
+	if (!llvm || !host)
+		return !failed(b, NULL, "no LLVM or no host");
+	if (llvm->compile(b->lowered, b->n, host->triple, host->cpu,
+		host->attrs, LLVM_OBJECT, &object, &error))
+		return !failed(b, b->n == 1 ? b->pairs[0] : NULL, error.text);
+	if (failed(b, NULL, load(b, llvm, &object)))
+		return false;
+	buf_free(&object);
+	for (int i = 0; i < b->n; i++) {
+		stage(b, b->pairs[i], "LLVM");
+		if (failed(b, b->pairs[i], pair_run(b->arena, b->pairs[i],
+				 call_pointer, b->functions[i])))
+			return false;
+	}
+	b->report->llvm += b->n;
+	return true;
+}
+
+/* --- C ------------------------------------------------------------------------ */
+
+static const char DRIVER[] =
+    "\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+    "static void *take(size_t align, size_t size) {\n"
+    "\tvoid *p = NULL;\n"
+    "\tif (posix_memalign(&p, align < 8 ? 8 : align, size ? size : 1))\n"
+    "\t\texit(9);\n"
+    "\tmemset(p, 0xff, size);\n\treturn p;\n}\n"
+    "static void *get(size_t size) {\n"
+    "\tvoid *p = take(8, size);\n"
+    "\tif (fread(p, 1, size, stdin) != size)\n\t\texit(9);\n"
+    "\treturn p;\n}\n";
+
+static void write_call(Buf *out, const Pair *pair)
+{
+	const Program *p = pair->program;
+	const char *symbol = p->symbol;
+	int pack = 0;
+
+	buf_printf(out, "static void run_%s(void) {\n", symbol);
+	for (int i = 0; i < p->ninputs; i++) {
+		buf_printf(out, "\tvoid *a%d = get(%lld);\n", i,
+		    (long long)buffer_bytes(&p->buffers[i]));
+		if (!p->buffers[i].is_const)
+			continue;
+		buf_printf(out, "\tvoid *p%d = take(64, %lld);\n\t%s(a%d, "
+				"p%d);\n\tfree(a%d); a%d = p%d;\n",
+		    i, (long long)pair->lowered->packed_bytes[pack],
+		    pair->lowered->packs.at[pack]->name, i, i, i, i, i);
+		pack++;
+	}
+	for (int i = 0; i < p->noutputs; i++)
+		buf_printf(out, "\tvoid *b%d = take(8, %lld);\n", i,
+		    (long long)buffer_bytes(&p->buffers[p->outputs[i]]));
+	buf_printf(out, "\tvoid *w = take(64, %lld);\n\t%s(",
+	    (long long)pair->lowered->workspace_bytes, symbol);
+	for (int i = 0; i < p->ninputs; i++)
+		buf_printf(out, "a%d, ", i);
+	for (int i = 0; i < p->noutputs; i++)
+		buf_printf(out, "b%d, ", i);
+	buf_puts(out, "w);\n");
+	for (int i = 0; i < p->noutputs; i++)
+		buf_printf(out, "\tfwrite(b%d, 1, %lld, stdout);\n\tfree(b%d);\n",
+		    i, (long long)buffer_bytes(&p->buffers[p->outputs[i]]), i);
+	for (int i = 0; i < p->ninputs; i++)
+		buf_printf(out, "\tfree(a%d);\n", i);
+	buf_puts(out, "\tfree(w);\n}\n");
+}
+
+static void write_c(Batch *b, Buf *out)
+{
+	EmitComment comments[BATCH];
+
+	for (int i = 0; i < b->n; i++)
+		comments[i] = (EmitComment){b->target->text, "none", ""};
+	emit_c_all(out, b->lowered, b->n, b->target, comments);
+	buf_puts(out, DRIVER);
+	for (int i = 0; i < b->n; i++)
+		write_call(out, b->pairs[i]);
+	buf_puts(out, "int main(void) {\n");
+	for (int i = 0; i < b->n; i++)
+		buf_printf(out,
+		    "\tfputs(\"%d\\n\", stderr);\n\trun_%s();\n"
+		    "\tfflush(stdout);\n",
+		    i, b->pairs[i]->program->symbol);
+	buf_puts(out, "\treturn 0;\n}\n");
+}
+
+static void write_file(Batch *b, const char *name, const Buf *text)
+{
+	FILE *f = fopen(arena_printf(b->arena, "%s/%s", b->folder, name), "wb");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(text->data, 1, text->size, f), text->size);
+	fclose(f);
+}
+
+static char *read_file(Batch *b, const char *name, size_t *size)
+{
+	FILE *f = fopen(arena_printf(b->arena, "%s/%s", b->folder, name), "rb");
+	Buf text = {0};
+	char part[4096], *copy;
+
+	for (size_t n; f && (n = fread(part, 1, sizeof part, f)) > 0;)
+		buf_add(&text, part, n);
+	if (f)
+		fclose(f);
+	*size = text.size;
+	copy = arena_strndup(b->arena, buf_text(&text), text.size);
+	buf_free(&text);
+	return copy;
+}
+
+static void write_inputs(Batch *b)
+{
+	Buf data = {0};
+
+	buf_puts(&data, "");
+	for (int i = 0; i < b->n; i++) {
+		const Program *p = b->pairs[i]->program;
+		for (int k = 0; k < p->ninputs; k++)
+			buf_add(&data, b->pairs[i]->data[k],
+			    (size_t)buffer_bytes(&p->buffers[k]));
+	}
+	write_file(b, "in", &data);
+	buf_free(&data);
+}
+
+/* The pair that the driver named last, and what the sanitizers said. */
+static bool c_died(Batch *b)
+{
+	size_t size;
+	char *text = read_file(b, "said", &size), *at = text;
+	int i = 0;
+
+	while (at && *at >= '0' && *at <= '9') {
+		i = atoi(at);
+		at = strchr(at, '\n');
+		at = at ? at + 1 : NULL;
+	}
+	b->report->seed = b->pairs[i]->seed;
+	return failed(
+	    b, b->pairs[i], arena_printf(b->arena, "%.1200s", at ? at : text));
+}
+
+static bool compare_c(Batch *b)
+{
+	size_t size, at = 0;
+	char *data = read_file(b, "out", &size);
+
+	for (int i = 0; i < b->n; i++) {
+		const Program *p = b->pairs[i]->program;
+		stage(b, b->pairs[i], "C");
+		for (int k = 0; k < p->noutputs; k++) {
+			size_t bytes = (size_t)buffer_bytes(
+			    &p->buffers[p->outputs[k]]);
+			if (failed(b, b->pairs[i],
+				at + bytes > size ? "no output"
+				: pair_compare(b->arena, b->pairs[i], k,
+				      arena_memdup(b->arena, data + at,
+					  bytes))))
+				return false;
+			at += bytes;
+		}
+	}
+	b->report->c += b->n;
+	return true;
+}
+
+static bool through_c(Batch *b)
+{
+	size_t size;
+	Buf text = {0};
+
+	stage(b, NULL, "C");
+	write_c(b, &text);
+	write_file(b, "k.c", &text);
+	buf_free(&text);
+	write_inputs(b);
+	if (system(arena_printf(b->arena,
+		"cd %s && %s -std=c11 -O1 -w -fsanitize=address,undefined "
+		"-fno-sanitize-recover=all -o k k.c -lm 2>said",
+		b->folder, getenv("CC") ? getenv("CC") : "cc")))
+		return !failed(b, b->n == 1 ? b->pairs[0] : NULL,
+		    arena_printf(b->arena, "%.900s",
+			read_file(b, "said", &size)));
+	if (system(arena_printf(b->arena,
+		"cd %s && ./k <in >out 2>said", b->folder)))
+		return !c_died(b);
+	return compare_c(b);
+}
+
+/* --- batches ------------------------------------------------------------------ */
+
+static void count(Batch *b, const Pair *pair)
+{
+	Report *r = b->report;
+	int steps = pair->trace->steps.n;
+
+	operator_count(&r->operators, pair->program);
+	for (int i = 0; i < PRIMITIVE_COUNT; i++)
+		r->accepted[i] += pair->steps.accepted[i];
+	if (pair->kind != PAIR_PLAIN && pair->kind != PAIR_EXACT)
+		r->traces[steps > STEPS_MOST ? STEPS_MOST : steps]++;
+}
+
+static int nodes(const LowBody *body)
+{
+	int n = body->n;
+
+	for (int i = 0; i < body->n; i++)
+		n += nodes(&body->at[i]->body) + nodes(&body->at[i]->other);
+	return n;
+}
+
+/* Unrolled so far that compilers would spend the test's time on it. */
+static bool is_large(const Pair *pair)
+{
+	const char *tier = getenv("TIER");
+
+	return nodes(&pair->lowered->kernel->body) > LARGE &&
+	    !(tier && !strcmp(tier, "long"));
+}
+
+/* Makes a pair and has the lowered form's interpreter run it. */
+static bool take(Batch *b, int seed)
+{
+	Pair *pair = NEW(b->arena, Pair);
+	const char *why;
+
+	pair->seed = seed;
+	stage(b, pair, "making");
+	why = pair_make(b->arena, seed, b->target, pair);
+	if (failed(b, pair, why))
+		return false;
+	count(b, pair);
+	if (!pair->lowered) {
+		b->report->not_lowered++;
+		snprintf(b->report->refusal, sizeof b->report->refusal,
+		    "seed %d: %.150s", seed, pair->refused);
+		return true;
+	}
+	stage(b, pair, "lowered form");
+	if (failed(b, pair,
+		pair_run(b->arena, pair, pair_call_lowered, b->arena)))
+		return false;
+	b->report->interpreted++;
+	if (pair->kind != PAIR_DEVICE && !is_large(pair)) {
+		b->lowered[b->n] = pair->lowered;
+		b->pairs[b->n++] = pair;
+	}
+	return true;
+}
+
+static void run_batch(Report *report, int first, int n)
+{
+	Arena *arena = arena_new();
+	Batch *b = NEW(arena, Batch);
+	Error error;
+
+	b->arena = arena;
+	b->report = report;
+	b->target = target_parse(
+	    arena, first / BATCH % 4 == 3 ? "c" : "host", &error);
+	snprintf(b->folder, sizeof b->folder, "/tmp/tunec-pairs-XXXXXX");
+	assert_non_null(mkdtemp(b->folder));
+	dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
+	for (int i = 0; i < n; i++)
+		if (!take(b, first + i))
+			break;
+	if (!*report->failure && b->n && through_c(b))
+		through_llvm(b);
+	if (!getenv("KEEP") &&
+	    system(arena_printf(arena, "rm -rf %s", b->folder)))
+		_exit(3);
+	_exit(0);
+}
+
+/* --- the test ----------------------------------------------------------------- */
+
+typedef struct {
+	pid_t pid;
+	int first, n;
+	Report *report;
+} Running;
+
+static Running start(Report *report, int first, int n)
+{
+	Running r = {.first = first, .n = n, .report = report};
+
+	memset(report, 0, sizeof *report);
+	fflush(NULL);
+	r.pid = fork();
+	if (r.pid == 0)
+		run_batch(report, first, n);
+	return r;
+}
+
+static void add_report(Report *to, const Report *from)
+{
+	int *a = (int *)&to->operators, *b = (int *)&from->operators;
+
+	for (size_t i = 0; i < sizeof to->operators / sizeof *a; i++)
+		a[i] += b[i];
+	for (int i = 0; i < PRIMITIVE_COUNT; i++)
+		to->accepted[i] += from->accepted[i];
+	for (int i = 0; i <= STEPS_MOST; i++)
+		to->traces[i] += from->traces[i];
+	to->interpreted += from->interpreted;
+	to->llvm += from->llvm;
+	to->c += from->c;
+	to->not_lowered += from->not_lowered;
+	if (*from->refusal)
+		memcpy(to->refusal, from->refusal, sizeof to->refusal);
+}
+
+static void finish(Running *r, Report *total)
+{
+	int status;
+
+	waitpid(r->pid, &status, 0);
+	r->pid = 0;
+	if (status || *r->report->failure) {
+		if (r->n > 1) { /* one by one */
+			for (int i = 0; i < r->n; i++) {
+				Running one = start(
+				    r->report, r->first + i, 1);
+				finish(&one, total);
+			}
+			return;
+		}
+		total->errors++;
+		if (total->errors <= MOST_FAILURES)
+			printf("# seed %d, %s%s\n%s\n", r->report->seed,
+			    r->report->stage, status ? " died" : "",
+			    r->report->failure);
+		return;
+	}
+	add_report(total, r->report);
+}
+
+static int median(const Report *r)
+{
+	int all = 0, sum = 0;
+
+	for (int i = 0; i <= STEPS_MOST; i++)
+		all += r->traces[i];
+	for (int i = 0; i <= STEPS_MOST; i++)
+		if ((sum += r->traces[i]) * 2 >= all)
+			return i;
+	return 0;
+}
+
+static void judge(const Report *r, int n)
+{
+	const char *gap = operator_coverage_gap(&r->operators);
+
+	operator_coverage_print(&r->operators);
+	for (int i = 0; i < PRIMITIVE_COUNT; i++)
+		print_message("# %-24s %lld\n", primitive_name(i),
+		    (long long)r->accepted[i]);
+	print_message("# %d pairs: %d by the lowered form's interpreter, %d "
+		      "through LLVM, %d through C, %d not lowered (%s); "
+		      "median trace %d steps; %d wrong\n",
+	    n, r->interpreted, r->llvm, r->c, r->not_lowered, r->refusal,
+	    median(r), r->errors);
+	assert_int_equal(r->errors, 0);
+	if (n < QUICK)
+		return;
+	if (gap)
+		fail_msg("no program has: %s", gap);
+	for (int i = 0; i < PRIMITIVE_COUNT; i++)
+		if (r->accepted[i] < LEAST_ACCEPTED)
+			fail_msg("%s was accepted %lld times",
+			    primitive_name(i), (long long)r->accepted[i]);
+	assert_true(median(r) >= LEAST_MEDIAN);
+	assert_true(r->not_lowered * 20 < n);
+	assert_true(r->llvm >= COMPILED && r->c >= COMPILED);
+}
+
+static int number(const char *variable, int otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text ? atoi(text) : otherwise;
+}
+
+static void test_pairs(void **state)
+{
+	const char *tier = getenv("TIER");
+	int n = number("PAIRS", tier && !strcmp(tier, "long") ? LONG : QUICK);
+	int first = number("SEED", 0), next = first;
+	Running running[AT_ONCE] = {0};
+	Report *reports = mmap(NULL, sizeof *reports * AT_ONCE,
+	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	Report *total = calloc(1, sizeof *total);
+
+	(void)state;
+	if (getenv("SEED") && !getenv("PAIRS"))
+		n = 1;
+	for (int i = 0; next < first + n || running[i].pid; i = !i) {
+		if (running[i].pid)
+			finish(&running[i], total);
+		if (next >= first + n)
+			continue;
+		running[i] = start(&reports[i], next,
+		    first + n - next < BATCH ? first + n - next : BATCH);
+		next += BATCH;
+	}
+	for (int i = 0; i < AT_ONCE; i++)
+		if (running[i].pid)
+			finish(&running[i], total);
+	judge(total, n);
+	munmap(reports, sizeof *reports * AT_ONCE);
+	free(total);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_pairs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
