@@ -220,10 +220,16 @@ static bool check_lanes(Verify *v, int loop)
 
 static bool check_nesting(Verify *v, int stage)
 {
-	int parallel = 0, vectors = 0;
+	int parallel = 0, blocks = 0, threads = 0, vectors = 0;
 	for (int i = 0; i < v->tree.nchain[stage]; i++) {
 		LoopKind kind = var_at(v, v->tree.chain[stage][i])->kind;
 		parallel += kind == LOOP_PARALLEL;
+		if (kind >= LOOP_THREAD_X)
+			threads++;
+		else if (kind >= LOOP_BLOCK_X && threads)
+			return refuse(v, "a block loop is below a thread loop");
+		else if (kind >= LOOP_BLOCK_X)
+			blocks++;
 		vectors += kind == LOOP_VECTOR;
 		if (kind == LOOP_VECTOR && i < nest_tree_above(&v->tree, stage))
 			return refuse(
@@ -231,6 +237,8 @@ static bool check_nesting(Verify *v, int stage)
 	}
 	if (parallel > 1)
 		return refuse(v, "a parallel loop is below a parallel loop");
+	if (parallel && blocks + threads)
+		return refuse(v, "a parallel loop is beside a GPU's");
 	return vectors <= 1 ||
 	       refuse(v, "a vector loop is below a vector loop");
 }

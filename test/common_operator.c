@@ -7,8 +7,7 @@
 
 enum {
 	MOST_POINTS = 2500, MOST_INPUTS = 6, MOST_BUFFERS = 12, MOST_AXES = 8,
-	MOST_DIMS = 3, MOST_PARAMS = 5, DEPTH = 4, OFF_GRID = 1000,
-	INPUT_BOUND = 4, INPUT_BITS = 3
+	MOST_DIMS = 3, MOST_PARAMS = 5, DEPTH = 4, OFF_GRID = 1000
 };
 static const double BOUND_MOST = 1e4, ERROR_MOST = 0.3;
 
@@ -347,7 +346,8 @@ static void add_input(Gen *g, DType type)
 	}
 	buf_puts(&g->inputs, "]\n");
 	b->value = is_float(type)
-	    ? value("", type, LEVEL_ATOM, INPUT_BOUND, 0, INPUT_BITS)
+	    ? value("", type, LEVEL_ATOM, OPERATOR_INPUT_BOUND, 0,
+		OPERATOR_INPUT_BITS)
 	    : value("", type, LEVEL_ATOM, int_bound(type), 0, 0);
 	g->ninputs++;
 	g->nbuffers++;
@@ -931,7 +931,8 @@ static void define(Gen *g, OperatorText *out)
 	    DT_I32, DT_I64, DT_F16, DT_BF16, DT_I16, DT_I8, DT_U8, DT_BOOL};
 	Readable *b;
 	Readable made = {.name = TEXT(g, "d%d", g->names++)};
-	DType type = types[below(g, 13)], declared = types[below(g, 13)];
+	DType type = below(g, 6) ? types[below(g, 13)] : DT_I32;
+	DType declared = types[below(g, 13)];
 	Buf axes = {0};
 	Value v;
 
@@ -1017,62 +1018,4 @@ double operator_error(const OperatorText *text, const char *buffer)
 		if (!strcmp(text->errors.at[i].name, buffer))
 			return text->errors.at[i].error;
 	return 0;
-}
-
-/* --- data --------------------------------------------------------------------- */
-
-static double draw_float(Rng *rng)
-{
-	int most = INPUT_BOUND << INPUT_BITS;
-	double x = (double)rng_below(rng, (uint64_t)(2 * most + 1)) - most;
-
-	if (rng_below(rng, 16) == 0)
-		return -0.0;
-	return ldexp(x, -INPUT_BITS);
-}
-
-static int64_t draw_int(Rng *rng, int64_t least, int64_t most)
-{
-	switch (rng_below(rng, 12)) {
-	case 0: return least;
-	case 1: return most;
-	case 2: return (int64_t)rng_next(rng);
-	default: return (int64_t)rng_below(rng, 41) - (least ? 20 : 0);
-	}
-}
-
-void operator_fill(const Buffer *b, void *data, Rng *rng)
-{
-	for (int64_t i = 0; i < buffer_elements(b); i++)
-		switch (b->type) {
-		case DT_F64: ((double *)data)[i] = draw_float(rng); break;
-		case DT_F32: ((float *)data)[i] = (float)draw_float(rng); break;
-		case DT_F16:
-			((uint16_t *)data)[i] = f16_from_f64(draw_float(rng));
-			break;
-		case DT_BF16:
-			((uint16_t *)data)[i] = bf16_from_f64(draw_float(rng));
-			break;
-		case DT_I64:
-			((int64_t *)data)[i] =
-			    draw_int(rng, INT64_MIN, INT64_MAX);
-			break;
-		case DT_I32:
-			((int32_t *)data)[i] =
-			    (int32_t)draw_int(rng, INT32_MIN, INT32_MAX);
-			break;
-		case DT_I16:
-			((int16_t *)data)[i] =
-			    (int16_t)draw_int(rng, INT16_MIN, INT16_MAX);
-			break;
-		case DT_I8:
-			((int8_t *)data)[i] =
-			    (int8_t)draw_int(rng, INT8_MIN, INT8_MAX);
-			break;
-		case DT_U8:
-			((uint8_t *)data)[i] =
-			    (uint8_t)draw_int(rng, 0, UINT8_MAX);
-			break;
-		default: ((uint8_t *)data)[i] = rng_below(rng, 2); break;
-		}
 }

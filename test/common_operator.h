@@ -24,7 +24,9 @@ void operator_random(
     Arena *arena, Rng *rng, const char *name, OperatorText *out);
 /* The bound of a buffer; 0 where it is exact. */
 double operator_error(const OperatorText *text, const char *buffer);
-/* Values as the texts expect them of inputs. */
+/* Values as the texts expect them of inputs: floats are multiples of
+ * 2^-OPERATOR_INPUT_BITS and of at most this magnitude. */
+enum { OPERATOR_INPUT_BOUND = 4, OPERATOR_INPUT_BITS = 3 };
 void operator_fill(const Buffer *buffer, void *data, Rng *rng);
 
 /* common_operator_count.c: in how many programs each construct is. */

@@ -73,7 +73,6 @@ static Trace *random_trace(Arena *arena, Pair *pair, const Target *target,
 	for (size_t i = 0; i < sizeof rare / sizeof *rare; i++)
 		c->finished[rare[i]] /= 4;
 	c->finished[PRIMITIVE_tensorize] = 0;
-	c->excluded[PRIMITIVE_parallel] = device;
 	c->excluded[PRIMITIVE_bind] = !device;
 	c->excluded[PRIMITIVE_vthread] = !device;
 	if (device)

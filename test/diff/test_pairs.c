@@ -24,7 +24,7 @@
 enum {
 	QUICK = 2250, LONG = 55000, COMPILED = 2000, BATCH = 50, AT_ONCE = 2, MOST_FAILURES = 5,
 	LEAST_ACCEPTED = 50, LEAST_MEDIAN = 8, STEPS_MOST = 64, NAMES = 8,
-	LARGE = 1200
+	LARGE = 600
 };
 
 /* What processes tell the test; in memory that they share. */

@@ -10,7 +10,7 @@ tier=${1:-quick}
 cd "$(dirname "$0")/../.."
 export BUILD=${BUILD:-build} TIER=$tier CMOCKA_MESSAGE_OUTPUT=TAP
 export TUNEC=$PWD/$BUILD/tunec TUNEC_MODULES=$PWD/$BUILD LC_ALL=C
-limit=300
+limit=600
 [ "$tier" = long ] && limit=7200
 passed=0 failed=0 skipped=0
 out=$(mktemp)

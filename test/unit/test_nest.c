@@ -456,6 +456,14 @@ static void refusals_of_loops(void **state)
 	edit_kind(t.nest, "c.j", LOOP_PARALLEL);
 	refused(&t, "a parallel loop is below a parallel loop");
 	t = matmul(8, 8, 8);
+	edit_kind(t.nest, "c.i", LOOP_PARALLEL);
+	edit_kind(t.nest, "c.j", LOOP_THREAD_X);
+	refused(&t, "a parallel loop is beside a GPU's");
+	t = matmul(8, 8, 8);
+	edit_kind(t.nest, "c.i", LOOP_THREAD_X);
+	edit_kind(t.nest, "c.j", LOOP_BLOCK_X);
+	refused(&t, "a block loop is below a thread loop");
+	t = matmul(8, 8, 8);
 	split(&t, "c.i", num(&t, 4), "io", "ii");
 	split(&t, "ii", num(&t, 3), "a", "b");
 	refused(&t, "the tile does not divide");

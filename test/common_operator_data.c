@@ -1,0 +1,61 @@
+/* Values of inputs: small multiples of a power of two, which few operations
+ * round, and all integers. */
+#include "test/common_operator.h"
+
+#include <math.h>
+
+static double draw_float(Rng *rng)
+{
+	int most = OPERATOR_INPUT_BOUND << OPERATOR_INPUT_BITS;
+	double x = (double)rng_below(rng, (uint64_t)(2 * most + 1)) - most;
+
+	if (rng_below(rng, 16) == 0)
+		return -0.0;
+	return ldexp(x, -OPERATOR_INPUT_BITS);
+}
+
+static int64_t draw_int(Rng *rng, int64_t least, int64_t most)
+{
+	switch (rng_below(rng, 12)) {
+	case 0: return least;
+	case 1: return most;
+	case 2: return (int64_t)rng_next(rng);
+	default: return (int64_t)rng_below(rng, 41) - (least ? 20 : 0);
+	}
+}
+
+void operator_fill(const Buffer *b, void *data, Rng *rng)
+{
+	for (int64_t i = 0; i < buffer_elements(b); i++)
+		switch (b->type) {
+		case DT_F64: ((double *)data)[i] = draw_float(rng); break;
+		case DT_F32: ((float *)data)[i] = (float)draw_float(rng); break;
+		case DT_F16:
+			((uint16_t *)data)[i] = f16_from_f64(draw_float(rng));
+			break;
+		case DT_BF16:
+			((uint16_t *)data)[i] = bf16_from_f64(draw_float(rng));
+			break;
+		case DT_I64:
+			((int64_t *)data)[i] =
+			    draw_int(rng, INT64_MIN, INT64_MAX);
+			break;
+		case DT_I32:
+			((int32_t *)data)[i] =
+			    (int32_t)draw_int(rng, INT32_MIN, INT32_MAX);
+			break;
+		case DT_I16:
+			((int16_t *)data)[i] =
+			    (int16_t)draw_int(rng, INT16_MIN, INT16_MAX);
+			break;
+		case DT_I8:
+			((int8_t *)data)[i] =
+			    (int8_t)draw_int(rng, INT8_MIN, INT8_MAX);
+			break;
+		case DT_U8:
+			((uint8_t *)data)[i] =
+			    (uint8_t)draw_int(rng, 0, UINT8_MAX);
+			break;
+		default: ((uint8_t *)data)[i] = rng_below(rng, 2); break;
+		}
+}
