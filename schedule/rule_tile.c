@@ -66,7 +66,7 @@ static const int middle_values[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20,
 static const int row_values[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16,
     20, 24, 28};
 static const int vector_values[] = {1, 2, 3, 4, 6, 8};
-static const int inner_values[] = {1, 2, 3, 4, 6, 8, 16};
+static const int inner_values[] = {1, 2, 3, 4, 6, 8};
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
