@@ -1,0 +1,36 @@
+#!/bin/bash
+# Every case of every workload that its plain loop nest does in a moment: built
+# without a record, right through LLVM and through C, compared by its driver.
+set -u
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+workloads=$PWD/workloads
+cd "$tmp" || exit 1
+unset TUNEC_DB TUNEC_TARGET
+most=9000000 # operations
+[ "${TIER:-quick}" = long ] && most=3000000000
+
+right() { # SPEC:CASE
+	rm -f ./*.c ./*.o ./*.h
+	"$TUNEC" build -q "$1" -o k.o --emit=c,h,main 2>err || return 1
+	main=$(echo *_main.c)
+	[ -f k.h ] && cc -O2 -c "$main" -o main.o 2>err &&
+		cc -o run_o main.o k.o -fopenmp -lm 2>err && ./run_o >err 2>&1 ||
+		return 2
+	cc -O2 -std=c11 -fopenmp -Wall -Wextra -Werror -c k.c -o k_c.o 2>err &&
+		cc -o run_c main.o k_c.o -fopenmp -lm 2>err && ./run_c >err 2>&1 ||
+		return 3
+}
+for spec in "$workloads"/*.yaml; do
+	"$TUNEC" check --json "$spec" |
+		sed 's/.*"case": *"\([^"]*\)".*"flops": *\([0-9]*\), "bytes".*/\1 \2/' |
+		while read -r case flops; do
+			[ "$flops" -le $most ] || continue
+			name=$(basename "$spec" .yaml):$case
+			if right "$spec:$case"; then
+				echo "ok right-$name"
+			else
+				echo "not ok right-$name: $? $(tail -n 2 err)"
+			fi
+		done
+done
