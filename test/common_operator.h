@@ -24,10 +24,13 @@ void operator_random(
     Arena *arena, Rng *rng, const char *name, OperatorText *out);
 /* The bound of a buffer; 0 where it is exact. */
 double operator_error(const OperatorText *text, const char *buffer);
-/* Values as the texts expect them of inputs: floats are multiples of
- * 2^-OPERATOR_INPUT_BITS and of at most this magnitude. */
+/* Values of inputs.  SMALL floats are multiples of 2^-OPERATOR_INPUT_BITS and of
+ * at most this magnitude; SPECIAL ones may be infinite or NaN, too, and bounds
+ * of errors still hold; ANY is for results that are equal bit for bit. */
 enum { OPERATOR_INPUT_BOUND = 4, OPERATOR_INPUT_BITS = 3 };
-void operator_fill(const Buffer *buffer, void *data, Rng *rng);
+typedef enum { OPERATOR_SMALL, OPERATOR_SPECIAL, OPERATOR_ANY } OperatorData;
+void operator_fill(
+    const Buffer *buffer, void *data, OperatorData kind, Rng *rng);
 
 /* common_operator_count.c: in how many programs each construct is. */
 enum { OPERATOR_EXTENTS = 7 };

@@ -1,16 +1,29 @@
 /* Values of inputs: small multiples of a power of two, which few operations
- * round, and all integers. */
+ * round, with infinities and NaN, or any float; all integers. */
 #include "test/common_operator.h"
 
 #include <math.h>
 
-static double draw_float(Rng *rng)
+static double draw_special(Rng *rng, OperatorData kind)
+{
+	if (kind == OPERATOR_ANY && rng_below(rng, 2))
+		return ldexp(rng_double(rng) - 0.5, (int)rng_below(rng, 320) - 160);
+	switch (rng_below(rng, 3)) {
+	case 0: return INFINITY;
+	case 1: return -INFINITY;
+	default: return NAN;
+	}
+}
+
+static double draw_float(Rng *rng, OperatorData kind)
 {
 	int most = OPERATOR_INPUT_BOUND << OPERATOR_INPUT_BITS;
 	double x = (double)rng_below(rng, (uint64_t)(2 * most + 1)) - most;
 
 	if (rng_below(rng, 16) == 0)
 		return -0.0;
+	if (kind != OPERATOR_SMALL && rng_below(rng, 20) == 0)
+		return draw_special(rng, kind);
 	return ldexp(x, -OPERATOR_INPUT_BITS);
 }
 
@@ -24,17 +37,24 @@ static int64_t draw_int(Rng *rng, int64_t least, int64_t most)
 	}
 }
 
-void operator_fill(const Buffer *b, void *data, Rng *rng)
+void operator_fill(
+    const Buffer *b, void *data, OperatorData kind, Rng *rng)
 {
 	for (int64_t i = 0; i < buffer_elements(b); i++)
 		switch (b->type) {
-		case DT_F64: ((double *)data)[i] = draw_float(rng); break;
-		case DT_F32: ((float *)data)[i] = (float)draw_float(rng); break;
+		case DT_F64:
+			((double *)data)[i] = draw_float(rng, kind);
+			break;
+		case DT_F32:
+			((float *)data)[i] = (float)draw_float(rng, kind);
+			break;
 		case DT_F16:
-			((uint16_t *)data)[i] = f16_from_f64(draw_float(rng));
+			((uint16_t *)data)[i] = f16_from_f64(
+			    draw_float(rng, kind));
 			break;
 		case DT_BF16:
-			((uint16_t *)data)[i] = bf16_from_f64(draw_float(rng));
+			((uint16_t *)data)[i] = bf16_from_f64(
+			    draw_float(rng, kind));
 			break;
 		case DT_I64:
 			((int64_t *)data)[i] =

@@ -112,26 +112,34 @@ static const char *make_lowered(
 	if (!nest)
 		return arena_printf(arena, "nest: %s", error.text);
 	pair->lowered = lower(arena, nest, &target->machine, &error);
-	if (pair->lowered)
-		return lowered_verify(pair->lowered, reason, sizeof reason)
-		    ? NULL : arena_printf(arena, "verify: %s", reason);
-	pair->refused = arena_strdup(arena, error.text);
-	return error.status == STATUS_UNSUPPORTED && pair->kind != PAIR_PLAIN &&
-		pair->kind != PAIR_EXACT && pair->kind != PAIR_SAMPLED
-	    ? NULL : arena_printf(arena, "lower: %s", error.text);
+	if (pair->lowered &&
+	    lowered_verify(pair->lowered, reason, sizeof reason))
+		return NULL;
+	if (pair->lowered && pair->kind != PAIR_DEVICE)
+		return arena_printf(arena, "verify: %s", reason);
+	pair->refused = arena_strdup(
+	    arena, pair->lowered ? reason : error.text);
+	pair->lowered = NULL; /* a GPU's threads nest in ways of its own */
+	return pair->kind == PAIR_DEVICE ||
+		(pair->kind == PAIR_RANDOM &&
+		    error.status == STATUS_UNSUPPORTED)
+	    ? NULL : arena_printf(arena, "lower: %s", pair->refused);
 }
 
 static void make_data(Arena *arena, Pair *pair)
 {
 	const Program *p = pair->program;
 	Rng rng = rng_stream((uint64_t)pair->seed, 23, 0);
+	OperatorData kind = pair->kind == PAIR_EXACT ? OPERATOR_ANY
+	    : rng_below(&rng, 3) ? OPERATOR_SMALL : OPERATOR_SPECIAL;
 
 	pair->data = NEW_N(arena, void *, p->nbuffers);
 	for (int i = 0; i < p->nbuffers; i++) {
 		pair->data[i] = arena_alloc(
 		    arena, (size_t)buffer_bytes(&p->buffers[i]));
 		if (i < p->ninputs)
-			operator_fill(&p->buffers[i], pair->data[i], &rng);
+			operator_fill(
+			    &p->buffers[i], pair->data[i], kind, &rng);
 	}
 	interp_run(p, pair->data);
 }
@@ -201,8 +209,9 @@ static bool is_same(const Buffer *b, const void *got, const void *want,
 		return true;
 	if (!dtype_is_float(b->type))
 		return false;
-	return (isnan(g) && isnan(w)) || (error >= 0 && g == w) ||
-	    fabs(g - w) <= error;
+	if (isnan(g) || isnan(w))
+		return isnan(g) && isnan(w);
+	return (error >= 0 && g == w) || fabs(g - w) <= error;
 }
 
 const char *pair_compare(
