@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 enum {
-	QUICK = 2250, LONG = 55000, COMPILED = 2000, BATCH = 50, AT_ONCE = 2, MOST_FAILURES = 5,
+	QUICK = 2250, LONG = 55000, COMPILED = 2000, BATCH = 50, AT_ONCE = 2,
+	MOST_FAILURES = 5,
 	LEAST_ACCEPTED = 50, LEAST_MEDIAN = 8, STEPS_MOST = 64, NAMES = 8,
 	LARGE = 600
 };
@@ -115,14 +116,15 @@ static bool through_llvm(Batch *b)
 {
 	const LlvmModule *llvm = lowtest_llvm();
 	Error error = {0};
-	Target *host = target_host(b->arena, &error);
+	const Target *t = b->target->kind == TARGET_LLVM
+	    ? b->target : target_host(b->arena, &error);
 	Buf object = {0};
 
 	stage(b, NULL, "LLVM");
-	if (!llvm || !host)
+	if (!llvm || !t)
 		return !failed(b, NULL, "no LLVM or no host");
-	if (llvm->compile(b->lowered, b->n, host->triple, host->cpu,
-		host->attrs, LLVM_OBJECT, &object, &error))
+	if (llvm->compile(b->lowered, b->n, t->triple, t->cpu, t->attrs,
+		LLVM_OBJECT, &object, &error))
 		return !failed(b, b->n == 1 ? b->pairs[0] : NULL, error.text);
 	if (failed(b, NULL, load(b, llvm, &object)))
 		return false;
@@ -299,8 +301,9 @@ static bool through_c(Batch *b)
 	write_inputs(b);
 	if (system(arena_printf(b->arena,
 		"cd %s && %s -std=c11 -O1 -w -fsanitize=address,undefined "
-		"-fno-sanitize-recover=all -o k k.c -lm 2>said",
-		b->folder, getenv("CC") ? getenv("CC") : "cc")))
+		"-fno-sanitize-recover=all %s -o k k.c -lm 2>said",
+		b->folder, getenv("CC") ? getenv("CC") : "cc",
+		b->pairs[0]->seed / BATCH % 2 ? "-fopenmp" : "")))
 		return !failed(b, b->n == 1 ? b->pairs[0] : NULL,
 		    arena_printf(b->arena, "%.900s",
 			read_file(b, "said", &size)));
@@ -372,16 +375,27 @@ static bool take(Batch *b, int seed)
 	return true;
 }
 
+/* This machine's, and others that it can run, with narrower vectors or none. */
+static const Target *choose_target(Arena *arena, int i)
+{
+	static const char *const targets[] = {"host", "c", "host",
+	    "llvm -mcpu=x86-64 -threads=2", "host",
+	    "llvm -mcpu=x86-64-v3 -threads=2"};
+	Error error;
+	const Target *t = target_parse(arena, targets[i % 6], &error);
+
+	return t && (t->kind == TARGET_C || target_runs_here(t))
+	    ? t : target_host(arena, &error);
+}
+
 static void run_batch(Report *report, int first, int n)
 {
 	Arena *arena = arena_new();
 	Batch *b = NEW(arena, Batch);
-	Error error;
 
 	b->arena = arena;
 	b->report = report;
-	b->target = target_parse(
-	    arena, first / BATCH % 4 == 3 ? "c" : "host", &error);
+	b->target = choose_target(arena, first / BATCH);
 	snprintf(b->folder, sizeof b->folder, "/tmp/tunec-pairs-XXXXXX");
 	assert_non_null(mkdtemp(b->folder));
 	dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
@@ -523,9 +537,12 @@ static void test_pairs(void **state)
 			finish(&running[i], total);
 		if (next >= first + n)
 			continue;
-		running[i] = start(&reports[i], next,
-		    first + n - next < BATCH ? first + n - next : BATCH);
-		next += BATCH;
+		/* the target depends on the batch */
+		int size = BATCH - next % BATCH;
+		if (size > first + n - next)
+			size = first + n - next;
+		running[i] = start(&reports[i], next, size);
+		next += size;
 	}
 	for (int i = 0; i < AT_ONCE; i++)
 		if (running[i].pid)
