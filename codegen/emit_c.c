@@ -460,7 +460,12 @@ static void put_attributes(EmitC *e, Buf *out)
 	    "#pragma STDC FP_CONTRACT OFF\n#define TUNEC_FUNCTION\n"
 	    "#elif defined __GNUC__\n#define TUNEC_FUNCTION "
 	    "__attribute__((optimize(\"fp-contract=off\")))\n"
-	    "#else\n#define TUNEC_FUNCTION\n#endif\n\n");
+	    "#else\n#define TUNEC_FUNCTION\n#endif\n"
+	    "#ifdef __GNUC__\n"
+	    "#define TUNEC_HELPER static inline __attribute__((unused)) "
+	    "TUNEC_FUNCTION\n"
+	    "#else\n#define TUNEC_HELPER static inline TUNEC_FUNCTION\n"
+	    "#endif\n\n");
 }
 
 void emit_comment(Buf *out, const Lowered *const *lowered, int n,

@@ -167,7 +167,7 @@ const char *emit_c_iota(EmitC *e, const char *vector)
 
 /* --- scalar helpers ------------------------------------------------------ */
 
-#define HELPER "static inline TUNEC_FUNCTION "
+#define HELPER "TUNEC_HELPER "
 
 const char *emit_c_floordiv(EmitC *e, DType type, bool remainder)
 {

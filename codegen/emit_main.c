@@ -553,7 +553,7 @@ static void put_head(EmitMain *m, Buf *out, const Lowered *l)
 	    "#include <string.h>\n#include <time.h>\n\n");
 	buf_printf(out,
 	    "#define SYMBOL \"%s\"\n#define FLOPS %lld.0\n"
-	    "#define TOLERANCE %.3g\n#define TUNEC_FUNCTION\n\n",
+	    "#define TOLERANCE %.3g\n#define TUNEC_HELPER static inline\n\n",
 	    l->kernel->name, (long long)p->flops, tolerance(p));
 }
 

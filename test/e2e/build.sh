@@ -104,7 +104,7 @@ for spec in mm.yaml:big mm.yaml:small mm.yaml: types.yaml; do
 			"$cc -Wall -Wextra -Werror r.c *_main.c -lm -o r && ./r"
 	done
 	ok "o-right-$name" sh -c 'gcc r.o *_main.c -lm -fopenmp -o r && ./r'
-	code "c-target-$name" 0 b -q --target=c $spec -o p.c
+	code "c-target-$name" 0 b -q --target=c $spec -o p.c --emit=main
 	ok "plain-$name" sh -c \
 		'gcc -std=c11 -pedantic -Wall -Wextra -Werror p.c *_main.c -lm -o r && ./r'
 	ok "plain-has-no-vectors-$name" lacks p.c 'vector_size\|immintrin'
