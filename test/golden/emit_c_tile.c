@@ -28,6 +28,11 @@
 #else
 #define TUNEC_FUNCTION
 #endif
+#ifdef __GNUC__
+#define TUNEC_HELPER static inline __attribute__((unused)) TUNEC_FUNCTION
+#else
+#define TUNEC_HELPER static inline TUNEC_FUNCTION
+#endif
 
 #ifdef _OPENMP
 int omp_get_thread_num(void);
@@ -39,7 +44,7 @@ typedef float f32x8 __attribute__((vector_size(32)));
 typedef int32_t i32x8 __attribute__((vector_size(32)));
 
 /* n, but at least 0 and at most lanes */
-static inline TUNEC_FUNCTION int8_t tunec_between(int64_t n, int8_t lanes)
+TUNEC_HELPER int8_t tunec_between(int64_t n, int8_t lanes)
 {
 	return n < 0 ? 0 : n > lanes ? lanes : (int8_t)n;
 }
