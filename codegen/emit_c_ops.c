@@ -710,6 +710,14 @@ static void op_copy(EmitC *e, const LowNode *n)
 	    masks ? mask(e, a, e->mask_bytes[n->dst]) : e->temp[a]);
 }
 
+/* A cast between vectors of one size keeps the bits. */
+static void op_bits(EmitC *e, const LowNode *n)
+{
+	assign(e, n->dst,
+	    arena_printf(e->arena, "(%s)%s", emit_c_type(e, n->dst),
+		e->temp[n->arg[0]]));
+}
+
 void emit_c_op(EmitC *e, const LowNode *n)
 {
 	switch (n->op) {
@@ -722,6 +730,7 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_INSERT: op_insert(e, n); return;
 	case LOW_SHUFFLE: op_shuffle(e, n); return;
 	case LOW_CONVERT: op_convert(e, n); return;
+	case LOW_BITS: op_bits(e, n); return;
 	case LOW_ADD: op_wrap(e, n, "+"); return;
 	case LOW_SUB: op_wrap(e, n, "-"); return;
 	case LOW_MUL: op_wrap(e, n, "*"); return;

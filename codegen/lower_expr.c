@@ -295,6 +295,11 @@ static Value eval_math(Lower *l, const Expr *e)
 	Value a = eval(l, e->arg[0]);
 	Value b = e->narg > 1 ? eval(l, e->arg[1]) : a;
 	int lanes = e->narg > 1 ? wider(a, b) : a.lanes;
+	if (e->narg == 1 && lanes > 1 && e->type == DT_F32 && !l->exact) {
+		int v = math_vector(l, e->op, a.temp, lanes);
+		if (v >= 0)
+			return value_temp(e->type, lanes, v);
+	}
 	Key key = {.op = LOW_MATH,
 	    .type = e->type,
 	    .lanes = lanes,

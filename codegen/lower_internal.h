@@ -8,6 +8,7 @@
  *     lower_walk.c   stages, loops, initialization of reductions
  *     lower_tail.c   predicates of axes: clipping, splitting, masks
  *     lower_expr.c   values of bodies
+ *     lower_math.c   functions of vectors
  *     lower_index.c  index algebra: affine forms, ranges, facts
  *     lower_memory.c loads, stores, elements kept in temporaries
  *     lower_pack.c   what is done ahead to constant inputs
@@ -235,6 +236,9 @@ Value eval_if(Lower *l, const Expr *condition, const Expr *yes, const Expr *no,
 /* acc (op) element, as a reduction step. */
 Value eval_step(Lower *l, ReduceOp op, const Expr *element, Value acc,
     int into);
+
+/* lower_math.c: a function of a vector of f32 to 2 ulp; -1: none here. */
+int math_vector(Lower *l, Op function, int x, int lanes);
 
 /* lower_memory.c */
 /* In elements, from the buffer's first one. */

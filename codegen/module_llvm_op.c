@@ -322,6 +322,9 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args)
 		return shuffle(gen, node, args[0], args[1], a->lanes, d->lanes);
 	case LOW_CONVERT:
 		return llvm_convert(gen, args[0], a->type, d->type, d->lanes);
+	case LOW_BITS:
+		return LLVMBuildBitCast(
+		    b, args[0], llvm_type(gen, d->type, d->lanes), "");
 	case LOW_MIN:
 	case LOW_MAX:
 		return least_or_most(gen, node->op, d->type, args[0], args[1]);

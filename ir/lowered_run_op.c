@@ -68,6 +68,24 @@ OPERATION(copy, D = A)
 OPERATION(select, D = A.i ? B : C)
 OPERATION(convert, D = scalar_convert(code->type, code->from, A))
 
+static Scalar bits_of(DType type, Scalar x)
+{
+	Scalar y = {0};
+	int32_t narrow = (int32_t)x.i;
+	switch (type) {
+	case DT_F32: memcpy(&y.f, &narrow, sizeof y.f); break;
+	case DT_F64: memcpy(&y.d, &x.i, sizeof y.d); break;
+	case DT_I32:
+		memcpy(&narrow, &x.f, sizeof narrow);
+		y.i = narrow;
+		break;
+	default: memcpy(&y.i, &x.d, sizeof y.i);
+	}
+	return y;
+}
+
+OPERATION(bits, D = bits_of(code->type, A))
+
 static void iota(const Code *code, Scalar *frame)
 {
 	int64_t first = frame[code->a].i;
@@ -158,6 +176,7 @@ static Operation *const of_any_type[LOW_COUNT] = {
     [LOW_INSERT] = insert,
     [LOW_SHUFFLE] = shuffle,
     [LOW_CONVERT] = convert,
+    [LOW_BITS] = bits,
     [LOW_SELECT] = select,
     [LOW_DOT4] = dot4,
 };

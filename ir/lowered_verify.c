@@ -296,6 +296,9 @@ static bool type_allows(LowOpcode op, DType type)
 	case LOW_AND:
 	case LOW_OR:
 	case LOW_NOT: return type == DT_BOOL;
+	case LOW_BITS:
+		return type == DT_F32 || type == DT_I32 || type == DT_F64 ||
+		    type == DT_I64;
 	default: return true;
 	}
 }
@@ -323,7 +326,8 @@ static void argument_shape(
 	case LOW_EXTRACT: *lanes = temps[n->arg[0]].lanes; break;
 	case LOW_INSERT: *lanes = i ? 1 : d->lanes; break;
 	case LOW_SHUFFLE: *lanes = temps[n->arg[0]].lanes; break;
-	case LOW_CONVERT: *type = ANY_TYPE; break;
+	case LOW_CONVERT:
+	case LOW_BITS: *type = ANY_TYPE; break;
 	case LOW_LT:
 	case LOW_LE:
 	case LOW_EQ:
@@ -422,6 +426,18 @@ static bool check_shuffle(Verify *v, const LowNode *n)
 	return true;
 }
 
+static bool check_bits(Verify *v, const LowNode *n)
+{
+	const LowTemp *d = &v->f->temps.at[n->dst];
+	DType from = v->f->temps.at[n->arg[0]].type;
+	bool pair = (d->type == DT_F32 && from == DT_I32) ||
+	    (d->type == DT_I32 && from == DT_F32) ||
+	    (d->type == DT_F64 && from == DT_I64) ||
+	    (d->type == DT_I64 && from == DT_F64);
+	REQUIRE(v, pair && d->lanes > 1, "BITS: %s", temp_name(v, n->dst));
+	return true;
+}
+
 static bool check_extras(Verify *v, const LowNode *n)
 {
 	switch (n->op) {
@@ -449,6 +465,7 @@ static bool check_extras(Verify *v, const LowNode *n)
 		REQUIRE(v, v->f->temps.at[n->dst].type == DT_BOOL,
 		    "LANES_BELOW: %s is not bool", temp_name(v, n->dst));
 		return true;
+	case LOW_BITS: return check_bits(v, n);
 	case LOW_BARRIER:
 		REQUIRE(v, v->thread || v->block,
 		    "BARRIER outside of a thread block");

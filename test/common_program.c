@@ -197,6 +197,16 @@ Program *program_strided(Arena *arena, int n)
 	return p;
 }
 
+Program *program_map(Arena *arena, Op function, int n)
+{
+	Program *p = begin(arena, "map");
+	int x = buffer(arena, p, "x", BUFFER_INPUT, 1, (int[]){n});
+	Block *y = block(arena, p, "y", BUFFER_OUTPUT, "i", 1, (int[]){n});
+	Expr *element = read1(arena, x, expr_axis(arena, 0));
+	y->body = expr_call(arena, function, DT_F32, &element, 1);
+	return p;
+}
+
 void program_complete(Arena *arena, Program *p)
 {
 	p->weight = 1;

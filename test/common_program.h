@@ -18,6 +18,8 @@ Program *program_softmax(Arena *arena, int rows, int n);
 Program *program_triangle(Arena *arena, int n);
 /* y[i] = x[2*i] * x[3*i] + x[n - 1 - i] */
 Program *program_strided(Arena *arena, int n);
+/* y[i] = function(x[i]) */
+Program *program_map(Arena *arena, Op function, int n);
 /* A definition for each block, as rules and records need them. */
 void program_complete(Arena *arena, Program *p);
 

@@ -160,6 +160,21 @@ static void unary(Maker *m, LowOpcode code, DType type, int lanes)
 	end(m, d);
 }
 
+static void bits_case(Maker *m, DType type, int lanes)
+{
+	DType from = type == DT_F32 ? DT_I32
+	    : type == DT_I32	    ? DT_F32
+	    : type == DT_F64	    ? DT_I64
+	    : type == DT_I64	    ? DT_F64
+				    : DT_BOOL;
+	if (from == DT_BOOL || lanes == 1)
+		return;
+	begin(m, label(m, LOW_BITS, type, lanes));
+	int a = operand(m, "a", from, lanes, 1), d = temp(m, type, lanes);
+	op(m, LOW_BITS, d, a, -1, -1);
+	end(m, d);
+}
+
 static void fma_case(Maker *m, DType type, int lanes)
 {
 	begin(m, label(m, LOW_FMA, type, lanes));
@@ -380,6 +395,7 @@ static void typed_cases(Maker *m, DType type, int lanes)
 	}
 	lanes_cases(m, type, lanes);
 	select_case(m, type, lanes);
+	bits_case(m, type, lanes);
 	for (LowOpcode o = LOW_ADD; number && o <= LOW_MUL; o++)
 		binary(m, o, type, lanes);
 	if (number) {

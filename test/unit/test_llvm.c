@@ -649,6 +649,8 @@ static Scalar expected(const Case *c, const Inputs *in, int i)
 			     : get(c->from, in->b, block * n + s - n);
 	case LOW_CONVERT:
 		return cast(a, c->from, c->type);
+	case LOW_BITS:
+		return get(c->type, in->a, i);
 	case LOW_LOAD_MASKED:
 		return in->mask[i] ? a : (Scalar){0};
 	case LOW_GATHER:
@@ -738,15 +740,16 @@ static void add_op(Cases *cases, LowOpcode op)
 		}
 		if (is_comparison(op))
 			c.type = DT_BOOL;
-		for (int u = 0; op == LOW_CONVERT && u < DT_COUNT; u++) {
+		bool retypes = op == LOW_CONVERT || op == LOW_BITS;
+		for (int u = 0; retypes && u < DT_COUNT; u++) {
 			c.from = (DType)u;
-			add_widths(cases, c, false);
+			add_widths(cases, c, op == LOW_BITS);
 		}
 		for (int m = OP_POW; op == LOW_MATH && m <= OP_ROUND; m++) {
 			c.math = (Op)m;
 			add_widths(cases, c, m == OP_POW);
 		}
-		if (op == LOW_CONVERT || op == LOW_MATH)
+		if (retypes || op == LOW_MATH)
 			continue;
 		add_widths(cases, c, wide);
 		c.masked = true;
