@@ -433,6 +433,7 @@ static Status finish_trial(
 	TuneResult *r = t->result;
 	Known k = {.trace = text, .parsed = (Trace *)(uintptr_t)trace};
 	const char *same_as = NULL;
+	count_times(t, m);
 	if (m->same) {
 		const Known *other = find_object(t, m->object);
 		char object[65];
@@ -453,7 +454,6 @@ static Status finish_trial(
 	r->ok += ok;
 	r->failed += !ok;
 	t->failed_by[m->outcome]++;
-	count_times(t, m);
 	if (ok && (r->best_s <= 0 || m->time_s < r->best_s)) {
 		r->best_s = m->time_s;
 		memcpy(r->best_id, k.id, sizeof r->best_id);
