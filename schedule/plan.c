@@ -206,6 +206,8 @@ static bool visit_body(Expr *e, void *context)
 #include "ir/ops.def"
 #undef OP
 	};
+	if (e->type == DT_BOOL && e->narg && e->arg[0]->type == DT_INDEX)
+		return false; /* a condition on axes */
 	if (e->type != DT_INDEX)
 		w->flops += flops[e->op];
 	if (e->op != OP_READ)
