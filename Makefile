@@ -18,6 +18,9 @@ CFLAGS   += -std=c11 -Wall -Wextra -Werror -fPIC -g $(FLAGS_$(VARIANT))
 LDFLAGS  += $(filter -fsanitize=%,$(FLAGS_$(VARIANT)))
 LDLIBS   := -lyaml -lsqlite3 -ljansson -lm -ldl -lpthread
 
+# Targets that build on their own build with all CPUs, unless told otherwise.
+JOBS     := $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 FOLDERS  := lib ir schedule codegen tuner cmd
 MODULES  := $(wildcard codegen/module_llvm*.c) tuner/module_xgboost.c
 SOURCES  := $(filter-out $(MODULES),$(wildcard $(FOLDERS:=/*.c)))
@@ -44,12 +47,14 @@ $B/tunec: $(OBJECTS)
 LLVM_OBJECTS := $(patsubst %.c,$B/obj/%.o,$(wildcard codegen/module_llvm*.c))
 
 $B/tunec-llvm.so: $(LLVM_OBJECTS)
-	$(CC) $(LDFLAGS) -shared -o $@ $^ $(shell $(LLVM_CONFIG) --ldflags --libs)
+	@echo "  link $@"
+	@$(CC) $(LDFLAGS) -shared -o $@ $^ $(shell $(LLVM_CONFIG) --ldflags --libs)
 
 $(LLVM_OBJECTS): CPPFLAGS += $(shell $(LLVM_CONFIG) --cppflags 2>/dev/null)
 
 $B/tunec-xgboost.so: $B/obj/tuner/module_xgboost.o $(LIBRARY)
-	$(CC) $(LDFLAGS) -shared -o $@ $< -lxgboost
+	@echo "  link $@"
+	@$(CC) $(LDFLAGS) -shared -o $@ $< -lxgboost
 
 $B/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -70,21 +75,21 @@ deps:
 	@test/tools/deps.sh
 
 test: deps
-	@$(MAKE) --no-print-directory tests
+	@$(MAKE) $(JOBS) --no-print-directory tests
 	@VARIANT=$(VARIANT) BUILD=$B test/tools/run.sh quick
 
 test-long: deps
-	@$(MAKE) --no-print-directory tests
+	@$(MAKE) $(JOBS) --no-print-directory tests
 	@VARIANT=$(VARIANT) BUILD=$B test/tools/run.sh long
 
 # The figures of docs/acceptance.md; ONLY=hand measures some of them.
 bench: deps
-	@$(MAKE) -s all $(patsubst %.c,$B/%,$(wildcard test/bench/*.c))
+	@$(MAKE) $(JOBS) -s all $(patsubst %.c,$B/%,$(wildcard test/bench/*.c))
 	@BUILD=$B test/bench/run.sh
 
 # Tunes a convolution for a minute and links it into a C program.
 demo: deps
-	@$(MAKE) -s all
+	@$(MAKE) $(JOBS) -s all
 	@BUILD=$B test/tools/demo.sh
 
 # Renew the expected texts of test/golden and test/error; review reads the diff.
