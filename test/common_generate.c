@@ -437,20 +437,28 @@ static int choose(Generator *g, const Coverage *coverage)
 	return coverage->finished[a] <= coverage->finished[b] ? a : b;
 }
 
-/* Tensor intrinsics need a loop of their own length, which luck seldom gives. */
+/* Steps that need a loop of a length which luck seldom gives: tensor intrinsics,
+ * vectors. */
 static void prepare(Generator *g, int primitive, Buf *out)
 {
-	int var;
-	const char *inner;
+	static const int lanes[] = {2, 4, 8, 8, 16, 16};
+	bool tensor = primitive == PRIMITIVE_tensorize;
+	int var, length = tensor ? 4 : lanes[below(g, 6)];
+	const char *outer, *inner;
 
-	if (primitive != PRIMITIVE_tensorize || below(g, 2) ||
-	    (var = var_where(g, is_reduced)) < 0)
+	if ((!tensor && primitive != PRIMITIVE_vectorize) || !below(g, 3))
 		return;
-	inner = arena_printf(g->arena, "t%d", g->names + 1);
-	buf_printf(out, "%s, %s = split(%s, [_, 4])\ntensorize(%s, dot4_u8i8)",
-	    arena_printf(g->arena, "t%d", g->names), inner, var_name(g, var),
-	    inner);
-	g->names += 2;
+	var = var_where(g, tensor ? is_reduced : is_unreduced);
+	if (var < 0)
+		return;
+	outer = new_name(g);
+	inner = new_name(g);
+	buf_printf(out, "%s, %s = split(%s, [_, %d])\n", outer, inner,
+	    var_name(g, var), length);
+	if (tensor)
+		buf_printf(out, "tensorize(%s, dot4_u8i8)", inner);
+	else
+		buf_printf(out, "vectorize(%s, %d)", inner, length);
 }
 
 static bool try_steps(Generator *g, const Trace *steps)

@@ -22,7 +22,7 @@ static double draw_float(Rng *rng, OperatorData kind)
 
 	if (rng_below(rng, 16) == 0)
 		return -0.0;
-	if (kind != OPERATOR_SMALL && rng_below(rng, 20) == 0)
+	if (kind != OPERATOR_SMALL && rng_below(rng, 8) == 0)
 		return draw_special(rng, kind);
 	return ldexp(x, -OPERATOR_INPUT_BITS);
 }
