@@ -298,6 +298,14 @@ static bool make_expected(Loaded *k, Measurement *m)
 	return true;
 }
 
+static double least_run(const Measurement *m)
+{
+	double least = m->runs_s[0];
+	for (int i = 1; i < m->nruns; i++)
+		least = fmin(least, m->runs_s[i]);
+	return least;
+}
+
 static void job_reference(const MeasureContext *c, Arena *arena,
     json_t *plain, Measurement *m)
 {
@@ -313,7 +321,7 @@ static void job_reference(const MeasureContext *c, Arena *arena,
 			return;
 	}
 	m->outcome = OUTCOME_OK;
-	if ((k == &all && m->time_s > long_s) || !prepare(k, 0, false))
+	if ((k == &all && least_run(m) > long_s) || !prepare(k, 0, false))
 		return;
 	if (k == &all)
 		call_loaded(k);
