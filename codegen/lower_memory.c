@@ -290,6 +290,7 @@ Value memory_load(Lower *l, int buffer, Index address)
 		return register_load(l, buffer, address);
 	bool masked = l->mask.lanes > 1 && !surely_inside(l, buffer, address);
 	if (index_has_lanes(address)) {
+		masked |= l->mask.lanes > 1 && written_by_threads(l, buffer);
 		int mask = masked ? value_as(l, l->mask, l->lanes) : -1;
 		return value_temp(b->type, l->lanes,
 		    load_vector(l, buffer, address, mask));

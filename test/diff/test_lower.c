@@ -181,6 +181,12 @@ static const Case cases[] = {
 	"vectorize(i1, 8)\ntail(y, mask)\n"},
     {"strided_peel", strided,
 	"i0, i1 = split(y.i, [_, 8])\nvectorize(i1, 8)\nparallel(i0)\n"},
+    /* the vector at a row's end must not read the next row, another thread's */
+    {"masked_sum", matmul,
+	"i0, i1 = split(c.i, [_, 7])\nj0, j1 = split(c.j, [_, 4])\n"
+	"reorder(i0, i1, c.k, j0, j1)\nunroll(i0)\nparallel(i1)\n"
+	"unroll(j0)\nvectorize(j1, 4)\ndecompose_reduction(c, i1)\n"
+	"tail(c, mask)\n"},
     {"strided_mask", strided,
 	"i0, i1 = split(y.i, [_, 4])\nvectorize(i1, 4)\ntail(y, mask)\n"},
     {"softmax_plain", softmax, ""},
