@@ -265,7 +265,7 @@ static Status no_record(Making *m, Kernel *k, Error *error)
 	return STATUS_OK;
 }
 
-enum { FIRST_TRIES = 600 };
+enum { FIRST_TRIES = 2000 };
 
 /* What the analytic model ranks first; NULL where there is no space. */
 static Trace *first_trace(Making *m, const Kernel *k)

@@ -11,6 +11,9 @@
 
 #include "schedule/plan.h"
 
+/* A condition, a select, and what it keeps from being shared. */
+enum { BRANCH_OPERATIONS = 4 };
+
 static double at(const int64_t *values, Handle h)
 {
 	return h == HANDLE_NONE ? 0 : (double)values[h];
@@ -141,7 +144,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 	    : 1;
 	double flops = s->reduce && s->flops >= 2 && m->fma ? s->flops - 1
 							    : s->flops;
-	c->operations = c->unrolled * words * flops;
+	c->operations =
+	    c->unrolled * words * (flops + BRANCH_OPERATIONS * s->branches);
 	double streams = 1e9, broadcasts = 0;
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];

@@ -195,7 +195,7 @@ typedef struct {
 	Recorder *r;
 	Expr *seen[PLAN_ACCESSES];
 	int nseen;
-	double flops;
+	double flops, branches;
 } BodyWalk;
 
 static bool visit_body(Expr *e, void *context)
@@ -210,6 +210,7 @@ static bool visit_body(Expr *e, void *context)
 		return false; /* a condition on axes */
 	if (e->type != DT_INDEX)
 		w->flops += flops[e->op];
+	w->branches += e->op == OP_IF && e->type != DT_INDEX;
 	if (e->op != OP_READ)
 		return e->type != DT_INDEX;
 	for (int i = 0; i < w->nseen; i++)
@@ -317,6 +318,7 @@ static void record_stage(Recorder *r, int number)
 	BodyWalk walk = {.r = r, .flops = s->reduce};
 	expr_walk(stage->body, visit_body, &walk);
 	s->flops = walk.flops;
+	s->branches = walk.branches;
 }
 
 Plan *plan_record(Arena *arena, const Nest *nest)

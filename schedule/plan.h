@@ -53,6 +53,7 @@ typedef struct {
 	int naccesses;    /* the write first */
 	PlanAccess *accesses;
 	double flops;     /* of one evaluation of the body */
+	double branches;  /* `if`s in the body */
 	bool reduce, is_copy, ahead;
 	TailStyle tail;
 	int naxes;              /* of the path: one for each axis tiled on it */
