@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/cmd.h"
+#include "cmd/stores.h"
 #include "tuner/measure.h"
 
 typedef struct {
@@ -18,8 +18,7 @@ typedef struct {
 typedef struct {
 	const Replay *options;
 	Arena *arena;
-	Store **layers;
-	int nlayers;
+	Stores stores;
 	double max_slowdown; /* 0: not asked */
 	int replayed, wrong, slow, not_run, missing;
 } Run;
@@ -176,7 +175,7 @@ static int replay_target(
 	Line best = {0};
 	Error error = {0};
 	int code = EXIT_DONE;
-	if (best_find(run->arena, run->layers, run->nlayers, p->op, target,
+	if (best_find(run->arena, run->stores.at, run->stores.n, p->op, target,
 		run->options->cold ? "cold" : "warm", &best, NULL, &error)) {
 		say_error("%s", error.text);
 		return EXIT_FAILED;
@@ -202,7 +201,7 @@ static int replay_program(Run *run, const Program *p)
 	int code = EXIT_DONE;
 	if (!asked && preset && *preset)
 		asked = preset;
-	if (best_find(run->arena, run->layers, run->nlayers, p->op, NULL,
+	if (best_find(run->arena, run->stores.at, run->stores.n, p->op, NULL,
 		run->options->cold ? "cold" : "warm", &any, &targets,
 		&error)) {
 		say_error("%s", error.text);
@@ -230,28 +229,6 @@ static int replay_program(Run *run, const Program *p)
 	return code;
 }
 
-static int open_layers(Run *run)
-{
-	TextVec paths = {0};
-	const char *preset = getenv("TUNEC_DB");
-	Error error;
-	for (int i = 0; i < run->options->db.n; i++)
-		vec_push(run->arena, &paths, run->options->db.at[i]);
-	if (!paths.n)
-		vec_push(run->arena, &paths,
-		    preset && *preset ? preset : "tunec.db");
-	run->layers = NEW_N(run->arena, Store *, paths.n);
-	for (int i = 0; i < paths.n; i++) {
-		if (store_open(paths.at[i], STORE_READ, &run->layers[i],
-			&error)) {
-			say_error("%s", error.text);
-			return EXIT_FAILED;
-		}
-		run->nlayers++;
-	}
-	return EXIT_DONE;
-}
-
 static int replay_run(void *options, int n, char **operands)
 {
 	const Replay *v = options;
@@ -271,15 +248,15 @@ static int replay_run(void *options, int n, char **operands)
 		code = specs_load(
 		    run.arena, &v->common, n, operands, &programs);
 	if (code == EXIT_DONE)
-		code = open_layers(&run);
-	for (int i = 0; code != EXIT_USAGE && run.nlayers && i < programs.n;
+		code = stores_open(&v->db, STORE_READ, &run.stores);
+	for (int i = 0; code != EXIT_USAGE && run.stores.n && i < programs.n;
 	     i++)
 		code = exit_worse(code, replay_program(&run, programs.at[i]));
 	if (run.replayed && !v->common.json && !v->common.quiet)
 		printf("%d replayed, %d wrong, %d slow, %d not run here\n",
 		    run.replayed, run.wrong, run.slow, run.not_run);
-	for (int i = 0; i < run.nlayers; i++)
-		store_close(run.layers[i]);
+	stores_warn(&run.stores, &v->common);
+	stores_close(&run.stores);
 	arena_free(run.arena);
 	return code;
 }
