@@ -5,8 +5,9 @@
  *     (y + r) // 4, y fixed, r < 6:   outer (y // 4), low 0, high 2
  *
  * e // c spans at most ceildiv(span(e) - 1, c) + 1 elements, e % c its whole
- * range unless one quotient holds; min, max, clamp and abs never span more than
- * what they are taken of. */
+ * range unless one quotient holds, and what c divides stays out of both: which
+ * of these it is may depend on slots, so the tape chooses.  min, max, clamp and
+ * abs never span more than what they are taken of. */
 #include "ir/nest.h"
 
 #include <assert.h>
@@ -155,12 +156,32 @@ static void add_scaled(const Hulls *h, Hull *to, const Hull *t, Handle k)
 }
 
 static Hull hull_of(const Hulls *h, const Expr *e);
+static Hull hull_of_affine(const Hulls *h, const Affine *a);
 
 static Handle divisor(const Hulls *h, const Expr *e)
 {
 	Affine c = affine_of(h->arena, h->tape, e->arg[1]);
 	assert(!c.n);
 	return c.constant;
+}
+
+/* 1 where c divides what the loops that stand still add, else 0. */
+static Handle aligned(const Hulls *h, const Affine *outer, Handle c)
+{
+	Handle zero = tape_const(h->tape, 0), all = tape_const(h->tape, 1);
+	for (int i = 0; i < outer->n; i++)
+		all = tape_mul(h->tape, all,
+		    tape_equal(h->tape,
+			tape_mod(h->tape, outer->terms[i].coefficient, c),
+			zero));
+	return all;
+}
+
+/* a where `which` is 1, b where it is 0. */
+static Handle choose(const Hulls *h, Handle which, Handle a, Handle b)
+{
+	return tape_add(h->tape, b,
+	    tape_mul(h->tape, which, tape_sub(h->tape, a, b)));
 }
 
 static Hull hull_floordiv(const Hulls *h, const Expr *e)
@@ -170,36 +191,40 @@ static Hull hull_floordiv(const Hulls *h, const Expr *e)
 	Handle c = divisor(h, e);
 	if (!a.known)
 		return a;
+	Handle first = tape_floordiv(tape, a.low, c);
+	Handle last = tape_floordiv(tape, a.high, c);
 	if (!a.outer.n)
-		return interval(h, tape_floordiv(tape, a.low, c),
-		    tape_floordiv(tape, a.high, c));
+		return interval(h, first, last);
 	Hull q = standing(
 	    h, expr_binary(h->arena, OP_FLOORDIV, bottom(h, &a), e->arg[1]));
-	q.high = tape_ceildiv(tape, tape_sub(tape, a.high, a.low), c);
+	q.high = choose(h, aligned(h, &a.outer, c),
+	    tape_sub(tape, last, first),
+	    tape_ceildiv(tape, tape_sub(tape, a.high, a.low), c));
 	return q;
 }
 
+/* The remainders of the ends where both have one quotient, else all.  What c
+ * divides, and only that, adds nothing. */
 static Hull hull_mod(const Hulls *h, const Expr *e)
 {
 	Tape *tape = h->tape;
-	Hull a = hull_of(h, e->arg[0]);
 	Handle c = divisor(h, e), one = tape_const(tape, 1);
-	if (a.known && !a.outer.n) {
-		/* With one quotient for both ends the remainders of the ends;
-		 * which it is may depend on slots, so the tape chooses. */
-		Handle q = tape_floordiv(tape, a.low, c);
-		Handle wraps = tape_min(tape, one,
-		    tape_sub(tape, tape_floordiv(tape, a.high, c), q));
-		Handle same = tape_sub(tape, one, wraps);
-		Handle base = tape_mul(tape, q, c);
-		Handle low = tape_sub(tape, a.low, base);
-		Handle high = tape_sub(tape, a.high, base);
-		Handle last = tape_sub(tape, c, one);
-		return interval(h, tape_mul(tape, same, low),
-		    tape_add(tape, tape_mul(tape, same, high),
-			tape_mul(tape, wraps, last)));
+	Handle zero = tape_const(tape, 0), last = tape_sub(tape, c, one);
+	Affine a = affine_of(h->arena, tape, e->arg[0]);
+	for (int i = 0; i < a.n; i++) {
+		Handle *k = &a.terms[i].coefficient;
+		*k = choose(h, tape_equal(tape, tape_mod(tape, *k, c), zero),
+		    zero, *k);
 	}
-	return interval(h, tape_const(tape, 0), tape_sub(tape, c, one));
+	Hull r = hull_of_affine(h, &a);
+	if (!r.known)
+		return interval(h, zero, last);
+	Handle q = tape_floordiv(tape, r.low, c);
+	Handle same = tape_mul(tape, aligned(h, &r.outer, c),
+	    tape_equal(tape, tape_floordiv(tape, r.high, c), q));
+	Handle base = tape_mul(tape, q, c);
+	return interval(h, choose(h, same, tape_sub(tape, r.low, base), zero),
+	    choose(h, same, tape_sub(tape, r.high, base), last));
 }
 
 static Handle span_of(const Hulls *h, const Hull *a)
@@ -317,15 +342,20 @@ static Hull hull_term(const Hulls *h, Expr *e)
 	}
 }
 
+static Hull hull_of_affine(const Hulls *h, const Affine *a)
+{
+	Hull sum = interval(h, a->constant, a->constant);
+	for (int i = 0; i < a->n; i++) {
+		Hull t = hull_term(h, a->terms[i].term);
+		add_scaled(h, &sum, &t, a->terms[i].coefficient);
+	}
+	return sum;
+}
+
 static Hull hull_of(const Hulls *h, const Expr *e)
 {
 	Affine a = affine_of(h->arena, h->tape, e);
-	Hull sum = interval(h, a.constant, a.constant);
-	for (int i = 0; i < a.n; i++) {
-		Hull t = hull_term(h, a.terms[i].term);
-		add_scaled(h, &sum, &t, a.terms[i].coefficient);
-	}
-	return sum;
+	return hull_of_affine(h, &a);
 }
 
 Hull nest_hull(const Nest *nest, const Expr *e, const bool *fixed)

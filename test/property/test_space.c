@@ -18,7 +18,7 @@
 
 #include "schedule/plan.h"
 
-enum { CANDIDATES = 60, CASES_MAX = 4 };
+enum { CANDIDATES = 150 };
 
 static const Machine machines[] = {
     {.threads = 2,
@@ -54,23 +54,6 @@ static Candidate random_candidate(Space *space, Rng *rng)
 		c.at[p] = (int16_t)rng_below(
 		    rng, (uint64_t)space_part_size(space, c.sketch, p));
 	return c;
-}
-
-static bool is_quotient(Expr *e, void *context)
-{
-	*(bool *)context |= e->type == DT_INDEX &&
-	    (e->op == OP_FLOORDIV || e->op == OP_MOD);
-	return true;
-}
-
-/* Over tiles that are slots the region of `//` and `%` is a hull; with numbers
- * it may be smaller.  Those are compared in all but features. */
-static bool has_quotients(const Program *program)
-{
-	bool found = false;
-	for (int i = 0; i < program->nblocks; i++)
-		expr_walk(program->blocks[i].body, is_quotient, &found);
-	return found;
 }
 
 static void check_features(Space *space, const Candidate *c, const Nest *nest,
@@ -137,8 +120,7 @@ static int check_candidate(Arena *arena, const Program *program, Space *space,
 	}
 	if (!accepts)
 		return 0;
-	if (!has_quotients(program))
-		check_features(space, c, nest, machine, program->symbol);
+	check_features(space, c, nest, machine, program->symbol);
 	check_found(arena, space, c, machine, program->symbol);
 	return 1;
 }
@@ -200,7 +182,7 @@ static void test_workloads(void **state)
 		if (spec_load(arena, path, NULL, 0, NUMERICS_DEFAULT, &diag,
 			&error, &programs))
 			fail_msg("%s%s", buf_text(&diag.text), error.text);
-		for (int p = 0; p < programs.n && p < CASES_MAX; p++)
+		for (int p = 0; p < programs.n; p++)
 			check_program(programs.at[p], &machines[i % 2]);
 		arena_free(arena);
 		diag_free(&diag);
