@@ -154,12 +154,22 @@ void low_function_print(Buf *out, const LowFunction *f);
 bool lowered_verify(const Lowered *lowered, char *why, size_t size);
 bool low_function_verify(const LowFunction *f, char *why, size_t size);
 
+/* Told what the interpreter does, as it does it. */
+typedef struct {
+	void *context;
+	/* A lane loads or stores an element; -1: a mask has it off. */
+	void (*access)(void *context, int buffer, int64_t element, bool write);
+	/* An iteration of the loop of a variable starts, or the last ended. */
+	void (*iteration)(void *context, int var, bool starts);
+} LowWatch;
+
 /* lowered_run.c: the interpreter of the lowered form.  Bounds-checked; in race
  * mode it remembers which iteration of the parallel and thread-bound loops
  * wrote or read each element and reports two that conflict without a barrier. */
 typedef struct {
 	bool check_races;
 	int64_t max_steps;      /* operations; 0: no limit */
+	const LowWatch *watch;  /* NULL: nobody */
 	/* results */
 	int64_t op_count[LOW_COUNT]; /* executed, by opcode */
 	int64_t flops;               /* lanes of ADD SUB MUL DIV MIN MAX NEG ABS, FMA two, MATH one; comparisons not */

@@ -82,6 +82,13 @@ static bool check_divisors(Runner *r, const Code *code, const Scalar *frame)
 	return true;
 }
 
+static void watch_iteration(const Runner *r, const Code *code, bool starts)
+{
+	const LowWatch *watch = r->out->watch;
+	if (watch)
+		watch->iteration(watch->context, code->temp, starts);
+}
+
 /* --- running --------------------------------------------------------------- */
 
 static bool launch(Runner *r, Code *code, int first, const Scalar *frame);
@@ -104,10 +111,13 @@ static RunState execute(Runner *r, Scalar *frame, int *at)
 			if (!run_memory(r, code, frame))
 				return RUN_FAILED;
 			break;
-		case CODE_NEXT:
-			if (++frame[code->d].i < frame[code->bound].i)
+		case CODE_NEXT: {
+			bool more = ++frame[code->d].i < frame[code->bound].i;
+			watch_iteration(r, code, more);
+			if (more)
 				code = codes + code->target - 1;
 			break;
+		}
 		case CODE_LOOP: {
 			int64_t n = code->extent;
 			int64_t limit =
@@ -116,6 +126,8 @@ static RunState execute(Runner *r, Scalar *frame, int *at)
 			frame[code->d].i = 0;
 			if (frame[code->bound].i <= 0)
 				code = codes + code->target - 1;
+			else
+				watch_iteration(r, code, true);
 			break;
 		}
 		case CODE_UNLESS:
@@ -319,11 +331,10 @@ static bool find_buffers(Runner *r, void *const *args)
 
 static void reset(LowRun *run)
 {
-	bool check_races = run->check_races;
-	int64_t max_steps = run->max_steps;
-	memset(run, 0, sizeof *run);
-	run->check_races = check_races;
-	run->max_steps = max_steps;
+	LowRun fresh = {.check_races = run->check_races,
+	    .max_steps = run->max_steps,
+	    .watch = run->watch};
+	*run = fresh;
 }
 
 bool low_function_run(const LowFunction *f, void *const *args, LowRun *run)

@@ -63,7 +63,7 @@ struct Code {
 	const int *shuffle;
 	int sources;        /* SHUFFLE: lanes of a */
 	Op math;
-	int temp;           /* UNDEFINED, LOOP: the temporary */
+	int temp;           /* UNDEFINED, LOOP, NEXT: the temporary */
 	int bound;          /* LOOP, NEXT: slot of the number of iterations */
 	int target;
 	int outer;          /* the code of the loop around; -1: none */

@@ -236,6 +236,7 @@ static void compile_counted(Compiler *c, const LowNode *loop)
 		end_launch(c, launch);
 	int next = add(c, CODE_NEXT);
 	code_at(c, next)->d = code_at(c, at)->d;
+	code_at(c, next)->temp = loop->var;
 	code_at(c, next)->bound = code_at(c, at)->bound;
 	code_at(c, next)->target = at + 1;
 	code_at(c, at)->target = next + 1;

@@ -59,6 +59,14 @@ static Scalar element(DType type, const void *base, int64_t at)
 	return x;
 }
 
+static void watch_access(
+    const Runner *r, const Code *code, int64_t element, bool write)
+{
+	const LowWatch *watch = r->out->watch;
+	if (watch)
+		watch->access(watch->context, code->buffer, element, write);
+}
+
 static bool load(Runner *r, const Code *code, Scalar *frame)
 {
 	Access x = access_of(code, frame);
@@ -68,6 +76,7 @@ static bool load(Runner *r, const Code *code, Scalar *frame)
 		int64_t at = x.first + (x.index ? x.index[l].i : l);
 		if (x.mask && !x.mask[l].i) {
 			frame[code->d + l] = (Scalar){0};
+			watch_access(r, code, -1, false);
 			continue;
 		}
 		if (at < 0 || at >= n)
@@ -75,6 +84,7 @@ static bool load(Runner *r, const Code *code, Scalar *frame)
 		if (!race_read(r, code->buffer, at))
 			return raced(r, code, frame, "wrote", at);
 		frame[code->d + l] = element(code->type, base, at);
+		watch_access(r, code, at, false);
 		r->out->loads++;
 	}
 	return true;
@@ -88,13 +98,16 @@ static bool store(Runner *r, const Code *code, Scalar *frame)
 	const char *other;
 	for (int l = 0; l < code->lanes; l++) {
 		int64_t at = x.first + (x.index ? x.index[l].i : l);
-		if (x.mask && !x.mask[l].i)
+		if (x.mask && !x.mask[l].i) {
+			watch_access(r, code, -1, true);
 			continue;
+		}
 		if (at < 0 || at >= n)
 			return outside(r, code, frame, l, at);
 		if (!race_write(r, code->buffer, at, &other))
 			return raced(r, code, frame, other, at);
 		scalar_store(code->type, base, at, frame[code->a + l]);
+		watch_access(r, code, at, true);
 		r->out->stores++;
 	}
 	return true;

@@ -84,6 +84,7 @@ typedef struct {
 	/* (inferred) whether start + value can leave 0 <= . < extent at either
 	 * end: the stage's predicate on this axis */
 	bool below, above;
+	Handle end; /* (inferred) above every start + value; NONE: not known */
 } StageAxis;
 
 typedef enum { TAIL_PEEL, TAIL_MASK, TAIL_GUARD, TAIL_PAD } TailStyle;

@@ -390,6 +390,7 @@ static void find_predicate(Infer *f, StageAxis *axis)
 	axis->below = !start.known || !tape_known_nonnegative(tape, start.low);
 	axis->above = !start.known ||
 		      !tape_known_nonnegative(tape, tape_sub(tape, last, high));
+	axis->end = start.known ? tape_add(tape, high, one) : HANDLE_NONE;
 }
 
 /* What follows a producer's loop must not run past what was written there. */

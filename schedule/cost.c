@@ -19,6 +19,11 @@ static double at(const int64_t *values, Handle h)
 	return h == HANDLE_NONE ? 0 : (double)values[h];
 }
 
+static double min2(double a, double b)
+{
+	return a < b ? a : b;
+}
+
 static double max2(double a, double b)
 {
 	return a > b ? a : b;
@@ -49,21 +54,37 @@ static bool in_body(const PlanLoop *l, const int64_t *values)
 	    values[l->extent] <= values[l->unroll_limit];
 }
 
-/* Does a stage whose tails are padded run all iterations of a loop of its own:
- * is it the innermost one of its axis, or repeated in code? */
-static bool runs_whole(const PlanStage *s, int d, const int64_t *values)
+static bool runs_whole(const PlanLoop *l, const int64_t *values)
 {
-	if (s->tail != TAIL_PAD || d < s->own)
-		return false;
-	for (int i = d + 1; i < s->nloops; i++)
-		if (s->loops[i].axis == s->loops[d].axis)
-			return in_body(&s->loops[d], values);
-	return true;
+	return l->runs == RUNS_WHOLE ||
+	    (l->runs == RUNS_WHOLE_IN_BODY && in_body(l, values));
+}
+
+static double tiles_of(int64_t length, int64_t tile)
+{
+	return length > 0 ? (double)((length + tile - 1) / tile) : 0;
+}
+
+/* Tiles of `below` values of an axis each time its place is reached: the mean
+ * over its starts, of which the last reach the end of the block. */
+static double clipped_tiles(const PlanAxis *a, const int64_t *values,
+    double starts, int64_t below)
+{
+	int64_t n = values[a->covered];
+	if (a->mover < 0 || values[a->end] <= a->length)
+		return tiles_of(n < a->length ? n : a->length, below);
+	int64_t i = (int64_t)starts, step = values[a->step];
+	double sum = 0;
+	while (i > 0 && (i - 1) * step + n > a->length) {
+		int64_t rest = a->length - --i * step;
+		sum += tiles_of(rest < n ? rest : n, below);
+	}
+	return (sum + tiles_of(n, below) * (double)i) / starts;
 }
 
 /* trips[d]: how often the body of loop d-1 starts, for trips[0] = 1.  Along an
- * axis that is ceil(extent / what one iteration covers): tiles are clipped, but
- * for the innermost one where it is padded. */
+ * axis that is ceil(extent / what one iteration covers), but for loops that run
+ * whole. */
 static void count_trips(
     const PlanStage *s, const int64_t *values, StageCost *c)
 {
@@ -74,18 +95,42 @@ static void count_trips(
 	c->trips[0] = 1;
 	for (int d = 0; d < s->nloops; d++) {
 		const PlanLoop *l = &s->loops[d];
+		double t = at(values, l->extent);
 		if (l->axis < 0) {
-			product *= at(values, l->extent);
+			product *= t;
 		} else {
-			int64_t n = values[s->axis_extent[l->axis]];
-			int64_t below = values[l->below];
-			double t = (double)((n + below - 1) / below);
-			if (runs_whole(s, d, values))
-				t = tiles[l->axis] * at(values, l->extent);
-			product *= t / tiles[l->axis];
+			const PlanAxis *a = &s->axes[l->axis];
+			double starts = a->mover < 0
+			    ? 1
+			    : max2(1, tiles[s->loops[a->mover].axis]);
+			t = runs_whole(l, values)
+			    ? t * tiles[l->axis]
+			    : clipped_tiles(a, values, starts,
+				  values[l->below]);
+			product *= tiles[l->axis] > 0 ? t / tiles[l->axis] : 0;
 			tiles[l->axis] = t;
 		}
 		c->trips[d + 1] = product;
+	}
+}
+
+void access_elements(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, double *elements)
+{
+	double span[PLAN_DIMS];
+	for (int k = 0; k < a->ndim; k++)
+		span[k] = 1;
+	elements[s->nloops] = 1;
+	for (int d = s->nloops - 1; d >= 0; d--) {
+		double steps = at(values, s->loops[d].extent) - 1;
+		elements[d] = steps > 0 ? 1 : elements[d + 1];
+		for (int k = 0; steps > 0 && k < a->ndim; k++) {
+			Handle h = a->coef[k][d];
+			if (h != HANDLE_NONE)
+				span[k] = min2(at(values, a->held[k]),
+				    span[k] + (double)values[h] * steps);
+			elements[d] *= span[k];
+		}
 	}
 }
 
@@ -97,29 +142,12 @@ static void count_touched(
 		c->touched[d] = 0;
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
+		double elements[PLAN_DEPTH + 1];
 		if (a->scope == SCOPE_REG)
 			continue;
-		double span[PLAN_DIMS];
-		for (int k = 0; k < a->ndim; k++)
-			span[k] = 1;
-		c->touched[s->nloops] += a->bytes;
-		double bytes = a->bytes;
-		for (int d = s->nloops - 1; d >= 0; d--) {
-			double steps = at(values, s->loops[d].extent) - 1;
-			if (steps > 0)
-				bytes = a->bytes;
-			for (int k = 0; steps > 0 && k < a->ndim; k++) {
-				Handle h = a->coef[k][d];
-				if (h != HANDLE_NONE) {
-					double held = at(values, a->held[k]);
-					span[k] += (double)values[h] * steps;
-					if (span[k] > held)
-						span[k] = held;
-				}
-				bytes *= span[k];
-			}
-			c->touched[d] += bytes;
-		}
+		access_elements(s, a, values, elements);
+		for (int d = 0; d <= s->nloops; d++)
+			c->touched[d] += a->bytes * elements[d];
 	}
 }
 

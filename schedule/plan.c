@@ -156,6 +156,17 @@ static Coefs coefs_of(Recorder *r, const Expr *e)
 	return sum;
 }
 
+/* How many of the loops around the stage are around the buffer, too: it holds
+ * what one iteration of them needs. */
+static int loops_above(const Recorder *r, const NestBuffer *b)
+{
+	if (b->alloc < 0)
+		return 0;
+	const Var *v = &r->nest->vars.at[b->alloc];
+	int last = v->nparts ? v->parts[v->nparts - 1] : b->alloc;
+	return r->position[last] + 1;
+}
+
 static void record_access(Recorder *r, int buffer, Expr *const *index,
     int nindex, bool write)
 {
@@ -171,6 +182,8 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 	    .ndim = nindex < PLAN_DIMS ? nindex : PLAN_DIMS};
 	for (int d = 0; d < a->ndim; d++) {
 		Coefs c = coefs_of(r, index[d]);
+		for (int l = 0; l < loops_above(r, b); l++)
+			c.of[l] = HANDLE_NONE;
 		memcpy(a->coef[d], c.of, sizeof c.of);
 		a->held[d] = b->extent[d];
 	}
@@ -239,35 +252,73 @@ static void add_loop(Recorder *r, int var, int from)
 	    .axis = -1};
 }
 
+/* What lowering does at the end of an axis (codegen/lower_tail.c): only the
+ * innermost tile is ever partial; what goes to registers, or has a fill, is
+ * computed whole, and so is that tile where it is padded. */
+static LoopRuns loop_runs(
+    const Recorder *r, const Stage *owner, const StageAxis *a, int var,
+    bool innermost)
+{
+	bool reg = r->nest->buffers.at[owner->buffer].scope == SCOPE_REG;
+	bool vector = r->nest->vars.at[var].kind == LOOP_VECTOR;
+	if (owner->fill || (reg && !a->reduce))
+		return RUNS_WHOLE;
+	if (owner->tail == TAIL_PAD)
+		return innermost ? RUNS_WHOLE : RUNS_WHOLE_IN_BODY;
+	return vector && owner->tail != TAIL_GUARD ? RUNS_WHOLE : RUNS_CLIPPED;
+}
+
 /* Every loop that splits one axis gets the axis's number on the path and how
  * many of its values one iteration covers. */
-static void number_axis(Recorder *r, int var, Handle below, int number)
+static void number_axis(Recorder *r, const Stage *owner, const StageAxis *axis,
+    int var, Handle below, bool innermost)
 {
 	const Var *v = &r->nest->vars.at[var];
 	if (v->how == VAR_SPLIT) {
 		for (int i = v->nchild - 1; i >= 0; i--) {
-			number_axis(r, v->child[i], below, number);
+			number_axis(r, owner, axis, v->child[i], below,
+			    innermost && i == v->nchild - 1);
 			below = tape_mul(r->tape, below,
 			    r->nest->vars.at[v->child[i]].extent);
 		}
 	} else if (r->position[var] >= 0) {
 		PlanLoop *l = &r->stage->loops[r->position[var]];
-		l->axis = number;
+		l->axis = r->stage->naxes;
 		l->below = below;
+		l->runs = loop_runs(r, owner, axis, var, innermost);
 	}
 }
 
-static void number_axes(Recorder *r, const int *stages, int nstages)
+static void record_axis(Recorder *r, const Stage *owner, const StageAxis *axis)
 {
-	PlanStage *s = r->stage;
+	PlanAxis *a = &r->stage->axes[r->stage->naxes];
+	*a = (PlanAxis){.covered = nest_covered(r->nest, axis->var),
+	    .mover = -1,
+	    .step = HANDLE_NONE,
+	    .end = axis->end,
+	    .length = axis->extent};
+	number_axis(
+	    r, owner, axis, axis->var, tape_const(r->tape, 1), true);
+	r->stage->naxes++;
+	if (!axis->start || !axis->above || axis->end == HANDLE_NONE)
+		return;
+	Coefs start = coefs_of(r, axis->start);
+	for (int l = 0; l < r->stage->nloops; l++)
+		if (start.of[l] != HANDLE_NONE &&
+		    r->stage->loops[l].axis >= 0) {
+			a->mover = l;
+			a->step = start.of[l];
+		}
+}
+
+static void record_axes(Recorder *r, const int *stages, int nstages)
+{
 	for (int i = 0; i < nstages; i++) {
 		const Stage *owner = &r->nest->stages.at[stages[i]];
 		for (int a = 0; a < owner->naxes; a++) {
-			if (s->naxes == PLAN_DEPTH)
+			if (r->stage->naxes == PLAN_DEPTH)
 				return;
-			s->axis_extent[s->naxes] = owner->axes[a].region;
-			number_axis(r, owner->axes[a].var,
-			    tape_const(r->tape, 1), s->naxes++);
+			record_axis(r, owner, &owner->axes[a]);
 		}
 	}
 }
@@ -293,7 +344,7 @@ static void record_path(Recorder *r)
 	}
 	if (!stage->nloops)
 		s->own = s->nloops;
-	number_axes(r, owners, nowners);
+	record_axes(r, owners, nowners);
 }
 
 static void record_stage(Recorder *r, int number)
@@ -360,8 +411,11 @@ static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
 		if (s->loops[l].axis >= 0)
 			visit(&s->loops[l].below, context);
 	}
-	for (int a = 0; a < s->naxes; a++)
-		visit(&s->axis_extent[a], context);
+	for (int a = 0; a < s->naxes; a++) {
+		visit(&s->axes[a].covered, context);
+		visit(&s->axes[a].step, context);
+		visit(&s->axes[a].end, context);
+	}
 	for (int i = 0; i < s->naccesses; i++) {
 		PlanAccess *a = &s->accesses[i];
 		for (int d = 0; d < a->ndim; d++) {

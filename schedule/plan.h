@@ -17,6 +17,13 @@ enum {
 	PLAN_PARTS = 12  /* digits of a layout */
 };
 
+/* Which iterations of a loop run where its axis ends inside of its tile. */
+typedef enum {
+	RUNS_CLIPPED,      /* those in which something counts */
+	RUNS_WHOLE,        /* all: padded, filled, or lanes of a vector */
+	RUNS_WHOLE_IN_BODY /* all where it is unrolled */
+} LoopRuns;
+
 typedef struct {
 	int var;
 	Handle extent;
@@ -27,7 +34,18 @@ typedef struct {
 	 * axes of `tiles`; -1: not part of a split axis. */
 	int axis;       /* of the owning stage, numbered over the plan's path */
 	Handle below;   /* values of the axis that one iteration covers */
+	LoopRuns runs;
 } PlanLoop;
+
+/* An axis of a stage on the path: its loops cover `covered` of the block's
+ * `length` values, from a multiple of `step` on that a loop above moves. */
+typedef struct {
+	Handle covered;
+	int mover;      /* -1: starts at 0, or never reaches the end */
+	Handle step;
+	Handle end;     /* above every value */
+	int64_t length;
+} PlanAxis;
 
 /* One read or write of a stage, seen from each loop around the body. */
 typedef struct {
@@ -56,8 +74,8 @@ typedef struct {
 	double branches;  /* `if`s in the body */
 	bool reduce, is_copy, ahead;
 	TailStyle tail;
-	int naxes;              /* of the path: one for each axis tiled on it */
-	Handle axis_extent[PLAN_DEPTH];
+	int naxes;        /* of the stages on the path */
+	PlanAxis axes[PLAN_DEPTH];
 	int64_t points;         /* of the block: product of its extents */
 } PlanStage;
 
@@ -112,6 +130,10 @@ typedef struct {
 /* How far one step of a loop moves the address, in elements: each digit of the
  * layout takes the part of the step that it shows. */
 int64_t access_step(const PlanAccess *access, const int64_t *values, int loop);
+/* elements[d]: how many of its buffer an access is to over loops d.., for d up
+ * to nloops: the hull in each dimension, within what the buffer holds. */
+void access_elements(const PlanStage *stage, const PlanAccess *access,
+    const int64_t *values, double *elements);
 void stage_cost(const PlanStage *stage, const Machine *machine,
     const int64_t *values, StageCost *cost);
 
