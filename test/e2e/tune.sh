@@ -112,6 +112,18 @@ exits replay-usage 2 "$TUNEC" replay mm.yaml:small --max-slowdown fast \
 	--db one.jsonl
 exits replay-slower 4 "$TUNEC" replay mm.yaml:small --measure \
 	--max-slowdown 0.0001 --db one.jsonl
+mkdir faulty
+ln -s "$TUNEC_MODULES/tunec-xgboost.so" faulty
+ok builds-a-faulty-compiler "${CC:-cc}" -std=gnu11 -shared -fPIC -I"$here" \
+	-o faulty/tunec-llvm.so "$here/test/e2e/faulty_llvm.c"
+faulty() {
+	REAL_LLVM=$TUNEC_MODULES/tunec-llvm.so TUNEC_MODULES=$PWD/faulty "$@"
+}
+exits replay-wrong 4 faulty "$TUNEC" replay mm.yaml:small --db one.jsonl
+ok replay-wrong-is-said grep -q wrong err
+exits tunes-with-wrong-results 0 faulty "$TUNEC" tune --target "$target" \
+	mm.yaml:small --trials 12 --db faulty.jsonl
+ok wrong-trials-are-stored grep -q '"outcome":"wrong' faulty.jsonl
 sed 's/name: mm/name: renamed/; s/\bi\b/row/g; s/\bj\b/column/g; s/\bk\b/depth/g
 	s/\ba\b/left/g; s/\bb\b/right/g; s/\bc\b/result/g' mm.yaml >renamed.yaml
 exits replay-renamed 0 "$TUNEC" replay renamed.yaml:small --db one.jsonl
