@@ -113,5 +113,9 @@ void say_diag(const Diag *diag, const Common *common);
  * each case that was accepted.  The exit code: EXIT_DONE, or that of the worst. */
 int specs_load(Arena *arena, const Common *common, int n, char **operands,
     ProgramVec *programs);
+/* "conv2d:resnet18_c6", as messages name an operator. */
+const char *program_label(Arena *arena, const Program *program);
+/* --target as given, else TUNEC_TARGET; NULL if neither is. */
+const char *target_asked(const char *given);
 
 #endif

@@ -19,13 +19,6 @@ typedef struct {
 	size_t trace_size;
 } Making;
 
-/* "conv2d:resnet18_c6", as messages name an operator. */
-static const char *label(Making *m, const Program *p)
-{
-	return *p->case_name
-	    ? arena_printf(m->arena, "%s:%s", p->name, p->case_name) : p->name;
-}
-
 /* --- files --------------------------------------------------------------- */
 
 char *kernels_read_file(
@@ -58,11 +51,10 @@ char *kernels_read_file(
 
 void kernels_stores(Arena *arena, const KernelOptions *options, TextVec *paths)
 {
-	const char *preset = getenv("TUNEC_DB");
 	for (int i = 0; i < options->db.n; i++)
 		vec_push(arena, paths, options->db.at[i]);
 	if (!paths->n)
-		vec_push(arena, paths, preset && *preset ? preset : "tunec.db");
+		vec_push(arena, paths, stores_preset());
 }
 
 static bool needs_records(const KernelOptions *options)
@@ -74,10 +66,7 @@ static bool needs_records(const KernelOptions *options)
 
 static Status open_target(Making *m, Error *error)
 {
-	const char *text = m->options->target;
-	const char *preset = getenv("TUNEC_TARGET");
-	if (!text && preset && *preset)
-		text = preset;
+	const char *text = target_asked(m->options->target);
 	if (!text)
 		return STATUS_OK;
 	m->target = target_parse(m->arena, text, error);
@@ -111,7 +100,7 @@ static Target *choose_target(
 		if (!m->common->quiet)
 			fprintf(stderr,
 			    "tunec: %s: target '%s', which its records have\n",
-			    label(m, p), targets->at[0]);
+			    program_label(m->arena, p), targets->at[0]);
 		return target_parse(m->arena, targets->at[0], error);
 	}
 	Buf list = {0};
@@ -260,7 +249,7 @@ static Status no_record(Making *m, Kernel *k, Error *error)
 	if (!m->common->quiet)
 		say_warning("%s: no record for target '%s': the default "
 			    "schedule is used",
-		    label(m, k->program), k->target->text);
+		    program_label(m->arena, k->program), k->target->text);
 	k->comment.record = "none (default schedule)";
 	return STATUS_OK;
 }
@@ -382,7 +371,7 @@ static int make_all(
 		Error error = {0};
 		Status status = make_one(m, &k, stage, &error);
 		if (status && *error.text)
-			say_error("%s: %s", label(m, k.program), error.text);
+			say_error("%s: %s", program_label(m->arena, k.program), error.text);
 		code = exit_worse(code, exit_of_status(status));
 		if (!status)
 			vec_push(m->arena, kernels, k);

@@ -210,11 +210,10 @@ static void explain_one(Arena *arena, const Log *log, const RowVec *rows,
 /* The canonical text of --target, TUNEC_TARGET or this host. */
 static bool wanted_target(Arena *arena, const Log *log, const char **out)
 {
-	const char *named = log->target ? log->target : getenv("TUNEC_TARGET");
+	const char *named = target_asked(log->target);
 	Error error;
-	const Target *target = named && *named
-				   ? target_parse(arena, named, &error)
-				   : target_host(arena, &error);
+	const Target *target = named ? target_parse(arena, named, &error)
+				     : target_host(arena, &error);
 	if (!target)
 		say_error("%s", error.text);
 	*out = target ? target->text : NULL;

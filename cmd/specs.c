@@ -184,3 +184,16 @@ int specs_load(Arena *arena, const Common *common, int n, char **operands,
 						defines, numerics, programs));
 	return code;
 }
+
+const char *program_label(Arena *arena, const Program *p)
+{
+	return *p->case_name
+	    ? arena_printf(arena, "%s:%s", p->name, p->case_name)
+	    : p->name;
+}
+
+const char *target_asked(const char *given)
+{
+	const char *preset = getenv("TUNEC_TARGET");
+	return given ? given : preset && *preset ? preset : NULL;
+}

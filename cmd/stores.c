@@ -17,15 +17,18 @@ static int open_one(const char *path, StoreMode mode, Stores *out)
 	return exit_of_status(status);
 }
 
+const char *stores_preset(void)
+{
+	const char *named = getenv("TUNEC_DB");
+	return named && *named ? named : "tunec.db";
+}
+
 int stores_open(const TextList *db, StoreMode first, Stores *out)
 {
 	int n = db->n ? db->n : 1;
 	*out = (Stores){.at = must_alloc(sizeof *out->at * (size_t)n)};
-	if (!db->n) {
-		const char *named = getenv("TUNEC_DB");
-		return open_one(
-		    named && *named ? named : "tunec.db", first, out);
-	}
+	if (!db->n)
+		return open_one(stores_preset(), first, out);
 	for (int i = 0; i < n; i++) {
 		int code = open_one(db->at[i], i ? STORE_READ : first, out);
 		if (code)

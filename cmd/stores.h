@@ -22,6 +22,7 @@ typedef struct {
 /* What --db, else TUNEC_DB, else the default names.  `first` is the mode of the
  * first, the others are read.  The exit code, after a message; nothing is open
  * unless it is EXIT_DONE. */
+const char *stores_preset(void); /* TUNEC_DB, else the default */
 int stores_open(const TextList *db, StoreMode first, Stores *out);
 void stores_close(Stores *stores);
 /* Warns of what was skipped by the last reading of each. */

@@ -190,17 +190,12 @@ static int replay_target(
 
 static int replay_program(Run *run, const Program *p)
 {
-	const char *label = *p->case_name
-	    ? arena_printf(run->arena, "%s:%s", p->name, p->case_name)
-	    : p->name;
-	const char *preset = getenv("TUNEC_TARGET");
-	const char *asked = run->options->target;
+	const char *label = program_label(run->arena, p);
+	const char *asked = target_asked(run->options->target);
 	TextVec targets = {0};
 	Line any = {0};
 	Error error = {0};
 	int code = EXIT_DONE;
-	if (!asked && preset && *preset)
-		asked = preset;
 	if (best_find(run->arena, run->stores.at, run->stores.n, p->op, NULL,
 		run->options->cold ? "cold" : "warm", &any, &targets,
 		&error)) {

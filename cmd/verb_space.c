@@ -147,13 +147,9 @@ static int space_run(void *options, int n, char **operands)
 	Arena *arena = arena_new();
 	ProgramVec programs = {0};
 	Error error = {0};
-	const char *preset = getenv("TUNEC_TARGET");
+	const char *asked = target_asked(v->target);
 	int code = specs_load(arena, &v->common, n, operands, &programs);
-	Target *target = target_parse(arena,
-	    v->target		     ? v->target
-		: preset && *preset ? preset
-				    : "host",
-	    &error);
+	Target *target = target_parse(arena, asked ? asked : "host", &error);
 	if (!target) {
 		say_error("%s", error.text);
 		code = EXIT_FAILED;

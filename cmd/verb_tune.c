@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/cmd.h"
+#include "cmd/stores.h"
 #include "tuner/tune.h"
 
 typedef struct {
@@ -269,9 +269,7 @@ static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
     const Target *target, Store *store, Measurer *measurer,
     const TuneOptions *options)
 {
-	const char *label = *p->case_name
-	    ? arena_printf(arena, "%s:%s", p->name, p->case_name)
-	    : p->name;
+	const char *label = program_label(arena, p);
 	Display display = {label,
 	    isatty(2) && !v->common.quiet && !v->common.json, -1};
 	TuneResult r;
@@ -301,11 +299,8 @@ static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
 
 static Target *open_target(Arena *arena, const TuneVerb *v, Error *error)
 {
-	const char *preset = getenv("TUNEC_TARGET");
-	const char *text = v->target ? v->target
-	    : preset && *preset      ? preset
-				     : "host";
-	return target_parse(arena, text, error);
+	const char *asked = target_asked(v->target);
+	return target_parse(arena, asked ? asked : "host", error);
 }
 
 static int tune_all(Arena *arena, const TuneVerb *v, const ProgramVec *programs,
@@ -355,10 +350,7 @@ static int tune_run(void *options, int n, char **operands)
 		arena_free(arena);
 		return code;
 	}
-	const char *preset = getenv("TUNEC_DB");
-	const char *path = v->db ? v->db
-	    : preset && *preset  ? preset
-				 : "tunec.db";
+	const char *path = v->db ? v->db : stores_preset();
 	struct sigaction action = {.sa_handler = on_signal};
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);

@@ -61,22 +61,22 @@ typedef struct {
 	Span span;   /* with quotes or the block's header */
 	Span inside; /* without */
 	bool direct, literal;
-} Scalar;
+} YamlScalar;
 
 typedef struct {
-	Scalar key, value;
+	YamlScalar key, value;
 } DocEntry;
 typedef VEC(DocEntry) DocMap;
 
 typedef struct {
-	Scalar name;
+	YamlScalar name;
 	DocMap overrides;
 } DocCase;
 
 typedef struct {
-	Scalar format, name, doc, compute, schedule;
+	YamlScalar format, name, doc, compute, schedule;
 	DocMap params, inputs, weights;
-	VEC(Scalar) outputs;
+	VEC(YamlScalar) outputs;
 	Span outputs_span; /* empty where there is no such key */
 	VEC(DocCase) cases;
 } SpecDoc;
@@ -112,7 +112,7 @@ typedef struct {
 } Tokens;
 
 /* spec_lex.c; spec_libc.c */
-Tokens lex_scalar(Arena *arena, Report *report, const Scalar *scalar);
+Tokens lex_scalar(Arena *arena, Report *report, const YamlScalar *scalar);
 Span token_span(const Tokens *tokens, const Token *token);
 const char *token_spelled(TokenKind kind);
 /* A NAME of the language?  Else why not. */
@@ -210,11 +210,11 @@ typedef VEC(DefinitionNode) DefinitionNodes;
 
 /* spec_parse.c */
 Node *parse_expression(
-    Arena *arena, Report *report, NameTable *names, const Scalar *scalar);
+    Arena *arena, Report *report, NameTable *names, const YamlScalar *scalar);
 TypeNode parse_type(
-    Arena *arena, Report *report, NameTable *names, const Scalar *scalar);
+    Arena *arena, Report *report, NameTable *names, const YamlScalar *scalar);
 void parse_definitions(Arena *arena, Report *report, NameTable *names,
-    const Scalar *scalar, DefinitionNodes *definitions);
+    const YamlScalar *scalar, DefinitionNodes *definitions);
 
 /* --- the spec ---------------------------------------------------------------- */
 

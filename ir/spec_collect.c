@@ -4,7 +4,7 @@
 
 #include "ir/spec.h"
 
-static void check_name(Spec *spec, const Scalar *s)
+static void check_name(Spec *spec, const YamlScalar *s)
 {
 	const char *why;
 	if (!name_valid(s->text, s->size, &why))
@@ -15,7 +15,7 @@ static void check_name(Spec *spec, const Scalar *s)
 		    "'%s' is an identifier of the C library", s->text);
 }
 
-static Symbol *new_symbol(Spec *spec, const Scalar *s)
+static Symbol *new_symbol(Spec *spec, const YamlScalar *s)
 {
 	Symbol *symbol = NEW(spec->arena, Symbol);
 	symbol->name = name_intern(&spec->names, s->text, s->size);
@@ -55,7 +55,7 @@ static int find_param(const Spec *spec, const char *name)
 	return -1;
 }
 
-static void check_case_name(Spec *spec, const Scalar *s)
+static void check_case_name(Spec *spec, const YamlScalar *s)
 {
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "abcdefghijklmnopqrstuvwxyz0123456789_";
@@ -126,7 +126,7 @@ static int find_definition(const Spec *spec, const char *name)
 	return -1;
 }
 
-static void collect_output(Spec *spec, const Scalar *s)
+static void collect_output(Spec *spec, const YamlScalar *s)
 {
 	int d = find_definition(spec, s->text);
 	if (d < 0) {
@@ -171,7 +171,7 @@ void collect_used(Spec *spec)
 			    spec->definitions.at[i].name->text);
 }
 
-static void end_text(Arena *arena, Scalar *s)
+static void end_text(Arena *arena, YamlScalar *s)
 {
 	if (s->text)
 		s->text = arena_strndup(arena, s->text, s->size);

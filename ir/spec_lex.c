@@ -284,7 +284,7 @@ static void lex_punctuation(Lexer *l)
 	lex_bad(l);
 }
 
-Tokens lex_scalar(Arena *arena, Report *report, const Scalar *scalar)
+Tokens lex_scalar(Arena *arena, Report *report, const YamlScalar *scalar)
 {
 	Tokens tokens = {.text = scalar->text,
 	    .size = scalar->size,

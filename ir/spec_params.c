@@ -1,6 +1,7 @@
 /* Arithmetic on untyped numbers: integers are exact and fit 64 bits or are
  * refused, floats are computed in f64.  What no number comes of is refused with
  * a reason that reads on after "'EXPR' ". */
+#include "ir/scalar.h"
 #include "ir/spec.h"
 
 #include <assert.h>
@@ -119,25 +120,6 @@ static Number pick(Op op, Number a, Number b)
 	return x;
 }
 
-static double apply(Op op, double x, double y)
-{
-	switch (op) {
-	case OP_POW: return pow(x, y);
-	case OP_EXP: return exp(x);
-	case OP_LOG: return log(x);
-	case OP_SIN: return sin(x);
-	case OP_COS: return cos(x);
-	case OP_SQRT: return sqrt(x);
-	case OP_RSQRT: return 1 / sqrt(x);
-	case OP_TANH: return tanh(x);
-	case OP_SIGMOID: return 1 / (1 + exp(-x));
-	case OP_ERF: return erf(x);
-	case OP_FLOOR: return floor(x);
-	case OP_CEIL: return ceil(x);
-	default: assert(op == OP_ROUND); return rint(x);
-	}
-}
-
 bool number_call(Op op, const Number *args, Number *result, const char **why)
 {
 	Number a = args[0];
@@ -155,11 +137,11 @@ bool number_call(Op op, const Number *args, Number *result, const char **why)
 		    : set_int(a.i < 0 ? -(Wide)a.i : a.i, result, why);
 	case OP_POW:
 		return set_float(
-		    apply(op, number_double(a), number_double(args[1])),
+		    scalar_math_f64(op, number_double(a), number_double(args[1])),
 		    result, why);
 	default:
 		return set_float(
-		    apply(op, number_double(a), 0), result, why);
+		    scalar_math_f64(op, number_double(a), 0), result, why);
 	}
 }
 
@@ -177,21 +159,10 @@ static void limits(DType type, int64_t *least, int64_t *greatest)
 	}
 }
 
-/* An integer as a double that rounds on to a narrower format as the integer
- * itself would: of the bits that do not fit, an odd one is kept. */
-static double sticky(int64_t x)
-{
-	uint64_t size = x < 0 ? -(uint64_t)x : (uint64_t)x;
-	if (size >> 53)
-		size = (size & ~UINT64_C(0xfff)) |
-		    (size & 0xfff ? 0xc00 : 0);
-	return x < 0 ? -(double)size : (double)size;
-}
-
 static double rounded(DType type, Number a)
 {
 	double x = number_double(a);
-	double odd = a.is_float ? a.f : sticky(a.i);
+	double odd = a.is_float ? a.f : scalar_sticky(a.i);
 	switch (type) {
 	case DT_F32: return a.is_float ? (double)(float)a.f : (double)(float)a.i;
 	case DT_F16: return (double)f16_to_f32(f16_from_f64(odd));

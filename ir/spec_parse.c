@@ -541,7 +541,7 @@ static Node *parse_expr(Parser *p)
 }
 
 static Parser parser_new(
-    Arena *arena, Report *report, NameTable *names, const Scalar *scalar)
+    Arena *arena, Report *report, NameTable *names, const YamlScalar *scalar)
 {
 	Parser p = {.arena = arena, .report = report, .names = names};
 	p.tokens = lex_scalar(arena, report, scalar);
@@ -550,7 +550,7 @@ static Parser parser_new(
 }
 
 Node *parse_expression(
-    Arena *arena, Report *report, NameTable *names, const Scalar *scalar)
+    Arena *arena, Report *report, NameTable *names, const YamlScalar *scalar)
 {
 	Parser p = parser_new(arena, report, names, scalar);
 	Node *n = parse_expr(&p);
@@ -564,7 +564,7 @@ Node *parse_expression(
 /* --- types ---------------------------------------------------------------------- */
 
 TypeNode parse_type(
-    Arena *arena, Report *report, NameTable *names, const Scalar *scalar)
+    Arena *arena, Report *report, NameTable *names, const YamlScalar *scalar)
 {
 	Parser p = parser_new(arena, report, names, scalar);
 	TypeNode type = {.bad = true};
@@ -668,7 +668,7 @@ static bool parse_definition(Parser *p, DefinitionNode *d)
 }
 
 void parse_definitions(Arena *arena, Report *report, NameTable *names,
-    const Scalar *scalar, DefinitionNodes *definitions)
+    const YamlScalar *scalar, DefinitionNodes *definitions)
 {
 	Parser p = parser_new(arena, report, names, scalar);
 	int last = p.end;

@@ -64,7 +64,7 @@ static void take_define(Build *b, const SpecDefine *define)
 		b->failed = true;
 		return;
 	}
-	Scalar scalar = {.text = source->text + head, .size = size,
+	YamlScalar scalar = {.text = source->text + head, .size = size,
 		.span = span, .inside = span, .direct = true};
 	b->value[i] =
 	    parse_expression(b->arena, report, &b->spec->names, &scalar);

@@ -23,38 +23,41 @@ static bool say_once(Report *report, Span span, const char *message)
 	return true;
 }
 
-void report_error(Report *report, Span span, const char *format, ...)
+typedef void Say(Diag *diag, const Source *source, Span span,
+    const char *format, ...);
+
+static void report(
+    Report *report, Span span, Say *say, const char *format, va_list args)
 {
-	if (report_full(report))
-		return;
-	va_list args;
-	va_start(args, format);
 	const char *message = arena_vprintf(report->arena, format, args);
-	va_end(args);
 	if (say_once(report, span, message))
-		diag_error(report->diag, report->source, span, "%s", message);
+		say(report->diag, report->source, span, "%s", message);
 }
 
-void report_note(Report *report, Span span, const char *format, ...)
+void report_error(Report *r, Span span, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	const char *message = arena_vprintf(report->arena, format, args);
+	if (!report_full(r))
+		report(r, span, diag_error, format, args);
 	va_end(args);
-	if (say_once(report, span, message))
-		diag_note(report->diag, report->source, span, "%s", message);
 }
 
-void report_warning(Report *report, Span span, const char *format, ...)
+void report_note(Report *r, Span span, const char *format, ...)
 {
-	if (report->diag->warnings >= SPEC_ERRORS_MAX)
-		return;
 	va_list args;
 	va_start(args, format);
-	const char *message = arena_vprintf(report->arena, format, args);
+	report(r, span, diag_note, format, args);
 	va_end(args);
-	if (say_once(report, span, message))
-		diag_warning(report->diag, report->source, span, "%s", message);
+}
+
+void report_warning(Report *r, Span span, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	if (r->diag->warnings < SPEC_ERRORS_MAX)
+		report(r, span, diag_warning, format, args);
+	va_end(args);
 }
 
 static bool is_space(char c)

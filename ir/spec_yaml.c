@@ -215,7 +215,7 @@ static size_t after_line(const Source *source, size_t at)
 }
 
 /* The bytes of the value, if they stand in the source. */
-static bool find_inside(const Reader *r, Scalar *s)
+static bool find_inside(const Reader *r, YamlScalar *s)
 {
 	const Source *source = r->report->source;
 	const char *text = source->text;
@@ -243,9 +243,9 @@ static bool find_inside(const Reader *r, Scalar *s)
 	return !escape || !memchr(text + in.begin, escape, in.end - in.begin);
 }
 
-static Scalar scalar_here(Reader *r)
+static YamlScalar scalar_here(Reader *r)
 {
-	Scalar s = {.span = event_span(r)};
+	YamlScalar s = {.span = event_span(r)};
 	s.text = "";
 	s.inside = s.span;
 	if (r->event.type != YAML_SCALAR_EVENT)
@@ -268,7 +268,7 @@ static Scalar scalar_here(Reader *r)
 	return s;
 }
 
-static bool scalar_is(const Scalar *s, const char *text)
+static bool scalar_is(const YamlScalar *s, const char *text)
 {
 	return s->size == strlen(text) && !memcmp(s->text, text, s->size);
 }
@@ -280,7 +280,7 @@ static bool is_leaf(const Reader *r)
 }
 
 /* The node at hand, if it is a scalar; else a message about `what`. */
-static bool read_scalar(Reader *r, const char *what, Scalar *s)
+static bool read_scalar(Reader *r, const char *what, YamlScalar *s)
 {
 	if (is_leaf(r)) {
 		*s = scalar_here(r);
@@ -296,7 +296,7 @@ static bool read_scalar(Reader *r, const char *what, Scalar *s)
 
 /* The key at hand; moves on to its value.  False where it cannot be used (the
  * value is then passed over). */
-static bool read_key(Reader *r, Scalar *key)
+static bool read_key(Reader *r, YamlScalar *key)
 {
 	bool good = read_scalar(r, "a key", key);
 	if (good && scalar_is(key, "<<")) {
@@ -313,11 +313,11 @@ static bool read_key(Reader *r, Scalar *key)
 
 /* Keys that a mapping has had: open addressing. */
 typedef struct {
-	Scalar *at;
+	YamlScalar *at;
 	size_t n, cap;
 } KeySet;
 
-static bool put_key(KeySet *set, const Scalar *key)
+static bool put_key(KeySet *set, const YamlScalar *key)
 {
 	size_t at = hash64(key->text, key->size, 0) & (set->cap - 1);
 	for (; set->at[at].text; at = (at + 1) & (set->cap - 1))
@@ -330,13 +330,13 @@ static bool put_key(KeySet *set, const Scalar *key)
 }
 
 /* False, after a message, where the key is there already. */
-static bool add_key(Reader *r, KeySet *set, const Scalar *key)
+static bool add_key(Reader *r, KeySet *set, const YamlScalar *key)
 {
 	if (2 * set->n >= set->cap) {
 		KeySet old = *set;
 		set->cap = old.cap ? 2 * old.cap : 16;
 		set->n = 0;
-		set->at = NEW_N(r->arena, Scalar, set->cap);
+		set->at = NEW_N(r->arena, YamlScalar, set->cap);
 		for (size_t i = 0; i < old.cap; i++)
 			if (old.at[i].text)
 				put_key(set, &old.at[i]);
@@ -349,7 +349,7 @@ static bool add_key(Reader *r, KeySet *set, const Scalar *key)
 }
 
 /* True where the node at hand is a mapping; else a message. */
-static bool enter_mapping(Reader *r, const Scalar *owner)
+static bool enter_mapping(Reader *r, const YamlScalar *owner)
 {
 	if (r->event.type == YAML_MAPPING_START_EVENT)
 		return true;
@@ -361,7 +361,7 @@ static bool enter_mapping(Reader *r, const Scalar *owner)
 	return false;
 }
 
-static void read_map(Reader *r, const Scalar *owner, DocMap *map)
+static void read_map(Reader *r, const YamlScalar *owner, DocMap *map)
 {
 	KeySet keys = {0};
 	if (!enter_mapping(r, owner))
@@ -378,7 +378,7 @@ static void read_map(Reader *r, const Scalar *owner, DocMap *map)
 	}
 }
 
-static void read_cases(Reader *r, const Scalar *owner)
+static void read_cases(Reader *r, const YamlScalar *owner)
 {
 	KeySet keys = {0};
 	if (!enter_mapping(r, owner))
@@ -397,7 +397,7 @@ static void read_cases(Reader *r, const Scalar *owner)
 	}
 }
 
-static void read_outputs(Reader *r, const Scalar *owner)
+static void read_outputs(Reader *r, const YamlScalar *owner)
 {
 	r->doc->outputs_span = owner->span;
 	if (r->event.type != YAML_SEQUENCE_START_EVENT) {
@@ -408,7 +408,7 @@ static void read_outputs(Reader *r, const Scalar *owner)
 	}
 	int errors = r->report->diag->errors;
 	while (next_event(r) != YAML_SEQUENCE_END_EVENT && !r->failed) {
-		Scalar name;
+		YamlScalar name;
 		if (read_scalar(r, "an output", &name))
 			vec_push(r->arena, &r->doc->outputs, name);
 	}
@@ -419,9 +419,9 @@ static void read_outputs(Reader *r, const Scalar *owner)
 
 /* --- the top level ------------------------------------------------------------- */
 
-static void read_format(Reader *r, const Scalar *owner)
+static void read_format(Reader *r, const YamlScalar *owner)
 {
-	Scalar *format = &r->doc->format;
+	YamlScalar *format = &r->doc->format;
 	(void)owner;
 	if (!read_scalar(r, "'tunec'", format))
 		return;
@@ -435,15 +435,15 @@ static void read_format(Reader *r, const Scalar *owner)
 	r->failed = true;
 }
 
-static void read_name(Reader *r, const Scalar *owner)
+static void read_name(Reader *r, const YamlScalar *owner)
 {
 	(void)owner;
 	read_scalar(r, "'name'", &r->doc->name);
 }
 
-static void read_doc(Reader *r, const Scalar *owner)
+static void read_doc(Reader *r, const YamlScalar *owner)
 {
-	Scalar *s = &r->doc->doc;
+	YamlScalar *s = &r->doc->doc;
 	(void)owner;
 	if (!read_scalar(r, "'doc'", s))
 		return;
@@ -453,7 +453,7 @@ static void read_doc(Reader *r, const Scalar *owner)
 	s->direct = false;
 }
 
-static void read_literal(Reader *r, const Scalar *owner, Scalar *s)
+static void read_literal(Reader *r, const YamlScalar *owner, YamlScalar *s)
 {
 	const char *name = report_quote(r->report, owner->span);
 	const char *what = arena_printf(r->arena, "'%s'", name);
@@ -463,27 +463,27 @@ static void read_literal(Reader *r, const Scalar *owner, Scalar *s)
 		    "below, indented", name, name);
 }
 
-static void read_compute(Reader *r, const Scalar *owner)
+static void read_compute(Reader *r, const YamlScalar *owner)
 {
 	read_literal(r, owner, &r->doc->compute);
 }
 
-static void read_schedule(Reader *r, const Scalar *owner)
+static void read_schedule(Reader *r, const YamlScalar *owner)
 {
 	read_literal(r, owner, &r->doc->schedule);
 }
 
-static void read_params(Reader *r, const Scalar *owner)
+static void read_params(Reader *r, const YamlScalar *owner)
 {
 	read_map(r, owner, &r->doc->params);
 }
 
-static void read_inputs(Reader *r, const Scalar *owner)
+static void read_inputs(Reader *r, const YamlScalar *owner)
 {
 	read_map(r, owner, &r->doc->inputs);
 }
 
-static void read_weights(Reader *r, const Scalar *owner)
+static void read_weights(Reader *r, const YamlScalar *owner)
 {
 	read_map(r, owner, &r->doc->weights);
 }
@@ -491,7 +491,7 @@ static void read_weights(Reader *r, const Scalar *owner)
 static const struct {
 	const char *name;
 	bool required;
-	void (*read)(Reader *r, const Scalar *owner);
+	void (*read)(Reader *r, const YamlScalar *owner);
 } top_keys[] = {
 	{"tunec", true, read_format},
 	{"name", true, read_name},
@@ -508,7 +508,7 @@ enum { NKEYS = sizeof top_keys / sizeof top_keys[0] };
 
 static void read_entry(Reader *r, bool *seen)
 {
-	Scalar key;
+	YamlScalar key;
 	int k = 0;
 	if (!read_key(r, &key))
 		return;

@@ -443,17 +443,6 @@ static void job_peak(const MeasureContext *c, Measurement *m)
 	}
 }
 
-static void answer(int fd, const void *data, size_t size)
-{
-	for (const char *p = data; size;) {
-		ssize_t n = write(fd, p, size);
-		if (n <= 0)
-			return;
-		p += n;
-		size -= (size_t)n;
-	}
-}
-
 void measure_child(const MeasureContext *context, const JobHeader *job,
     json_t *traces, const char *const *known, int nknown, int fd)
 {
@@ -465,7 +454,7 @@ void measure_child(const MeasureContext *context, const JobHeader *job,
 		m[i] = (Measurement){.time_s = NAN, .spread_s = NAN};
 	if (job->kind == JOB_PEAK) {
 		job_peak(context, m);
-		answer(fd, m, sizeof *m * (size_t)job->n);
+		measure_write(fd, m, sizeof *m * (size_t)job->n);
 		return;
 	}
 	for (int i = 0; i < job->n; i++) {
@@ -485,5 +474,5 @@ void measure_child(const MeasureContext *context, const JobHeader *job,
 	}
 	if (job->kind == JOB_FINAL)
 		job_final(loaded, job->n, m);
-	answer(fd, m, sizeof *m * (size_t)job->n);
+	measure_write(fd, m, sizeof *m * (size_t)job->n);
 }

@@ -56,6 +56,9 @@ typedef struct {
 	const MeasureOptions *options;
 	const MeasureData *data;
 } MeasureContext;
+/* All of it; false at the end of the file or on an error. */
+bool measure_read(int fd, void *data, size_t size);
+bool measure_write(int fd, const void *data, size_t size);
 /* Never returns. */
 _Noreturn void measure_server(const MeasureContext *context, int fd);
 

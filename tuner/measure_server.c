@@ -27,7 +27,7 @@ typedef struct {
 	int nknown, cap;
 } Server;
 
-static bool read_all(int fd, void *data, size_t size)
+bool measure_read(int fd, void *data, size_t size)
 {
 	for (char *p = data; size;) {
 		ssize_t n = read(fd, p, size);
@@ -41,7 +41,7 @@ static bool read_all(int fd, void *data, size_t size)
 	return true;
 }
 
-static bool write_all(int fd, const void *data, size_t size)
+bool measure_write(int fd, const void *data, size_t size)
 {
 	for (const char *p = data; size;) {
 		ssize_t n = write(fd, p, size);
@@ -167,9 +167,9 @@ _Noreturn void measure_server(const MeasureContext *context, int fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGINT, SIG_IGN);
 	llvm_module(&error);
-	while (read_all(fd, &job, sizeof job)) {
+	while (measure_read(fd, &job, sizeof job)) {
 		char *text = must_alloc(job.text + 1);
-		if (!read_all(fd, text, job.text))
+		if (!measure_read(fd, text, job.text))
 			break;
 		json_t *traces = json_loadb(
 		    text, job.text, JSON_DECODE_ANY, NULL);
@@ -178,7 +178,7 @@ _Noreturn void measure_server(const MeasureContext *context, int fd)
 		run_job(&s, &job, traces, out);
 		for (int i = 0; i < job.n; i++)
 			remember(&s, &out[i]);
-		bool sent = write_all(fd, out, size);
+		bool sent = measure_write(fd, out, size);
 		json_decref(traces);
 		free(text);
 		free(out);
