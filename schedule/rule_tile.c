@@ -29,6 +29,7 @@ typedef struct {
 
 typedef struct {
 	Rules *r;
+	const RuleTiled *tiled;
 	const Block *block;
 	const RuleBlock *info;
 	const Block *writer_block;
@@ -81,7 +82,7 @@ static int elementwise_reader(const Rules *r, const RuleBlock *b)
 	const RuleBlock *w = &r->blocks[reader];
 	const Block *wb = &r->program->blocks[reader];
 	const Block *block = &r->program->blocks[b->block];
-	if (wb->reduce != REDUCE_NONE || w->inlined ||
+	if (wb->reduce != REDUCE_NONE || w->inlined || w->scheduled ||
 	    wb->nspatial != block->nspatial)
 		return -1;
 	for (int i = 0; i < w->nreads; i++) {
@@ -147,8 +148,8 @@ static void name_axes(Tiling *t, int reader)
 	Rules *r = t->r;
 	for (int pass = 0; pass < 2; pass++)
 		for (int a = 0; a < t->block->nspatial; a++) {
-			bool vector = a == r->vector_axis;
-			bool first = vector == r->vector_outer;
+			bool vector = a == t->tiled->axis;
+			bool first = vector == t->tiled->outer;
 			int64_t extent = t->block->axes[a].extent;
 			if (extent == 1 || first != !pass || t->naxes == 16)
 				continue;
@@ -169,7 +170,7 @@ static void name_axes(Tiling *t, int reader)
 
 static void split_writer(Tiling *t)
 {
-	int lanes = t->r->lanes;
+	int lanes = t->tiled->lanes;
 	for (int i = 0; i < t->naxes; i++) {
 		const TileAxis *x = &t->axes[i];
 		put(t, "%s, %s, %s", x->outer, x->middle, x->inner);
@@ -215,7 +216,7 @@ static void order_writer(Tiling *t)
 	for (int i = 0; i < t->naxes; i++)
 		put(t, "unroll(%s)\n", t->axes[i].inner);
 	if (v)
-		put(t, "vectorize(%s, %d)\n", v->lane, t->r->lanes);
+		put(t, "vectorize(%s, %d)\n", v->lane, t->tiled->lanes);
 	put(t, "tail(%s, ? in {peel, mask})\n", t->writer);
 }
 
@@ -270,12 +271,12 @@ static void schedule_reduction(Tiling *t)
 		put(t, "))\n");
 	}
 	const char *v0 = "", *vv = "";
-	if (t->r->vector_axis >= 0) {
-		vector = b->axes[t->r->vector_axis].name;
+	if (t->tiled->axis >= 0) {
+		vector = b->axes[t->tiled->axis].name;
 		v0 = rule_name(t->r, b, vector, "_acc");
 		vv = rule_name(t->r, b, vector, "_lane");
 		put(t, "%s, %s = split(%s.%s, [_, %d])\n", v0, vv, n, vector,
-		    t->r->lanes);
+		    t->tiled->lanes);
 	}
 	put(t, "reorder(");
 	int count = 0;
@@ -289,14 +290,14 @@ static void schedule_reduction(Tiling *t)
 	if (split >= 0)
 		put(t, ", %s", k1);
 	for (int a = 0; a < b->nspatial; a++)
-		if (a != t->r->vector_axis)
+		if (a != t->tiled->axis)
 			put(t, "%s%s.%s", count++ ? ", " : "", n,
 			    b->axes[a].name);
 	if (vector)
 		put(t, ", %s, %s", v0, vv);
 	put(t, ")\n");
 	for (int a = 0; a < b->nspatial; a++)
-		if (a != t->r->vector_axis)
+		if (a != t->tiled->axis)
 			put(t, "unroll(%s.%s)\n", n, b->axes[a].name);
 	for (int a = b->nspatial; a < b->naxes; a++)
 		if (a != split && b->axes[a].extent > 1 &&
@@ -307,7 +308,7 @@ static void schedule_reduction(Tiling *t)
 		put(t, "unroll(%s)\n", k1);
 	if (vector)
 		put(t, "unroll(%s)\nvectorize(%s, %d)\n", v0, vv,
-		    t->r->lanes);
+		    t->tiled->lanes);
 	bool sum = b->reduce == REDUCE_SUM && b->body->op == OP_MUL;
 	put(t, "tail(%s, ? in {%speel, mask})\n", n, sum ? "pad, " : "");
 }
@@ -340,7 +341,7 @@ static void pack_layout(Tiling *t, const RuleRead *read, const char *copy)
 				put(t, x->vector ? "%sx%d%s(%s*%d)"
 						 : "%sx%d%s%s",
 				    sep, d, pass ? "%" : "//", x->inner,
-				    t->r->lanes);
+				    t->tiled->lanes);
 				sep = ", ";
 			}
 		}
@@ -364,10 +365,32 @@ static int longest_dim(const Buffer *b)
 	return 0;
 }
 
+static bool is_anchor(const Tiling *t)
+{
+	return t->tiled == &t->r->tiled;
+}
+
+static const char *copy_name(Tiling *t, const Buffer *b, const char *suffix)
+{
+	return is_anchor(t)
+	    ? arena_printf(t->r->arena, "%s%s", b->name, suffix)
+	    : rule_name(t->r, t->block, b->name, suffix);
+}
+
+static bool read_by_others(const Tiling *t, int buffer)
+{
+	for (int i = 0; i < t->r->program->nblocks; i++)
+		for (int k = 0; k < t->r->blocks[i].nreads; k++)
+			if (t->r->blocks[i].reads[k].buffer == buffer &&
+			    &t->r->blocks[i] != t->info)
+				return true;
+	return false;
+}
+
 static void pack_operand(Tiling *t, const RuleRead *read)
 {
 	const Buffer *b = &t->r->program->buffers[read->buffer];
-	const char *copy = arena_printf(t->r->arena, "%s_pack", b->name);
+	const char *copy = copy_name(t, b, "_pack");
 	bool tiled = false;
 	for (int d = 0; d < read->nindex; d++)
 		tiled |= tile_of(t, rule_axis_of(read->index[d])) != NULL;
@@ -389,7 +412,7 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 static void stage_operand(Tiling *t, const RuleRead *read)
 {
 	const Buffer *b = &t->r->program->buffers[read->buffer];
-	const char *copy = arena_printf(t->r->arena, "%s_tile", b->name);
+	const char *copy = copy_name(t, b, "_tile");
 	put(t, "%s = cache_read(%s, %s)\n", copy, t->reduce, b->name);
 	put_places(t, copy, ", inline");
 }
@@ -403,6 +426,9 @@ static void operands(Tiling *t)
 			continue;
 		if (b->block >= 0)
 			continue; /* the location rule's */
+		if (b->is_const && !is_anchor(t) &&
+		    read_by_others(t, read->buffer))
+			continue; /* packed once, in one order */
 		if (read->plain)
 			pack_operand(t, read);
 		else if (!b->is_const && read->nreads == 1)
@@ -410,14 +436,15 @@ static void operands(Tiling *t)
 	}
 }
 
-void rule_tile(Rules *r)
+void rule_tile(Rules *r, const RuleTiled *tiled)
 {
 	Tiling t = {.r = r,
-	    .block = &r->program->blocks[r->tiled],
-	    .info = &r->blocks[r->tiled]};
+	    .tiled = tiled,
+	    .block = &r->program->blocks[tiled->block],
+	    .info = &r->blocks[tiled->block]};
 	int reader = reader_through_inlined(r, t.info);
-	r->blocks[r->tiled].scheduled = true;
-	r->blocks[r->tiled].located = true;
+	r->blocks[tiled->block].scheduled = true;
+	r->blocks[tiled->block].located = true;
 	t.writer_block = t.block;
 	t.writer = t.block->name;
 	if (reader >= 0) {
@@ -436,5 +463,5 @@ void rule_tile(Rules *r)
 	parallel_writer(&t);
 	schedule_reduction(&t);
 	operands(&t);
-	r->place_block = reader >= 0 ? reader : r->tiled;
+	r->place_block = reader >= 0 ? reader : tiled->block;
 }

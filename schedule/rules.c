@@ -5,6 +5,9 @@
 #include <assert.h>
 #include <string.h>
 
+/* Of the anchor's arithmetic that another reduction has at least. */
+enum { LEAST_SHARE = 16 };
+
 static void mark_axes(const Expr *e, bool *uses)
 {
 	if (e->op == OP_AXIS && e->id < 64)
@@ -123,20 +126,27 @@ static bool worth_tiling(const Program *program, const RuleBlock *b)
 	return false;
 }
 
+static double block_work(const Program *program, const RuleBlock *b)
+{
+	return block_points(&program->blocks[b->block]) * b->flops;
+}
+
+static bool can_tile(const Program *program, const RuleBlock *b)
+{
+	return program->blocks[b->block].reduce != REDUCE_NONE &&
+	    worth_tiling(program, b);
+}
+
 /* The reduction with most arithmetic that is worth it; -1. */
 static int tiled_block(const Program *program, const RuleBlock *blocks)
 {
 	int best = -1;
-	double most = 0;
-	for (int i = 0; i < program->nblocks; i++) {
-		const Block *block = &program->blocks[i];
-		double work = block_points(block) * blocks[i].flops;
-		if (block->reduce != REDUCE_NONE && work > most &&
-		    worth_tiling(program, &blocks[i])) {
-			most = work;
+	for (int i = 0; i < program->nblocks; i++)
+		if (can_tile(program, &blocks[i]) &&
+		    (best < 0 ||
+			block_work(program, &blocks[i]) >
+			    block_work(program, &blocks[best])))
 			best = i;
-		}
-	}
 	return best;
 }
 
@@ -150,6 +160,59 @@ const char *rule_name(
 	return s;
 }
 
+/* Can lanes along the axis lie side by side?  The last axis's do in the output,
+ * those of an operand that is packed do there. */
+static bool worth_vectors(const Rules *r, int tiled, int axis)
+{
+	const RuleBlock *b = &r->blocks[tiled];
+	const Block *block = &r->program->blocks[tiled];
+	for (int i = 0; i < b->nreads; i++)
+		if (b->reads[i].plain && b->reads[i].uses[axis])
+			return true;
+	for (int a = axis + 1; a < block->nspatial; a++)
+		if (block->axes[a].extent > 1)
+			return false;
+	return true;
+}
+
+/* Vectors along the last axis that is worth it, as wide as it is long. */
+static RuleTiled plain_choice(const Rules *r, int tiled)
+{
+	const Block *block = &r->program->blocks[tiled];
+	int widest =
+	    rule_lanes(r->machine, r->program->buffers[block->buffer].type);
+	for (int a = block->nspatial - 1; a >= 0; a--)
+		for (int lanes = widest; lanes >= 4; lanes /= 2)
+			if (worth_vectors(r, tiled, a) &&
+			    block->axes[a].extent >= lanes)
+				return (RuleTiled){tiled, a, lanes, false};
+	return (RuleTiled){.block = -1};
+}
+
+/* Other reductions with as much to gain are tiled for themselves; what feeds
+ * them is not computed in their tiles. */
+static void tile_others(Rules *r)
+{
+	const RuleBlock *anchor = &r->blocks[r->tiled.block];
+	int nplaces = r->nplaces, place_block = r->place_block;
+	for (int i = 0; i < r->program->nblocks; i++) {
+		RuleBlock *b = &r->blocks[i];
+		if (b->scheduled || b->inlined ||
+		    !can_tile(r->program, b) ||
+		    block_work(r->program, b) * LEAST_SHARE <
+			block_work(r->program, anchor))
+			continue;
+		RuleTiled choice = plain_choice(r, i);
+		if (choice.block < 0)
+			continue;
+		r->nplaces = 0;
+		rule_tile(r, &choice);
+		b->located = false;
+	}
+	r->nplaces = nplaces;
+	r->place_block = place_block;
+}
+
 /* Everything for one choice of structure. */
 static Trace *sketch_trace(Rules *r)
 {
@@ -160,8 +223,10 @@ static Trace *sketch_trace(Rules *r)
 	    sizeof *r->blocks * (size_t)r->program->nblocks);
 	rules_analyse(r->arena, r->program, r->blocks);
 	rule_inline(r);
-	if (r->tiled >= 0)
-		rule_tile(r);
+	if (r->tiled.block >= 0) {
+		rule_tile(r, &r->tiled);
+		tile_others(r);
+	}
 	for (int i = r->program->nblocks - 1; i >= 0; i--) {
 		RuleBlock *b = &r->blocks[i];
 		if (b->inlined || b->scheduled)
@@ -188,48 +253,31 @@ static Trace *sketch_trace(Rules *r)
 static void add_sketch(Rules *r, RuleSketchVec *out)
 {
 	Trace *trace = sketch_trace(r);
+	const RuleTiled *t = &r->tiled;
 	const char *name = "plain";
-	if (r->vector_axis >= 0)
-		name = arena_printf(r->arena, "%s.%s%s%s",
-		    r->program->blocks[r->tiled].name,
-		    r->program->blocks[r->tiled].axes[r->vector_axis].name,
-		    arena_printf(r->arena, "x%d", r->lanes),
-		    r->vector_outer ? " outer" : "");
+	if (t->block >= 0)
+		name = arena_printf(r->arena, "%s.%sx%d%s",
+		    r->program->blocks[t->block].name,
+		    r->program->blocks[t->block].axes[t->axis].name,
+		    t->lanes, t->outer ? " outer" : "");
 	vec_push(r->arena, out, (RuleSketch){name, trace});
 }
 
-/* Can lanes along the axis lie side by side?  The last axis's do in the output,
- * those of an operand that is packed do there. */
-static bool worth_vectors(const Rules *r, int axis)
-{
-	const RuleBlock *b = &r->blocks[r->tiled];
-	const Block *block = &r->program->blocks[r->tiled];
-	for (int i = 0; i < b->nreads; i++)
-		if (b->reads[i].plain && b->reads[i].uses[axis])
-			return true;
-	for (int a = axis + 1; a < block->nspatial; a++)
-		if (block->axes[a].extent > 1)
-			return false;
-	return true;
-}
-
 /* Vector axes worth a sketch: long enough for half of the lanes. */
-static void sketches_tiled(Rules *r, RuleSketchVec *out)
+static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 {
-	const Block *block = &r->program->blocks[r->tiled];
+	const Block *block = &r->program->blocks[tiled];
 	DType type = r->program->buffers[block->buffer].type;
 	int widest = rule_lanes(r->machine, type);
 	for (int a = block->nspatial - 1; a >= 0; a--) {
 		int64_t n = block->axes[a].extent;
-		if (!worth_vectors(r, a))
+		if (!worth_vectors(r, tiled, a))
 			continue;
 		for (int lanes = widest; lanes >= 4; lanes /= 2) {
 			if (n * 2 <= lanes)
 				continue;
-			r->vector_axis = a;
-			r->lanes = lanes;
 			for (int outer = 0; outer < 2; outer++) {
-				r->vector_outer = outer;
+				r->tiled = (RuleTiled){tiled, a, lanes, outer};
 				add_sketch(r, out);
 			}
 			if (n % lanes == 0 || n > 8 * lanes ||
@@ -242,18 +290,14 @@ static void sketches_tiled(Rules *r, RuleSketchVec *out)
 void rules_sketches(Arena *arena, const Program *program,
     const Machine *machine, RuleSketchVec *out)
 {
-	Rules r = {.arena = arena,
-	    .program = program,
-	    .machine = machine,
-	    .vector_axis = -1};
+	Rules r = {.arena = arena, .program = program, .machine = machine};
 	r.blocks = NEW_N(arena, RuleBlock, program->nblocks);
 	rules_analyse(arena, program, r.blocks);
-	r.tiled = tiled_block(program, r.blocks);
-	if (r.tiled >= 0)
-		sketches_tiled(&r, out);
+	int tiled = tiled_block(program, r.blocks);
+	if (tiled >= 0)
+		sketches_tiled(&r, tiled, out);
 	if (!out->n) {
-		r.tiled = -1;
-		r.vector_axis = -1;
+		r.tiled = (RuleTiled){.block = -1};
 		add_sketch(&r, out);
 	}
 	buf_free(&r.text);

@@ -32,17 +32,21 @@ typedef struct {
 	bool has_if, has_math;
 } RuleBlock;
 
+/* A reduction that multi-level tiling takes, and along which axis it is
+ * vectors. */
+typedef struct {
+	int block;         /* -1: none */
+	int axis, lanes;   /* spatial; -1: none */
+	bool outer;        /* the axis's tiles run outside of the others' */
+} RuleTiled;
+
 /* One way of scheduling the whole program. */
 typedef struct {
 	Arena *arena;
 	const Program *program;
 	const Machine *machine;
 	RuleBlock *blocks;
-	int tiled;         /* the block that multi-level tiling takes; -1 */
-	/* choices of structure, which make sketches */
-	int vector_axis;   /* of the tiled block; -1 none */
-	int lanes;
-	bool vector_outer; /* the vector axis's tiles run outside of the others' */
+	RuleTiled tiled;   /* the one with most work: its choices make sketches */
 	/* loops of the block at the root that others may be computed at */
 	int nplaces;
 	char places[RULE_LOOPS][RULE_NAME];
@@ -67,7 +71,8 @@ int rule_lanes(const Machine *machine, DType type);
 
 /* one rule a file */
 void rule_inline(Rules *r);
-void rule_tile(Rules *r);     /* the tiled block, its writer, its operands */
+/* The block, its writer, its operands. */
+void rule_tile(Rules *r, const RuleTiled *tiled);
 void rule_rfactor(Rules *r, int block);
 void rule_spatial(Rules *r, int block);
 void rule_location(Rules *r, int block);
