@@ -192,6 +192,21 @@ static void split_writer(Tiling *t)
 	}
 }
 
+/* Only the anchor's structure is searched: each open choice multiplies the
+ * plans. */
+static bool is_anchor(const Tiling *t)
+{
+	return t->tiled == &t->r->tiled;
+}
+
+static void put_tail(Tiling *t, const char *stage, const char *styles)
+{
+	if (is_anchor(t))
+		put(t, "tail(%s, ? in {%s})\n", stage, styles);
+	else
+		put(t, "tail(%s, mask)\n", stage);
+}
+
 static void order_writer(Tiling *t)
 {
 	const TileAxis *v = NULL;
@@ -217,7 +232,7 @@ static void order_writer(Tiling *t)
 		put(t, "unroll(%s)\n", t->axes[i].inner);
 	if (v)
 		put(t, "vectorize(%s, %d)\n", v->lane, t->tiled->lanes);
-	put(t, "tail(%s, ? in {peel, mask})\n", t->writer);
+	put_tail(t, t->writer, "peel, mask");
 }
 
 static void add_place(Rules *r, const char *loop)
@@ -310,7 +325,7 @@ static void schedule_reduction(Tiling *t)
 		put(t, "unroll(%s)\nvectorize(%s, %d)\n", v0, vv,
 		    t->tiled->lanes);
 	bool sum = b->reduce == REDUCE_SUM && b->body->op == OP_MUL;
-	put(t, "tail(%s, ? in {%speel, mask})\n", n, sum ? "pad, " : "");
+	put_tail(t, n, sum ? "pad, peel, mask" : "peel, mask");
 }
 
 /* --- operands ------------------------------------------------------------------------ */
@@ -365,11 +380,6 @@ static int longest_dim(const Buffer *b)
 	return 0;
 }
 
-static bool is_anchor(const Tiling *t)
-{
-	return t->tiled == &t->r->tiled;
-}
-
 static const char *copy_name(Tiling *t, const Buffer *b, const char *suffix)
 {
 	return is_anchor(t)
@@ -387,6 +397,14 @@ static bool read_by_others(const Tiling *t, int buffer)
 	return false;
 }
 
+/* Is it read in place as well: side by side, or one element for all lanes? */
+static bool lies_in_lanes(const Tiling *t, const RuleRead *read)
+{
+	int lanes = t->tiled->axis;
+	return !read->uses[lanes] ||
+	    rule_axis_of(read->index[read->nindex - 1]) == lanes;
+}
+
 static void pack_operand(Tiling *t, const RuleRead *read)
 {
 	const Buffer *b = &t->r->program->buffers[read->buffer];
@@ -394,10 +412,10 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 	bool tiled = false;
 	for (int d = 0; d < read->nindex; d++)
 		tiled |= tile_of(t, rule_axis_of(read->index[d])) != NULL;
-	if (!tiled)
+	if (!tiled || (!is_anchor(t) && !b->is_const && lies_in_lanes(t, read)))
 		return;
 	put(t, "%s = cache_read(%s, %s)\n", copy, t->reduce, b->name);
-	if (b->is_const)
+	if (b->is_const || !is_anchor(t))
 		put(t, "compute_at(%s, root)\n", copy);
 	else
 		put_places(t, copy, ", inline");
@@ -431,7 +449,7 @@ static void operands(Tiling *t)
 			continue; /* packed once, in one order */
 		if (read->plain)
 			pack_operand(t, read);
-		else if (!b->is_const && read->nreads == 1)
+		else if (!b->is_const && read->nreads == 1 && is_anchor(t))
 			stage_operand(t, read);
 	}
 }
