@@ -197,6 +197,9 @@ uint64_t candidate_hash(const Candidate *candidate);
 Trace *space_trace(Arena *arena, Space *space, const Candidate *candidate);
 /* Back: false if no sketch gives this trace. */
 bool space_find(Space *space, const Trace *trace, Candidate *out);
+/* A hash of what the anchor's innermost body computes of each axis: candidates
+ * with one register tile mostly run alike. */
+uint64_t space_register_tile(Space *space, const Candidate *candidate);
 /* n legal candidates -> n rows of FEATURES floats. */
 void space_features(
     Space *space, const Candidate *candidates, int n, float *rows);

@@ -639,6 +639,23 @@ bool space_find(Space *space, const Trace *trace, Candidate *out)
 
 /* --- asked in batches --------------------------------------------------------------- */
 
+uint64_t space_register_tile(Space *space, const Candidate *candidate)
+{
+	const Plan *plan = plan_of(space, candidate)->plan;
+	const int64_t *values = fill_in(space, plan, candidate);
+	const PlanStage *s = &plan->stages[plan->anchor];
+	StageCost c;
+	uint64_t hash = candidate->sketch;
+	stage_cost(s, space->machine, values, &c);
+	for (int d = c.body; d < s->nloops; d++) {
+		const PlanLoop *l = &s->loops[d];
+		int64_t tile[2] = {l->axis, values[l->extent]};
+		if (!l->reduce && tile[1] > 1)
+			hash = hash64(tile, sizeof tile, hash);
+	}
+	return hash;
+}
+
 void space_features(
     Space *space, const Candidate *candidates, int n, float *rows)
 {

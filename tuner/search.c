@@ -110,30 +110,46 @@ static void sift_up(TopK *top, int i)
 	}
 }
 
-void top_begin(TopK *top, int k)
+static void top_begin(TopK *top, int k, int share)
 {
-	*top = (TopK){.k = k};
+	*top = (TopK){.k = k, .share = share};
 	top->items = must_alloc(sizeof *top->items * (size_t)k);
 }
 
-bool top_offer(TopK *top, const Candidate *candidate, float score)
+/* Where an item would go: n where there is room, the worst of its kind where
+ * there are enough of those, else the worst; -1 if that is better. */
+static int top_place(const TopK *top, const Scored *item)
 {
-	Scored item = {score, top->arrived++, *candidate};
-	bool full = top->n == top->k;
-	if (!top->k || (full && !worse(&top->items[0], &item)) ||
-	    !set_add(&top->taken, candidate))
-		return false;
-	if (full) {
-		top->items[0] = item;
-		sift_down(top, 0);
-	} else {
-		top->items[top->n++] = item;
-		sift_up(top, top->n - 1);
+	int same = 0, at = -1;
+	for (int i = 0; i < top->n && top->share < top->k; i++)
+		if (top->items[i].kind == item->kind) {
+			same++;
+			if (at < 0 || worse(&top->items[i], &top->items[at]))
+				at = i;
+		}
+	if (same < top->share) {
+		if (top->n < top->k)
+			return top->n;
+		at = 0;
 	}
+	return worse(&top->items[at], item) ? at : -1;
+}
+
+static bool top_offer(TopK *top, const Candidate *candidate, float score,
+    uint64_t kind)
+{
+	Scored item = {score, kind, top->arrived++, *candidate};
+	int at = top->k ? top_place(top, &item) : -1;
+	if (at < 0 || !set_add(&top->taken, candidate))
+		return false;
+	top->n += at == top->n;
+	top->items[at] = item;
+	sift_up(top, at);
+	sift_down(top, at);
 	return true;
 }
 
-int top_take(TopK *top, Candidate *out)
+static int top_take(TopK *top, Candidate *out)
 {
 	int n = top->n;
 	while (top->n) {
@@ -144,11 +160,63 @@ int top_take(TopK *top, Candidate *out)
 	return n;
 }
 
-void top_free(TopK *top)
+static void top_free(TopK *top)
 {
 	free(top->items);
 	set_free(&top->taken);
 	*top = (TopK){0};
+}
+
+void best_begin(Best *best, const SearchSpace *space, int n)
+{
+	*best = (Best){.space = space};
+	top_begin(&best->any, n, n);
+	top_begin(&best->mixed, n, space->kind ? n / KIND_SHARE + 1 : n);
+}
+
+/* What the mixed ones do not want is none of the best either. */
+bool best_wants(const Best *best, float score)
+{
+	const TopK *top = &best->mixed;
+	return top->n < top->k || (top->k && score > top->items[0].score);
+}
+
+bool best_offer(Best *best, const Candidate *candidate, float score)
+{
+	const SearchSpace *space = best->space;
+	uint64_t kind = 0;
+	if (!best_wants(best, score))
+		return false;
+	if (space->kind)
+		kind = space->kind(space->context, candidate);
+	top_offer(&best->any, candidate, score, kind);
+	return top_offer(&best->mixed, candidate, score, kind);
+}
+
+static bool among(const Candidate *all, int n, const Candidate *candidate)
+{
+	for (int i = 0; i < n; i++)
+		if (!memcmp(&all[i], candidate, sizeof *candidate))
+			return true;
+	return false;
+}
+
+int best_take(Best *best, Candidate *out)
+{
+	int n = best->any.k, got = top_take(&best->mixed, out);
+	Candidate *any = must_alloc(sizeof *any * ((size_t)n + 1));
+	int nany = top_take(&best->any, any);
+	for (int i = 0; i < nany && got < n; i++)
+		if (!among(out, got, &any[i]))
+			out[got++] = any[i];
+	free(any);
+	return got;
+}
+
+void best_free(Best *best)
+{
+	top_free(&best->mixed);
+	top_free(&best->any);
 }
 
 /* --- a search ------------------------------------------------------------ */
@@ -295,19 +363,19 @@ bool search_sample(Search *search, Rng *rng, Candidate *out)
 
 static int rank_list(Search *search, int n, Candidate *out)
 {
-	TopK top;
+	Best best;
 	float scores[SCORE_BATCH];
 	list_renew(search);
-	top_begin(&top, n);
+	best_begin(&best, &search->space, n);
 	for (int i = 0; i < search->nlist; i += SCORE_BATCH) {
 		int m = search->nlist - i < SCORE_BATCH ? search->nlist - i
 							: SCORE_BATCH;
 		search_score(search, search->list + i, m, scores);
 		for (int k = 0; k < m; k++)
-			top_offer(&top, &search->list[i + k], scores[k]);
+			best_offer(&best, &search->list[i + k], scores[k]);
 	}
-	int got = top_take(&top, out);
-	top_free(&top);
+	int got = best_take(&best, out);
+	best_free(&best);
 	return got;
 }
 

@@ -26,6 +26,9 @@ typedef struct {
 	/* The i-th of them, normalized; false if it is not legal.  Several i
 	 * may give one candidate.  Only asked for small counts. */
 	bool (*at)(void *context, int64_t i, Candidate *out);
+	/* Candidates of one kind are expected to be much alike: a batch is not
+	 * made of few kinds.  NULL: each is its own. */
+	uint64_t (*kind)(void *context, const Candidate *candidate);
 } SearchSpace;
 
 /* Larger is better.  NULL instead of a function: nothing is known yet. */

@@ -71,15 +71,14 @@ static double spread(const float *scores, int n)
 	return sqrt(sum / n);
 }
 
-static int offer_all(Search *search, TopK *top, const Candidate *candidates,
+static int offer_all(Search *search, Best *best, const Candidate *candidates,
     const float *scores, int n)
 {
 	int taken = 0;
 	for (int i = 0; i < n; i++)
-		if (top->n < top->k || scores[i] > top->items[0].score)
-			if (!search_visited(search, &candidates[i]))
-				taken +=
-				    top_offer(top, &candidates[i], scores[i]);
+		if (best_wants(best, scores[i]) &&
+		    !search_visited(search, &candidates[i]))
+			taken += best_offer(best, &candidates[i], scores[i]);
 	return taken;
 }
 
@@ -124,24 +123,24 @@ static int anneal_next(Search *search, int n, Candidate *out)
 	Anneal *a = search->state;
 	if (!a->n && !start_chains(search))
 		return 0;
-	TopK top;
-	top_begin(&top, n);
+	Best best;
+	best_begin(&best, &search->space, n);
 	search_score(search, a->random, a->n, a->score);
 	double unit = START_TEMPERATURE * spread(a->score, a->n);
 	from_measured(search);
 	search_score(search, a->at, a->n, a->score);
-	offer_all(search, &top, a->at, a->score, a->n);
+	offer_all(search, &best, a->at, a->score, a->n);
 	int steps = search->settings.steps, idle = 0;
 	for (int k = 0; k < steps && idle < search->settings.patience; k++) {
 		propose(search, k);
 		search_score(search, a->next, a->n, a->next_score);
-		idle = offer_all(search, &top, a->next, a->next_score, a->n)
+		idle = offer_all(search, &best, a->next, a->next_score, a->n)
 			   ? 0
 			   : idle + 1;
 		accept(search, k, unit * (1 - (double)k / steps));
 	}
-	int got = top_take(&top, out);
-	top_free(&top);
+	int got = best_take(&best, out);
+	best_free(&best);
 	return got;
 }
 

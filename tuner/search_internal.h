@@ -19,23 +19,31 @@ void set_free(CandidateSet *set);
 
 typedef struct {
 	float score;
+	uint64_t kind;
 	int64_t order; /* of arrival: the earlier of equals wins */
 	Candidate candidate;
 } Scored;
 
-/* The k best that were offered, each once. */
+/* The k best that were offered, each once, and no more than `share` of a kind. */
 typedef struct {
 	Scored *items; /* a heap, the worst on top */
-	int n, k;
+	int n, k, share;
 	int64_t arrived;
 	CandidateSet taken; /* that were in it at some time */
 } TopK;
 
-void top_begin(TopK *top, int k);
-/* True if it is now among the k best. */
-bool top_offer(TopK *top, const Candidate *candidate, float score);
-int top_take(TopK *top, Candidate *out); /* best first */
-void top_free(TopK *top);
+/* The n best that were offered, few of a kind as long as there are others. */
+typedef struct {
+	const SearchSpace *space;
+	TopK mixed, any;
+} Best;
+
+void best_begin(Best *best, const SearchSpace *space, int n);
+bool best_wants(const Best *best, float score); /* false: it is too bad */
+/* True if it is now one of them. */
+bool best_offer(Best *best, const Candidate *candidate, float score);
+int best_take(Best *best, Candidate *out); /* the mixed ones first */
+void best_free(Best *best);
 
 typedef struct {
 	const char *name;
@@ -62,7 +70,11 @@ struct Search {
 	void *state; /* of the kind */
 };
 
-enum { MEASURED_KEPT = 32, SCORE_BATCH = 128 };
+enum {
+	MEASURED_KEPT = 32,
+	SCORE_BATCH = 128,
+	KIND_SHARE = 8 /* one part in that many of a batch is of a kind */
+};
 
 void search_score(Search *search, const Candidate *candidates, int n,
     float *scores);

@@ -493,6 +493,11 @@ static bool at_space(void *context, int64_t i, Candidate *out)
 	return space_at(((Tune *)context)->space, i, out);
 }
 
+static uint64_t kind_of(void *context, const Candidate *candidate)
+{
+	return space_register_tile(((Tune *)context)->space, candidate);
+}
+
 static void score_candidates(
     void *context, const Candidate *candidates, int n, float *scores)
 {
@@ -707,7 +712,7 @@ static Status tune_run(Tune *t)
 	if (!t->space)
 		return t->error->status;
 	SearchSpace functions = {t, sample_space, mutate_space,
-	    space_size(t->space, SMALL_SPACE), at_space};
+	    space_size(t->space, SMALL_SPACE), at_space, kind_of};
 	SearchSettings settings = search_defaults(t->options->seed);
 	t->search = search_new(
 	    t->options->search == SEARCH_RANDOM ? "random" : "sa", &functions,

@@ -44,6 +44,11 @@ static bool mutate(
 	return space_mutate(((Bench *)context)->space, rng, from, out);
 }
 
+static uint64_t kind(void *context, const Candidate *candidate)
+{
+	return space_register_tile(((Bench *)context)->space, candidate);
+}
+
 static bool at(void *context, int64_t i, Candidate *out)
 {
 	return space_at(((Bench *)context)->space, i, out);
@@ -75,7 +80,8 @@ static bool learn(Bench *b, Error *error)
 static void run(Bench *b)
 {
 	SearchSpace space = {
-	    b, sample, mutate, space_size(b->space, 1 << 20), at};
+	    b, sample, mutate, space_size(b->space, 1 << 20), at,
+	    kind};
 	SearchSettings settings = search_defaults(1);
 	Search *search = search_new("sa", &space, &settings);
 	Candidate batch[BATCH];

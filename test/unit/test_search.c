@@ -276,6 +276,38 @@ static void test_visited(void **state)
 	search_free(search);
 }
 
+static uint64_t first_digit(void *context, const Candidate *c)
+{
+	(void)context;
+	return (uint64_t)c->at[0];
+}
+
+/* A batch has little more than an eighth of one kind where there are others, in a
+ * space that is ranked and in one that is annealed. */
+static void test_kinds(void **state)
+{
+	static const int parts[] = {3, 20};
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		Toy toy = toy_make(parts[k], 10, 0);
+		SearchSpace space = toy_space(&toy);
+		space.kind = first_digit;
+		SearchSettings settings = search_defaults(1);
+		settings.epsilon = 0;
+		Search *search = search_new("sa", &space, &settings);
+		Candidate out[40];
+		int of[10] = {0};
+		int n = search_next(search, toy_score, &toy, 40, out);
+		assert_int_equal(n, 40);
+		for (int i = 0; i < n; i++)
+			of[out[i].at[0]]++;
+		for (int i = 0; i < 10; i++)
+			assert_in_range(of[i], 0, 6);
+		assert_int_equal(of[toy.best[0]], 6);
+		search_free(search);
+	}
+}
+
 static void test_unknown(void **state)
 {
 	(void)state;
@@ -293,6 +325,7 @@ int main(void)
 	    cmocka_unit_test(test_exhausts),
 	    cmocka_unit_test(test_nothing_legal),
 	    cmocka_unit_test(test_visited),
+	    cmocka_unit_test(test_kinds),
 	    cmocka_unit_test(test_unknown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
