@@ -19,7 +19,7 @@ double plan_seconds(
 }
 
 enum {
-	BODY_OPERATIONS_MAX = 320, /* beyond, compiling takes longer than it gains */
+	BODY_OPERATIONS_MAX = 200, /* beyond, compiling takes longer than it gains */
 	REGISTERS_OVER = 2          /* tolerated: compilers fold operands */
 };
 

@@ -167,11 +167,13 @@ static void top_free(TopK *top)
 	*top = (TopK){0};
 }
 
-void best_begin(Best *best, const SearchSpace *space, int n)
+void best_begin(Best *best, const Search *search, int n)
 {
-	*best = (Best){.space = space};
+	int share =
+	    search->round <= FIRST_BATCHES ? KIND_SHARE_FIRST : KIND_SHARE;
+	*best = (Best){.space = &search->space};
 	top_begin(&best->any, n, n);
-	top_begin(&best->mixed, n, space->kind ? n / KIND_SHARE + 1 : n);
+	top_begin(&best->mixed, n, search->space.kind ? n / share + 1 : n);
 }
 
 /* What the mixed ones do not want is none of the best either. */
@@ -366,7 +368,7 @@ static int rank_list(Search *search, int n, Candidate *out)
 	Best best;
 	float scores[SCORE_BATCH];
 	list_renew(search);
-	best_begin(&best, &search->space, n);
+	best_begin(&best, search, n);
 	for (int i = 0; i < search->nlist; i += SCORE_BATCH) {
 		int m = search->nlist - i < SCORE_BATCH ? search->nlist - i
 							: SCORE_BATCH;

@@ -124,7 +124,7 @@ static int anneal_next(Search *search, int n, Candidate *out)
 	if (!a->n && !start_chains(search))
 		return 0;
 	Best best;
-	best_begin(&best, &search->space, n);
+	best_begin(&best, search, n);
 	search_score(search, a->random, a->n, a->score);
 	double unit = START_TEMPERATURE * spread(a->score, a->n);
 	from_measured(search);

@@ -38,7 +38,7 @@ typedef struct {
 	TopK mixed, any;
 } Best;
 
-void best_begin(Best *best, const SearchSpace *space, int n);
+void best_begin(Best *best, const Search *search, int n);
 bool best_wants(const Best *best, float score); /* false: it is too bad */
 /* True if it is now one of them. */
 bool best_offer(Best *best, const Candidate *candidate, float score);
@@ -73,7 +73,11 @@ struct Search {
 enum {
 	MEASURED_KEPT = 32,
 	SCORE_BATCH = 128,
-	KIND_SHARE = 8 /* one part in that many of a batch is of a kind */
+	/* One part in that many of a batch is of a kind; of the first batches,
+	 * when little is known. */
+	KIND_SHARE = 8,
+	KIND_SHARE_FIRST = 20,
+	FIRST_BATCHES = 3
 };
 
 void search_score(Search *search, const Candidate *candidates, int n,
