@@ -151,6 +151,37 @@ static void count_touched(
 	}
 }
 
+/* Does a loop of the body move the access along a dimension in which one
+ * inside of it does, too: x + s over s and x? */
+static bool overlaps(const PlanStage *s, const PlanAccess *a, int loop)
+{
+	for (int k = 0; k < a->ndim; k++)
+		for (int d = loop + 1; d < s->nloops; d++)
+			if (a->coef[k][loop] != HANDLE_NONE &&
+			    a->coef[k][d] != HANDLE_NONE)
+				return true;
+	return false;
+}
+
+/* Registers for elements that all lanes read: one after another, but where a
+ * reduction in the body reads again what its last step read, that is kept. */
+static double count_kept(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, int body, int vector)
+{
+	double copies = 1, kept = 1;
+	for (int d = s->nloops - 1; d >= body; d--) {
+		const PlanLoop *l = &s->loops[d];
+		bool moves = false;
+		if (l->reduce && values[l->extent] > 1 && overlaps(s, a, d))
+			kept = max2(kept, copies);
+		for (int k = 0; k < a->ndim; k++)
+			moves |= a->coef[k][d] != HANDLE_NONE;
+		if (moves && d != vector)
+			copies *= at(values, l->extent);
+	}
+	return kept;
+}
+
 /* Instructions of the body: one for each access that differs. */
 static void count_body(const PlanStage *s, const Machine *m,
     const int64_t *values, StageCost *c)
@@ -204,7 +235,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 		if (!a->write && wide && copies * words < streams)
 			streams = copies * words;
 		if (!a->write && !wide)
-			broadcasts = 1;
+			broadcasts = max2(broadcasts,
+			    count_kept(s, a, values, c->body, vector));
 	}
 	c->registers = c->accumulators + (streams < 1e9 ? streams : 1) +
 	    broadcasts;
