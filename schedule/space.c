@@ -679,7 +679,7 @@ void space_analytic(
 	}
 }
 
-enum { FIRST_SEED = 1, FIRST_KEPT = 16, FIRST_STEPS = 60 };
+enum { FIRST_SEED = 1, FIRST_KEPT = 16, FIRST_STEPS = 60, FIRST_BLOCKS = 8 };
 
 static double analytic_one(Space *space, const Candidate *c)
 {
@@ -695,7 +695,10 @@ bool space_first(Space *space, int tries, Candidate *out)
 	Rng rng = rng_stream(FIRST_SEED, 0, 0);
 	Candidate kept[FIRST_KEPT];
 	double cost[FIRST_KEPT];
-	int n = 0;
+	int n = 0, blocks = space->program->nblocks;
+	/* A large program's samples cost more, and are each a new plan. */
+	if (blocks > FIRST_BLOCKS)
+		tries = tries * FIRST_BLOCKS / blocks * FIRST_BLOCKS / blocks + 1;
 	for (int i = 0; i < tries; i++) {
 		Candidate c;
 		if (!space_sample(space, &rng, &c))

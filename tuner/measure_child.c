@@ -13,7 +13,7 @@
 #include "lib/hash.h"
 #include "tuner/measure_internal.h"
 
-enum { ARGS_MAX = 16, ALIGN = 64, POISON = 0xff, FLUSH_BYTES = 64 << 20 };
+enum { ARGS_MAX = 64, ALIGN = 64, POISON = 0xff, FLUSH_BYTES = 64 << 20 };
 
 typedef struct {
 	const MeasureContext *context;
@@ -231,7 +231,8 @@ static bool check(Loaded *k, double best_s, Measurement *m)
 		if (!prepare(k, set, true)) {
 			m->outcome = OUTCOME_CRASH;
 			snprintf(m->error, sizeof m->error,
-			    "no memory for the kernel's buffers");
+			    "no memory for the kernel's buffers, or more than "
+			    "%d of them", ARGS_MAX - 1);
 			return false;
 		}
 		double start = measure_now();

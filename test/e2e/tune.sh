@@ -100,6 +100,14 @@ ok seeds-differ sh -c '! cmp -s sim-0 sim8'
 exits replays-measurements 0 tune mm.yaml:small --trials 30 --seed 7 \
 	--measure replay:sim-0.jsonl --db from.jsonl
 
+{ # more arguments than most
+	echo 'tunec: 1'; echo 'name: wide'; echo 'inputs:'
+	for i in $(seq 20); do echo "  x$i: f32[64]"; done
+	echo 'compute: |'
+	echo "  y[i < 64] = 0$(seq -f ' + x%g[i]' -s '' 20)"
+} >wide.yaml
+exits tunes-many-inputs 0 tune wide.yaml --trials 3 --db wide.db
+
 # --- log round trips, replay's exits ----------------------------------------------
 ok exports "$TUNEC" log export --db a.db -o one.jsonl
 ok imports "$TUNEC" log import one.jsonl --db two.db
