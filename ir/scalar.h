@@ -124,6 +124,12 @@ static inline Scalar scalar_load(DType type, const void *data, int64_t at)
 	return x;
 }
 
+/* Element at of data as f64. */
+static inline double scalar_element(DType type, const void *data, int64_t at)
+{
+	return scalar_convert(DT_F64, type, scalar_load(type, data, at)).d;
+}
+
 static inline void scalar_store(DType type, void *data, int64_t at, Scalar x)
 {
 	switch (type) {

@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "ir/scalar.h"
+
 enum { MOST_STEPS = 19, MAX_STEPS = 100000000, POISON = 0xff, ALIGN = 64,
 	MOST_ARGS = 16 };
 
@@ -184,26 +186,12 @@ char *pair_show(Arena *arena, const Pair *pair)
 
 /* --- comparing ---------------------------------------------------------------- */
 
-static double element(const void *at, int64_t i, DType type)
-{
-	switch (type) {
-	case DT_F64: return ((const double *)at)[i];
-	case DT_F32: return (double)((const float *)at)[i];
-	case DT_F16: return (double)f16_to_f32(((const uint16_t *)at)[i]);
-	case DT_BF16: return (double)bf16_to_f32(((const uint16_t *)at)[i]);
-	case DT_I64: return (double)((const int64_t *)at)[i];
-	case DT_I32: return ((const int32_t *)at)[i];
-	case DT_I16: return ((const int16_t *)at)[i];
-	case DT_I8: return ((const int8_t *)at)[i];
-	default: return ((const uint8_t *)at)[i];
-	}
-}
-
 static bool is_same(const Buffer *b, const void *got, const void *want,
     int64_t i, double error)
 {
 	size_t size = (size_t)dtype_bytes(b->type);
-	double g = element(got, i, b->type), w = element(want, i, b->type);
+	double g = scalar_element(b->type, got, i);
+	double w = scalar_element(b->type, want, i);
 
 	if (!memcmp((const char *)got + (size_t)i * size,
 		(const char *)want + (size_t)i * size, size))
@@ -229,8 +217,9 @@ const char *pair_compare(
 			return arena_printf(arena,
 			    "element %lld of %s is %.17g, expected %.17g "
 			    "to %.3g",
-			    (long long)k, b->name, element(got, k, b->type),
-			    element(want, k, b->type), error);
+			    (long long)k, b->name,
+			    scalar_element(b->type, got, k),
+			    scalar_element(b->type, want, k), error);
 	return NULL;
 }
 

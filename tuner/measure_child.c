@@ -51,7 +51,7 @@ static void *aligned(size_t size)
 
 /* --- calls ------------------------------------------------------------------------ */
 
-static void call_kernel(void *function, void **a, int n)
+bool measure_call(void *function, void **a, int n)
 {
 	switch (n) {
 #define CALL(n)                                                                \
@@ -63,13 +63,15 @@ static void call_kernel(void *function, void **a, int n)
 	}
 #include "tuner/call.def"
 #undef CALL
+	default: return false;
 	}
+	return true;
 }
 
 static void call_loaded(void *context)
 {
 	Loaded *k = context;
-	call_kernel(k->kernel, k->args, k->nargs);
+	measure_call(k->kernel, k->args, k->nargs);
 }
 
 /* --- compiling ----------------------------------------------------------------------- */
@@ -169,7 +171,7 @@ static bool prepare(Loaded *k, int set, bool guard)
 				return false;
 			memset(packed, POISON, size);
 			void *args[2] = {at, packed};
-			call_kernel(k->packs[pack++], args, 2);
+			measure_call(k->packs[pack++], args, 2);
 			at = packed;
 		}
 		k->args[n++] = at;

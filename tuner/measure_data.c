@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "ir/scalar.h"
 #include "lib/rng.h"
 #include "tuner/measure_internal.h"
 
@@ -128,21 +129,6 @@ void measure_data_free(MeasureData *data)
 
 /* --- comparing --------------------------------------------------------------- */
 
-static double element(const void *at, int64_t i, DType type)
-{
-	switch (type) {
-	case DT_F64: return ((const double *)at)[i];
-	case DT_F32: return (double)((const float *)at)[i];
-	case DT_F16: return (double)f16_to_f32(((const uint16_t *)at)[i]);
-	case DT_BF16: return (double)bf16_to_f32(((const uint16_t *)at)[i]);
-	case DT_I64: return (double)((const int64_t *)at)[i];
-	case DT_I32: return ((const int32_t *)at)[i];
-	case DT_I16: return ((const int16_t *)at)[i];
-	case DT_I8: return ((const int8_t *)at)[i];
-	default: return ((const uint8_t *)at)[i];
-	}
-}
-
 /* Longest chain of reduction steps behind any output. */
 static double reduction_length(const Program *program)
 {
@@ -219,7 +205,7 @@ bool measure_data_compare(const MeasureData *data, int set, int output,
 	if (!memcmp(got, want, (size_t)buffer_bytes(b)))
 		return true;
 	for (int64_t i = 0; i < n; i++) {
-		double w = fabs(element(want, i, b->type));
+		double w = fabs(scalar_element(b->type, want, i));
 		if (w > largest && !isinf(w))
 			largest = w;
 	}
@@ -227,8 +213,8 @@ bool measure_data_compare(const MeasureData *data, int set, int output,
 	    ? 0
 	    : tolerance(p, b, largest);
 	for (int64_t i = 0; i < n; i++) {
-		double g = element(got, i, b->type);
-		double w = element(want, i, b->type);
+		double g = scalar_element(b->type, got, i);
+		double w = scalar_element(b->type, want, i);
 		if (g == w || (isnan(g) && isnan(w)))
 			continue;
 		if (fabs(g - w) <= allowed)
@@ -253,10 +239,11 @@ static bool check_point(const MeasureData *data, int set, int output,
 	for (int d = 0; d < b->ndim; d++)
 		at = at * b->shape[d] + index[d];
 	const void *got = data->base + data->expected[set][output];
-	double g = element(got, at, b->type), w = element(bytes, 0, b->type);
+	double g = scalar_element(b->type, got, at);
+	double w = scalar_element(b->type, bytes, 0);
 	double scale = 0;
 	for (int64_t i = 0, n = buffer_elements(b); i < n; i++) {
-		double v = fabs(element(got, i, b->type));
+		double v = fabs(scalar_element(b->type, got, i));
 		scale = v > scale && !isinf(v) ? v : scale;
 	}
 	if (g == w || (isnan(g) && isnan(w)) ||

@@ -66,6 +66,9 @@ _Noreturn void measure_server(const MeasureContext *context, int fd);
 void measure_child(const MeasureContext *context, const JobHeader *job,
     json_t *traces, const char *const *known, int nknown, int fd);
 
+/* Calls a function of n pointers; false: there are too many. */
+bool measure_call(void *function, void **args, int n);
+
 /* peak.c: a kernel that does nothing but FMAs; its FLOPs a call. */
 Lowered *peak_lowered(Arena *arena, const Target *target, int threads,
     double *flops);

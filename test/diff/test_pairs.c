@@ -8,6 +8,7 @@
  * SHOW=1 prints them. */
 #include "test/common_lowered.h"
 #include "test/common_pair.h"
+#include "tuner/measure_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,22 +77,10 @@ static bool failed(Batch *b, const Pair *pair, const char *why)
 static const char *call_pointer(
     void *context, const Pair *pair, int pack, void **a, int n)
 {
-	void *function = ((void **)context)[pack + 1];
-
 	(void)pair;
-	switch (n) {
-#define CALL(n)                                                                \
-	case n: {                                                              \
-		void (*f)(V##n);                                               \
-		memcpy(&f, &function, sizeof f);                               \
-		f(A##n);                                                       \
-		break;                                                         \
-	}
-#include "tuner/call.def"
-#undef CALL
-	default: return "too many arguments";
-	}
-	return NULL;
+	return measure_call(((void **)context)[pack + 1], a, n)
+	    ? NULL
+	    : "too many arguments";
 }
 
 static const char *load(Batch *b, const LlvmModule *llvm, const Buf *object)

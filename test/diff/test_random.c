@@ -5,6 +5,7 @@
  *
  * Schedules try what those of earlier seeds had least of, so SEED=n in the
  * environment runs all up to that one, and prints more where it fails. */
+#include "ir/scalar.h"
 #include "test/common_lowered.h"
 #include "test/common_random.h"
 #include "test/common_schedule.h"
@@ -94,16 +95,6 @@ static void put(DType type, void *data, int64_t i, int value)
 	}
 }
 
-static double real(DType type, const void *data, int64_t i)
-{
-	switch (type) {
-	case DT_F64: return ((const double *)data)[i];
-	case DT_F32: return ((const float *)data)[i];
-	case DT_F16: return f16_to_f32(((const uint16_t *)data)[i]);
-	default: return bf16_to_f32(((const uint16_t *)data)[i]);
-	}
-}
-
 static void **make_data(Arena *arena, const Program *p, int seed)
 {
 	void **data = NEW_N(arena, void *, p->nbuffers);
@@ -126,7 +117,8 @@ static bool same(DType type, const void *a, const void *b, int64_t i)
 	if (!dtype_is_float(type))
 		return !memcmp(
 		    (const char *)a + at, (const char *)b + at, bytes);
-	double x = real(type, a, i), y = real(type, b, i);
+	double x = scalar_element(type, a, i);
+	double y = scalar_element(type, b, i);
 	return x == y || (isnan(x) && isnan(y));
 }
 
