@@ -99,8 +99,9 @@ bless: all
 layers:
 	@test/tools/layers.sh
 
+# The lines that differ from the last commit; tables set by hand stay.
 fmt:
-	clang-format-14 -i $(wildcard $(FOLDERS:=/*.[ch]) test/*/*.[ch])
+	git clang-format-14 --force -- $(FOLDERS) test ':!test/golden'
 
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tunec
