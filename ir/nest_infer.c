@@ -432,15 +432,6 @@ static bool infer_stage(Infer *f, int stage)
 
 /* --- the order of stages -------------------------------------------------- */
 
-/* A reader that hangs after the writer's own loops takes its region from it. */
-static bool waits_for_writer(const Infer *f, int reader, int writer)
-{
-	for (int s = reader; s >= 0; s = nest_tree_host(&f->tree, s))
-		if (nest_tree_host(&f->tree, s) == writer)
-			return f->nest->stages.at[s].after;
-	return false;
-}
-
 static bool ready_after(Infer *f, int stage)
 {
 	const Stage *s = stage_at(f, stage);
@@ -469,8 +460,9 @@ static bool ready(Infer *f, int stage)
 		return true;
 	for (int i = 0; i < nest->order.n; i++) {
 		int r = nest->order.at[i];
+		/* one that follows takes its region from the writer */
 		if (!f->done[r] && r != stage &&
-		    !waits_for_writer(f, r, stage) &&
+		    !nest_tree_follows(&f->tree, r, stage) &&
 		    nest_tree_reads(&f->tree, r, s->buffer).n)
 			return false;
 	}

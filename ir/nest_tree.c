@@ -29,6 +29,14 @@ int nest_tree_host(const NestTree *tree, int stage)
 	return place < 0 ? -1 : tree->nest->vars.at[place].stage;
 }
 
+bool nest_tree_follows(const NestTree *tree, int reader, int writer)
+{
+	for (int s = reader; s >= 0; s = nest_tree_host(tree, s))
+		if (nest_tree_host(tree, s) == writer)
+			return tree->nest->stages.at[s].after;
+	return false;
+}
+
 int nest_tree_above(const NestTree *tree, int stage)
 {
 	return tree->nchain[stage] - tree->nest->stages.at[stage].nloops;

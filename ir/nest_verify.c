@@ -629,6 +629,14 @@ static bool ends_with(
 	return false;
 }
 
+/* Is what the writer stores rounded up to the tiles of this reader? */
+static bool is_padded_for(const Verify *v, int writer, int reader)
+{
+	return writer >= 0 && stage_at(v, writer)->fill &&
+	    !stage_at(v, writer)->after &&
+	    !nest_tree_follows(&v->tree, reader, writer);
+}
+
 static const char *padding_refusal(Verify *v, int stage, int number)
 {
 	const Stage *s = stage_at(v, stage);
@@ -641,12 +649,11 @@ static const char *padding_refusal(Verify *v, int stage, int number)
 		int w = v->nest->buffers.at[read->id].writer;
 		if (!moves_with(read, number))
 			continue;
-		if (w < 0 || !stage_at(v, w)->fill)
-			return "a padded tail reads what is not padded";
+		if (!is_padded_for(v, w, stage))
+			return "a padded tail reads what is not padded for it";
 		if (axis->reduce && !ends_with(v, read, axis, number))
 			return "a padded reduction reads what does not end "
-			       "with "
-			       "its axis";
+			       "with its axis";
 	}
 	if (!axis->reduce)
 		return NULL;

@@ -526,6 +526,21 @@ static void refusals_of_padding(void **state)
 	packed_matmul(&t, num(&t, 6), num(&t, 8));
 	t.nest->stages.at[nest_find_stage(t.nest, "ap")].fill = NULL;
 	refused(&t, "a padded tail reads what is not padded");
+	/* a copy is not rounded up for what follows its own loops */
+	for (int follows = 0; follows < 2; follows++) {
+		t = matmul(8, 8, 13);
+		edit_copy(t.nest, "c", "a", "ap", SCOPE_LOCAL);
+		edit_copy(t.nest, "c", "ap", "aq", SCOPE_GLOBAL);
+		set_fill(&t, "ap");
+		split(&t, "aq.x1", num(&t, 4), "xo", "xi");
+		set_tail(&t, "aq", TAIL_PAD);
+		if (!follows) {
+			same_as_plain(&t);
+			continue;
+		}
+		edit_place(t.nest, "aq", "ap.x0", true);
+		refused(&t, "a padded tail reads what is not padded for it");
+	}
 	/* a padded reduction: 0*0 is no more than 0, 0*x may be NaN */
 	for (int both = 0; both < 2; both++) {
 		t = matmul(4, 4, 13);
