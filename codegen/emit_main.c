@@ -453,15 +453,18 @@ static void put_check(EmitMain *m, Buf *out)
 	for (int i = 0; i < m->p->noutputs; i++) {
 		int b = m->p->outputs[i];
 		const Buffer *buffer = &m->p->buffers[b];
+		const char *got = as_double(m, buffer->type,
+		    arena_printf(m->c.arena, "tunec_out%d[i]", i));
+		const char *want = as_double(m, buffer->type,
+		    arena_printf(m->c.arena, "%s[i]", buffer_name(m, b)));
+		long long n = elements(buffer);
 		buf_printf(out,
+		    "\ttunec_scale = 0;\n"
+		    "\tfor (int64_t i = 0; i < %lld; i++)\n"
+		    "\t\ttunec_measure(%s);\n"
 		    "\tfor (int64_t i = 0; i < %lld; i++)\n"
 		    "\t\twrong += tunec_differ(\"%s\", i, %s,\n\t\t    %s, %d);\n",
-		    (long long)elements(buffer), buffer->name,
-		    as_double(m, buffer->type,
-			arena_printf(m->c.arena, "tunec_out%d[i]", i)),
-		    as_double(m, buffer->type,
-			arena_printf(
-			    m->c.arena, "%s[i]", buffer_name(m, b))),
+		    n, want, n, buffer->name, got, want,
 		    floats && !dtype_is_float(buffer->type));
 	}
 	buf_puts(out, "\treturn wrong;\n}\n\n");
@@ -477,11 +480,16 @@ static const char tools[] =
     "static double tunec_now(void)\n{\n\tstruct timespec t;\n"
     "\ttimespec_get(&t, TIME_UTC);\n"
     "\treturn (double)t.tv_sec + (double)t.tv_nsec * 1e-9;\n}\n\n"
+    "static double tunec_scale;   /* the largest number of an output */\n"
     "static double tunec_largest; /* error, as a share of what is allowed */\n\n"
+    "static void tunec_measure(double want)\n{\n"
+    "\tdouble size = want < 0 ? -want : want;\n"
+    "\tif (size > tunec_scale && size <= DBL_MAX)\n\t\ttunec_scale = size;\n"
+    "}\n\n"
     "static int tunec_differ(\n"
     "    const char *name, int64_t i, double got, double want, double least)\n"
     "{\n"
-    "\tdouble allowed = TOLERANCE * (1 + (want < 0 ? -want : want));\n"
+    "\tdouble allowed = TOLERANCE * (1 + tunec_scale);\n"
     "\tif (allowed < least)\n\t\tallowed = least;\n"
     "\tdouble error = got < want ? want - got : got - want;\n"
     "\tif (got == want || (got != got && want != want))\n\t\treturn 0;\n"
@@ -548,7 +556,7 @@ static void put_head(EmitMain *m, Buf *out, const Lowered *l)
 	    " *     cc -O2 -fopenmp %s_main.c %s.c -lm */\n",
 	    p->name, *p->case_name ? ":" : "", p->case_name, TUNEC_VERSION,
 	    l->kernel->name, l->kernel->name);
-	buf_puts(out, "#include <math.h>\n#include <stdbool.h>\n"
+	buf_puts(out, "#include <float.h>\n#include <math.h>\n#include <stdbool.h>\n"
 	    "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
 	    "#include <string.h>\n#include <time.h>\n\n");
 	buf_printf(out,

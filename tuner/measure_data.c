@@ -1,7 +1,8 @@
 /* Input sets and expected outputs.
  *
  * Three sets: uniform in [-1, 1); small integers, for which sums in f32 are
- * exact; mixed signs and magnitudes with zeros and extremes. */
+ * exact; mixed signs and magnitudes with zeros and extremes.  Floats are scaled
+ * by a power of two where those of a deep program would overflow. */
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +12,9 @@
 #include "tuner/measure_internal.h"
 
 enum { POINTS = 64, ALIGN = 64 };
+
+/* Exponent of the largest float of each set. */
+static const int largest_exponent[MEASURE_SETS] = {0, 2, 10};
 
 static size_t reserve(size_t *size, int64_t bytes)
 {
@@ -48,17 +52,15 @@ static int64_t draw_int(Rng *rng, int set, int64_t least, int64_t most)
 	return low + (int64_t)rng_below(rng, (uint64_t)(high - low + 1));
 }
 
-static void put_element(void *at, int64_t i, DType type, Rng *rng, int set)
+static void put_element(
+    void *at, int64_t i, DType type, Rng *rng, int set, double scale)
 {
+	double x = dtype_is_float(type) ? scale * draw_float(rng, set) : 0;
 	switch (type) {
-	case DT_F64: ((double *)at)[i] = draw_float(rng, set); break;
-	case DT_F32: ((float *)at)[i] = (float)draw_float(rng, set); break;
-	case DT_F16:
-		((uint16_t *)at)[i] = f16_from_f64(draw_float(rng, set));
-		break;
-	case DT_BF16:
-		((uint16_t *)at)[i] = bf16_from_f64(draw_float(rng, set));
-		break;
+	case DT_F64: ((double *)at)[i] = x; break;
+	case DT_F32: ((float *)at)[i] = (float)x; break;
+	case DT_F16: ((uint16_t *)at)[i] = f16_from_f64(x); break;
+	case DT_BF16: ((uint16_t *)at)[i] = bf16_from_f64(x); break;
 	case DT_I64:
 		((int64_t *)at)[i] =
 		    draw_int(rng, set, -(1ll << 40), 1ll << 40);
@@ -109,15 +111,17 @@ Status measure_data_new(Arena *arena, const Program *program,
 void measure_data_fill(MeasureData *data, uint64_t seed)
 {
 	const Program *program = data->program;
-	for (int s = 0; s < MEASURE_SETS; s++)
+	for (int s = 0; s < MEASURE_SETS; s++) {
+		double scale = exp2(-magnitude_shift(program, largest_exponent[s]));
 		for (int i = 0; i < program->ninputs; i++) {
 			const Buffer *b = &program->buffers[i];
 			Rng rng = rng_stream(seed, (uint64_t)s, (uint64_t)i);
 			int64_t n = buffer_elements(b);
 			for (int64_t k = 0; k < n; k++)
 				put_element(data->base + data->input[s][i], k,
-				    b->type, &rng, s);
+				    b->type, &rng, s, scale);
 		}
+	}
 }
 
 void measure_data_free(MeasureData *data)

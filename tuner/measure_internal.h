@@ -3,6 +3,11 @@
 
 #include "tuner/measure.h"
 
+/* magnitude.c: the least number s of bits, such that no value of the program is
+ * expected to overflow where floats of the inputs are at most
+ * 2^(exponent - s). */
+int magnitude_shift(const Program *program, int exponent);
+
 /* measure_data.c: one shared mapping, made before the server is forked. */
 typedef struct {
 	const Program *program;

@@ -108,6 +108,22 @@ exits replays-measurements 0 tune mm.yaml:small --trials 30 --seed 7 \
 } >wide.yaml
 exits tunes-many-inputs 0 tune wide.yaml --trials 3 --db wide.db
 
+# values of a deep program do not overflow in the inputs that are drawn for it
+{
+	printf 'tunec: 1\nname: deep\ninputs:\n  x0: f32[8, 64]\n'
+	for i in {1..24}; do echo "  w$i: const f32[64, 64]"; done
+	echo 'compute: |'
+	for i in {1..24}; do
+		echo "  h$i[i < 8, j < 64] = sum[k < 64](x$((i - 1))[i, k]*w$i[k, j])"
+		echo "  x$i[i < 8, j < 64] = max(h$i[i, j], 0)"
+	done
+} >deep.yaml
+exits tunes-a-deep-program 0 tune deep.yaml --trials 6 --db deep.jsonl
+ok deep-is-right sh -c '! grep -q "\"outcome\":\"wrong" deep.jsonl'
+ok deep-driver "$TUNEC" build --db deep.jsonl --emit=c,main deep.yaml
+ok deep-driver-compiles "${CC:-cc}" -O1 -fopenmp -w -o deep deep_main.c deep.c -lm
+ok deep-driver-agrees ./deep
+
 # --- log round trips, replay's exits ----------------------------------------------
 ok exports "$TUNEC" log export --db a.db -o one.jsonl
 ok imports "$TUNEC" log import one.jsonl --db two.db
