@@ -51,28 +51,33 @@ struct Space {
 
 /* --- sketches ---------------------------------------------------------------- */
 
-/* Fills parts; false where there are too many. */
-static bool sketch_parts(Sketch *s)
+static bool is_open(const Arg *arg)
+{
+	return arg->decision && arg->open;
+}
+
+/* The first number of a tile follows from the others. */
+static int first_part(const Arg *arg)
+{
+	return arg->domain.kind == DOMAIN_TILE;
+}
+
+static void sketch_parts(Sketch *s)
 {
 	for (int i = 0; i < s->trace->steps.n; i++) {
 		const Step *step = &s->trace->steps.at[i];
 		for (int a = 0; a < step->nargs; a++) {
 			const Arg *arg = &step->args[a];
-			if (!arg->decision || !arg->open)
+			if (!is_open(arg))
 				continue;
 			bool slot = apply_is_slot(step, a);
-			bool tile = arg->domain.kind == DOMAIN_TILE;
-			for (int p = tile; p < arg->domain.parts; p++) {
-				if (s->nparts == CANDIDATE_PARTS)
-					return false;
-				int n = arg->domain.nvalues[p];
-				s->parts[s->nparts++] = (Part){i, a, p, n,
+			for (int p = first_part(arg); p < arg->domain.parts; p++)
+				s->parts[s->nparts++] = (Part){i, a, p,
+				    arg->domain.nvalues[p],
 				    arg->domain.values[p],
 				    slot ? s->nslots++ : -1};
-			}
 		}
 	}
-	return true;
 }
 
 static Value part_value(const Part *part, int position)
@@ -86,6 +91,48 @@ static Step step_copy(Arena *arena, const Step *step)
 	copy.args = arena_memdup(
 	    arena, step->args, sizeof *step->args * (size_t)step->nargs);
 	return copy;
+}
+
+/* Parts are decided in order. */
+static void decide(Arena *arena, Arg *arg, int part, Value v)
+{
+	int n = arg->domain.parts;
+	arg->open = false;
+	if (arg->domain.kind == DOMAIN_CHOICE) {
+		arg->value = v;
+		return;
+	}
+	if (part == 1) {
+		arg->value = (Value){.kind = VALUE_LIST,
+		    .n = n,
+		    .list = NEW_N(arena, Value, n)};
+		arg->value.list[0] = (Value){.kind = VALUE_HOLE};
+	}
+	arg->value.list[part] = v;
+}
+
+/* A candidate has room for so many decisions: those of the last steps lie in
+ * the middle of their domains. */
+static Trace *decide_beyond(Arena *arena, const Trace *trace)
+{
+	Trace *t = NEW(arena, Trace);
+	int n = 0;
+	for (int i = 0; i < trace->steps.n; i++) {
+		Step step = step_copy(arena, &trace->steps.at[i]);
+		for (int a = 0; a < step.nargs; a++) {
+			Arg *arg = &step.args[a];
+			int first = first_part(arg), end = arg->domain.parts;
+			if (!is_open(arg))
+				continue;
+			n += end - first;
+			for (int p = first; n > CANDIDATE_PARTS && p < end; p++)
+				decide(arena, arg, p,
+				    arg->domain.values[p]
+					[arg->domain.nvalues[p] / 2]);
+		}
+		vec_push(arena, &t->steps, step);
+	}
+	return t;
 }
 
 /* The trace with decisions taken from `at`; with `slots`, those that are slots
@@ -103,29 +150,16 @@ static Trace *sketch_fill(
 		if (slots && apply_is_slot(
 				 &s->trace->steps.at[part->step], part->arg))
 			continue;
-		Value v = part_value(part, at[p]);
-		arg->open = false;
-		if (arg->domain.kind == DOMAIN_CHOICE) {
-			arg->value = v;
-			continue;
-		}
-		if (part->part == 1) {
-			int n = arg->domain.parts;
-			arg->value = (Value){.kind = VALUE_LIST,
-			    .n = n,
-			    .list = NEW_N(arena, Value, n)};
-			arg->value.list[0] = (Value){.kind = VALUE_HOLE};
-		}
-		arg->value.list[part->part] = v;
+		decide(arena, arg, part->part, part_value(part, at[p]));
 	}
 	return t;
 }
 
 static void add_sketch(Space *space, const char *name, Trace *trace)
 {
+	trace = decide_beyond(space->arena, trace);
 	Sketch s = {.name = name, .trace = trace};
-	if (!sketch_parts(&s))
-		return;
+	sketch_parts(&s);
 	s.canonical = trace_canonical(space->arena, space->program, trace);
 	vec_push(space->arena, &space->sketches, s);
 }
