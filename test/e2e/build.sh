@@ -1,36 +1,6 @@
-#!/bin/sh
+#!/bin/bash
 # tunec build: kinds, contents, refusals, all or none.
-set -u
-dir=$(mktemp -d)
-trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
-unset TUNEC_DB TUNEC_TARGET
-cd "$dir" || exit 1
-
-ok() { # name, command: must succeed
-	what=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok $what"
-	else
-		echo "not ok $what: $* gave $?"
-		sed 's/^/  /' out
-	fi
-}
-code() { # name, exit code, command
-	what=$1 want=$2
-	shift 2
-	"$@" >stdout 2>err
-	got=$?
-	if [ "$got" = "$want" ]; then
-		echo "ok $what"
-	else
-		echo "not ok $what: exit $got, not $want"
-		sed 's/^/  /' err
-	fi
-}
-absent() { [ ! -e "$1" ]; }
-has() { grep -q -e "$2" "$1"; }
-lacks() { ! grep -q -e "$2" "$1"; }
+. "$(dirname "$0")/lib.sh"
 
 cat >mm.yaml <<'YAML'
 tunec: 1
@@ -65,13 +35,13 @@ YAML
 b() { "$TUNEC" build "$@"; }
 
 # --- kinds
-code all-kinds 0 b mm.yaml:big -o k.c -o k.h -o k.o -o k.ll -o k.bc -o k.s -o k.so
+exits all-kinds 0 b mm.yaml:big -o k.c -o k.h -o k.o -o k.ll -o k.bc -o k.s -o k.so
 ok one-warning-line [ "$(wc -l <err)" = 1 ]
 ok says-default has err 'default schedule'
 for k in c h o ll bc s so; do
 	ok "writes-$k" test -s k.$k
 done
-code quiet 0 b -q mm.yaml:big -o k.c
+exits quiet 0 b -q mm.yaml:big -o k.c
 ok quiet-says-nothing test ! -s err
 ok library-has-symbols sh -c \
 	'nm -D k.so | grep -q mm_big_pack_b && nm k.o | grep -q "T mm_big$"'
@@ -96,7 +66,7 @@ ok header-in-c cc -Wall -Wextra -Werror -pedantic -c h.c -o h.o
 for spec in mm.yaml:big mm.yaml:small mm.yaml: types.yaml; do
 	name=$(echo $spec | tr -d .: | sed 's/yaml//')
 	rm -f ./*_main.c
-	code "driver-$name" 0 b -q $spec -o r.c -o r.o --emit=main
+	exits "driver-$name" 0 b -q $spec -o r.c -o r.o --emit=main
 	for cc in 'gcc -O2 -std=c11 -fopenmp' 'clang-14 -O1' \
 		'gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all'; do
 		command -v ${cc%% *} >/dev/null || continue
@@ -104,7 +74,7 @@ for spec in mm.yaml:big mm.yaml:small mm.yaml: types.yaml; do
 			"$cc -Wall -Wextra -Werror r.c *_main.c -lm -o r && ./r"
 	done
 	ok "o-right-$name" sh -c 'gcc r.o *_main.c -lm -fopenmp -o r && ./r'
-	code "c-target-$name" 0 b -q --target=c $spec -o p.c --emit=main
+	exits "c-target-$name" 0 b -q --target=c $spec -o p.c --emit=main
 	ok "plain-$name" sh -c \
 		'gcc -std=c11 -pedantic -Wall -Wextra -Werror p.c *_main.c -lm -o r && ./r'
 	ok "plain-has-no-vectors-$name" lacks p.c 'vector_size\|immintrin'
@@ -112,7 +82,7 @@ done
 b -q mm.yaml:big -o w.c --emit=main
 sed 's/0\.0f/0.5f/' w.c >w2.c
 sed 's/\(mm_big\)(const float \*a, const void \*b, float \*c, void \*workspace)$/\1(const float *a, const void *b, float *c, void *workspace) { (void)a; (void)b; (void)c; (void)workspace; } void unused_\1(const float *a, const void *b, float *c, void *workspace)/' w.c >w3.c
-code driver-finds-wrong 1 sh -c 'gcc w3.c mm_big_main.c -lm -o r && ./r'
+exits driver-finds-wrong 1 sh -c 'gcc w3.c mm_big_main.c -lm -o r && ./r'
 
 # --- the same bytes
 mkdir -p deep/er && cp mm.yaml deep/er
@@ -127,7 +97,7 @@ b -q mm.yaml:big -o one.c
 ok untouched-if-equal [ "$(date -r one.c +%Y)" = 2001 ]
 
 # --- several cases in one
-code several-cases 0 b -q mm.yaml types.yaml -o all.c -o all.o -o all.h
+exits several-cases 0 b -q mm.yaml types.yaml -o all.c -o all.o -o all.h
 ok several-symbols sh -c 'nm all.o | grep -q "T mm_big$" &&
 	nm all.o | grep -q "T mm_small$" && nm all.o | grep -q "T types$"'
 ok several-compile gcc -O1 -Wall -Wextra -Werror -c all.c -o all2.o
@@ -135,7 +105,7 @@ b -q mm.yaml:big -o m1.c && b -q mm.yaml:small -o m2.c
 ok link-together sh -c 'gcc -O1 -shared -fPIC m1.c m2.c -lm -o m.so'
 
 # --- places
-code emit-list 0 b -q mm.yaml:big -o deep/x.o --emit=c,h,main
+exits emit-list 0 b -q mm.yaml:big -o deep/x.o --emit=c,h,main
 ok emit-beside sh -c 'test -s deep/x.c && test -s deep/x.h && test -s deep/mm_big_main.c'
 (mkdir here && cd here && "$TUNEC" build -q ../mm.yaml:big --emit=c,main)
 ok emit-here sh -c 'test -s here/mm_big.c && test -s here/mm_big_main.c'
@@ -145,31 +115,31 @@ ok standard-output cmp std.c one.c
 ok standard-input has std.c 'mm_small'
 
 # --- dependencies
-code depend 0 b -q mm.yaml:big -o dep.c -o dep.o -MD
+exits depend 0 b -q mm.yaml:big -o dep.c -o dep.o -MD
 ok depend-rule has dep.o.d '^dep.o: mm.yaml$'
 touch log.jsonl
-code depend-file 0 b -q mm.yaml:big --db log.jsonl -o dep.c -o dep.o -MF all.d
+exits depend-file 0 b -q mm.yaml:big --db log.jsonl -o dep.c -o dep.o -MF all.d
 ok depend-all sh -c 'grep -q "^dep.c: mm.yaml log.jsonl$" all.d &&
 	grep -q "^dep.o: mm.yaml log.jsonl$" all.d'
 
 # --- schedules
-code schedule 0 b mm.yaml:big --schedule plain -o s.c
+exits schedule 0 b mm.yaml:big --schedule plain -o s.c
 ok schedule-no-warning test ! -s err
 printf 'parallel(c.i)\n' >t.txt
-code trace 0 b mm.yaml:big --trace t.txt -o s2.c
-code trace-missing 1 b mm.yaml --trace none.txt -o t1.c
+exits trace 0 b mm.yaml:big --trace t.txt -o s2.c
+exits trace-missing 1 b mm.yaml --trace none.txt -o t1.c
 printf 'parallel(c.zz)\n' >bad.txt
-code trace-bad 1 b mm.yaml --trace bad.txt -o t1.c
-code schedule-unknown 1 b mm.yaml --schedule nope -o t1.c
+exits trace-bad 1 b mm.yaml --trace bad.txt -o t1.c
+exits schedule-unknown 1 b mm.yaml --schedule nope -o t1.c
 ok schedule-names has err 'plain'
 ok nothing-written absent t1.c
-code threads-none 0 b -q mm.yaml --threads=none \
+exits threads-none 0 b -q mm.yaml --threads=none \
 	--target='llvm -mcpu=haswell -threads=2' -o nt.c
 ok threads-none-no-openmp lacks nt.c 'omp '
-code exact 0 b -q mm.yaml:big --numerics=exact -o e.c
+exits exact 0 b -q mm.yaml:big --numerics=exact -o e.c
 ok exact-no-contraction has e.c 'fp-contract=off'
 ok exact-no-fma lacks e.c 'FMA_'
-code define 0 b -q mm.yaml:big -D K=3 -o d.h
+exits define 0 b -q mm.yaml:big -D K=3 -o d.h
 ok define-keeps-symbol has d.h 'mm_big(const float'
 
 # --- records
@@ -192,75 +162,75 @@ record 00000000000000aa "$host" 0.002 >a.jsonl
 record 00000000000000bb "$host" 0.001 >b.jsonl
 record 00000000000000cc "$other" 0.001 >c.jsonl
 record 00000000000000dd "$third" 0.001 >d.jsonl
-code record 0 b --frozen mm.yaml:big --db a.jsonl -o rec.h
+exits record 0 b --frozen mm.yaml:big --db a.jsonl -o rec.h
 ok record-says-nothing test ! -s err
 ok record-in-header sh -c 'grep -q 00000000000000aa rec.h &&
 	grep -q "measured: 2 ms" rec.h'
-code layers 0 b mm.yaml:big --db none.jsonl --db a.jsonl --db b.jsonl -o rec.h
+exits layers 0 b mm.yaml:big --db none.jsonl --db a.jsonl --db b.jsonl -o rec.h
 ok first-layer-counts has rec.h 00000000000000aa
 ok reading-creates-nothing sh -c '[ ! -e none.jsonl ] && [ ! -e tunec.db ]'
-code environment-db 0 env TUNEC_DB=b.jsonl "$TUNEC" build mm.yaml:big -o rec.h
+exits environment-db 0 env TUNEC_DB=b.jsonl "$TUNEC" build mm.yaml:big -o rec.h
 ok environment-db-is-read has rec.h 00000000000000bb
-code only-target 0 b mm.yaml:big --db c.jsonl -o rec.h
+exits only-target 0 b mm.yaml:big --db c.jsonl -o rec.h
 ok only-target-is-taken has rec.h 'mcpu=haswell'
 ok only-target-is-said [ "$(wc -l <err)" = 1 ]
-code host-first 0 b mm.yaml:big --db c.jsonl --db a.jsonl -o rec.h
+exits host-first 0 b mm.yaml:big --db c.jsonl --db a.jsonl -o rec.h
 ok host-first-is-taken has rec.h 00000000000000aa
-code several-targets 3 b mm.yaml:big --db c.jsonl --db d.jsonl -o ns.h
+exits several-targets 3 b mm.yaml:big --db c.jsonl --db d.jsonl -o ns.h
 ok several-targets-are-listed sh -c \
 	'grep -q haswell err && grep -q mcpu=x86-64 err && [ ! -e ns.h ]'
-code target-option 0 b mm.yaml:big --target "$third" --db c.jsonl \
+exits target-option 0 b mm.yaml:big --target "$third" --db c.jsonl \
 	--db d.jsonl -o rec.h
 ok target-option-is-taken has rec.h 00000000000000dd
-code target-environment 0 env TUNEC_TARGET="$other" "$TUNEC" build \
+exits target-environment 0 env TUNEC_TARGET="$other" "$TUNEC" build \
 	mm.yaml:big --db c.jsonl --db d.jsonl -o rec.h
 ok target-environment-is-taken has rec.h 00000000000000cc
-code frozen-other-target 3 b --frozen mm.yaml:big --target "$third" \
+exits frozen-other-target 3 b --frozen mm.yaml:big --target "$third" \
 	--db c.jsonl -o nf.h
-code trace-of-a-record 0 b -q mm.yaml:big --trace a.jsonl -o ta.c
-code trace-as-text 0 b -q mm.yaml:big --trace t.txt -o tt.c
+exits trace-of-a-record 0 b -q mm.yaml:big --trace a.jsonl -o ta.c
+exits trace-as-text 0 b -q mm.yaml:big --trace t.txt -o tt.c
 ok traces-agree sh -c 'grep -v "^ \*" ta.c >ta && grep -v "^ \*" tt.c >tt &&
 	cmp ta tt'
 echo 'no line' >>a.jsonl
-code damaged-line 0 b mm.yaml:big --db a.jsonl -o rec.h
+exits damaged-line 0 b mm.yaml:big --db a.jsonl -o rec.h
 ok damaged-line-is-said has err 'a.jsonl'
 head -c 3000 /dev/urandom >junk.db
-code no-store 1 b mm.yaml:big --db junk.db -o nj.h
+exits no-store 1 b mm.yaml:big --db junk.db -o nj.h
 ok no-store-writes-nothing absent nj.h
 
 # --- refusals: the code, and nothing written
-code frozen 3 b --frozen mm.yaml -o n.c
-code no-output 2 b mm.yaml
-code unknown-suffix 2 b mm.yaml -o n.xyz
-code no-suffix 2 b mm.yaml -o n
-code unknown-emit 2 b mm.yaml -o n.c --emit=pdf
-code stdout-without-emit 2 b mm.yaml -o -
-code unknown-option 2 b mm.yaml -o n.c --frobnicate
-code bad-threads 2 b mm.yaml -o n.c --threads=3
-code both-traces 2 b mm.yaml -o n.c --trace t.txt --schedule plain
-code bad-target 2 b mm.yaml -o n.c --target 'llvm -foo=1'
-code bad-numerics 2 b mm.yaml -o n.c --numerics=sloppy
-code no-spec 2 b -o n.c
+exits frozen 3 b --frozen mm.yaml -o n.c
+exits no-output 2 b mm.yaml
+exits unknown-suffix 2 b mm.yaml -o n.xyz
+exits no-suffix 2 b mm.yaml -o n
+exits unknown-emit 2 b mm.yaml -o n.c --emit=pdf
+exits stdout-without-emit 2 b mm.yaml -o -
+exits unknown-option 2 b mm.yaml -o n.c --frobnicate
+exits bad-threads 2 b mm.yaml -o n.c --threads=3
+exits both-traces 2 b mm.yaml -o n.c --trace t.txt --schedule plain
+exits bad-target 2 b mm.yaml -o n.c --target 'llvm -foo=1'
+exits bad-numerics 2 b mm.yaml -o n.c --numerics=sloppy
+exits no-spec 2 b -o n.c
 for k in cu ptx cubin cl; do
-	code "not-built-$k" 1 b mm.yaml -o n.c -o n.$k
+	exits "not-built-$k" 1 b mm.yaml -o n.c -o n.$k
 	ok "names-missing-$k" has err 'missing'
 done
-code missing-file 1 b none.yaml -o n.c
-code missing-case 1 b mm.yaml:huge -o n.c
+exits missing-file 1 b none.yaml -o n.c
+exits missing-case 1 b mm.yaml:huge -o n.c
 ok names-cases has err 'small'
-code c-target-object 1 b -q mm.yaml --target=c -o n.c -o n.o
-code no-llvm 1 env TUNEC_MODULES=/nonexistent "$TUNEC" build -q mm.yaml \
+exits c-target-object 1 b -q mm.yaml --target=c -o n.c -o n.o
+exits no-llvm 1 env TUNEC_MODULES=/nonexistent "$TUNEC" build -q mm.yaml \
 	-o n.c -o n.o
 ok names-module has err 'tunec-llvm.so'
-code no-linker 1 env CC=/nonexistent/cc "$TUNEC" build -q mm.yaml \
+exits no-linker 1 env CC=/nonexistent/cc "$TUNEC" build -q mm.yaml \
 	-o n.c -o n.so
-code bad-folder 1 b -q mm.yaml -o n.c -o none/n.h
+exits bad-folder 1 b -q mm.yaml -o n.c -o none/n.h
 ok refused-writes-nothing absent n.c
 
 # --- stages
 for s in schedule lowered c llvm asm; do
-	code "show-$s" 0 "$TUNEC" show -q --stage=$s mm.yaml:big
-	ok "show-$s-prints" test -s stdout
+	exits "show-$s" 0 "$TUNEC" show -q --stage=$s mm.yaml:big
+	ok "show-$s-prints" test -s out
 done
-code show-ptx 1 "$TUNEC" show --stage=ptx mm.yaml
-code show-unknown 2 "$TUNEC" show --stage=frob mm.yaml
+exits show-ptx 1 "$TUNEC" show --stage=ptx mm.yaml
+exits show-unknown 2 "$TUNEC" show --stage=frob mm.yaml

@@ -3,12 +3,7 @@
 # trial is recorded with its class and the run goes on.  What a broken kernel
 # would do is done from outside to the process that measures one: it gets a
 # SIGSEGV, stands still, or has no more memory to allocate.
-set -u
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-workloads=$PWD/workloads
-cd "$tmp" || exit 1
-unset TUNEC_DB TUNEC_TARGET
+. "$(dirname "$0")/lib.sh"
 
 below() { # PID: its children
 	sed -n "s/^\([0-9]*\) (.*) [^Z] $1 .*/\1/p" /proc/[0-9]*/stat 2>/dev/null

@@ -2,23 +2,9 @@
 # The matrix product by hand (test/bench/matmul_hand.trace) at 127x131x257, by
 # each style of tail, through LLVM and through C: its driver compares it with the
 # plain loop nest.
-set -u
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-trace=$PWD/test/bench/matmul_hand.trace
-cp workloads/matmul.yaml "$tmp"
-cd "$tmp" || exit 1
-unset TUNEC_DB TUNEC_TARGET
-
-ok() { # name, command: must succeed
-	local what=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok $what"
-	else
-		echo "not ok $what: $* gave $?: $(tail -n 2 out | tr '\n' ' ')"
-	fi
-}
+. "$(dirname "$0")/lib.sh"
+trace=$root/test/bench/matmul_hand.trace
+cp "$workloads/matmul.yaml" .
 host=$("$TUNEC" target --print)
 for target in "${host% -threads=*} -threads=1" \
 	'llvm -mcpu=x86-64-v3 -threads=1'; do

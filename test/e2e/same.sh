@@ -1,22 +1,7 @@
 #!/bin/bash
 # What must be the same: outputs in another folder, under another name, at
 # another time; results on any number of threads; the key of a renamed operator.
-set -u
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-workloads=$PWD/workloads
-cd "$tmp" || exit 1
-unset TUNEC_DB TUNEC_TARGET
-
-ok() { # name, command: must succeed
-	local what=$1
-	shift
-	if "$@" >out 2>&1; then
-		echo "ok $what"
-	else
-		echo "not ok $what: $* gave $?: $(tail -n 2 out | tr '\n' ' ')"
-	fi
-}
+. "$(dirname "$0")/lib.sh"
 host=$("$TUNEC" target --print)
 kinds='c h ll bc o s'
 

@@ -1,32 +1,23 @@
-#!/bin/sh
+#!/bin/bash
 # tunec target: texts, JSON, what is missing.
-set -u
-check() { # name, condition
-	name=$1
-	shift
-	if "$@" >/dev/null 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-	fi
+. "$(dirname "$0")/lib.sh"
+says() { # text, pattern
+	printf '%s\n' "$1" | grep -q -- "$2"
 }
 host=$("$TUNEC" target --print)
-has() { printf '%s\n' "$1" | grep -q -- "$2"; }
 
-check host-is-canonical [ "$("$TUNEC" target --print "$host")" = "$host" ]
-check host-has-all-keys has "$host" \
+ok host-is-canonical [ "$("$TUNEC" target --print "$host")" = "$host" ]
+ok host-has-all-keys says "$host" \
 	'^llvm -mtriple=[^ ]* -mcpu=[^ ]* -mattr=[^ ]* -threads=[0-9]*$'
-check host-runs-here has "$("$TUNEC" target "$host")" '^runs here'
-check json has "$("$TUNEC" target --json)" '^{"host":"llvm .*"modules":'
-check foreign has "$("$TUNEC" target 'llvm -mcpu=apple-m1 -threads=1' \
+ok host-runs-here says "$("$TUNEC" target "$host")" '^runs here'
+ok json says "$("$TUNEC" target --json)" '^{"host":"llvm .*"modules":'
+ok foreign says "$("$TUNEC" target 'llvm -mcpu=apple-m1 -threads=1' \
 	'llvm -mcpu=x86-64 -threads=1')" 'does not run here'
 
-"$TUNEC" target 'llvm -foo=1' >/dev/null 2>&1
-check unknown-key-is-usage [ $? = 2 ]
-"$TUNEC" target cuda >/dev/null 2>&1
-check unbuilt-kind-fails [ $? = 1 ]
+exits unknown-key-is-usage 2 "$TUNEC" target 'llvm -foo=1'
+exits unbuilt-kind-fails 1 "$TUNEC" target cuda
 out=$(TUNEC_MODULES=/nonexistent "$TUNEC" target)
-check missing-module-is-named has "$out" 'no /nonexistent/tunec-llvm.so'
+ok missing-module-is-named says "$out" 'no /nonexistent/tunec-llvm.so'
 # the module is found beside the program
 out=$(env -u TUNEC_MODULES "$TUNEC" target)
-check module-beside-program has "$out" 'tunec-llvm.so *works: LLVM'
+ok module-beside-program says "$out" 'tunec-llvm.so *works: LLVM'

@@ -1,33 +1,7 @@
 #!/bin/bash
 # tunec tune, replay and log together, as a user runs them: budgets, resuming,
 # what is kept when a run is killed, stores that cannot be used.
-set -u
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-here=$PWD
-cd "$tmp" || exit 1
-unset TUNEC_DB TUNEC_TARGET
-
-ok() { # name, command: must succeed
-	local what=$1
-	shift
-	if "$@" >/dev/null 2>>err; then
-		echo "ok $what"
-	else
-		echo "not ok $what: $* gave $?: $(tail -n 3 err | tr '\n' ' ')"
-	fi
-}
-exits() { # name, exit, command
-	local what=$1 want=$2 got
-	shift 2
-	"$@" >out 2>err </dev/null
-	got=$?
-	if [ $got = "$want" ]; then
-		echo "ok $what"
-	else
-		echo "not ok $what: exit $got, not $want: $(tail -n 3 err | tr '\n' ' ')"
-	fi
-}
+. "$(dirname "$0")/lib.sh"
 tune() {
 	"$TUNEC" tune --target "$target" "$@"
 }
@@ -139,8 +113,8 @@ exits replay-slower 4 "$TUNEC" replay mm.yaml:small --measure \
 	--max-slowdown 0.0001 --db one.jsonl
 mkdir faulty
 ln -s "$TUNEC_MODULES/tunec-xgboost.so" faulty
-ok builds-a-faulty-compiler "${CC:-cc}" -std=gnu11 -shared -fPIC -I"$here" \
-	-o faulty/tunec-llvm.so "$here/test/e2e/faulty_llvm.c"
+ok builds-a-faulty-compiler "${CC:-cc}" -std=gnu11 -shared -fPIC -I"$root" \
+	-o faulty/tunec-llvm.so "$root/test/e2e/faulty_llvm.c"
 faulty() {
 	REAL_LLVM=$TUNEC_MODULES/tunec-llvm.so TUNEC_MODULES=$PWD/faulty "$@"
 }
@@ -224,4 +198,4 @@ if $as test -r locked/a.db && $as test -x "$TUNEC" && ! $as test -w locked/a.db;
 			--db locked/$db
 	done
 fi
-cd "$here" || exit 1
+cd "$root" || exit 1

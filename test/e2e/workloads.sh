@@ -1,12 +1,7 @@
 #!/bin/bash
 # Every case of every workload that its plain loop nest does in a moment: built
 # without a record, right through LLVM and through C, compared by its driver.
-set -u
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-workloads=$PWD/workloads
-cd "$tmp" || exit 1
-unset TUNEC_DB TUNEC_TARGET
+. "$(dirname "$0")/lib.sh"
 most=9000000 # operations
 [ "${TIER:-quick}" = long ] && most=3000000000
 
