@@ -1,6 +1,22 @@
 /* Programs made by hand, to schedule. */
 #include "test/common_schedule.h"
 
+const Machine test_machine = {.threads = 2,
+    .vector_bytes = 32,
+    .vector_registers = 16,
+    .fma = true,
+    .masked = true,
+    .gather = true,
+    .f16c = true,
+    .fma_per_cycle = 2,
+    .fma_latency = 4,
+    .l1_bytes = 32 << 10,
+    .l2_bytes = 512 << 10,
+    .l3_bytes = 16 << 20,
+    .l1_ways = 8,
+    .line_bytes = 64,
+    .clock_ghz = 3};
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,11 @@
-/* Programs made by hand, to schedule. */
+/* Programs made by hand, to schedule, and a machine to do it for. */
 #ifndef TEST_COMMON_SCHEDULE_H
 #define TEST_COMMON_SCHEDULE_H
 
 #include "schedule/internal.h"
+
+/* Two cores with AVX2. */
+extern const Machine test_machine;
 
 /*     p[i < 7, k < 16] = a[i, k] * 2            a f32[7, 16]
  *     c[i < 7, j < 20] = sum[k < 16](p[i, k] * b[k, j])    b const f32[16, 20]

@@ -30,9 +30,6 @@ enum { QUICK = 2000, LONG = 50000, BATCH = 50, C_SHARE = 4 };
 enum { MOST_STEPS = 20, LEAST_ACCEPTED = 50, MEDIAN_STEPS = 8 };
 enum { ALIGN = 64, MAX_STEPS = 10000000, MOST_ARGS = 12 };
 
-static const Machine machine = {.threads = 2, .vector_bytes = 32,
-    .vector_registers = 16, .fma = true, .masked = true};
-
 typedef struct {
 	int seed;
 	Program *program;
@@ -418,15 +415,15 @@ static void add_pair(State *state, Batch *b, int seed)
 	    make_program(b->arena, &rng, seed, &state->programs);
 	if (seed % 4 && !program_verify(pair.program, why, sizeof why))
 		fail_msg("seed %d: %s", seed, why);
-	pair.trace = schedule_random(b->arena, pair.program, &machine, &rng,
+	pair.trace = schedule_random(b->arena, pair.program, &test_machine, &rng,
 	    MOST_STEPS, &state->schedules);
 	nest = schedule_nest(
-	    b->arena, pair.program, &machine, pair.trace, &error);
+	    b->arena, pair.program, &test_machine, pair.trace, &error);
 	state->steps[pair.trace->steps.n]++;
 	state->pairs++;
 	if (!nest)
 		wrong(&pair, "schedule_nest", error.text);
-	pair.lowered = lower(b->arena, nest, &machine, &error);
+	pair.lowered = lower(b->arena, nest, &test_machine, &error);
 	if (!pair.lowered) {
 		if (error.status != STATUS_UNSUPPORTED)
 			wrong(&pair, "lower", error.text);

@@ -20,21 +20,9 @@
 
 #include "codegen/codegen.h"
 #include "schedule/plan.h"
+#include "test/common_schedule.h"
 
 enum { CANDIDATES = 200, ARGS_MAX = 8, LOOPS_MAX = 64, BUFFERS_MAX = 16 };
-
-static const Machine machine = {.threads = 2,
-    .vector_bytes = 32,
-    .vector_registers = 16,
-    .fma = true,
-    .masked = true,
-    .fma_per_cycle = 2,
-    .fma_latency = 4,
-    .l1_bytes = 32768,
-    .l2_bytes = 1 << 19,
-    .l3_bytes = 16 << 20,
-    .l1_ways = 8,
-    .line_bytes = 64};
 
 typedef struct {
 	const char *argument;
@@ -431,10 +419,10 @@ static void check_candidate(
 	Error error = {0};
 	LowRun stats = {0};
 	Counts *counts = NEW(arena, Counts);
-	Nest *nest = schedule_nest(arena, p, &machine, trace, &error);
+	Nest *nest = schedule_nest(arena, p, &test_machine, trace, &error);
 	if (!nest)
 		fail_msg("%s", error.text);
-	Lowered *lowered = lower(arena, nest, &machine, &error);
+	Lowered *lowered = lower(arena, nest, &test_machine, &error);
 	if (!lowered)
 		fail_msg("%s", error.text);
 	run(arena, p, lowered, &stats, counts);
@@ -443,7 +431,7 @@ static void check_candidate(
 	StageCost *costs = NEW_N(arena, StageCost, plan->nstages);
 	tape_eval(plan->tape, NULL, values);
 	for (int i = 0; i < plan->nstages; i++)
-		stage_cost(&plan->stages[i], &machine, values, &costs[i]);
+		stage_cost(&plan->stages[i], &test_machine, values, &costs[i]);
 	Check check = {.symbol = p->symbol,
 	    .nest = nest,
 	    .plan = plan,
@@ -469,7 +457,7 @@ static void check_shape(const Shape *shape)
 		NUMERICS_DEFAULT, &diag, &error, &programs))
 		fail_msg("%s%s", buf_text(&diag.text), error.text);
 	const Program *p = programs.at[0];
-	Space *space = space_new(arena, p, &machine, &error);
+	Space *space = space_new(arena, p, &test_machine, &error);
 	if (!space)
 		fail_msg("%s", error.text);
 	Rng rng = rng_stream(7, 0, 0);

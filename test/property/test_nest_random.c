@@ -15,8 +15,6 @@
 #include "test/common_program.h"
 #include "test/common_schedule.h"
 
-static const Machine machine = {.threads = 2, .vector_bytes = 32};
-
 typedef struct {
 	Arena *arena;
 	Rng rng;
@@ -210,7 +208,7 @@ static void compare(Walk *w, const Program *program, int seed)
 static int guards_with_slots(Walk *w, const Program *program, const char **why)
 {
 	Nest *nest = nest_new(w->arena, program, tape_new(w->arena));
-	ApplyContext context = {.machine = &machine, .use_slots = true};
+	ApplyContext context = {.machine = &test_machine, .use_slots = true};
 	int step;
 	Trace *trace = schedule_steps(w->arena, buf_text(&w->open));
 	if (!trace_apply(nest, trace, &context, &step, why))
@@ -247,7 +245,7 @@ static void one_seed(int seed)
 {
 	Walk w = {.arena = arena_new(),
 	    .rng = rng_stream((uint64_t)seed, 11, 0),
-	    .context = {.machine = &machine}};
+	    .context = {.machine = &test_machine}};
 	const char *why = NULL;
 	Program *program = random_program(&w);
 	w.nest = nest_new(w.arena, program, tape_new(w.arena));

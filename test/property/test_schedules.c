@@ -16,8 +16,6 @@
 
 enum { QUICK = 2000, LONG = 20000, MOST_STEPS = 16, LEAST_ACCEPTED = 50 };
 
-static const Machine machine = {.threads = 2, .vector_bytes = 32};
-
 static char *printed(Arena *arena, const Trace *trace)
 {
 	Buf out = {0};
@@ -35,8 +33,8 @@ static const char *compare(Arena *arena, const Program *program,
 {
 	char why[256] = "";
 	Error error;
-	Nest *plain = schedule_nest(arena, program, &machine, NULL, &error);
-	Nest *nest = schedule_nest(arena, program, &machine, trace, &error);
+	Nest *plain = schedule_nest(arena, program, &test_machine, NULL, &error);
+	Nest *nest = schedule_nest(arena, program, &test_machine, trace, &error);
 	int output = program->outputs[0];
 	int64_t n = 1;
 	double *expected, *got;
@@ -81,7 +79,7 @@ static const char *survives(
 	if (strcmp(printed(arena, canonical),
 		printed(arena, trace_canonical(arena, program, local))))
 		return "the trace is another after renaming";
-	if (!schedule_nest(arena, program, &machine, local, &error))
+	if (!schedule_nest(arena, program, &test_machine, local, &error))
 		return arena_strdup(arena, error.text);
 	return NULL;
 }
@@ -103,7 +101,7 @@ static void test_random_schedules(void **state)
 		Arena *arena = arena_new();
 		Rng rng = rng_stream(2026, 11, (uint64_t)i);
 		Program *program = schedule_random_program(arena, &rng);
-		Trace *trace = schedule_random(arena, program, &machine, &rng,
+		Trace *trace = schedule_random(arena, program, &test_machine, &rng,
 		    MOST_STEPS, &coverage);
 		const char *why = compare(arena, program, trace, 1);
 		if (!why)

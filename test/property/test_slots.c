@@ -17,8 +17,6 @@ enum { QUICK = 1000, LONG = 20000, MOST_STEPS = 16, MAX_SLOTS = 64, NFACTORS = 8
 
 static const int64_t factors[] = {1, 2, 3, 4, 5, 7, 8, 16};
 
-static const Machine machine = {.threads = 2, .vector_bytes = 32};
-
 typedef struct {
 	Arena *arena;
 	Program *program;
@@ -170,7 +168,7 @@ static const char *check(Trial *t, const Nest *nest, const int64_t *slots)
 	Error error;
 	Trace *trace = with_numbers(t, slots);
 	Nest *numbers = schedule_nest(
-	    t->arena, t->program, &machine, trace, &error);
+	    t->arena, t->program, &test_machine, trace, &error);
 	const char *what;
 
 	tape_eval(nest->tape, slots, values);
@@ -199,7 +197,7 @@ static void try_seed(int seed, Coverage *coverage, int *recorded, int *held)
 {
 	Arena *arena = arena_new();
 	Trial t = {.arena = arena, .rng = rng_stream(77, 3, (uint64_t)seed)};
-	ApplyContext context = {.machine = &machine, .use_slots = true};
+	ApplyContext context = {.machine = &test_machine, .use_slots = true};
 	int64_t other[MAX_SLOTS];
 	const char *why;
 	Nest *nest;
@@ -207,7 +205,7 @@ static void try_seed(int seed, Coverage *coverage, int *recorded, int *held)
 
 	t.program = random_program(arena, &t.rng);
 	t.trace = schedule_random(
-	    arena, t.program, &machine, &t.rng, MOST_STEPS, coverage);
+	    arena, t.program, &test_machine, &t.rng, MOST_STEPS, coverage);
 	open_tiles(&t);
 	nest = nest_new(arena, t.program, tape_new(arena));
 	if (trace_apply(nest, t.open, &context, &step, &why) &&

@@ -15,11 +15,6 @@
 
 enum { QUICK = 40, LONG = 2000 };
 
-static const Machine machine = {.threads = 2, .vector_bytes = 32,
-    .vector_registers = 16, .fma = true, .masked = true, .fma_per_cycle = 2,
-    .fma_latency = 4, .l1_bytes = 32 << 10, .l2_bytes = 512 << 10,
-    .l3_bytes = 16 << 20, .l1_ways = 8, .line_bytes = 64, .clock_ghz = 3};
-
 static double *must_run(const Nest *nest)
 {
 	char why[256] = "";
@@ -46,7 +41,7 @@ static void check_candidate(const Program *program, Space *space,
 	Arena *arena = arena_new();
 	Trace *trace = space_trace(arena, space, candidate);
 	Error error;
-	Nest *nest = schedule_nest(arena, program, &machine, trace, &error);
+	Nest *nest = schedule_nest(arena, program, &test_machine, trace, &error);
 	Buf text = {0};
 	double *got;
 
@@ -69,8 +64,8 @@ static void check_space(Program *program, uint64_t seed)
 	Arena *arena = arena_new();
 	Rng rng = rng_stream(seed, 8, 1);
 	Error error;
-	Space *space = space_new(arena, program, &machine, &error);
-	Nest *plain = schedule_nest(arena, program, &machine, NULL, &error);
+	Space *space = space_new(arena, program, &test_machine, &error);
+	Nest *plain = schedule_nest(arena, program, &test_machine, NULL, &error);
 	double *expected;
 
 	if (!space || !plain)

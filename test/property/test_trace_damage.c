@@ -14,8 +14,6 @@
 
 enum { QUICK = 20000, LONG = 400000, MOST_CHANGES = 4 };
 
-static const Machine machine = {.threads = 2, .vector_bytes = 32};
-
 static const char *const texts[] = {
     "mo, mi = split(c.i, [_, 3])\njo, ji = split(c.j, [_, 8])\n"
     "reorder(mo, jo, c.k, mi, ji)\nap = cache_read(c, p)\n"
@@ -84,7 +82,7 @@ static void check_read(Arena *arena, const Program *program, const Trace *t)
 {
 	const char *text = printed(arena, t);
 	json_t *json = trace_to_json(t), *again;
-	ApplyContext open = {.machine = &machine, .use_slots = true};
+	ApplyContext open = {.machine = &test_machine, .use_slots = true};
 	Nest *nest = nest_new(arena, program, tape_new(arena));
 	Error error;
 	Trace *read = trace_from_json(arena, json, &error);
@@ -100,7 +98,7 @@ static void check_read(Arena *arena, const Program *program, const Trace *t)
 	json_decref(json);
 	trace_localized(
 	    arena, program, trace_canonical(arena, program, t), &error);
-	schedule_nest(arena, program, &machine, t, &error);
+	schedule_nest(arena, program, &test_machine, t, &error);
 	if (!trace_apply(nest, t, &open, &step, &why))
 		assert_non_null(why);
 }

@@ -11,8 +11,6 @@
 
 #include <cmocka.h>
 
-static const Machine machine = {.threads = 2, .vector_bytes = 32};
-
 typedef struct {
 	const char *before; /* steps that apply */
 	const char *step;
@@ -279,7 +277,7 @@ static void apply_all(Nest *nest, const Trace *trace, ApplyContext *context)
 static void check_case(const Case *c, Program *(*program)(Arena *))
 {
 	Arena *arena = arena_new();
-	ApplyContext context = {.machine = &machine};
+	ApplyContext context = {.machine = &test_machine};
 	Nest *nest = nest_new(arena, program(arena), tape_new(arena));
 	Trace *step = schedule_steps(arena, c->step);
 	Refusal why, finished;
@@ -335,7 +333,7 @@ static void test_exact(void **state)
 		Error error = {0};
 		Nest *nest;
 		p->numerics = NUMERICS_EXACT;
-		nest = schedule_nest(arena, p, &machine,
+		nest = schedule_nest(arena, p, &test_machine,
 		    schedule_steps(arena, texts[i][0]), &error);
 		if (texts[i][1])
 			assert_non_null(strstr(error.text, texts[i][1]));
@@ -365,7 +363,7 @@ static void must_schedule(const char *text)
 {
 	Arena *arena = arena_new();
 	Error error = {0};
-	Nest *nest = schedule_nest(arena, schedule_chain(arena), &machine,
+	Nest *nest = schedule_nest(arena, schedule_chain(arena), &test_machine,
 	    text ? schedule_steps(arena, text) : NULL, &error);
 
 	if (!nest)
@@ -400,11 +398,11 @@ static void test_failures(void **state)
 	Error error = {0};
 
 	(void)state;
-	assert_null(schedule_nest(arena, p, &machine,
+	assert_null(schedule_nest(arena, p, &test_machine,
 	    schedule_steps(arena, "parallel(c.i)\nparallel(c.k)"), &error));
 	assert_string_equal(error.text, "step 2, parallel(c.k): a reduction "
 					"loop cannot be parallel: rfactor it");
-	assert_null(schedule_nest(arena, p, &machine,
+	assert_null(schedule_nest(arena, p, &test_machine,
 	    schedule_steps(arena, "set_scope(c, reg)"), &error));
 	assert_non_null(strstr(error.text, "the schedule: "));
 	arena_free(arena);
@@ -421,7 +419,7 @@ static void test_void_steps(void **state)
 	    "compute_at(c, ii)\n";
 	Arena *arena = arena_new();
 	bool gone[7] = {false};
-	ApplyContext context = {.machine = &machine, .void_steps = gone};
+	ApplyContext context = {.machine = &test_machine, .void_steps = gone};
 	Nest *nest = nest_new(arena, schedule_chain(arena), tape_new(arena));
 	int step;
 	Refusal why;
@@ -447,7 +445,7 @@ static void test_slots(void **state)
 	    "vectorize(ji, 8)\n"
 	    "prefetch(c, b, c.k, ? in {2, 4})\n";
 	Arena *arena = arena_new();
-	ApplyContext context = {.machine = &machine, .use_slots = true};
+	ApplyContext context = {.machine = &test_machine, .use_slots = true};
 	Nest *nest = nest_new(arena, schedule_chain(arena), tape_new(arena));
 	int64_t slots[] = {2, 3, 8, 8, 4}, *values;
 	int step, guard = 0;
@@ -481,7 +479,7 @@ static void test_slots(void **state)
 static void test_packed(void **state)
 {
 	Arena *arena = arena_new();
-	ApplyContext context = {.machine = &machine};
+	ApplyContext context = {.machine = &test_machine};
 	Nest *nest = nest_new(arena, schedule_chain(arena), tape_new(arena));
 	Refusal why;
 
