@@ -204,6 +204,7 @@ static int64_t lower_kernel(Lower *l, LowFunction *f)
 			lower_stage(l, nest->order.at[i]);
 	}
 	scope_close(l);
+	lower_transpose(l);
 	return bytes;
 }
 

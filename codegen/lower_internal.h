@@ -12,6 +12,7 @@
  *     lower_index.c  index algebra: affine forms, ranges, facts
  *     lower_memory.c loads, stores, elements kept in temporaries
  *     lower_pack.c   what is done ahead to constant inputs
+ *     lower_transpose.c  vectors stored an element a row, afterwards
  *     lower_emit.c   operations, value numbering, scopes */
 #ifndef CODEGEN_LOWER_INTERNAL_H
 #define CODEGEN_LOWER_INTERNAL_H
@@ -288,5 +289,7 @@ int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
  * (-1: no piece) and returns the bytes. */
 int64_t pack_layout(const Nest *nest, int input, int64_t *offsets);
 void lower_pack(Lower *l, LowFunction *f, int input);
+/* lower_transpose.c: of the function that was emitted last */
+void lower_transpose(Lower *l);
 
 #endif

@@ -339,5 +339,6 @@ void memory_store(Lower *l, int buffer, Index address, Value v)
 	node = emit_effect(l, LOW_SCATTER, temp, offsets, mask);
 	node->address = base.form;
 	node->buffer = l->low_buffer[buffer];
+	node->i = address.vector < 0 ? index_lane(address) : 0;
 	l->version[buffer]++;
 }

@@ -120,4 +120,5 @@ void lower_pack(Lower *l, LowFunction *f, int input)
 		lower_stage(l, nest->buffers.at[i].writer);
 	}
 	scope_close(l);
+	lower_transpose(l);
 }

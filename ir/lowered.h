@@ -82,7 +82,8 @@ struct LowNode {
 	int arg[3];     /* -1: none */
 	int buffer;
 	LowAffine address; /* elements */
-	int64_t i;      /* CONST, EXTRACT, INSERT, PREFETCH */
+	int64_t i;      /* CONST, EXTRACT, INSERT, PREFETCH; SCATTER: how far the
+			 * lanes of b are apart, 0: not known */
 	double f;       /* CONST */
 	Op math;        /* MATH */
 	int *shuffle;   /* dst's lanes entries */

@@ -137,6 +137,20 @@ typedef struct {
 	"reorder(acc.c, acc.r, acc.o, a0, a1)\n"                               \
 	"unroll(acc.o)\nunroll(a0)\nvectorize(a1, 8)\n"
 
+/* Lanes along rows, so that a vector is stored an element a row. */
+#define ROWS(style)                                                            \
+	"acc = cache_write(c, reg)\n"                                          \
+	"i0, i1 = split(c.i, [_, 8])\n"                                        \
+	"j0, j1 = split(c.j, [_, 7])\n"                                        \
+	"reorder(i0, j0, j1, i1)\n"                                            \
+	"unroll(j1)\nvectorize(i1, 8)\n"                                       \
+	"tail(c, " style ")\n"                                                 \
+	"compute_at(acc, j0)\n"                                                \
+	"a0, a1 = split(acc.i, [_, 8])\n"                                      \
+	"reorder(acc.k, acc.j, a0, a1)\n"                                      \
+	"unroll(acc.j)\nunroll(a0)\nvectorize(a1, 8)\n"                        \
+	"tail(acc, " style ")\n"
+
 static const Case cases[] = {
     {"mm_plain", matmul, ""},
     {"mm_peel", matmul, TILE("peel", "tail(acc, peel)\n")},
@@ -144,6 +158,8 @@ static const Case cases[] = {
     {"mm_guard", matmul, TILE("guard", "tail(acc, peel)\n")},
     {"mm_pad", matmul, TILE("peel", PACKED "tail(acc, pad)\n")},
     {"mm_packed_peel", matmul, TILE("peel", PACKED "tail(acc, peel)\n")},
+    {"mm_rows_peel", matmul, ROWS("peel")},
+    {"mm_rows_mask", matmul, ROWS("mask")},
     {"mm_f16", matmul_f16, TILE("mask", "tail(acc, mask)\n")},
     {"mm_bf16", matmul_bf16, TILE("peel", PACKED "tail(acc, pad)\n")},
     {"mm_memory_peel", matmul, PLAIN_TILE("peel")},
@@ -341,6 +357,41 @@ static void test_candidates(void **state)
 	}
 }
 
+/* --- stores whose lanes lie apart --------------------------------------- */
+
+/* Seven neighbours of eight rows: four and two are stored row by row, the
+ * last is scattered. */
+static void test_transposed(void **state)
+{
+	Error error = {0};
+	LowRun run = {0};
+	Rng rng = rng_stream(9, 0, 0);
+	Program *p = program_matmul(arena, 16, 35, 9);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Nest *nest = schedule_nest(arena, p, &target->machine,
+	    schedule_steps(arena, ROWS("peel")), &error);
+	assert_non_null(nest);
+	Lowered *l = lower(arena, nest, &target->machine, &error);
+	assert_non_null(l);
+	(void)state;
+	if (lowercheck_run(arena, l, data, 0, NULL, NULL))
+		fail_msg("the rows are wrong");
+	void *packed = lowercheck_memory(arena, l->packed_bytes[0]);
+	void *c = lowercheck_memory(arena, 4 * 16 * 35);
+	void *workspace = lowercheck_memory(arena, l->workspace_bytes);
+	assert_true(low_function_run(
+	    l->packs.at[0], (void *[]){data[1], packed}, &run));
+	run = (LowRun){0};
+	assert_true(low_function_run(
+	    l->kernel, (void *[]){data[0], packed, c, workspace}, &run));
+	int tiles = 2 * 5;
+	assert_int_equal(run.op_count[LOW_SCATTER], tiles);
+	assert_int_equal(run.op_count[LOW_STORE], tiles * (8 + 8));
+	assert_int_equal(run.op_count[LOW_SHUFFLE], tiles * (8 + 8 + 2 + 8));
+	assert_int_equal(run.stores, 16 * 35);
+}
+
 /* --- how much is computed ------------------------------------------------- */
 
 static int64_t multiplications(
@@ -464,6 +515,7 @@ int main(void)
 	    cmocka_unit_test(test_interpreted),
 	    cmocka_unit_test(test_compiled),
 	    cmocka_unit_test(test_candidates),
+	    cmocka_unit_test(test_transposed),
 	    cmocka_unit_test(test_padding),
 	    cmocka_unit_test(test_golden),
 	};
