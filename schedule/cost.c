@@ -11,8 +11,9 @@
 
 #include "schedule/plan.h"
 
-/* A condition, a select, and what it keeps from being shared. */
-enum { BRANCH_OPERATIONS = 4 };
+/* A condition, a select, and what it keeps from being shared; what a transposed
+ * vector stores of a row. */
+enum { BRANCH_OPERATIONS = 4, TRANSPOSED_BYTES = 16 };
 
 static double at(const int64_t *values, Handle h)
 {
@@ -182,6 +183,21 @@ static double count_kept(const PlanStage *s, const PlanAccess *a,
 	return kept;
 }
 
+/* How many neighbours of a row are stored at once where lanes lie apart, on
+ * average: what codegen/lower_transpose.c makes of the copies along it. */
+static double stored_together(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, int body, int vector)
+{
+	int most = TRANSPOSED_BYTES / a->bytes, n = 1, groups;
+	for (int d = body; d < s->nloops; d++)
+		if (d != vector && access_step(a, values, d) == 1)
+			n = (int)values[s->loops[d].extent];
+	groups = n / most;
+	for (int rest = n % most; rest; rest &= rest - 1)
+		groups++;
+	return (double)n / groups;
+}
+
 /* Instructions of the body: one for each access that differs. */
 static void count_body(const PlanStage *s, const Machine *m,
     const int64_t *values, StageCost *c)
@@ -225,8 +241,11 @@ static void count_body(const PlanStage *s, const Machine *m,
 			continue;
 		double each = wide ? words : 1;
 		if (wide && step != 1) {
-			c->gathers += copies * c->lanes;
 			each = c->lanes;
+			if (a->write)
+				each /= stored_together(
+				    s, a, values, c->body, vector);
+			c->gathers += copies * each;
 		}
 		if (a->write)
 			c->stores += copies * each;

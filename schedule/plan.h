@@ -114,7 +114,7 @@ typedef struct {
 	double unrolled;       /* copies of the operation in the body */
 	double operations;     /* vector operations a body */
 	double loads, stores;  /* vector or scalar instructions a body */
-	double gathers;        /* elements loaded or stored one by one */
+	double gathers;        /* loads and stores of less than a vector */
 	double conflicts;      /* loads that lie a multiple of a way apart */
 	double accumulators;   /* registers carried through the innermost loop */
 	double registers;      /* at least needed */
