@@ -405,6 +405,48 @@ static bool lies_in_lanes(const Tiling *t, const RuleRead *read)
 	    rule_axis_of(read->index[read->nindex - 1]) == lanes;
 }
 
+/* The dimension of an operand that the lanes move along; -1. */
+static int lanes_dim(const Tiling *t, const RuleRead *read)
+{
+	for (int d = 0; d < read->nindex; d++)
+		if (rule_axis_of(read->index[d]) == t->tiled->axis)
+			return d;
+	return -1;
+}
+
+/* Panels of lanes are copied in vectors along the rows of the input.  Where
+ * those lie across the panels, ROWS of them go together: their elements are
+ * neighbours there, and are stored at once. */
+static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
+{
+	enum { ROWS = 4 };
+	const Buffer *b = &t->r->program->buffers[read->buffer];
+	int lanes = t->tiled->lanes, along = lanes_dim(t, read);
+	int last = read->nindex - 1;
+	const char *outer[RULE_LOOPS] = {NULL}, *inner = "";
+	for (int d = 0; d <= last && d < RULE_LOOPS; d++)
+		outer[d] = arena_printf(t->r->arena, "%s.x%d", copy, d);
+	if (along >= 0 && last < RULE_LOOPS && b->shape[last] >= lanes &&
+	    (along == last || !tile_of(t, rule_axis_of(read->index[last])))) {
+		if (along < last) {
+			put(t, "%s_r0, %s_r1 = split(%s, [_, %d])\n", copy,
+			    copy, outer[along], ROWS);
+			put(t, "unroll(%s_r1)\n", copy);
+			outer[along] = arena_printf(t->r->arena, "%s_r0", copy);
+			inner = arena_printf(t->r->arena, "%s_r1, ", copy);
+		}
+		put(t, "%s_v0, %s_v1 = split(%s, [_, %d])\nreorder(", copy,
+		    copy, outer[last], lanes);
+		outer[last] = arena_printf(t->r->arena, "%s_v0", copy);
+		for (int d = 0; d <= last; d++)
+			put(t, "%s, ", outer[d]);
+		put(t, "%s%s_v1)\nvectorize(%s_v1, %d)\ntail(%s, peel)\n",
+		    inner, copy, copy, lanes, copy);
+	}
+	if (t->r->machine->threads > 1)
+		put(t, "parallel(%s)\n", outer[longest_dim(b)]);
+}
+
 static void pack_operand(Tiling *t, const RuleRead *read)
 {
 	const Buffer *b = &t->r->program->buffers[read->buffer];
@@ -421,8 +463,8 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 		put_places(t, copy, ", inline");
 	pack_layout(t, read, copy);
 	put(t, "pad(%s, 0)\n", copy);
-	if (!b->is_const && t->r->machine->threads > 1)
-		put(t, "parallel(%s.x%d)\n", copy, longest_dim(b));
+	if (!b->is_const)
+		copy_loops(t, read, copy);
 }
 
 /* An input read at sums of axes: a plain copy of the region that a tile reads,

@@ -217,12 +217,17 @@ static void compare(const Check *c, const char *what, const char *name,
 	    what, name, planned, counted, buf_text(&text));
 }
 
-static bool is_partial(const Stage *s)
+static bool leaves_block(const Stage *s)
 {
-	for (int a = 0; a < s->naxes && !s->fill; a++)
+	for (int a = 0; a < s->naxes; a++)
 		if (s->axes[a].below || s->axes[a].above)
 			return true;
 	return false;
+}
+
+static bool is_partial(const Stage *s)
+{
+	return !s->fill && leaves_block(s);
 }
 
 /* A function is a polynomial in the lowered form, and a comparison is not
@@ -368,6 +373,15 @@ static bool is_whole(const Check *c, const PlanStage *s)
 	return true;
 }
 
+/* Whole vectors are loaded where the buffer goes on behind the row. */
+static bool has_lanes_off(const Check *c, const PlanStage *s)
+{
+	bool lanes = false;
+	for (int l = 0; l < s->nloops; l++)
+		lanes |= s->loops[l].kind == LOOP_VECTOR;
+	return lanes && leaves_block(&c->nest->stages.at[s->stage]);
+}
+
 /* The hull of // or % is a bound, and so is that of partial tiles.
  * What does not move along a loop is loaded before it.  Sums are in temporaries
  * within a reduction.  What is read under a condition, or where lanes are off,
@@ -378,7 +392,8 @@ static void check_touched(Check *c, const PlanStage *s, const PlanAccess *a)
 	bool whole = is_whole(c, s), quotient = false;
 	int buffer = lowered_buffer(c, a->buffer);
 	if (buffer < 0 || a->scope == SCOPE_REG || !is_alone(c, a) ||
-	    (!a->write && (s->branches || (s->reduce && !whole))))
+	    (!a->write &&
+		(s->branches || (s->reduce && !whole) || has_lanes_off(c, s))))
 		return;
 	expr_walk(c->nest->stages.at[s->stage].body, is_quotient, &quotient);
 	access_elements(s, a, c->values, elements);
