@@ -297,10 +297,24 @@ static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
 	return EXIT_DONE;
 }
 
-static Target *open_target(Arena *arena, const TuneVerb *v, Error *error)
+/* What is tuned for has to run here, unless nothing is run. */
+static Target *open_target(Arena *arena, const TuneVerb *v,
+    const MeasureOptions *measure, Error *error)
 {
 	const char *asked = target_asked(v->target);
-	return target_parse(arena, asked ? asked : "host", error);
+	Target *t = target_parse(arena, asked ? asked : "host", error);
+	if (!t)
+		return NULL;
+	if (t->kind != TARGET_LLVM)
+		error_set(error, STATUS_UNSUPPORTED,
+		    "target '%s' is built for, not measured: tune for host",
+		    t->text);
+	else if (measure->machine == MACHINE_REAL && !target_runs_here(t))
+		error_set(error, STATUS_UNSUPPORTED,
+		    "this machine cannot run code for '%s'", t->text);
+	else
+		return t;
+	return NULL;
 }
 
 static int tune_all(Arena *arena, const TuneVerb *v, const ProgramVec *programs,
@@ -335,6 +349,14 @@ static Status open_measurers(Arena *arena, const ProgramVec *programs,
 	return STATUS_OK;
 }
 
+static void catch_signals(void)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
 static int tune_run(void *options, int n, char **operands)
 {
 	const TuneVerb *v = options;
@@ -351,24 +373,9 @@ static int tune_run(void *options, int n, char **operands)
 		return code;
 	}
 	const char *path = v->db ? v->db : stores_preset();
-	struct sigaction action = {.sa_handler = on_signal};
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	Target *target = open_target(arena, v, &error);
-	if (target && target->kind != TARGET_LLVM) {
-		error_set(&error, STATUS_UNSUPPORTED,
-		    "target '%s' is built for, not measured: tune for host",
-		    target->text);
-		target = NULL;
-	}
-	if (target && o.measure.machine == MACHINE_REAL &&
-	    !target_runs_here(target)) {
-		error_set(&error, STATUS_UNSUPPORTED,
-		    "this machine cannot run code for '%s'", target->text);
-		target = NULL;
-	}
+	Target *target = open_target(arena, v, &o.measure, &error);
 	Measurer **measurers = NULL;
+	catch_signals();
 	if (!target ||
 	    open_measurers(
 		arena, &programs, target, &o, &measurers, &error) ||

@@ -38,9 +38,15 @@ static bool same_terms(LowAffine a, LowAffine b)
 	return low_affine_equal(a, b);
 }
 
-static bool alike(const LowNode *a, const LowNode *b)
+static int lanes_of(const LowFunction *f, const LowNode *scatter)
+{
+	return f->temps.at[scatter->arg[0]].lanes;
+}
+
+static bool alike(const LowFunction *f, const LowNode *a, const LowNode *b)
 {
 	return a->buffer == b->buffer && stride(a) == stride(b) &&
+	    lanes_of(f, a) == lanes_of(f, b) &&
 	    same_terms(a->address, b->address);
 }
 
@@ -50,7 +56,7 @@ static bool meet(const LowFunction *f, const LowNode *a, const LowNode *b)
 	int64_t apart = a->address.constant - b->address.constant;
 	int64_t step = stride(a);
 	return apart % step == 0 &&
-	    llabs(apart / step) < f->temps.at[a->arg[0]].lanes;
+	    llabs(apart / step) < lanes_of(f, a);
 }
 
 static bool touches_memory(LowOpcode op)
@@ -89,7 +95,7 @@ static bool bars(const LowFunction *f, const LowNode *n, const LowNode *scatter)
 		return true;
 	if (!touches_memory(n->op) || n->buffer != scatter->buffer)
 		return false;
-	return !stride(n) || !alike(n, scatter) || meet(f, n, scatter);
+	return !stride(n) || !alike(f, n, scatter) || meet(f, n, scatter);
 }
 
 /* The scatters that are like the one at `first`, up to what bars one. */
@@ -102,7 +108,7 @@ static Positions run_from(
 		for (int k = 0; k < run.n; k++)
 			if (bars(f, n, body->at[run.at[k]]))
 				return run;
-		if (stride(n) && alike(n, body->at[first]))
+		if (stride(n) && alike(f, n, body->at[first]))
 			vec_push(arena, &run, i);
 	}
 	return run;

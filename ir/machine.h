@@ -13,6 +13,8 @@ typedef struct {
 	bool fma;               /* fused multiply-add of f32 and f64, vectors too */
 	bool masked;            /* masked vector loads and stores are fast */
 	bool gather;            /* vector gathers exist */
+	bool broadcast;         /* arithmetic reads one element of memory for
+				   all lanes */
 	bool f16c;              /* f16 <-> f32 conversion instructions */
 	int fma_per_cycle;      /* vector FMAs issued per cycle */
 	int fma_latency;        /* cycles */

@@ -164,6 +164,33 @@ static bool overlaps(const PlanStage *s, const PlanAccess *a, int loop)
 	return false;
 }
 
+static bool moves(const PlanAccess *a, int loop)
+{
+	for (int k = 0; k < a->ndim; k++)
+		if (a->coef[k][loop] != HANDLE_NONE)
+			return true;
+	return false;
+}
+
+/* Registers for elements that all lanes read and one vector uses: in a reduction
+ * of several steps LLVM leaves the sum where the element was (vfmadd213), so
+ * that sums wander and need as many registers again. */
+static double count_wandering(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, int body, int vector)
+{
+	double copies = 1, steps = 1;
+	for (int d = body; d < s->nloops; d++) {
+		double extent = at(values, s->loops[d].extent);
+		if (s->loops[d].reduce)
+			steps *= extent;
+		else if (d != vector && moves(a, d))
+			copies *= extent;
+		else if (d != vector && extent > 1)
+			return 1;
+	}
+	return steps > 1 ? copies : 1;
+}
+
 /* Registers for elements that all lanes read: one after another, but where a
  * reduction in the body reads again what its last step read, that is kept. */
 static double count_kept(const PlanStage *s, const PlanAccess *a,
@@ -172,12 +199,9 @@ static double count_kept(const PlanStage *s, const PlanAccess *a,
 	double copies = 1, kept = 1;
 	for (int d = s->nloops - 1; d >= body; d--) {
 		const PlanLoop *l = &s->loops[d];
-		bool moves = false;
 		if (l->reduce && values[l->extent] > 1 && overlaps(s, a, d))
 			kept = max2(kept, copies);
-		for (int k = 0; k < a->ndim; k++)
-			moves |= a->coef[k][d] != HANDLE_NONE;
-		if (moves && d != vector)
+		if (d != vector && moves(a, d))
 			copies *= at(values, l->extent);
 	}
 	return kept;
@@ -225,13 +249,9 @@ static void count_body(const PlanStage *s, const Machine *m,
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
 		double copies = 1;
-		for (int d = c->body; d < s->nloops; d++) {
-			bool moves = false;
-			for (int k = 0; k < a->ndim; k++)
-				moves |= a->coef[k][d] != HANDLE_NONE;
-			if (moves && d != vector)
+		for (int d = c->body; d < s->nloops; d++)
+			if (d != vector && moves(a, d))
 				copies *= at(values, s->loops[d].extent);
-		}
 		int64_t step =
 		    vector >= 0 ? access_step(a, values, vector) : 0;
 		bool wide = step != 0;
@@ -256,6 +276,9 @@ static void count_body(const PlanStage *s, const Machine *m,
 		if (!a->write && !wide)
 			broadcasts = max2(broadcasts,
 			    count_kept(s, a, values, c->body, vector));
+		if (!a->write && !wide && !m->broadcast && s->reduce)
+			broadcasts = max2(broadcasts,
+			    count_wandering(s, a, values, c->body, vector));
 	}
 	c->registers = c->accumulators + (streams < 1e9 ? streams : 1) +
 	    broadcasts;

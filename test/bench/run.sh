@@ -188,10 +188,49 @@ matmul() {
 	tuned matmul $mm 78 58
 }
 
+# Each operator against the best of oneDNN, ONNX Runtime, PyTorch, OpenBLAS and
+# BLIS, as the share of the FMA peak that it reached on two cores of a Zen 3.
+peers() {
+	local spec share name out
+	local time=${TIME:-15s}
+	while read -r spec share; do
+		name=${spec#*:}
+		out=$work/peers-$name.txt
+		tune "workloads/${spec/:/.yaml:}" "$two" "peers-$name" || continue
+		$programs/bench_kernels "workloads/${spec/:/.yaml:}" \
+			tuned:2="$work/peers-$name.so" >"$out" || continue
+		row "$name tuned $time, two threads" "$(side "$out" tuned 2 5)" \
+			'% peak' at-least "$share" "$(noisy "$out" 2)"
+	done <<-END
+		conv2d:resnet18_c1 82
+		conv2d:resnet18_c2 77
+		conv2d:resnet18_c3 81
+		conv2d:resnet18_c4 71
+		conv2d:resnet18_c5 59
+		conv2d:resnet18_c6 86
+		conv2d:resnet18_c7 71
+		conv2d:resnet18_c8 79
+		conv2d:resnet18_c9 75
+		conv2d:resnet18_c10 71
+		conv2d:resnet18_c11 69
+		conv2d:resnet18_c12 66
+		depthwise:mobilenet_d1 29
+		depthwise:mobilenet_d3 44
+		depthwise:mobilenet_d5 38
+		depthwise:mobilenet_d7 28
+		depthwise:mobilenet_d9 21
+		grouped:grp_1 68
+		dilated:dil_1 85
+		matmul:square_512 87
+		batch_matmul:gmm_128 71
+		transpose_batch_matmul:tbg_12 70
+	END
+}
+
 lscpu | sed -n 's/^Model name: */machine: /p'
 printf 'target:  %s\ndate:    %s\n\n' "$host" "$(date -u +%F)"
 printf '%-52s %10s %-7s %8s %8s  %s\n' what measured '' '' wanted verdict
-for m in plans process hand matmul conv; do
+for m in plans process hand matmul conv peers; do
 	wanted $m && $m
 done
 exit $failed

@@ -27,6 +27,7 @@ static const Machine machines[] = {
 	.fma = true,
 	.masked = true,
 	.gather = true,
+	.broadcast = true,
 	.fma_per_cycle = 1,
 	.fma_latency = 4,
 	.l1_bytes = 32768,
