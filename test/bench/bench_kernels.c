@@ -13,12 +13,12 @@
  * the variation (10th to 90th percentile, %) above 5 makes a run noisy.  Exit 1
  * if results differ from the interpreter's at random points.
  *
- * A block is at least 20 calls and 20 ms, after 5 calls that are not timed and a
- * pause in which other sides' spinning threads fall asleep; turns take all sides
- * in order, the second half of them in reverse.  Threads are pinned one by one
- * after the first call of a side: the main thread to the first CPU, each new one
- * to the next.  The peak is one block of register-only multiply-adds in each
- * turn. */
+ * A block is at least 20 calls and 20 ms, after 5 calls that are not timed.
+ * Before it, and before the peak, is a pause in which other sides' spinning
+ * threads fall asleep; turns take all sides in order, the second half of them in
+ * reverse.  Threads are pinned one by one after the first call of a side: the
+ * main thread to the first CPU, each new one to the next.  The peak is one block
+ * of register-only multiply-adds in each turn. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <math.h>
@@ -32,7 +32,7 @@
 #include "test/bench/bench.h"
 
 enum { SIDES = 8, MOST_BLOCKS = 101, MOST_BUFFERS = 8, MOST_THREADS = 64 };
-enum { POINTS = 64, MOST_TASKS = 256 };
+enum { POINTS = 64, MOST_TASKS = 256, PAUSE_MS = 60 };
 
 typedef void (*Kernel)(void *, void *, void *, void *, void *, void *, void *,
     void *);
@@ -298,7 +298,7 @@ static double block(const Bench *b, const Side *s)
 	int calls = 0;
 	if (s->set_threads)
 		s->set_threads(s->threads);
-	pause_ms(60);
+	pause_ms(PAUSE_MS);
 	for (int i = 0; i < 5; i++)
 		call(b, s);
 	begin = now_s();
@@ -311,6 +311,7 @@ static double block(const Bench *b, const Side *s)
 static void measure(Bench *b)
 {
 	for (int turn = 0; turn < b->nblocks; turn++) {
+		pause_ms(PAUSE_MS);
 		for (int t = 1; t <= b->most_threads; t++)
 			b->peak[t][turn] = peak_flops_per_s(t);
 		for (int i = 0; i < b->nsides; i++) {
