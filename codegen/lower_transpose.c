@@ -43,6 +43,14 @@ static int lanes_of(const LowFunction *f, const LowNode *scatter)
 	return f->temps.at[scatter->arg[0]].lanes;
 }
 
+/* As many elements as 16 bytes hold, or the vector. */
+static int segment_of(const LowFunction *f, const LowNode *scatter)
+{
+	const LowTemp *t = &f->temps.at[scatter->arg[0]];
+	int n = SEGMENT_BYTES / dtype_bytes(t->type);
+	return n < t->lanes ? n : t->lanes;
+}
+
 static bool alike(const LowFunction *f, const LowNode *a, const LowNode *b)
 {
 	return a->buffer == b->buffer && stride(a) == stride(b) &&
@@ -187,16 +195,14 @@ static void store_block(Lower *l, LowBody *to, const LowNode *first,
 /* Stores what `n` scatters of neighbours would. */
 static void store_rows(Lower *l, LowBody *to, LowNode *const *scatters, int n)
 {
-	const LowTemp *t = &l->f->temps.at[scatters[0]->arg[0]];
-	int lanes = t->lanes, segment = SEGMENT_BYTES / dtype_bytes(t->type);
+	int lanes = lanes_of(l->f, scatters[0]);
 	Blocks v[ROWS_MAX];
-	segment = segment < lanes ? segment : lanes;
 	for (int i = 0; i < n; i++) {
 		v[i].temp = scatters[i]->arg[0];
 		for (int k = 0; k < lanes; k++)
 			v[i].row[k] = k;
 	}
-	interleave(l, to, v, n, segment);
+	interleave(l, to, v, n, segment_of(l->f, scatters[0]));
 	for (int row = 0; row < lanes; row++)
 		for (int i = 0; i < n; i++)
 			for (int b = 0; b < lanes / n; b++)
@@ -213,13 +219,6 @@ typedef struct {
 	int last;		     /* position where they are stored */
 } Group;
 typedef VEC(Group) GroupVec;
-
-static int most_rows(const LowFunction *f, const LowNode *scatter)
-{
-	const LowTemp *t = &f->temps.at[scatter->arg[0]];
-	int n = SEGMENT_BYTES / dtype_bytes(t->type);
-	return n < t->lanes ? n : t->lanes;
-}
 
 static void sort_by_address(const LowBody *body, Positions *run)
 {
@@ -247,7 +246,7 @@ static int neighbours(const LowBody *body, const Positions *run, int first)
 
 static void group(Lower *l, const LowBody *body, Positions *run, GroupVec *out)
 {
-	int most = most_rows(l->f, body->at[run->at[0]]);
+	int most = segment_of(l->f, body->at[run->at[0]]);
 	sort_by_address(body, run);
 	for (int i = 0; i < run->n;) {
 		Group g = {.n = most};
@@ -275,7 +274,9 @@ static const Group *group_of(const GroupVec *groups, const LowNode *n)
 
 static bool transpose(Lower *l, LowBody *body)
 {
-	bool *seen = NEW_N(l->arena, bool, body->n + 1), any = false;
+	if (!body->n)
+		return false;
+	bool *seen = NEW_N(l->arena, bool, body->n), any = false;
 	GroupVec groups = {0};
 	LowBody to = {0};
 	for (int i = 0; i < body->n; i++) {
@@ -303,30 +304,6 @@ static bool transpose(Lower *l, LowBody *body)
 
 /* --- what is left over: vectors of offsets -------------------------------- */
 
-static void mark_affine(LowAffine a, bool *read)
-{
-	for (int i = 0; i < a.n; i++)
-		read[a.terms[i].temp] = true;
-}
-
-static void mark_read(const LowBody *body, bool *read)
-{
-	for (int i = 0; i < body->n; i++) {
-		const LowNode *n = body->at[i];
-		if (n->kind == LOWNODE_OP)
-			for (int k = 0; k < 3; k++)
-				if (n->arg[k] >= 0)
-					read[n->arg[k]] = true;
-		if (n->kind == LOWNODE_IF)
-			read[n->condition] = true;
-		mark_affine(n->address, read);
-		if (n->limit)
-			mark_affine(*n->limit, read);
-		mark_read(&n->body, read);
-		mark_read(&n->other, read);
-	}
-}
-
 static bool drop_unread(LowBody *body, const bool *read)
 {
 	bool any = false;
@@ -350,8 +327,11 @@ void lower_transpose(Lower *l)
 {
 	bool left = transpose(l, &l->f->body);
 	while (left) {
+		IntVec reads = {0};
 		bool *read = NEW_N(l->arena, bool, l->f->temps.n);
-		mark_read(&l->f->body, read);
+		lowered_reads(l->arena, l->f, &reads);
+		for (int i = 0; i < reads.n; i++)
+			read[reads.at[i]] = true;
 		left = drop_unread(&l->f->body, read);
 	}
 }

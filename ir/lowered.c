@@ -170,13 +170,24 @@ static void capture_body(Captures *c, const LowBody *body)
 		capture_node(c, body->at[i]);
 }
 
+static Captures captures_new(Arena *arena, const LowFunction *f, IntVec *read)
+{
+	return (Captures){arena, read, NEW_N(arena, char, f->temps.n + 1),
+	    NEW_N(arena, char, f->temps.n + 1)};
+}
+
+void lowered_reads(Arena *arena, const LowFunction *f, IntVec *read)
+{
+	Captures c = captures_new(arena, f, read);
+	capture_body(&c, &f->body);
+}
+
 void lowered_captures(
     Arena *arena, const LowFunction *f, const LowNode *loop, IntVec *captures)
 {
 	assert(loop->kind == LOWNODE_LOOP);
 	IntVec read = {0};
-	Captures c = {arena, &read, NEW_N(arena, char, f->temps.n + 1),
-	    NEW_N(arena, char, f->temps.n + 1)};
+	Captures c = captures_new(arena, f, &read);
 	capture_node(&c, loop);
 	for (int i = 0; i < read.n; i++)
 		if (!c.set[read.at[i]])

@@ -141,9 +141,10 @@ LowAffine low_affine_add(Arena *arena, LowAffine a, LowAffine b, int64_t scale_b
 bool low_affine_equal(LowAffine a, LowAffine b);
 const char *low_op_name(LowOpcode op); /* "ADD" */
 int low_op_nargs(LowOpcode op);        /* as lowered.def has it */
-/* Temporaries defined outside of a loop and read inside (its limit included),
- * each once, in the order of first reading. */
+/* Temporaries that a function reads; those defined outside of a loop and read
+ * inside (its limit included).  Each once, in the order of first reading. */
 typedef VEC(int) IntVec;
+void lowered_reads(Arena *arena, const LowFunction *f, IntVec *read);
 void lowered_captures(
     Arena *arena, const LowFunction *f, const LowNode *loop, IntVec *captures);
 

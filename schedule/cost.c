@@ -115,6 +115,14 @@ static void count_trips(
 	}
 }
 
+bool access_moves(const PlanAccess *a, int loop)
+{
+	for (int k = 0; k < a->ndim; k++)
+		if (a->coef[k][loop] != HANDLE_NONE)
+			return true;
+	return false;
+}
+
 void access_elements(const PlanStage *s, const PlanAccess *a,
     const int64_t *values, double *elements)
 {
@@ -164,14 +172,6 @@ static bool overlaps(const PlanStage *s, const PlanAccess *a, int loop)
 	return false;
 }
 
-static bool moves(const PlanAccess *a, int loop)
-{
-	for (int k = 0; k < a->ndim; k++)
-		if (a->coef[k][loop] != HANDLE_NONE)
-			return true;
-	return false;
-}
-
 /* Registers for elements that all lanes read and one vector uses: in a reduction
  * of several steps LLVM leaves the sum where the element was (vfmadd213), so
  * that sums wander and need as many registers again. */
@@ -183,7 +183,7 @@ static double count_wandering(const PlanStage *s, const PlanAccess *a,
 		double extent = at(values, s->loops[d].extent);
 		if (s->loops[d].reduce)
 			steps *= extent;
-		else if (d != vector && moves(a, d))
+		else if (d != vector && access_moves(a, d))
 			copies *= extent;
 		else if (d != vector && extent > 1)
 			return 1;
@@ -201,7 +201,7 @@ static double count_kept(const PlanStage *s, const PlanAccess *a,
 		const PlanLoop *l = &s->loops[d];
 		if (l->reduce && values[l->extent] > 1 && overlaps(s, a, d))
 			kept = max2(kept, copies);
-		if (d != vector && moves(a, d))
+		if (d != vector && access_moves(a, d))
 			copies *= at(values, l->extent);
 	}
 	return kept;
@@ -250,7 +250,7 @@ static void count_body(const PlanStage *s, const Machine *m,
 		const PlanAccess *a = &s->accesses[i];
 		double copies = 1;
 		for (int d = c->body; d < s->nloops; d++)
-			if (d != vector && moves(a, d))
+			if (d != vector && access_moves(a, d))
 				copies *= at(values, s->loops[d].extent);
 		int64_t step =
 		    vector >= 0 ? access_step(a, values, vector) : 0;

@@ -127,6 +127,8 @@ typedef struct {
 	double cycles;         /* of one core, before threads */
 	double seconds;
 } StageCost;
+/* Does the loop move it at all? */
+bool access_moves(const PlanAccess *access, int loop);
 /* How far one step of a loop moves the address, in elements: each digit of the
  * layout takes the part of the step that it shows. */
 int64_t access_step(const PlanAccess *access, const int64_t *values, int loop);

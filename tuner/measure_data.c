@@ -182,6 +182,17 @@ static double tolerance(
 	return 16 * eps * sqrt(reduction_length(program)) * largest;
 }
 
+static double largest_number(const Buffer *b, const void *data)
+{
+	double largest = 0;
+	for (int64_t i = 0, n = buffer_elements(b); i < n; i++) {
+		double x = fabs(scalar_element(b->type, data, i));
+		if (x > largest && !isinf(x))
+			largest = x;
+	}
+	return largest;
+}
+
 static void describe(const Buffer *b, int64_t at, double got, double want,
     char *why, size_t size)
 {
@@ -205,17 +216,11 @@ bool measure_data_compare(const MeasureData *data, int set, int output,
 	const Buffer *b = &p->buffers[p->outputs[output]];
 	const void *want = data->base + data->expected[set][output];
 	int64_t n = buffer_elements(b);
-	double largest = 0;
 	if (!memcmp(got, want, (size_t)buffer_bytes(b)))
 		return true;
-	for (int64_t i = 0; i < n; i++) {
-		double w = fabs(scalar_element(b->type, want, i));
-		if (w > largest && !isinf(w))
-			largest = w;
-	}
 	double allowed = p->numerics == NUMERICS_EXACT
 	    ? 0
-	    : tolerance(p, b, largest);
+	    : tolerance(p, b, largest_number(b, want));
 	for (int64_t i = 0; i < n; i++) {
 		double g = scalar_element(b->type, got, i);
 		double w = scalar_element(b->type, want, i);
@@ -245,13 +250,8 @@ static bool check_point(const MeasureData *data, int set, int output,
 	const void *got = data->base + data->expected[set][output];
 	double g = scalar_element(b->type, got, at);
 	double w = scalar_element(b->type, bytes, 0);
-	double scale = 0;
-	for (int64_t i = 0, n = buffer_elements(b); i < n; i++) {
-		double v = fabs(scalar_element(b->type, got, i));
-		scale = v > scale && !isinf(v) ? v : scale;
-	}
 	if (g == w || (isnan(g) && isnan(w)) ||
-	    fabs(g - w) <= tolerance(p, b, scale))
+	    fabs(g - w) <= tolerance(p, b, largest_number(b, got)))
 		return true;
 	describe(b, at, g, w, why, size);
 	return false;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "test/common_schedule.h"
 #include "tuner/search.h"
 #include "tuner/tuner.h"
 
@@ -17,21 +18,6 @@ typedef struct {
 	Model *model;
 	float rows[MOST * FEATURES];
 } Bench;
-
-static const Machine machine = {.threads = 1,
-    .vector_bytes = 32,
-    .vector_registers = 16,
-    .fma = true,
-    .masked = true,
-    .gather = true,
-    .fma_per_cycle = 2,
-    .fma_latency = 4,
-    .l1_bytes = 32 << 10,
-    .l2_bytes = 512 << 10,
-    .l3_bytes = 16 << 20,
-    .l1_ways = 8,
-    .line_bytes = 64,
-    .clock_ghz = 3};
 
 static bool sample(void *context, Rng *rng, Candidate *out)
 {
@@ -102,6 +88,8 @@ int main(int argc, char **argv)
 	const char *spec =
 	    argc > 1 ? argv[1] : "workloads/conv2d.yaml:resnet18_c6";
 	setenv("TUNEC_MODULES", build ? build : "build", 0);
+	Machine machine = test_machine;
+	machine.threads = 1;
 	Arena *arena = arena_new();
 	ProgramVec programs = {0};
 	Diag diag = {0};

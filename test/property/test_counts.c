@@ -350,14 +350,6 @@ static LoopWatch *loop_that_ran(const Check *c, const PlanStage *s, int d)
 	return watched_loop(c->counts, name);
 }
 
-static bool moves(const PlanAccess *a, int loop)
-{
-	for (int k = 0; k < a->ndim; k++)
-		if (a->coef[k][loop] != HANDLE_NONE)
-			return true;
-	return false;
-}
-
 /* Is every tile around a stage's body whole? */
 static bool is_whole(const Check *c, const PlanStage *s)
 {
@@ -399,7 +391,7 @@ static void check_touched(Check *c, const PlanStage *s, const PlanAccess *a)
 	access_elements(s, a, c->values, elements);
 	for (int d = 0; d <= s->nloops; d++) {
 		const LoopWatch *l = loop_that_ran(c, s, d);
-		if (!l || (d && !moves(a, d - 1)) ||
+		if (!l || (d && !access_moves(a, d - 1)) ||
 		    (s->reduce && a->write && d > s->own))
 			continue;
 		char what[160];
