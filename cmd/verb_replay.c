@@ -106,7 +106,9 @@ static Status run_here(Run *run, const Program *p, const Target *target,
 		    "the plain loop nest: %s: %.800s",
 		    outcome_name(plain.outcome), plain.error);
 	if (!status)
-		status = measure_one(measurer, trace, 0, m, error);
+		status = measure_compile(measurer, &trace, 1, m, error);
+	if (!status && m->outcome == OUTCOME_OK)
+		status = measure_run(measurer, 0, 0, m, error);
 	measure_close(measurer);
 	return status;
 }

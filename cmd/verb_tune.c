@@ -76,7 +76,7 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 	o->measure = (MeasureOptions){.cold = v->cold,
 	    .pin = !v->no_pin,
 	    .build_limit_s = 10,
-	    .run_limit_s = 4,
+	    .run_limit_s = 10,
 	    .seed = (uint64_t)v->seed};
 	if (v->trials && !parse_trials(v->trials, &o->trials))
 		return say_usage(
@@ -206,10 +206,9 @@ static void print_text(
 	if (verbose && !r->covered) {
 		const TuneTimes *t = &r->times;
 		printf("  time: search %.2f s, features and model %.2f, train "
-		       "%.2f, lower %.2f, compile %.2f, check %.2f, run %.2f, "
-		       "idle %.2f\n",
-		    t->search, t->features, t->train, t->lower, t->compile,
-		    t->check, t->run, t->idle);
+		       "%.2f, compile %.2f, check %.2f, run %.2f, idle %.2f\n",
+		    t->search, t->features, t->train, t->compile, t->check,
+		    t->run, t->idle);
 		printf("  %lld candidates scored, %.0f a second\n",
 		    (long long)r->scored, r->scored_per_s);
 	}
@@ -237,12 +236,7 @@ static void print_json(const Program *p, const TuneResult *r)
 	json_object_set_new(
 	    o, "scored", json_integer((json_int_t)r->scored));
 	json_object_set_new(o, "scored_per_s", json_real(r->scored_per_s));
-	const TuneTimes *t = &r->times;
-	json_object_set_new(o, "times_s",
-	    json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "search", t->search,
-		"features", t->features, "train", t->train, "lower", t->lower,
-		"compile", t->compile, "check", t->check, "run", t->run, "idle",
-		t->idle));
+	json_object_set_new(o, "times_s", tune_times_json(&r->times));
 	char *text = json_dumps(o, JSON_COMPACT);
 	printf("%s\n", text);
 	free(text);

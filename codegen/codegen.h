@@ -45,6 +45,7 @@ typedef struct {
 	double clock_ghz;                     /* 0 if unknown */
 } HostFacts;
 void host_facts(Arena *arena, HostFacts *facts);
+int host_cpus(void); /* that this process may run on */
 
 /* --- lowering ------------------------------------------------------------ */
 

@@ -81,17 +81,23 @@ static char *feature_list(Arena *arena, CpuFeatures set)
 	return text;
 }
 
+int host_cpus(void)
+{
+	cpu_set_t set;
+	if (!sched_getaffinity(0, sizeof set, &set))
+		return CPU_COUNT(&set);
+	long n = sysconf(_SC_NPROCESSORS_ONLN);
+	return n < 1 ? 1 : (int)n;
+}
+
 void host_facts(Arena *arena, HostFacts *facts)
 {
 	CpuHost host;
-	cpu_set_t set;
 	cpu_host(&host);
 	*facts = (HostFacts){0};
 	memcpy(facts->model, host.model, sizeof facts->model);
 	facts->features = feature_list(arena, host.features);
-	facts->cpus = !sched_getaffinity(0, sizeof set, &set)
-			  ? CPU_COUNT(&set)
-			  : (int)sysconf(_SC_NPROCESSORS_ONLN);
+	facts->cpus = host_cpus();
 	facts->clock_ghz = read_clock();
 	read_caches(facts);
 }

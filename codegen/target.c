@@ -184,13 +184,10 @@ static Status ask_llvm(
 
 /* --- targets -------------------------------------------------------------- */
 
-static int online_cpus(void)
+static int default_threads(void)
 {
-	cpu_set_t set;
-	if (!sched_getaffinity(0, sizeof set, &set))
-		return CPU_COUNT(&set);
-	long n = sysconf(_SC_NPROCESSORS_ONLN);
-	return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (int)n;
+	int n = host_cpus();
+	return n < MAX_THREADS ? n : MAX_THREADS;
 }
 
 static CpuFeatures features_of(const Target *t)
@@ -264,7 +261,7 @@ static Status read_llvm(
 	if (!plain_name(t->cpu))
 		return error_set(error, STATUS_USAGE,
 		    "target: -mcpu=%s is no name of a CPU", t->cpu);
-	t->threads = online_cpus();
+	t->threads = default_threads();
 	if (values[3])
 		FORWARD_IF_ERROR(read_threads(values[3], &t->threads, error));
 	const char *attrs = values[2] ? values[2] : "";
@@ -303,7 +300,7 @@ static Target *host_of_llvm(Arena *arena, Target *t, Error *error)
 Target *target_host(Arena *arena, Error *error)
 {
 	Target *t = NEW(arena, Target);
-	*t = (Target){.kind = TARGET_LLVM, .threads = online_cpus()};
+	*t = (Target){.kind = TARGET_LLVM, .threads = default_threads()};
 	CpuHost host;
 	cpu_host(&host);
 	if (HOST_ARCH != ARCH_X86_64)

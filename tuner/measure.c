@@ -20,6 +20,7 @@ struct Measurer {
 	pid_t server;
 	int fd;
 	double peak;
+	int cpus;
 };
 
 Status measure_open(const Program *program, const Target *target,
@@ -27,7 +28,10 @@ Status measure_open(const Program *program, const Target *target,
 {
 	Measurer *m = must_alloc(sizeof *m);
 	int ends[2];
-	*m = (Measurer){.arena = arena_new(), .options = *options, .fd = -1};
+	*m = (Measurer){.arena = arena_new(),
+	    .options = *options,
+	    .fd = -1,
+	    .cpus = host_cpus()};
 	*out = m;
 	m->context = (MeasureContext){program, target, &m->options, &m->data};
 	if (options->machine == MACHINE_SIMULATED)
@@ -108,9 +112,8 @@ static json_t *traces_json(
 	Arena *scratch = arena_new();
 	for (int i = 0; i < n; i++)
 		json_array_append_new(list,
-		    traces[i] ? trace_to_json(trace_canonical(scratch,
-				    m->context.program, traces[i]))
-			      : json_null());
+		    trace_to_json(trace_canonical(
+			scratch, m->context.program, traces[i])));
 	arena_free(scratch);
 	return list;
 }
@@ -135,33 +138,52 @@ static Status simulate(Measurer *m, const Trace *const *traces, int n,
 	return STATUS_OK;
 }
 
-static Status run_traces(Measurer *m, JobKind kind,
-    const Trace *const *traces, int n, double best_s, double limit_s,
-    Measurement *out, Error *error)
+static Status run_traces(Measurer *m, JobKind kind, const Trace *const *traces,
+    int n, double limit_s, Measurement *out, Error *error)
 {
 	if (m->options.machine == MACHINE_SIMULATED)
 		return simulate(m, traces, n, out, error);
-	JobHeader job = {
-	    .kind = kind, .n = n, .best_s = best_s, .limit_s = limit_s};
+	JobHeader job = {.kind = kind, .n = n, .limit_s = limit_s};
 	return run_job(m, job, traces_json(m, traces, n), out, error);
 }
 
 Status measure_reference(Measurer *m, Measurement *plain, Error *error)
 {
 	const Trace *none = NULL;
-	double limit = m->options.build_limit_s + 30 * m->options.run_limit_s;
-	if (m->options.machine == MACHINE_REAL)
-		measure_data_fill(&m->data, m->options.seed);
-	return run_traces(
-	    m, JOB_REFERENCE, &none, 1, 0, limit, plain, error);
+	JobHeader job = {.kind = JOB_REFERENCE,
+	    .n = 1,
+	    .limit_s = m->options.build_limit_s + 12 * m->options.run_limit_s};
+	if (m->options.machine == MACHINE_SIMULATED)
+		return simulate(m, &none, 1, plain, error);
+	measure_data_fill(&m->data, m->options.seed);
+	return run_job(m, job, json_array(), plain, error);
 }
 
-Status measure_one(Measurer *m, const Trace *trace, double best_s,
+int measure_width(const Measurer *m)
+{
+	int width = 2 * m->cpus;
+	return width < MEASURE_WIDTH ? width : MEASURE_WIDTH;
+}
+
+Status measure_compile(Measurer *m, const Trace *const *traces, int n,
     Measurement *out, Error *error)
 {
-	double limit = m->options.build_limit_s + m->options.run_limit_s;
-	return run_traces(
-	    m, JOB_CANDIDATE, &trace, 1, best_s, limit, out, error);
+	int turns = (n + m->cpus - 1) / m->cpus;
+	return run_traces(m, JOB_COMPILE, traces, n,
+	    m->options.build_limit_s * turns, out, error);
+}
+
+Status measure_run(
+    Measurer *m, int i, double best_s, Measurement *out, Error *error)
+{
+	if (m->options.machine == MACHINE_SIMULATED)
+		return STATUS_OK;
+	JobHeader job = {.kind = JOB_RUN,
+	    .n = 1,
+	    .child = i,
+	    .best_s = best_s,
+	    .limit_s = m->options.run_limit_s};
+	return run_job(m, job, json_array(), out, error);
 }
 
 Status measure_final(Measurer *m, const Trace *const *traces, int n,
@@ -169,7 +191,7 @@ Status measure_final(Measurer *m, const Trace *const *traces, int n,
 {
 	double limit =
 	    (m->options.build_limit_s + m->options.run_limit_s) * n;
-	return run_traces(m, JOB_FINAL, traces, n, 0, limit, out, error);
+	return run_traces(m, JOB_FINAL, traces, n, limit, out, error);
 }
 
 Status measure_peak(Measurer *m, double *one, double *all, Error *error)

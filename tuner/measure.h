@@ -2,7 +2,7 @@
  *
  *     measure.c         the driver's side: what to run, answers as values
  *     measure_server.c  a small process, forked before any thread starts, which
- *                       forks one child a job and outlives its crashes
+ *                       forks the children and outlives their crashes
  *     measure_child.c   compile, link, check against the reference, time
  *     measure_data.c    input sets and expected outputs, shared by all
  *     measure_time.c    the timing policy
@@ -15,7 +15,7 @@
 
 #include "tuner/tuner.h"
 
-enum { MEASURE_RUNS = 32, MEASURE_SETS = 3 };
+enum { MEASURE_RUNS = 32, MEASURE_SETS = 3, MEASURE_WIDTH = 16 };
 /* Seconds for each of the finalists in their interleaved re-measurement. */
 #define MEASURE_FINAL_S 1.0
 
@@ -27,8 +27,7 @@ typedef struct {
 	int nruns;
 	double runs_s[MEASURE_RUNS];
 	char object[65];      /* SHA-256 of the object; "" where none was made */
-	bool same;            /* an equal object was measured before: no times */
-	double lower_s, compile_s, check_s, run_s; /* where the time went */
+	double check_s, run_s; /* where the time went */
 } Measurement;
 
 typedef enum { MACHINE_REAL, MACHINE_SIMULATED } MeasureMachine;
@@ -55,11 +54,24 @@ void measure_close(Measurer *m);
  * measurement. */
 Status measure_reference(Measurer *m, Measurement *plain, Error *error);
 
-/* One candidate.  best_s: hopeless ones stop early; 0: none known.  Failures
- * of the candidate are outcomes; a Status is returned where measuring itself
- * is not possible any more. */
-Status measure_one(Measurer *m, const Trace *trace, double best_s,
+/* Candidates that are worth compiling at once: two for each CPU, at most
+ * MEASURE_WIDTH. */
+int measure_width(const Measurer *m);
+
+/* Compiles n candidates, at most MEASURE_WIDTH, at once, each in a process that
+ * then waits for measure_run; what waited since the last call is dropped.
+ * out[i] has the object's hash and no times yet, or an outcome that is not ok.
+ *
+ * Here and below failures of a candidate are outcomes; a Status is returned
+ * where measuring itself is not possible any more. */
+Status measure_compile(Measurer *m, const Trace *const *traces, int n,
     Measurement *out, Error *error);
+
+/* Checks and times the candidate that measure_compile answered with `out`, its
+ * i-th, once; nothing runs beside it.  best_s: hopeless ones stop early; 0:
+ * none known. */
+Status measure_run(
+    Measurer *m, int i, double best_s, Measurement *out, Error *error);
 
 /* Finalists, interleaved in one process, order reversed half way. */
 Status measure_final(Measurer *m, const Trace *const *traces, int n,

@@ -76,17 +76,17 @@ static void call_loaded(void *context)
 
 /* --- compiling ----------------------------------------------------------------------- */
 
+/* `json`: a trace; NULL: candidate 0. */
 static bool compile(
-    Loaded *k, Arena *arena, json_t *json, int threads, Measurement *m)
+    Loaded *k, Arena *arena, const json_t *json, int threads, Measurement *m)
 {
 	const MeasureContext *c = k->context;
 	Machine machine = c->target->machine;
 	Error error = {0};
 	machine.threads = threads;
-	double start = measure_now();
 	Trace *trace = NULL;
 	m->outcome = OUTCOME_BUILD;
-	if (!json_is_null(json)) {
+	if (json) {
 		Trace *canonical = trace_from_json(arena, json, &error);
 		trace = canonical ? trace_localized(arena, c->program,
 					canonical, &error)
@@ -101,8 +101,6 @@ static bool compile(
 	k->lowered = lower(arena, nest, &machine, &error);
 	if (!k->lowered)
 		goto failed;
-	m->lower_s = measure_now() - start;
-	start = measure_now();
 	const LlvmModule *llvm = llvm_module(&error);
 	const Lowered *one = k->lowered;
 	if (!llvm ||
@@ -110,7 +108,6 @@ static bool compile(
 		c->target->attrs, LLVM_OBJECT, &k->object, &error))
 		goto failed;
 	sha256_hex(k->object.data, k->object.size, m->object);
-	m->compile_s = measure_now() - start;
 	return true;
 failed:
 	snprintf(m->error, sizeof m->error, "%.*s",
@@ -309,18 +306,17 @@ static double least_run(const Measurement *m)
 	return least;
 }
 
-static void job_reference(const MeasureContext *c, Arena *arena,
-    json_t *plain, Measurement *m)
+static void job_reference(const MeasureContext *c, Arena *arena, Measurement *m)
 {
 	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	int threads = c->target->threads;
 	Loaded all = {.context = c}, own = {.context = c}, *k = &all;
-	if (!compile(&all, arena, plain, cpus > threads ? cpus : threads, m) ||
+	if (!compile(&all, arena, NULL, cpus > threads ? cpus : threads, m) ||
 	    !load(&all, m) || !make_expected(&all, m))
 		return;
 	if (cpus > threads) {
 		k = &own;
-		if (!compile(&own, arena, plain, threads, m) || !load(&own, m))
+		if (!compile(&own, arena, NULL, threads, m) || !load(&own, m))
 			return;
 	}
 	m->outcome = OUTCOME_OK;
@@ -332,15 +328,6 @@ static void job_reference(const MeasureContext *c, Arena *arena,
 		measure_pin_threads();
 	TimedKernel t = timed(k, 0);
 	measure_time(&t, m);
-}
-
-static bool is_known(
-    const Measurement *m, const char *const *known, int nknown)
-{
-	for (int i = 0; i < nknown; i++)
-		if (!strcmp(known[i], m->object))
-			return true;
-	return false;
 }
 
 static void judge_time(const Loaded *k, double peak, Measurement *m)
@@ -355,19 +342,13 @@ static void judge_time(const Loaded *k, double peak, Measurement *m)
 	}
 }
 
-static void job_candidate(Loaded *k, const JobHeader *job,
-    const char *const *known, int nknown, Measurement *m)
+static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 {
-	if (is_known(m, known, nknown)) {
-		m->same = true;
-		m->outcome = OUTCOME_OK;
-		return;
-	}
 	double start = measure_now();
 	if (!load(k, m))
 		return;
 	m->outcome = OUTCOME_CRASH;
-	bool right = check(k, job->best_s, m);
+	bool right = check(k, run->best_s, m);
 	m->check_s = measure_now() - start;
 	if (!right)
 		return;
@@ -376,25 +357,47 @@ static void job_candidate(Loaded *k, const JobHeader *job,
 		return;
 	if (k->context->options->pin)
 		measure_pin_threads();
-	TimedKernel t = timed(k, job->best_s);
+	TimedKernel t = timed(k, run->best_s);
 	measure_time(&t, m);
 	m->run_s = measure_now() - start;
-	judge_time(k, job->peak, m);
+	judge_time(k, run->peak, m);
 }
 
-static void job_final(Loaded *loaded, int n, Measurement *m)
+/* Its first answer says what compiling gave. */
+static void job_candidate(const MeasureContext *c, Arena *arena,
+    const json_t *trace, int fd, Measurement *m)
 {
+	Loaded k = {.context = c};
+	JobHeader run;
+	if (!compile(&k, arena, trace, c->target->threads, m))
+		return;
+	m->outcome = OUTCOME_OK;
+	if (!measure_write(fd, m, sizeof *m) ||
+	    !measure_read(fd, &run, sizeof run))
+		_exit(0);
+	m->outcome = OUTCOME_BUILD;
+	run_compiled(&k, &run, m);
+}
+
+static void job_final(const MeasureContext *c, Arena *arena,
+    const json_t *traces, int n, Measurement *m)
+{
+	Loaded *loaded = must_alloc(sizeof *loaded * (size_t)n);
 	TimedKernel *t = must_alloc(sizeof *t * (size_t)n);
 	Measurement *times = must_alloc(sizeof *times * (size_t)n);
 	int *of = must_alloc(sizeof *of * (size_t)n), count = 0;
 	for (int i = 0; i < n; i++) {
-		if (!loaded[i].kernel || !prepare(&loaded[i], 0, false))
+		loaded[i] = (Loaded){.context = c};
+		if (!compile(&loaded[i], arena,
+			json_array_get(traces, (size_t)i), c->target->threads,
+			&m[i]) ||
+		    !load(&loaded[i], &m[i]) || !prepare(&loaded[i], 0, false))
 			continue;
 		call_loaded(&loaded[i]);
 		of[count] = i;
 		t[count++] = timed(&loaded[i], 0);
 	}
-	if (count && loaded[of[0]].context->options->pin)
+	if (c->options->pin)
 		measure_pin_threads();
 	memset(times, 0, sizeof *times * (size_t)n);
 	measure_time_interleaved(t, count, times);
@@ -446,36 +449,21 @@ static void job_peak(const MeasureContext *c, Measurement *m)
 	}
 }
 
-void measure_child(const MeasureContext *context, const JobHeader *job,
-    json_t *traces, const char *const *known, int nknown, int fd)
+void measure_child(
+    const MeasureContext *context, const JobHeader *job, json_t *traces, int fd)
 {
 	Arena *arena = arena_new();
 	Measurement *m = must_alloc(sizeof *m * (size_t)job->n);
-	Loaded *loaded = must_alloc(sizeof *loaded * (size_t)job->n);
-	memset(loaded, 0, sizeof *loaded * (size_t)job->n);
 	for (int i = 0; i < job->n; i++)
 		m[i] = (Measurement){.time_s = NAN, .spread_s = NAN};
-	if (job->kind == JOB_PEAK) {
-		job_peak(context, m);
-		measure_write(fd, m, sizeof *m * (size_t)job->n);
-		return;
+	switch (job->kind) {
+	case JOB_REFERENCE: job_reference(context, arena, m); break;
+	case JOB_COMPILE:
+		job_candidate(context, arena, json_array_get(traces, 0), fd, m);
+		break;
+	case JOB_FINAL: job_final(context, arena, traces, job->n, m); break;
+	case JOB_PEAK: job_peak(context, m); break;
+	case JOB_RUN: break; /* read by job_candidate */
 	}
-	for (int i = 0; i < job->n; i++) {
-		loaded[i].context = context;
-		json_t *trace = json_array_get(traces, (size_t)i);
-		if (job->kind == JOB_REFERENCE) {
-			job_reference(context, arena, trace, &m[i]);
-			continue;
-		}
-		if (!compile(&loaded[i], arena, trace,
-			context->target->threads, &m[i]))
-			continue;
-		if (job->kind == JOB_CANDIDATE)
-			job_candidate(&loaded[i], job, known, nknown, &m[i]);
-		else
-			load(&loaded[i], &m[i]);
-	}
-	if (job->kind == JOB_FINAL)
-		job_final(loaded, job->n, m);
 	measure_write(fd, m, sizeof *m * (size_t)job->n);
 }

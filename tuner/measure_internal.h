@@ -47,13 +47,19 @@ double measure_now(void); /* seconds, monotonic */
 void measure_pin_threads(void);
 
 /* measure_server.c: what driver and server say to each other */
-typedef enum { JOB_REFERENCE, JOB_CANDIDATE, JOB_FINAL, JOB_PEAK } JobKind;
+typedef enum {
+	JOB_REFERENCE,
+	JOB_COMPILE, /* a child for each trace; they wait for JOB_RUN */
+	JOB_RUN,
+	JOB_FINAL,
+	JOB_PEAK
+} JobKind;
 typedef struct {
 	JobKind kind;
-	int n;           /* traces */
+	int n;	   /* answers, one for each trace */
+	int child; /* JOB_RUN: which of those compiled last */
 	double best_s, limit_s, peak;
-	size_t text;     /* bytes of JSON that follow: a list of traces, null
-			    for candidate 0 */
+	size_t text; /* bytes of JSON that follow: a list of traces */
 } JobHeader;
 typedef struct {
 	const Program *program;
@@ -67,9 +73,10 @@ bool measure_write(int fd, const void *data, size_t size);
 /* Never returns. */
 _Noreturn void measure_server(const MeasureContext *context, int fd);
 
-/* measure_child.c: does the job, writes n Measurements to fd. */
+/* measure_child.c: does the job, writes n Measurements to fd.  JOB_COMPILE has
+ * one trace here; a JobHeader read from fd is its JOB_RUN. */
 void measure_child(const MeasureContext *context, const JobHeader *job,
-    json_t *traces, const char *const *known, int nknown, int fd);
+    json_t *traces, int fd);
 
 /* Calls a function of n pointers; false: there are too many. */
 bool measure_call(void *function, void **args, int n);

@@ -292,12 +292,11 @@ static Status put_start(Tune *t)
 	return put_mark(t, LINE_RUN_START, f);
 }
 
-static json_t *times_json(const TuneTimes *t)
+json_t *tune_times_json(const TuneTimes *t)
 {
-	return json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "search",
-	    t->search, "features", t->features, "train", t->train, "lower",
-	    t->lower, "compile", t->compile, "check", t->check, "run", t->run,
-	    "idle", t->idle);
+	return json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "search", t->search,
+	    "features", t->features, "train", t->train, "compile", t->compile,
+	    "check", t->check, "run", t->run, "idle", t->idle);
 }
 
 static Status put_end(Tune *t)
@@ -323,7 +322,7 @@ static Status put_end(Tune *t)
 	json_object_set_new(
 	    f, "scored", json_integer((json_int_t)r->scored));
 	json_object_set_new(f, "peak_flops_per_s", json_real(r->peak_all));
-	json_object_set_new(f, "times_s", times_json(&r->times));
+	json_object_set_new(f, "times_s", tune_times_json(&r->times));
 	json_object_set_new(f, "refusals", refusals);
 	return put_mark(t, LINE_RUN_END, f);
 }
@@ -394,56 +393,32 @@ static const Known *find_trace(const Known *list, int n, const char *text)
 	return NULL;
 }
 
+/* The trial of this run that measured an equal object, or NULL. */
 static const Known *find_object(const Tune *t, const char *object)
 {
-	for (int i = 0; i < t->known.n; i++)
-		if (!strcmp(t->known.at[i].object, object))
+	for (int i = 0; i < t->known.n && object[0]; i++)
+		if (t->known.at[i].measured.outcome == OUTCOME_OK &&
+		    !strcmp(t->known.at[i].object, object))
 			return &t->known.at[i];
 	return NULL;
 }
 
-static Status measure_trace(
-    Tune *t, const Trace *trace, const char *text, Measurement *m)
+static void replay_trace(const Tune *t, const char *text, Measurement *m)
 {
-	if (!t->options->replay_db)
-		return measure_one(
-		    t->measurer, trace, t->result->best_s, m, t->error);
 	const Known *k = find_trace(t->replay.at, t->replay.n, text);
 	*m = (Measurement){.outcome = OUTCOME_BUILD, .time_s = NAN};
 	if (k)
 		*m = k->measured;
 	else
 		snprintf(m->error, sizeof m->error, "not in the store");
-	return STATUS_OK;
-}
-
-static void count_times(Tune *t, const Measurement *m)
-{
-	TuneTimes *times = &t->result->times;
-	times->lower += m->lower_s;
-	times->compile += m->compile_s;
-	times->check += m->check_s;
-	times->run += m->run_s;
 }
 
 /* Stores a search trial and what it means for the best. */
-static Status finish_trial(
-    Tune *t, const Trace *trace, char *text, Measurement *m)
+static Status finish_trial(Tune *t, const Trace *trace, char *text,
+    const Measurement *m, const char *same_as)
 {
 	TuneResult *r = t->result;
 	Known k = {.trace = text, .parsed = (Trace *)(uintptr_t)trace};
-	const char *same_as = NULL;
-	count_times(t, m);
-	if (m->same) {
-		const Known *other = find_object(t, m->object);
-		char object[65];
-		memcpy(object, m->object, sizeof object);
-		if (other) {
-			same_as = other->id;
-			*m = other->measured;
-		}
-		memcpy(m->object, object, sizeof object);
-	}
 	r->trials++;
 	FORWARD_IF_ERROR(put_trial(t, text, m, false, same_as, k.id));
 	k.measured = *m;
@@ -464,15 +439,54 @@ static Status finish_trial(
 	return STATUS_OK;
 }
 
-static Status try_trace(Tune *t, const Trace *trace, double *time_s)
+/* The i-th of those that were compiled to m. */
+static Status run_trial(
+    Tune *t, int i, const Trace *trace, char *text, Measurement *m)
 {
-	Measurement m;
-	char *text = trace_text(t, trace);
-	FORWARD_IF_ERROR(measure_trace(t, trace, text, &m));
-	FORWARD_IF_ERROR(finish_trial(t, trace, text, &m));
-	*time_s = t->known.at[t->known.n - 1].time_s;
+	const Known *same = find_object(t, m->object);
+	if (same) {
+		*m = same->measured;
+	} else if (m->outcome == OUTCOME_OK && !t->options->replay_db) {
+		FORWARD_IF_ERROR(measure_run(
+		    t->measurer, i, t->result->best_s, m, t->error));
+		t->result->times.check += m->check_s;
+		t->result->times.run += m->run_s;
+	}
+	FORWARD_IF_ERROR(
+	    finish_trial(t, trace, text, m, same ? same->id : NULL));
 	report(t, TUNE_SEARCH);
 	return STATUS_OK;
+}
+
+/* Compiled at once, run one by one while the budget lasts; the times of the
+ * *ran first, infinite for those that failed. */
+static Status try_traces(
+    Tune *t, const Trace *const *traces, int n, double *times, int *ran)
+{
+	Measurement m[MEASURE_WIDTH];
+	char *texts[MEASURE_WIDTH];
+	double start = measure_now();
+	for (int i = 0; i < n; i++) {
+		texts[i] = trace_text(t, traces[i]);
+		if (t->options->replay_db)
+			replay_trace(t, texts[i], &m[i]);
+	}
+	if (!t->options->replay_db)
+		FORWARD_IF_ERROR(
+		    measure_compile(t->measurer, traces, n, m, t->error));
+	t->result->times.compile += measure_now() - start;
+	for (*ran = 0; *ran < n && (!*ran || budget_left(t)); ++*ran) {
+		int i = *ran;
+		FORWARD_IF_ERROR(run_trial(t, i, traces[i], texts[i], &m[i]));
+		times[i] = t->known.at[t->known.n - 1].time_s;
+	}
+	return STATUS_OK;
+}
+
+static Status try_trace(Tune *t, const Trace *trace, double *time_s)
+{
+	int ran;
+	return try_traces(t, &trace, 1, time_s, &ran);
 }
 
 /* --- search -------------------------------------------------------------------------------- */
@@ -566,6 +580,23 @@ static bool all_fail(const Tune *t)
 	    most * 20 >= t->result->trials * 19;
 }
 
+/* The next of a batch of n, from *at on. */
+static Status try_candidates(Tune *t, const Candidate *batch, int n, int *at)
+{
+	const Trace *traces[MEASURE_WIDTH];
+	double times[MEASURE_WIDTH];
+	int ran, width = measure_width(t->measurer);
+	if (n - *at < width)
+		width = n - *at;
+	for (int i = 0; i < width; i++)
+		traces[i] = space_trace(t->arena, t->space, &batch[*at + i]);
+	FORWARD_IF_ERROR(try_traces(t, traces, width, times, &ran));
+	for (int i = 0; i < ran; i++)
+		learn(t, &batch[*at + i], times[i]);
+	*at += ran;
+	return STATUS_OK;
+}
+
 static Status search_loop(Tune *t)
 {
 	TuneResult *r = t->result;
@@ -577,13 +608,8 @@ static Status search_loop(Tune *t)
 		int n = search_next(
 		    t->search, score_candidates, t, (int)want, batch);
 		r->times.search += measure_now() - start;
-		for (int i = 0; i < n && budget_left(t); i++) {
-			double time_s;
-			Trace *trace =
-			    space_trace(t->arena, t->space, &batch[i]);
-			FORWARD_IF_ERROR(try_trace(t, trace, &time_s));
-			learn(t, &batch[i], time_s);
-		}
+		for (int i = 0; i < n && budget_left(t);)
+			FORWARD_IF_ERROR(try_candidates(t, batch, n, &i));
 		if (n < want) {
 			r->exhausted = true;
 			break;
@@ -605,10 +631,10 @@ static Status measure_plain(Tune *t)
 	char *text = trace_text(t, plain);
 	report(t, TUNE_REFERENCE);
 	if (t->options->replay_db)
-		FORWARD_IF_ERROR(measure_trace(t, plain, text, &m));
+		replay_trace(t, text, &m);
 	else
 		FORWARD_IF_ERROR(measure_reference(t->measurer, &m, t->error));
-	FORWARD_IF_ERROR(finish_trial(t, plain, text, &m));
+	FORWARD_IF_ERROR(finish_trial(t, plain, text, &m, NULL));
 	if (m.outcome == OUTCOME_WRONG)
 		return error_set(t->error, STATUS_WRONG,
 		    "the plain loop nest disagrees with the interpreter: %.800s",
@@ -745,7 +771,7 @@ static void finish(Tune *t)
 	r->stored = t->prior + r->trials;
 	TuneTimes *s = &r->times;
 	s->idle = r->elapsed_s - s->search - s->features - s->train -
-	    s->lower - s->compile - s->check - s->run;
+	    s->compile - s->check - s->run;
 }
 
 Status tune_operator(const Program *program, const Target *target, Store *store,

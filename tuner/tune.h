@@ -32,9 +32,9 @@ typedef struct {
 	double elapsed_s, left_s;  /* left -1: by trials */
 } TuneProgress;
 
-/* Where a run's time went, in seconds. */
+/* Where a run's wall time went, in seconds. */
 typedef struct {
-	double search, features, train, lower, compile, check, run, idle;
+	double search, features, train, compile, check, run, idle;
 } TuneTimes;
 
 typedef struct {
@@ -60,5 +60,7 @@ Status tune_operator(const Program *program, const Target *target, Store *store,
     Measurer *measurer, const TuneOptions *options,
     void (*progress)(const TuneProgress *progress, void *context),
     void *context, TuneResult *result, Error *error);
+
+json_t *tune_times_json(const TuneTimes *times); /* the caller's */
 
 #endif

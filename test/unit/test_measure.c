@@ -1,0 +1,254 @@
+/* The measurer: candidates compiled at once and run one by one, what becomes of
+ * those that cannot be compiled, that die while they wait, or whose turn never
+ * comes, and that no process outlives it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/common_program.h"
+#include "test/common_schedule.h"
+#include "tuner/measure.h"
+
+enum { N = 24, CHILDREN = 64 };
+
+typedef struct {
+	Arena *arena;
+	Program *program;
+	Target *target;
+	MeasureOptions options;
+	Measurer *measurer;
+	Error error;
+} Case;
+
+static int setup(void **state)
+{
+	static Case c;
+	c = (Case){.arena = arena_new()};
+	c.program = program_matmul(c.arena, N, N, N);
+	program_complete(c.arena, c.program);
+	c.target = target_host(c.arena, &c.error);
+	c.options = (MeasureOptions){
+	    .pin = true, .build_limit_s = 10, .run_limit_s = 10, .seed = 1};
+	*state = &c;
+	return c.target ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	Case *c = *state;
+	measure_close(c->measurer);
+	arena_free(c->arena);
+	return 0;
+}
+
+static void start(Case *c)
+{
+	Measurement plain;
+	if (measure_open(
+		c->program, c->target, &c->options, &c->measurer, &c->error) ||
+	    measure_reference(c->measurer, &plain, &c->error))
+		fail_msg("%s", c->error.text);
+	assert_int_equal(plain.outcome, OUTCOME_OK);
+}
+
+static const Trace *tile(Case *c, int factor)
+{
+	char text[128];
+	snprintf(text, sizeof text,
+	    "io, ii = split(c.i, [_, %d])\nreorder(io, c.j, ii)\n", factor);
+	return schedule_steps(c->arena, text);
+}
+
+static void compile(Case *c, const Trace *const *traces, int n, Measurement *m)
+{
+	if (measure_compile(c->measurer, traces, n, m, &c->error))
+		fail_msg("%s", c->error.text);
+}
+
+static void run(Case *c, int i, Measurement *m)
+{
+	if (measure_run(c->measurer, i, 0, m, &c->error))
+		fail_msg("%s", c->error.text);
+}
+
+/* The parent of a process; 0 if it is dead. */
+static int parent_of(const char *pid)
+{
+	char path[300], line[512], state;
+	int parent = 0;
+	snprintf(path, sizeof path, "/proc/%s/stat", pid);
+	FILE *f = fopen(path, "r");
+	char *rest =
+	    f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
+	if (!rest || sscanf(rest, ") %c %d", &state, &parent) != 2 ||
+	    state == 'Z')
+		parent = 0;
+	if (f)
+		fclose(f);
+	return parent;
+}
+
+/* Those whose parent is `parent`. */
+static int children(pid_t parent, pid_t *out)
+{
+	DIR *all = opendir("/proc");
+	struct dirent *entry;
+	int n = 0;
+	while ((entry = readdir(all)) && n < CHILDREN)
+		if (isdigit((unsigned char)entry->d_name[0]) &&
+		    parent_of(entry->d_name) == parent)
+			out[n++] = atoi(entry->d_name);
+	closedir(all);
+	return n;
+}
+
+/* Those of the measurer that wait for their turn. */
+static int waiting(pid_t *out)
+{
+	pid_t server[CHILDREN];
+	assert_int_equal(children(getpid(), server), 1);
+	return children(server[0], out);
+}
+
+static void test_order_is_free(void **state)
+{
+	Case *c = *state;
+	const Trace *traces[] = {tile(c, 2), tile(c, 3), tile(c, 2)};
+	Measurement m[3], alone;
+	start(c);
+	compile(c, traces, 3, m);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(m[i].outcome, OUTCOME_OK);
+		assert_int_equal(strlen(m[i].object), 64);
+		assert_true(isnan(m[i].time_s));
+		assert_int_equal(m[i].nruns, 0);
+	}
+	assert_string_equal(m[0].object, m[2].object);
+	assert_string_not_equal(m[0].object, m[1].object);
+	for (int i = 2; i >= 0; i--) {
+		char object[65];
+		memcpy(object, m[i].object, sizeof object);
+		run(c, i, &m[i]);
+		assert_int_equal(m[i].outcome, OUTCOME_OK);
+		assert_true(m[i].time_s > 0 && m[i].nruns > 0);
+		assert_string_equal(m[i].object, object);
+	}
+	compile(c, &traces[1], 1, &alone);
+	assert_string_equal(alone.object, m[1].object);
+}
+
+static void test_failures_keep_to_themselves(void **state)
+{
+	Case *c = *state;
+	const Trace *traces[] = {tile(c, 2),
+	    schedule_steps(c->arena, "vectorize(c.k, 8)\n"), tile(c, 4)};
+	Measurement m[3];
+	start(c);
+	compile(c, traces, 3, m);
+	assert_int_equal(m[0].outcome, OUTCOME_OK);
+	assert_int_equal(m[1].outcome, OUTCOME_BUILD);
+	assert_true(m[1].error[0]);
+	assert_int_equal(m[2].outcome, OUTCOME_OK);
+	run(c, 0, &m[0]);
+	run(c, 2, &m[2]);
+	assert_int_equal(m[0].outcome, OUTCOME_OK);
+	assert_int_equal(m[2].outcome, OUTCOME_OK);
+}
+
+static void test_death_while_waiting(void **state)
+{
+	Case *c = *state;
+	const Trace *traces[] = {tile(c, 2), tile(c, 3)};
+	Measurement m[2];
+	pid_t pids[CHILDREN];
+	start(c);
+	compile(c, traces, 2, m);
+	assert_int_equal(waiting(pids), 2);
+	pid_t first = pids[0] < pids[1] ? pids[0] : pids[1];
+	kill(first, SIGSEGV);
+	run(c, 0, &m[0]);
+	run(c, 1, &m[1]);
+	assert_int_equal(m[0].outcome, OUTCOME_CRASH);
+	assert_non_null(strstr(m[0].error, "Segmentation"));
+	assert_int_equal(m[1].outcome, OUTCOME_OK);
+	run(c, 1, &m[1]); /* a second time there is none */
+	assert_int_equal(m[1].outcome, OUTCOME_CRASH);
+}
+
+static void test_standstill_while_waiting(void **state)
+{
+	Case *c = *state;
+	const Trace *trace = tile(c, 2);
+	Measurement m;
+	pid_t pid[CHILDREN];
+	c->options.run_limit_s = 0.5;
+	start(c);
+	compile(c, &trace, 1, &m);
+	assert_int_equal(waiting(pid), 1);
+	kill(pid[0], SIGSTOP);
+	run(c, 0, &m);
+	assert_int_equal(m.outcome, OUTCOME_TIMEOUT);
+	assert_string_equal(m.error, "took more than 0.5 s");
+	assert_int_equal(waiting(pid), 0);
+}
+
+static void test_late_compiling(void **state)
+{
+	Case *c = *state;
+	const Trace *trace = tile(c, 2);
+	Measurement m;
+	c->options.build_limit_s = 0;
+	if (measure_open(
+		c->program, c->target, &c->options, &c->measurer, &c->error))
+		fail_msg("%s", c->error.text);
+	compile(c, &trace, 1, &m);
+	assert_int_equal(m.outcome, OUTCOME_TIMEOUT);
+	assert_string_equal(m.error, "compiling took more than 0 s");
+}
+
+static void test_dropped(void **state)
+{
+	Case *c = *state;
+	const Trace *traces[] = {tile(c, 2), tile(c, 3), tile(c, 4)};
+	Measurement m[3];
+	pid_t pids[CHILDREN];
+	char pid[16];
+	start(c);
+	compile(c, traces, 3, m);
+	assert_int_equal(waiting(pids), 3);
+	compile(c, &traces[2], 1, m);
+	assert_int_equal(waiting(pids), 1);
+	measure_close(c->measurer);
+	c->measurer = NULL;
+	snprintf(pid, sizeof pid, "%d", pids[0]);
+	for (int tries = 0; tries < 100 && parent_of(pid); tries++)
+		usleep(10000);
+	assert_int_equal(parent_of(pid), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		test_order_is_free, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_failures_keep_to_themselves, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_death_while_waiting, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_standstill_while_waiting, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_late_compiling, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_dropped, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
