@@ -308,7 +308,7 @@ static double least_run(const Measurement *m)
 
 static void job_reference(const MeasureContext *c, Arena *arena, Measurement *m)
 {
-	int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	int cpus = host_cpus();
 	int threads = c->target->threads;
 	Loaded all = {.context = c}, own = {.context = c}, *k = &all;
 	if (!compile(&all, arena, NULL, cpus > threads ? cpus : threads, m) ||
@@ -322,10 +322,7 @@ static void job_reference(const MeasureContext *c, Arena *arena, Measurement *m)
 	m->outcome = OUTCOME_OK;
 	if ((k == &all && least_run(m) > long_s) || !prepare(k, 0, false))
 		return;
-	if (k == &all)
-		call_loaded(k);
-	if (c->options->pin)
-		measure_pin_threads();
+	call_loaded(k);
 	TimedKernel t = timed(k, 0);
 	measure_time(&t, m);
 }

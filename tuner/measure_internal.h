@@ -43,7 +43,8 @@ void measure_summary(Measurement *out);
  * MEASURE_FINAL_S seconds a kernel, six at least. */
 void measure_time_interleaved(const TimedKernel *kernels, int n, Measurement *out);
 double measure_now(void); /* seconds, monotonic */
-/* Every thread of this process to a CPU of its own, in the order of the set. */
+/* Every thread of this process to a CPU of its own, in the order of the main
+ * thread's set; once in a process, since it narrows that set. */
 void measure_pin_threads(void);
 
 /* measure_server.c: what driver and server say to each other */

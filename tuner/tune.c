@@ -204,13 +204,21 @@ static int64_t trials_left(const Tune *t)
 	    (t->options->more ? 0 : t->prior);
 }
 
+/* Two virtual CPUs may have been one core while it was measured. */
+static bool peak_is_short(const Tune *t)
+{
+	return t->result->peak_all <
+	    0.9 * t->result->peak_one * t->target->threads;
+}
+
 /* What is kept for the final round; no more than a fifth of the time that there
  * is, or a slow plain nest would leave none to search in. */
 static double final_cost(const Tune *t)
 {
 	double best = t->result->best_s > 0 ? t->result->best_s : 0;
 	double runs = fmin(70 * best, fmax(MEASURE_FINAL_S, 10 * best));
-	double cost = FINALISTS * (0.08 + runs) + 0.1;
+	double peak = peak_is_short(t) ? 0.2 : 0;
+	double cost = FINALISTS * (0.08 + runs) + 0.1 + peak;
 	return t->options->time_s < 0 ? cost
 				      : fmin(cost, 0.2 * t->options->time_s);
 }
@@ -647,6 +655,23 @@ static Status measure_plain(Tune *t)
 	return STATUS_OK;
 }
 
+/* What the machine can do, not what its other users left at that moment: the
+ * most that was measured. */
+static void measure_peaks(Tune *t)
+{
+	TuneResult *r = t->result;
+	double one, all;
+	Error ignored;
+	if (t->options->measure.machine != MACHINE_REAL ||
+	    t->options->replay_db ||
+	    measure_peak(t->measurer, &one, &all, &ignored))
+		return;
+	r->peak_one = fmax(r->peak_one, one);
+	r->peak_all = fmax(r->peak_all, all);
+	measure_set_peak(
+	    t->measurer, fmax(r->peak_all, r->peak_one * t->target->threads));
+}
+
 /* Candidate 1, and the best so far of an earlier run. */
 static Status measure_first(Tune *t)
 {
@@ -725,14 +750,7 @@ static Status tune_run(Tune *t)
 {
 	FORWARD_IF_ERROR(put_start(t));
 	FORWARD_IF_ERROR(measure_plain(t));
-	if (t->options->measure.machine == MACHINE_REAL &&
-	    !t->options->replay_db) {
-		Error ignored;
-		measure_peak(t->measurer, &t->result->peak_one,
-		    &t->result->peak_all, &ignored);
-		measure_set_peak(t->measurer, fmax(t->result->peak_all,
-			t->result->peak_one * t->target->threads));
-	}
+	measure_peaks(t);
 	t->space = space_new(
 	    t->arena, t->program, &t->target->machine, t->error);
 	if (!t->space)
@@ -751,6 +769,8 @@ static Status tune_run(Tune *t)
 	learn_known(t);
 	FORWARD_IF_ERROR(measure_first(t));
 	FORWARD_IF_ERROR(search_loop(t));
+	if (peak_is_short(t))
+		measure_peaks(t);
 	FORWARD_IF_ERROR(measure_finalists(t));
 	return STATUS_OK;
 }

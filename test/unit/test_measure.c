@@ -50,7 +50,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void start(Case *c)
+/* Seconds that the plain nest takes. */
+static double start(Case *c)
 {
 	Measurement plain;
 	if (measure_open(
@@ -58,6 +59,7 @@ static void start(Case *c)
 	    measure_reference(c->measurer, &plain, &c->error))
 		fail_msg("%s", c->error.text);
 	assert_int_equal(plain.outcome, OUTCOME_OK);
+	return plain.time_s;
 }
 
 static const Trace *tile(Case *c, int factor)
@@ -117,6 +119,17 @@ static int waiting(pid_t *out)
 	pid_t server[CHILDREN];
 	assert_int_equal(children(getpid(), server), 1);
 	return children(server[0], out);
+}
+
+/* Threads that share a CPU wait for each other's time slice, milliseconds long;
+ * the nest takes microseconds. */
+static void test_plain_nest_has_its_cpus(void **state)
+{
+	Case *c = *state;
+	double pinned = start(c);
+	measure_close(c->measurer);
+	c->options.pin = false;
+	assert_true(pinned < 10 * start(c) + 1e-3);
 }
 
 static void test_order_is_free(void **state)
@@ -238,6 +251,8 @@ static void test_dropped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(
+		test_plain_nest_has_its_cpus, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_order_is_free, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
