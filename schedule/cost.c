@@ -33,16 +33,20 @@ static double max2(double a, double b)
 int64_t access_step(const PlanAccess *a, const int64_t *values, int loop)
 {
 	int64_t sum = 0;
+	if (!access_moves(a, loop))
+		return 0;
 	for (int p = 0; p < a->nparts; p++) {
-		Handle h = a->coef[a->parts[p].dim][loop];
+		Handle h = a->coef[loop][a->parts[p].dim];
 		int64_t c = h == HANDLE_NONE ? 0 : values[h];
 		int64_t div = values[a->parts[p].div];
 		if (!c || (div > 1 && c % div))
 			continue;
+		if (div > 1)
+			c /= div;
 		if (a->parts[p].mod != HANDLE_NONE &&
-		    c % (div * values[a->parts[p].mod]) == 0)
+		    c % values[a->parts[p].mod] == 0)
 			continue;
-		sum += c / div * values[a->parts[p].stride];
+		sum += c * values[a->parts[p].stride];
 	}
 	return sum;
 }
@@ -115,14 +119,6 @@ static void count_trips(
 	}
 }
 
-bool access_moves(const PlanAccess *a, int loop)
-{
-	for (int k = 0; k < a->ndim; k++)
-		if (a->coef[k][loop] != HANDLE_NONE)
-			return true;
-	return false;
-}
-
 void access_elements(const PlanStage *s, const PlanAccess *a,
     const int64_t *values, double *elements)
 {
@@ -132,9 +128,12 @@ void access_elements(const PlanStage *s, const PlanAccess *a,
 	elements[s->nloops] = 1;
 	for (int d = s->nloops - 1; d >= 0; d--) {
 		double steps = at(values, s->loops[d].extent) - 1;
-		elements[d] = steps > 0 ? 1 : elements[d + 1];
-		for (int k = 0; steps > 0 && k < a->ndim; k++) {
-			Handle h = a->coef[k][d];
+		elements[d] = elements[d + 1];
+		if (steps <= 0 || !access_moves(a, d))
+			continue;
+		elements[d] = 1;
+		for (int k = 0; k < a->ndim; k++) {
+			Handle h = a->coef[d][k];
 			if (h != HANDLE_NONE)
 				span[k] = min2(at(values, a->held[k]),
 				    span[k] + (double)values[h] * steps);
@@ -166,8 +165,8 @@ static bool overlaps(const PlanStage *s, const PlanAccess *a, int loop)
 {
 	for (int k = 0; k < a->ndim; k++)
 		for (int d = loop + 1; d < s->nloops; d++)
-			if (a->coef[k][loop] != HANDLE_NONE &&
-			    a->coef[k][d] != HANDLE_NONE)
+			if (a->coef[loop][k] != HANDLE_NONE &&
+			    a->coef[d][k] != HANDLE_NONE)
 				return true;
 	return false;
 }
@@ -293,12 +292,14 @@ static void count_conflicts(const PlanStage *s, const Machine *m,
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
 		double rows = 1;
+		if (a->scope == SCOPE_REG)
+			continue;
 		for (int d = c->body; d < s->nloops; d++) {
 			int64_t step = access_step(a, values, d) * a->bytes;
 			if (step && step % way == 0)
 				rows *= at(values, s->loops[d].extent);
 		}
-		if (a->scope != SCOPE_REG && rows > m->l1_ways)
+		if (rows > m->l1_ways)
 			c->conflicts += rows;
 	}
 }

@@ -175,6 +175,7 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 	if (s->naccesses == PLAN_ACCESSES)
 		return;
 	PlanAccess *a = &s->accesses[s->naccesses++];
+	int above = loops_above(r, b);
 	*a = (PlanAccess){.buffer = buffer,
 	    .write = write,
 	    .scope = b->scope,
@@ -182,9 +183,11 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 	    .ndim = nindex < PLAN_DIMS ? nindex : PLAN_DIMS};
 	for (int d = 0; d < a->ndim; d++) {
 		Coefs c = coefs_of(r, index[d]);
-		for (int l = 0; l < loops_above(r, b); l++)
-			c.of[l] = HANDLE_NONE;
-		memcpy(a->coef[d], c.of, sizeof c.of);
+		for (int l = 0; l < PLAN_DEPTH; l++) {
+			a->coef[l][d] = l < above ? HANDLE_NONE : c.of[l];
+			if (a->coef[l][d] != HANDLE_NONE)
+				a->movers |= 1u << l;
+		}
 		a->held[d] = b->extent[d];
 	}
 	for (int p = 0; p < b->nparts && a->nparts < PLAN_PARTS; p++) {
@@ -421,7 +424,7 @@ static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
 		for (int d = 0; d < a->ndim; d++) {
 			visit(&a->held[d], context);
 			for (int l = 0; l < s->nloops; l++)
-				visit(&a->coef[d][l], context);
+				visit(&a->coef[l][d], context);
 		}
 		for (int p = 0; p < a->nparts; p++) {
 			visit(&a->parts[p].div, context);

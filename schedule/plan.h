@@ -55,7 +55,8 @@ typedef struct {
 	int bytes;                 /* of an element */
 	int ndim;
 	Handle held[PLAN_DIMS];    /* elements the buffer has in each dimension */
-	Handle coef[PLAN_DIMS][PLAN_DEPTH]; /* |d index / d loop| */
+	Handle coef[PLAN_DEPTH][PLAN_DIMS]; /* |d index / d loop| */
+	uint32_t movers;	   /* bit d: some dimension moves with loop d */
 	int nparts;                /* of the buffer's layout */
 	struct {
 		int dim;
@@ -128,7 +129,10 @@ typedef struct {
 	double seconds;
 } StageCost;
 /* Does the loop move it at all? */
-bool access_moves(const PlanAccess *access, int loop);
+static inline bool access_moves(const PlanAccess *access, int loop)
+{
+	return access->movers >> loop & 1;
+}
 /* How far one step of a loop moves the address, in elements: each digit of the
  * layout takes the part of the step that it shows. */
 int64_t access_step(const PlanAccess *access, const int64_t *values, int loop);
