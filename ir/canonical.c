@@ -19,6 +19,11 @@
 
 #include "lib/hash.h"
 
+/* Of one definition; the next one in Canonical.readers, -1 at the end. */
+typedef struct {
+	int definition, next;
+} Reader;
+
 typedef struct {
 	Arena *arena;
 	Program *program;
@@ -26,7 +31,12 @@ typedef struct {
 	char (*hash)[65]; /* by definition */
 	int *visited;    /* by definition: when first met from the outputs */
 	int nvisited;
-	bool *placed;
+	VEC(int) stack; /* of definitions, while reads are collected */
+	VEC(Reader) readers;
+	int *first_reader; /* by definition: in readers, -1: none */
+	int *waits;	   /* by definition: for how many of its reads */
+	int *ready;	   /* those that wait for none, as a heap */
+	int nready;
 	bool by_hash;    /* reads show hashes, else canonical names */
 } Canonical;
 
@@ -93,46 +103,37 @@ static void hash_definitions(Canonical *c)
 	buf_free(&text);
 }
 
-static bool visit_read(Expr *e, void *context);
-
-static void visit_definition(Canonical *c, int d)
-{
-	if (d < 0 || c->visited[d])
-		return;
-	c->visited[d] = ++c->nvisited;
-	expr_walk(c->program->definitions[d].body, visit_read, c);
-}
-
-static bool visit_read(Expr *e, void *context)
+static bool push_read(Expr *e, void *context)
 {
 	Canonical *c = context;
-	if (e->op == OP_READ)
-		visit_definition(c, c->producer[e->id]);
+	if (e->op == OP_READ && c->producer[e->id] >= 0)
+		vec_push(c->arena, &c->stack, c->producer[e->id]);
 	return true;
 }
 
-typedef struct {
-	const Canonical *c;
-	bool ready;
-} Ready;
-
-static bool check_read(Expr *e, void *context)
+static void push_reads(Canonical *c, int d)
 {
-	Ready *r = context;
-	if (e->op == OP_READ) {
-		int d = r->c->producer[e->id];
-		r->ready &= d < 0 || r->c->placed[d];
-	}
-	return r->ready;
+	expr_walk(c->program->definitions[d].body, push_read, c);
 }
 
-static bool is_ready(const Canonical *c, int d)
+/* Numbers what is reached from definition d, itself first and then the whole of
+ * its first read; with a stack of its own, since chains are as long as files. */
+static void visit_from(Canonical *c, int d)
 {
-	Ready r = {c, true};
-	if (c->placed[d] || !c->visited[d])
-		return false;
-	expr_walk(c->program->definitions[d].body, check_read, &r);
-	return r.ready;
+	vec_push(c->arena, &c->stack, d);
+	while (c->stack.n) {
+		d = c->stack.at[--c->stack.n];
+		if (c->visited[d])
+			continue;
+		c->visited[d] = ++c->nvisited;
+		int first = c->stack.n;
+		push_reads(c, d);
+		for (int i = first, j = c->stack.n - 1; i < j; i++, j--) {
+			int swapped = c->stack.at[i];
+			c->stack.at[i] = c->stack.at[j];
+			c->stack.at[j] = swapped;
+		}
+	}
 }
 
 static bool stands_before(const Canonical *c, int a, int b)
@@ -141,23 +142,62 @@ static bool stands_before(const Canonical *c, int a, int b)
 	return order ? order < 0 : c->visited[a] < c->visited[b];
 }
 
-static int next_definition(const Canonical *c)
+/* `ready` is a heap: ready[i] stands before ready[2*i + 1] and ready[2*i + 2]. */
+static void ready_push(Canonical *c, int d)
 {
-	int best = -1;
-	for (int d = 0; d < c->program->ndefinitions; d++)
-		if (is_ready(c, d) && (best < 0 || stands_before(c, d, best)))
-			best = d;
-	return best;
+	int i = c->nready++;
+	for (; i && stands_before(c, d, c->ready[(i - 1) / 2]); i = (i - 1) / 2)
+		c->ready[i] = c->ready[(i - 1) / 2];
+	c->ready[i] = d;
+}
+
+static int ready_pop(Canonical *c)
+{
+	int top = c->ready[0], last = c->ready[--c->nready], i = 0;
+	for (int child; (child = 2 * i + 1) < c->nready; i = child) {
+		if (child + 1 < c->nready &&
+		    stands_before(c, c->ready[child + 1], c->ready[child]))
+			child++;
+		if (!stands_before(c, c->ready[child], last))
+			break;
+		c->ready[i] = c->ready[child];
+	}
+	c->ready[i] = last;
+	return top;
+}
+
+/* Each read of a definition, once for each time it stands in the text. */
+static void collect_reads(Canonical *c)
+{
+	for (int d = 0; d < c->program->ndefinitions; d++) {
+		if (!c->visited[d])
+			continue;
+		push_reads(c, d);
+		c->waits[d] = c->stack.n;
+		while (c->stack.n) {
+			int producer = c->stack.at[--c->stack.n];
+			Reader reader = {d, c->first_reader[producer]};
+			c->first_reader[producer] = c->readers.n;
+			vec_push(c->arena, &c->readers, reader);
+		}
+		if (!c->waits[d])
+			ready_push(c, d);
+	}
 }
 
 static void number_definitions(Canonical *c, Buf *out)
 {
 	Program *p = c->program;
-	for (int k = 0, d; (d = next_definition(c)) >= 0; k++) {
+	collect_reads(c);
+	for (int k = 0; c->nready; k++) {
+		int d = ready_pop(c);
 		p->canonical_definition[d] = k;
-		c->placed[d] = true;
 		buf_printf(out, "d%d", k);
 		print_definition(out, c, &p->definitions[d]);
+		for (int i = c->first_reader[d]; i >= 0;
+		     i = c->readers.at[i].next)
+			if (!--c->waits[c->readers.at[i].definition])
+				ready_push(c, c->readers.at[i].definition);
 	}
 }
 
@@ -170,13 +210,16 @@ static Canonical canonical_new(Arena *arena, Program *p)
 	c.producer = NEW_N(arena, int, p->nbuffers);
 	c.hash = arena_alloc(arena, n * sizeof *c.hash);
 	c.visited = NEW_N(arena, int, n);
-	c.placed = NEW_N(arena, bool, n);
+	c.first_reader = NEW_N(arena, int, n);
+	c.waits = NEW_N(arena, int, n);
+	c.ready = NEW_N(arena, int, n);
 	p->canonical_definition = NEW_N(arena, int, n);
 	for (int i = 0; i < p->nbuffers; i++)
 		c.producer[i] = -1;
 	for (int i = 0; i < p->ndefinitions; i++) {
 		c.producer[p->definitions[i].buffer] = i;
 		p->canonical_definition[i] = -1;
+		c.first_reader[i] = -1;
 	}
 	return c;
 }
@@ -188,7 +231,7 @@ void canonical_text(Arena *arena, Program *p)
 	Buf out = {0};
 	hash_definitions(&c);
 	for (int i = 0; i < p->noutputs; i++)
-		visit_definition(&c, c.producer[p->outputs[i]]);
+		visit_from(&c, c.producer[p->outputs[i]]);
 	buf_puts(&out, "tunec 1\n");
 	for (int i = 0; i < p->ninputs; i++)
 		print_input(&out, p, i);
