@@ -207,6 +207,7 @@ static Status compile(const Lowered *const *lowered, int n, const char *triple,
 	    .cpu = cpu,
 	    .attrs = attrs};
 	LLVMContextSetDiagnosticHandler(gen.context, take_diagnostic, error);
+	LLVMContextSetDiscardValueNames(gen.context, kind == LLVM_OBJECT);
 	gen.module = LLVMModuleCreateWithNameInContext(name, gen.context);
 	LLVMSetSourceFileName(gen.module, name, sizeof name - 1);
 	LLVMSetTarget(gen.module, triple);

@@ -39,10 +39,11 @@ typedef struct {
 	int *rank; /* order of definition, for addresses */
 	int nranks;
 	LLVMValueRef *params; /* by parameter of `low` */
-	LLVMValueRef *bases;  /* by buffer: address of its first element */
+	bool *used;	      /* by buffer: does this function use it? */
+	LLVMValueRef *bases;  /* by used buffer: address of its first element */
 	LLVMValueRef thread;  /* number, i64; constant 0 outside of regions */
 	LLVMValueRef *scopes,
-	    *noalias;  /* metadata by buffer; entries may be NULL */
+	    *noalias;  /* metadata by used buffer; entries may be NULL */
 	int *nregions; /* outlined so far, for names */
 	bool parallel; /* this is a region's body */
 	bool streams;  /* has streaming stores */

@@ -106,6 +106,26 @@ static void emit_if(LlvmFunction *f, const LowNode *node)
 
 /* --- buffers -------------------------------------------------------------- */
 
+/* Is its body a function of its own? */
+static bool is_region(const LlvmFunction *f, const LowNode *node)
+{
+	return node->kind == LOWNODE_LOOP && node->loop == LOOP_PARALLEL &&
+	    !f->parallel && f->low->nthreads > 1 && node->extent > 0;
+}
+
+static void mark_used(LlvmFunction *f, const LowBody *body)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *node = body->at[i];
+		if (node->kind == LOWNODE_OP && node->buffer >= 0)
+			f->used[node->buffer] = true;
+		if (is_region(f, node))
+			continue;
+		mark_used(f, &node->body);
+		mark_used(f, &node->other);
+	}
+}
+
 static int base_param(const LowFunction *low, const LowBuffer *b)
 {
 	if (b->kind == LOWBUF_PARAM)
@@ -158,15 +178,16 @@ static void make_scopes(LlvmFunction *f)
 	const LowFunction *low = f->low;
 	int n = low->buffers.n;
 	LLVMMetadataRef *all = NEW_N(f->arena, LLVMMetadataRef, n);
+	LLVMMetadataRef *apart = NEW_N(f->arena, LLVMMetadataRef, n);
 	for (int i = 0; i < n; i++)
-		all[i] = scope_of(f, &low->buffers.at[i]);
+		if (f->used[i])
+			all[i] = scope_of(f, &low->buffers.at[i]);
 	for (int i = 0; i < n; i++) {
 		const LowBuffer *b = &low->buffers.at[i];
-		LLVMMetadataRef *apart = NEW_N(f->arena, LLVMMetadataRef, n);
 		int napart = 0, shared = 0;
-		for (int j = 0; j < n; j++) {
+		for (int j = 0; j < n && f->used[i]; j++) {
 			const LowBuffer *other = &low->buffers.at[j];
-			if (j == i ||
+			if (j == i || !f->used[j] ||
 			    base_param(low, b) != base_param(low, other))
 				continue;
 			shared++;
@@ -185,6 +206,8 @@ static void make_bases(LlvmFunction *f)
 	LLVMTypeRef byte = llvm_int_type(gen, 8, 1);
 	for (int i = 0; i < f->low->buffers.n; i++) {
 		const LowBuffer *buffer = &f->low->buffers.at[i];
+		if (!f->used[i])
+			continue;
 		V offset = llvm_int(gen, 64, buffer->offset, 1);
 		if (buffer->thread_bytes)
 			offset = LLVMBuildNSWAdd(b,
@@ -266,13 +289,19 @@ static void take_params(LlvmFunction *f, int first)
 }
 
 /* Memory for what goes by temporary, buffer and parameter, and the entry. */
-static void function_begin(LlvmFunction *f, int first_param)
+static void function_begin(
+    LlvmFunction *f, const LowBody *body, int first_param)
 {
 	const LowFunction *low = f->low;
 	f->values = NEW_N(f->arena, V, low->temps.n);
 	f->rank = NEW_N(f->arena, int, low->temps.n);
 	f->params = NEW_N(f->arena, V, low->params.n);
 	f->bases = NEW_N(f->arena, V, low->buffers.n);
+	f->scopes = NEW_N(f->arena, V, low->buffers.n);
+	f->noalias = NEW_N(f->arena, V, low->buffers.n);
+	f->used = NEW_N(f->arena, bool, low->buffers.n);
+	mark_used(f, body);
+	make_scopes(f);
 	f->entry = new_block(f, "entry");
 	take_params(f, first_param);
 	LLVMBasicBlockRef start = new_block(f, "start");
@@ -360,11 +389,12 @@ static void emit_region_body(const LlvmFunction *outer, Region *r)
 {
 	LlvmGen *gen = outer->gen;
 	LlvmFunction f = *outer;
+	f.arena = arena_new();
 	f.function = r->body;
 	f.thread = LLVMGetParam(r->body, 0);
 	f.parallel = true;
 	f.streams = false;
-	function_begin(&f, REGION_OWN);
+	function_begin(&f, &r->loop->body, REGION_OWN);
 	for (int i = 0; i < r->captures.n; i++) {
 		int temp = r->captures.at[i];
 		V value = LLVMGetParam(
@@ -379,6 +409,7 @@ static void emit_region_body(const LlvmFunction *outer, Region *r)
 	emit_range(&f, r->loop, LLVMGetParam(r->body, 1),
 	    LLVMGetParam(r->body, 2), true);
 	function_end(&f);
+	arena_free(f.arena);
 }
 
 /* Its parts of the iterations: t*E/T to (t+1)*E/T. */
@@ -470,8 +501,7 @@ static void emit_body(LlvmFunction *f, const LowBody *body)
 		case LOWNODE_COMMENT:
 			break;
 		case LOWNODE_LOOP:
-			if (node->loop == LOOP_PARALLEL && !f->parallel &&
-			    f->low->nthreads > 1 && node->extent > 0)
+			if (is_region(f, node))
 				emit_parallel(f, node);
 			else
 				emit_serial(f, node);
@@ -503,16 +533,13 @@ void llvm_function_emit(LlvmGen *gen, const LowFunction *low)
 	    .arena = arena,
 	    .assigned = assigned,
 	    .nregions = &nregions,
-	    .thread = llvm_int(gen, 64, 0, 1),
-	    .scopes = NEW_N(arena, V, low->buffers.n),
-	    .noalias = NEW_N(arena, V, low->buffers.n)};
+	    .thread = llvm_int(gen, 64, 0, 1)};
 	LLVMTypeRef *types = NEW_N(arena, LLVMTypeRef, low->params.n);
 	for (int i = 0; i < low->params.n; i++)
 		types[i] = llvm_pointer_type(gen);
 	f.function =
 	    add_function(gen, low, low->name, types, low->params.n, false);
-	make_scopes(&f);
-	function_begin(&f, 0);
+	function_begin(&f, &low->body, 0);
 	emit_body(&f, &low->body);
 	function_end(&f);
 	arena_free(arena);
