@@ -510,7 +510,8 @@ static Value arithmetic(Types *t, Node *n, Value *v)
 		return bad;
 	if (n->op == OP_DIV && untyped(v[0].e) && untyped(v[1].e))
 		v[0].e = as_float(t, v[0].e);
-	if (!agree(t, n, v, 2, true, args, &type) || refuse_bool(t, n, type))
+	if (!common_type(t, n, v, 2, true, &type) || refuse_bool(t, n, type) ||
+	    !agree(t, n, v, 2, true, args, &type))
 		return bad;
 	if (n->op == OP_DIV && dtype_is_int(type))
 		return refuse(t, n,
