@@ -295,21 +295,35 @@ static Expr *retype_parts(Types *t, Expr *e, DType type)
 	return expr_cast(t->arena, type, x);
 }
 
-static bool has_data(const Expr *e)
+static bool has(const Expr *e, Op op)
 {
-	if (e->op == OP_READ || e->op == OP_REDUCE)
+	if (e->op == op)
 		return true;
 	for (int i = 0; i < e->narg; i++)
-		if (has_data(e->arg[i]))
+		if (has(e->arg[i], op))
 			return true;
 	return false;
+}
+
+/* An untyped integer of reductions over axes is computed in i64, so that it is
+ * exact, and then takes its type. */
+static Expr *retype_exact(Types *t, Expr *e, DType type)
+{
+	Expr *exact = retype_parts(t, e, DT_I64);
+	if (!exact)
+		return NULL;
+	Expr *x = expr_cast(t->arena, type, exact);
+	x->span = e->span;
+	return x;
 }
 
 static Expr *retype(Types *t, Expr *e, DType type)
 {
 	if (e->op == OP_INT || e->op == OP_FLOAT)
 		return retype_number(t, e, type);
-	if (e->type == DT_INDEX && !has_data(e)) {
+	if (e->type == DT_INDEX && !has(e, OP_READ)) {
+		if (has(e, OP_REDUCE))
+			return retype_exact(t, e, type);
 		Expr *x = expr_cast(t->arena, type, e);
 		x->span = e->span;
 		return x;
@@ -535,7 +549,9 @@ static Value compare(Types *t, Node *n, Value *v)
 	if (!agree(t, n, v, 2, true, args, &type))
 		return bad;
 	if (type == UNTYPED_FLOAT || (type == DT_INDEX && data)) {
-		type = default_type(t, type == UNTYPED_FLOAT);
+		bool exact = type == DT_INDEX && !has(args[0], OP_READ) &&
+		    !has(args[1], OP_READ);
+		type = exact ? DT_I64 : default_type(t, type == UNTYPED_FLOAT);
 		for (int i = 0; i < 2; i++)
 			if (!(args[i] = retype(t, args[i], type)))
 				return bad;
@@ -761,6 +777,18 @@ static Value read(Types *t, Node *n, const Value *v)
 
 static Value type(Types *t, Node *n);
 
+/* Does a sum over the axes of n stay within 64 bits? */
+static bool sum_fits(const Types *t, const Node *n, Range r)
+{
+	for (int i = 0; i < n->axes.n; i++) {
+		Wide extent = t->typer->definition->axes[n->axis + i].extent;
+		r = (Range){r.lo * extent, r.hi * extent};
+		if (!wide_fits(r.lo) || !wide_fits(r.hi))
+			return false;
+	}
+	return true;
+}
+
 static Value reduce(Types *t, Node *n)
 {
 	Value v = type(t, n->arg[0]);
@@ -773,6 +801,9 @@ static Value reduce(Types *t, Node *n)
 		if (!untyped(element))
 			element = coerce(t, v, dtype_promoted(element->type));
 	}
+	if (element->type == DT_INDEX && !v.data && n->reduce == REDUCE_SUM &&
+	    !sum_fits(t, n, v.range))
+		return refuse(t, n, "may pass 64 bits");
 	Expr *e = NEW(t->arena, Expr);
 	e->op = OP_REDUCE;
 	e->type = element->type;

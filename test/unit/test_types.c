@@ -100,6 +100,23 @@ static void test_untyped(void **state)
 	accepts("o[] = -7//2 + -7%2", "i32 -3");
 }
 
+/* A reduction of untyped integers is one, and as exact. */
+static void test_untyped_reduction(void **state)
+{
+	(void)state;
+	accepts("o[x < N] = f[x] + sum[y < 100000](y)",
+	    "f32 f[x] + f32(sum[y < 100000](i64(y)))");
+	accepts("o[] = sum[y < 100000](y)//2",
+	    "i32 i32(sum[y < 100000](i64(y))//2)");
+	accepts("o[] = sum[y < 100000](y) > 3000000000",
+	    "bool sum[y < 100000](i64(y)) > 3000000000");
+	accepts("o[] = sum[y < N](y)/2", "f32 f32(sum[y < 8](i64(y)))/2.0");
+	accepts("o[] = sum[y < N](y/2)", "f32 sum[y < 8](f32(y)/2.0)");
+	accepts("o[] = sum[y < N](if f[y] > 0 then 1 else 0)",
+	    "i32 sum[y < 8](if f[y] > 0.0 then 1 else 0)");
+	refuses("o[] = sum[y < 5000000000](y)", "may pass 64 bits");
+}
+
 static void test_promotion(void **state)
 {
 	(void)state;
@@ -283,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_untyped),
+	    cmocka_unit_test(test_untyped_reduction),
 	    cmocka_unit_test(test_promotion),
 	    cmocka_unit_test(test_casts),
 	    cmocka_unit_test(test_indices),
