@@ -176,7 +176,8 @@ static void test_names(void **unused)
 	assert_false(name_valid("static_assert", 13, &why));
 	static const char *const taken[] = {"main", "memcpy", "printf",
 		"INT_MAX", "size_t", "errno", "NULL", "pthread_create", "y0",
-		"isnan", "write", "va_start", "cexp"};
+		"isnan", "write", "va_start", "cexp", "div_t", "jmp_buf",
+		"memory_order_relaxed", "thrd_success", "tm"};
 	for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
 		if (!name_in_libc(taken[i]))
 			fail_msg("%s", taken[i]);
