@@ -69,6 +69,9 @@ static void check_case_name(Spec *spec, const YamlScalar *s)
 	if (name_in_libc(symbol))
 		report_error(&spec->report, s->span,
 		    "'%s' is an identifier of the C library", symbol);
+	else if (name_is_keyword(symbol, strlen(symbol)))
+		report_error(&spec->report, s->span,
+		    "'%s' is a keyword of C or C++", symbol);
 }
 
 static void collect_override(Spec *spec, CaseNode *c, const DocEntry *e)

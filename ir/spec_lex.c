@@ -96,6 +96,15 @@ static bool is_word(char c)
 	return is_letter(c) || is_digit(c);
 }
 
+bool name_is_keyword(const char *text, size_t size)
+{
+	for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
+		if (strlen(keywords[i]) == size &&
+		    !memcmp(keywords[i], text, size))
+			return true;
+	return false;
+}
+
 bool name_valid(const char *text, size_t size, const char **why)
 {
 	*why = "is no name: letters, digits and underscores, no digit first";
@@ -111,10 +120,8 @@ bool name_valid(const char *text, size_t size, const char **why)
 	if (find_word(text, size))
 		return false;
 	*why = "is a keyword of C or C++";
-	for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
-		if (strlen(keywords[i]) == size &&
-		    !memcmp(keywords[i], text, size))
-			return false;
+	if (name_is_keyword(text, size))
+		return false;
 	*why = "is taken: every kernel has an argument of this name";
 	return size != 9 || memcmp(text, "workspace", 9);
 }
