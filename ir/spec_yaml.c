@@ -51,6 +51,10 @@ static const char *wrong_character(const unsigned char *p, size_t left)
 		return "is a carriage return without a newline";
 	if ((*p < 0x20 && !strchr("\t\n\r", *p)) || *p == 0x7f || *p == 0)
 		return "is a control character";
+	if (*p == 0xc2 && p[1] < 0xa0 && p[1] != 0x85)
+		return "begins a control character";
+	if (*p == 0xef && p[1] == 0xbf && p[2] >= 0xbe)
+		return "begins no character";
 	return NULL;
 }
 
