@@ -11,9 +11,10 @@
 /* What else is wrong, in the parts that were understood. */
 static void report_rest(Spec *spec, Diag *diag)
 {
-	const char *name = spec->cases.n ? spec->cases.at[0].face.name : NULL;
-	if (!report_full(&spec->report))
-		spec_program(spec->arena, spec, name, NULL, 0,
+	int n = spec->cases.n ? spec->cases.n : 1;
+	for (int i = 0; i < n && !report_full(&spec->report); i++)
+		spec_program(spec->arena, spec,
+		    spec->cases.n ? spec->cases.at[i].face.name : NULL, NULL, 0,
 		    NUMERICS_DEFAULT, diag);
 }
 
