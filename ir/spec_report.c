@@ -65,7 +65,7 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* A comment begins only in a text of several lines. */
+/* A comment begins only in a text of several lines, and no span. */
 static size_t skip_blank(const char *text, size_t at, size_t end)
 {
 	while (at < end && (is_space(text[at]) || text[at] == '#'))
@@ -85,7 +85,7 @@ const char *report_quote(Report *report, Span span)
 	size_t end =
 	    span.end < report->source->size ? span.end : report->source->size;
 	while (at < end && n < QUOTE_MAX) {
-		size_t next = skip_blank(text, at, end);
+		size_t next = n ? skip_blank(text, at, end) : at;
 		if (next > at && next < end && n)
 			line[n++] = ' ';
 		at = next;
