@@ -113,6 +113,16 @@ static bool same_regime(const Tune *t, const Line *line)
 	    t->options->measure.cold ? "cold" : "warm");
 }
 
+/* Seconds of the budget that a run's mark says it took. */
+static double spent_of(const Line *end, double start)
+{
+	const json_t *spent = json_object_get(end->json, "spent_s");
+	if (!spent)
+		spent = json_object_get(end->json, "elapsed_s");
+	return json_is_number(spent) ? json_number_value(spent)
+				     : seconds_of(end->at) - start;
+}
+
 static bool read_line(Line *line, void *context)
 {
 	Reading *r = context;
@@ -140,10 +150,8 @@ static bool read_line(Line *line, void *context)
 		vec_push(t->arena, &r->runs, run);
 	} else {
 		Run *run = run_by_id(r, text_field(line->json, "run"));
-		double s = json_number_value(
-		    json_object_get(line->json, "elapsed_s"));
 		if (run)
-			run->end = run->start + s;
+			run->end = run->start + spent_of(line, run->start);
 	}
 	return true;
 }
@@ -323,6 +331,7 @@ static Status put_end(Tune *t)
 	    json_boolean(!r->interrupted && !r->hopeless));
 	json_object_set_new(f, "exhausted", json_boolean(r->exhausted));
 	json_object_set_new(f, "elapsed_s", json_real(elapsed(t)));
+	json_object_set_new(f, "spent_s", json_real(r->spent_s));
 	json_object_set_new(
 	    f, "trials", json_integer((json_int_t)r->trials));
 	json_object_set_new(
@@ -775,6 +784,17 @@ static Status tune_run(Tune *t)
 	return STATUS_OK;
 }
 
+/* A run that time ended stops while there is enough for the final round, which
+ * may need less: what is left is spent, or the budget would never be covered. */
+static void spend_rest(Tune *t)
+{
+	TuneResult *r = t->result;
+	double left = time_left(t);
+	if (!r->interrupted && !r->exhausted && !r->hopeless && left > 0 &&
+	    isfinite(left) && trials_left(t) > 0)
+		r->spent_s += left;
+}
+
 static void finish(Tune *t)
 {
 	TuneResult *r = t->result;
@@ -786,7 +806,7 @@ static void finish(Tune *t)
 		r->times.features = s.score_seconds;
 		r->times.search -= s.score_seconds;
 	}
-	r->elapsed_s = elapsed(t);
+	r->elapsed_s = r->spent_s = elapsed(t);
 	r->interrupted = interrupted(t);
 	r->stored = t->prior + r->trials;
 	TuneTimes *s = &r->times;
@@ -826,6 +846,8 @@ Status tune_operator(const Program *program, const Target *target, Store *store,
 	if (!status)
 		status = tune_run(&t);
 	finish(&t);
+	if (!status)
+		spend_rest(&t);
 	if (t.run_id[0]) {
 		Error second;
 		t.error = status ? &second : error;

@@ -52,6 +52,7 @@ typedef struct {
 	int64_t scored;
 	double scored_per_s;
 	double elapsed_s;
+	double spent_s;    /* of the budget: what was kept back counts too */
 	TuneTimes times;
 } TuneResult;
 

@@ -37,6 +37,9 @@ exits resumes 0 tune mm.yaml:small --trials 20 --db a.db
 ok resumed-to-the-total [ "$(trials a.db)" = 20 ]
 exits more 0 tune mm.yaml:small --trials 5 --more --db a.db
 ok more-spends-again [ "$(trials a.db)" -ge 25 ]
+exits spends-time 0 tune mm.yaml:small --time 1s --db time.db
+exits covered-by-time 0 tune mm.yaml:small --time 1s --db time.db
+ok covered-by-time-says-so grep -q covered out
 exits no-such-case 1 tune mm.yaml:none --trials 2 --db a.db
 ok names-cases grep -q small err
 exits bad-number 2 tune mm.yaml:small --trials x --db a.db
