@@ -107,10 +107,14 @@ static Known known_of(Tune *t, const Line *line)
 	return k;
 }
 
+static const char *cache_word(const Tune *t)
+{
+	return t->options->measure.cold ? "cold" : "warm";
+}
+
 static bool same_regime(const Tune *t, const Line *line)
 {
-	return !strcmp(line->regime,
-	    t->options->measure.cold ? "cold" : "warm");
+	return !strcmp(line->regime, cache_word(t));
 }
 
 /* Seconds of the budget that a run's mark says it took. */
@@ -141,7 +145,7 @@ static bool read_line(Line *line, void *context)
 		vec_push(t->arena, &t->known, known_of(t, line));
 		return true;
 	}
-	if (strcmp(text_field(line->json, "target"), t->target->text))
+	if (strcmp(line->target, t->target->text) || !same_regime(t, line))
 		return true;
 	if (line->kind == LINE_RUN_START) {
 		Run run = {.start = seconds_of(line->at)};
@@ -296,6 +300,7 @@ static Status put_start(Tune *t)
 	json_t *f = json_object();
 	json_object_set_new(f, "ops", json_pack("[s]", t->program->op));
 	json_object_set_new(f, "target", json_text(t->target->text));
+	json_object_set_new(f, "regime", json_string(cache_word(t)));
 	json_object_set_new(f, "trials",
 	    o->trials < 0 ? json_null() : json_integer(o->trials));
 	json_object_set_new(
@@ -327,6 +332,7 @@ static Status put_end(Tune *t)
 	json_object_set_new(f, "run", json_string(t->run_id));
 	json_object_set_new(f, "ops", json_pack("[s]", t->program->op));
 	json_object_set_new(f, "target", json_text(t->target->text));
+	json_object_set_new(f, "regime", json_string(cache_word(t)));
 	json_object_set_new(f, "complete",
 	    json_boolean(!r->interrupted && !r->hopeless));
 	json_object_set_new(f, "exhausted", json_boolean(r->exhausted));

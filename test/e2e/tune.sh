@@ -40,6 +40,8 @@ ok more-spends-again [ "$(trials a.db)" -ge 25 ]
 exits spends-time 0 tune mm.yaml:small --time 1s --db time.db
 exits covered-by-time 0 tune mm.yaml:small --time 1s --db time.db
 ok covered-by-time-says-so grep -q covered out
+exits cold-spends-its-own-time 0 tune mm.yaml:small --cold --time 1s --db time.db
+ok cold-is-not-covered-by-warm sh -c '! grep -q covered out'
 exits no-such-case 1 tune mm.yaml:none --trials 2 --db a.db
 ok names-cases grep -q small err
 exits bad-number 2 tune mm.yaml:small --trials x --db a.db
