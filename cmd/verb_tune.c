@@ -261,31 +261,31 @@ static void best_of_store(Arena *arena, Store *store, const Program *p,
 
 static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
     const Target *target, Store *store, Measurer *measurer,
-    const TuneOptions *options)
+    const TuneOptions *options, TuneResult *result)
 {
 	const char *label = program_label(arena, p);
 	Display display = {label,
 	    isatty(2) && !v->common.quiet && !v->common.json, -1};
-	TuneResult r;
 	Error error = {0};
 	Status status = tune_operator(p, target, store, measurer, options,
-	    show_progress, &display, &r, &error);
+	    show_progress, &display, result, &error);
 	if (display.live)
 		fprintf(stderr, "\r\033[K");
 	if (status) {
 		say_error("%s: %s", label, error.text);
 		return EXIT_FAILED;
 	}
-	best_of_store(arena, store, p, target, v->cold, &r);
+	best_of_store(arena, store, p, target, v->cold, result);
 	if (v->common.json)
-		print_json(p, &r);
+		print_json(p, result);
 	else if (!v->common.quiet)
-		print_text(p, label, &r, v->common.verbose);
-	if (r.interrupted)
+		print_text(p, label, result, v->common.verbose);
+	if (result->interrupted)
 		return EXIT_INTERRUPTED;
-	if (!(r.best_s > 0)) {
+	if (!(result->best_s > 0) && result->stored) {
 		say_error("%s: no valid trial; first failure: %s", label,
-		    r.best_error[0] ? r.best_error : "none was tried");
+		    result->best_error[0] ? result->best_error
+					  : "in the store");
 		return EXIT_FAILED;
 	}
 	return EXIT_DONE;
@@ -311,23 +311,127 @@ static Target *open_target(Arena *arena, const TuneVerb *v,
 	return NULL;
 }
 
+/* --- budgets --------------------------------------------------------------------------- */
+
+/* Of trials or of seconds, over all operators. */
+typedef struct {
+	double left; /* infinite: no such budget */
+	double *have; /* that count, for each operator */
+} Budget;
+
+/* What the first of n operators gets of what is left, so that they end as equal
+ * as may be: all that have less are brought to one level. */
+static double share(const double *have, int n, double left)
+{
+	double level = INFINITY;
+	for (;;) {
+		double sum = left;
+		int below = 0;
+		for (int i = 0; i < n; i++)
+			if (have[i] < level) {
+				sum += have[i];
+				below++;
+			}
+		if (!below || sum / below >= level)
+			return fmax(level - have[0], 0);
+		level = sum / below;
+	}
+}
+
+/* The same operator under another name. */
+static bool is_repeated(const ProgramVec *programs, int i)
+{
+	for (int k = 0; k < i; k++)
+		if (!strcmp(programs->at[k]->op, programs->at[i]->op))
+			return true;
+	return false;
+}
+
+/* Less than a millisecond is nothing. */
+static bool is_spent(const Budget *trials, const Budget *time)
+{
+	return trials->left <= 0 || time->left < 1e-3;
+}
+
+static Status open_budgets(Arena *arena, const ProgramVec *programs,
+    const Target *target, Store *store, const TuneOptions *o, Budget *trials,
+    Budget *time, Error *error)
+{
+	int n = programs->n, different = 0;
+	trials->have = NEW_N(arena, double, n);
+	time->have = NEW_N(arena, double, n);
+	for (int i = 0; i < n; i++) {
+		int64_t stored = 0;
+		double spent_s = 0;
+		if (is_repeated(programs, i)) {
+			trials->have[i] = time->have[i] = INFINITY;
+			continue;
+		}
+		different++;
+		if (!o->more)
+			FORWARD_IF_ERROR(tune_stored(programs->at[i], target,
+			    store, o, &stored, &spent_s, error));
+		trials->have[i] = (double)stored;
+		time->have[i] = spent_s;
+	}
+	trials->left = o->trials < 0 ? INFINITY : (double)o->trials;
+	time->left = o->time_s >= 0 ? o->time_s
+	    : o->trials < 0 ? 60.0 * different : INFINITY;
+	for (int i = 0; i < n; i++) {
+		if (isinf(trials->have[i]))
+			continue;
+		trials->left -= trials->have[i];
+		time->left -= time->have[i];
+	}
+	return STATUS_OK;
+}
+
+/* The budget of operator i alone, as a total of what the store will hold. */
+static void set_budget(TuneOptions *o, const Budget *trials,
+    const Budget *time, int i, int n)
+{
+	if (is_spent(trials, time) || isinf(trials->have[i])) {
+		o->trials = 0;
+		o->more = false;
+		return;
+	}
+	o->trials = -1;
+	if (!isinf(trials->left))
+		o->trials = (int64_t)(trials->have[i] +
+		    share(trials->have + i, n - i, trials->left));
+	o->time_s = -1;
+	if (!isinf(time->left))
+		o->time_s = time->have[i] +
+		    share(time->have + i, n - i, time->left);
+}
+
 static int tune_all(Arena *arena, const TuneVerb *v, const ProgramVec *programs,
     const Target *target, Store *store, Measurer **measurers,
-    TuneOptions options)
+    const TuneOptions *options)
 {
 	int code = EXIT_DONE, n = programs->n;
-	int64_t trials = options.trials;
-	double time_s = options.time_s;
-	if (trials < 0 && time_s < 0)
-		time_s = 60.0 * n;
+	bool any = false;
+	Budget trials, time;
+	Error error = {0};
+	if (open_budgets(arena, programs, target, store, options, &trials,
+		&time, &error)) {
+		say_error("%s", error.text);
+		return EXIT_FAILED;
+	}
 	for (int i = 0; i < n && !interrupted; i++) {
-		/* Totals are shared evenly. */
-		options.trials = trials < 0 ? -1
-		    : trials * (i + 1) / n - trials * i / n;
-		options.time_s = time_s < 0 ? -1 : time_s / n;
+		TuneOptions o = *options;
+		TuneResult r;
+		set_budget(&o, &trials, &time, i, n);
 		code = exit_worse(code,
 		    tune_one(arena, v, programs->at[i], target, store,
-			measurers[i], &options));
+			measurers[i], &o, &r));
+		trials.left -= (double)r.trials;
+		time.left -= r.spent_s;
+		any |= r.best_s > 0;
+	}
+	if (!any && !code && !interrupted) {
+		say_error("no valid trial: the budget has room for none");
+		code = EXIT_FAILED;
 	}
 	return interrupted ? EXIT_INTERRUPTED : code;
 }
@@ -378,7 +482,7 @@ static int tune_run(void *options, int n, char **operands)
 		code = EXIT_FAILED;
 	} else {
 		code = tune_all(
-		    arena, v, &programs, target, store, measurers, o);
+		    arena, v, &programs, target, store, measurers, &o);
 	}
 	for (int i = 0; measurers && i < programs.n; i++)
 		measure_close(measurers[i]);

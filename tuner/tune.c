@@ -78,6 +78,7 @@ typedef struct {
 typedef struct {
 	Tune *t;
 	VEC(Run) runs;
+	bool count; /* only */
 } Reading;
 
 static Run *run_by_id(Reading *r, const char *id)
@@ -142,7 +143,8 @@ static bool read_line(Line *line, void *context)
 		if (line->final)
 			return true;
 		t->prior++;
-		vec_push(t->arena, &t->known, known_of(t, line));
+		if (!r->count)
+			vec_push(t->arena, &t->known, known_of(t, line));
 		return true;
 	}
 	if (strcmp(line->target, t->target->text) || !same_regime(t, line))
@@ -160,14 +162,30 @@ static bool read_line(Line *line, void *context)
 	return true;
 }
 
-static Status read_store(Tune *t)
+static Status read_store(Tune *t, bool count)
 {
-	Reading r = {.t = t};
+	Reading r = {.t = t, .count = count};
 	FORWARD_IF_ERROR(store_each(
 	    t->store, t->program->op, read_line, &r, NULL, t->error));
 	for (int i = 0; i < r.runs.n; i++)
 		t->prior_s += r.runs.at[i].end - r.runs.at[i].start;
 	return STATUS_OK;
+}
+
+Status tune_stored(const Program *program, const Target *target, Store *store,
+    const TuneOptions *options, int64_t *trials, double *spent_s, Error *error)
+{
+	Tune t = {.arena = arena_new(),
+	    .program = program,
+	    .target = target,
+	    .options = options,
+	    .store = store,
+	    .error = error};
+	Status status = read_store(&t, true);
+	*trials = t.prior;
+	*spent_s = t.prior_s;
+	arena_free(t.arena);
+	return status;
 }
 
 static bool read_replay_line(Line *line, void *context)
@@ -837,7 +855,7 @@ Status tune_operator(const Program *program, const Target *target, Store *store,
 	    .context = context,
 	    .start = measure_now()};
 	*result = (TuneResult){0};
-	Status status = read_store(&t);
+	Status status = read_store(&t, false);
 	result->stored = t.prior;
 	if (!status && (trials_left(&t) <= 0 || time_left(&t) <= 0)) {
 		result->covered = true;

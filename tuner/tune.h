@@ -62,6 +62,11 @@ Status tune_operator(const Program *program, const Target *target, Store *store,
     void (*progress)(const TuneProgress *progress, void *context),
     void *context, TuneResult *result, Error *error);
 
+/* What the store holds for the operator, the target and options->measure's
+ * regime, as budgets count it. */
+Status tune_stored(const Program *program, const Target *target, Store *store,
+    const TuneOptions *options, int64_t *trials, double *spent_s, Error *error);
+
 json_t *tune_times_json(const TuneTimes *times); /* the caller's */
 
 #endif

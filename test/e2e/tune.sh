@@ -42,6 +42,18 @@ exits covered-by-time 0 tune mm.yaml:small --time 1s --db time.db
 ok covered-by-time-says-so grep -q covered out
 exits cold-spends-its-own-time 0 tune mm.yaml:small --cold --time 1s --db time.db
 ok cold-is-not-covered-by-warm sh -c '! grep -q covered out'
+# totals are over all operators: shared, what earlier runs made counted
+exits total-of-one 0 tune mm.yaml:small --trials 8 --db total.db
+exits total-is-covered 0 tune mm.yaml:small mm.yaml:other --trials 8 \
+	--db total.db
+ok total-measures-nothing [ "$(trials total.db)" = 8 ]
+exits total-of-two 0 tune mm.yaml --trials 14 --db total.db
+ok total-is-filled [ "$(trials total.db)" = 14 ]
+ok total-is-evened-out [ "$("$TUNEC" log export mm.yaml:other --db total.db |
+	grep -c '"round":"search"')" = 6 ]
+exits total-time 0 tune mm.yaml --time 2s --db both.db
+exits total-time-is-covered 0 tune mm.yaml --time 2s --db both.db
+ok total-time-is-said [ "$(grep -c covered out)" = 2 ]
 exits no-such-case 1 tune mm.yaml:none --trials 2 --db a.db
 ok names-cases grep -q small err
 exits bad-number 2 tune mm.yaml:small --trials x --db a.db
