@@ -88,6 +88,13 @@ exits simulates-another-seed 0 tune mm.yaml:small --trials 150 --seed 8 \
 	--measure simulate --db sim8.jsonl
 strip sim8.jsonl >sim8
 ok seeds-differ sh -c '! cmp -s sim-0 sim8'
+best() {
+	"$TUNEC" log best --json --db "$1" | sed 's/.*"time_s":\([^,]*\),.*/\1/'
+}
+before=$(best sim8.jsonl)
+exits simulates-what-was-stored 0 tune mm.yaml:small --trials 1 --more --seed 8 \
+	--measure simulate --db sim8.jsonl
+ok simulates-the-same-again [ "$(best sim8.jsonl)" = "$before" ]
 exits replays-measurements 0 tune mm.yaml:small --trials 30 --seed 7 \
 	--measure replay:sim-0.jsonl --db from.jsonl
 
