@@ -11,7 +11,8 @@
 
 typedef struct {
 	Common common;
-	const char *trials, *time, *target, *search, *model, *measure, *db;
+	const char *trials, *time, *target, *search, *model, *measure;
+	TextList db;
 	int64_t seed;
 	bool more, cold, no_pin;
 } TuneVerb;
@@ -245,12 +246,12 @@ static void print_json(const Program *p, const TuneResult *r)
 
 /* --- the run ---------------------------------------------------------------------------- */
 
-static void best_of_store(Arena *arena, Store *store, const Program *p,
-    const Target *target, bool cold, TuneResult *r)
+static void best_of_stores(Arena *arena, const Stores *stores,
+    const Program *p, const Target *target, bool cold, TuneResult *r)
 {
 	Line best = {0};
 	Error ignored;
-	if (!best_find(arena, &store, 1, p->op, target->text,
+	if (!best_find(arena, stores->at, stores->n, p->op, target->text,
 		cold ? "cold" : "warm", &best, NULL, &ignored) &&
 	    best.json) {
 		r->best_s = best.time_s;
@@ -260,22 +261,22 @@ static void best_of_store(Arena *arena, Store *store, const Program *p,
 }
 
 static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
-    const Target *target, Store *store, Measurer *measurer,
+    const Target *target, const Stores *stores, Measurer *measurer,
     const TuneOptions *options, TuneResult *result)
 {
 	const char *label = program_label(arena, p);
 	Display display = {label,
 	    isatty(2) && !v->common.quiet && !v->common.json, -1};
 	Error error = {0};
-	Status status = tune_operator(p, target, store, measurer, options,
-	    show_progress, &display, result, &error);
+	Status status = tune_operator(p, target, stores->at[0], measurer,
+	    options, show_progress, &display, result, &error);
 	if (display.live)
 		fprintf(stderr, "\r\033[K");
 	if (status) {
 		say_error("%s: %s", label, error.text);
 		return EXIT_FAILED;
 	}
-	best_of_store(arena, store, p, target, v->cold, result);
+	best_of_stores(arena, stores, p, target, v->cold, result);
 	if (v->common.json)
 		print_json(p, result);
 	else if (!v->common.quiet)
@@ -406,15 +407,15 @@ static void set_budget(TuneOptions *o, const Budget *trials,
 }
 
 static int tune_all(Arena *arena, const TuneVerb *v, const ProgramVec *programs,
-    const Target *target, Store *store, Measurer **measurers,
+    const Target *target, const Stores *stores, Measurer **measurers,
     const TuneOptions *options)
 {
 	int code = EXIT_DONE, n = programs->n;
 	bool any = false;
 	Budget trials, time;
 	Error error = {0};
-	if (open_budgets(arena, programs, target, store, options, &trials,
-		&time, &error)) {
+	if (open_budgets(arena, programs, target, stores->at[0], options,
+		&trials, &time, &error)) {
 		say_error("%s", error.text);
 		return EXIT_FAILED;
 	}
@@ -423,7 +424,7 @@ static int tune_all(Arena *arena, const TuneVerb *v, const ProgramVec *programs,
 		TuneResult r;
 		set_budget(&o, &trials, &time, i, n);
 		code = exit_worse(code,
-		    tune_one(arena, v, programs->at[i], target, store,
+		    tune_one(arena, v, programs->at[i], target, stores,
 			measurers[i], &o, &r));
 		trials.left -= (double)r.trials;
 		time.left -= r.spent_s;
@@ -462,7 +463,7 @@ static int tune_run(void *options, int n, char **operands)
 	ProgramVec programs = {0};
 	TuneOptions o;
 	Error error = {0};
-	Store *store = NULL;
+	Stores stores = {0};
 	int code = read_options(v, &o);
 	if (code == EXIT_DONE)
 		code = specs_load(arena, &v->common, n, operands, &programs);
@@ -470,23 +471,21 @@ static int tune_run(void *options, int n, char **operands)
 		arena_free(arena);
 		return code;
 	}
-	const char *path = v->db ? v->db : stores_preset();
 	Target *target = open_target(arena, v, &o.measure, &error);
 	Measurer **measurers = NULL;
 	catch_signals();
-	if (!target ||
-	    open_measurers(
-		arena, &programs, target, &o, &measurers, &error) ||
-	    store_open(path, STORE_WRITE, &store, &error)) {
+	if (!target || open_measurers(arena, &programs, target, &o,
+			   &measurers, &error)) {
 		say_error("%s", error.text);
 		code = EXIT_FAILED;
-	} else {
+	} else if (!(code = stores_open(&v->db, STORE_WRITE, &stores))) {
 		code = tune_all(
-		    arena, v, &programs, target, store, measurers, &o);
+		    arena, v, &programs, target, &stores, measurers, &o);
 	}
+	stores_warn(&stores, &v->common);
 	for (int i = 0; measurers && i < programs.n; i++)
 		measure_close(measurers[i]);
-	store_close(store);
+	stores_close(&stores);
 	arena_free(arena);
 	return code;
 }
@@ -514,8 +513,10 @@ static const Option options[] = {
 	"flush the caches before each run"},
     {"no-pin", 0, OPTION_FLAG, offsetof(TuneVerb, no_pin), NULL, NULL,
 	"do not pin threads to CPUs"},
-    {"db", 0, OPTION_TEXT, offsetof(TuneVerb, db), "STORE", NULL,
-	"where trials are kept (default: $TUNEC_DB, or tunec.db)"},
+    {"db", 0, OPTION_LIST, offsetof(TuneVerb, db), "STORE", NULL,
+	"where trials are kept; repeatable: the first is written and\n"
+	"counted, the others are read for the best where it has none\n"
+	"(default: $TUNEC_DB, or tunec.db)"},
     {0}};
 
 const Verb verb_tune = {

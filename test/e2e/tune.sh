@@ -54,6 +54,12 @@ ok total-is-evened-out [ "$("$TUNEC" log export mm.yaml:other --db total.db |
 exits total-time 0 tune mm.yaml --time 2s --db both.db
 exits total-time-is-covered 0 tune mm.yaml --time 2s --db both.db
 ok total-time-is-said [ "$(grep -c covered out)" = 2 ]
+exits layers 0 tune mm.yaml:small --trials 3 --db layer.db --db total.db
+ok first-layer-is-written [ "$(trials layer.db)" = 3 ]
+ok second-layer-is-read [ "$(trials total.db)" = 14 ]
+cp a.lines damaged.jsonl && echo 'no line' >>damaged.jsonl
+exits damaged-line 0 tune mm.yaml:small --trials 12 --db damaged.jsonl
+ok damaged-line-is-said grep -q 'damaged.jsonl:[0-9]*: damaged' err
 exits no-such-case 1 tune mm.yaml:none --trials 2 --db a.db
 ok names-cases grep -q small err
 exits bad-number 2 tune mm.yaml:small --trials x --db a.db
