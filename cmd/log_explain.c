@@ -208,16 +208,18 @@ static void explain_one(Arena *arena, const Log *log, const RowVec *rows,
 }
 
 /* The canonical text of --target, TUNEC_TARGET or this host. */
-static bool wanted_target(Arena *arena, const Log *log, const char **out)
+static int wanted_target(Arena *arena, const Log *log, const char **out)
 {
 	const char *named = target_asked(log->target);
 	Error error;
 	const Target *target = named ? target_parse(arena, named, &error)
 				     : target_host(arena, &error);
-	if (!target)
+	if (!target) {
 		say_error("%s", error.text);
-	*out = target ? target->text : NULL;
-	return target != NULL;
+		return exit_of_status(error.status);
+	}
+	*out = target->text;
+	return EXIT_DONE;
 }
 
 int log_explain(Arena *arena, const Log *log, const Stores *stores,
@@ -228,9 +230,9 @@ int log_explain(Arena *arena, const Log *log, const Stores *stores,
 	RowVec rows = {0};
 	ProgramVec all = {0};
 	const char *target;
-	if (!wanted_target(arena, log, &target))
-		return EXIT_FAILED;
-	int code = log_rows(arena, log, stores, &all, false, &rows);
+	int code = wanted_target(arena, log, &target);
+	if (!code)
+		code = log_rows(arena, log, stores, &all, false, &rows);
 	for (int i = 0; i < programs->n && !code; i++)
 		explain_one(arena, log, &rows, programs->at[i], target);
 	return code;

@@ -260,7 +260,7 @@ static int log_best(Arena *arena, const Log *log, const Stores *stores,
 	if (log->target &&
 	    !(target = target_parse(arena, log->target, &error))) {
 		say_error("%s", error.text);
-		return EXIT_FAILED;
+		return exit_of_status(error.status);
 	}
 	int code = log_rows(arena, log, stores, programs, false, &rows);
 	for (int i = 0; i < rows.n && !code; i++) {

@@ -209,7 +209,7 @@ static int replay_program(Run *run, const Program *p)
 		Target *t = target_parse(run->arena, asked, &error);
 		if (!t) {
 			say_error("%s", error.text);
-			return EXIT_FAILED;
+			return exit_of_status(error.status);
 		}
 		targets.n = 0;
 		vec_push(run->arena, &targets, t->text);

@@ -152,7 +152,7 @@ static int space_run(void *options, int n, char **operands)
 	Target *target = target_parse(arena, asked ? asked : "host", &error);
 	if (!target) {
 		say_error("%s", error.text);
-		code = EXIT_FAILED;
+		code = exit_worse(code, exit_of_status(error.status));
 	}
 	for (int i = 0; target && i < programs.n; i++)
 		code = exit_worse(

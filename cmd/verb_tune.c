@@ -477,7 +477,7 @@ static int tune_run(void *options, int n, char **operands)
 	if (!target || open_measurers(arena, &programs, target, &o,
 			   &measurers, &error)) {
 		say_error("%s", error.text);
-		code = EXIT_FAILED;
+		code = exit_of_status(error.status);
 	} else if (!(code = stores_open(&v->db, STORE_WRITE, &stores))) {
 		code = tune_all(
 		    arena, v, &programs, target, &stores, measurers, &o);

@@ -15,6 +15,17 @@ ok foreign says "$("$TUNEC" target 'llvm -mcpu=apple-m1 -threads=1' \
 	'llvm -mcpu=x86-64 -threads=1')" 'does not run here'
 
 exits unknown-key-is-usage 2 "$TUNEC" target 'llvm -foo=1'
+printf 'tunec: 1\nname: twice\ninputs: {a: "f32[8]"}\ncompute: |\n  b[i < 8] = a[i]*2\n' \
+	>twice.yaml
+for verb in 'tune --trials 1' space replay 'log best' 'log explain' 'show --stage=c'; do
+	# shellcheck disable=SC2086
+	exits "unknown-key-is-usage-of-${verb// /-}" 2 "$TUNEC" $verb twice.yaml \
+		--target 'llvm -foo=1'
+	[ "$verb" = 'log best' ] && continue
+	# shellcheck disable=SC2086
+	exits "environment-is-read-by-${verb// /-}" 2 env TUNEC_TARGET=nosuch \
+		"$TUNEC" $verb twice.yaml
+done
 exits unbuilt-kind-fails 1 "$TUNEC" target cuda
 out=$(TUNEC_MODULES=/nonexistent "$TUNEC" target)
 ok missing-module-is-named says "$out" 'no /nonexistent/tunec-llvm.so'
