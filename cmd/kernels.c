@@ -88,20 +88,17 @@ static bool among(const TextVec *texts, const char *text)
 	return false;
 }
 
-/* The host's target where there is a record for it or none at all, else the
- * only one that there are records for. */
-static Target *choose_target(
-    Making *m, const Program *p, const TextVec *targets, Error *error)
+Target *kernels_choose_target(Arena *arena, const Common *common,
+    const Program *p, Target *host, const TextVec *targets, Error *error)
 {
-	Target *host = host_target(m, error);
-	if (!host || !targets->n || among(targets, host->text))
+	if (!targets->n || among(targets, host->text))
 		return host;
 	if (targets->n == 1) {
-		if (!m->common->quiet)
+		if (!common->quiet)
 			fprintf(stderr,
 			    "tunec: %s: target '%s', which its records have\n",
-			    program_label(m->arena, p), targets->at[0]);
-		return target_parse(m->arena, targets->at[0], error);
+			    program_label(arena, p), targets->at[0]);
+		return target_parse(arena, targets->at[0], error);
 	}
 	Buf list = {0};
 	for (int i = 0; i < targets->n; i++)
@@ -220,7 +217,10 @@ static Status build_trace_for(Making *m, Kernel *k, Error *error)
 		FORWARD_IF_ERROR(best_find(m->arena, m->stores.at, m->stores.n,
 		    p->op, NULL, NULL, &best, &targets, error));
 		line_free(&best);
-		k->target = choose_target(m, p, &targets, error);
+		Target *host = host_target(m, error);
+		k->target = host ? kernels_choose_target(m->arena, m->common, p,
+				       host, &targets, error)
+				 : NULL;
 		if (!k->target)
 			return error->status;
 	}

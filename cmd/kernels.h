@@ -1,5 +1,5 @@
 /* From the operators on a command line to lowered kernels: which target, which
- * trace, and why.  Shared by build and show. */
+ * trace, and why.  Shared by build, show and replay. */
 #ifndef CMD_KERNELS_H
 #define CMD_KERNELS_H
 
@@ -50,6 +50,12 @@ typedef enum { KERNEL_TRACE, KERNEL_NEST, KERNEL_LOWERED } KernelStage;
 int kernels_make(Arena *arena, const Common *common,
     const KernelOptions *options, const ProgramVec *programs,
     KernelStage stage, KernelVec *kernels);
+
+/* The target to take where none was asked for: the host's where `targets`, which
+ * there are records for, has it or is empty; else the only one, which is said.
+ * NULL (and `error`) where there are several. */
+Target *kernels_choose_target(Arena *arena, const Common *common,
+    const Program *program, Target *host, const TextVec *targets, Error *error);
 
 /* The stores that the options name. */
 void kernels_stores(

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/kernels.h"
 #include "cmd/stores.h"
 #include "tuner/measure.h"
 
 typedef struct {
 	Common common;
-	const char *target, *slowdown;
-	TextList db;
+	KernelOptions kernel;
+	const char *slowdown;
 	bool measure, require_run, cold;
 } Replay;
 
@@ -20,21 +21,27 @@ typedef struct {
 	Arena *arena;
 	Stores stores;
 	double max_slowdown; /* 0: not asked */
-	int replayed, wrong, slow, not_run, missing;
+	Target *host; /* NULL until asked for */
+	int replayed, wrong, slow, not_run;
 } Run;
 
 typedef struct {
-	const char *label, *target, *id;
+	const char *label, *target;
+	const char *id;   /* of the record; NULL: a trace that was given */
+	const char *what; /* "record 3f9a…" */
 	const char *result; /* "ok", "wrong", "slow", "not run here", … */
-	double recorded_s, measured_s;
+	double recorded_s, measured_s; /* 0: not known */
 } Row;
 
 static void print_row(const Run *run, const Row *row)
 {
 	if (run->options->common.json) {
-		json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:f}", "name",
-		    row->label, "target", row->target, "id", row->id, "result",
-		    row->result, "recorded_s", row->recorded_s);
+		json_t *o = json_pack("{s:s,s:s,s:s?,s:s}", "name", row->label,
+		    "target", row->target, "id", row->id, "result",
+		    row->result);
+		json_object_set_new(o, "recorded_s",
+		    row->recorded_s > 0 ? json_real(row->recorded_s)
+					: json_null());
 		json_object_set_new(o, "measured_s",
 		    row->measured_s > 0 ? json_real(row->measured_s)
 					: json_null());
@@ -46,8 +53,11 @@ static void print_row(const Run *run, const Row *row)
 	}
 	if (run->options->common.quiet)
 		return;
-	printf("%s  %s  %s: %s", row->label, row->id, row->target, row->result);
-	if (row->measured_s > 0)
+	printf("%s  %s  %s: %s", row->label, row->id ? row->id : row->what,
+	    row->target, row->result);
+	if (row->measured_s > 0 && !(row->recorded_s > 0))
+		printf(" (%.4g ms)", row->measured_s * 1e3);
+	else if (row->measured_s > 0)
 		printf(" (%.4g ms, recorded %.4g ms: %.2f times)",
 		    row->measured_s * 1e3, row->recorded_s * 1e3,
 		    row->measured_s / row->recorded_s);
@@ -113,32 +123,25 @@ static Status run_here(Run *run, const Program *p, const Target *target,
 	return status;
 }
 
-static int replay_line(Run *run, const Program *p, const char *label,
-    const Line *line)
+static int replay_trace(Run *run, const Program *p, const Target *target,
+    const Trace *trace, Row row)
 {
+	const char *label = row.label;
 	Error error = {0};
-	Row row = {.label = label,
-	    .target = line->target,
-	    .id = line->id,
-	    .recorded_s = line->time_s};
-	Target *target = target_parse(run->arena, line->target, &error);
-	Trace *trace = target ? record_trace(run->arena, p, line, &error)
-			      : NULL;
 	run->replayed++;
-	if (!trace) {
-		say_error("%s: record %s: %s", label, line->id, error.text);
-		return EXIT_FAILED;
-	}
 	if (target->kind != TARGET_LLVM || !target_runs_here(target)) {
 		if (compile_only(run->arena, p, target, trace, &error)) {
-			say_error("%s: record %s: %s", label, line->id,
+			say_error("%s: %s: %s", label, row.what,
 			    error.text);
 			return EXIT_FAILED;
 		}
 		row.result = "not run here";
 		run->not_run++;
 		print_row(run, &row);
-		return run->options->require_run ? EXIT_WRONG : EXIT_DONE;
+		if (!run->options->require_run)
+			return EXIT_DONE;
+		say_error("%s: %s: not run here", label, row.what);
+		return EXIT_FAILED;
 	}
 	Measurement m = {0};
 	if (run_here(run, p, target, trace, &m, &error)) {
@@ -146,22 +149,22 @@ static int replay_line(Run *run, const Program *p, const char *label,
 		return EXIT_FAILED;
 	}
 	if (m.outcome == OUTCOME_BUILD) {
-		say_error("%s: record %s: %s", label, line->id, m.error);
+		say_error("%s: %s: %s", label, row.what, m.error);
 		return EXIT_FAILED;
 	}
 	if (m.outcome != OUTCOME_OK) {
 		row.result = outcome_name(m.outcome);
 		run->wrong++;
 		print_row(run, &row);
-		say_error("%s: record %s: %s: %s", label, line->id,
+		say_error("%s: %s: %s: %s", label, row.what,
 		    row.result, m.error);
 		return EXIT_WRONG;
 	}
 	row.result = "ok";
 	if (run->options->measure)
 		row.measured_s = m.time_s;
-	bool slow = run->max_slowdown > 0 &&
-	    m.time_s > run->max_slowdown * line->time_s;
+	bool slow = run->max_slowdown > 0 && row.recorded_s > 0 &&
+	    m.time_s > run->max_slowdown * row.recorded_s;
 	if (slow)
 		row.result = "slow";
 	run->slow += slow;
@@ -169,7 +172,49 @@ static int replay_line(Run *run, const Program *p, const char *label,
 	return slow ? EXIT_WRONG : EXIT_DONE;
 }
 
+static int replay_line(
+    Run *run, const Program *p, const char *label, const Line *line)
+{
+	Error error = {0};
+	Row row = {.label = label,
+	    .target = line->target,
+	    .id = line->id,
+	    .what = arena_printf(run->arena, "record %s", line->id),
+	    .recorded_s = line->time_s};
+	Target *target = target_parse(run->arena, line->target, &error);
+	Trace *trace = target ? record_trace(run->arena, p, line, &error)
+			      : NULL;
+	if (trace)
+		return replay_trace(run, p, target, trace, row);
+	run->replayed++;
+	say_error("%s: %s: %s", label, row.what, error.text);
+	return EXIT_FAILED;
+}
+
+/* --trace and --schedule: instead of the records. */
+static int replay_given(Run *run, const ProgramVec *programs)
+{
+	const Replay *v = run->options;
+	KernelVec kernels = {0};
+	int code = kernels_make(run->arena, &v->common, &v->kernel, programs,
+	    KERNEL_TRACE, &kernels);
+	for (int i = 0; i < kernels.n; i++) {
+		const Kernel *k = &kernels.at[i];
+		Row row = {.label = program_label(run->arena, k->program),
+		    .target = k->target->text,
+		    .what = v->kernel.trace ? "trace" : "schedule"};
+		code = exit_worse(code, replay_trace(run, k->program,
+					    k->target, k->trace, row));
+	}
+	return code;
+}
+
 /* --- one operator -------------------------------------------------------------------- */
+
+static const char *regime(const Run *run)
+{
+	return run->options->cold ? "cold" : "warm";
+}
 
 static int replay_target(
     Run *run, const Program *p, const char *label, const char *target)
@@ -178,51 +223,67 @@ static int replay_target(
 	Error error = {0};
 	int code = EXIT_DONE;
 	if (best_find(run->arena, run->stores.at, run->stores.n, p->op, target,
-		run->options->cold ? "cold" : "warm", &best, NULL, &error)) {
+		regime(run), &best, NULL, &error)) {
 		say_error("%s", error.text);
-		return EXIT_FAILED;
+		return exit_of_status(error.status);
 	}
 	if (best.json)
 		code = replay_line(run, p, label, &best);
-	else
-		code = EXIT_NO_RECORD;
 	line_free(&best);
 	return code;
+}
+
+/* The one that was asked for; all that there are records for where the host's
+ * is among them; else the only one. */
+static Status find_targets(
+    Run *run, const Program *p, TextVec *targets, Error *error)
+{
+	const char *asked = target_asked(run->options->kernel.target);
+	Line any = {0};
+	if (asked) {
+		Target *t = target_parse(run->arena, asked, error);
+		if (t)
+			vec_push(run->arena, targets, t->text);
+		return t ? STATUS_OK : error->status;
+	}
+	FORWARD_IF_ERROR(best_find(run->arena, run->stores.at, run->stores.n,
+	    p->op, NULL, regime(run), &any, targets, error));
+	line_free(&any);
+	if (!run->host && !(run->host = target_host(run->arena, error)))
+		return error->status;
+	return kernels_choose_target(run->arena, &run->options->common, p,
+		   run->host, targets, error)
+	    ? STATUS_OK : error->status;
 }
 
 static int replay_program(Run *run, const Program *p)
 {
 	const char *label = program_label(run->arena, p);
-	const char *asked = target_asked(run->options->target);
 	TextVec targets = {0};
-	Line any = {0};
 	Error error = {0};
-	int code = EXIT_DONE;
-	if (best_find(run->arena, run->stores.at, run->stores.n, p->op, NULL,
-		run->options->cold ? "cold" : "warm", &any, &targets,
-		&error)) {
-		say_error("%s", error.text);
-		return EXIT_FAILED;
-	}
-	line_free(&any);
-	if (asked) {
-		Target *t = target_parse(run->arena, asked, &error);
-		if (!t) {
-			say_error("%s", error.text);
-			return exit_of_status(error.status);
-		}
-		targets.n = 0;
-		vec_push(run->arena, &targets, t->text);
+	int code = EXIT_DONE, before = run->replayed;
+	if (find_targets(run, p, &targets, &error)) {
+		say_error("%s: %s", label, error.text);
+		return exit_of_status(error.status);
 	}
 	for (int i = 0; i < targets.n; i++)
 		code = exit_worse(code,
 		    replay_target(run, p, label, targets.at[i]));
-	if (!targets.n)
-		code = EXIT_NO_RECORD;
-	if (code == EXIT_NO_RECORD) {
-		run->missing++;
+	if (run->replayed == before && !code) {
 		say_error("%s: no record", label);
+		code = EXIT_NO_RECORD;
 	}
+	return code;
+}
+
+static int replay_programs(Run *run, const ProgramVec *programs)
+{
+	const KernelOptions *kernel = &run->options->kernel;
+	if (kernel->trace || kernel->schedule)
+		return replay_given(run, programs);
+	int code = stores_open(&kernel->db, STORE_READ, &run->stores);
+	for (int i = 0; run->stores.n && i < programs->n; i++)
+		code = exit_worse(code, replay_program(run, programs->at[i]));
 	return code;
 }
 
@@ -245,10 +306,7 @@ static int replay_run(void *options, int n, char **operands)
 		code = specs_load(
 		    run.arena, &v->common, n, operands, &programs);
 	if (code == EXIT_DONE)
-		code = stores_open(&v->db, STORE_READ, &run.stores);
-	for (int i = 0; code != EXIT_USAGE && run.stores.n && i < programs.n;
-	     i++)
-		code = exit_worse(code, replay_program(&run, programs.at[i]));
+		code = replay_programs(&run, &programs);
 	if (run.replayed && !v->common.json && !v->common.quiet)
 		printf("%d replayed, %d wrong, %d slow, %d not run here\n",
 		    run.replayed, run.wrong, run.slow, run.not_run);
@@ -259,10 +317,15 @@ static int replay_run(void *options, int n, char **operands)
 }
 
 static const Option options[] = {
-    {"target", 0, OPTION_TEXT, offsetof(Replay, target), "TARGET", NULL,
-	"only records for this target (default: all)"},
-    {"db", 0, OPTION_LIST, offsetof(Replay, db), "STORE", NULL,
+    {"target", 0, OPTION_TEXT, offsetof(Replay, kernel.target), "TARGET", NULL,
+	"only records for this target (default: all, where this\n"
+	"machine's is among them)"},
+    {"db", 0, OPTION_LIST, offsetof(Replay, kernel.db), "STORE", NULL,
 	"where records are; repeatable\n(default: $TUNEC_DB, or tunec.db)"},
+    {"trace", 0, OPTION_TEXT, offsetof(Replay, kernel.trace), "FILE", NULL,
+	"replay this trace, text or JSON, instead of records"},
+    {"schedule", 0, OPTION_TEXT, offsetof(Replay, kernel.schedule), "NAME",
+	NULL, "replay this named trace of the spec"},
     {"measure", 0, OPTION_FLAG, offsetof(Replay, measure), NULL, NULL,
 	"show how long each takes now"},
     {"max-slowdown", 0, OPTION_TEXT, offsetof(Replay, slowdown), "FACTOR",

@@ -141,6 +141,30 @@ exits replay-usage 2 "$TUNEC" replay mm.yaml:small --max-slowdown fast \
 	--db one.jsonl
 exits replay-slower 4 "$TUNEC" replay mm.yaml:small --measure \
 	--max-slowdown 0.0001 --db one.jsonl
+echo 'parallel(c.i)' >plain.trace
+exits replay-trace 0 "$TUNEC" replay mm.yaml --trace plain.trace --json
+ok replay-trace-runs-each [ "$(grep -c '"id":null,"result":"ok"' out)" = 2 ]
+exits replay-no-trace 1 "$TUNEC" replay mm.yaml:small --trace none.trace
+echo 'parallel(c.zz)' >bad.trace
+exits replay-bad-trace 1 "$TUNEC" replay mm.yaml:small --trace bad.trace
+for cpu in apple-m1 apple-m2; do
+	"$TUNEC" tune mm.yaml:small --trials 2 --measure simulate --db far.jsonl \
+		--target "llvm -mtriple=aarch64-linux-gnu -mcpu=$cpu -threads=1" \
+		>/dev/null
+	[ $cpu = apple-m1 ] || break
+	exits replay-only-target 0 "$TUNEC" replay mm.yaml:small --db far.jsonl
+	ok replay-only-target-is-said grep -q 'which its records have' err
+	ok replay-not-run-here grep -q 'not run here' out
+	exits replay-require-run 1 "$TUNEC" replay mm.yaml:small \
+		--require-run --db far.jsonl
+	ok replay-require-run-is-said grep -q 'not run here' err
+done
+exits replay-several-targets 3 "$TUNEC" replay mm.yaml:small --db far.jsonl
+ok replay-names-targets grep -q 'apple-m1.*apple-m2' err
+exits replay-one-of-several 0 "$TUNEC" replay mm.yaml:small --db far.jsonl \
+	--target 'llvm -mtriple=aarch64-linux-gnu -mcpu=apple-m2 -threads=1'
+exits replay-host-and-others 0 "$TUNEC" replay mm.yaml:small --db one.jsonl \
+	--db far.jsonl --target "$target"
 mkdir faulty
 ln -s "$TUNEC_MODULES/tunec-xgboost.so" faulty
 ok builds-a-faulty-compiler "${CC:-cc}" -std=gnu11 -shared -fPIC -I"$root" \
