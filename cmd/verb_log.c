@@ -425,7 +425,25 @@ static int log_export(Arena *arena, const Log *log, const Stores *stores,
 	return exit_of_status(status);
 }
 
-static void errors_class(const Log *log, const RowVec *rows, Outcome outcome)
+/* Replays the trace as it was measured, from the stores that have it. */
+static char *errors_command(Arena *arena, const Log *log, const Row *row)
+{
+	Buf out = {0};
+	buf_puts(&out, "tunec log show");
+	for (int i = 0; i < log->db.n; i++)
+		buf_printf(&out, " --db '%s'", log->db.at[i]);
+	buf_printf(&out,
+	    " --trace %s >%s.json; tunec replay '%s.yaml:%s' --target '%s' "
+	    "--trace %s.json%s",
+	    row->id, row->id, row->name, row->case_name, row->target, row->id,
+	    strcmp(row->regime, "cold") ? "" : " --cold");
+	char *command = arena_strdup(arena, buf_text(&out));
+	buf_free(&out);
+	return command;
+}
+
+static void errors_class(
+    Arena *arena, const Log *log, const RowVec *rows, Outcome outcome)
 {
 	const Row *first = NULL;
 	int n = 0;
@@ -434,12 +452,8 @@ static void errors_class(const Log *log, const RowVec *rows, Outcome outcome)
 			first = &rows->at[i];
 	if (!n)
 		return;
-	char name[200], command[1024];
-	snprintf(command, sizeof command,
-	    "tunec log show --trace %s >%s.json; tunec build '%s.yaml:%s' "
-	    "--target '%s' --trace %s.json -o %s.so",
-	    first->id, first->id, first->name, first->case_name, first->target,
-	    first->id, first->name);
+	char name[200];
+	const char *command = errors_command(arena, log, first);
 	if (log->common.json) {
 		json_t *json = json_object();
 		json_object_set_new(
@@ -466,7 +480,7 @@ static int log_errors(Arena *arena, const Log *log, const Stores *stores,
 	RowVec rows = {0};
 	int code = log_rows(arena, log, stores, programs, false, &rows);
 	for (int i = OUTCOME_OK + 1; i <= OUTCOME_IMPLAUSIBLE && !code; i++)
-		errors_class(log, &rows, (Outcome)i);
+		errors_class(arena, log, &rows, (Outcome)i);
 	return code;
 }
 

@@ -177,6 +177,9 @@ ok replay-wrong-is-said grep -q wrong err
 exits tunes-with-wrong-results 0 faulty "$TUNEC" tune --target "$target" \
 	mm.yaml:small --trials 12 --db faulty.jsonl
 ok wrong-trials-are-stored grep -q '"outcome":"wrong' faulty.jsonl
+exits errors-of-wrong-trials 0 "$TUNEC" log errors --json --db faulty.jsonl
+sed -n 's/.*"command":"\([^"]*\)".*/\1/p' out | sed "s,tunec ,$TUNEC ,g" >again.sh
+exits errors-command-reproduces 4 faulty sh again.sh
 sed 's/name: mm/name: renamed/; s/\bi\b/row/g; s/\bj\b/column/g; s/\bk\b/depth/g
 	s/\ba\b/left/g; s/\bb\b/right/g; s/\bc\b/result/g' mm.yaml >renamed.yaml
 exits replay-renamed 0 "$TUNEC" replay renamed.yaml:small --db one.jsonl
