@@ -63,7 +63,7 @@ typedef struct {
 	const char *path;
 	Kind kind;
 	bool asked;  /* by -o */
-	int kernel;  /* MAIN: of which; -1: of all */
+	int kernel;  /* of which; -1: of all */
 	Buf data;
 } Output;
 
@@ -91,7 +91,7 @@ static int read_emit(Plan *plan)
 {
 	for (int i = 0; i < plan->build->emit.n; i++) {
 		const char *text = plan->build->emit.at[i];
-		while (*text) {
+		do {
 			size_t n = strcspn(text, ",");
 			int kind = kind_find(text, n);
 			if (kind < 0)
@@ -100,7 +100,7 @@ static int read_emit(Plan *plan)
 				    text);
 			vec_push(plan->arena, &plan->emit, kind);
 			text += n + (text[n] == ',');
-		}
+		} while (*text);
 	}
 	return EXIT_DONE;
 }
@@ -123,7 +123,8 @@ static int add_stream(Plan *plan)
 	if (plan->emit.at[0] == KIND_MAIN && plan->programs->n > 1)
 		return say_usage("build",
 		    "-o - holds one driver; name one case");
-	add_output(plan, "-", (Kind)plan->emit.at[0], true, 0);
+	Kind kind = (Kind)plan->emit.at[0];
+	add_output(plan, "-", kind, true, kind == KIND_MAIN ? 0 : -1);
 	return EXIT_DONE;
 }
 
@@ -149,19 +150,12 @@ static int add_asked(Plan *plan, bool *stream)
 	return EXIT_DONE;
 }
 
-/* Where --emit's files go: beside the first -o under its stem, else here under
- * the symbol, or the operator's name where there are several. */
-static const char *emit_stem(Plan *plan)
+/* The first -o without its suffix. */
+static const char *first_stem(const Plan *plan)
 {
-	const ProgramVec *programs = plan->programs;
-	if (plan->build->output.n) {
-		const char *path = plan->build->output.at[0];
-		size_t suffix = strlen(suffix_of(path));
-		return arena_strndup(
-		    plan->arena, path, strlen(path) - suffix - 1);
-	}
-	return programs->n == 1 ? programs->at[0]->symbol
-				: programs->at[0]->name;
+	const char *path = plan->build->output.at[0];
+	size_t suffix = strlen(suffix_of(path));
+	return arena_strndup(plan->arena, path, strlen(path) - suffix - 1);
 }
 
 static void add_mains(Plan *plan)
@@ -180,18 +174,26 @@ static void add_mains(Plan *plan)
 		    KIND_MAIN, false, i);
 }
 
+/* Beside the first -o under its stem, else here, each kernel under its symbol. */
 static void add_emitted(Plan *plan)
 {
-	const char *stem = emit_stem(plan);
+	bool beside = plan->build->output.n > 0;
 	for (int i = 0; i < plan->emit.n; i++) {
 		Kind kind = (Kind)plan->emit.at[i];
+		const char *suffix = kinds[kind].name;
 		if (kind == KIND_MAIN)
 			add_mains(plan);
-		else
+		else if (beside)
 			add_output(plan,
-			    arena_printf(plan->arena, "%s.%s", stem,
-				kinds[kind].name),
+			    arena_printf(plan->arena, "%s.%s", first_stem(plan),
+				suffix),
 			    kind, false, -1);
+		for (int k = 0; kind != KIND_MAIN && !beside &&
+				k < plan->programs->n; k++)
+			add_output(plan,
+			    arena_printf(plan->arena, "%s.%s",
+				plan->programs->at[k]->symbol, suffix),
+			    kind, false, k);
 	}
 }
 
@@ -235,7 +237,7 @@ static int make_plan(Plan *plan)
 
 typedef struct {
 	Plan *plan;
-	const KernelVec *kernels;
+	int n; /* kernels */
 	const Lowered **lowered;
 	EmitComment *comments;
 	const Target *target;
@@ -252,7 +254,7 @@ static Status llvm_text(Contents *c, LlvmKind kind, Buf *out, Error *error)
 	const LlvmModule *llvm = llvm_module(error);
 	if (!llvm)
 		return error->status;
-	return llvm->compile(c->lowered, c->kernels->n, t->triple, t->cpu,
+	return llvm->compile(c->lowered, c->n, t->triple, t->cpu,
 	    t->attrs, kind, out, error);
 }
 
@@ -265,7 +267,7 @@ static Status object(Contents *c, Error *error)
 
 static bool uses_threads(const Contents *c)
 {
-	for (int i = 0; i < c->kernels->n; i++)
+	for (int i = 0; i < c->n; i++)
 		if (c->lowered[i]->kernel->nthreads > 1)
 			return true;
 	return false;
@@ -328,9 +330,10 @@ static Status shared_object(Contents *c, Buf *out, Error *error)
 	return status ? status : bytes ? STATUS_OK : error->status;
 }
 
+/* A driver is of the only kernel. */
 static Status fill(Contents *c, Output *o, Error *error)
 {
-	int n = c->kernels->n;
+	int n = c->n;
 	switch (o->kind) {
 	case KIND_C:
 		emit_c_all(&o->data, c->lowered, n, c->target, c->comments);
@@ -339,7 +342,7 @@ static Status fill(Contents *c, Output *o, Error *error)
 		emit_header_all(&o->data, c->lowered, n, c->comments);
 		return STATUS_OK;
 	case KIND_MAIN:
-		emit_main(&o->data, c->lowered[o->kernel], c->target);
+		emit_main(&o->data, c->lowered[0], c->target);
 		return STATUS_OK;
 	case KIND_LL:
 		return llvm_text(c, LLVM_IR_TEXT, &o->data, error);
@@ -357,6 +360,20 @@ static Status fill(Contents *c, Output *o, Error *error)
 		return error_set(error, STATUS_MISSING, "%s is missing",
 		    kinds[o->kind].missing);
 	}
+}
+
+static Status fill_output(Contents *all, Output *o, Error *error)
+{
+	if (o->kernel < 0)
+		return fill(all, o, error);
+	Contents one = *all;
+	one.n = 1;
+	one.lowered += o->kernel;
+	one.comments += o->kernel;
+	one.object = (Buf){0};
+	Status status = fill(&one, o, error);
+	buf_free(&one.object);
+	return status;
 }
 
 /* --- dependencies -------------------------------------------------------- */
@@ -479,7 +496,7 @@ static int check_symbols(const ProgramVec *programs)
 
 static int write_kernels(Plan *plan, const KernelVec *kernels)
 {
-	Contents c = {.plan = plan, .kernels = kernels,
+	Contents c = {.plan = plan, .n = kernels->n,
 	    .target = kernels->at[0].target};
 	c.lowered = NEW_N(plan->arena, const Lowered *, kernels->n);
 	c.comments = NEW_N(plan->arena, EmitComment, kernels->n);
@@ -490,7 +507,7 @@ static int write_kernels(Plan *plan, const KernelVec *kernels)
 	Error error = {0};
 	Status status = STATUS_OK;
 	for (int i = 0; i < plan->outputs.n && !status; i++)
-		status = fill(&c, &plan->outputs.at[i], &error);
+		status = fill_output(&c, &plan->outputs.at[i], &error);
 	if (!status && (plan->build->depend || plan->build->depend_file))
 		add_dependencies(plan);
 	if (!status)

@@ -109,6 +109,12 @@ exits emit-list 0 b -q mm.yaml:big -o deep/x.o --emit=c,h,main
 ok emit-beside sh -c 'test -s deep/x.c && test -s deep/x.h && test -s deep/mm_big_main.c'
 (mkdir here && cd here && "$TUNEC" build -q ../mm.yaml:big --emit=c,main)
 ok emit-here sh -c 'test -s here/mm_big.c && test -s here/mm_big_main.c'
+(mkdir each && cd each && "$TUNEC" build -q ../mm.yaml ../types.yaml --emit=c,h,o)
+ok emit-each-under-its-symbol [ "$(cd each && ls | paste -sd' ')" = \
+	"mm_big.c mm_big.h mm_big.o mm_small.c mm_small.h mm_small.o types.c types.h types.o" ]
+ok emit-each-is-its-own cmp each/mm_big.o one.o
+ok emit-each-links sh -c 'gcc -shared each/*.o -lm -fopenmp -o each.so'
+exits emit-of-nothing 2 b -q mm.yaml:big --emit=
 b -q mm.yaml:big -o - --emit=c >std.c
 ok standard-output cmp std.c one.c
 "$TUNEC" build -q -o - --emit=c - <mm.yaml >std.c
