@@ -177,7 +177,7 @@ const Verb verb_space = {
     .operands = "SPEC[:CASE]...",
     .summary = "sketches, decisions, domains; how many candidates there are",
     .text = "-v prints each sketch: its steps, with the domain of each "
-	    "decision.",
+	    "decision.\n",
     .options = options,
     .size = sizeof(SpaceVerb),
     .specs = true,

@@ -525,7 +525,7 @@ const Verb verb_tune = {
     .summary = "search for the fastest schedule and keep what was measured",
     .text =
 	"Each trial is kept when it has finished; a run that is interrupted or\n"
-	"killed loses only what was being measured, and the next one goes on.",
+	"killed loses only what was being measured, and the next one goes on.\n",
     .options = options,
     .size = sizeof(TuneVerb),
     .specs = true,

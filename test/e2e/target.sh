@@ -26,6 +26,11 @@ for verb in 'tune --trials 1' space replay 'log best' 'log explain' 'show --stag
 	exits "environment-is-read-by-${verb// /-}" 2 env TUNEC_TARGET=nosuch \
 		"$TUNEC" $verb twice.yaml
 done
+for verb in check show space tune build replay log target; do
+	exits "help-of-$verb" 0 "$TUNEC" $verb --help
+	ok "help-of-$verb-ends-its-line" [ -z "$(tail -c 1 out)" ]
+	ok "help-of-$verb-is-no-message" [ ! -s err ]
+done
 exits unbuilt-kind-fails 1 "$TUNEC" target cuda
 out=$(TUNEC_MODULES=/nonexistent "$TUNEC" target)
 ok missing-module-is-named says "$out" 'no /nonexistent/tunec-llvm.so'
