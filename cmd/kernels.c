@@ -308,7 +308,7 @@ static void without_threads(LowBody *body)
 static Status carry_out(Making *m, Kernel *k, KernelStage stage, Error *error)
 {
 	const Machine *machine = &k->target->machine;
-	if (stage == KERNEL_TRACE)
+	if (stage <= KERNEL_TRACE)
 		return STATUS_OK;
 	k->nest = schedule_nest(m->arena, k->program, machine, k->trace, error);
 	if (!k->nest)
@@ -345,7 +345,7 @@ static Status make_one(
 	else
 		FORWARD_IF_ERROR(given_trace(m, k, error));
 	k->comment.target = k->target->text;
-	if (k->trace)
+	if (k->trace || stage == KERNEL_TARGET)
 		return carry_out(m, k, stage, error);
 	FORWARD_IF_ERROR(no_record(m, k, error));
 	return carry_out_default(m, k, stage, error);

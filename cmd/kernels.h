@@ -43,7 +43,12 @@ typedef struct {
 
 typedef VEC(Kernel) KernelVec;
 
-typedef enum { KERNEL_TRACE, KERNEL_NEST, KERNEL_LOWERED } KernelStage;
+typedef enum {
+	KERNEL_TARGET, /* needs no record */
+	KERNEL_TRACE,
+	KERNEL_NEST,
+	KERNEL_LOWERED
+} KernelStage;
 
 /* Makes each program's kernel up to a stage.  Says what is wrong; the exit code
  * is that of the worst. */

@@ -28,8 +28,8 @@ static const struct {
 	const char *missing; /* what a stage that is not built needs */
 	KernelStage needs;
 } stages[SHOW_COUNT] = {
-	[SHOW_IR] = {"ir", NULL, KERNEL_TRACE},
-	[SHOW_SPACE] = {"space", NULL, KERNEL_TRACE},
+	[SHOW_IR] = {"ir", NULL, KERNEL_TARGET},
+	[SHOW_SPACE] = {"space", NULL, KERNEL_TARGET},
 	[SHOW_SCHEDULE] = {"schedule", NULL, KERNEL_NEST},
 	[SHOW_LOWERED] = {"lowered", NULL, KERNEL_LOWERED},
 	[SHOW_C] = {"c", NULL, KERNEL_LOWERED},

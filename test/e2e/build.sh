@@ -238,5 +238,7 @@ for s in schedule lowered c llvm asm; do
 	exits "show-$s" 0 "$TUNEC" show -q --stage=$s mm.yaml:big
 	ok "show-$s-prints" test -s out
 done
+exits show-space 0 "$TUNEC" show --stage=space mm.yaml:big
+ok show-space-needs-no-record [ ! -s err ]
 exits show-ptx 1 "$TUNEC" show --stage=ptx mm.yaml
 exits show-unknown 2 "$TUNEC" show --stage=frob mm.yaml
