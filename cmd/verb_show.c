@@ -1,8 +1,10 @@
 /* tunec show: the operator at a stage, from the file to assembly. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/kernels.h"
+#include "tuner/tuner.h"
 
 typedef struct {
 	Common common;
@@ -113,12 +115,30 @@ static Status put_kernel(
 	}
 }
 
-static int show_programs(const ProgramVec *programs)
+/* The text as it is, or as an object; `target` may be NULL. */
+static void print_stage(const Show *show, const Program *p,
+    const Target *target, const Buf *text)
+{
+	if (!show->common.json) {
+		fwrite(text->data, 1, text->size, stdout);
+		return;
+	}
+	json_t *o = json_pack("{s:s,s:s,s:s,s:s?}", "name", p->name, "case",
+	    p->case_name, "stage", show->stage, "target",
+	    target ? target->text : NULL);
+	json_object_set_new(o, "text", json_text(buf_text(text)));
+	char *line = json_dumps(o, JSON_COMPACT);
+	puts(line);
+	free(line);
+	json_decref(o);
+}
+
+static int show_programs(const Show *show, const ProgramVec *programs)
 {
 	for (int i = 0; i < programs->n; i++) {
 		Buf out = {0};
 		program_print(&out, programs->at[i]);
-		fwrite(out.data, 1, out.size, stdout);
+		print_stage(show, programs->at[i], NULL, &out);
 		buf_free(&out);
 	}
 	return EXIT_DONE;
@@ -139,7 +159,8 @@ static int show_kernels(
 			say_error("%s: %s", kernels.at[i].program->symbol,
 			    error.text);
 		else
-			fwrite(out.data, 1, out.size, stdout);
+			print_stage(show, kernels.at[i].program,
+			    kernels.at[i].target, &out);
 		code = exit_worse(code, exit_of_status(status));
 		buf_free(&out);
 	}
@@ -163,7 +184,7 @@ static int show_run(void *options, int n, char **operands)
 	ProgramVec programs = {0};
 	int code = specs_load(arena, &show->common, n, operands, &programs);
 	code = exit_worse(code, stage == SHOW_IR
-		? show_programs(&programs)
+		? show_programs(show, &programs)
 		: show_kernels(arena, show, &programs, (ShowStage)stage));
 	arena_free(arena);
 	return code;

@@ -240,5 +240,10 @@ for s in schedule lowered c llvm asm; do
 done
 exits show-space 0 "$TUNEC" show --stage=space mm.yaml:big
 ok show-space-needs-no-record [ ! -s err ]
+for s in ir space schedule c; do
+	exits "show-json-$s" 0 "$TUNEC" show -q --json --stage=$s mm.yaml
+	ok "show-json-$s-is-lines" [ "$(grep -c \
+		'^{"name":"mm","case":"[a-z]*","stage":"'$s'",.*"text":".*"}$' out)" = 2 ]
+done
 exits show-ptx 1 "$TUNEC" show --stage=ptx mm.yaml
 exits show-unknown 2 "$TUNEC" show --stage=frob mm.yaml
