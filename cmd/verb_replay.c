@@ -161,7 +161,7 @@ static int replay_trace(Run *run, const Program *p, const Target *target,
 		return EXIT_WRONG;
 	}
 	row.result = "ok";
-	if (run->options->measure)
+	if (run->options->measure || run->max_slowdown > 0)
 		row.measured_s = m.time_s;
 	bool slow = run->max_slowdown > 0 && row.recorded_s > 0 &&
 	    m.time_s > run->max_slowdown * row.recorded_s;
@@ -169,6 +169,9 @@ static int replay_trace(Run *run, const Program *p, const Target *target,
 		row.result = "slow";
 	run->slow += slow;
 	print_row(run, &row);
+	if (slow)
+		say_error("%s: %s: %.2f times slower than recorded", label,
+		    row.what, m.time_s / row.recorded_s);
 	return slow ? EXIT_WRONG : EXIT_DONE;
 }
 

@@ -141,6 +141,10 @@ exits replay-usage 2 "$TUNEC" replay mm.yaml:small --max-slowdown fast \
 	--db one.jsonl
 exits replay-slower 4 "$TUNEC" replay mm.yaml:small --measure \
 	--max-slowdown 0.0001 --db one.jsonl
+ok replay-slower-is-said grep -q 'slower than recorded' err
+exits replay-slower-json 4 "$TUNEC" replay mm.yaml:small --json \
+	--max-slowdown 0.0001 --db one.jsonl
+ok replay-slower-has-time grep -q '"result":"slow".*"measured_s":[0-9]' out
 echo 'parallel(c.i)' >plain.trace
 exits replay-trace 0 "$TUNEC" replay mm.yaml --trace plain.trace --json
 ok replay-trace-runs-each [ "$(grep -c '"id":null,"result":"ok"' out)" = 2 ]
