@@ -125,6 +125,35 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static int by_text_and_place(const void *a, const void *b)
+{
+	char **x = *(char **const *)a, **y = *(char **const *)b;
+	int order = strcmp(*x, *y);
+	return order ? order : (x > y) - (x < y);
+}
+
+/* Of equal lines the first stays; in place of the others is NULL. */
+static void drop_repeated(Lines *lines)
+{
+	int n = lines->n;
+	if (!n)
+		return;
+	char ***sorted = must_alloc(sizeof *sorted * (size_t)n);
+	for (int i = 0; i < n; i++)
+		sorted[i] = &lines->at[i];
+	qsort(sorted, (size_t)n, sizeof *sorted, by_text_and_place);
+	const char *kept = *sorted[0];
+	for (int i = 1; i < n; i++) {
+		if (strcmp(*sorted[i], kept)) {
+			kept = *sorted[i];
+			continue;
+		}
+		free(*sorted[i]);
+		*sorted[i] = NULL;
+	}
+	free(sorted);
+}
+
 /* Lines that the store has, byte for byte, are not added again. */
 static int append_new(
     Store *store, const Lines *lines, int *added, Error *error)
@@ -135,6 +164,8 @@ static int append_new(
 		qsort(known.at, (size_t)known.n, sizeof *known.at, by_text);
 	for (int i = 0; i < lines->n && !status; i++) {
 		Line line;
+		if (!lines->at[i])
+			continue;
 		if (known.n && bsearch(&lines->at[i], known.at, (size_t)known.n,
 				   sizeof *known.at, by_text))
 			continue;
@@ -178,8 +209,10 @@ int log_import(const Log *log, int n, char **files)
 	int code = EXIT_DONE;
 	for (int i = 0; i < n; i++)
 		code = exit_worse(code, read_one(files[i], &lines));
-	if (!code)
+	if (!code) {
+		drop_repeated(&lines);
 		code = append_all(log, &lines);
+	}
 	lines_free(&lines);
 	return code;
 }

@@ -27,6 +27,8 @@ for db in t.db t.jsonl; do
 	same "$db: import says" "$db: 7 imported, 0 were there" "$(cat out)"
 	exits "$db: import again" 0 "$TUNEC" log import all.jsonl --db $db
 	same "$db: import twice adds nothing" "$db: 0 imported, 7 were there" "$(cat out)"
+	exits "$db: import of two files" 0 "$TUNEC" log import all.jsonl all.jsonl --db twice.$db
+	same "$db: what both have is added once" "twice.$db: 7 imported, 7 were there" "$(cat out)"
 	exits "$db: export" 0 "$TUNEC" log export --db $db
 	ok "$db: export gives those lines" cmp -s out all.jsonl
 	exits "$db: export -o" 0 "$TUNEC" log export --db $db -o e.jsonl
