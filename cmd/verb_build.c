@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -481,16 +482,46 @@ static int check_targets(const KernelVec *kernels)
 	return EXIT_DONE;
 }
 
-static int check_symbols(const ProgramVec *programs)
+typedef VEC(const char *) NameVec;
+
+/* What the header of a program names, apart from the workspace's size. */
+static void add_names(Arena *arena, const Program *p, NameVec *names)
 {
-	for (int i = 0; i < programs->n; i++)
-		for (int k = 0; k < i; k++)
-			if (!strcmp(programs->at[i]->symbol,
-				programs->at[k]->symbol)) {
-				say_error("two kernels are named %s",
-				    programs->at[i]->symbol);
+	vec_push(arena, names, p->symbol);
+	for (int i = 0; i < p->ninputs; i++) {
+		const Buffer *b = &p->buffers[i];
+		if (!b->is_const)
+			continue;
+		vec_push(arena, names,
+		    arena_printf(arena, "%s_pack_%s", p->symbol, b->name));
+		vec_push(arena, names,
+		    arena_printf(
+			arena, "%s_packed_%s_bytes", p->symbol, b->name));
+	}
+}
+
+/* Kernels meet in one file: neither functions may have one name, nor macros,
+ * which are in upper case. */
+static int check_symbols(Arena *arena, const ProgramVec *programs)
+{
+	NameVec names = {0};
+	for (int i = 0; i < programs->n; i++) {
+		int earlier = names.n;
+		add_names(arena, programs->at[i], &names);
+		for (int j = earlier; j < names.n; j++)
+			for (int k = 0; k < earlier; k++) {
+				const char *a = names.at[k], *b = names.at[j];
+				if (strcasecmp(a, b))
+					continue;
+				if (!strcmp(a, b))
+					say_error("two kernels are named %s", a);
+				else
+					say_error("names of two kernels, %s and %s, "
+						  "differ in case alone",
+					    a, b);
 				return EXIT_FAILED;
 			}
+	}
 	return EXIT_DONE;
 }
 
@@ -529,7 +560,7 @@ static int build_all(Plan *plan, int n, char **operands)
 		return code;
 	code = specs_load(plan->arena, &build->common, n, operands, &programs);
 	if (programs.n && !code)
-		code = check_symbols(&programs);
+		code = check_symbols(plan->arena, &programs);
 	if (programs.n && !code)
 		code = make_plan(plan);
 	if (!programs.n || (code && code != EXIT_FAILED))

@@ -9,17 +9,46 @@ static const char *upper(Arena *arena, const char *text)
 	return emit_c_upper(&e, text);
 }
 
-/* The spec's names; one that some header makes a macro gets an underscore. */
+/* Where a name would not be one: macros and types of the headers that a caller
+ * may have included, and the sizes of other kernels. */
+static bool is_taken(const char *name)
+{
+	static const char *const words[] = {"linux", "unix", "i386", "NULL",
+		"EOF", "errno", "NAN", "INFINITY", "alloca"};
+	static const char *const ends[] = {"_t", "_MAX", "_MIN", "_BYTES"};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (!strcmp(name, words[i]))
+			return true;
+	size_t length = strlen(name);
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		size_t n = strlen(ends[i]);
+		if (length > n && !strcmp(name + length - n, ends[i]))
+			return true;
+	}
+	return !strncmp(name, "__", 2);
+}
+
+static bool is_other_parameter(
+    const LowFunction *f, const char *const *names, int at, const char *name)
+{
+	for (int i = 0; i < f->params.n; i++)
+		if (i != at &&
+		    !strcmp(i < at ? names[i] : f->params.at[i].name, name))
+			return true;
+	return false;
+}
+
+/* The spec's names; one that cannot stand gets underscores. */
 static const char **parameter_names(Arena *arena, const LowFunction *f)
 {
-	static const char *const macros[] = {"linux", "unix", "i386", "NULL",
-		"EOF", "errno", "NAN", "INFINITY", "alloca"};
 	const char **names = NEW_N(arena, const char *, f->params.n);
 	for (int i = 0; i < f->params.n; i++) {
-		names[i] = f->params.at[i].name;
-		for (size_t k = 0; k < sizeof macros / sizeof *macros; k++)
-			if (!strcmp(names[i], macros[k]))
-				names[i] = arena_printf(arena, "%s_", macros[k]);
+		const char *name = f->params.at[i].name;
+		if (is_taken(name))
+			name = arena_printf(arena, "%s_", name);
+		while (is_other_parameter(f, names, i, name))
+			name = arena_printf(arena, "%s_", name);
+		names[i] = name;
 	}
 	return names;
 }

@@ -104,6 +104,34 @@ ok several-compile gcc -O1 -Wall -Wextra -Werror -c all.c -o all2.o
 b -q mm.yaml:big -o m1.c && b -q mm.yaml:small -o m2.c
 ok link-together sh -c 'gcc -O1 -shared -fPIC m1.c m2.c -lm -o m.so'
 
+# --- names that meet
+cat >names.yaml <<'YAML'
+tunec: 1
+name: names
+inputs:
+  packed: 'const f32[4]'
+  EOF: 'f32[4]'
+  EOF_: 'f32[4]'
+  uint16_t: 'f16[4]'
+  UINT8_MAX: 'f32[4]'
+  __FILE__: 'f32[4]'
+compute: |
+  int64_t[i < 4] = i64(packed[i] + EOF[i] * EOF_[i])
+  c[i < 4] = f16(UINT8_MAX[i] + __FILE__[i]) + uint16_t[i]
+outputs: [int64_t, c]
+YAML
+exits names 0 b -q names.yaml -o names.c -o names.h --emit=main
+ok names-compile sh -c 'gcc -Wall -Wextra -Werror names.c names_main.c -lm -o r && ./r'
+printf '#include <stdio.h>\n#include "names.h"\nint main() { return 0; }\n' >names2.cc
+ok names-header-in-c++ $cxx -Wall -Wextra -Werror -pedantic -c names2.cc -o h.o
+ok names-stay has names.h 'const float \*packed_, void \*packed'
+for name in MM_BIG mm_big_pack_b; do
+	sed "s/^name: mm/name: $name/" mm.yaml >meets.yaml
+	exits meets-$name 1 b -q mm.yaml:big meets.yaml: -o meets.c -o meets.h
+	ok meets-$name-is-said has err $name
+	ok meets-$name-writes-nothing absent meets.h
+done
+
 # --- places
 exits emit-list 0 b -q mm.yaml:big -o deep/x.o --emit=c,h,main
 ok emit-beside sh -c 'test -s deep/x.c && test -s deep/x.h && test -s deep/mm_big_main.c'
