@@ -193,19 +193,36 @@ static Status write_code(LlvmGen *gen, LLVMTargetMachineRef machine,
 	return error->status;
 }
 
+/* AVX-512 that is added to a CPU without it: in LLVM 18 to 21 its features need
+ * a word more for vectors of 512 bits, or selection fails. */
+static void add_implied(const char *cpu, const char *attrs, Buf *all)
+{
+	CpuFeatures added =
+	    cpu_features(cpu, attrs) & ~cpu_features(cpu, "");
+	buf_puts(all, attrs);
+	if (LLVM_VERSION_MAJOR >= 18 && LLVM_VERSION_MAJOR <= 21 &&
+	    (added & FEATURE_BIT(AVX512F)))
+		buf_puts(all, ",+evex512");
+}
+
 static Status compile(const Lowered *const *lowered, int n, const char *triple,
     const char *cpu, const char *attrs, LlvmKind kind, Buf *out, Error *error)
 {
 	static const char name[] = "tunec";
 	*error = (Error){0};
-	LLVMTargetMachineRef machine = open_machine(triple, cpu, attrs, error);
-	if (!machine)
+	Buf all = {0};
+	add_implied(cpu, attrs, &all);
+	LLVMTargetMachineRef machine =
+	    open_machine(triple, cpu, all.data, error);
+	if (!machine) {
+		buf_free(&all);
 		return error->status;
+	}
 	LlvmGen gen = {.context = LLVMContextCreate(),
 	    .arch = cpu_arch(triple),
 	    .features = cpu_features(cpu, attrs),
 	    .cpu = cpu,
-	    .attrs = attrs};
+	    .attrs = all.data};
 	LLVMContextSetDiagnosticHandler(gen.context, take_diagnostic, error);
 	LLVMContextSetDiscardValueNames(gen.context, kind == LLVM_OBJECT);
 	gen.module = LLVMModuleCreateWithNameInContext(name, gen.context);
@@ -221,6 +238,7 @@ static Status compile(const Lowered *const *lowered, int n, const char *triple,
 	LLVMDisposeModule(gen.module);
 	LLVMContextDispose(gen.context);
 	LLVMDisposeTargetMachine(machine);
+	buf_free(&all);
 	return status;
 }
 

@@ -170,6 +170,10 @@ ok nothing-written absent t1.c
 exits threads-none 0 b -q mm.yaml --threads=none \
 	--target='llvm -mcpu=haswell -threads=2' -o nt.c
 ok threads-none-no-openmp lacks nt.c 'omp '
+for spec in mm.yaml:big types.yaml; do
+	exits "avx512-added-$spec" 0 b -q $spec -o v.o \
+		--target='llvm -mcpu=haswell -mattr=+avx512f -threads=2'
+done
 exits exact 0 b -q mm.yaml:big --numerics=exact -o e.c
 ok exact-no-contraction has e.c 'fp-contract=off'
 ok exact-no-fma lacks e.c 'FMA_'
