@@ -140,34 +140,6 @@ static void add_template(
 		    (NamedTrace){spelled(l, name), trace});
 }
 
-bool templates_parse(
-    Arena *arena, const Program *program, Diag *diag, NamedTraceVec *out)
-{
-	Lines l = lines_of(arena, program, diag);
-	Span name = {0, 0}, steps = {0, 0};
-	int errors = diag->errors;
-	Line line;
-
-	while (next_line(&l, &line)) {
-		if (line.kind == LINE_STEPS && name.end == 0) {
-			diag_error(diag, program->source, line.name,
-			    "expected 'NAME:' before the steps of a template");
-			return false;
-		}
-		if (line.kind == LINE_STEPS)
-			steps.end = line.whole.end;
-		if (line.kind != LINE_NAME && line.kind != LINE_SET)
-			continue;
-		if (name.end)
-			add_template(&l, name, steps, out);
-		name = line.kind == LINE_NAME ? line.name : (Span){0, 0};
-		steps = (Span){line.whole.end, line.whole.end};
-	}
-	if (name.end)
-		add_template(&l, name, steps, out);
-	return diag->errors == errors;
-}
-
 /* --- settings ---------------------------------------------------------------- */
 
 static void add_setting(const Lines *l, const Line *line, SettingVec *out)
@@ -197,5 +169,39 @@ bool templates_settings(
 	while (next_line(&l, &line))
 		if (line.kind == LINE_SET)
 			add_setting(&l, &line, out);
+	return diag->errors == errors;
+}
+
+/* --- all of it --------------------------------------------------------------- */
+
+/* Mistakes in settings are told too, though nobody asks for them here. */
+bool templates_parse(
+    Arena *arena, const Program *program, Diag *diag, NamedTraceVec *out)
+{
+	Lines l = lines_of(arena, program, diag);
+	Span name = {0, 0}, steps = {0, 0};
+	SettingVec settings = {0};
+	int errors = diag->errors;
+	Line line;
+
+	while (next_line(&l, &line)) {
+		if (line.kind == LINE_STEPS && name.end == 0) {
+			diag_error(diag, program->source, line.name,
+			    "expected 'NAME:' before the steps of a template");
+			return false;
+		}
+		if (line.kind == LINE_STEPS)
+			steps.end = line.whole.end;
+		if (line.kind != LINE_NAME && line.kind != LINE_SET)
+			continue;
+		if (name.end)
+			add_template(&l, name, steps, out);
+		if (line.kind == LINE_SET)
+			add_setting(&l, &line, &settings);
+		name = line.kind == LINE_NAME ? line.name : (Span){0, 0};
+		steps = (Span){line.whole.end, line.whole.end};
+	}
+	if (name.end)
+		add_template(&l, name, steps, out);
 	return diag->errors == errors;
 }

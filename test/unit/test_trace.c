@@ -363,14 +363,12 @@ static void test_template_mistakes(void **state)
 		Arena *arena = arena_new();
 		Program *p = schedule_chain(arena);
 		NamedTraceVec templates = {0};
-		SettingVec settings = {0};
 		Diag diag = {0};
 		bool good;
 		p->source = &source;
 		p->schedule_text = source.text;
 		p->schedule_span = (Span){0, source.size};
-		good = templates_parse(arena, p, &diag, &templates) &&
-		    templates_settings(arena, p, &diag, &settings);
+		good = templates_parse(arena, p, &diag, &templates);
 		assert_false(good);
 		if (!strstr(buf_text(&diag.text), texts[i][1]))
 			fail_msg("%s", buf_text(&diag.text));
