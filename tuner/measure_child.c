@@ -76,6 +76,27 @@ static void call_loaded(void *context)
 
 /* --- compiling ----------------------------------------------------------------------- */
 
+static void tell(const Error *error, Measurement *m)
+{
+	snprintf(m->error, sizeof m->error, "%.*s",
+	    (int)sizeof m->error - 1, error->text);
+}
+
+/* The lowered form to an object. */
+static bool compile_lowered(Loaded *k, Measurement *m)
+{
+	const Target *t = k->context->target;
+	const Lowered *lowered = k->lowered;
+	Error error = {0};
+	const LlvmModule *llvm = llvm_module(&error);
+	if (llvm &&
+	    !llvm->compile(&lowered, 1, t->triple, t->cpu, t->attrs,
+		LLVM_OBJECT, &k->object, &error))
+		return true;
+	tell(&error, m);
+	return false;
+}
+
 /* `json`: a trace; NULL: candidate 0. */
 static bool compile(
     Loaded *k, Arena *arena, const json_t *json, int threads, Measurement *m)
@@ -101,17 +122,12 @@ static bool compile(
 	k->lowered = lower(arena, nest, &machine, &error);
 	if (!k->lowered)
 		goto failed;
-	const LlvmModule *llvm = llvm_module(&error);
-	const Lowered *one = k->lowered;
-	if (!llvm ||
-	    llvm->compile(&one, 1, c->target->triple, c->target->cpu,
-		c->target->attrs, LLVM_OBJECT, &k->object, &error))
-		goto failed;
+	if (!compile_lowered(k, m))
+		return false;
 	sha256_hex(k->object.data, k->object.size, m->object);
 	return true;
 failed:
-	snprintf(m->error, sizeof m->error, "%.*s",
-	    (int)sizeof m->error - 1, error.text);
+	tell(&error, m);
 	return false;
 }
 
@@ -129,8 +145,7 @@ static bool load(Loaded *k, Measurement *m)
 	if (!llvm ||
 	    llvm->load(k->object.data, k->object.size, names, n, addresses,
 		&error)) {
-		snprintf(m->error, sizeof m->error, "%.*s",
-		    (int)sizeof m->error - 1, error.text);
+		tell(&error, m);
 		return false;
 	}
 	k->kernel = addresses[0];
@@ -408,29 +423,19 @@ static void job_final(const MeasureContext *c, Arena *arena,
 	}
 }
 
-static void job_peak(const MeasureContext *c, Measurement *m)
+static void job_peak(const MeasureContext *c, Arena *arena, Measurement *m)
 {
 	for (int i = 0; i < 2; i++) {
-		Arena *arena = arena_new();
-		Error error = {0};
 		double flops;
 		int threads = i ? c->target->threads : 1;
 		Loaded k = {.context = c,
 		    .lowered = peak_lowered(
 			arena, c->target, threads, &flops)};
-		const Lowered *one = k.lowered;
-		const LlvmModule *llvm = llvm_module(&error);
-		float sink[64 * 16];
 		m[i].outcome = OUTCOME_BUILD;
-		if (!llvm ||
-		    llvm->compile(&one, 1, c->target->triple, c->target->cpu,
-			c->target->attrs, LLVM_OBJECT, &k.object, &error) ||
-		    !load(&k, &m[i])) {
-			snprintf(m[i].error, sizeof m[i].error, "%.*s",
-			    (int)sizeof m[i].error - 1, error.text);
+		if (!compile_lowered(&k, &m[i]) || !load(&k, &m[i]))
 			return;
-		}
-		k.args[0] = sink;
+		int64_t sums = k.lowered->kernel->buffers.at[0].elements;
+		k.args[0] = NEW_N(arena, float, sums);
 		k.args[1] = NULL;
 		k.nargs = 2;
 		call_loaded(&k);
@@ -459,7 +464,7 @@ void measure_child(
 		job_candidate(context, arena, json_array_get(traces, 0), fd, m);
 		break;
 	case JOB_FINAL: job_final(context, arena, traces, job->n, m); break;
-	case JOB_PEAK: job_peak(context, m); break;
+	case JOB_PEAK: job_peak(context, arena, m); break;
 	case JOB_RUN: break; /* read by job_candidate */
 	}
 	measure_write(fd, m, sizeof *m * (size_t)job->n);

@@ -248,6 +248,20 @@ static void test_dropped(void **state)
 	assert_int_equal(parent_of(pid), 0);
 }
 
+/* More threads than a machine of today has: the target says how many. */
+static void test_peak_of_many_threads(void **state)
+{
+	Case *c = *state;
+	double one, all;
+	c->options.pin = false;
+	c->target->threads = 512;
+	if (measure_open(c->program, c->target, &c->options, &c->measurer,
+		&c->error) ||
+	    measure_peak(c->measurer, &one, &all, &c->error))
+		fail_msg("%s", c->error.text);
+	assert_true(one > 0 && all > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +278,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(
 		test_late_compiling, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_dropped, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_peak_of_many_threads, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
