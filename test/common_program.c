@@ -207,6 +207,21 @@ Program *program_map(Arena *arena, Op function, int n)
 	return p;
 }
 
+Program *program_inputs(Arena *arena, int inputs, int n)
+{
+	Program *p = begin(arena, "inputs");
+	p->buffers = NEW_N(arena, Buffer, inputs + 1);
+	for (int i = 0; i < inputs; i++)
+		buffer(arena, p, arena_printf(arena, "x%d", i), BUFFER_INPUT, 1,
+		    (int[]){n});
+	Block *y = block(arena, p, "y", BUFFER_OUTPUT, "i", 1, (int[]){n});
+	y->body = read1(arena, 0, expr_axis(arena, 0));
+	for (int i = 1; i < inputs; i++)
+		y->body = bin(arena, OP_ADD, y->body,
+		    read1(arena, i, expr_axis(arena, 0)));
+	return p;
+}
+
 void program_complete(Arena *arena, Program *p)
 {
 	p->weight = 1;

@@ -20,6 +20,8 @@ Program *program_triangle(Arena *arena, int n);
 Program *program_strided(Arena *arena, int n);
 /* y[i] = function(x[i]) */
 Program *program_map(Arena *arena, Op function, int n);
+/* y[i] = x0[i] + x1[i] + ... of `inputs` inputs */
+Program *program_inputs(Arena *arena, int inputs, int n);
 /* A definition for each block, as rules and records need them. */
 void program_complete(Arena *arena, Program *p);
 

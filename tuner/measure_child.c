@@ -160,15 +160,11 @@ static void *take(bool guard, size_t size, size_t align)
 	return guard ? guarded(size, align) : aligned(size);
 }
 
-/* Arguments of the kernel on an input set, constants packed.  `reuse` keeps the
- * buffers that are there. */
-static bool prepare(Loaded *k, int set, bool guard)
+static bool fill_args(Loaded *k, int set, bool guard)
 {
 	const Program *p = k->context->program;
 	const MeasureData *data = k->context->data;
 	int n = 0, pack = 0;
-	if (p->ninputs + p->noutputs + 1 > ARGS_MAX)
-		return false;
 	for (int i = 0; i < p->ninputs; i++) {
 		const Buffer *b = &p->buffers[i];
 		size_t bytes = (size_t)buffer_bytes(b);
@@ -207,6 +203,25 @@ static bool prepare(Loaded *k, int set, bool guard)
 	return true;
 }
 
+/* Arguments of the kernel on an input set, constants packed; false and a crash
+ * where that cannot be.  Nothing is freed: the process ends soon. */
+static bool prepare(Loaded *k, int set, bool guard, Measurement *m)
+{
+	const Program *p = k->context->program;
+	bool few = p->ninputs + p->noutputs + 1 <= ARGS_MAX;
+	if (few && fill_args(k, set, guard))
+		return true;
+	m->outcome = OUTCOME_CRASH;
+	if (few)
+		snprintf(m->error, sizeof m->error,
+		    "no memory for the kernel's buffers");
+	else
+		snprintf(m->error, sizeof m->error,
+		    "more than %d inputs and outputs cannot be measured",
+		    ARGS_MAX - 1);
+	return false;
+}
+
 /* --- checking ------------------------------------------------------------------------------ */
 
 static bool inputs_unchanged(const Loaded *k, int set, Measurement *m)
@@ -242,13 +257,8 @@ static bool check(Loaded *k, double best_s, Measurement *m)
 	const Program *p = k->context->program;
 	m->outcome = OUTCOME_WRONG;
 	for (int set = 0; set < MEASURE_SETS; set++) {
-		if (!prepare(k, set, true)) {
-			m->outcome = OUTCOME_CRASH;
-			snprintf(m->error, sizeof m->error,
-			    "no memory for the kernel's buffers, or more than "
-			    "%d of them", ARGS_MAX - 1);
+		if (!prepare(k, set, true, m))
 			return false;
-		}
 		double start = measure_now();
 		call_loaded(k);
 		double took = measure_now() - start;
@@ -293,7 +303,7 @@ static bool make_expected(Loaded *k, Measurement *m)
 	const Program *p = k->context->program;
 	const MeasureData *data = k->context->data;
 	for (int set = 0; set < MEASURE_SETS; set++) {
-		if (!prepare(k, set, true))
+		if (!prepare(k, set, true, m))
 			return false;
 		double start = measure_now();
 		call_loaded(k);
@@ -335,7 +345,8 @@ static void job_reference(const MeasureContext *c, Arena *arena, Measurement *m)
 			return;
 	}
 	m->outcome = OUTCOME_OK;
-	if ((k == &all && least_run(m) > long_s) || !prepare(k, 0, false))
+	if ((k == &all && least_run(m) > long_s) ||
+	    !prepare(k, 0, false, m))
 		return;
 	call_loaded(k);
 	TimedKernel t = timed(k, 0);
@@ -365,7 +376,7 @@ static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 	if (!right)
 		return;
 	start = measure_now();
-	if (!prepare(k, 0, false))
+	if (!prepare(k, 0, false, m))
 		return;
 	if (k->context->options->pin)
 		measure_pin_threads();
@@ -403,7 +414,8 @@ static void job_final(const MeasureContext *c, Arena *arena,
 		if (!compile(&loaded[i], arena,
 			json_array_get(traces, (size_t)i), c->target->threads,
 			&m[i]) ||
-		    !load(&loaded[i], &m[i]) || !prepare(&loaded[i], 0, false))
+		    !load(&loaded[i], &m[i]) ||
+		    !prepare(&loaded[i], 0, false, &m[i]))
 			continue;
 		call_loaded(&loaded[i]);
 		of[count] = i;

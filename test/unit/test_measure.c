@@ -262,6 +262,21 @@ static void test_peak_of_many_threads(void **state)
 	assert_true(one > 0 && all > 0);
 }
 
+/* The driver calls a kernel with up to 64 pointers. */
+static void test_too_many_buffers(void **state)
+{
+	Case *c = *state;
+	Measurement plain;
+	c->program = program_inputs(c->arena, 70, N);
+	program_complete(c->arena, c->program);
+	if (measure_open(
+		c->program, c->target, &c->options, &c->measurer, &c->error) ||
+	    measure_reference(c->measurer, &plain, &c->error))
+		fail_msg("%s", c->error.text);
+	assert_int_equal(plain.outcome, OUTCOME_CRASH);
+	assert_non_null(strstr(plain.error, "more than 63"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +295,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_dropped, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_peak_of_many_threads, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_too_many_buffers, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
