@@ -119,18 +119,18 @@ static void put_relations(const PlanStage *s, const StageCost *c, float *row)
 }
 
 /* The stages with most predicted time of the kernel come first: the anchor,
- * then the dearest of the others. */
-static int second_stage(const Plan *plan, const StageCost *costs)
+ * then the dearest of the others; -1: it is alone. */
+static int second_stage(const Plan *plan, const StageCost *costs, int n)
 {
 	int best = -1;
-	for (int i = 0; i < plan->nstages; i++)
+	for (int i = 0; i < n; i++)
 		if (i != plan->anchor && !plan->stages[i].ahead &&
 		    (best < 0 || costs[i].seconds > costs[best].seconds))
 			best = i;
 	return best;
 }
 
-enum { STAGES_COSTED = 64 };
+enum { STAGES_COSTED = 64 }; /* later ones are left out */
 
 void plan_features(const Plan *plan, const Machine *machine,
     const int64_t *values, float *row)
@@ -156,11 +156,11 @@ void plan_features(const Plan *plan, const Machine *machine,
 			traffic[k] += costs[i].traffic[k];
 	}
 	int anchor = plan->anchor < n ? plan->anchor : 0;
-	int second = second_stage(plan, costs);
+	int second = second_stage(plan, costs, n);
 	float *at = row;
 	put_stage(&plan->stages[anchor], values, &costs[anchor], at);
 	at += STAGE_COLUMNS;
-	if (second >= 0 && second < n)
+	if (second >= 0)
 		put_stage(&plan->stages[second], values, &costs[second], at);
 	at += STAGE_COLUMNS;
 	put_relations(&plan->stages[anchor], &costs[anchor], at);

@@ -222,6 +222,22 @@ Program *program_inputs(Arena *arena, int inputs, int n)
 	return p;
 }
 
+Program *program_doubles(Arena *arena, int blocks, int n)
+{
+	Program *p = begin(arena, "doubles");
+	p->buffers = NEW_N(arena, Buffer, blocks + 1);
+	p->blocks = NEW_N(arena, Block, blocks);
+	buffer(arena, p, "x", BUFFER_INPUT, 1, (int[]){n});
+	for (int k = 0; k < blocks; k++) {
+		Block *y = block(arena, p, arena_printf(arena, "y%d", k),
+		    k < blocks - 1 ? BUFFER_TEMP : BUFFER_OUTPUT, "i", 1,
+		    (int[]){n});
+		Expr *x = read1(arena, k, expr_axis(arena, 0));
+		y->body = bin(arena, OP_ADD, x, x);
+	}
+	return p;
+}
+
 void program_complete(Arena *arena, Program *p)
 {
 	p->weight = 1;

@@ -22,6 +22,9 @@ Program *program_strided(Arena *arena, int n);
 Program *program_map(Arena *arena, Op function, int n);
 /* y[i] = x0[i] + x1[i] + ... of `inputs` inputs */
 Program *program_inputs(Arena *arena, int inputs, int n);
+/* y0[i] = x[i] + x[i], each further one the double of the one before; the last
+ * is the output */
+Program *program_doubles(Arena *arena, int blocks, int n);
 /* A definition for each block, as rules and records need them. */
 void program_complete(Arena *arena, Program *p);
 

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "schedule/plan.h"
+#include "test/common_program.h"
 
 enum { CANDIDATES = 150 };
 
@@ -192,8 +193,41 @@ static void test_workloads(void **state)
 	free(names);
 }
 
+/* The row of a plan with `around` on the stack above whoever makes it. */
+static void features_below(const Plan *plan, const int64_t *values,
+    double around, float *row)
+{
+	volatile double stack[4096];
+	for (int i = 0; i < 4096; i++)
+		stack[i] = around;
+	plan_features(plan, &machines[0], values, row);
+	assert_true(stack[0] == around);
+}
+
+/* More stages than are looked at. */
+static void test_many_stages(void **state)
+{
+	Arena *arena = arena_new();
+	Error error;
+	Program *program = program_doubles(arena, 100, 64);
+	program_complete(arena, program);
+	Nest *nest =
+	    schedule_nest(arena, program, &machines[0], NULL, &error);
+	Plan *plan = plan_record(arena, nest);
+	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
+	float small[FEATURES], large[FEATURES];
+	(void)state;
+	tape_eval(plan->tape, NULL, values);
+	features_below(plan, values, 0, small);
+	features_below(plan, values, 1e300, large);
+	assert_memory_equal(small, large, sizeof small);
+	arena_free(arena);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_workloads)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_many_stages),
+	    cmocka_unit_test(test_workloads)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
