@@ -727,25 +727,31 @@ static Status measure_first(Tune *t)
 	return STATUS_OK;
 }
 
-static int finalists(const Tune *t, int *out)
+static bool is_listed(const Tune *t, const int *list, int n, const char *trace)
+{
+	for (int i = 0; i < n; i++)
+		if (!strcmp(t->known.at[list[i]].trace, trace))
+			return true;
+	return false;
+}
+
+/* The fastest of the traces that are known, the first of equals before. */
+static int finalists(const Tune *t, int out[FINALISTS])
 {
 	int n = 0;
 	for (int i = 0; i < t->known.n; i++) {
 		const Known *k = &t->known.at[i];
-		bool twice = false;
-		if (isinf(k->time_s) || !k->parsed)
+		if (isinf(k->time_s) || !k->parsed ||
+		    is_listed(t, out, n, k->trace))
 			continue;
-		for (int j = 0; j < n; j++)
-			twice |= !strcmp(t->known.at[out[j]].trace, k->trace);
-		if (twice)
+		int at = n;
+		while (at && t->known.at[out[at - 1]].time_s > k->time_s)
+			at--;
+		if (at == FINALISTS)
 			continue;
-		int at = n < FINALISTS ? n++ : n - 1;
-		if (at == FINALISTS - 1 && n == FINALISTS &&
-		    out[at] != i && t->known.at[out[at]].time_s <= k->time_s &&
-		    out[at] >= 0)
-			continue;
-		for (; at && t->known.at[out[at - 1]].time_s > k->time_s; at--)
-			out[at] = out[at - 1];
+		n += n < FINALISTS;
+		memmove(&out[at + 1], &out[at],
+		    sizeof *out * (size_t)(n - 1 - at));
 		out[at] = i;
 	}
 	return n;
@@ -753,7 +759,7 @@ static int finalists(const Tune *t, int *out)
 
 static Status measure_finalists(Tune *t)
 {
-	int list[FINALISTS] = {-1, -1, -1, -1, -1};
+	int list[FINALISTS];
 	const Trace *traces[FINALISTS];
 	Measurement m[FINALISTS];
 	char id[17];
