@@ -28,18 +28,26 @@ static void sum_add(Sum *sum, Expr *term, Handle coefficient)
 		    sum->arena, &sum->terms, (AffineTerm){term, coefficient});
 }
 
-static void sum_expr(Sum *sum, const Expr *e, Handle scale);
+static void sum_affine(Sum *sum, Affine a, Handle scale)
+{
+	Tape *tape = sum->tape;
+	sum->constant = tape_add(
+	    tape, sum->constant, tape_mul(tape, scale, a.constant));
+	for (int i = 0; i < a.n; i++)
+		sum_add(sum, a.terms[i].term,
+		    tape_mul(tape, scale, a.terms[i].coefficient));
+}
 
+/* Each side is taken apart once: the value of a loop that was split many times
+ * is a product of a product of a product. */
 static void sum_product(Sum *sum, const Expr *e, Handle scale)
 {
 	Affine a = affine_of(sum->arena, sum->tape, e->arg[0]);
 	Affine b = affine_of(sum->arena, sum->tape, e->arg[1]);
 	if (!a.n)
-		sum_expr(
-		    sum, e->arg[1], tape_mul(sum->tape, scale, a.constant));
+		sum_affine(sum, b, tape_mul(sum->tape, scale, a.constant));
 	else if (!b.n)
-		sum_expr(
-		    sum, e->arg[0], tape_mul(sum->tape, scale, b.constant));
+		sum_affine(sum, a, tape_mul(sum->tape, scale, b.constant));
 	else
 		sum_add(sum, (Expr *)e, scale);
 }
