@@ -5,8 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-enum { MAX_LOOPS_ABOVE = 512 };
-
 /* --- questions --------------------------------------------------------------- */
 
 bool edit_name_taken(const Nest *nest, const char *name)
@@ -45,16 +43,30 @@ bool edit_is_reading(const Nest *nest, int stage, int buffer)
 	return search.found;
 }
 
+/* The innermost loop around the body of a stage; -1: none. */
+static int innermost_loop(const Nest *nest, int stage)
+{
+	const Stage *s = &nest->stages.at[stage];
+
+	return s->nloops ? s->loops[s->nloops - 1] : s->place;
+}
+
+/* The next loop outwards, through all places; -1: none. */
+static int loop_around(const Nest *nest, int loop)
+{
+	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
+	int at = nest_loop_position(nest, loop);
+
+	return at > 0 ? s->loops[at - 1] : s->place;
+}
+
 bool edit_is_below(const Nest *nest, int stage, int loop)
 {
-	int vars[MAX_LOOPS_ABOVE];
-	int n = nest_loops_above(nest, stage, nest->stages.at[stage].nloops,
-	    vars, MAX_LOOPS_ABOVE);
+	int at = innermost_loop(nest, stage);
 
-	for (int i = 0; i < n; i++)
-		if (vars[i] == loop)
-			return true;
-	return false;
+	while (at >= 0 && at != loop)
+		at = loop_around(nest, at);
+	return at >= 0;
 }
 
 bool edit_is_inside(const Nest *nest, int a, int b)
@@ -116,12 +128,8 @@ Refusal edit_annotate_legal(const Nest *nest, int loop)
 
 bool edit_kind_above(const Nest *nest, int loop, LoopKind kind)
 {
-	int vars[MAX_LOOPS_ABOVE];
-	int n = nest_loops_above(nest, nest->vars.at[loop].stage,
-	    nest_loop_position(nest, loop), vars, MAX_LOOPS_ABOVE);
-
-	for (int i = 0; i < n; i++)
-		if (nest->vars.at[vars[i]].kind == kind)
+	while ((loop = loop_around(nest, loop)) >= 0)
+		if (nest->vars.at[loop].kind == kind)
 			return true;
 	return false;
 }
@@ -129,15 +137,12 @@ bool edit_kind_above(const Nest *nest, int loop, LoopKind kind)
 bool edit_kind_below(const Nest *nest, int loop, LoopKind kind)
 {
 	for (int i = 0; i < nest->order.n; i++) {
-		int vars[MAX_LOOPS_ABOVE], stage = nest->order.at[i];
-		int n = nest_loops_above(nest, stage,
-		    nest->stages.at[stage].nloops, vars, MAX_LOOPS_ABOVE);
-		int at = 0;
-		while (at < n && vars[at] != loop)
-			at++;
-		for (at++; at < n; at++)
-			if (nest->vars.at[vars[at]].kind == kind)
-				return true;
+		int at = innermost_loop(nest, nest->order.at[i]);
+		bool found = false;
+		for (; at >= 0 && at != loop; at = loop_around(nest, at))
+			found |= nest->vars.at[at].kind == kind;
+		if (found && at == loop)
+			return true;
 	}
 	return false;
 }

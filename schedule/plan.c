@@ -13,6 +13,7 @@ typedef struct {
 	PlanStage *stage;
 	/* where variable v stands on the path; -1: not on it */
 	int *position;
+	int *path, *owners; /* record_path's: as long */
 } Recorder;
 
 /* Index coefficients along the path; HANDLE_NONE is 0. */
@@ -330,9 +331,9 @@ static void record_path(Recorder *r)
 {
 	PlanStage *s = r->stage;
 	const Stage *stage = &r->nest->stages.at[s->stage];
-	int vars[64], owners[64], nowners = 0;
-	int n = nest_loops_above(
-	    r->nest, s->stage, stage->nloops, vars, 64);
+	int *vars = r->path, *owners = r->owners, nowners = 0;
+	int n = nest_loops_above(r->nest, s->stage, stage->nloops, vars,
+	    r->nest->vars.n);
 	for (int i = 0; i < n; i++) {
 		const Var *v = &r->nest->vars.at[vars[i]];
 		if (!nowners || owners[nowners - 1] != v->stage)
@@ -388,6 +389,8 @@ Plan *plan_record(Arena *arena, const Nest *nest)
 	plan->stages = NEW_N(arena, PlanStage, nest->order.n);
 	Recorder r = {.arena = arena, .nest = nest, .tape = nest->tape};
 	r.position = NEW_N(arena, int, nest->vars.n);
+	r.path = NEW_N(arena, int, nest->vars.n);
+	r.owners = NEW_N(arena, int, nest->vars.n);
 	double most = -1;
 	for (int i = 0; i < nest->order.n; i++) {
 		r.stage = &plan->stages[plan->nstages];

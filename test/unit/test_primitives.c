@@ -1,5 +1,6 @@
 /* Each primitive accepted, and refused for each of its reasons with the nest
  * as it was. */
+#include "schedule/plan.h"
 #include "test/common_schedule.h"
 
 #include <setjmp.h>
@@ -492,6 +493,30 @@ static void test_packed(void **state)
 	arena_free(arena);
 }
 
+/* No limit on the loops around a block. */
+static void test_many_loops(void **state)
+{
+	enum { SPLITS = 600 };
+	Arena *arena = arena_new();
+	Buf text = {0};
+	Error error = {0};
+	Nest *nest;
+
+	(void)state;
+	buf_puts(&text, "l0, m0 = split(g.i, [_, 1])\n");
+	for (int i = 1; i < SPLITS; i++)
+		buf_printf(&text, "l%d, m%d = split(l%d, [_, 1])\n", i, i,
+		    i - 1);
+	buf_puts(&text, "parallel(l599)\nunroll(g.k)\n");
+	nest = schedule_nest(arena, schedule_dot(arena), &test_machine,
+	    schedule_steps(arena, buf_text(&text)), &error);
+	if (!nest)
+		fail_msg("%s", error.text);
+	assert_true(plan_record(arena, nest)->nstages > 0);
+	buf_free(&text);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -502,6 +527,7 @@ int main(void)
 	    cmocka_unit_test(test_void_steps),
 	    cmocka_unit_test(test_slots),
 	    cmocka_unit_test(test_packed),
+	    cmocka_unit_test(test_many_loops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
