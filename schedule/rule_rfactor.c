@@ -7,7 +7,6 @@
  *       for k0 vector k1   s_part[i, k1] += x[i, k0*lanes + k1]
  *       for k1             s[i] += s_part[i, k1]
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "schedule/rules.h"
@@ -98,8 +97,8 @@ void rule_rfactor(Rules *r, int i)
 		    block->axes[block->nspatial - 1].name);
 		if (r->place_block < 0) {
 			r->place_block = i;
-			snprintf(r->places[r->nplaces++], RULE_NAME, "%s.%s",
-			    stage, block->axes[0].name);
+			r->places[r->nplaces++] = arena_printf(r->arena,
+			    "%s.%s", stage, block->axes[0].name);
 		}
 	} else if (threads && r->blocks[i].output && !block->nspatial) {
 		int first = first_long_axis(block);

@@ -5,8 +5,6 @@
  */
 #include "schedule/rules.h"
 
-#include <stdio.h>
-
 void rule_spatial(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
@@ -48,7 +46,6 @@ void rule_spatial(Rules *r, int i)
 	if (r->place_block < 0) {
 		r->place_block = i;
 		if (first < last)
-			snprintf(
-			    r->places[r->nplaces++], RULE_NAME, "%s", outer);
+			r->places[r->nplaces++] = outer;
 	}
 }

@@ -14,9 +14,6 @@
  * input is packed where a decision says, or read in place; what another block
  * makes is computed where a decision says.  This is Goto's nest (BLIS) without
  * a level over k: accumulators stay in registers for the whole reduction. */
-#include <stdio.h>
-#include <string.h>
-
 #include "schedule/rules.h"
 
 typedef struct {
@@ -238,7 +235,7 @@ static void order_writer(Tiling *t)
 static void add_place(Rules *r, const char *loop)
 {
 	if (r->nplaces < RULE_LOOPS)
-		snprintf(r->places[r->nplaces++], RULE_NAME, "%s", loop);
+		r->places[r->nplaces++] = loop;
 }
 
 static void parallel_writer(Tiling *t)

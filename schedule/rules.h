@@ -6,7 +6,7 @@
 
 #include "schedule/schedule.h"
 
-enum { RULE_READS = 8, RULE_LOOPS = 24, RULE_NAME = 96 };
+enum { RULE_READS = 8, RULE_LOOPS = 24 };
 
 /* One buffer that a block reads. */
 typedef struct {
@@ -49,7 +49,7 @@ typedef struct {
 	RuleTiled tiled;   /* the one with most work: its choices make sketches */
 	/* loops of the block at the root that others may be computed at */
 	int nplaces;
-	char places[RULE_LOOPS][RULE_NAME];
+	const char *places[RULE_LOOPS];
 	int place_block;   /* whose loops those are */
 	Buf text;          /* the trace so far */
 } Rules;

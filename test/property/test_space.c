@@ -224,10 +224,35 @@ static void test_many_stages(void **state)
 	arena_free(arena);
 }
 
+/* Names of the greatest length: loops that rules name have longer ones. */
+static void test_long_names(void **state)
+{
+	Arena *arena = arena_new();
+	Error error;
+	Candidate c;
+	RefusalCount counts[64];
+	Rng rng = rng_stream(1, 0, 0);
+	Program *program = program_matmul(arena, 64, 64, 64);
+	Block *block = program->blocks;
+	(void)state;
+	for (int a = 0; a < block->naxes; a++)
+		block->axes[a].name = arena_printf(arena, "a%062d", a);
+	block->name = arena_printf(arena, "c%062d", 0);
+	program_complete(arena, program);
+	Space *space = space_new(arena, program, &machines[0], &error);
+	for (int i = 0; i < CANDIDATES; i++)
+		assert_true(space_sample(space, &rng, &c));
+	for (int i = space_refusals(space, counts, 64) - 1; i >= 0; i--)
+		if (strstr(counts[i].why, "there is no loop"))
+			fail_msg("%s", counts[i].why);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_many_stages),
+	    cmocka_unit_test(test_long_names),
 	    cmocka_unit_test(test_workloads)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
