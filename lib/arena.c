@@ -18,7 +18,6 @@ struct Chunk {
 
 struct Arena {
 	Chunk *chunks; /* newest first */
-	size_t bytes;
 };
 
 static _Noreturn void out_of_memory(void)
@@ -63,21 +62,6 @@ void arena_free(Arena *arena)
 	free(arena);
 }
 
-/* Keeps the newest chunk, which is the largest of the regular ones. */
-void arena_reset(Arena *arena)
-{
-	Chunk *keep = arena->chunks;
-	if (!keep)
-		return;
-	for (Chunk *c = keep->next, *next; c; c = next) {
-		next = c->next;
-		free(c);
-	}
-	keep->next = NULL;
-	keep->used = 0;
-	arena->bytes = 0;
-}
-
 static Chunk *chunk_new(Arena *arena, size_t need)
 {
 	size_t size = need > CHUNK_BYTES ? need : CHUNK_BYTES;
@@ -101,7 +85,6 @@ void *arena_alloc(Arena *arena, size_t size)
 		c = chunk_new(arena, size);
 	void *p = c->data + c->used;
 	c->used += size;
-	arena->bytes += size;
 	return memset(p, 0, size);
 }
 
@@ -143,9 +126,4 @@ char *arena_printf(Arena *arena, const char *format, ...)
 	char *p = arena_vprintf(arena, format, args);
 	va_end(args);
 	return p;
-}
-
-size_t arena_bytes(const Arena *arena)
-{
-	return arena->bytes;
 }

@@ -14,9 +14,6 @@ typedef struct Arena Arena;
 Arena *arena_new(void);
 void arena_free(Arena *arena); /* NULL is allowed */
 
-/* Forget everything allocated, keep the memory for reuse. */
-void arena_reset(Arena *arena);
-
 /* Zeroed memory, aligned to 16 bytes; size 0 gives a unique pointer. */
 void *arena_alloc(Arena *arena, size_t size);
 char *arena_strdup(Arena *arena, const char *text);
@@ -25,8 +22,6 @@ void *arena_memdup(Arena *arena, const void *data, size_t size);
 char *arena_printf(Arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 char *arena_vprintf(Arena *arena, const char *format, va_list args);
-
-size_t arena_bytes(const Arena *arena); /* bytes handed out so far */
 
 /* malloc that ends the process when memory is exhausted. */
 void *must_alloc(size_t size);

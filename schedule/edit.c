@@ -238,29 +238,6 @@ Refusal edit_unit_legal(const Nest *nest, int loop)
 	return NULL;
 }
 
-static bool is_plain_loop(const Nest *nest, const Stage *s, int axis)
-{
-	const Var *v = &nest->vars.at[s->loops[axis]];
-
-	return s->axes[axis].var == s->loops[axis] && v->how == VAR_LOOP &&
-	    v->kind == LOOP_SERIAL && v->nparts == 0 &&
-	    v->unroll_limit == HANDLE_NONE && v->annotations.n == 0;
-}
-
-bool edit_is_pristine(const Nest *nest, int stage)
-{
-	const Stage *s = &nest->stages.at[stage];
-
-	if (s->nloops != s->naxes || s->init_at >= 0 || s->fill ||
-	    s->tail != TAIL_GUARD || s->prefetches.n || s->tensor_loop >= 0 ||
-	    edit_has_attached_stage(nest, stage))
-		return false;
-	for (int i = 0; i < s->naxes; i++)
-		if (!is_plain_loop(nest, s, i))
-			return false;
-	return true;
-}
-
 bool edit_is_argument(const Nest *nest, int buffer)
 {
 	int number = nest->buffers.at[buffer].program_buffer;

@@ -101,9 +101,6 @@ Refusal edit_annotate_legal(const Nest *nest, int loop);
 bool edit_kind_above(const Nest *nest, int loop, LoopKind kind);
 bool edit_kind_below(const Nest *nest, int loop, LoopKind kind);
 bool edit_kind_own(const Nest *nest, int loop, LoopKind kind);
-/* Only one serial, unsplit loop for each axis, in axis order, nothing
- * attached, no annotation; not tailed, filled or tensorized. */
-bool edit_is_pristine(const Nest *nest, int stage);
 /* Is the buffer an argument of the kernel? */
 bool edit_is_argument(const Nest *nest, int buffer);
 bool edit_is_identity_write(const Nest *nest, int stage);

@@ -192,7 +192,6 @@ bool space_legal(Space *space, Candidate *candidate, Refusal *why);
 /* The guards of the nest alone, without the search's limits: does replaying the
  * candidate's trace accept it?  Normalizes. */
 bool space_replays(Space *space, Candidate *candidate, Refusal *why);
-uint64_t candidate_hash(const Candidate *candidate);
 /* The trace with all decisions taken. */
 Trace *space_trace(Arena *arena, Space *space, const Candidate *candidate);
 /* Back: false if no sketch gives this trace. */

@@ -580,14 +580,6 @@ bool space_mutate(Space *space, Rng *rng, const Candidate *from, Candidate *out)
 	return false;
 }
 
-uint64_t candidate_hash(const Candidate *c)
-{
-	int n = CANDIDATE_PARTS;
-	while (n && !c->at[n - 1])
-		n--;
-	return hash64(c->at, sizeof *c->at * (size_t)n, c->sketch);
-}
-
 Trace *space_trace(Arena *arena, Space *space, const Candidate *c)
 {
 	return sketch_fill(

@@ -59,14 +59,6 @@ bool set_add(CandidateSet *set, const Candidate *candidate)
 	return true;
 }
 
-void set_clear(CandidateSet *set)
-{
-	set->n = 0;
-	if (set->table)
-		memset(set->table, 0,
-		    sizeof *set->table * (size_t)set->table_size);
-}
-
 void set_free(CandidateSet *set)
 {
 	free(set->items);

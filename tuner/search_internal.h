@@ -14,7 +14,6 @@ typedef struct {
 
 bool set_has(const CandidateSet *set, const Candidate *candidate);
 bool set_add(CandidateSet *set, const Candidate *candidate); /* false: there */
-void set_clear(CandidateSet *set);
 void set_free(CandidateSet *set);
 
 typedef struct {
