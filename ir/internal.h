@@ -22,7 +22,5 @@ bool nest_tree_follows(const NestTree *tree, int reader, int writer);
 int nest_tree_above(const NestTree *tree, int stage);
 /* The reads of a buffer (-1: of any) in a stage's body. */
 ExprVec nest_tree_reads(const NestTree *tree, int stage, int buffer);
-/* An input or output: its shape and layout are the caller's. */
-bool nest_is_argument(const Nest *nest, int buffer);
 
 #endif

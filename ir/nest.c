@@ -183,6 +183,13 @@ int nest_loop_position(const Nest *nest, int var)
 	return -1;
 }
 
+bool nest_is_argument(const Nest *nest, int buffer)
+{
+	int number = nest->buffers.at[buffer].program_buffer;
+	return number >= 0 &&
+	       nest->program->buffers[number].role != BUFFER_TEMP;
+}
+
 int nest_loops_above(const Nest *nest, int stage, int at, int *vars, int max)
 {
 	const Stage *s = &nest->stages.at[stage];

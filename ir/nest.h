@@ -186,10 +186,12 @@ int nest_find_stage(const Nest *nest, const char *name); /* -1: none */
 int nest_find_loop(const Nest *nest, const char *name);  /* var; -1 */
 /* Loops around a stage's body, outermost first, through all places: fills
  * vars[] and returns how many.  `at` is a position in the stage's own loops:
- * that many of them are included. */
+ * that many of them are included.  `max` of nest->vars.n is always enough. */
 int nest_loops_above(const Nest *nest, int stage, int at, int *vars, int max);
-/* Where a loop stands in its stage's loops. */
+/* Where a loop stands in its stage's loops; -1. */
 int nest_loop_position(const Nest *nest, int var);
+/* An input or output: its shape and layout are the caller's. */
+bool nest_is_argument(const Nest *nest, int buffer);
 /* Value of an axis, or of a variable, over loops (OP_VAR) and OP_TAPE. */
 Expr *nest_axis_value(const Nest *nest, int stage, int axis);
 Expr *nest_var_value(const Nest *nest, int var);

@@ -62,10 +62,3 @@ ExprVec nest_tree_reads(const NestTree *tree, int stage, int buffer)
 	expr_walk(tree->nest->stages.at[stage].body, collect, &c);
 	return c.out;
 }
-
-bool nest_is_argument(const Nest *nest, int buffer)
-{
-	int number = nest->buffers.at[buffer].program_buffer;
-	return number >= 0 &&
-	       nest->program->buffers[number].role != BUFFER_TEMP;
-}

@@ -238,14 +238,6 @@ Refusal edit_unit_legal(const Nest *nest, int loop)
 	return NULL;
 }
 
-bool edit_is_argument(const Nest *nest, int buffer)
-{
-	int number = nest->buffers.at[buffer].program_buffer;
-
-	return number >= 0 &&
-	    nest->program->buffers[number].role != BUFFER_TEMP;
-}
-
 bool edit_is_identity_write(const Nest *nest, int stage)
 {
 	const Stage *s = &nest->stages.at[stage];

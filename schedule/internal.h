@@ -101,8 +101,6 @@ Refusal edit_annotate_legal(const Nest *nest, int loop);
 bool edit_kind_above(const Nest *nest, int loop, LoopKind kind);
 bool edit_kind_below(const Nest *nest, int loop, LoopKind kind);
 bool edit_kind_own(const Nest *nest, int loop, LoopKind kind);
-/* Is the buffer an argument of the kernel? */
-bool edit_is_argument(const Nest *nest, int buffer);
 bool edit_is_identity_write(const Nest *nest, int stage);
 int edit_readers(const Nest *nest, int buffer, int *stages, int max);
 

@@ -65,7 +65,7 @@ Refusal compute_at_legal(const Call *call)
 		return why;
 	if (p.inlined)
 		return compute_inline_legal(call);
-	if (edit_is_argument(nest, nest->stages.at[p.stage].buffer))
+	if (nest_is_argument(nest, nest->stages.at[p.stage].buffer))
 		return "the block writes an output";
 	if (nest->stages.at[p.stage].after)
 		return "the block was moved by reverse_compute_at";

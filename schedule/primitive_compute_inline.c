@@ -31,7 +31,7 @@ Refusal compute_inline_legal(const Call *call)
 	s = &nest->stages.at[p.stage];
 	if (s->reduce != REDUCE_NONE)
 		return "the block has a reduction";
-	if (edit_is_argument(nest, s->buffer))
+	if (nest_is_argument(nest, s->buffer))
 		return "the block writes an output";
 	if (s->fill)
 		return "the block is padded";

@@ -80,7 +80,7 @@ Refusal pad_legal(const Call *call)
 	s = &nest->stages.at[p.stage];
 	if (s->reduce != REDUCE_NONE)
 		return "the block has a reduction: cache_read what it writes";
-	if (edit_is_argument(nest, s->buffer))
+	if (nest_is_argument(nest, s->buffer))
 		return "the block writes an output";
 	if (!edit_is_identity_write(nest, p.stage))
 		return "the block does not write at its axes";

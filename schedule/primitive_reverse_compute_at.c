@@ -224,7 +224,7 @@ void reverse_compute_at_apply(const Call *call)
 	nest->stages.at[p.stage].place = p.loop;
 	nest->stages.at[p.stage].after = true;
 	if (edit_readers(nest, buffer, readers, 2) == 1 &&
-	    !edit_is_argument(nest, buffer) &&
+	    !nest_is_argument(nest, buffer) &&
 	    nest->buffers.at[buffer].scope == SCOPE_GLOBAL)
 		nest->buffers.at[buffer].scope = SCOPE_LOCAL;
 }

@@ -112,7 +112,7 @@ Refusal reverse_compute_inline_legal(const Call *call)
 		return "the block has a reduction";
 	if (from->reduce != REDUCE_NONE)
 		return "the producer has a reduction";
-	if (edit_is_argument(nest, from->buffer))
+	if (nest_is_argument(nest, from->buffer))
 		return "the producer writes an output";
 	if (edit_readers(nest, from->buffer, readers, 2) != 1)
 		return "the producer has other readers";

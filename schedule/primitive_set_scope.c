@@ -33,7 +33,7 @@ Refusal set_scope_legal(const Call *call)
 
 	if (why)
 		return why;
-	if (edit_is_argument(
+	if (nest_is_argument(
 		call->nest, call->nest->stages.at[p.stage].buffer))
 		return "the block writes an output";
 	return NULL;

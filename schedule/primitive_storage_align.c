@@ -33,7 +33,7 @@ Refusal storage_align_legal(const Call *call)
 
 	if (why)
 		return why;
-	if (edit_is_argument(
+	if (nest_is_argument(
 		call->nest, call->nest->stages.at[p.stage].buffer))
 		return "the block writes an output";
 	b = &call->nest->buffers.at[call->nest->stages.at[p.stage].buffer];

@@ -182,7 +182,7 @@ Refusal transform_layout_legal(const Call *call)
 
 	if (why)
 		return why;
-	if (edit_is_argument(nest, p.buffer))
+	if (nest_is_argument(nest, p.buffer))
 		return "the block writes an output";
 	for (int d = 0; d < nest->buffers.at[p.buffer].ndim; d++)
 		if (!digits_complete(nest, &p, d))

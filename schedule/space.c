@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schedule/internal.h"
 #include "schedule/plan.h"
 #include "schedule/rules.h"
 
@@ -398,7 +399,7 @@ static PlanEntry *table_place(
 		PlanEntry *e = &space->table[i];
 		if (!e->positions)
 			return e;
-		if (e->key == key && (!s || same_structure(s, c, e)))
+		if (e->key == key && same_structure(s, c, e))
 			return e;
 	}
 }
@@ -591,17 +592,6 @@ static bool words_equal(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-static bool values_equal(const Value *a, const Value *b)
-{
-	if (a->kind != b->kind || a->n != b->n || a->i != b->i ||
-	    !words_equal(a->word, b->word))
-		return false;
-	for (int i = 0; i < a->n; i++)
-		if (!values_equal(&a->list[i], &b->list[i]))
-			return false;
-	return true;
-}
-
 static bool position_of(const Part *part, const Arg *open, const Value *value,
     int16_t *position)
 {
@@ -612,7 +602,7 @@ static bool position_of(const Part *part, const Arg *open, const Value *value,
 	    : value;
 	const Value *values = open->domain.values[part->part];
 	for (int i = 0; want && i < part->size; i++)
-		if (values_equal(&values[i], want)) {
+		if (value_equal(&values[i], want)) {
 			*position = (int16_t)i;
 			return true;
 		}
@@ -635,7 +625,7 @@ static bool sketch_matches(const Sketch *s, const Trace *trace, Candidate *out)
 			if (!words_equal(x->key, y->key))
 				return false;
 			if (!x->decision || !x->open) {
-				if (!values_equal(&x->value, &y->value))
+				if (!value_equal(&x->value, &y->value))
 					return false;
 				continue;
 			}

@@ -38,6 +38,11 @@ static int word_find(const char *const *words, size_t n, const char *word)
 	return -1;
 }
 
+const char *line_kind_name(LineKind kind)
+{
+	return kind_names[kind];
+}
+
 const char *outcome_name(Outcome outcome)
 {
 	return outcome_names[outcome];

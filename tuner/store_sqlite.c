@@ -403,9 +403,8 @@ static int bind(sqlite3_stmt *s, int i, const char *text, size_t size)
 
 static int insert(Sqlite *state, const Line *line)
 {
-	static const char *const kinds[] = {"trial", "run-start", "run-end"};
 	const char *target = line->target ? line->target : "";
-	const char *kind = kinds[line->kind];
+	const char *kind = line_kind_name(line->kind);
 	sqlite3_stmt *s = state->insert;
 	int code = sqlite3_exec(state->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
 	if (code)

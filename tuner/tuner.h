@@ -19,6 +19,7 @@
 /* --- records ------------------------------------------------------------- */
 
 typedef enum { LINE_TRIAL, LINE_RUN_START, LINE_RUN_END } LineKind;
+const char *line_kind_name(LineKind kind); /* "run-start" */
 typedef enum {
 	OUTCOME_OK,
 	OUTCOME_BUILD,
