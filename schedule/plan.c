@@ -357,7 +357,6 @@ static void record_stage(Recorder *r, int number)
 	PlanStage *s = r->stage;
 	*s = (PlanStage){.stage = number,
 	    .reduce = stage->reduce != REDUCE_NONE,
-	    .is_copy = stage->is_copy,
 	    .ahead = stage->ahead,
 	    .tail = stage->tail,
 	    .points = 1};

@@ -73,7 +73,7 @@ typedef struct {
 	PlanAccess *accesses;
 	double flops;     /* of one evaluation of the body */
 	double branches;  /* `if`s in the body */
-	bool reduce, is_copy, ahead;
+	bool reduce, ahead;
 	TailStyle tail;
 	int naxes;        /* of the stages on the path */
 	PlanAxis axes[PLAN_DEPTH];

@@ -39,7 +39,7 @@ static bool find_producer(Expr *e, void *context)
 
 typedef struct {
 	Fold *fold;
-	const Stage *consumer, *producer;
+	const Stage *producer;
 	bool good, seen;
 } IndexCheck;
 
@@ -69,7 +69,7 @@ static bool match_axes(const Nest *nest, Fold *p)
 {
 	const Stage *s = &nest->stages.at[p->stage];
 	const Stage *from = &nest->stages.at[p->producer];
-	IndexCheck c = {p, s, from, true, false};
+	IndexCheck c = {p, from, true, false};
 
 	if (s->naxes != from->naxes || s->naxes > MAX_AXES)
 		return false;

@@ -34,7 +34,7 @@ static const char *const keys[NMEMBERS] = {"tunec", "at", "id", "op", "target",
 /* An ok trial. */
 typedef struct {
 	const char *at, *id, *run; /* run "": not named */
-	const char *target, *text;
+	const char *text;
 	size_t size;
 	uint64_t trace; /* hash */
 	double time_s;
@@ -144,7 +144,6 @@ static bool look(const char *text, size_t size, int64_t number, void *context)
 	Entry e = {.at = member_text(arena, m[AT]),
 	    .id = member_text(arena, m[ID]),
 	    .run = member_text(arena, member_of(m[BY], "run")),
-	    .target = member_text(arena, m[TARGET]),
 	    .text = arena_strndup(arena, text, size),
 	    .size = size,
 	    .trace = trace_hash(m[TRACE]),

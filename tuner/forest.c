@@ -21,7 +21,7 @@ typedef struct {
 } Split;
 
 struct ForestWalk {
-	int ntrees, max_depth;
+	int ntrees;
 	int *depth;	/* a tree */
 	Split **splits; /* 2^depth - 1 a tree */
 	float **leaves; /* 2^depth a tree */
@@ -80,9 +80,7 @@ void forest_prepare(Forest *forest)
 	w->leaves = must_alloc(sizeof *w->leaves * n);
 	for (size_t i = 0; i < n; i++) {
 		w->depth[i] = depth_of(forest, forest->root[i]);
-		if (w->depth[i] > w->max_depth)
-			w->max_depth = w->depth[i];
-		if (w->max_depth > MAX_DEPTH) {
+		if (w->depth[i] > MAX_DEPTH) {
 			walk_free(w);
 			return;
 		}
