@@ -100,7 +100,7 @@ void rule_rfactor(Rules *r, int i)
 			r->places[r->nplaces++] = arena_printf(r->arena,
 			    "%s.%s", stage, block->axes[0].name);
 		}
-	} else if (threads && r->blocks[i].output && !block->nspatial) {
+	} else if (threads && r->blocks[i].output) {
 		int first = first_long_axis(block);
 		if (first != axis && block->axes[first].extent > 1) {
 			stage = threads_part(r, block, first);

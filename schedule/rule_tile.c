@@ -49,7 +49,7 @@ static void put(Tiling *t, const char *format, ...)
 
 /* --- domains ----------------------------------------------------------------- */
 
-/* Values up to `most`, and where `divisors`, only those and divisors of n. */
+/* Of the values those up to `most`; the first in any case. */
 static void put_values(Tiling *t, const int *values, int count, int64_t most)
 {
 	put(t, "[");
@@ -479,10 +479,8 @@ static void operands(Tiling *t)
 	for (int i = 0; i < t->info->nreads; i++) {
 		const RuleRead *read = &t->info->reads[i];
 		const Buffer *b = &t->r->program->buffers[read->buffer];
-		if (b->block >= 0 && t->r->blocks[b->block].inlined)
-			continue;
 		if (b->block >= 0)
-			continue; /* the location rule's */
+			continue; /* inlined, or the location rule's */
 		if (b->is_const && !is_anchor(t) &&
 		    read_by_others(t, read->buffer))
 			continue; /* packed once, in one order */

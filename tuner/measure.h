@@ -43,8 +43,8 @@ typedef struct {
 typedef struct Measurer Measurer;
 
 /* Forks the server: call before the process has threads (stores and models start
- * some), for all operators of a run.  Program, target and options must outlive
- * it. */
+ * some), for all operators of a run.  Program and target must outlive it.  *out
+ * is to be closed after an error, too. */
 Status measure_open(const Program *program, const Target *target,
     const MeasureOptions *options, Measurer **out, Error *error);
 void measure_close(Measurer *m);

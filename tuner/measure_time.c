@@ -4,12 +4,12 @@
  * best so far (more than three times slower, twice in a row): it stops there.
  * Otherwise samples of at least 50 us each are taken until the median is known
  * to half a percent, or 32 samples, or the budget of time is spent: 8 ms, or
- * 40 ms for a candidate that may be the best.  Finalists take turns, for a second
- * and a half in all, six rounds at least.  The median counts; the spread is
- * the median absolute deviation, scaled to a standard deviation. */
+ * 40 ms for a candidate that may be the best.  Finalists take turns, for
+ * MEASURE_FINAL_S seconds each, six rounds at least.  The median counts; the
+ * spread is the median absolute deviation, scaled to a standard deviation. */
 #include <math.h>
-#include <sched.h>
 #include <dirent.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -51,7 +51,7 @@ void model_free(Model *model)
 	free(model);
 }
 
-void model_add(Model *model, int group, const float * row, double time_s)
+void model_add(Model *model, int group, const float *row, double time_s)
 {
 	size_t width = (size_t)model->settings.width;
 	if (model->n == model->cap) {
@@ -144,7 +144,7 @@ static double best_time(const Model *model, int i)
 	double best = INFINITY;
 	for (int k = 0; k < model->n; k++)
 		if (model->group[k] == model->group[i] &&
-		    model->time_s[k]<best)
+		    model->time_s[k] < best)
 			best = model->time_s[k];
 	return best;
 }
