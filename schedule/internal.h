@@ -16,10 +16,7 @@ typedef enum {
 /* The role letter of positional argument i; 0 past the last. */
 char primitive_role(int primitive, int i);
 char primitive_outs(int primitive); /* 'B', 'L' or '-' */
-int primitive_min_args(int primitive);
 const char *primitive_arguments(int primitive); /* for messages */
-/* The key that the last argument may have; NULL. */
-const char *primitive_key(int primitive);
 /* Has the step arguments as the table says? */
 Refusal primitive_check(const Step *step);
 
@@ -88,8 +85,8 @@ bool edit_is_sealed(const Nest *nest, int loop);
 Refusal edit_scope_argument(const Call *call, int i, Scope *scope);
 /* Can the loops from this one inwards become a unit? */
 Refusal edit_unit_legal(const Nest *nest, int loop);
-/* May the stage be placed at the loop as such; does
- * it bring no second parallel loop or thread axis there. */
+/* May the stage be placed at the loop; does it bring no second parallel loop or
+ * thread axis there? */
 Refusal edit_move_legal(const Nest *nest, int stage, int loop);
 Refusal edit_kinds_legal(const Nest *nest, int stage, int loop);
 /* Does --numerics=exact forbid to reassociate the stage's reduction? */

@@ -202,9 +202,8 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 	}
 }
 
-static bool same_access(const Nest *nest, const Expr *a, const Expr *b)
+static bool same_access(const Expr *a, const Expr *b)
 {
-	(void)nest;
 	return a->id == b->id && expr_equal(a, b);
 }
 
@@ -231,7 +230,7 @@ static bool visit_body(Expr *e, void *context)
 	if (e->op != OP_READ)
 		return e->type != DT_INDEX;
 	for (int i = 0; i < w->nseen; i++)
-		if (same_access(w->r->nest, w->seen[i], e))
+		if (same_access(w->seen[i], e))
 			return false;
 	if (w->nseen < PLAN_ACCESSES) {
 		w->seen[w->nseen++] = e;
@@ -460,9 +459,9 @@ Plan *plan_copy(Arena *arena, const Plan *plan)
 {
 	Plan *copy = arena_memdup(arena, plan, sizeof *plan);
 	int n = tape_size(plan->tape);
-	bool *used = calloc((size_t)n + 1, sizeof *used);
+	bool *used = must_alloc((size_t)n);
 	Handle *renamed = must_alloc(sizeof *renamed * (size_t)n);
-	assert(used);
+	memset(used, 0, (size_t)n);
 	copy->arena = arena;
 	copy->stages = arena_memdup(arena, plan->stages,
 	    sizeof *plan->stages * (size_t)plan->nstages);

@@ -48,7 +48,7 @@ char primitive_outs(int primitive)
 	return table[primitive].outs;
 }
 
-int primitive_min_args(int primitive)
+static int primitive_min_args(int primitive)
 {
 	return (int)strcspn(table[primitive].roles, "/*");
 }
@@ -58,7 +58,8 @@ const char *primitive_arguments(int primitive)
 	return table[primitive].arguments;
 }
 
-const char *primitive_key(int primitive)
+/* The key that the last argument may have; NULL. */
+static const char *primitive_key(int primitive)
 {
 	switch (primitive) {
 	case PRIMITIVE_unroll: return "limit";

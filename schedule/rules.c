@@ -74,9 +74,8 @@ static bool visit_expr(Expr *e, void *context)
 	return false;
 }
 
-void rules_analyse(Arena *arena, const Program *program, RuleBlock *blocks)
+static void analyse(const Program *program, RuleBlock *blocks)
 {
-	(void)arena;
 	for (int i = 0; i < program->nblocks; i++) {
 		const Block *block = &program->blocks[i];
 		RuleBlock *b = &blocks[i];
@@ -221,7 +220,7 @@ static Trace *sketch_trace(Rules *r)
 	r->place_block = -1;
 	memset(r->blocks, 0,
 	    sizeof *r->blocks * (size_t)r->program->nblocks);
-	rules_analyse(r->arena, r->program, r->blocks);
+	analyse(r->program, r->blocks);
 	rule_inline(r);
 	if (r->tiled.block >= 0) {
 		rule_tile(r, &r->tiled);
@@ -292,7 +291,7 @@ void rules_sketches(Arena *arena, const Program *program,
 {
 	Rules r = {.arena = arena, .program = program, .machine = machine};
 	r.blocks = NEW_N(arena, RuleBlock, program->nblocks);
-	rules_analyse(arena, program, r.blocks);
+	analyse(program, r.blocks);
 	int tiled = tiled_block(program, r.blocks);
 	if (tiled >= 0)
 		sketches_tiled(&r, tiled, out);

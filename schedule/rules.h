@@ -55,7 +55,6 @@ typedef struct {
 } Rules;
 
 /* rules.c: what the program is, and the sketches of it. */
-void rules_analyse(Arena *arena, const Program *program, RuleBlock *blocks);
 typedef struct {
 	const char *name;
 	Trace *trace;
