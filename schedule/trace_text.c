@@ -19,7 +19,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 8, MAX_TILE_PARTS = 16, MAX_INNER = 4096 };
+enum {
+	MAX_DEPTH = 8,
+	MAX_TILE_PARTS = 16,
+	MAX_INNER = 4096,
+	MAX_VALUES = INT16_MAX /* of a domain: a candidate has their positions */
+};
 
 /* --- values ---------------------------------------------------------------- */
 
@@ -490,7 +495,16 @@ static int tile_by_lists(Parser *p, ValueVec *parts)
 	return n;
 }
 
-static Domain domain_of(Parser *p, DomainKind kind, ValueVec *parts, int n)
+static void check_size(Parser *p, Span span, const Domain *d)
+{
+	for (int i = 0; i < d->parts; i++)
+		if (d->nvalues[i] > MAX_VALUES)
+			fail(p, span, "a domain has at most %d values",
+			    MAX_VALUES);
+}
+
+static Domain domain_of(
+    Parser *p, Span span, DomainKind kind, ValueVec *parts, int n)
 {
 	Domain d = {.kind = kind, .parts = n};
 
@@ -500,6 +514,7 @@ static Domain domain_of(Parser *p, DomainKind kind, ValueVec *parts, int n)
 		d.nvalues[i] = parts[i].n;
 		d.values[i] = parts[i].at;
 	}
+	check_size(p, span, &d);
 	return d;
 }
 
@@ -531,7 +546,8 @@ static Domain domain(Parser *p)
 		values(p, "{}", 0, &parts[0]);
 		if (parts[0].n == 0)
 			fail(p, span, "a domain has at least one value");
-		return p->failed ? d : domain_of(p, DOMAIN_CHOICE, parts, 1);
+		return p->failed ? d
+				 : domain_of(p, span, DOMAIN_CHOICE, parts, 1);
 	}
 	if (!take(p, "tile")) {
 		fail(p, span, "expected 'tile(...)' or '{...}'");
@@ -543,7 +559,7 @@ static Domain domain(Parser *p)
 	expect(p, ")", "after the tile's parts");
 	if (p->failed)
 		return d;
-	d = domain_of(p, DOMAIN_TILE, parts, n);
+	d = domain_of(p, span, DOMAIN_TILE, parts, n);
 	span.end = p->at;
 	check_tile_parts(p, span, &d);
 	return d;

@@ -171,6 +171,31 @@ static void test_mistakes(void **state)
 
 /* Every prefix of a text and every text with one byte changed is read or
  * refused, and what is read prints as itself. */
+/* A candidate has 16 bits for each position. */
+static void test_large_domain(void **state)
+{
+	Arena *arena = arena_new();
+
+	(void)state;
+	for (int n = 32767; n <= 32768; n++) {
+		Buf text = {0};
+		Diag diag = {0};
+		buf_puts(&text, "unroll(c.k, ? in {1");
+		for (int i = 2; i <= n; i++)
+			buf_printf(&text, ", %d", i);
+		buf_puts(&text, "})\n");
+		Source source = {"trace", buf_text(&text), text.size};
+		Trace *t = trace_parse(
+		    arena, &source, (Span){0, source.size}, &diag);
+		assert_int_equal(t != NULL, n == 32767);
+		assert_int_equal(strstr(buf_text(&diag.text),
+		    "a domain has at most 32767 values") != NULL, n == 32768);
+		diag_free(&diag);
+		buf_free(&text);
+	}
+	arena_free(arena);
+}
+
 static void test_damaged(void **state)
 {
 	size_t n = strlen(every_construct);
@@ -385,6 +410,7 @@ int main(void)
 	    cmocka_unit_test(test_domains),
 	    cmocka_unit_test(test_lanes),
 	    cmocka_unit_test(test_mistakes),
+	    cmocka_unit_test(test_large_domain),
 	    cmocka_unit_test(test_damaged),
 	    cmocka_unit_test(test_json),
 	    cmocka_unit_test(test_json_text),
