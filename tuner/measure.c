@@ -73,21 +73,6 @@ void measure_set_peak(Measurer *m, double flops_per_s)
 	m->peak = flops_per_s;
 }
 
-static bool transfer(int fd, void *data, size_t size, bool out)
-{
-	for (char *p = data; size;) {
-		ssize_t n = out ? send(fd, p, size, MSG_NOSIGNAL)
-				: recv(fd, p, size, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		p += n;
-		size -= (size_t)n;
-	}
-	return true;
-}
-
 static Status run_job(Measurer *m, JobHeader job, json_t *traces,
     Measurement *out, Error *error)
 {
@@ -95,9 +80,9 @@ static Status run_job(Measurer *m, JobHeader job, json_t *traces,
 	json_decref(traces);
 	job.text = strlen(text);
 	job.peak = m->peak;
-	bool done = transfer(m->fd, &job, sizeof job, true) &&
-	    transfer(m->fd, text, job.text, true) &&
-	    transfer(m->fd, out, sizeof *out * (size_t)job.n, false);
+	bool done = measure_write(m->fd, &job, sizeof job) &&
+	    measure_write(m->fd, text, job.text) &&
+	    measure_read(m->fd, out, sizeof *out * (size_t)job.n);
 	free(text);
 	if (!done)
 		return error_set(error, STATUS_CRASH,

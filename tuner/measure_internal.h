@@ -68,7 +68,7 @@ typedef struct {
 	const MeasureOptions *options;
 	const MeasureData *data;
 } MeasureContext;
-/* All of it; false at the end of the file or on an error. */
+/* All of it, through a socket; false where the other side is gone. */
 bool measure_read(int fd, void *data, size_t size);
 bool measure_write(int fd, const void *data, size_t size);
 /* Never returns. */

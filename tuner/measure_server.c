@@ -54,7 +54,7 @@ bool measure_read(int fd, void *data, size_t size)
 bool measure_write(int fd, const void *data, size_t size)
 {
 	for (const char *p = data; size;) {
-		ssize_t n = write(fd, p, size);
+		ssize_t n = send(fd, p, size, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
