@@ -28,9 +28,10 @@ static bool worth_inlining(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
 	const Block *block = &r->program->blocks[i];
-	if (block->reduce != REDUCE_NONE || b->output || !b->nconsumers)
+	if (block->reduce != REDUCE_NONE || b->output || !b->consumers.n)
 		return false;
-	if (b->nconsumers == 1 && read_once(r, b->consumers[0], block->buffer))
+	if (b->consumers.n == 1 &&
+	    read_once(r, b->consumers.at[0], block->buffer))
 		return true;
 	return !b->has_if && !b->has_math && b->flops <= 2;
 }

@@ -6,8 +6,8 @@
  * inlined stands for its own readers. */
 static bool readers_located(const Rules *r, const RuleBlock *b)
 {
-	for (int i = 0; i < b->nconsumers; i++) {
-		const RuleBlock *c = &r->blocks[b->consumers[i]];
+	for (int i = 0; i < b->consumers.n; i++) {
+		const RuleBlock *c = &r->blocks[b->consumers.at[i]];
 		if (c->inlined ? !readers_located(r, c)
 			       : !c->located && c->block != r->place_block)
 			return false;
@@ -19,7 +19,7 @@ void rule_location(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
 	const Block *block = &r->program->blocks[i];
-	if (b->output || !b->nconsumers || !readers_located(r, b))
+	if (b->output || !b->consumers.n || !readers_located(r, b))
 		return;
 	b->located = true;
 	buf_printf(&r->text, "compute_at(%s, ? in {root", block->name);

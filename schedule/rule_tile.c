@@ -73,9 +73,9 @@ static const int inner_values[] = {1, 2, 3, 4, 6, 8};
 /* The block's only reader, if it reads each element at its own place. */
 static int elementwise_reader(const Rules *r, const RuleBlock *b)
 {
-	if (b->output || b->nconsumers != 1)
+	if (b->output || b->consumers.n != 1)
 		return -1;
-	int reader = b->consumers[0];
+	int reader = b->consumers.at[0];
 	const RuleBlock *w = &r->blocks[reader];
 	const Block *wb = &r->program->blocks[reader];
 	const Block *block = &r->program->blocks[b->block];
@@ -100,8 +100,8 @@ static int elementwise_reader(const Rules *r, const RuleBlock *b)
 static int reader_through_inlined(const Rules *r, const RuleBlock *b)
 {
 	const RuleBlock *at = b;
-	while (at->nconsumers == 1 && r->blocks[at->consumers[0]].inlined) {
-		int next = at->consumers[0];
+	while (at->consumers.n == 1 && r->blocks[at->consumers.at[0]].inlined) {
+		int next = at->consumers.at[0];
 		const Block *block = &r->program->blocks[next];
 		if (block->nspatial != r->program->blocks[b->block].nspatial)
 			return -1;
@@ -112,7 +112,7 @@ static int reader_through_inlined(const Rules *r, const RuleBlock *b)
 	/* Only where every link keeps the axes in place. */
 	const RuleBlock *link = b;
 	while (link != at) {
-		const RuleBlock *next = &r->blocks[link->consumers[0]];
+		const RuleBlock *next = &r->blocks[link->consumers.at[0]];
 		int buffer = r->program->blocks[link->block].buffer;
 		for (int i = 0; i < next->nreads; i++) {
 			const RuleRead *read = &next->reads[i];
@@ -234,7 +234,7 @@ static void order_writer(Tiling *t)
 
 static void add_place(Rules *r, const char *loop)
 {
-	if (r->nplaces < RULE_LOOPS)
+	if (r->nplaces < RULE_PLACES)
 		r->places[r->nplaces++] = loop;
 }
 
@@ -420,10 +420,11 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 	const Buffer *b = &t->r->program->buffers[read->buffer];
 	int lanes = t->tiled->lanes, along = lanes_dim(t, read);
 	int last = read->nindex - 1;
-	const char *outer[RULE_LOOPS] = {NULL}, *inner = "";
-	for (int d = 0; d <= last && d < RULE_LOOPS; d++)
+	const char **outer = NEW_N(t->r->arena, const char *, read->nindex);
+	const char *inner = "";
+	for (int d = 0; d <= last; d++)
 		outer[d] = arena_printf(t->r->arena, "%s.x%d", copy, d);
-	if (along >= 0 && last < RULE_LOOPS && b->shape[last] >= lanes &&
+	if (along >= 0 && b->shape[last] >= lanes &&
 	    (along == last || !tile_of(t, rule_axis_of(read->index[last])))) {
 		if (along < last) {
 			put(t, "%s_r0, %s_r1 = split(%s, [_, %d])\n", copy,

@@ -10,7 +10,7 @@ enum { LEAST_SHARE = 16 };
 
 static void mark_axes(const Expr *e, bool *uses)
 {
-	if (e->op == OP_AXIS && e->id < 64)
+	if (e->op == OP_AXIS)
 		uses[e->id] = true;
 	for (int i = 0; i < e->narg; i++)
 		mark_axes(e->arg[i], uses);
@@ -27,21 +27,39 @@ int rule_lanes(const Machine *machine, DType type)
 	return machine->vector_bytes > bytes ? machine->vector_bytes / bytes : 1;
 }
 
+static bool has_axis(const Expr *e, int axis)
+{
+	if (e->op == OP_AXIS)
+		return e->id == axis;
+	for (int i = 0; i < e->narg; i++)
+		if (has_axis(e->arg[i], axis))
+			return true;
+	return false;
+}
+
 static bool plain_index(const Expr *read)
 {
-	bool seen[64] = {0};
 	for (int i = 0; i < read->narg; i++) {
 		int a = rule_axis_of(read->arg[i]);
-		if (a < 0 || a >= 64 || seen[a])
+		if (a < 0)
 			return false;
-		seen[a] = true;
+		for (int k = 0; k < i; k++)
+			if (rule_axis_of(read->arg[k]) == a)
+				return false;
 	}
 	return true;
 }
 
+typedef struct {
+	Arena *arena;
+	const Block *block;
+	RuleBlock *out;
+} BodyVisit;
+
 static bool visit_expr(Expr *e, void *context)
 {
-	RuleBlock *b = context;
+	BodyVisit *visit = context;
+	RuleBlock *b = visit->out;
 	if (e->type != DT_INDEX) {
 		b->has_if |= e->op == OP_IF;
 		b->has_math |= e->op >= OP_POW && e->op <= OP_ERF;
@@ -61,7 +79,8 @@ static bool visit_expr(Expr *e, void *context)
 		    .nindex = e->narg,
 		    .index = e->arg,
 		    .nreads = 1,
-		    .plain = plain_index(e)};
+		    .plain = plain_index(e),
+		    .uses = NEW_N(visit->arena, bool, visit->block->naxes)};
 	} else {
 		bool same = true;
 		for (int i = 0; i < e->narg; i++)
@@ -74,7 +93,7 @@ static bool visit_expr(Expr *e, void *context)
 	return false;
 }
 
-static void analyse(const Program *program, RuleBlock *blocks)
+static void analyse(Arena *arena, const Program *program, RuleBlock *blocks)
 {
 	for (int i = 0; i < program->nblocks; i++) {
 		const Block *block = &program->blocks[i];
@@ -82,15 +101,14 @@ static void analyse(const Program *program, RuleBlock *blocks)
 		*b = (RuleBlock){.block = i};
 		b->output =
 		    program->buffers[block->buffer].role == BUFFER_OUTPUT;
-		expr_walk(block->body, visit_expr, b);
+		BodyVisit visit = {arena, block, b};
+		expr_walk(block->body, visit_expr, &visit);
 		b->flops += block->reduce != REDUCE_NONE;
 		for (int k = 0; k < b->nreads; k++) {
 			int from = program->buffers[b->reads[k].buffer].block;
 			if (from < 0)
 				continue;
-			RuleBlock *p = &blocks[from];
-			if (p->nconsumers < 16)
-				p->consumers[p->nconsumers++] = i;
+			vec_push(arena, &blocks[from].consumers, i);
 		}
 	}
 }
@@ -110,16 +128,13 @@ static bool worth_tiling(const Program *program, const RuleBlock *b)
 	const Block *block = &program->blocks[b->block];
 	for (int i = 0; i < b->nreads; i++) {
 		const RuleRead *r = &b->reads[i];
-		bool last[64] = {0}, streamed = false;
-		for (int a = block->nspatial; a < block->naxes && a < 64; a++)
+		const Expr *last = r->nindex ? r->index[r->nindex - 1] : NULL;
+		bool streamed = false;
+		for (int a = block->nspatial; a < block->naxes; a++)
 			streamed |= r->uses[a];
-		if (!streamed)
-			continue;
-		if (r->nindex)
-			mark_axes(r->index[r->nindex - 1], last);
-		for (int a = 0; a < block->nspatial && a < 64; a++)
+		for (int a = 0; a < block->nspatial && streamed; a++)
 			if (block->axes[a].extent > 1 &&
-			    (!r->uses[a] || last[a]))
+			    (!r->uses[a] || (last && has_axis(last, a))))
 				return true;
 	}
 	return false;
@@ -220,7 +235,7 @@ static Trace *sketch_trace(Rules *r)
 	r->place_block = -1;
 	memset(r->blocks, 0,
 	    sizeof *r->blocks * (size_t)r->program->nblocks);
-	analyse(r->program, r->blocks);
+	analyse(r->arena, r->program, r->blocks);
 	rule_inline(r);
 	if (r->tiled.block >= 0) {
 		rule_tile(r, &r->tiled);
@@ -291,7 +306,7 @@ void rules_sketches(Arena *arena, const Program *program,
 {
 	Rules r = {.arena = arena, .program = program, .machine = machine};
 	r.blocks = NEW_N(arena, RuleBlock, program->nblocks);
-	analyse(program, r.blocks);
+	analyse(arena, program, r.blocks);
 	int tiled = tiled_block(program, r.blocks);
 	if (tiled >= 0)
 		sketches_tiled(&r, tiled, out);

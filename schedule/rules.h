@@ -6,7 +6,7 @@
 
 #include "schedule/schedule.h"
 
-enum { RULE_READS = 8, RULE_LOOPS = 24 };
+enum { RULE_READS = 8, RULE_PLACES = 24 };
 
 /* One buffer that a block reads. */
 typedef struct {
@@ -15,15 +15,14 @@ typedef struct {
 	Expr **index;  /* of its first read */
 	int nreads;    /* reads with different indices */
 	bool plain;    /* one read, each index one axis of its own */
-	bool uses[64]; /* axes of the block that its indices have */
+	bool *uses;    /* by axis of the block: do its indices have it? */
 } RuleRead;
 
 typedef struct {
 	int block;
 	int nreads;
 	RuleRead reads[RULE_READS];
-	int nconsumers;
-	int consumers[16]; /* blocks */
+	VEC(int) consumers; /* blocks */
 	bool output;
 	bool inlined;      /* by the inline rule */
 	bool scheduled;    /* a rule has written its loops */
@@ -49,7 +48,7 @@ typedef struct {
 	RuleTiled tiled;   /* the one with most work: its choices make sketches */
 	/* loops of the block at the root that others may be computed at */
 	int nplaces;
-	const char *places[RULE_LOOPS];
+	const char *places[RULE_PLACES];
 	int place_block;   /* whose loops those are */
 	Buf text;          /* the trace so far */
 } Rules;

@@ -259,4 +259,18 @@ if $as test -r locked/a.db && $as test -x "$TUNEC" && ! $as test -w locked/a.db;
 			--db locked/$db
 	done
 fi
+
+# No limit on axes: of a definition, of a reduction, of what is read.
+many=$(seq -s ' ' 80)
+{
+	echo "tunec: 1"
+	echo "name: axes"
+	echo "inputs: {x: 'f32[$(printf '1, %.0s' $many)8]'}"
+	echo "compute: |"
+	echo "  y[$(printf 'a%s < 1, ' $many)b < 8] = x[$(printf 'a%s, ' $many)b] + 1"
+	echo "  z[b < 8] = sum[$(printf 'r%s < 1, ' $many)q < 1](y[$(printf 'r%s, ' $many)b])"
+	echo "outputs: [y, z]"
+} >axes.yaml
+exits eighty-axes 0 "$TUNEC" tune axes.yaml --trials 10 --db axes.jsonl
+exits eighty-axes-replay 0 "$TUNEC" replay axes.yaml --db axes.jsonl
 cd "$root" || exit 1
