@@ -29,6 +29,8 @@ Refusal plan_limits(
 	for (int i = 0; i < plan->nstages; i++) {
 		const PlanStage *s = &plan->stages[i];
 		StageCost c;
+		if (s->ahead)
+			continue; /* a copy: no arithmetic, no registers */
 		stage_cost(s, machine, values, &c);
 		if (c.unrolled * s->flops > BODY_OPERATIONS_MAX)
 			return "the unrolled body is too large";

@@ -143,9 +143,9 @@ void plan_features(const Plan *plan, const Machine *machine,
 	memset(row, 0, FEATURES * sizeof *row);
 	for (int i = 0; i < n; i++) {
 		const PlanStage *s = &plan->stages[i];
-		stage_cost(s, machine, values, &costs[i]);
-		if (s->ahead)
+		if (s->ahead && i != plan->anchor)
 			continue;
+		stage_cost(s, machine, values, &costs[i]);
 		seconds += costs[i].seconds;
 		cycles += costs[i].cycles;
 		others += i == plan->anchor ? 0 : costs[i].seconds;
