@@ -20,10 +20,12 @@
 #include <string.h>
 
 enum {
+	MAX_ERRORS = 50, /* then no more is read */
 	MAX_DEPTH = 8,
 	MAX_TILE_PARTS = 16,
 	MAX_INNER = 4096,
-	MAX_VALUES = INT16_MAX /* of a domain: a candidate has their positions */
+	MAX_VALUES =
+	    INT16_MAX /* of a domain: a candidate has their positions */
 };
 
 /* --- values ---------------------------------------------------------------- */
@@ -759,7 +761,7 @@ Trace *trace_parse(Arena *arena, const Source *source, Span span, Diag *diag)
 		p.depth = 0;
 		while (peek(&p) == '\n' || peek(&p) == ';')
 			p.at++;
-		if (p.at >= p.end)
+		if (p.at >= p.end || diag->errors - errors >= MAX_ERRORS)
 			break;
 		step(&p, trace);
 		if (p.failed)

@@ -196,6 +196,23 @@ static void test_large_domain(void **state)
 	arena_free(arena);
 }
 
+/* A text that is no trace ends after as many messages as can be read. */
+static void test_many_mistakes(void **state)
+{
+	Buf text = {0};
+	Diag diag = {0};
+	(void)state;
+	for (int i = 0; i < 5000; i++)
+		buf_puts(&text, "split(\n");
+	Source source = {"t", text.data, text.size};
+	Arena *arena = arena_new();
+	assert_null(trace_parse(arena, &source, (Span){0, source.size}, &diag));
+	assert_int_equal(diag.errors, 50);
+	diag_free(&diag);
+	arena_free(arena);
+	buf_free(&text);
+}
+
 static void test_damaged(void **state)
 {
 	size_t n = strlen(every_construct);
@@ -411,6 +428,7 @@ int main(void)
 	    cmocka_unit_test(test_lanes),
 	    cmocka_unit_test(test_mistakes),
 	    cmocka_unit_test(test_large_domain),
+	    cmocka_unit_test(test_many_mistakes),
 	    cmocka_unit_test(test_damaged),
 	    cmocka_unit_test(test_json),
 	    cmocka_unit_test(test_json_text),
