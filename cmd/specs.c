@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "schedule/schedule.h"
 
 /* --- exit codes ------------------------------------------------------------- */
 
@@ -151,13 +152,26 @@ static bool parse_define(Arena *arena, const char *text, SpecDefine *define)
 	return true;
 }
 
+/* The same text in all cases of a file: looked at once. */
+static bool check_templates(Arena *arena, const Program *p, Diag *diag)
+{
+	NamedTraceVec ignored = {0};
+	return !p->schedule_text || templates_parse(arena, p, diag, &ignored);
+}
+
 static int load_one(Arena *arena, const Common *common, const char *operand,
     const SpecDefine *defines, Numerics numerics, ProgramVec *programs)
 {
 	Diag diag = {0};
 	Error error = {0};
+	int before = programs->n;
 	Status status = spec_load(arena, operand, defines, common->define.n,
 	    numerics, &diag, &error, programs);
+	if (programs->n > before &&
+	    !check_templates(arena, programs->at[before], &diag)) {
+		programs->n = before;
+		status = STATUS_INPUT;
+	}
 	say_diag(&diag, common);
 	if (error.status)
 		say_error("%s", error.text);
