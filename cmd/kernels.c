@@ -214,9 +214,8 @@ static Status build_trace_for(Making *m, Kernel *k, Error *error)
 	Line best = {0};
 	k->target = m->target;
 	if (!k->target) {
-		FORWARD_IF_ERROR(best_find(m->arena, m->stores.at, m->stores.n,
-		    p->op, NULL, NULL, &best, &targets, error));
-		line_free(&best);
+		FORWARD_IF_ERROR(best_targets(m->arena, m->stores.at,
+		    m->stores.n, p->op, &targets, error));
 		Target *host = host_target(m, error);
 		k->target = host ? kernels_choose_target(m->arena, m->common, p,
 				       host, &targets, error)
@@ -224,8 +223,9 @@ static Status build_trace_for(Making *m, Kernel *k, Error *error)
 		if (!k->target)
 			return error->status;
 	}
-	FORWARD_IF_ERROR(best_find(m->arena, m->stores.at, m->stores.n, p->op,
-	    k->target->text, NULL, &best, NULL, error));
+	BestQuery query = {.op = p->op, .target = k->target->text};
+	FORWARD_IF_ERROR(
+	    best_find(m->stores.at, m->stores.n, &query, &best, error));
 	if (!best.json)
 		return STATUS_OK;
 	k->comment.record = arena_strdup(m->arena, best.id);

@@ -154,28 +154,51 @@ static void drop_repeated(Lines *lines)
 	free(sorted);
 }
 
+/* Lines on their way into a store, some at a time. */
+enum { CHUNK = 256 };
+typedef struct {
+	Line line[CHUNK];
+	int n;
+} Chunk;
+
+static Status append_chunk(
+    Store *store, Chunk *chunk, Status status, int *added, Error *error)
+{
+	Line *lines[CHUNK];
+	for (int i = 0; i < chunk->n; i++)
+		lines[i] = &chunk->line[i];
+	if (!status && chunk->n)
+		status = store_append_all(store, lines, chunk->n, error);
+	for (int i = 0; i < chunk->n; i++)
+		line_free(lines[i]);
+	*added += status ? 0 : chunk->n;
+	chunk->n = 0;
+	return status;
+}
+
 /* Lines that the store has, byte for byte, are not added again. */
-static int append_new(
+static Status append_new(
     Store *store, const Lines *lines, int *added, Error *error)
 {
 	Lines known = {0};
+	Chunk chunk = {.n = 0};
 	Status status = store_each(store, NULL, take, &known, NULL, error);
 	if (known.n)
 		qsort(known.at, (size_t)known.n, sizeof *known.at, by_text);
 	for (int i = 0; i < lines->n && !status; i++) {
-		Line line;
 		if (!lines->at[i])
 			continue;
 		if (known.n && bsearch(&lines->at[i], known.at, (size_t)known.n,
 				   sizeof *known.at, by_text))
 			continue;
-		status = line_parse(
-		    lines->at[i], strlen(lines->at[i]), &line, error);
-		if (!status)
-			status = store_append(store, &line, error);
-		line_free(&line);
-		*added += !status;
+		status = line_parse(lines->at[i], strlen(lines->at[i]),
+		    &chunk.line[chunk.n], error);
+		chunk.n += !status;
+		if (chunk.n == CHUNK)
+			status = append_chunk(
+			    store, &chunk, status, added, error);
 	}
+	status = append_chunk(store, &chunk, status, added, error);
 	lines_free(&known);
 	return status;
 }

@@ -194,91 +194,77 @@ static int log_list(Arena *arena, const Log *log, const Stores *stores,
 
 /* --- best ---------------------------------------------------------------- */
 
-static bool seen_pair(const RowVec *pairs, const Row *row)
+typedef struct {
+	Collect collect;
+	VEC(int) ok; /* trials behind each row */
+} BestRows;
+
+static void collect_best(const Line *best, int ok, void *context)
 {
-	for (int i = 0; i < pairs->n; i++)
-		if (!strcmp(pairs->at[i].op, row->op) &&
-		    !strcmp(pairs->at[i].target, row->target))
-			return true;
-	return false;
+	BestRows *rows = context;
+	collect((Line *)best, &rows->collect);
+	vec_push(rows->collect.arena, &rows->ok, ok);
 }
 
-static int count_ok(const RowVec *rows, const Row *pair)
-{
-	int n = 0;
-	for (int i = 0; i < rows->n; i++)
-		n += rows->at[i].outcome == OUTCOME_OK &&
-		     !strcmp(rows->at[i].op, pair->op) &&
-		     !strcmp(rows->at[i].target, pair->target);
-	return n;
-}
-
-/* Fills in the best of the pair; false after a message. */
-static bool find_best(Arena *arena, const Log *log, const Stores *stores,
-    const Row *pair, RowVec *out)
-{
-	Line best;
-	Error error;
-	if (best_find(arena, stores->at, stores->n, pair->op, pair->target,
-		log->cold ? "cold" : "warm", &best, NULL, &error)) {
-		say_error("%s", error.text);
-		return false;
-	}
-	ProgramVec any = {0};
-	Collect c = {.arena = arena, .programs = &any, .rows = out};
-	if (best.json)
-		collect(&best, &c);
-	line_free(&best);
-	return true;
-}
-
-static void best_table(Arena *arena, const RowVec *rows, const RowVec *best)
+static void best_table(Arena *arena, const BestRows *best)
 {
 	LogTable table = {.arena = arena, .ncolumns = 5};
 	static const char *const heads[] = {
 	    "ID", "OPERATOR", "TIME", "TRIALS", "TARGET"};
 	for (int i = 0; i < 5; i++)
 		log_cell(&table, "%s", heads[i]);
-	for (int i = 0; i < best->n; i++) {
-		const Row *r = &best->at[i];
+	for (int i = 0; i < best->ok.n; i++) {
+		const Row *r = &best->collect.rows->at[i];
 		char name[200], time[32];
 		log_cell(&table, "%s", r->id);
 		log_cell(&table, "%s", log_operator(r, name, sizeof name));
 		log_cell(&table, "%s", log_time(r->time_s, time));
-		log_cell(&table, "%d", count_ok(rows, r));
+		log_cell(&table, "%d", best->ok.at[i]);
 		log_cell(&table, "%s", r->target);
 	}
 	log_print(&table);
 }
 
+/* Of the programs' operators, or of all. */
+static Status find_best(const Log *log, const Stores *stores,
+    const ProgramVec *programs, const char *target, BestRows *best,
+    Error *error)
+{
+	BestQuery query = {
+	    .target = target, .regime = log->cold ? "cold" : "warm"};
+	if (!programs->n)
+		return best_each(stores->at, stores->n, &query, collect_best,
+		    best, error);
+	for (int i = 0; i < programs->n; i++) {
+		query.op = programs->at[i]->op;
+		FORWARD_IF_ERROR(best_each(stores->at, stores->n, &query,
+		    collect_best, best, error));
+	}
+	return STATUS_OK;
+}
+
 static int log_best(Arena *arena, const Log *log, const Stores *stores,
     const ProgramVec *programs)
 {
-	RowVec rows = {0}, pairs = {0}, best = {0};
+	RowVec rows = {0};
+	ProgramVec any = {0};
+	BestRows best = {
+	    {.arena = arena, .programs = &any, .rows = &rows}, {0}};
 	const Target *target = NULL;
 	Error error;
-	if (log->target &&
-	    !(target = target_parse(arena, log->target, &error))) {
+	if ((log->target &&
+		!(target = target_parse(arena, log->target, &error))) ||
+	    find_best(log, stores, programs, target ? target->text : NULL,
+		&best, &error)) {
 		say_error("%s", error.text);
 		return exit_of_status(error.status);
 	}
-	int code = log_rows(arena, log, stores, programs, false, &rows);
-	for (int i = 0; i < rows.n && !code; i++) {
-		const Row *r = &rows.at[i];
-		if (r->outcome != OUTCOME_OK || seen_pair(&pairs, r) ||
-		    (target && strcmp(r->target, target->text)))
-			continue;
-		vec_push(arena, &pairs, *r);
-		if (!find_best(arena, log, stores, r, &best))
-			code = EXIT_FAILED;
-	}
-	if (code)
-		return code;
+	stores_warn(stores, &log->common);
 	if (log->common.json)
-		for (int i = 0; i < best.n; i++)
-			puts(best.at[i].text);
-	else if (best.n)
-		best_table(arena, &rows, &best);
+		for (int i = 0; i < rows.n; i++)
+			puts(rows.at[i].text);
+	else if (rows.n)
+		best_table(arena, &best);
 	else if (!log->common.quiet)
 		puts("no ok trials");
 	return EXIT_DONE;

@@ -225,8 +225,8 @@ static int replay_target(
 	Line best = {0};
 	Error error = {0};
 	int code = EXIT_DONE;
-	if (best_find(run->arena, run->stores.at, run->stores.n, p->op, target,
-		regime(run), &best, NULL, &error)) {
+	BestQuery query = {p->op, target, regime(run)};
+	if (best_find(run->stores.at, run->stores.n, &query, &best, &error)) {
 		say_error("%s", error.text);
 		return exit_of_status(error.status);
 	}
@@ -242,16 +242,14 @@ static Status find_targets(
     Run *run, const Program *p, TextVec *targets, Error *error)
 {
 	const char *asked = target_asked(run->options->kernel.target);
-	Line any = {0};
 	if (asked) {
 		Target *t = target_parse(run->arena, asked, error);
 		if (t)
 			vec_push(run->arena, targets, t->text);
 		return t ? STATUS_OK : error->status;
 	}
-	FORWARD_IF_ERROR(best_find(run->arena, run->stores.at, run->stores.n,
-	    p->op, NULL, regime(run), &any, targets, error));
-	line_free(&any);
+	FORWARD_IF_ERROR(best_targets(run->arena, run->stores.at,
+	    run->stores.n, p->op, targets, error));
 	if (!run->host && !(run->host = target_host(run->arena, error)))
 		return error->status;
 	return kernels_choose_target(run->arena, &run->options->common, p,

@@ -246,13 +246,13 @@ static void print_json(const Program *p, const TuneResult *r)
 
 /* --- the run ---------------------------------------------------------------------------- */
 
-static void best_of_stores(Arena *arena, const Stores *stores,
+static void best_of_stores(const Stores *stores,
     const Program *p, const Target *target, bool cold, TuneResult *r)
 {
 	Line best = {0};
 	Error ignored;
-	if (!best_find(arena, stores->at, stores->n, p->op, target->text,
-		cold ? "cold" : "warm", &best, NULL, &ignored) &&
+	BestQuery query = {p->op, target->text, cold ? "cold" : "warm"};
+	if (!best_find(stores->at, stores->n, &query, &best, &ignored) &&
 	    best.json) {
 		r->best_s = best.time_s;
 		memcpy(r->best_id, best.id, sizeof r->best_id);
@@ -276,7 +276,7 @@ static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
 		say_error("%s: %s", label, error.text);
 		return EXIT_FAILED;
 	}
-	best_of_stores(arena, stores, p, target, v->cold, result);
+	best_of_stores(stores, p, target, v->cold, result);
 	if (v->common.json)
 		print_json(p, result);
 	else if (!v->common.quiet)

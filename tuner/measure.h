@@ -77,6 +77,9 @@ Status measure_run(
 Status measure_final(Measurer *m, const Trace *const *traces, int n,
     Measurement *out, Error *error);
 
+/* Was the machine quiet enough for a time to count? */
+bool measure_quiet(double noise_probe, int64_t noise_switches);
+
 /* FLOP/s of fused multiply-adds on registers alone, f32: one thread, and all of
  * the target's threads. */
 Status measure_peak(Measurer *m, double *one, double *all, Error *error);

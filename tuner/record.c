@@ -10,9 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "tuner/tuner.h"
+#include "tuner/internal.h"
+#include "tuner/measure.h"
 
-enum { FORMAT = 1, ID_DIGITS = 16 };
+enum { FORMAT = 1 };
 
 static const char *const outcome_names[] = {
     [OUTCOME_OK] = "ok",
@@ -124,12 +125,34 @@ static const char *regime_of(const json_t *json)
 	return !strncmp(word, "cold", 4) ? "cold" : "warm";
 }
 
+bool hex_is_valid(const char *text, size_t size, size_t digits)
+{
+	for (size_t i = 0; i < size; i++)
+		if (!strchr("0123456789abcdef", text[i]) || !text[i])
+			return false;
+	return size == digits;
+}
+
+static bool is_hex(const char *text, size_t digits)
+{
+	return hex_is_valid(text, strlen(text), digits);
+}
+
+/* What says nothing of noise was measured before that was looked at. */
+static bool is_quiet(const json_t *noise)
+{
+	const json_t *probe = json_object_get(noise, "probe");
+	const json_t *switches = json_object_get(noise, "switches");
+	return measure_quiet(
+	    json_is_number(probe) ? json_number_value(probe) : NAN,
+	    json_is_integer(switches) ? json_integer_value(switches) : -1);
+}
+
 static Status trial_fill(Line *line, Error *error)
 {
 	const json_t *json = line->json;
-	if (!*line->op || !*line->id)
-		return error_set(
-		    error, STATUS_INPUT, "a trial without 'op' or 'id'");
+	if (!*line->op)
+		return error_set(error, STATUS_INPUT, "a trial without 'op'");
 	if (!*line->target)
 		return error_set(
 		    error, STATUS_INPUT, "a trial without 'target'");
@@ -160,9 +183,12 @@ static Status line_fill(Line *line, Error *error)
 		    text_of(json, "kind"));
 	line->kind = (LineKind)kind;
 	const char *id = text_of(json, "id"), *op = text_of(json, "op");
-	if (strlen(id) >= sizeof line->id || strlen(op) >= sizeof line->op)
-		return error_set(
-		    error, STATUS_INPUT, "an 'id' or 'op' too long");
+	if ((*id || kind == LINE_TRIAL) && !is_hex(id, ID_DIGITS))
+		return error_set(error, STATUS_INPUT,
+		    "an 'id' that is not %d hex digits", ID_DIGITS);
+	if (*op && !is_hex(op, OP_DIGITS))
+		return error_set(error, STATUS_INPUT,
+		    "an 'op' that is not %d hex digits", OP_DIGITS);
 	strcpy(line->id, id);
 	strcpy(line->op, op);
 	line->target = text_of(json, "target");
@@ -172,6 +198,14 @@ static Status line_fill(Line *line, Error *error)
 	line->final = !strcmp(text_of(json, "round"), "final");
 	line->regime = regime_of(json);
 	line->same_as = json_string_value(json_object_get(json, "same_as"));
+	const json_t *measure = json_object_get(json, "measure");
+	line->measure = json_string_value(measure);
+	if (measure && !line->measure && !json_is_null(measure))
+		return error_set(
+		    error, STATUS_INPUT, "a 'measure' that is no text");
+	line->quiet = is_quiet(json_object_get(json, "noise"));
+	line->run = text_of(line->kind == LINE_TRIAL
+		? json_object_get(json, "by") : json, "run");
 	return line->kind == LINE_TRIAL ? trial_fill(line, error) : STATUS_OK;
 }
 
@@ -336,6 +370,10 @@ void line_trial(const Trial *trial, Line *line)
 	set(json, "by", trial->by);
 	if (trial->same_as)
 		set_text(json, "same_as", trial->same_as);
+	if (trial->measure)
+		set_text(json, "measure", trial->measure);
+	if (trial->noise)
+		json_object_set(json, "noise", trial->noise);
 	line_end(json, line);
 }
 

@@ -173,19 +173,27 @@ const char *store_path(const Store *store)
 
 /* --- writing ------------------------------------------------------------- */
 
-Status store_append(Store *store, Line *line, Error *error)
+Status store_append_all(
+    Store *store, Line *const *lines, int n, Error *error)
 {
 	assert(store->mode == STORE_WRITE);
-	if (!line->text)
-		free(line_text(line));
-	if (memchr(line->text, '\n', line->size))
-		return error_set(error, STATUS_INPUT,
-		    "%s: a record of more than one line", store->path);
+	for (int i = 0; i < n; i++) {
+		if (!lines[i]->text)
+			free(line_text(lines[i]));
+		if (memchr(lines[i]->text, '\n', lines[i]->size))
+			return error_set(error, STATUS_INPUT,
+			    "%s: a record of more than one line", store->path);
+	}
 	sigset_t old;
 	limit_begin(&old);
-	Status status = store->kind->append(store, line, error);
+	Status status = store->kind->append(store, lines, n, error);
 	limit_end(&old);
 	return status;
+}
+
+Status store_append(Store *store, Line *line, Error *error)
+{
+	return store_append_all(store, &line, 1, error);
 }
 
 /* --- reading ------------------------------------------------------------- */
@@ -199,20 +207,45 @@ void store_note(Store *store, const char *format, ...)
 	buf_putc(&store->notes, '\n');
 }
 
+void store_damaged(Store *store, int64_t number, const char *why)
+{
+	enum { NAMED = 10 };
+	if (store->damaged++ < NAMED)
+		store_note(store, "%s:%lld: damaged line skipped: %s",
+		    store->path, (long long)number, why);
+	else if (store->damaged == NAMED + 1)
+		store->notes_end = store->notes.size;
+	if (store->damaged <= NAMED)
+		return;
+	store->notes.size = store->notes_end;
+	store_note(store, "%s: %lld damaged lines skipped in all", store->path,
+	    (long long)store->damaged);
+}
+
 const char *store_notes(const Store *store)
 {
 	return buf_text(&store->notes);
 }
 
-Status store_scan(
-    Store *store, const char *op, StoreScan scan, void *context, Error *error)
+Status store_scan(Store *store, const StoreQuery *query, StoreScan scan,
+    void *context, bool *narrowed, Error *error)
 {
 	sigset_t old;
 	buf_clear(&store->notes);
+	store->damaged = 0;
+	*narrowed = false;
 	limit_begin(&old); /* SQLite may have to write its index */
-	Status status = store->kind->scan(store, op, scan, context, error);
+	Status status =
+	    store->kind->scan(store, query, scan, context, narrowed, error);
 	limit_end(&old);
 	return status;
+}
+
+Status store_fetch(
+    Store *store, const StoredLine *where, Buf *out, Error *error)
+{
+	buf_clear(out);
+	return store->kind->fetch(store, where, out, error);
 }
 
 typedef struct {
@@ -220,33 +253,25 @@ typedef struct {
 	const char *op;
 	bool (*each)(Line *line, void *context);
 	void *context;
-	int64_t good, damaged;
 	Status status; /* of a line that ends the reading */
 	Error *error;
 } Reading;
 
-enum { DAMAGE_NAMED = 10 };
-
-static bool reading_line(
-    const char *text, size_t size, int64_t number, void *context)
+static bool reading_line(const StoredLine *stored, void *context)
 {
 	Reading *r = context;
 	Line line;
 	Error why;
-	Status status = line_parse(text, size, &line, &why);
+	Status status = line_parse(stored->text, stored->size, &line, &why);
 	if (status == STATUS_UNSUPPORTED) {
 		r->status = error_set(r->error, status, "%s:%lld: %s",
-		    r->store->path, (long long)number, why.text);
+		    r->store->path, (long long)stored->number, why.text);
 		return false;
 	}
 	if (status) {
-		if (r->damaged++ < DAMAGE_NAMED)
-			store_note(r->store,
-			    "%s:%lld: damaged line skipped: %s", r->store->path,
-			    (long long)number, why.text);
+		store_damaged(r->store, stored->number, why.text);
 		return true;
 	}
-	r->good++;
 	bool more = true;
 	if (!r->op || line_concerns(&line, r->op))
 		more = r->each(&line, r->context);
@@ -254,20 +279,34 @@ static bool reading_line(
 	return more;
 }
 
+static Status read_lines(Store *store, const StoreQuery *query,
+    bool (*each)(Line *line, void *context), void *context, Error *error)
+{
+	Reading r = {.store = store,
+	    .op = query->op,
+	    .each = each,
+	    .context = context,
+	    .error = error};
+	bool narrowed;
+	FORWARD_IF_ERROR(
+	    store_scan(store, query, reading_line, &r, &narrowed, error));
+	return r.status;
+}
+
 Status store_each(Store *store, const char *op,
     bool (*each)(Line *line, void *context), void *context, Buf *damaged,
     Error *error)
 {
-	Reading r = {.store = store,
-	    .op = op,
-	    .each = each,
-	    .context = context,
-	    .error = error};
-	FORWARD_IF_ERROR(store_scan(store, op, reading_line, &r, error));
-	if (r.damaged > DAMAGE_NAMED)
-		store_note(store, "%s: %lld damaged lines skipped in all",
-		    store->path, (long long)r.damaged);
+	StoreQuery query = {.op = op};
+	FORWARD_IF_ERROR(read_lines(store, &query, each, context, error));
 	if (damaged && store->notes.size)
 		buf_puts(damaged, store_notes(store));
-	return r.status;
+	return STATUS_OK;
+}
+
+Status store_follow(Store *store, const char *op, StorePlace *place,
+    bool (*each)(Line *line, void *context), void *context, Error *error)
+{
+	StoreQuery query = {.op = op, .place = place};
+	return read_lines(store, &query, each, context, error);
 }

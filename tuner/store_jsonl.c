@@ -146,53 +146,111 @@ static Status mend_end(Store *store, off_t size, Error *error)
 	return status;
 }
 
-/* --- the whole file ------------------------------------------------------ */
+/* --- line by line -------------------------------------------------------- */
 
-static Status read_all(Store *store, int fd, Buf *out, Error *error)
+enum {
+	PIECE = 1 << 18,
+	LINE_MOST = 16 << 20 /* bytes; what is longer is damaged */
+};
+
+/* A file in pieces; what is read and not yet given is text[at .. size). */
+typedef struct {
+	int fd;
+	Buf text;
+	size_t at;
+	int64_t number, offset; /* of the next line */
+	int error;              /* errno of a failed read; 0 */
+} LineReader;
+
+/* More of the file behind what there is; false at its end, or with an error. */
+static bool read_piece(LineReader *r)
 {
+	char piece[PIECE];
+	ssize_t n;
+	do
+		n = read(r->fd, piece, sizeof piece);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		r->error = errno;
+	if (n <= 0)
+		return false;
+	size_t left = r->text.size - r->at;
+	if (left)
+		memmove(r->text.data, r->text.data + r->at, left);
+	r->text.size = left;
+	r->at = 0;
+	buf_add(&r->text, piece, (size_t)n);
+	return true;
+}
+
+/* The next line, without its newline; of one that is too long its beginning,
+ * which is no record.  *whole: there was a newline.  False at the end, or with an
+ * error. */
+static bool next_line(LineReader *r, StoredLine *line, bool *whole)
+{
+	size_t seen = 0, skipped = 0;
+	const char *newline = NULL;
+	bool more = true;
+	while (!newline && more) {
+		size_t size = r->text.size - r->at;
+		const char *s = buf_text(&r->text) + r->at;
+		if (size > seen)
+			newline = memchr(s + seen, '\n', size - seen);
+		if (newline)
+			break;
+		if (size > LINE_MOST) {
+			skipped += size - LINE_MOST;
+			r->text.size -= size - LINE_MOST;
+			size = LINE_MOST;
+		}
+		seen = size;
+		more = read_piece(r);
+	}
+	if (r->error)
+		return false;
+	const char *s = buf_text(&r->text) + r->at;
+	size_t size = newline ? (size_t)(newline - s) : r->text.size - r->at;
+	*whole = newline != NULL;
+	*line = (StoredLine){s, size, r->number, r->offset};
+	r->at += size + *whole;
+	r->number++;
+	r->offset += (int64_t)(size + skipped + *whole);
+	if (line->size && s[line->size - 1] == '\r')
+		line->size--;
+	return *whole || size;
+}
+
+static bool is_blank(const StoredLine *line)
+{
+	return strspn(line->text, " \t\r\n") >= line->size;
+}
+
+/* Nothing yet, or a record in some line: so that no other file is taken for a
+ * store, read as one full of damage or written to. */
+static Status check_ours(Store *store, int fd, Error *error)
+{
+	LineReader r = {.fd = fd, .number = 1};
+	StoredLine line;
 	struct stat st;
+	bool whole, blank = true, record = false;
 	if (fstat(fd, &st))
 		return failed(store, "read", error);
 	if (!S_ISREG(st.st_mode))
 		return error_set(
 		    error, STATUS_INPUT, "%s: not a regular file", store->path);
-	char piece[1 << 16];
-	for (;;) {
-		ssize_t n = read(fd, piece, sizeof piece);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return failed(store, "read", error);
-		if (n == 0)
-			return STATUS_OK;
-		buf_add(out, piece, (size_t)n);
+	while (!record && next_line(&r, &line, &whole)) {
+		record = is_record(line.text, line.size) ||
+			 (!whole && is_torn_record(line.text, line.size));
+		blank = blank && is_blank(&line);
 	}
-}
-
-/* Nothing yet, or a record in some line: so that no other file is taken for a
- * store, read as one full of damage or written to. */
-static bool is_store(const Buf *all)
-{
-	const char *s = buf_text(all), *end = s + all->size;
-	bool blank = true;
-	while (s < end) {
-		const char *newline = memchr(s, '\n', (size_t)(end - s));
-		size_t size = (size_t)((newline ? newline : end) - s);
-		if (is_record(s, size) || (!newline && is_torn_record(s, size)))
-			return true;
-		blank = blank && strspn(s, " \t\r\n") >= size;
-		s = newline ? newline + 1 : end;
-	}
-	return blank;
-}
-
-static Status read_store(Store *store, int fd, Buf *all, Error *error)
-{
-	Status status = read_all(store, fd, all, error);
-	if (!status && !is_store(all))
-		status = error_set(error, STATUS_INPUT,
+	buf_free(&r.text);
+	if ((errno = r.error))
+		return failed(store, "read", error);
+	if (!record && !blank)
+		return error_set(error, STATUS_INPUT,
 		    "%s: not a store: there is no record in it", store->path);
-	return status;
+	return lseek(fd, 0, SEEK_SET) ? failed(store, "read", error)
+				      : STATUS_OK;
 }
 
 /* --- the interface ------------------------------------------------------- */
@@ -206,10 +264,7 @@ static Status jsonl_open(Store *store, Error *error)
 	if (store->mode == STORE_READ)
 		return STATUS_OK;
 	FORWARD_IF_ERROR(open_writer(store, error));
-	Buf all = {0};
-	Status status = read_store(store, state->fd, &all, error);
-	buf_free(&all);
-	return status;
+	return check_ours(store, state->fd, error);
 }
 
 static void jsonl_close(Store *store)
@@ -220,8 +275,8 @@ static void jsonl_close(Store *store)
 	free(state);
 }
 
-/* The line in one write; what was written of it is taken back if that fails. */
-static Status write_line(Store *store, const Line *line, Error *error)
+/* The lines in one write; what was written of it is taken back if that fails. */
+static Status write_text(Store *store, const Buf *text, Error *error)
 {
 	Jsonl *state = store->state;
 	struct stat st;
@@ -230,13 +285,8 @@ static Status write_line(Store *store, const Line *line, Error *error)
 	FORWARD_IF_ERROR(mend_end(store, st.st_size, error));
 	if (fstat(state->fd, &st))
 		return failed(store, "read", error);
-	char *text = must_alloc(line->size + 1);
-	memcpy(text, line->text, line->size);
-	text[line->size] = '\n';
 	errno = ENOSPC; /* of a short write */
-	ssize_t n = write(state->fd, text, line->size + 1);
-	free(text);
-	if (n == (ssize_t)line->size + 1)
+	if (write(state->fd, text->data, text->size) == (ssize_t)text->size)
 		return STATUS_OK;
 	Status status = failed(store, "write", error);
 	if (ftruncate(state->fd, st.st_size))
@@ -244,12 +294,19 @@ static Status write_line(Store *store, const Line *line, Error *error)
 	return status;
 }
 
-static Status jsonl_append(Store *store, const Line *line, Error *error)
+static Status jsonl_append(
+    Store *store, Line *const *lines, int n, Error *error)
 {
 	Jsonl *state = store->state;
+	Buf text = {0};
 	FORWARD_IF_ERROR(lock_current(store, error));
-	Status status = write_line(store, line, error);
+	for (int i = 0; i < n; i++) {
+		buf_add(&text, lines[i]->text, lines[i]->size);
+		buf_putc(&text, '\n');
+	}
+	Status status = text.size ? write_text(store, &text, error) : STATUS_OK;
 	flock(state->fd, LOCK_UN);
+	buf_free(&text);
 	if (!status)
 		store_written(store, state->fd);
 	return status;
@@ -257,50 +314,115 @@ static Status jsonl_append(Store *store, const Line *line, Error *error)
 
 /* An operator's line has its 64 digits in it; a line that is not closed is
  * looked at whatever it holds, so that damage is named. */
-static bool may_concern(const char *text, size_t size, const char *op)
+static bool may_concern(const StoredLine *line, const char *op)
 {
-	return !op || text[0] != '{' || text[size - 1] != '}' ||
-	       memmem(text, size, op, strlen(op));
+	const char *s = line->text;
+	size_t n = line->size;
+	return n && (!op || s[0] != '{' || s[n - 1] != '}' ||
+			memmem(s, n, op, strlen(op)));
 }
 
-static void scan_text(
-    Store *store, const Buf *all, const char *op, StoreScan scan, void *context)
+/* What stands before a byte of the file, to know it again. */
+static uint64_t tail_hash(int fd, int64_t offset)
 {
-	const char *s = buf_text(all), *end = s + all->size;
-	for (int64_t number = 1; s < end; number++) {
-		const char *newline = memchr(s, '\n', (size_t)(end - s));
-		const char *next = newline ? newline + 1 : end;
-		size_t size = (size_t)((newline ? newline : end) - s);
-		if (size && s[size - 1] == '\r')
-			size--;
-		if (!newline && !is_record(s, size)) {
-			store_note(store, "%s:%lld: torn last line skipped",
-			    store->path, (long long)number);
-			return;
+	char tail[64];
+	off_t from = offset < (int64_t)sizeof tail
+	    ? 0 : offset - (int64_t)sizeof tail;
+	ssize_t n = pread(fd, tail, (size_t)(offset - from), from);
+	return hash64(tail, n > 0 ? (size_t)n : 0, 0);
+}
+
+/* To the byte behind the place, or in a file that does not continue what was
+ * read to its end: nothing in it is new. */
+static Status go_to(LineReader *r, Store *store, StorePlace *place, Error *error)
+{
+	struct stat st;
+	if (fstat(r->fd, &st))
+		return failed(store, "read", error);
+	if (place->offset && (place->offset > st.st_size ||
+				 tail_hash(r->fd, place->offset) != place->tail))
+		place->offset = st.st_size;
+	r->number = place->number + 1;
+	r->offset = place->offset;
+	return lseek(r->fd, place->offset, SEEK_SET) < 0
+		   ? failed(store, "read", error)
+		   : STATUS_OK;
+}
+
+/* What is behind the last newline may be a write in progress: a reader that
+ * will come again leaves it for then. */
+static Status scan_lines(Store *store, LineReader *r, const StoreQuery *query,
+    StoreScan scan, void *context, Error *error)
+{
+	StoredLine line;
+	bool whole, more = true;
+	while (more && next_line(r, &line, &whole)) {
+		if (!whole && !is_record(line.text, line.size)) {
+			if (!query->place)
+				store_note(store,
+				    "%s:%lld: torn last line skipped",
+				    store->path, (long long)line.number);
+			break;
 		}
-		if (size && may_concern(s, size, op) &&
-		    !scan(s, size, number, context))
-			return;
-		s = next;
+		if (may_concern(&line, query->op))
+			more = scan(&line, context);
+		if (query->place) {
+			query->place->number = line.number;
+			query->place->offset = r->offset;
+		}
 	}
+	if (query->place)
+		query->place->tail = tail_hash(r->fd, query->place->offset);
+	return (errno = r->error) ? failed(store, "read", error) : STATUS_OK;
 }
 
-static Status jsonl_scan(
-    Store *store, const char *op, StoreScan scan, void *context, Error *error)
+/* -1 with status OK: there is no file. */
+static int open_reader(Store *store, Status *status, Error *error)
 {
 	int fd = open(store->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return STATUS_OK;
-	if (fd < 0)
-		return failed(store, "open", error);
-	Buf all = {0};
-	Status status = read_store(store, fd, &all, error);
-	close(fd);
+	bool none = fd < 0 && (errno == ENOENT || errno == ENOTDIR);
+	*status = fd < 0 && !none ? failed(store, "open", error) : STATUS_OK;
+	return fd;
+}
+
+static Status jsonl_scan(Store *store, const StoreQuery *query, StoreScan scan,
+    void *context, bool *narrowed, Error *error)
+{
+	Status status;
+	LineReader r = {.number = 1};
+	*narrowed = false;
+	r.fd = open_reader(store, &status, error);
+	if (r.fd < 0)
+		return status;
+	if (!query->place || !query->place->offset)
+		status = check_ours(store, r.fd, error);
+	if (!status && query->place)
+		status = go_to(&r, store, query->place, error);
 	if (!status)
-		scan_text(store, &all, op, scan, context);
-	buf_free(&all);
+		status = scan_lines(store, &r, query, scan, context, error);
+	buf_free(&r.text);
+	close(r.fd);
+	return status;
+}
+
+static Status jsonl_fetch(
+    Store *store, const StoredLine *where, Buf *out, Error *error)
+{
+	Status status;
+	int fd = open_reader(store, &status, error);
+	char *text = must_alloc(where->size);
+	if (fd >= 0 && pread(fd, text, where->size, where->offset) ==
+			   (ssize_t)where->size)
+		buf_add(out, text, where->size);
+	else if (!status)
+		status = error_set(error, STATUS_INPUT,
+		    "%s:%lld: not there any more", store->path,
+		    (long long)where->number);
+	free(text);
+	if (fd >= 0)
+		close(fd);
 	return status;
 }
 
 const StoreKind store_jsonl = {
-    jsonl_open, jsonl_close, jsonl_append, jsonl_scan};
+    jsonl_open, jsonl_close, jsonl_append, jsonl_scan, jsonl_fetch};

@@ -1,6 +1,15 @@
 /* A store as a SQLite file: each line's exact bytes in a row, with the columns
  * that lines are looked up by.
  *
+ * Beside the lines stand facts about them, so that the best of 100,000 trials
+ * is chosen without reading them all.  Facts only say which lines to look at:
+ * what counts is the line.  An older tunec writes lines without facts; the next
+ * writer adds them, and until then readers look at all lines.
+ *
+ * The file may come from a stranger: nothing of its schema is run.  It must be
+ * exactly what is written here; views, triggers and what else SQL can hide in a
+ * file are refused, and switched off besides.
+ *
  * While a writer has it, the file is in WAL mode, so that a commit is one write
  * and readers never wait; the last writer brings it back to one file.  Readers
  * change nothing: they open the file read-only, and where SQLite could not read
@@ -23,19 +32,36 @@ enum {
 	SCHEMA_VERSION = 1
 };
 
-static const char schema[] =
-    "BEGIN IMMEDIATE;"
-    "CREATE TABLE IF NOT EXISTS lines("
-    " seq INTEGER PRIMARY KEY, op TEXT, target TEXT, kind TEXT NOT NULL,"
-    " line TEXT NOT NULL);"
-    "CREATE INDEX IF NOT EXISTS lines_by_op ON lines(op, target, kind);"
-    "PRAGMA application_id=1953853027;"
-    "PRAGMA user_version=1;"
-    "COMMIT;";
+/* What a store may hold; the first two are all that the first version made. */
+static const struct {
+	const char *name, *sql;
+} objects[] = {
+    {"lines", "CREATE TABLE lines("
+	      " seq INTEGER PRIMARY KEY, op TEXT, target TEXT,"
+	      " kind TEXT NOT NULL, line TEXT NOT NULL)"},
+    {"lines_by_op", "CREATE INDEX lines_by_op ON lines(op, target, kind)"},
+    {"facts", "CREATE TABLE facts("
+	      " seq INTEGER PRIMARY KEY, key INTEGER, trace INTEGER,"
+	      " run INTEGER, round INTEGER, quiet INTEGER, time_s REAL)"},
+    {"facts_by_time", "CREATE INDEX facts_by_time ON facts(key, time_s, trace)"
+		      " WHERE key IS NOT NULL"},
+    {"facts_by_trace", "CREATE INDEX facts_by_trace ON facts(key, trace, run)"
+		       " WHERE key IS NOT NULL"},
+    {"facts_final",
+	"CREATE INDEX facts_final ON facts(key, round) WHERE round > 0"},
+    /* what ANALYZE makes */
+    {"sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"},
+};
+enum { NOBJECTS = sizeof objects / sizeof *objects, NMADE = NOBJECTS - 1 };
+
+/* facts.round: a final line that names no run belongs to the round that lies
+ * around it in the store. */
+enum { ROUND_SEARCH, ROUND_FINAL, ROUND_NAMELESS };
 
 typedef struct {
 	sqlite3 *db; /* NULL: a reader of a store that does not exist */
-	sqlite3_stmt *insert;
+	sqlite3_stmt *insert, *insert_facts, *drop_facts;
+	bool facts; /* there is such a table */
 	char *copy; /* folder of a reader's copy; NULL */
 	int wal;    /* the log, for the disk; -1 */
 } Sqlite;
@@ -77,18 +103,86 @@ static int64_t pragma(sqlite3 *db, const char *sql, int *code)
 	return value;
 }
 
+/* Before anything is read: no code of the file's, no writing to its schema, and
+ * damage is looked for.  (sqlite.org/security.html) */
+static void distrust(sqlite3 *db)
+{
+	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+	sqlite3_exec(db, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0", NULL,
+	    NULL, NULL);
+}
+
+static int open_db(const char *path, int flags, sqlite3 **db)
+{
+	int code = sqlite3_open_v2(path, db, flags, NULL);
+	if (!code)
+		distrust(*db);
+	return code;
+}
+
+/* Equal but for blanks. */
+static bool same_sql(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += strspn(a, " \t\r\n");
+		b += strspn(b, " \t\r\n");
+		if (*a != *b || !*a)
+			return *a == *b;
+	}
+}
+
+static bool is_object(const char *name, const char *sql)
+{
+	for (int i = 0; name && sql && i < NOBJECTS; i++)
+		if (!strcmp(objects[i].name, name))
+			return same_sql(objects[i].sql, sql);
+	return false;
+}
+
+/* Every object of the file's schema. */
+static Status check_schema(Store *store, Error *error)
+{
+	Sqlite *state = store->state;
+	sqlite3_stmt *s;
+	Status status = STATUS_OK;
+	int code = sqlite3_prepare_v2(state->db,
+	    "SELECT type, name, sql FROM sqlite_master", -1, &s, NULL);
+	if (code)
+		return failed(store, code, error);
+	while (!status && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		const char *type = (const char *)sqlite3_column_text(s, 0);
+		const char *name = (const char *)sqlite3_column_text(s, 1);
+		state->facts |= name && !strcmp(name, "facts");
+		if (!is_object(name, (const char *)sqlite3_column_text(s, 2)))
+			status = error_set(error, STATUS_INPUT,
+			    "%s: not a store of tunec: its %s '%s' is none that "
+			    "a store has",
+			    store->path, type ? type : "object",
+			    name ? name : "");
+	}
+	if (!status && code != SQLITE_DONE)
+		status = failed(store, code, error);
+	sqlite3_finalize(s);
+	return status;
+}
+
 /* Ours, or nothing yet (`*empty`): else an error.  Reads the file for the first
  * time, so it also finds what is no database. */
 static Status check_ours(Store *store, bool *empty, Error *error)
 {
 	Sqlite *state = store->state;
 	int code;
+	int64_t id = pragma(state->db, "PRAGMA application_id", &code);
+	if (code)
+		return failed(store, code, error);
+	int64_t version = pragma(state->db, "PRAGMA user_version", &code);
 	int64_t tables =
 	    pragma(state->db, "SELECT count(*) FROM sqlite_master", &code);
 	if (code)
 		return failed(store, code, error);
-	int64_t id = pragma(state->db, "PRAGMA application_id", &code);
-	int64_t version = pragma(state->db, "PRAGMA user_version", &code);
 	*empty = !tables && !id;
 	if (*empty)
 		return STATUS_OK;
@@ -100,7 +194,7 @@ static Status check_ours(Store *store, bool *empty, Error *error)
 		    "%s: a store of format %lld; this tunec reads formats up "
 		    "to %d",
 		    store->path, (long long)version, SCHEMA_VERSION);
-	return STATUS_OK;
+	return check_schema(store, error);
 }
 
 /* --- readers ------------------------------------------------------------- */
@@ -138,8 +232,8 @@ static int open_immutable(const char *path, sqlite3 **db)
 			buf_putc(&uri, *s);
 	}
 	buf_puts(&uri, "?immutable=1");
-	int code = sqlite3_open_v2(
-	    uri.data, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	int code =
+	    open_db(uri.data, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, db);
 	buf_free(&uri);
 	return code;
 }
@@ -231,8 +325,7 @@ static Status open_copy(Store *store, Error *error)
 		    store->path, state->copy);
 	Buf db = {0};
 	buf_printf(&db, "%s/db", state->copy);
-	int code =
-	    sqlite3_open_v2(db.data, &state->db, SQLITE_OPEN_READWRITE, NULL);
+	int code = open_db(db.data, SQLITE_OPEN_READWRITE, &state->db);
 	buf_free(&db);
 	return code ? failed(store, code, error) : STATUS_OK;
 }
@@ -288,12 +381,181 @@ static Status open_reader(Store *store, Error *error)
 		return open_copy(store, error);
 	int code =
 	    writable && (wal || !is_left_wal(path))
-		? sqlite3_open_v2(path, &state->db, SQLITE_OPEN_READONLY, NULL)
+		? open_db(path, SQLITE_OPEN_READONLY, &state->db)
 		: open_immutable(path, &state->db);
 	return code ? failed(store, code, error) : STATUS_OK;
 }
 
-/* --- writers ------------------------------------------------------------- */
+/* --- the schema ---------------------------------------------------------- */
+
+static int make_objects(sqlite3 *db, bool empty)
+{
+	int code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+	for (int i = 0; i < NMADE && !code; i++) {
+		Buf sql = {0}; /* another writer may have made it just now */
+		const char *rest = strchr(objects[i].sql + 7, ' ');
+		buf_printf(&sql, "%.*s IF NOT EXISTS%s",
+		    (int)(rest - objects[i].sql), objects[i].sql, rest);
+		code = sqlite3_exec(db, sql.data, NULL, NULL, NULL);
+		buf_free(&sql);
+	}
+	if (!code && empty)
+		code = sqlite3_exec(db,
+		    "PRAGMA application_id=1953853027; PRAGMA user_version=1",
+		    NULL, NULL, NULL);
+	if (!code)
+		code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	return code;
+}
+
+/* --- facts --------------------------------------------------------------- */
+
+/* What the columns of facts hold: the first bytes of a SHA-256. */
+static int64_t short_hash(const void *data, size_t size)
+{
+	unsigned char digest[32];
+	Sha256 sha;
+	sha256_init(&sha);
+	sha256_add(&sha, data, size);
+	sha256_end(&sha, digest);
+	uint64_t h = 0;
+	for (int i = 0; i < 8; i++)
+		h = h << 8 | digest[i];
+	return (int64_t)h;
+}
+
+static int64_t facts_key(const char *op, const char *target, const char *regime)
+{
+	Buf text = {0};
+	buf_printf(&text, "%s\n%s\n%s", op, target, regime);
+	int64_t key = short_hash(text.data, text.size);
+	buf_free(&text);
+	return key;
+}
+
+/* Of one run and round the newest line of a trace is all that counts, unless an
+ * older one was quiet and it was not. */
+typedef struct {
+	int64_t key, trace, run;
+	int round;
+	bool quiet;
+} Facts;
+
+static Facts facts_of(const Line *line)
+{
+	Buf trace = {0};
+	json_print(&trace, json_object_get(line->json, "trace"));
+	Facts f = {.key = facts_key(line->op, line->target, line->regime),
+	    .trace = short_hash(trace.data, trace.size),
+	    .run = short_hash(line->run, strlen(line->run)),
+	    .round = !line->final ? ROUND_SEARCH
+		: *line->run	  ? ROUND_FINAL
+				  : ROUND_NAMELESS,
+	    .quiet = line->quiet};
+	buf_free(&trace);
+	return f;
+}
+
+/* Rows that a new line makes pointless keep their place, and nothing else. */
+static int drop_older(Sqlite *state, const Facts *f)
+{
+	sqlite3_stmt *s = state->drop_facts;
+	if (f->round == ROUND_NAMELESS)
+		return SQLITE_OK;
+	sqlite3_bind_int64(s, 1, f->key);
+	sqlite3_bind_int64(s, 2, f->trace);
+	sqlite3_bind_int64(s, 3, f->run);
+	sqlite3_bind_int(s, 4, f->round);
+	sqlite3_bind_int(s, 5, f->quiet);
+	int code = sqlite3_step(s);
+	sqlite3_reset(s);
+	return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* A row for each line, so that those without one are found; it is empty but for
+ * measured trials that were ok. */
+static int put_facts(Sqlite *state, int64_t seq, const Line *line)
+{
+	sqlite3_stmt *s = state->insert_facts;
+	int code = SQLITE_OK;
+	sqlite3_clear_bindings(s);
+	sqlite3_bind_int64(s, 1, seq);
+	if (line && line->kind == LINE_TRIAL && !line->measure &&
+	    line->outcome == OUTCOME_OK) {
+		Facts f = facts_of(line);
+		code = drop_older(state, &f);
+		sqlite3_bind_int64(s, 2, f.key);
+		sqlite3_bind_int64(s, 3, f.trace);
+		sqlite3_bind_int64(s, 4, f.run);
+		sqlite3_bind_int(s, 5, f.round);
+		sqlite3_bind_int(s, 6, f.quiet);
+		sqlite3_bind_double(s, 7, line->time_s);
+	}
+	if (code)
+		return code;
+	code = sqlite3_step(s);
+	sqlite3_reset(s);
+	return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* Of the lines behind `seq`; the lines of a store only ever grow. */
+static int add_facts_behind(Sqlite *state, int64_t seq)
+{
+	sqlite3_stmt *s;
+	int code = sqlite3_prepare_v2(state->db,
+	    "SELECT seq, line FROM lines WHERE seq > ? ORDER BY seq", -1, &s,
+	    NULL);
+	if (code)
+		return code;
+	sqlite3_bind_int64(s, 1, seq);
+	while ((code = sqlite3_step(s)) == SQLITE_ROW) {
+		Line line;
+		Error ignored;
+		const char *text = (const char *)sqlite3_column_text(s, 1);
+		bool good = text && !line_parse(text,
+			(size_t)sqlite3_column_bytes(s, 1), &line, &ignored);
+		code = put_facts(
+		    state, sqlite3_column_int64(s, 0), good ? &line : NULL);
+		if (good)
+			line_free(&line);
+		if (code)
+			break;
+	}
+	sqlite3_finalize(s);
+	return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+/* Does every line have its row of facts?  *last: of the last that has. */
+static bool facts_complete(sqlite3 *db, int64_t *last, int *code)
+{
+	*last = pragma(db, "SELECT max(seq) FROM facts", code);
+	return !*code && pragma(db, "SELECT max(seq) FROM lines", code) == *last;
+}
+
+static Status add_facts(Store *store, Error *error)
+{
+	Sqlite *state = store->state;
+	int64_t last;
+	int code;
+	if (facts_complete(state->db, &last, &code))
+		return STATUS_OK;
+	if (!code)
+		code = sqlite3_exec(
+		    state->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+	if (code)
+		return failed(store, code, error);
+	if (!facts_complete(state->db, &last, &code) && !code)
+		code = add_facts_behind(state, last);
+	if (!code)
+		code = sqlite3_exec(state->db, "COMMIT", NULL, NULL, NULL);
+	if (!code)
+		return STATUS_OK;
+	Status status = failed(store, code, error);
+	sqlite3_exec(state->db, "ROLLBACK", NULL, NULL, NULL);
+	return status;
+}
+
+/* --- writing ------------------------------------------------------------- */
 
 /* WAL mode; another writer may be on its way out of it or into it. */
 static int enter_wal(sqlite3 *db)
@@ -311,8 +573,8 @@ static int enter_wal(sqlite3 *db)
 static Status open_writer(Store *store, Error *error)
 {
 	Sqlite *state = store->state;
-	int code = sqlite3_open_v2(store->path, &state->db,
-	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+	int code = open_db(store->path,
+	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &state->db);
 	if (code)
 		return failed(store, code, error);
 	sqlite3_busy_timeout(state->db, STORE_BUSY_MS);
@@ -325,14 +587,29 @@ static Status open_writer(Store *store, Error *error)
 	if (!code)
 		code = sqlite3_exec(
 		    state->db, "PRAGMA synchronous=NORMAL", NULL, NULL, NULL);
-	if (!code && empty)
-		code = sqlite3_exec(state->db, schema, NULL, NULL, NULL);
+	if (!code && (empty || !state->facts))
+		code = make_objects(state->db, empty);
 	if (!code)
 		code = sqlite3_prepare_v2(state->db,
 		    "INSERT INTO lines(op, target, kind, line) "
 		    "VALUES(?, ?, ?, ?)",
 		    -1, &state->insert, NULL);
-	return code ? failed(store, code, error) : STATUS_OK;
+	if (!code)
+		code = sqlite3_prepare_v2(state->db,
+		    "INSERT OR REPLACE INTO "
+		    "facts(seq, key, trace, run, round, quiet, time_s) "
+		    "VALUES(?, ?, ?, ?, ?, ?, ?)",
+		    -1, &state->insert_facts, NULL);
+	if (!code)
+		code = sqlite3_prepare_v2(state->db,
+		    "UPDATE facts SET key = NULL, round = NULL "
+		    "WHERE key = ? AND trace = ? AND run = ? AND round = ? "
+		    "AND quiet <= ?",
+		    -1, &state->drop_facts, NULL);
+	if (code)
+		return failed(store, code, error);
+	state->facts = true;
+	return add_facts(store, error);
 }
 
 static Status sqlite_open(Store *store, Error *error)
@@ -372,7 +649,7 @@ static void leave_wal(const char *path, sqlite3 *db)
 		if (code != SQLITE_BUSY && code != SQLITE_LOCKED)
 			return;
 		sqlite3_sleep(1 + (int)rng_below(&rng, 16));
-		if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL))
+		if (open_db(path, SQLITE_OPEN_READWRITE, &db))
 			break;
 	}
 	sqlite3_close(db);
@@ -384,6 +661,8 @@ static void sqlite_close(Store *store)
 	if (!state)
 		return;
 	sqlite3_finalize(state->insert);
+	sqlite3_finalize(state->insert_facts);
+	sqlite3_finalize(state->drop_facts);
 	if (state->db && store->mode == STORE_WRITE &&
 	    sqlite3_db_readonly(state->db, "main") == 0)
 		leave_wal(store->path, state->db);
@@ -406,17 +685,15 @@ static int insert(Sqlite *state, const Line *line)
 	const char *target = line->target ? line->target : "";
 	const char *kind = line_kind_name(line->kind);
 	sqlite3_stmt *s = state->insert;
-	int code = sqlite3_exec(state->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-	if (code)
-		return code;
 	bind(s, 1, line->op, strlen(line->op));
 	bind(s, 2, target, strlen(target));
 	bind(s, 3, kind, strlen(kind));
 	bind(s, 4, line->text, line->size);
-	code = sqlite3_step(s);
+	int code = sqlite3_step(s);
 	sqlite3_reset(s);
 	if (code == SQLITE_DONE)
-		code = sqlite3_exec(state->db, "COMMIT", NULL, NULL, NULL);
+		code = put_facts(
+		    state, sqlite3_last_insert_rowid(state->db), line);
 	return code;
 }
 
@@ -434,10 +711,15 @@ static void to_disk(Store *store)
 		store_written(store, state->wal);
 }
 
-static Status sqlite_append(Store *store, const Line *line, Error *error)
+static Status sqlite_append(
+    Store *store, Line *const *lines, int n, Error *error)
 {
 	Sqlite *state = store->state;
-	int code = insert(state, line);
+	int code = sqlite3_exec(state->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+	for (int i = 0; i < n && !code; i++)
+		code = insert(state, lines[i]);
+	if (!code)
+		code = sqlite3_exec(state->db, "COMMIT", NULL, NULL, NULL);
 	if (!code) {
 		to_disk(store);
 		return STATUS_OK;
@@ -448,34 +730,167 @@ static Status sqlite_append(Store *store, const Line *line, Error *error)
 	return status;
 }
 
-static Status sqlite_scan(
-    Store *store, const char *op, StoreScan scan, void *context, Error *error)
+/* --- reading ------------------------------------------------------------- */
+
+typedef struct {
+	Store *store;
+	StoreScan scan;
+	void *context;
+	StorePlace *place;
+	bool more;
+} Scanning;
+
+/* Gives the rows (line, seq) of a statement, and ends it. */
+static int give_rows(Scanning *g, sqlite3_stmt *s)
 {
-	Sqlite *state = store->state;
-	if (!state->db)
-		return STATUS_OK;
+	int code = SQLITE_DONE;
+	while (g->more && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		const char *text = (const char *)sqlite3_column_text(s, 0);
+		StoredLine line = {.text = text ? text : "",
+		    .size = (size_t)sqlite3_column_bytes(s, 0),
+		    .number = sqlite3_column_int64(s, 1)};
+		if (g->place)
+			g->place->number = line.number;
+		g->more = g->scan(&line, g->context);
+	}
+	sqlite3_finalize(s);
+	return g->more && code != SQLITE_DONE ? code : SQLITE_OK;
+}
+
+static int scan_all(Scanning *g, const StoreQuery *query)
+{
+	Sqlite *state = g->store->state;
 	sqlite3_stmt *s;
 	int code = sqlite3_prepare_v2(state->db,
-	    op ? "SELECT line, seq FROM lines WHERE op = ?1 OR op IS NULL "
-		 "ORDER BY seq"
-	       : "SELECT line, seq FROM lines ORDER BY seq",
+	    query->op ? "SELECT line, seq FROM lines "
+			"WHERE (op = ?1 OR op IS NULL) AND seq > ?2 "
+			"ORDER BY seq"
+		      : "SELECT line, seq FROM lines WHERE seq > ?2 "
+			"ORDER BY seq",
 	    -1, &s, NULL);
 	if (code)
-		return failed(store, code, error);
-	if (op)
-		sqlite3_bind_text(s, 1, op, -1, SQLITE_STATIC);
-	bool more = true;
-	while (more && (code = sqlite3_step(s)) == SQLITE_ROW) {
-		const char *text = (const char *)sqlite3_column_text(s, 0);
-		int size = sqlite3_column_bytes(s, 0);
-		more = scan(text ? text : "", (size_t)size,
-		    sqlite3_column_int64(s, 1), context);
+		return code;
+	if (query->op)
+		sqlite3_bind_text(s, 1, query->op, -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 2, query->place ? query->place->number : 0);
+	return give_rows(g, s);
+}
+
+/* The trials that a query for the best wants, of one target and regime. */
+static int scan_wanted(Scanning *g, const StoreQuery *query, const char *target,
+    const char *regime)
+{
+	Sqlite *state = g->store->state;
+	sqlite3_stmt *s;
+	int code = sqlite3_prepare_v2(state->db,
+	    query->finals
+		? "SELECT line, lines.seq FROM facts JOIN lines USING(seq) "
+		  "WHERE key = ?1 AND round > 0"
+		: "SELECT line, lines.seq FROM facts JOIN lines USING(seq) "
+		  "WHERE key = ?1 AND trace IN (SELECT trace FROM facts "
+		  "WHERE key = ?1 ORDER BY time_s LIMIT ?2)",
+	    -1, &s, NULL);
+	if (code)
+		return code;
+	sqlite3_bind_int64(s, 1, facts_key(query->op, target, regime));
+	if (!query->finals)
+		sqlite3_bind_int(s, 2, query->fastest);
+	return give_rows(g, s);
+}
+
+/* The operator's targets, one seek in the index for each. */
+static int scan_targets(Scanning *g, const StoreQuery *query)
+{
+	static const char *const regimes[] = {"warm", "cold"};
+	Sqlite *state = g->store->state;
+	Buf target = {0};
+	sqlite3_stmt *s;
+	int code = sqlite3_prepare_v2(state->db,
+	    "SELECT min(target) FROM lines WHERE op = ?1 AND target > ?2", -1,
+	    &s, NULL);
+	while (!code && g->more) {
+		sqlite3_bind_text(s, 1, query->op, -1, SQLITE_STATIC);
+		sqlite3_bind_text(
+		    s, 2, buf_text(&target), (int)target.size, SQLITE_STATIC);
+		code = sqlite3_step(s);
+		const char *next = code == SQLITE_ROW
+		    ? (const char *)sqlite3_column_text(s, 0) : NULL;
+		code = code == SQLITE_ROW ? SQLITE_OK : code;
+		if (code || !next)
+			break;
+		buf_clear(&target);
+		buf_puts(&target, next);
+		sqlite3_reset(s);
+		for (int i = 0; i < 2 && !code; i++)
+			code = scan_wanted(g, query, target.data, regimes[i]);
 	}
-	Status status = more && code != SQLITE_DONE ? failed(store, code, error)
-						    : STATUS_OK;
 	sqlite3_finalize(s);
-	return status;
+	buf_free(&target);
+	return code;
+}
+
+static int scan_marks(Scanning *g)
+{
+	Sqlite *state = g->store->state;
+	sqlite3_stmt *s;
+	int code = sqlite3_prepare_v2(state->db,
+	    "SELECT line, seq FROM lines WHERE op IS NULL", -1, &s, NULL);
+	return code ? code : give_rows(g, s);
+}
+
+/* Final lines without a run are told apart by what lies between them. */
+static bool can_narrow(Sqlite *state, const StoreQuery *query, int *code)
+{
+	int64_t last;
+	*code = SQLITE_OK;
+	if (!query->op || !state->facts || (!query->finals && !query->fastest))
+		return false;
+	return facts_complete(state->db, &last, code) &&
+	       !pragma(state->db,
+		   "SELECT count(*) FROM (SELECT 1 FROM facts "
+		   "WHERE round = 2 AND round > 0 LIMIT 1)", code);
+}
+
+static Status sqlite_scan(Store *store, const StoreQuery *query,
+    StoreScan scan, void *context, bool *narrowed, Error *error)
+{
+	Sqlite *state = store->state;
+	Scanning g = {store, scan, context, query->place, true};
+	int code;
+	if (!state->db)
+		return STATUS_OK;
+	*narrowed = can_narrow(state, query, &code);
+	if (code)
+		;
+	else if (!*narrowed)
+		code = scan_all(&g, query);
+	else if (!(code = scan_marks(&g)))
+		code = query->target && query->regime
+		    ? scan_wanted(&g, query, query->target, query->regime)
+		    : scan_targets(&g, query);
+	return code ? failed(store, code, error) : STATUS_OK;
+}
+
+static Status sqlite_fetch(
+    Store *store, const StoredLine *where, Buf *out, Error *error)
+{
+	Sqlite *state = store->state;
+	sqlite3_stmt *s;
+	int code = sqlite3_prepare_v2(state->db,
+	    "SELECT line FROM lines WHERE seq = ?", -1, &s, NULL);
+	if (code)
+		return failed(store, code, error);
+	sqlite3_bind_int64(s, 1, where->number);
+	code = sqlite3_step(s);
+	const char *text = code == SQLITE_ROW
+	    ? (const char *)sqlite3_column_text(s, 0) : NULL;
+	if (text)
+		buf_add(out, text, (size_t)sqlite3_column_bytes(s, 0));
+	sqlite3_finalize(s);
+	return text ? STATUS_OK
+		    : error_set(error, STATUS_INPUT, "%s:%lld: not there",
+			  store->path, (long long)where->number);
 }
 
 const StoreKind store_sqlite = {
-    sqlite_open, sqlite_close, sqlite_append, sqlite_scan};
+    sqlite_open, sqlite_close, sqlite_append, sqlite_scan, sqlite_fetch};

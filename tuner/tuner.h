@@ -48,6 +48,9 @@ typedef struct {
 	double time_s;        /* NaN unless ok */
 	const char *regime;   /* "warm" or "cold" */
 	const char *same_as;  /* NULL */
+	const char *measure;  /* NULL: run on the machine; "simulate", … */
+	const char *run;      /* id of the run-start; "" */
+	bool quiet;           /* or nothing is known of noise */
 } Line;
 
 /* What a trial's line is made of.  json_t members are borrowed; NULL writes
@@ -68,6 +71,8 @@ typedef struct {
 	json_t *verified, *machine;
 	json_t *by;                  /* with "run": the id of the run-start */
 	const char *same_as;         /* NULL */
+	const char *measure;         /* NULL: run on the machine */
+	json_t *noise;               /* NULL: not known, and not written */
 } Trial;
 
 /* record.c */
@@ -104,24 +109,48 @@ Status store_open(const char *path, StoreMode mode, Store **store, Error *error)
 void store_close(Store *store);
 /* Committed when it returns OK; on disk within half a second. */
 Status store_append(Store *store, Line *line, Error *error);
+/* The same for n lines at once, which is faster; a SQLite store takes all of
+ * them or none. */
+Status store_append_all(
+    Store *store, Line *const *lines, int n, Error *error);
 /* Calls `each` for every line, in the order they were stored, until it returns
  * false.  op NULL: all operators, else its trials and its marks.  Damaged lines
  * are counted and named in `damaged` (may be NULL), a line each.  A line of a
  * newer format ends it with STATUS_UNSUPPORTED. */
 Status store_each(Store *store, const char *op, bool (*each)(Line *line, void *context),
     void *context, Buf *damaged, Error *error);
+/* The same for what was stored behind a place, by whomever; moves the place to
+ * the end.  {0} is the beginning. */
+typedef struct {
+	int64_t number, offset; /* of the last line; of the byte behind it */
+	uint64_t tail;          /* hash of the bytes before it */
+} StorePlace;
+Status store_follow(Store *store, const char *op, StorePlace *place,
+    bool (*each)(Line *line, void *context), void *context, Error *error);
 const char *store_path(const Store *store);
 /* What the last reading skipped, a line each: "" if nothing. */
 const char *store_notes(const Store *store);
 
-/* best.c: see contract.md.  The best line for operator, target (NULL: any) and
- * regime ("warm", "cold"; NULL: warm) over layers of stores: that of the first
- * layer with an ok trial.  NULL json if none.  `targets` (may be NULL) gets the
- * distinct targets with an ok trial in any layer, sorted. */
+/* best.c: see docs/records.md.  Which records are wanted. */
+typedef struct {
+	const char *op;      /* NULL: of each operator */
+	const char *target;  /* NULL: of each target */
+	const char *regime;  /* "warm", "cold"; NULL: warm */
+} BestQuery;
 typedef VEC(const char *) TextVec;
-Status best_find(Arena *arena, Store *const *layers, int nlayers, const char *op,
-    const char *target, const char *regime, Line *best, TextVec *targets,
+
+/* The best line of an operator and a target over layers of stores: that of the
+ * first layer with a measured ok trial.  NULL json if there is none. */
+Status best_find(Store *const *layers, int nlayers, const BestQuery *query,
+    Line *best, Error *error);
+/* The same for each operator and target that the query admits, in the order
+ * in which they are first met; `ok` of its trials were ok, in all layers. */
+Status best_each(Store *const *layers, int nlayers, const BestQuery *query,
+    void (*each)(const Line *best, int ok, void *context), void *context,
     Error *error);
+/* The targets with a measured ok trial of the operator in any layer, sorted. */
+Status best_targets(Arena *arena, Store *const *layers, int nlayers,
+    const char *op, TextVec *targets, Error *error);
 
 /* --- cost models --------------------------------------------------------- */
 

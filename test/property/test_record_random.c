@@ -26,7 +26,9 @@ static Buf sample(Rng *rng)
 	json_t *by = json_pack(
 	    "{s:s,s:f}", "run", texts[rng_below(rng, 7)], "x", rng_double(rng));
 	Line line;
-	line_trial(&(Trial){.op = "00ff",
+	static const char op[] = "00ff00ff00ff00ff00ff00ff00ff00ff"
+				 "00ff00ff00ff00ff00ff00ff00ff00ff";
+	line_trial(&(Trial){.op = op,
 		       .op_text = texts[rng_below(rng, 7)],
 		       .name = "n",
 		       .target = "c",

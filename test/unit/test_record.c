@@ -118,11 +118,25 @@ static void test_refused(void **state)
 	check_refused("{\"kind\":\"trial\"}", STATUS_INPUT, "tunec");
 	check_refused("[1]", STATUS_INPUT, "tunec");
 	check_refused("{\"tunec\":1,\"kind\":\"x\"}", STATUS_INPUT, "kind 'x'");
-	check_refused("{\"tunec\":1,\"kind\":\"trial\"}", STATUS_INPUT, "'op'");
-	check_refused("{\"tunec\":1,\"kind\":\"trial\",\"op\":\"a\",\"id\":"
-		      "\"b\",\"target\":\"c\",\"trace\":[],\"outcome\":\"ok\","
-		      "\"time_s\":null}",
-	    STATUS_INPUT, "time_s");
+	check_refused("{\"tunec\":1,\"kind\":\"trial\"}", STATUS_INPUT, "'id'");
+	check_refused("{\"tunec\":1,\"kind\":\"trial\",\"id\":"
+		      "\"*/ int x; /*....\"}",
+	    STATUS_INPUT, "'id'");
+	check_refused("{\"tunec\":1,\"kind\":\"run-end\",\"id\":\"$(id)\"}",
+	    STATUS_INPUT, "'id'");
+	check_refused("{\"tunec\":1,\"kind\":\"trial\",\"id\":"
+		      "\"0123456789abcdef\"}",
+	    STATUS_INPUT, "'op'");
+	check_refused("{\"tunec\":1,\"kind\":\"trial\",\"id\":"
+		      "\"0123456789abcdef\",\"op\":\"ABC\"}",
+	    STATUS_INPUT, "'op'");
+	char text[512];
+	snprintf(text, sizeof text,
+	    "{\"tunec\":1,\"kind\":\"trial\",\"op\":\"%s\",\"id\":"
+	    "\"0123456789abcdef\",\"target\":\"c\",\"trace\":[],"
+	    "\"outcome\":\"ok\",\"time_s\":null}",
+	    op);
+	check_refused(text, STATUS_INPUT, "time_s");
 	check_refused("{\"tunec\":1,\"tunec\":1}", STATUS_INPUT, "uplicate");
 }
 

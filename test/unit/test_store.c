@@ -564,6 +564,135 @@ static void test_replaced_file(void **state)
 	buf_free(&whole);
 }
 
+/* --- what a stranger may have made of the schema --------------------------- */
+
+static void run_sql(const char *name, const char *sql)
+{
+	sqlite3 *db;
+	char *why = NULL;
+	assert_int_equal(sqlite3_open(path_of(name), &db), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, &why))
+		fail_msg("%s: %s", sql, why);
+	sqlite3_close(db);
+}
+
+/* A reading that does not end is cut off: the test fails by its signal. */
+static void test_foreign_schema(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *sql, *why;
+	} cases[] = {
+	    {"CREATE TRIGGER t AFTER INSERT ON lines "
+	     "BEGIN DELETE FROM lines; END",
+		"trigger 't'"},
+	    {"DROP TABLE lines; CREATE VIEW lines AS WITH RECURSIVE r(i) AS "
+	     "(SELECT 1 UNION ALL SELECT i + 1 FROM r) SELECT i seq, NULL op, "
+	     "NULL target, 'trial' kind, '{}' line FROM r",
+		"view 'lines'"},
+	    {"CREATE VIEW v AS SELECT 1", "view 'v'"},
+	    {"CREATE TABLE more(x)", "table 'more'"},
+	    {"CREATE INDEX i ON lines(length(line))",
+		"index 'i'"},
+	    {"ALTER TABLE lines ADD COLUMN x AS (seq + 1)", "table 'lines'"},
+	    {"DROP TABLE facts; CREATE VIEW facts AS SELECT 1 seq",
+		"view 'facts'"},
+	    {"DROP INDEX lines_by_op; CREATE UNIQUE INDEX lines_by_op "
+	     "ON lines(kind)",
+		"index 'lines_by_op'"},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		unlink(path_of("s.db"));
+		fill("s.db", 0, 1);
+		run_sql("s.db", cases[i].sql);
+		Buf before = get_file("s.db");
+		alarm(20);
+		for (int mode = STORE_READ; mode <= STORE_WRITE; mode++)
+			check_open_refused(
+			    "s.db", (StoreMode)mode, STATUS_INPUT, cases[i].why);
+		alarm(0);
+		Buf after = get_file("s.db");
+		assert_int_equal(before.size, after.size);
+		assert_memory_equal(before.data, after.data, after.size);
+		buf_free(&before);
+		buf_free(&after);
+	}
+}
+
+/* What the sqlite3 shell leaves, and stores of the first version: the lines
+ * alone, to which the next writer adds the facts. */
+static void test_kept_schema(void **state)
+{
+	(void)state;
+	fill("s.db", 0, 3);
+	run_sql("s.db", "ANALYZE; VACUUM");
+	assert_int_equal(count("s.db", op_a), 3);
+	fill("s.db", 3, 1);
+	assert_int_equal(count("s.db", NULL), 4);
+	run_sql("s.db",
+	    "DROP TABLE facts; DROP TABLE sqlite_stat1; "
+	    "DELETE FROM lines WHERE seq > 2");
+	assert_int_equal(count("s.db", op_a), 2);
+	fill("s.db", 4, 1);
+	assert_int_equal(count("s.db", op_a), 3);
+	run_sql("s.db", "INSERT INTO lines(op, kind, line) "
+			"SELECT op, kind, line FROM lines WHERE seq = 1");
+	fill("s.db", 5, 1);
+	run_sql("s.db",
+	    "CREATE TABLE t AS SELECT seq FROM lines EXCEPT "
+	    "SELECT seq FROM facts; CREATE TABLE n(x CHECK(x = 0)); "
+	    "INSERT INTO n SELECT count(*) FROM t");
+}
+
+/* Only what is new, and what others wrote; of a file that was replaced nothing
+ * is new. */
+static void test_follow(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		Seen seen = {0};
+		Error error;
+		StorePlace place = {0};
+		fill(names[i], 0, 2);
+		Store *store = must_open(names[i], STORE_WRITE);
+		for (int round = 0; round < 3; round++) {
+			assert_int_equal(store_follow(store, op_a, &place, see,
+					     &seen, &error),
+			    0);
+			assert_int_equal(seen.n, 2 + 3 * round);
+			append(store, op_a, 10 + round, &error);
+			append(store, op_b, 20 + round, &error);
+			fill(names[i], 30 + 2 * round, 2);
+		}
+		store_close(store);
+		buf_free(&seen.text);
+	}
+	Seen seen = {0};
+	Error error;
+	StorePlace place = {0};
+	Store *store = must_open("s.jsonl", STORE_READ);
+	store_follow(store, NULL, &place, see, &seen, &error);
+	int before = seen.n;
+	FILE *f = fopen(path_of("s.jsonl"), "a");
+	fputs("{\"tunec\":1,\"ki", f); /* being written */
+	fclose(f);
+	store_follow(store, NULL, &place, see, &seen, &error);
+	assert_int_equal(seen.n, before);
+	assert_string_equal(store_notes(store), "");
+	fill("s.jsonl", 50, 1); /* cuts it off */
+	store_follow(store, NULL, &place, see, &seen, &error);
+	assert_int_equal(seen.n, before + 1);
+	unlink(path_of("s.jsonl"));
+	fill("s.jsonl", 60, 40);
+	store_follow(store, NULL, &place, see, &seen, &error);
+	assert_int_equal(seen.n, before + 1);
+	fill("s.jsonl", 70, 1);
+	store_follow(store, NULL, &place, see, &seen, &error);
+	assert_int_equal(seen.n, before + 2);
+	store_close(store);
+	buf_free(&seen.text);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -584,6 +713,9 @@ int main(void)
 	    TEST(test_read_only),
 	    TEST(test_foreign_log),
 	    TEST(test_replaced_file),
+	    TEST(test_foreign_schema),
+	    TEST(test_kept_schema),
+	    TEST(test_follow),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
