@@ -8,12 +8,15 @@
 
 #include "codegen/module_llvm.h"
 
-static Status fail(Error *error, LLVMErrorRef llvm)
+/* The first message counts: the session reports the cause (no memory), then the
+ * look-up fails because of it. */
+static void report(void *context, LLVMErrorRef llvm)
 {
+	Error *error = context;
 	char *text = LLVMGetErrorMessage(llvm);
-	error_set(error, STATUS_UNSUPPORTED, "linking: %.900s", text);
+	if (!error->status)
+		error_set(error, STATUS_UNSUPPORTED, "linking: %.900s", text);
 	LLVMDisposeErrorMessage(text);
-	return error->status;
 }
 
 /* libm, libc and whatever OpenMP runtime the process has opened. */
@@ -33,11 +36,15 @@ Status module_llvm_load(const void *object, size_t size,
 {
 	LLVMOrcLLJITRef jit;
 	LLVMErrorRef llvm;
+	*error = (Error){0};
 	LLVMInitializeNativeTarget();
 	LLVMInitializeNativeAsmPrinter();
 	llvm = LLVMOrcCreateLLJIT(&jit, NULL);
-	if (!llvm)
+	if (!llvm) {
+		LLVMOrcExecutionSessionSetErrorReporter(
+		    LLVMOrcLLJITGetExecutionSession(jit), report, error);
 		llvm = search_process(jit);
+	}
 	if (!llvm)
 		llvm = LLVMOrcLLJITAddObjectFile(jit,
 		    LLVMOrcLLJITGetMainJITDylib(jit),
@@ -48,5 +55,7 @@ Status module_llvm_load(const void *object, size_t size,
 		llvm = LLVMOrcLLJITLookup(jit, &address, names[i]);
 		addresses[i] = (void *)(uintptr_t)address;
 	}
-	return llvm ? fail(error, llvm) : STATUS_OK;
+	if (llvm)
+		report(error, llvm);
+	return error->status;
 }
