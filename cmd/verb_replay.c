@@ -97,12 +97,18 @@ static Status compile_only(Arena *arena, const Program *p,
 	return status;
 }
 
+static void say_trouble(const char *trouble)
+{
+	say_warning("%s; trying again", trouble);
+}
+
 /* Compiled, checked against the reference and timed on this machine. */
 static Status run_here(Run *run, const Program *p, const Target *target,
     const Trace *trace, Measurement *m, Error *error)
 {
 	MeasureOptions o = {.cold = run->options->cold,
 	    .pin = true,
+	    .say = say_trouble,
 	    .build_limit_s = 20,
 	    .run_limit_s = 20,
 	    .seed = 1};

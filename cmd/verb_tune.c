@@ -64,6 +64,13 @@ static bool among(const char *word, const char *words)
 	return false;
 }
 
+static void say_trouble(const char *trouble)
+{
+	if (isatty(2))
+		fprintf(stderr, "\r\033[K");
+	say_warning("%s; trying again", trouble);
+}
+
 /* EXIT_DONE, or the exit code after a message. */
 static int read_options(const TuneVerb *v, TuneOptions *o)
 {
@@ -76,6 +83,8 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 	    .interrupted = &interrupted};
 	o->measure = (MeasureOptions){.cold = v->cold,
 	    .pin = !v->no_pin,
+	    .say = say_trouble,
+	    .interrupted = &interrupted,
 	    .build_limit_s = 10,
 	    .run_limit_s = 10,
 	    .seed = (uint64_t)v->seed};
@@ -272,6 +281,13 @@ static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
 	    options, show_progress, &display, result, &error);
 	if (display.live)
 		fprintf(stderr, "\r\033[K");
+	if (status == STATUS_MACHINE) {
+		say_error("%s: %s; %lld trial%s kept in %s", label, error.text,
+		    (long long)result->stored,
+		    result->stored == 1 ? " is" : "s are",
+		    store_path(stores->at[0]));
+		return EXIT_FAILED;
+	}
 	if (status) {
 		say_error("%s: %s", label, error.text);
 		return EXIT_FAILED;

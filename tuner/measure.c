@@ -1,68 +1,52 @@
 /* The driver's side of measuring: jobs out, measurements in. */
 #include "tuner/measure.h"
 
-#include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "tuner/measure_internal.h"
+
+/* Of the candidates that were compiled last. */
+typedef enum {
+	SLOT_OVER,    /* it was run, or failed to compile */
+	SLOT_WAITING, /* a process waits with it */
+	SLOT_LOST     /* that process is gone by no fault of its own */
+} Slot;
 
 struct Measurer {
 	Arena *arena;
 	MeasureOptions options;
 	MeasureContext context;
 	MeasureData data;
-	pid_t server;
-	int fd;
+	Servers servers;
 	double peak;
 	int cpus;
+	json_t *compiled; /* their traces; NULL: none yet */
+	Slot slots[MEASURE_WIDTH];
 };
 
 Status measure_open(const Program *program, const Target *target,
     const MeasureOptions *options, Measurer **out, Error *error)
 {
 	Measurer *m = must_alloc(sizeof *m);
-	int ends[2];
 	*m = (Measurer){.arena = arena_new(),
 	    .options = *options,
-	    .fd = -1,
 	    .cpus = host_cpus()};
 	*out = m;
 	m->context = (MeasureContext){program, target, &m->options, &m->data};
 	if (options->machine == MACHINE_SIMULATED)
 		return STATUS_OK;
 	FORWARD_IF_ERROR(measure_data_new(m->arena, program, &m->data, error));
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-		return error_set(error, STATUS_IO, "socketpair: %s",
-		    strerror(errno));
-	m->server = fork();
-	if (m->server == 0) {
-		close(ends[0]);
-		measure_server(&m->context, ends[1]);
-	}
-	close(ends[1]);
-	m->fd = ends[0];
-	if (m->server < 0)
-		return error_set(
-		    error, STATUS_IO, "fork: %s", strerror(errno));
-	return STATUS_OK;
+	return servers_open(&m->servers, &m->context, error);
 }
 
 void measure_close(Measurer *m)
 {
 	if (!m)
 		return;
-	if (m->fd >= 0)
-		close(m->fd);
-	if (m->server > 0) {
-		kill(m->server, SIGKILL);
-		waitpid(m->server, NULL, 0);
-	}
+	servers_close(&m->servers);
+	json_decref(m->compiled);
 	measure_data_free(&m->data);
 	arena_free(m->arena);
 	free(m);
@@ -73,21 +57,39 @@ void measure_set_peak(Measurer *m, double flops_per_s)
 	m->peak = flops_per_s;
 }
 
+/* A job and what it is about, for as many attempts as it takes. */
+typedef struct {
+	Measurer *m;
+	JobHeader job;
+	json_t *traces;
+	Measurement *out;
+} Attempt;
+
+static bool exchange(
+    Measurer *m, JobHeader job, json_t *traces, Measurement *out)
+{
+	job.peak = m->peak;
+	bool done = servers_exchange(&m->servers, job, traces, out);
+	for (int i = 0; !done && i < MEASURE_WIDTH; i++)
+		if (m->slots[i] == SLOT_WAITING)
+			m->slots[i] = SLOT_LOST;
+	return done;
+}
+
+static void attempt_job(void *context)
+{
+	Attempt *a = context;
+	exchange(a->m, a->job, a->traces, a->out);
+}
+
 static Status run_job(Measurer *m, JobHeader job, json_t *traces,
     Measurement *out, Error *error)
 {
-	char *text = json_dumps(traces, JSON_COMPACT);
+	Attempt a = {m, job, traces, out};
+	Status status = servers_insist(
+	    &m->servers, attempt_job, &a, out, job.n, error);
 	json_decref(traces);
-	job.text = strlen(text);
-	job.peak = m->peak;
-	bool done = measure_write(m->fd, &job, sizeof job) &&
-	    measure_write(m->fd, text, job.text) &&
-	    measure_read(m->fd, out, sizeof *out * (size_t)job.n);
-	free(text);
-	if (!done)
-		return error_set(error, STATUS_CRASH,
-		    "the measuring process has died");
-	return STATUS_OK;
+	return status;
 }
 
 static json_t *traces_json(
@@ -150,12 +152,55 @@ int measure_width(const Measurer *m)
 	return width < MEASURE_WIDTH ? width : MEASURE_WIDTH;
 }
 
+static Slot slot_of(const Measurement *m)
+{
+	return m->trouble           ? SLOT_LOST
+	    : m->outcome == OUTCOME_OK ? SLOT_WAITING
+				       : SLOT_OVER;
+}
+
 Status measure_compile(Measurer *m, const Trace *const *traces, int n,
     Measurement *out, Error *error)
 {
+	if (m->options.machine == MACHINE_SIMULATED)
+		return simulate(m, traces, n, out, error);
 	int turns = (n + m->cpus - 1) / m->cpus;
-	return run_traces(m, JOB_COMPILE, traces, n,
-	    m->options.build_limit_s * turns, out, error);
+	JobHeader job = {.kind = JOB_COMPILE,
+	    .n = n,
+	    .limit_s = m->options.build_limit_s * turns};
+	json_decref(m->compiled);
+	m->compiled = traces_json(m, traces, n);
+	memset(m->slots, 0, sizeof m->slots);
+	FORWARD_IF_ERROR(
+	    run_job(m, job, json_incref(m->compiled), out, error));
+	for (int i = 0; i < n; i++)
+		m->slots[i] = slot_of(&out[i]);
+	return STATUS_OK;
+}
+
+/* Compiles the candidate of a slot whose process is gone. */
+static void attempt_again(Attempt *a)
+{
+	Measurer *m = a->m;
+	int i = a->job.child;
+	JobHeader again = {.kind = JOB_AGAIN,
+	    .n = 1,
+	    .child = i,
+	    .limit_s = m->options.build_limit_s};
+	if (exchange(m, again, m->compiled, a->out))
+		m->slots[i] = slot_of(a->out);
+}
+
+static void attempt_run(void *context)
+{
+	Attempt *a = context;
+	Slot *slot = &a->m->slots[a->job.child];
+	if (*slot == SLOT_LOST)
+		attempt_again(a);
+	if (*slot == SLOT_LOST || a->out->outcome != OUTCOME_OK)
+		return;
+	exchange(a->m, a->job, a->traces, a->out);
+	*slot = a->out->trouble ? SLOT_LOST : SLOT_OVER;
 }
 
 Status measure_run(
@@ -168,7 +213,11 @@ Status measure_run(
 	    .child = i,
 	    .best_s = best_s,
 	    .limit_s = m->options.run_limit_s};
-	return run_job(m, job, json_array(), out, error);
+	Attempt a = {m, job, json_array(), out};
+	Status status = servers_insist(
+	    &m->servers, attempt_run, &a, out, 1, error);
+	json_decref(a.traces);
+	return status;
 }
 
 Status measure_final(Measurer *m, const Trace *const *traces, int n,

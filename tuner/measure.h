@@ -1,6 +1,8 @@
 /* Measuring candidates: compiled, checked and timed in disposable processes.
  *
  *     measure.c         the driver's side: what to run, answers as values
+ *     measure_attempt.c a job tried until the machine lets it be done
+ *     measure_trouble.c whose fault it is: the candidate's or the machine's
  *     measure_server.c  a small process, forked before any thread starts, which
  *                       forks the children and outlives their crashes
  *     measure_child.c   compile, link, check against the reference, time
@@ -19,8 +21,13 @@ enum { MEASURE_RUNS = 32, MEASURE_SETS = 3, MEASURE_WIDTH = 16 };
 /* Seconds for each of the finalists in their interleaved re-measurement. */
 #define MEASURE_FINAL_S 1.0
 
+/* What the machine refused is no outcome of the candidate.  Doubtful: it may be
+ * either's, and is the candidate's where it happens twice in a row. */
+typedef enum { TROUBLE_NONE, TROUBLE_DOUBTFUL, TROUBLE_CERTAIN } Trouble;
+
 typedef struct {
 	Outcome outcome;
+	Trouble trouble;      /* none in what the functions below answer */
 	char error[512];      /* what failed; "" where ok */
 	double time_s;        /* median; NaN unless ok */
 	double spread_s;      /* 1.4826 * median absolute deviation */
@@ -38,13 +45,18 @@ typedef struct {
 	bool pin;             /* threads to CPUs, one each */
 	double build_limit_s, run_limit_s;
 	uint64_t seed;        /* of the inputs, and of the simulation's noise */
+	/* Is told once what the machine refuses, which is then tried again;
+	 * may be NULL. */
+	void (*say)(const char *trouble);
+	volatile const int *interrupted; /* ends the waiting; may be NULL */
 } MeasureOptions;
 
 typedef struct Measurer Measurer;
 
-/* Forks the server: call before the process has threads (stores and models start
- * some), for all operators of a run.  Program and target must outlive it.  *out
- * is to be closed after an error, too. */
+/* Forks the server and those that take its place when it dies: call before the
+ * process has threads (stores and models start some), for all operators of a
+ * run.  Program and target must outlive it.  *out is to be closed after an
+ * error, too. */
 Status measure_open(const Program *program, const Target *target,
     const MeasureOptions *options, Measurer **out, Error *error);
 void measure_close(Measurer *m);
@@ -62,8 +74,10 @@ int measure_width(const Measurer *m);
  * then waits for measure_run; what waited since the last call is dropped.
  * out[i] has the object's hash and no times yet, or an outcome that is not ok.
  *
- * Here and below failures of a candidate are outcomes; a Status is returned
- * where measuring itself is not possible any more. */
+ * Here and below failures of a candidate are outcomes.  A Status is returned
+ * where measuring itself is not possible any more: STATUS_MACHINE when what the
+ * machine refused was tried for some seconds, STATUS_INTERRUPTED when a signal
+ * ended that.  Nothing is answered then. */
 Status measure_compile(Measurer *m, const Trace *const *traces, int n,
     Measurement *out, Error *error);
 

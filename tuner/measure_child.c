@@ -4,6 +4,7 @@
  * without access begins, outputs and workspace are poisoned before, inputs are
  * compared afterwards.  Timing uses buffers aligned to 64 bytes. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ typedef struct {
 	void *packs[ARGS_MAX];
 	int nargs;
 	void *args[ARGS_MAX];
+	size_t wanted; /* bytes of the buffer that was asked for last */
 } Loaded;
 
 /* --- memory --------------------------------------------------------------------- */
@@ -38,8 +40,9 @@ static void *guarded(size_t size, size_t align)
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		return NULL;
-	mprotect(map, page, PROT_NONE);
-	mprotect(map + page + inner, page, PROT_NONE);
+	if (mprotect(map, page, PROT_NONE) ||
+	    mprotect(map + page + inner, page, PROT_NONE))
+		return NULL;
 	return map + page + inner - rounded;
 }
 
@@ -76,10 +79,23 @@ static void call_loaded(void *context)
 
 /* --- compiling ----------------------------------------------------------------------- */
 
-static void tell(const Error *error, Measurement *m)
+/* What went wrong, which is not the candidate's fault where the machine refused
+ * what is within its limit: `wanted` bytes, or a library's own business. */
+static void tell(const char *what, size_t wanted, Measurement *m)
 {
 	snprintf(m->error, sizeof m->error, "%.*s",
-	    (int)sizeof m->error - 1, error->text);
+	    (int)sizeof m->error - 1, what);
+	m->trouble = trouble_of_text(what);
+	if (m->trouble == TROUBLE_DOUBTFUL && trouble_own_limit(wanted))
+		m->trouble = TROUBLE_NONE;
+}
+
+static void tell_errno(const char *what, size_t wanted, Measurement *m)
+{
+	char text[256];
+	snprintf(text, sizeof text, "%s: %s", what, strerror(errno));
+	m->outcome = OUTCOME_CRASH;
+	tell(text, wanted, m);
 }
 
 /* The lowered form to an object. */
@@ -93,7 +109,7 @@ static bool compile_lowered(Loaded *k, Measurement *m)
 	    !llvm->compile(&lowered, 1, t->triple, t->cpu, t->attrs,
 		LLVM_OBJECT, &k->object, &error))
 		return true;
-	tell(&error, m);
+	tell(error.text, 0, m);
 	return false;
 }
 
@@ -127,8 +143,20 @@ static bool compile(
 	sha256_hex(k->object.data, k->object.size, m->object);
 	return true;
 failed:
-	tell(&error, m);
+	tell(error.text, 0, m);
 	return false;
+}
+
+/* A kernel without threads needs none. */
+static bool open_openmp(Measurement *m)
+{
+	if (dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL))
+		return true;
+	tell(dlerror(), 0, m);
+	if (m->trouble)
+		return false;
+	m->error[0] = 0;
+	return true;
 }
 
 static bool load(Loaded *k, Measurement *m)
@@ -138,14 +166,15 @@ static bool load(Loaded *k, Measurement *m)
 	void *addresses[ARGS_MAX + 1];
 	int n = 0;
 	const LlvmModule *llvm = llvm_module(&error);
-	dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
+	if (!open_openmp(m))
+		return false;
 	names[n++] = k->lowered->kernel->name;
 	for (int i = 0; i < k->lowered->packs.n && n <= ARGS_MAX; i++)
 		names[n++] = k->lowered->packs.at[i]->name;
 	if (!llvm ||
 	    llvm->load(k->object.data, k->object.size, names, n, addresses,
 		&error)) {
-		tell(&error, m);
+		tell(error.text, 0, m);
 		return false;
 	}
 	k->kernel = addresses[0];
@@ -155,8 +184,9 @@ static bool load(Loaded *k, Measurement *m)
 
 /* --- buffers ---------------------------------------------------------------------------- */
 
-static void *take(bool guard, size_t size, size_t align)
+static void *take(Loaded *k, bool guard, size_t size, size_t align)
 {
+	k->wanted = size;
 	return guard ? guarded(size, align) : aligned(size);
 }
 
@@ -168,13 +198,13 @@ static bool fill_args(Loaded *k, int set, bool guard)
 	for (int i = 0; i < p->ninputs; i++) {
 		const Buffer *b = &p->buffers[i];
 		size_t bytes = (size_t)buffer_bytes(b);
-		void *at = take(guard, bytes, (size_t)dtype_bytes(b->type));
+		void *at = take(k, guard, bytes, (size_t)dtype_bytes(b->type));
 		if (!at)
 			return false;
 		memcpy(at, data->base + data->input[set][i], bytes);
 		if (b->is_const) {
 			size_t size = (size_t)k->lowered->packed_bytes[pack];
-			void *packed = take(guard, size, ALIGN);
+			void *packed = take(k, guard, size, ALIGN);
 			if (!packed)
 				return false;
 			memset(packed, POISON, size);
@@ -187,14 +217,14 @@ static bool fill_args(Loaded *k, int set, bool guard)
 	for (int i = 0; i < p->noutputs; i++) {
 		const Buffer *b = &p->buffers[p->outputs[i]];
 		size_t bytes = (size_t)buffer_bytes(b);
-		void *at = take(guard, bytes, (size_t)dtype_bytes(b->type));
+		void *at = take(k, guard, bytes, (size_t)dtype_bytes(b->type));
 		if (!at)
 			return false;
 		memset(at, POISON, bytes);
 		k->args[n++] = at;
 	}
 	size_t bytes = (size_t)k->lowered->workspace_bytes;
-	k->args[n] = bytes ? take(guard, bytes, ALIGN) : NULL;
+	k->args[n] = bytes ? take(k, guard, bytes, ALIGN) : NULL;
 	if (bytes && !k->args[n])
 		return false;
 	if (bytes)
@@ -208,17 +238,24 @@ static bool fill_args(Loaded *k, int set, bool guard)
 static bool prepare(Loaded *k, int set, bool guard, Measurement *m)
 {
 	const Program *p = k->context->program;
-	bool few = p->ninputs + p->noutputs + 1 <= ARGS_MAX;
-	if (few && fill_args(k, set, guard))
-		return true;
-	m->outcome = OUTCOME_CRASH;
-	if (few)
-		snprintf(m->error, sizeof m->error,
-		    "no memory for the kernel's buffers");
-	else
+	if (p->ninputs + p->noutputs + 1 > ARGS_MAX) {
+		m->outcome = OUTCOME_CRASH;
 		snprintf(m->error, sizeof m->error,
 		    "more than %d inputs and outputs cannot be measured",
 		    ARGS_MAX - 1);
+		return false;
+	}
+	if (fill_args(k, set, guard))
+		return true;
+	tell_errno("no memory for the kernel's buffers", k->wanted, m);
+	return false;
+}
+
+static bool pin(const MeasureContext *c, Measurement *m)
+{
+	if (!c->options->pin || measure_pin_threads())
+		return true;
+	tell_errno("the threads cannot be pinned", 0, m);
 	return false;
 }
 
@@ -288,7 +325,7 @@ static TimedKernel timed(Loaded *k, double best_s)
 		arena_free(arena);
 		t.flush_bytes = 2 *
 		    (size_t)(facts.l3_bytes ? facts.l3_bytes : FLUSH_BYTES);
-		t.flush = calloc(1, t.flush_bytes);
+		t.flush = memset(must_alloc(t.flush_bytes), 0, t.flush_bytes);
 	}
 	return t;
 }
@@ -308,8 +345,8 @@ static bool make_expected(Loaded *k, Measurement *m)
 		double start = measure_now();
 		call_loaded(k);
 		m->runs_s[m->nruns++] = measure_now() - start;
-		if (set == 0 && k->context->options->pin)
-			measure_pin_threads();
+		if (set == 0 && !pin(k->context, m))
+			return false;
 		for (int o = 0; o < p->noutputs; o++)
 			memcpy(data->base + data->expected[set][o],
 			    k->args[p->ninputs + o],
@@ -376,10 +413,8 @@ static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 	if (!right)
 		return;
 	start = measure_now();
-	if (!prepare(k, 0, false, m))
+	if (!prepare(k, 0, false, m) || !pin(k->context, m))
 		return;
-	if (k->context->options->pin)
-		measure_pin_threads();
 	TimedKernel t = timed(k, run->best_s);
 	measure_time(&t, m);
 	m->run_s = measure_now() - start;
@@ -421,8 +456,8 @@ static void job_final(const MeasureContext *c, Arena *arena,
 		of[count] = i;
 		t[count++] = timed(&loaded[i], 0);
 	}
-	if (c->options->pin)
-		measure_pin_threads();
+	if (!pin(c, &m[0]))
+		return;
 	memset(times, 0, sizeof *times * (size_t)n);
 	measure_time_interleaved(t, count, times);
 	for (int i = 0; i < count; i++) {
@@ -451,8 +486,8 @@ static void job_peak(const MeasureContext *c, Arena *arena, Measurement *m)
 		k.args[1] = NULL;
 		k.nargs = 2;
 		call_loaded(&k);
-		if (c->options->pin && threads > 1)
-			measure_pin_threads();
+		if (threads > 1 && !pin(c, &m[i]))
+			return;
 		TimedKernel t = {.call = call_loaded, .context = &k};
 		measure_time(&t, &m[i]);
 		/* What the machine can do, not what its other users leave. */
@@ -463,17 +498,29 @@ static void job_peak(const MeasureContext *c, Arena *arena, Measurement *m)
 	}
 }
 
-void measure_child(
-    const MeasureContext *context, const JobHeader *job, json_t *traces, int fd)
+static json_t *parse(const char *text)
+{
+	json_t *traces = json_loads(text, 0, NULL);
+	if (traces)
+		return traces;
+	fprintf(stderr, "no list of traces: %s\n", strerror(ENOMEM));
+	_exit(1);
+}
+
+void measure_child(const MeasureContext *context, const JobHeader *job,
+    const char *text, int trace, int fd)
 {
 	Arena *arena = arena_new();
 	Measurement *m = must_alloc(sizeof *m * (size_t)job->n);
+	json_t *traces = parse(text);
 	for (int i = 0; i < job->n; i++)
 		m[i] = (Measurement){.time_s = NAN, .spread_s = NAN};
 	switch (job->kind) {
 	case JOB_REFERENCE: job_reference(context, arena, m); break;
 	case JOB_COMPILE:
-		job_candidate(context, arena, json_array_get(traces, 0), fd, m);
+	case JOB_AGAIN:
+		job_candidate(context, arena,
+		    json_array_get(traces, (size_t)trace), fd, m);
 		break;
 	case JOB_FINAL: job_final(context, arena, traces, job->n, m); break;
 	case JOB_PEAK: job_peak(context, arena, m); break;

@@ -44,21 +44,23 @@ void measure_summary(Measurement *out);
 void measure_time_interleaved(const TimedKernel *kernels, int n, Measurement *out);
 double measure_now(void); /* seconds, monotonic */
 /* Every thread of this process to a CPU of its own, in the order of the main
- * thread's set; once in a process, since it narrows that set. */
-void measure_pin_threads(void);
+ * thread's set; once in a process, since it narrows that set.  False, and errno,
+ * where the threads cannot be listed. */
+bool measure_pin_threads(void);
 
 /* measure_server.c: what driver and server say to each other */
 typedef enum {
 	JOB_REFERENCE,
 	JOB_COMPILE, /* a child for each trace; they wait for JOB_RUN */
+	JOB_AGAIN,   /* one of these anew, beside the others */
 	JOB_RUN,
 	JOB_FINAL,
 	JOB_PEAK
 } JobKind;
 typedef struct {
 	JobKind kind;
-	int n;	   /* answers, one for each trace */
-	int child; /* JOB_RUN: which of those compiled last */
+	int n;	   /* answers, one for each trace; at most MEASURE_WIDTH */
+	int child; /* JOB_RUN, JOB_AGAIN: which of those compiled last */
 	double best_s, limit_s, peak;
 	size_t text; /* bytes of JSON that follow: a list of traces */
 } JobHeader;
@@ -71,13 +73,55 @@ typedef struct {
 /* All of it, through a socket; false where the other side is gone. */
 bool measure_read(int fd, void *data, size_t size);
 bool measure_write(int fd, const void *data, size_t size);
-/* Never returns. */
-_Noreturn void measure_server(const MeasureContext *context, int fd);
+/* Bytes of address space that a candidate may have; less where the process has
+ * less. */
+#define MEASURE_CHILD_BYTES ((size_t)12 << 30)
+/* Never returns.  `spare`: it may never have a job. */
+_Noreturn void measure_server(
+    const MeasureContext *context, int fd, bool spare);
 
-/* measure_child.c: does the job, writes n Measurements to fd.  JOB_COMPILE has
- * one trace here; a JobHeader read from fd is its JOB_RUN. */
+/* measure_attempt.c: the driver's line to its servers.  All but the first wait
+ * for the first to die. */
+enum { MEASURE_SERVERS = 4 };
+typedef struct {
+	const MeasureContext *context;
+	pid_t pid[MEASURE_SERVERS]; /* 0: none */
+	int fd[MEASURE_SERVERS];
+	int current;
+	char said[512]; /* the last trouble that was said */
+} Servers;
+Status servers_open(
+    Servers *s, const MeasureContext *context, Error *error);
+void servers_close(Servers *s);
+/* Sends a job and reads its answers; false where the server died of it: the
+ * answers say so, and the next server is there for what follows. */
+bool servers_exchange(
+    Servers *s, JobHeader job, json_t *traces, Measurement *out);
+/* Calls `attempt`, which fills out[0..n), until there is no trouble in them or it
+ * has lasted too long. */
+Status servers_insist(Servers *s, void (*attempt)(void *context),
+    void *context, Measurement *out, int n, Error *error);
+
+/* measure_trouble.c */
+/* What a message blames, by the words of strerror. */
+Trouble trouble_of_text(const char *text);
+/* Would `size` bytes more, or the few that this process asks for at once, break
+ * its own limit on address space? */
+bool trouble_own_limit(size_t size);
+/* Is what was resident a good part of the machine, or of a limit in bytes? */
+bool trouble_own_memory(long resident_kb, size_t limit);
+/* Is the machine visibly out of memory? */
+bool trouble_memory_short(void);
+/* How many processes the kernel has killed for memory; -1: not known. */
+long long trouble_oom_kills(void);
+/* What waitpid says of a process: "killed by signal 9 (Killed)". */
+void trouble_describe_end(int status, char *text, size_t size);
+
+/* measure_child.c: does the job, writes n Measurements to fd.  JOB_COMPILE and
+ * JOB_AGAIN have one trace of the list here, the one that `trace` says; a
+ * JobHeader read from fd is its JOB_RUN. */
 void measure_child(const MeasureContext *context, const JobHeader *job,
-    json_t *traces, int fd);
+    const char *traces, int trace, int fd);
 
 /* Calls a function of n pointers; false: there are too many. */
 bool measure_call(void *function, void **args, int n);

@@ -33,15 +33,17 @@ bool measure_quiet(double noise_probe, int64_t noise_switches)
 	return !(noise_probe > 0.1);
 }
 
-void measure_pin_threads(void)
+bool measure_pin_threads(void)
 {
 	cpu_set_t all, one;
 	if (sched_getaffinity(0, sizeof all, &all))
-		return;
+		return true;
 	DIR *tasks = opendir("/proc/self/task");
 	struct dirent *entry;
 	int cpu = -1;
-	while (tasks && (entry = readdir(tasks))) {
+	if (!tasks)
+		return false;
+	while ((entry = readdir(tasks))) {
 		int id = atoi(entry->d_name);
 		if (id <= 0)
 			continue;
@@ -52,8 +54,8 @@ void measure_pin_threads(void)
 		CPU_SET(cpu, &one);
 		sched_setaffinity(id, sizeof one, &one);
 	}
-	if (tasks)
-		closedir(tasks);
+	closedir(tasks);
+	return true;
 }
 
 static void flush_caches(const TimedKernel *k)

@@ -352,7 +352,7 @@ static Status put_end(Tune *t)
 	json_object_set_new(f, "target", json_text(t->target->text));
 	json_object_set_new(f, "regime", json_string(cache_word(t)));
 	json_object_set_new(f, "complete",
-	    json_boolean(!r->interrupted && !r->hopeless));
+	    json_boolean(!r->interrupted && !r->hopeless && !r->broken));
 	json_object_set_new(f, "exhausted", json_boolean(r->exhausted));
 	json_object_set_new(f, "elapsed_s", json_real(elapsed(t)));
 	json_object_set_new(f, "spent_s", json_real(r->spent_s));
@@ -876,6 +876,9 @@ Status tune_operator(const Program *program, const Target *target, Store *store,
 	if (!status)
 		status = tune_run(&t);
 	finish(&t);
+	if (status == STATUS_INTERRUPTED)
+		status = STATUS_OK;
+	result->broken = status != STATUS_OK;
 	if (!status)
 		spend_rest(&t);
 	if (t.run_id[0]) {

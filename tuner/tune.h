@@ -42,6 +42,7 @@ typedef struct {
 	bool exhausted;    /* every candidate of the space was tried */
 	bool interrupted;
 	bool hopeless;     /* stopped: nearly all fail for one reason */
+	bool broken;       /* stopped by the Status that is returned */
 	int64_t trials, ok, failed;
 	int64_t stored;    /* search trials in the store at the end */
 	double plain_s;    /* candidate 0; 0 if it failed */

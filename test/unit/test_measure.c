@@ -113,12 +113,15 @@ static int children(pid_t parent, pid_t *out)
 	return n;
 }
 
-/* Those of the measurer that wait for their turn. */
+/* Those of the measurer that wait for their turn, below the one of its servers
+ * that works. */
 static int waiting(pid_t *out)
 {
 	pid_t server[CHILDREN];
-	assert_int_equal(children(getpid(), server), 1);
-	return children(server[0], out);
+	int n = 0;
+	for (int i = children(getpid(), server) - 1; i >= 0 && !n; i--)
+		n = children(server[i], out);
+	return n;
 }
 
 /* Threads that share a CPU wait for each other's time slice, milliseconds long;
