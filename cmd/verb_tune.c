@@ -14,7 +14,7 @@ typedef struct {
 	const char *trials, *time, *target, *search, *model, *measure;
 	TextList db;
 	int64_t seed;
-	bool more, cold, no_pin;
+	bool more, accept, cold, no_pin;
 } TuneVerb;
 
 static volatile int interrupted;
@@ -78,6 +78,7 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 	    .time_s = -1,
 	    .left_s = -1,
 	    .more = v->more,
+	    .accept = v->accept,
 	    .seed = (uint64_t)v->seed,
 	    .model = true,
 	    .interrupted = &interrupted};
@@ -189,8 +190,9 @@ static void print_text(
 {
 	char a[32], b[32];
 	if (r->covered) {
-		printf("%s: the store has %lld trials: covered\n", label,
-		    (long long)r->stored);
+		printf("%s: the store has %lld trials: %s\n", label,
+		    (long long)r->stored,
+		    r->exhausted ? "the space is exhausted" : "covered");
 	} else {
 		printf("%s: %lld trials in %.1f s (%.1f a second), "
 		       "%lld failed%s%s%s\n",
@@ -209,6 +211,12 @@ static void print_text(
 			    r->peak_all * 1e-9);
 		printf("  (%s)\n", r->best_id);
 	}
+	if (r->final_s > 0 && strcmp(r->final_id, r->best_id))
+		printf("  the final round of this run %s: %s (%s); the best "
+		       "above stands%s\n",
+		    r->final_quiet ? "was slower" : "was disturbed",
+		    format_time(a, sizeof a, r->final_s), r->final_id,
+		    r->final_quiet ? ", --accept takes the new one" : "");
 	if (r->plain_s > 0 && r->best_s > 0)
 		printf("  plain loops %s: %.1f times slower\n",
 		    format_time(a, sizeof a, r->plain_s),
@@ -236,6 +244,10 @@ static void print_json(const Program *p, const TuneResult *r)
 	    o, "best_s", r->best_s > 0 ? json_real(r->best_s) : json_null());
 	json_object_set_new(o, "best",
 	    r->best_id[0] ? json_string(r->best_id) : json_null());
+	json_object_set_new(o, "final",
+	    r->final_s > 0 ? json_string(r->final_id) : json_null());
+	json_object_set_new(o, "final_s",
+	    r->final_s > 0 ? json_real(r->final_s) : json_null());
 	json_object_set_new(o, "plain_s",
 	    r->plain_s > 0 ? json_real(r->plain_s) : json_null());
 	json_object_set_new(o, "flops_per_s",
@@ -292,7 +304,8 @@ static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
 		say_error("%s: %s", label, error.text);
 		return EXIT_FAILED;
 	}
-	best_of_stores(stores, p, target, v->cold, result);
+	if (options->measure.machine == MACHINE_REAL && !options->replay_db)
+		best_of_stores(stores, p, target, v->cold, result);
 	if (v->common.json)
 		print_json(p, result);
 	else if (!v->common.quiet)
@@ -442,9 +455,15 @@ static int tune_all(Arena *arena, const TuneVerb *v, const ProgramVec *programs,
 		code = exit_worse(code,
 		    tune_one(arena, v, programs->at[i], target, stores,
 			measurers[i], &o, &r));
+		any |= r.best_s > 0;
 		trials.left -= (double)r.trials;
 		time.left -= r.spent_s;
-		any |= r.best_s > 0;
+		if (o.more || isinf(trials.have[i]))
+			continue;
+		/* what other tuners did meanwhile */
+		trials.left -=
+		    (double)(r.stored - r.trials) - trials.have[i];
+		time.left -= r.others_s - time.have[i];
 	}
 	if (!any && !code && !interrupted) {
 		say_error("no valid trial: the budget has room for none");
@@ -514,6 +533,8 @@ static const Option options[] = {
 	"(default: 60s an operator where neither is given)"},
     {"more", 0, OPTION_FLAG, offsetof(TuneVerb, more), NULL, NULL,
 	"spend the budget again, whatever the store has"},
+    {"accept", 0, OPTION_FLAG, offsetof(TuneVerb, accept), NULL, NULL,
+	"let the newest final round count though it was slower"},
     {"target", 0, OPTION_TEXT, offsetof(TuneVerb, target), "TARGET", NULL,
 	"what to tune for (default: $TUNEC_TARGET, or host)"},
     {"search", 0, OPTION_TEXT, offsetof(TuneVerb, search), "KIND", "sa",

@@ -33,6 +33,8 @@ typedef struct {
 	double spread_s;      /* 1.4826 * median absolute deviation */
 	int nruns;
 	double runs_s[MEASURE_RUNS];
+	double noise_probe;
+	int64_t noise_switches;
 	char object[65];      /* SHA-256 of the object; "" where none was made */
 	double check_s, run_s; /* where the time went */
 } Measurement;

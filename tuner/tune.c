@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "lib/hash.h"
+#include "tuner/history.h"
 #include "tuner/measure_internal.h"
 #include "tuner/search.h"
 
@@ -44,50 +45,16 @@ typedef struct {
 	VEC(Known) replay;
 	json_t *machine, *verified;
 	char run_id[17];
-	double start, prior_s;
-	int64_t prior, last_fit;
+	History history; /* of what others stored: before, and now beside it */
+	int nstored;     /* of known, those from before this run */
+	double start;
+	int64_t last_fit;
 	int failed_by[OUTCOME_IMPLAUSIBLE + 1];
 	void (*progress)(const TuneProgress *, void *);
 	void *context;
 } Tune;
 
 /* --- what the store knows -------------------------------------------------------- */
-
-static double seconds_of(const char *at) /* "2026-01-31T12:34:56.789Z" */
-{
-	struct tm tm = {0};
-	double fraction = 0;
-	const char *rest = strptime(at, "%Y-%m-%dT%H:%M:%S", &tm);
-	if (rest && *rest == '.')
-		fraction = atof(rest);
-	return (double)timegm(&tm) + fraction;
-}
-
-static const char *text_field(const json_t *json, const char *key)
-{
-	const char *s = json_string_value(json_object_get(json, key));
-	return s ? s : "";
-}
-
-/* Time of earlier runs: each run's mark at its end, or its last trial. */
-typedef struct {
-	char id[17];
-	double start, end;
-} Run;
-
-typedef struct {
-	Tune *t;
-	VEC(Run) runs;
-	bool count; /* only */
-} Reading;
-
-static Run *run_by_id(Reading *r, const char *id)
-{
-	for (int i = 0; i < r->runs.n; i++)
-		if (!strcmp(r->runs.at[i].id, id))
-			return &r->runs.at[i];
-	return NULL;
-}
 
 static Known known_of(Tune *t, const Line *line)
 {
@@ -108,90 +75,65 @@ static Known known_of(Tune *t, const Line *line)
 	return k;
 }
 
-static const char *cache_word(const Tune *t)
+static const char *cache_word(const TuneOptions *o)
 {
-	return t->options->measure.cold ? "cold" : "warm";
+	return o->measure.cold ? "cold" : "warm";
 }
 
-static bool same_regime(const Tune *t, const Line *line)
+/* What lines say of where their times come from; NULL: measured. */
+static const char *measure_word(const TuneOptions *o)
 {
-	return !strcmp(line->regime, cache_word(t));
+	if (o->replay_db)
+		return "replay";
+	return o->measure.machine == MACHINE_REAL ? NULL : "simulate";
 }
 
-/* Seconds of the budget that a run's mark says it took. */
-static double spent_of(const Line *end, double start)
+static void keep_trial(const Line *line, void *context)
 {
-	const json_t *spent = json_object_get(end->json, "spent_s");
-	if (!spent)
-		spent = json_object_get(end->json, "elapsed_s");
-	return json_is_number(spent) ? json_number_value(spent)
-				     : seconds_of(end->at) - start;
+	Tune *t = context;
+	vec_push(t->arena, &t->known, known_of(t, line));
 }
 
-static bool read_line(Line *line, void *context)
+static History history_of(Arena *arena, const Program *program,
+    const Target *target, const TuneOptions *options)
 {
-	Reading *r = context;
-	Tune *t = r->t;
-	if (line->kind == LINE_TRIAL) {
-		if (strcmp(line->target, t->target->text) ||
-		    !same_regime(t, line))
-			return true;
-		Run *run = run_by_id(r,
-		    text_field(json_object_get(line->json, "by"), "run"));
-		if (run && seconds_of(line->at) > run->end)
-			run->end = seconds_of(line->at);
-		if (line->final)
-			return true;
-		t->prior++;
-		if (!r->count)
-			vec_push(t->arena, &t->known, known_of(t, line));
-		return true;
-	}
-	if (strcmp(line->target, t->target->text) || !same_regime(t, line))
-		return true;
-	if (line->kind == LINE_RUN_START) {
-		Run run = {.start = seconds_of(line->at)};
-		memcpy(run.id, line->id, sizeof run.id);
-		run.end = run.start;
-		vec_push(t->arena, &r->runs, run);
-	} else {
-		Run *run = run_by_id(r, text_field(line->json, "run"));
-		if (run)
-			run->end = run->start + spent_of(line, run->start);
-	}
-	return true;
-}
-
-static Status read_store(Tune *t, bool count)
-{
-	Reading r = {.t = t, .count = count};
-	FORWARD_IF_ERROR(store_each(
-	    t->store, t->program->op, read_line, &r, NULL, t->error));
-	for (int i = 0; i < r.runs.n; i++)
-		t->prior_s += r.runs.at[i].end - r.runs.at[i].start;
-	return STATUS_OK;
+	return (History){.arena = arena,
+	    .op = program->op,
+	    .target = target->text,
+	    .regime = cache_word(options),
+	    .measure = measure_word(options)};
 }
 
 Status tune_stored(const Program *program, const Target *target, Store *store,
     const TuneOptions *options, int64_t *trials, double *spent_s, Error *error)
 {
-	Tune t = {.arena = arena_new(),
-	    .program = program,
-	    .target = target,
-	    .options = options,
-	    .store = store,
-	    .error = error};
-	Status status = read_store(&t, true);
-	*trials = t.prior;
-	*spent_s = t.prior_s;
-	arena_free(t.arena);
+	Arena *arena = arena_new();
+	History h = history_of(arena, program, target, options);
+	Status status = history_read(&h, store, error);
+	*trials = h.trials;
+	*spent_s = h.spent_s;
+	arena_free(arena);
 	return status;
+}
+
+/* A candidate that somebody has measured is not measured again. */
+static void learn_known(Tune *t, int i);
+
+/* What other tuners have added to the store meanwhile. */
+static Status follow(Tune *t)
+{
+	int i = t->known.n;
+	FORWARD_IF_ERROR(history_read(&t->history, t->store, t->error));
+	for (; i < t->known.n; i++)
+		learn_known(t, i);
+	return STATUS_OK;
 }
 
 static bool read_replay_line(Line *line, void *context)
 {
 	Tune *t = context;
-	if (line->kind == LINE_TRIAL && same_regime(t, line))
+	if (line->kind == LINE_TRIAL &&
+	    !strcmp(line->regime, cache_word(t->options)))
 		vec_push(t->arena, &t->replay, known_of(t, line));
 	return true;
 }
@@ -220,7 +162,7 @@ static double time_left(const Tune *t)
 	double left = INFINITY;
 	if (t->options->time_s >= 0)
 		left = t->options->time_s - elapsed(t) -
-		    (t->options->more ? 0 : t->prior_s);
+		    (t->options->more ? 0 : t->history.spent_s);
 	if (t->options->left_s >= 0 && t->options->left_s - elapsed(t) < left)
 		left = t->options->left_s - elapsed(t);
 	return left;
@@ -231,7 +173,7 @@ static int64_t trials_left(const Tune *t)
 	if (t->options->trials < 0)
 		return INT64_MAX;
 	return t->options->trials - t->result->trials -
-	    (t->options->more ? 0 : t->prior);
+	    (t->options->more ? 0 : t->history.trials);
 }
 
 /* Two virtual CPUs may have been one core while it was measured. */
@@ -312,13 +254,20 @@ static Status put_mark(Tune *t, LineKind kind, json_t *fields)
 	return status;
 }
 
+static void set_measure(const Tune *t, json_t *mark)
+{
+	const char *word = measure_word(t->options);
+	if (word)
+		json_object_set_new(mark, "measure", json_string(word));
+}
+
 static Status put_start(Tune *t)
 {
 	const TuneOptions *o = t->options;
 	json_t *f = json_object();
 	json_object_set_new(f, "ops", json_pack("[s]", t->program->op));
 	json_object_set_new(f, "target", json_text(t->target->text));
-	json_object_set_new(f, "regime", json_string(cache_word(t)));
+	json_object_set_new(f, "regime", json_string(cache_word(t->options)));
 	json_object_set_new(f, "trials",
 	    o->trials < 0 ? json_null() : json_integer(o->trials));
 	json_object_set_new(
@@ -328,7 +277,12 @@ static Status put_start(Tune *t)
 	    json_string(o->search == SEARCH_RANDOM ? "random" : "sa"));
 	json_object_set_new(f, "command",
 	    o->command ? json_text(o->command) : json_null());
-	return put_mark(t, LINE_RUN_START, f);
+	json_object_set_new(f, "counter",
+	    json_integer((json_int_t)t->history.counter + 1));
+	set_measure(t, f);
+	FORWARD_IF_ERROR(put_mark(t, LINE_RUN_START, f));
+	memcpy(t->history.own, t->run_id, sizeof t->history.own);
+	return follow(t);
 }
 
 json_t *tune_times_json(const TuneTimes *t)
@@ -336,6 +290,21 @@ json_t *tune_times_json(const TuneTimes *t)
 	return json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "search", t->search,
 	    "features", t->features, "train", t->train, "compile", t->compile,
 	    "check", t->check, "run", t->run, "idle", t->idle);
+}
+
+/* What tells a space from another: all its sketches. */
+static const char *space_key(const Tune *t, const Space *space)
+{
+	json_t *sketches = json_array();
+	for (int i = 0; i < space_nsketches(space); i++)
+		json_array_append_new(
+		    sketches, trace_to_json(space_sketch(space, i)));
+	char *text = json_dumps(sketches, JSON_COMPACT);
+	char *key = NEW_N(t->arena, char, 65);
+	sha256_hex(text, strlen(text), key);
+	free(text);
+	json_decref(sketches);
+	return key;
 }
 
 static Status put_end(Tune *t)
@@ -350,7 +319,7 @@ static Status put_end(Tune *t)
 	json_object_set_new(f, "run", json_string(t->run_id));
 	json_object_set_new(f, "ops", json_pack("[s]", t->program->op));
 	json_object_set_new(f, "target", json_text(t->target->text));
-	json_object_set_new(f, "regime", json_string(cache_word(t)));
+	json_object_set_new(f, "regime", json_string(cache_word(t->options)));
 	json_object_set_new(f, "complete",
 	    json_boolean(!r->interrupted && !r->hopeless && !r->broken));
 	json_object_set_new(f, "exhausted", json_boolean(r->exhausted));
@@ -365,7 +334,21 @@ static Status put_end(Tune *t)
 	json_object_set_new(f, "peak_flops_per_s", json_real(r->peak_all));
 	json_object_set_new(f, "times_s", tune_times_json(&r->times));
 	json_object_set_new(f, "refusals", refusals);
+	if (r->exhausted)
+		json_object_set_new(
+		    f, "space", json_string(space_key(t, t->space)));
+	if (t->options->accept)
+		json_object_set_new(f, "accept", json_true());
+	set_measure(t, f);
 	return put_mark(t, LINE_RUN_END, f);
+}
+
+static json_t *noise_json(const Measurement *m)
+{
+	if (isnan(m->noise_probe))
+		return NULL;
+	return json_pack("{s:f,s:I}", "probe", m->noise_probe, "switches",
+	    (json_int_t)m->noise_switches);
 }
 
 static Status put_trial(Tune *t, const char *trace_text, const Measurement *m,
@@ -381,8 +364,10 @@ static Status put_trial(Tune *t, const char *trace_text, const Measurement *m,
 	json_object_set_new(
 	    by, "seed", json_integer((json_int_t)t->options->seed));
 	json_object_set_new(by, "trial",
-	    json_integer((json_int_t)(t->prior + t->result->trials)));
+	    json_integer((json_int_t)(t->history.trials + t->result->trials)));
 	json_object_set_new(by, "run", json_string(t->run_id));
+	if (!measure_word(t->options)) /* those are the same every time */
+		json_object_set_new(by, "elapsed_s", json_real(elapsed(t)));
 	Trial trial = {.op = t->program->op,
 	    .op_text = t->program->op_text,
 	    .name = t->program->name,
@@ -402,9 +387,12 @@ static Status put_trial(Tune *t, const char *trace_text, const Measurement *m,
 	    .verified = t->verified,
 	    .machine = t->machine,
 	    .by = by,
-	    .same_as = same_as};
+	    .same_as = same_as,
+	    .measure = measure_word(t->options),
+	    .noise = noise_json(m)};
 	Line line;
 	line_trial(&trial, &line);
+	json_decref(trial.noise);
 	Status status = store_append(t->store, &line, t->error);
 	memcpy(id, line.id, sizeof line.id);
 	line_free(&line);
@@ -500,7 +488,8 @@ static Status run_trial(
 }
 
 /* Compiled at once, run one by one while the budget lasts; the times of the
- * *ran first, infinite for those that failed. */
+ * *ran first, infinite for those that failed, NaN for those that another tuner
+ * had measured by then. */
 static Status try_traces(
     Tune *t, const Trace *const *traces, int n, double *times, int *ran)
 {
@@ -516,8 +505,15 @@ static Status try_traces(
 		FORWARD_IF_ERROR(
 		    measure_compile(t->measurer, traces, n, m, t->error));
 	t->result->times.compile += measure_now() - start;
-	for (*ran = 0; *ran < n && (!*ran || budget_left(t)); ++*ran) {
+	for (*ran = 0; *ran < n; ++*ran) {
 		int i = *ran;
+		FORWARD_IF_ERROR(follow(t));
+		if (!budget_left(t))
+			break;
+		times[i] = NAN;
+		if (find_trace(t->known.at + t->nstored,
+			t->known.n - t->nstored, texts[i]))
+			continue;
 		FORWARD_IF_ERROR(run_trial(t, i, traces[i], texts[i], &m[i]));
 		times[i] = t->known.at[t->known.n - 1].time_s;
 	}
@@ -583,19 +579,18 @@ static void learn(Tune *t, const Candidate *c, double time_s)
 	model_add(t->model, 0, row, time_s);
 }
 
-/* What earlier runs measured, as far as the space still has it. */
-static void learn_known(Tune *t)
+/* What others measured, as far as the space has it. */
+static void learn_known(Tune *t, int i)
 {
 	Refusal why;
-	for (int i = 0; i < t->known.n; i++) {
-		Candidate c;
-		const Known *k = &t->known.at[i];
-		if (!k->parsed || !space_find(t->space, k->parsed, &c) ||
-		    !space_legal(t->space, &c, &why))
-			continue;
-		search_visit(t->search, &c);
-		learn(t, &c, k->time_s);
-	}
+	Candidate c;
+	const Known *k = &t->known.at[i];
+	if (!t->search || !k->parsed ||
+	    !space_find(t->space, k->parsed, &c) ||
+	    !space_legal(t->space, &c, &why))
+		return;
+	search_visit(t->search, &c);
+	learn(t, &c, k->time_s);
 }
 
 static Status fit(Tune *t)
@@ -633,7 +628,8 @@ static Status try_candidates(Tune *t, const Candidate *batch, int n, int *at)
 		traces[i] = space_trace(t->arena, t->space, &batch[*at + i]);
 	FORWARD_IF_ERROR(try_traces(t, traces, width, times, &ran));
 	for (int i = 0; i < ran; i++)
-		learn(t, &batch[*at + i], times[i]);
+		if (!isnan(times[i]))
+			learn(t, &batch[*at + i], times[i]);
 	*at += ran;
 	return STATUS_OK;
 }
@@ -711,7 +707,7 @@ static Status measure_first(Tune *t)
 	Candidate c;
 	double time_s;
 	const Known *best = NULL;
-	for (int i = 0; i < t->prior; i++)
+	for (int i = 0; i < t->nstored; i++)
 		if (t->known.at[i].parsed &&
 		    (!best || t->known.at[i].time_s < best->time_s))
 			best = &t->known.at[i];
@@ -723,7 +719,8 @@ static Status measure_first(Tune *t)
 	Trace *trace = space_trace(t->arena, t->space, &c);
 	search_visit(t->search, &c);
 	FORWARD_IF_ERROR(try_trace(t, trace, &time_s));
-	learn(t, &c, time_s);
+	if (!isnan(time_s))
+		learn(t, &c, time_s);
 	return STATUS_OK;
 }
 
@@ -779,10 +776,22 @@ static Status measure_finalists(Tune *t)
 		    &m[i], true, NULL, id));
 		if (t->result->best_s > 0 && m[i].time_s >= t->result->best_s)
 			continue;
-		t->result->best_s = m[i].time_s;
+		t->result->best_s = t->result->final_s = m[i].time_s;
+		t->result->final_quiet =
+		    measure_quiet(m[i].noise_probe, m[i].noise_switches);
 		memcpy(t->result->best_id, id, sizeof id);
+		memcpy(t->result->final_id, id, sizeof id);
 	}
 	return STATUS_OK;
+}
+
+/* The first run of a store draws by the seed alone; the next ones, which may
+ * run beside it, each by another. */
+static uint64_t seed_of(const Tune *t)
+{
+	uint64_t seed = t->options->seed;
+	return t->history.before
+	    ? hash_mix(seed + (uint64_t)t->history.before) : seed;
 }
 
 static Status tune_run(Tune *t)
@@ -796,7 +805,7 @@ static Status tune_run(Tune *t)
 		return t->error->status;
 	SearchSpace functions = {t, sample_space, mutate_space,
 	    space_size(t->space, SMALL_SPACE), at_space, kind_of};
-	SearchSettings settings = search_defaults(t->options->seed);
+	SearchSettings settings = search_defaults(seed_of(t));
 	t->search = search_new(
 	    t->options->search == SEARCH_RANDOM ? "random" : "sa", &functions,
 	    &settings);
@@ -805,7 +814,8 @@ static Status tune_run(Tune *t)
 		    model_defaults(FEATURES, t->options->seed);
 		t->model = model_new(&model);
 	}
-	learn_known(t);
+	for (int i = 0; i < t->nstored; i++)
+		learn_known(t, i);
 	FORWARD_IF_ERROR(measure_first(t));
 	FORWARD_IF_ERROR(search_loop(t));
 	if (peak_is_short(t))
@@ -838,10 +848,43 @@ static void finish(Tune *t)
 	}
 	r->elapsed_s = r->spent_s = elapsed(t);
 	r->interrupted = interrupted(t);
-	r->stored = t->prior + r->trials;
+	r->stored = t->history.trials + r->trials;
+	r->others_s = t->history.spent_s;
 	TuneTimes *s = &r->times;
 	s->idle = r->elapsed_s - s->search - s->features - s->train -
 	    s->compile - s->check - s->run;
+}
+
+/* Did a run come to the end of the very space that there is now? */
+static bool is_exhausted(const Tune *t)
+{
+	Error ignored;
+	if (!*t->history.exhausted || t->options->more)
+		return false;
+	const Space *space = space_new(
+	    t->arena, t->program, &t->target->machine, &ignored);
+	return space && !strcmp(space_key(t, space), t->history.exhausted);
+}
+
+static void best_known(Tune *t)
+{
+	TuneResult *r = t->result;
+	for (int i = 0; i < t->known.n; i++) {
+		const Known *k = &t->known.at[i];
+		if (isinf(k->time_s) ||
+		    (r->best_s > 0 && k->time_s >= r->best_s))
+			continue;
+		r->best_s = k->time_s;
+		memcpy(r->best_id, k->id, sizeof r->best_id);
+	}
+}
+
+/* A run that measures nothing. */
+static Status accept_round(Tune *t)
+{
+	FORWARD_IF_ERROR(put_start(t));
+	t->result->exhausted = false;
+	return put_end(t);
 }
 
 Status tune_operator(const Program *program, const Target *target, Store *store,
@@ -861,12 +904,22 @@ Status tune_operator(const Program *program, const Target *target, Store *store,
 	    .context = context,
 	    .start = measure_now()};
 	*result = (TuneResult){0};
-	Status status = read_store(&t, false);
-	result->stored = t.prior;
-	if (!status && (trials_left(&t) <= 0 || time_left(&t) <= 0)) {
+	t.history = history_of(t.arena, program, target, options);
+	t.history.trial = keep_trial;
+	t.history.context = &t;
+	Status status = follow(&t);
+	t.nstored = t.known.n;
+	result->stored = t.history.trials;
+	result->others_s = t.history.spent_s;
+	if (!status)
+		result->exhausted = is_exhausted(&t);
+	if (!status && (result->exhausted || trials_left(&t) <= 0 ||
+			   time_left(&t) <= 0)) {
 		result->covered = true;
+		best_known(&t);
+		status = options->accept ? accept_round(&t) : STATUS_OK;
 		arena_free(t.arena);
-		return STATUS_OK;
+		return status;
 	}
 	if (!status && options->replay_db)
 		status = read_replay(&t);

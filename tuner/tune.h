@@ -11,6 +11,7 @@ typedef struct {
 	double time_s;   /* that all runs together may take; -1: any */
 	double left_s;   /* wall time of this run; -1: any */
 	bool more;       /* spend the budget again, whatever the store holds */
+	bool accept;     /* the newest final round counts, though it be slower */
 	SearchKind search;
 	bool model;      /* learn; false: the analytic model alone */
 	uint64_t seed;
@@ -39,7 +40,8 @@ typedef struct {
 
 typedef struct {
 	bool covered;      /* the store had enough: nothing was measured */
-	bool exhausted;    /* every candidate of the space was tried */
+	bool exhausted;    /* every candidate of the space was tried, by this
+			      run or, if covered, before */
 	bool interrupted;
 	bool hopeless;     /* stopped: nearly all fail for one reason */
 	bool broken;       /* stopped by the Status that is returned */
@@ -48,12 +50,16 @@ typedef struct {
 	double plain_s;    /* candidate 0; 0 if it failed */
 	double best_s;     /* 0: no valid trial */
 	char best_id[17];
+	double final_s;    /* the best of this run's final round; 0: none */
+	char final_id[17];
+	bool final_quiet;  /* or it does not count */
 	char best_error[512]; /* the first failure, where there is no best */
 	double peak_one, peak_all; /* FLOP/s; 0 if simulated */
 	int64_t scored;
 	double scored_per_s;
 	double elapsed_s;
 	double spent_s;    /* of the budget: what was kept back counts too */
+	double others_s;   /* of it, what other runs in the store took */
 	TuneTimes times;
 } TuneResult;
 

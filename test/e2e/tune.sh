@@ -73,6 +73,65 @@ sed 's/name: mm/name: tiny/; s/M: 33, N: 40, K: 29/M: 1, N: 2, K: 1/' \
 exits exhausts 0 tune tiny.yaml:small --trials 100000 --time 60s --db tiny.db \
 	--measure simulate
 ok exhausted-is-said grep -q exhausted out
+"$TUNEC" log export --db tiny.db >tiny.lines 2>/dev/null
+exits exhausts-once 0 tune tiny.yaml:small --trials 100000 --time 60s \
+	--db tiny.db --measure simulate
+ok exhausted-is-said-again grep -q 'the space is exhausted' out
+"$TUNEC" log export --db tiny.db >again.lines 2>/dev/null
+ok exhausted-measures-nothing cmp tiny.lines again.lines
+exits another-space-is-not-exhausted 0 tune tiny.yaml:small --trials 100000 \
+	--measure simulate --db tiny.db --target "${target% *} -threads=1"
+
+# --- several tuners at once ------------------------------------------------------
+for db in many.db many.jsonl; do
+	for i in 1 2 3 4; do
+		"$TUNEC" tune --target "$target" mm.yaml:small --trials 120 \
+			--db $db >/dev/null 2>&1 </dev/null &
+	done
+	wait
+	n=$(trials $db)
+	# one that each was measuring when the last was stored
+	ok "tuners-share-their-budget-$db" [ $((n >= 120 && n <= 123)) = 1 ]
+	"$TUNEC" log export --db $db 2>/dev/null | grep '"round":"search"' |
+		sed 's/.*"trace":\(.*\),"outcome".*/\1/' | sort | uniq -d >twice
+	# the plain loops, candidate 1, and what two had begun at one moment
+	ok "tuners-share-what-they-visited-$db" [ "$(wc -l <twice)" -le 12 ]
+done
+
+# --- a clock that was set back ---------------------------------------------------
+cat >clock.c <<'END'
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t c, struct timespec *t)
+{
+	int (*f)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
+	int r = f(c, t);
+	if (c == CLOCK_REALTIME)
+		t->tv_sec -= 86400;
+	return r;
+}
+END
+"${CC:-cc}" -D_GNU_SOURCE -shared -fPIC -o clock.so clock.c -ldl
+newest() { # of the lines, is the best of the last run?
+	best=$("$TUNEC" log best --db "$1" --json | sed 's/.*"run":"\([^"]*\)".*/\1/')
+	[ "$best" = "$("$TUNEC" log export --db "$1" | grep run-start |
+		tail -n 1 | sed 's/.*"id":"\([^"]*\)".*/\1/')" ]
+}
+exits clock 0 tune mm.yaml:small --trials 6 --db clock.jsonl
+LD_PRELOAD=$PWD/clock.so exits clock-set-back 0 tune mm.yaml:small --trials 12 \
+	--accept --db clock.jsonl
+ok clock-does-not-freeze-the-best newest clock.jsonl
+
+# --- a final round that was slower ------------------------------------------------
+exits first-round 0 tune mm.yaml:small --trials 6 --db slow.jsonl
+sed -i '/"round":"final"/s/"time_s":[^,]*,"spread_s":[^,]*/"time_s":1e-09,"spread_s":0.0/' \
+	slow.jsonl
+exits slower-round 0 tune mm.yaml:small --trials 12 --db slow.jsonl
+ok slower-round-is-said grep -Eq 'the final round of this run was (slower|disturbed)' out
+ok slower-round-does-not-replace grep -q 'best 0.001 us' out
+exits accepts 0 tune mm.yaml:small --trials 12 --accept --db slow.jsonl
+ok accepted-round-replaces sh -c '! grep -q "best 0.001 us" out ||
+	! grep -q "\"noise\":{\"probe\":0.0[0-4]" slow.jsonl'
 
 # --- simulated runs are repeatable -----------------------------------------------
 strip() { # what follows from the clock, and how many cores there are
@@ -95,8 +154,19 @@ exits simulates-another-seed 0 tune mm.yaml:small --trials 150 --seed 8 \
 strip sim8.jsonl >sim8
 ok seeds-differ sh -c '! cmp -s sim-0 sim8'
 best() {
-	"$TUNEC" log best --json --db "$1" | sed 's/.*"time_s":\([^,]*\),.*/\1/'
+	grep -o '"outcome":"ok","error":null,"time_s":[^,]*' "$1" | sort | uniq |
+		head -n 1
 }
+exits simulated-is-never-the-best 0 "$TUNEC" log best --db sim8.jsonl
+ok simulated-is-no-trial grep -q 'no ok trials' out
+exits simulated-is-not-built 3 "$TUNEC" build mm.yaml:small --frozen -o s.o \
+	--target "$target" --db sim8.jsonl
+cp sim8.jsonl both.jsonl
+exits simulated-is-not-counted 0 tune mm.yaml:small --trials 3 --db both.jsonl
+ok simulated-leaves-room [ "$(grep '"round":"search"' both.jsonl |
+	grep -vc '"measure":"simulate"')" = 3 ]
+exits measured-beside-simulated 0 "$TUNEC" build mm.yaml:small --frozen -o s.o \
+	--target "$target" --db both.jsonl
 before=$(best sim8.jsonl)
 exits simulates-what-was-stored 0 tune mm.yaml:small --trials 1 --more --seed 8 \
 	--measure simulate --db sim8.jsonl
@@ -155,6 +225,7 @@ for cpu in apple-m1 apple-m2; do
 	"$TUNEC" tune mm.yaml:small --trials 2 --measure simulate --db far.jsonl \
 		--target "llvm -mtriple=aarch64-linux-gnu -mcpu=$cpu -threads=1" \
 		>/dev/null
+	sed -i 's/,"measure":"simulate"//' far.jsonl # as if measured there
 	[ $cpu = apple-m1 ] || break
 	exits replay-only-target 0 "$TUNEC" replay mm.yaml:small --db far.jsonl
 	ok replay-only-target-is-said grep -q 'which its records have' err
