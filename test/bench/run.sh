@@ -99,6 +99,34 @@ process() {
 			"$($programs/bench_process -n 20 -e 1 \
 				$tunec check "$work/$f.yaml")" ms at-most 100
 	done
+	many
+}
+
+# 100,000 trials of one operator: half of one trace, half each of its own.
+many() {
+	local spec=workloads/matmul.yaml:odd none many
+	$tunec tune "$spec" --trials 3 --target "$one" --db "$work/few.jsonl" -q ||
+		return
+	$tunec log export --db "$work/few.jsonl" |
+		awk '/"outcome":"ok"/ && !/"round":"final"/ {line = $0}
+		END {
+			for (i = 0; i < 100000; i++) {
+				s = line
+				sub(/"id":"[^"]*"/, sprintf("\"id\":\"%016x\"", i), s)
+				sub(/"time_s":[^,]*/, "\"time_s\":" (1 + i % 977) / 1e6, s)
+				if (i % 2)
+					sub(/"trace":\[/, "\"trace\":[" i ",", s)
+				print s
+			}
+		}' >"$work/many.jsonl"
+	$tunec log import "$work/many.jsonl" --db "$work/many.db" -q || return
+	for db in none many; do
+		eval $db="$($programs/bench_process -n 20 $tunec build -q "$spec" \
+			--target "$one" -o "$work/many.c" --db "$work/$db.db")"
+	done
+	row 'tunec build from 100,000 trials, over an empty store' \
+		"$(awk "BEGIN {printf \"%.2f\", $many - $none}")" ms at-most 50
+	rm -f "$work"/many.*
 }
 
 hand() {

@@ -118,8 +118,9 @@ newest() { # of the lines, is the best of the last run?
 		tail -n 1 | sed 's/.*"id":"\([^"]*\)".*/\1/')" ]
 }
 exits clock 0 tune mm.yaml:small --trials 6 --db clock.jsonl
+sed -i 's/"time_s":[0-9][^,]*/"time_s":1.0/' clock.jsonl # slower than what comes
 LD_PRELOAD=$PWD/clock.so exits clock-set-back 0 tune mm.yaml:small --trials 12 \
-	--accept --db clock.jsonl
+	--db clock.jsonl
 ok clock-does-not-freeze-the-best newest clock.jsonl
 
 # --- a final round that was slower ------------------------------------------------

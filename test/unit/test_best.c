@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tuner/tuner.h"
+#include "tuner/internal.h"
 
 static const char op[] =
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -470,6 +470,58 @@ static void test_facts_agree(void **state)
 	assert_in_range(found, 50, 60);
 }
 
+static bool count_line(const StoredLine *line, void *context)
+{
+	(void)line;
+	++*(int *)context;
+	return true;
+}
+
+/* Of thousands of lines a database gives those that the best may be among. */
+static void test_narrowed(void **state)
+{
+	(void)state;
+	enum { N = 5000 };
+	Arena *arena = arena_new();
+	Case *cases = NEW_N(arena, Case, N);
+	for (int i = 0; i < N; i++)
+		cases[i] = (Case){
+		    .trace = arena_printf(arena, "t%d", i < 4000 ? i : 1),
+		    .ms = 9 - 0.001 * i,
+		    .round = i % 1000 == 7 ? 'f' : 's',
+		    RUN(1)};
+	kind = "db";
+	Store *store = must_open(0, STORE_WRITE);
+	Line *lines = NEW_N(arena, Line, N), *all[N];
+	Error error;
+	for (int i = 0; i < N; i++) {
+		lines[i] = make(&cases[i]);
+		all[i] = &lines[i];
+	}
+	assert_int_equal(store_append_all(store, all, N, &error), 0);
+	store_close(store);
+	store = must_open(0, STORE_READ);
+	for (int finals = 0; finals < 2; finals++) {
+		StoreQuery query = {.op = op,
+		    .target = "c",
+		    .regime = "warm",
+		    .finals = finals,
+		    .fastest = 64};
+		bool narrowed;
+		int n = 0;
+		assert_int_equal(store_scan(store, &query, count_line, &n,
+				     &narrowed, &error),
+		    0);
+		assert_true(narrowed);
+		assert_in_range(n, 1, finals ? 5 : 66);
+	}
+	store_close(store);
+	assert_string_equal(find(arena, 1, "c", NULL, NULL), "t1 4.993");
+	for (int i = 0; i < N; i++)
+		line_free(&lines[i]);
+	arena_free(arena);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -486,6 +538,7 @@ int main(void)
 	    TEST(test_refused),
 	    TEST(test_damaged_winners),
 	    TEST(test_facts_agree),
+	    TEST(test_narrowed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
