@@ -9,6 +9,7 @@
 #include <yaml.h>
 
 #include "ir/spec.h"
+#include "lib/escape.h"
 #include "lib/hash.h"
 
 enum { DEPTH_MAX = 8 };
@@ -27,25 +28,10 @@ typedef struct {
 
 /* --- characters --------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 sequence at p, 0 where it is none (or a surrogate). */
-static int utf8_size(const unsigned char *p, size_t left)
+static const char *wrong_character(const char *text, size_t left)
 {
-	int n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3
-	    : *p < 0xf5 ? 4 : 0;
-	if (n == 0 || (size_t)n > left)
-		return 0;
-	for (int i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
-	    (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
-}
-
-static const char *wrong_character(const unsigned char *p, size_t left)
-{
-	if (!utf8_size(p, left))
+	const unsigned char *p = (const unsigned char *)text;
+	if (!utf8_size(text, left))
 		return "is not UTF-8";
 	if (*p == '\r' && (left < 2 || p[1] != '\n'))
 		return "is a carriage return without a newline";
@@ -84,7 +70,7 @@ static void refuse_byte(Reader *r, size_t at, const char *why)
 static bool check_characters(Reader *r)
 {
 	const Source *source = r->report->source;
-	const unsigned char *p = (const unsigned char *)source->text;
+	const char *p = source->text;
 	size_t n = source->size, ascii = 0;
 	if (n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
 		r->base = 3;

@@ -8,28 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/escape.h"
 #include "tuner/tuner.h"
-
-static void string_print(Buf *out, const char *s, size_t size)
-{
-	buf_putc(out, '"');
-	for (size_t i = 0; i < size; i++) {
-		unsigned char c = (unsigned char)s[i];
-		if (c == '"' || c == '\\')
-			buf_printf(out, "\\%c", c);
-		else if (c == '\n')
-			buf_puts(out, "\\n");
-		else if (c == '\t')
-			buf_puts(out, "\\t");
-		else if (c == '\r')
-			buf_puts(out, "\\r");
-		else if (c < 0x20)
-			buf_printf(out, "\\u%04x", c);
-		else
-			buf_putc(out, (char)c);
-	}
-	buf_putc(out, '"');
-}
 
 /* The significant digits of x, without trailing zeros, and the exponent of the
  * first: 12.5 gives "125" and 1. */
@@ -102,7 +82,7 @@ static void object_print(Buf *out, const json_t *json)
 	     i = json_object_iter_next(object, i)) {
 		const char *key = json_object_iter_key(i);
 		buf_puts(out, sep);
-		string_print(out, key, strlen(key));
+		escape_json(out, key, strlen(key));
 		buf_putc(out, ':');
 		json_print(out, json_object_iter_value(i));
 		sep = ",";
@@ -120,7 +100,7 @@ void json_print(Buf *out, const json_t *json)
 		array_print(out, json);
 		break;
 	case JSON_STRING:
-		string_print(
+		escape_json(
 		    out, json_string_value(json), json_string_length(json));
 		break;
 	case JSON_INTEGER:
