@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "codegen/emit_c.h"
+#include "lib/escape.h"
 
 /* --- text ---------------------------------------------------------------- */
 
@@ -27,21 +28,10 @@ void emit_c_line(EmitC *e, const char *format, ...)
 	buf_putc(e->out, '\n');
 }
 
-void emit_c_comment(Buf *out, const char *text)
-{
-	char last = 0;
-	for (const char *c = text; *c; c++) {
-		bool ends = (last == '*' && *c == '/') ||
-		    (last == '/' && *c == '*');
-		last = ends || *c == '\n' ? ' ' : *c;
-		buf_putc(out, last);
-	}
-}
-
 static void comment_line(EmitC *e, const char *text)
 {
 	Buf safe = {0};
-	emit_c_comment(&safe, text);
+	escape_comment(&safe, text);
 	emit_c_line(e, "/* %s */", buf_text(&safe));
 	buf_free(&safe);
 }
@@ -468,18 +458,35 @@ static void put_attributes(EmitC *e, Buf *out)
 	    "#endif\n\n");
 }
 
+void emit_c_title(Buf *out, const Program *p)
+{
+	buf_puts(out, "/* ");
+	escape_comment(out, p->name);
+	if (*p->case_name) {
+		buf_putc(out, ':');
+		escape_comment(out, p->case_name);
+	}
+}
+
+static void comment_field(Buf *out, const char *key, const char *text)
+{
+	buf_printf(out, " * %s: ", key);
+	escape_comment(out, text);
+	buf_putc(out, '\n');
+}
+
 void emit_comment(Buf *out, const Lowered *const *lowered, int n,
     const EmitComment *comments)
 {
 	for (int i = 0; i < n; i++) {
 		const Program *p = lowered[i]->program;
 		const EmitComment *c = &comments[i];
-		buf_printf(out, "/* %s%s%s, by tunec %s\n", p->name,
-		    *p->case_name ? ":" : "", p->case_name, TUNEC_VERSION);
-		buf_printf(out, " * target: %s\n * record: %s\n", c->target,
-		    c->record);
+		emit_c_title(out, p);
+		buf_printf(out, ", by tunec %s\n", TUNEC_VERSION);
+		comment_field(out, "target", c->target);
+		comment_field(out, "record", c->record);
 		if (c->measured && *c->measured)
-			buf_printf(out, " * measured: %s\n", c->measured);
+			comment_field(out, "measured", c->measured);
 		buf_puts(out, " */\n");
 	}
 }

@@ -106,8 +106,8 @@ const char *emit_c_affine(EmitC *e, const LowAffine *a);
 const char *emit_c_place(EmitC *e, int temp);
 /* "const float *data", without the name's comma; shared with the header. */
 void emit_c_signature(Buf *out, const LowFunction *f, const char *const *names);
-/* Text that cannot end a comment, on one line. */
-void emit_c_comment(Buf *out, const char *text);
+/* The beginning of a file's comment, up to "conv2d:c6". */
+void emit_c_title(Buf *out, const Program *p);
 /* The opening comment of a file, of the .c and the header. */
 void emit_comment(Buf *out, const Lowered *const *lowered, int n,
     const EmitComment *comments);

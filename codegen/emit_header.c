@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "codegen/emit_c.h"
+#include "lib/escape.h"
 
 static const char *upper(Arena *arena, const char *text)
 {
@@ -65,14 +66,15 @@ static void put_shape(Buf *out, const Buffer *b)
 static void put_arguments(Buf *out, const Program *p)
 {
 	buf_puts(out, "/* ");
-	emit_c_comment(out, *p->doc ? p->doc : p->name);
+	escape_comment(out, *p->doc ? p->doc : p->name);
 	buf_putc(out, '\n');
 	for (int i = 0; i < p->ninputs + p->noutputs; i++) {
 		bool output = i >= p->ninputs;
 		const Buffer *b =
 		    &p->buffers[output ? p->outputs[i - p->ninputs] : i];
-		buf_printf(out, " *     %s %s: ", output ? "out" : "in ",
-		    b->name);
+		buf_printf(out, " *     %s ", output ? "out" : "in ");
+		escape_comment(out, b->name);
+		buf_puts(out, ": ");
 		put_shape(out, b);
 		buf_putc(out, '\n');
 	}

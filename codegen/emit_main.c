@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "codegen/emit_c.h"
+#include "lib/escape.h"
 
 typedef struct {
 	EmitC c;  /* its prelude has the helpers */
@@ -34,6 +35,15 @@ static const char *buffer_name(EmitMain *m, int buffer)
 static const char *axis_name(EmitMain *m, int axis)
 {
 	return identifier(m, "i", axis, m->block->axes[axis].name);
+}
+
+static const char *string_text(EmitMain *m, const char *value)
+{
+	Buf text = {0};
+	escape_c_string(&text, value);
+	const char *kept = arena_strdup(m->c.arena, buf_text(&text));
+	buf_free(&text);
+	return kept;
 }
 
 static bool is_half(DType type)
@@ -463,8 +473,8 @@ static void put_check(EmitMain *m, Buf *out)
 		    "\tfor (int64_t i = 0; i < %lld; i++)\n"
 		    "\t\ttunec_measure(%s);\n"
 		    "\tfor (int64_t i = 0; i < %lld; i++)\n"
-		    "\t\twrong += tunec_differ(\"%s\", i, %s,\n\t\t    %s, %d);\n",
-		    n, want, n, buffer->name, got, want,
+		    "\t\twrong += tunec_differ(%s, i, %s,\n\t\t    %s, %d);\n",
+		    n, want, n, string_text(m, buffer->name), got, want,
 		    floats && !dtype_is_float(buffer->type));
 	}
 	buf_puts(out, "\treturn wrong;\n}\n\n");
@@ -550,19 +560,21 @@ static bool has_float_input(const Program *p)
 static void put_head(EmitMain *m, Buf *out, const Lowered *l)
 {
 	const Program *p = m->p;
+	emit_c_title(out, p);
 	buf_printf(out,
-	    "/* %s%s%s, by tunec %s: checks the kernel against the plain loop\n"
+	    ", by tunec %s: checks the kernel against the plain loop\n"
 	    " * nest and times it.\n"
 	    " *     cc -O2 -fopenmp %s_main.c %s.c -lm */\n",
-	    p->name, *p->case_name ? ":" : "", p->case_name, TUNEC_VERSION,
-	    l->kernel->name, l->kernel->name);
+	    TUNEC_VERSION, l->kernel->name, l->kernel->name);
 	buf_puts(out, "#include <float.h>\n#include <math.h>\n#include <stdbool.h>\n"
 	    "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
 	    "#include <string.h>\n#include <time.h>\n\n");
+	buf_puts(out, "#define SYMBOL ");
+	escape_c_string(out, l->kernel->name);
 	buf_printf(out,
-	    "#define SYMBOL \"%s\"\n#define FLOPS %lld.0\n"
+	    "\n#define FLOPS %lld.0\n"
 	    "#define TOLERANCE %.3g\n#define TUNEC_HELPER static inline\n\n",
-	    l->kernel->name, (long long)p->flops, tolerance(p));
+	    (long long)p->flops, tolerance(p));
 }
 
 static void put_prototypes(Arena *arena, Buf *out, const Lowered *l)
