@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd/kernels.h"
+#include "lib/escape.h"
 
 typedef struct {
 	Common common;
@@ -379,78 +380,92 @@ static Status fill_output(Contents *all, Output *o, Error *error)
 
 /* --- dependencies -------------------------------------------------------- */
 
-/* As make reads names: spaces and # escaped, $ doubled. */
-static void put_name(Buf *out, const char *name)
+/* As make reads names. */
+static Status put_name(
+    Buf *out, const char *name, MakePlace place, Error *error)
 {
-	for (; *name; name++) {
-		if (*name == ' ' || *name == '#' || *name == '\t')
-			buf_putc(out, '\\');
-		if (*name == '$')
-			buf_putc(out, '$');
-		buf_putc(out, *name);
-	}
+	if (escape_make(out, name, place))
+		return STATUS_OK;
+	return error_set(error, STATUS_INPUT,
+	    "-MD: no rule of make can name the file %s", name);
 }
 
-static void put_needed(Plan *plan, Buf *out)
+static Status put_needed_name(Buf *out, const char *name, Error *error)
 {
-	const ProgramVec *programs = plan->programs;
-	const Build *build = plan->build;
+	buf_putc(out, ' ');
+	return put_name(out, name, MAKE_NEEDED, error);
+}
+
+static Status put_specs(const ProgramVec *programs, Buf *out, Error *error)
+{
 	for (int i = 0; i < programs->n; i++) {
 		const char *name = programs->at[i]->source->name;
 		bool again = !strcmp(name, "-");
 		for (int k = 0; k < i; k++)
 			again |= !strcmp(name, programs->at[k]->source->name);
-		if (!again) {
-			buf_putc(out, ' ');
-			put_name(out, name);
-		}
+		if (!again)
+			FORWARD_IF_ERROR(put_needed_name(out, name, error));
 	}
-	if (build->kernel.trace && strcmp(build->kernel.trace, "-")) {
-		buf_putc(out, ' ');
-		put_name(out, build->kernel.trace);
-	}
+	return STATUS_OK;
+}
+
+static Status put_needed(Plan *plan, Buf *out, Error *error)
+{
+	const Build *build = plan->build;
+	FORWARD_IF_ERROR(put_specs(plan->programs, out, error));
+	if (build->kernel.trace && strcmp(build->kernel.trace, "-"))
+		FORWARD_IF_ERROR(
+		    put_needed_name(out, build->kernel.trace, error));
 	if (build->kernel.trace || build->kernel.schedule)
-		return;
+		return STATUS_OK;
 	TextVec stores = {0};
 	kernels_stores(plan->arena, &build->kernel, &stores);
 	for (int i = 0; i < stores.n; i++)
 		if (!strcmp(suffix_of(stores.at[i]), "jsonl") &&
-		    !access(stores.at[i], F_OK)) {
-			buf_putc(out, ' ');
-			put_name(out, stores.at[i]);
-		}
+		    !access(stores.at[i], F_OK))
+			FORWARD_IF_ERROR(
+			    put_needed_name(out, stores.at[i], error));
+	return STATUS_OK;
 }
 
-/* "F.d" for each -o F, or one file for all. */
-static void add_dependencies(Plan *plan)
+/* The rules of the outputs, each into its own file or all into one. */
+static Status put_rules(
+    Plan *plan, const char *needed, Buf *all, Error *error)
 {
-	const Build *build = plan->build;
-	Buf needed = {0}, all = {0};
-	put_needed(plan, &needed);
 	int n = plan->outputs.n;
 	for (int i = 0; i < n; i++) {
 		const Output o = plan->outputs.at[i];
 		if (!o.asked || !strcmp(o.path, "-"))
 			continue;
-		Buf rule = {0};
-		put_name(&rule, o.path);
-		buf_printf(&rule, ":%s\n", buf_text(&needed));
-		buf_add(&all, rule.data, rule.size);
-		if (build->depend_file) {
-			buf_free(&rule);
+		size_t begin = all->size;
+		FORWARD_IF_ERROR(put_name(all, o.path, MAKE_TARGET, error));
+		buf_printf(all, ":%s\n", needed);
+		if (plan->build->depend_file)
 			continue;
-		}
 		Output file = {arena_printf(plan->arena, "%s.d", o.path), KIND_H,
-			false, -1, rule};
+			false, -1, {0}};
+		buf_add(&file.data, all->data + begin, all->size - begin);
 		vec_push(plan->arena, &plan->outputs, file);
 	}
-	if (build->depend_file) {
-		Output file = {build->depend_file, KIND_H, false, -1, all};
-		vec_push(plan->arena, &plan->outputs, file);
-	} else {
-		buf_free(&all);
-	}
+	return STATUS_OK;
+}
+
+/* "F.d" for each -o F, or one file for all. */
+static Status add_dependencies(Plan *plan, Error *error)
+{
+	const char *path = plan->build->depend_file;
+	Buf needed = {0}, all = {0};
+	Status status = put_needed(plan, &needed, error);
+	if (!status)
+		status = put_rules(plan, buf_text(&needed), &all, error);
 	buf_free(&needed);
+	if (status || !path) {
+		buf_free(&all);
+		return status;
+	}
+	Output file = {path, KIND_H, false, -1, all};
+	vec_push(plan->arena, &plan->outputs, file);
+	return STATUS_OK;
 }
 
 /* --- the verb ------------------------------------------------------------ */
@@ -540,7 +555,7 @@ static int write_kernels(Plan *plan, const KernelVec *kernels)
 	for (int i = 0; i < plan->outputs.n && !status; i++)
 		status = fill_output(&c, &plan->outputs.at[i], &error);
 	if (!status && (plan->build->depend || plan->build->depend_file))
-		add_dependencies(plan);
+		status = add_dependencies(plan, &error);
 	if (!status)
 		status = write_all(plan, &error);
 	if (status)
