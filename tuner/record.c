@@ -183,9 +183,13 @@ static Status line_fill(Line *line, Error *error)
 		    text_of(json, "kind"));
 	line->kind = (LineKind)kind;
 	const char *id = text_of(json, "id"), *op = text_of(json, "op");
-	if ((*id || kind == LINE_TRIAL) && !is_hex(id, ID_DIGITS))
+	const char *same_as =
+	    json_string_value(json_object_get(json, "same_as"));
+	if (((*id || kind == LINE_TRIAL) && !is_hex(id, ID_DIGITS)) ||
+	    (same_as && !is_hex(same_as, ID_DIGITS)))
 		return error_set(error, STATUS_INPUT,
-		    "an 'id' that is not %d hex digits", ID_DIGITS);
+		    "an 'id' or 'same_as' that is not %d hex digits",
+		    ID_DIGITS);
 	if (*op && !is_hex(op, OP_DIGITS))
 		return error_set(error, STATUS_INPUT,
 		    "an 'op' that is not %d hex digits", OP_DIGITS);
@@ -197,7 +201,7 @@ static Status line_fill(Line *line, Error *error)
 	line->at = text_of(json, "at");
 	line->final = !strcmp(text_of(json, "round"), "final");
 	line->regime = regime_of(json);
-	line->same_as = json_string_value(json_object_get(json, "same_as"));
+	line->same_as = same_as;
 	const json_t *measure = json_object_get(json, "measure");
 	line->measure = json_string_value(measure);
 	if (measure && !line->measure && !json_is_null(measure))

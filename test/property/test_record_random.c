@@ -16,6 +16,9 @@ static const char *const keys[] = {
     "tunec", "kind", "at", "id", "op", "trace", "time_s", "regime", "by"};
 enum { NKEYS = sizeof keys / sizeof *keys };
 
+static const char op[] =
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
 static Buf sample(Rng *rng)
 {
 	static const char *const texts[] = {
@@ -26,8 +29,6 @@ static Buf sample(Rng *rng)
 	json_t *by = json_pack(
 	    "{s:s,s:f}", "run", texts[rng_below(rng, 7)], "x", rng_double(rng));
 	Line line;
-	static const char op[] = "00ff00ff00ff00ff00ff00ff00ff00ff"
-				 "00ff00ff00ff00ff00ff00ff00ff00ff";
 	line_trial(&(Trial){.op = op,
 		       .op_text = texts[rng_below(rng, 7)],
 		       .name = "n",
