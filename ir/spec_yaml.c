@@ -44,29 +44,6 @@ static const char *wrong_character(const char *text, size_t left)
 	return NULL;
 }
 
-/* The line as it stands would upset a terminal. */
-static void refuse_byte(Reader *r, size_t at, const char *why)
-{
-	const Source *source = r->report->source;
-	size_t begin = at, end = at;
-	while (begin > 0 && source->text[begin - 1] != '\n')
-		begin--;
-	while (end < source->size && source->text[end] != '\n' &&
-	    end < at + 400)
-		end++;
-	char *text = arena_alloc(r->arena, source->size + 1);
-	memcpy(text, source->text, source->size);
-	for (size_t i = begin; i < end; i++)
-		if ((unsigned char)text[i] < 0x20 ||
-		    (unsigned char)text[i] >= 0x7f)
-			text[i] = '?';
-	Source clean = {source->name, text, end};
-	Report report = *r->report;
-	report.source = &clean;
-	report_error(&report, (Span){at, at + 1}, "the byte 0x%02x %s",
-	    (unsigned char)source->text[at], why);
-}
-
 static bool check_characters(Reader *r)
 {
 	const Source *source = r->report->source;
@@ -76,11 +53,14 @@ static bool check_characters(Reader *r)
 		r->base = 3;
 	for (size_t i = r->base; i < n; ascii++) {
 		const char *why = wrong_character(p + i, n - i);
+		int size = utf8_size(p + i, n - i);
 		if (why) {
-			refuse_byte(r, i, why);
+			Span span = {i, i + (size_t)(size ? size : 1)};
+			report_error(r->report, span,
+			    "the byte 0x%02x %s", (unsigned char)p[i], why);
 			return false;
 		}
-		i += (size_t)utf8_size(p + i, n - i);
+		i += (size_t)size;
 	}
 	r->nchars = ascii;
 	if (ascii == n - r->base)

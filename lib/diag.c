@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "lib/escape.h"
+
 void source_place(const Source *source, size_t offset, int *line, int *column)
 {
 	size_t start = 0;
@@ -17,15 +19,18 @@ void source_place(const Source *source, size_t offset, int *line, int *column)
 	*column = (int)(offset - start) + 1;
 }
 
-/* Bytes of the line that a caret line has to skip: tabs stay tabs, a
+/* As many columns of `c` as the text takes when it is shown: tabs stay tabs, a
  * continuation byte of UTF-8 takes no column on the screen. */
-static void add_indent(Buf *out, const char *line, size_t n)
+static void add_columns(Buf *out, const char *text, size_t size, char c)
 {
-	for (size_t i = 0; i < n; i++)
-		if (line[i] == '\t')
+	Buf shown = {0};
+	escape_terminal(&shown, text, size, "\t");
+	for (size_t i = 0; i < shown.size; i++)
+		if (shown.data[i] == '\t' && c == ' ')
 			buf_putc(out, '\t');
-		else if (((unsigned char)line[i] & 0xc0) != 0x80)
-			buf_putc(out, ' ');
+		else if (((unsigned char)shown.data[i] & 0xc0) != 0x80)
+			buf_putc(out, c);
+	buf_free(&shown);
 }
 
 enum { LINE_SHOWN_MAX = 400 };
@@ -41,13 +46,16 @@ static void add_excerpt(Buf *out, const Source *source, Span span)
 		end++;
 	if (end - start > LINE_SHOWN_MAX)
 		return;
-	buf_add(out, source->text + start, end - start);
+	escape_terminal(out, source->text + start, end - start, "\t");
 	buf_putc(out, '\n');
-	add_indent(out, source->text + start, begin - start);
-	buf_putc(out, '^');
-	for (size_t i = begin + 1; i < span.end && i < end; i++)
-		if (((unsigned char)source->text[i] & 0xc0) != 0x80)
-			buf_putc(out, '~');
+	add_columns(out, source->text + start, begin - start, ' ');
+	size_t caret = out->size;
+	if (span.end > begin && begin < end)
+		add_columns(out, source->text + begin,
+		    (span.end < end ? span.end : end) - begin, '~');
+	if (out->size == caret)
+		buf_putc(out, '~');
+	out->data[caret] = '^';
 	buf_putc(out, '\n');
 }
 
@@ -56,12 +64,15 @@ static void diag_add(Diag *diag, const char *kind, const Source *source,
 {
 	int line, column;
 	source_place(source, span.begin, &line, &column);
-	buf_printf(&diag->text, "%s:%d:%d: %s: ",
-	    strcmp(source->name, "-") ? source->name : "<stdin>", line, column,
-	    kind);
-	buf_vprintf(&diag->text, format, args);
+	const char *name = strcmp(source->name, "-") ? source->name : "<stdin>";
+	Buf message = {0};
+	buf_vprintf(&message, format, args);
+	escape_terminal(&diag->text, name, strlen(name), "");
+	buf_printf(&diag->text, ":%d:%d: %s: ", line, column, kind);
 	if (diag->suffix)
-		buf_printf(&diag->text, " %s", diag->suffix);
+		buf_printf(&message, " %s", diag->suffix);
+	escape_terminal(&diag->text, buf_text(&message), message.size, "");
+	buf_free(&message);
 	buf_putc(&diag->text, '\n');
 	add_excerpt(&diag->text, source, span);
 }

@@ -20,7 +20,7 @@ typedef struct {
 } Span;
 
 typedef struct {
-	Buf text;  /* the formatted messages so far */
+	Buf text;  /* the formatted messages so far, escaped for a terminal */
 	int errors, warnings;
 	const char *suffix; /* e.g. "(case big)", appended to each; may be NULL */
 	size_t last_begin; /* place of the last error: one message a place */

@@ -36,7 +36,8 @@ static bool is_hidden(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c ||
 	    c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
-	    (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+	    (c >= 0x2066 && c <= 0x2069) || c == 0xfeff ||
+	    (c & 0xfffe) == 0xfffe; /* no character */
 }
 
 /* One character of a text. */
