@@ -14,13 +14,17 @@
  *
  *     main.c      the table, --help, --version, exit
  *     options.c   GNU long and short options from such tables
- *     specs.c     SPEC operands, messages, exit codes */
+ *     out.c       standard output
+ *     say.c       messages on standard error
+ *     specs.c     SPEC operands, exit codes */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <jansson.h>
 
 #include "ir/program.h"
 #include "lib/arena.h"
@@ -94,14 +98,33 @@ int options_parse(const Verb *verb, void *options, int argc, char **argv);
 void options_free(const Verb *verb, void *options);
 void options_help(const Verb *verb);
 
+/* --- what is printed ---------------------------------------------------------- */
+
+/* On standard output, a person's: controls are shown as escapes.  Newlines and
+ * tabs stay, those of a stranger's text too: where it has to stay on its line,
+ * it goes through out_word. */
+void out_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *out_word(Arena *arena, const char *text);
+/* For machines, a line: what was made here as an object, or as the text of one;
+ * a line of a store, byte for byte. */
+void out_json(const json_t *json);
+void out_json_text(const char *text);
+void out_line(const char *text);
+/* Has everything arrived that was printed? */
+bool out_flush(void);
+
 /* --- messages ---------------------------------------------------------------- */
 
-/* "tunec: error: …" on standard error. */
+/* "tunec: error: …" on standard error, one line. */
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* "tunec: …" */
+void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Usage errors add a hint to --help and give EXIT_USAGE. */
 int say_usage(const char *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* In place of the line before, on a terminal; "" leaves an empty one. */
+void say_live(const char *text);
 /* Standard error is a terminal and NO_COLOR is not set. */
 bool say_colored(void);
 /* The diagnostics collected so far, coloured where that is allowed. */

@@ -6,6 +6,7 @@
 
 #include "cmd/kernels.h"
 #include "cmd/stores.h"
+#include "lib/escape.h"
 
 /* Everything that one run has in hand. */
 typedef struct {
@@ -88,6 +89,24 @@ static bool among(const TextVec *texts, const char *text)
 	return false;
 }
 
+enum { CHOICES_MAX = 800 }; /* bytes, so that an Error holds them */
+
+/* One of `left` targets as the option that chooses it; false where there is no
+ * room: half an option would be a trap. */
+static bool put_choice(Buf *list, const char *target, int left)
+{
+	Buf word = {0};
+	escape_shell(&word, target);
+	bool fits = list->size + word.size < CHOICES_MAX;
+	if (fits)
+		buf_printf(list, "%s--target %s", list->size ? ", " : "",
+		    buf_text(&word));
+	else
+		buf_printf(list, "%s%d more", list->size ? " and " : "", left);
+	buf_free(&word);
+	return fits;
+}
+
 Target *kernels_choose_target(Arena *arena, const Common *common,
     const Program *p, Target *host, const TextVec *targets, Error *error)
 {
@@ -95,15 +114,14 @@ Target *kernels_choose_target(Arena *arena, const Common *common,
 		return host;
 	if (targets->n == 1) {
 		if (!common->quiet)
-			fprintf(stderr,
-			    "tunec: %s: target '%s', which its records have\n",
+			say_note("%s: target '%s', which its records have",
 			    program_label(arena, p), targets->at[0]);
 		return target_parse(arena, targets->at[0], error);
 	}
 	Buf list = {0};
 	for (int i = 0; i < targets->n; i++)
-		buf_printf(&list, "%s--target '%s'", i ? ", " : "",
-		    targets->at[i]);
+		if (!put_choice(&list, targets->at[i], targets->n - i))
+			break;
 	error_set(error, STATUS_NO_RECORD,
 	    "there are records for several targets; choose one: %s",
 	    buf_text(&list));

@@ -32,9 +32,10 @@ int log_rows(Arena *arena, const Log *log, const Stores *stores,
 
 /* "1.53 ms" */
 const char *log_time(double time_s, char out[32]);
-/* "conv2d:resnet18_c6" */
-const char *log_operator(const Row *row, char *out, size_t size);
-/* A table: lines of cells, each column as wide as its widest cell. */
+/* "conv2d:resnet18_c6", as it can be printed */
+const char *log_operator(Arena *arena, const Row *row);
+/* A table: lines of cells, each column as wide as its widest cell.  A cell is
+ * what its text is on one line. */
 typedef struct {
 	Arena *arena;
 	int ncolumns;

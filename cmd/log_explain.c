@@ -3,7 +3,6 @@
  * A record is found by operator, target and regime.  Records of the same
  * operator are nearest, then those of the same name, then those whose canonical
  * text has the fewest other lines. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +44,7 @@ static int other_lines(const char *a, const char *b, const char *label)
 			continue;
 		n++;
 		if (label && n <= 4)
-			printf("    %s %.*s\n", label, (int)size, a);
+			out_text("    %s %.*s\n", label, (int)size, a);
 	}
 	return n;
 }
@@ -105,27 +104,26 @@ static int by_order(const void *a, const void *b)
 /* The words of a target that the other has not. */
 static void explain_target(const char *theirs, const char *ours)
 {
-	printf("  target: %s\n    wanted: %s\n", theirs, ours);
+	out_text("  target: %s\n    wanted: %s\n", theirs, ours);
 }
 
-static void explain_near(const Program *program, const Near *near,
-    const char *target, const char *regime)
+static void explain_near(Arena *arena, const Program *program,
+    const Near *near, const char *target, const char *regime)
 {
-	char name[200];
 	const Row *row = near->row;
-	printf("%s and %d more of %s differ in\n", row->id, near->trials - 1,
-	    log_operator(row, name, sizeof name));
+	out_text("%s and %d more of %s differ in\n", row->id, near->trials - 1,
+	    log_operator(arena, row));
 	if (strcmp(row->op, program->op)) {
-		printf("  operator:\n");
+		out_text("  operator:\n");
 		other_lines(near->op_text, program->op_text, "record:");
 		other_lines(program->op_text, near->op_text, "wanted:");
 	}
 	if (target && strcmp(row->target, target))
-		explain_target(row->target, target);
+		explain_target(out_word(arena, row->target), target);
 	if (strcmp(row->regime, regime))
-		printf("  regime: %s\n    wanted: %s\n", row->regime, regime);
+		out_text("  regime: %s\n    wanted: %s\n", row->regime, regime);
 	if (!near->ok)
-		printf("  outcome: %s, none ok\n", outcome_name(row->outcome));
+		out_text("  outcome: %s, none ok\n", outcome_name(row->outcome));
 }
 
 static bool matches(const Near *near, const Program *program,
@@ -173,10 +171,7 @@ static void print_json(const Program *program, const NearVec *all,
 	    json, "target", target ? json_string(target) : json_null());
 	json_object_set_new(json, "matches", json_boolean(found));
 	json_object_set_new(json, "nearest", near);
-	Buf out = {0};
-	json_print(&out, json);
-	puts(out.data);
-	buf_free(&out);
+	out_json(json);
 	json_decref(json);
 }
 
@@ -194,17 +189,17 @@ static void explain_one(Arena *arena, const Log *log, const RowVec *rows,
 		return;
 	}
 	if (!all.n) {
-		printf("%s: there are no records\n", program->symbol);
+		out_text("%s: there are no records\n", program->symbol);
 		return;
 	}
 	if (matches(&all.at[0], program, target, regime)) {
-		printf("%s: %d ok trials match, such as %s\n", program->symbol,
+		out_text("%s: %d ok trials match, such as %s\n", program->symbol,
 		    all.at[0].ok, all.at[0].row->id);
 		return;
 	}
-	printf("%s: no record matches; the nearest:\n", program->symbol);
+	out_text("%s: no record matches; the nearest:\n", program->symbol);
 	for (int i = 0; i < all.n && i < SHOWN; i++)
-		explain_near(program, &all.at[i], target, regime);
+		explain_near(arena, program, &all.at[i], target, regime);
 }
 
 /* The canonical text of --target, TUNEC_TARGET or this host. */

@@ -93,8 +93,11 @@ static int read_store(const char *path, Lines *lines)
 	store_close(store);
 	if (status)
 		say_error("%s", error.text);
-	else if (damaged.size)
-		say_error("%.*s", (int)damaged.size - 1, damaged.data);
+	for (const char *s = buf_text(&damaged); !status && *s;) {
+		int n = (int)strcspn(s, "\n");
+		say_error("%.*s", n, s);
+		s += n + (s[n] == '\n');
+	}
 	int code = damaged.size ? EXIT_FAILED : exit_of_status(status);
 	buf_free(&damaged);
 	return code;
@@ -215,10 +218,10 @@ static int append_all(const Log *log, const Lines *lines)
 	if (status)
 		say_error("%s", error.text);
 	else if (log->common.json)
-		printf("{\"imported\":%d,\"there\":%d}\n", added,
+		out_text("{\"imported\":%d,\"there\":%d}\n", added,
 		    lines->n - added);
 	else if (!log->common.quiet)
-		printf("%s: %d imported, %d were there\n",
+		out_text("%s: %d imported, %d were there\n",
 		    store_path(stores.at[0]), added, lines->n - added);
 	stores_close(&stores);
 	return exit_of_status(status);

@@ -1,6 +1,5 @@
 /* tunec VERB [options] SPEC[:CASE]... */
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,12 +27,12 @@ static const Verb *verb_find(const char *name)
 
 static void print_help(void)
 {
-	printf("usage: tunec VERB [options] SPEC[:CASE]...\n\n"
+	out_text("usage: tunec VERB [options] SPEC[:CASE]...\n\n"
 	       "Compiles a tensor operator, described in a YAML file, to fast C,\n"
 	       "LLVM IR or objects, and tunes it for a machine.\n\nverbs:\n");
 	for (int i = 0; i < NVERBS; i++)
-		printf("  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
-	printf("\n  tunec VERB --help   what a verb does and takes\n"
+		out_text("  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
+	out_text("\n  tunec VERB --help   what a verb does and takes\n"
 	       "  tunec --version     the version\n\n"
 	       "A SPEC is a file; FILE:CASE is one of its cases, FILE: the bare\n"
 	       "params, and - standard input.\n");
@@ -42,7 +41,7 @@ static void print_help(void)
 /* What was printed must have arrived. */
 static int flush_output(int code)
 {
-	if (fflush(stdout) || ferror(stdout)) {
+	if (!out_flush()) {
 		say_error("cannot write standard output");
 		return exit_worse(code, EXIT_FAILED);
 	}
@@ -80,7 +79,7 @@ static int tunec(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	if (!strcmp(argv[1], "--version")) {
-		printf("tunec %s\n", TUNEC_VERSION);
+		out_text("tunec %s\n", TUNEC_VERSION);
 		return EXIT_DONE;
 	}
 	if (argv[1][0] == '-')

@@ -269,25 +269,25 @@ static void print_option(const Option *o, void *context)
 	    !o->value ? "" : o->name && !word ? "=" : " ",
 	    o->value ? o->value : "");
 	if (strlen(left) >= HELP_COLUMN)
-		printf("%s\n%*s", left, HELP_COLUMN, "");
+		out_text("%s\n%*s", left, HELP_COLUMN, "");
 	else
-		printf("%-*s", HELP_COLUMN, left);
+		out_text("%-*s", HELP_COLUMN, left);
 	for (const char *c = o->help; *c; c++) {
-		putchar(*c);
+		out_text("%c", *c);
 		if (*c == '\n')
-			printf("%*s", HELP_COLUMN, "");
+			out_text("%*s", HELP_COLUMN, "");
 	}
 	if (o->preset)
-		printf(" (default: %s)", o->preset);
-	putchar('\n');
+		out_text(" (default: %s)", o->preset);
+	out_text("\n");
 }
 
 void options_help(const Verb *verb)
 {
-	printf("usage: tunec %s [options]%s%s\n\n%s\n\noptions:\n", verb->name,
+	out_text("usage: tunec %s [options]%s%s\n\n%s\n\noptions:\n", verb->name,
 	    verb->operands ? " " : "", verb->operands ? verb->operands : "",
 	    verb->summary);
 	each_option(verb, print_option, NULL);
 	if (verb->text)
-		printf("\n%s", verb->text);
+		out_text("\n%s", verb->text);
 }

@@ -1,9 +1,6 @@
-/* SPEC operands, messages on standard error and exit codes. */
-#include <stdarg.h>
-#include <stdio.h>
+/* SPEC operands and exit codes. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "schedule/schedule.h"
@@ -40,91 +37,6 @@ int exit_of_status(Status status)
 		return EXIT_INTERRUPTED;
 	default:
 		return EXIT_FAILED;
-	}
-}
-
-/* --- messages --------------------------------------------------------------- */
-
-bool say_colored(void)
-{
-	const char *no = getenv("NO_COLOR");
-	return !(no && *no) && isatty(2);
-}
-
-static void say(const char *kind, int color, const char *format, va_list args)
-{
-	fflush(stdout);
-	if (say_colored())
-		fprintf(stderr, "tunec: \033[1;%dm%s:\033[0m ", color, kind);
-	else
-		fprintf(stderr, "tunec: %s: ", kind);
-	vfprintf(stderr, format, args);
-	putc('\n', stderr);
-}
-
-void say_error(const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	say("error", 31, format, args);
-	va_end(args);
-}
-
-void say_warning(const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	say("warning", 35, format, args);
-	va_end(args);
-}
-
-int say_usage(const char *verb, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	say("error", 31, format, args);
-	va_end(args);
-	fprintf(stderr, "try 'tunec %s%s--help'\n", verb ? verb : "",
-	    verb ? " " : "");
-	return EXIT_USAGE;
-}
-
-static void say_colored_line(const char *line, size_t size)
-{
-	static const struct {
-		const char *word;
-		int color;
-	} kinds[] = {{": error: ", 31}, {": warning: ", 35}};
-	for (int i = 0; i < 2; i++) {
-		const char *at =
-		    memmem(line, size, kinds[i].word, strlen(kinds[i].word));
-		if (!at)
-			continue;
-		int head = (int)(at - line) + 2;
-		int word = (int)strlen(kinds[i].word) - 3;
-		fprintf(stderr, "\033[1m%.*s\033[1;%dm%.*s\033[0m%.*s", head,
-		    line, kinds[i].color, word, line + head,
-		    (int)size - head - word, line + head + word);
-		return;
-	}
-	fwrite(line, 1, size, stderr);
-}
-
-void say_diag(const Diag *diag, const Common *common)
-{
-	if (!diag->text.size || (common->quiet && !diag->errors))
-		return;
-	fflush(stdout);
-	if (!say_colored()) {
-		fwrite(diag->text.data, 1, diag->text.size, stderr);
-		return;
-	}
-	const char *p = diag->text.data, *end = p + diag->text.size;
-	while (p < end) {
-		const char *newline = memchr(p, '\n', (size_t)(end - p));
-		const char *next = newline ? newline + 1 : end;
-		say_colored_line(p, (size_t)(next - p));
-		p = next;
 	}
 }
 

@@ -478,7 +478,7 @@ static Status write_all(Plan *plan, Error *error)
 		const Output *o = &plan->outputs.at[i];
 		files[i] = (OutputFile){o->path, o->data.data, o->data.size};
 	}
-	fflush(stdout);
+	out_flush();
 	return outputs_write(files, n, error);
 }
 

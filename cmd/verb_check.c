@@ -109,7 +109,7 @@ static void print_json(const Program *p)
 {
 	json_t *o = json_program(p);
 	char *line = json_dumps(o, JSON_PRESERVE_ORDER);
-	puts(line);
+	out_json_text(line);
 	free(line);
 	json_decref(o);
 }
@@ -134,10 +134,10 @@ static void scaled(char text[32], int64_t value)
 
 static void print_type(const Buffer *b)
 {
-	printf("%s%s[", b->is_const ? "const " : "", dtype_name(b->type));
+	out_text("%s%s[", b->is_const ? "const " : "", dtype_name(b->type));
 	for (int i = 0; i < b->ndim; i++)
-		printf("%s%" PRId64, i ? ", " : "", b->shape[i]);
-	putchar(']');
+		out_text("%s%" PRId64, i ? ", " : "", b->shape[i]);
+	out_text("]");
 }
 
 static int name_width(const Program *p)
@@ -156,12 +156,12 @@ static void print_definition(const Program *p, const Definition *d, int width)
 {
 	char flops[32];
 	const Buffer *b = &p->buffers[d->buffer];
-	printf("  %-*s  ", width, d->name);
+	out_text("  %-*s  ", width, d->name);
 	print_type(b);
 	scaled(flops, d->flops);
 	if (d->flops)
-		printf("  %sFLOP", flops);
-	puts(b->role == BUFFER_OUTPUT ? "  output" : "");
+		out_text("  %sFLOP", flops);
+	out_text("%s\n", b->role == BUFFER_OUTPUT ? "  output" : "");
 }
 
 static void print_text(const Program *p, bool verbose)
@@ -170,18 +170,18 @@ static void print_text(const Program *p, bool verbose)
 	int width = name_width(p);
 	scaled(flops, p->flops);
 	scaled(bytes, p->bytes);
-	printf("%s%s%s: %sFLOP, %sB, %.3g FLOP a byte\n", p->name,
+	out_text("%s%s%s: %sFLOP, %sB, %.3g FLOP a byte\n", p->name,
 	    *p->case_name ? ":" : "", p->case_name, flops, bytes,
 	    intensity(p));
 	for (int i = 0; i < p->ninputs; i++) {
-		printf("  %-*s  ", width, p->buffers[i].name);
+		out_text("  %-*s  ", width, p->buffers[i].name);
 		print_type(&p->buffers[i]);
-		puts("  input");
+		out_text("  input\n");
 	}
 	for (int i = 0; i < p->ndefinitions; i++)
 		print_definition(p, &p->definitions[i], width);
 	if (verbose)
-		printf("  op %s\n", p->op);
+		out_text("  op %s\n", p->op);
 }
 
 /* --- the verb ------------------------------------------------------------------ */

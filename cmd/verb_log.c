@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/log.h"
+#include "lib/escape.h"
 
 /* --- rows ---------------------------------------------------------------- */
 
@@ -99,11 +100,11 @@ const char *log_time(double time_s, char out[32])
 	return out;
 }
 
-const char *log_operator(const Row *row, char *out, size_t size)
+const char *log_operator(Arena *arena, const Row *row)
 {
-	snprintf(out, size, "%s%s%s", *row->name ? row->name : "-",
-	    *row->case_name ? ":" : "", row->case_name);
-	return out;
+	return out_word(arena,
+	    arena_printf(arena, "%s%s%s", *row->name ? row->name : "-",
+		*row->case_name ? ":" : "", row->case_name));
 }
 
 void log_cell(LogTable *table, const char *format, ...)
@@ -111,7 +112,7 @@ void log_cell(LogTable *table, const char *format, ...)
 	va_list args;
 	va_start(args, format);
 	vec_push(table->arena, &table->cells,
-	    arena_vprintf(table->arena, format, args));
+	    out_word(table->arena, arena_vprintf(table->arena, format, args)));
 	va_end(args);
 }
 
@@ -126,7 +127,7 @@ void log_print(const LogTable *table)
 	}
 	for (int i = 0; i < table->cells.n; i++) {
 		bool last = i % n == n - 1;
-		printf("%-*s%s", last ? 0 : (int)width[i % n],
+		out_text("%-*s%s", last ? 0 : (int)width[i % n],
 		    table->cells.at[i], last ? "\n" : "  ");
 	}
 }
@@ -150,11 +151,11 @@ static void list_table(Arena *arena, Row **rows, int n)
 		log_cell(&table, "%s", heads[i]);
 	for (int i = 0; i < n; i++) {
 		const Row *r = rows[i];
-		char name[200], time[32];
+		char time[32];
 		log_cell(&table, "%s", r->id);
 		log_cell(&table, "%.10s %.8s", r->at,
 		    strlen(r->at) > 11 ? r->at + 11 : "");
-		log_cell(&table, "%s", log_operator(r, name, sizeof name));
+		log_cell(&table, "%s", log_operator(arena, r));
 		log_cell(&table, "%s", outcome_name(r->outcome));
 		log_cell(&table, "%s", log_time(r->time_s, time));
 		if (isfinite(r->spread_s / r->time_s))
@@ -184,11 +185,11 @@ static int log_list(Arena *arena, const Log *log, const Stores *stores,
 	qsort(sorted, (size_t)rows.n, sizeof *sorted, by_at);
 	if (log->common.json)
 		for (int i = 0; i < rows.n; i++)
-			puts(sorted[i]->text);
+			out_line(sorted[i]->text);
 	else if (rows.n)
 		list_table(arena, sorted, rows.n);
 	else if (!log->common.quiet)
-		puts("no trials");
+		out_text("no trials\n");
 	return EXIT_DONE;
 }
 
@@ -215,9 +216,9 @@ static void best_table(Arena *arena, const BestRows *best)
 		log_cell(&table, "%s", heads[i]);
 	for (int i = 0; i < best->ok.n; i++) {
 		const Row *r = &best->collect.rows->at[i];
-		char name[200], time[32];
+		char time[32];
 		log_cell(&table, "%s", r->id);
-		log_cell(&table, "%s", log_operator(r, name, sizeof name));
+		log_cell(&table, "%s", log_operator(arena, r));
 		log_cell(&table, "%s", log_time(r->time_s, time));
 		log_cell(&table, "%d", best->ok.at[i]);
 		log_cell(&table, "%s", r->target);
@@ -262,11 +263,11 @@ static int log_best(Arena *arena, const Log *log, const Stores *stores,
 	stores_warn(stores, &log->common);
 	if (log->common.json)
 		for (int i = 0; i < rows.n; i++)
-			puts(rows.at[i].text);
+			out_line(rows.at[i].text);
 	else if (rows.n)
 		best_table(arena, &best);
 	else if (!log->common.quiet)
-		puts("no ok trials");
+		out_text("no ok trials\n");
 	return EXIT_DONE;
 }
 
@@ -295,25 +296,26 @@ static bool show_match(Line *line, void *context)
 }
 
 /* A member as "key: value"; texts as they are, several lines indented. */
-static void show_member(const char *key, const json_t *value)
+static void show_member(Arena *arena, const char *name, const json_t *value)
 {
+	const char *key = out_word(arena, name);
 	const char *text = json_string_value(value);
 	if (!text) {
 		Buf out = {0};
 		json_print(&out, value);
-		printf("%-9s %s\n", key, out.data);
+		out_text("%-9s %s\n", key, out.data);
 		buf_free(&out);
 		return;
 	}
-	printf("%-9s", key);
+	out_text("%-9s", key);
 	if (!strchr(text, '\n')) {
-		printf(" %s\n", text);
+		out_text(" %s\n", text);
 		return;
 	}
-	putchar('\n');
+	out_text("\n");
 	while (*text) {
 		size_t n = strcspn(text, "\n");
-		printf("    %.*s\n", (int)n, text);
+		out_text("    %.*s\n", (int)n, text);
 		text += n + (text[n] == '\n');
 	}
 }
@@ -323,13 +325,13 @@ static void show_steps(Arena *arena, const json_t *value)
 	Error error;
 	const Trace *trace = trace_from_json(arena, value, &error);
 	if (!trace) {
-		show_member("trace", value);
+		show_member(arena, "trace", value);
 		return;
 	}
 	Buf text = {0};
 	trace_print(&text, trace);
 	json_t *json = json_text(buf_text(&text));
-	show_member("trace", json);
+	show_member(arena, "trace", json);
 	json_decref(json);
 	buf_free(&text);
 }
@@ -339,10 +341,7 @@ static void show_line(Arena *arena, const Log *log, const char *text)
 	json_error_t why;
 	json_t *json = json_loads(text, 0, &why);
 	if (log->trace) {
-		Buf out = {0};
-		json_print(&out, json_object_get(json, "trace"));
-		puts(out.data);
-		buf_free(&out);
+		out_json(json_object_get(json, "trace"));
 		json_decref(json);
 		return;
 	}
@@ -353,7 +352,7 @@ static void show_line(Arena *arena, const Log *log, const char *text)
 		if (!strcmp(key, "trace"))
 			show_steps(arena, value);
 		else
-			show_member(key, value);
+			show_member(arena, key, value);
 	}
 	json_decref(json);
 }
@@ -379,7 +378,7 @@ static int log_show(
 			    ids[k]);
 			code = exit_worse(code, EXIT_FAILED);
 		} else if (log->common.json) {
-			puts(show.text);
+			out_line(show.text);
 		} else {
 			show_line(arena, log, show.text);
 		}
@@ -411,17 +410,35 @@ static int log_export(Arena *arena, const Log *log, const Stores *stores,
 	return exit_of_status(status);
 }
 
+/* The operator as a word of a command.  What no spec can be named stands there
+ * as SPEC: a name with a slash or a dash is another file, or an option. */
+static void put_spec(Buf *out, const Row *row)
+{
+	static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "abcdefghijklmnopqrstuvwxyz0123456789_";
+	const char *name = row->name, *case_name = row->case_name;
+	if (*name && !name[strspn(name, word)] &&
+	    !case_name[strspn(case_name, word)])
+		buf_printf(out, "%s.yaml:%s", name, case_name);
+	else
+		buf_puts(out, "SPEC");
+}
+
 /* Replays the trace as it was measured, from the stores that have it. */
 static char *errors_command(Arena *arena, const Log *log, const Row *row)
 {
 	Buf out = {0};
 	buf_puts(&out, "tunec log show");
-	for (int i = 0; i < log->db.n; i++)
-		buf_printf(&out, " --db '%s'", log->db.at[i]);
-	buf_printf(&out,
-	    " --trace %s >%s.json; tunec replay '%s.yaml:%s' --target '%s' "
-	    "--trace %s.json%s",
-	    row->id, row->id, row->name, row->case_name, row->target, row->id,
+	for (int i = 0; i < log->db.n; i++) {
+		buf_puts(&out, " --db ");
+		escape_shell(&out, log->db.at[i]);
+	}
+	buf_printf(
+	    &out, " --trace %s >%s.json; tunec replay ", row->id, row->id);
+	put_spec(&out, row);
+	buf_puts(&out, " --target ");
+	escape_shell(&out, row->target);
+	buf_printf(&out, " --trace %s.json%s", row->id,
 	    strcmp(row->regime, "cold") ? "" : " --cold");
 	char *command = arena_strdup(arena, buf_text(&out));
 	buf_free(&out);
@@ -438,7 +455,6 @@ static void errors_class(
 			first = &rows->at[i];
 	if (!n)
 		return;
-	char name[200];
 	const char *command = errors_command(arena, log, first);
 	if (log->common.json) {
 		json_t *json = json_object();
@@ -448,16 +464,13 @@ static void errors_class(
 		json_object_set_new(json, "id", json_string(first->id));
 		json_object_set_new(json, "error", json_text(first->error));
 		json_object_set_new(json, "command", json_text(command));
-		Buf out = {0};
-		json_print(&out, json);
-		puts(out.data);
-		buf_free(&out);
+		out_json(json);
 		json_decref(json);
 		return;
 	}
-	printf("%s: %d, first %s of %s\n    %s\n    %s\n",
+	out_text("%s: %d, first %s of %s\n    %s\n    %s\n",
 	    outcome_name(outcome), n, first->id,
-	    log_operator(first, name, sizeof name), first->error, command);
+	    log_operator(arena, first), out_word(arena, first->error), command);
 }
 
 static int log_errors(Arena *arena, const Log *log, const Stores *stores,

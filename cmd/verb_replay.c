@@ -1,7 +1,6 @@
 /* tunec replay: does every best record still give a right kernel, as fast as it
  * was?  What CI runs: nothing is searched and no store is changed. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,23 +44,21 @@ static void print_row(const Run *run, const Row *row)
 		json_object_set_new(o, "measured_s",
 		    row->measured_s > 0 ? json_real(row->measured_s)
 					: json_null());
-		char *text = json_dumps(o, JSON_COMPACT);
-		printf("%s\n", text);
-		free(text);
+		out_json(o);
 		json_decref(o);
 		return;
 	}
 	if (run->options->common.quiet)
 		return;
-	printf("%s  %s  %s: %s", row->label, row->id ? row->id : row->what,
-	    row->target, row->result);
+	out_text("%s  %s  %s: %s", row->label, row->id ? row->id : row->what,
+	    out_word(run->arena, row->target), row->result);
 	if (row->measured_s > 0 && !(row->recorded_s > 0))
-		printf(" (%.4g ms)", row->measured_s * 1e3);
+		out_text(" (%.4g ms)", row->measured_s * 1e3);
 	else if (row->measured_s > 0)
-		printf(" (%.4g ms, recorded %.4g ms: %.2f times)",
+		out_text(" (%.4g ms, recorded %.4g ms: %.2f times)",
 		    row->measured_s * 1e3, row->recorded_s * 1e3,
 		    row->measured_s / row->recorded_s);
-	printf("\n");
+	out_text("\n");
 }
 
 /* --- one record ------------------------------------------------------------------ */
@@ -315,7 +312,7 @@ static int replay_run(void *options, int n, char **operands)
 	if (code == EXIT_DONE)
 		code = replay_programs(&run, &programs);
 	if (run.replayed && !v->common.json && !v->common.quiet)
-		printf("%d replayed, %d wrong, %d slow, %d not run here\n",
+		out_text("%d replayed, %d wrong, %d slow, %d not run here\n",
 		    run.replayed, run.wrong, run.slow, run.not_run);
 	stores_warn(&run.stores, &v->common);
 	stores_close(&run.stores);

@@ -1,5 +1,4 @@
 /* tunec show: the operator at a stage, from the file to assembly. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,16 +119,14 @@ static void print_stage(const Show *show, const Program *p,
     const Target *target, const Buf *text)
 {
 	if (!show->common.json) {
-		fwrite(text->data, 1, text->size, stdout);
+		out_text("%s", buf_text(text));
 		return;
 	}
 	json_t *o = json_pack("{s:s,s:s,s:s,s:s?}", "name", p->name, "case",
 	    p->case_name, "stage", show->stage, "target",
 	    target ? target->text : NULL);
 	json_object_set_new(o, "text", json_text(buf_text(text)));
-	char *line = json_dumps(o, JSON_COMPACT);
-	puts(line);
-	free(line);
+	out_json(o);
 	json_decref(o);
 }
 

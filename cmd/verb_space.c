@@ -1,6 +1,5 @@
 /* tunec space: what the search searches. */
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cmd/cmd.h"
@@ -33,7 +32,7 @@ static void print_trace(const Trace *trace, const char *indent)
 		const char *end = p;
 		while (*end && *end != '\n')
 			end++;
-		printf("%s%.*s\n", indent, (int)(end - p), p);
+		out_text("%s%.*s\n", indent, (int)(end - p), p);
 		p = *end ? end + 1 : end;
 	}
 	buf_free(&text);
@@ -66,22 +65,20 @@ static void print_json(const Program *p, Space *space, const char *count,
 	    "sketches", sketches);
 	if (samples)
 		json_object_set(o, "samples", (json_t *)samples);
-	char *text = json_dumps(o, JSON_COMPACT);
-	printf("%s\n", text);
-	free(text);
+	out_json(o);
 	json_decref(o);
 }
 
 static void print_text(const SpaceVerb *v, const Program *p, Space *space,
     const char *count, int64_t legal)
 {
-	printf("%s: %s decision vectors in %d sketches", p->symbol, count,
+	out_text("%s: %s decision vectors in %d sketches", p->symbol, count,
 	    space_nsketches(space));
 	if (legal >= 0)
-		printf(", %lld legal", (long long)legal);
-	printf("\n");
+		out_text(", %lld legal", (long long)legal);
+	out_text("\n");
 	for (int i = 0; i < space_nsketches(space); i++) {
-		printf("  %s: %d decisions\n", space_sketch_name(space, i),
+		out_text("  %s: %d decisions\n", space_sketch_name(space, i),
 		    space_nparts(space, i));
 		if (v->common.verbose || space_nsketches(space) == 1)
 			print_trace(space_sketch(space, i), "    ");
@@ -99,7 +96,7 @@ static json_t *draw_samples(
 			break;
 		Trace *trace = space_trace(arena, space, &c);
 		if (!v->common.json) {
-			printf("sample %lld:\n", (long long)i + 1);
+			out_text("sample %lld:\n", (long long)i + 1);
 			print_trace(trace, "  ");
 		}
 		json_array_append_new(samples,
@@ -114,7 +111,7 @@ static void print_refusals(const Space *space)
 	RefusalCount counts[64];
 	int n = space_refusals(space, counts, 64);
 	for (int i = 0; i < n; i++)
-		printf("  refused %lld times: %s\n",
+		out_text("  refused %lld times: %s\n",
 		    (long long)counts[i].count, counts[i].why);
 }
 

@@ -105,27 +105,27 @@ static void print_caches(const HostFacts *h)
 		if (!bytes[i])
 			continue;
 		bool mib = bytes[i] % (1 << 20) == 0;
-		printf("%sL%d %lld %s", before, i + 1,
+		out_text("%sL%d %lld %s", before, i + 1,
 		    (long long)bytes[i] >> (mib ? 20 : 10),
 		    mib ? "MiB" : "KiB");
 		before = ", ";
 	}
 	if (*before == ',')
-		putchar('\n');
+		out_text("\n");
 }
 
 static void print_text(
     const HostFacts *h, const Target *host, const Part *parts)
 {
-	printf(
+	out_text(
 	    "machine   %s, %d CPUs", *h->model ? h->model : "unknown", h->cpus);
 	if (h->clock_ghz > 0)
-		printf(", %.2f GHz", h->clock_ghz);
-	putchar('\n');
+		out_text(", %.2f GHz", h->clock_ghz);
+	out_text("\n");
 	print_caches(h);
-	printf("features  %s\nhost      %s\n", h->features, host->text);
+	out_text("features  %s\nhost      %s\n", h->features, host->text);
 	for (int i = 0; i < NPARTS; i++)
-		printf("%s  %-16s %s%s%s\n",
+		out_text("%s  %-16s %s%s%s\n",
 		    i == 0	       ? "targets "
 		    : i == MODULE_LLVM ? "modules "
 				       : "        ",
@@ -153,8 +153,7 @@ static void print_json(
 	json_t *all = json_pack("{sssososo}", "host", host->text, "machine",
 	    machine, "targets", parts_json(parts, 0, NKINDS), "modules",
 	    parts_json(parts, NKINDS, NPARTS));
-	json_dumpf(all, stdout, JSON_COMPACT);
-	putchar('\n');
+	out_json(all);
 	json_decref(all);
 }
 
@@ -169,7 +168,7 @@ static int show_machine(Arena *arena, const TargetOptions *o)
 		return exit_of_status(error.status);
 	}
 	if (o->print) {
-		printf("%s\n", host->text);
+		out_text("%s\n", host->text);
 		return EXIT_DONE;
 	}
 	host_facts(arena, &facts);
@@ -194,15 +193,14 @@ static int show_target(Arena *arena, const TargetOptions *o, const char *text)
 	}
 	bool runs = target_runs_here_why(t, why, sizeof why);
 	if (o->print) {
-		printf("%s\n", t->text);
+		out_text("%s\n", t->text);
 	} else if (o->common.json) {
 		json_t *j = json_pack("{sssbss}", "target", t->text,
 		    "runs_here", runs, "why", why);
-		json_dumpf(j, stdout, JSON_COMPACT);
-		putchar('\n');
+		out_json(j);
 		json_decref(j);
 	} else {
-		printf("%s\n%s%s\n", t->text,
+		out_text("%s\n%s%s\n", t->text,
 		    runs ? "runs here" : "does not run here: ", why);
 	}
 	return EXIT_DONE;

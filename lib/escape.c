@@ -162,6 +162,23 @@ void escape_json(Buf *out, const char *text, size_t size)
 	buf_putc(out, '"');
 }
 
+/* Controls of C0 stand between values only, as white space. */
+void escape_json_text(Buf *out, const char *json, size_t size)
+{
+	for (size_t i = 0; i < size;) {
+		Char c = char_at(json + i, size - i);
+		if (c.plain || c.code < 0x20)
+			buf_add(out, json + i, (size_t)c.size);
+		else if (c.code < 0x10000)
+			buf_printf(out, "\\u%04x", (unsigned)c.code);
+		else
+			buf_printf(out, "\\u%04x\\u%04x",
+			    (unsigned)(0xd7c0 + (c.code >> 10)),
+			    (unsigned)(0xdc00 + (c.code & 0x3ff)));
+		i += (size_t)c.size;
+	}
+}
+
 /* --- a shell ------------------------------------------------------------- */
 
 typedef enum { WORD_BARE, WORD_QUOTED, WORD_PRINTED } WordForm;

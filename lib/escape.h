@@ -28,6 +28,9 @@ void escape_c_string(Buf *out, const char *text);
 /* A string of JSON, quotes and all.  Valid UTF-8 stays, other bytes become
  * U+FFFD. */
 void escape_json(Buf *out, const char *text, size_t size);
+/* Text that is JSON already, to a person: the same values, and what cannot be
+ * seen as \u escapes. */
+void escape_json_text(Buf *out, const char *json, size_t size);
 /* One word of a POSIX shell, quoted where that is needed: its bytes are the
  * text's, and every byte on the line can be seen. */
 void escape_shell(Buf *out, const char *text);

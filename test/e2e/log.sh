@@ -57,7 +57,7 @@ for db in t.db t.jsonl; do
 	ok "$db: errors are counted" has out '^crash: 2, first 5555000000000000'
 	ok "$db: errors are told" has out 'it broke'
 	ok "$db: errors are repeated by a command" has out \
-		"tunec log show --db '$db' --trace 5555.*; tunec replay 'conv2d.yaml:ca'"
+		"tunec log show --db $db --trace 5555.*; tunec replay conv2d.yaml:ca --target c "
 	ok "$db: one file at rest" [ "$(ls | grep -c "^$db")" = 1 ]
 	TUNEC_DB=$db exits "$db: TUNEC_DB" 0 "$TUNEC" log list --json
 	same "$db: TUNEC_DB is read" 6 "$(wc -l <out)"

@@ -26,6 +26,11 @@ static void json(Buf *out, const char *text)
 	escape_json(out, text, strlen(text));
 }
 
+static void json_text(Buf *out, const char *text)
+{
+	escape_json_text(out, text, strlen(text));
+}
+
 static void make_target(Buf *out, const char *text)
 {
 	if (!escape_make(out, text, MAKE_TARGET))
@@ -62,6 +67,8 @@ static const struct {
 	"\"a\\\"b\\\\c\\n?\\?/\\0331\xc3\xa9\""},
     {escape_c_string, "", "\"\""},
     {json, "a\"\\\b\n\t\r\xff\xc3\xa9", "\"a\\\"\\\\\\u0008\\n\\t\\r\xef\xbf\xbd\xc3\xa9\""},
+    {json_text, "{\"a\": \"\x7f\xc2\x9b\xc3\xa9\xf0\x9f\xbf\xbf\"}",
+	"{\"a\": \"\\u007f\\u009b\xc3\xa9\\ud83f\\udfff\"}"},
     {escape_shell, "mm.yaml:x", "mm.yaml:x"},
     {escape_shell, "", "''"},
     {escape_shell, "llvm -mcpu=a", "'llvm -mcpu=a'"},
