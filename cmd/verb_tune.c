@@ -67,7 +67,7 @@ static bool among(const char *word, const char *words)
 static void say_trouble(const char *trouble)
 {
 	if (isatty(2))
-		fprintf(stderr, "\r\033[K");
+		say_live("");
 	say_warning("%s; trying again", trouble);
 }
 
@@ -146,30 +146,32 @@ static void show_progress(const TuneProgress *p, void *context)
 	    (p->phase == TUNE_SEARCH && p->elapsed_s - d->last < 0.1))
 		return;
 	d->last = p->elapsed_s;
-	fprintf(stderr, "\r\033[K%s  ", d->label);
+	Buf line = {0};
+	buf_printf(&line, "%s  ", d->label);
 	if (p->phase == TUNE_REFERENCE) {
-		fprintf(stderr, "plain loops, for comparison");
+		buf_puts(&line, "plain loops, for comparison");
 	} else {
-		fprintf(stderr, "%lld trials", (long long)p->trials);
+		buf_printf(&line, "%lld trials", (long long)p->trials);
 		if (p->failed)
-			fprintf(stderr, " (%lld failed)",
+			buf_printf(&line, " (%lld failed)",
 			    (long long)p->failed);
 		if (p->best_s > 0)
-			fprintf(stderr, "  best %s",
+			buf_printf(&line, "  best %s",
 			    format_rate(rate, sizeof rate,
 				p->best_flops_per_s));
 		if (p->best_s > 0 && p->peak_flops_per_s > 0)
-			fprintf(stderr, " (%.0f %% of the peak)",
+			buf_printf(&line, " (%.0f %% of the peak)",
 			    100 * p->best_flops_per_s / p->peak_flops_per_s);
-		fprintf(stderr, "  %.1f trials/s", p->trials_per_s);
+		buf_printf(&line, "  %.1f trials/s", p->trials_per_s);
 		if (!isnan(p->rank_correlation))
-			fprintf(stderr, "  rank %.2f", p->rank_correlation);
+			buf_printf(&line, "  rank %.2f", p->rank_correlation);
 		if (p->phase == TUNE_FINAL)
-			fprintf(stderr, "  measuring the best again");
+			buf_puts(&line, "  measuring the best again");
 		else if (p->left_s >= 0)
-			fprintf(stderr, "  %.0f s left", p->left_s);
+			buf_printf(&line, "  %.0f s left", p->left_s);
 	}
-	fflush(stderr);
+	say_live(buf_text(&line));
+	buf_free(&line);
 }
 
 /* --- results ------------------------------------------------------------------------- */
@@ -190,11 +192,11 @@ static void print_text(
 {
 	char a[32], b[32];
 	if (r->covered) {
-		printf("%s: the store has %lld trials: %s\n", label,
+		out_text("%s: the store has %lld trials: %s\n", label,
 		    (long long)r->stored,
 		    r->exhausted ? "the space is exhausted" : "covered");
 	} else {
-		printf("%s: %lld trials in %.1f s (%.1f a second), "
+		out_text("%s: %lld trials in %.1f s (%.1f a second), "
 		       "%lld failed%s%s%s\n",
 		    label, (long long)r->trials, r->elapsed_s,
 		    (double)r->trials / r->elapsed_s, (long long)r->failed,
@@ -203,31 +205,31 @@ static void print_text(
 		    r->hopeless ? "; stopped, nearly all fail alike" : "");
 	}
 	if (r->best_s > 0) {
-		printf("  best %s, %s", format_time(a, sizeof a, r->best_s),
+		out_text("  best %s, %s", format_time(a, sizeof a, r->best_s),
 		    format_rate(b, sizeof b, (double)p->flops / r->best_s));
 		if (r->peak_all > 0)
-			printf(", %.1f %% of the peak of %.1f GFLOP/s",
+			out_text(", %.1f %% of the peak of %.1f GFLOP/s",
 			    100 * (double)p->flops / r->best_s / r->peak_all,
 			    r->peak_all * 1e-9);
-		printf("  (%s)\n", r->best_id);
+		out_text("  (%s)\n", r->best_id);
 	}
 	if (r->final_s > 0 && strcmp(r->final_id, r->best_id))
-		printf("  the final round of this run %s: %s (%s); the best "
+		out_text("  the final round of this run %s: %s (%s); the best "
 		       "above stands%s\n",
 		    r->final_quiet ? "was slower" : "was disturbed",
 		    format_time(a, sizeof a, r->final_s), r->final_id,
 		    r->final_quiet ? ", --accept takes the new one" : "");
 	if (r->plain_s > 0 && r->best_s > 0)
-		printf("  plain loops %s: %.1f times slower\n",
+		out_text("  plain loops %s: %.1f times slower\n",
 		    format_time(a, sizeof a, r->plain_s),
 		    r->plain_s / r->best_s);
 	if (verbose && !r->covered) {
 		const TuneTimes *t = &r->times;
-		printf("  time: search %.2f s, features and model %.2f, train "
+		out_text("  time: search %.2f s, features and model %.2f, train "
 		       "%.2f, compile %.2f, check %.2f, run %.2f, idle %.2f\n",
 		    t->search, t->features, t->train, t->compile, t->check,
 		    t->run, t->idle);
-		printf("  %lld candidates scored, %.0f a second\n",
+		out_text("  %lld candidates scored, %.0f a second\n",
 		    (long long)r->scored, r->scored_per_s);
 	}
 }
@@ -259,9 +261,7 @@ static void print_json(const Program *p, const TuneResult *r)
 	    o, "scored", json_integer((json_int_t)r->scored));
 	json_object_set_new(o, "scored_per_s", json_real(r->scored_per_s));
 	json_object_set_new(o, "times_s", tune_times_json(&r->times));
-	char *text = json_dumps(o, JSON_COMPACT);
-	printf("%s\n", text);
-	free(text);
+	out_json(o);
 	json_decref(o);
 }
 
@@ -292,7 +292,7 @@ static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
 	Status status = tune_operator(p, target, stores->at[0], measurer,
 	    options, show_progress, &display, result, &error);
 	if (display.live)
-		fprintf(stderr, "\r\033[K");
+		say_live("");
 	if (status == STATUS_MACHINE) {
 		say_error("%s: %s; %lld trial%s kept in %s", label, error.text,
 		    (long long)result->stored,

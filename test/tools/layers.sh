@@ -14,4 +14,8 @@ check schedule 'schedule|ir|lib'
 check codegen 'codegen|ir|lib'
 check tuner 'tuner|schedule|codegen|ir|lib'
 check cmd 'cmd|tuner|schedule|codegen|ir|lib'
+# Only these two write to a terminal, and both escape.
+found=$(grep -nE '(^|[^a-z_])v?(printf|puts|putchar|perror)\(|std(out|err)\b|json_dumpf' cmd/*.c |
+	grep -vE '^cmd/(out|say)\.c:' || true)
+[ -z "$found" ] || { echo "$found"; bad=1; }
 exit $bad
