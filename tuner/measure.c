@@ -20,7 +20,7 @@ struct Measurer {
 	MeasureContext context;
 	MeasureData data;
 	Servers servers;
-	double peak;
+	double peak, probe_s; /* the least probe of the run; 0: none */
 	int cpus;
 	json_t *compiled; /* their traces; NULL: none yet */
 	Slot slots[MEASURE_WIDTH];
@@ -69,7 +69,11 @@ static bool exchange(
     Measurer *m, JobHeader job, json_t *traces, Measurement *out)
 {
 	job.peak = m->peak;
+	job.probe_s = m->probe_s;
 	bool done = servers_exchange(&m->servers, job, traces, out);
+	for (int i = 0; i < job.n; i++)
+		if (out[i].probe_s > 0)
+			m->probe_s = out[i].probe_s;
 	for (int i = 0; !done && i < MEASURE_WIDTH; i++)
 		if (m->slots[i] == SLOT_WAITING)
 			m->slots[i] = SLOT_LOST;
@@ -116,22 +120,12 @@ static Status simulate(Measurer *m, const Trace *const *traces, int n,
 		    .nruns = 1,
 		    .runs_s = {s}};
 		if (!(s > 0)) {
-			out[i].outcome = OUTCOME_BUILD;
-			out[i].time_s = out[i].spread_s = NAN;
+			out[i] = measure_nothing(OUTCOME_BUILD);
 			snprintf(out[i].error, sizeof out[i].error, "%.*s",
 			    (int)sizeof out[i].error - 1, error->text);
 		}
 	}
 	return STATUS_OK;
-}
-
-static Status run_traces(Measurer *m, JobKind kind, const Trace *const *traces,
-    int n, double limit_s, Measurement *out, Error *error)
-{
-	if (m->options.machine == MACHINE_SIMULATED)
-		return simulate(m, traces, n, out, error);
-	JobHeader job = {.kind = kind, .n = n, .limit_s = limit_s};
-	return run_job(m, job, traces_json(m, traces, n), out, error);
 }
 
 Status measure_reference(Measurer *m, Measurement *plain, Error *error)
@@ -221,11 +215,16 @@ Status measure_run(
 }
 
 Status measure_final(Measurer *m, const Trace *const *traces, int n,
-    Measurement *out, Error *error)
+    double allowed_s, Measurement *out, Error *error)
 {
-	double limit =
-	    (m->options.build_limit_s + m->options.run_limit_s) * n;
-	return run_traces(m, JOB_FINAL, traces, n, limit, out, error);
+	if (m->options.machine == MACHINE_SIMULATED)
+		return simulate(m, traces, n, out, error);
+	JobHeader job = {.kind = JOB_FINAL,
+	    .n = n,
+	    .limit_s =
+		(m->options.build_limit_s + m->options.run_limit_s) * n,
+	    .allowed_s = allowed_s};
+	return run_job(m, job, traces_json(m, traces, n), out, error);
 }
 
 Status measure_peak(Measurer *m, double *one, double *all, Error *error)

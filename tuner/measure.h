@@ -8,6 +8,7 @@
  *     measure_child.c   compile, link, check against the reference, time
  *     measure_data.c    input sets and expected outputs, shared by all
  *     measure_time.c    the timing policy
+ *     measure_noise.c   how quiet the machine was meanwhile
  *     measure_simulate.c  a deterministic machine in place of this one
  *     peak.c            the machine's FMA peak
  *
@@ -37,7 +38,17 @@ typedef struct {
 	int64_t noise_switches;
 	char object[65];      /* SHA-256 of the object; "" where none was made */
 	double check_s, run_s; /* where the time went */
+	double noise_probe;   /* 0: quiet; 1: a probe took twice as long as the
+			       * least of the run; NaN: not measured */
+	int64_t noise_switches; /* threads that lost their CPU; -1: not known */
+	double noise_cpu_s;   /* while they had it for so many seconds together */
+	double probe_s;       /* the least probe of the run; 0: none yet */
 } Measurement;
+
+/* Was the machine quiet enough for the time to count?  What is not known speaks
+ * for neither. */
+bool measure_quiet(
+    double noise_probe, int64_t noise_switches, double noise_cpu_s);
 
 typedef enum { MACHINE_REAL, MACHINE_SIMULATED } MeasureMachine;
 
@@ -89,9 +100,11 @@ Status measure_compile(Measurer *m, const Trace *const *traces, int n,
 Status measure_run(
     Measurer *m, int i, double best_s, Measurement *out, Error *error);
 
-/* Finalists, interleaved in one process, order reversed half way. */
+/* Finalists, at most MEASURE_WIDTH, interleaved in one process, order reversed
+ * half way; the noise is that of all together.  If that was not quiet and twice
+ * as much fits into allowed_s seconds, once more: the quieter round counts. */
 Status measure_final(Measurer *m, const Trace *const *traces, int n,
-    Measurement *out, Error *error);
+    double allowed_s, Measurement *out, Error *error);
 
 /* Was the machine quiet enough for a time to count? */
 bool measure_quiet(double noise_probe, int64_t noise_switches);

@@ -156,8 +156,8 @@ void servers_close(Servers *s)
 static void blame_machine(Measurement *out, int n, const char *why)
 {
 	for (int i = 0; i < n; i++) {
-		out[i] = (Measurement){.outcome = OUTCOME_CRASH,
-		    .trouble = TROUBLE_CERTAIN};
+		out[i] = measure_nothing(OUTCOME_CRASH);
+		out[i].trouble = TROUBLE_CERTAIN;
 		snprintf(out[i].error, sizeof out[i].error, "%s", why);
 	}
 }

@@ -330,6 +330,18 @@ static TimedKernel timed(Loaded *k, double best_s)
 	return t;
 }
 
+/* probe_s: the least probe of the run; 0: none yet. */
+static void time_kernel(
+    Loaded *k, double best_s, double probe_s, Measurement *m)
+{
+	Noise noise;
+	TimedKernel t = timed(k, best_s);
+	t.noise = &noise;
+	noise_begin(&noise, k->lowered->kernel->nthreads, probe_s);
+	measure_time(&t, m);
+	noise_end(&noise, m, 1);
+}
+
 /* The runs on the three sets are its time where it is long. */
 static const double long_s = 0.05;
 
@@ -386,8 +398,7 @@ static void job_reference(const MeasureContext *c, Arena *arena, Measurement *m)
 	    !prepare(k, 0, false, m))
 		return;
 	call_loaded(k);
-	TimedKernel t = timed(k, 0);
-	measure_time(&t, m);
+	time_kernel(k, 0, 0, m);
 }
 
 static void judge_time(const Loaded *k, double peak, Measurement *m)
@@ -415,8 +426,7 @@ static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 	start = measure_now();
 	if (!prepare(k, 0, false, m) || !pin(k->context, m))
 		return;
-	TimedKernel t = timed(k, run->best_s);
-	measure_time(&t, m);
+	time_kernel(k, run->best_s, run->probe_s, m);
 	m->run_s = measure_now() - start;
 	judge_time(k, run->peak, m);
 }
@@ -437,36 +447,70 @@ static void job_candidate(const MeasureContext *c, Arena *arena,
 	run_compiled(&k, &run, m);
 }
 
-static void job_final(const MeasureContext *c, Arena *arena,
-    const json_t *traces, int n, Measurement *m)
+static double level(const Measurement *m)
 {
-	Loaded *loaded = must_alloc(sizeof *loaded * (size_t)n);
-	TimedKernel *t = must_alloc(sizeof *t * (size_t)n);
-	Measurement *times = must_alloc(sizeof *times * (size_t)n);
-	int *of = must_alloc(sizeof *of * (size_t)n), count = 0;
+	return noise_level(m->noise_probe, m->noise_switches, m->noise_cpu_s);
+}
+
+/* Those that can be timed, with their places in m. */
+static int load_finalists(const MeasureContext *c, Arena *arena,
+    const json_t *traces, int n, Loaded *loaded, int *of, Measurement *m)
+{
+	int count = 0;
 	for (int i = 0; i < n; i++) {
-		loaded[i] = (Loaded){.context = c};
-		if (!compile(&loaded[i], arena,
-			json_array_get(traces, (size_t)i), c->target->threads,
-			&m[i]) ||
-		    !load(&loaded[i], &m[i]) ||
-		    !prepare(&loaded[i], 0, false, &m[i]))
+		Loaded *k = &loaded[count];
+		*k = (Loaded){.context = c};
+		if (!compile(k, arena, json_array_get(traces, (size_t)i),
+			c->target->threads, &m[i]) ||
+		    !load(k, &m[i]) || !prepare(k, 0, false, &m[i]))
 			continue;
-		call_loaded(&loaded[i]);
-		of[count] = i;
-		t[count++] = timed(&loaded[i], 0);
+		call_loaded(k);
+		of[count++] = i;
 	}
-	if (!pin(c, &m[0]))
+	return count;
+}
+
+/* Seconds that it took; *kept: the quieter of those so far. */
+static double time_round(TimedKernel *t, int n, int threads, Measurement *kept)
+{
+	Measurement times[MEASURE_WIDTH] = {0};
+	Noise noise;
+	double start = measure_now();
+	noise_begin(&noise, threads, kept->probe_s);
+	for (int i = 0; i < n; i++)
+		t[i].noise = &noise;
+	measure_time_interleaved(t, n, times);
+	noise_end(&noise, times, n);
+	if (kept->nruns && level(times) >= level(kept))
+		kept->probe_s = times->probe_s;
+	else
+		memcpy(kept, times, sizeof *times * (size_t)n);
+	return measure_now() - start;
+}
+
+static void job_final(const MeasureContext *c, Arena *arena,
+    const json_t *traces, const JobHeader *job, Measurement *m)
+{
+	Loaded loaded[MEASURE_WIDTH];
+	TimedKernel t[MEASURE_WIDTH];
+	Measurement kept[MEASURE_WIDTH] = {{.probe_s = job->probe_s}};
+	int of[MEASURE_WIDTH], threads = 1;
+	double start = measure_now();
+	int n = load_finalists(c, arena, traces, job->n, loaded, of, m);
+	if (!n || !pin(c, &m[of[0]]))
 		return;
-	memset(times, 0, sizeof *times * (size_t)n);
-	measure_time_interleaved(t, count, times);
-	for (int i = 0; i < count; i++) {
-		Measurement *to = &m[of[i]];
-		to->nruns = times[i].nruns;
-		memcpy(to->runs_s, times[i].runs_s, sizeof to->runs_s);
-		to->time_s = times[i].time_s;
-		to->spread_s = times[i].spread_s;
-		to->outcome = OUTCOME_OK;
+	for (int i = 0; i < n; i++) {
+		t[i] = timed(&loaded[i], 0);
+		if (loaded[i].lowered->kernel->nthreads > threads)
+			threads = loaded[i].lowered->kernel->nthreads;
+	}
+	double took = time_round(t, n, threads, kept);
+	if (level(kept) > 1 &&
+	    measure_now() - start + took < job->allowed_s)
+		time_round(t, n, threads, kept);
+	for (int i = 0; i < n; i++) {
+		memcpy(kept[i].object, m[of[i]].object, sizeof m->object);
+		m[of[i]] = kept[i];
 	}
 }
 
@@ -514,7 +558,7 @@ void measure_child(const MeasureContext *context, const JobHeader *job,
 	Measurement *m = must_alloc(sizeof *m * (size_t)job->n);
 	json_t *traces = parse(text);
 	for (int i = 0; i < job->n; i++)
-		m[i] = (Measurement){.time_s = NAN, .spread_s = NAN};
+		m[i] = measure_nothing(OUTCOME_OK);
 	switch (job->kind) {
 	case JOB_REFERENCE: job_reference(context, arena, m); break;
 	case JOB_COMPILE:
@@ -522,7 +566,7 @@ void measure_child(const MeasureContext *context, const JobHeader *job,
 		job_candidate(context, arena,
 		    json_array_get(traces, (size_t)trace), fd, m);
 		break;
-	case JOB_FINAL: job_final(context, arena, traces, job->n, m); break;
+	case JOB_FINAL: job_final(context, arena, traces, job, m); break;
 	case JOB_PEAK: job_peak(context, arena, m); break;
 	case JOB_RUN: break; /* read by job_candidate */
 	}

@@ -27,6 +27,27 @@ bool measure_data_compare(const MeasureData *data, int set, int output,
 /* The expected outputs against interp_point at 64 points and the corners. */
 bool measure_data_check(const MeasureData *data, char *why, size_t size);
 
+/* measure_noise.c: probes beside what is timed. */
+enum { NOISE_PROBES = 512 };
+typedef struct {
+	int threads;
+	double *thread_s; /* of the last probe */
+	double least_s;   /* of any thread that this run has seen */
+	double probe_s[NOISE_PROBES]; /* the slowest thread of each */
+	int n;
+	int64_t switches; /* when it began, as cpu_s */
+	double cpu_s;
+} Noise;
+/* Probes on the OpenMP threads of the kernel, which has run before.  least_s: of
+ * the run; 0: none yet. */
+void noise_begin(Noise *noise, int threads, double least_s);
+void noise_probe(Noise *noise);
+/* The same for n measurements that were taken in turn. */
+void noise_end(Noise *noise, Measurement *out, int n);
+/* Up to 1: quiet. */
+double noise_level(
+    double noise_probe, int64_t noise_switches, double noise_cpu_s);
+
 /* measure_time.c */
 typedef void TimedCall(void *context);
 typedef struct {
@@ -35,6 +56,7 @@ typedef struct {
 	double best_s;    /* 0: none */
 	void *flush;      /* memory to walk over before each run; NULL: warm */
 	size_t flush_bytes;
+	Noise *noise;     /* probed after each sample; NULL: not */
 } TimedKernel;
 void measure_time(const TimedKernel *kernel, Measurement *out);
 /* Median and spread of runs_s. */
@@ -43,6 +65,7 @@ void measure_summary(Measurement *out);
  * MEASURE_FINAL_S seconds a kernel, six at least. */
 void measure_time_interleaved(const TimedKernel *kernels, int n, Measurement *out);
 double measure_now(void); /* seconds, monotonic */
+Measurement measure_nothing(Outcome outcome); /* no times */
 /* Every thread of this process to a CPU of its own, in the order of the main
  * thread's set; once in a process, since it narrows that set.  False, and errno,
  * where the threads cannot be listed. */
@@ -61,7 +84,8 @@ typedef struct {
 	JobKind kind;
 	int n;	   /* answers, one for each trace; at most MEASURE_WIDTH */
 	int child; /* JOB_RUN, JOB_AGAIN: which of those compiled last */
-	double best_s, limit_s, peak;
+	double best_s, limit_s, peak, probe_s;
+	double allowed_s; /* JOB_FINAL: see measure_final */
 	size_t text; /* bytes of JSON that follow: a list of traces */
 } JobHeader;
 typedef struct {

@@ -248,9 +248,7 @@ static bool collect(
     Child *child, const JobHeader *job, int n, double end, Measurement *out)
 {
 	for (int i = 0; i < n; i++)
-		out[i] = (Measurement){.outcome = OUTCOME_CRASH,
-		    .time_s = NAN,
-		    .spread_s = NAN};
+		out[i] = measure_nothing(OUTCOME_CRASH);
 	if (child->pid <= 0) {
 		for (int i = 0; i < n; i++)
 			describe_start(child, &out[i]);
@@ -365,8 +363,8 @@ static bool read_text(Server *s, size_t size)
 static void refuse(const JobHeader *job, Measurement *out)
 {
 	for (int i = 0; i < job->n; i++) {
-		out[i] = (Measurement){.outcome = OUTCOME_CRASH,
-		    .trouble = TROUBLE_CERTAIN};
+		out[i] = measure_nothing(OUTCOME_CRASH);
+		out[i].trouble = TROUBLE_CERTAIN;
 		snprintf(out[i].error, sizeof out[i].error,
 		    "no memory for the measuring process: %s",
 		    strerror(ENOMEM));

@@ -6,7 +6,8 @@
  * to half a percent, or 32 samples, or the budget of time is spent: 8 ms, or
  * 40 ms for a candidate that may be the best.  Finalists take turns, for
  * MEASURE_FINAL_S seconds each, six rounds at least.  The median counts; the
- * spread is the median absolute deviation, scaled to a standard deviation. */
+ * spread is the median absolute deviation, scaled to a standard deviation.
+ * After each sample a probe tells how quiet the machine is. */
 #include <math.h>
 #include <dirent.h>
 #include <sched.h>
@@ -27,10 +28,13 @@ double measure_now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-bool measure_quiet(double noise_probe, int64_t noise_switches)
+Measurement measure_nothing(Outcome outcome)
 {
-	(void)noise_switches;
-	return !(noise_probe > 0.1);
+	return (Measurement){.outcome = outcome,
+	    .time_s = NAN,
+	    .spread_s = NAN,
+	    .noise_probe = NAN,
+	    .noise_switches = -1};
 }
 
 bool measure_pin_threads(void)
@@ -72,7 +76,10 @@ static double sample(const TimedKernel *k, int inner)
 	double start = measure_now();
 	for (int i = 0; i < inner; i++)
 		k->call(k->context);
-	return (measure_now() - start) / inner;
+	double seconds = (measure_now() - start) / inner;
+	if (k->noise)
+		noise_probe(k->noise);
+	return seconds;
 }
 
 static int compare_doubles(const void *a, const void *b)

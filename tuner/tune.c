@@ -766,7 +766,8 @@ static Status measure_finalists(Tune *t)
 	report(t, TUNE_FINAL);
 	for (int i = 0; i < n; i++)
 		traces[i] = t->known.at[list[i]].parsed;
-	FORWARD_IF_ERROR(measure_final(t->measurer, traces, n, m, t->error));
+	FORWARD_IF_ERROR(measure_final(
+	    t->measurer, traces, n, time_left(t), m, t->error));
 	t->result->best_s = 0;
 	for (int i = 0; i < n; i++) {
 		bool ok = m[i].outcome == OUTCOME_OK;

@@ -1,6 +1,6 @@
 /* A machine in trouble, preloaded by trouble.sh: TROUBLE="WHO CALL ERROR AFTER
- * TIMES" lets the CALL of the measuring server or of its children fail with
- * ERROR, TIMES times, after the server has started AFTER processes. */
+ * TIMES" lets the CALL of the driver, of the measuring server or of its child
+ * fail with ERROR, TIMES times, after the server has started AFTER processes. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -43,7 +43,9 @@ __attribute__((constructor)) static void set_up(void)
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (counts == MAP_FAILED || !number)
 		abort();
-	who = strcmp(by, "server") ? CHILD : SERVER;
+	who = !strcmp(by, "driver") ? DRIVER
+	    : !strcmp(by, "server") ? SERVER
+				    : CHILD;
 }
 
 static int fails(const char *name)

@@ -46,6 +46,7 @@ stays() { # name, trouble, what is said, trials at least
 
 again='Resource temporarily unavailable'
 memory='Cannot allocate memory'
+passes no-server "driver fork EAGAIN 0 2" "process can be started: $again"
 passes no-process "server fork EAGAIN 5 2" "no process can be started: $again"
 passes no-socket "server socketpair EMFILE 5 2" "Too many open files"
 passes no-server-memory "server malloc ENOMEM 4 2" "$memory"
@@ -64,6 +65,10 @@ stays never-server-memory "server malloc ENOMEM 5 1000000" ".*$memory" 2
 stays never-a-thread "child pthread_create EAGAIN 8 1000000" ".*$again" 2
 stays never-at-all "server fork EAGAIN 0 1000000" \
 	"no process can be started: $again" 0
+
+exits never-a-server 1 tune "driver fork EAGAIN 0 1000000" never.jsonl
+ok never-a-server-says-why has err \
+	"error: no measuring process can be started: $again"
 
 # --- a run that is interrupted while it waits ------------------------------------
 TROUBLE="server fork EAGAIN 5 1000000" LD_PRELOAD=$PWD/trouble.so \

@@ -1,6 +1,7 @@
 /* The measurer: candidates compiled at once and run one by one, what becomes of
  * those that cannot be compiled, that die while they wait, or whose turn never
- * comes, and that no process outlives it. */
+ * comes, that no process outlives it, how quiet the machine was, and whose fault
+ * what is.  trouble.sh has the machine in trouble. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,15 +9,19 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <math.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test/common_program.h"
 #include "test/common_schedule.h"
-#include "tuner/measure.h"
+#include "tuner/measure_internal.h"
 
 enum { N = 24, CHILDREN = 64 };
 
@@ -280,6 +285,148 @@ static void test_too_many_buffers(void **state)
 	assert_non_null(strstr(plain.error, "more than 63"));
 }
 
+/* Two for the first CPU, which the first thread is pinned to. */
+static void start_spinning(pid_t spinning[2])
+{
+	cpu_set_t all, first;
+	int cpu = 0;
+	sched_getaffinity(0, sizeof all, &all);
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&first);
+	CPU_SET(cpu, &first);
+	for (int i = 0; i < 2; i++) {
+		spinning[i] = fork();
+		if (spinning[i] == 0) {
+			volatile unsigned n = 0;
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			sched_setaffinity(0, sizeof first, &first);
+			for (;;)
+				n++;
+		}
+	}
+}
+
+static void stop_spinning(const pid_t spinning[2])
+{
+	for (int i = 0; i < 2; i++) {
+		kill(spinning[i], SIGKILL);
+		waitpid(spinning[i], NULL, 0);
+	}
+}
+
+static void test_rivals_are_noise(void **state)
+{
+	Case *c = *state;
+	const Trace *traces[] = {tile(c, 2), tile(c, 4)};
+	Measurement m[2];
+	pid_t spinning[2];
+	c->program = program_matmul(c->arena, 6 * N, 6 * N, 6 * N);
+	program_complete(c->arena, c->program);
+	c->target->threads = 1;
+	start(c);
+	start_spinning(spinning);
+	Status status =
+	    measure_final(c->measurer, traces, 2, 5, m, &c->error);
+	stop_spinning(spinning);
+	if (status)
+		fail_msg("%s", c->error.text);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(m[i].outcome, OUTCOME_OK);
+		assert_false(measure_quiet(m[i].noise_probe,
+		    m[i].noise_switches, m[i].noise_cpu_s));
+	}
+	assert_true(m[0].noise_switches == m[1].noise_switches);
+}
+
+/* As many threads as the kernel has are probed; how quiet the machine is that
+ * tests run on, nobody knows. */
+static void test_probes_of_threads(void **state)
+{
+	Case *c = *state;
+	const Trace *trace = schedule_steps(c->arena, "parallel(c.i)\n");
+	for (int threads = 1; threads <= 2; threads++) {
+		Measurement m;
+		c->target->threads = threads;
+		start(c);
+		compile(c, &trace, 1, &m);
+		assert_true(isnan(m.noise_probe) && m.noise_switches == -1);
+		run(c, 0, &m);
+		assert_int_equal(m.outcome, OUTCOME_OK);
+		assert_true(m.noise_probe >= 0 && m.noise_switches >= 0);
+		assert_true(m.noise_cpu_s > 0 && m.noise_cpu_s < 10);
+		assert_true(m.probe_s > 1e-7 && m.probe_s < 1e-2);
+		measure_close(c->measurer);
+		c->measurer = NULL;
+	}
+}
+
+static void test_simulated_machine_is_quiet(void **state)
+{
+	Case *c = *state;
+	c->options.machine = MACHINE_SIMULATED;
+	Measurement m;
+	if (measure_open(
+		c->program, c->target, &c->options, &c->measurer, &c->error) ||
+	    measure_reference(c->measurer, &m, &c->error))
+		fail_msg("%s", c->error.text);
+	assert_true(m.noise_probe == 0 && m.noise_switches == 0);
+	assert_true(measure_quiet(0, 0, 0));
+}
+
+static void test_what_is_quiet(void **state)
+{
+	(void)state;
+	assert_true(measure_quiet(NAN, -1, 0)); /* nothing is known */
+	assert_true(measure_quiet(0.14, 2, 0.001));
+	assert_true(measure_quiet(0.01, 30, 1));
+	assert_false(measure_quiet(1, 0, 1)); /* half a core */
+	assert_false(measure_quiet(NAN, 200, 1));
+	assert_false(measure_quiet(0.01, 8, 0.03)); /* a rival */
+}
+
+static void test_whose_fault(void **state)
+{
+	(void)state;
+	assert_int_equal(trouble_of_text("libgomp: Thread creation failed: "
+					 "Resource temporarily unavailable"),
+	    TROUBLE_CERTAIN);
+	assert_int_equal(
+	    trouble_of_text("x: Too many open files"), TROUBLE_CERTAIN);
+	assert_int_equal(trouble_of_text("tunec: error: out of memory"),
+	    TROUBLE_DOUBTFUL);
+	assert_int_equal(trouble_of_text("linking: Cannot allocate memory"),
+	    TROUBLE_DOUBTFUL);
+	assert_int_equal(trouble_of_text("free(): invalid pointer"),
+	    TROUBLE_NONE);
+	assert_true(trouble_own_memory(13L << 20, MEASURE_CHILD_BYTES));
+	assert_false(trouble_own_memory(100, MEASURE_CHILD_BYTES));
+	assert_false(trouble_memory_short());
+}
+
+/* In a process of its own: the limit stays. */
+static void test_own_limit(void **state)
+{
+	(void)state;
+	size_t gib = (size_t)1 << 30, pages = 0;
+	int status;
+	pid_t pid = fork();
+	if (pid == 0) {
+		FILE *f = fopen("/proc/self/statm", "r");
+		if (!f || fscanf(f, "%zu", &pages) != 1)
+			_exit(2);
+		size_t most = pages * (size_t)getpagesize() + 2 * gib;
+		struct rlimit limit = {most, most};
+		setrlimit(RLIMIT_AS, &limit);
+		_exit(!trouble_own_limit(gib) && trouble_own_limit(3 * gib) &&
+			    trouble_own_limit(2 * most)
+			? 0
+			: 1);
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +447,15 @@ int main(void)
 		test_peak_of_many_threads, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_too_many_buffers, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_rivals_are_noise, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_probes_of_threads, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_simulated_machine_is_quiet, setup, teardown),
+	    cmocka_unit_test(test_what_is_quiet),
+	    cmocka_unit_test(test_whose_fault),
+	    cmocka_unit_test(test_own_limit),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
