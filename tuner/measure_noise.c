@@ -23,7 +23,8 @@ typedef void Parallel(
 /* One run of the probe on all threads. */
 typedef struct {
 	atomic_int arrived;
-	volatile uint64_t factor, product; /* not known to the compiler */
+	volatile uint64_t factor; /* not known to the compiler */
+	_Atomic uint64_t product;
 	double *seconds; /* of each thread, as they arrive */
 } Round;
 
@@ -96,7 +97,7 @@ void noise_probe(Noise *noise)
 		slowest = fmax(slowest, noise->thread_s[i]);
 		noise->least_s = fmin(noise->least_s, noise->thread_s[i]);
 	}
-	if (noise->n == NOISE_PROBES)
+	if (noise->n == NOISE_PROBES) /* more than enough: the last one goes */
 		noise->n--;
 	noise->probe_s[noise->n++] = slowest;
 }
