@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "tuner/internal.h"
-#include "tuner/measure.h"
 
 enum {
 	FORMAT,
@@ -154,8 +153,9 @@ static bool is_quiet(Member noise)
 {
 	if (is_null(noise))
 		return true;
-	return measure_quiet(number_of(member_of(noise, "probe"), NAN),
-	    (int64_t)number_of(member_of(noise, "switches"), -1));
+	return noise_is_quiet(number_of(member_of(noise, "probe"), NAN),
+	    number_of(member_of(noise, "switches"), -1),
+	    number_of(member_of(noise, "cpu_s"), 0));
 }
 
 /* --- groups --------------------------------------------------------------- */

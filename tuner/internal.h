@@ -89,6 +89,9 @@ void store_written(Store *store, int fd);
 enum { ID_DIGITS = 16, OP_DIGITS = 64 };
 bool hex_is_valid(const char *text, size_t size, size_t digits);
 
+/* As measure_quiet says, of numbers that a line has. */
+bool noise_is_quiet(double probe, double switches, double cpu_s);
+
 /* record_scan.c: the members of a line without building a tree. */
 typedef struct {
 	const char *at; /* the value, quotes and all; NULL: no such key */

@@ -34,8 +34,6 @@ typedef struct {
 	double spread_s;      /* 1.4826 * median absolute deviation */
 	int nruns;
 	double runs_s[MEASURE_RUNS];
-	double noise_probe;
-	int64_t noise_switches;
 	char object[65];      /* SHA-256 of the object; "" where none was made */
 	double check_s, run_s; /* where the time went */
 	double noise_probe;   /* 0: quiet; 1: a probe took twice as long as the
@@ -105,9 +103,6 @@ Status measure_run(
  * as much fits into allowed_s seconds, once more: the quieter round counts. */
 Status measure_final(Measurer *m, const Trace *const *traces, int n,
     double allowed_s, Measurement *out, Error *error);
-
-/* Was the machine quiet enough for a time to count? */
-bool measure_quiet(double noise_probe, int64_t noise_switches);
 
 /* FLOP/s of fused multiply-adds on registers alone, f32: one thread, and all of
  * the target's threads. */

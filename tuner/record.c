@@ -138,14 +138,24 @@ static bool is_hex(const char *text, size_t digits)
 	return hex_is_valid(text, strlen(text), digits);
 }
 
+static double number_of(const json_t *json, const char *key, double otherwise)
+{
+	const json_t *value = json_object_get(json, key);
+	return json_is_number(value) ? json_number_value(value) : otherwise;
+}
+
+bool noise_is_quiet(double probe, double switches, double cpu_s)
+{
+	double most = 1e15; /* what a stranger wrote may be any number */
+	return measure_quiet(
+	    probe, (int64_t)fmax(fmin(switches, most), -1), cpu_s);
+}
+
 /* What says nothing of noise was measured before that was looked at. */
 static bool is_quiet(const json_t *noise)
 {
-	const json_t *probe = json_object_get(noise, "probe");
-	const json_t *switches = json_object_get(noise, "switches");
-	return measure_quiet(
-	    json_is_number(probe) ? json_number_value(probe) : NAN,
-	    json_is_integer(switches) ? json_integer_value(switches) : -1);
+	return noise_is_quiet(number_of(noise, "probe", NAN),
+	    number_of(noise, "switches", -1), number_of(noise, "cpu_s", 0));
 }
 
 static Status trial_fill(Line *line, Error *error)

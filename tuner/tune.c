@@ -70,7 +70,7 @@ static Known known_of(Tune *t, const Line *line)
 	if (k.parsed)
 		k.parsed = trace_localized(
 		    t->arena, t->program, k.parsed, &ignored);
-	k.measured.outcome = line->outcome;
+	k.measured = measure_nothing(line->outcome);
 	k.measured.time_s = line->time_s;
 	return k;
 }
@@ -347,8 +347,8 @@ static json_t *noise_json(const Measurement *m)
 {
 	if (isnan(m->noise_probe))
 		return NULL;
-	return json_pack("{s:f,s:I}", "probe", m->noise_probe, "switches",
-	    (json_int_t)m->noise_switches);
+	return json_pack("{s:f,s:I,s:f}", "probe", m->noise_probe, "switches",
+	    (json_int_t)m->noise_switches, "cpu_s", m->noise_cpu_s);
 }
 
 static Status put_trial(Tune *t, const char *trace_text, const Measurement *m,
@@ -435,7 +435,7 @@ static const Known *find_object(const Tune *t, const char *object)
 static void replay_trace(const Tune *t, const char *text, Measurement *m)
 {
 	const Known *k = find_trace(t->replay.at, t->replay.n, text);
-	*m = (Measurement){.outcome = OUTCOME_BUILD, .time_s = NAN};
+	*m = measure_nothing(OUTCOME_BUILD);
 	if (k)
 		*m = k->measured;
 	else
@@ -779,7 +779,8 @@ static Status measure_finalists(Tune *t)
 			continue;
 		t->result->best_s = t->result->final_s = m[i].time_s;
 		t->result->final_quiet =
-		    measure_quiet(m[i].noise_probe, m[i].noise_switches);
+		    measure_quiet(m[i].noise_probe, m[i].noise_switches,
+			m[i].noise_cpu_s);
 		memcpy(t->result->best_id, id, sizeof id);
 		memcpy(t->result->final_id, id, sizeof id);
 	}
