@@ -114,11 +114,11 @@ static void print_caches(const HostFacts *h)
 		out_text("\n");
 }
 
-static void print_text(
-    const HostFacts *h, const Target *host, const Part *parts)
+static void print_text(Arena *arena, const HostFacts *h, const Target *host,
+    const Part *parts)
 {
-	out_text(
-	    "machine   %s, %d CPUs", *h->model ? h->model : "unknown", h->cpus);
+	out_text("machine   %s, %d CPUs",
+	    *h->model ? out_word(arena, h->model) : "unknown", h->cpus);
 	if (h->clock_ghz > 0)
 		out_text(", %.2f GHz", h->clock_ghz);
 	out_text("\n");
@@ -130,7 +130,8 @@ static void print_text(
 		    : i == MODULE_LLVM ? "modules "
 				       : "        ",
 		    parts[i].name, parts[i].works ? "works" : "no",
-		    *parts[i].text ? ": " : "", parts[i].text);
+		    *parts[i].text ? ": " : "",
+		    out_word(arena, parts[i].text));
 }
 
 static json_t *parts_json(const Part *parts, int begin, int end)
@@ -176,7 +177,7 @@ static int show_machine(Arena *arena, const TargetOptions *o)
 	if (o->common.json)
 		print_json(&facts, host, parts);
 	else
-		print_text(&facts, host, parts);
+		print_text(arena, &facts, host, parts);
 	return EXIT_DONE;
 }
 
