@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd/log.h"
+#include "lib/sort.h"
 
 enum { SHOWN = 3 };
 
@@ -182,8 +183,7 @@ static void explain_one(Arena *arena, const Log *log, const RowVec *rows,
 	NearVec all = {0};
 	group(arena, rows, &all);
 	rank(arena, program, target, regime, &all);
-	if (all.n)
-		qsort(all.at, (size_t)all.n, sizeof *all.at, by_order);
+	sort(all.at, (size_t)all.n, sizeof *all.at, by_order);
 	if (log->common.json) {
 		print_json(program, &all, target, regime);
 		return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/log.h"
+#include "lib/sort.h"
 
 typedef struct {
 	char **at;
@@ -186,8 +187,7 @@ static Status append_new(
 	Lines known = {0};
 	Chunk chunk = {.n = 0};
 	Status status = store_each(store, NULL, take, &known, NULL, error);
-	if (known.n)
-		qsort(known.at, (size_t)known.n, sizeof *known.at, by_text);
+	sort(known.at, (size_t)known.n, sizeof *known.at, by_text);
 	for (int i = 0; i < lines->n && !status; i++) {
 		if (!lines->at[i])
 			continue;

@@ -16,6 +16,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/cpu.h"
+#include "lib/sort.h"
 
 enum { MAX_THREADS = 1024 };
 
@@ -129,9 +130,7 @@ static int compare_attrs(const void *a, const void *b)
 
 static char *join_sorted(Arena *arena, Words *words)
 {
-	if (words->n)
-		qsort(words->at, (size_t)words->n, sizeof *words->at,
-		    compare_attrs);
+	sort(words->at, (size_t)words->n, sizeof *words->at, compare_attrs);
 	char *text = arena_strdup(arena, "");
 	for (int i = 0; i < words->n; i++)
 		text = arena_printf(

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/sort.h"
 #include "tuner/internal.h"
 
 enum {
@@ -326,8 +327,7 @@ static int find_starts(const Finding *f, Mark *start)
 	for (int i = 0; i < f->marks.n; i++)
 		if (!f->marks.at[i].accepts)
 			start[n++] = f->marks.at[i];
-	if (n)
-		qsort(start, (size_t)n, sizeof *start, by_run_and_counter);
+	sort(start, (size_t)n, sizeof *start, by_run_and_counter);
 	for (int i = 0; i < n; i++)
 		if (!i || start[i].run != start[i - 1].run)
 			start[kept++] = start[i];
@@ -445,8 +445,7 @@ static void find_rounds(Arena *arena, const Entry *e, int n, RoundVec *rounds)
 			    e[i], e[i].run ? e[i].run : nameless, i};
 		else
 			nameless++;
-	if (count)
-		qsort(final, (size_t)count, sizeof *final, by_round);
+	sort(final, (size_t)count, sizeof *final, by_round);
 	for (int i = 0; i < count; i++) {
 		sorted[i] = final[i].entry;
 		if (!i || final[i].round != final[i - 1].round)
@@ -459,8 +458,7 @@ static void find_rounds(Arena *arena, const Entry *e, int n, RoundVec *rounds)
 	for (int i = 0; i < rounds->n; i++)
 		rounds->at[i].best =
 		    least(arena, rounds->at[i].at, rounds->at[i].n);
-	if (rounds->n)
-		qsort(rounds->at, (size_t)rounds->n, sizeof *rounds->at, by_age);
+	sort(rounds->at, (size_t)rounds->n, sizeof *rounds->at, by_age);
 }
 
 /* By more than the two were uncertain, of which a twentieth at most counts. */
@@ -521,8 +519,7 @@ static Status read_layer(Finding *f, StoreQuery *query, bool *narrowed)
 	    store_scan(f->store, query, look, f, narrowed, f->error));
 	FORWARD_IF_ERROR(f->status);
 	set_counters(f);
-	if (f->entries.n)
-		qsort(f->entries.at, (size_t)f->entries.n,
+	sort(f->entries.at, (size_t)f->entries.n,
 		    sizeof *f->entries.at, by_group_and_age);
 	return STATUS_OK;
 }
@@ -556,7 +553,7 @@ static bool is_certain(const Finding *f, const Entry *winner, int fastest)
 	double *times = NEW_N(f->arena, double, n);
 	for (int i = 0; i < n; i++)
 		times[i] = f->entries.at[i].time_s;
-	qsort(times, (size_t)n, sizeof *times, compare_doubles);
+	sort(times, (size_t)n, sizeof *times, compare_doubles);
 	return winner->time_s < times[fastest - 1];
 }
 
@@ -716,8 +713,7 @@ Status best_targets(Arena *arena, Store *const *layers, int nlayers,
 			    arena_strdup(arena, json_string_value(text)));
 		json_decref(text);
 	}
-	if (targets->n > 1)
-		qsort(targets->at, (size_t)targets->n, sizeof *targets->at,
+	sort(targets->at, (size_t)targets->n, sizeof *targets->at,
 		    by_text);
 	end(&f);
 	return status;

@@ -65,6 +65,11 @@ done
 
 exits 'readers create nothing' 0 "$TUNEC" log list --db none.db
 exits 'readers create nothing' 0 "$TUNEC" log best --db none.jsonl
+: >empty.jsonl
+for verb in list best errors export 'import empty.jsonl'; do
+	# shellcheck disable=SC2086
+	exits "an empty store: $verb" 0 "$TUNEC" log $verb --db empty.jsonl
+done
 ok 'readers create nothing' [ ! -e none.db ]
 ok 'readers create nothing' [ ! -e none.jsonl ]
 
