@@ -281,7 +281,8 @@ static bool transpose(Lower *l, LowBody *body)
 	LowBody to = {0};
 	for (int i = 0; i < body->n; i++) {
 		LowNode *n = body->at[i];
-		any |= transpose(l, &n->body) | transpose(l, &n->other);
+		any = transpose(l, &n->body) || any;
+		any = transpose(l, &n->other) || any;
 		if (!stride(n) || seen[i])
 			continue;
 		Positions run = run_from(l->arena, l->f, body, i);
@@ -312,8 +313,8 @@ static bool drop_unread(LowBody *body, const bool *read)
 		LowNode *node = body->at[i];
 		bool drop = node->kind == LOWNODE_OP && node->dst >= 0 &&
 		    !read[node->dst];
-		any |= drop | drop_unread(&node->body, read) |
-		    drop_unread(&node->other, read);
+		any = drop_unread(&node->body, read) || any || drop;
+		any = drop_unread(&node->other, read) || any;
 		if (!drop)
 			body->at[n++] = node;
 	}

@@ -378,10 +378,10 @@ static void fill(Rng *rng, DType type, void *data, bool positive)
 		/* of all magnitudes, the extremes among them */
 		int64_t x = (int64_t)(rng_next(rng) >> rng_below(rng, 64));
 		if (i < 2)
-			x = -(int64_t)(UINT64_C(1)
-				       << (8 * dtype_bytes(type) - 2)) *
-				2 -
-			    i;
+			x = (int64_t)(0 -
+				      (UINT64_C(1)
+					  << (8 * dtype_bytes(type) - 1)) -
+				      (uint64_t)i);
 		if (type == DT_BOOL)
 			x &= 1;
 		put(type, data, i, (Scalar){.i = x});
