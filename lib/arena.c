@@ -6,7 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNK_BYTES = 64 * 1024 };
+#include "lib/sanitize.h"
+
+/* Under AddressSanitizer every piece is a chunk of its own, to the byte, so that
+ * one who reads past its end is seen. */
+enum {
+	CHUNK_BYTES = ADDRESS_SANITIZER ? 0 : 64 * 1024,
+	ALIGN = ADDRESS_SANITIZER ? 1 : 16
+};
 
 typedef struct Chunk Chunk;
 struct Chunk {
@@ -77,9 +84,9 @@ void *arena_alloc(Arena *arena, size_t size)
 {
 	if (size > SIZE_MAX / 2)
 		out_of_memory();
-	size = (size + 15) & ~(size_t)15;
 	if (!size)
-		size = 16;
+		size = 1;
+	size = (size + ALIGN - 1) / ALIGN * ALIGN;
 	Chunk *c = arena->chunks;
 	if (!c || c->size - c->used < size)
 		c = chunk_new(arena, size);

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/sanitize.h"
 #include "tuner/measure_internal.h"
 
 enum { SAID = 256 };
@@ -99,7 +100,8 @@ static void child_limits(void)
 	struct rlimit memory = {child_bytes, child_bytes}, core = {0, 0};
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
-	setrlimit(RLIMIT_AS, &memory);
+	if (!ADDRESS_SANITIZER)
+		setrlimit(RLIMIT_AS, &memory);
 	setrlimit(RLIMIT_CORE, &core);
 	go_first();
 	for (int s = 1; s < NSIG; s++)
