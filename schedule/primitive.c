@@ -48,6 +48,15 @@ char primitive_outs(int primitive)
 	return table[primitive].outs;
 }
 
+bool primitive_gives(int primitive, int nouts)
+{
+	switch (primitive_outs(primitive)) {
+	case 'B': return nouts == 1;
+	case 'L': return nouts > 0;
+	default: return nouts == 0;
+	}
+}
+
 static int primitive_min_args(int primitive)
 {
 	return (int)strcspn(table[primitive].roles, "/*");

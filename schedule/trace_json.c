@@ -98,22 +98,26 @@ static bool fail(Reader *r, const char *what)
 	return false;
 }
 
-/* Spelled as the text has it: printing and parsing must give it back. */
-static bool is_word(const char *text)
+/* A word is one that the text could have, so that printing and parsing give it
+ * back. */
+static bool read_word(Reader *r, const char *text, Value *value)
 {
-	size_t n = strlen(text);
+	Source source = {"word", text, strlen(text)};
+	Span all = {0, source.size};
+	Diag diag = {0};
+	bool good = source.size < 512 &&
+	    value_parse(r->arena, &source, all, &diag, value) &&
+	    value->kind == VALUE_WORD && !strcmp(value->word, text);
 
-	if (!strcmp(text, "-inf"))
-		return true;
-	return n > 0 && n < 512 && (text[0] < '0' || text[0] > '9') &&
-	    text[0] != '.' && strcmp(text, "_") != 0 &&
-	    strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			 "0123456789_.~/%*()") == n;
+	diag_free(&diag);
+	return good;
 }
 
-static bool is_name(const char *text)
+static bool is_name(Reader *r, const char *text)
 {
-	return is_word(text) && !strpbrk(text, ".~/%*()-");
+	Value word;
+
+	return read_word(r, text, &word) && !strpbrk(text, ".~/%*()-");
 }
 
 static bool read_value(Reader *r, const json_t *json, Value *value, int depth)
@@ -128,13 +132,9 @@ static bool read_value(Reader *r, const json_t *json, Value *value, int depth)
 		*value = value_hole();
 		return true;
 	}
-	if (json_is_string(json)) {
-		if (!is_word(json_string_value(json)))
-			return fail(r, "a string is a name or a word");
-		*value = value_word(
-		    arena_strdup(r->arena, json_string_value(json)));
-		return true;
-	}
+	if (json_is_string(json))
+		return read_word(r, json_string_value(json), value) ||
+		    fail(r, "a string is a name or a word");
 	if (!json_is_array(json) || depth == MAX_DEPTH)
 		return fail(r, "a value is a number, a string, null or a list");
 	n = (int)json_array_size(json);
@@ -183,7 +183,7 @@ static bool read_args(Reader *r, const json_t *json, Step *step)
 	step->nargs = n;
 	json_object_foreach(with, key, value) {
 		Arg *arg = &step->args[step->nargs++];
-		if (!is_name(key))
+		if (!is_name(r, key))
 			return fail(r, "a key is a name");
 		arg->key = arena_strdup(r->arena, key);
 		if (!read_arg(r, value, arg))
@@ -203,7 +203,7 @@ static bool read_outs(Reader *r, const json_t *json, Step *step)
 	for (int i = 0; i < step->nouts; i++) {
 		const char *name = json_string_value(
 		    json_array_get(outs, (size_t)i));
-		if (!name || !is_name(name))
+		if (!name || !is_name(r, name))
 			return fail(r, "\"out\" is a list of names");
 		step->outs[i] = arena_strdup(r->arena, name);
 	}
@@ -225,7 +225,9 @@ static bool read_step(Reader *r, json_t *json, Step *step)
 	step->primitive = primitive_find(name);
 	if (step->primitive < 0)
 		return fail(r, "there is no such step");
-	return read_outs(r, json, step) && read_args(r, json, step);
+	return read_outs(r, json, step) && read_args(r, json, step) &&
+	    (primitive_gives(step->primitive, step->nouts) ||
+		fail(r, "it gives another number of names"));
 }
 
 Trace *trace_from_json(Arena *arena, const json_t *json, Error *error)

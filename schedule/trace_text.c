@@ -707,14 +707,16 @@ static void check_outs(Parser *p, const Step *step)
 	char kind = primitive_outs(step->primitive);
 	const char *spelled = primitive_name(step->primitive);
 
-	if (kind == '-' && step->nouts)
-		fail(p, step->span, "%s gives no name", spelled);
-	if (kind == 'B' && step->nouts != 1)
+	if (primitive_gives(step->primitive, step->nouts))
+		return;
+	if (kind == 'B')
 		fail(p, step->span, "%s gives one name: NAME = %s(...)",
 		    spelled, spelled);
-	if (kind == 'L' && step->nouts == 0)
+	else if (kind == 'L')
 		fail(p, step->span, "%s gives names: NAMES = %s(...)", spelled,
 		    spelled);
+	else
+		fail(p, step->span, "%s gives no name", spelled);
 }
 
 static void step(Parser *p, Trace *trace)

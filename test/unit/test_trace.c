@@ -296,6 +296,14 @@ static void test_json_mistakes(void **state)
 		"\"out\" is a list of names"},
 	    {"[{\"step\": \"parallel\", \"out\": [\"a.b\"], \"args\": []}]",
 		"\"out\" is a list of names"},
+	    {"[{\"step\": \"parallel\", \"args\": [\"c.i)\"]}]", "a string is"},
+	    {"[{\"step\": \"parallel\", \"args\": [\"c//(2\"]}]", "a string is"},
+	    {"[{\"step\": \"parallel\", \"args\": [\"c%\"]}]", "a string is"},
+	    {"[{\"step\": \"parallel\", \"out\": [\"a\"], \"args\": [\"c.i\"]}]",
+		"another number of names"},
+	    {"[{\"step\": \"cache_write\", \"out\": [\"a\", \"b\"], "
+	     "\"args\": [\"c\", \"reg\"]}]",
+		"another number of names"},
 	};
 
 	(void)state;
