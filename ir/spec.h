@@ -37,6 +37,7 @@ typedef struct {
 	Diag *diag;
 	HashVec *said; /* hashes of messages; a second one is not shown */
 	Arena *arena;
+	bool failed; /* an error was reported, whether it was shown or not */
 } Report;
 
 void report_error(Report *report, Span span, const char *format, ...)

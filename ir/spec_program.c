@@ -55,6 +55,7 @@ static void take_define(Build *b, const SpecDefine *define)
 	source->size = head + size;
 	Report *report = report_copy(b, &b->report);
 	report->source = source;
+	report->failed = false;
 	Span span = {head, head + size};
 	int i = param_index(b->spec, define->name);
 	if (i < 0) {
@@ -70,6 +71,7 @@ static void take_define(Build *b, const SpecDefine *define)
 	    parse_expression(b->arena, report, &b->spec->names, &scalar);
 	names_resolve_param(b->spec, report, b->value[i], i);
 	b->report_of[i] = report;
+	b->failed |= report->failed; /* even where a later -D replaces it */
 }
 
 static void eval_params(Build *b)

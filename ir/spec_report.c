@@ -38,6 +38,7 @@ void report_error(Report *r, Span span, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
+	r->failed = true;
 	if (!report_full(r))
 		report(r, span, diag_error, format, args);
 	va_end(args);

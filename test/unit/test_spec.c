@@ -128,6 +128,15 @@ static void test_define(void **unused)
 	/* said once, refused each time */
 	assert_null(spec_program(
 	    arena, spec, "wide", &unknown, 1, NUMERICS_DEFAULT, &diag));
+	/* wrong, and replaced by a good one */
+	static const char *const wrong[] = {"else 4", "K + 1", "(1", "M*2"};
+	for (int i = 0; i < 4; i++) {
+		SpecDefine two[] = {{"N", wrong[i]}, {"N", "4"}};
+		assert_null(spec_program(arena, spec, "big", two, 2,
+		    NUMERICS_DEFAULT, &diag));
+		assert_null(spec_program(arena, spec, "wide", two, 2,
+		    NUMERICS_DEFAULT, &diag));
+	}
 }
 
 static void test_outputs(void **unused)
