@@ -101,7 +101,7 @@ typedef struct {
  * with balanced brackets.  Does not check what is inside the values. */
 bool line_members(const char *text, size_t size, const char *const *keys,
     int n, Member *members);
-/* Equal to the JSON string of a text that needs no escapes? */
+/* The JSON string of an ASCII text, escapes or not? */
 bool member_is(Member member, const char *text);
 
 #endif

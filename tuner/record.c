@@ -229,6 +229,10 @@ Status line_parse(const char *text, size_t size, Line *line, Error *error)
 	*line = (Line){.time_s = NAN};
 	while (size && isspace((unsigned char)text[size - 1]))
 		size--;
+	/* jansson skips one that stands behind a number */
+	if (size && memchr(text, 0, size))
+		return error_set(
+		    error, STATUS_INPUT, "a NUL byte in the line");
 	json_t *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
 	if (!json)
 		return error_set(error, STATUS_INPUT, "%s (column %d)",

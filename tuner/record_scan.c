@@ -51,6 +51,42 @@ static const char *skip_value(const char *s, const char *end)
 	return depth ? NULL : s;
 }
 
+/* The character behind a backslash, which is what `*s` is behind; 0 if there is
+ * none.  Enough for ASCII. */
+static unsigned unescape(const char **s, const char *end)
+{
+	static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+	if (*s >= end)
+		return 0;
+	char c = *(*s)++;
+	const char *at = strchr(from, c);
+	unsigned code = 0;
+	if (c != 'u')
+		return (unsigned char)(c && at ? to[at - from] : c);
+	for (int i = 0; i < 4 && *s < end; i++) {
+		c = *(*s)++;
+		code = code * 16 + (unsigned)(c <= '9' ? c - '0'
+						       : (c | 32) - 'a' + 10);
+	}
+	return code;
+}
+
+/* Is this what stands between the quotes of a JSON string? */
+static bool string_is(const char *s, size_t size, const char *text)
+{
+	const char *end = s + size;
+	if (!memchr(s, '\\', size))
+		return strlen(text) == size && !memcmp(text, s, size);
+	for (; s < end && *text; text++) {
+		unsigned c = (unsigned char)*s++;
+		if (c == '\\')
+			c = unescape(&s, end);
+		if (c != (unsigned char)*text)
+			return false;
+	}
+	return s == end && !*text;
+}
+
 bool line_members(const char *text, size_t size, const char *const *keys, int n,
     Member *members)
 {
@@ -74,8 +110,7 @@ bool line_members(const char *text, size_t size, const char *const *keys, int n,
 		if (!(s = skip_value(value, end)))
 			return false;
 		for (int i = 0; i < n; i++)
-			if (strlen(keys[i]) == length &&
-			    !memcmp(keys[i], key, length))
+			if (string_is(key, length, keys[i]))
 				members[i] =
 				    (Member){value, (size_t)(s - value)};
 		s = skip_space(s, end);
@@ -89,7 +124,6 @@ bool line_members(const char *text, size_t size, const char *const *keys, int n,
 
 bool member_is(Member member, const char *text)
 {
-	size_t n = strlen(text);
-	return member.at && member.size == n + 2 && member.at[0] == '"' &&
-	       !memcmp(member.at + 1, text, n);
+	return member.at && member.size >= 2 && member.at[0] == '"' &&
+	       string_is(member.at + 1, member.size - 2, text);
 }

@@ -142,6 +142,11 @@ static void test_refused(void **state)
 		      "\"trace\":[],\"outcome\":\"ok\",\"time_s\":null}",
 	    STATUS_INPUT, "time_s");
 	check_refused("{\"tunec\":1,\"tunec\":1}", STATUS_INPUT, "uplicate");
+	static const char nul[] = "{\"tunec\":1\0,\"kind\":\"run-end\"}";
+	Line line;
+	Error error = {0};
+	assert_int_equal(
+	    line_parse(nul, sizeof nul - 1, &line, &error), STATUS_INPUT);
 }
 
 static void test_failed_trial(void **state)
@@ -216,6 +221,13 @@ static void test_members(void **state)
 	assert_memory_equal(m[1].at, "-1", 2);
 	for (size_t n = 0; n < sizeof good - 2; n++)
 		assert_false(line_members(good, n, keys, 2, m));
+	static const char escaped[] =
+	    "{\"\\u0062\":\"\\u0041\\/\\n\",\"\\u0044\":0,\"x\\\\d\":1}";
+	assert_true(line_members(escaped, sizeof escaped - 1, keys, 2, m));
+	assert_true(member_is(m[0], "A/\n"));
+	assert_false(member_is(m[0], "A/"));
+	assert_false(member_is(m[0], "A/\n\n"));
+	assert_null(m[1].at);
 	assert_false(line_members("[]", 2, keys, 2, m));
 	assert_false(line_members("{\"a\":1,}", 8, keys, 2, m));
 }
