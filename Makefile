@@ -11,6 +11,8 @@ LLVM_CONFIG ?= llvm-config-19
 FLAGS_release := -O2
 FLAGS_debug   := -O0 -g3
 FLAGS_asan    := -O1 -g -fsanitize=address -fno-omit-frame-pointer
+FLAGS_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
+	-fno-sanitize-recover=all -fno-omit-frame-pointer
 FLAGS_ubsan   := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
 
 CPPFLAGS += -I. -D_GNU_SOURCE -DTUNEC_VERSION='"$(VERSION)"'
@@ -30,11 +32,16 @@ MODULE_FILES := $(if $(wildcard codegen/module_llvm.c),$B/tunec-llvm.so) \
 	$(if $(wildcard tuner/module_xgboost.c),$B/tunec-xgboost.so)
 # Tests in C are programs of their own; test/common*.c is linked into each.
 TEST_SOURCES := $(wildcard test/unit/*.c test/property/*.c test/diff/*.c \
-	test/bench/*.c test/fuzz/*.c)
+	test/bench/*.c test/fuzz/fuzz_*.c)
 TEST_COMMON  := $(patsubst %.c,$B/obj/%.o,$(wildcard test/common*.c))
 TEST_PROGRAMS := $(TEST_SOURCES:%.c=$B/%)
+# A reader to fuzz is linked with a driver of our own, or with libFuzzer's.
+FUZZ_PROGRAMS := $(patsubst %.c,$B/%,$(wildcard test/fuzz/fuzz_*.c))
+FUZZ_COMMON   := $B/obj/test/fuzz/common.o $B/obj/test/fuzz/stores.o \
+	$(if $(filter fuzz,$(VARIANT)),,$B/obj/test/fuzz/driver.o)
 
-.PHONY: all demo test test-long bench install deps layers fmt lint clean bless tests
+.PHONY: all demo test test-long bench fuzz fuzzers install deps layers fmt lint \
+	clean bless tests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -61,6 +68,12 @@ $B/obj/%.o: %.c
 	@echo "  cc   $<"
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+$(FUZZ_PROGRAMS): LDFLAGS += $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer)
+$(FUZZ_PROGRAMS): $B/test/fuzz/%: $B/obj/test/fuzz/%.o $(FUZZ_COMMON) $(LIBRARY)
+	@mkdir -p $(@D)
+	@echo "  link $@"
+	@$(CC) $(LDFLAGS) -rdynamic -o $@ $^ $(LDLIBS)
+
 $B/test/%: $B/obj/test/%.o $(TEST_COMMON) $(LIBRARY)
 	@mkdir -p $(@D)
 	@echo "  link $@"
@@ -81,6 +94,12 @@ test: deps
 test-long: deps
 	@$(MAKE) $(JOBS) --no-print-directory tests
 	@VARIANT=$(VARIANT) BUILD=$B test/tools/run.sh long
+
+# The readers of outside bytes with libFuzzer; test/tools/fuzz.sh runs them.
+fuzz: deps
+	@$(MAKE) $(JOBS) --no-print-directory VARIANT=fuzz CC=clang-14 fuzzers
+
+fuzzers: $(FUZZ_PROGRAMS)
 
 # The figures of docs/acceptance.md; ONLY=hand measures some of them.
 bench: deps

@@ -132,6 +132,8 @@ void say_diag(const Diag *diag, const Common *common);
 
 /* --- specs ------------------------------------------------------------------- */
 
+/* "NAME=EXPR" of -D to its parts; false where there is no '='. */
+bool define_parse(Arena *arena, const char *text, SpecDefine *define);
 /* Loads SPEC operands, prints what is wrong with them and appends a program for
  * each case that was accepted.  The exit code: EXIT_DONE, or that of the worst. */
 int specs_load(Arena *arena, const Common *common, int n, char **operands,

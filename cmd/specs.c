@@ -53,8 +53,7 @@ static bool parse_numerics(const char *text, Numerics *numerics)
 	return false;
 }
 
-/* "NAME=EXPR" to its parts; false where there is no '='. */
-static bool parse_define(Arena *arena, const char *text, SpecDefine *define)
+bool define_parse(Arena *arena, const char *text, SpecDefine *define)
 {
 	const char *equals = strchr(text, '=');
 	if (!equals || equals == text)
@@ -101,7 +100,7 @@ int specs_load(Arena *arena, const Common *common, int n, char **operands,
 		    common->numerics);
 	SpecDefine *defines = NEW_N(arena, SpecDefine, common->define.n);
 	for (int i = 0; i < common->define.n; i++)
-		if (!parse_define(arena, common->define.at[i], &defines[i]))
+		if (!define_parse(arena, common->define.at[i], &defines[i]))
 			return say_usage(NULL, "'%s' of -D is not NAME=EXPR",
 			    common->define.at[i]);
 	int code = EXIT_DONE;

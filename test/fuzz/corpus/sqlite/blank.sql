@@ -1,0 +1,2 @@
+PRAGMA page_size=512;
+CREATE TABLE t(x);DROP TABLE t;

@@ -1,0 +1,4 @@
+PRAGMA application_id=1953853027;
+PRAGMA user_version=2;
+CREATE TABLE lines( seq INTEGER PRIMARY KEY, op TEXT, target TEXT, kind TEXT NOT NULL, line TEXT NOT NULL);
+CREATE INDEX lines_by_op ON lines(op, target, kind);
