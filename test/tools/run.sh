@@ -10,6 +10,11 @@ tier=${1:-quick}
 cd "$(dirname "$0")/../.."
 export BUILD=${BUILD:-build} TIER=$tier CMOCKA_MESSAGE_OUTPUT=TAP
 export TUNEC=$PWD/$BUILD/tunec TUNEC_MODULES=$PWD/$BUILD LC_ALL=C
+# With sanitizers the pairs of test_pairs are fewer, since most of its time is
+# that of compilers.
+case ${VARIANT:-release} in
+asan | ubsan) export PAIRS=${PAIRS:-400} ;;
+esac
 limit=600
 [ "$tier" = long ] && limit=7200
 passed=0 failed=0 skipped=0
