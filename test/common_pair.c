@@ -230,8 +230,9 @@ typedef struct {
 	size_t size;
 } Guarded;
 
-/* Ends, rounded up to `align`, where a page without access begins. */
-static void *guarded(Guarded *g, int64_t bytes, size_t align)
+/* Between two pages without access: begins where the first ends, or ends,
+ * rounded up to `align`, where the second begins. */
+static void *guarded(Guarded *g, PairPlace place, int64_t bytes, size_t align)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	size_t rounded = ((size_t)bytes + align - 1) / align * align;
@@ -243,27 +244,26 @@ static void *guarded(Guarded *g, int64_t bytes, size_t align)
 	memset(g->map, POISON, g->size);
 	mprotect(g->map, page, PROT_NONE);
 	mprotect(g->map + page + inner, page, PROT_NONE);
-	return g->map + page + inner - rounded;
+	return g->map + page + (place == PAIR_AT_START ? 0 : inner - rounded);
 }
 
-static const char *pack_inputs(Arena *arena, const Pair *pair, PairCall *call,
-    void *context, void **args, Guarded *maps, int *nmaps)
+static const char *pack_inputs(const Pair *pair, PairPlace place,
+    PairCall *call, void *context, void **args, Guarded *maps, int *nmaps)
 {
 	const Program *p = pair->program;
 	const char *why = NULL;
 	int packs = 0;
 
-	(void)arena;
 	for (int i = 0; i < p->ninputs && !why; i++) {
 		const Buffer *b = &p->buffers[i];
 		void *both[2];
-		args[i] = guarded(&maps[(*nmaps)++], buffer_bytes(b),
+		args[i] = guarded(&maps[(*nmaps)++], place, buffer_bytes(b),
 		    (size_t)dtype_bytes(b->type));
 		memcpy(args[i], pair->data[i], (size_t)buffer_bytes(b));
 		if (!b->is_const)
 			continue;
 		both[0] = args[i];
-		both[1] = guarded(&maps[(*nmaps)++],
+		both[1] = guarded(&maps[(*nmaps)++], place,
 		    pair->lowered->packed_bytes[packs], ALIGN);
 		why = call(context, pair, packs++, both, 2);
 		args[i] = both[1];
@@ -287,23 +287,23 @@ static const char *check(Arena *arena, const Pair *pair, void **args)
 	return why;
 }
 
-const char *pair_run(
-    Arena *arena, const Pair *pair, PairCall *call, void *context)
+const char *pair_run(Arena *arena, const Pair *pair, PairPlace place,
+    PairCall *call, void *context)
 {
 	const Program *p = pair->program;
 	Guarded maps[2 * MOST_ARGS];
 	void *args[MOST_ARGS];
 	int nmaps = 0, n = p->ninputs;
 	const char *why = pack_inputs(
-	    arena, pair, call, context, args, maps, &nmaps);
+	    pair, place, call, context, args, maps, &nmaps);
 
 	for (int i = 0; i < p->noutputs; i++) {
 		const Buffer *b = &p->buffers[p->outputs[i]];
-		args[n++] = guarded(&maps[nmaps++], buffer_bytes(b),
+		args[n++] = guarded(&maps[nmaps++], place, buffer_bytes(b),
 		    (size_t)dtype_bytes(b->type));
 	}
 	args[n++] = guarded(
-	    &maps[nmaps++], pair->lowered->workspace_bytes, ALIGN);
+	    &maps[nmaps++], place, pair->lowered->workspace_bytes, ALIGN);
 	if (!why)
 		why = call(context, pair, -1, args, n);
 	if (!why)

@@ -36,10 +36,12 @@ char *pair_show(Arena *arena, const Pair *pair);
 /* Calls function `pack` of the pair (-1: the kernel); NULL, or what happened. */
 typedef const char *PairCall(
     void *context, const Pair *pair, int pack, void **args, int n);
+/* Which end of a buffer meets a page without access. */
+typedef enum { PAIR_AT_END, PAIR_AT_START } PairPlace;
 /* Packs, calls and compares, buffers between pages without access; NULL, or
  * what is wrong. */
-const char *pair_run(
-    Arena *arena, const Pair *pair, PairCall *call, void *context);
+const char *pair_run(Arena *arena, const Pair *pair, PairPlace place,
+    PairCall *call, void *context);
 /* Output i against what is expected. */
 const char *pair_compare(
     Arena *arena, const Pair *pair, int i, const void *got);

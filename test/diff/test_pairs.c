@@ -1,6 +1,8 @@
 /* Random operators under random schedules: what the interpreter of programs
  * computes is what the lowered form's interpreter, LLVM's object and emitted C
- * under sanitizers compute.
+ * under sanitizers compute.  Of every fifth batch the C is also compiled as
+ * users do for speed, by gcc -O3 and clang -O3, and run between pages without
+ * access: once with each buffer's end at one, once with its beginning.
  *
  * Batches of 50 pairs are made, compiled and run by a process each, two at a
  * time, until enough of them went through all; one that dies is run again pair
@@ -11,6 +13,7 @@
 #include "tuner/measure_internal.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +31,14 @@ enum {
 	QUICK = 2000, LONG = 50000, /* through both LLVM and C */
 	BATCH = 50, AT_ONCE = 2, MOST_FAILURES = 5,
 	LEAST_ACCEPTED = 50, LEAST_MEDIAN = 8, STEPS_MOST = 64, NAMES = 8,
-	LARGE = 600, LARGER = 1000
+	LARGE = 600, LARGER = 1000,
+	OPTIMIZED = 5 /* every such batch */
 };
+
+static const char *const compilers[] = {"gcc", "clang-14"};
+static const char *const isas[] = {"C", "SSE2", "AVX2", "AVX-512"};
+enum { COMPILERS = sizeof compilers / sizeof *compilers,
+	ISAS = sizeof isas / sizeof *isas };
 
 /* What processes tell the test; in memory that they share. */
 typedef struct {
@@ -37,8 +46,11 @@ typedef struct {
 	int64_t accepted[PRIMITIVE_COUNT];
 	int traces[STEPS_MOST + 1]; /* by length; longer ones last */
 	int interpreted, llvm, c, left_out, errors;
+	int optimized[COMPILERS][ISAS]; /* run between pages without access */
+	int compiled[COMPILERS][ISAS];  /* not for this machine */
+	char folder[64];    /* of its files, removed by whoever waits for it */
 	int seed;           /* at hand */
-	char stage[40];     /* what is done to it */
+	char stage[60];     /* what is done to it */
 	char failure[8000];
 	char refusal[200];  /* of one that was not lowered, or runs too long */
 } Report;
@@ -46,12 +58,13 @@ typedef struct {
 typedef struct {
 	Arena *arena;
 	const Target *target;
+	bool runs_here;
 	Report *report;
 	int n;              /* pairs that are compiled */
 	Pair *pairs[BATCH];
 	const Lowered *lowered[BATCH];
 	void *functions[BATCH][NAMES];
-	char folder[64];
+	const char *folder;
 } Batch;
 
 static void stage(Batch *b, const Pair *pair, const char *what)
@@ -123,7 +136,7 @@ static bool through_llvm(Batch *b)
 	for (int i = 0; i < b->n; i++) {
 		stage(b, b->pairs[i], "LLVM");
 		if (failed(b, b->pairs[i], pair_run(b->arena, b->pairs[i],
-				 call_pointer, b->functions[i])))
+				 PAIR_AT_END, call_pointer, b->functions[i])))
 			return false;
 	}
 	b->report->llvm += b->n;
@@ -180,13 +193,18 @@ static void write_call(Buf *out, const Pair *pair)
 	buf_puts(out, "\tfree(w);\n}\n");
 }
 
-static void write_c(Batch *b, Buf *out)
+static void write_kernels(Batch *b, Buf *out)
 {
 	EmitComment comments[BATCH];
 
 	for (int i = 0; i < b->n; i++)
 		comments[i] = (EmitComment){b->target->text, "none", ""};
 	emit_c_all(out, b->lowered, b->n, b->target, comments);
+}
+
+static void write_c(Batch *b, Buf *out)
+{
+	write_kernels(b, out);
 	buf_puts(out, DRIVER);
 	for (int i = 0; i < b->n; i++)
 		write_call(out, b->pairs[i]);
@@ -313,6 +331,106 @@ static bool through_c(Batch *b)
 	return compare_c(b);
 }
 
+/* --- C as users compile it ---------------------------------------------------- */
+
+static bool has_compiler(const char *name)
+{
+	char command[100];
+
+	snprintf(
+	    command, sizeof command, "command -v %s >/dev/null 2>&1", name);
+	return !system(command);
+}
+
+static int isa_of(const Target *target)
+{
+	int bytes = target->machine.vector_bytes;
+
+	return target->kind == TARGET_C ? 0
+	    : bytes < 32 ? 1 : bytes < 64 ? 2 : 3;
+}
+
+/* The functions of a shared library, as load() leaves them. */
+static const char *open_library(Batch *b, const char *path)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	if (!library)
+		return arena_strdup(b->arena, dlerror());
+	for (int i = 0; i < b->n; i++) {
+		const Lowered *l = b->lowered[i];
+		b->functions[i][0] = dlsym(library, l->kernel->name);
+		for (int p = 0; p < l->packs.n; p++)
+			b->functions[i][p + 1] =
+			    dlsym(library, l->packs.at[p]->name);
+	}
+	return NULL;
+}
+
+static bool run_between_pages(Batch *b, const char *how)
+{
+	static const char *const places[] = {"behind", "in front"};
+
+	for (int i = 0; i < 2 * b->n; i++) {
+		Pair *pair = b->pairs[i / 2];
+		stage(b, pair, arena_printf(b->arena, "%s, page %s", how,
+				   places[i % 2]));
+		if (failed(b, pair, pair_run(b->arena, pair,
+				i % 2 ? PAIR_AT_START : PAIR_AT_END,
+				call_pointer, b->functions[i / 2])))
+			return false;
+	}
+	return true;
+}
+
+/* Compiled by compilers[c], and run where this machine can. */
+static bool through_optimizer(Batch *b, int c, const char *flags)
+{
+	const char *how =
+	    arena_printf(b->arena, "%s %s", compilers[c], flags);
+	const char *path =
+	    arena_printf(b->arena, "%s/%s.so", b->folder, compilers[c]);
+	size_t size;
+	Buf text = {0};
+
+	stage(b, b->n == 1 ? b->pairs[0] : NULL, how);
+	write_kernels(b, &text);
+	write_file(b, "kernels.c", &text);
+	buf_free(&text);
+	if (system(arena_printf(b->arena,
+		"cd %s && %s -std=c11 -w -fPIC -shared kernels.c -o %s.so "
+		"-lm 2>said",
+		b->folder, how, compilers[c])))
+		return !failed(b, b->n == 1 ? b->pairs[0] : NULL,
+		    arena_printf(b->arena, "%.900s",
+			read_file(b, "said", &size)));
+	if (!b->runs_here) {
+		b->report->compiled[c][isa_of(b->target)] += b->n;
+		return true;
+	}
+	if (failed(b, NULL, open_library(b, path)) ||
+	    !run_between_pages(b, how))
+		return false;
+	b->report->optimized[c][isa_of(b->target)] += b->n;
+	return true;
+}
+
+/* Target `c` leaves the machine to the compiler's flags; the others name it,
+ * and flags may add to it. */
+static bool through_optimizers(Batch *b)
+{
+	int batch = b->pairs[0]->seed / BATCH;
+	bool native = b->target->kind == TARGET_C || batch % 2;
+	const char *flags =
+	    native && b->runs_here ? "-O3 -march=native" : "-O3";
+
+	for (int c = 0; c < COMPILERS; c++)
+		if (has_compiler(compilers[c]) &&
+		    !through_optimizer(b, c, flags))
+			return false;
+	return true;
+}
+
 /* --- batches ------------------------------------------------------------------ */
 
 static void count(Batch *b, const Pair *pair)
@@ -377,7 +495,8 @@ static bool take(Batch *b, int seed)
 		return true;
 	}
 	stage(b, pair, "lowered form");
-	why = pair_run(b->arena, pair, pair_call_lowered, b->arena);
+	why = pair_run(
+	    b->arena, pair, PAIR_AT_END, pair_call_lowered, b->arena);
 	if (why && strstr(why, "more than")) { /* steps */
 		leave_out(b, seed, why);
 		return true;
@@ -392,42 +511,74 @@ static bool take(Batch *b, int seed)
 	return true;
 }
 
-/* This machine's, and others that it can run, with narrower vectors or none. */
+/* This machine's, one with AVX-512 and others with narrower vectors or none. */
 static const Target *choose_target(Arena *arena, int i)
 {
-	static const char *const targets[] = {"host", "c", "host",
-	    "llvm -mcpu=x86-64 -threads=2", "host",
-	    "llvm -mcpu=x86-64-v3 -threads=2"};
+	static const char *const targets[] = {"host", "c",
+	    "llvm -mcpu=x86-64-v4 -threads=2", "llvm -mcpu=x86-64 -threads=2",
+	    "host", "llvm -mcpu=x86-64-v3 -threads=2"};
 	Error error;
 	const Target *t = target_parse(arena, targets[i % 6], &error);
 
-	return t && (t->kind == TARGET_C || target_runs_here(t))
-	    ? t : target_host(arena, &error);
+	return t ? t : target_host(arena, &error);
+}
+
+static Batch *batch_new(Report *report, const Target *target, Arena *arena)
+{
+	static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+	Batch *b = NEW(arena, Batch);
+
+	/* cmocka's handlers would go on with the next test, in this process */
+	for (size_t i = 0; i < sizeof fatal / sizeof *fatal; i++)
+		signal(fatal[i], SIG_DFL);
+	b->arena = arena;
+	b->report = report;
+	b->target = target;
+	b->runs_here = target->kind == TARGET_C || target_runs_here(target);
+	snprintf(report->folder, sizeof report->folder,
+	    "/tmp/tunec-pairs-XXXXXX");
+	b->folder = mkdtemp(report->folder);
+	assert_non_null(b->folder);
+	dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
+	return b;
 }
 
 static void run_batch(Report *report, int first, int n)
 {
 	Arena *arena = arena_new();
-	Batch *b = NEW(arena, Batch);
+	Batch *b =
+	    batch_new(report, choose_target(arena, first / BATCH), arena);
 
-	b->arena = arena;
-	b->report = report;
-	b->target = choose_target(arena, first / BATCH);
-	snprintf(b->folder, sizeof b->folder, "/tmp/tunec-pairs-XXXXXX");
-	assert_non_null(mkdtemp(b->folder));
-	dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL);
 	for (int i = 0; i < n; i++)
 		if (!take(b, first + i))
 			break;
-	if (!*report->failure && b->n && through_c(b))
-		through_llvm(b);
-	if (!getenv("KEEP") &&
-	    system(arena_printf(arena, "rm -rf %s", b->folder)))
-		_exit(3);
+	if (!*report->failure && b->n &&
+	    (!b->runs_here || (through_c(b) && through_llvm(b))) &&
+	    first / BATCH % OPTIMIZED == 0)
+		through_optimizers(b);
 	_exit(0);
 }
 
-/* --- the test ----------------------------------------------------------------- */
+/* --- processes ---------------------------------------------------------------- */
+
+static Report *report_shared(int n)
+{
+	return mmap(NULL, sizeof(Report) * (size_t)n, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+/* Of the process that made a report. */
+static int wait_for(pid_t pid, const Report *report)
+{
+	char command[100];
+	int status;
+
+	waitpid(pid, &status, 0);
+	snprintf(command, sizeof command, "rm -rf '%s'", report->folder);
+	if (*report->folder && !getenv("KEEP") && system(command))
+		fail_msg("%s", command);
+	return status;
+}
 
 typedef struct {
 	pid_t pid;
@@ -461,15 +612,19 @@ static void add_report(Report *to, const Report *from)
 	to->llvm += from->llvm;
 	to->c += from->c;
 	to->left_out += from->left_out;
+	for (int c = 0; c < COMPILERS; c++)
+		for (int i = 0; i < ISAS; i++) {
+			to->optimized[c][i] += from->optimized[c][i];
+			to->compiled[c][i] += from->compiled[c][i];
+		}
 	if (*from->refusal)
 		memcpy(to->refusal, from->refusal, sizeof to->refusal);
 }
 
 static void finish(Running *r, Report *total)
 {
-	int status;
+	int status = wait_for(r->pid, r->report);
 
-	waitpid(r->pid, &status, 0);
 	r->pid = 0;
 	if (status || *r->report->failure) {
 		if (r->n > 1) { /* one by one */
@@ -489,6 +644,8 @@ static void finish(Running *r, Report *total)
 	}
 	add_report(total, r->report);
 }
+
+/* --- the test ----------------------------------------------------------------- */
 
 static int median(const Report *r)
 {
@@ -513,6 +670,12 @@ static void print(const Report *r, int n)
 		      "median trace %d steps; %d wrong\n",
 	    n, r->interpreted, r->llvm, r->c, r->left_out, r->refusal,
 	    median(r), r->errors);
+	for (int c = 0; c < COMPILERS; c++)
+		for (int i = 0; i < ISAS; i++)
+			print_message("# %s -O3, %s: %d run between pages "
+				      "without access, %d compiled\n",
+			    compilers[c], isas[i], r->optimized[c][i],
+			    r->compiled[c][i]);
 }
 
 static void judge_coverage(const Report *r, int n)
@@ -525,6 +688,11 @@ static void judge_coverage(const Report *r, int n)
 		if (r->accepted[i] < LEAST_ACCEPTED)
 			fail_msg("%s was accepted %lld times",
 			    primitive_name(i), (long long)r->accepted[i]);
+	for (int c = 0; c < COMPILERS; c++)
+		for (int i = 0; i < ISAS && has_compiler(compilers[c]); i++)
+			if (!r->optimized[c][i] && !r->compiled[c][i])
+				fail_msg("%s -O3 had no pair for %s",
+				    compilers[c], isas[i]);
 	assert_true(median(r) >= LEAST_MEDIAN);
 	assert_true(r->left_out * 20 < n);
 }
@@ -534,8 +702,7 @@ static void judge_coverage(const Report *r, int n)
 static int run_pairs(Report *total, int first, int n, int wanted)
 {
 	Running running[AT_ONCE] = {0};
-	Report *reports = mmap(NULL, sizeof *reports * AT_ONCE,
-	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	Report *reports = report_shared(AT_ONCE);
 	int next = first;
 
 	for (int i = 0;; i = (i + 1) % AT_ONCE) {
