@@ -93,6 +93,7 @@ static const char *loop_end(EmitC *e, const LowNode *n)
 {
 	if (!n->limit)
 		return arena_printf(e->arena, "%lld", (long long)n->extent);
+	e->conditional = true;
 	const char *end = arena_printf(e->arena, "%s_end", e->temp[n->var]);
 	emit_c_line(e, "int64_t %s = %s;", end, emit_c_affine(e, n->limit));
 	emit_c_line(e, "if (%s > %lld)", end, (long long)n->extent);
@@ -345,6 +346,7 @@ static void emit_region(EmitC *e, const LowNode *n)
 
 static void emit_if(EmitC *e, const LowNode *n)
 {
+	e->conditional = true;
 	emit_c_line(e, "if (%s) {", e->temp[n->condition]);
 	e->depth++;
 	emit_body(e, &n->body);
@@ -419,6 +421,32 @@ static void emit_function(EmitC *e, const LowFunction *f)
 
 /* --- the file ------------------------------------------------------------ */
 
+/* gcc up to 13 forgets the mask of a load that it makes of one under an `if` in
+ * a loop, where the mask is constant and the machine has AVX-512VL: its
+ * blendm from memory matches vpblendd, which reads the whole vector, past the
+ * end of whatever the `if` guarded (PR target/110309).  At -O3, and at -O2
+ * where it vectorizes at all.  It makes masked loads nowhere else, so there is
+ * none without if-conversion.  Buffers that end with what a vector may read
+ * would not do: inputs end where the caller says. */
+static void put_gcc_options(const EmitC *e, Buf *out)
+{
+	const char *contract =
+	    "#define TUNEC_OPTIMIZE optimize(\"fp-contract=off\")\n";
+	if (!e->conditional) {
+		buf_puts(out, contract);
+		return;
+	}
+	buf_printf(out,
+	    "/* gcc up to 13 would read past what an `if` guards. */\n"
+	    "#if __GNUC__ < 14 && %s\n"
+	    "#define TUNEC_OPTIMIZE \\\n"
+	    "\toptimize(\"fp-contract=off\", \"no-tree-loop-if-convert\")\n"
+	    "#else\n%s#endif\n",
+	    e->isa.avx512 ? "(defined TUNEC_X86 || defined __AVX512VL__)"
+			  : "defined __AVX512VL__",
+	    contract);
+}
+
 static void put_attributes(EmitC *e, Buf *out)
 {
 	const char *features = e->isa.x86 ? emit_c_x86_features(&e->isa) : "";
@@ -431,25 +459,25 @@ static void put_attributes(EmitC *e, Buf *out)
 		    "    !defined TUNEC_GENERIC\n"
 		    "#define TUNEC_X86 1\n#include <immintrin.h>\n#endif\n\n");
 	buf_puts(out,
-	    "/* The machine of each function; a*b + c is what it says. */\n");
+	    "/* The machine of each function; a*b + c is what it says. */\n"
+	    "#if defined __clang__\n#pragma STDC FP_CONTRACT OFF\n"
+	    "#elif defined __GNUC__\n");
+	put_gcc_options(e, out);
+	buf_puts(out, "#endif\n");
 	if (*features)
 		buf_printf(out,
 		    "#if defined __clang__ && defined TUNEC_X86\n"
-		    "#pragma STDC FP_CONTRACT OFF\n"
 		    "#define TUNEC_FUNCTION \\\n"
 		    "\t__attribute__((target(\"%s\")%s))\n"
 		    "#elif defined TUNEC_X86\n"
 		    "#define TUNEC_FUNCTION \\\n"
-		    "\t__attribute__((target(\"%s\"), "
-		    "optimize(\"fp-contract=off\")))\n#elif",
+		    "\t__attribute__((target(\"%s\"), TUNEC_OPTIMIZE))\n#elif",
 		    features, width, features);
 	else
 		buf_puts(out, "#if");
 	buf_puts(out,
-	    " defined __clang__\n"
-	    "#pragma STDC FP_CONTRACT OFF\n#define TUNEC_FUNCTION\n"
-	    "#elif defined __GNUC__\n#define TUNEC_FUNCTION "
-	    "__attribute__((optimize(\"fp-contract=off\")))\n"
+	    " defined TUNEC_OPTIMIZE\n"
+	    "#define TUNEC_FUNCTION __attribute__((TUNEC_OPTIMIZE))\n"
 	    "#else\n#define TUNEC_FUNCTION\n#endif\n"
 	    "#ifdef __GNUC__\n"
 	    "#define TUNEC_HELPER static inline __attribute__((unused)) "

@@ -581,6 +581,7 @@ static void op_load_masked(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
 	int m = n->arg[0];
+	e->conditional = true;
 	if (d->lanes == 1) {
 		assign(e, n->dst, arena_printf(e->arena, "%s ? %s%s : 0",
 				      e->temp[m], element(e, n),
@@ -610,6 +611,7 @@ static void op_gather(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
 	int m = n->arg[1];
+	e->conditional |= m >= 0;
 	if (d->lanes == 1) {
 		assign(e, n->dst, gather_scalar(e, n));
 		return;

@@ -167,6 +167,21 @@ const char *pair_make(
 	return NULL;
 }
 
+const char *pair_read(Arena *arena, const char *text, const char *trace,
+    const Target *target, Pair *pair)
+{
+	const char *why;
+
+	*pair = (Pair){.text.text = arena_strdup(arena, text)};
+	if ((why = read_program(arena, pair)))
+		return why;
+	pair->trace = schedule_steps(arena, trace);
+	if ((why = make_lowered(arena, pair, target)))
+		return why;
+	make_data(arena, pair);
+	return pair->refused;
+}
+
 char *pair_show(Arena *arena, const Pair *pair)
 {
 	static const char *const kinds[] = {

@@ -30,6 +30,9 @@ typedef struct {
 /* NULL, or what is wrong. */
 const char *pair_make(
     Arena *arena, int seed, const Target *target, Pair *pair);
+/* One of a known operator and schedule, that has to be lowered. */
+const char *pair_read(Arena *arena, const char *text, const char *trace,
+    const Target *target, Pair *pair);
 /* A text that makes the failure plain. */
 char *pair_show(Arena *arena, const Pair *pair);
 

@@ -13,18 +13,25 @@
 #endif
 
 /* The machine of each function; a*b + c is what it says. */
-#if defined __clang__ && defined TUNEC_X86
+#if defined __clang__
 #pragma STDC FP_CONTRACT OFF
+#elif defined __GNUC__
+/* gcc up to 13 would read past what an `if` guards. */
+#if __GNUC__ < 14 && defined __AVX512VL__
+#define TUNEC_OPTIMIZE \
+	optimize("fp-contract=off", "no-tree-loop-if-convert")
+#else
+#define TUNEC_OPTIMIZE optimize("fp-contract=off")
+#endif
+#endif
+#if defined __clang__ && defined TUNEC_X86
 #define TUNEC_FUNCTION \
 	__attribute__((target("avx2,fma,f16c")))
 #elif defined TUNEC_X86
 #define TUNEC_FUNCTION \
-	__attribute__((target("avx2,fma,f16c"), optimize("fp-contract=off")))
-#elif defined __clang__
-#pragma STDC FP_CONTRACT OFF
-#define TUNEC_FUNCTION
-#elif defined __GNUC__
-#define TUNEC_FUNCTION __attribute__((optimize("fp-contract=off")))
+	__attribute__((target("avx2,fma,f16c"), TUNEC_OPTIMIZE))
+#elif defined TUNEC_OPTIMIZE
+#define TUNEC_FUNCTION __attribute__((TUNEC_OPTIMIZE))
 #else
 #define TUNEC_FUNCTION
 #endif
