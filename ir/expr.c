@@ -197,7 +197,8 @@ static Expr *substitute(Arena *arena, Expr *e, void *context)
 {
 	const Substitution *s = context;
 	(void)arena;
-	if (e->op == OP_AXIS && e->id < s->n && s->values[e->id])
+	if (e->op == OP_AXIS && e->id < s->n && s->values[e->id] &&
+	    !expr_equal(e, s->values[e->id]))
 		return s->values[e->id];
 	return e;
 }
@@ -206,6 +207,20 @@ Expr *expr_substitute_axes(Arena *arena, Expr *e, Expr *const *values, int n)
 {
 	return expr_rewrite(
 	    arena, e, substitute, &(Substitution){values, n});
+}
+
+/* What is left of `most` after the tree; negative if it has more. */
+static int64_t left_after(const Expr *e, int64_t most)
+{
+	most--;
+	for (int i = 0; i < e->narg && most >= 0; i++)
+		most = left_after(e->arg[i], most);
+	return most;
+}
+
+bool expr_size_within(const Expr *e, int64_t most)
+{
+	return left_after(e, most) >= 0;
 }
 
 void expr_walk(

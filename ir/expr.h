@@ -99,8 +99,10 @@ Expr *expr_identity(Arena *arena, ReduceOp op, DType type);
  * arguments are done and returns that node or another. */
 Expr *expr_rewrite(Arena *arena, Expr *e,
     Expr *(*visit)(Arena *arena, Expr *e, void *context), void *context);
-/* Axis i becomes values[i] (NULL: stays). */
+/* Axis i becomes values[i] (NULL: stays).  What does not change is shared. */
 Expr *expr_substitute_axes(Arena *arena, Expr *e, Expr *const *values, int n);
+/* Has the tree, shared nodes as often as they stand in it, at most so many? */
+bool expr_size_within(const Expr *e, int64_t most);
 /* Pre-order walk; false from `visit` skips the node's arguments. */
 void expr_walk(
     Expr *e, bool (*visit)(Expr *e, void *context), void *context);

@@ -125,4 +125,16 @@ Handle edit_split_extent(const Nest *nest, int loop);
 /* That, or the whole axis of an unsplit loop at the root. */
 Handle edit_fixed_extent(const Nest *nest, int loop);
 
+/* --- inlining.c: a body in the place of its buffer's reads ------------------- */
+
+typedef struct {
+	int buffer;
+	DType type;       /* of the buffer */
+	Expr *body; /* of its element at the axes */
+} Inlining;
+
+Expr *inlining_body(Arena *arena, const Inlining *in, Expr *reader);
+/* Is that no larger than a body may be? */
+bool inlining_fits(const Inlining *in, const Expr *reader);
+
 #endif

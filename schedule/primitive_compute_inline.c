@@ -5,8 +5,8 @@
  *   ->
  *     c[i, j] = a[i] * 2 + x[j]
  *
- * Legal for a block without reduction that writes no output.  Storing rounds,
- * so the body keeps a cast to the buffer's type. */
+ * Legal for a block without reduction that writes no output, as long as no
+ * reader's body becomes too large (inlining.c). */
 #include "schedule/internal.h"
 
 typedef struct {
@@ -18,11 +18,18 @@ static Refusal parameters(const Call *call, ComputeInline *p)
 	return call_stage(call, 0, &p->stage);
 }
 
+static Inlining inlining_of(const Nest *nest, const Stage *from)
+{
+	return (Inlining){
+	    from->buffer, nest->buffers.at[from->buffer].type, from->body};
+}
+
 Refusal compute_inline_legal(const Call *call)
 {
 	const Nest *nest = call->nest;
 	const Stage *s;
 	ComputeInline p;
+	Inlining in;
 	int n = 0;
 	Refusal why = parameters(call, &p);
 
@@ -39,6 +46,7 @@ Refusal compute_inline_legal(const Call *call)
 		return "the block does not write at its axes";
 	if (edit_has_attached_stage(nest, p.stage))
 		return "a block is placed below it";
+	in = inlining_of(nest, s);
 	for (int i = 0; i < nest->order.n; i++) {
 		int reader = nest->order.at[i];
 		if (!edit_is_reading(nest, reader, s->buffer))
@@ -46,23 +54,11 @@ Refusal compute_inline_legal(const Call *call)
 		n++;
 		if (nest->stages.at[reader].tensor_loop >= 0)
 			return "a block that reads it was made by blockize";
+		if (!inlining_fits(&in, nest->stages.at[reader].body))
+			return "the body of a block that reads it would be too "
+			       "large";
 	}
 	return n ? NULL : "no block reads it";
-}
-
-typedef struct {
-	const Stage *from;
-	DType type;
-} Inline;
-
-static Expr *inline_read(Arena *arena, Expr *e, void *context)
-{
-	const Inline *in = context;
-
-	if (e->op != OP_READ || e->id != in->from->buffer)
-		return e;
-	return expr_cast(arena, in->type,
-	    expr_substitute_axes(arena, in->from->body, e->arg, e->narg));
 }
 
 static void drop_prefetch(Stage *s, int buffer)
@@ -78,21 +74,22 @@ static void drop_prefetch(Stage *s, int buffer)
 void compute_inline_apply(const Call *call)
 {
 	Nest *nest = call->nest;
+	const Stage *from;
 	ComputeInline p;
-	Inline in;
+	Inlining in;
 
 	parameters(call, &p);
-	in.from = &nest->stages.at[p.stage];
-	in.type = nest->buffers.at[in.from->buffer].type;
+	from = &nest->stages.at[p.stage];
+	in = inlining_of(nest, from);
 	edit_remove_stage(nest, p.stage);
 	for (int i = 0; i < nest->order.n; i++) {
 		Stage *s = &nest->stages.at[nest->order.at[i]];
-		if (!edit_is_reading(nest, nest->order.at[i], in.from->buffer))
+		if (!edit_is_reading(nest, nest->order.at[i], in.buffer))
 			continue;
-		s->body = expr_rewrite(nest->arena, s->body, inline_read, &in);
+		s->body = inlining_body(nest->arena, &in, s->body);
 		s->is_copy = s->is_copy && s->body->op == OP_READ &&
-		    in.from->is_copy;
-		drop_prefetch(s, in.from->buffer);
+		    from->is_copy;
+		drop_prefetch(s, in.buffer);
 	}
-	nest->buffers.at[in.from->buffer].writer = -1;
+	nest->buffers.at[in.buffer].writer = -1;
 }

@@ -101,6 +101,7 @@ Refusal reverse_compute_inline_legal(const Call *call)
 	const Nest *nest = call->nest;
 	const Stage *s, *from;
 	int readers[2];
+	Inlining in;
 	Fold p;
 	Refusal why = parameters(call, &p);
 
@@ -129,6 +130,10 @@ Refusal reverse_compute_inline_legal(const Call *call)
 		return "the blocks are at different places";
 	if (edit_has_attached_stage(nest, p.stage))
 		return "a block is placed below it";
+	in = (Inlining){
+	    from->buffer, nest->buffers.at[from->buffer].type, from->body};
+	if (!inlining_fits(&in, s->body))
+		return "the body would be too large";
 	return NULL;
 }
 

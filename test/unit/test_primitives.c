@@ -1,6 +1,7 @@
 /* Each primitive accepted, and refused for each of its reasons with the nest
  * as it was. */
 #include "schedule/plan.h"
+#include "test/common_program.h"
 #include "test/common_schedule.h"
 
 #include <setjmp.h>
@@ -517,6 +518,49 @@ static void test_many_loops(void **state)
 	arena_free(arena);
 }
 
+/* y[i] = x[i] + x[i], doubled by each block: inlined all the way the last body
+ * would have 2^40 reads. */
+static void test_inlining_is_bounded(void **state)
+{
+	enum { BLOCKS = 40, LARGEST = 1 << 10 };
+	Arena *arena = arena_new();
+	ApplyContext context = {.machine = &test_machine};
+	Nest *nest = nest_new(
+	    arena, program_doubles(arena, BLOCKS, 8), tape_new(arena));
+	int inlined = 0;
+
+	(void)state;
+	for (int i = 0; i + 1 < BLOCKS; i++) {
+		Trace *one = schedule_steps(arena,
+		    arena_printf(arena, "compute_inline(y%d)\n", i));
+		Refusal why = apply_step(nest, &one->steps.at[0], &context);
+		const Stage *last = &nest->stages.at[i + 1];
+		if (why)
+			assert_non_null(strstr(why, "would be too large"));
+		inlined += !why;
+		assert_true(expr_size_within(last->body, LARGEST));
+	}
+	assert_in_range(inlined, BLOCKS / 2, BLOCKS - 2);
+	arena_free(arena);
+}
+
+/* A body that is read at the reader's own axes is not copied: the second block
+ * holds the very nodes of the first. */
+static void test_inlining_shares(void **state)
+{
+	Arena *arena = arena_new();
+	ApplyContext context = {.machine = &test_machine};
+	Nest *nest =
+	    nest_new(arena, program_doubles(arena, 2, 8), tape_new(arena));
+	const Expr *first = nest->stages.at[0].body;
+
+	(void)state;
+	apply_all(nest, schedule_steps(arena, "compute_inline(y0)\n"), &context);
+	assert_ptr_equal(nest->stages.at[1].body->arg[0], first);
+	assert_ptr_equal(nest->stages.at[1].body->arg[1], first);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -528,6 +572,8 @@ int main(void)
 	    cmocka_unit_test(test_slots),
 	    cmocka_unit_test(test_packed),
 	    cmocka_unit_test(test_many_loops),
+	    cmocka_unit_test(test_inlining_is_bounded),
+	    cmocka_unit_test(test_inlining_shares),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
