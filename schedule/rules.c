@@ -52,21 +52,35 @@ static bool plain_index(const Expr *read)
 
 typedef struct {
 	Arena *arena;
+	const Program *program;
 	const Block *block;
+	RuleBlock *blocks;
 	RuleBlock *out;
 } BodyVisit;
+
+bool rule_is_flop(const Expr *e)
+{
+	return e->type != DT_INDEX && e->op >= OP_ADD && e->op <= OP_ROUND;
+}
+
+static void add_consumer(const BodyVisit *visit, int buffer)
+{
+	int from = visit->program->buffers[buffer].block;
+	int reader = visit->out->block;
+	RuleBlock *b = from >= 0 ? &visit->blocks[from] : NULL;
+	if (b && (!b->consumers.n ||
+		     b->consumers.at[b->consumers.n - 1] != reader))
+		vec_push(visit->arena, &b->consumers, reader);
+}
 
 static bool visit_expr(Expr *e, void *context)
 {
 	BodyVisit *visit = context;
 	RuleBlock *b = visit->out;
-	if (e->type != DT_INDEX) {
-		b->has_if |= e->op == OP_IF;
-		b->has_math |= e->op >= OP_POW && e->op <= OP_ERF;
-		b->flops += e->op >= OP_ADD && e->op <= OP_ROUND;
-	}
+	b->flops += rule_is_flop(e);
 	if (e->op != OP_READ)
 		return true;
+	add_consumer(visit, e->id);
 	RuleRead *r = NULL;
 	for (int i = 0; i < b->nreads && !r; i++)
 		if (b->reads[i].buffer == e->id)
@@ -98,18 +112,12 @@ static void analyse(Arena *arena, const Program *program, RuleBlock *blocks)
 	for (int i = 0; i < program->nblocks; i++) {
 		const Block *block = &program->blocks[i];
 		RuleBlock *b = &blocks[i];
-		*b = (RuleBlock){.block = i};
+		b->block = i;
 		b->output =
 		    program->buffers[block->buffer].role == BUFFER_OUTPUT;
-		BodyVisit visit = {arena, block, b};
+		BodyVisit visit = {arena, program, block, blocks, b};
 		expr_walk(block->body, visit_expr, &visit);
 		b->flops += block->reduce != REDUCE_NONE;
-		for (int k = 0; k < b->nreads; k++) {
-			int from = program->buffers[b->reads[k].buffer].block;
-			if (from < 0)
-				continue;
-			vec_push(arena, &blocks[from].consumers, i);
-		}
 	}
 }
 

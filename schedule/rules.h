@@ -28,7 +28,6 @@ typedef struct {
 	bool scheduled;    /* a rule has written its loops */
 	bool located;      /* it, or where it is, has the places' loops around it */
 	double flops;      /* of one evaluation of the body */
-	bool has_if, has_math;
 } RuleBlock;
 
 /* A reduction that multi-level tiling takes, and along which axis it is
@@ -50,6 +49,7 @@ typedef struct {
 	int nplaces;
 	const char *places[RULE_PLACES];
 	int place_block;   /* whose loops those are */
+	bool *inlines;     /* by block: the inline rule's choice; NULL: none yet */
 	Buf text;          /* the trace so far */
 } Rules;
 
@@ -66,6 +66,8 @@ const char *rule_name(Rules *r, const Block *block, const char *axis,
     const char *suffix);
 int rule_axis_of(const Expr *e); /* of a plain index; -1 */
 int rule_lanes(const Machine *machine, DType type);
+/* Arithmetic of one evaluation. */
+bool rule_is_flop(const Expr *e);
 
 /* one rule a file */
 void rule_inline(Rules *r);
