@@ -6,7 +6,13 @@
 
 #include "codegen/lower_internal.h"
 
-enum { WORKSPACE_ALIGN = 64 };
+enum {
+	WORKSPACE_ALIGN = 64,
+	/* of a function: beyond, compiling takes longer than it gains */
+	MOST_OPERATIONS = 20000,
+	/* and for each block of a large program, as many as a small one has */
+	STAGE_OPERATIONS = 100,
+};
 
 /* --- buffers ------------------------------------------------------------ */
 
@@ -16,11 +22,9 @@ static const char *buffer_name(Lower *l, const char *name)
 	for (char *p = s; *p; p++)
 		if (!isalnum((unsigned char)*p))
 			*p = '_';
-	for (int i = 0; i < l->f->buffers.n; i++)
-		if (!strcmp(l->f->buffers.at[i].name, s))
-			return buffer_name(
-			    l, arena_printf(l->arena, "%s_%d", s, i));
-	return s;
+	int other = low_buffer_named(l->arena, l->f, s);
+	return other < 0 ? s
+	    : buffer_name(l, arena_printf(l->arena, "%s_%d", s, other));
 }
 
 int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
@@ -257,6 +261,14 @@ Lowered *lower(
 	    .version = NEW_N(arena, int, nest->buffers.n),
 	    .vars = NEW_N(arena, Binding, nest->vars.n),
 	    .registers = NEW_N(arena, ElementVec, nest->buffers.n)};
+	l->hung = NEW_N(arena, IntVec, nest->vars.n);
+	for (int i = 0; i < nest->order.n; i++) {
+		int place = nest->stages.at[nest->order.at[i]].place;
+		if (place >= 0)
+			vec_push(arena, &l->hung[place], nest->order.at[i]);
+	}
+	l->most_operations = MOST_OPERATIONS +
+	    STAGE_OPERATIONS * nest->order.n;
 	*out = (Lowered){.arena = arena, .program = nest->program};
 	out->kernel =
 	    new_function(arena, nest->program->symbol, LOWFN_KERNEL);

@@ -33,7 +33,9 @@ void emit_begin(Lower *l, LowFunction *f)
 	l->f = f;
 	l->temps.n = 0;
 	l->scope = NULL;
-	memset(l->buckets, 0, sizeof l->buckets);
+	l->nnumbered = 0;
+	l->nbuckets = NUMBERED_BUCKETS;
+	l->buckets = NEW_N(l->arena, Numbered *, l->nbuckets);
 }
 
 void scope_open(Lower *l, Frame *scope, LowBody *body)
@@ -71,8 +73,8 @@ int new_temp(Lower *l, DType type, int lanes, const char *hint)
 static LowNode *emit_at(
     Lower *l, Frame *scope, LowOpcode op, int dst, int a, int b, int c)
 {
-	if (++l->operations > MAX_OPERATIONS)
-		lower_fail(l, "more than %d operations", MAX_OPERATIONS);
+	if (++l->operations > l->most_operations)
+		lower_fail(l, "more than %d operations", l->most_operations);
 	return low_op(l->arena, scope->body, op, dst, a, b, c);
 }
 
@@ -98,10 +100,13 @@ static uint32_t key_hash(const Key *key)
 	uint64_t h = (uint64_t)key->op * 31 + (uint64_t)key->lanes;
 	for (int i = 0; i < 3; i++)
 		h = h * 0x9E3779B97F4A7C15u + (uint64_t)(key->arg[i] + 1);
+	uint64_t bits;
+	memcpy(&bits, &key->f, sizeof bits);
 	h = h * 0x9E3779B97F4A7C15u + (uint64_t)key->i;
+	h = h * 0x9E3779B97F4A7C15u + bits;
 	h = h * 0x9E3779B97F4A7C15u + (uint64_t)(key->buffer + 1);
 	h = h * 0x9E3779B97F4A7C15u + (uint64_t)key->address.constant;
-	return (uint32_t)(h >> 40) % NUMBERED_BUCKETS;
+	return (uint32_t)(h >> 32);
 }
 
 static bool key_equal(const Key *a, const Key *b)
@@ -129,7 +134,8 @@ static int fence_depth(const Lower *l)
 static int find(const Lower *l, const Key *key)
 {
 	int fence = fence_depth(l);
-	for (Numbered *n = l->buckets[key_hash(key)]; n; n = n->next)
+	uint32_t bucket = key_hash(key) & (uint32_t)(l->nbuckets - 1);
+	for (Numbered *n = l->buckets[bucket]; n; n = n->next)
 		if (n->depth >= fence &&
 		    l->open_serial[n->depth] == n->serial &&
 		    key_equal(&n->key, key))
@@ -137,13 +143,38 @@ static int find(const Lower *l, const Key *key)
 	return -1;
 }
 
+static void link_numbered(Lower *l, Numbered *n)
+{
+	uint32_t bucket = key_hash(&n->key) & (uint32_t)(l->nbuckets - 1);
+	n->next = l->buckets[bucket];
+	l->buckets[bucket] = n;
+}
+
+/* Twice the buckets; what stood in a scope that is closed is forgotten. */
+static void grow_buckets(Lower *l)
+{
+	Numbered **old = l->buckets;
+	int n = l->nbuckets;
+	l->nbuckets *= 2;
+	l->nnumbered = 0;
+	l->buckets = NEW_N(l->arena, Numbered *, l->nbuckets);
+	for (int i = 0; i < n; i++)
+		for (Numbered *e = old[i], *next; e; e = next) {
+			next = e->next;
+			if (l->open_serial[e->depth] != e->serial)
+				continue;
+			link_numbered(l, e);
+			l->nnumbered++;
+		}
+}
+
 static void number(Lower *l, const Key *key, int temp, const Frame *scope)
 {
 	Numbered *n = NEW(l->arena, Numbered);
-	uint32_t bucket = key_hash(key);
-	*n = (Numbered){
-		l->buckets[bucket], *key, temp, scope->depth, scope->serial};
-	l->buckets[bucket] = n;
+	if (l->nnumbered++ > l->nbuckets)
+		grow_buckets(l);
+	*n = (Numbered){NULL, *key, temp, scope->depth, scope->serial};
+	link_numbered(l, n);
 }
 
 static void stamp_arguments(const Lower *l, Key *key)
@@ -159,6 +190,14 @@ static void stamp_arguments(const Lower *l, Key *key)
 	}
 }
 
+bool frame_writes(const Frame *frame, int buffer)
+{
+	for (int i = 0; i < frame->written.n; i++)
+		if (frame->written.at[i] == buffer)
+			return true;
+	return false;
+}
+
 /* Whether an operation may leave the scope. */
 static bool may_leave(const Frame *s, const Key *key)
 {
@@ -166,7 +205,7 @@ static bool may_leave(const Frame *s, const Key *key)
 		return false;
 	if (key->buffer >= 0)
 		return !s->skipped &&
-		    !(s->written && s->written[key->buffer]);
+		    !frame_writes(s, key->buffer);
 	return key->op != LOW_MATH || !s->skipped;
 }
 
@@ -276,10 +315,10 @@ void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask)
 	number(l, &key, temp, l->scope);
 }
 
-void note_written(Lower *l, const bool *written)
+void note_written(Lower *l, const IntVec *written)
 {
-	for (int i = 0; i < l->nest->buffers.n; i++)
-		l->version[i] += written[i];
+	for (int i = 0; i < written->n; i++)
+		l->version[written->at[i]]++;
 }
 
 void note_control(Lower *l)

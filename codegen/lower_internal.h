@@ -59,7 +59,7 @@ struct Frame {
 	int serial;   /* tells scopes of one depth apart */
 	bool fence;   /* a parallel or bound loop: nothing leaves it */
 	bool skipped; /* an arm, or a loop that may not run: loads stay inside */
-	const bool *written; /* by nest buffer: stored to somewhere in it */
+	IntVec written; /* nest buffers that are stored to somewhere in it */
 };
 
 typedef struct {
@@ -82,7 +82,7 @@ typedef struct Numbered {
 	int temp, depth, serial;
 } Numbered;
 
-enum { NUMBERED_BUCKETS = 1024, MAX_DEPTH = 256, MAX_OPERATIONS = 20000 };
+enum { NUMBERED_BUCKETS = 1024, MAX_DEPTH = 256 };
 
 /* What is known of a temporary beyond its type. */
 typedef struct {
@@ -140,8 +140,11 @@ typedef struct {
 	int stamp;  /* counts assignments to mutable temporaries */
 	int epoch;  /* stamp when control flow last split or joined */
 	int *version; /* by nest buffer: counts stores */
-	Numbered *buckets[NUMBERED_BUCKETS];
-	int operations;
+	Numbered **buckets;
+	int nbuckets, nnumbered; /* powers of two; entries */
+	int operations, most_operations;
+
+	IntVec *hung; /* by nest variable: stages placed there, in nest order */
 
 	/* the environment */
 	Binding *vars; /* by nest variable */
@@ -179,7 +182,8 @@ LowNode *emit_effect(Lower *l, LowOpcode op, int a, int b, int c);
 /* A load; whether one of equal address is known already. */
 int emit_load(Lower *l, Key *key, const char *hint);
 void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask);
-void note_written(Lower *l, const bool *written);
+void note_written(Lower *l, const IntVec *written);
+bool frame_writes(const Frame *frame, int buffer);
 void note_control(Lower *l); /* control flow splits or joins here */
 /* `if` in the emitted code; what the arms assign must be mutable. */
 typedef struct {

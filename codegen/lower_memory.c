@@ -227,7 +227,7 @@ static int load_reversed(Lower *l, int buffer, Index base)
 static bool written_by_threads(const Lower *l, int buffer)
 {
 	for (const Frame *f = l->scope; f; f = f->up)
-		if (f->fence && f->written && f->written[buffer])
+		if (f->fence && frame_writes(f, buffer))
 			return true;
 	return false;
 }

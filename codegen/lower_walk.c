@@ -35,29 +35,26 @@ static void walk(Lower *l, int stage, int pos, Phase phase);
 
 /* --- what is written below a loop --------------------------------------- */
 
-static bool is_below(const Nest *nest, int stage, int host, int pos)
+/* Stages hung at the stage's loops from `pos` inwards, and below those. */
+static void add_below(const Lower *l, int stage, int pos, IntVec *below)
 {
-	while (stage != host) {
-		int place = nest->stages.at[stage].place;
-		if (place < 0)
-			return false;
-		int up = nest->vars.at[place].stage;
-		if (up == host)
-			return nest_loop_position(nest, place) >= pos;
-		stage = up;
+	const Stage *s = &l->nest->stages.at[stage];
+	for (int i = pos; i < s->nloops; i++) {
+		const IntVec *hung = &l->hung[s->loops[i]];
+		for (int k = 0; k < hung->n; k++) {
+			vec_push(l->arena, below, hung->at[k]);
+			add_below(l, hung->at[k], 0, below);
+		}
 	}
-	return true;
 }
 
-static const bool *written_below(const Lower *l, int host, int pos)
+static IntVec written_below(const Lower *l, int host, int pos)
 {
-	const Nest *nest = l->nest;
-	bool *written = NEW_N(l->arena, bool, nest->buffers.n);
-	for (int i = 0; i < nest->order.n; i++) {
-		int s = nest->order.at[i];
-		if (is_below(nest, s, host, pos))
-			written[nest->stages.at[s].buffer] = true;
-	}
+	IntVec written = {0};
+	vec_push(l->arena, &written, host);
+	add_below(l, host, pos, &written);
+	for (int i = 0; i < written.n; i++)
+		written.at[i] = l->nest->stages.at[written.at[i]].buffer;
 	return written;
 }
 
@@ -310,11 +307,11 @@ static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
 
 static void lower_placed(Lower *l, int var, bool after)
 {
-	const Nest *nest = l->nest;
-	for (int i = 0; i < nest->order.n; i++) {
-		const Stage *s = &nest->stages.at[nest->order.at[i]];
-		if (s->place == var && s->after == after && !s->ahead)
-			lower_stage(l, nest->order.at[i]);
+	for (int i = 0; i < l->hung[var].n; i++) {
+		int stage = l->hung[var].at[i];
+		const Stage *s = &l->nest->stages.at[stage];
+		if (s->after == after && !s->ahead)
+			lower_stage(l, stage);
 	}
 }
 
@@ -448,7 +445,7 @@ static void running_loop(Lower *l, int stage, int pos, Phase phase,
 {
 	int var = l->nest->stages.at[stage].loops[pos];
 	const Var *v = &l->nest->vars.at[var];
-	const bool *written = written_below(l, stage, pos);
+	IntVec written = written_below(l, stage, pos);
 	LowNode *node = NEW(l->arena, LowNode);
 	node->kind = LOWNODE_LOOP;
 	node->dst = node->buffer = node->condition = -1;
@@ -465,7 +462,7 @@ static void running_loop(Lower *l, int stage, int pos, Phase phase,
 		    : 1;
 	if (node->loop == LOOP_PARALLEL && l->f->nthreads == 1)
 		node->loop = LOOP_SERIAL;
-	note_written(l, written);
+	note_written(l, &written);
 	note_control(l);
 	Frame frame = {.fence = node->loop != LOOP_SERIAL,
 	    .skipped = limit != NULL,
@@ -478,7 +475,7 @@ static void running_loop(Lower *l, int stage, int pos, Phase phase,
 	tested_iteration(l, stage, pos, phase, limit != NULL);
 	unbind(l, var);
 	scope_close(l);
-	note_written(l, written);
+	note_written(l, &written);
 	note_control(l);
 	if (node->body.n)
 		vec_push(l->arena, l->scope->body, node);
@@ -580,12 +577,11 @@ static int64_t results_inside(const Lower *l, const Stage *s, int pos)
 static bool read_below(const Lower *l, int stage, int pos, int buffer)
 {
 	FirstRead first = {.buffer = buffer};
-	for (int i = 0; i < l->nest->order.n; i++) {
-		int other = l->nest->order.at[i];
-		if (other != stage && is_below(l->nest, other, stage, pos))
-			expr_walk(l->nest->stages.at[other].body, find_read,
-			    &first);
-	}
+	IntVec below = {0};
+	add_below(l, stage, pos, &below);
+	for (int i = 0; i < below.n; i++)
+		expr_walk(
+		    l->nest->stages.at[below.at[i]].body, find_read, &first);
 	return first.read;
 }
 

@@ -5,15 +5,27 @@
 #include <ctype.h>
 #include <string.h>
 
-static bool name_taken(const LowFunction *f, const char *name)
+static void take_in_names(Arena *arena, LowFunction *f)
 {
-	for (int i = 0; i < f->params.n; i++)
-		if (!strcmp(f->params.at[i].name, name))
-			return true;
-	for (int i = 0; i < f->buffers.n; i++)
-		if (!strcmp(f->buffers.at[i].name, name))
-			return true;
-	return f->name && !strcmp(f->name, name);
+	f->names.params.arena = f->names.buffers.arena = arena;
+	for (int *i = &f->names.nparams; *i < f->params.n; ++*i)
+		lookup_add(&f->names.params, f->params.at[*i].name, *i);
+	for (int *i = &f->names.nbuffers; *i < f->buffers.n; ++*i)
+		lookup_add(&f->names.buffers, f->buffers.at[*i].name, *i);
+}
+
+int low_buffer_named(Arena *arena, LowFunction *f, const char *name)
+{
+	take_in_names(arena, f);
+	int e = lookup_first(&f->names.buffers, name, strlen(name));
+	return e < 0 ? -1 : f->names.buffers.entries.at[e].number;
+}
+
+static bool name_taken(Arena *arena, LowFunction *f, const char *name)
+{
+	return low_buffer_named(arena, f, name) >= 0 ||
+	    lookup_first(&f->names.params, name, strlen(name)) >= 0 ||
+	    (f->name && !strcmp(f->name, name));
 }
 
 /* Two temporaries never end in the same number, so only other things can have
@@ -29,7 +41,7 @@ int low_temp(Arena *arena, LowFunction *f, DType type, int lanes,
 			*p = '_';
 	if (isdigit((unsigned char)*name))
 		name = arena_printf(arena, "t%s", name);
-	while (name_taken(f, name))
+	while (name_taken(arena, f, name))
 		name = arena_printf(arena, "%s_%d", name, temp);
 	vec_push(arena, &f->temps, (LowTemp){name, type, lanes});
 	return temp;

@@ -26,6 +26,7 @@
 
 #include "ir/expr.h"
 #include "ir/nest.h"
+#include "lib/lookup.h"
 
 typedef enum {
 #define LOWOP(name, args) LOW_##name,
@@ -120,6 +121,10 @@ typedef struct {
 	VEC(LowTemp) temps;
 	LowBody body;
 	int nthreads;          /* of its parallel loops; 1: none is parallel */
+	struct {
+		Lookup params, buffers;
+		int nparams, nbuffers; /* taken in by lowered.c */
+	} names;
 } LowFunction;
 
 typedef struct {
@@ -134,6 +139,7 @@ typedef struct {
 /* lowered.c: building */
 int low_temp(Arena *arena, LowFunction *f, DType type, int lanes,
     const char *name_hint); /* made a unique identifier: hint_NUMBER */
+int low_buffer_named(Arena *arena, LowFunction *f, const char *name); /* -1 */
 LowNode *low_op(Arena *arena, LowBody *body, LowOpcode op, int dst, int a,
     int b, int c);
 LowAffine low_affine_const(int64_t value);
@@ -143,7 +149,6 @@ const char *low_op_name(LowOpcode op); /* "ADD" */
 int low_op_nargs(LowOpcode op);        /* as lowered.def has it */
 /* Temporaries that a function reads; those defined outside of a loop and read
  * inside (its limit included).  Each once, in the order of first reading. */
-typedef VEC(int) IntVec;
 void lowered_reads(Arena *arena, const LowFunction *f, IntVec *read);
 void lowered_captures(
     Arena *arena, const LowFunction *f, const LowNode *loop, IntVec *captures);

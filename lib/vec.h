@@ -1,6 +1,5 @@
 /* Growing arrays in an arena.
  *
- *     typedef VEC(int) IntVec;
  *     IntVec v = {0};
  *     vec_push(arena, &v, 42);
  *     for (int i = 0; i < v.n; i++) use(v.at[i]);
@@ -16,6 +15,8 @@
 		Type *at;                                                      \
 		int n, cap;                                                    \
 	}
+
+typedef VEC(int) IntVec;
 
 #define vec_push(arena, v, ...)                                                \
 	((v)->n == (v)->cap                                                    \
