@@ -63,6 +63,7 @@ static int plain_var(Nest *nest, int stage, int axis, const Axis *from)
 		.reduce = from->reduce,
 		.how = VAR_LOOP,
 		.extent = HANDLE_NONE,
+		.parent = -1,
 		.fused = -1,
 		.div = HANDLE_NONE,
 		.unroll_limit = HANDLE_NONE,
@@ -111,6 +112,33 @@ static void plain_stage(Nest *nest, int number)
 	nest->buffers.at[block->buffer].writer = number;
 }
 
+/* --- bodies -------------------------------------------------------------- */
+
+typedef struct {
+	Nest *nest;
+	int stage;
+} ReaderWalk;
+
+static bool note_reader(Expr *e, void *context)
+{
+	const ReaderWalk *walk = context;
+	Nest *nest = walk->nest;
+	if (e->op != OP_READ)
+		return true;
+	while (nest->readers.n <= e->id)
+		vec_push(nest->arena, &nest->readers, (IntVec){0});
+	IntVec *readers = &nest->readers.at[e->id];
+	if (!readers->n || readers->at[readers->n - 1] != walk->stage)
+		vec_push(nest->arena, readers, walk->stage);
+	return true;
+}
+
+void nest_set_body(Nest *nest, int stage, Expr *body)
+{
+	nest->stages.at[stage].body = body;
+	expr_walk(body, note_reader, &(ReaderWalk){nest, stage});
+}
+
 static bool mark_read(Expr *e, void *context)
 {
 	if (e->op == OP_READ)
@@ -132,8 +160,10 @@ static void drop_unused(Nest *nest)
 			expr_walk(s->body, mark_read, used);
 	}
 	for (int i = 0; i < p->nblocks; i++)
-		if (nest->stages.at[i].live)
+		if (nest->stages.at[i].live) {
 			vec_push(nest->arena, &nest->order, i);
+			nest_set_body(nest, i, nest->stages.at[i].body);
+		}
 }
 
 Nest *nest_new(Arena *arena, const Program *program, Tape *tape)
@@ -142,6 +172,9 @@ Nest *nest_new(Arena *arena, const Program *program, Tape *tape)
 	nest->arena = arena;
 	nest->program = program;
 	nest->tape = tape;
+	nest->names = NEW(arena, NestNames);
+	nest->names->stages.arena = nest->names->buffers.arena =
+	    nest->names->vars.arena = arena;
 	for (int i = 0; i < program->nbuffers; i++) {
 		NestBuffer b = plain_buffer(nest, i);
 		vec_push(arena, &nest->buffers, b);
@@ -154,24 +187,93 @@ Nest *nest_new(Arena *arena, const Program *program, Tape *tape)
 
 /* --- lookups ------------------------------------------------------------- */
 
+static void take_in_names(const Nest *nest)
+{
+	NestNames *names = nest->names;
+	for (int *i = &names->nstages; *i < nest->stages.n; ++*i)
+		lookup_add(&names->stages, nest->stages.at[*i].name, *i);
+	for (int *i = &names->nbuffers; *i < nest->buffers.n; ++*i)
+		lookup_add(&names->buffers, nest->buffers.at[*i].name, *i);
+	for (int *i = &names->nvars; *i < nest->vars.n; ++*i)
+		lookup_add(&names->vars, nest->vars.at[*i].name, *i);
+}
+
+static bool is_stage(const Nest *nest, int stage, const char *name)
+{
+	return !strcmp(nest->stages.at[stage].name, name);
+}
+
+static bool is_live_stage(const Nest *nest, int stage, const char *name)
+{
+	return nest->stages.at[stage].live && is_stage(nest, stage, name);
+}
+
+static bool is_buffer(const Nest *nest, int buffer, const char *name)
+{
+	return !strcmp(nest->buffers.at[buffer].name, name);
+}
+
+static bool is_var(const Nest *nest, int var, const char *name)
+{
+	return !strcmp(nest->vars.at[var].name, name);
+}
+
+static bool is_loop(const Nest *nest, int var, const char *name)
+{
+	const Var *v = &nest->vars.at[var];
+	return v->how == VAR_LOOP && nest->stages.at[v->stage].live &&
+	       is_var(nest, var, name);
+}
+
+/* The first one that is what is looked for; -1. */
+static int find_name(const Nest *nest, const Lookup *lookup, const char *name,
+    bool (*wanted)(const Nest *nest, int number, const char *name))
+{
+	int found = -1;
+	take_in_names(nest);
+	for (int e = lookup_first(lookup, name, strlen(name)); e >= 0;
+	     e = lookup_next(lookup, e)) {
+		int number = lookup->entries.at[e].number;
+		if (wanted(nest, number, name) &&
+		    (found < 0 || number < found))
+			found = number;
+	}
+	return found;
+}
+
 int nest_find_stage(const Nest *nest, const char *name)
 {
-	for (int i = 0; i < nest->stages.n; i++)
-		if (nest->stages.at[i].live &&
-		    !strcmp(nest->stages.at[i].name, name))
-			return i;
-	return -1;
+	return find_name(nest, &nest->names->stages, name, is_live_stage);
 }
 
 int nest_find_loop(const Nest *nest, const char *name)
 {
-	for (int i = 0; i < nest->vars.n; i++) {
-		const Var *v = &nest->vars.at[i];
-		if (v->how == VAR_LOOP && nest->stages.at[v->stage].live &&
-		    !strcmp(v->name, name))
-			return i;
-	}
-	return -1;
+	return find_name(nest, &nest->names->vars, name, is_loop);
+}
+
+int nest_find_var(const Nest *nest, const char *name)
+{
+	return find_name(nest, &nest->names->vars, name, is_var);
+}
+
+int nest_find_buffer(const Nest *nest, const char *name)
+{
+	return find_name(nest, &nest->names->buffers, name, is_buffer);
+}
+
+bool nest_has_name(const Nest *nest, const char *name)
+{
+	const NestNames *names = nest->names;
+	return find_name(nest, &names->stages, name, is_stage) >= 0 ||
+	       find_name(nest, &names->buffers, name, is_buffer) >= 0 ||
+	       nest_find_var(nest, name) >= 0;
+}
+
+void nest_rename_var(Nest *nest, int var, const char *name)
+{
+	take_in_names(nest);
+	nest->vars.at[var].name = name;
+	lookup_add(&nest->names->vars, name, var);
 }
 
 int nest_loop_position(const Nest *nest, int var)

@@ -26,6 +26,7 @@
 
 #include "ir/program.h"
 #include "ir/tape.h"
+#include "lib/lookup.h"
 
 enum { HANDLE_NONE = -1 };
 
@@ -62,6 +63,7 @@ typedef struct {
 	 * all children but the first have an extent that split fixed */
 	int nchild;
 	int *child;
+	int parent; /* variable whose child it is; -1 */
 	/* VAR_FUSED: value = (value of `fused` // div) % extent */
 	int fused;
 	Handle div; /* (inferred) */
@@ -164,14 +166,27 @@ typedef struct {
 	const char *why; /* "vector loop has not 16 iterations" */
 } Guard;
 
+/* Where names lead, also former ones: nest.c takes in what was added when it is
+ * asked. */
+typedef struct {
+	Lookup stages, buffers, vars;
+	int nstages, nbuffers, nvars; /* taken in */
+} NestNames;
+
 typedef struct {
 	Arena *arena;
 	const Program *program;
 	Tape *tape;
+	NestNames *names;
 	VEC(Var) vars;
 	VEC(Stage) stages;
 	VEC(int) order; /* live stages, producers first */
 	VEC(NestBuffer) buffers; /* the program's first, with equal numbers */
+	/* what primitives look for often: for each buffer of the program or
+	 * made, the stages that read it, and with them some that did once or
+	 * stand there twice; and all stages that were ever at a loop */
+	VEC(IntVec) readers;
+	IntVec placed;
 	VEC(Guard) guards;       /* (inferred) and from primitives */
 	int first_inferred, ninferred; /* which guards the next inference drops */
 	bool inferred;
@@ -184,6 +199,13 @@ typedef struct {
 Nest *nest_new(Arena *arena, const Program *program, Tape *tape);
 int nest_find_stage(const Nest *nest, const char *name); /* -1: none */
 int nest_find_loop(const Nest *nest, const char *name);  /* var; -1 */
+int nest_find_var(const Nest *nest, const char *name);   /* of any stage; -1 */
+int nest_find_buffer(const Nest *nest, const char *name); /* -1 */
+/* Has a stage, dead or alive, a buffer or a variable that name? */
+bool nest_has_name(const Nest *nest, const char *name);
+void nest_rename_var(Nest *nest, int var, const char *name);
+/* Gives a stage a body. */
+void nest_set_body(Nest *nest, int stage, Expr *body);
 /* Loops around a stage's body, outermost first, through all places: fills
  * vars[] and returns how many.  `at` is a position in the stage's own loops:
  * that many of them are included.  `max` of nest->vars.n is always enough. */

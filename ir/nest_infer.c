@@ -20,7 +20,7 @@ typedef struct {
 	bool *done;    /* by stage */
 	bool *sized;   /* by variable: its extent is known */
 	Expr ***value; /* by stage and axis: its form */
-	bool *fixed;   /* scratch, by variable */
+	FixedVars fixed; /* scratch */
 	const char **why;
 } Infer;
 
@@ -71,11 +71,10 @@ static bool check_places(Infer *f)
 /* The loops above a stage's own, or down to and with `loop`, stand still. */
 static const bool *fix_above(Infer *f, int stage, int count)
 {
-	for (int v = 0; v < f->nest->vars.n; v++)
-		f->fixed[v] = false;
+	fixed_clear(&f->fixed);
 	for (int i = 0; i < count; i++)
-		f->fixed[f->tree.chain[stage][i]] = true;
-	return f->fixed;
+		fixed_mark(&f->fixed, f->tree.chain[stage][i]);
+	return f->fixed.at;
 }
 
 /* --- extents of variables ------------------------------------------------- */
@@ -181,18 +180,13 @@ static Hull hull_of_read(
 static void hull_of_reads(
     Infer *f, int stage, int dim, const bool *fixed, Hull *all)
 {
-	const Nest *nest = f->nest;
-	int buffer = nest->stages.at[stage].buffer;
-	bool first = true;
-	for (int i = 0; i < nest->order.n; i++) {
-		int r = nest->order.at[i];
-		ExprVec reads = nest_tree_reads(&f->tree, r, buffer);
-		for (int j = 0; j < reads.n; j++) {
-			Hull h = hull_of_read(
-			    f, r, buffer, reads.at[j]->arg[dim], dim, fixed);
-			join(f, all, &h, first);
-			first = false;
-		}
+	int buffer = stage_at(f, stage)->buffer;
+	const NestReads *reads = &f->tree.readers[buffer];
+	for (int i = 0; i < reads->n; i++) {
+		const NestRead *r = &reads->at[i];
+		Hull h = hull_of_read(
+		    f, r->stage, buffer, r->read->arg[dim], dim, fixed);
+		join(f, all, &h, !i);
 	}
 }
 
@@ -227,20 +221,15 @@ static void whole_axes(Infer *f, Stage *s)
 
 static bool check_readers(Infer *f, int stage)
 {
-	const Nest *nest = f->nest;
 	const Stage *s = stage_at(f, stage);
-	bool any = false;
-	for (int i = 0; i < nest->order.n; i++) {
-		int r = nest->order.at[i];
-		if (!nest_tree_reads(&f->tree, r, s->buffer).n)
-			continue;
-		any = true;
-		if (s->place >= 0 && !nest_tree_below(&f->tree, r, s->place))
+	const NestReads *reads = &f->tree.readers[s->buffer];
+	for (int i = 0; i < reads->n; i++)
+		if (s->place >= 0 && !nest_tree_below(&f->tree,
+					 reads->at[i].stage, s->place))
 			return refuse(f,
 			    "a block that reads the buffer is not "
 			    "below the place where it is computed");
-	}
-	return any || refuse(f, "nothing reads what the block computes there");
+	return reads->n || refuse(f, "nothing reads what the block computes there");
 }
 
 /* What the readers need: exact where it moves with the loops above by one
@@ -326,7 +315,7 @@ static bool region_from_writes(Infer *f, int stage)
 	Stage *s = stage_at(f, stage);
 	Hull *seen = NEW_N(f->arena, Hull, s->naxes);
 	bool *has = NEW_N(f->arena, bool, s->naxes), any = false;
-	ExprVec reads = nest_tree_reads(&f->tree, stage, -1);
+	ExprVec reads = f->tree.reads[stage];
 	for (int h = nest_tree_host(&f->tree, stage); h >= 0;
 	     h = nest_tree_host(&f->tree, h))
 		if (stage_at(f, h)->place >= 0 && !stage_at(f, h)->after)
@@ -435,7 +424,7 @@ static bool infer_stage(Infer *f, int stage)
 static bool ready_after(Infer *f, int stage)
 {
 	const Stage *s = stage_at(f, stage);
-	ExprVec reads = nest_tree_reads(&f->tree, stage, -1);
+	ExprVec reads = f->tree.reads[stage];
 	if (!f->done[nest_tree_host(&f->tree, stage)])
 		return false;
 	for (int i = 0; i < reads.n; i++) {
@@ -452,18 +441,17 @@ static bool ready_after(Infer *f, int stage)
 
 static bool ready(Infer *f, int stage)
 {
-	const Nest *nest = f->nest;
 	const Stage *s = stage_at(f, stage);
+	const NestReads *reads = &f->tree.readers[s->buffer];
 	if (s->place >= 0 && s->after)
 		return ready_after(f, stage);
 	if (s->place < 0 && !follows_readers(f, s))
 		return true;
-	for (int i = 0; i < nest->order.n; i++) {
-		int r = nest->order.at[i];
+	for (int i = 0; i < reads->n; i++) {
+		int r = reads->at[i].stage;
 		/* one that follows takes its region from the writer */
 		if (!f->done[r] && r != stage &&
-		    !nest_tree_follows(&f->tree, r, stage) &&
-		    nest_tree_reads(&f->tree, r, s->buffer).n)
+		    !nest_tree_follows(&f->tree, r, stage))
 			return false;
 	}
 	return true;
@@ -499,25 +487,22 @@ static int common_loops(Infer *f, int buffer)
 {
 	const Nest *nest = f->nest;
 	const NestBuffer *b = &nest->buffers.at[buffer];
+	const NestReads *reads = &f->tree.readers[buffer];
 	int w = b->writer, n = f->tree.nchain[w];
-	bool any = false;
 	const Stage *s = stage_at(f, w);
 	if (b->scope == SCOPE_GLOBAL)
 		n = nest_tree_above(&f->tree, w);
 	else if (s->reduce != REDUCE_NONE && s->init_at >= 0)
 		n = nest_tree_above(&f->tree, w) +
 		    nest_loop_position(nest, s->init_at);
-	for (int i = 0; i < nest->order.n; i++) {
-		int r = nest->order.at[i], k = 0;
-		if (!nest_tree_reads(&f->tree, r, buffer).n)
-			continue;
-		any = true;
+	for (int i = 0; i < reads->n; i++) {
+		int r = reads->at[i].stage, k = 0;
 		while (k < n && k < f->tree.nchain[r] &&
 		       f->tree.chain[r][k] == f->tree.chain[w][k])
 			k++;
 		n = k;
 	}
-	return any ? n : nest_tree_above(&f->tree, w);
+	return reads->n ? n : nest_tree_above(&f->tree, w);
 }
 
 static void hold_whole(Infer *f, NestBuffer *b)
@@ -598,7 +583,7 @@ static bool runs_ahead(Infer *f, int stage)
 	const Nest *nest = f->nest;
 	const Stage *s = stage_at(f, stage);
 	const NestBuffer *to = &nest->buffers.at[s->buffer];
-	ExprVec reads = nest_tree_reads(&f->tree, stage, -1);
+	ExprVec reads = f->tree.reads[stage];
 	if (!s->is_copy || s->place >= 0 || to->scope != SCOPE_GLOBAL ||
 	    to->program_buffer >= 0 || reads.n != 1 || hosts_others(f, stage))
 		return false;
@@ -629,7 +614,7 @@ bool nest_infer(Nest *nest, const char **why)
 	    .done = NEW_N(arena, bool, nest->stages.n),
 	    .sized = NEW_N(arena, bool, nest->vars.n),
 	    .value = NEW_N(arena, Expr **, nest->stages.n),
-	    .fixed = NEW_N(arena, bool, nest->vars.n),
+	    .fixed = fixed_vars(nest),
 	    .why = why,
 	};
 	*why = NULL;

@@ -1,16 +1,46 @@
 /* The tree that the places of stages make, flattened for those who ask. */
 #include "ir/internal.h"
 
+typedef struct {
+	NestTree *tree;
+	int stage;
+} Collect;
+
+static bool collect(Expr *e, void *context)
+{
+	const Collect *c = context;
+	Arena *arena = c->tree->nest->arena;
+	if (e->op != OP_READ)
+		return true;
+	vec_push(arena, &c->tree->reads[c->stage], e);
+	vec_push(arena, &c->tree->readers[e->id], (NestRead){c->stage, e});
+	return true;
+}
+
+static int depth_of(const Nest *nest, int stage)
+{
+	int n = nest->stages.at[stage].nloops;
+	for (int place = nest->stages.at[stage].place; place >= 0;) {
+		n += nest_loop_position(nest, place) + 1;
+		place = nest->stages.at[nest->vars.at[place].stage].place;
+	}
+	return n;
+}
+
 NestTree nest_tree(const Nest *nest)
 {
 	Arena *arena = nest->arena;
-	NestTree tree = {nest, NEW_N(arena, int *, nest->stages.n),
-	    NEW_N(arena, int, nest->stages.n)};
+	int nstages = nest->stages.n;
+	NestTree tree = {nest, NEW_N(arena, int *, nstages),
+	    NEW_N(arena, int, nstages), NEW_N(arena, ExprVec, nstages),
+	    NEW_N(arena, NestReads, nest->buffers.n)};
 	for (int i = 0; i < nest->order.n; i++) {
-		int s = nest->order.at[i];
-		tree.chain[s] = NEW_N(arena, int, nest->vars.n);
+		int s = nest->order.at[i], depth = depth_of(nest, s);
+		tree.chain[s] = NEW_N(arena, int, depth);
 		tree.nchain[s] = nest_loops_above(nest, s,
-		    nest->stages.at[s].nloops, tree.chain[s], nest->vars.n);
+		    nest->stages.at[s].nloops, tree.chain[s], depth);
+		expr_walk(
+		    nest->stages.at[s].body, collect, &(Collect){&tree, s});
 	}
 	return tree;
 }
@@ -42,23 +72,21 @@ int nest_tree_above(const NestTree *tree, int stage)
 	return tree->nchain[stage] - tree->nest->stages.at[stage].nloops;
 }
 
-typedef struct {
-	Arena *arena;
-	int buffer;
-	ExprVec out;
-} Collect;
-
-static bool collect(Expr *e, void *context)
+FixedVars fixed_vars(const Nest *nest)
 {
-	Collect *c = context;
-	if (e->op == OP_READ && (c->buffer < 0 || e->id == c->buffer))
-		vec_push(c->arena, &c->out, e);
-	return true;
+	return (FixedVars){
+	    nest->arena, NEW_N(nest->arena, bool, nest->vars.n), {0}};
 }
 
-ExprVec nest_tree_reads(const NestTree *tree, int stage, int buffer)
+void fixed_clear(FixedVars *fixed)
 {
-	Collect c = {tree->nest->arena, buffer, {0}};
-	expr_walk(tree->nest->stages.at[stage].body, collect, &c);
-	return c.out;
+	for (int i = 0; i < fixed->marked.n; i++)
+		fixed->at[fixed->marked.at[i]] = false;
+	fixed->marked.n = 0;
+}
+
+void fixed_mark(FixedVars *fixed, int var)
+{
+	fixed->at[var] = true;
+	vec_push(fixed->arena, &fixed->marked, var);
 }

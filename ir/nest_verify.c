@@ -14,7 +14,7 @@ typedef struct {
 	Tape *tape;
 	NestTree tree;
 	Expr ***value; /* by stage and axis: its form */
-	bool *fixed;   /* scratch, by variable */
+	FixedVars fixed; /* scratch */
 	int *rank;     /* by stage: its place in the order */
 	const char **why;
 } Verify;
@@ -89,9 +89,10 @@ typedef struct {
 
 static Path path_of(const Verify *v, int stage)
 {
-	Path p = {0, NEW_N(v->arena, int, v->nest->order.n + 1)};
+	Path p = {0};
 	for (int s = stage; s >= 0; s = nest_tree_host(&v->tree, s))
 		p.n++;
+	p.stage = NEW_N(v->arena, int, p.n);
 	for (int s = stage, i = p.n; s >= 0; s = nest_tree_host(&v->tree, s))
 		p.stage[--i] = s;
 	return p;
@@ -150,7 +151,7 @@ static bool check_order(Verify *v, int writer, int reader)
 
 static bool check_reads(Verify *v, int reader)
 {
-	ExprVec reads = nest_tree_reads(&v->tree, reader, -1);
+	ExprVec reads = v->tree.reads[reader];
 	for (int i = 0; i < reads.n; i++) {
 		int writer = v->nest->buffers.at[reads.at[i]->id].writer;
 		if (writer < 0)
@@ -198,13 +199,8 @@ static bool check_init(Verify *v, int stage)
 /* Is the loop an inner child of a split, which fixed its extent? */
 static bool has_fixed_extent(const Verify *v, int loop)
 {
-	for (int i = 0; i < v->nest->vars.n; i++) {
-		const Var *p = var_at(v, i);
-		for (int j = 1; p->how == VAR_SPLIT && j < p->nchild; j++)
-			if (p->child[j] == loop)
-				return true;
-	}
-	return false;
+	int parent = var_at(v, loop)->parent;
+	return parent >= 0 && var_at(v, parent)->child[0] != loop;
 }
 
 /* Lanes that are a slot were compared with a number by the primitive. */
@@ -265,7 +261,7 @@ static Handle tells_apart(Verify *v, Expr *index, int x)
 	if (k == HANDLE_NONE)
 		return zero;
 	Hull rest =
-	    nest_hull(v->nest, affine_expr(v->arena, v->tape, a), v->fixed);
+	    nest_hull(v->nest, affine_expr(v->arena, v->tape, a), v->fixed.at);
 	if (!rest.known)
 		return zero;
 	Handle span =
@@ -296,7 +292,7 @@ static bool check_distinct_parts(Verify *v, int stage, int var)
 	if (!l->nparts) {
 		if (!check_distinct(v, stage, var))
 			return false;
-		v->fixed[var] = true;
+		fixed_mark(&v->fixed, var);
 		return true;
 	}
 	for (int i = 0; i < l->nparts; i++)
@@ -308,21 +304,16 @@ static bool check_distinct_parts(Verify *v, int stage, int var)
 /* The fused loop that a loop was split from; the loop itself if none. */
 static int fused_above(const Verify *v, int loop)
 {
-	for (int i = 0; i < v->nest->vars.n; i++) {
-		const Var *p = var_at(v, i);
-		if (p->how != VAR_SPLIT || p->axis >= 0)
-			continue;
-		for (int j = 0; j < p->nchild; j++)
-			if (p->child[j] == loop)
-				return fused_above(v, i);
-	}
-	return loop;
+	int parent = var_at(v, loop)->parent;
+	if (parent < 0 || var_at(v, parent)->axis >= 0)
+		return loop;
+	return fused_above(v, parent);
 }
 
 static void fix_loop(Verify *v, int loop)
 {
 	const Var *l = var_at(v, loop);
-	v->fixed[loop] = true;
+	fixed_mark(&v->fixed, loop);
 	for (int i = 0; i < l->nparts; i++)
 		fix_loop(v, l->parts[i]);
 }
@@ -331,8 +322,7 @@ static void fix_loop(Verify *v, int loop)
 static bool check_writes(Verify *v, int stage, int loop)
 {
 	int at = chain_position(v, stage, loop), fused;
-	for (int i = 0; i < v->nest->vars.n; i++)
-		v->fixed[i] = false;
+	fixed_clear(&v->fixed);
 	for (int i = 0; i < at; i++)
 		fix_loop(v, v->tree.chain[stage][i]);
 	fused = fused_above(v, loop);
@@ -361,13 +351,12 @@ static bool follows_in_iteration(
 /* What is written and read below the loop is each iteration's own. */
 static bool check_exchange(Verify *v, int writer, int loop)
 {
-	const Nest *nest = v->nest;
 	const Stage *w = stage_at(v, writer);
 	const NestBuffer *b = written_by(v, writer);
-	for (int i = 0; i < nest->order.n; i++) {
-		int r = nest->order.at[i];
-		if (!nest_tree_below(&v->tree, r, loop) ||
-		    !nest_tree_reads(&v->tree, r, w->buffer).n)
+	const NestReads *reads = &v->tree.readers[w->buffer];
+	for (int i = 0; i < reads->n; i++) {
+		int r = reads->at[i].stage;
+		if (!nest_tree_below(&v->tree, r, loop))
 			continue;
 		if (b->scope == SCOPE_SHARED && w->barrier)
 			continue;
@@ -487,7 +476,7 @@ static bool check_use(Verify *v, int buffer, int user, Expr **index)
 static bool check_buffers(Verify *v, int stage)
 {
 	const Stage *s = stage_at(v, stage);
-	ExprVec reads = nest_tree_reads(&v->tree, stage, -1);
+	ExprVec reads = v->tree.reads[stage];
 	if (!check_use(v, s->buffer, stage, s->write))
 		return false;
 	for (int i = 0; i < reads.n; i++)
@@ -641,7 +630,7 @@ static const char *padding_refusal(Verify *v, int stage, int number)
 {
 	const Stage *s = stage_at(v, stage);
 	const StageAxis *axis = &s->axes[number];
-	ExprVec reads = nest_tree_reads(&v->tree, stage, -1);
+	ExprVec reads = v->tree.reads[stage];
 	if (!axis->reduce && nest_is_argument(v->nest, s->buffer))
 		return "a padded tail writes an output";
 	for (int i = 0; i < reads.n; i++) {
@@ -671,9 +660,8 @@ static Handle stays_inside(Verify *v, const StageAxis *axis)
 	Tape *tape = v->tape;
 	Handle zero = tape_const(tape, 0), low = zero, high = zero;
 	if (axis->start) {
-		for (int i = 0; i < v->nest->vars.n; i++)
-			v->fixed[i] = false;
-		Hull start = nest_hull(v->nest, axis->start, v->fixed);
+		fixed_clear(&v->fixed);
+		Hull start = nest_hull(v->nest, axis->start, v->fixed.at);
 		if (!start.known)
 			return zero;
 		low = start.low;
@@ -722,7 +710,7 @@ bool nest_verify(Nest *nest, const char **why)
 	    .tape = nest->tape,
 	    .tree = nest_tree(nest),
 	    .value = NEW_N(arena, Expr **, nest->stages.n),
-	    .fixed = NEW_N(arena, bool, nest->vars.n),
+	    .fixed = fixed_vars(nest),
 	    .rank = NEW_N(arena, int, nest->stages.n),
 	    .why = why,
 	};

@@ -44,33 +44,30 @@ Refusal apply_step(Nest *nest, const Step *step, ApplyContext *context)
  * the trace say of it: they are void. */
 typedef struct {
 	Nest *nest;
-	VEC(const char *) names;
+	Lookup names;
 } Void;
 
 static bool has_void_name(const Void *gone, const char *name, size_t n)
 {
-	for (int i = 0; i < gone->names.n; i++)
-		if (!strncmp(gone->names.at[i], name, n) &&
-		    !gone->names.at[i][n])
-			return true;
-	return false;
+	return lookup_first(&gone->names, name, n) >= 0;
 }
 
 static bool names_void(const Void *gone, const char *word)
 {
 	const Nest *nest = gone->nest;
 	const char *dot = strchr(word, '.');
+	const Stage *s;
+	int var;
 
-	if (!gone->names.n)
+	if (!gone->names.entries.n)
 		return false;
 	if (has_void_name(gone, word, dot ? (size_t)(dot - word) : strlen(word)))
 		return true;
-	for (int i = 0; i < nest->vars.n; i++) {
-		const Stage *s = &nest->stages.at[nest->vars.at[i].stage];
-		if (!strcmp(nest->vars.at[i].name, word) && !s->live)
-			return has_void_name(gone, s->name, strlen(s->name));
-	}
-	return false;
+	var = nest_find_var(nest, word);
+	if (var < 0)
+		return false;
+	s = &nest->stages.at[nest->vars.at[var].stage];
+	return !s->live && has_void_name(gone, s->name, strlen(s->name));
 }
 
 static bool is_void(const Void *gone, const Step *step)
@@ -99,7 +96,7 @@ static void skip(Void *gone, const Step *step, ApplyContext *context, int at)
 	if (context->void_steps)
 		context->void_steps[at] = true;
 	for (int i = 0; i < step->nouts; i++)
-		vec_push(gone->nest->arena, &gone->names, step->outs[i]);
+		lookup_add(&gone->names, step->outs[i], at);
 }
 
 /* --- a trace ------------------------------------------------------------------ */
@@ -107,7 +104,7 @@ static void skip(Void *gone, const Step *step, ApplyContext *context, int at)
 bool trace_apply(Nest *nest, const Trace *trace, ApplyContext *context,
     int *step, Refusal *why)
 {
-	Void gone = {.nest = nest};
+	Void gone = {.nest = nest, .names = {.arena = nest->arena}};
 
 	for (*step = 0; *step < trace->steps.n; ++*step) {
 		const Step *s = &trace->steps.at[*step];
@@ -119,8 +116,7 @@ bool trace_apply(Nest *nest, const Trace *trace, ApplyContext *context,
 		if (*why)
 			return false;
 		if (is_inlining(s))
-			vec_push(nest->arena, &gone.names,
-			    s->args[0].value.word);
+			lookup_add(&gone.names, s->args[0].value.word, *step);
 	}
 	*step = -1;
 	*why = NULL;

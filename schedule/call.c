@@ -131,13 +131,11 @@ Refusal call_buffer(const Call *call, int i, int *buffer)
 
 	if (why)
 		return why;
-	for (int b = 0; b < call->nest->buffers.n; b++)
-		if (!strcmp(call->nest->buffers.at[b].name, word)) {
-			*buffer = b;
-			return NULL;
-		}
-	return arena_printf(
-	    call->nest->arena, "there is no buffer '%s'", word);
+	*buffer = nest_find_buffer(call->nest, word);
+	if (*buffer < 0)
+		return arena_printf(
+		    call->nest->arena, "there is no buffer '%s'", word);
+	return NULL;
 }
 
 /* "lanes" or "lanes*2" on this machine. */
@@ -251,7 +249,7 @@ Refusal call_outs(const Call *call, int n)
 		if (is_reserved(step->outs[i]))
 			return arena_printf(call->nest->arena,
 			    "'%s' is no name to give", step->outs[i]);
-		if (edit_name_taken(call->nest, step->outs[i]))
+		if (nest_has_name(call->nest, step->outs[i]))
 			return arena_printf(call->nest->arena,
 			    "the name '%s' is taken", step->outs[i]);
 		for (int j = 0; j < i; j++)

@@ -3,23 +3,10 @@
 #include "schedule/internal.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- questions --------------------------------------------------------------- */
-
-bool edit_name_taken(const Nest *nest, const char *name)
-{
-	for (int i = 0; i < nest->stages.n; i++)
-		if (!strcmp(nest->stages.at[i].name, name))
-			return true;
-	for (int i = 0; i < nest->buffers.n; i++)
-		if (!strcmp(nest->buffers.at[i].name, name))
-			return true;
-	for (int i = 0; i < nest->vars.n; i++)
-		if (!strcmp(nest->vars.at[i].name, name))
-			return true;
-	return false;
-}
 
 typedef struct {
 	int buffer;
@@ -82,9 +69,11 @@ bool edit_is_inside(const Nest *nest, int a, int b)
 
 bool edit_has_attached(const Nest *nest, int loop)
 {
-	for (int i = 0; i < nest->stages.n; i++)
-		if (nest->stages.at[i].live && nest->stages.at[i].place == loop)
+	for (int i = 0; i < nest->placed.n; i++) {
+		const Stage *s = &nest->stages.at[nest->placed.at[i]];
+		if (s->live && s->place == loop)
 			return true;
+	}
 	return false;
 }
 
@@ -134,14 +123,26 @@ bool edit_kind_above(const Nest *nest, int loop, LoopKind kind)
 	return false;
 }
 
+static bool kind_between(
+    const Nest *nest, int loop, int stage, LoopKind kind)
+{
+	int at = innermost_loop(nest, stage);
+	bool found = false;
+
+	for (; at >= 0 && at != loop; at = loop_around(nest, at))
+		found |= nest->vars.at[at].kind == kind;
+	return found && at == loop;
+}
+
+/* Only its own stage and those that are placed can be below a loop. */
 bool edit_kind_below(const Nest *nest, int loop, LoopKind kind)
 {
-	for (int i = 0; i < nest->order.n; i++) {
-		int at = innermost_loop(nest, nest->order.at[i]);
-		bool found = false;
-		for (; at >= 0 && at != loop; at = loop_around(nest, at))
-			found |= nest->vars.at[at].kind == kind;
-		if (found && at == loop)
+	if (kind_between(nest, loop, nest->vars.at[loop].stage, kind))
+		return true;
+	for (int i = 0; i < nest->placed.n; i++) {
+		int stage = nest->placed.at[i];
+		if (nest->stages.at[stage].live &&
+		    kind_between(nest, loop, stage, kind))
 			return true;
 	}
 	return false;
@@ -250,32 +251,41 @@ bool edit_is_identity_write(const Nest *nest, int stage)
 	return true;
 }
 
-int edit_readers(const Nest *nest, int buffer, int *stages, int max)
+static int by_number(const void *a, const void *b)
 {
+	return *(const int *)a - *(const int *)b;
+}
+
+/* What was noted more than once, or is no reader any more, is dropped. */
+IntVec edit_readers(const Nest *nest, int buffer)
+{
+	IntVec *noted;
 	int n = 0;
 
-	for (int i = 0; i < nest->order.n; i++)
-		if (edit_is_reading(nest, nest->order.at[i], buffer)) {
-			if (n < max)
-				stages[n] = nest->order.at[i];
-			n++;
-		}
-	return n;
+	if (buffer >= nest->readers.n)
+		return (IntVec){0};
+	noted = &nest->readers.at[buffer];
+	if (noted->n > 1)
+		qsort(noted->at, (size_t)noted->n, sizeof *noted->at,
+		    by_number);
+	for (int i = 0; i < noted->n; i++) {
+		int stage = noted->at[i];
+		if ((!i || noted->at[i - 1] != stage) &&
+		    nest->stages.at[stage].live &&
+		    edit_is_reading(nest, stage, buffer))
+			noted->at[n++] = stage;
+	}
+	noted->n = n;
+	return *noted;
 }
 
 Handle edit_split_extent(const Nest *nest, int loop)
 {
 	const Var *v = &nest->vars.at[loop];
 
-	for (int i = 0; i < nest->vars.n; i++) {
-		const Var *parent = &nest->vars.at[i];
-		if (parent->how != VAR_SPLIT || parent->stage != v->stage)
-			continue;
-		for (int j = 1; j < parent->nchild; j++)
-			if (parent->child[j] == loop)
-				return v->extent;
-	}
-	return HANDLE_NONE;
+	if (v->parent < 0 || nest->vars.at[v->parent].child[0] == loop)
+		return HANDLE_NONE;
+	return v->extent;
 }
 
 Handle edit_fixed_extent(const Nest *nest, int loop)
@@ -319,6 +329,7 @@ int edit_new_var(Nest *nest, const char *name, int stage, int axis)
 	    .reduce = axis >= 0 && nest->stages.at[stage].axes[axis].reduce,
 	    .how = VAR_LOOP,
 	    .extent = HANDLE_NONE,
+	    .parent = -1,
 	    .fused = -1,
 	    .div = HANDLE_NONE,
 	    .unroll_limit = HANDLE_NONE,
@@ -388,7 +399,7 @@ int edit_new_stage(Nest *nest, const char *name, int other, bool behind)
 	    .name = name,
 	    .block = -1,
 	    .live = true,
-	    .place = nest->stages.at[other].place,
+	    .place = -1,
 	    .after = nest->stages.at[other].after,
 	    .init_at = -1,
 	    .tail = TAIL_GUARD,
@@ -403,7 +414,20 @@ int edit_new_stage(Nest *nest, const char *name, int other, bool behind)
 	memmove(&nest->order.at[at + 1], &nest->order.at[at],
 	    sizeof(int) * (size_t)(nest->order.n - 1 - at));
 	nest->order.at[at] = stage;
+	edit_set_place(nest, stage, nest->stages.at[other].place);
 	return stage;
+}
+
+void edit_set_place(Nest *nest, int stage, int loop)
+{
+	Stage *s = &nest->stages.at[stage];
+	bool listed = false;
+
+	s->place = loop;
+	for (int i = 0; i < nest->placed.n && !listed; i++)
+		listed = nest->placed.at[i] == stage;
+	if (loop >= 0 && !listed)
+		vec_push(nest->arena, &nest->placed, stage);
 }
 
 void edit_remove_stage(Nest *nest, int stage)
@@ -447,9 +471,10 @@ static Expr *redirect_read(Arena *arena, Expr *e, void *context)
 void edit_redirect(Nest *nest, int stage, int from, int to)
 {
 	Redirect r = {from, to};
-	Stage *s = &nest->stages.at[stage];
 
-	s->body = expr_rewrite(nest->arena, s->body, redirect_read, &r);
+	nest_set_body(nest, stage,
+	    expr_rewrite(nest->arena, nest->stages.at[stage].body,
+		redirect_read, &r));
 }
 
 /* What hangs at the loop hangs at the innermost part: all of its iterations
@@ -458,9 +483,11 @@ static void move_attachments(Nest *nest, int loop, const int *parts, int n)
 {
 	Stage *own = &nest->stages.at[nest->vars.at[loop].stage];
 
-	for (int i = 0; i < nest->stages.n; i++)
-		if (nest->stages.at[i].place == loop)
-			nest->stages.at[i].place = parts[n - 1];
+	for (int i = 0; i < nest->placed.n; i++) {
+		Stage *s = &nest->stages.at[nest->placed.at[i]];
+		if (s->place == loop)
+			s->place = parts[n - 1];
+	}
 	if (own->init_at == loop)
 		own->init_at = parts[0];
 	for (int i = 0; i < own->prefetches.n; i++)
@@ -479,6 +506,7 @@ const int *edit_split_loop(Nest *nest, int loop, int n, const Handle *factors,
 		parts[i] = edit_new_var(nest, names[i], stage, axis);
 		nest->vars.at[parts[i]].extent = i ? factors[i] : HANDLE_NONE;
 		nest->vars.at[parts[i]].reduce = reduce;
+		nest->vars.at[parts[i]].parent = loop;
 	}
 	edit_replace_loops(
 	    nest, stage, nest_loop_position(nest, loop), 1, parts, n);

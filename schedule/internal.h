@@ -72,7 +72,6 @@ int call_nslots(const Step *step);
 
 /* --- edit.c: small questions about and changes of a nest ------------------- */
 
-bool edit_name_taken(const Nest *nest, const char *name);
 bool edit_is_reading(const Nest *nest, int stage, int buffer);
 /* Is the body of `stage` below the loop? */
 bool edit_is_below(const Nest *nest, int stage, int loop);
@@ -100,7 +99,8 @@ bool edit_kind_above(const Nest *nest, int loop, LoopKind kind);
 bool edit_kind_below(const Nest *nest, int loop, LoopKind kind);
 bool edit_kind_own(const Nest *nest, int loop, LoopKind kind);
 bool edit_is_identity_write(const Nest *nest, int stage);
-int edit_readers(const Nest *nest, int buffer, int *stages, int max);
+/* The live stages that read it, each once. */
+IntVec edit_readers(const Nest *nest, int buffer);
 
 int edit_new_var(Nest *nest, const char *name, int stage, int axis);
 /* Fresh loops "stage.axis" for all axes, in axis order. */
@@ -110,6 +110,7 @@ int edit_new_buffer(
 /* Appended to the stages, put before (or after) `other` in the order, at the
  * same place. */
 int edit_new_stage(Nest *nest, const char *name, int other, bool behind);
+void edit_set_place(Nest *nest, int stage, int loop);
 void edit_remove_stage(Nest *nest, int stage);
 void edit_replace_loops(
     Nest *nest, int stage, int at, int n, const int *loops, int nloops);

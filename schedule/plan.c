@@ -14,6 +14,7 @@ typedef struct {
 	/* where variable v stands on the path; -1: not on it */
 	int *position;
 	int *path, *owners; /* record_path's: as long */
+	PlanAccess accesses[PLAN_ACCESSES]; /* of the stage so far */
 } Recorder;
 
 /* Index coefficients along the path; HANDLE_NONE is 0. */
@@ -359,19 +360,21 @@ static void record_stage(Recorder *r, int number)
 	    .ahead = stage->ahead,
 	    .tail = stage->tail,
 	    .points = 1};
-	for (int i = 0; i < r->nest->vars.n; i++)
-		r->position[i] = -1;
 	record_path(r);
 	for (int a = 0; a < stage->naxes; a++)
 		if (__builtin_mul_overflow(
 			s->points, stage->axes[a].extent, &s->points))
 			s->points = INT64_MAX;
-	s->accesses = NEW_N(r->arena, PlanAccess, PLAN_ACCESSES);
+	s->accesses = r->accesses;
 	record_access(r, stage->buffer, stage->write, stage->nwrite, true);
 	BodyWalk walk = {.r = r, .flops = s->reduce};
 	expr_walk(stage->body, visit_body, &walk);
+	s->accesses = arena_memdup(r->arena, r->accesses,
+	    sizeof *r->accesses * (size_t)s->naccesses);
 	s->flops = walk.flops;
 	s->branches = walk.branches;
+	for (int l = 0; l < s->nloops; l++)
+		r->position[s->loops[l].var] = -1;
 }
 
 Plan *plan_record(Arena *arena, const Nest *nest)
@@ -389,6 +392,8 @@ Plan *plan_record(Arena *arena, const Nest *nest)
 	r.position = NEW_N(arena, int, nest->vars.n);
 	r.path = NEW_N(arena, int, nest->vars.n);
 	r.owners = NEW_N(arena, int, nest->vars.n);
+	for (int i = 0; i < nest->vars.n; i++)
+		r.position[i] = -1;
 	double most = -1;
 	for (int i = 0; i < nest->order.n; i++) {
 		r.stage = &plan->stages[plan->nstages];

@@ -57,7 +57,8 @@ static void fill_copy(Nest *nest, int stage, int from, int to)
 		};
 		index[d] = s->write[d] = expr_axis(nest->arena, d);
 	}
-	s->body = expr_read(nest->arena, b->type, from, index, b->ndim);
+	nest_set_body(nest, stage,
+	    expr_read(nest->arena, b->type, from, index, b->ndim));
 	s->buffer = to;
 	s->is_copy = true;
 	nest->buffers.at[to].writer = stage;

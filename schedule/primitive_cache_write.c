@@ -49,8 +49,9 @@ static void hand_over(Nest *nest, int from, int to)
 			continue;
 		v->stage = to;
 		if (!strncmp(v->name, name, n) && v->name[n] == '.')
-			v->name = arena_printf(nest->arena, "%s%s",
-			    nest->stages.at[to].name, v->name + n);
+			nest_rename_var(nest, i,
+			    arena_printf(nest->arena, "%s%s",
+				nest->stages.at[to].name, v->name + n));
 	}
 }
 
@@ -63,8 +64,9 @@ static void become_copy(Nest *nest, int stage, int from)
 	s->axes = arena_memdup(nest->arena, s->axes,
 	    sizeof *s->axes * (size_t)s->naxes);
 	s->reduce = REDUCE_NONE;
-	s->body = expr_read(nest->arena, nest->buffers.at[from].type, from,
-	    s->write, s->nwrite);
+	nest_set_body(nest, stage,
+	    expr_read(nest->arena, nest->buffers.at[from].type, from,
+		s->write, s->nwrite));
 	s->is_copy = true;
 	s->init_at = -1;
 	s->tail = TAIL_GUARD;
@@ -90,6 +92,7 @@ void cache_write_apply(const Call *call)
 	stage = edit_new_stage(nest, name, p.stage, false);
 	s = &nest->stages.at[stage];
 	*s = nest->stages.at[p.stage];
+	nest_set_body(nest, stage, s->body);
 	s->name = name;
 	s->buffer = buffer;
 	s->barrier = p.scope == SCOPE_SHARED;

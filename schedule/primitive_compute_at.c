@@ -42,17 +42,13 @@ static Refusal readers_legal(const Call *call, const ComputeAt *p)
 {
 	const Nest *nest = call->nest;
 	int buffer = nest->stages.at[p->stage].buffer;
-	bool any = false;
+	IntVec readers = edit_readers(nest, buffer);
 
-	for (int i = 0; i < nest->order.n; i++) {
-		int reader = nest->order.at[i];
-		if (!edit_is_reading(nest, reader, buffer))
-			continue;
-		any = true;
-		if (p->loop >= 0 && !edit_is_below(nest, reader, p->loop))
+	for (int i = 0; i < readers.n; i++)
+		if (p->loop >= 0 &&
+		    !edit_is_below(nest, readers.at[i], p->loop))
 			return "a block that reads it is not below the loop";
-	}
-	return any ? NULL : "no block reads it";
+	return readers.n ? NULL : "no block reads it";
 }
 
 Refusal compute_at_legal(const Call *call)
@@ -88,7 +84,7 @@ void compute_at_apply(const Call *call)
 		compute_inline_apply(call);
 		return;
 	}
-	nest->stages.at[p.stage].place = p.loop;
+	edit_set_place(nest, p.stage, p.loop);
 	buffer = &nest->buffers.at[nest->stages.at[p.stage].buffer];
 	if (p.loop >= 0 && buffer->scope == SCOPE_GLOBAL)
 		buffer->scope = SCOPE_LOCAL;

@@ -30,7 +30,7 @@ Refusal compute_inline_legal(const Call *call)
 	const Stage *s;
 	ComputeInline p;
 	Inlining in;
-	int n = 0;
+	IntVec readers;
 	Refusal why = parameters(call, &p);
 
 	if (why)
@@ -47,18 +47,16 @@ Refusal compute_inline_legal(const Call *call)
 	if (edit_has_attached_stage(nest, p.stage))
 		return "a block is placed below it";
 	in = inlining_of(nest, s);
-	for (int i = 0; i < nest->order.n; i++) {
-		int reader = nest->order.at[i];
-		if (!edit_is_reading(nest, reader, s->buffer))
-			continue;
-		n++;
+	readers = edit_readers(nest, s->buffer);
+	for (int i = 0; i < readers.n; i++) {
+		int reader = readers.at[i];
 		if (nest->stages.at[reader].tensor_loop >= 0)
 			return "a block that reads it was made by blockize";
 		if (!inlining_fits(&in, nest->stages.at[reader].body))
 			return "the body of a block that reads it would be too "
 			       "large";
 	}
-	return n ? NULL : "no block reads it";
+	return readers.n ? NULL : "no block reads it";
 }
 
 static void drop_prefetch(Stage *s, int buffer)
@@ -75,6 +73,7 @@ void compute_inline_apply(const Call *call)
 {
 	Nest *nest = call->nest;
 	const Stage *from;
+	IntVec readers;
 	ComputeInline p;
 	Inlining in;
 
@@ -82,11 +81,11 @@ void compute_inline_apply(const Call *call)
 	from = &nest->stages.at[p.stage];
 	in = inlining_of(nest, from);
 	edit_remove_stage(nest, p.stage);
-	for (int i = 0; i < nest->order.n; i++) {
-		Stage *s = &nest->stages.at[nest->order.at[i]];
-		if (!edit_is_reading(nest, nest->order.at[i], in.buffer))
-			continue;
-		s->body = inlining_body(nest->arena, &in, s->body);
+	readers = edit_readers(nest, in.buffer);
+	for (int i = 0; i < readers.n; i++) {
+		Stage *s = &nest->stages.at[readers.at[i]];
+		nest_set_body(nest, readers.at[i],
+		    inlining_body(nest->arena, &in, s->body));
 		s->is_copy = s->is_copy && s->body->op == OP_READ &&
 		    from->is_copy;
 		drop_prefetch(s, in.buffer);

@@ -64,9 +64,11 @@ static void move_attachments(Nest *nest, const Fuse *p, int loop)
 {
 	Stage *own = &nest->stages.at[nest->vars.at[loop].stage];
 
-	for (int i = 0; i < nest->stages.n; i++)
-		if (nest->stages.at[i].place == p->loops[p->n - 1])
-			nest->stages.at[i].place = loop;
+	for (int i = 0; i < nest->placed.n; i++) {
+		Stage *s = &nest->stages.at[nest->placed.at[i]];
+		if (s->place == p->loops[p->n - 1])
+			s->place = loop;
+	}
 	if (own->init_at == p->loops[0])
 		own->init_at = loop;
 	for (int i = 0; i < own->prefetches.n; i++)

@@ -215,15 +215,15 @@ Refusal reverse_compute_at_legal(const Call *call)
 void reverse_compute_at_apply(const Call *call)
 {
 	Nest *nest = call->nest;
-	int producer, buffer, readers[2];
+	int producer, buffer;
 	ReverseComputeAt p;
 
 	parameters(call, &p);
 	producer = nest->vars.at[p.loop].stage;
 	buffer = nest->stages.at[producer].buffer;
-	nest->stages.at[p.stage].place = p.loop;
+	edit_set_place(nest, p.stage, p.loop);
 	nest->stages.at[p.stage].after = true;
-	if (edit_readers(nest, buffer, readers, 2) == 1 &&
+	if (edit_readers(nest, buffer).n == 1 &&
 	    !nest_is_argument(nest, buffer) &&
 	    nest->buffers.at[buffer].scope == SCOPE_GLOBAL)
 		nest->buffers.at[buffer].scope = SCOPE_LOCAL;

@@ -100,7 +100,6 @@ Refusal reverse_compute_inline_legal(const Call *call)
 {
 	const Nest *nest = call->nest;
 	const Stage *s, *from;
-	int readers[2];
 	Inlining in;
 	Fold p;
 	Refusal why = parameters(call, &p);
@@ -115,7 +114,7 @@ Refusal reverse_compute_inline_legal(const Call *call)
 		return "the producer has a reduction";
 	if (nest_is_argument(nest, from->buffer))
 		return "the producer writes an output";
-	if (edit_readers(nest, from->buffer, readers, 2) != 1)
+	if (edit_readers(nest, from->buffer).n != 1)
 		return "the producer has other readers";
 	if (from->fill || s->fill)
 		return "a block is padded";
@@ -168,9 +167,10 @@ void reverse_compute_inline_apply(const Call *call)
 	fill.buffer = from->buffer;
 	fill.value = expr_cast(
 	    arena, nest->buffers.at[from->buffer].type, from->body);
-	from->body = expr_rewrite(arena,
-	    expr_substitute_axes(arena, s->body, axes, s->naxes), fill_read,
-	    &fill);
+	nest_set_body(nest, p.producer,
+	    expr_rewrite(arena,
+		expr_substitute_axes(arena, s->body, axes, s->naxes),
+		fill_read, &fill));
 	from->write = NEW_N(arena, Expr *, s->nwrite);
 	for (int i = 0; i < s->nwrite; i++)
 		from->write[i] = expr_substitute_axes(

@@ -257,7 +257,7 @@ static void add_partials(Nest *nest, const Rfactor *p, const char *name)
 
 	new_axes(nest, p, old, s, values);
 	s->reduce = s->naxes > s->nspatial ? old->reduce : REDUCE_NONE;
-	s->body = new_body(nest, p, old, values);
+	nest_set_body(nest, number, new_body(nest, p, old, values));
 	s->nwrite = s->nspatial;
 	s->write = NEW_N(nest->arena, Expr *, s->nwrite);
 	for (int i = 0; i < s->nwrite; i++)
@@ -285,11 +285,12 @@ static void combine(Nest *nest, const Rfactor *p, int partials)
 		index[i + 1] = expr_axis(nest->arena, i);
 	for (int i = 0; i < nest->vars.n; i++)
 		if (nest->vars.at[i].stage == p->stage)
-			nest->vars.at[i].name = ""; /* no loop any more */
+			nest_rename_var(nest, i, ""); /* no loop any more */
 	s->axes = axes;
 	s->naxes = n + 1;
-	s->body = expr_read(nest->arena, nest->buffers.at[from->buffer].type,
-	    from->buffer, index, n + 1);
+	nest_set_body(nest, p->stage,
+	    expr_read(nest->arena, nest->buffers.at[from->buffer].type,
+		from->buffer, index, n + 1));
 	edit_new_loops(nest, p->stage);
 }
 

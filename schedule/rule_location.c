@@ -2,14 +2,12 @@
  * for each tile of its reader. */
 #include "schedule/rules.h"
 
-/* Every reader has to be inside of the loops that are offered; one that was
- * inlined stands for its own readers. */
+/* Every reader has to be inside of the loops that are offered. */
 static bool readers_located(const Rules *r, const RuleBlock *b)
 {
 	for (int i = 0; i < b->consumers.n; i++) {
 		const RuleBlock *c = &r->blocks[b->consumers.at[i]];
-		if (c->inlined ? !readers_located(r, c)
-			       : !c->located && c->block != r->place_block)
+		if (!c->located && (c->inlined || c->block != r->place_block))
 			return false;
 	}
 	return true;
@@ -22,6 +20,8 @@ void rule_location(Rules *r, int i)
 	if (b->output || !b->consumers.n || !readers_located(r, b))
 		return;
 	b->located = true;
+	if (b->inlined) /* stands for its readers */
+		return;
 	buf_printf(&r->text, "compute_at(%s, ? in {root", block->name);
 	for (int p = 0; p < r->nplaces; p++)
 		buf_printf(&r->text, ", %s", r->places[p]);

@@ -251,10 +251,12 @@ static Trace *sketch_trace(Rules *r)
 	}
 	for (int i = r->program->nblocks - 1; i >= 0; i--) {
 		RuleBlock *b = &r->blocks[i];
-		if (b->inlined || b->scheduled)
+		if (b->scheduled)
 			continue;
 		if (r->place_block >= 0)
 			rule_location(r, i);
+		if (b->inlined)
+			continue;
 		if (r->program->blocks[i].reduce != REDUCE_NONE)
 			rule_rfactor(r, i);
 		else

@@ -26,7 +26,8 @@ typedef struct {
 	bool output;
 	bool inlined;      /* by the inline rule */
 	bool scheduled;    /* a rule has written its loops */
-	bool located;      /* it, or where it is, has the places' loops around it */
+	bool located;      /* it, or where it is, has the places' loops around it;
+			      of one that is inlined, its readers have */
 	double flops;      /* of one evaluation of the body */
 } RuleBlock;
 

@@ -112,8 +112,17 @@ static void decide(Arena *arena, Arg *arg, int part, Value v)
 	arg->value.list[part] = v;
 }
 
-/* A candidate has room for so many decisions: those of the last steps lie in
- * the middle of their domains. */
+/* Where a decision lies that is not open: a size in the middle of its domain, a
+ * choice at its first word, which is the plain one. */
+static Value settled(const Arg *arg, int part)
+{
+	const Domain *d = &arg->domain;
+	int at = d->kind == DOMAIN_TILE ? d->nvalues[part] / 2 : 0;
+	return d->values[part][at];
+}
+
+/* A candidate has room for so many decisions: those of the last steps are
+ * settled. */
 static Trace *decide_beyond(Arena *arena, const Trace *trace)
 {
 	Trace *t = NEW(arena, Trace);
@@ -127,9 +136,7 @@ static Trace *decide_beyond(Arena *arena, const Trace *trace)
 				continue;
 			n += end - first;
 			for (int p = first; n > CANDIDATE_PARTS && p < end; p++)
-				decide(arena, arg, p,
-				    arg->domain.values[p]
-					[arg->domain.nvalues[p] / 2]);
+				decide(arena, arg, p, settled(arg, p));
 		}
 		vec_push(arena, &t->steps, step);
 	}
@@ -695,7 +702,13 @@ void space_analytic(
 	}
 }
 
-enum { FIRST_SEED = 1, FIRST_KEPT = 16, FIRST_STEPS = 60, FIRST_BLOCKS = 8 };
+enum {
+	FIRST_SEED = 1,
+	FIRST_KEPT = 16,
+	FIRST_STEPS = 60,
+	FIRST_BLOCKS = 8,
+	FIRST_WORK = 60 * 64 /* blocks that a kept one's single moves look at */
+};
 
 static double analytic_one(Space *space, const Candidate *c)
 {
@@ -731,8 +744,10 @@ bool space_first(Space *space, int tries, Candidate *out)
 		kept[at] = c;
 	}
 	double least = 0;
+	int steps = blocks * FIRST_STEPS <= FIRST_WORK ? FIRST_STEPS
+						       : FIRST_WORK / blocks;
 	for (int i = 0; i < n; i++) {
-		for (int idle = 0; idle < FIRST_STEPS; idle++) {
+		for (int idle = 0; idle < steps; idle++) {
 			Candidate c;
 			if (!space_mutate(space, &rng, &kept[i], &c))
 				break;

@@ -21,6 +21,8 @@ typedef struct {
 	const Program *program;
 	bool canonical; /* the way there */
 	VEC(Name) names;
+	Lookup from, to; /* positions in `names` */
+	Lookup taken;    /* by the program */
 	int nloops, nblocks; /* given so far */
 	char unknown[128];   /* the first name that was not found */
 } Rename;
@@ -36,6 +38,13 @@ static const char *canonical_block(Arena *arena, const Program *p, int block)
 	    tilde ? tilde : "");
 }
 
+static void push_name(Rename *r, Name name)
+{
+	lookup_add(&r->from, name.from, r->names.n);
+	lookup_add(&r->to, name.to, r->names.n);
+	vec_push(r->arena, &r->names, name);
+}
+
 static void add_name(
     Rename *r, const char *spec, const char *canonical, int block)
 {
@@ -45,7 +54,7 @@ static void add_name(
 		name.from = canonical;
 		name.to = spec;
 	}
-	vec_push(r->arena, &r->names, name);
+	push_name(r, name);
 }
 
 static void add_program(Rename *r)
@@ -59,28 +68,20 @@ static void add_program(Rename *r)
 		if (p->canonical_definition[p->blocks[i].definition] >= 0)
 			add_name(r, p->blocks[i].name,
 			    canonical_block(r->arena, p, i), i);
-}
-
-static bool is_program_name(const Program *p, const char *name)
-{
 	for (int i = 0; i < p->nbuffers; i++)
-		if (!strcmp(p->buffers[i].name, name))
-			return true;
+		lookup_add(&r->taken, p->buffers[i].name, i);
 	for (int i = 0; i < p->ndefinitions; i++)
-		if (!strcmp(p->definitions[i].name, name))
-			return true;
-	return false;
+		lookup_add(&r->taken, p->definitions[i].name, i);
 }
 
 /* --- one word ------------------------------------------------------------------ */
 
 static const Name *find_name(const Rename *r, const char *from, size_t n)
 {
-	for (int i = r->names.n - 1; i >= 0; i--)
-		if (!strncmp(r->names.at[i].from, from, n) &&
-		    !r->names.at[i].from[n])
-			return &r->names.at[i];
-	return NULL;
+	int e = lookup_first(&r->from, from, n);
+
+	return e < 0 ? NULL
+	    : &r->names.at[r->from.entries.at[e].number];
 }
 
 static const char *miss(Rename *r, const char *word)
@@ -208,12 +209,12 @@ static void rename_domain(
 	d->values = values;
 }
 
-static bool is_given(const Rename *r, const char *name)
+static bool is_taken(const Rename *r, const char *name)
 {
-	for (int i = 0; i < r->names.n; i++)
-		if (!strcmp(r->names.at[i].to, name))
-			return true;
-	return false;
+	size_t n = strlen(name);
+
+	return lookup_first(&r->taken, name, n) >= 0 ||
+	    lookup_first(&r->to, name, n) >= 0;
 }
 
 static const char *new_name(Rename *r, char kind)
@@ -222,8 +223,7 @@ static const char *new_name(Rename *r, char kind)
 	    ? arena_printf(r->arena, "b%d", r->nblocks++)
 	    : arena_printf(r->arena, "l%d", r->nloops++);
 
-	while (!r->canonical &&
-	    (is_program_name(r->program, name) || is_given(r, name)))
+	while (!r->canonical && is_taken(r, name))
 		name = arena_printf(r->arena, "%s_", name);
 	return name;
 }
@@ -267,7 +267,7 @@ static Step rename_step(Rename *r, const Step *from)
 	for (int i = 0; i < s.nouts; i++) {
 		Name name = {from->outs[i], new_name(r, kind), block};
 		s.outs[i] = name.to;
-		vec_push(r->arena, &r->names, name);
+		push_name(r, name);
 	}
 	return s;
 }
@@ -276,6 +276,7 @@ static Trace *rename_trace(Rename *r, const Trace *trace)
 {
 	Trace *out = NEW(r->arena, Trace);
 
+	r->from.arena = r->to.arena = r->taken.arena = r->arena;
 	add_program(r);
 	for (int i = 0; i < trace->steps.n; i++) {
 		Step step = rename_step(r, &trace->steps.at[i]);

@@ -221,13 +221,13 @@ static void write_vthread(Generator *g, Buf *out)
 
 static void write_compute_at(Generator *g, Buf *out)
 {
-	int stage = any_stage(g), readers[MAX_NAMES];
-	int n = edit_readers(
-	    g->nest, g->nest->stages.at[stage].buffer, readers, MAX_NAMES);
+	int stage = any_stage(g);
+	IntVec readers =
+	    edit_readers(g->nest, g->nest->stages.at[stage].buffer);
 	const char *place = "root";
 
-	if (n > 0 && n <= MAX_NAMES && below(g, 8))
-		place = loop_of(g, readers[below(g, n)]);
+	if (readers.n > 0 && below(g, 8))
+		place = loop_of(g, readers.at[below(g, readers.n)]);
 	else if (below(g, 2))
 		place = "inline";
 	call2(out, "compute_at", stage_name(g, stage), place);

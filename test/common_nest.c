@@ -25,6 +25,7 @@ static int new_var(Nest *nest, const char *name, int stage, int axis)
 		.axis = axis,
 		.reduce = reduce,
 		.extent = HANDLE_NONE,
+		.parent = -1,
 		.fused = -1,
 		.div = HANDLE_NONE,
 		.unroll_limit = HANDLE_NONE});
@@ -55,6 +56,7 @@ void edit_split(Nest *nest, const char *loop, int n, const Handle *factors,
 	for (int i = 0; i <= n; i++) {
 		child[i] = new_var(nest, names[i], stage, axis);
 		nest->vars.at[child[i]].reduce = nest->vars.at[var].reduce;
+		nest->vars.at[child[i]].parent = var;
 		if (i)
 			nest->vars.at[child[i]].extent = factors[i - 1];
 	}
@@ -199,6 +201,7 @@ int edit_cache(Nest *nest, const char *stage, const char *name, Scope scope)
 	put_before(nest, copy, s);
 	put_before(nest, s, copy);
 	nest->stages.at[s].name = name;
+	nest->names->nstages = 0; /* all are taken in again */
 	nest->stages.at[s].buffer = cache;
 	nest->buffers.at[cache].writer = s;
 	return copy;
