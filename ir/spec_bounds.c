@@ -10,6 +10,8 @@
 
 #include <assert.h>
 
+#include "lib/hash.h"
+
 typedef struct Term Term;
 
 typedef struct {
@@ -40,12 +42,25 @@ struct Term {
 	Range left;            /* by the facts in force */
 };
 
+/* What one comparison says, made once: a chain of n conditions is assumed n
+ * times over, a part longer each time. */
+typedef struct Said {
+	const Expr *comparison;
+	bool truth;
+	Facts facts;
+	struct Said *next; /* in its bucket */
+} Said;
+
 struct Bounds {
 	Arena *arena;
 	const Axis *axes;
 	VEC(Term *) terms;
 	Facts facts;
 	VEC(Range) saved; /* a stack of what is left of terms */
+	VEC(Form) spare;  /* room for sums that live shortly: a stack, too */
+	int nborrowed;
+	Said **said;      /* buckets */
+	int nbuckets, nsaid;
 	bool current;     /* the terms' `left` are those of the facts */
 	bool unreachable; /* the facts contradict each other */
 	int64_t work;     /* term ranges taken for this definition */
@@ -304,6 +319,34 @@ static Range sum_range(Bounds *b, const Form *f, bool with_facts)
 	return (Range){limited(sum.lo), limited(sum.hi)};
 }
 
+static Form form_borrow(Bounds *b)
+{
+	if (b->nborrowed == b->spare.n)
+		vec_push(b->arena, &b->spare, (Form){0});
+	Form f = b->spare.at[b->nborrowed++];
+	f.constant = 0;
+	f.parts.n = 0;
+	return f;
+}
+
+static void form_return(Bounds *b, Form f)
+{
+	b->spare.at[--b->nborrowed] = f;
+}
+
+/* Of e + sign*fact. */
+static Range range_with(
+    Bounds *b, const Form *e, const Fact *fact, int sign, bool with_facts)
+{
+	Form sum = form_borrow(b);
+	Range r = everything;
+	if (add_form(b, &sum, e, 1) && add_form(b, &sum, &fact->form, sign) &&
+	    join_remainders(b, &sum))
+		r = sum_range(b, &sum, with_facts);
+	form_return(b, sum);
+	return r;
+}
+
 /* The sum of its terms, but not below e - f nor above e + f of any fact f. */
 static Range form_range(
     Bounds *b, const Form *e, bool with_facts, bool in_term)
@@ -311,19 +354,11 @@ static Range form_range(
 	Range r = sum_range(b, e, with_facts);
 	for (int i = 0; with_facts && i < b->facts.n; i++) {
 		const Fact *fact = &b->facts.at[i];
-		Form less = {0}, more = {0};
 		if (fact->differs || !fact->form.parts.n)
 			continue;
-		if (add_form(b, &less, e, 1) &&
-		    add_form(b, &less, &fact->form, -1) &&
-		    join_remainders(b, &less))
-			r.lo = wide_max(
-			    r.lo, sum_range(b, &less, !in_term).lo);
-		if (add_form(b, &more, e, 1) &&
-		    add_form(b, &more, &fact->form, 1) &&
-		    join_remainders(b, &more))
-			r.hi = wide_min(
-			    r.hi, sum_range(b, &more, !in_term).hi);
+		r.lo = wide_max(
+		    r.lo, range_with(b, e, fact, -1, !in_term).lo);
+		r.hi = wide_min(r.hi, range_with(b, e, fact, 1, !in_term).hi);
 	}
 	return r;
 }
@@ -549,6 +584,46 @@ static Op negated(Op op)
 	}
 }
 
+static Said **bucket_of(Bounds *b, const Expr *c, bool truth)
+{
+	uint64_t h = hash_mix((uint64_t)(uintptr_t)c + truth);
+	return &b->said[h & (uint64_t)(b->nbuckets - 1)];
+}
+
+static void grow_said(Bounds *b)
+{
+	Said **old = b->said;
+	int n = b->nbuckets;
+	b->nbuckets = n ? n * 2 : FEW;
+	b->said = NEW_N(b->arena, Said *, b->nbuckets);
+	for (int i = 0; i < n; i++)
+		for (Said *s = old[i], *next; s; s = next) {
+			Said **bucket =
+			    bucket_of(b, s->comparison, s->truth);
+			next = s->next;
+			s->next = *bucket;
+			*bucket = s;
+		}
+}
+
+/* What it says; without facts, and *is_new, where nobody asked before. */
+static Said *said_of(Bounds *b, const Expr *c, bool truth, bool *is_new)
+{
+	if (b->nsaid >= b->nbuckets)
+		grow_said(b);
+	Said **bucket = bucket_of(b, c, truth), *s = *bucket;
+	while (s && (s->comparison != c || s->truth != truth))
+		s = s->next;
+	*is_new = !s;
+	if (s)
+		return s;
+	s = NEW(b->arena, Said);
+	*s = (Said){.comparison = c, .truth = truth, .next = *bucket};
+	*bucket = s;
+	b->nsaid++;
+	return s;
+}
+
 static void assume_comparison(Bounds *b, Op op, const Expr *x, const Expr *y)
 {
 	switch (op) {
@@ -561,6 +636,23 @@ static void assume_comparison(Bounds *b, Op op, const Expr *x, const Expr *y)
 		assume_form(b, x, y, 0, false);
 		assume_form(b, y, x, 0, false);
 	}
+}
+
+static void assume_once(Bounds *b, const Expr *c, bool truth)
+{
+	bool is_new;
+	int mark = b->facts.n;
+	Said *s = said_of(b, c, truth, &is_new);
+	if (is_new) {
+		assume_comparison(b, truth ? c->op : negated(c->op),
+		    c->arg[0], c->arg[1]);
+		for (int i = mark; i < b->facts.n; i++)
+			vec_push(b->arena, &s->facts, b->facts.at[i]);
+		return;
+	}
+	for (int i = 0; i < s->facts.n; i++)
+		vec_push(b->arena, &b->facts, s->facts.at[i]);
+	b->current &= !s->facts.n;
 }
 
 void bounds_assume(Bounds *bounds, const Expr *c, bool truth)
@@ -590,8 +682,7 @@ void bounds_assume(Bounds *bounds, const Expr *c, bool truth)
 	case OP_EQ:
 	case OP_NE:
 		if (c->arg[0]->type == DT_INDEX)
-			assume_comparison(bounds, truth ? c->op : negated(c->op),
-			    c->arg[0], c->arg[1]);
+			assume_once(bounds, c, truth);
 		return;
 	default:
 		return;
