@@ -142,11 +142,12 @@ static bool is_object(const char *name, const char *sql)
 	return false;
 }
 
-/* Every object of the file's schema. */
+/* Every object of the file's schema; one must be the lines. */
 static Status check_schema(Store *store, Error *error)
 {
 	Sqlite *state = store->state;
 	sqlite3_stmt *s;
+	bool lines = false;
 	Status status = STATUS_OK;
 	int code = sqlite3_prepare_v2(state->db,
 	    "SELECT type, name, sql FROM sqlite_master", -1, &s, NULL);
@@ -155,6 +156,7 @@ static Status check_schema(Store *store, Error *error)
 	while (!status && (code = sqlite3_step(s)) == SQLITE_ROW) {
 		const char *type = (const char *)sqlite3_column_text(s, 0);
 		const char *name = (const char *)sqlite3_column_text(s, 1);
+		lines |= name && !strcmp(name, "lines");
 		state->facts |= name && !strcmp(name, "facts");
 		if (!is_object(name, (const char *)sqlite3_column_text(s, 2)))
 			status = error_set(error, STATUS_INPUT,
@@ -165,6 +167,9 @@ static Status check_schema(Store *store, Error *error)
 	}
 	if (!status && code != SQLITE_DONE)
 		status = failed(store, code, error);
+	else if (!status && !lines)
+		status = error_set(error, STATUS_INPUT,
+		    "%s: not a store of tunec: it has no lines", store->path);
 	sqlite3_finalize(s);
 	return status;
 }

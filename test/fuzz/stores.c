@@ -35,23 +35,44 @@ static Status read_lines(const char *path, const char *of, Buf *all)
 	return status;
 }
 
+/* The best of each target, found alone and among all, is the same, but in a
+ * database whose facts lie: those say which lines are looked at. */
+typedef struct {
+	Store *store;
+	bool facts;
+	int n;
+} Bests;
+
+static void compare_best(const Line *best, int ok, void *context)
+{
+	Bests *bests = context;
+	BestQuery query = {.op = op, .target = best->target};
+	Line alone;
+	Error error = {0};
+	fuzz_require(ok > 0 && best->kind == LINE_TRIAL &&
+		best->outcome == OUTCOME_OK && !best->measure &&
+		!strcmp(best->op, op),
+	    "not a best: %s", best->text);
+	if (!best_find(&bests->store, 1, &query, &alone, &error))
+		fuzz_require(bests->facts ||
+			(alone.json && !strcmp(alone.id, best->id)),
+		    "best %s, alone %s", best->text,
+		    alone.json ? alone.text : "none");
+	line_free(&alone);
+	bests->n++;
+}
+
 static void find_best(const char *path)
 {
 	Arena *arena = arena_new();
-	Store *store;
+	Bests bests = {.facts = !strstr(path, ".jsonl")};
 	Error error = {0};
 	TextVec targets = {0};
-	Line best;
-	if (!store_open(path, STORE_READ, &store, &error)) {
-		if (!best_find(arena, &store, 1, op, NULL, NULL, &best,
-			&targets, &error) &&
-		    best.json)
-			fuzz_require(best.kind == LINE_TRIAL &&
-				best.outcome == OUTCOME_OK &&
-				!strcmp(best.op, op),
-			    "not a best: %s", best.text);
-		line_free(&best);
-		store_close(store);
+	BestQuery query = {.op = op};
+	if (!store_open(path, STORE_READ, &bests.store, &error)) {
+		best_each(&bests.store, 1, &query, compare_best, &bests, &error);
+		best_targets(arena, &bests.store, 1, op, &targets, &error);
+		store_close(bests.store);
 	}
 	arena_free(arena);
 }

@@ -591,6 +591,7 @@ static void test_foreign_schema(void **state)
 	     "NULL target, 'trial' kind, '{}' line FROM r",
 		"view 'lines'"},
 	    {"CREATE VIEW v AS SELECT 1", "view 'v'"},
+	    {"DROP TABLE lines", "it has no lines"},
 	    {"CREATE TABLE more(x)", "table 'more'"},
 	    {"CREATE INDEX i ON lines(length(line))",
 		"index 'i'"},
