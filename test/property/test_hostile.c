@@ -34,7 +34,7 @@
 #include "lib/escape.h"
 #include "lib/vec.h"
 
-#define MARK "HOSTILE"
+#define MARK "Qz7" /* short: an id has room for 16 bytes */
 
 /* What ends, begins or hides something somewhere. */
 static const char *const payloads[] = {
@@ -69,8 +69,14 @@ static const char *const mixtures[] = {
     "*/\n#include \"" MARK "\"\n/**/int " MARK "=9;/*?" "?/\n\\\n" MARK "\\",
     "'\"; touch " MARK "; $(touch " MARK ")`touch " MARK "`\n" MARK,
     "\x1b]0;" MARK "\a\r\xc2\x9b\xe2\x80\xae\x7f%n\xe2\x80\xa8",
+    /* short ones, for an id */
+    "*/int " MARK "=9;/*",
+    "$(touch " MARK ")",
 };
-enum { NMIXTURES = sizeof mixtures / sizeof *mixtures };
+enum {
+	NMIXTURES = sizeof mixtures / sizeof *mixtures,
+	NLONG = NMIXTURES - 2
+};
 
 typedef VEC(const char *) Texts;
 
@@ -981,7 +987,7 @@ static void each_option(const char *verb,
 
 static void try_mixtures(const char *verb, const char *option)
 {
-	for (int i = 0; i < NMIXTURES; i++)
+	for (int i = 0; i < NLONG; i++)
 		try_option(verb, option, mixtures[i]);
 	try_option(verb, option, "-" MARK);
 }
@@ -1044,7 +1050,7 @@ static void test_environment(void **state)
 	    {"replay", "-q"}, {"show", "--stage=llvm"}, {"target", NULL}};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		for (size_t l = 0; l < sizeof lines / sizeof *lines; l++)
-			for (int k = 0; k < NMIXTURES; k++) {
+			for (int k = 0; k < NLONG; k++) {
 				Texts args = {0}, allowed = {0};
 				vec_push(arena, &args, program);
 				vec_push(arena, &args, lines[l][0]);
