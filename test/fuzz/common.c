@@ -74,7 +74,9 @@ static const char program_text[] =
     "  c[i < 7, j < 20] = sum[k < 16](p[i, k]*b[k, j])\n"
     "  d[i < 7, j < 20] = c[i, j] + bias[j]\n"
     "  out[j < 20, i < 7] = max(d[i, j], 0)\n"
-    "outputs: [out]\n";
+    "  s[i < 5, j < 20] = if j < 19 then out[j + 1, i] - out[j, i//2 + 2]"
+    " else 0\n"
+    "outputs: [out, s]\n";
 
 const Program *fuzz_program(void)
 {

@@ -62,7 +62,7 @@ static void watch(void)
 static void try(const Buf *bytes)
 {
 	alarm(SECONDS);
-	LLVMFuzzerTestOneInput((const uint8_t *)bytes->data, bytes->size);
+	LLVMFuzzerTestOneInput((const uint8_t *)buf_text(bytes), bytes->size);
 	alarm(0);
 }
 
@@ -133,9 +133,9 @@ static void read_pieces(void)
 static void replace(Buf *t, size_t at, size_t n, const char *with, size_t size)
 {
 	Buf out = {0};
-	buf_add(&out, t->data, at);
+	buf_add(&out, buf_text(t), at);
 	buf_add(&out, with, size);
-	buf_add(&out, t->data + at + n, t->size - at - n);
+	buf_add(&out, buf_text(t) + at + n, t->size - at - n);
 	buf_free(t);
 	*t = out;
 }

@@ -31,7 +31,8 @@ void fuzz_require(bool holds, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* A copy with a NUL behind it, malloc'd to the byte. */
 char *fuzz_text(const uint8_t *data, size_t size);
-/* A chain of a copy, a product, a sum and a maximum, read once. */
+/* A chain of a copy, a product, a sum, a maximum and a difference of neighbours
+ * under a condition, read once. */
 const Program *fuzz_program(void);
 extern const Machine fuzz_machine; /* two cores with AVX2 */
 /* What must hold of any trace that a reader gave: it prints as what reads back
