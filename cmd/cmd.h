@@ -138,6 +138,11 @@ bool define_parse(Arena *arena, const char *text, SpecDefine *define);
  * each case that was accepted.  The exit code: EXIT_DONE, or that of the worst. */
 int specs_load(Arena *arena, const Common *common, int n, char **operands,
     ProgramVec *programs);
+/* The same, one program after another, each in an arena that dies when `visit`
+ * returns.  The exit code: the worst, with those of `visit`. */
+typedef int SpecVisit(Arena *arena, const Program *program, void *context);
+int specs_each(const Common *common, int n, char **operands, SpecVisit *visit,
+    void *context);
 /* "conv2d:resnet18_c6", as messages name an operator. */
 const char *program_label(Arena *arena, const Program *program);
 /* --target as given, else TUNEC_TARGET; NULL if neither is. */

@@ -9,8 +9,9 @@
 #include "lib/escape.h"
 
 /* Everything that one run has in hand. */
-typedef struct {
-	Arena *arena;
+struct Making {
+	Arena *kept;  /* for the whole run */
+	Arena *arena; /* for the kernel in hand */
 	const Common *common;
 	const KernelOptions *options;
 	Target *target; /* NULL: to be chosen for each operator */
@@ -18,7 +19,7 @@ typedef struct {
 	Stores stores;
 	char *trace_text; /* of --trace; NULL until read */
 	size_t trace_size;
-} Making;
+};
 
 /* --- files --------------------------------------------------------------- */
 
@@ -70,14 +71,14 @@ static Status open_target(Making *m, Error *error)
 	const char *text = target_asked(m->options->target);
 	if (!text)
 		return STATUS_OK;
-	m->target = target_parse(m->arena, text, error);
+	m->target = target_parse(m->kept, text, error);
 	return m->target ? STATUS_OK : error->status;
 }
 
 static Target *host_target(Making *m, Error *error)
 {
 	if (!m->host)
-		m->host = target_host(m->arena, error);
+		m->host = target_host(m->kept, error);
 	return m->host;
 }
 
@@ -168,7 +169,7 @@ static Trace *file_trace(Making *m, const Program *p, Error *error)
 	const char *path = m->options->trace;
 	if (!m->trace_text)
 		m->trace_text = kernels_read_file(
-		    m->arena, path, &m->trace_size, error);
+		    m->kept, path, &m->trace_size, error);
 	const char *text = m->trace_text;
 	size_t size = m->trace_size;
 	if (!text)
@@ -274,16 +275,37 @@ static Status no_record(Making *m, Kernel *k, Error *error)
 
 enum { FIRST_TRIES = 2000 };
 
-/* What the analytic model ranks first; NULL where there is no space. */
+/* In another arena, by way of its text. */
+static Trace *trace_in(Arena *arena, const Trace *trace)
+{
+	Buf text = {0};
+	Diag diag = {0};
+	trace_print(&text, trace);
+	Source source = {"candidate 1",
+	    arena_strndup(arena, buf_text(&text), text.size), text.size};
+	Trace *copy = trace_parse(arena,
+	    arena_memdup(arena, &source, sizeof source),
+	    (Span){0, text.size}, &diag);
+	buf_free(&text);
+	diag_free(&diag);
+	return copy;
+}
+
+/* What the analytic model ranks first; NULL where there is no space.  The space
+ * holds every plan that was looked at, and dies here. */
 static Trace *first_trace(Making *m, const Kernel *k)
 {
 	Error ignored = {0};
 	Candidate first;
+	Arena *scratch = arena_new();
+	Trace *trace = NULL;
 	Space *space = space_new(
-	    m->arena, k->program, &k->target->machine, &ignored);
-	if (!space || !space_first(space, FIRST_TRIES, &first))
-		return NULL;
-	return space_trace(m->arena, space, &first);
+	    scratch, k->program, &k->target->machine, &ignored);
+	if (space && space_first(space, FIRST_TRIES, &first))
+		trace = trace_in(
+		    m->arena, space_trace(scratch, space, &first));
+	arena_free(scratch);
+	return trace;
 }
 
 static Status given_trace(Making *m, Kernel *k, Error *error)
@@ -379,40 +401,53 @@ static int check_options(const KernelOptions *options)
 	return EXIT_DONE;
 }
 
-static int make_all(
-    Making *m, const ProgramVec *programs, KernelStage stage, KernelVec *kernels)
+Making *kernels_open(Arena *arena, const Common *common,
+    const KernelOptions *options, int *code)
 {
-	int code = EXIT_DONE;
-	for (int i = 0; i < programs->n; i++) {
-		Kernel k = {.program = programs->at[i],
-		    .comment = {"", "none", ""}};
-		Error error = {0};
-		Status status = make_one(m, &k, stage, &error);
-		if (status && *error.text)
-			say_error("%s: %s", program_label(m->arena, k.program), error.text);
-		code = exit_worse(code, exit_of_status(status));
-		if (!status)
-			vec_push(m->arena, kernels, k);
+	Making *m = NEW(arena, Making);
+	Error error = {0};
+	*m = (Making){.kept = arena, .common = common, .options = options};
+	*code = check_options(options);
+	if (!*code && open_target(m, &error)) {
+		say_error("%s", error.text);
+		*code = exit_of_status(error.status);
 	}
-	return code;
+	if (!*code && needs_records(options))
+		*code = stores_open(&options->db, STORE_READ, &m->stores);
+	return m;
+}
+
+int kernels_one(Making *m, Arena *arena, const Program *program,
+    KernelStage stage, Kernel *k)
+{
+	Error error = {0};
+	m->arena = arena;
+	*k = (Kernel){.program = program, .comment = {"", "none", ""}};
+	Status status = make_one(m, k, stage, &error);
+	if (status && *error.text)
+		say_error("%s: %s", program_label(arena, program), error.text);
+	return exit_of_status(status);
+}
+
+void kernels_close(Making *m)
+{
+	stores_warn(&m->stores, m->common);
+	stores_close(&m->stores);
 }
 
 int kernels_make(Arena *arena, const Common *common,
     const KernelOptions *options, const ProgramVec *programs,
     KernelStage stage, KernelVec *kernels)
 {
-	Making m = {.arena = arena, .common = common, .options = options};
-	Error error = {0};
-	int code = check_options(options);
-	if (!code && open_target(&m, &error)) {
-		say_error("%s", error.text);
-		code = exit_of_status(error.status);
+	int code;
+	Making *m = kernels_open(arena, common, options, &code);
+	for (int i = 0, n = code ? 0 : programs->n; i < n; i++) {
+		Kernel k;
+		int one = kernels_one(m, arena, programs->at[i], stage, &k);
+		if (!one)
+			vec_push(arena, kernels, k);
+		code = exit_worse(code, one);
 	}
-	if (!code && needs_records(options))
-		code = stores_open(&options->db, STORE_READ, &m.stores);
-	if (!code)
-		code = make_all(&m, programs, stage, kernels);
-	stores_warn(&m.stores, common);
-	stores_close(&m.stores);
+	kernels_close(m);
 	return code;
 }

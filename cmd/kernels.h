@@ -56,6 +56,15 @@ int kernels_make(Arena *arena, const Common *common,
     const KernelOptions *options, const ProgramVec *programs,
     KernelStage stage, KernelVec *kernels);
 
+/* The same one after another.  What open returns is to be closed, even where
+ * *code, its exit code, is not EXIT_DONE; then there is nothing to make. */
+typedef struct Making Making;
+Making *kernels_open(Arena *arena, const Common *common,
+    const KernelOptions *options, int *code);
+int kernels_one(Making *making, Arena *arena, const Program *program,
+    KernelStage stage, Kernel *kernel);
+void kernels_close(Making *making);
+
 /* The target to take where none was asked for: the host's where `targets`, which
  * there are records for, has it or is empty; else the only one, which is said.
  * NULL (and `error`) where there are several. */

@@ -90,24 +90,94 @@ static int load_one(Arena *arena, const Common *common, const char *operand,
 	return exit_of_status(status);
 }
 
+/* What --numerics and -D say; an exit code. */
+static int settings(Arena *arena, const Common *common, Numerics *numerics,
+    SpecDefine **defines)
+{
+	if (!parse_numerics(common->numerics, numerics))
+		return say_usage(NULL,
+		    "'%s' of --numerics is none of default, exact, fast",
+		    common->numerics);
+	*defines = NEW_N(arena, SpecDefine, common->define.n);
+	for (int i = 0; i < common->define.n; i++)
+		if (!define_parse(arena, common->define.at[i], &(*defines)[i]))
+			return say_usage(NULL, "'%s' of -D is not NAME=EXPR",
+			    common->define.at[i]);
+	return EXIT_DONE;
+}
+
 int specs_load(Arena *arena, const Common *common, int n, char **operands,
     ProgramVec *programs)
 {
 	Numerics numerics;
-	if (!parse_numerics(common->numerics, &numerics))
-		return say_usage(NULL,
-		    "'%s' of --numerics is none of default, exact, fast",
-		    common->numerics);
-	SpecDefine *defines = NEW_N(arena, SpecDefine, common->define.n);
-	for (int i = 0; i < common->define.n; i++)
-		if (!define_parse(arena, common->define.at[i], &defines[i]))
-			return say_usage(NULL, "'%s' of -D is not NAME=EXPR",
-			    common->define.at[i]);
-	int code = EXIT_DONE;
+	SpecDefine *defines;
+	int code = settings(arena, common, &numerics, &defines);
+	if (code)
+		return code;
 	for (int i = 0; i < n; i++)
 		code = exit_worse(code, load_one(arena, common, operands[i],
 						defines, numerics, programs));
 	return code;
+}
+
+/* --- one at a time ----------------------------------------------------------- */
+
+typedef struct {
+	const Common *common;
+	Diag diag; /* what has not been said yet */
+	SpecVisit *visit;
+	void *context;
+	bool checked; /* the templates of the file */
+	int code;
+} Each;
+
+static bool each_program(Arena *arena, Program *p, void *context)
+{
+	Each *each = context;
+	bool good = true;
+	if (p && !each->checked) {
+		good = check_templates(arena, p, &each->diag);
+		each->checked = true;
+	}
+	say_diag(&each->diag, each->common);
+	buf_clear(&each->diag.text);
+	if (!good)
+		each->code = exit_worse(each->code, EXIT_FAILED);
+	else if (p)
+		each->code = exit_worse(
+		    each->code, each->visit(arena, p, each->context));
+	return good;
+}
+
+static int each_one(Each *each, const char *operand, const SpecDefine *defines,
+    Numerics numerics)
+{
+	Error error = {0};
+	each->diag = (Diag){0};
+	each->checked = false;
+	Status status = spec_each(operand, defines, each->common->define.n,
+	    numerics, &each->diag, &error, each_program, each);
+	say_diag(&each->diag, each->common);
+	if (error.status)
+		say_error("%s", error.text);
+	diag_free(&each->diag);
+	return exit_of_status(status);
+}
+
+int specs_each(const Common *common, int n, char **operands, SpecVisit *visit,
+    void *context)
+{
+	Each each = {.common = common, .visit = visit, .context = context};
+	Arena *arena = arena_new();
+	Numerics numerics;
+	SpecDefine *defines;
+	each.code = settings(arena, common, &numerics, &defines);
+	for (int i = 0; each.code != EXIT_USAGE && i < n; i++) {
+		int code = each_one(&each, operands[i], defines, numerics);
+		each.code = exit_worse(each.code, code);
+	}
+	arena_free(arena);
+	return each.code;
 }
 
 const char *program_label(Arena *arena, const Program *p)

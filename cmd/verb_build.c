@@ -1,14 +1,15 @@
 /* tunec build: the outputs, from the best record. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd/kernels.h"
 #include "lib/escape.h"
+#include "lib/lookup.h"
 
 typedef struct {
 	Common common;
@@ -497,45 +498,57 @@ static int check_targets(const KernelVec *kernels)
 	return EXIT_DONE;
 }
 
-typedef VEC(const char *) NameVec;
+/* Names by their lower case, which macros do not keep apart. */
+typedef struct {
+	Arena *arena;
+	VEC(const char *) names;
+	Lookup lower; /* in `names` */
+} Taken;
 
-/* What the header of a program names, apart from the workspace's size. */
-static void add_names(Arena *arena, const Program *p, NameVec *names)
+/* Takes a name of the header of a program; false where another program has it. */
+static bool take_name(Taken *taken, int first, const char *name)
 {
-	vec_push(arena, names, p->symbol);
-	for (int i = 0; i < p->ninputs; i++) {
-		const Buffer *b = &p->buffers[i];
-		if (!b->is_const)
-			continue;
-		vec_push(arena, names,
-		    arena_printf(arena, "%s_pack_%s", p->symbol, b->name));
-		vec_push(arena, names,
-		    arena_printf(
-			arena, "%s_packed_%s_bytes", p->symbol, b->name));
+	char *lower = arena_strdup(taken->arena, name);
+	for (char *p = lower; *p; p++)
+		*p = (char)tolower((unsigned char)*p);
+	int e = lookup_first(&taken->lower, lower, strlen(lower));
+	int other = e < 0 ? first : taken->lower.entries.at[e].number;
+	if (other >= first) {
+		lookup_add(&taken->lower, lower, taken->names.n);
+		vec_push(taken->arena, &taken->names, name);
+		return true;
 	}
+	if (!strcmp(taken->names.at[other], name))
+		say_error("two kernels are named %s", name);
+	else
+		say_error("names of two kernels, %s and %s, differ in case "
+			  "alone",
+		    taken->names.at[other], name);
+	return false;
 }
 
 /* Kernels meet in one file: neither functions may have one name, nor macros,
- * which are in upper case. */
+ * which are in upper case.  The workspace's size goes with the symbol. */
 static int check_symbols(Arena *arena, const ProgramVec *programs)
 {
-	NameVec names = {0};
+	Taken taken = {.arena = arena, .lower = {.arena = arena}};
 	for (int i = 0; i < programs->n; i++) {
-		int earlier = names.n;
-		add_names(arena, programs->at[i], &names);
-		for (int j = earlier; j < names.n; j++)
-			for (int k = 0; k < earlier; k++) {
-				const char *a = names.at[k], *b = names.at[j];
-				if (strcasecmp(a, b))
-					continue;
-				if (!strcmp(a, b))
-					say_error("two kernels are named %s", a);
-				else
-					say_error("names of two kernels, %s and %s, "
-						  "differ in case alone",
-					    a, b);
-				return EXIT_FAILED;
-			}
+		const Program *p = programs->at[i];
+		int first = taken.names.n;
+		bool good = take_name(&taken, first, p->symbol);
+		for (int k = 0; k < p->ninputs && good; k++) {
+			const Buffer *b = &p->buffers[k];
+			if (!b->is_const)
+				continue;
+			good = take_name(&taken, first,
+				   arena_printf(arena, "%s_pack_%s",
+				       p->symbol, b->name)) &&
+			    take_name(&taken, first,
+				arena_printf(arena, "%s_packed_%s_bytes",
+				    p->symbol, b->name));
+		}
+		if (!good)
+			return EXIT_FAILED;
 	}
 	return EXIT_DONE;
 }

@@ -186,19 +186,21 @@ static void print_text(const Program *p, bool verbose)
 
 /* --- the verb ------------------------------------------------------------------ */
 
+static int check_one(Arena *arena, const Program *p, void *context)
+{
+	const Common *common = context;
+	(void)arena;
+	if (common->json)
+		print_json(p);
+	else if (!common->quiet)
+		print_text(p, common->verbose);
+	return EXIT_DONE;
+}
+
 static int check_run(void *options, int n, char **operands)
 {
-	const Common *common = &((const Check *)options)->common;
-	Arena *arena = arena_new();
-	ProgramVec programs = {0};
-	int code = specs_load(arena, common, n, operands, &programs);
-	for (int i = 0; i < programs.n; i++)
-		if (common->json)
-			print_json(programs.at[i]);
-		else if (!common->quiet)
-			print_text(programs.at[i], common->verbose);
-	arena_free(arena);
-	return code;
+	Common *common = &((Check *)options)->common;
+	return specs_each(common, n, operands, check_one, common);
 }
 
 const Verb verb_check = {

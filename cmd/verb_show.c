@@ -130,37 +130,53 @@ static void print_stage(const Show *show, const Program *p,
 	json_decref(o);
 }
 
-static int show_programs(const Show *show, const ProgramVec *programs)
+static int show_program(Arena *arena, const Program *p, void *context)
 {
-	for (int i = 0; i < programs->n; i++) {
-		Buf out = {0};
-		program_print(&out, programs->at[i]);
-		print_stage(show, programs->at[i], NULL, &out);
-		buf_free(&out);
-	}
+	Buf out = {0};
+	(void)arena;
+	program_print(&out, p);
+	print_stage(context, p, NULL, &out);
+	buf_free(&out);
 	return EXIT_DONE;
 }
 
-static int show_kernels(
-    Arena *arena, const Show *show, const ProgramVec *programs, ShowStage stage)
+typedef struct {
+	const Show *show;
+	ShowStage stage;
+	Making *making;
+} Shown;
+
+static int show_kernel(Arena *arena, const Program *p, void *context)
 {
-	KernelVec kernels = {0};
-	int code = kernels_make(arena, &show->common, &show->kernel, programs,
-	    stages[stage].needs, &kernels);
-	for (int i = 0; i < kernels.n; i++) {
-		Buf out = {0};
-		Error error = {0};
-		Status status =
-		    put_kernel(arena, &kernels.at[i], stage, &out, &error);
-		if (status)
-			say_error("%s: %s", kernels.at[i].program->symbol,
-			    error.text);
-		else
-			print_stage(show, kernels.at[i].program,
-			    kernels.at[i].target, &out);
-		code = exit_worse(code, exit_of_status(status));
-		buf_free(&out);
-	}
+	const Shown *shown = context;
+	Kernel k;
+	Buf out = {0};
+	Error error = {0};
+	int code = kernels_one(
+	    shown->making, arena, p, stages[shown->stage].needs, &k);
+	if (code)
+		return code;
+	Status status = put_kernel(arena, &k, shown->stage, &out, &error);
+	if (status)
+		say_error("%s: %s", p->symbol, error.text);
+	else
+		print_stage(shown->show, p, k.target, &out);
+	buf_free(&out);
+	return exit_of_status(status);
+}
+
+static int show_kernels(
+    const Show *show, ShowStage stage, int n, char **operands)
+{
+	int code;
+	Arena *arena = arena_new();
+	Shown shown = {show, stage,
+	    kernels_open(arena, &show->common, &show->kernel, &code)};
+	if (!code)
+		code = specs_each(
+		    &show->common, n, operands, show_kernel, &shown);
+	kernels_close(shown.making);
+	arena_free(arena);
 	return code;
 }
 
@@ -177,14 +193,10 @@ static int show_run(void *options, int n, char **operands)
 		    show->stage, stages[stage].missing);
 		return EXIT_FAILED;
 	}
-	Arena *arena = arena_new();
-	ProgramVec programs = {0};
-	int code = specs_load(arena, &show->common, n, operands, &programs);
-	code = exit_worse(code, stage == SHOW_IR
-		? show_programs(show, &programs)
-		: show_kernels(arena, show, &programs, (ShowStage)stage));
-	arena_free(arena);
-	return code;
+	if (stage == SHOW_IR)
+		return specs_each(&show->common, n, operands, show_program,
+		    (void *)show);
+	return show_kernels(show, (ShowStage)stage, n, operands);
 }
 
 static const Option options[] = {

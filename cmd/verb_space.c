@@ -115,9 +115,15 @@ static void print_refusals(const Space *space)
 		    (long long)counts[i].count, counts[i].why);
 }
 
-static int space_one(
-    Arena *arena, const SpaceVerb *v, const Program *p, const Target *target)
+typedef struct {
+	const SpaceVerb *verb;
+	const Target *target;
+} Spaces;
+
+static int space_one(Arena *arena, const Program *p, void *context)
 {
+	const SpaceVerb *v = ((const Spaces *)context)->verb;
+	const Target *target = ((const Spaces *)context)->target;
 	Error error = {0};
 	Space *space = space_new(arena, p, &target->machine, &error);
 	if (!space) {
@@ -142,18 +148,17 @@ static int space_run(void *options, int n, char **operands)
 {
 	const SpaceVerb *v = options;
 	Arena *arena = arena_new();
-	ProgramVec programs = {0};
 	Error error = {0};
 	const char *asked = target_asked(v->target);
-	int code = specs_load(arena, &v->common, n, operands, &programs);
-	Target *target = target_parse(arena, asked ? asked : "host", &error);
-	if (!target) {
+	Spaces spaces = {
+	    v, target_parse(arena, asked ? asked : "host", &error)};
+	int code;
+	if (spaces.target) {
+		code = specs_each(&v->common, n, operands, space_one, &spaces);
+	} else {
 		say_error("%s", error.text);
-		code = exit_worse(code, exit_of_status(error.status));
+		code = exit_of_status(error.status);
 	}
-	for (int i = 0; target && i < programs.n; i++)
-		code = exit_worse(
-		    code, space_one(arena, v, programs.at[i], target));
 	arena_free(arena);
 	return code;
 }

@@ -127,6 +127,14 @@ Status spec_load(Arena *arena, const char *argument, const SpecDefine *defines,
     int ndefines, Numerics numerics, Diag *diag, Error *error,
     ProgramVec *programs);
 
+/* The same, one program after another, each in an arena that dies when `visit`
+ * returns: a file may have tens of thousands of cases.  `program` is NULL where
+ * one was not accepted; false from `visit` ends it. */
+typedef bool ProgramVisit(Arena *arena, Program *program, void *context);
+Status spec_each(const char *argument, const SpecDefine *defines, int ndefines,
+    Numerics numerics, Diag *diag, Error *error, ProgramVisit *visit,
+    void *context);
+
 /* program_print.c: show --stage=ir, definitions and blocks */
 void program_print(Buf *out, const Program *program);
 /* An expression of a definition or block, with the names of its axes. */

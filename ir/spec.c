@@ -104,17 +104,24 @@ typedef struct {
 	int ndefines;
 	Numerics numerics;
 	Diag *diag;
+	ProgramVisit *visit; /* NULL: `programs` take them */
+	void *context;
 	ProgramVec *programs;
+	bool stopped;
 } Load;
 
 static Status load_case(Load *l, const char *name)
 {
-	Program *p = spec_program(l->arena, l->spec, name, l->defines,
+	Arena *arena = l->visit ? arena_new() : l->arena;
+	Program *p = spec_program(arena, l->spec, name, l->defines,
 	    l->ndefines, l->numerics, l->diag);
-	if (!p)
-		return STATUS_INPUT;
-	vec_push(l->arena, l->programs, p);
-	return STATUS_OK;
+	if (p && !l->visit)
+		vec_push(l->arena, l->programs, p);
+	if (l->visit) {
+		l->stopped = !l->visit(arena, p, l->context);
+		arena_free(arena);
+	}
+	return p ? STATUS_OK : STATUS_INPUT;
 }
 
 static Status load_every(Load *l)
@@ -122,7 +129,7 @@ static Status load_every(Load *l)
 	Status status = STATUS_OK;
 	if (!l->spec->cases.n)
 		return load_case(l, NULL);
-	for (int i = 0; i < l->spec->cases.n; i++)
+	for (int i = 0; i < l->spec->cases.n && !l->stopped; i++)
 		if (load_case(l, spec_case(l->spec, i)->name))
 			status = STATUS_INPUT;
 	return status;
@@ -153,19 +160,37 @@ static Status load_named(
 	return no_such_case(l->spec, path, name, error);
 }
 
+static Status load(Load *l, const char *argument, Error *error)
+{
+	const char *colon = strrchr(argument, ':');
+	char *path = colon ? arena_strndup(l->arena, argument,
+				 (size_t)(colon - argument))
+			   : arena_strdup(l->arena, argument);
+	Source *source = NEW(l->arena, Source);
+	FORWARD_IF_ERROR(read_all(l->arena, path, source, error));
+	l->spec = spec_parse(l->arena, source, l->diag);
+	if (!l->spec)
+		return STATUS_INPUT;
+	return colon ? load_named(l, path, colon + 1, error) : load_every(l);
+}
+
 Status spec_load(Arena *arena, const char *argument, const SpecDefine *defines,
     int ndefines, Numerics numerics, Diag *diag, Error *error,
     ProgramVec *programs)
 {
-	const char *colon = strrchr(argument, ':');
-	char *path = colon ? arena_strndup(arena, argument,
-				 (size_t)(colon - argument))
-			   : arena_strdup(arena, argument);
-	Source *source = NEW(arena, Source);
-	FORWARD_IF_ERROR(read_all(arena, path, source, error));
-	Load l = {arena, spec_parse(arena, source, diag), defines, ndefines,
-		numerics, diag, programs};
-	if (!l.spec)
-		return STATUS_INPUT;
-	return colon ? load_named(&l, path, colon + 1, error) : load_every(&l);
+	Load l = {.arena = arena, .defines = defines, .ndefines = ndefines,
+		.numerics = numerics, .diag = diag, .programs = programs};
+	return load(&l, argument, error);
+}
+
+Status spec_each(const char *argument, const SpecDefine *defines, int ndefines,
+    Numerics numerics, Diag *diag, Error *error, ProgramVisit *visit,
+    void *context)
+{
+	Load l = {.arena = arena_new(), .defines = defines,
+		.ndefines = ndefines, .numerics = numerics, .diag = diag,
+		.visit = visit, .context = context};
+	Status status = load(&l, argument, error);
+	arena_free(l.arena);
+	return status;
 }

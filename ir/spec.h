@@ -17,6 +17,7 @@
 #define IR_SPEC_H
 
 #include "ir/program.h"
+#include "lib/lookup.h"
 #include "lib/wide.h"
 
 /* --- messages ---------------------------------------------------------------- */
@@ -266,6 +267,7 @@ struct Spec {
 	DefinitionNodes definitions;
 	VEC(int) outputs; /* definitions */
 	VEC(CaseNode) cases;
+	Lookup case_names; /* in `cases` */
 	HashVec said;
 };
 

@@ -89,6 +89,7 @@ static void collect_override(Spec *spec, CaseNode *c, const DocEntry *e)
 
 static void collect_cases(Spec *spec)
 {
+	spec->case_names.arena = spec->arena;
 	for (int i = 0; i < spec->doc.cases.n; i++) {
 		const DocCase *d = &spec->doc.cases.at[i];
 		CaseNode c = {.face = {d->name.text, d->name.span, 1}};
@@ -98,6 +99,7 @@ static void collect_cases(Spec *spec)
 		for (int k = 0; k < d->overrides.n; k++)
 			collect_override(spec, &c, &d->overrides.at[k]);
 		spec->report.diag->suffix = NULL;
+		lookup_add(&spec->case_names, c.face.name, spec->cases.n);
 		vec_push(spec->arena, &spec->cases, c);
 	}
 }

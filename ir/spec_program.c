@@ -301,10 +301,9 @@ static void build_names(Build *b, const CaseNode *c, Numerics numerics)
 
 static const CaseNode *case_find(const Spec *spec, const char *name)
 {
-	for (int i = 0; name && i < spec->cases.n; i++)
-		if (!strcmp(spec->cases.at[i].face.name, name))
-			return &spec->cases.at[i];
-	return NULL;
+	int e = name ? lookup_first(&spec->case_names, name, strlen(name)) : -1;
+	return e < 0 ? NULL
+		     : &spec->cases.at[spec->case_names.entries.at[e].number];
 }
 
 static Build build_new(Arena *arena, Spec *spec, Diag *diag)
