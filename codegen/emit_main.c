@@ -313,7 +313,12 @@ static void put_block(EmitMain *m, const Block *block)
 	m->block = block;
 	DType type = m->p->buffers[block->buffer].type;
 	bool reduces = block->reduce != REDUCE_NONE;
+	bool scope = reduces && !block->nspatial; /* for `sum`: no loop is one */
 	put_loops(m, 0, block->nspatial);
+	if (scope) {
+		emit_c_line(&m->c, "{");
+		m->c.depth++;
+	}
 	if (reduces)
 		emit_c_line(&m->c, "%s sum = %s;", held_ctype(type),
 		    text_of(m, expr_identity(m->c.arena, block->reduce, type)));
@@ -327,7 +332,7 @@ static void put_block(EmitMain *m, const Block *block)
 	put_loop_ends(m, block->naxes - block->nspatial);
 	if (reduces)
 		put_store(m, "sum");
-	put_loop_ends(m, block->nspatial);
+	put_loop_ends(m, block->nspatial + scope);
 }
 
 static void put_reference(EmitMain *m)
