@@ -62,7 +62,7 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 {
 	const RuleBlock *b = &r->blocks[i];
 	const Block *block = &r->program->blocks[i];
-	if (block->reduce != REDUCE_NONE || b->output || !b->consumers.n)
+	if (b->output || !b->consumers.n)
 		return false;
 	if (b->consumers.n == 1 &&
 	    read_once(r, b->consumers.at[0], block->buffer))
@@ -77,13 +77,27 @@ static Inlining inlining_of(const Rules *r, int i, Expr *body)
 	return (Inlining){buffer, r->program->buffers[buffer].type, body};
 }
 
-static bool stays_small(Arena *arena, const Inlining *in, Expr *reader)
+typedef struct {
+	int buffer, body_flops; /* of each of its reads */
+	int flops;
+} Merged;
+
+static bool add_merged(Expr *e, void *context)
 {
+	Merged *m = context;
+	m->flops += rule_is_flop(e);
+	if (e->op == OP_READ && e->id == m->buffer)
+		m->flops += m->body_flops;
+	return e->op != OP_READ;
+}
+
+static bool stays_small(const Inlining *in, Expr *reader)
+{
+	Merged m = {in->buffer, work_of(in->body).flops, 0};
 	if (!inlining_fits(in, reader))
 		return false;
-	int before = work_of(reader).flops;
-	int after = work_of(inlining_body(arena, in, reader)).flops;
-	return after <= BODY_FLOPS_MAX || after == before;
+	expr_walk(reader, add_merged, &m);
+	return !m.body_flops || m.flops <= BODY_FLOPS_MAX;
 }
 
 /* The choice for each block, producers first: `bodies` are what those that are
@@ -97,15 +111,16 @@ static void choose(Rules *r, Arena *scratch)
 	for (int i = 0; i < p->nblocks; i++) {
 		const RuleBlock *b = &r->blocks[i];
 		Inlining in = inlining_of(r, i, bodies[i]);
-		bool chosen = worth_inlining(r, i, bodies[i]);
-		for (int k = 0; chosen && k < b->consumers.n; k++)
-			chosen = stays_small(
-			    scratch, &in, bodies[b->consumers.at[k]]);
+		bool small = p->blocks[i].reduce == REDUCE_NONE, chosen;
+		for (int k = 0; small && k < b->consumers.n; k++)
+			small = stays_small(&in, bodies[b->consumers.at[k]]);
+		chosen = small && worth_inlining(r, i, bodies[i]);
 		for (int k = 0; chosen && k < b->consumers.n; k++) {
 			Expr **reader = &bodies[b->consumers.at[k]];
 			*reader = inlining_body(scratch, &in, *reader);
 		}
 		r->inlines[i] = chosen;
+		r->inlinable[i] = small;
 	}
 }
 
@@ -114,6 +129,7 @@ void rule_inline(Rules *r)
 	if (!r->inlines) {
 		Arena *scratch = arena_new();
 		r->inlines = NEW_N(r->arena, bool, r->program->nblocks);
+		r->inlinable = NEW_N(r->arena, bool, r->program->nblocks);
 		choose(r, scratch);
 		arena_free(scratch);
 	}

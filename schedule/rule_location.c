@@ -25,7 +25,7 @@ void rule_location(Rules *r, int i)
 	buf_printf(&r->text, "compute_at(%s, ? in {root", block->name);
 	for (int p = 0; p < r->nplaces; p++)
 		buf_printf(&r->text, ", %s", r->places[p]);
-	if (block->reduce == REDUCE_NONE)
+	if (r->inlinable[i])
 		buf_puts(&r->text, ", inline");
 	buf_puts(&r->text, "})\n");
 }

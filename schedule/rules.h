@@ -51,6 +51,7 @@ typedef struct {
 	const char *places[RULE_PLACES];
 	int place_block;   /* whose loops those are */
 	bool *inlines;     /* by block: the inline rule's choice; NULL: none yet */
+	bool *inlinable;   /* no reduction, and its readers would stay small */
 	Buf text;          /* the trace so far */
 } Rules;
 
