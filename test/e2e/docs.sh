@@ -82,8 +82,9 @@ elsewhere() { # command
 }
 
 # What differs from run to run and from machine to machine.
-mask() {
-	sed -E -e 's/\<[0-9a-f]{16}\>/ID/g' \
+mask() { # a machine that was not quiet has a line of its own
+	sed -E -e '/^ *the final round of this run was (slower|disturbed)/d' \
+		-e 's/\<[0-9a-f]{16}\>/ID/g' \
 		-e 's/llvm -mtriple=\S+ -mcpu=\S+ -mattr=\S* -threads=[0-9]+/TARGET/' \
 		-e 's/[0-9.]+ (ns|us|ms|s)\>/TIME/g' \
 		-e 's/[0-9.]+ [KMGT]FLOP\/s/SPEED/g' \
