@@ -126,12 +126,12 @@ void noise_end(Noise *noise, Measurement *out, int n)
 	free(noise->thread_s);
 }
 
-/* The figures are of two virtual CPUs of an Emerald Rapids, of 400 measurements
- * with ten other processes beside them and 60 with none (under SCHED_FIFO).
+/* The figures are of two virtual CPUs of an Emerald Rapids; docs/measuring.md
+ * has all of them.
  *
- * The upper quartile of the probes lies 0.01 above the least, up to 0.14 (0.20
- * once) behind kernels with vectors of 512 bits, which lower the clock; on half
- * a core it is 1 and more.
+ * The upper quartile of the probes lies 0.01 above the least on a machine with
+ * nothing else to do, up to 0.20 behind kernels with vectors of 512 bits, which
+ * lower the clock; on half a core it must be 1 or more.
  *
  * A thread that has its CPU for itself loses it a few times a second, to the
  * kernel's own threads; one with a rival 200 to 430 times in each second that it
