@@ -171,10 +171,11 @@ static int *group_place(Finding *f, Member op, Member target)
 	uint64_t h = hash64(target.at, target.size, hash_of(op));
 	for (int k = (int)(h & (uint64_t)(f->cap - 1));;
 	     k = (k + 1) & (f->cap - 1)) {
+		if (!f->table[k])
+			return &f->table[k];
 		const Group *g = &f->groups.at[f->table[k] - 1];
-		if (!f->table[k] || (same_bytes(g->op, g->op_size, op) &&
-				     same_bytes(g->target, g->target_size,
-					 target)))
+		if (same_bytes(g->op, g->op_size, op) &&
+		    same_bytes(g->target, g->target_size, target))
 			return &f->table[k];
 	}
 }
