@@ -530,7 +530,7 @@ static void take(Finding *f, const Entry *winner, Line *best)
 {
 	Buf text = {0};
 	Error why;
-	*best = (Line){0};
+	line_free(best); /* of a reading before */
 	if (store_fetch(f->store, &winner->where, &text, &why) ||
 	    line_parse(text.data, text.size, best, &why) ||
 	    best->time_s != winner->time_s)
