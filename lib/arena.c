@@ -25,6 +25,8 @@ struct Chunk {
 
 struct Arena {
 	Chunk *chunks; /* newest first */
+	Arena *parent; /* NULL: none */
+	Arena *children, *sibling;
 };
 
 static _Noreturn void out_of_memory(void)
@@ -58,10 +60,31 @@ Arena *arena_new(void)
 	return arena;
 }
 
+Arena *arena_child(Arena *parent)
+{
+	Arena *arena = arena_new();
+	arena->parent = parent;
+	arena->sibling = parent->children;
+	parent->children = arena;
+	return arena;
+}
+
+static void leave_parent(Arena *arena)
+{
+	Arena **at = &arena->parent->children;
+	while (*at != arena)
+		at = &(*at)->sibling;
+	*at = arena->sibling;
+}
+
 void arena_free(Arena *arena)
 {
 	if (!arena)
 		return;
+	while (arena->children)
+		arena_free(arena->children);
+	if (arena->parent)
+		leave_parent(arena);
 	for (Chunk *c = arena->chunks, *next; c; c = next) {
 		next = c->next;
 		free(c);

@@ -12,6 +12,7 @@
 typedef struct Arena Arena;
 
 Arena *arena_new(void);
+Arena *arena_child(Arena *parent); /* freed with its parent, or before */
 void arena_free(Arena *arena); /* NULL is allowed */
 
 /* Zeroed memory, aligned to 16 bytes; size 0 gives a unique pointer. */

@@ -35,13 +35,19 @@ typedef struct {
 	Part parts[CANDIDATE_PARTS];
 } Sketch;
 
-enum { REFUSALS_KEPT = 64 };
+enum {
+	REFUSALS_KEPT = 64,
+	STAGES_KEPT = 20000 /* of plans: some 100 MB */
+};
 
 struct Space {
 	Arena *arena;
 	const Program *program;
 	const Machine *machine;
 	VEC(Sketch) sketches;
+	Arena *plans;     /* what the table's entries hold */
+	int stages_kept;  /* of those plans; a refusal counts as one */
+	Lookup whys;      /* refusals, which outlive the plans */
 	PlanEntry *table; /* open addressing; positions NULL: empty */
 	int table_size, table_used;
 	int64_t *values;  /* the tape, evaluated */
@@ -193,6 +199,8 @@ Space *space_new(Arena *arena, const Program *program, const Machine *machine,
 	rules_sketches(arena, program, machine, &made);
 	for (int i = 0; i < made.n; i++)
 		add_sketch(space, made.at[i].name, made.at[i].trace);
+	space->plans = arena_child(arena);
+	space->whys.arena = arena;
 	space->table_size = 1024;
 	space->table = NEW_N(arena, PlanEntry, space->table_size);
 	return space;
@@ -343,10 +351,31 @@ int space_refusals(const Space *space, RefusalCount *out, int max)
 /* Steps that a decision made void (of a block that is inlined) use nothing. */
 static bool *parts_used(Space *space, const Sketch *s, const ApplyContext *c)
 {
-	bool *used = NEW_N(space->arena, bool, s->nparts);
+	bool *used = NEW_N(space->plans, bool, s->nparts);
 	for (int p = 0; p < s->nparts; p++)
 		used[p] = !c->void_steps || !c->void_steps[s->parts[p].step];
 	return used;
+}
+
+static const char *keep_why(Space *space, const char *why)
+{
+	Lookup *l = &space->whys;
+	int e = lookup_first(l, why, strlen(why));
+	if (e >= 0)
+		return l->entries.at[e].name;
+	why = arena_strdup(space->arena, why);
+	lookup_add(l, why, 0);
+	return why;
+}
+
+/* So many structures may be asked about that their plans do not fit. */
+static void forget_plans(Space *space)
+{
+	arena_free(space->plans);
+	space->plans = arena_child(space->arena);
+	space->stages_kept = space->table_used = 0;
+	memset(space->table, 0,
+	    sizeof *space->table * (size_t)space->table_size);
 }
 
 static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
@@ -362,11 +391,12 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 	if (trace_apply(nest, trace, &context, &step, &why)) {
 		assert(context.nslots == s->nslots);
 		entry->plan = plan_copy(
-		    space->arena, plan_record(scratch, nest));
+		    space->plans, plan_record(scratch, nest));
+		space->stages_kept += entry->plan->nstages;
 		entry->used = parts_used(space, s, &context);
 		for (int i = 0; i < entry->plan->nguards; i++)
-			entry->plan->guards[i].why = arena_strdup(
-			    space->arena, entry->plan->guards[i].why);
+			entry->plan->guards[i].why = keep_why(
+			    space, entry->plan->guards[i].why);
 		int size = tape_size(entry->plan->tape);
 		if (size > space->values_size) {
 			space->values_size = size * 2;
@@ -374,7 +404,8 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 			    space->arena, int64_t, space->values_size);
 		}
 	} else {
-		entry->why = arena_strdup(space->arena, why);
+		entry->why = keep_why(space, why);
+		space->stages_kept++;
 	}
 	arena_free(scratch);
 }
@@ -435,8 +466,12 @@ static const PlanEntry *plan_of(Space *space, const Candidate *c)
 	PlanEntry *e = table_place(space, s, c, key);
 	if (e->positions)
 		return e;
+	if (space->stages_kept > STAGES_KEPT) {
+		forget_plans(space);
+		e = table_place(space, s, c, key);
+	}
 	e->key = key;
-	e->positions = NEW_N(space->arena, int16_t, s->nparts);
+	e->positions = NEW_N(space->plans, int16_t, s->nparts);
 	for (int p = 0; p < s->nparts; p++)
 		if (s->parts[p].slot < 0)
 			e->positions[p] = c->at[p];
