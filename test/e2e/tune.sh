@@ -293,7 +293,10 @@ ok killed-store-is-whole sh -c '[ "$(sqlite3 kill.db "pragma integrity_check")" 
 "$TUNEC" tune --target "$target" mm.yaml:small --time 30s --db int.db \
 	>/dev/null 2>&1 &
 pid=$!
-sleep 1.2
+for _ in {1..100}; do # built with asan it begins late
+	sleep 0.2
+	[ "$(trials int.db)" -gt 1 ] && break
+done
 kill -INT $pid
 wait $pid
 ok interrupted-is-130 [ $? = 130 ]
