@@ -112,7 +112,11 @@ int clock_gettime(clockid_t c, struct timespec *t)
 }
 END
 "${CC:-cc}" -D_GNU_SOURCE -shared -fPIC -o clock.so clock.c -ldl
+quiet() { # as if the machine had been
+	sed -i 's/,"noise":{[^}]*}//' "$1"
+}
 newest() { # of the lines, is the best of the last run?
+	quiet "$1"
 	best=$("$TUNEC" log best --db "$1" --json | sed 's/.*"run":"\([^"]*\)".*/\1/')
 	[ "$best" = "$("$TUNEC" log export --db "$1" | grep run-start |
 		tail -n 1 | sed 's/.*"id":"\([^"]*\)".*/\1/')" ]
@@ -125,14 +129,15 @@ ok clock-does-not-freeze-the-best newest clock.jsonl
 
 # --- a final round that was slower ------------------------------------------------
 exits first-round 0 tune mm.yaml:small --trials 6 --db slow.jsonl
+quiet slow.jsonl
 sed -i '/"round":"final"/s/"time_s":[^,]*,"spread_s":[^,]*/"time_s":1e-09,"spread_s":0.0/' \
 	slow.jsonl
 exits slower-round 0 tune mm.yaml:small --trials 12 --db slow.jsonl
 ok slower-round-is-said grep -Eq 'the final round of this run was (slower|disturbed)' out
 ok slower-round-does-not-replace grep -q 'best 0.001 us' out
+quiet slow.jsonl
 exits accepts 0 tune mm.yaml:small --trials 12 --accept --db slow.jsonl
-ok accepted-round-replaces sh -c '! grep -q "best 0.001 us" out ||
-	! grep -q "\"noise\":{\"probe\":0.0[0-4]" slow.jsonl'
+ok accepted-round-replaces sh -c '! grep -q "best 0.001 us" out'
 
 # --- simulated runs are repeatable -----------------------------------------------
 strip() { # what follows from the clock, and how many cores there are
