@@ -263,21 +263,9 @@ static bool is_wanted(const Finding *f, const Member m[NMEMBERS])
 	       (f->any || !strcmp(regime_of(m[REGIME]), f->regime));
 }
 
-static bool look(const StoredLine *stored, void *context)
+static bool look_at_trial(
+    Finding *f, const StoredLine *stored, const Member m[NMEMBERS])
 {
-	Finding *f = context;
-	Member m[NMEMBERS];
-	if (!line_members(stored->text, stored->size, keys, NMEMBERS, m) ||
-	    !m[FORMAT].at) {
-		store_damaged(f->store, stored->number, "no record");
-		return true;
-	}
-	if (strtol(m[FORMAT].at, NULL, 10) != 1)
-		return read_whole(f, stored) || !f->status;
-	if (!member_is(m[KIND], "trial")) {
-		look_at_mark(f, stored);
-		return true;
-	}
 	if (!is_wanted(f, m))
 		return true;
 	Member run = member_of(m[BY], "run");
@@ -303,6 +291,52 @@ static bool look(const StoredLine *stored, void *context)
 	f->groups.at[e.group].ok++;
 	vec_push(f->arena, &f->entries, e);
 	return true;
+}
+
+static bool is_escaped(Member m)
+{
+	return m.at && memchr(m.at, '\\', m.size);
+}
+
+/* One target may be spelled in many ways: a line with escapes is looked at as
+ * tunec would write it. */
+static bool look_at_printed(Finding *f, const StoredLine *stored)
+{
+	Member m[NMEMBERS];
+	Line line;
+	Error why;
+	bool more = true;
+	Buf text = {0};
+	if (line_parse(stored->text, stored->size, &line, &why)) {
+		store_damaged(f->store, stored->number, why.text);
+		return true;
+	}
+	json_print(&text, line.json);
+	if (line_members(text.data, text.size, keys, NMEMBERS, m))
+		more = look_at_trial(f, stored, m);
+	buf_free(&text);
+	line_free(&line);
+	return more;
+}
+
+static bool look(const StoredLine *stored, void *context)
+{
+	Finding *f = context;
+	Member m[NMEMBERS];
+	if (!line_members(stored->text, stored->size, keys, NMEMBERS, m) ||
+	    !m[FORMAT].at) {
+		store_damaged(f->store, stored->number, "no record");
+		return true;
+	}
+	if (strtol(m[FORMAT].at, NULL, 10) != 1)
+		return read_whole(f, stored) || !f->status;
+	if (!member_is(m[KIND], "trial")) {
+		look_at_mark(f, stored);
+		return true;
+	}
+	if (is_escaped(m[OP]) || is_escaped(m[TARGET]))
+		return look_at_printed(f, stored);
+	return look_at_trial(f, stored, m);
 }
 
 /* --- order ------------------------------------------------------------------ */

@@ -397,6 +397,31 @@ static void test_damaged_winners(void **state)
 	store_close(store);
 }
 
+/* A target that is spelled with escapes is the same; with wrong ones it is
+ * damage, and does not hide the good. */
+static void test_escaped_target(void **state)
+{
+	(void)state;
+	static const char *const spelled[] = {"\\u0063", "\\c"};
+	for (int i = 0; i < 2; i++) {
+		unlink(path_of(0));
+		put(0, (Case[]){{.trace = "a", .ms = 2, .round = 's'}}, 1);
+		FILE *f = fopen(path_of(0), "a");
+		fprintf(f,
+		    "{\"tunec\":1,\"kind\":\"trial\",\"id\":\"%016x\","
+		    "\"op\":\"%s\",\"target\":\"%s\",\"trace\":[\"x\"],"
+		    "\"outcome\":\"ok\",\"time_s\":0.001}\n",
+		    i, op, spelled[i]);
+		fclose(f);
+		Arena *arena = arena_new();
+		TextVec targets = {0};
+		assert_string_equal(find(arena, 1, "c", NULL, &targets),
+		    i ? "a 2" : "x 1");
+		assert_int_equal(targets.n, 1);
+		arena_free(arena);
+	}
+}
+
 /* --- the SQLite store's facts against the lines ---------------------------- */
 
 static Case random_case(Rng *rng, int ntraces, bool finals)
@@ -537,6 +562,7 @@ int main(void)
 	    TEST(test_layers),
 	    TEST(test_refused),
 	    TEST(test_damaged_winners),
+	    TEST(test_escaped_target),
 	    TEST(test_facts_agree),
 	    TEST(test_narrowed),
 	};
