@@ -39,7 +39,9 @@ for t in "$BUILD"/test/{unit,property,diff,fuzz}/* test/{golden,error,property,d
 	passed=$((passed + ok)) failed=$((failed + bad))
 	if [ "$bad" != 0 ]; then
 		echo "FAIL  $t (exit $rc)"
-		sed 's/^/      /' "$out" | tail -n 60
+		# what went wrong, and what was printed last
+		{ grep -A3 '^not ok ' "$out" | head -n 60; tail -n 20 "$out"; } |
+			sed 's/^/      /'
 	else
 		echo "ok    $t: $ok in $((SECONDS - start)) s"
 	fi
