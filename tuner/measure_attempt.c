@@ -73,6 +73,8 @@ Status servers_insist(Servers *s, void (*attempt)(void *context),
 				out[k].trouble = TROUBLE_NONE;
 			return STATUS_OK;
 		}
+		if (interrupted(s))
+			return interruption(error);
 		if (i == PAUSES || s->current == MEASURE_SERVERS)
 			return error_set(
 			    error, STATUS_MACHINE, "%s", m->error);

@@ -25,8 +25,10 @@ make_databases() {
 }
 
 run() { # reader
-	local seeds dict= log=$out/$1.log rc tried edges found
-	seeds=$($out/test/fuzz/fuzz_"$1" --seeds)
+	local seed seeds= dict= log=$out/$1.log rc tried edges found
+	for seed in $($out/test/fuzz/fuzz_"$1" --seeds); do
+		[ ! -d "$seed" ] || seeds="$seeds $seed"
+	done
 	[ "$1" = sqlite ] && seeds="$seeds $out/databases"
 	[ -f test/fuzz/"$1".dict ] && dict=-dict=test/fuzz/$1.dict
 	mkdir -p "$out/corpus/$1"
