@@ -5,7 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "lib/hash.h"
 #include "tuner/history.h"
@@ -277,6 +278,12 @@ static Status put_start(Tune *t)
 	    json_string(o->search == SEARCH_RANDOM ? "random" : "sa"));
 	json_object_set_new(f, "command",
 	    o->command ? json_text(o->command) : json_null());
+	/* two that begin in one millisecond are two */
+	uint64_t nonce = 0;
+	if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
+		nonce = (uint64_t)getpid();
+	json_object_set_new(
+	    f, "nonce", json_integer((json_int_t)(nonce >> 1)));
 	json_object_set_new(f, "counter",
 	    json_integer((json_int_t)t->history.counter + 1));
 	set_measure(t, f);

@@ -98,6 +98,17 @@ for db in many.db many.jsonl; do
 	ok "tuners-share-what-they-visited-$db" [ "$(wc -l <twice)" -le 12 ]
 done
 
+# Runs that begin in one millisecond, which makes their marks alike, are two.
+for i in 1 2 3 4 5 6 7 8; do
+	"$TUNEC" tune --target "$target" mm.yaml:small --trials 300 \
+		--measure simulate --db eight.jsonl >/dev/null 2>&1 </dev/null &
+done
+wait
+ok tuners-at-once-are-as-many [ "$(grep '"kind":"run-start"' eight.jsonl |
+	grep -o '"id":"[^"]*"' | sort -u | wc -l)" = 8 ]
+n=$(trials eight.jsonl)
+ok tuners-at-once-share-their-budget [ $((n >= 300 && n <= 307)) = 1 ]
+
 # --- a clock that was set back ---------------------------------------------------
 cat >clock.c <<'END'
 #include <dlfcn.h>
