@@ -34,3 +34,6 @@ exits() { # name, exit, command: what it prints is in out and err
 has() { grep -q -e "$2" "$1"; } # file, pattern
 lacks() { ! grep -q -e "$2" "$1"; }
 absent() { [ ! -e "$1" ]; }
+within() { # KB of addresses, command; ASan maps terabytes of its own
+	([ "${VARIANT:-}" = asan ] || ulimit -v "$1"; shift; exec "$@")
+}
