@@ -1,7 +1,9 @@
 /* The face of tuner/: records, stores, measuring, learning, searching.
  *
  *     record.c          a trial or mark as one JSON line, and back
- *     store*.c          where lines are kept: SQLite, JSONL, layers
+ *     store*.c          where lines are kept: SQLite, JSONL
+ *     best.c            which of them counts
+ *     history.c         what they say of budgets, read on as a store grows
  *     measure*.c        compile, check and time candidates in disposable
  *                       processes; simulate and replay in their stead
  *     model.c, forest.c cost models: XGBoost in a module, trees walked here
