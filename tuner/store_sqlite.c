@@ -180,12 +180,13 @@ static Status check_ours(Store *store, bool *empty, Error *error)
 {
 	Sqlite *state = store->state;
 	int code;
-	int64_t id = pragma(state->db, "PRAGMA application_id", &code);
-	if (code)
-		return failed(store, code, error);
-	int64_t version = pragma(state->db, "PRAGMA user_version", &code);
+	/* in this order: another writer may make all of it at any moment */
 	int64_t tables =
 	    pragma(state->db, "SELECT count(*) FROM sqlite_master", &code);
+	if (code)
+		return failed(store, code, error);
+	int64_t id = pragma(state->db, "PRAGMA application_id", &code);
+	int64_t version = pragma(state->db, "PRAGMA user_version", &code);
 	if (code)
 		return failed(store, code, error);
 	*empty = !tables && !id;
