@@ -122,6 +122,16 @@ done
 same 'export to a full disk fails' 1 $?
 ok 'and writes nothing' [ ! -e e2.jsonl ]
 
+# A database that several make at one moment is made once.
+for i in {1..30}; do
+	rm -f race.db*
+	for k in 1 2 3; do
+		"$TUNEC" log import all.jsonl --db race.db -q 2>>races &
+	done
+	wait
+done
+same 'several make a database at once' '' "$(sort races | uniq -c)"
+
 # Many operators, and many lines that cannot be read: each line is gone over
 # once.  (The second took 41 s and 5.4 GB when each damaged winner made all
 # others be gone over again, the first a minute.)
