@@ -1128,10 +1128,10 @@ static int enter(void **state)
 	mkdir(below(top, "stub"), 0700);
 	mkdir(below(top, "shell"), 0700);
 	mkdir(below(top, "shell/a"), 0700);
-	mkdir(below(top, "work"), 0700);
-	mkdir(below(top, "work/a"), 0700);
+	mkdir(below(top, "cases"), 0700);
+	mkdir(below(top, "cases/a"), 0700);
 	shells = arena_printf(arena, "%s/shell/a/b", top);
-	work = arena_printf(arena, "%s/work/a/b", top);
+	work = arena_printf(arena, "%s/cases/a/b", top);
 	mkdir(shells, 0700);
 	mkdir(work, 0700);
 	write_whole(below(top, "stub/tunec"), stub, sizeof stub - 1);
