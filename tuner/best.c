@@ -555,7 +555,7 @@ static Status read_layer(Finding *f, StoreQuery *query, bool *narrowed)
 	FORWARD_IF_ERROR(f->status);
 	set_counters(f);
 	sort(f->entries.at, (size_t)f->entries.n,
-		    sizeof *f->entries.at, by_group_and_age);
+	    sizeof *f->entries.at, by_group_and_age);
 	return STATUS_OK;
 }
 

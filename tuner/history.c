@@ -20,12 +20,6 @@ static double seconds_of(const char *at) /* "2026-01-31T12:34:56.789Z" */
 	return (double)timegm(&tm) + fraction;
 }
 
-static double number_of(const json_t *json, const char *key)
-{
-	const json_t *value = json_object_get(json, key);
-	return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
 /* The newest runs are asked for most. */
 static HistoryRun *run_of(History *h, const char *id)
 {
@@ -74,9 +68,9 @@ static void read_end(History *h, const Line *line)
 		strcpy(h->exhausted, space);
 	if (!run)
 		return;
-	double spent_s = number_of(line->json, "spent_s");
+	double spent_s = json_number(line->json, "spent_s", NAN);
 	if (isnan(spent_s))
-		spent_s = number_of(line->json, "elapsed_s");
+		spent_s = json_number(line->json, "elapsed_s", NAN);
 	set_spent(h, run, isnan(spent_s) ? clock_s(run, line->at) : spent_s);
 }
 
@@ -86,8 +80,8 @@ static void read_trial(History *h, const Line *line)
 	if (run && run->own)
 		return;
 	if (run) {
-		double s = number_of(
-		    json_object_get(line->json, "by"), "elapsed_s");
+		double s = json_number(
+		    json_object_get(line->json, "by"), "elapsed_s", NAN);
 		set_spent(h, run, isnan(s) ? clock_s(run, line->at) : s);
 	}
 	if (line->final)

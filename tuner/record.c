@@ -138,7 +138,7 @@ static bool is_hex(const char *text, size_t digits)
 	return hex_is_valid(text, strlen(text), digits);
 }
 
-static double number_of(const json_t *json, const char *key, double otherwise)
+double json_number(const json_t *json, const char *key, double otherwise)
 {
 	const json_t *value = json_object_get(json, key);
 	return json_is_number(value) ? json_number_value(value) : otherwise;
@@ -154,8 +154,8 @@ bool noise_is_quiet(double probe, double switches, double cpu_s)
 /* What says nothing of noise was measured before that was looked at. */
 static bool is_quiet(const json_t *noise)
 {
-	return noise_is_quiet(number_of(noise, "probe", NAN),
-	    number_of(noise, "switches", -1), number_of(noise, "cpu_s", 0));
+	return noise_is_quiet(json_number(noise, "probe", NAN),
+	    json_number(noise, "switches", -1), json_number(noise, "cpu_s", 0));
 }
 
 static Status trial_fill(Line *line, Error *error)

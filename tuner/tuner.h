@@ -94,6 +94,8 @@ bool line_id_matches(const Line *line);
 bool line_concerns(const Line *line, const char *op);
 /* JSON as in a line: no spaces, shortest numbers that read back the same. */
 void json_print(Buf *out, const json_t *json);
+/* An object's number; `otherwise` where it has none by that name. */
+double json_number(const json_t *json, const char *key, double otherwise);
 /* A JSON string of any bytes. */
 json_t *json_text(const char *text);
 enum { AT_BYTES = 25 };
