@@ -24,12 +24,13 @@ LDLIBS   := -lyaml -lsqlite3 -ljansson -lm -ldl -lpthread
 JOBS     := $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 FOLDERS  := lib ir schedule codegen tuner cmd
-MODULES  := $(wildcard codegen/module_llvm*.c) tuner/module_xgboost.c
-SOURCES  := $(filter-out $(MODULES),$(wildcard $(FOLDERS:=/*.c)))
+MODULES  := $(wildcard codegen/llvm/module_*.c) tuner/model/module_xgboost.c
+SOURCES  := $(filter-out $(MODULES),$(wildcard $(FOLDERS:=/*.c) \
+	$(FOLDERS:=/*/*.c)))
 OBJECTS  := $(SOURCES:%.c=$B/obj/%.o)
 LIBRARY  := $(filter-out $B/obj/cmd/main.o,$(OBJECTS))
-MODULE_FILES := $(if $(wildcard codegen/module_llvm.c),$B/tunec-llvm.so) \
-	$(if $(wildcard tuner/module_xgboost.c),$B/tunec-xgboost.so)
+MODULE_FILES := $(if $(wildcard codegen/llvm/module_llvm.c),$B/tunec-llvm.so) \
+	$(if $(wildcard tuner/model/module_xgboost.c),$B/tunec-xgboost.so)
 # Tests in C are programs of their own; test/common*.c is linked into each.
 TEST_SOURCES := $(wildcard test/unit/*.c test/property/*.c test/diff/*.c \
 	test/bench/*.c test/fuzz/fuzz_*.c)
@@ -51,7 +52,7 @@ $B/tunec: $(OBJECTS)
 	@echo "  link $@"
 	@$(CC) $(LDFLAGS) -rdynamic -o $@ $^ $(LDLIBS)
 
-LLVM_OBJECTS := $(patsubst %.c,$B/obj/%.o,$(wildcard codegen/module_llvm*.c))
+LLVM_OBJECTS := $(patsubst %.c,$B/obj/%.o,$(wildcard codegen/llvm/module_*.c))
 
 $B/tunec-llvm.so: $(LLVM_OBJECTS)
 	@echo "  link $@"
@@ -59,7 +60,7 @@ $B/tunec-llvm.so: $(LLVM_OBJECTS)
 
 $(LLVM_OBJECTS): CPPFLAGS += $(shell $(LLVM_CONFIG) --cppflags 2>/dev/null)
 
-$B/tunec-xgboost.so: $B/obj/tuner/module_xgboost.o $(LIBRARY)
+$B/tunec-xgboost.so: $B/obj/tuner/model/module_xgboost.o $(LIBRARY)
 	@echo "  link $@"
 	@$(CC) $(LDFLAGS) -shared -o $@ $< -lxgboost
 

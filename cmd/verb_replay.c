@@ -6,7 +6,7 @@
 
 #include "cmd/kernels.h"
 #include "cmd/stores.h"
-#include "tuner/measure.h"
+#include "tuner/measure/measure.h"
 
 typedef struct {
 	Common common;

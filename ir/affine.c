@@ -1,5 +1,5 @@
 /* Integer expressions as a constant and terms with coefficients on the tape. */
-#include "ir/nest.h"
+#include "ir/nest/nest.h"
 
 #include <assert.h>
 

@@ -12,7 +12,7 @@
  * comes next.  The hash of a definition is that of its text, with reads of
  * definitions replaced by their hashes.  Equal definitions are told apart by who
  * reads them first, walking from the outputs. */
-#include "ir/spec.h"
+#include "ir/spec/spec.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,10 +7,10 @@
 #define IR_IR_H
 
 #include "ir/expr.h"
-#include "ir/lowered.h"
+#include "ir/lowered/lowered.h"
 #include "ir/machine.h"
-#include "ir/nest.h"
+#include "ir/nest/nest.h"
 #include "ir/program.h"
-#include "ir/tape.h"
+#include "ir/tape/tape.h"
 
 #endif

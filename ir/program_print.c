@@ -4,7 +4,7 @@
  *     conv[n < 1, o < 128, y < 28, x < 28]: f32 =
  *       sum[c < 128, r < 3, s < 3](padded[n, c, y + r, x + s]*weight[o, c, r, s])
  */
-#include "ir/spec.h"
+#include "ir/spec/spec.h"
 
 #include <inttypes.h>
 #include <math.h>

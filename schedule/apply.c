@@ -10,7 +10,7 @@ typedef struct {
 
 static const Functions functions[] = {
 #define PRIMITIVE(name, roles, outs, arguments) {name##_legal, name##_apply},
-#include "schedule/primitives.def"
+#include "schedule/primitives/primitives.def"
 #undef PRIMITIVE
 };
 

@@ -8,7 +8,7 @@
 
 typedef enum {
 #define PRIMITIVE(name, roles, outs, arguments) PRIMITIVE_##name,
-#include "schedule/primitives.def"
+#include "schedule/primitives/primitives.def"
 #undef PRIMITIVE
 	PRIMITIVE_COUNT
 } Primitive;
@@ -67,7 +67,7 @@ int call_nslots(const Step *step);
 #define PRIMITIVE(name, roles, outs, arguments)                                \
 	Refusal name##_legal(const Call *call);                                \
 	void name##_apply(const Call *call);
-#include "schedule/primitives.def"
+#include "schedule/primitives/primitives.def"
 #undef PRIMITIVE
 
 /* --- edit.c: small questions about and changes of a nest ------------------- */

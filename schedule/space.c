@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "schedule/internal.h"
-#include "schedule/plan.h"
-#include "schedule/rules.h"
+#include "schedule/plan/plan.h"
+#include "schedule/rules/rules.h"
 
 typedef struct {
 	int step, arg, part;

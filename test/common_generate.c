@@ -380,7 +380,7 @@ static void write_prefetch(Generator *g, Buf *out)
 
 static const Writer writers[] = {
 #define PRIMITIVE(name, roles, outs, arguments) write_##name,
-#include "schedule/primitives.def"
+#include "schedule/primitives/primitives.def"
 #undef PRIMITIVE
 };
 

@@ -2,7 +2,7 @@
 #ifndef TEST_COMMON_NEST_H
 #define TEST_COMMON_NEST_H
 
-#include "ir/nest.h"
+#include "ir/nest/nest.h"
 
 /* Loop -> children with the given factors as inner ones; out[0] is the
  * outermost. */

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "lib/hash.h"
-#include "tuner/history.h"
-#include "tuner/measure_internal.h"
-#include "tuner/search.h"
+#include "tuner/store/history.h"
+#include "tuner/measure/measure_internal.h"
+#include "tuner/search/search.h"
 
 enum {
 	BATCH = 32,

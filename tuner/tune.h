@@ -2,7 +2,7 @@
 #ifndef TUNER_TUNE_H
 #define TUNER_TUNE_H
 
-#include "tuner/measure.h"
+#include "tuner/measure/measure.h"
 
 typedef enum { SEARCH_ANNEAL, SEARCH_RANDOM } SearchKind;
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "test/common_schedule.h"
-#include "tuner/search.h"
+#include "tuner/search/search.h"
 #include "tuner/tuner.h"
 
 enum { LEARNT = 512, BATCH = 64, ROUNDS = 5, MOST = 128 };

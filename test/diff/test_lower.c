@@ -5,7 +5,7 @@
 #include "test/common_program.h"
 #include "test/common_schedule.h"
 
-#include "schedule/plan.h"
+#include "schedule/plan/plan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

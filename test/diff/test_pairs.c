@@ -10,7 +10,7 @@
  * SHOW=1 prints them. */
 #include "test/common_lowered.h"
 #include "test/common_pair.h"
-#include "tuner/measure_internal.h"
+#include "tuner/measure/measure_internal.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "codegen/codegen.h"
-#include "schedule/plan.h"
+#include "schedule/plan/plan.h"
 #include "test/common_schedule.h"
 
 enum { CANDIDATES = 200, ARGS_MAX = 8, LOOPS_MAX = 64, BUFFERS_MAX = 16 };

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "schedule/plan.h"
+#include "schedule/plan/plan.h"
 #include "test/common_program.h"
 
 enum { CANDIDATES = 150 };

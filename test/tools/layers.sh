@@ -4,7 +4,7 @@
 set -u
 bad=0
 check() { # folder, allowed
-	found=$(grep -Hn '^#include "' "$1"/*.[ch] "$1"/*.def 2>/dev/null |
+	found=$(grep -rHn --include='*.[ch]' --include='*.def' '^#include "' "$1" |
 		grep -vE "\"($2)/" || true)
 	[ -z "$found" ] || { echo "$found"; bad=1; }
 }

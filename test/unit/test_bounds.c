@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "ir/spec.h"
+#include "ir/spec/spec.h"
 
 /* i < 10, j < 10, r < 3, one < 1 */
 enum { I, J, R, ONE };

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "ir/lowered.h"
+#include "ir/lowered/lowered.h"
 
 /* out[i] = a[i] * a[i] + s for i < 10, eight lanes and a masked tail */
 typedef struct {

@@ -21,7 +21,7 @@
 
 #include "test/common_program.h"
 #include "test/common_schedule.h"
-#include "tuner/measure_internal.h"
+#include "tuner/measure/measure_internal.h"
 
 enum { N = 24, CHILDREN = 64 };
 

@@ -1,6 +1,6 @@
 /* Each primitive accepted, and refused for each of its reasons with the nest
  * as it was. */
-#include "schedule/plan.h"
+#include "schedule/plan/plan.h"
 #include "test/common_program.h"
 #include "test/common_schedule.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/search.h"
+#include "tuner/search/search.h"
 
 /* `parts` digits below `base`; a candidate whose digits add up to a multiple of
  * `hole` (0: none) is illegal.  Digit 0 is without effect where digit 1 is 0.

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "ir/spec.h"
+#include "ir/spec/spec.h"
 
 #define HEAD "tunec: 1\nname: op\n"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "ir/tape.h"
+#include "ir/tape/tape.h"
 #include "lib/rng.h"
 
 enum { SLOTS = 5, VALUES = 64, CANDIDATES = 37 };

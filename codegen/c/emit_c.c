@@ -1,0 +1,561 @@
+/* The lowered form as C, operation by operation; it decides nothing.
+ *
+ *     for i < 64 parallel          static void tunec_f_region0(…)
+ *       v = load a[i*8], 8   -->   { … for (int64_t i = thread*64/threads; …)
+ *       store b[i*8], v              f32x8 v = *(const f32x8_u *)&a[i*8]; … }
+ *
+ * A file begins with what its functions need and nothing else: headers, vector
+ * types, helpers.  Every function names the machine's features in an
+ * attribute and is compiled without contraction, so that no flag decides what
+ * it computes or how fast; a compiler that is not for the machine gets generic
+ * vectors. */
+#include <assert.h>
+#include <string.h>
+
+#include "codegen/c/emit_c.h"
+#include "lib/escape.h"
+
+/* --- text ---------------------------------------------------------------- */
+
+void emit_c_line(EmitC *e, const char *format, ...)
+{
+	for (int i = 0; i < e->depth; i++)
+		buf_putc(e->out, '\t');
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(e->out, format, args);
+	va_end(args);
+	buf_putc(e->out, '\n');
+}
+
+static void comment_line(EmitC *e, const char *text)
+{
+	Buf safe = {0};
+	escape_comment(&safe, text);
+	emit_c_line(e, "/* %s */", buf_text(&safe));
+	buf_free(&safe);
+}
+
+const char *emit_c_affine(EmitC *e, const LowAffine *a)
+{
+	Buf text = {0};
+	for (int i = 0; i < a->n; i++) {
+		int64_t k = a->terms[i].coefficient;
+		const char *name = e->temp[a->terms[i].temp];
+		const char *sign = text.size ? k < 0 ? " - " : " + "
+					     : k < 0 ? "-" : "";
+		uint64_t size = k < 0 ? -(uint64_t)k : (uint64_t)k;
+		if (!k)
+			continue;
+		buf_printf(&text, "%s%s", sign, name);
+		if (size != 1)
+			buf_printf(&text, "*%llu", (unsigned long long)size);
+	}
+	uint64_t size = a->constant < 0 ? -(uint64_t)a->constant
+					: (uint64_t)a->constant;
+	if (!text.size)
+		buf_printf(&text, "%lld", (long long)a->constant);
+	else if (size)
+		buf_printf(&text, " %c %llu", a->constant < 0 ? '-' : '+',
+		    (unsigned long long)size);
+	char *copy = arena_strdup(e->arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
+const char *emit_c_place(EmitC *e, int temp)
+{
+	if (e->declared[temp])
+		return e->temp[temp];
+	e->declared[temp] = true;
+	return arena_printf(
+	    e->arena, "%s %s", emit_c_type(e, temp), e->temp[temp]);
+}
+
+/* --- bodies -------------------------------------------------------------- */
+
+static void emit_body(EmitC *e, const LowBody *body);
+
+/* Temporaries of this body that are first used further in. */
+static void declare_ahead(EmitC *e, const LowBody *body)
+{
+	for (int i = 0; i < e->f->temps.n; i++) {
+		if (e->scope[i] != body || e->starts[i] || e->declared[i])
+			continue;
+		emit_c_line(e, "%s;", emit_c_place(e, i));
+		if (!e->is_read[i])
+			emit_c_line(e, "(void)%s;", e->temp[i]);
+	}
+}
+
+/* The end of a loop: its extent, or the least of that and the limit. */
+static const char *loop_end(EmitC *e, const LowNode *n)
+{
+	if (!n->limit)
+		return arena_printf(e->arena, "%lld", (long long)n->extent);
+	e->conditional = true;
+	const char *end = arena_printf(e->arena, "%s_end", e->temp[n->var]);
+	emit_c_line(e, "int64_t %s = %s;", end, emit_c_affine(e, n->limit));
+	emit_c_line(e, "if (%s > %lld)", end, (long long)n->extent);
+	emit_c_line(e, "\t%s = %lld;", end, (long long)n->extent);
+	return end;
+}
+
+static void emit_loop_body(EmitC *e, const LowNode *n)
+{
+	e->depth++;
+	emit_body(e, &n->body);
+	e->depth--;
+	emit_c_line(e, "}");
+}
+
+static void emit_serial(EmitC *e, const LowNode *n)
+{
+	const char *end = loop_end(e, n), *var = e->temp[n->var];
+	emit_c_line(e, "for (int64_t %s = 0; %s < %s; %s++) {", var, var, end,
+	    var);
+	emit_loop_body(e, n);
+}
+
+/* Thread t of T runs t*E/T to (t+1)*E/T - 1. */
+static void emit_partition(EmitC *e, const LowNode *n)
+{
+	const char *end = loop_end(e, n), *var = e->temp[n->var];
+	emit_c_line(e, "int64_t %s_last = (thread + 1)*%s/threads;", var, end);
+	emit_c_line(e,
+	    "for (int64_t %s = thread*%s/threads; %s < %s_last; %s++) {", var,
+	    end, var, var, var);
+	emit_loop_body(e, n);
+}
+
+/* --- buffers and arguments ----------------------------------------------- */
+
+typedef struct {
+	bool *buffer, *param; /* used by a piece of code */
+} Used;
+
+static void used_body(EmitC *e, const LowBody *body, bool regions, Used *used);
+
+static void used_buffer(EmitC *e, int buffer, Used *used)
+{
+	if (buffer < 0)
+		return;
+	const LowBuffer *b = &e->f->buffers.at[buffer];
+	used->buffer[buffer] = true;
+	for (int p = 0; p < e->f->params.n; p++)
+		if (b->kind == LOWBUF_PARAM ? p == b->param
+					    : e->f->params.at[p].workspace)
+			used->param[p] = true;
+}
+
+static bool is_region(const EmitC *e, const LowNode *n)
+{
+	return n->kind == LOWNODE_LOOP && n->loop == LOOP_PARALLEL &&
+	    e->f->nthreads > 1 && !e->in_region;
+}
+
+static bool touches_memory(LowOpcode op)
+{
+	return op >= LOW_LOAD && op <= LOW_PREFETCH;
+}
+
+static void used_body(EmitC *e, const LowBody *body, bool regions, Used *used)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if (n->kind == LOWNODE_OP && touches_memory(n->op))
+			used_buffer(e, n->buffer, used);
+		if (n->kind != LOWNODE_LOOP && n->kind != LOWNODE_IF)
+			continue;
+		if (!regions && is_region(e, n))
+			continue;
+		used_body(e, &n->body, regions, used);
+		used_body(e, &n->other, regions, used);
+	}
+}
+
+static Used used_new(EmitC *e)
+{
+	return (Used){NEW_N(e->arena, bool, e->f->buffers.n + 1),
+		NEW_N(e->arena, bool, e->f->params.n + 1)};
+}
+
+static const char *buffer_place(EmitC *e, const LowBuffer *b, const char *base)
+{
+	if (b->thread_bytes && e->in_region)
+		return arena_printf(e->arena, "%s + %lld + thread*%lld", base,
+		    (long long)b->offset, (long long)b->thread_bytes);
+	if (b->offset)
+		return arena_printf(
+		    e->arena, "%s + %lld", base, (long long)b->offset);
+	return base;
+}
+
+static bool buffer_is_const(const EmitC *e, const LowBuffer *b)
+{
+	const LowParam *p = &e->f->params.at[b->param];
+	return b->kind == LOWBUF_PARAM && !p->output && !p->workspace;
+}
+
+static void declare_buffers(EmitC *e, const Used *used)
+{
+	const LowFunction *f = e->f;
+	int workspace = 0;
+	for (int p = 0; p < f->params.n; p++)
+		if (f->params.at[p].workspace)
+			workspace = p;
+	for (int i = 0; i < f->buffers.n; i++) {
+		const LowBuffer *b = &f->buffers.at[i];
+		if (!used->buffer[i] || emit_c_is_argument(f, b))
+			continue;
+		const char *constant = buffer_is_const(e, b) ? "const " : "";
+		const char *type = dtype_ctype(b->type);
+		int p = b->kind == LOWBUF_PARAM ? b->param : workspace;
+		const char *base = arena_printf(
+		    e->arena, "(%schar *)%s", constant, e->param[p]);
+		const char *place = buffer_place(e, b, base);
+		emit_c_line(e, "%s%s *%s = (%s%s *)%s%s%s;", constant, type,
+		    e->buffer[i], constant, type, place == base ? "" : "(",
+		    place == base ? e->param[p] : place,
+		    place == base ? "" : ")");
+	}
+}
+
+static const char *param_type(const LowFunction *f, const LowParam *p)
+{
+	if (p->workspace || (f->role == LOWFN_PACK && p->output))
+		return "void *";
+	if (p->is_const_input && f->role == LOWFN_KERNEL)
+		return "const void *";
+	return NULL;
+}
+
+static void put_param(
+    Buf *out, const LowFunction *f, const LowParam *p, const char *name)
+{
+	const char *type = param_type(f, p);
+	if (type)
+		buf_printf(out, "%s%s", type, name);
+	else
+		buf_printf(out, "%s%s *%s", p->output ? "" : "const ",
+		    dtype_ctype(p->type), name);
+}
+
+void emit_c_signature(
+    Buf *out, const LowFunction *f, const char *const *names)
+{
+	buf_printf(out, "void %s(", f->name);
+	for (int i = 0; i < f->params.n; i++) {
+		buf_puts(out, i ? ", " : "");
+		put_param(out, f, &f->params.at[i], names[i]);
+	}
+	buf_puts(out, ")");
+}
+
+/* --- parallel regions ---------------------------------------------------- */
+
+static void put_capture(EmitC *e, Buf *takes, Buf *call, int temp)
+{
+	bool wide = e->f->temps.at[temp].lanes > 1;
+	const char *between = takes->size ? ", " : "";
+	buf_printf(takes, wide ? "%sconst %s *at_%s" : "%s%s %s", between,
+	    emit_c_type(e, temp), e->temp[temp]);
+	buf_printf(call, "%s%s%s", between, wide ? "&" : "", e->temp[temp]);
+}
+
+/* What the region reads, as parameters and as arguments; a vector goes by its
+ * address, since no function takes one. */
+static void put_arguments(EmitC *e, const LowNode *n, const Used *used,
+    const IntVec *captures, Buf *takes, Buf *call)
+{
+	(void)n;
+	for (int p = 0; p < e->f->params.n; p++) {
+		if (!used->param[p])
+			continue;
+		const char *between = takes->size ? ", " : "";
+		buf_puts(takes, between);
+		put_param(takes, e->f, &e->f->params.at[p], e->param[p]);
+		buf_printf(call, "%s%s", between, e->param[p]);
+	}
+	for (int i = 0; i < captures->n; i++)
+		put_capture(e, takes, call, captures->at[i]);
+}
+
+static void put_region_body(
+    EmitC *e, const LowNode *n, const Used *used, const IntVec *captures)
+{
+	emit_c_line(e, "int64_t thread = 0, threads = 1;");
+	buf_puts(e->out,
+	    "#ifdef _OPENMP\n\tthread = omp_get_thread_num();\n"
+	    "\tthreads = omp_get_num_threads();\n#endif\n");
+	for (int i = 0; i < captures->n; i++) {
+		int t = captures->at[i];
+		if (e->f->temps.at[t].lanes > 1)
+			emit_c_line(e, "%s %s = *at_%s;", emit_c_type(e, t),
+			    e->temp[t], e->temp[t]);
+	}
+	declare_buffers(e, used);
+	emit_partition(e, n);
+}
+
+static void put_fence(EmitC *e)
+{
+	if (e->streams)
+		buf_puts(e->out,
+		    "#ifdef TUNEC_X86\n\t_mm_sfence();\n#endif\n");
+	e->streams = false;
+}
+
+static void emit_region(EmitC *e, const LowNode *n)
+{
+	Used used = used_new(e);
+	used_body(e, &n->body, true, &used);
+	IntVec captures = {0};
+	lowered_captures(e->arena, e->f, n, &captures);
+	Buf takes = {0}, call = {0};
+	put_arguments(e, n, &used, &captures, &takes, &call);
+	const char *name = arena_printf(
+	    e->arena, "tunec_%s_region%d", e->f->name, e->nregions++);
+
+	Buf *outer = e->out;
+	int depth = e->depth;
+	bool streams = e->streams;
+	e->out = &e->regions;
+	e->depth = 1;
+	e->in_region = e->omp = true;
+	e->streams = false;
+	buf_printf(e->out, "static TUNEC_FUNCTION void %s(%s)\n{\n", name,
+	    takes.size ? buf_text(&takes) : "void");
+	put_region_body(e, n, &used, &captures);
+	put_fence(e);
+	buf_puts(e->out, "}\n\n");
+	e->out = outer;
+	e->depth = depth;
+	e->in_region = false;
+	e->streams = streams;
+
+	buf_printf(e->out,
+	    "#ifdef _OPENMP\n#pragma omp parallel num_threads(%d)\n#endif\n",
+	    e->f->nthreads);
+	emit_c_line(e, "%s(%s);", name, buf_text(&call));
+	buf_free(&takes);
+	buf_free(&call);
+}
+
+/* --- nodes --------------------------------------------------------------- */
+
+static void emit_if(EmitC *e, const LowNode *n)
+{
+	e->conditional = true;
+	emit_c_line(e, "if (%s) {", e->temp[n->condition]);
+	e->depth++;
+	emit_body(e, &n->body);
+	e->depth--;
+	if (n->other.n) {
+		emit_c_line(e, "} else {");
+		e->depth++;
+		emit_body(e, &n->other);
+		e->depth--;
+	}
+	emit_c_line(e, "}");
+}
+
+static void emit_node(EmitC *e, const LowNode *n)
+{
+	switch (n->kind) {
+	case LOWNODE_OP:
+		emit_c_op(e, n);
+		return;
+	case LOWNODE_LOOP:
+		if (is_region(e, n))
+			emit_region(e, n);
+		else
+			emit_serial(e, n);
+		return;
+	case LOWNODE_IF:
+		emit_if(e, n);
+		return;
+	case LOWNODE_COMMENT:
+		comment_line(e, n->comment);
+		return;
+	}
+}
+
+static void emit_body(EmitC *e, const LowBody *body)
+{
+	declare_ahead(e, body);
+	for (int i = 0; i < body->n; i++)
+		emit_node(e, body->at[i]);
+}
+
+/* --- functions ----------------------------------------------------------- */
+
+static void emit_function(EmitC *e, const LowFunction *f)
+{
+	emit_c_prepare(e, f);
+	e->nregions = 0;
+	e->in_region = e->streams = false;
+	Used own = used_new(e), all = used_new(e);
+	used_body(e, &f->body, false, &own);
+	used_body(e, &f->body, true, &all);
+
+	Buf text = {0};
+	e->out = &text;
+	e->depth = 1;
+	buf_puts(e->out, "TUNEC_FUNCTION ");
+	emit_c_signature(e->out, f, e->param);
+	buf_puts(e->out, "\n{\n");
+	for (int p = 0; p < f->params.n; p++)
+		if (!all.param[p])
+			emit_c_line(e, "(void)%s;", e->param[p]);
+	declare_buffers(e, &own);
+	emit_body(e, &f->body);
+	put_fence(e);
+	buf_puts(e->out, "}\n\n");
+
+	buf_add(&e->code, buf_text(&e->regions), e->regions.size);
+	buf_add(&e->code, buf_text(&text), text.size);
+	buf_clear(&e->regions);
+	buf_free(&text);
+}
+
+/* --- the file ------------------------------------------------------------ */
+
+/* gcc up to 13 forgets the mask of a load that it makes of one under an `if` in
+ * a loop, where the mask is constant and the machine has AVX-512VL: its
+ * blendm from memory matches vpblendd, which reads the whole vector, past the
+ * end of whatever the `if` guarded (PR target/110309).  At -O3, and at -O2
+ * where it vectorizes at all.  It makes masked loads nowhere else, so there is
+ * none without if-conversion.  Buffers that end with what a vector may read
+ * would not do: inputs end where the caller says. */
+static void put_gcc_options(const EmitC *e, Buf *out)
+{
+	const char *contract =
+	    "#define TUNEC_OPTIMIZE optimize(\"fp-contract=off\")\n";
+	if (!e->conditional) {
+		buf_puts(out, contract);
+		return;
+	}
+	buf_printf(out,
+	    "/* gcc up to 13 would read past what an `if` guards. */\n"
+	    "#if __GNUC__ < 14 && %s\n"
+	    "#define TUNEC_OPTIMIZE \\\n"
+	    "\toptimize(\"fp-contract=off\", \"no-tree-loop-if-convert\")\n"
+	    "#else\n%s#endif\n",
+	    e->isa.avx512 ? "(defined TUNEC_X86 || defined __AVX512VL__)"
+			  : "defined __AVX512VL__",
+	    contract);
+}
+
+static void put_attributes(EmitC *e, Buf *out)
+{
+	const char *features = e->isa.x86 ? emit_c_x86_features(&e->isa) : "";
+	const char *width =
+	    e->isa.avx512 ? ", min_vector_width(512)" : "";
+	if (e->isa.x86)
+		buf_puts(out,
+		    "#if defined __x86_64__ && "
+		    "(__GNUC__ >= 8 || __clang_major__ >= 7) && \\\n"
+		    "    !defined TUNEC_GENERIC\n"
+		    "#define TUNEC_X86 1\n#include <immintrin.h>\n#endif\n\n");
+	buf_puts(out,
+	    "/* The machine of each function; a*b + c is what it says. */\n"
+	    "#if defined __clang__\n#pragma STDC FP_CONTRACT OFF\n"
+	    "#elif defined __GNUC__\n");
+	put_gcc_options(e, out);
+	buf_puts(out, "#endif\n");
+	if (*features)
+		buf_printf(out,
+		    "#if defined __clang__ && defined TUNEC_X86\n"
+		    "#define TUNEC_FUNCTION \\\n"
+		    "\t__attribute__((target(\"%s\")%s))\n"
+		    "#elif defined TUNEC_X86\n"
+		    "#define TUNEC_FUNCTION \\\n"
+		    "\t__attribute__((target(\"%s\"), TUNEC_OPTIMIZE))\n#elif",
+		    features, width, features);
+	else
+		buf_puts(out, "#if");
+	buf_puts(out,
+	    " defined TUNEC_OPTIMIZE\n"
+	    "#define TUNEC_FUNCTION __attribute__((TUNEC_OPTIMIZE))\n"
+	    "#else\n#define TUNEC_FUNCTION\n#endif\n"
+	    "#ifdef __GNUC__\n"
+	    "#define TUNEC_HELPER static inline __attribute__((unused)) "
+	    "TUNEC_FUNCTION\n"
+	    "#else\n#define TUNEC_HELPER static inline TUNEC_FUNCTION\n"
+	    "#endif\n\n");
+}
+
+void emit_c_title(Buf *out, const Program *p)
+{
+	buf_puts(out, "/* ");
+	escape_comment(out, p->name);
+	if (*p->case_name) {
+		buf_putc(out, ':');
+		escape_comment(out, p->case_name);
+	}
+}
+
+static void comment_field(Buf *out, const char *key, const char *text)
+{
+	buf_printf(out, " * %s: ", key);
+	escape_comment(out, text);
+	buf_putc(out, '\n');
+}
+
+void emit_comment(Buf *out, const Lowered *const *lowered, int n,
+    const EmitComment *comments)
+{
+	for (int i = 0; i < n; i++) {
+		const Program *p = lowered[i]->program;
+		const EmitComment *c = &comments[i];
+		emit_c_title(out, p);
+		buf_printf(out, ", by tunec %s\n", TUNEC_VERSION);
+		comment_field(out, "target", c->target);
+		comment_field(out, "record", c->record);
+		if (c->measured && *c->measured)
+			comment_field(out, "measured", c->measured);
+		buf_puts(out, " */\n");
+	}
+}
+
+static void put_headers(EmitC *e, Buf *out)
+{
+	if (e->math)
+		buf_puts(out, "#include <math.h>\n");
+	buf_puts(out,
+	    "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n");
+	put_attributes(e, out);
+	if (e->omp)
+		buf_puts(out,
+		    "#ifdef _OPENMP\nint omp_get_thread_num(void);\n"
+		    "int omp_get_num_threads(void);\n#endif\n\n");
+}
+
+void emit_c_all(Buf *out, const Lowered *const *lowered, int n,
+    const Target *target, const EmitComment *comments)
+{
+	EmitC e = {.arena = arena_new(), .isa = emit_c_isa(target)};
+	for (int i = 0; i < n; i++) {
+		for (int k = 0; k < lowered[i]->packs.n; k++)
+			emit_function(&e, lowered[i]->packs.at[k]);
+		emit_function(&e, lowered[i]->kernel);
+	}
+	emit_comment(out, lowered, n, comments);
+	put_headers(&e, out);
+	buf_add(out, buf_text(&e.prelude), e.prelude.size);
+	if (e.prelude.size)
+		buf_putc(out, '\n');
+	/* without the last empty line */
+	buf_add(out, buf_text(&e.code), e.code.size ? e.code.size - 1 : 0);
+	buf_free(&e.prelude);
+	buf_free(&e.regions);
+	buf_free(&e.code);
+	arena_free(e.arena);
+}
+
+void emit_c(Buf *out, const Lowered *lowered, const Target *target,
+    const EmitComment *comment)
+{
+	emit_c_all(out, &lowered, 1, target, comment);
+}

@@ -1,0 +1,294 @@
+/* Operations on vectors that C has no operator for, as macros that are defined
+ * on first use: by an intrinsic where the machine has one, lane by lane
+ * otherwise.  A file for x86-64 keeps the second form for compilers that are
+ * not.  The arguments are names or other expressions without effects. */
+#include <assert.h>
+#include <string.h>
+
+#include "codegen/c/emit_c.h"
+
+/* "name((a)[#])" for every lane, each # its number. */
+static void by_lanes(
+    Buf *out, int lanes, const char *pattern, const char *between)
+{
+	for (int lane = 0; lane < lanes; lane++) {
+		buf_puts(out, lane ? between : "");
+		for (const char *c = pattern; *c; c++)
+			if (*c == '#')
+				buf_printf(out, "%d", lane);
+			else
+				buf_putc(out, *c);
+	}
+}
+
+static const char *lane_list(
+    EmitC *e, const char *vector, int lanes, const char *pattern)
+{
+	Buf text = {0};
+	buf_printf(&text, "((%s){", vector);
+	by_lanes(&text, lanes, pattern, ", ");
+	buf_puts(&text, "})");
+	char *copy = arena_strdup(e->arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
+static const char *lane_statements(EmitC *e, int lanes, const char *pattern)
+{
+	Buf text = {0};
+	buf_puts(&text, "do { ");
+	by_lanes(&text, lanes, pattern, " ");
+	buf_puts(&text, " } while (0)");
+	char *copy = arena_strdup(e->arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
+/* --- scalar texts -------------------------------------------------------- */
+
+const char *emit_c_math(
+    EmitC *e, Op math, DType type, const char *a, const char *b)
+{
+	const char *f = type == DT_F32 ? "f" : "";
+	const char *name = math == OP_ROUND ? "rint" : op_name(math);
+	e->math = true;
+	switch (math) {
+	case OP_POW:
+		return arena_printf(e->arena, "pow%s(%s, %s)", f, a, b);
+	case OP_RSQRT:
+		return arena_printf(e->arena, "1 / sqrt%s(%s)", f, a);
+	case OP_SIGMOID:
+		return arena_printf(e->arena, "1 / (1 + exp%s(-%s))", f, a);
+	default:
+		return arena_printf(e->arena, "%s%s(%s)", name, f, a);
+	}
+}
+
+const char *emit_c_fma(EmitC *e, DType type)
+{
+	const char *name = type == DT_F32 ? "fmaf" : "fma";
+	if (!e->isa.plain)
+		return arena_printf(e->arena, "__builtin_%s", name);
+	e->math = true;
+	return name;
+}
+
+/* A float's dtype to an integer's, and all that ends or begins in a half. */
+const char *emit_c_convert(EmitC *e, DType from, DType to, const char *a)
+{
+	bool half_from = from == DT_F16 || from == DT_BF16;
+	bool half_to = to == DT_F16 || to == DT_BF16;
+	if (from == to)
+		return a;
+	if (to == DT_BOOL && half_from)
+		return arena_printf(e->arena, "(%s & 0x7fff) != 0", a);
+	if (to == DT_BOOL)
+		return arena_printf(e->arena, "%s != 0", a);
+	if (half_from) {
+		const char *f32 = arena_printf(e->arena, "%s(%s)",
+		    emit_c_half(e, from, DT_F32), a);
+		return emit_c_convert(e, DT_F32, to, f32);
+	}
+	if (half_to && from == DT_F64)
+		return arena_printf(e->arena, "%s(%s)",
+		    emit_c_half(e, DT_F64, to), a);
+	if (half_to) /* an integer's double is exact, but for 64 bits */
+		return from == DT_F32
+		    ? arena_printf(e->arena, "%s(%s)",
+			  emit_c_half(e, DT_F32, to), a)
+		    : arena_printf(e->arena, "%s((double)%s)",
+			  emit_c_half(e, DT_F64, to), a);
+	if (dtype_is_float(from) && !dtype_is_float(to))
+		return arena_printf(
+		    e->arena, "%s(%s)", emit_c_saturate(e, from, to), a);
+	return arena_printf(e->arena, "(%s)%s",
+	    to == DT_INDEX ? "int64_t" : dtype_ctype(to), a);
+}
+
+/* --- the general form ---------------------------------------------------- */
+
+/* Of a MIN, MAX or SELECT: by bits under a mask. */
+static const char *blend(EmitC *e, DType type, int lanes, const char *mask)
+{
+	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
+	const char *m = emit_c_mask(e, bytes, lanes);
+	return arena_printf(e->arena, "((%s)(((%s)(a) & %s) | ((%s)(b) & ~%s)))",
+	    emit_c_vector(e, type, lanes), m, mask, m, mask);
+}
+
+static const char *general_min_max(EmitC *e, LowOpcode op, DType type, int lanes)
+{
+	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
+	return blend(e, type, lanes,
+	    arena_printf(e->arena, "(%s)((a) %c (b))",
+		emit_c_mask(e, bytes, lanes), op == LOW_MIN ? '<' : '>'));
+}
+
+/* Rounds to nearest even by adding to the bits; a NaN keeps its upper half and
+ * becomes quiet. */
+static const char *bf16_by_bits(EmitC *e, int lanes)
+{
+	const char *u = emit_c_vector_unsigned(e, 4, lanes);
+	const char *number = arena_printf(e->arena,
+	    "(((%s)(a) + 0x7fff + ((%s)(a) >> 16 & 1)) >> 16)", u, u);
+	const char *nan =
+	    arena_printf(e->arena, "((%s)(a) >> 16 | 0x40)", u);
+	const char *is_nan = arena_printf(e->arena, "(%s)((a) != (a))", u);
+	return arena_printf(e->arena,
+	    "__builtin_convertvector((%s & %s) | (%s & ~%s), %s)", nan, is_nan,
+	    number, is_nan, emit_c_vector(e, DT_BF16, lanes));
+}
+
+static const char *dot4_pattern(void)
+{
+	return "(int32_t)((uint32_t)(c)[#] + "
+	       "(uint32_t)((a)[4 * #] * (b)[4 * #] + "
+	       "(a)[4 * # + 1] * (b)[4 * # + 1] + "
+	       "(a)[4 * # + 2] * (b)[4 * # + 2] + "
+	       "(a)[4 * # + 3] * (b)[4 * # + 3]))";
+}
+
+static const char *general(
+    EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)
+{
+	const char *vector = emit_c_vector(e, type, lanes);
+	switch (op) {
+	case LOW_FMA:
+		return lane_list(e, vector, lanes,
+		    arena_printf(e->arena, "%s((a)[#], (b)[#], (c)[#])",
+			emit_c_fma(e, type)));
+	case LOW_MIN:
+	case LOW_MAX:
+		return general_min_max(e, op, type, lanes);
+	case LOW_SELECT:
+		return blend(e, type, lanes, "(m)");
+	case LOW_LOAD_MASKED:
+		return lane_list(e, vector, lanes, "(m)[#] ? (p)[#] : 0");
+	case LOW_STORE_MASKED:
+		return lane_statements(
+		    e, lanes, "if ((m)[#]) (p)[#] = (v)[#];");
+	case LOW_STREAM:
+		return arena_printf(e->arena, "(*(%s *)(p) = (v))",
+		    emit_c_unaligned(e, vector));
+	case LOW_GATHER:
+		return lane_list(e, vector, lanes,
+		    to == DT_BOOL ? "(m)[#] ? (p)[(i)[#]] : 0" : "(p)[(i)[#]]");
+	case LOW_SCATTER:
+		return lane_statements(e, lanes,
+		    to == DT_BOOL ? "if ((m)[#]) (p)[(i)[#]] = (v)[#];"
+				  : "(p)[(i)[#]] = (v)[#];");
+	case LOW_FLOORDIV:
+	case LOW_MOD:
+		return lane_list(e, vector, lanes,
+		    arena_printf(e->arena, "%s((a)[#], (b)[#])",
+			emit_c_floordiv(e, type, op == LOW_MOD)));
+	case LOW_MATH:
+		return lane_list(e, vector, lanes,
+		    emit_c_math(e, math, type, "(a)[#]", "(b)[#]"));
+	case LOW_CONVERT:
+		if (type == DT_F32 && to == DT_BF16)
+			return bf16_by_bits(e, lanes);
+		return lane_list(e, emit_c_vector(e, to, lanes), lanes,
+		    emit_c_convert(e, type, to, "(a)[#]"));
+	case LOW_DOT4:
+		return lane_list(e, vector, lanes, dot4_pattern());
+	default:
+		assert(!"an operation with a macro");
+		return "";
+	}
+}
+
+static const char *parameters(LowOpcode op, Op math, DType to)
+{
+	switch (op) {
+	case LOW_FMA:
+	case LOW_DOT4:
+		return "a, b, c";
+	case LOW_MIN:
+	case LOW_MAX:
+	case LOW_FLOORDIV:
+	case LOW_MOD:
+		return "a, b";
+	case LOW_SELECT:
+		return "m, a, b";
+	case LOW_LOAD_MASKED:
+		return "p, m";
+	case LOW_STORE_MASKED:
+		return "p, m, v";
+	case LOW_STREAM:
+		return "p, v";
+	case LOW_GATHER:
+		return to == DT_BOOL ? "p, i, m" : "p, i";
+	case LOW_SCATTER:
+		return to == DT_BOOL ? "p, i, v, m" : "p, i, v";
+	case LOW_MATH:
+		return math == OP_POW ? "a, b" : "a";
+	default:
+		return "a";
+	}
+}
+
+/* --- definitions --------------------------------------------------------- */
+
+static const char *macro_name(
+    EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)
+{
+	const char *word = op == LOW_MATH ? op_name(math) : low_op_name(op);
+	const char *shape = emit_c_vector(e, type, lanes);
+	if (op == LOW_CONVERT)
+		shape = arena_printf(e->arena, "%s_%sx%d", dtype_name(to),
+		    dtype_name(type), lanes);
+	else if (to == DT_BOOL)
+		shape = arena_printf(e->arena, "%s_masked", shape);
+	return emit_c_upper(e, arena_printf(e->arena, "%s_%s", word, shape));
+}
+
+/* Streaming stores need an aligned address. */
+static const char *if_aligned(
+    EmitC *e, const char *stream, const char *store, int bytes)
+{
+	return arena_printf(e->arena,
+	    "do { if ((uintptr_t)(p) %% %d) %s; else %s; } while (0)", bytes,
+	    store, stream);
+}
+
+/* For a compiler that does not know the machine a product and a sum will do:
+ * numerics allow either, and a call for each lane would be slow. */
+static const char *without_isa(
+    EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)
+{
+	if (op == LOW_FMA)
+		return "((a) * (b) + (c))";
+	return general(e, op, math, type, to, lanes);
+}
+
+const char *emit_c_macro(
+    EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)
+{
+	const char *name = macro_name(e, op, math, type, to, lanes);
+	const char *takes = parameters(op, math, to);
+	const char *result = op == LOW_CONVERT ? emit_c_vector(e, to, lanes)
+					       : emit_c_vector(e, type, lanes);
+	for (int i = 0; i < e->have.n; i++)
+		if (!strcmp(e->have.at[i], name))
+			return name;
+	const char *x86 = emit_c_x86(e, op, math, type, to, lanes);
+	const char *plain = x86
+	    ? without_isa(e, op, math, type, to, lanes)
+	    : general(e, op, math, type, to, lanes);
+	bool effect = op == LOW_STORE_MASKED || op == LOW_STREAM;
+	if (x86 && op == LOW_STREAM)
+		x86 = if_aligned(e, x86, plain, lanes * dtype_bytes(type));
+	else if (x86 && !effect)
+		x86 = arena_printf(e->arena, "((%s)%s)", result, x86);
+	emit_c_first(e, name);
+	if (x86)
+		buf_printf(&e->prelude,
+		    "#ifdef TUNEC_X86\n#define %s(%s) \\\n\t%s\n#else\n"
+		    "#define %s(%s) \\\n\t%s\n#endif\n",
+		    name, takes, x86, name, takes, plain);
+	else
+		buf_printf(&e->prelude, "#define %s(%s) \\\n\t%s\n", name,
+		    takes, plain);
+	return name;
+}

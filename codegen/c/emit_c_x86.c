@@ -1,0 +1,244 @@
+/* What x86-64 has an intrinsic for, as expressions over the parameters of the
+ * macros of emit_c_macros.c.  Vectors of 16, 32 and 64 bytes only. */
+#include <string.h>
+
+#include "codegen/cpu.h"
+#include "codegen/c/emit_c.h"
+
+/* --- the machine --------------------------------------------------------- */
+
+EmitIsa emit_c_isa(const Target *target)
+{
+	EmitIsa isa = {.plain = target->kind == TARGET_C};
+	const Machine *machine = &target->machine;
+	isa.fma = machine->fma;
+	if (target->kind != TARGET_LLVM || !machine->vector_bytes ||
+	    cpu_arch(target->triple) != ARCH_X86_64)
+		return isa;
+	isa.x86 = true;
+	isa.avx = machine->vector_bytes >= 32;
+	isa.avx512 = machine->vector_bytes >= 64;
+	isa.avx2 = isa.avx && machine->gather;
+	isa.fma = isa.avx && machine->fma;
+	isa.f16c = isa.avx && machine->f16c;
+	isa.vnni = isa.avx512 && (cpu_features(target->cpu, target->attrs) &
+				     FEATURE_BIT(AVX512VNNI));
+	return isa;
+}
+
+const char *emit_c_x86_features(const EmitIsa *isa)
+{
+	if (isa->vnni)
+		return "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,"
+		       "avx512vnni";
+	if (isa->avx512)
+		return "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl";
+	if (isa->avx2)
+		return isa->fma ? isa->f16c ? "avx2,fma,f16c" : "avx2,fma"
+		    : isa->f16c ? "avx2,f16c" : "avx2";
+	if (isa->avx)
+		return isa->fma ? isa->f16c ? "avx,fma,f16c" : "avx,fma"
+		    : isa->f16c ? "avx,f16c" : "avx";
+	return "";
+}
+
+/* --- shapes -------------------------------------------------------------- */
+
+typedef struct {
+	int bytes, lane;     /* of the vector, of a lane */
+	const char *prefix;  /* _mm256 */
+	const char *m, *mi;  /* __m256d, __m256i */
+	const char *suffix;  /* ps pd epi32 */
+	bool is_float;
+} Shape;
+
+static int lane_bytes(DType type)
+{
+	return type == DT_INDEX ? 8 : dtype_bytes(type);
+}
+
+static bool shape_of(EmitC *e, DType type, int lanes, Shape *s)
+{
+	static const char *const suffix[] = {
+		[1] = "epi8", [2] = "epi16", [4] = "epi32", [8] = "epi64"};
+	s->lane = lane_bytes(type);
+	s->bytes = lanes * s->lane;
+	s->is_float = type == DT_F32 || type == DT_F64;
+	s->suffix = type == DT_F32 ? "ps" : type == DT_F64 ? "pd"
+							   : suffix[s->lane];
+	int bits = 8 * s->bytes;
+	s->prefix = bits == 128 ? "_mm"
+				: arena_printf(e->arena, "_mm%d", bits);
+	s->mi = arena_printf(e->arena, "__m%di", bits);
+	s->m = !s->is_float ? s->mi
+	    : arena_printf(e->arena, "__m%d%s", bits, type == DT_F64 ? "d" : "");
+	return e->isa.x86 &&
+	    (s->bytes == 16 || (s->bytes == 32 && e->isa.avx) ||
+		(s->bytes == 64 && e->isa.avx512));
+}
+
+/* "_mm512_movepi32_mask((__m512i)(m))": vector mask to mask register. */
+static const char *mask_register(EmitC *e, const Shape *s)
+{
+	return arena_printf(e->arena, "%s_movepi%d_mask((%s)(m))", s->prefix,
+	    8 * s->lane, s->mi);
+}
+
+/* --- operations ---------------------------------------------------------- */
+
+static const char *x86_min_max(EmitC *e, LowOpcode op, DType type, const Shape *s)
+{
+	if (!s->is_float && !e->isa.avx2)
+		return NULL;
+	if (s->lane == 8 && !s->is_float && !e->isa.avx512)
+		return NULL;
+	const char *suffix = type == DT_U8 ? "epu8" : s->suffix;
+	return arena_printf(e->arena, "%s_%s_%s((%s)(a), (%s)(b))", s->prefix,
+	    op == LOW_MIN ? "min" : "max", suffix, s->m, s->m);
+}
+
+static const char *x86_select(EmitC *e, const Shape *s)
+{
+	if (s->bytes == 64)
+		return arena_printf(e->arena,
+		    "%s_mask_blend_%s(%s, (%s)(b), (%s)(a))", s->prefix,
+		    s->suffix, mask_register(e, s), s->m, s->m);
+	if (s->is_float ? !e->isa.avx : !e->isa.avx2)
+		return NULL;
+	return arena_printf(e->arena, "%s_blendv_%s((%s)(b), (%s)(a), (%s)(m))",
+	    s->prefix, s->is_float ? s->suffix : "epi8", s->m, s->m, s->m);
+}
+
+/* The element type that maskload and maskstore take. */
+static const char *mask_element(const Shape *s)
+{
+	if (s->is_float)
+		return s->lane == 4 ? "float" : "double";
+	return s->lane == 4 ? "int" : "long long";
+}
+
+static const char *x86_load_masked(EmitC *e, const Shape *s)
+{
+	if (s->bytes == 64 || (s->lane < 4 && e->isa.avx512))
+		return arena_printf(e->arena, "%s_maskz_loadu_%s(%s, (p))",
+		    s->prefix, s->suffix, mask_register(e, s));
+	if (s->lane < 4 || (s->is_float ? !e->isa.avx : !e->isa.avx2))
+		return NULL;
+	return arena_printf(e->arena,
+	    "%s_maskload_%s((const %s *)(p), (%s)(m))", s->prefix, s->suffix,
+	    mask_element(s), s->mi);
+}
+
+static const char *x86_store_masked(EmitC *e, const Shape *s)
+{
+	if (s->bytes == 64 || (s->lane < 4 && e->isa.avx512))
+		return arena_printf(e->arena,
+		    "%s_mask_storeu_%s((p), %s, (%s)(v))", s->prefix, s->suffix,
+		    mask_register(e, s), s->m);
+	if (s->lane < 4 || (s->is_float ? !e->isa.avx : !e->isa.avx2))
+		return NULL;
+	return arena_printf(e->arena,
+	    "%s_maskstore_%s((%s *)(p), (%s)(m), (%s)(v))", s->prefix,
+	    s->suffix, mask_element(s), s->mi, s->m);
+}
+
+static const char *x86_math(EmitC *e, Op math, const Shape *s)
+{
+	if (!s->is_float)
+		return NULL;
+	if (math == OP_SQRT)
+		return arena_printf(e->arena, "%s_sqrt_%s((%s)(a))", s->prefix,
+		    s->suffix, s->m);
+	int direction = math == OP_FLOOR ? 9 : math == OP_CEIL ? 10 : 8;
+	if (math != OP_FLOOR && math != OP_CEIL && math != OP_ROUND)
+		return NULL;
+	if (!e->isa.avx)
+		return NULL;
+	return arena_printf(e->arena, "%s_%s_%s((%s)(a), %d)", s->prefix,
+	    s->bytes == 64 ? "roundscale" : "round", s->suffix, s->m,
+	    direction);
+}
+
+/* A vector of 4, 8, 16 or 32 bytes as what a widening instruction reads. */
+static const char *widening_source(EmitC *e, int bytes)
+{
+	switch (bytes) {
+	case 4:
+		return "_mm_cvtsi32_si128((int32_t)(a))";
+	case 8:
+		return "_mm_cvtsi64_si128((int64_t)(a))";
+	case 16:
+		return "(__m128i)(a)";
+	default:
+		return arena_printf(e->arena, "(__m%di)(a)", 8 * bytes);
+	}
+}
+
+static const char *x86_convert(EmitC *e, DType from, DType to, int lanes)
+{
+	Shape d;
+	int source = lanes * lane_bytes(from);
+	bool wide = shape_of(e, to, lanes, &d) && source >= 4 && source <= 32;
+	if (from == DT_F16 && to == DT_F32 && e->isa.f16c && wide &&
+	    source >= 8)
+		return arena_printf(e->arena, "%s_cvtph_ps(%s)", d.prefix,
+		    widening_source(e, source));
+	if (from == DT_F32 && to == DT_F16 && e->isa.f16c &&
+	    (lanes == 8 || (lanes == 16 && e->isa.avx512)))
+		return arena_printf(e->arena, "_mm%d_cvtps_ph((__m%d)(a), 0)",
+		    32 * lanes, 32 * lanes);
+	bool small = from == DT_U8 || from == DT_I8 || from == DT_I16;
+	if (small && (to == DT_I32 || (to == DT_I16 && from != DT_I16)) &&
+	    e->isa.avx2 && wide)
+		return arena_printf(e->arena, "%s_cvtep%s_%s(%s)", d.prefix,
+		    from == DT_U8 ? "u8" : from == DT_I8 ? "i8" : "i16",
+		    d.suffix, widening_source(e, source));
+	return NULL;
+}
+
+static const char *x86_stream(EmitC *e, const Shape *s)
+{
+	const char *suffix = s->is_float ? s->suffix
+	    : arena_printf(e->arena, "si%d", 8 * s->bytes);
+	const char *pointer = s->is_float
+	    ? (s->lane == 4 ? "float" : "double") : s->mi;
+	return arena_printf(e->arena, "%s_stream_%s((%s *)(p), (%s)(v))",
+	    s->prefix, suffix, pointer, s->m);
+}
+
+const char *emit_c_x86(
+    EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)
+{
+	if (op == LOW_CONVERT)
+		return x86_convert(e, type, to, lanes);
+	Shape s;
+	if (!shape_of(e, type, lanes, &s))
+		return NULL;
+	switch (op) {
+	case LOW_FMA:
+		return e->isa.fma ? arena_printf(e->arena,
+				    "%s_fmadd_%s((%s)(a), (%s)(b), (%s)(c))",
+				    s.prefix, s.suffix, s.m, s.m, s.m)
+				  : NULL;
+	case LOW_MIN:
+	case LOW_MAX:
+		return x86_min_max(e, op, type, &s);
+	case LOW_SELECT:
+		return x86_select(e, &s);
+	case LOW_LOAD_MASKED:
+		return x86_load_masked(e, &s);
+	case LOW_STORE_MASKED:
+		return x86_store_masked(e, &s);
+	case LOW_STREAM:
+		return x86_stream(e, &s);
+	case LOW_MATH:
+		return x86_math(e, math, &s);
+	case LOW_DOT4:
+		return e->isa.vnni ? arena_printf(e->arena,
+				     "%s_dpbusd_epi32((%s)(c), (%s)(a), (%s)(b))",
+				     s.prefix, s.mi, s.mi, s.mi)
+				   : NULL;
+	default:
+		return NULL;
+	}
+}

@@ -1,0 +1,140 @@
+/* The header of one or more kernels: what the spec fixes, and the sizes. */
+#include <string.h>
+
+#include "codegen/c/emit_c.h"
+#include "lib/escape.h"
+
+static const char *upper(Arena *arena, const char *text)
+{
+	EmitC e = {.arena = arena};
+	return emit_c_upper(&e, text);
+}
+
+/* Where a name would not be one: macros and types of the headers that a caller
+ * may have included, and the sizes of other kernels. */
+static bool is_taken(const char *name)
+{
+	static const char *const words[] = {"linux", "unix", "i386", "NULL",
+		"EOF", "errno", "NAN", "INFINITY", "alloca"};
+	static const char *const ends[] = {"_t", "_MAX", "_MIN", "_BYTES"};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (!strcmp(name, words[i]))
+			return true;
+	size_t length = strlen(name);
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		size_t n = strlen(ends[i]);
+		if (length > n && !strcmp(name + length - n, ends[i]))
+			return true;
+	}
+	return !strncmp(name, "__", 2);
+}
+
+static bool is_other_parameter(
+    const LowFunction *f, const char *const *names, int at, const char *name)
+{
+	for (int i = 0; i < f->params.n; i++)
+		if (i != at &&
+		    !strcmp(i < at ? names[i] : f->params.at[i].name, name))
+			return true;
+	return false;
+}
+
+/* The spec's names; one that cannot stand gets underscores. */
+static const char **parameter_names(Arena *arena, const LowFunction *f)
+{
+	const char **names = NEW_N(arena, const char *, f->params.n);
+	for (int i = 0; i < f->params.n; i++) {
+		const char *name = f->params.at[i].name;
+		if (is_taken(name))
+			name = arena_printf(arena, "%s_", name);
+		while (is_other_parameter(f, names, i, name))
+			name = arena_printf(arena, "%s_", name);
+		names[i] = name;
+	}
+	return names;
+}
+
+static void put_shape(Buf *out, const Buffer *b)
+{
+	buf_printf(out, "%s%s[", b->is_const ? "const " : "",
+	    dtype_name(b->type));
+	for (int d = 0; d < b->ndim; d++)
+		buf_printf(out, d ? ", %lld" : "%lld", (long long)b->shape[d]);
+	buf_puts(out, "]");
+}
+
+static void put_arguments(Buf *out, const Program *p)
+{
+	buf_puts(out, "/* ");
+	escape_comment(out, *p->doc ? p->doc : p->name);
+	buf_putc(out, '\n');
+	for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+		bool output = i >= p->ninputs;
+		const Buffer *b =
+		    &p->buffers[output ? p->outputs[i - p->ninputs] : i];
+		buf_printf(out, " *     %s ", output ? "out" : "in ");
+		escape_comment(out, b->name);
+		buf_puts(out, ": ");
+		put_shape(out, b);
+		buf_putc(out, '\n');
+	}
+	buf_puts(out, " */\n");
+}
+
+static void put_kernel(Arena *arena, Buf *out, const Lowered *l)
+{
+	const char *symbol = upper(arena, l->kernel->name);
+	if (l->program->buffers) {
+		put_arguments(out, l->program);
+	}
+	emit_c_signature(out, l->kernel, parameter_names(arena, l->kernel));
+	buf_puts(out, ";\n");
+	for (int i = 0; i < l->packs.n; i++) {
+		const LowFunction *pack = l->packs.at[i];
+		emit_c_signature(out, pack, parameter_names(arena, pack));
+		buf_puts(out, ";\n");
+	}
+	for (int i = 0; i < l->packs.n; i++)
+		buf_printf(out, "#define %s_PACKED_%s_BYTES %lld\n", symbol,
+		    upper(arena,
+			l->program->buffers[l->packs.at[i]->pack_input].name),
+		    (long long)l->packed_bytes[i]);
+	buf_printf(out, "#define %s_WORKSPACE_BYTES %lld\n\n", symbol,
+	    (long long)l->workspace_bytes);
+}
+
+static const char *guard_name(
+    Arena *arena, const Lowered *const *lowered, int n)
+{
+	const char *first = upper(arena, lowered[0]->kernel->name);
+	if (n == 1)
+		return arena_printf(arena, "TUNEC_%s_H", first);
+	const char *last = upper(arena, lowered[n - 1]->kernel->name);
+	return arena_printf(arena, "TUNEC_%s_TO_%s_%d_H", first, last, n);
+}
+
+void emit_header_all(Buf *out, const Lowered *const *lowered, int n,
+    const EmitComment *comments)
+{
+	Arena *arena = arena_new();
+	const char *guard = guard_name(arena, lowered, n);
+	emit_comment(out, lowered, n, comments);
+	buf_printf(out,
+	    "#ifndef %s\n#define %s\n\n#include <stdint.h>\n\n"
+	    "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+	    "/* Inputs and outputs need their element's alignment and do not\n"
+	    " * overlap; workspace and packed buffers are aligned to 64 bytes. "
+	    "*/\n\n",
+	    guard, guard);
+	for (int i = 0; i < n; i++)
+		put_kernel(arena, out, lowered[i]);
+	buf_puts(out, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+	arena_free(arena);
+}
+
+void emit_header(Buf *out, const Lowered *lowered, const Target *target,
+    const EmitComment *comment)
+{
+	(void)target;
+	emit_header_all(out, &lowered, 1, comment);
+}

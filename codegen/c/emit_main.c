@@ -1,0 +1,627 @@
+/* SYMBOL_main.c: a program that fills the inputs from a seed, runs the kernel
+ * and the plain loop nest of the operator, compares them and times the kernel.
+ * It needs the kernel's object or .c and libm, not its header.
+ *
+ * In the plain nest a value of f16 or bf16 is a float that the type can hold. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "codegen/c/emit_c.h"
+#include "lib/escape.h"
+
+typedef struct {
+	EmitC c;  /* its prelude has the helpers */
+	const Program *p;
+	const Block *block;
+} EmitMain;
+
+/* --- names --------------------------------------------------------------- */
+
+static const char *identifier(EmitMain *m, const char *prefix, int n, const char *name)
+{
+	char *text = arena_printf(m->c.arena, "%s%d_%s", prefix, n, name);
+	for (char *c = text; *c; c++)
+		if (*c == '~')
+			*c = '_';
+	return text;
+}
+
+static const char *buffer_name(EmitMain *m, int buffer)
+{
+	return identifier(m, "b", buffer, m->p->buffers[buffer].name);
+}
+
+static const char *axis_name(EmitMain *m, int axis)
+{
+	return identifier(m, "i", axis, m->block->axes[axis].name);
+}
+
+static const char *string_text(EmitMain *m, const char *value)
+{
+	Buf text = {0};
+	escape_c_string(&text, value);
+	const char *kept = arena_strdup(m->c.arena, buf_text(&text));
+	buf_free(&text);
+	return kept;
+}
+
+static bool is_half(DType type)
+{
+	return type == DT_F16 || type == DT_BF16;
+}
+
+/* The type that stands for a dtype in the nest. */
+static DType held(DType type)
+{
+	return is_half(type) ? DT_F32 : type;
+}
+
+static const char *held_ctype(DType type)
+{
+	return type == DT_INDEX ? "int64_t" : type == DT_BOOL ? "bool"
+	    : dtype_ctype(held(type));
+}
+
+static const char *suffix(DType type)
+{
+	return dtype_name(held(type));
+}
+
+static int64_t elements(const Buffer *b)
+{
+	int64_t n = 1;
+	for (int d = 0; d < b->ndim; d++)
+		n *= b->shape[d];
+	return n;
+}
+
+static int64_t bytes_of(const Buffer *b)
+{
+	return elements(b) * dtype_bytes(b->type);
+}
+
+/* --- expressions --------------------------------------------------------- */
+
+static const char *convert(
+    EmitMain *m, DType from, DType to, const char *text)
+{
+	if (from == to)
+		return text;
+	const char *value = emit_c_convert(&m->c, held(from), to, text);
+	if (is_half(to))
+		return arena_printf(m->c.arena, "%s(%s)",
+		    emit_c_half(&m->c, to, DT_F32), value);
+	return arena_printf(m->c.arena, "(%s)", value);
+}
+
+static const char *literal(EmitMain *m, const Expr *e)
+{
+	if (e->op == OP_INT && !dtype_is_float(e->type))
+		return e->i == INT64_MIN ? "INT64_MIN"
+		    : arena_printf(m->c.arena, "%s(INT64_C(%lld))",
+			  e->type == DT_INDEX
+			      ? "" : arena_printf(m->c.arena, "(%s)",
+					 held_ctype(e->type)),
+			  (long long)e->i);
+	double f = e->op == OP_INT ? (double)e->i : e->f;
+	const char *text = emit_c_float(&m->c, held(e->type), f);
+	return isfinite(f) && !signbit(f) ? text
+	    : arena_printf(m->c.arena, "((%s)%s)", held_ctype(e->type), text);
+}
+
+static const char *text_of(EmitMain *m, const Expr *e);
+
+static const char *read_text(EmitMain *m, const Expr *e)
+{
+	const Buffer *b = &m->p->buffers[e->id];
+	const char *index = "0";
+	for (int d = 0; d < b->ndim; d++)
+		index = d ? arena_printf(m->c.arena, "(%s)*%lld + %s", index,
+				(long long)b->shape[d], text_of(m, e->arg[d]))
+			  : text_of(m, e->arg[d]);
+	const char *text = arena_printf(
+	    m->c.arena, "%s[%s]", buffer_name(m, e->id), index);
+	if (is_half(b->type))
+		return arena_printf(m->c.arena, "%s(%s)",
+		    emit_c_half(&m->c, b->type, DT_F32), text);
+	if (b->type == DT_BOOL)
+		return arena_printf(m->c.arena, "(%s != 0)", text);
+	return text;
+}
+
+/* min, max, abs and clamp as functions, so that no argument is copied. */
+static const char *function(EmitMain *m, Op op, DType type)
+{
+	const char *ctype = held_ctype(type);
+	const char *name = arena_printf(
+	    m->c.arena, "tunec_%s_%s", op_name(op), suffix(type));
+	if (!emit_c_first(&m->c, name))
+		return name;
+	bool clamp = op == OP_CLAMP;
+	bool wide = type == DT_I64 || type == DT_INDEX;
+	const char *unsigned_type = wide ? "uint64_t" : "uint32_t";
+	Buf *out = &m->c.prelude;
+	buf_printf(out, "static %s %s(%s a", ctype, name, ctype);
+	if (op == OP_ABS)
+		buf_printf(out, ")\n{\n\treturn a < 0 ? (%s)(0 - (%s)a) : a;\n}\n\n",
+		    ctype, unsigned_type);
+	else if (clamp)
+		buf_printf(out,
+		    ", %s lo, %s hi)\n{\n\t%s x = a > lo ? a : lo;\n"
+		    "\treturn x < hi ? x : hi;\n}\n\n",
+		    ctype, ctype, ctype);
+	else
+		buf_printf(out, ", %s b)\n{\n\treturn a %c b ? a : b;\n}\n\n",
+		    ctype, op == OP_MIN ? '<' : '>');
+	return name;
+}
+
+static const char *infix(Op op)
+{
+	switch (op) {
+	case OP_AND: return "&&";
+	case OP_OR: return "||";
+	default: return op_name(op);
+	}
+}
+
+static const char *arithmetic(EmitMain *m, const Expr *e)
+{
+	const char *a = text_of(m, e->arg[0]);
+	const char *b = e->narg > 1 ? text_of(m, e->arg[1]) : NULL;
+	const char *sign = op_name(e->op);
+	if (dtype_is_float(e->type) || e->type == DT_INDEX)
+		return b ? arena_printf(m->c.arena, "(%s %s %s)", a, sign, b)
+			 : arena_printf(m->c.arena, "(-%s)", a);
+	const char *u = e->type == DT_I64 ? "uint64_t" : "uint32_t";
+	const char *type = held_ctype(e->type);
+	return b ? arena_printf(m->c.arena, "((%s)((%s)%s %s (%s)%s))", type, u,
+		       a, sign, u, b)
+		 : arena_printf(m->c.arena, "((%s)(0 - (%s)%s))", type, u, a);
+}
+
+static const char *call(EmitMain *m, const Expr *e)
+{
+	const char *a = text_of(m, e->arg[0]);
+	const char *b = e->narg > 1 ? text_of(m, e->arg[1]) : NULL;
+	Arena *arena = m->c.arena;
+	switch (e->op) {
+	case OP_MIN:
+	case OP_MAX:
+		return arena_printf(arena, "%s(%s, %s)",
+		    function(m, e->op, e->type), a, b);
+	case OP_CLAMP:
+		return arena_printf(arena, "%s(%s, %s, %s)",
+		    function(m, e->op, e->type), a, b, text_of(m, e->arg[2]));
+	case OP_ABS:
+		if (e->type == DT_U8)
+			return a;
+		if (!dtype_is_float(e->type))
+			return arena_printf(arena, "%s(%s)",
+			    function(m, e->op, e->type), a);
+		m->c.math = true;
+		return arena_printf(arena, "fabs%s(%s)",
+		    held(e->type) == DT_F32 ? "f" : "", a);
+	case OP_FLOORDIV:
+	case OP_MOD:
+		return arena_printf(arena, "%s(%s, %s)",
+		    emit_c_floordiv(&m->c, e->type, e->op == OP_MOD), a, b);
+	default:
+		return arena_printf(arena, "(%s)",
+		    emit_c_math(&m->c, e->op, held(e->type), a, b));
+	}
+}
+
+static const char *text_of(EmitMain *m, const Expr *e)
+{
+	Arena *arena = m->c.arena;
+	switch (e->op) {
+	case OP_INT:
+	case OP_FLOAT:
+		return literal(m, e);
+	case OP_AXIS:
+		return axis_name(m, e->id);
+	case OP_READ:
+		return read_text(m, e);
+	case OP_CAST:
+		return convert(m, e->arg[0]->type, e->type,
+		    arena_printf(arena, "(%s)", text_of(m, e->arg[0])));
+	case OP_NOT:
+		return arena_printf(arena, "(!%s)", text_of(m, e->arg[0]));
+	case OP_NEG:
+	case OP_ADD:
+	case OP_SUB:
+	case OP_MUL:
+	case OP_DIV:
+		return arithmetic(m, e);
+	case OP_LT:
+	case OP_LE:
+	case OP_GT:
+	case OP_GE:
+	case OP_EQ:
+	case OP_NE:
+	case OP_AND:
+	case OP_OR: {
+		const char *a = text_of(m, e->arg[0]);
+		return arena_printf(arena, "(%s %s %s)", a, infix(e->op),
+		    text_of(m, e->arg[1]));
+	}
+	case OP_IF: {
+		const char *a = text_of(m, e->arg[0]);
+		const char *b = text_of(m, e->arg[1]);
+		return arena_printf(
+		    arena, "(%s ? %s : %s)", a, b, text_of(m, e->arg[2]));
+	}
+	default:
+		return call(m, e);
+	}
+}
+
+/* --- the plain nest ------------------------------------------------------ */
+
+static void put_loops(EmitMain *m, int from, int to)
+{
+	for (int i = from; i < to; i++) {
+		const char *name = axis_name(m, i);
+		emit_c_line(&m->c, "for (int64_t %s = 0; %s < %lld; %s++) {",
+		    name, name, (long long)m->block->axes[i].extent, name);
+		m->c.depth++;
+	}
+}
+
+static void put_loop_ends(EmitMain *m, int n)
+{
+	for (int i = 0; i < n; i++) {
+		m->c.depth--;
+		emit_c_line(&m->c, "}");
+	}
+}
+
+static void put_store(EmitMain *m, const char *value)
+{
+	const Buffer *b = &m->p->buffers[m->block->buffer];
+	const char *index = "0";
+	for (int d = 0; d < b->ndim; d++)
+		index = d ? arena_printf(m->c.arena, "(%s)*%lld + %s", index,
+				(long long)b->shape[d], axis_name(m, d))
+			  : axis_name(m, d);
+	if (is_half(b->type))
+		value = emit_c_convert(&m->c, DT_F32, b->type, value);
+	emit_c_line(&m->c, "%s[%s] = %s;", buffer_name(m, m->block->buffer),
+	    index, value);
+}
+
+static const char *step(EmitMain *m, DType type, const char *value)
+{
+	Arena *arena = m->c.arena;
+	const char *u = type == DT_I64 ? "uint64_t" : "uint32_t";
+	char sign = m->block->reduce == REDUCE_SUM ? '+' : '*';
+	if (m->block->reduce == REDUCE_MAX || m->block->reduce == REDUCE_MIN)
+		return arena_printf(arena, "%s(%s, sum)",
+		    function(m, m->block->reduce == REDUCE_MAX ? OP_MAX : OP_MIN,
+			type),
+		    value);
+	if (dtype_is_float(type))
+		return arena_printf(arena, "sum %c %s", sign, value);
+	return arena_printf(arena, "(%s)((%s)sum %c (%s)%s)",
+	    held_ctype(type), u, sign, u, value);
+}
+
+static void put_block(EmitMain *m, const Block *block)
+{
+	m->block = block;
+	DType type = m->p->buffers[block->buffer].type;
+	bool reduces = block->reduce != REDUCE_NONE;
+	bool scope = reduces && !block->nspatial; /* for `sum`: no loop is one */
+	put_loops(m, 0, block->nspatial);
+	if (scope) {
+		emit_c_line(&m->c, "{");
+		m->c.depth++;
+	}
+	if (reduces)
+		emit_c_line(&m->c, "%s sum = %s;", held_ctype(type),
+		    text_of(m, expr_identity(m->c.arena, block->reduce, type)));
+	put_loops(m, block->nspatial, block->naxes);
+	const char *value = convert(m, block->body->type, type,
+	    arena_printf(m->c.arena, "(%s)", text_of(m, block->body)));
+	if (reduces)
+		emit_c_line(&m->c, "sum = %s;", step(m, type, value));
+	else
+		put_store(m, value);
+	put_loop_ends(m, block->naxes - block->nspatial);
+	if (reduces)
+		put_store(m, "sum");
+	put_loop_ends(m, block->nspatial + scope);
+}
+
+static void put_reference(EmitMain *m)
+{
+	emit_c_line(&m->c, "/* The operator as it is written. */");
+	emit_c_line(&m->c, "static void tunec_reference(void)\n{");
+	m->c.depth = 1;
+	for (int i = 0; i < m->p->nblocks; i++)
+		put_block(m, &m->p->blocks[i]);
+	m->c.depth = 0;
+	emit_c_line(&m->c, "}\n");
+}
+
+/* --- tolerance ----------------------------------------------------------- */
+
+static double epsilon(DType type)
+{
+	switch (type) {
+	case DT_F64: return 0x1p-52;
+	case DT_F32: return 0x1p-23;
+	case DT_F16: return 0x1p-10;
+	case DT_BF16: return 0x1p-7;
+	default: return 0;
+	}
+}
+
+/* The coarsest float that is computed, and the reductions' lengths. */
+static double tolerance(const Program *p)
+{
+	double e = 0, length = 0;
+	for (int i = 0; i < p->nblocks; i++) {
+		const Block *b = &p->blocks[i];
+		double n = 1;
+		for (int a = b->nspatial; a < b->naxes; a++)
+			n *= (double)b->axes[a].extent;
+		length += n;
+		double mine = epsilon(p->buffers[b->buffer].type);
+		e = mine > e ? mine : e;
+	}
+	return e * (32 + 4 * length);
+}
+
+/* --- the program --------------------------------------------------------- */
+
+static void put_buffers(EmitMain *m, Buf *out)
+{
+	for (int i = 0; i < m->p->nbuffers; i++)
+		buf_printf(out, "static %s *%s;\n",
+		    dtype_ctype(m->p->buffers[i].type), buffer_name(m, i));
+	for (int i = 0; i < m->p->noutputs; i++) {
+		int b = m->p->outputs[i];
+		buf_printf(out, "static %s *tunec_out%d;\n",
+		    dtype_ctype(m->p->buffers[b].type), i);
+	}
+	for (int i = 0; i < m->p->ninputs; i++)
+		if (m->p->buffers[i].is_const)
+			buf_printf(out, "static void *tunec_packed%d;\n", i);
+	buf_puts(out, "static void *tunec_workspace;\n\n");
+}
+
+static void put_call(EmitMain *m, Buf *out, const Lowered *l)
+{
+	buf_printf(out, "static void tunec_call(void)\n{\n\t%s(", l->kernel->name);
+	for (int i = 0; i < m->p->ninputs; i++)
+		if (m->p->buffers[i].is_const)
+			buf_printf(out, "tunec_packed%d, ", i);
+		else
+			buf_printf(out, "%s, ", buffer_name(m, i));
+	for (int i = 0; i < m->p->noutputs; i++)
+		buf_printf(out, "tunec_out%d, ", i);
+	buf_puts(out, "tunec_workspace);\n}\n\n");
+}
+
+static const char *fill_text(EmitMain *m, DType type)
+{
+	switch (type) {
+	case DT_F64: return "tunec_uniform()";
+	case DT_F32: return "(float)tunec_uniform()";
+	case DT_F16:
+	case DT_BF16:
+		return arena_printf(m->c.arena, "%s(tunec_uniform())",
+		    emit_c_half(&m->c, DT_F64, type));
+	case DT_U8: return "(uint8_t)(tunec_next() >> 56)";
+	case DT_BOOL: return "(uint8_t)(tunec_next() >> 63)";
+	default:
+		return arena_printf(m->c.arena, "(%s)(tunec_next() >> 57) - 64",
+		    dtype_ctype(type));
+	}
+}
+
+static void put_setup(EmitMain *m, Buf *out, const Lowered *l)
+{
+	buf_puts(out, "static void tunec_setup(void)\n{\n");
+	for (int i = 0; i < m->p->nbuffers; i++) {
+		const Buffer *b = &m->p->buffers[i];
+		const char *name = buffer_name(m, i);
+		long long n = (long long)elements(b);
+		buf_printf(out, "\t%s = tunec_memory(%lld);\n", name,
+		    (long long)bytes_of(b));
+		if (i < m->p->ninputs)
+			buf_printf(out,
+			    "\tfor (int64_t i = 0; i < %lld; i++)\n"
+			    "\t\t%s[i] = %s;\n",
+			    n, name, fill_text(m, b->type));
+	}
+	for (int i = 0; i < m->p->noutputs; i++)
+		buf_printf(out, "\ttunec_out%d = tunec_memory(%lld);\n", i,
+		    (long long)bytes_of(&m->p->buffers[m->p->outputs[i]]));
+	for (int i = 0; i < l->packs.n; i++) {
+		int input = l->packs.at[i]->pack_input;
+		buf_printf(out, "\ttunec_packed%d = tunec_memory(%lld);\n\t%s(%s, tunec_packed%d);\n",
+		    input, (long long)l->packed_bytes[i], l->packs.at[i]->name,
+		    buffer_name(m, input), input);
+	}
+	buf_printf(out, "\ttunec_workspace = tunec_memory(%lld);\n}\n\n",
+	    (long long)l->workspace_bytes);
+}
+
+/* A value of an output as a double. */
+static const char *as_double(EmitMain *m, DType type, const char *text)
+{
+	if (!is_half(type))
+		return arena_printf(m->c.arena, "(double)%s", text);
+	return arena_printf(m->c.arena, "(double)%s(%s)",
+	    emit_c_half(&m->c, type, DT_F32), text);
+}
+
+static void put_check(EmitMain *m, Buf *out)
+{
+	/* an integer made of a float may be off by one */
+	bool floats = tolerance(m->p) > 0;
+	buf_puts(out, "static int tunec_check(void)\n{\n\tint wrong = 0;\n");
+	for (int i = 0; i < m->p->noutputs; i++) {
+		int b = m->p->outputs[i];
+		const Buffer *buffer = &m->p->buffers[b];
+		const char *got = as_double(m, buffer->type,
+		    arena_printf(m->c.arena, "tunec_out%d[i]", i));
+		const char *want = as_double(m, buffer->type,
+		    arena_printf(m->c.arena, "%s[i]", buffer_name(m, b)));
+		long long n = elements(buffer);
+		buf_printf(out,
+		    "\ttunec_scale = 0;\n"
+		    "\tfor (int64_t i = 0; i < %lld; i++)\n"
+		    "\t\ttunec_measure(%s);\n"
+		    "\tfor (int64_t i = 0; i < %lld; i++)\n"
+		    "\t\twrong += tunec_differ(%s, i, %s,\n\t\t    %s, %d);\n",
+		    n, want, n, string_text(m, buffer->name), got, want,
+		    floats && !dtype_is_float(buffer->type));
+	}
+	buf_puts(out, "\treturn wrong;\n}\n\n");
+}
+
+static const char tools[] =
+    "static void *tunec_memory(size_t bytes)\n{\n"
+    "\tsize_t size = (bytes + 64) / 64 * 64;\n"
+    "\tvoid *p = aligned_alloc(64, size);\n"
+    "\tif (!p) {\n\t\tfprintf(stderr, \"out of memory\\n\");\n"
+    "\t\texit(1);\n\t}\n"
+    "\treturn memset(p, 0xa5, size);\n}\n\n"
+    "static double tunec_now(void)\n{\n\tstruct timespec t;\n"
+    "\ttimespec_get(&t, TIME_UTC);\n"
+    "\treturn (double)t.tv_sec + (double)t.tv_nsec * 1e-9;\n}\n\n"
+    "static double tunec_scale;   /* the largest number of an output */\n"
+    "static double tunec_largest; /* error, as a share of what is allowed */\n\n"
+    "static void tunec_measure(double want)\n{\n"
+    "\tdouble size = want < 0 ? -want : want;\n"
+    "\tif (size > tunec_scale && size <= DBL_MAX)\n\t\ttunec_scale = size;\n"
+    "}\n\n"
+    "static int tunec_differ(\n"
+    "    const char *name, int64_t i, double got, double want, double least)\n"
+    "{\n"
+    "\tdouble allowed = TOLERANCE * (1 + tunec_scale);\n"
+    "\tif (allowed < least)\n\t\tallowed = least;\n"
+    "\tdouble error = got < want ? want - got : got - want;\n"
+    "\tif (got == want || (got != got && want != want))\n\t\treturn 0;\n"
+    "\tif (error <= allowed) {\n"
+    "\t\tif (error > tunec_largest * allowed)\n\t\t\ttunec_largest = error / allowed;\n"
+    "\t\treturn 0;\n\t}\n"
+    "\tstatic int shown;\n"
+    "\tif (shown++ < 10)\n"
+    "\t\tprintf(\"%s[%lld] is %.9g, not %.9g\\n\", name, (long long)i, got,\n"
+    "\t\t    want);\n"
+    "\treturn 1;\n}\n\n";
+
+static const char next[] =
+    "static uint64_t tunec_next(void)\n{\n"
+    "\tstatic uint64_t state = 1;\n"
+    "\tuint64_t x = state += 0x9e3779b97f4a7c15u;\n"
+    "\tx = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;\n"
+    "\tx = (x ^ (x >> 27)) * 0x94d049bb133111ebu;\n"
+    "\treturn x ^ (x >> 31);\n}\n\n";
+
+static const char uniform[] =
+    "static double tunec_uniform(void) /* -1 to 1 */\n{\n"
+    "\treturn (double)(int64_t)tunec_next() * 0x1p-63;\n}\n\n";
+
+static const char ending[] =
+    "static int tunec_order(const void *a, const void *b)\n{\n"
+    "\tdouble x = *(const double *)a, y = *(const double *)b;\n"
+    "\treturn (x > y) - (x < y);\n}\n\n"
+    "/* The median of the calls of a third of a second. */\n"
+    "static double tunec_seconds(void)\n{\n"
+    "\tstatic double times[4096];\n"
+    "\tint n = 0;\n"
+    "\tfor (double start = tunec_now(); n < 3 ||\n"
+    "\t     (n < 4096 && tunec_now() - start < 0.33); n++) {\n"
+    "\t\tdouble begin = tunec_now();\n\t\ttunec_call();\n"
+    "\t\ttimes[n] = tunec_now() - begin;\n\t}\n"
+    "\tqsort(times, (size_t)n, sizeof times[0], tunec_order);\n"
+    "\treturn times[n / 2];\n}\n\n"
+    "int main(void)\n{\n\ttunec_setup();\n\ttunec_reference();\n\ttunec_call();\n"
+    "\tint wrong = tunec_check();\n"
+    "\tif (wrong) {\n"
+    "\t\tprintf(SYMBOL \": wrong: %d elements differ\\n\", wrong);\n"
+    "\t\treturn 1;\n\t}\n"
+    "\tdouble t = tunec_seconds();\n"
+    "\tprintf(SYMBOL \": ok, largest error %.2g of what is allowed; \"\n"
+    "\t\t\"%.6g ms, %.4g GFLOP/s\\n\", tunec_largest, t * 1e3,\n"
+    "\t    t > 0 ? FLOPS / t * 1e-9 : 0);\n"
+    "\treturn 0;\n}\n";
+
+static bool has_float_input(const Program *p)
+{
+	for (int i = 0; i < p->ninputs; i++)
+		if (dtype_is_float(p->buffers[i].type))
+			return true;
+	return false;
+}
+
+static void put_head(EmitMain *m, Buf *out, const Lowered *l)
+{
+	const Program *p = m->p;
+	emit_c_title(out, p);
+	buf_printf(out,
+	    ", by tunec %s: checks the kernel against the plain loop\n"
+	    " * nest and times it.\n"
+	    " *     cc -O2 -fopenmp %s_main.c %s.c -lm */\n",
+	    TUNEC_VERSION, l->kernel->name, l->kernel->name);
+	buf_puts(out, "#include <float.h>\n#include <math.h>\n#include <stdbool.h>\n"
+	    "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+	    "#include <string.h>\n#include <time.h>\n\n");
+	buf_puts(out, "#define SYMBOL ");
+	escape_c_string(out, l->kernel->name);
+	buf_printf(out,
+	    "\n#define FLOPS %lld.0\n"
+	    "#define TOLERANCE %.3g\n#define TUNEC_HELPER static inline\n\n",
+	    (long long)p->flops, tolerance(p));
+}
+
+static void put_prototypes(Arena *arena, Buf *out, const Lowered *l)
+{
+	for (int i = -1; i < l->packs.n; i++) {
+		const LowFunction *f = i < 0 ? l->kernel : l->packs.at[i];
+		const char **names = NEW_N(arena, const char *, f->params.n);
+		for (int k = 0; k < f->params.n; k++)
+			names[k] = arena_printf(arena, "p%d", k);
+		emit_c_signature(out, f, names);
+		buf_puts(out, ";\n");
+	}
+	buf_putc(out, '\n');
+}
+
+void emit_main(Buf *out, const Lowered *lowered, const Target *target)
+{
+	(void)target;
+	EmitMain m = {.p = lowered->program};
+	m.c.arena = arena_new();
+	m.c.isa.plain = true;
+	m.c.out = &m.c.code;
+	put_reference(&m);
+	Buf setup = {0};
+	put_call(&m, &setup, lowered);
+	put_setup(&m, &setup, lowered);
+	put_check(&m, &setup);
+
+	put_head(&m, out, lowered);
+	put_prototypes(m.c.arena, out, lowered);
+	buf_add(out, buf_text(&m.c.prelude), m.c.prelude.size);
+	put_buffers(&m, out);
+	buf_add(out, buf_text(&m.c.code), m.c.code.size);
+	buf_puts(out, tools);
+	if (m.p->ninputs)
+		buf_puts(out, next);
+	if (has_float_input(m.p))
+		buf_puts(out, uniform);
+	buf_add(out, buf_text(&setup), setup.size);
+	buf_puts(out, ending);
+	buf_free(&setup);
+	buf_free(&m.c.prelude);
+	buf_free(&m.c.code);
+	arena_free(m.c.arena);
+}

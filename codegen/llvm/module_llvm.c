@@ -1,0 +1,430 @@
+/* tunec-llvm.so: lowered form -> LLVM IR in memory -> text, bitcode, assembly
+ * or object, with Debian's LLVM 19.
+ *
+ * Next to no passes: kernels come with their tiles in temporaries, unrolled and
+ * vectorized, and LLVM is left with instruction selection, scheduling and
+ * register allocation (docs/targets.md has the figures).  Nothing of the host,
+ * the time or a file's name gets into the output. */
+#include "codegen/llvm/module_llvm.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/BitWriter.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <llvm/Config/llvm-config.h>
+
+/* Slots become values, and addresses that are written again and again one
+ * value each. */
+static const char passes[] = "function(sroa,early-cse)";
+
+/* --- messages of LLVM ----------------------------------------------------- */
+
+static void take_diagnostic(LLVMDiagnosticInfoRef info, void *context)
+{
+	Error *error = context;
+	if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || error->status)
+		return;
+	char *text = LLVMGetDiagInfoDescription(info);
+	error_set(error, STATUS_UNSUPPORTED, "LLVM: %s", text);
+	LLVMDisposeMessage(text);
+}
+
+/* LLVM ends the process after this; it can only do so in a tidy way. */
+static void say_fatal(const char *reason)
+{
+	static const char begin[] = "tunec: error: LLVM: ";
+	if (write(2, begin, sizeof begin - 1) < 0 ||
+	    write(2, reason, strlen(reason)) < 0 || write(2, "\n", 1) < 0)
+		_exit(1);
+	_exit(1);
+}
+
+static Status take_message(char *message, const char *what, Error *error)
+{
+	error_set(error, STATUS_UNSUPPORTED, "LLVM: %s: %s", what,
+	    message ? message : "no reason given");
+	if (message)
+		LLVMDisposeMessage(message);
+	return STATUS_UNSUPPORTED;
+}
+
+/* --- target machines ------------------------------------------------------ */
+
+static LLVMTargetMachineRef open_machine(
+    const char *triple, const char *cpu, const char *attrs, Error *error)
+{
+	Arch arch = cpu_arch(triple);
+	char *message = NULL;
+	LLVMTargetRef target;
+	if (arch == ARCH_X86_64) {
+		LLVMInitializeX86TargetInfo();
+		LLVMInitializeX86Target();
+		LLVMInitializeX86TargetMC();
+		LLVMInitializeX86AsmPrinter();
+	} else if (arch == ARCH_AARCH64) {
+		LLVMInitializeAArch64TargetInfo();
+		LLVMInitializeAArch64Target();
+		LLVMInitializeAArch64TargetMC();
+		LLVMInitializeAArch64AsmPrinter();
+	} else {
+		error_set(error, STATUS_UNSUPPORTED,
+		    "target: no code is generated for '%s' (x86_64 and "
+		    "aarch64 are known)",
+		    triple);
+		return NULL;
+	}
+	LLVMResetFatalErrorHandler();
+	LLVMInstallFatalErrorHandler(say_fatal);
+	if (LLVMGetTargetFromTriple(triple, &target, &message)) {
+		take_message(message, triple, error);
+		return NULL;
+	}
+	return LLVMCreateTargetMachine(target, triple, cpu, attrs,
+	    LLVMCodeGenLevelLess, LLVMRelocPIC, LLVMCodeModelDefault);
+}
+
+/* --- compiling ------------------------------------------------------------ */
+
+/* What is for GPUs alone. */
+static const char *unsupported(const LowFunction *low, const LowBody *body)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *node = body->at[i];
+		const char *inner;
+		if (node->kind == LOWNODE_OP && node->op == LOW_BARRIER)
+			return "a barrier";
+		if (node->kind == LOWNODE_OP && node->buffer >= 0 &&
+		    low->buffers.at[node->buffer].kind == LOWBUF_SHARED)
+			return "shared memory";
+		if (node->kind == LOWNODE_LOOP && node->loop != LOOP_SERIAL &&
+		    node->loop != LOOP_PARALLEL)
+			return "a loop bound to GPU threads";
+		if ((inner = unsupported(low, &node->body)) ||
+		    (inner = unsupported(low, &node->other)))
+			return inner;
+	}
+	return NULL;
+}
+
+static Status add_function(LlvmGen *gen, const LowFunction *low, Error *error)
+{
+	char why[512];
+	if (!low_function_verify(low, why, sizeof why))
+		return error_set(error, STATUS_UNSUPPORTED,
+		    "%s is no lowered function: %s", low->name, why);
+	const char *gpu = unsupported(low, &low->body);
+	if (gpu)
+		return error_set(error, STATUS_UNSUPPORTED,
+		    "%s has %s, which this target has not", low->name, gpu);
+	llvm_function_emit(gen, low);
+	return STATUS_OK;
+}
+
+static void set_pic_flag(LlvmGen *gen)
+{
+	static const char key[] = "PIC Level";
+	LLVMAddModuleFlag(gen->module, LLVMModuleFlagBehaviorWarning, key,
+	    sizeof key - 1, LLVMValueAsMetadata(llvm_int(gen, 32, 2, 1)));
+}
+
+static Status build_module(LlvmGen *gen, const Lowered *const *lowered, int n,
+    LLVMTargetMachineRef machine, Error *error)
+{
+	LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+	LLVMSetModuleDataLayout(gen->module, layout);
+	LLVMDisposeTargetData(layout);
+	set_pic_flag(gen);
+	for (int i = 0; i < n; i++) {
+		FORWARD_IF_ERROR(add_function(gen, lowered[i]->kernel, error));
+		for (int j = 0; j < lowered[i]->packs.n; j++)
+			FORWARD_IF_ERROR(
+			    add_function(gen, lowered[i]->packs.at[j], error));
+	}
+	char *message = NULL;
+	if (LLVMVerifyModule(gen->module, LLVMReturnStatusAction, &message))
+		return take_message(message, "the module is not valid", error);
+	LLVMDisposeMessage(message);
+	return STATUS_OK;
+}
+
+static Status run_passes(
+    LLVMModuleRef module, LLVMTargetMachineRef machine, Error *error)
+{
+	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+	LLVMErrorRef failed = LLVMRunPasses(module, passes, machine, options);
+	LLVMDisposePassBuilderOptions(options);
+	if (!failed)
+		return STATUS_OK;
+	char *message = LLVMGetErrorMessage(failed);
+	error_set(error, STATUS_UNSUPPORTED, "LLVM: %s", message);
+	LLVMDisposeErrorMessage(message);
+	return STATUS_UNSUPPORTED;
+}
+
+static Status write_code(LlvmGen *gen, LLVMTargetMachineRef machine,
+    LlvmKind kind, Buf *out, Error *error)
+{
+	char *text = NULL;
+	LLVMMemoryBufferRef memory = NULL;
+	if (kind == LLVM_IR_TEXT) {
+		text = LLVMPrintModuleToString(gen->module);
+		buf_puts(out, text);
+		LLVMDisposeMessage(text);
+		return STATUS_OK;
+	}
+	if (kind == LLVM_BITCODE)
+		memory = LLVMWriteBitcodeToMemoryBuffer(gen->module);
+	else if (LLVMTargetMachineEmitToMemoryBuffer(machine, gen->module,
+		     kind == LLVM_ASSEMBLY ? LLVMAssemblyFile : LLVMObjectFile,
+		     &text, &memory))
+		return take_message(text, "code generation failed", error);
+	if (!error->status)
+		buf_add(
+		    out, LLVMGetBufferStart(memory), LLVMGetBufferSize(memory));
+	LLVMDisposeMemoryBuffer(memory);
+	return error->status;
+}
+
+/* AVX-512 that is added to a CPU without it: in LLVM 18 to 21 its features need
+ * a word more for vectors of 512 bits, or selection fails. */
+static void add_implied(const char *cpu, const char *attrs, Buf *all)
+{
+	CpuFeatures added =
+	    cpu_features(cpu, attrs) & ~cpu_features(cpu, "");
+	buf_puts(all, attrs);
+	if (LLVM_VERSION_MAJOR >= 18 && LLVM_VERSION_MAJOR <= 21 &&
+	    (added & FEATURE_BIT(AVX512F)))
+		buf_puts(all, ",+evex512");
+}
+
+static Status compile(const Lowered *const *lowered, int n, const char *triple,
+    const char *cpu, const char *attrs, LlvmKind kind, Buf *out, Error *error)
+{
+	static const char name[] = "tunec";
+	*error = (Error){0};
+	Buf all = {0};
+	add_implied(cpu, attrs, &all);
+	LLVMTargetMachineRef machine =
+	    open_machine(triple, cpu, all.data, error);
+	if (!machine) {
+		buf_free(&all);
+		return error->status;
+	}
+	LlvmGen gen = {.context = LLVMContextCreate(),
+	    .arch = cpu_arch(triple),
+	    .features = cpu_features(cpu, attrs),
+	    .cpu = cpu,
+	    .attrs = all.data};
+	LLVMContextSetDiagnosticHandler(gen.context, take_diagnostic, error);
+	LLVMContextSetDiscardValueNames(gen.context, kind == LLVM_OBJECT);
+	gen.module = LLVMModuleCreateWithNameInContext(name, gen.context);
+	LLVMSetSourceFileName(gen.module, name, sizeof name - 1);
+	LLVMSetTarget(gen.module, triple);
+	gen.builder = LLVMCreateBuilderInContext(gen.context);
+	Status status = build_module(&gen, lowered, n, machine, error);
+	if (!status)
+		status = run_passes(gen.module, machine, error);
+	if (!status)
+		status = write_code(&gen, machine, kind, out, error);
+	LLVMDisposeBuilder(gen.builder);
+	LLVMDisposeModule(gen.module);
+	LLVMContextDispose(gen.context);
+	LLVMDisposeTargetMachine(machine);
+	buf_free(&all);
+	return status;
+}
+
+/* --- what LLVM knows of CPUs ---------------------------------------------- */
+
+static const char *version(void)
+{
+	return LLVM_VERSION_STRING;
+}
+
+static void host(char **triple, char **cpu, char **attrs)
+{
+	*triple = LLVMGetDefaultTargetTriple();
+	*cpu = LLVMGetHostCPUName();
+	*attrs = LLVMGetHostCPUFeatures();
+}
+
+static LLVMValueRef add_probe(LLVMContextRef context, LLVMModuleRef module,
+    const char *name, const char *cpu, const char *attrs)
+{
+	LLVMTypeRef type =
+	    LLVMFunctionType(LLVMVoidTypeInContext(context), NULL, 0, false);
+	LLVMValueRef f = LLVMAddFunction(module, name, type);
+	LLVMAddTargetDependentFunctionAttr(f, "target-cpu", cpu);
+	LLVMAddTargetDependentFunctionAttr(f, "target-features", attrs);
+	LLVMAppendBasicBlockInContext(context, f, "");
+	return f;
+}
+
+/* A function may be inlined only where the caller has all of its features: one
+ * that needs a single feature is called for each, and the calls that go away
+ * tell which there are.  (The C API has no question for that.) */
+static void probe_features(LLVMContextRef context, LLVMTargetMachineRef machine,
+    const char *const *names, int n, const char *cpu, const char *attrs,
+    bool *has)
+{
+	LLVMModuleRef module =
+	    LLVMModuleCreateWithNameInContext("features", context);
+	LLVMBuilderRef b = LLVMCreateBuilderInContext(context);
+	char *triple = LLVMGetTargetMachineTriple(machine);
+	LLVMSetTarget(module, triple);
+	LLVMValueRef caller = add_probe(context, module, "", cpu, attrs);
+	for (int i = 0; i < n; i++) {
+		char attr[80] = "+";
+		LLVMValueRef f = add_probe(context, module, names[i], "",
+		    strncat(attr, names[i], sizeof attr - 2));
+		LLVMPositionBuilderAtEnd(b, LLVMGetLastBasicBlock(f));
+		LLVMBuildRetVoid(b);
+		LLVMPositionBuilderAtEnd(b, LLVMGetLastBasicBlock(caller));
+		LLVMBuildCall2(b, LLVMGlobalGetValueType(f), f, NULL, 0, "");
+		has[i] = true;
+	}
+	LLVMBuildRetVoid(b);
+	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+	LLVMErrorRef failed =
+	    LLVMRunPasses(module, "cgscc(inline)", machine, options);
+	if (failed)
+		LLVMConsumeError(failed);
+	LLVMValueRef in =
+	    LLVMGetFirstInstruction(LLVMGetLastBasicBlock(caller));
+	for (; in; in = LLVMGetNextInstruction(in)) {
+		if (!LLVMIsACallInst(in))
+			continue;
+		size_t size;
+		const char *called =
+		    LLVMGetValueName2(LLVMGetCalledValue(in), &size);
+		for (int i = 0; i < n; i++)
+			has[i] &= strcmp(called, names[i]) != 0;
+	}
+	LLVMDisposePassBuilderOptions(options);
+	LLVMDisposeMessage(triple);
+	LLVMDisposeBuilder(b);
+	LLVMDisposeModule(module);
+}
+
+/* Sorted, as they come out. */
+static const char *const aarch64_features[] = {
+    "bf16", "dotprod", "fp-armv8", "fullfp16", "i8mm", "neon", "sve", "sve2"};
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static char *features(const char *triple, const char *cpu, const char *attrs)
+{
+	const char *names[CPU_FEATURE_COUNT];
+	bool has[CPU_FEATURE_COUNT];
+	int n = 0;
+	Error error = {0};
+	Buf text = {0};
+	LLVMTargetMachineRef machine = open_machine(triple, cpu, attrs, &error);
+	if (machine && cpu_arch(triple) == ARCH_X86_64)
+		while (n < CPU_FEATURE_COUNT) {
+			names[n] = cpu_feature_name((CpuFeature)n);
+			n++;
+		}
+	else if (machine)
+		for (; n < (int)(sizeof aarch64_features / sizeof(char *)); n++)
+			names[n] = aarch64_features[n];
+	qsort(names, (size_t)n, sizeof *names, compare_names);
+	if (machine) {
+		LLVMContextRef context = LLVMContextCreate();
+		probe_features(context, machine, names, n, cpu, attrs, has);
+		LLVMContextDispose(context);
+		LLVMDisposeTargetMachine(machine);
+	}
+	for (int i = 0; i < n; i++)
+		if (has[i])
+			buf_printf(
+			    &text, "%s+%s", text.size ? "," : "", names[i]);
+	buf_puts(&text, "");
+	return text.data;
+}
+
+/* In a child: unknown names are only printed, and some end the process. */
+static void check_child(
+    const char *triple, const char *cpu, const char *attrs, int out)
+{
+	Error error = {0};
+	dup2(out, 2);
+	LLVMTargetMachineRef machine = open_machine(triple, cpu, attrs, &error);
+	if (machine) {
+		LLVMContextRef context = LLVMContextCreate();
+		LLVMModuleRef module =
+		    LLVMModuleCreateWithNameInContext("check", context);
+		LLVMValueRef f = add_probe(context, module, "f", cpu, attrs);
+		LLVMBuilderRef b = LLVMCreateBuilderInContext(context);
+		LLVMPositionBuilderAtEnd(b, LLVMGetLastBasicBlock(f));
+		LLVMBuildRetVoid(b);
+		LLVMSetTarget(module, triple);
+		LLVMMemoryBufferRef memory;
+		char *message;
+		LLVMTargetMachineEmitToMemoryBuffer(
+		    machine, module, LLVMObjectFile, &message, &memory);
+	} else if (write(2, error.text, strlen(error.text)) < 0) {
+		_exit(1);
+	}
+	_exit(0);
+}
+
+static bool check(
+    const char *triple, const char *cpu, const char *attrs, Error *error)
+{
+	char text[512];
+	size_t size = 0;
+	ssize_t n;
+	int ends[2], state;
+	if (pipe(ends)) {
+		error_set(error, STATUS_IO, "cannot make a pipe");
+		return false;
+	}
+	pid_t child = fork();
+	if (child == 0)
+		check_child(triple, cpu, attrs, ends[1]);
+	close(ends[1]);
+	while (child > 0 && size < sizeof text - 1 &&
+	       (n = read(ends[0], text + size, sizeof text - 1 - size)) > 0)
+		size += (size_t)n;
+	close(ends[0]);
+	if (child < 0 || waitpid(child, &state, 0) != child) {
+		error_set(error, STATUS_IO, "cannot ask LLVM about %s", cpu);
+		return false;
+	}
+	text[size] = 0;
+	if (!size && !state)
+		return true;
+	static const char ours[] = "tunec: error: ";
+	char *first = text;
+	if (!strncmp(first, ours, sizeof ours - 1))
+		first += sizeof ours - 1;
+	char *aside = strstr(first, " (ignoring");
+	if (aside)
+		*aside = 0;
+	error_set(error, STATUS_USAGE, "target: %.*s",
+	    (int)strcspn(first, "\n"), size ? first : "LLVM refuses it");
+	return false;
+}
+
+extern const LlvmModule tunec_llvm;
+const LlvmModule tunec_llvm = {
+    .version = LLVM_MODULE_VERSION,
+    .llvm_version = version,
+    .compile = compile,
+    .host = host,
+    .check = check,
+    .features = features,
+    .load = module_llvm_load,
+};

@@ -1,0 +1,254 @@
+/* Conversions.  f16 and bf16 are bits here; they come from f32 and go to f32,
+ * and what is wider comes by way of f32 rounded to odd, which rounding again
+ * cannot tell from the exact value (Boldo and Melquiond, "Emulation of FMA and
+ * correctly rounded sums", 2008). */
+#include "codegen/llvm/module_llvm.h"
+
+typedef LLVMValueRef V;
+
+typedef struct {
+	LlvmGen *gen;
+	LLVMBuilderRef b;
+	int lanes;
+} Cast;
+
+static V bits_of(Cast *c, V x) /* f32 -> i32 */
+{
+	return LLVMBuildBitCast(
+	    c->b, x, llvm_int_type(c->gen, 32, c->lanes), "");
+}
+
+static V float_of(Cast *c, V x) /* i32 -> f32 */
+{
+	return LLVMBuildBitCast(
+	    c->b, x, llvm_type(c->gen, DT_F32, c->lanes), "");
+}
+
+static V i32(Cast *c, uint32_t value)
+{
+	return llvm_int(c->gen, 32, (int32_t)value, c->lanes);
+}
+
+static V to_16_bits(Cast *c, V x)
+{
+	return LLVMBuildTrunc(c->b, x, llvm_int_type(c->gen, 16, c->lanes), "");
+}
+
+static bool has_half(const LlvmGen *gen)
+{
+	return gen->arch == ARCH_AARCH64 || llvm_has(gen, FEATURE_F16C);
+}
+
+static LLVMTypeRef half_type(Cast *c)
+{
+	return llvm_lanes(LLVMHalfTypeInContext(c->gen->context), c->lanes);
+}
+
+/* --- to f32 --------------------------------------------------------------- */
+
+static V bf16_to_float(Cast *c, V x)
+{
+	x = LLVMBuildZExt(c->b, x, llvm_int_type(c->gen, 32, c->lanes), "");
+	return float_of(c, LLVMBuildShl(c->b, x, i32(c, 16), ""));
+}
+
+/* By bits, as Giesen, "half_to_float_fast5": the exponent is moved, infinities
+ * and NaNs moved once more, subnormals are renormalized by a subtraction. */
+static V f16_to_float(Cast *c, V x)
+{
+	LLVMBuilderRef b = c->b;
+	if (has_half(c->gen))
+		return LLVMBuildFPExt(b,
+		    LLVMBuildBitCast(b, x, half_type(c), ""),
+		    llvm_type(c->gen, DT_F32, c->lanes), "");
+	x = LLVMBuildZExt(b, x, llvm_int_type(c->gen, 32, c->lanes), "");
+	V m = LLVMBuildShl(
+	    b, LLVMBuildAnd(b, x, i32(c, 0x7fff), ""), i32(c, 13), "");
+	V exponent = LLVMBuildAnd(b, m, i32(c, 0x0f800000), "");
+	V normal = LLVMBuildAdd(b, m, i32(c, 112u << 23), "");
+	V special = LLVMBuildAdd(b, normal, i32(c, 112u << 23), "");
+	V tiny = bits_of(
+	    c, LLVMBuildFSub(b,
+		   float_of(c, LLVMBuildAdd(b, normal, i32(c, 1u << 23), "")),
+		   float_of(c, i32(c, 113u << 23)), ""));
+	V is_special =
+	    LLVMBuildICmp(b, LLVMIntEQ, exponent, i32(c, 0x0f800000), "");
+	V is_tiny = LLVMBuildICmp(b, LLVMIntEQ, exponent, i32(c, 0), "");
+	V r = LLVMBuildSelect(b, is_special, special, normal, "");
+	r = LLVMBuildSelect(b, is_tiny, tiny, r, "");
+	V sign = LLVMBuildShl(
+	    b, LLVMBuildAnd(b, x, i32(c, 0x8000), ""), i32(c, 16), "");
+	return float_of(c, LLVMBuildOr(b, r, sign, ""));
+}
+
+/* --- from f32 ------------------------------------------------------------- */
+
+/* Adding just under half, and the last bit kept, rounds to nearest even; NaNs
+ * would overflow and stay NaNs by their quiet bit. */
+static V bf16_from_float(Cast *c, V value)
+{
+	LLVMBuilderRef b = c->b;
+	V x = bits_of(c, value);
+	V high = LLVMBuildLShr(b, x, i32(c, 16), "");
+	V odd = LLVMBuildAnd(b, high, i32(c, 1), "");
+	V rounded = LLVMBuildLShr(b,
+	    LLVMBuildAdd(b, LLVMBuildAdd(b, x, i32(c, 0x7fff), ""), odd, ""),
+	    i32(c, 16), "");
+	V nan = LLVMBuildOr(b, high, i32(c, 0x40), "");
+	V is_nan = LLVMBuildFCmp(b, LLVMRealUNO, value, value, "");
+	return to_16_bits(c, LLVMBuildSelect(b, is_nan, nan, rounded, ""));
+}
+
+/* By bits, as Giesen, "float_to_half_fast3_rtne". */
+static V f16_from_float(Cast *c, V value)
+{
+	LLVMBuilderRef b = c->b;
+	if (has_half(c->gen))
+		return LLVMBuildBitCast(b,
+		    LLVMBuildFPTrunc(b, value, half_type(c), ""),
+		    llvm_int_type(c->gen, 16, c->lanes), "");
+	V x = bits_of(c, value);
+	V m = LLVMBuildAnd(b, x, i32(c, 0x7fffffff), "");
+	V sign = LLVMBuildAnd(
+	    b, LLVMBuildLShr(b, x, i32(c, 16), ""), i32(c, 0x8000), "");
+	V odd =
+	    LLVMBuildAnd(b, LLVMBuildLShr(b, m, i32(c, 13), ""), i32(c, 1), "");
+	V normal = LLVMBuildAdd(b,
+	    LLVMBuildAdd(b, m, i32(c, 0u - (112u << 23) + 0xfff), ""), odd, "");
+	normal = LLVMBuildLShr(b, normal, i32(c, 13), "");
+	/* Adding 0.5 rounds a subnormal at its last place. */
+	V tiny = LLVMBuildSub(b,
+	    bits_of(c, LLVMBuildFAdd(b, float_of(c, m),
+			   float_of(c, i32(c, 126u << 23)), "")),
+	    i32(c, 126u << 23), "");
+	V nan = LLVMBuildOr(b,
+	    LLVMBuildAnd(
+		b, LLVMBuildLShr(b, m, i32(c, 13), ""), i32(c, 0x3ff), ""),
+	    i32(c, 0x7e00), "");
+	V is_tiny = LLVMBuildICmp(b, LLVMIntULT, m, i32(c, 0x38800000), "");
+	V is_huge = LLVMBuildICmp(b, LLVMIntUGE, m, i32(c, 0x47800000), "");
+	V is_nan = LLVMBuildICmp(b, LLVMIntUGT, m, i32(c, 0x7f800000), "");
+	V r = LLVMBuildSelect(b, is_tiny, tiny, normal, "");
+	r = LLVMBuildSelect(b, is_huge, i32(c, 0x7c00), r, "");
+	r = LLVMBuildSelect(b, is_nan, nan, r, "");
+	return to_16_bits(c, LLVMBuildOr(b, r, sign, ""));
+}
+
+/* --- from wider ----------------------------------------------------------- */
+
+/* f64 -> f32 rounded to odd: towards zero, and the last bit set if inexact.
+ * NaNs compare as neither. */
+static V narrow_to_odd(Cast *c, V x)
+{
+	LLVMBuilderRef b = c->b;
+	V r = LLVMBuildFPTrunc(b, x, llvm_type(c->gen, DT_F32, c->lanes), "");
+	V back = LLVMBuildFPExt(b, r, LLVMTypeOf(x), "");
+	V too_far = LLVMBuildFCmp(b, LLVMRealOGT,
+	    llvm_intrinsic_of(c->gen, "llvm.fabs", &back, 1),
+	    llvm_intrinsic_of(c->gen, "llvm.fabs", &x, 1), "");
+	V inexact = LLVMBuildFCmp(b, LLVMRealONE, back, x, "");
+	V bits = bits_of(c, r);
+	LLVMTypeRef type = LLVMTypeOf(bits);
+	bits = LLVMBuildSub(b, bits, LLVMBuildZExt(b, too_far, type, ""), "");
+	bits = LLVMBuildOr(b, bits, LLVMBuildZExt(b, inexact, type, ""), "");
+	return float_of(c, bits);
+}
+
+/* i64 -> f64, exact or rounded to odd: beyond 2^24 the ten lowest bits become
+ * one sticky bit, far below the last place of what it is rounded to next. */
+static V wide_int_to_odd(Cast *c, V x)
+{
+	LLVMBuilderRef b = c->b;
+	V low = llvm_int(c->gen, 64, 1023, c->lanes);
+	V rest = LLVMBuildAnd(b, x, low, "");
+	V zero = llvm_int(c->gen, 64, 0, c->lanes);
+	V sticky =
+	    LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntEQ, rest, zero, ""),
+		zero, llvm_int(c->gen, 64, 1024, c->lanes), "");
+	V odd = LLVMBuildOr(
+	    b, LLVMBuildAnd(b, x, LLVMBuildNot(b, low, ""), ""), sticky, "");
+	V small = LLVMBuildICmp(b, LLVMIntULT,
+	    LLVMBuildAdd(b, x, llvm_int(c->gen, 64, 1 << 24, c->lanes), ""),
+	    llvm_int(c->gen, 64, 1 << 25, c->lanes), "");
+	return LLVMBuildSIToFP(b, LLVMBuildSelect(b, small, x, odd, ""),
+	    llvm_type(c->gen, DT_F64, c->lanes), "");
+}
+
+static bool is_short_float(DType type)
+{
+	return type == DT_F16 || type == DT_BF16;
+}
+
+static bool is_wide_float(DType type)
+{
+	return type == DT_F32 || type == DT_F64;
+}
+
+static V to_short_float(Cast *c, V x, DType from, DType to)
+{
+	if (from == DT_I64 || from == DT_INDEX) {
+		x = wide_int_to_odd(c, x);
+		from = DT_F64;
+	} else if (!dtype_is_float(from)) { /* exact */
+		DType by = from == DT_I32 ? DT_F64 : DT_F32;
+		x = llvm_convert(c->gen, x, from, by, c->lanes);
+		from = by;
+	}
+	if (from == DT_F64)
+		x = narrow_to_odd(c, x);
+	return to == DT_F16 ? f16_from_float(c, x) : bf16_from_float(c, x);
+}
+
+static V float_to_int(Cast *c, V x, DType to)
+{
+	LLVMTypeRef types[2] = {llvm_type(c->gen, to, c->lanes), LLVMTypeOf(x)};
+	return llvm_intrinsic(c->gen,
+	    llvm_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types,
+	    2, &x, 1);
+}
+
+static V int_to_int(Cast *c, V x, DType from, DType to)
+{
+	LLVMTypeRef type = llvm_type(c->gen, to, c->lanes);
+	int have = from == DT_BOOL ? 1 : 8 * dtype_bytes(from);
+	int want = 8 * dtype_bytes(to);
+	if (want < have)
+		return LLVMBuildTrunc(c->b, x, type, "");
+	if (want == have)
+		return x;
+	return llvm_is_signed(from) ? LLVMBuildSExt(c->b, x, type, "")
+				    : LLVMBuildZExt(c->b, x, type, "");
+}
+
+static V to_bool(Cast *c, V x, DType from)
+{
+	V zero = LLVMConstNull(LLVMTypeOf(x));
+	return dtype_is_float(from)
+		   ? LLVMBuildFCmp(c->b, LLVMRealUNE, x, zero, "")
+		   : LLVMBuildICmp(c->b, LLVMIntNE, x, zero, "");
+}
+
+V llvm_convert(LlvmGen *gen, V x, DType from, DType to, int lanes)
+{
+	Cast c = {gen, gen->builder, lanes};
+	LLVMTypeRef type = llvm_type(gen, to, lanes);
+	if (from == to)
+		return x;
+	if (is_short_float(from)) {
+		x = from == DT_F16 ? f16_to_float(&c, x) : bf16_to_float(&c, x);
+		return llvm_convert(gen, x, DT_F32, to, lanes);
+	}
+	if (is_short_float(to))
+		return to_short_float(&c, x, from, to);
+	if (to == DT_BOOL)
+		return to_bool(&c, x, from);
+	if (is_wide_float(from) && is_wide_float(to))
+		return to == DT_F64 ? LLVMBuildFPExt(c.b, x, type, "")
+				    : LLVMBuildFPTrunc(c.b, x, type, "");
+	if (is_wide_float(from))
+		return float_to_int(&c, x, to);
+	if (is_wide_float(to))
+		return llvm_is_signed(from) ? LLVMBuildSIToFP(c.b, x, type, "")
+					    : LLVMBuildUIToFP(c.b, x, type, "");
+	return int_to_int(&c, x, from, to);
+}

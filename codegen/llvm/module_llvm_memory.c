@@ -1,0 +1,260 @@
+/* Addresses, loads and stores.  An address is the buffer's base, plus the sum
+ * of what varies, outer variables first, plus the constant last: equal sums are
+ * then one value and constants become displacements of the instructions. */
+#include "codegen/llvm/module_llvm.h"
+
+typedef LLVMValueRef V;
+
+/* The terms in the order in which their temporaries were defined. */
+static int sorted_terms(
+    LlvmFunction *f, const LowAffine *affine, LowTerm *terms)
+{
+	int n = 0;
+	for (int i = 0; i < affine->n; i++) {
+		LowTerm t = affine->terms[i];
+		int at = n++;
+		for (; at && f->rank[terms[at - 1].temp] > f->rank[t.temp];
+		     at--)
+			terms[at] = terms[at - 1];
+		terms[at] = t;
+	}
+	return n;
+}
+
+/* The sum without its constant; NULL if there are no terms. */
+static V affine_terms(LlvmFunction *f, const LowAffine *affine)
+{
+	LLVMBuilderRef b = f->gen->builder;
+	LowTerm *terms = NEW_N(f->arena, LowTerm, affine->n);
+	int n = sorted_terms(f, affine, terms);
+	V sum = NULL;
+	for (int i = 0; i < n; i++) {
+		V term = llvm_temp_read(f, terms[i].temp);
+		if (terms[i].coefficient != 1)
+			term = LLVMBuildNSWMul(b, term,
+			    llvm_int(f->gen, 64, terms[i].coefficient, 1), "");
+		sum = sum ? LLVMBuildNSWAdd(b, sum, term, "") : term;
+	}
+	return sum;
+}
+
+V llvm_affine(LlvmFunction *f, const LowAffine *affine)
+{
+	V sum = affine_terms(f, affine);
+	V constant = llvm_int(f->gen, 64, affine->constant, 1);
+	if (!sum)
+		return constant;
+	return affine->constant
+		   ? LLVMBuildNSWAdd(f->gen->builder, sum, constant, "")
+		   : sum;
+}
+
+static LLVMTypeRef memory_type(LlvmGen *gen, DType type, int lanes)
+{
+	return type == DT_BOOL ? llvm_int_type(gen, 8, lanes)
+			       : llvm_type(gen, type, lanes);
+}
+
+static V address(LlvmFunction *f, const LowNode *node)
+{
+	LlvmGen *gen = f->gen;
+	LLVMTypeRef type =
+	    memory_type(gen, f->low->buffers.at[node->buffer].type, 1);
+	V p = f->bases[node->buffer];
+	V index = affine_terms(f, &node->address);
+	if (index)
+		p = LLVMBuildGEP2(gen->builder, type, p, &index, 1, "");
+	V constant = llvm_int(gen, 64, node->address.constant, 1);
+	if (node->address.constant)
+		p = LLVMBuildGEP2(gen->builder, type, p, &constant, 1, "");
+	return p;
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+	while (b) {
+		int64_t r = a % b;
+		a = b;
+		b = r;
+	}
+	return a < 0 ? -a : a;
+}
+
+/* What every address of this form is a multiple of, given the buffer's
+ * alignment; a power of two as that is one. */
+static unsigned alignment(LlvmFunction *f, const LowNode *node)
+{
+	const LowBuffer *buffer = &f->low->buffers.at[node->buffer];
+	int bytes = dtype_bytes(buffer->type);
+	int64_t align = gcd(buffer->align, buffer->thread_bytes);
+	align = gcd(align, node->address.constant * bytes);
+	for (int i = 0; i < node->address.n; i++)
+		align = gcd(align, node->address.terms[i].coefficient * bytes);
+	return (unsigned)align;
+}
+
+static V tag(LlvmFunction *f, const LowNode *node, V access)
+{
+	static const char *const names[] = {"alias.scope", "noalias"};
+	V lists[] = {f->scopes[node->buffer], f->noalias[node->buffer]};
+	for (int i = 0; i < 2; i++)
+		if (lists[i])
+			LLVMSetMetadata(access,
+			    LLVMGetMDKindIDInContext(
+				f->gen->context, names[i], i ? 7 : 11),
+			    lists[i]);
+	return access;
+}
+
+static V from_memory(LlvmGen *gen, DType type, V x)
+{
+	return type == DT_BOOL ? LLVMBuildICmp(gen->builder, LLVMIntNE, x,
+				     LLVMConstNull(LLVMTypeOf(x)), "")
+			       : x;
+}
+
+static V to_memory(LlvmGen *gen, DType type, int lanes, V x)
+{
+	return type == DT_BOOL ? LLVMBuildZExt(gen->builder, x,
+				     llvm_int_type(gen, 8, lanes), "")
+			       : x;
+}
+
+static V load(LlvmFunction *f, const LowNode *node, DType type, int lanes)
+{
+	V x = LLVMBuildLoad2(f->gen->builder, memory_type(f->gen, type, lanes),
+	    address(f, node), "");
+	LLVMSetAlignment(x, alignment(f, node));
+	return from_memory(f->gen, type, tag(f, node, x));
+}
+
+static void store(LlvmFunction *f, const LowNode *node, DType type, int lanes)
+{
+	LlvmGen *gen = f->gen;
+	V x = to_memory(gen, type, lanes, llvm_temp_read(f, node->arg[0]));
+	V s = LLVMBuildStore(gen->builder, x, address(f, node));
+	LLVMSetAlignment(s, alignment(f, node));
+	tag(f, node, s);
+	if (node->op != LOW_STREAM)
+		return;
+	LLVMMetadataRef one = LLVMValueAsMetadata(llvm_int(gen, 32, 1, 1));
+	LLVMSetMetadata(s,
+	    LLVMGetMDKindIDInContext(gen->context, "nontemporal", 11),
+	    LLVMMetadataAsValue(
+		gen->context, LLVMMDNodeInContext2(gen->context, &one, 1)));
+	f->streams = true;
+}
+
+/* --- masked --------------------------------------------------------------- */
+
+/* The masked intrinsics take vectors: a scalar is one of one lane. */
+static V as_vector(LlvmGen *gen, V x, int lanes)
+{
+	if (lanes > 1)
+		return x;
+	return LLVMBuildInsertElement(gen->builder,
+	    LLVMGetPoison(LLVMVectorType(LLVMTypeOf(x), 1)), x,
+	    llvm_int(gen, 32, 0, 1), "");
+}
+
+static V as_scalar(LlvmGen *gen, V x, int lanes)
+{
+	return lanes > 1 ? x
+			 : LLVMBuildExtractElement(
+			       gen->builder, x, llvm_int(gen, 32, 0, 1), "");
+}
+
+static V mask_of(LlvmFunction *f, int temp, int lanes)
+{
+	LlvmGen *gen = f->gen;
+	if (temp >= 0)
+		return as_vector(gen, llvm_temp_read(f, temp), lanes);
+	return LLVMConstAllOnes(
+	    LLVMVectorType(llvm_int_type(gen, 1, 1), (unsigned)lanes));
+}
+
+/* Addresses by lane: the index lanes are in elements. */
+static V addresses(LlvmFunction *f, const LowNode *node, int temp, int lanes)
+{
+	LlvmGen *gen = f->gen;
+	DType type = f->low->buffers.at[node->buffer].type;
+	V index = as_vector(gen, llvm_temp_read(f, temp), lanes);
+	return LLVMBuildGEP2(gen->builder, memory_type(gen, type, 1),
+	    address(f, node), &index, 1, "");
+}
+
+static V load_masked(
+    LlvmFunction *f, const LowNode *node, DType type, int lanes)
+{
+	LlvmGen *gen = f->gen;
+	bool gather = node->op == LOW_GATHER;
+	V p =
+	    gather ? addresses(f, node, node->arg[0], lanes) : address(f, node);
+	LLVMTypeRef result =
+	    LLVMVectorType(memory_type(gen, type, 1), (unsigned)lanes);
+	LLVMTypeRef types[] = {result, LLVMTypeOf(p)};
+	int align = gather ? dtype_bytes(type) : (int)alignment(f, node);
+	V args[] = {p, llvm_int(gen, 32, align, 1),
+	    mask_of(f, node->arg[gather], lanes), LLVMConstNull(result)};
+	V x = llvm_intrinsic(gen,
+	    gather ? "llvm.masked.gather" : "llvm.masked.load", types, 2, args,
+	    4);
+	return from_memory(gen, type, as_scalar(gen, tag(f, node, x), lanes));
+}
+
+static void store_masked(
+    LlvmFunction *f, const LowNode *node, DType type, int lanes)
+{
+	LlvmGen *gen = f->gen;
+	bool scatter = node->op == LOW_SCATTER;
+	V x = to_memory(gen, type, lanes, llvm_temp_read(f, node->arg[0]));
+	V p = scatter ? addresses(f, node, node->arg[1], lanes)
+		      : address(f, node);
+	x = as_vector(gen, x, lanes);
+	LLVMTypeRef types[] = {LLVMTypeOf(x), LLVMTypeOf(p)};
+	int align = scatter ? dtype_bytes(type) : (int)alignment(f, node);
+	V args[] = {x, p, llvm_int(gen, 32, align, 1),
+	    mask_of(f, node->arg[scatter ? 2 : 1], lanes)};
+	tag(f, node,
+	    llvm_intrinsic(gen,
+		scatter ? "llvm.masked.scatter" : "llvm.masked.store", types, 2,
+		args, 4));
+}
+
+/* for reading, locality 3 is the nearest cache, data */
+static void prefetch(LlvmFunction *f, const LowNode *node)
+{
+	LlvmGen *gen = f->gen;
+	V args[] = {address(f, node), llvm_int(gen, 32, 0, 1),
+	    llvm_int(gen, 32, 4 - node->i, 1), llvm_int(gen, 32, 1, 1)};
+	llvm_intrinsic_of(gen, "llvm.prefetch", args, 4);
+}
+
+void llvm_memory_emit(LlvmFunction *f, const LowNode *node)
+{
+	const LowTemp *temps = f->low->temps.at;
+	DType type = f->low->buffers.at[node->buffer].type;
+	int lanes = node->dst >= 0	       ? temps[node->dst].lanes
+		    : node->op == LOW_PREFETCH ? 1
+					       : temps[node->arg[0]].lanes;
+	switch (node->op) {
+	case LOW_LOAD:
+		llvm_temp_write(f, node->dst, load(f, node, type, lanes));
+		break;
+	case LOW_LOAD_MASKED:
+	case LOW_GATHER:
+		llvm_temp_write(
+		    f, node->dst, load_masked(f, node, type, lanes));
+		break;
+	case LOW_STORE_MASKED:
+	case LOW_SCATTER:
+		store_masked(f, node, type, lanes);
+		break;
+	case LOW_PREFETCH:
+		prefetch(f, node);
+		break;
+	default:
+		store(f, node, type, lanes);
+		break;
+	}
+}

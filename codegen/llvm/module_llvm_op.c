@@ -1,0 +1,366 @@
+/* Operations on temporaries, one LLVM instruction each where there is one.
+ * No fast-math flag is ever set: a lowered ADD is an add. */
+#include "codegen/llvm/module_llvm.h"
+
+#include <assert.h>
+#include <string.h>
+
+typedef LLVMValueRef V;
+
+static const LowTemp *temp_of(LlvmFunction *f, int temp)
+{
+	return &f->low->temps.at[temp];
+}
+
+static V slot_of(LlvmFunction *f, int temp)
+{
+	LLVMBuilderRef b = f->gen->builder;
+	if (f->values[temp])
+		return f->values[temp];
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(b);
+	LLVMValueRef first = LLVMGetFirstInstruction(f->entry);
+	if (first)
+		LLVMPositionBuilderBefore(b, first);
+	else
+		LLVMPositionBuilderAtEnd(b, f->entry);
+	const LowTemp *t = temp_of(f, temp);
+	f->values[temp] =
+	    LLVMBuildAlloca(b, llvm_type(f->gen, t->type, t->lanes), t->name);
+	LLVMPositionBuilderAtEnd(b, here);
+	return f->values[temp];
+}
+
+V llvm_temp_read(LlvmFunction *f, int temp)
+{
+	const LowTemp *t = temp_of(f, temp);
+	if (f->assigned[temp] > 1)
+		return LLVMBuildLoad2(f->gen->builder,
+		    llvm_type(f->gen, t->type, t->lanes), slot_of(f, temp), "");
+	assert(f->values[temp]);
+	return f->values[temp];
+}
+
+void llvm_temp_write(LlvmFunction *f, int temp, V value)
+{
+	f->rank[temp] = f->nranks++;
+	if (f->assigned[temp] > 1) {
+		LLVMBuildStore(f->gen->builder, value, slot_of(f, temp));
+		return;
+	}
+	f->values[temp] = value;
+	if (LLVMIsAInstruction(value)) {
+		size_t size;
+		if (!*LLVMGetValueName2(value, &size))
+			LLVMSetValueName2(value, temp_of(f, temp)->name,
+			    strlen(temp_of(f, temp)->name));
+	}
+}
+
+/* --- by kind -------------------------------------------------------------- */
+
+static V constant(LlvmGen *gen, const LowNode *node, const LowTemp *d)
+{
+	if (dtype_is_float(d->type))
+		return llvm_float(gen, d->type, node->f, d->lanes);
+	if (d->type == DT_BOOL)
+		return llvm_int(gen, 1, node->i != 0, d->lanes);
+	return llvm_int(gen, 8 * dtype_bytes(d->type), node->i, d->lanes);
+}
+
+/* 0, 1, 2 … as integers of `bits` bits. */
+static V lane_numbers(LlvmGen *gen, int bits, int lanes)
+{
+	V numbers[64];
+	for (int i = 0; i < lanes; i++)
+		numbers[i] = llvm_int(gen, bits, i, 1);
+	return lanes == 1 ? numbers[0]
+			  : LLVMConstVector(numbers, (unsigned)lanes);
+}
+
+/* The count is clamped to 0 .. lanes, so that lanes of 32 bits compare. */
+static V lanes_below(LlvmGen *gen, V count, int lanes)
+{
+	V most[] = {count, llvm_int(gen, 64, lanes, 1)};
+	most[0] = llvm_intrinsic_of(gen, "llvm.smin", most, 2);
+	most[1] = llvm_int(gen, 64, 0, 1);
+	count = llvm_intrinsic_of(gen, "llvm.smax", most, 2);
+	count =
+	    LLVMBuildTrunc(gen->builder, count, llvm_int_type(gen, 32, 1), "");
+	return LLVMBuildICmp(gen->builder, LLVMIntSLT,
+	    lane_numbers(gen, 32, lanes), llvm_splat(gen, count, lanes), "");
+}
+
+static V extract(LlvmGen *gen, V a, int64_t lane, int lanes)
+{
+	return lanes == 1 ? a
+			  : LLVMBuildExtractElement(gen->builder, a,
+				llvm_int(gen, 32, lane, 1), "");
+}
+
+static V insert(LlvmGen *gen, V a, V b, int64_t lane, int lanes)
+{
+	return lanes == 1 ? b
+			  : LLVMBuildInsertElement(gen->builder, a, b,
+				llvm_int(gen, 32, lane, 1), "");
+}
+
+static V shuffle(LlvmGen *gen, const LowNode *node, V a, V b, int from, int to)
+{
+	V lanes[64];
+	if (from == 1 || to == 1) { /* LLVM shuffles vectors only */
+		V result = LLVMGetPoison(
+		    llvm_lanes(from == 1 ? LLVMTypeOf(a)
+					 : LLVMGetElementType(LLVMTypeOf(a)),
+			to));
+		for (int i = 0; i < to; i++) {
+			int l = node->shuffle[i];
+			V x = extract(gen, l < from ? a : b, l % from, from);
+			result = insert(gen, result, x, i, to);
+		}
+		return result;
+	}
+	for (int i = 0; i < to; i++)
+		lanes[i] = llvm_int(gen, 32, node->shuffle[i], 1);
+	return LLVMBuildShuffleVector(gen->builder, a,
+	    b ? b : LLVMGetPoison(LLVMTypeOf(a)),
+	    LLVMConstVector(lanes, (unsigned)to), "");
+}
+
+/* --- arithmetic ----------------------------------------------------------- */
+
+/* k where all lanes are the constant 2^k, else -1. */
+static int power_of_two(V x)
+{
+	if (!LLVMIsConstant(x))
+		return -1;
+	if (LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMVectorTypeKind) {
+		V first = LLVMGetAggregateElement(x, 0);
+		unsigned n = LLVMGetVectorSize(LLVMTypeOf(x));
+		for (unsigned i = 1; i < n; i++)
+			if (LLVMGetAggregateElement(x, i) != first)
+				return -1;
+		x = first;
+	}
+	if (!x || !LLVMIsAConstantInt(x))
+		return -1;
+	long long value = LLVMConstIntGetSExtValue(x);
+	for (int k = 0; k < 62; k++)
+		if (value == 1LL << k)
+			return k;
+	return -1;
+}
+
+/* Both floor, b > 0: what rounds towards zero is mended where the remainder is
+ * negative. */
+static V floor_division(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
+{
+	LLVMBuilderRef bl = gen->builder;
+	LLVMTypeRef t = LLVMTypeOf(a);
+	V zero = LLVMConstNull(t);
+	int k = power_of_two(b), bits = 8 * dtype_bytes(type);
+	int lanes = LLVMGetTypeKind(t) == LLVMVectorTypeKind
+			? (int)LLVMGetVectorSize(t)
+			: 1;
+	bool sign = llvm_is_signed(type);
+	if (k >= 0 && op == LOW_MOD)
+		return LLVMBuildAnd(bl, a,
+		    llvm_int(gen, bits, (INT64_C(1) << k) - 1, lanes), "");
+	if (k >= 0)
+		return (sign ? LLVMBuildAShr : LLVMBuildLShr)(
+		    bl, a, llvm_int(gen, bits, k, lanes), "");
+	if (!sign)
+		return op == LOW_MOD ? LLVMBuildURem(bl, a, b, "")
+				     : LLVMBuildUDiv(bl, a, b, "");
+	V r = LLVMBuildSRem(bl, a, b, "");
+	V negative = LLVMBuildICmp(bl, LLVMIntSLT, r, zero, "");
+	if (op == LOW_MOD)
+		return LLVMBuildSelect(
+		    bl, negative, LLVMBuildAdd(bl, r, b, ""), r, "");
+	V q = LLVMBuildSDiv(bl, a, b, "");
+	return LLVMBuildAdd(bl, q, LLVMBuildSExt(bl, negative, t, ""), "");
+}
+
+static V arithmetic(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
+{
+	LLVMBuilderRef bl = gen->builder;
+	bool real = dtype_is_float(type), index = type == DT_INDEX;
+	V args[2] = {a, llvm_int(gen, 1, 0, 1)};
+	switch (op) {
+	case LOW_ADD:
+		return real    ? LLVMBuildFAdd(bl, a, b, "")
+		       : index ? LLVMBuildNSWAdd(bl, a, b, "")
+			       : LLVMBuildAdd(bl, a, b, "");
+	case LOW_SUB:
+		return real    ? LLVMBuildFSub(bl, a, b, "")
+		       : index ? LLVMBuildNSWSub(bl, a, b, "")
+			       : LLVMBuildSub(bl, a, b, "");
+	case LOW_MUL:
+		return real    ? LLVMBuildFMul(bl, a, b, "")
+		       : index ? LLVMBuildNSWMul(bl, a, b, "")
+			       : LLVMBuildMul(bl, a, b, "");
+	case LOW_DIV:
+		return LLVMBuildFDiv(bl, a, b, "");
+	case LOW_NEG:
+		return real ? LLVMBuildFNeg(bl, a, "")
+			    : LLVMBuildNeg(bl, a, "");
+	case LOW_ABS:
+		if (type == DT_U8)
+			return a;
+		return llvm_intrinsic_of(
+		    gen, real ? "llvm.fabs" : "llvm.abs", args, real ? 1 : 2);
+	default:
+		return floor_division(gen, op, type, a, b);
+	}
+}
+
+static V compare(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
+{
+	LLVMRealPredicate real = op == LOW_LT	? LLVMRealOLT
+				 : op == LOW_LE ? LLVMRealOLE
+				 : op == LOW_EQ ? LLVMRealOEQ
+						: LLVMRealUNE;
+	LLVMIntPredicate sign = op == LOW_LT ? LLVMIntSLT : LLVMIntSLE;
+	LLVMIntPredicate none = op == LOW_LT ? LLVMIntULT : LLVMIntULE;
+	if (dtype_is_float(type))
+		return LLVMBuildFCmp(gen->builder, real, a, b, "");
+	if (op == LOW_EQ || op == LOW_NE)
+		return LLVMBuildICmp(gen->builder,
+		    op == LOW_EQ ? LLVMIntEQ : LLVMIntNE, a, b, "");
+	return LLVMBuildICmp(
+	    gen->builder, llvm_is_signed(type) ? sign : none, a, b, "");
+}
+
+/* a < b ? a : b and a > b ? a : b, to the letter: with NaN, b. */
+static V least_or_most(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
+{
+	V take_a = op == LOW_MIN ? compare(gen, LOW_LT, type, a, b)
+				 : compare(gen, LOW_LT, type, b, a);
+	return LLVMBuildSelect(gen->builder, take_a, a, b, "");
+}
+
+/* One of the dot product instructions where there is one; without, pairs of
+ * 16-bit products, which LLVM knows as pmaddwd. */
+static V dot4(LlvmGen *gen, V a, V b, V c, int lanes)
+{
+	LLVMBuilderRef bl = gen->builder;
+	bool vnni = llvm_has(gen, FEATURE_AVX512VNNI) &&
+		    (lanes == 16 || llvm_has(gen, FEATURE_AVX512VL));
+	bool vex = llvm_has(gen, FEATURE_AVXVNNI) && lanes <= 8;
+	if ((vnni || vex) && lanes >= 4) {
+		LLVMTypeRef t = llvm_int_type(gen, 32, lanes);
+		V args[] = {c, LLVMBuildBitCast(bl, a, t, ""),
+		    LLVMBuildBitCast(bl, b, t, "")};
+		return llvm_intrinsic(gen,
+		    lanes == 16	 ? "llvm.x86.avx512.vpdpbusd.512"
+		    : lanes == 8 ? "llvm.x86.avx512.vpdpbusd.256"
+				 : "llvm.x86.avx512.vpdpbusd.128",
+		    NULL, 0, args, 3);
+	}
+	LLVMTypeRef wide = llvm_int_type(gen, 32, 4 * lanes);
+	V p = LLVMBuildMul(bl, LLVMBuildZExt(bl, a, wide, ""),
+	    LLVMBuildSExt(bl, b, wide, ""), "");
+	p = LLVMBuildAdd(bl, llvm_pick(gen, p, 0, 2, 2 * lanes),
+	    llvm_pick(gen, p, 1, 2, 2 * lanes), "");
+	p = LLVMBuildAdd(bl, llvm_pick(gen, p, 0, 2, lanes),
+	    llvm_pick(gen, p, 1, 2, lanes), "");
+	return LLVMBuildAdd(bl, c, p, "");
+}
+
+/* --- functions ------------------------------------------------------------ */
+
+static V math(LlvmGen *gen, Op op, DType type, V *args, int lanes)
+{
+	LLVMBuilderRef b = gen->builder;
+	V one = llvm_float(gen, type, 1, lanes), x;
+	switch (op) {
+	case OP_SQRT:
+		return llvm_intrinsic_of(gen, "llvm.sqrt", args, 1);
+	case OP_RSQRT:
+		return LLVMBuildFDiv(
+		    b, one, llvm_intrinsic_of(gen, "llvm.sqrt", args, 1), "");
+	case OP_FLOOR:
+		return llvm_intrinsic_of(gen, "llvm.floor", args, 1);
+	case OP_CEIL:
+		return llvm_intrinsic_of(gen, "llvm.ceil", args, 1);
+	/* rounds as the mode says, to nearest even; every libm has it */
+	case OP_ROUND:
+		return llvm_intrinsic_of(gen, "llvm.nearbyint", args, 1);
+	case OP_POW:
+		return llvm_libm(gen, "pow", type, args, 2, lanes);
+	case OP_SIGMOID:
+		x = LLVMBuildFNeg(b, args[0], "");
+		x = llvm_libm(gen, "exp", type, &x, 1, lanes);
+		return LLVMBuildFDiv(b, one, LLVMBuildFAdd(b, one, x, ""), "");
+	default:
+		return llvm_libm(gen, op_name(op), type, args, 1, lanes);
+	}
+}
+
+static V operate(LlvmFunction *f, const LowNode *node, V *args)
+{
+	LlvmGen *gen = f->gen;
+	LLVMBuilderRef b = gen->builder;
+	const LowTemp *d = temp_of(f, node->dst);
+	const LowTemp *a = node->arg[0] >= 0 ? temp_of(f, node->arg[0]) : d;
+	switch (node->op) {
+	case LOW_CONST:
+		return constant(gen, node, d);
+	case LOW_COPY:
+		return args[0];
+	case LOW_IOTA:
+		return LLVMBuildAdd(b, llvm_splat(gen, args[0], d->lanes),
+		    lane_numbers(gen, 8 * dtype_bytes(d->type), d->lanes), "");
+	case LOW_LANES_BELOW:
+		return lanes_below(gen, args[0], d->lanes);
+	case LOW_BROADCAST:
+		return llvm_splat(gen, args[0], d->lanes);
+	case LOW_EXTRACT:
+		return extract(gen, args[0], node->i, a->lanes);
+	case LOW_INSERT:
+		return insert(gen, args[0], args[1], node->i, d->lanes);
+	case LOW_SHUFFLE:
+		return shuffle(gen, node, args[0], args[1], a->lanes, d->lanes);
+	case LOW_CONVERT:
+		return llvm_convert(gen, args[0], a->type, d->type, d->lanes);
+	case LOW_BITS:
+		return LLVMBuildBitCast(
+		    b, args[0], llvm_type(gen, d->type, d->lanes), "");
+	case LOW_MIN:
+	case LOW_MAX:
+		return least_or_most(gen, node->op, d->type, args[0], args[1]);
+	case LOW_FMA:
+		return llvm_intrinsic_of(gen, "llvm.fma", args, 3);
+	case LOW_LT:
+	case LOW_LE:
+	case LOW_EQ:
+	case LOW_NE:
+		return compare(gen, node->op, a->type, args[0], args[1]);
+	case LOW_AND:
+		return LLVMBuildAnd(b, args[0], args[1], "");
+	case LOW_OR:
+		return LLVMBuildOr(b, args[0], args[1], "");
+	case LOW_NOT:
+		return LLVMBuildNot(b, args[0], "");
+	case LOW_SELECT:
+		return LLVMBuildSelect(b, args[0], args[1], args[2], "");
+	case LOW_MATH:
+		return math(gen, node->math, d->type, args, d->lanes);
+	case LOW_DOT4:
+		return dot4(gen, args[0], args[1], args[2], d->lanes);
+	default:
+		return arithmetic(gen, node->op, d->type, args[0], args[1]);
+	}
+}
+
+void llvm_op_emit(LlvmFunction *f, const LowNode *node)
+{
+	V args[3] = {NULL, NULL, NULL};
+	if (node->buffer >= 0) {
+		llvm_memory_emit(f, node);
+		return;
+	}
+	for (int i = 0; i < 3; i++)
+		if (node->arg[i] >= 0)
+			args[i] = llvm_temp_read(f, node->arg[i]);
+	llvm_temp_write(f, node->dst, operate(f, node, args));
+}

@@ -1,0 +1,279 @@
+/* Nest -> lowered form: the kernel and one pack function for each constant
+ * input; their parameters and buffers, and where temporary buffers lie in the
+ * workspace. */
+#include <ctype.h>
+#include <string.h>
+
+#include "codegen/lower/lower_internal.h"
+
+enum {
+	WORKSPACE_ALIGN = 64,
+	/* of a function: beyond, compiling takes longer than it gains */
+	MOST_OPERATIONS = 20000,
+	/* and for each block of a large program, as many as a small one has */
+	STAGE_OPERATIONS = 100,
+};
+
+/* --- buffers ------------------------------------------------------------ */
+
+static const char *buffer_name(Lower *l, const char *name)
+{
+	char *s = arena_strdup(l->arena, name);
+	for (char *p = s; *p; p++)
+		if (!isalnum((unsigned char)*p))
+			*p = '_';
+	int other = low_buffer_named(l->arena, l->f, s);
+	return other < 0 ? s
+	    : buffer_name(l, arena_printf(l->arena, "%s_%d", s, other));
+}
+
+int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
+    LowBufferKind kind, int param, int64_t offset, int align)
+{
+	const char *unique = buffer_name(l, name);
+	vec_push(l->arena, &l->f->buffers,
+	    (LowBuffer){.name = unique,
+		.type = type,
+		.elements = elements,
+		.kind = kind,
+		.param = param,
+		.offset = offset,
+		.align = align});
+	return l->f->buffers.n - 1;
+}
+
+static bool mark_read(Expr *e, void *context)
+{
+	if (e->op == OP_READ)
+		((bool *)context)[e->id] = true;
+	return true;
+}
+
+static bool *buffers_used(Lower *l, bool *written)
+{
+	const Nest *nest = l->nest;
+	bool *used = NEW_N(l->arena, bool, nest->buffers.n);
+	for (int i = 0; i < nest->order.n; i++) {
+		const Stage *s = &nest->stages.at[nest->order.at[i]];
+		if (s->ahead)
+			continue;
+		used[s->buffer] = written[s->buffer] = true;
+		expr_walk(s->body, mark_read, used);
+	}
+	return used;
+}
+
+/* Does a loop around the place of the allocation run in threads? */
+static bool is_private(const Nest *nest, const NestBuffer *b)
+{
+	for (int loop = b->alloc; loop >= 0;) {
+		const Stage *s =
+		    &nest->stages.at[nest->vars.at[loop].stage];
+		for (int i = nest_loop_position(nest, loop); i >= 0; i--)
+			if (nest->vars.at[s->loops[i]].kind == LOOP_PARALLEL)
+				return true;
+		loop = s->place;
+	}
+	return false;
+}
+
+static int64_t reserve(int64_t *size, int64_t bytes)
+{
+	int64_t at = *size;
+	*size += (bytes + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN *
+	    WORKSPACE_ALIGN;
+	return at;
+}
+
+/* Shared pieces first, then one block of private pieces for each thread. */
+static int64_t place_workspace(
+    Lower *l, const bool *used, const bool *written)
+{
+	const Nest *nest = l->nest;
+	int64_t shared = 0, private = 0;
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < nest->buffers.n; i++) {
+			const NestBuffer *b = &nest->buffers.at[i];
+			if (!used[i] || l->low_buffer[i] >= 0 ||
+			    b->scope == SCOPE_REG ||
+			    is_private(nest, b) != pass)
+				continue;
+			int64_t n = tape_value(nest->tape, b->elements);
+			int64_t bytes = n * dtype_bytes(b->type);
+			bool gpu = b->scope == SCOPE_SHARED;
+			int64_t offset = gpu ? 0
+			    : reserve(pass ? &private : &shared, bytes);
+			int d = declare_buffer(l, b->name, b->type, n,
+			    gpu ? LOWBUF_SHARED : LOWBUF_WORKSPACE, 0, offset,
+			    WORKSPACE_ALIGN);
+			l->low_buffer[i] = d;
+			l->f->buffers.at[d].written = written[i];
+			l->f->buffers.at[d].thread_bytes = pass;
+		}
+	for (int i = 0; i < l->f->buffers.n; i++) {
+		LowBuffer *b = &l->f->buffers.at[i];
+		if (b->kind != LOWBUF_WORKSPACE || !b->thread_bytes)
+			continue;
+		b->offset += shared;
+		b->thread_bytes = private;
+	}
+	int threads = l->machine->threads > 1 ? l->machine->threads : 1;
+	return shared + private * threads;
+}
+
+/* --- the kernel --------------------------------------------------------- */
+
+static void add_params(Lower *l, LowFunction *f)
+{
+	const Program *p = l->nest->program;
+	for (int i = 0; i < p->ninputs; i++)
+		vec_push(l->arena, &f->params,
+		    (LowParam){.name = p->buffers[i].name,
+			.type = p->buffers[i].type,
+			.is_const_input = p->buffers[i].is_const});
+	for (int i = 0; i < p->noutputs; i++)
+		vec_push(l->arena, &f->params,
+		    (LowParam){.name = p->buffers[p->outputs[i]].name,
+			.type = p->buffers[p->outputs[i]].type,
+			.output = true});
+	vec_push(l->arena, &f->params,
+	    (LowParam){
+		.name = "workspace", .type = DT_U8, .workspace = true});
+}
+
+static void place_params(Lower *l, const bool *used, const bool *written)
+{
+	const Program *p = l->nest->program;
+	const Nest *nest = l->nest;
+	for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+		int b = i < p->ninputs ? i : p->outputs[i - p->ninputs];
+		const NestBuffer *n = &nest->buffers.at[b];
+		if (used[b] && !p->buffers[b].is_const) {
+			l->low_buffer[b] = declare_buffer(l, n->name, n->type,
+			    tape_value(nest->tape, n->elements), LOWBUF_PARAM,
+			    i, 0, dtype_bytes(n->type));
+			l->f->buffers.at[l->low_buffer[b]].written =
+			    written[b];
+		}
+		if (i >= p->ninputs || !p->buffers[i].is_const)
+			continue;
+		int64_t *offsets = NEW_N(l->arena, int64_t, nest->buffers.n);
+		for (int k = 0; k < nest->buffers.n; k++)
+			offsets[k] = -1;
+		pack_layout(nest, i, offsets);
+		for (int k = 0; k < nest->buffers.n; k++)
+			if (used[k] && offsets[k] >= 0)
+				l->low_buffer[k] = declare_buffer(l,
+				    nest->buffers.at[k].name,
+				    nest->buffers.at[k].type,
+				    tape_value(nest->tape,
+					nest->buffers.at[k].elements),
+				    LOWBUF_PARAM, i, offsets[k],
+				    WORKSPACE_ALIGN);
+	}
+}
+
+static void reset(Lower *l)
+{
+	const Nest *nest = l->nest;
+	for (int i = 0; i < nest->buffers.n; i++) {
+		l->low_buffer[i] = -1;
+		l->registers[i] = (ElementVec){0};
+	}
+	memset(l->vars, 0, sizeof *l->vars * (size_t)nest->vars.n);
+	memset(l->version, 0, sizeof *l->version * (size_t)nest->buffers.n);
+	l->facts.n = 0;
+	l->free_ranges.n = 0;
+	l->lanes = 1;
+	l->stage = -1;
+	l->sums.stage = -1;
+	l->operations = 0;
+}
+
+static int64_t lower_kernel(Lower *l, LowFunction *f)
+{
+	const Nest *nest = l->nest;
+	bool *written = NEW_N(l->arena, bool, nest->buffers.n);
+	Frame frame = {0};
+	emit_begin(l, f);
+	add_params(l, f);
+	bool *used = buffers_used(l, written);
+	place_params(l, used, written);
+	int64_t bytes = place_workspace(l, used, written);
+	scope_open(l, &frame, &f->body);
+	l->threads = true;
+	for (int i = 0; i < nest->order.n && !l->failed; i++) {
+		const Stage *s = &nest->stages.at[nest->order.at[i]];
+		if (s->place < 0 && !s->ahead)
+			lower_stage(l, nest->order.at[i]);
+	}
+	scope_close(l);
+	lower_transpose(l);
+	return bytes;
+}
+
+/* --- the whole ---------------------------------------------------------- */
+
+static LowFunction *new_function(
+    Arena *arena, const char *name, LowFunctionRole role)
+{
+	LowFunction *f = NEW(arena, LowFunction);
+	f->name = name;
+	f->role = role;
+	f->nthreads = 1;
+	f->pack_input = -1;
+	return f;
+}
+
+static void lower_packs(Lower *l, Lowered *out)
+{
+	const Program *p = l->nest->program;
+	out->packed_bytes = NEW_N(l->arena, int64_t, p->ninputs);
+	int64_t *offsets =
+	    NEW_N(l->arena, int64_t, l->nest->buffers.n);
+	for (int i = 0; i < p->ninputs && !l->failed; i++) {
+		if (!p->buffers[i].is_const)
+			continue;
+		LowFunction *f = new_function(l->arena,
+		    arena_printf(l->arena, "%s_pack_%s", p->symbol,
+			p->buffers[i].name),
+		    LOWFN_PACK);
+		f->pack_input = i;
+		out->packed_bytes[out->packs.n] =
+		    pack_layout(l->nest, i, offsets);
+		reset(l);
+		lower_pack(l, f, i);
+		vec_push(l->arena, &out->packs, f);
+	}
+}
+
+Lowered *lower(
+    Arena *arena, const Nest *nest, const Machine *machine, Error *error)
+{
+	Lower *l = NEW(arena, Lower);
+	Lowered *out = NEW(arena, Lowered);
+	*l = (Lower){.arena = arena,
+	    .nest = nest,
+	    .machine = machine,
+	    .error = error,
+	    .exact = nest->program->numerics == NUMERICS_EXACT,
+	    .low_buffer = NEW_N(arena, int, nest->buffers.n),
+	    .version = NEW_N(arena, int, nest->buffers.n),
+	    .vars = NEW_N(arena, Binding, nest->vars.n),
+	    .registers = NEW_N(arena, ElementVec, nest->buffers.n)};
+	l->hung = NEW_N(arena, IntVec, nest->vars.n);
+	for (int i = 0; i < nest->order.n; i++) {
+		int place = nest->stages.at[nest->order.at[i]].place;
+		if (place >= 0)
+			vec_push(arena, &l->hung[place], nest->order.at[i]);
+	}
+	l->most_operations = MOST_OPERATIONS +
+	    STAGE_OPERATIONS * nest->order.n;
+	*out = (Lowered){.arena = arena, .program = nest->program};
+	out->kernel =
+	    new_function(arena, nest->program->symbol, LOWFN_KERNEL);
+	reset(l);
+	out->workspace_bytes = lower_kernel(l, out->kernel);
+	lower_packs(l, out);
+	return l->failed ? NULL : out;
+}

@@ -1,0 +1,356 @@
+/* Emission of operations.
+ *
+ * Equal pure operations, and loads that nothing was stored to in between, are
+ * emitted once (value numbering), and as far out of the loops as their
+ * arguments allow:
+ *
+ *     for k                          zero = CONST 0
+ *       for m unrolled by 2          for k
+ *         c[m] += a[m, k] * b[k]       b_0 = LOAD b[k]
+ *                                      ...
+ *
+ * A loop or `if` becomes part of the body around it only when it is complete,
+ * so what is hoisted out of it lands before it. */
+#include "codegen/lower/lower_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+void lower_fail(Lower *l, const char *format, ...)
+{
+	if (l->failed)
+		return;
+	l->failed = true;
+	va_list args;
+	va_start(args, format);
+	char *text = arena_vprintf(l->arena, format, args);
+	va_end(args);
+	error_set(l->error, STATUS_UNSUPPORTED, "%s", text);
+}
+
+void emit_begin(Lower *l, LowFunction *f)
+{
+	l->f = f;
+	l->temps.n = 0;
+	l->scope = NULL;
+	l->nnumbered = 0;
+	l->nbuckets = NUMBERED_BUCKETS;
+	l->buckets = NEW_N(l->arena, Numbered *, l->nbuckets);
+}
+
+void scope_open(Lower *l, Frame *scope, LowBody *body)
+{
+	scope->up = l->scope;
+	scope->body = body;
+	scope->depth = l->scope ? l->scope->depth + 1 : 0;
+	scope->serial = ++l->nserials;
+	if (scope->depth >= MAX_DEPTH) {
+		lower_fail(l, "loops nested deeper than %d", MAX_DEPTH);
+		scope->depth = MAX_DEPTH - 1;
+	}
+	l->open_serial[scope->depth] = scope->serial;
+	l->scope = scope;
+}
+
+void scope_close(Lower *l)
+{
+	l->open_serial[l->scope->depth] = 0;
+	l->scope = l->scope->up;
+	if (l->scope)
+		l->open_serial[l->scope->depth] = l->scope->serial;
+}
+
+int new_temp(Lower *l, DType type, int lanes, const char *hint)
+{
+	int temp = low_temp(l->arena, l->f, type, lanes, hint);
+	assert(temp == l->temps.n);
+	vec_push(l->arena, &l->temps,
+	    (TempInfo){.range = {INT64_MIN, INT64_MAX},
+		.depth = l->scope->depth});
+	return temp;
+}
+
+static LowNode *emit_at(
+    Lower *l, Frame *scope, LowOpcode op, int dst, int a, int b, int c)
+{
+	if (++l->operations > l->most_operations)
+		lower_fail(l, "more than %d operations", l->most_operations);
+	return low_op(l->arena, scope->body, op, dst, a, b, c);
+}
+
+/* A temporary that is assigned in several places begins as 0, so that it is
+ * defined whichever of them ran: where its scope may begin, outside of loops
+ * and branches but within the thread. */
+int new_variable(Lower *l, DType type, int lanes, const char *hint)
+{
+	Frame *frame = l->scope;
+	int temp = new_temp(l, type, lanes, hint);
+	while (frame->up && !frame->fence)
+		frame = frame->up;
+	l->temps.at[temp].mutable = true;
+	l->temps.at[temp].depth = frame->depth;
+	emit_at(l, frame, LOW_CONST, temp, -1, -1, -1);
+	return temp;
+}
+
+/* --- numbered values ---------------------------------------------------- */
+
+static uint32_t key_hash(const Key *key)
+{
+	uint64_t h = (uint64_t)key->op * 31 + (uint64_t)key->lanes;
+	for (int i = 0; i < 3; i++)
+		h = h * 0x9E3779B97F4A7C15u + (uint64_t)(key->arg[i] + 1);
+	uint64_t bits;
+	memcpy(&bits, &key->f, sizeof bits);
+	h = h * 0x9E3779B97F4A7C15u + (uint64_t)key->i;
+	h = h * 0x9E3779B97F4A7C15u + bits;
+	h = h * 0x9E3779B97F4A7C15u + (uint64_t)(key->buffer + 1);
+	h = h * 0x9E3779B97F4A7C15u + (uint64_t)key->address.constant;
+	return (uint32_t)(h >> 32);
+}
+
+static bool key_equal(const Key *a, const Key *b)
+{
+	return a->op == b->op && a->type == b->type && a->lanes == b->lanes &&
+	    !memcmp(a->arg, b->arg, sizeof a->arg) &&
+	    !memcmp(a->stamp, b->stamp, sizeof a->stamp) && a->i == b->i &&
+	    !memcmp(&a->f, &b->f, sizeof a->f) && a->math == b->math &&
+	    a->buffer == b->buffer && a->version == b->version &&
+	    low_affine_equal(a->address, b->address) &&
+	    !a->shuffle == !b->shuffle &&
+	    (!a->shuffle ||
+		!memcmp(a->shuffle, b->shuffle,
+		    sizeof(int) * (size_t)a->lanes));
+}
+
+static int fence_depth(const Lower *l)
+{
+	const Frame *s = l->scope;
+	while (s->up && !s->fence)
+		s = s->up;
+	return s->fence ? s->depth : 0;
+}
+
+static int find(const Lower *l, const Key *key)
+{
+	int fence = fence_depth(l);
+	uint32_t bucket = key_hash(key) & (uint32_t)(l->nbuckets - 1);
+	for (Numbered *n = l->buckets[bucket]; n; n = n->next)
+		if (n->depth >= fence &&
+		    l->open_serial[n->depth] == n->serial &&
+		    key_equal(&n->key, key))
+			return n->temp;
+	return -1;
+}
+
+static void link_numbered(Lower *l, Numbered *n)
+{
+	uint32_t bucket = key_hash(&n->key) & (uint32_t)(l->nbuckets - 1);
+	n->next = l->buckets[bucket];
+	l->buckets[bucket] = n;
+}
+
+/* Twice the buckets; what stood in a scope that is closed is forgotten. */
+static void grow_buckets(Lower *l)
+{
+	Numbered **old = l->buckets;
+	int n = l->nbuckets;
+	l->nbuckets *= 2;
+	l->nnumbered = 0;
+	l->buckets = NEW_N(l->arena, Numbered *, l->nbuckets);
+	for (int i = 0; i < n; i++)
+		for (Numbered *e = old[i], *next; e; e = next) {
+			next = e->next;
+			if (l->open_serial[e->depth] != e->serial)
+				continue;
+			link_numbered(l, e);
+			l->nnumbered++;
+		}
+}
+
+static void number(Lower *l, const Key *key, int temp, const Frame *scope)
+{
+	Numbered *n = NEW(l->arena, Numbered);
+	if (l->nnumbered++ > l->nbuckets)
+		grow_buckets(l);
+	*n = (Numbered){NULL, *key, temp, scope->depth, scope->serial};
+	link_numbered(l, n);
+}
+
+static void stamp_arguments(const Lower *l, Key *key)
+{
+	for (int i = 0; i < 3; i++) {
+		key->stamp[i] = 0;
+		if (key->arg[i] < 0)
+			continue;
+		const TempInfo *t = &l->temps.at[key->arg[i]];
+		if (t->mutable)
+			key->stamp[i] = t->stamp > l->epoch ? t->stamp
+							    : l->epoch;
+	}
+}
+
+bool frame_writes(const Frame *frame, int buffer)
+{
+	for (int i = 0; i < frame->written.n; i++)
+		if (frame->written.at[i] == buffer)
+			return true;
+	return false;
+}
+
+/* Whether an operation may leave the scope. */
+static bool may_leave(const Frame *s, const Key *key)
+{
+	if (!s->up || s->fence)
+		return false;
+	if (key->buffer >= 0)
+		return !s->skipped &&
+		    !frame_writes(s, key->buffer);
+	return key->op != LOW_MATH || !s->skipped;
+}
+
+/* The outermost scope in which all arguments are known. */
+static Frame *place(const Lower *l, const Key *key)
+{
+	int depth = 0;
+	for (int i = 0; i < 3; i++) {
+		if (key->arg[i] < 0)
+			continue;
+		if (l->temps.at[key->arg[i]].mutable)
+			return l->scope;
+		if (l->temps.at[key->arg[i]].depth > depth)
+			depth = l->temps.at[key->arg[i]].depth;
+	}
+	for (int i = 0; i < key->address.n; i++) {
+		int d = l->temps.at[key->address.terms[i].temp].depth;
+		depth = d > depth ? d : depth;
+	}
+	Frame *s = l->scope;
+	while (s->depth > depth && may_leave(s, key))
+		s = s->up;
+	return s;
+}
+
+static int emit_key(Lower *l, Key *key, const char *hint)
+{
+	stamp_arguments(l, key);
+	int temp = find(l, key);
+	if (temp >= 0)
+		return temp;
+	Frame *scope = place(l, key);
+	temp = new_temp(l, key->type, key->lanes, hint);
+	l->temps.at[temp].depth = scope->depth;
+	LowNode *node = emit_at(l, scope, key->op, temp, key->arg[0],
+	    key->arg[1], key->arg[2]);
+	node->i = key->i;
+	node->f = key->f;
+	node->math = key->math;
+	node->shuffle = (int *)key->shuffle;
+	if (key->buffer >= 0)
+		node->buffer = l->low_buffer[key->buffer];
+	node->address = key->address;
+	number(l, key, temp, scope);
+	return temp;
+}
+
+int emit_pure(Lower *l, Key *key, const char *hint)
+{
+	key->buffer = -1;
+	return emit_key(l, key, hint);
+}
+
+int emit_load(Lower *l, Key *key, const char *hint)
+{
+	key->version = l->version[key->buffer];
+	return emit_key(l, key, hint);
+}
+
+int emit_op(Lower *l, LowOpcode op, DType type, int lanes, int a, int b,
+    int c, const char *hint)
+{
+	Key key = {.op = op, .type = type, .lanes = lanes, .arg = {a, b, c}};
+	return emit_pure(l, &key, hint);
+}
+
+int const_int(Lower *l, DType type, int lanes, int64_t value)
+{
+	Key key = {.op = LOW_CONST, .type = type, .lanes = lanes,
+		.arg = {-1, -1, -1}, .i = value};
+	int temp = emit_pure(l, &key, "n");
+	if (lanes == 1)
+		l->temps.at[temp].range = (Range){value, value};
+	return temp;
+}
+
+int const_float(Lower *l, DType type, int lanes, double value)
+{
+	Key key = {.op = LOW_CONST, .type = type, .lanes = lanes,
+		.arg = {-1, -1, -1}, .f = value};
+	return emit_pure(l, &key, "k");
+}
+
+/* --- effects ------------------------------------------------------------ */
+
+LowNode *emit_into(Lower *l, int dst, LowOpcode op, int a, int b, int c)
+{
+	l->temps.at[dst].mutable = true;
+	l->temps.at[dst].stamp = ++l->stamp;
+	return emit_at(l, l->scope, op, dst, a, b, c);
+}
+
+LowNode *emit_effect(Lower *l, LowOpcode op, int a, int b, int c)
+{
+	return emit_at(l, l->scope, op, -1, a, b, c);
+}
+
+void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask)
+{
+	l->version[buffer]++;
+	if (mask >= 0 || l->temps.at[temp].mutable)
+		return;
+	LowTemp *t = &l->f->temps.at[temp];
+	Key key = {.op = LOW_LOAD, .type = t->type, .lanes = t->lanes,
+		.arg = {-1, -1, -1}, .buffer = buffer,
+		.version = l->version[buffer], .address = address};
+	number(l, &key, temp, l->scope);
+}
+
+void note_written(Lower *l, const IntVec *written)
+{
+	for (int i = 0; i < written->n; i++)
+		l->version[written->at[i]]++;
+}
+
+void note_control(Lower *l)
+{
+	l->epoch = ++l->stamp;
+}
+
+/* --- branches ----------------------------------------------------------- */
+
+void branch_begin(Lower *l, Branch *b, int condition)
+{
+	b->node = NEW(l->arena, LowNode);
+	b->node->kind = LOWNODE_IF;
+	b->node->dst = b->node->buffer = b->node->var = -1;
+	b->node->condition = condition;
+	b->scope = (Frame){.skipped = true};
+	note_control(l);
+	scope_open(l, &b->scope, &b->node->body);
+}
+
+void branch_else(Lower *l, Branch *b)
+{
+	scope_close(l);
+	note_control(l);
+	b->scope = (Frame){.skipped = true};
+	scope_open(l, &b->scope, &b->node->other);
+}
+
+void branch_end(Lower *l, Branch *b)
+{
+	scope_close(l);
+	note_control(l);
+	if (b->node->body.n || b->node->other.n)
+		vec_push(l->arena, l->scope->body, b->node);
+}

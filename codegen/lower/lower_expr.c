@@ -1,0 +1,548 @@
+/* Values of bodies: an expression under the environment becomes temporaries,
+ * scalars where it is the same for all lanes.
+ *
+ * A condition that index algebra decides leaves one arm.  Else a condition that
+ * is the same for all lanes is a branch where an arm reads memory or calls a
+ * function, and a select where it is cheap; one that differs by lane masks what
+ * the arms read and selects. */
+#include "codegen/lower/lower_internal.h"
+
+#include <assert.h>
+
+Value value_const(DType type, double f, int64_t i)
+{
+	return (Value){.type = type, .lanes = 1, .temp = -1, .f = f, .i = i};
+}
+
+Value value_temp(DType type, int lanes, int temp)
+{
+	return (Value){.type = type, .lanes = lanes, .temp = temp};
+}
+
+bool value_is_bool(Value v, bool *value)
+{
+	*value = v.i != 0;
+	return v.type == DT_BOOL && v.temp == -1;
+}
+
+bool value_is_unknown(Value v)
+{
+	return v.temp == VALUE_UNKNOWN;
+}
+
+static Value value_bool(bool b)
+{
+	return value_const(DT_BOOL, 0, b);
+}
+
+static Value value_unknown(void)
+{
+	return (Value){.type = DT_BOOL, .lanes = 1, .temp = VALUE_UNKNOWN};
+}
+
+int value_as(Lower *l, Value v, int lanes)
+{
+	if (v.temp == -1)
+		return dtype_is_float(v.type)
+		    ? const_float(l, v.type, lanes, v.f)
+		    : const_int(l, v.type, lanes, v.i);
+	if (v.lanes == lanes)
+		return v.temp;
+	assert(v.lanes == 1);
+	return emit_op(
+	    l, LOW_BROADCAST, v.type, lanes, v.temp, -1, -1, "all");
+}
+
+int value_scalar(Lower *l, Value v)
+{
+	assert(v.lanes == 1);
+	return value_as(l, v, 1);
+}
+
+Value value_convert(Lower *l, Value v, DType type)
+{
+	if (v.type == type)
+		return v;
+	int temp = emit_op(l, LOW_CONVERT, type, v.lanes,
+	    value_as(l, v, v.lanes), -1, -1, dtype_name(type));
+	return value_temp(type, v.lanes, temp);
+}
+
+static int wider(Value a, Value b)
+{
+	return a.lanes > b.lanes ? a.lanes : b.lanes;
+}
+
+static Value binary(Lower *l, LowOpcode op, DType type, Value a, Value b)
+{
+	int lanes = wider(a, b);
+	int temp = emit_op(l, op, type, lanes, value_as(l, a, lanes),
+	    value_as(l, b, lanes), -1, "t");
+	return value_temp(type, lanes, temp);
+}
+
+static Value value_not(Lower *l, Value a)
+{
+	bool known;
+	if (value_is_unknown(a))
+		return a;
+	if (value_is_bool(a, &known))
+		return value_bool(!known);
+	return value_temp(DT_BOOL, a.lanes,
+	    emit_op(l, LOW_NOT, DT_BOOL, a.lanes, a.temp, -1, -1, "not"));
+}
+
+Value value_and(Lower *l, Value a, Value b)
+{
+	bool known;
+	if (value_is_bool(a, &known))
+		return known ? b : a;
+	if (value_is_bool(b, &known))
+		return known ? a : b;
+	if (value_is_unknown(a) || value_is_unknown(b))
+		return value_unknown();
+	return binary(l, LOW_AND, DT_BOOL, a, b);
+}
+
+static Value value_or(Lower *l, Value a, Value b)
+{
+	bool known;
+	if (value_is_bool(a, &known))
+		return known ? a : b;
+	if (value_is_bool(b, &known))
+		return known ? b : a;
+	if (value_is_unknown(a) || value_is_unknown(b))
+		return value_unknown();
+	return binary(l, LOW_OR, DT_BOOL, a, b);
+}
+
+/* --- conditions on indices ---------------------------------------------- */
+
+/* Lanes where base + step*lane >= 0, step not 0. */
+static Value lanes_nonnegative(Lower *l, Index x, int64_t step)
+{
+	Index base = index_without(l, x, SYMBOL_LANE);
+	bool falls = step < 0;
+	int64_t size = falls ? -step : step;
+	/* falls: lane < floor(base/size) + 1; else lane >= ceil(-base/size) */
+	Index count = falls
+	    ? index_add(l, index_floordiv(l, base, size), index_const(1), 1)
+	    : index_floordiv(l,
+		  index_add(l, index_const(size - 1), base, -1), size);
+	int mask = emit_op(l, LOW_LANES_BELOW, DT_BOOL, l->lanes,
+	    index_scalar(l, count), -1, -1, "lanes");
+	Value v = value_temp(DT_BOOL, l->lanes, mask);
+	return falls ? v : value_not(l, v);
+}
+
+Value value_nonnegative(Lower *l, Index x)
+{
+	if (index_nonnegative(l, x))
+		return value_bool(true);
+	if (index_negative(l, x))
+		return value_bool(false);
+	if (index_has_free(x))
+		return value_unknown();
+	if (x.vector < 0 && index_lane(x))
+		return lanes_nonnegative(l, x, index_lane(x));
+	int lanes = index_has_lanes(x) ? l->lanes : 1;
+	int temp = lanes > 1 ? index_vector(l, x) : index_scalar(l, x);
+	int zero = const_int(l, DT_INDEX, lanes, 0);
+	return value_temp(DT_BOOL, lanes,
+	    emit_op(l, LOW_LE, DT_BOOL, lanes, zero, temp, -1, "inside"));
+}
+
+static Value compare_indices(Lower *l, const Expr *e)
+{
+	Index a = index_of(l, e->arg[0]), b = index_of(l, e->arg[1]);
+	Index up = index_add(l, b, a, -1);   /* b - a */
+	Index down = index_add(l, a, b, -1); /* a - b */
+	Index one = index_const(1);
+	switch (e->op) {
+	case OP_LT: return value_nonnegative(l, index_add(l, up, one, -1));
+	case OP_LE: return value_nonnegative(l, up);
+	case OP_GT: return value_nonnegative(l, index_add(l, down, one, -1));
+	case OP_GE: return value_nonnegative(l, down);
+	default: break;
+	}
+	Value equal = value_and(
+	    l, value_nonnegative(l, up), value_nonnegative(l, down));
+	return e->op == OP_EQ ? equal : value_not(l, equal);
+}
+
+/* What holds of indices where a condition holds, or where it does not. */
+void push_facts(Lower *l, const Expr *e, bool holds)
+{
+	if (e->op == OP_NOT) {
+		push_facts(l, e->arg[0], !holds);
+		return;
+	}
+	if ((e->op == OP_AND && holds) || (e->op == OP_OR && !holds)) {
+		push_facts(l, e->arg[0], holds);
+		push_facts(l, e->arg[1], holds);
+		return;
+	}
+	if (e->op < OP_LT || e->op > OP_NE || e->arg[0]->type != DT_INDEX ||
+	    e->arg[1]->type != DT_INDEX)
+		return;
+	Index a = index_of(l, e->arg[0]), b = index_of(l, e->arg[1]);
+	Index up = index_add(l, b, a, -1), down = index_add(l, a, b, -1);
+	Index one = index_const(1);
+	switch (e->op) {
+	case OP_LT:
+		fact_push(l, holds ? index_add(l, up, one, -1) : down);
+		break;
+	case OP_LE:
+		fact_push(l, holds ? up : index_add(l, down, one, -1));
+		break;
+	case OP_GT:
+		fact_push(l, holds ? index_add(l, down, one, -1) : up);
+		break;
+	case OP_GE:
+		fact_push(l, holds ? down : index_add(l, up, one, -1));
+		break;
+	default:
+		if ((e->op == OP_EQ) == holds) {
+			fact_push(l, up);
+			fact_push(l, down);
+		}
+	}
+}
+
+/* --- operations --------------------------------------------------------- */
+
+static bool is_half(DType type)
+{
+	return type == DT_F16 || type == DT_BF16;
+}
+
+/* f16 and bf16 are compared and chosen in f32, which is exact. */
+static DType work_type(DType type)
+{
+	return is_half(type) ? DT_F32 : type;
+}
+
+static Value choose(Lower *l, Value condition, Value yes, Value no)
+{
+	DType type = yes.type, work = work_type(type);
+	yes = value_convert(l, yes, work);
+	no = value_convert(l, no, work);
+	int lanes = wider(condition, yes);
+	lanes = no.lanes > lanes ? no.lanes : lanes;
+	int temp = emit_op(l, LOW_SELECT, work, lanes,
+	    value_as(l, condition, lanes), value_as(l, yes, lanes),
+	    value_as(l, no, lanes), "v");
+	return value_convert(l, value_temp(work, lanes, temp), type);
+}
+
+static Value min_or_max(Lower *l, bool max, Value a, Value b)
+{
+	DType type = a.type, work = work_type(type);
+	Value v = binary(l, max ? LOW_MAX : LOW_MIN, work,
+	    value_convert(l, a, work), value_convert(l, b, work));
+	return value_convert(l, v, type);
+}
+
+static bool may_fuse(const Lower *l, DType type)
+{
+	return l->machine->fma && !l->exact &&
+	    (type == DT_F32 || type == DT_F64);
+}
+
+static Value fused(Lower *l, const Expr *product, Value addend)
+{
+	Value a = eval(l, product->arg[0]), b = eval(l, product->arg[1]);
+	int lanes = wider(a, b);
+	lanes = addend.lanes > lanes ? addend.lanes : lanes;
+	int temp = emit_op(l, LOW_FMA, addend.type, lanes,
+	    value_as(l, a, lanes), value_as(l, b, lanes),
+	    value_as(l, addend, lanes), "t");
+	return value_temp(addend.type, lanes, temp);
+}
+
+static Value eval_binary(Lower *l, const Expr *e)
+{
+	if (e->op == OP_ADD && may_fuse(l, e->type)) {
+		if (e->arg[0]->op == OP_MUL)
+			return fused(l, e->arg[0], eval(l, e->arg[1]));
+		if (e->arg[1]->op == OP_MUL)
+			return fused(l, e->arg[1], eval(l, e->arg[0]));
+	}
+	Value a = eval(l, e->arg[0]), b = eval(l, e->arg[1]);
+	switch (e->op) {
+	case OP_ADD: return binary(l, LOW_ADD, e->type, a, b);
+	case OP_SUB: return binary(l, LOW_SUB, e->type, a, b);
+	case OP_MUL: return binary(l, LOW_MUL, e->type, a, b);
+	case OP_DIV: return binary(l, LOW_DIV, e->type, a, b);
+	case OP_FLOORDIV: return binary(l, LOW_FLOORDIV, e->type, a, b);
+	case OP_MOD: return binary(l, LOW_MOD, e->type, a, b);
+	default: break;
+	}
+	a = value_convert(l, a, work_type(a.type));
+	b = value_convert(l, b, work_type(b.type));
+	switch (e->op) {
+	case OP_LT: return binary(l, LOW_LT, DT_BOOL, a, b);
+	case OP_LE: return binary(l, LOW_LE, DT_BOOL, a, b);
+	case OP_GT: return binary(l, LOW_LT, DT_BOOL, b, a);
+	case OP_GE: return binary(l, LOW_LE, DT_BOOL, b, a);
+	case OP_EQ: return binary(l, LOW_EQ, DT_BOOL, a, b);
+	default: return binary(l, LOW_NE, DT_BOOL, a, b);
+	}
+}
+
+static Value eval_math(Lower *l, const Expr *e)
+{
+	Value a = eval(l, e->arg[0]);
+	Value b = e->narg > 1 ? eval(l, e->arg[1]) : a;
+	int lanes = e->narg > 1 ? wider(a, b) : a.lanes;
+	if (e->narg == 1 && lanes > 1 && e->type == DT_F32 && !l->exact) {
+		int v = math_vector(l, e->op, a.temp, lanes);
+		if (v >= 0)
+			return value_temp(e->type, lanes, v);
+	}
+	Key key = {.op = LOW_MATH,
+	    .type = e->type,
+	    .lanes = lanes,
+	    .arg = {value_as(l, a, lanes),
+		e->narg > 1 ? value_as(l, b, lanes) : -1, -1},
+	    .math = e->op};
+	return value_temp(
+	    e->type, lanes, emit_pure(l, &key, op_name(e->op)));
+}
+
+/* Small enough for the narrowest integer and exact in every float. */
+static bool holds_exactly(DType type, int64_t value)
+{
+	return type == DT_BOOL ? value == 0 || value == 1
+			       : value >= 0 && value <= 127;
+}
+
+static Value eval_cast(Lower *l, const Expr *e)
+{
+	if (e->arg[0]->type != DT_INDEX)
+		return value_convert(l, eval(l, e->arg[0]), e->type);
+	Index x = index_of(l, e->arg[0]);
+	int64_t known;
+	if (index_is_const(x, &known) && holds_exactly(e->type, known))
+		return value_const(e->type, (double)known, known);
+	int lanes = index_has_lanes(x) ? l->lanes : 1;
+	int temp = lanes > 1 ? index_vector(l, x) : index_scalar(l, x);
+	return value_convert(l, value_temp(DT_INDEX, lanes, temp), e->type);
+}
+
+/* --- if ----------------------------------------------------------------- */
+
+static bool is_dear(Expr *e, void *context)
+{
+	bool *dear = context;
+	*dear |= e->op == OP_READ || (e->op >= OP_POW && e->op <= OP_ERF);
+	return !*dear;
+}
+
+static bool arm_is_dear(const Expr *e)
+{
+	bool dear = false;
+	expr_walk((Expr *)(uintptr_t)e, is_dear, &dear);
+	return dear;
+}
+
+/* An arm under its condition, masked where that differs by lane. */
+static Value eval_arm(Lower *l, const Expr *condition, bool holds, Value mask,
+    const Expr *arm)
+{
+	int facts = l->facts.n;
+	Value outer = l->mask;
+	/* What differs by lane is no fact: lanes that are off go on. */
+	if (mask.lanes > 1)
+		l->mask = l->mask.lanes ? value_and(l, outer, mask) : mask;
+	else
+		push_facts(l, condition, holds);
+	Value v = eval(l, arm);
+	l->mask = outer;
+	l->facts.n = facts;
+	return v;
+}
+
+static void assign_arm(
+    Lower *l, int dst, const Expr *condition, bool holds, const Expr *arm)
+{
+	int facts = l->facts.n;
+	push_facts(l, condition, holds);
+	Value v = eval(l, arm);
+	emit_into(l, dst, LOW_COPY,
+	    value_as(l, v, l->f->temps.at[dst].lanes), -1, -1);
+	l->facts.n = facts;
+}
+
+/* An arm that costs nothing is assigned before, the other in the branch. */
+static Value eval_branch(Lower *l, Value condition, const Expr *e, DType type)
+{
+	Branch b;
+	int dst = new_temp(l, type, l->lanes, "v");
+	bool yes_dear = arm_is_dear(e->arg[1]);
+	bool no_dear = arm_is_dear(e->arg[2]);
+	l->temps.at[dst].mutable = true;
+	if (yes_dear && no_dear) {
+		emit_into(l, dst, LOW_CONST, -1, -1, -1);
+		branch_begin(l, &b, value_scalar(l, condition));
+		assign_arm(l, dst, e->arg[0], true, e->arg[1]);
+		branch_else(l, &b);
+		assign_arm(l, dst, e->arg[0], false, e->arg[2]);
+	} else {
+		int cheap = yes_dear ? 2 : 1, dear = yes_dear ? 1 : 2;
+		assign_arm(l, dst, e->arg[0], cheap == 1, e->arg[cheap]);
+		branch_begin(l, &b,
+		    value_scalar(l,
+			yes_dear ? condition : value_not(l, condition)));
+		assign_arm(l, dst, e->arg[0], dear == 1, e->arg[dear]);
+	}
+	branch_end(l, &b);
+	return value_temp(type, l->lanes, dst);
+}
+
+static Value eval_if_expr(Lower *l, const Expr *e)
+{
+	bool known;
+	Value condition = eval(l, e->arg[0]);
+	if (value_is_bool(condition, &known)) {
+		int facts = l->facts.n;
+		push_facts(l, e->arg[0], known);
+		Value v = eval(l, e->arg[known ? 1 : 2]);
+		l->facts.n = facts;
+		return v;
+	}
+	if (condition.lanes == 1 &&
+	    (arm_is_dear(e->arg[1]) || arm_is_dear(e->arg[2])))
+		return eval_branch(l, condition, e, e->type);
+	Value yes = eval_arm(l, e->arg[0], true, condition, e->arg[1]);
+	Value no = eval_arm(l, e->arg[0], false,
+	    condition.lanes > 1 ? value_not(l, condition) : condition,
+	    e->arg[2]);
+	return choose(l, condition, yes, no);
+}
+
+/* and, or: the right side is looked at under the facts of the left. */
+static Value eval_logic(Lower *l, const Expr *e)
+{
+	bool both = e->op == OP_AND, known;
+	Value a = eval(l, e->arg[0]);
+	if (value_is_bool(a, &known) && known != both)
+		return a;
+	int facts = l->facts.n;
+	Value outer = l->mask;
+	if (a.lanes == 1)
+		push_facts(l, e->arg[0], both);
+	if (a.lanes > 1) {
+		Value mask = both ? a : value_not(l, a);
+		l->mask = outer.lanes ? value_and(l, outer, mask) : mask;
+	}
+	Value b;
+	if (a.lanes == 1 && a.temp >= 0 && arm_is_dear(e->arg[1])) {
+		Expr constant = {.op = OP_INT, .type = DT_BOOL, .i = !both};
+		Expr branch = {.op = OP_IF, .type = DT_BOOL};
+		Expr *args[3] = {e->arg[0], both ? e->arg[1] : &constant,
+		    both ? &constant : e->arg[1]};
+		branch.arg = args;
+		branch.narg = 3;
+		b = eval_branch(l, a, &branch, DT_BOOL);
+		l->mask = outer;
+		l->facts.n = facts;
+		return b;
+	}
+	b = eval(l, e->arg[1]);
+	l->mask = outer;
+	l->facts.n = facts;
+	return both ? value_and(l, a, b) : value_or(l, a, b);
+}
+
+/* --- expressions -------------------------------------------------------- */
+
+static Value eval_read(Lower *l, const Expr *e)
+{
+	Index address = buffer_address(l, e->id, e->arg, e->narg);
+	return memory_load(l, e->id, address);
+}
+
+Value eval(Lower *l, const Expr *e)
+{
+	switch (e->op) {
+	case OP_INT: return value_const(e->type, (double)e->i, e->i);
+	case OP_FLOAT: return value_const(e->type, e->f, (int64_t)0);
+	case OP_READ: return eval_read(l, e);
+	case OP_CAST: return eval_cast(l, e);
+	case OP_IF: return eval_if_expr(l, e);
+	case OP_AND:
+	case OP_OR: return eval_logic(l, e);
+	case OP_NOT: return value_not(l, eval(l, e->arg[0]));
+	case OP_NEG:
+	case OP_ABS: {
+		Value a = eval(l, e->arg[0]);
+		int temp = emit_op(l, e->op == OP_NEG ? LOW_NEG : LOW_ABS,
+		    e->type, a.lanes, value_as(l, a, a.lanes), -1, -1, "t");
+		return value_temp(e->type, a.lanes, temp);
+	}
+	case OP_MIN:
+	case OP_MAX:
+		return min_or_max(l, e->op == OP_MAX, eval(l, e->arg[0]),
+		    eval(l, e->arg[1]));
+	case OP_CLAMP:
+		return min_or_max(l, false,
+		    min_or_max(l, true, eval(l, e->arg[0]),
+			eval(l, e->arg[1])),
+		    eval(l, e->arg[2]));
+	default: break;
+	}
+	if (e->op >= OP_LT && e->op <= OP_NE && e->arg[0]->type == DT_INDEX)
+		return compare_indices(l, e);
+	if (e->op >= OP_POW)
+		return eval_math(l, e);
+	assert(e->narg == 2);
+	return eval_binary(l, e);
+}
+
+/* --- reduction steps ---------------------------------------------------- */
+
+/* acc (op) element; into the temporary `into` if it is one. */
+Value eval_step(
+    Lower *l, ReduceOp op, const Expr *element, Value acc, int into)
+{
+	DType type = acc.type, work = work_type(type);
+	LowOpcode code = op == REDUCE_SUM ? LOW_ADD
+	    : op == REDUCE_PROD	       ? LOW_MUL
+	    : op == REDUCE_MAX	       ? LOW_MAX
+				       : LOW_MIN;
+	bool fuse = op == REDUCE_SUM && element->op == OP_MUL &&
+	    may_fuse(l, type);
+	Value a = eval(l, fuse ? element->arg[0] : element);
+	Value b = fuse ? eval(l, element->arg[1]) : acc;
+	int lanes = wider(a, b);
+	lanes = acc.lanes > lanes ? acc.lanes : lanes;
+	if (fuse) {
+		int x = value_as(l, a, lanes), y = value_as(l, b, lanes);
+		int z = value_as(l, acc, lanes);
+		if (into >= 0) {
+			emit_into(l, into, LOW_FMA, x, y, z);
+			return value_temp(type, lanes, into);
+		}
+		return value_temp(type, lanes,
+		    emit_op(l, LOW_FMA, type, lanes, x, y, z, "t"));
+	}
+	Value element_first = value_convert(l, a, work);
+	Value so_far = value_convert(l, acc, work);
+	bool sum = op == REDUCE_SUM || op == REDUCE_PROD;
+	int x = value_as(l, sum ? so_far : element_first, lanes);
+	int y = value_as(l, sum ? element_first : so_far, lanes);
+	if (into >= 0 && work == type) {
+		emit_into(l, into, code, x, y, -1);
+		return value_temp(type, lanes, into);
+	}
+	Value v = value_convert(l,
+	    value_temp(
+		work, lanes, emit_op(l, code, work, lanes, x, y, -1, "t")),
+	    type);
+	if (into >= 0) {
+		emit_into(l, into, LOW_COPY, value_as(l, v, lanes), -1, -1);
+		return value_temp(type, lanes, into);
+	}
+	return v;
+}

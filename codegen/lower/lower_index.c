@@ -1,0 +1,655 @@
+/* Index algebra.
+ *
+ * An index is an affine form over temporaries, the lane number and loops that
+ * have not been emitted yet; `//` and `%` are taken apart where divisibility
+ * or ranges allow it,
+ *
+ *     (16*jo + ji) // 16  ->  jo        0 <= ji < 16
+ *     (16*jo + ji) % 16   ->  ji
+ *
+ * and computed into a temporary of known range where they do not.  Conditions
+ * are decided by ranges and by facts: forms known to be at least 0 where we
+ * are (the limit of a loop, the condition of an `if`). */
+#include "codegen/lower/lower_internal.h"
+
+#include <assert.h>
+
+/* --- ranges ------------------------------------------------------------- */
+
+static int64_t sat_add(int64_t a, int64_t b)
+{
+	int64_t sum;
+	if (__builtin_add_overflow(a, b, &sum))
+		return a < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
+
+static int64_t sat_mul(int64_t a, int64_t b)
+{
+	int64_t product;
+	if (__builtin_mul_overflow(a, b, &product))
+		return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
+	return product;
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+	return a / b - (a % b < 0);
+}
+
+static Range symbol_range(const Lower *l, int symbol)
+{
+	if (symbol >= 0)
+		return l->temps.at[symbol].range;
+	if (symbol == SYMBOL_LANE)
+		return (Range){0, l->lanes - 1};
+	int free = SYMBOL_FREE - symbol;
+	if (free < l->nest->vars.n)
+		return (Range){0, loop_extent(l, free) - 1};
+	return l->free_ranges.at[free - l->nest->vars.n];
+}
+
+static Range form_range(const Lower *l, LowAffine form)
+{
+	Range sum = {form.constant, form.constant};
+	for (int i = 0; i < form.n; i++) {
+		Range r = symbol_range(l, form.terms[i].temp);
+		int64_t c = form.terms[i].coefficient;
+		sum.lo = sat_add(sum.lo, sat_mul(c, c > 0 ? r.lo : r.hi));
+		sum.hi = sat_add(sum.hi, sat_mul(c, c > 0 ? r.hi : r.lo));
+	}
+	return sum;
+}
+
+Range range_of(const Lower *l, Index x)
+{
+	Range r = form_range(l, x.form);
+	if (x.vector >= 0) {
+		r.lo = sat_add(r.lo, x.range.lo);
+		r.hi = sat_add(r.hi, x.range.hi);
+	}
+	return r;
+}
+
+/* --- forms -------------------------------------------------------------- */
+
+Index index_const(int64_t value)
+{
+	return (Index){.form = low_affine_const(value), .vector = -1};
+}
+
+Index index_symbol(Lower *l, int symbol)
+{
+	LowTerm *term = NEW(l->arena, LowTerm);
+	*term = (LowTerm){symbol, 1};
+	return (Index){.form = {0, 1, term}, .vector = -1};
+}
+
+/* A value of which only the range is known. */
+static Index index_unknown(Lower *l, Range range)
+{
+	int symbol = SYMBOL_FREE - l->nest->vars.n - l->free_ranges.n;
+	vec_push(l->arena, &l->free_ranges, range);
+	return index_symbol(l, symbol);
+}
+
+static Index index_from_vector(int temp, Range range)
+{
+	return (Index){.vector = temp, .range = range};
+}
+
+bool index_is_const(Index x, int64_t *value)
+{
+	*value = x.form.constant;
+	return !x.form.n && x.vector < 0;
+}
+
+bool index_has_free(Index x)
+{
+	for (int i = 0; i < x.form.n; i++)
+		if (x.form.terms[i].temp <= SYMBOL_FREE)
+			return true;
+	return false;
+}
+
+static int64_t coefficient_of(Index x, int symbol)
+{
+	for (int i = 0; i < x.form.n; i++)
+		if (x.form.terms[i].temp == symbol)
+			return x.form.terms[i].coefficient;
+	return 0;
+}
+
+int64_t index_coefficient(Index x, int symbol)
+{
+	return coefficient_of(x, symbol);
+}
+
+int64_t index_lane(Index x)
+{
+	return coefficient_of(x, SYMBOL_LANE);
+}
+
+bool index_has_lanes(Index x)
+{
+	return x.vector >= 0 || index_lane(x);
+}
+
+Index index_without(Lower *l, Index x, int symbol)
+{
+	LowTerm *terms = NEW_N(l->arena, LowTerm, x.form.n);
+	int n = 0;
+	for (int i = 0; i < x.form.n; i++)
+		if (x.form.terms[i].temp != symbol)
+			terms[n++] = x.form.terms[i];
+	x.form.terms = terms;
+	x.form.n = n;
+	return x;
+}
+
+static int vector_op(Lower *l, LowOpcode op, int a, int b)
+{
+	return emit_op(l, op, DT_INDEX, l->lanes, a, b, -1, "iv");
+}
+
+Index index_scale(Lower *l, Index a, int64_t factor)
+{
+	Index x = index_const(0);
+	x.form = low_affine_add(l->arena, x.form, a.form, factor);
+	if (a.vector < 0 || !factor)
+		return x;
+	x.vector = factor == 1 ? a.vector
+			       : vector_op(l, LOW_MUL, a.vector,
+				     const_int(l, DT_INDEX, l->lanes, factor));
+	int64_t lo = sat_mul(a.range.lo, factor);
+	int64_t hi = sat_mul(a.range.hi, factor);
+	x.range = lo <= hi ? (Range){lo, hi} : (Range){hi, lo};
+	return x;
+}
+
+Index index_add(Lower *l, Index a, Index b, int64_t scale)
+{
+	b = index_scale(l, b, scale);
+	Index sum = {.form = low_affine_add(l->arena, a.form, b.form, 1),
+		.vector = a.vector, .range = a.range};
+	if (a.vector >= 0 && b.vector >= 0) {
+		sum.vector = vector_op(l, LOW_ADD, a.vector, b.vector);
+		sum.range.lo = sat_add(a.range.lo, b.range.lo);
+		sum.range.hi = sat_add(a.range.hi, b.range.hi);
+	} else if (b.vector >= 0) {
+		sum.vector = b.vector;
+		sum.range = b.range;
+	}
+	return sum;
+}
+
+Index index_extreme(Lower *l, Index x, bool greatest, bool lanes)
+{
+	Index out = index_const(x.form.constant);
+	LowTerm *terms = NEW_N(l->arena, LowTerm, x.form.n);
+	out.form.terms = terms;
+	for (int i = 0; i < x.form.n; i++) {
+		LowTerm t = x.form.terms[i];
+		if (t.temp >= 0 || (t.temp == SYMBOL_LANE && !lanes)) {
+			terms[out.form.n++] = t;
+			continue;
+		}
+		Range r = symbol_range(l, t.temp);
+		int64_t end = (t.coefficient > 0) == greatest ? r.hi : r.lo;
+		out.form.constant = sat_add(
+		    out.form.constant, sat_mul(t.coefficient, end));
+	}
+	if (x.vector >= 0) {
+		if (lanes)
+			out.form.constant = sat_add(out.form.constant,
+			    greatest ? x.range.hi : x.range.lo);
+		else
+			out.vector = x.vector, out.range = x.range;
+	}
+	return out;
+}
+
+/* --- temporaries -------------------------------------------------------- */
+
+static int scalar_op(Lower *l, LowOpcode op, int a, int b, Range range,
+    const char *hint)
+{
+	int temp = emit_op(l, op, DT_INDEX, 1, a, b, -1, hint);
+	l->temps.at[temp].range = range;
+	return temp;
+}
+
+static int scaled_term(Lower *l, LowTerm t)
+{
+	if (t.coefficient == 1)
+		return t.temp;
+	Range r = form_range(l, (LowAffine){0, 1, &t});
+	return scalar_op(l, LOW_MUL, t.temp,
+	    const_int(l, DT_INDEX, 1, t.coefficient), r, "i");
+}
+
+int index_scalar(Lower *l, Index x)
+{
+	assert(!index_has_lanes(x) && !index_has_free(x));
+	if (!x.form.n)
+		return const_int(l, DT_INDEX, 1, x.form.constant);
+	LowAffine sum = {0};
+	int temp = -1;
+	for (int i = 0; i < x.form.n; i++) {
+		LowAffine part = {0, 1, &x.form.terms[i]};
+		int term = scaled_term(l, x.form.terms[i]);
+		sum = low_affine_add(l->arena, sum, part, 1);
+		temp = temp < 0 ? term
+				: scalar_op(l, LOW_ADD, temp, term,
+				      form_range(l, sum), "i");
+	}
+	if (x.form.constant)
+		temp = scalar_op(l, LOW_ADD, temp,
+		    const_int(l, DT_INDEX, 1, x.form.constant),
+		    range_of(l, x), "i");
+	return temp;
+}
+
+int index_vector(Lower *l, Index x)
+{
+	assert(!index_has_free(x));
+	int n = l->lanes;
+	int64_t lane = index_lane(x);
+	Index base = index_without(l, x, SYMBOL_LANE);
+	base.vector = -1;
+	int64_t value;
+	bool zero = index_is_const(base, &value) && !value;
+	int v = -1;
+	if (lane == 1) {
+		v = emit_op(l, LOW_IOTA, DT_INDEX, n, index_scalar(l, base),
+		    -1, -1, "iota");
+	} else {
+		if (lane) {
+			v = emit_op(l, LOW_IOTA, DT_INDEX, n,
+			    const_int(l, DT_INDEX, 1, 0), -1, -1, "iota");
+			v = vector_op(l, LOW_MUL, v,
+			    const_int(l, DT_INDEX, n, lane));
+		}
+		if (!zero || (v < 0 && x.vector < 0)) {
+			int b = emit_op(l, LOW_BROADCAST, DT_INDEX, n,
+			    index_scalar(l, base), -1, -1, "iv");
+			v = v < 0 ? b : vector_op(l, LOW_ADD, v, b);
+		}
+	}
+	if (x.vector >= 0)
+		v = v < 0 ? x.vector : vector_op(l, LOW_ADD, v, x.vector);
+	return v;
+}
+
+LowAffine index_address(Lower *l, Index x)
+{
+	(void)l;
+	assert(!index_has_lanes(x) && !index_has_free(x));
+	return x.form;
+}
+
+/* --- operations that are not affine ------------------------------------- */
+
+/* An operation on two indices into a temporary, or only its range where that
+ * depends on loops that are not there yet. */
+static Index computed(
+    Lower *l, LowOpcode op, Index a, Index b, Range range, const char *hint)
+{
+	if (range.lo == range.hi)
+		return index_const(range.lo);
+	if (index_has_free(a) || index_has_free(b))
+		return index_unknown(l, range);
+	if (index_has_lanes(a) || index_has_lanes(b))
+		return index_from_vector(vector_op(l, op, index_vector(l, a),
+					     index_vector(l, b)),
+		    range);
+	int temp = scalar_op(
+	    l, op, index_scalar(l, a), index_scalar(l, b), range, hint);
+	return index_symbol(l, temp);
+}
+
+/* x = divisor*quotient + rest, the coefficients of rest not divisible and its
+ * constant in 0 .. divisor-1. */
+static void divide(
+    Lower *l, Index x, int64_t divisor, Index *quotient, Index *rest)
+{
+	*quotient = index_const(floor_div(x.form.constant, divisor));
+	*rest = x;
+	LowTerm *q = NEW_N(l->arena, LowTerm, x.form.n);
+	LowTerm *r = NEW_N(l->arena, LowTerm, x.form.n);
+	int nq = 0, nr = 0;
+	for (int i = 0; i < x.form.n; i++) {
+		LowTerm t = x.form.terms[i];
+		if (t.coefficient % divisor)
+			r[nr++] = t;
+		else
+			q[nq++] = (LowTerm){t.temp, t.coefficient / divisor};
+	}
+	quotient->form.n = nq;
+	quotient->form.terms = q;
+	rest->form = (LowAffine){
+		x.form.constant - quotient->form.constant * divisor, nr, r};
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+	a = a < 0 ? -a : a;
+	while (a) {
+		int64_t t = b % a;
+		b = a;
+		a = t;
+	}
+	return b < 0 ? -b : b;
+}
+
+/* Divides out what divides the coefficients and the divisor: of the constant
+ * only the quotient matters. */
+static void reduce(Lower *l, Index *rest, int64_t *divisor)
+{
+	int64_t g = *divisor;
+	for (int i = 0; i < rest->form.n; i++)
+		g = gcd(rest->form.terms[i].coefficient, g);
+	if (g == 1 || rest->vector >= 0)
+		return;
+	LowTerm *terms = NEW_N(l->arena, LowTerm, rest->form.n);
+	for (int i = 0; i < rest->form.n; i++)
+		terms[i] = (LowTerm){rest->form.terms[i].temp,
+			rest->form.terms[i].coefficient / g};
+	rest->form = (LowAffine){
+		floor_div(rest->form.constant, g), rest->form.n, terms};
+	*divisor /= g;
+}
+
+Index index_floordiv(Lower *l, Index x, int64_t divisor)
+{
+	assert(divisor > 0);
+	if (divisor == 1)
+		return x;
+	Index quotient, rest;
+	divide(l, x, divisor, &quotient, &rest);
+	reduce(l, &rest, &divisor);
+	Range r = range_of(l, rest);
+	r.lo = floor_div(r.lo, divisor);
+	r.hi = floor_div(r.hi, divisor);
+	return index_add(l, quotient,
+	    computed(l, LOW_FLOORDIV, rest, index_const(divisor), r, "q"), 1);
+}
+
+Index index_mod(Lower *l, Index x, int64_t divisor)
+{
+	assert(divisor > 0);
+	Index quotient, rest;
+	divide(l, x, divisor, &quotient, &rest);
+	Range r = range_of(l, rest);
+	int64_t q = floor_div(r.lo, divisor);
+	if (q == floor_div(r.hi, divisor))
+		return index_add(l, rest, index_const(q * divisor), -1);
+	return computed(l, LOW_MOD, rest, index_const(divisor),
+	    (Range){0, divisor - 1}, "r");
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+Index index_min(Lower *l, Index a, Index b, bool max)
+{
+	Index difference = index_add(l, a, b, -1);
+	if (index_nonnegative(l, difference))
+		return max ? a : b;
+	if (index_nonnegative(l, index_scale(l, difference, -1)))
+		return max ? b : a;
+	Range x = range_of(l, a), y = range_of(l, b);
+	Range r = max ? (Range){most(x.lo, y.lo), most(x.hi, y.hi)}
+		      : (Range){least(x.lo, y.lo), least(x.hi, y.hi)};
+	return computed(l, max ? LOW_MAX : LOW_MIN, a, b, r,
+	    max ? "most" : "least");
+}
+
+static Index index_abs(Lower *l, Index a)
+{
+	return index_min(l, a, index_scale(l, a, -1), true);
+}
+
+/* --- facts -------------------------------------------------------------- */
+
+void fact_push(Lower *l, Index x)
+{
+	if (index_has_lanes(x) || !x.form.n || index_has_free(x))
+		return;
+	int64_t g = 0;
+	for (int i = 0; i < x.form.n; i++)
+		g = gcd(x.form.terms[i].coefficient, g);
+	LowTerm *terms = NEW_N(l->arena, LowTerm, x.form.n);
+	for (int i = 0; i < x.form.n; i++)
+		terms[i] = (LowTerm){x.form.terms[i].temp,
+			x.form.terms[i].coefficient / g};
+	vec_push(l->arena, &l->facts,
+	    (LowAffine){floor_div(x.form.constant, g), x.form.n, terms});
+}
+
+/* form - multiple of the fact, so that the term goes away */
+static bool nonnegative(Lower *l, LowAffine form, int depth)
+{
+	if (form_range(l, form).lo >= 0)
+		return true;
+	if (!depth)
+		return false;
+	for (int i = l->facts.n - 1; i >= 0; i--) {
+		LowAffine fact = l->facts.at[i];
+		for (int j = 0; j < form.n; j++) {
+			LowTerm t = form.terms[j];
+			Index x = {.form = fact, .vector = -1};
+			int64_t c = coefficient_of(x, t.temp);
+			if (!c || (c > 0) != (t.coefficient > 0) ||
+			    t.coefficient % c)
+				continue;
+			if (nonnegative(l,
+				low_affine_add(l->arena, form, fact,
+				    -(t.coefficient / c)),
+				depth - 1))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool index_nonnegative(Lower *l, Index x)
+{
+	if (range_of(l, x).lo >= 0)
+		return true;
+	return x.vector < 0 && nonnegative(l, x.form, 2);
+}
+
+bool index_negative(Lower *l, Index x)
+{
+	return index_nonnegative(
+	    l, index_add(l, index_const(-1), x, -1));
+}
+
+/* --- variables and expressions ------------------------------------------ */
+
+Index index_of_var(Lower *l, int var)
+{
+	const Var *v = &l->nest->vars.at[var];
+	if (v->how == VAR_LOOP)
+		return l->vars[var].bound ? l->vars[var].value
+					  : index_symbol(l, SYMBOL_FREE - var);
+	if (v->how == VAR_SPLIT) {
+		Index x = index_of_var(l, v->child[0]);
+		for (int i = 1; i < v->nchild; i++) {
+			int64_t extent = tape_value(l->nest->tape,
+			    l->nest->vars.at[v->child[i]].extent);
+			x = index_add(l, index_of_var(l, v->child[i]), x,
+			    extent);
+		}
+		return x;
+	}
+	const Var *loop = &l->nest->vars.at[v->fused];
+	Index x = index_of_var(l, v->fused);
+	if (loop->parts[loop->nparts - 1] != var)
+		x = index_floordiv(l, x, tape_value(l->nest->tape, v->div));
+	if (loop->parts[0] != var)
+		x = index_mod(l, x, tape_value(l->nest->tape, v->extent));
+	return x;
+}
+
+Index index_of_axis(Lower *l, int stage, int axis)
+{
+	const StageAxis *a = &l->nest->stages.at[stage].axes[axis];
+	Index x = index_of_var(l, a->var);
+	if (a->start)
+		x = index_add(l, x, index_of(l, a->start), 1);
+	return x;
+}
+
+/* base + min(row, last - base) of a row number `row` of its tile, the tile's
+ * first row being in the block: what the base is divisible by stays visible, and
+ * how far the row is from it. */
+static bool clamped_row(Lower *l, int axis, Index x, int64_t extent, Index *y)
+{
+	Index base = tail_base(l, l->stage, axis);
+	Index last = index_add(l, index_const(extent - 1), base, -1);
+	int64_t row;
+	if (!index_is_const(index_add(l, x, base, -1), &row) ||
+	    !index_nonnegative(l, base) || !index_nonnegative(l, last))
+		return false;
+	last = index_min(l, last, index_const(row), false);
+	last = index_min(l, last, index_const(0), true);
+	*y = index_add(l, base, last, 1);
+	return true;
+}
+
+/* An axis as reads see it: clamped to the block where rows outside of it are
+ * computed too. */
+static Index clamped_axis(Lower *l, int axis)
+{
+	Index x = index_of_axis(l, l->stage, axis), y;
+	if (!l->clamp || !l->clamp[axis] || index_has_lanes(x))
+		return x;
+	int64_t extent = l->nest->stages.at[l->stage].axes[axis].extent;
+	Index last = index_const(extent - 1);
+	if (index_nonnegative(l, x) &&
+	    index_nonnegative(l, index_add(l, last, x, -1)))
+		return x;
+	if (clamped_row(l, axis, x, extent, &y))
+		return y;
+	x = index_min(l, x, index_const(0), true);
+	return index_min(l, x, last, false);
+}
+
+static Index index_if(Lower *l, const Expr *e)
+{
+	bool known;
+	int facts = l->facts.n;
+	Index yes, no;
+	Value condition = eval(l, e->arg[0]);
+	if (value_is_bool(condition, &known))
+		return index_of(l, e->arg[known ? 1 : 2]);
+	push_facts(l, e->arg[0], true);
+	yes = index_of(l, e->arg[1]);
+	Range a = range_of(l, yes);
+	l->facts.n = facts;
+	push_facts(l, e->arg[0], false);
+	no = index_of(l, e->arg[2]);
+	Range b = range_of(l, no);
+	l->facts.n = facts;
+	Range r = {least(a.lo, b.lo), most(a.hi, b.hi)};
+	if (value_is_unknown(condition) || index_has_free(yes) ||
+	    index_has_free(no))
+		return index_unknown(l, r);
+	int lanes = condition.lanes;
+	if (index_has_lanes(yes) || index_has_lanes(no))
+		lanes = l->lanes;
+	bool vector = lanes > 1;
+	int temp = emit_op(l, LOW_SELECT, DT_INDEX, lanes,
+	    value_as(l, condition, lanes),
+	    vector ? index_vector(l, yes) : index_scalar(l, yes),
+	    vector ? index_vector(l, no) : index_scalar(l, no), "i");
+	if (vector)
+		return index_from_vector(temp, r);
+	l->temps.at[temp].range = r;
+	return index_symbol(l, temp);
+}
+
+static Index index_product(Lower *l, const Expr *e)
+{
+	Index a = index_of(l, e->arg[0]), b = index_of(l, e->arg[1]);
+	int64_t value;
+	if (index_is_const(b, &value))
+		return index_scale(l, a, value);
+	if (index_is_const(a, &value))
+		return index_scale(l, b, value);
+	Range x = range_of(l, a), y = range_of(l, b);
+	int64_t corner[4] = {sat_mul(x.lo, y.lo), sat_mul(x.lo, y.hi),
+		sat_mul(x.hi, y.lo), sat_mul(x.hi, y.hi)};
+	Range r = {corner[0], corner[0]};
+	for (int i = 1; i < 4; i++) {
+		r.lo = least(r.lo, corner[i]);
+		r.hi = most(r.hi, corner[i]);
+	}
+	return computed(l, LOW_MUL, a, b, r, "i");
+}
+
+static int64_t divisor_of(Lower *l, const Expr *e)
+{
+	int64_t value;
+	bool known = index_is_const(index_of(l, e), &value);
+	assert(known && value > 0);
+	(void)known;
+	return value;
+}
+
+Index index_of(Lower *l, const Expr *e)
+{
+	switch (e->op) {
+	case OP_INT:
+		return index_const(e->i);
+	case OP_TAPE:
+		return index_const(tape_value(l->nest->tape, e->id));
+	case OP_VAR:
+		return index_of_var(l, e->id);
+	case OP_AXIS:
+		return clamped_axis(l, e->id);
+	case OP_CAST:
+		return index_of(l, e->arg[0]);
+	case OP_NEG:
+		return index_scale(l, index_of(l, e->arg[0]), -1);
+	case OP_ADD:
+		return index_add(
+		    l, index_of(l, e->arg[0]), index_of(l, e->arg[1]), 1);
+	case OP_SUB:
+		return index_add(
+		    l, index_of(l, e->arg[0]), index_of(l, e->arg[1]), -1);
+	case OP_MUL:
+		return index_product(l, e);
+	case OP_FLOORDIV:
+		return index_floordiv(
+		    l, index_of(l, e->arg[0]), divisor_of(l, e->arg[1]));
+	case OP_MOD:
+		return index_mod(
+		    l, index_of(l, e->arg[0]), divisor_of(l, e->arg[1]));
+	case OP_MIN:
+	case OP_MAX:
+		return index_min(l, index_of(l, e->arg[0]),
+		    index_of(l, e->arg[1]), e->op == OP_MAX);
+	case OP_CLAMP:
+		return index_min(l,
+		    index_min(l, index_of(l, e->arg[0]),
+			index_of(l, e->arg[1]), true),
+		    index_of(l, e->arg[2]), false);
+	case OP_ABS:
+		return index_abs(l, index_of(l, e->arg[0]));
+	case OP_IF:
+		return index_if(l, e);
+	default:
+		lower_fail(l, "'%s' in an index", op_name(e->op));
+		return index_const(0);
+	}
+}

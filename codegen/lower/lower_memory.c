@@ -1,0 +1,344 @@
+/* Loads and stores.
+ *
+ * An address is an affine form.  By how far its lanes are apart,
+ *
+ *      1   LOAD, STORE              2   two LOADs, every second element
+ *     -1   LOAD, reversed           0   a scalar
+ *
+ * and other strides and vectors of indices are GATHER and SCATTER, or a LOAD
+ * for each lane where the machine has no gathers.  Memory that might lie
+ * outside of its buffer is touched under a mask only.
+ *
+ * A buffer of scope reg is no memory: each of its elements, or as many
+ * neighbours as there are lanes, is a temporary. */
+#include "codegen/lower/lower_internal.h"
+
+/* --- addresses ---------------------------------------------------------- */
+
+Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	const Tape *tape = l->nest->tape;
+	Index address = index_const(0);
+	(void)n;
+	for (int p = 0; p < b->nparts; p++) {
+		const LayoutPart *part = &b->parts[p];
+		Index x = index_of(l, index[part->dim]);
+		if (b->start[part->dim])
+			x = index_add(
+			    l, x, index_of(l, b->start[part->dim]), -1);
+		x = index_floordiv(l, x, tape_value(tape, part->div));
+		if (part->mod != HANDLE_NONE)
+			x = index_mod(l, x, tape_value(tape, part->mod));
+		address = index_add(
+		    l, address, x, tape_value(tape, part->stride));
+	}
+	return address;
+}
+
+static bool surely_inside(Lower *l, int buffer, Index address)
+{
+	int64_t n = tape_value(
+	    l->nest->tape, l->nest->buffers.at[buffer].elements);
+	return index_nonnegative(l, address) &&
+	    index_nonnegative(
+		l, index_add(l, index_const(n - 1), address, -1));
+}
+
+static Index forced_inside(Lower *l, int buffer, Index address)
+{
+	int64_t n = tape_value(
+	    l->nest->tape, l->nest->buffers.at[buffer].elements);
+	address = index_min(l, address, index_const(0), true);
+	return index_min(l, address, index_const(n - 1), false);
+}
+
+/* --- elements in temporaries -------------------------------------------- */
+
+/* Where a vector of them begins, how far its lanes are apart. */
+typedef struct {
+	int64_t at, step;
+	int lanes;
+} Place;
+
+static int find_element(const Lower *l, int buffer, Place p)
+{
+	const ElementVec *list = &l->registers[buffer];
+	for (int i = 0; i < list->n; i++)
+		if (list->at[i].at == p.at && list->at[i].lanes == p.lanes &&
+		    list->at[i].step == p.step)
+			return list->at[i].temp;
+	return -1;
+}
+
+static bool is_place(Lower *l, Index address, Place *p)
+{
+	p->step = index_lane(address);
+	p->lanes = p->step ? l->lanes : 1;
+	return index_is_const(
+	    index_without(l, address, SYMBOL_LANE), &p->at);
+}
+
+int register_temp(Lower *l, int buffer, Index address)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	Place p;
+	if (!is_place(l, address, &p)) {
+		lower_fail(l, "%s: an index of a buffer in registers is not "
+			      "known when compiling",
+		    b->name);
+		return new_temp(l, b->type, 1, b->name);
+	}
+	int temp = find_element(l, buffer, p);
+	if (temp >= 0)
+		return temp;
+	temp = new_variable(l, b->type, p.lanes, b->name);
+	vec_push(l->arena, &l->registers[buffer],
+	    (Element){p.at, p.step, p.lanes, temp});
+	return temp;
+}
+
+/* A lane of a vector that holds the element. */
+static Value lane_of_vector(Lower *l, int buffer, int64_t at)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	const ElementVec *list = &l->registers[buffer];
+	for (int i = 0; i < list->n; i++) {
+		Element e = list->at[i];
+		if (e.lanes == 1 || at < e.at || (at - e.at) % e.step ||
+		    (at - e.at) / e.step >= e.lanes)
+			continue;
+		Key key = {.op = LOW_EXTRACT,
+		    .type = b->type,
+		    .lanes = 1,
+		    .arg = {e.temp, -1, -1},
+		    .i = (at - e.at) / e.step};
+		return value_temp(b->type, 1, emit_pure(l, &key, b->name));
+	}
+	lower_fail(l, "%s: an element in registers is read before it is "
+		      "written",
+	    b->name);
+	return value_const(b->type, 0, 0);
+}
+
+static int one_register(Lower *l, int buffer, int64_t at)
+{
+	int temp = find_element(l, buffer, (Place){at, 0, 1});
+	return temp >= 0 ? temp
+			 : value_scalar(l, lane_of_vector(l, buffer, at));
+}
+
+static Value register_load(Lower *l, int buffer, Index address)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	Place p;
+	if (!is_place(l, address, &p))
+		return value_temp(
+		    b->type, 1, register_temp(l, buffer, address));
+	int temp = find_element(l, buffer, p);
+	if (temp >= 0)
+		return value_temp(b->type, p.lanes, temp);
+	if (p.lanes == 1)
+		return value_temp(
+		    b->type, 1, one_register(l, buffer, p.at));
+	int v = dtype_is_float(b->type)
+	    ? const_float(l, b->type, p.lanes, 0)
+	    : const_int(l, b->type, p.lanes, 0);
+	for (int i = 0; i < p.lanes; i++) {
+		Key key = {.op = LOW_INSERT,
+		    .type = b->type,
+		    .lanes = p.lanes,
+		    .arg = {v, one_register(l, buffer, p.at + i * p.step),
+			-1},
+		    .i = i};
+		v = emit_pure(l, &key, b->name);
+	}
+	return value_temp(b->type, p.lanes, v);
+}
+
+static void register_store(Lower *l, int buffer, Index address, Value v)
+{
+	int temp = register_temp(l, buffer, address);
+	int lanes = l->f->temps.at[temp].lanes;
+	if (v.lanes > lanes) {
+		lower_fail(l, "%s: a vector for one register",
+		    l->nest->buffers.at[buffer].name);
+		return;
+	}
+	emit_into(l, temp, LOW_COPY, value_as(l, v, lanes), -1, -1);
+}
+
+/* --- loads -------------------------------------------------------------- */
+
+/* offset[lane] of an address with lanes, and what is the same for all. */
+static int lane_offsets(Lower *l, Index address, Index *base)
+{
+	Index moving = {.vector = address.vector, .range = address.range};
+	int64_t step = index_lane(address);
+	*base = index_without(l, address, SYMBOL_LANE);
+	base->vector = -1;
+	moving.form = low_affine_const(0);
+	if (step)
+		moving = index_add(
+		    l, moving, index_symbol(l, SYMBOL_LANE), step);
+	return index_vector(l, moving);
+}
+
+static int load(Lower *l, int buffer, LowOpcode op, int lanes, Index address,
+    int a, int b)
+{
+	const NestBuffer *n = &l->nest->buffers.at[buffer];
+	Key key = {.op = op,
+	    .type = n->type,
+	    .lanes = lanes,
+	    .arg = {a, b, -1},
+	    .buffer = buffer,
+	    .address = index_address(l, address)};
+	return emit_load(l, &key, n->name);
+}
+
+static Index moved(Index address, int64_t by)
+{
+	address.form.constant += by;
+	return address;
+}
+
+static int shuffled(Lower *l, int a, int b, const int *order)
+{
+	Key key = {.op = LOW_SHUFFLE,
+	    .type = l->f->temps.at[a].type,
+	    .lanes = l->lanes,
+	    .arg = {a, b, -1},
+	    .shuffle = order};
+	return emit_pure(l, &key, "s");
+}
+
+static int load_reversed(Lower *l, int buffer, Index base)
+{
+	int n = l->lanes, *order = NEW_N(l->arena, int, n);
+	for (int i = 0; i < n; i++)
+		order[i] = n - 1 - i;
+	int v = load(l, buffer, LOW_LOAD, n, moved(base, 1 - n), -1, -1);
+	return shuffled(l, v, -1, order);
+}
+
+/* Does a loop around this place, run in threads, write to the buffer?  Then
+ * only what is needed may be read: the rest may be another thread's. */
+static bool written_by_threads(const Lower *l, int buffer)
+{
+	for (const Frame *f = l->scope; f; f = f->up)
+		if (f->fence && frame_writes(f, buffer))
+			return true;
+	return false;
+}
+
+/* Two loads: from the first element needed, and up to the last. */
+static int load_even(Lower *l, int buffer, Index base)
+{
+	int n = l->lanes, *order = NEW_N(l->arena, int, n);
+	for (int i = 0; i < n; i++)
+		order[i] = 2 * i < n ? 2 * i : 2 * i + 1;
+	int a = load(l, buffer, LOW_LOAD, n, base, -1, -1);
+	int b = load(l, buffer, LOW_LOAD, n, moved(base, n - 1), -1, -1);
+	return shuffled(l, a, b, order);
+}
+
+static int load_lanes(Lower *l, int buffer, Index base, int64_t step)
+{
+	DType type = l->nest->buffers.at[buffer].type;
+	int v = dtype_is_float(type) ? const_float(l, type, l->lanes, 0)
+				     : const_int(l, type, l->lanes, 0);
+	for (int i = 0; i < l->lanes; i++) {
+		int x = load(l, buffer, LOW_LOAD, 1, moved(base, step * i),
+		    -1, -1);
+		Key key = {.op = LOW_INSERT,
+		    .type = type,
+		    .lanes = l->lanes,
+		    .arg = {v, x, -1},
+		    .i = i};
+		v = emit_pure(l, &key, "s");
+	}
+	return v;
+}
+
+static int load_vector(Lower *l, int buffer, Index address, int mask)
+{
+	int64_t step = address.vector < 0 ? index_lane(address) : 0;
+	Index base = index_without(l, address, SYMBOL_LANE);
+	base.vector = -1;
+	if (step == 1 && mask >= 0)
+		return load(l, buffer, LOW_LOAD_MASKED, l->lanes, base, mask,
+		    -1);
+	if (step == 1)
+		return load(l, buffer, LOW_LOAD, l->lanes, base, -1, -1);
+	if (step && mask < 0) {
+		if (step == -1)
+			return load_reversed(l, buffer, base);
+		if (step == 2 && !written_by_threads(l, buffer))
+			return load_even(l, buffer, base);
+		if (!l->machine->gather)
+			return load_lanes(l, buffer, base, step);
+	}
+	int offsets = lane_offsets(l, address, &base);
+	return load(l, buffer, LOW_GATHER, l->lanes, base, offsets, mask);
+}
+
+Value memory_load(Lower *l, int buffer, Index address)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	if (b->scope == SCOPE_REG)
+		return register_load(l, buffer, address);
+	bool masked = l->mask.lanes > 1 && !surely_inside(l, buffer, address);
+	if (index_has_lanes(address)) {
+		masked |= l->mask.lanes > 1 && written_by_threads(l, buffer);
+		int mask = masked ? value_as(l, l->mask, l->lanes) : -1;
+		return value_temp(b->type, l->lanes,
+		    load_vector(l, buffer, address, mask));
+	}
+	if (masked)
+		address = forced_inside(l, buffer, address);
+	return value_temp(b->type, 1,
+	    load(l, buffer, LOW_LOAD, 1, address, -1, -1));
+}
+
+/* --- stores ------------------------------------------------------------- */
+
+void memory_store(Lower *l, int buffer, Index address, Value v)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	if (b->scope == SCOPE_REG) {
+		register_store(l, buffer, address, v);
+		return;
+	}
+	LowNode *node;
+	if (!index_has_lanes(address)) {
+		if (v.lanes > 1) {
+			lower_fail(l, "%s: lanes write one element", b->name);
+			return;
+		}
+		int temp = value_scalar(l, v);
+		node = emit_effect(l, LOW_STORE, temp, -1, -1);
+		node->buffer = l->low_buffer[buffer];
+		node->address = index_address(l, address);
+		note_stored(l, buffer, node->address, temp, -1);
+		return;
+	}
+	int temp = value_as(l, v, l->lanes), mask = -1;
+	if (l->store_mask.lanes > 1)
+		mask = value_as(l, l->store_mask, l->lanes);
+	if (address.vector < 0 && index_lane(address) == 1) {
+		node = emit_effect(l,
+		    mask < 0 ? LOW_STORE : LOW_STORE_MASKED, temp, mask, -1);
+		node->address = index_without(l, address, SYMBOL_LANE).form;
+		node->buffer = l->low_buffer[buffer];
+		note_stored(l, buffer, node->address, temp, mask);
+		return;
+	}
+	Index base;
+	int offsets = lane_offsets(l, address, &base);
+	node = emit_effect(l, LOW_SCATTER, temp, offsets, mask);
+	node->address = base.form;
+	node->buffer = l->low_buffer[buffer];
+	node->i = address.vector < 0 ? index_lane(address) : 0;
+	l->version[buffer]++;
+}

@@ -1,0 +1,124 @@
+/* What is done ahead to a constant input: the packed argument is a row of
+ * pieces, each aligned to 64 bytes: the input as it is, if the kernel reads it
+ * so or nothing else of it, and the buffer of each stage that only copies it.
+ *
+ *     void NAME_pack_w(const float *w, void *packed)
+ *       packed[0 ..] = w, then for each stage its loops */
+#include "codegen/lower/lower_internal.h"
+
+enum { PIECE_ALIGN = 64 };
+
+typedef struct {
+	int buffer;
+	bool found;
+} Search;
+
+static bool find_read(Expr *e, void *context)
+{
+	Search *s = context;
+	s->found |= e->op == OP_READ && e->id == s->buffer;
+	return !s->found;
+}
+
+static bool reads(const Stage *s, int buffer)
+{
+	Search search = {.buffer = buffer};
+	expr_walk(s->body, find_read, &search);
+	return search.found;
+}
+
+static int64_t piece_bytes(const Nest *nest, int buffer)
+{
+	const NestBuffer *b = &nest->buffers.at[buffer];
+	int64_t bytes =
+	    tape_value(nest->tape, b->elements) * dtype_bytes(b->type);
+	return (bytes + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN;
+}
+
+int64_t pack_layout(const Nest *nest, int input, int64_t *offsets)
+{
+	bool copied = false, plain = false;
+	int64_t size = 0;
+	for (int i = 0; i < nest->order.n; i++) {
+		const Stage *s = &nest->stages.at[nest->order.at[i]];
+		if (!reads(s, input))
+			continue;
+		copied |= s->ahead;
+		plain |= !s->ahead;
+	}
+	if (plain || !copied) {
+		offsets[input] = 0;
+		size = piece_bytes(nest, input);
+	}
+	for (int i = 0; i < nest->order.n; i++) {
+		const Stage *s = &nest->stages.at[nest->order.at[i]];
+		if (!s->ahead || !reads(s, input))
+			continue;
+		offsets[s->buffer] = size;
+		size += piece_bytes(nest, s->buffer);
+	}
+	return size;
+}
+
+static void copy_plain(Lower *l, int input, int to)
+{
+	const NestBuffer *b = &l->nest->buffers.at[input];
+	LowNode *loop = NEW(l->arena, LowNode);
+	Frame frame = {.fence = true};
+	loop->kind = LOWNODE_LOOP;
+	loop->dst = loop->buffer = loop->condition = -1;
+	loop->extent = tape_value(l->nest->tape, b->elements);
+	loop->loop = LOOP_SERIAL;
+	scope_open(l, &frame, &loop->body);
+	loop->var = new_temp(l, DT_INDEX, 1, "i");
+	int value = new_temp(l, b->type, 1, b->name);
+	LowAffine address = index_symbol(l, loop->var).form;
+	LowNode *node =
+	    low_op(l->arena, &loop->body, LOW_LOAD, value, -1, -1, -1);
+	node->buffer = l->low_buffer[input];
+	node->address = address;
+	node = low_op(l->arena, &loop->body, LOW_STORE, -1, value, -1, -1);
+	node->buffer = to;
+	node->address = address;
+	scope_close(l);
+	vec_push(l->arena, l->scope->body, loop);
+}
+
+void lower_pack(Lower *l, LowFunction *f, int input)
+{
+	const Nest *nest = l->nest;
+	const NestBuffer *b = &nest->buffers.at[input];
+	int64_t *offsets = NEW_N(l->arena, int64_t, nest->buffers.n);
+	for (int i = 0; i < nest->buffers.n; i++)
+		offsets[i] = -1;
+	pack_layout(nest, input, offsets);
+	vec_push(l->arena, &f->params,
+	    (LowParam){.name = b->name, .type = b->type});
+	vec_push(l->arena, &f->params,
+	    (LowParam){.name = "packed", .type = DT_U8, .output = true});
+	Frame frame = {0};
+	emit_begin(l, f);
+	scope_open(l, &frame, &f->body);
+	l->threads = false;
+	l->low_buffer[input] = declare_buffer(l, b->name, b->type,
+	    tape_value(nest->tape, b->elements), LOWBUF_PARAM, 0, 0,
+	    dtype_bytes(b->type));
+	for (int i = 0; i < nest->buffers.n; i++) {
+		if (offsets[i] < 0)
+			continue;
+		int piece = declare_buffer(l,
+		    arena_printf(l->arena, "%s_packed", nest->buffers.at[i].name),
+		    nest->buffers.at[i].type,
+		    tape_value(nest->tape, nest->buffers.at[i].elements),
+		    LOWBUF_PARAM, 1, offsets[i], PIECE_ALIGN);
+		f->buffers.at[piece].written = true;
+		if (i == input) {
+			copy_plain(l, input, piece);
+			continue;
+		}
+		l->low_buffer[i] = piece;
+		lower_stage(l, nest->buffers.at[i].writer);
+	}
+	scope_close(l);
+	lower_transpose(l);
+}

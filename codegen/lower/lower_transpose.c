@@ -1,0 +1,338 @@
+/* Vectors that are stored an element a row, side by side, are transposed and
+ * stored row by row.
+ *
+ *     scatter out[x + 49*lane], a         p = a0 b0 a1 b1   q = a2 b2 a3 b3
+ *     scatter out[x + 49*lane + 1], b     store out[x], p[0 1]
+ *                                         store out[x + 49], p[2 3]
+ *                                         store out[x + 98], q[0 1] ...
+ *
+ * A machine scatters lane by lane, if at all.  Vectors whose elements are
+ * neighbours are interleaved in steps that stay inside of 16 bytes, which is
+ * one instruction everywhere, until as many of one row lie together as 16 bytes
+ * hold, or as there are vectors.
+ *
+ * A run of scatters is what stands in one body without anything between that
+ * may see their order; they are stored where the last of a group was. */
+#include <stdlib.h>
+
+#include "codegen/lower/lower_internal.h"
+
+enum { SEGMENT_BYTES = 16, ROWS_MAX = 16 };
+
+typedef VEC(int) Positions;
+
+/* --- runs of scatters ---------------------------------------------------- */
+
+/* By how much each lane's element is further than the last one's; 0: unknown,
+ * or a mask has lanes off. */
+static int64_t stride(const LowNode *n)
+{
+	return n->kind == LOWNODE_OP && n->op == LOW_SCATTER && n->arg[2] < 0
+	    ? n->i
+	    : 0;
+}
+
+static bool same_terms(LowAffine a, LowAffine b)
+{
+	a.constant = b.constant = 0;
+	return low_affine_equal(a, b);
+}
+
+static int lanes_of(const LowFunction *f, const LowNode *scatter)
+{
+	return f->temps.at[scatter->arg[0]].lanes;
+}
+
+/* As many elements as 16 bytes hold, or the vector. */
+static int segment_of(const LowFunction *f, const LowNode *scatter)
+{
+	const LowTemp *t = &f->temps.at[scatter->arg[0]];
+	int n = SEGMENT_BYTES / dtype_bytes(t->type);
+	return n < t->lanes ? n : t->lanes;
+}
+
+static bool alike(const LowFunction *f, const LowNode *a, const LowNode *b)
+{
+	return a->buffer == b->buffer && stride(a) == stride(b) &&
+	    lanes_of(f, a) == lanes_of(f, b) &&
+	    same_terms(a->address, b->address);
+}
+
+/* Do two that are alike store to one element? */
+static bool meet(const LowFunction *f, const LowNode *a, const LowNode *b)
+{
+	int64_t apart = a->address.constant - b->address.constant;
+	int64_t step = stride(a);
+	return apart % step == 0 &&
+	    llabs(apart / step) < lanes_of(f, a);
+}
+
+static bool touches_memory(LowOpcode op)
+{
+	switch (op) {
+	case LOW_LOAD:
+	case LOW_LOAD_MASKED:
+	case LOW_GATHER:
+	case LOW_STORE:
+	case LOW_STORE_MASKED:
+	case LOW_SCATTER:
+	case LOW_STREAM: return true;
+	default: return false;
+	}
+}
+
+static bool reads(const LowNode *n, int temp)
+{
+	for (int i = 0; i < 3; i++)
+		if (n->arg[i] == temp)
+			return true;
+	for (int i = 0; i < n->address.n; i++)
+		if (n->address.terms[i].temp == temp)
+			return true;
+	return false;
+}
+
+/* Must the scatter be done before the node? */
+static bool bars(const LowFunction *f, const LowNode *n, const LowNode *scatter)
+{
+	if (n->kind == LOWNODE_COMMENT)
+		return false;
+	if (n->kind != LOWNODE_OP || n->op == LOW_BARRIER)
+		return true;
+	if (n->dst >= 0 && reads(scatter, n->dst))
+		return true;
+	if (!touches_memory(n->op) || n->buffer != scatter->buffer)
+		return false;
+	return !stride(n) || !alike(f, n, scatter) || meet(f, n, scatter);
+}
+
+/* The scatters that are like the one at `first`, up to what bars one. */
+static Positions run_from(
+    Arena *arena, const LowFunction *f, const LowBody *body, int first)
+{
+	Positions run = {0};
+	for (int i = first; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		for (int k = 0; k < run.n; k++)
+			if (bars(f, n, body->at[run.at[k]]))
+				return run;
+		if (stride(n) && alike(f, n, body->at[first]))
+			vec_push(arena, &run, i);
+	}
+	return run;
+}
+
+/* --- transposing ---------------------------------------------------------- */
+
+/* The blocks of a vector: each `size` elements of one row. */
+typedef struct {
+	int temp;
+	int row[64]; /* by block */
+} Blocks;
+
+static int shuffled(
+    Lower *l, LowBody *to, int lanes, int a, int b, const int *order)
+{
+	DType type = l->f->temps.at[a].type;
+	int temp = low_temp(l->arena, l->f, type, lanes, "t");
+	LowNode *n = low_op(l->arena, to, LOW_SHUFFLE, temp, a, b, -1);
+	n->shuffle = arena_memdup(l->arena, order, sizeof(int) * (size_t)lanes);
+	return temp;
+}
+
+/* Of each segment's blocks the first or second half, in turns from a and b. */
+static Blocks interleaved(Lower *l, LowBody *to, const Blocks *a,
+    const Blocks *b, int size, int segment, bool second)
+{
+	int lanes = l->f->temps.at[a->temp].lanes, n = 0;
+	int half = segment / size / 2, order[64];
+	Blocks out;
+	for (int s = 0; s < lanes / segment; s++)
+		for (int k = 0; k < half; k++) {
+			int block = (2 * s + second) * half + k;
+			out.row[n / size / 2] = a->row[block];
+			for (int i = 0; i < size; i++, n++) {
+				order[n] = block * size + i;
+				order[n + size] = lanes + block * size + i;
+			}
+			n += size;
+		}
+	out.temp = shuffled(l, to, lanes, a->temp, b->temp, order);
+	return out;
+}
+
+/* v: `n` vectors of single elements; then each holds blocks of n. */
+static void interleave(Lower *l, LowBody *to, Blocks *v, int n, int segment)
+{
+	Blocks w[ROWS_MAX];
+	for (int size = 1; size < n; size *= 2) {
+		for (int g = 0; g < n; g += 2 * size)
+			for (int i = 0; i < size; i++)
+				for (int second = 0; second < 2; second++)
+					w[g + 2 * i + second] = interleaved(l,
+					    to, &v[g + i], &v[g + size + i],
+					    size, segment, second);
+		for (int i = 0; i < n; i++)
+			v[i] = w[i];
+	}
+}
+
+static void store_block(Lower *l, LowBody *to, const LowNode *first,
+    const Blocks *v, int block, int size)
+{
+	int order[ROWS_MAX], temp = v->temp;
+	if (l->f->temps.at[temp].lanes > size) {
+		for (int i = 0; i < size; i++)
+			order[i] = block * size + i;
+		temp = shuffled(l, to, size, temp, -1, order);
+	}
+	LowNode *n = low_op(l->arena, to, LOW_STORE, -1, temp, -1, -1);
+	n->buffer = first->buffer;
+	n->address = first->address;
+	n->address.constant += stride(first) * v->row[block];
+}
+
+/* Stores what `n` scatters of neighbours would. */
+static void store_rows(Lower *l, LowBody *to, LowNode *const *scatters, int n)
+{
+	int lanes = lanes_of(l->f, scatters[0]);
+	Blocks v[ROWS_MAX];
+	for (int i = 0; i < n; i++) {
+		v[i].temp = scatters[i]->arg[0];
+		for (int k = 0; k < lanes; k++)
+			v[i].row[k] = k;
+	}
+	interleave(l, to, v, n, segment_of(l->f, scatters[0]));
+	for (int row = 0; row < lanes; row++)
+		for (int i = 0; i < n; i++)
+			for (int b = 0; b < lanes / n; b++)
+				if (v[i].row[b] == row)
+					store_block(
+					    l, to, scatters[0], &v[i], b, n);
+}
+
+/* --- groups --------------------------------------------------------------- */
+
+typedef struct {
+	int n;
+	LowNode *scatters[ROWS_MAX]; /* by address */
+	int last;		     /* position where they are stored */
+} Group;
+typedef VEC(Group) GroupVec;
+
+static void sort_by_address(const LowBody *body, Positions *run)
+{
+	for (int i = 1; i < run->n; i++)
+		for (int k = i; k > 0 &&
+		     body->at[run->at[k]]->address.constant <
+			 body->at[run->at[k - 1]]->address.constant;
+		     k--) {
+			int p = run->at[k];
+			run->at[k] = run->at[k - 1];
+			run->at[k - 1] = p;
+		}
+}
+
+/* How many from `first` on are neighbours. */
+static int neighbours(const LowBody *body, const Positions *run, int first)
+{
+	int n = 1;
+	while (first + n < run->n &&
+	    body->at[run->at[first + n]]->address.constant ==
+		body->at[run->at[first]]->address.constant + n)
+		n++;
+	return n;
+}
+
+static void group(Lower *l, const LowBody *body, Positions *run, GroupVec *out)
+{
+	int most = segment_of(l->f, body->at[run->at[0]]);
+	sort_by_address(body, run);
+	for (int i = 0; i < run->n;) {
+		Group g = {.n = most};
+		while (g.n > neighbours(body, run, i))
+			g.n /= 2;
+		for (int k = 0; k < g.n; k++) {
+			int at = run->at[i + k];
+			g.scatters[k] = body->at[at];
+			g.last = at > g.last ? at : g.last;
+		}
+		if (g.n > 1)
+			vec_push(l->arena, out, g);
+		i += g.n;
+	}
+}
+
+static const Group *group_of(const GroupVec *groups, const LowNode *n)
+{
+	for (int i = 0; i < groups->n; i++)
+		for (int k = 0; k < groups->at[i].n; k++)
+			if (groups->at[i].scatters[k] == n)
+				return &groups->at[i];
+	return NULL;
+}
+
+static bool transpose(Lower *l, LowBody *body)
+{
+	if (!body->n)
+		return false;
+	bool *seen = NEW_N(l->arena, bool, body->n), any = false;
+	GroupVec groups = {0};
+	LowBody to = {0};
+	for (int i = 0; i < body->n; i++) {
+		LowNode *n = body->at[i];
+		any = transpose(l, &n->body) || any;
+		any = transpose(l, &n->other) || any;
+		if (!stride(n) || seen[i])
+			continue;
+		Positions run = run_from(l->arena, l->f, body, i);
+		for (int k = 0; k < run.n; k++)
+			seen[run.at[k]] = true;
+		group(l, body, &run, &groups);
+	}
+	if (!groups.n)
+		return any;
+	for (int i = 0; i < body->n; i++) {
+		const Group *g = group_of(&groups, body->at[i]);
+		if (!g)
+			vec_push(l->arena, &to, body->at[i]);
+		else if (g->last == i)
+			store_rows(l, &to, g->scatters, g->n);
+	}
+	*body = to;
+	return true;
+}
+
+/* --- what is left over: vectors of offsets -------------------------------- */
+
+static bool drop_unread(LowBody *body, const bool *read)
+{
+	bool any = false;
+	int n = 0;
+	for (int i = 0; i < body->n; i++) {
+		LowNode *node = body->at[i];
+		bool drop = node->kind == LOWNODE_OP && node->dst >= 0 &&
+		    !read[node->dst];
+		any = drop_unread(&node->body, read) || any || drop;
+		any = drop_unread(&node->other, read) || any;
+		if (!drop)
+			body->at[n++] = node;
+	}
+	body->n = n;
+	return any;
+}
+
+/* --- the whole ------------------------------------------------------------ */
+
+void lower_transpose(Lower *l)
+{
+	bool left = transpose(l, &l->f->body);
+	while (left) {
+		IntVec reads = {0};
+		bool *read = NEW_N(l->arena, bool, l->f->temps.n);
+		lowered_reads(l->arena, l->f, &reads);
+		for (int i = 0; i < reads.n; i++)
+			read[reads.at[i]] = true;
+		left = drop_unread(&l->f->body, read);
+	}
+}

@@ -1,0 +1,669 @@
+/* The walk: stages and their loops, outer to inner, with what is placed in
+ * them.
+ *
+ * A loop that runs binds its variable to a temporary, an unrolled one to each
+ * of its numbers in turn, a vector to the lane.  After each binding, what lies
+ * outside of the block is left out; where only unrolled and vector loops of an
+ * axis are left, a tile is whole or partial, and by the stage's style there is
+ * a nest for each:
+ *
+ *     if (i + 5 < n) { 6 rows } else { the rows that there are }
+ */
+#include "codegen/lower/lower_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+int64_t loop_extent(const Lower *l, int var)
+{
+	return tape_value(l->nest->tape, l->nest->vars.at[var].extent);
+}
+
+bool loop_at_compile_time(const Lower *l, int var)
+{
+	const Var *v = &l->nest->vars.at[var];
+	int64_t extent = loop_extent(l, var);
+	if (v->kind == LOOP_UNROLL || v->kind == LOOP_VECTOR || extent == 1)
+		return true;
+	return v->kind == LOOP_SERIAL && v->unroll_limit != HANDLE_NONE &&
+	    extent <= tape_value(l->nest->tape, v->unroll_limit);
+}
+
+enum { MAX_SUMS = 64 }; /* results of a reduction in temporaries */
+
+static void walk(Lower *l, int stage, int pos, Phase phase);
+
+/* --- what is written below a loop --------------------------------------- */
+
+/* Stages hung at the stage's loops from `pos` inwards, and below those. */
+static void add_below(const Lower *l, int stage, int pos, IntVec *below)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	for (int i = pos; i < s->nloops; i++) {
+		const IntVec *hung = &l->hung[s->loops[i]];
+		for (int k = 0; k < hung->n; k++) {
+			vec_push(l->arena, below, hung->at[k]);
+			add_below(l, hung->at[k], 0, below);
+		}
+	}
+}
+
+static IntVec written_below(const Lower *l, int host, int pos)
+{
+	IntVec written = {0};
+	vec_push(l->arena, &written, host);
+	add_below(l, host, pos, &written);
+	for (int i = 0; i < written.n; i++)
+		written.at[i] = l->nest->stages.at[written.at[i]].buffer;
+	return written;
+}
+
+/* --- bodies ------------------------------------------------------------- */
+
+static Value identity_value(Lower *l, const Stage *s)
+{
+	DType type = l->nest->buffers.at[s->buffer].type;
+	return eval(l, expr_identity(l->arena, s->reduce, type));
+}
+
+static Value body_value(Lower *l, const Stage *s)
+{
+	return value_convert(l, eval(l, s->body),
+	    l->nest->buffers.at[s->buffer].type);
+}
+
+/* `if the axes are in the block then body else fill`. */
+static Value filled_value(Lower *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	Value inside = value_const(DT_BOOL, 0, 1);
+	bool known;
+	for (int a = 0; a < s->naxes; a++)
+		for (End end = ABOVE; end <= BELOW; end++) {
+			if (end == ABOVE ? !s->axes[a].above
+					 : !s->axes[a].below)
+				continue;
+			Index x = index_of_axis(l, stage, a);
+			Index slack = end == BELOW
+			    ? x
+			    : index_add(l,
+				  index_const(s->axes[a].extent - 1), x, -1);
+			inside = value_and(
+			    l, inside, value_nonnegative(l, slack));
+		}
+	if (value_is_bool(inside, &known))
+		return known ? body_value(l, s) : eval(l, s->fill);
+	DType type = l->nest->buffers.at[s->buffer].type;
+	Value fill = eval(l, s->fill);
+	if (inside.lanes > 1) {
+		Value outer = l->mask;
+		l->mask = inside;
+		Value v = body_value(l, s);
+		l->mask = outer;
+		int temp = emit_op(l, LOW_SELECT, type, l->lanes, inside.temp,
+		    value_as(l, v, l->lanes), value_as(l, fill, l->lanes),
+		    "filled");
+		return value_temp(type, l->lanes, temp);
+	}
+	Branch b;
+	int dst = new_temp(l, type, l->lanes, "filled");
+	l->temps.at[dst].mutable = true;
+	emit_into(l, dst, LOW_COPY, value_as(l, fill, l->lanes), -1, -1);
+	branch_begin(l, &b, inside.temp);
+	emit_into(l, dst, LOW_COPY, value_as(l, body_value(l, s), l->lanes),
+	    -1, -1);
+	branch_end(l, &b);
+	return value_temp(type, l->lanes, dst);
+}
+
+/* Of the reduction that we are in; -1: its results are in memory. */
+static int accumulator(const Lower *l, const Stage *s)
+{
+	int64_t number = 0;
+	if (l->sums.stage < 0)
+		return -1;
+	for (int i = l->sums.pos; i < s->nloops; i++) {
+		int var = s->loops[i];
+		int64_t value;
+		if (!l->nest->vars.at[var].reduce &&
+		    index_is_const(l->vars[var].value, &value))
+			number = number * loop_extent(l, var) + value;
+	}
+	return l->sums.temps[number];
+}
+
+static void step(Lower *l, const Stage *s, Index address, const Expr *x)
+{
+	DType type = l->nest->buffers.at[s->buffer].type;
+	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
+	int into = reg ? register_temp(l, s->buffer, address)
+		       : accumulator(l, s);
+	if (into >= 0) {
+		Value acc = value_temp(type, l->f->temps.at[into].lanes, into);
+		eval_step(l, s->reduce, x, acc, into);
+		return;
+	}
+	Value acc = memory_load(l, s->buffer, address);
+	memory_store(
+	    l, s->buffer, address, eval_step(l, s->reduce, x, acc, -1));
+}
+
+/* Stepping with it changes nothing, bit for bit: a sum that began as 0 is never
+ * -0. */
+static bool is_identity(const Lower *l, const Stage *s, const Expr *e)
+{
+	return expr_equal(e, expr_identity(l->arena, s->reduce, e->type));
+}
+
+/* A step with `if condition then x else identity` is none where the condition
+ * fails; where that is the same for all lanes, it is a branch. */
+static void update(Lower *l, const Stage *s, Index address)
+{
+	const Expr *x = s->body;
+	bool known;
+	if (x->op != OP_IF || !is_identity(l, s, x->arg[2])) {
+		step(l, s, address, x);
+		return;
+	}
+	Value condition = eval(l, x->arg[0]);
+	bool decided = value_is_bool(condition, &known);
+	if (decided ? known : condition.lanes > 1)
+		step(l, s, address, x);
+	if (decided || condition.lanes > 1)
+		return;
+	Branch b;
+	int facts = l->facts.n;
+	branch_begin(l, &b, condition.temp);
+	push_facts(l, x->arg[0], true);
+	step(l, s, address, x->arg[1]);
+	l->facts.n = facts;
+	branch_end(l, &b);
+}
+
+/* Where the stage writes: its own region, so never clamped. */
+static Index write_address(Lower *l, const Stage *s)
+{
+	const bool *clamp = l->clamp;
+	l->clamp = NULL;
+	Index address = buffer_address(l, s->buffer, s->write, s->nwrite);
+	l->clamp = clamp;
+	return address;
+}
+
+/* What a phase does with one element, or with one for each lane. */
+static void element(Lower *l, int stage, Phase phase)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	DType type = l->nest->buffers.at[s->buffer].type;
+	Index address = write_address(l, s);
+	int sum = phase >= PHASE_LOAD ? accumulator(l, s) : -1;
+	if (phase == PHASE_INIT)
+		memory_store(l, s->buffer, address, identity_value(l, s));
+	else if (phase == PHASE_LOAD)
+		emit_into(l, sum, LOW_COPY,
+		    value_as(l, memory_load(l, s->buffer, address), l->lanes),
+		    -1, -1);
+	else if (phase == PHASE_STORE)
+		memory_store(l, s->buffer, address,
+		    value_temp(type, l->lanes, sum));
+	else if (s->reduce != REDUCE_NONE)
+		update(l, s, address);
+	else
+		memory_store(l, s->buffer, address,
+		    s->fill ? filled_value(l, stage) : body_value(l, s));
+}
+
+static void body(Lower *l, int stage, Phase phase)
+{
+	int outer_stage = l->stage;
+	Value outer = l->mask, outer_store = l->store_mask, none = {0};
+	bool known;
+	l->stage = stage;
+	Value mask = tail_mask(l, stage, phase);
+	if (!value_is_bool(mask, &known) || known) {
+		l->mask = mask.lanes > 1 ? mask : none;
+		l->store_mask = l->mask;
+		element(l, stage, phase);
+	}
+	l->mask = outer;
+	l->store_mask = outer_store;
+	l->stage = outer_stage;
+}
+
+/* --- tiles, whole and partial ------------------------------------------- */
+
+/* Is an end of an axis decided now: of those that `var` is in, or of all where
+ * it is -1? */
+static bool decides(
+    const Lower *l, int stage, int axis, End end, int var, Phase phase)
+{
+	const StageAxis *a = &l->nest->stages.at[stage].axes[axis];
+	return axis_bounded(l, stage, axis, end) &&
+	    tail_decided(l, stage, axis) &&
+	    !(phase != PHASE_UPDATE && a->reduce) &&
+	    (var < 0 || axis_has_var(l, stage, axis, var));
+}
+
+/* What has to hold for all that is left of the loops to count. */
+static Value whole_condition(Lower *l, int stage, int var, Phase phase)
+{
+	Value all = value_const(DT_BOOL, 0, 1);
+	for (int a = 0; a < l->nest->stages.at[stage].naxes; a++)
+		for (End end = ABOVE; end <= BELOW; end++)
+			if (decides(l, stage, a, end, var, phase))
+				all = value_and(l, all,
+				    value_nonnegative(l,
+					slack_of_all(l, stage, a, end)));
+	return all;
+}
+
+static void push_whole_facts(Lower *l, int stage, int var, Phase phase)
+{
+	for (int a = 0; a < l->nest->stages.at[stage].naxes; a++)
+		for (End end = ABOVE; end <= BELOW; end++)
+			if (decides(l, stage, a, end, var, phase))
+				fact_push(
+				    l, slack_of_all(l, stage, a, end));
+}
+
+static bool writes_registers(const Lower *l, int stage)
+{
+	int buffer = l->nest->stages.at[stage].buffer;
+	return l->nest->buffers.at[buffer].scope == SCOPE_REG;
+}
+
+static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
+{
+	TailStyle style = l->nest->stages.at[stage].tail;
+	bool known;
+	/* Tiles are told apart once, before their own loops. */
+	if ((style != TAIL_PEEL && style != TAIL_GUARD) ||
+	    (var >= 0 && loop_at_compile_time(l, var))) {
+		walk(l, stage, pos, phase);
+		return;
+	}
+	Value whole = whole_condition(l, stage, var, phase);
+	if (value_is_bool(whole, &known) || value_is_unknown(whole)) {
+		walk(l, stage, pos, phase);
+		return;
+	}
+	assert(whole.lanes == 1);
+	Branch b;
+	int facts = l->facts.n;
+	branch_begin(l, &b, whole.temp);
+	push_whole_facts(l, stage, var, phase);
+	walk(l, stage, pos, phase);
+	l->facts.n = facts;
+	branch_else(l, &b);
+	bool scalar = style == TAIL_GUARD && !writes_registers(l, stage) &&
+	    l->sums.stage != stage;
+	l->elementwise += scalar;
+	walk(l, stage, pos, phase);
+	l->elementwise -= scalar;
+	branch_end(l, &b);
+}
+
+/* --- loops -------------------------------------------------------------- */
+
+static void lower_placed(Lower *l, int var, bool after)
+{
+	for (int i = 0; i < l->hung[var].n; i++) {
+		int stage = l->hung[var].at[i];
+		const Stage *s = &l->nest->stages.at[stage];
+		if (s->after == after && !s->ahead)
+			lower_stage(l, stage);
+	}
+}
+
+typedef struct {
+	int buffer;
+	const Expr *read;
+} FirstRead;
+
+static bool find_read(Expr *e, void *context)
+{
+	FirstRead *first = context;
+	if (!first->read && e->op == OP_READ && e->id == first->buffer)
+		first->read = e;
+	return !first->read;
+}
+
+/* The first read of a buffer, as it will be `distance` iterations on. */
+static void prefetch(Lower *l, int stage, const Prefetch *p)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	Binding *saved = NEW_N(l->arena, Binding, s->nloops);
+	int outer = l->stage;
+	FirstRead first = {.buffer = p->access};
+	l->stage = stage;
+	expr_walk(s->body, find_read, &first);
+	for (int i = 0; i < s->nloops; i++) {
+		Binding *b = &l->vars[s->loops[i]];
+		saved[i] = *b;
+		if (!b->bound)
+			*b = (Binding){true, index_const(0)};
+	}
+	Binding *b = &l->vars[p->var];
+	b->value = index_add(l, b->value,
+	    index_const(tape_value(l->nest->tape, p->distance)), 1);
+	if (first.read &&
+	    l->nest->buffers.at[p->access].scope != SCOPE_REG) {
+		Index address = buffer_address(
+		    l, p->access, first.read->arg, first.read->narg);
+		if (!index_has_lanes(address)) {
+			LowNode *node =
+			    emit_effect(l, LOW_PREFETCH, -1, -1, -1);
+			node->i = 1;
+			node->buffer = l->low_buffer[p->access];
+			node->address = index_address(l, address);
+		}
+	}
+	for (int i = 0; i < s->nloops; i++)
+		l->vars[s->loops[i]] = saved[i];
+	l->stage = outer;
+}
+
+/* One iteration, its variable bound: what is placed here, then the rest. */
+static void iteration(Lower *l, int stage, int pos, Phase phase)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	int var = s->loops[pos];
+	if (phase == PHASE_UPDATE) {
+		for (int i = 0; i < s->prefetches.n; i++)
+			if (s->prefetches.at[i].var == var)
+				prefetch(l, stage, &s->prefetches.at[i]);
+		lower_placed(l, var, false);
+	}
+	walk_tiles(l, stage, pos + 1, var, phase);
+	if (phase == PHASE_UPDATE)
+		lower_placed(l, var, true);
+}
+
+/* The same, left out where nothing in it counts. */
+static void tested_iteration(
+    Lower *l, int stage, int pos, Phase phase, bool clipped)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	int var = s->loops[pos], facts = l->facts.n;
+	Value some = value_const(DT_BOOL, 0, 1);
+	bool known;
+	for (int a = 0; a < s->naxes; a++)
+		for (End end = ABOVE; end <= BELOW; end++) {
+			if (!axis_tested(l, stage, a, end) ||
+			    !axis_has_var(l, stage, a, var) ||
+			    (phase != PHASE_UPDATE && s->axes[a].reduce))
+				continue;
+			Index slack = slack_of_some(l, stage, a, end);
+			if (clipped && end == ABOVE)
+				fact_push(l, slack);
+			some = value_and(
+			    l, some, value_nonnegative(l, slack));
+		}
+	if (value_is_bool(some, &known) || value_is_unknown(some)) {
+		if (value_is_unknown(some) || known)
+			iteration(l, stage, pos, phase);
+		l->facts.n = facts;
+		return;
+	}
+	Branch b;
+	branch_begin(l, &b, some.temp);
+	for (int a = 0; a < s->naxes; a++)
+		for (End end = ABOVE; end <= BELOW; end++)
+			if (axis_tested(l, stage, a, end) &&
+			    axis_has_var(l, stage, a, var) &&
+			    !(phase != PHASE_UPDATE && s->axes[a].reduce))
+				fact_push(
+				    l, slack_of_some(l, stage, a, end));
+	iteration(l, stage, pos, phase);
+	branch_end(l, &b);
+	l->facts.n = facts;
+}
+
+static void bind(Lower *l, int var, Index value)
+{
+	l->vars[var] = (Binding){true, value};
+}
+
+static void unbind(Lower *l, int var)
+{
+	l->vars[var].bound = false;
+}
+
+static LoopKind kind_of(const Lower *l, int var)
+{
+	LoopKind kind = l->nest->vars.at[var].kind;
+	bool runs_once = kind == LOOP_PARALLEL && !l->threads;
+	return kind == LOOP_UNROLL || kind == LOOP_VECTOR ||
+		kind == LOOP_VTHREAD || runs_once
+	    ? LOOP_SERIAL
+	    : kind;
+}
+
+/* Iterations first .. first+count-1 as a loop. */
+static void running_loop(Lower *l, int stage, int pos, Phase phase,
+    int64_t first, int64_t count, const Index *limit)
+{
+	int var = l->nest->stages.at[stage].loops[pos];
+	const Var *v = &l->nest->vars.at[var];
+	IntVec written = written_below(l, stage, pos);
+	LowNode *node = NEW(l->arena, LowNode);
+	node->kind = LOWNODE_LOOP;
+	node->dst = node->buffer = node->condition = -1;
+	node->extent = count;
+	node->loop = kind_of(l, var);
+	if (limit) {
+		Index n = index_add(l, *limit, index_const(first), -1);
+		node->limit = NEW(l->arena, LowAffine);
+		*node->limit = index_address(l, n);
+	}
+	if (node->loop == LOOP_PARALLEL)
+		l->f->nthreads = l->machine->threads > 1
+		    ? l->machine->threads
+		    : 1;
+	if (node->loop == LOOP_PARALLEL && l->f->nthreads == 1)
+		node->loop = LOOP_SERIAL;
+	note_written(l, &written);
+	note_control(l);
+	Frame frame = {.fence = node->loop != LOOP_SERIAL,
+	    .skipped = limit != NULL,
+	    .written = written};
+	scope_open(l, &frame, &node->body);
+	node->var = new_temp(l, DT_INDEX, 1, v->name);
+	l->temps.at[node->var].range = (Range){0, count - 1};
+	bind(l, var,
+	    index_add(l, index_symbol(l, node->var), index_const(first), 1));
+	tested_iteration(l, stage, pos, phase, limit != NULL);
+	unbind(l, var);
+	scope_close(l);
+	note_written(l, &written);
+	note_control(l);
+	if (node->body.n)
+		vec_push(l->arena, l->scope->body, node);
+}
+
+static void one_iteration(
+    Lower *l, int stage, int pos, Phase phase, int64_t number)
+{
+	int var = l->nest->stages.at[stage].loops[pos];
+	bind(l, var, index_const(number));
+	tested_iteration(l, stage, pos, phase, false);
+	unbind(l, var);
+}
+
+static void iterations(Lower *l, int stage, int pos, Phase phase,
+    int64_t first, int64_t end, const Index *limit)
+{
+	if (end - first == 1 && !limit)
+		one_iteration(l, stage, pos, phase, first);
+	else if (end > first)
+		running_loop(
+		    l, stage, pos, phase, first, end - first, limit);
+}
+
+static void lower_loop(Lower *l, int stage, int pos, Phase phase)
+{
+	int var = l->nest->stages.at[stage].loops[pos];
+	int64_t extent = loop_extent(l, var), whole;
+	LoopKind kind = l->nest->vars.at[var].kind;
+	if (kind == LOOP_VECTOR && !l->elementwise && extent > 1) {
+		int outer = l->lanes;
+		l->lanes = (int)extent;
+		bind(l, var, index_symbol(l, SYMBOL_LANE));
+		iteration(l, stage, pos, phase);
+		unbind(l, var);
+		l->lanes = outer;
+	} else if (loop_at_compile_time(l, var)) {
+		for (int64_t i = 0; i < extent && !l->failed; i++)
+			one_iteration(l, stage, pos, phase, i);
+	} else if (kind_of(l, var) == LOOP_SERIAL &&
+	    tail_split(l, stage, var, &whole) && whole < extent) {
+		Index limit;
+		bool limited = tail_limit(l, stage, var, &limit);
+		int64_t end = extent, n;
+		if (limited && index_is_const(limit, &n))
+			end = n < extent ? n : extent;
+		iterations(l, stage, pos, phase, 0, whole, NULL);
+		iterations(l, stage, pos, phase, whole, end, NULL);
+	} else {
+		Index limit;
+		bool limited = kind_of(l, var) <= LOOP_PARALLEL &&
+		    tail_limit(l, stage, var, &limit);
+		int64_t n;
+		if (limited && index_is_const(limit, &n)) {
+			extent = n < extent ? n : extent;
+			limited = false;
+		}
+		iterations(l, stage, pos, phase, 0, extent,
+		    limited ? &limit : NULL);
+	}
+}
+
+/* --- stages ------------------------------------------------------------- */
+
+/* Position of the loop before which a reduction is initialized. */
+static int init_position(const Lower *l, const Stage *s)
+{
+	for (int i = 0; i < s->nloops; i++)
+		if (s->init_at >= 0 ? s->loops[i] == s->init_at
+				    : l->nest->vars.at[s->loops[i]].reduce)
+			return i;
+	return s->nloops;
+}
+
+/* --- reductions in temporaries ------------------------------------------ */
+
+static bool is_vector(const Lower *l, int var)
+{
+	return l->nest->vars.at[var].kind == LOOP_VECTOR && !l->elementwise &&
+	    loop_extent(l, var) > 1;
+}
+
+/* How many results there are inside of a loop where each is a temporary, a
+ * vector of lanes counted once; 0 where a loop that runs moves over them. */
+static int64_t results_inside(const Lower *l, const Stage *s, int pos)
+{
+	int64_t n = 1;
+	for (int i = pos; i < s->nloops && n <= MAX_SUMS; i++) {
+		int var = s->loops[i];
+		if (l->nest->vars.at[var].reduce || is_vector(l, var))
+			continue;
+		if (!loop_at_compile_time(l, var))
+			return 0;
+		n *= loop_extent(l, var);
+	}
+	return n;
+}
+
+static bool read_below(const Lower *l, int stage, int pos, int buffer)
+{
+	FirstRead first = {.buffer = buffer};
+	IntVec below = {0};
+	add_below(l, stage, pos, &below);
+	for (int i = 0; i < below.n; i++)
+		expr_walk(
+		    l->nest->stages.at[below.at[i]].body, find_read, &first);
+	return first.read;
+}
+
+/* Can the results be temporaries from here to the end of the reduction's
+ * loops, and is there a loop for which that is worth while? */
+static bool sums_here(const Lower *l, int stage, int pos)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	if (l->sums.stage >= 0 || s->fill || pos == s->nloops ||
+	    pos < init_position(l, s) ||
+	    !l->nest->vars.at[s->loops[pos]].reduce ||
+	    l->nest->buffers.at[s->buffer].scope == SCOPE_REG)
+		return false;
+	int64_t n = results_inside(l, s, pos);
+	return n > 0 && n <= MAX_SUMS && !read_below(l, stage, pos, s->buffer);
+}
+
+/* sums = identity, or what there is; sums += ...; results = sums */
+static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	DType type = l->nest->buffers.at[s->buffer].type;
+	int64_t n = results_inside(l, s, pos);
+	int lanes = l->lanes;
+	const bool *outer = l->clamp;
+	for (int i = pos; i < s->nloops; i++)
+		if (is_vector(l, s->loops[i]))
+			lanes = (int)loop_extent(l, s->loops[i]);
+	l->sums = (Accumulators){stage, pos, false, NEW_N(l->arena, int, n)};
+	int identity = value_as(l, identity_value(l, s), lanes);
+	for (int64_t i = 0; i < n; i++) {
+		int sum = new_temp(l, type, lanes, "sum");
+		emit_into(l, sum, LOW_COPY, identity, -1, -1);
+		l->sums.temps[i] = sum;
+	}
+	if (!fresh)
+		walk(l, stage, pos, PHASE_LOAD);
+	l->sums.clamps = true;
+	l->clamp = tail_clamped_axes(l, stage);
+	walk(l, stage, pos, PHASE_UPDATE);
+	l->sums.clamps = false;
+	l->clamp = outer;
+	walk(l, stage, pos, PHASE_STORE);
+	l->sums.stage = -1;
+}
+
+static void walk(Lower *l, int stage, int pos, Phase phase)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	if (l->failed)
+		return;
+	if (phase == PHASE_UPDATE && s->reduce != REDUCE_NONE) {
+		bool fresh = pos == init_position(l, s);
+		if (sums_here(l, stage, pos)) {
+			reduce_in_sums(l, stage, pos, fresh);
+			return;
+		}
+		if (fresh && l->sums.stage < 0)
+			walk(l, stage, pos, PHASE_INIT);
+	}
+	if (pos == s->nloops)
+		body(l, stage, phase);
+	else if (phase != PHASE_UPDATE &&
+	    l->nest->vars.at[s->loops[pos]].reduce)
+		walk(l, stage, pos + 1, phase);
+	else
+		lower_loop(l, stage, pos, phase);
+}
+
+void lower_stage(Lower *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	const bool *outer_clamp = l->clamp;
+	Accumulators outer_sums = l->sums;
+	int outer_stage = l->stage;
+	l->stage = stage;
+	l->sums.stage = -1;
+	l->clamp = tail_clamped_axes(l, stage);
+	walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
+	if (s->barrier)
+		emit_effect(l, LOW_BARRIER, -1, -1, -1);
+	l->clamp = outer_clamp;
+	l->stage = outer_stage;
+	l->sums = outer_sums;
+}

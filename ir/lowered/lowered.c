@@ -1,0 +1,207 @@
+/* Building functions of the lowered form. */
+#include "ir/lowered/lowered.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+static void take_in_names(Arena *arena, LowFunction *f)
+{
+	f->names.params.arena = f->names.buffers.arena = arena;
+	for (int *i = &f->names.nparams; *i < f->params.n; ++*i)
+		lookup_add(&f->names.params, f->params.at[*i].name, *i);
+	for (int *i = &f->names.nbuffers; *i < f->buffers.n; ++*i)
+		lookup_add(&f->names.buffers, f->buffers.at[*i].name, *i);
+}
+
+int low_buffer_named(Arena *arena, LowFunction *f, const char *name)
+{
+	take_in_names(arena, f);
+	int e = lookup_first(&f->names.buffers, name, strlen(name));
+	return e < 0 ? -1 : f->names.buffers.entries.at[e].number;
+}
+
+static bool name_taken(Arena *arena, LowFunction *f, const char *name)
+{
+	return low_buffer_named(arena, f, name) >= 0 ||
+	    lookup_first(&f->names.params, name, strlen(name)) >= 0 ||
+	    (f->name && !strcmp(f->name, name));
+}
+
+/* Two temporaries never end in the same number, so only other things can have
+ * the name already. */
+int low_temp(Arena *arena, LowFunction *f, DType type, int lanes,
+    const char *name_hint)
+{
+	assert(lanes >= 1 && lanes <= 64 && !(lanes & (lanes - 1)));
+	int temp = f->temps.n;
+	char *name = arena_printf(arena, "%s_%d", name_hint, temp);
+	for (char *p = name; *p; p++)
+		if (!isalnum((unsigned char)*p))
+			*p = '_';
+	if (isdigit((unsigned char)*name))
+		name = arena_printf(arena, "t%s", name);
+	while (name_taken(arena, f, name))
+		name = arena_printf(arena, "%s_%d", name, temp);
+	vec_push(arena, &f->temps, (LowTemp){name, type, lanes});
+	return temp;
+}
+
+LowNode *low_op(Arena *arena, LowBody *body, LowOpcode op, int dst, int a,
+    int b, int c)
+{
+	LowNode *node = NEW(arena, LowNode);
+	node->kind = LOWNODE_OP;
+	node->op = op;
+	node->dst = dst;
+	node->arg[0] = a;
+	node->arg[1] = b;
+	node->arg[2] = c;
+	node->buffer = node->var = node->condition = -1;
+	vec_push(arena, body, node);
+	return node;
+}
+
+LowAffine low_affine_const(int64_t value)
+{
+	return (LowAffine){.constant = value};
+}
+
+static int64_t coefficient(LowAffine a, int temp)
+{
+	int64_t sum = 0;
+	for (int i = 0; i < a.n; i++)
+		if (a.terms[i].temp == temp)
+			sum += a.terms[i].coefficient;
+	return sum;
+}
+
+LowAffine low_affine_add(
+    Arena *arena, LowAffine a, LowAffine b, int64_t scale_b)
+{
+	LowAffine sum = {.constant = a.constant + b.constant * scale_b};
+	sum.terms = NEW_N(arena, LowTerm, a.n + b.n);
+	for (int i = 0; i < a.n + b.n; i++) {
+		int temp = i < a.n ? a.terms[i].temp : b.terms[i - a.n].temp;
+		if (coefficient(sum, temp))
+			continue; /* a later occurrence of a term */
+		int64_t c = coefficient(a, temp) +
+		    coefficient(b, temp) * scale_b;
+		if (c)
+			sum.terms[sum.n++] = (LowTerm){temp, c};
+	}
+	return sum;
+}
+
+bool low_affine_equal(LowAffine a, LowAffine b)
+{
+	if (a.constant != b.constant)
+		return false;
+	for (int i = 0; i < a.n; i++)
+		if (coefficient(b, a.terms[i].temp) !=
+		    coefficient(a, a.terms[i].temp))
+			return false;
+	for (int i = 0; i < b.n; i++)
+		if (coefficient(a, b.terms[i].temp) !=
+		    coefficient(b, b.terms[i].temp))
+			return false;
+	return true;
+}
+
+static const struct {
+	const char *name;
+	int nargs;
+} ops[LOW_COUNT] = {
+#define LOWOP(name, args) {#name, args},
+#include "ir/lowered/lowered.def"
+#undef LOWOP
+};
+
+const char *low_op_name(LowOpcode op)
+{
+	assert(op < LOW_COUNT);
+	return ops[op].name;
+}
+
+int low_op_nargs(LowOpcode op)
+{
+	assert(op < LOW_COUNT);
+	return ops[op].nargs;
+}
+
+typedef struct {
+	Arena *arena;
+	IntVec *read;    /* in the order of first reading */
+	char *seen, *set; /* by temporary */
+} Captures;
+
+static void capture(Captures *c, int temp)
+{
+	if (temp < 0 || c->seen[temp])
+		return;
+	c->seen[temp] = 1;
+	vec_push(c->arena, c->read, temp);
+}
+
+static void capture_affine(Captures *c, const LowAffine *a)
+{
+	for (int i = 0; a && i < a->n; i++)
+		capture(c, a->terms[i].temp);
+}
+
+static void capture_body(Captures *c, const LowBody *body);
+
+static void capture_node(Captures *c, const LowNode *node)
+{
+	switch (node->kind) {
+	case LOWNODE_OP:
+		for (int i = 0; i < 3; i++)
+			capture(c, node->arg[i]);
+		capture_affine(c, &node->address);
+		if (node->dst >= 0)
+			c->set[node->dst] = 1;
+		break;
+	case LOWNODE_LOOP:
+		c->set[node->var] = 1;
+		capture_affine(c, node->limit);
+		capture_body(c, &node->body);
+		break;
+	case LOWNODE_IF:
+		capture(c, node->condition);
+		capture_body(c, &node->body);
+		capture_body(c, &node->other);
+		break;
+	case LOWNODE_COMMENT:
+		break;
+	}
+}
+
+static void capture_body(Captures *c, const LowBody *body)
+{
+	for (int i = 0; i < body->n; i++)
+		capture_node(c, body->at[i]);
+}
+
+static Captures captures_new(Arena *arena, const LowFunction *f, IntVec *read)
+{
+	return (Captures){arena, read, NEW_N(arena, char, f->temps.n + 1),
+	    NEW_N(arena, char, f->temps.n + 1)};
+}
+
+void lowered_reads(Arena *arena, const LowFunction *f, IntVec *read)
+{
+	Captures c = captures_new(arena, f, read);
+	capture_body(&c, &f->body);
+}
+
+void lowered_captures(
+    Arena *arena, const LowFunction *f, const LowNode *loop, IntVec *captures)
+{
+	assert(loop->kind == LOWNODE_LOOP);
+	IntVec read = {0};
+	Captures c = captures_new(arena, f, &read);
+	capture_node(&c, loop);
+	for (int i = 0; i < read.n; i++)
+		if (!c.set[read.at[i]])
+			vec_push(arena, captures, read.at[i]);
+}

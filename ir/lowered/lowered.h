@@ -1,0 +1,192 @@
+/* The lowered form: the only thing that emitters read and the interpreter runs.
+ *
+ * A function is a tree of loops, ifs and operations on temporaries.  All
+ * decisions have been taken: unrolling, registers, vector widths, masks, fused
+ * multiply-adds, threads, addresses.  An emitter prints it operation by
+ * operation and decides nothing.
+ *
+ * A temporary is a scalar or a vector (lanes a power of two, at most 64).  It
+ * may be assigned more than once (an accumulator carried through a loop); one
+ * that is assigned once is defined where it is assigned.  It must be assigned
+ * before it is read on every path; what is assigned in a loop body or an arm of
+ * an `if` and read after it must have been assigned before it too.  A loop
+ * variable is a scalar temporary of DT_INDEX that only its loop assigns.
+ *
+ * A parallel loop's iterations write no temporary that lives outside of it and
+ * read of those outside only what is assigned once, and loop variables.
+ * Emitters outline it; `lowered_captures` lists what it reads.  With T threads
+ * thread t runs the iterations from t*E/T to (t+1)*E/T - 1.
+ *
+ * f16 and bf16 temporaries are only set, loaded, stored, copied, selected,
+ * shuffled and converted; arithmetic is in f32.
+ *
+ * docs/lowered.md has every operation and rule. */
+#ifndef IR_LOWERED_H
+#define IR_LOWERED_H
+
+#include "ir/expr.h"
+#include "ir/nest/nest.h"
+#include "lib/lookup.h"
+
+typedef enum {
+#define LOWOP(name, args) LOW_##name,
+#include "ir/lowered/lowered.def"
+#undef LOWOP
+	LOW_COUNT
+} LowOpcode;
+
+typedef struct {
+	const char *name; /* unique in the function, a C identifier */
+	DType type;       /* DT_INDEX: 64-bit integer */
+	int lanes;        /* 1: scalar */
+} LowTemp;
+
+/* constant + sum of coefficient * temporary (index scalars) */
+typedef struct {
+	int temp;
+	int64_t coefficient;
+} LowTerm;
+typedef struct {
+	int64_t constant;
+	int n;
+	LowTerm *terms;
+} LowAffine;
+
+typedef enum {
+	LOWBUF_PARAM,     /* argument `param`, byte offset `offset` (packed pieces) */
+	LOWBUF_WORKSPACE, /* workspace + offset + thread number * thread_bytes */
+	LOWBUF_SHARED     /* a GPU thread block's own */
+} LowBufferKind;
+
+typedef struct {
+	const char *name; /* unique in the function, a C identifier */
+	DType type;
+	int64_t elements;
+	LowBufferKind kind;
+	int param;
+	int64_t offset;       /* bytes */
+	int64_t thread_bytes; /* 0: one for all threads */
+	int align;            /* bytes that the first element is aligned to */
+	bool written;
+} LowBuffer;
+
+typedef struct LowNode LowNode;
+typedef VEC(LowNode *) LowBody;
+
+typedef enum { LOWNODE_OP, LOWNODE_LOOP, LOWNODE_IF, LOWNODE_COMMENT } LowNodeKind;
+
+struct LowNode {
+	LowNodeKind kind;
+	/* OP */
+	LowOpcode op;
+	int dst;        /* -1: none */
+	int arg[3];     /* -1: none */
+	int buffer;
+	LowAffine address; /* elements */
+	int64_t i;      /* CONST, EXTRACT, INSERT, PREFETCH; SCATTER: how far the
+			 * lanes of b are apart, 0: not known */
+	double f;       /* CONST */
+	Op math;        /* MATH */
+	int *shuffle;   /* dst's lanes entries */
+	/* LOOP: 0 <= var < min(extent, limit) */
+	int var;
+	int64_t extent;
+	LowAffine *limit; /* NULL: none; may be below 0: no iteration */
+	LoopKind loop;    /* SERIAL, PARALLEL, BLOCK_*, THREAD_*; never VECTOR or UNROLL */
+	LowBody body;     /* also IF: then */
+	/* IF */
+	int condition;    /* bool scalar */
+	LowBody other;    /* else */
+	/* COMMENT */
+	const char *comment;
+};
+
+typedef struct {
+	const char *name; /* C identifier, as in the signature */
+	DType type;
+	bool is_const_input; /* packed: passed as const void * */
+	bool output;
+	bool workspace;      /* void *workspace */
+} LowParam;
+
+typedef enum { LOWFN_KERNEL, LOWFN_PACK } LowFunctionRole;
+
+typedef struct {
+	const char *name;      /* the C symbol */
+	LowFunctionRole role;
+	int pack_input;        /* PACK: which program buffer */
+	VEC(LowParam) params;  /* KERNEL: inputs, outputs, workspace; PACK: the
+				  input, then `packed` (output, as void *) */
+	VEC(LowBuffer) buffers;
+	VEC(LowTemp) temps;
+	LowBody body;
+	int nthreads;          /* of its parallel loops; 1: none is parallel */
+	struct {
+		Lookup params, buffers;
+		int nparams, nbuffers; /* taken in by lowered.c */
+	} names;
+} LowFunction;
+
+typedef struct {
+	Arena *arena;
+	const Program *program;
+	LowFunction *kernel;
+	VEC(LowFunction *) packs; /* one for each const input, in order */
+	int64_t workspace_bytes;
+	int64_t *packed_bytes;    /* by const input, as packs */
+} Lowered;
+
+/* lowered.c: building */
+int low_temp(Arena *arena, LowFunction *f, DType type, int lanes,
+    const char *name_hint); /* made a unique identifier: hint_NUMBER */
+int low_buffer_named(Arena *arena, LowFunction *f, const char *name); /* -1 */
+LowNode *low_op(Arena *arena, LowBody *body, LowOpcode op, int dst, int a,
+    int b, int c);
+LowAffine low_affine_const(int64_t value);
+LowAffine low_affine_add(Arena *arena, LowAffine a, LowAffine b, int64_t scale_b);
+bool low_affine_equal(LowAffine a, LowAffine b);
+const char *low_op_name(LowOpcode op); /* "ADD" */
+int low_op_nargs(LowOpcode op);        /* as lowered.def has it */
+/* Temporaries that a function reads; those defined outside of a loop and read
+ * inside (its limit included).  Each once, in the order of first reading. */
+void lowered_reads(Arena *arena, const LowFunction *f, IntVec *read);
+void lowered_captures(
+    Arena *arena, const LowFunction *f, const LowNode *loop, IntVec *captures);
+
+/* lowered_print.c: show --stage=lowered */
+void lowered_print(Buf *out, const Lowered *lowered);
+void low_function_print(Buf *out, const LowFunction *f);
+
+/* lowered_verify.c: types, definedness, lanes, captures.  False and a reason. */
+bool lowered_verify(const Lowered *lowered, char *why, size_t size);
+bool low_function_verify(const LowFunction *f, char *why, size_t size);
+
+/* Told what the interpreter does, as it does it. */
+typedef struct {
+	void *context;
+	/* A lane loads or stores an element; -1: a mask has it off. */
+	void (*access)(void *context, int buffer, int64_t element, bool write);
+	/* An iteration of the loop of a variable starts, or the last ended. */
+	void (*iteration)(void *context, int var, bool starts);
+} LowWatch;
+
+/* lowered_run.c: the interpreter of the lowered form.  Bounds-checked; in race
+ * mode it remembers which iteration of the parallel and thread-bound loops
+ * wrote or read each element and reports two that conflict without a barrier. */
+typedef struct {
+	bool check_races;
+	int64_t max_steps;      /* operations; 0: no limit */
+	const LowWatch *watch;  /* NULL: nobody */
+	/* results */
+	int64_t op_count[LOW_COUNT]; /* executed, by opcode */
+	int64_t flops;               /* lanes of ADD SUB MUL DIV MIN MAX NEG ABS, FMA two, MATH one; comparisons not */
+	int64_t iterations;          /* loop iterations executed */
+	int64_t loads, stores;       /* elements */
+	char message[512];           /* of a failure */
+} LowRun;
+/* args[i] is the address of parameter i (elements as the C ABI has them).
+ * False and run->message on an access out of bounds, a race, a missing barrier,
+ * too many steps. */
+bool low_function_run(const LowFunction *f, void *const *args, LowRun *run);
+
+#endif

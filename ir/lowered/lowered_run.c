@@ -1,0 +1,359 @@
+/* The interpreter of the lowered form: runs flat code, watches bounds, steps
+ * and races, counts.
+ *
+ * Parallel loops run serially, each iteration with the pieces of workspace of
+ * the thread that has it.  On a GPU's blocks, one after another, the threads
+ * have frames of their own; each runs until a barrier or its end, and when all
+ * have, they go on together, or the barrier that not all reached is reported.
+ * All threads of a block run all of it: a thread loop only names the thread. */
+#include "ir/lowered/lowered_run.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef enum { RUN_FAILED, RUN_BARRIER, RUN_END } RunState;
+
+static int describe(const Code *code, char *text, size_t size)
+{
+	if (code->kind == CODE_MEMORY || code->kind == CODE_DIVIDE ||
+	    code->kind == CODE_BARRIER)
+		return snprintf(text, size, "%s: ", low_op_name(code->op));
+	return 0;
+}
+
+bool run_fail(Runner *r, const Code *code, const Scalar *frame,
+    const char *format, ...)
+{
+	char *text = r->out->message;
+	size_t size = sizeof r->out->message;
+	int n = describe(code, text, size);
+	va_list args;
+	va_start(args, format);
+	n += vsnprintf(text + n, size - (size_t)n, format, args);
+	va_end(args);
+	const char *mark = " (";
+	for (int at = code->outer; at >= 0 && (size_t)n < size;) {
+		const Code *loop = &r->function->code.at[at];
+		n += snprintf(text + n, size - (size_t)n, "%s%s=%lld", mark,
+		    r->function->f->temps.at[loop->temp].name,
+		    (long long)frame[loop->d].i);
+		mark = ", ";
+		at = loop->outer;
+	}
+	if (code->outer >= 0 && (size_t)n < size)
+		snprintf(text + n, size - (size_t)n, ")");
+	return false;
+}
+
+/* --- where we are ---------------------------------------------------------- */
+
+static void use_thread(Runner *r, int64_t thread)
+{
+	const LowFunction *f = r->function->f;
+	for (int i = 0; i < f->buffers.n; i++)
+		r->base[i] =
+		    r->piece[i] + f->buffers.at[i].thread_bytes * thread;
+}
+
+/* The thread t with t*E/T <= i < (t+1)*E/T. */
+static int64_t thread_of(int64_t i, int64_t extent, int64_t threads)
+{
+	int64_t t = (int64_t)((Wide)i * threads / extent);
+	while ((Wide)(t + 1) * extent / threads <= i)
+		t++;
+	return t;
+}
+
+static void start_iteration(Runner *r, const Code *code, const Scalar *frame)
+{
+	int threads = r->function->f->nthreads;
+	race_block(r);
+	use_thread(r, thread_of(frame[code->d].i, frame[code->bound].i,
+			  threads > 1 ? threads : 1));
+}
+
+static bool check_divisors(Runner *r, const Code *code, const Scalar *frame)
+{
+	for (int l = 0; l < code->lanes; l++)
+		if (frame[code->b + l].i <= 0)
+			return run_fail(r, code, frame, "lane %d: by %lld", l,
+			    (long long)frame[code->b + l].i);
+	return true;
+}
+
+static void watch_iteration(const Runner *r, const Code *code, bool starts)
+{
+	const LowWatch *watch = r->out->watch;
+	if (watch)
+		watch->iteration(watch->context, code->temp, starts);
+}
+
+/* --- running --------------------------------------------------------------- */
+
+static bool launch(Runner *r, Code *code, int first, const Scalar *frame);
+
+/* From code *at on, until a barrier, which *at is then behind, or the end. */
+static RunState execute(Runner *r, Scalar *frame, int *at)
+{
+	Code *codes = r->function->code.at, *code = codes + *at;
+	for (;; code++) {
+		code->count++;
+		switch (code->kind) {
+		case CODE_DIVIDE:
+			if (!check_divisors(r, code, frame))
+				return RUN_FAILED;
+			/* fall through */
+		case CODE_OP:
+			code->run(code, frame);
+			break;
+		case CODE_MEMORY:
+			if (!run_memory(r, code, frame))
+				return RUN_FAILED;
+			break;
+		case CODE_NEXT: {
+			bool more = ++frame[code->d].i < frame[code->bound].i;
+			watch_iteration(r, code, more);
+			if (more)
+				code = codes + code->target - 1;
+			break;
+		}
+		case CODE_LOOP: {
+			int64_t n = code->extent;
+			int64_t limit =
+			    code->limited ? run_affine(&code->at, frame) : n;
+			frame[code->bound].i = limit < n ? limit : n;
+			frame[code->d].i = 0;
+			if (frame[code->bound].i <= 0)
+				code = codes + code->target - 1;
+			else
+				watch_iteration(r, code, true);
+			break;
+		}
+		case CODE_UNLESS:
+			if (!frame[code->a].i)
+				code = codes + code->target - 1;
+			break;
+		case CODE_JUMP:
+			code = codes + code->target - 1;
+			break;
+		case CODE_ITERATION:
+			start_iteration(r, code, frame);
+			break;
+		case CODE_THREAD:
+			frame[code->d].i = r->thread[code->number];
+			break;
+		case CODE_OPEN:
+			race_open(r);
+			break;
+		case CODE_CLOSE:
+			race_close(r);
+			use_thread(r, 0);
+			break;
+		case CODE_LAUNCH:
+			if (!launch(r, code, (int)(code - codes) + 1, frame))
+				return RUN_FAILED;
+			code = codes + code->target - 1;
+			break;
+		case CODE_BARRIER:
+			*at = (int)(code - codes) + 1;
+			return RUN_BARRIER;
+		case CODE_END:
+			return RUN_END;
+		case CODE_UNDEFINED:
+			run_fail(r, code, frame, "%s is read undefined",
+			    r->function->f->temps.at[code->temp].name);
+			return RUN_FAILED;
+		}
+		if (++r->steps > r->most_steps) {
+			run_fail(r, code, frame, "more than %lld steps",
+			    (long long)r->most_steps);
+			return RUN_FAILED;
+		}
+	}
+}
+
+typedef struct {
+	Scalar *frame;
+	int at;
+	RunState state;
+} Thread;
+
+static bool run_phase(Runner *r, const Code *code, Thread *threads, int n)
+{
+	for (int i = 0; i < n; i++) {
+		int64_t x = code->threads[0], y = code->threads[1];
+		r->unit = i;
+		r->thread[0] = i % x;
+		r->thread[1] = i / x % y;
+		r->thread[2] = i / (x * y);
+		threads[i].state =
+		    execute(r, threads[i].frame, &threads[i].at);
+		if (threads[i].state == RUN_FAILED)
+			return false;
+	}
+	return true;
+}
+
+static bool check_phase(Runner *r, const Thread *threads, int n)
+{
+	for (int i = 1; i < n; i++) {
+		int late = threads[i].state == RUN_END ? i : 0;
+		int waiting = late ? 0 : i;
+		const Code *barrier =
+		    &r->function->code.at[threads[waiting].at - 1];
+		if (threads[i].state != threads[0].state)
+			return run_fail(r, barrier, threads[waiting].frame,
+			    "thread %d waits at a barrier that thread %d does "
+			    "not reach", waiting, late);
+		if (threads[i].at != threads[0].at &&
+		    threads[0].state == RUN_BARRIER)
+			return run_fail(r, barrier, threads[i].frame,
+			    "threads 0 and %d wait at different barriers", i);
+	}
+	return true;
+}
+
+static bool run_threads(Runner *r, const Code *code, Thread *threads, int n)
+{
+	do {
+		if (!run_phase(r, code, threads, n) ||
+		    !check_phase(r, threads, n))
+			return false;
+		race_barrier(r);
+	} while (threads[0].state == RUN_BARRIER);
+	return true;
+}
+
+/* A block's shared buffers start without a value. */
+static void clear_shared(Runner *r)
+{
+	const LowFunction *f = r->function->f;
+	for (int i = 0; i < f->buffers.n; i++) {
+		const LowBuffer *b = &f->buffers.at[i];
+		if (b->kind != LOWBUF_SHARED)
+			continue;
+		memset(r->base[i], 0xff,
+		    (size_t)(b->elements * dtype_bytes(b->type)));
+		race_forget(r, i);
+	}
+}
+
+static bool launch(Runner *r, Code *code, int first, const Scalar *frame)
+{
+	int64_t n = code->threads[0] * code->threads[1] * code->threads[2];
+	if (n <= 0)
+		return true;
+	size_t slots = (size_t)r->function->slots;
+	Scalar *frames = must_alloc((size_t)n * slots * sizeof *frames);
+	Thread *threads = must_alloc((size_t)n * sizeof *threads);
+	for (int64_t i = 0; i < n; i++) {
+		threads[i] = (Thread){frames + (size_t)i * slots, first, 0};
+		memcpy(threads[i].frame, frame, slots * sizeof *frame);
+	}
+	race_block(r);
+	clear_shared(r);
+	bool ok = run_threads(r, code, threads, (int)n);
+	free(threads);
+	free(frames);
+	r->unit = 0;
+	return ok;
+}
+
+/* --- results --------------------------------------------------------------- */
+
+static int64_t flops_of(const Code *code)
+{
+	switch (code->op) {
+	case LOW_ADD:
+	case LOW_SUB:
+	case LOW_MUL:
+	case LOW_DIV:
+	case LOW_MIN:
+	case LOW_MAX:
+	case LOW_NEG:
+	case LOW_ABS:
+	case LOW_MATH: return code->type == DT_INDEX ? 0 : code->lanes;
+	case LOW_FMA: return 2 * code->lanes;
+	default: return 0;
+	}
+}
+
+/* A loop's iterations: the times it was entered with any, and jumped back. */
+static void count(Runner *r)
+{
+	LowRun *out = r->out;
+	for (int i = 0; i < r->function->code.n; i++) {
+		const Code *code = &r->function->code.at[i];
+		switch (code->kind) {
+		case CODE_OP:
+		case CODE_DIVIDE:
+		case CODE_MEMORY:
+		case CODE_BARRIER:
+			out->op_count[code->op] += code->count;
+			out->flops += code->count * flops_of(code);
+			break;
+		case CODE_NEXT:
+		case CODE_THREAD: out->iterations += code->count; break;
+		default: break;
+		}
+	}
+}
+
+static bool find_buffers(Runner *r, void *const *args)
+{
+	const LowFunction *f = r->function->f;
+	int workspace = -1;
+	for (int i = 0; i < f->params.n; i++)
+		if (f->params.at[i].workspace)
+			workspace = i;
+	r->base = NEW_N(r->arena, char *, f->buffers.n);
+	r->piece = NEW_N(r->arena, char *, f->buffers.n);
+	for (int i = 0; i < f->buffers.n; i++) {
+		const LowBuffer *b = &f->buffers.at[i];
+		if (b->kind == LOWBUF_SHARED)
+			r->piece[i] = arena_alloc(r->arena,
+			    (size_t)(b->elements * dtype_bytes(b->type)));
+		else
+			r->piece[i] = (char *)args[b->kind == LOWBUF_PARAM
+					      ? b->param : workspace] +
+			    b->offset;
+		if (b->kind != LOWBUF_SHARED &&
+		    (uintptr_t)r->piece[i] % (uintptr_t)b->align) {
+			snprintf(r->out->message, sizeof r->out->message,
+			    "%s is not aligned to %d bytes", b->name, b->align);
+			return false;
+		}
+	}
+	use_thread(r, 0);
+	return true;
+}
+
+static void reset(LowRun *run)
+{
+	LowRun fresh = {.check_races = run->check_races,
+	    .max_steps = run->max_steps,
+	    .watch = run->watch};
+	*run = fresh;
+}
+
+bool low_function_run(const LowFunction *f, void *const *args, LowRun *run)
+{
+	CodeFunction function;
+	Runner r = {.function = &function, .out = run};
+	RunState state = RUN_FAILED;
+	int at = 0;
+	reset(run);
+	r.arena = arena_new();
+	r.most_steps = run->max_steps > 0 ? run->max_steps : INT64_MAX;
+	code_compile(r.arena, f, &function);
+	race_start(&r);
+	Scalar *frame = NEW_N(r.arena, Scalar, function.slots);
+	if (find_buffers(&r, args))
+		/* a barrier of a block without threads orders nothing */
+		while ((state = execute(&r, frame, &at)) == RUN_BARRIER)
+			continue;
+	count(&r);
+	arena_free(r.arena);
+	return state == RUN_END;
+}

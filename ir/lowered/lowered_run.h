@@ -1,0 +1,135 @@
+/* What the files of the lowered form's interpreter share: the flat code that a
+ * function becomes, and the state of a run.
+ *
+ *     lowered_run.c          runs the code
+ *     lowered_run_compile.c  tree -> code
+ *     lowered_run_op.c       what operations on temporaries do
+ *     lowered_run_memory.c   loads, stores, bounds
+ *     lowered_run_race.c     who touched which element when
+ *
+ * A frame is an array of Scalars: a temporary's lanes lie side by side from its
+ * slot on, and each loop has a slot for the number of its iterations. */
+#ifndef IR_LOWERED_RUN_H
+#define IR_LOWERED_RUN_H
+
+#include "ir/lowered/lowered.h"
+#include "ir/scalar.h"
+#include "lib/wide.h"
+
+typedef enum {
+	CODE_OP,        /* `run` */
+	CODE_DIVIDE,    /* the same; b is checked first */
+	CODE_MEMORY,
+	CODE_BARRIER,
+	CODE_UNDEFINED, /* the next operation reads `temp` undefined */
+	CODE_LOOP,      /* enters the body or jumps to `target` */
+	CODE_NEXT,      /* jumps back to `target` or goes on */
+	CODE_ITERATION, /* of a parallel loop: a new unit, maybe a new thread */
+	CODE_THREAD,    /* the variable is the thread's number */
+	CODE_OPEN,      /* around a parallel loop or the loops of a GPU */
+	CODE_CLOSE,
+	CODE_LAUNCH,    /* to `target` is run by each thread of a block */
+	CODE_END,       /* of that, and of the function */
+	CODE_UNLESS,    /* jumps to `target` if a is false */
+	CODE_JUMP
+} CodeKind;
+
+typedef struct {
+	int slot;
+	int64_t coefficient;
+} CodeTerm;
+
+/* constant + sum of coefficient * slot */
+typedef struct {
+	int64_t constant;
+	int n;
+	CodeTerm *terms;
+} CodeAffine;
+
+typedef struct Code Code;
+struct Code {
+	CodeKind kind;
+	LowOpcode op;
+	void (*run)(const Code *code, Scalar *frame);
+	int d, a, b, c;     /* slots; -1: none */
+	int lanes;          /* of d, or of what is stored */
+	DType type, from;   /* of d or the buffer; of a */
+	int buffer;
+	CodeAffine at;      /* address; LOOP: limit */
+	bool limited;
+	int64_t extent;
+	Scalar constant;
+	int number;         /* EXTRACT, INSERT: lane; THREAD: direction */
+	const int *shuffle;
+	int sources;        /* SHUFFLE: lanes of a */
+	Op math;
+	int temp;           /* UNDEFINED, LOOP, NEXT: the temporary */
+	int bound;          /* LOOP, NEXT: slot of the number of iterations */
+	int target;
+	int outer;          /* the code of the loop around; -1: none */
+	int64_t threads[3]; /* LAUNCH */
+	int64_t count;      /* times executed */
+};
+
+typedef VEC(Code) CodeVec;
+
+typedef struct {
+	const LowFunction *f;
+	CodeVec code;
+	int slots;     /* of a frame */
+	int *slot;     /* by temporary */
+} CodeFunction;
+
+/* Who last touched an element; lowered_run_race.c. */
+typedef struct {
+	int64_t written, read; /* epochs; 0: never */
+	int32_t writer, reader;
+} Shadow;
+
+typedef struct {
+	const CodeFunction *function;
+	LowRun *out;
+	Arena *arena;
+	char **base;       /* by buffer, of the current thread */
+	char **piece;      /* by buffer, of thread 0 */
+	Shadow **shadow;   /* by buffer; NULL: not watched */
+	int64_t steps, most_steps;
+	/* where we are */
+	bool concurrent;       /* between OPEN and CLOSE */
+	int64_t epoch, region_epoch, block_epoch;
+	int32_t unit;          /* thread of the block */
+	int64_t thread[3];     /* its number, by direction */
+} Runner;
+
+/* lowered_run_compile.c */
+void code_compile(Arena *arena, const LowFunction *f, CodeFunction *out);
+
+/* lowered_run_op.c: what code of this operation runs */
+void code_choose_op(Code *code);
+
+/* lowered_run.c: the message of a failure at `code`, where loops stood */
+bool run_fail(Runner *r, const Code *code, const Scalar *frame,
+    const char *format, ...) __attribute__((format(printf, 4, 5)));
+static inline int64_t run_affine(const CodeAffine *a, const Scalar *frame)
+{
+	int64_t sum = a->constant;
+	for (int i = 0; i < a->n; i++)
+		sum += a->terms[i].coefficient * frame[a->terms[i].slot].i;
+	return sum;
+}
+
+/* lowered_run_memory.c */
+bool run_memory(Runner *r, const Code *code, Scalar *frame);
+
+/* lowered_run_race.c */
+void race_start(Runner *r);
+void race_open(Runner *r);
+void race_close(Runner *r);
+void race_block(Runner *r);   /* a parallel iteration, or a thread block */
+void race_barrier(Runner *r);
+void race_forget(Runner *r, int buffer); /* its elements are new */
+/* False if it conflicts with what another did; `other` says what. */
+bool race_read(Runner *r, int buffer, int64_t at);
+bool race_write(Runner *r, int buffer, int64_t at, const char **other);
+
+#endif

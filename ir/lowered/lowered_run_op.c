@@ -1,0 +1,205 @@
+/* Operations on temporaries, lane by lane: the meaning of lowered.def. */
+#include "ir/lowered/lowered_run.h"
+
+#define LANES                                                                  \
+	for (int l = 0; l < code->lanes; l++)
+
+#define D frame[code->d + l]
+#define A frame[code->a + l]
+#define B frame[code->b + l]
+#define C frame[code->c + l]
+
+#define OPERATION(name, ...)                                                   \
+	static void name(const Code *code, Scalar *frame)                      \
+	{                                                                      \
+		LANES { __VA_ARGS__; }                                         \
+	}
+
+/* Integers are computed in 64 bits and wrap to their type. */
+#define INTEGER(name, ...)                                                     \
+	OPERATION(name##_i64, D.i = (int64_t)(__VA_ARGS__))                    \
+	OPERATION(name##_int,                                                  \
+	    D.i = scalar_wrap(code->type, (int64_t)(__VA_ARGS__)))
+
+/* --- arithmetic ----------------------------------------------------------- */
+
+INTEGER(add, (uint64_t)A.i + (uint64_t)B.i)
+INTEGER(sub, (uint64_t)A.i - (uint64_t)B.i)
+INTEGER(mul, (uint64_t)A.i *(uint64_t)B.i)
+INTEGER(neg, 0 - (uint64_t)A.i)
+INTEGER(abs, A.i < 0 ? 0 - (uint64_t)A.i : (uint64_t)A.i)
+OPERATION(floordiv, D.i = scalar_floordiv(A.i, B.i))
+OPERATION(mod, D.i = scalar_mod(A.i, B.i))
+OPERATION(min_i64, D.i = A.i < B.i ? A.i : B.i)
+OPERATION(max_i64, D.i = A.i > B.i ? A.i : B.i)
+OPERATION(lt_i64, D.i = A.i < B.i)
+OPERATION(le_i64, D.i = A.i <= B.i)
+OPERATION(eq_i64, D.i = A.i == B.i)
+OPERATION(ne_i64, D.i = A.i != B.i)
+
+#define REAL(type, m, suffix)                                                  \
+	OPERATION(add_##type, D.m = A.m + B.m)                                 \
+	OPERATION(sub_##type, D.m = A.m - B.m)                                 \
+	OPERATION(mul_##type, D.m = A.m *B.m)                                  \
+	OPERATION(div_##type, D.m = A.m / B.m)                                 \
+	OPERATION(neg_##type, D.m = -A.m)                                      \
+	OPERATION(abs_##type, D.m = fabs##suffix(A.m))                         \
+	OPERATION(min_##type, D.m = A.m < B.m ? A.m : B.m)                     \
+	OPERATION(max_##type, D.m = A.m > B.m ? A.m : B.m)                     \
+	OPERATION(fma_##type, D.m = fma##suffix(A.m, B.m, C.m))                \
+	OPERATION(lt_##type, D.i = A.m < B.m)                                  \
+	OPERATION(le_##type, D.i = A.m <= B.m)                                 \
+	OPERATION(eq_##type, D.i = A.m == B.m)                                 \
+	OPERATION(ne_##type, D.i = A.m != B.m)                                 \
+	OPERATION(math1_##type, D.m = scalar_math_##type(code->math, A.m, 0))  \
+	OPERATION(math2_##type, D.m = scalar_math_##type(code->math, A.m, B.m))
+
+REAL(f32, f, f)
+REAL(f64, d, )
+
+OPERATION(and, D.i = A.i & B.i)
+OPERATION(or, D.i = A.i | B.i)
+OPERATION(not, D.i = !A.i)
+
+/* --- moving --------------------------------------------------------------- */
+
+OPERATION(constant, D = code->constant)
+OPERATION(copy, D = A)
+OPERATION(select, D = A.i ? B : C)
+OPERATION(convert, D = scalar_convert(code->type, code->from, A))
+
+static Scalar bits_of(DType type, Scalar x)
+{
+	Scalar y = {0};
+	int32_t narrow = (int32_t)x.i;
+	switch (type) {
+	case DT_F32: memcpy(&y.f, &narrow, sizeof y.f); break;
+	case DT_F64: memcpy(&y.d, &x.i, sizeof y.d); break;
+	case DT_I32:
+		memcpy(&narrow, &x.f, sizeof narrow);
+		y.i = narrow;
+		break;
+	default: memcpy(&y.i, &x.d, sizeof y.i);
+	}
+	return y;
+}
+
+OPERATION(bits, D = bits_of(code->type, A))
+
+static void iota(const Code *code, Scalar *frame)
+{
+	int64_t first = frame[code->a].i;
+	LANES D.i = scalar_wrap(
+	    code->type, (int64_t)((uint64_t)first + (uint64_t)l));
+}
+
+static void lanes_below(const Code *code, Scalar *frame)
+{
+	int64_t n = frame[code->a].i;
+	LANES D.i = l < n;
+}
+
+static void broadcast(const Code *code, Scalar *frame)
+{
+	Scalar x = frame[code->a];
+	LANES D = x;
+}
+
+static void extract(const Code *code, Scalar *frame)
+{
+	frame[code->d] = frame[code->a + code->number];
+}
+
+static void insert(const Code *code, Scalar *frame)
+{
+	Scalar x = frame[code->b];
+	LANES D = A;
+	frame[code->d + code->number] = x;
+}
+
+static void shuffle(const Code *code, Scalar *frame)
+{
+	Scalar result[64];
+	LANES {
+		int s = code->shuffle[l];
+		result[l] = s < code->sources
+				? frame[code->a + s]
+				: frame[code->b + s - code->sources];
+	}
+	memcpy(frame + code->d, result, sizeof *result * (size_t)code->lanes);
+}
+
+static void dot4(const Code *code, Scalar *frame)
+{
+	LANES {
+		int64_t sum = C.i;
+		for (int k = 4 * l; k < 4 * l + 4; k++)
+			sum += frame[code->a + k].i * frame[code->b + k].i;
+		D.i = (int32_t)sum;
+	}
+}
+
+/* --- choice --------------------------------------------------------------- */
+
+typedef void Operation(const Code *code, Scalar *frame);
+
+static const struct {
+	Operation *i64, *narrow, *f32, *f64;
+} by_type[LOW_COUNT] = {
+    [LOW_ADD] = {add_i64, add_int, add_f32, add_f64},
+    [LOW_SUB] = {sub_i64, sub_int, sub_f32, sub_f64},
+    [LOW_MUL] = {mul_i64, mul_int, mul_f32, mul_f64},
+    [LOW_DIV] = {NULL, NULL, div_f32, div_f64},
+    [LOW_FLOORDIV] = {floordiv, floordiv, NULL, NULL},
+    [LOW_MOD] = {mod, mod, NULL, NULL},
+    [LOW_NEG] = {neg_i64, neg_int, neg_f32, neg_f64},
+    [LOW_ABS] = {abs_i64, abs_int, abs_f32, abs_f64},
+    [LOW_MIN] = {min_i64, min_i64, min_f32, min_f64},
+    [LOW_MAX] = {max_i64, max_i64, max_f32, max_f64},
+    [LOW_FMA] = {NULL, NULL, fma_f32, fma_f64},
+    [LOW_LT] = {lt_i64, lt_i64, lt_f32, lt_f64},
+    [LOW_LE] = {le_i64, le_i64, le_f32, le_f64},
+    [LOW_EQ] = {eq_i64, eq_i64, eq_f32, eq_f64},
+    [LOW_NE] = {ne_i64, ne_i64, ne_f32, ne_f64},
+    [LOW_AND] = {NULL, and, NULL, NULL},
+    [LOW_OR] = {NULL, or, NULL, NULL},
+    [LOW_NOT] = {NULL, not, NULL, NULL},
+};
+
+static Operation *const of_any_type[LOW_COUNT] = {
+    [LOW_CONST] = constant,
+    [LOW_COPY] = copy,
+    [LOW_IOTA] = iota,
+    [LOW_LANES_BELOW] = lanes_below,
+    [LOW_BROADCAST] = broadcast,
+    [LOW_EXTRACT] = extract,
+    [LOW_INSERT] = insert,
+    [LOW_SHUFFLE] = shuffle,
+    [LOW_CONVERT] = convert,
+    [LOW_BITS] = bits,
+    [LOW_SELECT] = select,
+    [LOW_DOT4] = dot4,
+};
+
+static Operation *math_of(const Code *code, ScalarClass class)
+{
+	if (code->b < 0)
+		return class == SCALAR_F64 ? math1_f64 : math1_f32;
+	return class == SCALAR_F64 ? math2_f64 : math2_f32;
+}
+
+/* By the type of a, which is d's but for comparisons. */
+void code_choose_op(Code *code)
+{
+	ScalarClass class = scalar_class(code->from);
+	code->run = of_any_type[code->op];
+	if (code->op == LOW_MATH)
+		code->run = math_of(code, class);
+	if (code->run)
+		return;
+	code->run = class == SCALAR_F64 ? by_type[code->op].f64
+	    : class == SCALAR_F32       ? by_type[code->op].f32
+	    : dtype_bytes(code->from) == 8 ? by_type[code->op].i64
+					   : by_type[code->op].narrow;
+	assert(code->run);
+}

@@ -1,0 +1,644 @@
+/* Checks a function of the lowered form: types and lanes of every operation,
+ * definedness, who may assign what, and where loops and barriers may stand.
+ * docs/lowered.md has the rules in words.
+ *
+ * A *region* is the body of a parallel, block or thread loop: a temporary
+ * lives in one region; one that is read in an inner region is assigned once. */
+#include "ir/lowered/lowered.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+	int assigned; /* how often in the text */
+	int region;   /* of the assignments; -1: none yet */
+	bool is_var;
+	bool defined; /* on every path to here */
+} TempState;
+
+typedef struct {
+	const LowFunction *f;
+	char *why;
+	size_t size;
+	TempState *temps;
+	int *trail; /* temporaries that became defined, newest last */
+	int ntrail;
+	int nregions;
+	int region;      /* current; 0: outside of all */
+	int parallel, block, thread; /* loops of each sort around here */
+	int64_t thread_extent[3]; /* 0: not seen yet */
+} Verify;
+
+static bool fail(Verify *v, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool fail(Verify *v, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	vsnprintf(v->why, v->size, format, args);
+	va_end(args);
+	return false;
+}
+
+#define TRY(call)                                                              \
+	do {                                                                   \
+		if (!(call))                                                   \
+			return false;                                          \
+	} while (0)
+
+#define REQUIRE(v, condition, ...)                                             \
+	do {                                                                   \
+		if (!(condition))                                              \
+			return fail(v, __VA_ARGS__);                           \
+	} while (0)
+
+/* --- declarations --------------------------------------------------------- */
+
+static bool is_identifier(const char *name)
+{
+	if (!name || isdigit((unsigned char)*name) || !*name)
+		return false;
+	for (; *name; name++)
+		if (!isalnum((unsigned char)*name) && *name != '_')
+			return false;
+	return true;
+}
+
+static bool power_of_two(int n)
+{
+	return n > 0 && !(n & (n - 1));
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Parameters may share a name with the buffer that is all of them. */
+static bool names_unique(Verify *v)
+{
+	const LowFunction *f = v->f;
+	int n = 0;
+	bool unique = true;
+	const char **names = must_alloc(
+	    sizeof *names * (size_t)(f->temps.n + f->buffers.n + 1));
+	for (int i = 0; i < f->temps.n; i++)
+		names[n++] = f->temps.at[i].name;
+	for (int i = 0; i < f->buffers.n; i++)
+		names[n++] = f->buffers.at[i].name;
+	for (int i = 0; i < n && unique; i++)
+		if (!is_identifier(names[i]))
+			unique = fail(v, "'%s' is no identifier",
+			    names[i] ? names[i] : "");
+	if (unique)
+		qsort(names, (size_t)n, sizeof *names, by_text);
+	for (int i = 1; i < n && unique; i++)
+		if (!strcmp(names[i - 1], names[i]))
+			unique = fail(v, "two are named '%s'", names[i]);
+	free(names);
+	return unique;
+}
+
+static bool check_temps(Verify *v)
+{
+	for (int i = 0; i < v->f->temps.n; i++) {
+		const LowTemp *t = &v->f->temps.at[i];
+		REQUIRE(v, t->type <= DT_INDEX, "%s: no such type", t->name);
+		REQUIRE(v, power_of_two(t->lanes) && t->lanes <= 64,
+		    "%s: %d lanes", t->name, t->lanes);
+	}
+	return true;
+}
+
+static bool check_buffer(Verify *v, const LowBuffer *b)
+{
+	REQUIRE(v, b->type < DT_COUNT, "%s: not an element type", b->name);
+	int bytes = dtype_bytes(b->type);
+	REQUIRE(v, b->elements >= 0, "%s: %lld elements", b->name,
+	    (long long)b->elements);
+	REQUIRE(v, power_of_two(b->align), "%s: alignment %d", b->name,
+	    b->align);
+	REQUIRE(v, b->offset >= 0 && b->offset % bytes == 0,
+	    "%s: offset %lld", b->name, (long long)b->offset);
+	REQUIRE(v, b->thread_bytes == 0 ||
+		(b->kind == LOWBUF_WORKSPACE &&
+		    b->thread_bytes >= b->elements * bytes &&
+		    b->thread_bytes % bytes == 0),
+	    "%s: %lld bytes a thread", b->name, (long long)b->thread_bytes);
+	if (b->kind != LOWBUF_PARAM)
+		return true;
+	REQUIRE(v, b->param >= 0 && b->param < v->f->params.n &&
+		!v->f->params.at[b->param].workspace,
+	    "%s: no such parameter", b->name);
+	REQUIRE(v, !b->written || v->f->params.at[b->param].output,
+	    "%s: written, but its parameter is no output", b->name);
+	return true;
+}
+
+static bool check_buffers(Verify *v)
+{
+	int workspaces = 0;
+	for (int i = 0; i < v->f->params.n; i++) {
+		workspaces += v->f->params.at[i].workspace;
+		REQUIRE(v, is_identifier(v->f->params.at[i].name),
+		    "parameter %d has no identifier", i);
+	}
+	REQUIRE(v, workspaces <= 1, "two workspaces");
+	for (int i = 0; i < v->f->buffers.n; i++) {
+		const LowBuffer *b = &v->f->buffers.at[i];
+		TRY(check_buffer(v, b));
+		REQUIRE(v, b->kind != LOWBUF_WORKSPACE || workspaces,
+		    "%s: there is no workspace parameter", b->name);
+	}
+	return true;
+}
+
+/* --- who assigns what ------------------------------------------------------ */
+
+static bool starts_region(const LowNode *loop)
+{
+	return loop->loop != LOOP_SERIAL;
+}
+
+static bool is_block(LoopKind kind)
+{
+	return kind >= LOOP_BLOCK_X && kind <= LOOP_BLOCK_Z;
+}
+
+static bool is_thread(LoopKind kind)
+{
+	return kind >= LOOP_THREAD_X && kind <= LOOP_THREAD_Z;
+}
+
+static bool temp_exists(const Verify *v, int temp)
+{
+	return temp >= 0 && temp < v->f->temps.n;
+}
+
+static const char *temp_name(const Verify *v, int temp)
+{
+	return v->f->temps.at[temp].name;
+}
+
+static bool note_assignment(Verify *v, int temp, int region)
+{
+	TempState *t = &v->temps[temp];
+	REQUIRE(v, t->region < 0 || t->region == region,
+	    "%s is assigned in a parallel loop and outside of it",
+	    temp_name(v, temp));
+	REQUIRE(v, !t->is_var, "%s, a loop variable, is assigned",
+	    temp_name(v, temp));
+	t->region = region;
+	t->assigned++;
+	return true;
+}
+
+static bool collect(Verify *v, const LowBody *body, int region)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *node = body->at[i];
+		int inner = region;
+		if (node->kind == LOWNODE_OP && node->dst != -1) {
+			REQUIRE(v, temp_exists(v, node->dst),
+			    "%s: no such destination", low_op_name(node->op));
+			TRY(note_assignment(v, node->dst, region));
+		}
+		if (node->kind == LOWNODE_LOOP) {
+			REQUIRE(v, temp_exists(v, node->var),
+			    "a loop without variable");
+			REQUIRE(v, !v->temps[node->var].assigned,
+			    "%s, a loop variable, is assigned",
+			    temp_name(v, node->var));
+			if (starts_region(node))
+				inner = ++v->nregions;
+			TRY(note_assignment(v, node->var, inner));
+			v->temps[node->var].is_var = true;
+		}
+		TRY(collect(v, &node->body, inner));
+		TRY(collect(v, &node->other, region));
+	}
+	return true;
+}
+
+/* --- definedness ----------------------------------------------------------- */
+
+static void define(Verify *v, int temp)
+{
+	if (v->temps[temp].defined)
+		return;
+	v->temps[temp].defined = true;
+	v->trail[v->ntrail++] = temp;
+}
+
+static void undefine_to(Verify *v, int mark)
+{
+	while (v->ntrail > mark)
+		v->temps[v->trail[--v->ntrail]].defined = false;
+}
+
+static bool check_read(Verify *v, int temp)
+{
+	REQUIRE(v, temp_exists(v, temp), "no such temporary");
+	const TempState *t = &v->temps[temp];
+	REQUIRE(v, t->defined, "%s is read before it is assigned",
+	    temp_name(v, temp));
+	REQUIRE(v, t->region == v->region || t->assigned == 1,
+	    "%s, read in a parallel loop, is assigned more than once outside",
+	    temp_name(v, temp));
+	return true;
+}
+
+static bool check_affine(Verify *v, const LowAffine *a)
+{
+	for (int i = 0; i < a->n; i++) {
+		TRY(check_read(v, a->terms[i].temp));
+		const LowTemp *t = &v->f->temps.at[a->terms[i].temp];
+		REQUIRE(v, t->type == DT_INDEX && t->lanes == 1,
+		    "%s in an address is no index scalar", t->name);
+	}
+	return true;
+}
+
+/* --- operations ------------------------------------------------------------ */
+
+static bool is_16_bit_float(DType type)
+{
+	return type == DT_F16 || type == DT_BF16;
+}
+
+/* What may be done to values of a type. */
+static bool type_allows(LowOpcode op, DType type)
+{
+	bool number = type != DT_BOOL && !is_16_bit_float(type);
+	switch (op) {
+	case LOW_IOTA: return type == DT_INDEX || type == DT_I32;
+	case LOW_ADD:
+	case LOW_SUB:
+	case LOW_MUL:
+	case LOW_NEG:
+	case LOW_ABS: return number;
+	case LOW_DIV:
+	case LOW_FMA:
+	case LOW_MATH: return number && dtype_is_float(type);
+	case LOW_FLOORDIV:
+	case LOW_MOD: return number && !dtype_is_float(type);
+	case LOW_MIN:
+	case LOW_MAX:
+	case LOW_LT:
+	case LOW_LE:
+	case LOW_EQ:
+	case LOW_NE: return !is_16_bit_float(type);
+	case LOW_AND:
+	case LOW_OR:
+	case LOW_NOT: return type == DT_BOOL;
+	case LOW_BITS:
+		return type == DT_F32 || type == DT_I32 || type == DT_F64 ||
+		    type == DT_I64;
+	default: return true;
+	}
+}
+
+static bool is_comparison(LowOpcode op)
+{
+	return op == LOW_LT || op == LOW_LE || op == LOW_EQ || op == LOW_NE;
+}
+
+/* Type and lanes that argument i must have: type DT_COUNT + 1 is any. */
+enum { ANY_TYPE = DT_COUNT + 1 };
+
+static void argument_shape(
+    const Verify *v, const LowNode *n, int i, int *type, int *lanes)
+{
+	const LowTemp *temps = v->f->temps.at;
+	const LowTemp *d = n->dst >= 0 ? &temps[n->dst] : NULL;
+	int buffer = n->buffer >= 0 ? (int)v->f->buffers.at[n->buffer].type : -1;
+	*type = d ? (int)d->type : buffer;
+	*lanes = d ? d->lanes : temps[n->arg[0]].lanes;
+	switch (n->op) {
+	case LOW_IOTA:
+	case LOW_BROADCAST: *lanes = 1; break;
+	case LOW_LANES_BELOW: *type = DT_INDEX, *lanes = 1; break;
+	case LOW_EXTRACT: *lanes = temps[n->arg[0]].lanes; break;
+	case LOW_INSERT: *lanes = i ? 1 : d->lanes; break;
+	case LOW_SHUFFLE: *lanes = temps[n->arg[0]].lanes; break;
+	case LOW_CONVERT:
+	case LOW_BITS: *type = ANY_TYPE; break;
+	case LOW_LT:
+	case LOW_LE:
+	case LOW_EQ:
+	case LOW_NE: *type = (int)temps[n->arg[0]].type; break;
+	case LOW_SELECT: *type = i ? *type : DT_BOOL; break;
+	case LOW_LOAD_MASKED: *type = DT_BOOL; break;
+	case LOW_GATHER: *type = i ? DT_BOOL : DT_INDEX; break;
+	case LOW_STORE_MASKED: *type = i ? DT_BOOL : buffer; break;
+	case LOW_SCATTER:
+		*type = i == 0 ? buffer : i == 1 ? DT_INDEX : DT_BOOL;
+		break;
+	case LOW_DOT4:
+		*type = i == 0 ? DT_U8 : i == 1 ? DT_I8 : DT_I32;
+		*lanes = i == 2 ? d->lanes : 4 * d->lanes;
+		break;
+	default: break;
+	}
+}
+
+static bool may_be_absent(const LowNode *n, int i)
+{
+	return (n->op == LOW_SHUFFLE && i == 1) ||
+	    (n->op == LOW_GATHER && i == 1) ||
+	    (n->op == LOW_SCATTER && i == 2) ||
+	    (n->op == LOW_MATH && i == 1 && n->math != OP_POW);
+}
+
+static bool check_args(Verify *v, const LowNode *n)
+{
+	const char *name = low_op_name(n->op);
+	int nargs = low_op_nargs(n->op);
+	for (int i = 0; i < 3; i++) {
+		if (n->arg[i] == -1 && (i >= nargs || may_be_absent(n, i)))
+			continue;
+		REQUIRE(v, i < nargs && temp_exists(v, n->arg[i]),
+		    "%s: argument %d", name, i);
+		TRY(check_read(v, n->arg[i]));
+	}
+	for (int i = 0; i < nargs; i++) {
+		int type, lanes;
+		if (n->arg[i] == -1)
+			continue;
+		const LowTemp *t = &v->f->temps.at[n->arg[i]];
+		argument_shape(v, n, i, &type, &lanes);
+		REQUIRE(v, type == ANY_TYPE || (int)t->type == type,
+		    "%s: %s is %s, not %s", name, t->name,
+		    dtype_name(t->type), dtype_name((DType)type));
+		REQUIRE(v, t->lanes == lanes, "%s: %s has %d lanes, not %d",
+		    name, t->name, t->lanes, lanes);
+	}
+	return true;
+}
+
+static bool has_destination(LowOpcode op)
+{
+	return op < LOW_STORE || op == LOW_DOT4;
+}
+
+static bool has_buffer(LowOpcode op)
+{
+	return op >= LOW_LOAD && op <= LOW_PREFETCH;
+}
+
+static bool writes_buffer(LowOpcode op)
+{
+	return op >= LOW_STORE && op <= LOW_STREAM;
+}
+
+static bool check_memory(Verify *v, const LowNode *n)
+{
+	const char *name = low_op_name(n->op);
+	REQUIRE(v, n->buffer >= 0 && n->buffer < v->f->buffers.n,
+	    "%s: no such buffer", name);
+	const LowBuffer *b = &v->f->buffers.at[n->buffer];
+	TRY(check_affine(v, &n->address));
+	REQUIRE(v, !writes_buffer(n->op) || b->written,
+	    "%s: %s is not marked as written", name, b->name);
+	REQUIRE(v, n->dst < 0 || v->f->temps.at[n->dst].type == b->type,
+	    "%s: %s is %s, %s is not", name, b->name, dtype_name(b->type),
+	    temp_name(v, n->dst));
+	REQUIRE(v, b->kind != LOWBUF_SHARED || v->block || v->thread,
+	    "%s: %s, shared by a block, is used outside of one", name,
+	    b->name);
+	return true;
+}
+
+static bool check_shuffle(Verify *v, const LowNode *n)
+{
+	int sources = v->f->temps.at[n->arg[0]].lanes;
+	if (n->arg[1] >= 0)
+		sources *= 2;
+	REQUIRE(v, n->shuffle, "SHUFFLE: no lanes");
+	for (int i = 0; i < v->f->temps.at[n->dst].lanes; i++)
+		REQUIRE(v, n->shuffle[i] >= 0 && n->shuffle[i] < sources,
+		    "SHUFFLE: lane %d is %d of %d", i, n->shuffle[i], sources);
+	return true;
+}
+
+static bool check_bits(Verify *v, const LowNode *n)
+{
+	const LowTemp *d = &v->f->temps.at[n->dst];
+	DType from = v->f->temps.at[n->arg[0]].type;
+	bool pair = (d->type == DT_F32 && from == DT_I32) ||
+	    (d->type == DT_I32 && from == DT_F32) ||
+	    (d->type == DT_F64 && from == DT_I64) ||
+	    (d->type == DT_I64 && from == DT_F64);
+	REQUIRE(v, pair && d->lanes > 1, "BITS: %s", temp_name(v, n->dst));
+	return true;
+}
+
+static bool check_extras(Verify *v, const LowNode *n)
+{
+	switch (n->op) {
+	case LOW_SHUFFLE: return check_shuffle(v, n);
+	case LOW_EXTRACT:
+		REQUIRE(v, v->f->temps.at[n->dst].lanes == 1,
+		    "EXTRACT: %s is no scalar", temp_name(v, n->dst));
+		REQUIRE(v, n->i >= 0 &&
+			n->i < v->f->temps.at[n->arg[0]].lanes,
+		    "EXTRACT: lane %lld", (long long)n->i);
+		return true;
+	case LOW_INSERT:
+		REQUIRE(v, n->i >= 0 && n->i < v->f->temps.at[n->dst].lanes,
+		    "INSERT: lane %lld", (long long)n->i);
+		return true;
+	case LOW_PREFETCH:
+		REQUIRE(v, n->i >= 1 && n->i <= 3, "PREFETCH: level %lld",
+		    (long long)n->i);
+		return true;
+	case LOW_MATH:
+		REQUIRE(v, n->math >= OP_POW && n->math <= OP_ROUND,
+		    "MATH: no function");
+		return true;
+	case LOW_LANES_BELOW:
+		REQUIRE(v, v->f->temps.at[n->dst].type == DT_BOOL,
+		    "LANES_BELOW: %s is not bool", temp_name(v, n->dst));
+		return true;
+	case LOW_BITS: return check_bits(v, n);
+	case LOW_BARRIER:
+		REQUIRE(v, v->thread || v->block,
+		    "BARRIER outside of a thread block");
+		return true;
+	case LOW_DOT4:
+		REQUIRE(v, v->f->temps.at[n->dst].lanes <= 16 &&
+			v->f->temps.at[n->dst].type == DT_I32,
+		    "DOT4: %s", temp_name(v, n->dst));
+		return true;
+	default: return true;
+	}
+}
+
+static bool check_op(Verify *v, const LowNode *n)
+{
+	REQUIRE(v, n->op < LOW_COUNT, "no such operation");
+	const char *name = low_op_name(n->op);
+	REQUIRE(v, has_destination(n->op) == (n->dst >= 0),
+	    "%s: destination", name);
+	if (has_buffer(n->op))
+		TRY(check_memory(v, n));
+	if (n->op == LOW_DOT4 && v->f->temps.at[n->dst].lanes > 16)
+		return fail(v, "DOT4: more than 16 lanes");
+	TRY(check_args(v, n));
+	TRY(check_extras(v, n));
+	if (n->dst < 0)
+		return true;
+	DType type = v->f->temps.at[n->dst].type, operand = type;
+	if (is_comparison(n->op)) {
+		REQUIRE(v, type == DT_BOOL, "%s: %s is not bool", name,
+		    temp_name(v, n->dst));
+		operand = v->f->temps.at[n->arg[0]].type;
+	}
+	REQUIRE(v, type_allows(n->op, operand), "%s of %s", name,
+	    dtype_name(operand));
+	define(v, n->dst);
+	return true;
+}
+
+/* --- loops and ifs --------------------------------------------------------- */
+
+/* Around a thread loop stand only operations that touch no memory: every
+ * thread runs them.  The same holds for block loops. */
+static bool check_around(Verify *v, const LowNode *loop, bool (*same)(LoopKind))
+{
+	int inner = 0;
+	bool memory = false;
+	for (int i = 0; i < loop->body.n; i++) {
+		const LowNode *n = loop->body.at[i];
+		if (n->kind == LOWNODE_LOOP && same(n->loop))
+			inner++;
+		else if (n->kind == LOWNODE_LOOP || n->kind == LOWNODE_IF)
+			memory = true;
+		else if (n->kind == LOWNODE_OP)
+			memory |= has_buffer(n->op) || n->op == LOW_BARRIER;
+	}
+	REQUIRE(v, !inner || (inner == 1 && !memory),
+	    "more than one loop in %s, between two loops of its sort",
+	    temp_name(v, loop->var));
+	return true;
+}
+
+static bool check_thread_loop(Verify *v, const LowNode *loop)
+{
+	int64_t *extent = &v->thread_extent[loop->loop - LOOP_THREAD_X];
+	REQUIRE(v, !v->parallel, "a thread loop in a parallel loop");
+	REQUIRE(v, !loop->limit, "thread loop %s has a limit",
+	    temp_name(v, loop->var));
+	REQUIRE(v, !*extent || *extent == loop->extent,
+	    "thread loops of one direction differ: %lld and %lld",
+	    (long long)*extent, (long long)loop->extent);
+	*extent = loop->extent;
+	return check_around(v, loop, is_thread);
+}
+
+static bool check_loop_kind(Verify *v, const LowNode *loop)
+{
+	if (loop->loop == LOOP_SERIAL)
+		return true;
+	if (loop->loop == LOOP_PARALLEL) {
+		REQUIRE(v, !v->parallel && !v->block && !v->thread,
+		    "parallel loop %s stands in another",
+		    temp_name(v, loop->var));
+		REQUIRE(v, v->f->nthreads > 1,
+		    "parallel loop %s in a function of one thread",
+		    temp_name(v, loop->var));
+		return true;
+	}
+	if (is_block(loop->loop)) {
+		REQUIRE(v, !v->parallel && !v->thread,
+		    "block loop %s stands in a parallel or thread loop",
+		    temp_name(v, loop->var));
+		return check_around(v, loop, is_block);
+	}
+	REQUIRE(v, is_thread(loop->loop), "%s: a loop of this kind is not lowered",
+	    temp_name(v, loop->var));
+	return check_thread_loop(v, loop);
+}
+
+static bool check_body(Verify *v, const LowBody *body);
+
+static bool check_loop(Verify *v, const LowNode *loop)
+{
+	const LowTemp *var = &v->f->temps.at[loop->var];
+	int mark = v->ntrail, region = v->region;
+	REQUIRE(v, var->type == DT_INDEX && var->lanes == 1,
+	    "loop variable %s is no index scalar", var->name);
+	REQUIRE(v, loop->extent >= 0, "loop %s: extent %lld", var->name,
+	    (long long)loop->extent);
+	TRY(check_loop_kind(v, loop));
+	v->parallel += loop->loop == LOOP_PARALLEL;
+	v->block += is_block(loop->loop);
+	v->thread += is_thread(loop->loop);
+	v->region = v->temps[loop->var].region;
+	if (loop->limit) /* captured with the body */
+		TRY(check_affine(v, loop->limit));
+	define(v, loop->var);
+	TRY(check_body(v, &loop->body));
+	undefine_to(v, mark);
+	v->region = region;
+	v->parallel -= loop->loop == LOOP_PARALLEL;
+	v->block -= is_block(loop->loop);
+	v->thread -= is_thread(loop->loop);
+	return true;
+}
+
+static bool check_if(Verify *v, const LowNode *node)
+{
+	TRY(check_read(v, node->condition));
+	const LowTemp *t = &v->f->temps.at[node->condition];
+	REQUIRE(v, t->type == DT_BOOL && t->lanes == 1,
+	    "condition %s is no bool scalar", t->name);
+	int mark = v->ntrail;
+	TRY(check_body(v, &node->body));
+	undefine_to(v, mark);
+	TRY(check_body(v, &node->other));
+	undefine_to(v, mark);
+	return true;
+}
+
+static bool check_body(Verify *v, const LowBody *body)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *node = body->at[i];
+		switch (node->kind) {
+		case LOWNODE_OP: TRY(check_op(v, node)); break;
+		case LOWNODE_LOOP: TRY(check_loop(v, node)); break;
+		case LOWNODE_IF: TRY(check_if(v, node)); break;
+		case LOWNODE_COMMENT: break;
+		}
+	}
+	return true;
+}
+
+bool low_function_verify(const LowFunction *f, char *why, size_t size)
+{
+	Verify v = {.f = f, .why = why, .size = size};
+	size_t n = (size_t)f->temps.n;
+	v.temps = must_alloc(n * sizeof *v.temps);
+	v.trail = must_alloc(n * sizeof *v.trail);
+	for (size_t i = 0; i < n; i++)
+		v.temps[i] = (TempState){.region = -1};
+	bool ok = names_unique(&v) && check_temps(&v) && check_buffers(&v) &&
+	    collect(&v, &f->body, 0) && check_body(&v, &f->body);
+	free(v.temps);
+	free(v.trail);
+	return ok;
+}
+
+bool lowered_verify(const Lowered *lowered, char *why, size_t size)
+{
+	for (int i = 0; i < lowered->packs.n; i++)
+		if (!low_function_verify(lowered->packs.at[i], why, size))
+			return false;
+	return low_function_verify(lowered->kernel, why, size);
+}

@@ -1,0 +1,276 @@
+/* The nest: the program under a schedule.
+ *
+ * A stage is one block with its own ordered list of loops.  Stages hang in one
+ * tree: at the root, or below a loop of another stage (`place`).  At a loop the
+ * order is: the stages placed there with `after` false, in nest order; then the
+ * stage's own next loop or its body; then those with `after` true.
+ *
+ *     for c.mo                      stage c, loop c.mo
+ *       ap[...] = a[...]            stage ap, place c.mo
+ *       for c.k for c.mi for c.ni
+ *         c[...] += ap[...] * b[...]
+ *
+ * An axis has a root variable.  A variable is a loop; or was split into
+ * children; or is a part of a fused loop.  The value of an axis is its `start`
+ * (where the region that this place needs begins; NULL is 0) plus the value of
+ * its root variable.  Only loops run; everything else is computed from them.
+ *
+ * Extents, divisors and strides are tape handles, in elements.  The primitives
+ * change structure only: which variables, loops, places, scopes, layouts.
+ * `nest_infer` then computes, consumers first, all that follows from it: the
+ * region of each axis, the extent of each variable, the start, extent and
+ * strides of each buffer, and the guards.  What is marked (inferred) below is
+ * valid after it and not before. */
+#ifndef IR_NEST_H
+#define IR_NEST_H
+
+#include "ir/program.h"
+#include "ir/tape/tape.h"
+#include "lib/lookup.h"
+
+enum { HANDLE_NONE = -1 };
+
+typedef enum {
+	LOOP_SERIAL,
+	LOOP_PARALLEL,
+	LOOP_VECTOR,
+	LOOP_UNROLL,
+	LOOP_VTHREAD,
+	LOOP_BLOCK_X,
+	LOOP_BLOCK_Y,
+	LOOP_BLOCK_Z,
+	LOOP_THREAD_X,
+	LOOP_THREAD_Y,
+	LOOP_THREAD_Z
+} LoopKind;
+
+typedef enum { VAR_LOOP, VAR_SPLIT, VAR_FUSED } VarHow;
+
+/* What a schedule says of a loop beyond its kind: "chunk", 4. */
+typedef struct {
+	const char *key;
+	Handle value;
+} Annotation;
+
+typedef struct {
+	const char *name; /* unique in the nest: "c.i", or as a trace named it */
+	int stage;
+	int axis; /* of the stage; -1 for a loop that fuse made */
+	bool reduce;
+	VarHow how;
+	Handle extent; /* (inferred) for roots, outermost children, fused loops */
+	/* VAR_SPLIT: children, outer to inner; value = (c0*e1 + c1)*e2 + …;
+	 * all children but the first have an extent that split fixed */
+	int nchild;
+	int *child;
+	int parent; /* variable whose child it is; -1 */
+	/* VAR_FUSED: value = (value of `fused` // div) % extent */
+	int fused;
+	Handle div; /* (inferred) */
+	/* VAR_LOOP */
+	LoopKind kind;
+	int nparts; /* loops made by fuse: the fused variables, outer to inner */
+	int *parts;
+	Handle unroll_limit; /* serial loop: unrolled where extent <= this; or NONE */
+	VEC(Annotation) annotations;
+} Var;
+
+typedef struct {
+	const char *name;
+	int64_t extent; /* of the block: 0 <= axis < extent */
+	bool reduce;
+	int var;        /* root variable */
+	Expr *start;    /* (inferred) over OP_TAPE and OP_VAR, loops and parts
+			   of fused loops (VAR_FUSED); NULL: 0 */
+	Handle region;  /* (inferred) how many values the place needs */
+	/* (inferred) whether start + value can leave 0 <= . < extent at either
+	 * end: the stage's predicate on this axis */
+	bool below, above;
+	Handle end; /* (inferred) above every start + value; NONE: not known */
+} StageAxis;
+
+typedef enum { TAIL_PEEL, TAIL_MASK, TAIL_GUARD, TAIL_PAD } TailStyle;
+
+typedef struct {
+	int access;       /* buffer that is prefetched */
+	int var;          /* loop whose iterations count */
+	Handle distance;  /* iterations ahead */
+} Prefetch;
+
+typedef struct {
+	const char *name; /* the block's, or as a trace named it */
+	int block;        /* of the program; -1: a copy, or a part made by rfactor */
+	bool live;        /* false once inlined */
+	int naxes, nspatial;
+	StageAxis *axes;
+	ReduceOp reduce;
+	Expr *body;       /* over OP_AXIS of this stage; OP_READ of nest buffers */
+	int buffer;       /* written */
+	int nwrite;
+	Expr **write;     /* logical index of the element written, over OP_AXIS */
+	int nloops;
+	int *loops;       /* outer to inner */
+	int place;        /* loop of another stage; -1: the root */
+	bool after;       /* see above */
+	int init_at;      /* loop before which a reduction is initialized;
+			     -1: its outermost reduction loop */
+	bool is_copy;     /* body is one read at the axes: cache_read */
+	bool ahead;       /* (inferred) copy of a const input at the root: done
+			     by the pack function, not by the kernel */
+	TailStyle tail;
+	Expr *fill;       /* pad: stored where the axes leave the block; or NULL */
+	bool barrier;     /* a barrier of the thread block follows the stage */
+	VEC(Prefetch) prefetches;
+	int intrinsic;    /* of intrinsics.def, below tensor_loop; -1 none */
+	int tensor_loop;
+} Stage;
+
+typedef enum {
+	SCOPE_GLOBAL, /* argument of the kernel, or workspace shared by threads */
+	SCOPE_LOCAL,  /* workspace, one per thread and place */
+	SCOPE_REG,    /* named temporaries */
+	SCOPE_SHARED, /* of a GPU's thread block */
+} Scope;
+
+/* One digit of a buffer's physical index: (index[dim] - start[dim]) // div,
+ * and then % mod unless that is NONE. */
+typedef struct {
+	int dim;
+	Handle div, mod;
+	Handle extent; /* (inferred) */
+	Handle stride; /* (inferred) elements */
+} LayoutPart;
+
+typedef struct {
+	const char *name;
+	DType type;
+	int program_buffer; /* -1 for one that a primitive made */
+	Scope scope;
+	int ndim;
+	int64_t *shape;     /* logical, as the program has it */
+	int writer;         /* stage; -1 for inputs */
+	int nparts;
+	LayoutPart *parts;  /* outer to inner; default: one a dimension */
+	int align_part;     /* storage_align: stride of this part is a multiple of */
+	Handle align_factor, align_offset; /* factor, plus offset; -1 none */
+	Expr **start;       /* (inferred) a dimension, as an axis's start */
+	Handle *extent;     /* (inferred) elements held of each dimension */
+	Handle elements;    /* (inferred) allocated */
+	int alloc;          /* (inferred) loop below which it is allocated and
+			       holds its region; -1: the root */
+} NestBuffer;
+
+/* A quantity that must be 1 (it is 0 or 1) for the nest to be right. */
+typedef struct {
+	Handle value;
+	const char *why; /* "vector loop has not 16 iterations" */
+} Guard;
+
+/* Where names lead, also former ones: nest.c takes in what was added when it is
+ * asked. */
+typedef struct {
+	Lookup stages, buffers, vars;
+	int nstages, nbuffers, nvars; /* taken in */
+} NestNames;
+
+typedef struct {
+	Arena *arena;
+	const Program *program;
+	Tape *tape;
+	NestNames *names;
+	VEC(Var) vars;
+	VEC(Stage) stages;
+	VEC(int) order; /* live stages, producers first */
+	VEC(NestBuffer) buffers; /* the program's first, with equal numbers */
+	/* what primitives look for often: for each buffer of the program or
+	 * made, the stages that read it, and with them some that did once or
+	 * stand there twice; and all stages that were ever at a loop */
+	VEC(IntVec) readers;
+	IntVec placed;
+	VEC(Guard) guards;       /* (inferred) and from primitives */
+	int first_inferred, ninferred; /* which guards the next inference drops */
+	bool inferred;
+} Nest;
+
+/* nest.c */
+
+/* The plain nest: every block at the root, loops in axis order, reductions
+ * innermost, all serial. */
+Nest *nest_new(Arena *arena, const Program *program, Tape *tape);
+int nest_find_stage(const Nest *nest, const char *name); /* -1: none */
+int nest_find_loop(const Nest *nest, const char *name);  /* var; -1 */
+int nest_find_var(const Nest *nest, const char *name);   /* of any stage; -1 */
+int nest_find_buffer(const Nest *nest, const char *name); /* -1 */
+/* Has a stage, dead or alive, a buffer or a variable that name? */
+bool nest_has_name(const Nest *nest, const char *name);
+void nest_rename_var(Nest *nest, int var, const char *name);
+/* Gives a stage a body. */
+void nest_set_body(Nest *nest, int stage, Expr *body);
+/* Loops around a stage's body, outermost first, through all places: fills
+ * vars[] and returns how many.  `at` is a position in the stage's own loops:
+ * that many of them are included.  `max` of nest->vars.n is always enough. */
+int nest_loops_above(const Nest *nest, int stage, int at, int *vars, int max);
+/* Where a loop stands in its stage's loops; -1. */
+int nest_loop_position(const Nest *nest, int var);
+/* An input or output: its shape and layout are the caller's. */
+bool nest_is_argument(const Nest *nest, int buffer);
+/* Value of an axis, or of a variable, over loops (OP_VAR) and OP_TAPE. */
+Expr *nest_axis_value(const Nest *nest, int stage, int axis);
+Expr *nest_var_value(const Nest *nest, int var);
+/* The same with the parts of fused loops as variables: affine where the
+ * schedule is. */
+Expr *nest_axis_form(const Nest *nest, int stage, int axis);
+const char *loop_kind_name(LoopKind kind); /* "serial", "parallel", "blockIdx.x" … */
+/* Asks that a quantity be 1: true where it is known; false and `why` in
+ * *refusal where it is known not to be; else a guard and true. */
+bool nest_require(
+    Nest *nest, Handle value, const char *why, const char **refusal);
+/* How many values a variable takes: its extent rounded up to its tiles. */
+Handle nest_covered(const Nest *nest, int var);
+
+/* affine.c: an integer expression as constant + sum of coefficient * term,
+ * where a term is an OP_AXIS or OP_VAR leaf, or a node that is not affine
+ * (floordiv, mod, min, max, clamp, abs, if).  Coefficients are handles. */
+typedef struct {
+	Expr *term;
+	Handle coefficient;
+} AffineTerm;
+typedef struct {
+	Handle constant;
+	int n;
+	AffineTerm *terms; /* no two terms are equal */
+} Affine;
+Affine affine_of(Arena *arena, Tape *tape, const Expr *e);
+Expr *affine_expr(Arena *arena, const Tape *tape, Affine a);
+/* OP_INT where the handle is a constant, else OP_TAPE. */
+Expr *handle_expr(Arena *arena, const Tape *tape, Handle h);
+
+/* nest_hull.c: the values of an index while some loops stand still.  `outer` is
+ * over the fixed loops (its constant is 0); the index lies in outer + low ..
+ * outer + high whatever the other loops do within their extents. */
+typedef struct {
+	Affine outer;
+	Handle low, high;
+	bool known; /* false: no such hull over the fixed loops */
+} Hull;
+/* `e` over OP_VAR and OP_TAPE; fixed[] by loop (a part of a fused loop stands
+ * still with its loops, or where it is marked itself). */
+Hull nest_hull(const Nest *nest, const Expr *e, const bool *fixed);
+bool hull_same_outer(const Hull *a, const Hull *b);
+/* 1 if the index takes every value of its hull while the fixed loops stand
+ * still, else 0. */
+Handle nest_hull_dense(const Nest *nest, const Expr *e, const bool *fixed);
+
+/* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
+ * the structure has no meaning (a reader that is not below its copy, say). */
+bool nest_infer(Nest *nest, const char **why);
+
+/* nest_verify.c: legality of the finished nest; adds guards for what handles
+ * cannot settle.  False and a reason. */
+bool nest_verify(Nest *nest, const char **why);
+
+/* nest_print.c: show --stage=schedule */
+void nest_print(Buf *out, const Nest *nest);
+void nest_expr_print(Buf *out, const Nest *nest, int stage, const Expr *e);
+
+#endif

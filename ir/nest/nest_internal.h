@@ -1,0 +1,44 @@
+/* What the passes over nests share. */
+#ifndef IR_INTERNAL_H
+#define IR_INTERNAL_H
+
+#include "ir/nest/nest.h"
+
+/* nest_tree.c: the loops around each stage's body, and what bodies read */
+typedef VEC(Expr *) ExprVec;
+typedef struct {
+	int stage;
+	Expr *read;
+} NestRead;
+typedef VEC(NestRead) NestReads;
+
+typedef struct {
+	const Nest *nest;
+	int **chain; /* by stage: loops, outermost first, through all places */
+	int *nchain;
+	ExprVec *reads;     /* by stage, as they stand in its body */
+	NestReads *readers; /* by buffer: its reads, in nest order */
+} NestTree;
+
+NestTree nest_tree(const Nest *nest);
+bool nest_tree_below(const NestTree *tree, int stage, int loop);
+/* The stage whose loop is the stage's place; -1: none. */
+int nest_tree_host(const NestTree *tree, int stage);
+/* Does it hang, after their body, below the writer's own loops? */
+bool nest_tree_follows(const NestTree *tree, int reader, int writer);
+/* How many loops are around the stage's own. */
+int nest_tree_above(const NestTree *tree, int stage);
+
+/* Variables that stand still, for nest_hull: emptied in the time that it took
+ * to fill, since there may be as many variables as a file has lines. */
+typedef struct {
+	Arena *arena;
+	bool *at; /* by variable */
+	IntVec marked;
+} FixedVars;
+
+FixedVars fixed_vars(const Nest *nest);
+void fixed_clear(FixedVars *fixed);
+void fixed_mark(FixedVars *fixed, int var);
+
+#endif

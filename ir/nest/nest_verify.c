@@ -1,0 +1,731 @@
+/* Legality of a finished nest.
+ *
+ * Later steps can break what held when a primitive was applied, so everything
+ * is asked of the nest as it is: who computes before whom, which loops may run
+ * at once, where buffers live, what a padded tail computes.  Needs inference.
+ * What handles cannot settle becomes a guard. */
+#include "ir/nest/nest_internal.h"
+
+#include <assert.h>
+
+typedef struct {
+	Nest *nest;
+	Arena *arena;
+	Tape *tape;
+	NestTree tree;
+	Expr ***value; /* by stage and axis: its form */
+	FixedVars fixed; /* scratch */
+	int *rank;     /* by stage: its place in the order */
+	const char **why;
+} Verify;
+
+static bool refuse(Verify *v, const char *why)
+{
+	*v->why = why;
+	return false;
+}
+
+static const Stage *stage_at(const Verify *v, int stage)
+{
+	return &v->nest->stages.at[stage];
+}
+
+static const Var *var_at(const Verify *v, int var)
+{
+	return &v->nest->vars.at[var];
+}
+
+static const NestBuffer *written_by(const Verify *v, int stage)
+{
+	return &v->nest->buffers.at[stage_at(v, stage)->buffer];
+}
+
+/* Position of a loop among those around a stage's body; -1. */
+static int chain_position(const Verify *v, int stage, int loop)
+{
+	for (int i = 0; i < v->tree.nchain[stage]; i++)
+		if (v->tree.chain[stage][i] == loop)
+			return i;
+	return -1;
+}
+
+/* Is each iteration of a loop around the writer given a buffer of its own? */
+static bool allocated_below(const Verify *v, const NestBuffer *b, int loop)
+{
+	if (b->alloc < 0 || b->writer < 0)
+		return false;
+	return chain_position(v, b->writer, loop) <=
+	       chain_position(v, b->writer, b->alloc);
+}
+
+static bool is_thread(LoopKind kind)
+{
+	return kind == LOOP_PARALLEL || kind >= LOOP_BLOCK_X;
+}
+
+/* Iterations may run at the same time or interleaved. */
+static bool is_concurrent(LoopKind kind)
+{
+	return kind == LOOP_VECTOR || kind == LOOP_VTHREAD || is_thread(kind);
+}
+
+static bool feeds_reduction(const Verify *v, int loop)
+{
+	const Var *l = var_at(v, loop);
+	if (!l->nparts)
+		return l->reduce;
+	for (int i = 0; i < l->nparts; i++)
+		if (feeds_reduction(v, l->parts[i]))
+			return true;
+	return false;
+}
+
+/* --- who comes first ----------------------------------------------------- */
+
+typedef struct {
+	int n;
+	int *stage; /* from the root's to the stage itself */
+} Path;
+
+static Path path_of(const Verify *v, int stage)
+{
+	Path p = {0};
+	for (int s = stage; s >= 0; s = nest_tree_host(&v->tree, s))
+		p.n++;
+	p.stage = NEW_N(v->arena, int, p.n);
+	for (int s = stage, i = p.n; s >= 0; s = nest_tree_host(&v->tree, s))
+		p.stage[--i] = s;
+	return p;
+}
+
+/* Two stages hung at loops of one stage: at a loop those before its body, outer
+ * loops first; after it, inner loops first. */
+static bool hangs_first(const Verify *v, int a, int b)
+{
+	const Stage *x = stage_at(v, a), *y = stage_at(v, b);
+	int at_x = nest_loop_position(v->nest, x->place);
+	int at_y = nest_loop_position(v->nest, y->place);
+	if (x->after != y->after)
+		return y->after;
+	if (at_x != at_y)
+		return x->after ? at_x > at_y : at_x < at_y;
+	return v->rank[a] < v->rank[b];
+}
+
+/* No reduction of the writer may go on around a loop that a reader hangs at. */
+static bool complete_at(const Verify *v, int writer, int loop)
+{
+	const Stage *w = stage_at(v, writer);
+	for (int i = 0; i < w->nloops; i++) {
+		if (feeds_reduction(v, w->loops[i]))
+			return false;
+		if (w->loops[i] == loop)
+			return true;
+	}
+	return true;
+}
+
+static bool check_order(Verify *v, int writer, int reader)
+{
+	Path w = path_of(v, writer), r = path_of(v, reader);
+	int k = 0;
+	while (k < w.n && k < r.n && w.stage[k] == r.stage[k])
+		k++;
+	bool first;
+	if (k == w.n) {
+		const Stage *hung = stage_at(v, r.stage[k]);
+		if (hung->after && !complete_at(v, writer, hung->place))
+			return refuse(v,
+			    "a block reads a reduction that is not "
+			    "complete at its place");
+		first = hung->after;
+	} else if (k == r.n)
+		first = !stage_at(v, w.stage[k])->after;
+	else if (k)
+		first = hangs_first(v, w.stage[k], r.stage[k]);
+	else
+		first = v->rank[w.stage[0]] < v->rank[r.stage[0]];
+	return first ||
+	       refuse(v, "a block reads what is only computed after it");
+}
+
+static bool check_reads(Verify *v, int reader)
+{
+	ExprVec reads = v->tree.reads[reader];
+	for (int i = 0; i < reads.n; i++) {
+		int writer = v->nest->buffers.at[reads.at[i]->id].writer;
+		if (writer < 0)
+			continue;
+		if (!stage_at(v, writer)->live)
+			return refuse(
+			    v, "a block reads what no block computes");
+		if (writer == reader)
+			return refuse(v, "a block reads what it writes");
+		if (!check_order(v, writer, reader))
+			return false;
+	}
+	return true;
+}
+
+static bool check_outputs(Verify *v)
+{
+	const Program *p = v->nest->program;
+	for (int i = 0; i < p->noutputs; i++) {
+		int w = v->nest->buffers.at[p->outputs[i]].writer;
+		if (w < 0 || !stage_at(v, w)->live)
+			return refuse(v, "an output is not computed");
+	}
+	return true;
+}
+
+static bool check_init(Verify *v, int stage)
+{
+	const Stage *s = stage_at(v, stage);
+	if (s->reduce == REDUCE_NONE || s->init_at < 0)
+		return true;
+	for (int i = 0; i < s->nloops; i++) {
+		if (s->loops[i] == s->init_at)
+			return true;
+		if (feeds_reduction(v, s->loops[i]))
+			return refuse(v, "a reduction is initialized inside of "
+					 "one of its loops");
+	}
+	return refuse(
+	    v, "a reduction is initialized at a loop of another block");
+}
+
+/* --- concurrent loops ---------------------------------------------------- */
+
+/* Is the loop an inner child of a split, which fixed its extent? */
+static bool has_fixed_extent(const Verify *v, int loop)
+{
+	int parent = var_at(v, loop)->parent;
+	return parent >= 0 && var_at(v, parent)->child[0] != loop;
+}
+
+/* Lanes that are a slot were compared with a number by the primitive. */
+static bool check_lanes(Verify *v, int loop)
+{
+	int64_t lanes;
+	if (!tape_is_const(v->tape, var_at(v, loop)->extent, &lanes))
+		return has_fixed_extent(v, loop) ||
+		       refuse(v, "a vector loop's extent is not fixed");
+	return (lanes >= 1 && lanes <= 64 && !(lanes & (lanes - 1))) ||
+	       refuse(v, "a vector loop has 1, 2, 4 ... or 64 iterations");
+}
+
+static bool check_nesting(Verify *v, int stage)
+{
+	int parallel = 0, blocks = 0, threads = 0, vectors = 0;
+	for (int i = 0; i < v->tree.nchain[stage]; i++) {
+		LoopKind kind = var_at(v, v->tree.chain[stage][i])->kind;
+		parallel += kind == LOOP_PARALLEL;
+		if (kind >= LOOP_THREAD_X)
+			threads++;
+		else if (kind >= LOOP_BLOCK_X && threads)
+			return refuse(v, "a block loop is below a thread loop");
+		else if (kind >= LOOP_BLOCK_X)
+			blocks++;
+		vectors += kind == LOOP_VECTOR;
+		if (kind == LOOP_VECTOR && i < nest_tree_above(&v->tree, stage))
+			return refuse(
+			    v, "a block is placed below a vector loop");
+	}
+	if (parallel > 1)
+		return refuse(v, "a parallel loop is below a parallel loop");
+	if (parallel && blocks + threads)
+		return refuse(v, "a parallel loop is beside a GPU's");
+	return vectors <= 1 ||
+	       refuse(v, "a vector loop is below a vector loop");
+}
+
+static Handle magnitude(Verify *v, Handle k)
+{
+	Handle minus = tape_sub(v->tape, tape_const(v->tape, 0), k);
+	return tape_max(v->tape, k, minus);
+}
+
+/* 1 if index = k*x + rest, where rest, over all but the fixed loops, spans no
+ * more than k: another x is another index.  0 where it is not of that form. */
+static Handle tells_apart(Verify *v, Expr *index, int x)
+{
+	Affine a = affine_of(v->arena, v->tape, index);
+	Handle zero = tape_const(v->tape, 0), one = tape_const(v->tape, 1);
+	Handle k = HANDLE_NONE;
+	for (int i = 0; i < a.n; i++)
+		if (a.terms[i].term->op == OP_VAR && a.terms[i].term->id == x) {
+			k = a.terms[i].coefficient;
+			a.terms[i] = a.terms[--a.n];
+			break;
+		}
+	if (k == HANDLE_NONE)
+		return zero;
+	Hull rest =
+	    nest_hull(v->nest, affine_expr(v->arena, v->tape, a), v->fixed.at);
+	if (!rest.known)
+		return zero;
+	Handle span =
+	    tape_add(v->tape, tape_sub(v->tape, rest.high, rest.low), one);
+	return tape_at_most(v->tape, span, magnitude(v, k));
+}
+
+static bool check_distinct(Verify *v, int stage, int x)
+{
+	const Stage *s = stage_at(v, stage);
+	/* a loop that runs once does not run twice at once */
+	Handle apart =
+	    tape_at_most(v->tape, var_at(v, x)->extent, tape_const(v->tape, 1));
+	for (int d = 0; d < s->nwrite; d++) {
+		Expr *index = expr_substitute_axes(
+		    v->arena, s->write[d], v->value[stage], s->naxes);
+		apart = tape_max(v->tape, apart, tells_apart(v, index, x));
+	}
+	return nest_require(v->nest, apart,
+	    "iterations that run at once write the same element", v->why);
+}
+
+/* Parts one after the other: where the outer ones are equal, the next differs.
+ */
+static bool check_distinct_parts(Verify *v, int stage, int var)
+{
+	const Var *l = var_at(v, var);
+	if (!l->nparts) {
+		if (!check_distinct(v, stage, var))
+			return false;
+		fixed_mark(&v->fixed, var);
+		return true;
+	}
+	for (int i = 0; i < l->nparts; i++)
+		if (!check_distinct_parts(v, stage, l->parts[i]))
+			return false;
+	return true;
+}
+
+/* The fused loop that a loop was split from; the loop itself if none. */
+static int fused_above(const Verify *v, int loop)
+{
+	int parent = var_at(v, loop)->parent;
+	if (parent < 0 || var_at(v, parent)->axis >= 0)
+		return loop;
+	return fused_above(v, parent);
+}
+
+static void fix_loop(Verify *v, int loop)
+{
+	const Var *l = var_at(v, loop);
+	fixed_mark(&v->fixed, loop);
+	for (int i = 0; i < l->nparts; i++)
+		fix_loop(v, l->parts[i]);
+}
+
+/* Elements that a stage writes below the loop differ between iterations. */
+static bool check_writes(Verify *v, int stage, int loop)
+{
+	int at = chain_position(v, stage, loop), fused;
+	fixed_clear(&v->fixed);
+	for (int i = 0; i < at; i++)
+		fix_loop(v, v->tree.chain[stage][i]);
+	fused = fused_above(v, loop);
+	if (fused != loop &&
+	    !nest_require(v->nest,
+		tells_apart(v, nest_var_value(v->nest, fused), loop),
+		"iterations that run at once write the same element", v->why))
+		return false;
+	return check_distinct_parts(v, stage, fused);
+}
+
+/* Does the reader hang after what the same iteration of the loop wrote? */
+static bool follows_in_iteration(
+    const Verify *v, int writer, int reader, int loop)
+{
+	for (int s = reader; s >= 0; s = nest_tree_host(&v->tree, s)) {
+		const Stage *r = stage_at(v, s);
+		if (r->place >= 0 && r->after &&
+		    nest_tree_below(&v->tree, writer, r->place))
+			return chain_position(v, s, loop) <
+			       nest_tree_above(&v->tree, s);
+	}
+	return false;
+}
+
+/* What is written and read below the loop is each iteration's own. */
+static bool check_exchange(Verify *v, int writer, int loop)
+{
+	const Stage *w = stage_at(v, writer);
+	const NestBuffer *b = written_by(v, writer);
+	const NestReads *reads = &v->tree.readers[w->buffer];
+	for (int i = 0; i < reads->n; i++) {
+		int r = reads->at[i].stage;
+		if (!nest_tree_below(&v->tree, r, loop))
+			continue;
+		if (b->scope == SCOPE_SHARED && w->barrier)
+			continue;
+		if (!follows_in_iteration(v, writer, r, loop))
+			return refuse(v,
+			    "iterations that run at once write and "
+			    "read one buffer");
+	}
+	return true;
+}
+
+static bool check_concurrent(Verify *v, int stage, int loop)
+{
+	const NestBuffer *b = written_by(v, stage);
+	if (var_at(v, loop)->stage == stage && feeds_reduction(v, loop))
+		return refuse(v, "iterations of a reduction would run at once");
+	if (allocated_below(v, b, loop)) {
+		if (b->scope == SCOPE_GLOBAL &&
+		    is_thread(var_at(v, loop)->kind))
+			return refuse(v, "a global buffer is made anew below a "
+					 "parallel loop");
+		return true;
+	}
+	return check_writes(v, stage, loop) && check_exchange(v, stage, loop);
+}
+
+static bool check_loops(Verify *v, int stage)
+{
+	const Stage *s = stage_at(v, stage);
+	if (!check_nesting(v, stage))
+		return false;
+	for (int i = 0; i < s->nloops; i++)
+		if (var_at(v, s->loops[i])->kind == LOOP_VECTOR &&
+		    !check_lanes(v, s->loops[i]))
+			return false;
+	for (int i = 0; i < v->tree.nchain[stage]; i++) {
+		int loop = v->tree.chain[stage][i];
+		if (is_concurrent(var_at(v, loop)->kind) &&
+		    !check_concurrent(v, stage, loop))
+			return false;
+	}
+	return true;
+}
+
+/* --- where buffers live -------------------------------------------------- */
+
+/* A local or reg buffer is one thread's: no parallel loop between its
+ * allocation and who uses it. */
+static bool check_private(Verify *v, const NestBuffer *b, int user)
+{
+	for (int i = 0; i < v->tree.nchain[user]; i++) {
+		int loop = v->tree.chain[user][i];
+		if (is_thread(var_at(v, loop)->kind) &&
+		    (chain_position(v, b->writer, loop) < 0 ||
+			!allocated_below(v, b, loop)))
+			return refuse(v, "a buffer of one thread is used below "
+					 "a parallel loop inside of its place");
+	}
+	return true;
+}
+
+typedef struct {
+	const Verify *v;
+	const NestBuffer *b;
+	bool good;
+} Registers;
+
+static bool check_register_loop(Expr *e, void *context)
+{
+	Registers *r = context;
+	if (e->op != OP_VAR)
+		return true;
+	if (var_at(r->v, e->id)->how == VAR_FUSED) {
+		expr_walk(
+		    nest_var_value(r->v->nest, e->id), check_register_loop, r);
+		return r->good;
+	}
+	LoopKind kind = var_at(r->v, e->id)->kind;
+	if ((kind != LOOP_UNROLL && kind != LOOP_VECTOR) ||
+	    (chain_position(r->v, r->b->writer, e->id) >= 0 &&
+		allocated_below(r->v, r->b, e->id)))
+		r->good = false;
+	return r->good;
+}
+
+static bool check_registers(
+    Verify *v, const NestBuffer *b, int user, Expr **index)
+{
+	for (int d = 0; d < b->ndim; d++) {
+		Registers r = {v, b, true};
+		Expr *e = expr_substitute_axes(v->arena, index[d],
+		    v->value[user], stage_at(v, user)->naxes);
+		if (b->start[d])
+			e = expr_binary(v->arena, OP_SUB, e, b->start[d]);
+		Affine a = affine_of(v->arena, v->tape, e);
+		for (int i = 0; i < a.n; i++)
+			expr_walk(a.terms[i].term, check_register_loop, &r);
+		if (!r.good)
+			return refuse(v, "an index of a register buffer moves "
+					 "with a loop that is not unrolled");
+	}
+	return true;
+}
+
+static bool check_use(Verify *v, int buffer, int user, Expr **index)
+{
+	const NestBuffer *b = &v->nest->buffers.at[buffer];
+	if (b->scope != SCOPE_LOCAL && b->scope != SCOPE_REG)
+		return true;
+	if (b->writer < 0 || nest_is_argument(v->nest, buffer))
+		return refuse(v, "an input or output cannot be of one thread");
+	if (!check_private(v, b, user))
+		return false;
+	return b->scope != SCOPE_REG || check_registers(v, b, user, index);
+}
+
+static bool check_buffers(Verify *v, int stage)
+{
+	const Stage *s = stage_at(v, stage);
+	ExprVec reads = v->tree.reads[stage];
+	if (!check_use(v, s->buffer, stage, s->write))
+		return false;
+	for (int i = 0; i < reads.n; i++)
+		if (!check_use(v, reads.at[i]->id, stage, reads.at[i]->arg))
+			return false;
+	return true;
+}
+
+/* A tile that all threads of a block fill is read after a barrier. */
+static bool check_barrier(Verify *v, int stage)
+{
+	const NestBuffer *b = written_by(v, stage);
+	if (b->scope != SCOPE_SHARED || stage_at(v, stage)->barrier)
+		return true;
+	for (int i = 0; i < v->tree.nchain[stage]; i++) {
+		int loop = v->tree.chain[stage][i];
+		if (var_at(v, loop)->kind >= LOOP_THREAD_X &&
+		    !allocated_below(v, b, loop))
+			return refuse(v, "a shared buffer is read without a "
+					 "barrier");
+	}
+	return true;
+}
+
+/* --- padded tails -------------------------------------------------------- */
+
+/* A value that is known: integers and floats that are computed exactly. */
+typedef struct {
+	bool known;
+	double value;
+} Known;
+
+typedef struct {
+	const Verify *v;
+	int axis; /* reads that it moves give their copy's fill */
+} Padding;
+
+static bool find_axis(Expr *e, void *context)
+{
+	int *axis = context;
+	if (e->op == OP_AXIS && e->id == *axis)
+		*axis = -1;
+	return *axis >= 0;
+}
+
+static bool moves_with(Expr *e, int axis)
+{
+	expr_walk(e, find_axis, &axis);
+	return axis < 0;
+}
+
+static Known known_value(const Padding *p, const Expr *e);
+
+static Known known_binary(Op op, Known a, Known b)
+{
+	Known r = {a.known && b.known, 0};
+	switch (op) {
+	case OP_ADD:
+		r.value = a.value + b.value;
+		break;
+	case OP_SUB:
+		r.value = a.value - b.value;
+		break;
+	case OP_MUL:
+		r.value = a.value * b.value;
+		break;
+	case OP_MIN:
+		r.value = a.value < b.value ? a.value : b.value;
+		break;
+	case OP_MAX:
+		r.value = a.value > b.value ? a.value : b.value;
+		break;
+	default:
+		r.known = false;
+	}
+	return r;
+}
+
+static Known known_cast(const Expr *e, Known a)
+{
+	bool fits = a.value == 0 || a.value == 1;
+	if (dtype_is_float(e->type) && dtype_is_float(e->arg[0]->type))
+		fits |= a.value - a.value != 0; /* an infinity */
+	a.known &= fits;
+	return a;
+}
+
+static Known known_read(const Padding *p, const Expr *e)
+{
+	int w = p->v->nest->buffers.at[e->id].writer;
+	if (w >= 0 && stage_at(p->v, w)->fill && moves_with((Expr *)e, p->axis))
+		return known_value(p, stage_at(p->v, w)->fill);
+	return (Known){false, 0};
+}
+
+static Known known_if(const Padding *p, const Expr *e)
+{
+	Known a = known_value(p, e->arg[1]), b = known_value(p, e->arg[2]);
+	a.known &= b.known && a.value == b.value;
+	return a;
+}
+
+static Known known_value(const Padding *p, const Expr *e)
+{
+	Known a;
+	switch (e->op) {
+	case OP_INT:
+		return (Known){true, (double)e->i};
+	case OP_FLOAT:
+		return (Known){true, e->f};
+	case OP_READ:
+		return known_read(p, e);
+	case OP_IF:
+		return known_if(p, e);
+	case OP_CAST:
+		return known_cast(e, known_value(p, e->arg[0]));
+	case OP_NEG:
+		a = known_value(p, e->arg[0]);
+		a.value = -a.value;
+		return a;
+	default:
+		if (e->narg != 2)
+			return (Known){false, 0};
+		return known_binary(e->op, known_value(p, e->arg[0]),
+		    known_value(p, e->arg[1]));
+	}
+}
+
+/* Past the end of a reduction axis a read at the axis itself, of a copy that
+ * ends there too, is FILL. */
+static bool ends_with(
+    const Verify *v, const Expr *read, const StageAxis *axis, int number)
+{
+	const NestBuffer *b = &v->nest->buffers.at[read->id];
+	for (int d = 0; d < read->narg; d++)
+		if (read->arg[d]->op == OP_AXIS && read->arg[d]->id == number &&
+		    b->shape[d] == axis->extent)
+			return true;
+	return false;
+}
+
+/* Is what the writer stores rounded up to the tiles of this reader? */
+static bool is_padded_for(const Verify *v, int writer, int reader)
+{
+	return writer >= 0 && stage_at(v, writer)->fill &&
+	    !stage_at(v, writer)->after &&
+	    !nest_tree_follows(&v->tree, reader, writer);
+}
+
+static const char *padding_refusal(Verify *v, int stage, int number)
+{
+	const Stage *s = stage_at(v, stage);
+	const StageAxis *axis = &s->axes[number];
+	ExprVec reads = v->tree.reads[stage];
+	if (!axis->reduce && nest_is_argument(v->nest, s->buffer))
+		return "a padded tail writes an output";
+	for (int i = 0; i < reads.n; i++) {
+		Expr *read = reads.at[i];
+		int w = v->nest->buffers.at[read->id].writer;
+		if (!moves_with(read, number))
+			continue;
+		if (!is_padded_for(v, w, stage))
+			return "a padded tail reads what is not padded for it";
+		if (axis->reduce && !ends_with(v, read, axis, number))
+			return "a padded reduction reads what does not end "
+			       "with its axis";
+	}
+	if (!axis->reduce)
+		return NULL;
+	Padding p = {v, number};
+	Expr *identity = expr_identity(v->arena, s->reduce, s->body->type);
+	Known a = known_value(&p, s->body), b = known_value(&p, identity);
+	if (!a.known || !b.known || a.value != b.value)
+		return "a padded reduction adds more than its identity";
+	return NULL;
+}
+
+/* 1 if start + value stays in the axis. */
+static Handle stays_inside(Verify *v, const StageAxis *axis)
+{
+	Tape *tape = v->tape;
+	Handle zero = tape_const(tape, 0), low = zero, high = zero;
+	if (axis->start) {
+		fixed_clear(&v->fixed);
+		Hull start = nest_hull(v->nest, axis->start, v->fixed.at);
+		if (!start.known)
+			return zero;
+		low = start.low;
+		high = start.high;
+	}
+	high = tape_add(tape, high, nest_covered(v->nest, axis->var));
+	return tape_min(tape, tape_at_most(tape, zero, low),
+	    tape_at_most(tape, high, tape_const(tape, axis->extent)));
+}
+
+static bool check_padding(Verify *v, int stage)
+{
+	const Stage *s = stage_at(v, stage);
+	for (int a = 0; s->tail == TAIL_PAD && a < s->naxes; a++) {
+		const char *why;
+		if (!s->axes[a].below && !s->axes[a].above)
+			continue;
+		why = padding_refusal(v, stage, a);
+		if (why && !nest_require(v->nest, stays_inside(v, &s->axes[a]),
+			       why, v->why))
+			return false;
+	}
+	return true;
+}
+
+/* --- the whole ----------------------------------------------------------- */
+
+static void find_values(Verify *v)
+{
+	const Nest *nest = v->nest;
+	for (int i = 0; i < nest->order.n; i++) {
+		int s = nest->order.at[i];
+		v->rank[s] = i;
+		v->value[s] = NEW_N(v->arena, Expr *, stage_at(v, s)->naxes);
+		for (int a = 0; a < stage_at(v, s)->naxes; a++)
+			v->value[s][a] = nest_axis_form(nest, s, a);
+	}
+}
+
+bool nest_verify(Nest *nest, const char **why)
+{
+	Arena *arena = nest->arena;
+	Verify v = {
+	    .nest = nest,
+	    .arena = arena,
+	    .tape = nest->tape,
+	    .tree = nest_tree(nest),
+	    .value = NEW_N(arena, Expr **, nest->stages.n),
+	    .fixed = fixed_vars(nest),
+	    .rank = NEW_N(arena, int, nest->stages.n),
+	    .why = why,
+	};
+	assert(nest->inferred);
+	*why = NULL;
+	find_values(&v);
+	if (!check_outputs(&v))
+		return false;
+	for (int i = 0; i < nest->order.n; i++) {
+		int s = nest->order.at[i];
+		if (!check_reads(&v, s) || !check_init(&v, s) ||
+		    !check_loops(&v, s) || !check_buffers(&v, s) ||
+		    !check_barrier(&v, s) || !check_padding(&v, s))
+			return false;
+	}
+	nest->ninferred = nest->guards.n - nest->first_inferred;
+	return true;
+}

@@ -1,0 +1,249 @@
+/* Definitions to blocks: reductions inside a right-hand side get a block and a
+ * buffer of their own.
+ *
+ *     out[i] = sum[k](x[i, k]) + 1   ->   out~1[i] = sum[k](x[i, k])
+ *                                         out[i] = out~1[i] + 1
+ *
+ * A hoisted reduction is computed for the axes that it depends on, no others.
+ * Conditions on axes around it stay with it, for its reads may be in bounds
+ * only there: its element is then `if condition then element else identity`,
+ * whose value nobody sees.  A condition that would add an axis (and so work, as
+ * `if j <= i` does around softmax's sums) goes where the reads are in bounds
+ * without it. */
+#include "ir/spec/spec.h"
+
+#include <assert.h>
+
+typedef struct {
+	Arena *arena;
+	const Definition *definition;
+	int number, hoisted; /* of the definition; blocks named so far */
+	BufferVec *buffers;
+	BlockVec *blocks;
+	VEC(Expr *) conditions; /* around the place at hand */
+} Hoist;
+
+static bool reads(const Expr *e)
+{
+	if (e->op == OP_READ || e->op == OP_REDUCE)
+		return true;
+	for (int i = 0; i < e->narg; i++)
+		if (reads(e->arg[i]))
+			return true;
+	return false;
+}
+
+/* --- conditions -------------------------------------------------------------- */
+
+static Expr *complement(Arena *arena, Expr *c)
+{
+	static const Op other[OP_COUNT] = {[OP_LT] = OP_GE, [OP_LE] = OP_GT,
+	    [OP_GT] = OP_LE, [OP_GE] = OP_LT, [OP_EQ] = OP_NE, [OP_NE] = OP_EQ};
+	if (c->op == OP_NOT)
+		return c->arg[0];
+	if (other[c->op] && c->arg[0]->type == DT_INDEX)
+		return expr_binary(arena, other[c->op], c->arg[0], c->arg[1]);
+	return expr_unary(arena, OP_NOT, c);
+}
+
+/* What a condition that held (or not) says of axes. */
+static void assume(Hoist *h, Expr *c, bool truth)
+{
+	if (c->op == OP_NOT) {
+		assume(h, c->arg[0], !truth);
+	} else if ((c->op == OP_AND && truth) || (c->op == OP_OR && !truth)) {
+		assume(h, c->arg[0], truth);
+		assume(h, c->arg[1], truth);
+	} else if (!reads(c)) {
+		Expr *e = truth ? c : complement(h->arena, c);
+		vec_push(h->arena, &h->conditions, e);
+	}
+}
+
+static bool mark_axis(Expr *e, void *context)
+{
+	if (e->op == OP_AXIS)
+		((bool *)context)[e->id] = true;
+	return true;
+}
+
+static bool adds_axis(const Expr *e, const bool *axes)
+{
+	if (e->op == OP_AXIS)
+		return !axes[e->id];
+	for (int i = 0; i < e->narg; i++)
+		if (adds_axis(e->arg[i], axes))
+			return true;
+	return false;
+}
+
+static bool read_proven(const Hoist *h, Bounds *bounds, const Expr *e)
+{
+	const Buffer *b = &h->buffers->at[e->id];
+	for (int i = 0; i < e->narg; i++) {
+		Range r;
+		const char *why;
+		if (!bounds_range(bounds, e->arg[i], &r, &why) ||
+		    (r.lo <= r.hi && (r.lo < 0 || r.hi >= b->shape[i])))
+			return false;
+	}
+	return true;
+}
+
+/* Are all reads in bounds under the facts in force? */
+static bool proven(const Hoist *h, Bounds *bounds, const Expr *e)
+{
+	bool fine = true;
+	int mark = bounds_mark(bounds);
+	if (e->op == OP_READ)
+		return read_proven(h, bounds, e);
+	for (int i = 0; i < e->narg && fine; i++) {
+		if (e->op == OP_IF && i > 0)
+			bounds_assume(bounds, e->arg[0], i == 1);
+		else if ((e->op == OP_AND || e->op == OP_OR) && i == 1)
+			bounds_assume(bounds, e->arg[0], e->op == OP_AND);
+		fine = proven(h, bounds, e->arg[i]);
+		bounds_forget(bounds, mark);
+	}
+	return fine;
+}
+
+/* The conditions in force; with `axes`, those that add none to these.  NULL:
+ * there is none. */
+static Expr *conjunction(const Hoist *h, const bool *axes)
+{
+	Expr *all = NULL;
+	for (int i = 0; i < h->conditions.n; i++) {
+		Expr *c = h->conditions.at[i];
+		if (axes && adds_axis(c, axes))
+			continue;
+		all = all ? expr_binary(h->arena, OP_AND, all, c) : c;
+	}
+	return all;
+}
+
+static Expr *conditioned(const Hoist *h, Expr *element, Expr *identity)
+{
+	bool *axes = NEW_N(h->arena, bool, h->definition->naxes);
+	Bounds *bounds = bounds_new(h->arena, h->definition->axes);
+	expr_walk(element, mark_axis, axes);
+	Expr *some = conjunction(h, axes);
+	if (some)
+		bounds_assume(bounds, some, true);
+	if (!proven(h, bounds, element))
+		some = conjunction(h, NULL);
+	return some ? expr_if(h->arena, some, element, identity) : element;
+}
+
+/* --- hoisting ---------------------------------------------------------------- */
+
+/* A block over the axes `chosen` of the definition, those of `reduction` (or
+ * NULL) being reduced.  The body's axes are renumbered. */
+static void add_block(Hoist *h, const char *name, int buffer,
+    const bool *chosen, const Expr *reduction, Expr *body)
+{
+	const Definition *d = h->definition;
+	int first = reduction ? reduction->reduce.first_axis : 0;
+	int nreduce = reduction ? reduction->reduce.naxes : 0;
+	Expr **value = NEW_N(h->arena, Expr *, d->naxes);
+	Block b = {.name = name,
+	    .buffer = buffer,
+	    .axes = NEW_N(h->arena, Axis, d->naxes),
+	    .reduce = reduction ? reduction->reduce.op : REDUCE_NONE,
+	    .definition = h->number};
+	for (int i = 0; i < d->naxes; i++) {
+		if (!chosen[i] || (i >= first && i < first + nreduce))
+			continue;
+		value[i] = expr_axis(h->arena, b.naxes);
+		b.axes[b.naxes] = d->axes[i];
+		b.axes[b.naxes++].reduce = false;
+	}
+	b.nspatial = b.naxes;
+	for (int i = first; i < first + nreduce; i++) {
+		value[i] = expr_axis(h->arena, b.naxes);
+		b.axes[b.naxes] = d->axes[i];
+		b.axes[b.naxes++].reduce = true;
+	}
+	b.body = expr_substitute_axes(h->arena, body, value, d->naxes);
+	h->buffers->at[buffer].block = h->blocks->n;
+	vec_push(h->arena, h->blocks, b);
+}
+
+static Expr *hoisted(Hoist *h, Expr *e);
+
+/* A reduction's block; returns the read of what it writes. */
+static Expr *hoist(Hoist *h, const Expr *e)
+{
+	const Definition *d = h->definition;
+	const char *name =
+	    arena_printf(h->arena, "%s~%d", d->name, ++h->hoisted);
+	Expr *element = hoisted(h, e->arg[0]);
+	element = conditioned(
+	    h, element, expr_identity(h->arena, e->reduce.op, e->type));
+	bool *chosen = NEW_N(h->arena, bool, d->naxes);
+	expr_walk(element, mark_axis, chosen);
+	Buffer buffer = {.name = name, .type = e->type, .role = BUFFER_TEMP,
+	    .shape = NEW_N(h->arena, int64_t, d->naxes), .span = e->span};
+	Expr **index = NEW_N(h->arena, Expr *, d->naxes);
+	int first = e->reduce.first_axis, end = first + e->reduce.naxes;
+	for (int i = 0; i < d->naxes; i++) {
+		if (!chosen[i] || (i >= first && i < end))
+			continue;
+		index[buffer.ndim] = expr_axis(h->arena, i);
+		buffer.shape[buffer.ndim++] = d->axes[i].extent;
+	}
+	int number = h->buffers->n;
+	vec_push(h->arena, h->buffers, buffer);
+	add_block(h, name, number, chosen, e, element);
+	Expr *read =
+	    expr_read(h->arena, e->type, number, index, buffer.ndim);
+	read->span = e->span;
+	return read;
+}
+
+static Expr *with_args(Hoist *h, Expr *e, Expr **args)
+{
+	Expr *copy = arena_memdup(h->arena, e, sizeof *e);
+	for (int i = 0; i < e->narg; i++)
+		if (args[i] != e->arg[i]) {
+			copy->arg = args;
+			return copy;
+		}
+	return e;
+}
+
+/* The expression with its reductions read from buffers, the first written
+ * first. */
+static Expr *hoisted(Hoist *h, Expr *e)
+{
+	if (e->op == OP_REDUCE)
+		return hoist(h, e);
+	if (!reads(e))
+		return e;
+	int mark = h->conditions.n;
+	Expr **args = NEW_N(h->arena, Expr *, e->narg);
+	for (int i = 0; i < e->narg; i++) {
+		if (e->op == OP_IF && i > 0)
+			assume(h, e->arg[0], i == 1);
+		else if ((e->op == OP_AND || e->op == OP_OR) && i == 1)
+			assume(h, e->arg[0], e->op == OP_AND);
+		args[i] = hoisted(h, e->arg[i]);
+		h->conditions.n = mark;
+	}
+	return with_args(h, e, args);
+}
+
+void blocks_of_definition(Arena *arena, const Definition *definition,
+    int number, BufferVec *buffers, BlockVec *blocks)
+{
+	Hoist h = {.arena = arena, .definition = definition, .number = number,
+	    .buffers = buffers, .blocks = blocks};
+	bool *chosen = NEW_N(arena, bool, definition->naxes);
+	Expr *body = definition->body;
+	const Expr *whole = body->op == OP_REDUCE ? body : NULL;
+	assert(body->type == buffers->at[definition->buffer].type);
+	for (int i = 0; i < definition->nspatial; i++)
+		chosen[i] = true;
+	body = hoisted(&h, whole ? whole->arg[0] : body);
+	add_block(&h, definition->name, definition->buffer, chosen, whole, body);
+}

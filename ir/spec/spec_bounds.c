@@ -1,0 +1,703 @@
+/* The proof that indices are in bounds: normal forms, facts and ranges, exactly
+ * as language.md ("Bounds") says.
+ *
+ * A term is interned, so that equal ones are one pointer.  `least` and
+ * `greatest` of a term are what the facts in force leave of it; its own range
+ * is taken anew each time, from the ranges of its parts.  Inside a term the
+ * facts are applied to its parts once, not to parts of parts again: that ends
+ * the recursion. */
+#include "ir/spec/spec.h"
+
+#include <assert.h>
+
+#include "lib/hash.h"
+
+typedef struct Term Term;
+
+typedef struct {
+	Term *term;
+	Wide coefficient; /* not 0, fits 64 bits */
+} Part;
+
+typedef struct {
+	Wide constant; /* fits 64 bits */
+	VEC(Part) parts;
+} Form;
+
+typedef struct {
+	bool differs; /* form != 0; else form >= 0 */
+	Form form;
+} Fact;
+typedef VEC(Fact) Facts;
+
+struct Term {
+	Op op;  /* AXIS FLOORDIV MOD MIN MAX CLAMP ABS IF */
+	int id; /* AXIS */
+	int nform;
+	Form form[3];
+	int64_t divisor;
+	const Expr *condition; /* IF; then form[0] is the then arm */
+	bool assumed[2];       /* by arm: `facts` has been made */
+	Facts facts[2];
+	Range left;            /* by the facts in force */
+};
+
+/* What one comparison says, made once: a chain of n conditions is assumed n
+ * times over, a part longer each time. */
+typedef struct Said {
+	const Expr *comparison;
+	bool truth;
+	Facts facts;
+	struct Said *next; /* in its bucket */
+} Said;
+
+struct Bounds {
+	Arena *arena;
+	const Axis *axes;
+	VEC(Term *) terms;
+	Facts facts;
+	VEC(Range) saved; /* a stack of what is left of terms */
+	VEC(Form) spare;  /* room for sums that live shortly: a stack, too */
+	int nborrowed;
+	Said **said;      /* buckets */
+	int nbuckets, nsaid;
+	bool current;     /* the terms' `left` are those of the facts */
+	bool unreachable; /* the facts contradict each other */
+	int64_t work;     /* term ranges taken for this definition */
+};
+
+/* Conditions inside conditions can double the work at each depth; what needs
+ * more than this is not proven. */
+enum { WORK_MAX = 1000000, FEW = 16 };
+
+/* Far above any sum of products that fits 64 bits, and far below what overflows
+ * when thousands are added. */
+#define HUGE_RANGE ((Wide)1 << 100)
+
+static const Range everything = {-HUGE_RANGE, HUGE_RANGE};
+
+Bounds *bounds_new(Arena *arena, const Axis *axes)
+{
+	Bounds *b = NEW(arena, Bounds);
+	b->arena = arena;
+	b->axes = axes;
+	return b;
+}
+
+/* --- normal forms ------------------------------------------------------------ */
+
+static const char past[] = "has numbers past 64 bits";
+
+static bool same_form(const Form *a, const Form *b)
+{
+	if (a->constant != b->constant || a->parts.n != b->parts.n)
+		return false;
+	for (int i = 0; i < a->parts.n; i++) {
+		const Part *p = &a->parts.at[i];
+		bool found = false;
+		for (int k = 0; k < b->parts.n && !found; k++)
+			found = b->parts.at[k].term == p->term &&
+			    b->parts.at[k].coefficient == p->coefficient;
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+static bool same_term(const Term *a, const Term *b)
+{
+	if (a->op != b->op || a->id != b->id || a->divisor != b->divisor ||
+	    a->nform != b->nform || !a->condition != !b->condition ||
+	    (a->condition && !expr_equal(a->condition, b->condition)))
+		return false;
+	for (int i = 0; i < a->nform; i++)
+		if (!same_form(&a->form[i], &b->form[i]))
+			return false;
+	return true;
+}
+
+static Term *intern(Bounds *b, const Term *like)
+{
+	for (int i = 0; i < b->terms.n; i++)
+		if (same_term(b->terms.at[i], like))
+			return b->terms.at[i];
+	Term *t = arena_memdup(b->arena, like, sizeof *like);
+	t->left = everything;
+	vec_push(b->arena, &b->terms, t);
+	return t;
+}
+
+static bool add_part(Bounds *b, Form *to, Term *term, Wide coefficient)
+{
+	for (int i = 0; i < to->parts.n; i++) {
+		Part *p = &to->parts.at[i];
+		if (p->term != term)
+			continue;
+		p->coefficient += coefficient;
+		if (!wide_fits(p->coefficient))
+			return false;
+		if (!p->coefficient) {
+			to->parts.n--;
+			for (int k = i; k < to->parts.n; k++)
+				to->parts.at[k] = to->parts.at[k + 1];
+		}
+		return true;
+	}
+	if (coefficient)
+		vec_push(b->arena, &to->parts, (Part){term, coefficient});
+	return wide_fits(coefficient);
+}
+
+static bool add_form(Bounds *b, Form *to, const Form *from, Wide scale)
+{
+	to->constant += scale * from->constant;
+	if (!wide_fits(to->constant))
+		return false;
+	for (int i = 0; i < from->parts.n; i++) {
+		const Part *p = &from->parts.at[i];
+		if (!add_part(b, to, p->term, scale * p->coefficient))
+			return false;
+	}
+	return true;
+}
+
+/* The place of a quotient that completes remainder `p`, or -1. */
+static int quotient_of(const Form *f, const Part *p)
+{
+	if (p->term->op != OP_MOD)
+		return -1;
+	for (int i = 0; i < f->parts.n; i++) {
+		const Part *q = &f->parts.at[i];
+		if (q->term->op == OP_FLOORDIV &&
+		    q->term->divisor == p->term->divisor &&
+		    q->coefficient == p->coefficient * p->term->divisor &&
+		    same_form(&q->term->form[0], &p->term->form[0]))
+			return i;
+	}
+	return -1;
+}
+
+/* c*(e//c) + e%c is e. */
+static bool join_remainders(Bounds *b, Form *f)
+{
+	for (int i = 0; i < f->parts.n; i++) {
+		Part mod = f->parts.at[i];
+		int k = quotient_of(f, &mod);
+		if (k < 0)
+			continue;
+		Part div = f->parts.at[k];
+		if (!add_part(b, f, mod.term, -mod.coefficient) ||
+		    !add_part(b, f, div.term, -div.coefficient) ||
+		    !add_form(b, f, &mod.term->form[0], mod.coefficient))
+			return false;
+		i = -1;
+	}
+	return true;
+}
+
+static bool form_of(Bounds *b, const Expr *e, Form *f, const char **why);
+
+static bool form_product(Bounds *b, const Expr *e, Form *f, const char **why)
+{
+	Form x = {0}, y = {0};
+	if (!form_of(b, e->arg[0], &x, why) || !form_of(b, e->arg[1], &y, why))
+		return false;
+	if (x.parts.n && y.parts.n) {
+		*why = "multiplies axes with each other";
+		return false;
+	}
+	*why = past;
+	return x.parts.n ? add_form(b, f, &x, y.constant)
+			 : add_form(b, f, &y, x.constant);
+}
+
+static bool has_read(const Expr *e)
+{
+	if (e->op == OP_READ || e->op == OP_REDUCE)
+		return true;
+	for (int i = 0; i < e->narg; i++)
+		if (has_read(e->arg[i]))
+			return true;
+	return false;
+}
+
+static bool form_term(Bounds *b, const Expr *e, Form *f, const char **why)
+{
+	Term t = {.op = e->op};
+	int first = 0, n = e->narg;
+	if (e->op == OP_AXIS)
+		t.id = e->id;
+	if (e->op == OP_FLOORDIV || e->op == OP_MOD) {
+		assert(e->arg[1]->op == OP_INT && e->arg[1]->i > 0);
+		t.divisor = e->arg[1]->i;
+		n = 1;
+	}
+	if (e->op == OP_IF) {
+		*why = "depends on data";
+		if (has_read(e->arg[0]))
+			return false;
+		t.condition = e->arg[0];
+		first = 1;
+	}
+	for (int i = first; i < n; i++)
+		if (!form_of(b, e->arg[i], &t.form[t.nform++], why))
+			return false;
+	*why = past;
+	return add_part(b, f, intern(b, &t), 1);
+}
+
+/* Adds e to f, which is 0. */
+static bool form_of(Bounds *b, const Expr *e, Form *f, const char **why)
+{
+	Form x = {0};
+	switch (e->op) {
+	case OP_INT:
+		f->constant = e->i;
+		return true;
+	case OP_ADD:
+	case OP_SUB:
+		if (!form_of(b, e->arg[0], f, why) ||
+		    !form_of(b, e->arg[1], &x, why))
+			return false;
+		*why = past;
+		return add_form(b, f, &x, e->op == OP_ADD ? 1 : -1) &&
+		    join_remainders(b, f);
+	case OP_NEG:
+		*why = past;
+		return form_of(b, e->arg[0], &x, why) &&
+		    add_form(b, f, &x, -1);
+	case OP_MUL:
+		return form_product(b, e, f, why);
+	case OP_AXIS:
+	case OP_FLOORDIV:
+	case OP_MOD:
+	case OP_MIN:
+	case OP_MAX:
+	case OP_CLAMP:
+	case OP_ABS:
+	case OP_IF:
+		return form_term(b, e, f, why);
+	default:
+		*why = "is not made of axes and params alone";
+		return false;
+	}
+}
+
+/* --- ranges ------------------------------------------------------------------ */
+
+static Wide limited(Wide x)
+{
+	return wide_max(-HUGE_RANGE, wide_min(HUGE_RANGE, x));
+}
+
+static Wide product(Wide a, Wide b)
+{
+	Wide x;
+	if (__builtin_mul_overflow(a, b, &x))
+		return (a < 0) == (b < 0) ? HUGE_RANGE : -HUGE_RANGE;
+	return limited(x);
+}
+
+static Range scaled(Range r, Wide c)
+{
+	Range s = {product(r.lo, c), product(r.hi, c)};
+	return c < 0 ? (Range){s.hi, s.lo} : s;
+}
+
+static Range term_range(Bounds *b, Term *t, bool with_facts);
+
+static Range sum_range(Bounds *b, const Form *f, bool with_facts)
+{
+	Range sum = {f->constant, f->constant};
+	for (int i = 0; i < f->parts.n; i++) {
+		const Part *p = &f->parts.at[i];
+		Range r = scaled(
+		    term_range(b, p->term, with_facts), p->coefficient);
+		sum.lo += r.lo;
+		sum.hi += r.hi;
+	}
+	return (Range){limited(sum.lo), limited(sum.hi)};
+}
+
+static Form form_borrow(Bounds *b)
+{
+	if (b->nborrowed == b->spare.n)
+		vec_push(b->arena, &b->spare, (Form){0});
+	Form f = b->spare.at[b->nborrowed++];
+	f.constant = 0;
+	f.parts.n = 0;
+	return f;
+}
+
+static void form_return(Bounds *b, Form f)
+{
+	b->spare.at[--b->nborrowed] = f;
+}
+
+/* Of e + sign*fact. */
+static Range range_with(
+    Bounds *b, const Form *e, const Fact *fact, int sign, bool with_facts)
+{
+	Form sum = form_borrow(b);
+	Range r = everything;
+	if (add_form(b, &sum, e, 1) && add_form(b, &sum, &fact->form, sign) &&
+	    join_remainders(b, &sum))
+		r = sum_range(b, &sum, with_facts);
+	form_return(b, sum);
+	return r;
+}
+
+/* The sum of its terms, but not below e - f nor above e + f of any fact f. */
+static Range form_range(
+    Bounds *b, const Form *e, bool with_facts, bool in_term)
+{
+	Range r = sum_range(b, e, with_facts);
+	for (int i = 0; with_facts && i < b->facts.n; i++) {
+		const Fact *fact = &b->facts.at[i];
+		if (fact->differs || !fact->form.parts.n)
+			continue;
+		r.lo = wide_max(
+		    r.lo, range_with(b, e, fact, -1, !in_term).lo);
+		r.hi = wide_min(r.hi, range_with(b, e, fact, 1, !in_term).hi);
+	}
+	return r;
+}
+
+static Range range_of_abs(Range r)
+{
+	if (r.lo >= 0)
+		return r;
+	if (r.hi <= 0)
+		return (Range){-r.hi, -r.lo};
+	return (Range){0, wide_max(-r.lo, r.hi)};
+}
+
+static Range range_of_mod(Range r, int64_t c)
+{
+	Wide q = wide_floordiv(r.lo, c);
+	if (q != wide_floordiv(r.hi, c))
+		return (Range){0, (Wide)c - 1};
+	return (Range){r.lo - q * c, r.hi - q * c};
+}
+
+static void narrow(Bounds *b, int first);
+
+/* The facts of an arm's condition; made once. */
+static void assume_arm(Bounds *b, Term *t, int arm)
+{
+	int mark = b->facts.n;
+	if (!t->assumed[arm]) {
+		bounds_assume(b, t->condition, arm == 0);
+		for (int i = mark; i < b->facts.n; i++)
+			vec_push(b->arena, &t->facts[arm], b->facts.at[i]);
+		t->assumed[arm] = true;
+		return;
+	}
+	for (int i = 0; i < t->facts[arm].n; i++)
+		vec_push(b->arena, &b->facts, t->facts[arm].at[i]);
+}
+
+static Range arm_range(Bounds *b, Term *t, int arm, bool with_facts)
+{
+	int mark = bounds_mark(b), n = b->terms.n, base = b->saved.n;
+	bool unreachable = b->unreachable, current = b->current;
+	Range r;
+	for (int i = 0; i < n; i++)
+		vec_push(b->arena, &b->saved, b->terms.at[i]->left);
+	assume_arm(b, t, arm);
+	narrow(b, with_facts ? 0 : mark);
+	r = form_range(b, &t->form[arm], with_facts, true);
+	if (b->unreachable)
+		r = (Range){1, 0};
+	b->facts.n = mark;
+	for (int i = 0; i < b->terms.n; i++)
+		b->terms.at[i]->left =
+		    i < n ? b->saved.at[base + i] : everything;
+	b->saved.n = base;
+	b->unreachable = unreachable;
+	b->current = current;
+	return r;
+}
+
+static Range range_of_if(Bounds *b, Term *t, bool with_facts)
+{
+	Range yes = arm_range(b, t, 0, with_facts);
+	Range no = arm_range(b, t, 1, with_facts);
+	if (yes.lo > yes.hi)
+		return no;
+	if (no.lo > no.hi)
+		return yes;
+	return (Range){wide_min(yes.lo, no.lo), wide_max(yes.hi, no.hi)};
+}
+
+static Range own_range(Bounds *b, Term *t, bool with_facts)
+{
+	Range r[3];
+	if (t->op == OP_AXIS)
+		return (Range){0, (Wide)b->axes[t->id].extent - 1};
+	if (t->op == OP_IF)
+		return range_of_if(b, t, with_facts);
+	for (int i = 0; i < t->nform; i++)
+		r[i] = form_range(b, &t->form[i], with_facts, true);
+	switch (t->op) {
+	case OP_FLOORDIV:
+		return (Range){wide_floordiv(r[0].lo, t->divisor),
+		    wide_floordiv(r[0].hi, t->divisor)};
+	case OP_MOD:
+		return range_of_mod(r[0], t->divisor);
+	case OP_MIN:
+		return (Range){wide_min(r[0].lo, r[1].lo),
+		    wide_min(r[0].hi, r[1].hi)};
+	case OP_MAX:
+		return (Range){wide_max(r[0].lo, r[1].lo),
+		    wide_max(r[0].hi, r[1].hi)};
+	case OP_CLAMP:
+		return (Range){
+		    wide_min(wide_max(r[0].lo, r[1].lo), r[2].lo),
+		    wide_min(wide_max(r[0].hi, r[1].hi), r[2].hi)};
+	default:
+		assert(t->op == OP_ABS);
+		return range_of_abs(r[0]);
+	}
+}
+
+static Range term_range(Bounds *b, Term *t, bool with_facts)
+{
+	if (++b->work > WORK_MAX)
+		return everything;
+	Range r = own_range(b, t, with_facts);
+	return (Range){
+	    wide_max(r.lo, t->left.lo), wide_min(r.hi, t->left.hi)};
+}
+
+/* --- facts ------------------------------------------------------------------- */
+
+/* An end of t's range that is `value` is cut off. */
+static void cut(Bounds *b, const Form *f)
+{
+	const Part *p = f->parts.at;
+	if (f->parts.n != 1 || f->constant % p->coefficient)
+		return;
+	Wide value = -f->constant / p->coefficient;
+	Range r = term_range(b, p->term, false);
+	if (r.lo == value)
+		p->term->left.lo = ++r.lo;
+	if (r.hi == value)
+		p->term->left.hi = --r.hi;
+	if (r.lo > r.hi)
+		b->unreachable = true;
+}
+
+/* f >= 0: each term by the others. */
+static void narrow_by(Bounds *b, const Form *f)
+{
+	Range few[FEW], *r = few;
+	if (f->parts.n > FEW)
+		r = NEW_N(b->arena, Range, f->parts.n);
+	Wide most = f->constant;
+	for (int i = 0; i < f->parts.n; i++) {
+		const Part *p = &f->parts.at[i];
+		r[i] = term_range(b, p->term, false);
+		most += scaled(r[i], p->coefficient).hi;
+	}
+	if (most < 0)
+		b->unreachable = true;
+	for (int i = 0; i < f->parts.n; i++) {
+		Wide c = f->parts.at[i].coefficient;
+		Range *left = &f->parts.at[i].term->left;
+		Wide own = scaled(r[i], c).hi, rest = limited(most - own);
+		if (c > 0)
+			left->lo = r[i].lo =
+			    wide_max(r[i].lo, wide_ceildiv(-rest, c));
+		else
+			left->hi = r[i].hi =
+			    wide_min(r[i].hi, wide_floordiv(rest, -c));
+		most += scaled(r[i], c).hi - own;
+		if (r[i].lo > r[i].hi)
+			b->unreachable = true;
+	}
+}
+
+/* Facts from number `first` on narrow terms, in written order, twice over. */
+static void narrow(Bounds *b, int first)
+{
+	int n = b->facts.n;
+	for (int round = 0; round < 2; round++)
+		for (int i = first; i < n; i++) {
+			/* by value: a term that is an `if` has facts */
+			Fact fact = b->facts.at[i];
+			if (fact.differs)
+				cut(b, &fact.form);
+			else
+				narrow_by(b, &fact.form);
+		}
+}
+
+static void renew(Bounds *b)
+{
+	if (b->current)
+		return;
+	b->unreachable = false;
+	for (int i = 0; i < b->terms.n; i++)
+		b->terms.at[i]->left = everything;
+	narrow(b, 0);
+	b->current = true;
+}
+
+int bounds_mark(const Bounds *bounds)
+{
+	return bounds->facts.n;
+}
+
+void bounds_forget(Bounds *bounds, int mark)
+{
+	if (bounds->facts.n != mark)
+		bounds->current = false;
+	bounds->facts.n = mark;
+}
+
+/* left - right - less, as a fact; one without a normal form is none. */
+static void assume_form(Bounds *b, const Expr *left, const Expr *right,
+    int less, bool differs)
+{
+	Form f = {0}, g = {0};
+	const char *why;
+	if (!form_of(b, left, &f, &why) || !form_of(b, right, &g, &why) ||
+	    !add_form(b, &f, &g, -1) || !join_remainders(b, &f))
+		return;
+	f.constant -= less;
+	if (!wide_fits(f.constant))
+		return;
+	vec_push(b->arena, &b->facts, (Fact){differs, f});
+	b->current = false;
+}
+
+static Op negated(Op op)
+{
+	switch (op) {
+	case OP_LT: return OP_GE;
+	case OP_LE: return OP_GT;
+	case OP_GT: return OP_LE;
+	case OP_GE: return OP_LT;
+	case OP_EQ: return OP_NE;
+	default: return OP_EQ;
+	}
+}
+
+static Said **bucket_of(Bounds *b, const Expr *c, bool truth)
+{
+	uint64_t h = hash_mix((uint64_t)(uintptr_t)c + truth);
+	return &b->said[h & (uint64_t)(b->nbuckets - 1)];
+}
+
+static void grow_said(Bounds *b)
+{
+	Said **old = b->said;
+	int n = b->nbuckets;
+	b->nbuckets = n ? n * 2 : FEW;
+	b->said = NEW_N(b->arena, Said *, b->nbuckets);
+	for (int i = 0; i < n; i++)
+		for (Said *s = old[i], *next; s; s = next) {
+			Said **bucket =
+			    bucket_of(b, s->comparison, s->truth);
+			next = s->next;
+			s->next = *bucket;
+			*bucket = s;
+		}
+}
+
+/* What it says; without facts, and *is_new, where nobody asked before. */
+static Said *said_of(Bounds *b, const Expr *c, bool truth, bool *is_new)
+{
+	if (b->nsaid >= b->nbuckets)
+		grow_said(b);
+	Said **bucket = bucket_of(b, c, truth), *s = *bucket;
+	while (s && (s->comparison != c || s->truth != truth))
+		s = s->next;
+	*is_new = !s;
+	if (s)
+		return s;
+	s = NEW(b->arena, Said);
+	*s = (Said){.comparison = c, .truth = truth, .next = *bucket};
+	*bucket = s;
+	b->nsaid++;
+	return s;
+}
+
+static void assume_comparison(Bounds *b, Op op, const Expr *x, const Expr *y)
+{
+	switch (op) {
+	case OP_LT: assume_form(b, y, x, 1, false); break;
+	case OP_LE: assume_form(b, y, x, 0, false); break;
+	case OP_GT: assume_form(b, x, y, 1, false); break;
+	case OP_GE: assume_form(b, x, y, 0, false); break;
+	case OP_NE: assume_form(b, x, y, 0, true); break;
+	default:
+		assume_form(b, x, y, 0, false);
+		assume_form(b, y, x, 0, false);
+	}
+}
+
+static void assume_once(Bounds *b, const Expr *c, bool truth)
+{
+	bool is_new;
+	int mark = b->facts.n;
+	Said *s = said_of(b, c, truth, &is_new);
+	if (is_new) {
+		assume_comparison(b, truth ? c->op : negated(c->op),
+		    c->arg[0], c->arg[1]);
+		for (int i = mark; i < b->facts.n; i++)
+			vec_push(b->arena, &s->facts, b->facts.at[i]);
+		return;
+	}
+	for (int i = 0; i < s->facts.n; i++)
+		vec_push(b->arena, &b->facts, s->facts.at[i]);
+	b->current &= !s->facts.n;
+}
+
+void bounds_assume(Bounds *bounds, const Expr *c, bool truth)
+{
+	switch (c->op) {
+	case OP_INT: /* a comparison of params */
+		if ((c->i != 0) != truth) {
+			vec_push(bounds->arena, &bounds->facts,
+			    (Fact){.form = {.constant = -1}});
+			bounds->current = false;
+		}
+		return;
+	case OP_NOT:
+		bounds_assume(bounds, c->arg[0], !truth);
+		return;
+	case OP_AND:
+	case OP_OR:
+		if ((c->op == OP_AND) != truth)
+			return;
+		bounds_assume(bounds, c->arg[0], truth);
+		bounds_assume(bounds, c->arg[1], truth);
+		return;
+	case OP_LT:
+	case OP_LE:
+	case OP_GT:
+	case OP_GE:
+	case OP_EQ:
+	case OP_NE:
+		if (c->arg[0]->type == DT_INDEX)
+			assume_once(bounds, c, truth);
+		return;
+	default:
+		return;
+	}
+}
+
+bool bounds_range(
+    Bounds *bounds, const Expr *index, Range *range, const char **why)
+{
+	Form e = {0};
+	if (!form_of(bounds, index, &e, why))
+		return false;
+	renew(bounds);
+	*range = form_range(bounds, &e, true, false);
+	if (bounds->unreachable)
+		*range = (Range){1, 0};
+	return true;
+}

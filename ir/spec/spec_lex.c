@@ -1,0 +1,323 @@
+/* The words of the language: a scalar -> tokens.
+ *
+ * Newlines mean nothing and '#' starts a comment in a literal block; elsewhere
+ * '#' is no character of the language. */
+#include <string.h>
+
+#include "ir/spec/spec.h"
+
+/* --- words --------------------------------------------------------------------- */
+
+typedef struct {
+	const char *text;
+	uint8_t kind, id;
+} Word;
+
+static const Word words[] = {
+#define DTYPE(name, spelled, bytes, class, ctype) {spelled, TOKEN_DTYPE, DT_##name},
+#include "ir/dtypes.def"
+#undef DTYPE
+	{"sum", TOKEN_REDUCE, REDUCE_SUM},
+	{"prod", TOKEN_REDUCE, REDUCE_PROD},
+	{"max", TOKEN_REDUCE, REDUCE_MAX},
+	{"min", TOKEN_REDUCE, REDUCE_MIN},
+#define WORD_CALL(name, spelled) {spelled, TOKEN_FUNCTION, OP_##name},
+#define WORD_LEAF(name, spelled)
+#define WORD_READ(name, spelled)
+#define WORD_CAST(name, spelled)
+#define WORD_REDUCE(name, spelled)
+#define WORD_UNARY(name, spelled)
+#define WORD_BINARY(name, spelled)
+#define OP(name, spelled, arity, kind, flops) WORD_##kind(name, spelled)
+#include "ir/ops.def"
+#undef OP
+	{"if", TOKEN_IF, 0},
+	{"then", TOKEN_THEN, 0},
+	{"else", TOKEN_ELSE, 0},
+	{"or", TOKEN_OR, 0},
+	{"and", TOKEN_AND, 0},
+	{"not", TOKEN_NOT, 0},
+	{"inf", TOKEN_INF, 0},
+};
+
+static const Word *find_word(const char *text, size_t size)
+{
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (words[i].text[0] == text[0] &&
+		    strlen(words[i].text) == size &&
+		    !memcmp(words[i].text, text, size))
+			return &words[i];
+	return NULL;
+}
+
+static const char *const spelled[] = {
+#define TOKEN(name, spelled) spelled,
+#include "ir/spec/tokens.def"
+#undef TOKEN
+};
+
+const char *token_spelled(TokenKind kind)
+{
+	return spelled[kind];
+}
+
+/* C11 and C23, C++ up to C++20. */
+static const char *const keywords[] = {"_Alignas", "_Alignof", "_Atomic",
+	"_BitInt", "_Bool", "_Complex", "_Decimal128", "_Decimal32",
+	"_Decimal64", "_Generic", "_Imaginary", "_Noreturn", "_Static_assert",
+	"_Thread_local", "alignas", "alignof", "and_eq", "asm", "auto",
+	"bitand", "bitor", "break", "case", "catch", "char", "char16_t",
+	"char32_t", "char8_t", "class", "co_await", "co_return", "co_yield",
+	"compl", "concept", "const", "const_cast", "consteval", "constexpr",
+	"constinit", "continue", "decltype", "default", "delete", "do",
+	"double", "dynamic_cast", "enum", "explicit", "export", "extern",
+	"false", "float", "for", "friend", "goto", "inline", "int", "long",
+	"mutable", "namespace", "new", "noexcept", "not_eq", "nullptr",
+	"operator", "or_eq", "private", "protected", "public", "register",
+	"reinterpret_cast", "requires", "restrict", "return", "short",
+	"signed", "sizeof", "static", "static_assert", "static_cast", "struct",
+	"switch", "template", "this", "thread_local", "throw", "true", "try",
+	"typedef", "typeid", "typename", "typeof", "typeof_unqual", "union",
+	"unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while",
+	"xor", "xor_eq"};
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_word(char c)
+{
+	return is_letter(c) || is_digit(c);
+}
+
+bool name_is_keyword(const char *text, size_t size)
+{
+	for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
+		if (strlen(keywords[i]) == size &&
+		    !memcmp(keywords[i], text, size))
+			return true;
+	return false;
+}
+
+bool name_valid(const char *text, size_t size, const char **why)
+{
+	*why = "is no name: letters, digits and underscores, no digit first";
+	if (!size || !is_letter(text[0]))
+		return false;
+	for (size_t i = 0; i < size; i++)
+		if (!is_word(text[i]))
+			return false;
+	*why = "is longer than 63 bytes";
+	if (size > NAME_SIZE_MAX)
+		return false;
+	*why = "is a word of the language";
+	if (find_word(text, size))
+		return false;
+	*why = "is a keyword of C or C++";
+	if (name_is_keyword(text, size))
+		return false;
+	*why = "is taken: every kernel has an argument of this name";
+	return size != 9 || memcmp(text, "workspace", 9);
+}
+
+/* --- the scanner ---------------------------------------------------------------- */
+
+typedef VEC(Token) TokenVec;
+typedef VEC(uint32_t) Stack;
+
+typedef struct {
+	Arena *arena;
+	Report *report;
+	Tokens *tokens;
+	TokenVec out;
+	Stack open; /* '[' */
+	bool comments;
+	bool first;
+	size_t at;
+} Lexer;
+
+Span token_span(const Tokens *tokens, const Token *token)
+{
+	if (!tokens->direct)
+		return tokens->whole;
+	return (Span){
+	    tokens->offset + token->begin, tokens->offset + token->end};
+}
+
+static Token *push(Lexer *l, TokenKind kind, uint8_t id, size_t end)
+{
+	Token token = {.kind = (uint8_t)kind,
+	    .id = id,
+	    .first = l->first,
+	    .begin = (uint32_t)l->at,
+	    .end = (uint32_t)end};
+	vec_push(l->arena, &l->out, token);
+	l->first = false;
+	l->at = end;
+	return &l->out.at[l->out.n - 1];
+}
+
+static void push_bad(Lexer *l, size_t end, const char *what)
+{
+	Span span = token_span(l->tokens, push(l, TOKEN_BAD, 0, end));
+	if (!report_full(l->report))
+		report_error(l->report, span, "'%s' %s",
+		    report_quote(l->report, span), what);
+}
+
+static void skip_blank(Lexer *l)
+{
+	const char *text = l->tokens->text;
+	size_t n = l->tokens->size;
+	for (; l->at < n; l->at++) {
+		char c = text[l->at];
+		if (c == '\n')
+			l->first = true;
+		if (c == '#' && l->comments) {
+			while (l->at + 1 < n && text[l->at + 1] != '\n')
+				l->at++;
+			continue;
+		}
+		if (c != ' ' && c != '\t' && c != '\r' && c != '\n')
+			return;
+	}
+}
+
+static size_t skip_digits(const Lexer *l, size_t at)
+{
+	while (at < l->tokens->size && is_digit(l->tokens->text[at]))
+		at++;
+	return at;
+}
+
+static char char_at(const Lexer *l, size_t at)
+{
+	return at < l->tokens->size ? l->tokens->text[at] : 0;
+}
+
+static void lex_number(Lexer *l)
+{
+	size_t at = skip_digits(l, l->at);
+	bool is_float = char_at(l, at) == '.';
+	if (is_float)
+		at = skip_digits(l, at + 1);
+	if (char_at(l, at) == 'e' || char_at(l, at) == 'E') {
+		char sign = char_at(l, at + 1);
+		size_t digits = at + 1 + (sign == '+' || sign == '-');
+		if (is_digit(char_at(l, digits))) {
+			is_float = true;
+			at = skip_digits(l, digits);
+		}
+	}
+	if (!is_word(char_at(l, at)) && char_at(l, at) != '.') {
+		push(l, is_float ? TOKEN_FLOAT : TOKEN_INT, 0, at);
+		return;
+	}
+	while (is_word(char_at(l, at)) || char_at(l, at) == '.')
+		at++;
+	push_bad(l, at, "is no number: write 12, 1.5 or 1e-5");
+}
+
+static void lex_word(Lexer *l)
+{
+	const char *text = l->tokens->text + l->at;
+	size_t end = l->at;
+	while (is_word(char_at(l, end)))
+		end++;
+	const Word *word = find_word(text, end - l->at);
+	if (end - l->at > NAME_SIZE_MAX)
+		push_bad(l, end, "is longer than 63 bytes");
+	else if (word)
+		push(l, word->kind, word->id, end);
+	else
+		push(l, TOKEN_NAME, 0, end);
+}
+
+static void lex_bad(Lexer *l)
+{
+	static const struct {
+		const char *text, *what;
+	} hints[] = {
+		{"&&", "is no operator: write 'and'"},
+		{"||", "is no operator: write 'or'"},
+		{"!", "is no operator: write 'not'"},
+		{"#", "is allowed in 'compute: |' only: a comment here needs "
+		      "a blank before it"},
+	};
+	const char *what = "is no character of the language";
+	size_t end = l->at + 1, left = l->tokens->size - l->at;
+	for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
+		size_t n = strlen(hints[i].text);
+		if (left >= n && !memcmp(l->tokens->text + l->at,
+				      hints[i].text, n)) {
+			what = hints[i].what;
+			end = l->at + n;
+			break;
+		}
+	}
+	while (end < l->tokens->size &&
+	    ((unsigned char)l->tokens->text[end] & 0xc0) == 0x80)
+		end++;
+	push_bad(l, end, what);
+}
+
+static void match_bracket(Lexer *l, TokenKind kind)
+{
+	uint32_t here = (uint32_t)l->out.n - 1;
+	if (kind == TOKEN_LBRACKET)
+		vec_push(l->arena, &l->open, here);
+	if (kind == TOKEN_RBRACKET && l->open.n)
+		l->out.at[l->open.at[--l->open.n]].match = here;
+}
+
+static void lex_punctuation(Lexer *l)
+{
+	const char *text = l->tokens->text + l->at;
+	size_t left = l->tokens->size - l->at;
+	for (int kind = TOKEN_LE; kind < TOKEN_COUNT; kind++) {
+		size_t n = spelled[kind][1] ? 2 : 1;
+		if (left < n || memcmp(text, spelled[kind], n))
+			continue;
+		push(l, (TokenKind)kind, 0, l->at + n);
+		match_bracket(l, (TokenKind)kind);
+		return;
+	}
+	lex_bad(l);
+}
+
+Tokens lex_scalar(Arena *arena, Report *report, const YamlScalar *scalar)
+{
+	Tokens tokens = {.text = scalar->text,
+	    .size = scalar->size,
+	    .offset = scalar->inside.begin,
+	    .direct = scalar->direct,
+	    .whole = scalar->span};
+	Lexer l = {.arena = arena,
+	    .report = report,
+	    .tokens = &tokens,
+	    .comments = scalar->literal,
+	    .first = true};
+	for (skip_blank(&l); l.at < tokens.size && !report_full(report);
+	     skip_blank(&l)) {
+		char c = tokens.text[l.at];
+		if (is_letter(c))
+			lex_word(&l);
+		else if (is_digit(c) ||
+		    (c == '.' && is_digit(char_at(&l, l.at + 1))))
+			lex_number(&l);
+		else
+			lex_punctuation(&l);
+	}
+	if (l.out.n)
+		l.at = l.out.at[l.out.n - 1].end;
+	push(&l, TOKEN_END, 0, l.at);
+	tokens.at = l.out.at;
+	tokens.n = l.out.n;
+	return tokens;
+}

@@ -1,0 +1,966 @@
+/* Trees of the text to typed expressions, for one case's params.
+ *
+ * What is computed from numbers, params and axes is untyped until it meets a
+ * type.  Integers then have DT_INDEX, floats the private UNTYPED_FLOAT; both are
+ * ordinary expressions, rewritten once by retype() to the dtype that they take.
+ * A number is a constant of one of these two types, folded exactly. */
+#include "ir/spec/spec.h"
+
+#include <assert.h>
+
+#define UNTYPED_FLOAT ((DType)(DT_INDEX + 1))
+
+typedef struct {
+	Expr *e;     /* NULL: a message has been given */
+	Range range; /* of integers without data: for exactness, without facts */
+	bool data;   /* reads, or reduces */
+} Value;
+
+typedef struct {
+	Typer *typer;
+	Arena *arena;
+	Report *report;
+	DType around; /* of the cast or declaration around; DT_COUNT: none */
+	bool failed;  /* a message was given, but typing went on */
+} Types;
+
+static const Value bad = {0};
+
+/* --- numbers ----------------------------------------------------------------- */
+
+/* A number over params, or a truth. */
+typedef struct {
+	Number number;
+	bool is_bool; /* then number.i is 0 or 1 */
+} Known;
+
+static bool known(Typer *t, Node *n, Known *k);
+
+static bool refuse_number(Typer *t, const Node *n, const char *why)
+{
+	report_error(t->report, n->span, "'%s' %s",
+	    report_quote(t->report, n->span), why);
+	return false;
+}
+
+static bool known_number(Typer *t, Node *n, Number *number)
+{
+	Known k;
+	if (!known(t, n, &k))
+		return false;
+	if (k.is_bool)
+		return refuse_number(
+		    t, n, "is a condition where a number is needed");
+	*number = k.number;
+	return true;
+}
+
+static bool known_truth(Typer *t, Node *n, bool *truth)
+{
+	Known k;
+	if (!known(t, n, &k))
+		return false;
+	if (!k.is_bool)
+		return refuse_number(
+		    t, n, "is a number where a condition is needed");
+	*truth = k.number.i != 0;
+	return true;
+}
+
+static bool known_binary(Typer *t, Node *n, Known *k)
+{
+	const char *why;
+	if (n->op == OP_AND || n->op == OP_OR) {
+		bool a;
+		k->is_bool = true;
+		if (!known_truth(t, n->arg[0], &a))
+			return false;
+		if (a == (n->op == OP_AND) && !known_truth(t, n->arg[1], &a))
+			return false;
+		k->number.i = a;
+		return true;
+	}
+	Number a, b;
+	bool fine = known_number(t, n->arg[0], &a);
+	if (!known_number(t, n->arg[1], &b) || !fine)
+		return false;
+	if (n->op >= OP_LT && n->op <= OP_NE) {
+		k->is_bool = true;
+		k->number.i = number_compare(n->op, a, b);
+		return true;
+	}
+	return number_binary(n->op, a, b, &k->number, &why) ||
+	    refuse_number(t, n, why);
+}
+
+static bool known_unary(Typer *t, Node *n, Known *k)
+{
+	const char *why;
+	Number a;
+	if (n->op == OP_NOT) {
+		bool truth;
+		if (!known_truth(t, n->arg[0], &truth))
+			return false;
+		k->is_bool = true;
+		k->number.i = !truth;
+		return true;
+	}
+	return known_number(t, n->arg[0], &a) &&
+	    (number_unary(n->op, a, &k->number, &why) ||
+		refuse_number(t, n, why));
+}
+
+static bool known_call(Typer *t, Node *n, Known *k)
+{
+	const char *why;
+	Number args[3];
+	assert(n->narg <= 3);
+	for (int i = 0; i < n->narg; i++)
+		if (!known_number(t, n->arg[i], &args[i]))
+			return false;
+	return number_call(n->op, args, &k->number, &why) ||
+	    refuse_number(t, n, why);
+}
+
+static bool known(Typer *t, Node *n, Known *k)
+{
+	bool truth;
+	*k = (Known){0};
+	switch (n->kind) {
+	case NODE_BAD:
+		return false;
+	case NODE_INT:
+		k->number.i = n->i;
+		return true;
+	case NODE_FLOAT:
+		k->number = (Number){.is_float = true, .f = n->f};
+		return true;
+	case NODE_NAME:
+		if (!n->symbol || n->symbol->kind != SYMBOL_PARAM ||
+		    n->symbol->bad || !t->param_known[n->symbol->index])
+			return false;
+		k->number = t->params[n->symbol->index];
+		return true;
+	case NODE_UNARY:
+		return known_unary(t, n, k);
+	case NODE_BINARY:
+		return known_binary(t, n, k);
+	case NODE_CALL:
+		return known_call(t, n, k);
+	case NODE_CAST:
+		if (!known(t, n->arg[0], k))
+			return false;
+		k->number = number_cast(n->type, k->number);
+		k->is_bool = n->type == DT_BOOL;
+		return true;
+	case NODE_IF:
+		return known_truth(t, n->arg[0], &truth) &&
+		    known(t, n->arg[truth ? 1 : 2], k);
+	case NODE_READ:
+	case NODE_REDUCE:
+		break;
+	}
+	return refuse_number(t, n, "is not made of numbers and params alone");
+}
+
+bool type_number(Typer *typer, Node *node, Number *result)
+{
+	return known_number(typer, node, result);
+}
+
+int64_t type_extent(Typer *typer, Node *node, bool *is_bad)
+{
+	Number x;
+	if (!type_number(typer, node, &x)) {
+		*is_bad = true;
+		return 1;
+	}
+	if (!x.is_float && x.i >= 1)
+		return x.i;
+	*is_bad = true;
+	if (x.is_float)
+		refuse_number(
+		    typer, node, "is a float where an extent is needed");
+	else
+		report_error(typer->report, node->span,
+		    "extent '%s' is %lld, but must be at least 1",
+		    report_quote(typer->report, node->span), (long long)x.i);
+	return 1;
+}
+
+/* --- values ------------------------------------------------------------------ */
+
+static const char *quote(Types *t, Span span)
+{
+	return report_quote(t->report, span);
+}
+
+static bool untyped(const Expr *e)
+{
+	return e->type >= DT_INDEX;
+}
+
+static bool is_number(Value v)
+{
+	return untyped(v.e) && (v.e->op == OP_INT || v.e->op == OP_FLOAT);
+}
+
+static const char *type_name(DType type)
+{
+	return type == DT_INDEX ? "an untyped integer"
+	    : type == UNTYPED_FLOAT ? "an untyped float" : dtype_name(type);
+}
+
+static Number number_of(const Expr *e)
+{
+	return e->op == OP_INT ? (Number){.i = e->i}
+			       : (Number){.is_float = true, .f = e->f};
+}
+
+static Value value_of_number(Types *t, Number x)
+{
+	Value v = {.range = {x.i, x.i}};
+	if (!x.is_float) {
+		v.e = expr_int(t->arena, DT_INDEX, x.i);
+		return v;
+	}
+	v.e = expr_float(t->arena, DT_F64, x.f);
+	v.e->type = UNTYPED_FLOAT;
+	return v;
+}
+
+static Value typed(Expr *e, bool data)
+{
+	return (Value){.e = e, .data = data};
+}
+
+static Value truth_value(Types *t, bool truth)
+{
+	return typed(expr_int(t->arena, DT_BOOL, truth), false);
+}
+
+/* --- an untyped value takes a type ------------------------------------------- */
+
+static Expr *retype(Types *t, Expr *e, DType type);
+
+static Expr *retype_number(Types *t, Expr *e, DType type)
+{
+	const char *why;
+	Expr *x = number_take(t->arena, type, number_of(e), &why);
+	if (x) {
+		x->span = e->span;
+		return x;
+	}
+	const char *text = quote(t, e->span), *name = dtype_name(type);
+	report_error(t->report, e->span,
+	    "'%s' %s where %s is needed: cast one of the two, as in '%s(%s)'",
+	    text, number_of(e).is_float && !dtype_is_float(type)
+		? "is a float" : "does not fit",
+	    name, name, text);
+	return NULL;
+}
+
+/* Operations that take an operand as it is, without promotion. */
+static bool keeps_type(const Expr *e)
+{
+	return e->op == OP_IF || e->op == OP_MIN || e->op == OP_MAX ||
+	    e->op == OP_CLAMP ||
+	    (e->op == OP_REDUCE &&
+		(e->reduce.op == REDUCE_MAX || e->reduce.op == REDUCE_MIN));
+}
+
+static DType computed_type(const Expr *e, DType type)
+{
+	if (keeps_type(e))
+		return type;
+	if (type == DT_BOOL)
+		return e->type == DT_INDEX ? DT_I32 : DT_F32;
+	if ((e->op == OP_FLOORDIV || e->op == OP_MOD) && dtype_is_float(type))
+		return DT_I32;
+	return dtype_promoted(type);
+}
+
+static Expr *retype_parts(Types *t, Expr *e, DType type)
+{
+	DType inner = computed_type(e, type);
+	Expr *x = arena_memdup(t->arena, e, sizeof *e);
+	x->type = inner;
+	x->arg = NEW_N(t->arena, Expr *, e->narg);
+	for (int i = 0; i < e->narg; i++) {
+		x->arg[i] = untyped(e->arg[i]) ? retype(t, e->arg[i], inner)
+					       : e->arg[i];
+		if (!x->arg[i])
+			return NULL;
+	}
+	return expr_cast(t->arena, type, x);
+}
+
+static bool has(const Expr *e, Op op)
+{
+	if (e->op == op)
+		return true;
+	for (int i = 0; i < e->narg; i++)
+		if (has(e->arg[i], op))
+			return true;
+	return false;
+}
+
+/* An untyped integer of reductions over axes is computed in i64, so that it is
+ * exact, and then takes its type. */
+static Expr *retype_exact(Types *t, Expr *e, DType type)
+{
+	Expr *exact = retype_parts(t, e, DT_I64);
+	if (!exact)
+		return NULL;
+	Expr *x = expr_cast(t->arena, type, exact);
+	x->span = e->span;
+	return x;
+}
+
+static Expr *retype(Types *t, Expr *e, DType type)
+{
+	if (e->op == OP_INT || e->op == OP_FLOAT)
+		return retype_number(t, e, type);
+	if (e->type == DT_INDEX && !has(e, OP_READ)) {
+		if (has(e, OP_REDUCE))
+			return retype_exact(t, e, type);
+		Expr *x = expr_cast(t->arena, type, e);
+		x->span = e->span;
+		return x;
+	}
+	if (e->type == UNTYPED_FLOAT && !dtype_is_float(type)) {
+		report_error(t->report, e->span,
+		    "'%s' is a float where %s is needed: cast it, as in "
+		    "'%s(%s)'", quote(t, e->span), dtype_name(type),
+		    dtype_name(type), quote(t, e->span));
+		return NULL;
+	}
+	if (e->op == OP_CAST)
+		return retype(t, e->arg[0], type);
+	return retype_parts(t, e, type);
+}
+
+/* The operand as `type`: an untyped one takes it, a typed one is promoted. */
+static Expr *coerce(Types *t, Value v, DType type)
+{
+	if (untyped(v.e))
+		return retype(t, v.e, type);
+	Expr *x = expr_cast(t->arena, type, v.e);
+	if (x != v.e)
+		x->span = v.e->span;
+	return x;
+}
+
+/* An untyped value as an untyped float. */
+static Expr *as_float(Types *t, Expr *e)
+{
+	if (e->type == UNTYPED_FLOAT)
+		return e;
+	Expr *x = expr_cast(t->arena, UNTYPED_FLOAT, e);
+	x->span = e->span;
+	return x;
+}
+
+/* What an untyped value takes where no typed one is beside it. */
+static DType default_type(const Types *t, bool is_float)
+{
+	DType around = t->around;
+	if (is_float)
+		return dtype_is_float(around) ? dtype_promoted(around) : DT_F32;
+	return dtype_is_int(around) ? dtype_promoted(around) : DT_I32;
+}
+
+/* --- operands that must agree ------------------------------------------------ */
+
+static bool any_untyped_float(const Value *v, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (v[i].e->type == UNTYPED_FLOAT)
+			return true;
+	return false;
+}
+
+/* The dtype of the typed operands; DT_INDEX where none is typed.  False after a
+ * message where two differ. */
+static bool common_type(
+    Types *t, const Node *n, const Value *v, int nv, bool promote, DType *type)
+{
+	*type = DT_INDEX;
+	for (int i = 0; i < nv; i++) {
+		DType own = v[i].e->type;
+		if (untyped(v[i].e))
+			continue;
+		if (promote)
+			own = dtype_promoted(own);
+		if (*type != DT_INDEX && *type != own) {
+			report_error(t->report, n->span,
+			    "'%s' has operands of %s and %s: cast one of them",
+			    n->kind == NODE_IF ? "if" : op_name(n->op),
+			    dtype_name(*type), dtype_name(own));
+			return false;
+		}
+		*type = own;
+	}
+	return true;
+}
+
+/* Makes the operands one type, into `args`; false after a message.  All may be
+ * untyped: then they are integers or floats. */
+static bool agree(Types *t, const Node *n, const Value *v, int nv, bool promote,
+    Expr **args, DType *type)
+{
+	if (!common_type(t, n, v, nv, promote, type))
+		return false;
+	if (*type == DT_INDEX && any_untyped_float(v, nv))
+		*type = UNTYPED_FLOAT;
+	bool fine = true;
+	for (int i = 0; i < nv; i++) {
+		args[i] = *type == DT_INDEX ? v[i].e
+		    : *type == UNTYPED_FLOAT ? as_float(t, v[i].e)
+					     : coerce(t, v[i], *type);
+		fine = fine && args[i];
+	}
+	return fine;
+}
+
+static bool all_numbers(const Value *v, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!is_number(v[i]))
+			return false;
+	return true;
+}
+
+static bool any_data(const Value *v, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (v[i].data)
+			return true;
+	return false;
+}
+
+static Value refuse(Types *t, const Node *n, const char *why)
+{
+	report_error(t->report, n->span, "'%s' %s", quote(t, n->span), why);
+	return bad;
+}
+
+/* An untyped integer, whose range must fit 64 bits. */
+static Value index_value(Types *t, const Node *n, Expr *e, Range r, bool data)
+{
+	if (!data && (!wide_fits(r.lo) || !wide_fits(r.hi)))
+		return refuse(t, n, "may pass 64 bits");
+	return (Value){e, r, data};
+}
+
+static Value result(Types *t, const Node *n, Expr *e, Range r, bool data)
+{
+	return e->type == DT_INDEX ? index_value(t, n, e, r, data)
+				   : typed(e, data);
+}
+
+static bool refuse_bool(Types *t, const Node *n, DType type)
+{
+	if (type == DT_BOOL)
+		refuse(t, n, "is arithmetic on bool: cast it, as in i32(x)");
+	return type == DT_BOOL;
+}
+
+/* --- operations -------------------------------------------------------------- */
+
+static Range range_of(Op op, Range a, Range b)
+{
+	Wide p[4];
+	switch (op) {
+	case OP_ADD:
+		return (Range){a.lo + b.lo, a.hi + b.hi};
+	case OP_SUB:
+		return (Range){a.lo - b.hi, a.hi - b.lo};
+	case OP_FLOORDIV:
+		return (Range){
+		    wide_floordiv(a.lo, b.lo), wide_floordiv(a.hi, b.lo)};
+	case OP_MOD:
+		return (Range){0, b.lo - 1};
+	default:
+		assert(op == OP_MUL);
+		p[0] = a.lo * b.lo, p[1] = a.lo * b.hi;
+		p[2] = a.hi * b.lo, p[3] = a.hi * b.hi;
+		return (Range){
+		    wide_min(wide_min(p[0], p[1]), wide_min(p[2], p[3])),
+		    wide_max(wide_max(p[0], p[1]), wide_max(p[2], p[3]))};
+	}
+}
+
+/* // and %: integers over a positive integer over params. */
+static bool division_fine(Types *t, const Node *n, const Value *v)
+{
+	if (!is_number(v[1]) || v[1].e->op != OP_INT || v[1].e->i <= 0) {
+		report_error(t->report, n->arg[1]->span,
+		    "the divisor of '%s' must be a positive integer over "
+		    "params", op_name(n->op));
+		return false;
+	}
+	if (v[0].e->type == UNTYPED_FLOAT || dtype_is_float(v[0].e->type)) {
+		report_error(t->report, n->arg[0]->span,
+		    "'%s' needs integers, this is %s", op_name(n->op),
+		    type_name(v[0].e->type));
+		return false;
+	}
+	return true;
+}
+
+static Value arithmetic(Types *t, Node *n, Value *v)
+{
+	Number x;
+	const char *why;
+	DType type;
+	Expr *args[2];
+	bool floor = n->op == OP_FLOORDIV || n->op == OP_MOD;
+	if (all_numbers(v, 2))
+		return number_binary(n->op, number_of(v[0].e),
+			   number_of(v[1].e), &x, &why)
+		    ? value_of_number(t, x) : refuse(t, n, why);
+	if (floor && !division_fine(t, n, v))
+		return bad;
+	if (n->op == OP_DIV && untyped(v[0].e) && untyped(v[1].e))
+		v[0].e = as_float(t, v[0].e);
+	if (!common_type(t, n, v, 2, true, &type) || refuse_bool(t, n, type) ||
+	    !agree(t, n, v, 2, true, args, &type))
+		return bad;
+	if (n->op == OP_DIV && dtype_is_int(type))
+		return refuse(t, n,
+		    "divides integers: use '//', or cast them to floats");
+	bool data = any_data(v, 2);
+	Range r = {0, 0};
+	if (type == DT_INDEX && !data)
+		r = range_of(n->op, v[0].range, v[1].range);
+	return result(
+	    t, n, expr_binary(t->arena, n->op, args[0], args[1]), r, data);
+}
+
+static Value compare(Types *t, Node *n, Value *v)
+{
+	DType type;
+	Expr *args[2];
+	bool data = any_data(v, 2);
+	if (all_numbers(v, 2))
+		return truth_value(t, number_compare(n->op, number_of(v[0].e),
+					  number_of(v[1].e)));
+	if (!agree(t, n, v, 2, true, args, &type))
+		return bad;
+	if (type == UNTYPED_FLOAT || (type == DT_INDEX && data)) {
+		bool exact = type == DT_INDEX && !has(args[0], OP_READ) &&
+		    !has(args[1], OP_READ);
+		type = exact ? DT_I64 : default_type(t, type == UNTYPED_FLOAT);
+		for (int i = 0; i < 2; i++)
+			if (!(args[i] = retype(t, args[i], type)))
+				return bad;
+	}
+	return typed(expr_binary(t->arena, n->op, args[0], args[1]), data);
+}
+
+static Value negate(Types *t, Node *n, Value v)
+{
+	Number x;
+	const char *why;
+	if (is_number(v))
+		return number_unary(OP_NEG, number_of(v.e), &x, &why)
+		    ? value_of_number(t, x) : refuse(t, n, why);
+	if (refuse_bool(t, n, v.e->type))
+		return bad;
+	Expr *a = untyped(v.e) ? v.e : coerce(t, v, dtype_promoted(v.e->type));
+	return result(t, n, expr_unary(t->arena, OP_NEG, a),
+	    (Range){-v.range.hi, -v.range.lo}, v.data);
+}
+
+static Range range_of_pick(Op op, const Value *v)
+{
+	Range a = v[0].range, b = v[1].range, c;
+	switch (op) {
+	case OP_MIN:
+		return (Range){wide_min(a.lo, b.lo), wide_min(a.hi, b.hi)};
+	case OP_MAX:
+		return (Range){wide_max(a.lo, b.lo), wide_max(a.hi, b.hi)};
+	default:
+		assert(op == OP_CLAMP);
+		c = v[2].range;
+		return (Range){wide_min(wide_max(a.lo, b.lo), c.lo),
+		    wide_min(wide_max(a.hi, b.hi), c.hi)};
+	}
+}
+
+static Range range_of_abs(Range r)
+{
+	if (r.lo >= 0)
+		return r;
+	return (Range){r.hi <= 0 ? -r.hi : 0, wide_max(-r.lo, r.hi)};
+}
+
+static Value call(Types *t, Node *n, Value *v)
+{
+	Number x, numbers[3];
+	const char *why;
+	DType type;
+	Expr *args[3];
+	bool pick = n->op == OP_MIN || n->op == OP_MAX || n->op == OP_CLAMP;
+	bool floats = !pick && n->op != OP_ABS, data = any_data(v, n->narg);
+	if (all_numbers(v, n->narg)) {
+		for (int i = 0; i < n->narg; i++)
+			numbers[i] = number_of(v[i].e);
+		return number_call(n->op, numbers, &x, &why)
+		    ? value_of_number(t, x) : refuse(t, n, why);
+	}
+	if (!common_type(t, n, v, n->narg, !pick, &type))
+		return bad;
+	if (floats && type == DT_INDEX)
+		v[0].e = as_float(t, v[0].e);
+	if (!pick && refuse_bool(t, n, type))
+		return bad;
+	if (floats && dtype_is_int(type)) {
+		report_error(t->report, n->span,
+		    "'%s' needs a float, this is %s: cast it, as in f32(x)",
+		    op_name(n->op), dtype_name(type));
+		return bad;
+	}
+	if (!agree(t, n, v, n->narg, !pick, args, &type))
+		return bad;
+	Range r = {0, 0};
+	if (type == DT_INDEX && !data)
+		r = pick ? range_of_pick(n->op, v) : range_of_abs(v[0].range);
+	return result(
+	    t, n, expr_call(t->arena, n->op, type, args, n->narg), r, data);
+}
+
+static Value cast(Types *t, Node *n, Value v)
+{
+	DType type = n->type;
+	Expr *e = v.e;
+	if (is_number(v)) {
+		Number x = number_cast(type, number_of(e));
+		return typed(x.is_float ? expr_float(t->arena, type, x.f)
+					: expr_int(t->arena, type, x.i),
+		    false);
+	}
+	if (e->type == UNTYPED_FLOAT && !dtype_is_float(type))
+		e = retype(t, e, DT_F32);
+	else if (untyped(e))
+		e = retype(t, e, type);
+	return e ? typed(expr_cast(t->arena, type, e), v.data) : bad;
+}
+
+static bool is_condition(Types *t, const Node *n, Value v)
+{
+	if (v.e && v.e->type != DT_BOOL) {
+		report_error(t->report, n->span,
+		    "'%s' is %s where a condition (bool) is needed",
+		    quote(t, n->span), type_name(v.e->type));
+		return false;
+	}
+	return v.e;
+}
+
+/* Under a condition over params one arm is left; of numbers it is a number. */
+static Value join_arms(Types *t, Node *n, Value *v)
+{
+	DType type;
+	Expr *args[2];
+	Range a = v[1].range, b = v[2].range;
+	if (!agree(t, n, v + 1, 2, false, args, &type))
+		return bad;
+	if (v[0].e->op == OP_INT) {
+		Value *taken = &v[v[0].e->i ? 1 : 2];
+		if (type == UNTYPED_FLOAT && is_number(*taken))
+			return value_of_number(t, (Number){.is_float = true,
+			    .f = number_double(number_of(taken->e))});
+		taken->e = args[v[0].e->i ? 0 : 1];
+		return *taken;
+	}
+	return result(t, n, expr_if(t->arena, v[0].e, args[0], args[1]),
+	    (Range){wide_min(a.lo, b.lo), wide_max(a.hi, b.hi)},
+	    any_data(v, 3));
+}
+
+/* --- reads ------------------------------------------------------------------- */
+
+static long long shown(Wide x)
+{
+	return (long long)wide_max(INT64_MIN, wide_min(INT64_MAX, x));
+}
+
+/* What of a range is outside of 0 .. extent-1, and what would prove it. */
+static void refuse_range(
+    Types *t, const Node *n, const Buffer *buffer, int64_t extent, Range r)
+{
+	const char *text = quote(t, n->span);
+	long long lo = shown(r.lo), hi = shown(r.hi), end = extent;
+	if (r.hi >= extent)
+		report_error(t->report, n->span,
+		    "index '%s' of '%s' reaches %lld, past its extent %lld",
+		    text, buffer->name, hi, end);
+	else
+		report_error(t->report, n->span,
+		    "index '%s' of '%s' reaches %lld, below 0", text,
+		    buffer->name, lo);
+	if (r.lo >= 0)
+		report_note(t->report, n->span,
+		    "its range is %lld to %lld; the condition '%s < %lld' "
+		    "would prove the read", lo, hi, text, end);
+	else if (r.hi < extent)
+		report_note(t->report, n->span,
+		    "its range is %lld to %lld; the condition '%s >= 0' would "
+		    "prove the read", lo, hi, text);
+	else
+		report_note(t->report, n->span,
+		    "its range is %lld to %lld; the condition '0 <= %s < %lld' "
+		    "would prove the read", lo, hi, text, end);
+}
+
+/* An index that is allowed and in bounds; false after a message. */
+static bool index_fine(
+    Types *t, const Node *n, Value v, const Buffer *buffer, int64_t extent)
+{
+	Range r;
+	const char *why = NULL;
+	if (v.data)
+		why = "depends on data";
+	else if (v.e->type == UNTYPED_FLOAT)
+		why = "is a float";
+	else if (v.e->type != DT_INDEX)
+		why = "has a dtype: an index is made of axes and params alone";
+	if (why || !bounds_range(t->typer->bounds, v.e, &r, &why)) {
+		report_error(t->report, n->span, "index '%s' of '%s' %s",
+		    quote(t, n->span), buffer->name, why);
+		return false;
+	}
+	if (r.lo > r.hi || (r.lo >= 0 && r.hi < extent))
+		return true;
+	refuse_range(t, n, buffer, extent, r);
+	return false;
+}
+
+static const Buffer *buffer_of(const Types *t, const Node *n, int *number)
+{
+	const Typer *typer = t->typer;
+	if (!n->symbol || n->symbol->bad || n->symbol->kind == SYMBOL_PARAM)
+		return NULL;
+	int place = n->symbol->index;
+	if (n->symbol->kind == SYMBOL_DEFINITION)
+		place += typer->spec->inputs.n;
+	*number = typer->buffer[place];
+	return *number < 0 ? NULL : &typer->program->buffers[*number];
+}
+
+static Value read(Types *t, Node *n, const Value *v)
+{
+	int number;
+	const Buffer *buffer = buffer_of(t, n, &number);
+	Expr **args = NEW_N(t->arena, Expr *, n->narg);
+	if (!buffer)
+		return bad;
+	if (n->narg != buffer->ndim) {
+		report_error(t->report, n->span,
+		    "'%s' has %d indices, but is read with %d", buffer->name,
+		    buffer->ndim, n->narg);
+		return bad;
+	}
+	for (int i = 0; i < n->narg; i++) {
+		args[i] = v[i].e;
+		if (args[i] && !index_fine(
+				   t, n->arg[i], v[i], buffer, buffer->shape[i]))
+			t->failed = true;
+	}
+	return typed(
+	    expr_read(t->arena, buffer->type, number, args, n->narg), true);
+}
+
+/* --- trees ------------------------------------------------------------------- */
+
+static Value type(Types *t, Node *n);
+
+/* Does a sum over the axes of n stay within 64 bits? */
+static bool sum_fits(const Types *t, const Node *n, Range r)
+{
+	for (int i = 0; i < n->axes.n; i++) {
+		Wide extent = t->typer->definition->axes[n->axis + i].extent;
+		r = (Range){r.lo * extent, r.hi * extent};
+		if (!wide_fits(r.lo) || !wide_fits(r.hi))
+			return false;
+	}
+	return true;
+}
+
+static Value reduce(Types *t, Node *n)
+{
+	Value v = type(t, n->arg[0]);
+	Expr *element = v.e;
+	if (!element)
+		return bad;
+	if (n->reduce == REDUCE_SUM || n->reduce == REDUCE_PROD) {
+		if (refuse_bool(t, n, element->type))
+			return bad;
+		if (!untyped(element))
+			element = coerce(t, v, dtype_promoted(element->type));
+	}
+	if (element->type == DT_INDEX && !v.data && n->reduce == REDUCE_SUM &&
+	    !sum_fits(t, n, v.range))
+		return refuse(t, n, "may pass 64 bits");
+	Expr *e = NEW(t->arena, Expr);
+	e->op = OP_REDUCE;
+	e->type = element->type;
+	e->narg = 1;
+	e->arg = arena_memdup(t->arena, &element, sizeof element);
+	e->reduce.op = n->reduce;
+	e->reduce.first_axis = n->axis;
+	e->reduce.naxes = n->axes.n;
+	return typed(e, true);
+}
+
+static Value name(Types *t, Node *n)
+{
+	if (!n->symbol && n->axis < 0)
+		return bad;
+	if (!n->symbol) {
+		const Axis *axis = &t->typer->definition->axes[n->axis];
+		return (Value){expr_axis(t->arena, n->axis),
+		    {0, (Wide)axis->extent - 1}, false};
+	}
+	if (n->symbol->kind != SYMBOL_PARAM || n->symbol->bad ||
+	    !t->typer->param_known[n->symbol->index])
+		return bad;
+	return value_of_number(t, t->typer->params[n->symbol->index]);
+}
+
+/* `and`, `or`: what the first says is known in the second. */
+static Value logic(Types *t, Node *n)
+{
+	Bounds *bounds = t->typer->bounds;
+	bool is_and = n->op == OP_AND;
+	int mark = bounds_mark(bounds);
+	Value a = type(t, n->arg[0]);
+	bool fine = is_condition(t, n->arg[0], a);
+	if (fine)
+		bounds_assume(bounds, a.e, is_and);
+	Value b = type(t, n->arg[1]);
+	bounds_forget(bounds, mark);
+	if (!is_condition(t, n->arg[1], b) || !fine)
+		return bad;
+	if (a.e->op == OP_INT)
+		return (a.e->i != 0) == is_and ? b : a;
+	return typed(
+	    expr_binary(t->arena, n->op, a.e, b.e), a.data || b.data);
+}
+
+static Value conditional(Types *t, Node *n)
+{
+	Bounds *bounds = t->typer->bounds;
+	int mark = bounds_mark(bounds);
+	Value v[3] = {type(t, n->arg[0])};
+	bool fine = is_condition(t, n->arg[0], v[0]);
+	for (int arm = 1; arm <= 2; arm++) {
+		if (fine)
+			bounds_assume(bounds, v[0].e, arm == 1);
+		v[arm] = type(t, n->arg[arm]);
+		bounds_forget(bounds, mark);
+	}
+	if (!fine || !v[1].e || !v[2].e)
+		return bad;
+	return join_arms(t, n, v);
+}
+
+static Value complement(Types *t, Node *n, Value v)
+{
+	if (!is_condition(t, n->arg[0], v))
+		return bad;
+	if (v.e->op == OP_INT)
+		return truth_value(t, !v.e->i);
+	return typed(expr_unary(t->arena, OP_NOT, v.e), v.data);
+}
+
+static Value operation(Types *t, Node *n, Value *v)
+{
+	switch (n->kind) {
+	case NODE_UNARY:
+		return n->op == OP_NOT ? complement(t, n, v[0])
+				       : negate(t, n, v[0]);
+	case NODE_BINARY:
+		return n->op >= OP_LT && n->op <= OP_NE ? compare(t, n, v)
+							: arithmetic(t, n, v);
+	case NODE_CALL:
+		return call(t, n, v);
+	default:
+		assert(n->kind == NODE_CAST);
+		return cast(t, n, v[0]);
+	}
+}
+
+/* All operands are typed, whatever came of the first: each has its messages. */
+static Value with_operands(Types *t, Node *n)
+{
+	Value *v = NEW_N(t->arena, Value, n->narg);
+	DType around = t->around;
+	bool fine = true;
+	if (n->kind == NODE_CAST)
+		t->around = n->type;
+	for (int i = 0; i < n->narg; i++) {
+		v[i] = type(t, n->arg[i]);
+		fine = fine && v[i].e;
+	}
+	t->around = around;
+	if (n->kind == NODE_READ)
+		return read(t, n, v);
+	return fine ? operation(t, n, v) : bad;
+}
+
+static Value type_kind(Types *t, Node *n)
+{
+	switch (n->kind) {
+	case NODE_BAD:
+		return bad;
+	case NODE_INT:
+		return value_of_number(t, (Number){.i = n->i});
+	case NODE_FLOAT:
+		return value_of_number(
+		    t, (Number){.is_float = true, .f = n->f});
+	case NODE_NAME:
+		return name(t, n);
+	case NODE_REDUCE:
+		return reduce(t, n);
+	case NODE_IF:
+		return conditional(t, n);
+	case NODE_BINARY:
+		if (n->op == OP_AND || n->op == OP_OR)
+			return logic(t, n);
+		return with_operands(t, n);
+	default:
+		return with_operands(t, n);
+	}
+}
+
+static Value type(Types *t, Node *n)
+{
+	Value v = type_kind(t, n);
+	if (!v.e)
+		t->failed = true;
+	else if (v.e->span.begin == v.e->span.end)
+		v.e->span = n->span;
+	return v;
+}
+
+Expr *type_body(Typer *typer, const DefinitionNode *definition)
+{
+	DType want = definition->declared ? definition->type : DT_COUNT;
+	Types t = {.typer = typer,
+	    .arena = typer->arena,
+	    .report = typer->report,
+	    .around = want};
+	Value v = type(&t, definition->body);
+	Expr *e = v.e;
+	if (!e)
+		return NULL;
+	if (want == DT_COUNT)
+		want = e->type == DT_INDEX ? DT_I32
+		    : e->type == UNTYPED_FLOAT ? DT_F32 : e->type;
+	e = untyped(e) ? retype(&t, e, want)
+		       : expr_cast(t.arena, want, e);
+	return t.failed ? NULL : e;
+}

@@ -1,0 +1,234 @@
+/* A tape run for one assignment of the slots or many, cut down to what is used,
+ * and as text. */
+#include "ir/tape/tape_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- evaluation ---------------------------------------------------------- */
+
+static int64_t eval_node(
+    const Tape *tape, Handle h, const int64_t *slots, const int64_t *values)
+{
+	const TapeNode *d = tape_node(tape, h);
+	const TapeArg *arg = tape_args(tape, h);
+	int64_t v = d->value, a, b;
+	switch (d->kind) {
+	case TAPE_CONST:
+		return v;
+	case TAPE_SLOT:
+		return slots[v];
+	case TAPE_PRODUCT:
+		v = 1;
+		for (int i = 0; i < d->n; i++)
+			v = wrap_mul(v, values[arg[i].h]);
+		return v;
+	case TAPE_SUM:
+		for (int i = 0; i < d->n; i++)
+			v = wrap_add(
+			    v, wrap_mul(arg[i].coefficient, values[arg[i].h]));
+		return v;
+	case TAPE_CEILDIV:
+	case TAPE_MIN:
+	case TAPE_MAX:
+		break;
+	}
+	a = values[arg[0].h];
+	b = values[arg[1].h];
+	if (d->kind == TAPE_CEILDIV)
+		return ceil_div(a, b);
+	return (d->kind == TAPE_MIN) == (a < b) ? a : b;
+}
+
+void tape_eval(const Tape *tape, const int64_t *slots, int64_t *values)
+{
+	for (Handle h = 0; h < tape->nodes.n; h++)
+		values[h] = eval_node(tape, h, slots, values);
+}
+
+static void fill(int n, int64_t *restrict out, int64_t value)
+{
+	for (int i = 0; i < n; i++)
+		out[i] = value;
+}
+
+static void times(int n, int64_t *restrict out, const int64_t *restrict a)
+{
+	for (int i = 0; i < n; i++)
+		out[i] = wrap_mul(out[i], a[i]);
+}
+
+static void add_scaled(
+    int n, int64_t *restrict out, const int64_t *restrict a, int64_t k)
+{
+	if (k == 1)
+		for (int i = 0; i < n; i++)
+			out[i] = wrap_add(out[i], a[i]);
+	else
+		for (int i = 0; i < n; i++)
+			out[i] = wrap_add(out[i], wrap_mul(k, a[i]));
+}
+
+static void least(int n, int64_t *restrict out, const int64_t *restrict a,
+    const int64_t *restrict b)
+{
+	for (int i = 0; i < n; i++)
+		out[i] = a[i] < b[i] ? a[i] : b[i];
+}
+
+static void greatest(int n, int64_t *restrict out, const int64_t *restrict a,
+    const int64_t *restrict b)
+{
+	for (int i = 0; i < n; i++)
+		out[i] = a[i] > b[i] ? a[i] : b[i];
+}
+
+/* Below 2^31 the quotient of doubles, truncated, is exact: it differs from an
+ * integer by at least 1/b, its rounding error is less. */
+static void ceildivs(int n, int64_t *restrict out, const int64_t *restrict a,
+    const int64_t *restrict b)
+{
+	uint64_t all = 0;
+	for (int i = 0; i < n; i++)
+		all |= (uint64_t)a[i] | (uint64_t)b[i];
+	if (all < (uint64_t)1 << 31)
+		for (int i = 0; i < n; i++) {
+			int32_t x = (int32_t)a[i], y = (int32_t)b[i];
+			int32_t q = (int32_t)((double)x / (double)y);
+			out[i] = q + (q * y < x);
+		}
+	else
+		for (int i = 0; i < n; i++)
+			out[i] = ceil_div(a[i], b[i]);
+}
+
+void tape_eval_batch(
+    const Tape *tape, int n, const int64_t *slots, int64_t *values)
+{
+	for (Handle h = 0; h < tape->nodes.n; h++) {
+		const TapeNode *d = tape_node(tape, h);
+		const TapeArg *arg = tape_args(tape, h);
+		int64_t *out = values + (size_t)h * (size_t)n;
+#define ARG(i) (values + (size_t)arg[i].h * (size_t)n)
+		switch (d->kind) {
+		case TAPE_CONST:
+			fill(n, out, d->value);
+			break;
+		case TAPE_SLOT:
+			memcpy(
+			    out, slots + d->value * n, sizeof *out * (size_t)n);
+			break;
+		case TAPE_PRODUCT:
+			memcpy(out, ARG(0), sizeof *out * (size_t)n);
+			for (int i = 1; i < d->n; i++)
+				times(n, out, ARG(i));
+			break;
+		case TAPE_SUM:
+			fill(n, out, d->value);
+			for (int i = 0; i < d->n; i++)
+				add_scaled(n, out, ARG(i), arg[i].coefficient);
+			break;
+		case TAPE_CEILDIV:
+			ceildivs(n, out, ARG(0), ARG(1));
+			break;
+		case TAPE_MIN:
+			least(n, out, ARG(0), ARG(1));
+			break;
+		case TAPE_MAX:
+			greatest(n, out, ARG(0), ARG(1));
+			break;
+		}
+#undef ARG
+	}
+}
+
+/* --- text ---------------------------------------------------------------- */
+
+static void print_sum(Buf *out, const Tape *tape, Handle h)
+{
+	const TapeNode *d = tape_node(tape, h);
+	const TapeArg *arg = tape_args(tape, h);
+	for (int i = 0; i < d->n; i++) {
+		int64_t k = arg[i].coefficient;
+		if (i)
+			buf_puts(out, k < 0 ? " - " : " + ");
+		else if (k < 0)
+			buf_putc(out, '-');
+		if (k != 1 && k != -1)
+			buf_printf(out, "%lld*", k < 0 ? -(long long)k : k);
+		tape_print(out, tape, arg[i].h);
+	}
+	if (d->value)
+		buf_printf(out, " %c %lld", d->value < 0 ? '-' : '+',
+		    d->value < 0 ? -(long long)d->value : d->value);
+}
+
+void tape_print(Buf *out, const Tape *tape, Handle h)
+{
+	static const char *const names[] = {
+	    [TAPE_CEILDIV] = "ceildiv", [TAPE_MIN] = "min", [TAPE_MAX] = "max"};
+	const TapeNode *d = tape_node(tape, h);
+	const TapeArg *arg = tape_args(tape, h);
+	switch (d->kind) {
+	case TAPE_CONST:
+		buf_printf(out, "%lld", (long long)d->value);
+		return;
+	case TAPE_SLOT:
+		buf_printf(out, "s%lld", (long long)d->value);
+		return;
+	case TAPE_SUM:
+		print_sum(out, tape, h);
+		return;
+	case TAPE_PRODUCT:
+	case TAPE_CEILDIV:
+	case TAPE_MIN:
+	case TAPE_MAX:
+		break;
+	}
+	bool product = d->kind == TAPE_PRODUCT;
+	if (!product)
+		buf_printf(out, "%s(", names[d->kind]);
+	for (int i = 0; i < d->n; i++) {
+		if (i)
+			buf_puts(out, product ? "*" : ", ");
+		bool wrap =
+		    product && tape_node(tape, arg[i].h)->kind == TAPE_SUM;
+		if (wrap)
+			buf_putc(out, '(');
+		tape_print(out, tape, arg[i].h);
+		if (wrap)
+			buf_putc(out, ')');
+	}
+	if (!product)
+		buf_putc(out, ')');
+}
+
+/* --- extraction ------------------------------------------------------------
+ */
+
+Tape *tape_extract(
+    Arena *arena, const Tape *tape, const bool *used, Handle *renamed)
+{
+	Tape *out = tape_new(arena);
+	bool *reached = must_alloc((size_t)tape->nodes.n + 1);
+	memcpy(reached, used, (size_t)tape->nodes.n);
+	for (Handle h = tape->nodes.n - 1; h >= 0; h--)
+		for (int i = 0; reached[h] && i < tape_node(tape, h)->n; i++)
+			reached[tape_args(tape, h)[i].h] = true;
+	for (Handle h = 0; h < tape->nodes.n; h++) {
+		const TapeNode *d = tape_node(tape, h);
+		TapeArg arg[MAX_TERMS + MAX_FACTORS];
+		renamed[h] = -1;
+		if (!reached[h])
+			continue;
+		assert(d->n <= MAX_TERMS + MAX_FACTORS);
+		for (int i = 0; i < d->n; i++) {
+			arg[i] = tape_args(tape, h)[i];
+			arg[i].h = renamed[arg[i].h];
+		}
+		renamed[h] = tape_cons(out, d->kind, d->value, arg, d->n);
+	}
+	out->nslots = tape->nslots;
+	free(reached);
+	return out;
+}

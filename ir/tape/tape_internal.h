@@ -1,0 +1,110 @@
+/* Inside the tape: what its three files share.
+ *
+ *     tape.c       nodes, arithmetic, division
+ *     tape_poly.c  polynomials over atoms, and their signs
+ *     tape_eval.c  evaluation, extraction, text */
+#ifndef IR_TAPE_INTERNAL_H
+#define IR_TAPE_INTERNAL_H
+
+#include <assert.h>
+
+#include "ir/tape/tape.h"
+#include "lib/vec.h"
+
+enum { MAX_TERMS = 48, MAX_FACTORS = 24 };
+
+typedef enum {
+	TAPE_CONST,   /* value */
+	TAPE_SLOT,    /* value: its number */
+	TAPE_PRODUCT, /* of its arguments, at least two, sorted */
+	TAPE_SUM,     /* value + coefficient * argument, sorted by argument */
+	TAPE_CEILDIV,
+	TAPE_MIN,
+	TAPE_MAX
+} TapeKind;
+
+typedef struct {
+	Handle h;
+	int64_t coefficient;
+} TapeArg;
+
+typedef struct {
+	TapeKind kind;
+	int first, n; /* arguments */
+	int64_t value;
+	int64_t low; /* known lower bound; INT64_MIN: none */
+} TapeNode;
+
+struct Tape {
+	Arena *arena;
+	VEC(TapeNode) nodes;
+	VEC(TapeArg) args;
+	int nslots;
+	int *table; /* handle + 1; 0: empty */
+	int table_size;
+};
+
+/* A monomial with its coefficient; factors sorted, none a product. */
+typedef struct {
+	int64_t coefficient;
+	int n;
+	Handle factor[MAX_FACTORS];
+} Term;
+
+/* `bad`: over a limit, or a coefficient overflowed. */
+typedef struct {
+	int n;
+	bool bad;
+	Term term[MAX_TERMS];
+} Poly;
+
+static inline const TapeNode *tape_node(const Tape *tape, Handle h)
+{
+	assert(h >= 0 && h < tape->nodes.n);
+	return &tape->nodes.at[h];
+}
+
+static inline const TapeArg *tape_args(const Tape *tape, Handle h)
+{
+	return tape->args.at + tape_node(tape, h)->first;
+}
+
+static inline int64_t wrap_add(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static inline int64_t wrap_mul(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+static inline int64_t ceil_div(int64_t a, int64_t b)
+{
+	int64_t q = a / b;
+	return q + (a % b > 0);
+}
+
+/* tape.c: the node, made if it is new */
+Handle tape_cons(
+    Tape *tape, TapeKind kind, int64_t value, const TapeArg *arg, int n);
+
+/* tape_poly.c */
+int monomial_compare(const Term *a, const Term *b);
+void poly_clear(Poly *p);
+void poly_add_term(Poly *p, const Term *t);
+void poly_add_const(Poly *p, int64_t value);
+void term_copy(Term *to, const Term *from);
+void poly_copy(Poly *to, const Poly *from);
+bool term_div(Term *out, const Term *a, const Term *b);
+void poly_add_scaled(Poly *p, const Poly *a, const Term *t);
+void poly_add_times(Poly *p, const Poly *a, int64_t k);
+void poly_mul(Poly *out, const Poly *a, const Poly *b);
+void poly_of(const Tape *tape, Poly *p, Handle h);
+Handle poly_handle(Tape *tape, const Poly *p);
+/* a - b >= c for certain */
+bool poly_differ_at_least(
+    const Tape *tape, const Poly *a, const Poly *b, int64_t c);
+bool poly_handle_nonnegative(const Tape *tape, Handle h);
+
+#endif

@@ -1,0 +1,45 @@
+/* An analytic model: the sum over stages of what stage_cost says.  It ranks
+ * candidate 1, tells the search what cannot be good, and is a feature. */
+#include <math.h>
+
+#include "schedule/plan/plan.h"
+
+double plan_seconds(
+    const Plan *plan, const Machine *machine, const int64_t *values)
+{
+	double sum = 0;
+	for (int i = 0; i < plan->nstages; i++) {
+		StageCost c;
+		if (plan->stages[i].ahead)
+			continue;
+		stage_cost(&plan->stages[i], machine, values, &c);
+		sum += c.seconds;
+	}
+	return sum;
+}
+
+enum {
+	BODY_OPERATIONS_MAX = 200, /* beyond, compiling takes longer than it gains */
+	REGISTERS_OVER = 2          /* tolerated: compilers fold operands */
+};
+
+Refusal plan_limits(
+    const Plan *plan, const Machine *machine, const int64_t *values)
+{
+	for (int i = 0; i < plan->nstages; i++) {
+		const PlanStage *s = &plan->stages[i];
+		StageCost c;
+		if (s->ahead)
+			continue; /* a copy: no arithmetic, no registers */
+		stage_cost(s, machine, values, &c);
+		if (c.unrolled * s->flops > BODY_OPERATIONS_MAX)
+			return "the unrolled body is too large";
+		if (s->reduce && s->accesses[0].scope == SCOPE_REG &&
+		    machine->vector_registers &&
+		    c.registers > machine->vector_registers + REGISTERS_OVER)
+			return "the register tile does not fit the registers";
+		if (i == plan->anchor && c.padding > 2)
+			return "more than half of the work is padding";
+	}
+	return NULL;
+}

@@ -1,0 +1,367 @@
+/* What one stage costs: instructions of its innermost body, how often that
+ * runs, and bytes that move between levels of memory.
+ *
+ * The innermost body is everything inside the last serial loop: what is
+ * unrolled or a vector.  An access whose index does not move along an unrolled
+ * loop is made once for all its copies, since lowering numbers values.  Bytes:
+ * from the loop at which all that is touched inside fits a cache, everything
+ * touched there is brought in once each time that loop starts (the counting of
+ * Low et al., TOMS 2016, without its ways). */
+#include <math.h>
+
+#include "schedule/plan/plan.h"
+
+/* A condition, a select, and what it keeps from being shared; what a transposed
+ * vector stores of a row. */
+enum { BRANCH_OPERATIONS = 4, TRANSPOSED_BYTES = 16 };
+
+static double at(const int64_t *values, Handle h)
+{
+	return h == HANDLE_NONE ? 0 : (double)values[h];
+}
+
+static double min2(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double max2(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+int64_t access_step(const PlanAccess *a, const int64_t *values, int loop)
+{
+	int64_t sum = 0;
+	if (!access_moves(a, loop))
+		return 0;
+	for (int p = 0; p < a->nparts; p++) {
+		Handle h = a->coef[loop][a->parts[p].dim];
+		int64_t c = h == HANDLE_NONE ? 0 : values[h];
+		int64_t div = values[a->parts[p].div];
+		if (!c || (div > 1 && c % div))
+			continue;
+		if (div > 1)
+			c /= div;
+		if (a->parts[p].mod != HANDLE_NONE &&
+		    c % values[a->parts[p].mod] == 0)
+			continue;
+		sum += c * values[a->parts[p].stride];
+	}
+	return sum;
+}
+
+static bool in_body(const PlanLoop *l, const int64_t *values)
+{
+	if (l->kind == LOOP_UNROLL || l->kind == LOOP_VECTOR)
+		return true;
+	return l->kind == LOOP_SERIAL && l->unroll_limit != HANDLE_NONE &&
+	    values[l->extent] <= values[l->unroll_limit];
+}
+
+static bool runs_whole(const PlanLoop *l, const int64_t *values)
+{
+	return l->runs == RUNS_WHOLE ||
+	    (l->runs == RUNS_WHOLE_IN_BODY && in_body(l, values));
+}
+
+static double tiles_of(int64_t length, int64_t tile)
+{
+	return length > 0 ? (double)((length + tile - 1) / tile) : 0;
+}
+
+/* Tiles of `below` values of an axis each time its place is reached: the mean
+ * over its starts, of which the last reach the end of the block. */
+static double clipped_tiles(const PlanAxis *a, const int64_t *values,
+    double starts, int64_t below)
+{
+	int64_t n = values[a->covered];
+	if (a->mover < 0 || values[a->end] <= a->length)
+		return tiles_of(n < a->length ? n : a->length, below);
+	int64_t i = (int64_t)starts, step = values[a->step];
+	double sum = 0;
+	while (i > 0 && (i - 1) * step + n > a->length) {
+		int64_t rest = a->length - --i * step;
+		sum += tiles_of(rest < n ? rest : n, below);
+	}
+	return (sum + tiles_of(n, below) * (double)i) / starts;
+}
+
+/* trips[d]: how often the body of loop d-1 starts, for trips[0] = 1.  Along an
+ * axis that is ceil(extent / what one iteration covers), but for loops that run
+ * whole. */
+static void count_trips(
+    const PlanStage *s, const int64_t *values, StageCost *c)
+{
+	double tiles[PLAN_DEPTH];
+	for (int a = 0; a < s->naxes; a++)
+		tiles[a] = 1;
+	double product = 1;
+	c->trips[0] = 1;
+	for (int d = 0; d < s->nloops; d++) {
+		const PlanLoop *l = &s->loops[d];
+		double t = at(values, l->extent);
+		if (l->axis < 0) {
+			product *= t;
+		} else {
+			const PlanAxis *a = &s->axes[l->axis];
+			double starts = a->mover < 0
+			    ? 1
+			    : max2(1, tiles[s->loops[a->mover].axis]);
+			t = runs_whole(l, values)
+			    ? t * tiles[l->axis]
+			    : clipped_tiles(a, values, starts,
+				  values[l->below]);
+			product *= tiles[l->axis] > 0 ? t / tiles[l->axis] : 0;
+			tiles[l->axis] = t;
+		}
+		c->trips[d + 1] = product;
+	}
+}
+
+void access_elements(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, double *elements)
+{
+	double span[PLAN_DIMS];
+	for (int k = 0; k < a->ndim; k++)
+		span[k] = 1;
+	elements[s->nloops] = 1;
+	for (int d = s->nloops - 1; d >= 0; d--) {
+		double steps = at(values, s->loops[d].extent) - 1;
+		elements[d] = elements[d + 1];
+		if (steps <= 0 || !access_moves(a, d))
+			continue;
+		elements[d] = 1;
+		for (int k = 0; k < a->ndim; k++) {
+			Handle h = a->coef[d][k];
+			if (h != HANDLE_NONE)
+				span[k] = min2(at(values, a->held[k]),
+				    span[k] + (double)values[h] * steps);
+			elements[d] *= span[k];
+		}
+	}
+}
+
+/* touched[d]: bytes of all buffers in memory that loops d.. move over. */
+static void count_touched(
+    const PlanStage *s, const int64_t *values, StageCost *c)
+{
+	for (int d = 0; d <= s->nloops; d++)
+		c->touched[d] = 0;
+	for (int i = 0; i < s->naccesses; i++) {
+		const PlanAccess *a = &s->accesses[i];
+		double elements[PLAN_DEPTH + 1];
+		if (a->scope == SCOPE_REG)
+			continue;
+		access_elements(s, a, values, elements);
+		for (int d = 0; d <= s->nloops; d++)
+			c->touched[d] += a->bytes * elements[d];
+	}
+}
+
+/* Does a loop of the body move the access along a dimension in which one
+ * inside of it does, too: x + s over s and x? */
+static bool overlaps(const PlanStage *s, const PlanAccess *a, int loop)
+{
+	for (int k = 0; k < a->ndim; k++)
+		for (int d = loop + 1; d < s->nloops; d++)
+			if (a->coef[loop][k] != HANDLE_NONE &&
+			    a->coef[d][k] != HANDLE_NONE)
+				return true;
+	return false;
+}
+
+/* Registers for elements that all lanes read and one vector uses: in a reduction
+ * of several steps LLVM leaves the sum where the element was (vfmadd213), so
+ * that sums wander and need as many registers again. */
+static double count_wandering(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, int body, int vector)
+{
+	double copies = 1, steps = 1;
+	for (int d = body; d < s->nloops; d++) {
+		double extent = at(values, s->loops[d].extent);
+		if (s->loops[d].reduce)
+			steps *= extent;
+		else if (d != vector && access_moves(a, d))
+			copies *= extent;
+		else if (d != vector && extent > 1)
+			return 1;
+	}
+	return steps > 1 ? copies : 1;
+}
+
+/* Registers for elements that all lanes read: one after another, but where a
+ * reduction in the body reads again what its last step read, that is kept. */
+static double count_kept(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, int body, int vector)
+{
+	double copies = 1, kept = 1;
+	for (int d = s->nloops - 1; d >= body; d--) {
+		const PlanLoop *l = &s->loops[d];
+		if (l->reduce && values[l->extent] > 1 && overlaps(s, a, d))
+			kept = max2(kept, copies);
+		if (d != vector && access_moves(a, d))
+			copies *= at(values, l->extent);
+	}
+	return kept;
+}
+
+/* How many neighbours of a row are stored at once where lanes lie apart, on
+ * average: what codegen/lower/lower_transpose.c makes of the copies along it. */
+static double stored_together(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, int body, int vector)
+{
+	int most = TRANSPOSED_BYTES / a->bytes, n = 1, groups;
+	for (int d = body; d < s->nloops; d++)
+		if (d != vector && access_step(a, values, d) == 1)
+			n = (int)values[s->loops[d].extent];
+	groups = n / most;
+	for (int rest = n % most; rest; rest &= rest - 1)
+		groups++;
+	return (double)n / groups;
+}
+
+/* Instructions of the body: one for each access that differs. */
+static void count_body(const PlanStage *s, const Machine *m,
+    const int64_t *values, StageCost *c)
+{
+	int vector = -1;
+	c->body = s->nloops;
+	while (c->body > 0 && in_body(&s->loops[c->body - 1], values)) {
+		const PlanLoop *l = &s->loops[--c->body];
+		if (l->kind == LOOP_VECTOR) {
+			vector = c->body;
+			c->lanes = at(values, l->extent);
+		} else {
+			c->unrolled *= at(values, l->extent);
+		}
+	}
+	double bytes = c->lanes * s->accesses[0].bytes;
+	double words = m->vector_bytes && vector >= 0
+	    ? max2(1, ceil(bytes / m->vector_bytes))
+	    : 1;
+	double flops = s->reduce && s->flops >= 2 && m->fma ? s->flops - 1
+							    : s->flops;
+	c->operations =
+	    c->unrolled * words * (flops + BRANCH_OPERATIONS * s->branches);
+	double streams = 1e9, broadcasts = 0;
+	for (int i = 0; i < s->naccesses; i++) {
+		const PlanAccess *a = &s->accesses[i];
+		double copies = 1;
+		for (int d = c->body; d < s->nloops; d++)
+			if (d != vector && access_moves(a, d))
+				copies *= at(values, s->loops[d].extent);
+		int64_t step =
+		    vector >= 0 ? access_step(a, values, vector) : 0;
+		bool wide = step != 0;
+		if (a->write && s->reduce)
+			c->accumulators = copies * words;
+		if (a->scope == SCOPE_REG)
+			continue;
+		double each = wide ? words : 1;
+		if (wide && step != 1) {
+			each = c->lanes;
+			if (a->write)
+				each /= stored_together(
+				    s, a, values, c->body, vector);
+			c->gathers += copies * each;
+		}
+		if (a->write)
+			c->stores += copies * each;
+		if (!a->write || s->reduce)
+			c->loads += copies * each;
+		if (!a->write && wide && copies * words < streams)
+			streams = copies * words;
+		if (!a->write && !wide)
+			broadcasts = max2(broadcasts,
+			    count_kept(s, a, values, c->body, vector));
+		if (!a->write && !wide && !m->broadcast && s->reduce)
+			broadcasts = max2(broadcasts,
+			    count_wandering(s, a, values, c->body, vector));
+	}
+	c->registers = c->accumulators + (streams < 1e9 ? streams : 1) +
+	    broadcasts;
+}
+
+/* Rows a multiple of a cache way apart fall into one set: more of them than
+ * there are ways, and none stays until its next element is read. */
+static void count_conflicts(const PlanStage *s, const Machine *m,
+    const int64_t *values, StageCost *c)
+{
+	int64_t way = m->l1_ways > 0 ? m->l1_bytes / m->l1_ways : 4096;
+	for (int i = 0; i < s->naccesses; i++) {
+		const PlanAccess *a = &s->accesses[i];
+		double rows = 1;
+		if (a->scope == SCOPE_REG)
+			continue;
+		for (int d = c->body; d < s->nloops; d++) {
+			int64_t step = access_step(a, values, d) * a->bytes;
+			if (step && step % way == 0)
+				rows *= at(values, s->loops[d].extent);
+		}
+		if (rows > m->l1_ways)
+			c->conflicts += rows;
+	}
+}
+
+static double fits_traffic(const PlanStage *s, const StageCost *c, double size)
+{
+	for (int d = 0; d <= s->nloops; d++)
+		if (c->touched[d] <= size)
+			return c->touched[d] * c->trips[d];
+	return c->touched[s->nloops] * c->trips[s->nloops];
+}
+
+static void count_parallel(const PlanStage *s, const Machine *m,
+    const int64_t *values, StageCost *c)
+{
+	for (int d = 0; d < s->nloops; d++)
+		if (s->loops[d].kind == LOOP_PARALLEL)
+			c->parallel *= at(values, s->loops[d].extent);
+	double threads = m->threads > 1 ? m->threads : 1;
+	c->imbalance = 1;
+	if (c->parallel > 1)
+		c->imbalance = ceil(c->parallel / threads) * threads /
+		    max2(c->parallel, 1);
+	else
+		c->imbalance = threads;
+}
+
+void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
+    StageCost *c)
+{
+	*c = (StageCost){.lanes = 1, .unrolled = 1, .parallel = 1};
+	count_trips(s, values, c);
+	count_touched(s, values, c);
+	count_body(s, m, values, c);
+	count_parallel(s, m, values, c);
+	c->body_runs = c->trips[c->body];
+	double work = c->trips[s->nloops];
+	c->padding = max2(1, work / (double)s->points);
+	const double sizes[3] = {(double)m->l1_bytes * 0.75,
+	    (double)m->l2_bytes * 0.75, (double)m->l3_bytes * 0.75};
+	for (int i = 0; i < 3; i++)
+		c->traffic[i] = fits_traffic(s, c, sizes[i]);
+
+	double issue = m->fma_per_cycle > 0 ? m->fma_per_cycle : 1;
+	double latency = m->fma_latency > 0 ? m->fma_latency : 4;
+	double body = max2(c->operations / issue, c->loads / 2);
+	body = max2(body, c->stores);
+	if (s->reduce && c->accumulators > 0)
+		body = max2(body,
+		    c->operations / c->accumulators * latency);
+	if (c->registers > m->vector_registers && m->vector_registers)
+		body += 2 * (c->registers - m->vector_registers);
+	count_conflicts(s, m, values, c);
+	body += c->gathers * 0.5 + c->conflicts * 3 + 1.5;
+	double compute = body * c->body_runs;
+	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
+	       memory = c->traffic[2] / 5;
+	double longest = max2(max2(compute, l2), max2(l3, memory));
+	c->cycles = longest + 0.2 * (compute + l2 + l3 + memory - longest);
+	double threads = m->threads > 1 ? m->threads : 1;
+	double hertz = (m->clock_ghz > 0 ? m->clock_ghz : 3) * 1e9;
+	c->seconds = c->cycles * c->imbalance / threads / hertz;
+	if (c->parallel > 1 && threads > 1)
+		c->seconds += 3e-6;
+}

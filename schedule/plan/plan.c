@@ -1,0 +1,486 @@
+/* Nest -> plan: for each stage that runs, the loops around its body and what
+ * each of its accesses does along each of them. */
+#include "schedule/plan/plan.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+	Arena *arena;
+	const Nest *nest;
+	Tape *tape;
+	PlanStage *stage;
+	/* where variable v stands on the path; -1: not on it */
+	int *position;
+	int *path, *owners; /* record_path's: as long */
+	PlanAccess accesses[PLAN_ACCESSES]; /* of the stage so far */
+} Recorder;
+
+/* Index coefficients along the path; HANDLE_NONE is 0. */
+typedef struct {
+	Handle of[PLAN_DEPTH];
+} Coefs;
+
+static Coefs coefs_none(void)
+{
+	Coefs c;
+	for (int i = 0; i < PLAN_DEPTH; i++)
+		c.of[i] = HANDLE_NONE;
+	return c;
+}
+
+static Handle handle_abs(Tape *tape, Handle h)
+{
+	int64_t value;
+	if (tape_is_const(tape, h, &value) && value < 0)
+		return tape_const(tape, -value);
+	return h;
+}
+
+static void coefs_add(Recorder *r, Coefs *sum, const Coefs *c, Handle times)
+{
+	for (int l = 0; l < r->stage->nloops; l++) {
+		if (c->of[l] == HANDLE_NONE)
+			continue;
+		Handle h = tape_mul(r->tape, c->of[l], times);
+		sum->of[l] = sum->of[l] == HANDLE_NONE
+		    ? h
+		    : tape_add(r->tape, sum->of[l], h);
+	}
+}
+
+/* A variable's value along the loops it was made into. */
+static void coefs_of_var(Recorder *r, int var, Handle times, Coefs *sum)
+{
+	const Var *v = &r->nest->vars.at[var];
+	if (v->how == VAR_SPLIT) {
+		for (int i = v->nchild - 1; i >= 0; i--) {
+			coefs_of_var(r, v->child[i], times, sum);
+			times = tape_mul(r->tape, times,
+			    r->nest->vars.at[v->child[i]].extent);
+		}
+		return;
+	}
+	int at = r->position[var];
+	if (at < 0)
+		return;
+	sum->of[at] = sum->of[at] == HANDLE_NONE
+	    ? times
+	    : tape_add(r->tape, sum->of[at], times);
+}
+
+/* The part of a fused loop that (loop // div) % extent is. */
+static int fused_part(const Recorder *r, int loop, Handle div)
+{
+	const Var *f = &r->nest->vars.at[loop];
+	for (int i = 0; i < f->nparts; i++)
+		if (r->nest->vars.at[f->parts[i]].div == div)
+			return f->parts[i];
+	return -1;
+}
+
+static Handle constant_of(Recorder *r, const Expr *e)
+{
+	if (e->op == OP_TAPE)
+		return e->id;
+	if (e->op == OP_INT)
+		return tape_const(r->tape, e->i);
+	return HANDLE_NONE;
+}
+
+static Coefs coefs_of(Recorder *r, const Expr *e);
+
+static Coefs coefs_of_axis(Recorder *r, int axis)
+{
+	const Stage *s = &r->nest->stages.at[r->stage->stage];
+	const StageAxis *a = &s->axes[axis];
+	Coefs c = coefs_none();
+	coefs_of_var(r, a->var, tape_const(r->tape, 1), &c);
+	if (a->start) {
+		Coefs start = coefs_of(r, a->start);
+		coefs_add(r, &c, &start, tape_const(r->tape, 1));
+	}
+	return c;
+}
+
+/* A term that is not affine is taken by the hull rule: e // c moves by at most
+ * ceildiv(step, c), the others by no more than their parts. */
+static Coefs coefs_of_term(Recorder *r, const Expr *e)
+{
+	Coefs sum = coefs_none();
+	if (e->op == OP_AXIS)
+		return coefs_of_axis(r, e->id);
+	if (e->op == OP_VAR) {
+		coefs_of_var(r, e->id, tape_const(r->tape, 1), &sum);
+		return sum;
+	}
+	const Expr *inner = e->op == OP_MOD ? e->arg[0] : e;
+	Handle div = tape_const(r->tape, 1);
+	if (inner->op == OP_FLOORDIV) {
+		div = constant_of(r, inner->arg[1]);
+		inner = inner->arg[0];
+	}
+	if (inner->op == OP_VAR && r->nest->vars.at[inner->id].nparts) {
+		int part = fused_part(r, inner->id, div);
+		if (part >= 0)
+			coefs_of_var(r, part, tape_const(r->tape, 1), &sum);
+		return sum;
+	}
+	for (int i = 0; i < e->narg; i++) {
+		Coefs c = coefs_of(r, e->arg[i]);
+		for (int l = 0; l < r->stage->nloops; l++) {
+			if (c.of[l] == HANDLE_NONE)
+				continue;
+			Handle h = c.of[l];
+			Handle by = e->op == OP_FLOORDIV
+			    ? constant_of(r, e->arg[1])
+			    : HANDLE_NONE;
+			if (by != HANDLE_NONE)
+				h = tape_ceildiv(r->tape, h, by);
+			sum.of[l] = sum.of[l] == HANDLE_NONE
+			    ? h
+			    : tape_max(r->tape, sum.of[l], h);
+		}
+	}
+	return sum;
+}
+
+static Coefs coefs_of(Recorder *r, const Expr *e)
+{
+	Coefs sum = coefs_none();
+	Affine a = affine_of(r->arena, r->tape, e);
+	for (int i = 0; i < a.n; i++) {
+		Coefs c = coefs_of_term(r, a.terms[i].term);
+		coefs_add(r, &sum, &c,
+		    handle_abs(r->tape, a.terms[i].coefficient));
+	}
+	return sum;
+}
+
+/* How many of the loops around the stage are around the buffer, too: it holds
+ * what one iteration of them needs. */
+static int loops_above(const Recorder *r, const NestBuffer *b)
+{
+	if (b->alloc < 0)
+		return 0;
+	const Var *v = &r->nest->vars.at[b->alloc];
+	int last = v->nparts ? v->parts[v->nparts - 1] : b->alloc;
+	return r->position[last] + 1;
+}
+
+static void record_access(Recorder *r, int buffer, Expr *const *index,
+    int nindex, bool write)
+{
+	PlanStage *s = r->stage;
+	const NestBuffer *b = &r->nest->buffers.at[buffer];
+	if (s->naccesses == PLAN_ACCESSES)
+		return;
+	PlanAccess *a = &s->accesses[s->naccesses++];
+	int above = loops_above(r, b);
+	*a = (PlanAccess){.buffer = buffer,
+	    .write = write,
+	    .scope = b->scope,
+	    .bytes = dtype_bytes(b->type),
+	    .ndim = nindex < PLAN_DIMS ? nindex : PLAN_DIMS};
+	for (int d = 0; d < a->ndim; d++) {
+		Coefs c = coefs_of(r, index[d]);
+		for (int l = 0; l < PLAN_DEPTH; l++) {
+			a->coef[l][d] = l < above ? HANDLE_NONE : c.of[l];
+			if (a->coef[l][d] != HANDLE_NONE)
+				a->movers |= 1u << l;
+		}
+		a->held[d] = b->extent[d];
+	}
+	for (int p = 0; p < b->nparts && a->nparts < PLAN_PARTS; p++) {
+		const LayoutPart *part = &b->parts[p];
+		if (part->dim >= a->ndim)
+			continue;
+		a->parts[a->nparts].dim = part->dim;
+		a->parts[a->nparts].div = part->div;
+		a->parts[a->nparts].mod = part->mod;
+		a->parts[a->nparts++].stride = part->stride;
+	}
+}
+
+static bool same_access(const Expr *a, const Expr *b)
+{
+	return a->id == b->id && expr_equal(a, b);
+}
+
+typedef struct {
+	Recorder *r;
+	Expr *seen[PLAN_ACCESSES];
+	int nseen;
+	double flops, branches;
+} BodyWalk;
+
+static bool visit_body(Expr *e, void *context)
+{
+	BodyWalk *w = context;
+	static const signed char flops[] = {
+#define OP(name, spelled, arity, kind, flops) flops,
+#include "ir/ops.def"
+#undef OP
+	};
+	if (e->type == DT_BOOL && e->narg && e->arg[0]->type == DT_INDEX)
+		return false; /* a condition on axes */
+	if (e->type != DT_INDEX)
+		w->flops += flops[e->op];
+	w->branches += e->op == OP_IF && e->type != DT_INDEX;
+	if (e->op != OP_READ)
+		return e->type != DT_INDEX;
+	for (int i = 0; i < w->nseen; i++)
+		if (same_access(w->seen[i], e))
+			return false;
+	if (w->nseen < PLAN_ACCESSES) {
+		w->seen[w->nseen++] = e;
+		record_access(w->r, e->id, e->arg, e->narg, false);
+	}
+	return false;
+}
+
+static void add_loop(Recorder *r, int var, int from)
+{
+	PlanStage *s = r->stage;
+	const Var *v = &r->nest->vars.at[var];
+	const Var *loop = &r->nest->vars.at[from];
+	if (s->nloops == PLAN_DEPTH)
+		return;
+	r->position[var] = s->nloops;
+	s->loops[s->nloops++] = (PlanLoop){.var = var,
+	    .extent = v->extent,
+	    .kind = loop->kind,
+	    .reduce = v->reduce,
+	    .unroll_limit = loop->unroll_limit,
+	    .axis = -1};
+}
+
+/* What lowering does at the end of an axis (codegen/lower/lower_tail.c): only the
+ * innermost tile is ever partial; what goes to registers, or has a fill, is
+ * computed whole, and so is that tile where it is padded. */
+static LoopRuns loop_runs(
+    const Recorder *r, const Stage *owner, const StageAxis *a, int var,
+    bool innermost)
+{
+	bool reg = r->nest->buffers.at[owner->buffer].scope == SCOPE_REG;
+	bool vector = r->nest->vars.at[var].kind == LOOP_VECTOR;
+	if (owner->fill || (reg && !a->reduce))
+		return RUNS_WHOLE;
+	if (owner->tail == TAIL_PAD)
+		return innermost ? RUNS_WHOLE : RUNS_WHOLE_IN_BODY;
+	return vector && owner->tail != TAIL_GUARD ? RUNS_WHOLE : RUNS_CLIPPED;
+}
+
+/* Every loop that splits one axis gets the axis's number on the path and how
+ * many of its values one iteration covers. */
+static void number_axis(Recorder *r, const Stage *owner, const StageAxis *axis,
+    int var, Handle below, bool innermost)
+{
+	const Var *v = &r->nest->vars.at[var];
+	if (v->how == VAR_SPLIT) {
+		for (int i = v->nchild - 1; i >= 0; i--) {
+			number_axis(r, owner, axis, v->child[i], below,
+			    innermost && i == v->nchild - 1);
+			below = tape_mul(r->tape, below,
+			    r->nest->vars.at[v->child[i]].extent);
+		}
+	} else if (r->position[var] >= 0) {
+		PlanLoop *l = &r->stage->loops[r->position[var]];
+		l->axis = r->stage->naxes;
+		l->below = below;
+		l->runs = loop_runs(r, owner, axis, var, innermost);
+	}
+}
+
+static void record_axis(Recorder *r, const Stage *owner, const StageAxis *axis)
+{
+	PlanAxis *a = &r->stage->axes[r->stage->naxes];
+	*a = (PlanAxis){.covered = nest_covered(r->nest, axis->var),
+	    .mover = -1,
+	    .step = HANDLE_NONE,
+	    .end = axis->end,
+	    .length = axis->extent};
+	number_axis(
+	    r, owner, axis, axis->var, tape_const(r->tape, 1), true);
+	r->stage->naxes++;
+	if (!axis->start || !axis->above || axis->end == HANDLE_NONE)
+		return;
+	Coefs start = coefs_of(r, axis->start);
+	for (int l = 0; l < r->stage->nloops; l++)
+		if (start.of[l] != HANDLE_NONE &&
+		    r->stage->loops[l].axis >= 0) {
+			a->mover = l;
+			a->step = start.of[l];
+		}
+}
+
+static void record_axes(Recorder *r, const int *stages, int nstages)
+{
+	for (int i = 0; i < nstages; i++) {
+		const Stage *owner = &r->nest->stages.at[stages[i]];
+		for (int a = 0; a < owner->naxes; a++) {
+			if (r->stage->naxes == PLAN_DEPTH)
+				return;
+			record_axis(r, owner, &owner->axes[a]);
+		}
+	}
+}
+
+static void record_path(Recorder *r)
+{
+	PlanStage *s = r->stage;
+	const Stage *stage = &r->nest->stages.at[s->stage];
+	int *vars = r->path, *owners = r->owners, nowners = 0;
+	int n = nest_loops_above(r->nest, s->stage, stage->nloops, vars,
+	    r->nest->vars.n);
+	for (int i = 0; i < n; i++) {
+		const Var *v = &r->nest->vars.at[vars[i]];
+		if (!nowners || owners[nowners - 1] != v->stage)
+			owners[nowners++] = v->stage;
+		if (i == n - stage->nloops)
+			s->own = s->nloops;
+		if (v->nparts)
+			for (int p = 0; p < v->nparts; p++)
+				add_loop(r, v->parts[p], vars[i]);
+		else
+			add_loop(r, vars[i], vars[i]);
+	}
+	if (!stage->nloops)
+		s->own = s->nloops;
+	record_axes(r, owners, nowners);
+}
+
+static void record_stage(Recorder *r, int number)
+{
+	const Stage *stage = &r->nest->stages.at[number];
+	PlanStage *s = r->stage;
+	*s = (PlanStage){.stage = number,
+	    .reduce = stage->reduce != REDUCE_NONE,
+	    .ahead = stage->ahead,
+	    .tail = stage->tail,
+	    .points = 1};
+	record_path(r);
+	for (int a = 0; a < stage->naxes; a++)
+		if (__builtin_mul_overflow(
+			s->points, stage->axes[a].extent, &s->points))
+			s->points = INT64_MAX;
+	s->accesses = r->accesses;
+	record_access(r, stage->buffer, stage->write, stage->nwrite, true);
+	BodyWalk walk = {.r = r, .flops = s->reduce};
+	expr_walk(stage->body, visit_body, &walk);
+	s->accesses = arena_memdup(r->arena, r->accesses,
+	    sizeof *r->accesses * (size_t)s->naccesses);
+	s->flops = walk.flops;
+	s->branches = walk.branches;
+	for (int l = 0; l < s->nloops; l++)
+		r->position[s->loops[l].var] = -1;
+}
+
+Plan *plan_record(Arena *arena, const Nest *nest)
+{
+	assert(nest->inferred);
+	Plan *plan = NEW(arena, Plan);
+	*plan = (Plan){.arena = arena,
+	    .tape = nest->tape,
+	    .nguards = nest->guards.n,
+	    .guards = nest->guards.at,
+	    .program_flops = nest->program->flops,
+	    .program_bytes = nest->program->bytes};
+	plan->stages = NEW_N(arena, PlanStage, nest->order.n);
+	Recorder r = {.arena = arena, .nest = nest, .tape = nest->tape};
+	r.position = NEW_N(arena, int, nest->vars.n);
+	r.path = NEW_N(arena, int, nest->vars.n);
+	r.owners = NEW_N(arena, int, nest->vars.n);
+	for (int i = 0; i < nest->vars.n; i++)
+		r.position[i] = -1;
+	double most = -1;
+	for (int i = 0; i < nest->order.n; i++) {
+		r.stage = &plan->stages[plan->nstages];
+		record_stage(&r, nest->order.at[i]);
+		double work = r.stage->flops * (double)r.stage->points;
+		if (work > most) {
+			most = work;
+			plan->anchor = plan->nstages;
+		}
+		plan->nstages++;
+	}
+	return plan;
+}
+
+/* --- copying ------------------------------------------------------------------ */
+
+typedef void Visit(Handle *h, void *context);
+
+static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
+{
+	for (int l = 0; l < s->nloops; l++) {
+		visit(&s->loops[l].extent, context);
+		visit(&s->loops[l].unroll_limit, context);
+		if (s->loops[l].axis >= 0)
+			visit(&s->loops[l].below, context);
+	}
+	for (int a = 0; a < s->naxes; a++) {
+		visit(&s->axes[a].covered, context);
+		visit(&s->axes[a].step, context);
+		visit(&s->axes[a].end, context);
+	}
+	for (int i = 0; i < s->naccesses; i++) {
+		PlanAccess *a = &s->accesses[i];
+		for (int d = 0; d < a->ndim; d++) {
+			visit(&a->held[d], context);
+			for (int l = 0; l < s->nloops; l++)
+				visit(&a->coef[l][d], context);
+		}
+		for (int p = 0; p < a->nparts; p++) {
+			visit(&a->parts[p].div, context);
+			visit(&a->parts[p].mod, context);
+			visit(&a->parts[p].stride, context);
+		}
+	}
+}
+
+static void each_handle(Plan *plan, Visit *visit, void *context)
+{
+	for (int i = 0; i < plan->nstages; i++)
+		each_handle_of_stage(&plan->stages[i], visit, context);
+	for (int i = 0; i < plan->nguards; i++)
+		visit(&plan->guards[i].value, context);
+}
+
+static void mark_used(Handle *h, void *used)
+{
+	if (*h != HANDLE_NONE)
+		((bool *)used)[*h] = true;
+}
+
+static void rename_handle(Handle *h, void *renamed)
+{
+	if (*h != HANDLE_NONE)
+		*h = ((Handle *)renamed)[*h];
+}
+
+Plan *plan_copy(Arena *arena, const Plan *plan)
+{
+	Plan *copy = arena_memdup(arena, plan, sizeof *plan);
+	int n = tape_size(plan->tape);
+	bool *used = must_alloc((size_t)n);
+	Handle *renamed = must_alloc(sizeof *renamed * (size_t)n);
+	memset(used, 0, (size_t)n);
+	copy->arena = arena;
+	copy->stages = arena_memdup(arena, plan->stages,
+	    sizeof *plan->stages * (size_t)plan->nstages);
+	copy->guards = arena_memdup(arena, plan->guards,
+	    sizeof *plan->guards * (size_t)plan->nguards);
+	for (int i = 0; i < plan->nstages; i++) {
+		PlanStage *s = &copy->stages[i];
+		s->accesses = arena_memdup(arena, s->accesses,
+		    sizeof *s->accesses * (size_t)s->naccesses);
+	}
+	each_handle(copy, mark_used, used);
+	copy->tape = tape_extract(arena, plan->tape, used, renamed);
+	each_handle(copy, rename_handle, renamed);
+	free(used);
+	free(renamed);
+	return copy;
+}

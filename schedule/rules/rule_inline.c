@@ -1,0 +1,142 @@
+/* Inline: a block that is cheap to compute again disappears into its readers.
+ *
+ *     s[i] = x[i] * 2        -->   y[i] = max(x[i] * 2, 0)
+ *     y[i] = max(s[i], 0)
+ *
+ * Right where the block has no reduction; worth it where one reader reads each
+ * element once, so that nothing is computed again, or where it is next to
+ * nothing: no branch, no function call and few operations, with all that was
+ * inlined into the block itself.  In both cases as long as the readers' bodies
+ * stay small; what is longer is computed in parts. */
+#include "schedule/internal.h"
+#include "schedule/rules/rules.h"
+
+enum {
+	AGAIN_FLOPS_MAX = 2, /* of what is computed more than once */
+	BODY_FLOPS_MAX = 64, /* of a reader: leaves room for unrolling */
+};
+
+static bool read_once(const Rules *r, int reader, int buffer)
+{
+	const RuleBlock *b = &r->blocks[reader];
+	const Block *block = &r->program->blocks[reader];
+	bool found = false;
+	for (int i = 0; i < b->nreads; i++) {
+		const RuleRead *read = &b->reads[i];
+		if (read->buffer != buffer)
+			continue;
+		found = true;
+		if (!read->plain)
+			return false;
+		for (int a = 0; a < block->naxes; a++)
+			if (block->axes[a].extent > 1 && !read->uses[a])
+				return false;
+	}
+	return found;
+}
+
+/* Of one evaluation of a body. */
+typedef struct {
+	int flops;
+	bool branch_or_call;
+} Work;
+
+static bool add_work(Expr *e, void *context)
+{
+	Work *w = context;
+	w->flops += rule_is_flop(e);
+	if (e->type != DT_INDEX)
+		w->branch_or_call |= e->op == OP_IF ||
+		    (e->op >= OP_POW && e->op <= OP_ERF);
+	return e->op != OP_READ;
+}
+
+static Work work_of(Expr *body)
+{
+	Work w = {0};
+	expr_walk(body, add_work, &w);
+	return w;
+}
+
+static bool worth_inlining(const Rules *r, int i, Expr *body)
+{
+	const RuleBlock *b = &r->blocks[i];
+	const Block *block = &r->program->blocks[i];
+	if (b->output || !b->consumers.n)
+		return false;
+	if (b->consumers.n == 1 &&
+	    read_once(r, b->consumers.at[0], block->buffer))
+		return true;
+	Work w = work_of(body);
+	return !w.branch_or_call && w.flops <= AGAIN_FLOPS_MAX;
+}
+
+static Inlining inlining_of(const Rules *r, int i, Expr *body)
+{
+	int buffer = r->program->blocks[i].buffer;
+	return (Inlining){buffer, r->program->buffers[buffer].type, body};
+}
+
+typedef struct {
+	int buffer, body_flops; /* of each of its reads */
+	int flops;
+} Merged;
+
+static bool add_merged(Expr *e, void *context)
+{
+	Merged *m = context;
+	m->flops += rule_is_flop(e);
+	if (e->op == OP_READ && e->id == m->buffer)
+		m->flops += m->body_flops;
+	return e->op != OP_READ;
+}
+
+static bool stays_small(const Inlining *in, Expr *reader)
+{
+	Merged m = {in->buffer, work_of(in->body).flops, 0};
+	if (!inlining_fits(in, reader))
+		return false;
+	expr_walk(reader, add_merged, &m);
+	return !m.body_flops || m.flops <= BODY_FLOPS_MAX;
+}
+
+/* The choice for each block, producers first: `bodies` are what those that are
+ * chosen already make of the others, exactly as the trace will. */
+static void choose(Rules *r, Arena *scratch)
+{
+	const Program *p = r->program;
+	Expr **bodies = NEW_N(scratch, Expr *, p->nblocks);
+	for (int i = 0; i < p->nblocks; i++)
+		bodies[i] = p->blocks[i].body;
+	for (int i = 0; i < p->nblocks; i++) {
+		const RuleBlock *b = &r->blocks[i];
+		Inlining in = inlining_of(r, i, bodies[i]);
+		bool small = p->blocks[i].reduce == REDUCE_NONE, chosen;
+		for (int k = 0; small && k < b->consumers.n; k++)
+			small = stays_small(&in, bodies[b->consumers.at[k]]);
+		chosen = small && worth_inlining(r, i, bodies[i]);
+		for (int k = 0; chosen && k < b->consumers.n; k++) {
+			Expr **reader = &bodies[b->consumers.at[k]];
+			*reader = inlining_body(scratch, &in, *reader);
+		}
+		r->inlines[i] = chosen;
+		r->inlinable[i] = small;
+	}
+}
+
+void rule_inline(Rules *r)
+{
+	if (!r->inlines) {
+		Arena *scratch = arena_new();
+		r->inlines = NEW_N(r->arena, bool, r->program->nblocks);
+		r->inlinable = NEW_N(r->arena, bool, r->program->nblocks);
+		choose(r, scratch);
+		arena_free(scratch);
+	}
+	for (int i = 0; i < r->program->nblocks; i++) {
+		r->blocks[i].inlined = r->inlines[i];
+		if (r->inlines[i])
+			buf_printf(&r->text, "compute_inline(%s)\n",
+			    r->program->blocks[i].name);
+	}
+}

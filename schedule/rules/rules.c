@@ -1,0 +1,328 @@
+/* From a program to its sketches: one rule after another, once for each choice
+ * of structure. */
+#include "schedule/rules/rules.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Of the anchor's arithmetic that another reduction has at least. */
+enum { LEAST_SHARE = 16 };
+
+static void mark_axes(const Expr *e, bool *uses)
+{
+	if (e->op == OP_AXIS)
+		uses[e->id] = true;
+	for (int i = 0; i < e->narg; i++)
+		mark_axes(e->arg[i], uses);
+}
+
+int rule_axis_of(const Expr *e)
+{
+	return e->op == OP_AXIS ? e->id : -1;
+}
+
+int rule_lanes(const Machine *machine, DType type)
+{
+	int bytes = dtype_bytes(dtype_promoted(type));
+	return machine->vector_bytes > bytes ? machine->vector_bytes / bytes : 1;
+}
+
+static bool has_axis(const Expr *e, int axis)
+{
+	if (e->op == OP_AXIS)
+		return e->id == axis;
+	for (int i = 0; i < e->narg; i++)
+		if (has_axis(e->arg[i], axis))
+			return true;
+	return false;
+}
+
+static bool plain_index(const Expr *read)
+{
+	for (int i = 0; i < read->narg; i++) {
+		int a = rule_axis_of(read->arg[i]);
+		if (a < 0)
+			return false;
+		for (int k = 0; k < i; k++)
+			if (rule_axis_of(read->arg[k]) == a)
+				return false;
+	}
+	return true;
+}
+
+typedef struct {
+	Arena *arena;
+	const Program *program;
+	const Block *block;
+	RuleBlock *blocks;
+	RuleBlock *out;
+} BodyVisit;
+
+bool rule_is_flop(const Expr *e)
+{
+	return e->type != DT_INDEX && e->op >= OP_ADD && e->op <= OP_ROUND;
+}
+
+static void add_consumer(const BodyVisit *visit, int buffer)
+{
+	int from = visit->program->buffers[buffer].block;
+	int reader = visit->out->block;
+	RuleBlock *b = from >= 0 ? &visit->blocks[from] : NULL;
+	if (b && (!b->consumers.n ||
+		     b->consumers.at[b->consumers.n - 1] != reader))
+		vec_push(visit->arena, &b->consumers, reader);
+}
+
+static bool visit_expr(Expr *e, void *context)
+{
+	BodyVisit *visit = context;
+	RuleBlock *b = visit->out;
+	b->flops += rule_is_flop(e);
+	if (e->op != OP_READ)
+		return true;
+	add_consumer(visit, e->id);
+	RuleRead *r = NULL;
+	for (int i = 0; i < b->nreads && !r; i++)
+		if (b->reads[i].buffer == e->id)
+			r = &b->reads[i];
+	if (!r && b->nreads == RULE_READS)
+		return false;
+	if (!r) {
+		r = &b->reads[b->nreads++];
+		*r = (RuleRead){.buffer = e->id,
+		    .nindex = e->narg,
+		    .index = e->arg,
+		    .nreads = 1,
+		    .plain = plain_index(e),
+		    .uses = NEW_N(visit->arena, bool, visit->block->naxes)};
+	} else {
+		bool same = true;
+		for (int i = 0; i < e->narg; i++)
+			same &= expr_equal(r->index[i], e->arg[i]);
+		r->nreads += !same;
+		r->plain &= same;
+	}
+	for (int i = 0; i < e->narg; i++)
+		mark_axes(e->arg[i], r->uses);
+	return false;
+}
+
+static void analyse(Arena *arena, const Program *program, RuleBlock *blocks)
+{
+	for (int i = 0; i < program->nblocks; i++) {
+		const Block *block = &program->blocks[i];
+		RuleBlock *b = &blocks[i];
+		b->block = i;
+		b->output =
+		    program->buffers[block->buffer].role == BUFFER_OUTPUT;
+		BodyVisit visit = {arena, program, block, blocks, b};
+		expr_walk(block->body, visit_expr, &visit);
+		b->flops += block->reduce != REDUCE_NONE;
+	}
+}
+
+static double block_points(const Block *block)
+{
+	double n = 1;
+	for (int a = 0; a < block->naxes; a++)
+		n *= (double)block->axes[a].extent;
+	return n;
+}
+
+/* Is there something to tile for: an operand that is read again along a spatial
+ * axis, or one whose neighbours lie along one? */
+static bool worth_tiling(const Program *program, const RuleBlock *b)
+{
+	const Block *block = &program->blocks[b->block];
+	for (int i = 0; i < b->nreads; i++) {
+		const RuleRead *r = &b->reads[i];
+		const Expr *last = r->nindex ? r->index[r->nindex - 1] : NULL;
+		bool streamed = false;
+		for (int a = block->nspatial; a < block->naxes; a++)
+			streamed |= r->uses[a];
+		for (int a = 0; a < block->nspatial && streamed; a++)
+			if (block->axes[a].extent > 1 &&
+			    (!r->uses[a] || (last && has_axis(last, a))))
+				return true;
+	}
+	return false;
+}
+
+static double block_work(const Program *program, const RuleBlock *b)
+{
+	return block_points(&program->blocks[b->block]) * b->flops;
+}
+
+static bool can_tile(const Program *program, const RuleBlock *b)
+{
+	return program->blocks[b->block].reduce != REDUCE_NONE &&
+	    worth_tiling(program, b);
+}
+
+/* The reduction with most arithmetic that is worth it; -1. */
+static int tiled_block(const Program *program, const RuleBlock *blocks)
+{
+	int best = -1;
+	for (int i = 0; i < program->nblocks; i++)
+		if (can_tile(program, &blocks[i]) &&
+		    (best < 0 ||
+			block_work(program, &blocks[i]) >
+			    block_work(program, &blocks[best])))
+			best = i;
+	return best;
+}
+
+const char *rule_name(
+    Rules *r, const Block *block, const char *axis, const char *suffix)
+{
+	char *s = arena_printf(r->arena, "%s_%s%s", block->name, axis, suffix);
+	for (char *p = s; *p; p++)
+		if (*p == '~')
+			*p = '_';
+	return s;
+}
+
+/* Can lanes along the axis lie side by side?  The last axis's do in the output,
+ * those of an operand that is packed do there. */
+static bool worth_vectors(const Rules *r, int tiled, int axis)
+{
+	const RuleBlock *b = &r->blocks[tiled];
+	const Block *block = &r->program->blocks[tiled];
+	for (int i = 0; i < b->nreads; i++)
+		if (b->reads[i].plain && b->reads[i].uses[axis])
+			return true;
+	for (int a = axis + 1; a < block->nspatial; a++)
+		if (block->axes[a].extent > 1)
+			return false;
+	return true;
+}
+
+/* Vectors along the last axis that is worth it, as wide as it is long. */
+static RuleTiled plain_choice(const Rules *r, int tiled)
+{
+	const Block *block = &r->program->blocks[tiled];
+	int widest =
+	    rule_lanes(r->machine, r->program->buffers[block->buffer].type);
+	for (int a = block->nspatial - 1; a >= 0; a--)
+		for (int lanes = widest; lanes >= 4; lanes /= 2)
+			if (worth_vectors(r, tiled, a) &&
+			    block->axes[a].extent >= lanes)
+				return (RuleTiled){tiled, a, lanes, false};
+	return (RuleTiled){.block = -1};
+}
+
+/* Other reductions with as much to gain are tiled for themselves; what feeds
+ * them is not computed in their tiles. */
+static void tile_others(Rules *r)
+{
+	const RuleBlock *anchor = &r->blocks[r->tiled.block];
+	int nplaces = r->nplaces, place_block = r->place_block;
+	for (int i = 0; i < r->program->nblocks; i++) {
+		RuleBlock *b = &r->blocks[i];
+		if (b->scheduled || b->inlined ||
+		    !can_tile(r->program, b) ||
+		    block_work(r->program, b) * LEAST_SHARE <
+			block_work(r->program, anchor))
+			continue;
+		RuleTiled choice = plain_choice(r, i);
+		if (choice.block < 0)
+			continue;
+		r->nplaces = 0;
+		rule_tile(r, &choice);
+		b->located = false;
+	}
+	r->nplaces = nplaces;
+	r->place_block = place_block;
+}
+
+/* Everything for one choice of structure. */
+static Trace *sketch_trace(Rules *r)
+{
+	buf_clear(&r->text);
+	r->nplaces = 0;
+	r->place_block = -1;
+	memset(r->blocks, 0,
+	    sizeof *r->blocks * (size_t)r->program->nblocks);
+	analyse(r->arena, r->program, r->blocks);
+	rule_inline(r);
+	if (r->tiled.block >= 0) {
+		rule_tile(r, &r->tiled);
+		tile_others(r);
+	}
+	for (int i = r->program->nblocks - 1; i >= 0; i--) {
+		RuleBlock *b = &r->blocks[i];
+		if (b->scheduled)
+			continue;
+		if (r->place_block >= 0)
+			rule_location(r, i);
+		if (b->inlined)
+			continue;
+		if (r->program->blocks[i].reduce != REDUCE_NONE)
+			rule_rfactor(r, i);
+		else
+			rule_spatial(r, i);
+	}
+	Source *source = NEW(r->arena, Source);
+	*source = (Source){.name = "rules",
+	    .text = arena_strdup(r->arena, buf_text(&r->text)),
+	    .size = r->text.size};
+	Diag diag = {0};
+	Trace *trace = trace_parse(
+	    r->arena, source, (Span){0, source->size}, &diag);
+	assert(trace && "a rule wrote a trace that does not parse");
+	diag_free(&diag);
+	return trace_resolve_lanes(r->arena, trace, r->machine);
+}
+
+static void add_sketch(Rules *r, RuleSketchVec *out)
+{
+	Trace *trace = sketch_trace(r);
+	const RuleTiled *t = &r->tiled;
+	const char *name = "plain";
+	if (t->block >= 0)
+		name = arena_printf(r->arena, "%s.%sx%d%s",
+		    r->program->blocks[t->block].name,
+		    r->program->blocks[t->block].axes[t->axis].name,
+		    t->lanes, t->outer ? " outer" : "");
+	vec_push(r->arena, out, (RuleSketch){name, trace});
+}
+
+/* Vector axes worth a sketch: long enough for half of the lanes. */
+static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
+{
+	const Block *block = &r->program->blocks[tiled];
+	DType type = r->program->buffers[block->buffer].type;
+	int widest = rule_lanes(r->machine, type);
+	for (int a = block->nspatial - 1; a >= 0; a--) {
+		int64_t n = block->axes[a].extent;
+		if (!worth_vectors(r, tiled, a))
+			continue;
+		for (int lanes = widest; lanes >= 4; lanes /= 2) {
+			if (n * 2 <= lanes)
+				continue;
+			for (int outer = 0; outer < 2; outer++) {
+				r->tiled = (RuleTiled){tiled, a, lanes, outer};
+				add_sketch(r, out);
+			}
+			if (n % lanes == 0 || n > 8 * lanes ||
+			    lanes < widest)
+				break;
+		}
+	}
+}
+
+void rules_sketches(Arena *arena, const Program *program,
+    const Machine *machine, RuleSketchVec *out)
+{
+	Rules r = {.arena = arena, .program = program, .machine = machine};
+	r.blocks = NEW_N(arena, RuleBlock, program->nblocks);
+	analyse(arena, program, r.blocks);
+	int tiled = tiled_block(program, r.blocks);
+	if (tiled >= 0)
+		sketches_tiled(&r, tiled, out);
+	if (!out->n) {
+		r.tiled = (RuleTiled){.block = -1};
+		add_sketch(&r, out);
+	}
+	buf_free(&r.text);
+}

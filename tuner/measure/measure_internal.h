@@ -1,0 +1,161 @@
+#ifndef TUNER_MEASURE_INTERNAL_H
+#define TUNER_MEASURE_INTERNAL_H
+
+#include "tuner/measure/measure.h"
+
+/* magnitude.c: the least number s of bits, such that no value of the program is
+ * expected to overflow where floats of the inputs are at most
+ * 2^(exponent - s). */
+int magnitude_shift(const Program *program, int exponent);
+
+/* measure_data.c: one shared mapping, made before the server is forked. */
+typedef struct {
+	const Program *program;
+	unsigned char *base; /* shared between all processes */
+	size_t size;
+	/* offsets by set; arrays of ninputs, noutputs */
+	size_t *input[MEASURE_SETS], *expected[MEASURE_SETS];
+} MeasureData;
+
+Status measure_data_new(Arena *arena, const Program *program,
+    MeasureData *data, Error *error);
+void measure_data_fill(MeasureData *data, uint64_t seed); /* the inputs */
+void measure_data_free(MeasureData *data);
+/* Empty, or where output differs: "out[3, 0]: 1.5, expected 2.5". */
+bool measure_data_compare(const MeasureData *data, int set, int output,
+    const void *got, char *why, size_t size);
+/* The expected outputs against interp_point at 64 points and the corners. */
+bool measure_data_check(const MeasureData *data, char *why, size_t size);
+
+/* measure_noise.c: probes beside what is timed. */
+enum { NOISE_PROBES = 512 };
+typedef struct {
+	int threads;
+	double *thread_s; /* of the last probe */
+	double least_s;   /* of any thread that this run has seen */
+	double probe_s[NOISE_PROBES]; /* the slowest thread of each */
+	int n;
+	int64_t switches; /* when it began, as cpu_s */
+	double cpu_s;
+} Noise;
+/* Probes on the OpenMP threads of the kernel, which has run before.  least_s: of
+ * the run; 0: none yet. */
+void noise_begin(Noise *noise, int threads, double least_s);
+void noise_probe(Noise *noise);
+/* The same for n measurements that were taken in turn. */
+void noise_end(Noise *noise, Measurement *out, int n);
+/* Up to 1: quiet. */
+double noise_level(
+    double noise_probe, int64_t noise_switches, double noise_cpu_s);
+
+/* measure_time.c */
+typedef void TimedCall(void *context);
+typedef struct {
+	TimedCall *call;
+	void *context;
+	double best_s;    /* 0: none */
+	void *flush;      /* memory to walk over before each run; NULL: warm */
+	size_t flush_bytes;
+	Noise *noise;     /* probed after each sample; NULL: not */
+} TimedKernel;
+void measure_time(const TimedKernel *kernel, Measurement *out);
+/* Median and spread of runs_s. */
+void measure_summary(Measurement *out);
+/* n kernels in turn, order reversed half way: as many turns as fit into
+ * MEASURE_FINAL_S seconds a kernel, six at least. */
+void measure_time_interleaved(const TimedKernel *kernels, int n, Measurement *out);
+double measure_now(void); /* seconds, monotonic */
+Measurement measure_nothing(Outcome outcome); /* no times */
+/* Every thread of this process to a CPU of its own, in the order of the main
+ * thread's set; once in a process, since it narrows that set.  False, and errno,
+ * where the threads cannot be listed. */
+bool measure_pin_threads(void);
+
+/* measure_server.c: what driver and server say to each other */
+typedef enum {
+	JOB_REFERENCE,
+	JOB_COMPILE, /* a child for each trace; they wait for JOB_RUN */
+	JOB_AGAIN,   /* one of these anew, beside the others */
+	JOB_RUN,
+	JOB_FINAL,
+	JOB_PEAK
+} JobKind;
+typedef struct {
+	JobKind kind;
+	int n;	   /* answers, one for each trace; at most MEASURE_WIDTH */
+	int child; /* JOB_RUN, JOB_AGAIN: which of those compiled last */
+	double best_s, limit_s, peak, probe_s;
+	double allowed_s; /* JOB_FINAL: see measure_final */
+	size_t text; /* bytes of JSON that follow: a list of traces */
+} JobHeader;
+typedef struct {
+	const Program *program;
+	const Target *target;
+	const MeasureOptions *options;
+	const MeasureData *data;
+} MeasureContext;
+/* All of it, through a socket; false where the other side is gone. */
+bool measure_read(int fd, void *data, size_t size);
+bool measure_write(int fd, const void *data, size_t size);
+/* Bytes of address space that a candidate may have; less where the process has
+ * less. */
+#define MEASURE_CHILD_BYTES ((size_t)12 << 30)
+/* Never returns.  `spare`: it may never have a job. */
+_Noreturn void measure_server(
+    const MeasureContext *context, int fd, bool spare);
+
+/* measure_attempt.c: the driver's line to its servers.  All but the first wait
+ * for the first to die. */
+enum { MEASURE_SERVERS = 4 };
+typedef struct {
+	const MeasureContext *context;
+	pid_t pid[MEASURE_SERVERS]; /* 0: none */
+	int fd[MEASURE_SERVERS];
+	int current;
+	char said[512]; /* the last trouble that was said */
+} Servers;
+Status servers_open(
+    Servers *s, const MeasureContext *context, Error *error);
+void servers_close(Servers *s);
+/* Sends a job and reads its answers; false where the server died of it: the
+ * answers say so, and the next server is there for what follows. */
+bool servers_exchange(
+    Servers *s, JobHeader job, json_t *traces, Measurement *out);
+/* Calls `attempt`, which fills out[0..n), until there is no trouble in them or it
+ * has lasted too long. */
+Status servers_insist(Servers *s, void (*attempt)(void *context),
+    void *context, Measurement *out, int n, Error *error);
+
+/* measure_trouble.c */
+/* What a message blames, by the words of strerror. */
+Trouble trouble_of_text(const char *text);
+/* Would `size` bytes more, or the few that this process asks for at once, break
+ * its own limit on address space? */
+bool trouble_own_limit(size_t size);
+/* Is what was resident a good part of the machine, or of a limit in bytes? */
+bool trouble_own_memory(long resident_kb, size_t limit);
+/* Is the machine visibly out of memory? */
+bool trouble_memory_short(void);
+/* How many processes the kernel has killed for memory; -1: not known. */
+long long trouble_oom_kills(void);
+/* What waitpid says of a process: "killed by signal 9 (Killed)". */
+void trouble_describe_end(int status, char *text, size_t size);
+
+/* measure_child.c: does the job, writes n Measurements to fd.  JOB_COMPILE and
+ * JOB_AGAIN have one trace of the list here, the one that `trace` says; a
+ * JobHeader read from fd is its JOB_RUN. */
+void measure_child(const MeasureContext *context, const JobHeader *job,
+    const char *traces, int trace, int fd);
+
+/* Calls a function of n pointers; false: there are too many. */
+bool measure_call(void *function, void **args, int n);
+
+/* peak.c: a kernel that does nothing but FMAs; its FLOPs a call. */
+Lowered *peak_lowered(Arena *arena, const Target *target, int threads,
+    double *flops);
+
+/* measure_simulate.c */
+double simulate_seconds(const Program *program, const Target *target,
+    const Trace *trace, uint64_t seed, Error *error);
+
+#endif

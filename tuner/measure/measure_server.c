@@ -1,0 +1,406 @@
+/* The measuring server: forks a child for each job, for each candidate where they
+ * are to be compiled, and survives whatever a child does.
+ *
+ * It is forked by the driver before any thread starts, opens LLVM once, and
+ * allocates little enough to outlive a machine without memory; then it only waits: for a job from the driver, or for a child to answer, die or
+ * overrun its time.  Candidates are compiled at once, on all CPUs; their
+ * processes then wait, and each is measured when the driver says so, with
+ * nothing beside it.  A child is its own process group, so that killing it takes
+ * all that it started.  Every process asks to be killed when its parent dies. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/sanitize.h"
+#include "tuner/measure/measure_internal.h"
+
+enum { SAID = 256 };
+
+/* A process of its own; one end of its socket is here. */
+typedef struct {
+	pid_t pid; /* 0: over; -1: not started */
+	int fd;
+	int said;  /* what it writes to standard error */
+	int why;   /* not started: errno */
+	long long oom_kills; /* of the machine, when it started */
+} Child;
+
+/* How one ended. */
+typedef struct {
+	int status; /* for waitpid */
+	long resident_kb;
+	char said[SAID];
+} End;
+
+typedef struct {
+	const MeasureContext *context;
+	int fd;
+	Child compiled[MEASURE_WIDTH]; /* they wait for JOB_RUN */
+	int ncompiled;
+	char *text; /* of the job */
+	size_t text_size;
+} Server;
+
+bool measure_read(int fd, void *data, size_t size)
+{
+	for (char *p = data; size;) {
+		ssize_t n = read(fd, p, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		p += n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+bool measure_write(int fd, const void *data, size_t size)
+{
+	for (const char *p = data; size;) {
+		ssize_t n = send(fd, p, size, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		p += n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+/* Should memory run out, it is the children that go. */
+static void go_first(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)!write(fd, "500", 3);
+	close(fd);
+}
+
+/* ASan has terabytes of address space for its own. */
+#ifdef __SANITIZE_ADDRESS__
+static const rlim_t child_bytes = RLIM_INFINITY;
+#else
+static const rlim_t child_bytes = MEASURE_CHILD_BYTES;
+#endif
+
+static void child_limits(void)
+{
+	struct rlimit memory = {child_bytes, child_bytes}, core = {0, 0};
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpgid(0, 0);
+	if (!ADDRESS_SANITIZER)
+		setrlimit(RLIMIT_AS, &memory);
+	setrlimit(RLIMIT_CORE, &core);
+	go_first();
+	for (int s = 1; s < NSIG; s++)
+		signal(s, SIG_DFL);
+}
+
+static _Noreturn void be_child(Server *s, const Child *child,
+    const JobHeader *job, int trace, int fd, int said)
+{
+	child_limits();
+	dup2(said, 2);
+	close(s->fd);
+	close(child->fd);
+	close(child->said);
+	for (int i = 0; i < s->ncompiled; i++)
+		if (s->compiled[i].pid > 0 && &s->compiled[i] != child) {
+			close(s->compiled[i].fd);
+			close(s->compiled[i].said);
+		}
+	measure_child(s->context, job, s->text, trace, fd);
+	_exit(0);
+}
+
+static void start_child(
+    Server *s, Child *child, const JobHeader *job, int trace)
+{
+	int ends[2], said[2];
+	*child = (Child){.pid = -1, .oom_kills = trouble_oom_kills()};
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
+		child->why = errno;
+		return;
+	}
+	/* One that says more than fits must not wait for a reader. */
+	if (pipe2(said, O_CLOEXEC | O_NONBLOCK)) {
+		child->why = errno;
+		close(ends[0]);
+		close(ends[1]);
+		return;
+	}
+	child->fd = ends[0];
+	child->said = said[0];
+	child->pid = fork();
+	if (child->pid == 0)
+		be_child(s, child, job, trace, ends[1], said[1]);
+	child->why = errno;
+	close(ends[1]);
+	close(said[1]);
+	if (child->pid < 0) {
+		close(child->fd);
+		close(child->said);
+	}
+}
+
+/* The first words of what it wrote to standard error, on one line. */
+static void read_said(int fd, char said[SAID])
+{
+	ssize_t n = read(fd, said, SAID - 1);
+	size_t size = 0;
+	for (ssize_t i = 0; i < n; i++) {
+		bool blank = (unsigned char)said[i] <= ' ';
+		if (!blank)
+			said[size++] = said[i];
+		else if (size && said[size - 1] != ' ')
+			said[size++] = ' ';
+	}
+	while (size && said[size - 1] == ' ')
+		size--;
+	said[size] = 0;
+}
+
+/* Ends the child and what it started.  One that is dying by itself is waited
+ * for: what it died of is what happened. */
+static End end_child(Child *child, bool dying)
+{
+	End end = {0};
+	struct rusage usage = {0};
+	if (child->pid <= 0)
+		return end;
+	if (!dying)
+		kill(child->pid, SIGKILL);
+	wait4(child->pid, &end.status, 0, &usage);
+	kill(-child->pid, SIGKILL);
+	read_said(child->said, end.said);
+	end.resident_kb = usage.ru_maxrss;
+	close(child->fd);
+	close(child->said);
+	child->pid = 0;
+	return end;
+}
+
+typedef enum { ANSWER_READ, ANSWER_NONE, ANSWER_LATE } Answer;
+
+/* Reads what the child has to say until it ends its side, or time is over. */
+static Answer read_answer(int fd, Measurement *out, int n, double end)
+{
+	size_t have = 0, want = sizeof *out * (size_t)n;
+	while (have < want) {
+		double left = end - measure_now();
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		if (left <= 0 || poll(&p, 1, (int)(left * 1000) + 1) == 0)
+			return ANSWER_LATE;
+		ssize_t got = read(fd, (char *)out + have, want - have);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return ANSWER_NONE;
+		have += (size_t)got;
+	}
+	return ANSWER_READ;
+}
+
+static void describe_start(const Child *child, Measurement *m)
+{
+	if (child->pid == 0) {
+		snprintf(m->error, sizeof m->error, "its process has ended");
+		return;
+	}
+	m->trouble = TROUBLE_CERTAIN;
+	snprintf(m->error, sizeof m->error, "no process can be started: %s",
+	    strerror(child->why));
+}
+
+/* A SIGKILL that is not ours is the candidate's crash, as any other signal, if
+ * it is not the kernel's for want of memory. */
+static void describe_death(const Child *child, const End *end, Measurement *m)
+{
+	char how[128];
+	bool oom = WIFSIGNALED(end->status) &&
+	    WTERMSIG(end->status) == SIGKILL &&
+	    trouble_oom_kills() > child->oom_kills;
+	trouble_describe_end(end->status, how, sizeof how);
+	snprintf(m->error, sizeof m->error, "%s%s%s%s", how,
+	    oom			       ? " for lack of memory"
+		: WIFEXITED(end->status) ? " and no result"
+					 : "",
+	    end->said[0] ? ": " : "", end->said);
+	m->trouble = oom ? TROUBLE_CERTAIN : trouble_of_text(end->said);
+	if (trouble_own_memory(end->resident_kb, MEASURE_CHILD_BYTES))
+		m->trouble = TROUBLE_NONE;
+}
+
+static void describe_lateness(const JobHeader *job, Measurement *m)
+{
+	m->outcome = OUTCOME_TIMEOUT;
+	snprintf(m->error, sizeof m->error, "%stook more than %.3g s",
+	    job->kind == JOB_COMPILE ? "compiling " : "", job->limit_s);
+}
+
+/* The child's n answers by `end`, or what became of it instead; true: it may go
+ * on. */
+static bool collect(
+    Child *child, const JobHeader *job, int n, double end, Measurement *out)
+{
+	for (int i = 0; i < n; i++)
+		out[i] = measure_nothing(OUTCOME_CRASH);
+	if (child->pid <= 0) {
+		for (int i = 0; i < n; i++)
+			describe_start(child, &out[i]);
+		return false;
+	}
+	Answer answer = read_answer(child->fd, out, n, end);
+	if (answer == ANSWER_READ)
+		return true;
+	End ended = end_child(child, answer == ANSWER_NONE);
+	for (int i = 0; i < n; i++)
+		if (answer == ANSWER_LATE)
+			describe_lateness(job, &out[i]);
+		else
+			describe_death(child, &ended, &out[i]);
+	return false;
+}
+
+static void resolve_doubts(Measurement *out, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (out[i].trouble == TROUBLE_DOUBTFUL &&
+		    trouble_memory_short())
+			out[i].trouble = TROUBLE_CERTAIN;
+}
+
+static void drop_compiled(Server *s)
+{
+	for (int i = 0; i < s->ncompiled; i++)
+		end_child(&s->compiled[i], false);
+	s->ncompiled = 0;
+}
+
+/* All at once; those that are compiled wait for their turn. */
+static void run_compile(Server *s, const JobHeader *job, Measurement *out)
+{
+	double end = measure_now() + job->limit_s;
+	JobHeader one = *job;
+	one.n = 1;
+	for (int i = 0; i < job->n; i++) {
+		start_child(s, &s->compiled[i], &one, i);
+		s->ncompiled++;
+	}
+	for (int i = 0; i < job->n; i++)
+		if (collect(&s->compiled[i], job, 1, end, &out[i]) &&
+		    out[i].outcome != OUTCOME_OK)
+			end_child(&s->compiled[i], false);
+}
+
+static void run_again(Server *s, const JobHeader *job, Measurement *out)
+{
+	Child *child = &s->compiled[job->child];
+	end_child(child, false);
+	start_child(s, child, job, job->child);
+	if (s->ncompiled <= job->child)
+		s->ncompiled = job->child + 1;
+	if (collect(child, job, 1, measure_now() + job->limit_s, out) &&
+	    out->outcome != OUTCOME_OK)
+		end_child(child, false);
+}
+
+static void run_job(Server *s, const JobHeader *job, Measurement *out)
+{
+	Child own, *child = &own;
+	if (job->kind != JOB_RUN && job->kind != JOB_AGAIN)
+		drop_compiled(s);
+	if (job->kind == JOB_COMPILE) {
+		run_compile(s, job, out);
+		return;
+	}
+	if (job->kind == JOB_AGAIN) {
+		run_again(s, job, out);
+		return;
+	}
+	if (job->kind == JOB_RUN) {
+		child = &s->compiled[job->child];
+		if (child->pid > 0)
+			measure_write(child->fd, job, sizeof *job);
+	} else {
+		start_child(s, child, job, 0);
+	}
+	collect(child, job, job->n, measure_now() + job->limit_s, out);
+	end_child(child, false);
+}
+
+/* --- the driver's jobs -------------------------------------------------------- */
+
+static bool skip(int fd, size_t size)
+{
+	char piece[4096];
+	for (size_t n; size; size -= n) {
+		n = size < sizeof piece ? size : sizeof piece;
+		if (!measure_read(fd, piece, n))
+			return false;
+	}
+	return true;
+}
+
+/* False where the driver is gone.  No memory for it: s->text is NULL. */
+static bool read_text(Server *s, size_t size)
+{
+	if (!s->text || s->text_size <= size) {
+		free(s->text);
+		s->text = malloc(size + 1);
+		s->text_size = size + 1;
+	}
+	if (!s->text)
+		return skip(s->fd, size);
+	s->text[size] = 0;
+	return measure_read(s->fd, s->text, size);
+}
+
+static void refuse(const JobHeader *job, Measurement *out)
+{
+	for (int i = 0; i < job->n; i++) {
+		out[i] = measure_nothing(OUTCOME_CRASH);
+		out[i].trouble = TROUBLE_CERTAIN;
+		snprintf(out[i].error, sizeof out[i].error,
+		    "no memory for the measuring process: %s",
+		    strerror(ENOMEM));
+	}
+}
+
+_Noreturn void measure_server(
+    const MeasureContext *context, int fd, bool spare)
+{
+	static Measurement out[MEASURE_WIDTH];
+	Server s = {.context = context, .fd = fd};
+	Error error;
+	JobHeader job;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	if (!spare)
+		llvm_module(&error);
+	while (measure_read(fd, &job, sizeof job) &&
+	    read_text(&s, job.text)) {
+		llvm_module(&error);
+		if (s.text)
+			run_job(&s, &job, out);
+		else
+			refuse(&job, out);
+		resolve_doubts(out, job.n);
+		if (!measure_write(fd, out, sizeof *out * (size_t)job.n))
+			break;
+	}
+	_exit(0);
+}

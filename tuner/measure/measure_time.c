@@ -1,0 +1,178 @@
+/* The timing policy.
+ *
+ * A first run warms caches and tells how long one takes.  Hopeless against the
+ * best so far (more than three times slower, twice in a row): it stops there.
+ * Otherwise samples of at least 50 us each are taken until the median is known
+ * to half a percent, or 32 samples, or the budget of time is spent: 8 ms, or
+ * 40 ms for a candidate that may be the best.  Finalists take turns, for
+ * MEASURE_FINAL_S seconds each, six rounds at least.  The median counts; the
+ * spread is the median absolute deviation, scaled to a standard deviation.
+ * After each sample a probe tells how quiet the machine is. */
+#include <math.h>
+#include <dirent.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tuner/measure/measure_internal.h"
+
+static const double sample_s = 50e-6, budget_s = 8e-3, budget_best_s = 40e-3,
+		    hopeless = 3, maybe_best = 1.1, tight = 0.005, slow_s = 0.5;
+enum { SAMPLES_MIN = 3, ROUNDS_MIN = 6 };
+
+double measure_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+Measurement measure_nothing(Outcome outcome)
+{
+	return (Measurement){.outcome = outcome,
+	    .time_s = NAN,
+	    .spread_s = NAN,
+	    .noise_probe = NAN,
+	    .noise_switches = -1};
+}
+
+bool measure_pin_threads(void)
+{
+	cpu_set_t all, one;
+	if (sched_getaffinity(0, sizeof all, &all))
+		return true;
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	int cpu = -1;
+	if (!tasks)
+		return false;
+	while ((entry = readdir(tasks))) {
+		int id = atoi(entry->d_name);
+		if (id <= 0)
+			continue;
+		do
+			cpu = (cpu + 1) % CPU_SETSIZE;
+		while (!CPU_ISSET(cpu, &all));
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		sched_setaffinity(id, sizeof one, &one);
+	}
+	closedir(tasks);
+	return true;
+}
+
+static void flush_caches(const TimedKernel *k)
+{
+	volatile unsigned char *p = k->flush;
+	for (size_t i = 0; p && i < k->flush_bytes; i += 64)
+		p[i]++;
+}
+
+/* Seconds of one call, over `inner` of them. */
+static double sample(const TimedKernel *k, int inner)
+{
+	flush_caches(k);
+	double start = measure_now();
+	for (int i = 0; i < inner; i++)
+		k->call(k->context);
+	double seconds = (measure_now() - start) / inner;
+	if (k->noise)
+		noise_probe(k->noise);
+	return seconds;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static double median(double *sorted, int n)
+{
+	qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);
+	return n % 2 ? sorted[n / 2]
+		     : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+void measure_summary(Measurement *out)
+{
+	double v[MEASURE_RUNS];
+	int n = out->nruns;
+	memcpy(v, out->runs_s, sizeof *v * (size_t)n);
+	out->time_s = median(v, n);
+	for (int i = 0; i < n; i++)
+		v[i] = fabs(out->runs_s[i] - out->time_s);
+	out->spread_s = 1.4826 * median(v, n);
+}
+
+static int inner_calls(const TimedKernel *k, double once)
+{
+	if (k->flush || once >= sample_s)
+		return 1;
+	return (int)(sample_s / (once > 1e-9 ? once : 1e-9)) + 1;
+}
+
+void measure_time(const TimedKernel *k, Measurement *out)
+{
+	double first = sample(k, 1);
+	out->nruns = 0;
+	if (first > slow_s) { /* a slow plain nest: once is enough */
+		out->runs_s[out->nruns++] = first;
+		measure_summary(out);
+		return;
+	}
+	if (k->best_s > 0 && first > hopeless * k->best_s) {
+		double again = sample(k, 1);
+		if (again > hopeless * k->best_s) {
+			out->runs_s[out->nruns++] = again;
+			measure_summary(out);
+			return;
+		}
+	}
+	int inner = inner_calls(k, first);
+	if (inner > 1)
+		inner = inner_calls(k, sample(k, 8));
+	double start = measure_now();
+	while (out->nruns < MEASURE_RUNS) {
+		out->runs_s[out->nruns++] = sample(k, inner);
+		if (out->nruns < SAMPLES_MIN)
+			continue;
+		measure_summary(out);
+		bool best = !(k->best_s > 0) ||
+		    out->time_s < maybe_best * k->best_s;
+		if (measure_now() - start >
+		    (best ? budget_best_s : budget_s))
+			break;
+		if (out->nruns >= 8 &&
+		    out->spread_s * 1.25 / sqrt(out->nruns) <
+			tight * out->time_s)
+			break;
+	}
+	measure_summary(out);
+}
+
+void measure_time_interleaved(const TimedKernel *k, int n, Measurement *out)
+{
+	int *inner = must_alloc(sizeof *inner * (size_t)(n + 1));
+	double round_s = 0;
+	for (int i = 0; i < n; i++) {
+		double once = sample(&k[i], 1);
+		inner[i] = inner_calls(&k[i], once);
+		out[i].nruns = 0;
+		round_s += 2 * once * inner[i];
+	}
+	int rounds = (int)(MEASURE_FINAL_S * n / (round_s + 1e-9));
+	rounds = rounds > MEASURE_RUNS ? MEASURE_RUNS
+	    : rounds < ROUNDS_MIN      ? ROUNDS_MIN
+				       : rounds;
+	for (int round = 0; round < rounds; round++)
+		for (int j = 0; j < n; j++) {
+			int i = round < rounds / 2 ? j : n - 1 - j;
+			sample(&k[i], inner[i]); /* its own warm caches */
+			out[i].runs_s[out[i].nruns++] = sample(&k[i], inner[i]);
+		}
+	for (int i = 0; i < n; i++)
+		measure_summary(&out[i]);
+	free(inner);
+}

@@ -1,0 +1,90 @@
+/* What the searches share; others see tuner/search/search.h. */
+#ifndef TUNER_SEARCH_INTERNAL_H
+#define TUNER_SEARCH_INTERNAL_H
+
+#include "tuner/search/search.h"
+
+/* A set of candidates: 64-bit hashes in a table, compared in full. */
+typedef struct {
+	Candidate *items;
+	int n, cap;
+	int *table; /* item + 1; 0: free */
+	int table_size; /* a power of two */
+} CandidateSet;
+
+bool set_has(const CandidateSet *set, const Candidate *candidate);
+bool set_add(CandidateSet *set, const Candidate *candidate); /* false: there */
+void set_free(CandidateSet *set);
+
+typedef struct {
+	float score;
+	uint64_t kind;
+	int64_t order; /* of arrival: the earlier of equals wins */
+	Candidate candidate;
+} Scored;
+
+/* The k best that were offered, each once, and no more than `share` of a kind. */
+typedef struct {
+	Scored *items; /* a heap, the worst on top */
+	int n, k, share;
+	int64_t arrived;
+	CandidateSet taken; /* that were in it at some time */
+} TopK;
+
+/* The n best that were offered, few of a kind as long as there are others. */
+typedef struct {
+	const SearchSpace *space;
+	TopK mixed, any;
+} Best;
+
+void best_begin(Best *best, const Search *search, int n);
+bool best_wants(const Best *best, float score); /* false: it is too bad */
+/* True if it is now one of them. */
+bool best_offer(Best *best, const Candidate *candidate, float score);
+int best_take(Best *best, Candidate *out); /* the mixed ones first */
+void best_free(Best *best);
+
+typedef struct {
+	const char *name;
+	void (*begin)(Search *search);
+	void (*end)(Search *search);
+	/* Up to n unvisited candidates by score. */
+	int (*next)(Search *search, int n, Candidate *out);
+} SearchKind;
+
+struct Search {
+	const SearchKind *kind;
+	SearchSpace space;
+	SearchSettings settings;
+	CandidateSet visited;
+	Scored *measured; /* the fastest, score is -time */
+	int nmeasured;
+	uint64_t round;
+	bool listed, exhausted;
+	Candidate *list; /* of a small space: all legal candidates */
+	int nlist;
+	SearchScore score; /* of the round; NULL: unknown */
+	void *score_context;
+	SearchStats stats;
+	void *state; /* of the kind */
+};
+
+enum {
+	MEASURED_KEPT = 32,
+	SCORE_BATCH = 128,
+	/* One part in that many of a batch is of a kind; of the first batches,
+	 * when little is known. */
+	KIND_SHARE = 8,
+	KIND_SHARE_FIRST = 20,
+	FIRST_BATCHES = 3
+};
+
+void search_score(Search *search, const Candidate *candidates, int n,
+    float *scores);
+/* An unvisited random candidate; false where there is none. */
+bool search_sample(Search *search, Rng *rng, Candidate *out);
+Rng search_rng(const Search *search, uint64_t a, uint64_t b);
+
+extern const SearchKind search_anneal, search_random;
+
+#endif
