@@ -61,6 +61,9 @@ const char *emit_c_type(EmitC *e, int temp);
 const char *emit_c_vector(EmitC *e, DType type, int lanes);
 const char *emit_c_vector_unsigned(EmitC *e, int lane_bytes, int lanes);
 const char *emit_c_mask(EmitC *e, int lane_bytes, int lanes);
+/* A vector of masks with lanes of `from` bytes, as one with lanes of `to`. */
+const char *emit_c_resized(
+    EmitC *e, const char *mask, int from, int to, int lanes);
 /* The same type for any address: unaligned, aliasing everything. */
 const char *emit_c_unaligned(EmitC *e, const char *vector);
 /* Names of a helper, defined on first use. */

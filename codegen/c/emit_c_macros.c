@@ -139,6 +139,56 @@ static const char *bf16_by_bits(EmitC *e, int lanes)
 	    number, is_nan, emit_c_vector(e, DT_BF16, lanes));
 }
 
+/* Clamped to what the integer holds, where a conversion truncates; a NaN, which
+ * is below nothing, is 0.  Where the greatest integer is no float, what lies
+ * above the float before it gets all bits but the sign. */
+static const char *saturated(EmitC *e, DType from, DType to, int lanes)
+{
+	static const struct {
+		DType type;
+		const char *least, *most, *most_f32; /* NULL: exact */
+	} ends[] = {
+		{DT_U8, "0", "255", NULL},
+		{DT_I8, "-128", "127", NULL},
+		{DT_I16, "-32768", "32767", NULL},
+		{DT_I32, "-2147483648.0", "2147483647.0", "2147483520.0f"},
+		{DT_I64, "-9223372036854775808.0", "9223372036854774784.0",
+		    "9223371487098961920.0f"}};
+	int r = 0, bytes = dtype_bytes(from);
+	while (ends[r].type != to)
+		r++;
+	bool inexact = to == DT_I64 || (to == DT_I32 && from == DT_F32);
+	const char *vector = emit_c_vector(e, from, lanes);
+	const char *splat = emit_c_splat(e, vector);
+	const char *m = emit_c_mask(e, bytes, lanes);
+	const char *most = arena_printf(e->arena, "%s(%s)", splat,
+	    from == DT_F32 && ends[r].most_f32 ? ends[r].most_f32
+					       : ends[r].most);
+	const char *x = to == DT_U8 ? "a"
+	    : arena_printf(e->arena, "(%s)((%s)(a) & (%s)((a) == (a)))",
+		  vector, m, m);
+	x = arena_printf(e->arena, "%s(%s, %s(%s%s))",
+	    emit_c_macro(e, LOW_MAX, OP_CAST, from, from, lanes), x, splat,
+	    ends[r].least,
+	    from == DT_F32 && strchr(ends[r].least, '.') ? "f" : "");
+	x = arena_printf(e->arena, "%s(%s, %s)",
+	    emit_c_macro(e, LOW_MIN, OP_CAST, from, from, lanes), x, most);
+	const char *by = dtype_bytes(to) < 4 ? emit_c_vector(e, DT_I32, lanes)
+					     : emit_c_vector(e, to, lanes);
+	x = arena_printf(e->arena, "__builtin_convertvector(%s, %s)", x, by);
+	if (dtype_bytes(to) < 4)
+		return arena_printf(e->arena, "__builtin_convertvector(%s, %s)",
+		    x, emit_c_vector(e, to, lanes));
+	if (!inexact)
+		return x;
+	const char *above = emit_c_resized(e, arena_printf(e->arena, "(%s)((a) > %s)",
+					  m, most), bytes, dtype_bytes(to),
+	    lanes);
+	const char *u = emit_c_vector_unsigned(e, dtype_bytes(to), lanes);
+	return arena_printf(
+	    e->arena, "(%s | (%s)((%s)%s >> 1))", x, by, u, above);
+}
+
 static const char *dot4_pattern(void)
 {
 	return "(int32_t)((uint32_t)(c)[#] + "
@@ -188,6 +238,10 @@ static const char *general(
 	case LOW_CONVERT:
 		if (type == DT_F32 && to == DT_BF16)
 			return bf16_by_bits(e, lanes);
+		if ((type == DT_F32 || type == DT_F64) && !dtype_is_float(to) &&
+		    to != DT_BOOL)
+			return saturated(
+			    e, type, to == DT_INDEX ? DT_I64 : to, lanes);
 		return lane_list(e, emit_c_vector(e, to, lanes), lanes,
 		    emit_c_convert(e, type, to, "(a)[#]"));
 	case LOW_DOT4:

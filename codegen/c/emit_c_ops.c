@@ -39,19 +39,9 @@ static DType storage(DType type)
 
 /* --- masks --------------------------------------------------------------- */
 
-/* A vector of masks with lanes of `from` bytes, as one with lanes of `to`. */
-static const char *resized(
-    EmitC *e, const char *mask, int from, int to, int lanes)
-{
-	if (from == to)
-		return mask;
-	return arena_printf(e->arena, "__builtin_convertvector(%s, %s)", mask,
-	    emit_c_mask(e, to, lanes));
-}
-
 static const char *mask(EmitC *e, int temp, int bytes)
 {
-	return resized(e, e->temp[temp], e->mask_bytes[temp], bytes,
+	return emit_c_resized(e, e->temp[temp], e->mask_bytes[temp], bytes,
 	    temp_of(e, temp)->lanes);
 }
 
@@ -62,7 +52,7 @@ static const char *not_zero(
 	int lanes = temp_of(e, dst)->lanes;
 	const char *test = arena_printf(e->arena, "(%s)(%s != (%s){0})",
 	    emit_c_mask(e, bytes, lanes), vector, type);
-	return resized(e, test, bytes, e->mask_bytes[dst], lanes);
+	return emit_c_resized(e, test, bytes, e->mask_bytes[dst], lanes);
 }
 
 /* --- constants ----------------------------------------------------------- */
@@ -305,6 +295,9 @@ static const char *convert_vector(EmitC *e, DType from, DType to, int lanes,
 	if (by_macro)
 		return arena_printf(e->arena, "%s(%s)",
 		    emit_c_macro(e, LOW_CONVERT, OP_CAST, from, to, lanes), a);
+	/* GCC takes bytes apart on their way to floats, but not i32 */
+	if ((from == DT_I8 || from == DT_U8) && dtype_is_float(to))
+		a = convert_vector(e, from, DT_I32, lanes, a);
 	return arena_printf(
 	    e->arena, "__builtin_convertvector(%s, %s)", a, type);
 }
@@ -469,7 +462,7 @@ static void op_compare(EmitC *e, const LowNode *n)
 		const char *test = arena_printf(e->arena, "(%s)(%s %s %s)",
 		    emit_c_mask(e, bytes, s->lanes), e->temp[a], sign,
 		    e->temp[b]);
-		assign(e, n->dst, resized(e, test, bytes,
+		assign(e, n->dst, emit_c_resized(e, test, bytes,
 				      e->mask_bytes[n->dst], s->lanes));
 	}
 }

@@ -101,6 +101,15 @@ const char *emit_c_mask(EmitC *e, int lane_bytes, int lanes)
 	    e, arena_printf(e->arena, "i%d", 8 * lane_bytes), lanes);
 }
 
+const char *emit_c_resized(
+    EmitC *e, const char *mask, int from, int to, int lanes)
+{
+	if (from == to)
+		return mask;
+	return arena_printf(e->arena, "__builtin_convertvector(%s, %s)", mask,
+	    emit_c_mask(e, to, lanes));
+}
+
 const char *emit_c_unaligned(EmitC *e, const char *vector)
 {
 	const char *name = arena_printf(e->arena, "%s_u", vector);

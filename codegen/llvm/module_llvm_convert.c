@@ -199,9 +199,64 @@ static V to_short_float(Cast *c, V x, DType from, DType to)
 	return to == DT_F16 ? f16_from_float(c, x) : bf16_from_float(c, x);
 }
 
-static V float_to_int(Cast *c, V x, DType to)
+/* The integers' ends as floats: the greatest float that is not above them. */
+typedef struct {
+	double least, greatest;
+	bool exact; /* greatest is the integer itself */
+} Ends;
+
+static Ends ends_of(DType from, DType to)
+{
+	bool wide = from == DT_F64;
+	switch (to) {
+	case DT_U8: return (Ends){0, 255, true};
+	case DT_I8: return (Ends){-128, 127, true};
+	case DT_I16: return (Ends){-32768, 32767, true};
+	case DT_I32:
+		return wide ? (Ends){-0x1p31, 2147483647, true}
+			    : (Ends){-0x1p31, 0x1.fffffep30, false};
+	default:
+		return (Ends){-0x1p63,
+		    wide ? 0x1.fffffffffffffp62 : 0x1.fffffep62, false};
+	}
+}
+
+/* Vectors, which LLVM would convert lane by lane: between the ends all
+ * machines agree, by way of 32 bits where the integer has fewer.  A NaN is
+ * below none and becomes 0. */
+static V floats_to_ints(Cast *c, V x, DType from, DType to)
+{
+	LLVMBuilderRef b = c->b;
+	Ends e = ends_of(from, to);
+	DType by = dtype_bytes(to) < 4 ? DT_I32 : to;
+	LLVMTypeRef type = llvm_type(c->gen, by, c->lanes);
+	V least = llvm_float(c->gen, from, e.least, c->lanes);
+	V most = llvm_float(c->gen, from, e.greatest, c->lanes);
+	V r = LLVMBuildSelect(
+	    b, LLVMBuildFCmp(b, LLVMRealOGT, x, least, ""), x, least, "");
+	r = LLVMBuildSelect(
+	    b, LLVMBuildFCmp(b, LLVMRealOLT, r, most, ""), r, most, "");
+	r = LLVMBuildFPToSI(b, r, type, "");
+	if (!e.exact)
+		r = LLVMBuildSelect(b,
+		    LLVMBuildFCmp(b, LLVMRealOGT, x, most, ""),
+		    llvm_int(c->gen, 8 * dtype_bytes(to),
+			to == DT_I32 ? INT32_MAX : INT64_MAX, c->lanes),
+		    r, "");
+	if (e.least != 0)
+		r = LLVMBuildSelect(b,
+		    LLVMBuildFCmp(b, LLVMRealUNO, x, x, ""),
+		    LLVMConstNull(type), r, "");
+	return by == to ? r
+			: LLVMBuildTrunc(
+			      b, r, llvm_type(c->gen, to, c->lanes), "");
+}
+
+static V float_to_int(Cast *c, V x, DType from, DType to)
 {
 	LLVMTypeRef types[2] = {llvm_type(c->gen, to, c->lanes), LLVMTypeOf(x)};
+	if (c->lanes > 1)
+		return floats_to_ints(c, x, from, to);
 	return llvm_intrinsic(c->gen,
 	    llvm_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types,
 	    2, &x, 1);
@@ -246,7 +301,7 @@ V llvm_convert(LlvmGen *gen, V x, DType from, DType to, int lanes)
 		return to == DT_F64 ? LLVMBuildFPExt(c.b, x, type, "")
 				    : LLVMBuildFPTrunc(c.b, x, type, "");
 	if (is_wide_float(from))
-		return float_to_int(&c, x, to);
+		return float_to_int(&c, x, from, to);
 	if (is_wide_float(to))
 		return llvm_is_signed(from) ? LLVMBuildSIToFP(c.b, x, type, "")
 					    : LLVMBuildUIToFP(c.b, x, type, "");

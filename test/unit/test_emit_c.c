@@ -442,7 +442,8 @@ static double some_float(Rng *rng)
 {
 	static const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN,
 		1e-40, 2147483648.0, -2147483649.0, 1e19, 65519.0, 65520.0,
-		0.5, 1.5, 2.5, -128.5, 255.9, 3e38, 5.9604644775390625e-8};
+		0.5, 1.5, 2.5, -128.5, 127.5, 128.0, 255.9, 256.0, -0.9,
+		32767.5, -32769.0, 2147483520.0, 2147483647.0, 0x1p63, 3e38, 5.9604644775390625e-8};
 	if (rng_below(rng, 3) == 0)
 		return special[rng_below(rng, sizeof special / sizeof *special)];
 	return (rng_double(rng) - 0.5) * 200;
