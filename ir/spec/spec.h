@@ -9,6 +9,7 @@
  *     spec_bounds.c  the proof that reads are in bounds
  *     spec_blocks.c  definitions -> blocks
  *     spec_flops.c   counts
+ *     spec_line.c    indices over an interval of one axis, for these
  *     spec_report.c  messages
  *     spec_collect.c the document's entries -> declarations
  *     spec_program.c the program of one case
@@ -167,6 +168,7 @@ typedef struct {
 	SpecName *name;
 	Span span; /* of the name */
 	Node *extent;
+	bool varies; /* the extent uses axes in scope; set by spec_names.c */
 } AxisNode;
 typedef VEC(AxisNode) AxisNodes;
 
@@ -335,17 +337,21 @@ typedef struct {
 	/* of the definition at hand */
 	Definition *definition;
 	Bounds *bounds;
+	Expr **limits; /* by axis: the extent that varies; else NULL */
 	int *buffer; /* of inputs, then definitions; -1: none */
 } Typer;
 
 /* spec_types.c.  `program->buffers` holds what may be read, `buffer[i]` that of
  * input i, `buffer[inputs + i]` that of definition i.  For type_body,
- * `definition` has all axes with their extents, those of reductions too, and
- * `bounds` is new, of these axes. */
+ * `definition` has all axes with their extents, those of reductions too,
+ * `bounds` is new, of these axes, and `limits` are the extents that vary. */
 /* A number over params; false after a message. */
 bool type_number(Typer *typer, Node *node, Number *result);
 /* An extent, at least 1; 1 after a message (then *bad is set). */
 int64_t type_extent(Typer *typer, Node *node, bool *bad);
+/* The extent of a reduction's axis that uses other axes, and the greatest value
+ * of it, at least 1; NULL after a message. */
+Expr *type_limit(Typer *typer, Node *node, int64_t *greatest);
 /* The right-hand side, converted to the declared dtype if there is one; NULL
  * after a message. */
 Expr *type_body(Typer *typer, const DefinitionNode *definition);
@@ -357,8 +363,27 @@ typedef VEC(Block) BlockVec;
 void blocks_of_definition(Arena *arena, const Definition *definition,
     int number, BufferVec *buffers, BlockVec *blocks);
 
-/* spec_flops.c */
-int64_t flops_of_definition(const Definition *definition);
+/* spec_line.c: an index over an interval of one axis */
+typedef struct {
+	int axis;            /* -1: none moves */
+	int64_t first, last; /* both included */
+	int64_t *point;      /* by axis: where the others stand */
+} Walk;
+
+typedef struct {
+	Wide begin, step;
+} Line;
+
+Wide line_end(const Walk *walk, Line a);
+/* False where it is no line over the whole interval. */
+bool line_of(const Walk *walk, const Expr *e, Line *out);
+bool line_greatest(const Walk *walk, Line a, Line b, Line *out);
+
+/* spec_flops.c: sets `flops`; `limits` are the extents of axes where these
+ * depend on other axes, else NULL.  False where the points below them are too
+ * many to be counted. */
+bool flops_of_definition(
+    Arena *arena, Definition *definition, Expr *const *limits);
 
 /* --- printing ---------------------------------------------------------------- */
 

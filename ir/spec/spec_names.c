@@ -11,6 +11,8 @@ typedef struct {
 	Report *report;
 	DefinitionNode *definition; /* NULL: over numbers and params alone */
 	int before; /* params from this number on are not to be read */
+	bool in_extent; /* of a reduction: over numbers, params and axes */
+	bool varies;    /* an axis was met there */
 } Names;
 
 static const char *const kinds[] = {"a param", "an input", "a definition"};
@@ -89,6 +91,13 @@ static void refuse(Names *s, Node *n, const char *why)
 
 static void resolve(Names *s, Node *n);
 
+/* What counts where no data does. */
+static const char *counting(const Names *s)
+{
+	return s->in_extent ? "only numbers, params and axes count"
+			    : "only numbers and params count";
+}
+
 static void resolve_name(Names *s, Node *n)
 {
 	Symbol *symbol = n->name->symbol;
@@ -97,14 +106,16 @@ static void resolve_name(Names *s, Node *n)
 			     "params");
 	} else if (n->name->axis) {
 		n->axis = n->name->axis - 1;
+		s->varies = true;
 	} else if (!symbol) {
 		refuse_unknown(s, n);
 	} else if (symbol->kind != SYMBOL_PARAM) {
-		refuse(s, n, s->definition
+		refuse(s, n, s->definition && !s->in_extent
 			? arena_printf(s->arena, "is %s: read it as %s[%s]",
 			      kinds[symbol->kind], n->name->text,
 			      symbol->ndim ? "..." : "")
-			: "is no param: here only numbers and params count");
+			: arena_printf(s->arena, "is no param: here %s",
+			      counting(s)));
 	} else if (symbol->index >= s->before) {
 		refuse(s, n, "is not an earlier param");
 	} else {
@@ -119,10 +130,9 @@ static void resolve_read(Names *s, Node *n)
 	Symbol *symbol = n->name->symbol;
 	for (int i = 0; i < n->narg; i++)
 		resolve(s, n->arg[i]);
-	if (!s->definition) {
-		report_error(s->report, n->span,
-		    "'%s' reads a buffer: here only numbers and params count",
-		    report_quote(s->report, n->span));
+	if (!s->definition || s->in_extent) {
+		report_error(s->report, n->span, "'%s' reads a buffer: here %s",
+		    report_quote(s->report, n->span), counting(s));
 		n->kind = NODE_BAD;
 	} else if (n->name->axis) {
 		refuse(s, n, "is an axis and has no index");
@@ -143,19 +153,28 @@ static void resolve_read(Names *s, Node *n)
 	}
 }
 
+/* Those of a definition are over numbers and params, those of a reduction over
+ * the axes in scope, too. */
+static void resolve_extent(Names *s, AxisNode *axis, bool of_reduction)
+{
+	Names inside = *s;
+	inside.definition = of_reduction ? s->definition : NULL;
+	inside.in_extent = of_reduction;
+	inside.varies = false;
+	resolve(&inside, axis->extent);
+	axis->varies = inside.varies;
+}
+
 /* Brings axes into scope as the definition's next ones.  One that has no place
  * in scope loses its name here. */
 static void open_axes(Names *s, AxisNodes *axes, bool append)
 {
-	Names outside = *s;
-	outside.definition = NULL;
-	for (int i = 0; i < axes->n; i++)
-		resolve(&outside, axes->at[i].extent);
 	for (int i = 0; i < axes->n; i++) {
 		AxisNode *axis = &axes->at[i];
 		SpecName *name = axis->name;
 		const char *why;
 		int number = append ? s->definition->axes.n : i;
+		resolve_extent(s, axis, append);
 		if (append)
 			vec_push(s->arena, &s->definition->axes, *axis);
 		if (!name_valid(name->text, strlen(name->text), &why)) {
@@ -184,10 +203,10 @@ static void close_axes(AxisNodes *axes)
 
 static void resolve_reduce(Names *s, Node *n)
 {
-	if (!s->definition) {
+	if (!s->definition || s->in_extent) {
 		report_error(s->report, n->span,
-		    "a reduction cannot stand here: only numbers and params "
-		    "count");
+		    "a reduction cannot stand here: %s",
+		    counting(s));
 		n->kind = NODE_BAD;
 		return;
 	}

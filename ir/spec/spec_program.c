@@ -177,16 +177,23 @@ static bool is_output(const Spec *spec, int definition)
 	return false;
 }
 
-static Axis *build_axes(Build *b, const DefinitionNode *node, bool *bad)
+/* Outer axes come before inner ones, whose extents may use them. */
+static void build_axes(Build *b, const DefinitionNode *node, bool *bad)
 {
-	Axis *axes = NEW_N(b->arena, Axis, node->axes.n);
+	Typer *typer = &b->typer;
 	for (int i = 0; i < node->axes.n; i++) {
 		const AxisNode *a = &node->axes.at[i];
-		axes[i].name = a->name->text;
-		axes[i].reduce = i >= node->nspatial;
-		axes[i].extent = type_extent(&b->typer, a->extent, bad);
+		Axis *axis = &typer->definition->axes[i];
+		axis->name = a->name->text;
+		axis->reduce = i >= node->nspatial;
+		if (!a->varies) {
+			axis->extent = type_extent(typer, a->extent, bad);
+			continue;
+		}
+		typer->limits[i] = *bad ? NULL
+		    : type_limit(typer, a->extent, &axis->extent);
+		*bad |= !typer->limits[i];
 	}
-	return axes;
 }
 
 static Buffer definition_buffer(Build *b, const Definition *d, DType type,
@@ -201,6 +208,16 @@ static Buffer definition_buffer(Build *b, const Definition *d, DType type,
 	return buffer;
 }
 
+static void count_flops(Build *b, Definition *d)
+{
+	if (flops_of_definition(b->arena, d, b->typer.limits))
+		return;
+	report_error(&b->report, d->span,
+	    "the points below the extents in '%s' are too many to count",
+	    d->name);
+	b->failed = true;
+}
+
 static void build_definition(Build *b, int number)
 {
 	const DefinitionNode *node = &b->spec->definitions.at[number];
@@ -213,9 +230,11 @@ static void build_definition(Build *b, int number)
 	}
 	Definition d = {.name = node->name->text, .span = node->span,
 		.naxes = node->axes.n, .nspatial = node->nspatial};
-	d.axes = build_axes(b, node, &bad);
+	d.axes = NEW_N(b->arena, Axis, d.naxes);
 	b->typer.definition = &d;
 	b->typer.bounds = bounds_new(b->arena, d.axes);
+	b->typer.limits = NEW_N(b->arena, Expr *, d.naxes);
+	build_axes(b, node, &bad);
 	d.body = bad ? NULL : type_body(&b->typer, node);
 	if (!d.body) {
 		b->failed = true;
@@ -226,7 +245,7 @@ static void build_definition(Build *b, int number)
 	    node->head, &bad);
 	*slot = d.buffer;
 	b->failed |= bad;
-	d.flops = flops_of_definition(&d);
+	count_flops(b, &d);
 	blocks_of_definition(
 	    b->arena, &d, b->definitions.n, &b->buffers, &b->blocks);
 	check_bytes(b, d.buffer + 1);

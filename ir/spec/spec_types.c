@@ -789,9 +789,65 @@ static bool sum_fits(const Types *t, const Node *n, Range r)
 	return true;
 }
 
+/* What holds below the extents of n's axes that vary; NULL: none does. */
+static Expr *below_limits(Types *t, const Node *n)
+{
+	Expr *all = NULL;
+	for (int i = 0; i < n->axes.n; i++) {
+		int axis = n->axis + i;
+		Expr *limit = t->typer->limits[axis];
+		if (!limit)
+			continue;
+		Expr *one = expr_binary(
+		    t->arena, OP_LT, expr_axis(t->arena, axis), limit);
+		one->span = n->axes.at[i].span;
+		all = all ? expr_binary(t->arena, OP_AND, all, one) : one;
+	}
+	return all;
+}
+
+static Expr *identity(Types *t, ReduceOp op, DType type)
+{
+	if (type != UNTYPED_FLOAT)
+		return expr_identity(t->arena, op, type);
+	Expr *e = expr_identity(t->arena, op, DT_F64);
+	e->type = UNTYPED_FLOAT;
+	return e;
+}
+
+static Value below(Types *t, const Node *n, Expr *condition, Value v)
+{
+	bool picks = n->reduce == REDUCE_MAX || n->reduce == REDUCE_MIN;
+	/* the least or greatest value is that of a dtype */
+	if (v.e->type == DT_INDEX && picks &&
+	    !(v.e = retype(t, v.e, default_type(t, false))))
+		return bad;
+	Expr *other = identity(t, n->reduce, v.e->type);
+	other->span = v.e->span;
+	v.range.lo = wide_min(v.range.lo, n->reduce == REDUCE_PROD);
+	v.range.hi = wide_max(v.range.hi, n->reduce == REDUCE_PROD);
+	v.e = expr_if(t->arena, condition, v.e, other);
+	v.e->span = n->arg[0]->span;
+	return v;
+}
+
+/* The element, or the identity where the axes are past their extents. */
+static Value element_of(Types *t, Node *n)
+{
+	Bounds *bounds = t->typer->bounds;
+	int mark = bounds_mark(bounds);
+	Expr *condition = below_limits(t, n);
+	if (!condition)
+		return type(t, n->arg[0]);
+	bounds_assume(bounds, condition, true);
+	Value v = type(t, n->arg[0]);
+	bounds_forget(bounds, mark);
+	return v.e ? below(t, n, condition, v) : bad;
+}
+
 static Value reduce(Types *t, Node *n)
 {
-	Value v = type(t, n->arg[0]);
+	Value v = element_of(t, n);
 	Expr *element = v.e;
 	if (!element)
 		return bad;
@@ -944,6 +1000,32 @@ static Value type(Types *t, Node *n)
 	else if (v.e->span.begin == v.e->span.end)
 		v.e->span = n->span;
 	return v;
+}
+
+Expr *type_limit(Typer *typer, Node *node, int64_t *greatest)
+{
+	Types t = {.typer = typer,
+	    .arena = typer->arena,
+	    .report = typer->report,
+	    .around = DT_COUNT};
+	Value v = type(&t, node);
+	Range r;
+	const char *why;
+	*greatest = 1;
+	if (!v.e)
+		return NULL;
+	if (v.e->type != DT_INDEX)
+		why = v.e->type == UNTYPED_FLOAT
+		    ? "is a float where an extent is needed"
+		    : "has a dtype: an extent is made of numbers, params and "
+		      "axes alone";
+	else if (bounds_range(typer->bounds, v.e, &r, &why)) {
+		*greatest = (int64_t)wide_max(
+		    1, wide_min(r.hi, v.range.hi));
+		return v.e;
+	}
+	refuse_number(typer, node, why);
+	return NULL;
 }
 
 Expr *type_body(Typer *typer, const DefinitionNode *definition)

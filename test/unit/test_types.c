@@ -273,6 +273,39 @@ static void test_flops(void **state)
 	count("o[x < N] = f[x*2//2]", 0);
 }
 
+/* Extents over outer axes are conditions, and counted below. */
+static void test_varying_extents(void **state)
+{
+	(void)state;
+	accepts("o[x < N] = sum[y < x + 1](m[x, y])",
+	    "f32 sum[y < 8](if y < x + 1 then m[x, y] else 0.0)");
+	accepts("o[x < N] = max[y < N - x](u[x + y])",
+	    "u8 max[y < 8](if y < 8 - x then u[x + y] else 0)");
+	accepts("o[x < N]: f64 = sum[y < x](y*0.5)",
+	    "f64 sum[y < 7](if y < x then f64(y)*0.5 else 0.0)");
+	accepts("o[x < N] = sum[y < x - 9](f[y])",
+	    "f32 sum[y < 1](if y < x - 9 then f[y] else 0.0)");
+	accepts("o[] = sum[x < N, y < x](m[y, x])",
+	    "f32 sum[x < 8, y < 7](if y < x then m[y, x] else 0.0)");
+	accepts("o[x < N]: i16 = max[y < x](y)",
+	    "i16 i16(max[y < 7](if y < x then i32(y) else -2147483648))");
+	refuses("o[x < N] = sum[y < x + 2](f[y])", "reaches 8, past its extent");
+	refuses("o[x < N] = sum[y < x/2](f[y])", "is a float");
+	refuses("o[x < N] = sum[y < i64(x)](f[y])", "has a dtype");
+	refuses("o[x < N] = sum[y < x*x](f[0])", "multiplies axes");
+	refuses("o[x < N] = sum[y < i[x]](f[0])",
+	    "here only numbers, params and axes count");
+	refuses("o[x < N, z < x] = f[z]", "'x' is an axis");
+	count("o[x < N] = sum[y < x + 1](m[x, y])", 36);
+	count("o[x < N] = sum[y < x - 5](m[x, y]*m[y, x])", 6);
+	count("o[x < 1000000] = sum[y < x + 1](f[0])", 500000500000);
+	count("o[x < 1000000] = sum[y < min(x + 1, 64)](f[0])", 63997984);
+	count("o[x < 300] = sum[y < x](sum[z < y](f[0]))", 4455100 + 44850);
+	count("o[x < 3000000000] = sum[y < 3*x](f[0])", INT64_MAX);
+	refuses("o[x < 5000, z < 5000] = sum[y < (x + z)%7](f[0])",
+	    "too many to count");
+}
+
 static void test_conv2d_c6(void **state)
 {
 	(void)state;
@@ -306,6 +339,7 @@ int main(void)
 	    cmocka_unit_test(test_indices),
 	    cmocka_unit_test(test_blocks),
 	    cmocka_unit_test(test_flops),
+	    cmocka_unit_test(test_varying_extents),
 	    cmocka_unit_test(test_conv2d_c6),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

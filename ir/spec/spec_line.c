@@ -1,0 +1,171 @@
+/* An index over one axis that moves through an interval, all others standing
+ * still: value at the interval's begin, and what each step adds.
+ *
+ *     min(i + 1, 8)   i in 0..7: 1, 1      i in 8..20: 8, 0      i in 0..20: none
+ *
+ * Where an interval is none, a half of it may be; one point always is. */
+#include "ir/spec/spec.h"
+
+#include <assert.h>
+
+static Line fixed(Wide value)
+{
+	return (Line){value, 0};
+}
+
+Wide line_end(const Walk *walk, Line a)
+{
+	return a.begin + a.step * (walk->last - walk->first);
+}
+
+/* Is it at most 0 everywhere (-1), at least 0 everywhere (1), or does it change
+ * (0)?  What is 0 everywhere is at most 0. */
+static int side(const Walk *walk, Line a)
+{
+	Wide begin = a.begin, end = line_end(walk, a);
+	return begin <= 0 && end <= 0 ? -1 : begin >= 0 && end >= 0 ? 1 : 0;
+}
+
+static Line minus(Line a, Line b)
+{
+	return (Line){a.begin - b.begin, a.step - b.step};
+}
+
+bool line_greatest(const Walk *walk, Line a, Line b, Line *out)
+{
+	int s = side(walk, minus(a, b));
+	*out = s < 0 ? b : a;
+	return s != 0;
+}
+
+static bool line_least(const Walk *walk, Line a, Line b, Line *out)
+{
+	int s = side(walk, minus(a, b));
+	*out = s < 0 ? a : b;
+	return s != 0;
+}
+
+static bool line_quotient(const Walk *walk, Op op, Line a, Wide c, Line *out)
+{
+	Wide q = wide_floordiv(a.begin, c);
+	bool steps = a.step % c == 0;
+	if (!steps && q != wide_floordiv(line_end(walk, a), c))
+		return false;
+	if (op == OP_FLOORDIV)
+		*out = (Line){q, steps ? a.step / c : 0};
+	else
+		*out = (Line){a.begin - q * c, steps ? 0 : a.step};
+	return true;
+}
+
+static bool line_compare(const Walk *walk, Op op, Line d, bool *truth)
+{
+	Wide begin = d.begin, end = line_end(walk, d);
+	Wide lo = wide_min(begin, end), hi = wide_max(begin, end);
+	bool never, always;
+	switch (op) {
+	case OP_LT: always = hi < 0, never = lo >= 0; break;
+	case OP_LE: always = hi <= 0, never = lo > 0; break;
+	case OP_GT: always = lo > 0, never = hi <= 0; break;
+	case OP_GE: always = lo >= 0, never = hi < 0; break;
+	case OP_EQ: always = !lo && !hi, never = lo > 0 || hi < 0; break;
+	default: always = lo > 0 || hi < 0, never = !lo && !hi;
+	}
+	*truth = always;
+	return always || never;
+}
+
+static bool line_truth(const Walk *walk, const Expr *e, bool *truth)
+{
+	Line a, b;
+	switch (e->op) {
+	case OP_INT:
+		*truth = e->i != 0;
+		return true;
+	case OP_NOT:
+		if (!line_truth(walk, e->arg[0], truth))
+			return false;
+		*truth = !*truth;
+		return true;
+	case OP_AND:
+	case OP_OR:
+		if (!line_truth(walk, e->arg[0], truth))
+			return false;
+		return *truth == (e->op == OP_OR) ||
+		    line_truth(walk, e->arg[1], truth);
+	default:
+		return line_of(walk, e->arg[0], &a) &&
+		    line_of(walk, e->arg[1], &b) &&
+		    line_compare(walk, e->op, minus(a, b), truth);
+	}
+}
+
+static bool line_call(const Walk *walk, const Expr *e, Line *out)
+{
+	Line x[3];
+	for (int i = 0; i < e->narg; i++)
+		if (!line_of(walk, e->arg[i], &x[i]))
+			return false;
+	switch (e->op) {
+	case OP_MIN:
+		return line_least(walk, x[0], x[1], out);
+	case OP_MAX:
+		return line_greatest(walk, x[0], x[1], out);
+	case OP_CLAMP:
+		return line_greatest(walk, x[0], x[1], out) &&
+		    line_least(walk, *out, x[2], out);
+	default:
+		assert(e->op == OP_ABS);
+		return line_greatest(walk, x[0], minus(fixed(0), x[0]), out);
+	}
+}
+
+static bool line_binary(const Walk *walk, const Expr *e, Line *out)
+{
+	Line a, b;
+	if (!line_of(walk, e->arg[0], &a) || !line_of(walk, e->arg[1], &b))
+		return false;
+	switch (e->op) {
+	case OP_ADD:
+		*out = (Line){a.begin + b.begin, a.step + b.step};
+		return true;
+	case OP_SUB:
+		*out = minus(a, b);
+		return true;
+	case OP_MUL:
+		*out = (Line){a.begin * b.begin,
+		    a.step ? a.step * b.begin : a.begin * b.step};
+		return !a.step || !b.step;
+	default:
+		return line_quotient(walk, e->op, a, b.begin, out);
+	}
+}
+
+bool line_of(const Walk *walk, const Expr *e, Line *out)
+{
+	bool truth;
+	switch (e->op) {
+	case OP_INT:
+		*out = fixed(e->i);
+		return true;
+	case OP_AXIS:
+		*out = e->id != walk->axis ? fixed(walk->point[e->id])
+		    : (Line){walk->first, walk->first < walk->last};
+		return true;
+	case OP_NEG:
+		if (!line_of(walk, e->arg[0], out))
+			return false;
+		*out = minus(fixed(0), *out);
+		return true;
+	case OP_IF:
+		return line_truth(walk, e->arg[0], &truth) &&
+		    line_of(walk, e->arg[truth ? 1 : 2], out);
+	case OP_MIN:
+	case OP_MAX:
+	case OP_CLAMP:
+	case OP_ABS:
+		return line_call(walk, e, out);
+	default:
+		return line_binary(walk, e, out);
+	}
+}
