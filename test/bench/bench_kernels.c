@@ -30,6 +30,8 @@
 #include "ir/ir.h"
 #include "lib/rng.h"
 #include "test/bench/bench.h"
+#include "test/bench/object.h"
+#include "test/bench/peak.h"
 
 enum { SIDES = 8, MOST_BLOCKS = 101, MOST_BUFFERS = 8, MOST_THREADS = 64 };
 enum { POINTS = 64, MOST_TASKS = 256, PAUSE_MS = 60 };
@@ -59,73 +61,7 @@ typedef struct {
 	int tasks[MOST_TASKS], ntasks; /* threads that are pinned */
 } Bench;
 
-static void die(const char *what, const char *why)
-{
-	fprintf(stderr, "bench_kernels: %s: %s\n", what, why);
-	exit(1);
-}
-
-static void *aligned(size_t bytes)
-{
-	void *p = aligned_alloc(64, (bytes + 127) / 64 * 64);
-	if (!p)
-		die("memory", "there is none left");
-	return p;
-}
-
 /* --- the peak ------------------------------------------------------------------ */
-
-enum { PEAK_STEPS = 1000000, CHAINS = 12 };
-
-#if defined __x86_64__
-/* One statement, so that nothing but registers takes part. */
-#define FMA(k) "vfmadd213ps %13, %12, %" #k "\n"
-#define CHAIN(name, bytes, isa)                                                \
-	__attribute__((target(isa), noinline)) static double name(void)        \
-	{                                                                      \
-		typedef float V __attribute__((vector_size(bytes)));           \
-		V x = {0}, y = {0}, a = {0}, b = a, c = a, d = a, e = a;       \
-		V f = a, g = a, h = a, i = a, j = a, k = a, l = a;             \
-		x += 0.999999f;                                                \
-		y += 1e-7f;                                                    \
-		for (int n = 0; n < PEAK_STEPS; n++)                           \
-			__asm__ volatile(FMA(0) FMA(1) FMA(2) FMA(3) FMA(4)    \
-				FMA(5) FMA(6) FMA(7) FMA(8) FMA(9) FMA(10)     \
-				    FMA(11)                                    \
-			    : "+v"(a), "+v"(b), "+v"(c), "+v"(d), "+v"(e),     \
-			    "+v"(f), "+v"(g), "+v"(h), "+v"(i), "+v"(j),       \
-			    "+v"(k), "+v"(l)                                   \
-			    : "v"(x), "v"(y));                                 \
-		return 2.0 * PEAK_STEPS * CHAINS * (bytes / 4);                \
-	}
-CHAIN(chains_512, 64, "avx512f")
-CHAIN(chains_256, 32, "avx2,fma")
-
-static double chains(void)
-{
-	if (__builtin_cpu_supports("avx512f"))
-		return chains_512();
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		return chains_256();
-	die("peak", "this CPU has neither AVX-512 nor AVX2 with FMA");
-	return 0;
-}
-#else
-static double chains(void)
-{
-	typedef float V __attribute__((vector_size(16)));
-	V x = {0.999999f, 0.999999f, 0.999999f, 0.999999f}, a[CHAINS] = {0};
-	V y = {1e-7f, 1e-7f, 1e-7f, 1e-7f};
-	for (int n = 0; n < PEAK_STEPS; n++)
-		for (int k = 0; k < CHAINS; k++)
-			a[k] = a[k] * x + y;
-	for (int k = 1; k < CHAINS; k++)
-		a[0] += a[k];
-	volatile float sink = a[0][0];
-	(void)sink;
-	return 8.0 * PEAK_STEPS * CHAINS;
-}
-#endif
 
 typedef struct {
 	int cpu;
@@ -167,27 +103,6 @@ static double peak_flops_per_s(int threads)
 }
 
 /* --- sides ----------------------------------------------------------------------- */
-
-/* The value of `#define SUFFIX n` in the header beside the object. */
-static size_t header_number(const char *so, const char *symbol, const char *suffix)
-{
-	char path[4096], want[512], line[1024], *at;
-	snprintf(path, sizeof path, "%.*s.h", (int)strlen(so) - 3, so);
-	int n = snprintf(want, sizeof want, "#define %s_%s ", symbol, suffix);
-	for (int i = 8; i < n; i++)
-		if (want[i] >= 'a' && want[i] <= 'z')
-			want[i] = (char)(want[i] - 'a' + 'A');
-	FILE *f = fopen(path, "r");
-	if (!f)
-		die(path, "cannot be read; build FILE.h beside FILE.so");
-	while ((at = fgets(line, sizeof line, f)))
-		if (!strncmp(line, want, strlen(want)))
-			break;
-	fclose(f);
-	if (!at)
-		die(path, want);
-	return strtoull(line + strlen(want), NULL, 10);
-}
 
 static void open_kernel(Bench *b, Side *s, const char *so)
 {
@@ -232,6 +147,7 @@ static bool is_matmul(const Program *p)
 
 static bool open_openblas(Bench *b, Side *s)
 {
+	prepare_openblas();
 	void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
 	if (!library || !is_matmul(b->program)) {
 		fprintf(stderr, "openblas: skipped, %s\n",

@@ -1,7 +1,8 @@
 #!/bin/bash
 # make bench [ONLY=substring]: the figures of the acceptance, measured.
 #
-# A row for each: what, measured, wanted, verdict.  Measurements of kernels are
+# ONLY=families is families.sh: operators against C.  Of the others a row for
+# each: what, measured, wanted, verdict.  Measurements of kernels are
 # those of bench_kernels (pinned, interleaved, medians, shares of the FMA peak
 # of the same run); a run whose peak varied by more than 5 % is marked noisy.
 # TIME=60s is what each tuning gets; stores and kernels are left in build/bench.
@@ -255,10 +256,13 @@ peers() {
 	END
 }
 
+. test/bench/families.sh
+
 lscpu | sed -n 's/^Model name: */machine: /p'
 printf 'target:  %s\ndate:    %s\n\n' "$host" "$(date -u +%F)"
-printf '%-52s %10s %-7s %8s %8s  %s\n' what measured '' '' wanted verdict
-for m in plans process hand matmul conv peers; do
+[ "${ONLY:-}" = families ] ||
+	printf '%-52s %10s %-7s %8s %8s  %s\n' what measured '' '' wanted verdict
+for m in plans process hand matmul conv peers families; do
 	wanted $m && $m
 done
 exit $failed

@@ -1,12 +1,13 @@
 #!/bin/sh
 # Installs the Debian packages that the build and the tests need, if any is
-# missing.  With all of them there it takes milliseconds and asks nobody.
+# missing, and those that are named: deps.sh [PACKAGE]...  With all of them
+# there it takes milliseconds and asks nobody.
 set -eu
 packages='gcc make libc6-dev llvm-19-dev libxgboost-dev libyaml-dev
 libsqlite3-dev libjansson-dev libcmocka-dev libgomp1 sqlite3 clang-14
 libclang-rt-14-dev libomp-14-dev'
 missing=
-for p in $packages; do
+for p in $packages "$@"; do
 	state=$(dpkg-query -W -f='${Status}' "$p" 2>/dev/null || true)
 	case $state in
 	*' installed') ;;

@@ -1,0 +1,285 @@
+/* One operator, built by tunec and written in C, side by side on one core.
+ *
+ *     bench_families [-b TURNS] SPEC[:CASE] NAME=FILE.so...
+ *
+ * FILE.so has the operator's function, as in tunec's header.  Beside a FILE.so
+ * that `tunec build` wrote lies FILE.h; without it the function is C written by
+ * hand, gets const inputs as they are and a workspace of 64 MiB.  The first
+ * side is the reference.  Prints
+ *
+ *     NAME MS RATIO SPREAD
+ *     peak GFLOPS VARIATION
+ *
+ * median of the turns, its ratio to the reference (median of the turns' ratios)
+ * and half of the middle half of these, in %; the variation of the peak (10th
+ * to 90th percentile, %), which is measured in each turn, above 5 makes a run
+ * noisy.  Exit 3 if the reference has no such function, 1 if results differ.
+ *
+ * All sides take their turn within milliseconds of each other, in reverse order
+ * every second time; a side's part is one call that is not timed and then at
+ * least 4 ms of calls.  The clock is that of the thread: what other processes
+ * take away does not count.  Inputs are uniform between 0 and 1, so that powers
+ * and roots have a value. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ir/ir.h"
+#include "ir/scalar.h"
+#include "lib/rng.h"
+#include "test/bench/bench.h"
+#include "test/bench/object.h"
+#include "test/bench/peak.h"
+
+enum { SIDES = 4, MOST_TURNS = 201, MOST_ARGUMENTS = 12 };
+
+typedef void (*Kernel)(void *, void *, void *, void *, void *, void *, void *,
+    void *, void *, void *, void *, void *);
+
+typedef struct {
+	char name[32];
+	Kernel kernel;
+	void *args[MOST_ARGUMENTS]; /* inputs, outputs, workspace */
+	int nargs;
+	double turn_s[MOST_TURNS], ratio[MOST_TURNS];
+} Side;
+
+typedef struct {
+	const Program *program;
+	void *plain[MOST_ARGUMENTS]; /* inputs, unpacked */
+	Side sides[SIDES];
+	int nsides, nturns;
+	double peak[MOST_TURNS]; /* FLOP/s */
+} Bench;
+
+static double thread_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* --- sides ------------------------------------------------------------------- */
+
+static void make_inputs(Bench *b)
+{
+	const Program *p = b->program;
+	Rng rng = rng_stream(1, 0, 0);
+	if (p->ninputs + p->noutputs + 1 > MOST_ARGUMENTS)
+		die(p->name, "has too many inputs and outputs");
+	for (int i = 0; i < p->ninputs; i++) {
+		const Buffer *in = &p->buffers[i];
+		int64_t n = buffer_elements(in);
+		b->plain[i] = aligned((size_t)buffer_bytes(in));
+		for (int64_t k = 0; k < n; k++) {
+			double u = 0.01 + 0.98 * rng_double(&rng);
+			Scalar x = {.i = (int64_t)(u * 100)};
+			if (in->type == DT_F64)
+				x.d = u;
+			else if (dtype_is_float(in->type))
+				x.f = (float)u;
+			scalar_store(in->type, b->plain[i], k, x);
+		}
+	}
+}
+
+/* Poisoned, so that what was not written is seen. */
+static void *output(const Buffer *buffer)
+{
+	size_t bytes = (size_t)buffer_bytes(buffer);
+	return memset(aligned(bytes), 0x55, bytes);
+}
+
+static void *packed(const Bench *b, void *library, const char *so, int input)
+{
+	const Program *p = b->program;
+	char name[512];
+	void (*pack)(const void *, void *);
+	snprintf(name, sizeof name, "PACKED_%s_BYTES", p->buffers[input].name);
+	void *to = aligned(header_number(so, p->symbol, name));
+	snprintf(name, sizeof name, "%s_pack_%s", p->symbol,
+	    p->buffers[input].name);
+	*(void **)&pack = dlsym(library, name);
+	if (!pack)
+		die(so, dlerror());
+	pack(b->plain[input], to);
+	return to;
+}
+
+/* NAME=FILE.so */
+static void add_side(Bench *b, const char *text)
+{
+	const Program *p = b->program;
+	Side *s = &b->sides[b->nsides];
+	const char *so = strchr(text, '=');
+	char header[4096];
+	if (b->nsides == SIDES || !so || so - text >= 32 || strlen(so) < 5)
+		die(text, "is not NAME=FILE.so");
+	*s = (Side){0};
+	memcpy(s->name, text, (size_t)(so++ - text));
+	snprintf(header, sizeof header, "%.*s.h", (int)strlen(so) - 3, so);
+	bool by_hand = access(header, R_OK) != 0;
+	void *library = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		die(so, dlerror());
+	*(void **)&s->kernel = dlsym(library, p->symbol);
+	if (!s->kernel && by_hand)
+		exit(3);
+	if (!s->kernel)
+		die(so, dlerror());
+	for (int i = 0; i < p->ninputs; i++)
+		s->args[s->nargs++] = p->buffers[i].is_const && !by_hand
+		    ? packed(b, library, so, i) : b->plain[i];
+	for (int i = 0; i < p->noutputs; i++)
+		s->args[s->nargs++] = output(&p->buffers[p->outputs[i]]);
+	size_t bytes = by_hand ? (size_t)64 << 20
+		: header_number(so, p->symbol, "WORKSPACE_BYTES");
+	s->args[s->nargs++] = bytes ? aligned(bytes) : NULL;
+	b->nsides++;
+}
+
+static void call(const Side *s)
+{
+	void *const *a = s->args;
+	/* Arguments are all pointers; unread ones do no harm. */
+	s->kernel(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9],
+	    a[10], a[11]);
+}
+
+/* --- measuring ----------------------------------------------------------------- */
+
+static double part_s(const Side *s)
+{
+	int calls = 0;
+	call(s);
+	double begin = thread_s(), spent;
+	do
+		call(s);
+	while (++calls, (spent = thread_s() - begin) < 0.004);
+	return spent / calls;
+}
+
+static void measure(Bench *b)
+{
+	for (int turn = 0; turn < b->nturns; turn++) {
+		double begin = thread_s();
+		double flops = chains();
+		b->peak[turn] = flops / (thread_s() - begin);
+		for (int i = 0; i < b->nsides; i++) {
+			int at = turn % 2 ? b->nsides - 1 - i : i;
+			b->sides[at].turn_s[turn] = part_s(&b->sides[at]);
+		}
+		for (int i = 0; i < b->nsides; i++)
+			b->sides[i].ratio[turn] = b->sides[i].turn_s[turn] /
+			    b->sides[0].turn_s[turn];
+	}
+}
+
+static void report(Bench *b)
+{
+	int n = b->nturns;
+	for (int i = 0; i < b->nsides; i++) {
+		Side *s = &b->sides[i];
+		double ratio = median(s->ratio, n);
+		double spread = quantile(s->ratio, n, 0.75) -
+		    quantile(s->ratio, n, 0.25);
+		printf("%s %.4f %.3f %.1f\n", s->name,
+		    median(s->turn_s, n) * 1e3, ratio, 50 * spread / ratio);
+	}
+	double peak = median(b->peak, n);
+	printf("peak %.1f %.1f\n", peak * 1e-9,
+	    100 * (quantile(b->peak, n, 0.9) - quantile(b->peak, n, 0.1)) / peak);
+}
+
+/* --- results --------------------------------------------------------------------- */
+
+static double element(const Buffer *out, const void *data, int64_t at)
+{
+	Scalar x = scalar_load(out->type, data, at);
+	switch (scalar_class(out->type)) {
+	case SCALAR_F64: return x.d;
+	case SCALAR_F32: return (double)x.f;
+	default: return (double)x.i;
+	}
+}
+
+/* To a thousandth of the largest: -ffast-math and other orders of sums.  What
+ * was rounded to an integer may lie on the other side of a half. */
+static bool equal(const Bench *b, const Side *s, int o)
+{
+	const Program *p = b->program;
+	const Buffer *out = &p->buffers[p->outputs[o]];
+	const void *want = b->sides[0].args[p->ninputs + o];
+	const void *got = s->args[p->ninputs + o];
+	int64_t n = buffer_elements(out);
+	double largest = 0, allowed;
+	for (int64_t i = 0; i < n; i++)
+		largest = fmax(largest, fabs(element(out, want, i)));
+	allowed = scalar_class(out->type) == SCALAR_INT ? 1
+	    : largest * (dtype_bytes(out->type) == 2 ? 1e-2 : 1e-3);
+	for (int64_t i = 0; i < n; i++) {
+		double x = element(out, want, i), y = element(out, got, i);
+		if (fabs(x - y) <= allowed)
+			continue;
+		fprintf(stderr, "%s: %s[%lld] of %s is %g, by the reference %g\n",
+		    p->symbol, out->name, (long long)i, s->name, y, x);
+		return false;
+	}
+	return true;
+}
+
+static bool check(const Bench *b)
+{
+	bool right = true;
+	for (int i = 1; i < b->nsides; i++)
+		for (int o = 0; o < b->program->noutputs; o++)
+			right = equal(b, &b->sides[i], o) && right;
+	return right;
+}
+
+/* --- arguments ------------------------------------------------------------------- */
+
+static const Program *load(Arena *arena, const char *spec)
+{
+	ProgramVec programs = {0};
+	Diag diag = {0};
+	Error error = {0};
+	Status status = spec_load(
+	    arena, spec, NULL, 0, NUMERICS_DEFAULT, &diag, &error, &programs);
+	fputs(buf_text(&diag.text), stderr);
+	if (status || !programs.n)
+		die(spec, error.text);
+	return programs.at[0];
+}
+
+int main(int argc, char **argv)
+{
+	static Bench b = {.nturns = 21};
+	int option;
+	while ((option = getopt(argc, argv, "+b:")) != -1)
+		if (option == 'b')
+			b.nturns = atoi(optarg);
+		else
+			return 2;
+	if (argc - optind < 2 || b.nturns < 1 || b.nturns > MOST_TURNS)
+		return 2;
+	setenv("OPENBLAS_NUM_THREADS", "1", 1);
+	prepare_openblas();
+	Arena *arena = arena_new();
+	bench_pin(0, 0);
+	b.program = load(arena, argv[optind]);
+	make_inputs(&b);
+	for (int i = optind + 1; i < argc; i++)
+		add_side(&b, argv[i]);
+	for (int i = 0; i < b.nsides; i++)
+		call(&b.sides[i]);
+	bool right = check(&b);
+	if (right) {
+		measure(&b);
+		report(&b);
+	}
+	arena_free(arena);
+	return right ? 0 : 1;
+}

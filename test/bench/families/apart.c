@@ -1,0 +1,119 @@
+/* Elements that lie 2, 3, 4 or 8 apart: what a C programmer would write. */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+void grey(const float *restrict x, float *restrict out, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 720 * 1280; i++)
+		out[i] = 0.299f * x[3 * i] + 0.587f * x[3 * i + 1] +
+		    0.114f * x[3 * i + 2];
+}
+
+void planes(const uint8_t *restrict x, const float *restrict mean,
+    const float *restrict scale, float *restrict out, void *workspace)
+{
+	enum { P = 512 * 512 };
+	(void)workspace;
+	for (int i = 0; i < P; i++)
+		for (int c = 0; c < 3; c++)
+			out[c * P + i] =
+			    ((float)x[3 * i + c] - mean[c]) * scale[c];
+}
+
+void interleave(const float *restrict x, float *restrict out, void *workspace)
+{
+	enum { P = 512 * 512 };
+	(void)workspace;
+	for (int i = 0; i < P; i++)
+		for (int c = 0; c < 3; c++)
+			out[3 * i + c] = x[c * P + i];
+}
+
+void complex_product(const float *restrict a, const float *restrict b,
+    float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 1000000; i += 2) {
+		y[i] = a[i] * b[i] - a[i + 1] * b[i + 1];
+		y[i + 1] = a[i] * b[i + 1] + a[i + 1] * b[i];
+	}
+}
+
+void premultiply(const float *restrict x, float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 4 * 262144; i += 4) {
+		float a = x[i + 3];
+		y[i] = x[i] * a;
+		y[i + 1] = x[i + 1] * a;
+		y[i + 2] = x[i + 2] * a;
+		y[i + 3] = a;
+	}
+}
+
+void blocks_of_8(const int8_t *restrict q, const float *restrict s,
+    float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 1048576 / 8; i++)
+		for (int k = 0; k < 8; k++)
+			y[8 * i + k] = (float)q[8 * i + k] * s[i];
+}
+
+void period_4(const float *restrict x, const float *restrict b,
+    float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 1048576; i += 4)
+		for (int k = 0; k < 4; k++)
+			y[i + k] = x[i + k] + b[k];
+}
+
+void concatenate(const float *restrict a, const float *restrict b,
+    float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 16384; i++) {
+		memcpy(y + i * 64, a + i * 16, 16 * sizeof *a);
+		memcpy(y + i * 64 + 16, b + i * 48, 48 * sizeof *b);
+	}
+}
+
+void rotary(const float *restrict x, const float *restrict c,
+    const float *restrict s, float *restrict y, void *workspace)
+{
+	enum { L = 512, H = 12 };
+	(void)workspace;
+	for (int l = 0; l < L; l++, c += 32, s += 32)
+		for (int h = 0; h < H; h++, x += 64, y += 64)
+			for (int d = 0; d < 32; d++) {
+				y[d] = x[d] * c[d] - x[d + 32] * s[d];
+				y[d + 32] = x[d + 32] * c[d] + x[d] * s[d];
+			}
+}
+
+void rotary_pairs(const float *restrict x, const float *restrict c,
+    const float *restrict s, float *restrict y, void *workspace)
+{
+	enum { L = 512, H = 12 };
+	(void)workspace;
+	for (int l = 0; l < L; l++, c += 32, s += 32)
+		for (int h = 0; h < H; h++, x += 64, y += 64)
+			for (int d = 0; d < 32; d++) {
+				float a = x[2 * d], b = x[2 * d + 1];
+				y[2 * d] = a * c[d] - b * s[d];
+				y[2 * d + 1] = b * c[d] + a * s[d];
+			}
+}
+
+void haar(const float *restrict x, float *restrict low, float *restrict high,
+    void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 1000000; i++) {
+		low[i] = 0.5f * (x[2 * i] + x[2 * i + 1]);
+		high[i] = 0.5f * (x[2 * i] - x[2 * i + 1]);
+	}
+}

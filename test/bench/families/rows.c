@@ -1,0 +1,132 @@
+/* Row reductions: what a C programmer would write. */
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef HAVE_CBLAS
+#include <cblas.h>
+
+void matvec(const float *w, const float *x, float *y, void *workspace)
+{
+	(void)workspace;
+	cblas_sgemv(CblasRowMajor, CblasNoTrans, 1024, 2048, 1, w, 2048, x, 1,
+	    0, y, 1);
+}
+
+void vecmat(const float *x, const float *w, float *y, void *workspace)
+{
+	(void)workspace;
+	cblas_sgemv(CblasRowMajor, CblasTrans, 1024, 2048, 1, w, 2048, x, 1, 0,
+	    y, 1);
+}
+#endif
+
+void matvec_i8(const int8_t *restrict w, const int8_t *restrict x,
+    int32_t *restrict y, void *workspace)
+{
+	enum { M = 2048, K = 2048 };
+	(void)workspace;
+	for (int i = 0; i < M; i++) {
+		int32_t s = 0;
+		for (int k = 0; k < K; k++)
+			s += w[i * K + k] * x[k];
+		y[i] = s;
+	}
+}
+
+void layer_norm_backward(const float *restrict x, const float *restrict dy,
+    const float *restrict g, const float *restrict mean,
+    const float *restrict rstd, float *restrict dx, void *workspace)
+{
+	enum { M = 512, N = 768 };
+	(void)workspace;
+	for (int i = 0; i < M; i++, x += N, dy += N, dx += N) {
+		float a = 0, b = 0, m = mean[i], r = rstd[i];
+		for (int j = 0; j < N; j++) {
+			float t = dy[j] * g[j];
+			a += t;
+			b += t * (x[j] - m);
+		}
+		a /= N;
+		b *= r / N;
+		for (int j = 0; j < N; j++)
+			dx[j] = r * (dy[j] * g[j] - a - (x[j] - m) * r * b);
+	}
+}
+
+void layer_norm_gradients(const float *restrict x, const float *restrict dy,
+    const float *restrict mean, const float *restrict rstd, float *restrict dg,
+    float *restrict db, void *workspace)
+{
+	enum { M = 512, N = 768 };
+	(void)workspace;
+	for (int j = 0; j < N; j++)
+		dg[j] = db[j] = 0;
+	for (int i = 0; i < M; i++, x += N, dy += N)
+		for (int j = 0; j < N; j++) {
+			dg[j] += dy[j] * (x[j] - mean[i]) * rstd[i];
+			db[j] += dy[j];
+		}
+}
+
+void softmax_backward(const float *restrict p, const float *restrict dy,
+    float *restrict dx, void *workspace)
+{
+	enum { M = 768, N = 1024 };
+	(void)workspace;
+	for (int i = 0; i < M; i++, p += N, dy += N, dx += N) {
+		float s = 0;
+		for (int j = 0; j < N; j++)
+			s += p[j] * dy[j];
+		for (int j = 0; j < N; j++)
+			dx[j] = p[j] * (dy[j] - s);
+	}
+}
+
+void rms_norm(const float *restrict x, const float *restrict g,
+    float *restrict y, void *workspace)
+{
+	enum { M = 512, N = 1024 };
+	(void)workspace;
+	for (int i = 0; i < M; i++, x += N, y += N) {
+		float s = 0;
+		for (int j = 0; j < N; j++)
+			s += x[j] * x[j];
+		s = 1 / sqrtf(s / N + 1e-6f);
+		for (int j = 0; j < N; j++)
+			y[j] = x[j] * s * g[j];
+	}
+}
+
+void batch_statistics(const float *restrict x, float *restrict mean,
+    float *restrict var, void *workspace)
+{
+	enum { B = 8, C = 64, P = 56 * 56 };
+	(void)workspace;
+	for (int c = 0; c < C; c++) {
+		float s = 0, q = 0;
+		for (int n = 0; n < B; n++) {
+			const float *in = x + (n * C + c) * P;
+			for (int k = 0; k < P; k++) {
+				s += in[k];
+				q += in[k] * in[k];
+			}
+		}
+		mean[c] = s / (B * P);
+		var[c] = q / (B * P) - mean[c] * mean[c];
+	}
+}
+
+void batch_statistics_nhwc(const float *restrict x, float *restrict s,
+    float *restrict q, void *workspace)
+{
+	enum { P = 8 * 56 * 56, C = 64 };
+	(void)workspace;
+	for (int c = 0; c < C; c++)
+		s[c] = q[c] = 0;
+	for (int k = 0; k < P; k++, x += C)
+		for (int c = 0; c < C; c++) {
+			s[c] += x[c];
+			q[c] += x[c] * x[c];
+		}
+}

@@ -1,0 +1,140 @@
+/* Chains of stencils: what a C programmer would write.  Rows of the first
+ * filter are kept in a ring as long as the second one needs them. */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+void box_3x3(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { H = 1024, W = 1024 };
+	float *ring = workspace;
+	for (int i = 0; i < H + 2; i++) {
+		const float *in = x + i * (W + 2);
+		float *restrict a = ring + i % 3 * W;
+		for (int j = 0; j < W; j++)
+			a[j] = (in[j] + in[j + 1] + in[j + 2]) * 0.33333333f;
+		if (i < 2)
+			continue;
+		for (int j = 0; j < W; j++)
+			y[(i - 2) * W + j] = (ring[j] + ring[W + j] +
+						 ring[2 * W + j]) *
+			    0.33333333f;
+	}
+}
+
+void gauss_5x5(const float *restrict x, const float *restrict w,
+    float *restrict y, void *workspace)
+{
+	enum { H = 720, W = 1280, IN = W + 4 };
+	float *restrict a = workspace;
+	for (int i = 0; i < H; i++) {
+		const float *in = x + i * IN;
+		for (int j = 0; j < IN; j++)
+			a[j] = w[0] * in[j] + w[1] * in[IN + j] +
+			    w[2] * in[2 * IN + j] + w[3] * in[3 * IN + j] +
+			    w[4] * in[4 * IN + j];
+		for (int j = 0; j < W; j++)
+			y[i * W + j] = w[0] * a[j] + w[1] * a[j + 1] +
+			    w[2] * a[j + 2] + w[3] * a[j + 3] + w[4] * a[j + 4];
+	}
+}
+
+void sobel(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { H = 1024, W = 1024 };
+	(void)workspace;
+	for (int i = 0; i < H; i++) {
+		const float *a = x + i * (W + 2), *b = a + W + 2;
+		const float *c = b + W + 2;
+		for (int j = 0; j < W; j++) {
+			float gx = a[j + 2] - a[j] + 2 * (b[j + 2] - b[j]) +
+			    c[j + 2] - c[j];
+			float gy = c[j] - a[j] + 2 * (c[j + 1] - a[j + 1]) +
+			    c[j + 2] - a[j + 2];
+			y[i * W + j] = sqrtf(gx * gx + gy * gy);
+		}
+	}
+}
+
+void unsharp(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { H = 768, W = 1024, IN = W + 4 };
+	float *ring = workspace;
+	for (int i = 0; i < H + 4; i++) {
+		const float *in = x + i * IN;
+		float *restrict a = ring + i % 5 * W;
+		for (int j = 0; j < W; j++)
+			a[j] = 0.0625f * (in[j] + in[j + 4]) +
+			    0.25f * (in[j + 1] + in[j + 3]) + 0.375f * in[j + 2];
+		if (i < 4)
+			continue;
+		const float *r0 = ring + (i + 1) % 5 * W;
+		const float *r1 = ring + (i + 2) % 5 * W;
+		const float *r2 = ring + (i + 3) % 5 * W;
+		const float *r3 = ring + (i + 4) % 5 * W, *r4 = a;
+		const float *mid = x + (i - 2) * IN + 2;
+		for (int j = 0; j < W; j++) {
+			float b = 0.0625f * (r0[j] + r4[j]) +
+			    0.25f * (r1[j] + r3[j]) + 0.375f * r2[j];
+			float t = mid[j] + 1.5f * (mid[j] - b);
+			t = t < 0 ? 0 : t;
+			y[(i - 4) * W + j] = t > 1 ? 1 : t;
+		}
+	}
+}
+
+/* Products of the gradients, summed over three rows as they come. */
+void harris(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { H = 512, W = 768, IN = W + 4, G = W + 2 };
+	float *ring = workspace, *restrict v = ring + 9 * G;
+	for (int i = 0; i < H + 2; i++) {
+		const float *a = x + i * IN, *b = a + IN, *c = b + IN;
+		float *restrict xx = ring + i % 3 * 3 * G;
+		float *restrict xy = xx + G, *restrict yy = xy + G;
+		for (int j = 0; j < G; j++) {
+			float gx = a[j + 2] - a[j] + 2 * (b[j + 2] - b[j]) +
+			    c[j + 2] - c[j];
+			float gy = c[j] - a[j] + 2 * (c[j + 1] - a[j + 1]) +
+			    c[j + 2] - a[j + 2];
+			xx[j] = gx * gx * 0.015625f;
+			xy[j] = gx * gy * 0.015625f;
+			yy[j] = gy * gy * 0.015625f;
+		}
+		if (i < 2)
+			continue;
+		for (int j = 0; j < 3 * G; j++)
+			v[j] = ring[j] + ring[3 * G + j] + ring[6 * G + j];
+		for (int j = 0; j < W; j++) {
+			float sxx = v[j] + v[j + 1] + v[j + 2];
+			float sxy = v[G + j] + v[G + j + 1] + v[G + j + 2];
+			float syy = v[2 * G + j] + v[2 * G + j + 1] +
+			    v[2 * G + j + 2];
+			y[(i - 2) * W + j] = sxx * syy - sxy * sxy -
+			    0.04f * (sxx + syy) * (sxx + syy);
+		}
+	}
+}
+
+static void heat(const float *restrict x, float *restrict y, int n)
+{
+	memcpy(y, x, (size_t)n * sizeof *x);
+	for (int i = 1; i < n - 1; i++) {
+		const float *a = x + (i - 1) * n, *b = a + n, *c = b + n;
+		float *restrict o = y + i * n;
+		o[0] = b[0];
+		for (int j = 1; j < n - 1; j++)
+			o[j] = 0.25f * (a[j] + c[j] + b[j - 1] + b[j + 1]);
+		o[n - 1] = b[n - 1];
+	}
+	memcpy(y + (n - 1) * n, x + (n - 1) * n, (size_t)n * sizeof *x);
+}
+
+void jacobi(const float *x, float *y, void *workspace)
+{
+	enum { N = 768 };
+	float *a = workspace;
+	heat(x, y, N);
+	heat(y, a, N);
+	heat(a, y, N);
+}
