@@ -515,7 +515,10 @@ static void run_stage(Run *run, int stage, int at)
 	Stamp *now = &run->now;
 	int depth = now->n;
 	LoopKind kind = run->nest->vars.at[loop].kind;
-	if (kind != LOOP_SERIAL && kind != LOOP_UNROLL && depth < CONCURRENT)
+	/* lanes of a reduction are combined, whatever their order */
+	bool lanes = kind == LOOP_VECTOR && run->nest->vars.at[loop].reduce;
+	if (kind != LOOP_SERIAL && kind != LOOP_UNROLL && !lanes &&
+	    depth < CONCURRENT)
 		now->run[now->n++] = ++run->runs;
 	for (int64_t i = 0; i < n && !run->failed; i++) {
 		run->var[loop] = i;

@@ -506,11 +506,7 @@ Value eval(Lower *l, const Expr *e)
 Value eval_step(
     Lower *l, ReduceOp op, const Expr *element, Value acc, int into)
 {
-	DType type = acc.type, work = work_type(type);
-	LowOpcode code = op == REDUCE_SUM ? LOW_ADD
-	    : op == REDUCE_PROD	       ? LOW_MUL
-	    : op == REDUCE_MAX	       ? LOW_MAX
-				       : LOW_MIN;
+	DType type = acc.type;
 	bool fuse = op == REDUCE_SUM && element->op == OP_MUL &&
 	    may_fuse(l, type);
 	Value a = eval(l, fuse ? element->arg[0] : element);
@@ -527,7 +523,18 @@ Value eval_step(
 		return value_temp(type, lanes,
 		    emit_op(l, LOW_FMA, type, lanes, x, y, z, "t"));
 	}
-	Value element_first = value_convert(l, a, work);
+	return eval_combined(l, op, acc, a, into);
+}
+
+Value eval_combined(Lower *l, ReduceOp op, Value acc, Value value, int into)
+{
+	DType type = acc.type, work = work_type(type);
+	LowOpcode code = op == REDUCE_SUM ? LOW_ADD
+	    : op == REDUCE_PROD	       ? LOW_MUL
+	    : op == REDUCE_MAX	       ? LOW_MAX
+				       : LOW_MIN;
+	int lanes = wider(acc, value);
+	Value element_first = value_convert(l, value, work);
 	Value so_far = value_convert(l, acc, work);
 	bool sum = op == REDUCE_SUM || op == REDUCE_PROD;
 	int x = value_as(l, sum ? so_far : element_first, lanes);

@@ -9,6 +9,7 @@
  *     lower_tail.c   predicates of axes: clipping, splitting, masks
  *     lower_expr.c   values of bodies
  *     lower_math.c   functions of vectors
+ *     lower_across.c lanes of a reduction to one value
  *     lower_index.c  index algebra: affine forms, ranges, facts
  *     lower_memory.c loads, stores, elements kept in temporaries
  *     lower_pack.c   what is done ahead to constant inputs
@@ -113,6 +114,10 @@ typedef struct {
 	int stage;   /* -1: none */
 	int pos;     /* of the loop outside of which they are kept */
 	bool clamps; /* rows outside of the block are summed too */
+	bool fresh;  /* what there was is not among them */
+	bool across; /* their lanes are steps, combined at the end */
+	int copies;  /* partial results of each: steps that are unrolled around
+			lanes of the reduction sum for themselves */
 	int *temps;  /* by the numbers of the unrolled loops inside */
 } Accumulators;
 
@@ -151,6 +156,7 @@ typedef struct {
 	VEC(Range) free_ranges; /* of SYMBOL_FREE - nvars - i */
 	VEC(LowAffine) facts;   /* forms that are at least 0 here */
 	int lanes;  /* of the vector loop that we are in; 1: none */
+	bool across; /* these lanes are steps of a reduction */
 	Value mask; /* lanes that count; lanes 0: all */
 	const bool *clamp; /* axes of the stage to be clamped; NULL: none */
 	int stage;  /* whose body or start is evaluated */
@@ -241,6 +247,11 @@ Value eval_if(Lower *l, const Expr *condition, const Expr *yes, const Expr *no,
 /* acc (op) element, as a reduction step. */
 Value eval_step(Lower *l, ReduceOp op, const Expr *element, Value acc,
     int into);
+/* acc (op) value, of temporaries of one type. */
+Value eval_combined(Lower *l, ReduceOp op, Value acc, Value value, int into);
+
+/* lower_across.c: one value of all lanes. */
+Value across_lanes(Lower *l, ReduceOp op, Value v);
 
 /* lower_math.c: a function of a vector of f32 to 2 ulp; -1: none here. */
 int math_vector(Lower *l, Op function, int x, int lanes);

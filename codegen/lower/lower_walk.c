@@ -116,28 +116,72 @@ static Value filled_value(Lower *l, int stage)
 	return value_temp(type, l->lanes, dst);
 }
 
-/* Of the reduction that we are in; -1: its results are in memory. */
-static int accumulator(const Lower *l, const Stage *s)
+/* Of the loops inside of the accumulators', those of the reduction or the
+ * others: the number of the iteration that we are in. */
+static int64_t unrolled_number(const Lower *l, const Stage *s, bool reduce)
 {
 	int64_t number = 0;
-	if (l->sums.stage < 0)
-		return -1;
 	for (int i = l->sums.pos; i < s->nloops; i++) {
 		int var = s->loops[i];
 		int64_t value;
-		if (!l->nest->vars.at[var].reduce &&
+		if (l->nest->vars.at[var].reduce == reduce &&
+		    l->vars[var].bound &&
 		    index_is_const(l->vars[var].value, &value))
 			number = number * loop_extent(l, var) + value;
 	}
-	return l->sums.temps[number];
+	return number;
+}
+
+/* Of the reduction that we are in; -1: its results are in memory. */
+static int accumulator(const Lower *l, const Stage *s)
+{
+	int64_t number, copy = 0;
+	if (l->sums.stage < 0)
+		return -1;
+	number = unrolled_number(l, s, false);
+	if (l->sums.copies > 1)
+		copy = unrolled_number(l, s, true);
+	return l->sums.temps[number * l->sums.copies + copy];
+}
+
+/* The lanes of a step that counts none of them are the identity. */
+static Value step_across(Lower *l, const Stage *s, const Expr *x, DType type)
+{
+	Value v = value_convert(l, eval(l, x), type);
+	int identity, lanes = l->lanes;
+	if (l->mask.lanes <= 1)
+		return value_temp(type, lanes, value_as(l, v, lanes));
+	identity = value_as(l, identity_value(l, s), lanes);
+	return value_temp(type, lanes,
+	    emit_op(l, LOW_SELECT, type, lanes, l->mask.temp,
+		value_as(l, v, lanes), identity, "counted"));
 }
 
 static void step(Lower *l, const Stage *s, Index address, const Expr *x)
 {
 	DType type = l->nest->buffers.at[s->buffer].type;
 	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
-	int into = reg ? register_temp(l, s->buffer, address)
-		       : accumulator(l, s);
+	int into = accumulator(l, s);
+	if (into < 0 && reg)
+		into = register_temp(l, s->buffer, address);
+	if (l->across && (into < 0 || l->f->temps.at[into].lanes == 1)) {
+		Value v = across_lanes(
+		    l, s->reduce, step_across(l, s, x, type));
+		if (into >= 0)
+			eval_combined(l, s->reduce,
+			    value_temp(type, 1, into), v, into);
+		else
+			memory_store(l, s->buffer, address,
+			    eval_combined(l, s->reduce,
+				memory_load(l, s->buffer, address), v, -1));
+		return;
+	}
+	if (l->across && l->mask.lanes > 1) {
+		Value acc = value_temp(type, l->lanes, into);
+		eval_combined(
+		    l, s->reduce, acc, step_across(l, s, x, type), into);
+		return;
+	}
 	if (into >= 0) {
 		Value acc = value_temp(type, l->f->temps.at[into].lanes, into);
 		eval_step(l, s->reduce, x, acc, into);
@@ -190,6 +234,28 @@ static Index write_address(Lower *l, const Stage *s)
 	return address;
 }
 
+/* Of the accumulators of one element: partial results in pairs, then lanes. */
+static Value result(Lower *l, const Stage *s, DType type, Index address)
+{
+	int first = accumulator(l, s), copies = l->sums.copies;
+	const int *temps = l->sums.temps +
+	    unrolled_number(l, s, false) * (int64_t)copies;
+	int lanes = l->f->temps.at[first].lanes;
+	if (!l->sums.across)
+		return value_temp(type, l->lanes, first);
+	Value *v = NEW_N(l->arena, Value, copies);
+	for (int i = 0; i < copies; i++)
+		v[i] = value_temp(type, lanes, temps[i]);
+	for (int n = copies; n > 1; n = (n + 1) / 2)
+		for (int i = 0; i < n / 2; i++)
+			v[i] = eval_combined(
+			    l, s->reduce, v[i], v[n - 1 - i], -1);
+	Value all = across_lanes(l, s->reduce, v[0]);
+	return l->sums.fresh ? all
+			     : eval_combined(l, s->reduce,
+				   memory_load(l, s->buffer, address), all, -1);
+}
+
 /* What a phase does with one element, or with one for each lane. */
 static void element(Lower *l, int stage, Phase phase)
 {
@@ -204,8 +270,7 @@ static void element(Lower *l, int stage, Phase phase)
 		    value_as(l, memory_load(l, s->buffer, address), l->lanes),
 		    -1, -1);
 	else if (phase == PHASE_STORE)
-		memory_store(l, s->buffer, address,
-		    value_temp(type, l->lanes, sum));
+		memory_store(l, s->buffer, address, result(l, s, type, address));
 	else if (s->reduce != REDUCE_NONE)
 		update(l, s, address);
 	else
@@ -508,10 +573,12 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 	if (kind == LOOP_VECTOR && !l->elementwise && extent > 1) {
 		int outer = l->lanes;
 		l->lanes = (int)extent;
+		l->across = l->nest->vars.at[var].reduce;
 		bind(l, var, index_symbol(l, SYMBOL_LANE));
 		iteration(l, stage, pos, phase);
 		unbind(l, var);
 		l->lanes = outer;
+		l->across = false;
 	} else if (loop_at_compile_time(l, var)) {
 		for (int64_t i = 0; i < extent && !l->failed; i++)
 			one_iteration(l, stage, pos, phase, i);
@@ -558,6 +625,29 @@ static bool is_vector(const Lower *l, int var)
 	    loop_extent(l, var) > 1;
 }
 
+/* Are the lanes inside of a loop steps of the reduction? */
+static bool lanes_reduce(const Lower *l, const Stage *s, int pos)
+{
+	for (int i = pos; i < s->nloops; i++)
+		if (is_vector(l, s->loops[i]) &&
+		    l->nest->vars.at[s->loops[i]].reduce)
+			return true;
+	return false;
+}
+
+/* Steps inside of a loop that are repeated in code, lanes counted once. */
+static int64_t copies_inside(const Lower *l, const Stage *s, int pos)
+{
+	int64_t n = 1;
+	for (int i = pos; i < s->nloops && n <= MAX_SUMS; i++) {
+		int var = s->loops[i];
+		if (l->nest->vars.at[var].reduce && !is_vector(l, var) &&
+		    loop_at_compile_time(l, var))
+			n *= loop_extent(l, var);
+	}
+	return n;
+}
+
 /* How many results there are inside of a loop where each is a temporary, a
  * vector of lanes counted once; 0 where a loop that runs moves over them. */
 static int64_t results_inside(const Lower *l, const Stage *s, int pos)
@@ -593,7 +683,8 @@ static bool sums_here(const Lower *l, int stage, int pos)
 	if (l->sums.stage >= 0 || s->fill || pos == s->nloops ||
 	    pos < init_position(l, s) ||
 	    !l->nest->vars.at[s->loops[pos]].reduce ||
-	    l->nest->buffers.at[s->buffer].scope == SCOPE_REG)
+	    (l->nest->buffers.at[s->buffer].scope == SCOPE_REG &&
+		!lanes_reduce(l, s, pos)))
 		return false;
 	int64_t n = results_inside(l, s, pos);
 	return n > 0 && n <= MAX_SUMS && !read_below(l, stage, pos, s->buffer);
@@ -604,20 +695,29 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	DType type = l->nest->buffers.at[s->buffer].type;
-	int64_t n = results_inside(l, s, pos);
+	bool across = lanes_reduce(l, s, pos);
+	int64_t n = results_inside(l, s, pos), copies = 1;
 	int lanes = l->lanes;
 	const bool *outer = l->clamp;
 	for (int i = pos; i < s->nloops; i++)
 		if (is_vector(l, s->loops[i]))
 			lanes = (int)loop_extent(l, s->loops[i]);
-	l->sums = (Accumulators){stage, pos, false, NEW_N(l->arena, int, n)};
+	if (across && n * copies_inside(l, s, pos) <= MAX_SUMS)
+		copies = copies_inside(l, s, pos);
+	n *= copies;
+	l->sums = (Accumulators){.stage = stage,
+	    .pos = pos,
+	    .fresh = fresh,
+	    .across = across,
+	    .copies = (int)copies,
+	    .temps = NEW_N(l->arena, int, n)};
 	int identity = value_as(l, identity_value(l, s), lanes);
 	for (int64_t i = 0; i < n; i++) {
 		int sum = new_temp(l, type, lanes, "sum");
 		emit_into(l, sum, LOW_COPY, identity, -1, -1);
 		l->sums.temps[i] = sum;
 	}
-	if (!fresh)
+	if (!fresh && !across)
 		walk(l, stage, pos, PHASE_LOAD);
 	l->sums.clamps = true;
 	l->clamp = tail_clamped_axes(l, stage);

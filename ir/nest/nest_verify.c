@@ -368,11 +368,23 @@ static bool check_exchange(Verify *v, int writer, int loop)
 	return true;
 }
 
+/* Steps of a reduction that run at once: lanes only, which are combined at the
+ * end, in another order. */
+static bool check_steps(Verify *v, int stage, int loop)
+{
+	const Stage *s = stage_at(v, stage);
+	if (var_at(v, loop)->kind != LOOP_VECTOR)
+		return refuse(v, "iterations of a reduction would run at once");
+	return v->nest->program->numerics != NUMERICS_EXACT ||
+	       !dtype_is_float(s->body->type) ||
+	       refuse(v, "exact numerics keep the order of the reduction");
+}
+
 static bool check_concurrent(Verify *v, int stage, int loop)
 {
 	const NestBuffer *b = written_by(v, stage);
 	if (var_at(v, loop)->stage == stage && feeds_reduction(v, loop))
-		return refuse(v, "iterations of a reduction would run at once");
+		return check_steps(v, stage, loop);
 	if (allocated_below(v, b, loop)) {
 		if (b->scope == SCOPE_GLOBAL &&
 		    is_thread(var_at(v, loop)->kind))

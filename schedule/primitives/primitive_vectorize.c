@@ -6,8 +6,9 @@
  *
  * A loop with a multiple of `lanes` iterations is split into an unrolled loop
  * of vectors, ni.u, and the lanes, ni.v; inference guards that it is a multiple
- * where that is a slot's matter.  Not a reduction loop: that would need an
- * operation across lanes. */
+ * where that is a slot's matter.  Lanes of a reduction loop are partial results,
+ * combined in a tree at the end: not under --numerics=exact, where floats are
+ * summed in the order of the file. */
 #include "schedule/internal.h"
 
 enum { MAX_LANES = 64 };
@@ -38,8 +39,9 @@ Refusal vectorize_legal(const Call *call)
 		return why;
 	if (p.lanes < 1 || p.lanes > MAX_LANES || (p.lanes & (p.lanes - 1)))
 		return "a vector has 1, 2, 4, ... or 64 lanes";
-	if (nest->vars.at[p.loop].reduce)
-		return "a reduction loop cannot be a vector: rfactor it";
+	if (nest->vars.at[p.loop].reduce &&
+	    edit_is_exact(nest, nest->vars.at[p.loop].stage))
+		return "exact numerics keep the order of the reduction";
 	if (edit_kind_own(nest, p.loop, LOOP_VECTOR))
 		return "the block has a vector loop already";
 	if (edit_has_attached(nest, p.loop))

@@ -151,6 +151,14 @@ typedef struct {
 	"unroll(acc.j)\nunroll(a0)\nvectorize(a1, 8)\n"                        \
 	"tail(acc, " style ")\n"
 
+/* Lanes along the reduction: rows at once, partial results that are unrolled. */
+#define ACROSS(style, last)                                                    \
+	"i0, i1 = split(c.i, [_, 4])\n"                                        \
+	"k0, k1, k2 = split(c.k, [_, 3, 8])\n"                                 \
+	"reorder(i0, c.j, k0, k1, i1, k2)\n"                                   \
+	"unroll(i1)\nunroll(k1)\nvectorize(k2, 8)\n"                          \
+	"parallel(i0)\ntail(c, " style ")\n" last
+
 static const Case cases[] = {
     {"mm_plain", matmul, ""},
     {"mm_peel", matmul, TILE("peel", "tail(acc, peel)\n")},
@@ -160,6 +168,29 @@ static const Case cases[] = {
     {"mm_packed_peel", matmul, TILE("peel", PACKED "tail(acc, peel)\n")},
     {"mm_rows_peel", matmul, ROWS("peel")},
     {"mm_rows_mask", matmul, ROWS("mask")},
+    {"mm_across_peel", matmul, ACROSS("peel", "")},
+    {"mm_across_mask", matmul, ACROSS("mask", "")},
+    {"mm_across_guard", matmul, ACROSS("guard", "")},
+    {"mm_across_f16", matmul_f16, ACROSS("peel", "")},
+    {"mm_across_init", matmul,
+	ACROSS("peel", "decompose_reduction(c, c.j)\n")},
+    /* no accumulators: a loop over results runs inside of the reduction */
+    {"mm_across_memory", matmul,
+	"k0, k1 = split(c.k, [_, 8])\nreorder(c.i, k0, c.j, k1)\n"
+	"vectorize(k1, 8)\nparallel(c.i)\n"},
+    {"mm_across_reg", matmul,
+	"acc = cache_write(c, reg)\n"
+	"i0, i1 = split(c.i, [_, 4])\nreorder(i0, c.j, i1)\nunroll(i1)\n"
+	"compute_at(acc, c.j)\n"
+	"k0, k1 = split(acc.k, [_, 8])\nreorder(k0, acc.i, acc.j, k1)\n"
+	"unroll(acc.i)\nunroll(acc.j)\nvectorize(k1, 8)\n"},
+    {"dot_across", schedule_dot,
+	"k0, k1 = split(g.k, [_, 4])\nvectorize(k1, 4)\nparallel(g.i)\n"},
+    {"softmax_across", softmax,
+	"parallel(out.i)\ncompute_at(total, out.i)\ncompute_at(e, out.i)\n"
+	"compute_at(top, out.i)\nt0, t1 = split(total.j, [_, 8])\n"
+	"vectorize(t1, 8)\nm0, m1 = split(top.j, [_, 4])\n"
+	"vectorize(m1, 4)\ntail(top, mask)\n"},
     {"mm_f16", matmul_f16, TILE("mask", "tail(acc, mask)\n")},
     {"mm_bf16", matmul_bf16, TILE("peel", PACKED "tail(acc, pad)\n")},
     {"mm_memory_peel", matmul, PLAIN_TILE("peel")},

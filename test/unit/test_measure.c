@@ -171,7 +171,7 @@ static void test_failures_keep_to_themselves(void **state)
 {
 	Case *c = *state;
 	const Trace *traces[] = {tile(c, 2),
-	    schedule_steps(c->arena, "vectorize(c.k, 8)\n"), tile(c, 4)};
+	    schedule_steps(c->arena, "parallel(c.k)\n"), tile(c, 4)};
 	Measurement m[3];
 	start(c);
 	compile(c, traces, 3, m);
