@@ -3,6 +3,7 @@
  *     spec_yaml.c    text -> SpecDoc: YAML's scalars and where they stand
  *     spec_lex.c     a scalar -> tokens
  *     spec_parse.c   tokens -> Node, one tree for each expression
+ *     spec_hints.c   what people write first, for messages
  *     spec_names.c   names and scopes; what is defined, read and used
  *     spec_types.c   Node -> Expr, for the params of one case
  *     spec_params.c  arithmetic on numbers, exact; params
@@ -124,6 +125,18 @@ bool name_valid(const char *text, size_t size, const char **why);
 bool name_is_keyword(const char *text, size_t size);
 /* An identifier of the C library, or main? */
 bool name_in_libc(const char *text);
+
+/* --- hints ------------------------------------------------------------------- */
+
+/* spec_hints.c: what to write for a word of another language; or NULL */
+const char *hint_function(const char *word);
+const char *hint_reduction(const char *word);
+const char *hint_dtype(const char *word);
+const char *hint_value(const char *word);
+/* The length of a sign of another language that the text begins with, and what
+ * is to be said of it; 0: it begins with none. */
+size_t hint_sign(const char *text, size_t size, const char **what);
+const char *hint_character(char c);
 
 /* --- trees ------------------------------------------------------------------- */
 

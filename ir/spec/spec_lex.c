@@ -241,26 +241,8 @@ static void lex_word(Lexer *l)
 
 static void lex_bad(Lexer *l)
 {
-	static const struct {
-		const char *text, *what;
-	} hints[] = {
-		{"&&", "is no operator: write 'and'"},
-		{"||", "is no operator: write 'or'"},
-		{"!", "is no operator: write 'not'"},
-		{"#", "is allowed in 'compute: |' only: a comment here needs "
-		      "a blank before it"},
-	};
-	const char *what = "is no character of the language";
-	size_t end = l->at + 1, left = l->tokens->size - l->at;
-	for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
-		size_t n = strlen(hints[i].text);
-		if (left >= n && !memcmp(l->tokens->text + l->at,
-				      hints[i].text, n)) {
-			what = hints[i].what;
-			end = l->at + n;
-			break;
-		}
-	}
+	size_t end = l->at + 1;
+	const char *what = hint_character(l->tokens->text[l->at]);
 	while (end < l->tokens->size &&
 	    ((unsigned char)l->tokens->text[end] & 0xc0) == 0x80)
 		end++;
@@ -280,6 +262,12 @@ static void lex_punctuation(Lexer *l)
 {
 	const char *text = l->tokens->text + l->at;
 	size_t left = l->tokens->size - l->at;
+	const char *what;
+	size_t foreign = hint_sign(text, left, &what);
+	if (foreign) {
+		push_bad(l, l->at + foreign, what);
+		return;
+	}
 	for (int kind = TOKEN_LE; kind < TOKEN_COUNT; kind++) {
 		size_t n = spelled[kind][1] ? 2 : 1;
 		if (left < n || memcmp(text, spelled[kind], n))

@@ -72,6 +72,9 @@ static void refuse_unknown(Names *s, Node *n)
 		report_error(s->report, n->span,
 		    self ? "'%s' reads itself"
 			 : "'%s' is read before it is defined", text);
+	} else if ((other = hint_value(text))) {
+		report_error(s->report, n->span,
+		    "unknown name '%s': write %s", text, other);
 	} else if (!report_full(s->report)) {
 		other = alike(s, text);
 		report_error(s->report, n->span, "unknown name '%s'%s%s%s",

@@ -70,6 +70,22 @@ static TokenKind kind_after(const Parser *p)
 	return (TokenKind)p->tokens.at[p->at + 1].kind;
 }
 
+/* The name at hand, or NULL. */
+static const char *word_here(const Parser *p)
+{
+	const Token *t = token_here(p);
+	if (kind_here(p) != TOKEN_NAME)
+		return NULL;
+	return arena_strndup(
+	    p->arena, p->tokens.text + t->begin, t->end - t->begin);
+}
+
+static bool is_word(const Parser *p, const char *word)
+{
+	const char *here = word_here(p);
+	return here && !strcmp(here, word);
+}
+
 static Span span_here(const Parser *p)
 {
 	return token_span(&p->tokens, token_here(p));
@@ -242,9 +258,71 @@ static Node *parse_chain(
 	return a;
 }
 
+enum { SHOWN_AXES = 4 };
+
+/* Axes without extents from token `first` on, SHOWN_AXES at most. */
+static int bare_axes(const Parser *p, int first)
+{
+	int n = 0;
+	for (int at = first; n < SHOWN_AXES && at + 1 < p->end; at += 2) {
+		TokenKind behind = (TokenKind)p->tokens.at[at + 1].kind;
+		if (p->tokens.at[at].kind != TOKEN_NAME ||
+		    (behind != TOKEN_COMMA && behind != TOKEN_RBRACKET))
+			break;
+		n++;
+		if (behind == TOKEN_RBRACKET)
+			break;
+	}
+	return n;
+}
+
+static void print_token(Buf *out, const Parser *p, int at)
+{
+	const Token *t = &p->tokens.at[at];
+	buf_printf(out, "%.*s", (int)(t->end - t->begin),
+	    p->tokens.text + t->begin);
+}
+
+/* How they are written: y[i < M, j < N]. */
+static const char *axes_with_extents(Parser *p, int first)
+{
+	static const char extents[] = "KLMN";
+	int n = bare_axes(p, first);
+	bool all = first >= 2 && p->tokens.at[first - 1].match &&
+	    p->tokens.at[first + 2 * n - 1].kind == TOKEN_RBRACKET;
+	Buf text = {0};
+	if (all) {
+		print_token(&text, p, first - 2);
+		buf_putc(&text, '[');
+	}
+	for (int i = 0; i < n; i++) {
+		buf_puts(&text, i ? ", " : "");
+		print_token(&text, p, first + 2 * i);
+		buf_printf(&text, " < %c", extents[SHOWN_AXES - n + i]);
+	}
+	buf_puts(&text, all ? "]" : "");
+	const char *result = arena_strdup(p->arena, buf_text(&text));
+	buf_free(&text);
+	return result;
+}
+
+/* The '<' behind the name of an axis, at token `first`. */
+static bool expect_extent(Parser *p, int first)
+{
+	TokenKind kind = kind_here(p);
+	if (kind == TOKEN_COMMA || kind == TOKEN_RBRACKET) {
+		fail(p, span_here(p), arena_printf(p->arena,
+		    "expected '<' and an extent, got %s: write %s",
+		    found(p), axes_with_extents(p, first)));
+		return false;
+	}
+	return expect(p, TOKEN_LT);
+}
+
 static void parse_axes(Parser *p, AxisNodes *axes)
 {
 	do {
+		int first = p->at;
 		AxisNode axis = {.span = span_here(p)};
 		const Token *t = token_here(p);
 		if (!accept(p, TOKEN_NAME)) {
@@ -253,7 +331,7 @@ static void parse_axes(Parser *p, AxisNodes *axes)
 		}
 		axis.name = name_intern(p->names, p->tokens.text + t->begin,
 		    t->end - t->begin);
-		if (!expect(p, TOKEN_LT))
+		if (!expect_extent(p, first))
 			return;
 		axis.extent = parse_add(p);
 		vec_push(p->arena, axes, axis);
@@ -299,6 +377,38 @@ static Node *parse_number(Parser *p)
 	return n;
 }
 
+static void fail_function(Parser *p, const Node *n)
+{
+	const char *word = n->name->text, *hint = hint_function(word);
+	if (hint)
+		fail(p, n->span, arena_printf(p->arena,
+		    "'%s' is no function: write %s", word, hint));
+	else if ((hint = hint_dtype(word)))
+		fail(p, n->span, arena_printf(p->arena,
+		    "'%s' is no dtype: write %s", word, hint));
+	else
+		fail(p, n->span, arena_printf(p->arena,
+		    "'%s' is no function; a buffer is read with brackets",
+		    word));
+}
+
+/* NAME[…](: nothing of the language. */
+static bool is_reduction(const Parser *p)
+{
+	int closing = (int)token_here(p)->match;
+	return closing && closing + 1 < p->end &&
+	    p->tokens.at[closing + 1].kind == TOKEN_LPAREN;
+}
+
+static void fail_reduction(Parser *p, const Node *n)
+{
+	const char *word = n->name->text, *hint = hint_reduction(word);
+	fail(p, n->span, arena_printf(p->arena,
+	    hint ? "'%s' is no reduction: write %s"
+		 : "'%s' is no reduction: there are sum, prod, max and min%s",
+	    word, hint ? hint : ""));
+}
+
 static Node *parse_name(Parser *p)
 {
 	const Token *t = token_here(p);
@@ -307,13 +417,15 @@ static Node *parse_name(Parser *p)
 	n->name = name_intern(
 	    p->names, p->tokens.text + t->begin, t->end - t->begin);
 	if (kind_here(p) == TOKEN_LPAREN) {
-		fail(p, n->span, arena_printf(p->arena,
-		    "'%s' is no function; a buffer is read with brackets",
-		    n->name->text));
+		fail_function(p, n);
 		return n;
 	}
 	if (kind_here(p) != TOKEN_LBRACKET)
 		return n;
+	if (is_reduction(p)) {
+		fail_reduction(p, n);
+		return n;
+	}
 	if (!enter(p))
 		return n;
 	p->at++;
@@ -321,6 +433,10 @@ static Node *parse_name(Parser *p)
 	NodeVec list = parse_list(p, TOKEN_RBRACKET);
 	p->depth--;
 	n->span = n->outer = span_from(p, first);
+	if (kind_here(p) == TOKEN_LBRACKET)
+		fail(p, span_here(p), arena_printf(p->arena,
+		    "indices stand in one pair of brackets: write %s[i, j]",
+		    n->name->text));
 	adopt(p, n, list.at, list.n);
 	return n;
 }
@@ -333,6 +449,20 @@ static int op_arity(Op op)
 #undef OP
 	};
 	return arity[op];
+}
+
+static void fail_arity(Parser *p, const Node *n, int given, int arity)
+{
+	const char *name =
+	    n->kind == NODE_CAST ? dtype_name(n->type) : op_name(n->op);
+	const char *hint = "";
+	if ((n->op == OP_MIN || n->op == OP_MAX) && given != arity)
+		hint = arena_printf(p->arena, given < arity
+			? ": write %s(x, y), or %s[i < N](x)"
+			: ": write %s(%s(x, y), z)", name, name);
+	fail(p, n->span, arena_printf(p->arena,
+	    "'%s' takes %d argument%s, not %d%s", name, arity,
+	    arity == 1 ? "" : "s", given, hint));
 }
 
 /* A function or a cast, and its arguments. */
@@ -353,10 +483,7 @@ static Node *parse_call(Parser *p, NodeKind kind, Op op, DType type, int arity)
 	p->depth--;
 	n->span = n->outer = span_from(p, first);
 	if (!p->failed && list.n != arity)
-		fail(p, n->span, arena_printf(p->arena,
-		    "'%s' takes %d argument%s, not %d",
-		    kind == NODE_CAST ? dtype_name(type) : op_name(op), arity,
-		    arity == 1 ? "" : "s", list.n));
+		fail_arity(p, n, list.n, arity);
 	adopt(p, n, list.at, list.n);
 	return n;
 }
@@ -372,15 +499,19 @@ static Node *parse_reduce(Parser *p)
 	Node *n = node_new(p, NODE_REDUCE, span_from(p, first));
 	n->reduce = (ReduceOp)t->id;
 	if (kind_here(p) != TOKEN_LBRACKET) {
-		fail_expected(p, t->id == REDUCE_MAX || t->id == REDUCE_MIN
-			? "'(' or '['" : "'[' and the axes, as in sum[i < N](x)");
+		fail_expected(p, arena_printf(p->arena,
+		    "'['%s and the axes, as in %s[i < N](x)",
+		    t->id == REDUCE_MAX || t->id == REDUCE_MIN
+			? " or '('" : "", reduce_name(n->reduce)));
 		return n;
 	}
 	if (!enter(p))
 		return n;
 	p->at++;
 	parse_axes(p, &n->axes);
-	expect(p, TOKEN_LPAREN);
+	if (!accept(p, TOKEN_LPAREN))
+		fail_expected(p, arena_printf(p->arena,
+		    "'(', as in %s[i < N](x)", reduce_name(n->reduce)));
 	Node *body = parse_expr(p);
 	expect(p, TOKEN_RPAREN);
 	p->depth--;
@@ -413,7 +544,9 @@ static Node *parse_if(Parser *p)
 	parts[0] = parse_expr(p);
 	expect(p, TOKEN_THEN);
 	parts[1] = parse_expr(p);
-	expect(p, TOKEN_ELSE);
+	if (!accept(p, TOKEN_ELSE))
+		fail_expected(p, is_word(p, "elif") || is_word(p, "elseif")
+			? "'else if'" : "'else'");
 	parts[2] = parse_expr(p);
 	p->depth--;
 	Node *n = node_new(p, NODE_IF, span_from(p, first));
@@ -563,6 +696,18 @@ Node *parse_expression(
 
 /* --- types ---------------------------------------------------------------------- */
 
+static void fail_dtype(Parser *p)
+{
+	const char *word = word_here(p);
+	const char *hint = word ? hint_dtype(word) : NULL;
+	if (hint)
+		fail(p, span_here(p), arena_printf(p->arena,
+		    "'%s' is no dtype: write %s", word, hint));
+	else
+		fail_expected(p, "a dtype (f64 f32 f16 bf16 i64 i32 i16 i8 u8 "
+				 "bool)");
+}
+
 TypeNode parse_type(
     Arena *arena, Report *report, NameTable *names, const YamlScalar *scalar)
 {
@@ -576,17 +721,20 @@ TypeNode parse_type(
 	}
 	type.type = (DType)token_here(&p)->id;
 	if (!accept(&p, TOKEN_DTYPE)) {
-		fail_expected(&p, "a dtype (f64 f32 f16 bf16 i64 i32 i16 i8 u8 "
-				  "bool)");
+		fail_dtype(&p);
 		return type;
 	}
-	if (expect(&p, TOKEN_LBRACKET)) {
+	if (!accept(&p, TOKEN_LBRACKET)) {
+		fail_expected(&p, "'[' and the extents, or '[]' of a scalar");
+	} else {
 		NodeVec shape = parse_list(&p, TOKEN_RBRACKET);
 		for (int i = 0; i < shape.n; i++)
 			vec_push(arena, &type.shape, shape.at[i]);
 	}
 	if (!p.failed && p.at < p.end)
-		fail_expected(&p, "the end");
+		fail_expected(&p, kind_here(&p) == TOKEN_LBRACKET
+			? "the extents in one pair of brackets, f32[M, N]"
+			: "the end");
 	type.bad = p.failed;
 	return type;
 }
@@ -616,6 +764,8 @@ static int head_before(const Parser *p, int assign, int least)
 	if (end - 2 >= least && at[end].kind == TOKEN_DTYPE &&
 	    at[end - 1].kind == TOKEN_COLON)
 		end -= 2;
+	if (end >= least && at[end].kind == TOKEN_NAME && at[end].first)
+		return end; /* its brackets are missing */
 	if (end < least || at[end].kind != TOKEN_RBRACKET)
 		return -1;
 	int open = open_bracket(p, end, least);
@@ -625,6 +775,18 @@ static int head_before(const Parser *p, int assign, int least)
 	bool axes = end == open + 1 ||
 	    (at[open + 1].kind == TOKEN_NAME && at[open + 2].kind == TOKEN_LT);
 	return axes || at[open - 1].first ? open - 1 : -1;
+}
+
+static void fail_brackets(Parser *p, const DefinitionNode *d)
+{
+	TokenKind kind = kind_here(p);
+	const char *name = d->name->text;
+	if (kind == TOKEN_ASSIGN || kind == TOKEN_COLON)
+		fail(p, d->span, arena_printf(p->arena,
+		    "'%s' has no axes: write %s[i < N], or %s[] for a scalar",
+		    name, name, name));
+	else
+		fail_expected(p, "'['");
 }
 
 static void parse_head(Parser *p, DefinitionNode *d)
@@ -638,14 +800,16 @@ static void parse_head(Parser *p, DefinitionNode *d)
 	}
 	d->name = name_intern(
 	    p->names, p->tokens.text + t->begin, t->end - t->begin);
-	if (expect(p, TOKEN_LBRACKET) && !accept(p, TOKEN_RBRACKET))
+	if (!accept(p, TOKEN_LBRACKET))
+		fail_brackets(p, d);
+	else if (!accept(p, TOKEN_RBRACKET))
 		parse_axes(p, &d->axes);
 	d->nspatial = d->axes.n;
 	if (!p->failed && accept(p, TOKEN_COLON)) {
 		d->declared = true;
 		d->type = (DType)token_here(p)->id;
 		if (!accept(p, TOKEN_DTYPE))
-			fail_expected(p, "a dtype");
+			fail_dtype(p);
 	}
 	d->head = span_from(p, first);
 	expect(p, TOKEN_ASSIGN);
@@ -660,7 +824,10 @@ static bool parse_definition(Parser *p, DefinitionNode *d)
 	d->body = parse_expr(p);
 	bool next = kind_here(p) == TOKEN_NAME && token_here(p)->first;
 	if (!p->failed && p->at < p->end && !next)
-		fail_expected(p, "an operator or a definition");
+		fail_expected(p, kind_here(p) == TOKEN_IF
+			? "an operator or a definition (a choice is written "
+			  "'if c then x else y')"
+			: "an operator or a definition");
 	d->bad = p->failed;
 	if (d->bad)
 		d->body = node_bad(p);

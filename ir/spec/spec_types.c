@@ -168,6 +168,13 @@ bool type_number(Typer *typer, Node *node, Number *result)
 	return known_number(typer, node, result);
 }
 
+static const char *float_extent(const Node *n)
+{
+	return n->kind == NODE_BINARY && n->op == OP_DIV
+	    ? "is a float where an extent is needed: write '//'"
+	    : "is a float where an extent is needed";
+}
+
 int64_t type_extent(Typer *typer, Node *node, bool *is_bad)
 {
 	Number x;
@@ -179,8 +186,7 @@ int64_t type_extent(Typer *typer, Node *node, bool *is_bad)
 		return x.i;
 	*is_bad = true;
 	if (x.is_float)
-		refuse_number(
-		    typer, node, "is a float where an extent is needed");
+		refuse_number(typer, node, float_extent(node));
 	else
 		report_error(typer->report, node->span,
 		    "extent '%s' is %lld, but must be at least 1",
@@ -1015,8 +1021,7 @@ Expr *type_limit(Typer *typer, Node *node, int64_t *greatest)
 	if (!v.e)
 		return NULL;
 	if (v.e->type != DT_INDEX)
-		why = v.e->type == UNTYPED_FLOAT
-		    ? "is a float where an extent is needed"
+		why = v.e->type == UNTYPED_FLOAT ? float_extent(node)
 		    : "has a dtype: an extent is made of numbers, params and "
 		      "axes alone";
 	else if (bounds_range(typer->bounds, v.e, &r, &why)) {
