@@ -73,6 +73,9 @@ int call_nslots(const Step *step);
 /* --- edit.c: small questions about and changes of a nest ------------------- */
 
 bool edit_is_reading(const Nest *nest, int stage, int buffer);
+/* The n-th, from 1, of the stage's different reads of the buffer, in the order
+ * of the body; NULL: there are fewer. */
+const Expr *edit_read_of(const Nest *nest, int stage, int buffer, int64_t n);
 /* Is the body of `stage` below the loop? */
 bool edit_is_below(const Nest *nest, int stage, int loop);
 /* Is stage `a` stage `b` or placed somewhere below it? */
@@ -117,8 +120,10 @@ void edit_replace_loops(
 /* factors[0] is not used; the parts, outer to inner. */
 const int *edit_split_loop(Nest *nest, int loop, int n, const Handle *factors,
     const char *const *names);
-/* Reads of `from` in the stage's body become reads of `to`. */
-void edit_redirect(Nest *nest, int stage, int from, int to);
+/* Reads of `from` in the stage's body become reads of `to`: those equal to
+ * `only`, or all where that is NULL. */
+void edit_redirect(
+    Nest *nest, int stage, int from, int to, const Expr *only);
 bool edit_scope_parse(const char *word, Scope *scope);
 /* The number of iterations that a split gave the loop; HANDLE_NONE for its
  * first part and for others. */

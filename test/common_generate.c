@@ -259,11 +259,14 @@ static void write_cache_read(Generator *g, Buf *out)
 	static const char *const scopes[] = {
 	    "", "", "", ", pack", ", local", ", scope=reg"};
 	int stage = any_stage(g);
+	static const char *const reads[] = {
+	    "", "", "", ", read=1", ", read=2", ", read=3"};
 	const char *buffer = buffer_read(g, stage);
 
 	if (buffer)
-		buf_printf(out, "%s = cache_read(%s, %s%s)", new_name(g),
-		    stage_name(g, stage), buffer, pick(g, scopes, 6));
+		buf_printf(out, "%s = cache_read(%s, %s%s%s)", new_name(g),
+		    stage_name(g, stage), buffer, pick(g, scopes, 6),
+		    pick(g, reads, 6));
 }
 
 static void write_cache_write(Generator *g, Buf *out)

@@ -212,8 +212,19 @@ typedef struct {
 	Recorder *r;
 	Expr *seen[PLAN_ACCESSES];
 	int nseen;
+	VEC(const Expr *) computed; /* values so far, each once */
 	double flops, branches;
 } BodyWalk;
+
+/* Equal values are computed once. */
+static bool is_computed(BodyWalk *w, const Expr *e)
+{
+	for (int i = 0; i < w->computed.n; i++)
+		if (expr_equal(w->computed.at[i], e))
+			return true;
+	vec_push(w->r->arena, &w->computed, e);
+	return false;
+}
 
 static bool visit_body(Expr *e, void *context)
 {
@@ -225,8 +236,11 @@ static bool visit_body(Expr *e, void *context)
 	};
 	if (e->type == DT_BOOL && e->narg && e->arg[0]->type == DT_INDEX)
 		return false; /* a condition on axes */
-	if (e->type != DT_INDEX)
+	if (e->type != DT_INDEX && flops[e->op]) {
+		if (is_computed(w, e))
+			return false;
 		w->flops += flops[e->op];
+	}
 	w->branches += e->op == OP_IF && e->type != DT_INDEX;
 	if (e->op != OP_READ)
 		return e->type != DT_INDEX;

@@ -30,6 +30,39 @@ bool edit_is_reading(const Nest *nest, int stage, int buffer)
 	return search.found;
 }
 
+typedef struct {
+	int buffer;
+	int64_t left; /* of different reads, up to the one that is looked for */
+	VEC(const Expr *) seen;
+	Arena *arena;
+	const Expr *found;
+} ReadCount;
+
+static bool count_read(Expr *e, void *context)
+{
+	ReadCount *c = context;
+
+	if (e->op != OP_READ || e->id != c->buffer)
+		return !c->found;
+	for (int i = 0; i < c->seen.n; i++)
+		if (expr_equal(c->seen.at[i], e))
+			return !c->found;
+	vec_push(c->arena, &c->seen, e);
+	if (--c->left == 0)
+		c->found = e;
+	return !c->found;
+}
+
+const Expr *edit_read_of(
+    const Nest *nest, int stage, int buffer, int64_t n)
+{
+	ReadCount c = {.buffer = buffer, .left = n, .arena = nest->arena};
+
+	assert(n >= 1);
+	expr_walk(nest->stages.at[stage].body, count_read, &c);
+	return c.found;
+}
+
 /* The innermost loop around the body of a stage; -1: none. */
 static int innermost_loop(const Nest *nest, int stage)
 {
@@ -457,20 +490,23 @@ void edit_replace_loops(
 
 typedef struct {
 	int from, to;
+	const Expr *only; /* NULL: all reads */
 } Redirect;
 
 static Expr *redirect_read(Arena *arena, Expr *e, void *context)
 {
 	const Redirect *r = context;
 
-	if (e->op != OP_READ || e->id != r->from)
+	if (e->op != OP_READ || e->id != r->from ||
+	    (r->only && !expr_equal(r->only, e)))
 		return e;
 	return expr_read(arena, e->type, r->to, e->arg, e->narg);
 }
 
-void edit_redirect(Nest *nest, int stage, int from, int to)
+void edit_redirect(
+    Nest *nest, int stage, int from, int to, const Expr *only)
 {
-	Redirect r = {from, to};
+	Redirect r = {from, to, only};
 
 	nest_set_body(nest, stage,
 	    expr_rewrite(nest->arena, nest->stages.at[stage].body,

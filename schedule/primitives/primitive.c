@@ -67,20 +67,20 @@ const char *primitive_arguments(int primitive)
 	return table[primitive].arguments;
 }
 
-/* The key that the last argument may have; NULL. */
-static const char *primitive_key(int primitive)
+/* The position of the optional argument of that key; -1: there is none. */
+static int key_position(int primitive, const char *key)
 {
 	switch (primitive) {
-	case PRIMITIVE_unroll: return "limit";
+	case PRIMITIVE_unroll: return strcmp(key, "limit") ? -1 : 1;
+	case PRIMITIVE_cache_write: return strcmp(key, "scope") ? -1 : 1;
 	case PRIMITIVE_cache_read:
-	case PRIMITIVE_cache_write: return "scope";
-	default: return NULL;
+		return !strcmp(key, "scope") ? 2 : !strcmp(key, "read") ? 3 : -1;
+	default: return -1;
 	}
 }
 
 Refusal primitive_check(const Step *step)
 {
-	const char *key = primitive_key(step->primitive);
 	int positional = 0;
 
 	while (positional < step->nargs && !step->args[positional].key)
@@ -89,9 +89,16 @@ Refusal primitive_check(const Step *step)
 		return "an argument is missing";
 	if (step->nargs && !primitive_role(step->primitive, step->nargs - 1))
 		return "there are too many arguments";
-	for (int i = positional; i < step->nargs; i++)
-		if (!step->args[i].key || !key ||
-		    strcmp(step->args[i].key, key) != 0)
+	for (int i = positional; i < step->nargs; i++) {
+		const char *key = step->args[i].key;
+		int at = key ? key_position(step->primitive, key) : -1;
+		if (at < 0)
 			return "there is no argument of that key";
+		if (at < positional)
+			return "an argument is given twice";
+		for (int j = positional; j < i; j++)
+			if (!strcmp(step->args[j].key, key))
+				return "an argument is given twice";
+	}
 	return NULL;
 }

@@ -5,6 +5,10 @@
  *     ap[x0, x1] = a[x0, x1]         (right before c)
  *     c[i, j] += ap[i, k] * b[k, j]
  *
+ * A buffer that is read at several places has several reads: `read=n` copies
+ * for the n-th of those that differ, in the order in which the body has them;
+ * without it one copy serves all.
+ *
  * Always legal.  Together with transform_layout, pad and compute_at it is
  * packing. */
 #include "schedule/internal.h"
@@ -12,7 +16,28 @@
 typedef struct {
 	int stage, buffer;
 	Scope scope;
+	const Expr *read; /* the only one that is copied for; NULL: all */
 } CacheRead;
+
+/* Which of the reads, as `read=n` has it. */
+static Refusal read_argument(const Call *call, CacheRead *p)
+{
+	int at = call_optional(call, 3, "read");
+	int64_t n;
+	Refusal why;
+
+	p->read = NULL;
+	if (at < 0)
+		return NULL;
+	why = call_int(call, at, &n);
+	if (why)
+		return why;
+	if (n < 1)
+		return "reads are counted from 1";
+	p->read = edit_read_of(call->nest, p->stage, p->buffer, n);
+	return p->read ? NULL : "the block has not so many different reads of "
+				"the buffer";
+}
 
 static Refusal parameters(const Call *call, CacheRead *p)
 {
@@ -22,6 +47,10 @@ static Refusal parameters(const Call *call, CacheRead *p)
 		why = call_buffer(call, 1, &p->buffer);
 	if (!why)
 		why = edit_scope_argument(call, 2, &p->scope);
+	if (!why && !edit_is_reading(call->nest, p->stage, p->buffer))
+		why = "the block does not read the buffer";
+	if (!why)
+		why = read_argument(call, p);
 	return why ? why : call_outs(call, 1);
 }
 
@@ -32,8 +61,6 @@ Refusal cache_read_legal(const Call *call)
 
 	if (why)
 		return why;
-	if (!edit_is_reading(call->nest, p.stage, p.buffer))
-		return "the block does not read the buffer";
 	if (call->nest->stages.at[p.stage].tensor_loop >= 0)
 		return "the block was made by blockize";
 	return NULL;
@@ -78,7 +105,7 @@ void cache_read_apply(const Call *call)
 	stage = edit_new_stage(nest, name, p.stage, false);
 	fill_copy(nest, stage, p.buffer, buffer);
 	nest->stages.at[stage].barrier = p.scope == SCOPE_SHARED;
-	edit_redirect(nest, p.stage, p.buffer, buffer);
+	edit_redirect(nest, p.stage, p.buffer, buffer, p.read);
 	if (nest->stages.at[p.stage].place >= 0 && p.scope == SCOPE_GLOBAL)
 		nest->buffers.at[buffer].scope = SCOPE_LOCAL;
 }

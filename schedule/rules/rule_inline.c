@@ -20,19 +20,19 @@ static bool read_once(const Rules *r, int reader, int buffer)
 {
 	const RuleBlock *b = &r->blocks[reader];
 	const Block *block = &r->program->blocks[reader];
-	bool found = false;
-	for (int i = 0; i < b->nreads; i++) {
-		const RuleRead *read = &b->reads[i];
+	if (rule_reads_of(b, buffer) != 1)
+		return false;
+	for (int i = 0; i < b->reads.n; i++) {
+		const RuleRead *read = &b->reads.at[i];
 		if (read->buffer != buffer)
 			continue;
-		found = true;
 		if (!read->plain)
 			return false;
 		for (int a = 0; a < block->naxes; a++)
 			if (block->axes[a].extent > 1 && !read->uses[a])
 				return false;
 	}
-	return found;
+	return true;
 }
 
 /* Of one evaluation of a body. */
@@ -100,24 +100,27 @@ static bool stays_small(const Inlining *in, Expr *reader)
 	return !m.body_flops || m.flops <= BODY_FLOPS_MAX;
 }
 
-/* The choice for each block, producers first: `bodies` are what those that are
- * chosen already make of the others, exactly as the trace will. */
-static void choose(Rules *r, Arena *scratch)
+/* The choice for each block, producers first: the bodies are what those that
+ * are chosen already make of the others, exactly as the trace will. */
+void rule_inline_choose(Rules *r)
 {
 	const Program *p = r->program;
-	Expr **bodies = NEW_N(scratch, Expr *, p->nblocks);
+	r->inlines = NEW_N(r->arena, bool, p->nblocks);
+	r->inlinable = NEW_N(r->arena, bool, p->nblocks);
+	r->bodies = NEW_N(r->arena, Expr *, p->nblocks);
 	for (int i = 0; i < p->nblocks; i++)
-		bodies[i] = p->blocks[i].body;
+		r->bodies[i] = p->blocks[i].body;
 	for (int i = 0; i < p->nblocks; i++) {
 		const RuleBlock *b = &r->blocks[i];
-		Inlining in = inlining_of(r, i, bodies[i]);
+		Inlining in = inlining_of(r, i, r->bodies[i]);
 		bool small = p->blocks[i].reduce == REDUCE_NONE, chosen;
 		for (int k = 0; small && k < b->consumers.n; k++)
-			small = stays_small(&in, bodies[b->consumers.at[k]]);
-		chosen = small && worth_inlining(r, i, bodies[i]);
+			small = stays_small(
+			    &in, r->bodies[b->consumers.at[k]]);
+		chosen = small && worth_inlining(r, i, r->bodies[i]);
 		for (int k = 0; chosen && k < b->consumers.n; k++) {
-			Expr **reader = &bodies[b->consumers.at[k]];
-			*reader = inlining_body(scratch, &in, *reader);
+			Expr **reader = &r->bodies[b->consumers.at[k]];
+			*reader = inlining_body(r->arena, &in, *reader);
 		}
 		r->inlines[i] = chosen;
 		r->inlinable[i] = small;
@@ -126,17 +129,8 @@ static void choose(Rules *r, Arena *scratch)
 
 void rule_inline(Rules *r)
 {
-	if (!r->inlines) {
-		Arena *scratch = arena_new();
-		r->inlines = NEW_N(r->arena, bool, r->program->nblocks);
-		r->inlinable = NEW_N(r->arena, bool, r->program->nblocks);
-		choose(r, scratch);
-		arena_free(scratch);
-	}
-	for (int i = 0; i < r->program->nblocks; i++) {
-		r->blocks[i].inlined = r->inlines[i];
+	for (int i = 0; i < r->program->nblocks; i++)
 		if (r->inlines[i])
 			buf_printf(&r->text, "compute_inline(%s)\n",
 			    r->program->blocks[i].name);
-	}
 }

@@ -7,7 +7,7 @@ static bool readers_located(const Rules *r, const RuleBlock *b)
 {
 	for (int i = 0; i < b->consumers.n; i++) {
 		const RuleBlock *c = &r->blocks[b->consumers.at[i]];
-		if (!c->located && (c->inlined || c->block != r->place_block))
+		if (!c->located && c->block != r->place_block)
 			return false;
 	}
 	return true;
@@ -20,8 +20,6 @@ void rule_location(Rules *r, int i)
 	if (b->output || !b->consumers.n || !readers_located(r, b))
 		return;
 	b->located = true;
-	if (b->inlined) /* stands for its readers */
-		return;
 	buf_printf(&r->text, "compute_at(%s, ? in {root", block->name);
 	for (int p = 0; p < r->nplaces; p++)
 		buf_printf(&r->text, ", %s", r->places[p]);

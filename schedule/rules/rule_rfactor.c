@@ -18,8 +18,8 @@ static int contiguous_axis(const Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
 	const RuleBlock *b = &r->blocks[i];
-	for (int k = 0; k < b->nreads; k++) {
-		const RuleRead *read = &b->reads[k];
+	for (int k = 0; k < b->reads.n; k++) {
+		const RuleRead *read = &b->reads.at[k];
 		int a = read->nindex
 		    ? rule_axis_of(read->index[read->nindex - 1])
 		    : -1;

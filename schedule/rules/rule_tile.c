@@ -79,11 +79,12 @@ static int elementwise_reader(const Rules *r, const RuleBlock *b)
 	const RuleBlock *w = &r->blocks[reader];
 	const Block *wb = &r->program->blocks[reader];
 	const Block *block = &r->program->blocks[b->block];
-	if (wb->reduce != REDUCE_NONE || w->inlined || w->scheduled ||
-	    wb->nspatial != block->nspatial)
+	if (wb->reduce != REDUCE_NONE || w->scheduled ||
+	    wb->nspatial != block->nspatial ||
+	    rule_reads_of(w, block->buffer) != 1)
 		return -1;
-	for (int i = 0; i < w->nreads; i++) {
-		const RuleRead *read = &w->reads[i];
+	for (int i = 0; i < w->reads.n; i++) {
+		const RuleRead *read = &w->reads.at[i];
 		if (read->buffer != block->buffer)
 			continue;
 		if (!read->plain || read->nindex != wb->nspatial)
@@ -96,47 +97,16 @@ static int elementwise_reader(const Rules *r, const RuleBlock *b)
 	return reader;
 }
 
-/* Inlining chains: conv -> scale -> relu; relu reads conv through scale. */
-static int reader_through_inlined(const Rules *r, const RuleBlock *b)
-{
-	const RuleBlock *at = b;
-	while (at->consumers.n == 1 && r->blocks[at->consumers.at[0]].inlined) {
-		int next = at->consumers.at[0];
-		const Block *block = &r->program->blocks[next];
-		if (block->nspatial != r->program->blocks[b->block].nspatial)
-			return -1;
-		at = &r->blocks[next];
-	}
-	if (at == b)
-		return elementwise_reader(r, b);
-	/* Only where every link keeps the axes in place. */
-	const RuleBlock *link = b;
-	while (link != at) {
-		const RuleBlock *next = &r->blocks[link->consumers.at[0]];
-		int buffer = r->program->blocks[link->block].buffer;
-		for (int i = 0; i < next->nreads; i++) {
-			const RuleRead *read = &next->reads[i];
-			if (read->buffer != buffer)
-				continue;
-			for (int d = 0; d < read->nindex; d++)
-				if (rule_axis_of(read->index[d]) != d)
-					return -1;
-		}
-		link = next;
-	}
-	return elementwise_reader(r, at);
-}
-
 /* The writer's axis that goes along with axis `a` of the block. */
 static int writer_axis(const Tiling *t, int reader, int a)
 {
 	if (reader < 0)
 		return a;
 	const RuleBlock *w = &t->r->blocks[reader];
-	for (int i = 0; i < w->nreads; i++)
-		if (w->reads[i].buffer == t->block->buffer &&
-		    w->reads[i].plain)
-			return rule_axis_of(w->reads[i].index[a]);
+	for (int i = 0; i < w->reads.n; i++)
+		if (w->reads.at[i].buffer == t->block->buffer &&
+		    w->reads.at[i].plain)
+			return rule_axis_of(w->reads.at[i].index[a]);
 	return a;
 }
 
@@ -377,20 +347,33 @@ static int longest_dim(const Buffer *b)
 	return 0;
 }
 
-static const char *copy_name(Tiling *t, const Buffer *b, const char *suffix)
+static const char *copy_name(
+    Tiling *t, const RuleRead *read, const char *suffix)
 {
+	const Buffer *b = &t->r->program->buffers[read->buffer];
+	if (read->number > 1)
+		suffix = arena_printf(
+		    t->r->arena, "%s%d", suffix, read->number);
 	return is_anchor(t)
 	    ? arena_printf(t->r->arena, "%s%s", b->name, suffix)
 	    : rule_name(t->r, t->block, b->name, suffix);
 }
 
+static void put_copy(Tiling *t, const RuleRead *read, const char *copy)
+{
+	put(t, "%s = cache_read(%s, %s", copy, t->reduce,
+	    t->r->program->buffers[read->buffer].name);
+	if (rule_reads_of(t->info, read->buffer) > 1)
+		put(t, ", read=%d", read->number);
+	put(t, ")\n");
+}
+
 static bool read_by_others(const Tiling *t, int buffer)
 {
 	for (int i = 0; i < t->r->program->nblocks; i++)
-		for (int k = 0; k < t->r->blocks[i].nreads; k++)
-			if (t->r->blocks[i].reads[k].buffer == buffer &&
-			    &t->r->blocks[i] != t->info)
-				return true;
+		if (&t->r->blocks[i] != t->info &&
+		    rule_reads_of(&t->r->blocks[i], buffer))
+			return true;
 	return false;
 }
 
@@ -448,13 +431,13 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 static void pack_operand(Tiling *t, const RuleRead *read)
 {
 	const Buffer *b = &t->r->program->buffers[read->buffer];
-	const char *copy = copy_name(t, b, "_pack");
+	const char *copy = copy_name(t, read, "_pack");
 	bool tiled = false;
 	for (int d = 0; d < read->nindex; d++)
 		tiled |= tile_of(t, rule_axis_of(read->index[d])) != NULL;
 	if (!tiled || (!is_anchor(t) && !b->is_const && lies_in_lanes(t, read)))
 		return;
-	put(t, "%s = cache_read(%s, %s)\n", copy, t->reduce, b->name);
+	put_copy(t, read, copy);
 	if (b->is_const || !is_anchor(t))
 		put(t, "compute_at(%s, root)\n", copy);
 	else
@@ -469,16 +452,28 @@ static void pack_operand(Tiling *t, const RuleRead *read)
  * or none. */
 static void stage_operand(Tiling *t, const RuleRead *read)
 {
-	const Buffer *b = &t->r->program->buffers[read->buffer];
-	const char *copy = copy_name(t, b, "_tile");
-	put(t, "%s = cache_read(%s, %s)\n", copy, t->reduce, b->name);
+	const char *copy = copy_name(t, read, "_tile");
+	put_copy(t, read, copy);
 	put_places(t, copy, ", inline");
+}
+
+/* The i-th read, but those of one buffer the last first: a read that was
+ * replaced no longer counts. */
+static const RuleRead *read_in_turn(const RuleBlock *b, int i)
+{
+	const RuleRead *read = &b->reads.at[i];
+	int number = rule_reads_of(b, read->buffer) + 1 - read->number;
+	for (int k = 0; k < b->reads.n; k++)
+		if (b->reads.at[k].buffer == read->buffer &&
+		    b->reads.at[k].number == number)
+			read = &b->reads.at[k];
+	return read;
 }
 
 static void operands(Tiling *t)
 {
-	for (int i = 0; i < t->info->nreads; i++) {
-		const RuleRead *read = &t->info->reads[i];
+	for (int i = 0; i < t->info->reads.n; i++) {
+		const RuleRead *read = read_in_turn(t->info, i);
 		const Buffer *b = &t->r->program->buffers[read->buffer];
 		if (b->block >= 0)
 			continue; /* inlined, or the location rule's */
@@ -487,7 +482,8 @@ static void operands(Tiling *t)
 			continue; /* packed once, in one order */
 		if (read->plain)
 			pack_operand(t, read);
-		else if (!b->is_const && read->nreads == 1 && is_anchor(t))
+		else if (!b->is_const && is_anchor(t) &&
+		    rule_reads_of(t->info, read->buffer) == 1)
 			stage_operand(t, read);
 	}
 }
@@ -498,7 +494,7 @@ void rule_tile(Rules *r, const RuleTiled *tiled)
 	    .tiled = tiled,
 	    .block = &r->program->blocks[tiled->block],
 	    .info = &r->blocks[tiled->block]};
-	int reader = reader_through_inlined(r, t.info);
+	int reader = elementwise_reader(r, t.info);
 	r->blocks[tiled->block].scheduled = true;
 	r->blocks[tiled->block].located = true;
 	t.writer_block = t.block;

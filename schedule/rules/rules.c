@@ -73,6 +73,22 @@ static void add_consumer(const BodyVisit *visit, int buffer)
 		vec_push(visit->arena, &b->consumers, reader);
 }
 
+int rule_reads_of(const RuleBlock *b, int buffer)
+{
+	int n = 0;
+	for (int i = 0; i < b->reads.n; i++)
+		n += b->reads.at[i].buffer == buffer;
+	return n;
+}
+
+static bool same_read(const RuleRead *r, const Expr *e)
+{
+	bool same = r->buffer == e->id;
+	for (int i = 0; same && i < e->narg; i++)
+		same = expr_equal(r->index[i], e->arg[i]);
+	return same;
+}
+
 static bool visit_expr(Expr *e, void *context)
 {
 	BodyVisit *visit = context;
@@ -81,42 +97,38 @@ static bool visit_expr(Expr *e, void *context)
 	if (e->op != OP_READ)
 		return true;
 	add_consumer(visit, e->id);
-	RuleRead *r = NULL;
-	for (int i = 0; i < b->nreads && !r; i++)
-		if (b->reads[i].buffer == e->id)
-			r = &b->reads[i];
-	if (!r && b->nreads == RULE_READS)
-		return false;
-	if (!r) {
-		r = &b->reads[b->nreads++];
-		*r = (RuleRead){.buffer = e->id,
-		    .nindex = e->narg,
-		    .index = e->arg,
-		    .nreads = 1,
-		    .plain = plain_index(e),
-		    .uses = NEW_N(visit->arena, bool, visit->block->naxes)};
-	} else {
-		bool same = true;
-		for (int i = 0; i < e->narg; i++)
-			same &= expr_equal(r->index[i], e->arg[i]);
-		r->nreads += !same;
-		r->plain &= same;
-	}
+	for (int i = 0; i < b->reads.n; i++)
+		if (same_read(&b->reads.at[i], e))
+			return false;
+	RuleRead r = {.buffer = e->id,
+	    .nindex = e->narg,
+	    .index = e->arg,
+	    .number = 1 + rule_reads_of(b, e->id),
+	    .plain = plain_index(e),
+	    .uses = NEW_N(visit->arena, bool, visit->block->naxes)};
 	for (int i = 0; i < e->narg; i++)
-		mark_axes(e->arg[i], r->uses);
-	return false;
+		mark_axes(e->arg[i], r.uses);
+	vec_push(visit->arena, &b->reads, r);
+	return true; /* an index may read, too */
 }
 
-static void analyse(Arena *arena, const Program *program, RuleBlock *blocks)
+/* What blocks read and who reads them, with what is chosen to be inlined in
+ * the place of its reads. */
+static void analyse(Rules *r)
 {
+	const Program *program = r->program;
+	memset(r->blocks, 0, sizeof *r->blocks * (size_t)program->nblocks);
 	for (int i = 0; i < program->nblocks; i++) {
 		const Block *block = &program->blocks[i];
-		RuleBlock *b = &blocks[i];
+		RuleBlock *b = &r->blocks[i];
 		b->block = i;
+		b->inlined = r->inlines && r->inlines[i];
 		b->output =
 		    program->buffers[block->buffer].role == BUFFER_OUTPUT;
-		BodyVisit visit = {arena, program, block, blocks, b};
-		expr_walk(block->body, visit_expr, &visit);
+		BodyVisit visit = {r->arena, program, block, r->blocks, b};
+		if (!b->inlined)
+			expr_walk(r->bodies ? r->bodies[i] : block->body,
+			    visit_expr, &visit);
 		b->flops += block->reduce != REDUCE_NONE;
 	}
 }
@@ -134,8 +146,8 @@ static double block_points(const Block *block)
 static bool worth_tiling(const Program *program, const RuleBlock *b)
 {
 	const Block *block = &program->blocks[b->block];
-	for (int i = 0; i < b->nreads; i++) {
-		const RuleRead *r = &b->reads[i];
+	for (int i = 0; i < b->reads.n; i++) {
+		const RuleRead *r = &b->reads.at[i];
 		const Expr *last = r->nindex ? r->index[r->nindex - 1] : NULL;
 		bool streamed = false;
 		for (int a = block->nspatial; a < block->naxes; a++)
@@ -188,8 +200,8 @@ static bool worth_vectors(const Rules *r, int tiled, int axis)
 {
 	const RuleBlock *b = &r->blocks[tiled];
 	const Block *block = &r->program->blocks[tiled];
-	for (int i = 0; i < b->nreads; i++)
-		if (b->reads[i].plain && b->reads[i].uses[axis])
+	for (int i = 0; i < b->reads.n; i++)
+		if (b->reads.at[i].plain && b->reads.at[i].uses[axis])
 			return true;
 	for (int a = axis + 1; a < block->nspatial; a++)
 		if (block->axes[a].extent > 1)
@@ -241,9 +253,7 @@ static Trace *sketch_trace(Rules *r)
 	buf_clear(&r->text);
 	r->nplaces = 0;
 	r->place_block = -1;
-	memset(r->blocks, 0,
-	    sizeof *r->blocks * (size_t)r->program->nblocks);
-	analyse(r->arena, r->program, r->blocks);
+	analyse(r);
 	rule_inline(r);
 	if (r->tiled.block >= 0) {
 		rule_tile(r, &r->tiled);
@@ -251,12 +261,10 @@ static Trace *sketch_trace(Rules *r)
 	}
 	for (int i = r->program->nblocks - 1; i >= 0; i--) {
 		RuleBlock *b = &r->blocks[i];
-		if (b->scheduled)
+		if (b->scheduled || b->inlined)
 			continue;
 		if (r->place_block >= 0)
 			rule_location(r, i);
-		if (b->inlined)
-			continue;
 		if (r->program->blocks[i].reduce != REDUCE_NONE)
 			rule_rfactor(r, i);
 		else
@@ -316,7 +324,9 @@ void rules_sketches(Arena *arena, const Program *program,
 {
 	Rules r = {.arena = arena, .program = program, .machine = machine};
 	r.blocks = NEW_N(arena, RuleBlock, program->nblocks);
-	analyse(arena, program, r.blocks);
+	analyse(&r);
+	rule_inline_choose(&r);
+	analyse(&r);
 	int tiled = tiled_block(program, r.blocks);
 	if (tiled >= 0)
 		sketches_tiled(&r, tiled, out);

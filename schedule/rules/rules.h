@@ -6,28 +6,28 @@
 
 #include "schedule/schedule.h"
 
-enum { RULE_READS = 8, RULE_PLACES = 24 };
+enum { RULE_PLACES = 24 };
 
-/* One buffer that a block reads. */
+/* A read of a buffer that differs from the others in the body. */
 typedef struct {
 	int buffer;
 	int nindex;
-	Expr **index;  /* of its first read */
-	int nreads;    /* reads with different indices */
-	bool plain;    /* one read, each index one axis of its own */
+	Expr **index;
+	int number;    /* among the reads of the buffer, from 1 */
+	bool plain;    /* each index is an axis of its own */
 	bool *uses;    /* by axis of the block: do its indices have it? */
 } RuleRead;
 
 typedef struct {
 	int block;
-	int nreads;
-	RuleRead reads[RULE_READS];
-	VEC(int) consumers; /* blocks */
+	/* of the body with what the inline rule puts into it; of one that is
+	 * inlined itself none */
+	VEC(RuleRead) reads; /* in the order of the body */
+	VEC(int) consumers;  /* blocks */
 	bool output;
 	bool inlined;      /* by the inline rule */
 	bool scheduled;    /* a rule has written its loops */
-	bool located;      /* it, or where it is, has the places' loops around it;
-			      of one that is inlined, its readers have */
+	bool located;      /* it, or where it is, has the places' loops around it */
 	double flops;      /* of one evaluation of the body */
 } RuleBlock;
 
@@ -50,8 +50,9 @@ typedef struct {
 	int nplaces;
 	const char *places[RULE_PLACES];
 	int place_block;   /* whose loops those are */
-	bool *inlines;     /* by block: the inline rule's choice; NULL: none yet */
+	bool *inlines;     /* by block: the inline rule's choice */
 	bool *inlinable;   /* no reduction, and its readers would stay small */
+	Expr **bodies;     /* by block, with what is inlined into it */
 	Buf text;          /* the trace so far */
 } Rules;
 
@@ -67,11 +68,15 @@ void rules_sketches(Arena *arena, const Program *program,
 const char *rule_name(Rules *r, const Block *block, const char *axis,
     const char *suffix);
 int rule_axis_of(const Expr *e); /* of a plain index; -1 */
+/* How many different reads of the buffer the block has. */
+int rule_reads_of(const RuleBlock *b, int buffer);
 int rule_lanes(const Machine *machine, DType type);
 /* Arithmetic of one evaluation. */
 bool rule_is_flop(const Expr *e);
 
 /* one rule a file */
+/* The choice, from the blocks as the program has them; and its steps. */
+void rule_inline_choose(Rules *r);
 void rule_inline(Rules *r);
 /* The block, its writer, its operands. */
 void rule_tile(Rules *r, const RuleTiled *tiled);

@@ -67,6 +67,9 @@ static const Shape shapes[] = {
     {"workloads/sum_all.yaml:", 2, {{"M", "8"}, {"N", "16"}}},
     {"workloads/transpose_batch_matmul.yaml:", 3,
 	{{"L", "8"}, {"H", "2"}, {"D", "8"}}},
+    {"test/layouts/gram.yaml:", 2, {{"M", "12"}, {"K", "9"}}},
+    {"test/layouts/square.yaml:", 1, {{"M", "16"}}},
+    {"test/layouts/distances.yaml:", 2, {{"M", "12"}, {"K", "6"}}},
 };
 
 /* --- the interpreter's counts ------------------------------------------------- */

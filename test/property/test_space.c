@@ -1,6 +1,6 @@
 /* What the plan says of a candidate is what replaying its trace with numbers
  * says (design: one path for tiles as slots, one for tiles as numbers), on
- * every workload:
+ * every workload and every layout of test/layouts:
  *   - guards hold exactly where replay accepts;
  *   - features from the plan equal features from the nest with numbers;
  *   - a trace printed, parsed and found again is the same candidate. */
@@ -168,29 +168,40 @@ static int is_spec(const struct dirent *e)
 	return dot && !strcmp(dot, ".yaml");
 }
 
-static void test_workloads(void **state)
+static void check_spec(const char *path, const Machine *machine)
+{
+	Arena *arena = arena_new();
+	ProgramVec programs = {0};
+	Diag diag = {0};
+	Error error = {0};
+	if (spec_load(arena, path, NULL, 0, NUMERICS_DEFAULT, &diag, &error,
+		&programs))
+		fail_msg("%s%s", buf_text(&diag.text), error.text);
+	for (int p = 0; p < programs.n; p++)
+		check_program(programs.at[p], machine);
+	arena_free(arena);
+	diag_free(&diag);
+}
+
+static void check_folder(const char *folder)
 {
 	struct dirent **names;
-	int n = scandir("workloads", &names, is_spec, alphasort);
-	(void)state;
+	int n = scandir(folder, &names, is_spec, alphasort);
 	assert_true(n > 0);
 	for (int i = 0; i < n; i++) {
-		Arena *arena = arena_new();
-		ProgramVec programs = {0};
-		Diag diag = {0};
-		Error error = {0};
-		char *path =
-		    arena_printf(arena, "workloads/%s", names[i]->d_name);
-		if (spec_load(arena, path, NULL, 0, NUMERICS_DEFAULT, &diag,
-			&error, &programs))
-			fail_msg("%s%s", buf_text(&diag.text), error.text);
-		for (int p = 0; p < programs.n; p++)
-			check_program(programs.at[p], &machines[i % 2]);
-		arena_free(arena);
-		diag_free(&diag);
+		char path[512];
+		snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);
+		check_spec(path, &machines[i % 2]);
 		free(names[i]);
 	}
 	free(names);
+}
+
+static void test_workloads(void **state)
+{
+	(void)state;
+	check_folder("workloads");
+	check_folder("test/layouts");
 }
 
 /* The row of a plan with `around` on the stack above whoever makes it. */

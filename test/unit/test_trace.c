@@ -21,6 +21,7 @@ static const char contract_example[] =
 
 static const char every_construct[] =
     "ap = cache_read(c, p, scope=local)\n"
+    "aq = cache_read(c, p, scope=local, read=2)\n"
     "mo, m1, mi = split(c.i, ? in tile([1, 2, 4], [16, lanes]))\n"
     "jo, ji = split(c.j, ?=[_, 3] in tile(2, inner<=7))\n"
     "ko, ki = split(c.k, [2, 8])\n"
@@ -128,6 +129,9 @@ static const struct {
     {"paralel(c.i)", "trace:1:1: error: no step is named 'paralel'"},
     {"a = parallel(c.i)", "error: parallel gives no name"},
     {"cache_read(c, a)", "error: cache_read gives one name"},
+    {"x = cache_read(c, a, limit=2)", "error: cache_read takes"},
+    {"x = cache_read(c, a, read=2, read=1)", "error: cache_read takes"},
+    {"x = cache_read(c, a, reg, scope=reg)", "error: cache_read takes"},
     {"split(c.i, [_, 4])", "error: split gives names"},
     {"parallel()", "error: parallel takes (loop)"},
     {"parallel(c.i, c.j)", "error: parallel takes (loop)"},

@@ -1,0 +1,102 @@
+/* What the rules write: for each operator, steps that some sketch has, and
+ * steps that none has. */
+#include "test/common_program.h"
+#include "test/common_schedule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const Machine machine = {.threads = 1,
+    .vector_bytes = 64,
+    .vector_registers = 32,
+    .fma = true,
+    .masked = true,
+    .gather = true,
+    .broadcast = true,
+    .fma_per_cycle = 2,
+    .fma_latency = 4,
+    .l1_bytes = 49152,
+    .l2_bytes = 2 << 20,
+    .l3_bytes = 32 << 20,
+    .l1_ways = 12,
+    .line_bytes = 64};
+
+enum { TEXTS = 8 };
+
+typedef struct {
+	const char *spec;
+	const char *some[TEXTS]; /* each in a sketch */
+	const char *none[TEXTS]; /* each in no sketch */
+} Case;
+
+static const Case cases[] = {
+    /* a buffer read twice has two copies, each in its own order */
+    {"test/layouts/gram.yaml",
+	{"a_pack = cache_read(c_acc, a, read=1)",
+	    "a_pack2 = cache_read(c_acc, a, read=2)",
+	    "transform_layout(a_pack, [x0//c_i2, x1, x0%c_i2])",
+	    "transform_layout(a_pack2, [x0//(c_j2*16), x1, x0%(c_j2*16)])"},
+	{0}},
+    {"test/layouts/square.yaml",
+	{"transform_layout(a_pack, [x0//c_i2, x1, x0%c_i2])",
+	    "transform_layout(a_pack2, [x1//(c_j2*16), x0, x1%(c_j2*16)])"},
+	{0}},
+    /* what is inlined is read by who reads it */
+    {"test/layouts/shifted.yaml",
+	{"compute_inline(y)", "cache_read(c_acc, x, read=1)",
+	    "cache_read(c_acc, x, read=2)"},
+	{"cache_read(c_acc, x)"}},
+};
+
+static bool some_sketch_has(const Space *space, const char *text)
+{
+	bool found = false;
+	for (int i = 0; i < space_nsketches(space); i++) {
+		Buf out = {0};
+		trace_print(&out, space_sketch(space, i));
+		found |= strstr(buf_text(&out), text) != NULL;
+		buf_free(&out);
+	}
+	return found;
+}
+
+static void check_case(const Case *c)
+{
+	Arena *arena = arena_new();
+	ProgramVec programs = {0};
+	Diag diag = {0};
+	Error error = {0};
+	if (spec_load(arena, c->spec, NULL, 0, NUMERICS_DEFAULT, &diag, &error,
+		&programs))
+		fail_msg("%s%s", buf_text(&diag.text), error.text);
+	Space *space = space_new(arena, programs.at[0], &machine, &error);
+	if (!space)
+		fail_msg("%s: %s", c->spec, error.text);
+	for (int i = 0; i < TEXTS && c->some[i]; i++)
+		if (!some_sketch_has(space, c->some[i]))
+			fail_msg("%s: no sketch has %s", c->spec, c->some[i]);
+	for (int i = 0; i < TEXTS && c->none[i]; i++)
+		if (some_sketch_has(space, c->none[i]))
+			fail_msg("%s: a sketch has %s", c->spec, c->none[i]);
+	diag_free(&diag);
+	arena_free(arena);
+}
+
+static void test_sketches(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		check_case(&cases[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_sketches)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
