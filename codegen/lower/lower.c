@@ -1,13 +1,11 @@
 /* Nest -> lowered form: the kernel and one pack function for each constant
- * input; their parameters and buffers, and where temporary buffers lie in the
- * workspace. */
+ * input; their parameters and buffers. */
 #include <ctype.h>
 #include <string.h>
 
 #include "codegen/lower/lower_internal.h"
 
 enum {
-	WORKSPACE_ALIGN = 64,
 	/* of a function: beyond, compiling takes longer than it gains */
 	MOST_OPERATIONS = 20000,
 	/* and for each block of a large program, as many as a small one has */
@@ -61,64 +59,6 @@ static bool *buffers_used(Lower *l, bool *written)
 		expr_walk(s->body, mark_read, used);
 	}
 	return used;
-}
-
-/* Does a loop around the place of the allocation run in threads? */
-static bool is_private(const Nest *nest, const NestBuffer *b)
-{
-	for (int loop = b->alloc; loop >= 0;) {
-		const Stage *s =
-		    &nest->stages.at[nest->vars.at[loop].stage];
-		for (int i = nest_loop_position(nest, loop); i >= 0; i--)
-			if (nest->vars.at[s->loops[i]].kind == LOOP_PARALLEL)
-				return true;
-		loop = s->place;
-	}
-	return false;
-}
-
-static int64_t reserve(int64_t *size, int64_t bytes)
-{
-	int64_t at = *size;
-	*size += (bytes + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN *
-	    WORKSPACE_ALIGN;
-	return at;
-}
-
-/* Shared pieces first, then one block of private pieces for each thread. */
-static int64_t place_workspace(
-    Lower *l, const bool *used, const bool *written)
-{
-	const Nest *nest = l->nest;
-	int64_t shared = 0, private = 0;
-	for (int pass = 0; pass < 2; pass++)
-		for (int i = 0; i < nest->buffers.n; i++) {
-			const NestBuffer *b = &nest->buffers.at[i];
-			if (!used[i] || l->low_buffer[i] >= 0 ||
-			    b->scope == SCOPE_REG ||
-			    is_private(nest, b) != pass)
-				continue;
-			int64_t n = tape_value(nest->tape, b->elements);
-			int64_t bytes = n * dtype_bytes(b->type);
-			bool gpu = b->scope == SCOPE_SHARED;
-			int64_t offset = gpu ? 0
-			    : reserve(pass ? &private : &shared, bytes);
-			int d = declare_buffer(l, b->name, b->type, n,
-			    gpu ? LOWBUF_SHARED : LOWBUF_WORKSPACE, 0, offset,
-			    WORKSPACE_ALIGN);
-			l->low_buffer[i] = d;
-			l->f->buffers.at[d].written = written[i];
-			l->f->buffers.at[d].thread_bytes = pass;
-		}
-	for (int i = 0; i < l->f->buffers.n; i++) {
-		LowBuffer *b = &l->f->buffers.at[i];
-		if (b->kind != LOWBUF_WORKSPACE || !b->thread_bytes)
-			continue;
-		b->offset += shared;
-		b->thread_bytes = private;
-	}
-	int threads = l->machine->threads > 1 ? l->machine->threads : 1;
-	return shared + private * threads;
 }
 
 /* --- the kernel --------------------------------------------------------- */

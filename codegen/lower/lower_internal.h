@@ -12,6 +12,7 @@
  *     lower_across.c lanes of a reduction to one value
  *     lower_index.c  index algebra: affine forms, ranges, facts
  *     lower_memory.c loads, stores, elements kept in temporaries
+ *     lower_workspace.c  where temporary buffers lie
  *     lower_pack.c   what is done ahead to constant inputs
  *     lower_transpose.c  vectors stored an element a row, afterwards
  *     lower_emit.c   operations, value numbering, scopes */
@@ -19,6 +20,8 @@
 #define CODEGEN_LOWER_INTERNAL_H
 
 #include "codegen/codegen.h"
+
+enum { WORKSPACE_ALIGN = 64 };
 
 /* --- index algebra: lower_index.c --------------------------------------- */
 
@@ -298,6 +301,10 @@ void lower_stage(Lower *l, int stage); /* and all that is placed in it */
 /* lower.c */
 int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
     LowBufferKind kind, int param, int64_t offset, int align);
+
+/* lower_workspace.c: declares what is used and has no place yet; the bytes of
+ * the workspace */
+int64_t place_workspace(Lower *l, const bool *used, const bool *written);
 
 /* lower_pack.c */
 /* Where the pieces of each constant input lie; fills offsets by nest buffer
