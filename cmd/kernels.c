@@ -224,17 +224,64 @@ static const char *measured_text(Making *m, const Program *p, double time_s)
 	    : arena_printf(m->arena, "%.4g ms, %.4g GFLOP/s", time_s * 1e3, flops);
 }
 
+typedef struct {
+	Trace *trace; /* in the program's names; NULL: there is no record */
+	char id[17];
+	double time_s;
+} Recorded;
+
+/* The best record of a program for a target. */
+static Status find_record(Making *m, const Program *p, const Target *target,
+    Recorded *out, Error *error)
+{
+	BestQuery query = {.op = p->op, .target = target->text};
+	Line best = {0};
+	*out = (Recorded){0};
+	FORWARD_IF_ERROR(
+	    best_find(m->stores.at, m->stores.n, &query, &best, error));
+	if (!best.json)
+		return STATUS_OK;
+	memcpy(out->id, best.id, sizeof out->id);
+	out->time_s = best.time_s;
+	Trace *found = trace_from_json(
+	    m->arena, json_object_get(best.json, "trace"), error);
+	line_free(&best);
+	if (found)
+		out->trace = trace_localized(m->arena, p, found, error);
+	return out->trace ? STATUS_OK : error->status;
+}
+
+/* The targets that there are records for: of the program, else of its
+ * groups. */
+static Status recorded_targets(
+    Making *m, const Kernel *k, TextVec *targets, Error *error)
+{
+	FORWARD_IF_ERROR(best_targets(m->arena, m->stores.at, m->stores.n,
+	    k->program->op, targets, error));
+	for (int i = 0; !targets->n && k->groups->n > 1 && i < k->groups->n;
+	     i++) {
+		TextVec of_group = {0};
+		FORWARD_IF_ERROR(best_targets(m->arena, m->stores.at,
+		    m->stores.n, k->groups->groups[i].program->op, &of_group,
+		    error));
+		for (int t = 0; t < of_group.n; t++)
+			if (!among(targets, of_group.at[t]))
+				vec_push(m->arena, targets, of_group.at[t]);
+	}
+	return STATUS_OK;
+}
+
 /* The trace of the best record for the operator and target; sets k->trace and
  * what the outputs say of it.  Leaves k->trace NULL where there is no record. */
 static Status build_trace_for(Making *m, Kernel *k, Error *error)
 {
 	const Program *p = k->program;
 	TextVec targets = {0};
-	Line best = {0};
+	Recorded best;
 	k->target = m->target;
+	k->groups = groups_of(m->arena, p);
 	if (!k->target) {
-		FORWARD_IF_ERROR(best_targets(m->arena, m->stores.at,
-		    m->stores.n, p->op, &targets, error));
+		FORWARD_IF_ERROR(recorded_targets(m, k, &targets, error));
 		Target *host = host_target(m, error);
 		k->target = host ? kernels_choose_target(m->arena, m->common, p,
 				       host, &targets, error)
@@ -242,35 +289,63 @@ static Status build_trace_for(Making *m, Kernel *k, Error *error)
 		if (!k->target)
 			return error->status;
 	}
-	BestQuery query = {.op = p->op, .target = k->target->text};
-	FORWARD_IF_ERROR(
-	    best_find(m->stores.at, m->stores.n, &query, &best, error));
-	if (!best.json)
+	FORWARD_IF_ERROR(find_record(m, p, k->target, &best, error));
+	k->trace = best.trace;
+	if (!best.trace)
 		return STATUS_OK;
 	k->comment.record = arena_strdup(m->arena, best.id);
 	k->comment.measured = measured_text(m, p, best.time_s);
-	Trace *trace = trace_from_json(
-	    m->arena, json_object_get(best.json, "trace"), error);
-	line_free(&best);
-	if (trace)
-		trace = trace_localized(m->arena, p, trace, error);
-	k->trace = trace;
-	return trace ? STATUS_OK : error->status;
+	return STATUS_OK;
 }
 
-/* Says that there is no record; with --frozen that is an error. */
-static Status no_record(Making *m, Kernel *k, Error *error)
+/* Says that there is no record, of the program or of some of its groups; with
+ * --frozen that is an error. */
+static Status no_record(
+    Making *m, Kernel *k, const char *groups, Error *error)
 {
 	if (m->options->frozen)
 		return error_set(error, STATUS_NO_RECORD,
-		    "no record for target '%s'; `tunec tune` makes one",
-		    k->target->text);
+		    "no record%s for target '%s'; `tunec tune` makes one",
+		    groups, k->target->text);
 	if (!m->common->quiet)
-		say_warning("%s: no record for target '%s': the default "
+		say_warning("%s: no record%s for target '%s': the default "
 			    "schedule is used",
-		    program_label(m->arena, k->program), k->target->text);
-	k->comment.record = "none (default schedule)";
+		    program_label(m->arena, k->program), groups,
+		    k->target->text);
+	if (!*groups)
+		k->comment.record = "none (default schedule)";
 	return STATUS_OK;
+}
+
+/* There is no record of the program: those of its groups, or of all of them but
+ * some, which is said; with --frozen that is an error. */
+static Status group_records(
+    Making *m, Kernel *k, Trace **traces, Error *error)
+{
+	const Groups *g = k->groups;
+	Buf missing = {0};
+	int nmissing = 0;
+	Status status = STATUS_OK;
+	for (int i = 0; i < g->n && g->n > 1 && !status; i++) {
+		Recorded best;
+		status = find_record(
+		    m, g->groups[i].program, k->target, &best, error);
+		traces[i] = best.trace;
+		if (!traces[i])
+			buf_printf(&missing, "%s'%s'", nmissing++ ? ", " : "",
+			    g->groups[i].name);
+	}
+	const char *names = arena_strdup(m->arena, buf_text(&missing));
+	buf_free(&missing);
+	if (status)
+		return status;
+	if (g->n == 1 || nmissing == g->n)
+		return no_record(m, k, "", error);
+	k->comment.record = nmissing ? "those of some of its groups"
+				     : "those of its groups";
+	return nmissing ? no_record(m, k,
+	    arena_printf(m->arena, " of its groups %s", names), error)
+			: STATUS_OK;
 }
 
 enum { FIRST_TRIES = 2000 };
@@ -293,17 +368,16 @@ static Trace *trace_in(Arena *arena, const Trace *trace)
 
 /* What the analytic model ranks first; NULL where there is no space.  The space
  * holds every plan that was looked at, and dies here. */
-static Trace *first_trace(Making *m, const Kernel *k)
+static Trace *first_trace(
+    Arena *arena, const Program *program, const Machine *machine)
 {
 	Error ignored = {0};
 	Candidate first;
 	Arena *scratch = arena_new();
 	Trace *trace = NULL;
-	Space *space = space_new(
-	    scratch, k->program, &k->target->machine, &ignored);
+	Space *space = space_new(scratch, program, machine, &ignored);
 	if (space && space_first(space, FIRST_TRIES, &first))
-		trace = trace_in(
-		    m->arena, space_trace(scratch, space, &first));
+		trace = trace_in(arena, space_trace(scratch, space, &first));
 	arena_free(scratch);
 	return trace;
 }
@@ -365,16 +439,78 @@ static Status carry_out(Making *m, Kernel *k, KernelStage stage, Error *error)
 	return STATUS_OK;
 }
 
-/* Candidate 1, and candidate 0 where that is refused. */
-static Status carry_out_default(
-    Making *m, Kernel *k, KernelStage stage, Error *error)
+/* Is the group's trace carried out where it is alone? */
+static bool accepted(Making *m, const Kernel *k, const Program *program,
+    const Trace *trace)
 {
+	Arena *scratch = arena_new();
+	const Machine *machine = &k->target->machine;
 	Error refused = {0};
-	k->trace = first_trace(m, k);
+	Nest *nest = trace
+	    ? schedule_nest(scratch, program, machine, trace, &refused)
+	    : NULL;
+	bool fine = nest && lower(scratch, nest, machine, &refused);
+	if (!fine && !m->common->quiet)
+		say_warning("%s: group '%s' is compiled as plain loops%s%s",
+		    program_label(m->arena, k->program), program->name,
+		    trace ? ": " : "", trace ? refused.text : "");
+	arena_free(scratch);
+	return fine;
+}
+
+/* The groups' traces joined; each that is NULL is that of its plain loops. */
+static Trace *joined_trace(
+    Making *m, const Groups *g, Trace **traces, Error *error)
+{
+	for (int i = 0; i < g->n; i++)
+		if (!traces[i])
+			traces[i] = schedule_plain(
+			    m->arena, g->groups[i].program);
+	return groups_join(m->arena, g, traces, error);
+}
+
+/* The groups' traces, and where the whole is refused with them, without those
+ * that are refused alone. */
+static Status carry_out_groups(Making *m, Kernel *k, Trace **traces,
+    KernelStage stage, Error *error)
+{
+	const Groups *g = k->groups;
+	Error refused = {0};
+	k->trace = joined_trace(m, g, traces, &refused);
 	if (k->trace && !carry_out(m, k, stage, &refused))
 		return STATUS_OK;
+	for (int i = 0; i < g->n; i++)
+		if (!accepted(m, k, g->groups[i].program, traces[i]))
+			traces[i] = schedule_plain(
+			    m->arena, g->groups[i].program);
+	k->trace = joined_trace(m, g, traces, error);
+	if (k->trace && !carry_out(m, k, stage, error))
+		return STATUS_OK;
+	if (!m->common->quiet)
+		say_warning("%s: compiled as plain loops: %s",
+		    program_label(m->arena, k->program), error->text);
 	k->trace = schedule_plain(m->arena, k->program);
 	return carry_out(m, k, stage, error);
+}
+
+/* Candidate 1 of each group for which traces[] has none. */
+static void default_traces(Making *m, const Kernel *k, Trace **traces)
+{
+	const Groups *g = k->groups;
+	const Machine *machine = &k->target->machine;
+	Trace **firsts = NEW_N(m->arena, Trace *, g->n);
+	Error ignored = {0};
+	for (int i = 0; i < g->n; i++) {
+		int first = g->groups[i].same_as;
+		if (traces[i])
+			continue;
+		if (!firsts[first])
+			firsts[first] = first_trace(m->arena,
+			    g->groups[first].program, machine);
+		if (firsts[first])
+			traces[i] = groups_trace(
+			    m->arena, g, i, firsts[first], &ignored);
+	}
 }
 
 static Status make_one(
@@ -387,8 +523,10 @@ static Status make_one(
 	k->comment.target = k->target->text;
 	if (k->trace || stage == KERNEL_TARGET)
 		return carry_out(m, k, stage, error);
-	FORWARD_IF_ERROR(no_record(m, k, error));
-	return carry_out_default(m, k, stage, error);
+	Trace **traces = NEW_N(m->arena, Trace *, k->groups->n);
+	FORWARD_IF_ERROR(group_records(m, k, traces, error));
+	default_traces(m, k, traces);
+	return carry_out_groups(m, k, traces, stage, error);
 }
 
 static int check_options(const KernelOptions *options)

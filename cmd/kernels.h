@@ -5,6 +5,7 @@
 
 #include "cmd/cmd.h"
 #include "codegen/codegen.h"
+#include "schedule/groups.h"
 #include "schedule/schedule.h"
 #include "tuner/tuner.h"
 
@@ -35,6 +36,7 @@ typedef struct {
 typedef struct {
 	const Program *program;
 	Target *target;
+	const Groups *groups; /* where records are looked for; else NULL */
 	const Trace *trace;
 	Nest *nest;
 	Lowered *lowered;

@@ -144,6 +144,16 @@ void expr_print(Buf *out, const Program *program, const Axis *axes, const Expr *
  * for tests and debug builds.  False and a reason. */
 bool program_verify(const Program *program, char *why, size_t size);
 
+/* program_part.c: the program cut into n parts, each a program of its own that
+ * reads what others write as inputs; part_of[] by block, none empty, and no part
+ * may need what needs it.  names[] tell them apart for people. */
+Program **program_parts(Arena *arena, const Program *whole,
+    const int *part_of, const char *const *names, int n);
+/* Where a definition stands in the canonical text. */
+int program_rank(const Program *program, int definition);
+/* Fills flops and bytes from definitions and buffers. */
+void program_count(Program *program);
+
 /* canonical.c: fills op_text, op and canonical_definition */
 void canonical_text(Arena *arena, Program *program);
 

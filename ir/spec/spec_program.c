@@ -264,18 +264,6 @@ static void build_definitions(Build *b, bool used)
 
 /* --- the whole --------------------------------------------------------------- */
 
-static void count_totals(Program *p)
-{
-	Wide flops = 0, bytes = 0;
-	for (int i = 0; i < p->ndefinitions; i++)
-		flops += p->definitions[i].flops;
-	for (int i = 0; i < p->nbuffers; i++)
-		if (p->buffers[i].role != BUFFER_TEMP)
-			bytes += buffer_bytes(&p->buffers[i]);
-	p->flops = (int64_t)wide_min(flops, INT64_MAX);
-	p->bytes = (int64_t)wide_min(bytes, INT64_MAX);
-}
-
 static void take_program(Build *b)
 {
 	Program *p = b->program;
@@ -362,7 +350,7 @@ Program *spec_program(Arena *arena, Spec *spec, const char *case_name,
 		return NULL;
 	*b.program = used;
 	build_outputs(&b);
-	count_totals(b.program);
+	program_count(b.program);
 	canonical_text(arena, b.program);
 	return b.program;
 }

@@ -292,6 +292,20 @@ Trace *trace_canonical(Arena *arena, const Program *program, const Trace *trace)
 	return rename_trace(&r, trace);
 }
 
+Trace *trace_canonical_after(Arena *arena, const Program *program,
+    const Trace *trace, TraceNames *given)
+{
+	Rename r = {.arena = arena,
+	    .program = program,
+	    .canonical = true,
+	    .nloops = given->loops,
+	    .nblocks = given->blocks};
+	Trace *out = rename_trace(&r, trace);
+
+	*given = (TraceNames){r.nloops, r.nblocks};
+	return out;
+}
+
 Trace *trace_localized(
     Arena *arena, const Program *program, const Trace *trace, Error *error)
 {

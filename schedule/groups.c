@@ -1,0 +1,446 @@
+/* Program -> groups.
+ *
+ *     p = pad(x)             prologue: read by one group only
+ *     c = sum(p * w)         product
+ *     r = max(c + b, 0)      epilogue: at c's places
+ *     s = max over a row     \
+ *     e = exp(r - s)         | between products: one group, since nothing of
+ *     z = sum of a row       | it waits for a product in between
+ *     y = e / z              /
+ *     o = sum(y * v)         product
+ *
+ * A product is a reduction with two operands each of which is used again along
+ * a spatial axis: only that is worth a tile of registers, and what it reads is
+ * best written whole before.  Groups are acyclic by construction: an epilogue
+ * reads nothing that stands behind its product in the file but its own group;
+ * blocks between products are joined where as many products lie above them. */
+#include "schedule/groups.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schedule/internal.h"
+
+enum { NONE = -1, LEAST_POINTS = 4, LEAST_EXTENT = 2 };
+
+typedef struct {
+	Arena *arena;
+	const Program *program;
+	IntVec *readers; /* by block: the blocks that read it */
+	IntVec *sources; /* by block: the blocks that it reads */
+	int *at;         /* blocks in canonical order, whatever the file's is */
+	int *rank;       /* by block: where it stands in that */
+	int *group;      /* by block; NONE: between products */
+	int *product;    /* by group: its block */
+	int ngroups;
+} Cut;
+
+/* --- who reads whom -------------------------------------------------------------- */
+
+typedef struct {
+	Cut *cut;
+	int block;
+} Visit;
+
+static bool add_source(Expr *e, void *context)
+{
+	const Visit *v = context;
+	Cut *c = v->cut;
+	if (e->op != OP_READ)
+		return true;
+	int from = c->program->buffers[e->id].block;
+	IntVec *sources = &c->sources[v->block];
+	for (int i = 0; from >= 0 && i < sources->n; i++)
+		if (sources->at[i] == from)
+			return true;
+	if (from >= 0) {
+		vec_push(c->arena, sources, from);
+		vec_push(c->arena, &c->readers[from], v->block);
+	}
+	return true;
+}
+
+/* By the numbers of their definitions in the canonical text. */
+static void rank_blocks(Cut *c)
+{
+	const Program *p = c->program;
+	int *start = NEW_N(c->arena, int, p->ndefinitions + 2);
+	for (int i = 0; i < p->nblocks; i++)
+		start[program_rank(p, p->blocks[i].definition) + 1]++;
+	for (int d = 0; d < p->ndefinitions; d++)
+		start[d + 1] += start[d];
+	for (int i = 0; i < p->nblocks; i++) {
+		c->rank[i] =
+		    start[program_rank(p, p->blocks[i].definition)]++;
+		c->at[c->rank[i]] = i;
+	}
+}
+
+/* --- products ---------------------------------------------------------------------- */
+
+typedef struct {
+	const Block *block;
+	const Expr *first; /* an operand that was found */
+	bool two;
+} Operands;
+
+static void mark_axes(const Expr *e, bool *uses)
+{
+	if (e->op == OP_AXIS)
+		uses[e->id] = true;
+	for (int i = 0; i < e->narg; i++)
+		mark_axes(e->arg[i], uses);
+}
+
+/* Moves with the reduction, and stands still along a spatial axis. */
+static bool is_used_again(const Block *b, const Expr *read)
+{
+	bool again = false, moves = false;
+	bool *uses = must_alloc((size_t)b->naxes);
+	memset(uses, 0, (size_t)b->naxes);
+	for (int i = 0; i < read->narg; i++)
+		mark_axes(read->arg[i], uses);
+	for (int a = 0; a < b->naxes; a++)
+		if (a >= b->nspatial)
+			moves |= uses[a];
+		else
+			again |= !uses[a] && b->axes[a].extent >= LEAST_EXTENT;
+	free(uses);
+	return moves && again;
+}
+
+static bool find_operand(Expr *e, void *context)
+{
+	Operands *o = context;
+	if (e->op != OP_READ)
+		return true;
+	if (!is_used_again(o->block, e))
+		return false;
+	if (!o->first)
+		o->first = e;
+	else
+		o->two |= !expr_equal(o->first, e);
+	return false;
+}
+
+static bool is_product(const Block *b)
+{
+	double points = 1;
+	Operands o = {.block = b};
+	for (int a = b->nspatial; a < b->naxes; a++)
+		points *= (double)b->axes[a].extent;
+	if (b->reduce == REDUCE_NONE || points < LEAST_POINTS)
+		return false;
+	expr_walk(b->body, find_operand, &o);
+	return o.two;
+}
+
+/* --- epilogues and prologues ------------------------------------------------------- */
+
+typedef struct {
+	const Cut *cut;
+	const Block *block;
+	int group;
+	bool fits;
+} Elementwise;
+
+/* Each read of the group is one element at the block's place: each axis is an
+ * index once, in any order. */
+static bool check_read(Expr *e, void *context)
+{
+	Elementwise *x = context;
+	const Program *p = x->cut->program;
+	if (e->op != OP_READ)
+		return true;
+	int from = p->buffers[e->id].block;
+	if (from < 0 || x->cut->group[from] != x->group)
+		return true;
+	x->fits &= e->narg == x->block->nspatial;
+	for (int i = 0; i < e->narg && x->fits; i++) {
+		const Expr *axis = e->arg[i];
+		x->fits = axis->op == OP_AXIS &&
+		    p->buffers[e->id].shape[i] ==
+			x->block->axes[axis->id].extent;
+		for (int k = 0; k < i && x->fits; k++)
+			x->fits = e->arg[k]->id != axis->id;
+	}
+	return true;
+}
+
+/* The latest product's group that the block can end; NONE. */
+static int epilogue_of(const Cut *c, int block)
+{
+	const Block *b = &c->program->blocks[block];
+	const IntVec *sources = &c->sources[block];
+	int group = NONE;
+	if (b->reduce != REDUCE_NONE)
+		return NONE;
+	for (int i = 0; i < sources->n; i++)
+		if (c->group[sources->at[i]] > group)
+			group = c->group[sources->at[i]];
+	if (group == NONE)
+		return NONE;
+	for (int i = 0; i < sources->n; i++)
+		if (c->group[sources->at[i]] != group &&
+		    c->rank[sources->at[i]] > c->rank[c->product[group]])
+			return NONE;
+	Elementwise x = {c, b, group, true};
+	expr_walk(b->body, check_read, &x);
+	return x.fits ? group : NONE;
+}
+
+/* The group that all readers are in; NONE. */
+static int prologue_of(const Cut *c, int block)
+{
+	const Block *b = &c->program->blocks[block];
+	const IntVec *readers = &c->readers[block];
+	if (b->reduce != REDUCE_NONE || !readers->n ||
+	    c->program->buffers[b->buffer].role == BUFFER_OUTPUT)
+		return NONE;
+	int group = c->group[readers->at[0]];
+	for (int i = 1; i < readers->n; i++)
+		if (c->group[readers->at[i]] != group)
+			return NONE;
+	return group;
+}
+
+static void group_products(Cut *c)
+{
+	const Program *p = c->program;
+	for (int k = 0; k < p->nblocks; k++) {
+		int i = c->at[k];
+		c->group[i] = NONE;
+		if (is_product(&p->blocks[i])) {
+			c->product[c->ngroups] = i;
+			c->group[i] = c->ngroups++;
+		} else {
+			c->group[i] = epilogue_of(c, i);
+		}
+	}
+	for (int k = p->nblocks - 1; k >= 0; k--)
+		if (c->group[c->at[k]] == NONE)
+			c->group[c->at[k]] = prologue_of(c, c->at[k]);
+}
+
+/* --- between products ---------------------------------------------------------------- */
+
+static int root_of(int *up, int i)
+{
+	while (up[i] != i)
+		i = up[i] = up[up[i]];
+	return i;
+}
+
+/* Products on the longest way to a block or group that reads `s`. */
+static int above_source(const Cut *c, const int *above, const int *of_group,
+    int s)
+{
+	return c->group[s] == NONE ? above[s] : of_group[c->group[s]] + 1;
+}
+
+/* What a group reads stands before its product. */
+static int above_group(const Cut *c, const int *above, const int *of_group,
+    const IntVec *blocks)
+{
+	int most = 0;
+	for (int i = 0; i < blocks->n; i++) {
+		const IntVec *sources = &c->sources[blocks->at[i]];
+		for (int k = 0; k < sources->n; k++) {
+			int s = sources->at[k];
+			if (c->group[s] == c->group[blocks->at[i]])
+				continue;
+			int n = above_source(c, above, of_group, s);
+			most = n > most ? n : most;
+		}
+	}
+	return most;
+}
+
+/* Joins what reads each other with as many products above: up[] leads to one
+ * block of each set. */
+static void join_others(const Cut *c, int *up)
+{
+	int n = c->program->nblocks;
+	int *above = NEW_N(c->arena, int, n);
+	int *of_group = NEW_N(c->arena, int, c->ngroups);
+	IntVec *blocks = NEW_N(c->arena, IntVec, c->ngroups);
+	for (int i = 0; i < n; i++)
+		if (c->group[i] != NONE)
+			vec_push(c->arena, &blocks[c->group[i]], i);
+	for (int r = 0; r < n; r++) {
+		int i = c->at[r], g = c->group[i];
+		const IntVec *sources = &c->sources[i];
+		if (g != NONE && c->product[g] == i)
+			of_group[g] =
+			    above_group(c, above, of_group, &blocks[g]);
+		for (int k = 0; g == NONE && k < sources->n; k++) {
+			int m = above_source(
+			    c, above, of_group, sources->at[k]);
+			above[i] = m > above[i] ? m : above[i];
+		}
+		for (int k = 0; g == NONE && k < sources->n; k++) {
+			int s = sources->at[k];
+			if (c->group[s] == NONE && above[s] == above[i])
+				up[root_of(up, s)] = root_of(up, i);
+		}
+	}
+}
+
+static void group_others(Cut *c)
+{
+	int n = c->program->nblocks;
+	int *up = NEW_N(c->arena, int, n);
+	int *number = NEW_N(c->arena, int, n);
+	for (int i = 0; i < n; i++) {
+		up[i] = i;
+		number[i] = NONE;
+	}
+	join_others(c, up);
+	for (int r = 0; r < n; r++) {
+		int i = c->at[r], root = root_of(up, i);
+		if (c->group[i] != NONE)
+			continue;
+		if (number[root] == NONE) {
+			c->product[c->ngroups] = NONE;
+			number[root] = c->ngroups++;
+		}
+		c->group[i] = number[root];
+	}
+}
+
+/* --- the whole ------------------------------------------------------------------------ */
+
+/* Producers first: by waiting for all that a group reads. */
+static int *order_of(const Cut *c, Arena *arena)
+{
+	const Program *p = c->program;
+	int n = c->ngroups, done = 0;
+	int *order = NEW_N(arena, int, n), *waits = NEW_N(arena, int, n);
+	IntVec *next = NEW_N(arena, IntVec, n);
+	for (int i = 0; i < p->nblocks; i++)
+		for (int k = 0; k < c->sources[i].n; k++) {
+			int from = c->group[c->sources[i].at[k]];
+			if (from != c->group[i]) {
+				vec_push(arena, &next[from], c->group[i]);
+				waits[c->group[i]]++;
+			}
+		}
+	for (int g = 0; g < n; g++)
+		if (!waits[g])
+			order[done++] = g;
+	for (int i = 0; i < done; i++)
+		for (int k = 0; k < next[order[i]].n; k++)
+			if (!--waits[next[order[i]].at[k]])
+				order[done++] = next[order[i]].at[k];
+	assert(done == n && "groups wait for each other");
+	return order;
+}
+
+static const char *name_of(const Cut *c, int group)
+{
+	const Program *p = c->program;
+	if (c->product[group] != NONE)
+		return p->blocks[c->product[group]].name;
+	for (int i = p->nblocks - 1; i >= 0; i--)
+		if (c->group[i] == group)
+			return p->blocks[i].name;
+	return "";
+}
+
+static Groups *whole_as_one(Groups *g)
+{
+	g->n = 1;
+	g->groups = NEW(g->arena, Group);
+	g->groups[0] = (Group){g->whole, "", 0};
+	return g;
+}
+
+static void find_equal(Groups *g)
+{
+	Lookup hashes = {.arena = g->arena};
+	for (int i = 0; i < g->n; i++) {
+		const char *op = g->groups[i].program->op;
+		int e = lookup_first(&hashes, op, strlen(op));
+		g->groups[i].same_as =
+		    e < 0 ? i : hashes.entries.at[e].number;
+		if (e < 0)
+			lookup_add(&hashes, op, i);
+	}
+}
+
+Groups *groups_of(Arena *arena, const Program *program)
+{
+	Groups *g = NEW(arena, Groups);
+	Arena *scratch = arena_new();
+	size_t n = (size_t)program->nblocks;
+	Cut c = {.arena = scratch,
+	    .program = program,
+	    .readers = NEW_N(scratch, IntVec, n),
+	    .sources = NEW_N(scratch, IntVec, n),
+	    .at = NEW_N(scratch, int, n),
+	    .rank = NEW_N(scratch, int, n),
+	    .group = NEW_N(scratch, int, n),
+	    .product = NEW_N(scratch, int, n)};
+	*g = (Groups){.arena = arena, .whole = program};
+	rank_blocks(&c);
+	for (int i = 0; i < program->nblocks; i++) {
+		Visit v = {&c, i};
+		expr_walk(program->blocks[i].body, add_source, &v);
+	}
+	group_products(&c);
+	/* a spec's templates are for the whole */
+	if (c.ngroups)
+		group_others(&c);
+	if (c.ngroups <= 1 || program->schedule_text) {
+		arena_free(scratch);
+		return whole_as_one(g);
+	}
+	int *order = order_of(&c, scratch);
+	int *part_of = NEW_N(scratch, int, n);
+	int *position = NEW_N(scratch, int, c.ngroups);
+	const char **names = NEW_N(scratch, const char *, c.ngroups);
+	for (int i = 0; i < c.ngroups; i++) {
+		position[order[i]] = i;
+		names[i] = name_of(&c, order[i]);
+	}
+	for (size_t i = 0; i < n; i++)
+		part_of[i] = position[c.group[i]];
+	Program **parts =
+	    program_parts(arena, program, part_of, names, c.ngroups);
+	g->n = c.ngroups;
+	g->groups = NEW_N(arena, Group, g->n);
+	for (int i = 0; i < g->n; i++)
+		g->groups[i] = (Group){parts[i], names[i], i};
+	find_equal(g);
+	arena_free(scratch);
+	return g;
+}
+
+Trace *groups_join(
+    Arena *arena, const Groups *g, Trace *const *traces, Error *error)
+{
+	Trace *joined = NEW(arena, Trace);
+	TraceNames names = {0};
+	if (g->n == 1)
+		return traces[0] ? traces[0] : joined;
+	for (int i = 0; i < g->n; i++) {
+		if (!traces[i])
+			continue;
+		Trace *t = trace_canonical_after(
+		    arena, g->whole, traces[i], &names);
+		for (int k = 0; k < t->steps.n; k++)
+			vec_push(arena, &joined->steps, t->steps.at[k]);
+	}
+	return trace_localized(arena, g->whole, joined, error);
+}
+
+Trace *groups_trace(Arena *arena, const Groups *g, int group,
+    const Trace *trace, Error *error)
+{
+	int first = g->groups[group].same_as;
+	if (first == group)
+		return arena_memdup(arena, trace, sizeof *trace);
+	return trace_localized(arena, g->groups[group].program,
+	    trace_canonical(arena, g->groups[first].program, trace), error);
+}

@@ -1,0 +1,37 @@
+/* Groups: a program cut where a buffer is written whole before it is read.
+ *
+ * A group is what is searched for itself: one product with what is fused around
+ * it, or the blocks between products.  It is a program of its own, with its own
+ * hash, space and records, which all programs that contain it share.  Groups
+ * divide the search, not the code: the schedule of the whole is the groups'
+ * traces one after another. */
+#ifndef SCHEDULE_GROUPS_H
+#define SCHEDULE_GROUPS_H
+
+#include "schedule/schedule.h"
+
+typedef struct {
+	const Program *program; /* the whole itself where there is one group */
+	const char *name;       /* its product's block, or its last one */
+	int same_as;            /* the first group with its hash; or itself */
+} Group;
+
+typedef struct {
+	Arena *arena;
+	const Program *whole;
+	int n;        /* at least 1 */
+	Group *groups; /* producers first */
+} Groups;
+
+Groups *groups_of(Arena *arena, const Program *program);
+
+/* What a trace of the first group with the same hash is in `group`'s names. */
+Trace *groups_trace(Arena *arena, const Groups *groups, int group,
+    const Trace *trace, Error *error);
+
+/* The trace of the whole: traces[i] is of group i, in its names (which are the
+ * whole's); NULL: nothing is done to that group. */
+Trace *groups_join(
+    Arena *arena, const Groups *groups, Trace *const *traces, Error *error);
+
+#endif

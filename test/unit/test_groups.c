@@ -1,0 +1,241 @@
+/* Groups: where a program is cut, that the parts are programs that files could
+ * hold, and that their traces one after another are a trace of the whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "schedule/groups.h"
+#include "test/common_lower.h"
+#include "test/common_schedule.h"
+
+static Arena *arena;
+
+static int setup(void **state)
+{
+	(void)state;
+	arena = arena_new();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	arena_free(arena);
+	return 0;
+}
+
+static Program *program(const char *text)
+{
+	Diag diag = {0};
+	Source *source = NEW(arena, Source);
+	*source = (Source){"t", text, strlen(text)};
+	Spec *spec = spec_parse(arena, source, &diag);
+	Program *p = spec ? spec_program(arena, spec, "", NULL, 0,
+				NUMERICS_DEFAULT, &diag)
+			  : NULL;
+	if (!p)
+		fail_msg("%s", buf_text(&diag.text));
+	diag_free(&diag);
+	return p;
+}
+
+/* The blocks of each group, as "pad c r | q". */
+static const char *cut(const Program *p)
+{
+	const Groups *g = groups_of(arena, p);
+	Buf out = {0};
+	for (int i = 0; i < g->n; i++) {
+		const Program *part = g->groups[i].program;
+		if (i)
+			buf_puts(&out, "| ");
+		for (int b = 0; b < part->nblocks; b++)
+			buf_printf(&out, "%s ", part->blocks[b].name);
+	}
+	const char *text = arena_strdup(arena, buf_text(&out));
+	buf_free(&out);
+	return text;
+}
+
+#define BLOCK(first, second)                                                   \
+	"tunec: 1\nname: block\n"                                              \
+	"inputs: {x: 'f32[8, 6, 6]', v: 'const f32[8, 8, 3, 3]', "            \
+	"w: 'const f32[8, 8, 3, 3]', u: 'const f32[8, 8]', b: 'f32[8]'}\n"     \
+	"compute: |\n" first second                                            \
+	"  y[o < 8, i < 6, j < 6] = max(d[o, i, j] + s[o, i, j], 0)\n"         \
+	"outputs: [y]\n"
+#define SHORT                                                                  \
+	"  s[o < 8, i < 6, j < 6] = sum[a < 8](x[a, i, j] * u[o, a])\n"
+#define LONG                                                                   \
+	"  p[a < 8, i < 8, j < 8] = if 1 <= i < 7 and 1 <= j < 7 then "        \
+	"x[a, i - 1, j - 1] else 0\n"                                          \
+	"  c[o < 8, i < 6, j < 6] = sum[a < 8, f < 3, g < 3]("                 \
+	"p[a, i + f, j + g] * v[o, a, f, g])\n"                                \
+	"  r[o < 8, i < 6, j < 6] = max(c[o, i, j] + b[o], 0)\n"               \
+	"  q[a < 8, i < 8, j < 8] = if 1 <= i < 7 and 1 <= j < 7 then "        \
+	"r[a, i - 1, j - 1] else 0\n"                                          \
+	"  d[o < 8, i < 6, j < 6] = sum[a < 8, f < 3, g < 3]("                 \
+	"q[a, i + f, j + g] * w[o, a, f, g])\n"
+
+static const char block[] = BLOCK(SHORT, LONG);
+
+static const char attention[] =
+    "tunec: 1\nname: attention\n"
+    "inputs: {q: 'f32[2, 6, 8]', k: 'f32[2, 6, 8]', v: 'f32[2, 6, 8]'}\n"
+    "compute: |\n"
+    "  s[h < 2, i < 6, j < 6] = sum[d < 8](q[h, i, d] * k[h, j, d])\n"
+    "  m[h < 2, i < 6] = max[j < 6](s[h, i, j])\n"
+    "  e[h < 2, i < 6, j < 6] = exp(s[h, i, j] - m[h, i])\n"
+    "  z[h < 2, i < 6] = sum[j < 6](e[h, i, j])\n"
+    "  p[h < 2, i < 6, j < 6] = e[h, i, j] / z[h, i]\n"
+    "  o[h < 2, i < 6, d < 8] = sum[j < 6](p[h, i, j] * v[h, j, d])\n"
+    "outputs: [o]\n";
+
+static void test_cut(void **state)
+{
+	(void)state;
+	assert_string_equal(cut(program(block)), "s | p c r | q d y ");
+	assert_string_equal(
+	    cut(program(attention)), "s | m e z | p o ");
+	/* nothing to cut */
+	assert_string_equal(cut(schedule_chain(arena)), "p c d out ");
+}
+
+static int hashes(const Program *p, const char *ops[8])
+{
+	const Groups *g = groups_of(arena, p);
+	for (int i = 0; i < g->n; i++)
+		ops[i] = g->groups[i].program->op;
+	return g->n;
+}
+
+static bool among(const char *const *ops, int n, const char *op)
+{
+	for (int i = 0; i < n; i++)
+		if (!strcmp(ops[i], op))
+			return true;
+	return false;
+}
+
+/* The order of independent definitions in the file changes no group. */
+static void test_order(void **state)
+{
+	const char *a[8], *b[8];
+	(void)state;
+	int n = hashes(program(block), a);
+	int m = hashes(program(BLOCK(LONG, SHORT)), b);
+	assert_int_equal(n, m);
+	for (int i = 0; i < n; i++)
+		assert_true(among(b, m, a[i]));
+}
+
+/* A group is what a file that holds it alone says. */
+static void test_alone(void **state)
+{
+	static const char alone[] =
+	    "tunec: 1\nname: conv\ninputs: {in: 'f32[8, 6, 6]', "
+	    "weight: 'const f32[8, 8, 3, 3]', bias: 'f32[8]'}\n"
+	    "compute: |\n"
+	    "  pad[a < 8, y < 8, x < 8] = if 1 <= y < 7 and 1 <= x < 7 then "
+	    "in[a, y - 1, x - 1] else 0\n"
+	    "  conv[k < 8, y < 6, x < 6] = sum[a < 8, f < 3, g < 3]("
+	    "pad[a, y + f, x + g] * weight[k, a, f, g])\n"
+	    "  out[k < 8, y < 6, x < 6] = max(conv[k, y, x] + bias[k], 0)\n";
+	const char *ops[8];
+	(void)state;
+	int n = hashes(program(block), ops);
+	assert_true(among(ops, n, program(alone)->op));
+}
+
+/* Equal layers are one group to tune. */
+static void test_equal(void **state)
+{
+	static const char mlp[] =
+	    "tunec: 1\nname: mlp\n"
+	    "inputs: {x: 'f32[4, 8]', a: 'const f32[8, 8]', "
+	    "b: 'const f32[8, 8]'}\ncompute: |\n"
+	    "  h[i < 4, j < 8] = sum[k < 8](x[i, k] * a[k, j])\n"
+	    "  r[i < 4, j < 8] = max(h[i, j], 0)\n"
+	    "  g[i < 4, j < 8] = sum[k < 8](r[i, k] * b[k, j])\n"
+	    "  y[i < 4, j < 8] = max(g[i, j], 0)\noutputs: [y]\n";
+	(void)state;
+	const Groups *g = groups_of(arena, program(mlp));
+	assert_int_equal(g->n, 2);
+	assert_int_equal(g->groups[0].same_as, 0);
+	assert_int_equal(g->groups[1].same_as, 0);
+}
+
+/* Random candidates of each group, joined, compute what the program says. */
+static void check_joined(const Program *p)
+{
+	const Groups *g = groups_of(arena, p);
+	Trace **traces = NEW_N(arena, Trace *, g->n);
+	Rng rng = rng_stream(11, 0, 0);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	for (int round = 0; round < 12; round++) {
+		Error error = {0};
+		for (int i = 0; i < g->n; i++) {
+			int first = g->groups[i].same_as;
+			Candidate c;
+			Space *space = space_new(arena,
+			    g->groups[first].program, &test_machine, &error);
+			assert_non_null(space);
+			assert_true(space_sample(space, &rng, &c));
+			traces[i] = groups_trace(arena, g, i,
+			    space_trace(arena, space, &c), &error);
+			assert_non_null(traces[i]);
+		}
+		Trace *joined = groups_join(arena, g, traces, &error);
+		if (!joined)
+			fail_msg("%s", error.text);
+		Nest *nest = schedule_nest(
+		    arena, p, &test_machine, joined, &error);
+		if (!nest)
+			fail_msg("%s", error.text);
+		Lowered *l = lower(arena, nest, &test_machine, &error);
+		if (!l)
+			continue; /* groups are refused alone, too */
+		const char *wrong =
+		    lowercheck_run(arena, l, data, 1e-4, NULL, NULL);
+		if (wrong)
+			fail_msg("%s", wrong);
+	}
+}
+
+static void test_joined(void **state)
+{
+	(void)state;
+	check_joined(program(block));
+	check_joined(program(attention));
+}
+
+/* A definition with two products is cut in two. */
+static void test_one_definition(void **state)
+{
+	static const char two[] =
+	    "tunec: 1\nname: two\n"
+	    "inputs: {x: 'f32[4, 8]', a: 'f32[8, 6]', b: 'f32[8, 6]'}\n"
+	    "compute: |\n"
+	    "  y[i < 4, j < 6] = sum[k < 8](x[i, k]*a[k, j]) * "
+	    "sum[k < 8](x[i, k]*b[k, j])\n";
+	(void)state;
+	assert_string_equal(cut(program(two)), "y~1 | y~2 y ");
+	check_joined(program(two));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_cut),
+	    cmocka_unit_test(test_order),
+	    cmocka_unit_test(test_alone),
+	    cmocka_unit_test(test_equal),
+	    cmocka_unit_test(test_joined),
+	    cmocka_unit_test(test_one_definition),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
