@@ -170,7 +170,10 @@ const char *reduce_name(ReduceOp op)
 	case REDUCE_PROD: return "prod";
 	case REDUCE_MAX: return "max";
 	case REDUCE_MIN: return "min";
-	case REDUCE_NONE: break;
+	case REDUCE_ARGMAX: return "argmax";
+	case REDUCE_ARGMIN: return "argmin";
+	case REDUCE_NONE:
+	case REDUCE_COUNT: break;
 	}
 	return "";
 }

@@ -151,10 +151,17 @@ static void integer_range(DType type, int64_t *least, int64_t *greatest)
 	}
 }
 
+ReduceOp reduce_picked(ReduceOp op)
+{
+	return op == REDUCE_ARGMAX ? REDUCE_MAX
+	    : op == REDUCE_ARGMIN ? REDUCE_MIN : op;
+}
+
 Expr *expr_identity(Arena *arena, ReduceOp op, DType type)
 {
 	int64_t least, greatest;
 	assert(op != REDUCE_NONE);
+	op = reduce_picked(op);
 	if (dtype_is_float(type)) {
 		static const double identity[] = {[REDUCE_SUM] = 0,
 		    [REDUCE_PROD] = 1, [REDUCE_MAX] = -INFINITY,

@@ -38,7 +38,11 @@ typedef enum {
 	REDUCE_SUM,
 	REDUCE_PROD,
 	REDUCE_MAX,
-	REDUCE_MIN
+	REDUCE_MIN,
+	/* source form only: i32, the first place of what max (min) gives */
+	REDUCE_ARGMAX,
+	REDUCE_ARGMIN,
+	REDUCE_COUNT
 } ReduceOp;
 
 typedef struct Expr Expr;
@@ -90,9 +94,11 @@ Expr *expr_unary(Arena *arena, Op op, Expr *a);     /* type of a */
 Expr *expr_binary(Arena *arena, Op op, Expr *a, Expr *b); /* comparisons: bool */
 Expr *expr_if(Arena *arena, Expr *condition, Expr *yes, Expr *no);
 Expr *expr_call(Arena *arena, Op op, DType type, Expr **args, int nargs);
+/* The reduction whose elements argmax and argmin are places of. */
+ReduceOp reduce_picked(ReduceOp op);
 bool expr_equal(const Expr *a, const Expr *b);
-/* The identity of a reduction in a type: 0, 1, or the least (max) or greatest
- * (min) value, infinities for floats. */
+/* The identity of a reduction in a type: 0, 1, or the least (max, argmax) or
+ * greatest (min, argmin) value, infinities for floats. */
 Expr *expr_identity(Arena *arena, ReduceOp op, DType type);
 
 /* A copy in which `visit` may replace nodes, bottom-up: it gets a node whose

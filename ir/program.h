@@ -8,7 +8,8 @@
  * "out~1", "out~2"… after the definition, in written order, and write buffers
  * of the same name.  A hoisted reduction under a condition on axes keeps it as
  * `if condition then element else identity`, unless the condition would add an
- * axis and the reads are in bounds without it. */
+ * axis and the reads are in bounds without it.  argmax and argmin are blocks of
+ * max and min, see spec_blocks.c. */
 #ifndef IR_PROGRAM_H
 #define IR_PROGRAM_H
 
@@ -24,6 +25,8 @@ typedef struct {
 	int64_t *shape;   /* elements, each at least 1, row-major */
 	BufferRole role;
 	bool is_const;    /* inputs only */
+	bool once;        /* is compared with what was computed from it: is
+			     never computed in two places */
 	int block;        /* that writes it; -1 for inputs */
 	Span span;
 } Buffer;

@@ -102,6 +102,8 @@ bool edit_kind_above(const Nest *nest, int loop, LoopKind kind);
 bool edit_kind_below(const Nest *nest, int loop, LoopKind kind);
 bool edit_kind_own(const Nest *nest, int loop, LoopKind kind);
 bool edit_is_identity_write(const Nest *nest, int stage);
+/* Has it to be computed in one place? */
+bool edit_is_once(const Nest *nest, int buffer);
 /* The live stages that read it, each once. */
 IntVec edit_readers(const Nest *nest, int buffer);
 

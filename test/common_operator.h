@@ -42,7 +42,7 @@ typedef struct {
 	int index[OP_COUNT]; /* in indices of reads */
 	int type[DT_COUNT];  /* of buffers */
 	int cast[DT_COUNT][DT_COUNT];
-	int reduce[REDUCE_MIN + 1];
+	int reduce[REDUCE_COUNT];
 	int reduced[DT_COUNT];
 	int extent[OPERATOR_EXTENTS];
 	int nested, guarded, guarded_by_data, scalar_input, scalar, outputs;

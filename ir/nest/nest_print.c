@@ -261,10 +261,9 @@ static const char *assignment(const Stage *s)
 		return "max=";
 	case REDUCE_MIN:
 		return "min=";
-	case REDUCE_NONE:
-		break;
+	default:
+		return "=";
 	}
-	return "=";
 }
 
 static void print_axes(Buf *out, const Nest *nest, int stage, int depth)

@@ -9,7 +9,20 @@
  * only there: its element is then `if condition then element else identity`,
  * whose value nobody sees.  A condition that would add an axis (and so work, as
  * `if j <= i` does around softmax's sums) goes where the reads are in bounds
- * without it. */
+ * without it.
+ *
+ *     out[i] = argmax[j](e)   ->   out~1[i, j] = e
+ *                                  out~2[i] = max[j](out~1[i, j])
+ *                                  out~3[i] = min[j](if out~1[i, j] == out~2[i]
+ *                                                    then j else 2^31 - 1)
+ *                                  out[i] = if out~2[i] > -inf then out~3[i]
+ *                                           else 0
+ *
+ * The equality holds for the first element that max takes, since both blocks
+ * read the same stored value: what may come out otherwise when it is computed
+ * again (a fused multiplication and addition, a function of vectors) is stored
+ * once, and so is what e reads.  What may not needs no out~1.  Against a
+ * reduction of pairs: this way every schedule of max and min serves. */
 #include "ir/spec/spec.h"
 
 #include <assert.h>
@@ -137,19 +150,23 @@ static Expr *conditioned(const Hoist *h, Expr *element, Expr *identity)
 
 /* --- hoisting ---------------------------------------------------------------- */
 
-/* A block over the axes `chosen` of the definition, those of `reduction` (or
- * NULL) being reduced.  The body's axes are renumbered. */
+typedef struct {
+	ReduceOp op; /* NONE: naxes is 0 */
+	int first, naxes; /* of the definition */
+} Reduction;
+
+/* A block over the axes `chosen` of the definition, those of `reduction` being
+ * reduced.  The body's axes are renumbered. */
 static void add_block(Hoist *h, const char *name, int buffer,
-    const bool *chosen, const Expr *reduction, Expr *body)
+    const bool *chosen, Reduction reduction, Expr *body)
 {
 	const Definition *d = h->definition;
-	int first = reduction ? reduction->reduce.first_axis : 0;
-	int nreduce = reduction ? reduction->reduce.naxes : 0;
+	int first = reduction.first, nreduce = reduction.naxes;
 	Expr **value = NEW_N(h->arena, Expr *, d->naxes);
 	Block b = {.name = name,
 	    .buffer = buffer,
 	    .axes = NEW_N(h->arena, Axis, d->naxes),
-	    .reduce = reduction ? reduction->reduce.op : REDUCE_NONE,
+	    .reduce = reduction.op,
 	    .definition = h->number};
 	for (int i = 0; i < d->naxes; i++) {
 		if (!chosen[i] || (i >= first && i < first + nreduce))
@@ -171,21 +188,29 @@ static void add_block(Hoist *h, const char *name, int buffer,
 
 static Expr *hoisted(Hoist *h, Expr *e);
 
-/* A reduction's block; returns the read of what it writes. */
-static Expr *hoist(Hoist *h, const Expr *e)
+static const char *next_name(Hoist *h)
+{
+	return arena_printf(
+	    h->arena, "%s~%d", h->definition->name, ++h->hoisted);
+}
+
+/* A block over the axes of `e` that reduces `element` over them, or just stores
+ * it (REDUCE_NONE); returns the read of what it writes. */
+static Expr *hoist_block(Hoist *h, const char *name, const Expr *e,
+    ReduceOp op, Expr *element)
 {
 	const Definition *d = h->definition;
-	const char *name =
-	    arena_printf(h->arena, "%s~%d", d->name, ++h->hoisted);
-	Expr *element = hoisted(h, e->arg[0]);
-	element = conditioned(
-	    h, element, expr_identity(h->arena, e->reduce.op, e->type));
+	Reduction r = {op, e->reduce.first_axis,
+	    op == REDUCE_NONE ? 0 : e->reduce.naxes};
+	element = conditioned(h, element,
+	    expr_identity(h->arena, op ? op : REDUCE_SUM, element->type));
 	bool *chosen = NEW_N(h->arena, bool, d->naxes);
 	expr_walk(element, mark_axis, chosen);
-	Buffer buffer = {.name = name, .type = e->type, .role = BUFFER_TEMP,
+	Buffer buffer = {.name = name, .type = element->type,
+	    .role = BUFFER_TEMP,
 	    .shape = NEW_N(h->arena, int64_t, d->naxes), .span = e->span};
 	Expr **index = NEW_N(h->arena, Expr *, d->naxes);
-	int first = e->reduce.first_axis, end = first + e->reduce.naxes;
+	int first = r.first, end = first + r.naxes;
 	for (int i = 0; i < d->naxes; i++) {
 		if (!chosen[i] || (i >= first && i < end))
 			continue;
@@ -194,11 +219,93 @@ static Expr *hoist(Hoist *h, const Expr *e)
 	}
 	int number = h->buffers->n;
 	vec_push(h->arena, h->buffers, buffer);
-	add_block(h, name, number, chosen, e, element);
+	add_block(h, name, number, chosen, r, element);
 	Expr *read =
-	    expr_read(h->arena, e->type, number, index, buffer.ndim);
+	    expr_read(h->arena, buffer.type, number, index, buffer.ndim);
 	read->span = e->span;
 	return read;
+}
+
+/* Has the value the same bits wherever it is computed?  Of what it reads the
+ * stored value is meant. */
+static bool same_bits(const Expr *e)
+{
+	bool arithmetic = e->op >= OP_ADD && e->op <= OP_MOD;
+	bool function = e->op >= OP_POW && e->op <= OP_ERF;
+	if (e->op == OP_READ)
+		return true;
+	if (dtype_is_float(e->type) && (arithmetic || function))
+		return false;
+	for (int i = 0; i < e->narg; i++)
+		if (!same_bits(e->arg[i]))
+			return false;
+	return true;
+}
+
+static void read_once(Hoist *h, const Expr *e);
+
+/* What is read has to be stored, or to have the same bits when it is computed
+ * again. */
+static void keep(Hoist *h, int buffer)
+{
+	Buffer *b = &h->buffers->at[buffer];
+	if (b->block < 0)
+		return;
+	const Block *block = &h->blocks->at[b->block];
+	if (block->reduce != REDUCE_NONE || !same_bits(block->body))
+		b->once = true;
+	else
+		read_once(h, block->body);
+}
+
+static void read_once(Hoist *h, const Expr *e)
+{
+	if (e->op == OP_READ)
+		keep(h, e->id);
+	for (int i = 0; i < e->narg; i++)
+		read_once(h, e->arg[i]);
+}
+
+static Expr *promoted(Hoist *h, Expr *e)
+{
+	return expr_cast(h->arena, dtype_promoted(e->type), e);
+}
+
+/* argmax and argmin. */
+static Expr *hoist_place(Hoist *h, const Expr *e)
+{
+	Arena *arena = h->arena;
+	ReduceOp op = reduce_picked(e->reduce.op);
+	Expr *element = hoisted(h, e->arg[0]);
+	if (!same_bits(element)) {
+		element = hoist_block(
+		    h, next_name(h), e, REDUCE_NONE, element);
+		h->buffers->at[element->id].once = true;
+	}
+	read_once(h, element);
+	Expr *best = hoist_block(h, next_name(h), e, op, element);
+	Expr *here = expr_cast(
+	    arena, DT_I32, expr_axis(arena, e->reduce.first_axis));
+	Expr *equal = expr_binary(
+	    arena, OP_EQ, promoted(h, element), promoted(h, best));
+	Expr *place = hoist_block(h, next_name(h), e, REDUCE_MIN,
+	    expr_if(arena, equal, here, expr_int(arena, DT_I32, INT32_MAX)));
+	if (!dtype_is_float(element->type))
+		return place;
+	Expr *none = expr_identity(arena, op, dtype_promoted(best->type));
+	Expr *some = expr_binary(arena, op == REDUCE_MAX ? OP_GT : OP_LT,
+	    promoted(h, best), none);
+	return expr_if(arena, some, place, expr_int(arena, DT_I32, 0));
+}
+
+/* A reduction's block; returns the read of what it writes. */
+static Expr *hoist(Hoist *h, const Expr *e)
+{
+	if (e->reduce.op != reduce_picked(e->reduce.op))
+		return hoist_place(h, e);
+	const char *name = next_name(h);
+	return hoist_block(
+	    h, name, e, e->reduce.op, hoisted(h, e->arg[0]));
 }
 
 static Expr *with_args(Hoist *h, Expr *e, Expr **args)
@@ -240,10 +347,14 @@ void blocks_of_definition(Arena *arena, const Definition *definition,
 	    .buffers = buffers, .blocks = blocks};
 	bool *chosen = NEW_N(arena, bool, definition->naxes);
 	Expr *body = definition->body;
-	const Expr *whole = body->op == OP_REDUCE ? body : NULL;
+	Reduction r = {REDUCE_NONE, 0, 0};
+	if (body->op == OP_REDUCE &&
+	    body->reduce.op == reduce_picked(body->reduce.op))
+		r = (Reduction){body->reduce.op, body->reduce.first_axis,
+		    body->reduce.naxes};
 	assert(body->type == buffers->at[definition->buffer].type);
 	for (int i = 0; i < definition->nspatial; i++)
 		chosen[i] = true;
-	body = hoisted(&h, whole ? whole->arg[0] : body);
-	add_block(&h, definition->name, definition->buffer, chosen, whole, body);
+	body = hoisted(&h, r.op ? body->arg[0] : body);
+	add_block(&h, definition->name, definition->buffer, chosen, r, body);
 }

@@ -21,6 +21,8 @@ static const Word words[] = {
 	{"prod", TOKEN_REDUCE, REDUCE_PROD},
 	{"max", TOKEN_REDUCE, REDUCE_MAX},
 	{"min", TOKEN_REDUCE, REDUCE_MIN},
+	{"argmax", TOKEN_REDUCE, REDUCE_ARGMAX},
+	{"argmin", TOKEN_REDUCE, REDUCE_ARGMIN},
 #define WORD_CALL(name, spelled) {spelled, TOKEN_FUNCTION, OP_##name},
 #define WORD_LEAF(name, spelled)
 #define WORD_READ(name, spelled)

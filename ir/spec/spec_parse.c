@@ -405,7 +405,8 @@ static void fail_reduction(Parser *p, const Node *n)
 	const char *word = n->name->text, *hint = hint_reduction(word);
 	fail(p, n->span, arena_printf(p->arena,
 	    hint ? "'%s' is no reduction: write %s"
-		 : "'%s' is no reduction: there are sum, prod, max and min%s",
+		 : "'%s' is no reduction: there are sum, prod, max, min, argmax "
+		   "and argmin%s",
 	    word, hint ? hint : ""));
 }
 

@@ -823,7 +823,8 @@ static Expr *identity(Types *t, ReduceOp op, DType type)
 
 static Value below(Types *t, const Node *n, Expr *condition, Value v)
 {
-	bool picks = n->reduce == REDUCE_MAX || n->reduce == REDUCE_MIN;
+	ReduceOp op = reduce_picked(n->reduce);
+	bool picks = op == REDUCE_MAX || op == REDUCE_MIN;
 	/* the least or greatest value is that of a dtype */
 	if (v.e->type == DT_INDEX && picks &&
 	    !(v.e = retype(t, v.e, default_type(t, false))))
@@ -851,6 +852,28 @@ static Value element_of(Types *t, Node *n)
 	return v.e ? below(t, n, condition, v) : bad;
 }
 
+/* The element of argmax and argmin, typed; NULL after a message. */
+static Expr *place_element(Types *t, const Node *n, Value v)
+{
+	const Axis *axis = &t->typer->definition->axes[n->axis];
+	if (n->axes.n != 1) {
+		report_error(t->report, n->span, "'%s' is over one axis, not %d",
+		    reduce_name(n->reduce), n->axes.n);
+		return NULL;
+	}
+	if (axis->extent > INT32_MAX) {
+		report_error(t->report, n->span,
+		    "'%s' gives an i32, but '%s' reaches %lld",
+		    reduce_name(n->reduce), axis->name,
+		    (long long)axis->extent - 1);
+		return NULL;
+	}
+	if (!untyped(v.e))
+		return v.e;
+	return retype(t, v.e, v.e->type == UNTYPED_FLOAT ? DT_F32
+		: v.data ? DT_I32 : DT_I64);
+}
+
 static Value reduce(Types *t, Node *n)
 {
 	Value v = element_of(t, n);
@@ -866,9 +889,12 @@ static Value reduce(Types *t, Node *n)
 	if (element->type == DT_INDEX && !v.data && n->reduce == REDUCE_SUM &&
 	    !sum_fits(t, n, v.range))
 		return refuse(t, n, "may pass 64 bits");
+	bool place = n->reduce != reduce_picked(n->reduce);
+	if (place && !(element = place_element(t, n, v)))
+		return bad;
 	Expr *e = NEW(t->arena, Expr);
 	e->op = OP_REDUCE;
-	e->type = element->type;
+	e->type = place ? DT_I32 : element->type;
 	e->narg = 1;
 	e->arg = arena_memdup(t->arena, &element, sizeof element);
 	e->reduce.op = n->reduce;

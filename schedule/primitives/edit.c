@@ -272,6 +272,13 @@ Refusal edit_unit_legal(const Nest *nest, int loop)
 	return NULL;
 }
 
+bool edit_is_once(const Nest *nest, int buffer)
+{
+	int number = nest->buffers.at[buffer].program_buffer;
+
+	return number >= 0 && nest->program->buffers[number].once;
+}
+
 bool edit_is_identity_write(const Nest *nest, int stage)
 {
 	const Stage *s = &nest->stages.at[stage];

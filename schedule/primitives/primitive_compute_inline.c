@@ -40,6 +40,9 @@ Refusal compute_inline_legal(const Call *call)
 		return "the block has a reduction";
 	if (nest_is_argument(nest, s->buffer))
 		return "the block writes an output";
+	if (edit_is_once(nest, s->buffer))
+		return "the block is compared with what is computed from it: "
+		       "computed twice it might differ";
 	if (s->fill)
 		return "the block is padded";
 	if (!edit_is_identity_write(nest, p.stage))

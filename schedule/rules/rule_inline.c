@@ -113,7 +113,8 @@ void rule_inline_choose(Rules *r)
 	for (int i = 0; i < p->nblocks; i++) {
 		const RuleBlock *b = &r->blocks[i];
 		Inlining in = inlining_of(r, i, r->bodies[i]);
-		bool small = p->blocks[i].reduce == REDUCE_NONE, chosen;
+		bool small = p->blocks[i].reduce == REDUCE_NONE &&
+		    !p->buffers[p->blocks[i].buffer].once, chosen;
 		for (int k = 0; small && k < b->consumers.n; k++)
 			small = stays_small(
 			    &in, r->bodies[b->consumers.at[k]]);

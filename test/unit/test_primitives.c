@@ -417,6 +417,25 @@ static void test_failures(void **state)
 	arena_free(arena);
 }
 
+/* What argmax compares with its maximum is not computed twice. */
+static void test_once(void **state)
+{
+	Arena *arena = arena_new();
+	Program *p = schedule_chain(arena);
+	Error error = {0};
+
+	(void)state;
+	for (int i = 0; i < p->nbuffers; i++)
+		p->buffers[i].once = true;
+	for (int i = 0; i < 2; i++) {
+		assert_null(schedule_nest(arena, p, &test_machine,
+		    schedule_steps(arena, i ? "compute_at(d, inline)"
+					    : "compute_inline(d)"), &error));
+		assert_non_null(strstr(error.text, "computed twice"));
+	}
+	arena_free(arena);
+}
+
 /* Steps on what a decision inlined mean nothing. */
 static void test_void_steps(void **state)
 {
@@ -574,6 +593,7 @@ int main(void)
 	    cmocka_unit_test(test_cases),
 	    cmocka_unit_test(test_exact),
 	    cmocka_unit_test(test_schedules),
+	    cmocka_unit_test(test_once),
 	    cmocka_unit_test(test_failures),
 	    cmocka_unit_test(test_void_steps),
 	    cmocka_unit_test(test_slots),

@@ -273,6 +273,38 @@ static void test_flops(void **state)
 	count("o[x < N] = f[x*2//2]", 0);
 }
 
+/* argmax and argmin are typed i32; what is computed anew with other bits is
+ * stored first. */
+static void test_places(void **state)
+{
+	(void)state;
+	accepts("o[x < N] = argmax[y < N](m[x, y])",
+	    "i32 argmax[y < 8](m[x, y])");
+	accepts("o[]: f16 = argmin[y < N](y%3) + 1",
+	    "f16 f16(argmin[y < 8](i64(y%3)) + 1)");
+	accepts("o[x < N] = argmax[y < x](f[y]*0.5)",
+	    "i32 argmax[y < 7](if y < x then f[y]*0.5 else -inf)");
+	refuses("o[] = argmax[x < N, y < N](m[x, y])", "over one axis, not 2");
+	refuses("o[] = argmax[y < 3000000000](f[y%8])", "gives an i32");
+	refuses("o[x < N] = f[x] + argmax[y < N](f[y])", "f32 and i32");
+	count("o[x < N] = argmax[y < x + 1](m[x, y]*2)", 72);
+	Run r = run("o[] = argmax[y < N](f[y]) + argmin[y < N](f[y]*2)");
+	assert_non_null(r.program);
+	assert_int_equal(r.program->nblocks, 6);
+	assert_int_equal(r.program->blocks[0].reduce, REDUCE_MAX);
+	assert_int_equal(r.program->blocks[1].reduce, REDUCE_MIN);
+	assert_int_equal(r.program->blocks[2].reduce, REDUCE_NONE);
+	assert_true(r.program->buffers[r.program->blocks[2].buffer].once);
+	assert_false(r.program->buffers[r.program->blocks[0].buffer].once);
+	run_end(&r);
+	r = run("p[x < N] = f[x]*2\n  q[x < N] = abs(p[x])\n"
+		"  o[] = argmax[y < N](q[y])");
+	assert_non_null(r.program);
+	assert_true(r.program->buffers[r.program->blocks[0].buffer].once);
+	assert_false(r.program->buffers[r.program->blocks[1].buffer].once);
+	run_end(&r);
+}
+
 /* Extents over outer axes are conditions, and counted below. */
 static void test_varying_extents(void **state)
 {
@@ -339,6 +371,7 @@ int main(void)
 	    cmocka_unit_test(test_indices),
 	    cmocka_unit_test(test_blocks),
 	    cmocka_unit_test(test_flops),
+	    cmocka_unit_test(test_places),
 	    cmocka_unit_test(test_varying_extents),
 	    cmocka_unit_test(test_conv2d_c6),
 	};
