@@ -78,13 +78,25 @@ static void put_schedule(const Kernel *k, Buf *out)
 
 static Status put_space(Arena *arena, const Kernel *k, Buf *out, Error *error)
 {
-	Space *space = space_new(arena, k->program, &k->target->machine, error);
-	if (!space)
-		return error->status;
-	for (int i = 0; i < space_nsketches(space); i++) {
-		buf_printf(out, "# %s\n", space_sketch_name(space, i));
-		trace_print(out, space_sketch(space, i));
-		buf_putc(out, '\n');
+	const Groups *g = groups_of(arena, k->program);
+	for (int i = 0; i < g->n; i++) {
+		const Group *group = &g->groups[i];
+		if (g->n > 1)
+			buf_printf(out, "# group %s%s%s\n\n", group->name,
+			    group->same_as == i ? "" : ": as group ",
+			    group->same_as == i
+				? "" : g->groups[group->same_as].name);
+		if (group->same_as != i)
+			continue;
+		Space *space = space_new(
+		    arena, group->program, &k->target->machine, error);
+		if (!space)
+			return error->status;
+		for (int s = 0; s < space_nsketches(space); s++) {
+			buf_printf(out, "# %s\n", space_sketch_name(space, s));
+			trace_print(out, space_sketch(space, s));
+			buf_putc(out, '\n');
+		}
 	}
 	return STATUS_OK;
 }

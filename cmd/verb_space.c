@@ -4,7 +4,7 @@
 
 #include "cmd/cmd.h"
 #include "codegen/codegen.h"
-#include "schedule/schedule.h"
+#include "schedule/groups.h"
 
 typedef struct {
 	Common common;
@@ -53,48 +53,132 @@ static json_t *sketch_json(const Space *space, int i)
 	return o;
 }
 
-static void print_json(const Program *p, Space *space, const char *count,
-    int64_t legal, const json_t *samples)
+/* What is said of one group, or of a program that is one. */
+typedef struct {
+	Space *space;
+	const char *count;
+	int64_t legal; /* -1: not counted */
+} Counted;
+
+static json_t *legal_json(const Counted *c)
+{
+	return c->legal < 0 ? json_null()
+			    : json_integer((json_int_t)c->legal);
+}
+
+static json_t *sketches_json(const Counted *c)
 {
 	json_t *sketches = json_array();
-	for (int i = 0; i < space_nsketches(space); i++)
-		json_array_append_new(sketches, sketch_json(space, i));
-	json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:o,s:o}", "name", p->name,
-	    "case", p->case_name, "op", p->op, "vectors", count, "legal",
-	    legal < 0 ? json_null() : json_integer((json_int_t)legal),
-	    "sketches", sketches);
+	for (int i = 0; i < space_nsketches(c->space); i++)
+		json_array_append_new(sketches, sketch_json(c->space, i));
+	return sketches;
+}
+
+static json_t *group_json(const Groups *g, int i, const Counted *counted)
+{
+	const Group *group = &g->groups[i];
+	const Counted *c = &counted[group->same_as];
+	if (group->same_as != i)
+		return json_pack("{s:s,s:s,s:s}", "group", group->name, "op",
+		    group->program->op, "same_as",
+		    g->groups[group->same_as].name);
+	return json_pack("{s:s,s:s,s:s,s:o,s:o}", "group", group->name, "op",
+	    group->program->op, "vectors", c->count, "legal", legal_json(c),
+	    "sketches", sketches_json(c));
+}
+
+static void print_json(const Program *p, const Groups *g,
+    const Counted *counted, const char *count, json_t *samples)
+{
+	json_t *o = json_pack("{s:s,s:s,s:s,s:s}", "name", p->name, "case",
+	    p->case_name, "op", p->op, "vectors", count);
+	if (g->n == 1) {
+		json_object_set_new(o, "legal", legal_json(&counted[0]));
+		json_object_set_new(o, "sketches", sketches_json(&counted[0]));
+	} else {
+		json_t *groups = json_array();
+		for (int i = 0; i < g->n; i++)
+			json_array_append_new(
+			    groups, group_json(g, i, counted));
+		json_object_set_new(o, "legal", json_null());
+		json_object_set_new(o, "groups", groups);
+	}
 	if (samples)
-		json_object_set(o, "samples", (json_t *)samples);
+		json_object_set(o, "samples", samples);
 	out_json(o);
 	json_decref(o);
 }
 
-static void print_text(const SpaceVerb *v, const Program *p, Space *space,
-    const char *count, int64_t legal)
+static void print_sketches(
+    const SpaceVerb *v, const Space *space, const char *indent)
 {
-	out_text("%s: %s decision vectors in %d sketches", p->symbol, count,
-	    space_nsketches(space));
-	if (legal >= 0)
-		out_text(", %lld legal", (long long)legal);
-	out_text("\n");
+	const char *deeper = *indent ? "      " : "    ";
 	for (int i = 0; i < space_nsketches(space); i++) {
-		out_text("  %s: %d decisions\n", space_sketch_name(space, i),
-		    space_nparts(space, i));
+		out_text("%s  %s: %d decisions\n", indent,
+		    space_sketch_name(space, i), space_nparts(space, i));
 		if (v->common.verbose || space_nsketches(space) == 1)
-			print_trace(space_sketch(space, i), "    ");
+			print_trace(space_sketch(space, i), deeper);
 	}
 }
 
-static json_t *draw_samples(
-    Arena *arena, const SpaceVerb *v, Space *space, const Program *p)
+static void print_counts(const Counted *c)
+{
+	out_text("%s decision vectors in %d sketches", c->count,
+	    space_nsketches(c->space));
+	if (c->legal >= 0)
+		out_text(", %lld legal", (long long)c->legal);
+	out_text("\n");
+}
+
+static void print_text(const SpaceVerb *v, const Program *p, const Groups *g,
+    const Counted *counted, const char *count)
+{
+	out_text("%s: ", p->symbol);
+	if (g->n == 1) {
+		print_counts(&counted[0]);
+		print_sketches(v, counted[0].space, "");
+		return;
+	}
+	out_text("%s decision vectors in %d groups\n", count, g->n);
+	for (int i = 0; i < g->n; i++) {
+		const Group *group = &g->groups[i];
+		out_text("  group %s: ", group->name);
+		if (group->same_as != i) {
+			out_text("as group %s\n",
+			    g->groups[group->same_as].name);
+			continue;
+		}
+		print_counts(&counted[i]);
+		print_sketches(v, counted[i].space, "  ");
+	}
+}
+
+/* A candidate of each group, joined; NULL where none was found. */
+static Trace *draw_sample(
+    Arena *arena, const Groups *g, const Counted *counted, Rng *rng)
+{
+	Trace **traces = NEW_N(arena, Trace *, g->n);
+	Error ignored = {0};
+	for (int i = 0; i < g->n; i++) {
+		Space *space = counted[g->groups[i].same_as].space;
+		Candidate c;
+		if (!space_sample(space, rng, &c))
+			return NULL;
+		traces[i] = groups_trace(
+		    arena, g, i, space_trace(arena, space, &c), &ignored);
+	}
+	return groups_join(arena, g, traces, &ignored);
+}
+
+static json_t *draw_samples(Arena *arena, const SpaceVerb *v, const Groups *g,
+    const Counted *counted, const Program *p)
 {
 	json_t *samples = json_array();
 	Rng rng = rng_stream((uint64_t)v->seed, 0, 0);
 	for (int64_t i = 0; i < v->sample; i++) {
-		Candidate c;
-		if (!space_sample(space, &rng, &c))
+		Trace *trace = draw_sample(arena, g, counted, &rng);
+		if (!trace)
 			break;
-		Trace *trace = space_trace(arena, space, &c);
 		if (!v->common.json) {
 			out_text("sample %lld:\n", (long long)i + 1);
 			print_trace(trace, "  ");
@@ -120,26 +204,49 @@ typedef struct {
 	const Target *target;
 } Spaces;
 
+static Status count_space(Arena *arena, const SpaceVerb *v,
+    const Program *program, const Target *target, Counted *out, Error *error)
+{
+	out->space = space_new(arena, program, &target->machine, error);
+	if (!out->space)
+		return error->status;
+	out->count = space_count(arena, out->space);
+	int64_t size = space_size(
+	    out->space, v->list ? INT64_MAX / 2 : COUNTED);
+	out->legal = size >= 0 ? count_legal(out->space, size) : -1;
+	return STATUS_OK;
+}
+
 static int space_one(Arena *arena, const Program *p, void *context)
 {
 	const SpaceVerb *v = ((const Spaces *)context)->verb;
 	const Target *target = ((const Spaces *)context)->target;
+	const Groups *g = groups_of(arena, p);
+	Counted *counted = NEW_N(arena, Counted, g->n);
+	const char *count = NULL;
 	Error error = {0};
-	Space *space = space_new(arena, p, &target->machine, &error);
-	if (!space) {
-		say_error("%s: %s", p->symbol, error.text);
-		return EXIT_FAILED;
+	for (int i = 0; i < g->n; i++) {
+		int first = g->groups[i].same_as;
+		if (first == i &&
+		    count_space(arena, v, g->groups[i].program, target,
+			&counted[i], &error)) {
+			say_error("%s: %s", p->symbol, error.text);
+			return EXIT_FAILED;
+		}
+		count = count ? space_count_times(
+				    arena, count, counted[first].count)
+			      : counted[first].count;
 	}
-	char *count = space_count(arena, space);
-	int64_t size = space_size(space, v->list ? INT64_MAX / 2 : COUNTED);
-	int64_t legal = size >= 0 ? count_legal(space, size) : -1;
 	if (!v->common.json)
-		print_text(v, p, space, count, legal);
-	json_t *samples = v->sample ? draw_samples(arena, v, space, p) : NULL;
-	if (v->sample && v->common.verbose && !v->common.json)
-		print_refusals(space);
+		print_text(v, p, g, counted, count);
+	json_t *samples =
+	    v->sample ? draw_samples(arena, v, g, counted, p) : NULL;
+	for (int i = 0; i < g->n; i++)
+		if (v->sample && v->common.verbose && !v->common.json &&
+		    g->groups[i].same_as == i)
+			print_refusals(counted[i].space);
 	if (v->common.json)
-		print_json(p, space, count, legal, samples);
+		print_json(p, g, counted, count, samples);
 	json_decref(samples);
 	return EXIT_DONE;
 }

@@ -182,6 +182,8 @@ int space_nparts(const Space *space, int sketch);
 int space_part_size(const Space *space, int sketch, int part); /* positions */
 /* The exact number of decision vectors, in decimal. */
 char *space_count(Arena *arena, const Space *space);
+/* The product of two numbers in decimal, of any length. */
+char *space_count_times(Arena *arena, const char *a, const char *b);
 
 /* The same, capped; -1 where there are more than `most`. */
 int64_t space_size(const Space *space, int64_t most);

@@ -286,6 +286,28 @@ char *space_count(Arena *arena, const Space *space)
 	return text;
 }
 
+/* By hand, a digit at a time. */
+char *space_count_times(Arena *arena, const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b), from = 0;
+	int *sum = NEW_N(arena, int, n + m);
+	char *text = NEW_N(arena, char, n + m + 1);
+	for (size_t i = n; i-- > 0;) {
+		int carry = 0;
+		for (size_t k = m; k-- > 0;) {
+			carry += (a[i] - '0') * (b[k] - '0') + sum[i + k + 1];
+			sum[i + k + 1] = carry % 10;
+			carry /= 10;
+		}
+		sum[i] = carry;
+	}
+	for (size_t i = 0; i < n + m; i++)
+		text[i] = (char)('0' + sum[i]);
+	while (from + 1 < n + m && text[from] == '0')
+		from++;
+	return text + from;
+}
+
 static int64_t sketch_size(const Sketch *s, int64_t most)
 {
 	int64_t n = 1;
