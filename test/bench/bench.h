@@ -13,6 +13,14 @@ static inline double now_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Of this thread alone: what other processes take does not count. */
+static inline double thread_s(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static inline int by_size(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;

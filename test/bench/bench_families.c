@@ -26,23 +26,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ir/ir.h"
-#include "ir/scalar.h"
-#include "lib/rng.h"
 #include "test/bench/bench.h"
 #include "test/bench/object.h"
 #include "test/bench/peak.h"
 
-enum { SIDES = 4, MOST_TURNS = 201, MOST_ARGUMENTS = 12 };
-
-typedef void (*Kernel)(void *, void *, void *, void *, void *, void *, void *,
-    void *, void *, void *, void *, void *);
+enum { SIDES = 4, MOST_TURNS = 201 };
 
 typedef struct {
 	char name[32];
-	Kernel kernel;
-	void *args[MOST_ARGUMENTS]; /* inputs, outputs, workspace */
-	int nargs;
+	Object object;
 	double turn_s[MOST_TURNS], ratio[MOST_TURNS];
 } Side;
 
@@ -54,64 +46,11 @@ typedef struct {
 	double peak[MOST_TURNS]; /* FLOP/s */
 } Bench;
 
-static double thread_s(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* --- sides ------------------------------------------------------------------- */
-
-static void make_inputs(Bench *b)
-{
-	const Program *p = b->program;
-	Rng rng = rng_stream(1, 0, 0);
-	if (p->ninputs + p->noutputs + 1 > MOST_ARGUMENTS)
-		die(p->name, "has too many inputs and outputs");
-	for (int i = 0; i < p->ninputs; i++) {
-		const Buffer *in = &p->buffers[i];
-		int64_t n = buffer_elements(in);
-		b->plain[i] = aligned((size_t)buffer_bytes(in));
-		for (int64_t k = 0; k < n; k++) {
-			double u = 0.01 + 0.98 * rng_double(&rng);
-			Scalar x = {.i = (int64_t)(u * 100)};
-			if (in->type == DT_F64)
-				x.d = u;
-			else if (dtype_is_float(in->type))
-				x.f = (float)u;
-			scalar_store(in->type, b->plain[i], k, x);
-		}
-	}
-}
-
-/* Poisoned, so that what was not written is seen. */
-static void *output(const Buffer *buffer)
-{
-	size_t bytes = (size_t)buffer_bytes(buffer);
-	return memset(aligned(bytes), 0x55, bytes);
-}
-
-static void *packed(const Bench *b, void *library, const char *so, int input)
-{
-	const Program *p = b->program;
-	char name[512];
-	void (*pack)(const void *, void *);
-	snprintf(name, sizeof name, "PACKED_%s_BYTES", p->buffers[input].name);
-	void *to = aligned(header_number(so, p->symbol, name));
-	snprintf(name, sizeof name, "%s_pack_%s", p->symbol,
-	    p->buffers[input].name);
-	*(void **)&pack = dlsym(library, name);
-	if (!pack)
-		die(so, dlerror());
-	pack(b->plain[input], to);
-	return to;
-}
 
 /* NAME=FILE.so */
 static void add_side(Bench *b, const char *text)
 {
-	const Program *p = b->program;
 	Side *s = &b->sides[b->nsides];
 	const char *so = strchr(text, '=');
 	char header[4096];
@@ -121,31 +60,12 @@ static void add_side(Bench *b, const char *text)
 	memcpy(s->name, text, (size_t)(so++ - text));
 	snprintf(header, sizeof header, "%.*s.h", (int)strlen(so) - 3, so);
 	bool by_hand = access(header, R_OK) != 0;
-	void *library = dlopen(so, RTLD_NOW | RTLD_LOCAL);
-	if (!library)
+	if (!object_open(&s->object, b->program, b->plain, so, by_hand)) {
+		if (by_hand)
+			exit(3);
 		die(so, dlerror());
-	*(void **)&s->kernel = dlsym(library, p->symbol);
-	if (!s->kernel && by_hand)
-		exit(3);
-	if (!s->kernel)
-		die(so, dlerror());
-	for (int i = 0; i < p->ninputs; i++)
-		s->args[s->nargs++] = p->buffers[i].is_const && !by_hand
-		    ? packed(b, library, so, i) : b->plain[i];
-	for (int i = 0; i < p->noutputs; i++)
-		s->args[s->nargs++] = output(&p->buffers[p->outputs[i]]);
-	size_t bytes = by_hand ? (size_t)64 << 20
-		: header_number(so, p->symbol, "WORKSPACE_BYTES");
-	s->args[s->nargs++] = bytes ? aligned(bytes) : NULL;
+	}
 	b->nsides++;
-}
-
-static void call(const Side *s)
-{
-	void *const *a = s->args;
-	/* Arguments are all pointers; unread ones do no harm. */
-	s->kernel(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9],
-	    a[10], a[11]);
 }
 
 /* --- measuring ----------------------------------------------------------------- */
@@ -153,10 +73,10 @@ static void call(const Side *s)
 static double part_s(const Side *s)
 {
 	int calls = 0;
-	call(s);
+	object_call(&s->object);
 	double begin = thread_s(), spent;
 	do
-		call(s);
+		object_call(&s->object);
 	while (++calls, (spent = thread_s() - begin) < 0.004);
 	return spent / calls;
 }
@@ -211,8 +131,8 @@ static bool equal(const Bench *b, const Side *s, int o)
 {
 	const Program *p = b->program;
 	const Buffer *out = &p->buffers[p->outputs[o]];
-	const void *want = b->sides[0].args[p->ninputs + o];
-	const void *got = s->args[p->ninputs + o];
+	const void *want = b->sides[0].object.args[p->ninputs + o];
+	const void *got = s->object.args[p->ninputs + o];
 	int64_t n = buffer_elements(out);
 	double largest = 0, allowed;
 	for (int64_t i = 0; i < n; i++)
@@ -239,21 +159,6 @@ static bool check(const Bench *b)
 	return right;
 }
 
-/* --- arguments ------------------------------------------------------------------- */
-
-static const Program *load(Arena *arena, const char *spec)
-{
-	ProgramVec programs = {0};
-	Diag diag = {0};
-	Error error = {0};
-	Status status = spec_load(
-	    arena, spec, NULL, 0, NUMERICS_DEFAULT, &diag, &error, &programs);
-	fputs(buf_text(&diag.text), stderr);
-	if (status || !programs.n)
-		die(spec, error.text);
-	return programs.at[0];
-}
-
 int main(int argc, char **argv)
 {
 	static Bench b = {.nturns = 21};
@@ -269,12 +174,12 @@ int main(int argc, char **argv)
 	prepare_openblas();
 	Arena *arena = arena_new();
 	bench_pin(0, 0);
-	b.program = load(arena, argv[optind]);
-	make_inputs(&b);
+	b.program = load_program(arena, argv[optind]);
+	make_inputs(b.program, 0.01, 0.99, b.plain);
 	for (int i = optind + 1; i < argc; i++)
 		add_side(&b, argv[i]);
 	for (int i = 0; i < b.nsides; i++)
-		call(&b.sides[i]);
+		object_call(&b.sides[i].object);
 	bool right = check(&b);
 	if (right) {
 		measure(&b);

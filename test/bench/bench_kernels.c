@@ -33,28 +33,24 @@
 #include "test/bench/object.h"
 #include "test/bench/peak.h"
 
-enum { SIDES = 8, MOST_BLOCKS = 101, MOST_BUFFERS = 8, MOST_THREADS = 64 };
+enum { SIDES = 8, MOST_BLOCKS = 101, MOST_THREADS = 64 };
 enum { POINTS = 64, MOST_TASKS = 256, PAUSE_MS = 60 };
 
-typedef void (*Kernel)(void *, void *, void *, void *, void *, void *, void *,
-    void *);
 typedef void (*Sgemm)(int, int, int, int, int, int, float, const float *, int,
     const float *, int, float, float *, int);
 
 typedef struct {
 	char name[32];
 	int threads;
-	Kernel kernel;
+	Object object;
 	Sgemm sgemm;
 	void (*set_threads)(int);
-	void *args[MOST_BUFFERS]; /* inputs, outputs, workspace */
-	int nargs;
 	double block_s[MOST_BLOCKS];
 } Side;
 
 typedef struct {
 	const Program *program;
-	float *plain[MOST_BUFFERS]; /* inputs, unpacked */
+	void *plain[MOST_ARGUMENTS]; /* inputs, unpacked */
 	Side sides[SIDES];
 	int nsides, nblocks, most_threads;
 	double peak[MOST_THREADS + 1][MOST_BLOCKS]; /* FLOP/s */
@@ -104,39 +100,6 @@ static double peak_flops_per_s(int threads)
 
 /* --- sides ----------------------------------------------------------------------- */
 
-static void open_kernel(Bench *b, Side *s, const char *so)
-{
-	const Program *p = b->program;
-	char name[512];
-	void *library = dlopen(so, RTLD_NOW | RTLD_LOCAL);
-	if (!library)
-		die(so, dlerror());
-	*(void **)&s->kernel = dlsym(library, p->symbol);
-	if (!s->kernel)
-		die(so, dlerror());
-	for (int i = 0; i < p->ninputs; i++) {
-		const Buffer *in = &p->buffers[i];
-		if (!in->is_const) {
-			s->args[s->nargs++] = b->plain[i];
-			continue;
-		}
-		snprintf(name, sizeof name, "PACKED_%s_BYTES", in->name);
-		void *packed = aligned(header_number(so, p->symbol, name));
-		snprintf(name, sizeof name, "%s_pack_%s", p->symbol, in->name);
-		void (*pack)(const void *, void *);
-		*(void **)&pack = dlsym(library, name);
-		if (!pack)
-			die(so, dlerror());
-		pack(b->plain[i], packed);
-		s->args[s->nargs++] = packed;
-	}
-	for (int i = 0; i < p->noutputs; i++)
-		s->args[s->nargs++] = aligned(
-		    (size_t)buffer_bytes(&p->buffers[p->outputs[i]]));
-	size_t bytes = header_number(so, p->symbol, "WORKSPACE_BYTES");
-	s->args[s->nargs++] = bytes ? aligned(bytes) : NULL;
-}
-
 /* A [M, K] by B [K, N] to C [M, N], by the names of the workload. */
 static bool is_matmul(const Program *p)
 {
@@ -158,17 +121,17 @@ static bool open_openblas(Bench *b, Side *s)
 	*(void **)&s->set_threads = dlsym(library, "openblas_set_num_threads");
 	if (!s->sgemm || !s->set_threads)
 		die("openblas", dlerror());
-	s->args[0] = b->plain[0];
-	s->args[1] = b->plain[1];
-	s->args[2] = aligned((size_t)buffer_bytes(
+	s->object.args[0] = b->plain[0];
+	s->object.args[1] = b->plain[1];
+	s->object.args[2] = aligned((size_t)buffer_bytes(
 	    &b->program->buffers[b->program->outputs[0]]));
-	s->nargs = 4;
+	s->object.nargs = 4;
 	return true;
 }
 
 static void call(const Bench *b, const Side *s)
 {
-	void *const *a = s->args;
+	void *const *a = s->object.args;
 	if (s->sgemm) {
 		const Buffer *v = b->program->buffers;
 		int m = (int)v[0].shape[0], k = (int)v[0].shape[1];
@@ -177,8 +140,7 @@ static void call(const Bench *b, const Side *s)
 		    n);
 		return;
 	}
-	/* Arguments are all pointers; unread ones do no harm. */
-	s->kernel(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+	object_call(&s->object);
 }
 
 /* --- threads ------------------------------------------------------------------ */
@@ -287,7 +249,7 @@ static bool check(const Bench *b)
 			    index, &want);
 			for (int s = 0; s < b->nsides; s++) {
 				const float *got =
-				    b->sides[s].args[p->ninputs + o];
+				    b->sides[s].object.args[p->ninputs + o];
 				float f = got[offset_of(out, index)];
 				if (fabsf(f - want) <= 1e-3f + 1e-4f * fabsf(want))
 					continue;
@@ -303,21 +265,12 @@ static bool check(const Bench *b)
 
 /* --- arguments ------------------------------------------------------------------- */
 
-static void make_inputs(Bench *b)
+static void all_f32(const Program *p)
 {
-	Rng rng = rng_stream(1, 0, 0);
-	if (b->program->ninputs + b->program->noutputs + 1 > MOST_BUFFERS)
-		die(b->program->name, "has too many inputs and outputs");
-	for (int i = 0; i < b->program->nbuffers; i++)
-		if (b->program->buffers[i].type != DT_F32 &&
-		    b->program->buffers[i].role != BUFFER_TEMP)
-			die(b->program->buffers[i].name, "is not f32");
-	for (int i = 0; i < b->program->ninputs; i++) {
-		int64_t n = buffer_elements(&b->program->buffers[i]);
-		b->plain[i] = aligned((size_t)n * 4);
-		for (int64_t k = 0; k < n; k++)
-			b->plain[i][k] = (float)rng_double(&rng) - 0.5f;
-	}
+	for (int i = 0; i < p->nbuffers; i++)
+		if (p->buffers[i].type != DT_F32 &&
+		    p->buffers[i].role != BUFFER_TEMP)
+			die(p->buffers[i].name, "is not f32");
 }
 
 /* NAME:THREADS=FILE.so */
@@ -331,9 +284,11 @@ static void add_side(Bench *b, const char *text)
 	memcpy(s->name, text, (size_t)(colon - text));
 	if (s->threads < 1 || s->threads > MOST_THREADS)
 		die(text, "has no number of threads");
-	if (equals)
-		open_kernel(b, s, equals + 1);
-	else if (strcmp(s->name, "openblas"))
+	if (equals) {
+		if (!object_open(&s->object, b->program, b->plain, equals + 1,
+			false))
+			die(equals + 1, dlerror());
+	} else if (strcmp(s->name, "openblas"))
 		die(text, "is not NAME:THREADS=FILE.so");
 	else if (!open_openblas(b, s))
 		return;
@@ -345,19 +300,6 @@ static void add_side(Bench *b, const char *text)
 	call(b, s);
 	bench_pin(0, 0);
 	pin_new_threads(b);
-}
-
-static const Program *load(Arena *arena, const char *spec)
-{
-	ProgramVec programs = {0};
-	Diag diag = {0};
-	Error error = {0};
-	Status status = spec_load(
-	    arena, spec, NULL, 0, NUMERICS_DEFAULT, &diag, &error, &programs);
-	fputs(buf_text(&diag.text), stderr);
-	if (status || !programs.n)
-		die(spec, error.text);
-	return programs.at[0];
 }
 
 int main(int argc, char **argv)
@@ -373,8 +315,9 @@ int main(int argc, char **argv)
 		return 2;
 	Arena *arena = arena_new();
 	bench_cpu(0);
-	b.program = load(arena, argv[optind]);
-	make_inputs(&b);
+	b.program = load_program(arena, argv[optind]);
+	all_f32(b.program);
+	make_inputs(b.program, -0.5, 0.5, b.plain);
 	for (int i = optind + 1; i < argc; i++)
 		add_side(&b, argv[i]);
 	measure(&b);

@@ -1,12 +1,26 @@
-/* What programs need that call a built kernel: memory for its arguments, and
- * the numbers of its header. */
+/* What programs need that call a built kernel: its arguments, packed as its
+ * header says, and inputs. */
 #ifndef TEST_BENCH_OBJECT_H
 #define TEST_BENCH_OBJECT_H
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ir/ir.h"
+#include "ir/scalar.h"
+#include "lib/rng.h"
+
+enum { MOST_ARGUMENTS = 64, FEW_ARGUMENTS = 12 };
+
+typedef struct {
+	void (*kernel)(void);
+	void *args[MOST_ARGUMENTS]; /* inputs, outputs, workspace */
+	int nargs;
+	size_t workspace_bytes;
+} Object;
 
 static inline void die(const char *what, const char *why)
 {
@@ -54,6 +68,105 @@ static inline size_t header_number(const char *so, const char *symbol,
 	if (!at)
 		die(path, want);
 	return strtoull(line + strlen(want), NULL, 10);
+}
+
+/* Inputs of a program: floats uniform from `least` to `most`, integers from 0 to
+ * 100. */
+static inline void make_inputs(const Program *p, double least, double most,
+    void **plain)
+{
+	Rng rng = rng_stream(1, 0, 0);
+	if (p->ninputs + p->noutputs + 1 > MOST_ARGUMENTS)
+		die(p->name, "has too many inputs and outputs");
+	for (int i = 0; i < p->ninputs; i++) {
+		const Buffer *in = &p->buffers[i];
+		int64_t n = buffer_elements(in);
+		plain[i] = aligned((size_t)buffer_bytes(in));
+		for (int64_t k = 0; k < n; k++) {
+			double u = rng_double(&rng);
+			double v = least + (most - least) * u;
+			Scalar x = {.i = (int64_t)(u * 100)};
+			if (in->type == DT_F64)
+				x.d = v;
+			else if (dtype_is_float(in->type))
+				x.f = (float)v;
+			scalar_store(in->type, plain[i], k, x);
+		}
+	}
+}
+
+static inline void *packed_input(const Program *p, int input, const void *plain,
+    void *library, const char *so)
+{
+	char name[512];
+	void (*pack)(const void *, void *);
+	snprintf(name, sizeof name, "PACKED_%s_BYTES", p->buffers[input].name);
+	void *to = aligned(header_number(so, p->symbol, name));
+	snprintf(name, sizeof name, "%s_pack_%s", p->symbol,
+	    p->buffers[input].name);
+	*(void **)&pack = dlsym(library, name);
+	if (!pack)
+		die(so, dlerror());
+	pack(plain, to);
+	return to;
+}
+
+/* The kernel of a FILE.so with FILE.h beside it; `by_hand`: without a header,
+ * const inputs as they are, a workspace of 64 MiB.  Outputs are poisoned, so
+ * that what was not written is seen.  False if there is no such function. */
+static inline bool object_open(Object *o, const Program *p, void *const *plain,
+    const char *so, bool by_hand)
+{
+	*o = (Object){0};
+	void *library = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		die(so, dlerror());
+	*(void **)&o->kernel = dlsym(library, p->symbol);
+	if (!o->kernel)
+		return false;
+	for (int i = 0; i < p->ninputs; i++)
+		o->args[o->nargs++] = p->buffers[i].is_const && !by_hand
+		    ? packed_input(p, i, plain[i], library, so) : plain[i];
+	for (int i = 0; i < p->noutputs; i++) {
+		size_t bytes =
+		    (size_t)buffer_bytes(&p->buffers[p->outputs[i]]);
+		o->args[o->nargs++] = memset(aligned(bytes), 0x55, bytes);
+	}
+	o->workspace_bytes = by_hand ? (size_t)64 << 20
+		: header_number(so, p->symbol, "WORKSPACE_BYTES");
+	o->args[o->nargs++] =
+	    o->workspace_bytes ? aligned(o->workspace_bytes) : NULL;
+	return true;
+}
+
+/* Arguments are all pointers; unread ones do no harm. */
+static inline void object_call(const Object *o)
+{
+#define P4 void *, void *, void *, void *
+#define A4(i) a[i], a[i + 1], a[i + 2], a[i + 3]
+#define A16(i) A4(i), A4(i + 4), A4(i + 8), A4(i + 12)
+	void *const *a = o->args;
+	if (o->nargs <= FEW_ARGUMENTS)
+		((void (*)(P4, P4, P4))o->kernel)(A4(0), A4(4), A4(8));
+	else
+		((void (*)(P4, P4, P4, P4, P4, P4, P4, P4, P4, P4, P4, P4, P4,
+		    P4, P4, P4))o->kernel)(A16(0), A16(16), A16(32), A16(48));
+#undef P4
+#undef A4
+#undef A16
+}
+
+static inline const Program *load_program(Arena *arena, const char *spec)
+{
+	ProgramVec programs = {0};
+	Diag diag = {0};
+	Error error = {0};
+	Status status = spec_load(
+	    arena, spec, NULL, 0, NUMERICS_DEFAULT, &diag, &error, &programs);
+	fputs(buf_text(&diag.text), stderr);
+	if (status || !programs.n)
+		die(spec, error.text);
+	return programs.at[0];
 }
 
 #endif

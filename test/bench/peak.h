@@ -1,6 +1,6 @@
 /* The most that one core can do: multiply-adds of registers alone.  chains()
  * does PEAK_STEPS times CHAINS of the widest ones and says how many operations
- * that was. */
+ * that was; chains_of() those of one instruction set. */
 #ifndef TEST_BENCH_PEAK_H
 #define TEST_BENCH_PEAK_H
 
@@ -32,7 +32,29 @@ enum { PEAK_STEPS = 1000000, CHAINS = 12 };
 CHAIN(chains_512, 64, "avx512f")
 CHAIN(chains_256, 32, "avx2,fma")
 
-static double chains(void)
+/* Without multiply-add: a product, then a sum. */
+__attribute__((noinline)) static double chains_sse(void)
+{
+	typedef float V __attribute__((vector_size(16)));
+	V x = {0}, y = {0}, a[CHAINS] = {{0}};
+	x += 0.999999f;
+	y += 1e-7f;
+	for (int n = 0; n < PEAK_STEPS; n++)
+#pragma GCC unroll 12
+		for (int k = 0; k < CHAINS; k++)
+			__asm__ volatile("mulps %1, %0\naddps %2, %0\n"
+			    : "+x"(a[k])
+			    : "x"(x), "x"(y));
+	return 8.0 * PEAK_STEPS * CHAINS;
+}
+
+static inline double chains_of(const char *isa)
+{
+	return !strcmp(isa, "sse") ? chains_sse()
+	    : !strcmp(isa, "avx2") ? chains_256() : chains_512();
+}
+
+static inline double chains(void)
 {
 	if (__builtin_cpu_supports("avx512f"))
 		return chains_512();
@@ -42,7 +64,7 @@ static double chains(void)
 	return 0;
 }
 #else
-static double chains(void)
+static inline double chains(void)
 {
 	typedef float V __attribute__((vector_size(16)));
 	V x = {0.999999f, 0.999999f, 0.999999f, 0.999999f}, a[CHAINS] = {0};
@@ -55,6 +77,12 @@ static double chains(void)
 	volatile float sink = a[0][0];
 	(void)sink;
 	return 8.0 * PEAK_STEPS * CHAINS;
+}
+
+static inline double chains_of(const char *isa)
+{
+	(void)isa;
+	return chains();
 }
 #endif
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # make bench [ONLY=substring]: the figures of the acceptance, measured.
 #
-# ONLY=families is families.sh: operators against C.  Of the others a row for
+# ONLY=families is families.sh, operators against C; ONLY=cliffs is cliffs.sh,
+# what was slow outside of the path of plain operators.  Of the others a row for
 # each: what, measured, wanted, verdict.  Measurements of kernels are
 # those of bench_kernels (pinned, interleaved, medians, shares of the FMA peak
 # of the same run); a run whose peak varied by more than 5 % is marked noisy.
@@ -35,6 +36,11 @@ row() {
 			print "ok"
 		else print "MISSED" }')
 	[ "$verdict" = ok ] || failed=1
+	if [ "${table:-}" = markdown ]; then
+		printf '| %s | %s %s | %s %s | %s | %s |\n' "$1" "$2" "$3" \
+			"${4/-/ }" "$5" "$verdict" "${6:-}"
+		return
+	fi
 	printf '%-52s %10s %-7s %-8s %8s  %s%s\n' "$1" "$2" "$3" "$4" "$5" \
 		"$verdict" "${6:+ ($6)}"
 }
@@ -257,12 +263,13 @@ peers() {
 }
 
 . test/bench/families.sh
+. test/bench/cliffs.sh
 
 lscpu | sed -n 's/^Model name: */machine: /p'
 printf 'target:  %s\ndate:    %s\n\n' "$host" "$(date -u +%F)"
-[ "${ONLY:-}" = families ] ||
+[[ ${ONLY:-} =~ ^(families|cliffs)$ ]] ||
 	printf '%-52s %10s %-7s %8s %8s  %s\n' what measured '' '' wanted verdict
-for m in plans process hand matmul conv peers families; do
+for m in plans process hand matmul conv peers cliffs families; do
 	wanted $m && $m
 done
 exit $failed
