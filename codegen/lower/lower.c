@@ -202,6 +202,7 @@ Lowered *lower(
 	    .vars = NEW_N(arena, Binding, nest->vars.n),
 	    .registers = NEW_N(arena, ElementVec, nest->buffers.n)};
 	l->hung = NEW_N(arena, IntVec, nest->vars.n);
+	l->steps = NEW_N(arena, StepConditions, nest->stages.n);
 	for (int i = 0; i < nest->order.n; i++) {
 		int place = nest->stages.at[nest->order.at[i]].place;
 		if (place >= 0)

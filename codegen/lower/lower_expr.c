@@ -141,7 +141,7 @@ Value value_nonnegative(Lower *l, Index x)
 		return value_bool(true);
 	if (index_negative(l, x))
 		return value_bool(false);
-	if (index_has_free(x))
+	if (index_has_free(x) || l->silent)
 		return value_unknown();
 	if (x.vector < 0 && index_lane(x))
 		return lanes_nonnegative(l, x, index_lane(x));
@@ -170,16 +170,15 @@ static Value compare_indices(Lower *l, const Expr *e)
 	return e->op == OP_EQ ? equal : value_not(l, equal);
 }
 
-/* What holds of indices where a condition holds, or where it does not. */
-void push_facts(Lower *l, const Expr *e, bool holds)
+void condition_forms(Lower *l, const Expr *e, bool holds, IndexVec *out)
 {
 	if (e->op == OP_NOT) {
-		push_facts(l, e->arg[0], !holds);
+		condition_forms(l, e->arg[0], !holds, out);
 		return;
 	}
 	if ((e->op == OP_AND && holds) || (e->op == OP_OR && !holds)) {
-		push_facts(l, e->arg[0], holds);
-		push_facts(l, e->arg[1], holds);
+		condition_forms(l, e->arg[0], holds, out);
+		condition_forms(l, e->arg[1], holds, out);
 		return;
 	}
 	if (e->op < OP_LT || e->op > OP_NE || e->arg[0]->type != DT_INDEX ||
@@ -190,23 +189,36 @@ void push_facts(Lower *l, const Expr *e, bool holds)
 	Index one = index_const(1);
 	switch (e->op) {
 	case OP_LT:
-		fact_push(l, holds ? index_add(l, up, one, -1) : down);
+		vec_push(l->arena, out,
+		    holds ? index_add(l, up, one, -1) : down);
 		break;
 	case OP_LE:
-		fact_push(l, holds ? up : index_add(l, down, one, -1));
+		vec_push(l->arena, out,
+		    holds ? up : index_add(l, down, one, -1));
 		break;
 	case OP_GT:
-		fact_push(l, holds ? index_add(l, down, one, -1) : up);
+		vec_push(l->arena, out,
+		    holds ? index_add(l, down, one, -1) : up);
 		break;
 	case OP_GE:
-		fact_push(l, holds ? down : index_add(l, up, one, -1));
+		vec_push(l->arena, out,
+		    holds ? down : index_add(l, up, one, -1));
 		break;
 	default:
-		if ((e->op == OP_EQ) == holds) {
-			fact_push(l, up);
-			fact_push(l, down);
-		}
+		if ((e->op == OP_EQ) != holds)
+			break;
+		vec_push(l->arena, out, up);
+		vec_push(l->arena, out, down);
 	}
+}
+
+/* What holds of indices where a condition holds, or where it does not. */
+void push_facts(Lower *l, const Expr *e, bool holds)
+{
+	IndexVec forms = {0};
+	condition_forms(l, e, holds, &forms);
+	for (int i = 0; i < forms.n; i++)
+		fact_push(l, forms.at[i]);
 }
 
 /* --- operations --------------------------------------------------------- */

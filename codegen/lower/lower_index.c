@@ -297,7 +297,7 @@ static Index computed(
 {
 	if (range.lo == range.hi)
 		return index_const(range.lo);
-	if (index_has_free(a) || index_has_free(b))
+	if (index_has_free(a) || index_has_free(b) || l->silent)
 		return index_unknown(l, range);
 	if (index_has_lanes(a) || index_has_lanes(b))
 		return index_from_vector(vector_op(l, op, index_vector(l, a),
@@ -491,12 +491,16 @@ Index index_of_var(Lower *l, int var)
 		}
 		return x;
 	}
+	/* What addresses need as well is no code for a condition. */
 	const Var *loop = &l->nest->vars.at[v->fused];
+	int silent = l->silent;
 	Index x = index_of_var(l, v->fused);
+	l->silent = 0;
 	if (loop->parts[loop->nparts - 1] != var)
 		x = index_floordiv(l, x, tape_value(l->nest->tape, v->div));
 	if (loop->parts[0] != var)
 		x = index_mod(l, x, tape_value(l->nest->tape, v->extent));
+	l->silent = silent;
 	return x;
 }
 
@@ -562,7 +566,7 @@ static Index index_if(Lower *l, const Expr *e)
 	l->facts.n = facts;
 	Range r = {least(a.lo, b.lo), most(a.hi, b.hi)};
 	if (value_is_unknown(condition) || index_has_free(yes) ||
-	    index_has_free(no))
+	    index_has_free(no) || l->silent)
 		return index_unknown(l, r);
 	int lanes = condition.lanes;
 	if (index_has_lanes(yes) || index_has_lanes(no))

@@ -7,6 +7,7 @@
  *     lower.c        functions, parameters, buffers, workspace
  *     lower_walk.c   stages, loops, initialization of reductions
  *     lower_tail.c   predicates of axes: clipping, splitting, masks
+ *     lower_zeros.c  steps that change nothing: narrowing
  *     lower_expr.c   values of bodies
  *     lower_math.c   functions of vectors
  *     lower_across.c lanes of a reduction to one value
@@ -124,6 +125,16 @@ typedef struct {
 	int *temps;  /* by the numbers of the unrolled loops inside */
 } Accumulators;
 
+typedef VEC(Index) IndexVec;
+
+/* Where the steps of a reduction count: nest_step_conditions. */
+typedef struct {
+	bool known;
+	ExprVec all;
+	Expr *own; /* those of the body, as one; NULL: none */
+	Expr *element; /* the body where they hold */
+} StepConditions;
+
 /* What a loop variable stands for. */
 typedef struct {
 	bool bound;
@@ -168,6 +179,8 @@ typedef struct {
 	bool threads;    /* parallel loops are; in pack functions they are not */
 	ElementVec *registers; /* by nest buffer */
 	Accumulators sums;
+	StepConditions *steps; /* by stage */
+	int silent; /* >0: conditions emit nothing, and stay open */
 } Lower;
 
 /* Sets the error once; what is emitted afterwards does not matter. */
@@ -243,6 +256,10 @@ Value value_and(Lower *l, Value a, Value b);
 Value value_nonnegative(Lower *l, Index x); /* x >= 0, decided or computed */
 bool value_is_bool(Value v, bool *value);
 bool value_is_unknown(Value v);
+/* Forms that are at least 0 where a condition holds, or where it does not; as
+ * many as are known. */
+void condition_forms(
+    Lower *l, const Expr *condition, bool holds, IndexVec *out);
 void push_facts(Lower *l, const Expr *condition, bool holds);
 Value eval(Lower *l, const Expr *e);
 Value eval_if(Lower *l, const Expr *condition, const Expr *yes, const Expr *no,
@@ -292,6 +309,26 @@ bool tail_clamps(const Lower *l, int stage);
 /* The value of an axis in the first row of its tile. */
 Index tail_base(Lower *l, int stage, int axis);
 const bool *tail_clamped_axes(Lower *l, int stage);
+
+/* lower_zeros.c */
+/* The own condition of a reduction's body; NULL: none. */
+const Expr *step_condition(Lower *l, int stage);
+/* The body where that holds. */
+const Expr *step_element(Lower *l, int stage);
+bool step_has_conditions(Lower *l, int stage);
+/* No step in what is left of the loops counts. */
+bool step_never(Lower *l, int stage);
+/* Some step may: decided, or computed for the loops that there are. */
+Value step_some(Lower *l, int stage);
+/* The iterations of a loop that is not bound yet in which some step may. */
+typedef struct {
+	bool begins, ends; /* not with the first, before the last */
+	Index first, end;
+	bool *moved; /* by form: does the loop move it? */
+} StepLimits;
+void step_limits(Lower *l, int stage, int var, StepLimits *limits);
+/* Facts in such an iteration, the loop being bound. */
+void step_facts(Lower *l, int stage, const StepLimits *limits);
 
 /* lower_walk.c */
 bool loop_at_compile_time(const Lower *l, int var); /* unrolled or vector */

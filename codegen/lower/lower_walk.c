@@ -192,34 +192,31 @@ static void step(Lower *l, const Stage *s, Index address, const Expr *x)
 	    l, s->buffer, address, eval_step(l, s->reduce, x, acc, -1));
 }
 
-/* Stepping with it changes nothing, bit for bit: a sum that began as 0 is never
- * -0. */
-static bool is_identity(const Lower *l, const Stage *s, const Expr *e)
+/* A step that changes nothing is not made: where the body's own condition is
+ * the same for all lanes, it is a branch.  (A sum that began as 0 is never -0:
+ * adding 0 changes nothing, bit for bit.) */
+static void update(Lower *l, int stage, Index address)
 {
-	return expr_equal(e, expr_identity(l->arena, s->reduce, e->type));
-}
-
-/* A step with `if condition then x else identity` is none where the condition
- * fails; where that is the same for all lanes, it is a branch. */
-static void update(Lower *l, const Stage *s, Index address)
-{
-	const Expr *x = s->body;
+	const Stage *s = &l->nest->stages.at[stage];
+	const Expr *own = step_condition(l, stage), *x = s->body;
 	bool known;
-	if (x->op != OP_IF || !is_identity(l, s, x->arg[2])) {
+	if (step_never(l, stage))
+		return;
+	if (!own) {
 		step(l, s, address, x);
 		return;
 	}
-	Value condition = eval(l, x->arg[0]);
+	Value condition = eval(l, own);
 	bool decided = value_is_bool(condition, &known);
 	if (decided ? known : condition.lanes > 1)
-		step(l, s, address, x);
+		step(l, s, address, decided ? step_element(l, stage) : x);
 	if (decided || condition.lanes > 1)
 		return;
 	Branch b;
 	int facts = l->facts.n;
 	branch_begin(l, &b, condition.temp);
-	push_facts(l, x->arg[0], true);
-	step(l, s, address, x->arg[1]);
+	push_facts(l, own, true);
+	step(l, s, address, step_element(l, stage));
 	l->facts.n = facts;
 	branch_end(l, &b);
 }
@@ -272,7 +269,7 @@ static void element(Lower *l, int stage, Phase phase)
 	else if (phase == PHASE_STORE)
 		memory_store(l, s->buffer, address, result(l, s, type, address));
 	else if (s->reduce != REDUCE_NONE)
-		update(l, s, address);
+		update(l, stage, address);
 	else
 		memory_store(l, s->buffer, address,
 		    s->fill ? filled_value(l, stage) : body_value(l, s));
@@ -504,9 +501,60 @@ static LoopKind kind_of(const Lower *l, int var)
 	    : kind;
 }
 
-/* Iterations first .. first+count-1 as a loop. */
-static void running_loop(Lower *l, int stage, int pos, Phase phase,
-    int64_t first, int64_t count, const Index *limit)
+/* Position of the loop before which a reduction is initialized. */
+static int init_position(const Lower *l, const Stage *s)
+{
+	for (int i = 0; i < s->nloops; i++)
+		if (s->init_at >= 0 ? s->loops[i] == s->init_at
+				    : l->nest->vars.at[s->loops[i]].reduce)
+			return i;
+	return s->nloops;
+}
+
+/* What is placed in the loop for others does not depend on what the stage's
+ * own steps do. */
+static bool steps_alone(const Lower *l, int stage, int pos)
+{
+	IntVec below = {0};
+	add_below(l, stage, pos, &below);
+	for (int i = 0; i < below.n; i++) {
+		const Stage *s = &l->nest->stages.at[below.at[i]];
+		if (s->after || s->barrier)
+			return false;
+	}
+	return true;
+}
+
+/* Do the conditions of the stage's steps decide what of a loop is run?  Not
+ * around the place where the results are initialized. */
+static bool narrows(Lower *l, int stage, int pos, Phase phase)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	return phase == PHASE_UPDATE && s->reduce != REDUCE_NONE &&
+	    pos >= init_position(l, s) && step_has_conditions(l, stage) &&
+	    steps_alone(l, stage, pos);
+}
+
+static bool first_reduction(const Lower *l, const Stage *s, int pos)
+{
+	for (int i = 0; i < pos; i++)
+		if (l->nest->vars.at[s->loops[i]].reduce)
+			return false;
+	return true;
+}
+
+/* The iterations that a loop makes: count of them from `first` on, or before
+ * `limit` if there is one. */
+typedef struct {
+	Index first, limit;
+	int64_t count;
+	bool limited;
+	bool clipped; /* what is past the limit lies outside of the block */
+	const StepLimits *steps; /* NULL: not narrowed by them */
+} LoopSpan;
+
+static void running_loop(
+    Lower *l, int stage, int pos, Phase phase, const LoopSpan *span)
 {
 	int var = l->nest->stages.at[stage].loops[pos];
 	const Var *v = &l->nest->vars.at[var];
@@ -514,10 +562,10 @@ static void running_loop(Lower *l, int stage, int pos, Phase phase,
 	LowNode *node = NEW(l->arena, LowNode);
 	node->kind = LOWNODE_LOOP;
 	node->dst = node->buffer = node->condition = -1;
-	node->extent = count;
+	node->extent = span->count;
 	node->loop = kind_of(l, var);
-	if (limit) {
-		Index n = index_add(l, *limit, index_const(first), -1);
+	if (span->limited) {
+		Index n = index_add(l, span->limit, span->first, -1);
 		node->limit = NEW(l->arena, LowAffine);
 		*node->limit = index_address(l, n);
 	}
@@ -530,14 +578,18 @@ static void running_loop(Lower *l, int stage, int pos, Phase phase,
 	note_written(l, &written);
 	note_control(l);
 	Frame frame = {.fence = node->loop != LOOP_SERIAL,
-	    .skipped = limit != NULL,
+	    .skipped = span->limited,
 	    .written = written};
+	int facts = l->facts.n;
 	scope_open(l, &frame, &node->body);
 	node->var = new_temp(l, DT_INDEX, 1, v->name);
-	l->temps.at[node->var].range = (Range){0, count - 1};
+	l->temps.at[node->var].range = (Range){0, span->count - 1};
 	bind(l, var,
-	    index_add(l, index_symbol(l, node->var), index_const(first), 1));
-	tested_iteration(l, stage, pos, phase, limit != NULL);
+	    index_add(l, index_symbol(l, node->var), span->first, 1));
+	if (span->steps)
+		step_facts(l, stage, span->steps);
+	tested_iteration(l, stage, pos, phase, span->clipped);
+	l->facts.n = facts;
 	unbind(l, var);
 	scope_close(l);
 	note_written(l, &written);
@@ -551,24 +603,95 @@ static void one_iteration(
 {
 	int var = l->nest->stages.at[stage].loops[pos];
 	bind(l, var, index_const(number));
-	tested_iteration(l, stage, pos, phase, false);
+	if (!narrows(l, stage, pos, phase) || !step_never(l, stage))
+		tested_iteration(l, stage, pos, phase, false);
 	unbind(l, var);
 }
 
+/* first .. end-1, before `limit` where that is not NULL, and of these the ones
+ * in which a step may count. */
 static void iterations(Lower *l, int stage, int pos, Phase phase,
-    int64_t first, int64_t end, const Index *limit)
+    int64_t first, int64_t end, const Index *limit, const StepLimits *steps)
 {
-	if (end - first == 1 && !limit)
-		one_iteration(l, stage, pos, phase, first);
-	else if (end > first)
-		running_loop(
-		    l, stage, pos, phase, first, end - first, limit);
+	LoopSpan span = {.first = index_const(first), .steps = steps,
+		.clipped = limit, .limited = limit};
+	if (limit)
+		span.limit = *limit;
+	if (steps && steps->begins)
+		span.first = index_min(l, span.first, steps->first, true);
+	if (steps && steps->ends)
+		span.limit = limit ? index_min(l, *limit, steps->end, false)
+				   : steps->end;
+	span.limited |= steps && steps->ends;
+	int64_t from, to;
+	if (span.limited && index_is_const(span.limit, &to)) {
+		end = to < end ? to : end;
+		span.limited = false;
+	}
+	if (span.limited &&
+	    index_nonnegative(
+		l, index_add(l, span.limit, index_const(end), -1)))
+		span.limited = false;
+	if (!index_is_const(span.first, &from)) {
+		span.limit = span.limited
+		    ? index_min(l, span.limit, index_const(end), false)
+		    : index_const(end);
+		span.limited = true;
+		from = range_of(l, span.first).lo;
+	}
+	span.count = end - from;
+	if (span.count == 1 && !span.limited)
+		one_iteration(l, stage, pos, phase, from);
+	else if (span.count > 0)
+		running_loop(l, stage, pos, phase, &span);
+}
+
+static void serial_loop(
+    Lower *l, int stage, int pos, Phase phase, const StepLimits *steps)
+{
+	int var = l->nest->stages.at[stage].loops[pos];
+	int64_t extent = loop_extent(l, var), whole, n;
+	Index limit;
+	bool limited = tail_limit(l, stage, var, &limit);
+	if (limited && index_is_const(limit, &n)) {
+		extent = n < extent ? n : extent;
+		limited = false;
+	}
+	if (tail_split(l, stage, var, &whole) &&
+	    whole < loop_extent(l, var)) {
+		iterations(l, stage, pos, phase, 0, whole, NULL, steps);
+		iterations(l, stage, pos, phase, whole, extent, NULL, steps);
+		return;
+	}
+	iterations(l, stage, pos, phase, 0, extent, limited ? &limit : NULL,
+	    steps);
+}
+
+/* The loop under the condition that a step inside of it may count. */
+static void narrowed_loop(Lower *l, int stage, int pos, Phase phase)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	Value some = value_const(DT_BOOL, 0, 1);
+	StepLimits steps;
+	Branch b;
+	bool known;
+	if (l->nest->vars.at[s->loops[pos]].reduce && first_reduction(l, s, pos))
+		some = step_some(l, stage);
+	bool tested = !value_is_bool(some, &known) && !value_is_unknown(some);
+	if (value_is_bool(some, &known) && !known)
+		return;
+	if (tested)
+		branch_begin(l, &b, some.temp);
+	step_limits(l, stage, s->loops[pos], &steps);
+	serial_loop(l, stage, pos, phase, &steps);
+	if (tested)
+		branch_end(l, &b);
 }
 
 static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 {
 	int var = l->nest->stages.at[stage].loops[pos];
-	int64_t extent = loop_extent(l, var), whole;
+	int64_t extent = loop_extent(l, var), n;
 	LoopKind kind = l->nest->vars.at[var].kind;
 	if (kind == LOOP_VECTOR && !l->elementwise && extent > 1) {
 		int outer = l->lanes;
@@ -582,40 +705,25 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 	} else if (loop_at_compile_time(l, var)) {
 		for (int64_t i = 0; i < extent && !l->failed; i++)
 			one_iteration(l, stage, pos, phase, i);
-	} else if (kind_of(l, var) == LOOP_SERIAL &&
-	    tail_split(l, stage, var, &whole) && whole < extent) {
-		Index limit;
-		bool limited = tail_limit(l, stage, var, &limit);
-		int64_t end = extent, n;
-		if (limited && index_is_const(limit, &n))
-			end = n < extent ? n : extent;
-		iterations(l, stage, pos, phase, 0, whole, NULL);
-		iterations(l, stage, pos, phase, whole, end, NULL);
+	} else if (kind_of(l, var) == LOOP_SERIAL) {
+		if (narrows(l, stage, pos, phase))
+			narrowed_loop(l, stage, pos, phase);
+		else
+			serial_loop(l, stage, pos, phase, NULL);
 	} else {
 		Index limit;
 		bool limited = kind_of(l, var) <= LOOP_PARALLEL &&
 		    tail_limit(l, stage, var, &limit);
-		int64_t n;
 		if (limited && index_is_const(limit, &n)) {
 			extent = n < extent ? n : extent;
 			limited = false;
 		}
 		iterations(l, stage, pos, phase, 0, extent,
-		    limited ? &limit : NULL);
+		    limited ? &limit : NULL, NULL);
 	}
 }
 
 /* --- stages ------------------------------------------------------------- */
-
-/* Position of the loop before which a reduction is initialized. */
-static int init_position(const Lower *l, const Stage *s)
-{
-	for (int i = 0; i < s->nloops; i++)
-		if (s->init_at >= 0 ? s->loops[i] == s->init_at
-				    : l->nest->vars.at[s->loops[i]].reduce)
-			return i;
-	return s->nloops;
-}
 
 /* --- reductions in temporaries ------------------------------------------ */
 

@@ -30,6 +30,8 @@
 
 enum { HANDLE_NONE = -1 };
 
+typedef VEC(Expr *) ExprVec;
+
 typedef enum {
 	LOOP_SERIAL,
 	LOOP_PARALLEL,
@@ -260,6 +262,15 @@ bool hull_same_outer(const Hull *a, const Hull *b);
 /* 1 if the index takes every value of its hull while the fixed loops stand
  * still, else 0. */
 Handle nest_hull_dense(const Nest *nest, const Expr *e, const bool *fixed);
+
+/* nest_zeros.c: conditions over the axes of a stage that reduces: a step may
+ * change its result only where all of them hold.  With `reads` those of what it
+ * reads too, all on axes alone; without, those of its own body, each of which
+ * may be evaluated where the ones before it hold. */
+ExprVec nest_step_conditions(
+    const Nest *nest, Arena *arena, int stage, bool reads);
+/* The stage's body where those of its own hold. */
+Expr *nest_step_element(const Nest *nest, Arena *arena, int stage);
 
 /* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
  * the structure has no meaning (a reader that is not below its copy, say). */

@@ -5,7 +5,6 @@
 #include "ir/nest/nest.h"
 
 /* nest_tree.c: the loops around each stage's body, and what bodies read */
-typedef VEC(Expr *) ExprVec;
 typedef struct {
 	int stage;
 	Expr *read;

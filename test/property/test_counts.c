@@ -242,6 +242,11 @@ static bool is_not_arithmetic(Expr *e, void *found)
 	return !*(bool *)found;
 }
 
+static bool skips_steps(const Check *c, int stage)
+{
+	return nest_step_conditions(c->nest, c->nest->arena, stage, true).n > 0;
+}
+
 /* Lanes that are known to be off are not computed, nor is a step that a
  * condition makes none. */
 static void check_flops(const Check *c)
@@ -254,7 +259,7 @@ static void check_flops(const Check *c)
 		if (!s->ahead)
 			sum += c->costs[i].trips[s->nloops] * s->flops;
 		bound |= s->reduce &&
-		    (s->branches ||
+		    (s->branches || skips_steps(c, s->stage) ||
 			(is_partial(stage) && s->tail != TAIL_PAD));
 		expr_walk(stage->body, is_not_arithmetic, &functions);
 	}
@@ -384,7 +389,8 @@ static bool has_lanes_off(const Check *c, const PlanStage *s)
 static void check_touched(Check *c, const PlanStage *s, const PlanAccess *a)
 {
 	double elements[PLAN_DEPTH + 1];
-	bool whole = is_whole(c, s), quotient = false;
+	bool whole = is_whole(c, s) && !skips_steps(c, s->stage);
+	bool quotient = false;
 	int buffer = lowered_buffer(c, a->buffer);
 	if (buffer < 0 || a->scope == SCOPE_REG || !is_alone(c, a) ||
 	    (!a->write &&

@@ -1,0 +1,135 @@
+/* Steps of a reduction that change nothing (ir/nest/nest_zeros.c) are not made.
+ *
+ *     for y for r  c[y] += p[y + r] * w[r]   where 1 <= y + r < 8
+ * -->
+ *     for y for max(0, 1 - y) <= r < min(3, 8 - y)  c[y] += …
+ *
+ * A loop around the steps is narrowed to the iterations in which some step
+ * inside of it may count; one that is repeated in code, and a single step, is
+ * left out where none does.  What that does not settle is computed: what is
+ * read there is 0. */
+#include "codegen/lower/lower_internal.h"
+
+#include <assert.h>
+
+static const StepConditions *conditions_of(Lower *l, int stage)
+{
+	StepConditions *c = &l->steps[stage];
+	if (c->known)
+		return c;
+	ExprVec own =
+	    nest_step_conditions(l->nest, l->arena, stage, false);
+	c->known = true;
+	c->element = nest_step_element(l->nest, l->arena, stage);
+	c->all = nest_step_conditions(l->nest, l->arena, stage, true);
+	for (int i = 0; i < own.n; i++)
+		c->own = c->own
+		    ? expr_binary(l->arena, OP_AND, c->own, own.at[i])
+		    : own.at[i];
+	return c;
+}
+
+bool step_has_conditions(Lower *l, int stage)
+{
+	return conditions_of(l, stage)->all.n > 0;
+}
+
+const Expr *step_element(Lower *l, int stage)
+{
+	return conditions_of(l, stage)->element;
+}
+
+const Expr *step_condition(Lower *l, int stage)
+{
+	return conditions_of(l, stage)->own;
+}
+
+/* Index forms that are at least 0 where the conditions hold; no code comes of
+ * them.  Rows outside of the block are nobody's: nothing is clamped. */
+static IndexVec step_forms(Lower *l, int stage)
+{
+	const StepConditions *c = conditions_of(l, stage);
+	IndexVec forms = {0};
+	const bool *clamp = l->clamp;
+	int outer = l->stage;
+	l->clamp = NULL;
+	l->stage = stage;
+	l->silent++;
+	for (int i = 0; i < c->all.n; i++)
+		condition_forms(l, c->all.at[i], true, &forms);
+	l->silent--;
+	l->stage = outer;
+	l->clamp = clamp;
+	return forms;
+}
+
+/* The most that a form can be in what is left of the loops. */
+static Index most(Lower *l, Index form)
+{
+	return index_extreme(l, form, true, true);
+}
+
+static Index least(Lower *l, Index form)
+{
+	return index_extreme(l, form, false, true);
+}
+
+bool step_never(Lower *l, int stage)
+{
+	IndexVec forms = step_forms(l, stage);
+	for (int i = 0; i < forms.n; i++)
+		if (index_negative(l, most(l, forms.at[i])))
+			return true;
+	return false;
+}
+
+void step_limits(Lower *l, int stage, int var, StepLimits *limits)
+{
+	IndexVec forms = step_forms(l, stage);
+	int symbol = SYMBOL_FREE - var;
+	int64_t extent = loop_extent(l, var);
+	*limits = (StepLimits){.moved = NEW_N(l->arena, bool, forms.n)};
+	for (int i = 0; i < forms.n; i++) {
+		Index f = forms.at[i], n;
+		int64_t step = index_coefficient(f, symbol);
+		if (!step || index_nonnegative(l, least(l, f)))
+			continue;
+		/* rest + step*var >= 0 */
+		Index rest = most(l, index_without(l, f, symbol));
+		limits->moved[i] = true;
+		if (step < 0) {
+			n = index_add(l, index_floordiv(l, rest, -step),
+			    index_const(1), 1);
+			limits->end = limits->ends
+			    ? index_min(l, limits->end, n, false)
+			    : n;
+			limits->ends = true;
+			continue;
+		}
+		n = index_floordiv(l,
+		    index_add(l, index_const(step - 1), rest, -1), step);
+		n = index_min(l, n, index_const(extent), false);
+		limits->first = limits->begins
+		    ? index_min(l, limits->first, n, true)
+		    : n;
+		limits->begins = true;
+	}
+}
+
+void step_facts(Lower *l, int stage, const StepLimits *limits)
+{
+	IndexVec forms = step_forms(l, stage);
+	for (int i = 0; i < forms.n; i++)
+		if (limits->moved[i])
+			fact_push(l, most(l, forms.at[i]));
+}
+
+Value step_some(Lower *l, int stage)
+{
+	IndexVec forms = step_forms(l, stage);
+	Value some = value_const(DT_BOOL, 0, 1);
+	for (int i = 0; i < forms.n; i++)
+		some = value_and(
+		    l, some, value_nonnegative(l, most(l, forms.at[i])));
+	return some;
+}

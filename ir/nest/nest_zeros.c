@@ -1,0 +1,214 @@
+/* When does a step of a reduction change nothing?
+ *
+ *     p[x] = if 1 <= x and x < 8 then d[x - 1] else 0
+ *     c[y] += p[y + r] * w[r]          changes c where 1 <= y + r and y + r < 8
+ *
+ * A step with the reduction's identity is none.  A sum's element is 0 where a
+ * factor is the literal 0 of an `if`'s arm, there or in a stage that it reads
+ * (docs/language.md, Numerics; of floats not under --numerics=exact).  What
+ * follows is a list of conditions over the stage's axes that all hold where a
+ * step counts: lowering leaves out the others, cost does not count them.
+ *
+ * The conditions of a stage's own body come in an order in which each may be
+ * evaluated where those before it hold; those of what it reads are on axes
+ * alone, and may be evaluated anywhere. */
+#include "ir/nest/nest.h"
+
+#include <assert.h>
+
+enum { DEPTH_MAX = 8 }; /* stages that read stages that … */
+
+typedef struct {
+	const Nest *nest;
+	Arena *arena;
+	ReduceOp op;
+	bool reads; /* into the stages that are read */
+	int depth;
+} Zeros;
+
+/* Where an expression may differ from the identity. */
+typedef struct {
+	bool never;
+	ExprVec all; /* of these */
+} Where;
+
+static bool is_identity(const Zeros *z, const Expr *e)
+{
+	if (e->op == OP_CAST && z->op == REDUCE_SUM &&
+	    e->arg[0]->type != DT_INDEX)
+		return is_identity(z, e->arg[0]);
+	if (e->op == OP_FLOAT && z->op == REDUCE_SUM)
+		return e->f == 0;
+	return expr_equal(e, expr_identity(z->arena, z->op, e->type));
+}
+
+static bool finds_read(Expr *e, void *found)
+{
+	*(bool *)found |= e->op == OP_READ;
+	return !*(bool *)found;
+}
+
+/* On axes alone: can be evaluated anywhere. */
+static bool is_on_axes(const Expr *e)
+{
+	bool reads = false;
+	expr_walk((Expr *)(uintptr_t)e, finds_read, &reads);
+	return !reads;
+}
+
+static bool holds_one(const Where *w, const Expr *e)
+{
+	for (int i = 0; i < w->all.n; i++)
+		if (expr_equal(w->all.at[i], e))
+			return true;
+	return false;
+}
+
+static void add_one(const Zeros *z, Where *w, Expr *e)
+{
+	if (!holds_one(w, e))
+		vec_push(z->arena, &w->all, e);
+}
+
+/* The parts of a condition that holds, or that does not. */
+static void add_condition(const Zeros *z, Where *w, Expr *e, bool holds)
+{
+	if (e->op == OP_NOT) {
+		add_condition(z, w, e->arg[0], !holds);
+	} else if (e->op == (holds ? OP_AND : OP_OR)) {
+		add_condition(z, w, e->arg[0], holds);
+		add_condition(z, w, e->arg[1], holds);
+	} else if (is_on_axes(e) || !z->reads) {
+		add_one(z, w, holds ? e : expr_unary(z->arena, OP_NOT, e));
+	}
+}
+
+static Where both(const Zeros *z, Where a, const Where *b)
+{
+	a.never |= b->never;
+	for (int i = 0; i < b->all.n; i++)
+		add_one(z, &a, b->all.at[i]);
+	return a;
+}
+
+static Where either(const Zeros *z, const Where *a, const Where *b)
+{
+	Where w = {.never = a->never && b->never};
+	if (a->never || b->never)
+		return a->never ? *b : *a;
+	for (int i = 0; i < a->all.n; i++)
+		if (is_on_axes(a->all.at[i]) && holds_one(b, a->all.at[i]))
+			add_one(z, &w, a->all.at[i]);
+	return w;
+}
+
+static Where where(const Zeros *z, const Expr *e);
+
+/* What a stage that is read says of its own axes, of those that are read. */
+static Where where_read(const Zeros *z, const Expr *read)
+{
+	Where w = {0};
+	int writer = z->nest->buffers.at[read->id].writer;
+	if (writer < 0 || !z->reads || z->depth == DEPTH_MAX)
+		return w;
+	const Stage *s = &z->nest->stages.at[writer];
+	if (s->reduce != REDUCE_NONE || s->nwrite != read->narg ||
+	    (s->fill && !is_identity(z, s->fill)) ||
+	    (z->op != REDUCE_SUM && s->body->type != read->type))
+		return w;
+	Expr **values = NEW_N(z->arena, Expr *, s->naxes);
+	for (int i = 0; i < s->nwrite; i++) {
+		if (s->write[i]->op != OP_AXIS || values[s->write[i]->id])
+			return w;
+		values[s->write[i]->id] = read->arg[i];
+	}
+	Zeros below = *z;
+	below.depth++;
+	Where there = where(&below, s->body);
+	w.never = there.never;
+	for (int i = 0; i < there.all.n; i++) {
+		Expr *e = expr_substitute_axes(
+		    z->arena, there.all.at[i], values, s->naxes);
+		if (is_on_axes(e))
+			add_one(z, &w, e);
+	}
+	return w;
+}
+
+/* One whose factors may be 0 whatever the others are. */
+static bool is_product(const Zeros *z, const Expr *e)
+{
+	return z->op == REDUCE_SUM && e->op == OP_MUL &&
+	    (dtype_is_int(e->type) ||
+		z->nest->program->numerics != NUMERICS_EXACT);
+}
+
+static Where where_if(const Zeros *z, const Expr *e)
+{
+	Where yes = where(z, e->arg[1]), no = where(z, e->arg[2]);
+	if (yes.never == no.never)
+		return either(z, &yes, &no);
+	Where w = {0};
+	add_condition(z, &w, e->arg[0], no.never);
+	return both(z, w, no.never ? &yes : &no);
+}
+
+static Where where(const Zeros *z, const Expr *e)
+{
+	bool sum = z->op == REDUCE_SUM;
+	if (is_identity(z, e))
+		return (Where){.never = true};
+	if (e->op == OP_IF)
+		return where_if(z, e);
+	if (e->op == OP_READ)
+		return where_read(z, e);
+	if (sum && (e->op == OP_NEG || e->op == OP_ABS ||
+		(e->op == OP_CAST && e->arg[0]->type != DT_INDEX)))
+		return where(z, e->arg[0]);
+	if (sum && (e->op == OP_ADD || e->op == OP_SUB)) {
+		Where a = where(z, e->arg[0]), b = where(z, e->arg[1]);
+		return either(z, &a, &b);
+	}
+	if (is_product(z, e)) {
+		Where b = where(z, e->arg[1]);
+		return both(z, where(z, e->arg[0]), &b);
+	}
+	return (Where){0};
+}
+
+ExprVec nest_step_conditions(
+    const Nest *nest, Arena *arena, int stage, bool reads)
+{
+	const Stage *s = &nest->stages.at[stage];
+	ExprVec none = {0};
+	Zeros z = {nest, arena, s->reduce, reads, 0};
+	if (s->reduce == REDUCE_NONE)
+		return none;
+	Where w = where(&z, s->body);
+	if (w.never)
+		add_one(&z, &w, expr_int(arena, DT_BOOL, 0));
+	return w.all;
+}
+
+static Expr *element(const Zeros *z, Expr *e)
+{
+	bool sum = z->op == REDUCE_SUM;
+	if (e->op == OP_IF) {
+		Where yes = where(z, e->arg[1]), no = where(z, e->arg[2]);
+		if (yes.never != no.never)
+			return element(z, e->arg[no.never ? 1 : 2]);
+	}
+	if (is_product(z, e))
+		return expr_binary(z->arena, OP_MUL, element(z, e->arg[0]),
+		    element(z, e->arg[1]));
+	if (sum && (e->op == OP_NEG || e->op == OP_ABS))
+		return expr_unary(z->arena, e->op, element(z, e->arg[0]));
+	return e;
+}
+
+Expr *nest_step_element(const Nest *nest, Arena *arena, int stage)
+{
+	const Stage *s = &nest->stages.at[stage];
+	Zeros z = {nest, arena, s->reduce, false, 0};
+	return element(&z, s->body);
+}

@@ -1,0 +1,362 @@
+/* Steps that multiply by the zeros of an `if` are not made: programs with
+ * padding, phases and triangles, under schedules written by hand and under what
+ * the rules write, compute what the program says, and multiply as often as is
+ * told. */
+#include "test/common_lower.h"
+#include "test/common_lowered.h"
+#include "test/common_schedule.h"
+
+#include "schedule/plan/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+
+#define SPEC(inputs, compute)                                                  \
+	"tunec: 1\nname: z\ninputs: {" inputs "}\ncompute: |\n" compute
+
+/* 5 channels of 7, one zero at each end, a window of 3, 8 outputs. */
+static const char padded[] = SPEC("d: 'f32[5, 7]', w: 'const f32[8, 5, 3]'",
+    "  p[c < 5, x < 9] = if 1 <= x < 8 then d[c, x - 1] else 0\n"
+    "  y[o < 8, x < 7] = sum[c < 5, r < 3](p[c, x + r]*w[o, c, r])\n");
+/* Spread by 2, a window of 4, mirrored. */
+static const char spread[] = SPEC("d: 'f32[3, 5]', w: 'const f32[3, 8, 4]'",
+    "  p[c < 3, x < 13] =\n"
+    "    if (x - 2) % 2 == 0 and 0 <= (x - 2)//2 < 5 then d[c, (x - 2)//2] else 0\n"
+    "  y[o < 8, x < 10] = sum[c < 3, r < 4](p[c, x + r]*w[c, o, 3 - r])\n");
+/* Spread by 3 in two dimensions, a window of 5. */
+static const char spread2[] = SPEC("d: 'f32[4, 4]', w: 'const f32[5, 5]'",
+    "  p[y < 16, x < 16] =\n"
+    "    if (y - 3) % 3 == 0 and 0 <= (y - 3)//3 < 4 and\n"
+    "       (x - 3) % 3 == 0 and 0 <= (x - 3)//3 < 4\n"
+    "    then d[(y - 3)//3, (x - 3)//3] else 0\n"
+    "  o[y < 12, x < 12] = sum[r < 5, s < 5](p[y + r, x + s]*w[r, s])\n");
+static const char triangle[] = SPEC("a: 'f32[19, 19]', b: 'const f32[19, 8]'",
+    "  y[i < 19, j < 8] =\n"
+    "    sum[k < 19]((if k <= i then a[i, k] else 0)*b[k, j])\n");
+/* The condition is on what is computed alone. */
+static const char scores[] = SPEC("q: 'f32[19, 6]', k: 'const f32[19, 6]'",
+    "  s[i < 19, j < 19] =\n"
+    "    sum[d < 6](if j <= i then q[i, d]*k[j, d] else 0)\n");
+/* Two products, the parts of complex numbers; both are 0 at once. */
+static const char complex[] = SPEC(
+    "a: 'f32[11]', b: 'f32[11]', c: 'f32[11]', d: 'const f32[11]'",
+    "  y[i < 9] = sum[k < 11](\n"
+    "    (if k >= i then a[k] else 0)*c[k] - b[k]*(if k >= i then d[k] else 0))\n");
+/* Greater elements only, and none at all for the last. */
+static const char peaks[] = SPEC("x: 'f32[9, 12]'",
+    "  y[i < 9] = max[j < 12](if j > i + 2 then x[i, j] else -inf)\n");
+/* What is not a number times nothing: a condition on data. */
+static const char data[] = SPEC("x: 'f32[9, 12]', w: 'const f32[12, 8]'",
+    "  y[i < 9, o < 8] =\n"
+    "    sum[j < 12]((if x[i, j] > 0 then x[i, j] else 0)*w[j, o])\n");
+/* A window that is nowhere whole, integers. */
+static const char narrow[] = SPEC("d: 'i32[3]', w: 'const i32[7]'",
+    "  p[x < 9] = if 3 <= x < 6 then d[x - 3] else 0\n"
+    "  y[x < 3] = sum[r < 7](p[x + r]*w[r])\n");
+/* Conditions that are more than one, and one that is not. */
+static const char odd[] = SPEC("x: 'f32[10, 10]', w: 'const f32[10]'",
+    "  y[i < 10] = sum[j < 10](\n"
+    "    (if not (j < i or j == 7) and (j != 3 or i > 4) then x[i, j] else 0)\n"
+    "    * w[j])\n");
+
+typedef struct {
+	const char *name, *text, *trace;
+	int64_t products; /* and additions, by the kernel; -1: not told */
+} Case;
+
+static const Case cases[] = {
+    {"padded_plain", padded, "", 8 * 5 * (7 * 3 - 2)},
+    {"padded_inline", padded, "compute_inline(p)\n", 8 * 5 * (7 * 3 - 2)},
+    {"padded_tile", padded,
+	"acc = cache_write(y, reg)\n"
+	"x0, x1 = split(y.x, [_, 7])\n"
+	"reorder(x0, x1, y.o)\nunroll(x1)\nvectorize(y.o, 8)\n"
+	"compute_at(acc, x0)\na0, a1 = split(acc.o, [_, 8])\n"
+	"reorder(acc.c, acc.r, acc.x, a0, a1)\nunroll(a0)\n"
+	"unroll(acc.r)\nunroll(acc.x)\nvectorize(a1, 8)\n",
+	5 * (7 * 3 - 2)},
+    {"padded_rows", padded,
+	"x0, x1 = split(y.x, [_, 2])\nreorder(x0, y.c, y.r, y.o, x1)\n"
+	"unroll(x1)\ntail(y, peel)\n", 8 * 5 * (7 * 3 - 2 + 1)},
+    {"padded_rows_inline", padded,
+	"compute_inline(p)\n"
+	"x0, x1 = split(y.x, [_, 2])\nreorder(x0, y.c, y.r, y.o, x1)\n"
+	"unroll(x1)\ntail(y, peel)\n", 8 * 5 * (7 * 3 - 2)},
+    {"padded_lanes", padded,
+	"compute_inline(p)\nx0, x1 = split(y.x, [_, 4])\n"
+	"reorder(x0, y.c, y.r, y.o, x1)\nvectorize(x1, 4)\ntail(y, mask)\n", -1},
+    {"padded_parallel", padded,
+	"x0, x1 = split(y.x, [_, 3])\ntile = fuse(y.o, x0)\nparallel(tile)\n"
+	"compute_at(p, tile)\ntail(y, mask)\n", 8 * 5 * (7 * 3 - 2)},
+    {"padded_rfactor", padded,
+	"rf = rfactor(y.r)\n", -1},
+    {"spread_plain", spread, "", -1},
+    {"spread_phases", spread,
+	"x0, x1 = split(y.x, [_, 2])\nreorder(x0, y.c, y.r, y.o, x1)\n"
+	"unroll(x1)\nunroll(y.r)\n", 8 * 3 * 10 * 2},
+    {"spread_phases_inline", spread,
+	"compute_inline(p)\n"
+	"x0, x1 = split(y.x, [_, 2])\nreorder(x0, y.c, y.r, y.o, x1)\n"
+	"unroll(x1)\nunroll(y.r)\n", 8 * 3 * (10 * 2 - 2)},
+    {"spread_split", spread,
+	"x0, x1 = split(y.x, [_, 2])\nr0, r1 = split(y.r, [_, 2])\n"
+	"reorder(x0, y.c, r0, y.o, r1, x1)\n"
+	"unroll(x1)\nunroll(r1)\n", 8 * 3 * 10 * 2},
+    {"spread_all", spread,
+	"reorder(y.c, y.r, y.o, y.x)\n"
+	"unroll(y.x)\nunroll(y.r)\n", 8 * 3 * (10 * 2 - 2)},
+    {"spread2_plain", spread2, "", -1},
+    {"spread2_phases", spread2,
+	"y0, y1 = split(o.y, [_, 3])\nx0, x1 = split(o.x, [_, 3])\n"
+	"reorder(y0, x0, o.r, o.s, y1, x1)\n"
+	"unroll(o.r)\nunroll(o.s)\nunroll(y1)\nunroll(x1)\n", 16 * 25},
+    {"spread2_inline", spread2,
+	"compute_inline(p)\n"
+	"y0, y1 = split(o.y, [_, 3])\nx0, x1 = split(o.x, [_, 6])\n"
+	"reorder(y0, x0, o.r, o.s, y1, x1)\n"
+	"unroll(o.r)\nunroll(o.s)\nunroll(y1)\nunroll(x1)\n", -1},
+    {"triangle_plain", triangle, "", 8 * 19 * 20 / 2},
+    {"triangle_rows", triangle,
+	"i0, i1 = split(y.i, [_, 4])\nreorder(i0, y.k, i1, y.j)\n"
+	"unroll(i1)\nvectorize(y.j, 8)\ntail(y, peel)\n", -1},
+    {"triangle_blocks", triangle,
+	"k0, k1 = split(y.k, [_, 4])\nreorder(k0, y.i, k1, y.j)\n"
+	"vectorize(y.j, 8)\ntail(y, mask)\n", 19 * 20 / 2},
+    {"scores_plain", scores, "", 6 * 19 * 20 / 2},
+    {"scores_tile", scores,
+	"acc = cache_write(s, reg)\n"
+	"i0, i1 = split(s.i, [_, 2])\nj0, j1 = split(s.j, [_, 4])\n"
+	"reorder(i0, j0, i1, j1)\nunroll(i1)\nvectorize(j1, 4)\n"
+	"tail(s, mask)\ncompute_at(acc, j0)\na0, a1 = split(acc.j, [_, 4])\n"
+	"reorder(acc.d, acc.i, a0, a1)\n"
+	"unroll(acc.i)\nunroll(a0)\nvectorize(a1, 4)\n", -1},
+    {"complex_plain", complex, "", -1},
+    {"complex_rows", complex,
+	"reorder(y.k, y.i)\n", -1},
+    {"peaks_plain", peaks, "", 0},
+    {"peaks_rows", peaks, "i0, i1 = split(y.i, [_, 4])\n"
+	"reorder(i0, y.j, i1)\nunroll(i1)\ntail(y, peel)\n", 0},
+    {"data_plain", data, "", -1},
+    {"data_lanes", data, "reorder(y.i, y.j, y.o)\nvectorize(y.o, 8)\n", -1},
+    {"narrow_plain", narrow, "", 0},
+    {"narrow_inline", narrow, "compute_inline(p)\n", 0},
+    {"narrow_unrolled", narrow,
+	"reorder(y.r, y.x)\nunroll(y.x)\nunroll(y.r)\n", 0},
+    {"odd_plain", odd, "", -1},
+    {"odd_lanes", odd,
+	"reorder(y.j, y.i)\ni0, i1 = split(y.i, [_, 4])\n"
+	"vectorize(i1, 4)\ntail(y, mask)\n", -1},
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+
+typedef struct {
+	Program *program;
+	void **data;
+	Lowered *lowered;
+} Made;
+
+static Arena *arena;
+static Target *target;
+static Made made[NCASES];
+
+static Program *program_of(const char *text, const char *symbol, Numerics n)
+{
+	Source *source = NEW(arena, Source);
+	Diag diag = {0};
+	*source = (Source){.name = "z.yaml", .text = text, .size = strlen(text)};
+	Spec *spec = spec_parse(arena, source, &diag);
+	Program *p = spec
+	    ? spec_program(arena, spec, "", NULL, 0, n, &diag)
+	    : NULL;
+	if (!p)
+		fail_msg("%s: %s", symbol, buf_text(&diag.text));
+	p->symbol = arena_printf(arena, "z_%s", symbol);
+	return p;
+}
+
+static Nest *nest_of(const Program *p, const char *name, const Trace *trace)
+{
+	Error error = {0};
+	Nest *nest = schedule_nest(arena, p, &target->machine, trace, &error);
+	if (!nest)
+		fail_msg("%s: %s", name, error.text);
+	return nest;
+}
+
+static Lowered *lowered_of(const Nest *nest, const char *name)
+{
+	Error error = {0};
+	char why[512];
+	Lowered *l = lower(arena, nest, &target->machine, &error);
+	if (!l)
+		fail_msg("%s: %s", name, error.text);
+	if (!lowered_verify(l, why, sizeof why))
+		fail_msg("%s: %s", name, why);
+	return l;
+}
+
+static int set_up(void **state)
+{
+	Error error;
+	(void)state;
+	arena = arena_new();
+	target = target_parse(arena, "llvm -mcpu=haswell -threads=2", &error);
+	assert_non_null(target);
+	for (int i = 0; i < NCASES; i++) {
+		const Case *c = &cases[i];
+		Made *m = &made[i];
+		Rng rng = rng_stream(5, 0, (uint64_t)i);
+		m->program = program_of(c->text, c->name, NUMERICS_DEFAULT);
+		m->data = lowercheck_data(arena, m->program, &rng);
+		lowercheck_expect(m->program, m->data);
+		m->lowered = lowered_of(nest_of(m->program, c->name,
+					    schedule_steps(arena, c->trace)),
+		    c->name);
+	}
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	arena_free(arena);
+	return 0;
+}
+
+static void check(int i, LowerCall call, void *context)
+{
+	const char *why = lowercheck_run(
+	    arena, made[i].lowered, made[i].data, 0, call, context);
+	if (why)
+		fail_msg("%s: %s", cases[i].name, why);
+}
+
+static void test_interpreted(void **state)
+{
+	(void)state;
+	for (int i = 0; i < NCASES; i++)
+		check(i, NULL, NULL);
+}
+
+static void call_compiled(void *library, const char *symbol,
+    const LowFunction *f, void *const *args)
+{
+	void *function = dlsym(library, symbol);
+	assert_non_null(function);
+	lowercheck_call(function, args, f->params.n);
+}
+
+static void test_compiled(void **state)
+{
+	Lowered *all[NCASES];
+	Buf object = {0};
+	(void)state;
+	if (!target_runs_here(target))
+		skip();
+	for (int i = 0; i < NCASES; i++)
+		all[i] = made[i].lowered;
+	lowtest_compile(target, all, NCASES, LLVM_OBJECT, &object);
+	void *library = lowtest_open(&object);
+	for (int i = 0; i < NCASES; i++)
+		check(i, call_compiled, library);
+	buf_free(&object);
+}
+
+/* Fused operations of the kernel, of a vector one. */
+static int64_t products(const Made *m)
+{
+	enum { ARGS = 8 };
+	const Program *p = m->program;
+	void *args[ARGS];
+	int n = 0, pack = 0;
+	for (int i = 0; i < p->ninputs; i++) {
+		args[n] = m->data[i];
+		if (p->buffers[i].is_const) {
+			LowRun ahead = {0};
+			void *two[2] = {m->data[i],
+			    lowercheck_memory(
+				arena, m->lowered->packed_bytes[pack])};
+			assert_true(low_function_run(
+			    m->lowered->packs.at[pack++], two, &ahead));
+			args[n] = two[1];
+		}
+		n++;
+	}
+	args[n++] = lowercheck_memory(
+	    arena, buffer_bytes(&p->buffers[p->outputs[0]]));
+	args[n++] = lowercheck_memory(arena, m->lowered->workspace_bytes + 64);
+	LowRun run = {0};
+	assert_true(low_function_run(m->lowered->kernel, args, &run));
+	return run.op_count[LOW_FMA];
+}
+
+static void test_products(void **state)
+{
+	int wrong = 0;
+	(void)state;
+	for (int i = 0; i < NCASES; i++) {
+		if (cases[i].products < 0)
+			continue;
+		int64_t n = products(&made[i]);
+		if (n != cases[i].products)
+			print_message("%s: %lld products, not %lld\n",
+			    cases[i].name, (long long)n,
+			    (long long)cases[i].products), wrong++;
+	}
+	assert_int_equal(wrong, 0);
+}
+
+/* What the rules write, the default and the exact numerics. */
+static void test_candidates(void **state)
+{
+	static const char *const texts[] = {padded, spread, spread2, triangle,
+	    scores, complex, peaks, data, narrow, odd};
+	enum { TEXTS = sizeof texts / sizeof *texts, SAMPLES = 40 };
+	int made_of = 0;
+	(void)state;
+	for (int m = 0; m < 2 * TEXTS; m++) {
+		Error error = {0};
+		Candidate c;
+		Rng rng = rng_stream(6, 0, (uint64_t)m);
+		const char *name = arena_printf(arena, "text %d", m / 2);
+		Program *p = program_of(texts[m / 2], "c",
+		    m % 2 ? NUMERICS_EXACT : NUMERICS_DEFAULT);
+		Space *space = space_new(arena, p, &target->machine, &error);
+		void **values = lowercheck_data(arena, p, &rng);
+		lowercheck_expect(p, values);
+		assert_non_null(space);
+		for (int i = 0; i < SAMPLES; i++) {
+			if (!space_sample(space, &rng, &c))
+				break;
+			Nest *nest =
+			    nest_of(p, name, space_trace(arena, space, &c));
+			const char *wrong = lowercheck_run(arena,
+			    lowered_of(nest, name), values, 0, NULL, NULL);
+			if (wrong)
+				fail_msg("%s %d: %s", name, i, wrong);
+			made_of++;
+		}
+	}
+	print_message("# %d candidates\n", made_of);
+	assert_true(made_of > 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_interpreted),
+	    cmocka_unit_test(test_compiled),
+	    cmocka_unit_test(test_products),
+	    cmocka_unit_test(test_candidates),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
