@@ -15,6 +15,9 @@
  * vector stores of a row. */
 enum { BRANCH_OPERATIONS = 4, TRANSPOSED_BYTES = 16 };
 
+/* Results of a reduction that are kept in temporaries. */
+enum { SUMS_MAX = 64 };
+
 static double at(const int64_t *values, Handle h)
 {
 	return h == HANDLE_NONE ? 0 : (double)values[h];
@@ -221,6 +224,39 @@ static double stored_together(const PlanStage *s, const PlanAccess *a,
 	return (double)n / groups;
 }
 
+/* Are the results temporaries over the loops of the reduction?  Then how many
+ * are stored once each, and of how many lanes and unrolled steps each is the
+ * sum: what codegen/lower/lower_walk.c does. */
+static void count_results(
+    const PlanStage *s, const int64_t *values, int vector, StageCost *c)
+{
+	int first = 0;
+	double copies = 1, rows = 1;
+	while (first < s->nloops && !s->loops[first].reduce)
+		first++;
+	if (first == s->nloops)
+		return;
+	bool across = vector >= 0 && s->loops[vector].reduce;
+	for (int d = first; d < s->nloops; d++) {
+		double extent = at(values, s->loops[d].extent);
+		if (s->loops[d].reduce) {
+			if (d != vector && in_body(&s->loops[d], values))
+				copies *= extent;
+		} else if (!in_body(&s->loops[d], values)) {
+			return;
+		} else if (d != vector) {
+			rows *= extent;
+		}
+	}
+	if (rows > SUMS_MAX)
+		return;
+	if (!across || rows * copies > SUMS_MAX)
+		copies = 1;
+	c->results = c->trips[first] * rows;
+	c->partials = across ? copies * c->lanes : 1;
+	c->accumulators = rows * copies;
+}
+
 /* Instructions of the body: one for each access that differs. */
 static void count_body(const PlanStage *s, const Machine *m,
     const int64_t *values, StageCost *c)
@@ -245,6 +281,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 	c->operations =
 	    c->unrolled * words * (flops + BRANCH_OPERATIONS * s->branches);
 	double streams = 1e9, broadcasts = 0;
+	if (s->reduce)
+		count_results(s, values, vector, c);
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
 		double copies = 1;
@@ -255,8 +293,9 @@ static void count_body(const PlanStage *s, const Machine *m,
 		    vector >= 0 ? access_step(a, values, vector) : 0;
 		bool wide = step != 0;
 		if (a->write && s->reduce)
-			c->accumulators = copies * words;
-		if (a->scope == SCOPE_REG)
+			c->accumulators = words *
+			    (c->results > 0 ? c->accumulators : copies);
+		if (a->scope == SCOPE_REG || (a->write && c->results > 0))
 			continue;
 		double each = wide ? words : 1;
 		if (wide && step != 1) {
@@ -327,6 +366,17 @@ static void count_parallel(const PlanStage *s, const Machine *m,
 		c->imbalance = threads;
 }
 
+/* Cycles for one result: its partial results in pairs, two instructions for
+ * each halving of the lanes, a store. */
+static double combining(const PlanStage *s, const StageCost *c)
+{
+	bool memory = s->accesses[0].scope != SCOPE_REG;
+	double pairs = c->partials / c->lanes - 1;
+	if (c->partials <= 1)
+		return memory;
+	return max2(pairs, 0) / 2 + 1.5 * log2(c->lanes) + memory;
+}
+
 void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
     StageCost *c)
 {
@@ -354,7 +404,7 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 		body += 2 * (c->registers - m->vector_registers);
 	count_conflicts(s, m, values, c);
 	body += c->gathers * 0.5 + c->conflicts * 3 + 1.5;
-	double compute = body * c->body_runs;
+	double compute = body * c->body_runs + c->results * combining(s, c);
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
 	       memory = c->traffic[2] / 5;
 	double longest = max2(max2(compute, l2), max2(l3, memory));

@@ -121,6 +121,9 @@ typedef struct {
 	double registers;      /* at least needed */
 	double parallel;       /* iterations of parallel loops; 1: serial */
 	double imbalance;      /* >= 1 */
+	double results;        /* of a reduction kept in registers, over the run;
+				  0: they are in memory */
+	double partials;       /* elements that are combined to one of these */
 	double padding;        /* work done / work wanted, >= 1 */
 	double touched[PLAN_DEPTH + 1]; /* bytes from loop d inwards */
 	double trips[PLAN_DEPTH + 1];   /* how often loop d's body starts */

@@ -1,29 +1,123 @@
 /* Where a block is computed: for itself, before everything that reads it, or
- * for each tile of its reader. */
+ * for each tile of its reader, whose loops are its home's.
+ *
+ *     for i for k s[i] += x[i, k]            for i
+ *     for i for j y[i, j] = x[i, j]/s[i]       for k s[i] += x[i, k]
+ *                                      -->     for j y[i, j] = x[i, j]/s[i]
+ *
+ * Of the loops of a block that is not tiled in levels the innermost is offered
+ * outside of which nothing moves that the block does not move with: there
+ * nothing is computed twice, but for what neighbouring rows share. */
 #include "schedule/rules/rules.h"
 
-/* Every reader has to be inside of the loops that are offered. */
-static bool readers_located(const Rules *r, const RuleBlock *b)
+#include <assert.h>
+
+void rule_add_place(Rules *r, int block, const char *loop, int naxes)
 {
+	vec_push(r->arena, &r->all_places, (RulePlace){loop, block, naxes});
+}
+
+/* The one block in whose loops all readers are; -1. */
+static int home_of_readers(const Rules *r, const RuleBlock *b)
+{
+	int home = -1;
+	for (int i = 0; i < b->consumers.n; i++) {
+		int h = r->blocks[b->consumers.at[i]].home;
+		if (h < 0 || (home >= 0 && h != home))
+			return -1;
+		home = h;
+	}
+	return home;
+}
+
+/* The axis of the home that moves an index, by way of its reader; -1. */
+static int mover_of(const Expr *e, const Block *reader, const int *moved_by)
+{
+	if (e->op == OP_AXIS)
+		return e->id < reader->nspatial ? moved_by[e->id] : -1;
+	for (int i = 0; i < e->narg; i++) {
+		int a = mover_of(e->arg[i], reader, moved_by);
+		if (a >= 0)
+			return a;
+	}
+	return -1;
+}
+
+static int *find_movers(Rules *r, const RuleBlock *b)
+{
+	const Block *block = &r->program->blocks[b->block];
+	int *moved = NEW_N(r->arena, int, block->naxes);
+	for (int a = 0; a < block->naxes; a++)
+		moved[a] = -1;
 	for (int i = 0; i < b->consumers.n; i++) {
 		const RuleBlock *c = &r->blocks[b->consumers.at[i]];
-		if (!c->located && c->block != r->place_block)
+		for (int k = 0; k < c->reads.n; k++) {
+			const RuleRead *read = &c->reads.at[k];
+			if (read->buffer != block->buffer || !c->moved_by)
+				continue;
+			for (int d = 0; d < read->nindex; d++)
+				moved[d] = mover_of(read->index[d],
+				    &r->program->blocks[c->block],
+				    c->moved_by);
+		}
+	}
+	return moved;
+}
+
+/* Does the block move with each of the home's first axes? */
+static bool moves_with(const Rules *r, const RuleBlock *b, int home, int naxes)
+{
+	const Block *block = &r->program->blocks[b->block];
+	for (int a = 0; a < naxes; a++) {
+		bool found = r->program->blocks[home].axes[a].extent == 1;
+		for (int d = 0; d < block->nspatial; d++)
+			found |= b->moved_by[d] == a;
+		if (!found)
 			return false;
 	}
 	return true;
 }
 
+static void root_home(Rules *r, RuleBlock *b)
+{
+	const Block *block = &r->program->blocks[b->block];
+	b->home = b->block;
+	b->moved_by = NEW_N(r->arena, int, block->naxes);
+	for (int a = 0; a < block->naxes; a++)
+		b->moved_by[a] = a < block->nspatial ? a : -1;
+}
+
 void rule_location(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
-	const Block *block = &r->program->blocks[i];
-	if (b->output || !b->consumers.n || !readers_located(r, b))
+	int home = b->output ? -1 : home_of_readers(r, b), most = -1;
+	const RulePlace *best = NULL;
+	assert(b->home < 0 && !b->inlined);
+	if (home < 0) {
+		root_home(r, b);
 		return;
-	b->located = true;
-	buf_printf(&r->text, "compute_at(%s, ? in {root", block->name);
-	for (int p = 0; p < r->nplaces; p++)
-		buf_printf(&r->text, ", %s", r->places[p]);
+	}
+	b->home = home;
+	b->moved_by = find_movers(r, b);
+	Buf places = {0};
+	for (int p = 0; p < r->all_places.n; p++) {
+		const RulePlace *place = &r->all_places.at[p];
+		if (place->block != home)
+			continue;
+		if (place->naxes < 0)
+			buf_printf(&places, ", %s", place->loop);
+		else if (place->naxes > most &&
+		    moves_with(r, b, home, place->naxes)) {
+			best = place;
+			most = place->naxes;
+		}
+	}
+	if (best)
+		buf_printf(&places, ", %s", best->loop);
 	if (r->inlinable[i])
-		buf_puts(&r->text, ", inline");
-	buf_puts(&r->text, "})\n");
+		buf_puts(&places, ", inline");
+	if (places.size)
+		buf_printf(&r->text, "compute_at(%s, ? in {root%s})\n",
+		    r->program->blocks[i].name, buf_text(&places));
+	buf_free(&places);
 }

@@ -1,51 +1,128 @@
 /* A block without reduction: vectors along its last axis, threads over its
- * first.
+ * first, and several rows at once where they share what they read or are
+ * computed from what is computed for them.
  *
  *     for i for j s[i, j] = …   -->   parallel i for j0 unroll j1 vector jv
  */
 #include "schedule/rules/rules.h"
 
+typedef struct {
+	Rules *r;
+	const Block *block;
+	const RuleBlock *info;
+	int first, row, last; /* axes; row: the one before the last, or -1 */
+	const char *row0, *row1; /* its loops; NULL: one row at a time */
+	const char *v0;       /* of the last axis; NULL: not split */
+} Spatial;
+
+static void put(Spatial *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void put(Spatial *s, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&s->r->text, format, args);
+	va_end(args);
+}
+
+static const char *loop_of(const Spatial *s, int axis)
+{
+	return arena_printf(s->r->arena, "%s.%s", s->block->name,
+	    s->block->axes[axis].name);
+}
+
+static bool is_home(const Spatial *s)
+{
+	return s->info->home == s->info->block;
+}
+
+/* Do rows share what they read, or can what they read be computed for them? */
+static bool rows_share(const Spatial *s)
+{
+	for (int i = 0; i < s->info->reads.n; i++) {
+		const RuleRead *read = &s->info->reads.at[i];
+		if (s->r->program->buffers[read->buffer].block >= 0)
+			return true;
+		if (!read->uses[s->row] && read->uses[s->last])
+			return true;
+		if (rule_reads_of(s->info, read->buffer) > 1)
+			return true;
+	}
+	return false;
+}
+
+static void split_rows(Spatial *s)
+{
+	const char *name = s->block->axes[s->row].name;
+	int64_t n = s->block->axes[s->row].extent;
+	s->row0 = rule_name(s->r, s->block, name, "0");
+	s->row1 = rule_name(s->r, s->block, name, "1");
+	put(s, "%s, %s = split(%s, ? in tile([%s]))\n", s->row0, s->row1,
+	    loop_of(s, s->row), n >= 8 ? "1, 2, 4, 8" : n >= 4 ? "1, 2, 4"
+							       : "1, 2");
+}
+
+/* Vectors of the last axis. */
+static void split_last(Spatial *s)
+{
+	const Block *block = s->block;
+	DType type = s->r->program->buffers[block->buffer].type;
+	int lanes = rule_lanes(s->r->machine, type);
+	int64_t extent = block->axes[s->last].extent;
+	const char *n = block->name, *axis = block->axes[s->last].name;
+	while (lanes > 1 && extent * 2 <= lanes)
+		lanes /= 2;
+	if (lanes <= 1 || extent <= 1)
+		return;
+	const char *v1 = rule_name(s->r, block, axis, "1");
+	const char *vv = rule_name(s->r, block, axis, "v");
+	int64_t tiles = (extent + lanes - 1) / lanes;
+	const char *copies = tiles > 4 ? "1, 2, 4, 8"
+	    : tiles > 2		       ? "1, 2, 4"
+	    : tiles > 1		       ? "1, 2"
+				       : "1";
+	s->v0 = rule_name(s->r, block, axis, "0");
+	put(s, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", s->v0, v1,
+	    vv, n, axis, copies, lanes);
+	if (s->row0)
+		put(s, "reorder(%s, %s, %s, %s, %s)\nunroll(%s)\n", s->row0,
+		    s->v0, s->row1, v1, vv, s->row1);
+	put(s, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n",
+	    v1, vv, lanes, n);
+}
+
+static void add_places(Spatial *s)
+{
+	for (int a = 0; a < s->last; a++)
+		if (a >= s->first)
+			rule_add_place(s->r, s->info->block,
+			    a == s->row && s->row0 ? s->row0 : loop_of(s, a),
+			    a + 1);
+}
+
 void rule_spatial(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
-	DType type = r->program->buffers[block->buffer].type;
-	int lanes = rule_lanes(r->machine, type);
-	int last = block->nspatial - 1;
+	Spatial s = {.r = r,
+	    .block = block,
+	    .info = &r->blocks[i],
+	    .last = block->nspatial - 1};
 	r->blocks[i].scheduled = true;
-	if (last < 0)
+	if (s.last < 0)
 		return;
-	const char *n = block->name;
-	int64_t extent = block->axes[last].extent;
-	while (lanes > 1 && extent * 2 <= lanes)
-		lanes /= 2;
-	bool split = lanes > 1 && extent > 1;
-	if (split) {
-		const char *axis = block->axes[last].name;
-		const char *v0 = rule_name(r, block, axis, "0");
-		const char *v1 = rule_name(r, block, axis, "1");
-		const char *vv = rule_name(r, block, axis, "v");
-		int64_t tiles = (extent + lanes - 1) / lanes;
-		const char *copies = tiles > 4 ? "1, 2, 4, 8"
-		    : tiles > 2		       ? "1, 2, 4"
-		    : tiles > 1		       ? "1, 2"
-					       : "1";
-		buf_printf(&r->text,
-		    "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n"
-		    "unroll(%s)\nvectorize(%s, %d)\n"
-		    "tail(%s, ? in {peel, mask})\n",
-		    v0, v1, vv, n, axis, copies, lanes, v1, vv, lanes, n);
-	}
-	int first = 0;
-	while (first < last && block->axes[first].extent == 1)
-		first++;
-	const char *outer = first == last && split
-	    ? rule_name(r, block, block->axes[last].name, "0")
-	    : arena_printf(r->arena, "%s.%s", n, block->axes[first].name);
+	s.row = s.last - 1;
+	while (s.row >= 0 && block->axes[s.row].extent == 1)
+		s.row--;
+	while (s.first < s.last && block->axes[s.first].extent == 1)
+		s.first++;
+	if (s.row >= 0 && is_home(&s) && rows_share(&s))
+		split_rows(&s);
+	split_last(&s);
+	const char *outer = s.first == s.last && s.v0 ? s.v0
+	    : s.first == s.row && s.row0	      ? s.row0
+						      : loop_of(&s, s.first);
 	if (r->machine->threads > 1)
-		buf_printf(&r->text, "parallel(%s)\n", outer);
-	if (r->place_block < 0) {
-		r->place_block = i;
-		if (first < last)
-			r->places[r->nplaces++] = outer;
-	}
+		put(&s, "parallel(%s)\n", outer);
+	if (is_home(&s))
+		add_places(&s);
 }

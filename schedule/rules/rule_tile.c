@@ -202,15 +202,17 @@ static void order_writer(Tiling *t)
 	put_tail(t, t->writer, "peel, mask");
 }
 
-static void add_place(Rules *r, const char *loop)
+static void add_place(Rules *r, int writer, const char *loop)
 {
 	if (r->nplaces < RULE_PLACES)
 		r->places[r->nplaces++] = loop;
+	rule_add_place(r, writer, loop, -1);
 }
 
 static void parallel_writer(Tiling *t)
 {
 	Rules *r = t->r;
+	int writer = (int)(t->writer_block - r->program->blocks);
 	if (r->machine->threads > 1) {
 		t->fused = t->axes[0].outer;
 		if (t->naxes > 1) {
@@ -222,13 +224,13 @@ static void parallel_writer(Tiling *t)
 			put(t, ")\n");
 		}
 		put(t, "parallel(%s)\n", t->fused);
-		add_place(r, t->fused);
+		add_place(r, writer, t->fused);
 	} else {
 		for (int i = 0; i < t->naxes; i++)
-			add_place(r, t->axes[i].outer);
+			add_place(r, writer, t->axes[i].outer);
 	}
 	for (int i = 0; i < t->naxes; i++)
-		add_place(r, t->axes[i].middle);
+		add_place(r, writer, t->axes[i].middle);
 }
 
 /* --- the reduction --------------------------------------------------------------- */
@@ -496,7 +498,7 @@ void rule_tile(Rules *r, const RuleTiled *tiled)
 	    .info = &r->blocks[tiled->block]};
 	int reader = elementwise_reader(r, t.info);
 	r->blocks[tiled->block].scheduled = true;
-	r->blocks[tiled->block].located = true;
+	r->blocks[tiled->block].home = reader >= 0 ? reader : tiled->block;
 	t.writer_block = t.block;
 	t.writer = t.block->name;
 	if (reader >= 0) {
@@ -504,6 +506,7 @@ void rule_tile(Rules *r, const RuleTiled *tiled)
 		t.writer = t.writer_block->name;
 		t.reduce = t.block->name;
 		r->blocks[reader].scheduled = true;
+		r->blocks[reader].home = reader;
 		put(&t, "set_scope(%s, reg)\n", t.reduce);
 	} else {
 		t.reduce = rule_name(r, t.block, "acc", "");
@@ -515,5 +518,4 @@ void rule_tile(Rules *r, const RuleTiled *tiled)
 	parallel_writer(&t);
 	schedule_reduction(&t);
 	operands(&t);
-	r->place_block = reader >= 0 ? reader : tiled->block;
 }

@@ -122,6 +122,7 @@ static void analyse(Rules *r)
 		const Block *block = &program->blocks[i];
 		RuleBlock *b = &r->blocks[i];
 		b->block = i;
+		b->home = -1;
 		b->inlined = r->inlines && r->inlines[i];
 		b->output =
 		    program->buffers[block->buffer].role == BUFFER_OUTPUT;
@@ -165,21 +166,22 @@ static double block_work(const Program *program, const RuleBlock *b)
 	return block_points(&program->blocks[b->block]) * b->flops;
 }
 
-static bool can_tile(const Program *program, const RuleBlock *b)
+static bool can_tile(const Rules *r, const RuleBlock *b)
 {
-	return program->blocks[b->block].reduce != REDUCE_NONE &&
-	    worth_tiling(program, b);
+	return r->program->blocks[b->block].reduce != REDUCE_NONE &&
+	    worth_tiling(r->program, b) && !rule_is_row(r, b->block);
 }
 
 /* The reduction with most arithmetic that is worth it; -1. */
-static int tiled_block(const Program *program, const RuleBlock *blocks)
+static int tiled_block(const Rules *r)
 {
+	const RuleBlock *blocks = r->blocks;
 	int best = -1;
-	for (int i = 0; i < program->nblocks; i++)
-		if (can_tile(program, &blocks[i]) &&
+	for (int i = 0; i < r->program->nblocks; i++)
+		if (can_tile(r, &blocks[i]) &&
 		    (best < 0 ||
-			block_work(program, &blocks[i]) >
-			    block_work(program, &blocks[best])))
+			block_work(r->program, &blocks[i]) >
+			    block_work(r->program, &blocks[best])))
 			best = i;
 	return best;
 }
@@ -228,11 +230,11 @@ static RuleTiled plain_choice(const Rules *r, int tiled)
 static void tile_others(Rules *r)
 {
 	const RuleBlock *anchor = &r->blocks[r->tiled.block];
-	int nplaces = r->nplaces, place_block = r->place_block;
+	int nplaces = r->nplaces, all_places = r->all_places.n;
 	for (int i = 0; i < r->program->nblocks; i++) {
 		RuleBlock *b = &r->blocks[i];
 		if (b->scheduled || b->inlined ||
-		    !can_tile(r->program, b) ||
+		    !can_tile(r, b) ||
 		    block_work(r->program, b) * LEAST_SHARE <
 			block_work(r->program, anchor))
 			continue;
@@ -241,18 +243,16 @@ static void tile_others(Rules *r)
 			continue;
 		r->nplaces = 0;
 		rule_tile(r, &choice);
-		b->located = false;
 	}
 	r->nplaces = nplaces;
-	r->place_block = place_block;
+	r->all_places.n = all_places;
 }
 
 /* Everything for one choice of structure. */
 static Trace *sketch_trace(Rules *r)
 {
 	buf_clear(&r->text);
-	r->nplaces = 0;
-	r->place_block = -1;
+	r->nplaces = r->all_places.n = 0;
 	analyse(r);
 	rule_inline(r);
 	if (r->tiled.block >= 0) {
@@ -263,10 +263,9 @@ static Trace *sketch_trace(Rules *r)
 		RuleBlock *b = &r->blocks[i];
 		if (b->scheduled || b->inlined)
 			continue;
-		if (r->place_block >= 0)
-			rule_location(r, i);
+		rule_location(r, i);
 		if (r->program->blocks[i].reduce != REDUCE_NONE)
-			rule_rfactor(r, i);
+			rule_row(r, i);
 		else
 			rule_spatial(r, i);
 	}
@@ -327,7 +326,7 @@ void rules_sketches(Arena *arena, const Program *program,
 	analyse(&r);
 	rule_inline_choose(&r);
 	analyse(&r);
-	int tiled = tiled_block(program, r.blocks);
+	int tiled = tiled_block(&r);
 	if (tiled >= 0)
 		sketches_tiled(&r, tiled, out);
 	if (!out->n) {

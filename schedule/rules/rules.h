@@ -27,8 +27,10 @@ typedef struct {
 	bool output;
 	bool inlined;      /* by the inline rule */
 	bool scheduled;    /* a rule has written its loops */
-	bool located;      /* it, or where it is, has the places' loops around it */
 	double flops;      /* of one evaluation of the body */
+	int home;          /* whose loops it may be computed at; itself; -1: not
+			      known yet */
+	int *moved_by;     /* by own axis: the axis of `home`; -1 */
 } RuleBlock;
 
 /* A reduction that multi-level tiling takes, and along which axis it is
@@ -39,6 +41,15 @@ typedef struct {
 	bool outer;        /* the axis's tiles run outside of the others' */
 } RuleTiled;
 
+/* A loop that blocks may be computed at. */
+typedef struct {
+	const char *loop;
+	int block;         /* whose it is */
+	int naxes;         /* its first axes move outside; what does not move
+			      with all of them would be computed again; -1: not
+			      asked */
+} RulePlace;
+
 /* One way of scheduling the whole program. */
 typedef struct {
 	Arena *arena;
@@ -46,10 +57,10 @@ typedef struct {
 	const Machine *machine;
 	RuleBlock *blocks;
 	RuleTiled tiled;   /* the one with most work: its choices make sketches */
-	/* loops of the block at the root that others may be computed at */
+	/* loops of the anchor that its operands may be computed at */
 	int nplaces;
 	const char *places[RULE_PLACES];
-	int place_block;   /* whose loops those are */
+	VEC(RulePlace) all_places;
 	bool *inlines;     /* by block: the inline rule's choice */
 	bool *inlinable;   /* no reduction, and its readers would stay small */
 	Expr **bodies;     /* by block, with what is inlined into it */
@@ -80,8 +91,10 @@ void rule_inline_choose(Rules *r);
 void rule_inline(Rules *r);
 /* The block, its writer, its operands. */
 void rule_tile(Rules *r, const RuleTiled *tiled);
-void rule_rfactor(Rules *r, int block);
+void rule_row(Rules *r, int block);
+bool rule_is_row(const Rules *r, int block); /* better so than tiled? */
 void rule_spatial(Rules *r, int block);
 void rule_location(Rules *r, int block);
+void rule_add_place(Rules *r, int block, const char *loop, int naxes);
 
 #endif

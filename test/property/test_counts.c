@@ -257,7 +257,9 @@ static void check_flops(const Check *c)
 		const PlanStage *s = &c->plan->stages[i];
 		const Stage *stage = &c->nest->stages.at[s->stage];
 		if (!s->ahead)
-			sum += c->costs[i].trips[s->nloops] * s->flops;
+			sum += c->costs[i].trips[s->nloops] * s->flops +
+			    c->costs[i].results *
+				fmax(c->costs[i].partials - 1, 0);
 		bound |= s->reduce &&
 		    (s->branches || skips_steps(c, s->stage) ||
 			(is_partial(stage) && s->tail != TAIL_PAD));

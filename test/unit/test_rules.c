@@ -52,6 +52,17 @@ static const Case cases[] = {
 	{"compute_inline(y)", "cache_read(c_acc, x, read=1)",
 	    "cache_read(c_acc, x, read=2)"},
 	{"cache_read(c_acc, x)"}},
+    /* lanes along a row, several rows at once */
+    {"test/layouts/matvec.yaml",
+	{"y_i0, y_i1 = split(y.i, ? in tile([1, 2, 4, 8]))",
+	    "reorder(y_i0, y_k0, y_k1, y_i1, y_kv)", "unroll(y_i1)",
+	    "vectorize(y_kv, 16)"},
+	{"cache_read", "cache_write"}},
+    /* computed in the consumer's rows, unless that computes it again */
+    {"test/layouts/norm.yaml",
+	{"compute_at(s, ? in {root, y_i0})", "vectorize(s_kv, 16)"}, {0}},
+    {"test/layouts/channels.yaml", {"vectorize(s_iv, 16)"},
+	{"compute_at(s"}},
 };
 
 static bool some_sketch_has(const Space *space, const char *text)

@@ -1,0 +1,260 @@
+/* A reduction along which an operand lies side by side, and is read once: lanes
+ * along the reduction, several rows at once, so that what they share is loaded
+ * once, and several vectors of partial results for each.
+ *
+ *     for i for k y[i] += a[i, k]*x[k]
+ * -->
+ *     parallel i0
+ *       for k0 unroll k1 unroll i1 vector kv   y[i] += a[i, k]*x[k]
+ *
+ * Where there is no row, the threads have partial results of their own. */
+#include "schedule/rules/rules.h"
+
+enum {
+	CHUNKS = 8,       /* for each thread */
+	SHARED_MOST = 8   /* times that the operand is read */
+};
+
+static int64_t extent_of(const Block *block, int axis)
+{
+	return block->axes[axis].extent;
+}
+
+/* How often each element is read. */
+static int64_t times_read(const Block *block, const RuleRead *read)
+{
+	int64_t n = 1;
+	for (int a = 0; a < block->naxes; a++)
+		if (!read->uses[a])
+			n *= extent_of(block, a);
+	return n;
+}
+
+/* The axis along which neighbours are read; -1. */
+static int last_axis(const RuleRead *read)
+{
+	return read->nindex ? rule_axis_of(read->index[read->nindex - 1]) : -1;
+}
+
+/* The widest vector that the axis fills by half. */
+static int lanes_along(const Rules *r, const Block *block, int axis)
+{
+	DType type = r->program->buffers[block->buffer].type;
+	int lanes = rule_lanes(r->machine, type);
+	while (lanes > 1 && extent_of(block, axis) * 2 <= lanes)
+		lanes /= 2;
+	return lanes;
+}
+
+/* The reduction axis whose neighbours lie side by side in an operand; -1. */
+static int lane_axis(const Rules *r, int i, bool streamed)
+{
+	const Block *block = &r->program->blocks[i];
+	const RuleBlock *b = &r->blocks[i];
+	for (int k = 0; k < b->reads.n; k++) {
+		const RuleRead *read = &b->reads.at[k];
+		int a = last_axis(read);
+		if (a >= block->nspatial && extent_of(block, a) > 1 &&
+		    (!streamed || times_read(block, read) <= SHARED_MOST))
+			return a;
+	}
+	return -1;
+}
+
+/* Does an operand that is read a few times lie along a spatial axis? */
+static bool lies_in_space(const Rules *r, int i)
+{
+	const Block *block = &r->program->blocks[i];
+	const RuleBlock *b = &r->blocks[i];
+	for (int k = 0; k < b->reads.n; k++) {
+		const RuleRead *read = &b->reads.at[k];
+		int a = last_axis(read);
+		if (a >= 0 && a < block->nspatial && extent_of(block, a) > 1 &&
+		    times_read(block, read) <= SHARED_MOST)
+			return true;
+	}
+	return false;
+}
+
+static bool keeps_order(const Rules *r, const Block *block)
+{
+	return r->program->numerics == NUMERICS_EXACT &&
+	    dtype_is_float(block->body->type);
+}
+
+bool rule_is_row(const Rules *r, int i)
+{
+	const Block *block = &r->program->blocks[i];
+	int axis = block->reduce == REDUCE_NONE || keeps_order(r, block)
+	    ? -1
+	    : lane_axis(r, i, true);
+	return axis >= 0 && !lies_in_space(r, i) &&
+	    lanes_along(r, block, axis) >= 4;
+}
+
+/* --- the nest ---------------------------------------------------------------- */
+
+typedef struct {
+	Rules *r;
+	const Block *block;
+	const char *stage; /* that has the lanes */
+	int row;           /* axis; -1: none */
+	int along;         /* axis of the lanes; -1: none */
+	const char *along_name; /* of its loop in the stage */
+	int64_t along_extent;
+	int chunked;            /* axis that the threads divide; -1: none */
+	const char *rest;       /* what is left of it in the stage */
+	const char *parallel;   /* loop; NULL: none */
+} Row;
+
+static void put(Row *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void put(Row *w, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&w->r->text, format, args);
+	va_end(args);
+}
+
+static int first_long_axis(const Block *block)
+{
+	int axis = block->nspatial;
+	while (axis < block->naxes - 1 && block->axes[axis].extent == 1)
+		axis++;
+	return axis;
+}
+
+/* Partial results for the threads where there is nothing else to divide: a few
+ * for each. */
+static void chunks(Row *w)
+{
+	Rules *r = w->r;
+	const Block *block = w->block;
+	int axis = first_long_axis(block);
+	const char *n = block->name, *k = block->axes[axis].name;
+	const char *outer = rule_name(r, block, k, "_chunk");
+	const char *inner = rule_name(r, block, k, "_rest");
+	int64_t count = r->machine->threads * CHUNKS;
+	int64_t each = (extent_of(block, axis) + count - 1) / count;
+	if (extent_of(block, axis) < 2 * count || keeps_order(r, block))
+		return;
+	w->stage = rule_name(r, block, "chunks", "");
+	put(w, "%s, %s = split(%s.%s, [_, %lld])\n%s = rfactor(%s)\n", outer,
+	    inner, n, k, (long long)each, w->stage, outer);
+	w->parallel = arena_printf(r->arena, "%s.%s", w->stage, outer);
+	w->chunked = axis;
+	w->rest = inner;
+	if (axis == w->along) {
+		w->along_name = inner;
+		w->along_extent = each;
+	}
+}
+
+/* The last axis that has several rows. */
+static int row_axis(const Block *block)
+{
+	int row = block->nspatial - 1;
+	while (row >= 0 && block->axes[row].extent == 1)
+		row--;
+	return row;
+}
+
+static void put_order(Row *w, const char *row0, const char *row1,
+    const char *k0, const char *k1, const char *lane)
+{
+	const Block *block = w->block;
+	if (row0)
+		put(w, "reorder(%s", row0);
+	else
+		put(w, "reorder(");
+	const char *sep = row0 ? ", " : "";
+	for (int a = block->nspatial; a < block->naxes; a++) {
+		if (a == w->along)
+			continue;
+		put(w, "%s%s.%s", sep, w->stage,
+		    a == w->chunked ? w->rest : block->axes[a].name);
+		sep = ", ";
+	}
+	put(w, "%s%s, %s%s%s, %s)\n", sep, k0, k1, row1 ? ", " : "",
+	    row1 ? row1 : "", lane);
+}
+
+static const char *copies_of(int64_t vectors)
+{
+	return vectors >= 8 ? "1, 2, 4, 8"
+	    : vectors >= 4  ? "1, 2, 3, 4"
+	    : vectors == 3  ? "1, 2, 3"
+	    : vectors == 2  ? "1, 2"
+			    : "1";
+}
+
+static void put_lanes(Row *w, const char *row0, const char *row1)
+{
+	Rules *r = w->r;
+	int lanes = lanes_along(r, w->block, w->along);
+	const char *name = w->block->axes[w->along].name;
+	const char *k0 = rule_name(r, w->block, name, "0");
+	const char *k1 = rule_name(r, w->block, name, "1");
+	const char *kv = rule_name(r, w->block, name, "v");
+	if (lanes == 1)
+		return;
+	put(w, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", k0, k1,
+	    kv, w->stage, w->along_name,
+	    copies_of((w->along_extent + lanes - 1) / lanes), lanes);
+	put_order(w, row0, row1, k0, k1, kv);
+	put(w, "unroll(%s)\nvectorize(%s, %d)\n", k1, kv, lanes);
+}
+
+static void add_place(Row *w, int axes, const char *loop)
+{
+	Rules *r = w->r;
+	int i = (int)(w->block - r->program->blocks);
+	if (r->blocks[i].home == i)
+		rule_add_place(r, i, loop, axes);
+}
+
+void rule_row(Rules *r, int i)
+{
+	const Block *block = &r->program->blocks[i];
+	Row w = {.r = r,
+	    .block = block,
+	    .stage = block->name,
+	    .row = row_axis(block),
+	    .chunked = -1,
+	    .along = keeps_order(r, block) ? -1 : lane_axis(r, i, false)};
+	const char *row0 = NULL, *row1 = NULL;
+
+	r->blocks[i].scheduled = true;
+	if (w.along >= 0) {
+		w.along_name = block->axes[w.along].name;
+		w.along_extent = extent_of(block, w.along);
+	}
+	if (w.row < 0 && r->machine->threads > 1 && r->blocks[i].output)
+		chunks(&w);
+	for (int a = 0; a < w.row; a++)
+		add_place(&w, a + 1, arena_printf(r->arena, "%s.%s",
+					 block->name, block->axes[a].name));
+	if (w.row >= 0) {
+		const char *name = block->axes[w.row].name;
+		int64_t n = block->axes[w.row].extent;
+		row0 = rule_name(r, block, name, "0");
+		row1 = rule_name(r, block, name, "1");
+		put(&w, "%s, %s = split(%s.%s, ? in tile([%s]))\nunroll(%s)\n",
+		    row0, row1, w.stage, name,
+		    n >= 8	 ? "1, 2, 4, 8"
+			: n >= 4 ? "1, 2, 4"
+				 : "1, 2",
+		    row1);
+		add_place(&w, w.row + 1, row0);
+		w.parallel = row0;
+		for (int a = w.row - 1; a >= 0; a--)
+			if (block->axes[a].extent > 1)
+				w.parallel = arena_printf(r->arena, "%s.%s",
+				    block->name, block->axes[a].name);
+	}
+	if (w.along >= 0)
+		put_lanes(&w, row0, row1);
+	if (r->machine->threads > 1 && w.parallel)
+		put(&w, "parallel(%s)\n", w.parallel);
+}
