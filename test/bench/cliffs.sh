@@ -379,7 +379,7 @@ cliff_rows() {
 	printf 'target %s\n' x86-64 x86-64-v2 x86-64-v3 x86-64-v4
 	for f in workloads/*.yaml; do
 		for c in $($tunec check --json "$f" |
-			sed -n 's/.*"case":"\([^"]*\)".*/\1:/p'); do
+			sed -n 's/^{"name": "[^"]*", "case": "\([^"]*\)".*/\1:/p'); do
 			echo "candidate $f:${c%:}"
 		done
 	done
