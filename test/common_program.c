@@ -197,13 +197,21 @@ Program *program_strided(Arena *arena, int n)
 	return p;
 }
 
-Program *program_map(Arena *arena, Op function, int n)
+Program *program_map(Arena *arena, Op function, DType type, int n)
 {
 	Program *p = begin(arena, "map");
-	int x = buffer(arena, p, "x", BUFFER_INPUT, 1, (int[]){n});
+	int inputs = function == OP_POW ? 2 : 1;
+	Expr *arg[2];
+	for (int i = 0; i < inputs; i++)
+		buffer(arena, p, i ? "e" : "x", BUFFER_INPUT, 1, (int[]){n});
 	Block *y = block(arena, p, "y", BUFFER_OUTPUT, "i", 1, (int[]){n});
-	Expr *element = read1(arena, x, expr_axis(arena, 0));
-	y->body = expr_call(arena, function, DT_F32, &element, 1);
+	for (int i = 0; i < inputs; i++) {
+		Expr *at = expr_axis(arena, 0);
+		arg[i] = expr_read(arena, type, i, &at, 1);
+	}
+	for (int i = 0; i < p->nbuffers; i++)
+		p->buffers[i].type = type;
+	y->body = expr_call(arena, function, type, arg, inputs);
 	return p;
 }
 

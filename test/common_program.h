@@ -19,7 +19,7 @@ Program *program_triangle(Arena *arena, int n);
 /* y[i] = x[2*i] * x[3*i] + x[n - 1 - i] */
 Program *program_strided(Arena *arena, int n);
 /* y[i] = function(x[i]) */
-Program *program_map(Arena *arena, Op function, int n);
+Program *program_map(Arena *arena, Op function, DType type, int n);
 /* y[i] = x0[i] + x1[i] + ... of `inputs` inputs */
 Program *program_inputs(Arena *arena, int inputs, int n);
 /* y0[i] = x[i] + x[i], each further one the double of the one before; the last

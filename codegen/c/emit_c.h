@@ -42,6 +42,8 @@ typedef struct {
 	const LowBody **scope; /* innermost body with all uses; NULL: unused */
 	bool *starts;     /* its first use is an assignment in `scope` itself */
 	bool *is_read;    /* somewhere */
+	bool *is_assigned;
+	const LowNode **constant; /* its one assignment, of a CONST; or NULL */
 	bool in_region;   /* `thread` and `threads` exist */
 	int nregions;
 	bool streams;     /* a streaming store was written in this function */

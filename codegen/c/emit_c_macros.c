@@ -233,6 +233,10 @@ static const char *general(
 		    arena_printf(e->arena, "%s((a)[#], (b)[#])",
 			emit_c_floordiv(e, type, op == LOW_MOD)));
 	case LOW_MATH:
+		if (math == OP_RSQRT)
+			return arena_printf(e->arena, "(1 / %s(a))",
+			    emit_c_macro(
+				e, LOW_MATH, OP_SQRT, type, type, lanes));
 		return lane_list(e, vector, lanes,
 		    emit_c_math(e, math, type, "(a)[#]", "(b)[#]"));
 	case LOW_CONVERT:

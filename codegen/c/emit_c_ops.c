@@ -383,9 +383,37 @@ static void op_abs(EmitC *e, const LowNode *n)
 	}
 }
 
+/* k of a temporary that is the constant 2^k, else -1. */
+static int power_of_two(const EmitC *e, int temp)
+{
+	const LowNode *n = e->constant[temp];
+	for (int k = 0; n && k < 62; k++)
+		if (n->i == INT64_C(1) << k)
+			return k;
+	return -1;
+}
+
+/* Of a vector by 2^k: compilers shift a sign in, as the machines do. */
+static void divide_by_bits(EmitC *e, const LowNode *n, int k)
+{
+	const char *a = e->temp[n->arg[0]], *type = emit_c_type(e, n->dst);
+	read_anyway(e, n->arg[1]);
+	assign(e, n->dst, n->op == LOW_FLOORDIV
+		? arena_printf(e->arena, "%s >> %d", a, k)
+		: arena_printf(e->arena, "%s & %s(%s)", a,
+		      emit_c_splat(e, type),
+		      int_text(e, temp_of(e, n->dst)->type,
+			  (INT64_C(1) << k) - 1)));
+}
+
 static void op_divide(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
+	int k = power_of_two(e, n->arg[1]);
+	if (d->lanes > 1 && k >= 0) {
+		divide_by_bits(e, n, k);
+		return;
+	}
 	const char *name = d->lanes > 1
 	    ? emit_c_macro(e, n->op, OP_CAST, d->type, d->type, d->lanes)
 	    : emit_c_floordiv(e, d->type, n->op == LOW_MOD);

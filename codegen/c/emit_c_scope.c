@@ -175,6 +175,16 @@ static void use(Scopes *s, int temp, int body, bool assigns)
 	}
 }
 
+/* The first assignment; a second one makes it no constant. */
+static void note_constant(EmitC *e, const LowNode *n)
+{
+	if (n->dst < 0)
+		return;
+	e->constant[n->dst] =
+	    !e->is_assigned[n->dst] && n->op == LOW_CONST ? n : NULL;
+	e->is_assigned[n->dst] = true;
+}
+
 static void use_affine(Scopes *s, const LowAffine *a, int body)
 {
 	for (int i = 0; a && i < a->n; i++)
@@ -191,6 +201,7 @@ static void use_node(Scopes *s, const LowNode *n, int body)
 			use(s, n->arg[i], body, false);
 		use_affine(s, &n->address, body);
 		use(s, n->dst, body, true);
+		note_constant(s->e, n);
 		return;
 	case LOWNODE_LOOP:
 		use_affine(s, n->limit, body);
@@ -225,6 +236,8 @@ static void find_scopes(EmitC *e)
 	s.assigned_first = NEW_N(e->arena, bool, n);
 	e->declared = NEW_N(e->arena, bool, n);
 	e->is_read = NEW_N(e->arena, bool, n);
+	e->is_assigned = NEW_N(e->arena, bool, n);
+	e->constant = NEW_N(e->arena, const LowNode *, n);
 	e->starts = NEW_N(e->arena, bool, n);
 	e->scope = NEW_N(e->arena, const LowBody *, n);
 	for (int i = 0; i < n; i++)

@@ -307,11 +307,14 @@ static Value eval_math(Lower *l, const Expr *e)
 	Value a = eval(l, e->arg[0]);
 	Value b = e->narg > 1 ? eval(l, e->arg[1]) : a;
 	int lanes = e->narg > 1 ? wider(a, b) : a.lanes;
-	if (e->narg == 1 && lanes > 1 && e->type == DT_F32 && !l->exact) {
-		int v = math_vector(l, e->op, a.temp, lanes);
+	if (e->narg == 1 && lanes > 1 && !l->exact) {
+		int v = math_vector(l, e->op, e->type, a.temp, lanes);
 		if (v >= 0)
 			return value_temp(e->type, lanes, v);
 	}
+	Value power;
+	if (e->op == OP_POW && !l->exact && math_pow(l, a, b, &power))
+		return power;
 	Key key = {.op = LOW_MATH,
 	    .type = e->type,
 	    .lanes = lanes,

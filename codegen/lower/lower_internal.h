@@ -9,7 +9,7 @@
  *     lower_tail.c   predicates of axes: clipping, splitting, masks
  *     lower_zeros.c  steps that change nothing: narrowing
  *     lower_expr.c   values of bodies
- *     lower_math.c   functions of vectors
+ *     lower_math*.c  functions of vectors
  *     lower_across.c lanes of a reduction to one value
  *     lower_index.c  index algebra: affine forms, ranges, facts
  *     lower_memory.c loads, stores, elements kept in temporaries
@@ -273,8 +273,11 @@ Value eval_combined(Lower *l, ReduceOp op, Value acc, Value value, int into);
 /* lower_across.c: one value of all lanes. */
 Value across_lanes(Lower *l, ReduceOp op, Value v);
 
-/* lower_math.c: a function of a vector of f32 to 2 ulp; -1: none here. */
-int math_vector(Lower *l, Op function, int x, int lanes);
+/* lower_math.c: a function of a vector to 2 ulp; -1: none here. */
+int math_vector(Lower *l, Op function, DType type, int x, int lanes);
+/* lower_math_pow.c: of vectors, or of any x where y is a number that needs no
+ * logarithm; no value where it is left to libm. */
+bool math_pow(Lower *l, Value x, Value y, Value *power);
 
 /* lower_memory.c */
 /* In elements, from the buffer's first one. */

@@ -1,201 +1,327 @@
-/* Functions of vectors of f32, to 2 ulp and without a branch:
+/* Functions of vectors of f32 and f64, to 2 ulp and without a branch but for
+ * the sine of large numbers:
  *
  *     y = MATH exp x        ->     a polynomial, times 2^n by way of BITS
  *
  * NaN, infinities, -0 and denormals come out as libm has them.  Scalars and
- * what is not here are left to libm.  exp and tanh are those of the Cephes
- * library (S. Moshier); log and erf have the minimax polynomials of N. Juffa's
- * my_logf and my_erff.  test/diff/test_math.c measures them. */
-#include "codegen/lower/lower_internal.h"
+ * what is not here are left to libm.  exp of f32 is that of the Cephes library
+ * (S. Moshier); log and erf have the minimax polynomials of N. Juffa's my_logf
+ * and my_erff, the other polynomials were fitted by Remez' algorithm.
+ * lower_math_pow.c and lower_math_sin.c have the functions named so;
+ * test/diff/test_math.c measures all. */
+#include "codegen/lower/lower_math.h"
 
 #include <math.h>
 
-typedef struct {
-	Lower *l;
-	int lanes;
-} Vectors;
+/* --- parts ---------------------------------------------------------------- */
 
-static int number(Vectors m, double value)
+int math_number(Vectors m, double value)
 {
-	return const_float(m.l, DT_F32, m.lanes, (float)value);
+	return const_float(m.l, m.type, m.lanes,
+	    m.type == DT_F32 ? (double)(float)value : value);
 }
 
-static int integer(Vectors m, int64_t value)
+DType math_bits_type(Vectors m)
 {
-	return const_int(m.l, DT_I32, m.lanes, value);
+	return m.type == DT_F32 ? DT_I32 : DT_I64;
 }
 
-static int real(Vectors m, LowOpcode op, int a, int b)
+int math_integer(Vectors m, int64_t value)
 {
-	return emit_op(m.l, op, DT_F32, m.lanes, a, b, -1, "m");
+	return const_int(m.l, math_bits_type(m), m.lanes, value);
 }
 
-static int whole(Vectors m, LowOpcode op, int a, int b)
+int math_real(Vectors m, LowOpcode op, int a, int b)
 {
-	return emit_op(m.l, op, DT_I32, m.lanes, a, b, -1, "m");
+	return emit_op(m.l, op, m.type, m.lanes, a, b, -1, "m");
+}
+
+int math_whole(Vectors m, LowOpcode op, int a, int b)
+{
+	return emit_op(m.l, op, math_bits_type(m), m.lanes, a, b, -1, "m");
+}
+
+int math_compare(Vectors m, LowOpcode op, int a, int b)
+{
+	return emit_op(m.l, op, DT_BOOL, m.lanes, a, b, -1, "m");
+}
+
+int math_choose(Vectors m, int condition, int yes, int no)
+{
+	return emit_op(
+	    m.l, LOW_SELECT, m.type, m.lanes, condition, yes, no, "m");
+}
+
+int math_product_sum(Vectors m, int a, int b, int c)
+{
+	if (!m.l->machine->fma)
+		return math_real(m, LOW_ADD, math_real(m, LOW_MUL, a, b), c);
+	return emit_op(m.l, LOW_FMA, m.type, m.lanes, a, b, c, "m");
+}
+
+int math_polynomial(Vectors m, int x, int n, const double *c)
+{
+	int y = math_number(m, c[0]);
+	for (int i = 1; i < n; i++)
+		y = math_product_sum(m, y, x, math_number(m, c[i]));
+	return y;
 }
 
 static int below(Vectors m, int a, int b)
 {
-	return emit_op(m.l, LOW_LT, DT_BOOL, m.lanes, a, b, -1, "m");
+	return math_compare(m, LOW_LT, a, b);
 }
 
-static int choose(Vectors m, int condition, int yes, int no)
+static int with_sign_of(Vectors m, int x, int size)
 {
-	return emit_op(
-	    m.l, LOW_SELECT, DT_F32, m.lanes, condition, yes, no, "m");
+	return math_choose(m, below(m, x, math_number(m, 0)),
+	    math_real(m, LOW_NEG, size, -1), size);
 }
 
-static int product_sum(Vectors m, int a, int b, int c)
-{
-	if (!m.l->machine->fma)
-		return real(m, LOW_ADD, real(m, LOW_MUL, a, b), c);
-	return emit_op(m.l, LOW_FMA, DT_F32, m.lanes, a, b, c, "m");
-}
+/* --- exp ------------------------------------------------------------------ */
 
-/* c[0]*x^(n-1) + ... + c[n-1] */
-static int polynomial(Vectors m, int x, int n, const double *c)
-{
-	int y = number(m, c[0]);
-	for (int i = 1; i < n; i++)
-		y = product_sum(m, y, x, number(m, c[i]));
-	return y;
-}
-
-#define POLYNOMIAL(m, x, ...)                                                  \
-	polynomial(m, x, sizeof((double[]){__VA_ARGS__}) / sizeof(double),     \
-	    (double[]){__VA_ARGS__})
-
-/* 2^n of integers -126 .. 127 */
+/* 2^n of integers, a normal number. */
 static int power_of_two(Vectors m, int n)
 {
-	n = whole(m, LOW_ADD, n, integer(m, 127));
-	n = whole(m, LOW_MUL, n, integer(m, 1 << 23));
-	return real(m, LOW_BITS, n, -1);
+	bool f32 = m.type == DT_F32;
+	n = math_whole(m, LOW_ADD, n, math_integer(m, f32 ? 127 : 1023));
+	n = math_whole(m, LOW_MUL, n, math_integer(m, INT64_C(1) << (f32 ? 23 : 52)));
+	return math_real(m, LOW_BITS, n, -1);
 }
 
-/* x = n*log 2 + r; e^r 2^n, in two steps where 2^n is no normal number.
- * Adding 1.5*2^23 rounds to an integer, found in the low bits. */
+int math_scaled(Vectors m, int x, int n)
+{
+	int first = math_whole(m, LOW_FLOORDIV, n, math_integer(m, 2));
+	int second = math_whole(m, LOW_SUB, n, first);
+	x = math_real(m, LOW_MUL, x, power_of_two(m, first));
+	return math_real(m, LOW_MUL, x, power_of_two(m, second));
+}
+
+/* Adding 1.5*2^23, of f64 1.5*2^52, rounds to an integer and leaves it in the
+ * low bits. */
+Rounded math_rounded(Vectors m, int x, double factor)
+{
+	bool f32 = m.type == DT_F32;
+	int shift = math_number(m, f32 ? 0x1.8p23 : 0x1.8p52);
+	int t = math_product_sum(m, x, math_number(m, factor), shift);
+	return (Rounded){math_real(m, LOW_SUB, t, shift),
+	    math_whole(m, LOW_SUB, math_whole(m, LOW_BITS, t, -1),
+		math_integer(m, f32 ? 0x4b400000 : 0x4338000000000000))};
+}
+
+/* x = n*log 2 + r */
+static int remainder_of(Vectors m, int x, Rounded *n)
+{
+	bool f32 = m.type == DT_F32;
+	*n = math_rounded(m, x, 1.44269504088896341);
+	int r = math_product_sum(m, n->real,
+	    math_number(m, f32 ? -0.693359375 : -0x1.62e42feep-1), x);
+	return math_product_sum(m, n->real,
+	    math_number(m, f32 ? 2.12194440e-4 : -1.90821492927058770e-10), r);
+}
+
+/* e^r - 1 = r + r^2 Q(r); e^x = e^r 2^n, in two steps where 2^n is no normal
+ * number. */
 static int vector_exp(Vectors m, int x)
 {
-	const double shift = 12582912; /* 0x4b400000 */
-	x = real(m, LOW_MAX, number(m, -104), x);
-	x = real(m, LOW_MIN, number(m, 89), x);
-	int t = product_sum(
-	    m, x, number(m, 1.44269504088896341), number(m, shift));
-	int n = real(m, LOW_SUB, t, number(m, shift));
-	int r = product_sum(m, n, number(m, -0.693359375), x);
-	r = product_sum(m, n, number(m, 2.12194440e-4), r);
-	int p = POLYNOMIAL(m, r, 1.9875691500e-4, 1.3981999507e-3,
-	    8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1);
-	p = product_sum(m, p, real(m, LOW_MUL, r, r), r);
-	p = real(m, LOW_ADD, p, number(m, 1));
-	int i = whole(m, LOW_BITS, t, -1);
-	i = whole(m, LOW_SUB, i, integer(m, 0x4b400000));
-	int first = whole(m, LOW_MAX, i, integer(m, -125));
-	first = whole(m, LOW_MIN, first, integer(m, 127));
-	int second = whole(m, LOW_SUB, i, first);
-	p = real(m, LOW_MUL, p, power_of_two(m, first));
-	return real(m, LOW_MUL, p, power_of_two(m, second));
+	bool f32 = m.type == DT_F32;
+	Rounded n;
+	x = math_real(m, LOW_MAX, math_number(m, f32 ? -104 : -746), x);
+	x = math_real(m, LOW_MIN, math_number(m, f32 ? 89 : 710), x);
+	int r = remainder_of(m, x, &n);
+	int p = f32 ? POLYNOMIAL(m, r, 1.9875691500e-4, 1.3981999507e-3,
+			  8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
+			  5.0000001201e-1)
+		    : POLYNOMIAL(m, r, 2.5000023940315812e-8,
+			  2.7630306240356853e-7, 2.7557586783278443e-6,
+			  2.4801492949750686e-5, 1.9841269505802478e-4,
+			  1.3888888943759780e-3, 8.3333333334949609e-3,
+			  4.1666666666529732e-2, 1.6666666666666410e-1,
+			  5.0000000000000111e-1);
+	p = math_product_sum(m, p, math_real(m, LOW_MUL, r, r), r);
+	p = math_real(m, LOW_ADD, p, math_number(m, 1));
+	return math_scaled(m, p, n.whole);
 }
 
-/* x = 2^e (1 + r), 2/3 <= 1 + r < 4/3; denormals are scaled before. */
-static int vector_log(Vectors m, int x)
+/* e^x - 1 for 0 <= x <= 44 or NaN: 2^n (e^r - 1) + (2^n - 1) */
+static int vector_expm1(Vectors m, int x)
 {
-	int zero = number(m, 0), small = below(m, x, number(m, 0x1p-126));
-	int a = choose(
-	    m, small, real(m, LOW_MUL, x, number(m, 0x1p23)), x);
-	int bits = whole(m, LOW_BITS, a, -1);
-	int e = whole(m, LOW_SUB, bits, integer(m, 0x3f2aaaab));
-	e = whole(m, LOW_SUB, e, whole(m, LOW_MOD, e, integer(m, 1 << 23)));
-	int r = real(m, LOW_BITS, whole(m, LOW_SUB, bits, e), -1);
-	int f = real(m, LOW_CONVERT, e, -1);
-	int exponent = product_sum(m, f, number(m, 0x1p-23),
-	    choose(m, small, number(m, -23), zero));
-	r = real(m, LOW_SUB, r, number(m, 1));
-	int s = real(m, LOW_MUL, r, r);
+	Rounded n;
+	int r = remainder_of(m, x, &n);
+	int p = m.type == DT_F32
+	    ? POLYNOMIAL(m, r, 1.38825225e-3, 8.36654752e-3, 4.16672006e-2,
+		  1.66665435e-1, 4.99999970e-1)
+	    : POLYNOMIAL(m, r, 2.5053679197958701e-8, 2.7626090730929855e-7,
+		  2.7557407953640899e-6, 2.4801505148288171e-5,
+		  1.9841269718457683e-4, 1.3888888931662196e-3,
+		  8.3333333333898280e-3, 4.1666666666576486e-2,
+		  1.6666666666666588e-1, 5.0000000000000056e-1);
+	p = math_product_sum(m, p, math_real(m, LOW_MUL, r, r), r);
+	int scale = power_of_two(m, n.whole);
+	return math_product_sum(
+	    m, scale, p, math_real(m, LOW_SUB, scale, math_number(m, 1)));
+}
+
+/* --- log ------------------------------------------------------------------ */
+
+/* The logarithm of a positive number, to what any other has: 0 is -inf; below
+ * it is none; inf and NaN stay. */
+static int of_any(Vectors m, int x, int y)
+{
+	int zero = math_number(m, 0);
+	int other = math_choose(m, below(m, x, zero), math_number(m, NAN), x);
+	other = math_choose(m, math_compare(m, LOW_EQ, x, zero),
+	    math_number(m, -INFINITY), other);
+	int finite = below(m, x, math_number(m, INFINITY));
+	return math_choose(
+	    m, below(m, zero, x), math_choose(m, finite, y, other), other);
+}
+
+Parts math_parts(Vectors m, int x, int64_t middle)
+{
+	bool f32 = m.type == DT_F32;
+	int small = below(m, x, math_number(m, f32 ? 0x1p-126 : 0x1p-1022));
+	int a = math_choose(m, small,
+	    math_real(m, LOW_MUL, x, math_number(m, f32 ? 0x1p23 : 0x1p52)), x);
+	int bits = math_whole(m, LOW_BITS, a, -1);
+	int64_t one = INT64_C(1) << (f32 ? 23 : 52);
+	int e = math_whole(m, LOW_SUB, bits, math_integer(m, middle)), k;
+	e = math_whole(m, LOW_SUB, e, math_whole(m, LOW_MOD, e, math_integer(m, one)));
+	int lost = math_choose(
+	    m, small, math_number(m, f32 ? -23 : -52), math_number(m, 0));
+	if (f32) {
+		k = math_real(m, LOW_CONVERT, e, -1);
+		k = math_product_sum(m, k, math_number(m, 0x1p-23), lost);
+	} else { /* few machines convert i64: exact in the low bits of 2^52 */
+		k = math_whole(m, LOW_ADD, e, math_integer(m, one * 1023));
+		k = math_whole(m, LOW_FLOORDIV, k, math_integer(m, one));
+		k = math_whole(m, LOW_ADD, k, math_integer(m, 0x4330000000000000));
+		k = math_real(m, LOW_SUB, math_real(m, LOW_BITS, k, -1),
+		    math_number(m, 0x1p52 + 1023));
+		k = math_real(m, LOW_ADD, k, lost);
+	}
+	int f = math_real(m, LOW_BITS, math_whole(m, LOW_SUB, bits, e), -1);
+	return (Parts){k, math_real(m, LOW_SUB, f, math_number(m, 1))};
+}
+
+/* x = 2^e (1 + r), 2/3 <= 1 + r < 4/3 */
+static int log_f32(Vectors m, int x)
+{
+	Parts p = math_parts(m, x, 0x3f2aaaab);
+	int r = p.fraction, s = math_real(m, LOW_MUL, r, r);
 	int even = POLYNOMIAL(m, s, -0.130310059, -0.121484190, -0.166846052,
 	    -0.249996200);
 	int odd = POLYNOMIAL(m, s, 0.140869141, 0.139814854, 0.200120345);
-	int p = product_sum(m, odd, r, even);
-	p = product_sum(m, p, r, number(m, 0.333331972));
-	p = product_sum(m, p, r, number(m, -0.5));
-	p = product_sum(m, p, s, r);
-	p = product_sum(m, exponent, number(m, 0.693147182), p);
-	/* 0 is -inf; below it is none; inf and NaN stay */
-	int none = real(m, LOW_SUB, x, x);
-	none = real(m, LOW_DIV, none, none);
-	int other = choose(m, below(m, x, zero), none, real(m, LOW_ADD, x, x));
-	int equal = emit_op(
-	    m.l, LOW_EQ, DT_BOOL, m.lanes, x, zero, -1, "m");
-	other = choose(m, equal, number(m, -INFINITY), other);
-	int finite = below(m, x, number(m, INFINITY));
-	return choose(
-	    m, below(m, zero, x), choose(m, finite, p, other), other);
+	int y = math_product_sum(m, odd, r, even);
+	y = math_product_sum(m, y, r, math_number(m, 0.333331972));
+	y = math_product_sum(m, y, r, math_number(m, -0.5));
+	y = math_product_sum(m, y, s, r);
+	return math_product_sum(m, p.exponent, math_number(m, 0.693147182), y);
 }
+
+/* x = 2^k (1 + f), 1 + f around 1 by a factor of sqrt 2; with s = f/(2 + f),
+ * log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)) */
+static int log_f64(Vectors m, int x)
+{
+	Parts p = math_parts(m, x, 0x3fe6a09e667f3bcd);
+	int f = p.fraction, k = p.exponent;
+	int half = math_real(
+	    m, LOW_MUL, math_real(m, LOW_MUL, f, f), math_number(m, 0.5));
+	int s = math_real(m, LOW_DIV, f, math_real(m, LOW_ADD, f, math_number(m, 2)));
+	int z = math_real(m, LOW_MUL, s, s);
+	int r = POLYNOMIAL(m, z, 0.14789527198334926, 0.15314757449000269,
+	    0.18183533569212768, 0.22222199242010998, 0.28571428734855092,
+	    0.39999999999455244, 0.66666666666667262);
+	r = math_product_sum(m, r, z, half);
+	int low = math_real(m, LOW_MUL, k, math_number(m, 1.90821492927058770e-10));
+	low = math_product_sum(m, s, r, low);
+	low = math_real(m, LOW_SUB, half, low);
+	low = math_real(m, LOW_SUB, low, f);
+	return math_product_sum(m, k, math_number(m, 0x1.62e42feep-1),
+	    math_real(m, LOW_NEG, low, -1));
+}
+
+static int vector_log(Vectors m, int x)
+{
+	return of_any(m, x, m.type == DT_F32 ? log_f32(m, x) : log_f64(m, x));
+}
+
+/* --- sigmoid, tanh, erf --------------------------------------------------- */
 
 /* Of e = e^-|x|, which does not overflow: 1/(1 + e), or e/(1 + e) where x < 0.
  * What 1 + e lost to rounding is made up for to first order. */
 static int vector_sigmoid(Vectors m, int x)
 {
-	int e = real(m, LOW_NEG, real(m, LOW_ABS, x, -1), -1);
+	int e = math_real(m, LOW_NEG, math_real(m, LOW_ABS, x, -1), -1);
 	e = vector_exp(m, e);
-	int one = number(m, 1), negative = below(m, x, number(m, 0));
-	int sum = real(m, LOW_ADD, one, e);
-	int lost = real(m, LOW_SUB, e, real(m, LOW_SUB, sum, one));
-	int y = real(m, LOW_DIV, choose(m, negative, e, one), sum);
-	int inverse = choose(m, negative, real(m, LOW_SUB, one, y), y);
-	int less = real(m, LOW_MUL, real(m, LOW_MUL, y, lost), inverse);
-	return real(m, LOW_SUB, y, less);
+	int one = math_number(m, 1), negative = below(m, x, math_number(m, 0));
+	int sum = math_real(m, LOW_ADD, one, e);
+	int lost = math_real(m, LOW_SUB, e, math_real(m, LOW_SUB, sum, one));
+	int y = math_real(m, LOW_DIV, math_choose(m, negative, e, one), sum);
+	int inverse = math_choose(m, negative, math_real(m, LOW_SUB, one, y), y);
+	int less = math_real(m, LOW_MUL, math_real(m, LOW_MUL, y, lost), inverse);
+	return math_real(m, LOW_SUB, y, less);
 }
 
-static int with_sign_of(Vectors m, int x, int size)
-{
-	return choose(m, below(m, x, number(m, 0)),
-	    real(m, LOW_NEG, size, -1), size);
-}
-
+/* (e^2x - 1)/(e^2x + 1); of small numbers, where rounding that would show,
+ * x P(x^2). */
 static int vector_tanh(Vectors m, int x)
 {
-	int size = real(m, LOW_ABS, x, -1), one = number(m, 1);
-	int e = vector_exp(m, real(m, LOW_ADD, size, size));
-	int large = real(m, LOW_DIV, number(m, 2), real(m, LOW_ADD, e, one));
-	large = with_sign_of(m, x, real(m, LOW_SUB, one, large));
-	int z = real(m, LOW_MUL, x, x);
-	int p = POLYNOMIAL(m, z, -5.70498872745e-3, 2.06390887954e-2,
-	    -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1, 1);
-	return choose(m, below(m, size, number(m, 0.625)),
-	    real(m, LOW_MUL, x, p), large);
+	bool f32 = m.type == DT_F32;
+	int size = math_real(m, LOW_ABS, x, -1), two = math_number(m, 2);
+	int twice = math_real(m, LOW_ADD, size, size);
+	twice = math_real(m, LOW_MIN, math_number(m, f32 ? 20 : 44), twice);
+	int e = vector_expm1(m, twice);
+	int large = math_real(m, LOW_DIV, e, math_real(m, LOW_ADD, e, two));
+	large = with_sign_of(m, x, large);
+	int s = math_real(m, LOW_MUL, x, x);
+	int p = f32 ? POLYNOMIAL(m, s, -5.70498872745e-3, 2.06390887954e-2,
+			  -5.37397155531e-2, 1.33314422036e-1,
+			  -3.33332819422e-1, 1)
+		    : POLYNOMIAL(m, s, -1.7459265420928185e-4,
+			  5.6955865355286901e-4, -1.4521343159211780e-3,
+			  3.5917199443964835e-3, -8.8632076274227575e-3,
+			  2.1869487379776148e-2, -5.3968253941080749e-2,
+			  0.13333333333301978, -0.33333333333333209, 1);
+	return math_choose(m,
+	    below(m, size, math_number(m, f32 ? 0.625 : 0.4)),
+	    math_real(m, LOW_MUL, x, p), large);
 }
 
 static int vector_erf(Vectors m, int x)
 {
-	int size = real(m, LOW_ABS, x, -1), s = real(m, LOW_MUL, x, x);
+	int size = math_real(m, LOW_ABS, x, -1), s = math_real(m, LOW_MUL, x, x);
 	int high = POLYNOMIAL(m, size, -1.72853470e-5, 3.83197126e-4);
 	int low = POLYNOMIAL(m, size, -3.88396438e-3, 2.42546219e-2);
-	int r = product_sum(m, high, s, low);
-	r = product_sum(m, r, size, number(m, -1.06777877e-1));
-	r = product_sum(m, r, size, number(m, -6.34846687e-1));
-	r = product_sum(m, r, size, number(m, -1.28717512e-1));
-	r = product_sum(m, r, size, real(m, LOW_NEG, size, -1));
-	r = real(m, LOW_SUB, number(m, 1), vector_exp(m, r));
+	int r = math_product_sum(m, high, s, low);
+	r = math_product_sum(m, r, size, math_number(m, -1.06777877e-1));
+	r = math_product_sum(m, r, size, math_number(m, -6.34846687e-1));
+	r = math_product_sum(m, r, size, math_number(m, -1.28717512e-1));
+	r = math_product_sum(m, r, size, math_real(m, LOW_NEG, size, -1));
+	r = math_real(m, LOW_SUB, math_number(m, 1), vector_exp(m, r));
 	int large = with_sign_of(m, x, r);
 	int p = POLYNOMIAL(m, s, -5.96761703e-4, 4.99119423e-3, -2.67681349e-2,
 	    1.12819925e-1, -3.76125336e-1, 1.28379166e-1);
-	p = product_sum(m, p, x, x);
-	return choose(
-	    m, below(m, number(m, 0.927734375), size), large, p);
+	p = math_product_sum(m, p, x, x);
+	return math_choose(
+	    m, below(m, math_number(m, 0.927734375), size), large, p);
 }
 
-int math_vector(Lower *l, Op function, int x, int lanes)
+/* --- all ------------------------------------------------------------------ */
+
+int math_vector(Lower *l, Op function, DType type, int x, int lanes)
 {
-	Vectors m = {l, lanes};
+	Vectors m = {l, lanes, type};
+	if (type != DT_F32 && type != DT_F64)
+		return -1;
 	switch (function) {
 	case OP_EXP: return vector_exp(m, x);
 	case OP_LOG: return vector_log(m, x);
 	case OP_TANH: return vector_tanh(m, x);
 	case OP_SIGMOID: return vector_sigmoid(m, x);
-	case OP_ERF: return vector_erf(m, x);
+	case OP_ERF: return type == DT_F32 ? vector_erf(m, x) : -1;
+	case OP_SIN: return math_sin(m, x, false);
+	case OP_COS: return math_sin(m, x, true);
 	default: return -1;
 	}
 }

@@ -1,6 +1,9 @@
-/* Functions of vectors against libm in double: at most 2 ulp, specials alike.
- * Every 9001st float is tried, and all around 0, the range's ends and the
- * places where the algorithms change; in the long tier every 61st. */
+/* Functions of vectors against libm in a wider type: at most 2 ulp, specials
+ * alike.  Every 9001st float is tried (of doubles as many, with random low
+ * bits), and all around 0, the range's ends and the places where the algorithms
+ * change; in the long tier every 61st.  Powers: numbers, small integers and
+ * specials to each other's. */
+#include "lib/rng.h"
 #include "test/common_lower.h"
 #include "test/common_lowered.h"
 #include "test/common_program.h"
@@ -21,49 +24,59 @@
 
 enum { N = 4096, QUICK = 9001, LONG = 61, NEAR = 1500 };
 
-static const Op functions[] = {
-    OP_EXP, OP_LOG, OP_TANH, OP_SIGMOID, OP_ERF, OP_SQRT, OP_RSQRT};
+static const Op functions[] = {OP_EXP, OP_LOG, OP_TANH, OP_SIGMOID, OP_ERF,
+    OP_SQRT, OP_RSQRT, OP_SIN, OP_COS, OP_POW, OP_FLOOR, OP_CEIL, OP_ROUND};
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 
 static const char *const targets[] = {"llvm -mcpu=haswell -threads=1",
     "llvm -mcpu=x86-64 -threads=1"};
 
-static double exactly(Op op, double x)
+static long double exactly(Op op, long double x, long double e)
 {
 	switch (op) {
-	case OP_EXP: return exp(x);
-	case OP_LOG: return log(x);
-	case OP_TANH: return tanh(x);
+	case OP_EXP: return expl(x);
+	case OP_LOG: return logl(x);
+	case OP_TANH: return tanhl(x);
 	case OP_SIGMOID:
-		return x < 0 ? exp(x) / (1 + exp(x)) : 1 / (1 + exp(-x));
-	case OP_ERF: return erf(x);
-	case OP_SQRT: return sqrt(x);
-	default: return 1 / sqrt(x);
+		return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x));
+	case OP_ERF: return erfl(x);
+	case OP_SQRT: return sqrtl(x);
+	case OP_SIN: return sinl(x);
+	case OP_COS: return cosl(x);
+	case OP_POW: return powl(x, e);
+	case OP_FLOOR: return floorl(x);
+	case OP_CEIL: return ceill(x);
+	case OP_ROUND: return rintl(x);
+	default: return 1 / sqrtl(x);
 	}
 }
 
 /* Distance in units of the last place of a float of that size. */
-static double ulps(float got, double want)
+static double ulps(DType type, double got, long double want)
 {
-	int exponent;
+	int exponent, digits = type == DT_F32 ? 24 : 53;
+	int least = type == DT_F32 ? -125 : -1021;
+	double near = type == DT_F32 ? (double)(float)want : (double)want;
 	if (isnan(got) || isnan(want))
 		return isnan(got) && isnan(want) ? 0 : INFINITY;
-	if (isinf(got) || isinf((float)want))
-		return got == (float)want ? 0 : INFINITY;
+	if (isinf(got) || isinf(near))
+		return got == near ? 0 : INFINITY;
 	if (want == 0)
 		return got == 0 && !signbit(got) == !signbit(want)
 		    ? 0
 		    : INFINITY;
-	frexp(want, &exponent);
-	exponent = exponent < -125 ? -125 : exponent;
-	return fabs(got - want) / ldexp(1, exponent - 24);
+	frexpl(want, &exponent);
+	exponent = exponent < least ? least : exponent;
+	return (double)(fabsl(got - want) / ldexpl(1, exponent - digits));
 }
 
-static Lowered *vectorized(Arena *arena, const Target *target, Op op)
+static Lowered *vectorized(
+    Arena *arena, const Target *target, Op op, DType type)
 {
 	Error error = {0};
-	Program *p = program_map(arena, op, N);
-	p->symbol = arena_printf(arena, "vector_%s", op_name(op));
+	Program *p = program_map(arena, op, type, N);
+	p->symbol = arena_printf(
+	    arena, "vector_%s_%s", op_name(op), dtype_name(type));
 	Nest *nest = schedule_nest(arena, p, &target->machine,
 	    schedule_steps(arena,
 		"i0, i1 = split(y.i, [_, 8])\nvectorize(i1, 8)\n"),
@@ -77,78 +90,228 @@ static Lowered *vectorized(Arena *arena, const Target *target, Op op)
 typedef struct {
 	void *function;
 	Op op;
+	DType type;
 	int n;
-	float x[N], y[N];
-	double worst;
-	float worst_x;
+	Rng rng;
+	double x[N], e[N];	 /* as doubles */
+	double data[3][N];	 /* as the function has them */
+	double worst, worst_x, worst_e;
 } Check;
 
 static void flush(Check *c)
 {
 	char none[64];
-	lowercheck_call(c->function, (void *[]){c->x, c->y, none}, 3);
+	bool f32 = c->type == DT_F32, two = c->op == OP_POW;
+	for (int i = 0; i < N; i++) {
+		for (int k = 0; k < 2; k++) {
+			double v = k ? c->e[i] : c->x[i];
+			if (f32)
+				((float *)c->data[k])[i] = (float)v;
+			else
+				c->data[k][i] = v;
+		}
+	}
+	lowercheck_call(c->function,
+	    two ? (void *[]){c->data[0], c->data[1], c->data[2], none}
+		: (void *[]){c->data[0], c->data[2], none, none},
+	    two ? 4 : 3);
 	for (int i = 0; i < c->n; i++) {
-		double u = ulps(c->y[i], exactly(c->op, c->x[i]));
+		double y = f32 ? (double)((float *)c->data[2])[i]
+			       : c->data[2][i];
+		double u = ulps(c->type, y, exactly(c->op, c->x[i], c->e[i]));
 		if (u > c->worst)
-			c->worst = u, c->worst_x = c->x[i];
+			c->worst = u, c->worst_x = c->x[i],
+			c->worst_e = c->e[i];
 	}
 	c->n = 0;
 }
 
-static void try_bits(Check *c, uint32_t bits)
+static void try_pair(Check *c, double x, double e)
 {
-	memcpy(&c->x[c->n++], &bits, sizeof bits);
+	c->x[c->n] = isnan(x) ? NAN : x; /* never signalling */
+	c->e[c->n++] = e;
 	if (c->n == N)
 		flush(c);
 }
 
-static void try_near(Check *c, float x)
+static float float_of(uint32_t bits)
 {
-	uint32_t bits;
-	memcpy(&bits, &x, sizeof bits);
-	for (uint32_t i = 0; i < 2 * NEAR; i++)
-		try_bits(c, bits + i - NEAR);
+	float x;
+	memcpy(&x, &bits, sizeof x);
+	return x;
+}
+
+static double some_exponent(Check *c)
+{
+	switch (rng_below(&c->rng, 3)) {
+	case 0: return (double)rng_below(&c->rng, 41) - 20;
+	case 1: return ((double)rng_below(&c->rng, 1 << 20) - (1 << 19)) / 4096;
+	default: return float_of((uint32_t)rng_next(&c->rng));
+	}
+}
+
+/* The float of the bits; the double of these and of random lower ones. */
+static void try_bits(Check *c, uint32_t bits)
+{
+	uint64_t wide = (uint64_t)bits << 32 | (rng_next(&c->rng) >> 32);
+	double x;
+	memcpy(&x, &wide, sizeof x);
+	if (c->type == DT_F32)
+		x = float_of(bits);
+	try_pair(c, x, (float)(c->op == OP_POW ? some_exponent(c) : 0));
+}
+
+static void try_near(Check *c, double x)
+{
+	for (int i = -NEAR; i < NEAR; i++) {
+		float f = (float)x;
+		if (c->type == DT_F32) {
+			uint32_t bits;
+			memcpy(&bits, &f, sizeof bits);
+			try_bits(c, bits + (uint32_t)i);
+		} else {
+			uint64_t bits;
+			memcpy(&bits, &x, sizeof bits);
+			bits += (uint64_t)(int64_t)i;
+			memcpy(&x, &bits, sizeof x);
+			try_pair(c, x, 0);
+		}
+	}
+}
+
+static void try_powers(Check *c)
+{
+	static const double places[] = {0, -0.0, 1, -1, INFINITY, -INFINITY, NAN,
+	    0.5, -0.5, 2, -2, 3, -3, 1.5, -1.5, 0x1p-149, 0x1p127, 0x1p-126,
+	    16777215, 16777216, -16777215, 16777217, 33554434, 8388609.5,
+	    -8388607, 3e38, -3e38, 1 + 0x1p-23, 1 - 0x1p-24, -1 - 0x1p-23, 10};
+	enum { PLACES = sizeof places / sizeof *places };
+	for (int i = 0; i < PLACES; i++)
+		for (int k = 0; k < PLACES; k++)
+			try_pair(c, (float)places[i], (float)places[k]);
+	/* results all over the range */
+	for (int i = 0; i < 20 * N; i++) {
+		float x = float_of((uint32_t)rng_below(&c->rng, 0x7f800000));
+		double most = 150 / (fabs(log2(x)) + 1e-30);
+		double e = (rng_double(&c->rng) * 2 - 1) * most;
+		try_pair(c, x, (float)e);
+	}
 }
 
 static void check(Check *c)
 {
-	static const float places[] = {0, -0.0f, 1, -1, INFINITY, -INFINITY,
-	    NAN, 0x1p-126f, -0x1p-126f, 88.7228f, 89, -87.33f, -103.97f, -104,
-	    0.625f, -0.625f, 0.927734375f, -0.927734375f, 2.f / 3, 4.f / 3, 4,
-	    9.01f, 44.4f};
+	static const double places[] = {0, -0.0, 1, -1, INFINITY, -INFINITY,
+	    NAN, 0x1p-126, -0x1p-126, 88.7228, 89, -87.33, -103.97, -104,
+	    0.625, -0.625, 0.927734375, -0.927734375, 2. / 3, 4. / 3, 4,
+	    9.01, 44.4, 709.78, -745.13, -708.4, 0x1p-1022, 0.70710678118654752,
+	    0.35, 1.5707963267948966, 3.1415926535897932, 710, 19.06, 1e5, 1e9,
+	    0.4, -0.4, 0.35, 0.2, -355, 103993, 99996.2, 6.28318530717958647};
 	const char *tier = getenv("TIER");
 	uint32_t step = tier && !strcmp(tier, "long") ? LONG : QUICK;
 	for (uint64_t bits = 0; bits <= UINT32_MAX; bits += step)
 		try_bits(c, (uint32_t)bits);
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		try_near(c, places[i]);
+	if (c->op == OP_POW)
+		try_powers(c);
 	flush(c);
+}
+
+/* By numbers that need no logarithm. */
+static const double exponents[] = {1, 2, 3, 4, -1, 0.5};
+enum { NEXPONENTS = sizeof exponents / sizeof *exponents };
+
+static Lowered *power(
+    Arena *arena, const Target *target, double exponent, int number)
+{
+	Error error = {0};
+	Program *p = program_map(arena, OP_POW, DT_F32, N);
+	Block *y = &p->blocks[0];
+	Expr *arg[2] = {
+	    y->body->arg[0], expr_float(arena, DT_F32, exponent)};
+	y->body = expr_call(arena, OP_POW, DT_F32, arg, 2);
+	p->symbol = arena_printf(arena, "power_%d", number);
+	Nest *nest = schedule_nest(arena, p, &target->machine,
+	    schedule_steps(arena,
+		"i0, i1 = split(y.i, [_, 8])\nvectorize(i1, 8)\n"),
+	    &error);
+	assert_non_null(nest);
+	Lowered *l = lower(arena, nest, &target->machine, &error);
+	assert_non_null(l);
+	return l;
+}
+
+static void test_powers(void **state)
+{
+	Arena *arena = arena_new();
+	Error error;
+	Lowered *all[NEXPONENTS];
+	Buf object = {0};
+	Target *target = target_parse(arena, targets[0], &error);
+	(void)state;
+	assert_non_null(target);
+	if (!target_runs_here(target))
+		skip();
+	for (int i = 0; i < NEXPONENTS; i++)
+		all[i] = power(arena, target, exponents[i], i);
+	lowtest_compile(target, all, NEXPONENTS, LLVM_OBJECT, &object);
+	void *library = lowtest_open(&object);
+	for (int i = 0; i < NEXPONENTS; i++) {
+		Check *c = NEW(arena, Check);
+		c->op = OP_POW;
+		c->type = DT_F32;
+		c->function = dlsym(library, all[i]->kernel->name);
+		for (uint64_t bits = 0; bits <= UINT32_MAX; bits += QUICK)
+			try_pair(c, float_of((uint32_t)bits), exponents[i]);
+		for (int k = 0; k < 7; k++)
+			try_pair(c, (double[]){0, -0.0, INFINITY, -INFINITY,
+				       NAN, 1, -1}[k], exponents[i]);
+		flush(c);
+		print_message("pow(x, %g) within %.3f ulp (%a)\n",
+		    exponents[i], c->worst, c->worst_x);
+		assert_true(c->worst <= 2);
+	}
+	buf_free(&object);
+	arena_free(arena);
+}
+
+static double worst_of(
+    Arena *arena, const char *text, const Lowered *l, void *library, Op op,
+    DType type)
+{
+	Check *c = NEW(arena, Check);
+	c->op = op;
+	c->type = type;
+	c->rng = rng_stream(3, (uint64_t)op, (uint64_t)type);
+	c->function = dlsym(library, l->kernel->name);
+	assert_non_null(c->function);
+	check(c);
+	print_message("%s: %s of %s within %.3f ulp (%a, %a)\n", text,
+	    op_name(op), dtype_name(type), c->worst, c->worst_x, c->worst_e);
+	return c->worst;
 }
 
 static void test_target(const char *text)
 {
 	Arena *arena = arena_new();
 	Error error;
-	Lowered *all[NFUNCTIONS];
+	Lowered *all[2 * NFUNCTIONS];
 	Buf object = {0};
 	double worst = 0;
 	Target *target = target_parse(arena, text, &error);
 	assert_non_null(target);
 	if (!target_runs_here(target))
 		return;
-	for (int i = 0; i < NFUNCTIONS; i++)
-		all[i] = vectorized(arena, target, functions[i]);
-	lowtest_compile(target, all, NFUNCTIONS, LLVM_OBJECT, &object);
+	for (int i = 0; i < 2 * NFUNCTIONS; i++)
+		all[i] = vectorized(
+		    arena, target, functions[i / 2], i % 2 ? DT_F64 : DT_F32);
+	lowtest_compile(
+	    target, all, 2 * NFUNCTIONS, LLVM_OBJECT, &object);
 	void *library = lowtest_open(&object);
-	for (int i = 0; i < NFUNCTIONS; i++) {
-		Check *c = NEW(arena, Check);
-		c->op = functions[i];
-		c->function = dlsym(library, all[i]->kernel->name);
-		assert_non_null(c->function);
-		check(c);
-		print_message("%s: %s within %.3f ulp (%a)\n", text,
-		    op_name(c->op), c->worst, c->worst_x);
-		worst = c->worst > worst ? c->worst : worst;
+	for (int i = 0; i < 2 * NFUNCTIONS; i++) {
+		double u = worst_of(arena, text, all[i], library,
+		    functions[i / 2], i % 2 ? DT_F64 : DT_F32);
+		worst = u > worst ? u : worst;
 	}
 	assert_true(worst <= 2);
 	buf_free(&object);
@@ -172,6 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_fused),
 	    cmocka_unit_test(test_not_fused),
+	    cmocka_unit_test(test_powers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,47 @@
+/* What the files of lower_math*.c share: operations on vectors of one float
+ * type, and the parts that several functions are made of. */
+#ifndef CODEGEN_LOWER_MATH_H
+#define CODEGEN_LOWER_MATH_H
+
+#include "codegen/lower/lower_internal.h"
+
+typedef struct {
+	Lower *l;
+	int lanes;
+	DType type; /* f32 or f64 */
+} Vectors;
+
+/* lower_math.c */
+int math_number(Vectors m, double value);
+int math_integer(Vectors m, int64_t value); /* as wide as the floats */
+DType math_bits_type(Vectors m);	    /* of that integer */
+int math_real(Vectors m, LowOpcode op, int a, int b);
+int math_whole(Vectors m, LowOpcode op, int a, int b);
+int math_compare(Vectors m, LowOpcode op, int a, int b);
+int math_choose(Vectors m, int condition, int yes, int no);
+int math_product_sum(Vectors m, int a, int b, int c); /* a*b + c */
+/* c[0]*x^(n-1) + ... + c[n-1] */
+int math_polynomial(Vectors m, int x, int n, const double *c);
+
+#define POLYNOMIAL(m, x, ...)                                                  \
+	math_polynomial(m, x, sizeof((double[]){__VA_ARGS__}) / sizeof(double), \
+	    (double[]){__VA_ARGS__})
+
+/* x*factor to the nearest integer, below 2^22 (of f64 2^51), as both. */
+typedef struct {
+	int real, whole;
+} Rounded;
+Rounded math_rounded(Vectors m, int x, double factor);
+/* x 2^n, x about 1, however small that is. */
+int math_scaled(Vectors m, int x, int n);
+/* x = 2^exponent (1 + fraction) of positive x, where 1 + fraction is at least
+ * the number whose bits `middle` are, and less than twice that. */
+typedef struct {
+	int exponent, fraction;
+} Parts;
+Parts math_parts(Vectors m, int x, int64_t middle);
+
+/* lower_math_sin.c; -1: not without fused multiply-add */
+int math_sin(Vectors m, int x, bool cosine);
+
+#endif

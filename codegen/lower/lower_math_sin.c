@@ -1,0 +1,116 @@
+/* sin and cos of vectors: x is n times pi/2 and a rest, taken off in three
+ * steps whose products are exact; by n % 4 the result is the sine or the cosine
+ * of the rest, or less than that (Cody and Waite, "Software Manual for the
+ * Elementary Functions", 1980).  Where a lane is too large for three steps, all
+ * are left to libm:
+ *
+ *     y = the above
+ *     if bound < the greatest |x| of all lanes { y = MATH sin x } */
+#include "codegen/lower/lower_math.h"
+
+typedef struct {
+	double bound, half_pi[3];
+} Reduction;
+
+static const Reduction reductions[2] = {
+    {1e5, {0x1.921fb6p0, -0x1.777a5cp-25, -0x1.ee59dap-50}},
+    {1e9,
+	{0x1.921fb54442d18p0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110}},
+};
+
+static const Reduction *reduction(Vectors m)
+{
+	return &reductions[m.type == DT_F64];
+}
+
+/* r - r^3/6 ... */
+static int sine(Vectors m, int r, int s)
+{
+	int p = m.type == DT_F32
+	    ? POLYNOMIAL(m, s, -1.95120199e-4, 8.33213702e-3, -1.66666538e-1)
+	    : POLYNOMIAL(m, s, 1.5894600189991092e-10, -2.5050720328503558e-8,
+		  2.7557313450872599e-6, -1.9841269829112707e-4,
+		  8.3333333333215423e-3, -1.6666666666666630e-1);
+	return math_product_sum(m, math_real(m, LOW_MUL, p, s), r, r);
+}
+
+/* 1 - s/2 + s^2/24 ..., s = r^2 */
+static int cosine_of(Vectors m, int s)
+{
+	if (m.type == DT_F32)
+		return POLYNOMIAL(m, s, 2.44294570e-5, -1.38872839e-3,
+		    4.16666456e-2, -0.5, 1);
+	int p = POLYNOMIAL(m, s, -1.1358626891399914e-11, 2.0875705722593375e-9,
+	    -2.7557314244171915e-7, 2.4801587289207220e-5,
+	    -1.3888888888873914e-3, 4.1666666666666602e-2, -0.5);
+	return math_product_sum(m, p, s, math_number(m, 1));
+}
+
+static int reduced(Vectors m, int x, bool cosine)
+{
+	const double *half_pi = reduction(m)->half_pi;
+	Rounded n = math_rounded(m, x, 0x1.45f306dc9c883p-1); /* 2/pi */
+	int r = x, zero = math_integer(m, 0), quarter = n.whole;
+	for (int i = 0; i < 3; i++)
+		r = math_product_sum(m, n.real, math_number(m, -half_pi[i]), r);
+	if (cosine)
+		quarter = math_whole(m, LOW_ADD, quarter, math_integer(m, 1));
+	int s = math_real(m, LOW_MUL, r, r);
+	int odd = math_whole(m, LOW_MOD, quarter, math_integer(m, 2));
+	int y = math_choose(m, math_compare(m, LOW_EQ, odd, zero),
+	    sine(m, r, s), cosine_of(m, s));
+	int third = math_whole(m, LOW_MOD, quarter, math_integer(m, 4));
+	int positive = math_compare(m, LOW_LT, third, math_integer(m, 2));
+	return math_choose(m, positive, y, math_real(m, LOW_NEG, y, -1));
+}
+
+static int half_of(Vectors m, int x, bool second)
+{
+	int n = m.lanes / 2, *order = NEW_N(m.l->arena, int, n);
+	for (int i = 0; i < n; i++)
+		order[i] = i + (second ? n : 0);
+	Key key = {.op = LOW_SHUFFLE,
+	    .type = m.type,
+	    .lanes = n,
+	    .arg = {x, -1, -1},
+	    .shuffle = order};
+	return emit_pure(m.l, &key, "half");
+}
+
+/* Of all lanes, none of them NaN. */
+static int greatest(Vectors m, int x)
+{
+	while (m.lanes > 1) {
+		int a = half_of(m, x, false), b = half_of(m, x, true);
+		m.lanes /= 2;
+		x = math_real(m, LOW_MAX, a, b);
+	}
+	return x;
+}
+
+int math_sin(Vectors m, int x, bool cosine)
+{
+	if (!m.l->machine->fma)
+		return -1;
+	Vectors scalar = {m.l, 1, m.type};
+	int zero = math_compare(m, LOW_EQ, x, math_number(m, 0));
+	int fast = reduced(m, x, cosine);
+	if (!cosine) /* -0 is -0 */
+		fast = math_choose(m, zero, x, fast);
+	int most = math_real(m, LOW_ABS, x, -1);
+	most = greatest(m, math_real(m, LOW_MAX, most, math_number(m, 0)));
+	int y = new_temp(m.l, m.type, m.lanes, cosine ? "cos" : "sin");
+	emit_into(m.l, y, LOW_COPY, fast, -1, -1);
+	Branch b;
+	branch_begin(m.l, &b,
+	    math_compare(scalar, LOW_LT,
+		math_number(scalar, reduction(m)->bound), most));
+	Key key = {.op = LOW_MATH,
+	    .type = m.type,
+	    .lanes = m.lanes,
+	    .arg = {x, -1, -1},
+	    .math = cosine ? OP_COS : OP_SIN};
+	emit_into(m.l, y, LOW_COPY, emit_pure(m.l, &key, "far"), -1, -1);
+	branch_end(m.l, &b);
+	return y;
+}
