@@ -479,6 +479,10 @@ static Status carry_out_groups(Making *m, Kernel *k, Trace **traces,
 	k->trace = joined_trace(m, g, traces, &refused);
 	if (k->trace && !carry_out(m, k, stage, &refused))
 		return STATUS_OK;
+	if (refused.status == STATUS_INTERNAL) { /* not to be hidden */
+		*error = refused;
+		return error->status;
+	}
 	for (int i = 0; i < g->n; i++)
 		if (!accepted(m, k, g->groups[i].program, traces[i]))
 			traces[i] = schedule_plain(

@@ -49,7 +49,9 @@ int host_cpus(void); /* that this process may run on */
 
 /* --- lowering ------------------------------------------------------------ */
 
-/* lower.c: an inferred, verified nest whose extents are all constants. */
+/* lower.c: an inferred, verified nest whose extents are all constants.  What it
+ * gives has been verified (lowered_verify); NULL and STATUS_UNSUPPORTED where a
+ * nest has what the machine has not, STATUS_INTERNAL where lowering erred. */
 Lowered *lower(Arena *arena, const Nest *nest, const Machine *machine,
     Error *error);
 

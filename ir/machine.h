@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 typedef struct {
+	bool gpu;               /* blocks of threads, memory that those of a
+				   block share, barriers */
 	int threads;            /* at most, as in -threads=N */
 	int vector_bytes;       /* widest useful vector; 0: scalar only */
 	int vector_registers;   /* of that width */

@@ -783,7 +783,7 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_SCATTER: op_scatter(e, n); return;
 	case LOW_PREFETCH: op_prefetch(e, n); return;
 	case LOW_DOT4: op_dot4(e, n); return;
-	case LOW_BARRIER: return; /* a thread block is one thread here */
+	case LOW_BARRIER: /* a GPU's: lower() refuses it for other machines */
 	case LOW_COUNT: break;
 	}
 	assert(!"an operation");

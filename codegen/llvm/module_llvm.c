@@ -93,41 +93,6 @@ static LLVMTargetMachineRef open_machine(
 
 /* --- compiling ------------------------------------------------------------ */
 
-/* What is for GPUs alone. */
-static const char *unsupported(const LowFunction *low, const LowBody *body)
-{
-	for (int i = 0; i < body->n; i++) {
-		const LowNode *node = body->at[i];
-		const char *inner;
-		if (node->kind == LOWNODE_OP && node->op == LOW_BARRIER)
-			return "a barrier";
-		if (node->kind == LOWNODE_OP && node->buffer >= 0 &&
-		    low->buffers.at[node->buffer].kind == LOWBUF_SHARED)
-			return "shared memory";
-		if (node->kind == LOWNODE_LOOP && node->loop != LOOP_SERIAL &&
-		    node->loop != LOOP_PARALLEL)
-			return "a loop bound to GPU threads";
-		if ((inner = unsupported(low, &node->body)) ||
-		    (inner = unsupported(low, &node->other)))
-			return inner;
-	}
-	return NULL;
-}
-
-static Status add_function(LlvmGen *gen, const LowFunction *low, Error *error)
-{
-	char why[512];
-	if (!low_function_verify(low, why, sizeof why))
-		return error_set(error, STATUS_UNSUPPORTED,
-		    "%s is no lowered function: %s", low->name, why);
-	const char *gpu = unsupported(low, &low->body);
-	if (gpu)
-		return error_set(error, STATUS_UNSUPPORTED,
-		    "%s has %s, which this target has not", low->name, gpu);
-	llvm_function_emit(gen, low);
-	return STATUS_OK;
-}
-
 static void set_pic_flag(LlvmGen *gen)
 {
 	static const char key[] = "PIC Level";
@@ -143,10 +108,9 @@ static Status build_module(LlvmGen *gen, const Lowered *const *lowered, int n,
 	LLVMDisposeTargetData(layout);
 	set_pic_flag(gen);
 	for (int i = 0; i < n; i++) {
-		FORWARD_IF_ERROR(add_function(gen, lowered[i]->kernel, error));
+		llvm_function_emit(gen, lowered[i]->kernel);
 		for (int j = 0; j < lowered[i]->packs.n; j++)
-			FORWARD_IF_ERROR(
-			    add_function(gen, lowered[i]->packs.at[j], error));
+			llvm_function_emit(gen, lowered[i]->packs.at[j]);
 	}
 	char *message = NULL;
 	if (LLVMVerifyModule(gen->module, LLVMReturnStatusAction, &message))

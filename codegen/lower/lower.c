@@ -187,6 +187,39 @@ static void lower_packs(Lower *l, Lowered *out)
 	}
 }
 
+/* What only a GPU has, in a nest for another machine. */
+static void refuse_gpu(Lower *l)
+{
+	const Nest *nest = l->nest;
+	for (int i = 0; i < nest->order.n && !l->machine->gpu; i++) {
+		const Stage *s = &nest->stages.at[nest->order.at[i]];
+		for (int k = 0; k < s->nloops; k++) {
+			const Var *v = &nest->vars.at[s->loops[k]];
+			if (v->kind >= LOOP_BLOCK_X)
+				lower_fail(l,
+				    "loop %s is bound to %s, which this "
+				    "target has not",
+				    v->name, loop_kind_name(v->kind));
+		}
+		if (nest->buffers.at[s->buffer].scope == SCOPE_SHARED)
+			lower_fail(l,
+			    "%s is shared by a block of threads, which this "
+			    "target has not", s->name);
+	}
+}
+
+/* Everything that any emitter reads went through here. */
+static bool check_result(const Lowered *out, Error *error)
+{
+	char why[512];
+	if (lowered_verify(out, why, sizeof why))
+		return true;
+	error_set(error, STATUS_INTERNAL,
+	    "internal error: %s is no lowered function: %s", out->kernel->name,
+	    why);
+	return false;
+}
+
 Lowered *lower(
     Arena *arena, const Nest *nest, const Machine *machine, Error *error)
 {
@@ -213,8 +246,11 @@ Lowered *lower(
 	*out = (Lowered){.arena = arena, .program = nest->program};
 	out->kernel =
 	    new_function(arena, nest->program->symbol, LOWFN_KERNEL);
+	refuse_gpu(l);
+	if (l->failed)
+		return NULL;
 	reset(l);
 	out->workspace_bytes = lower_kernel(l, out->kernel);
 	lower_packs(l, out);
-	return l->failed ? NULL : out;
+	return !l->failed && check_result(out, error) ? out : NULL;
 }

@@ -272,18 +272,7 @@ static void test_refused(void **state)
 	Error error = {0};
 	Buf out = {0};
 	Lowered *l = threads_kernel(1);
-	l->kernel->buffers.at[1].written = false;
 	const Lowered *const list[] = {l};
-	assert_int_equal(lowtest_llvm()->compile(list, 1, "x86_64-pc-linux-gnu",
-			     "x86-64", "", LLVM_OBJECT, &out, &error),
-	    STATUS_UNSUPPORTED);
-	assert_non_null(strstr(error.text, "not marked as written"));
-	l->kernel->buffers.at[1].written = true;
-	l->kernel->body.at[5]->loop = LOOP_THREAD_X;
-	assert_int_equal(lowtest_llvm()->compile(list, 1, "x86_64-pc-linux-gnu",
-			     "x86-64", "", LLVM_OBJECT, &out, &error),
-	    STATUS_UNSUPPORTED);
-	assert_non_null(strstr(error.text, "GPU"));
 	assert_int_equal(lowtest_llvm()->compile(list, 1, "vax-dec-vms", "x",
 			     "", LLVM_OBJECT, &out, &error),
 	    STATUS_UNSUPPORTED);
