@@ -139,7 +139,17 @@ bool expr_equal(const Expr *a, const Expr *b)
 	return true;
 }
 
-static void integer_range(DType type, int64_t *least, int64_t *greatest)
+bool expr_has_data(const Expr *e)
+{
+	if (e->op == OP_READ || (e->op == OP_CAST && e->type == DT_INDEX))
+		return true;
+	for (int i = 0; i < e->narg; i++)
+		if (expr_has_data(e->arg[i]))
+			return true;
+	return false;
+}
+
+void dtype_range(DType type, int64_t *least, int64_t *greatest)
 {
 	switch (type) {
 	case DT_BOOL: *least = 0, *greatest = 1; return;
@@ -168,7 +178,7 @@ Expr *expr_identity(Arena *arena, ReduceOp op, DType type)
 		    [REDUCE_MIN] = INFINITY};
 		return expr_float(arena, type, identity[op]);
 	}
-	integer_range(type, &least, &greatest);
+	dtype_range(type, &least, &greatest);
 	switch (op) {
 	case REDUCE_PROD: return expr_int(arena, type, 1);
 	case REDUCE_MAX: return expr_int(arena, type, least);

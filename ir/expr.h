@@ -5,7 +5,7 @@
  * exact integer over axes and params (an index, or the untyped integers of
  * language.md) has DT_INDEX: 64 bits, never overflowing by construction.  A
  * comparison is DT_BOOL whatever it compares; OP_CAST takes DT_INDEX to a value
- * type.  Expressions are immutable and shared; whoever changes one makes a new
+ * type, and integer data that is read in an index to DT_INDEX.  Expressions are immutable and shared; whoever changes one makes a new
  * node. */
 #ifndef IR_EXPR_H
 #define IR_EXPR_H
@@ -96,6 +96,10 @@ Expr *expr_if(Arena *arena, Expr *condition, Expr *yes, Expr *no);
 Expr *expr_call(Arena *arena, Op op, DType type, Expr **args, int nargs);
 /* The reduction whose elements argmax and argmin are places of. */
 ReduceOp reduce_picked(ReduceOp op);
+/* Does an index depend on data? */
+bool expr_has_data(const Expr *index);
+/* The values of an integer dtype. */
+void dtype_range(DType type, int64_t *least, int64_t *greatest);
 bool expr_equal(const Expr *a, const Expr *b);
 /* The identity of a reduction in a type: 0, 1, or the least (max, argmax) or
  * greatest (min, argmin) value, infinities for floats. */

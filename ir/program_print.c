@@ -130,6 +130,10 @@ static void print_open(Buf *out, const ExprNames *names, const Expr *e)
 		print_list(out, names, e, '[', ']');
 		break;
 	case OP_CAST:
+		if (e->type == DT_INDEX) { /* data in an index */
+			print(out, names, e->arg[0], BINDS_ATOM);
+			break;
+		}
 		buf_puts(out, dtype_name(e->type));
 		print_list(out, names, e, '(', ')');
 		break;

@@ -81,7 +81,7 @@ static Value binary(Lower *l, LowOpcode op, DType type, Value a, Value b)
 	return value_temp(type, lanes, temp);
 }
 
-static Value value_not(Lower *l, Value a)
+Value value_not(Lower *l, Value a)
 {
 	bool known;
 	if (value_is_unknown(a))

@@ -548,38 +548,120 @@ static Index clamped_axis(Lower *l, int axis)
 	return index_min(l, x, last, false);
 }
 
+typedef struct {
+	Lower *l;
+	bool free, lanes;
+} Moving;
+
+static bool find_moving(Expr *e, void *context)
+{
+	Moving *m = context;
+	Index x = index_const(0);
+	if (e->op == OP_AXIS)
+		x = index_of_axis(m->l, m->l->stage, e->id);
+	else if (e->op == OP_VAR)
+		x = index_of_var(m->l, e->id);
+	m->free |= index_has_free(x);
+	m->lanes |= index_has_lanes(x);
+	return true;
+}
+
+/* Does the value move with loops that are not there yet, with lanes? */
+static Moving moving(Lower *l, const Expr *e)
+{
+	Moving m = {l, false, false};
+	expr_walk((Expr *)(uintptr_t)e, find_moving, &m);
+	return m;
+}
+
+static int index_temp(Lower *l, Index x, int lanes)
+{
+	return lanes > 1 ? index_vector(l, x) : index_scalar(l, x);
+}
+
+static Index index_of_temp(Lower *l, int temp, int lanes, Range range)
+{
+	if (lanes > 1)
+		return index_from_vector(temp, range);
+	l->temps.at[temp].range = range;
+	return index_symbol(l, temp);
+}
+
+static Range hull(Range a, Range b)
+{
+	return (Range){least(a.lo, b.lo), most(a.hi, b.hi)};
+}
+
+static Range assign_arm(
+    Lower *l, int dst, const Expr *condition, bool holds, const Expr *arm)
+{
+	int facts = l->facts.n, lanes = l->f->temps.at[dst].lanes;
+	push_facts(l, condition, holds);
+	Index x = index_of(l, arm);
+	Range r = range_of(l, x);
+	emit_into(l, dst, LOW_COPY, index_temp(l, x, lanes), -1, -1);
+	l->facts.n = facts;
+	return r;
+}
+
+/* What an arm reads may be there under the condition only. */
+static Index index_branch(Lower *l, Value condition, const Expr *e)
+{
+	Moving a = moving(l, e->arg[1]), b = moving(l, e->arg[2]);
+	int lanes = a.lanes || b.lanes ? l->lanes : 1;
+	int dst = new_temp(l, DT_INDEX, lanes, "i");
+	Branch branch;
+	l->temps.at[dst].mutable = true;
+	emit_into(l, dst, LOW_CONST, -1, -1, -1);
+	branch_begin(l, &branch, value_scalar(l, condition));
+	Range yes = assign_arm(l, dst, e->arg[0], true, e->arg[1]);
+	branch_else(l, &branch);
+	Range no = assign_arm(l, dst, e->arg[0], false, e->arg[2]);
+	branch_end(l, &branch);
+	return index_of_temp(l, dst, lanes, hull(yes, no));
+}
+
+/* An arm under its condition; where that differs by lane, so does what may be
+ * read. */
+static Index index_arm(Lower *l, Value condition, const Expr *e, bool holds)
+{
+	int facts = l->facts.n;
+	Value outer = l->mask;
+	if (condition.lanes > 1) {
+		Value mask = holds ? condition : value_not(l, condition);
+		l->mask = outer.lanes ? value_and(l, outer, mask) : mask;
+	} else {
+		push_facts(l, e->arg[0], holds);
+	}
+	Index x = index_of(l, e->arg[holds ? 1 : 2]);
+	l->mask = outer;
+	l->facts.n = facts;
+	return x;
+}
+
 static Index index_if(Lower *l, const Expr *e)
 {
 	bool known;
-	int facts = l->facts.n;
-	Index yes, no;
 	Value condition = eval(l, e->arg[0]);
 	if (value_is_bool(condition, &known))
 		return index_of(l, e->arg[known ? 1 : 2]);
-	push_facts(l, e->arg[0], true);
-	yes = index_of(l, e->arg[1]);
-	Range a = range_of(l, yes);
-	l->facts.n = facts;
-	push_facts(l, e->arg[0], false);
-	no = index_of(l, e->arg[2]);
-	Range b = range_of(l, no);
-	l->facts.n = facts;
-	Range r = {least(a.lo, b.lo), most(a.hi, b.hi)};
+	bool data = expr_has_data(e->arg[1]) || expr_has_data(e->arg[2]);
+	Moving m = moving(l, e);
+	if (data && condition.lanes == 1 && !m.free)
+		return index_branch(l, condition, e);
+	Index yes = index_arm(l, condition, e, true);
+	Index no = index_arm(l, condition, e, false);
+	Range r = hull(range_of(l, yes), range_of(l, no));
 	if (value_is_unknown(condition) || index_has_free(yes) ||
 	    index_has_free(no) || l->silent)
 		return index_unknown(l, r);
 	int lanes = condition.lanes;
 	if (index_has_lanes(yes) || index_has_lanes(no))
 		lanes = l->lanes;
-	bool vector = lanes > 1;
 	int temp = emit_op(l, LOW_SELECT, DT_INDEX, lanes,
-	    value_as(l, condition, lanes),
-	    vector ? index_vector(l, yes) : index_scalar(l, yes),
-	    vector ? index_vector(l, no) : index_scalar(l, no), "i");
-	if (vector)
-		return index_from_vector(temp, r);
-	l->temps.at[temp].range = r;
-	return index_symbol(l, temp);
+	    value_as(l, condition, lanes), index_temp(l, yes, lanes),
+	    index_temp(l, no, lanes), "i");
+	return index_of_temp(l, temp, lanes, r);
 }
 
 static Index index_product(Lower *l, const Expr *e)
@@ -599,6 +681,18 @@ static Index index_product(Lower *l, const Expr *e)
 		r.hi = most(r.hi, corner[i]);
 	}
 	return computed(l, LOW_MUL, a, b, r, "i");
+}
+
+/* Integer data: a scalar, or an element for each lane, of which the range of its
+ * dtype is known. */
+static Index index_of_data(Lower *l, const Expr *e)
+{
+	Range r = {0, 0};
+	dtype_range(e->type, &r.lo, &r.hi);
+	if (moving(l, e).free)
+		return index_unknown(l, r);
+	Value v = value_convert(l, eval(l, e), DT_INDEX);
+	return index_of_temp(l, value_as(l, v, v.lanes), v.lanes, r);
 }
 
 static int64_t divisor_of(Lower *l, const Expr *e)
@@ -622,7 +716,7 @@ Index index_of(Lower *l, const Expr *e)
 	case OP_AXIS:
 		return clamped_axis(l, e->id);
 	case OP_CAST:
-		return index_of(l, e->arg[0]);
+		return index_of_data(l, e->arg[0]);
 	case OP_NEG:
 		return index_scale(l, index_of(l, e->arg[0]), -1);
 	case OP_ADD:

@@ -253,6 +253,7 @@ int value_scalar(Lower *l, Value v);
 int value_as(Lower *l, Value v, int lanes); /* broadcast where needed */
 Value value_convert(Lower *l, Value v, DType type);
 Value value_and(Lower *l, Value a, Value b);
+Value value_not(Lower *l, Value a);
 Value value_nonnegative(Lower *l, Index x); /* x >= 0, decided or computed */
 bool value_is_bool(Value v, bool *value);
 bool value_is_unknown(Value v);

@@ -390,6 +390,15 @@ static bool find_read(Expr *e, void *context)
 	return !first->read;
 }
 
+/* What lies ahead of it may be no element. */
+static bool reads_at_data(const Expr *read)
+{
+	for (int i = 0; i < read->narg; i++)
+		if (expr_has_data(read->arg[i]))
+			return true;
+	return false;
+}
+
 /* The first read of a buffer, as it will be `distance` iterations on. */
 static void prefetch(Lower *l, int stage, const Prefetch *p)
 {
@@ -408,7 +417,7 @@ static void prefetch(Lower *l, int stage, const Prefetch *p)
 	Binding *b = &l->vars[p->var];
 	b->value = index_add(l, b->value,
 	    index_const(tape_value(l->nest->tape, p->distance)), 1);
-	if (first.read &&
+	if (first.read && !reads_at_data(first.read) &&
 	    l->nest->buffers.at[p->access].scope != SCOPE_REG) {
 		Index address = buffer_address(
 		    l, p->access, first.read->arg, first.read->narg);

@@ -7,7 +7,8 @@
  * e // c spans at most ceildiv(span(e) - 1, c) + 1 elements, e % c its whole
  * range unless one quotient holds, and what c divides stays out of both: which
  * of these it is may depend on slots, so the tape chooses.  min, max, clamp and
- * abs never span more than what they are taken of. */
+ * abs never span more than what they are taken of.  What is read has no hull:
+ * who asks takes the whole dimension. */
 #include "ir/nest/nest.h"
 
 #include <assert.h>
@@ -50,7 +51,7 @@ typedef struct {
 static bool find_free(Expr *e, void *context)
 {
 	Standing *s = context;
-	if (e->op == OP_AXIS ||
+	if (e->op == OP_AXIS || e->op == OP_READ || e->op == OP_CAST ||
 	    (e->op == OP_VAR && !var_stands_still(s->h, e->id)))
 		s->all = false;
 	return s->all;

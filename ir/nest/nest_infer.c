@@ -165,13 +165,13 @@ static Expr *over_loops(Infer *f, int stage, Expr *index)
 }
 
 /* A reader that follows the stage's own loops takes what it writes, and in the
- * end all of it. */
+ * end all of it; one at an index that depends on data may take any. */
 static Hull hull_of_read(
     Infer *f, int reader, int buffer, Expr *index, int dim, const bool *fixed)
 {
 	int64_t last = f->nest->buffers.at[buffer].shape[dim] - 1;
 	Handle zero = tape_const(f->tape, 0);
-	if (f->done[reader])
+	if (f->done[reader] && !expr_has_data(index))
 		return nest_hull(f->nest, over_loops(f, reader, index), fixed);
 	return (Hull){{zero, 0, NULL}, zero, tape_const(f->tape, last), true};
 }

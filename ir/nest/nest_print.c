@@ -129,6 +129,10 @@ static void print_plain(Buf *out, const Nest *nest, int stage, const Expr *e)
 		print_list(out, nest, stage, e, ']');
 		return;
 	case KIND_CAST:
+		if (e->type == DT_INDEX) { /* data in an index */
+			print_at(out, nest, stage, e->arg[0], 8);
+			return;
+		}
 		buf_printf(out, "%s(", dtype_name(e->type));
 		print_list(out, nest, stage, e, ')');
 		return;

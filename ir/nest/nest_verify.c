@@ -439,8 +439,10 @@ typedef struct {
 static bool check_register_loop(Expr *e, void *context)
 {
 	Registers *r = context;
+	if (e->op == OP_READ || e->op == OP_CAST)
+		r->good = false; /* it depends on data */
 	if (e->op != OP_VAR)
-		return true;
+		return r->good;
 	if (var_at(r->v, e->id)->how == VAR_FUSED) {
 		expr_walk(
 		    nest_var_value(r->v->nest, e->id), check_register_loop, r);

@@ -9,7 +9,8 @@
  * only there: its element is then `if condition then element else identity`,
  * whose value nobody sees.  A condition that would add an axis (and so work, as
  * `if j <= i` does around softmax's sums) goes where the reads are in bounds
- * without it.
+ * without it, and so does one on data, which stays only where it proves a read
+ * at data (`if 0 <= id[i] < V then sum[d](table[id[i], d]) else 0`).
  *
  *     out[i] = argmax[j](e)   ->   out~1[i, j] = e
  *                                  out~2[i] = max[j](out~1[i, j])
@@ -36,6 +37,9 @@ typedef struct {
 	VEC(Expr *) conditions; /* around the place at hand */
 } Hoist;
 
+/* Which of the conditions a hoisted reduction keeps. */
+typedef enum { KEEP_FREE, KEEP_INDICES, KEEP_ALL } Keep;
+
 static bool reads(const Expr *e)
 {
 	if (e->op == OP_READ || e->op == OP_REDUCE)
@@ -59,7 +63,17 @@ static Expr *complement(Arena *arena, Expr *c)
 	return expr_unary(arena, OP_NOT, c);
 }
 
-/* What a condition that held (or not) says of axes. */
+static bool reduces(const Expr *e)
+{
+	if (e->op == OP_REDUCE)
+		return true;
+	for (int i = 0; i < e->narg; i++)
+		if (reduces(e->arg[i]))
+			return true;
+	return false;
+}
+
+/* What a condition that held (or not) says of axes and of data. */
 static void assume(Hoist *h, Expr *c, bool truth)
 {
 	if (c->op == OP_NOT) {
@@ -67,7 +81,7 @@ static void assume(Hoist *h, Expr *c, bool truth)
 	} else if ((c->op == OP_AND && truth) || (c->op == OP_OR && !truth)) {
 		assume(h, c->arg[0], truth);
 		assume(h, c->arg[1], truth);
-	} else if (!reads(c)) {
+	} else if (!reduces(c)) {
 		Expr *e = truth ? c : complement(h->arena, c);
 		vec_push(h->arena, &h->conditions, e);
 	}
@@ -106,10 +120,8 @@ static bool read_proven(const Hoist *h, Bounds *bounds, const Expr *e)
 /* Are all reads in bounds under the facts in force? */
 static bool proven(const Hoist *h, Bounds *bounds, const Expr *e)
 {
-	bool fine = true;
+	bool fine = e->op != OP_READ || read_proven(h, bounds, e);
 	int mark = bounds_mark(bounds);
-	if (e->op == OP_READ)
-		return read_proven(h, bounds, e);
 	for (int i = 0; i < e->narg && fine; i++) {
 		if (e->op == OP_IF && i > 0)
 			bounds_assume(bounds, e->arg[0], i == 1);
@@ -121,30 +133,38 @@ static bool proven(const Hoist *h, Bounds *bounds, const Expr *e)
 	return fine;
 }
 
-/* The conditions in force; with `axes`, those that add none to these.  NULL:
- * there is none. */
-static Expr *conjunction(const Hoist *h, const bool *axes)
+/* The conditions in force that are kept; KEEP_FREE: those that say nothing of
+ * data and add no axis to these.  NULL: there is none. */
+static Expr *conjunction(const Hoist *h, Keep keep, const bool *axes)
 {
 	Expr *all = NULL;
 	for (int i = 0; i < h->conditions.n; i++) {
 		Expr *c = h->conditions.at[i];
-		if (axes && adds_axis(c, axes))
+		if ((keep != KEEP_ALL && reads(c)) ||
+		    (keep == KEEP_FREE && adds_axis(c, axes)))
 			continue;
 		all = all ? expr_binary(h->arena, OP_AND, all, c) : c;
 	}
 	return all;
 }
 
+/* As few as prove the reads. */
 static Expr *conditioned(const Hoist *h, Expr *element, Expr *identity)
 {
 	bool *axes = NEW_N(h->arena, bool, h->definition->naxes);
 	Bounds *bounds = bounds_new(h->arena, h->definition->axes);
+	Expr *some = NULL;
 	expr_walk(element, mark_axis, axes);
-	Expr *some = conjunction(h, axes);
-	if (some)
-		bounds_assume(bounds, some, true);
-	if (!proven(h, bounds, element))
-		some = conjunction(h, NULL);
+	for (int keep = KEEP_FREE; keep <= KEEP_ALL; keep++) {
+		some = conjunction(h, (Keep)keep, axes);
+		int mark = bounds_mark(bounds);
+		if (some)
+			bounds_assume(bounds, some, true);
+		bool fine = keep == KEEP_ALL || proven(h, bounds, element);
+		bounds_forget(bounds, mark);
+		if (fine)
+			break;
+	}
 	return some ? expr_if(h->arena, some, element, identity) : element;
 }
 
@@ -266,6 +286,14 @@ static void read_once(Hoist *h, const Expr *e)
 		read_once(h, e->arg[i]);
 }
 
+/* A condition proves a read at data only where both see one value. */
+static bool keep_indices(Expr *e, void *context)
+{
+	for (int i = 0; e->op == OP_READ && i < e->narg; i++)
+		read_once(context, e->arg[i]);
+	return true;
+}
+
 static Expr *promoted(Hoist *h, Expr *e)
 {
 	return expr_cast(h->arena, dtype_promoted(e->type), e);
@@ -355,6 +383,7 @@ void blocks_of_definition(Arena *arena, const Definition *definition,
 	assert(body->type == buffers->at[definition->buffer].type);
 	for (int i = 0; i < definition->nspatial; i++)
 		chosen[i] = true;
+	expr_walk(body, keep_indices, &h);
 	body = hoisted(&h, r.op ? body->arg[0] : body);
 	add_block(&h, definition->name, definition->buffer, chosen, r, body);
 }

@@ -31,8 +31,9 @@ typedef struct {
 typedef VEC(Fact) Facts;
 
 struct Term {
-	Op op;  /* AXIS FLOORDIV MOD MIN MAX CLAMP ABS IF */
+	Op op;  /* AXIS READ FLOORDIV MOD MIN MAX CLAMP ABS IF */
 	int id; /* AXIS */
+	const Expr *read;
 	int nform;
 	Form form[3];
 	int64_t divisor;
@@ -108,7 +109,9 @@ static bool same_term(const Term *a, const Term *b)
 {
 	if (a->op != b->op || a->id != b->id || a->divisor != b->divisor ||
 	    a->nform != b->nform || !a->condition != !b->condition ||
-	    (a->condition && !expr_equal(a->condition, b->condition)))
+	    (a->condition && !expr_equal(a->condition, b->condition)) ||
+	    !a->read != !b->read ||
+	    (a->read && !expr_equal(a->read, b->read)))
 		return false;
 	for (int i = 0; i < a->nform; i++)
 		if (!same_form(&a->form[i], &b->form[i]))
@@ -211,16 +214,6 @@ static bool form_product(Bounds *b, const Expr *e, Form *f, const char **why)
 			 : add_form(b, f, &y, x.constant);
 }
 
-static bool has_read(const Expr *e)
-{
-	if (e->op == OP_READ || e->op == OP_REDUCE)
-		return true;
-	for (int i = 0; i < e->narg; i++)
-		if (has_read(e->arg[i]))
-			return true;
-	return false;
-}
-
 static bool form_term(Bounds *b, const Expr *e, Form *f, const char **why)
 {
 	Term t = {.op = e->op};
@@ -232,10 +225,13 @@ static bool form_term(Bounds *b, const Expr *e, Form *f, const char **why)
 		t.divisor = e->arg[1]->i;
 		n = 1;
 	}
+	if (e->op == OP_CAST) {
+		assert(e->arg[0]->op == OP_READ);
+		t.op = OP_READ;
+		t.read = e->arg[0];
+		n = 0;
+	}
 	if (e->op == OP_IF) {
-		*why = "depends on data";
-		if (has_read(e->arg[0]))
-			return false;
 		t.condition = e->arg[0];
 		first = 1;
 	}
@@ -276,9 +272,10 @@ static bool form_of(Bounds *b, const Expr *e, Form *f, const char **why)
 	case OP_CLAMP:
 	case OP_ABS:
 	case OP_IF:
+	case OP_CAST:
 		return form_term(b, e, f, why);
 	default:
-		*why = "is not made of axes and params alone";
+		*why = "is not made of axes, params and integer data alone";
 		return false;
 	}
 }
@@ -430,11 +427,20 @@ static Range range_of_if(Bounds *b, Term *t, bool with_facts)
 	return (Range){wide_min(yes.lo, no.lo), wide_max(yes.hi, no.hi)};
 }
 
+static Range range_of_dtype(DType type)
+{
+	int64_t least, greatest;
+	dtype_range(type, &least, &greatest);
+	return (Range){least, greatest};
+}
+
 static Range own_range(Bounds *b, Term *t, bool with_facts)
 {
 	Range r[3];
 	if (t->op == OP_AXIS)
 		return (Range){0, (Wide)b->axes[t->id].extent - 1};
+	if (t->op == OP_READ)
+		return range_of_dtype(t->read->type);
 	if (t->op == OP_IF)
 		return range_of_if(b, t, with_facts);
 	for (int i = 0; i < t->nform; i++)
@@ -638,13 +644,61 @@ static void assume_comparison(Bounds *b, Op op, const Expr *x, const Expr *y)
 	}
 }
 
+static bool holds(Range outer, Range inner)
+{
+	return outer.lo <= inner.lo && inner.hi <= outer.hi;
+}
+
+/* The index that an operand of a comparison is, exactly: itself, a number, an
+ * index that its dtype holds, or integer data that was read (*data is set), in a
+ * dtype that holds it.  NULL: it is none. */
+static const Expr *exact_operand(Bounds *b, const Expr *e, bool *data)
+{
+	const Expr *read = e;
+	Form f = {0};
+	const char *why;
+	if (e->type == DT_INDEX)
+		return e;
+	if (!dtype_is_int(e->type))
+		return NULL;
+	if (e->op == OP_INT)
+		return expr_int(b->arena, DT_INDEX, e->i);
+	while (read->op == OP_CAST)
+		read = read->arg[0];
+	if (read->op == OP_READ && dtype_is_int(read->type)) {
+		for (const Expr *c = e; c != read; c = c->arg[0])
+			if (!dtype_is_int(c->type) ||
+			    !holds(range_of_dtype(c->type),
+				range_of_dtype(read->type)))
+				return NULL;
+		*data = true;
+		return expr_cast(b->arena, DT_INDEX, (Expr *)(uintptr_t)read);
+	}
+	if (e->op == OP_CAST && e->arg[0]->type == DT_INDEX &&
+	    form_of(b, e->arg[0], &f, &why) &&
+	    holds(range_of_dtype(e->type), sum_range(b, &f, false)))
+		return e->arg[0];
+	return NULL;
+}
+
+/* Of data the comparison of one integer that was read says something. */
+static void assume_operands(
+    Bounds *b, Op op, const Expr *left, const Expr *right)
+{
+	bool left_data = false, right_data = false;
+	const Expr *x = exact_operand(b, left, &left_data);
+	const Expr *y = exact_operand(b, right, &right_data);
+	if (x && y && !(left_data && right_data))
+		assume_comparison(b, op, x, y);
+}
+
 static void assume_once(Bounds *b, const Expr *c, bool truth)
 {
 	bool is_new;
 	int mark = b->facts.n;
 	Said *s = said_of(b, c, truth, &is_new);
 	if (is_new) {
-		assume_comparison(b, truth ? c->op : negated(c->op),
+		assume_operands(b, truth ? c->op : negated(c->op),
 		    c->arg[0], c->arg[1]);
 		for (int i = mark; i < b->facts.n; i++)
 			vec_push(b->arena, &s->facts, b->facts.at[i]);
@@ -681,8 +735,7 @@ void bounds_assume(Bounds *bounds, const Expr *c, bool truth)
 	case OP_GE:
 	case OP_EQ:
 	case OP_NE:
-		if (c->arg[0]->type == DT_INDEX)
-			assume_once(bounds, c, truth);
+		assume_once(bounds, c, truth);
 		return;
 	default:
 		return;

@@ -21,6 +21,7 @@ typedef struct {
 	Arena *arena;
 	Report *report;
 	DType around; /* of the cast or declaration around; DT_COUNT: none */
+	bool in_index; /* of a read: integer data is exact, a term */
 	bool failed;  /* a message was given, but typing went on */
 } Types;
 
@@ -728,11 +729,13 @@ static bool index_fine(
 	Range r;
 	const char *why = NULL;
 	if (v.data)
-		why = "depends on data";
+		why = "depends on a reduction: make it a definition, and read "
+		      "that";
 	else if (v.e->type == UNTYPED_FLOAT)
 		why = "is a float";
 	else if (v.e->type != DT_INDEX)
-		why = "has a dtype: an index is made of axes and params alone";
+		why = "has a dtype: an index is made of axes, params and "
+		      "integer data alone";
 	if (why || !bounds_range(t->typer->bounds, v.e, &r, &why)) {
 		report_error(t->report, n->span, "index '%s' of '%s' %s",
 		    quote(t, n->span), buffer->name, why);
@@ -756,6 +759,21 @@ static const Buffer *buffer_of(const Types *t, const Node *n, int *number)
 	return *number < 0 ? NULL : &typer->program->buffers[*number];
 }
 
+/* Data as a term of an index: exact, its range is that of its dtype. */
+static Value term(Types *t, const Node *n, Expr *e)
+{
+	int64_t least, greatest;
+	if (!dtype_is_int(e->type)) {
+		report_error(t->report, n->span,
+		    "'%s' is %s: only integer data may be read in an index",
+		    quote(t, n->span), dtype_name(e->type));
+		return bad;
+	}
+	dtype_range(e->type, &least, &greatest);
+	return (Value){expr_cast(t->arena, DT_INDEX, e), {least, greatest},
+	    false};
+}
+
 static Value read(Types *t, Node *n, const Value *v)
 {
 	int number;
@@ -775,8 +793,9 @@ static Value read(Types *t, Node *n, const Value *v)
 				   t, n->arg[i], v[i], buffer, buffer->shape[i]))
 			t->failed = true;
 	}
-	return typed(
-	    expr_read(t->arena, buffer->type, number, args, n->narg), true);
+	Expr *e = expr_read(t->arena, buffer->type, number, args, n->narg);
+	e->span = n->span;
+	return t->in_index ? term(t, n, e) : typed(e, true);
 }
 
 /* --- trees ------------------------------------------------------------------- */
@@ -986,14 +1005,16 @@ static Value with_operands(Types *t, Node *n)
 {
 	Value *v = NEW_N(t->arena, Value, n->narg);
 	DType around = t->around;
-	bool fine = true;
+	bool fine = true, in_index = t->in_index;
 	if (n->kind == NODE_CAST)
 		t->around = n->type;
+	t->in_index |= n->kind == NODE_READ;
 	for (int i = 0; i < n->narg; i++) {
 		v[i] = type(t, n->arg[i]);
 		fine = fine && v[i].e;
 	}
 	t->around = around;
+	t->in_index = in_index;
 	if (n->kind == NODE_READ)
 		return read(t, n, v);
 	return fine ? operation(t, n, v) : bad;

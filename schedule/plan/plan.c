@@ -226,6 +226,8 @@ static bool is_computed(BodyWalk *w, const Expr *e)
 	return false;
 }
 
+static void visit_index(BodyWalk *w, Expr *e);
+
 static bool visit_body(Expr *e, void *context)
 {
 	BodyWalk *w = context;
@@ -251,7 +253,19 @@ static bool visit_body(Expr *e, void *context)
 		w->seen[w->nseen++] = e;
 		record_access(w->r, e->id, e->arg, e->narg, false);
 	}
+	for (int i = 0; i < e->narg; i++)
+		if (expr_has_data(e->arg[i]))
+			visit_index(w, e->arg[i]);
 	return false;
+}
+
+/* What an index reads. */
+static void visit_index(BodyWalk *w, Expr *e)
+{
+	if (e->op == OP_READ)
+		visit_body(e, w);
+	for (int i = 0; e->op != OP_READ && i < e->narg; i++)
+		visit_index(w, e->arg[i]);
 }
 
 static void add_loop(Recorder *r, int var, int from)

@@ -4,7 +4,7 @@
  *   ->
  *     for k  prefetch a[k + 8]; c[i] += a[k]
  *
- * Legal for a buffer that the block reads and one of its loops. */
+ * Legal for a buffer that the block reads, not at data, and one of its loops. */
 #include "schedule/internal.h"
 
 typedef struct {
@@ -23,6 +23,14 @@ static Refusal parameters(const Call *call, PrefetchStep *p)
 	return why ? why : call_handle(call, 3, 1, &p->distance);
 }
 
+static bool is_at_data(const Expr *read)
+{
+	for (int i = 0; i < read->narg; i++)
+		if (expr_has_data(read->arg[i]))
+			return true;
+	return false;
+}
+
 Refusal prefetch_legal(const Call *call)
 {
 	const Nest *nest = call->nest;
@@ -35,6 +43,8 @@ Refusal prefetch_legal(const Call *call)
 	s = &nest->stages.at[p.stage];
 	if (!edit_is_reading(nest, p.stage, p.buffer))
 		return "the block does not read the buffer";
+	if (is_at_data(edit_read_of(nest, p.stage, p.buffer, 1)))
+		return "the buffer is read at an index that depends on data";
 	if (nest->vars.at[p.loop].stage != p.stage)
 		return "the loop is not one of the block's";
 	for (int i = 0; i < s->prefetches.n; i++)

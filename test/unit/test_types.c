@@ -200,7 +200,6 @@ static void test_indices(void **state)
 	refuses("o[x < N] = f[x + 1]", "range is 1 to 8");
 	refuses("o[x < N] = f[x + 1]", "'x + 1 < 8' would prove");
 	refuses("o[x < N] = f[x*0.5]", "is a float");
-	refuses("o[x < N] = f[i[x]]", "depends on data");
 	refuses("o[x < N] = f[i32(x)]", "has a dtype");
 	refuses("o[x < N, y < 2] = f[x*y]", "multiplies axes");
 	refuses("o[x < N] = f[x] + f[x + 1] + f[x + 2]", "reaches 9");
@@ -271,6 +270,59 @@ static void test_flops(void **state)
 	count("o[x < N] = f32(i[x]//2 + 1)", 16);
 	count("o[x < N] = clamp(abs(f[x]), 0, 1)", 16);
 	count("o[x < N] = f[x*2//2]", 0);
+}
+
+/* Integer data in an index is a term, of the range of its dtype. */
+static void test_indirect(void **state)
+{
+	(void)state;
+	accepts("o[x < N] = f[clamp(i[x], 0, N - 1)]",
+	    "f32 f[clamp(i[x], 0, 7)]");
+	accepts("o[x < N] = f[u[x]%N] + f[min(u[x], 7)] + f[u[x]//32]",
+	    "f32 f[u[x]%8] + f[min(u[x], 7)] + f[u[x]//32]");
+	accepts("o[x < N] = f[i[u[x]%N]%N]", "f32 f[i[u[x]%8]%8]");
+	accepts("o[x < N] = if 0 <= i[x] < N then f[i[x]] else 0",
+	    "f32 if 0 <= i[x] and i[x] < 8 then f[i[x]] else 0.0");
+	accepts("o[x < N] = if u[x] >= N then 0 else f[u[x]]",
+	    "f32 if i32(u[x]) >= 8 then 0.0 else f[u[x]]");
+	accepts("o[x < N] = if l[x] < 0 or l[x] > x then 0 else f[l[x]]",
+	    "f32 if l[x] < 0 or l[x] > i64(x) then 0.0 else f[l[x]]");
+	accepts("o[x < N] = f[if i[x] < 0 then 0 else min(i[x], 7)]",
+	    "f32 f[if i[x] < 0 then 0 else min(i[x], 7)]");
+	accepts("o[x < N] = f[clamp(u[x] + s[x]*2 - 7, 0, 7)]",
+	    "f32 f[clamp(u[x] + s[x]*2 - 7, 0, 7)]");
+	refuses("o[x < N] = f[i[x]]",
+	    "its range is -2147483648 to 2147483647; the condition "
+	    "'0 <= i[x] < 8' would prove the read");
+	refuses("o[x < N] = f[u[x]]", "reaches 255, past its extent 8");
+	refuses("o[x < N] = if 0 <= i[0] < N then f[i[x]] else 0", "reaches");
+	refuses("o[x < N] = if 0 <= i[x] and i[x] + 1 < N then f[i[x]] else 0",
+	    "reaches 2147483647");
+	refuses("o[x < N] = if 0 <= i8(i[x]) < N then f[i[x]] else 0",
+	    "reaches");
+	refuses("o[x < N] = if 0 <= i[x] < i[0] then f[i[x]] else 0",
+	    "reaches 2147483647");
+	refuses("o[x < N] = f[i[x]*u[x]]", "multiplies");
+	refuses("o[x < N] = f[(l[x] + 1)%N]", "may pass 64 bits");
+	refuses("o[x < N] = f[f[x]%N]", "only integer data may be read in an "
+	    "index");
+	refuses("o[x < N] = f[if t[x] then 0 else 1]", "only integer data");
+	refuses("o[x < N] = f[i32(i[x])%N]", "has a dtype");
+	refuses("o[x < N] = f[clamp(sum[y < N](i[y]), 0, 7)]",
+	    "depends on a reduction");
+	Run r = run("q[x < N] = i32(f[x]*2)\n  o[x < N] = f[q[x]%N]");
+	assert_non_null(r.program);
+	assert_true(r.program->buffers[r.program->blocks[0].buffer].once);
+	run_end(&r);
+	r = run("o[x < N] = if 0 <= i[x] < N then sum[y < N](m[i[x], y]) "
+		"else 0");
+	assert_non_null(r.program);
+	assert_int_equal(r.program->blocks[0].body->op, OP_IF);
+	run_end(&r);
+	r = run("o[x < N] = if f[x] > 0 then sum[y < N](m[u[x]%N, y]) else 0");
+	assert_non_null(r.program);
+	assert_int_equal(r.program->blocks[0].body->op, OP_READ);
+	run_end(&r);
 }
 
 /* argmax and argmin are typed i32; what is computed anew with other bits is
@@ -371,6 +423,7 @@ int main(void)
 	    cmocka_unit_test(test_indices),
 	    cmocka_unit_test(test_blocks),
 	    cmocka_unit_test(test_flops),
+	    cmocka_unit_test(test_indirect),
 	    cmocka_unit_test(test_places),
 	    cmocka_unit_test(test_varying_extents),
 	    cmocka_unit_test(test_conv2d_c6),
