@@ -25,7 +25,8 @@
 #define IR_LOWERED_H
 
 #include "ir/expr.h"
-#include "ir/nest/nest.h"
+#include "ir/loop.h"
+#include "ir/program.h"
 #include "lib/lookup.h"
 
 typedef enum {

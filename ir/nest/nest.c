@@ -4,22 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-const char *loop_kind_name(LoopKind kind)
-{
-	static const char *const names[] = {[LOOP_SERIAL] = "serial",
-	    [LOOP_PARALLEL] = "parallel",
-	    [LOOP_VECTOR] = "vector",
-	    [LOOP_UNROLL] = "unroll",
-	    [LOOP_VTHREAD] = "vthread",
-	    [LOOP_BLOCK_X] = "blockIdx.x",
-	    [LOOP_BLOCK_Y] = "blockIdx.y",
-	    [LOOP_BLOCK_Z] = "blockIdx.z",
-	    [LOOP_THREAD_X] = "threadIdx.x",
-	    [LOOP_THREAD_Y] = "threadIdx.y",
-	    [LOOP_THREAD_Z] = "threadIdx.z"};
-	return names[kind];
-}
-
 /* --- the plain nest ------------------------------------------------------ */
 
 static NestBuffer plain_buffer(Nest *nest, int number)

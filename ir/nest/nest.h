@@ -24,6 +24,7 @@
 #ifndef IR_NEST_H
 #define IR_NEST_H
 
+#include "ir/loop.h"
 #include "ir/program.h"
 #include "ir/tape/tape.h"
 #include "lib/lookup.h"
@@ -31,20 +32,6 @@
 enum { HANDLE_NONE = -1 };
 
 typedef VEC(Expr *) ExprVec;
-
-typedef enum {
-	LOOP_SERIAL,
-	LOOP_PARALLEL,
-	LOOP_VECTOR,
-	LOOP_UNROLL,
-	LOOP_VTHREAD,
-	LOOP_BLOCK_X,
-	LOOP_BLOCK_Y,
-	LOOP_BLOCK_Z,
-	LOOP_THREAD_X,
-	LOOP_THREAD_Y,
-	LOOP_THREAD_Z
-} LoopKind;
 
 typedef enum { VAR_LOOP, VAR_SPLIT, VAR_FUSED } VarHow;
 
@@ -222,7 +209,6 @@ Expr *nest_var_value(const Nest *nest, int var);
 /* The same with the parts of fused loops as variables: affine where the
  * schedule is. */
 Expr *nest_axis_form(const Nest *nest, int stage, int axis);
-const char *loop_kind_name(LoopKind kind); /* "serial", "parallel", "blockIdx.x" … */
 /* Asks that a quantity be 1: true where it is known; false and `why` in
  * *refusal where it is known not to be; else a guard and true. */
 bool nest_require(

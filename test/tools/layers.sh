@@ -14,6 +14,29 @@ check schedule 'schedule|ir|lib'
 check codegen 'codegen|ir|lib'
 check tuner 'tuner|schedule|codegen|ir|lib'
 check cmd 'cmd|tuner|schedule|codegen|ir|lib'
+# The rooms of a folder: what each may include of the other rooms; all may
+# include what stands in the folder itself.
+room() { # room, other rooms that it may include
+	folder=${1%/*}
+	found=$(grep -Hn '^#include "' "$1"/*.[ch] "$1"/*.def 2>/dev/null |
+		grep -E "\"$folder/[a-z]+/" | grep -vE "\"($1${2:+|$2})/" || true)
+	[ -z "$found" ] || { echo "$found"; bad=1; }
+}
+room ir/tape
+room ir/spec
+room ir/nest ir/tape
+room ir/lowered
+room schedule/trace
+room schedule/primitives
+room schedule/plan
+room schedule/rules
+room codegen/lower
+room codegen/c
+room codegen/llvm
+room tuner/store tuner/measure
+room tuner/search
+room tuner/model
+room tuner/measure
 # Only these two write to a terminal, and both escape.
 found=$(grep -nE '(^|[^a-z_])v?(printf|puts|putchar|perror)\(|std(out|err)\b|json_dumpf' cmd/*.c |
 	grep -vE '^cmd/(out|say)\.c:' || true)
