@@ -6,7 +6,7 @@
 
 #include "cmd/kernels.h"
 #include "cmd/stores.h"
-#include "tuner/measure/measure.h"
+#include "tuner/tune/tune.h"
 
 typedef struct {
 	Common common;
@@ -94,6 +94,10 @@ static Status compile_only(Arena *arena, const Program *p,
 	return status;
 }
 
+/* Seconds for the plain loop nest, beyond which a fast kernel is compared with
+ * instead. */
+#define PLAIN_S 2.0
+
 static void say_trouble(const char *trouble)
 {
 	say_warning("%s; trying again", trouble);
@@ -110,14 +114,17 @@ static Status run_here(Run *run, const Program *p, const Target *target,
 	    .run_limit_s = 20,
 	    .seed = 1};
 	Measurer *measurer = NULL;
-	Measurement plain;
+	ReferenceWish wish = {.plain_allowed_s = PLAIN_S};
+	Reference r = {0};
 	Status status = measure_open(p, target, &o, &measurer, error);
+	if (!status && measure_plain_guess(p, target) > PLAIN_S)
+		status = tune_reference(run->arena, p, target, &wish, error);
 	if (!status)
-		status = measure_reference(measurer, &plain, error);
-	if (!status && plain.outcome != OUTCOME_OK)
+		status = measure_reference(measurer, &wish, &r, error);
+	if (!status && !r.ready)
 		status = error_set(error, STATUS_CRASH,
-		    "the plain loop nest: %s: %.800s",
-		    outcome_name(plain.outcome), plain.error);
+		    "the reference: %s: %.800s",
+		    outcome_name(r.by.outcome), r.by.error);
 	if (!status)
 		status = measure_compile(measurer, &trace, 1, m, error);
 	if (!status && m->outcome == OUTCOME_OK)

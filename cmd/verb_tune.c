@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cmd/stores.h"
-#include "tuner/tune.h"
+#include "cmd/tune_verb.h"
 
 typedef struct {
 	Common common;
@@ -16,6 +16,9 @@ typedef struct {
 	int64_t seed;
 	bool more, accept, cold, no_pin;
 } TuneVerb;
+
+/* Seconds beyond a twentieth of the time, to end what is under way. */
+static const double spare_s = 0.2;
 
 static volatile int interrupted;
 
@@ -26,7 +29,7 @@ static void on_signal(int number)
 	interrupted = 1;
 }
 
-/* --- options ------------------------------------------------------------------- */
+/* --- options --------------------------------------------------------------- */
 
 /* "60s", "2m", "1h", "500ms", "60": seconds; -1 if it is none of these. */
 static double parse_time(const char *text)
@@ -76,7 +79,7 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 {
 	*o = (TuneOptions){.trials = -1,
 	    .time_s = -1,
-	    .left_s = -1,
+	    .end_s = INFINITY,
 	    .more = v->more,
 	    .accept = v->accept,
 	    .seed = (uint64_t)v->seed,
@@ -121,151 +124,26 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 	return EXIT_DONE;
 }
 
-/* --- the live line ----------------------------------------------------------------- */
+/* --- the run --------------------------------------------------------------- */
 
+/* A run's operators in order; several spellings of one are one. */
 typedef struct {
-	const char *label;
-	bool live;
-	double last; /* when it was drawn */
-} Display;
-
-static const char *format_rate(char *text, size_t size, double flops_per_s)
-{
-	if (flops_per_s >= 1e9)
-		snprintf(text, size, "%.1f GFLOP/s", flops_per_s * 1e-9);
-	else
-		snprintf(text, size, "%.1f MFLOP/s", flops_per_s * 1e-6);
-	return text;
-}
-
-static void show_progress(const TuneProgress *p, void *context)
-{
-	Display *d = context;
-	char rate[32];
-	if (!d->live ||
-	    (p->phase == TUNE_SEARCH && p->elapsed_s - d->last < 0.1))
-		return;
-	d->last = p->elapsed_s;
-	Buf line = {0};
-	buf_printf(&line, "%s  ", d->label);
-	if (p->phase == TUNE_REFERENCE) {
-		buf_puts(&line, "plain loops, for comparison");
-	} else {
-		buf_printf(&line, "%lld trials", (long long)p->trials);
-		if (p->failed)
-			buf_printf(&line, " (%lld failed)",
-			    (long long)p->failed);
-		if (p->best_s > 0)
-			buf_printf(&line, "  best %s",
-			    format_rate(rate, sizeof rate,
-				p->best_flops_per_s));
-		if (p->best_s > 0 && p->peak_flops_per_s > 0)
-			buf_printf(&line, " (%.0f %% of the peak)",
-			    100 * p->best_flops_per_s / p->peak_flops_per_s);
-		buf_printf(&line, "  %.1f trials/s", p->trials_per_s);
-		if (!isnan(p->rank_correlation))
-			buf_printf(&line, "  rank %.2f", p->rank_correlation);
-		if (p->phase == TUNE_FINAL)
-			buf_puts(&line, "  measuring the best again");
-		else if (p->left_s >= 0)
-			buf_printf(&line, "  %.0f s left", p->left_s);
-	}
-	say_live(buf_text(&line));
-	buf_free(&line);
-}
-
-/* --- results ------------------------------------------------------------------------- */
-
-static const char *format_time(char *text, size_t size, double s)
-{
-	if (s >= 1)
-		snprintf(text, size, "%.3f s", s);
-	else if (s >= 1e-3)
-		snprintf(text, size, "%.3f ms", s * 1e3);
-	else
-		snprintf(text, size, "%.3f us", s * 1e6);
-	return text;
-}
-
-static void print_text(
-    const Program *p, const char *label, const TuneResult *r, bool verbose)
-{
-	char a[32], b[32];
-	if (r->covered) {
-		out_text("%s: the store has %lld trials: %s\n", label,
-		    (long long)r->stored,
-		    r->exhausted ? "the space is exhausted" : "covered");
-	} else {
-		out_text("%s: %lld trials in %.1f s (%.1f a second), "
-		       "%lld failed%s%s%s\n",
-		    label, (long long)r->trials, r->elapsed_s,
-		    (double)r->trials / r->elapsed_s, (long long)r->failed,
-		    r->exhausted ? "; the space is exhausted" : "",
-		    r->interrupted ? "; interrupted" : "",
-		    r->hopeless ? "; stopped, nearly all fail alike" : "");
-	}
-	if (r->best_s > 0) {
-		out_text("  best %s, %s", format_time(a, sizeof a, r->best_s),
-		    format_rate(b, sizeof b, (double)p->flops / r->best_s));
-		if (r->peak_all > 0)
-			out_text(", %.1f %% of the peak of %.1f GFLOP/s",
-			    100 * (double)p->flops / r->best_s / r->peak_all,
-			    r->peak_all * 1e-9);
-		out_text("  (%s)\n", r->best_id);
-	}
-	if (r->final_s > 0 && strcmp(r->final_id, r->best_id))
-		out_text("  the final round of this run %s: %s (%s); the best "
-		       "above stands%s\n",
-		    r->final_quiet ? "was slower" : "was disturbed",
-		    format_time(a, sizeof a, r->final_s), r->final_id,
-		    r->final_quiet ? ", --accept takes the new one" : "");
-	if (r->plain_s > 0 && r->best_s > 0)
-		out_text("  plain loops %s: %.1f times slower\n",
-		    format_time(a, sizeof a, r->plain_s),
-		    r->plain_s / r->best_s);
-	if (verbose && !r->covered) {
-		const TuneTimes *t = &r->times;
-		out_text("  time: search %.2f s, features and model %.2f, train "
-		       "%.2f, compile %.2f, check %.2f, run %.2f, idle %.2f\n",
-		    t->search, t->features, t->train, t->compile, t->check,
-		    t->run, t->idle);
-		out_text("  %lld candidates scored, %.0f a second\n",
-		    (long long)r->scored, r->scored_per_s);
-	}
-}
-
-static void print_json(const Program *p, const TuneResult *r)
-{
-	json_t *o = json_pack("{s:s,s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:b,s:f}",
-	    "name", p->name, "case", p->case_name, "op", p->op, "covered",
-	    r->covered, "trials", (json_int_t)r->trials, "ok",
-	    (json_int_t)r->ok, "failed", (json_int_t)r->failed, "stored",
-	    (json_int_t)r->stored, "exhausted", r->exhausted, "elapsed_s",
-	    r->elapsed_s);
-	json_object_set_new(
-	    o, "best_s", r->best_s > 0 ? json_real(r->best_s) : json_null());
-	json_object_set_new(o, "best",
-	    r->best_id[0] ? json_string(r->best_id) : json_null());
-	json_object_set_new(o, "final",
-	    r->final_s > 0 ? json_string(r->final_id) : json_null());
-	json_object_set_new(o, "final_s",
-	    r->final_s > 0 ? json_real(r->final_s) : json_null());
-	json_object_set_new(o, "plain_s",
-	    r->plain_s > 0 ? json_real(r->plain_s) : json_null());
-	json_object_set_new(o, "flops_per_s",
-	    r->best_s > 0 ? json_real((double)p->flops / r->best_s)
-			  : json_null());
-	json_object_set_new(o, "peak_one", json_real(r->peak_one));
-	json_object_set_new(o, "peak_all", json_real(r->peak_all));
-	json_object_set_new(
-	    o, "scored", json_integer((json_int_t)r->scored));
-	json_object_set_new(o, "scored_per_s", json_real(r->scored_per_s));
-	json_object_set_new(o, "times_s", tune_times_json(&r->times));
-	out_json(o);
-	json_decref(o);
-}
-
-/* --- the run ---------------------------------------------------------------------------- */
+	const TuneVerb *verb;
+	Arena *arena;
+	const ProgramVec *programs;
+	const Target *target;
+	const Stores *stores;
+	TuneOptions options;
+	int n;
+	Measurer **measurers;
+	Tuning **tunings; /* NULL: the same as an earlier one */
+	int *same;        /* the first of the same operator */
+	bool *broken;     /* an error ended it, which was said */
+	TuneDisplay *displays;
+	TuneResult *results;
+	TuneBudgets budgets;
+	double start_s, end_s; /* no job goes on then */
+} Run;
 
 static void best_of_stores(const Stores *stores,
     const Program *p, const Target *target, bool cold, TuneResult *r)
@@ -281,44 +159,156 @@ static void best_of_stores(const Stores *stores,
 	line_free(&best);
 }
 
-static int tune_one(Arena *arena, const TuneVerb *v, const Program *p,
-    const Target *target, const Stores *stores, Measurer *measurer,
-    const TuneOptions *options, TuneResult *result)
+/* EXIT_DONE, or the exit code after a message. */
+static int say_status(Run *run, int i, Status status, const Error *error)
 {
-	const char *label = program_label(arena, p);
-	Display display = {label,
-	    isatty(2) && !v->common.quiet && !v->common.json, -1};
-	Error error = {0};
-	Status status = tune_operator(p, target, stores->at[0], measurer,
-	    options, show_progress, &display, result, &error);
-	if (display.live)
+	const char *label = run->displays[i].label;
+	long long kept = tune_stored(run->tunings[i]);
+	if (run->displays[i].live)
 		say_live("");
-	if (status == STATUS_MACHINE) {
-		say_error("%s: %s; %lld trial%s kept in %s", label, error.text,
-		    (long long)result->stored,
-		    result->stored == 1 ? " is" : "s are",
-		    store_path(stores->at[0]));
-		return EXIT_FAILED;
-	}
-	if (status) {
-		say_error("%s: %s", label, error.text);
-		return EXIT_FAILED;
-	}
-	if (options->measure.machine == MACHINE_REAL && !options->replay_db)
-		best_of_stores(stores, p, target, v->cold, result);
-	if (v->common.json)
-		print_json(p, result);
-	else if (!v->common.quiet)
-		print_text(p, label, result, v->common.verbose);
-	if (result->interrupted)
+	run->broken[i] = status != STATUS_OK;
+	if (status == STATUS_MACHINE)
+		say_error("%s: %s; %lld trial%s kept in %s", label, error->text,
+		    kept, kept == 1 ? " is" : "s are",
+		    store_path(run->stores->at[0]));
+	else if (status)
+		say_error("%s: %s", label, error->text);
+	return status ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* What an operator came to. */
+static int show_one(const Run *run, int i)
+{
+	const TuneVerb *v = run->verb;
+	const TuneOptions *o = &run->options;
+	const Program *p = run->programs->at[i];
+	const char *label = run->displays[i].label;
+	TuneResult *r = &run->results[i];
+	if (o->measure.machine == MACHINE_REAL && !o->replay_db)
+		best_of_stores(run->stores, p, run->target, v->cold, r);
+	tune_show(&v->common, p, label, r);
+	if (r->interrupted)
 		return EXIT_INTERRUPTED;
-	if (!(result->best_s > 0) && result->stored) {
-		say_error("%s: no valid trial; first failure: %s", label,
-		    result->best_error[0] ? result->best_error
-					  : "in the store");
-		return EXIT_FAILED;
+	if (r->best_s > 0 || !r->stored)
+		return EXIT_DONE;
+	say_error("%s: no valid trial; first failure: %s", label,
+	    r->best_error[0] ? r->best_error : "in the store");
+	return EXIT_FAILED;
+}
+
+/* --- candidate 1 of each --------------------------------------------------- */
+
+/* Expected outputs beyond this are made twice. */
+static const size_t kept_bytes = (size_t)1 << 30;
+
+static bool lacks_first(Run *run, int i)
+{
+	return run->tunings[i] && !run->broken[i] &&
+	    !tune_has_first(run->tunings[i]);
+}
+
+static int count_lacking(Run *run)
+{
+	int lacking = 0;
+	for (int i = 0; i < run->n; i++)
+		lacking += lacks_first(run, i);
+	return lacking;
+}
+
+static const char *operators(int n)
+{
+	return n == 1 ? "operator" : "operators";
+}
+
+/* What the budget would have to be for one candidate each. */
+static int say_trials_short(const Run *run, int lacking)
+{
+	double have = (double)run->options.trials - run->budgets.trials.left;
+	say_error("the budget has no room for candidate 1 of %d %s: "
+		  "it takes --trials %lld",
+	    lacking, operators(lacking), (long long)have + lacking);
+	return EXIT_FAILED;
+}
+
+static int say_time_short(const Run *run, int asked, int lacking)
+{
+	double took = measure_now() - run->start_s;
+	double each = took / (asked > lacking ? asked - lacking : 1);
+	double have = run->options.time_s - run->budgets.time.left;
+	say_error("the budget has no time for candidate 1 of %d %s: "
+		  "it takes about --time %.0fs",
+	    lacking, operators(lacking), ceil(have + 1.5 * each * lacking));
+	return EXIT_FAILED;
+}
+
+static bool has_time(const Run *run)
+{
+	return run->budgets.time.left > 1e-3 && measure_now() < run->end_s;
+}
+
+/* Before any operator gets a second trial. */
+static int measure_firsts(Run *run)
+{
+	int code = EXIT_DONE, asked = count_lacking(run), lacking;
+	size_t bytes = 0;
+	if (run->budgets.trials.left < asked)
+		return say_trials_short(run, asked);
+	for (int i = 0; i < run->n; i++)
+		bytes += measure_data_bytes(run->measurers[i]);
+	for (int i = 0; i < run->n && !interrupted; i++) {
+		Error error = {0};
+		if (!lacks_first(run, i) || !has_time(run))
+			continue;
+		Status status = tune_first(run->tunings[i], run->end_s,
+		    bytes > kept_bytes, &error);
+		code = exit_worse(code, say_status(run, i, status, &error));
+		tune_budgets_take(&run->budgets, i, run->tunings[i]);
 	}
-	return EXIT_DONE;
+	lacking = interrupted ? 0 : count_lacking(run);
+	return lacking ? exit_worse(code, say_time_short(run, asked, lacking))
+		       : code;
+}
+
+/* --- the rest -------------------------------------------------------------- */
+
+static int tune_one(Run *run, int i)
+{
+	Error error = {0};
+	int64_t trials;
+	double time_s, now = measure_now(), end_s = run->end_s;
+	tune_budgets_share(&run->budgets, i, run->n, &trials, &time_s);
+	if (time_s >= 0)
+		end_s = fmin(end_s, now + spare_s +
+			1.05 * (time_s - run->budgets.time.have[i]));
+	Status status = tune_rest(run->tunings[i], trials, time_s, end_s,
+	    &run->results[i], &error);
+	tune_budgets_take(&run->budgets, i, run->tunings[i]);
+	int code = say_status(run, i, status, &error);
+	return code ? code : show_one(run, i);
+}
+
+static int tune_repeated(Run *run, int i)
+{
+	int first = run->same[i];
+	if (run->broken[first])
+		return EXIT_DONE;
+	run->results[i] = run->results[first];
+	TuneResult *r = &run->results[i];
+	r->covered = true;
+	r->trials = r->ok = r->failed = 0;
+	return show_one(run, i);
+}
+
+static int tune_all(Run *run)
+{
+	int code = measure_firsts(run);
+	for (int i = 0; i < run->n && !interrupted; i++) {
+		if (run->broken[i])
+			continue;
+		code = exit_worse(code, run->tunings[i]
+			? tune_one(run, i) : tune_repeated(run, i));
+	}
+	return interrupted ? EXIT_INTERRUPTED : code;
 }
 
 /* What is tuned for has to run here, unless nothing is run. */
@@ -341,146 +331,68 @@ static Target *open_target(Arena *arena, const TuneVerb *v,
 	return NULL;
 }
 
-/* --- budgets --------------------------------------------------------------------------- */
+/* --- beginning and end ----------------------------------------------------- */
 
-/* Of trials or of seconds, over all operators. */
-typedef struct {
-	double left; /* infinite: no such budget */
-	double *have; /* that count, for each operator */
-} Budget;
-
-/* What the first of n operators gets of what is left, so that they end as equal
- * as may be: all that have less are brought to one level. */
-static double share(const double *have, int n, double left)
+/* The plain loop nest is run where it takes a twentieth of an operator's time at
+ * most, and a second. */
+static double plain_seconds(const TuneOptions *o, int n)
 {
-	double level = INFINITY;
-	for (;;) {
-		double sum = left;
-		int below = 0;
-		for (int i = 0; i < n; i++)
-			if (have[i] < level) {
-				sum += have[i];
-				below++;
-			}
-		if (!below || sum / below >= level)
-			return fmax(level - have[0], 0);
-		level = sum / below;
-	}
+	return o->time_s < 0 ? 1 : fmin(1, o->time_s / n / 20);
 }
 
-/* The same operator under another name. */
-static bool is_repeated(const ProgramVec *programs, int i)
+static Status open_tunings(Run *run, Error *error)
 {
-	for (int k = 0; k < i; k++)
-		if (!strcmp(programs->at[k]->op, programs->at[i]->op))
-			return true;
-	return false;
-}
-
-/* Less than a millisecond is nothing. */
-static bool is_spent(const Budget *trials, const Budget *time)
-{
-	return trials->left <= 0 || time->left < 1e-3;
-}
-
-static Status open_budgets(Arena *arena, const ProgramVec *programs,
-    const Target *target, Store *store, const TuneOptions *o, Budget *trials,
-    Budget *time, Error *error)
-{
-	int n = programs->n, different = 0;
-	trials->have = NEW_N(arena, double, n);
-	time->have = NEW_N(arena, double, n);
-	for (int i = 0; i < n; i++) {
-		int64_t stored = 0;
-		double spent_s = 0;
-		if (is_repeated(programs, i)) {
-			trials->have[i] = time->have[i] = INFINITY;
-			continue;
-		}
-		different++;
-		if (!o->more)
-			FORWARD_IF_ERROR(tune_stored(programs->at[i], target,
-			    store, o, &stored, &spent_s, error));
-		trials->have[i] = (double)stored;
-		time->have[i] = spent_s;
+	TuneOptions *o = &run->options;
+	const Common *c = &run->verb->common;
+	int different = 0;
+	for (int i = 0; i < run->n; i++) {
+		while (strcmp(run->programs->at[run->same[i]]->op,
+		    run->programs->at[i]->op))
+			run->same[i]++;
+		different += run->same[i] == i;
 	}
-	trials->left = o->trials < 0 ? INFINITY : (double)o->trials;
-	time->left = o->time_s >= 0 ? o->time_s
-	    : o->trials < 0 ? 60.0 * different : INFINITY;
-	for (int i = 0; i < n; i++) {
-		if (isinf(trials->have[i]))
-			continue;
-		trials->left -= trials->have[i];
-		time->left -= time->have[i];
+	if (o->time_s < 0 && o->trials < 0)
+		o->time_s = 60.0 * different;
+	if (o->time_s >= 0)
+		run->end_s = run->start_s + 1.05 * o->time_s + spare_s;
+	o->plain_s = plain_seconds(o, different);
+	for (int i = 0; i < run->n; i++) {
+		const Program *p = run->programs->at[i];
+		run->displays[i] =
+		    (TuneDisplay){program_label(run->arena, p),
+			isatty(2) && !c->quiet && !c->json, -1};
+		if (run->same[i] == i)
+			FORWARD_IF_ERROR(tune_open(p, run->target,
+			    run->stores->at[0], run->measurers[i], o,
+			    tune_show_progress, &run->displays[i],
+			    &run->tunings[i], error));
 	}
+	tune_budgets_open(run->arena, &run->budgets, run->tunings, run->n, o);
 	return STATUS_OK;
 }
 
-/* The budget of operator i alone, as a total of what the store will hold. */
-static void set_budget(TuneOptions *o, const Budget *trials,
-    const Budget *time, int i, int n)
+static Run run_of(Arena *arena, const TuneVerb *v, const ProgramVec *programs)
 {
-	if (is_spent(trials, time) || isinf(trials->have[i])) {
-		o->trials = 0;
-		o->more = false;
-		return;
-	}
-	o->trials = -1;
-	if (!isinf(trials->left))
-		o->trials = (int64_t)(trials->have[i] +
-		    share(trials->have + i, n - i, trials->left));
-	o->time_s = -1;
-	if (!isinf(time->left))
-		o->time_s = time->have[i] +
-		    share(time->have + i, n - i, time->left);
+	int n = programs->n;
+	return (Run){.verb = v,
+	    .arena = arena,
+	    .programs = programs,
+	    .n = n,
+	    .measurers = NEW_N(arena, Measurer *, n),
+	    .tunings = NEW_N(arena, Tuning *, n),
+	    .same = NEW_N(arena, int, n),
+	    .broken = NEW_N(arena, bool, n),
+	    .displays = NEW_N(arena, TuneDisplay, n),
+	    .results = NEW_N(arena, TuneResult, n),
+	    .end_s = INFINITY};
 }
 
-static int tune_all(Arena *arena, const TuneVerb *v, const ProgramVec *programs,
-    const Target *target, const Stores *stores, Measurer **measurers,
-    const TuneOptions *options)
+static void close_run(Run *run)
 {
-	int code = EXIT_DONE, n = programs->n;
-	bool any = false;
-	Budget trials, time;
-	Error error = {0};
-	if (open_budgets(arena, programs, target, stores->at[0], options,
-		&trials, &time, &error)) {
-		say_error("%s", error.text);
-		return EXIT_FAILED;
+	for (int i = 0; i < run->n; i++) {
+		tune_free(run->tunings[i]);
+		measure_close(run->measurers[i]);
 	}
-	for (int i = 0; i < n && !interrupted; i++) {
-		TuneOptions o = *options;
-		TuneResult r;
-		set_budget(&o, &trials, &time, i, n);
-		code = exit_worse(code,
-		    tune_one(arena, v, programs->at[i], target, stores,
-			measurers[i], &o, &r));
-		any |= r.best_s > 0;
-		trials.left -= (double)r.trials;
-		time.left -= r.spent_s;
-		if (o.more || isinf(trials.have[i]))
-			continue;
-		/* what other tuners did meanwhile */
-		trials.left -=
-		    (double)(r.stored - r.trials) - trials.have[i];
-		time.left -= r.others_s - time.have[i];
-	}
-	if (!any && !code && !interrupted) {
-		say_error("no valid trial: the budget has room for none");
-		code = EXIT_FAILED;
-	}
-	return interrupted ? EXIT_INTERRUPTED : code;
-}
-
-/* One measuring process for each operator, before anything starts a thread. */
-static Status open_measurers(Arena *arena, const ProgramVec *programs,
-    const Target *target, const TuneOptions *o, Measurer ***out, Error *error)
-{
-	*out = NEW_N(arena, Measurer *, programs->n);
-	for (int i = 0; i < programs->n; i++)
-		FORWARD_IF_ERROR(measure_open(programs->at[i], target,
-		    &o->measure, &(*out)[i], error));
-	return STATUS_OK;
 }
 
 static void catch_signals(void)
@@ -491,36 +403,52 @@ static void catch_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+static int run_programs(Run *run, Stores *stores)
+{
+	const TuneVerb *v = run->verb;
+	Error error = {0};
+	const Program *const *programs =
+	    (const Program *const *)run->programs->at;
+	Target *target =
+	    open_target(run->arena, v, &run->options.measure, &error);
+	run->target = target;
+	catch_signals();
+	/* before anything starts a thread */
+	if (!target || measure_open_all(programs, run->n, target,
+			   &run->options.measure, run->measurers, &error)) {
+		say_error("%s", error.text);
+		return exit_of_status(error.status);
+	}
+	int code = stores_open(&v->db, STORE_WRITE, stores);
+	if (code)
+		return code;
+	run->stores = stores;
+	if (!open_tunings(run, &error))
+		return tune_all(run);
+	say_error("%s", error.text);
+	return EXIT_FAILED;
+}
+
 static int tune_run(void *options, int n, char **operands)
 {
 	const TuneVerb *v = options;
 	Arena *arena = arena_new();
 	ProgramVec programs = {0};
-	TuneOptions o;
-	Error error = {0};
 	Stores stores = {0};
+	TuneOptions o;
+	double start_s = measure_now();
 	int code = read_options(v, &o);
 	if (code == EXIT_DONE)
 		code = specs_load(arena, &v->common, n, operands, &programs);
-	if (code != EXIT_DONE) {
-		arena_free(arena);
-		return code;
+	if (code == EXIT_DONE) {
+		Run run = run_of(arena, v, &programs);
+		run.options = o;
+		run.start_s = start_s;
+		code = run_programs(&run, &stores);
+		stores_warn(&stores, &v->common);
+		close_run(&run);
+		stores_close(&stores);
 	}
-	Target *target = open_target(arena, v, &o.measure, &error);
-	Measurer **measurers = NULL;
-	catch_signals();
-	if (!target || open_measurers(arena, &programs, target, &o,
-			   &measurers, &error)) {
-		say_error("%s", error.text);
-		code = exit_of_status(error.status);
-	} else if (!(code = stores_open(&v->db, STORE_WRITE, &stores))) {
-		code = tune_all(
-		    arena, v, &programs, target, &stores, measurers, &o);
-	}
-	stores_warn(&stores, &v->common);
-	for (int i = 0; measurers && i < programs.n; i++)
-		measure_close(measurers[i]);
-	stores_close(&stores);
 	arena_free(arena);
 	return code;
 }

@@ -122,6 +122,11 @@ const char *spec_name(const Spec *spec);
 Program *spec_program(Arena *arena, Spec *spec, const char *case_name,
     const SpecDefine *defines, int ndefines, Numerics numerics, Diag *diag);
 
+/* spec_reduced.c: the same operator with its params divided, but none below some
+ * size; NULL where it has none, or they do not go together. */
+Program *program_reduced(
+    Arena *arena, const Program *program, int64_t divisor);
+
 /* Reads PATH[:CASE] as language.md says (last colon counts, "-" is standard
  * input, no case means every case, or the bare params).  Appends a program for
  * each.  On failure messages are in diag or error. */

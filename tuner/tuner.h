@@ -8,7 +8,7 @@
  *                       processes; simulate and replay in their stead
  *     model.c, forest.c cost models: XGBoost in a module, trees walked here
  *     search_*.c        annealing, random
- *     tune.c            the loop: search, measure, learn, store */
+ *     tune*.c           the loop: search, measure, learn, store */
 #ifndef TUNER_TUNER_H
 #define TUNER_TUNER_H
 

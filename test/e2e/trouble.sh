@@ -38,7 +38,7 @@ stays() { # name, trouble, what is said, trials at least
 	exits "$1-ends-the-run" 1 tune "$2" "$1.jsonl"
 	ok "$1-says-why" has err "error: matmul:square_128: $3"
 	kept=$(count "$1.jsonl" '"kind":"trial"')
-	ok "$1-says-what-is-kept" has err "$kept trials are kept in $1.jsonl"
+	ok "$1-says-what-is-kept" has err "$kept trials\? \(is\|are\) kept in $1.jsonl"
 	ok "$1-keeps-trials" [ "$kept" -ge "$4" ]
 	ok "$1-stores-no-trial" clean "$1.jsonl"
 	ok "$1-marks-the-end" ended "$1.jsonl" false
@@ -49,7 +49,7 @@ memory='Cannot allocate memory'
 passes no-server "driver fork EAGAIN 0 2" "process can be started: $again"
 passes no-process "server fork EAGAIN 5 2" "no process can be started: $again"
 passes no-socket "server socketpair EMFILE 5 2" "Too many open files"
-passes no-server-memory "server malloc ENOMEM 4 2" "$memory"
+passes no-server-memory "server malloc ENOMEM 3 2" "$memory"
 passes no-thread "child pthread_create EAGAIN 5 2" "$again"
 passes no-buffers "child mmap ENOMEM 5 1" "$memory"
 passes no-guard "child mprotect ENOMEM 5 1" "$memory"
@@ -60,9 +60,9 @@ exits full-disk 0 tune "child write ENOSPC 0 1000000" full.jsonl
 ok full-disk-leaves-no-trace clean full.jsonl
 
 stays never-a-process "server fork EAGAIN 5 1000000" \
-	"no process can be started: $again" 2
-stays never-server-memory "server malloc ENOMEM 5 1000000" ".*$memory" 2
-stays never-a-thread "child pthread_create EAGAIN 8 1000000" ".*$again" 2
+	"no process can be started: $again" 1
+stays never-server-memory "server malloc ENOMEM 3 1000000" ".*$memory" 1
+stays never-a-thread "child pthread_create EAGAIN 8 1000000" ".*$again" 1
 stays never-at-all "server fork EAGAIN 0 1000000" \
 	"no process can be started: $again" 0
 

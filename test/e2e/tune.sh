@@ -44,9 +44,10 @@ exits cold-spends-its-own-time 0 tune mm.yaml:small --cold --time 1s --db time.d
 ok cold-is-not-covered-by-warm sh -c '! grep -q covered out'
 # totals are over all operators: shared, what earlier runs made counted
 exits total-of-one 0 tune mm.yaml:small --trials 8 --db total.db
-exits total-is-covered 0 tune mm.yaml:small mm.yaml:other --trials 8 \
+exits total-has-no-room 1 tune mm.yaml:small mm.yaml:other --trials 8 \
 	--db total.db
-ok total-measures-nothing [ "$(trials total.db)" = 8 ]
+ok no-room-says-what-it-takes grep -q 'it takes --trials 9' err
+ok no-room-measures-nothing [ "$(trials total.db)" = 8 ]
 exits total-of-two 0 tune mm.yaml --trials 14 --db total.db
 ok total-is-filled [ "$(trials total.db)" = 14 ]
 ok total-is-evened-out [ "$("$TUNEC" log export mm.yaml:other --db total.db |
@@ -81,6 +82,15 @@ ok exhausted-is-said-again grep -q 'the space is exhausted' out
 ok exhausted-measures-nothing cmp tiny.lines again.lines
 exits another-space-is-not-exhausted 0 tune tiny.yaml:small --trials 100000 \
 	--measure simulate --db tiny.db --target "${target% *} -threads=1"
+
+# Candidate 1 of each before any has a second; the plain loops are no trial.
+exits firsts-first 0 tune mm.yaml --trials 6 --db firsts.jsonl
+ok firsts-are-of-each [ "$(grep '"round":"search"' firsts.jsonl | head -n 2 |
+	grep -o '"case":"[a-z]*"' | sort -u | wc -l)" = 2 ]
+ok plain-loops-are-no-trial sh -c '! grep "\"round\":\"search\"" firsts.jsonl |
+	grep -q "\"trace\":\[{\"step\":\"parallel\",\"args\":\[[^]]*\]}\]"'
+exits no-time-for-firsts 1 tune mm.yaml --time 10ms --db hurry.jsonl
+ok no-time-says-what-it-takes grep -q 'it takes about --time [1-9]' err
 
 # --- several tuners at once ------------------------------------------------------
 for db in many.db many.jsonl; do
@@ -266,8 +276,11 @@ faulty() {
 }
 exits replay-wrong 4 faulty "$TUNEC" replay mm.yaml:small --db one.jsonl
 ok replay-wrong-is-said grep -q wrong err
-exits tunes-with-wrong-results 0 faulty "$TUNEC" tune --target "$target" \
+exits tunes-with-wrong-results 1 faulty "$TUNEC" tune --target "$target" \
 	mm.yaml:small --trials 12 --db faulty.jsonl
+ok wrong-results-are-said grep -q 'no valid trial; first failure: wrong' err
+exits plain-loops-are-no-best 3 "$TUNEC" build mm.yaml:small --frozen -o f.o \
+	--target "$target" --db faulty.jsonl
 ok wrong-trials-are-stored grep -q '"outcome":"wrong' faulty.jsonl
 exits errors-of-wrong-trials 0 "$TUNEC" log errors --json --db faulty.jsonl
 sed -n 's/.*"command":"\([^"]*\)".*/\1/p' out | sed "s,tunec ,$TUNEC ,g" >again.sh

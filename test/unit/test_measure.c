@@ -58,13 +58,14 @@ static int teardown(void **state)
 /* Seconds that the plain nest takes. */
 static double start(Case *c)
 {
-	Measurement plain;
+	ReferenceWish wish = {0};
+	Reference r;
 	if (measure_open(
 		c->program, c->target, &c->options, &c->measurer, &c->error) ||
-	    measure_reference(c->measurer, &plain, &c->error))
+	    measure_reference(c->measurer, &wish, &r, &c->error))
 		fail_msg("%s", c->error.text);
-	assert_int_equal(plain.outcome, OUTCOME_OK);
-	return plain.time_s;
+	assert_true(r.ready && !r.estimated);
+	return r.plain.time_s;
 }
 
 static const Trace *tile(Case *c, int factor)
@@ -167,6 +168,85 @@ static void test_order_is_free(void **state)
 	assert_string_equal(alone.object, m[1].object);
 }
 
+/* Names do not count, tiles do. */
+static void test_forms(void **state)
+{
+	Case *c = *state;
+	const Trace *traces[] = {tile(c, 2),
+	    schedule_steps(c->arena,
+		"outer, inner = split(c.i, [_, 2])\nreorder(outer, c.j, inner)\n"),
+	    tile(c, 3), schedule_steps(c->arena, "parallel(c.k)\n")};
+	FormText forms[4];
+	start(c);
+	if (measure_forms(c->measurer, traces, 4, forms, &c->error))
+		fail_msg("%s", c->error.text);
+	assert_int_equal(strlen(forms[0]), 64);
+	assert_string_equal(forms[0], forms[1]);
+	assert_string_not_equal(forms[0], forms[2]);
+	assert_string_equal(forms[3], ""); /* it is refused */
+}
+
+static Reference reference(Case *c, const Trace *fast, const Trace *other)
+{
+	ReferenceWish wish = {.fast = fast, .other = other};
+	Reference r;
+	if (measure_open(
+		c->program, c->target, &c->options, &c->measurer, &c->error) ||
+	    measure_reference(c->measurer, &wish, &r, &c->error))
+		fail_msg("%s", c->error.text);
+	return r;
+}
+
+/* No params to make it smaller by: two structures have to agree. */
+static void test_fast_reference(void **state)
+{
+	Case *c = *state;
+	const Trace *fast = tile(c, 4), *other = tile(c, 3);
+	const Trace *refused =
+	    schedule_steps(c->arena, "parallel(c.k)\n");
+	Measurement m;
+	Reference r = reference(c, fast, other);
+	assert_true(r.ready && r.estimated && r.fast == fast);
+	assert_true(r.plain.time_s > 0);
+	compile(c, &fast, 1, &m);
+	run(c, 0, &m);
+	assert_int_equal(m.outcome, OUTCOME_OK);
+	measure_close(c->measurer);
+	r = reference(c, refused, fast);
+	assert_false(r.ready); /* with whom would the other one agree? */
+	measure_close(c->measurer);
+	r = reference(c, fast, NULL);
+	assert_false(r.ready);
+	assert_non_null(strstr(r.by.error, "nothing to compare"));
+}
+
+/* At a reduced size, where there are params. */
+static void test_reduced_reference(void **state)
+{
+	static const char text[] = "tunec: 1\nname: mm\n"
+	    "params: {M: 200, N: 192, K: 320, S: 1}\n"
+	    "inputs: {a: \"f32[M, K]\", b: \"f32[K, N]\"}\n"
+	    "compute: |\n"
+	    "  c[i < M, j < N] = sum[k < K](a[i*S, k]*b[k, j])\n";
+	Case *c = *state;
+	Source source = {"mm.yaml", text, sizeof text - 1};
+	Diag diag = {0};
+	Spec *spec = spec_parse(c->arena, &source, &diag);
+	assert_non_null(spec);
+	c->program = spec_program(
+	    c->arena, spec, NULL, NULL, 0, NUMERICS_DEFAULT, &diag);
+	assert_non_null(c->program);
+	Program *small = program_reduced(c->arena, c->program, 4);
+	assert_non_null(small);
+	assert_int_equal(small->params[0].value, 48);
+	assert_int_equal(small->params[1].value, 64);
+	assert_int_equal(small->params[2].value, 64);
+	assert_int_equal(small->params[3].value, 1);
+	Reference r = reference(c, tile(c, 4), NULL);
+	assert_true(r.ready && r.estimated);
+	diag_free(&diag);
+}
+
 static void test_failures_keep_to_themselves(void **state)
 {
 	Case *c = *state;
@@ -265,7 +345,7 @@ static void test_peak_of_many_threads(void **state)
 	c->target->threads = 512;
 	if (measure_open(c->program, c->target, &c->options, &c->measurer,
 		&c->error) ||
-	    measure_peak(c->measurer, &one, &all, &c->error))
+	    measure_peak(c->measurer, false, &one, &all, &c->error))
 		fail_msg("%s", c->error.text);
 	assert_true(one > 0 && all > 0);
 }
@@ -274,15 +354,16 @@ static void test_peak_of_many_threads(void **state)
 static void test_too_many_buffers(void **state)
 {
 	Case *c = *state;
-	Measurement plain;
+	ReferenceWish wish = {0};
+	Reference r;
 	c->program = program_inputs(c->arena, 70, N);
 	program_complete(c->arena, c->program);
 	if (measure_open(
 		c->program, c->target, &c->options, &c->measurer, &c->error) ||
-	    measure_reference(c->measurer, &plain, &c->error))
+	    measure_reference(c->measurer, &wish, &r, &c->error))
 		fail_msg("%s", c->error.text);
-	assert_int_equal(plain.outcome, OUTCOME_CRASH);
-	assert_non_null(strstr(plain.error, "more than 63"));
+	assert_int_equal(r.by.outcome, OUTCOME_CRASH);
+	assert_non_null(strstr(r.by.error, "more than 63"));
 }
 
 /* Two for the first CPU, which the first thread is pinned to. */
@@ -365,12 +446,13 @@ static void test_simulated_machine_is_quiet(void **state)
 {
 	Case *c = *state;
 	c->options.machine = MACHINE_SIMULATED;
-	Measurement m;
+	ReferenceWish wish = {0};
+	Reference r;
 	if (measure_open(
 		c->program, c->target, &c->options, &c->measurer, &c->error) ||
-	    measure_reference(c->measurer, &m, &c->error))
+	    measure_reference(c->measurer, &wish, &r, &c->error))
 		fail_msg("%s", c->error.text);
-	assert_true(m.noise_probe == 0 && m.noise_switches == 0);
+	assert_true(r.plain.noise_probe == 0 && r.plain.noise_switches == 0);
 	assert_true(measure_quiet(0, 0, 0));
 }
 
@@ -434,6 +516,11 @@ int main(void)
 		test_plain_nest_has_its_cpus, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_order_is_free, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_forms, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_fast_reference, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_reduced_reference, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_failures_keep_to_themselves, setup, teardown),
 	    cmocka_unit_test_setup_teardown(

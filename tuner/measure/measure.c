@@ -1,6 +1,7 @@
 /* The driver's side of measuring: jobs out, measurements in. */
 #include "tuner/measure/measure.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,47 +15,88 @@ typedef enum {
 	SLOT_LOST     /* that process is gone by no fault of its own */
 } Slot;
 
-struct Measurer {
+/* What the measurers of a run have in common. */
+typedef struct {
 	Arena *arena;
 	MeasureOptions options;
+	MeasureContext *contexts;
+	Servers servers;
+	int users;
+	Measurer *last; /* whose candidates wait */
+	double peak_one, peak_all; /* 0: not measured */
+	double probe_s; /* the least of the run; 0: none */
+	int cpus;
+} Nursery;
+
+struct Measurer {
+	Nursery *nursery;
 	MeasureContext context;
 	MeasureData data;
-	Servers servers;
-	double peak, probe_s; /* the least probe of the run; 0: none */
-	int cpus;
+	int number; /* of its context */
+	double end_s;
 	json_t *compiled; /* their traces; NULL: none yet */
 	Slot slots[MEASURE_WIDTH];
 };
 
+static bool is_simulated(const Measurer *m)
+{
+	return m->nursery->options.machine == MACHINE_SIMULATED;
+}
+
+Status measure_open_all(const Program *const *programs, int n,
+    const Target *target, const MeasureOptions *options, Measurer **out,
+    Error *error)
+{
+	Nursery *s = must_alloc(sizeof *s);
+	*s = (Nursery){.arena = arena_new(),
+	    .options = *options,
+	    .users = n,
+	    .cpus = host_cpus()};
+	s->contexts = NEW_N(s->arena, MeasureContext, n);
+	for (int i = 0; i < n; i++) {
+		Measurer *m = out[i] = must_alloc(sizeof *m);
+		*m = (Measurer){
+		    .nursery = s, .number = i, .end_s = INFINITY};
+		m->context = (MeasureContext){
+		    programs[i], target, &s->options, &m->data};
+		s->contexts[i] = m->context;
+	}
+	if (options->machine == MACHINE_SIMULATED)
+		return STATUS_OK;
+	for (int i = 0; i < n; i++)
+		FORWARD_IF_ERROR(measure_data_new(
+		    s->arena, programs[i], &out[i]->data, error));
+	return servers_open(&s->servers, s->contexts, n, error);
+}
+
 Status measure_open(const Program *program, const Target *target,
     const MeasureOptions *options, Measurer **out, Error *error)
 {
-	Measurer *m = must_alloc(sizeof *m);
-	*m = (Measurer){.arena = arena_new(),
-	    .options = *options,
-	    .cpus = host_cpus()};
-	*out = m;
-	m->context = (MeasureContext){program, target, &m->options, &m->data};
-	if (options->machine == MACHINE_SIMULATED)
-		return STATUS_OK;
-	FORWARD_IF_ERROR(measure_data_new(m->arena, program, &m->data, error));
-	return servers_open(&m->servers, &m->context, error);
+	return measure_open_all(&program, 1, target, options, out, error);
 }
 
 void measure_close(Measurer *m)
 {
 	if (!m)
 		return;
-	servers_close(&m->servers);
+	Nursery *s = m->nursery;
+	assert(s->users > 0);
+	if (--s->users == 0)
+		servers_close(&s->servers);
+	if (s->last == m)
+		s->last = NULL;
 	json_decref(m->compiled);
 	measure_data_free(&m->data);
-	arena_free(m->arena);
 	free(m);
+	if (s->users)
+		return;
+	arena_free(s->arena);
+	free(s);
 }
 
-void measure_set_peak(Measurer *m, double flops_per_s)
+void measure_until(Measurer *m, double end_s)
 {
-	m->peak = flops_per_s;
+	m->end_s = end_s;
 }
 
 /* A job and what it is about, for as many attempts as it takes. */
@@ -65,15 +107,30 @@ typedef struct {
 	Measurement *out;
 } Attempt;
 
+/* Seconds that a job may take; *cut: less than it could have had. */
+static double limited(const Measurer *m, double limit_s, bool *cut)
+{
+	double left = fmax(m->end_s - measure_now(), 0);
+	*cut = left < limit_s;
+	return *cut ? left : limit_s;
+}
+
 static bool exchange(
     Measurer *m, JobHeader job, json_t *traces, Measurement *out)
 {
-	job.peak = m->peak;
-	job.probe_s = m->probe_s;
-	bool done = servers_exchange(&m->servers, job, traces, out);
-	for (int i = 0; i < job.n; i++)
+	Nursery *s = m->nursery;
+	bool cut;
+	job.program = m->number;
+	job.peak = fmax(
+	    s->peak_all, s->peak_one * m->context.target->threads);
+	job.probe_s = s->probe_s;
+	job.limit_s = limited(m, job.limit_s, &cut);
+	bool done = servers_exchange(&s->servers, job, traces, out);
+	for (int i = 0; i < job.n; i++) {
 		if (out[i].probe_s > 0)
-			m->probe_s = out[i].probe_s;
+			s->probe_s = out[i].probe_s;
+		out[i].cut = cut && out[i].outcome == OUTCOME_TIMEOUT;
+	}
 	for (int i = 0; !done && i < MEASURE_WIDTH; i++)
 		if (m->slots[i] == SLOT_WAITING)
 			m->slots[i] = SLOT_LOST;
@@ -91,7 +148,7 @@ static Status run_job(Measurer *m, JobHeader job, json_t *traces,
 {
 	Attempt a = {m, job, traces, out};
 	Status status = servers_insist(
-	    &m->servers, attempt_job, &a, out, job.n, error);
+	    &m->nursery->servers, attempt_job, &a, out, job.n, error);
 	json_decref(traces);
 	return status;
 }
@@ -114,7 +171,8 @@ static Status simulate(Measurer *m, const Trace *const *traces, int n,
 {
 	for (int i = 0; i < n; i++) {
 		double s = simulate_seconds(m->context.program,
-		    m->context.target, traces[i], m->options.seed, error);
+		    m->context.target, traces[i],
+		    m->nursery->options.seed, error);
 		out[i] = (Measurement){.outcome = OUTCOME_OK,
 		    .time_s = s,
 		    .nruns = 1,
@@ -128,21 +186,113 @@ static Status simulate(Measurer *m, const Trace *const *traces, int n,
 	return STATUS_OK;
 }
 
-Status measure_reference(Measurer *m, Measurement *plain, Error *error)
+/* --- the reference ------------------------------------------------------- */
+
+/* Three runs, and what is made beside them. */
+static const double plain_spare_s = 1;
+
+static Status by_plain(Measurer *m, const ReferenceWish *wish, Reference *out,
+    Error *error)
+{
+	const MeasureOptions *o = &m->nursery->options;
+	JobHeader job = {.kind = JOB_PLAIN,
+	    .n = 1,
+	    .limit_s = o->build_limit_s + 12 * o->run_limit_s};
+	if (wish->fast)
+		job.limit_s = 2 * wish->plain_allowed_s + plain_spare_s;
+	FORWARD_IF_ERROR(
+	    run_job(m, job, json_array(), &out->plain, error));
+	out->estimated = o->cold; /* its runs were warm */
+	out->by = out->plain;
+	out->ready = out->by.outcome == OUTCOME_OK;
+	return STATUS_OK;
+}
+
+static Status by_fast(Measurer *m, const Trace *fast, const Trace *other,
+    Reference *out, Error *error)
+{
+	const MeasureOptions *o = &m->nursery->options;
+	const Trace *traces[] = {fast, other};
+	Measurement answers[2];
+	JobHeader job = {.kind = JOB_FAST,
+	    .n = 2,
+	    .limit_s = 4 * o->build_limit_s + 6 * o->run_limit_s};
+	FORWARD_IF_ERROR(run_job(m, job,
+	    traces_json(m, traces, other ? 2 : 1), answers, error));
+	out->by = answers[0];
+	out->plain = measure_nothing(OUTCOME_OK);
+	out->plain.time_s = answers[1].time_s;
+	out->ready = out->by.outcome == OUTCOME_OK;
+	out->fast = fast;
+	return STATUS_OK;
+}
+
+double measure_plain_guess(const Program *program, const Target *target)
+{
+	Error ignored;
+	return 3 * simulate_seconds(program, target, NULL, 0, &ignored);
+}
+
+Status measure_reference(Measurer *m, const ReferenceWish *wish,
+    Reference *out, Error *error)
 {
 	const Trace *none = NULL;
-	JobHeader job = {.kind = JOB_REFERENCE,
-	    .n = 1,
-	    .limit_s = m->options.build_limit_s + 12 * m->options.run_limit_s};
-	if (m->options.machine == MACHINE_SIMULATED)
-		return simulate(m, &none, 1, plain, error);
-	measure_data_fill(&m->data, m->options.seed);
-	return run_job(m, job, json_array(), plain, error);
+	double guess =
+	    measure_plain_guess(m->context.program, m->context.target);
+	bool plain = !wish->fast || guess <= wish->plain_allowed_s;
+	*out = (Reference){.ready = true};
+	if (is_simulated(m))
+		return simulate(m, &none, 1, &out->plain, error);
+	if (plain)
+		FORWARD_IF_ERROR(by_plain(m, wish, out, error));
+	if (!wish->fast || (plain && out->by.outcome != OUTCOME_TIMEOUT))
+		return STATUS_OK;
+	FORWARD_IF_ERROR(by_fast(m, wish->fast, wish->other, out, error));
+	if (!out->ready && !out->by.cut && wish->other)
+		FORWARD_IF_ERROR(
+		    by_fast(m, wish->other, wish->fast, out, error));
+	out->estimated = true;
+	if (!(out->plain.time_s > 0))
+		out->plain.time_s = guess / 3;
+	return STATUS_OK;
 }
+
+void measure_forget(Measurer *m)
+{
+	measure_data_forget(&m->data);
+}
+
+size_t measure_data_bytes(const Measurer *m)
+{
+	return m->data.size;
+}
+
+/* --- forms ------------------------------------------------------------------ */
+
+Status measure_forms(Measurer *m, const Trace *const *traces, int n,
+    FormText *out, Error *error)
+{
+	Measurement answers[MEASURE_WIDTH];
+	memset(out, 0, sizeof *out * (size_t)n);
+	for (int i = 0; i < n && !is_simulated(m); i += MEASURE_WIDTH) {
+		int part = n - i < MEASURE_WIDTH ? n - i : MEASURE_WIDTH;
+		JobHeader job = {.kind = JOB_FORM,
+		    .n = part,
+		    .limit_s = m->nursery->options.build_limit_s};
+		FORWARD_IF_ERROR(run_job(m, job,
+		    traces_json(m, traces + i, part), answers, error));
+		for (int k = 0; k < part; k++)
+			memcpy(out[i + k], answers[k].object,
+			    sizeof *out);
+	}
+	return STATUS_OK;
+}
+
+/* --- candidates ----------------------------------------------------------- */
 
 int measure_width(const Measurer *m)
 {
-	int width = 2 * m->cpus;
+	int width = 2 * m->nursery->cpus;
 	return width < MEASURE_WIDTH ? width : MEASURE_WIDTH;
 }
 
@@ -156,12 +306,16 @@ static Slot slot_of(const Measurement *m)
 Status measure_compile(Measurer *m, const Trace *const *traces, int n,
     Measurement *out, Error *error)
 {
-	if (m->options.machine == MACHINE_SIMULATED)
+	if (is_simulated(m))
 		return simulate(m, traces, n, out, error);
-	int turns = (n + m->cpus - 1) / m->cpus;
+	int turns = (n + m->nursery->cpus - 1) / m->nursery->cpus;
 	JobHeader job = {.kind = JOB_COMPILE,
 	    .n = n,
-	    .limit_s = m->options.build_limit_s * turns};
+	    .limit_s = m->nursery->options.build_limit_s * turns};
+	Measurer *last = m->nursery->last;
+	if (last) /* the server drops what waits */
+		memset(last->slots, 0, sizeof last->slots);
+	m->nursery->last = m;
 	json_decref(m->compiled);
 	m->compiled = traces_json(m, traces, n);
 	memset(m->slots, 0, sizeof m->slots);
@@ -180,7 +334,7 @@ static void attempt_again(Attempt *a)
 	JobHeader again = {.kind = JOB_AGAIN,
 	    .n = 1,
 	    .child = i,
-	    .limit_s = m->options.build_limit_s};
+	    .limit_s = m->nursery->options.build_limit_s};
 	if (exchange(m, again, m->compiled, a->out))
 		m->slots[i] = slot_of(a->out);
 }
@@ -200,16 +354,16 @@ static void attempt_run(void *context)
 Status measure_run(
     Measurer *m, int i, double best_s, Measurement *out, Error *error)
 {
-	if (m->options.machine == MACHINE_SIMULATED)
+	if (is_simulated(m))
 		return STATUS_OK;
 	JobHeader job = {.kind = JOB_RUN,
 	    .n = 1,
 	    .child = i,
 	    .best_s = best_s,
-	    .limit_s = m->options.run_limit_s};
+	    .limit_s = m->nursery->options.run_limit_s};
 	Attempt a = {m, job, json_array(), out};
 	Status status = servers_insist(
-	    &m->servers, attempt_run, &a, out, 1, error);
+	    &m->nursery->servers, attempt_run, &a, out, 1, error);
 	json_decref(a.traces);
 	return status;
 }
@@ -217,31 +371,37 @@ Status measure_run(
 Status measure_final(Measurer *m, const Trace *const *traces, int n,
     double allowed_s, Measurement *out, Error *error)
 {
-	if (m->options.machine == MACHINE_SIMULATED)
+	if (is_simulated(m))
 		return simulate(m, traces, n, out, error);
+	const MeasureOptions *o = &m->nursery->options;
 	JobHeader job = {.kind = JOB_FINAL,
 	    .n = n,
-	    .limit_s =
-		(m->options.build_limit_s + m->options.run_limit_s) * n,
+	    .limit_s = (o->build_limit_s + o->run_limit_s) * n,
 	    .allowed_s = allowed_s};
 	return run_job(m, job, traces_json(m, traces, n), out, error);
 }
 
-Status measure_peak(Measurer *m, double *one, double *all, Error *error)
+Status measure_peak(
+    Measurer *m, bool again, double *one, double *all, Error *error)
 {
+	Nursery *s = m->nursery;
 	Measurement out[2];
 	*one = *all = 0;
-	if (m->options.machine == MACHINE_SIMULATED)
+	if (is_simulated(m))
 		return STATUS_OK;
 	JobHeader job = {.kind = JOB_PEAK,
 	    .n = 2,
-	    .limit_s = m->options.build_limit_s + 5};
-	FORWARD_IF_ERROR(run_job(m, job, json_array(), out, error));
-	if (out[0].outcome || out[1].outcome)
-		return error_set(error, STATUS_CRASH,
-		    "the FMA peak could not be measured: %.900s",
-		    out[out[0].outcome ? 0 : 1].error);
-	*one = out[0].time_s;
-	*all = out[1].time_s;
+	    .limit_s = s->options.build_limit_s + 5};
+	if (again || !(s->peak_one > 0)) {
+		FORWARD_IF_ERROR(run_job(m, job, json_array(), out, error));
+		if (out[0].outcome || out[1].outcome)
+			return error_set(error, STATUS_CRASH,
+			    "the FMA peak could not be measured: %.900s",
+			    out[out[0].outcome ? 0 : 1].error);
+		s->peak_one = fmax(s->peak_one, out[0].time_s);
+		s->peak_all = fmax(s->peak_all, out[1].time_s);
+	}
+	*one = s->peak_one;
+	*all = s->peak_all;
 	return STATUS_OK;
 }

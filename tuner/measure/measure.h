@@ -6,7 +6,9 @@
  *     measure_server.c  a small process, forked before any thread starts, which
  *                       forks the children and outlives their crashes
  *     measure_child.c   compile, link, check against the reference, time
+ *     measure_reference.c  the expected outputs: made and checked
  *     measure_data.c    input sets and expected outputs, shared by all
+ *     measure_form.c    what tells a candidate from another before compiling
  *     measure_time.c    the timing policy
  *     measure_noise.c   how quiet the machine was meanwhile
  *     measure_simulate.c  a deterministic machine in place of this one
@@ -29,6 +31,7 @@ typedef enum { TROUBLE_NONE, TROUBLE_DOUBTFUL, TROUBLE_CERTAIN } Trouble;
 typedef struct {
 	Outcome outcome;
 	Trouble trouble;      /* none in what the functions below answer */
+	bool cut;             /* the time-out is of measure_until */
 	char error[512];      /* what failed; "" where ok */
 	double time_s;        /* median; NaN unless ok */
 	double spread_s;      /* 1.4826 * median absolute deviation */
@@ -65,17 +68,52 @@ typedef struct {
 typedef struct Measurer Measurer;
 
 /* Forks the server and those that take its place when it dies: call before the
- * process has threads (stores and models start some), for all operators of a
- * run.  Program and target must outlive it.  *out is to be closed after an
- * error, too. */
+ * process has threads (stores and models start some), once for all programs of
+ * a run; they share the servers.  out[i] is to be closed after an error, too.
+ * Programs and target must outlive them. */
+Status measure_open_all(const Program *const *programs, int n,
+    const Target *target, const MeasureOptions *options, Measurer **out,
+    Error *error);
 Status measure_open(const Program *program, const Target *target,
     const MeasureOptions *options, Measurer **out, Error *error);
 void measure_close(Measurer *m);
+/* Measuring ends then, by measure_now's clock; infinite: when it is done.  What
+ * is not done answers a time-out that is `cut`: no fault of the candidate. */
+void measure_until(Measurer *m, double end_s);
 
-/* The expected outputs: candidate 0 compiled untransformed, itself compared
- * with the interpreter at 64 points and the corners.  Also candidate 0's
- * measurement. */
-Status measure_reference(Measurer *m, Measurement *plain, Error *error);
+/* The expected outputs are those of the plain nest (candidate 0) where that is
+ * cheap, itself compared with the interpreter at 64 points and the corners.
+ * Else those of a fast kernel which is compared so too, and in full: with the
+ * plain nest at a reduced size, or with another kernel where that cannot be. */
+typedef struct {
+	/* Of two structures; NULL: the plain nest alone, whatever it takes. */
+	const Trace *fast, *other;
+	double plain_allowed_s; /* for three runs of the plain nest */
+} ReferenceWish;
+
+typedef struct {
+	bool ready;        /* outputs are there; else `by` says why not */
+	const Trace *fast; /* that made them; NULL: the plain nest */
+	Measurement by;    /* of what made them; time_s NaN: not known, since
+			      runs are too short to tell */
+	Measurement plain; /* of the plain nest */
+	bool estimated;    /* its time was not measured */
+} Reference;
+
+/* Seconds that the analytic model expects of three runs of the plain nest. */
+double measure_plain_guess(const Program *program, const Target *target);
+Status measure_reference(Measurer *m, const ReferenceWish *wish,
+    Reference *out, Error *error);
+/* Gives back the memory of the expected outputs, which have to be made anew. */
+void measure_forget(Measurer *m);
+/* Bytes of inputs and expected outputs. */
+size_t measure_data_bytes(const Measurer *m);
+
+/* What candidates are for a back end, 64 hex digits each: equal ones make one
+ * object.  "" where that is not known. */
+typedef char FormText[65];
+Status measure_forms(Measurer *m, const Trace *const *traces, int n,
+    FormText *out, Error *error);
 
 /* Candidates that are worth compiling at once: two for each CPU, at most
  * MEASURE_WIDTH. */
@@ -104,10 +142,14 @@ Status measure_run(
 Status measure_final(Measurer *m, const Trace *const *traces, int n,
     double allowed_s, Measurement *out, Error *error);
 
-/* FLOP/s of fused multiply-adds on registers alone, f32: one thread, and all of
- * the target's threads. */
-Status measure_peak(Measurer *m, double *one, double *all, Error *error);
-/* Implausible: faster than this times the peak allows; 0: not checked. */
-void measure_set_peak(Measurer *m, double flops_per_s);
+/* FLOP/s of multiply-adds on registers alone, f32: one thread, and all of the
+ * target's threads; the most that was measured for this run's programs.  It is
+ * measured where it never was, or `again`.  Faster than twice that is
+ * implausible. */
+Status measure_peak(
+    Measurer *m, bool again, double *one, double *all, Error *error);
+
+double measure_now(void); /* seconds, monotonic */
+Measurement measure_nothing(Outcome outcome); /* no times */
 
 #endif

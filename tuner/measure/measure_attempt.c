@@ -23,7 +23,7 @@ enum { PAUSES = sizeof pauses / sizeof *pauses };
 
 static bool interrupted(const Servers *s)
 {
-	volatile const int *signal = s->context->options->interrupted;
+	volatile const int *signal = s->contexts->options->interrupted;
 	return signal && *signal;
 }
 
@@ -40,7 +40,7 @@ static bool wait_for(const Servers *s, double seconds)
 /* Once, as long as it is the same. */
 static void say(Servers *s, const char *trouble)
 {
-	void (*told)(const char *) = s->context->options->say;
+	void (*told)(const char *) = s->contexts->options->say;
 	if (told && strcmp(s->said, trouble))
 		told(trouble);
 	snprintf(s->said, sizeof s->said, "%s", trouble);
@@ -97,7 +97,7 @@ static bool start_server(Servers *s, int i)
 		close(ends[0]);
 		for (int k = 0; k < i; k++)
 			close(s->fd[k]);
-		measure_server(s->context, ends[1], i > 0);
+		measure_server(s->contexts, s->ncontexts, ends[1], i > 0);
 	}
 	int why = errno;
 	close(ends[1]);
@@ -128,10 +128,10 @@ static void start_first(void *context)
 }
 
 Status servers_open(
-    Servers *s, const MeasureContext *context, Error *error)
+    Servers *s, const MeasureContext *contexts, int n, Error *error)
 {
 	FirstStart first = {.servers = s};
-	*s = (Servers){.context = context};
+	*s = (Servers){.contexts = contexts, .ncontexts = n};
 	FORWARD_IF_ERROR(servers_insist(
 	    s, start_first, &first, &first.answer, 1, error));
 	for (int i = 1; i < MEASURE_SERVERS && start_server(s, i); i++)

@@ -11,7 +11,7 @@
 #include "lib/rng.h"
 #include "tuner/measure/measure_internal.h"
 
-enum { POINTS = 64, ALIGN = 64 };
+enum { POINTS = 64, ALIGN = 64, DRAWN = 1 << 16, PIECE = 1 << 12 };
 
 /* Exponent of the largest float of each set. */
 static const int largest_exponent[MEASURE_SETS] = {0, 2, 10};
@@ -99,7 +99,8 @@ Status measure_data_new(Arena *arena, const Program *program,
 				&program->buffers[program->outputs[i]]));
 	}
 	void *map = mmap(NULL, data->size ? data->size : 1,
-	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	    PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED)
 		return error_set(error, STATUS_IO,
 		    "no memory for inputs and outputs of %zu bytes",
@@ -108,20 +109,41 @@ Status measure_data_new(Arena *arena, const Program *program,
 	return STATUS_OK;
 }
 
+/* The first elements are drawn one by one, pieces of them make the rest: a
+ * buffer of 64 MB takes as long as it takes to write. */
+static void fill_buffer(const Buffer *b, unsigned char *at, Rng *rng, int set,
+    double scale)
+{
+	int64_t n = buffer_elements(b);
+	int64_t drawn = n < DRAWN ? n : DRAWN;
+	size_t bytes = (size_t)dtype_bytes(b->type);
+	for (int64_t k = 0; k < drawn; k++)
+		put_element(at, k, b->type, rng, set, scale);
+	for (int64_t k = drawn; k < n; k += PIECE) {
+		int64_t piece = n - k < PIECE ? n - k : PIECE;
+		uint64_t from = rng_below(rng, DRAWN - PIECE);
+		memcpy(at + (size_t)k * bytes, at + from * bytes,
+		    (size_t)piece * bytes);
+	}
+}
+
 void measure_data_fill(MeasureData *data, uint64_t seed)
 {
 	const Program *program = data->program;
 	for (int s = 0; s < MEASURE_SETS; s++) {
 		double scale = exp2(-magnitude_shift(program, largest_exponent[s]));
 		for (int i = 0; i < program->ninputs; i++) {
-			const Buffer *b = &program->buffers[i];
 			Rng rng = rng_stream(seed, (uint64_t)s, (uint64_t)i);
-			int64_t n = buffer_elements(b);
-			for (int64_t k = 0; k < n; k++)
-				put_element(data->base + data->input[s][i], k,
-				    b->type, &rng, s, scale);
+			fill_buffer(&program->buffers[i],
+			    data->base + data->input[s][i], &rng, s, scale);
 		}
 	}
+}
+
+void measure_data_forget(MeasureData *data)
+{
+	if (data->base)
+		madvise(data->base, data->size, MADV_REMOVE);
 }
 
 void measure_data_free(MeasureData *data)
@@ -259,10 +281,12 @@ static bool check_point(const MeasureData *data, int set, int output,
 	return false;
 }
 
-bool measure_data_check(const MeasureData *data, char *why, size_t size)
+bool measure_data_check(
+    const MeasureData *data, double seconds, char *why, size_t size)
 {
 	const Program *p = data->program;
 	Rng rng = rng_stream(1, 2, 3);
+	double end = measure_now() + seconds;
 	for (int o = 0; o < p->noutputs; o++) {
 		const Buffer *b = &p->buffers[p->outputs[o]];
 		int64_t *index =
@@ -270,6 +294,8 @@ bool measure_data_check(const MeasureData *data, char *why, size_t size)
 		int corners = b->ndim < 6 ? 1 << b->ndim : 64;
 		bool right = true;
 		for (int k = 0; k < corners + POINTS && right; k++) {
+			if (k && measure_now() > end)
+				break;
 			for (int d = 0; d < b->ndim; d++)
 				index[d] = k >= corners
 				    ? (int64_t)rng_below(

@@ -20,12 +20,15 @@ typedef struct {
 Status measure_data_new(Arena *arena, const Program *program,
     MeasureData *data, Error *error);
 void measure_data_fill(MeasureData *data, uint64_t seed); /* the inputs */
+void measure_data_forget(MeasureData *data); /* gives back the memory */
 void measure_data_free(MeasureData *data);
 /* Empty, or where output differs: "out[3, 0]: 1.5, expected 2.5". */
 bool measure_data_compare(const MeasureData *data, int set, int output,
     const void *got, char *why, size_t size);
-/* The expected outputs against interp_point at 64 points and the corners. */
-bool measure_data_check(const MeasureData *data, char *why, size_t size);
+/* The expected outputs against the interpreter at the corners and 64 points, as
+ * many as fit into so many seconds. */
+bool measure_data_check(
+    const MeasureData *data, double seconds, char *why, size_t size);
 
 /* measure_noise.c: probes beside what is timed. */
 enum { NOISE_PROBES = 512 };
@@ -58,14 +61,14 @@ typedef struct {
 	size_t flush_bytes;
 	Noise *noise;     /* probed after each sample; NULL: not */
 } TimedKernel;
+/* A time that is hopeless against the best. */
+double measure_hopeless(double best_s);
 void measure_time(const TimedKernel *kernel, Measurement *out);
 /* Median and spread of runs_s. */
 void measure_summary(Measurement *out);
 /* n kernels in turn, order reversed half way: as many turns as fit into
  * MEASURE_FINAL_S seconds a kernel, six at least. */
 void measure_time_interleaved(const TimedKernel *kernels, int n, Measurement *out);
-double measure_now(void); /* seconds, monotonic */
-Measurement measure_nothing(Outcome outcome); /* no times */
 /* Every thread of this process to a CPU of its own, in the order of the main
  * thread's set; once in a process, since it narrows that set.  False, and errno,
  * where the threads cannot be listed. */
@@ -73,7 +76,9 @@ bool measure_pin_threads(void);
 
 /* measure_server.c: what driver and server say to each other */
 typedef enum {
-	JOB_REFERENCE,
+	JOB_PLAIN, /* the expected outputs by the plain nest */
+	JOB_FAST,  /* the same by the first of the traces */
+	JOB_FORM,  /* the hash of each trace's lowered form */
 	JOB_COMPILE, /* a child for each trace; they wait for JOB_RUN */
 	JOB_AGAIN,   /* one of these anew, beside the others */
 	JOB_RUN,
@@ -82,6 +87,7 @@ typedef enum {
 } JobKind;
 typedef struct {
 	JobKind kind;
+	int program; /* which of the run's */
 	int n;	   /* answers, one for each trace; at most MEASURE_WIDTH */
 	int child; /* JOB_RUN, JOB_AGAIN: which of those compiled last */
 	double best_s, limit_s, peak, probe_s;
@@ -102,20 +108,24 @@ bool measure_write(int fd, const void *data, size_t size);
 #define MEASURE_CHILD_BYTES ((size_t)12 << 30)
 /* Never returns.  `spare`: it may never have a job. */
 _Noreturn void measure_server(
-    const MeasureContext *context, int fd, bool spare);
+    const MeasureContext *contexts, int n, int fd, bool spare);
+
+/* measure_form.c: 64 hex digits */
+void measure_form(const Lowered *lowered, char hex[65]);
 
 /* measure_attempt.c: the driver's line to its servers.  All but the first wait
  * for the first to die. */
 enum { MEASURE_SERVERS = 4 };
 typedef struct {
-	const MeasureContext *context;
+	const MeasureContext *contexts; /* one for each program */
+	int ncontexts;
 	pid_t pid[MEASURE_SERVERS]; /* 0: none */
 	int fd[MEASURE_SERVERS];
 	int current;
 	char said[512]; /* the last trouble that was said */
 } Servers;
 Status servers_open(
-    Servers *s, const MeasureContext *context, Error *error);
+    Servers *s, const MeasureContext *contexts, int n, Error *error);
 void servers_close(Servers *s);
 /* Sends a job and reads its answers; false where the server died of it: the
  * answers say so, and the next server is there for what follows. */
@@ -143,9 +153,18 @@ void trouble_describe_end(int status, char *text, size_t size);
 
 /* measure_child.c: does the job, writes n Measurements to fd.  JOB_COMPILE and
  * JOB_AGAIN have one trace of the list here, the one that `trace` says; a
- * JobHeader read from fd is its JOB_RUN. */
+ * JobHeader read from fd is its JOB_RUN.  JOB_FORM has n traces from there on. */
 void measure_child(const MeasureContext *context, const JobHeader *job,
     const char *traces, int trace, int fd);
+
+/* measure_reference.c: JOB_PLAIN and JOB_FAST. */
+void job_plain(const MeasureContext *context, Arena *arena, Measurement *m);
+void job_fast(const MeasureContext *context, Arena *arena,
+    const json_t *traces, Measurement *m);
+/* measure_child.c: of a loaded kernel that was called.  probe_s: the least
+ * probe of the run; 0: none yet. */
+typedef struct Loaded Loaded;
+void job_time(Loaded *kernel, double best_s, double probe_s, Measurement *m);
 
 /* Calls a function of n pointers; false: there are too many. */
 bool measure_call(void *function, void **args, int n);

@@ -7,6 +7,7 @@
  * processes then wait, and each is measured when the driver says so, with
  * nothing beside it.  A child is its own process group, so that killing it takes
  * all that it started.  Every process asks to be killed when its parent dies. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -42,7 +43,8 @@ typedef struct {
 } End;
 
 typedef struct {
-	const MeasureContext *context;
+	const MeasureContext *contexts; /* one for each program */
+	int ncontexts;
 	int fd;
 	Child compiled[MEASURE_WIDTH]; /* they wait for JOB_RUN */
 	int ncompiled;
@@ -121,7 +123,9 @@ static _Noreturn void be_child(Server *s, const Child *child,
 			close(s->compiled[i].fd);
 			close(s->compiled[i].said);
 		}
-	measure_child(s->context, job, s->text, trace, fd);
+	assert(job->program >= 0 && job->program < s->ncontexts);
+	measure_child(
+	    &s->contexts[job->program], job, s->text, trace, fd);
 	_exit(0);
 }
 
@@ -317,9 +321,33 @@ static void run_again(Server *s, const JobHeader *job, Measurement *out)
 		end_child(child, false);
 }
 
+/* The traces in as many parts as there are CPUs, at once. */
+static void run_forms(Server *s, const JobHeader *job, Measurement *out)
+{
+	Child children[MEASURE_WIDTH];
+	double end = measure_now() + job->limit_s;
+	int cpus = host_cpus(), parts = job->n < cpus ? job->n : cpus;
+	for (int i = 0; i < parts; i++) {
+		int first = job->n * i / parts;
+		JobHeader part = *job;
+		part.n = job->n * (i + 1) / parts - first;
+		start_child(s, &children[i], &part, first);
+	}
+	for (int i = 0; i < parts; i++) {
+		int first = job->n * i / parts;
+		collect(&children[i], job, job->n * (i + 1) / parts - first,
+		    end, out + first);
+		end_child(&children[i], false);
+	}
+}
+
 static void run_job(Server *s, const JobHeader *job, Measurement *out)
 {
 	Child own, *child = &own;
+	if (job->kind == JOB_FORM) {
+		run_forms(s, job, out);
+		return;
+	}
 	if (job->kind != JOB_RUN && job->kind != JOB_AGAIN)
 		drop_compiled(s);
 	if (job->kind == JOB_COMPILE) {
@@ -380,10 +408,10 @@ static void refuse(const JobHeader *job, Measurement *out)
 }
 
 _Noreturn void measure_server(
-    const MeasureContext *context, int fd, bool spare)
+    const MeasureContext *contexts, int n, int fd, bool spare)
 {
 	static Measurement out[MEASURE_WIDTH];
-	Server s = {.context = context, .fd = fd};
+	Server s = {.contexts = contexts, .ncontexts = n, .fd = fd};
 	Error error;
 	JobHeader job;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

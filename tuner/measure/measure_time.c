@@ -18,7 +18,7 @@
 #include "tuner/measure/measure_internal.h"
 
 static const double sample_s = 50e-6, budget_s = 8e-3, budget_best_s = 40e-3,
-		    hopeless = 3, maybe_best = 1.1, tight = 0.005, slow_s = 0.5;
+		    maybe_best = 1.1, tight = 0.005, slow_s = 0.5;
 enum { SAMPLES_MIN = 3, ROUNDS_MIN = 6 };
 
 double measure_now(void)
@@ -35,6 +35,13 @@ Measurement measure_nothing(Outcome outcome)
 	    .spread_s = NAN,
 	    .noise_probe = NAN,
 	    .noise_switches = -1};
+}
+
+/* What takes long is not called again and again to find out that it is a half
+ * slower. */
+double measure_hopeless(double best_s)
+{
+	return best_s > 0.02 ? 1.5 * best_s : 3 * best_s;
 }
 
 bool measure_pin_threads(void)
@@ -122,9 +129,9 @@ void measure_time(const TimedKernel *k, Measurement *out)
 		measure_summary(out);
 		return;
 	}
-	if (k->best_s > 0 && first > hopeless * k->best_s) {
+	if (k->best_s > 0 && first > measure_hopeless(k->best_s)) {
 		double again = sample(k, 1);
-		if (again > hopeless * k->best_s) {
+		if (again > measure_hopeless(k->best_s)) {
 			out->runs_s[out->nruns++] = again;
 			measure_summary(out);
 			return;

@@ -51,6 +51,7 @@ typedef struct {
 	double time_s, spread_s;
 	int group;
 	bool final, quiet;
+	bool plain; /* the plain loops, which a run measured as no trial */
 	char id[ID_DIGITS];
 } Entry;
 
@@ -147,6 +148,27 @@ static uint64_t trace_hash(Member trace)
 	buf_free(&text);
 	json_decref(json);
 	return hash;
+}
+
+/* Are there no steps but parallel ones? */
+static bool is_plain(Member trace)
+{
+	bool plain = trace.size == 2 && !memcmp(trace.at, "[]", 2);
+	static const char step[] = "\"step\"", parallel[] = "\"parallel\"";
+	const char *end = trace.at + trace.size;
+	for (const char *p = trace.at; p && p < end; p++) {
+		p = memmem(p, (size_t)(end - p), step, sizeof step - 1);
+		if (!p)
+			break;
+		p += sizeof step - 1;
+		while (p < end && (*p == ' ' || *p == ':'))
+			p++;
+		if ((size_t)(end - p) < sizeof parallel ||
+		    memcmp(p, parallel, sizeof parallel - 1))
+			return false;
+		plain = true;
+	}
+	return plain;
 }
 
 /* What says nothing of noise was measured before that was looked at. */
@@ -276,7 +298,8 @@ static bool look_at_trial(
 	    .time_s = number_of(m[TIME], 0),
 	    .spread_s = number_of(m[SPREAD], 0),
 	    .final = member_is(m[ROUND], "final"),
-	    .quiet = is_quiet(m[NOISE])};
+	    .quiet = is_quiet(m[NOISE]),
+	    .plain = is_plain(m[TRACE]) && is_null(member_of(m[BY], "form"))};
 	e.where.text = NULL;
 	if (!is_id(m[ID]) || !(e.time_s > 0) || !isfinite(e.time_s)) {
 		store_damaged(f->store, stored->number,
@@ -523,6 +546,16 @@ static bool is_accepted(
 	return false;
 }
 
+/* The plain loops count only beside another trace that was measured.  (Where the
+ * space has none they are candidate 1; that trial says its form.) */
+static bool has_other(const Entry *e, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (!e[i].plain)
+			return true;
+	return false;
+}
+
 /* The best of a group's n > 0 lines, oldest first. */
 static const Entry *choose(
     Finding *f, const Group *group, const Entry *e, int n)
@@ -533,7 +566,8 @@ static const Entry *choose(
 	if (!f->no_round)
 		find_rounds(f->arena, e, n, &rounds);
 	for (int i = 0; i < rounds.n; i++)
-		if (rounds.at[i].quiet)
+		if (rounds.at[i].quiet &&
+		    has_other(rounds.at[i].at, rounds.at[i].n))
 			rounds.at[quiet++] = rounds.at[i];
 	for (int i = 0; i < quiet; i++) {
 		const Round *r = &rounds.at[i];
@@ -542,7 +576,8 @@ static const Entry *choose(
 		    is_accepted(f, group, r, next))
 			stands = r;
 	}
-	return stands ? stands->best : least(f->arena, e, n);
+	return stands ? stands->best
+	    : has_other(e, n) ? least(f->arena, e, n) : NULL;
 }
 
 /* --- a layer ----------------------------------------------------------------- */
@@ -583,8 +618,8 @@ static int compare_doubles(const void *a, const void *b)
 static bool is_certain(const Finding *f, const Entry *winner, int fastest)
 {
 	int n = f->entries.n;
-	if (n < fastest)
-		return true;
+	if (!winner || n < fastest)
+		return n < fastest;
 	double *times = NEW_N(f->arena, double, n);
 	for (int i = 0; i < n; i++)
 		times[i] = f->entries.at[i].time_s;
@@ -637,7 +672,10 @@ static void choose_all(Finding *f, bool *damaged)
 				break;
 		if (g->found)
 			continue;
-		take(f, choose(f, g, e + i, n), &g->best);
+		const Entry *winner = choose(f, g, e + i, n);
+		if (!winner)
+			continue;
+		take(f, winner, &g->best);
 		*damaged |= !g->best.json;
 	}
 }

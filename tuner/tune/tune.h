@@ -1,4 +1,12 @@
-/* The tuning loop for one operator: search, measure, learn, store. */
+/* Tuning one operator, in two steps: candidate 1, which a run of several
+ * operators measures of each before any goes on; then the search.
+ *
+ *     tune.c         the two steps, and what a run comes to
+ *     tune_propose.c which candidates: the space, the search, the model
+ *     tune_trial.c   one candidate: compiled, run, stored
+ *     tune_final.c   the finalists once more, side by side
+ *     tune_known.c   what the store says of trials
+ *     tune_lines.c   what is stored: trials and marks */
 #ifndef TUNER_TUNE_H
 #define TUNER_TUNE_H
 
@@ -9,7 +17,8 @@ typedef enum { SEARCH_ANNEAL, SEARCH_RANDOM } SearchKind;
 typedef struct {
 	int64_t trials;  /* that the store is to hold for the operator; -1: any */
 	double time_s;   /* that all runs together may take; -1: any */
-	double left_s;   /* wall time of this run; -1: any */
+	double end_s;    /* by measure_now's clock; infinite: whenever */
+	double plain_s;  /* that the plain loop nest may take to be run */
 	bool more;       /* spend the budget again, whatever the store holds */
 	bool accept;     /* the newest final round counts, though it be slower */
 	SearchKind search;
@@ -46,8 +55,10 @@ typedef struct {
 	bool hopeless;     /* stopped: nearly all fail for one reason */
 	bool broken;       /* stopped by the Status that is returned */
 	int64_t trials, ok, failed;
+	int64_t equal;     /* proposals that would have made known code */
 	int64_t stored;    /* search trials in the store at the end */
-	double plain_s;    /* candidate 0; 0 if it failed */
+	double plain_s;    /* candidate 0; 0: not known */
+	bool plain_estimated; /* it was not run at this size */
 	double best_s;     /* 0: no valid trial */
 	char best_id[17];
 	double final_s;    /* the best of this run's final round; 0: none */
@@ -63,16 +74,38 @@ typedef struct {
 	TuneTimes times;
 } TuneResult;
 
-/* `store` is open for writing; `measurer` was opened with options->measure. */
-Status tune_operator(const Program *program, const Target *target, Store *store,
+typedef struct Tuning Tuning;
+
+/* Reads what the store holds.  `store` is open for writing; `measurer` was
+ * opened with options->measure; both outlive *out, which is to be freed after
+ * an error, too. */
+Status tune_open(const Program *program, const Target *target, Store *store,
     Measurer *measurer, const TuneOptions *options,
     void (*progress)(const TuneProgress *progress, void *context),
-    void *context, TuneResult *result, Error *error);
+    void *context, Tuning **out, Error *error);
+void tune_free(Tuning *tuning);
 
-/* What the store holds for the operator, the target and options->measure's
- * regime, as budgets count it. */
-Status tune_stored(const Program *program, const Target *target, Store *store,
-    const TuneOptions *options, int64_t *trials, double *spent_s, Error *error);
+/* As budgets count it: what the store holds, and what was done here. */
+int64_t tune_trials(const Tuning *tuning);
+double tune_spent_s(const Tuning *tuning);
+int64_t tune_stored(const Tuning *tuning); /* search trials in the store */
+/* Was candidate 1 measured, here or by an earlier run? */
+bool tune_has_first(Tuning *tuning);
+
+/* Candidate 1: what is built without a record.  It is the first trial unless
+ * time ends before.  forget: its expected outputs are not kept for the rest,
+ * which takes memory. */
+Status tune_first(
+    Tuning *tuning, double end_s, bool forget, Error *error);
+/* The rest, until trials, time_s (-1: any) or the clock's end_s are spent, as
+ * the totals of TuneOptions.  Fills in the result, whatever it returns. */
+Status tune_rest(Tuning *tuning, int64_t trials, double time_s, double end_s,
+    TuneResult *result, Error *error);
+
+/* Fills in the kernels that a reference may be made by where the plain nest takes
+ * too long: those that tuning would choose. */
+Status tune_reference(Arena *arena, const Program *program,
+    const Target *target, ReferenceWish *wish, Error *error);
 
 json_t *tune_times_json(const TuneTimes *times); /* the caller's */
 

@@ -1,0 +1,161 @@
+/* What tuning prints: a live line, and what an operator came to. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/tune_verb.h"
+
+/* --- the live line --------------------------------------------------------- */
+
+static const char *format_rate(char *text, size_t size, double flops_per_s)
+{
+	if (flops_per_s >= 1e9)
+		snprintf(text, size, "%.1f GFLOP/s", flops_per_s * 1e-9);
+	else
+		snprintf(text, size, "%.1f MFLOP/s", flops_per_s * 1e-6);
+	return text;
+}
+
+void tune_show_progress(const TuneProgress *p, void *context)
+{
+	TuneDisplay *d = context;
+	char rate[32];
+	if (!d->live ||
+	    (p->phase == TUNE_SEARCH && p->elapsed_s - d->last < 0.1))
+		return;
+	d->last = p->elapsed_s;
+	Buf line = {0};
+	buf_printf(&line, "%s  ", d->label);
+	if (p->phase == TUNE_REFERENCE) {
+		buf_puts(&line, "plain loops, for comparison");
+	} else {
+		buf_printf(&line, "%lld trials", (long long)p->trials);
+		if (p->failed)
+			buf_printf(&line, " (%lld failed)",
+			    (long long)p->failed);
+		if (p->best_s > 0)
+			buf_printf(&line, "  best %s",
+			    format_rate(rate, sizeof rate,
+				p->best_flops_per_s));
+		if (p->best_s > 0 && p->peak_flops_per_s > 0)
+			buf_printf(&line, " (%.0f %% of the peak)",
+			    100 * p->best_flops_per_s / p->peak_flops_per_s);
+		buf_printf(&line, "  %.1f trials/s", p->trials_per_s);
+		if (!isnan(p->rank_correlation))
+			buf_printf(&line, "  rank %.2f", p->rank_correlation);
+		if (p->phase == TUNE_FINAL)
+			buf_puts(&line, "  measuring the best again");
+		else if (p->left_s >= 0)
+			buf_printf(&line, "  %.0f s left", p->left_s);
+	}
+	say_live(buf_text(&line));
+	buf_free(&line);
+}
+
+/* --- results --------------------------------------------------------------- */
+
+static const char *format_time(char *text, size_t size, double s)
+{
+	if (s >= 1)
+		snprintf(text, size, "%.3f s", s);
+	else if (s >= 1e-3)
+		snprintf(text, size, "%.3f ms", s * 1e3);
+	else
+		snprintf(text, size, "%.3f us", s * 1e6);
+	return text;
+}
+
+static void print_text(
+    const Program *p, const char *label, const TuneResult *r, bool verbose)
+{
+	char a[32], b[32];
+	if (r->covered) {
+		out_text("%s: the store has %lld trials: %s\n", label,
+		    (long long)r->stored,
+		    r->exhausted ? "the space is exhausted" : "covered");
+	} else {
+		out_text("%s: %lld trials in %.1f s (%.1f a second), "
+		       "%lld failed%s%s%s\n",
+		    label, (long long)r->trials, r->elapsed_s,
+		    (double)r->trials / r->elapsed_s, (long long)r->failed,
+		    r->exhausted ? "; the space is exhausted" : "",
+		    r->interrupted ? "; interrupted" : "",
+		    r->hopeless ? "; stopped, nearly all fail alike" : "");
+	}
+	if (r->best_s > 0) {
+		out_text("  best %s, %s", format_time(a, sizeof a, r->best_s),
+		    format_rate(b, sizeof b, (double)p->flops / r->best_s));
+		if (r->peak_all > 0)
+			out_text(", %.1f %% of the peak of %.1f GFLOP/s",
+			    100 * (double)p->flops / r->best_s / r->peak_all,
+			    r->peak_all * 1e-9);
+		out_text("  (%s)\n", r->best_id);
+	}
+	if (r->final_s > 0 && strcmp(r->final_id, r->best_id))
+		out_text("  the final round of this run %s: %s (%s); the best "
+		       "above stands%s\n",
+		    r->final_quiet ? "was slower" : "was disturbed",
+		    format_time(a, sizeof a, r->final_s), r->final_id,
+		    r->final_quiet ? ", --accept takes the new one" : "");
+	if (r->plain_s > 0 && r->best_s > 0)
+		out_text("  plain loops %s%s: %.1f times slower%s\n",
+		    r->plain_estimated ? "about " : "",
+		    format_time(a, sizeof a, r->plain_s),
+		    r->plain_s / r->best_s,
+		    r->plain_estimated ? " (estimated, not run)" : "");
+	if (verbose && !r->covered) {
+		const TuneTimes *t = &r->times;
+		out_text("  time: search %.2f s, features and model %.2f, train "
+		       "%.2f, compile %.2f, check %.2f, run %.2f, idle %.2f\n",
+		    t->search, t->features, t->train, t->compile, t->check,
+		    t->run, t->idle);
+		out_text("  %lld candidates scored, %.0f a second; %lld were "
+			 "passed over, since their code was known\n",
+		    (long long)r->scored, r->scored_per_s,
+		    (long long)r->equal);
+	}
+}
+
+static void print_json(const Program *p, const TuneResult *r)
+{
+	json_t *o = json_pack("{s:s,s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:b,s:f}",
+	    "name", p->name, "case", p->case_name, "op", p->op, "covered",
+	    r->covered, "trials", (json_int_t)r->trials, "ok",
+	    (json_int_t)r->ok, "failed", (json_int_t)r->failed, "stored",
+	    (json_int_t)r->stored, "exhausted", r->exhausted, "elapsed_s",
+	    r->elapsed_s);
+	json_object_set_new(
+	    o, "best_s", r->best_s > 0 ? json_real(r->best_s) : json_null());
+	json_object_set_new(o, "best",
+	    r->best_id[0] ? json_string(r->best_id) : json_null());
+	json_object_set_new(o, "final",
+	    r->final_s > 0 ? json_string(r->final_id) : json_null());
+	json_object_set_new(o, "final_s",
+	    r->final_s > 0 ? json_real(r->final_s) : json_null());
+	json_object_set_new(o, "plain_s",
+	    r->plain_s > 0 ? json_real(r->plain_s) : json_null());
+	json_object_set_new(
+	    o, "plain_estimated", json_boolean(r->plain_estimated));
+	json_object_set_new(o, "equal", json_integer((json_int_t)r->equal));
+	json_object_set_new(o, "flops_per_s",
+	    r->best_s > 0 ? json_real((double)p->flops / r->best_s)
+			  : json_null());
+	json_object_set_new(o, "peak_one", json_real(r->peak_one));
+	json_object_set_new(o, "peak_all", json_real(r->peak_all));
+	json_object_set_new(
+	    o, "scored", json_integer((json_int_t)r->scored));
+	json_object_set_new(o, "scored_per_s", json_real(r->scored_per_s));
+	json_object_set_new(o, "times_s", tune_times_json(&r->times));
+	out_json(o);
+	json_decref(o);
+}
+
+void tune_show(const Common *common, const Program *p, const char *label,
+    const TuneResult *r)
+{
+	if (common->json)
+		print_json(p, r);
+	else if (!common->quiet)
+		print_text(p, label, r, common->verbose);
+}

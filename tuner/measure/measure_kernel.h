@@ -1,0 +1,51 @@
+/* A kernel inside a measuring child: compiled, loaded, with buffers, called and
+ * compared with the expected outputs.  Nothing is freed: the process ends soon. */
+#ifndef TUNER_MEASURE_KERNEL_H
+#define TUNER_MEASURE_KERNEL_H
+
+#include "tuner/measure/measure_internal.h"
+
+enum { KERNEL_ARGS = 64 };
+
+struct Loaded {
+	const MeasureContext *context;
+	Lowered *lowered;
+	Buf object;
+	void *function;
+	void *packs[KERNEL_ARGS];
+	int nargs;
+	void *args[KERNEL_ARGS];
+	void *sources[KERNEL_ARGS]; /* const inputs as they are before packing */
+	bool guarded;  /* the buffers end at pages without access */
+	size_t wanted; /* bytes of the buffer that was asked for last */
+};
+
+/* Each answers false with outcome, error and trouble in m where it fails. */
+
+/* `json`: a trace; NULL: candidate 0. */
+bool kernel_lower(Loaded *k, Arena *arena, const json_t *json, int threads,
+    Measurement *m);
+bool kernel_compile_lowered(Loaded *k, Measurement *m);
+/* Both, and the object's hash. */
+bool kernel_compile(Loaded *k, Arena *arena, const json_t *json, int threads,
+    Measurement *m);
+bool kernel_load(Loaded *k, Measurement *m);
+
+/* Arguments on an input set between guard pages, constants packed, all that is
+ * written poisoned; of a second set in the same places. */
+bool kernel_guard(Loaded *k, int set, Measurement *m);
+/* Arguments of n kernels of one program for timing, which have all buffers in
+ * common but packed constants: the order of kernels must not hang on where
+ * their buffers happen to lie. */
+bool kernel_place(Loaded *const *kernels, int n, Measurement *m);
+
+void kernel_call(void *loaded);
+/* Threads to CPUs, where that is wanted; after the first call. */
+bool kernel_pin(const MeasureContext *context, Measurement *m);
+
+/* In full with the expected outputs, on all sets; what is hopeless against
+ * best_s twice in a row on the first alone.  best_s 0: none known.  m->runs_s:
+ * of each set, pinned but for the first. */
+bool kernel_check(Loaded *k, double best_s, Measurement *m);
+
+#endif

@@ -1,0 +1,427 @@
+/* Tuning an operator: candidate 1 first; then search, measure, learn, store,
+ * until the budget is covered; then the finalists once more, side by side. */
+#include "tuner/tune/tune.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "tuner/tune/tune_internal.h"
+
+enum { HOPELESS_TRIALS = 40 /* of which all but a few failed */ };
+
+/* --- budget ------------------------------------------------------------------ */
+
+double tune_elapsed(const Tuning *t)
+{
+	return t->active_s + (t->since > 0 ? measure_now() - t->since : 0);
+}
+
+double tune_time_left(const Tuning *t)
+{
+	double left = t->options.end_s - measure_now();
+	if (t->options.time_s < 0)
+		return left;
+	return fmin(left, t->options.time_s - tune_elapsed(t) -
+		(t->options.more ? 0 : t->history.spent_s));
+}
+
+int64_t tune_trials_left(const Tuning *t)
+{
+	if (t->options.trials < 0)
+		return INT64_MAX;
+	return t->options.trials - tune_trials(t);
+}
+
+bool tune_interrupted(const Tuning *t)
+{
+	return t->options.interrupted && *t->options.interrupted;
+}
+
+/* A trial that takes long is not begun where it would be cut. */
+bool tune_budget_left(const Tuning *t)
+{
+	double next = t->trial_s > 0.1 ? t->trial_s : 0;
+	return tune_trials_left(t) > 0 &&
+	    tune_time_left(t) > final_cost(t) + next && !tune_interrupted(t);
+}
+
+bool tune_measures(const Tuning *t)
+{
+	return t->options.measure.machine == MACHINE_REAL &&
+	    !t->options.replay_db;
+}
+
+int64_t tune_trials(const Tuning *t)
+{
+	return t->result.trials + (t->options.more ? 0 : t->history.trials);
+}
+
+int64_t tune_stored(const Tuning *t)
+{
+	return t->history.trials + t->result.trials;
+}
+
+double tune_spent_s(const Tuning *t)
+{
+	return tune_elapsed(t) + (t->options.more ? 0 : t->history.spent_s);
+}
+
+/* A store may have the plain loops alone: candidate 1 is still to be measured
+ * unless the space has none. */
+bool tune_has_first(Tuning *t)
+{
+	Error ignored;
+	if (known_first(t) >= 0)
+		return true;
+	t->error = &ignored;
+	return known_find(t, 0, t->plain_text) && !propose_has_any(t);
+}
+
+/* Did a run come to the end of the very space that there is now? */
+static bool is_exhausted(Tuning *t)
+{
+	Error ignored;
+	t->error = &ignored;
+	return *t->history.exhausted && !t->options.more &&
+	    !strcmp(propose_space_key(t), t->history.exhausted);
+}
+
+void tune_report(Tuning *t, TunePhase phase)
+{
+	TuneResult *r = &t->result;
+	double s = tune_elapsed(t), left = tune_time_left(t);
+	TuneProgress p = {.phase = phase,
+	    .trials = r->trials,
+	    .failed = r->failed,
+	    .best_s = r->best_s,
+	    .peak_flops_per_s = r->peak_all,
+	    .trials_per_s = s > 0 ? (double)r->trials / s : 0,
+	    .rank_correlation = t->model ? model_correlation(t->model) : NAN,
+	    .elapsed_s = s,
+	    .left_s = isinf(left) ? -1 : left};
+	if (r->best_s > 0)
+		p.best_flops_per_s = (double)t->program->flops / r->best_s;
+	if (t->progress)
+		t->progress(&p, t->context);
+}
+
+/* --- before the search --------------------------------------------------------- */
+
+static void set_verified(Tuning *t)
+{
+	json_decref(t->verified);
+	t->verified = json_pack("{s:s,s:i}", "against",
+	    t->reference.fast
+		? "fast kernel that agrees with the plain loop nest, "
+		  "interpreter at points"
+		: "plain loop nest, interpreter at points",
+	    "sets", MEASURE_SETS);
+}
+
+/* The expected outputs, by the plain nest where that takes a twentieth of the
+ * time at most, else by `fast`.  False: time ended before they were there. */
+static Status make_reference(Tuning *t, const Trace *fast, bool *made)
+{
+	Reference *r = &t->reference;
+	ReferenceWish wish = {.fast = fast,
+	    .other = fast ? propose_other(t, fast) : NULL,
+	    .plain_allowed_s = t->options.plain_s};
+	*made = true;
+	if (t->ready)
+		return STATUS_OK;
+	tune_report(t, TUNE_REFERENCE);
+	FORWARD_IF_ERROR(measure_reference(t->measurer, &wish, r, t->error));
+	set_verified(t);
+	*made = t->ready = r->ready;
+	if (r->ready) {
+		if (!t->result.plain_s)
+			trial_plain(t, &r->plain);
+		return STATUS_OK;
+	}
+	if (r->by.cut || (r->by.outcome == OUTCOME_TIMEOUT && fast))
+		return STATUS_OK;
+	if (r->by.outcome == OUTCOME_WRONG)
+		return error_set(t->error, STATUS_WRONG, "%s: %.800s",
+		    r->fast
+			? "no fast kernel agrees with the plain loop nest"
+			: "the plain loop nest disagrees with the interpreter",
+		    r->by.error);
+	return error_set(t->error, STATUS_CRASH,
+	    "the %s cannot be measured: %s: %.800s",
+	    r->fast ? "reference" : "plain loop nest",
+	    outcome_name(r->by.outcome), r->by.error);
+}
+
+/* What the machine can do, not what its other users left at that moment: the
+ * most that was measured. */
+static void measure_peaks(Tuning *t, bool again)
+{
+	TuneResult *r = &t->result;
+	Error ignored;
+	if (tune_measures(t))
+		measure_peak(t->measurer, again, &r->peak_one, &r->peak_all,
+		    &ignored);
+}
+
+static void begin_step(Tuning *t, double end_s, Error *error)
+{
+	t->error = error;
+	t->options.end_s = end_s;
+	t->since = measure_now();
+	measure_until(t->measurer, end_s);
+}
+
+static Status end_step(Tuning *t, Status status)
+{
+	t->active_s = tune_elapsed(t);
+	t->since = 0;
+	return status == STATUS_INTERRUPTED ? STATUS_OK : status;
+}
+
+static Status open_run(Tuning *t)
+{
+	if (!t->run_id[0])
+		FORWARD_IF_ERROR(lines_start(t));
+	return propose_open(t);
+}
+
+static Status try_first(Tuning *t)
+{
+	Proposal first = {0};
+	double time_s;
+	int ran = 1;
+	bool made = true, found;
+	FORWARD_IF_ERROR(propose_first(t, &first, &found));
+	if (t->options.replay_db) {
+		Measurement plain;
+		known_replay(t, t->plain_text, &plain);
+		trial_plain(t, &plain);
+	} else {
+		FORWARD_IF_ERROR(
+		    make_reference(t, found ? first.trace : NULL, &made));
+		measure_peaks(t, false);
+	}
+	if (!made || tune_interrupted(t))
+		return STATUS_OK;
+	if (made && t->reference.fast == first.trace &&
+	    t->reference.by.time_s > 0)
+		FORWARD_IF_ERROR(trial_of_reference(t, &first, &time_s));
+	else
+		FORWARD_IF_ERROR(trial_all(t, &first, 1, &time_s, &ran));
+	if (found && ran && !isnan(time_s))
+		propose_learn(t, &first, time_s);
+	return STATUS_OK;
+}
+
+/* --- the search ------------------------------------------------------------------ */
+
+static bool all_fail(const Tuning *t)
+{
+	int most = 0;
+	for (int i = OUTCOME_BUILD; i <= OUTCOME_IMPLAUSIBLE; i++)
+		if (t->failed_by[i] > most)
+			most = t->failed_by[i];
+	return t->result.trials >= HOPELESS_TRIALS &&
+	    most * 20 >= t->result.trials * 19;
+}
+
+/* The next of a batch of n, from *at on. */
+static Status try_batch(Tuning *t, const Proposal *batch, int n, int *at)
+{
+	double times[MEASURE_WIDTH];
+	int ran, width = measure_width(t->measurer);
+	if (n - *at < width)
+		width = n - *at;
+	FORWARD_IF_ERROR(trial_all(t, batch + *at, width, times, &ran));
+	for (int i = 0; i < ran; i++)
+		if (!isnan(times[i]))
+			propose_learn(t, &batch[*at + i], times[i]);
+	*at += ran;
+	return STATUS_OK;
+}
+
+static Status search(Tuning *t)
+{
+	TuneResult *r = &t->result;
+	Proposal batch[TUNE_BATCH];
+	while (tune_budget_left(t) && !r->exhausted && !r->hopeless) {
+		int64_t left = tune_trials_left(t);
+		int got, want = left < TUNE_BATCH ? (int)left : TUNE_BATCH;
+		FORWARD_IF_ERROR(
+		    propose_next(t, want, batch, &got, &r->exhausted));
+		for (int i = 0; i < got && tune_budget_left(t);)
+			FORWARD_IF_ERROR(try_batch(t, batch, got, &i));
+		r->hopeless = all_fail(t);
+	}
+	return STATUS_OK;
+}
+
+/* What a run before this one left to be made here: the expected outputs, and
+ * the fastest for what is hopeless against it. */
+static Status resume(Tuning *t)
+{
+	bool made;
+	int first = known_first(t);
+	const Trace *fast = first < 0 ? NULL : t->known.at[first].parsed;
+	if (t->options.replay_db || t->ready)
+		return STATUS_OK;
+	FORWARD_IF_ERROR(make_reference(t, fast, &made));
+	measure_peaks(t, false);
+	if (made && t->nstored)
+		FORWARD_IF_ERROR(trial_again(t));
+	return STATUS_OK;
+}
+
+static Status run_rest(Tuning *t)
+{
+	FORWARD_IF_ERROR(open_run(t));
+	if (!tune_has_first(t))
+		FORWARD_IF_ERROR(try_first(t));
+	else if (tune_budget_left(t))
+		FORWARD_IF_ERROR(resume(t));
+	FORWARD_IF_ERROR(search(t));
+	if (t->result.peak_all < 0.9 * t->result.peak_one * t->target->threads)
+		measure_peaks(t, true);
+	return tune_time_left(t) > 0 ? final_round(t) : STATUS_OK;
+}
+
+/* --- what a run comes to ------------------------------------------------------------ */
+
+/* A run that time ended stops while there is enough for the final round, which
+ * may need less: what is left is spent, or the budget would never be covered. */
+static void spend_rest(Tuning *t)
+{
+	TuneResult *r = &t->result;
+	double left = tune_time_left(t);
+	if (!r->interrupted && !r->exhausted && !r->hopeless && left > 0 &&
+	    isfinite(left) && t->options.time_s >= 0 &&
+	    tune_trials_left(t) > 0)
+		r->spent_s += left;
+}
+
+static void add_up(Tuning *t)
+{
+	TuneResult *r = &t->result;
+	if (t->search) {
+		SearchStats s = search_stats(t->search);
+		r->scored = s.scored;
+		r->scored_per_s =
+		    s.seconds > 0 ? (double)s.scored / s.seconds : 0;
+		r->times.features = s.score_seconds;
+		r->times.search -= s.score_seconds;
+	}
+	r->elapsed_s = r->spent_s = tune_elapsed(t);
+	r->interrupted = tune_interrupted(t);
+	r->stored = t->history.trials + r->trials;
+	r->others_s = t->history.spent_s;
+	TuneTimes *s = &r->times;
+	s->idle = r->elapsed_s - s->search - s->features - s->train -
+	    s->compile - s->check - s->run;
+}
+
+static Status close_run(Tuning *t, Status status, Error *error)
+{
+	Error second;
+	add_up(t);
+	t->result.broken = status != STATUS_OK;
+	if (!status)
+		spend_rest(t);
+	if (!t->run_id[0])
+		return status;
+	t->error = status ? &second : error;
+	Status marked = lines_end(t);
+	return status ? status : marked;
+}
+
+/* Nothing is measured. */
+static Status be_covered(Tuning *t, Error *error)
+{
+	TuneResult *r = &t->result;
+	int best = known_best(t, t->known.n);
+	t->error = error;
+	r->covered = true;
+	if (best >= 0) {
+		r->best_s = t->known.at[best].time_s;
+		memcpy(r->best_id, t->known.at[best].id, sizeof r->best_id);
+	}
+	if (!t->options.accept)
+		return STATUS_OK;
+	bool exhausted = r->exhausted; /* this run came to no end */
+	r->exhausted = false;
+	FORWARD_IF_ERROR(lines_start(t));
+	FORWARD_IF_ERROR(lines_end(t));
+	r->exhausted = exhausted;
+	return STATUS_OK;
+}
+
+Status tune_first(Tuning *t, double end_s, bool forget, Error *error)
+{
+	begin_step(t, end_s, error);
+	Status status = open_run(t);
+	if (!status)
+		status = try_first(t);
+	if (forget) {
+		measure_forget(t->measurer);
+		t->ready = false;
+	}
+	status = end_step(t, status);
+	return status ? close_run(t, status, error) : status;
+}
+
+Status tune_rest(Tuning *t, int64_t trials, double time_s, double end_s,
+    TuneResult *result, Error *error)
+{
+	TuneResult *r = &t->result;
+	Status status;
+	t->options.trials = trials;
+	t->options.time_s = time_s;
+	t->options.end_s = end_s;
+	r->stored = t->history.trials + r->trials;
+	r->others_s = t->history.spent_s;
+	if (!t->run_id[0])
+		r->exhausted = is_exhausted(t);
+	if (!t->run_id[0] && (r->exhausted || tune_trials_left(t) <= 0 ||
+				 tune_time_left(t) <= 0)) {
+		status = be_covered(t, error);
+	} else {
+		begin_step(t, end_s, error);
+		status = end_step(t, run_rest(t));
+		status = close_run(t, status, error);
+	}
+	*result = *r;
+	return status;
+}
+
+Status tune_open(const Program *program, const Target *target, Store *store,
+    Measurer *measurer, const TuneOptions *options,
+    void (*progress)(const TuneProgress *progress, void *context),
+    void *context, Tuning **out, Error *error)
+{
+	Tuning *t = must_alloc(sizeof *t);
+	*t = (Tuning){.arena = arena_new(),
+	    .program = program,
+	    .target = target,
+	    .options = *options,
+	    .store = store,
+	    .measurer = measurer,
+	    .error = error,
+	    .progress = progress,
+	    .context = context};
+	*out = t;
+	t->options.end_s = INFINITY;
+	t->machine = lines_machine(t->arena);
+	set_verified(t);
+	return known_open(t);
+}
+
+void tune_free(Tuning *t)
+{
+	if (!t)
+		return;
+	propose_close(t);
+	json_decref(t->machine);
+	json_decref(t->verified);
+	arena_free(t->arena);
+	free(t);
+}

@@ -1,0 +1,130 @@
+#ifndef TUNER_TUNE_INTERNAL_H
+#define TUNER_TUNE_INTERNAL_H
+
+#include "tuner/search/search.h"
+#include "tuner/store/history.h"
+#include "tuner/tune/tune.h"
+
+enum { FORM_DIGITS = 16 };
+
+/* A trace that was measured, by whomever. */
+typedef struct {
+	char *trace;  /* canonical JSON */
+	char id[17];    /* "": no trial */
+	char object[65];
+	uint64_t form;  /* hash of the lowered form; 0: not known */
+	bool plain;     /* the plain loops */
+	double time_s;  /* infinite: failed */
+	Trace *parsed;  /* NULL: not of this program */
+	Measurement measured;
+} Known;
+
+/* What the search proposes. */
+typedef struct {
+	Candidate candidate;
+	const Trace *trace;
+	uint64_t form; /* 0: not known */
+} Proposal;
+
+struct Tuning {
+	Arena *arena;
+	const Program *program;
+	const Target *target;
+	TuneOptions options;
+	Store *store;
+	TuneResult result;
+	Error *error; /* of the call in hand */
+	Measurer *measurer;
+	Space *space;
+	Search *search;
+	Model *model;
+	VEC(Known) known; /* trials of the store and of this run */
+	VEC(Known) replay;
+	VEC(uint64_t) forms;
+	json_t *machine, *verified;
+	char run_id[17];
+	History history; /* of what others stored: before, and now beside it */
+	int nstored;     /* of known, those from before this run */
+	char *plain_text; /* the plain loops' trace */
+	Reference reference;
+	bool ready;      /* the expected outputs are there */
+	double active_s; /* in the steps before this one */
+	double since;    /* this one began; 0: none is under way */
+	double trial_s, compile_s; /* of the last ones: each, on one CPU */
+	int64_t last_fit;
+	int failed_by[OUTCOME_IMPLAUSIBLE + 1];
+	void (*progress)(const TuneProgress *, void *);
+	void *context;
+};
+
+enum { TUNE_BATCH = 32 };
+
+/* tune.c */
+double tune_elapsed(const Tuning *t);
+double tune_time_left(const Tuning *t); /* infinite: no such limit */
+int64_t tune_trials_left(const Tuning *t);
+bool tune_budget_left(const Tuning *t); /* for one more trial */
+bool tune_interrupted(const Tuning *t);
+/* Is there a machine to measure on? */
+bool tune_measures(const Tuning *t);
+void tune_report(Tuning *t, TunePhase phase);
+
+/* tune_known.c */
+const char *known_cache_word(const TuneOptions *o);   /* "warm" */
+const char *known_measure_word(const TuneOptions *o); /* NULL: measured */
+char *known_text(Tuning *t, const Trace *trace);
+Status known_open(Tuning *t);
+/* What other tuners have added to the store meanwhile. */
+Status known_follow(Tuning *t);
+/* The trial of a trace. */
+const Known *known_find(const Tuning *t, int from, const char *text);
+/* The trial of this run that measured an equal object, or NULL. */
+const Known *known_object(const Tuning *t, const char *object);
+/* The first that is not the plain loops: candidate 1; -1. */
+int known_first(const Tuning *t);
+/* The fastest, the plain loops only where candidate 1 was measured; -1. */
+int known_best(const Tuning *t, int n);
+void known_replay(const Tuning *t, const char *text, Measurement *m);
+
+/* tune_lines.c */
+json_t *lines_machine(Arena *arena); /* this one; the caller's */
+Status lines_start(Tuning *t);
+Status lines_end(Tuning *t);
+Status lines_trial(Tuning *t, const char *trace_text, const Measurement *m,
+    uint64_t form, bool final, const char *same_as, char id[17]);
+
+/* tune_propose.c: nothing else knows the space, the search and the model */
+Status propose_open(Tuning *t);
+void propose_close(Tuning *t);
+bool propose_has_any(Tuning *t); /* is there a candidate? */
+/* Candidate 1; the plain loops where the space has none. */
+Status propose_first(Tuning *t, Proposal *out, bool *found);
+/* A kernel of another structure than the trace; NULL. */
+const Trace *propose_other(Tuning *t, const Trace *trace);
+/* Up to n of new code, at most TUNE_BATCH; *exhausted: there are no more. */
+Status propose_next(
+    Tuning *t, int n, Proposal *out, int *got, bool *exhausted);
+void propose_learn(Tuning *t, const Proposal *p, double time_s);
+/* What the i-th that is known says. */
+void propose_learn_known(Tuning *t, int i);
+char *propose_space_key(Tuning *t);
+json_t *propose_refusals(const Tuning *t); /* reason: count; the caller's */
+
+/* tune_trial.c */
+/* Compiled at once, run one by one while the budget lasts; the times of the
+ * *ran first, infinite for those that failed, NaN for those that are no trials:
+ * another tuner had measured them by then, or time ended. */
+Status trial_all(Tuning *t, const Proposal *proposals, int n, double *times,
+    int *ran);
+/* Of the kernel that made the expected outputs, which has run for it. */
+Status trial_of_reference(Tuning *t, const Proposal *p, double *time_s);
+/* The plain loops' measurement, which is no trial. */
+void trial_plain(Tuning *t, const Measurement *m);
+/* The fastest of the store once more, for what is hopeless against it. */
+Status trial_again(Tuning *t);
+
+/* tune_final.c */
+double final_cost(const Tuning *t); /* seconds that are kept for it */
+Status final_round(Tuning *t);
+
+#endif

@@ -1,0 +1,163 @@
+/* What the store says of an operator's trials: read once, then read on, since
+ * several tuners may write to it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/tune/tune_internal.h"
+
+const char *known_cache_word(const TuneOptions *o)
+{
+	return o->measure.cold ? "cold" : "warm";
+}
+
+const char *known_measure_word(const TuneOptions *o)
+{
+	if (o->replay_db)
+		return "replay";
+	return o->measure.machine == MACHINE_REAL ? NULL : "simulate";
+}
+
+char *known_text(Tuning *t, const Trace *trace)
+{
+	json_t *json = trace_to_json(
+	    trace_canonical(t->arena, t->program, trace));
+	char *dumped = json_dumps(json, JSON_COMPACT);
+	char *text = arena_strdup(t->arena, dumped);
+	free(dumped);
+	json_decref(json);
+	return text;
+}
+
+static uint64_t form_of(const Line *line)
+{
+	const char *text = json_string_value(
+	    json_object_get(json_object_get(line->json, "by"), "form"));
+	return text && strlen(text) == FORM_DIGITS ? strtoull(text, NULL, 16)
+						   : 0;
+}
+
+static Known known_of(Tuning *t, const Line *line)
+{
+	Known k = {.time_s =
+		       line->outcome == OUTCOME_OK ? line->time_s : INFINITY};
+	Error ignored;
+	json_t *trace = json_object_get(line->json, "trace");
+	char *text = json_dumps(trace, JSON_COMPACT);
+	k.trace = arena_strdup(t->arena, text);
+	free(text);
+	memcpy(k.id, line->id, sizeof k.id);
+	k.form = form_of(line);
+	k.plain = !strcmp(k.trace, t->plain_text);
+	k.parsed = trace_from_json(t->arena, trace, &ignored);
+	if (k.parsed)
+		k.parsed = trace_localized(
+		    t->arena, t->program, k.parsed, &ignored);
+	k.measured = measure_nothing(line->outcome);
+	k.measured.time_s = line->time_s;
+	return k;
+}
+
+static void keep_trial(const Line *line, void *context)
+{
+	Tuning *t = context;
+	vec_push(t->arena, &t->known, known_of(t, line));
+}
+
+static bool read_replay_line(Line *line, void *context)
+{
+	Tuning *t = context;
+	if (line->kind == LINE_TRIAL &&
+	    !strcmp(line->regime, known_cache_word(&t->options)))
+		vec_push(t->arena, &t->replay, known_of(t, line));
+	return true;
+}
+
+static Status read_replay(Tuning *t)
+{
+	Store *from;
+	FORWARD_IF_ERROR(store_open(
+	    t->options.replay_db, STORE_READ, &from, t->error));
+	Status status = store_each(from, t->program->op, read_replay_line, t,
+	    NULL, t->error);
+	store_close(from);
+	return status;
+}
+
+Status known_open(Tuning *t)
+{
+	t->plain_text =
+	    known_text(t, schedule_plain(t->arena, t->program));
+	t->history = (History){.arena = t->arena,
+	    .op = t->program->op,
+	    .target = t->target->text,
+	    .regime = known_cache_word(&t->options),
+	    .measure = known_measure_word(&t->options),
+	    .trial = keep_trial,
+	    .context = t};
+	FORWARD_IF_ERROR(known_follow(t));
+	t->nstored = t->known.n;
+	return t->options.replay_db ? read_replay(t) : STATUS_OK;
+}
+
+Status known_follow(Tuning *t)
+{
+	int i = t->known.n;
+	FORWARD_IF_ERROR(history_read(&t->history, t->store, t->error));
+	for (; i < t->known.n; i++)
+		propose_learn_known(t, i);
+	return STATUS_OK;
+}
+
+const Known *known_find(const Tuning *t, int from, const char *text)
+{
+	for (int i = t->known.n - 1; i >= from; i--)
+		if (t->known.at[i].id[0] &&
+		    !strcmp(t->known.at[i].trace, text))
+			return &t->known.at[i];
+	return NULL;
+}
+
+const Known *known_object(const Tuning *t, const char *object)
+{
+	for (int i = 0; i < t->known.n && object[0]; i++)
+		if (t->known.at[i].measured.outcome == OUTCOME_OK &&
+		    !strcmp(t->known.at[i].object, object))
+			return &t->known.at[i];
+	return NULL;
+}
+
+int known_first(const Tuning *t)
+{
+	for (int i = 0; i < t->known.n; i++)
+		if (!t->known.at[i].plain)
+			return i;
+	return -1;
+}
+
+int known_best(const Tuning *t, int n)
+{
+	int best = -1, first = known_first(t);
+	bool plain = first >= 0 && first < n &&
+	    !isinf(t->known.at[first].time_s);
+	for (int i = 0; i < n; i++) {
+		const Known *k = &t->known.at[i];
+		if (!isinf(k->time_s) && (plain || !k->plain) &&
+		    (best < 0 || k->time_s < t->known.at[best].time_s))
+			best = i;
+	}
+	return best;
+}
+
+void known_replay(const Tuning *t, const char *text, Measurement *m)
+{
+	const Known *found = NULL;
+	for (int i = t->replay.n - 1; i >= 0 && !found; i--)
+		if (!strcmp(t->replay.at[i].trace, text))
+			found = &t->replay.at[i];
+	*m = measure_nothing(OUTCOME_BUILD);
+	if (found)
+		*m = found->measured;
+	else
+		snprintf(m->error, sizeof m->error, "not in the store");
+}

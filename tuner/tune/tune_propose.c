@@ -1,0 +1,318 @@
+/* Which candidates are worth measuring: what the search draws from the space by
+ * the model's score, of new code alone.
+ *
+ * Many candidates differ in decisions that change nothing; their lowered forms
+ * are equal, and so would be their objects.  They are lowered before anything
+ * is compiled, and one whose form is known is passed over: it is no trial. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/hash.h"
+#include "tuner/tune/tune_internal.h"
+
+enum {
+	FIRST_TRIES = 2000,  /* samples behind candidate 1 */
+	OTHER_TRIES = 64,    /* behind a kernel of another structure */
+	STALLED = 1000,      /* so many in a row of known code: the end */
+	SMALL_SPACE = 100000
+};
+
+/* --- the space, as the search sees it ---------------------------------------- */
+
+static bool sample_space(void *context, Rng *rng, Candidate *out)
+{
+	return space_sample(((Tuning *)context)->space, rng, out);
+}
+
+static bool mutate_space(
+    void *context, Rng *rng, const Candidate *from, Candidate *out)
+{
+	return space_mutate(((Tuning *)context)->space, rng, from, out);
+}
+
+static bool at_space(void *context, int64_t i, Candidate *out)
+{
+	return space_at(((Tuning *)context)->space, i, out);
+}
+
+static uint64_t kind_of(void *context, const Candidate *candidate)
+{
+	return space_register_tile(((Tuning *)context)->space, candidate);
+}
+
+static void score_candidates(
+    void *context, const Candidate *candidates, int n, float *scores)
+{
+	Tuning *t = context;
+	if (t->model && model_fitted(t->model)) {
+		static _Thread_local float rows[256 * FEATURES];
+		for (int i = 0; i < n; i += 256) {
+			int count = n - i < 256 ? n - i : 256;
+			space_features(t->space, candidates + i, count, rows);
+			model_predict(t->model, rows, count, scores + i);
+		}
+		return;
+	}
+	double *seconds = must_alloc(sizeof *seconds * (size_t)n);
+	space_analytic(t->space, candidates, n, seconds);
+	for (int i = 0; i < n; i++)
+		scores[i] = (float)-log(seconds[i]);
+	free(seconds);
+}
+
+static Status open_space(Tuning *t)
+{
+	if (!t->space)
+		t->space = space_new(t->arena, t->program,
+		    &t->target->machine, t->error);
+	return t->space ? STATUS_OK : t->error->status;
+}
+
+/* The first run of a store draws by the seed alone; the next ones, which may
+ * run beside it, each by another. */
+static uint64_t seed_of(const Tuning *t)
+{
+	uint64_t seed = t->options.seed;
+	return t->history.before
+	    ? hash_mix(seed + (uint64_t)t->history.before) : seed;
+}
+
+Status propose_open(Tuning *t)
+{
+	if (t->search)
+		return STATUS_OK;
+	FORWARD_IF_ERROR(open_space(t));
+	SearchSpace functions = {t, sample_space, mutate_space,
+	    space_size(t->space, SMALL_SPACE), at_space, kind_of};
+	SearchSettings settings = search_defaults(seed_of(t));
+	bool random = t->options.search == SEARCH_RANDOM;
+	t->search =
+	    search_new(random ? "random" : "sa", &functions, &settings);
+	if (t->options.model && !random) {
+		ModelSettings model = model_defaults(FEATURES, t->options.seed);
+		t->model = model_new(&model);
+	}
+	for (int i = 0; i < t->known.n; i++)
+		propose_learn_known(t, i);
+	return STATUS_OK;
+}
+
+void propose_close(Tuning *t)
+{
+	search_free(t->search);
+	model_free(t->model);
+	t->search = NULL;
+	t->model = NULL;
+}
+
+/* All its sketches. */
+char *propose_space_key(Tuning *t)
+{
+	char *key = NEW_N(t->arena, char, 65);
+	if (open_space(t))
+		return key;
+	json_t *sketches = json_array();
+	for (int i = 0; i < space_nsketches(t->space); i++)
+		json_array_append_new(
+		    sketches, trace_to_json(space_sketch(t->space, i)));
+	char *text = json_dumps(sketches, JSON_COMPACT);
+	sha256_hex(text, strlen(text), key);
+	free(text);
+	json_decref(sketches);
+	return key;
+}
+
+json_t *propose_refusals(const Tuning *t)
+{
+	RefusalCount counts[64];
+	json_t *refusals = json_object();
+	int n = t->space ? space_refusals(t->space, counts, 64) : 0;
+	for (int i = 0; i < n; i++)
+		json_object_set_new(refusals, counts[i].why,
+		    json_integer((json_int_t)counts[i].count));
+	return refusals;
+}
+
+/* --- proposals ---------------------------------------------------------------- */
+
+static bool is_known_form(const Tuning *t, uint64_t form)
+{
+	for (int i = 0; i < t->forms.n; i++)
+		if (t->forms.at[i] == form)
+			return true;
+	return false;
+}
+
+static void keep_form(Tuning *t, uint64_t form)
+{
+	if (form && !is_known_form(t, form))
+		vec_push(t->arena, &t->forms, form);
+}
+
+static Proposal proposal(Tuning *t, const Candidate *c)
+{
+	return (Proposal){
+	    .candidate = *c, .trace = space_trace(t->arena, t->space, c)};
+}
+
+static Status set_forms(Tuning *t, Proposal *p, int n)
+{
+	const Trace *traces[TUNE_BATCH];
+	FormText text[TUNE_BATCH];
+	assert(n <= TUNE_BATCH);
+	if (!tune_measures(t))
+		return STATUS_OK;
+	for (int i = 0; i < n; i++)
+		traces[i] = p[i].trace;
+	FORWARD_IF_ERROR(
+	    measure_forms(t->measurer, traces, n, text, t->error));
+	for (int i = 0; i < n; i++) {
+		text[i][FORM_DIGITS] = 0;
+		p[i].form = strtoull(text[i], NULL, 16);
+	}
+	return STATUS_OK;
+}
+
+bool propose_has_any(Tuning *t)
+{
+	Candidate c;
+	return !open_space(t) && space_first(t->space, FIRST_TRIES, &c);
+}
+
+Status propose_first(Tuning *t, Proposal *out, bool *found)
+{
+	Candidate c;
+	*found = space_first(t->space, FIRST_TRIES, &c);
+	if (*found) {
+		*out = proposal(t, &c);
+		search_visit(t->search, &c);
+	} else {
+		out->trace = schedule_plain(t->arena, t->program);
+	}
+	FORWARD_IF_ERROR(set_forms(t, out, 1));
+	keep_form(t, out->form);
+	return STATUS_OK;
+}
+
+/* Among samples of another register tile the one that the analytic model
+ * expects most of; NULL where there is none. */
+static const Trace *other_trace(
+    Arena *arena, Space *space, const Trace *trace)
+{
+	Candidate first, c, best;
+	double best_s = INFINITY, s;
+	Rng rng = rng_stream(1, 2, 4);
+	bool found = space_find(space, trace, &first);
+	uint64_t kind = found ? space_register_tile(space, &first) : 0;
+	for (int i = 0; i < OTHER_TRIES; i++) {
+		if (!space_sample(space, &rng, &c) ||
+		    (found && space_register_tile(space, &c) == kind))
+			continue;
+		space_analytic(space, &c, 1, &s);
+		if (s >= best_s)
+			continue;
+		best = c;
+		best_s = s;
+	}
+	return isinf(best_s) ? NULL : space_trace(arena, space, &best);
+}
+
+const Trace *propose_other(Tuning *t, const Trace *trace)
+{
+	return other_trace(t->arena, t->space, trace);
+}
+
+Status tune_reference(Arena *arena, const Program *program,
+    const Target *target, ReferenceWish *wish, Error *error)
+{
+	Candidate first;
+	Space *space = space_new(arena, program, &target->machine, error);
+	if (!space)
+		return error->status;
+	if (!space_first(space, FIRST_TRIES, &first))
+		return STATUS_OK;
+	wish->fast = space_trace(arena, space, &first);
+	wish->other = other_trace(arena, space, wish->fast);
+	return STATUS_OK;
+}
+
+/* Takes the model's time at a fit now and then: what it costs must not be more
+ * than the batch that it guides. */
+static Status fit(Tuning *t)
+{
+	double start = measure_now();
+	if (!t->model || model_rows(t->model) < TUNE_BATCH ||
+	    model_rows(t->model) - t->last_fit <
+		(t->last_fit < 8 * TUNE_BATCH ? TUNE_BATCH : 2 * TUNE_BATCH))
+		return STATUS_OK;
+	t->last_fit = model_rows(t->model);
+	Status status = model_fit(t->model, t->error);
+	t->result.times.train += measure_now() - start;
+	return status;
+}
+
+/* Of n proposals those of new code, in their order. */
+static int drop_known(Tuning *t, Proposal *p, int n)
+{
+	int kept = 0;
+	for (int i = 0; i < n; i++) {
+		if (p[i].form && is_known_form(t, p[i].form)) {
+			t->result.equal++;
+			continue;
+		}
+		keep_form(t, p[i].form);
+		p[kept++] = p[i];
+	}
+	return kept;
+}
+
+Status propose_next(
+    Tuning *t, int n, Proposal *out, int *got, bool *exhausted)
+{
+	Candidate batch[TUNE_BATCH];
+	double start = measure_now();
+	assert(n > 0 && n <= TUNE_BATCH);
+	*got = 0;
+	*exhausted = false;
+	FORWARD_IF_ERROR(fit(t));
+	for (int stalled = 0; !*got && !*exhausted && tune_budget_left(t);) {
+		int proposed = search_next(
+		    t->search, score_candidates, t, n, batch);
+		for (int i = 0; i < proposed; i++)
+			out[i] = proposal(t, &batch[i]);
+		FORWARD_IF_ERROR(set_forms(t, out, proposed));
+		*got = drop_known(t, out, proposed);
+		stalled += proposed;
+		*exhausted = proposed < n || (!*got && stalled >= STALLED);
+	}
+	t->result.times.search += measure_now() - start;
+	return STATUS_OK;
+}
+
+/* --- learning ------------------------------------------------------------------ */
+
+void propose_learn(Tuning *t, const Proposal *p, double time_s)
+{
+	float row[FEATURES];
+	search_tell(t->search, &p->candidate, time_s);
+	if (!t->model)
+		return;
+	space_features(t->space, &p->candidate, 1, row);
+	model_add(t->model, 0, row, time_s);
+}
+
+void propose_learn_known(Tuning *t, int i)
+{
+	Refusal why;
+	Proposal p;
+	const Known *k = &t->known.at[i];
+	keep_form(t, k->form);
+	if (!t->search || !k->parsed ||
+	    !space_find(t->space, k->parsed, &p.candidate) ||
+	    !space_legal(t->space, &p.candidate, &why))
+		return;
+	search_visit(t->search, &p.candidate);
+	propose_learn(t, &p, k->time_s);
+}
