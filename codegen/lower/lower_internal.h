@@ -331,7 +331,8 @@ typedef struct {
 	bool *moved; /* by form: does the loop move it? */
 } StepLimits;
 void step_limits(Lower *l, int stage, int var, StepLimits *limits);
-/* Facts in such an iteration, the loop being bound. */
+/* Facts in such an iteration, the loop being bound; `limits` NULL: facts where
+ * step_some holds. */
 void step_facts(Lower *l, int stage, const StepLimits *limits);
 
 /* lower_walk.c */

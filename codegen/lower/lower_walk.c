@@ -607,12 +607,84 @@ static void running_loop(
 		vec_push(l->arena, l->scope->body, node);
 }
 
+static bool is_vector(const Lower *l, int var)
+{
+	return l->nest->vars.at[var].kind == LOOP_VECTOR && !l->elementwise &&
+	    loop_extent(l, var) > 1;
+}
+
+/* Are the lanes inside of a loop steps of the reduction? */
+static bool lanes_reduce(const Lower *l, const Stage *s, int pos)
+{
+	for (int i = pos; i < s->nloops; i++)
+		if (is_vector(l, s->loops[i]) &&
+		    l->nest->vars.at[s->loops[i]].reduce)
+			return true;
+	return false;
+}
+
+/* Steps inside of a loop that are repeated in code, lanes counted once. */
+static int64_t copies_inside(const Lower *l, const Stage *s, int pos)
+{
+	int64_t n = 1;
+	for (int i = pos; i < s->nloops && n <= MAX_SUMS; i++) {
+		int var = s->loops[i];
+		if (l->nest->vars.at[var].reduce && !is_vector(l, var) &&
+		    loop_at_compile_time(l, var))
+			n *= loop_extent(l, var);
+	}
+	return n;
+}
+
+/* Is there enough inside of a loop to test whether it counts? */
+static bool worth_testing(const Lower *l, const Stage *s, int pos)
+{
+	int64_t steps = 1;
+	for (int i = pos + 1; i < s->nloops && steps < STEPS_TESTED; i++) {
+		if (is_vector(l, s->loops[i]))
+			continue;
+		if (!loop_at_compile_time(l, s->loops[i]))
+			return true;
+		steps *= loop_extent(l, s->loops[i]);
+	}
+	return steps >= STEPS_TESTED;
+}
+
+/* One iteration of a reduction, its variable bound, under the condition that a
+ * step in it may count. */
+static void step_iteration(Lower *l, int stage, int pos, Phase phase)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	bool known;
+	if (step_never(l, stage))
+		return;
+	if (!l->nest->vars.at[s->loops[pos]].reduce ||
+	    !worth_testing(l, s, pos)) {
+		tested_iteration(l, stage, pos, phase, false);
+		return;
+	}
+	Value some = step_some(l, stage);
+	if (value_is_bool(some, &known) || value_is_unknown(some)) {
+		tested_iteration(l, stage, pos, phase, false);
+		return;
+	}
+	Branch b;
+	int facts = l->facts.n;
+	branch_begin(l, &b, some.temp);
+	step_facts(l, stage, NULL);
+	tested_iteration(l, stage, pos, phase, false);
+	l->facts.n = facts;
+	branch_end(l, &b);
+}
+
 static void one_iteration(
     Lower *l, int stage, int pos, Phase phase, int64_t number)
 {
 	int var = l->nest->stages.at[stage].loops[pos];
 	bind(l, var, index_const(number));
-	if (!narrows(l, stage, pos, phase) || !step_never(l, stage))
+	if (narrows(l, stage, pos, phase))
+		step_iteration(l, stage, pos, phase);
+	else
 		tested_iteration(l, stage, pos, phase, false);
 	unbind(l, var);
 }
@@ -691,8 +763,12 @@ static void narrowed_loop(Lower *l, int stage, int pos, Phase phase)
 		return;
 	if (tested)
 		branch_begin(l, &b, some.temp);
+	int facts = l->facts.n;
+	if (tested)
+		step_facts(l, stage, NULL);
 	step_limits(l, stage, s->loops[pos], &steps);
 	serial_loop(l, stage, pos, phase, &steps);
+	l->facts.n = facts;
 	if (tested)
 		branch_end(l, &b);
 }
@@ -735,35 +811,6 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 /* --- stages ------------------------------------------------------------- */
 
 /* --- reductions in temporaries ------------------------------------------ */
-
-static bool is_vector(const Lower *l, int var)
-{
-	return l->nest->vars.at[var].kind == LOOP_VECTOR && !l->elementwise &&
-	    loop_extent(l, var) > 1;
-}
-
-/* Are the lanes inside of a loop steps of the reduction? */
-static bool lanes_reduce(const Lower *l, const Stage *s, int pos)
-{
-	for (int i = pos; i < s->nloops; i++)
-		if (is_vector(l, s->loops[i]) &&
-		    l->nest->vars.at[s->loops[i]].reduce)
-			return true;
-	return false;
-}
-
-/* Steps inside of a loop that are repeated in code, lanes counted once. */
-static int64_t copies_inside(const Lower *l, const Stage *s, int pos)
-{
-	int64_t n = 1;
-	for (int i = pos; i < s->nloops && n <= MAX_SUMS; i++) {
-		int var = s->loops[i];
-		if (l->nest->vars.at[var].reduce && !is_vector(l, var) &&
-		    loop_at_compile_time(l, var))
-			n *= loop_extent(l, var);
-	}
-	return n;
-}
 
 /* How many results there are inside of a loop where each is a temporary, a
  * vector of lanes counted once; 0 where a loop that runs moves over them. */

@@ -120,7 +120,7 @@ void step_facts(Lower *l, int stage, const StepLimits *limits)
 {
 	IndexVec forms = step_forms(l, stage);
 	for (int i = 0; i < forms.n; i++)
-		if (limits->moved[i])
+		if (!limits || limits->moved[i])
 			fact_push(l, most(l, forms.at[i]));
 }
 

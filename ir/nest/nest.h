@@ -253,10 +253,14 @@ Handle nest_hull_dense(const Nest *nest, const Expr *e, const bool *fixed);
  * change its result only where all of them hold.  With `reads` those of what it
  * reads too, all on axes alone; without, those of its own body, each of which
  * may be evaluated where the ones before it hold. */
+enum { STEPS_TESTED = 16 }; /* so many repeated steps are worth a test */
 ExprVec nest_step_conditions(
     const Nest *nest, Arena *arena, int stage, bool reads);
 /* The stage's body where those of its own hold. */
 Expr *nest_step_element(const Nest *nest, Arena *arena, int stage);
+/* Does what a read brings count under such a condition only? */
+bool nest_read_is_conditional(
+    const Nest *nest, Arena *arena, int stage, const Expr *read);
 
 /* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
  * the structure has no meaning (a reader that is not below its copy, say). */

@@ -70,6 +70,39 @@ static void add_one(const Zeros *z, Where *w, Expr *e)
 		vec_push(z->arena, &w->all, e);
 }
 
+static bool is_number(const Expr *e, int64_t *value)
+{
+	*value = e->i;
+	return e->op == OP_INT;
+}
+
+/* e // c >= k is e >= c*k, e // c < k is e < c*k: without the quotient it is a
+ * limit of e.  `holds` false: the opposite. */
+static Expr *without_quotient(const Zeros *z, Expr *e, bool holds)
+{
+	static const Op swapped[] = {[OP_LT] = OP_GT, [OP_LE] = OP_GE,
+	    [OP_GT] = OP_LT, [OP_GE] = OP_LE};
+	int64_t c, k, product;
+	Expr *none = holds ? e : expr_unary(z->arena, OP_NOT, e);
+	if (e->op < OP_LT || e->op > OP_GE)
+		return none;
+	bool left = e->arg[0]->op == OP_FLOORDIV;
+	const Expr *q = e->arg[left ? 0 : 1], *number = e->arg[left ? 1 : 0];
+	Op op = left ? e->op : swapped[e->op];
+	if (q->op != OP_FLOORDIV || q->type != DT_INDEX ||
+	    !is_number(number, &k) || !is_number(q->arg[1], &c))
+		return none;
+	if (op == OP_LE || op == OP_GT) /* q < k + 1, q >= k + 1 */
+		k++;
+	bool below = (op == OP_LT || op == OP_LE) == holds;
+	if (__builtin_mul_overflow(c, k, &product))
+		return none;
+	return without_quotient(z,
+	    expr_binary(z->arena, below ? OP_LT : OP_GE, q->arg[0],
+		expr_int(z->arena, DT_INDEX, product)),
+	    true);
+}
+
 /* The parts of a condition that holds, or that does not. */
 static void add_condition(const Zeros *z, Where *w, Expr *e, bool holds)
 {
@@ -79,7 +112,7 @@ static void add_condition(const Zeros *z, Where *w, Expr *e, bool holds)
 		add_condition(z, w, e->arg[0], holds);
 		add_condition(z, w, e->arg[1], holds);
 	} else if (is_on_axes(e) || !z->reads) {
-		add_one(z, w, holds ? e : expr_unary(z->arena, OP_NOT, e));
+		add_one(z, w, without_quotient(z, e, holds));
 	}
 }
 
@@ -211,4 +244,36 @@ Expr *nest_step_element(const Nest *nest, Arena *arena, int stage)
 	const Stage *s = &nest->stages.at[stage];
 	Zeros z = {nest, arena, s->reduce, false, 0};
 	return element(&z, s->body);
+}
+
+typedef struct {
+	const Zeros *z;
+	const Expr *read;
+	bool inside, found;
+} Arms;
+
+static bool find_under_if(Expr *e, void *context)
+{
+	Arms *a = context;
+	a->found |= a->inside && expr_equal(e, a->read);
+	if (e->op != OP_IF || a->inside)
+		return !a->found;
+	Where yes = where(a->z, e->arg[1]), no = where(a->z, e->arg[2]);
+	a->inside = yes.never != no.never;
+	for (int i = 1; a->inside && i < 3; i++)
+		expr_walk(e->arg[i], find_under_if, context);
+	a->inside = false;
+	return !a->found;
+}
+
+bool nest_read_is_conditional(
+    const Nest *nest, Arena *arena, int stage, const Expr *read)
+{
+	const Stage *s = &nest->stages.at[stage];
+	Zeros z = {nest, arena, s->reduce, true, 0};
+	Arms arms = {&z, read, false, false};
+	if (s->reduce == REDUCE_NONE)
+		return false;
+	expr_walk(s->body, find_under_if, &arms);
+	return arms.found || where_read(&z, read).all.n;
 }

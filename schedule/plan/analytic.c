@@ -32,7 +32,7 @@ Refusal plan_limits(
 		if (s->ahead)
 			continue; /* a copy: no arithmetic, no registers */
 		stage_cost(s, machine, values, &c);
-		if (c.unrolled * s->flops > BODY_OPERATIONS_MAX)
+		if (c.unrolled * c.copies * s->flops > BODY_OPERATIONS_MAX)
 			return "the unrolled body is too large";
 		if (s->reduce && s->accesses[0].scope == SCOPE_REG &&
 		    machine->vector_registers &&

@@ -54,7 +54,7 @@ int64_t access_step(const PlanAccess *a, const int64_t *values, int loop)
 	return sum;
 }
 
-static bool in_body(const PlanLoop *l, const int64_t *values)
+bool loop_in_code(const PlanLoop *l, const int64_t *values)
 {
 	if (l->kind == LOOP_UNROLL || l->kind == LOOP_VECTOR)
 		return true;
@@ -65,7 +65,7 @@ static bool in_body(const PlanLoop *l, const int64_t *values)
 static bool runs_whole(const PlanLoop *l, const int64_t *values)
 {
 	return l->runs == RUNS_WHOLE ||
-	    (l->runs == RUNS_WHOLE_IN_BODY && in_body(l, values));
+	    (l->runs == RUNS_WHOLE_IN_BODY && loop_in_code(l, values));
 }
 
 static double tiles_of(int64_t length, int64_t tile)
@@ -240,9 +240,9 @@ static void count_results(
 	for (int d = first; d < s->nloops; d++) {
 		double extent = at(values, s->loops[d].extent);
 		if (s->loops[d].reduce) {
-			if (d != vector && in_body(&s->loops[d], values))
+			if (d != vector && loop_in_code(&s->loops[d], values))
 				copies *= extent;
-		} else if (!in_body(&s->loops[d], values)) {
+		} else if (!loop_in_code(&s->loops[d], values)) {
 			return;
 		} else if (d != vector) {
 			rows *= extent;
@@ -263,7 +263,7 @@ static void count_body(const PlanStage *s, const Machine *m,
 {
 	int vector = -1;
 	c->body = s->nloops;
-	while (c->body > 0 && in_body(&s->loops[c->body - 1], values)) {
+	while (c->body > 0 && loop_in_code(&s->loops[c->body - 1], values)) {
 		const PlanLoop *l = &s->loops[--c->body];
 		if (l->kind == LOOP_VECTOR) {
 			vector = c->body;
@@ -278,8 +278,13 @@ static void count_body(const PlanStage *s, const Machine *m,
 	    : 1;
 	double flops = s->reduce && s->flops >= 2 && m->fma ? s->flops - 1
 							    : s->flops;
-	c->operations =
-	    c->unrolled * words * (flops + BRANCH_OPERATIONS * s->branches);
+	StageDensity density = stage_density(s, values);
+	double branches = s->branches + density.open;
+	c->copies = density.copies;
+	c->density = density.bodies * density.copies;
+	c->body_runs = c->trips[c->body] * density.bodies;
+	c->operations = c->unrolled * words * density.copies *
+	    (flops + BRANCH_OPERATIONS * branches);
 	double streams = 1e9, broadcasts = 0;
 	if (s->reduce)
 		count_results(s, values, vector, c);
@@ -298,6 +303,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 		if (a->scope == SCOPE_REG || (a->write && c->results > 0))
 			continue;
 		double each = wide ? words : 1;
+		if (a->zeros)
+			each *= density.copies;
 		if (wide && step != 1) {
 			each = c->lanes;
 			if (a->write)
@@ -385,7 +392,6 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 	count_touched(s, values, c);
 	count_body(s, m, values, c);
 	count_parallel(s, m, values, c);
-	c->body_runs = c->trips[c->body];
 	double work = c->trips[s->nloops];
 	c->padding = max2(1, work / (double)s->points);
 	const double sizes[3] = {(double)m->l1_bytes * 0.75,

@@ -252,6 +252,8 @@ static bool visit_body(Expr *e, void *context)
 	if (w->nseen < PLAN_ACCESSES) {
 		w->seen[w->nseen++] = e;
 		record_access(w->r, e->id, e->arg, e->narg, false);
+		w->r->accesses[w->nseen].zeros = nest_read_is_conditional(
+		    w->r->nest, w->r->arena, w->r->stage->stage, e);
 	}
 	for (int i = 0; i < e->narg; i++)
 		if (expr_has_data(e->arg[i]))
@@ -379,6 +381,119 @@ static void record_path(Recorder *r)
 	record_axes(r, owners, nowners);
 }
 
+/* --- steps that change nothing ------------------------------------------------- */
+
+static void add_constant(Recorder *r, PlanZero *z, Handle h)
+{
+	z->constant = z->constant == HANDLE_NONE
+	    ? h
+	    : tape_add(r->tape, z->constant, h);
+}
+
+/* The form of an index over the loops, with signs; false where it has none. */
+static bool zero_form(Recorder *r, const Expr *e, PlanZero *z)
+{
+	const Stage *s = &r->nest->stages.at[r->stage->stage];
+	Affine a = affine_of(r->arena, r->tape, e);
+	Coefs sum = coefs_none();
+	add_constant(r, z, a.constant);
+	for (int i = 0; i < a.n; i++) {
+		const Expr *term = a.terms[i].term;
+		if (term->op != OP_AXIS)
+			return false;
+		Coefs c = coefs_of_axis(r, term->id);
+		coefs_add(r, &sum, &c, a.terms[i].coefficient);
+		const Expr *start = s->axes[term->id].start;
+		if (start)
+			add_constant(r, z,
+			    tape_mul(r->tape, a.terms[i].coefficient,
+				affine_of(r->arena, r->tape, start).constant));
+	}
+	memcpy(z->coef, sum.of, sizeof z->coef);
+	return true;
+}
+
+static Expr *difference(Recorder *r, Expr *a, Expr *b)
+{
+	return expr_binary(r->arena, OP_SUB, a, b);
+}
+
+/* a < b is b - a - 1 >= 0, a % c == k is a - k divided by c. */
+static bool zero_of(Recorder *r, const Expr *e, bool holds, PlanZero *z)
+{
+	int64_t divisor;
+	if (e->op == OP_NOT)
+		return zero_of(r, e->arg[0], !holds, z);
+	if (e->op < OP_LT || e->op > OP_NE || e->arg[0]->type != DT_INDEX)
+		return false;
+	Expr *a = e->arg[0], *b = e->arg[1];
+	if (e->op == OP_EQ || e->op == OP_NE) {
+		if ((e->op == OP_EQ) != holds || a->op != OP_MOD ||
+		    !tape_is_const(r->tape, constant_of(r, a->arg[1]),
+			&divisor))
+			return false;
+		z->divisor = divisor;
+		return zero_form(r, difference(r, a->arg[0], b), z);
+	}
+	bool less = (e->op == OP_LT || e->op == OP_LE) == holds;
+	bool strict = (e->op == OP_LT || e->op == OP_GT) == holds;
+	if (!zero_form(r, less ? difference(r, b, a) : difference(r, a, b), z))
+		return false;
+	add_constant(r, z, tape_const(r->tape, strict ? -1 : 0));
+	return true;
+}
+
+static bool is_opposite(Recorder *r, const PlanZero *a, const PlanZero *b)
+{
+	int64_t sum;
+	for (int l = 0; l < r->stage->nloops; l++) {
+		Handle x = a->coef[l], y = b->coef[l];
+		if ((x == HANDLE_NONE) != (y == HANDLE_NONE))
+			return false;
+		if (x != HANDLE_NONE &&
+		    (!tape_is_const(r->tape, tape_add(r->tape, x, y), &sum) ||
+			sum))
+			return false;
+	}
+	return !a->divisor && !b->divisor;
+}
+
+static bool holds(const ExprVec *all, const Expr *e)
+{
+	for (int i = 0; i < all->n; i++)
+		if (expr_equal(all->at[i], e))
+			return true;
+	return false;
+}
+
+static void record_zeros(Recorder *r, int number)
+{
+	PlanStage *s = r->stage;
+	ExprVec own =
+	    nest_step_conditions(r->nest, r->arena, number, false);
+	ExprVec all = nest_step_conditions(r->nest, r->arena, number, true);
+	PlanZero zeros[PLAN_ZEROS];
+	for (int i = 0; i < own.n; i++)
+		s->branches += !holds(&all, own.at[i]);
+	for (int i = 0; i < all.n && s->nzeros < PLAN_ZEROS; i++) {
+		PlanZero z = {.constant = HANDLE_NONE, .opposite = -1,
+			.own = holds(&own, all.at[i])};
+		if (!zero_of(r, all.at[i], true, &z)) {
+			s->branches += z.own;
+			continue;
+		}
+		for (int k = 0; k < s->nzeros && z.opposite < 0; k++)
+			if (zeros[k].opposite < 0 &&
+			    is_opposite(r, &z, &zeros[k])) {
+				z.opposite = k;
+				zeros[k].opposite = s->nzeros;
+			}
+		zeros[s->nzeros++] = z;
+	}
+	s->zeros = arena_memdup(
+	    r->arena, zeros, sizeof *zeros * (size_t)s->nzeros);
+}
+
 static void record_stage(Recorder *r, int number)
 {
 	const Stage *stage = &r->nest->stages.at[number];
@@ -396,11 +511,16 @@ static void record_stage(Recorder *r, int number)
 	s->accesses = r->accesses;
 	record_access(r, stage->buffer, stage->write, stage->nwrite, true);
 	BodyWalk walk = {.r = r, .flops = s->reduce};
-	expr_walk(stage->body, visit_body, &walk);
+	expr_walk(s->reduce
+		? nest_step_element(r->nest, r->arena, number)
+		: stage->body,
+	    visit_body, &walk);
 	s->accesses = arena_memdup(r->arena, r->accesses,
 	    sizeof *r->accesses * (size_t)s->naccesses);
 	s->flops = walk.flops;
 	s->branches = walk.branches;
+	if (s->reduce)
+		record_zeros(r, number);
 	for (int l = 0; l < s->nloops; l++)
 		r->position[s->loops[l].var] = -1;
 }
@@ -453,6 +573,11 @@ static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
 		visit(&s->axes[a].step, context);
 		visit(&s->axes[a].end, context);
 	}
+	for (int i = 0; i < s->nzeros; i++) {
+		visit(&s->zeros[i].constant, context);
+		for (int l = 0; l < s->nloops; l++)
+			visit(&s->zeros[i].coef[l], context);
+	}
 	for (int i = 0; i < s->naccesses; i++) {
 		PlanAccess *a = &s->accesses[i];
 		for (int d = 0; d < a->ndim; d++) {
@@ -504,6 +629,8 @@ Plan *plan_copy(Arena *arena, const Plan *plan)
 		PlanStage *s = &copy->stages[i];
 		s->accesses = arena_memdup(arena, s->accesses,
 		    sizeof *s->accesses * (size_t)s->naccesses);
+		s->zeros = arena_memdup(arena, s->zeros,
+		    sizeof *s->zeros * (size_t)s->nzeros);
 	}
 	each_handle(copy, mark_used, used);
 	copy->tape = tape_extract(arena, plan->tape, used, renamed);

@@ -14,7 +14,8 @@ enum {
 	PLAN_DIMS = 8,   /* dimensions of a buffer that are looked at */
 	PLAN_DEPTH = 24, /* loops around a body that are looked at */
 	PLAN_ACCESSES = 8,
-	PLAN_PARTS = 12  /* digits of a layout */
+	PLAN_PARTS = 12, /* digits of a layout */
+	PLAN_ZEROS = 16  /* conditions of a step */
 };
 
 /* Which iterations of a loop run where its axis ends inside of its tile. */
@@ -57,12 +58,23 @@ typedef struct {
 	Handle held[PLAN_DIMS];    /* elements the buffer has in each dimension */
 	Handle coef[PLAN_DEPTH][PLAN_DIMS]; /* |d index / d loop| */
 	uint32_t movers;	   /* bit d: some dimension moves with loop d */
+	bool zeros;		   /* only where the step counts */
 	int nparts;                /* of the buffer's layout */
 	struct {
 		int dim;
 		Handle div, mod, stride; /* mod: HANDLE_NONE where there is none */
 	} parts[PLAN_PARTS];
 } PlanAccess;
+
+/* A condition without which a step of the reduction changes nothing: a form
+ * over the loops that is at least 0, or a multiple of `divisor`. */
+typedef struct {
+	Handle constant;
+	Handle coef[PLAN_DEPTH]; /* HANDLE_NONE: 0 */
+	int64_t divisor; /* 0: at least 0 */
+	int opposite;    /* another that bounds the same form from above; -1 */
+	bool own;        /* of the body: a branch where it stays open */
+} PlanZero;
 
 typedef struct {
 	int stage;
@@ -73,6 +85,8 @@ typedef struct {
 	PlanAccess *accesses;
 	double flops;     /* of one evaluation of the body */
 	double branches;  /* `if`s in the body */
+	int nzeros;
+	PlanZero *zeros;
 	bool reduce, ahead;
 	TailStyle tail;
 	int naxes;        /* of the stages on the path */
@@ -125,12 +139,24 @@ typedef struct {
 				  0: they are in memory */
 	double partials;       /* elements that are combined to one of these */
 	double padding;        /* work done / work wanted, >= 1 */
+	double density;        /* of the steps, those that are made */
+	double copies;         /* the same of the copies in one body */
 	double touched[PLAN_DEPTH + 1]; /* bytes from loop d inwards */
 	double trips[PLAN_DEPTH + 1];   /* how often loop d's body starts */
 	double traffic[3];     /* bytes into L1, L2, L3 over the run */
 	double cycles;         /* of one core, before threads */
 	double seconds;
 } StageCost;
+/* Repeated in code, or a vector. */
+bool loop_in_code(const PlanLoop *loop, const int64_t *values);
+/* density.c: the parts of a stage's bodies, and of the copies in each body,
+ * that may count; whether own conditions stay branches. */
+typedef struct {
+	double bodies, copies;
+	bool open;
+	bool bound; /* there may be fewer */
+} StageDensity;
+StageDensity stage_density(const PlanStage *stage, const int64_t *values);
 /* Does the loop move it at all? */
 static inline bool access_moves(const PlanAccess *access, int loop)
 {

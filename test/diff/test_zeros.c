@@ -102,7 +102,7 @@ static const Case cases[] = {
     {"spread_plain", spread, "", -1},
     {"spread_phases", spread,
 	"x0, x1 = split(y.x, [_, 2])\nreorder(x0, y.c, y.r, y.o, x1)\n"
-	"unroll(x1)\nunroll(y.r)\n", 8 * 3 * 10 * 2},
+	"unroll(x1)\nunroll(y.r)\n", 8 * 3 * (10 * 2 - 1)},
     {"spread_phases_inline", spread,
 	"compute_inline(p)\n"
 	"x0, x1 = split(y.x, [_, 2])\nreorder(x0, y.c, y.r, y.o, x1)\n"
@@ -118,7 +118,7 @@ static const Case cases[] = {
     {"spread2_phases", spread2,
 	"y0, y1 = split(o.y, [_, 3])\nx0, x1 = split(o.x, [_, 3])\n"
 	"reorder(y0, x0, o.r, o.s, y1, x1)\n"
-	"unroll(o.r)\nunroll(o.s)\nunroll(y1)\nunroll(x1)\n", 16 * 25},
+	"unroll(o.r)\nunroll(o.s)\nunroll(y1)\nunroll(x1)\n", 15 * 25 + 5},
     {"spread2_inline", spread2,
 	"compute_inline(p)\n"
 	"y0, y1 = split(o.y, [_, 3])\nx0, x1 = split(o.x, [_, 6])\n"

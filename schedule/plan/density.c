@@ -1,0 +1,256 @@
+/* How many of a stage's steps change anything (ir/nest/nest_zeros.c), as
+ * codegen/lower/lower_zeros.c makes them: loops that run are narrowed to what
+ * may count; what is repeated in a body is left out where the loops of the body
+ * decide it.
+ *
+ *     for y in 7 for r in 3 unroll x in 7   1 <= y + r < 8, 1 <= x < 8
+ *
+ * 19 of 21 bodies, 6 of 7 copies in each.  Forms over different loops are taken
+ * as independent, which they mostly are. */
+#include <math.h>
+
+#include "schedule/plan/plan.h"
+
+enum { TERMS = PLAN_DEPTH, VISITS = 64, RESIDUES = 64 };
+
+typedef struct {
+	int64_t coef, extent;
+	int axis;      /* of the path; -1 */
+	int64_t below; /* values of the axis that one iteration covers */
+} Term;
+
+typedef struct {
+	int n;
+	Term at[TERMS];
+} Terms;
+
+static int64_t coef_of(const PlanZero *z, const int64_t *values, int loop)
+{
+	return z->coef[loop] == HANDLE_NONE ? 0 : values[z->coef[loop]];
+}
+
+static bool moves(const PlanStage *s, const PlanZero *z, const int64_t *values,
+    int loop)
+{
+	return coef_of(z, values, loop) && values[s->loops[loop].extent] > 1;
+}
+
+/* Loops that follow each other like digits are one. */
+static void add_term(Terms *t, Term x)
+{
+	Term *last = t->n ? &t->at[t->n - 1] : NULL;
+	if (last && last->coef == x.coef * x.extent &&
+	    last->axis == x.axis) {
+		x.extent *= last->extent;
+		*last = x;
+	} else {
+		t->at[t->n++] = x;
+	}
+}
+
+/* Tiles outside of an axis are not run. */
+static void clip(const PlanStage *s, Terms *t)
+{
+	for (int i = 0; i < t->n; i++) {
+		Term *x = &t->at[i];
+		if (x->axis < 0 || s->axes[x->axis].mover >= 0)
+			continue;
+		int64_t n = (s->axes[x->axis].length + x->below - 1) / x->below;
+		if (n > 0 && n < x->extent)
+			x->extent = n;
+	}
+}
+
+static int64_t floor_of(int64_t a, int64_t b)
+{
+	return a / b - (a % b < 0);
+}
+
+/* How many i < n have rest + coef*i >= 0. */
+static int64_t count_one(int64_t rest, int64_t coef, int64_t n)
+{
+	int64_t k = coef > 0 ? n + floor_of(rest, coef)
+			     : floor_of(rest, -coef) + 1;
+	return k < 0 ? 0 : k > n ? n : k;
+}
+
+/* The part of the terms' values at which constant + form >= 0; the last term is
+ * the longest, of the others no more than VISITS values are looked at. */
+static double part(const Terms *t, int first, int64_t constant, int64_t visits)
+{
+	const Term *x = &t->at[first];
+	if (first == t->n)
+		return constant >= 0;
+	if (first == t->n - 1)
+		return (double)count_one(constant, x->coef, x->extent) /
+		    (double)x->extent;
+	int64_t looks = x->extent < visits ? x->extent : visits;
+	double sum = 0;
+	for (int64_t i = 0; i < looks; i++)
+		sum += part(t, first + 1,
+		    constant + x->coef * ((2 * i + 1) * x->extent / (2 * looks)),
+		    visits / looks);
+	return sum / (double)looks;
+}
+
+static void longest_last(Terms *t)
+{
+	for (int i = 0; i + 1 < t->n; i++)
+		if (t->at[i].extent > t->at[t->n - 1].extent) {
+			Term swap = t->at[i];
+			t->at[i] = t->at[t->n - 1];
+			t->at[t->n - 1] = swap;
+		}
+}
+
+static bool is_vector(const PlanStage *s, int loop)
+{
+	return s->loops[loop].kind == LOOP_VECTOR;
+}
+
+static bool is_repeated(const PlanStage *s, const int64_t *values, int loop)
+{
+	return !is_vector(s, loop) && loop_in_code(&s->loops[loop], values);
+}
+
+/* Is an iteration of a loop told from the others?  Where loops decide that run
+ * (`running`), those that are repeated in code are tested if they are the
+ * reduction's and much is inside of them. */
+static bool looked_at(
+    const PlanStage *s, const int64_t *values, int loop, bool running)
+{
+	int64_t steps = 1;
+	if (is_vector(s, loop))
+		return false;
+	if (!running || !is_repeated(s, values, loop))
+		return running != is_repeated(s, values, loop);
+	if (!s->loops[loop].reduce)
+		return false;
+	for (int d = loop + 1; d < s->nloops && steps < STEPS_TESTED; d++)
+		if (is_vector(s, d))
+			continue;
+		else if (is_repeated(s, values, d))
+			steps *= values[s->loops[d].extent];
+		else
+			steps = STEPS_TESTED;
+	return steps >= STEPS_TESTED;
+}
+
+/* The other loops are where the form is greatest. */
+static double limit_part(const PlanStage *s, const PlanZero *z,
+    const int64_t *values, bool running)
+{
+	int64_t constant = z->constant == HANDLE_NONE ? 0
+						       : values[z->constant];
+	Terms t = {0};
+	for (int d = 0; d < s->nloops; d++) {
+		int64_t c = coef_of(z, values, d);
+		int64_t n = values[s->loops[d].extent];
+		if (!c || n < 2)
+			continue;
+		if (looked_at(s, values, d, running))
+			add_term(&t,
+			    (Term){c, n, s->loops[d].axis,
+				s->loops[d].axis < 0
+				    ? 1
+				    : values[s->loops[d].below]});
+		else if (c > 0)
+			constant += c * (n - 1);
+	}
+	clip(s, &t);
+	longest_last(&t);
+	return part(&t, 0, constant, VISITS);
+}
+
+/* The part of the repeated steps whose form the divisor divides. */
+static double phase_part(
+    const PlanStage *s, const PlanZero *z, const int64_t *values)
+{
+	double now[RESIDUES] = {0}, next[RESIDUES];
+	int64_t m = z->divisor;
+	if (m > RESIDUES)
+		return 1.0 / (double)m;
+	int64_t start = z->constant == HANDLE_NONE ? 0 : values[z->constant];
+	now[((start % m) + m) % m] = 1;
+	for (int d = 0; d < s->nloops; d++) {
+		int64_t c = coef_of(z, values, d) % m;
+		int64_t n = values[s->loops[d].extent];
+		if (!c || n < 2)
+			continue;
+		for (int64_t r = 0; r < m; r++)
+			next[r] = 0;
+		for (int64_t i = 0; i < n; i++)
+			for (int64_t r = 0; r < m; r++)
+				next[(r + (i * c) % m + m) % m] +=
+				    now[r] / (double)n;
+		for (int64_t r = 0; r < m; r++)
+			now[r] = next[r];
+	}
+	return now[0];
+}
+
+/* Only what is repeated in code decides it. */
+static bool phase_decided(
+    const PlanStage *s, const PlanZero *z, const int64_t *values)
+{
+	for (int d = 0; d < s->nloops; d++)
+		if (!is_repeated(s, values, d) && moves(s, z, values, d) &&
+		    coef_of(z, values, d) % z->divisor)
+			return false;
+	return true;
+}
+
+/* Does a loop move the form that runs, or one that is not looked at then? */
+static bool depends(const PlanStage *s, const PlanZero *z,
+    const int64_t *values, bool running)
+{
+	for (int d = 0; d < s->nloops; d++)
+		if (moves(s, z, values, d) && !is_vector(s, d) &&
+		    (running ? !is_repeated(s, values, d)
+			     : !looked_at(s, values, d, true)))
+			return true;
+	return false;
+}
+
+/* Is there a loop of the reduction that runs: what is inside is narrowed, all
+ * of it is tested. */
+static bool can_narrow(const PlanStage *s, const int64_t *values)
+{
+	for (int d = 0; d < s->nloops; d++)
+		if (s->loops[d].reduce && values[s->loops[d].extent] > 1 &&
+		    !is_repeated(s, values, d))
+			return true;
+	return false;
+}
+
+StageDensity stage_density(const PlanStage *s, const int64_t *values)
+{
+	StageDensity density = {.bodies = 1, .copies = 1};
+	for (int i = 0; i < s->nzeros; i++) {
+		const PlanZero *z = &s->zeros[i];
+		bool running = depends(s, z, values, true);
+		double p = 1;
+		if (z->divisor) {
+			if (phase_decided(s, z, values))
+				density.copies *= phase_part(s, z, values);
+			else
+				density.open |= z->own, density.bound = true;
+			continue;
+		}
+		if (running && !can_narrow(s, values)) {
+			density.open |= z->own;
+			continue;
+		}
+		density.open |=
+		    z->own && running && depends(s, z, values, false);
+		if (z->opposite >= 0 && z->opposite < i)
+			continue; /* counted with the other */
+		p = limit_part(s, z, values, running);
+		if (z->opposite >= 0)
+			p += limit_part(s, &s->zeros[z->opposite], values,
+				 running) - 1;
+		*(running ? &density.bodies : &density.copies) *=
+		    p > 0 ? p : 0;
+	}
+	return density;
+}
