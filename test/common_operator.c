@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum {
+	MOST_LOOKUPS = 2, /* one in another */
 	MOST_POINTS = 2500, MOST_INPUTS = 6, MOST_BUFFERS = 12, MOST_AXES = 8,
 	MOST_DIMS = 3, MOST_PARAMS = 5, DEPTH = 4, OFF_GRID = 1000
 };
@@ -49,6 +50,7 @@ typedef struct {
 	int points;
 	int names;
 	int reductions; /* around */
+	int lookups;    /* indices around that read data */
 	Buf params, inputs, compute;
 } Gen;
 
@@ -309,8 +311,64 @@ static const char *index_form(Gen *g, const Named *a, int extent)
 	}
 }
 
+static const Readable *choose(Gen *g, DType type, bool exact);
+static const char *read_text(Gen *g, const Readable *b, const char *first);
+
+/* Integer data; NULL where there can be none. */
+static const char *read_integer(Gen *g, DType *type)
+{
+	static const DType types[] = {
+	    DT_I32, DT_I32, DT_I64, DT_I16, DT_I8, DT_U8};
+	const Readable *b;
+	const char *text;
+
+	*type = types[below(g, 6)];
+	b = g->lookups < MOST_LOOKUPS ? choose(g, *type, true) : NULL;
+	if (!b)
+		return NULL;
+	g->lookups++;
+	text = read_text(g, b, NULL);
+	g->lookups--;
+	return text;
+}
+
+/* In 0 .. extent-1, by data. */
+static const char *lookup(Gen *g, int extent)
+{
+	DType type;
+	const char *r = read_integer(g, &type);
+	const char *n = g->naxes ? g->axis[below(g, g->naxes)].name : "1";
+
+	if (!r)
+		return "";
+	switch (below(g, type == DT_I64 ? 6 : 8)) {
+	case 0:
+		return TEXT(g, "clamp(%s, 0, %d)", r, extent - 1);
+	case 1:
+		return TEXT(g, "%s %% %d", r, extent);
+	case 2:
+		return TEXT(g, "min(max(%s, 0), %d)", r, extent - 1);
+	case 3:
+		return TEXT(g, "%s//%d %% %d", r, 1 + below(g, 5), extent);
+	case 4:
+		return TEXT(g, "if 0 <= %s < %d then %s else 0", r, extent, r);
+	case 5:
+		return TEXT(g, "if %s >= 2 then clamp(%s, 0, %d) else %d", n,
+		    r, extent - 1, below(g, extent));
+	case 6:
+		return TEXT(g, "clamp(%s + %s - %d, 0, %d)", r, n,
+		    below(g, 4), extent - 1);
+	default:
+		return TEXT(g, "abs(%s) %% %d", r, extent);
+	}
+}
+
 static const char *make_index(Gen *g, int extent)
 {
+	const char *found = below(g, 14) ? "" : lookup(g, extent);
+
+	if (*found)
+		return found;
 	if (!g->naxes || below(g, 12) == 0)
 		return TEXT(g, "%d", below(g, extent));
 	for (int i = 0; i < 8; i++) {
@@ -407,9 +465,22 @@ static Value guarded(Gen *g, const Readable *b)
 	Value v = b->value, other;
 	const Named *a = &g->axis[below(g, g->naxes)];
 	const char *n = a->name, *index, *condition;
+	const char *data;
 	int extent = b->shape[0], k = 1 + below(g, 3);
+	DType type;
 
-	switch (below(g, 6)) {
+	switch (below(g, 8)) {
+	case 6: /* a phase */
+		n = TEXT(g, "(%s + %d)", n, below(g, 3));
+		index = TEXT(g, "%s//%d", n, k + 1);
+		condition = TEXT(g, "%s %% %d == %d and %s < %d", n, k + 1,
+		    below(g, k + 1), index, extent);
+		break;
+	case 7:
+		data = read_integer(g, &type);
+		index = data ? data : n;
+		condition = TEXT(g, "0 <= %s < %d", index, extent);
+		break;
 	case 0:
 		index = TEXT(g, "%s - %d", n, k);
 		condition = TEXT(g, "0 <= %s < %d", index, extent);
@@ -636,6 +707,9 @@ static Value called(Gen *g, DType type, int depth)
 	Value v = make_operand(g, type, depth);
 	double eps = ldexp(1, 2 - mantissa(type));
 
+	/* of a constant compilers know more bits than libm has right */
+	if (type == DT_F64 && !strchr(v.text, '['))
+		return v;
 	/* the argument's own rounding, then the function's */
 	v.error = functions[i].slope * (v.error + v.bound * eps) +
 	    4 * eps * functions[i].bound;
@@ -715,6 +789,44 @@ static Value cast(Gen *g, DType type, int depth)
 
 /* --- reductions --------------------------------------------------------------- */
 
+/* An axis whose extent is over one in scope, at least 1 unless `empty`; false
+ * where it would be too long. */
+static bool add_varying_axis(Gen *g, bool empty, Buf *out)
+{
+	const Named *outer = &g->axis[below(g, g->naxes)];
+	Named *a = &g->axis[g->naxes];
+	int n = outer->extent, k = 1 + below(g, 3);
+	const char *o = outer->name, *text;
+
+	switch (below(g, empty ? 6 : 4)) {
+	case 0:
+		text = TEXT(g, "%s + %d", o, k), n += k - 1;
+		break;
+	case 1:
+		text = TEXT(g, "%d - %s", n, o);
+		break;
+	case 2:
+		text = TEXT(g, "%s//%d + 1", o, k), n = (n - 1) / k + 1;
+		break;
+	case 3:
+		text = TEXT(g, "min(%s + 1, %d)", o, k), n = n < k ? n : k;
+		break;
+	case 4:
+		text = TEXT(g, "%s - %d", o, k - 1), n -= k;
+		break;
+	default:
+		text = TEXT(g, "%s %% %d", o, k + 1), n = n <= k ? n - 1 : k;
+	}
+	n = n < 1 ? 1 : n;
+	if (n > MOST_POINTS / g->points)
+		return false;
+	*a = (Named){TEXT(g, "t%d", g->names++), n};
+	g->points *= n;
+	g->naxes++;
+	buf_printf(out, "%s < %s", a->name, text);
+	return true;
+}
+
 static Value sum_of(DType type, Value v, int n)
 {
 	Value result = v;
@@ -759,7 +871,9 @@ static Value reduced(Gen *g, DType type, int depth)
 
 	for (int i = 0; i < 1 + (below(g, 3) == 0); i++) {
 		buf_puts(&axes, i ? ", " : "");
-		add_random_axis(g, "r", &axes);
+		if (!g->naxes || below(g, 4) ||
+		    !add_varying_axis(g, op < 2 || !is_float(type), &axes))
+			add_random_axis(g, "r", &axes);
 	}
 	g->reductions++;
 	n = g->points / points;
@@ -771,6 +885,29 @@ static Value reduced(Gen *g, DType type, int depth)
 	v.type = type;
 	v.text = TEXT(g, "%s[%s](%s)", spelled[op], buf_text(&axes), v.text);
 	v.level = LEVEL_ATOM;
+	buf_free(&axes);
+	g->reductions--;
+	g->naxes = before;
+	g->points = points;
+	return v;
+}
+
+/* Of elements that are exact, since they are compared. */
+static Value place(Gen *g, DType type, int depth)
+{
+	static const DType types[] = {DT_F32, DT_F32, DT_F64, DT_F16, DT_BF16,
+	    DT_I32, DT_I64, DT_I8, DT_U8, DT_BOOL};
+	int before = g->naxes, points = g->points;
+	Buf axes = {0};
+	Value v;
+
+	if (!g->naxes || below(g, 4) || !add_varying_axis(g, true, &axes))
+		add_random_axis(g, "r", &axes);
+	g->reductions++;
+	v = make_exact(g, types[below(g, 10)], depth);
+	v = value(TEXT(g, "%s[%s](%s)", below(g, 2) ? "argmax" : "argmin",
+		      buf_text(&axes), v.text),
+	    type, LEVEL_ATOM, g->axis[before].extent, 0, 0);
 	buf_free(&axes);
 	g->reductions--;
 	g->naxes = before;
@@ -873,6 +1010,8 @@ static Value make(Gen *g, DType type, int depth)
 		return make_bool(g, depth);
 	if (depth <= 0 || below(g, 8) == 0)
 		return leaf(g, type, false);
+	if (can_reduce(g) && type == DT_I32 && below(g, 9) == 0)
+		return place(g, type, depth - 1);
 	if (can_reduce(g) && below(g, 9) == 0)
 		return tame(g, reduced(g, type, depth - 1));
 	if (type != dtype_promoted(type))

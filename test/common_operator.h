@@ -47,6 +47,10 @@ typedef struct {
 	int extent[OPERATOR_EXTENTS];
 	int nested, guarded, guarded_by_data, scalar_input, scalar, outputs;
 	int output_read, unused, constant, strided;
+	/* reads at data, and those that a condition on data proves; extents
+	 * over outer axes; a buffer read at two places; 0 beside a read under a
+	 * condition on axes, and one with % or // in it */
+	int lookup, proven, varying, twice, padding, phases;
 } OperatorCoverage;
 
 void operator_count(OperatorCoverage *coverage, const Program *program);

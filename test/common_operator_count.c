@@ -32,14 +32,48 @@ static void walk_read(Walk *w, const Expr *e)
 	if (w->ifs_of_data)
 		w->seen->guarded_by_data = 1;
 	w->indices++;
-	for (int i = 0; i < e->narg; i++)
+	for (int i = 0; i < e->narg; i++) {
+		w->seen->lookup |= reads_data(e->arg[i]);
 		walk(w, e->arg[i]);
+	}
 	w->indices--;
+}
+
+static bool has(const Expr *e, Op op)
+{
+	if (e->op == op)
+		return true;
+	for (int i = 0; i < e->narg; i++)
+		if (has(e->arg[i], op))
+			return true;
+	return false;
+}
+
+static bool is_zero(const Expr *e)
+{
+	return (e->op == OP_INT && !e->i) || (e->op == OP_FLOAT && e->f == 0);
+}
+
+static void look_at_if(Walk *w, const Expr *e)
+{
+	bool phases = has(e->arg[0], OP_MOD) || has(e->arg[0], OP_FLOORDIV);
+	bool data = reads_data(e->arg[0]);
+
+	for (int arm = 1; arm <= 2; arm++) {
+		if (!reads_data(e->arg[arm]))
+			continue;
+		w->seen->padding |= !data && is_zero(e->arg[3 - arm]);
+		w->seen->phases |= !data && phases;
+		w->seen->proven |= data && e->arg[arm]->op == OP_READ &&
+		    e->arg[arm]->narg && e->arg[arm]->arg[0]->op == OP_CAST;
+	}
 }
 
 static void walk_if(Walk *w, const Expr *e)
 {
 	int of_data = reads_data(e->arg[0]);
+
+	look_at_if(w, e);
 
 	walk(w, e->arg[0]);
 	w->ifs++;
@@ -50,8 +84,20 @@ static void walk_if(Walk *w, const Expr *e)
 	w->ifs_of_data -= of_data;
 }
 
+/* `if j < E then ... else the identity`, as an extent that varies becomes. */
+static bool varies(const Expr *e)
+{
+	const Expr *c = e->arg[0]->op == OP_IF ? e->arg[0]->arg[0] : NULL;
+
+	while (c && c->op == OP_AND)
+		c = c->arg[0];
+	return c && c->op == OP_LT && c->arg[0]->op == OP_AXIS &&
+	    c->arg[0]->id >= e->reduce.first_axis && has(c->arg[1], OP_AXIS);
+}
+
 static void walk_reduce(Walk *w, const Expr *e)
 {
+	w->seen->varying |= varies(e);
 	w->seen->reduce[e->reduce.op] = 1;
 	w->seen->reduced[e->type] = 1;
 	if (w->reductions++)
@@ -101,6 +147,33 @@ static bool is_read(const Program *p, int buffer)
 	return false;
 }
 
+typedef struct {
+	const Expr *first;
+	int buffer;
+	bool two;
+} Reads;
+
+static void find_reads(Reads *r, const Expr *e)
+{
+	if (e->op == OP_READ && e->id == r->buffer) {
+		r->two |= r->first && !expr_equal(r->first, e);
+		r->first = e;
+	}
+	for (int i = 0; i < e->narg; i++)
+		find_reads(r, e->arg[i]);
+}
+
+static bool reads_twice(const Program *p, const Definition *d)
+{
+	for (int b = 0; b < p->nbuffers; b++) {
+		Reads r = {.buffer = b};
+		find_reads(&r, d->body);
+		if (r.two)
+			return true;
+	}
+	return false;
+}
+
 static void look_at_buffers(Walk *w)
 {
 	const Program *p = w->program;
@@ -137,6 +210,7 @@ void operator_count(OperatorCoverage *coverage, const Program *program)
 
 	for (int i = 0; i < program->ndefinitions; i++) {
 		look_at_axes(&w, &program->definitions[i]);
+		seen.twice |= reads_twice(program, &program->definitions[i]);
 		walk(&w, program->definitions[i].body);
 	}
 	look_at_buffers(&w);
@@ -176,7 +250,7 @@ static void list_operations(Listing *l, const OperatorCoverage *c)
 		list(l, "index", op == OP_IF ? "if" : op == OP_INT ? "number"
 			: op == OP_AXIS ? "axis" : op_name(op), c->index[op]);
 	}
-	for (int i = REDUCE_SUM; i <= REDUCE_MIN; i++)
+	for (int i = REDUCE_SUM; i < REDUCE_COUNT; i++)
 		list(l, "reduce", reduce_name((ReduceOp)i), c->reduce[i]);
 }
 
@@ -209,6 +283,12 @@ static void list_all(Listing *l, const OperatorCoverage *c)
 		list(l, "extent", name, c->extent[i]);
 	}
 	list(l, "reduce", "nested", c->nested);
+	list(l, "extent", "over axes", c->varying);
+	list(l, "read", "at data", c->lookup);
+	list(l, "read", "data proves", c->proven);
+	list(l, "read", "twice", c->twice);
+	list(l, "read", "padded", c->padding);
+	list(l, "read", "in phases", c->phases);
 	list(l, "read", "guarded", c->guarded);
 	list(l, "read", "by data", c->guarded_by_data);
 	list(l, "read", "strided", c->strided);

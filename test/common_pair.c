@@ -129,12 +129,58 @@ static const char *make_lowered(
 	    ? NULL : arena_printf(arena, "lower: %s", pair->refused);
 }
 
+/* May the value be the literal 0 of an arm, there or in what it reads? */
+static bool may_be_zero(const Program *p, const Expr *e, bool here)
+{
+	const Expr *arm;
+	int block;
+
+	if (e->op == OP_CAST)
+		return may_be_zero(p, e->arg[0], here);
+	if (e->op == OP_READ && here) {
+		block = p->buffers[e->id].block;
+		return block >= 0 &&
+		    may_be_zero(p, p->blocks[block].body, false);
+	}
+	for (int i = 1; e->op == OP_IF && i <= 2; i++) {
+		arm = e->arg[i];
+		if ((arm->op == OP_FLOAT && arm->f == 0) ||
+		    (arm->op == OP_INT && arm->i == 0) ||
+		    may_be_zero(p, arm, here))
+			return true;
+	}
+	return false;
+}
+
+static bool multiplies_zeros(const Program *p, const Expr *e)
+{
+	if (e->op == OP_MUL && dtype_is_float(e->type) &&
+	    (may_be_zero(p, e->arg[0], true) ||
+		may_be_zero(p, e->arg[1], true)))
+		return true;
+	for (int i = 0; i < e->narg; i++)
+		if (multiplies_zeros(p, e->arg[i]))
+			return true;
+	return false;
+}
+
+/* By default such a product may be 0 whatever the other factor is, so that one
+ * is finite. */
+static bool has_zero_products(const Program *p)
+{
+	for (int i = 0; i < p->nblocks; i++)
+		if (multiplies_zeros(p, p->blocks[i].body))
+			return true;
+	return false;
+}
+
 static void make_data(Arena *arena, Pair *pair)
 {
 	const Program *p = pair->program;
 	Rng rng = rng_stream((uint64_t)pair->seed, 23, 0);
 	OperatorData kind = pair->kind == PAIR_EXACT ? OPERATOR_ANY
-	    : rng_below(&rng, 3) ? OPERATOR_SMALL : OPERATOR_SPECIAL;
+	    : rng_below(&rng, 3) || has_zero_products(p) ? OPERATOR_SMALL
+							 : OPERATOR_SPECIAL;
 
 	pair->data = NEW_N(arena, void *, p->nbuffers);
 	for (int i = 0; i < p->nbuffers; i++) {

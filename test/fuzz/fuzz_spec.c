@@ -8,7 +8,8 @@
 #include <string.h>
 
 const char fuzz_name[] = "spec";
-const char *const fuzz_seeds[] = {"workloads", "test/error", NULL};
+const char *const fuzz_seeds[] = {
+    "workloads", "test/error", "test/golden/ir", NULL};
 const int fuzz_rounds = 20000;
 
 static Program *program_of(Arena *arena, Spec *spec, int i, Diag *diag)
