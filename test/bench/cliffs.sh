@@ -1,8 +1,8 @@
 # make bench ONLY=cliffs: where the path was steep: other layouts, products too
 # large for a cache, several products in one file, zeros, many cases.
 #
-#     ROW=transposed  rows whose name contains this; `make bench ONLY=cliffs
-#                     ROW=?` prints the names
+#     ROW=transposed  rows whose name begins so; `make bench ONLY=cliffs ROW=?`
+#                     prints the names
 #     TIME=15s        what each tuning gets
 #     NET_TIME=180s   what the tuning of the whole network gets
 #     THREADS=2       of kernels and libraries; 1: on the thread's own clock, to
@@ -68,7 +68,9 @@ disturbed() {
 				printf "the peak varied by %s %%; ", $3
 			next
 		}
-		$NF > most {printf "noisy: %s ±%s %%; ", $1, $NF}' "$measured"
+		$1 != "parts" && $NF > most {
+			printf "noisy: %s ±%s %%; ", $1, $NF
+		}' "$measured"
 }
 
 speeds() {
@@ -302,7 +304,7 @@ candidate() {
 			missing "$what" at-least 0.70; return; }
 	local share
 	share=$(awk -v r="$(column first 4)" 'BEGIN {printf "%.3f", 1 / r}')
-	row "$what" "$share" x at-least 0.70 "$(disturbed)"
+	row "$what" "$share" x at-least 0.70 "$(disturbed)$(speeds)"
 	echo "$share" >>"$cliffs/mean.candidate"
 }
 
@@ -403,7 +405,7 @@ cliffs() {
 	echo '| --- | --- | --- | --- | --- |'
 	cliff_rows >"$cliffs/rows"
 	while read -r what arg <&3; do
-		[[ $what-$arg == *$wanted* ]] || continue
+		[[ $what-$arg == "$wanted"* ]] || continue
 		why='' options=''
 		$what "$arg"
 	done 3<"$cliffs/rows"
