@@ -26,6 +26,8 @@ family_title() {
 	apart) echo 'pixels and channels 2, 3, 4, 8 apart' ;;
 	invariants) echo 'what does not vary inside' ;;
 	several) echo 'several outputs, axes side by side' ;;
+	triangles) echo 'triangles, running sums' ;;
+	lookups) echo 'look-ups, where the greatest is' ;;
 	control) echo 'at the reference before' ;;
 	*) echo "$1" ;;
 	esac
@@ -146,7 +148,7 @@ families() {
 	echo '| --- | --- | --- | --- | --- | --- |'
 	: >"$rows"
 	for family in twice moves rows attention stencils writes casts apart \
-		invariants several control; do
+		invariants several triangles lookups control; do
 		[ "${FAMILY:-$family}" = $family ] || continue
 		reference $family || continue
 		for name in test/bench/families/$family/*"${OPERATOR:-}"*.yaml; do
