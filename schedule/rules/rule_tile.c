@@ -357,7 +357,8 @@ static const char *copy_name(
 		suffix = arena_printf(
 		    t->r->arena, "%s%d", suffix, read->number);
 	return is_anchor(t)
-	    ? arena_printf(t->r->arena, "%s%s", b->name, suffix)
+	    ? rule_plain_name(
+		  arena_printf(t->r->arena, "%s%s", b->name, suffix))
 	    : rule_name(t->r, t->block, b->name, suffix);
 }
 

@@ -186,14 +186,19 @@ static int tiled_block(const Rules *r)
 	return best;
 }
 
+const char *rule_plain_name(char *name)
+{
+	for (char *p = name; *p; p++)
+		if (*p == '~')
+			*p = '_';
+	return name;
+}
+
 const char *rule_name(
     Rules *r, const Block *block, const char *axis, const char *suffix)
 {
-	char *s = arena_printf(r->arena, "%s_%s%s", block->name, axis, suffix);
-	for (char *p = s; *p; p++)
-		if (*p == '~')
-			*p = '_';
-	return s;
+	return rule_plain_name(arena_printf(
+	    r->arena, "%s_%s%s", block->name, axis, suffix));
 }
 
 /* Can lanes along the axis lie side by side?  The last axis's do in the output,

@@ -78,6 +78,7 @@ void rules_sketches(Arena *arena, const Program *program,
 /* A name for a loop: the block's and axis's letters and a number. */
 const char *rule_name(Rules *r, const Block *block, const char *axis,
     const char *suffix);
+const char *rule_plain_name(char *name); /* without '~', in place */
 int rule_axis_of(const Expr *e); /* of a plain index; -1 */
 /* How many different reads of the buffer the block has. */
 int rule_reads_of(const RuleBlock *b, int buffer);
