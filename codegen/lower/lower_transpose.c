@@ -9,7 +9,9 @@
  * A machine scatters lane by lane, if at all.  Vectors whose elements are
  * neighbours are interleaved in steps that stay inside of 16 bytes, which is
  * one instruction everywhere, until as many of one row lie together as 16 bytes
- * hold, or as there are vectors.
+ * hold, or as there are vectors; then these blocks are, over the whole vector,
+ * until there is one row.  Sixteen rows of a power of two may share a set of the
+ * cache: a row that is written in pieces would be fetched again for each.
  *
  * A run of scatters is what stands in one body without anything between that
  * may see their order; they are stored where the last of a group was. */
@@ -161,8 +163,10 @@ static Blocks interleaved(Lower *l, LowBody *to, const Blocks *a,
 	return out;
 }
 
-/* v: `n` vectors of single elements; then each holds blocks of n. */
-static void interleave(Lower *l, LowBody *to, Blocks *v, int n, int segment)
+/* v: `n` vectors of blocks of `from` elements; then each holds blocks of n times
+ * as many, in steps that stay inside of a segment. */
+static void interleave(
+    Lower *l, LowBody *to, Blocks *v, int n, int from, int segment)
 {
 	Blocks w[ROWS_MAX];
 	for (int size = 1; size < n; size *= 2) {
@@ -171,9 +175,27 @@ static void interleave(Lower *l, LowBody *to, Blocks *v, int n, int segment)
 				for (int second = 0; second < 2; second++)
 					w[g + 2 * i + second] = interleaved(l,
 					    to, &v[g + i], &v[g + size + i],
-					    size, segment, second);
+					    size * from, segment, second);
 		for (int i = 0; i < n; i++)
 			v[i] = w[i];
+	}
+}
+
+/* v: `n` vectors of single elements; then each holds blocks of n: first inside
+ * of segments, then, of what lies in one row, over the vector. */
+static void whole_rows(Lower *l, LowBody *to, Blocks *v, int n, int segment)
+{
+	int lanes = l->f->temps.at[v->temp].lanes;
+	int inside = n < segment ? n : segment, groups = n / inside;
+	Blocks of[ROWS_MAX];
+	for (int g = 0; g < groups; g++)
+		interleave(l, to, v + g * inside, inside, 1, segment);
+	for (int i = 0; i < inside && groups > 1; i++) {
+		for (int g = 0; g < groups; g++)
+			of[g] = v[g * inside + i];
+		interleave(l, to, of, groups, inside, lanes);
+		for (int g = 0; g < groups; g++)
+			v[g * inside + i] = of[g];
 	}
 }
 
@@ -202,7 +224,7 @@ static void store_rows(Lower *l, LowBody *to, LowNode *const *scatters, int n)
 		for (int k = 0; k < lanes; k++)
 			v[i].row[k] = k;
 	}
-	interleave(l, to, v, n, segment_of(l->f, scatters[0]));
+	whole_rows(l, to, v, n, segment_of(l->f, scatters[0]));
 	for (int row = 0; row < lanes; row++)
 		for (int i = 0; i < n; i++)
 			for (int b = 0; b < lanes / n; b++)
@@ -246,10 +268,10 @@ static int neighbours(const LowBody *body, const Positions *run, int first)
 
 static void group(Lower *l, const LowBody *body, Positions *run, GroupVec *out)
 {
-	int most = segment_of(l->f, body->at[run->at[0]]);
+	int most = lanes_of(l->f, body->at[run->at[0]]);
 	sort_by_address(body, run);
 	for (int i = 0; i < run->n;) {
-		Group g = {.n = most};
+		Group g = {.n = most < ROWS_MAX ? most : ROWS_MAX};
 		while (g.n > neighbours(body, run, i))
 			g.n /= 2;
 		for (int k = 0; k < g.n; k++) {

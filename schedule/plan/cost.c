@@ -11,9 +11,9 @@
 
 #include "schedule/plan/plan.h"
 
-/* A condition, a select, and what it keeps from being shared; what a transposed
- * vector stores of a row. */
-enum { BRANCH_OPERATIONS = 4, TRANSPOSED_BYTES = 16 };
+/* A condition, a select, and what it keeps from being shared; rows that are
+ * transposed at once. */
+enum { BRANCH_OPERATIONS = 4, ROWS_MAX = 16 };
 
 /* Results of a reduction that are kept in temporaries. */
 enum { SUMS_MAX = 64 };
@@ -214,7 +214,8 @@ static double count_kept(const PlanStage *s, const PlanAccess *a,
 static double stored_together(const PlanStage *s, const PlanAccess *a,
     const int64_t *values, int body, int vector)
 {
-	int most = TRANSPOSED_BYTES / a->bytes, n = 1, groups;
+	int most = (int)min2(at(values, s->loops[vector].extent), ROWS_MAX);
+	int n = 1, groups;
 	for (int d = body; d < s->nloops; d++)
 		if (d != vector && access_step(a, values, d) == 1)
 			n = (int)values[s->loops[d].extent];
@@ -307,10 +308,11 @@ static void count_body(const PlanStage *s, const Machine *m,
 			each *= density.copies;
 		if (wide && step != 1) {
 			each = c->lanes;
-			if (a->write)
-				each /= stored_together(
-				    s, a, values, c->body, vector);
-			c->gathers += copies * each;
+			double together = a->write
+			    ? stored_together(s, a, values, c->body, vector)
+			    : 1;
+			each /= together;
+			c->gathers += copies * (each + log2(together));
 		}
 		if (a->write)
 			c->stores += copies * each;
@@ -329,6 +331,17 @@ static void count_body(const PlanStage *s, const Machine *m,
 	    broadcasts;
 }
 
+/* Is what the body touches of each row a line, which need not stay? */
+static bool whole_lines(const PlanStage *s, const Machine *m,
+    const PlanAccess *a, const int64_t *values, const StageCost *c)
+{
+	for (int d = c->body; d < s->nloops; d++)
+		if (access_step(a, values, d) == 1 &&
+		    at(values, s->loops[d].extent) * a->bytes >= m->line_bytes)
+			return true;
+	return false;
+}
+
 /* Rows a multiple of a cache way apart fall into one set: more of them than
  * there are ways, and none stays until its next element is read. */
 static void count_conflicts(const PlanStage *s, const Machine *m,
@@ -338,7 +351,7 @@ static void count_conflicts(const PlanStage *s, const Machine *m,
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
 		double rows = 1;
-		if (a->scope == SCOPE_REG)
+		if (a->scope == SCOPE_REG || whole_lines(s, m, a, values, c))
 			continue;
 		for (int d = c->body; d < s->nloops; d++) {
 			int64_t step = access_step(a, values, d) * a->bytes;

@@ -3,8 +3,16 @@
  * computed from what is computed for them.
  *
  *     for i for j s[i, j] = …   -->   parallel i for j0 unroll j1 vector jv
+ *
+ * What is read lies along another axis where data is moved: there lanes are
+ * along that one and the last one is unrolled, a square that is transposed in
+ * registers (codegen/lower/lower_transpose.c).
+ *
+ *     for j for i y[j, i] = x[i, j]   -->   for j0 for i0 unroll i1 vector jv
  */
 #include "schedule/rules/rules.h"
+
+enum { SQUARE_LEAST = 4 }; /* of a side that is worth transposing */
 
 typedef struct {
 	Rules *r;
@@ -13,6 +21,7 @@ typedef struct {
 	int first, row, last; /* axes; row: the one before the last, or -1 */
 	const char *row0, *row1; /* its loops; NULL: one row at a time */
 	const char *v0;       /* of the last axis; NULL: not split */
+	int across;           /* axis along which is read; -1: the last one */
 } Spatial;
 
 static void put(Spatial *s, const char *format, ...)
@@ -51,6 +60,61 @@ static bool rows_share(const Spatial *s)
 	return false;
 }
 
+/* The axis along which all that varies in both lies side by side; -1. */
+static int axis_across(const Spatial *s)
+{
+	int across = -1;
+	for (int i = 0; i < s->info->reads.n; i++) {
+		const RuleRead *read = &s->info->reads.at[i];
+		int a = read->nindex
+		    ? rule_axis_of(read->index[read->nindex - 1])
+		    : -1;
+		if (!read->uses[s->last])
+			continue;
+		if (a < 0 || a == s->last || (across >= 0 && a != across))
+			return -1;
+		across = a;
+	}
+	if (across < 0 || s->block->axes[across].extent < SQUARE_LEAST ||
+	    s->block->axes[s->last].extent < SQUARE_LEAST)
+		return -1;
+	return across;
+}
+
+static int widest_along(const Spatial *s, int axis)
+{
+	DType type = s->r->program->buffers[s->block->buffer].type;
+	int lanes = rule_lanes(s->r->machine, type);
+	while (lanes > 1 && s->block->axes[axis].extent * 2 <= lanes)
+		lanes /= 2;
+	return lanes;
+}
+
+static void put_square(Spatial *s)
+{
+	Rules *r = s->r;
+	const Block *block = s->block;
+	const char *across = block->axes[s->across].name;
+	const char *last = block->axes[s->last].name;
+	const char *v0 = rule_name(r, block, across, "0");
+	const char *vv = rule_name(r, block, across, "v");
+	const char *u1 = rule_name(r, block, last, "1");
+	int lanes = widest_along(s, s->across);
+	int64_t n = block->axes[s->last].extent;
+	s->v0 = rule_name(r, block, last, "0");
+	put(s, "%s, %s = split(%s, ? in tile([%s]))\n%s, %s = split(%s, [_, %d])\n",
+	    s->v0, u1, loop_of(s, s->last), n >= 16 ? "4, 8, 16" : "4, 8", v0,
+	    vv, loop_of(s, s->across), lanes);
+	put(s, "reorder(");
+	for (int a = 0; a < s->last; a++)
+		put(s, "%s, ", a == s->across ? v0 : loop_of(s, a));
+	put(s, "%s, %s, %s)\nunroll(%s)\nvectorize(%s, %d)\ntail(%s, peel)\n",
+	    s->v0, u1, vv, u1, vv, lanes, block->name);
+	if (r->machine->threads > 1)
+		put(s, "parallel(%s)\n",
+		    s->first == s->across ? v0 : loop_of(s, s->first));
+}
+
 static void split_rows(Spatial *s)
 {
 	const char *name = s->block->axes[s->row].name;
@@ -66,12 +130,9 @@ static void split_rows(Spatial *s)
 static void split_last(Spatial *s)
 {
 	const Block *block = s->block;
-	DType type = s->r->program->buffers[block->buffer].type;
-	int lanes = rule_lanes(s->r->machine, type);
+	int lanes = widest_along(s, s->last);
 	int64_t extent = block->axes[s->last].extent;
 	const char *n = block->name, *axis = block->axes[s->last].name;
-	while (lanes > 1 && extent * 2 <= lanes)
-		lanes /= 2;
 	if (lanes <= 1 || extent <= 1)
 		return;
 	const char *v1 = rule_name(s->r, block, axis, "1");
@@ -115,6 +176,11 @@ void rule_spatial(Rules *r, int i)
 		s.row--;
 	while (s.first < s.last && block->axes[s.first].extent == 1)
 		s.first++;
+	s.across = axis_across(&s);
+	if (s.across >= 0 && widest_along(&s, s.across) >= SQUARE_LEAST) {
+		put_square(&s);
+		return;
+	}
 	if (s.row >= 0 && is_home(&s) && rows_share(&s))
 		split_rows(&s);
 	split_last(&s);

@@ -191,6 +191,13 @@ static const Case cases[] = {
 	"compute_at(top, out.i)\nt0, t1 = split(total.j, [_, 8])\n"
 	"vectorize(t1, 8)\nm0, m1 = split(top.j, [_, 4])\n"
 	"vectorize(m1, 4)\ntail(top, mask)\n"},
+    /* lanes and rows as many: whole rows are stored */
+    {"mm_square", matmul,
+	"i0, i1 = split(c.i, [_, 8])\nj0, j1 = split(c.j, [_, 8])\n"
+	"reorder(i0, j0, c.k, j1, i1)\nunroll(j1)\nvectorize(i1, 8)\n"},
+    {"mm_oblong", matmul,
+	"i0, i1 = split(c.i, [_, 4])\nj0, j1 = split(c.j, [_, 16])\n"
+	"reorder(i0, j0, c.k, j1, i1)\nunroll(j1)\nvectorize(i1, 4)\n"},
     {"mm_f16", matmul_f16, TILE("mask", "tail(acc, mask)\n")},
     {"mm_bf16", matmul_bf16, TILE("peel", PACKED "tail(acc, pad)\n")},
     {"mm_memory_peel", matmul, PLAIN_TILE("peel")},

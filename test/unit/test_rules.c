@@ -63,6 +63,11 @@ static const Case cases[] = {
 	{"compute_at(s, ? in {root, y_i0})", "vectorize(s_kv, 16)"}, {0}},
     {"test/layouts/channels.yaml", {"vectorize(s_iv, 16)"},
 	{"compute_at(s"}},
+    /* squares that are transposed in registers */
+    {"test/layouts/transposed.yaml",
+	{"y_i0, y_i1 = split(y.i, ? in tile([4, 8, 16]))", "unroll(y_i1)",
+	    "reorder(y_j0, y_i0, y_i1, y_jv)", "vectorize(y_jv, 16)"},
+	{0}},
 };
 
 static bool some_sketch_has(const Space *space, const char *text)
