@@ -38,7 +38,7 @@ void tune_show_progress(const TuneProgress *p, void *context)
 			buf_printf(&line, "  best %s",
 			    format_rate(rate, sizeof rate,
 				p->best_flops_per_s));
-		if (p->best_s > 0 && p->peak_flops_per_s > 0)
+		if (p->best_s > 0 && p->best_flops_per_s <= p->peak_flops_per_s)
 			buf_printf(&line, " (%.0f %% of the peak)",
 			    100 * p->best_flops_per_s / p->peak_flops_per_s);
 		buf_printf(&line, "  %.1f trials/s", p->trials_per_s);
@@ -66,10 +66,46 @@ static const char *format_time(char *text, size_t size, double s)
 	return text;
 }
 
+/* Is it memory that keeps the operator from the peak? */
+static bool is_bound_by_memory(const Program *p, const TuneResult *r)
+{
+	return r->copy_bytes_per_s > 0 && r->peak_all > 0 &&
+	    (double)p->flops / r->peak_all <
+		(double)p->bytes / r->copy_bytes_per_s;
+}
+
+/* A part of the most there is; where it is more (zeros that are left out, reads
+ * that are faster than copies) the most alone. */
+static void print_share(
+    double rate, double most, double unit, const char *of, const char *name)
+{
+	if (rate <= most)
+		out_text(", %.1f %% of %s %.1f %s", 100 * rate / most, of,
+		    most * unit, name);
+	else
+		out_text(" (%s %.1f %s)", of, most * unit, name);
+}
+
+static void print_rates(const Program *p, const TuneResult *r)
+{
+	char rate[32];
+	double flops_per_s = (double)p->flops / r->best_s;
+	double bytes_per_s = (double)p->bytes / r->best_s;
+	out_text(", %s", format_rate(rate, sizeof rate, flops_per_s));
+	if (is_bound_by_memory(p, r)) {
+		out_text(", %.1f GB/s", bytes_per_s * 1e-9);
+		print_share(bytes_per_s, r->copy_bytes_per_s, 1e-9,
+		    "a copy's", "GB/s");
+	} else if (r->peak_all > 0) {
+		print_share(flops_per_s, r->peak_all, 1e-9, "the peak of",
+		    "GFLOP/s");
+	}
+}
+
 static void print_text(
     const Program *p, const char *label, const TuneResult *r, bool verbose)
 {
-	char a[32], b[32];
+	char a[32];
 	if (r->covered) {
 		out_text("%s: the store has %lld trials: %s\n", label,
 		    (long long)r->stored,
@@ -84,12 +120,8 @@ static void print_text(
 		    r->hopeless ? "; stopped, nearly all fail alike" : "");
 	}
 	if (r->best_s > 0) {
-		out_text("  best %s, %s", format_time(a, sizeof a, r->best_s),
-		    format_rate(b, sizeof b, (double)p->flops / r->best_s));
-		if (r->peak_all > 0)
-			out_text(", %.1f %% of the peak of %.1f GFLOP/s",
-			    100 * (double)p->flops / r->best_s / r->peak_all,
-			    r->peak_all * 1e-9);
+		out_text("  best %s", format_time(a, sizeof a, r->best_s));
+		print_rates(p, r);
 		out_text("  (%s)\n", r->best_id);
 	}
 	if (r->final_s > 0 && strcmp(r->final_id, r->best_id))
@@ -141,6 +173,15 @@ static void print_json(const Program *p, const TuneResult *r)
 	json_object_set_new(o, "flops_per_s",
 	    r->best_s > 0 ? json_real((double)p->flops / r->best_s)
 			  : json_null());
+	json_object_set_new(o, "bytes_per_s",
+	    r->best_s > 0 ? json_real((double)p->bytes / r->best_s)
+			  : json_null());
+	json_object_set_new(o, "copy_bytes_per_s",
+	    r->copy_bytes_per_s > 0 ? json_real(r->copy_bytes_per_s)
+				    : json_null());
+	json_object_set_new(o, "bound", r->best_s <= 0 || r->peak_all <= 0
+		? json_null()
+		: json_string(is_bound_by_memory(p, r) ? "memory" : "compute"));
 	json_object_set_new(o, "peak_one", json_real(r->peak_one));
 	json_object_set_new(o, "peak_all", json_real(r->peak_all));
 	json_object_set_new(

@@ -105,6 +105,10 @@ struct Interp {
 	Compiled **compiled; /* by block, on demand */
 	Memo *memo;
 	size_t memo_size, memo_used;
+	bool (*stop)(void *context); /* NULL: never */
+	void *context;
+	int asked;
+	bool stopped; /* nothing is computed any more */
 };
 
 /* --- compiling ------------------------------------------------------------ */
@@ -661,6 +665,8 @@ void interp_run(const Program *program, void *const *data)
 	arena_free(arena);
 }
 
+enum { STOP_EVERY = 16 }; /* elements between two questions */
+
 /* --- one point ------------------------------------------------------------ */
 
 static Memo *memo_place(Memo *memo, size_t size, int buffer, int64_t at)
@@ -712,6 +718,10 @@ static Scalar point(Interp *in, int buffer, int64_t at)
 	Memo *memo = memo_place(in->memo, in->memo_size, buffer, at);
 	if (memo->buffer >= 0)
 		return memo->value;
+	if (in->stop && !in->stopped && ++in->asked % STOP_EVERY == 0)
+		in->stopped = in->stop(in->context);
+	if (in->stopped)
+		return (Scalar){0};
 	Scalar value = compute(in, buffer, at);
 	if (in->memo_used * 2 >= in->memo_size)
 		memo_grow(in);
@@ -722,13 +732,14 @@ static Scalar point(Interp *in, int buffer, int64_t at)
 	return value;
 }
 
-void interp_point(const Program *program, void *const *inputs, int buffer,
-    const int64_t *index, void *element)
+bool interp_point_unless(const Program *program, void *const *inputs,
+    int buffer, const int64_t *index, void *element,
+    bool (*stop)(void *context), void *context)
 {
 	const Buffer *b = &program->buffers[buffer];
 	Arena *arena = arena_new();
 	Interp in = {.arena = arena, .program = program, .data = inputs,
-	    .ndata = program->ninputs};
+	    .ndata = program->ninputs, .stop = stop, .context = context};
 	in.compiled = NEW_N(arena, Compiled *, program->nblocks);
 	int64_t at = 0;
 	for (int i = 0; i < b->ndim; i++) {
@@ -738,7 +749,16 @@ void interp_point(const Program *program, void *const *inputs, int buffer,
 	Scalar value = buffer < program->ninputs
 	    ? scalar_load(b->type, inputs[buffer], at)
 	    : point(&in, buffer, at);
-	scalar_store(b->type, element, 0, value);
+	if (!in.stopped)
+		scalar_store(b->type, element, 0, value);
 	free(in.memo);
 	arena_free(arena);
+	return !in.stopped;
+}
+
+void interp_point(const Program *program, void *const *inputs, int buffer,
+    const int64_t *index, void *element)
+{
+	interp_point_unless(
+	    program, inputs, buffer, index, element, NULL, NULL);
 }

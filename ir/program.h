@@ -174,6 +174,15 @@ void interp_run(const Program *program, void *const *data);
 void interp_point(const Program *program, void *const *inputs, int buffer,
     const int64_t *index, void *element);
 
+/* The same, given up when `stop` says so, which it is asked every few elements
+ * that are recomputed: false, and nothing is written. */
+bool interp_point_unless(const Program *program, void *const *inputs,
+    int buffer, const int64_t *index, void *element,
+    bool (*stop)(void *context), void *context);
+
+/* exact.c: the same program with every float an f64, for the interpreter. */
+Program *program_exact(Arena *arena, const Program *program);
+
 int64_t buffer_elements(const Buffer *buffer);
 int64_t buffer_bytes(const Buffer *buffer);
 

@@ -40,7 +40,7 @@ ok more-spends-again [ "$(trials a.db)" -ge 25 ]
 exits spends-time 0 tune mm.yaml:small --time 1s --db time.db
 exits covered-by-time 0 tune mm.yaml:small --time 1s --db time.db
 ok covered-by-time-says-so grep -q covered out
-exits cold-spends-its-own-time 0 tune mm.yaml:small --cold --time 1s --db time.db
+exits cold-spends-its-own-time 0 tune mm.yaml:small --cold --time 5s --db time.db
 ok cold-is-not-covered-by-warm sh -c '! grep -q covered out'
 # totals are over all operators: shared, what earlier runs made counted
 exits total-of-one 0 tune mm.yaml:small --trials 8 --db total.db

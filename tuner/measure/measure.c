@@ -405,3 +405,20 @@ Status measure_peak(
 	*all = s->peak_all;
 	return STATUS_OK;
 }
+
+Status measure_copy(Measurer *m, double *bytes_per_s, Error *error)
+{
+	Measurement out;
+	JobHeader job = {.kind = JOB_COPY,
+	    .n = 1,
+	    .limit_s = m->nursery->options.build_limit_s + 5};
+	*bytes_per_s = 0;
+	if (is_simulated(m))
+		return STATUS_OK;
+	FORWARD_IF_ERROR(run_job(m, job, json_array(), &out, error));
+	if (out.outcome)
+		return error_set(error, STATUS_CRASH,
+		    "a copy could not be measured: %.900s", out.error);
+	*bytes_per_s = out.time_s;
+	return STATUS_OK;
+}

@@ -149,6 +149,10 @@ Status measure_final(Measurer *m, const Trace *const *traces, int n,
 Status measure_peak(
     Measurer *m, bool again, double *one, double *all, Error *error);
 
+/* Bytes read and written a second by a copy of as many bytes as the program
+ * moves, on the target's threads; 0 if simulated. */
+Status measure_copy(Measurer *m, double *bytes_per_s, Error *error);
+
 double measure_now(void); /* seconds, monotonic */
 Measurement measure_nothing(Outcome outcome); /* no times */
 

@@ -1,4 +1,4 @@
-/* Input sets and expected outputs.
+/* Input sets, and room for the expected outputs.
  *
  * Three sets: uniform in [-1, 1); small integers, for which sums in f32 are
  * exact; mixed signs and magnitudes with zeros and extremes.  Floats are scaled
@@ -11,7 +11,7 @@
 #include "lib/rng.h"
 #include "tuner/measure/measure_internal.h"
 
-enum { POINTS = 64, ALIGN = 64, DRAWN = 1 << 16, PIECE = 1 << 12 };
+enum { ALIGN = 64, DRAWN = 1 << 16, PIECE = 1 << 12 };
 
 /* Exponent of the largest float of each set. */
 static const int largest_exponent[MEASURE_SETS] = {0, 2, 10};
@@ -87,6 +87,8 @@ Status measure_data_new(Arena *arena, const Program *program,
     MeasureData *data, Error *error)
 {
 	*data = (MeasureData){.program = program};
+	data->judged = reserve(&data->size, (int64_t)(MEASURE_SETS *
+	    sizeof(Judged) * (size_t)program->noutputs));
 	for (int s = 0; s < MEASURE_SETS; s++) {
 		data->input[s] = NEW_N(arena, size_t, program->ninputs);
 		data->expected[s] = NEW_N(arena, size_t, program->noutputs);
@@ -151,162 +153,4 @@ void measure_data_free(MeasureData *data)
 	if (data->base)
 		munmap(data->base, data->size ? data->size : 1);
 	data->base = NULL;
-}
-
-/* --- comparing --------------------------------------------------------------- */
-
-/* Longest chain of reduction steps behind any output. */
-static double reduction_length(const Program *program)
-{
-	double sum = 1;
-	for (int i = 0; i < program->nblocks; i++) {
-		const Block *b = &program->blocks[i];
-		double n = 1;
-		for (int a = b->nspatial; a < b->naxes; a++)
-			n *= (double)b->axes[a].extent;
-		sum += b->reduce == REDUCE_NONE ? 1 : n;
-	}
-	return sum;
-}
-
-static double type_epsilon(DType type)
-{
-	switch (type) {
-	case DT_F64: return 0x1p-52;
-	case DT_F16: return 0x1p-10;
-	case DT_BF16: return 0x1p-7;
-	default: return 0x1p-23;
-	}
-}
-
-static bool is_float_chain(const Program *program)
-{
-	for (int i = 0; i < program->nbuffers; i++)
-		if (dtype_is_float(program->buffers[i].type))
-			return true;
-	return false;
-}
-
-/* An error of a few units in the last place of the largest element for each
- * doubling that random rounding errors of the reduction make likely. */
-static double tolerance(
-    const Program *program, const Buffer *b, double largest)
-{
-	if (!dtype_is_float(b->type))
-		return is_float_chain(program) ? 1 : 0;
-	double eps = type_epsilon(b->type);
-	for (int i = 0; i < program->nbuffers; i++) {
-		double e = type_epsilon(program->buffers[i].type);
-		if (dtype_is_float(program->buffers[i].type) && e > eps &&
-		    program->buffers[i].role == BUFFER_TEMP)
-			eps = e;
-	}
-	return 16 * eps * sqrt(reduction_length(program)) * largest;
-}
-
-static double largest_number(const Buffer *b, const void *data)
-{
-	double largest = 0;
-	for (int64_t i = 0, n = buffer_elements(b); i < n; i++) {
-		double x = fabs(scalar_element(b->type, data, i));
-		if (x > largest && !isinf(x))
-			largest = x;
-	}
-	return largest;
-}
-
-static void describe(const Buffer *b, int64_t at, double got, double want,
-    char *why, size_t size)
-{
-	Buf text = {0};
-	int64_t *index = must_alloc(sizeof *index * (size_t)(b->ndim + 1));
-	int64_t rest = at;
-	for (int d = b->ndim - 1; d >= 0; d--) {
-		index[d] = rest % b->shape[d];
-		rest /= b->shape[d];
-	}
-	for (int d = 0; d < b->ndim; d++)
-		buf_printf(&text, "%s%lld", d ? ", " : "", (long long)index[d]);
-	snprintf(why, size, "%s[%s] is %.9g, expected %.9g", b->name,
-	    buf_text(&text), got, want);
-	buf_free(&text);
-	free(index);
-}
-
-bool measure_data_compare(const MeasureData *data, int set, int output,
-    const void *got, char *why, size_t size)
-{
-	const Program *p = data->program;
-	const Buffer *b = &p->buffers[p->outputs[output]];
-	const void *want = data->base + data->expected[set][output];
-	int64_t n = buffer_elements(b);
-	if (!memcmp(got, want, (size_t)buffer_bytes(b)))
-		return true;
-	double allowed = p->numerics == NUMERICS_EXACT
-	    ? 0
-	    : tolerance(p, b, largest_number(b, want));
-	for (int64_t i = 0; i < n; i++) {
-		double g = scalar_element(b->type, got, i);
-		double w = scalar_element(b->type, want, i);
-		if (g == w || (isnan(g) && isnan(w)))
-			continue;
-		if (fabs(g - w) <= allowed)
-			continue;
-		describe(b, i, g, w, why, size);
-		return false;
-	}
-	return true;
-}
-
-static bool check_point(const MeasureData *data, int set, int output,
-    const int64_t *index, char *why, size_t size)
-{
-	const Program *p = data->program;
-	const Buffer *b = &p->buffers[p->outputs[output]];
-	void *inputs[256];
-	unsigned char bytes[8] = {0};
-	for (int i = 0; i < p->ninputs && i < 256; i++)
-		inputs[i] = data->base + data->input[set][i];
-	interp_point(p, inputs, p->outputs[output], index, bytes);
-	int64_t at = 0;
-	for (int d = 0; d < b->ndim; d++)
-		at = at * b->shape[d] + index[d];
-	const void *got = data->base + data->expected[set][output];
-	double g = scalar_element(b->type, got, at);
-	double w = scalar_element(b->type, bytes, 0);
-	if (g == w || (isnan(g) && isnan(w)) ||
-	    fabs(g - w) <= tolerance(p, b, largest_number(b, got)))
-		return true;
-	describe(b, at, g, w, why, size);
-	return false;
-}
-
-bool measure_data_check(
-    const MeasureData *data, double seconds, char *why, size_t size)
-{
-	const Program *p = data->program;
-	Rng rng = rng_stream(1, 2, 3);
-	double end = measure_now() + seconds;
-	for (int o = 0; o < p->noutputs; o++) {
-		const Buffer *b = &p->buffers[p->outputs[o]];
-		int64_t *index =
-		    must_alloc(sizeof *index * (size_t)(b->ndim + 1));
-		int corners = b->ndim < 6 ? 1 << b->ndim : 64;
-		bool right = true;
-		for (int k = 0; k < corners + POINTS && right; k++) {
-			if (k && measure_now() > end)
-				break;
-			for (int d = 0; d < b->ndim; d++)
-				index[d] = k >= corners
-				    ? (int64_t)rng_below(
-					  &rng, (uint64_t)b->shape[d])
-				    : (k >> (d % 6) & 1) * (b->shape[d] - 1);
-			right = check_point(
-			    data, k % MEASURE_SETS, o, index, why, size);
-		}
-		free(index);
-		if (!right)
-			return false;
-	}
-	return true;
 }

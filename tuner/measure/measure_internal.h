@@ -8,6 +8,12 @@
  * 2^(exponent - s). */
 int magnitude_shift(const Program *program, int exponent);
 
+/* What is known of an expected output on a set, for all processes. */
+typedef struct {
+	double largest; /* finite number in it; 0: not looked at */
+	double error;   /* the most by which f32 was seen to miss the exact result */
+} Judged;
+
 /* measure_data.c: one shared mapping, made before the server is forked. */
 typedef struct {
 	const Program *program;
@@ -15,6 +21,7 @@ typedef struct {
 	size_t size;
 	/* offsets by set; arrays of ninputs, noutputs */
 	size_t *input[MEASURE_SETS], *expected[MEASURE_SETS];
+	size_t judged; /* of each set, of each output */
 } MeasureData;
 
 Status measure_data_new(Arena *arena, const Program *program,
@@ -22,12 +29,14 @@ Status measure_data_new(Arena *arena, const Program *program,
 void measure_data_fill(MeasureData *data, uint64_t seed); /* the inputs */
 void measure_data_forget(MeasureData *data); /* gives back the memory */
 void measure_data_free(MeasureData *data);
-/* Empty, or where output differs: "out[3, 0]: 1.5, expected 2.5". */
-bool measure_data_compare(const MeasureData *data, int set, int output,
+
+/* measure_compare.c: is an output what is expected?  False, and where it
+ * differs: "out[3, 0] is 1.5, expected 2.5". */
+bool compare_output(const MeasureData *data, int set, int output,
     const void *got, char *why, size_t size);
 /* The expected outputs against the interpreter at the corners and 64 points, as
  * many as fit into so many seconds. */
-bool measure_data_check(
+bool compare_expected(
     const MeasureData *data, double seconds, char *why, size_t size);
 
 /* measure_noise.c: probes beside what is timed. */
@@ -38,6 +47,7 @@ typedef struct {
 	double least_s;   /* of any thread that this run has seen */
 	double probe_s[NOISE_PROBES]; /* the slowest thread of each */
 	int n;
+	double again_s;   /* that samples took which are taken again */
 	int64_t switches; /* when it began, as cpu_s */
 	double cpu_s;
 } Noise;
@@ -45,6 +55,10 @@ typedef struct {
  * the run; 0: none yet. */
 void noise_begin(Noise *noise, int threads, double least_s);
 void noise_probe(Noise *noise);
+/* Was the machine disturbed before or after the last sample, which took so long?
+ * Then its probe is forgotten and the sample is to be taken again, unless that
+ * has been done too often. */
+bool noise_again(Noise *noise, double sample_s);
 /* The same for n measurements that were taken in turn. */
 void noise_end(Noise *noise, Measurement *out, int n);
 /* Up to 1: quiet. */
@@ -60,6 +74,7 @@ typedef struct {
 	void *flush;      /* memory to walk over before each run; NULL: warm */
 	size_t flush_bytes;
 	Noise *noise;     /* probed after each sample; NULL: not */
+	double budget_s;  /* 0: as the policy has it */
 } TimedKernel;
 /* A time that is hopeless against the best. */
 double measure_hopeless(double best_s);
@@ -67,8 +82,10 @@ void measure_time(const TimedKernel *kernel, Measurement *out);
 /* Median and spread of runs_s. */
 void measure_summary(Measurement *out);
 /* n kernels in turn, order reversed half way: as many turns as fit into
- * MEASURE_FINAL_S seconds a kernel, six at least. */
-void measure_time_interleaved(const TimedKernel *kernels, int n, Measurement *out);
+ * MEASURE_FINAL_S seconds a kernel, six at least; no more than fit into
+ * `seconds`, but two. */
+void measure_time_interleaved(const TimedKernel *kernels, int n,
+    double seconds, Measurement *out);
 /* Every thread of this process to a CPU of its own, in the order of the main
  * thread's set; once in a process, since it narrows that set.  False, and errno,
  * where the threads cannot be listed. */
@@ -83,7 +100,8 @@ typedef enum {
 	JOB_AGAIN,   /* one of these anew, beside the others */
 	JOB_RUN,
 	JOB_FINAL,
-	JOB_PEAK
+	JOB_PEAK,
+	JOB_COPY  /* as many bytes as the program moves */
 } JobKind;
 typedef struct {
 	JobKind kind;
@@ -172,6 +190,9 @@ bool measure_call(void *function, void **args, int n);
 /* peak.c: a kernel that does nothing but FMAs; its FLOPs a call. */
 Lowered *peak_lowered(Arena *arena, const Target *target, int threads,
     double *flops);
+/* The same that copies so many elements, `bytes` read and written in all. */
+Lowered *copy_lowered(
+    Arena *arena, const Target *target, int64_t bytes, int64_t *elements);
 
 /* measure_simulate.c */
 double simulate_seconds(const Program *program, const Target *target,

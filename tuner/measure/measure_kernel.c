@@ -369,7 +369,7 @@ bool kernel_check(Loaded *k, double best_s, Measurement *m)
 		if (!inputs_unchanged(k, set, m))
 			return false;
 		for (int o = 0; o < p->noutputs; o++)
-			if (!measure_data_compare(k->context->data, set, o,
+			if (!compare_output(k->context->data, set, o,
 				k->args[p->ninputs + o], m->error,
 				sizeof m->error))
 				return false;

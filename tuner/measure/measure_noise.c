@@ -102,6 +102,41 @@ void noise_probe(Noise *noise)
 	noise->probe_s[noise->n++] = slowest;
 }
 
+/* The figures are of two virtual CPUs of an Emerald Rapids; docs/measuring.md
+ * has all of them.
+ *
+ * The upper quartile of the probes lies 0.01 above the least on a machine with
+ * nothing else to do, up to 0.20 behind kernels with vectors of 512 bits, which
+ * lower the clock; on half a core it must be 1 or more.
+ *
+ * A thread that has its CPU for itself loses it a few times a second, to the
+ * kernel's own threads; one with a rival 200 to 430 times in each second that it
+ * had it, however many the rivals are, which is why wall time will not do.  Two
+ * are allowed whatever the time: a median bears them. */
+static const double most_probe = 0.4, most_switches = 2,
+		    most_switches_per_s = 50;
+
+/* Seconds of samples that are taken again, of one measurement. */
+static const double again_most_s = 0.1;
+
+static bool is_disturbed(const Noise *noise, int probe)
+{
+	return noise->probe_s[probe] > (1 + most_probe) * noise->least_s;
+}
+
+bool noise_again(Noise *noise, double sample_s)
+{
+	if (noise->n < 2 || noise->again_s + sample_s > again_most_s ||
+	    (!is_disturbed(noise, noise->n - 1) &&
+		!is_disturbed(noise, noise->n - 2)))
+		return false;
+	noise->again_s += sample_s;
+	/* the last probe stands before the next sample */
+	noise->probe_s[noise->n - 2] = noise->probe_s[noise->n - 1];
+	noise->n--;
+	return true;
+}
+
 static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -125,20 +160,6 @@ void noise_end(Noise *noise, Measurement *out, int n)
 	}
 	free(noise->thread_s);
 }
-
-/* The figures are of two virtual CPUs of an Emerald Rapids; docs/measuring.md
- * has all of them.
- *
- * The upper quartile of the probes lies 0.01 above the least on a machine with
- * nothing else to do, up to 0.20 behind kernels with vectors of 512 bits, which
- * lower the clock; on half a core it must be 1 or more.
- *
- * A thread that has its CPU for itself loses it a few times a second, to the
- * kernel's own threads; one with a rival 200 to 430 times in each second that it
- * had it, however many the rivals are, which is why wall time will not do.  Two
- * are allowed whatever the time: a median bears them. */
-static const double most_probe = 0.4, most_switches = 2,
-		    most_switches_per_s = 50;
 
 double noise_level(
     double noise_probe, int64_t noise_switches, double noise_cpu_s)

@@ -36,7 +36,7 @@ static bool make_expected(Loaded *k, Measurement *m)
 			    (size_t)buffer_bytes(&p->buffers[p->outputs[o]]));
 	}
 	m->outcome = OUTCOME_WRONG;
-	if (!measure_data_check(data, points_s, m->error, sizeof m->error))
+	if (!compare_expected(data, points_s, m->error, sizeof m->error))
 		return false;
 	m->outcome = OUTCOME_OK;
 	measure_summary(m);

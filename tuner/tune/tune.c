@@ -164,6 +164,19 @@ static void measure_peaks(Tuning *t, bool again)
 		    &ignored);
 }
 
+/* More operations for each byte than any machine needs to be busy with them. */
+enum { COMPUTE_BOUND = 64 };
+
+static void measure_memory(Tuning *t)
+{
+	Error ignored;
+	const Program *p = t->program;
+	if (tune_measures(t) && t->result.trials && p->bytes > 0 &&
+	    p->flops / p->bytes < COMPUTE_BOUND && tune_time_left(t) > 0.05)
+		measure_copy(t->measurer, &t->result.copy_bytes_per_s,
+		    &ignored);
+}
+
 static void begin_step(Tuning *t, double end_s, Error *error)
 {
 	t->error = error;
@@ -283,6 +296,7 @@ static Status run_rest(Tuning *t)
 	FORWARD_IF_ERROR(search(t));
 	if (t->result.peak_all < 0.9 * t->result.peak_one * t->target->threads)
 		measure_peaks(t, true);
+	measure_memory(t);
 	return tune_time_left(t) > 0 ? final_round(t) : STATUS_OK;
 }
 

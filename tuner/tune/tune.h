@@ -66,6 +66,8 @@ typedef struct {
 	bool final_quiet;  /* or it does not count */
 	char best_error[512]; /* the first failure, where there is no best */
 	double peak_one, peak_all; /* FLOP/s; 0 if simulated */
+	double copy_bytes_per_s; /* of a copy of the program's bytes; 0: not
+				    measured, memory cannot be the bound */
 	int64_t scored;
 	double scored_per_s;
 	double elapsed_s;

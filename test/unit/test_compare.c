@@ -1,0 +1,198 @@
+/* What is a right result?  Of operators that are conditioned badly one in another
+ * order of summation is, however far it is from the reference; a wrong one is not,
+ * nor is one that forgets a term. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/measure/measure_internal.h"
+
+enum { N = 96 };
+
+static const char quotient[] = "tunec: 1\nname: q\n"
+    "inputs: {w: \"f32[96, 96]\"}\n"
+    "compute: |\n"
+    "  z[i < 96] = sum[k < 96](w[i, k])\n"
+    "  y[i < 96, k < 96] = w[i, k]/z[i]\n"
+    "outputs: [y]\n";
+
+static const char softmax[] = "tunec: 1\nname: s\n"
+    "inputs: {q: \"f32[96, 96]\", b: \"f32[96, 96]\"}\n"
+    "compute: |\n"
+    "  s[i < 96, j < 96] = sum[k < 96](q[i, k]*b[j, k])\n"
+    "  m[i < 96] = max[j < 96](s[i, j])\n"
+    "  e[i < 96, j < 96] = exp(s[i, j] - m[i])\n"
+    "  z[i < 96] = sum[j < 96](e[i, j])\n"
+    "  y[i < 96, k < 96] = e[i, k]/z[i]\n"
+    "outputs: [y]\n";
+
+/* In f32, the sums from the last term to the term `from`. */
+static void divide_rows(void *const *in, float *y, int from)
+{
+	const float *w = in[0];
+	for (int i = 0; i < N; i++) {
+		volatile float z = 0;
+		for (int k = N - 1; k >= from; k--)
+			z += w[i * N + k];
+		for (int k = 0; k < N; k++)
+			y[i * N + k] = w[i * N + k] / z;
+	}
+}
+
+static void weigh_rows(void *const *in, float *y, int from)
+{
+	const float *q = in[0], *b = in[1];
+	for (int i = 0; i < N; i++) {
+		float s[N], m = -INFINITY;
+		volatile float z = 0;
+		for (int j = 0; j < N; j++) {
+			volatile float sum = 0;
+			for (int k = N - 1; k >= from; k--)
+				sum += q[i * N + k] * b[j * N + k];
+			s[j] = sum;
+			m = fmaxf(m, sum);
+		}
+		for (int j = N - 1; j >= 0; j--)
+			z += expf(s[j] - m);
+		for (int j = 0; j < N; j++)
+			y[i * N + j] = expf(s[j] - m) / z;
+	}
+}
+
+typedef void Kernel(void *const *inputs, float *y, int from);
+
+typedef struct {
+	Arena *arena;
+	Program *program;
+	MeasureData data;
+	void *inputs[MEASURE_SETS][2];
+	char why[256];
+} Case;
+
+static void open_case(Case *c, const char *text)
+{
+	Diag diag = {0};
+	Error error;
+	*c = (Case){.arena = arena_new()};
+	Source *source = NEW(c->arena, Source);
+	*source = (Source){"a.yaml", text, strlen(text)};
+	Spec *spec = spec_parse(c->arena, source, &diag);
+	c->program = spec ? spec_program(c->arena, spec, NULL, NULL, 0,
+				NUMERICS_DEFAULT, &diag)
+			  : NULL;
+	if (!c->program ||
+	    measure_data_new(c->arena, c->program, &c->data, &error))
+		fail_msg("%s", "the program is not accepted");
+	diag_free(&diag);
+	measure_data_fill(&c->data, 1);
+	for (int s = 0; s < MEASURE_SETS; s++) {
+		void **data = NEW_N(c->arena, void *, c->program->nbuffers);
+		for (int i = 0; i < c->program->nbuffers; i++)
+			data[i] = arena_alloc(c->arena, (size_t)buffer_bytes(
+				&c->program->buffers[i]));
+		for (int i = 0; i < c->program->ninputs; i++) {
+			data[i] = c->data.base + c->data.input[s][i];
+			c->inputs[s][i] = data[i];
+		}
+		data[c->program->outputs[0]] =
+		    c->data.base + c->data.expected[s][0];
+		interp_run(c->program, data);
+	}
+	if (!compare_expected(&c->data, 20, c->why, sizeof c->why))
+		fail_msg("%s", c->why);
+}
+
+static void close_case(Case *c)
+{
+	measure_data_free(&c->data);
+	arena_free(c->arena);
+}
+
+/* On how many of the sets are the results right? */
+static int right_sets(Case *c, Kernel *kernel, int from, float spoil)
+{
+	float *y = must_alloc(sizeof *y * N * N);
+	int right = 0;
+	for (int s = 0; s < MEASURE_SETS; s++) {
+		kernel(c->inputs[s], y, from);
+		y[5 * N + 5] += spoil;
+		right += compare_output(
+		    &c->data, s, 0, y, c->why, sizeof c->why);
+	}
+	free(y);
+	return right;
+}
+
+static void check(const char *text, Kernel *kernel)
+{
+	Case c;
+	open_case(&c, text);
+	/* a softmax over large scores is the same without the term */
+	assert_true(right_sets(&c, kernel, 1, 0) <= 1);
+	assert_true(right_sets(&c, kernel, 0, 0.25f) < MEASURE_SETS);
+	if (right_sets(&c, kernel, 0, 0) != MEASURE_SETS)
+		fail_msg("a right one is refused: %s", c.why);
+	/* what was learnt meanwhile excuses nothing else */
+	assert_true(right_sets(&c, kernel, 0, 0.25f) < MEASURE_SETS);
+	assert_true(right_sets(&c, kernel, 1, 0) <= 1);
+	close_case(&c);
+}
+
+static void test_quotient(void **state)
+{
+	(void)state;
+	check(quotient, divide_rows);
+}
+
+static void test_softmax(void **state)
+{
+	(void)state;
+	check(softmax, weigh_rows);
+}
+
+/* The exact program has the inputs' and constants' values as they are. */
+static void test_exact(void **state)
+{
+	static const char text[] = "tunec: 1\nname: x\n"
+	    "inputs: {a: \"f32[3]\", h: \"f16[3]\"}\n"
+	    "compute: |\n"
+	    "  t[i < 3] = a[i]*0.1 + f32(h[i])\n"
+	    "  y[i < 3]: f16 = f16(t[i]*a[i])\n";
+	(void)state;
+	Case c = {.arena = arena_new()};
+	Diag diag = {0};
+	Source source = {"x.yaml", text, sizeof text - 1};
+	Spec *spec = spec_parse(c.arena, &source, &diag);
+	Program *p = spec ? spec_program(c.arena, spec, NULL, NULL, 0,
+				NUMERICS_DEFAULT, &diag)
+			  : NULL;
+	if (!p)
+		fail_msg("%s", buf_text(&diag.text));
+	float a[3] = {1.25f, 3.1f, -7};
+	uint16_t h[3] = {
+	    f16_from_f32(0.5f), f16_from_f32(2), f16_from_f32(-1)};
+	void *inputs[] = {a, h};
+	Program *exact = program_exact(c.arena, p);
+	for (int64_t i = 0; i < 3; i++) {
+		double got = 0;
+		double t = (double)a[i] * 0.1f + (double)f16_to_f32(h[i]);
+		interp_point(exact, inputs, p->outputs[0], &i, &got);
+		assert_true(got == t * (double)a[i]);
+	}
+	diag_free(&diag);
+	arena_free(c.arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_quotient),
+	    cmocka_unit_test(test_softmax),
+	    cmocka_unit_test(test_exact),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
