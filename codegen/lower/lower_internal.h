@@ -325,12 +325,19 @@ bool step_never(Lower *l, int stage);
 /* Some step may: decided, or computed for the loops that there are. */
 Value step_some(Lower *l, int stage);
 /* The iterations of a loop that is not bound yet in which some step may. */
-typedef struct {
+typedef struct StepLimits {
 	bool begins, ends; /* not with the first, before the last */
 	Index first, end;
 	bool *moved; /* by form: does the loop move it? */
+	const struct StepLimits *within; /* step_whole_limits; or NULL */
 } StepLimits;
 void step_limits(Lower *l, int stage, int var, StepLimits *limits);
+/* Of these the ones in which every step counts, for conditions that would be
+ * tested at each; false: there are none, or they are all. */
+bool step_whole_limits(Lower *l, int stage, int var, StepLimits *limits);
+/* Every step counts, by conditions that no loop moves that is not repeated. */
+Value step_every(Lower *l, int stage);
+void step_every_facts(Lower *l, int stage);
 /* Facts in such an iteration, the loop being bound; `limits` NULL: facts where
  * step_some holds. */
 void step_facts(Lower *l, int stage, const StepLimits *limits);

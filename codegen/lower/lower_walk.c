@@ -748,29 +748,93 @@ static void serial_loop(
 	    steps);
 }
 
-/* The loop under the condition that a step inside of it may count. */
+static void begin_at(Lower *l, StepLimits *steps, Index first)
+{
+	steps->first =
+	    steps->begins ? index_min(l, steps->first, first, true) : first;
+	steps->begins = true;
+}
+
+static void end_at(Lower *l, StepLimits *steps, Index end)
+{
+	steps->end =
+	    steps->ends ? index_min(l, steps->end, end, false) : end;
+	steps->ends = true;
+}
+
+/* The iterations in which steps may count; those in which all do apart from
+ * those at the ends, where each is tested. */
+static void counting_loop(Lower *l, int stage, int pos, Phase phase)
+{
+	int var = l->nest->stages.at[stage].loops[pos];
+	StepLimits steps, whole;
+	step_limits(l, stage, var, &steps);
+	if (!step_whole_limits(l, stage, var, &whole)) {
+		serial_loop(l, stage, pos, phase, &steps);
+		return;
+	}
+	StepLimits before = steps, within = steps, after = steps;
+	within.within = &whole;
+	if (whole.begins) {
+		end_at(l, &before, whole.first);
+		begin_at(l, &within, whole.first);
+		begin_at(l, &after, whole.first);
+		serial_loop(l, stage, pos, phase, &before);
+	}
+	if (whole.ends) {
+		end_at(l, &within, whole.end);
+		begin_at(l, &after, whole.end);
+	}
+	serial_loop(l, stage, pos, phase, &within);
+	if (whole.ends)
+		serial_loop(l, stage, pos, phase, &after);
+}
+
+/* The outermost loop of a reduction, where every step inside of it counts, as
+ * far as its loops do not matter, or each is tested. */
+static void whole_or_not(Lower *l, int stage, int pos, Phase phase)
+{
+	Value every = step_every(l, stage);
+	Branch b;
+	bool known;
+	int facts = l->facts.n;
+	if (value_is_bool(every, &known) || value_is_unknown(every)) {
+		counting_loop(l, stage, pos, phase);
+		return;
+	}
+	branch_begin(l, &b, every.temp);
+	step_every_facts(l, stage);
+	counting_loop(l, stage, pos, phase);
+	l->facts.n = facts;
+	branch_else(l, &b);
+	counting_loop(l, stage, pos, phase);
+	branch_end(l, &b);
+}
+
+/* The same under the condition that some step inside may count. */
 static void narrowed_loop(Lower *l, int stage, int pos, Phase phase)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	Value some = value_const(DT_BOOL, 0, 1);
-	StepLimits steps;
 	Branch b;
 	bool known;
-	if (l->nest->vars.at[s->loops[pos]].reduce && first_reduction(l, s, pos))
-		some = step_some(l, stage);
-	bool tested = !value_is_bool(some, &known) && !value_is_unknown(some);
-	if (value_is_bool(some, &known) && !known)
-		return;
-	if (tested)
-		branch_begin(l, &b, some.temp);
 	int facts = l->facts.n;
-	if (tested)
-		step_facts(l, stage, NULL);
-	step_limits(l, stage, s->loops[pos], &steps);
-	serial_loop(l, stage, pos, phase, &steps);
+	if (!l->nest->vars.at[s->loops[pos]].reduce ||
+	    !first_reduction(l, s, pos)) {
+		counting_loop(l, stage, pos, phase);
+		return;
+	}
+	Value some = step_some(l, stage);
+	bool decided = value_is_bool(some, &known);
+	if (decided || value_is_unknown(some)) {
+		if (!decided || known)
+			whole_or_not(l, stage, pos, phase);
+		return;
+	}
+	branch_begin(l, &b, some.temp);
+	step_facts(l, stage, NULL);
+	whole_or_not(l, stage, pos, phase);
 	l->facts.n = facts;
-	if (tested)
-		branch_end(l, &b);
+	branch_end(l, &b);
 }
 
 static void lower_loop(Lower *l, int stage, int pos, Phase phase)

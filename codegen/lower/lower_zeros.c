@@ -46,7 +46,7 @@ const Expr *step_condition(Lower *l, int stage)
 
 /* Index forms that are at least 0 where the conditions hold; no code comes of
  * them.  Rows outside of the block are nobody's: nothing is clamped. */
-static IndexVec step_forms(Lower *l, int stage)
+static IndexVec forms_of(Lower *l, int stage, bool own)
 {
 	const StepConditions *c = conditions_of(l, stage);
 	IndexVec forms = {0};
@@ -55,12 +55,19 @@ static IndexVec step_forms(Lower *l, int stage)
 	l->clamp = NULL;
 	l->stage = stage;
 	l->silent++;
-	for (int i = 0; i < c->all.n; i++)
+	for (int i = 0; i < c->all.n && !own; i++)
 		condition_forms(l, c->all.at[i], true, &forms);
+	if (own && c->own)
+		condition_forms(l, c->own, true, &forms);
 	l->silent--;
 	l->stage = outer;
 	l->clamp = clamp;
 	return forms;
+}
+
+static IndexVec step_forms(Lower *l, int stage)
+{
+	return forms_of(l, stage, false);
 }
 
 /* The most that a form can be in what is left of the loops. */
@@ -116,12 +123,89 @@ void step_limits(Lower *l, int stage, int var, StepLimits *limits)
 	}
 }
 
+/* Besides `var` only what is repeated moves it, or lanes, and something does. */
+static bool is_repeated_form(const Lower *l, Index f, int var)
+{
+	bool inside = f.vector >= 0;
+	for (int i = 0; i < f.form.n; i++) {
+		int symbol = f.form.terms[i].temp;
+		int loop = SYMBOL_FREE - symbol;
+		if (symbol > SYMBOL_FREE) {
+			inside |= symbol == SYMBOL_LANE;
+			continue;
+		}
+		if (loop == var)
+			continue;
+		if (loop >= l->nest->vars.n || !loop_at_compile_time(l, loop))
+			return false;
+		inside = true;
+	}
+	return inside;
+}
+
+bool step_whole_limits(Lower *l, int stage, int var, StepLimits *limits)
+{
+	IndexVec forms = forms_of(l, stage, true);
+	int symbol = SYMBOL_FREE - var;
+	*limits = (StepLimits){.moved = NEW_N(l->arena, bool, forms.n)};
+	for (int i = 0; i < forms.n; i++) {
+		Index f = forms.at[i], rest, n;
+		int64_t step = index_coefficient(f, symbol);
+		if (!step || !is_repeated_form(l, f, var) ||
+		    index_nonnegative(l, least(l, f)))
+			continue;
+		rest = least(l, index_without(l, f, symbol));
+		limits->moved[i] = true;
+		if (step < 0) {
+			n = index_add(l, index_floordiv(l, rest, -step),
+			    index_const(1), 1);
+			limits->end = limits->ends
+			    ? index_min(l, limits->end, n, false)
+			    : n;
+			limits->ends = true;
+			continue;
+		}
+		n = index_floordiv(l,
+		    index_add(l, index_const(step - 1), rest, -1), step);
+		limits->first = limits->begins
+		    ? index_min(l, limits->first, n, true)
+		    : n;
+		limits->begins = true;
+	}
+	return limits->begins || limits->ends;
+}
+
+Value step_every(Lower *l, int stage)
+{
+	IndexVec forms = forms_of(l, stage, true);
+	Value every = value_const(DT_BOOL, 0, 1);
+	for (int i = 0; i < forms.n; i++)
+		if (is_repeated_form(l, forms.at[i], -1))
+			every = value_and(l, every,
+			    value_nonnegative(l, least(l, forms.at[i])));
+	return every;
+}
+
+void step_every_facts(Lower *l, int stage)
+{
+	IndexVec forms = forms_of(l, stage, true);
+	for (int i = 0; i < forms.n; i++)
+		if (is_repeated_form(l, forms.at[i], -1))
+			fact_push(l, least(l, forms.at[i]));
+}
+
 void step_facts(Lower *l, int stage, const StepLimits *limits)
 {
 	IndexVec forms = step_forms(l, stage);
 	for (int i = 0; i < forms.n; i++)
 		if (!limits || limits->moved[i])
 			fact_push(l, most(l, forms.at[i]));
+	if (limits && limits->within) {
+		forms = forms_of(l, stage, true);
+		for (int i = 0; i < forms.n; i++)
+			if (limits->within->moved[i])
+				fact_push(l, least(l, forms.at[i]));
+	}
 }
 
 Value step_some(Lower *l, int stage)

@@ -200,14 +200,12 @@ static bool phase_decided(
 	return true;
 }
 
-/* Does a loop move the form that runs, or one that is not looked at then? */
-static bool depends(const PlanStage *s, const PlanZero *z,
-    const int64_t *values, bool running)
+/* Does a loop move the form that runs? */
+static bool runs(const PlanStage *s, const PlanZero *z, const int64_t *values)
 {
 	for (int d = 0; d < s->nloops; d++)
 		if (moves(s, z, values, d) && !is_vector(s, d) &&
-		    (running ? !is_repeated(s, values, d)
-			     : !looked_at(s, values, d, true)))
+		    !is_repeated(s, values, d))
 			return true;
 	return false;
 }
@@ -228,7 +226,7 @@ StageDensity stage_density(const PlanStage *s, const int64_t *values)
 	StageDensity density = {.bodies = 1, .copies = 1};
 	for (int i = 0; i < s->nzeros; i++) {
 		const PlanZero *z = &s->zeros[i];
-		bool running = depends(s, z, values, true);
+		bool running = runs(s, z, values);
 		double p = 1;
 		if (z->divisor) {
 			if (phase_decided(s, z, values))
@@ -241,8 +239,6 @@ StageDensity stage_density(const PlanStage *s, const int64_t *values)
 			density.open |= z->own;
 			continue;
 		}
-		density.open |=
-		    z->own && running && depends(s, z, values, false);
 		if (z->opposite >= 0 && z->opposite < i)
 			continue; /* counted with the other */
 		p = limit_part(s, z, values, running);

@@ -127,7 +127,7 @@ static const Case cases[] = {
     {"triangle_plain", triangle, "", 8 * 19 * 20 / 2},
     {"triangle_rows", triangle,
 	"i0, i1 = split(y.i, [_, 4])\nreorder(i0, y.k, i1, y.j)\n"
-	"unroll(i1)\nvectorize(y.j, 8)\ntail(y, peel)\n", -1},
+	"unroll(i1)\nvectorize(y.j, 8)\ntail(y, peel)\n", 19 * 20 / 2},
     {"triangle_blocks", triangle,
 	"k0, k1 = split(y.k, [_, 4])\nreorder(k0, y.i, k1, y.j)\n"
 	"vectorize(y.j, 8)\ntail(y, mask)\n", 19 * 20 / 2},
