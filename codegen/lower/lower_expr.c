@@ -152,9 +152,28 @@ Value value_nonnegative(Lower *l, Index x)
 	    emit_op(l, LOW_LE, DT_BOOL, lanes, zero, temp, -1, "inside"));
 }
 
+/* Two indices whose difference may not be a number. */
+static Value compare_apart(Lower *l, Op op, Index a, Index b)
+{
+	static const LowOpcode opcodes[OP_COUNT] = {[OP_LT] = LOW_LT,
+	    [OP_LE] = LOW_LE, [OP_GT] = LOW_LT, [OP_GE] = LOW_LE,
+	    [OP_EQ] = LOW_EQ, [OP_NE] = LOW_NE};
+	if (index_has_free(a) || index_has_free(b))
+		return value_unknown();
+	int lanes = index_has_lanes(a) || index_has_lanes(b) ? l->lanes : 1;
+	int x = lanes > 1 ? index_vector(l, a) : index_scalar(l, a);
+	int y = lanes > 1 ? index_vector(l, b) : index_scalar(l, b);
+	bool swapped = op == OP_GT || op == OP_GE;
+	return value_temp(DT_BOOL, lanes,
+	    emit_op(l, opcodes[op], DT_BOOL, lanes, swapped ? y : x,
+		swapped ? x : y, -1, "is"));
+}
+
 static Value compare_indices(Lower *l, const Expr *e)
 {
 	Index a = index_of(l, e->arg[0]), b = index_of(l, e->arg[1]);
+	if (index_apart(l, a, b))
+		return compare_apart(l, e->op, a, b);
 	Index up = index_add(l, b, a, -1);   /* b - a */
 	Index down = index_add(l, a, b, -1); /* a - b */
 	Index one = index_const(1);
@@ -185,6 +204,8 @@ void condition_forms(Lower *l, const Expr *e, bool holds, IndexVec *out)
 	    e->arg[1]->type != DT_INDEX)
 		return;
 	Index a = index_of(l, e->arg[0]), b = index_of(l, e->arg[1]);
+	if (index_apart(l, a, b))
+		return;
 	Index up = index_add(l, b, a, -1), down = index_add(l, a, b, -1);
 	Index one = index_const(1);
 	switch (e->op) {

@@ -398,13 +398,29 @@ static int64_t most(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+bool index_apart(const Lower *l, Index a, Index b)
+{
+	Range x = range_of(l, a), y = range_of(l, b);
+	int64_t least = sat_add(x.lo, sat_mul(-1, y.hi));
+	int64_t most = sat_add(x.hi, sat_mul(-1, y.lo));
+	return least <= -INT64_MAX || most >= INT64_MAX - 1;
+}
+
+/* Which of two indices is known to be the less (-1: a, 1: b)? */
+static int known_less(Lower *l, Index a, Index b)
+{
+	if (index_apart(l, a, b))
+		return 0;
+	Index difference = index_add(l, a, b, -1);
+	return index_nonnegative(l, difference) ? 1
+	    : index_nonnegative(l, index_scale(l, difference, -1)) ? -1 : 0;
+}
+
 Index index_min(Lower *l, Index a, Index b, bool max)
 {
-	Index difference = index_add(l, a, b, -1);
-	if (index_nonnegative(l, difference))
-		return max ? a : b;
-	if (index_nonnegative(l, index_scale(l, difference, -1)))
-		return max ? b : a;
+	int less = known_less(l, a, b);
+	if (less)
+		return (less < 0) != max ? a : b;
 	Range x = range_of(l, a), y = range_of(l, b);
 	Range r = max ? (Range){most(x.lo, y.lo), most(x.hi, y.hi)}
 		      : (Range){least(x.lo, y.lo), least(x.hi, y.hi)};

@@ -238,6 +238,8 @@ int64_t index_coefficient(Index x, int symbol);
 Index index_without(Lower *l, Index x, int symbol);
 /* The greatest (least) value over free symbols and, if told, lanes. */
 Index index_extreme(Lower *l, Index x, bool greatest, bool lanes);
+/* May the difference pass 64 bits?  Data of i64 can be anything. */
+bool index_apart(const Lower *l, Index a, Index b);
 /* Whether x >= 0 for all values: by ranges and facts. */
 bool index_nonnegative(Lower *l, Index x);
 bool index_negative(Lower *l, Index x);
