@@ -2,7 +2,9 @@
  *
  * Three sets: uniform in [-1, 1); small integers, for which sums in f32 are
  * exact; mixed signs and magnitudes with zeros and extremes.  Floats are scaled
- * by a power of two where those of a deep program would overflow. */
+ * by a power of two where those of a deep program would overflow; integers that
+ * an index reads are spread over what it is an index of, so that look-ups are
+ * as far apart as they may be. */
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -38,8 +40,18 @@ static double draw_float(Rng *rng, int set)
 	}
 }
 
-static int64_t draw_int(Rng *rng, int set, int64_t least, int64_t most)
+/* What is drawn: for a float its scale; for an integer, if it is an index, how
+ * many values that has. */
+typedef struct {
+	int set;
+	double scale;
+	int64_t values; /* 0: no index */
+} Draw;
+
+static int64_t draw_int(
+    Rng *rng, const Draw *draw, int64_t least, int64_t most)
 {
+	int set = draw->set;
 	if (set == 2)
 		switch (rng_below(rng, 8)) {
 		case 0: return least;
@@ -47,15 +59,18 @@ static int64_t draw_int(Rng *rng, int set, int64_t least, int64_t most)
 		case 2: return 0;
 		}
 	int64_t low = set == 1 ? -4 : -100, high = -low;
+	if (draw->values)
+		low = 0, high = draw->values - 1;
 	low = low < least ? least : low;
 	high = high > most ? most : high;
 	return low + (int64_t)rng_below(rng, (uint64_t)(high - low + 1));
 }
 
 static void put_element(
-    void *at, int64_t i, DType type, Rng *rng, int set, double scale)
+    void *at, int64_t i, DType type, Rng *rng, const Draw *draw)
 {
-	double x = dtype_is_float(type) ? scale * draw_float(rng, set) : 0;
+	double x = dtype_is_float(type)
+	    ? draw->scale * draw_float(rng, draw->set) : 0;
 	switch (type) {
 	case DT_F64: ((double *)at)[i] = x; break;
 	case DT_F32: ((float *)at)[i] = (float)x; break;
@@ -63,21 +78,21 @@ static void put_element(
 	case DT_BF16: ((uint16_t *)at)[i] = bf16_from_f64(x); break;
 	case DT_I64:
 		((int64_t *)at)[i] =
-		    draw_int(rng, set, -(1ll << 40), 1ll << 40);
+		    draw_int(rng, draw, -(1ll << 40), 1ll << 40);
 		break;
 	case DT_I32:
 		((int32_t *)at)[i] =
-		    (int32_t)draw_int(rng, set, INT32_MIN, INT32_MAX);
+		    (int32_t)draw_int(rng, draw, INT32_MIN, INT32_MAX);
 		break;
 	case DT_I16:
 		((int16_t *)at)[i] =
-		    (int16_t)draw_int(rng, set, INT16_MIN, INT16_MAX);
+		    (int16_t)draw_int(rng, draw, INT16_MIN, INT16_MAX);
 		break;
 	case DT_I8:
-		((int8_t *)at)[i] = (int8_t)draw_int(rng, set, -128, 127);
+		((int8_t *)at)[i] = (int8_t)draw_int(rng, draw, -128, 127);
 		break;
 	case DT_U8:
-		((uint8_t *)at)[i] = (uint8_t)draw_int(rng, set, 0, 255);
+		((uint8_t *)at)[i] = (uint8_t)draw_int(rng, draw, 0, 255);
 		break;
 	default: ((uint8_t *)at)[i] = (uint8_t)rng_below(rng, 2); break;
 	}
@@ -113,14 +128,14 @@ Status measure_data_new(Arena *arena, const Program *program,
 
 /* The first elements are drawn one by one, pieces of them make the rest: a
  * buffer of 64 MB takes as long as it takes to write. */
-static void fill_buffer(const Buffer *b, unsigned char *at, Rng *rng, int set,
-    double scale)
+static void fill_buffer(
+    const Buffer *b, unsigned char *at, Rng *rng, const Draw *draw)
 {
 	int64_t n = buffer_elements(b);
 	int64_t drawn = n < DRAWN ? n : DRAWN;
 	size_t bytes = (size_t)dtype_bytes(b->type);
 	for (int64_t k = 0; k < drawn; k++)
-		put_element(at, k, b->type, rng, set, scale);
+		put_element(at, k, b->type, rng, draw);
 	for (int64_t k = drawn; k < n; k += PIECE) {
 		int64_t piece = n - k < PIECE ? n - k : PIECE;
 		uint64_t from = rng_below(rng, DRAWN - PIECE);
@@ -129,15 +144,46 @@ static void fill_buffer(const Buffer *b, unsigned char *at, Rng *rng, int set,
 	}
 }
 
+typedef struct {
+	const Program *program;
+	int input;
+	int64_t values, of; /* found; of the index around, 0: in none */
+} IndexSearch;
+
+static void find_index(IndexSearch *s, const Expr *e)
+{
+	int64_t of = s->of;
+	if (e->op == OP_READ && e->id == s->input && of > s->values)
+		s->values = of;
+	for (int i = 0; i < e->narg; i++) {
+		if (e->op == OP_READ)
+			s->of = s->program->buffers[e->id].shape[i];
+		find_index(s, e->arg[i]);
+	}
+	s->of = of;
+}
+
+/* The longest dimension that an input is an index of; 0: of none. */
+static int64_t index_values(const Program *program, int input)
+{
+	IndexSearch s = {program, input, 0, 0};
+	for (int i = 0; i < program->nblocks; i++)
+		find_index(&s, program->blocks[i].body);
+	return s.values;
+}
+
 void measure_data_fill(MeasureData *data, uint64_t seed)
 {
 	const Program *program = data->program;
 	for (int s = 0; s < MEASURE_SETS; s++) {
-		double scale = exp2(-magnitude_shift(program, largest_exponent[s]));
+		Draw draw = {.set = s,
+		    .scale = exp2(-magnitude_shift(
+			program, largest_exponent[s]))};
 		for (int i = 0; i < program->ninputs; i++) {
 			Rng rng = rng_stream(seed, (uint64_t)s, (uint64_t)i);
+			draw.values = index_values(program, i);
 			fill_buffer(&program->buffers[i],
-			    data->base + data->input[s][i], &rng, s, scale);
+			    data->base + data->input[s][i], &rng, &draw);
 		}
 	}
 }
