@@ -15,6 +15,7 @@ typedef struct {
 	Nest *nest;    /* of the steps so far, not inferred */
 	Trace *trace;
 	int names;     /* given so far */
+	bool device;   /* with what only a GPU has */
 } Generator;
 
 static int64_t below(Generator *g, int64_t n)
@@ -257,7 +258,8 @@ static void write_reverse_compute_inline(Generator *g, Buf *out)
 static void write_cache_read(Generator *g, Buf *out)
 {
 	static const char *const scopes[] = {
-	    "", "", "", ", pack", ", local", ", scope=reg"};
+	    "", "", "", ", pack", ", local", ", scope=reg", ", shared",
+	    ", shared"};
 	int stage = any_stage(g);
 	static const char *const reads[] = {
 	    "", "", "", ", read=1", ", read=2", ", read=3"};
@@ -265,24 +267,27 @@ static void write_cache_read(Generator *g, Buf *out)
 
 	if (buffer)
 		buf_printf(out, "%s = cache_read(%s, %s%s%s)", new_name(g),
-		    stage_name(g, stage), buffer, pick(g, scopes, 6),
+		    stage_name(g, stage), buffer, pick(g, scopes, g->device ? 8 : 6),
 		    pick(g, reads, 6));
 }
 
 static void write_cache_write(Generator *g, Buf *out)
 {
-	static const char *const scopes[] = {"", "", ", local", ", reg"};
+	static const char *const scopes[] = {
+	    "", "", ", local", ", reg", ", shared"};
 
 	buf_printf(out, "%s = cache_write(%s%s)", new_name(g),
-	    stage_name(g, any_stage(g)), pick(g, scopes, 4));
+	    stage_name(g, any_stage(g)),
+	    pick(g, scopes, g->device ? 5 : 4));
 }
 
 static void write_set_scope(Generator *g, Buf *out)
 {
-	static const char *const scopes[] = {"global", "local", "reg"};
+	static const char *const scopes[] = {
+	    "global", "local", "reg", "shared"};
 
 	call2(out, "set_scope", stage_name(g, any_stage(g)),
-	    pick(g, scopes, 3));
+	    pick(g, scopes, g->device ? 4 : 3));
 }
 
 /* Each dimension as one digit or two, in random order. */
@@ -464,6 +469,71 @@ static void prepare(Generator *g, int primitive, Buf *out)
 		buf_printf(out, "vectorize(%s, %d)", inner, length);
 }
 
+/* --- a GPU's tiles, which luck would seldom put together ----------------------- */
+
+/* A loop of the stage that is bound to blocks; NULL. */
+static const char *block_loop(Generator *g, int stage)
+{
+	const Stage *s = &g->nest->stages.at[stage];
+
+	for (int i = s->nloops - 1; i >= 0; i--) {
+		LoopKind kind = g->nest->vars.at[s->loops[i]].kind;
+		if (kind >= LOOP_BLOCK_X && kind < LOOP_THREAD_X)
+			return g->nest->vars.at[s->loops[i]].name;
+	}
+	return NULL;
+}
+
+/* A loop shared out to blocks and threads; in front, so that others can be
+ * placed below its blocks. */
+static void write_blocks(Generator *g, Buf *out)
+{
+	int var = var_where(g, is_unreduced);
+	const char *bx = new_name(g), *tx = new_name(g);
+	const Stage *s;
+
+	if (var < 0)
+		return;
+	s = &g->nest->stages.at[g->nest->vars.at[var].stage];
+	buf_printf(out, "%s, %s = split(%s, [_, %lld])\n", bx, tx,
+	    var_name(g, var), (long long)factor(g));
+	buf_printf(out, "reorder(%s", bx);
+	for (int i = 0; i < s->nloops; i++)
+		if (s->loops[i] != var)
+			buf_printf(out, ", %s", var_name(g, s->loops[i]));
+	buf_printf(out, ", %s)\nbind(%s, blockIdx.x)\n", tx, bx);
+	if (below(g, 4))
+		buf_printf(out, "bind(%s, threadIdx.x)\n", tx);
+}
+
+/* A tile of what a block reads or writes, in shared memory or its threads'
+ * own, that its threads fill together, below the block loop or one inside. */
+static void write_tile(Generator *g, Buf *out)
+{
+	int stage = any_stage(g);
+	const char *t = new_name(g), *buffer = buffer_read(g, stage);
+	const char *block = block_loop(g, stage);
+	const char *scope = below(g, 3) ? "shared" : "local";
+	const char *axis = "x0";
+
+	if (!block)
+		return;
+	if (buffer && below(g, 3)) {
+		buf_printf(out, "%s = cache_read(%s, %s, %s)\n", t,
+		    stage_name(g, stage), buffer, scope);
+	} else {
+		const Stage *s = &g->nest->stages.at[stage];
+		buf_printf(out, "%s = cache_write(%s, %s)\n", t,
+		    stage_name(g, stage), scope);
+		if (s->nspatial)
+			axis = s->axes[below(g, s->nspatial)].name;
+	}
+	buf_printf(out, "compute_at(%s, %s)\n", t,
+	    below(g, 2) ? block : loop_of(g, stage));
+	if (*scope == 's' || below(g, 2))
+		buf_printf(out, "bind(%s.%s, threadIdx.x)\n", t, axis);
+}
+
 static bool try_steps(Generator *g, const Trace *steps)
 {
 	int before = g->trace->steps.n;
@@ -484,6 +554,14 @@ static bool add_step(Generator *g, Coverage *coverage)
 	Buf text = {0};
 	bool taken = false;
 
+	if (g->device && below(g, 3) == 0) {
+		(below(g, 2) ? write_blocks : write_tile)(g, &text);
+		if (text.size)
+			taken = try_steps(
+			    g, schedule_steps(g->arena, buf_text(&text)));
+		buf_free(&text);
+		return taken;
+	}
 	prepare(g, primitive, &text);
 	if (!text.size)
 		writers[primitive](g, &text);
@@ -501,7 +579,8 @@ Trace *schedule_random(Arena *arena, const Program *program,
     const Machine *machine, Rng *rng, int most, Coverage *coverage)
 {
 	Generator g = {.arena = arena, .program = program, .machine = machine,
-	    .rng = rng, .trace = NEW(arena, Trace)};
+	    .rng = rng, .trace = NEW(arena, Trace),
+	    .device = !coverage->excluded[PRIMITIVE_bind]};
 	int wanted = 1 + (int)below(&g, most);
 
 	rebuild(&g);

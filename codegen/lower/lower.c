@@ -201,10 +201,6 @@ static void refuse_gpu(Lower *l)
 				    "target has not",
 				    v->name, loop_kind_name(v->kind));
 		}
-		if (nest->buffers.at[s->buffer].scope == SCOPE_SHARED)
-			lower_fail(l,
-			    "%s is shared by a block of threads, which this "
-			    "target has not", s->name);
 	}
 }
 

@@ -23,6 +23,8 @@ bool loop_at_compile_time(const Lower *l, int var)
 {
 	const Var *v = &l->nest->vars.at[var];
 	int64_t extent = loop_extent(l, var);
+	if (v->kind >= LOOP_BLOCK_X) /* is around what blocks share */
+		return false;
 	if (v->kind == LOOP_UNROLL || v->kind == LOOP_VECTOR || extent == 1)
 		return true;
 	return v->kind == LOOP_SERIAL && v->unroll_limit != HANDLE_NONE &&
@@ -562,6 +564,29 @@ typedef struct {
 	const StepLimits *steps; /* NULL: not narrowed by them */
 } LoopSpan;
 
+/* An iteration of a loop that runs; where a GPU's block has more threads than
+ * the loop, of those that the loop has. */
+static void running_iteration(
+    Lower *l, int stage, int pos, Phase phase, const LoopSpan *span)
+{
+	int var = l->nest->stages.at[stage].loops[pos];
+	int64_t own = loop_extent(l, var);
+	int facts = l->facts.n;
+	if (l->nest->vars.at[var].kind < LOOP_THREAD_X || own == span->count) {
+		tested_iteration(l, stage, pos, phase, span->clipped);
+		return;
+	}
+	Branch b;
+	Index slack = index_add(
+	    l, index_const(own - 1), l->vars[var].value, -1);
+	assert(own < span->count);
+	branch_begin(l, &b, value_scalar(l, value_nonnegative(l, slack)));
+	fact_push(l, slack);
+	tested_iteration(l, stage, pos, phase, span->clipped);
+	branch_end(l, &b);
+	l->facts.n = facts;
+}
+
 static void running_loop(
     Lower *l, int stage, int pos, Phase phase, const LoopSpan *span)
 {
@@ -597,7 +622,7 @@ static void running_loop(
 	    index_add(l, index_symbol(l, node->var), span->first, 1));
 	if (span->steps)
 		step_facts(l, stage, span->steps);
-	tested_iteration(l, stage, pos, phase, span->clipped);
+	running_iteration(l, stage, pos, phase, span);
 	l->facts.n = facts;
 	unbind(l, var);
 	scope_close(l);
@@ -854,6 +879,11 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 	} else if (loop_at_compile_time(l, var)) {
 		for (int64_t i = 0; i < extent && !l->failed; i++)
 			one_iteration(l, stage, pos, phase, i);
+	} else if (kind >= LOOP_BLOCK_X) {
+		LoopSpan span = {.first = index_const(0),
+		    .count = kind < LOOP_THREAD_X
+			? extent : nest_launch_extent(l->nest, var)};
+		running_loop(l, stage, pos, phase, &span);
 	} else if (kind_of(l, var) == LOOP_SERIAL) {
 		if (narrows(l, stage, pos, phase))
 			narrowed_loop(l, stage, pos, phase);
@@ -979,6 +1009,21 @@ static void walk(Lower *l, int stage, int pos, Phase phase)
 		lower_loop(l, stage, pos, phase);
 }
 
+/* Is shared memory filled again while threads may still read it? */
+static bool refills(const Lower *l, int stage)
+{
+	for (int loop = l->nest->stages.at[stage].place; loop >= 0;) {
+		const Stage *s =
+		    &l->nest->stages.at[l->nest->vars.at[loop].stage];
+		for (int i = nest_loop_position(l->nest, loop); i >= 0; i--)
+			if (l->nest->vars.at[s->loops[i]].kind < LOOP_BLOCK_X &&
+			    loop_extent(l, s->loops[i]) > 1)
+				return true;
+		loop = s->place;
+	}
+	return false;
+}
+
 void lower_stage(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
@@ -988,6 +1033,8 @@ void lower_stage(Lower *l, int stage)
 	l->stage = stage;
 	l->sums.stage = -1;
 	l->clamp = tail_clamped_axes(l, stage);
+	if (s->barrier && refills(l, stage))
+		emit_effect(l, LOW_BARRIER, -1, -1, -1);
 	walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
 	if (s->barrier)
 		emit_effect(l, LOW_BARRIER, -1, -1, -1);

@@ -177,12 +177,13 @@ static int by_number(const void *a, const void *b)
 	return ((const Piece *)a)->buffer - ((const Piece *)b)->buffer;
 }
 
-/* Shared memory of a GPU's block is not the workspace's. */
-static void declare_shared(Lower *l, int buffer, const bool *written)
+/* What a GPU's block, or each of its threads, has is not the workspace's. */
+static void declare_on_chip(
+    Lower *l, int buffer, LowBufferKind kind, const bool *written)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
 	int d = declare_buffer(l, b->name, b->type,
-	    tape_value(l->nest->tape, b->elements), LOWBUF_SHARED, 0, 0,
+	    tape_value(l->nest->tape, b->elements), kind, 0, 0,
 	    WORKSPACE_ALIGN);
 	l->low_buffer[buffer] = d;
 	l->f->buffers.at[d].written = written[buffer];
@@ -209,8 +210,13 @@ int64_t place_workspace(Lower *l, const bool *used, const bool *written)
 		if (!used[i] || l->low_buffer[i] >= 0 ||
 		    b->scope == SCOPE_REG)
 			continue;
-		if (b->scope == SCOPE_SHARED) {
-			declare_shared(l, i, written);
+		if (b->scope == SCOPE_SHARED ||
+		    nest_below_bound(nest, b->alloc)) {
+			assert(b->scope != SCOPE_GLOBAL);
+			declare_on_chip(l, i,
+			    b->scope == SCOPE_SHARED ? LOWBUF_SHARED
+						     : LOWBUF_LOCAL,
+			    written);
 			continue;
 		}
 		assert(lives.first[i] <= lives.last[i]);

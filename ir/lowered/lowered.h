@@ -56,7 +56,8 @@ typedef struct {
 typedef enum {
 	LOWBUF_PARAM,     /* argument `param`, byte offset `offset` (packed pieces) */
 	LOWBUF_WORKSPACE, /* workspace + offset + thread number * thread_bytes */
-	LOWBUF_SHARED     /* a GPU thread block's own */
+	LOWBUF_SHARED,    /* a GPU thread block's own */
+	LOWBUF_LOCAL      /* a GPU thread's own */
 } LowBufferKind;
 
 typedef struct {

@@ -179,10 +179,50 @@ typedef struct {
 	RunState state;
 } Thread;
 
+static bool is_local(const Runner *r, int buffer)
+{
+	return r->function->f->buffers.at[buffer].kind == LOWBUF_LOCAL;
+}
+
+static size_t buffer_size(const Runner *r, int buffer)
+{
+	const LowBuffer *b = &r->function->f->buffers.at[buffer];
+	return (size_t)(b->elements * dtype_bytes(b->type));
+}
+
+/* A piece of each local buffer for each thread, without a value. */
+static void make_locals(Runner *r, int n)
+{
+	for (int i = 0; i < r->function->f->buffers.n; i++)
+		if (is_local(r, i)) {
+			size_t size = (size_t)n * buffer_size(r, i);
+			r->piece[i] = must_alloc(size);
+			memset(r->piece[i], 0xff, size);
+		}
+}
+
+static void free_locals(Runner *r)
+{
+	for (int i = 0; i < r->function->f->buffers.n; i++)
+		if (is_local(r, i)) {
+			free(r->piece[i]);
+			r->base[i] = r->piece[i] = NULL;
+		}
+}
+
+static void use_gpu_thread(Runner *r, int thread)
+{
+	for (int i = 0; i < r->function->f->buffers.n; i++)
+		if (is_local(r, i))
+			r->base[i] = r->piece[i] +
+			    (size_t)thread * buffer_size(r, i);
+}
+
 static bool run_phase(Runner *r, const Code *code, Thread *threads, int n)
 {
 	for (int i = 0; i < n; i++) {
 		int64_t x = code->threads[0], y = code->threads[1];
+		use_gpu_thread(r, i);
 		r->unit = i;
 		r->thread[0] = i % x;
 		r->thread[1] = i / x % y;
@@ -253,7 +293,9 @@ static bool launch(Runner *r, Code *code, int first, const Scalar *frame)
 	}
 	race_block(r);
 	clear_shared(r);
+	make_locals(r, (int)n);
 	bool ok = run_threads(r, code, threads, (int)n);
+	free_locals(r);
 	free(threads);
 	free(frames);
 	r->unit = 0;
@@ -312,13 +354,14 @@ static bool find_buffers(Runner *r, void *const *args)
 	for (int i = 0; i < f->buffers.n; i++) {
 		const LowBuffer *b = &f->buffers.at[i];
 		if (b->kind == LOWBUF_SHARED)
-			r->piece[i] = arena_alloc(r->arena,
-			    (size_t)(b->elements * dtype_bytes(b->type)));
+			r->piece[i] = arena_alloc(r->arena, buffer_size(r, i));
+		else if (b->kind == LOWBUF_LOCAL)
+			r->piece[i] = NULL; /* when threads are launched */
 		else
 			r->piece[i] = (char *)args[b->kind == LOWBUF_PARAM
 					      ? b->param : workspace] +
 			    b->offset;
-		if (b->kind != LOWBUF_SHARED &&
+		if (b->kind != LOWBUF_SHARED && b->kind != LOWBUF_LOCAL &&
 		    (uintptr_t)r->piece[i] % (uintptr_t)b->align) {
 			snprintf(r->out->message, sizeof r->out->message,
 			    "%s is not aligned to %d bytes", b->name, b->align);

@@ -20,6 +20,11 @@
 enum { MANY = -1 };
 
 /* Pieces of a thread's own are private by their addresses. */
+static bool is_watched(const LowBuffer *b)
+{
+	return b->written && !b->thread_bytes && b->kind != LOWBUF_LOCAL;
+}
+
 void race_start(Runner *r)
 {
 	const LowFunction *f = r->function->f;
@@ -27,7 +32,7 @@ void race_start(Runner *r)
 	r->epoch = 1;
 	for (int i = 0; i < f->buffers.n && r->out->check_races; i++) {
 		const LowBuffer *b = &f->buffers.at[i];
-		if (b->written && !b->thread_bytes)
+		if (is_watched(b))
 			r->shadow[i] = NEW_N(r->arena, Shadow, b->elements);
 	}
 }

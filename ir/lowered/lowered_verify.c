@@ -408,8 +408,10 @@ static bool check_memory(Verify *v, const LowNode *n)
 	REQUIRE(v, n->dst < 0 || v->f->temps.at[n->dst].type == b->type,
 	    "%s: %s is %s, %s is not", name, b->name, dtype_name(b->type),
 	    temp_name(v, n->dst));
-	REQUIRE(v, b->kind != LOWBUF_SHARED || v->block || v->thread,
-	    "%s: %s, shared by a block, is used outside of one", name,
+	REQUIRE(v,
+	    (b->kind != LOWBUF_SHARED && b->kind != LOWBUF_LOCAL) ||
+		v->block || v->thread,
+	    "%s: %s, of a block of threads, is used outside of one", name,
 	    b->name);
 	return true;
 }
@@ -575,6 +577,8 @@ static bool check_loop(Verify *v, const LowNode *loop)
 	    "loop variable %s is no index scalar", var->name);
 	REQUIRE(v, loop->extent >= 0, "loop %s: extent %lld", var->name,
 	    (long long)loop->extent);
+	if (!v->block && !v->thread) /* a launch of its own */
+		memset(v->thread_extent, 0, sizeof v->thread_extent);
 	TRY(check_loop_kind(v, loop));
 	v->parallel += loop->loop == LOOP_PARALLEL;
 	v->block += is_block(loop->loop);

@@ -270,6 +270,12 @@ bool nest_infer(Nest *nest, const char **why);
  * cannot settle.  False and a reason. */
 bool nest_verify(Nest *nest, const char **why);
 
+/* nest_launch.c, of a nest whose extents are numbers: the most iterations of a
+ * loop of this one's thread axis in its launch; is a loop bound, or below one
+ * that is? */
+int64_t nest_launch_extent(const Nest *nest, int loop);
+bool nest_below_bound(const Nest *nest, int loop);
+
 /* nest_print.c: show --stage=schedule */
 void nest_print(Buf *out, const Nest *nest);
 void nest_expr_print(Buf *out, const Nest *nest, int stage, const Expr *e);

@@ -28,6 +28,10 @@ bool nest_tree_follows(const NestTree *tree, int reader, int writer);
 /* How many loops are around the stage's own. */
 int nest_tree_above(const NestTree *tree, int stage);
 
+/* nest_launch.c: what a GPU's blocks and threads ask. */
+bool nest_launches_verify(
+    const Nest *nest, const NestTree *tree, const char **why);
+
 /* Variables that stand still, for nest_hull: emptied in the time that it took
  * to fill, since there may be as many variables as a file has lines. */
 typedef struct {

@@ -358,7 +358,8 @@ static bool check_exchange(Verify *v, int writer, int loop)
 		int r = reads->at[i].stage;
 		if (!nest_tree_below(&v->tree, r, loop))
 			continue;
-		if (b->scope == SCOPE_SHARED && w->barrier)
+		if (b->scope == SCOPE_SHARED && w->barrier &&
+		    var_at(v, loop)->kind >= LOOP_THREAD_X)
 			continue;
 		if (!follows_in_iteration(v, writer, r, loop))
 			return refuse(v,
@@ -496,22 +497,6 @@ static bool check_buffers(Verify *v, int stage)
 	for (int i = 0; i < reads.n; i++)
 		if (!check_use(v, reads.at[i]->id, stage, reads.at[i]->arg))
 			return false;
-	return true;
-}
-
-/* A tile that all threads of a block fill is read after a barrier. */
-static bool check_barrier(Verify *v, int stage)
-{
-	const NestBuffer *b = written_by(v, stage);
-	if (b->scope != SCOPE_SHARED || stage_at(v, stage)->barrier)
-		return true;
-	for (int i = 0; i < v->tree.nchain[stage]; i++) {
-		int loop = v->tree.chain[stage][i];
-		if (var_at(v, loop)->kind >= LOOP_THREAD_X &&
-		    !allocated_below(v, b, loop))
-			return refuse(v, "a shared buffer is read without a "
-					 "barrier");
-	}
 	return true;
 }
 
@@ -737,9 +722,11 @@ bool nest_verify(Nest *nest, const char **why)
 		int s = nest->order.at[i];
 		if (!check_reads(&v, s) || !check_init(&v, s) ||
 		    !check_loops(&v, s) || !check_buffers(&v, s) ||
-		    !check_barrier(&v, s) || !check_padding(&v, s))
+		    !check_padding(&v, s))
 			return false;
 	}
+	if (!nest_launches_verify(nest, &v.tree, why))
+		return false;
 	nest->ninferred = nest->guards.n - nest->first_inferred;
 	return true;
 }

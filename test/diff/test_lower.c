@@ -518,10 +518,82 @@ static void test_bound(void **state)
 	(void)state;
 	refused(nest_of("bind(c.i, blockIdx.x)"), STATUS_UNSUPPORTED,
 	    "loop c.i is bound to blockIdx.x, which this target has not");
-	refused(nest_of("ap = cache_read(c, a, shared)\n"
-			"compute_at(ap, c.i)\n"),
-	    STATUS_UNSUPPORTED,
-	    "ap is shared by a block of threads, which this target has not");
+}
+
+/* --- a GPU's blocks ---------------------------------------------------------- */
+
+#define BLOCKS                                                                 \
+	"i0, i1 = split(c.i, [_, 4])\nk0, k1 = split(c.k, [_, 2])\n"            \
+	"reorder(i0, k0, i1, c.j, k1)\n"                                        \
+	"bind(i0, blockIdx.x)\nbind(i1, threadIdx.x)\n"
+#define FILL BLOCKS "t = cache_read(c, a, shared)\ncompute_at(t, k0)\n"
+
+static const char *run_on_gpu(const char *steps, LowOpcode op, int64_t *count)
+{
+	Error error = {0};
+	Rng rng = rng_stream(10, 0, 0);
+	Machine gpu = target->machine;
+	Program *p = program_matmul(arena, 14, 5, 8);
+	void **data = lowercheck_data(arena, p, &rng);
+	LowRun run = {.check_races = true};
+	gpu.gpu = true;
+	lowercheck_expect(p, data);
+	Nest *nest = schedule_nest(
+	    arena, p, &gpu, schedule_steps(arena, steps), &error);
+	Lowered *l = nest ? lower(arena, nest, &gpu, &error) : NULL;
+	if (!l)
+		return arena_strdup(arena, error.text);
+	void *packed = lowercheck_memory(arena, l->packed_bytes[0]);
+	void *c = lowercheck_memory(arena, 4 * 14 * 5);
+	void *workspace = lowercheck_memory(arena, l->workspace_bytes);
+	if (low_function_run(l->packs.at[0], (void *[]){data[1], packed},
+		&(LowRun){0}) &&
+	    !low_function_run(l->kernel,
+		(void *[]){data[0], packed, c, workspace}, &run))
+		return arena_strdup(arena, run.message);
+	*count = run.op_count[op];
+	return lowercheck_run(arena, l, data, 0, NULL, NULL);
+}
+
+/* What runs, with the barriers of all threads; where it is refused, why. */
+static const struct {
+	const char *steps, *refused;
+	int64_t barriers;
+} on_gpu[] = {
+    /* 4 blocks of 4 threads: a barrier before and after each of 4 fills */
+    {FILL "bind(t.x0, threadIdx.x)\n", NULL, 4 * 4 * 4 * 2},
+    /* filled once */
+    {BLOCKS "t = cache_read(c, a, shared)\ncompute_at(t, i0)\n"
+	"bind(t.x0, threadIdx.x)\n", NULL, 4 * 4},
+    /* by fewer threads than there are */
+    {FILL "bind(t.x1, threadIdx.x)\n", NULL, 4 * 4 * 4 * 2},
+    /* a piece for each thread */
+    {"acc = cache_write(c, local)\ni0, i1 = split(c.i, [_, 4])\n"
+     "bind(i0, blockIdx.x)\nbind(i1, threadIdx.x)\ncompute_at(acc, i1)\n",
+	NULL, 0},
+    {FILL, "every thread of the block would write", 0},
+    {BLOCKS "reorder(i1, k0)\nt = cache_read(c, a, shared)\n"
+	"compute_at(t, i1)\n", "made anew below a thread loop", 0},
+    {BLOCKS "t = cache_read(c, a, shared)\ncompute_at(t, root)\n",
+	"not inside of a block of threads", 0},
+    {"j0, j1 = split(c.j, [_, 2])\nreorder(c.i, j0, c.k, j1)\n"
+     "bind(c.i, blockIdx.x)\nbind(j1, blockIdx.y)\n",
+	"a loop stands between two block loops", 0},
+};
+
+static void test_gpu(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof on_gpu / sizeof *on_gpu; i++) {
+		int64_t barriers = 0;
+		const char *why = run_on_gpu(
+		    on_gpu[i].steps, LOW_BARRIER, &barriers);
+		const char *refused = on_gpu[i].refused;
+		if (refused ? !why || !strstr(why, refused) : why != NULL)
+			fail_msg("%s: %s", on_gpu[i].steps,
+			    why ? why : "accepted");
+		assert_int_equal(barriers, on_gpu[i].barriers);
+	}
 }
 
 /* --- the printed form ----------------------------------------------------- */
@@ -596,6 +668,7 @@ int main(void)
 	    cmocka_unit_test(test_padding),
 	    cmocka_unit_test(test_verified),
 	    cmocka_unit_test(test_bound),
+	    cmocka_unit_test(test_gpu),
 	    cmocka_unit_test(test_golden),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

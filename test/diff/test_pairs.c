@@ -40,11 +40,19 @@ static const char *const isas[] = {"C", "SSE2", "AVX2", "AVX-512"};
 enum { COMPILERS = sizeof compilers / sizeof *compilers,
 	ISAS = sizeof isas / sizeof *isas };
 
+/* What pairs for a GPU have. */
+enum { DEVICE_RAN, DEVICE_BLOCKS, DEVICE_THREADS, DEVICE_SHARED, DEVICE_LOCAL,
+	DEVICE_REFILLED, DEVICE_TESTED, DEVICE_COUNT };
+static const char *const device_names[] = {"ran", "block loops",
+    "thread loops", "shared buffers", "local buffers",
+    "shared buffers filled again", "conditions of threads"};
+
 /* What processes tell the test; in memory that they share. */
 typedef struct {
 	OperatorCoverage operators;
 	int64_t accepted[PRIMITIVE_COUNT];
 	int traces[STEPS_MOST + 1]; /* by length; longer ones last */
+	int device[DEVICE_COUNT]; /* pairs for a GPU that ran, and of them */
 	int interpreted, llvm, c, left_out, errors;
 	int optimized[COMPILERS][ISAS]; /* run between pages without access */
 	int compiled[COMPILERS][ISAS];  /* not for this machine */
@@ -476,6 +484,37 @@ static void leave_out(Batch *b, int seed, const char *why)
 	    "seed %d: %.150s", seed, why);
 }
 
+static void find_device(const LowFunction *f, const LowBody *body,
+    bool thread, bool *has)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		bool loop = n->kind == LOWNODE_LOOP;
+		bool threads = loop && n->loop >= LOOP_THREAD_X;
+		has[DEVICE_BLOCKS] |=
+		    loop && n->loop >= LOOP_BLOCK_X && !threads;
+		has[DEVICE_THREADS] |= threads;
+		has[DEVICE_TESTED] |= n->kind == LOWNODE_IF && thread;
+		if (n->kind == LOWNODE_OP && n->op == LOW_BARRIER)
+			has[DEVICE_REFILLED] |= i == 0 && body->n > 1;
+		find_device(f, &n->body, threads, has);
+		find_device(f, &n->other, false, has);
+	}
+}
+
+static void count_device(Report *r, const LowFunction *f)
+{
+	bool has[DEVICE_COUNT] = {[DEVICE_RAN] = true};
+
+	for (int i = 0; i < f->buffers.n; i++) {
+		has[DEVICE_SHARED] |= f->buffers.at[i].kind == LOWBUF_SHARED;
+		has[DEVICE_LOCAL] |= f->buffers.at[i].kind == LOWBUF_LOCAL;
+	}
+	find_device(f, &f->body, false, has);
+	for (int i = 0; i < DEVICE_COUNT; i++)
+		r->device[i] += has[i];
+}
+
 /* Makes a pair and has the lowered form's interpreter run it. */
 static bool take(Batch *b, int seed)
 {
@@ -504,6 +543,8 @@ static bool take(Batch *b, int seed)
 	if (failed(b, pair, why))
 		return false;
 	b->report->interpreted++;
+	if (pair->kind == PAIR_DEVICE)
+		count_device(b->report, pair->lowered->kernel);
 	if (pair->kind != PAIR_DEVICE && !is_large(pair)) {
 		b->lowered[b->n] = pair->lowered;
 		b->pairs[b->n++] = pair;
@@ -608,6 +649,8 @@ static void add_report(Report *to, const Report *from)
 		to->accepted[i] += from->accepted[i];
 	for (int i = 0; i <= STEPS_MOST; i++)
 		to->traces[i] += from->traces[i];
+	for (int i = 0; i < DEVICE_COUNT; i++)
+		to->device[i] += from->device[i];
 	to->interpreted += from->interpreted;
 	to->llvm += from->llvm;
 	to->c += from->c;
@@ -767,6 +810,9 @@ static void print(const Report *r, int n)
 		      "median trace %d steps; %d wrong\n",
 	    n, r->interpreted, r->llvm, r->c, r->left_out, r->refusal,
 	    median(r), r->errors);
+	for (int i = 0; i < DEVICE_COUNT; i++)
+		print_message("# device: %-32s %d\n", device_names[i],
+		    r->device[i]);
 	for (int c = 0; c < COMPILERS; c++)
 		for (int i = 0; i < ISAS; i++)
 			print_message("# %s -O3, %s: %d run between pages "
@@ -785,6 +831,10 @@ static void judge_coverage(const Report *r, int n)
 		if (r->accepted[i] < LEAST_ACCEPTED)
 			fail_msg("%s was accepted %lld times",
 			    primitive_name(i), (long long)r->accepted[i]);
+	for (int i = 0; i < DEVICE_COUNT; i++)
+		if (!r->device[i])
+			fail_msg("device pairs: none with: %s",
+			    device_names[i]);
 	for (int c = 0; c < COMPILERS; c++)
 		for (int i = 0; i < ISAS && has_compiler(compilers[c]); i++)
 			if (!r->optimized[c][i] && !r->compiled[c][i])

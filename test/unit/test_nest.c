@@ -436,7 +436,7 @@ static void shared_tile(void **state)
 		if (barrier)
 			same_as_plain(&t);
 		else
-			refused(&t, "shared buffer is read without a barrier");
+			refused(&t, "a thread reads what another wrote");
 	}
 }
 
