@@ -580,7 +580,7 @@ Trace *schedule_random(Arena *arena, const Program *program,
 {
 	Generator g = {.arena = arena, .program = program, .machine = machine,
 	    .rng = rng, .trace = NEW(arena, Trace),
-	    .device = !coverage->excluded[PRIMITIVE_bind]};
+	    .device = coverage->device};
 	int wanted = 1 + (int)below(&g, most);
 
 	rebuild(&g);

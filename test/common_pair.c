@@ -76,6 +76,7 @@ static Trace *random_trace(Arena *arena, Pair *pair, const Target *target,
 		c->finished[rare[i]] /= 4;
 	c->finished[PRIMITIVE_tensorize] = 0;
 	c->finished[PRIMITIVE_vectorize] = (int)rng_below(rng, 100);
+	c->device = device;
 	c->excluded[PRIMITIVE_bind] = !device;
 	c->excluded[PRIMITIVE_vthread] = !device;
 	if (device)

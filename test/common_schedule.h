@@ -30,6 +30,7 @@ typedef struct {
 	int64_t tried[PRIMITIVE_COUNT], accepted[PRIMITIVE_COUNT];
 	int64_t finished[PRIMITIVE_COUNT]; /* in traces that schedule_nest takes */
 	bool excluded[PRIMITIVE_COUNT];    /* never tried */
+	bool device; /* a GPU's tiles among the steps */
 } Coverage;
 
 /* One of the programs made by hand, of small random extents. */
