@@ -103,16 +103,6 @@ typedef VEC(NamedTrace) NamedTraceVec;
 bool templates_parse(
     Arena *arena, const Program *program, Diag *diag, NamedTraceVec *out);
 
-/* Settings of built-in rules in the same text: `set key = value`. */
-typedef struct {
-	const char *key;
-	Value value;
-	Span span;
-} Setting;
-typedef VEC(Setting) SettingVec;
-bool templates_settings(
-    Arena *arena, const Program *program, Diag *diag, SettingVec *out);
-
 /* --- primitives --------------------------------------------------------- */
 
 /* Why a step does not apply; NULL where it does.  The nest is as it was. */
@@ -125,7 +115,7 @@ typedef const char *Refusal;
  * that is a slot becomes tape_slot(number), numbered by step, argument, part
  * (a tile: parts 1 .. parts-1; a choice of numbers: its one part).  Slots are
  * what stands where a tile's factors, an unroll limit, a prefetch distance, a
- * storage_align factor or offset or an annotation's value is expected; other
+ * storage_align factor or offset is expected; other
  * decisions are structural and have to be taken. */
 typedef struct {
 	const Machine *machine;

@@ -215,11 +215,6 @@ static void write_bind(Generator *g, Buf *out)
 	    pick(g, axes, 4));
 }
 
-static void write_vthread(Generator *g, Buf *out)
-{
-	call1(out, "vthread", var_name(g, var_where(g, is_unreduced)));
-}
-
 static void write_compute_at(Generator *g, Buf *out)
 {
 	int stage = any_stage(g);
@@ -365,15 +360,6 @@ static void write_tensorize(Generator *g, Buf *out)
 {
 	call2(out, "tensorize", var_name(g, var_where(g, is_reduced)),
 	    "dot4_u8i8");
-}
-
-static void write_annotate(Generator *g, Buf *out)
-{
-	const char *loop = loop_of(g, any_stage(g));
-
-	if (loop)
-		buf_printf(out, "annotate(%s, %s, %lld)", loop,
-		    below(g, 2) ? "chunk" : "unroll", (long long)factor(g));
 }
 
 static void write_prefetch(Generator *g, Buf *out)

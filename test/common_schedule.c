@@ -271,10 +271,6 @@ static void dump_var(Buf *out, const Nest *nest, int number)
 		buf_puts(out, "<=");
 		tape_print(out, nest->tape, v->unroll_limit);
 	}
-	for (int i = 0; i < v->annotations.n; i++) {
-		buf_printf(out, " %s ", v->annotations.at[i].key);
-		tape_print(out, nest->tape, v->annotations.at[i].value);
-	}
 }
 
 static void dump_stage(Buf *out, const Nest *nest, const Stage *s)

@@ -9,6 +9,7 @@
  *     lower_tail.c   predicates of axes: clipping, splitting, masks
  *     lower_zeros.c  steps that change nothing: narrowing
  *     lower_expr.c   values of bodies
+ *     lower_dot.c    steps of a reduction as one operation
  *     lower_math*.c  functions of vectors
  *     lower_across.c lanes of a reduction to one value
  *     lower_index.c  index algebra: affine forms, ranges, facts
@@ -276,6 +277,10 @@ Value eval_combined(Lower *l, ReduceOp op, Value acc, Value value, int into);
 /* lower_across.c: one value of all lanes. */
 Value across_lanes(Lower *l, ReduceOp op, Value v);
 
+/* lower_dot.c: the operands of a DOT4 that is the tensorized loop of the stage,
+ * at the loop around it; false where it has to be repeated. */
+bool dot_operands(Lower *l, int stage, int *a, int *b);
+
 /* lower_math.c: a function of a vector to 2 ulp; -1: none here. */
 int math_vector(Lower *l, Op function, DType type, int x, int lanes);
 /* lower_math_pow.c: of vectors, or of any x where y is a number that needs no
@@ -287,6 +292,8 @@ bool math_pow(Lower *l, Value x, Value y, Value *power);
 Index buffer_address(Lower *l, int buffer, Expr *const *index, int n);
 Value memory_load(Lower *l, int buffer, Index address);
 void memory_store(Lower *l, int buffer, Index address, Value v);
+/* `lanes` elements side by side, all inside of the buffer. */
+int memory_run(Lower *l, int buffer, Index address, int lanes);
 /* The temporary of an element of scope reg, made if it has none. */
 int register_temp(Lower *l, int buffer, Index address);
 

@@ -197,6 +197,11 @@ static int load(Lower *l, int buffer, LowOpcode op, int lanes, Index address,
 	return emit_load(l, &key, n->name);
 }
 
+int memory_run(Lower *l, int buffer, Index address, int lanes)
+{
+	return load(l, buffer, LOW_LOAD, lanes, address, -1, -1);
+}
+
 static Index moved(Index address, int64_t by)
 {
 	address.form.constant += by;

@@ -255,6 +255,33 @@ static Value result(Lower *l, const Stage *s, DType type, Index address)
 				   memory_load(l, s->buffer, address), all, -1);
 }
 
+/* The tensorized loop as one operation; false: it has to be repeated. */
+static bool tensor_step(Lower *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	int a, b, into, outer = l->stage;
+	if (!dot_operands(l, stage, &a, &b))
+		return false;
+	l->stage = stage;
+	Index address = write_address(l, s);
+	into = accumulator(l, s);
+	if (into < 0 && l->nest->buffers.at[s->buffer].scope == SCOPE_REG)
+		into = register_temp(l, s->buffer, address);
+	if (into >= 0) {
+		assert(l->f->temps.at[into].lanes == l->lanes);
+		emit_into(l, into, LOW_DOT4, a, b, into);
+	} else {
+		int sum = value_as(l,
+		    memory_load(l, s->buffer, address), l->lanes);
+		memory_store(l, s->buffer, address,
+		    value_temp(DT_I32, l->lanes,
+			emit_op(l, LOW_DOT4, DT_I32, l->lanes, a, b, sum,
+			    "dot")));
+	}
+	l->stage = outer;
+	return true;
+}
+
 /* What a phase does with one element, or with one for each lane. */
 static void element(Lower *l, int stage, Phase phase)
 {
@@ -506,8 +533,7 @@ static LoopKind kind_of(const Lower *l, int var)
 {
 	LoopKind kind = l->nest->vars.at[var].kind;
 	bool runs_once = kind == LOOP_PARALLEL && !l->threads;
-	return kind == LOOP_UNROLL || kind == LOOP_VECTOR ||
-		kind == LOOP_VTHREAD || runs_once
+	return kind == LOOP_UNROLL || kind == LOOP_VECTOR || runs_once
 	    ? LOOP_SERIAL
 	    : kind;
 }
@@ -867,6 +893,10 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 	int var = l->nest->stages.at[stage].loops[pos];
 	int64_t extent = loop_extent(l, var), n;
 	LoopKind kind = l->nest->vars.at[var].kind;
+	const Stage *s = &l->nest->stages.at[stage];
+	if (phase == PHASE_UPDATE && s->intrinsic >= 0 &&
+	    s->tensor_loop == var && tensor_step(l, stage))
+		return;
 	if (kind == LOOP_VECTOR && !l->elementwise && extent > 1) {
 		int outer = l->lanes;
 		l->lanes = (int)extent;

@@ -35,12 +35,6 @@ typedef VEC(Expr *) ExprVec;
 
 typedef enum { VAR_LOOP, VAR_SPLIT, VAR_FUSED } VarHow;
 
-/* What a schedule says of a loop beyond its kind: "chunk", 4. */
-typedef struct {
-	const char *key;
-	Handle value;
-} Annotation;
-
 typedef struct {
 	const char *name; /* unique in the nest: "c.i", or as a trace named it */
 	int stage;
@@ -61,7 +55,6 @@ typedef struct {
 	int nparts; /* loops made by fuse: the fused variables, outer to inner */
 	int *parts;
 	Handle unroll_limit; /* serial loop: unrolled where extent <= this; or NONE */
-	VEC(Annotation) annotations;
 } Var;
 
 typedef struct {

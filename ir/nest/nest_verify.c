@@ -66,7 +66,7 @@ static bool is_thread(LoopKind kind)
 /* Iterations may run at the same time or interleaved. */
 static bool is_concurrent(LoopKind kind)
 {
-	return kind == LOOP_VECTOR || kind == LOOP_VTHREAD || is_thread(kind);
+	return kind == LOOP_VECTOR || is_thread(kind);
 }
 
 static bool feeds_reduction(const Verify *v, int loop)

@@ -48,9 +48,6 @@ int tape_size(const Tape *tape); /* handles are 0 .. size-1, arguments first */
 int tape_nslots(const Tape *tape);
 /* Evaluate every handle for one assignment of the slots. */
 void tape_eval(const Tape *tape, const int64_t *slots, int64_t *values);
-/* For n candidates at a time: slots[slot*n + i], values[handle*n + i]. */
-void tape_eval_batch(
-    const Tape *tape, int n, const int64_t *slots, int64_t *values);
 /* A tape of just the handles that are used (used[h] true on entry, and what
  * they are computed from); renamed[h] is the new handle, or -1.  For what has
  * been recorded and is only evaluated from now on. */

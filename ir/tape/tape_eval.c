@@ -1,4 +1,4 @@
-/* A tape run for one assignment of the slots or many, cut down to what is used,
+/* A tape run for one assignment of the slots, cut down to what is used,
  * and as text. */
 #include "ir/tape/tape_internal.h"
 
@@ -44,102 +44,6 @@ void tape_eval(const Tape *tape, const int64_t *slots, int64_t *values)
 {
 	for (Handle h = 0; h < tape->nodes.n; h++)
 		values[h] = eval_node(tape, h, slots, values);
-}
-
-static void fill(int n, int64_t *restrict out, int64_t value)
-{
-	for (int i = 0; i < n; i++)
-		out[i] = value;
-}
-
-static void times(int n, int64_t *restrict out, const int64_t *restrict a)
-{
-	for (int i = 0; i < n; i++)
-		out[i] = wrap_mul(out[i], a[i]);
-}
-
-static void add_scaled(
-    int n, int64_t *restrict out, const int64_t *restrict a, int64_t k)
-{
-	if (k == 1)
-		for (int i = 0; i < n; i++)
-			out[i] = wrap_add(out[i], a[i]);
-	else
-		for (int i = 0; i < n; i++)
-			out[i] = wrap_add(out[i], wrap_mul(k, a[i]));
-}
-
-static void least(int n, int64_t *restrict out, const int64_t *restrict a,
-    const int64_t *restrict b)
-{
-	for (int i = 0; i < n; i++)
-		out[i] = a[i] < b[i] ? a[i] : b[i];
-}
-
-static void greatest(int n, int64_t *restrict out, const int64_t *restrict a,
-    const int64_t *restrict b)
-{
-	for (int i = 0; i < n; i++)
-		out[i] = a[i] > b[i] ? a[i] : b[i];
-}
-
-/* Below 2^31 the quotient of doubles, truncated, is exact: it differs from an
- * integer by at least 1/b, its rounding error is less. */
-static void ceildivs(int n, int64_t *restrict out, const int64_t *restrict a,
-    const int64_t *restrict b)
-{
-	uint64_t all = 0;
-	for (int i = 0; i < n; i++)
-		all |= (uint64_t)a[i] | (uint64_t)b[i];
-	if (all < (uint64_t)1 << 31)
-		for (int i = 0; i < n; i++) {
-			int32_t x = (int32_t)a[i], y = (int32_t)b[i];
-			int32_t q = (int32_t)((double)x / (double)y);
-			out[i] = q + (q * y < x);
-		}
-	else
-		for (int i = 0; i < n; i++)
-			out[i] = ceil_div(a[i], b[i]);
-}
-
-void tape_eval_batch(
-    const Tape *tape, int n, const int64_t *slots, int64_t *values)
-{
-	for (Handle h = 0; h < tape->nodes.n; h++) {
-		const TapeNode *d = tape_node(tape, h);
-		const TapeArg *arg = tape_args(tape, h);
-		int64_t *out = values + (size_t)h * (size_t)n;
-#define ARG(i) (values + (size_t)arg[i].h * (size_t)n)
-		switch (d->kind) {
-		case TAPE_CONST:
-			fill(n, out, d->value);
-			break;
-		case TAPE_SLOT:
-			memcpy(
-			    out, slots + d->value * n, sizeof *out * (size_t)n);
-			break;
-		case TAPE_PRODUCT:
-			memcpy(out, ARG(0), sizeof *out * (size_t)n);
-			for (int i = 1; i < d->n; i++)
-				times(n, out, ARG(i));
-			break;
-		case TAPE_SUM:
-			fill(n, out, d->value);
-			for (int i = 0; i < d->n; i++)
-				add_scaled(n, out, ARG(i), arg[i].coefficient);
-			break;
-		case TAPE_CEILDIV:
-			ceildivs(n, out, ARG(0), ARG(1));
-			break;
-		case TAPE_MIN:
-			least(n, out, ARG(0), ARG(1));
-			break;
-		case TAPE_MAX:
-			greatest(n, out, ARG(0), ARG(1));
-			break;
-		}
-#undef ARG
-	}
 }
 
 /* --- text ---------------------------------------------------------------- */

@@ -228,8 +228,7 @@ Refusal edit_kinds_legal(const Nest *nest, int stage, int loop)
 		const Stage *s = &nest->stages.at[stage];
 		bool above = (LoopKind)kind == nest->vars.at[loop].kind ||
 		    edit_kind_above(nest, loop, (LoopKind)kind);
-		if (!above || kind == LOOP_VECTOR || kind == LOOP_UNROLL ||
-		    kind == LOOP_VTHREAD)
+		if (!above || kind == LOOP_VECTOR || kind == LOOP_UNROLL)
 			continue;
 		for (int i = 0; i < s->nloops; i++)
 			if (nest->vars.at[s->loops[i]].kind ==

@@ -48,8 +48,7 @@ Refusal fuse_legal(const Call *call)
 
 	for (int i = 0; i < p.n && !why; i++) {
 		const Var *v = &call->nest->vars.at[p.loops[i]];
-		if (v->kind != LOOP_SERIAL || v->unroll_limit != HANDLE_NONE ||
-		    v->annotations.n)
+		if (v->kind != LOOP_SERIAL || v->unroll_limit != HANDLE_NONE)
 			why = "a loop is annotated: fuse it before";
 		else if (edit_is_sealed(call->nest, p.loops[i]))
 			why = "a loop belongs to a block made by blockize";

@@ -128,7 +128,7 @@ static bool is_otherwise_pristine(const Nest *nest, const Rfactor *p)
 	for (int i = 0; i < s->nloops; i++) {
 		const Var *v = &nest->vars.at[s->loops[i]];
 		if (v->kind != LOOP_SERIAL || v->unroll_limit != HANDLE_NONE ||
-		    v->annotations.n || v->axis < 0)
+		    v->axis < 0)
 			return false;
 		if (s->axes[v->axis].var != s->loops[i] &&
 		    !is_leaf(p, s->loops[i]))

@@ -55,8 +55,7 @@ Refusal split_legal(const Call *call)
 	if (why)
 		return why;
 	v = &call->nest->vars.at[p.loop];
-	if (v->kind != LOOP_SERIAL || v->unroll_limit != HANDLE_NONE ||
-	    v->annotations.n)
+	if (v->kind != LOOP_SERIAL || v->unroll_limit != HANDLE_NONE)
 		return "the loop is annotated: split it before";
 	if (edit_is_sealed(call->nest, p.loop))
 		return "the loop belongs to a block made by blockize";

@@ -1,12 +1,11 @@
 /* A spec's `schedule:` text.
  *
- *     set vector = 8                 a setting of the built-in rules
  *     packed:                        a template: the steps up to the next name
  *       ap = cache_read(c, a)
  *       mo, mi = split(c.i, ? in tile(2, inner<=16))
  *
- * A line that is `NAME:` or begins with `set` stands for itself; every other
- * line belongs to the template above it. */
+ * A line that is `NAME:` stands for itself; every other line belongs to the
+ * template above it.  `set NAME = VALUE` is told to be none. */
 #include "schedule/internal.h"
 
 #include <ctype.h>
@@ -24,8 +23,7 @@ typedef struct {
 typedef struct {
 	LineKind kind;
 	Span whole;  /* without the newline */
-	Span name;   /* NAME: a template's or a setting's */
-	Span value;  /* SET: after the = */
+	Span name;   /* NAME: a template's; SET: from 'set' on */
 } Line;
 
 static size_t skip_blanks(const char *text, size_t at, size_t end)
@@ -60,7 +58,7 @@ static bool is_set(const char *text, Span name)
 
 static Line classify(const char *text, Span whole)
 {
-	Line line = {LINE_STEPS, whole, {0, 0}, {0, 0}};
+	Line line = {LINE_STEPS, whole, {0, 0}};
 	size_t at = skip_blanks(text, whole.begin, whole.end);
 	size_t end;
 
@@ -76,10 +74,6 @@ static Line classify(const char *text, Span whole)
 	} else if (is_set(text, line.name) && end > line.name.end &&
 	    end < whole.end && text[end] != '=') {
 		line.kind = LINE_SET;
-		line.name = name_at(text, end, whole.end);
-		line.value.begin = skip_blanks(
-		    text, line.name.end, whole.end);
-		line.value.end = whole.end;
 	}
 	return line;
 }
@@ -140,47 +134,13 @@ static void add_template(
 		    (NamedTrace){spelled(l, name), trace});
 }
 
-/* --- settings ---------------------------------------------------------------- */
-
-static void add_setting(const Lines *l, const Line *line, SettingVec *out)
-{
-	const Source *source = l->program->source;
-	Setting setting = {.key = spelled(l, line->name), .span = line->name};
-	Span value = line->value;
-
-	if (line->name.end == line->name.begin ||
-	    value.begin == value.end || source->text[value.begin] != '=') {
-		diag_error(l->diag, source, line->name,
-		    "a setting is 'set NAME = VALUE'");
-		return;
-	}
-	value.begin++;
-	if (value_parse(l->arena, source, value, l->diag, &setting.value))
-		vec_push(l->arena, out, setting);
-}
-
-bool templates_settings(
-    Arena *arena, const Program *program, Diag *diag, SettingVec *out)
-{
-	Lines l = lines_of(arena, program, diag);
-	int errors = diag->errors;
-	Line line;
-
-	while (next_line(&l, &line))
-		if (line.kind == LINE_SET)
-			add_setting(&l, &line, out);
-	return diag->errors == errors;
-}
-
 /* --- all of it --------------------------------------------------------------- */
 
-/* Mistakes in settings are told too, though nobody asks for them here. */
 bool templates_parse(
     Arena *arena, const Program *program, Diag *diag, NamedTraceVec *out)
 {
 	Lines l = lines_of(arena, program, diag);
 	Span name = {0, 0}, steps = {0, 0};
-	SettingVec settings = {0};
 	int errors = diag->errors;
 	Line line;
 
@@ -197,7 +157,9 @@ bool templates_parse(
 		if (name.end)
 			add_template(&l, name, steps, out);
 		if (line.kind == LINE_SET)
-			add_setting(&l, &line, &settings);
+			diag_error(diag, program->source, line.name,
+			    "the built-in rules have no settings; what one "
+			    "would set is a template's to say");
 		name = line.kind == LINE_NAME ? line.name : (Span){0, 0};
 		steps = (Span){line.whole.end, line.whole.end};
 	}

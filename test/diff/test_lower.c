@@ -52,6 +52,34 @@ static Program *matmul_bf16(Arena *arena)
 	return matmul_of(arena, DT_BF16);
 }
 
+/* Sums of products of u8 and i8. */
+static Program *product_of(Arena *arena, int m, int n, int k)
+{
+	static const DType types[] = {DT_U8, DT_I8, DT_I32};
+	Program *p = program_matmul(arena, m, n, k);
+	Block *c = &p->blocks[0];
+	Expr *arg[2];
+	for (int i = 0; i < 3; i++)
+		p->buffers[i].type = types[i];
+	for (int i = 0; i < 2; i++) {
+		const Expr *read = c->body->arg[i];
+		arg[i] = expr_cast(arena, DT_I32,
+		    expr_read(arena, types[i], i, read->arg, read->narg));
+	}
+	c->body = expr_binary(arena, OP_MUL, arg[0], arg[1]);
+	return p;
+}
+
+static Program *product_u8i8(Arena *arena)
+{
+	return product_of(arena, 12, 32, 16);
+}
+
+static Program *product_u8i8_odd(Arena *arena)
+{
+	return product_of(arena, 13, 35, 9);
+}
+
 static Program *conv(Arena *arena)
 {
 	return program_conv(arena, 3, 19, 11, 1);
@@ -159,6 +187,27 @@ typedef struct {
 	"unroll(i1)\nunroll(k1)\nvectorize(k2, 8)\n"                          \
 	"parallel(i0)\ntail(c, " style ")\n" last
 
+/* A tile of sums of u8*i8 by fours. */
+#define DOT(lanes, rows, style, last)                                          \
+	"acc = cache_write(c, reg)\n"                                          \
+	"i0, i1 = split(c.i, [_, " rows "])\n"                                 \
+	"j0, j1, j2 = split(c.j, [_, 2, " lanes "])\n"                         \
+	"reorder(i0, j0, i1, j1, j2)\n"                                       \
+	"unroll(i1)\nunroll(j1)\nvectorize(j2, " lanes ")\n"                  \
+	"parallel(i0)\ntail(c, peel)\n"                                       \
+	"compute_at(acc, j0)\n"                                               \
+	"a1, a2 = split(acc.j, [_, " lanes "])\n"                              \
+	"k0, k1 = split(acc.k, [_, 4])\n"                                     \
+	"reorder(k0, acc.i, a1, a2, k1)\n"                                    \
+	"unroll(acc.i)\nunroll(a1)\nunroll(k1)\nvectorize(a2, " lanes ")\n"   \
+	"tail(acc, " style ")\n"                                               \
+	"bp = cache_read(acc, b)\ncompute_at(bp, root)\n"                     \
+	"transform_layout(bp, [x1//(2*" lanes "), x0//4, x1%(2*" lanes "), "   \
+	"x0%4])\npad(bp, 0)\n" last "tensorize(k1, dot4_u8i8)\n"
+#define DOT_PACKED                                                             \
+	"ap = cache_read(acc, a)\ncompute_at(ap, i0)\n"                       \
+	"transform_layout(ap, [x0//4, x1//4, x0%4, x1%4])\npad(ap, 0)\n"
+
 static const Case cases[] = {
     {"mm_plain", matmul, ""},
     {"mm_peel", matmul, TILE("peel", "tail(acc, peel)\n")},
@@ -207,6 +256,15 @@ static const Case cases[] = {
 	"k0, k1 = split(c.k, [_, 4])\nrf = rfactor(k1)\nparallel(c.i)\n"},
     {"mm_prefetch", matmul,
 	PLAIN_TILE("peel") "prefetch(c, b, c.k, 3)\nunroll(c.k, 16)\n"},
+    {"dot4_whole", product_u8i8, DOT("8", "4", "peel", "")},
+    {"dot4_packed", product_u8i8_odd, DOT("8", "4", "pad", DOT_PACKED)},
+    {"dot4_wide", product_u8i8_odd, DOT("16", "4", "pad", DOT_PACKED)},
+    {"dot4_tails", product_u8i8_odd, DOT("4", "3", "peel", "")},
+    {"dot4_memory", product_u8i8,
+	"k0, k1 = split(c.k, [_, 4])\nreorder(c.i, k0, c.j, k1)\n"
+	"tensorize(k1, dot4_u8i8)\n"},
+    {"dot4_scalar", schedule_dot,
+	"k0, k1 = split(g.k, [_, 4])\ntensorize(k1, dot4_u8i8)\n"},
     {"dot_plain", schedule_dot, ""},
     {"dot_vector", schedule_dot, "vectorize(g.i, 8)\nreorder(g.k, g.i)\n"},
     {"dot_rfactor", schedule_dot,
@@ -390,6 +448,48 @@ static void test_candidates(void **state)
 				fail_msg("%s %d: %s", p->name, i, wrong);
 		}
 	}
+}
+
+/* --- sums by fours --------------------------------------------------------- */
+
+static int64_t dots(const char *name)
+{
+	for (int i = 0; i < NCASES; i++) {
+		LowRun run = {0};
+		const Lowered *l = made[i].lowered;
+		void *args[4] = {0};
+		if (strcmp(cases[i].name, name) != 0)
+			continue;
+		const Program *p = made[i].program;
+		args[0] = made[i].data[0];
+		args[1] = made[i].data[1];
+		if (l->packs.n) {
+			args[1] = lowercheck_memory(arena, l->packed_bytes[0]);
+			assert_true(low_function_run(l->packs.at[0],
+			    (void *[]){made[i].data[1], args[1]},
+			    &(LowRun){0}));
+		}
+		args[2] = lowercheck_memory(
+		    arena, buffer_bytes(&p->buffers[p->outputs[0]]));
+		args[3] = lowercheck_memory(arena, l->workspace_bytes);
+		assert_true(low_function_run(l->kernel, args, &run));
+		return run.op_count[LOW_DOT4];
+	}
+	fail_msg("no case %s", name);
+	return 0;
+}
+
+/* Operands that lie right make one operation of a tensorized loop; a padded
+ * tail is computed whole, others are repeated. */
+static void test_dots(void **state)
+{
+	(void)state;
+	assert_int_equal(dots("dot4_whole"), 12 * (32 / 8) * (16 / 4));
+	assert_int_equal(dots("dot4_packed"), 16 * (48 / 8) * 3);
+	assert_int_equal(dots("dot4_wide"), 16 * (64 / 16) * 3);
+	assert_true(dots("dot4_tails") > 0);
+	assert_int_equal(dots("dot4_scalar"), 8 * 4);
+	assert_int_equal(dots("dot4_memory"), 0);
 }
 
 /* --- stores whose lanes lie apart --------------------------------------- */
@@ -664,6 +764,7 @@ int main(void)
 	    cmocka_unit_test(test_interpreted),
 	    cmocka_unit_test(test_compiled),
 	    cmocka_unit_test(test_candidates),
+	    cmocka_unit_test(test_dots),
 	    cmocka_unit_test(test_transposed),
 	    cmocka_unit_test(test_padding),
 	    cmocka_unit_test(test_verified),

@@ -16,7 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	Arena *arena = arena_new();
 	Diag diag = {0};
 	NamedTraceVec out = {0};
-	SettingVec settings = {0};
 	Source source = {"fuzz", text, size};
 	Program p = *fuzz_program();
 	p.source = &source;
@@ -29,10 +28,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_require(*out.at[i].name, "a template without a name");
 		fuzz_trace(arena, out.at[i].trace);
 	}
-	int errors = diag.errors;
-	bool set = templates_settings(arena, &p, &diag, &settings);
-	fuzz_require(set == (diag.errors == errors), "settings");
-	fuzz_require(!good || set, "settings refused in an accepted text");
 	diag_free(&diag);
 	arena_free(arena);
 	free(text);

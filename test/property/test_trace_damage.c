@@ -23,12 +23,12 @@ static const char *const texts[] = {
     "reverse_compute_at(c, jo)\nunroll(mi)\nvectorize(ji, lanes)\n",
     "ko, ki = split(c.k, ?=[_, 4] in tile(2, inner<=8))\nrf = rfactor(ki)\n"
     "parallel(rf.i)\nunroll(rf.ko, limit=?=4 in {2, 4})\nblockize(rf.j)\n"
-    "tail(rf, ?=mask in {mask, peel})\nannotate(c.i, chunk, 2)\n"
+    "tail(rf, ?=mask in {mask, peel})\n"
     "reverse_compute_inline(out)\nij = fuse(d.i, d.j)\nparallel(ij)\n",
     "compute_at(d, ?=inline in {inline, root})\ncompute_at(c, out.j)\n"
     "decompose_reduction(c, c.j)\nprefetch(c, b, c.k, 4)\n"
     "storage_align(p, 0, 8, 1)\nset_scope(p, local)\ncompute_at(p, c.i)\n"
-    "bind(out.j, blockIdx.x)\nvthread(out.i)\ntensorize(c.k, dot4_u8i8)\n",
+    "bind(out.j, blockIdx.x)\ntensorize(c.k, dot4_u8i8)\n",
 };
 
 static const char *const pieces[] = {"c", "p", "d", "out", "a", "b", "bias",

@@ -372,15 +372,13 @@ static void test_rename(void **state)
 
 static void test_templates(void **state)
 {
-	static const char text[] = "  set vector = 8 # lanes\n"
-	    "  set order = [a, 2]\n\n"
+	static const char text[] = "\n"
 	    "  fast:\n    parallel(c.i)\n    vectorize(c.j,\n      lanes)\n"
 	    "  slow: # nothing\n";
 	Source source = {"spec", text, sizeof text - 1};
 	Arena *arena = arena_new();
 	Program *p = schedule_chain(arena);
 	NamedTraceVec templates = {0};
-	SettingVec settings = {0};
 	Diag diag = {0};
 
 	(void)state;
@@ -388,15 +386,10 @@ static void test_templates(void **state)
 	p->schedule_text = text;
 	p->schedule_span = (Span){0, source.size};
 	assert_true(templates_parse(arena, p, &diag, &templates));
-	assert_true(templates_settings(arena, p, &diag, &settings));
 	assert_int_equal(templates.n, 2);
 	assert_string_equal(templates.at[0].name, "fast");
 	assert_int_equal(templates.at[0].trace->steps.n, 2);
 	assert_int_equal(templates.at[1].trace->steps.n, 0);
-	assert_int_equal(settings.n, 2);
-	assert_string_equal(settings.at[0].key, "vector");
-	assert_int_equal(settings.at[0].value.i, 8);
-	assert_int_equal(settings.at[1].value.n, 2);
 	diag_free(&diag);
 	arena_free(arena);
 }
@@ -407,8 +400,8 @@ static void test_template_mistakes(void **state)
 	    {"parallel(c.i)\n", "expected 'NAME:'"},
 	    {"a:\na:\n", "there are two templates"},
 	    {"a:\n paralel(c.i)\n", "spec:2:2: error: no step"},
-	    {"set a 4\n", "a setting is"},
-	    {"set a = $\n", "expected a value"},
+	    {"set a = 4\n", "spec:1:1: error: the built-in rules have no"},
+	    {"a:\n set b 4\n", "spec:2:2: error: the built-in rules have no"},
 	};
 
 	(void)state;

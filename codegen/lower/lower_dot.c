@@ -1,0 +1,111 @@
+/* Tensorized steps: four steps of a sum of products u8*i8 as one DOT4.
+ *
+ *     for ki in 4   c[v] += i32(a[4*k + ki]) * i32(b[.., 4*v + ki])
+ * -->
+ *     x = load a[4*k] (4 of u8)             the same four for all lanes
+ *     y = load b[..] (4 * lanes of i8)      four for each lane
+ *     c = dot4(shuffle(x), y, c)
+ *
+ * The four elements of a step lie side by side in both operands, and those of
+ * all lanes behind one another or in the same place; every lane and every step
+ * counts.  Else nothing is emitted here, and the loop is repeated: results are
+ * the same to the bit, since sums of i32 wrap around. */
+#include "codegen/lower/lower_internal.h"
+
+#include <assert.h>
+
+enum { TERMS = 4, MOST_LANES = 16 };
+
+/* Does a step that the loop `var` is in lie outside of the block? */
+static bool all_counts(Lower *l, int stage, int var)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	for (int a = 0; a < s->naxes; a++)
+		for (End end = ABOVE; end <= BELOW; end++)
+			if (axis_tested(l, stage, a, end) &&
+			    axis_has_var(l, stage, a, var) &&
+			    !index_nonnegative(
+				l, slack_of_all(l, stage, a, end)))
+				return false;
+	return true;
+}
+
+static Index address_of(Lower *l, const Expr *read, int var, int step)
+{
+	l->vars[var] = (Binding){true, index_const(step)};
+	Index x = buffer_address(l, read->id, read->arg, read->narg);
+	l->vars[var].bound = false;
+	return x;
+}
+
+/* Where the four elements of a step begin; false where they lie apart. */
+static bool lies_together(Lower *l, const Expr *read, int var, Index *at)
+{
+	*at = address_of(l, read, var, 0);
+	if (l->nest->buffers.at[read->id].scope == SCOPE_REG || at->vector >= 0)
+		return false;
+	for (int i = 1; i < TERMS; i++) {
+		Index x = address_of(l, read, var, i);
+		int64_t apart;
+		if (x.vector >= 0 ||
+		    !index_is_const(index_add(l, x, *at, -1), &apart) ||
+		    apart != i)
+			return false;
+	}
+	int64_t lane = index_lane(*at);
+	return lane == 0 || lane == TERMS;
+}
+
+static int operand(Lower *l, const Expr *read, Index at)
+{
+	int lanes = TERMS * l->lanes, *order;
+	if (index_has_lanes(at) || l->lanes == 1)
+		return memory_run(l, read->id,
+		    index_without(l, at, SYMBOL_LANE), lanes);
+	order = NEW_N(l->arena, int, lanes);
+	for (int i = 0; i < lanes; i++)
+		order[i] = i % TERMS;
+	Key key = {.op = LOW_SHUFFLE,
+	    .type = read->type,
+	    .lanes = lanes,
+	    .arg = {memory_run(l, read->id, at, TERMS), -1, -1},
+	    .shuffle = order};
+	return emit_pure(l, &key, "four");
+}
+
+bool dot_operands(Lower *l, int stage, int *a, int *b)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	int var = s->tensor_loop, outer = l->stage;
+	const Expr *x = s->body->arg[0]->arg[0], *y = s->body->arg[1]->arg[0];
+	Index at_x, at_y;
+	bool known = false, good;
+	assert(s->intrinsic >= 0 && s->body->op == OP_MUL);
+	assert(x->op == OP_READ && y->op == OP_READ);
+	assert(loop_extent(l, var) == TERMS);
+	if (x->type != DT_U8) {
+		const Expr *first = x;
+		x = y;
+		y = first;
+	}
+	assert(x->type == DT_U8 && y->type == DT_I8);
+	l->stage = stage;
+	good = !l->across && l->lanes <= MOST_LANES && l->mask.lanes <= 1 &&
+	    l->nest->buffers.at[s->buffer].type == DT_I32 &&
+	    all_counts(l, stage, var);
+	if (good) {
+		l->vars[var] = (Binding){true, index_const(0)};
+		good = value_is_bool(
+			   tail_mask(l, stage, PHASE_UPDATE), &known) &&
+		    known;
+		l->vars[var].bound = false;
+	}
+	good = good && lies_together(l, x, var, &at_x) &&
+	    lies_together(l, y, var, &at_y);
+	if (good) {
+		*a = operand(l, x, at_x);
+		*b = operand(l, y, at_y);
+	}
+	l->stage = outer;
+	return good;
+}
