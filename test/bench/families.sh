@@ -104,6 +104,7 @@ family_print() {
 # which would flatter the mean; reads the table.
 family_sums() {
 	awk -F ' *\\| *' '
+		$7 ~ /^failed/ && $2 != "control" {broken++}
 		$5 !~ /^[0-9.]+$/ {next}
 		{
 			if (!($2 in n))
@@ -131,8 +132,9 @@ family_sums() {
 					far[f], exp(u[f] / n[f])
 			}
 			if (all)
-				printf "all %d %.3f %d %.3f\n", all,
-					exp(tuned / all), over, exp(untuned / all)
+				printf "all %d %.3f %d %.3f %d\n", all,
+					exp(tuned / all), over,
+					exp(untuned / all), broken
 		}' "$1"
 }
 
@@ -169,10 +171,11 @@ families() {
 	echo
 	# shellcheck disable=SC2046
 	set -- $(echo "$sums" | sed -n 's/^all //p')
-	[ $# = 4 ] || return
+	[ $# = 5 ] || return
 	table=markdown
 	echo '| what | measured | wanted | verdict | |'
 	echo '| --- | --- | --- | --- | --- |'
+	row 'operators that could not be measured' "$5" '' at-most 0
 	row "operators over 1.25 times the reference, of $1" "$3" '' at-most 0
 	row "tuned $time, geometric mean" "$2" x at-most 1.00
 	row 'untuned, geometric mean' "$4" x at-most 1.15

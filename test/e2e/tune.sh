@@ -24,6 +24,18 @@ cases:
   other: {M: 17}
 END
 
+# --- what is measured -----------------------------------------------------------
+# A sum that does not vary along j is counted for each j, and made once.
+cat >rows.yaml <<'END'
+tunec: 1
+name: rows
+inputs: {x: "f32[64, 512]"}
+compute: |
+  y[i < 64, j < 512] = exp(x[i, j]) / sum[k < 512](exp(x[i, k]))
+END
+exits sums-made-once-are-plausible 0 tune rows.yaml --trials 3 --db rows.db
+ok all-plausible sh -c '! grep -q implausible err'
+
 # --- budgets ------------------------------------------------------------------
 exits tunes 0 tune mm.yaml:small --trials 12 --db a.db
 ok trials-are-a-total [ "$(trials a.db)" = 12 ]
