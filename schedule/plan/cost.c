@@ -38,6 +38,8 @@ int64_t access_step(const PlanAccess *a, const int64_t *values, int loop)
 	int64_t sum = 0;
 	if (!access_moves(a, loop))
 		return 0;
+	if (a->by_data >> loop & 1)
+		return INT32_MAX; /* neighbours lie anywhere */
 	for (int p = 0; p < a->nparts; p++) {
 		Handle h = a->coef[loop][a->parts[p].dim];
 		int64_t c = h == HANDLE_NONE ? 0 : values[h];

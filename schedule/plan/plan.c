@@ -158,6 +158,24 @@ static Coefs coefs_of(Recorder *r, const Expr *e)
 	return sum;
 }
 
+/* Loops along which an index moves by data, which takes it anywhere. */
+static uint32_t data_movers(Recorder *r, const Expr *index)
+{
+	uint32_t movers = 0;
+	if (!expr_has_data(index))
+		return 0;
+	Affine a = affine_of(r->arena, r->tape, index);
+	for (int i = 0; i < a.n; i++) {
+		if (!expr_has_data(a.terms[i].term))
+			continue;
+		Coefs c = coefs_of_term(r, a.terms[i].term);
+		for (int l = 0; l < r->stage->nloops; l++)
+			if (c.of[l] != HANDLE_NONE)
+				movers |= 1u << l;
+	}
+	return movers;
+}
+
 /* How many of the loops around the stage are around the buffer, too: it holds
  * what one iteration of them needs. */
 static int loops_above(const Recorder *r, const NestBuffer *b)
@@ -191,6 +209,7 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 				a->movers |= 1u << l;
 		}
 		a->held[d] = b->extent[d];
+		a->by_data |= data_movers(r, index[d]);
 	}
 	for (int p = 0; p < b->nparts && a->nparts < PLAN_PARTS; p++) {
 		const LayoutPart *part = &b->parts[p];

@@ -58,6 +58,7 @@ typedef struct {
 	Handle held[PLAN_DIMS];    /* elements the buffer has in each dimension */
 	Handle coef[PLAN_DEPTH][PLAN_DIMS]; /* |d index / d loop| */
 	uint32_t movers;	   /* bit d: some dimension moves with loop d */
+	uint32_t by_data;          /* bit d: loop d moves it where data says */
 	bool zeros;		   /* only where the step counts */
 	int nparts;                /* of the buffer's layout */
 	struct {

@@ -1,9 +1,11 @@
 /* Reads at data, against a product with ones and zeros: table[e] is
  * sum[v < V](if v == e then table[v] else 0), where e is computed as values
- * are, in i64.  Integer inputs of every dtype, of small and of all values. */
+ * are, in i64.  Integer inputs of every dtype, of small and of all values.  And
+ * what may not be done to such a read. */
 #include "ir/program.h"
 #include "ir/scalar.h"
 #include "lib/rng.h"
+#include "test/common_schedule.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -133,8 +135,51 @@ static void indirect(void **state)
 		}
 }
 
+/* --- schedules ----------------------------------------------------------------- */
+
+static void try_trace(const char *trace, const char *why)
+{
+	static const char text[] =
+	    "tunec: 1\nname: op\ninputs: {x: 'f32[4, 3]', id: 'i32[9]'}\n"
+	    "compute: |\n"
+	    "  t[v < 4, d < 3] = x[v, d]*2 + 1\n"
+	    "  y[i < 9, d < 3] = t[clamp(id[i], 0, 3), d]\n";
+	Arena *arena = arena_new();
+	Diag diag = {0};
+	Error error = {0};
+	Source source = {"t", text, strlen(text)};
+	Spec *spec = spec_parse(arena, &source, &diag);
+	Program *p = spec_program(
+	    arena, spec, "", NULL, 0, NUMERICS_DEFAULT, &diag);
+	Nest *nest = schedule_nest(arena, p, &test_machine,
+	    schedule_steps(arena, trace), &error);
+	if (!why != (nest != NULL))
+		fail_msg("%s: %s", trace, nest ? "applied" : error.text);
+	if (why && !strstr(error.text, why))
+		fail_msg("%s: %s", trace, error.text);
+	diag_free(&diag);
+	arena_free(arena);
+}
+
+static void schedules(void **state)
+{
+	(void)state;
+	try_trace("compute_at(t, y.i)", NULL);
+	try_trace("compute_inline(t)", NULL);
+	try_trace("c = cache_read(y, t)\ncompute_at(c, y.i)", NULL);
+	try_trace("parallel(y.i)\nunroll(y.d)", NULL);
+	try_trace("prefetch(y, id, y.i, 4)", NULL);
+	try_trace("prefetch(y, t, y.i, 4)", "depends on data");
+	try_trace("reverse_compute_at(y, t.v)", "");
+	try_trace("set_scope(t, reg)\nunroll(t.v)\nunroll(t.d)\n"
+		  "unroll(y.i)\nunroll(y.d)", "an index of a register buffer");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(indirect)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(indirect),
+	    cmocka_unit_test(schedules),
+	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
