@@ -342,22 +342,48 @@ static int64_t gcd(int64_t a, int64_t b)
 	return b < 0 ? -b : b;
 }
 
-/* Divides out what divides the coefficients and the divisor: of the constant
- * only the quotient matters. */
-static void reduce(Lower *l, Index *rest, int64_t *divisor)
+/* Terms whose coefficients g does not divide, and what of the constant it does
+ * not: `low`, if it stays in 0 .. g-1.  Then, for a divisor that g divides,
+ *     (x + low) // divisor = (x / g) // (divisor / g)
+ *     (x + low) % divisor = (x / g) % (divisor / g) * g + low */
+static bool split_low(Lower *l, Index rest, int64_t g, Index *high, Index *low)
 {
-	int64_t g = *divisor;
-	for (int i = 0; i < rest->form.n; i++)
-		g = gcd(rest->form.terms[i].coefficient, g);
-	if (g == 1 || rest->vector >= 0)
-		return;
-	LowTerm *terms = NEW_N(l->arena, LowTerm, rest->form.n);
-	for (int i = 0; i < rest->form.n; i++)
-		terms[i] = (LowTerm){rest->form.terms[i].temp,
-			rest->form.terms[i].coefficient / g};
-	rest->form = (LowAffine){
-		floor_div(rest->form.constant, g), rest->form.n, terms};
-	*divisor /= g;
+	LowTerm *h = NEW_N(l->arena, LowTerm, rest.form.n);
+	LowTerm *w = NEW_N(l->arena, LowTerm, rest.form.n);
+	int64_t constant = floor_div(rest.form.constant, g);
+	int nh = 0, nw = 0;
+	for (int i = 0; i < rest.form.n; i++) {
+		LowTerm t = rest.form.terms[i];
+		if (t.coefficient % g)
+			w[nw++] = t;
+		else
+			h[nh++] = (LowTerm){t.temp, t.coefficient / g};
+	}
+	*high = (Index){.form = {constant, nh, h}, .vector = -1};
+	*low = (Index){.form = {rest.form.constant - constant * g, nw, w},
+	    .vector = -1};
+	Range r = range_of(l, *low);
+	return nh && r.lo >= 0 && r.hi < g;
+}
+
+/* The greatest g above 1 for which that holds: of the divisor and some
+ * coefficients. */
+static int64_t take_low(
+    Lower *l, Index rest, int64_t divisor, Index *high, Index *low)
+{
+	int64_t best = 1;
+	if (rest.vector >= 0)
+		return 1;
+	for (int i = 0; i < rest.form.n; i++) {
+		int64_t g = gcd(rest.form.terms[i].coefficient, divisor);
+		Index a, b;
+		if (g > best && split_low(l, rest, g, &a, &b)) {
+			best = g;
+			*high = a;
+			*low = b;
+		}
+	}
+	return best;
 }
 
 Index index_floordiv(Lower *l, Index x, int64_t divisor)
@@ -365,9 +391,13 @@ Index index_floordiv(Lower *l, Index x, int64_t divisor)
 	assert(divisor > 0);
 	if (divisor == 1)
 		return x;
-	Index quotient, rest;
+	Index quotient, rest, high, low;
 	divide(l, x, divisor, &quotient, &rest);
-	reduce(l, &rest, &divisor);
+	int64_t g = take_low(l, rest, divisor, &high, &low);
+	if (g > 1) {
+		rest = high;
+		divisor /= g;
+	}
 	Range r = range_of(l, rest);
 	r.lo = floor_div(r.lo, divisor);
 	r.hi = floor_div(r.hi, divisor);
@@ -378,12 +408,16 @@ Index index_floordiv(Lower *l, Index x, int64_t divisor)
 Index index_mod(Lower *l, Index x, int64_t divisor)
 {
 	assert(divisor > 0);
-	Index quotient, rest;
+	Index quotient, rest, high, low;
 	divide(l, x, divisor, &quotient, &rest);
 	Range r = range_of(l, rest);
 	int64_t q = floor_div(r.lo, divisor);
 	if (q == floor_div(r.hi, divisor))
 		return index_add(l, rest, index_const(q * divisor), -1);
+	int64_t g = take_low(l, rest, divisor, &high, &low);
+	if (g > 1)
+		return index_add(
+		    l, low, index_mod(l, high, divisor / g), g);
 	return computed(l, LOW_MOD, rest, index_const(divisor),
 	    (Range){0, divisor - 1}, "r");
 }

@@ -36,7 +36,7 @@ static double max2(double a, double b)
 int64_t access_step(const PlanAccess *a, const int64_t *values, int loop)
 {
 	int64_t sum = 0;
-	if (!access_moves(a, loop))
+	if (!access_moves(a, values, loop))
 		return 0;
 	if (a->by_data >> loop & 1)
 		return INT32_MAX; /* neighbours lie anywhere */
@@ -78,12 +78,12 @@ static double tiles_of(int64_t length, int64_t tile)
 /* Tiles of `below` values of an axis each time its place is reached: the mean
  * over its starts, of which the last reach the end of the block. */
 static double clipped_tiles(const PlanAxis *a, const int64_t *values,
-    double starts, int64_t below)
+    double starts, int64_t step, int64_t below)
 {
 	int64_t n = values[a->covered];
-	if (a->mover < 0 || values[a->end] <= a->length)
+	if (!step || values[a->end] <= a->length)
 		return tiles_of(n < a->length ? n : a->length, below);
-	int64_t i = (int64_t)starts, step = values[a->step];
+	int64_t i = (int64_t)starts;
 	double sum = 0;
 	while (i > 0 && (i - 1) * step + n > a->length) {
 		int64_t rest = a->length - --i * step;
@@ -110,12 +110,14 @@ static void count_trips(
 			product *= t;
 		} else {
 			const PlanAxis *a = &s->axes[l->axis];
-			double starts = a->mover < 0
+			int i = axis_mover(a, values);
+			int64_t step = i < 0 ? 0 : values[a->step[i]];
+			double starts = i < 0
 			    ? 1
-			    : max2(1, tiles[s->loops[a->mover].axis]);
+			    : max2(1, tiles[s->loops[a->mover[i]].axis]);
 			t = runs_whole(l, values)
 			    ? t * tiles[l->axis]
-			    : clipped_tiles(a, values, starts,
+			    : clipped_tiles(a, values, starts, step,
 				  values[l->below]);
 			product *= tiles[l->axis] > 0 ? t / tiles[l->axis] : 0;
 			tiles[l->axis] = t;
@@ -134,7 +136,7 @@ void access_elements(const PlanStage *s, const PlanAccess *a,
 	for (int d = s->nloops - 1; d >= 0; d--) {
 		double steps = at(values, s->loops[d].extent) - 1;
 		elements[d] = elements[d + 1];
-		if (steps <= 0 || !access_moves(a, d))
+		if (steps <= 0 || !access_moves(a, values, d))
 			continue;
 		elements[d] = 1;
 		for (int k = 0; k < a->ndim; k++) {
@@ -166,12 +168,13 @@ static void count_touched(
 
 /* Does a loop of the body move the access along a dimension in which one
  * inside of it does, too: x + s over s and x? */
-static bool overlaps(const PlanStage *s, const PlanAccess *a, int loop)
+static bool overlaps(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, int loop)
 {
 	for (int k = 0; k < a->ndim; k++)
 		for (int d = loop + 1; d < s->nloops; d++)
-			if (a->coef[loop][k] != HANDLE_NONE &&
-			    a->coef[d][k] != HANDLE_NONE)
+			if (at(values, a->coef[loop][k]) != 0 &&
+			    at(values, a->coef[d][k]) != 0)
 				return true;
 	return false;
 }
@@ -187,7 +190,7 @@ static double count_wandering(const PlanStage *s, const PlanAccess *a,
 		double extent = at(values, s->loops[d].extent);
 		if (s->loops[d].reduce)
 			steps *= extent;
-		else if (d != vector && access_moves(a, d))
+		else if (d != vector && access_moves(a, values, d))
 			copies *= extent;
 		else if (d != vector && extent > 1)
 			return 1;
@@ -203,9 +206,9 @@ static double count_kept(const PlanStage *s, const PlanAccess *a,
 	double copies = 1, kept = 1;
 	for (int d = s->nloops - 1; d >= body; d--) {
 		const PlanLoop *l = &s->loops[d];
-		if (l->reduce && values[l->extent] > 1 && overlaps(s, a, d))
+		if (l->reduce && values[l->extent] > 1 && overlaps(s, a, values, d))
 			kept = max2(kept, copies);
-		if (d != vector && access_moves(a, d))
+		if (d != vector && access_moves(a, values, d))
 			copies *= at(values, l->extent);
 	}
 	return kept;
@@ -295,7 +298,7 @@ static void count_body(const PlanStage *s, const Machine *m,
 		const PlanAccess *a = &s->accesses[i];
 		double copies = 1;
 		for (int d = c->body; d < s->nloops; d++)
-			if (d != vector && access_moves(a, d))
+			if (d != vector && access_moves(a, values, d))
 				copies *= at(values, s->loops[d].extent);
 		int64_t step =
 		    vector >= 0 ? access_step(a, values, vector) : 0;

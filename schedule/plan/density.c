@@ -49,11 +49,11 @@ static void add_term(Terms *t, Term x)
 }
 
 /* Tiles outside of an axis are not run. */
-static void clip(const PlanStage *s, Terms *t)
+static void clip(const PlanStage *s, const int64_t *values, Terms *t)
 {
 	for (int i = 0; i < t->n; i++) {
 		Term *x = &t->at[i];
-		if (x->axis < 0 || s->axes[x->axis].mover >= 0)
+		if (x->axis < 0 || axis_mover(&s->axes[x->axis], values) >= 0)
 			continue;
 		int64_t n = (s->axes[x->axis].length + x->below - 1) / x->below;
 		if (n > 0 && n < x->extent)
@@ -157,7 +157,7 @@ static double limit_part(const PlanStage *s, const PlanZero *z,
 		else if (c > 0)
 			constant += c * (n - 1);
 	}
-	clip(s, &t);
+	clip(s, values, &t);
 	longest_last(&t);
 	return part(&t, 0, constant, VISITS);
 }

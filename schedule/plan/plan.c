@@ -104,8 +104,49 @@ static Coefs coefs_of_axis(Recorder *r, int axis)
 	return c;
 }
 
-/* A term that is not affine is taken by the hull rule: e // c moves by at most
- * ceildiv(step, c), the others by no more than their parts. */
+/* `a` where `which` is 1, `b` where it is 0. */
+static Handle choose(Tape *tape, Handle which, Handle a, Handle b)
+{
+	return tape_add(
+	    tape, b, tape_mul(tape, which, tape_sub(tape, a, b)));
+}
+
+/* e // c and e % c.  A loop whose step c divides moves the quotient only, by
+ * that; if the others together stay below c, they move the rest only.  Else
+ * they move the quotient by at most ceildiv(step, c). */
+static Coefs coefs_of_digit(Recorder *r, const Expr *e)
+{
+	Tape *tape = r->tape;
+	Coefs sum = coefs_none(), c = coefs_of(r, e->arg[0]);
+	Handle by = constant_of(r, e->arg[1]), whole[PLAN_DEPTH];
+	Handle zero = tape_const(tape, 0), one = tape_const(tape, 1);
+	Handle rest = zero;
+	assert(by != HANDLE_NONE);
+	for (int l = 0; l < r->stage->nloops; l++) {
+		Handle extent = r->stage->loops[l].extent;
+		if (c.of[l] == HANDLE_NONE)
+			continue;
+		whole[l] = tape_equal(tape, tape_mod(tape, c.of[l], by), zero);
+		rest = tape_add(tape, rest,
+		    choose(tape, whole[l], zero,
+			tape_mul(tape, c.of[l], tape_sub(tape, extent, one))));
+	}
+	Handle within = tape_at_most(tape, tape_add(tape, rest, one), by);
+	for (int l = 0; l < r->stage->nloops; l++) {
+		if (c.of[l] == HANDLE_NONE)
+			continue;
+		Handle most = tape_ceildiv(tape, c.of[l], by);
+		Handle h = e->op == OP_MOD
+		    ? choose(tape, whole[l], zero, c.of[l])
+		    : choose(tape, whole[l], most,
+			  choose(tape, within, zero, most));
+		if (h != zero)
+			sum.of[l] = h;
+	}
+	return sum;
+}
+
+/* A term that is not affine moves by no more than its parts. */
 static Coefs coefs_of_term(Recorder *r, const Expr *e)
 {
 	Coefs sum = coefs_none();
@@ -127,17 +168,14 @@ static Coefs coefs_of_term(Recorder *r, const Expr *e)
 			coefs_of_var(r, part, tape_const(r->tape, 1), &sum);
 		return sum;
 	}
+	if (e->op == OP_FLOORDIV || e->op == OP_MOD)
+		return coefs_of_digit(r, e);
 	for (int i = 0; i < e->narg; i++) {
 		Coefs c = coefs_of(r, e->arg[i]);
 		for (int l = 0; l < r->stage->nloops; l++) {
-			if (c.of[l] == HANDLE_NONE)
-				continue;
 			Handle h = c.of[l];
-			Handle by = e->op == OP_FLOORDIV
-			    ? constant_of(r, e->arg[1])
-			    : HANDLE_NONE;
-			if (by != HANDLE_NONE)
-				h = tape_ceildiv(r->tape, h, by);
+			if (h == HANDLE_NONE)
+				continue;
 			sum.of[l] = sum.of[l] == HANDLE_NONE
 			    ? h
 			    : tape_max(r->tape, sum.of[l], h);
@@ -187,6 +225,24 @@ static int loops_above(const Recorder *r, const NestBuffer *b)
 	return r->position[last] + 1;
 }
 
+/* Loops around a buffer move where it starts, and with it the index: but for
+ * what its start does not follow, since its region is wider. */
+static void leave_to_start(
+    Recorder *r, Coefs *c, const Expr *start, int above)
+{
+	Tape *tape = r->tape;
+	Handle zero = tape_const(tape, 0);
+	Coefs s = start ? coefs_of(r, start) : coefs_none();
+	for (int l = 0; l < above; l++) {
+		if (c->of[l] == HANDLE_NONE || s.of[l] == HANDLE_NONE)
+			continue;
+		c->of[l] = choose(tape, tape_equal(tape, s.of[l], zero),
+		    c->of[l], zero);
+		if (c->of[l] == zero)
+			c->of[l] = HANDLE_NONE;
+	}
+}
+
 static void record_access(Recorder *r, int buffer, Expr *const *index,
     int nindex, bool write)
 {
@@ -196,6 +252,7 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 		return;
 	PlanAccess *a = &s->accesses[s->naccesses++];
 	int above = loops_above(r, b);
+	Handle one = tape_const(r->tape, 1);
 	*a = (PlanAccess){.buffer = buffer,
 	    .write = write,
 	    .scope = b->scope,
@@ -203,14 +260,23 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 	    .ndim = nindex < PLAN_DIMS ? nindex : PLAN_DIMS};
 	for (int d = 0; d < a->ndim; d++) {
 		Coefs c = coefs_of(r, index[d]);
+		if (above)
+			leave_to_start(r, &c, b->start[d], above);
 		for (int l = 0; l < PLAN_DEPTH; l++) {
-			a->coef[l][d] = l < above ? HANDLE_NONE : c.of[l];
-			if (a->coef[l][d] != HANDLE_NONE)
+			Handle h = c.of[l];
+			a->coef[l][d] = h;
+			if (h == HANDLE_NONE)
+				continue;
+			if (tape_known_nonnegative(
+				r->tape, tape_sub(r->tape, h, one)))
 				a->movers |= 1u << l;
+			else
+				a->doubtful |= 1u << l;
 		}
 		a->held[d] = b->extent[d];
 		a->by_data |= data_movers(r, index[d]);
 	}
+	a->doubtful &= ~a->movers;
 	for (int p = 0; p < b->nparts && a->nparts < PLAN_PARTS; p++) {
 		const LayoutPart *part = &b->parts[p];
 		if (part->dim >= a->ndim)
@@ -342,12 +408,24 @@ static void number_axis(Recorder *r, const Stage *owner, const StageAxis *axis,
 	}
 }
 
+/* The outermost makes room. */
+static void add_mover(PlanAxis *a, int loop, Handle step)
+{
+	if (a->nmovers == PLAN_MOVERS) {
+		a->nmovers--;
+		for (int i = 0; i < a->nmovers; i++) {
+			a->mover[i] = a->mover[i + 1];
+			a->step[i] = a->step[i + 1];
+		}
+	}
+	a->mover[a->nmovers] = loop;
+	a->step[a->nmovers++] = step;
+}
+
 static void record_axis(Recorder *r, const Stage *owner, const StageAxis *axis)
 {
 	PlanAxis *a = &r->stage->axes[r->stage->naxes];
 	*a = (PlanAxis){.covered = nest_covered(r->nest, axis->var),
-	    .mover = -1,
-	    .step = HANDLE_NONE,
 	    .end = axis->end,
 	    .length = axis->extent};
 	number_axis(
@@ -358,10 +436,8 @@ static void record_axis(Recorder *r, const Stage *owner, const StageAxis *axis)
 	Coefs start = coefs_of(r, axis->start);
 	for (int l = 0; l < r->stage->nloops; l++)
 		if (start.of[l] != HANDLE_NONE &&
-		    r->stage->loops[l].axis >= 0) {
-			a->mover = l;
-			a->step = start.of[l];
-		}
+		    r->stage->loops[l].axis >= 0)
+			add_mover(a, l, start.of[l]);
 }
 
 static void record_axes(Recorder *r, const int *stages, int nstages)
@@ -589,7 +665,8 @@ static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
 	}
 	for (int a = 0; a < s->naxes; a++) {
 		visit(&s->axes[a].covered, context);
-		visit(&s->axes[a].step, context);
+		for (int i = 0; i < s->axes[a].nmovers; i++)
+			visit(&s->axes[a].step[i], context);
 		visit(&s->axes[a].end, context);
 	}
 	for (int i = 0; i < s->nzeros; i++) {

@@ -15,7 +15,8 @@ enum {
 	PLAN_DEPTH = 24, /* loops around a body that are looked at */
 	PLAN_ACCESSES = 8,
 	PLAN_PARTS = 12, /* digits of a layout */
-	PLAN_ZEROS = 16  /* conditions of a step */
+	PLAN_ZEROS = 16, /* conditions of a step */
+	PLAN_MOVERS = 6  /* loops that move where an axis starts */
 };
 
 /* Which iterations of a loop run where its axis ends inside of its tile. */
@@ -42,8 +43,11 @@ typedef struct {
  * `length` values, from a multiple of `step` on that a loop above moves. */
 typedef struct {
 	Handle covered;
-	int mover;      /* -1: starts at 0, or never reaches the end */
-	Handle step;
+	/* loops that may move it, outermost first; none: it starts at 0, or
+	 * never reaches the end.  The innermost whose step is not 0 does. */
+	int nmovers;
+	int mover[PLAN_MOVERS];
+	Handle step[PLAN_MOVERS];
 	Handle end;     /* above every value */
 	int64_t length;
 } PlanAxis;
@@ -60,6 +64,7 @@ typedef struct {
 	uint32_t movers;	   /* bit d: some dimension moves with loop d */
 	uint32_t by_data;          /* bit d: loop d moves it where data says */
 	bool zeros;		   /* only where the step counts */
+	uint32_t doubtful;	   /* bit d: that depends on slots */
 	int nparts;                /* of the buffer's layout */
 	struct {
 		int dim;
@@ -159,9 +164,24 @@ typedef struct {
 } StageDensity;
 StageDensity stage_density(const PlanStage *stage, const int64_t *values);
 /* Does the loop move it at all? */
-static inline bool access_moves(const PlanAccess *access, int loop)
+static inline bool access_moves(
+    const PlanAccess *access, const int64_t *values, int loop)
 {
-	return access->movers >> loop & 1;
+	if (!(access->doubtful >> loop & 1))
+		return access->movers >> loop & 1;
+	for (int d = 0; d < access->ndim; d++)
+		if (access->coef[loop][d] != HANDLE_NONE &&
+		    values[access->coef[loop][d]])
+			return true;
+	return false;
+}
+/* Which of an axis's movers moves it; -1: none. */
+static inline int axis_mover(const PlanAxis *axis, const int64_t *values)
+{
+	int i = axis->nmovers - 1;
+	while (i >= 0 && !values[axis->step[i]])
+		i--;
+	return i;
 }
 /* How far one step of a loop moves the address, in elements: each digit of the
  * layout takes the part of the step that it shows. */

@@ -24,6 +24,18 @@ typedef struct {
 	const char *outer, *middle, *inner, *lane; /* its loops */
 } TileAxis;
 
+enum { LONG_LOOP = 4 }; /* worth splitting */
+
+/* A loop of the reduction: axis // (below * times) of its axis's values. */
+typedef struct {
+	const char *name;
+	int axis;
+	int64_t below;
+	const char *times; /* a loop, of whose extent; NULL: 1 */
+	int64_t count;     /* with those of `times` */
+	int64_t stride;    /* in what is not packed ahead */
+} ReduceLoop;
+
 typedef struct {
 	Rules *r;
 	const RuleTiled *tiled;
@@ -35,6 +47,8 @@ typedef struct {
 	int naxes;
 	TileAxis axes[16]; /* spatial axes longer than 1; vector axis first or last */
 	const char *fused;
+	VEC(ReduceLoop) loops; /* of the reduction, outer to inner */
+	const char *unrolled;  /* the innermost of them; or NULL */
 } Tiling;
 
 static void put(Tiling *t, const char *format, ...)
@@ -235,26 +249,157 @@ static void parallel_writer(Tiling *t)
 
 /* --- the reduction --------------------------------------------------------------- */
 
+static bool keeps_order(const Tiling *t)
+{
+	return t->r->program->numerics == NUMERICS_EXACT &&
+	    dtype_is_float(t->block->body->type);
+}
+
+/* How far apart neighbours along a digit lie in what is not packed ahead: the
+ * closest; in everything where all is packed. */
+static int64_t digit_stride(const Tiling *t, int axis, int64_t below)
+{
+	int64_t least = 0;
+	for (int pass = 0; pass < 2 && !least; pass++)
+		for (int i = 0; i < t->info->reads.n; i++) {
+			const RuleRead *r = &t->info->reads.at[i];
+			int64_t stride =
+			    rule_stride(t->r->program, r, axis, below);
+			if (!pass && r->packable &&
+			    t->r->program->buffers[r->buffer].is_const)
+				continue;
+			if (stride && (!least || stride < least))
+				least = stride;
+		}
+	return least;
+}
+
+static void add_loop(
+    Tiling *t, const char *name, int axis, int64_t below, int64_t count)
+{
+	ReduceLoop loop = {name, axis, below, NULL, count,
+	    digit_stride(t, axis, below)};
+	vec_push(t->r->arena, &t->loops, loop);
+}
+
+/* The loops of a reduction's axis: one for each digit that a read has of it. */
+static void cut_axis(Tiling *t, int axis)
+{
+	const Block *b = t->block;
+	const char *name = b->axes[axis].name;
+	RuleCuts cuts = rule_cuts(t->r->arena, b, t->info, axis);
+	int64_t extent = b->axes[axis].extent, above = extent;
+	if (!cuts.n) {
+		add_loop(t,
+		    arena_printf(t->r->arena, "%s.%s", t->reduce, name), axis,
+		    1, extent);
+		return;
+	}
+	int first = t->loops.n;
+	for (int i = cuts.n; i >= 0; i--) {
+		int64_t below = i ? cuts.at[i - 1] : 1;
+		add_loop(t,
+		    rule_name(t->r, b, name,
+			arena_printf(t->r->arena, "_d%d", cuts.n - i)),
+		    axis, below, (above + below - 1) / below);
+		above = below;
+	}
+	for (int i = first; i < t->loops.n; i++)
+		put(t, "%s%s", i > first ? ", " : "", t->loops.at[i].name);
+	put(t, " = split(%s.%s, [_", t->reduce, name);
+	for (int i = first + 1; i < t->loops.n; i++)
+		put(t, ", %lld", (long long)t->loops.at[i].count);
+	put(t, "])\n");
+}
+
+/* What lies far apart outermost. */
+static void order_loops(Tiling *t)
+{
+	for (int i = 1; i < t->loops.n; i++) {
+		ReduceLoop x = t->loops.at[i];
+		int k = i;
+		for (; k && t->loops.at[k - 1].stride < x.stride; k--)
+			t->loops.at[k] = t->loops.at[k - 1];
+		t->loops.at[k] = x;
+	}
+}
+
+/* The one whose neighbours are read one after the other: long, and closest in
+ * memory.  Where the order may not change, the last. */
+static int loop_to_split(const Tiling *t)
+{
+	int best = -1;
+	for (int i = 0; i < t->loops.n; i++) {
+		const ReduceLoop *x = &t->loops.at[i];
+		if (x->count > LONG_LOOP &&
+		    (best < 0 || keeps_order(t) ||
+			x->stride < t->loops.at[best].stride))
+			best = i;
+	}
+	return keeps_order(t) && best < t->loops.n - 1 ? -1 : best;
+}
+
+/* A split that is not of a whole axis has to divide it. */
+static void put_inner_values(Tiling *t, const ReduceLoop *x)
+{
+	bool whole = x->count == t->block->axes[x->axis].extent;
+	const char *sep = "";
+	put(t, "[");
+	for (int i = 0; i < COUNT(inner_values); i++)
+		if (inner_values[i] <= x->count &&
+		    (whole || x->count % inner_values[i] == 0)) {
+			put(t, "%s%d", sep, inner_values[i]);
+			sep = ", ";
+		}
+	put(t, "]");
+}
+
+/* Its last iterations become the innermost loop of the reduction. */
+static void split_loop(Tiling *t, int i)
+{
+	ReduceLoop *x = &t->loops.at[i], inner = *x;
+	const char *axis = t->block->axes[x->axis].name, *whole = x->name;
+	x->name = rule_name(t->r, t->block, axis, "0");
+	inner.name = rule_name(t->r, t->block, axis, "1");
+	put(t, "%s, %s = split(%s, ? in tile(", x->name, inner.name, whole);
+	put_inner_values(t, x);
+	put(t, "))\n");
+	x->times = inner.name;
+	t->unrolled = inner.name;
+	vec_push(t->r->arena, &t->loops, inner);
+}
+
+static void reduction_loops(Tiling *t)
+{
+	const Block *b = t->block;
+	for (int a = b->nspatial; a < b->naxes; a++)
+		cut_axis(t, a);
+	if (!keeps_order(t))
+		order_loops(t);
+	int split = loop_to_split(t);
+	if (split >= 0)
+		split_loop(t, split);
+}
+
+static void unroll_reduction(Tiling *t)
+{
+	for (int i = 0; i < t->loops.n; i++) {
+		const ReduceLoop *x = &t->loops.at[i];
+		if (x->name == t->unrolled)
+			put(t, "unroll(%s)\n", x->name);
+		else if (!x->times && x->count > 1 && x->count <= 16 &&
+		    x->count == t->block->axes[x->axis].extent)
+			put(t, "unroll(%s, limit=? in {1, 16})\n", x->name);
+	}
+}
+
 static void schedule_reduction(Tiling *t)
 {
 	const Block *b = t->block;
 	const char *n = t->reduce, *vector = NULL;
-	int split = -1;
 	put(t, "compute_at(%s, %s)\n", n, t->axes[t->naxes - 1].middle);
-	for (int a = b->nspatial; a < b->naxes && split < 0; a++)
-		if (b->axes[a].extent > 4)
-			split = a;
-	const char *k0 = "", *k1 = "";
-	if (split >= 0) {
-		k0 = rule_name(t->r, b, b->axes[split].name, "0");
-		k1 = rule_name(t->r, b, b->axes[split].name, "1");
-		put(t, "%s, %s = split(%s.%s, ? in tile(", k0, k1, n,
-		    b->axes[split].name);
-		put_values(t, inner_values, COUNT(inner_values),
-		    b->axes[split].extent);
-		put(t, "))\n");
-	}
-	const char *v0 = "", *vv = "";
+	reduction_loops(t);
+	const char *v0 = "", *vv = "", *sep = "";
 	if (t->tiled->axis >= 0) {
 		vector = b->axes[t->tiled->axis].name;
 		v0 = rule_name(t->r, b, vector, "_acc");
@@ -263,33 +408,20 @@ static void schedule_reduction(Tiling *t)
 		    t->tiled->lanes);
 	}
 	put(t, "reorder(");
-	int count = 0;
-	for (int a = b->nspatial; a < b->naxes; a++) {
-		const char *sep = count++ ? ", " : "";
-		if (a == split)
-			put(t, "%s%s", sep, k0);
-		else
-			put(t, "%s%s.%s", sep, n, b->axes[a].name);
-	}
-	if (split >= 0)
-		put(t, ", %s", k1);
+	for (int i = 0; i < t->loops.n; i++, sep = ", ")
+		put(t, "%s%s", sep, t->loops.at[i].name);
 	for (int a = 0; a < b->nspatial; a++)
-		if (a != t->tiled->axis)
-			put(t, "%s%s.%s", count++ ? ", " : "", n,
-			    b->axes[a].name);
+		if (a != t->tiled->axis) {
+			put(t, "%s%s.%s", sep, n, b->axes[a].name);
+			sep = ", ";
+		}
 	if (vector)
-		put(t, ", %s, %s", v0, vv);
+		put(t, "%s%s, %s", sep, v0, vv);
 	put(t, ")\n");
 	for (int a = 0; a < b->nspatial; a++)
 		if (a != t->tiled->axis)
 			put(t, "unroll(%s.%s)\n", n, b->axes[a].name);
-	for (int a = b->nspatial; a < b->naxes; a++)
-		if (a != split && b->axes[a].extent > 1 &&
-		    b->axes[a].extent <= 16)
-			put(t, "unroll(%s.%s, limit=? in {1, 16})\n", n,
-			    b->axes[a].name);
-	if (split >= 0)
-		put(t, "unroll(%s)\n", k1);
+	unroll_reduction(t);
 	if (vector)
 		put(t, "unroll(%s)\nvectorize(%s, %d)\n", v0, vv,
 		    t->tiled->lanes);
@@ -307,28 +439,154 @@ static const TileAxis *tile_of(const Tiling *t, int axis)
 	return NULL;
 }
 
+enum { PHASE_TILES, PHASE_REDUCTION, PHASE_ROWS, PHASE_LANES };
+
+/* A part of a packed operand's layout, and where it goes. */
+typedef struct {
+	int phase, order;
+	const char *text;
+} PackPart;
+typedef VEC(PackPart) PackParts;
+
+static void add_part(
+    Tiling *t, PackParts *parts, int phase, int order, const char *text)
+{
+	PackPart part = {phase, order, text};
+	int i = parts->n;
+	vec_push(t->r->arena, parts, part);
+	for (; i && (parts->at[i - 1].phase > phase ||
+		     (parts->at[i - 1].phase == phase &&
+			 parts->at[i - 1].order > order));
+	     i--)
+		parts->at[i] = parts->at[i - 1];
+	parts->at[i] = part;
+}
+
+/* `text` with // or % and a product, where that is not 1. */
+static const char *with_divisor(Tiling *t, const char *text, const char *op,
+    int64_t number, const char *loop, int64_t lanes)
+{
+	Arena *a = t->r->arena;
+	number *= lanes;
+	if (!loop)
+		return number == 1 && op[0] == '/' ? text
+		    : arena_printf(a, "%s%s%lld", text, op, (long long)number);
+	return number == 1 ? arena_printf(a, "%s%s%s", text, op, loop)
+	    : number == lanes
+	    ? arena_printf(a, "%s%s(%s*%lld)", text, op, loop, (long long)number)
+	    : arena_printf(
+		  a, "%s%s(%lld*%s)", text, op, (long long)number, loop);
+}
+
+/* A digit of a spatial axis.  A whole axis that is outermost in its dimension is
+ * taken apart into tiles and what one holds.  Else the lowest digit of an axis,
+ * and all of the lanes', is what a tile reads; the rest are tiles. */
+static void spatial_parts(Tiling *t, PackParts *parts, int dim,
+    const RuleDigit *d, bool open)
+{
+	const TileAxis *x = tile_of(t, d->axis);
+	const char *name = arena_printf(t->r->arena, "x%d", dim);
+	int64_t lanes = x->vector ? t->tiled->lanes : 1;
+	int inner = x->vector ? PHASE_LANES : PHASE_ROWS;
+	if (open && d->below == 1 && d->count == x->extent) {
+		add_part(t, parts, PHASE_TILES, dim,
+		    with_divisor(t, name, "//", d->stride, x->inner, lanes));
+		add_part(t, parts, inner, dim,
+		    with_divisor(t, with_divisor(t, name, "//", d->stride, NULL, 1),
+			"%", 1, x->inner, lanes));
+		return;
+	}
+	name = with_divisor(t, name, "//", d->stride, NULL, 1);
+	if (!open)
+		name = with_divisor(t, name, "%", d->count, NULL, 1);
+	bool lowest = d->below == 1 && (x->vector || d->count < x->extent);
+	add_part(t, parts, lowest ? inner : PHASE_TILES, dim, name);
+}
+
+/* The loops that move a digit of the reduction, outer to inner by what one
+ * iteration covers. */
+static int loops_of(const Tiling *t, const RuleDigit *d, int *loops)
+{
+	int n = 0;
+	for (int i = 0; i < t->loops.n; i++) {
+		const ReduceLoop *x = &t->loops.at[i];
+		int k = n;
+		if (x->axis != d->axis || x->below < d->below ||
+		    x->below >= d->below * d->count)
+			continue;
+		for (; k && t->loops.at[loops[k - 1]].below < x->below; k--)
+			loops[k] = loops[k - 1];
+		loops[k] = i;
+		n++;
+	}
+	return n;
+}
+
+/* A digit of the reduction: a part for each run of loops that follow each other
+ * both in value and in the nest.  What a loop of unknown extent leaves of a
+ * digit has no name, so such a cut is made only where nothing is above. */
+static void reduction_parts(Tiling *t, PackParts *parts, int dim,
+    const RuleDigit *d, bool open)
+{
+	int *loops = NEW_N(t->r->arena, int, t->loops.n);
+	int n = loops_of(t, d, loops), first = 0;
+	int64_t above = d->count; /* in units of the digit; 0: no end */
+	if (open)
+		above = 0;
+	for (int i = 0; i < n; i++) {
+		const ReduceLoop *x = &t->loops.at[loops[i]];
+		if (i < n - 1 &&
+		    (loops[i + 1] == loops[i] + 1 || (x->times && above)))
+			continue;
+		int64_t below = x->below / d->below;
+		const char *text = with_divisor(t,
+		    arena_printf(t->r->arena, "x%d", dim), "//",
+		    d->stride * below, x->times, 1);
+		if (above || (first && t->loops.at[loops[first - 1]].times)) {
+			const ReduceLoop *outer =
+			    first ? &t->loops.at[loops[first - 1]] : NULL;
+			text = with_divisor(t, text, "%",
+			    outer ? outer->below / x->below : above / below,
+			    outer ? outer->times : NULL, 1);
+		}
+		add_part(t, parts, PHASE_REDUCTION, loops[first], text);
+		above = below;
+		first = i + 1;
+	}
+}
+
+static void whole_part(Tiling *t, PackParts *parts, int dim, const RuleIndex *x)
+{
+	int order = -1;
+	for (int i = 0; i < x->digits.n && order < 0; i++)
+		for (int k = 0; k < t->loops.n && order < 0; k++)
+			if (t->loops.at[k].axis == x->digits.at[i].axis)
+				order = k;
+	add_part(t, parts, order < 0 ? PHASE_TILES : PHASE_REDUCTION,
+	    order < 0 ? dim : order, arena_printf(t->r->arena, "x%d", dim));
+}
+
 /* Tiles outermost, then the reduction in its order, then what one tile of
  * registers reads: the order of use. */
 static void pack_layout(Tiling *t, const RuleRead *read, const char *copy)
 {
-	const char *sep = "";
-	put(t, "transform_layout(%s, [", copy);
-	for (int pass = 0; pass < 3; pass++)
-		for (int d = 0; d < read->nindex; d++) {
-			int a = rule_axis_of(read->index[d]);
-			const TileAxis *x = tile_of(t, a);
-			bool reduce = t->block->axes[a].reduce;
-			if (!x && reduce == (pass == 1) && pass < 2) {
-				put(t, "%sx%d", sep, d);
-				sep = ", ";
-			} else if (x && pass != 1) {
-				put(t, x->vector ? "%sx%d%s(%s*%d)"
-						 : "%sx%d%s%s",
-				    sep, d, pass ? "%" : "//", x->inner,
-				    t->tiled->lanes);
-				sep = ", ";
-			}
+	PackParts parts = {0};
+	for (int d = 0; d < read->nindex; d++) {
+		const RuleIndex *x = &read->dims[d];
+		if (!x->radix || !x->digits.n)
+			whole_part(t, &parts, d, x);
+		for (int i = x->digits.n - 1; i >= 0 && x->radix; i--) {
+			const RuleDigit *digit = &x->digits.at[i];
+			bool open = i == x->digits.n - 1;
+			if (digit->axis < t->block->nspatial)
+				spatial_parts(t, &parts, d, digit, open);
+			else
+				reduction_parts(t, &parts, d, digit, open);
 		}
+	}
+	put(t, "transform_layout(%s, [", copy);
+	for (int i = 0; i < parts.n; i++)
+		put(t, "%s%s", i ? ", " : "", parts.at[i].text);
 	put(t, "])\n");
 }
 
@@ -385,15 +643,19 @@ static bool lies_in_lanes(const Tiling *t, const RuleRead *read)
 {
 	int lanes = t->tiled->axis;
 	return !read->uses[lanes] ||
-	    rule_axis_of(read->index[read->nindex - 1]) == lanes;
+	    rule_stride(t->r->program, read, lanes, 1) == 1;
 }
 
-/* The dimension of an operand that the lanes move along; -1. */
+/* The dimension of an operand that the lanes move along, side by side there;
+ * -1. */
 static int lanes_dim(const Tiling *t, const RuleRead *read)
 {
-	for (int d = 0; d < read->nindex; d++)
-		if (rule_axis_of(read->index[d]) == t->tiled->axis)
+	for (int d = 0; d < read->nindex; d++) {
+		const RuleIndex *x = &read->dims[d];
+		if (x->digits.n && x->digits.at[0].axis == t->tiled->axis &&
+		    x->digits.at[0].below == 1)
 			return d;
+	}
 	return -1;
 }
 
@@ -411,7 +673,7 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 	for (int d = 0; d <= last; d++)
 		outer[d] = arena_printf(t->r->arena, "%s.x%d", copy, d);
 	if (along >= 0 && b->shape[last] >= lanes &&
-	    (along == last || !tile_of(t, rule_axis_of(read->index[last])))) {
+	    (along == last || !read->dims[last].spatial)) {
 		if (along < last) {
 			put(t, "%s_r0, %s_r1 = split(%s, [_, %d])\n", copy,
 			    copy, outer[along], ROWS);
@@ -437,7 +699,7 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 	const char *copy = copy_name(t, read, "_pack");
 	bool tiled = false;
 	for (int d = 0; d < read->nindex; d++)
-		tiled |= tile_of(t, rule_axis_of(read->index[d])) != NULL;
+		tiled |= read->dims[d].spatial;
 	if (!tiled || (!is_anchor(t) && !b->is_const && lies_in_lanes(t, read)))
 		return;
 	put_copy(t, read, copy);
@@ -483,7 +745,7 @@ static void operands(Tiling *t)
 		if (b->is_const && !is_anchor(t) &&
 		    read_by_others(t, read->buffer))
 			continue; /* packed once, in one order */
-		if (read->plain)
+		if (read->packable)
 			pack_operand(t, read);
 		else if (!b->is_const && is_anchor(t) &&
 		    rule_reads_of(t->info, read->buffer) == 1)

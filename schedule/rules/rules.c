@@ -108,6 +108,7 @@ static bool visit_expr(Expr *e, void *context)
 	    .uses = NEW_N(visit->arena, bool, visit->block->naxes)};
 	for (int i = 0; i < e->narg; i++)
 		mark_axes(e->arg[i], r.uses);
+	rule_digits(visit->arena, visit->block, &r);
 	vec_push(visit->arena, &b->reads, r);
 	return true; /* an index may read, too */
 }
@@ -202,14 +203,18 @@ const char *rule_name(
 }
 
 /* Can lanes along the axis lie side by side?  The last axis's do in the output,
- * those of an operand that is packed do there. */
+ * those of an operand that is packed do there, and some in an operand as it
+ * is. */
 static bool worth_vectors(const Rules *r, int tiled, int axis)
 {
 	const RuleBlock *b = &r->blocks[tiled];
 	const Block *block = &r->program->blocks[tiled];
-	for (int i = 0; i < b->reads.n; i++)
-		if (b->reads.at[i].plain && b->reads.at[i].uses[axis])
+	for (int i = 0; i < b->reads.n; i++) {
+		const RuleRead *read = &b->reads.at[i];
+		int64_t stride = rule_stride(r->program, read, axis, 1);
+		if ((read->packable && read->uses[axis]) || stride == 1)
 			return true;
+	}
 	for (int a = axis + 1; a < block->nspatial; a++)
 		if (block->axes[a].extent > 1)
 			return false;
@@ -299,26 +304,51 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 	vec_push(r->arena, out, (RuleSketch){name, trace});
 }
 
-/* Vector axes worth a sketch: long enough for half of the lanes. */
+typedef struct {
+	int lanes, more; /* widths worth a sketch; 0: none */
+} Widths;
+
+/* As wide as the axis is long, at least half of the lanes busy; narrower ones,
+ * too, where the last vector is not full. */
+static Widths widths_of(const Rules *r, int tiled, int axis)
+{
+	const Block *block = &r->program->blocks[tiled];
+	int64_t n = block->axes[axis].extent;
+	int widest =
+	    rule_lanes(r->machine, r->program->buffers[block->buffer].type);
+	Widths w = {0};
+	if (!worth_vectors(r, tiled, axis))
+		return w;
+	w.lanes = widest;
+	while (w.lanes >= 4 && n * 2 <= w.lanes)
+		w.lanes /= 2;
+	if (w.lanes < 4)
+		return (Widths){0};
+	if (w.lanes == widest && w.lanes > 4 && n % w.lanes &&
+	    n <= 8 * w.lanes)
+		w.more = w.lanes / 2;
+	return w;
+}
+
+/* Vector axes worth a sketch: with at least half of the lanes that some axis
+ * can have. */
 static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 {
 	const Block *block = &r->program->blocks[tiled];
-	DType type = r->program->buffers[block->buffer].type;
-	int widest = rule_lanes(r->machine, type);
+	int best = 0;
+	for (int a = 0; a < block->nspatial; a++) {
+		Widths w = widths_of(r, tiled, a);
+		best = w.lanes > best ? w.lanes : best;
+	}
 	for (int a = block->nspatial - 1; a >= 0; a--) {
-		int64_t n = block->axes[a].extent;
-		if (!worth_vectors(r, tiled, a))
-			continue;
-		for (int lanes = widest; lanes >= 4; lanes /= 2) {
-			if (n * 2 <= lanes)
+		Widths w = widths_of(r, tiled, a);
+		int widths[2] = {w.lanes, w.more};
+		for (int i = 0; i < 4; i++) {
+			int lanes = widths[i / 2];
+			if (!lanes || lanes * 2 < best)
 				continue;
-			for (int outer = 0; outer < 2; outer++) {
-				r->tiled = (RuleTiled){tiled, a, lanes, outer};
-				add_sketch(r, out);
-			}
-			if (n % lanes == 0 || n > 8 * lanes ||
-			    lanes < widest)
-				break;
+			r->tiled = (RuleTiled){tiled, a, lanes, i % 2};
+			add_sketch(r, out);
 		}
 	}
 }

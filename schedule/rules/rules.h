@@ -8,6 +8,23 @@
 
 enum { RULE_PLACES = 24 };
 
+/* axis // below % count, of which each step adds `stride` to an index. */
+typedef struct {
+	int axis;
+	int64_t below, count, stride;
+} RuleDigit;
+
+/* What one index of a read is a sum of. */
+typedef struct {
+	VEC(RuleDigit) digits; /* by stride, smallest first */
+	bool offset;    /* and of a constant */
+	bool irregular; /* and of something else */
+	bool radix;     /* the digits fill the dimension without gaps */
+	bool spatial;   /* some digit is of a spatial axis */
+} RuleIndex;
+
+typedef VEC(int64_t) RuleCuts;
+
 /* A read of a buffer that differs from the others in the body. */
 typedef struct {
 	int buffer;
@@ -15,6 +32,8 @@ typedef struct {
 	Expr **index;
 	int number;    /* among the reads of the buffer, from 1 */
 	bool plain;    /* each index is an axis of its own */
+	RuleIndex *dims;
+	bool packable; /* its spatial digits can be told apart in the buffer */
 	bool *uses;    /* by axis of the block: do its indices have it? */
 } RuleRead;
 
@@ -85,6 +104,17 @@ int rule_reads_of(const RuleBlock *b, int buffer);
 int rule_lanes(const Machine *machine, DType type);
 /* Arithmetic of one evaluation. */
 bool rule_is_flop(const Expr *e);
+
+/* digits.c */
+void rule_digits(Arena *arena, const Block *block, RuleRead *read);
+/* How far apart in memory neighbours along a digit of an axis lie, the one that
+ * counts `below` values; 0: it does not move the read. */
+int64_t rule_stride(const Program *program, const RuleRead *read, int axis,
+    int64_t below);
+/* Where the reads divide an axis, smallest first, each a multiple of the one
+ * before. */
+RuleCuts rule_cuts(
+    Arena *arena, const Block *block, const RuleBlock *b, int axis);
 
 /* one rule a file */
 /* The choice, from the blocks as the program has them; and its steps. */

@@ -80,6 +80,12 @@ static const Shape shapes[] = {
     {"test/layouts/gram.yaml:", 2, {{"M", "12"}, {"K", "9"}}},
     {"test/layouts/square.yaml:", 1, {{"M", "16"}}},
     {"test/layouts/distances.yaml:", 2, {{"M", "12"}, {"K", "6"}}},
+    {"test/layouts/nchw16c.yaml:", 5,
+	{{"CB", "2"}, {"H", "5"}, {"W", "6"}, {"OB", "1"}, {"K", "3"}}},
+    {"test/layouts/grouped_query.yaml:", 4,
+	{{"L", "8"}, {"H", "4"}, {"G", "2"}, {"D", "8"}}},
+    {"test/layouts/blocked_in.yaml:", 3,
+	{{"M", "16"}, {"N", "32"}, {"K", "16"}}},
 };
 
 /* --- the interpreter's counts ------------------------------------------------- */
@@ -266,6 +272,17 @@ static bool branches(const PlanStage *s)
 	return s->branches > 0;
 }
 
+/* A phase and a limit of one index are taken as independent: near. */
+static bool has_phase_and_limit(const PlanStage *s)
+{
+	bool phase = false, limit = false;
+	for (int i = 0; i < s->nzeros; i++) {
+		phase |= s->zeros[i].divisor > 0;
+		limit |= s->zeros[i].divisor == 0;
+	}
+	return phase && limit;
+}
+
 /* Lanes that are known to be off are not computed, nor is a step that a
  * condition makes none. */
 static void check_flops(const Check *c)
@@ -280,7 +297,8 @@ static void check_flops(const Check *c)
 				c->costs[i].density +
 			    c->costs[i].results *
 				fmax(c->costs[i].partials - 1, 0);
-		near |= skips_steps(c, s->stage) && is_partial(stage);
+		near |= skips_steps(c, s->stage) &&
+		    (is_partial(stage) || has_phase_and_limit(s));
 		bound |= s->reduce &&
 		    (branches(s) || stage_density(s, c->values).bound ||
 			(is_partial(stage) && s->tail != TAIL_PAD));
@@ -423,7 +441,7 @@ static void check_touched(Check *c, const PlanStage *s, const PlanAccess *a)
 	access_elements(s, a, c->values, elements);
 	for (int d = 0; d <= s->nloops; d++) {
 		const LoopWatch *l = loop_that_ran(c, s, d);
-		if (!l || (d && !access_moves(a, d - 1)) ||
+		if (!l || (d && !access_moves(a, c->values, d - 1)) ||
 		    (s->reduce && a->write && d > s->own))
 			continue;
 		char what[160];

@@ -36,6 +36,33 @@ typedef struct {
 } Case;
 
 static const Case cases[] = {
+    /* an axis that a read divides is split there first; operands are packed
+     * by digits, the reduction's in the order of its loops */
+    {"test/layouts/nchw16c.yaml",
+	{"out_c_d0, out_c_d1 = split(out_acc.c, [_, 16])",
+	    "out_c0, out_c1 = split(out_c_d1, ? in tile([1, 2, 4, 8]))",
+	    "reorder(out_c_d0, out_acc.r, out_acc.s, out_c0, out_c1,",
+	    "transform_layout(weight_pack, [x0//(16*out_o2), x1//16, x2, x3, "
+	    "x1%16, x0//16%out_o2, x0%16])"},
+	{"out.ox4"}},
+    /* what lies side by side is innermost, in whatever order it is summed */
+    {"test/layouts/nhwc.yaml",
+	{"reorder(out_acc.r, out_acc.s, out_c0, out_c1,",
+	    "transform_layout(weight_pack, [x3//(out_o2*16), x0, x1, x2, "
+	    "x3%(out_o2*16)])"},
+	{0}},
+    {"test/layouts/grouped_query.yaml",
+	{"transform_layout(q_pack, [x0//s_i2, x1//(32*s_h2), x1%32, x0%s_i2, "
+	 "x1//32%s_h2])"},
+	{0}},
+    {"test/layouts/heads.yaml",
+	{"y_e_d0, y_e_d1 = split(y_acc.e, [_, 16])",
+	    "transform_layout(w_pack, [x0//(y_o2*16), x1, x0%(y_o2*16)])"},
+	{0}},
+    {"test/layouts/blocked_in.yaml",
+	{"transform_layout(a_pack, [x0, x1, x3, x2])",
+	    "transform_layout(b_pack, [x0, x1, x2])"},
+	{0}},
     /* a buffer read twice has two copies, each in its own order */
     {"test/layouts/gram.yaml",
 	{"a_pack = cache_read(c_acc, a, read=1)",

@@ -1,0 +1,219 @@
+/* How a read moves through memory, whatever its dimensions are called: each
+ * index as a sum of digits of axes.
+ *
+ *     w[o*16 + v, c // 16, c % 16]   v + 16*o | c // 16 | c % 16
+ *
+ * A dimension whose digits follow each other without gaps (the next one's
+ * stride is the stride of the last times its values) can be taken apart again:
+ * x0 % 16 is v and x0 // 16 is o, so packing can put them into any order.
+ *
+ * Where a read divides an axis, as c by 16, the axis is split there first: then
+ * neither `//` nor `%` is left in a loop. */
+#include "schedule/rules/rules.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+typedef struct {
+	Arena *arena;
+	const Block *block;
+	RuleIndex *index;
+} Digits;
+
+static bool constant_of(const Expr *e, int64_t *value)
+{
+	*value = e->i;
+	return e->op == OP_INT;
+}
+
+static void add_digit(
+    Digits *d, int axis, int64_t below, int64_t count, int64_t stride)
+{
+	RuleDigit digit = {axis, below, count, stride};
+	if (count > 1)
+		vec_push(d->arena, &d->index->digits, digit);
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+/* axis, axis // c, axis % c, axis // c % d */
+static bool digit_of(
+    const Block *block, const Expr *e, int *axis, int64_t *below, int64_t *count)
+{
+	int64_t most = INT64_MAX, by;
+	if (e->op == OP_MOD) {
+		if (!constant_of(e->arg[1], &most) || most < 1)
+			return false;
+		e = e->arg[0];
+	}
+	*below = 1;
+	while (e->op == OP_FLOORDIV) {
+		if (!constant_of(e->arg[1], &by) || by < 1 ||
+		    *below > INT32_MAX / by)
+			return false;
+		*below *= by;
+		e = e->arg[0];
+	}
+	if (e->op != OP_AXIS)
+		return false;
+	*axis = e->id;
+	*count = ceil_div(block->axes[e->id].extent, *below);
+	if (*count > most)
+		*count = most;
+	return true;
+}
+
+static void add_terms(Digits *d, const Expr *e, int64_t times)
+{
+	int axis;
+	int64_t below, count, by;
+	if (digit_of(d->block, e, &axis, &below, &count)) {
+		add_digit(d, axis, below, count, times);
+	} else if (e->op == OP_INT) {
+		d->index->offset |= e->i != 0;
+	} else if (e->op == OP_ADD || e->op == OP_SUB) {
+		add_terms(d, e->arg[0], times);
+		add_terms(d, e->arg[1], e->op == OP_SUB ? -times : times);
+	} else if (e->op == OP_NEG) {
+		add_terms(d, e->arg[0], -times);
+	} else if (e->op == OP_MUL && constant_of(e->arg[1], &by)) {
+		add_terms(d, e->arg[0], times * by);
+	} else if (e->op == OP_MUL && constant_of(e->arg[0], &by)) {
+		add_terms(d, e->arg[1], times * by);
+	} else {
+		d->index->irregular = true;
+	}
+}
+
+static int by_stride(const void *a, const void *b)
+{
+	int64_t x = ((const RuleDigit *)a)->stride;
+	int64_t y = ((const RuleDigit *)b)->stride;
+	return (x > y) - (x < y);
+}
+
+/* The digits fill the dimension from 0 on, each value once. */
+static bool is_radix(const RuleIndex *index)
+{
+	int64_t stride = 1;
+	if (index->irregular || index->offset)
+		return false;
+	for (int i = 0; i < index->digits.n; i++) {
+		const RuleDigit *d = &index->digits.at[i];
+		if (d->stride != stride)
+			return false;
+		stride *= d->count;
+	}
+	return true;
+}
+
+static bool is_spatial(const Block *block, const RuleIndex *index)
+{
+	for (int i = 0; i < index->digits.n; i++)
+		if (index->digits.at[i].axis < block->nspatial)
+			return true;
+	return false;
+}
+
+static bool overlap(const RuleDigit *a, const RuleDigit *b)
+{
+	return a->axis == b->axis && a->below < b->below * b->count &&
+	    b->below < a->below * a->count;
+}
+
+static bool digits_apart(const RuleRead *r)
+{
+	for (int d = 0; d < r->nindex; d++)
+		for (int i = 0; i < r->dims[d].digits.n; i++)
+			for (int e = 0; e <= d; e++)
+				for (int k = 0; k < r->dims[e].digits.n; k++)
+					if ((e < d || k < i) &&
+					    overlap(&r->dims[d].digits.at[i],
+						&r->dims[e].digits.at[k]))
+						return false;
+	return true;
+}
+
+void rule_digits(Arena *arena, const Block *block, RuleRead *r)
+{
+	r->dims = NEW_N(arena, RuleIndex, r->nindex);
+	r->packable = true;
+	for (int i = 0; i < r->nindex; i++) {
+		RuleIndex *index = &r->dims[i];
+		Digits d = {arena, block, index};
+		add_terms(&d, r->index[i], 1);
+		if (index->digits.n)
+			qsort(index->digits.at, (size_t)index->digits.n,
+			    sizeof *index->digits.at, by_stride);
+		index->radix = is_radix(index);
+		index->spatial = is_spatial(block, index);
+		r->packable &= !index->irregular &&
+		    (index->radix || !index->spatial);
+	}
+	r->packable &= digits_apart(r);
+}
+
+int64_t rule_stride(
+    const Program *program, const RuleRead *r, int axis, int64_t below)
+{
+	const Buffer *b = &program->buffers[r->buffer];
+	int64_t sum = 0, stride = 1;
+	for (int d = r->nindex - 1; d >= 0; d--) {
+		const RuleIndex *index = &r->dims[d];
+		for (int i = 0; i < index->digits.n; i++) {
+			const RuleDigit *t = &index->digits.at[i];
+			if (t->axis == axis && t->below <= below &&
+			    below < t->below * t->count)
+				sum += stride * t->stride *
+				    (below / t->below);
+		}
+		stride *= b->shape[d];
+	}
+	return sum < 0 ? -sum : sum;
+}
+
+/* --- where an axis is cut ----------------------------------------------------- */
+
+static void add_cut(Arena *arena, RuleCuts *cuts, int64_t at, int64_t extent)
+{
+	if (at > 1 && at < extent)
+		vec_push(arena, cuts, at);
+}
+
+static int by_size(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Of 4, 6 and 12 are kept 4 and 12: a split at one is at a multiple of the one
+ * before. */
+RuleCuts rule_cuts(
+    Arena *arena, const Block *block, const RuleBlock *b, int axis)
+{
+	RuleCuts cuts = {0};
+	int64_t extent = block->axes[axis].extent, last = 1;
+	int n = 0;
+	for (int i = 0; i < b->reads.n; i++) {
+		const RuleRead *r = &b->reads.at[i];
+		for (int d = 0; d < r->nindex; d++)
+			for (int k = 0; k < r->dims[d].digits.n; k++) {
+				const RuleDigit *t = &r->dims[d].digits.at[k];
+				if (t->axis != axis)
+					continue;
+				add_cut(arena, &cuts, t->below, extent);
+				add_cut(arena, &cuts, t->below * t->count,
+				    extent);
+			}
+	}
+	if (cuts.n)
+		qsort(cuts.at, (size_t)cuts.n, sizeof *cuts.at, by_size);
+	for (int i = 0; i < cuts.n; i++)
+		if (cuts.at[i] > last && cuts.at[i] % last == 0)
+			cuts.at[n++] = last = cuts.at[i];
+	cuts.n = n;
+	return cuts;
+}
