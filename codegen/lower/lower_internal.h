@@ -7,6 +7,7 @@
  *     lower.c        functions, parameters, buffers, workspace
  *     lower_walk.c   stages, loops, initialization of reductions
  *     lower_tail.c   predicates of axes: clipping, splitting, masks
+ *     lower_cut.c    loops cut where conditions change
  *     lower_zeros.c  steps that change nothing: narrowing
  *     lower_expr.c   values of bodies
  *     lower_dot.c    steps of a reduction as one operation
@@ -333,12 +334,29 @@ bool step_has_conditions(Lower *l, int stage);
 bool step_never(Lower *l, int stage);
 /* Some step may: decided, or computed for the loops that there are. */
 Value step_some(Lower *l, int stage);
+/* A form of the body that is 0 or more in some iterations only: in none before
+ * `first` (rises; else in all), in all from `second` on (else in none). */
+typedef struct {
+	int form;
+	bool rises;
+	Index first, second;
+} LoopCut;
+/* In which a form is for all that is inside, or for nothing. */
+typedef struct CutFact {
+	int form;
+	bool holds;
+	const struct CutFact *up;
+} CutFact;
+/* lower_cut.c: by the first such form from number `from` on; false: none. */
+bool loop_cut(Lower *l, int stage, int var, int from, LoopCut *cut);
+void loop_cut_facts(Lower *l, int stage, const CutFact *facts);
 /* The iterations of a loop that is not bound yet in which some step may. */
 typedef struct StepLimits {
 	bool begins, ends; /* not with the first, before the last */
 	Index first, end;
-	bool *moved; /* by form: does the loop move it? */
+	bool *moved; /* by form: does the loop move it?  NULL: no forms */
 	const struct StepLimits *within; /* step_whole_limits; or NULL */
+	const CutFact *cuts;
 } StepLimits;
 void step_limits(Lower *l, int stage, int var, StepLimits *limits);
 /* Of these the ones in which every step counts, for conditions that would be

@@ -121,12 +121,15 @@ static int remainder_of(Vectors m, int x, Rounded *n)
 }
 
 /* e^r - 1 = r + r^2 Q(r); e^x = e^r 2^n, in two steps where 2^n is no normal
- * number. */
+ * number.  What is 0 is not computed: CPUs take a hundred cycles for a product
+ * that is too small. */
 static int vector_exp(Vectors m, int x)
 {
 	bool f32 = m.type == DT_F32;
 	Rounded n;
-	x = math_real(m, LOW_MAX, math_number(m, f32 ? -104 : -746), x);
+	int zero = math_number(m, 0);
+	int none = below(m, x, math_number(m, f32 ? -104 : -746));
+	x = math_choose(m, none, zero, x);
 	x = math_real(m, LOW_MIN, math_number(m, f32 ? 89 : 710), x);
 	int r = remainder_of(m, x, &n);
 	int p = f32 ? POLYNOMIAL(m, r, 1.9875691500e-4, 1.3981999507e-3,
@@ -140,7 +143,7 @@ static int vector_exp(Vectors m, int x)
 			  5.0000000000000111e-1);
 	p = math_product_sum(m, p, math_real(m, LOW_MUL, r, r), r);
 	p = math_real(m, LOW_ADD, p, math_number(m, 1));
-	return math_scaled(m, p, n.whole);
+	return math_choose(m, none, zero, math_scaled(m, p, n.whole));
 }
 
 /* e^x - 1 for 0 <= x <= 44 or NaN: 2^n (e^r - 1) + (2^n - 1) */

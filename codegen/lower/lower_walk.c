@@ -584,7 +584,7 @@ static bool first_reduction(const Lower *l, const Stage *s, int pos)
  * `limit` if there is one. */
 typedef struct {
 	Index first, limit;
-	int64_t count;
+	int64_t count, end; /* all lie before `end` */
 	bool limited;
 	bool clipped; /* what is past the limit lies outside of the block */
 	const StepLimits *steps; /* NULL: not narrowed by them */
@@ -646,8 +646,13 @@ static void running_loop(
 	l->temps.at[node->var].range = (Range){0, span->count - 1};
 	bind(l, var,
 	    index_add(l, index_symbol(l, node->var), span->first, 1));
-	if (span->steps)
-		step_facts(l, stage, span->steps);
+	if (span->steps) {
+		fact_push(l, index_add(l, index_const(span->end - 1),
+				 l->vars[var].value, -1));
+		if (span->steps->moved)
+			step_facts(l, stage, span->steps);
+		loop_cut_facts(l, stage, span->steps->cuts);
+	}
 	running_iteration(l, stage, pos, phase, span);
 	l->facts.n = facts;
 	unbind(l, var);
@@ -772,6 +777,7 @@ static void iterations(Lower *l, int stage, int pos, Phase phase,
 		from = range_of(l, span.first).lo;
 	}
 	span.count = end - from;
+	span.end = end;
 	if (span.count == 1 && !span.limited)
 		one_iteration(l, stage, pos, phase, from);
 	else if (span.count > 0)
@@ -888,12 +894,57 @@ static void narrowed_loop(Lower *l, int stage, int pos, Phase phase)
 	branch_end(l, &b);
 }
 
+enum { CUTS_MAX = 2 };
+
+/* By the conditions of the body from `form` on, if `cuts` more are allowed. */
+static void cut_loop(Lower *l, int stage, int pos, const StepLimits *limits,
+    int form, int cuts)
+{
+	int var = l->nest->stages.at[stage].loops[pos];
+	LoopCut cut;
+	if (!cuts || !loop_cut(l, stage, var, form, &cut)) {
+		serial_loop(l, stage, pos, PHASE_UPDATE, limits);
+		return;
+	}
+	for (int i = 0; i < 3; i++) {
+		StepLimits part = *limits;
+		CutFact fact = {cut.form, cut.rises == (i == 2), limits->cuts};
+		if (i > 0)
+			begin_at(l, &part, i == 1 ? cut.first : cut.second);
+		if (i < 2)
+			end_at(l, &part, i == 0 ? cut.first : cut.second);
+		if (i != 1)
+			part.cuts = &fact;
+		if (i != 1 && fact.holds)
+			cut_loop(l, stage, pos, &part, cut.form + 1, cuts - 1);
+		else
+			serial_loop(l, stage, pos, PHASE_UPDATE, &part);
+	}
+}
+
+/* The innermost loop that runs of a stage that computes elements. */
+static int cuts_allowed(const Lower *l, int stage, int pos, Phase phase)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	if (phase != PHASE_UPDATE || s->reduce != REDUCE_NONE ||
+	    loop_extent(l, s->loops[pos]) < 4 || !steps_alone(l, stage, pos))
+		return 0;
+	for (int i = pos + 1; i < s->nloops; i++)
+		if (!loop_at_compile_time(l, s->loops[i]))
+			return 0;
+	IntVec below = {0};
+	add_below(l, stage, pos, &below);
+	return below.n ? 1 : CUTS_MAX;
+}
+
 static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 {
 	int var = l->nest->stages.at[stage].loops[pos];
 	int64_t extent = loop_extent(l, var), n;
 	LoopKind kind = l->nest->vars.at[var].kind;
 	const Stage *s = &l->nest->stages.at[stage];
+	StepLimits none = {0};
+	int cuts;
 	if (phase == PHASE_UPDATE && s->intrinsic >= 0 &&
 	    s->tensor_loop == var && tensor_step(l, stage))
 		return;
@@ -917,6 +968,8 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 	} else if (kind_of(l, var) == LOOP_SERIAL) {
 		if (narrows(l, stage, pos, phase))
 			narrowed_loop(l, stage, pos, phase);
+		else if ((cuts = cuts_allowed(l, stage, pos, phase)))
+			cut_loop(l, stage, pos, &none, 0, cuts);
 		else
 			serial_loop(l, stage, pos, phase, NULL);
 	} else {

@@ -68,6 +68,19 @@ static const char odd[] = SPEC("x: 'f32[10, 10]', w: 'const f32[10]'",
     "    (if not (j < i or j == 7) and (j != 3 or i > 4) then x[i, j] else 0)\n"
     "    * w[j])\n");
 
+/* Elements under conditions of their own, one with three arms. */
+static const char halves[] = SPEC("x: 'f32[19, 23]'",
+    "  y[i < 19, j < 23] = if j <= i then x[i, j]*2 else if j < 20 then 1 else 0\n");
+static const char shifted[] = SPEC("x: 'f32[40]'",
+    "  y[i < 53] = if 7 <= i < 47 then x[i - 7]*3 else x[i % 5]\n");
+/* What masks what is summed, in a program of several definitions. */
+static const char causal[] = SPEC(
+    "q: 'f32[21, 4]', k: 'f32[21, 4]', v: 'f32[21, 8]'",
+    "  s[i < 21, j < 21] = if j <= i then sum[d < 4](q[i, d]*k[j, d]) else -inf\n"
+    "  m[i < 21] = max[j < 21](s[i, j])\n"
+    "  e[i < 21, j < 21] = if j <= i then s[i, j] - m[i] else 0\n"
+    "  o[i < 21, d < 8] = sum[j < 21](e[i, j]*v[j, d])\n");
+
 typedef struct {
 	const char *name, *text, *trace;
 	int64_t products; /* and additions, by the kernel; -1: not told */
@@ -127,7 +140,7 @@ static const Case cases[] = {
     {"triangle_plain", triangle, "", 8 * 19 * 20 / 2},
     {"triangle_rows", triangle,
 	"i0, i1 = split(y.i, [_, 4])\nreorder(i0, y.k, i1, y.j)\n"
-	"unroll(i1)\nvectorize(y.j, 8)\ntail(y, peel)\n", 19 * 20 / 2},
+	"unroll(i1)\nvectorize(y.j, 8)\ntail(y, peel)\n", 19 * 20 / 2 + 19},
     {"triangle_blocks", triangle,
 	"k0, k1 = split(y.k, [_, 4])\nreorder(k0, y.i, k1, y.j)\n"
 	"vectorize(y.j, 8)\ntail(y, mask)\n", 19 * 20 / 2},
@@ -155,6 +168,29 @@ static const Case cases[] = {
     {"odd_lanes", odd,
 	"reorder(y.j, y.i)\ni0, i1 = split(y.i, [_, 4])\n"
 	"vectorize(i1, 4)\ntail(y, mask)\n", -1},
+    {"halves_plain", halves, "", 0},
+    {"halves_lanes", halves,
+	"j0, j1, j2 = split(y.j, [_, 2, 4])\nunroll(j1)\nvectorize(j2, 4)\n"
+	"tail(y, mask)\n", 0},
+    {"halves_rows", halves,
+	"i0, i1 = split(y.i, [_, 3])\nj0, j1 = split(y.j, [_, 4])\n"
+	"reorder(i0, j0, i1, j1)\nunroll(i1)\nvectorize(j1, 4)\n"
+	"tail(y, peel)\n", 0},
+    {"halves_other", halves,
+	"i0, i1 = split(y.i, [_, 4])\nreorder(y.j, i0, i1)\n"
+	"vectorize(i1, 4)\ntail(y, guard)\n", 0},
+    {"shifted_plain", shifted, "", 0},
+    {"shifted_lanes", shifted,
+	"i0, i1 = split(y.i, [_, 8])\nvectorize(i1, 8)\ntail(y, peel)\n", 0},
+    {"shifted_unrolled", shifted,
+	"i0, i1, i2 = split(y.i, [_, 2, 8])\nunroll(i1)\n"
+	"vectorize(i2, 8)\ntail(y, mask)\n", 0},
+    {"causal_plain", causal, "", -1},
+    {"causal_rows", causal,
+	"i0, i1 = split(o.i, [_, 4])\nreorder(i0, o.j, i1, o.d)\n"
+	"unroll(i1)\nvectorize(o.d, 8)\ntail(o, peel)\n"
+	"compute_at(m, e.i)\n"
+	"j0, j1 = split(e.j, [_, 8])\nvectorize(j1, 8)\ntail(e, mask)\n", -1},
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
@@ -319,7 +355,7 @@ static void test_products(void **state)
 static void test_candidates(void **state)
 {
 	static const char *const texts[] = {padded, spread, spread2, triangle,
-	    scores, complex, peaks, data, narrow, odd};
+	    scores, complex, peaks, data, narrow, odd, halves, shifted, causal};
 	enum { TEXTS = sizeof texts / sizeof *texts, SAMPLES = 40 };
 	int made_of = 0;
 	(void)state;

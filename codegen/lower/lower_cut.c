@@ -1,0 +1,108 @@
+/* Loops cut where the condition of an `if` changes.
+ *
+ *     for j  y[j] = if j <= i then f(j) else 0
+ * -->
+ *     for j < i + 1  y[j] = f(j)
+ *     for i + 1 <= j  y[j] = 0
+ *
+ * A condition is a form that is at least 0.  Where vectors and loops that are
+ * repeated in code move it, too, it holds for all of them, for none, or the
+ * iteration is one between and tests.  Iterations keep their order. */
+#include "codegen/lower/lower_internal.h"
+
+static bool add_forms(Expr *e, void *context)
+{
+	struct {
+		Lower *l;
+		IndexVec forms;
+	} *c = context;
+	if (e->op == OP_IF)
+		condition_forms(c->l, e->arg[0], true, &c->forms);
+	return true;
+}
+
+/* Of the ifs of a stage's body; no code comes of them. */
+static IndexVec body_forms(Lower *l, int stage)
+{
+	struct {
+		Lower *l;
+		IndexVec forms;
+	} c = {.l = l};
+	const bool *clamp = l->clamp;
+	int outer = l->stage;
+	l->clamp = NULL;
+	l->stage = stage;
+	l->silent++;
+	expr_walk(l->nest->stages.at[stage].body, add_forms, &c);
+	l->silent--;
+	l->stage = outer;
+	l->clamp = clamp;
+	return c.forms;
+}
+
+static Index most(Lower *l, Index form)
+{
+	return index_extreme(l, form, true, true);
+}
+
+static Index least(Lower *l, Index form)
+{
+	return index_extreme(l, form, false, true);
+}
+
+/* Besides the loop nothing moves it that runs inside. */
+static bool is_simple(const Lower *l, Index f, int var)
+{
+	for (int i = 0; i < f.form.n; i++) {
+		int loop = SYMBOL_FREE - f.form.terms[i].temp;
+		if (loop < 0 || loop == var)
+			continue;
+		if (loop >= l->nest->vars.n || !loop_at_compile_time(l, loop))
+			return false;
+	}
+	return f.vector < 0;
+}
+
+/* rest + step*var >= 0 from (step > 0) or before that number on. */
+static Index boundary(Lower *l, Index rest, int64_t step)
+{
+	if (step < 0)
+		return index_add(
+		    l, index_floordiv(l, rest, -step), index_const(1), 1);
+	return index_floordiv(
+	    l, index_add(l, index_const(step - 1), rest, -1), step);
+}
+
+bool loop_cut(Lower *l, int stage, int var, int from, LoopCut *cut)
+{
+	IndexVec forms = body_forms(l, stage);
+	int symbol = SYMBOL_FREE - var;
+	for (int i = from; i < forms.n; i++) {
+		Index f = forms.at[i];
+		int64_t step = index_coefficient(f, symbol);
+		if (!step || !is_simple(l, f, var) ||
+		    index_nonnegative(l, least(l, f)) ||
+		    index_negative(l, most(l, f)))
+			continue;
+		Index rest = index_without(l, f, symbol);
+		Index all = boundary(l, least(l, rest), step);
+		Index some = boundary(l, most(l, rest), step);
+		*cut = (LoopCut){.form = i,
+		    .rises = step > 0,
+		    .first = step > 0 ? some : all,
+		    .second = step > 0 ? all : some};
+		return true;
+	}
+	return false;
+}
+
+void loop_cut_facts(Lower *l, int stage, const CutFact *facts)
+{
+	IndexVec forms = body_forms(l, stage);
+	for (; facts; facts = facts->up) {
+		Index f = forms.at[facts->form];
+		fact_push(l, facts->holds
+			? least(l, f)
+			: index_add(l, index_const(-1), most(l, f), -1));
+	}
+}
