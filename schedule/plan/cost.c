@@ -327,7 +327,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 			streams = copies * words;
 		if (!a->write && !wide)
 			broadcasts = max2(broadcasts,
-			    count_kept(s, a, values, c->body, vector));
+			    (a->zeros ? density.copies : 1) *
+				count_kept(s, a, values, c->body, vector));
 		if (!a->write && !wide && !m->broadcast && s->reduce)
 			broadcasts = max2(broadcasts,
 			    count_wandering(s, a, values, c->body, vector));
