@@ -1,25 +1,25 @@
 /* The budgets of a run of several operators: totals, shared so that all end as
- * equal as may be. */
+ * their weights are, or as near to it as may be. */
 #include <math.h>
 
 #include "cmd/tune_verb.h"
 
 /* What the first of n operators gets of what is left, so that they end as equal
- * as may be: all that have less are brought to one level. */
-static double share(const double *have, int n, double left)
+ * as may be for their weights: all that have less are brought to one level. */
+static double share(
+    const double *have, const double *weight, int n, double left)
 {
 	double level = INFINITY;
 	for (;;) {
-		double sum = left;
-		int below = 0;
+		double sum = left, weights = 0;
 		for (int i = 0; i < n; i++)
-			if (have[i] < level) {
+			if (have[i] < level * weight[i]) {
 				sum += have[i];
-				below++;
+				weights += weight[i];
 			}
-		if (!below || sum / below >= level)
-			return fmax(level - have[0], 0);
-		level = sum / below;
+		if (!(weights > 0) || sum / weights >= level)
+			return fmax(level * weight[0] - have[0], 0);
+		level = sum / weights;
 	}
 }
 
@@ -31,9 +31,10 @@ static void budget_open(Arena *arena, TuneBudget *b, int n, double total)
 
 /* Operators that are there under another name have INFINITY. */
 void tune_budgets_open(Arena *arena, TuneBudgets *b, Tuning *const *tunings,
-    int n, const TuneOptions *o)
+    const double *weight, int n, const TuneOptions *o)
 {
 	int different = 0;
+	b->weight = weight;
 	for (int i = 0; i < n; i++)
 		different += tunings[i] != NULL;
 	budget_open(arena, &b->trials, n,
@@ -73,8 +74,9 @@ void tune_budgets_share(
 		*trials = 0;
 	else if (!isinf(b->trials.left))
 		*trials = (int64_t)(b->trials.have[i] +
-		    share(b->trials.have + i, n - i, b->trials.left));
+		    share(b->trials.have + i, b->weight + i, n - i,
+			b->trials.left));
 	if (!tune_budgets_spent(b) && !isinf(b->time.left))
 		*time_s = b->time.have[i] +
-		    share(b->time.have + i, n - i, b->time.left);
+		    share(b->time.have + i, b->weight + i, n - i, b->time.left);
 }

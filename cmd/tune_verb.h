@@ -13,11 +13,13 @@ typedef struct {
 
 typedef struct {
 	TuneBudget trials, time;
+	const double *weight; /* of each operator: what it is to get */
 } TuneBudgets;
 
 /* tunings[i] is NULL where the operator is there under another name. */
 void tune_budgets_open(Arena *arena, TuneBudgets *budgets,
-    Tuning *const *tunings, int n, const TuneOptions *options);
+    Tuning *const *tunings, const double *weight, int n,
+    const TuneOptions *options);
 /* What the i-th has used by now. */
 void tune_budgets_take(TuneBudgets *budgets, int i, const Tuning *tuning);
 bool tune_budgets_spent(const TuneBudgets *budgets);

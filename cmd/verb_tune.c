@@ -340,6 +340,15 @@ static double plain_seconds(const TuneOptions *o, int n)
 	return o->time_s < 0 ? 1 : fmin(1, o->time_s / n / 20);
 }
 
+/* Of cases that are one operator the sum. */
+static const double *weights(const Run *run)
+{
+	double *weight = NEW_N(run->arena, double, run->n);
+	for (int i = 0; i < run->n; i++)
+		weight[run->same[i]] += run->programs->at[i]->weight;
+	return weight;
+}
+
 static Status open_tunings(Run *run, Error *error)
 {
 	TuneOptions *o = &run->options;
@@ -367,7 +376,8 @@ static Status open_tunings(Run *run, Error *error)
 			    tune_show_progress, &run->displays[i],
 			    &run->tunings[i], error));
 	}
-	tune_budgets_open(run->arena, &run->budgets, run->tunings, run->n, o);
+	tune_budgets_open(run->arena, &run->budgets, run->tunings,
+	    weights(run), run->n, o);
 	return STATUS_OK;
 }
 

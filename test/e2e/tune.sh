@@ -64,6 +64,10 @@ exits total-of-two 0 tune mm.yaml --trials 14 --db total.db
 ok total-is-filled [ "$(trials total.db)" = 14 ]
 ok total-is-evened-out [ "$("$TUNEC" log export mm.yaml:other --db total.db |
 	grep -c '"round":"search"')" = 6 ]
+sed 's/^cases:/weights: {small: 3}\ncases:/' mm.yaml >weighted.yaml
+exits total-by-weights 0 tune weighted.yaml --trials 12 --db weighted.db
+ok total-goes-by-weights [ "$("$TUNEC" log export mm.yaml:small \
+	--db weighted.db | grep -c '"round":"search"')" = 9 ]
 exits total-time 0 tune mm.yaml --time 2s --db both.db
 exits total-time-is-covered 0 tune mm.yaml --time 2s --db both.db
 ok total-time-is-said [ "$(grep -c covered out)" = 2 ]
