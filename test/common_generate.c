@@ -464,7 +464,7 @@ static const char *block_loop(Generator *g, int stage)
 
 	for (int i = s->nloops - 1; i >= 0; i--) {
 		LoopKind kind = g->nest->vars.at[s->loops[i]].kind;
-		if (kind >= LOOP_BLOCK_X && kind < LOOP_THREAD_X)
+		if (loop_is_block(kind))
 			return g->nest->vars.at[s->loops[i]].name;
 	}
 	return NULL;

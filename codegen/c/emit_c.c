@@ -154,16 +154,11 @@ static bool is_region(const EmitC *e, const LowNode *n)
 	    e->f->nthreads > 1 && !e->in_region;
 }
 
-static bool touches_memory(LowOpcode op)
-{
-	return op >= LOW_LOAD && op <= LOW_PREFETCH;
-}
-
 static void used_body(EmitC *e, const LowBody *body, bool regions, Used *used)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
-		if (n->kind == LOWNODE_OP && touches_memory(n->op))
+		if (n->kind == LOWNODE_OP && low_op_has_buffer(n->op))
 			used_buffer(e, n->buffer, used);
 		if (n->kind != LOWNODE_LOOP && n->kind != LOWNODE_IF)
 			continue;

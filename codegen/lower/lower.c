@@ -195,7 +195,7 @@ static void refuse_gpu(Lower *l)
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
 		for (int k = 0; k < s->nloops; k++) {
 			const Var *v = &nest->vars.at[s->loops[k]];
-			if (v->kind >= LOOP_BLOCK_X)
+			if (loop_is_bound(v->kind))
 				lower_fail(l,
 				    "loop %s is bound to %s, which this "
 				    "target has not",

@@ -23,7 +23,7 @@ bool loop_at_compile_time(const Lower *l, int var)
 {
 	const Var *v = &l->nest->vars.at[var];
 	int64_t extent = loop_extent(l, var);
-	if (v->kind >= LOOP_BLOCK_X) /* is around what blocks share */
+	if (loop_is_bound(v->kind)) /* is around what blocks share */
 		return false;
 	if (v->kind == LOOP_UNROLL || v->kind == LOOP_VECTOR || extent == 1)
 		return true;
@@ -598,7 +598,8 @@ static void running_iteration(
 	int var = l->nest->stages.at[stage].loops[pos];
 	int64_t own = loop_extent(l, var);
 	int facts = l->facts.n;
-	if (l->nest->vars.at[var].kind < LOOP_THREAD_X || own == span->count) {
+	if (!loop_is_thread(l->nest->vars.at[var].kind) ||
+	    own == span->count) {
 		tested_iteration(l, stage, pos, phase, span->clipped);
 		return;
 	}
@@ -960,10 +961,10 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 	} else if (loop_at_compile_time(l, var)) {
 		for (int64_t i = 0; i < extent && !l->failed; i++)
 			one_iteration(l, stage, pos, phase, i);
-	} else if (kind >= LOOP_BLOCK_X) {
+	} else if (loop_is_bound(kind)) {
 		LoopSpan span = {.first = index_const(0),
-		    .count = kind < LOOP_THREAD_X
-			? extent : nest_launch_extent(l->nest, var)};
+		    .count = loop_is_thread(kind)
+			? nest_launch_extent(l->nest, var) : extent};
 		running_loop(l, stage, pos, phase, &span);
 	} else if (kind_of(l, var) == LOOP_SERIAL) {
 		if (narrows(l, stage, pos, phase))
@@ -1099,7 +1100,8 @@ static bool refills(const Lower *l, int stage)
 		const Stage *s =
 		    &l->nest->stages.at[l->nest->vars.at[loop].stage];
 		for (int i = nest_loop_position(l->nest, loop); i >= 0; i--)
-			if (l->nest->vars.at[s->loops[i]].kind < LOOP_BLOCK_X &&
+			if (!loop_is_bound(
+				l->nest->vars.at[s->loops[i]].kind) &&
 			    loop_extent(l, s->loops[i]) > 1)
 				return true;
 		loop = s->place;

@@ -108,11 +108,15 @@ bool low_affine_equal(LowAffine a, LowAffine b)
 	return true;
 }
 
+typedef enum { MEMORY_NONE, MEMORY_READS, MEMORY_WRITES, MEMORY_HINTS } Memory;
+
 static const struct {
 	const char *name;
 	int nargs;
+	bool result;
+	Memory memory;
 } ops[LOW_COUNT] = {
-#define LOWOP(name, args) {#name, args},
+#define LOWOP(name, args, result, memory) {#name, args, result, MEMORY_##memory},
 #include "ir/lowered/lowered.def"
 #undef LOWOP
 };
@@ -127,6 +131,30 @@ int low_op_nargs(LowOpcode op)
 {
 	assert(op < LOW_COUNT);
 	return ops[op].nargs;
+}
+
+bool low_op_has_result(LowOpcode op)
+{
+	assert(op < LOW_COUNT);
+	return ops[op].result;
+}
+
+bool low_op_reads(LowOpcode op)
+{
+	assert(op < LOW_COUNT);
+	return ops[op].memory == MEMORY_READS;
+}
+
+bool low_op_writes(LowOpcode op)
+{
+	assert(op < LOW_COUNT);
+	return ops[op].memory == MEMORY_WRITES;
+}
+
+bool low_op_has_buffer(LowOpcode op)
+{
+	assert(op < LOW_COUNT);
+	return ops[op].memory != MEMORY_NONE;
 }
 
 typedef struct {

@@ -30,7 +30,7 @@
 #include "lib/lookup.h"
 
 typedef enum {
-#define LOWOP(name, args) LOW_##name,
+#define LOWOP(name, args, result, memory) LOW_##name,
 #include "ir/lowered/lowered.def"
 #undef LOWOP
 	LOW_COUNT
@@ -148,7 +148,12 @@ LowAffine low_affine_const(int64_t value);
 LowAffine low_affine_add(Arena *arena, LowAffine a, LowAffine b, int64_t scale_b);
 bool low_affine_equal(LowAffine a, LowAffine b);
 const char *low_op_name(LowOpcode op); /* "ADD" */
-int low_op_nargs(LowOpcode op);        /* as lowered.def has it */
+/* As lowered.def has it: */
+int low_op_nargs(LowOpcode op);
+bool low_op_has_result(LowOpcode op);
+bool low_op_reads(LowOpcode op);  /* a buffer */
+bool low_op_writes(LowOpcode op);
+bool low_op_has_buffer(LowOpcode op); /* any of these, or a hint */
 /* Temporaries that a function reads; those defined outside of a loop and read
  * inside (its limit included).  Each once, in the order of first reading. */
 void lowered_reads(Arena *arena, const LowFunction *f, IntVec *read);

@@ -21,16 +21,6 @@ typedef struct {
 	bool open, launched;
 } Compiler;
 
-static bool is_block(LoopKind kind)
-{
-	return kind >= LOOP_BLOCK_X && kind <= LOOP_BLOCK_Z;
-}
-
-static bool is_thread(LoopKind kind)
-{
-	return kind >= LOOP_THREAD_X && kind <= LOOP_THREAD_Z;
-}
-
 static int add(Compiler *c, CodeKind kind)
 {
 	vec_push(c->arena, &c->out->code,
@@ -99,7 +89,7 @@ static CodeKind kind_of(LowOpcode op)
 {
 	if (op == LOW_FLOORDIV || op == LOW_MOD)
 		return CODE_DIVIDE;
-	if (op >= LOW_LOAD && op <= LOW_PREFETCH)
+	if (low_op_has_buffer(op))
 		return CODE_MEMORY;
 	return op == LOW_BARRIER ? CODE_BARRIER : CODE_OP;
 }
@@ -150,7 +140,7 @@ static bool has_block_loop(const LowBody *body)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
-		if (n->kind == LOWNODE_LOOP && is_block(n->loop))
+		if (n->kind == LOWNODE_LOOP && loop_is_block(n->loop))
 			return true;
 		if (has_block_loop(&n->body) || has_block_loop(&n->other))
 			return true;
@@ -162,8 +152,8 @@ static void thread_extents(const LowBody *body, int64_t *extents)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
-		if (n->kind == LOWNODE_LOOP && is_thread(n->loop))
-			extents[n->loop - LOOP_THREAD_X] = n->extent;
+		if (n->kind == LOWNODE_LOOP && loop_is_thread(n->loop))
+			extents[loop_direction(n->loop)] = n->extent;
 		thread_extents(&n->body, extents);
 		thread_extents(&n->other, extents);
 	}
@@ -196,7 +186,7 @@ static void compile_thread(Compiler *c, const LowNode *loop)
 	Code *code = code_at(c, at);
 	code->d = c->out->slot[loop->var];
 	code->temp = loop->var;
-	code->number = loop->loop - LOOP_THREAD_X;
+	code->number = loop_direction(loop->loop);
 	define(c, loop->var);
 	c->outer = at;
 	compile_body(c, &loop->body);
@@ -228,7 +218,7 @@ static void compile_counted(Compiler *c, const LowNode *loop)
 		code_at(c, iteration)->d = code_at(c, at)->d;
 		code_at(c, iteration)->bound = code_at(c, at)->bound;
 	}
-	if (is_block(loop->loop) && !c->launched &&
+	if (loop_is_block(loop->loop) && !c->launched &&
 	    !has_block_loop(&loop->body))
 		launch = compile_launch(c, loop);
 	compile_body(c, &loop->body);
@@ -250,7 +240,7 @@ static void compile_loop(Compiler *c, const LowNode *loop)
 		add(c, CODE_OPEN);
 		c->open = true;
 	}
-	if (!is_thread(loop->loop)) {
+	if (!loop_is_thread(loop->loop)) {
 		compile_counted(c, loop);
 	} else {
 		if (!c->launched)

@@ -115,8 +115,7 @@ static bool store(Runner *r, const Code *code, Scalar *frame)
 
 bool run_memory(Runner *r, const Code *code, Scalar *frame)
 {
-	if (code->op == LOW_PREFETCH)
-		return true;
-	return code->op < LOW_STORE ? load(r, code, frame)
-				    : store(r, code, frame);
+	if (low_op_reads(code->op))
+		return load(r, code, frame);
+	return !low_op_writes(code->op) || store(r, code, frame);
 }

@@ -165,16 +165,6 @@ static bool starts_region(const LowNode *loop)
 	return loop->loop != LOOP_SERIAL;
 }
 
-static bool is_block(LoopKind kind)
-{
-	return kind >= LOOP_BLOCK_X && kind <= LOOP_BLOCK_Z;
-}
-
-static bool is_thread(LoopKind kind)
-{
-	return kind >= LOOP_THREAD_X && kind <= LOOP_THREAD_Z;
-}
-
 static bool temp_exists(const Verify *v, int temp)
 {
 	return temp >= 0 && temp < v->f->temps.n;
@@ -381,21 +371,6 @@ static bool check_args(Verify *v, const LowNode *n)
 	return true;
 }
 
-static bool has_destination(LowOpcode op)
-{
-	return op < LOW_STORE || op == LOW_DOT4;
-}
-
-static bool has_buffer(LowOpcode op)
-{
-	return op >= LOW_LOAD && op <= LOW_PREFETCH;
-}
-
-static bool writes_buffer(LowOpcode op)
-{
-	return op >= LOW_STORE && op <= LOW_STREAM;
-}
-
 static bool check_memory(Verify *v, const LowNode *n)
 {
 	const char *name = low_op_name(n->op);
@@ -403,7 +378,7 @@ static bool check_memory(Verify *v, const LowNode *n)
 	    "%s: no such buffer", name);
 	const LowBuffer *b = &v->f->buffers.at[n->buffer];
 	TRY(check_affine(v, &n->address));
-	REQUIRE(v, !writes_buffer(n->op) || b->written,
+	REQUIRE(v, !low_op_writes(n->op) || b->written,
 	    "%s: %s is not marked as written", name, b->name);
 	REQUIRE(v, n->dst < 0 || v->f->temps.at[n->dst].type == b->type,
 	    "%s: %s is %s, %s is not", name, b->name, dtype_name(b->type),
@@ -485,9 +460,9 @@ static bool check_op(Verify *v, const LowNode *n)
 {
 	REQUIRE(v, n->op < LOW_COUNT, "no such operation");
 	const char *name = low_op_name(n->op);
-	REQUIRE(v, has_destination(n->op) == (n->dst >= 0),
+	REQUIRE(v, low_op_has_result(n->op) == (n->dst >= 0),
 	    "%s: destination", name);
-	if (has_buffer(n->op))
+	if (low_op_has_buffer(n->op))
 		TRY(check_memory(v, n));
 	if (n->op == LOW_DOT4 && v->f->temps.at[n->dst].lanes > 16)
 		return fail(v, "DOT4: more than 16 lanes");
@@ -522,7 +497,7 @@ static bool check_around(Verify *v, const LowNode *loop, bool (*same)(LoopKind))
 		else if (n->kind == LOWNODE_LOOP || n->kind == LOWNODE_IF)
 			memory = true;
 		else if (n->kind == LOWNODE_OP)
-			memory |= has_buffer(n->op) || n->op == LOW_BARRIER;
+			memory |= low_op_has_buffer(n->op) || n->op == LOW_BARRIER;
 	}
 	REQUIRE(v, !inner || (inner == 1 && !memory),
 	    "more than one loop in %s, between two loops of its sort",
@@ -532,7 +507,7 @@ static bool check_around(Verify *v, const LowNode *loop, bool (*same)(LoopKind))
 
 static bool check_thread_loop(Verify *v, const LowNode *loop)
 {
-	int64_t *extent = &v->thread_extent[loop->loop - LOOP_THREAD_X];
+	int64_t *extent = &v->thread_extent[loop_direction(loop->loop)];
 	REQUIRE(v, !v->parallel, "a thread loop in a parallel loop");
 	REQUIRE(v, !loop->limit, "thread loop %s has a limit",
 	    temp_name(v, loop->var));
@@ -540,7 +515,7 @@ static bool check_thread_loop(Verify *v, const LowNode *loop)
 	    "thread loops of one direction differ: %lld and %lld",
 	    (long long)*extent, (long long)loop->extent);
 	*extent = loop->extent;
-	return check_around(v, loop, is_thread);
+	return check_around(v, loop, loop_is_thread);
 }
 
 static bool check_loop_kind(Verify *v, const LowNode *loop)
@@ -556,13 +531,13 @@ static bool check_loop_kind(Verify *v, const LowNode *loop)
 		    temp_name(v, loop->var));
 		return true;
 	}
-	if (is_block(loop->loop)) {
+	if (loop_is_block(loop->loop)) {
 		REQUIRE(v, !v->parallel && !v->thread,
 		    "block loop %s stands in a parallel or thread loop",
 		    temp_name(v, loop->var));
-		return check_around(v, loop, is_block);
+		return check_around(v, loop, loop_is_block);
 	}
-	REQUIRE(v, is_thread(loop->loop), "%s: a loop of this kind is not lowered",
+	REQUIRE(v, loop_is_thread(loop->loop), "%s: a loop of this kind is not lowered",
 	    temp_name(v, loop->var));
 	return check_thread_loop(v, loop);
 }
@@ -581,8 +556,8 @@ static bool check_loop(Verify *v, const LowNode *loop)
 		memset(v->thread_extent, 0, sizeof v->thread_extent);
 	TRY(check_loop_kind(v, loop));
 	v->parallel += loop->loop == LOOP_PARALLEL;
-	v->block += is_block(loop->loop);
-	v->thread += is_thread(loop->loop);
+	v->block += loop_is_block(loop->loop);
+	v->thread += loop_is_thread(loop->loop);
 	v->region = v->temps[loop->var].region;
 	if (loop->limit) /* captured with the body */
 		TRY(check_affine(v, loop->limit));
@@ -591,8 +566,8 @@ static bool check_loop(Verify *v, const LowNode *loop)
 	undefine_to(v, mark);
 	v->region = region;
 	v->parallel -= loop->loop == LOOP_PARALLEL;
-	v->block -= is_block(loop->loop);
-	v->thread -= is_thread(loop->loop);
+	v->block -= loop_is_block(loop->loop);
+	v->thread -= loop_is_thread(loop->loop);
 	return true;
 }
 

@@ -38,16 +38,6 @@ static LoopKind kind_of(const Nest *nest, int loop)
 	return nest->vars.at[loop].kind;
 }
 
-static bool is_block(LoopKind kind)
-{
-	return kind >= LOOP_BLOCK_X && kind <= LOOP_BLOCK_Z;
-}
-
-static bool is_thread(LoopKind kind)
-{
-	return kind >= LOOP_THREAD_X && kind <= LOOP_THREAD_Z;
-}
-
 /* --- launches ------------------------------------------------------------- */
 
 static bool find_launch(Launches *l, int stage)
@@ -57,13 +47,13 @@ static bool find_launch(Launches *l, int stage)
 	l->outer[stage] = l->block[stage] = -1;
 	for (int i = 0; i < l->tree->nchain[stage]; i++) {
 		LoopKind kind = kind_of(l->nest, chain[i]);
-		if (l->outer[stage] < 0 && kind >= LOOP_BLOCK_X) {
+		if (l->outer[stage] < 0 && loop_is_bound(kind)) {
 			l->outer[stage] = chain[i];
 			first = i;
 		}
-		if (!is_block(kind))
+		if (!loop_is_block(kind))
 			continue;
-		if (i > first && !is_block(kind_of(l->nest, chain[i - 1])))
+		if (i > first && !loop_is_block(kind_of(l->nest, chain[i - 1])))
 			return refuse(l, "a loop stands between two block loops");
 		l->block[stage] = chain[i];
 	}
@@ -95,8 +85,8 @@ static unsigned threads_around(const Launches *l, int stage)
 	unsigned bits = 0;
 	for (int i = 0; i < l->tree->nchain[stage]; i++) {
 		LoopKind kind = kind_of(l->nest, l->tree->chain[stage][i]);
-		if (is_thread(kind))
-			bits |= 1u << (kind - LOOP_THREAD_X);
+		if (loop_is_thread(kind))
+			bits |= 1u << loop_direction(kind);
 	}
 	return bits;
 }
@@ -132,7 +122,7 @@ static bool threads_within(const Launches *l, int stage, int other)
 {
 	for (int i = 0; i < l->tree->nchain[stage]; i++) {
 		int loop = l->tree->chain[stage][i];
-		if (is_thread(kind_of(l->nest, loop)) &&
+		if (loop_is_thread(kind_of(l->nest, loop)) &&
 		    !nest_tree_below(l->tree, other, loop))
 			return false;
 	}
@@ -173,7 +163,7 @@ static bool check_shared(const Launches *l, int stage)
 	for (int i = 0; i < l->tree->nchain[stage] && b->alloc >= 0; i++) {
 		int loop = l->tree->chain[stage][i];
 		inside |= loop == l->block[stage];
-		if (is_thread(kind_of(l->nest, loop)))
+		if (loop_is_thread(kind_of(l->nest, loop)))
 			return refuse(l, "a shared buffer is made anew below a "
 					 "thread loop");
 		if (loop == b->alloc)
@@ -188,7 +178,7 @@ static bool check_barrier(const Launches *l, int stage)
 	const Stage *s = &l->nest->stages.at[stage];
 	int above = nest_tree_above(l->tree, stage);
 	for (int i = 0; i < above && s->barrier; i++)
-		if (is_thread(kind_of(l->nest, l->tree->chain[stage][i])))
+		if (loop_is_thread(kind_of(l->nest, l->tree->chain[stage][i])))
 			return refuse(l, "a barrier stands below a thread loop, "
 					 "where not all threads reach it");
 	return true;
@@ -231,7 +221,7 @@ static int launch_of(const Nest *nest, int loop)
 	while (loop >= 0) {
 		const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
 		for (int i = nest_loop_position(nest, loop); i >= 0; i--)
-			if (kind_of(nest, s->loops[i]) >= LOOP_BLOCK_X)
+			if (loop_is_bound(kind_of(nest, s->loops[i])))
 				outer = s->loops[i];
 		loop = s->place;
 	}

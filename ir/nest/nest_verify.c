@@ -60,7 +60,7 @@ static bool allocated_below(const Verify *v, const NestBuffer *b, int loop)
 
 static bool is_thread(LoopKind kind)
 {
-	return kind == LOOP_PARALLEL || kind >= LOOP_BLOCK_X;
+	return kind == LOOP_PARALLEL || loop_is_bound(kind);
 }
 
 /* Iterations may run at the same time or interleaved. */
@@ -220,12 +220,10 @@ static bool check_nesting(Verify *v, int stage)
 	for (int i = 0; i < v->tree.nchain[stage]; i++) {
 		LoopKind kind = var_at(v, v->tree.chain[stage][i])->kind;
 		parallel += kind == LOOP_PARALLEL;
-		if (kind >= LOOP_THREAD_X)
-			threads++;
-		else if (kind >= LOOP_BLOCK_X && threads)
+		threads += loop_is_thread(kind);
+		blocks += loop_is_block(kind);
+		if (loop_is_block(kind) && threads)
 			return refuse(v, "a block loop is below a thread loop");
-		else if (kind >= LOOP_BLOCK_X)
-			blocks++;
 		vectors += kind == LOOP_VECTOR;
 		if (kind == LOOP_VECTOR && i < nest_tree_above(&v->tree, stage))
 			return refuse(
@@ -359,7 +357,7 @@ static bool check_exchange(Verify *v, int writer, int loop)
 		if (!nest_tree_below(&v->tree, r, loop))
 			continue;
 		if (b->scope == SCOPE_SHARED && w->barrier &&
-		    var_at(v, loop)->kind >= LOOP_THREAD_X)
+		    loop_is_thread(var_at(v, loop)->kind))
 			continue;
 		if (!follows_in_iteration(v, writer, r, loop))
 			return refuse(v,

@@ -224,11 +224,12 @@ Refusal edit_move_legal(const Nest *nest, int stage, int loop)
 /* A loop kind inside of itself: parallel below parallel, say. */
 Refusal edit_kinds_legal(const Nest *nest, int stage, int loop)
 {
-	for (int kind = LOOP_PARALLEL; kind <= LOOP_THREAD_Z; kind++) {
+	for (int kind = 0; kind < LOOP_KINDS; kind++) {
 		const Stage *s = &nest->stages.at[stage];
 		bool above = (LoopKind)kind == nest->vars.at[loop].kind ||
 		    edit_kind_above(nest, loop, (LoopKind)kind);
-		if (!above || kind == LOOP_VECTOR || kind == LOOP_UNROLL)
+		if (!above || (kind != LOOP_PARALLEL &&
+				  !loop_is_bound((LoopKind)kind)))
 			continue;
 		for (int i = 0; i < s->nloops; i++)
 			if (nest->vars.at[s->loops[i]].kind ==

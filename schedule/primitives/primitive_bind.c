@@ -23,8 +23,8 @@ static Refusal parameters(const Call *call, Bind *p)
 		why = call_word(call, 1, &word);
 	if (why)
 		return why;
-	for (p->kind = LOOP_BLOCK_X; p->kind <= LOOP_THREAD_Z; p->kind++)
-		if (!strcmp(word, loop_kind_name(p->kind)))
+	for (p->kind = 0; p->kind < LOOP_KINDS; p->kind++)
+		if (loop_is_bound(p->kind) && !strcmp(word, loop_kind_name(p->kind)))
 			return NULL;
 	return "a thread axis is blockIdx.x .. z or threadIdx.x .. z";
 }

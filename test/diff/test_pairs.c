@@ -490,9 +490,9 @@ static void find_device(const LowFunction *f, const LowBody *body,
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
 		bool loop = n->kind == LOWNODE_LOOP;
-		bool threads = loop && n->loop >= LOOP_THREAD_X;
+		bool threads = loop && loop_is_thread(n->loop);
 		has[DEVICE_BLOCKS] |=
-		    loop && n->loop >= LOOP_BLOCK_X && !threads;
+		    loop && loop_is_block(n->loop);
 		has[DEVICE_THREADS] |= threads;
 		has[DEVICE_TESTED] |= n->kind == LOWNODE_IF && thread;
 		if (n->kind == LOWNODE_OP && n->op == LOW_BARRIER)
