@@ -117,6 +117,37 @@ static const char *mask_element(const Shape *s)
 	return s->lane == 4 ? "int" : "long long";
 }
 
+/* Without the instruction: 16-bit products in pairs, then the pairs of pairs;
+ * within 16 bytes both come out in order. */
+static const char *x86_dot4(EmitC *e, const Shape *s)
+{
+	const char *half[2], *sum;
+	if (e->isa.vnni)
+		return arena_printf(e->arena,
+		    "%s_dpbusd_epi32((%s)(c), (%s)(a), (%s)(b))", s->prefix,
+		    s->mi, s->mi, s->mi);
+	if (!e->isa.avx2)
+		return NULL;
+	for (int i = 0; i < 2; i++) {
+		const char *part = i ? "unpackhi_epi8" : "unpacklo_epi8";
+		half[i] = arena_printf(e->arena,
+		    "%s_madd_epi16(%s_%s((%s)(a), (%s)((a) ^ (a))), "
+		    "%s_srai_epi16(%s_%s((%s)(b), (%s)(b)), 8))",
+		    s->prefix, s->prefix, part, s->mi, s->mi, s->prefix,
+		    s->prefix, part, s->mi, s->mi);
+	}
+	sum = s->bytes == 64
+	    ? arena_printf(e->arena,
+		  "_mm512_add_epi32((__m512i)_mm512_shuffle_ps((__m512)%s, "
+		  "(__m512)%s, 0x88), (__m512i)_mm512_shuffle_ps((__m512)%s, "
+		  "(__m512)%s, 0xdd))",
+		  half[0], half[1], half[0], half[1])
+	    : arena_printf(e->arena, "%s_hadd_epi32(%s, %s)", s->prefix,
+		  half[0], half[1]);
+	return arena_printf(
+	    e->arena, "%s_add_epi32((%s)(c), %s)", s->prefix, s->mi, sum);
+}
+
 static const char *x86_load_masked(EmitC *e, const Shape *s)
 {
 	if (s->bytes == 64 || (s->lane < 4 && e->isa.avx512))
@@ -234,10 +265,7 @@ const char *emit_c_x86(
 	case LOW_MATH:
 		return x86_math(e, math, &s);
 	case LOW_DOT4:
-		return e->isa.vnni ? arena_printf(e->arena,
-				     "%s_dpbusd_epi32((%s)(c), (%s)(a), (%s)(b))",
-				     s.prefix, s.mi, s.mi, s.mi)
-				   : NULL;
+		return x86_dot4(e, &s);
 	default:
 		return NULL;
 	}

@@ -7,8 +7,9 @@
  *     c = dot4(shuffle(x), y, c)
  *
  * The four elements of a step lie side by side in both operands, and those of
- * all lanes behind one another or in the same place; every lane and every step
- * counts.  Else nothing is emitted here, and the loop is repeated: results are
+ * all lanes behind one another or in the same place; every step
+ * counts, and every lane, or what is read for the others lies in the buffers
+ * and what becomes of them is nobody's.  Else nothing is emitted here, and the loop is repeated: results are
  * the same to the bit, since sums of i32 wrap around. */
 #include "codegen/lower/lower_internal.h"
 
@@ -56,6 +57,15 @@ static bool lies_together(Lower *l, const Expr *read, int var, Index *at)
 	return lane == 0 || lane == TERMS;
 }
 
+/* Are all lanes' elements there, also of lanes that do not count? */
+static bool is_inside(Lower *l, const Expr *read, Index at)
+{
+	Index last = at;
+	last.form.constant += TERMS - 1;
+	return memory_inside(l, read->id, at) &&
+	    memory_inside(l, read->id, last);
+}
+
 static int operand(Lower *l, const Expr *read, Index at)
 {
 	int lanes = TERMS * l->lanes, *order;
@@ -73,13 +83,13 @@ static int operand(Lower *l, const Expr *read, Index at)
 	return emit_pure(l, &key, "four");
 }
 
-bool dot_operands(Lower *l, int stage, int *a, int *b)
+bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	int var = s->tensor_loop, outer = l->stage;
 	const Expr *x = s->body->arg[0]->arg[0], *y = s->body->arg[1]->arg[0];
 	Index at_x, at_y;
-	bool known = false, good;
+	bool known = true, all, good;
 	assert(s->intrinsic >= 0 && s->body->op == OP_MUL);
 	assert(x->op == OP_READ && y->op == OP_READ);
 	assert(loop_extent(l, var) == TERMS);
@@ -90,18 +100,20 @@ bool dot_operands(Lower *l, int stage, int *a, int *b)
 	}
 	assert(x->type == DT_U8 && y->type == DT_I8);
 	l->stage = stage;
-	good = !l->across && l->lanes <= MOST_LANES && l->mask.lanes <= 1 &&
+	good = !l->across && l->lanes <= MOST_LANES &&
 	    l->nest->buffers.at[s->buffer].type == DT_I32 &&
 	    all_counts(l, stage, var);
 	if (good) {
 		l->vars[var] = (Binding){true, index_const(0)};
-		good = value_is_bool(
-			   tail_mask(l, stage, PHASE_UPDATE), &known) &&
-		    known;
+		all = value_is_bool(
+			  tail_mask(l, stage, PHASE_UPDATE), &known) &&
+		    l->mask.lanes <= 1;
 		l->vars[var].bound = false;
+		good = known && lies_together(l, x, var, &at_x) &&
+		    lies_together(l, y, var, &at_y) &&
+		    (all || (masked && is_inside(l, x, at_x) &&
+				is_inside(l, y, at_y)));
 	}
-	good = good && lies_together(l, x, var, &at_x) &&
-	    lies_together(l, y, var, &at_y);
 	if (good) {
 		*a = operand(l, x, at_x);
 		*b = operand(l, y, at_y);

@@ -279,8 +279,9 @@ Value eval_combined(Lower *l, ReduceOp op, Value acc, Value value, int into);
 Value across_lanes(Lower *l, ReduceOp op, Value v);
 
 /* lower_dot.c: the operands of a DOT4 that is the tensorized loop of the stage,
- * at the loop around it; false where it has to be repeated. */
-bool dot_operands(Lower *l, int stage, int *a, int *b);
+ * at the loop around it; `masked`: also where lanes do not count.  False where
+ * it has to be repeated. */
+bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b);
 
 /* lower_math.c: a function of a vector to 2 ulp; -1: none here. */
 int math_vector(Lower *l, Op function, DType type, int x, int lanes);
@@ -294,6 +295,7 @@ Index buffer_address(Lower *l, int buffer, Expr *const *index, int n);
 Value memory_load(Lower *l, int buffer, Index address);
 void memory_store(Lower *l, int buffer, Index address, Value v);
 /* `lanes` elements side by side, all inside of the buffer. */
+bool memory_inside(Lower *l, int buffer, Index address); /* for sure */
 int memory_run(Lower *l, int buffer, Index address, int lanes);
 /* The temporary of an element of scope reg, made if it has none. */
 int register_temp(Lower *l, int buffer, Index address);

@@ -36,7 +36,7 @@ Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
 	return address;
 }
 
-static bool surely_inside(Lower *l, int buffer, Index address)
+bool memory_inside(Lower *l, int buffer, Index address)
 {
 	int64_t n = tape_value(
 	    l->nest->tape, l->nest->buffers.at[buffer].elements);
@@ -293,7 +293,7 @@ Value memory_load(Lower *l, int buffer, Index address)
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
 	if (b->scope == SCOPE_REG)
 		return register_load(l, buffer, address);
-	bool masked = l->mask.lanes > 1 && !surely_inside(l, buffer, address);
+	bool masked = l->mask.lanes > 1 && !memory_inside(l, buffer, address);
 	if (index_has_lanes(address)) {
 		masked |= l->mask.lanes > 1 && written_by_threads(l, buffer);
 		int mask = masked ? value_as(l, l->mask, l->lanes) : -1;

@@ -259,13 +259,14 @@ static Value result(Lower *l, const Stage *s, DType type, Index address)
 static bool tensor_step(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
+	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
 	int a, b, into, outer = l->stage;
-	if (!dot_operands(l, stage, &a, &b))
+	if (!dot_operands(l, stage, reg || accumulator(l, s) >= 0, &a, &b))
 		return false;
 	l->stage = stage;
 	Index address = write_address(l, s);
 	into = accumulator(l, s);
-	if (into < 0 && l->nest->buffers.at[s->buffer].scope == SCOPE_REG)
+	if (into < 0 && reg)
 		into = register_temp(l, s->buffer, address);
 	if (into >= 0) {
 		assert(l->f->temps.at[into].lanes == l->lanes);

@@ -12,7 +12,11 @@
  * there is none; W's axes are tiled and the block R is computed inside.
  * Operands: a constant one is packed ahead in the order in which it is read; an
  * input is packed where a decision says, or read in place; what another block
- * makes is computed where a decision says.  This is Goto's nest (BLIS) without
+ * makes is computed where a decision says.  Sums of u8*i8 go by fours, for the
+ * instruction that adds four products to each lane:
+ *
+ *     for k0 unroll k1 .. vector jv for kq in 4      tensorized; k%4 innermost
+ *  This is Goto's nest (BLIS) without
  * a level over k: accumulators stay in registers for the whole reduction. */
 #include "schedule/rules/rules.h"
 
@@ -49,7 +53,12 @@ typedef struct {
 	const char *fused;
 	VEC(ReduceLoop) loops; /* of the reduction, outer to inner */
 	const char *unrolled;  /* the innermost of them; or NULL */
+	bool dot;              /* sums of u8*i8, by FOUR */
+	const char *four;      /* the loop of these; NULL: none */
+	bool ragged;           /* they do not divide its axis */
 } Tiling;
+
+enum { FOUR = 4 };
 
 static void put(Tiling *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -340,18 +349,59 @@ static int loop_to_split(const Tiling *t)
 }
 
 /* A split that is not of a whole axis has to divide it. */
-static void put_inner_values(Tiling *t, const ReduceLoop *x)
+static void put_inner_values(Tiling *t, const ReduceLoop *x, int64_t times)
 {
 	bool whole = x->count == t->block->axes[x->axis].extent;
 	const char *sep = "";
 	put(t, "[");
 	for (int i = 0; i < COUNT(inner_values); i++)
-		if (inner_values[i] <= x->count &&
-		    (whole || x->count % inner_values[i] == 0)) {
+		if (inner_values[i] * times <= x->count &&
+		    (whole || x->count % (inner_values[i] * times) == 0)) {
 			put(t, "%s%d", sep, inner_values[i]);
 			sep = ", ";
 		}
 	put(t, "]");
+}
+
+static bool is_operand(const Expr *e, DType type)
+{
+	return e->op == OP_CAST && e->arg[0]->op == OP_READ &&
+	    e->arg[0]->type == type;
+}
+
+/* What dot4_u8i8 computes, with what the inline rule puts in. */
+static bool sums_u8i8(const Tiling *t)
+{
+	const Expr *e = t->r->bodies[t->tiled->block];
+	if (t->block->reduce != REDUCE_SUM || e->op != OP_MUL ||
+	    e->type != DT_I32)
+		return false;
+	const Expr *a = e->arg[0], *b = e->arg[1];
+	return (is_operand(a, DT_U8) && is_operand(b, DT_I8)) ||
+	    (is_operand(a, DT_I8) && is_operand(b, DT_U8));
+}
+
+/* The same, and the fours below all. */
+static void split_in_fours(Tiling *t, int i)
+{
+	ReduceLoop *x = &t->loops.at[i], inner, four;
+	const char *axis = t->block->axes[x->axis].name, *whole = x->name;
+	x->name = rule_name(t->r, t->block, axis, "0");
+	inner = four = *x;
+	inner.name = rule_name(t->r, t->block, axis, "1");
+	four.name = rule_name(t->r, t->block, axis, "q");
+	put(t, "%s, %s, %s = split(%s, ? in tile(", x->name, inner.name,
+	    four.name, whole);
+	put_inner_values(t, x, FOUR);
+	put(t, ", [%d]))\n", FOUR);
+	t->ragged = x->count % FOUR != 0;
+	four.count = FOUR;
+	x->below = inner.below = four.below * FOUR;
+	x->times = inner.name;
+	t->unrolled = inner.name;
+	t->four = four.name;
+	vec_push(t->r->arena, &t->loops, inner);
+	vec_push(t->r->arena, &t->loops, four);
 }
 
 /* Its last iterations become the innermost loop of the reduction. */
@@ -362,7 +412,7 @@ static void split_loop(Tiling *t, int i)
 	x->name = rule_name(t->r, t->block, axis, "0");
 	inner.name = rule_name(t->r, t->block, axis, "1");
 	put(t, "%s, %s = split(%s, ? in tile(", x->name, inner.name, whole);
-	put_inner_values(t, x);
+	put_inner_values(t, x, 1);
 	put(t, "))\n");
 	x->times = inner.name;
 	t->unrolled = inner.name;
@@ -377,7 +427,13 @@ static void reduction_loops(Tiling *t)
 	if (!keeps_order(t))
 		order_loops(t);
 	int split = loop_to_split(t);
-	if (split >= 0)
+	t->dot = sums_u8i8(t) && t->tiled->axis >= 0 && split >= 0 &&
+	    (t->loops.at[split].count % FOUR == 0 ||
+		t->loops.at[split].count ==
+		    b->axes[t->loops.at[split].axis].extent);
+	if (t->dot)
+		split_in_fours(t, split);
+	else if (split >= 0)
 		split_loop(t, split);
 }
 
@@ -385,7 +441,7 @@ static void unroll_reduction(Tiling *t)
 {
 	for (int i = 0; i < t->loops.n; i++) {
 		const ReduceLoop *x = &t->loops.at[i];
-		if (x->name == t->unrolled)
+		if (x->name == t->unrolled || x->name == t->four)
 			put(t, "unroll(%s)\n", x->name);
 		else if (!x->times && x->count > 1 && x->count <= 16 &&
 		    x->count == t->block->axes[x->axis].extent)
@@ -408,7 +464,7 @@ static void schedule_reduction(Tiling *t)
 		    t->tiled->lanes);
 	}
 	put(t, "reorder(");
-	for (int i = 0; i < t->loops.n; i++, sep = ", ")
+	for (int i = 0; i < t->loops.n - (t->four != NULL); i++, sep = ", ")
 		put(t, "%s%s", sep, t->loops.at[i].name);
 	for (int a = 0; a < b->nspatial; a++)
 		if (a != t->tiled->axis) {
@@ -417,6 +473,8 @@ static void schedule_reduction(Tiling *t)
 		}
 	if (vector)
 		put(t, "%s%s, %s", sep, v0, vv);
+	if (t->four)
+		put(t, ", %s", t->four);
 	put(t, ")\n");
 	for (int a = 0; a < b->nspatial; a++)
 		if (a != t->tiled->axis)
@@ -426,7 +484,10 @@ static void schedule_reduction(Tiling *t)
 		put(t, "unroll(%s)\nvectorize(%s, %d)\n", v0, vv,
 		    t->tiled->lanes);
 	bool sum = b->reduce == REDUCE_SUM && b->body->op == OP_MUL;
-	put_tail(t, n, sum ? "pad, peel, mask" : "peel, mask");
+	/* fours are whole in what is padded, and in whole tiles */
+	put_tail(t, n, t->dot && t->ragged ? "pad, peel"
+		: sum		  ? "pad, peel, mask"
+				  : "peel, mask");
 }
 
 /* --- operands ------------------------------------------------------------------------ */
@@ -439,7 +500,7 @@ static const TileAxis *tile_of(const Tiling *t, int axis)
 	return NULL;
 }
 
-enum { PHASE_TILES, PHASE_REDUCTION, PHASE_ROWS, PHASE_LANES };
+enum { PHASE_TILES, PHASE_REDUCTION, PHASE_ROWS, PHASE_LANES, PHASE_FOURS };
 
 /* A part of a packed operand's layout, and where it goes. */
 typedef struct {
@@ -535,7 +596,8 @@ static void reduction_parts(Tiling *t, PackParts *parts, int dim,
 		above = 0;
 	for (int i = 0; i < n; i++) {
 		const ReduceLoop *x = &t->loops.at[loops[i]];
-		if (i < n - 1 &&
+		bool four = x->name == t->four;
+		if (i < n - 1 && t->loops.at[loops[i + 1]].name != t->four &&
 		    (loops[i + 1] == loops[i] + 1 || (x->times && above)))
 			continue;
 		int64_t below = x->below / d->below;
@@ -549,7 +611,8 @@ static void reduction_parts(Tiling *t, PackParts *parts, int dim,
 			    outer ? outer->below / x->below : above / below,
 			    outer ? outer->times : NULL, 1);
 		}
-		add_part(t, parts, PHASE_REDUCTION, loops[first], text);
+		add_part(t, parts, four ? PHASE_FOURS : PHASE_REDUCTION,
+		    loops[first], text);
 		above = below;
 		first = i + 1;
 	}
@@ -659,6 +722,14 @@ static int lanes_dim(const Tiling *t, const RuleRead *read)
 	return -1;
 }
 
+/* Are the four of a dot product side by side along a dimension? */
+static bool moves_fours(const Tiling *t, const RuleRead *read, int dim)
+{
+	const RuleIndex *x = &read->dims[dim];
+	return x->digits.n && x->digits.at[0].below == 1 &&
+	    x->digits.at[0].axis == t->loops.at[t->loops.n - 1].axis;
+}
+
 /* Panels of lanes are copied in vectors along the rows of the input.  Where
  * those lie across the panels, ROWS of them go together: their elements are
  * neighbours there, and are stored at once. */
@@ -666,8 +737,9 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 {
 	enum { ROWS = 4 };
 	const Buffer *b = &t->r->program->buffers[read->buffer];
-	int lanes = t->tiled->lanes, along = lanes_dim(t, read);
-	int last = read->nindex - 1;
+	/* by fours as many bytes as lie together again */
+	int lanes = t->four ? FOUR : t->tiled->lanes;
+	int along = lanes_dim(t, read), last = read->nindex - 1;
 	const char **outer = NEW_N(t->r->arena, const char *, read->nindex);
 	const char *inner = "";
 	for (int d = 0; d <= last; d++)
@@ -689,8 +761,23 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 		put(t, "%s%s_v1)\nvectorize(%s_v1, %d)\ntail(%s, peel)\n",
 		    inner, copy, copy, lanes, copy);
 	}
+	else if (t->four && moves_fours(t, read, last)) {
+		put(t, "%s_v0, %s_v1 = split(%s, [_, %d])\n", copy, copy,
+		    outer[last], FOUR);
+		put(t, "vectorize(%s_v1, %d)\ntail(%s, peel)\n", copy, FOUR,
+		    copy);
+		outer[last] = arena_printf(t->r->arena, "%s_v0", copy);
+	}
 	if (t->r->machine->threads > 1)
 		put(t, "parallel(%s)\n", outer[longest_dim(b)]);
+}
+
+/* Are the fours of all lanes in place where they are? */
+static bool lies_by_fours(const Tiling *t, const RuleRead *read)
+{
+	int axis = t->loops.at[t->loops.n - 1].axis;
+	return !read->uses[t->tiled->axis] &&
+	    rule_stride(t->r->program, read, axis, 1) == 1;
 }
 
 static void pack_operand(Tiling *t, const RuleRead *read)
@@ -706,7 +793,8 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 	if (b->is_const || !is_anchor(t))
 		put(t, "compute_at(%s, root)\n", copy);
 	else
-		put_places(t, copy, ", inline");
+		put_places(t, copy,
+		    t->four && !lies_by_fours(t, read) ? "" : ", inline");
 	pack_layout(t, read, copy);
 	put(t, "pad(%s, 0)\n", copy);
 	if (!b->is_const)
@@ -781,4 +869,6 @@ void rule_tile(Rules *r, const RuleTiled *tiled)
 	parallel_writer(&t);
 	schedule_reduction(&t);
 	operands(&t);
+	if (t.four)
+		put(&t, "tensorize(%s, dot4_u8i8)\n", t.four);
 }

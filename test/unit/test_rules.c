@@ -95,6 +95,16 @@ static const Case cases[] = {
 	{"y_i0, y_i1 = split(y.i, ? in tile([4, 8, 16]))", "unroll(y_i1)",
 	    "reorder(y_j0, y_i0, y_i1, y_jv)", "vectorize(y_jv, 16)"},
 	{0}},
+    /* sums of u8*i8 by fours, which lie side by side in both copies */
+    {"workloads/matmul_u8i8.yaml",
+	{"c_k0, c_k1, c_kq = split(c_acc.k, ? in tile([1, 2, 3, 4, 6, 8], [4]))",
+	    "c_j_lane, c_kq)", "unroll(c_kq)",
+	    "transform_layout(a_pack, [x0//c_i2, x1//4, x0%c_i2, x1%4])",
+	    "transform_layout(b_pack, [x0//(c_j2*16), x1//4, x0%(c_j2*16), "
+	    "x1%4])",
+	    "tensorize(c_kq, dot4_u8i8)"},
+	{0}},
+    {"workloads/matmul.yaml", {"unroll("}, {"tensorize"}},
 };
 
 static bool some_sketch_has(const Space *space, const char *text)

@@ -23,7 +23,7 @@ typedef struct {
 	Servers servers;
 	int users;
 	Measurer *last; /* whose candidates wait */
-	double peak_one, peak_all; /* 0: not measured */
+	double peak_one[2], peak_all[2]; /* [peak_is_dot]; 0: not measured */
 	double probe_s; /* the least of the run; 0: none */
 	int cpus;
 } Nursery;
@@ -119,10 +119,10 @@ static bool exchange(
     Measurer *m, JobHeader job, json_t *traces, Measurement *out)
 {
 	Nursery *s = m->nursery;
-	bool cut;
+	bool cut, dot = peak_is_dot(m->context.program);
 	job.program = m->number;
 	job.peak = fmax(
-	    s->peak_all, s->peak_one * m->context.target->threads);
+	    s->peak_all[dot], s->peak_one[dot] * m->context.target->threads);
 	job.probe_s = s->probe_s;
 	job.limit_s = limited(m, job.limit_s, &cut);
 	bool done = servers_exchange(&s->servers, job, traces, out);
@@ -386,23 +386,24 @@ Status measure_peak(
 {
 	Nursery *s = m->nursery;
 	Measurement out[2];
+	bool dot = peak_is_dot(m->context.program);
 	*one = *all = 0;
 	if (is_simulated(m))
 		return STATUS_OK;
 	JobHeader job = {.kind = JOB_PEAK,
 	    .n = 2,
 	    .limit_s = s->options.build_limit_s + 5};
-	if (again || !(s->peak_one > 0)) {
+	if (again || !(s->peak_one[dot] > 0)) {
 		FORWARD_IF_ERROR(run_job(m, job, json_array(), out, error));
 		if (out[0].outcome || out[1].outcome)
 			return error_set(error, STATUS_CRASH,
 			    "the FMA peak could not be measured: %.900s",
 			    out[out[0].outcome ? 0 : 1].error);
-		s->peak_one = fmax(s->peak_one, out[0].time_s);
-		s->peak_all = fmax(s->peak_all, out[1].time_s);
+		s->peak_one[dot] = fmax(s->peak_one[dot], out[0].time_s);
+		s->peak_all[dot] = fmax(s->peak_all[dot], out[1].time_s);
 	}
-	*one = s->peak_one;
-	*all = s->peak_all;
+	*one = s->peak_one[dot];
+	*all = s->peak_all[dot];
 	return STATUS_OK;
 }
 

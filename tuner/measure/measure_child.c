@@ -249,7 +249,8 @@ static void job_peak(const MeasureContext *c, Arena *arena, Measurement *m)
 		int threads = i ? c->target->threads : 1;
 		Loaded k = {.context = c,
 		    .lowered = peak_lowered(
-			arena, c->target, threads, &flops)};
+			arena, c->target, threads, peak_is_dot(c->program),
+			&flops)};
 		m[i].outcome = OUTCOME_BUILD;
 		if (!kernel_compile_lowered(&k, &m[i]) || !kernel_load(&k, &m[i]))
 			return;

@@ -187,9 +187,11 @@ void job_time(Loaded *kernel, double best_s, double probe_s, Measurement *m);
 /* Calls a function of n pointers; false: there are too many. */
 bool measure_call(void *function, void **args, int n);
 
-/* peak.c: a kernel that does nothing but FMAs; its FLOPs a call. */
+/* peak.c: a kernel that does nothing but FMAs, or sums of u8*i8 by fours for
+ * programs that have such; its FLOPs a call. */
+bool peak_is_dot(const Program *program);
 Lowered *peak_lowered(Arena *arena, const Target *target, int threads,
-    double *flops);
+    bool dot, double *flops);
 /* The same that copies so many elements, `bytes` read and written in all. */
 Lowered *copy_lowered(
     Arena *arena, const Target *target, int64_t bytes, int64_t *elements);

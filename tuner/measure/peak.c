@@ -4,6 +4,9 @@
  *
  *     parallel t: acc0 … acc11 = 1; for i: acc_k = acc_k * x + y
  *
+ * For programs that sum products u8*i8, which targets add four at a time:
+ * acc_k = dot4(x, y, acc_k).
+ *
  * And one that does nothing but copy: what memory allows. */
 #include "tuner/measure/measure_internal.h"
 
@@ -20,12 +23,50 @@ static LowNode *loop_node(
 	return loop;
 }
 
-static int constant(Arena *arena, LowFunction *f, LowBody *body, int lanes,
-    const char *name, double value)
+static int constant(Arena *arena, LowFunction *f, LowBody *body, DType type,
+    int lanes, const char *name, double value)
 {
-	int t = low_temp(arena, f, DT_F32, lanes, name);
-	low_op(arena, body, LOW_CONST, t, -1, -1, -1)->f = value;
+	int t = low_temp(arena, f, type, lanes, name);
+	LowNode *node = low_op(arena, body, LOW_CONST, t, -1, -1, -1);
+	node->f = value;
+	node->i = (int64_t)value;
 	return t;
+}
+
+/* Bytes that the compiler does not know. */
+static int bytes_of_out(Arena *arena, LowFunction *f, LowBody *body, DType type,
+    int lanes, const char *name)
+{
+	int t = low_temp(arena, f, type, 4 * lanes, name);
+	LowNode *node = low_op(arena, body, LOW_LOAD, t, -1, -1, -1);
+	node->buffer = f->buffers.n;
+	vec_push(arena, &f->buffers,
+	    (LowBuffer){.name = name,
+		.type = type,
+		.elements = (int64_t)4 * lanes,
+		.align = 1});
+	return t;
+}
+
+static bool reads_widened(const Expr *e, DType type)
+{
+	return e->op == OP_CAST && e->arg[0]->op == OP_READ &&
+	    e->arg[0]->type == type;
+}
+
+bool peak_is_dot(const Program *p)
+{
+	for (int i = 0; i < p->nblocks; i++) {
+		const Expr *e = p->blocks[i].body;
+		if (p->blocks[i].reduce != REDUCE_SUM || e->op != OP_MUL ||
+		    e->type != DT_I32)
+			continue;
+		for (int k = 0; k < 2; k++)
+			if (reads_widened(e->arg[k], DT_U8) &&
+			    reads_widened(e->arg[1 - k], DT_I8))
+				return true;
+	}
+	return false;
 }
 
 /* acc = acc * x + y */
@@ -42,23 +83,24 @@ static void multiply_add(Arena *arena, LowFunction *f, LowBody *body, bool fma,
 	low_op(arena, body, LOW_ADD, acc, product, y, -1);
 }
 
-Lowered *peak_lowered(
-    Arena *arena, const Target *target, int threads, double *flops)
+Lowered *peak_lowered(Arena *arena, const Target *target, int threads,
+    bool dot, double *flops)
 {
 	Lowered *lowered = NEW(arena, Lowered);
 	LowFunction *f = NEW(arena, LowFunction);
 	int lanes = target->machine.vector_bytes / 4;
+	DType type = dot ? DT_I32 : DT_F32;
 	lanes = lanes ? lanes : 1;
 	*lowered = (Lowered){.arena = arena, .kernel = f};
 	f->name = "tunec_peak";
 	f->nthreads = threads;
 	vec_push(arena, &f->params,
-	    (LowParam){.name = "out", .type = DT_F32, .output = true});
+	    (LowParam){.name = "out", .type = type, .output = true});
 	vec_push(arena, &f->params,
 	    (LowParam){.name = "workspace", .workspace = true});
 	vec_push(arena, &f->buffers,
 	    (LowBuffer){.name = "out",
-		.type = DT_F32,
+		.type = type,
 		.elements = (int64_t)threads * lanes,
 		.align = 4,
 		.written = true});
@@ -67,16 +109,24 @@ Lowered *peak_lowered(
 	LowNode *inner = loop_node(arena, f, "i", STEPS, LOOP_SERIAL);
 	int acc[CHAINS];
 	for (int k = 0; k < CHAINS; k++)
-		acc[k] = constant(arena, f, &outer->body, lanes, "acc", 1 + k);
-	int x = constant(arena, f, &outer->body, lanes, "x", 0.999999);
-	int y = constant(arena, f, &outer->body, lanes, "y", 1e-7);
+		acc[k] = constant(
+		    arena, f, &outer->body, type, lanes, "acc", 1 + k);
+	int x = dot ? bytes_of_out(arena, f, &outer->body, DT_U8, lanes, "x")
+		    : constant(
+			  arena, f, &outer->body, type, lanes, "x", 0.999999);
+	int y = dot ? bytes_of_out(arena, f, &outer->body, DT_I8, lanes, "y")
+		    : constant(arena, f, &outer->body, type, lanes, "y", 1e-7);
 	for (int k = 0; k < CHAINS; k++)
-		multiply_add(arena, f, &inner->body, target->machine.fma,
-		    acc[k], x, y);
+		if (dot)
+			low_op(arena, &inner->body, LOW_DOT4, acc[k], x, y,
+			    acc[k]);
+		else
+			multiply_add(arena, f, &inner->body,
+			    target->machine.fma, acc[k], x, y);
 	vec_push(arena, &outer->body, inner);
 	int sum = acc[0];
 	for (int k = 1; k < CHAINS; k++) {
-		int next = low_temp(arena, f, DT_F32, lanes, "sum");
+		int next = low_temp(arena, f, type, lanes, "sum");
 		low_op(arena, &outer->body, LOW_ADD, next, sum, acc[k], -1);
 		sum = next;
 	}
@@ -87,7 +137,7 @@ Lowered *peak_lowered(
 	store->address.terms = NEW(arena, LowTerm);
 	*store->address.terms = (LowTerm){outer->var, lanes};
 	vec_push(arena, &f->body, outer);
-	*flops = 2.0 * CHAINS * STEPS * lanes * threads;
+	*flops = (dot ? 8.0 : 2.0) * CHAINS * STEPS * lanes * threads;
 	return lowered;
 }
 
