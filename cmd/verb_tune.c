@@ -290,7 +290,7 @@ static int tune_one(Run *run, int i)
 static int tune_repeated(Run *run, int i)
 {
 	int first = run->same[i];
-	if (run->broken[first])
+	if (run->broken[first] || lacks_first(run, first))
 		return EXIT_DONE;
 	run->results[i] = run->results[first];
 	TuneResult *r = &run->results[i];
@@ -299,11 +299,20 @@ static int tune_repeated(Run *run, int i)
 	return show_one(run, i);
 }
 
+/* Nothing is to be done, or it was said why nothing can be.  A run that began is
+ * ended in order, whatever interrupts it. */
+static bool is_over(Run *run, int i)
+{
+	bool began = run->tunings[i] && tune_has_begun(run->tunings[i]);
+	return run->broken[i] || (interrupted && !began) ||
+	    (!began && lacks_first(run, i));
+}
+
 static int tune_all(Run *run)
 {
 	int code = measure_firsts(run);
-	for (int i = 0; i < run->n && !interrupted; i++) {
-		if (run->broken[i])
+	for (int i = 0; i < run->n; i++) {
+		if (is_over(run, i))
 			continue;
 		code = exit_worse(code, run->tunings[i]
 			? tune_one(run, i) : tune_repeated(run, i));

@@ -347,6 +347,22 @@ wait $pid
 ok interrupted-is-130 [ $? = 130 ]
 ok interrupted-keeps-trials [ "$(trials int.db)" -gt 1 ]
 
+# Before candidate 1 is there, too: the plain nest of this takes seconds.
+sed 's/name: mm/name: big/; s/M: 33, N: 40, K: 29/M: 2048, N: 2048, K: 2048/' \
+	mm.yaml >big.yaml
+"$TUNEC" tune --target "$target" big.yaml:small --trials 50 --db early.jsonl \
+	>/dev/null 2>&1 &
+pid=$!
+for _ in {1..100}; do
+	sleep 0.1
+	grep -q run-start early.jsonl 2>/dev/null && break
+done
+kill -INT $pid
+wait $pid
+ok interrupted-early-is-130 [ $? = 130 ]
+ok interrupted-early-is-marked grep -q '"kind":"run-end".*"complete":false' \
+	early.jsonl
+
 # --- stores that cannot be used ----------------------------------------------------------
 echo 'this is no store' >no.db
 cp no.db no.copy

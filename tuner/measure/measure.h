@@ -94,8 +94,7 @@ typedef struct {
 typedef struct {
 	bool ready;        /* outputs are there; else `by` says why not */
 	const Trace *fast; /* that made them; NULL: the plain nest */
-	Measurement by;    /* of what made them; time_s NaN: not known, since
-			      runs are too short to tell */
+	Measurement by;    /* of what made them */
 	Measurement plain; /* of the plain nest */
 	bool estimated;    /* its time was not measured */
 } Reference;

@@ -81,7 +81,7 @@ static double least_operations(const Program *p)
 
 /* What the peak allows: all operations that are needed, or a part of them where
  * a kernel may leave some out. */
-static void judge_time(const Loaded *k, double peak, Measurement *m)
+void job_judge(const Loaded *k, double peak, Measurement *m)
 {
 	const Program *p = k->context->program;
 	double part = has_conditions(p) ? 1.0 / 64 : 0.5;
@@ -117,7 +117,7 @@ static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 		return;
 	if (m->nruns == MEASURE_SETS && m->runs_s[1] > long_s) {
 		time_by_check(m);
-		judge_time(k, run->peak, m);
+		job_judge(k, run->peak, m);
 		return;
 	}
 	start = measure_now();
@@ -125,7 +125,7 @@ static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 		return;
 	job_time(k, run->best_s, run->probe_s, m);
 	m->run_s = measure_now() - start;
-	judge_time(k, run->peak, m);
+	job_judge(k, run->peak, m);
 }
 
 /* Its first answer says what compiling gave. */
@@ -314,7 +314,7 @@ void measure_child(const MeasureContext *context, const JobHeader *job,
 		m[i] = measure_nothing(OUTCOME_OK);
 	switch (job->kind) {
 	case JOB_PLAIN: job_plain(context, arena, m); break;
-	case JOB_FAST: job_fast(context, arena, traces, m); break;
+	case JOB_FAST: job_fast(context, arena, traces, job, m); break;
 	case JOB_FORM:
 		job_forms(context, arena, traces, trace, job->n, m);
 		break;

@@ -178,11 +178,13 @@ void measure_child(const MeasureContext *context, const JobHeader *job,
 /* measure_reference.c: JOB_PLAIN and JOB_FAST. */
 void job_plain(const MeasureContext *context, Arena *arena, Measurement *m);
 void job_fast(const MeasureContext *context, Arena *arena,
-    const json_t *traces, Measurement *m);
+    const json_t *traces, const JobHeader *job, Measurement *m);
 /* measure_child.c: of a loaded kernel that was called.  probe_s: the least
  * probe of the run; 0: none yet. */
 typedef struct Loaded Loaded;
 void job_time(Loaded *kernel, double best_s, double probe_s, Measurement *m);
+/* Is its time plausible? */
+void job_judge(const Loaded *kernel, double peak, Measurement *m);
 
 /* Calls a function of n pointers; false: there are too many. */
 bool measure_call(void *function, void **args, int n);

@@ -324,7 +324,7 @@ bool kernel_pin(const MeasureContext *c, Measurement *m)
 
 /* --- checking --------------------------------------------------------------- */
 
-static bool inputs_unchanged(const Loaded *k, int set, Measurement *m)
+bool kernel_inputs_unchanged(const Loaded *k, int set, Measurement *m)
 {
 	const Program *p = k->context->program;
 	const MeasureData *data = k->context->data;
@@ -366,7 +366,7 @@ bool kernel_check(Loaded *k, double best_s, Measurement *m)
 		m->runs_s[m->nruns++] = took;
 		if (set == 0 && !kernel_pin(k->context, m))
 			return false;
-		if (!inputs_unchanged(k, set, m))
+		if (!kernel_inputs_unchanged(k, set, m))
 			return false;
 		for (int o = 0; o < p->noutputs; o++)
 			if (!compare_output(k->context->data, set, o,

@@ -43,6 +43,8 @@ void kernel_call(void *loaded);
 /* Threads to CPUs, where that is wanted; after the first call. */
 bool kernel_pin(const MeasureContext *context, Measurement *m);
 
+/* After a call on guarded arguments. */
+bool kernel_inputs_unchanged(const Loaded *k, int set, Measurement *m);
 /* In full with the expected outputs, on all sets; what is hopeless against
  * best_s twice in a row on the first alone.  best_s 0: none known.  m->runs_s:
  * of each set, pinned but for the first. */

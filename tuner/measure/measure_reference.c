@@ -28,7 +28,9 @@ static bool make_expected(Loaded *k, Measurement *m)
 		double start = measure_now();
 		kernel_call(k);
 		m->runs_s[m->nruns++] = measure_now() - start;
-		if (set == 0 && !kernel_pin(k->context, m))
+		m->outcome = OUTCOME_WRONG;
+		if (!kernel_inputs_unchanged(k, set, m) ||
+		    (set == 0 && !kernel_pin(k->context, m)))
 			return false;
 		for (int o = 0; o < p->noutputs; o++)
 			memcpy(data->base + data->expected[set][o],
@@ -147,27 +149,33 @@ static bool agrees_with_other(const MeasureContext *c, Arena *arena,
 	    kernel_load(&other, m) && kernel_check(&other, 0, m);
 }
 
-/* The runs on the second and the third set, which are pinned, tell the kernel's
- * time where they are long; else it is not known. */
-static void own_time(Measurement *m)
+/* The kernel's time: the runs on the second and the third set, which are pinned,
+ * where they are long. */
+static bool own_time(Loaded *k, const JobHeader *job, Measurement *m)
 {
 	m->nruns = MEASURE_SETS - 1;
 	memmove(m->runs_s, m->runs_s + 1, sizeof *m->runs_s * MEASURE_SETS);
-	if (least_run(m) > long_s)
+	if (least_run(m) > long_s) {
 		measure_summary(m);
-	else
-		*m = (Measurement){.outcome = OUTCOME_OK, .time_s = NAN};
+		return true;
+	}
+	if (!kernel_place(&k, 1, m))
+		return false;
+	kernel_call(k);
+	job_time(k, 0, job->probe_s, m);
+	return true;
 }
 
-/* m[0]: of the kernel, where its runs tell; m[1].time_s: of the plain nest. */
+/* m[0]: of the kernel, which is a candidate; m[1].time_s: of the plain nest. */
 void job_fast(const MeasureContext *c, Arena *arena, const json_t *traces,
-    Measurement *m)
+    const JobHeader *job, Measurement *m)
 {
 	const json_t *trace = json_array_get(traces, 0);
 	const json_t *second = json_array_get(traces, 1);
 	Loaded k = {.context = c};
 	Measurement agreement = measure_nothing(OUTCOME_WRONG);
 	Program *reduced = reduced_program(arena, c, trace);
+	double start = measure_now();
 	snprintf(agreement.error, sizeof agreement.error,
 	    "there is nothing to compare a fast kernel with");
 	fill(c);
@@ -178,10 +186,13 @@ void job_fast(const MeasureContext *c, Arena *arena, const json_t *traces,
 	    ? agrees_reduced(
 		  c, reduced, arena, trace, &m[1].time_s, &agreement)
 	    : second && agrees_with_other(c, arena, second, &agreement);
-	if (agrees) {
-		own_time(m);
+	m->check_s = measure_now() - start;
+	start = measure_now();
+	if (agrees && own_time(&k, job, m))
+		job_judge(&k, job->peak, m);
+	m->run_s = measure_now() - start;
+	if (agrees)
 		return;
-	}
 	*m = agreement;
 	if (m->outcome == OUTCOME_OK)
 		m->outcome = OUTCOME_WRONG;

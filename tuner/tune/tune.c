@@ -62,6 +62,11 @@ int64_t tune_stored(const Tuning *t)
 	return t->history.trials + t->result.trials;
 }
 
+bool tune_has_begun(const Tuning *t)
+{
+	return t->run_id[0];
+}
+
 double tune_spent_s(const Tuning *t)
 {
 	return tune_elapsed(t) + (t->options.more ? 0 : t->history.spent_s);
@@ -211,14 +216,13 @@ static Status try_first(Tuning *t)
 		known_replay(t, t->plain_text, &plain);
 		trial_plain(t, &plain);
 	} else {
+		measure_peaks(t, false);
 		FORWARD_IF_ERROR(
 		    make_reference(t, found ? first.trace : NULL, &made));
-		measure_peaks(t, false);
 	}
 	if (!made || tune_interrupted(t))
 		return STATUS_OK;
-	if (made && t->reference.fast == first.trace &&
-	    t->reference.by.time_s > 0)
+	if (t->reference.fast && t->reference.fast == first.trace)
 		FORWARD_IF_ERROR(trial_of_reference(t, &first, &time_s));
 	else
 		FORWARD_IF_ERROR(trial_all(t, &first, 1, &time_s, &ran));
@@ -289,6 +293,9 @@ static Status resume(Tuning *t)
 static Status run_rest(Tuning *t)
 {
 	FORWARD_IF_ERROR(open_run(t));
+	if (tune_interrupted(t) ||
+	    (!tune_has_first(t) && !(tune_time_left(t) > 0)))
+		return STATUS_OK;
 	if (!tune_has_first(t))
 		FORWARD_IF_ERROR(try_first(t));
 	else if (tune_budget_left(t))

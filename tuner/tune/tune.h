@@ -91,6 +91,8 @@ void tune_free(Tuning *tuning);
 int64_t tune_trials(const Tuning *tuning);
 double tune_spent_s(const Tuning *tuning);
 int64_t tune_stored(const Tuning *tuning); /* search trials in the store */
+/* Has the store a mark that says so, and none of the end? */
+bool tune_has_begun(const Tuning *tuning);
 /* Was candidate 1 measured, here or by an earlier run? */
 bool tune_has_first(Tuning *tuning);
 

@@ -111,8 +111,11 @@ Status trial_all(Tuning *t, const Proposal *p, int n, double *times, int *ran)
 
 Status trial_of_reference(Tuning *t, const Proposal *p, double *time_s)
 {
-	FORWARD_IF_ERROR(finish_trial(t, p, known_text(t, p->trace),
-	    &t->reference.by, NULL));
+	const Measurement *m = &t->reference.by;
+	t->result.times.check += m->check_s;
+	t->result.times.run += m->run_s;
+	FORWARD_IF_ERROR(
+	    finish_trial(t, p, known_text(t, p->trace), m, NULL));
 	tune_report(t, TUNE_SEARCH);
 	*time_s = t->known.at[t->known.n - 1].time_s;
 	return STATUS_OK;
