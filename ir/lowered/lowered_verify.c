@@ -484,22 +484,27 @@ static bool check_op(Verify *v, const LowNode *n)
 
 /* --- loops and ifs --------------------------------------------------------- */
 
-/* Around a thread loop stand only operations that touch no memory: every
- * thread runs them.  The same holds for block loops. */
+/* Beside a loop of the same sort stand only operations that touch no memory:
+ * all that have the inner number would make them.  Block loops nest perfectly;
+ * thread loops may follow each other. */
 static bool check_around(Verify *v, const LowNode *loop, bool (*same)(LoopKind))
 {
-	int inner = 0;
+	bool blocks = same == loop_is_block;
+	int inner = 0, others = 0;
 	bool memory = false;
 	for (int i = 0; i < loop->body.n; i++) {
 		const LowNode *n = loop->body.at[i];
 		if (n->kind == LOWNODE_LOOP && same(n->loop))
 			inner++;
 		else if (n->kind == LOWNODE_LOOP || n->kind == LOWNODE_IF)
-			memory = true;
+			others++;
 		else if (n->kind == LOWNODE_OP)
-			memory |= low_op_has_buffer(n->op) || n->op == LOW_BARRIER;
+			memory |= low_op_has_buffer(n->op) ||
+			    n->op == LOW_BARRIER;
 	}
-	REQUIRE(v, !inner || (inner == 1 && !memory),
+	REQUIRE(v, !inner || !memory, "memory is used in %s, between two loops "
+		"of its sort", temp_name(v, loop->var));
+	REQUIRE(v, !blocks || !inner || (inner == 1 && !others),
 	    "more than one loop in %s, between two loops of its sort",
 	    temp_name(v, loop->var));
 	return true;

@@ -671,6 +671,10 @@ static const struct {
     {"acc = cache_write(c, local)\ni0, i1 = split(c.i, [_, 4])\n"
      "bind(i0, blockIdx.x)\nbind(i1, threadIdx.x)\ncompute_at(acc, i1)\n",
 	NULL, 0},
+    /* results are set by threads in two directions, then summed by them */
+    {"k0, k1 = split(c.k, [_, 2])\nreorder(c.i, k0, c.j, k1)\n"
+     "i0, i1 = split(c.i, [_, 4])\nbind(i0, blockIdx.x)\n"
+     "bind(i1, threadIdx.y)\nbind(c.j, threadIdx.x)\n", NULL, 0},
     {FILL, "every thread of the block would write", 0},
     {BLOCKS "reorder(i1, k0)\nt = cache_read(c, a, shared)\n"
 	"compute_at(t, i1)\n", "made anew below a thread loop", 0},
