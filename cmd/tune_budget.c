@@ -40,8 +40,7 @@ void tune_budgets_open(Arena *arena, TuneBudgets *b, Tuning *const *tunings,
 	budget_open(arena, &b->trials, n,
 	    o->trials < 0 ? INFINITY : (double)o->trials);
 	budget_open(arena, &b->time, n,
-	    o->time_s >= 0 ? o->time_s
-		: o->trials < 0 ? 60.0 * different : INFINITY);
+	    o->time_s >= 0 ? o->time_s : INFINITY);
 	for (int i = 0; i < n; i++) {
 		b->trials.have[i] = b->time.have[i] =
 		    tunings[i] ? 0 : INFINITY;

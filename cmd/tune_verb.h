@@ -3,6 +3,7 @@
 #define CMD_TUNE_VERB_H
 
 #include "cmd/cmd.h"
+#include "schedule/groups.h"
 #include "tuner/tune/tune.h"
 
 /* tune_budget.c: of trials or of seconds, over all operators. */
@@ -26,6 +27,25 @@ bool tune_budgets_spent(const TuneBudgets *budgets);
 /* The totals of operator i, those from n on not counted; -1: no such budget. */
 void tune_budgets_share(const TuneBudgets *budgets, int i, int n,
     int64_t *trials, double *time_s);
+
+/* tune_groups.c: what there is to tune, each of which is an operator of its own:
+ * a program as it is; or its groups, and then the whole. */
+typedef struct {
+	const Program *program;
+	bool named;           /* by the user; else a group of one that is */
+	int same;             /* the first of the same operator */
+	const Groups *groups; /* of a whole; else NULL */
+	int *of_group;        /* of a whole: the task of each group */
+} TuneTask;
+typedef VEC(TuneTask) TuneTaskVec;
+void tune_tasks(Arena *arena, const ProgramVec *programs, TuneTaskVec *out);
+/* How the budget is divided, once candidate 1 of each was measured: the groups of
+ * a program by what they promise to gain in it. */
+void tune_weights(const TuneTaskVec *tasks, Tuning *const *tunings,
+    double *weight);
+/* The groups' schedules joined, of candidate 1 or of the best; NULL and why. */
+const Trace *tune_joined(Arena *arena, const TuneTaskVec *tasks, int whole,
+    Tuning *const *tunings, bool first, Error *error);
 
 /* tune_show.c */
 typedef struct {

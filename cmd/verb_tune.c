@@ -130,14 +130,13 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 typedef struct {
 	const TuneVerb *verb;
 	Arena *arena;
-	const ProgramVec *programs;
+	TuneTaskVec tasks;
 	const Target *target;
 	const Stores *stores;
 	TuneOptions options;
 	int n;
 	Measurer **measurers;
 	Tuning **tunings; /* NULL: the same as an earlier one */
-	int *same;        /* the first of the same operator */
 	bool *broken;     /* an error ended it, which was said */
 	TuneDisplay *displays;
 	TuneResult *results;
@@ -181,7 +180,7 @@ static int show_one(const Run *run, int i)
 {
 	const TuneVerb *v = run->verb;
 	const TuneOptions *o = &run->options;
-	const Program *p = run->programs->at[i];
+	const Program *p = run->tasks.at[i].program;
 	const char *label = run->displays[i].label;
 	TuneResult *r = &run->results[i];
 	if (o->measure.machine == MACHINE_REAL && !o->replay_db)
@@ -271,6 +270,24 @@ static int measure_firsts(Run *run)
 
 /* --- the rest -------------------------------------------------------------- */
 
+/* Candidate 1 of each group, which the best of each are checked against. */
+static bool give_whole(Run *run, int i)
+{
+	enum { FIRSTS, BESTS, N };
+	Error error = {0};
+	const Trace **traces = NEW_N(run->arena, const Trace *, N);
+	for (int k = 0; k < N; k++) {
+		traces[k] = tune_joined(run->arena, &run->tasks, i,
+		    run->tunings, k == FIRSTS, &error);
+		if (traces[k])
+			continue;
+		say_error("%s: %s", run->displays[i].label, error.text);
+		return false;
+	}
+	tune_give(run->tunings[i], traces, N);
+	return true;
+}
+
 static int tune_one(Run *run, int i)
 {
 	Error error = {0};
@@ -280,6 +297,8 @@ static int tune_one(Run *run, int i)
 	if (time_s >= 0)
 		end_s = fmin(end_s, now + spare_s +
 			1.05 * (time_s - run->budgets.time.have[i]));
+	if (run->tasks.at[i].groups && !give_whole(run, i))
+		return EXIT_FAILED;
 	Status status = tune_rest(run->tunings[i], trials, time_s, end_s,
 	    &run->results[i], &error);
 	tune_budgets_take(&run->budgets, i, run->tunings[i]);
@@ -289,7 +308,7 @@ static int tune_one(Run *run, int i)
 
 static int tune_repeated(Run *run, int i)
 {
-	int first = run->same[i];
+	int first = run->tasks.at[i].same;
 	if (run->broken[first] || lacks_first(run, first))
 		return EXIT_DONE;
 	run->results[i] = run->results[first];
@@ -308,9 +327,19 @@ static bool is_over(Run *run, int i)
 	    (!began && lacks_first(run, i));
 }
 
+/* Of cases that are one operator the sum; of a program of several groups what
+ * each of them promises. */
+static const double *weigh(const Run *run)
+{
+	double *weight = NEW_N(run->arena, double, run->n);
+	tune_weights(&run->tasks, run->tunings, weight);
+	return weight;
+}
+
 static int tune_all(Run *run)
 {
 	int code = measure_firsts(run);
+	run->budgets.weight = weigh(run);
 	for (int i = 0; i < run->n; i++) {
 		if (is_over(run, i))
 			continue;
@@ -349,13 +378,17 @@ static double plain_seconds(const TuneOptions *o, int n)
 	return o->time_s < 0 ? 1 : fmin(1, o->time_s / n / 20);
 }
 
-/* Of cases that are one operator the sum. */
-static const double *weights(const Run *run)
+/* Different operators that the user named. */
+static int count_named(const Run *run)
 {
-	double *weight = NEW_N(run->arena, double, run->n);
-	for (int i = 0; i < run->n; i++)
-		weight[run->same[i]] += run->programs->at[i]->weight;
-	return weight;
+	bool *named = NEW_N(run->arena, bool, run->n);
+	int n = 0;
+	for (int i = 0; i < run->n; i++) {
+		const TuneTask *t = &run->tasks.at[i];
+		n += t->named && !named[t->same];
+		named[t->same] |= t->named;
+	}
+	return n;
 }
 
 static Status open_tunings(Run *run, Error *error)
@@ -363,43 +396,42 @@ static Status open_tunings(Run *run, Error *error)
 	TuneOptions *o = &run->options;
 	const Common *c = &run->verb->common;
 	int different = 0;
-	for (int i = 0; i < run->n; i++) {
-		while (strcmp(run->programs->at[run->same[i]]->op,
-		    run->programs->at[i]->op))
-			run->same[i]++;
-		different += run->same[i] == i;
-	}
+	for (int i = 0; i < run->n; i++)
+		different += run->tasks.at[i].same == i;
 	if (o->time_s < 0 && o->trials < 0)
-		o->time_s = 60.0 * different;
+		o->time_s = 60.0 * count_named(run);
 	if (o->time_s >= 0)
 		run->end_s = run->start_s + 1.05 * o->time_s + spare_s;
 	o->plain_s = plain_seconds(o, different);
 	for (int i = 0; i < run->n; i++) {
-		const Program *p = run->programs->at[i];
+		const Program *p = run->tasks.at[i].program;
 		run->displays[i] =
 		    (TuneDisplay){program_label(run->arena, p),
 			isatty(2) && !c->quiet && !c->json, -1};
-		if (run->same[i] == i)
+		TuneOptions own = *o;
+		own.composed = run->tasks.at[i].groups != NULL;
+		if (run->tasks.at[i].same == i)
 			FORWARD_IF_ERROR(tune_open(p, run->target,
-			    run->stores->at[0], run->measurers[i], o,
+			    run->stores->at[0], run->measurers[i], &own,
 			    tune_show_progress, &run->displays[i],
 			    &run->tunings[i], error));
 	}
 	tune_budgets_open(run->arena, &run->budgets, run->tunings,
-	    weights(run), run->n, o);
+	    weigh(run), run->n, o);
 	return STATUS_OK;
 }
 
 static Run run_of(Arena *arena, const TuneVerb *v, const ProgramVec *programs)
 {
-	int n = programs->n;
+	TuneTaskVec tasks = {0};
+	tune_tasks(arena, programs, &tasks);
+	int n = tasks.n;
 	return (Run){.verb = v,
 	    .arena = arena,
-	    .programs = programs,
+	    .tasks = tasks,
 	    .n = n,
 	    .measurers = NEW_N(arena, Measurer *, n),
 	    .tunings = NEW_N(arena, Tuning *, n),
-	    .same = NEW_N(arena, int, n),
 	    .broken = NEW_N(arena, bool, n),
 	    .displays = NEW_N(arena, TuneDisplay, n),
 	    .results = NEW_N(arena, TuneResult, n),
@@ -426,8 +458,9 @@ static int run_programs(Run *run, Stores *stores)
 {
 	const TuneVerb *v = run->verb;
 	Error error = {0};
-	const Program *const *programs =
-	    (const Program *const *)run->programs->at;
+	const Program **programs = NEW_N(run->arena, const Program *, run->n);
+	for (int i = 0; i < run->n; i++)
+		programs[i] = run->tasks.at[i].program;
 	Target *target =
 	    open_target(run->arena, v, &run->options.measure, &error);
 	run->target = target;

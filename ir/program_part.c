@@ -249,6 +249,7 @@ static Program *cut(Cutting *c, BlockList *blocks, const char *name)
 	c->part = p;
 	p->name = arena_printf(c->arena, "%s.%s", whole->name, name);
 	p->schedule_text = NULL;
+	p->nparams = 0; /* the whole's file would be read again with others */
 	p->nbuffers = p->ninputs = p->noutputs = 0;
 	p->ndefinitions = p->nblocks = 0;
 	p->definitions = NEW_N(c->arena, Definition, blocks->n);

@@ -11,9 +11,10 @@
  *
  * A product is a reduction with two operands each of which is used again along
  * a spatial axis: only that is worth a tile of registers, and what it reads is
- * best written whole before.  Groups are acyclic by construction: an epilogue
- * reads nothing that stands behind its product in the file but its own group;
- * blocks between products are joined where as many products lie above them. */
+ * best written whole before.  Groups are acyclic by construction: what an
+ * epilogue reads beside its group stands before the product, or the group is read
+ * by nothing before the epilogue; blocks between products are joined where as
+ * many products lie above them. */
 #include "schedule/groups.h"
 
 #include <assert.h>
@@ -33,6 +34,7 @@ typedef struct {
 	int *rank;       /* by block: where it stands in that */
 	int *group;      /* by block; NONE: between products */
 	int *product;    /* by group: its block */
+	IntVec *members; /* by group: the product, and what ends it */
 	int ngroups;
 } Cut;
 
@@ -168,12 +170,33 @@ static bool check_read(Expr *e, void *context)
 	return true;
 }
 
+/* Is nothing of the group read outside of it but by `reader`?  Then nothing that
+ * stands before that depends on the group. */
+static bool only_read_by(const Cut *c, int group, int reader)
+{
+	const IntVec *members = &c->members[group];
+	for (int i = 0; i < members->n; i++) {
+		const IntVec *readers = &c->readers[members->at[i]];
+		for (int k = 0; k < readers->n; k++)
+			if (readers->at[k] != reader &&
+			    c->group[readers->at[k]] != group)
+				return false;
+	}
+	return true;
+}
+
+static bool stands_before(const Cut *c, int block, int group)
+{
+	return c->rank[block] < c->rank[c->product[group]];
+}
+
 /* The latest product's group that the block can end; NONE. */
 static int epilogue_of(const Cut *c, int block)
 {
 	const Block *b = &c->program->blocks[block];
 	const IntVec *sources = &c->sources[block];
 	int group = NONE;
+	bool later = false;
 	if (b->reduce != REDUCE_NONE)
 		return NONE;
 	for (int i = 0; i < sources->n; i++)
@@ -182,9 +205,10 @@ static int epilogue_of(const Cut *c, int block)
 	if (group == NONE)
 		return NONE;
 	for (int i = 0; i < sources->n; i++)
-		if (c->group[sources->at[i]] != group &&
-		    c->rank[sources->at[i]] > c->rank[c->product[group]])
-			return NONE;
+		later |= c->group[sources->at[i]] != group &&
+		    !stands_before(c, sources->at[i], group);
+	if (later && !only_read_by(c, group, block))
+		return NONE;
 	Elementwise x = {c, b, group, true};
 	expr_walk(b->body, check_read, &x);
 	return x.fits ? group : NONE;
@@ -208,15 +232,16 @@ static int prologue_of(const Cut *c, int block)
 static void group_products(Cut *c)
 {
 	const Program *p = c->program;
+	for (int i = 0; i < p->nblocks; i++)
+		c->group[i] = NONE;
 	for (int k = 0; k < p->nblocks; k++) {
 		int i = c->at[k];
-		c->group[i] = NONE;
-		if (is_product(&p->blocks[i])) {
+		bool product = is_product(&p->blocks[i]);
+		if (product)
 			c->product[c->ngroups] = i;
-			c->group[i] = c->ngroups++;
-		} else {
-			c->group[i] = epilogue_of(c, i);
-		}
+		c->group[i] = product ? c->ngroups++ : epilogue_of(c, i);
+		if (c->group[i] != NONE)
+			vec_push(c->arena, &c->members[c->group[i]], i);
 	}
 	for (int k = p->nblocks - 1; k >= 0; k--)
 		if (c->group[c->at[k]] == NONE)
@@ -239,16 +264,17 @@ static int above_source(const Cut *c, const int *above, const int *of_group,
 	return c->group[s] == NONE ? above[s] : of_group[c->group[s]] + 1;
 }
 
-/* What a group reads stands before its product. */
+/* Of a group, as far as is known when block `at` of it is reached: what it reads
+ * from outside stands before its product, or before what reads it. */
 static int above_group(const Cut *c, const int *above, const int *of_group,
-    const IntVec *blocks)
+    const IntVec *blocks, int at)
 {
-	int most = 0;
+	int group = c->group[at], most = of_group[group];
 	for (int i = 0; i < blocks->n; i++) {
 		const IntVec *sources = &c->sources[blocks->at[i]];
 		for (int k = 0; k < sources->n; k++) {
 			int s = sources->at[k];
-			if (c->group[s] == c->group[blocks->at[i]])
+			if (c->group[s] == group || c->rank[s] >= c->rank[at])
 				continue;
 			int n = above_source(c, above, of_group, s);
 			most = n > most ? n : most;
@@ -271,9 +297,9 @@ static void join_others(const Cut *c, int *up)
 	for (int r = 0; r < n; r++) {
 		int i = c->at[r], g = c->group[i];
 		const IntVec *sources = &c->sources[i];
-		if (g != NONE && c->product[g] == i)
+		if (g != NONE && c->rank[i] >= c->rank[c->product[g]])
 			of_group[g] =
-			    above_group(c, above, of_group, &blocks[g]);
+			    above_group(c, above, of_group, &blocks[g], i);
 		for (int k = 0; g == NONE && k < sources->n; k++) {
 			int m = above_source(
 			    c, above, of_group, sources->at[k]);
@@ -381,6 +407,7 @@ Groups *groups_of(Arena *arena, const Program *program)
 	    .at = NEW_N(scratch, int, n),
 	    .rank = NEW_N(scratch, int, n),
 	    .group = NEW_N(scratch, int, n),
+	    .members = NEW_N(scratch, IntVec, n),
 	    .product = NEW_N(scratch, int, n)};
 	*g = (Groups){.arena = arena, .whole = program};
 	rank_blocks(&c);

@@ -213,6 +213,27 @@ static void test_joined(void **state)
 	check_joined(program(attention));
 }
 
+/* y reads two products; the one that comes last ends with it, whichever of them
+ * has more behind it. */
+static void test_two_ends(void **state)
+{
+	static const char two[] =
+	    "tunec: 1\nname: two\n"
+	    "inputs: {x: 'f32[4, 8]', a: 'const f32[8, 8]', "
+	    "b: 'const f32[8, 8]', d: 'const f32[8, 8]'}\ncompute: |\n"
+	    "  s[i < 4, j < 8] = sum[k < 8](x[i, k] * d[k, j])\n"
+	    "  t[i < 4, j < 8] = s[i, j] + 1.0\n"
+	    "  h[i < 4, j < 8] = sum[k < 8](x[i, k] * a[k, j])\n"
+	    "  r[i < 4, j < 8] = max(h[i, j], 0)\n"
+	    "  g[i < 4, j < 8] = sum[k < 8](r[i, k] * b[k, j])\n"
+	    "  y[i < 4, j < 8] = max(g[i, j] + t[i, j], 0)\noutputs: [y]\n";
+	const Program *p = program(two);
+	(void)state;
+	const Groups *g = groups_of(arena, p);
+	assert_int_equal(g->n, 3);
+	check_joined(p);
+}
+
 /* A definition with two products is cut in two. */
 static void test_one_definition(void **state)
 {
@@ -235,6 +256,7 @@ int main(void)
 	    cmocka_unit_test(test_alone),
 	    cmocka_unit_test(test_equal),
 	    cmocka_unit_test(test_joined),
+	    cmocka_unit_test(test_two_ends),
 	    cmocka_unit_test(test_one_definition),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

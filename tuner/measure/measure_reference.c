@@ -8,14 +8,28 @@
 #include <math.h>
 #include <string.h>
 
+#include "schedule/groups.h"
 #include "tuner/measure/measure_kernel.h"
 
 /* Seconds for the interpreter's points; a run of the plain nest beyond which it
  * is not timed but the runs on the three sets are its time. */
 static const double points_s = 0.3, long_s = 0.05;
 
+/* Operations of a program of several groups beyond which a point of it takes the
+ * interpreter too long: most of the program is behind each.  Its groups' kernels
+ * were compared with it. */
+enum { COMPOSED_FLOPS = 20000000 };
+
 /* Operations of a reduced size, and by what params are divided for it. */
 enum { REDUCED_FLOPS = 30000000, DIVISOR_MAX = 1 << 16 };
+
+static bool is_composed(const Program *p)
+{
+	Arena *arena = arena_new();
+	bool composed = groups_of(arena, p)->n > 1;
+	arena_free(arena);
+	return composed;
+}
 
 /* With every CPU there is; m->runs_s: of each set. */
 static bool make_expected(Loaded *k, Measurement *m)
@@ -38,7 +52,8 @@ static bool make_expected(Loaded *k, Measurement *m)
 			    (size_t)buffer_bytes(&p->buffers[p->outputs[o]]));
 	}
 	m->outcome = OUTCOME_WRONG;
-	if (!compare_expected(data, points_s, m->error, sizeof m->error))
+	if ((p->flops < COMPOSED_FLOPS || !is_composed(p)) &&
+	    !compare_expected(data, points_s, m->error, sizeof m->error))
 		return false;
 	m->outcome = OUTCOME_OK;
 	measure_summary(m);
@@ -174,7 +189,8 @@ void job_fast(const MeasureContext *c, Arena *arena, const json_t *traces,
 	const json_t *second = json_array_get(traces, 1);
 	Loaded k = {.context = c};
 	Measurement agreement = measure_nothing(OUTCOME_WRONG);
-	Program *reduced = reduced_program(arena, c, trace);
+	Program *reduced = is_composed(c->program)
+	    ? NULL : reduced_program(arena, c, trace);
 	double start = measure_now();
 	snprintf(agreement.error, sizeof agreement.error,
 	    "there is nothing to compare a fast kernel with");

@@ -77,7 +77,7 @@ double tune_spent_s(const Tuning *t)
 bool tune_has_first(Tuning *t)
 {
 	Error ignored;
-	if (known_first(t) >= 0)
+	if (known_first(t) >= 0 || t->options.composed)
 		return true;
 	t->error = &ignored;
 	return known_find(t, 0, t->plain_text) && !propose_has_any(t);
@@ -89,6 +89,7 @@ static bool is_exhausted(Tuning *t)
 	Error ignored;
 	t->error = &ignored;
 	return *t->history.exhausted && !t->options.more &&
+	    !t->options.composed &&
 	    !strcmp(propose_space_key(t), t->history.exhausted);
 }
 
@@ -126,11 +127,12 @@ static void set_verified(Tuning *t)
 
 /* The expected outputs, by the plain nest where that takes a twentieth of the
  * time at most, else by `fast`.  False: time ended before they were there. */
-static Status make_reference(Tuning *t, const Trace *fast, bool *made)
+Status tune_make_reference(
+    Tuning *t, const Trace *fast, const Trace *other, bool *made)
 {
 	Reference *r = &t->reference;
 	ReferenceWish wish = {.fast = fast,
-	    .other = fast ? propose_other(t, fast) : NULL,
+	    .other = other,
 	    .plain_allowed_s = t->options.plain_s};
 	*made = true;
 	if (t->ready)
@@ -158,9 +160,15 @@ static Status make_reference(Tuning *t, const Trace *fast, bool *made)
 	    outcome_name(r->by.outcome), r->by.error);
 }
 
+static Status reference_by(Tuning *t, const Trace *fast, bool *made)
+{
+	return tune_make_reference(
+	    t, fast, fast ? propose_other(t, fast) : NULL, made);
+}
+
 /* What the machine can do, not what its other users left at that moment: the
  * most that was measured. */
-static void measure_peaks(Tuning *t, bool again)
+void tune_measure_peaks(Tuning *t, bool again)
 {
 	TuneResult *r = &t->result;
 	Error ignored;
@@ -216,9 +224,9 @@ static Status try_first(Tuning *t)
 		known_replay(t, t->plain_text, &plain);
 		trial_plain(t, &plain);
 	} else {
-		measure_peaks(t, false);
+		tune_measure_peaks(t, false);
 		FORWARD_IF_ERROR(
-		    make_reference(t, found ? first.trace : NULL, &made));
+		    reference_by(t, found ? first.trace : NULL, &made));
 	}
 	if (!made || tune_interrupted(t))
 		return STATUS_OK;
@@ -283,8 +291,8 @@ static Status resume(Tuning *t)
 	const Trace *fast = first < 0 ? NULL : t->known.at[first].parsed;
 	if (t->options.replay_db || t->ready)
 		return STATUS_OK;
-	FORWARD_IF_ERROR(make_reference(t, fast, &made));
-	measure_peaks(t, false);
+	FORWARD_IF_ERROR(reference_by(t, fast, &made));
+	tune_measure_peaks(t, false);
 	if (made && t->nstored)
 		FORWARD_IF_ERROR(trial_again(t));
 	return STATUS_OK;
@@ -302,7 +310,7 @@ static Status run_rest(Tuning *t)
 		FORWARD_IF_ERROR(resume(t));
 	FORWARD_IF_ERROR(search(t));
 	if (t->result.peak_all < 0.9 * t->result.peak_one * t->target->threads)
-		measure_peaks(t, true);
+		tune_measure_peaks(t, true);
 	measure_memory(t);
 	return tune_time_left(t) > 0 ? final_round(t) : STATUS_OK;
 }
@@ -376,6 +384,31 @@ static Status be_covered(Tuning *t, Error *error)
 	return STATUS_OK;
 }
 
+const Trace *tune_trace(const Tuning *t, bool first)
+{
+	int i = first ? known_first(t) : known_best(t, t->known.n);
+	if (!first && t->winner)
+		return t->winner;
+	return i < 0 || isinf(t->known.at[i].time_s) ? NULL
+						      : t->known.at[i].parsed;
+}
+
+/* Above nine tenths of the peak, and what memory brings in that time, there is
+ * little to gain, but a twentieth may be anywhere. */
+double tune_promise_s(const Tuning *t)
+{
+	const double bytes_per_s = 10e9;
+	const Program *p = t->program;
+	int i = known_first(t);
+	double peak = t->result.peak_all > 0 ? t->result.peak_all : 50e9;
+	double bound = fmax((double)p->flops / (0.9 * peak),
+	    (double)p->bytes / bytes_per_s);
+	double first_s = i < 0 ? INFINITY : t->known.at[i].time_s;
+	if (isinf(first_s))
+		first_s = 2 * bound;
+	return fmax(first_s - bound, 0.05 * first_s);
+}
+
 Status tune_first(Tuning *t, double end_s, bool forget, Error *error)
 {
 	begin_step(t, end_s, error);
@@ -407,7 +440,8 @@ Status tune_rest(Tuning *t, int64_t trials, double time_s, double end_s,
 		status = be_covered(t, error);
 	} else {
 		begin_step(t, end_s, error);
-		status = end_step(t, run_rest(t));
+		status = end_step(t, t->options.composed
+			? whole_run(t) : run_rest(t));
 		status = close_run(t, status, error);
 	}
 	*result = *r;

@@ -4,6 +4,7 @@
  *     tune.c         the two steps, and what a run comes to
  *     tune_propose.c which candidates: the space, the search, the model
  *     tune_trial.c   one candidate: compiled, run, stored
+ *     tune_whole.c   a program of several groups: their schedules joined
  *     tune_final.c   the finalists once more, side by side
  *     tune_known.c   what the store says of trials
  *     tune_lines.c   what is stored: trials and marks */
@@ -19,6 +20,8 @@ typedef struct {
 	double time_s;   /* that all runs together may take; -1: any */
 	double end_s;    /* by measure_now's clock; infinite: whenever */
 	double plain_s;  /* that the plain loop nest may take to be run */
+	bool composed;   /* of several groups: its schedules are given, not
+			    searched (tune_give) */
 	bool more;       /* spend the budget again, whatever the store holds */
 	bool accept;     /* the newest final round counts, though it be slower */
 	SearchKind search;
@@ -95,6 +98,15 @@ int64_t tune_stored(const Tuning *tuning); /* search trials in the store */
 bool tune_has_begun(const Tuning *tuning);
 /* Was candidate 1 measured, here or by an earlier run? */
 bool tune_has_first(Tuning *tuning);
+
+/* The schedule of candidate 1, or of the best that is known; NULL where it
+ * failed. */
+const Trace *tune_trace(const Tuning *tuning, bool first);
+/* Seconds by which candidate 1 may still be improved. */
+double tune_promise_s(const Tuning *tuning);
+/* What tune_rest is to try of a program of several groups; the first is what the
+ * others are checked against.  They live as long as the tuning. */
+void tune_give(Tuning *tuning, const Trace *const *traces, int n);
 
 /* Candidate 1: what is built without a record.  It is the first trial unless
  * time ends before.  forget: its expected outputs are not kept for the rest,

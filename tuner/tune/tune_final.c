@@ -105,6 +105,7 @@ Status final_round(Tuning *t)
 		best_s = r->best_s = r->final_s = m[i].time_s;
 		r->final_quiet = measure_quiet(m[i].noise_probe,
 		    m[i].noise_switches, m[i].noise_cpu_s);
+		t->winner = k->parsed;
 		memcpy(r->best_id, id, sizeof id);
 		memcpy(r->final_id, id, sizeof id);
 	}

@@ -47,6 +47,9 @@ struct Tuning {
 	int nstored;     /* of known, those from before this run */
 	char *plain_text; /* the plain loops' trace */
 	Reference reference;
+	const Trace *const *given; /* of a program of several groups */
+	int ngiven;
+	const Trace *winner; /* of this run's final round; NULL: none */
 	bool ready;      /* the expected outputs are there */
 	double active_s; /* in the steps before this one */
 	double since;    /* this one began; 0: none is under way */
@@ -68,6 +71,15 @@ bool tune_interrupted(const Tuning *t);
 /* Is there a machine to measure on? */
 bool tune_measures(const Tuning *t);
 void tune_report(Tuning *t, TunePhase phase);
+/* The expected outputs, by the plain nest where that takes a twentieth of the
+ * time at most, else by `fast`, compared with `other`.  *made is false where
+ * time ended before they were there. */
+Status tune_make_reference(
+    Tuning *t, const Trace *fast, const Trace *other, bool *made);
+void tune_measure_peaks(Tuning *t, bool again);
+
+/* tune_whole.c */
+Status whole_run(Tuning *t);
 
 /* tune_known.c */
 const char *known_cache_word(const TuneOptions *o);   /* "warm" */

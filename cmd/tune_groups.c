@@ -1,0 +1,113 @@
+/* What a run of `tunec tune` has to do: programs, and for one of several products
+ * its groups and then the whole of them. */
+#include <math.h>
+#include <string.h>
+
+#include "cmd/tune_verb.h"
+
+/* Of a program's budget, for the whole of its groups. */
+static const double whole_share = 0.1;
+
+static int add_task(Arena *arena, TuneTaskVec *tasks, TuneTask task)
+{
+	int same = tasks->n;
+	for (int i = 0; i < tasks->n && same == tasks->n; i++)
+		if (!strcmp(tasks->at[i].program->op, task.program->op))
+			same = i;
+	task.same = same;
+	vec_push(arena, tasks, task);
+	return tasks->n - 1;
+}
+
+void tune_tasks(Arena *arena, const ProgramVec *programs, TuneTaskVec *out)
+{
+	for (int i = 0; i < programs->n; i++) {
+		const Program *p = programs->at[i];
+		const Groups *g = groups_of(arena, p);
+		TuneTask task = {.program = p, .named = true};
+		if (g->n > 1) {
+			task.groups = g;
+			task.of_group = NEW_N(arena, int, g->n);
+		}
+		for (int k = 0; k < g->n && g->n > 1; k++) {
+			int first = g->groups[k].same_as;
+			task.of_group[k] = first < k ? task.of_group[first]
+			    : add_task(arena, out, (TuneTask){
+				  .program = g->groups[k].program});
+		}
+		add_task(arena, out, task);
+	}
+}
+
+/* --- budgets ------------------------------------------------------------------ */
+
+static double promise(const TuneTaskVec *tasks, Tuning *const *tunings, int i)
+{
+	return tune_promise_s(tunings[tasks->at[i].same]);
+}
+
+static void weigh_groups(const TuneTaskVec *tasks, const TuneTask *whole,
+    Tuning *const *tunings, double *weight)
+{
+	const Groups *g = whole->groups;
+	double sum = 0;
+	for (int k = 0; k < g->n; k++)
+		sum += promise(tasks, tunings, whole->of_group[k]);
+	for (int k = 0; k < g->n && sum > 0; k++) {
+		int i = whole->of_group[k];
+		weight[tasks->at[i].same] += whole->program->weight *
+		    (1 - whole_share) * promise(tasks, tunings, i) / sum;
+	}
+}
+
+void tune_weights(
+    const TuneTaskVec *tasks, Tuning *const *tunings, double *weight)
+{
+	for (int i = 0; i < tasks->n; i++)
+		weight[i] = 0;
+	for (int i = 0; i < tasks->n; i++) {
+		const TuneTask *t = &tasks->at[i];
+		if (t->groups) {
+			weight[t->same] +=
+			    t->program->weight * whole_share;
+			weigh_groups(tasks, t, tunings, weight);
+		} else if (t->named) {
+			weight[t->same] += t->program->weight;
+		}
+	}
+}
+
+/* --- the whole ---------------------------------------------------------------- */
+
+/* Between two programs of one operator names differ. */
+static Trace *renamed(Arena *arena, const Program *from, const Program *to,
+    const Trace *trace, Error *error)
+{
+	return trace_localized(
+	    arena, to, trace_canonical(arena, from, trace), error);
+}
+
+const Trace *tune_joined(Arena *arena, const TuneTaskVec *tasks, int whole,
+    Tuning *const *tunings, bool first, Error *error)
+{
+	const TuneTask *t = &tasks->at[whole];
+	const Groups *g = t->groups;
+	Trace **traces = NEW_N(arena, Trace *, g->n);
+	for (int k = 0; k < g->n; k++) {
+		int task = tasks->at[t->of_group[k]].same;
+		const Trace *trace = tune_trace(tunings[task], first);
+		if (!trace)
+			trace = tune_trace(tunings[task], !first);
+		if (!trace) {
+			error_set(error, STATUS_NO_RECORD,
+			    "its group '%s' has no valid trial",
+			    g->groups[k].name);
+			return NULL;
+		}
+		traces[k] = renamed(arena, tasks->at[task].program,
+		    g->groups[k].program, trace, error);
+		if (!traces[k])
+			return NULL;
+	}
+	return groups_join(arena, g, traces, error);
+}

@@ -1,0 +1,54 @@
+/* A program of several groups: no search, but the groups' schedules joined, each
+ * a trial; then the final round.  Every kernel of a group was checked when the
+ * group was tuned; here the first of the joined schedules makes the expected
+ * outputs, after a second of another structure agreed with it. */
+#include <math.h>
+#include <string.h>
+
+#include "tuner/tune/tune_internal.h"
+
+enum { GIVEN_MAX = 4 };
+
+void tune_give(Tuning *t, const Trace *const *traces, int n)
+{
+	t->given = traces;
+	t->ngiven = n < GIVEN_MAX ? n : GIVEN_MAX;
+}
+
+/* Those that nobody has measured. */
+static int new_ones(Tuning *t, Proposal *out)
+{
+	int n = 0;
+	for (int i = 0; i < t->ngiven; i++) {
+		char *text = known_text(t, t->given[i]);
+		bool seen = known_find(t, 0, text) != NULL;
+		for (int k = 0; k < n && !seen; k++)
+			seen = !strcmp(known_text(t, out[k].trace), text);
+		if (!seen)
+			out[n++] = (Proposal){.trace = t->given[i]};
+	}
+	return n;
+}
+
+Status whole_run(Tuning *t)
+{
+	Proposal fresh[GIVEN_MAX];
+	double times[GIVEN_MAX];
+	bool made;
+	int ran, n = new_ones(t, fresh);
+	if (!t->run_id[0])
+		FORWARD_IF_ERROR(lines_start(t));
+	if (n > tune_trials_left(t))
+		n = (int)tune_trials_left(t);
+	if (n <= 0 || tune_interrupted(t))
+		return STATUS_OK;
+	if (t->options.replay_db)
+		return trial_all(t, fresh, n, times, &ran);
+	FORWARD_IF_ERROR(tune_make_reference(t, t->given[0],
+	    t->given[t->ngiven - 1], &made));
+	tune_measure_peaks(t, false);
+	if (!made)
+		return STATUS_OK;
+	FORWARD_IF_ERROR(trial_all(t, fresh, n, times, &ran));
+	return tune_time_left(t) > 0 ? final_round(t) : STATUS_OK;
+}
