@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ir/scalar.h"
+#include "schedule/groups.h"
 
 enum { MOST_STEPS = 19, MAX_STEPS = 100000000, POISON = 0xff, ALIGN = 64,
 	MOST_ARGS = 16 };
@@ -44,17 +45,30 @@ static PairKind random_kind(Rng *rng)
 	return i < 8 ? kinds[i] : PAIR_RANDOM;
 }
 
-static Trace *sampled(Arena *arena, const Pair *pair, const Target *target,
+/* A candidate; of a program of several groups one of each, joined. */
+static Trace *sampled(Arena *arena, Pair *pair, const Target *target,
     Rng *rng)
 {
 	Error error;
-	Candidate c;
-	Space *space =
-	    space_new(arena, pair->program, &target->machine, &error);
+	const Groups *g = groups_of(arena, pair->program);
+	Trace **traces = NEW_N(arena, Trace *, g->n);
+	Trace *joined;
 
-	return space && space_sample(space, rng, &c)
-	    ? space_trace(arena, space, &c)
-	    : schedule_plain(arena, pair->program);
+	for (int i = 0; i < g->n; i++) {
+		const Program *p = g->groups[g->groups[i].same_as].program;
+		Space *space =
+		    space_new(arena, p, &target->machine, &error);
+		Candidate c;
+		if (space && space_sample(space, rng, &c))
+			traces[i] = groups_trace(arena, g, i,
+			    space_trace(arena, space, &c), &error);
+		else
+			traces[i] = schedule_plain(
+			    arena, g->groups[i].program);
+	}
+	joined = groups_join(arena, g, traces, &error);
+	pair->ngroups = g->n;
+	return joined ? joined : schedule_plain(arena, pair->program);
 }
 
 /* Primitives that luck seldom accepts are preferred, and each trace has a taste

@@ -21,6 +21,7 @@ typedef struct {
 	OperatorText text;
 	Program *program;
 	Trace *trace;
+	int ngroups;      /* whose candidates the trace joins; 0: none */
 	Lowered *lowered; /* NULL: not lowered */
 	const char *refused; /* why not; a limit that is known, or NULL */
 	void **data;      /* inputs, and what is expected of the others */

@@ -442,6 +442,20 @@ static void put_gcc_options(const EmitC *e, Buf *out)
 	    contract);
 }
 
+/* clang 14 makes vpdpbusd of a sum over lanes of u8 by i8 and takes one for the
+ * other. */
+static void put_apart(const EmitC *e, Buf *out)
+{
+	if (e->apart)
+		buf_puts(out,
+		    "/* clang 14 exchanges the signs of u8 by i8 in a sum over "
+		    "lanes. */\n"
+		    "#if defined __clang__ && __clang_major__ < 15 && "
+		    "defined __x86_64__\n"
+		    "#define TUNEC_APART(x) __asm__(\"\" : \"+r\"(x))\n"
+		    "#else\n#define TUNEC_APART(x) ((void)0)\n#endif\n\n");
+}
+
 static void put_attributes(EmitC *e, Buf *out)
 {
 	const char *features = e->isa.x86 ? emit_c_x86_features(&e->isa) : "";
@@ -521,6 +535,7 @@ static void put_headers(EmitC *e, Buf *out)
 	buf_puts(out,
 	    "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n");
 	put_attributes(e, out);
+	put_apart(e, out);
 	if (e->omp)
 		buf_puts(out,
 		    "#ifdef _OPENMP\nint omp_get_thread_num(void);\n"

@@ -30,6 +30,7 @@ typedef struct {
 	EmitNames have;   /* what the prelude defines */
 	bool math;        /* <math.h> is needed */
 	bool omp;         /* there is a parallel region */
+	bool apart;       /* TUNEC_APART is used */
 	bool conditional; /* something may be read or not, element by element */
 
 	/* The function at hand. */

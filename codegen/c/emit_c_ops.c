@@ -176,6 +176,11 @@ static void op_extract(EmitC *e, const LowNode *n)
 	if (is_vector(e, a) && temp_of(e, a)->type == DT_BOOL)
 		text = arena_printf(e->arena, "%s != 0", text);
 	assign(e, n->dst, text);
+	/* of a sum over lanes: emit_c.c says why */
+	if (n->i > 0 && temp_of(e, a)->type == DT_I32 && e->isa.x86) {
+		e->apart = true;
+		emit_c_line(e, "TUNEC_APART(%s);", e->temp[n->dst]);
+	}
 }
 
 static void op_insert(EmitC *e, const LowNode *n)
