@@ -6,7 +6,7 @@
 #include "cmd/tune_verb.h"
 
 /* Of a program's budget, for the whole of its groups. */
-static const double whole_share = 0.1;
+static const double whole_share = 0.2;
 
 static int add_task(Arena *arena, TuneTaskVec *tasks, TuneTask task)
 {
