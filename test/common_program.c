@@ -197,6 +197,38 @@ Program *program_strided(Arena *arena, int n)
 	return p;
 }
 
+Program *program_apart(
+    Arena *arena, DType type, int n, const int *step, int inputs)
+{
+	Program *p = begin(arena, "apart");
+	for (int k = 0; k < inputs; k++) {
+		int last = 0;
+		const int *s = step + 4 * k;
+		for (int i = 0; i < n; i++) {
+			int at = (s[0] * i + s[1]) / s[2] % s[3];
+			last = at > last ? at : last;
+		}
+		buffer(arena, p, arena_printf(arena, "x%d", k), BUFFER_INPUT, 1,
+		    (int[]){last + 1});
+	}
+	Block *y = block(arena, p, "y", BUFFER_OUTPUT, "i", 1, (int[]){n});
+	for (int k = 0; k < inputs; k++) {
+		const int *s = step + 4 * k;
+		Expr *at = bin(arena, OP_MUL, expr_axis(arena, 0),
+		    ix(arena, s[0]));
+		at = bin(arena, OP_ADD, at, ix(arena, s[1]));
+		at = bin(arena, OP_FLOORDIV, at, ix(arena, s[2]));
+		at = bin(arena, OP_MOD, at, ix(arena, s[3]));
+		Expr *x = expr_read(arena, type, k, &at, 1);
+		y->body = k ? expr_call(arena, OP_MAX, type,
+				  (Expr *[]){y->body, x}, 2)
+			    : x;
+	}
+	for (int i = 0; i < p->nbuffers; i++)
+		p->buffers[i].type = type;
+	return p;
+}
+
 Program *program_map(Arena *arena, Op function, DType type, int n)
 {
 	Program *p = begin(arena, "map");

@@ -18,6 +18,10 @@ Program *program_softmax(Arena *arena, int rows, int n);
 Program *program_triangle(Arena *arena, int n);
 /* y[i] = x[2*i] * x[3*i] + x[n - 1 - i] */
 Program *program_strided(Arena *arena, int n);
+/* y[i] = max(x0[at(i)], ...), at(i) = (s[0]*i + s[1])//s[2] % s[3] for the four
+ * steps of each of the inputs, which end where they are read last */
+Program *program_apart(
+    Arena *arena, DType type, int n, const int *step, int inputs);
 /* y[i] = function(x[i]) */
 Program *program_map(Arena *arena, Op function, DType type, int n);
 /* y[i] = x0[i] + x1[i] + ... of `inputs` inputs */

@@ -224,6 +224,30 @@ static const char *shuffle_by_lanes(EmitC *e, const LowNode *n)
 	    : arena_printf(e->arena, "(%s){%s}", emit_c_type(e, n->dst), list);
 }
 
+/* Both, as one vector twice as long or longer, half as long as the result: GCC
+ * puts a shorter one together in memory. */
+static void widen_sources(EmitC *e, DType type, int lanes, int to,
+    const char **a, const char **b)
+{
+	bool both = true;
+	if (to <= 2 * lanes)
+		return;
+	for (; to > 2 * lanes; lanes *= 2, both = false) {
+		Buf text = {0};
+		buf_printf(&text, "__builtin_shufflevector(%s, %s", *a,
+		    both ? *b
+			 : arena_printf(e->arena, "(%s){0}",
+			       emit_c_vector(e, type, lanes)));
+		for (int l = 0; l < 2 * lanes; l++)
+			buf_printf(&text, ", %d", both ? l : l % lanes);
+		buf_puts(&text, ")");
+		*a = arena_strdup(e->arena, buf_text(&text));
+		buf_free(&text);
+	}
+	*b = arena_printf(
+	    e->arena, "(%s){0}", emit_c_vector(e, type, lanes));
+}
+
 static void op_shuffle(EmitC *e, const LowNode *n)
 {
 	int a = n->arg[0], b = n->arg[1] < 0 ? a : n->arg[1];
@@ -236,10 +260,13 @@ static void op_shuffle(EmitC *e, const LowNode *n)
 		return;
 	}
 	int bytes = d->type == DT_BOOL ? e->mask_bytes[n->dst] : 0;
+	int lanes = temp_of(e, a)->lanes;
+	const char *first = bytes ? mask(e, a, bytes) : e->temp[a];
+	const char *second = bytes ? mask(e, b, bytes) : e->temp[b];
+	if (!bytes)
+		widen_sources(e, d->type, lanes, d->lanes, &first, &second);
 	Buf text = {0};
-	buf_printf(&text, "__builtin_shufflevector(%s, %s",
-	    bytes ? mask(e, a, bytes) : e->temp[a],
-	    bytes ? mask(e, b, bytes) : e->temp[b]);
+	buf_printf(&text, "__builtin_shufflevector(%s, %s", first, second);
 	for (int l = 0; l < d->lanes; l++)
 		buf_printf(&text, ", %d", n->shuffle[l]);
 	buf_puts(&text, ")");

@@ -128,6 +128,7 @@ static void reset(Lower *l)
 	l->stage = -1;
 	l->sums.stage = -1;
 	l->operations = 0;
+	l->folded = false;
 }
 
 static int64_t lower_kernel(Lower *l, LowFunction *f)

@@ -14,6 +14,8 @@
 
 #include <assert.h>
 
+enum { LANES_MAX = 64 };
+
 /* --- ranges ------------------------------------------------------------- */
 
 static int64_t sat_add(int64_t a, int64_t b)
@@ -61,9 +63,29 @@ static Range form_range(const Lower *l, LowAffine form)
 	return sum;
 }
 
+/* Of what is not the same for all lanes. */
+static Range lanes_range(const Lower *l, const int64_t *offsets)
+{
+	Range r = {offsets[0], offsets[0]};
+	for (int i = 1; i < l->lanes; i++) {
+		r.lo = offsets[i] < r.lo ? offsets[i] : r.lo;
+		r.hi = offsets[i] > r.hi ? offsets[i] : r.hi;
+	}
+	return r;
+}
+
 Range range_of(const Lower *l, Index x)
 {
 	Range r = form_range(l, x.form);
+	int64_t offsets[LANES_MAX];
+	if (x.known && index_lanes_known(l, x, offsets)) {
+		Range lane = form_range(l,
+		    (LowAffine){0, 1, &(LowTerm){SYMBOL_LANE, index_lane(x)}});
+		Range all = lanes_range(l, offsets);
+		r.lo = sat_add(r.lo, all.lo - lane.lo);
+		r.hi = sat_add(r.hi, all.hi - lane.hi);
+		return r;
+	}
 	if (x.vector >= 0) {
 		r.lo = sat_add(r.lo, x.range.lo);
 		r.hi = sat_add(r.hi, x.range.hi);
@@ -96,6 +118,18 @@ static Index index_unknown(Lower *l, Range range)
 static Index index_from_vector(int temp, Range range)
 {
 	return (Index){.vector = temp, .range = range};
+}
+
+bool index_lanes_known(const Lower *l, Index x, int64_t *offsets)
+{
+	int64_t step = index_lane(x);
+	if (x.vector >= 0 && !x.known)
+		return false;
+	assert(l->lanes <= LANES_MAX);
+	for (int i = 0; i < l->lanes; i++)
+		offsets[i] = sat_add(
+		    sat_mul(step, i), x.vector >= 0 ? x.known[i] : 0);
+	return true;
 }
 
 bool index_is_const(Index x, int64_t *value)
@@ -161,24 +195,40 @@ Index index_scale(Lower *l, Index a, int64_t factor)
 	x.vector = factor == 1 ? a.vector
 			       : vector_op(l, LOW_MUL, a.vector,
 				     const_int(l, DT_INDEX, l->lanes, factor));
+	if (a.known) {
+		int64_t *known = NEW_N(l->arena, int64_t, l->lanes);
+		for (int i = 0; i < l->lanes; i++)
+			known[i] = sat_mul(a.known[i], factor);
+		x.known = known;
+	}
 	int64_t lo = sat_mul(a.range.lo, factor);
 	int64_t hi = sat_mul(a.range.hi, factor);
 	x.range = lo <= hi ? (Range){lo, hi} : (Range){hi, lo};
 	return x;
 }
 
+static const int64_t *known_sum(Lower *l, Index a, Index b)
+{
+	int64_t *known = NEW_N(l->arena, int64_t, l->lanes);
+	for (int i = 0; i < l->lanes; i++)
+		known[i] = sat_add(a.known[i], b.known[i]);
+	return known;
+}
+
 Index index_add(Lower *l, Index a, Index b, int64_t scale)
 {
 	b = index_scale(l, b, scale);
 	Index sum = {.form = low_affine_add(l->arena, a.form, b.form, 1),
-		.vector = a.vector, .range = a.range};
+		.vector = a.vector, .range = a.range, .known = a.known};
 	if (a.vector >= 0 && b.vector >= 0) {
+		sum.known = a.known && b.known ? known_sum(l, a, b) : NULL;
 		sum.vector = vector_op(l, LOW_ADD, a.vector, b.vector);
 		sum.range.lo = sat_add(a.range.lo, b.range.lo);
 		sum.range.hi = sat_add(a.range.hi, b.range.hi);
 	} else if (b.vector >= 0) {
 		sum.vector = b.vector;
 		sum.range = b.range;
+		sum.known = b.known;
 	}
 	return sum;
 }
@@ -204,7 +254,8 @@ Index index_extreme(Lower *l, Index x, bool greatest, bool lanes)
 			out.form.constant = sat_add(out.form.constant,
 			    greatest ? x.range.hi : x.range.lo);
 		else
-			out.vector = x.vector, out.range = x.range;
+			out.vector = x.vector, out.range = x.range,
+			out.known = x.known;
 	}
 	return out;
 }
@@ -290,6 +341,49 @@ LowAffine index_address(Lower *l, Index x)
 
 /* --- operations that are not affine ------------------------------------- */
 
+static int64_t operated(LowOpcode op, int64_t a, int64_t b)
+{
+	switch (op) {
+	case LOW_FLOORDIV: return floor_div(a, b);
+	case LOW_MOD: return a - floor_div(a, b) * b;
+	case LOW_MIN: return a < b ? a : b;
+	case LOW_MAX: return a > b ? a : b;
+	default: return sat_mul(a, b);
+	}
+}
+
+/* The lanes of a value that is the same whatever runs. */
+static bool fixed_lanes(const Lower *l, Index x, int64_t *lanes)
+{
+	if (x.form.n > (index_lane(x) != 0) || !index_lanes_known(l, x, lanes))
+		return false;
+	for (int i = 0; i < l->lanes; i++)
+		lanes[i] = sat_add(lanes[i], x.form.constant);
+	return true;
+}
+
+/* An operation on indices whose lanes are known: those of the result, affine
+ * where they are evenly apart. */
+static bool folded(
+    Lower *l, LowOpcode op, Index a, Index b, Index *affine, int64_t **known)
+{
+	int64_t x[LANES_MAX], y[LANES_MAX], *z = NEW_N(l->arena, int64_t, l->lanes);
+	bool even = true;
+	*known = NULL;
+	if (!fixed_lanes(l, a, x) || !fixed_lanes(l, b, y))
+		return false;
+	for (int i = 0; i < l->lanes; i++) {
+		z[i] = operated(op, x[i], y[i]);
+		even = even && (i < 2 || z[i] - z[i - 1] == z[1] - z[0]);
+	}
+	*known = z;
+	*affine = index_const(z[0]);
+	if (even && z[1] != z[0])
+		*affine = index_add(l, *affine,
+		    index_symbol(l, SYMBOL_LANE), z[1] - z[0]);
+	return even;
+}
+
 /* An operation on two indices into a temporary, or only its range where that
  * depends on loops that are not there yet. */
 static Index computed(
@@ -299,10 +393,18 @@ static Index computed(
 		return index_const(range.lo);
 	if (index_has_free(a) || index_has_free(b) || l->silent)
 		return index_unknown(l, range);
-	if (index_has_lanes(a) || index_has_lanes(b))
-		return index_from_vector(vector_op(l, op, index_vector(l, a),
-					     index_vector(l, b)),
+	if (index_has_lanes(a) || index_has_lanes(b)) {
+		Index x;
+		int64_t *known;
+		if (folded(l, op, a, b, &x, &known))
+			return x;
+		x = index_from_vector(
+		    vector_op(l, op, index_vector(l, a), index_vector(l, b)),
 		    range);
+		x.known = known;
+		l->folded |= known != NULL;
+		return x;
+	}
 	int temp = scalar_op(
 	    l, op, index_scalar(l, a), index_scalar(l, b), range, hint);
 	return index_symbol(l, temp);

@@ -15,6 +15,7 @@
  *     lower_across.c lanes of a reduction to one value
  *     lower_index.c  index algebra: affine forms, ranges, facts
  *     lower_memory.c loads, stores, elements kept in temporaries
+ *     lower_apart.c  vectors of elements that lie apart
  *     lower_workspace.c  where temporary buffers lie
  *     lower_pack.c   what is done ahead to constant inputs
  *     lower_transpose.c  vectors stored an element a row, afterwards
@@ -41,6 +42,7 @@ typedef struct {
 	LowAffine form; /* over symbols */
 	int vector;     /* an index vector added to it; -1: none */
 	Range range;    /* of that vector */
+	const int64_t *known; /* its lanes; NULL: not known when compiling */
 } Index;
 
 /* --- values: lower_expr.c ----------------------------------------------- */
@@ -182,6 +184,7 @@ typedef struct {
 	ElementVec *registers; /* by nest buffer */
 	Accumulators sums;
 	StepConditions *steps; /* by stage */
+	bool folded; /* vectors of indices may be left that nobody reads */
 	int silent; /* >0: conditions emit nothing, and stay open */
 } Lower;
 
@@ -236,6 +239,9 @@ bool index_is_const(Index x, int64_t *value);
 bool index_has_free(Index x); /* symbols below SYMBOL_LANE */
 bool index_has_lanes(Index x);
 int64_t index_lane(Index x);  /* coefficient of the lane number */
+/* By how much each lane is more than what all have in common; false: not known
+ * when compiling. */
+bool index_lanes_known(const Lower *l, Index x, int64_t *offsets);
 int64_t index_coefficient(Index x, int symbol);
 Index index_without(Lower *l, Index x, int symbol);
 /* The greatest (least) value over free symbols and, if told, lanes. */
@@ -299,6 +305,13 @@ bool memory_inside(Lower *l, int buffer, Index address); /* for sure */
 int memory_run(Lower *l, int buffer, Index address, int lanes);
 /* The temporary of an element of scope reg, made if it has none. */
 int register_temp(Lower *l, int buffer, Index address);
+
+/* lower_apart.c */
+/* A vector whose lanes lie apart by known distances, by whole loads and
+ * shuffles; -1: not so. */
+int load_apart(Lower *l, int buffer, Index address);
+/* What memory_load is made of: of elements from an address without lanes on. */
+int load_lanes_at(Lower *l, int buffer, int lanes, Index address);
 
 /* lower_tail.c */
 typedef enum { ABOVE, BELOW } End;

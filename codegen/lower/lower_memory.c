@@ -1,13 +1,10 @@
 /* Loads and stores.
  *
- * An address is an affine form.  By how far its lanes are apart,
- *
- *      1   LOAD, STORE              2   two LOADs, every second element
- *     -1   LOAD, reversed           0   a scalar
- *
- * and other strides and vectors of indices are GATHER and SCATTER, or a LOAD
- * for each lane where the machine has no gathers.  Memory that might lie
- * outside of its buffer is touched under a mask only.
+ * An address is an affine form.  Where its lanes are neighbours it is a LOAD or
+ * a STORE, where they are the same a scalar, and where they lie apart by
+ * distances known here LOADs and shuffles (lower_apart.c).  What is left is
+ * GATHER and SCATTER, or a LOAD for each lane where the machine has no gathers.
+ * Memory that might lie outside of its buffer is touched under a mask only.
  *
  * A buffer of scope reg is no memory: each of its elements, or as many
  * neighbours as there are lanes, is a temporary. */
@@ -208,23 +205,9 @@ static Index moved(Index address, int64_t by)
 	return address;
 }
 
-static int shuffled(Lower *l, int a, int b, const int *order)
+int load_lanes_at(Lower *l, int buffer, int lanes, Index address)
 {
-	Key key = {.op = LOW_SHUFFLE,
-	    .type = l->f->temps.at[a].type,
-	    .lanes = l->lanes,
-	    .arg = {a, b, -1},
-	    .shuffle = order};
-	return emit_pure(l, &key, "s");
-}
-
-static int load_reversed(Lower *l, int buffer, Index base)
-{
-	int n = l->lanes, *order = NEW_N(l->arena, int, n);
-	for (int i = 0; i < n; i++)
-		order[i] = n - 1 - i;
-	int v = load(l, buffer, LOW_LOAD, n, moved(base, 1 - n), -1, -1);
-	return shuffled(l, v, -1, order);
+	return load(l, buffer, LOW_LOAD, lanes, address, -1, -1);
 }
 
 /* Does a loop around this place, run in threads, write to the buffer?  Then
@@ -235,17 +218,6 @@ static bool written_by_threads(const Lower *l, int buffer)
 		if (f->fence && frame_writes(f, buffer))
 			return true;
 	return false;
-}
-
-/* Two loads: from the first element needed, and up to the last. */
-static int load_even(Lower *l, int buffer, Index base)
-{
-	int n = l->lanes, *order = NEW_N(l->arena, int, n);
-	for (int i = 0; i < n; i++)
-		order[i] = 2 * i < n ? 2 * i : 2 * i + 1;
-	int a = load(l, buffer, LOW_LOAD, n, base, -1, -1);
-	int b = load(l, buffer, LOW_LOAD, n, moved(base, n - 1), -1, -1);
-	return shuffled(l, a, b, order);
 }
 
 static int load_lanes(Lower *l, int buffer, Index base, int64_t step)
@@ -276,14 +248,13 @@ static int load_vector(Lower *l, int buffer, Index address, int mask)
 		    -1);
 	if (step == 1)
 		return load(l, buffer, LOW_LOAD, l->lanes, base, -1, -1);
-	if (step && mask < 0) {
-		if (step == -1)
-			return load_reversed(l, buffer, base);
-		if (step == 2 && !written_by_threads(l, buffer))
-			return load_even(l, buffer, base);
-		if (!l->machine->gather)
-			return load_lanes(l, buffer, base, step);
+	if (mask < 0 && !written_by_threads(l, buffer)) {
+		int v = load_apart(l, buffer, address);
+		if (v >= 0)
+			return v;
 	}
+	if (step && mask < 0 && !l->machine->gather)
+		return load_lanes(l, buffer, base, step);
 	int offsets = lane_offsets(l, address, &base);
 	return load(l, buffer, LOW_GATHER, l->lanes, base, offsets, mask);
 }

@@ -348,7 +348,7 @@ static bool drop_unread(LowBody *body, const bool *read)
 
 void lower_transpose(Lower *l)
 {
-	bool left = transpose(l, &l->f->body);
+	bool left = transpose(l, &l->f->body) || l->folded;
 	while (left) {
 		IntVec reads = {0};
 		bool *read = NEW_N(l->arena, bool, l->f->temps.n);

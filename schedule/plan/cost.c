@@ -263,6 +263,15 @@ static void count_results(
 	c->accumulators = rows * copies;
 }
 
+/* Vectors that are loaded whole for one whose lanes lie a few elements apart,
+ * each with a shuffle: as codegen/lower/lower_apart.c does.  0: not so. */
+static int loads_apart(const Machine *m, const PlanAccess *a, int64_t step)
+{
+	int64_t apart = step < 0 ? -step : step;
+	int most = m->vector_bytes >= 64 || a->bytes < 4 ? 8 : 4;
+	return step != 1 && apart <= most ? (int)apart : 0;
+}
+
 /* Instructions of the body: one for each access that differs. */
 static void count_body(const PlanStage *s, const Machine *m,
     const int64_t *values, StageCost *c)
@@ -311,7 +320,11 @@ static void count_body(const PlanStage *s, const Machine *m,
 		double each = wide ? words : 1;
 		if (a->zeros)
 			each *= density.copies;
-		if (wide && step != 1) {
+		int whole = a->write ? 0 : loads_apart(m, a, step);
+		if (wide && whole) {
+			each *= whole;
+			c->operations += copies * each;
+		} else if (wide && step != 1) {
 			each = c->lanes;
 			double together = a->write
 			    ? stored_together(s, a, values, c->body, vector)

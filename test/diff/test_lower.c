@@ -527,6 +527,110 @@ static void test_transposed(void **state)
 	assert_int_equal(run.stores, 16 * 35);
 }
 
+/* --- loads whose lanes lie apart ------------------------------------------ */
+
+static int64_t count_of(
+    const Program *p, const Lowered *l, void *const *data, LowOpcode op)
+{
+	LowRun run = {0};
+	void *args[4];
+	int n = 0;
+	for (; n < p->ninputs; n++)
+		args[n] = data[n];
+	args[n++] = lowercheck_memory(
+	    arena, buffer_bytes(&p->buffers[p->outputs[0]]));
+	args[n++] = lowercheck_memory(arena, 64);
+	assert_true(low_function_run(l->kernel, args, &run));
+	return run.op_count[op];
+}
+
+/* Distances, divisions and remainders at random, two reads of each: nothing
+ * past an input's end is read, and what few loads hold is not gathered. */
+static void test_apart(void **state)
+{
+	enum { PROGRAMS = 400, MANY = 1 << 20 };
+	static const DType types[] = {DT_F32, DT_F32, DT_I8, DT_F64};
+	static const int lanes[] = {4, 8, 16};
+	Rng rng = rng_stream(12, 0, 0);
+	int few = 0;
+	(void)state;
+	for (int i = 0; i < PROGRAMS; i++) {
+		Error error = {0};
+		int step[8], most = 0, n = lanes[i % 3];
+		for (int k = 0; k < 2; k++) {
+			int *s = step + 4 * k;
+			s[0] = 1 + (int)rng_below(&rng, 9);
+			s[1] = (int)rng_below(&rng, 7);
+			s[2] = rng_below(&rng, 2) ? 1
+						  : 1 << rng_below(&rng, 4);
+			s[3] = rng_below(&rng, 2) ? MANY
+						  : 1 << rng_below(&rng, 5);
+			bool even = s[0] * n % s[2] == 0 &&
+			    (s[3] == MANY || s[0] * n / s[2] % s[3] == 0);
+			int far = even ? s[0] : MANY;
+			most = far > most ? far : most;
+		}
+		Program *p = program_apart(arena, types[rng_below(&rng, 4)],
+		    i % 2 ? 40 + (int)rng_below(&rng, 50) : 5 * n, step, 2);
+		void **data = lowercheck_data(arena, p, &rng);
+		lowercheck_expect(p, data);
+		const char *steps = arena_printf(arena,
+		    "i0, i1 = split(y.i, [_, %d])\nvectorize(i1, %d)\n"
+		    "tail(y, %s)\n",
+		    n, n, i % 2 ? "mask" : "peel");
+		Nest *nest = schedule_nest(arena, p, &target->machine,
+		    schedule_steps(arena, steps), &error);
+		assert_non_null(nest);
+		Lowered *l = lower(arena, nest, &target->machine, &error);
+		assert_non_null(l);
+		const char *why = lowercheck_run(arena, l, data, 0, NULL, NULL);
+		if (why)
+			fail_msg("%d (%d*i + %d)//%d %% %d, (%d*i + %d)//%d %% "
+				 "%d: %s",
+			    i, step[0], step[1], step[2], step[3], step[4],
+			    step[5], step[6], step[7], why);
+		if (i % 2 || most > 4)
+			continue;
+		few++;
+		assert_int_equal(count_of(p, l, data, LOW_GATHER), 0);
+	}
+	assert_true(few > 20);
+}
+
+/* Three colours side by side are loaded once for all three. */
+static void test_colours(void **state)
+{
+	Error error = {0};
+	int step[12];
+	Rng rng = rng_stream(13, 0, 0);
+	(void)state;
+	for (int c = 0; c < 3; c++)
+		memcpy(step + 4 * c, (int[]){3, c, 1, 1 << 20}, 4 * sizeof(int));
+	Program *p = program_apart(arena, DT_F32, 64, step, 3);
+	/* one buffer, read three times */
+	Expr *e = p->blocks[0].body;
+	for (; e->op == OP_MAX; e = e->arg[0])
+		e->arg[1]->id = 2;
+	e->id = 2;
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Nest *nest = schedule_nest(arena, p, &target->machine,
+	    schedule_steps(
+		arena, "i0, i1 = split(y.i, [_, 8])\nvectorize(i1, 8)\n"),
+	    &error);
+	assert_non_null(nest);
+	Lowered *l = lower(arena, nest, &target->machine, &error);
+	assert_non_null(l);
+	if (lowercheck_run(arena, l, data, 0, NULL, NULL))
+		fail_msg("the colours are wrong");
+	LowRun run = {0};
+	void *y = lowercheck_memory(arena, 4 * 64);
+	assert_true(low_function_run(l->kernel,
+	    (void *[]){data[0], data[1], data[2], y, y}, &run));
+	assert_int_equal(run.op_count[LOW_LOAD], 8 * 3);
+	assert_int_equal(run.op_count[LOW_SHUFFLE], 8 * 3 * 2);
+}
+
 /* --- how much is computed ------------------------------------------------- */
 
 static int64_t multiplications(
@@ -770,6 +874,8 @@ int main(void)
 	    cmocka_unit_test(test_candidates),
 	    cmocka_unit_test(test_dots),
 	    cmocka_unit_test(test_transposed),
+	    cmocka_unit_test(test_apart),
+	    cmocka_unit_test(test_colours),
 	    cmocka_unit_test(test_padding),
 	    cmocka_unit_test(test_verified),
 	    cmocka_unit_test(test_bound),

@@ -263,15 +263,19 @@ static void lanes_cases(Maker *m, DType type, int lanes)
 	op(m, LOW_INSERT, d, d, b, -1)->i = 0;
 	end(m, d);
 
-	for (int pair = 0; pair < 2; pair++) {
+	/* as long as the source, half as long, 2, 4 and 8 times as long */
+	for (int i = 0; i < 5; i++) {
+		int pair = i % 2;
+		int to = i == 1 ? (lanes + 1) / 2 : i ? lanes << (i - 1) : lanes;
+		if (to > 64)
+			continue;
 		begin(m, label(m, LOW_SHUFFLE, type, lanes));
 		a = operand(m, "a", type, lanes, 1);
 		b = pair ? operand(m, "b", type, lanes, 9) : -1;
-		int half = lanes > 1 && pair ? lanes / 2 : lanes;
-		d = temp(m, type, half);
+		d = temp(m, type, to);
 		LowNode *n = op(m, LOW_SHUFFLE, d, a, b, -1);
-		n->shuffle = NEW_N(m->arena, int, half);
-		for (int l = 0; l < half; l++)
+		n->shuffle = NEW_N(m->arena, int, to);
+		for (int l = 0; l < to; l++)
 			n->shuffle[l] = (l * 5 + 1) % (pair ? 2 * lanes : lanes);
 		end(m, d);
 	}

@@ -1,0 +1,234 @@
+/* Vectors whose lanes lie apart by distances that are known when compiling are
+ * loaded whole, with what lies between, and shuffled:
+ *
+ *     gather x[6*i + 3*lane + c]      a = load x[6*i]     lanes 4, c < 3
+ *                                     b = load x[6*i + 4]
+ *                                     d = load x[6*i + 8]
+ *                                     s = shuffle a b [c, 3 + c, 6 + c, ...]
+ *                                     s = shuffle s d [0, 1, 2, 5 + c]
+ *
+ * Nothing is read but what lies between the first and the last element that is
+ * needed, unless more is sure to be inside of the buffer: then vectors begin at
+ * a multiple of the stride, or of their own length, so that what is read for
+ * one c is read for all.  Each lane is put at its place in the first shuffle
+ * that it passes, later ones only choose. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "codegen/lower/lower_internal.h"
+
+
+enum { LANES_MAX = 64, WIDE_LOADS = 8, LOADS = 4 };
+
+/* --- windows -------------------------------------------------------------- */
+
+/* What is read, from the address without lanes: by `count` loads of `lanes`
+ * elements, the last one ending with `end`. */
+typedef struct {
+	int64_t begin, end;
+	int lanes, count;
+} Window;
+
+static int64_t floor_to(int64_t a, int64_t b)
+{
+	return a - ((a % b) + b) % b;
+}
+
+/* As few loads, of at most as many lanes as a vector has, as hold it all. */
+static Window window(const Lower *l, int64_t begin, int64_t end)
+{
+	int64_t span = end - begin;
+	Window w = {begin, end, l->lanes, 1};
+	while (w.lanes > span)
+		w.lanes /= 2;
+	w.count = (int)((span + w.lanes - 1) / w.lanes);
+	return w;
+}
+
+static Index moved(Index address, int64_t by)
+{
+	address.form.constant += by;
+	return address;
+}
+
+static bool window_inside(Lower *l, int buffer, Index base, Window w)
+{
+	return memory_inside(l, buffer, moved(base, w.begin)) &&
+	    memory_inside(l, buffer, moved(base, w.end - 1));
+}
+
+static void choose(
+    Lower *l, int buffer, Index base, Window other, int64_t last, Window *best)
+{
+	if (other.end > last && other.count <= best->count &&
+	    window_inside(l, buffer, base, other))
+		*best = other;
+}
+
+/* first .. last, or more than that where it makes no more loads. */
+static Window best_window(
+    Lower *l, int buffer, Index base, int64_t step, int64_t first, int64_t last)
+{
+	Window best = window(l, first, last + 1);
+	int64_t at = base.form.constant, stride = step < 0 ? -step : step;
+	int64_t whole = 1, begin;
+	if (stride > 1) {
+		begin = floor_to(at + first, stride) - at;
+		choose(l, buffer, base,
+		    window(l, begin, begin + stride * l->lanes), last, &best);
+	}
+	while (whole < last + 1 - first)
+		whole *= 2;
+	begin = floor_to(at + first, whole) - at;
+	choose(l, buffer, base, window(l, begin, begin + whole), last, &best);
+	return best;
+}
+
+/* --- the loads ------------------------------------------------------------ */
+
+typedef struct {
+	int lanes, count;
+	int64_t begin[WIDE_LOADS]; /* from the address without lanes */
+} Loads;
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Of each group of elements that lie within a vector of the next. */
+static int windows(Lower *l, int buffer, Index base, int64_t step,
+    const int64_t *offsets, Window *out)
+{
+	int64_t sorted[LANES_MAX];
+	int n = 0, first = 0;
+	for (int i = 0; i < l->lanes; i++)
+		sorted[i] = offsets[i];
+	qsort(sorted, (size_t)l->lanes, sizeof *sorted, compare);
+	for (int i = 1; i <= l->lanes; i++) {
+		if (i < l->lanes && sorted[i] - sorted[i - 1] <= l->lanes)
+			continue;
+		if (n == WIDE_LOADS)
+			return 0;
+		out[n++] = best_window(
+		    l, buffer, base, step, sorted[first], sorted[i - 1]);
+		first = i;
+	}
+	return n;
+}
+
+/* All with as many lanes as the shortest window has. */
+static bool place_loads(const Window *w, int n, int most, Loads *loads)
+{
+	*loads = (Loads){.lanes = LANES_MAX};
+	for (int i = 0; i < n; i++)
+		if (w[i].lanes < loads->lanes)
+			loads->lanes = w[i].lanes;
+	for (int i = 0; i < n; i++)
+		for (int64_t at = w[i].begin; at < w[i].end;
+		     at += loads->lanes) {
+			if (loads->count == most)
+				return false;
+			loads->begin[loads->count++] =
+			    at + loads->lanes > w[i].end
+			    ? w[i].end - loads->lanes
+			    : at;
+		}
+	return loads->count > 0;
+}
+
+static int load_of(const Loads *loads, int64_t offset)
+{
+	int i = 0;
+	while (i < loads->count && (offset < loads->begin[i] ||
+		   offset >= loads->begin[i] + loads->lanes))
+		i++;
+	assert(i < loads->count);
+	return i;
+}
+
+/* --- shuffles ------------------------------------------------------------- */
+
+static int shuffled(Lower *l, int a, int b, const int *order)
+{
+	Key key = {.op = LOW_SHUFFLE,
+	    .type = l->f->temps.at[a].type,
+	    .lanes = l->lanes,
+	    .arg = {a, b, -1},
+	    .shuffle = order};
+	return emit_pure(l, &key, "s");
+}
+
+/* The lanes that come of one load or two, at their places; the others hold
+ * anything. */
+static int placed(Lower *l, const int *temps, const Loads *loads,
+    const int64_t *offsets, int first, int n)
+{
+	int *order = NEW_N(l->arena, int, l->lanes);
+	for (int i = 0; i < l->lanes; i++) {
+		int load = load_of(loads, offsets[i]);
+		if (load >= first && load < first + n)
+			order[i] = (load - first) * loads->lanes +
+			    (int)(offsets[i] - loads->begin[load]);
+	}
+	return shuffled(
+	    l, temps[first], n > 1 ? temps[first + 1] : -1, order);
+}
+
+/* Those of `n` loads from `first` on. */
+static int collected(Lower *l, const int *temps, const Loads *loads,
+    const int64_t *offsets, int first, int n)
+{
+	int *order, a, b, half = (n + 1) / 2;
+	if (n <= 2)
+		return placed(l, temps, loads, offsets, first, n);
+	half += half % 2;
+	bool one = n - half == 1 && loads->lanes == l->lanes;
+	a = collected(l, temps, loads, offsets, first, half);
+	b = one ? temps[first + half]
+		: collected(
+		      l, temps, loads, offsets, first + half, n - half);
+	order = NEW_N(l->arena, int, l->lanes);
+	for (int i = 0; i < l->lanes; i++) {
+		int load = load_of(loads, offsets[i]);
+		order[i] = i;
+		if (load >= first + half && load < first + n)
+			order[i] = l->lanes +
+			    (one ? (int)(offsets[i] - loads->begin[load]) : i);
+	}
+	return shuffled(l, a, b, order);
+}
+
+/* --- all ------------------------------------------------------------------ */
+
+/* Machines with vectors of 64 bytes take any lanes of two vectors at once, and
+ * none gathers bytes. */
+static int most_loads(const Lower *l, DType type)
+{
+	bool wide = l->machine->vector_bytes >= 64 || dtype_bytes(type) < 4;
+	int most = wide ? WIDE_LOADS : LOADS;
+	return most < l->lanes ? most : l->lanes;
+}
+
+int load_apart(Lower *l, int buffer, Index address)
+{
+	DType type = l->nest->buffers.at[buffer].type;
+	int64_t offsets[LANES_MAX];
+	int temps[WIDE_LOADS], n;
+	Window all[WIDE_LOADS];
+	Loads loads;
+	if (!index_lanes_known(l, address, offsets))
+		return -1;
+	int64_t step = address.vector < 0 ? index_lane(address) : 0;
+	Index base = index_without(l, address, SYMBOL_LANE);
+	base.vector = -1;
+	base.known = NULL;
+	n = windows(l, buffer, base, step, offsets, all);
+	if (!place_loads(all, n, most_loads(l, type), &loads))
+		return -1;
+	for (int i = 0; i < loads.count; i++)
+		temps[i] = load_lanes_at(
+		    l, buffer, loads.lanes, moved(base, loads.begin[i]));
+	return collected(l, temps, &loads, offsets, 0, loads.count);
+}
