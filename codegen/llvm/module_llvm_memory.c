@@ -135,14 +135,71 @@ static void store(LlvmFunction *f, const LowNode *node, DType type, int lanes)
 	V s = LLVMBuildStore(gen->builder, x, address(f, node));
 	LLVMSetAlignment(s, alignment(f, node));
 	tag(f, node, s);
-	if (node->op != LOW_STREAM)
-		return;
+}
+
+/* --- streamed ------------------------------------------------------------- */
+
+enum { LINE_BYTES = 64 };
+
+static void without_caching(LlvmFunction *f, V store)
+{
+	LlvmGen *gen = f->gen;
 	LLVMMetadataRef one = LLVMValueAsMetadata(llvm_int(gen, 32, 1, 1));
-	LLVMSetMetadata(s,
+	LLVMSetMetadata(store,
 	    LLVMGetMDKindIDInContext(gen->context, "nontemporal", 11),
 	    LLVMMetadataAsValue(
 		gen->context, LLVMMDNodeInContext2(gen->context, &one, 1)));
 	f->streams = true;
+}
+
+/* Is every address of this form a multiple of that, where the buffer is? */
+static bool stays_aligned(LlvmFunction *f, const LowNode *node, int64_t align)
+{
+	int bytes = dtype_bytes(f->low->buffers.at[node->buffer].type);
+	int64_t all = gcd(align, node->address.constant * bytes);
+	for (int i = 0; i < node->address.n; i++)
+		all = gcd(all, node->address.terms[i].coefficient * bytes);
+	return all == align;
+}
+
+static void stream_aligned(
+    LlvmFunction *f, const LowNode *node, DType type, int lanes)
+{
+	V x = to_memory(f->gen, type, lanes, llvm_temp_read(f, node->arg[0]));
+	V s = LLVMBuildStore(f->gen->builder, x, address(f, node));
+	LLVMSetAlignment(s, (unsigned)(lanes * dtype_bytes(type)));
+	without_caching(f, tag(f, node, s));
+}
+
+/* Where the buffer begins with a line of the cache, which its caller decides;
+ * else a store: machines have none past the caches for other addresses, and
+ * lines written in parts would be slow. */
+static void stream(LlvmFunction *f, const LowNode *node, DType type, int lanes)
+{
+	LlvmGen *gen = f->gen;
+	LLVMBuilderRef b = gen->builder;
+	int bytes = lanes * dtype_bytes(type);
+	LLVMBasicBlockRef blocks[3];
+	if (bytes < 16 || bytes > LINE_BYTES || !stays_aligned(f, node, bytes)) {
+		store(f, node, type, lanes);
+		return;
+	}
+	for (int i = 0; i < 3; i++)
+		blocks[i] = LLVMAppendBasicBlockInContext(
+		    gen->context, f->function, "stream");
+	V low = LLVMBuildPtrToInt(
+	    b, f->bases[node->buffer], llvm_int_type(gen, 64, 1), "");
+	low = LLVMBuildAnd(b, low, llvm_int(gen, 64, LINE_BYTES - 1, 1), "");
+	LLVMBuildCondBr(b,
+	    LLVMBuildICmp(b, LLVMIntEQ, low, llvm_int(gen, 64, 0, 1), ""),
+	    blocks[0], blocks[1]);
+	LLVMPositionBuilderAtEnd(b, blocks[0]);
+	stream_aligned(f, node, type, lanes);
+	LLVMBuildBr(b, blocks[2]);
+	LLVMPositionBuilderAtEnd(b, blocks[1]);
+	store(f, node, type, lanes);
+	LLVMBuildBr(b, blocks[2]);
+	LLVMPositionBuilderAtEnd(b, blocks[2]);
 }
 
 /* --- masked --------------------------------------------------------------- */
@@ -252,6 +309,9 @@ void llvm_memory_emit(LlvmFunction *f, const LowNode *node)
 		break;
 	case LOW_PREFETCH:
 		prefetch(f, node);
+		break;
+	case LOW_STREAM:
+		stream(f, node, type, lanes);
 		break;
 	default:
 		store(f, node, type, lanes);

@@ -129,6 +129,29 @@ static void reset(Lower *l)
 	l->sums.stage = -1;
 	l->operations = 0;
 	l->folded = false;
+	l->streamed = NULL;
+}
+
+/* Outputs that nothing reads, where what the kernel's parameters hold fills more
+ * than half of the last cache: nothing of them would be there when the caller
+ * reads them. */
+static bool *streamed_outputs(Lower *l)
+{
+	const Program *p = l->nest->program;
+	bool *streamed = NEW_N(l->arena, bool, l->nest->buffers.n);
+	int64_t bytes = 0;
+	for (int i = 0; i < p->nbuffers; i++)
+		if (p->buffers[i].role != BUFFER_TEMP)
+			bytes += buffer_bytes(&p->buffers[i]);
+	if (!l->machine->l3_bytes || bytes <= l->machine->l3_bytes / 2)
+		return NULL;
+	bool *read = NEW_N(l->arena, bool, l->nest->buffers.n);
+	for (int i = 0; i < l->nest->order.n; i++)
+		expr_walk(l->nest->stages.at[l->nest->order.at[i]].body,
+		    mark_read, read);
+	for (int i = 0; i < p->noutputs; i++)
+		streamed[p->outputs[i]] = !read[p->outputs[i]];
+	return streamed;
 }
 
 static int64_t lower_kernel(Lower *l, LowFunction *f)
@@ -143,6 +166,7 @@ static int64_t lower_kernel(Lower *l, LowFunction *f)
 	int64_t bytes = place_workspace(l, used, written);
 	scope_open(l, &frame, &f->body);
 	l->threads = true;
+	l->streamed = streamed_outputs(l);
 	for (int i = 0; i < nest->order.n && !l->failed; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
 		if (s->place < 0 && !s->ahead)

@@ -184,6 +184,7 @@ typedef struct {
 	ElementVec *registers; /* by nest buffer */
 	Accumulators sums;
 	StepConditions *steps; /* by stage */
+	bool *streamed; /* by nest buffer: written past the caches; or NULL */
 	bool folded; /* vectors of indices may be left that nobody reads */
 	int silent; /* >0: conditions emit nothing, and stay open */
 } Lower;

@@ -279,6 +279,30 @@ Value memory_load(Lower *l, int buffer, Index address)
 
 /* --- stores ------------------------------------------------------------- */
 
+/* Does each iteration of the loops around write whole lines, beginning with one
+ * where the buffer does? */
+static bool writes_lines(const Lower *l, int buffer, Index address)
+{
+	enum { LINE_BYTES = 64 };
+	int bytes = dtype_bytes(l->nest->buffers.at[buffer].type);
+	for (int i = 0; i < address.form.n; i++) {
+		LowTerm t = address.form.terms[i];
+		if (t.temp >= 0 && t.coefficient * bytes % LINE_BYTES)
+			return false;
+	}
+	return address.form.constant % l->lanes == 0 &&
+	    l->lanes * bytes <= LINE_BYTES;
+}
+
+/* A vector of an output that is written once and never read, in a kernel that
+ * moves more memory than the last cache keeps. */
+static bool streams(const Lower *l, int buffer, Index address)
+{
+	const Stage *s = &l->nest->stages.at[l->stage];
+	return l->streamed && l->streamed[buffer] && s->buffer == buffer &&
+	    s->reduce == REDUCE_NONE && writes_lines(l, buffer, address);
+}
+
 void memory_store(Lower *l, int buffer, Index address, Value v)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
@@ -303,8 +327,10 @@ void memory_store(Lower *l, int buffer, Index address, Value v)
 	if (l->store_mask.lanes > 1)
 		mask = value_as(l, l->store_mask, l->lanes);
 	if (address.vector < 0 && index_lane(address) == 1) {
-		node = emit_effect(l,
-		    mask < 0 ? LOW_STORE : LOW_STORE_MASKED, temp, mask, -1);
+		LowOpcode op = mask >= 0 ? LOW_STORE_MASKED
+		    : streams(l, buffer, address) ? LOW_STREAM
+						  : LOW_STORE;
+		node = emit_effect(l, op, temp, mask, -1);
 		node->address = index_without(l, address, SYMBOL_LANE).form;
 		node->buffer = l->low_buffer[buffer];
 		note_stored(l, buffer, node->address, temp, mask);

@@ -631,6 +631,40 @@ static void test_colours(void **state)
 	assert_int_equal(run.op_count[LOW_SHUFFLE], 8 * 3 * 2);
 }
 
+/* --- stores past the caches ----------------------------------------------- */
+
+static int64_t streamed(int64_t l3_bytes, int n)
+{
+	Error error = {0};
+	Machine machine = target->machine;
+	Rng rng = rng_stream(14, 0, 0);
+	Program *p = program_map(arena, OP_ABS, DT_F32, n);
+	void **data = lowercheck_data(arena, p, &rng);
+	machine.l3_bytes = l3_bytes;
+	lowercheck_expect(p, data);
+	Nest *nest = schedule_nest(arena, p, &machine,
+	    schedule_steps(arena,
+		"i0, i1, i2 = split(y.i, [_, 2, 8])\nunroll(i1)\n"
+		"vectorize(i2, 8)\n"),
+	    &error);
+	assert_non_null(nest);
+	Lowered *l = lower(arena, nest, &machine, &error);
+	assert_non_null(l);
+	if (lowercheck_run(arena, l, data, 0, NULL, NULL))
+		fail_msg("what was streamed is wrong");
+	return count_of(p, l, data, LOW_STREAM);
+}
+
+/* Whole vectors of what fills more than half of the last cache. */
+static void test_streamed(void **state)
+{
+	(void)state;
+	assert_int_equal(streamed(4096, 1024), 1024 / 8);
+	assert_int_equal(streamed(4096, 1024 + 5), 1024 / 8);
+	assert_int_equal(streamed(1 << 20, 1024), 0);
+	assert_int_equal(streamed(0, 1024), 0);
+}
+
 /* --- how much is computed ------------------------------------------------- */
 
 static int64_t multiplications(
@@ -876,6 +910,7 @@ int main(void)
 	    cmocka_unit_test(test_transposed),
 	    cmocka_unit_test(test_apart),
 	    cmocka_unit_test(test_colours),
+    cmocka_unit_test(test_streamed),
 	    cmocka_unit_test(test_padding),
 	    cmocka_unit_test(test_verified),
 	    cmocka_unit_test(test_bound),
