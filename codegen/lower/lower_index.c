@@ -841,7 +841,7 @@ static Index index_of_data(Lower *l, const Expr *e)
 {
 	Range r = {0, 0};
 	dtype_range(e->type, &r.lo, &r.hi);
-	if (moving(l, e).free)
+	if (l->silent || moving(l, e).free)
 		return index_unknown(l, r);
 	Value v = value_convert(l, eval(l, e), DT_INDEX);
 	return index_of_temp(l, value_as(l, v, v.lanes), v.lanes, r);
