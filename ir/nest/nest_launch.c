@@ -60,6 +60,37 @@ static bool find_launch(Launches *l, int stage)
 	return true;
 }
 
+/* Where a reduction's results are given their first values, in the chain of loops
+ * around the stage; the end of it where there is none. */
+static int start_of_reduction(const Launches *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	int above = nest_tree_above(l->tree, stage);
+	if (s->reduce == REDUCE_NONE)
+		return l->tree->nchain[stage];
+	if (s->init_at >= 0)
+		return above + nest_loop_position(l->nest, s->init_at);
+	for (int i = 0; i < s->nloops; i++)
+		if (l->nest->vars.at[s->loops[i]].reduce)
+			return above + i;
+	return l->tree->nchain[stage];
+}
+
+/* The first values would be given in loops of their own between two of blocks. */
+static bool check_start(const Launches *l, int stage)
+{
+	int start = start_of_reduction(l, stage);
+	bool bound = false;
+	for (int i = 0; i < l->tree->nchain[stage]; i++) {
+		LoopKind kind = kind_of(l->nest, l->tree->chain[stage][i]);
+		if (i >= start && bound && loop_is_block(kind))
+			return refuse(l, "a reduction starts between two block "
+					 "loops");
+		bound |= i < start && loop_is_bound(kind);
+	}
+	return true;
+}
+
 /* Block loops are around all that is launched with them. */
 static bool check_blocks(const Launches *l)
 {
@@ -198,7 +229,7 @@ bool nest_launches_verify(
 	assert(nest->inferred);
 	for (int i = 0; i < nest->order.n; i++) {
 		int s = nest->order.at[i];
-		if (!find_launch(&l, s))
+		if (!find_launch(&l, s) || !check_start(&l, s))
 			return false;
 		any |= l.outer[s] >= 0;
 		if (!check_shared(&l, s) || !check_barrier(&l, s))
