@@ -310,6 +310,29 @@ static bool region_from_write(
 	return true;
 }
 
+/* It reads nothing of the loop's block: its axes are that one's. */
+static bool region_beside(Infer *f, int stage, Hull *seen, bool *has)
+{
+	const Stage *s = stage_at(f, stage);
+	int host = nest_tree_host(&f->tree, stage), n = s->nspatial;
+	const Stage *h = stage_at(f, host);
+	Expr *read = NEW(f->arena, Expr);
+	if (n != h->nwrite || n != h->nspatial || !n)
+		return refuse(f,
+		    "the block reads nothing that is computed below the loop");
+	for (int a = 0; a < n; a++)
+		if (s->axes[a].extent != h->axes[a].extent)
+			return refuse(f, "blocks beside each other have other "
+					 "axes");
+	*read = (Expr){.op = OP_READ,
+	    .id = h->buffer,
+	    .narg = n,
+	    .arg = NEW_N(f->arena, Expr *, n)};
+	for (int a = 0; a < n; a++)
+		read->arg[a] = expr_axis(f->arena, a);
+	return region_from_write(f, stage, read, seen, has);
+}
+
 static bool region_from_writes(Infer *f, int stage)
 {
 	Stage *s = stage_at(f, stage);
@@ -334,9 +357,7 @@ static bool region_from_writes(Infer *f, int stage)
 		if (!region_from_write(f, stage, reads.at[i], seen, has))
 			return false;
 	}
-	return any ||
-	       refuse(f,
-		   "the block reads nothing that is computed below the loop");
+	return any || region_beside(f, stage, seen, has);
 }
 
 /* Does a stage at the root compute what is read of it, tiles of its readers

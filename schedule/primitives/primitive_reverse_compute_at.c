@@ -7,6 +7,10 @@
  *       for c.j  c[i, j] = ...
  *       for d.j  d[i, j] = f(c[i, j])      (what this iteration made)
  *
+ * A block that reads nothing of the loop's block may follow it too where both
+ * have the same axes: of several results of one input each iteration then makes
+ * the same part.
+ *
  * Legal if the consumer reads the producer's elements at distinct axes of its
  * own, one for one, so that the iterations of the loop part its points among
  * them; if no reduction of the producer is outside of the loop, since its
@@ -144,6 +148,35 @@ static bool others_come_before(const Nest *nest, const ReverseComputeAt *p)
 	return true;
 }
 
+/* Are the axes of what both write the same? */
+static bool is_beside(const Nest *nest, int stage, int host)
+{
+	const Stage *s = &nest->stages.at[stage], *h = &nest->stages.at[host];
+
+	return s->nspatial > 0 && s->nspatial == h->nspatial &&
+	    same_shape(nest, s->buffer, h->buffer) &&
+	    edit_is_identity_write(nest, stage) &&
+	    edit_is_identity_write(nest, host) && !s->fill && !h->fill;
+}
+
+/* The refusal of a block by what it has to do with the loop's block. */
+static Refusal relation_legal(const Nest *nest, int stage, int producer)
+{
+	int made = nest->stages.at[producer].buffer;
+
+	if (!edit_is_reading(nest, stage, made))
+		return is_beside(nest, stage, producer)
+		    ? NULL
+		    : "the block does not read what the loop's block writes";
+	if (nest->stages.at[stage].reduce != REDUCE_NONE)
+		return "the block has a reduction";
+	if (!reads_elementwise(nest, stage, made) ||
+	    !same_shape(nest, made, nest->stages.at[stage].buffer))
+		return "the block does not read one element for each of its "
+		       "own";
+	return NULL;
+}
+
 static bool reads_later_stage(const Nest *nest, const ReverseComputeAt *p)
 {
 	bool later = false;
@@ -152,6 +185,8 @@ static bool reads_later_stage(const Nest *nest, const ReverseComputeAt *p)
 	for (int i = 0; i < nest->order.n; i++) {
 		int other = nest->order.at[i];
 		if (later && other != p->stage &&
+		    !(nest->stages.at[other].after &&
+			nest->stages.at[other].place == p->loop) &&
 		    edit_is_reading(
 			nest, p->stage, nest->stages.at[other].buffer))
 			return true;
@@ -177,28 +212,22 @@ static bool is_read_inside(const Nest *nest, const ReverseComputeAt *p)
 Refusal reverse_compute_at_legal(const Call *call)
 {
 	const Nest *nest = call->nest;
-	int producer, made;
+	int producer;
 	ReverseComputeAt p;
 	Refusal why = parameters(call, &p);
 
 	if (why)
 		return why;
 	producer = nest->vars.at[p.loop].stage;
-	made = nest->stages.at[producer].buffer;
 	if (producer == p.stage)
 		return "the loop belongs to the block, or to one below it";
-	if (nest->stages.at[p.stage].reduce != REDUCE_NONE)
-		return "the block has a reduction";
 	if (nest->stages.at[p.stage].place >= 0)
 		return "the block has a place already";
-	if (!edit_is_reading(nest, p.stage, made))
-		return "the block does not read what the loop's block writes";
 	if (nest->stages.at[producer].place >= 0)
 		return "the loop's block is placed below another";
-	if (!reads_elementwise(nest, p.stage, made) ||
-	    !same_shape(nest, made, nest->stages.at[p.stage].buffer))
-		return "the block does not read one element for each of its "
-		       "own";
+	why = relation_legal(nest, p.stage, producer);
+	if (why)
+		return why;
 	if (is_reduced_outside(nest, p.loop))
 		return "a reduction loop of the producer is outside";
 	if (!makes_pieces(nest, p.loop))
@@ -223,7 +252,8 @@ void reverse_compute_at_apply(const Call *call)
 	buffer = nest->stages.at[producer].buffer;
 	edit_set_place(nest, p.stage, p.loop);
 	nest->stages.at[p.stage].after = true;
-	if (edit_readers(nest, buffer).n == 1 &&
+	if (edit_is_reading(nest, p.stage, buffer) &&
+	    edit_readers(nest, buffer).n == 1 &&
 	    !nest_is_argument(nest, buffer) &&
 	    nest->buffers.at[buffer].scope == SCOPE_GLOBAL)
 		nest->buffers.at[buffer].scope = SCOPE_LOCAL;

@@ -82,6 +82,23 @@ static bool keeps_order(const Rules *r, const Block *block)
 	    dtype_is_float(block->body->type);
 }
 
+/* The last axis that has several rows. */
+static int row_axis(const Block *block)
+{
+	int row = block->nspatial - 1;
+	while (row >= 0 && block->axes[row].extent == 1)
+		row--;
+	return row;
+}
+
+bool rule_is_plain(const Rules *r, int i)
+{
+	const Block *block = &r->program->blocks[i];
+	return block->reduce == REDUCE_NONE
+	    ? rule_is_flat(r, i)
+	    : rule_is_row(r, i) && row_axis(block) >= 0;
+}
+
 bool rule_is_row(const Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
@@ -149,15 +166,6 @@ static void chunks(Row *w)
 		w->along_name = inner;
 		w->along_extent = each;
 	}
-}
-
-/* The last axis that has several rows. */
-static int row_axis(const Block *block)
-{
-	int row = block->nspatial - 1;
-	while (row >= 0 && block->axes[row].extent == 1)
-		row--;
-	return row;
 }
 
 static void put_order(Row *w, const char *row0, const char *row1,
@@ -230,12 +238,19 @@ void rule_row(Rules *r, int i)
 		w.along_name = block->axes[w.along].name;
 		w.along_extent = extent_of(block, w.along);
 	}
+	bool beside = r->blocks[i].beside >= 0;
 	if (w.row < 0 && r->machine->threads > 1 && r->blocks[i].output)
 		chunks(&w);
 	for (int a = 0; a < w.row; a++)
 		add_place(&w, a + 1, arena_printf(r->arena, "%s.%s",
 					 block->name, block->axes[a].name));
-	if (w.row >= 0) {
+	if (beside) { /* as many rows as the host's tile has */
+		for (int a = 0; a < block->nspatial; a++)
+			put(&w, "unroll(%s.%s)\n", block->name,
+			    block->axes[a].name);
+		row1 = arena_printf(r->arena, "%s.%s", block->name,
+		    block->axes[w.row].name);
+	} else if (w.row >= 0) {
 		const char *name = block->axes[w.row].name;
 		int64_t n = block->axes[w.row].extent;
 		row0 = rule_name(r, block, name, "0");
@@ -247,6 +262,7 @@ void rule_row(Rules *r, int i)
 				 : "1, 2",
 		    row1);
 		add_place(&w, w.row + 1, row0);
+		r->blocks[i].tile = row0;
 		w.parallel = row0;
 		for (int a = w.row - 1; a >= 0; a--)
 			if (block->axes[a].extent > 1)

@@ -161,6 +161,24 @@ static void add_places(Spatial *s)
 			    a + 1);
 }
 
+bool rule_is_flat(const Rules *r, int i)
+{
+	const Block *block = &r->program->blocks[i];
+	Spatial s = {.r = (Rules *)r, .block = block};
+	return block->nspatial == 1 && widest_along(&s, 0) > 1;
+}
+
+/* In the tiles of another block: vectors of what a tile has. */
+static void put_beside(Spatial *s)
+{
+	const char *axis = s->block->axes[s->last].name;
+	const char *u = rule_name(s->r, s->block, axis, "u");
+	const char *v = rule_name(s->r, s->block, axis, "v");
+	int lanes = widest_along(s, s->last);
+	put(s, "%s, %s = split(%s, [_, %d])\nunroll(%s)\nvectorize(%s, %d)\n", u,
+	    v, loop_of(s, s->last), lanes, u, v, lanes);
+}
+
 void rule_spatial(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
@@ -176,6 +194,10 @@ void rule_spatial(Rules *r, int i)
 		s.row--;
 	while (s.first < s.last && block->axes[s.first].extent == 1)
 		s.first++;
+	if (s.info->beside >= 0) {
+		put_beside(&s);
+		return;
+	}
 	s.across = axis_across(&s);
 	if (s.across >= 0 && widest_along(&s, s.across) >= SQUARE_LEAST) {
 		put_square(&s);
@@ -184,6 +206,8 @@ void rule_spatial(Rules *r, int i)
 	if (s.row >= 0 && is_home(&s) && rows_share(&s))
 		split_rows(&s);
 	split_last(&s);
+	if (s.last == 0 && s.v0)
+		r->blocks[i].tile = s.v0;
 	const char *outer = s.first == s.last && s.v0 ? s.v0
 	    : s.first == s.row && s.row0	      ? s.row0
 						      : loop_of(&s, s.first);

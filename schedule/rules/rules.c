@@ -269,6 +269,7 @@ static Trace *sketch_trace(Rules *r)
 		rule_tile(r, &r->tiled);
 		tile_others(r);
 	}
+	rule_beside_choose(r);
 	for (int i = r->program->nblocks - 1; i >= 0; i--) {
 		RuleBlock *b = &r->blocks[i];
 		if (b->scheduled || b->inlined)
@@ -279,6 +280,7 @@ static Trace *sketch_trace(Rules *r)
 		else
 			rule_spatial(r, i);
 	}
+	rule_beside(r);
 	Source *source = NEW(r->arena, Source);
 	*source = (Source){.name = "rules",
 	    .text = arena_strdup(r->arena, buf_text(&r->text)),

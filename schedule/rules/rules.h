@@ -49,6 +49,8 @@ typedef struct {
 	double flops;      /* of one evaluation of the body */
 	int home;          /* whose loops it may be computed at; itself; -1: not
 			      known yet */
+	int beside;        /* the block in whose tiles it is computed; -1 */
+	const char *tile;  /* the loop of a tile of its results */
 	int *moved_by;     /* by own axis: the axis of `home`; -1 */
 } RuleBlock;
 
@@ -123,8 +125,13 @@ void rule_inline(Rules *r);
 /* The block, its writer, its operands. */
 void rule_tile(Rules *r, const RuleTiled *tiled);
 void rule_row(Rules *r, int block);
+bool rule_is_flat(const Rules *r, int block); /* one axis, no reduction */
 bool rule_is_row(const Rules *r, int block); /* better so than tiled? */
 void rule_spatial(Rules *r, int block);
+/* A block that rule_row or rule_spatial schedules by its rows? */
+bool rule_is_plain(const Rules *r, int block);
+void rule_beside_choose(Rules *r);
+void rule_beside(Rules *r);
 void rule_location(Rules *r, int block);
 void rule_add_place(Rules *r, int block, const char *loop, int naxes);
 

@@ -489,7 +489,10 @@ static void refusals_of_places(void **state)
 	refused(&t, "not below the place where it is computed");
 	t = conv(3, 17, 4, 1);
 	edit_place(t.nest, "conv", "out.x", true);
-	refused(&t, "reads nothing that is computed below");
+	refused(&t, "reads what is only computed after it");
+	t = conv(3, 17, 4, 1);
+	edit_place(t.nest, "padded", "out.x", true);
+	refused(&t, "blocks beside each other have other axes");
 	t = conv(3, 17, 4, 1);
 	edit_place(t.nest, "out", "conv.x", false);
 	refused(&t, "output is computed whole");

@@ -90,6 +90,9 @@ static const Case cases[] = {
 	{"compute_at(s, ? in {root, y_i0})", "vectorize(s_kv, 16)"}, {0}},
     {"test/layouts/channels.yaml", {"vectorize(s_iv, 16)"},
 	{"compute_at(s"}},
+    /* several results in one pass */
+    {"test/layouts/moments.yaml", {"reverse_compute_at(q, s_i0)"}, {0}},
+    {"test/layouts/momentum.yaml", {"reverse_compute_at(p2, m2_i0)"}, {0}},
     /* squares that are transposed in registers */
     {"test/layouts/transposed.yaml",
 	{"y_i0, y_i1 = split(y.i, ? in tile([4, 8, 16]))", "unroll(y_i1)",

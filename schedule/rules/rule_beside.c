@@ -1,0 +1,99 @@
+/* Results of one pass: an output whose axes are another's, and that reads what
+ * the other reads, is computed in the other's tiles, while that is in the cache.
+ *
+ *     for i for k s[i] += x[i, k]              for i
+ *     for i for k q[i] += x[i, k]*x[i, k]  -->   for k s[i] += x[i, k]
+ *                                                for k q[i] += x[i, k]*x[i, k]
+ *
+ * The first block of such a set is the host; the others are written for
+ * themselves, without threads, and moved there at the end. */
+#include "schedule/rules/rules.h"
+
+static bool same_axes(const Rules *r, int a, int b)
+{
+	const Block *x = &r->program->blocks[a], *y = &r->program->blocks[b];
+	bool reduced = x->reduce != REDUCE_NONE;
+	if (x->nspatial != y->nspatial || !x->nspatial ||
+	    reduced != (y->reduce != REDUCE_NONE))
+		return false;
+	for (int i = 0; i < x->nspatial; i++)
+		if (x->axes[i].extent != y->axes[i].extent)
+			return false;
+	return true;
+}
+
+static bool reads(const RuleBlock *b, int buffer)
+{
+	return rule_reads_of(b, buffer) > 0;
+}
+
+/* Is there something of at least a result's size that both read, or is one
+ * read by the other? */
+static bool shares(const Rules *r, int host, int i)
+{
+	const RuleBlock *h = &r->blocks[host], *b = &r->blocks[i];
+	int64_t least = buffer_bytes(
+	    &r->program->buffers[r->program->blocks[host].buffer]);
+	if (reads(b, r->program->blocks[host].buffer))
+		return true;
+	for (int k = 0; k < h->reads.n; k++)
+		if (reads(b, h->reads.at[k].buffer) &&
+		    buffer_bytes(&r->program->buffers[h->reads.at[k].buffer]) >=
+			least)
+			return true;
+	return false;
+}
+
+/* Is all that it reads there before the host starts, or made in its tiles at the
+ * same place? */
+static bool ready_at(const Rules *r, int host, int i)
+{
+	const RuleBlock *b = &r->blocks[i];
+	for (int k = 0; k < b->reads.n; k++) {
+		const RuleRead *read = &b->reads.at[k];
+		int p = r->program->buffers[read->buffer].block;
+		if (p < 0 || p < host)
+			continue;
+		if (p != host && r->blocks[p].beside != host)
+			return false;
+		for (int d = 0; d < read->nindex; d++)
+			if (rule_axis_of(read->index[d]) != d)
+				return false;
+		if (r->program->blocks[i].reduce != REDUCE_NONE)
+			return false;
+	}
+	return true;
+}
+
+static bool may_be_moved(const Rules *r, int i)
+{
+	const RuleBlock *b = &r->blocks[i];
+	return b->output && !b->inlined && !b->scheduled &&
+	    rule_is_plain(r, i);
+}
+
+void rule_beside_choose(Rules *r)
+{
+	for (int i = 0; i < r->program->nblocks; i++) {
+		RuleBlock *b = &r->blocks[i];
+		b->beside = -1;
+		if (!may_be_moved(r, i))
+			continue;
+		for (int h = 0; h < i && b->beside < 0; h++)
+			if (may_be_moved(r, h) && r->blocks[h].beside < 0 &&
+			    same_axes(r, h, i) && shares(r, h, i) &&
+			    ready_at(r, h, i))
+				b->beside = h;
+	}
+}
+
+void rule_beside(Rules *r)
+{
+	for (int i = 0; i < r->program->nblocks; i++) {
+		const RuleBlock *b = &r->blocks[i];
+		if (b->beside >= 0)
+			buf_printf(&r->text, "reverse_compute_at(%s, %s)\n",
+			    r->program->blocks[i].name,
+			    r->blocks[b->beside].tile);
+	}
+}
