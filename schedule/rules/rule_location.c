@@ -112,6 +112,7 @@ void rule_location(Rules *r, int i)
 			most = place->naxes;
 		}
 	}
+	b->place_axes = best ? most : 0;
 	if (best)
 		buf_printf(&places, ", %s", best->loop);
 	if (r->inlinable[i])

@@ -12,7 +12,10 @@
  */
 #include "schedule/rules/rules.h"
 
-enum { SQUARE_LEAST = 4 }; /* of a side that is worth transposing */
+enum {
+	SQUARE_LEAST = 4, /* of a side that is worth transposing */
+	ROWS_MOST = 16    /* unrolled of what there is one for each row */
+};
 
 typedef struct {
 	Rules *r;
@@ -179,6 +182,14 @@ static void put_beside(Spatial *s)
 	    v, loop_of(s, s->last), lanes, u, v, lanes);
 }
 
+/* Does it have an element for each row of where it may be computed?  Those are
+ * a few, not neighbours that fill a vector. */
+static bool is_of_rows(const Spatial *s)
+{
+	int mover = s->info->moved_by[s->last];
+	return !is_home(s) && mover >= 0 && mover < s->info->place_axes;
+}
+
 void rule_spatial(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
@@ -196,6 +207,10 @@ void rule_spatial(Rules *r, int i)
 		s.first++;
 	if (s.info->beside >= 0) {
 		put_beside(&s);
+		return;
+	}
+	if (is_of_rows(&s)) {
+		put(&s, "unroll(%s, limit=%d)\n", loop_of(&s, s.last), ROWS_MOST);
 		return;
 	}
 	s.across = axis_across(&s);

@@ -51,6 +51,8 @@ typedef struct {
 			      known yet */
 	int beside;        /* the block in whose tiles it is computed; -1 */
 	const char *tile;  /* the loop of a tile of its results */
+	int place_axes;    /* of the home: its first so many move outside of where
+			      the block may be computed; 0: it may not */
 	int *moved_by;     /* by own axis: the axis of `home`; -1 */
 } RuleBlock;
 

@@ -88,6 +88,10 @@ static const Case cases[] = {
     /* computed in the consumer's rows, unless that computes it again */
     {"test/layouts/norm.yaml",
 	{"compute_at(s, ? in {root, y_i0})", "vectorize(s_kv, 16)"}, {0}},
+    /* what there is one of for each of a few rows is no vector */
+    {"test/layouts/rms.yaml",
+	{"compute_at(r, ? in {root, y_i0, inline})", "unroll(r.i, limit=16)"},
+	{"vectorize(r_iv"}},
     {"test/layouts/channels.yaml", {"vectorize(s_iv, 16)"},
 	{"compute_at(s"}},
     /* several results in one pass */
