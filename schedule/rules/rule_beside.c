@@ -1,5 +1,6 @@
-/* Results of one pass: an output whose axes are another's, and that reads what
- * the other reads, is computed in the other's tiles, while that is in the cache.
+/* Results of one pass: a block whose axes are another's, and that reads what the
+ * other reads, is computed in the other's tiles, while that is in the cache.
+ * Outputs are, and reductions that only outputs read, element by element.
  *
  *     for i for k s[i] += x[i, k]              for i
  *     for i for k q[i] += x[i, k]*x[i, k]  -->   for k s[i] += x[i, k]
@@ -65,11 +66,25 @@ static bool ready_at(const Rules *r, int host, int i)
 	return true;
 }
 
+static bool only_outputs_read(const Rules *r, int i)
+{
+	const RuleBlock *b = &r->blocks[i];
+	const Block *block = &r->program->blocks[i];
+	for (int k = 0; k < b->consumers.n; k++) {
+		int c = b->consumers.at[k];
+		const Block *reader = &r->program->blocks[c];
+		if (!r->blocks[c].output || reader->reduce != REDUCE_NONE ||
+		    reader->nspatial != block->nspatial)
+			return false;
+	}
+	return block->reduce != REDUCE_NONE && b->consumers.n;
+}
+
 static bool may_be_moved(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
-	return b->output && !b->inlined && !b->scheduled &&
-	    rule_is_plain(r, i);
+	return (b->output || only_outputs_read(r, i)) && !b->inlined &&
+	    !b->scheduled && rule_is_plain(r, i);
 }
 
 void rule_beside_choose(Rules *r)
@@ -84,6 +99,8 @@ void rule_beside_choose(Rules *r)
 			    same_axes(r, h, i) && shares(r, h, i) &&
 			    ready_at(r, h, i))
 				b->beside = h;
+		if (b->beside >= 0)
+			r->blocks[b->beside].hosts = true;
 	}
 }
 

@@ -90,7 +90,8 @@ static void root_home(Rules *r, RuleBlock *b)
 void rule_location(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
-	int home = b->output ? -1 : home_of_readers(r, b), most = -1;
+	bool root = b->output || b->hosts || b->beside >= 0;
+	int home = root ? -1 : home_of_readers(r, b), most = -1;
 	const RulePlace *best = NULL;
 	assert(b->home < 0 && !b->inlined);
 	if (home < 0) {

@@ -50,6 +50,7 @@ typedef struct {
 	int home;          /* whose loops it may be computed at; itself; -1: not
 			      known yet */
 	int beside;        /* the block in whose tiles it is computed; -1 */
+	bool hosts;        /* some are in its tiles */
 	const char *tile;  /* the loop of a tile of its results */
 	int place_axes;    /* of the home: its first so many move outside of where
 			      the block may be computed; 0: it may not */

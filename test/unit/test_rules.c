@@ -97,6 +97,8 @@ static const Case cases[] = {
     /* several results in one pass */
     {"test/layouts/moments.yaml", {"reverse_compute_at(q, s_i0)"}, {0}},
     {"test/layouts/momentum.yaml", {"reverse_compute_at(p2, m2_i0)"}, {0}},
+    {"test/layouts/statistics.yaml",
+	{"reverse_compute_at(var~1, mean_1_c0)"}, {0}},
     /* squares that are transposed in registers */
     {"test/layouts/transposed.yaml",
 	{"y_i0, y_i1 = split(y.i, ? in tile([4, 8, 16]))", "unroll(y_i1)",
