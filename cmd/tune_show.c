@@ -66,13 +66,13 @@ static const char *format_time(char *text, size_t size, double s)
 	return text;
 }
 
-/* Is it memory that keeps the operator from the peak?  A copy that was half as
- * fast as the operator was disturbed and says nothing. */
+/* Is it memory that keeps the operator from the peak, and clearly so?  A copy that
+ * was half as fast as the operator was disturbed and says nothing. */
 static bool is_bound_by_memory(const Program *p, const TuneResult *r)
 {
 	return 2 * r->copy_bytes_per_s * r->best_s > (double)p->bytes &&
 	    r->peak_all > 0 &&
-	    (double)p->flops / r->peak_all <
+	    1.5 * (double)p->flops / r->peak_all <
 		(double)p->bytes / r->copy_bytes_per_s;
 }
 

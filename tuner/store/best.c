@@ -299,7 +299,9 @@ static bool look_at_trial(
 	    .spread_s = number_of(m[SPREAD], 0),
 	    .final = member_is(m[ROUND], "final"),
 	    .quiet = is_quiet(m[NOISE]),
-	    .plain = is_plain(m[TRACE]) && is_null(member_of(m[BY], "form"))};
+	    .plain = is_plain(m[TRACE]) &&
+		!is_null(member_of(m[BY], "run")) &&
+		is_null(member_of(m[BY], "form"))};
 	e.where.text = NULL;
 	if (!is_id(m[ID]) || !(e.time_s > 0) || !isfinite(e.time_s)) {
 		store_damaged(f->store, stored->number,
