@@ -235,9 +235,14 @@ static bool check_result(const Lowered *out, Error *error)
 	char why[512];
 	if (lowered_verify(out, why, sizeof why))
 		return true;
-	error_set(error, STATUS_INTERNAL,
-	    "internal error: %s is no lowered function: %s", out->kernel->name,
-	    why);
+	/* Where code ends up around the loops of a launch is known now only. */
+	if (strstr(why, "between two loops of its sort"))
+		error_set(error, STATUS_UNSUPPORTED,
+		    "the loops of a launch do not nest: %s", why);
+	else
+		error_set(error, STATUS_INTERNAL,
+		    "internal error: %s is no lowered function: %s",
+		    out->kernel->name, why);
 	return false;
 }
 

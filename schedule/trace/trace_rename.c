@@ -112,17 +112,25 @@ static const char *axis_name(const Rename *r, int block, const char *axis)
 	return NULL;
 }
 
-/* An axis of a stage; loops that rfactor made axes have their own names. */
+static bool is_place(const char *axis)
+{
+	return axis[0] == 'x' && axis[1] >= '0' && axis[1] <= '9';
+}
+
+/* An axis of a stage.  Those of copies are x0, x1 ..., whatever else in the
+ * program is called so; loops that rfactor made axes have their own names. */
 static const char *stage_axis(Rename *r, const Name *stage, const char *axis)
 {
 	const char *to = NULL;
 	const Name *loop;
 
+	if (stage->block < 0 && is_place(axis))
+		return axis;
 	if (stage->block >= 0)
 		to = axis_name(r, stage->block, axis);
 	if (!to && (loop = find_name(r, axis, strlen(axis))))
 		to = loop->to;
-	if (!to && axis[0] == 'x' && axis[1] >= '0' && axis[1] <= '9')
+	if (!to && is_place(axis))
 		to = axis;
 	return to ? to : miss(r, axis);
 }
