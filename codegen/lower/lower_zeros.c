@@ -90,6 +90,29 @@ bool step_never(Lower *l, int stage)
 	return false;
 }
 
+/* rest + step*var >= 0 ends the loop, or begins it. */
+static void limit_end(Lower *l, StepLimits *limits, Index rest, int64_t step)
+{
+	Index n = index_add(
+	    l, index_floordiv(l, rest, -step), index_const(1), 1);
+	limits->end =
+	    limits->ends ? index_min(l, limits->end, n, false) : n;
+	limits->ends = true;
+}
+
+/* At most at `most`; -1: anywhere. */
+static void limit_first(Lower *l, StepLimits *limits, Index rest, int64_t step,
+    int64_t most)
+{
+	Index n = index_floordiv(l,
+	    index_add(l, index_const(step - 1), rest, -1), step);
+	if (most >= 0)
+		n = index_min(l, n, index_const(most), false);
+	limits->first =
+	    limits->begins ? index_min(l, limits->first, n, true) : n;
+	limits->begins = true;
+}
+
 void step_limits(Lower *l, int stage, int var, StepLimits *limits)
 {
 	IndexVec forms = step_forms(l, stage);
@@ -97,29 +120,16 @@ void step_limits(Lower *l, int stage, int var, StepLimits *limits)
 	int64_t extent = loop_extent(l, var);
 	*limits = (StepLimits){.moved = NEW_N(l->arena, bool, forms.n)};
 	for (int i = 0; i < forms.n; i++) {
-		Index f = forms.at[i], n;
+		Index f = forms.at[i];
 		int64_t step = index_coefficient(f, symbol);
 		if (!step || index_nonnegative(l, least(l, f)))
 			continue;
-		/* rest + step*var >= 0 */
 		Index rest = most(l, index_without(l, f, symbol));
 		limits->moved[i] = true;
-		if (step < 0) {
-			n = index_add(l, index_floordiv(l, rest, -step),
-			    index_const(1), 1);
-			limits->end = limits->ends
-			    ? index_min(l, limits->end, n, false)
-			    : n;
-			limits->ends = true;
-			continue;
-		}
-		n = index_floordiv(l,
-		    index_add(l, index_const(step - 1), rest, -1), step);
-		n = index_min(l, n, index_const(extent), false);
-		limits->first = limits->begins
-		    ? index_min(l, limits->first, n, true)
-		    : n;
-		limits->begins = true;
+		if (step < 0)
+			limit_end(l, limits, rest, step);
+		else
+			limit_first(l, limits, rest, step, extent);
 	}
 }
 
@@ -149,28 +159,17 @@ bool step_whole_limits(Lower *l, int stage, int var, StepLimits *limits)
 	int symbol = SYMBOL_FREE - var;
 	*limits = (StepLimits){.moved = NEW_N(l->arena, bool, forms.n)};
 	for (int i = 0; i < forms.n; i++) {
-		Index f = forms.at[i], rest, n;
+		Index f = forms.at[i];
 		int64_t step = index_coefficient(f, symbol);
 		if (!step || !is_repeated_form(l, f, var) ||
 		    index_nonnegative(l, least(l, f)))
 			continue;
-		rest = least(l, index_without(l, f, symbol));
+		Index rest = least(l, index_without(l, f, symbol));
 		limits->moved[i] = true;
-		if (step < 0) {
-			n = index_add(l, index_floordiv(l, rest, -step),
-			    index_const(1), 1);
-			limits->end = limits->ends
-			    ? index_min(l, limits->end, n, false)
-			    : n;
-			limits->ends = true;
-			continue;
-		}
-		n = index_floordiv(l,
-		    index_add(l, index_const(step - 1), rest, -1), step);
-		limits->first = limits->begins
-		    ? index_min(l, limits->first, n, true)
-		    : n;
-		limits->begins = true;
+		if (step < 0)
+			limit_end(l, limits, rest, step);
+		else
+			limit_first(l, limits, rest, step, -1);
 	}
 	return limits->begins || limits->ends;
 }
