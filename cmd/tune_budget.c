@@ -33,10 +33,7 @@ static void budget_open(Arena *arena, TuneBudget *b, int n, double total)
 void tune_budgets_open(Arena *arena, TuneBudgets *b, Tuning *const *tunings,
     const double *weight, int n, const TuneOptions *o)
 {
-	int different = 0;
 	b->weight = weight;
-	for (int i = 0; i < n; i++)
-		different += tunings[i] != NULL;
 	budget_open(arena, &b->trials, n,
 	    o->trials < 0 ? INFINITY : (double)o->trials);
 	budget_open(arena, &b->time, n,

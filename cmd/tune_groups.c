@@ -79,14 +79,6 @@ void tune_weights(
 
 /* --- the whole ---------------------------------------------------------------- */
 
-/* Between two programs of one operator names differ. */
-static Trace *renamed(Arena *arena, const Program *from, const Program *to,
-    const Trace *trace, Error *error)
-{
-	return trace_localized(
-	    arena, to, trace_canonical(arena, from, trace), error);
-}
-
 const Trace *tune_joined(Arena *arena, const TuneTaskVec *tasks, int whole,
     Tuning *const *tunings, bool first, Error *error)
 {
@@ -104,7 +96,7 @@ const Trace *tune_joined(Arena *arena, const TuneTaskVec *tasks, int whole,
 			    g->groups[k].name);
 			return NULL;
 		}
-		traces[k] = renamed(arena, tasks->at[task].program,
+		traces[k] = trace_between(arena, tasks->at[task].program,
 		    g->groups[k].program, trace, error);
 		if (!traces[k])
 			return NULL;

@@ -468,6 +468,6 @@ Trace *groups_trace(Arena *arena, const Groups *g, int group,
 	int first = g->groups[group].same_as;
 	if (first == group)
 		return arena_memdup(arena, trace, sizeof *trace);
-	return trace_localized(arena, g->groups[group].program,
-	    trace_canonical(arena, g->groups[first].program, trace), error);
+	return trace_between(arena, g->groups[first].program,
+	    g->groups[group].program, trace, error);
 }

@@ -93,6 +93,9 @@ Trace *trace_canonical_after(Arena *arena, const Program *program,
     const Trace *trace, TraceNames *given);
 Trace *trace_localized(
     Arena *arena, const Program *program, const Trace *trace, Error *error);
+/* The same trace in the names of another program of the same operator. */
+Trace *trace_between(Arena *arena, const Program *from, const Program *to,
+    const Trace *trace, Error *error);
 
 /* A spec's `schedule:` text: named traces. */
 typedef struct {

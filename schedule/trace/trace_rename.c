@@ -327,3 +327,10 @@ Trace *trace_localized(
 	    r.unknown);
 	return NULL;
 }
+
+Trace *trace_between(Arena *arena, const Program *from, const Program *to,
+    const Trace *trace, Error *error)
+{
+	return trace_localized(
+	    arena, to, trace_canonical(arena, from, trace), error);
+}
