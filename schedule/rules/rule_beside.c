@@ -10,6 +10,8 @@
  * themselves, without threads, and moved there at the end. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 static bool same_axes(const Rules *r, int a, int b)
 {
 	const Block *x = &r->program->blocks[a], *y = &r->program->blocks[b];
@@ -87,30 +89,38 @@ static bool may_be_moved(const Rules *r, int i)
 	    !b->scheduled && rule_is_plain(r, i);
 }
 
-void rule_beside_choose(Rules *r)
+/* The first block in whose tiles it can be; -1. */
+static int host_of(const Rules *r, int i)
 {
-	for (int i = 0; i < r->program->nblocks; i++) {
-		RuleBlock *b = &r->blocks[i];
-		b->beside = -1;
-		if (!may_be_moved(r, i))
-			continue;
-		for (int h = 0; h < i && b->beside < 0; h++)
-			if (may_be_moved(r, h) && r->blocks[h].beside < 0 &&
-			    same_axes(r, h, i) && shares(r, h, i) &&
-			    ready_at(r, h, i))
-				b->beside = h;
-		if (b->beside >= 0)
-			r->blocks[b->beside].hosts = true;
-	}
+	for (int h = 0; h < i; h++)
+		if (may_be_moved(r, h) && r->blocks[h].beside < 0 &&
+		    same_axes(r, h, i) && shares(r, h, i) && ready_at(r, h, i))
+			return h;
+	return -1;
 }
 
-void rule_beside(Rules *r)
+bool rule_beside_applies(const Rules *r, int i)
 {
-	for (int i = 0; i < r->program->nblocks; i++) {
-		const RuleBlock *b = &r->blocks[i];
-		if (b->beside >= 0)
-			buf_printf(&r->text, "reverse_compute_at(%s, %s)\n",
-			    r->program->blocks[i].name,
-			    r->blocks[b->beside].tile);
-	}
+	return may_be_moved(r, i) && host_of(r, i) >= 0;
+}
+
+void rule_beside(Rules *r, int i)
+{
+	int host = host_of(r, i);
+	assert(host >= 0 && r->blocks[host].beside < 0);
+	r->blocks[i].beside = host;
+	r->blocks[host].hosts = true;
+}
+
+bool rule_move_applies(const Rules *r, int i)
+{
+	return r->blocks[i].beside >= 0;
+}
+
+void rule_move(Rules *r, int i)
+{
+	assert(r->blocks[r->blocks[i].beside].tile);
+	buf_printf(&r->text, "reverse_compute_at(%s, %s)\n",
+	    r->program->blocks[i].name,
+	    r->blocks[r->blocks[i].beside].tile);
 }

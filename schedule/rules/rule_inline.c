@@ -128,10 +128,13 @@ void rule_inline_choose(Rules *r)
 	}
 }
 
-void rule_inline(Rules *r)
+bool rule_inline_applies(const Rules *r, int i)
 {
-	for (int i = 0; i < r->program->nblocks; i++)
-		if (r->inlines[i])
-			buf_printf(&r->text, "compute_inline(%s)\n",
-			    r->program->blocks[i].name);
+	return r->inlines[i];
+}
+
+void rule_inline(Rules *r, int i)
+{
+	buf_printf(&r->text, "compute_inline(%s)\n",
+	    r->program->blocks[i].name);
 }

@@ -14,7 +14,7 @@
 
 void rule_add_place(Rules *r, int block, const char *loop, int naxes)
 {
-	vec_push(r->arena, &r->all_places, (RulePlace){loop, block, naxes});
+	vec_push(r->arena, &r->places, (RulePlace){loop, block, naxes});
 }
 
 /* The one block in whose loops all readers are; -1. */
@@ -87,6 +87,11 @@ static void root_home(Rules *r, RuleBlock *b)
 		b->moved_by[a] = a < block->nspatial ? a : -1;
 }
 
+bool rule_location_applies(const Rules *r, int i)
+{
+	return rule_is_open(r, i);
+}
+
 void rule_location(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
@@ -101,8 +106,8 @@ void rule_location(Rules *r, int i)
 	b->home = home;
 	b->moved_by = find_movers(r, b);
 	Buf places = {0};
-	for (int p = 0; p < r->all_places.n; p++) {
-		const RulePlace *place = &r->all_places.at[p];
+	for (int p = 0; p < r->places.n; p++) {
+		const RulePlace *place = &r->places.at[p];
 		if (place->block != home)
 			continue;
 		if (place->naxes < 0)

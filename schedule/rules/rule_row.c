@@ -222,6 +222,12 @@ static void add_place(Row *w, int axes, const char *loop)
 		rule_add_place(r, i, loop, axes);
 }
 
+bool rule_row_applies(const Rules *r, int i)
+{
+	return rule_is_open(r, i) &&
+	    r->program->blocks[i].reduce != REDUCE_NONE;
+}
+
 void rule_row(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];

@@ -190,6 +190,12 @@ static bool is_of_rows(const Spatial *s)
 	return !is_home(s) && mover >= 0 && mover < s->info->place_axes;
 }
 
+bool rule_spatial_applies(const Rules *r, int i)
+{
+	return rule_is_open(r, i) &&
+	    r->program->blocks[i].reduce == REDUCE_NONE;
+}
+
 void rule_spatial(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];

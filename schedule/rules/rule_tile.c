@@ -20,6 +20,8 @@
  * a level over k: accumulators stay in registers for the whole reduction. */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
+
 typedef struct {
 	const char *name; /* of the writer's axis */
 	int axis;         /* of R */
@@ -51,6 +53,7 @@ typedef struct {
 	int naxes;
 	TileAxis axes[16]; /* spatial axes longer than 1; vector axis first or last */
 	const char *fused;
+	VEC(const char *) places; /* loops that its operands may be computed at */
 	VEC(ReduceLoop) loops; /* of the reduction, outer to inner */
 	const char *unrolled;  /* the innermost of them; or NULL */
 	bool dot;              /* sums of u8*i8, by FOUR */
@@ -225,17 +228,18 @@ static void order_writer(Tiling *t)
 	put_tail(t, t->writer, "peel, mask");
 }
 
-static void add_place(Rules *r, int writer, const char *loop)
+/* Operands are computed there; other blocks, too, if it is the anchor. */
+static void add_place(Tiling *t, const char *loop)
 {
-	if (r->nplaces < RULE_PLACES)
-		r->places[r->nplaces++] = loop;
-	rule_add_place(r, writer, loop, -1);
+	vec_push(t->r->arena, &t->places, loop);
+	if (is_anchor(t))
+		rule_add_place(t->r, (int)(t->writer_block - t->r->program->blocks),
+		    loop, -1);
 }
 
 static void parallel_writer(Tiling *t)
 {
 	Rules *r = t->r;
-	int writer = (int)(t->writer_block - r->program->blocks);
 	if (r->machine->threads > 1) {
 		t->fused = t->axes[0].outer;
 		if (t->naxes > 1) {
@@ -247,13 +251,13 @@ static void parallel_writer(Tiling *t)
 			put(t, ")\n");
 		}
 		put(t, "parallel(%s)\n", t->fused);
-		add_place(r, writer, t->fused);
+		add_place(t, t->fused);
 	} else {
 		for (int i = 0; i < t->naxes; i++)
-			add_place(r, writer, t->axes[i].outer);
+			add_place(t, t->axes[i].outer);
 	}
 	for (int i = 0; i < t->naxes; i++)
-		add_place(r, writer, t->axes[i].middle);
+		add_place(t, t->axes[i].middle);
 }
 
 /* --- the reduction --------------------------------------------------------------- */
@@ -656,8 +660,8 @@ static void pack_layout(Tiling *t, const RuleRead *read, const char *copy)
 static void put_places(Tiling *t, const char *stage, const char *also)
 {
 	put(t, "compute_at(%s, ? in {root", stage);
-	for (int p = 0; p < t->r->nplaces; p++)
-		put(t, ", %s", t->r->places[p]);
+	for (int p = 0; p < t->places.n; p++)
+		put(t, ", %s", t->places.at[p]);
 	put(t, "%s})\n", also);
 }
 
@@ -841,7 +845,18 @@ static void operands(Tiling *t)
 	}
 }
 
-void rule_tile(Rules *r, const RuleTiled *tiled)
+bool rule_tile_applies(const Rules *r, int i)
+{
+	return i == r->tiled.block;
+}
+
+void rule_tile(Rules *r, int i)
+{
+	assert(i == r->tiled.block);
+	rule_tile_along(r, &r->tiled);
+}
+
+void rule_tile_along(Rules *r, const RuleTiled *tiled)
 {
 	Tiling t = {.r = r,
 	    .tiled = tiled,

@@ -1,12 +1,9 @@
-/* From a program to its sketches: one rule after another, once for each choice
+/* From a program to its sketches: the rules of rules.def, once for each choice
  * of structure. */
 #include "schedule/rules/rules.h"
 
 #include <assert.h>
 #include <string.h>
-
-/* Of the anchor's arithmetic that another reduction has at least. */
-enum { LEAST_SHARE = 16 };
 
 static void mark_axes(const Expr *e, bool *uses)
 {
@@ -123,7 +120,7 @@ static void analyse(Rules *r)
 		const Block *block = &program->blocks[i];
 		RuleBlock *b = &r->blocks[i];
 		b->block = i;
-		b->home = -1;
+		b->home = b->beside = -1;
 		b->inlined = r->inlines && r->inlines[i];
 		b->output =
 		    program->buffers[block->buffer].role == BUFFER_OUTPUT;
@@ -162,27 +159,26 @@ static bool worth_tiling(const Program *program, const RuleBlock *b)
 	return false;
 }
 
-static double block_work(const Program *program, const RuleBlock *b)
+double rule_work(const Rules *r, int block)
 {
-	return block_points(&program->blocks[b->block]) * b->flops;
+	return block_points(&r->program->blocks[block]) *
+	    r->blocks[block].flops;
 }
 
-static bool can_tile(const Rules *r, const RuleBlock *b)
+bool rule_can_tile(const Rules *r, int block)
 {
-	return r->program->blocks[b->block].reduce != REDUCE_NONE &&
-	    worth_tiling(r->program, b) && !rule_is_row(r, b->block);
+	return r->program->blocks[block].reduce != REDUCE_NONE &&
+	    worth_tiling(r->program, &r->blocks[block]) &&
+	    !rule_is_row(r, block);
 }
 
 /* The reduction with most arithmetic that is worth it; -1. */
 static int tiled_block(const Rules *r)
 {
-	const RuleBlock *blocks = r->blocks;
 	int best = -1;
 	for (int i = 0; i < r->program->nblocks; i++)
-		if (can_tile(r, &blocks[i]) &&
-		    (best < 0 ||
-			block_work(r->program, &blocks[i]) >
-			    block_work(r->program, &blocks[best])))
+		if (rule_can_tile(r, i) &&
+		    (best < 0 || rule_work(r, i) > rule_work(r, best)))
 			best = i;
 	return best;
 }
@@ -202,15 +198,14 @@ const char *rule_name(
 	    r->arena, "%s_%s%s", block->name, axis, suffix));
 }
 
-/* Can lanes along the axis lie side by side?  The last axis's do in the output,
- * those of an operand that is packed do there, and some in an operand as it
- * is. */
-static bool worth_vectors(const Rules *r, int tiled, int axis)
+/* The last axis's do in the output, those of an operand that is packed do
+ * there, and some in an operand as it is. */
+bool rule_worth_vectors(const Rules *r, int i, int axis)
 {
-	const RuleBlock *b = &r->blocks[tiled];
-	const Block *block = &r->program->blocks[tiled];
-	for (int i = 0; i < b->reads.n; i++) {
-		const RuleRead *read = &b->reads.at[i];
+	const RuleBlock *b = &r->blocks[i];
+	const Block *block = &r->program->blocks[i];
+	for (int k = 0; k < b->reads.n; k++) {
+		const RuleRead *read = &b->reads.at[k];
 		int64_t stride = rule_stride(r->program, read, axis, 1);
 		if ((read->packable && read->uses[axis]) || stride == 1)
 			return true;
@@ -221,66 +216,54 @@ static bool worth_vectors(const Rules *r, int tiled, int axis)
 	return true;
 }
 
-/* Vectors along the last axis that is worth it, as wide as it is long. */
-static RuleTiled plain_choice(const Rules *r, int tiled)
+/* --- the table --------------------------------------------------------------- */
+
+typedef enum { NO_PASS, PRODUCERS_FIRST, READERS_FIRST } Pass;
+
+/* A rule, or the pass that the rules behind it belong to. */
+typedef struct {
+	Pass pass;
+	bool (*applies)(const Rules *r, int block);
+	void (*write)(Rules *r, int block);
+} Rule;
+
+static const Rule table[] = {
+#define PASS(order) {.pass = order},
+#define RULE(name) {NO_PASS, rule_##name##_applies, rule_##name},
+#include "schedule/rules/rules.def"
+#undef RULE
+#undef PASS
+};
+enum { ROWS = sizeof table / sizeof *table };
+
+bool rule_is_open(const Rules *r, int i)
 {
-	const Block *block = &r->program->blocks[tiled];
-	int widest =
-	    rule_lanes(r->machine, r->program->buffers[block->buffer].type);
-	for (int a = block->nspatial - 1; a >= 0; a--)
-		for (int lanes = widest; lanes >= 4; lanes /= 2)
-			if (worth_vectors(r, tiled, a) &&
-			    block->axes[a].extent >= lanes)
-				return (RuleTiled){tiled, a, lanes, false};
-	return (RuleTiled){.block = -1};
+	return !r->blocks[i].scheduled && !r->blocks[i].inlined;
 }
 
-/* Other reductions with as much to gain are tiled for themselves; what feeds
- * them is not computed in their tiles. */
-static void tile_others(Rules *r)
+static void try_rules(Rules *r, const Rule *first, int block)
 {
-	const RuleBlock *anchor = &r->blocks[r->tiled.block];
-	int nplaces = r->nplaces, all_places = r->all_places.n;
-	for (int i = 0; i < r->program->nblocks; i++) {
-		RuleBlock *b = &r->blocks[i];
-		if (b->scheduled || b->inlined ||
-		    !can_tile(r, b) ||
-		    block_work(r->program, b) * LEAST_SHARE <
-			block_work(r->program, anchor))
-			continue;
-		RuleTiled choice = plain_choice(r, i);
-		if (choice.block < 0)
-			continue;
-		r->nplaces = 0;
-		rule_tile(r, &choice);
-	}
-	r->nplaces = nplaces;
-	r->all_places.n = all_places;
+	for (const Rule *row = first; row < table + ROWS && !row->pass; row++)
+		if (row->applies(r, block))
+			row->write(r, block);
+}
+
+static void run_passes(Rules *r)
+{
+	int n = r->program->nblocks;
+	for (const Rule *row = table; row < table + ROWS; row++)
+		for (int i = 0; row->pass && i < n; i++)
+			try_rules(r, row + 1,
+			    row->pass == READERS_FIRST ? n - 1 - i : i);
 }
 
 /* Everything for one choice of structure. */
 static Trace *sketch_trace(Rules *r)
 {
 	buf_clear(&r->text);
-	r->nplaces = r->all_places.n = 0;
+	r->places.n = 0;
 	analyse(r);
-	rule_inline(r);
-	if (r->tiled.block >= 0) {
-		rule_tile(r, &r->tiled);
-		tile_others(r);
-	}
-	rule_beside_choose(r);
-	for (int i = r->program->nblocks - 1; i >= 0; i--) {
-		RuleBlock *b = &r->blocks[i];
-		if (b->scheduled || b->inlined)
-			continue;
-		rule_location(r, i);
-		if (r->program->blocks[i].reduce != REDUCE_NONE)
-			rule_row(r, i);
-		else
-			rule_spatial(r, i);
-	}
-	rule_beside(r);
+	run_passes(r);
 	Source *source = NEW(r->arena, Source);
 	*source = (Source){.name = "rules",
 	    .text = arena_strdup(r->arena, buf_text(&r->text)),
@@ -319,7 +302,7 @@ static Widths widths_of(const Rules *r, int tiled, int axis)
 	int widest =
 	    rule_lanes(r->machine, r->program->buffers[block->buffer].type);
 	Widths w = {0};
-	if (!worth_vectors(r, tiled, axis))
+	if (!rule_worth_vectors(r, tiled, axis))
 		return w;
 	w.lanes = widest;
 	while (w.lanes >= 4 && n * 2 <= w.lanes)

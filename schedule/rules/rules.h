@@ -1,12 +1,11 @@
 /* Rules: what writes the spaces.  A rule looks at the program and at what the
  * rules before it decided, and writes steps with open decisions for one block.
- * Steps are written as trace text, so a rule reads like the trace it makes. */
+ * Steps are written as trace text, so a rule reads like the trace it makes.
+ * rules.def has them all; what they know and decide is in Rules. */
 #ifndef SCHEDULE_RULES_H
 #define SCHEDULE_RULES_H
 
 #include "schedule/schedule.h"
-
-enum { RULE_PLACES = 24 };
 
 /* axis // below % count, of which each step adds `stride` to an index. */
 typedef struct {
@@ -81,10 +80,7 @@ typedef struct {
 	const Machine *machine;
 	RuleBlock *blocks;
 	RuleTiled tiled;   /* the one with most work: its choices make sketches */
-	/* loops of the anchor that its operands may be computed at */
-	int nplaces;
-	const char *places[RULE_PLACES];
-	VEC(RulePlace) all_places;
+	VEC(RulePlace) places; /* loops that blocks may be computed at */
 	bool *inlines;     /* by block: the inline rule's choice */
 	bool *inlinable;   /* no reduction, and its readers would stay small */
 	Expr **bodies;     /* by block, with what is inlined into it */
@@ -121,21 +117,33 @@ int64_t rule_stride(const Program *program, const RuleRead *read, int axis,
 RuleCuts rule_cuts(
     Arena *arena, const Block *block, const RuleBlock *b, int axis);
 
-/* one rule a file */
-/* The choice, from the blocks as the program has them; and its steps. */
+/* rule_NAME.c: may it be applied to the block, and what it does then. */
+#define PASS(order)
+#define RULE(name)                                                             \
+	bool rule_##name##_applies(const Rules *r, int block);                 \
+	void rule_##name(Rules *r, int block);
+#include "schedule/rules/rules.def"
+#undef RULE
+#undef PASS
+
+/* rules.c: has it no loops yet, and needs some? */
+bool rule_is_open(const Rules *r, int block);
+/* Is it a reduction that is worth tiles? */
+bool rule_can_tile(const Rules *r, int block);
+/* Can lanes along the axis lie side by side? */
+bool rule_worth_vectors(const Rules *r, int block, int axis);
+double rule_work(const Rules *r, int block); /* all of its arithmetic */
+/* rule_inline.c: the choice, from the blocks as the program has them. */
 void rule_inline_choose(Rules *r);
-void rule_inline(Rules *r);
-/* The block, its writer, its operands. */
-void rule_tile(Rules *r, const RuleTiled *tiled);
-void rule_row(Rules *r, int block);
-bool rule_is_flat(const Rules *r, int block); /* one axis, no reduction */
-bool rule_is_row(const Rules *r, int block); /* better so than tiled? */
-void rule_spatial(Rules *r, int block);
+/* rule_tile.c: the block, its writer, its operands. */
+void rule_tile_along(Rules *r, const RuleTiled *tiled);
+/* rule_row.c: better so than tiled? */
+bool rule_is_row(const Rules *r, int block);
 /* A block that rule_row or rule_spatial schedules by its rows? */
 bool rule_is_plain(const Rules *r, int block);
-void rule_beside_choose(Rules *r);
-void rule_beside(Rules *r);
-void rule_location(Rules *r, int block);
+/* rule_spatial.c: one axis, no reduction */
+bool rule_is_flat(const Rules *r, int block);
+/* rule_location.c */
 void rule_add_place(Rules *r, int block, const char *loop, int naxes);
 
 #endif

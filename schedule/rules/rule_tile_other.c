@@ -1,0 +1,35 @@
+/* Reductions with a share of the anchor's arithmetic, each tiled for itself:
+ * vectors along one axis, no choices of structure, since each of those would
+ * multiply the sketches; what feeds them is not computed in their tiles. */
+#include "schedule/rules/rules.h"
+
+/* Of the anchor's arithmetic that another reduction has at least. */
+enum { LEAST_SHARE = 16, LEAST_LANES = 4 };
+
+/* Vectors along the last axis that is worth it, as wide as it is long. */
+static RuleTiled plain_choice(const Rules *r, int i)
+{
+	const Block *block = &r->program->blocks[i];
+	int widest =
+	    rule_lanes(r->machine, r->program->buffers[block->buffer].type);
+	for (int a = block->nspatial - 1; a >= 0; a--)
+		for (int lanes = widest; lanes >= LEAST_LANES; lanes /= 2)
+			if (rule_worth_vectors(r, i, a) &&
+			    block->axes[a].extent >= lanes)
+				return (RuleTiled){i, a, lanes, false};
+	return (RuleTiled){.block = -1};
+}
+
+bool rule_tile_other_applies(const Rules *r, int i)
+{
+	int anchor = r->tiled.block;
+	return anchor >= 0 && rule_is_open(r, i) && rule_can_tile(r, i) &&
+	    rule_work(r, i) * LEAST_SHARE >= rule_work(r, anchor) &&
+	    plain_choice(r, i).block >= 0;
+}
+
+void rule_tile_other(Rules *r, int i)
+{
+	RuleTiled tiled = plain_choice(r, i);
+	rule_tile_along(r, &tiled);
+}
