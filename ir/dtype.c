@@ -151,29 +151,3 @@ float bf16_to_f32(uint16_t x)
 {
 	return float_of((uint32_t)x << 16);
 }
-
-const char *op_name(Op op)
-{
-	static const char *const names[OP_COUNT] = {
-#define OP(name, spelled, arity, kind, flops) spelled,
-#include "ir/ops.def"
-#undef OP
-	};
-	assert(op < OP_COUNT);
-	return names[op];
-}
-
-const char *reduce_name(ReduceOp op)
-{
-	switch (op) {
-	case REDUCE_SUM: return "sum";
-	case REDUCE_PROD: return "prod";
-	case REDUCE_MAX: return "max";
-	case REDUCE_MIN: return "min";
-	case REDUCE_ARGMAX: return "argmax";
-	case REDUCE_ARGMIN: return "argmin";
-	case REDUCE_NONE:
-	case REDUCE_COUNT: break;
-	}
-	return "";
-}

@@ -91,7 +91,9 @@ Expr *expr_unary(Arena *arena, Op op, Expr *a)
 
 static bool gives_bool(Op op)
 {
-	return op >= OP_LT && op <= OP_OR;
+	OpKind kind = op_kind(op);
+	return kind == OPKIND_COMPARE || kind == OPKIND_AND ||
+	    kind == OPKIND_OR;
 }
 
 Expr *expr_binary(Arena *arena, Op op, Expr *a, Expr *b)

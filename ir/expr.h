@@ -33,6 +33,25 @@ typedef enum {
 	OP_COUNT
 } Op;
 
+/* What an operation is in the text; the grammar's levels, loosest first. */
+typedef enum {
+	OPKIND_IF,
+	OPKIND_OR,
+	OPKIND_AND,
+	OPKIND_NOT,
+	OPKIND_COMPARE,
+	OPKIND_SUM,
+	OPKIND_PRODUCT,
+	OPKIND_NEGATIVE,
+	OPKIND_LEAF,     /* from here on nothing is put in parentheses */
+	OPKIND_READ,
+	OPKIND_CAST,
+	OPKIND_REDUCE,
+	OPKIND_CALL,
+	OPKIND_FUNCTION, /* of floats */
+	OPKIND_ROUNDING  /* of floats, an instruction in most machines */
+} OpKind;
+
 typedef enum {
 	REDUCE_NONE,
 	REDUCE_SUM,
@@ -78,7 +97,14 @@ float f16_to_f32(uint16_t x);
 uint16_t bf16_from_f32(float x);
 uint16_t bf16_from_f64(double x); /* one rounding */
 float bf16_to_f32(uint16_t x);
+
+/* op.c */
 const char *op_name(Op op); /* as spelled; "" for leaves, reads and casts */
+OpKind op_kind(Op op);
+int op_arity(Op op);
+int op_flops(Op op); /* a point, of values */
+bool op_is_function(Op op); /* of floats; ROUNDING ones, too */
+const char *op_in_c(Op op); /* of a function: "1 / C(sqrt)(x)"; x, y */
 const char *reduce_name(ReduceOp op); /* REDUCE_NONE: "" */
 
 /* expr.c: construction folds nothing unless it says so */

@@ -148,6 +148,24 @@ void program_print(Buf *out, const Program *program);
 /* An expression of a definition or block, with the names of its axes. */
 void expr_print(Buf *out, const Program *program, const Axis *axes, const Expr *e);
 
+/* expr_print.c: an expression with the names of the caller's choice. */
+typedef struct ExprNames ExprNames;
+struct ExprNames {
+	void (*buffer)(Buf *out, const ExprNames *names, int buffer);
+	void (*axis)(Buf *out, const ExprNames *names, int axis);
+	/* what stands in nests only: VAR, TAPE; may be NULL elsewhere */
+	void (*other)(Buf *out, const ExprNames *names, const Expr *e);
+	bool typed;  /* constants with their type, everything in parentheses */
+	bool spaced; /* a * b, where it would be a*b */
+	const Program *program;
+	const void *context;
+	const Axis *axes;
+	int nspatial;
+};
+void expr_print_names(Buf *out, const ExprNames *names, const Expr *e);
+/* The shortest decimal that reads back as the value. */
+void print_double(Buf *out, double value);
+
 /* program_verify.c: an internal consistency check of definitions and blocks,
  * for tests and debug builds.  False and a reason. */
 bool program_verify(const Program *program, char *why, size_t size);

@@ -148,40 +148,30 @@ static inline void scalar_store(DType type, void *data, int64_t at, Scalar x)
 
 static inline double scalar_math_f64(Op op, double x, double y)
 {
+	(void)y;
 	switch (op) {
-	case OP_POW: return pow(x, y);
-	case OP_EXP: return exp(x);
-	case OP_LOG: return log(x);
-	case OP_SIN: return sin(x);
-	case OP_COS: return cos(x);
-	case OP_SQRT: return sqrt(x);
-	case OP_RSQRT: return 1 / sqrt(x);
-	case OP_TANH: return tanh(x);
-	case OP_SIGMOID: return 1 / (1 + exp(-x));
-	case OP_ERF: return erf(x);
-	case OP_FLOOR: return floor(x);
-	case OP_CEIL: return ceil(x);
-	case OP_ROUND: return rint(x);
+#define C(name) name
+#define OP(name, spelled, arity, kind, flops)
+#define FUNCTION(name, spelled, arity, kind, c) \
+	case OP_##name: return c;
+#include "ir/ops.def"
+#undef OP
+#undef C
 	default: assert(!"no function"); return 0;
 	}
 }
 
 static inline float scalar_math_f32(Op op, float x, float y)
 {
+	(void)y;
 	switch (op) {
-	case OP_POW: return powf(x, y);
-	case OP_EXP: return expf(x);
-	case OP_LOG: return logf(x);
-	case OP_SIN: return sinf(x);
-	case OP_COS: return cosf(x);
-	case OP_SQRT: return sqrtf(x);
-	case OP_RSQRT: return 1 / sqrtf(x);
-	case OP_TANH: return tanhf(x);
-	case OP_SIGMOID: return 1 / (1 + expf(-x));
-	case OP_ERF: return erff(x);
-	case OP_FLOOR: return floorf(x);
-	case OP_CEIL: return ceilf(x);
-	case OP_ROUND: return rintf(x);
+#define C(name) name##f
+#define OP(name, spelled, arity, kind, flops)
+#define FUNCTION(name, spelled, arity, kind, c) \
+	case OP_##name: return c;
+#include "ir/ops.def"
+#undef OP
+#undef C
 	default: assert(!"no function"); return 0;
 	}
 }

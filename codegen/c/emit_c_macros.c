@@ -3,6 +3,7 @@
  * otherwise.  A file for x86-64 keeps the second form for compilers that are
  * not.  The arguments are names or other expressions without effects. */
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "codegen/c/emit_c.h"
@@ -46,22 +47,28 @@ static const char *lane_statements(EmitC *e, int lanes, const char *pattern)
 
 /* --- scalar texts -------------------------------------------------------- */
 
+/* Of what ops.def says: C(exp)(x) with the float's suffix and the arguments. */
 const char *emit_c_math(
     EmitC *e, Op math, DType type, const char *a, const char *b)
 {
-	const char *f = type == DT_F32 ? "f" : "";
-	const char *name = math == OP_ROUND ? "rint" : op_name(math);
-	e->math = true;
-	switch (math) {
-	case OP_POW:
-		return arena_printf(e->arena, "pow%s(%s, %s)", f, a, b);
-	case OP_RSQRT:
-		return arena_printf(e->arena, "1 / sqrt%s(%s)", f, a);
-	case OP_SIGMOID:
-		return arena_printf(e->arena, "1 / (1 + exp%s(-%s))", f, a);
-	default:
-		return arena_printf(e->arena, "%s%s(%s)", name, f, a);
+	Buf text = {0};
+	for (const char *p = op_in_c(math); *p; p++) {
+		const char *end = strchr(p, ')');
+		bool alone = !isalpha((unsigned char)p[1]);
+		if (p[0] == 'C' && p[1] == '(') {
+			buf_printf(&text, "%.*s%s", (int)(end - p - 2), p + 2,
+			    type == DT_F32 ? "f" : "");
+			p = end;
+		} else if (alone && (*p == 'x' || *p == 'y')) {
+			buf_puts(&text, *p == 'x' ? a : b);
+		} else {
+			buf_putc(&text, *p);
+		}
 	}
+	e->math = true;
+	const char *copy = arena_strdup(e->arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
 }
 
 const char *emit_c_fma(EmitC *e, DType type)
@@ -280,7 +287,7 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 	case LOW_SCATTER:
 		return to == DT_BOOL ? "p, i, v, m" : "p, i, v";
 	case LOW_MATH:
-		return math == OP_POW ? "a, b" : "a";
+		return op_arity(math) == 2 ? "a, b" : "a";
 	default:
 		return "a";
 	}

@@ -578,7 +578,7 @@ static void op_math(EmitC *e, const LowNode *n)
 	}
 	const char *name =
 	    emit_c_macro(e, LOW_MATH, math, d->type, d->type, d->lanes);
-	assign(e, n->dst, b && math == OP_POW
+	assign(e, n->dst, op_arity(math) == 2
 		? arena_printf(e->arena, "%s(%s, %s)", name, a, b)
 		: arena_printf(e->arena, "%s(%s)", name, a));
 }

@@ -31,8 +31,8 @@ static bool is_math_name(const char *name)
 		return false;
 	memcpy(stem, name, n + 1);
 	for (int cut = 0; cut < 2; cut++) {
-		for (Op op = OP_POW; op <= OP_ROUND; op++)
-			if (!strcmp(op_name(op), stem))
+		for (Op op = 0; op < OP_COUNT; op++)
+			if (op_is_function(op) && !strcmp(op_name(op), stem))
 				return true;
 		if (stem[n - 1] != 'f')
 			break;
@@ -291,7 +291,7 @@ static int value_bytes(const EmitC *e, int temp)
 static void masks_made(EmitC *e, const LowNode *n)
 {
 	if (n->dst >= 0 && is_mask(e, n->dst) && n->arg[0] >= 0 &&
-	    (n->op == LOW_CONVERT || (n->op >= LOW_LT && n->op <= LOW_NE)) &&
+	    (n->op == LOW_CONVERT || low_op_is_comparison(n->op)) &&
 	    !is_mask(e, n->arg[0]))
 		suggest(e, n->dst, value_bytes(e, n->arg[0]));
 }

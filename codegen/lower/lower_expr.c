@@ -200,7 +200,7 @@ void condition_forms(Lower *l, const Expr *e, bool holds, IndexVec *out)
 		condition_forms(l, e->arg[1], holds, out);
 		return;
 	}
-	if (e->op < OP_LT || e->op > OP_NE || e->arg[0]->type != DT_INDEX ||
+	if (op_kind(e->op) != OPKIND_COMPARE || e->arg[0]->type != DT_INDEX ||
 	    e->arg[1]->type != DT_INDEX)
 		return;
 	Index a = index_of(l, e->arg[0]), b = index_of(l, e->arg[1]);
@@ -371,7 +371,7 @@ static Value eval_cast(Lower *l, const Expr *e)
 static bool is_dear(Expr *e, void *context)
 {
 	bool *dear = context;
-	*dear |= e->op == OP_READ || (e->op >= OP_POW && e->op <= OP_ERF);
+	*dear |= e->op == OP_READ || op_kind(e->op) == OPKIND_FUNCTION;
 	return !*dear;
 }
 
@@ -528,9 +528,9 @@ Value eval(Lower *l, const Expr *e)
 		    eval(l, e->arg[2]));
 	default: break;
 	}
-	if (e->op >= OP_LT && e->op <= OP_NE && e->arg[0]->type == DT_INDEX)
+	if (op_kind(e->op) == OPKIND_COMPARE && e->arg[0]->type == DT_INDEX)
 		return compare_indices(l, e);
-	if (e->op >= OP_POW)
+	if (op_is_function(e->op))
 		return eval_math(l, e);
 	assert(e->narg == 2);
 	return eval_binary(l, e);

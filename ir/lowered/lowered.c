@@ -151,6 +151,11 @@ bool low_op_writes(LowOpcode op)
 	return ops[op].memory == MEMORY_WRITES;
 }
 
+bool low_op_is_comparison(LowOpcode op)
+{
+	return op == LOW_LT || op == LOW_LE || op == LOW_EQ || op == LOW_NE;
+}
+
 bool low_op_has_buffer(LowOpcode op)
 {
 	assert(op < LOW_COUNT);

@@ -153,6 +153,7 @@ int low_op_nargs(LowOpcode op);
 bool low_op_has_result(LowOpcode op);
 bool low_op_reads(LowOpcode op);  /* a buffer */
 bool low_op_writes(LowOpcode op);
+bool low_op_is_comparison(LowOpcode op);
 bool low_op_has_buffer(LowOpcode op); /* any of these, or a hint */
 /* Temporaries that a function reads; those defined outside of a loop and read
  * inside (its limit included).  Each once, in the order of first reading. */

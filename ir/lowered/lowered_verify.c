@@ -293,11 +293,6 @@ static bool type_allows(LowOpcode op, DType type)
 	}
 }
 
-static bool is_comparison(LowOpcode op)
-{
-	return op == LOW_LT || op == LOW_LE || op == LOW_EQ || op == LOW_NE;
-}
-
 /* Type and lanes that argument i must have: type DT_COUNT + 1 is any. */
 enum { ANY_TYPE = DT_COUNT + 1 };
 
@@ -342,7 +337,7 @@ static bool may_be_absent(const LowNode *n, int i)
 	return (n->op == LOW_SHUFFLE && i == 1) ||
 	    (n->op == LOW_GATHER && i == 1) ||
 	    (n->op == LOW_SCATTER && i == 2) ||
-	    (n->op == LOW_MATH && i == 1 && n->math != OP_POW);
+	    (n->op == LOW_MATH && i == 1 && op_arity(n->math) == 1);
 }
 
 static bool check_args(Verify *v, const LowNode *n)
@@ -435,8 +430,7 @@ static bool check_extras(Verify *v, const LowNode *n)
 		    (long long)n->i);
 		return true;
 	case LOW_MATH:
-		REQUIRE(v, n->math >= OP_POW && n->math <= OP_ROUND,
-		    "MATH: no function");
+		REQUIRE(v, op_is_function(n->math), "MATH: no function");
 		return true;
 	case LOW_LANES_BELOW:
 		REQUIRE(v, v->f->temps.at[n->dst].type == DT_BOOL,
@@ -471,7 +465,7 @@ static bool check_op(Verify *v, const LowNode *n)
 	if (n->dst < 0)
 		return true;
 	DType type = v->f->temps.at[n->dst].type, operand = type;
-	if (is_comparison(n->op)) {
+	if (low_op_is_comparison(n->op)) {
 		REQUIRE(v, type == DT_BOOL, "%s: %s is not bool", name,
 		    temp_name(v, n->dst));
 		operand = v->f->temps.at[n->arg[0]].type;

@@ -271,6 +271,5 @@ bool nest_below_bound(const Nest *nest, int loop);
 
 /* nest_print.c: show --stage=schedule */
 void nest_print(Buf *out, const Nest *nest);
-void nest_expr_print(Buf *out, const Nest *nest, int stage, const Expr *e);
 
 #endif

@@ -16,157 +16,44 @@ static const char *const tail_names[] = {[TAIL_PEEL] = "peel",
     [TAIL_GUARD] = "guard",
     [TAIL_PAD] = "pad"};
 
-typedef enum {
-	KIND_LEAF,
-	KIND_READ,
-	KIND_CAST,
-	KIND_REDUCE,
-	KIND_UNARY,
-	KIND_BINARY,
-	KIND_CALL
-} OpKind;
-static const struct {
-	const char *spelled;
-	OpKind kind;
-} ops[] = {
-#define OP(name, spelled, arity, kind, flops) {spelled, KIND_##kind},
-#include "ir/ops.def"
-#undef OP
-};
-
 /* --- expressions --------------------------------------------------------- */
 
-/* How tightly an operation binds: `if` least, atoms most. */
-static int binding(const Expr *e)
+typedef struct {
+	const Nest *nest;
+	int stage;
+} Place;
+
+static void put_buffer(Buf *out, const ExprNames *names, int buffer)
 {
-	switch (e->op) {
-	case OP_IF:
-		return 0;
-	case OP_OR:
-		return 1;
-	case OP_AND:
-		return 2;
-	case OP_NOT:
-		return 3;
-	case OP_LT:
-	case OP_LE:
-	case OP_GT:
-	case OP_GE:
-	case OP_EQ:
-	case OP_NE:
-		return 4;
-	case OP_ADD:
-	case OP_SUB:
-		return 5;
-	case OP_MUL:
-	case OP_DIV:
-	case OP_FLOORDIV:
-	case OP_MOD:
-		return 6;
-	case OP_NEG:
-		return 7;
-	default:
-		return 8;
-	}
+	const Place *at = names->context;
+	buf_puts(out, at->nest->buffers.at[buffer].name);
 }
 
-static void print_at(
-    Buf *out, const Nest *nest, int stage, const Expr *e, int least);
-
-static void print_list(
-    Buf *out, const Nest *nest, int stage, const Expr *e, char close)
+static void put_axis(Buf *out, const ExprNames *names, int axis)
 {
-	for (int i = 0; i < e->narg; i++) {
-		if (i)
-			buf_puts(out, ", ");
-		nest_expr_print(out, nest, stage, e->arg[i]);
-	}
-	buf_putc(out, close);
+	const Place *at = names->context;
+	buf_puts(out, at->nest->stages.at[at->stage].axes[axis].name);
 }
 
-static void print_leaf(Buf *out, const Nest *nest, int stage, const Expr *e)
+static void put_other(Buf *out, const ExprNames *names, const Expr *e)
 {
-	switch (e->op) {
-	case OP_INT:
-		buf_printf(out, "%lld", (long long)e->i);
-		return;
-	case OP_FLOAT:
-		buf_printf(out, "%.17g", e->f);
-		return;
-	case OP_AXIS:
-		buf_puts(out, nest->stages.at[stage].axes[e->id].name);
-		return;
-	case OP_VAR:
+	const Nest *nest = ((const Place *)names->context)->nest;
+	if (e->op == OP_VAR)
 		buf_puts(out, nest->vars.at[e->id].name);
-		return;
-	default:
+	else
 		tape_print(out, nest->tape, e->id);
-	}
 }
 
-static void print_if(Buf *out, const Nest *nest, int stage, const Expr *e)
+static void put_expr(Buf *out, const Nest *nest, int stage, const Expr *e)
 {
-	buf_puts(out, "if ");
-	nest_expr_print(out, nest, stage, e->arg[0]);
-	buf_puts(out, " then ");
-	nest_expr_print(out, nest, stage, e->arg[1]);
-	buf_puts(out, " else ");
-	nest_expr_print(out, nest, stage, e->arg[2]);
-}
-
-static void print_plain(Buf *out, const Nest *nest, int stage, const Expr *e)
-{
-	if (e->op == OP_IF) {
-		print_if(out, nest, stage, e);
-		return;
-	}
-	switch (ops[e->op].kind) {
-	case KIND_LEAF:
-		print_leaf(out, nest, stage, e);
-		return;
-	case KIND_READ:
-		buf_printf(out, "%s[", nest->buffers.at[e->id].name);
-		print_list(out, nest, stage, e, ']');
-		return;
-	case KIND_CAST:
-		if (e->type == DT_INDEX) { /* data in an index */
-			print_at(out, nest, stage, e->arg[0], 8);
-			return;
-		}
-		buf_printf(out, "%s(", dtype_name(e->type));
-		print_list(out, nest, stage, e, ')');
-		return;
-	case KIND_UNARY:
-		buf_printf(out, "%s%s", ops[e->op].spelled,
-		    e->op == OP_NOT ? " " : "");
-		print_at(out, nest, stage, e->arg[0], binding(e));
-		return;
-	case KIND_BINARY:
-		print_at(out, nest, stage, e->arg[0], binding(e));
-		buf_printf(out, " %s ", ops[e->op].spelled);
-		print_at(out, nest, stage, e->arg[1], binding(e) + 1);
-		return;
-	case KIND_CALL:
-	case KIND_REDUCE:
-		buf_printf(out, "%s(", ops[e->op].spelled);
-		print_list(out, nest, stage, e, ')');
-	}
-}
-
-static void print_at(
-    Buf *out, const Nest *nest, int stage, const Expr *e, int least)
-{
-	bool wrap = binding(e) < least;
-	if (wrap)
-		buf_putc(out, '(');
-	print_plain(out, nest, stage, e);
-	if (wrap)
-		buf_putc(out, ')');
-}
-
-void nest_expr_print(Buf *out, const Nest *nest, int stage, const Expr *e)
-{
-	print_at(out, nest, stage, e, 0);
+	Place at = {nest, stage};
+	ExprNames names = {.buffer = put_buffer,
+	    .axis = put_axis,
+	    .other = put_other,
+	    .spaced = true,
+	    .program = nest->program,
+	    .context = &at};
+	expr_print_names(out, &names, e);
 }
 
 /* --- buffers ------------------------------------------------------------- */
@@ -281,7 +168,7 @@ static void print_axes(Buf *out, const Nest *nest, int stage, int depth)
 			continue;
 		indent(out, depth);
 		buf_printf(out, "%s = ", a->name);
-		nest_expr_print(
+		put_expr(
 		    out, nest, stage, nest_axis_value(nest, stage, i));
 		if (a->below || a->above)
 			buf_printf(out, "   where %s%s",
@@ -305,15 +192,15 @@ static void print_body(Buf *out, const Nest *nest, int stage, int depth)
 	for (int i = 0; i < s->nwrite; i++) {
 		if (i)
 			buf_puts(out, ", ");
-		nest_expr_print(out, nest, stage, s->write[i]);
+		put_expr(out, nest, stage, s->write[i]);
 	}
 	buf_printf(out, "] %s ", assignment(s));
-	nest_expr_print(out, nest, stage, s->body);
+	put_expr(out, nest, stage, s->body);
 	if (nest->inferred && partial)
 		buf_printf(out, "   %s", tail_names[s->tail]);
 	if (s->fill) {
 		buf_puts(out, "   fill ");
-		nest_expr_print(out, nest, stage, s->fill);
+		put_expr(out, nest, stage, s->fill);
 	}
 	buf_putc(out, '\n');
 }

@@ -80,11 +80,11 @@ static bool is_number(const Expr *e, int64_t *value)
  * limit of e.  `holds` false: the opposite. */
 static Expr *without_quotient(const Zeros *z, Expr *e, bool holds)
 {
-	static const Op swapped[] = {[OP_LT] = OP_GT, [OP_LE] = OP_GE,
+	static const Op swapped[OP_COUNT] = {[OP_LT] = OP_GT, [OP_LE] = OP_GE,
 	    [OP_GT] = OP_LT, [OP_GE] = OP_LE};
 	int64_t c, k, product;
 	Expr *none = holds ? e : expr_unary(z->arena, OP_NOT, e);
-	if (e->op < OP_LT || e->op > OP_GE)
+	if (!swapped[e->op])
 		return none;
 	bool left = e->arg[0]->op == OP_FLOORDIV;
 	const Expr *q = e->arg[left ? 0 : 1], *number = e->arg[left ? 1 : 0];

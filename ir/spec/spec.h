@@ -398,21 +398,4 @@ bool line_greatest(const Walk *walk, Line a, Line b, Line *out);
 bool flops_of_definition(
     Arena *arena, Definition *definition, Expr *const *limits);
 
-/* --- printing ---------------------------------------------------------------- */
-
-/* program_print.c: an expression with the names of the caller's choice. */
-typedef struct ExprNames ExprNames;
-struct ExprNames {
-	void (*buffer)(Buf *out, const ExprNames *names, int buffer);
-	void (*axis)(Buf *out, const ExprNames *names, int axis);
-	bool typed; /* constants with their type, everything in parentheses */
-	const Program *program;
-	const void *context;
-	const Axis *axes;
-	int nspatial;
-};
-void expr_print_names(Buf *out, const ExprNames *names, const Expr *e);
-/* The shortest decimal that reads back as the value. */
-void print_double(Buf *out, double value);
-
 #endif

@@ -250,8 +250,9 @@ static Expr *hoist_block(Hoist *h, const char *name, const Expr *e,
  * stored value is meant. */
 static bool same_bits(const Expr *e)
 {
-	bool arithmetic = e->op >= OP_ADD && e->op <= OP_MOD;
-	bool function = e->op >= OP_POW && e->op <= OP_ERF;
+	OpKind kind = op_kind(e->op);
+	bool arithmetic = kind == OPKIND_SUM || kind == OPKIND_PRODUCT;
+	bool function = kind == OPKIND_FUNCTION;
 	if (e->op == OP_READ)
 		return true;
 	if (dtype_is_float(e->type) && (arithmetic || function))

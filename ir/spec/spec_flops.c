@@ -30,16 +30,6 @@ typedef struct {
 	bool huge; /* past 64 bits: then the count is the greatest number */
 } Count;
 
-static int op_flops(Op op)
-{
-	static const int flops[OP_COUNT] = {
-#define OP(name, spelled, arity, kind, flops) flops,
-#include "ir/ops.def"
-#undef OP
-	};
-	return flops[op];
-}
-
 /* Keeps both ends within 64 bits, so that products fit. */
 static Line kept(Count *c, Line a)
 {

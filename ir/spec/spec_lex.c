@@ -23,16 +23,6 @@ static const Word words[] = {
 	{"min", TOKEN_REDUCE, REDUCE_MIN},
 	{"argmax", TOKEN_REDUCE, REDUCE_ARGMAX},
 	{"argmin", TOKEN_REDUCE, REDUCE_ARGMIN},
-#define WORD_CALL(name, spelled) {spelled, TOKEN_FUNCTION, OP_##name},
-#define WORD_LEAF(name, spelled)
-#define WORD_READ(name, spelled)
-#define WORD_CAST(name, spelled)
-#define WORD_REDUCE(name, spelled)
-#define WORD_UNARY(name, spelled)
-#define WORD_BINARY(name, spelled)
-#define OP(name, spelled, arity, kind, flops) WORD_##kind(name, spelled)
-#include "ir/ops.def"
-#undef OP
 	{"if", TOKEN_IF, 0},
 	{"then", TOKEN_THEN, 0},
 	{"else", TOKEN_ELSE, 0},
@@ -42,14 +32,25 @@ static const Word words[] = {
 	{"inf", TOKEN_INF, 0},
 };
 
-static const Word *find_word(const char *text, size_t size)
+static bool is_spelled(const char *word, const char *text, size_t size)
+{
+	return strlen(word) == size && !memcmp(word, text, size);
+}
+
+static bool find_word(const char *text, size_t size, Word *found)
 {
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (words[i].text[0] == text[0] &&
-		    strlen(words[i].text) == size &&
-		    !memcmp(words[i].text, text, size))
-			return &words[i];
-	return NULL;
+		if (is_spelled(words[i].text, text, size)) {
+			*found = words[i];
+			return true;
+		}
+	for (Op op = 0; op < OP_COUNT; op++)
+		if (op_kind(op) >= OPKIND_CALL &&
+		    is_spelled(op_name(op), text, size)) {
+			*found = (Word){op_name(op), TOKEN_FUNCTION, (uint8_t)op};
+			return true;
+		}
+	return false;
 }
 
 static const char *const spelled[] = {
@@ -109,6 +110,7 @@ bool name_is_keyword(const char *text, size_t size)
 
 bool name_valid(const char *text, size_t size, const char **why)
 {
+	Word word;
 	*why = "is no name: letters, digits and underscores, no digit first";
 	if (!size || !is_letter(text[0]))
 		return false;
@@ -119,7 +121,7 @@ bool name_valid(const char *text, size_t size, const char **why)
 	if (size > NAME_SIZE_MAX)
 		return false;
 	*why = "is a word of the language";
-	if (find_word(text, size))
+	if (find_word(text, size, &word))
 		return false;
 	*why = "is a keyword of C or C++";
 	if (name_is_keyword(text, size))
@@ -232,11 +234,12 @@ static void lex_word(Lexer *l)
 	size_t end = l->at;
 	while (is_word(char_at(l, end)))
 		end++;
-	const Word *word = find_word(text, end - l->at);
+	Word word;
+	bool known = find_word(text, end - l->at, &word);
 	if (end - l->at > NAME_SIZE_MAX)
 		push_bad(l, end, "is longer than 63 bytes");
-	else if (word)
-		push(l, word->kind, word->id, end);
+	else if (known)
+		push(l, word.kind, word.id, end);
 	else
 		push(l, TOKEN_NAME, 0, end);
 }

@@ -135,13 +135,10 @@ bool number_call(Op op, const Number *args, Number *result, const char **why)
 		return a.is_float
 		    ? set_float(fabs(a.f), result, why)
 		    : set_int(a.i < 0 ? -(Wide)a.i : a.i, result, why);
-	case OP_POW:
-		return set_float(
-		    scalar_math_f64(op, number_double(a), number_double(args[1])),
-		    result, why);
 	default:
-		return set_float(
-		    scalar_math_f64(op, number_double(a), 0), result, why);
+		return set_float(scalar_math_f64(op, number_double(a),
+				     op_arity(op) > 1 ? number_double(args[1]) : 0),
+		    result, why);
 	}
 }
 

@@ -228,13 +228,13 @@ static const struct {
 	{TOKEN_MOD, OP_MOD}, {TOKEN_AND, OP_AND}, {TOKEN_OR, OP_OR},
 };
 
-/* The operator at hand if it is one of first..last; moves past it. */
-static bool accept_binary(Parser *p, Op first, Op last, Op *op)
+/* The operator at hand if it is of the kind; moves past it. */
+static bool accept_binary(Parser *p, OpKind of, Op *op)
 {
 	TokenKind kind = kind_here(p);
 	for (size_t i = 0; i < sizeof binaries / sizeof binaries[0]; i++)
-		if (binaries[i].token == kind && binaries[i].op >= first &&
-		    binaries[i].op <= last) {
+		if (binaries[i].token == kind &&
+		    op_kind(binaries[i].op) == of) {
 			*op = binaries[i].op;
 			p->at++;
 			return true;
@@ -244,12 +244,12 @@ static bool accept_binary(Parser *p, Op first, Op last, Op *op)
 
 /* Operators of one level, left to right. */
 static Node *parse_chain(
-    Parser *p, Op first, Op last, Node *(*operand)(Parser *p))
+    Parser *p, OpKind kind, Node *(*operand)(Parser *p))
 {
 	Node *a = operand(p);
 	Op op;
 	int n = 1;
-	while (!p->failed && accept_binary(p, first, last, &op)) {
+	while (!p->failed && accept_binary(p, kind, &op)) {
 		Node *b = operand(p);
 		a = node_binary(p, op, a, b);
 		if (++n > SPEC_CHAIN_MAX)
@@ -442,16 +442,6 @@ static Node *parse_name(Parser *p)
 	return n;
 }
 
-static int op_arity(Op op)
-{
-	static const int arity[] = {
-#define OP(name, spelled, arity, kind, flops) arity,
-#include "ir/ops.def"
-#undef OP
-	};
-	return arity[op];
-}
-
 static void fail_arity(Parser *p, const Node *n, int given, int arity)
 {
 	const char *name =
@@ -630,12 +620,12 @@ static Node *parse_neg(Parser *p)
 
 static Node *parse_mul(Parser *p)
 {
-	return parse_chain(p, OP_MUL, OP_MOD, parse_neg);
+	return parse_chain(p, OPKIND_PRODUCT, parse_neg);
 }
 
 static Node *parse_add(Parser *p)
 {
-	return parse_chain(p, OP_ADD, OP_SUB, parse_mul);
+	return parse_chain(p, OPKIND_SUM, parse_mul);
 }
 
 /* a < b < c is a < b and b < c: the middle is one node with two parents. */
@@ -644,7 +634,7 @@ static Node *parse_cmp(Parser *p)
 	Node *a = parse_add(p), *all = NULL;
 	Op op;
 	int n = 1;
-	while (!p->failed && accept_binary(p, OP_LT, OP_NE, &op)) {
+	while (!p->failed && accept_binary(p, OPKIND_COMPARE, &op)) {
 		Node *b = parse_add(p);
 		Node *one = node_binary(p, op, a, b);
 		if (all && (p->shared += a->size) > SIZE_MAX_NODES)
@@ -666,12 +656,12 @@ static Node *parse_not(Parser *p)
 
 static Node *parse_and(Parser *p)
 {
-	return parse_chain(p, OP_AND, OP_AND, parse_not);
+	return parse_chain(p, OPKIND_AND, parse_not);
 }
 
 static Node *parse_expr(Parser *p)
 {
-	return parse_chain(p, OP_OR, OP_OR, parse_and);
+	return parse_chain(p, OPKIND_OR, parse_and);
 }
 
 static Parser parser_new(

@@ -85,7 +85,7 @@ static bool known_binary(Typer *t, Node *n, Known *k)
 	bool fine = known_number(t, n->arg[0], &a);
 	if (!known_number(t, n->arg[1], &b) || !fine)
 		return false;
-	if (n->op >= OP_LT && n->op <= OP_NE) {
+	if (op_kind(n->op) == OPKIND_COMPARE) {
 		k->is_bool = true;
 		k->number.i = number_compare(n->op, a, b);
 		return true;
@@ -990,7 +990,7 @@ static Value operation(Types *t, Node *n, Value *v)
 		return n->op == OP_NOT ? complement(t, n, v[0])
 				       : negate(t, n, v[0]);
 	case NODE_BINARY:
-		return n->op >= OP_LT && n->op <= OP_NE ? compare(t, n, v)
+		return op_kind(n->op) == OPKIND_COMPARE ? compare(t, n, v)
 							: arithmetic(t, n, v);
 	case NODE_CALL:
 		return call(t, n, v);

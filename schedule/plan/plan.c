@@ -316,17 +316,12 @@ static void visit_index(BodyWalk *w, Expr *e);
 static bool visit_body(Expr *e, void *context)
 {
 	BodyWalk *w = context;
-	static const signed char flops[] = {
-#define OP(name, spelled, arity, kind, flops) flops,
-#include "ir/ops.def"
-#undef OP
-	};
 	if (e->type == DT_BOOL && e->narg && e->arg[0]->type == DT_INDEX)
 		return false; /* a condition on axes */
-	if (e->type != DT_INDEX && flops[e->op]) {
+	if (e->type != DT_INDEX && op_flops(e->op)) {
 		if (is_computed(w, e))
 			return false;
-		w->flops += flops[e->op];
+		w->flops += op_flops(e->op);
 	}
 	w->branches += e->op == OP_IF && e->type != DT_INDEX;
 	if (e->op != OP_READ)
@@ -519,7 +514,7 @@ static bool zero_of(Recorder *r, const Expr *e, bool holds, PlanZero *z)
 	int64_t divisor;
 	if (e->op == OP_NOT)
 		return zero_of(r, e->arg[0], !holds, z);
-	if (e->op < OP_LT || e->op > OP_NE || e->arg[0]->type != DT_INDEX)
+	if (op_kind(e->op) != OPKIND_COMPARE || e->arg[0]->type != DT_INDEX)
 		return false;
 	Expr *a = e->arg[0], *b = e->arg[1];
 	if (e->op == OP_EQ || e->op == OP_NE) {

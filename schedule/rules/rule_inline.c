@@ -47,7 +47,7 @@ static bool add_work(Expr *e, void *context)
 	w->flops += rule_is_flop(e);
 	if (e->type != DT_INDEX)
 		w->branch_or_call |= e->op == OP_IF ||
-		    (e->op >= OP_POW && e->op <= OP_ERF);
+		    op_kind(e->op) == OPKIND_FUNCTION;
 	return e->op != OP_READ;
 }
 

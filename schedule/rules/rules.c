@@ -57,7 +57,10 @@ typedef struct {
 
 bool rule_is_flop(const Expr *e)
 {
-	return e->type != DT_INDEX && e->op >= OP_ADD && e->op <= OP_ROUND;
+	OpKind kind = op_kind(e->op);
+	bool selects = kind == OPKIND_IF || kind == OPKIND_AND ||
+	    kind == OPKIND_OR;
+	return e->type != DT_INDEX && (op_flops(e->op) || selects);
 }
 
 static void add_consumer(const BodyVisit *visit, int buffer)

@@ -103,7 +103,7 @@ int rule_axis_of(const Expr *e); /* of a plain index; -1 */
 /* How many different reads of the buffer the block has. */
 int rule_reads_of(const RuleBlock *b, int buffer);
 int rule_lanes(const Machine *machine, DType type);
-/* Arithmetic of one evaluation. */
+/* An instruction of one evaluation: what ops.def counts, and what selects. */
 bool rule_is_flop(const Expr *e);
 
 /* digits.c */

@@ -140,7 +140,7 @@ static void binary(Maker *m, LowOpcode code, DType type, int lanes)
 	begin(m, label(m, code, type, lanes));
 	int a = operand(m, "a", type, lanes, 1);
 	int b = operand(m, "b", type, lanes, 7);
-	bool compares = code >= LOW_LT && code <= LOW_NE;
+	bool compares = low_op_is_comparison(code);
 	if (code == LOW_FLOORDIV || code == LOW_MOD) { /* divisors above 0 */
 		int seven = temp(m, type, 1), all = temp(m, type, lanes);
 		op(m, LOW_CONST, seven, -1, -1, -1)->i = 7;
@@ -209,7 +209,7 @@ static void math_case(Maker *m, Op math, DType type, int lanes)
 	begin(m, arena_printf(m->arena, "MATH %s %s x%d", op_name(math),
 		     dtype_name(type), lanes));
 	int a = operand(m, "a", type, lanes, 1);
-	int b = math == OP_POW ? operand(m, "b", type, lanes, 40) : -1;
+	int b = op_arity(math) == 2 ? operand(m, "b", type, lanes, 40) : -1;
 	int d = temp(m, type, lanes);
 	LowNode *n = op(m, LOW_MATH, d, a, b, -1);
 	n->math = math;
@@ -415,8 +415,9 @@ static void typed_cases(Maker *m, DType type, int lanes)
 	if (is_float) {
 		binary(m, LOW_DIV, type, lanes);
 		fma_case(m, type, lanes);
-		for (Op math = OP_POW; math <= OP_ROUND; math++)
-			math_case(m, math, type, lanes);
+		for (Op math = 0; math < OP_COUNT; math++)
+			if (op_is_function(math))
+				math_case(m, math, type, lanes);
 	} else if (number) {
 		binary(m, LOW_FLOORDIV, type, lanes);
 		binary(m, LOW_MOD, type, lanes);

@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "codegen/codegen.h"
+#include "ir/scalar.h"
 #include "lib/rng.h"
 #include "test/common_lowered.h"
 
@@ -42,11 +43,11 @@ static Arena *arena;
 typedef struct {
 	double f;  /* of floats; 16-bit ones too */
 	int64_t i; /* of integers, and the bits of 16-bit floats */
-} Scalar;
+} Lane;
 
-static Scalar get(DType type, const void *data, int at)
+static Lane get(DType type, const void *data, int at)
 {
-	Scalar s = {0};
+	Lane s = {0};
 	switch (type) {
 	case DT_F64:
 		s.f = ((const double *)data)[at];
@@ -83,7 +84,7 @@ static Scalar get(DType type, const void *data, int at)
 	return s;
 }
 
-static void put(DType type, void *data, int at, Scalar s)
+static void put(DType type, void *data, int at, Lane s)
 {
 	switch (type) {
 	case DT_F64:
@@ -132,9 +133,9 @@ static int64_t saturate(double x, DType to)
 	return (int64_t)x;
 }
 
-static Scalar cast(Scalar s, DType from, DType to)
+static Lane cast(Lane s, DType from, DType to)
 {
-	Scalar r = {0};
+	Lane r = {0};
 	if (dtype_is_float(from)) {
 		if (to == DT_BOOL)
 			r.i = s.f != 0;
@@ -160,73 +161,9 @@ static Scalar cast(Scalar s, DType from, DType to)
 	return r;
 }
 
-static double math32(Op op, float x, float y)
-{
-	switch (op) {
-	case OP_EXP:
-		return expf(x);
-	case OP_LOG:
-		return logf(x);
-	case OP_SIN:
-		return sinf(x);
-	case OP_COS:
-		return cosf(x);
-	case OP_SQRT:
-		return sqrtf(x);
-	case OP_RSQRT:
-		return 1.0f / sqrtf(x);
-	case OP_TANH:
-		return tanhf(x);
-	case OP_SIGMOID:
-		return 1.0f / (1.0f + expf(-x));
-	case OP_ERF:
-		return erff(x);
-	case OP_FLOOR:
-		return floorf(x);
-	case OP_CEIL:
-		return ceilf(x);
-	case OP_ROUND:
-		return rintf(x);
-	default:
-		return powf(x, y);
-	}
-}
-
-static double math64(Op op, double x, double y)
-{
-	switch (op) {
-	case OP_EXP:
-		return exp(x);
-	case OP_LOG:
-		return log(x);
-	case OP_SIN:
-		return sin(x);
-	case OP_COS:
-		return cos(x);
-	case OP_SQRT:
-		return sqrt(x);
-	case OP_RSQRT:
-		return 1.0 / sqrt(x);
-	case OP_TANH:
-		return tanh(x);
-	case OP_SIGMOID:
-		return 1.0 / (1.0 + exp(-x));
-	case OP_ERF:
-		return erf(x);
-	case OP_FLOOR:
-		return floor(x);
-	case OP_CEIL:
-		return ceil(x);
-	case OP_ROUND:
-		return rint(x);
-	default:
-		return pow(x, y);
-	}
-}
-
 /* Results of f32 are rounded by put(); one operation in f64 rounds the same
  * (Figueroa, 1995), but a fused one has to be done in f32. */
-static Scalar float_op(const Case *c, Scalar a, Scalar b, Scalar d)
+static Lane float_op(const Case *c, Lane a, Lane b, Lane d)
 {
 	double r = 0;
 	bool single = c->type == DT_F32;
@@ -260,13 +197,14 @@ static Scalar float_op(const Case *c, Scalar a, Scalar b, Scalar d)
 			   : fma(a.f, b.f, d.f);
 		break;
 	case LOW_MATH:
-		r = single ? math32(c->math, (float)a.f, (float)b.f)
-			   : math64(c->math, a.f, b.f);
+		r = single ? (double)scalar_math_f32(
+				 c->math, (float)a.f, (float)b.f)
+			   : scalar_math_f64(c->math, a.f, b.f);
 		break;
 	default:
 		break;
 	}
-	return (Scalar){.f = r};
+	return (Lane){.f = r};
 }
 
 static int64_t floor_mod(int64_t a, int64_t b)
@@ -274,7 +212,7 @@ static int64_t floor_mod(int64_t a, int64_t b)
 	return (a % b + b) % b;
 }
 
-static Scalar int_op(const Case *c, int64_t a, int64_t b)
+static Lane int_op(const Case *c, int64_t a, int64_t b)
 {
 	uint64_t x = (uint64_t)a, y = (uint64_t)b;
 	int64_t r = 0;
@@ -318,10 +256,10 @@ static Scalar int_op(const Case *c, int64_t a, int64_t b)
 	default:
 		break;
 	}
-	return (Scalar){.i = r};
+	return (Lane){.i = r};
 }
 
-static bool compare(LowOpcode op, bool real, Scalar a, Scalar b)
+static bool compare(LowOpcode op, bool real, Lane a, Lane b)
 {
 	switch (op) {
 	case LOW_LT:
@@ -360,7 +298,7 @@ static void fill_floats(Rng *rng, DType type, void *data)
 				       ldexp(1, (int)rng_below(rng, 24) - 8);
 		if (i >= DATA - 8) /* between two neighbours of a short float */
 			x = 1 + 0x1p-8 + (rng_double(rng) - 0.5) * 0x1p-40;
-		Scalar s = {.f = x};
+		Lane s = {.f = x};
 		if (type == DT_F16)
 			s.i = f16_from_f64(x);
 		if (type == DT_BF16)
@@ -385,10 +323,10 @@ static void fill(Rng *rng, DType type, void *data, bool positive)
 				      (uint64_t)i);
 		if (type == DT_BOOL)
 			x &= 1;
-		put(type, data, i, (Scalar){.i = x});
+		put(type, data, i, (Lane){.i = x});
 		int64_t v = get(type, data, i).i;
 		if (positive && v <= 0)
-			put(type, data, i, (Scalar){.i = 1 + (i & 63)});
+			put(type, data, i, (Lane){.i = 1 + (i & 63)});
 	}
 }
 
@@ -430,11 +368,6 @@ static DType buffer_type(const Case *c, int buffer)
 	default:
 		return c->type == DT_INDEX ? DT_I64 : c->type;
 	}
-}
-
-static bool is_comparison(LowOpcode op)
-{
-	return op >= LOW_LT && op <= LOW_NE;
 }
 
 typedef struct {
@@ -617,27 +550,27 @@ static LowFunction *case_function(const Case *c, int number)
 /* --- what it should give
  * ---------------------------------------------------------- */
 
-static Scalar expected(const Case *c, const Inputs *in, int i)
+static Lane expected(const Case *c, const Inputs *in, int i)
 {
 	int n = c->lanes, block = i / n, l = i % n, s;
-	Scalar a = get(buffer_type(c, A), in->a, i);
-	Scalar b = get(buffer_type(c, B), in->b, i);
-	Scalar d = get(c->type, in->c, i);
+	Lane a = get(buffer_type(c, A), in->a, i);
+	Lane b = get(buffer_type(c, B), in->b, i);
+	Lane d = get(c->type, in->c, i);
 	switch (c->op) {
 	case LOW_CONST:
-		return (Scalar){-1.5, c->type == DT_BOOL   ? 1
+		return (Lane){-1.5, c->type == DT_BOOL   ? 1
 				      : c->type == DT_F16  ? f16_from_f64(-1.5)
 				      : c->type == DT_BF16 ? bf16_from_f64(-1.5)
 							   : -3};
 	case LOW_IOTA:
-		return (Scalar){
+		return (Lane){
 		    .i = (int64_t)((uint64_t)(c->type == DT_INDEX
 						  ? block
 						  : get(c->from, in->a, block)
 							.i) +
 				   (uint64_t)l)};
 	case LOW_LANES_BELOW:
-		return (Scalar){.i = l < block};
+		return (Lane){.i = l < block};
 	case LOW_BROADCAST:
 		return get(c->from, in->a, block);
 	case LOW_EXTRACT:
@@ -653,10 +586,10 @@ static Scalar expected(const Case *c, const Inputs *in, int i)
 	case LOW_BITS:
 		return get(c->type, in->a, i);
 	case LOW_LOAD_MASKED:
-		return in->mask[i] ? a : (Scalar){0};
+		return in->mask[i] ? a : (Lane){0};
 	case LOW_GATHER:
 		return c->masked && !in->mask[i]
-			   ? (Scalar){0}
+			   ? (Lane){0}
 			   : get(c->from, in->a, (int)in->index[i] + 1);
 	case LOW_SELECT:
 		return in->mask[i] ? a : b;
@@ -672,8 +605,8 @@ static Scalar expected(const Case *c, const Inputs *in, int i)
 	}
 	if (stores_only(c->op))
 		return a;
-	if (is_comparison(c->op))
-		return (Scalar){
+	if (low_op_is_comparison(c->op))
+		return (Lane){
 		    .i = compare(c->op, dtype_is_float(c->from), a, b)};
 	return dtype_is_float(c->type) ? float_op(c, a, b, d)
 				       : int_op(c, a.i, b.i);
@@ -682,7 +615,7 @@ static Scalar expected(const Case *c, const Inputs *in, int i)
 static void expect_all(const Case *c, const Inputs *in, unsigned char *out)
 {
 	for (int i = 0; i < N; i++) {
-		Scalar s = expected(c, in, i);
+		Lane s = expected(c, in, i);
 		if (c->op == LOW_STORE_MASKED && !in->mask[i])
 			continue;
 		if (c->op == LOW_SCATTER && c->masked && !in->mask[i])
@@ -700,7 +633,7 @@ static DType stored_type(const Case *c)
 static bool same(DType type, const void *x, const void *y, int i)
 {
 	int bytes = dtype_bytes(type);
-	Scalar a = get(type, x, i), b = get(type, y, i);
+	Lane a = get(type, x, i), b = get(type, y, i);
 	if (dtype_is_float(type) && isnan(a.f) && isnan(b.f))
 		return true;
 	return !memcmp((const char *)x + i * bytes, (const char *)y + i * bytes,
@@ -739,16 +672,18 @@ static void add_op(Cases *cases, LowOpcode op)
 			c.from = DT_I64;
 			c.index = op != LOW_CONVERT;
 		}
-		if (is_comparison(op))
+		if (low_op_is_comparison(op))
 			c.type = DT_BOOL;
 		bool retypes = op == LOW_CONVERT || op == LOW_BITS;
 		for (int u = 0; retypes && u < DT_COUNT; u++) {
 			c.from = (DType)u;
 			add_widths(cases, c, op == LOW_BITS);
 		}
-		for (int m = OP_POW; op == LOW_MATH && m <= OP_ROUND; m++) {
-			c.math = (Op)m;
-			add_widths(cases, c, m == OP_POW);
+		for (Op m = 0; op == LOW_MATH && m < OP_COUNT; m++) {
+			if (!op_is_function(m))
+				continue;
+			c.math = m;
+			add_widths(cases, c, op_arity(m) == 2);
 		}
 		if (retypes || op == LOW_MATH)
 			continue;

@@ -54,12 +54,7 @@ static bool has_conditions(const Program *p)
 
 static bool count_operations(Expr *e, void *context)
 {
-	static const int flops[OP_COUNT] = {
-#define OP(name, spelled, arity, kind, flops) flops,
-#include "ir/ops.def"
-#undef OP
-	};
-	*(double *)context += flops[e->op];
+	*(double *)context += op_flops(e->op);
 	return true;
 }
 

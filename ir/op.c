@@ -1,0 +1,66 @@
+/* The table of operations: what each is called and what kind it is. */
+#include "ir/expr.h"
+
+#include <assert.h>
+
+static const struct {
+	const char *name, *c;
+	signed char arity, kind, flops;
+} ops[OP_COUNT] = {
+#define OP(name, spelled, arity, kind, flops)                                  \
+	{spelled, NULL, arity, OPKIND_##kind, flops},
+#define FUNCTION(name, spelled, arity, kind, c)                                \
+	{spelled, #c, arity, OPKIND_##kind, 1},
+#include "ir/ops.def"
+#undef OP
+};
+
+const char *op_name(Op op)
+{
+	assert(op < OP_COUNT);
+	return ops[op].name;
+}
+
+int op_arity(Op op)
+{
+	assert(op < OP_COUNT && op != OP_READ);
+	return ops[op].arity;
+}
+
+OpKind op_kind(Op op)
+{
+	assert(op < OP_COUNT);
+	return (OpKind)ops[op].kind;
+}
+
+int op_flops(Op op)
+{
+	assert(op < OP_COUNT);
+	return ops[op].flops;
+}
+
+bool op_is_function(Op op)
+{
+	return op_kind(op) == OPKIND_FUNCTION || op_kind(op) == OPKIND_ROUNDING;
+}
+
+const char *op_in_c(Op op)
+{
+	assert(op_is_function(op) && ops[op].c);
+	return ops[op].c;
+}
+
+const char *reduce_name(ReduceOp op)
+{
+	switch (op) {
+	case REDUCE_SUM: return "sum";
+	case REDUCE_PROD: return "prod";
+	case REDUCE_MAX: return "max";
+	case REDUCE_MIN: return "min";
+	case REDUCE_ARGMAX: return "argmax";
+	case REDUCE_ARGMIN: return "argmin";
+	case REDUCE_NONE:
+	case REDUCE_COUNT: break;
+	}
+	return "";
+}
