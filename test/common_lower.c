@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { POISON = 0xa7, GUARD = 64 };
+enum { POISON = 0xff, GUARD = 64 }; /* no number in any float */
 
 static int64_t bytes_of(const Buffer *b)
 {

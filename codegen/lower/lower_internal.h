@@ -9,6 +9,7 @@
  *     lower_tail.c   predicates of axes: clipping, splitting, masks
  *     lower_cut.c    loops cut where conditions change
  *     lower_zeros.c  steps that change nothing: narrowing
+ *     lower_demand.c elements that nobody uses: likewise
  *     lower_expr.c   values of bodies
  *     lower_dot.c    steps of a reduction as one operation
  *     lower_math*.c  functions of vectors
@@ -137,6 +138,8 @@ typedef struct {
 	ExprVec all;
 	Expr *own; /* those of the body, as one; NULL: none */
 	Expr *element; /* the body where they hold */
+	Expr *guarded; /* the same, and the identity where they do not */
+	ExprVec demand; /* of the stage's elements: nest_demand */
 } StepConditions;
 
 /* What a loop variable stands for. */
@@ -343,8 +346,12 @@ const bool *tail_clamped_axes(Lower *l, int stage);
 /* lower_zeros.c */
 /* The own condition of a reduction's body; NULL: none. */
 const Expr *step_condition(Lower *l, int stage);
-/* The body where that holds. */
+/* The body where that holds, and the identity where it does not. */
 const Expr *step_element(Lower *l, int stage);
+const Expr *step_guarded(Lower *l, int stage);
+const StepConditions *step_conditions(Lower *l, int stage);
+/* Index forms that are at least 0 where conditions on axes hold. */
+IndexVec step_forms_of(Lower *l, int stage, const ExprVec *conditions);
 bool step_has_conditions(Lower *l, int stage);
 /* No step in what is left of the loops counts. */
 bool step_never(Lower *l, int stage);
@@ -371,10 +378,13 @@ typedef struct StepLimits {
 	bool begins, ends; /* not with the first, before the last */
 	Index first, end;
 	bool *moved; /* by form: does the loop move it?  NULL: no forms */
+	const bool *wanted; /* the same of forms of lower_demand.c; or NULL */
 	const struct StepLimits *within; /* step_whole_limits; or NULL */
 	const CutFact *cuts;
 } StepLimits;
 void step_limits(Lower *l, int stage, int var, StepLimits *limits);
+void step_limits_by(Lower *l, const IndexVec *forms, int var,
+    StepLimits *limits, bool *moved);
 /* Of these the ones in which every step counts, for conditions that would be
  * tested at each; false: there are none, or they are all. */
 bool step_whole_limits(Lower *l, int stage, int var, StepLimits *limits);
@@ -384,6 +394,16 @@ void step_every_facts(Lower *l, int stage);
 /* Facts in such an iteration, the loop being bound; `limits` NULL: facts where
  * step_some holds. */
 void step_facts(Lower *l, int stage, const StepLimits *limits);
+
+/* lower_demand.c */
+bool demand_known(Lower *l, int stage); /* may something be left out? */
+bool demand_never(Lower *l, int stage); /* of what is left of the loops all */
+Value demand_some(Lower *l, int stage); /* some of it may be used */
+/* The iterations of a loop in which something may be; false: all, or of a loop
+ * that does not matter. */
+bool demand_limits(Lower *l, int stage, int var, StepLimits *limits);
+/* Facts where demand_some holds, or in such an iteration. */
+void demand_facts(Lower *l, int stage, const bool *moved);
 
 /* lower_walk.c */
 bool loop_at_compile_time(const Lower *l, int var); /* unrolled or vector */

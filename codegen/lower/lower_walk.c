@@ -200,18 +200,19 @@ static void step(Lower *l, const Stage *s, Index address, const Expr *x)
 static void update(Lower *l, int stage, Index address)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	const Expr *own = step_condition(l, stage), *x = s->body;
+	const Expr *own = step_condition(l, stage);
 	bool known;
 	if (step_never(l, stage))
 		return;
 	if (!own) {
-		step(l, s, address, x);
+		step(l, s, address, s->body);
 		return;
 	}
 	Value condition = eval(l, own);
 	bool decided = value_is_bool(condition, &known);
 	if (decided ? known : condition.lanes > 1)
-		step(l, s, address, decided ? step_element(l, stage) : x);
+		step(l, s, address, decided ? step_element(l, stage)
+					    : step_guarded(l, stage));
 	if (decided || condition.lanes > 1)
 		return;
 	Branch b;
@@ -573,6 +574,13 @@ static bool narrows(Lower *l, int stage, int pos, Phase phase)
 	    steps_alone(l, stage, pos);
 }
 
+/* Does it matter which elements are used?  What follows in the loop may do more
+ * than use them. */
+static bool leaves_out(Lower *l, int stage, int pos)
+{
+	return demand_known(l, stage) && steps_alone(l, stage, pos);
+}
+
 static bool first_reduction(const Lower *l, const Stage *s, int pos)
 {
 	for (int i = 0; i < pos; i++)
@@ -653,6 +661,8 @@ static void running_loop(
 				 l->vars[var].value, -1));
 		if (span->steps->moved)
 			step_facts(l, stage, span->steps);
+		if (span->steps->wanted)
+			demand_facts(l, stage, span->steps->wanted);
 		loop_cut_facts(l, stage, span->steps->cuts);
 	}
 	running_iteration(l, stage, pos, phase, span);
@@ -740,6 +750,10 @@ static void one_iteration(
 {
 	int var = l->nest->stages.at[stage].loops[pos];
 	bind(l, var, index_const(number));
+	if (leaves_out(l, stage, pos) && demand_never(l, stage)) {
+		unbind(l, var);
+		return;
+	}
 	if (narrows(l, stage, pos, phase))
 		step_iteration(l, stage, pos, phase);
 	else
@@ -945,7 +959,7 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 	int64_t extent = loop_extent(l, var), n;
 	LoopKind kind = l->nest->vars.at[var].kind;
 	const Stage *s = &l->nest->stages.at[stage];
-	StepLimits none = {0};
+	StepLimits none = {0}, demand, *wanted = NULL;
 	int cuts;
 	if (phase == PHASE_UPDATE && s->intrinsic >= 0 &&
 	    s->tensor_loop == var && tensor_step(l, stage))
@@ -968,12 +982,16 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 			? nest_launch_extent(l->nest, var) : extent};
 		running_loop(l, stage, pos, phase, &span);
 	} else if (kind_of(l, var) == LOOP_SERIAL) {
+		if (leaves_out(l, stage, pos) &&
+		    demand_limits(l, stage, var, &demand))
+			wanted = &demand;
 		if (narrows(l, stage, pos, phase))
 			narrowed_loop(l, stage, pos, phase);
 		else if ((cuts = cuts_allowed(l, stage, pos, phase)))
-			cut_loop(l, stage, pos, &none, 0, cuts);
+			cut_loop(l, stage, pos, wanted ? wanted : &none, 0,
+			    cuts);
 		else
-			serial_loop(l, stage, pos, phase, NULL);
+			serial_loop(l, stage, pos, phase, wanted);
 	} else {
 		Index limit;
 		bool limited = kind_of(l, var) <= LOOP_PARALLEL &&
@@ -1110,6 +1128,25 @@ static bool refills(const Lower *l, int stage)
 	return false;
 }
 
+static void stage_if_used(Lower *l, int stage)
+{
+	Value some = demand_some(l, stage);
+	int facts = l->facts.n;
+	bool known;
+	Branch b;
+	if (demand_never(l, stage))
+		return;
+	if (value_is_bool(some, &known) || value_is_unknown(some)) {
+		walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
+		return;
+	}
+	branch_begin(l, &b, some.temp);
+	demand_facts(l, stage, NULL);
+	walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
+	l->facts.n = facts;
+	branch_end(l, &b);
+}
+
 void lower_stage(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
@@ -1121,7 +1158,10 @@ void lower_stage(Lower *l, int stage)
 	l->clamp = tail_clamped_axes(l, stage);
 	if (s->barrier && refills(l, stage))
 		emit_effect(l, LOW_BARRIER, -1, -1, -1);
-	walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
+	if (leaves_out(l, stage, 0))
+		stage_if_used(l, stage);
+	else
+		walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
 	if (s->barrier)
 		emit_effect(l, LOW_BARRIER, -1, -1, -1);
 	l->clamp = outer_clamp;

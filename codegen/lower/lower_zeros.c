@@ -12,21 +12,43 @@
 
 #include <assert.h>
 
+/* The blocks of a GPU compute what they are told. */
+static ExprVec demand_of(Lower *l, int stage)
+{
+	ExprVec none = {0};
+	for (int i = 0; i < l->nest->vars.n; i++)
+		if (loop_is_bound(l->nest->vars.at[i].kind))
+			return none;
+	return nest_demand(l->nest, l->arena, stage);
+}
+
 static const StepConditions *conditions_of(Lower *l, int stage)
 {
+	const Stage *s = &l->nest->stages.at[stage];
 	StepConditions *c = &l->steps[stage];
 	if (c->known)
 		return c;
-	ExprVec own =
-	    nest_step_conditions(l->nest, l->arena, stage, false);
 	c->known = true;
-	c->element = nest_step_element(l->nest, l->arena, stage);
+	c->demand = demand_of(l, stage);
+	if (s->reduce == REDUCE_NONE)
+		return c;
+	ExprVec own = nest_step_conditions(l->nest, l->arena, stage, false);
 	c->all = nest_step_conditions(l->nest, l->arena, stage, true);
+	c->element = nest_step_element(l->nest, l->arena, stage);
+	c->guarded = s->body;
 	for (int i = 0; i < own.n; i++)
 		c->own = c->own
 		    ? expr_binary(l->arena, OP_AND, c->own, own.at[i])
 		    : own.at[i];
+	if (c->own && nest_step_relies(l->nest, l->arena, stage))
+		c->guarded = expr_if(l->arena, c->own, c->element,
+		    expr_identity(l->arena, s->reduce, c->element->type));
 	return c;
+}
+
+const StepConditions *step_conditions(Lower *l, int stage)
+{
+	return conditions_of(l, stage);
 }
 
 bool step_has_conditions(Lower *l, int stage)
@@ -39,30 +61,41 @@ const Expr *step_element(Lower *l, int stage)
 	return conditions_of(l, stage)->element;
 }
 
+const Expr *step_guarded(Lower *l, int stage)
+{
+	return conditions_of(l, stage)->guarded;
+}
+
 const Expr *step_condition(Lower *l, int stage)
 {
 	return conditions_of(l, stage)->own;
 }
 
-/* Index forms that are at least 0 where the conditions hold; no code comes of
- * them.  Rows outside of the block are nobody's: nothing is clamped. */
-static IndexVec forms_of(Lower *l, int stage, bool own)
+/* No code comes of them.  Rows outside of the block are nobody's: nothing is
+ * clamped. */
+IndexVec step_forms_of(Lower *l, int stage, const ExprVec *conditions)
 {
-	const StepConditions *c = conditions_of(l, stage);
 	IndexVec forms = {0};
 	const bool *clamp = l->clamp;
 	int outer = l->stage;
 	l->clamp = NULL;
 	l->stage = stage;
 	l->silent++;
-	for (int i = 0; i < c->all.n && !own; i++)
-		condition_forms(l, c->all.at[i], true, &forms);
-	if (own && c->own)
-		condition_forms(l, c->own, true, &forms);
+	for (int i = 0; i < conditions->n; i++)
+		condition_forms(l, conditions->at[i], true, &forms);
 	l->silent--;
 	l->stage = outer;
 	l->clamp = clamp;
 	return forms;
+}
+
+static IndexVec forms_of(Lower *l, int stage, bool own)
+{
+	const StepConditions *c = conditions_of(l, stage);
+	ExprVec one = {0};
+	if (own && c->own)
+		vec_push(l->arena, &one, c->own);
+	return step_forms_of(l, stage, own ? &one : &c->all);
 }
 
 static IndexVec step_forms(Lower *l, int stage)
@@ -113,24 +146,31 @@ static void limit_first(Lower *l, StepLimits *limits, Index rest, int64_t step,
 	limits->begins = true;
 }
 
-void step_limits(Lower *l, int stage, int var, StepLimits *limits)
+void step_limits_by(Lower *l, const IndexVec *forms, int var,
+    StepLimits *limits, bool *moved)
 {
-	IndexVec forms = step_forms(l, stage);
 	int symbol = SYMBOL_FREE - var;
 	int64_t extent = loop_extent(l, var);
-	*limits = (StepLimits){.moved = NEW_N(l->arena, bool, forms.n)};
-	for (int i = 0; i < forms.n; i++) {
-		Index f = forms.at[i];
+	for (int i = 0; i < forms->n; i++) {
+		Index f = forms->at[i];
 		int64_t step = index_coefficient(f, symbol);
 		if (!step || index_nonnegative(l, least(l, f)))
 			continue;
 		Index rest = most(l, index_without(l, f, symbol));
-		limits->moved[i] = true;
+		moved[i] = true;
 		if (step < 0)
 			limit_end(l, limits, rest, step);
 		else
 			limit_first(l, limits, rest, step, extent);
 	}
+}
+
+void step_limits(Lower *l, int stage, int var, StepLimits *limits)
+{
+	IndexVec forms = step_forms(l, stage);
+	bool *moved = NEW_N(l->arena, bool, forms.n);
+	*limits = (StepLimits){.moved = moved};
+	step_limits_by(l, &forms, var, limits, moved);
 }
 
 /* Besides `var` only what is repeated moves it, or lanes, and something does. */

@@ -249,11 +249,21 @@ Handle nest_hull_dense(const Nest *nest, const Expr *e, const bool *fixed);
 enum { STEPS_TESTED = 16 }; /* so many repeated steps are worth a test */
 ExprVec nest_step_conditions(
     const Nest *nest, Arena *arena, int stage, bool reads);
+/* Does it read what may be left out (nest_demand)?  Then the conditions of what
+ * it reads are among its own. */
+bool nest_step_relies(const Nest *nest, Arena *arena, int stage);
+/* Adds the parts of a condition that holds, or does not, on axes alone. */
+void nest_condition_parts(
+    const Nest *nest, Arena *arena, Expr *e, bool holds, ExprVec *all);
 /* The stage's body where those of its own hold. */
 Expr *nest_step_element(const Nest *nest, Arena *arena, int stage);
 /* Does what a read brings count under such a condition only? */
 bool nest_read_is_conditional(
     const Nest *nest, Arena *arena, int stage, const Expr *read);
+
+/* nest_demand.c: conditions over the axes of a stage, on axes alone, that hold
+ * for each of its elements that anybody uses. */
+ExprVec nest_demand(const Nest *nest, Arena *arena, int stage);
 
 /* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
  * the structure has no meaning (a reader that is not below its copy, say). */

@@ -9,6 +9,10 @@
  * follows is a list of conditions over the stage's axes that all hold where a
  * step counts: lowering leaves out the others, cost does not count them.
  *
+ *     s[i, j] = if j <= i then ... else -inf      z[i] += exp(s[i, j] - m[i])
+ *
+ * Likewise 0 divided by anything, and exp of -inf less anything, are 0.
+ *
  * The conditions of a stage's own body come in an order in which each may be
  * evaluated where those before it hold; those of what it reads are on axes
  * alone, and may be evaluated anywhere. */
@@ -23,6 +27,7 @@ typedef struct {
 	Arena *arena;
 	ReduceOp op;
 	bool reads; /* into the stages that are read */
+	bool exponent; /* -inf is looked for, of which exp is taken */
 	int depth;
 } Zeros;
 
@@ -176,6 +181,41 @@ static bool is_product(const Zeros *z, const Expr *e)
 		z->nest->program->numerics != NUMERICS_EXACT);
 }
 
+/* One whose first operand may be 0 whatever the second is. */
+static bool is_quotient(const Zeros *z, const Expr *e)
+{
+	return z->op == REDUCE_SUM && e->op == OP_DIV &&
+	    dtype_is_float(e->type) &&
+	    z->nest->program->numerics != NUMERICS_EXACT;
+}
+
+/* Where an exponent may be more than -inf. */
+static Where where_exponent(const Zeros *z, const Expr *e)
+{
+	Zeros exponent = *z;
+	if (z->op != REDUCE_SUM || !dtype_is_float(e->type) ||
+	    z->nest->program->numerics == NUMERICS_EXACT)
+		return (Where){0};
+	exponent.op = REDUCE_MAX;
+	exponent.exponent = true;
+	return where(&exponent, e);
+}
+
+/* -inf less anything, and times a positive number. */
+static Where where_in_exponent(const Zeros *z, const Expr *e)
+{
+	if (e->op == OP_ADD) {
+		Where b = where(z, e->arg[1]);
+		return both(z, where(z, e->arg[0]), &b);
+	}
+	if (e->op == OP_SUB)
+		return where(z, e->arg[0]);
+	for (int i = 0; e->op == OP_MUL && i < 2; i++)
+		if (e->arg[i]->op == OP_FLOAT && e->arg[i]->f > 0)
+			return where(z, e->arg[1 - i]);
+	return (Where){0};
+}
+
 static Where where_if(const Zeros *z, const Expr *e)
 {
 	Where yes = where(z, e->arg[1]), no = where(z, e->arg[2]);
@@ -206,21 +246,72 @@ static Where where(const Zeros *z, const Expr *e)
 		Where b = where(z, e->arg[1]);
 		return both(z, where(z, e->arg[0]), &b);
 	}
-	return (Where){0};
+	if (is_quotient(z, e))
+		return where(z, e->arg[0]);
+	if (e->op == OP_EXP)
+		return where_exponent(z, e->arg[0]);
+	return z->exponent ? where_in_exponent(z, e) : (Where){0};
+}
+
+static ExprVec conditions(
+    const Nest *nest, Arena *arena, int stage, bool reads)
+{
+	const Stage *s = &nest->stages.at[stage];
+	Zeros z = {
+	    .nest = nest, .arena = arena, .op = s->reduce, .reads = reads};
+	Where w = where(&z, s->body);
+	if (w.never)
+		add_one(&z, &w, expr_int(arena, DT_BOOL, 0));
+	return w.all;
+}
+
+typedef struct {
+	const Nest *nest;
+	Arena *arena;
+	bool found;
+} Relying;
+
+static bool find_left_out(Expr *e, void *context)
+{
+	Relying *r = context;
+	int writer = e->op == OP_READ ? r->nest->buffers.at[e->id].writer : -1;
+	r->found |= writer >= 0 &&
+	    nest_demand(r->nest, r->arena, writer).n > 0;
+	return !r->found;
+}
+
+bool nest_step_relies(const Nest *nest, Arena *arena, int stage)
+{
+	Relying r = {nest, arena, false};
+	if (nest->stages.at[stage].reduce != REDUCE_NONE)
+		expr_walk(nest->stages.at[stage].body, find_left_out, &r);
+	return r.found;
 }
 
 ExprVec nest_step_conditions(
     const Nest *nest, Arena *arena, int stage, bool reads)
 {
-	const Stage *s = &nest->stages.at[stage];
-	ExprVec none = {0};
-	Zeros z = {nest, arena, s->reduce, reads, 0};
-	if (s->reduce == REDUCE_NONE)
+	ExprVec none = {0}, own, first;
+	Zeros z = {.nest = nest, .arena = arena};
+	if (nest->stages.at[stage].reduce == REDUCE_NONE)
 		return none;
-	Where w = where(&z, s->body);
-	if (w.never)
-		add_one(&z, &w, expr_int(arena, DT_BOOL, 0));
+	own = conditions(nest, arena, stage, reads);
+	if (reads || !nest_step_relies(nest, arena, stage))
+		return own;
+	first = conditions(nest, arena, stage, true);
+	Where w = {.all = first};
+	for (int i = 0; i < own.n; i++)
+		add_one(&z, &w, own.at[i]);
 	return w.all;
+}
+
+void nest_condition_parts(
+    const Nest *nest, Arena *arena, Expr *e, bool holds, ExprVec *all)
+{
+	Zeros z = {.nest = nest, .arena = arena, .reads = true};
+	Where w = {.all = *all};
+	add_condition(&z, &w, e, holds);
+	*all = w.all;
 }
 
 static Expr *element(const Zeros *z, Expr *e)
@@ -242,7 +333,7 @@ static Expr *element(const Zeros *z, Expr *e)
 Expr *nest_step_element(const Nest *nest, Arena *arena, int stage)
 {
 	const Stage *s = &nest->stages.at[stage];
-	Zeros z = {nest, arena, s->reduce, false, 0};
+	Zeros z = {.nest = nest, .arena = arena, .op = s->reduce};
 	return element(&z, s->body);
 }
 
@@ -270,7 +361,7 @@ bool nest_read_is_conditional(
     const Nest *nest, Arena *arena, int stage, const Expr *read)
 {
 	const Stage *s = &nest->stages.at[stage];
-	Zeros z = {nest, arena, s->reduce, true, 0};
+	Zeros z = {.nest = nest, .arena = arena, .op = s->reduce, .reads = true};
 	Arms arms = {&z, read, false, false};
 	if (s->reduce == REDUCE_NONE)
 		return false;

@@ -228,6 +228,8 @@ StageDensity stage_density(const PlanStage *s, const int64_t *values)
 		const PlanZero *z = &s->zeros[i];
 		bool running = runs(s, z, values);
 		double p = 1;
+		if (z->divisor && !s->reduce)
+			continue;
 		if (z->divisor) {
 			if (phase_decided(s, z, values))
 				density.copies *= phase_part(s, z, values);
@@ -235,7 +237,7 @@ StageDensity stage_density(const PlanStage *s, const int64_t *values)
 				density.open |= z->own, density.bound = true;
 			continue;
 		}
-		if (running && !can_narrow(s, values)) {
+		if (running && !z->element && !can_narrow(s, values)) {
 			density.open |= z->own;
 			continue;
 		}

@@ -559,21 +559,27 @@ static bool holds(const ExprVec *all, const Expr *e)
 static void record_zeros(Recorder *r, int number)
 {
 	PlanStage *s = r->stage;
-	ExprVec own =
-	    nest_step_conditions(r->nest, r->arena, number, false);
+	ExprVec own = nest_step_conditions(r->nest, r->arena, number, false);
 	ExprVec all = nest_step_conditions(r->nest, r->arena, number, true);
+	ExprVec used = nest_demand(r->nest, r->arena, number);
 	PlanZero zeros[PLAN_ZEROS];
+	int nsteps = all.n;
 	for (int i = 0; i < own.n; i++)
 		s->branches += !holds(&all, own.at[i]);
+	for (int i = 0; i < used.n; i++)
+		if (!holds(&all, used.at[i]))
+			vec_push(r->arena, &all, used.at[i]);
 	for (int i = 0; i < all.n && s->nzeros < PLAN_ZEROS; i++) {
 		PlanZero z = {.constant = HANDLE_NONE, .opposite = -1,
-			.own = holds(&own, all.at[i])};
+			.own = holds(&own, all.at[i]),
+			.element = i >= nsteps || holds(&used, all.at[i])};
 		if (!zero_of(r, all.at[i], true, &z)) {
 			s->branches += z.own;
 			continue;
 		}
 		for (int k = 0; k < s->nzeros && z.opposite < 0; k++)
 			if (zeros[k].opposite < 0 &&
+			    zeros[k].element == z.element &&
 			    is_opposite(r, &z, &zeros[k])) {
 				z.opposite = k;
 				zeros[k].opposite = s->nzeros;
@@ -609,8 +615,7 @@ static void record_stage(Recorder *r, int number)
 	    sizeof *r->accesses * (size_t)s->naccesses);
 	s->flops = walk.flops;
 	s->branches = walk.branches;
-	if (s->reduce)
-		record_zeros(r, number);
+	record_zeros(r, number);
 	for (int l = 0; l < s->nloops; l++)
 		r->position[s->loops[l].var] = -1;
 }

@@ -72,14 +72,16 @@ typedef struct {
 	} parts[PLAN_PARTS];
 } PlanAccess;
 
-/* A condition without which a step of the reduction changes nothing: a form
- * over the loops that is at least 0, or a multiple of `divisor`. */
+/* A condition without which a step of the reduction changes nothing, or an
+ * element is used by nobody: a form over the loops that is at least 0, or a
+ * multiple of `divisor`. */
 typedef struct {
 	Handle constant;
 	Handle coef[PLAN_DEPTH]; /* HANDLE_NONE: 0 */
 	int64_t divisor; /* 0: at least 0 */
 	int opposite;    /* another that bounds the same form from above; -1 */
 	bool own;        /* of the body: a branch where it stays open */
+	bool element;    /* of an element, whatever its steps are */
 } PlanZero;
 
 typedef struct {

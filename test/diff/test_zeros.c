@@ -80,6 +80,51 @@ static const char causal[] = SPEC(
     "  m[i < 21] = max[j < 21](s[i, j])\n"
     "  e[i < 21, j < 21] = if j <= i then s[i, j] - m[i] else 0\n"
     "  o[i < 21, d < 8] = sum[j < 21](e[i, j]*v[j, d])\n");
+/* Attention of rows that see those before them: by what is 0 after exp, by
+ * extents, in a window, divided before the second product.  Nobody uses the other
+ * elements of what is in between. */
+#define ATTENTION(mask, rest)                                                  \
+	SPEC("q: 'f32[21, 4]', k: 'f32[21, 4]', v: 'f32[21, 8]'",              \
+	    "  s[i < 21, j < 21] =\n"                                          \
+	    "    if " mask " then sum[d < 4](q[i, d]*k[j, d])*0.5 else -inf\n" \
+	    "  m[i < 21] = max[j < 21](s[i, j])\n"                             \
+	    "  e[i < 21, j < 21] = exp(s[i, j] - m[i])\n"                      \
+	    "  z[i < 21] = sum[j < 21](e[i, j])\n" rest)
+static const char attention[] = ATTENTION("j <= i",
+    "  o[i < 21, d < 8] = sum[j < 21](e[i, j]*v[j, d])/z[i]\n");
+static const char window[] = ATTENTION("j <= i and i - j < 5",
+    "  p[i < 21, j < 21] = e[i, j]/z[i]\n"
+    "  o[i < 21, d < 8] = sum[j < 21](p[i, j]*v[j, d])\n");
+static const char extents[] = SPEC(
+    "q: 'f32[21, 4]', k: 'f32[21, 4]', v: 'f32[21, 8]'",
+    "  s[i < 21, j < 21] = sum[d < 4](q[i, d]*k[j, d])*0.5\n"
+    "  m[i < 21] = max[j < i + 1](s[i, j])\n"
+    "  e[i < 21, j < 21] = exp(s[i, j] - m[i])\n"
+    "  z[i < 21] = sum[j < i + 1](e[i, j])\n"
+    "  o[i < 21, d < 8] = sum[j < i + 1](e[i, j]*v[j, d])/z[i]\n");
+/* Who reads it at other places needs them all. */
+static const char needed[] = SPEC("x: 'f32[19, 19]', w: 'f32[19]'",
+    "  t[i < 19, j < 19] = x[i, j]*2\n"
+    "  a[i < 19] = sum[j < i + 1](t[i, j]*w[j])\n"
+    "  y[i < 19] = sum[j < 19](t[j, i]) + a[i]\n");
+
+/* A block of 6 rows at a time, all that leads to them in it. */
+static const char rows_of_six[] =
+    "set_scope(o~1, reg)\no0, o1, o2 = split(o.i, [_, 2, 3])\n"
+    "reorder(o0, o1, o2, o.d)\nunroll(o2)\nvectorize(o.d, 8)\n"
+    "tail(o, peel)\ncompute_at(o~1, o1)\nj0, j1 = split(o~1.j, [_, 4])\n"
+    "d0, d1 = split(o~1.d, [_, 8])\nreorder(j0, j1, o~1.i, d0, d1)\n"
+    "unroll(j1)\nunroll(o~1.i)\nunroll(d0)\nvectorize(d1, 8)\n"
+    "tail(o~1, mask)\ncompute_at(z, o0)\n"
+    "z0, z1, z2 = split(z.j, [_, 2, 4])\nunroll(z1)\nvectorize(z2, 4)\n"
+    "compute_at(e, o0)\ne0, e1 = split(e.j, [_, 8])\nvectorize(e1, 8)\n"
+    "tail(e, mask)\ncompute_at(m, o0)\nm0, m1 = split(m.j, [_, 8])\n"
+    "vectorize(m1, 8)\ncompute_at(s, o0)\nset_scope(s~1, reg)\n"
+    "s0, s1 = split(s.i, [_, 3])\nt0, t1 = split(s.j, [_, 4])\n"
+    "reorder(t0, s0, s1, t1)\nunroll(s1)\nvectorize(t1, 4)\n"
+    "tail(s, mask)\ncompute_at(s~1, s0)\nu0, u1 = split(s~1.j, [_, 4])\n"
+    "reorder(s~1.d, s~1.i, u0, u1)\nunroll(s~1.i)\nunroll(u0)\n"
+    "vectorize(u1, 4)\ntail(s~1, mask)\n";
 
 typedef struct {
 	const char *name, *text, *trace;
@@ -191,6 +236,18 @@ static const Case cases[] = {
 	"unroll(i1)\nvectorize(o.d, 8)\ntail(o, peel)\n"
 	"compute_at(m, e.i)\n"
 	"j0, j1 = split(e.j, [_, 8])\nvectorize(j1, 8)\ntail(e, mask)\n", -1},
+    {"attention_plain", attention, "", 12 * 21 * 22 / 2},
+    {"attention_rows", attention, rows_of_six, -1},
+    {"attention_inline", attention,
+	"compute_inline(s)\ncompute_inline(e)\n", -1},
+    {"attention_parallel", attention,
+	"reverse_compute_at(o, o~1.i)\nparallel(o~1.i)\n", -1},
+    {"window_plain", window, "", 12 * (17 * 5 + 10)},
+    {"window_rows", window, "compute_inline(p)\n", -1},
+    {"extents_plain", extents, "", 12 * 21 * 22 / 2},
+    {"extents_rows", extents, rows_of_six, -1},
+    {"needed_plain", needed, "", -1},
+    {"needed_inline", needed, "compute_at(t, root)\n", -1},
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
@@ -268,10 +325,16 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* All numbers are small integers, but of an exponential. */
+static double tolerance(const char *text)
+{
+	return strstr(text, "exp(") ? 1e-5 : 0;
+}
+
 static void check(int i, LowerCall call, void *context)
 {
-	const char *why = lowercheck_run(
-	    arena, made[i].lowered, made[i].data, 0, call, context);
+	const char *why = lowercheck_run(arena, made[i].lowered, made[i].data,
+	    tolerance(cases[i].text), call, context);
 	if (why)
 		fail_msg("%s: %s", cases[i].name, why);
 }
@@ -355,7 +418,8 @@ static void test_products(void **state)
 static void test_candidates(void **state)
 {
 	static const char *const texts[] = {padded, spread, spread2, triangle,
-	    scores, complex, peaks, data, narrow, odd, halves, shifted, causal};
+	    scores, complex, peaks, data, narrow, odd, halves, shifted, causal,
+	    attention, window, extents, needed};
 	enum { TEXTS = sizeof texts / sizeof *texts, SAMPLES = 40 };
 	int made_of = 0;
 	(void)state;
@@ -376,7 +440,8 @@ static void test_candidates(void **state)
 			Nest *nest =
 			    nest_of(p, name, space_trace(arena, space, &c));
 			const char *wrong = lowercheck_run(arena,
-			    lowered_of(nest, name), values, 0, NULL, NULL);
+			    lowered_of(nest, name), values,
+			    tolerance(texts[m / 2]), NULL, NULL);
 			if (wrong)
 				fail_msg("%s %d: %s", name, i, wrong);
 			made_of++;

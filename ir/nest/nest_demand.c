@@ -1,0 +1,178 @@
+/* Which elements of a stage does anybody use?
+ *
+ *     s[i, j] = sum over d of q[i, d]*k[j, d]
+ *     e[i, j] = exp(s[i, j] - m[i])
+ *     z[i]   += if j <= i then e[i, j] else 0       e and s: where j <= i
+ *
+ * A list of conditions over the stage's axes that all hold for an element that
+ * is used: those under which its readers read it, or under which their steps
+ * count, and those of the readers' own elements.  What lowering leaves out for
+ * them holds anything: so a reader takes the conditions for its own
+ * (nest_step_conditions), and never lets such an element into a result. */
+#include "ir/nest/nest.h"
+
+enum { DEPTH_MAX = 8 }; /* readers of readers of … */
+
+typedef struct {
+	const Nest *nest;
+	Arena *arena;
+	int depth;
+} Demand;
+
+/* The reads of one stage's buffer in the body of another. */
+typedef struct {
+	const Demand *d;
+	const Stage *stage, *reader;
+	ExprVec always;  /* hold wherever the reader's element is used */
+	ExprVec all;     /* of all reads until now */
+	bool any;
+	bool whole; /* read by what takes no conditions, or to index with */
+} Reads;
+
+static bool holds_one(const ExprVec *all, const Expr *e)
+{
+	for (int i = 0; i < all->n; i++)
+		if (expr_equal(all->at[i], e))
+			return true;
+	return false;
+}
+
+static void add_all(const Demand *d, ExprVec *to, const ExprVec *from)
+{
+	for (int i = 0; i < from->n; i++)
+		if (!holds_one(to, from->at[i]))
+			vec_push(d->arena, to, from->at[i]);
+}
+
+typedef struct {
+	Expr **values;
+	bool all;
+} Named;
+
+static bool find_unnamed(Expr *e, void *context)
+{
+	Named *n = context;
+	n->all &= e->op != OP_READ && (e->op != OP_AXIS || n->values[e->id]);
+	return n->all;
+}
+
+/* The conditions over the reader's axes that are over those of the stage. */
+static ExprVec over_stage(
+    const Reads *r, const Expr *read, const ExprVec *conditions)
+{
+	const Demand *d = r->d;
+	ExprVec all = {0};
+	Named named = {NEW_N(d->arena, Expr *, r->reader->naxes), true};
+	for (int i = 0; i < read->narg; i++)
+		if (read->arg[i]->op == OP_AXIS)
+			named.values[read->arg[i]->id] = r->stage->write[i];
+	for (int i = 0; i < conditions->n; i++) {
+		named.all = true;
+		expr_walk(conditions->at[i], find_unnamed, &named);
+		if (named.all)
+			vec_push(d->arena, &all,
+			    expr_substitute_axes(d->arena, conditions->at[i],
+				named.values, r->reader->naxes));
+	}
+	return all;
+}
+
+static void add_read(Reads *r, const Expr *read, const ExprVec *under)
+{
+	ExprVec here = {0}, both = {0};
+	add_all(r->d, &here, under);
+	add_all(r->d, &here, &r->always);
+	here = over_stage(r, read, &here);
+	for (int i = 0; r->any && i < r->all.n; i++)
+		if (holds_one(&here, r->all.at[i]))
+			vec_push(r->d->arena, &both, r->all.at[i]);
+	r->all = r->any ? both : here;
+	r->any = true;
+}
+
+static bool finds_buffer(Expr *e, void *context)
+{
+	Reads *r = context;
+	r->whole |= e->op == OP_READ && e->id == r->stage->buffer;
+	return !r->whole;
+}
+
+static void find_reads(Reads *r, Expr *e, const ExprVec *under)
+{
+	if (e->op == OP_READ) {
+		if (e->id == r->stage->buffer)
+			add_read(r, e, under);
+		for (int i = 0; i < e->narg; i++)
+			expr_walk(e->arg[i], finds_buffer, r);
+		return;
+	}
+	if (e->op != OP_IF) {
+		for (int i = 0; i < e->narg; i++)
+			find_reads(r, e->arg[i], under);
+		return;
+	}
+	find_reads(r, e->arg[0], under);
+	for (int i = 1; i < 3; i++) {
+		ExprVec inside = {0};
+		add_all(r->d, &inside, under);
+		nest_condition_parts(
+		    r->d->nest, r->d->arena, e->arg[0], i == 1, &inside);
+		find_reads(r, e->arg[i], &inside);
+	}
+}
+
+static ExprVec demand_of(const Demand *d, int stage);
+
+static void add_reader(Reads *r, int reader)
+{
+	const Demand *d = r->d;
+	Demand above = {d->nest, d->arena, d->depth + 1};
+	ExprVec none = {0}, steps;
+	r->reader = &d->nest->stages.at[reader];
+	r->whole |= r->reader->intrinsic >= 0;
+	r->always = demand_of(&above, reader);
+	steps = nest_step_conditions(d->nest, d->arena, reader, true);
+	add_all(d, &r->always, &steps);
+	find_reads(r, r->reader->body, &none);
+}
+
+/* Is it computed element by element, of which any may be left out? */
+static bool may_leave_out(const Nest *nest, const Stage *s)
+{
+	if (nest_is_argument(nest, s->buffer) || s->fill || s->intrinsic >= 0 ||
+	    s->barrier)
+		return false;
+	for (int i = 0; i < s->nwrite; i++)
+		if (s->write[i]->op != OP_AXIS)
+			return false;
+	return true;
+}
+
+static ExprVec demand_of(const Demand *d, int stage)
+{
+	const Nest *nest = d->nest;
+	const Stage *s = &nest->stages.at[stage];
+	ExprVec none = {0};
+	Reads r = {.d = d, .stage = s};
+	if (d->depth == DEPTH_MAX || !may_leave_out(nest, s))
+		return none;
+	if (s->buffer >= nest->readers.n)
+		return none;
+	const IntVec *readers = &nest->readers.at[s->buffer];
+	for (int i = 0; i < readers->n; i++) {
+		bool again = false;
+		for (int k = 0; k < i; k++)
+			again |= readers->at[k] == readers->at[i];
+		if (!again && nest->stages.at[readers->at[i]].live)
+			add_reader(&r, readers->at[i]);
+		if (r.any && !r.all.n)
+			break;
+	}
+	return r.whole ? none : r.all;
+}
+
+ExprVec nest_demand(const Nest *nest, Arena *arena, int stage)
+{
+	Demand d = {nest, arena, 0};
+	return demand_of(&d, stage);
+}
