@@ -7,6 +7,7 @@
 #define IR_IR_H
 
 #include "ir/expr.h"
+#include "ir/intrinsic.h"
 #include "ir/lowered/lowered.h"
 #include "ir/machine.h"
 #include "ir/nest/nest.h"

@@ -83,12 +83,15 @@ char *emit_c_upper(EmitC *e, const char *text);
 /* emit_c_macros.c */
 /* Name of the macro that does an operation on vectors of this shape, defined
  * on first use.  `to` matters to CONVERT, and is DT_BOOL for a GATHER or
- * SCATTER with a mask (else it is `type`); `math` matters to MATH. */
+ * SCATTER with a mask (else it is `type`); of DOT `type` and `to` are those of
+ * its operands; `math` matters to MATH. */
 const char *emit_c_macro(EmitC *e, LowOpcode op, Op math, DType type, DType to,
     int lanes);
 /* Expressions over scalars. */
 const char *emit_c_math(
     EmitC *e, Op math, DType type, const char *a, const char *b);
+const char *emit_c_dot(EmitC *e, const Intrinsic *in, const char *a,
+    const char *b, const char *c, const char *first);
 const char *emit_c_fma(EmitC *e, DType type);
 const char *emit_c_convert(EmitC *e, DType from, DType to, const char *a);
 

@@ -196,13 +196,25 @@ static const char *saturated(EmitC *e, DType from, DType to, int lanes)
 	    e->arena, "(%s | (%s)((%s)%s >> 1))", x, by, u, above);
 }
 
-static const char *dot4_pattern(void)
+/* The products of one lane's terms behind element `first` of both. */
+const char *emit_c_dot(EmitC *e, const Intrinsic *in, const char *a,
+    const char *b, const char *c, const char *first)
 {
-	return "(int32_t)((uint32_t)(c)[#] + "
-	       "(uint32_t)((a)[4 * #] * (b)[4 * #] + "
-	       "(a)[4 * # + 1] * (b)[4 * # + 1] + "
-	       "(a)[4 * # + 2] * (b)[4 * # + 2] + "
-	       "(a)[4 * # + 3] * (b)[4 * # + 3]))";
+	const char *ctype = dtype_ctype(in->sum);
+	const char *sum = arena_printf(e->arena, "(u%s)%s", ctype, c);
+	for (int i = 0; i < in->terms; i++)
+		sum = arena_printf(e->arena, "%s + (u%s)(%s[%s%d] * %s[%s%d])",
+		    sum, ctype, a, first, i, b, first, i);
+	return arena_printf(e->arena, "(%s)(%s)", ctype, sum);
+}
+
+/* Lane by lane; `a` and `b` are the operands' types. */
+static const char *general_dot(EmitC *e, DType a, DType b, int lanes)
+{
+	const Intrinsic *in = intrinsic_of(a, b);
+	return lane_list(e, emit_c_vector(e, in->sum, lanes), lanes,
+	    emit_c_dot(e, in, "(a)", "(b)", "(c)[#]",
+		arena_printf(e->arena, "%d * # + ", in->terms)));
 }
 
 static const char *general(
@@ -255,8 +267,8 @@ static const char *general(
 			    e, type, to == DT_INDEX ? DT_I64 : to, lanes);
 		return lane_list(e, emit_c_vector(e, to, lanes), lanes,
 		    emit_c_convert(e, type, to, "(a)[#]"));
-	case LOW_DOT4:
-		return lane_list(e, vector, lanes, dot4_pattern());
+	case LOW_DOT:
+		return general_dot(e, type, to, lanes);
 	default:
 		assert(!"an operation with a macro");
 		return "";
@@ -267,7 +279,7 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 {
 	switch (op) {
 	case LOW_FMA:
-	case LOW_DOT4:
+	case LOW_DOT:
 		return "a, b, c";
 	case LOW_MIN:
 	case LOW_MAX:
@@ -300,6 +312,10 @@ static const char *macro_name(
 {
 	const char *word = op == LOW_MATH ? op_name(math) : low_op_name(op);
 	const char *shape = emit_c_vector(e, type, lanes);
+	if (op == LOW_DOT) {
+		word = intrinsic_of(type, to)->name;
+		shape = emit_c_vector(e, intrinsic_of(type, to)->sum, lanes);
+	}
 	if (op == LOW_CONVERT)
 		shape = arena_printf(e->arena, "%s_%sx%d", dtype_name(to),
 		    dtype_name(type), lanes);
@@ -332,8 +348,9 @@ const char *emit_c_macro(
 {
 	const char *name = macro_name(e, op, math, type, to, lanes);
 	const char *takes = parameters(op, math, to);
-	const char *result = op == LOW_CONVERT ? emit_c_vector(e, to, lanes)
-					       : emit_c_vector(e, type, lanes);
+	DType gives = op == LOW_CONVERT ? to
+	    : op == LOW_DOT ? intrinsic_of(type, to)->sum : type;
+	const char *result = emit_c_vector(e, gives, lanes);
 	for (int i = 0; i < e->have.n; i++)
 		if (!strcmp(e->have.at[i], name))
 			return name;

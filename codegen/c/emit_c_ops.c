@@ -583,21 +583,20 @@ static void op_math(EmitC *e, const LowNode *n)
 		: arena_printf(e->arena, "%s(%s)", name, a));
 }
 
-static void op_dot4(EmitC *e, const LowNode *n)
+static void op_dot(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
 	const char *a = e->temp[n->arg[0]], *b = e->temp[n->arg[1]];
 	const char *c = e->temp[n->arg[2]];
-	if (d->lanes > 1) {
+	DType of_a = temp_of(e, n->arg[0])->type;
+	DType of_b = temp_of(e, n->arg[1])->type;
+	if (d->lanes == 1)
+		assign(e, n->dst, emit_c_dot(e, intrinsic_of(of_a, of_b), a, b,
+				      c, ""));
+	else
 		assign(e, n->dst, arena_printf(e->arena, "%s(%s, %s, %s)",
-				      emit_c_macro(e, LOW_DOT4, OP_CAST,
-					  DT_I32, DT_I32, d->lanes), a, b, c));
-		return;
-	}
-	assign(e, n->dst, arena_printf(e->arena,
-			      "(int32_t)((uint32_t)%s + (uint32_t)(%s[0] * %s[0]"
-			      " + %s[1] * %s[1] + %s[2] * %s[2] + %s[3] * %s[3]))",
-			      c, a, b, a, b, a, b, a, b));
+				      emit_c_macro(e, LOW_DOT, OP_CAST, of_a,
+					  of_b, d->lanes), a, b, c));
 }
 
 /* --- memory -------------------------------------------------------------- */
@@ -814,7 +813,7 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_STORE_MASKED: op_store_masked(e, n); return;
 	case LOW_SCATTER: op_scatter(e, n); return;
 	case LOW_PREFETCH: op_prefetch(e, n); return;
-	case LOW_DOT4: op_dot4(e, n); return;
+	case LOW_DOT: op_dot(e, n); return;
 	case LOW_BARRIER: /* a GPU's: lower() refuses it for other machines */
 	case LOW_COUNT: break;
 	}

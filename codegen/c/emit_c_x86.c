@@ -190,6 +190,13 @@ static const char *x86_math(EmitC *e, Op math, const Shape *s)
 	    direction);
 }
 
+static const char *x86_dot(EmitC *e, const Intrinsic *in, const Shape *s)
+{
+	if (in->a == DT_U8 && in->b == DT_I8 && in->terms == 4)
+		return x86_dot4(e, s);
+	return NULL;
+}
+
 /* A vector of 4, 8, 16 or 32 bytes as what a widening instruction reads. */
 static const char *widening_source(EmitC *e, int bytes)
 {
@@ -243,7 +250,8 @@ const char *emit_c_x86(
 	if (op == LOW_CONVERT)
 		return x86_convert(e, type, to, lanes);
 	Shape s;
-	if (!shape_of(e, type, lanes, &s))
+	DType shape = op == LOW_DOT ? intrinsic_of(type, to)->sum : type;
+	if (!shape_of(e, shape, lanes, &s))
 		return NULL;
 	switch (op) {
 	case LOW_FMA:
@@ -264,8 +272,8 @@ const char *emit_c_x86(
 		return x86_stream(e, &s);
 	case LOW_MATH:
 		return x86_math(e, math, &s);
-	case LOW_DOT4:
-		return x86_dot4(e, &s);
+	case LOW_DOT:
+		return x86_dot(e, intrinsic_of(type, to), &s);
 	default:
 		return NULL;
 	}

@@ -1,4 +1,5 @@
-/* Tensorized steps: four steps of a sum of products u8*i8 as one DOT4.
+/* Tensorized steps: the steps of a sum of products that an intrinsic takes, as
+ * one DOT; here four of u8*i8.
  *
  *     for ki in 4   c[v] += i32(a[4*k + ki]) * i32(b[.., 4*v + ki])
  * -->
@@ -15,7 +16,7 @@
 
 #include <assert.h>
 
-enum { TERMS = 4, MOST_LANES = 16 };
+enum { MOST_LANES = 64 }; /* of an operand */
 
 /* Does a step that the loop `var` is in lie outside of the block? */
 static bool all_counts(Lower *l, int stage, int var)
@@ -39,13 +40,14 @@ static Index address_of(Lower *l, const Expr *read, int var, int step)
 	return x;
 }
 
-/* Where the four elements of a step begin; false where they lie apart. */
-static bool lies_together(Lower *l, const Expr *read, int var, Index *at)
+/* Where the elements of a step begin; false where they lie apart. */
+static bool lies_together(
+    Lower *l, const Expr *read, int terms, int var, Index *at)
 {
 	*at = address_of(l, read, var, 0);
 	if (l->nest->buffers.at[read->id].scope == SCOPE_REG || at->vector >= 0)
 		return false;
-	for (int i = 1; i < TERMS; i++) {
+	for (int i = 1; i < terms; i++) {
 		Index x = address_of(l, read, var, i);
 		int64_t apart;
 		if (x.vector >= 0 ||
@@ -54,31 +56,31 @@ static bool lies_together(Lower *l, const Expr *read, int var, Index *at)
 			return false;
 	}
 	int64_t lane = index_lane(*at);
-	return lane == 0 || lane == TERMS;
+	return lane == 0 || lane == terms;
 }
 
 /* Are all lanes' elements there, also of lanes that do not count? */
-static bool is_inside(Lower *l, const Expr *read, Index at)
+static bool is_inside(Lower *l, const Expr *read, int terms, Index at)
 {
 	Index last = at;
-	last.form.constant += TERMS - 1;
+	last.form.constant += terms - 1;
 	return memory_inside(l, read->id, at) &&
 	    memory_inside(l, read->id, last);
 }
 
-static int operand(Lower *l, const Expr *read, Index at)
+static int operand(Lower *l, const Expr *read, int terms, Index at)
 {
-	int lanes = TERMS * l->lanes, *order;
+	int lanes = terms * l->lanes, *order;
 	if (index_has_lanes(at) || l->lanes == 1)
 		return memory_run(l, read->id,
 		    index_without(l, at, SYMBOL_LANE), lanes);
 	order = NEW_N(l->arena, int, lanes);
 	for (int i = 0; i < lanes; i++)
-		order[i] = i % TERMS;
+		order[i] = i % terms;
 	Key key = {.op = LOW_SHUFFLE,
 	    .type = read->type,
 	    .lanes = lanes,
-	    .arg = {memory_run(l, read->id, at, TERMS), -1, -1},
+	    .arg = {memory_run(l, read->id, at, terms), -1, -1},
 	    .shuffle = order};
 	return emit_pure(l, &key, "four");
 }
@@ -90,18 +92,18 @@ bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b)
 	const Expr *x = s->body->arg[0]->arg[0], *y = s->body->arg[1]->arg[0];
 	Index at_x, at_y;
 	bool known = true, all, good;
-	assert(s->intrinsic >= 0 && s->body->op == OP_MUL);
-	assert(x->op == OP_READ && y->op == OP_READ);
-	assert(loop_extent(l, var) == TERMS);
-	if (x->type != DT_U8) {
+	const Intrinsic *in = intrinsic_at(s->intrinsic);
+	assert(intrinsic_of_body(s->body) == in);
+	assert(loop_extent(l, var) == in->terms);
+	if (x->type != in->a || y->type != in->b) {
 		const Expr *first = x;
 		x = y;
 		y = first;
 	}
-	assert(x->type == DT_U8 && y->type == DT_I8);
+	assert(x->type == in->a && y->type == in->b);
 	l->stage = stage;
-	good = !l->across && l->lanes <= MOST_LANES &&
-	    l->nest->buffers.at[s->buffer].type == DT_I32 &&
+	good = !l->across && l->lanes * in->terms <= MOST_LANES &&
+	    l->nest->buffers.at[s->buffer].type == in->sum &&
 	    all_counts(l, stage, var);
 	if (good) {
 		l->vars[var] = (Binding){true, index_const(0)};
@@ -109,14 +111,14 @@ bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b)
 			  tail_mask(l, stage, PHASE_UPDATE), &known) &&
 		    l->mask.lanes <= 1;
 		l->vars[var].bound = false;
-		good = known && lies_together(l, x, var, &at_x) &&
-		    lies_together(l, y, var, &at_y) &&
-		    (all || (masked && is_inside(l, x, at_x) &&
-				is_inside(l, y, at_y)));
+		good = known && lies_together(l, x, in->terms, var, &at_x) &&
+		    lies_together(l, y, in->terms, var, &at_y) &&
+		    (all || (masked && is_inside(l, x, in->terms, at_x) &&
+				is_inside(l, y, in->terms, at_y)));
 	}
 	if (good) {
-		*a = operand(l, x, at_x);
-		*b = operand(l, y, at_y);
+		*a = operand(l, x, in->terms, at_x);
+		*b = operand(l, y, in->terms, at_y);
 	}
 	l->stage = outer;
 	return good;

@@ -261,6 +261,7 @@ static bool tensor_step(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
+	DType type = l->nest->buffers.at[s->buffer].type;
 	int a, b, into, outer = l->stage;
 	if (!dot_operands(l, stage, reg || accumulator(l, s) >= 0, &a, &b))
 		return false;
@@ -271,13 +272,13 @@ static bool tensor_step(Lower *l, int stage)
 		into = register_temp(l, s->buffer, address);
 	if (into >= 0) {
 		assert(l->f->temps.at[into].lanes == l->lanes);
-		emit_into(l, into, LOW_DOT4, a, b, into);
+		emit_into(l, into, LOW_DOT, a, b, into);
 	} else {
 		int sum = value_as(l,
 		    memory_load(l, s->buffer, address), l->lanes);
 		memory_store(l, s->buffer, address,
-		    value_temp(DT_I32, l->lanes,
-			emit_op(l, LOW_DOT4, DT_I32, l->lanes, a, b, sum,
+		    value_temp(type, l->lanes,
+			emit_op(l, LOW_DOT, type, l->lanes, a, b, sum,
 			    "dot")));
 	}
 	l->stage = outer;

@@ -187,7 +187,7 @@ typedef struct {
 	const LowWatch *watch;  /* NULL: nobody */
 	/* results */
 	int64_t op_count[LOW_COUNT]; /* executed, by opcode */
-	int64_t flops;               /* lanes of ADD SUB MUL DIV MIN MAX NEG ABS, FMA two, DOT4 eight, MATH one; comparisons not */
+	int64_t flops;               /* lanes of ADD SUB MUL DIV MIN MAX NEG ABS, FMA two, DOT two a term, MATH one; comparisons not */
 	int64_t iterations;          /* loop iterations executed */
 	int64_t loads, stores;       /* elements */
 	char message[512];           /* of a failure */

@@ -317,7 +317,7 @@ static int64_t flops_of(const Code *code)
 	case LOW_ABS:
 	case LOW_MATH: return code->type == DT_INDEX ? 0 : code->lanes;
 	case LOW_FMA: return 2 * code->lanes;
-	case LOW_DOT4: return 8 * code->lanes;
+	case LOW_DOT: return 2 * code->sources;
 	default: return 0;
 	}
 }

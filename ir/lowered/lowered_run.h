@@ -61,7 +61,7 @@ struct Code {
 	Scalar constant;
 	int number;         /* EXTRACT, INSERT: lane; THREAD: direction */
 	const int *shuffle;
-	int sources;        /* SHUFFLE: lanes of a */
+	int sources;        /* lanes of a */
 	Op math;
 	int temp;           /* UNDEFINED, LOOP, NEXT: the temporary */
 	int bound;          /* LOOP, NEXT: slot of the number of iterations */

@@ -129,13 +129,14 @@ static void shuffle(const Code *code, Scalar *frame)
 	memcpy(frame + code->d, result, sizeof *result * (size_t)code->lanes);
 }
 
-static void dot4(const Code *code, Scalar *frame)
+static void dot(const Code *code, Scalar *frame)
 {
+	int terms = code->sources / code->lanes;
 	LANES {
 		int64_t sum = C.i;
-		for (int k = 4 * l; k < 4 * l + 4; k++)
+		for (int k = terms * l; k < terms * (l + 1); k++)
 			sum += frame[code->a + k].i * frame[code->b + k].i;
-		D.i = (int32_t)sum;
+		D.i = code->type == DT_I64 ? sum : (int32_t)sum;
 	}
 }
 
@@ -178,7 +179,7 @@ static Operation *const of_any_type[LOW_COUNT] = {
     [LOW_CONVERT] = convert,
     [LOW_BITS] = bits,
     [LOW_SELECT] = select,
-    [LOW_DOT4] = dot4,
+    [LOW_DOT] = dot,
 };
 
 static Operation *math_of(const Code *code, ScalarClass class)

@@ -4,6 +4,7 @@
  *
  * A *region* is the body of a parallel, block or thread loop: a temporary
  * lives in one region; one that is read in an inner region is assigned once. */
+#include "ir/intrinsic.h"
 #include "ir/lowered/lowered.h"
 
 #include <assert.h>
@@ -324,9 +325,11 @@ static void argument_shape(
 	case LOW_SCATTER:
 		*type = i == 0 ? buffer : i == 1 ? DT_INDEX : DT_BOOL;
 		break;
-	case LOW_DOT4:
-		*type = i == 0 ? DT_U8 : i == 1 ? DT_I8 : DT_I32;
-		*lanes = i == 2 ? d->lanes : 4 * d->lanes;
+	case LOW_DOT:
+		if (i < 2) { /* check_dot knows more */
+			*type = ANY_TYPE;
+			*lanes = temps[n->arg[0]].lanes;
+		}
 		break;
 	default: break;
 	}
@@ -386,6 +389,18 @@ static bool check_memory(Verify *v, const LowNode *n)
 	return true;
 }
 
+static bool check_dot(Verify *v, const LowNode *n)
+{
+	const LowTemp *temps = v->f->temps.at, *d = &temps[n->dst];
+	const LowTemp *a = &temps[n->arg[0]];
+	const Intrinsic *in = intrinsic_of(a->type, temps[n->arg[1]].type);
+	REQUIRE(v, in, "DOT: no intrinsic for %s",
+	    temp_name(v, n->arg[0]));
+	REQUIRE(v, d->type == in->sum && a->lanes == in->terms * d->lanes,
+	    "DOT: %s is not of %s", temp_name(v, n->dst), in->name);
+	return true;
+}
+
 static bool check_shuffle(Verify *v, const LowNode *n)
 {
 	int sources = v->f->temps.at[n->arg[0]].lanes;
@@ -441,11 +456,7 @@ static bool check_extras(Verify *v, const LowNode *n)
 		REQUIRE(v, v->thread || v->block,
 		    "BARRIER outside of a thread block");
 		return true;
-	case LOW_DOT4:
-		REQUIRE(v, v->f->temps.at[n->dst].lanes <= 16 &&
-			v->f->temps.at[n->dst].type == DT_I32,
-		    "DOT4: %s", temp_name(v, n->dst));
-		return true;
+	case LOW_DOT: return check_dot(v, n);
 	default: return true;
 	}
 }
@@ -458,8 +469,6 @@ static bool check_op(Verify *v, const LowNode *n)
 	    "%s: destination", name);
 	if (low_op_has_buffer(n->op))
 		TRY(check_memory(v, n));
-	if (n->op == LOW_DOT4 && v->f->temps.at[n->dst].lanes > 16)
-		return fail(v, "DOT4: more than 16 lanes");
 	TRY(check_args(v, n));
 	TRY(check_extras(v, n));
 	if (n->dst < 0)

@@ -5,24 +5,9 @@
  *     dot4_u8i8 { for ki in 4 ... }
  *
  * Legal if the loop, the body and the types match the description in
- * intrinsics.def.  What it means does not change: code generation may use the
+ * ir/intrinsics.def.  What it means does not change: code generation may use the
  * instruction where the target has it. */
 #include "schedule/internal.h"
-
-#include <string.h>
-
-typedef struct {
-	const char *name;
-	DType a, b, sum;
-	int terms;
-} Intrinsic;
-
-static const Intrinsic intrinsics[] = {
-#define INTRINSIC(name, a, b, sum, terms)                                      \
-	{#name, DT_##a, DT_##b, DT_##sum, terms},
-#include "schedule/primitives/intrinsics.def"
-#undef INTRINSIC
-};
 
 typedef struct {
 	int loop, intrinsic;
@@ -37,27 +22,8 @@ static Refusal parameters(const Call *call, Tensorize *p)
 		why = call_word(call, 1, &word);
 	if (why)
 		return why;
-	for (size_t i = 0; i < sizeof intrinsics / sizeof *intrinsics; i++)
-		if (!strcmp(intrinsics[i].name, word)) {
-			p->intrinsic = (int)i;
-			return NULL;
-		}
-	return "there is no such intrinsic";
-}
-
-static bool is_operand(const Expr *e, DType type)
-{
-	return e->op == OP_CAST && e->arg[0]->op == OP_READ &&
-	    e->arg[0]->type == type;
-}
-
-static bool body_matches(const Expr *body, const Intrinsic *in)
-{
-	if (body->op != OP_MUL || body->type != in->sum)
-		return false;
-	return (is_operand(body->arg[0], in->a) &&
-		   is_operand(body->arg[1], in->b)) ||
-	    (is_operand(body->arg[0], in->b) && is_operand(body->arg[1], in->a));
+	p->intrinsic = intrinsic_find(word);
+	return p->intrinsic < 0 ? "there is no such intrinsic" : NULL;
 }
 
 Refusal tensorize_legal(const Call *call)
@@ -70,12 +36,12 @@ Refusal tensorize_legal(const Call *call)
 
 	if (why)
 		return why;
-	in = &intrinsics[p.intrinsic];
+	in = intrinsic_at(p.intrinsic);
 	s = &nest->stages.at[nest->vars.at[p.loop].stage];
 	if (s->intrinsic >= 0 ||
 	    (s->tensor_loop >= 0 && s->tensor_loop != p.loop))
 		return "the block has a unit already";
-	if (s->reduce != REDUCE_SUM || !body_matches(s->body, in))
+	if (s->reduce != REDUCE_SUM || intrinsic_of_body(s->body) != in)
 		return "the body is not what the intrinsic computes";
 	if (!nest->vars.at[p.loop].reduce ||
 	    nest_loop_position(nest, p.loop) != s->nloops - 1)

@@ -13,7 +13,8 @@
  * Operands: a constant one is packed ahead in the order in which it is read; an
  * input is packed where a decision says, or read in place; what another block
  * makes is computed where a decision says.  Sums of u8*i8 go by fours, for the
- * instruction that adds four products to each lane:
+ * intrinsic that adds four products to each lane, and so with the others of
+ * ir/intrinsics.def:
  *
  *     for k0 unroll k1 .. vector jv for kq in 4      tensorized; k%4 innermost
  *  This is Goto's nest (BLIS) without
@@ -56,12 +57,10 @@ typedef struct {
 	VEC(const char *) places; /* loops that its operands may be computed at */
 	VEC(ReduceLoop) loops; /* of the reduction, outer to inner */
 	const char *unrolled;  /* the innermost of them; or NULL */
-	bool dot;              /* sums of u8*i8, by FOUR */
-	const char *four;      /* the loop of these; NULL: none */
+	const Intrinsic *dot;  /* that sums the products; NULL: none */
+	const char *four;      /* the loop of its terms; NULL: none */
 	bool ragged;           /* they do not divide its axis */
 } Tiling;
-
-enum { FOUR = 4 };
 
 static void put(Tiling *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -367,22 +366,13 @@ static void put_inner_values(Tiling *t, const ReduceLoop *x, int64_t times)
 	put(t, "]");
 }
 
-static bool is_operand(const Expr *e, DType type)
+/* The intrinsic for what the block computes, with what the inline rule puts
+ * in; NULL. */
+static const Intrinsic *intrinsic_of_sum(const Tiling *t)
 {
-	return e->op == OP_CAST && e->arg[0]->op == OP_READ &&
-	    e->arg[0]->type == type;
-}
-
-/* What dot4_u8i8 computes, with what the inline rule puts in. */
-static bool sums_u8i8(const Tiling *t)
-{
-	const Expr *e = t->r->bodies[t->tiled->block];
-	if (t->block->reduce != REDUCE_SUM || e->op != OP_MUL ||
-	    e->type != DT_I32)
-		return false;
-	const Expr *a = e->arg[0], *b = e->arg[1];
-	return (is_operand(a, DT_U8) && is_operand(b, DT_I8)) ||
-	    (is_operand(a, DT_I8) && is_operand(b, DT_U8));
+	return t->block->reduce == REDUCE_SUM
+	    ? intrinsic_of_body(t->r->bodies[t->tiled->block])
+	    : NULL;
 }
 
 /* The same, and the fours below all. */
@@ -396,11 +386,12 @@ static void split_in_fours(Tiling *t, int i)
 	four.name = rule_name(t->r, t->block, axis, "q");
 	put(t, "%s, %s, %s = split(%s, ? in tile(", x->name, inner.name,
 	    four.name, whole);
-	put_inner_values(t, x, FOUR);
-	put(t, ", [%d]))\n", FOUR);
-	t->ragged = x->count % FOUR != 0;
-	four.count = FOUR;
-	x->below = inner.below = four.below * FOUR;
+	int terms = t->dot->terms;
+	put_inner_values(t, x, terms);
+	put(t, ", [%d]))\n", terms);
+	t->ragged = x->count % terms != 0;
+	four.count = terms;
+	x->below = inner.below = four.below * terms;
 	x->times = inner.name;
 	t->unrolled = inner.name;
 	t->four = four.name;
@@ -431,10 +422,11 @@ static void reduction_loops(Tiling *t)
 	if (!keeps_order(t))
 		order_loops(t);
 	int split = loop_to_split(t);
-	t->dot = sums_u8i8(t) && t->tiled->axis >= 0 && split >= 0 &&
-	    (t->loops.at[split].count % FOUR == 0 ||
-		t->loops.at[split].count ==
-		    b->axes[t->loops.at[split].axis].extent);
+	t->dot = t->tiled->axis >= 0 && split >= 0 ? intrinsic_of_sum(t) : NULL;
+	if (t->dot && t->loops.at[split].count % t->dot->terms &&
+	    t->loops.at[split].count !=
+		b->axes[t->loops.at[split].axis].extent)
+		t->dot = NULL;
 	if (t->dot)
 		split_in_fours(t, split);
 	else if (split >= 0)
@@ -742,7 +734,7 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 	enum { ROWS = 4 };
 	const Buffer *b = &t->r->program->buffers[read->buffer];
 	/* by fours as many bytes as lie together again */
-	int lanes = t->four ? FOUR : t->tiled->lanes;
+	int lanes = t->four ? t->dot->terms : t->tiled->lanes;
 	int along = lanes_dim(t, read), last = read->nindex - 1;
 	const char **outer = NEW_N(t->r->arena, const char *, read->nindex);
 	const char *inner = "";
@@ -767,8 +759,8 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 	}
 	else if (t->four && moves_fours(t, read, last)) {
 		put(t, "%s_v0, %s_v1 = split(%s, [_, %d])\n", copy, copy,
-		    outer[last], FOUR);
-		put(t, "vectorize(%s_v1, %d)\ntail(%s, peel)\n", copy, FOUR,
+		    outer[last], lanes);
+		put(t, "vectorize(%s_v1, %d)\ntail(%s, peel)\n", copy, lanes,
 		    copy);
 		outer[last] = arena_printf(t->r->arena, "%s_v0", copy);
 	}
@@ -885,5 +877,5 @@ void rule_tile_along(Rules *r, const RuleTiled *tiled)
 	schedule_reduction(&t);
 	operands(&t);
 	if (t.four)
-		put(&t, "tensorize(%s, dot4_u8i8)\n", t.four);
+		put(&t, "tensorize(%s, %s)\n", t.four, t.dot->name);
 }

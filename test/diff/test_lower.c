@@ -473,7 +473,7 @@ static int64_t dots(const char *name)
 		    arena, buffer_bytes(&p->buffers[p->outputs[0]]));
 		args[3] = lowercheck_memory(arena, l->workspace_bytes);
 		assert_true(low_function_run(l->kernel, args, &run));
-		return run.op_count[LOW_DOT4];
+		return run.op_count[LOW_DOT];
 	}
 	fail_msg("no case %s", name);
 	return 0;

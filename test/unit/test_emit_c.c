@@ -348,6 +348,17 @@ static void logic_cases(Maker *m, int lanes)
 	end(m, d);
 }
 
+static void dot_case(Maker *m, const Intrinsic *in, int lanes)
+{
+	begin(m, label(m, LOW_DOT, in->b, lanes));
+	int a = loaded(m, "a", in->a, in->terms * lanes, 1);
+	int b = loaded(m, "b", in->b, in->terms * lanes, 2);
+	int c = loaded(m, "c", in->sum, lanes, 3);
+	int d = temp(m, in->sum, lanes);
+	op(m, LOW_DOT, d, a, b, c);
+	end(m, d);
+}
+
 static void other_cases(Maker *m)
 {
 	for (int lanes = 1; lanes <= 64; lanes *= 4) {
@@ -361,15 +372,9 @@ static void other_cases(Maker *m)
 		}
 		logic_cases(m, lanes);
 	}
-	for (int lanes = 1; lanes <= 16; lanes *= 2) {
-		begin(m, label(m, LOW_DOT4, DT_I32, lanes));
-		int a = loaded(m, "a", DT_U8, 4 * lanes, 1);
-		int b = loaded(m, "b", DT_I8, 4 * lanes, 2);
-		int c = loaded(m, "c", DT_I32, lanes, 3);
-		int d = temp(m, DT_I32, lanes);
-		op(m, LOW_DOT4, d, a, b, c);
-		end(m, d);
-	}
+	for (int i = 0; i < intrinsic_count(); i++)
+		for (int lanes = 1; lanes <= 16; lanes *= 2)
+			dot_case(m, intrinsic_at(i), lanes);
 }
 
 static bool long_tier(void)

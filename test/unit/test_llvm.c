@@ -334,14 +334,14 @@ static void fill_inputs(const Case *c, Inputs *in)
 {
 	Rng rng = rng_stream(7, (uint64_t)c->type, (uint64_t)c->op);
 	bool divides = c->op == LOW_FLOORDIV || c->op == LOW_MOD;
-	fill(&rng, c->op == LOW_DOT4 ? DT_U8 : c->from, in->a, false);
+	fill(&rng, c->op == LOW_DOT ? DT_U8 : c->from, in->a, false);
 	Rng more = rng_stream(8, (uint64_t)c->type, (uint64_t)c->op);
-	fill(&more, c->op == LOW_DOT4 ? DT_I8 : c->from, in->b, divides);
+	fill(&more, c->op == LOW_DOT ? DT_I8 : c->from, in->b, divides);
 	if (dtype_is_float(c->from)) { /* specials meet others */
 		int bytes = dtype_bytes(c->from);
 		memmove(in->b, in->b + 5 * bytes, (size_t)((DATA - 5) * bytes));
 	}
-	fill(&more, c->op == LOW_DOT4 ? DT_I32 : c->type, in->c, false);
+	fill(&more, c->op == LOW_DOT ? DT_I32 : c->type, in->c, false);
 	for (int i = 0; i < DATA; i++) {
 		in->mask[i] = rng_next(&rng) & 1;
 		in->index[i] = (int64_t)rng_below(&rng, N);
@@ -358,9 +358,9 @@ static DType buffer_type(const Case *c, int buffer)
 {
 	switch (buffer) {
 	case A:
-		return c->op == LOW_DOT4 ? DT_U8 : c->from;
+		return c->op == LOW_DOT ? DT_U8 : c->from;
 	case B:
-		return c->op == LOW_DOT4 ? DT_I8 : c->from;
+		return c->op == LOW_DOT ? DT_I8 : c->from;
 	case MASK:
 		return DT_BOOL;
 	case INDEX:
@@ -470,10 +470,10 @@ static bool emit_special(Emit *e, const Case *c, int d)
 		y = load(e, A, n);
 		low_op(arena, body, LOW_SELECT, d, x, y, load(e, B, n));
 		return true;
-	case LOW_DOT4:
+	case LOW_DOT:
 		x = load(e, A, 4 * n);
 		y = load(e, B, 4 * n);
-		low_op(arena, body, LOW_DOT4, d, x, y, load(e, C, n));
+		low_op(arena, body, LOW_DOT, d, x, y, load(e, C, n));
 		return true;
 	default:
 		return false;
@@ -593,7 +593,7 @@ static Lane expected(const Case *c, const Inputs *in, int i)
 			   : get(c->from, in->a, (int)in->index[i] + 1);
 	case LOW_SELECT:
 		return in->mask[i] ? a : b;
-	case LOW_DOT4:
+	case LOW_DOT:
 		for (int k = 0; k < 4; k++)
 			d.i += get(DT_U8, in->a, 4 * i + k).i *
 			       get(DT_I8, in->b, 4 * i + k).i;
@@ -658,7 +658,7 @@ static void add_widths(Cases *cases, Case c, bool all)
 	int n = all ? 7 : 3;
 	for (int i = 0; i < n; i++) {
 		c.lanes = lanes[i];
-		if (c.op != LOW_DOT4 || c.lanes <= 16)
+		if (c.op != LOW_DOT || c.lanes <= 16)
 			add_case(cases, c);
 	}
 }

@@ -118,7 +118,7 @@ Lowered *peak_lowered(Arena *arena, const Target *target, int threads,
 		    : constant(arena, f, &outer->body, type, lanes, "y", 1e-7);
 	for (int k = 0; k < CHAINS; k++)
 		if (dot)
-			low_op(arena, &inner->body, LOW_DOT4, acc[k], x, y,
+			low_op(arena, &inner->body, LOW_DOT, acc[k], x, y,
 			    acc[k]);
 		else
 			multiply_add(arena, f, &inner->body,
