@@ -380,6 +380,10 @@ typedef struct StepLimits {
 	bool *moved; /* by form: does the loop move it?  NULL: no forms */
 	const bool *wanted; /* the same of forms of lower_demand.c; or NULL */
 	const struct StepLimits *within; /* step_whole_limits; or NULL */
+	/* Of step_whole_limits: 1 + the only form that begins it, ends it; of
+	 * the iterations before and after: 1 + one that fails in some step of
+	 * each.  0: none is known. */
+	int begin_form, end_form, fails;
 	const CutFact *cuts;
 } StepLimits;
 void step_limits(Lower *l, int stage, int var, StepLimits *limits);

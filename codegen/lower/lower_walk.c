@@ -624,6 +624,8 @@ static void running_iteration(
 	l->facts.n = facts;
 }
 
+/* A piece of one iteration stays a loop: what it loads is its own, since what
+ * the pieces share would not fit the registers. */
 static void running_loop(
     Lower *l, int stage, int pos, Phase phase, const LoopSpan *span)
 {
@@ -648,15 +650,16 @@ static void running_loop(
 		node->loop = LOOP_SERIAL;
 	note_written(l, &written);
 	note_control(l);
+	bool piece = span->count == 1 && !span->limited;
 	Frame frame = {.fence = node->loop != LOOP_SERIAL,
-	    .skipped = span->limited,
+	    .skipped = span->limited || piece,
 	    .written = written};
 	int facts = l->facts.n;
 	scope_open(l, &frame, &node->body);
 	node->var = new_temp(l, DT_INDEX, 1, v->name);
 	l->temps.at[node->var].range = (Range){0, span->count - 1};
-	bind(l, var,
-	    index_add(l, index_symbol(l, node->var), span->first, 1));
+	bind(l, var, piece ? span->first
+		: index_add(l, index_symbol(l, node->var), span->first, 1));
 	if (span->steps) {
 		fact_push(l, index_add(l, index_const(span->end - 1),
 				 l->vars[var].value, -1));
@@ -795,7 +798,7 @@ static void iterations(Lower *l, int stage, int pos, Phase phase,
 	}
 	span.count = end - from;
 	span.end = end;
-	if (span.count == 1 && !span.limited)
+	if (span.count == 1 && !span.limited && !steps)
 		one_iteration(l, stage, pos, phase, from);
 	else if (span.count > 0)
 		running_loop(l, stage, pos, phase, &span);
@@ -849,6 +852,8 @@ static void counting_loop(Lower *l, int stage, int pos, Phase phase)
 	}
 	StepLimits before = steps, within = steps, after = steps;
 	within.within = &whole;
+	before.fails = whole.begin_form;
+	after.fails = whole.end_form;
 	if (whole.begins) {
 		end_at(l, &before, whole.first);
 		begin_at(l, &within, whole.first);

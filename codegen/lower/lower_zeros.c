@@ -206,10 +206,13 @@ bool step_whole_limits(Lower *l, int stage, int var, StepLimits *limits)
 			continue;
 		Index rest = least(l, index_without(l, f, symbol));
 		limits->moved[i] = true;
-		if (step < 0)
+		if (step < 0) {
+			limits->end_form = limits->ends ? 0 : i + 1;
 			limit_end(l, limits, rest, step);
-		else
+		} else {
+			limits->begin_form = limits->begins ? 0 : i + 1;
 			limit_first(l, limits, rest, step, -1);
+		}
 	}
 	return limits->begins || limits->ends;
 }
@@ -239,6 +242,11 @@ void step_facts(Lower *l, int stage, const StepLimits *limits)
 	for (int i = 0; i < forms.n; i++)
 		if (!limits || limits->moved[i])
 			fact_push(l, most(l, forms.at[i]));
+	if (limits && limits->fails) {
+		forms = forms_of(l, stage, true);
+		fact_push(l, index_add(l, index_const(-1),
+				 least(l, forms.at[limits->fails - 1]), -1));
+	}
 	if (limits && limits->within) {
 		forms = forms_of(l, stage, true);
 		for (int i = 0; i < forms.n; i++)

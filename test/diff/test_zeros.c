@@ -27,6 +27,10 @@
 static const char padded[] = SPEC("d: 'f32[5, 7]', w: 'const f32[8, 5, 3]'",
     "  p[c < 5, x < 9] = if 1 <= x < 8 then d[c, x - 1] else 0\n"
     "  y[o < 8, x < 7] = sum[c < 5, r < 3](p[c, x + r]*w[o, c, r])\n");
+/* The same of 14, in two tiles: each has an edge. */
+static const char edges[] = SPEC("d: 'f32[5, 14]', w: 'const f32[8, 5, 3]'",
+    "  p[c < 5, x < 16] = if 1 <= x < 15 then d[c, x - 1] else 0\n"
+    "  y[o < 8, x < 14] = sum[c < 5, r < 3](p[c, x + r]*w[o, c, r])\n");
 /* Spread by 2, a window of 4, mirrored. */
 static const char spread[] = SPEC("d: 'f32[3, 5]', w: 'const f32[3, 8, 4]'",
     "  p[c < 3, x < 13] =\n"
@@ -142,6 +146,21 @@ static const Case cases[] = {
 	"reorder(acc.c, acc.r, acc.x, a0, a1)\nunroll(a0)\n"
 	"unroll(acc.r)\nunroll(acc.x)\nvectorize(a1, 8)\n",
 	5 * (7 * 3 - 2)},
+    {"edges_tile", edges,
+	"compute_inline(p)\nacc = cache_write(y, reg)\n"
+	"x0, x1 = split(y.x, [_, 7])\n"
+	"reorder(x0, x1, y.o)\nunroll(x1)\nvectorize(y.o, 8)\n"
+	"compute_at(acc, x0)\na0, a1 = split(acc.o, [_, 8])\n"
+	"reorder(acc.c, acc.r, acc.x, a0, a1)\nunroll(a0)\n"
+	"unroll(acc.x)\nvectorize(a1, 8)\n",
+	5 * (14 * 3 - 2)},
+    {"edges_row", edges,
+	"compute_inline(p)\nacc = cache_write(y, reg)\n"
+	"reorder(y.x, y.o)\nunroll(y.x)\nvectorize(y.o, 8)\n"
+	"compute_at(acc, root)\na0, a1 = split(acc.o, [_, 8])\n"
+	"reorder(acc.c, acc.r, acc.x, a0, a1)\nunroll(a0)\n"
+	"unroll(acc.x)\nvectorize(a1, 8)\n",
+	5 * (14 * 3 - 2)},
     {"padded_rows", padded,
 	"x0, x1 = split(y.x, [_, 2])\nreorder(x0, y.c, y.r, y.o, x1)\n"
 	"unroll(x1)\ntail(y, peel)\n", 8 * 5 * (7 * 3 - 2 + 1)},
@@ -414,6 +433,43 @@ static void test_products(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+static void count_nodes(const LowBody *body, int *ifs, int *loads)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		*ifs += n->kind == LOWNODE_IF;
+		*loads += n->kind == LOWNODE_OP && n->op == LOW_LOAD;
+		count_nodes(&n->body, ifs, loads);
+		count_nodes(&n->other, ifs, loads);
+	}
+}
+
+/* Before, within and after the window's steps that are whole, an edge's zeros
+ * are known without a test; each of the three loads what it multiplies, also
+ * where it is one iteration: more would be kept than there are registers. */
+static void test_edges(void **state)
+{
+	static const struct {
+		const char *name;
+		int loads;
+	} told[] = {
+	    /* the weights are gathered */
+	    {"edges_tile", 6 + 7 + 6},
+	    {"edges_row", 13 + 14 + 13},
+	};
+	(void)state;
+	for (int k = 0; k < 2; k++)
+		for (int i = 0; i < NCASES; i++) {
+			int ifs = 0, loads = 0;
+			if (strcmp(cases[i].name, told[k].name))
+				continue;
+			count_nodes(&made[i].lowered->kernel->body, &ifs,
+			    &loads);
+			assert_int_equal(ifs, 0);
+			assert_int_equal(loads, told[k].loads);
+		}
+}
+
 /* What the rules write, the default and the exact numerics. */
 static void test_candidates(void **state)
 {
@@ -457,6 +513,7 @@ int main(void)
 	    cmocka_unit_test(test_interpreted),
 	    cmocka_unit_test(test_compiled),
 	    cmocka_unit_test(test_products),
+	    cmocka_unit_test(test_edges),
 	    cmocka_unit_test(test_candidates),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
