@@ -114,7 +114,8 @@ static void walk(Walk *w, const Expr *e)
 		w->seen->op[e->op] = 1;
 	if (w->indices && e->op == OP_MUL)
 		w->seen->strided = 1;
-	if (e->op == OP_CAST && e->arg[0]->type != DT_INDEX)
+	if (e->op == OP_CAST && e->type != DT_INDEX &&
+	    e->arg[0]->type != DT_INDEX)
 		w->seen->cast[e->arg[0]->type][e->type] = 1;
 	if (e->op == OP_READ)
 		walk_read(w, e);
