@@ -11,7 +11,8 @@
  *
  * A product is a reduction with two operands each of which is used again along
  * a spatial axis: only that is worth a tile of registers, and what it reads is
- * best written whole before.  Groups are acyclic by construction: what an
+ * best written whole before, but where a block of its rows needs only those rows
+ * of a product before (rows.c): then both are one group.  Groups are acyclic by construction: what an
  * epilogue reads beside its group stands before the product, or the group is read
  * by nothing before the epilogue; blocks between products are joined where as
  * many products lie above them. */
@@ -23,7 +24,7 @@
 
 #include "schedule/internal.h"
 
-enum { NONE = -1, LEAST_POINTS = 4, LEAST_EXTENT = 2 };
+enum { NONE = -1, WAY_MOST = 16 };
 
 typedef struct {
 	Arena *arena;
@@ -77,65 +78,6 @@ static void rank_blocks(Cut *c)
 		    start[program_rank(p, p->blocks[i].definition)]++;
 		c->at[c->rank[i]] = i;
 	}
-}
-
-/* --- products ---------------------------------------------------------------------- */
-
-typedef struct {
-	const Block *block;
-	const Expr *first; /* an operand that was found */
-	bool two;
-} Operands;
-
-static void mark_axes(const Expr *e, bool *uses)
-{
-	if (e->op == OP_AXIS)
-		uses[e->id] = true;
-	for (int i = 0; i < e->narg; i++)
-		mark_axes(e->arg[i], uses);
-}
-
-/* Moves with the reduction, and stands still along a spatial axis. */
-static bool is_used_again(const Block *b, const Expr *read)
-{
-	bool again = false, moves = false;
-	bool *uses = must_alloc((size_t)b->naxes);
-	memset(uses, 0, (size_t)b->naxes);
-	for (int i = 0; i < read->narg; i++)
-		mark_axes(read->arg[i], uses);
-	for (int a = 0; a < b->naxes; a++)
-		if (a >= b->nspatial)
-			moves |= uses[a];
-		else
-			again |= !uses[a] && b->axes[a].extent >= LEAST_EXTENT;
-	free(uses);
-	return moves && again;
-}
-
-static bool find_operand(Expr *e, void *context)
-{
-	Operands *o = context;
-	if (e->op != OP_READ)
-		return true;
-	if (!is_used_again(o->block, e))
-		return false;
-	if (!o->first)
-		o->first = e;
-	else
-		o->two |= !expr_equal(o->first, e);
-	return false;
-}
-
-static bool is_product(const Block *b)
-{
-	double points = 1;
-	Operands o = {.block = b};
-	for (int a = b->nspatial; a < b->naxes; a++)
-		points *= (double)b->axes[a].extent;
-	if (b->reduce == REDUCE_NONE || points < LEAST_POINTS)
-		return false;
-	expr_walk(b->body, find_operand, &o);
-	return o.two;
 }
 
 /* --- epilogues and prologues ------------------------------------------------------- */
@@ -236,7 +178,7 @@ static void group_products(Cut *c)
 		c->group[i] = NONE;
 	for (int k = 0; k < p->nblocks; k++) {
 		int i = c->at[k];
-		bool product = is_product(&p->blocks[i]);
+		bool product = rows_is_product(&p->blocks[i]);
 		if (product)
 			c->product[c->ngroups] = i;
 		c->group[i] = product ? c->ngroups++ : epilogue_of(c, i);
@@ -246,6 +188,64 @@ static void group_products(Cut *c)
 	for (int k = p->nblocks - 1; k >= 0; k--)
 		if (c->group[c->at[k]] == NONE)
 			c->group[c->at[k]] = prologue_of(c, c->at[k]);
+}
+
+/* --- products of the same rows -------------------------------------------------------- */
+
+/* What lies before a product on short ways: groups of products that may be of its
+ * rows. */
+static void find_ahead(const Cut *c, int block, bool *ahead)
+{
+	IntVec seen = {0};
+	vec_push(c->arena, &seen, block);
+	for (int i = 0; i < seen.n && seen.n < WAY_MOST; i++) {
+		const IntVec *sources = &c->sources[seen.at[i]];
+		for (int k = 0; k < sources->n; k++) {
+			int s = sources->at[k];
+			bool again = false;
+			for (int n = 0; n < seen.n; n++)
+				again |= seen.at[n] == s;
+			if (c->group[s] != NONE)
+				ahead[c->group[s]] = true;
+			if (!again)
+				vec_push(c->arena, &seen, s);
+		}
+	}
+}
+
+/* What lies between two products of the same rows is of the second's group, with
+ * the first. */
+static void join_group(Cut *c, int from, int to)
+{
+	const Rows *rows = rows_between(
+	    c->arena, c->program, c->product[from], c->product[to]);
+	for (int i = 0; rows && i < c->program->nblocks; i++)
+		if (rows->between[i] || c->group[i] == from)
+			c->group[i] = to;
+}
+
+static void join_rows(Cut *c)
+{
+	int n = c->program->nblocks, left = 0;
+	int *number = NEW_N(c->arena, int, n);
+	for (int to = c->ngroups - 1; to > 0; to--) {
+		bool *ahead = NEW_N(c->arena, bool, c->ngroups);
+		find_ahead(c, c->product[to], ahead);
+		for (int from = 0; from < c->ngroups; from++)
+			if (ahead[from] && from != to &&
+			    c->group[c->product[to]] == to)
+				join_group(c, from, to);
+	}
+	for (int g = 0; g < c->ngroups; g++) {
+		bool empty = c->group[c->product[g]] != g;
+		number[g] = empty ? NONE : left;
+		if (!empty)
+			c->product[left++] = c->product[g];
+	}
+	c->ngroups = left;
+	for (int i = 0; i < n; i++)
+		if (c->group[i] != NONE)
+			c->group[i] = number[c->group[i]];
 }
 
 /* --- between products ---------------------------------------------------------------- */
@@ -416,6 +416,7 @@ Groups *groups_of(Arena *arena, const Program *program)
 		expr_walk(program->blocks[i].body, add_source, &v);
 	}
 	group_products(&c);
+	join_rows(&c);
 	/* a spec's templates are for the whole */
 	if (c.ngroups)
 		group_others(&c);

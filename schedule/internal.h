@@ -4,6 +4,21 @@
 
 #include "schedule/schedule.h"
 
+/* --- rows.c: products of the same rows ------------------------------------- */
+
+/* A reduction with two operands each of which is used again along a spatial
+ * axis. */
+bool rows_is_product(const Block *block);
+
+typedef struct {
+	bool *axes;    /* of `to`: rows of all that lies between */
+	bool *between; /* by block: `from`, and what leads from it to `to` */
+	int **moves;   /* by block between: the axis of `to` that each of its
+			  axes goes with; -1 */
+} Rows;
+/* NULL: they have none, or it is not worth it. */
+Rows *rows_between(Arena *arena, const Program *program, int from, int to);
+
 /* --- primitive.c: the table ----------------------------------------------- */
 
 typedef enum {

@@ -12,6 +12,13 @@
  * without it, and so does one on data, which stays only where it proves a read
  * at data (`if 0 <= id[i] < V then sum[d](table[id[i], d]) else 0`).
  *
+ *     out[i, d] = sum[j](exp(s[i, j])*v[j, d])
+ *                             ->   out~1[i, j] = exp(s[i, j])
+ *                                  out[i, d] = sum[j](out~1[i, j]*v[j, d])
+ *
+ * So does a function or a quotient in a reduction's element that does not vary
+ * along an axis of it: it would be computed again for each value of that.
+ *
  *     out[i] = argmax[j](e)   ->   out~1[i, j] = e
  *                                  out~2[i] = max[j](out~1[i, j])
  *                                  out~3[i] = min[j](if out~1[i, j] == out~2[i]
@@ -28,6 +35,8 @@
 
 #include <assert.h>
 
+enum { REPEATED_LEAST = 4 };
+
 typedef struct {
 	Arena *arena;
 	const Definition *definition;
@@ -35,6 +44,8 @@ typedef struct {
 	BufferVec *buffers;
 	BlockVec *blocks;
 	VEC(Expr *) conditions; /* around the place at hand */
+	const bool *element; /* axes of the reduction's element that we are in;
+				NULL: in none */
 } Hoist;
 
 /* Which of the conditions a hoisted reduction keeps. */
@@ -207,6 +218,7 @@ static void add_block(Hoist *h, const char *name, int buffer,
 }
 
 static Expr *hoisted(Hoist *h, Expr *e);
+static Expr *hoisted_element(Hoist *h, Expr *e, bool *axes);
 
 static const char *next_name(Hoist *h)
 {
@@ -220,8 +232,9 @@ static Expr *hoist_block(Hoist *h, const char *name, const Expr *e,
     ReduceOp op, Expr *element)
 {
 	const Definition *d = h->definition;
-	Reduction r = {op, e->reduce.first_axis,
-	    op == REDUCE_NONE ? 0 : e->reduce.naxes};
+	Reduction r = {op, 0, 0};
+	if (op != REDUCE_NONE)
+		r = (Reduction){op, e->reduce.first_axis, e->reduce.naxes};
 	element = conditioned(h, element,
 	    expr_identity(h->arena, op ? op : REDUCE_SUM, element->type));
 	bool *chosen = NEW_N(h->arena, bool, d->naxes);
@@ -305,7 +318,10 @@ static Expr *hoist_place(Hoist *h, const Expr *e)
 {
 	Arena *arena = h->arena;
 	ReduceOp op = reduce_picked(e->reduce.op);
+	const bool *outer = h->element;
+	h->element = NULL;
 	Expr *element = hoisted(h, e->arg[0]);
+	h->element = outer;
 	if (!same_bits(element)) {
 		element = hoist_block(
 		    h, next_name(h), e, REDUCE_NONE, element);
@@ -333,8 +349,9 @@ static Expr *hoist(Hoist *h, const Expr *e)
 	if (e->reduce.op != reduce_picked(e->reduce.op))
 		return hoist_place(h, e);
 	const char *name = next_name(h);
-	return hoist_block(
-	    h, name, e, e->reduce.op, hoisted(h, e->arg[0]));
+	bool *axes = NEW_N(h->arena, bool, h->definition->naxes);
+	return hoist_block(h, name, e, e->reduce.op,
+	    hoisted_element(h, e->arg[0], axes));
 }
 
 static Expr *with_args(Hoist *h, Expr *e, Expr **args)
@@ -348,6 +365,42 @@ static Expr *with_args(Hoist *h, Expr *e, Expr **args)
 	return e;
 }
 
+/* The element of a reduction. */
+static Expr *hoisted_element(Hoist *h, Expr *e, bool *axes)
+{
+	const bool *outer = h->element;
+	expr_walk(e, mark_axis, axes);
+	h->element = axes;
+	Expr *element = hoisted(h, e);
+	h->element = outer;
+	return element;
+}
+
+static bool find_dear(Expr *e, void *found)
+{
+	*(bool *)found |= op_kind(e->op) == OPKIND_FUNCTION ||
+	    (e->op == OP_DIV && reads(e->arg[1]));
+	return !*(bool *)found && e->op != OP_READ && e->op != OP_REDUCE;
+}
+
+/* Would it be computed again for each of several values of an axis? */
+static bool is_repeated(const Hoist *h, Expr *e)
+{
+	const Definition *d = h->definition;
+	bool dear = false, repeated = false;
+	if (!h->element || (e->type != DT_F32 && e->type != DT_F64))
+		return false;
+	expr_walk(e, find_dear, &dear);
+	if (!dear)
+		return false;
+	bool *axes = NEW_N(h->arena, bool, d->naxes);
+	expr_walk(e, mark_axis, axes);
+	for (int a = 0; a < d->naxes; a++)
+		repeated |= h->element[a] && !axes[a] &&
+		    d->axes[a].extent >= REPEATED_LEAST;
+	return repeated;
+}
+
 /* The expression with its reductions read from buffers, the first written
  * first. */
 static Expr *hoisted(Hoist *h, Expr *e)
@@ -356,6 +409,13 @@ static Expr *hoisted(Hoist *h, Expr *e)
 		return hoist(h, e);
 	if (!reads(e))
 		return e;
+	if (is_repeated(h, e)) {
+		const bool *outer = h->element;
+		h->element = NULL;
+		Expr *once = hoisted(h, e);
+		h->element = outer;
+		return hoist_block(h, next_name(h), e, REDUCE_NONE, once);
+	}
 	int mark = h->conditions.n;
 	Expr **args = NEW_N(h->arena, Expr *, e->narg);
 	for (int i = 0; i < e->narg; i++) {
@@ -385,6 +445,9 @@ void blocks_of_definition(Arena *arena, const Definition *definition,
 	for (int i = 0; i < definition->nspatial; i++)
 		chosen[i] = true;
 	expr_walk(body, keep_indices, &h);
-	body = hoisted(&h, r.op ? body->arg[0] : body);
+	bool *axes = arena_memdup(
+	    arena, chosen, sizeof *chosen * (size_t)definition->naxes);
+	body = r.op ? hoisted_element(&h, body->arg[0], axes)
+		    : hoisted(&h, body);
 	add_block(&h, definition->name, definition->buffer, chosen, r, body);
 }

@@ -86,7 +86,7 @@ static bool may_be_moved(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
 	return (b->output || only_outputs_read(r, i)) && !b->inlined &&
-	    !b->scheduled && rule_is_plain(r, i);
+	    !b->scheduled && !rule_rows_has(r, i) && rule_is_plain(r, i);
 }
 
 /* The first block in whose tiles it can be; -1. */

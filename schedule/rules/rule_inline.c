@@ -5,8 +5,8 @@
  *
  * Right where the block has no reduction; worth it where one reader reads each
  * element once, so that nothing is computed again, or where it is next to
- * nothing: no branch, no function call and few operations, with all that was
- * inlined into the block itself.  In both cases as long as the readers' bodies
+ * nothing: no branch, no function call, no division in a product, and few
+ * operations, with all that was inlined into the block itself.  In both cases as long as the readers' bodies
  * stay small; what is longer is computed in parts. */
 #include "schedule/internal.h"
 #include "schedule/rules/rules.h"
@@ -38,13 +38,14 @@ static bool read_once(const Rules *r, int reader, int buffer)
 /* Of one evaluation of a body. */
 typedef struct {
 	int flops;
-	bool branch_or_call;
+	bool branch_or_call, divides;
 } Work;
 
 static bool add_work(Expr *e, void *context)
 {
 	Work *w = context;
 	w->flops += rule_is_flop(e);
+	w->divides |= e->type != DT_INDEX && e->op == OP_DIV;
 	if (e->type != DT_INDEX)
 		w->branch_or_call |= e->op == OP_IF ||
 		    op_kind(e->op) == OPKIND_FUNCTION;
@@ -58,6 +59,15 @@ static Work work_of(Expr *body)
 	return w;
 }
 
+/* It would be computed again for each of a product's columns. */
+static bool feeds_product(const Rules *r, const RuleBlock *b)
+{
+	for (int k = 0; k < b->consumers.n; k++)
+		if (rows_is_product(&r->program->blocks[b->consumers.at[k]]))
+			return true;
+	return false;
+}
+
 static bool worth_inlining(const Rules *r, int i, Expr *body)
 {
 	const RuleBlock *b = &r->blocks[i];
@@ -68,7 +78,8 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 	    read_once(r, b->consumers.at[0], block->buffer))
 		return true;
 	Work w = work_of(body);
-	return !w.branch_or_call && w.flops <= AGAIN_FLOPS_MAX;
+	return !w.branch_or_call && w.flops <= AGAIN_FLOPS_MAX &&
+	    !(w.divides && feeds_product(r, b));
 }
 
 static Inlining inlining_of(const Rules *r, int i, Expr *body)

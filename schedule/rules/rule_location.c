@@ -43,7 +43,7 @@ static int mover_of(const Expr *e, const Block *reader, const int *moved_by)
 	return -1;
 }
 
-static int *find_movers(Rules *r, const RuleBlock *b)
+int *rule_movers(Rules *r, const RuleBlock *b)
 {
 	const Block *block = &r->program->blocks[b->block];
 	int *moved = NEW_N(r->arena, int, block->naxes);
@@ -89,7 +89,7 @@ static void root_home(Rules *r, RuleBlock *b)
 
 bool rule_location_applies(const Rules *r, int i)
 {
-	return rule_is_open(r, i);
+	return rule_is_open(r, i) && r->blocks[i].home < 0;
 }
 
 void rule_location(Rules *r, int i)
@@ -104,7 +104,7 @@ void rule_location(Rules *r, int i)
 		return;
 	}
 	b->home = home;
-	b->moved_by = find_movers(r, b);
+	b->moved_by = rule_movers(r, b);
 	Buf places = {0};
 	for (int p = 0; p < r->places.n; p++) {
 		const RulePlace *place = &r->places.at[p];

@@ -277,6 +277,7 @@ void rule_row(Rules *r, int i)
 	}
 	if (w.along >= 0)
 		put_lanes(&w, row0, row1);
-	if (r->machine->threads > 1 && w.parallel)
+	if (r->machine->threads > 1 && w.parallel &&
+	    !rule_rows_has(r, i))
 		put(&w, "parallel(%s)\n", w.parallel);
 }

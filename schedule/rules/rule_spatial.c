@@ -113,7 +113,8 @@ static void put_square(Spatial *s)
 		put(s, "%s, ", a == s->across ? v0 : loop_of(s, a));
 	put(s, "%s, %s, %s)\nunroll(%s)\nvectorize(%s, %d)\ntail(%s, peel)\n",
 	    s->v0, u1, vv, u1, vv, lanes, block->name);
-	if (r->machine->threads > 1)
+	if (r->machine->threads > 1 &&
+	    !rule_rows_has(r, s->info->block))
 		put(s, "parallel(%s)\n",
 		    s->first == s->across ? v0 : loop_of(s, s->first));
 }
@@ -232,7 +233,7 @@ void rule_spatial(Rules *r, int i)
 	const char *outer = s.first == s.last && s.v0 ? s.v0
 	    : s.first == s.row && s.row0	      ? s.row0
 						      : loop_of(&s, s.first);
-	if (r->machine->threads > 1)
+	if (r->machine->threads > 1 && !rule_rows_has(r, i))
 		put(&s, "parallel(%s)\n", outer);
 	if (is_home(&s))
 		add_places(&s);

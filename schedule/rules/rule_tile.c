@@ -28,6 +28,7 @@ typedef struct {
 	int axis;         /* of R */
 	int64_t extent;
 	bool vector;
+	bool batch; /* one after another, in no tiles: `outer` alone */
 	const char *outer, *middle, *inner, *lane; /* its loops */
 } TileAxis;
 
@@ -93,6 +94,13 @@ static const int inner_values[] = {1, 2, 3, 4, 6, 8};
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
+/* Only the anchor's structure is searched: each open choice multiplies the
+ * plans. */
+static bool is_anchor(const Tiling *t)
+{
+	return t->tiled == &t->r->tiled;
+}
+
 /* --- the writer ---------------------------------------------------------------- */
 
 /* The block's only reader, if it reads each element at its own place. */
@@ -135,15 +143,43 @@ static int writer_axis(const Tiling *t, int reader, int a)
 	return a;
 }
 
+/* Of the products before the anchor that make its rows. */
+static bool makes_rows(const Tiling *t)
+{
+	return !is_anchor(t) && t->r->row_loop &&
+	    rule_rows_has(t->r, t->tiled->block);
+}
+
+/* The anchor's axis that an axis goes with where rows are shared; -1. */
+static int row_of(const Tiling *t, int a)
+{
+	const Rows *rows = t->r->rows;
+	int axis = !rows	 ? -1
+	    : is_anchor(t) ? a
+	    : makes_rows(t)	 ? rows->moves[t->tiled->block][a]
+				 : -1;
+	return axis >= 0 && rows->axes[axis] ? axis : -1;
+}
+
+/* Which axes' tiles are outermost: the vector's first or last; before it those
+ * whose elements share nothing, then other rows. */
+static int rank_of(const Tiling *t, int a)
+{
+	int row = row_of(t, a);
+	if (a == t->tiled->axis)
+		return t->tiled->outer ? 0 : 4;
+	return row < 0 ? 3 : t->r->batches[row] ? 1 : 2;
+}
+
 static void name_axes(Tiling *t, int reader)
 {
 	Rules *r = t->r;
-	for (int pass = 0; pass < 2; pass++)
+	for (int rank = 0; rank < 5; rank++)
 		for (int a = 0; a < t->block->nspatial; a++) {
 			bool vector = a == t->tiled->axis;
-			bool first = vector == t->tiled->outer;
 			int64_t extent = t->block->axes[a].extent;
-			if (extent == 1 || first != !pass || t->naxes == 16)
+			if (extent == 1 || rank_of(t, a) != rank ||
+			    t->naxes == 16)
 				continue;
 			const char *name =
 			    t->writer_block->axes[writer_axis(t, reader, a)]
@@ -152,7 +188,13 @@ static void name_axes(Tiling *t, int reader)
 			*x = (TileAxis){.name = name,
 			    .axis = a,
 			    .extent = extent,
-			    .vector = vector};
+			    .vector = vector,
+			    .batch = rank == 1};
+			if (x->batch) {
+				x->outer = arena_printf(
+				    r->arena, "%s.%s", t->writer, name);
+				continue;
+			}
 			x->outer = rule_name(r, t->writer_block, name, "0");
 			x->middle = rule_name(r, t->writer_block, name, "1");
 			x->inner = rule_name(r, t->writer_block, name, "2");
@@ -165,6 +207,8 @@ static void split_writer(Tiling *t)
 	int lanes = t->tiled->lanes;
 	for (int i = 0; i < t->naxes; i++) {
 		const TileAxis *x = &t->axes[i];
+		if (x->batch)
+			continue;
 		put(t, "%s, %s, %s", x->outer, x->middle, x->inner);
 		if (x->vector)
 			put(t, ", %s", x->lane);
@@ -182,13 +226,6 @@ static void split_writer(Tiling *t)
 		}
 		put(t, "))\n");
 	}
-}
-
-/* Only the anchor's structure is searched: each open choice multiplies the
- * plans. */
-static bool is_anchor(const Tiling *t)
-{
-	return t->tiled == &t->r->tiled;
 }
 
 static void put_tail(Tiling *t, const char *stage, const char *styles)
@@ -210,18 +247,20 @@ static void order_writer(Tiling *t)
 	for (int i = 0; i < t->naxes; i++)
 		put(t, "%s%s", i ? ", " : "", t->axes[i].outer);
 	for (int i = 0; i < t->naxes; i++)
-		put(t, ", %s", t->axes[i].middle);
+		if (!t->axes[i].batch)
+			put(t, ", %s", t->axes[i].middle);
 	for (int i = 0; i < t->naxes; i++) {
 		if (t->axes[i].vector)
 			v = &t->axes[i];
-		else
+		else if (!t->axes[i].batch)
 			put(t, ", %s", t->axes[i].inner);
 	}
 	if (v)
 		put(t, ", %s, %s", v->inner, v->lane);
 	put(t, ")\n");
 	for (int i = 0; i < t->naxes; i++)
-		put(t, "unroll(%s)\n", t->axes[i].inner);
+		if (!t->axes[i].batch)
+			put(t, "unroll(%s)\n", t->axes[i].inner);
 	if (v)
 		put(t, "vectorize(%s, %d)\n", v->lane, t->tiled->lanes);
 	put_tail(t, t->writer, "peel, mask");
@@ -236,27 +275,53 @@ static void add_place(Tiling *t, const char *loop)
 		    loop, -1);
 }
 
+/* The outer loops of rows, which come first, and of these those that share
+ * nothing. */
+static void find_row_loops(Tiling *t, int *rows)
+{
+	Rules *r = t->r;
+	*rows = 0;
+	for (int i = 0; i < t->naxes; i++) {
+		if (row_of(t, t->axes[i].axis) < 0)
+			break;
+		r->row_loop = t->axes[i].outer;
+		if (t->axes[i].batch)
+			r->batch_loop = t->axes[i].outer;
+		++*rows;
+	}
+}
+
 static void parallel_writer(Tiling *t)
 {
 	Rules *r = t->r;
+	int outer = t->naxes;
+	if (makes_rows(t))
+		return; /* rule_rows says where */
+	if (is_anchor(t) && r->rows)
+		find_row_loops(t, &outer);
 	if (r->machine->threads > 1) {
 		t->fused = t->axes[0].outer;
-		if (t->naxes > 1) {
+		if (outer > 1) {
 			t->fused = rule_name(r, t->writer_block, "tile", "");
 			put(t, "%s = fuse(", t->fused);
-			for (int i = 0; i < t->naxes; i++)
+			for (int i = 0; i < outer; i++)
 				put(t, "%s%s", i ? ", " : "",
 				    t->axes[i].outer);
 			put(t, ")\n");
 		}
 		put(t, "parallel(%s)\n", t->fused);
 		add_place(t, t->fused);
+		if (is_anchor(t) && r->rows) {
+			r->row_loop = t->fused;
+			r->batch_loop = NULL;
+		}
 	} else {
 		for (int i = 0; i < t->naxes; i++)
 			add_place(t, t->axes[i].outer);
 	}
 	for (int i = 0; i < t->naxes; i++)
-		add_place(t, t->axes[i].middle);
+		if (!t->axes[i].batch)
+			add_place(t, t->axes[i].middle);
 }
 
 /* --- the reduction --------------------------------------------------------------- */
@@ -545,7 +610,7 @@ static void spatial_parts(Tiling *t, PackParts *parts, int dim,
 	const char *name = arena_printf(t->r->arena, "x%d", dim);
 	int64_t lanes = x->vector ? t->tiled->lanes : 1;
 	int inner = x->vector ? PHASE_LANES : PHASE_ROWS;
-	if (open && d->below == 1 && d->count == x->extent) {
+	if (open && d->below == 1 && d->count == x->extent && !x->batch) {
 		add_part(t, parts, PHASE_TILES, dim,
 		    with_divisor(t, name, "//", d->stride, x->inner, lanes));
 		add_part(t, parts, inner, dim,
@@ -556,7 +621,7 @@ static void spatial_parts(Tiling *t, PackParts *parts, int dim,
 	name = with_divisor(t, name, "//", d->stride, NULL, 1);
 	if (!open)
 		name = with_divisor(t, name, "%", d->count, NULL, 1);
-	bool lowest = d->below == 1 && (x->vector || d->count < x->extent);
+	bool lowest = !x->batch && d->below == 1 && (x->vector || d->count < x->extent);
 	add_part(t, parts, lowest ? inner : PHASE_TILES, dim, name);
 }
 
@@ -786,7 +851,10 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 	if (!tiled || (!is_anchor(t) && !b->is_const && lies_in_lanes(t, read)))
 		return;
 	put_copy(t, read, copy);
-	if (b->is_const || !is_anchor(t))
+	if (makes_rows(t) && t->r->batch_loop && !b->is_const)
+		put(t, "compute_at(%s, ? in {root, %s})\n", copy,
+		    t->r->batch_loop);
+	else if (b->is_const || !is_anchor(t))
 		put(t, "compute_at(%s, root)\n", copy);
 	else
 		put_places(t, copy,

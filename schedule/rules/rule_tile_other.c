@@ -15,6 +15,7 @@ static RuleTiled plain_choice(const Rules *r, int i)
 	for (int a = block->nspatial - 1; a >= 0; a--)
 		for (int lanes = widest; lanes >= LEAST_LANES; lanes /= 2)
 			if (rule_worth_vectors(r, i, a) &&
+			    !rule_rows_is_row(r, i, a) &&
 			    block->axes[a].extent >= lanes)
 				return (RuleTiled){i, a, lanes, false};
 	return (RuleTiled){.block = -1};

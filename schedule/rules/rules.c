@@ -183,6 +183,11 @@ static int tiled_block(const Rules *r)
 		if (rule_can_tile(r, i) &&
 		    (best < 0 || rule_work(r, i) > rule_work(r, best)))
 			best = i;
+	/* or the product whose rows that one makes */
+	for (int i = best + 1; best >= 0 && i < r->program->nblocks; i++)
+		if (rule_can_tile(r, i) &&
+		    rows_between(r->arena, r->program, best, i))
+			best = i;
 	return best;
 }
 
@@ -265,6 +270,7 @@ static Trace *sketch_trace(Rules *r)
 {
 	buf_clear(&r->text);
 	r->places.n = 0;
+	r->row_loop = r->batch_loop = NULL;
 	analyse(r);
 	run_passes(r);
 	Source *source = NEW(r->arena, Source);
@@ -335,6 +341,8 @@ static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 			int lanes = widths[i / 2];
 			if (!lanes || lanes * 2 < best)
 				continue;
+			if (r->rows && (i % 2 || r->rows->axes[a]))
+				continue; /* rows are outermost */
 			r->tiled = (RuleTiled){tiled, a, lanes, i % 2};
 			add_sketch(r, out);
 		}
@@ -350,8 +358,15 @@ void rules_sketches(Arena *arena, const Program *program,
 	rule_inline_choose(&r);
 	analyse(&r);
 	int tiled = tiled_block(&r);
-	if (tiled >= 0)
+	if (tiled >= 0) {
+		r.tiled = (RuleTiled){.block = tiled};
+		rule_rows_choose(&r);
 		sketches_tiled(&r, tiled, out);
+	}
+	if (r.rows && !out->n) {
+		r.rows = NULL;
+		sketches_tiled(&r, tiled, out);
+	}
 	if (!out->n) {
 		r.tiled = (RuleTiled){.block = -1};
 		add_sketch(&r, out);

@@ -5,7 +5,7 @@
 #ifndef SCHEDULE_RULES_H
 #define SCHEDULE_RULES_H
 
-#include "schedule/schedule.h"
+#include "schedule/internal.h"
 
 /* axis // below % count, of which each step adds `stride` to an index. */
 typedef struct {
@@ -84,6 +84,13 @@ typedef struct {
 	bool *inlines;     /* by block: the inline rule's choice */
 	bool *inlinable;   /* no reduction, and its readers would stay small */
 	Expr **bodies;     /* by block, with what is inlined into it */
+	/* products before the anchor that make its rows: the rows of all of them;
+	 * NULL: none */
+	Rows *rows;
+	bool *batches;     /* by axis of the anchor: of the rows, those along
+			      which nothing is used again */
+	const char *row_loop;   /* where a block of rows is made; NULL: not yet */
+	const char *batch_loop; /* and a batch; NULL: nowhere */
 	Buf text;          /* the trace so far */
 } Rules;
 
@@ -141,6 +148,13 @@ void rule_tile_along(Rules *r, const RuleTiled *tiled);
 bool rule_is_row(const Rules *r, int block);
 /* A block that rule_row or rule_spatial schedules by its rows? */
 bool rule_is_plain(const Rules *r, int block);
+/* rule_rows.c: the choice, for the anchor; is the block made for each block of
+ * the anchor's rows, and is its axis one of them? */
+void rule_rows_choose(Rules *r);
+bool rule_rows_has(const Rules *r, int block);
+bool rule_rows_is_row(const Rules *r, int block, int axis);
+/* rule_location.c: by axis of the block the axis of its home that moves it. */
+int *rule_movers(Rules *r, const RuleBlock *b);
 /* rule_spatial.c: one axis, no reduction */
 bool rule_is_flat(const Rules *r, int block);
 /* rule_location.c */

@@ -106,6 +106,14 @@ static const char extents[] = SPEC(
     "  e[i < 21, j < 21] = exp(s[i, j] - m[i])\n"
     "  z[i < 21] = sum[j < i + 1](e[i, j])\n"
     "  o[i < 21, d < 8] = sum[j < i + 1](e[i, j]*v[j, d])/z[i]\n");
+/* The exponentials are written twice; one is a block of its own. */
+static const char twice[] = SPEC(
+    "q: 'f32[21, 4]', k: 'f32[21, 4]', v: 'f32[21, 8]'",
+    "  s[i < 21, j < 21] = sum[d < 4](q[i, d]*k[j, d])*0.5\n"
+    "  m[i < 21] = max[j < i + 1](s[i, j])\n"
+    "  z[i < 21] = sum[j < i + 1](exp(s[i, j] - m[i]))\n"
+    "  o[i < 21, d < 8] =\n"
+    "    sum[j < i + 1](exp(s[i, j] - m[i])*v[j, d])/z[i]\n");
 /* Who reads it at other places needs them all. */
 static const char needed[] = SPEC("x: 'f32[19, 19]', w: 'f32[19]'",
     "  t[i < 19, j < 19] = x[i, j]*2\n"
@@ -265,6 +273,7 @@ static const Case cases[] = {
     {"window_rows", window, "compute_inline(p)\n", -1},
     {"extents_plain", extents, "", 12 * 21 * 22 / 2},
     {"extents_rows", extents, rows_of_six, -1},
+    {"twice_plain", twice, "", 12 * 21 * 22 / 2},
     {"needed_plain", needed, "", -1},
     {"needed_inline", needed, "compute_at(t, root)\n", -1},
 };
@@ -475,7 +484,7 @@ static void test_candidates(void **state)
 {
 	static const char *const texts[] = {padded, spread, spread2, triangle,
 	    scores, complex, peaks, data, narrow, odd, halves, shifted, causal,
-	    attention, window, extents, needed};
+	    attention, window, extents, twice, needed};
 	enum { TEXTS = sizeof texts / sizeof *texts, SAMPLES = 40 };
 	int made_of = 0;
 	(void)state;
