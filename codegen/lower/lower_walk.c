@@ -119,7 +119,8 @@ static Value filled_value(Lower *l, int stage)
 }
 
 /* Of the loops inside of the accumulators', those of the reduction or the
- * others: the number of the iteration that we are in. */
+ * others that are repeated in code: the number of the iteration that we are in.
+ * (One that is left with one iteration is a number, too, and not counted.) */
 static int64_t unrolled_number(const Lower *l, const Stage *s, bool reduce)
 {
 	int64_t number = 0;
@@ -127,7 +128,7 @@ static int64_t unrolled_number(const Lower *l, const Stage *s, bool reduce)
 		int var = s->loops[i];
 		int64_t value;
 		if (l->nest->vars.at[var].reduce == reduce &&
-		    l->vars[var].bound &&
+		    loop_at_compile_time(l, var) && l->vars[var].bound &&
 		    index_is_const(l->vars[var].value, &value))
 			number = number * loop_extent(l, var) + value;
 	}
@@ -143,6 +144,7 @@ static int accumulator(const Lower *l, const Stage *s)
 	number = unrolled_number(l, s, false);
 	if (l->sums.copies > 1)
 		copy = unrolled_number(l, s, true);
+	assert(copy < l->sums.copies);
 	return l->sums.temps[number * l->sums.copies + copy];
 }
 

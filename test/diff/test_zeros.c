@@ -276,6 +276,14 @@ static const Case cases[] = {
     {"twice_plain", twice, "", 12 * 21 * 22 / 2},
     {"needed_plain", needed, "", -1},
     {"needed_inline", needed, "compute_at(t, root)\n", -1},
+    /* of the second block of 16 rows one iteration of j0 is left */
+    {"needed_rows", needed,
+	"compute_inline(t)\ny0, y1, y2 = split(y.i, [_, 2, 8])\n"
+	"unroll(y1)\nvectorize(y2, 8)\ntail(y, peel)\n"
+	"unroll(y0, limit=2)\ncompute_at(y~1, y0)\ncompute_at(a, y0)\n"
+	"i0, i1 = split(a.i, [_, 8])\nunroll(i1)\n"
+	"j0, j1, j2 = split(a.j, [_, 2, 8])\nreorder(i0, j0, j1, i1, j2)\n"
+	"unroll(j1)\nvectorize(j2, 8)\n", -1},
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
