@@ -278,7 +278,7 @@ int const_int(Lower *l, DType type, int lanes, int64_t value)
 		.arg = {-1, -1, -1}, .i = value};
 	int temp = emit_pure(l, &key, "n");
 	if (lanes == 1)
-		l->temps.at[temp].range = (Range){value, value};
+		l->temps.at[temp].range = interval_of(value);
 	return temp;
 }
 

@@ -18,20 +18,19 @@ enum { LANES_MAX = 64 };
 
 /* --- ranges ------------------------------------------------------------- */
 
+static int64_t saturated(Wide x)
+{
+	return (int64_t)wide_max(INT64_MIN, wide_min(INT64_MAX, x));
+}
+
 static int64_t sat_add(int64_t a, int64_t b)
 {
-	int64_t sum;
-	if (__builtin_add_overflow(a, b, &sum))
-		return a < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
+	return saturated((Wide)a + b);
 }
 
 static int64_t sat_mul(int64_t a, int64_t b)
 {
-	int64_t product;
-	if (__builtin_mul_overflow(a, b, &product))
-		return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
-	return product;
+	return saturated((Wide)a * b);
 }
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -39,58 +38,50 @@ static int64_t floor_div(int64_t a, int64_t b)
 	return a / b - (a % b < 0);
 }
 
-static Range symbol_range(const Lower *l, int symbol)
+static Interval symbol_range(const Lower *l, int symbol)
 {
 	if (symbol >= 0)
 		return l->temps.at[symbol].range;
 	if (symbol == SYMBOL_LANE)
-		return (Range){0, l->lanes - 1};
+		return (Interval){0, l->lanes - 1};
 	int free = SYMBOL_FREE - symbol;
 	if (free < l->nest->vars.n)
-		return (Range){0, loop_extent(l, free) - 1};
+		return (Interval){0, loop_extent(l, free) - 1};
 	return l->free_ranges.at[free - l->nest->vars.n];
 }
 
-static Range form_range(const Lower *l, LowAffine form)
+static Interval form_range(const Lower *l, LowAffine form)
 {
-	Range sum = {form.constant, form.constant};
-	for (int i = 0; i < form.n; i++) {
-		Range r = symbol_range(l, form.terms[i].temp);
-		int64_t c = form.terms[i].coefficient;
-		sum.lo = sat_add(sum.lo, sat_mul(c, c > 0 ? r.lo : r.hi));
-		sum.hi = sat_add(sum.hi, sat_mul(c, c > 0 ? r.hi : r.lo));
-	}
+	Interval sum = interval_of(form.constant);
+	for (int i = 0; i < form.n; i++)
+		sum = interval_add(sum,
+		    interval_scale(symbol_range(l, form.terms[i].temp),
+			form.terms[i].coefficient));
 	return sum;
 }
 
 /* Of what is not the same for all lanes. */
-static Range lanes_range(const Lower *l, const int64_t *offsets)
+static Interval lanes_range(const Lower *l, const int64_t *offsets)
 {
-	Range r = {offsets[0], offsets[0]};
-	for (int i = 1; i < l->lanes; i++) {
-		r.lo = offsets[i] < r.lo ? offsets[i] : r.lo;
-		r.hi = offsets[i] > r.hi ? offsets[i] : r.hi;
-	}
+	Interval r = interval_of(offsets[0]);
+	for (int i = 1; i < l->lanes; i++)
+		r = interval_hull(r, interval_of(offsets[i]));
 	return r;
 }
 
-Range range_of(const Lower *l, Index x)
+Interval range_of(const Lower *l, Index x)
 {
-	Range r = form_range(l, x.form);
+	Interval r = form_range(l, x.form);
 	int64_t offsets[LANES_MAX];
 	if (x.known && index_lanes_known(l, x, offsets)) {
-		Range lane = form_range(l,
+		Interval lane = form_range(l,
 		    (LowAffine){0, 1, &(LowTerm){SYMBOL_LANE, index_lane(x)}});
-		Range all = lanes_range(l, offsets);
-		r.lo = sat_add(r.lo, all.lo - lane.lo);
-		r.hi = sat_add(r.hi, all.hi - lane.hi);
+		Interval all = lanes_range(l, offsets);
+		r.lo += all.lo - lane.lo;
+		r.hi += all.hi - lane.hi;
 		return r;
 	}
-	if (x.vector >= 0) {
-		r.lo = sat_add(r.lo, x.range.lo);
-		r.hi = sat_add(r.hi, x.range.hi);
-	}
-	return r;
+	return x.vector >= 0 ? interval_add(r, x.range) : r;
 }
 
 /* --- forms -------------------------------------------------------------- */
@@ -108,14 +99,14 @@ Index index_symbol(Lower *l, int symbol)
 }
 
 /* A value of which only the range is known. */
-static Index index_unknown(Lower *l, Range range)
+static Index index_unknown(Lower *l, Interval range)
 {
 	int symbol = SYMBOL_FREE - l->nest->vars.n - l->free_ranges.n;
 	vec_push(l->arena, &l->free_ranges, range);
 	return index_symbol(l, symbol);
 }
 
-static Index index_from_vector(int temp, Range range)
+static Index index_from_vector(int temp, Interval range)
 {
 	return (Index){.vector = temp, .range = range};
 }
@@ -201,9 +192,7 @@ Index index_scale(Lower *l, Index a, int64_t factor)
 			known[i] = sat_mul(a.known[i], factor);
 		x.known = known;
 	}
-	int64_t lo = sat_mul(a.range.lo, factor);
-	int64_t hi = sat_mul(a.range.hi, factor);
-	x.range = lo <= hi ? (Range){lo, hi} : (Range){hi, lo};
+	x.range = interval_scale(a.range, factor);
 	return x;
 }
 
@@ -223,8 +212,7 @@ Index index_add(Lower *l, Index a, Index b, int64_t scale)
 	if (a.vector >= 0 && b.vector >= 0) {
 		sum.known = a.known && b.known ? known_sum(l, a, b) : NULL;
 		sum.vector = vector_op(l, LOW_ADD, a.vector, b.vector);
-		sum.range.lo = sat_add(a.range.lo, b.range.lo);
-		sum.range.hi = sat_add(a.range.hi, b.range.hi);
+		sum.range = interval_add(a.range, b.range);
 	} else if (b.vector >= 0) {
 		sum.vector = b.vector;
 		sum.range = b.range;
@@ -235,7 +223,8 @@ Index index_add(Lower *l, Index a, Index b, int64_t scale)
 
 Index index_extreme(Lower *l, Index x, bool greatest, bool lanes)
 {
-	Index out = index_const(x.form.constant);
+	Index out = index_const(0);
+	Wide constant = x.form.constant;
 	LowTerm *terms = NEW_N(l->arena, LowTerm, x.form.n);
 	out.form.terms = terms;
 	for (int i = 0; i < x.form.n; i++) {
@@ -244,25 +233,24 @@ Index index_extreme(Lower *l, Index x, bool greatest, bool lanes)
 			terms[out.form.n++] = t;
 			continue;
 		}
-		Range r = symbol_range(l, t.temp);
-		int64_t end = (t.coefficient > 0) == greatest ? r.hi : r.lo;
-		out.form.constant = sat_add(
-		    out.form.constant, sat_mul(t.coefficient, end));
+		Interval r = symbol_range(l, t.temp);
+		Wide end = (t.coefficient > 0) == greatest ? r.hi : r.lo;
+		constant += interval_product(t.coefficient, end);
 	}
 	if (x.vector >= 0) {
 		if (lanes)
-			out.form.constant = sat_add(out.form.constant,
-			    greatest ? x.range.hi : x.range.lo);
+			constant += greatest ? x.range.hi : x.range.lo;
 		else
 			out.vector = x.vector, out.range = x.range,
 			out.known = x.known;
 	}
+	out.form.constant = saturated(constant);
 	return out;
 }
 
 /* --- temporaries -------------------------------------------------------- */
 
-static int scalar_op(Lower *l, LowOpcode op, int a, int b, Range range,
+static int scalar_op(Lower *l, LowOpcode op, int a, int b, Interval range,
     const char *hint)
 {
 	int temp = emit_op(l, op, DT_INDEX, 1, a, b, -1, hint);
@@ -274,7 +262,7 @@ static int scaled_term(Lower *l, LowTerm t)
 {
 	if (t.coefficient == 1)
 		return t.temp;
-	Range r = form_range(l, (LowAffine){0, 1, &t});
+	Interval r = form_range(l, (LowAffine){0, 1, &t});
 	return scalar_op(l, LOW_MUL, t.temp,
 	    const_int(l, DT_INDEX, 1, t.coefficient), r, "i");
 }
@@ -387,10 +375,10 @@ static bool folded(
 /* An operation on two indices into a temporary, or only its range where that
  * depends on loops that are not there yet. */
 static Index computed(
-    Lower *l, LowOpcode op, Index a, Index b, Range range, const char *hint)
+    Lower *l, LowOpcode op, Index a, Index b, Interval range, const char *hint)
 {
 	if (range.lo == range.hi)
-		return index_const(range.lo);
+		return index_const(saturated(range.lo));
 	if (index_has_free(a) || index_has_free(b) || l->silent)
 		return index_unknown(l, range);
 	if (index_has_lanes(a) || index_has_lanes(b)) {
@@ -464,7 +452,7 @@ static bool split_low(Lower *l, Index rest, int64_t g, Index *high, Index *low)
 	*high = (Index){.form = {constant, nh, h}, .vector = -1};
 	*low = (Index){.form = {rest.form.constant - constant * g, nw, w},
 	    .vector = -1};
-	Range r = range_of(l, *low);
+	Interval r = range_of(l, *low);
 	return nh && r.lo >= 0 && r.hi < g;
 }
 
@@ -500,9 +488,7 @@ Index index_floordiv(Lower *l, Index x, int64_t divisor)
 		rest = high;
 		divisor /= g;
 	}
-	Range r = range_of(l, rest);
-	r.lo = floor_div(r.lo, divisor);
-	r.hi = floor_div(r.hi, divisor);
+	Interval r = interval_floordiv(range_of(l, rest), divisor);
 	return index_add(l, quotient,
 	    computed(l, LOW_FLOORDIV, rest, index_const(divisor), r, "q"), 1);
 }
@@ -512,34 +498,23 @@ Index index_mod(Lower *l, Index x, int64_t divisor)
 	assert(divisor > 0);
 	Index quotient, rest, high, low;
 	divide(l, x, divisor, &quotient, &rest);
-	Range r = range_of(l, rest);
-	int64_t q = floor_div(r.lo, divisor);
-	if (q == floor_div(r.hi, divisor))
-		return index_add(l, rest, index_const(q * divisor), -1);
+	Interval r = range_of(l, rest);
+	Wide q = wide_floordiv(r.lo, divisor);
+	if (q == wide_floordiv(r.hi, divisor))
+		return index_add(
+		    l, rest, index_const(saturated(q * divisor)), -1);
 	int64_t g = take_low(l, rest, divisor, &high, &low);
 	if (g > 1)
 		return index_add(
 		    l, low, index_mod(l, high, divisor / g), g);
 	return computed(l, LOW_MOD, rest, index_const(divisor),
-	    (Range){0, divisor - 1}, "r");
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
+	    (Interval){0, divisor - 1}, "r");
 }
 
 bool index_apart(const Lower *l, Index a, Index b)
 {
-	Range x = range_of(l, a), y = range_of(l, b);
-	int64_t least = sat_add(x.lo, sat_mul(-1, y.hi));
-	int64_t most = sat_add(x.hi, sat_mul(-1, y.lo));
-	return least <= -INT64_MAX || most >= INT64_MAX - 1;
+	Interval apart = interval_sub(range_of(l, a), range_of(l, b));
+	return apart.lo <= -INT64_MAX || apart.hi >= INT64_MAX - 1;
 }
 
 /* Which of two indices is known to be the less (-1: a, 1: b)? */
@@ -557,9 +532,8 @@ Index index_min(Lower *l, Index a, Index b, bool max)
 	int less = known_less(l, a, b);
 	if (less)
 		return (less < 0) != max ? a : b;
-	Range x = range_of(l, a), y = range_of(l, b);
-	Range r = max ? (Range){most(x.lo, y.lo), most(x.hi, y.hi)}
-		      : (Range){least(x.lo, y.lo), least(x.hi, y.hi)};
+	Interval x = range_of(l, a), y = range_of(l, b);
+	Interval r = max ? interval_max(x, y) : interval_min(x, y);
 	return computed(l, max ? LOW_MAX : LOW_MIN, a, b, r,
 	    max ? "most" : "least");
 }
@@ -731,7 +705,7 @@ static int index_temp(Lower *l, Index x, int lanes)
 	return lanes > 1 ? index_vector(l, x) : index_scalar(l, x);
 }
 
-static Index index_of_temp(Lower *l, int temp, int lanes, Range range)
+static Index index_of_temp(Lower *l, int temp, int lanes, Interval range)
 {
 	if (lanes > 1)
 		return index_from_vector(temp, range);
@@ -739,18 +713,13 @@ static Index index_of_temp(Lower *l, int temp, int lanes, Range range)
 	return index_symbol(l, temp);
 }
 
-static Range hull(Range a, Range b)
-{
-	return (Range){least(a.lo, b.lo), most(a.hi, b.hi)};
-}
-
-static Range assign_arm(
+static Interval assign_arm(
     Lower *l, int dst, const Expr *condition, bool holds, const Expr *arm)
 {
 	int facts = l->facts.n, lanes = l->f->temps.at[dst].lanes;
 	push_facts(l, condition, holds);
 	Index x = index_of(l, arm);
-	Range r = range_of(l, x);
+	Interval r = range_of(l, x);
 	emit_into(l, dst, LOW_COPY, index_temp(l, x, lanes), -1, -1);
 	l->facts.n = facts;
 	return r;
@@ -766,11 +735,11 @@ static Index index_branch(Lower *l, Value condition, const Expr *e)
 	l->temps.at[dst].mutable = true;
 	emit_into(l, dst, LOW_CONST, -1, -1, -1);
 	branch_begin(l, &branch, value_scalar(l, condition));
-	Range yes = assign_arm(l, dst, e->arg[0], true, e->arg[1]);
+	Interval yes = assign_arm(l, dst, e->arg[0], true, e->arg[1]);
 	branch_else(l, &branch);
-	Range no = assign_arm(l, dst, e->arg[0], false, e->arg[2]);
+	Interval no = assign_arm(l, dst, e->arg[0], false, e->arg[2]);
 	branch_end(l, &branch);
-	return index_of_temp(l, dst, lanes, hull(yes, no));
+	return index_of_temp(l, dst, lanes, interval_hull(yes, no));
 }
 
 /* An arm under its condition; where that differs by lane, so does what may be
@@ -803,7 +772,7 @@ static Index index_if(Lower *l, const Expr *e)
 		return index_branch(l, condition, e);
 	Index yes = index_arm(l, condition, e, true);
 	Index no = index_arm(l, condition, e, false);
-	Range r = hull(range_of(l, yes), range_of(l, no));
+	Interval r = interval_hull(range_of(l, yes), range_of(l, no));
 	if (value_is_unknown(condition) || index_has_free(yes) ||
 	    index_has_free(no) || l->silent)
 		return index_unknown(l, r);
@@ -824,23 +793,17 @@ static Index index_product(Lower *l, const Expr *e)
 		return index_scale(l, a, value);
 	if (index_is_const(a, &value))
 		return index_scale(l, b, value);
-	Range x = range_of(l, a), y = range_of(l, b);
-	int64_t corner[4] = {sat_mul(x.lo, y.lo), sat_mul(x.lo, y.hi),
-		sat_mul(x.hi, y.lo), sat_mul(x.hi, y.hi)};
-	Range r = {corner[0], corner[0]};
-	for (int i = 1; i < 4; i++) {
-		r.lo = least(r.lo, corner[i]);
-		r.hi = most(r.hi, corner[i]);
-	}
-	return computed(l, LOW_MUL, a, b, r, "i");
+	return computed(l, LOW_MUL, a, b,
+	    interval_mul(range_of(l, a), range_of(l, b)), "i");
 }
 
 /* Integer data: a scalar, or an element for each lane, of which the range of its
  * dtype is known. */
 static Index index_of_data(Lower *l, const Expr *e)
 {
-	Range r = {0, 0};
-	dtype_range(e->type, &r.lo, &r.hi);
+	int64_t least, greatest;
+	dtype_range(e->type, &least, &greatest);
+	Interval r = {least, greatest};
 	if (l->silent || moving(l, e).free)
 		return index_unknown(l, r);
 	Value v = value_convert(l, eval(l, e), DT_INDEX);

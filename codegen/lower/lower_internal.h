@@ -25,6 +25,7 @@
 #define CODEGEN_LOWER_INTERNAL_H
 
 #include "codegen/codegen.h"
+#include "lib/interval.h"
 
 enum { WORKSPACE_ALIGN = 64 };
 
@@ -36,13 +37,9 @@ enum { WORKSPACE_ALIGN = 64 };
 enum { SYMBOL_LANE = -2, SYMBOL_FREE = -3 };
 
 typedef struct {
-	int64_t lo, hi;
-} Range;
-
-typedef struct {
 	LowAffine form; /* over symbols */
 	int vector;     /* an index vector added to it; -1: none */
-	Range range;    /* of that vector */
+	Interval range;    /* of that vector */
 	const int64_t *known; /* its lanes; NULL: not known when compiling */
 } Index;
 
@@ -96,7 +93,7 @@ enum { NUMBERED_BUCKETS = 1024, MAX_DEPTH = 256 };
 
 /* What is known of a temporary beyond its type. */
 typedef struct {
-	Range range;  /* index scalars */
+	Interval range;  /* index scalars */
 	int depth;    /* of the scope that it is defined in */
 	bool mutable; /* assigned more than once */
 	int stamp;    /* of its last assignment, if mutable */
@@ -174,7 +171,7 @@ typedef struct {
 
 	/* the environment */
 	Binding *vars; /* by nest variable */
-	VEC(Range) free_ranges; /* of SYMBOL_FREE - nvars - i */
+	VEC(Interval) free_ranges; /* of SYMBOL_FREE - nvars - i */
 	VEC(LowAffine) facts;   /* forms that are at least 0 here */
 	int lanes;  /* of the vector loop that we are in; 1: none */
 	bool across; /* these lanes are steps of a reduction */
@@ -228,7 +225,7 @@ int const_int(Lower *l, DType type, int lanes, int64_t value);
 int const_float(Lower *l, DType type, int lanes, double value);
 
 /* lower_index.c */
-Range range_of(const Lower *l, Index x);
+Interval range_of(const Lower *l, Index x);
 Index index_const(int64_t value);
 Index index_symbol(Lower *l, int symbol);
 Index index_add(Lower *l, Index a, Index b, int64_t scale);

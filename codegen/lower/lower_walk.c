@@ -659,7 +659,7 @@ static void running_loop(
 	int facts = l->facts.n;
 	scope_open(l, &frame, &node->body);
 	node->var = new_temp(l, DT_INDEX, 1, v->name);
-	l->temps.at[node->var].range = (Range){0, span->count - 1};
+	l->temps.at[node->var].range = (Interval){0, span->count - 1};
 	bind(l, var, piece ? span->first
 		: index_add(l, index_symbol(l, node->var), span->first, 1));
 	if (span->steps) {
@@ -796,7 +796,7 @@ static void iterations(Lower *l, int stage, int pos, Phase phase,
 		    ? index_min(l, span.limit, index_const(end), false)
 		    : index_const(end);
 		span.limited = true;
-		from = range_of(l, span.first).lo;
+		from = (int64_t)range_of(l, span.first).lo;
 	}
 	span.count = end - from;
 	span.end = end;

@@ -20,7 +20,7 @@
 
 #include "ir/program.h"
 #include "lib/lookup.h"
-#include "lib/wide.h"
+#include "lib/interval.h"
 
 /* --- messages ---------------------------------------------------------------- */
 
@@ -319,10 +319,6 @@ Expr *number_take(Arena *arena, DType type, Number a, const char **why);
 
 /* --- bounds ------------------------------------------------------------------ */
 
-typedef struct {
-	Wide lo, hi; /* both included */
-} Range;
-
 typedef struct Bounds Bounds;
 
 /* spec_bounds.c: what is known at a place of one definition. */
@@ -334,7 +330,7 @@ void bounds_assume(Bounds *bounds, const Expr *condition, bool truth);
 void bounds_forget(Bounds *bounds, int mark);
 /* The range of an index; false and a reason where it is none. */
 bool bounds_range(
-    Bounds *bounds, const Expr *index, Range *range, const char **why);
+    Bounds *bounds, const Expr *index, Interval *range, const char **why);
 
 /* --- types ------------------------------------------------------------------- */
 

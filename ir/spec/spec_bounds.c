@@ -40,7 +40,7 @@ struct Term {
 	const Expr *condition; /* IF; then form[0] is the then arm */
 	bool assumed[2];       /* by arm: `facts` has been made */
 	Facts facts[2];
-	Range left;            /* by the facts in force */
+	Interval left;            /* by the facts in force */
 };
 
 /* What one comparison says, made once: a chain of n conditions is assumed n
@@ -57,7 +57,7 @@ struct Bounds {
 	const Axis *axes;
 	VEC(Term *) terms;
 	Facts facts;
-	VEC(Range) saved; /* a stack of what is left of terms */
+	VEC(Interval) saved; /* a stack of what is left of terms */
 	VEC(Form) spare;  /* room for sums that live shortly: a stack, too */
 	int nborrowed;
 	Said **said;      /* buckets */
@@ -71,11 +71,7 @@ struct Bounds {
  * more than this is not proven. */
 enum { WORK_MAX = 1000000, FEW = 16 };
 
-/* Far above any sum of products that fits 64 bits, and far below what overflows
- * when thousands are added. */
-#define HUGE_RANGE ((Wide)1 << 100)
-
-static const Range everything = {-HUGE_RANGE, HUGE_RANGE};
+static const Interval everything = {-INTERVAL_LIMIT, INTERVAL_LIMIT};
 
 Bounds *bounds_new(Arena *arena, const Axis *axes)
 {
@@ -282,38 +278,19 @@ static bool form_of(Bounds *b, const Expr *e, Form *f, const char **why)
 
 /* --- ranges ------------------------------------------------------------------ */
 
-static Wide limited(Wide x)
-{
-	return wide_max(-HUGE_RANGE, wide_min(HUGE_RANGE, x));
-}
+static Interval term_range(Bounds *b, Term *t, bool with_facts);
 
-static Wide product(Wide a, Wide b)
+static Interval sum_range(Bounds *b, const Form *f, bool with_facts)
 {
-	Wide x;
-	if (__builtin_mul_overflow(a, b, &x))
-		return (a < 0) == (b < 0) ? HUGE_RANGE : -HUGE_RANGE;
-	return limited(x);
-}
-
-static Range scaled(Range r, Wide c)
-{
-	Range s = {product(r.lo, c), product(r.hi, c)};
-	return c < 0 ? (Range){s.hi, s.lo} : s;
-}
-
-static Range term_range(Bounds *b, Term *t, bool with_facts);
-
-static Range sum_range(Bounds *b, const Form *f, bool with_facts)
-{
-	Range sum = {f->constant, f->constant};
+	Interval sum = interval_of(f->constant);
 	for (int i = 0; i < f->parts.n; i++) {
 		const Part *p = &f->parts.at[i];
-		Range r = scaled(
-		    term_range(b, p->term, with_facts), p->coefficient);
-		sum.lo += r.lo;
-		sum.hi += r.hi;
+		sum = interval_add(sum,
+		    interval_scale(term_range(b, p->term, with_facts),
+			p->coefficient));
 	}
-	return (Range){limited(sum.lo), limited(sum.hi)};
+	return (Interval){
+	    interval_limited(sum.lo), interval_limited(sum.hi)};
 }
 
 static Form form_borrow(Bounds *b)
@@ -332,11 +309,11 @@ static void form_return(Bounds *b, Form f)
 }
 
 /* Of e + sign*fact. */
-static Range range_with(
+static Interval range_with(
     Bounds *b, const Form *e, const Fact *fact, int sign, bool with_facts)
 {
 	Form sum = form_borrow(b);
-	Range r = everything;
+	Interval r = everything;
 	if (add_form(b, &sum, e, 1) && add_form(b, &sum, &fact->form, sign) &&
 	    join_remainders(b, &sum))
 		r = sum_range(b, &sum, with_facts);
@@ -345,10 +322,10 @@ static Range range_with(
 }
 
 /* The sum of its terms, but not below e - f nor above e + f of any fact f. */
-static Range form_range(
+static Interval form_range(
     Bounds *b, const Form *e, bool with_facts, bool in_term)
 {
-	Range r = sum_range(b, e, with_facts);
+	Interval r = sum_range(b, e, with_facts);
 	for (int i = 0; with_facts && i < b->facts.n; i++) {
 		const Fact *fact = &b->facts.at[i];
 		if (fact->differs || !fact->form.parts.n)
@@ -358,23 +335,6 @@ static Range form_range(
 		r.hi = wide_min(r.hi, range_with(b, e, fact, 1, !in_term).hi);
 	}
 	return r;
-}
-
-static Range range_of_abs(Range r)
-{
-	if (r.lo >= 0)
-		return r;
-	if (r.hi <= 0)
-		return (Range){-r.hi, -r.lo};
-	return (Range){0, wide_max(-r.lo, r.hi)};
-}
-
-static Range range_of_mod(Range r, int64_t c)
-{
-	Wide q = wide_floordiv(r.lo, c);
-	if (q != wide_floordiv(r.hi, c))
-		return (Range){0, (Wide)c - 1};
-	return (Range){r.lo - q * c, r.hi - q * c};
 }
 
 static void narrow(Bounds *b, int first);
@@ -394,18 +354,18 @@ static void assume_arm(Bounds *b, Term *t, int arm)
 		vec_push(b->arena, &b->facts, t->facts[arm].at[i]);
 }
 
-static Range arm_range(Bounds *b, Term *t, int arm, bool with_facts)
+static Interval arm_range(Bounds *b, Term *t, int arm, bool with_facts)
 {
 	int mark = bounds_mark(b), n = b->terms.n, base = b->saved.n;
 	bool unreachable = b->unreachable, current = b->current;
-	Range r;
+	Interval r;
 	for (int i = 0; i < n; i++)
 		vec_push(b->arena, &b->saved, b->terms.at[i]->left);
 	assume_arm(b, t, arm);
 	narrow(b, with_facts ? 0 : mark);
 	r = form_range(b, &t->form[arm], with_facts, true);
 	if (b->unreachable)
-		r = (Range){1, 0};
+		r = (Interval){1, 0};
 	b->facts.n = mark;
 	for (int i = 0; i < b->terms.n; i++)
 		b->terms.at[i]->left =
@@ -416,29 +376,24 @@ static Range arm_range(Bounds *b, Term *t, int arm, bool with_facts)
 	return r;
 }
 
-static Range range_of_if(Bounds *b, Term *t, bool with_facts)
+static Interval range_of_if(Bounds *b, Term *t, bool with_facts)
 {
-	Range yes = arm_range(b, t, 0, with_facts);
-	Range no = arm_range(b, t, 1, with_facts);
-	if (yes.lo > yes.hi)
-		return no;
-	if (no.lo > no.hi)
-		return yes;
-	return (Range){wide_min(yes.lo, no.lo), wide_max(yes.hi, no.hi)};
+	Interval yes = arm_range(b, t, 0, with_facts);
+	return interval_hull(yes, arm_range(b, t, 1, with_facts));
 }
 
-static Range range_of_dtype(DType type)
+static Interval range_of_dtype(DType type)
 {
 	int64_t least, greatest;
 	dtype_range(type, &least, &greatest);
-	return (Range){least, greatest};
+	return (Interval){least, greatest};
 }
 
-static Range own_range(Bounds *b, Term *t, bool with_facts)
+static Interval own_range(Bounds *b, Term *t, bool with_facts)
 {
-	Range r[3];
+	Interval r[3];
 	if (t->op == OP_AXIS)
-		return (Range){0, (Wide)b->axes[t->id].extent - 1};
+		return (Interval){0, (Wide)b->axes[t->id].extent - 1};
 	if (t->op == OP_READ)
 		return range_of_dtype(t->read->type);
 	if (t->op == OP_IF)
@@ -446,34 +401,23 @@ static Range own_range(Bounds *b, Term *t, bool with_facts)
 	for (int i = 0; i < t->nform; i++)
 		r[i] = form_range(b, &t->form[i], with_facts, true);
 	switch (t->op) {
-	case OP_FLOORDIV:
-		return (Range){wide_floordiv(r[0].lo, t->divisor),
-		    wide_floordiv(r[0].hi, t->divisor)};
-	case OP_MOD:
-		return range_of_mod(r[0], t->divisor);
-	case OP_MIN:
-		return (Range){wide_min(r[0].lo, r[1].lo),
-		    wide_min(r[0].hi, r[1].hi)};
-	case OP_MAX:
-		return (Range){wide_max(r[0].lo, r[1].lo),
-		    wide_max(r[0].hi, r[1].hi)};
+	case OP_FLOORDIV: return interval_floordiv(r[0], t->divisor);
+	case OP_MOD: return interval_mod(r[0], t->divisor);
+	case OP_MIN: return interval_min(r[0], r[1]);
+	case OP_MAX: return interval_max(r[0], r[1]);
 	case OP_CLAMP:
-		return (Range){
-		    wide_min(wide_max(r[0].lo, r[1].lo), r[2].lo),
-		    wide_min(wide_max(r[0].hi, r[1].hi), r[2].hi)};
+		return interval_min(interval_max(r[0], r[1]), r[2]);
 	default:
 		assert(t->op == OP_ABS);
-		return range_of_abs(r[0]);
+		return interval_abs(r[0]);
 	}
 }
 
-static Range term_range(Bounds *b, Term *t, bool with_facts)
+static Interval term_range(Bounds *b, Term *t, bool with_facts)
 {
 	if (++b->work > WORK_MAX)
 		return everything;
-	Range r = own_range(b, t, with_facts);
-	return (Range){
-	    wide_max(r.lo, t->left.lo), wide_min(r.hi, t->left.hi)};
+	return interval_meet(own_range(b, t, with_facts), t->left);
 }
 
 /* --- facts ------------------------------------------------------------------- */
@@ -485,7 +429,7 @@ static void cut(Bounds *b, const Form *f)
 	if (f->parts.n != 1 || f->constant % p->coefficient)
 		return;
 	Wide value = -f->constant / p->coefficient;
-	Range r = term_range(b, p->term, false);
+	Interval r = term_range(b, p->term, false);
 	if (r.lo == value)
 		p->term->left.lo = ++r.lo;
 	if (r.hi == value)
@@ -497,28 +441,28 @@ static void cut(Bounds *b, const Form *f)
 /* f >= 0: each term by the others. */
 static void narrow_by(Bounds *b, const Form *f)
 {
-	Range few[FEW], *r = few;
+	Interval few[FEW], *r = few;
 	if (f->parts.n > FEW)
-		r = NEW_N(b->arena, Range, f->parts.n);
+		r = NEW_N(b->arena, Interval, f->parts.n);
 	Wide most = f->constant;
 	for (int i = 0; i < f->parts.n; i++) {
 		const Part *p = &f->parts.at[i];
 		r[i] = term_range(b, p->term, false);
-		most += scaled(r[i], p->coefficient).hi;
+		most += interval_scale(r[i], p->coefficient).hi;
 	}
 	if (most < 0)
 		b->unreachable = true;
 	for (int i = 0; i < f->parts.n; i++) {
 		Wide c = f->parts.at[i].coefficient;
-		Range *left = &f->parts.at[i].term->left;
-		Wide own = scaled(r[i], c).hi, rest = limited(most - own);
+		Interval *left = &f->parts.at[i].term->left;
+		Wide own = interval_scale(r[i], c).hi, rest = interval_limited(most - own);
 		if (c > 0)
 			left->lo = r[i].lo =
 			    wide_max(r[i].lo, wide_ceildiv(-rest, c));
 		else
 			left->hi = r[i].hi =
 			    wide_min(r[i].hi, wide_floordiv(rest, -c));
-		most += scaled(r[i], c).hi - own;
+		most += interval_scale(r[i], c).hi - own;
 		if (r[i].lo > r[i].hi)
 			b->unreachable = true;
 	}
@@ -644,11 +588,6 @@ static void assume_comparison(Bounds *b, Op op, const Expr *x, const Expr *y)
 	}
 }
 
-static bool holds(Range outer, Range inner)
-{
-	return outer.lo <= inner.lo && inner.hi <= outer.hi;
-}
-
 /* The index that an operand of a comparison is, exactly: itself, a number, an
  * index that its dtype holds, or integer data that was read (*data is set), in a
  * dtype that holds it.  NULL: it is none. */
@@ -668,7 +607,7 @@ static const Expr *exact_operand(Bounds *b, const Expr *e, bool *data)
 	if (read->op == OP_READ && dtype_is_int(read->type)) {
 		for (const Expr *c = e; c != read; c = c->arg[0])
 			if (!dtype_is_int(c->type) ||
-			    !holds(range_of_dtype(c->type),
+			    !interval_holds(range_of_dtype(c->type),
 				range_of_dtype(read->type)))
 				return NULL;
 		*data = true;
@@ -676,7 +615,7 @@ static const Expr *exact_operand(Bounds *b, const Expr *e, bool *data)
 	}
 	if (e->op == OP_CAST && e->arg[0]->type == DT_INDEX &&
 	    form_of(b, e->arg[0], &f, &why) &&
-	    holds(range_of_dtype(e->type), sum_range(b, &f, false)))
+	    interval_holds(range_of_dtype(e->type), sum_range(b, &f, false)))
 		return e->arg[0];
 	return NULL;
 }
@@ -743,7 +682,7 @@ void bounds_assume(Bounds *bounds, const Expr *c, bool truth)
 }
 
 bool bounds_range(
-    Bounds *bounds, const Expr *index, Range *range, const char **why)
+    Bounds *bounds, const Expr *index, Interval *range, const char **why)
 {
 	Form e = {0};
 	if (!form_of(bounds, index, &e, why))
@@ -751,6 +690,6 @@ bool bounds_range(
 	renew(bounds);
 	*range = form_range(bounds, &e, true, false);
 	if (bounds->unreachable)
-		*range = (Range){1, 0};
+		*range = (Interval){1, 0};
 	return true;
 }

@@ -12,7 +12,7 @@
 
 typedef struct {
 	Expr *e;     /* NULL: a message has been given */
-	Range range; /* of integers without data: for exactness, without facts */
+	Interval range; /* of integers without data: for exactness, without facts */
 	bool data;   /* reads, or reduces */
 } Value;
 
@@ -453,14 +453,14 @@ static Value refuse(Types *t, const Node *n, const char *why)
 }
 
 /* An untyped integer, whose range must fit 64 bits. */
-static Value index_value(Types *t, const Node *n, Expr *e, Range r, bool data)
+static Value index_value(Types *t, const Node *n, Expr *e, Interval r, bool data)
 {
 	if (!data && (!wide_fits(r.lo) || !wide_fits(r.hi)))
 		return refuse(t, n, "may pass 64 bits");
 	return (Value){e, r, data};
 }
 
-static Value result(Types *t, const Node *n, Expr *e, Range r, bool data)
+static Value result(Types *t, const Node *n, Expr *e, Interval r, bool data)
 {
 	return e->type == DT_INDEX ? index_value(t, n, e, r, data)
 				   : typed(e, data);
@@ -475,26 +475,14 @@ static bool refuse_bool(Types *t, const Node *n, DType type)
 
 /* --- operations -------------------------------------------------------------- */
 
-static Range range_of(Op op, Range a, Range b)
+static Interval range_of(Op op, Interval a, Interval b)
 {
-	Wide p[4];
 	switch (op) {
-	case OP_ADD:
-		return (Range){a.lo + b.lo, a.hi + b.hi};
-	case OP_SUB:
-		return (Range){a.lo - b.hi, a.hi - b.lo};
-	case OP_FLOORDIV:
-		return (Range){
-		    wide_floordiv(a.lo, b.lo), wide_floordiv(a.hi, b.lo)};
-	case OP_MOD:
-		return (Range){0, b.lo - 1};
-	default:
-		assert(op == OP_MUL);
-		p[0] = a.lo * b.lo, p[1] = a.lo * b.hi;
-		p[2] = a.hi * b.lo, p[3] = a.hi * b.hi;
-		return (Range){
-		    wide_min(wide_min(p[0], p[1]), wide_min(p[2], p[3])),
-		    wide_max(wide_max(p[0], p[1]), wide_max(p[2], p[3]))};
+	case OP_ADD: return interval_add(a, b);
+	case OP_SUB: return interval_sub(a, b);
+	case OP_FLOORDIV: return interval_floordiv(a, b.lo);
+	case OP_MOD: return (Interval){0, b.lo - 1};
+	default: assert(op == OP_MUL); return interval_mul(a, b);
 	}
 }
 
@@ -538,7 +526,7 @@ static Value arithmetic(Types *t, Node *n, Value *v)
 		return refuse(t, n,
 		    "divides integers: use '//', or cast them to floats");
 	bool data = any_data(v, 2);
-	Range r = {0, 0};
+	Interval r = {0, 0};
 	if (type == DT_INDEX && !data)
 		r = range_of(n->op, v[0].range, v[1].range);
 	return result(
@@ -577,30 +565,19 @@ static Value negate(Types *t, Node *n, Value v)
 		return bad;
 	Expr *a = untyped(v.e) ? v.e : coerce(t, v, dtype_promoted(v.e->type));
 	return result(t, n, expr_unary(t->arena, OP_NEG, a),
-	    (Range){-v.range.hi, -v.range.lo}, v.data);
+	    interval_scale(v.range, -1), v.data);
 }
 
-static Range range_of_pick(Op op, const Value *v)
+static Interval range_of_pick(Op op, const Value *v)
 {
-	Range a = v[0].range, b = v[1].range, c;
+	Interval a = v[0].range, b = v[1].range;
 	switch (op) {
-	case OP_MIN:
-		return (Range){wide_min(a.lo, b.lo), wide_min(a.hi, b.hi)};
-	case OP_MAX:
-		return (Range){wide_max(a.lo, b.lo), wide_max(a.hi, b.hi)};
+	case OP_MIN: return interval_min(a, b);
+	case OP_MAX: return interval_max(a, b);
 	default:
 		assert(op == OP_CLAMP);
-		c = v[2].range;
-		return (Range){wide_min(wide_max(a.lo, b.lo), c.lo),
-		    wide_min(wide_max(a.hi, b.hi), c.hi)};
+		return interval_min(interval_max(a, b), v[2].range);
 	}
-}
-
-static Range range_of_abs(Range r)
-{
-	if (r.lo >= 0)
-		return r;
-	return (Range){r.hi <= 0 ? -r.hi : 0, wide_max(-r.lo, r.hi)};
 }
 
 static Value call(Types *t, Node *n, Value *v)
@@ -631,9 +608,9 @@ static Value call(Types *t, Node *n, Value *v)
 	}
 	if (!agree(t, n, v, n->narg, !pick, args, &type))
 		return bad;
-	Range r = {0, 0};
+	Interval r = {0, 0};
 	if (type == DT_INDEX && !data)
-		r = pick ? range_of_pick(n->op, v) : range_of_abs(v[0].range);
+		r = pick ? range_of_pick(n->op, v) : interval_abs(v[0].range);
 	return result(
 	    t, n, expr_call(t->arena, n->op, type, args, n->narg), r, data);
 }
@@ -671,7 +648,7 @@ static Value join_arms(Types *t, Node *n, Value *v)
 {
 	DType type;
 	Expr *args[2];
-	Range a = v[1].range, b = v[2].range;
+	Interval a = v[1].range, b = v[2].range;
 	if (!agree(t, n, v + 1, 2, false, args, &type))
 		return bad;
 	if (v[0].e->op == OP_INT) {
@@ -683,7 +660,7 @@ static Value join_arms(Types *t, Node *n, Value *v)
 		return *taken;
 	}
 	return result(t, n, expr_if(t->arena, v[0].e, args[0], args[1]),
-	    (Range){wide_min(a.lo, b.lo), wide_max(a.hi, b.hi)},
+	    interval_hull(a, b),
 	    any_data(v, 3));
 }
 
@@ -696,7 +673,7 @@ static long long shown(Wide x)
 
 /* What of a range is outside of 0 .. extent-1, and what would prove it. */
 static void refuse_range(
-    Types *t, const Node *n, const Buffer *buffer, int64_t extent, Range r)
+    Types *t, const Node *n, const Buffer *buffer, int64_t extent, Interval r)
 {
 	const char *text = quote(t, n->span);
 	long long lo = shown(r.lo), hi = shown(r.hi), end = extent;
@@ -726,7 +703,7 @@ static void refuse_range(
 static bool index_fine(
     Types *t, const Node *n, Value v, const Buffer *buffer, int64_t extent)
 {
-	Range r;
+	Interval r;
 	const char *why = NULL;
 	if (v.data)
 		why = "depends on a reduction: make it a definition, and read "
@@ -803,11 +780,11 @@ static Value read(Types *t, Node *n, const Value *v)
 static Value type(Types *t, Node *n);
 
 /* Does a sum over the axes of n stay within 64 bits? */
-static bool sum_fits(const Types *t, const Node *n, Range r)
+static bool sum_fits(const Types *t, const Node *n, Interval r)
 {
 	for (int i = 0; i < n->axes.n; i++) {
 		Wide extent = t->typer->definition->axes[n->axis + i].extent;
-		r = (Range){r.lo * extent, r.hi * extent};
+		r = (Interval){r.lo * extent, r.hi * extent};
 		if (!wide_fits(r.lo) || !wide_fits(r.hi))
 			return false;
 	}
@@ -1062,7 +1039,7 @@ Expr *type_limit(Typer *typer, Node *node, int64_t *greatest)
 	    .report = typer->report,
 	    .around = DT_COUNT};
 	Value v = type(&t, node);
-	Range r;
+	Interval r;
 	const char *why;
 	*greatest = 1;
 	if (!v.e)

@@ -79,7 +79,7 @@ static Expr *call(Op op, Expr *a, Expr *b, Expr *c)
 
 static void check(const Expr *e, int64_t lo, int64_t hi, int line)
 {
-	Range r;
+	Interval r;
 	const char *why;
 	if (!bounds_range(bounds, e, &r, &why))
 		fail_msg("line %d: %s", line, why);
@@ -238,7 +238,7 @@ static void test_contradiction(void **state)
 
 static void test_refused(void **state)
 {
-	Range r;
+	Interval r;
 	const char *why;
 	Expr *i = ax(I);
 	(void)state;
@@ -255,7 +255,7 @@ static void test_refused(void **state)
 /* Conditions in conditions end in time, proven or not. */
 static void test_deep(void **state)
 {
-	Range r;
+	Interval r;
 	const char *why;
 	Expr *e = ax(I);
 	(void)state;
