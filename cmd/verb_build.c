@@ -80,7 +80,7 @@ typedef struct {
 	const ProgramVec *programs;
 	KindVec emit;      /* --emit */
 	OutputVec outputs;
-} Plan;
+} OutputPlan;
 
 /* The suffix of a path, without the dot; "" if there is none. */
 static const char *suffix_of(const char *path)
@@ -90,7 +90,7 @@ static const char *suffix_of(const char *path)
 	return dot ? dot + 1 : "";
 }
 
-static int read_emit(Plan *plan)
+static int read_emit(OutputPlan *plan)
 {
 	for (int i = 0; i < plan->build->emit.n; i++) {
 		const char *text = plan->build->emit.at[i];
@@ -109,7 +109,7 @@ static int read_emit(Plan *plan)
 }
 
 static void add_output(
-    Plan *plan, const char *path, Kind kind, bool asked, int kernel)
+    OutputPlan *plan, const char *path, Kind kind, bool asked, int kernel)
 {
 	for (int i = 0; i < plan->outputs.n; i++)
 		if (!strcmp(plan->outputs.at[i].path, path))
@@ -119,7 +119,7 @@ static void add_output(
 }
 
 /* Standard output: what the only --emit says. */
-static int add_stream(Plan *plan)
+static int add_stream(OutputPlan *plan)
 {
 	if (plan->emit.n != 1)
 		return say_usage("build", "-o - needs one --emit=KIND");
@@ -131,7 +131,7 @@ static int add_stream(Plan *plan)
 	return EXIT_DONE;
 }
 
-static int add_asked(Plan *plan, bool *stream)
+static int add_asked(OutputPlan *plan, bool *stream)
 {
 	const TextList *paths = &plan->build->output;
 	for (int i = 0; i < paths->n; i++) {
@@ -154,14 +154,14 @@ static int add_asked(Plan *plan, bool *stream)
 }
 
 /* The first -o without its suffix. */
-static const char *first_stem(const Plan *plan)
+static const char *first_stem(const OutputPlan *plan)
 {
 	const char *path = plan->build->output.at[0];
 	size_t suffix = strlen(suffix_of(path));
 	return arena_strndup(plan->arena, path, strlen(path) - suffix - 1);
 }
 
-static void add_mains(Plan *plan)
+static void add_mains(OutputPlan *plan)
 {
 	const char *folder = "";
 	if (plan->build->output.n) {
@@ -178,7 +178,7 @@ static void add_mains(Plan *plan)
 }
 
 /* Beside the first -o under its stem, else here, each kernel under its symbol. */
-static void add_emitted(Plan *plan)
+static void add_emitted(OutputPlan *plan)
 {
 	bool beside = plan->build->output.n > 0;
 	for (int i = 0; i < plan->emit.n; i++) {
@@ -201,7 +201,7 @@ static void add_emitted(Plan *plan)
 }
 
 /* Before any spec is read: the wrong usage that can be told without one. */
-static int check_usage(const Build *build, Plan *plan)
+static int check_usage(const Build *build, OutputPlan *plan)
 {
 	if (!build->output.n && !build->emit.n)
 		return say_usage("build", "nothing to write: -o FILE or --emit");
@@ -212,7 +212,7 @@ static int check_usage(const Build *build, Plan *plan)
 	return code;
 }
 
-static int check_missing(const Plan *plan)
+static int check_missing(const OutputPlan *plan)
 {
 	int code = EXIT_DONE;
 	for (int i = 0; i < plan->outputs.n; i++) {
@@ -226,7 +226,7 @@ static int check_missing(const Plan *plan)
 	return code;
 }
 
-static int make_plan(Plan *plan)
+static int make_plan(OutputPlan *plan)
 {
 	bool stream = false;
 	plan->outputs.n = 0;
@@ -239,7 +239,7 @@ static int make_plan(Plan *plan)
 /* --- contents ------------------------------------------------------------ */
 
 typedef struct {
-	Plan *plan;
+	OutputPlan *plan;
 	int n; /* kernels */
 	const Lowered **lowered;
 	EmitComment *comments;
@@ -410,7 +410,7 @@ static Status put_specs(const ProgramVec *programs, Buf *out, Error *error)
 	return STATUS_OK;
 }
 
-static Status put_needed(Plan *plan, Buf *out, Error *error)
+static Status put_needed(OutputPlan *plan, Buf *out, Error *error)
 {
 	const Build *build = plan->build;
 	FORWARD_IF_ERROR(put_specs(plan->programs, out, error));
@@ -431,7 +431,7 @@ static Status put_needed(Plan *plan, Buf *out, Error *error)
 
 /* The rules of the outputs, each into its own file or all into one. */
 static Status put_rules(
-    Plan *plan, const char *needed, Buf *all, Error *error)
+    OutputPlan *plan, const char *needed, Buf *all, Error *error)
 {
 	int n = plan->outputs.n;
 	for (int i = 0; i < n; i++) {
@@ -452,7 +452,7 @@ static Status put_rules(
 }
 
 /* "F.d" for each -o F, or one file for all. */
-static Status add_dependencies(Plan *plan, Error *error)
+static Status add_dependencies(OutputPlan *plan, Error *error)
 {
 	const char *path = plan->build->depend_file;
 	Buf needed = {0}, all = {0};
@@ -471,7 +471,7 @@ static Status add_dependencies(Plan *plan, Error *error)
 
 /* --- the verb ------------------------------------------------------------ */
 
-static Status write_all(Plan *plan, Error *error)
+static Status write_all(OutputPlan *plan, Error *error)
 {
 	int n = plan->outputs.n;
 	OutputFile *files = NEW_N(plan->arena, OutputFile, n);
@@ -553,7 +553,7 @@ static int check_symbols(Arena *arena, const ProgramVec *programs)
 	return EXIT_DONE;
 }
 
-static int write_kernels(Plan *plan, const KernelVec *kernels)
+static int write_kernels(OutputPlan *plan, const KernelVec *kernels)
 {
 	Contents c = {.plan = plan, .n = kernels->n,
 	    .target = kernels->at[0].target};
@@ -577,7 +577,7 @@ static int write_kernels(Plan *plan, const KernelVec *kernels)
 	return exit_of_status(status);
 }
 
-static int build_all(Plan *plan, int n, char **operands)
+static int build_all(OutputPlan *plan, int n, char **operands)
 {
 	const Build *build = plan->build;
 	ProgramVec programs = {0};
@@ -604,7 +604,7 @@ static int build_all(Plan *plan, int n, char **operands)
 static int build_run(void *options, int n, char **operands)
 {
 	Arena *arena = arena_new();
-	Plan plan = {.arena = arena, .build = options};
+	OutputPlan plan = {.arena = arena, .build = options};
 	int code = build_all(&plan, n, operands);
 	for (int i = 0; i < plan.outputs.n; i++)
 		buf_free(&plan.outputs.at[i].data);

@@ -38,14 +38,14 @@ Refusal primitive_check(const Step *step);
 
 /* --- trace_text.c ----------------------------------------------------------- */
 
-void value_print(Buf *out, const Value *value);
-bool value_equal(const Value *a, const Value *b);
-Value value_int(int64_t i);
-Value value_word(const char *word);
-Value value_hole(void);
+void value_print(Buf *out, const TraceValue *value);
+bool value_equal(const TraceValue *a, const TraceValue *b);
+TraceValue value_int(int64_t i);
+TraceValue value_word(const char *word);
+TraceValue value_hole(void);
 /* One value that fills the span. */
 bool value_parse(Arena *arena, const Source *source, Span span, Diag *diag,
-    Value *value);
+    TraceValue *value);
 /* A part of a layout or a number by lanes, taken apart: "j//(mi*4)%ni" has the
  * pieces j // ( mi * 4 ) % ni.  Returns the length of the piece at `text`. */
 size_t word_piece(const char *text);

@@ -11,8 +11,6 @@
 #ifndef SCHEDULE_SCHEDULE_H
 #define SCHEDULE_SCHEDULE_H
 
-#include <jansson.h>
-
 #include "ir/ir.h"
 #include "lib/rng.h"
 
@@ -21,14 +19,14 @@
 typedef enum { VALUE_INT, VALUE_WORD, VALUE_LIST, VALUE_HOLE } ValueKind;
 
 /* What stands in an argument: 16, c.i or pad, [_, 6], _ */
-typedef struct Value Value;
-struct Value {
+typedef struct TraceValue TraceValue;
+struct TraceValue {
 	ValueKind kind;
 	int64_t i;        /* INT */
 	const char *word; /* WORD: names of stages, loops, buffers; words; parts of
 			     a layout as "j//16%4"; "lanes", "lanes*2" */
 	int n;
-	Value *list;      /* LIST */
+	TraceValue *list;      /* LIST */
 };
 
 typedef enum { DOMAIN_TILE, DOMAIN_CHOICE } DomainKind;
@@ -40,11 +38,11 @@ typedef struct {
 	DomainKind kind;
 	int parts;     /* TILE: with the open one; CHOICE: 1 */
 	int *nvalues;  /* a part; TILE: nvalues[0] is 1 */
-	Value **values; /* values[part][position] */
+	TraceValue **values; /* values[part][position] */
 } Domain;
 
 typedef struct {
-	Value value;   /* undefined while open */
+	TraceValue value;   /* undefined while open */
 	bool decision; /* written with ? */
 	bool open;     /* a decision that is not taken */
 	Domain domain; /* of a decision */
@@ -78,9 +76,12 @@ const char *primitive_name(int primitive);
 Trace *trace_resolve_lanes(
     Arena *arena, const Trace *trace, const Machine *machine);
 
-/* trace_json.c: a list of steps; decisions inside, domains left out */
-json_t *trace_to_json(const Trace *trace); /* new reference */
-Trace *trace_from_json(Arena *arena, const json_t *json, Error *error);
+/* trace_json.c: a list of steps; decisions inside, domains left out.  Who calls
+ * these includes jansson.h. */
+struct json_t;
+struct json_t *trace_to_json(const Trace *trace); /* new reference */
+Trace *trace_from_json(
+    Arena *arena, const struct json_t *json, Error *error);
 
 /* trace_rename.c: between the spec's names and canonical ones (d0, d0.a1, i2).
  * Names that the trace itself gives are renumbered in order (l0, l1 …, b0 …). */

@@ -15,7 +15,7 @@
 typedef struct {
 	int step, arg, part;
 	int size;             /* positions */
-	const Value *values;
+	const TraceValue *values;
 	int slot;             /* -1: structural */
 } Part;
 
@@ -87,7 +87,7 @@ static void sketch_parts(Sketch *s)
 	}
 }
 
-static Value part_value(const Part *part, int position)
+static TraceValue part_value(const Part *part, int position)
 {
 	return part->values[position];
 }
@@ -101,7 +101,7 @@ static Step step_copy(Arena *arena, const Step *step)
 }
 
 /* Parts are decided in order. */
-static void decide(Arena *arena, Arg *arg, int part, Value v)
+static void decide(Arena *arena, Arg *arg, int part, TraceValue v)
 {
 	int n = arg->domain.parts;
 	arg->open = false;
@@ -110,17 +110,17 @@ static void decide(Arena *arena, Arg *arg, int part, Value v)
 		return;
 	}
 	if (part == 1) {
-		arg->value = (Value){.kind = VALUE_LIST,
+		arg->value = (TraceValue){.kind = VALUE_LIST,
 		    .n = n,
-		    .list = NEW_N(arena, Value, n)};
-		arg->value.list[0] = (Value){.kind = VALUE_HOLE};
+		    .list = NEW_N(arena, TraceValue, n)};
+		arg->value.list[0] = (TraceValue){.kind = VALUE_HOLE};
 	}
 	arg->value.list[part] = v;
 }
 
 /* Where a decision lies that is not open: a size in the middle of its domain, a
  * choice at its first word, which is the plain one. */
-static Value settled(const Arg *arg, int part)
+static TraceValue settled(const Arg *arg, int part)
 {
 	const Domain *d = &arg->domain;
 	int at = d->kind == DOMAIN_TILE ? d->nvalues[part] / 2 : 0;
@@ -656,15 +656,15 @@ static bool words_equal(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-static bool position_of(const Part *part, const Arg *open, const Value *value,
+static bool position_of(const Part *part, const Arg *open, const TraceValue *value,
     int16_t *position)
 {
-	const Value *want = open->domain.kind == DOMAIN_TILE
+	const TraceValue *want = open->domain.kind == DOMAIN_TILE
 	    ? value->kind == VALUE_LIST && value->n == open->domain.parts
 		? &value->list[part->part]
 		: NULL
 	    : value;
-	const Value *values = open->domain.values[part->part];
+	const TraceValue *values = open->domain.values[part->part];
 	for (int i = 0; want && i < part->size; i++)
 		if (value_equal(&values[i], want)) {
 			*position = (int16_t)i;

@@ -28,7 +28,7 @@ static bool fits(DType type, int64_t value)
 }
 
 static Refusal fill_value(
-    const Call *call, const Value *value, DType type, Expr **fill)
+    const Call *call, const TraceValue *value, DType type, Expr **fill)
 {
 	Arena *arena = call->nest->arena;
 	double f = (double)value->i;

@@ -111,7 +111,7 @@ static Refusal read_part(
 static Refusal parameters(const Call *call, TransformLayout *p)
 {
 	const Nest *nest = call->nest;
-	const Value *list;
+	const TraceValue *list;
 	Refusal why = call_stage(call, 0, &p->stage);
 
 	if (why)

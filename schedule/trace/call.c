@@ -151,7 +151,7 @@ static bool lanes_value(const Machine *machine, const char *word, int64_t *value
 	return times >= 1 && times <= MAX_TIMES;
 }
 
-static bool value_number(const Call *call, const Value *value, int64_t *number)
+static bool value_number(const Call *call, const TraceValue *value, int64_t *number)
 {
 	*number = value->i;
 	return value->kind == VALUE_INT ||
@@ -201,7 +201,7 @@ static Refusal open_factors(const Call *call, int i, int *n, Handle **handles)
 
 Refusal call_factors(const Call *call, int i, int *n, Handle **handles)
 {
-	const Value *list;
+	const TraceValue *list;
 	int64_t number;
 	Refusal why;
 
@@ -260,16 +260,16 @@ Refusal call_outs(const Call *call, int n)
 
 /* --- lanes in a whole trace -------------------------------------------------- */
 
-static Value resolve_value(Arena *arena, Value v, const Machine *machine)
+static TraceValue resolve_value(Arena *arena, TraceValue v, const Machine *machine)
 {
 	int64_t number;
-	Value *list;
+	TraceValue *list;
 
 	if (v.kind == VALUE_WORD && lanes_value(machine, v.word, &number))
 		return value_int(number);
 	if (v.kind != VALUE_LIST)
 		return v;
-	list = NEW_N(arena, Value, v.n);
+	list = NEW_N(arena, TraceValue, v.n);
 	for (int i = 0; i < v.n; i++)
 		list[i] = resolve_value(arena, v.list[i], machine);
 	v.list = list;
@@ -278,10 +278,10 @@ static Value resolve_value(Arena *arena, Value v, const Machine *machine)
 
 static Domain resolve_domain(Arena *arena, Domain d, const Machine *machine)
 {
-	Value **values = NEW_N(arena, Value *, d.parts);
+	TraceValue **values = NEW_N(arena, TraceValue *, d.parts);
 
 	for (int i = 0; i < d.parts; i++) {
-		values[i] = NEW_N(arena, Value, d.nvalues[i]);
+		values[i] = NEW_N(arena, TraceValue, d.nvalues[i]);
 		for (int j = 0; j < d.nvalues[i]; j++)
 			values[i][j] = resolve_value(
 			    arena, d.values[i][j], machine);

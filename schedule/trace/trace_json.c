@@ -9,13 +9,14 @@
  * domains are left out.  Reading is strict: unknown keys are mistakes. */
 #include "schedule/internal.h"
 
+#include <jansson.h>
 #include <string.h>
 
 enum { MAX_DEPTH = 8, MAX_STEPS = 4096 };
 
 /* --- writing ---------------------------------------------------------------- */
 
-static json_t *value_to_json(const Value *value)
+static json_t *value_to_json(const TraceValue *value)
 {
 	json_t *list;
 
@@ -100,7 +101,7 @@ static bool fail(Reader *r, const char *what)
 
 /* A word is one that the text could have, so that printing and parsing give it
  * back. */
-static bool read_word(Reader *r, const char *text, Value *value)
+static bool read_word(Reader *r, const char *text, TraceValue *value)
 {
 	Source source = {"word", text, strlen(text)};
 	Span all = {0, source.size};
@@ -115,12 +116,12 @@ static bool read_word(Reader *r, const char *text, Value *value)
 
 static bool is_name(Reader *r, const char *text)
 {
-	Value word;
+	TraceValue word;
 
 	return read_word(r, text, &word) && !strpbrk(text, ".~/%*()-");
 }
 
-static bool read_value(Reader *r, const json_t *json, Value *value, int depth)
+static bool read_value(Reader *r, const json_t *json, TraceValue *value, int depth)
 {
 	int n;
 
@@ -138,8 +139,8 @@ static bool read_value(Reader *r, const json_t *json, Value *value, int depth)
 	if (!json_is_array(json) || depth == MAX_DEPTH)
 		return fail(r, "a value is a number, a string, null or a list");
 	n = (int)json_array_size(json);
-	*value = (Value){.kind = VALUE_LIST, .n = n,
-	    .list = NEW_N(r->arena, Value, n)};
+	*value = (TraceValue){.kind = VALUE_LIST, .n = n,
+	    .list = NEW_N(r->arena, TraceValue, n)};
 	for (int i = 0; i < n; i++)
 		if (!read_value(r, json_array_get(json, (size_t)i),
 			&value->list[i], depth + 1))

@@ -182,10 +182,10 @@ static bool names_something(char role, const char *word)
 	return role == 'B' || role == 'L' || role == 'U' || role == 'X';
 }
 
-static Value rename_value(
-    Rename *r, char role, Value v, const Name *stage)
+static TraceValue rename_value(
+    Rename *r, char role, TraceValue v, const Name *stage)
 {
-	Value *list;
+	TraceValue *list;
 
 	if (v.kind == VALUE_WORD && role == 'P')
 		v.word = rename_part(r, v.word, stage);
@@ -193,7 +193,7 @@ static Value rename_value(
 		v.word = rename_word(r, v.word);
 	if (v.kind != VALUE_LIST)
 		return v;
-	list = NEW_N(r->arena, Value, v.n);
+	list = NEW_N(r->arena, TraceValue, v.n);
 	for (int i = 0; i < v.n; i++)
 		list[i] = rename_value(r, role, v.list[i], stage);
 	v.list = list;
@@ -203,13 +203,13 @@ static Value rename_value(
 static void rename_domain(
     Rename *r, char role, Domain *d, const Name *stage)
 {
-	Value **values;
+	TraceValue **values;
 
 	if (!d->values)
 		return;
-	values = NEW_N(r->arena, Value *, d->parts);
+	values = NEW_N(r->arena, TraceValue *, d->parts);
 	for (int i = 0; i < d->parts; i++) {
-		values[i] = NEW_N(r->arena, Value, d->nvalues[i]);
+		values[i] = NEW_N(r->arena, TraceValue, d->nvalues[i]);
 		for (int j = 0; j < d->nvalues[i]; j++)
 			values[i][j] = rename_value(
 			    r, role, d->values[i][j], stage);

@@ -30,22 +30,22 @@ enum {
 
 /* --- values ---------------------------------------------------------------- */
 
-Value value_int(int64_t i)
+TraceValue value_int(int64_t i)
 {
-	return (Value){.kind = VALUE_INT, .i = i};
+	return (TraceValue){.kind = VALUE_INT, .i = i};
 }
 
-Value value_word(const char *word)
+TraceValue value_word(const char *word)
 {
-	return (Value){.kind = VALUE_WORD, .word = word};
+	return (TraceValue){.kind = VALUE_WORD, .word = word};
 }
 
-Value value_hole(void)
+TraceValue value_hole(void)
 {
-	return (Value){.kind = VALUE_HOLE};
+	return (TraceValue){.kind = VALUE_HOLE};
 }
 
-bool value_equal(const Value *a, const Value *b)
+bool value_equal(const TraceValue *a, const TraceValue *b)
 {
 	if (a->kind != b->kind)
 		return false;
@@ -80,7 +80,7 @@ size_t word_piece(const char *text)
 
 /* --- printing -------------------------------------------------------------- */
 
-static void print_values(Buf *out, const Value *values, int n, const char *ends)
+static void print_values(Buf *out, const TraceValue *values, int n, const char *ends)
 {
 	buf_putc(out, ends[0]);
 	for (int i = 0; i < n; i++) {
@@ -90,7 +90,7 @@ static void print_values(Buf *out, const Value *values, int n, const char *ends)
 	buf_putc(out, ends[1]);
 }
 
-void value_print(Buf *out, const Value *value)
+void value_print(Buf *out, const TraceValue *value)
 {
 	switch (value->kind) {
 	case VALUE_INT: buf_printf(out, "%lld", (long long)value->i); break;
@@ -101,7 +101,7 @@ void value_print(Buf *out, const Value *value)
 }
 
 /* 1, 2, 3 ... n: written inner<=n */
-static bool is_counting(const Value *values, int n)
+static bool is_counting(const TraceValue *values, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (values[i].kind != VALUE_INT || values[i].i != i + 1)
@@ -170,7 +170,7 @@ typedef struct {
 	bool failed; /* in this step: only the first mistake is told */
 } Parser;
 
-typedef VEC(Value) ValueVec;
+typedef VEC(TraceValue) ValueVec;
 
 static int peek_at(const Parser *p, size_t offset)
 {
@@ -339,10 +339,10 @@ static void part_divisor(Parser *p, Buf *text)
 }
 
 /* A name and what is joined to it: lanes*2, j//16%4. */
-static Value word(Parser *p)
+static TraceValue word(Parser *p)
 {
 	Buf text = {0};
-	Value value;
+	TraceValue value;
 
 	buf_puts(&text, name(p));
 	while (!p->failed) {
@@ -362,7 +362,7 @@ static Value word(Parser *p)
 	return value;
 }
 
-static Value value(Parser *p, int depth);
+static TraceValue value(Parser *p, int depth);
 
 static void values(Parser *p, const char *ends, int depth, ValueVec *out)
 {
@@ -379,7 +379,7 @@ static void values(Parser *p, const char *ends, int depth, ValueVec *out)
 	expect(p, close, "after the values");
 }
 
-static Value value(Parser *p, int depth)
+static TraceValue value(Parser *p, int depth)
 {
 	ValueVec list = {0};
 	int64_t number;
@@ -387,7 +387,7 @@ static Value value(Parser *p, int depth)
 
 	if (c == '[' && depth < MAX_DEPTH) {
 		values(p, "[]", depth + 1, &list);
-		return (Value){
+		return (TraceValue){
 		    .kind = VALUE_LIST, .n = list.n, .list = list.at};
 	}
 	if (take(p, "-inf"))
@@ -511,7 +511,7 @@ static Domain domain_of(
 	Domain d = {.kind = kind, .parts = n};
 
 	d.nvalues = NEW_N(p->arena, int, n);
-	d.values = NEW_N(p->arena, Value *, n);
+	d.values = NEW_N(p->arena, TraceValue *, n);
 	for (int i = 0; i < n; i++) {
 		d.nvalues[i] = parts[i].n;
 		d.values[i] = parts[i].at;
@@ -526,7 +526,7 @@ static void check_tile_parts(Parser *p, Span span, const Domain *d)
 		if (d->nvalues[i] == 0)
 			fail(p, span, "a part of the tile has no values");
 		for (int j = 0; j < d->nvalues[i]; j++) {
-			const Value *v = &d->values[i][j];
+			const TraceValue *v = &d->values[i][j];
 			if (!(v->kind == VALUE_INT && v->i >= 1) &&
 			    !(v->kind == VALUE_WORD &&
 				strncmp(v->word, "lanes", 5) == 0))
@@ -569,7 +569,7 @@ static Domain domain(Parser *p)
 
 /* --- steps ------------------------------------------------------------------ */
 
-static bool part_in(const Value *v, const Value *values, int n)
+static bool part_in(const TraceValue *v, const TraceValue *values, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (value_equal(v, &values[i]))
@@ -578,7 +578,7 @@ static bool part_in(const Value *v, const Value *values, int n)
 }
 
 /* Numbers may stand for lanes that only a machine tells. */
-static bool has_lanes(const Value *values, int n)
+static bool has_lanes(const TraceValue *values, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (values[i].kind == VALUE_WORD &&
@@ -587,7 +587,7 @@ static bool has_lanes(const Value *values, int n)
 	return false;
 }
 
-static bool in_domain(const Value *v, const Domain *d)
+static bool in_domain(const TraceValue *v, const Domain *d)
 {
 	if (d->kind == DOMAIN_CHOICE)
 		return part_in(v, d->values[0], d->nvalues[0]) ||
@@ -773,7 +773,7 @@ Trace *trace_parse(Arena *arena, const Source *source, Span span, Diag *diag)
 }
 
 bool value_parse(Arena *arena, const Source *source, Span span, Diag *diag,
-    Value *out)
+    TraceValue *out)
 {
 	Parser p = {.arena = arena, .source = source, .diag = diag,
 	    .at = span.begin, .end = span.end};

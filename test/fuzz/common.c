@@ -10,6 +10,7 @@
 
 #include "codegen/codegen.h"
 #include "schedule/internal.h"
+#include <jansson.h>
 
 const Machine fuzz_machine = {.threads = 2,
     .vector_bytes = 32,

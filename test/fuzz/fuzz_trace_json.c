@@ -1,6 +1,7 @@
 /* The reader of traces in records: it gives an error, or a trace for which
  * holds what fuzz_trace says, also after its names are those of the program. */
 #include "test/fuzz/fuzz.h"
+#include <jansson.h>
 
 const char fuzz_name[] = "trace_json";
 const char *const fuzz_seeds[] = {NULL};

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 enum { QUICK = 2000, LONG = 20000, MOST_STEPS = 16, LEAST_ACCEPTED = 50 };
 

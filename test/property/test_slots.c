@@ -54,18 +54,18 @@ static char *printed(Arena *arena, const Trace *trace)
 /* The factors of a split become an open decision and slots. */
 static void open_factors(Trial *t, Step *step)
 {
-	const Value *list = &step->args[1].value;
+	const TraceValue *list = &step->args[1].value;
 	Arg *args = arena_memdup(
 	    t->arena, step->args, sizeof *args * (size_t)step->nargs);
 	Domain d = {.kind = DOMAIN_TILE, .parts = list->n,
 	    .nvalues = NEW_N(t->arena, int, list->n),
-	    .values = NEW_N(t->arena, Value *, list->n)};
+	    .values = NEW_N(t->arena, TraceValue *, list->n)};
 
 	d.nvalues[0] = 1;
 	d.values[0] = &list->list[0];
 	for (int i = 1; i < list->n; i++) {
 		d.nvalues[i] = NFACTORS;
-		d.values[i] = NEW_N(t->arena, Value, NFACTORS);
+		d.values[i] = NEW_N(t->arena, TraceValue, NFACTORS);
 		for (int j = 0; j < NFACTORS; j++)
 			d.values[i][j] = value_int(factors[j]);
 		t->slots[t->nslots++] = list->list[i].i;
@@ -102,7 +102,7 @@ static Trace *with_numbers(Trial *t, const int64_t *slots)
 			vec_push(t->arena, &out->steps, step);
 			continue;
 		}
-		args[1].value.list = NEW_N(t->arena, Value, n);
+		args[1].value.list = NEW_N(t->arena, TraceValue, n);
 		args[1].value.list[0] = value_hole();
 		for (int j = 1; j < n; j++)
 			args[1].value.list[j] = value_int(slots[slot++]);

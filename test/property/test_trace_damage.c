@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 enum { QUICK = 20000, LONG = 400000, MOST_CHANGES = 4 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 static const char contract_example[] =
     "ap = cache_read(c, a, pack)   # packed\n"
