@@ -1,6 +1,27 @@
 #include "test/common_program.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include <cmocka.h>
+
+Program *program_of_text(Arena *arena, const char *text, Numerics numerics)
+{
+	Diag diag = {0};
+	Source *source = NEW(arena, Source);
+	*source = (Source){"t", text, strlen(text)};
+	Spec *spec = spec_parse(arena, source, &diag);
+	Program *p = spec
+	    ? spec_program(arena, spec, "", NULL, 0, numerics, &diag)
+	    : NULL;
+	if (!p)
+		fail_msg("%s\n%s", text, buf_text(&diag.text));
+	diag_free(&diag);
+	return p;
+}
 
 enum { MAX = 8 };
 

@@ -1,9 +1,11 @@
-/* Programs made by hand, for tests below the spec reader. */
+/* Programs made by hand, for tests below the spec reader, and of a text. */
 #ifndef TEST_COMMON_PROGRAM_H
 #define TEST_COMMON_PROGRAM_H
 
 #include "ir/program.h"
 
+/* Of a spec without cases; the test fails, with the text, if it is refused. */
+Program *program_of_text(Arena *arena, const char *text, Numerics numerics);
 /* c[i, j] = sum[k](a[i, k] * b[k, j]); b is const */
 Program *program_matmul(Arena *arena, int m, int n, int k);
 /* padded[c, x < X + 2] = if 1 <= x < X + 1 then data[c, x - 1] else 0

@@ -3,6 +3,7 @@
  * of the points below E, counted here one by one.  Extents are random. */
 #include "ir/program.h"
 #include "lib/rng.h"
+#include "test/common_program.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -193,15 +194,8 @@ static void print_text(Buf *out, const Trial *t, bool explicitly)
 /* Runs a text; the result's elements, and its FLOPs. */
 static float *run(Trial *t, const char *text, int64_t *flops)
 {
-	Diag diag = {0};
-	Source *source = NEW(t->arena, Source);
 	char why[200];
-	*source = (Source){"t", text, strlen(text)};
-	Spec *spec = spec_parse(t->arena, source, &diag);
-	Program *p = spec ? spec_program(t->arena, spec, "", NULL, 0,
-				NUMERICS_EXACT, &diag) : NULL;
-	if (!p)
-		fail_msg("%s\n%s", text, buf_text(&diag.text));
+	Program *p = program_of_text(t->arena, text, NUMERICS_EXACT);
 	if (!program_verify(p, why, sizeof why))
 		fail_msg("%s\n%s", text, why);
 	void **data = NEW_N(t->arena, void *, p->nbuffers);
@@ -212,7 +206,6 @@ static float *run(Trial *t, const char *text, int64_t *flops)
 		((float *)data[0])[i] = (float)(i*i + 1) / 3;
 	interp_run(p, data);
 	*flops = p->flops;
-	diag_free(&diag);
 	return data[p->outputs[0]];
 }
 

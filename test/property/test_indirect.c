@@ -5,6 +5,7 @@
 #include "ir/program.h"
 #include "ir/scalar.h"
 #include "lib/rng.h"
+#include "test/common_program.h"
 #include "test/common_schedule.h"
 
 #include <setjmp.h>
@@ -57,15 +58,9 @@ static char *with(const char *form, const char *read, char *out)
 static void run_text(const char *text, int kind, uint64_t seed)
 {
 	Arena *arena = arena_new();
-	Diag diag = {0};
 	Rng rng = rng_stream(seed, 0, 0);
 	char why[200];
-	Source source = {"t", text, strlen(text)};
-	Spec *spec = spec_parse(arena, &source, &diag);
-	Program *p = spec ? spec_program(arena, spec, "", NULL, 0,
-				NUMERICS_DEFAULT, &diag) : NULL;
-	if (!p)
-		fail_msg("%s\n%s", text, buf_text(&diag.text));
+	Program *p = program_of_text(arena, text, NUMERICS_DEFAULT);
 	if (!program_verify(p, why, sizeof why))
 		fail_msg("%s\n%s", text, why);
 	void **data = NEW_N(arena, void *, p->nbuffers);
@@ -85,7 +80,6 @@ static void run_text(const char *text, int kind, uint64_t seed)
 	if (memcmp(data[p->outputs[0]], data[p->outputs[1]],
 		sizeof(float) * N * D))
 		fail_msg("%s: differ", text);
-	diag_free(&diag);
 	arena_free(arena);
 }
 
@@ -145,19 +139,14 @@ static void try_trace(const char *trace, const char *why)
 	    "  t[v < 4, d < 3] = x[v, d]*2 + 1\n"
 	    "  y[i < 9, d < 3] = t[clamp(id[i], 0, 3), d]\n";
 	Arena *arena = arena_new();
-	Diag diag = {0};
 	Error error = {0};
-	Source source = {"t", text, strlen(text)};
-	Spec *spec = spec_parse(arena, &source, &diag);
-	Program *p = spec_program(
-	    arena, spec, "", NULL, 0, NUMERICS_DEFAULT, &diag);
+	Program *p = program_of_text(arena, text, NUMERICS_DEFAULT);
 	Nest *nest = schedule_nest(arena, p, &test_machine,
 	    schedule_steps(arena, trace), &error);
 	if (!why != (nest != NULL))
 		fail_msg("%s: %s", trace, nest ? "applied" : error.text);
 	if (why && !strstr(error.text, why))
 		fail_msg("%s: %s", trace, error.text);
-	diag_free(&diag);
 	arena_free(arena);
 }
 

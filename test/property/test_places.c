@@ -4,6 +4,7 @@
 #include "ir/program.h"
 #include "ir/scalar.h"
 #include "lib/rng.h"
+#include "test/common_program.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,7 +102,6 @@ static void trial(uint64_t seed)
 	static const char *const elements[] = {
 	    "x[i, j]", "2 - x[i, j]*3", "max(x[i, j], 0)"};
 	Trial t = {.arena = arena_new(), .rng = rng_stream(seed, 0, 0)};
-	Diag diag = {0};
 	t.type = (DType)below(&t, DT_COUNT);
 	t.least = below(&t, 2);
 	t.varies = below(&t, 3) == 0;
@@ -115,12 +115,7 @@ static void trial(uint64_t seed)
 	    dtype_name(t.type), t.m, t.n, t.m, t.least ? "argmin" : "argmax",
 	    t.varies ? "i - 1" : arena_printf(t.arena, "%d", t.n),
 	    elements[t.computed]);
-	Source source = {"t", text, strlen(text)};
-	Spec *spec = spec_parse(t.arena, &source, &diag);
-	Program *p = spec ? spec_program(t.arena, spec, "", NULL, 0,
-				NUMERICS_DEFAULT, &diag) : NULL;
-	if (!p)
-		fail_msg("%s\n%s", text, buf_text(&diag.text));
+	Program *p = program_of_text(t.arena, text, NUMERICS_DEFAULT);
 	void **data = NEW_N(t.arena, void *, p->nbuffers);
 	for (int i = 0; i < p->nbuffers; i++)
 		data[i] = arena_alloc(
@@ -136,7 +131,6 @@ static void trial(uint64_t seed)
 		if (got[i] != expected(&t, i))
 			fail_msg("seed %d: %selement %d is %d, not %d",
 			    (int)seed, text, i, got[i], expected(&t, i));
-	diag_free(&diag);
 	arena_free(t.arena);
 }
 

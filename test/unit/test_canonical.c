@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "ir/program.h"
+#include "test/common_program.h"
 
 static Arena *arena;
 
@@ -25,23 +26,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-static Program *program_in(const char *text, Numerics numerics)
-{
-	Diag diag = {0};
-	Source *source = NEW(arena, Source);
-	*source = (Source){"t", text, strlen(text)};
-	Spec *spec = spec_parse(arena, source, &diag);
-	Program *p = spec
-	    ? spec_program(arena, spec, "", NULL, 0, numerics, &diag) : NULL;
-	if (!p)
-		fail_msg("%s", buf_text(&diag.text));
-	diag_free(&diag);
-	return p;
-}
-
 static Program *program(const char *text)
 {
-	return program_in(text, NUMERICS_DEFAULT);
+	return program_of_text(arena, text, NUMERICS_DEFAULT);
 }
 
 static const char conv[] =
@@ -144,8 +131,8 @@ static void test_what_counts(void **state)
 	for (int i = 0; i < N; i++)
 		keys[i] = program(other[i])->op;
 	keys[N] = program(base)->op;
-	keys[N + 1] = program_in(base, NUMERICS_EXACT)->op;
-	keys[N + 2] = program_in(base, NUMERICS_FAST)->op;
+	keys[N + 1] = program_of_text(arena, base, NUMERICS_EXACT)->op;
+	keys[N + 2] = program_of_text(arena, base, NUMERICS_FAST)->op;
 	for (int i = 0; i < N + 3; i++)
 		for (int k = 0; k < i; k++)
 			assert_string_not_equal(keys[i], keys[k]);

@@ -10,6 +10,7 @@
 
 #include "schedule/groups.h"
 #include "test/common_lower.h"
+#include "test/common_program.h"
 #include "test/common_schedule.h"
 
 static Arena *arena;
@@ -30,17 +31,7 @@ static int teardown(void **state)
 
 static Program *program(const char *text)
 {
-	Diag diag = {0};
-	Source *source = NEW(arena, Source);
-	*source = (Source){"t", text, strlen(text)};
-	Spec *spec = spec_parse(arena, source, &diag);
-	Program *p = spec ? spec_program(arena, spec, "", NULL, 0,
-				NUMERICS_DEFAULT, &diag)
-			  : NULL;
-	if (!p)
-		fail_msg("%s", buf_text(&diag.text));
-	diag_free(&diag);
-	return p;
+	return program_of_text(arena, text, NUMERICS_DEFAULT);
 }
 
 /* The blocks of each group, as "pad c r | q". */
