@@ -259,6 +259,10 @@ static V add_function(LlvmGen *gen, const LowFunction *low, const char *name,
 	string_attribute(gen, function, "target-features", gen->attrs);
 	if (uses_wide_vectors(low) && llvm_has(gen, FEATURE_AVX512F))
 		string_attribute(gen, function, "prefer-vector-width", "512");
+	/* Registers are saved where the stack is: a vector that crosses a line
+	 * there costs more than the rest of the loop. */
+	if (llvm_has(gen, FEATURE_AVX))
+		string_attribute(gen, function, "stackrealign", "true");
 	if (internal)
 		LLVMSetLinkage(function, LLVMInternalLinkage);
 	return function;

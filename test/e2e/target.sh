@@ -17,6 +17,9 @@ ok foreign says "$("$TUNEC" target 'llvm -mcpu=apple-m1 -threads=1' \
 exits unknown-key-is-usage 2 "$TUNEC" target 'llvm -foo=1'
 printf 'tunec: 1\nname: twice\ninputs: {a: "f32[8]"}\ncompute: |\n  b[i < 8] = a[i]*2\n' \
 	>twice.yaml
+# a vector that is kept on the stack crosses no line there
+ok stack-is-aligned-for-vectors says "$("$TUNEC" build -q twice.yaml -o - \
+	--emit=ll --target 'llvm -mcpu=x86-64-v3' --db none.db)" '"stackrealign"'
 for verb in 'tune --trials 1' space replay 'log best' 'log explain' 'show --stage=c'; do
 	# shellcheck disable=SC2086
 	exits "unknown-key-is-usage-of-${verb// /-}" 2 "$TUNEC" $verb twice.yaml \
