@@ -15,6 +15,9 @@
  * transposed at once. */
 enum { BRANCH_OPERATIONS = 4, ROWS_MAX = 16 };
 
+/* Two loads a cycle, but no code fills both ports always. */
+#define LOAD_CYCLES 0.56
+
 /* Results of a reduction that are kept in temporaries. */
 enum { SUMS_MAX = 64 };
 
@@ -163,6 +166,75 @@ static void count_touched(
 		access_elements(s, a, values, elements);
 		for (int d = 0; d <= s->nloops; d++)
 			c->touched[d] += a->bytes * elements[d];
+	}
+}
+
+/* --- sets ---------------------------------------------------------------------- */
+
+/* Where a line of a cache may lie follows from its place in its page (of 64
+ * lines, a bit each): in the first cache always, in the second because pages lie
+ * anywhere.  So rows a multiple of a page apart share few of the sets. */
+enum { PAGE = 4096, PAGE_LINES = 64, PAGE_LINE = PAGE / PAGE_LINES };
+
+/* The hardware brings ahead what it sees to be a row, of so many rows in turn.
+ * What is read of more of them, so little of each, waits for each line. */
+enum { STREAMS = 32, SHORT_ROW = 256, WAITING = 3 };
+
+static uint64_t moved_by(uint64_t lines, int64_t bytes)
+{
+	int by = (int)(bytes % PAGE / PAGE_LINE);
+	return by ? lines << by | lines >> (PAGE_LINES - by) : lines;
+}
+
+/* The lines of `n` pieces, each `step` bytes behind the one before it. */
+static uint64_t repeated(uint64_t lines, int64_t step, int64_t n)
+{
+	int64_t done = 1;
+	step %= PAGE;
+	n = n < PAGE ? n : PAGE;
+	for (; done * 2 <= n && ~lines; done *= 2)
+		lines |= moved_by(lines, done * step);
+	return ~lines ? lines | moved_by(lines, (n - done) * step) : lines;
+}
+
+static bool is_waiting(
+    const PlanStage *s, const PlanAccess *a, const int64_t *values)
+{
+	uint64_t row = 1;
+	double rows = 1;
+	for (int d = s->nloops - 1; d >= 0 && rows <= STREAMS; d--) {
+		int64_t n = values[s->loops[d].extent];
+		int64_t step = access_step(a, values, d) * a->bytes;
+		if (n > 1 && step >= PAGE)
+			rows *= (double)n;
+		else if (n > 1 && step)
+			row = repeated(row, step, n);
+	}
+	return !a->write && rows > STREAMS &&
+	    __builtin_popcountll(row) * PAGE_LINE <= SHORT_ROW;
+}
+
+/* Of what loops d.. move over: bytes that it takes in a cache, with the sets that
+ * only it can fill, and bytes that are waited for. */
+typedef struct {
+	double taken[PLAN_DEPTH + 1], waiting[PLAN_DEPTH + 1];
+} Footprint;
+
+static void add_access(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, Footprint *f)
+{
+	double elements[PLAN_DEPTH + 1];
+	bool waiting = is_waiting(s, a, values);
+	uint64_t lines = a->by_data ? ~(uint64_t)0 : 1;
+	access_elements(s, a, values, elements);
+	for (int d = s->nloops; d >= 0; d--) {
+		double bytes = a->bytes * elements[d];
+		int64_t n = d < s->nloops ? values[s->loops[d].extent] : 1;
+		if (n > 1 && ~lines)
+			lines = repeated(
+			    lines, access_step(a, values, d) * a->bytes, n);
+		f->taken[d] += bytes * PAGE_LINES / __builtin_popcountll(lines);
+		f->waiting[d] += waiting ? bytes : 0;
 	}
 }
 
@@ -382,12 +454,35 @@ static void count_conflicts(const PlanStage *s, const Machine *m,
 	}
 }
 
-static double fits_traffic(const PlanStage *s, const StageCost *c, double size)
+/* From the loop at which what is touched inside fits, each time it starts; what
+ * is waited for as WAITING times as much but for the first time. */
+static double fits_traffic(
+    const StageCost *c, int nloops, const double *taken, const double *waiting,
+    double size)
 {
-	for (int d = 0; d <= s->nloops; d++)
-		if (c->touched[d] <= size)
-			return c->touched[d] * c->trips[d];
-	return c->touched[s->nloops] * c->trips[s->nloops];
+	int d = 0;
+	while (d < nloops && taken[d] > size)
+		d++;
+	double again = waiting[d] * c->trips[d] - waiting[0];
+	return c->touched[d] * c->trips[d] + (WAITING - 1) * max2(again, 0);
+}
+
+/* The second cache is near enough not to be waited for, the last has a place for
+ * each line anywhere. */
+static void count_traffic(const PlanStage *s, const Machine *m,
+    const int64_t *values, StageCost *c)
+{
+	static const double none[PLAN_DEPTH + 1];
+	Footprint f = {{0}, {0}};
+	for (int i = 0; i < s->naccesses; i++)
+		if (s->accesses[i].scope != SCOPE_REG)
+			add_access(s, &s->accesses[i], values, &f);
+	c->traffic[0] = fits_traffic(
+	    c, s->nloops, f.taken, none, (double)m->l1_bytes * 0.75);
+	c->traffic[1] = fits_traffic(
+	    c, s->nloops, f.taken, f.waiting, (double)m->l2_bytes * 0.75);
+	c->traffic[2] = fits_traffic(
+	    c, s->nloops, c->touched, f.waiting, (double)m->l3_bytes * 0.75);
 }
 
 static void count_parallel(const PlanStage *s, const Machine *m,
@@ -416,6 +511,18 @@ static double combining(const PlanStage *s, const StageCost *c)
 	return max2(pairs, 0) / 2 + 1.5 * log2(c->lanes) + memory;
 }
 
+/* Cycles for the steps behind the last whole dot product of four: each lane on
+ * its own. */
+static double odd_steps(
+    const PlanStage *s, const int64_t *values, const StageCost *c)
+{
+	const PlanLoop *four = &s->loops[s->nloops - 1];
+	if (!s->dot || runs_whole(four, values) || four->axis < 0)
+		return 0;
+	int64_t rest = s->axes[four->axis].length % values[four->extent];
+	return c->results * (double)rest * c->lanes * 3;
+}
+
 void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
     StageCost *c)
 {
@@ -426,14 +533,11 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 	count_parallel(s, m, values, c);
 	double work = c->trips[s->nloops];
 	c->padding = max2(1, work / (double)s->points);
-	const double sizes[3] = {(double)m->l1_bytes * 0.75,
-	    (double)m->l2_bytes * 0.75, (double)m->l3_bytes * 0.75};
-	for (int i = 0; i < 3; i++)
-		c->traffic[i] = fits_traffic(s, c, sizes[i]);
+	count_traffic(s, m, values, c);
 
 	double issue = m->fma_per_cycle > 0 ? m->fma_per_cycle : 1;
 	double latency = m->fma_latency > 0 ? m->fma_latency : 4;
-	double body = max2(c->operations / issue, c->loads / 2);
+	double body = max2(c->operations / issue, c->loads * LOAD_CYCLES);
 	body = max2(body, c->stores);
 	if (s->reduce && c->accumulators > 0)
 		body = max2(body,
@@ -442,7 +546,8 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 		body += 2 * (c->registers - m->vector_registers);
 	count_conflicts(s, m, values, c);
 	body += c->gathers * 0.5 + c->conflicts * 3 + 1.5;
-	double compute = body * c->body_runs + c->results * combining(s, c);
+	double compute = body * c->body_runs +
+	    c->results * combining(s, c) + odd_steps(s, values, c);
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
 	       memory = c->traffic[2] / 5;
 	double longest = max2(max2(compute, l2), max2(l3, memory));

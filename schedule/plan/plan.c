@@ -597,6 +597,7 @@ static void record_stage(Recorder *r, int number)
 	*s = (PlanStage){.stage = number,
 	    .reduce = stage->reduce != REDUCE_NONE,
 	    .ahead = stage->ahead,
+	    .dot = stage->intrinsic >= 0,
 	    .tail = stage->tail,
 	    .points = 1};
 	record_path(r);

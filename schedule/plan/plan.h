@@ -96,6 +96,7 @@ typedef struct {
 	int nzeros;
 	PlanZero *zeros;
 	bool reduce, ahead;
+	bool dot;         /* its innermost loop is one operation */
 	TailStyle tail;
 	int naxes;        /* of the stages on the path */
 	PlanAxis axes[PLAN_DEPTH];

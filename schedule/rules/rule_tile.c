@@ -510,6 +510,19 @@ static void unroll_reduction(Tiling *t)
 	}
 }
 
+/* Does it move what is read in vectors?  Then it goes inside of the other axes:
+ * an element that all lanes read is used for all its vectors at once, or each of
+ * them would need a register meanwhile. */
+static bool moves_vectors(const Tiling *t, int axis)
+{
+	for (int i = 0; i < t->info->reads.n && t->tiled->axis >= 0; i++) {
+		const RuleRead *r = &t->info->reads.at[i];
+		if (r->uses[t->tiled->axis] && r->uses[axis])
+			return true;
+	}
+	return false;
+}
+
 static void schedule_reduction(Tiling *t)
 {
 	const Block *b = t->block;
@@ -527,11 +540,13 @@ static void schedule_reduction(Tiling *t)
 	put(t, "reorder(");
 	for (int i = 0; i < t->loops.n - (t->four != NULL); i++, sep = ", ")
 		put(t, "%s%s", sep, t->loops.at[i].name);
-	for (int a = 0; a < b->nspatial; a++)
-		if (a != t->tiled->axis) {
-			put(t, "%s%s.%s", sep, n, b->axes[a].name);
-			sep = ", ";
-		}
+	for (int moves = 0; moves < 2; moves++)
+		for (int a = 0; a < b->nspatial; a++)
+			if (a != t->tiled->axis &&
+			    moves_vectors(t, a) == moves) {
+				put(t, "%s%s.%s", sep, n, b->axes[a].name);
+				sep = ", ";
+			}
 	if (vector)
 		put(t, "%s%s, %s", sep, v0, vv);
 	if (t->four)
