@@ -18,6 +18,10 @@ enum { BRANCH_OPERATIONS = 4, ROWS_MAX = 16 };
 /* Two loads a cycle, but no code fills both ports always. */
 #define LOAD_CYCLES 0.56
 
+/* A store of a part of a line: by the time of the next part the line may have to
+ * be brought again, and its page's address.  Gathers cost half a cycle. */
+enum { NARROW_STORE = 6 };
+
 /* Results of a reduction that are kept in temporaries. */
 enum { SUMS_MAX = 64 };
 
@@ -372,7 +376,7 @@ static void count_body(const PlanStage *s, const Machine *m,
 	c->body_runs = c->trips[c->body] * density.bodies;
 	c->operations = c->unrolled * words * density.copies *
 	    (flops + BRANCH_OPERATIONS * branches);
-	double streams = 1e9, broadcasts = 0;
+	double streams = 1e9, broadcasts = 0, narrow = 0;
 	if (s->reduce)
 		count_results(s, values, vector, c);
 	for (int i = 0; i < s->naccesses; i++) {
@@ -404,6 +408,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 			each /= together;
 			c->gathers += copies * (each + log2(together));
 		}
+		if (a->write && wide && step != 1)
+			narrow += copies * each;
 		if (a->write)
 			c->stores += copies * each;
 		if (!a->write || s->reduce)
@@ -418,6 +424,7 @@ static void count_body(const PlanStage *s, const Machine *m,
 			broadcasts = max2(broadcasts,
 			    count_wandering(s, a, values, c->body, vector));
 	}
+	c->gathers += narrow * NARROW_STORE;
 	c->registers = c->accumulators + (streams < 1e9 ? streams : 1) +
 	    broadcasts;
 }
