@@ -18,6 +18,9 @@ enum { BRANCH_OPERATIONS = 4, ROWS_MAX = 16 };
 /* Two loads a cycle, but no code fills both ports always. */
 #define LOAD_CYCLES 0.56
 
+/* A chain waits for its operands, too. */
+#define LATE 1.2
+
 /* A store of a part of a line: by the time of the next part the line may have to
  * be brought again, and its page's address.  Gathers cost half a cycle. */
 enum { NARROW_STORE = 6 };
@@ -348,6 +351,20 @@ static int loads_apart(const Machine *m, const PlanAccess *a, int64_t step)
 	return step != 1 && apart <= most ? (int)apart : 0;
 }
 
+/* Lines that a vector of neighbours touches: one where all its steps are whole
+ * lines, else where it begins is anywhere. */
+static double lines_each(const PlanStage *s, const Machine *m,
+    const PlanAccess *a, const int64_t *values, int vector)
+{
+	double bytes = min2(at(values, s->loops[vector].extent) * a->bytes,
+	    m->vector_bytes);
+	for (int d = 0; d < s->nloops; d++)
+		if (d != vector && values[s->loops[d].extent] > 1 &&
+		    access_step(a, values, d) * a->bytes % m->line_bytes)
+			return 1 + (bytes - a->bytes) / m->line_bytes;
+	return 1;
+}
+
 /* Instructions of the body: one for each access that differs. */
 static void count_body(const PlanStage *s, const Machine *m,
     const int64_t *values, StageCost *c)
@@ -394,6 +411,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 		if (a->scope == SCOPE_REG || (a->write && c->results > 0))
 			continue;
 		double each = wide ? words : 1;
+		if (step == 1)
+			each *= lines_each(s, m, a, values, vector);
 		if (a->zeros)
 			each *= density.copies;
 		int whole = a->write ? 0 : loads_apart(m, a, step);
@@ -547,8 +566,8 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 	double body = max2(c->operations / issue, c->loads * LOAD_CYCLES);
 	body = max2(body, c->stores);
 	if (s->reduce && c->accumulators > 0)
-		body = max2(body,
-		    c->operations / c->accumulators * latency);
+		body = max2(body, c->operations / c->accumulators * latency *
+			LATE);
 	if (c->registers > m->vector_registers && m->vector_registers)
 		body += 2 * (c->registers - m->vector_registers);
 	count_conflicts(s, m, values, c);
