@@ -207,7 +207,7 @@ static void update(Lower *l, int stage, Index address)
 	if (step_never(l, stage))
 		return;
 	if (!own) {
-		step(l, s, address, s->body);
+		step(l, s, address, step_element(l, stage));
 		return;
 	}
 	Value condition = eval(l, own);

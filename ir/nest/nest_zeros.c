@@ -288,18 +288,42 @@ bool nest_step_relies(const Nest *nest, Arena *arena, int stage)
 	return r.found;
 }
 
+/* Does it read at its axes alone, so that no condition keeps it inside? */
+static bool find_elsewhere(Expr *e, void *found)
+{
+	for (int i = 0; e->op == OP_READ && i < e->narg; i++)
+		*(bool *)found |= e->arg[i]->op != OP_AXIS;
+	return !*(bool *)found;
+}
+
+/* What holds for all elements that are used is not asked of their steps. */
+static ExprVec without_demand(
+    const Nest *nest, Arena *arena, int stage, const ExprVec *own)
+{
+	ExprVec left = {0};
+	Where used = {.all = nest_demand(nest, arena, stage)};
+	bool elsewhere = false;
+	expr_walk(nest->stages.at[stage].body, find_elsewhere, &elsewhere);
+	for (int i = 0; i < own->n; i++)
+		if (elsewhere || !holds_one(&used, own->at[i]))
+			vec_push(arena, &left, own->at[i]);
+	return left;
+}
+
 ExprVec nest_step_conditions(
     const Nest *nest, Arena *arena, int stage, bool reads)
 {
-	ExprVec none = {0}, own, first;
+	ExprVec none = {0}, own;
 	Zeros z = {.nest = nest, .arena = arena};
+	Where w = {0};
 	if (nest->stages.at[stage].reduce == REDUCE_NONE)
 		return none;
 	own = conditions(nest, arena, stage, reads);
-	if (reads || !nest_step_relies(nest, arena, stage))
+	if (reads)
 		return own;
-	first = conditions(nest, arena, stage, true);
-	Where w = {.all = first};
+	own = without_demand(nest, arena, stage, &own);
+	if (nest_step_relies(nest, arena, stage))
+		w.all = conditions(nest, arena, stage, true);
 	for (int i = 0; i < own.n; i++)
 		add_one(&z, &w, own.at[i]);
 	return w.all;
