@@ -650,6 +650,7 @@ bool nest_infer(Nest *nest, const char **why)
 	    .fixed = fixed_vars(nest),
 	    .why = why,
 	};
+	nest_assert_structure(nest);
 	*why = NULL;
 	nest->inferred = false;
 	drop_inferred_guards(nest);
@@ -665,5 +666,6 @@ bool nest_infer(Nest *nest, const char **why)
 	}
 	nest->ninferred = nest->guards.n - nest->first_inferred;
 	nest->inferred = true;
+	nest_assert_inferred(nest);
 	return true;
 }
