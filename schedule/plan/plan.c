@@ -649,6 +649,7 @@ Plan *plan_record(Arena *arena, const Nest *nest)
 		}
 		plan->nstages++;
 	}
+	plan_assert_sound(plan);
 	return plan;
 }
 
@@ -734,5 +735,6 @@ Plan *plan_copy(Arena *arena, const Plan *plan)
 	each_handle(copy, rename_handle, renamed);
 	free(used);
 	free(renamed);
+	plan_assert_sound(copy);
 	return copy;
 }

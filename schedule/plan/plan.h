@@ -116,7 +116,9 @@ typedef struct {
 
 /* plan.c */
 Plan *plan_record(Arena *arena, const Nest *nest);
-/* A copy in another arena that keeps nothing of the nest. */
+/* plan_sound.c: asserts what holds of every plan. */
+void plan_assert_sound(const Plan *plan);
+/* plan.c: a copy in another arena that keeps nothing of the nest. */
 Plan *plan_copy(Arena *arena, const Plan *plan);
 
 /* features.c: one row; values[] is the tape evaluated for a candidate. */

@@ -1,0 +1,109 @@
+/* What holds of every plan: what features, cost and density index by without
+ * asking.  Our own mistakes, so assertions; once for each plan that is
+ * recorded. */
+#include "schedule/plan/plan.h"
+
+#include <assert.h>
+
+static void handle_sound(const Plan *plan, Handle h)
+{
+	assert(h >= 0 && h < tape_size(plan->tape));
+	(void)plan, (void)h;
+}
+
+static void maybe_handle_sound(const Plan *plan, Handle h)
+{
+	if (h != HANDLE_NONE)
+		handle_sound(plan, h);
+}
+
+static void loops_sound(const Plan *plan, const PlanStage *s)
+{
+	assert(s->own >= 0 && s->own <= s->nloops && s->nloops <= PLAN_DEPTH);
+	for (int l = 0; l < s->nloops; l++) {
+		const PlanLoop *loop = &s->loops[l];
+		handle_sound(plan, loop->extent);
+		maybe_handle_sound(plan, loop->unroll_limit);
+		assert(loop->kind < LOOP_KINDS);
+		assert(loop->axis >= -1 && loop->axis < s->naxes);
+		if (loop->axis >= 0)
+			handle_sound(plan, loop->below);
+	}
+}
+
+/* What moves where an axis starts are loops around it, outermost first. */
+static void axes_sound(const Plan *plan, const PlanStage *s)
+{
+	assert(s->naxes >= 0 && s->naxes <= PLAN_DEPTH);
+	for (int a = 0; a < s->naxes; a++) {
+		const PlanAxis *axis = &s->axes[a];
+		handle_sound(plan, axis->covered);
+		assert(axis->length >= 0);
+		assert(axis->nmovers >= 0 && axis->nmovers <= PLAN_MOVERS);
+		maybe_handle_sound(plan, axis->end);
+		for (int i = 0; i < axis->nmovers; i++) {
+			assert(axis->mover[i] >= 0 &&
+			    axis->mover[i] < s->nloops);
+			assert(!i || axis->mover[i - 1] <= axis->mover[i]);
+			handle_sound(plan, axis->step[i]);
+		}
+	}
+}
+
+/* A loop that surely moves an access is none that may. */
+static void access_sound(
+    const Plan *plan, const PlanStage *s, const PlanAccess *a)
+{
+	uint32_t loops = (uint32_t)(((uint64_t)1 << s->nloops) - 1);
+	assert(a->ndim >= 0 && a->ndim <= PLAN_DIMS && a->bytes > 0);
+	assert(!(a->movers & a->doubtful));
+	assert(!((a->movers | a->doubtful | a->by_data) & ~loops));
+	assert(a->nparts >= 0 && a->nparts <= PLAN_PARTS);
+	for (int d = 0; d < a->ndim; d++) {
+		handle_sound(plan, a->held[d]);
+		for (int l = 0; l < s->nloops; l++)
+			maybe_handle_sound(plan, a->coef[l][d]);
+	}
+	for (int p = 0; p < a->nparts; p++) {
+		assert(a->parts[p].dim >= 0 && a->parts[p].dim < a->ndim);
+		handle_sound(plan, a->parts[p].div);
+		maybe_handle_sound(plan, a->parts[p].mod);
+		handle_sound(plan, a->parts[p].stride);
+	}
+}
+
+/* Two forms that bound each other do so both ways. */
+static void zeros_sound(const Plan *plan, const PlanStage *s)
+{
+	assert(s->nzeros >= 0 && s->nzeros <= PLAN_ZEROS);
+	for (int i = 0; i < s->nzeros; i++) {
+		const PlanZero *z = &s->zeros[i];
+		handle_sound(plan, z->constant);
+		assert(z->divisor >= 0);
+		assert(z->opposite >= -1 && z->opposite < s->nzeros);
+		assert(z->opposite < 0 || s->zeros[z->opposite].opposite == i);
+		for (int l = 0; l < s->nloops; l++)
+			maybe_handle_sound(plan, z->coef[l]);
+	}
+}
+
+void plan_assert_sound(const Plan *plan)
+{
+	assert(plan->nstages > 0);
+	assert(plan->anchor >= 0 && plan->anchor < plan->nstages);
+	for (int i = 0; i < plan->nstages; i++) {
+		const PlanStage *s = &plan->stages[i];
+		assert(s->stage >= 0 && s->points >= 0);
+		assert(s->flops >= 0 && s->branches >= 0);
+		assert(s->naccesses > 0 && s->accesses[0].write);
+		loops_sound(plan, s);
+		axes_sound(plan, s);
+		for (int a = 0; a < s->naccesses; a++)
+			access_sound(plan, s, &s->accesses[a]);
+		zeros_sound(plan, s);
+	}
+	for (int i = 0; i < plan->nguards; i++) {
+		handle_sound(plan, plan->guards[i].value);
+		assert(plan->guards[i].why);
+	}
+}
