@@ -1,5 +1,6 @@
 /* Nest -> lowered form: the kernel and one pack function for each constant
  * input; their parameters and buffers. */
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -29,6 +30,9 @@ int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
     LowBufferKind kind, int param, int64_t offset, int align)
 {
 	const char *unique = buffer_name(l, name);
+	assert(elements >= 0 && offset >= 0);
+	assert(align > 0 && offset % align == 0);
+	assert(kind != LOWBUF_PARAM || param < l->f->params.n);
 	vec_push(l->arena, &l->f->buffers,
 	    (LowBuffer){.name = unique,
 		.type = type,
@@ -154,6 +158,15 @@ static bool *streamed_outputs(Lower *l)
 	return streamed;
 }
 
+/* Between two stages nothing of one is left that the next would take for its
+ * own. */
+static bool is_at_rest(const Lower *l, const Frame *frame)
+{
+	return l->scope == frame && l->lanes == 1 && !l->across &&
+	    !l->mask.lanes && !l->store_mask.lanes && !l->clamp &&
+	    !l->elementwise && !l->silent && l->sums.stage < 0 && !l->facts.n;
+}
+
 static int64_t lower_kernel(Lower *l, LowFunction *f)
 {
 	const Nest *nest = l->nest;
@@ -171,8 +184,10 @@ static int64_t lower_kernel(Lower *l, LowFunction *f)
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
 		if (s->place < 0 && !s->ahead)
 			lower_stage(l, nest->order.at[i]);
+		assert(l->failed || is_at_rest(l, &frame));
 	}
 	scope_close(l);
+	assert(!l->scope);
 	lower_transpose(l);
 	return bytes;
 }
@@ -233,10 +248,11 @@ static void refuse_gpu(Lower *l)
 static bool check_result(const Lowered *out, Error *error)
 {
 	char why[512];
-	if (lowered_verify(out, why, sizeof why))
+	LowVerdict verdict = lowered_verdict(out, why, sizeof why);
+	if (verdict == LOW_SOUND)
 		return true;
 	/* Where code ends up around the loops of a launch is known now only. */
-	if (strstr(why, "between two loops of its sort"))
+	if (verdict == LOW_SPLIT_LAUNCH)
 		error_set(error, STATUS_UNSUPPORTED,
 		    "the loops of a launch do not nest: %s", why);
 	else
@@ -251,6 +267,7 @@ Lowered *lower(
 {
 	Lower *l = NEW(arena, Lower);
 	Lowered *out = NEW(arena, Lowered);
+	assert(nest->inferred);
 	*l = (Lower){.arena = arena,
 	    .nest = nest,
 	    .machine = machine,

@@ -7,6 +7,8 @@
  * Each step halves the vector, so that the last ones are of one register. */
 #include "codegen/lower/lower_internal.h"
 
+#include <assert.h>
+
 static Value half(Lower *l, Value v, bool second)
 {
 	int n = v.lanes / 2, *order = NEW_N(l->arena, int, n);
@@ -32,6 +34,8 @@ static Value lane(Lower *l, Value v, int64_t i)
 
 Value across_lanes(Lower *l, ReduceOp op, Value v)
 {
+	assert(op != REDUCE_NONE && v.temp >= 0);
+	assert(!(v.lanes & (v.lanes - 1))); /* halves of halves */
 	while (v.lanes > 2)
 		v = eval_combined(
 		    l, op, half(l, v, false), half(l, v, true), -1);

@@ -38,6 +38,7 @@ static int64_t floor_to(int64_t a, int64_t b)
 static Window window(const Lower *l, int64_t begin, int64_t end)
 {
 	int64_t span = end - begin;
+	assert(span > 0);
 	Window w = {begin, end, l->lanes, 1};
 	while (w.lanes > span)
 		w.lanes /= 2;
@@ -216,6 +217,7 @@ int load_apart(Lower *l, int buffer, Index address)
 	DType type = l->nest->buffers.at[buffer].type;
 	int64_t offsets[LANES_MAX];
 	int temps[WIDE_LOADS], n;
+	assert(l->lanes > 1 && l->lanes <= LANES_MAX);
 	Window all[WIDE_LOADS];
 	Loads loads;
 	if (!index_lanes_known(l, address, offsets))

@@ -10,6 +10,8 @@
  * iteration is one between and tests.  Iterations keep their order. */
 #include "codegen/lower/lower_internal.h"
 
+#include <assert.h>
+
 static bool add_forms(Expr *e, void *context)
 {
 	struct {
@@ -77,6 +79,7 @@ bool loop_cut(Lower *l, int stage, int var, int from, LoopCut *cut)
 {
 	IndexVec forms = body_forms(l, stage);
 	int symbol = SYMBOL_FREE - var;
+	assert(!l->vars[var].bound && from >= 0);
 	for (int i = from; i < forms.n; i++) {
 		Index f = forms.at[i];
 		int64_t step = index_coefficient(f, symbol);
@@ -100,6 +103,7 @@ void loop_cut_facts(Lower *l, int stage, const CutFact *facts)
 {
 	IndexVec forms = body_forms(l, stage);
 	for (; facts; facts = facts->up) {
+		assert(facts->form >= 0 && facts->form < forms.n);
 		Index f = forms.at[facts->form];
 		fact_push(l, facts->holds
 			? least(l, f)

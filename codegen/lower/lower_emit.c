@@ -54,6 +54,9 @@ void scope_open(Lower *l, Frame *scope, LowBody *body)
 
 void scope_close(Lower *l)
 {
+	assert(l->scope);
+	assert(l->failed ||
+	    l->open_serial[l->scope->depth] == l->scope->serial);
 	l->open_serial[l->scope->depth] = 0;
 	l->scope = l->scope->up;
 	if (l->scope)
@@ -63,7 +66,8 @@ void scope_close(Lower *l)
 int new_temp(Lower *l, DType type, int lanes, const char *hint)
 {
 	int temp = low_temp(l->arena, l->f, type, lanes, hint);
-	assert(temp == l->temps.n);
+	assert(temp == l->temps.n && l->scope);
+	assert(lanes > 0 && type <= DT_INDEX);
 	vec_push(l->arena, &l->temps,
 	    (TempInfo){.range = {INT64_MIN, INT64_MAX},
 		.depth = l->scope->depth});
@@ -238,6 +242,9 @@ static int emit_key(Lower *l, Key *key, const char *hint)
 	if (temp >= 0)
 		return temp;
 	Frame *scope = place(l, key);
+	assert(scope->depth <= l->scope->depth);
+	assert(low_op_has_result(key->op) && !low_op_writes(key->op));
+	assert(key->buffer < 0 || l->low_buffer[key->buffer] >= 0);
 	temp = new_temp(l, key->type, key->lanes, hint);
 	l->temps.at[temp].depth = scope->depth;
 	LowNode *node = emit_at(l, scope, key->op, temp, key->arg[0],
@@ -261,6 +268,7 @@ int emit_pure(Lower *l, Key *key, const char *hint)
 
 int emit_load(Lower *l, Key *key, const char *hint)
 {
+	assert(low_op_reads(key->op));
 	key->version = l->version[key->buffer];
 	return emit_key(l, key, hint);
 }
@@ -293,6 +301,8 @@ int const_float(Lower *l, DType type, int lanes, double value)
 
 LowNode *emit_into(Lower *l, int dst, LowOpcode op, int a, int b, int c)
 {
+	assert(dst >= 0 && dst < l->temps.n);
+	assert(l->temps.at[dst].depth <= l->scope->depth);
 	l->temps.at[dst].mutable = true;
 	l->temps.at[dst].stamp = ++l->stamp;
 	return emit_at(l, l->scope, op, dst, a, b, c);
@@ -305,6 +315,7 @@ LowNode *emit_effect(Lower *l, LowOpcode op, int a, int b, int c)
 
 void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask)
 {
+	assert(l->low_buffer[buffer] >= 0);
 	l->version[buffer]++;
 	if (mask >= 0 || l->temps.at[temp].mutable)
 		return;
@@ -330,6 +341,8 @@ void note_control(Lower *l)
 
 void branch_begin(Lower *l, Branch *b, int condition)
 {
+	assert(l->f->temps.at[condition].type == DT_BOOL);
+	assert(l->f->temps.at[condition].lanes == 1);
 	b->node = NEW(l->arena, LowNode);
 	b->node->kind = LOWNODE_IF;
 	b->node->dst = b->node->buffer = b->node->var = -1;
@@ -341,6 +354,7 @@ void branch_begin(Lower *l, Branch *b, int condition)
 
 void branch_else(Lower *l, Branch *b)
 {
+	assert(l->scope == &b->scope);
 	scope_close(l);
 	note_control(l);
 	b->scope = (Frame){.skipped = true};
@@ -349,6 +363,7 @@ void branch_else(Lower *l, Branch *b)
 
 void branch_end(Lower *l, Branch *b)
 {
+	assert(l->scope == &b->scope);
 	scope_close(l);
 	note_control(l);
 	if (b->node->body.n || b->node->other.n)

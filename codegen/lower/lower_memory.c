@@ -10,6 +10,8 @@
  * neighbours as there are lanes, is a temporary. */
 #include "codegen/lower/lower_internal.h"
 
+#include <assert.h>
+
 /* --- addresses ---------------------------------------------------------- */
 
 Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
@@ -17,9 +19,11 @@ Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
 	const Tape *tape = l->nest->tape;
 	Index address = index_const(0);
+	assert(n == b->ndim);
 	(void)n;
 	for (int p = 0; p < b->nparts; p++) {
 		const LayoutPart *part = &b->parts[p];
+		assert(tape_value(tape, part->div) > 0);
 		Index x = index_of(l, index[part->dim]);
 		if (b->start[part->dim])
 			x = index_add(
@@ -80,6 +84,7 @@ int register_temp(Lower *l, int buffer, Index address)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
 	Place p;
+	assert(b->scope == SCOPE_REG);
 	if (!is_place(l, address, &p)) {
 		lower_fail(l, "%s: an index of a buffer in registers is not "
 			      "known when compiling",
@@ -185,6 +190,7 @@ static int load(Lower *l, int buffer, LowOpcode op, int lanes, Index address,
     int a, int b)
 {
 	const NestBuffer *n = &l->nest->buffers.at[buffer];
+	assert(n->scope != SCOPE_REG && !index_has_lanes(address));
 	Key key = {.op = op,
 	    .type = n->type,
 	    .lanes = lanes,
@@ -240,6 +246,7 @@ static int load_lanes(Lower *l, int buffer, Index base, int64_t step)
 
 static int load_vector(Lower *l, int buffer, Index address, int mask)
 {
+	assert(l->lanes > 1 && index_has_lanes(address));
 	int64_t step = address.vector < 0 ? index_lane(address) : 0;
 	Index base = index_without(l, address, SYMBOL_LANE);
 	base.vector = -1;
@@ -323,6 +330,7 @@ void memory_store(Lower *l, int buffer, Index address, Value v)
 		note_stored(l, buffer, node->address, temp, -1);
 		return;
 	}
+	assert(l->lanes > 1);
 	int temp = value_as(l, v, l->lanes), mask = -1;
 	if (l->store_mask.lanes > 1)
 		mask = value_as(l, l->store_mask, l->lanes);

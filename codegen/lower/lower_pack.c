@@ -6,6 +6,8 @@
  *       packed[0 ..] = w, then for each stage its loops */
 #include "codegen/lower/lower_internal.h"
 
+#include <assert.h>
+
 enum { PIECE_ALIGN = 64 };
 
 typedef struct {
@@ -54,6 +56,7 @@ int64_t pack_layout(const Nest *nest, int input, int64_t *offsets)
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
 		if (!s->ahead || !reads(s, input))
 			continue;
+		assert(size % PIECE_ALIGN == 0 && s->buffer != input);
 		offsets[s->buffer] = size;
 		size += piece_bytes(nest, s->buffer);
 	}
@@ -116,6 +119,7 @@ void lower_pack(Lower *l, LowFunction *f, int input)
 			copy_plain(l, input, piece);
 			continue;
 		}
+		assert(nest->stages.at[nest->buffers.at[i].writer].ahead);
 		l->low_buffer[i] = piece;
 		lower_stage(l, nest->buffers.at[i].writer);
 	}

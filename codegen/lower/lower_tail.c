@@ -6,10 +6,13 @@
  * its first row were all of it. */
 #include "codegen/lower/lower_internal.h"
 
+#include <assert.h>
+
 bool axis_bounded(const Lower *l, int stage, int axis, End end)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	const StageAxis *a = &s->axes[axis];
+	assert(axis >= 0 && axis < s->naxes);
 	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
 	if (s->fill || (s->tail == TAIL_PAD && reg && !a->reduce))
 		return false;
@@ -133,6 +136,7 @@ bool tail_limit(Lower *l, int stage, int var, Index *limit)
 	const Stage *s = &l->nest->stages.at[stage];
 	int64_t extent = loop_extent(l, var);
 	bool limited = false;
+	assert(!l->vars[var].bound); /* else it is no symbol of the slack */
 	for (int a = 0; a < s->naxes; a++) {
 		if (!axis_tested(l, stage, a, ABOVE) ||
 		    !axis_has_var(l, stage, a, var))
@@ -160,6 +164,7 @@ bool tail_split(Lower *l, int stage, int var, int64_t *whole)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	bool split = false;
+	assert(!l->vars[var].bound);
 	if (s->tail != TAIL_PEEL)
 		return false;
 	for (int a = 0; a < s->naxes; a++) {

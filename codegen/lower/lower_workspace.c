@@ -151,6 +151,10 @@ static int64_t place_pieces(Lower *l, PieceVec *pieces)
 		if (n)
 			qsort(near, (size_t)n, sizeof *near, by_offset);
 		p->offset = i < MOST_PLACED ? lowest_place(p, near, n) : size;
+		assert(p->offset >= 0 && p->offset % WORKSPACE_ALIGN == 0);
+		for (int k = 0; k < n; k++)
+			assert(p->offset + p->bytes <= near[k]->offset ||
+			    near[k]->offset + near[k]->bytes <= p->offset);
 		if (p->offset + p->bytes > size)
 			size = p->offset + p->bytes;
 	}

@@ -167,6 +167,10 @@ void low_function_print(Buf *out, const LowFunction *f);
 
 /* lowered_verify.c: types, definedness, lanes, captures.  False and a reason. */
 bool lowered_verify(const Lowered *lowered, char *why, size_t size);
+/* The same; LOW_SPLIT_LAUNCH: only loops of blocks or threads do not nest as
+ * they have to, which the schedule decides. */
+typedef enum { LOW_SOUND, LOW_UNSOUND, LOW_SPLIT_LAUNCH } LowVerdict;
+LowVerdict lowered_verdict(const Lowered *lowered, char *why, size_t size);
 bool low_function_verify(const LowFunction *f, char *why, size_t size);
 
 /* Told what the interpreter does, as it does it. */

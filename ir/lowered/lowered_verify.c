@@ -32,6 +32,7 @@ typedef struct {
 	int region;      /* current; 0: outside of all */
 	int parallel, block, thread; /* loops of each sort around here */
 	int64_t thread_extent[3]; /* 0: not seen yet */
+	bool split_launch; /* that is what is wrong */
 } Verify;
 
 static bool fail(Verify *v, const char *format, ...)
@@ -505,11 +506,13 @@ static bool check_around(Verify *v, const LowNode *loop, bool (*same)(LoopKind))
 			memory |= low_op_has_buffer(n->op) ||
 			    n->op == LOW_BARRIER;
 	}
+	v->split_launch = true;
 	REQUIRE(v, !inner || !memory, "memory is used in %s, between two loops "
 		"of its sort", temp_name(v, loop->var));
 	REQUIRE(v, !blocks || !inner || (inner == 1 && !others),
 	    "more than one loop in %s, between two loops of its sort",
 	    temp_name(v, loop->var));
+	v->split_launch = false;
 	return true;
 }
 
@@ -607,7 +610,7 @@ static bool check_body(Verify *v, const LowBody *body)
 	return true;
 }
 
-bool low_function_verify(const LowFunction *f, char *why, size_t size)
+static LowVerdict verdict(const LowFunction *f, char *why, size_t size)
 {
 	Verify v = {.f = f, .why = why, .size = size};
 	size_t n = (size_t)f->temps.n;
@@ -619,13 +622,25 @@ bool low_function_verify(const LowFunction *f, char *why, size_t size)
 	    collect(&v, &f->body, 0) && check_body(&v, &f->body);
 	free(v.temps);
 	free(v.trail);
-	return ok;
+	return ok ? LOW_SOUND : v.split_launch ? LOW_SPLIT_LAUNCH : LOW_UNSOUND;
+}
+
+bool low_function_verify(const LowFunction *f, char *why, size_t size)
+{
+	return verdict(f, why, size) == LOW_SOUND;
+}
+
+LowVerdict lowered_verdict(const Lowered *lowered, char *why, size_t size)
+{
+	for (int i = 0; i < lowered->packs.n; i++) {
+		LowVerdict v = verdict(lowered->packs.at[i], why, size);
+		if (v != LOW_SOUND)
+			return v;
+	}
+	return verdict(lowered->kernel, why, size);
 }
 
 bool lowered_verify(const Lowered *lowered, char *why, size_t size)
 {
-	for (int i = 0; i < lowered->packs.n; i++)
-		if (!low_function_verify(lowered->packs.at[i], why, size))
-			return false;
-	return low_function_verify(lowered->kernel, why, size);
+	return lowered_verdict(lowered, why, size) == LOW_SOUND;
 }
