@@ -46,9 +46,9 @@ static json_t *sketch_json(const Space *space, int i)
 	for (int p = 0; p < space_nparts(space, i); p++)
 		json_array_append_new(
 		    sizes, json_integer(space_part_size(space, i, p)));
-	json_t *o = json_pack("{s:s,s:o,s:s}", "name",
-	    space_sketch_name(space, i), "domains", sizes, "trace",
-	    buf_text(&text));
+	json_t *o = json_pack("{s:s,s:o,s:i,s:s}", "name",
+	    space_sketch_name(space, i), "domains", sizes, "settled",
+	    space_nsettled(space, i), "trace", buf_text(&text));
 	buf_free(&text);
 	return o;
 }
@@ -114,8 +114,13 @@ static void print_sketches(
 {
 	const char *deeper = *indent ? "      " : "    ";
 	for (int i = 0; i < space_nsketches(space); i++) {
-		out_text("%s  %s: %d decisions\n", indent,
+		out_text("%s  %s: %d decisions", indent,
 		    space_sketch_name(space, i), space_nparts(space, i));
+		if (space_nsettled(space, i))
+			out_text(", %d more are settled: a candidate has room "
+				 "for %d", space_nsettled(space, i),
+			    CANDIDATE_PARTS);
+		out_text("\n");
 		if (v->common.verbose || space_nsketches(space) == 1)
 			print_trace(space_sketch(space, i), deeper);
 	}

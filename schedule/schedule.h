@@ -174,6 +174,8 @@ const Trace *space_sketch(const Space *space, int sketch); /* open */
 const char *space_sketch_name(const Space *space, int sketch);
 int space_nparts(const Space *space, int sketch);
 int space_part_size(const Space *space, int sketch, int part); /* positions */
+/* How many more there are than a candidate has room for: settled, not searched. */
+int space_nsettled(const Space *space, int sketch);
 /* The exact number of decision vectors, in decimal. */
 char *space_count(Arena *arena, const Space *space);
 /* The product of two numbers in decimal, of any length. */

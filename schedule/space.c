@@ -32,6 +32,7 @@ typedef struct {
 	Trace *trace;
 	const Trace *canonical;
 	int nparts, nslots;
+	int nsettled; /* parts that no candidate has room for */
 	Part parts[CANDIDATE_PARTS];
 } Sketch;
 
@@ -128,8 +129,8 @@ static TraceValue settled(const Arg *arg, int part)
 }
 
 /* A candidate has room for so many decisions: those of the last steps are
- * settled. */
-static Trace *decide_beyond(Arena *arena, const Trace *trace)
+ * settled, and counted. */
+static Trace *decide_beyond(Arena *arena, const Trace *trace, int *nsettled)
 {
 	Trace *t = NEW(arena, Trace);
 	int n = 0;
@@ -141,7 +142,10 @@ static Trace *decide_beyond(Arena *arena, const Trace *trace)
 			if (!is_open(arg))
 				continue;
 			n += end - first;
-			for (int p = first; n > CANDIDATE_PARTS && p < end; p++)
+			if (n <= CANDIDATE_PARTS)
+				continue;
+			*nsettled += end - first;
+			for (int p = first; p < end; p++)
 				decide(arena, arg, p, settled(arg, p));
 		}
 		vec_push(arena, &t->steps, step);
@@ -171,9 +175,10 @@ static Trace *sketch_fill(
 
 static void add_sketch(Space *space, const char *name, Trace *trace)
 {
-	trace = decide_beyond(space->arena, trace);
-	Sketch s = {.name = name, .trace = trace};
+	Sketch s = {.name = name};
+	s.trace = trace = decide_beyond(space->arena, trace, &s.nsettled);
 	sketch_parts(&s);
+	assert(s.nparts <= CANDIDATE_PARTS);
 	s.canonical = trace_canonical(space->arena, space->program, trace);
 	vec_push(space->arena, &space->sketches, s);
 }
@@ -204,6 +209,11 @@ Space *space_new(Arena *arena, const Program *program, const Machine *machine,
 	space->table_size = 1024;
 	space->table = NEW_N(arena, PlanEntry, space->table_size);
 	return space;
+}
+
+int space_nsettled(const Space *space, int sketch)
+{
+	return space->sketches.at[sketch].nsettled;
 }
 
 int space_nsketches(const Space *space)

@@ -64,3 +64,17 @@ exits whole-right 0 ./net
 # Temporaries that do not live together share memory: 24*40 of b~1 and ra ...
 ok workspace-is-shared [ "$(sed -n 's/.*NET_WORKSPACE_BYTES \([0-9]*\)/\1/p' \
 	net.h)" -lt 40000 ]
+
+# A group of many blocks: what a candidate has no room for is said.
+{
+	printf 'tunec: 1\nname: chain\ninputs: {y0: "f32[64, 96]"}\ncompute: |\n'
+	for k in $(seq 24); do
+		printf '  m%d[i < 64] = max[j < 96](y%d[i, j])\n' $k $((k - 1))
+		printf '  y%d[i < 64, j < 96] = exp(y%d[i, j] - m%d[i])\n' \
+			$k $((k - 1)) $k
+	done
+	printf 'outputs: [y24]\n'
+} >chain.yaml
+"$TUNEC" space chain.yaml --target 'llvm -mcpu=haswell -threads=1' >space
+ok settled-decisions-are-said has space \
+	'128 decisions, [0-9]* more are settled: a candidate has room for 128'
