@@ -14,8 +14,14 @@
 typedef struct {
 	const Nest *nest;
 	const Stage *stage;
-	int number;
+	int number, owner; /* whose variables its axes and loops are */
 } Sound;
+
+static Sound sound_of(const Nest *nest, int stage)
+{
+	assert(stage >= 0 && stage < nest->stages.n);
+	return (Sound){nest, &nest->stages.at[stage], stage, stage};
+}
 
 static const Var *var_at(const Nest *nest, int var)
 {
@@ -53,7 +59,7 @@ static bool body_sound(Expr *e, void *context)
 
 static bool is_own_loop(const Sound *s, int var)
 {
-	return var_at(s->nest, var)->stage == s->number &&
+	return var_at(s->nest, var)->stage == s->owner &&
 	    nest_loop_position(s->nest, var) >= 0;
 }
 
@@ -61,7 +67,7 @@ static bool is_own_loop(const Sound *s, int var)
 static void var_sound(const Sound *s, int var)
 {
 	const Var *v = var_at(s->nest, var);
-	assert(v->name && v->stage == s->number);
+	assert(v->name && v->stage == s->owner);
 	switch (v->how) {
 	case VAR_LOOP:
 		assert(is_own_loop(s, var));
@@ -90,7 +96,7 @@ static void axes_sound(const Sound *s)
 		const Var *root = var_at(s->nest, axis->var);
 		assert(axis->extent >= 0);
 		assert(axis->reduce == (a >= stage->nspatial));
-		assert(root->stage == s->number && root->axis == a);
+		assert(root->stage == s->owner && root->axis == a);
 		assert(root->parent < 0 && root->reduce == axis->reduce);
 		var_sound(s, axis->var);
 	}
@@ -100,7 +106,7 @@ static void loops_sound(const Sound *s)
 {
 	for (int i = 0; i < s->stage->nloops; i++) {
 		const Var *v = var_at(s->nest, s->stage->loops[i]);
-		assert(v->how == VAR_LOOP && v->stage == s->number);
+		assert(v->how == VAR_LOOP && v->stage == s->owner);
 		for (int p = 0; p < v->nparts; p++) {
 			const Var *part = var_at(s->nest, v->parts[p]);
 			assert(part->how == VAR_FUSED);
@@ -156,10 +162,10 @@ void nest_assert_structure(const Nest *nest)
 	int live = 0;
 	for (int i = 0; i < nest->order.n; i++) {
 		int number = nest->order.at[i];
-		assert(number >= 0 && number < nest->stages.n && !seen[number]);
+		Sound s = sound_of(nest, number);
+		assert(!seen[number]);
 		seen[number] = true;
-		stage_sound(&(Sound){
-		    nest, &nest->stages.at[number], number});
+		stage_sound(&s);
 	}
 	for (int i = 0; i < nest->stages.n; i++)
 		live += nest->stages.at[i].live;
@@ -215,9 +221,8 @@ void nest_assert_inferred(const Nest *nest)
 {
 	assert(nest->inferred);
 	for (int i = 0; i < nest->order.n; i++) {
-		int number = nest->order.at[i];
-		axes_inferred(&(Sound){
-		    nest, &nest->stages.at[number], number});
+		Sound s = sound_of(nest, nest->order.at[i]);
+		axes_inferred(&s);
 	}
 	for (int i = 0; i < nest->buffers.n; i++)
 		buffer_inferred(nest, i);
