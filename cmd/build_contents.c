@@ -1,0 +1,167 @@
+/* What stands in the files that tunec build writes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/build.h"
+
+typedef struct {
+	OutputPlan *plan;
+	int n; /* kernels */
+	const Lowered **lowered;
+	EmitComment *comments;
+	const Target *target;
+	Buf object; /* kept for .o and .so */
+} Contents;
+
+static Status llvm_text(Contents *c, LlvmKind kind, Buf *out, Error *error)
+{
+	const Target *t = c->target;
+	if (t->kind != TARGET_LLVM)
+		return error_set(error, STATUS_UNSUPPORTED,
+		    "target '%s' gives .c and .h only; compile its .c, or take "
+		    "an llvm target", t->text);
+	const LlvmModule *llvm = llvm_module(error);
+	if (!llvm)
+		return error->status;
+	return llvm->compile(c->lowered, c->n, t->triple, t->cpu,
+	    t->attrs, kind, out, error);
+}
+
+static Status object(Contents *c, Error *error)
+{
+	if (c->object.size)
+		return STATUS_OK;
+	return llvm_text(c, LLVM_OBJECT, &c->object, error);
+}
+
+static bool uses_threads(const Contents *c)
+{
+	for (int i = 0; i < c->n; i++)
+		if (c->lowered[i]->kernel->nthreads > 1)
+			return true;
+	return false;
+}
+
+/* $CC -shared, in a shell since $CC may have several words. */
+static Status link_object(
+    const char *object_path, const char *out, bool threads, Error *error)
+{
+	pid_t child = fork();
+	if (!child) {
+		execl("/bin/sh", "sh", "-c",
+		    "exec ${CC:-cc} -shared -o \"$1\" \"$2\" -lm $3", "sh", out,
+		    object_path, threads ? "-fopenmp" : "", (char *)NULL);
+		_exit(127);
+	}
+	int status = -1;
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (child < 0 || status)
+		return error_set(error, STATUS_MISSING,
+		    "cannot link a shared object: '%s -shared' failed",
+		    getenv("CC") ? getenv("CC") : "cc");
+	return STATUS_OK;
+}
+
+static Status put_file(const char *path, const Buf *data, Error *error)
+{
+	FILE *file = fopen(path, "wb");
+	bool ok = file && fwrite(data->data, 1, data->size, file) == data->size;
+	if (file && fclose(file))
+		ok = false;
+	return ok ? STATUS_OK : error_set(error, STATUS_IO, "cannot write %s: %s",
+				    path, strerror(errno));
+}
+
+static Status shared_object(Contents *c, Buf *out, Error *error)
+{
+	FORWARD_IF_ERROR(object(c, error));
+	Arena *arena = c->plan->arena;
+	const char *tmp = getenv("TMPDIR");
+	char *folder = arena_printf(
+	    arena, "%s/tunec-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(folder))
+		return error_set(error, STATUS_IO, "cannot make %s: %s", folder,
+		    strerror(errno));
+	/* the same names for every output, so that no name gets into it */
+	const char *o = arena_printf(arena, "%s/kernel.o", folder);
+	const char *so = arena_printf(arena, "%s/kernel.so", folder);
+	size_t size = 0;
+	char *bytes = NULL;
+	Status status = put_file(o, &c->object, error);
+	if (!status)
+		status = link_object(o, so, uses_threads(c), error);
+	if (!status && (bytes = kernels_read_file(arena, so, &size, error)))
+		buf_add(out, bytes, size);
+	unlink(o);
+	unlink(so);
+	rmdir(folder);
+	return status ? status : bytes ? STATUS_OK : error->status;
+}
+
+/* A driver is of the only kernel. */
+static Status fill(Contents *c, Output *o, Error *error)
+{
+	int n = c->n;
+	switch (o->kind) {
+	case KIND_C:
+		emit_c_all(&o->data, c->lowered, n, c->target, c->comments);
+		return STATUS_OK;
+	case KIND_H:
+		emit_header_all(&o->data, c->lowered, n, c->comments);
+		return STATUS_OK;
+	case KIND_MAIN:
+		emit_main(&o->data, c->lowered[0], c->target);
+		return STATUS_OK;
+	case KIND_LL:
+		return llvm_text(c, LLVM_IR_TEXT, &o->data, error);
+	case KIND_BC:
+		return llvm_text(c, LLVM_BITCODE, &o->data, error);
+	case KIND_S:
+		return llvm_text(c, LLVM_ASSEMBLY, &o->data, error);
+	case KIND_O:
+		FORWARD_IF_ERROR(object(c, error));
+		buf_add(&o->data, c->object.data, c->object.size);
+		return STATUS_OK;
+	case KIND_SO:
+		return shared_object(c, &o->data, error);
+	default:
+		return error_set(error, STATUS_MISSING, "%s is missing",
+		    plan_missing(o->kind));
+	}
+}
+
+static Status fill_output(Contents *all, Output *o, Error *error)
+{
+	if (o->kernel < 0)
+		return fill(all, o, error);
+	Contents one = *all;
+	one.n = 1;
+	one.lowered += o->kernel;
+	one.comments += o->kernel;
+	one.object = (Buf){0};
+	Status status = fill(&one, o, error);
+	buf_free(&one.object);
+	return status;
+}
+
+Status plan_fill(OutputPlan *plan, const KernelVec *kernels, Error *error)
+{
+	Contents c = {.plan = plan, .n = kernels->n,
+	    .target = kernels->at[0].target};
+	Status status = STATUS_OK;
+	c.lowered = NEW_N(plan->arena, const Lowered *, kernels->n);
+	c.comments = NEW_N(plan->arena, EmitComment, kernels->n);
+	for (int i = 0; i < kernels->n; i++) {
+		c.lowered[i] = kernels->at[i].lowered;
+		c.comments[i] = kernels->at[i].comment;
+	}
+	for (int i = 0; i < plan->outputs.n && !status; i++)
+		status = fill_output(&c, &plan->outputs.at[i], error);
+	buf_free(&c.object);
+	return status;
+}

@@ -1,0 +1,189 @@
+/* Which files tunec build writes, and of which kinds: from -o and --emit. */
+#include <string.h>
+
+#include "cmd/build.h"
+
+/* --- kinds --------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	const char *missing; /* what a kind that is not built needs */
+} kinds[KIND_COUNT] = {
+	[KIND_C] = {"c", NULL}, [KIND_LL] = {"ll", NULL},
+	[KIND_BC] = {"bc", NULL}, [KIND_O] = {"o", NULL},
+	[KIND_S] = {"s", NULL}, [KIND_SO] = {"so", NULL},
+	[KIND_H] = {"h", NULL}, [KIND_MAIN] = {"main", NULL},
+	[KIND_CU] = {"cu", "the CUDA C emitter"},
+	[KIND_PTX] = {"ptx", "the CUDA C emitter, and NVRTC"},
+	[KIND_CUBIN] = {"cubin", "the CUDA C emitter, and NVRTC"},
+	[KIND_CL] = {"cl", "the OpenCL C emitter"}};
+
+static int kind_find(const char *name, size_t length)
+{
+	for (int i = 0; i < KIND_COUNT; i++)
+		if (strlen(kinds[i].name) == length &&
+		    !strncmp(kinds[i].name, name, length))
+			return i;
+	return -1;
+}
+
+const char *plan_missing(Kind kind)
+{
+	return kinds[kind].missing;
+}
+
+/* --- files --------------------------------------------------------------- */
+
+const char *plan_suffix(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *dot = strrchr(slash ? slash + 1 : path, '.');
+	return dot ? dot + 1 : "";
+}
+
+static int read_emit(OutputPlan *plan)
+{
+	for (int i = 0; i < plan->build->emit.n; i++) {
+		const char *text = plan->build->emit.at[i];
+		do {
+			size_t n = strcspn(text, ",");
+			int kind = kind_find(text, n);
+			if (kind < 0)
+				return say_usage("build",
+				    "unknown kind '%.*s' of --emit", (int)n,
+				    text);
+			vec_push(plan->arena, &plan->emit, kind);
+			text += n + (text[n] == ',');
+		} while (*text);
+	}
+	return EXIT_DONE;
+}
+
+static void add_output(
+    OutputPlan *plan, const char *path, Kind kind, bool asked, int kernel)
+{
+	for (int i = 0; i < plan->outputs.n; i++)
+		if (!strcmp(plan->outputs.at[i].path, path))
+			return;
+	Output output = {path, kind, asked, kernel, {0}};
+	vec_push(plan->arena, &plan->outputs, output);
+}
+
+/* Standard output: what the only --emit says. */
+static int add_stream(OutputPlan *plan)
+{
+	if (plan->emit.n != 1)
+		return say_usage("build", "-o - needs one --emit=KIND");
+	if (plan->emit.at[0] == KIND_MAIN && plan->programs->n > 1)
+		return say_usage("build",
+		    "-o - holds one driver; name one case");
+	Kind kind = (Kind)plan->emit.at[0];
+	add_output(plan, "-", kind, true, kind == KIND_MAIN ? 0 : -1);
+	return EXIT_DONE;
+}
+
+static int add_asked(OutputPlan *plan, bool *stream)
+{
+	const TextList *paths = &plan->build->output;
+	for (int i = 0; i < paths->n; i++) {
+		const char *path = paths->at[i], *suffix = plan_suffix(path);
+		if (!strcmp(path, "-")) {
+			int code = *stream ? EXIT_DONE : add_stream(plan);
+			if (code)
+				return code;
+			*stream = true;
+			continue;
+		}
+		int kind = kind_find(suffix, strlen(suffix));
+		if (kind < 0 || kind == KIND_MAIN)
+			return say_usage("build",
+			    "'%s' has none of the suffixes .c .ll .bc .o .s "
+			    ".so .h .cu .ptx .cubin .cl", path);
+		add_output(plan, path, (Kind)kind, true, -1);
+	}
+	return EXIT_DONE;
+}
+
+/* The first -o without its suffix. */
+static const char *first_stem(const OutputPlan *plan)
+{
+	const char *path = plan->build->output.at[0];
+	size_t suffix = strlen(plan_suffix(path));
+	return arena_strndup(plan->arena, path, strlen(path) - suffix - 1);
+}
+
+static void add_mains(OutputPlan *plan)
+{
+	const char *folder = "";
+	if (plan->build->output.n) {
+		const char *path = plan->build->output.at[0];
+		const char *slash = strrchr(path, '/');
+		folder = arena_strndup(plan->arena, path,
+		    slash ? (size_t)(slash - path) + 1 : 0);
+	}
+	for (int i = 0; i < plan->programs->n; i++)
+		add_output(plan,
+		    arena_printf(plan->arena, "%s%s_main.c", folder,
+			plan->programs->at[i]->symbol),
+		    KIND_MAIN, false, i);
+}
+
+/* Beside the first -o under its stem, else here, each kernel under its symbol. */
+static void add_emitted(OutputPlan *plan)
+{
+	bool beside = plan->build->output.n > 0;
+	for (int i = 0; i < plan->emit.n; i++) {
+		Kind kind = (Kind)plan->emit.at[i];
+		const char *suffix = kinds[kind].name;
+		if (kind == KIND_MAIN)
+			add_mains(plan);
+		else if (beside)
+			add_output(plan,
+			    arena_printf(plan->arena, "%s.%s", first_stem(plan),
+				suffix),
+			    kind, false, -1);
+		for (int k = 0; kind != KIND_MAIN && !beside &&
+				k < plan->programs->n; k++)
+			add_output(plan,
+			    arena_printf(plan->arena, "%s.%s",
+				plan->programs->at[k]->symbol, suffix),
+			    kind, false, k);
+	}
+}
+
+/* Before any spec is read: the wrong usage that can be told without one. */
+int plan_usage(OutputPlan *plan)
+{
+	const Build *build = plan->build;
+	if (!build->output.n && !build->emit.n)
+		return say_usage("build", "nothing to write: -o FILE or --emit");
+	int code = read_emit(plan);
+	bool stream = false;
+	if (!code)
+		code = add_asked(plan, &stream);
+	return code;
+}
+
+static int check_missing(const OutputPlan *plan)
+{
+	int code = EXIT_DONE;
+	for (int i = 0; i < plan->outputs.n; i++) {
+		const Output *o = &plan->outputs.at[i];
+		if (!kinds[o->kind].missing)
+			continue;
+		say_error("cannot write %s: %s is missing from this tunec",
+		    o->path, kinds[o->kind].missing);
+		code = EXIT_FAILED;
+	}
+	return code;
+}
+
+int plan_outputs(OutputPlan *plan)
+{
+	bool stream = false;
+	plan->outputs.n = 0;
+	int code = add_asked(plan, &stream);
+	if (!code && !stream)
+		add_emitted(plan);
+	return code ? code : check_missing(plan);
+}
