@@ -6,7 +6,7 @@
  *     plan.c        a trace applied once with open tile sizes: flat arrays
  *     features.c    the cost model's row, from a plan
  *     rules_*.c     traces with open decisions, written for a program
- *     space.c       the set of all candidates; sampling, mutation, hash
+ *     space*.c      the set of all candidates; sampling, mutation, hash
  *     analytic.c    a model of registers, caches and cores: candidate 1 */
 #ifndef SCHEDULE_SCHEDULE_H
 #define SCHEDULE_SCHEDULE_H

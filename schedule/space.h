@@ -1,0 +1,69 @@
+/* What the parts of a space share.
+ *
+ *     space.c             sketches and their decisions, counted and numbered
+ *     space_plans.c       candidates -> plans: what is legal
+ *     space_candidates.c  drawn, changed, found; features and predictions */
+#ifndef SCHEDULE_SPACE_H
+#define SCHEDULE_SPACE_H
+
+#include "schedule/internal.h"
+#include "schedule/plan/plan.h"
+
+typedef struct {
+	int step, arg, part;
+	int size;             /* positions */
+	const TraceValue *values;
+	int slot;             /* -1: structural */
+} Part;
+
+typedef struct {
+	uint64_t key;
+	int16_t *positions; /* of the structural parts, others 0 */
+	Plan *plan;         /* NULL: refused */
+	bool *used;         /* parts that have an effect */
+	Refusal why;
+} PlanEntry;
+
+typedef struct {
+	const char *name;
+	Trace *trace;
+	const Trace *canonical;
+	int nparts, nslots;
+	int nsettled; /* parts that no candidate has room for */
+	Part parts[CANDIDATE_PARTS];
+} Sketch;
+
+enum {
+	REFUSALS_KEPT = 64,
+	STAGES_KEPT = 20000 /* of plans: some 100 MB */
+};
+
+struct Space {
+	Arena *arena;
+	const Program *program;
+	const Machine *machine;
+	VEC(Sketch) sketches;
+	Arena *plans;     /* what the table's entries hold */
+	int stages_kept;  /* of those plans; a refusal counts as one */
+	Lookup whys;      /* refusals, which outlive the plans */
+	PlanEntry *table; /* open addressing; positions NULL: empty */
+	int table_size, table_used;
+	int64_t *values;  /* the tape, evaluated */
+	int values_size;
+	RefusalCount refusals[REFUSALS_KEPT];
+	int nrefusals;
+};
+
+/* space.c: the trace with decisions taken from `at`; with `slots`, those that
+ * are slots stay open. */
+Trace *sketch_fill(
+    Arena *arena, const Sketch *s, const int16_t *at, bool slots);
+
+/* space_plans.c: what the candidate's structural positions lead to. */
+const PlanEntry *space_entry(Space *space, const Candidate *c);
+/* The plan's tape, evaluated for the candidate. */
+const int64_t *space_values(
+    Space *space, const Plan *plan, const Candidate *c);
+void space_refuse(Space *space, Refusal why); /* counts it */
+
+#endif

@@ -1,0 +1,262 @@
+/* Candidates of a space: drawn, changed, found again from a trace; what is asked
+ * of many at once. */
+#include "schedule/space.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STRUCTURE_TRIES = 64, SLOT_TRIES = 64, MUTATE_TRIES = 64 };
+
+static void draw(const Sketch *s, Rng *rng, bool structural, Candidate *c)
+{
+	for (int p = 0; p < s->nparts; p++)
+		if ((s->parts[p].slot < 0) == structural)
+			c->at[p] = (int16_t)rng_below(
+			    rng, (uint64_t)s->parts[p].size);
+}
+
+bool space_sample(Space *space, Rng *rng, Candidate *out)
+{
+	Refusal why = NULL;
+	for (int i = 0; i < STRUCTURE_TRIES && space->sketches.n; i++) {
+		memset(out, 0, sizeof *out);
+		out->sketch = (uint16_t)rng_below(
+		    rng, (uint64_t)space->sketches.n);
+		const Sketch *s = &space->sketches.at[out->sketch];
+		draw(s, rng, true, out);
+		const PlanEntry *e = space_entry(space, out);
+		if (!e->plan) {
+			space_refuse(space, e->why);
+			continue;
+		}
+		for (int k = 0; k < SLOT_TRIES; k++) {
+			draw(s, rng, false, out);
+			if (space_legal(space, out, &why))
+				return true;
+			space_refuse(space, why);
+			if (!s->nslots)
+				break;
+		}
+	}
+	return false;
+}
+
+/* Sizes are ordered, so half of the steps go to a neighbour; words are not. */
+static void move_part(const Sketch *s, Rng *rng, int p, Candidate *c)
+{
+	int size = s->parts[p].size;
+	uint64_t r = rng_below(rng, 4);
+	if (s->parts[p].slot >= 0 && r < 2) {
+		int at = c->at[p] + (r ? 1 : -1);
+		if (at >= 0 && at < size) {
+			c->at[p] = (int16_t)at;
+			return;
+		}
+	}
+	int step = 1 + (int)rng_below(rng, (uint64_t)size - 1);
+	c->at[p] = (int16_t)((c->at[p] + step) % size);
+}
+
+bool space_mutate(Space *space, Rng *rng, const Candidate *from, Candidate *out)
+{
+	const Sketch *s = &space->sketches.at[from->sketch];
+	int free_parts[CANDIDATE_PARTS], n = 0;
+	Refusal why;
+	for (int p = 0; p < s->nparts; p++)
+		if (s->parts[p].size > 1)
+			free_parts[n++] = p;
+	for (int i = 0; i < MUTATE_TRIES && n; i++) {
+		if (i % 4 == 0)
+			*out = *from;
+		move_part(s, rng, free_parts[rng_below(rng, (uint64_t)n)],
+		    out);
+		Candidate moved = *out;
+		if (!space_legal(space, &moved, &why)) {
+			space_refuse(space, why);
+			continue;
+		}
+		*out = moved;
+		if (memcmp(out->at, from->at, sizeof out->at))
+			return true;
+	}
+	return false;
+}
+
+Trace *space_trace(Arena *arena, Space *space, const Candidate *c)
+{
+	return sketch_fill(
+	    arena, &space->sketches.at[c->sketch], c->at, false);
+}
+
+static bool words_equal(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool position_of(const Part *part, const Arg *open, const TraceValue *value,
+    int16_t *position)
+{
+	const TraceValue *want = open->domain.kind == DOMAIN_TILE
+	    ? value->kind == VALUE_LIST && value->n == open->domain.parts
+		? &value->list[part->part]
+		: NULL
+	    : value;
+	const TraceValue *values = open->domain.values[part->part];
+	for (int i = 0; want && i < part->size; i++)
+		if (value_equal(&values[i], want)) {
+			*position = (int16_t)i;
+			return true;
+		}
+	return false;
+}
+
+static bool sketch_matches(const Sketch *s, const Trace *trace, Candidate *out)
+{
+	const Trace *mine = s->canonical;
+	int part = 0;
+	if (mine->steps.n != trace->steps.n)
+		return false;
+	for (int i = 0; i < mine->steps.n; i++) {
+		const Step *a = &mine->steps.at[i], *b = &trace->steps.at[i];
+		if (a->primitive != b->primitive || a->nargs != b->nargs ||
+		    a->nouts != b->nouts)
+			return false;
+		for (int k = 0; k < a->nargs; k++) {
+			const Arg *x = &a->args[k], *y = &b->args[k];
+			if (!words_equal(x->key, y->key))
+				return false;
+			if (!x->decision || !x->open) {
+				if (!value_equal(&x->value, &y->value))
+					return false;
+				continue;
+			}
+			for (; part < s->nparts && s->parts[part].step == i &&
+			     s->parts[part].arg == k;
+			     part++)
+				if (!position_of(&s->parts[part], x, &y->value,
+					&out->at[part]))
+					return false;
+		}
+	}
+	return true;
+}
+
+bool space_find(Space *space, const Trace *trace, Candidate *out)
+{
+	const Trace *canonical =
+	    trace_canonical(space->arena, space->program, trace);
+	for (int i = 0; i < space->sketches.n; i++) {
+		memset(out, 0, sizeof *out);
+		out->sketch = (uint16_t)i;
+		if (sketch_matches(&space->sketches.at[i], canonical, out))
+			return true;
+	}
+	return false;
+}
+
+/* --- asked in batches --------------------------------------------------------------- */
+
+uint64_t space_register_tile(Space *space, const Candidate *candidate)
+{
+	const Plan *plan = space_entry(space, candidate)->plan;
+	const int64_t *values = space_values(space, plan, candidate);
+	const PlanStage *s = &plan->stages[plan->anchor];
+	StageCost c;
+	uint64_t hash = candidate->sketch;
+	stage_cost(s, space->machine, values, &c);
+	for (int d = c.body; d < s->nloops; d++) {
+		const PlanLoop *l = &s->loops[d];
+		int64_t tile[2] = {l->axis, values[l->extent]};
+		if (!l->reduce && tile[1] > 1)
+			hash = hash64(tile, sizeof tile, hash);
+	}
+	return hash;
+}
+
+void space_features(
+    Space *space, const Candidate *candidates, int n, float *rows)
+{
+	for (int i = 0; i < n; i++) {
+		const Plan *plan = space_entry(space, &candidates[i])->plan;
+		assert(plan);
+		plan_features(plan, space->machine,
+		    space_values(space, plan, &candidates[i]),
+		    rows + (size_t)i * FEATURES);
+	}
+}
+
+void space_analytic(
+    Space *space, const Candidate *candidates, int n, double *seconds)
+{
+	for (int i = 0; i < n; i++) {
+		const Plan *plan = space_entry(space, &candidates[i])->plan;
+		assert(plan);
+		seconds[i] = plan_seconds(plan, space->machine,
+		    space_values(space, plan, &candidates[i]));
+	}
+}
+
+enum {
+	FIRST_SEED = 1,
+	FIRST_KEPT = 16,
+	FIRST_STEPS = 60,
+	FIRST_BLOCKS = 8,
+	FIRST_WORK = 60 * 64 /* blocks that a kept one's single moves look at */
+};
+
+static double analytic_one(Space *space, const Candidate *c)
+{
+	double seconds;
+	space_analytic(space, c, 1, &seconds);
+	return seconds;
+}
+
+/* The best of seeded samples, each of the best few improved by single moves
+ * until none of FIRST_STEPS in a row helps. */
+bool space_first(Space *space, int tries, Candidate *out)
+{
+	Rng rng = rng_stream(FIRST_SEED, 0, 0);
+	Candidate kept[FIRST_KEPT];
+	double cost[FIRST_KEPT];
+	int n = 0, blocks = space->program->nblocks;
+	/* A large program's samples cost more, and are each a new plan. */
+	if (blocks > FIRST_BLOCKS)
+		tries = tries * FIRST_BLOCKS / blocks * FIRST_BLOCKS / blocks + 1;
+	for (int i = 0; i < tries; i++) {
+		Candidate c;
+		if (!space_sample(space, &rng, &c))
+			continue;
+		double seconds = analytic_one(space, &c);
+		if (n == FIRST_KEPT && seconds >= cost[n - 1])
+			continue;
+		int at = n < FIRST_KEPT ? n++ : n - 1;
+		for (; at && cost[at - 1] > seconds; at--) {
+			cost[at] = cost[at - 1];
+			kept[at] = kept[at - 1];
+		}
+		cost[at] = seconds;
+		kept[at] = c;
+	}
+	double least = 0;
+	int steps = blocks * FIRST_STEPS <= FIRST_WORK ? FIRST_STEPS
+						       : FIRST_WORK / blocks;
+	for (int i = 0; i < n; i++) {
+		for (int idle = 0; idle < steps; idle++) {
+			Candidate c;
+			if (!space_mutate(space, &rng, &kept[i], &c))
+				break;
+			double seconds = analytic_one(space, &c);
+			if (seconds < cost[i]) {
+				kept[i] = c;
+				cost[i] = seconds;
+				idle = -1;
+			}
+		}
+		if (!i || cost[i] < least) {
+			least = cost[i];
+			*out = kept[i];
+		}
+	}
+	return n > 0;
+}

@@ -1,0 +1,223 @@
+/* The plans behind a space.  The structural positions of a candidate name a
+ * plan: looked up in a table, where a miss applies the trace once and keeps what
+ * it costs.  Everything that is asked of a candidate after that reads the plan's
+ * arrays. */
+#include "schedule/space.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void space_refuse(Space *space, Refusal why)
+{
+	for (int i = 0; i < space->nrefusals; i++)
+		if (!strcmp(space->refusals[i].why, why)) {
+			space->refusals[i].count++;
+			return;
+		}
+	if (space->nrefusals < REFUSALS_KEPT)
+		space->refusals[space->nrefusals++] = (RefusalCount){why, 1};
+}
+
+int space_refusals(const Space *space, RefusalCount *out, int max)
+{
+	int n = space->nrefusals < max ? space->nrefusals : max;
+	memcpy(out, space->refusals, sizeof *out * (size_t)n);
+	return n;
+}
+
+/* Steps that a decision made void (of a block that is inlined) use nothing. */
+static bool *parts_used(Space *space, const Sketch *s, const ApplyContext *c)
+{
+	bool *used = NEW_N(space->plans, bool, s->nparts);
+	for (int p = 0; p < s->nparts; p++)
+		used[p] = !c->void_steps || !c->void_steps[s->parts[p].step];
+	return used;
+}
+
+static const char *keep_why(Space *space, const char *why)
+{
+	Lookup *l = &space->whys;
+	int e = lookup_first(l, why, strlen(why));
+	if (e >= 0)
+		return l->entries.at[e].name;
+	why = arena_strdup(space->arena, why);
+	lookup_add(l, why, 0);
+	return why;
+}
+
+/* So many structures may be asked about that their plans do not fit. */
+static void forget_plans(Space *space)
+{
+	arena_free(space->plans);
+	space->plans = arena_child(space->arena);
+	space->stages_kept = space->table_used = 0;
+	memset(space->table, 0,
+	    sizeof *space->table * (size_t)space->table_size);
+}
+
+static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
+{
+	Arena *scratch = arena_new();
+	Trace *trace = sketch_fill(scratch, s, entry->positions, true);
+	Nest *nest = nest_new(scratch, space->program, tape_new(scratch));
+	ApplyContext context = {.machine = space->machine,
+	    .use_slots = true,
+	    .void_steps = NEW_N(scratch, bool, trace->steps.n)};
+	int step;
+	Refusal why;
+	if (trace_apply(nest, trace, &context, &step, &why)) {
+		assert(context.nslots == s->nslots);
+		entry->plan = plan_copy(
+		    space->plans, plan_record(scratch, nest));
+		space->stages_kept += entry->plan->nstages;
+		entry->used = parts_used(space, s, &context);
+		for (int i = 0; i < entry->plan->nguards; i++)
+			entry->plan->guards[i].why = keep_why(
+			    space, entry->plan->guards[i].why);
+		int size = tape_size(entry->plan->tape);
+		if (size > space->values_size) {
+			space->values_size = size * 2;
+			space->values = NEW_N(
+			    space->arena, int64_t, space->values_size);
+		}
+	} else {
+		entry->why = keep_why(space, why);
+		space->stages_kept++;
+	}
+	arena_free(scratch);
+}
+
+static uint64_t structural_key(const Sketch *s, const Candidate *c)
+{
+	uint64_t h = hash_mix(c->sketch);
+	for (int p = 0; p < s->nparts; p++)
+		if (s->parts[p].slot < 0 && s->parts[p].size > 1)
+			h = hash_mix(h ^ (uint64_t)c->at[p]);
+	return h;
+}
+
+static bool same_structure(
+    const Sketch *s, const Candidate *c, const PlanEntry *e)
+{
+	for (int p = 0; p < s->nparts; p++)
+		if (s->parts[p].slot < 0 && e->positions[p] != c->at[p])
+			return false;
+	return true;
+}
+
+static PlanEntry *table_place(
+    Space *space, const Sketch *s, const Candidate *c, uint64_t key)
+{
+	unsigned mask = (unsigned)space->table_size - 1;
+	unsigned i = (unsigned)key & mask;
+	for (;; i = (i + 1) & mask) {
+		PlanEntry *e = &space->table[i];
+		if (!e->positions)
+			return e;
+		if (e->key == key && same_structure(s, c, e))
+			return e;
+	}
+}
+
+static void table_grow(Space *space)
+{
+	PlanEntry *old = space->table;
+	int n = space->table_size;
+	space->table_size *= 2;
+	space->table = NEW_N(space->arena, PlanEntry, space->table_size);
+	unsigned mask = (unsigned)space->table_size - 1;
+	for (int i = 0; i < n; i++) {
+		if (!old[i].positions)
+			continue;
+		unsigned at = (unsigned)old[i].key & mask;
+		while (space->table[at].positions)
+			at = (at + 1) & mask;
+		space->table[at] = old[i];
+	}
+}
+
+const PlanEntry *space_entry(Space *space, const Candidate *c)
+{
+	const Sketch *s = &space->sketches.at[c->sketch];
+	uint64_t key = structural_key(s, c);
+	PlanEntry *e = table_place(space, s, c, key);
+	if (e->positions)
+		return e;
+	if (space->stages_kept > STAGES_KEPT) {
+		forget_plans(space);
+		e = table_place(space, s, c, key);
+	}
+	e->key = key;
+	e->positions = NEW_N(space->plans, int16_t, s->nparts);
+	for (int p = 0; p < s->nparts; p++)
+		if (s->parts[p].slot < 0)
+			e->positions[p] = c->at[p];
+	record_plan(space, s, e);
+	if (++space->table_used * 2 > space->table_size) {
+		table_grow(space);
+		e = table_place(space, s, c, key);
+	}
+	return e;
+}
+
+/* Evaluates the plan's tape for a candidate; the values stay until the next
+ * call. */
+const int64_t *space_values(
+    Space *space, const Plan *plan, const Candidate *c)
+{
+	const Sketch *s = &space->sketches.at[c->sketch];
+	int64_t slots[CANDIDATE_PARTS];
+	for (int p = 0; p < s->nparts; p++)
+		if (s->parts[p].slot >= 0)
+			slots[s->parts[p].slot] =
+			    s->parts[p].values[c->at[p]].i;
+	tape_eval(plan->tape, slots, space->values);
+	return space->values;
+}
+
+/* The plan of a candidate, which is normalized; NULL and why. */
+static const Plan *normalize(Space *space, Candidate *c, Refusal *why)
+{
+	const Sketch *s = &space->sketches.at[c->sketch];
+	const PlanEntry *e = space_entry(space, c);
+	bool moved = false;
+	for (int p = 0; e->plan && p < s->nparts; p++)
+		if (!e->used[p] && c->at[p]) {
+			c->at[p] = 0;
+			moved |= s->parts[p].slot < 0;
+		}
+	if (moved)
+		e = space_entry(space, c);
+	*why = e->why;
+	return e->plan;
+}
+
+static bool guards_hold(
+    const Plan *plan, const int64_t *values, Refusal *why)
+{
+	for (int i = 0; i < plan->nguards; i++)
+		if (values[plan->guards[i].value] != 1) {
+			*why = plan->guards[i].why;
+			return false;
+		}
+	return true;
+}
+
+bool space_replays(Space *space, Candidate *c, Refusal *why)
+{
+	const Plan *plan = normalize(space, c, why);
+	return plan && guards_hold(plan, space_values(space, plan, c), why);
+}
+
+bool space_legal(Space *space, Candidate *c, Refusal *why)
+{
+	const Plan *plan = normalize(space, c, why);
+	if (!plan)
+		return false;
+	const int64_t *values = space_values(space, plan, c);
+	if (!guards_hold(plan, values, why))
+		return false;
+	*why = plan_limits(plan, space->machine, values);
+	return !*why;
+}
