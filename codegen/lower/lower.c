@@ -67,19 +67,40 @@ static bool *buffers_used(Lower *l, bool *written)
 
 /* --- the kernel --------------------------------------------------------- */
 
+/* What a block writes is no identifier, and may be an input or output of a part
+ * of a program: y~1 is y_1, or y_1_. */
+static const char *param_name(Lower *l, const LowFunction *f, const char *name)
+{
+	char *made = arena_strdup(l->arena, name);
+	if (!strchr(name, '~'))
+		return name;
+	for (char *c = made; *c; c++)
+		if (*c == '~')
+			*c = '_';
+	for (int i = 0; i < f->params.n; i++)
+		if (!strcmp(f->params.at[i].name, made)) {
+			made = arena_printf(l->arena, "%s_", made);
+			i = -1;
+		}
+	return made;
+}
+
+static void add_param(Lower *l, LowFunction *f, const Buffer *b, bool output)
+{
+	LowParam p = {.name = param_name(l, f, b->name),
+	    .type = b->type,
+	    .is_const_input = !output && b->is_const,
+	    .output = output};
+	vec_push(l->arena, &f->params, p);
+}
+
 static void add_params(Lower *l, LowFunction *f)
 {
 	const Program *p = l->nest->program;
 	for (int i = 0; i < p->ninputs; i++)
-		vec_push(l->arena, &f->params,
-		    (LowParam){.name = p->buffers[i].name,
-			.type = p->buffers[i].type,
-			.is_const_input = p->buffers[i].is_const});
+		add_param(l, f, &p->buffers[i], false);
 	for (int i = 0; i < p->noutputs; i++)
-		vec_push(l->arena, &f->params,
-		    (LowParam){.name = p->buffers[p->outputs[i]].name,
-			.type = p->buffers[p->outputs[i]].type,
-			.output = true});
+		add_param(l, f, &p->buffers[p->outputs[i]], true);
 	vec_push(l->arena, &f->params,
 	    (LowParam){
 		.name = "workspace", .type = DT_U8, .workspace = true});

@@ -11,12 +11,22 @@
  * (nest_step_conditions), and never lets such an element into a result. */
 #include "ir/nest/nest.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum { DEPTH_MAX = 8 }; /* readers of readers of … */
+
+/* What was found of stages until now. */
+typedef struct {
+	bool *done; /* by stage */
+	ExprVec *all;
+} Known;
 
 typedef struct {
 	const Nest *nest;
 	Arena *arena;
 	int depth;
+	Known *known;
 } Demand;
 
 /* The reads of one stage's buffer in the body of another. */
@@ -126,7 +136,7 @@ static ExprVec demand_of(const Demand *d, int stage);
 static void add_reader(Reads *r, int reader)
 {
 	const Demand *d = r->d;
-	Demand above = {d->nest, d->arena, d->depth + 1};
+	Demand above = {d->nest, d->arena, d->depth + 1, d->known};
 	ExprVec none = {0}, steps;
 	r->reader = &d->nest->stages.at[reader];
 	r->whole |= r->reader->intrinsic >= 0;
@@ -148,7 +158,7 @@ static bool may_leave_out(const Nest *nest, const Stage *s)
 	return true;
 }
 
-static ExprVec demand_of(const Demand *d, int stage)
+static ExprVec find_demand(const Demand *d, int stage)
 {
 	const Nest *nest = d->nest;
 	const Stage *s = &nest->stages.at[stage];
@@ -171,8 +181,25 @@ static ExprVec demand_of(const Demand *d, int stage)
 	return r.whole ? none : r.all;
 }
 
+static ExprVec demand_of(const Demand *d, int stage)
+{
+	Known *k = d->known;
+	if (!k->done[stage]) {
+		k->all[stage] = find_demand(d, stage);
+		k->done[stage] = true;
+	}
+	return k->all[stage];
+}
+
 ExprVec nest_demand(const Nest *nest, Arena *arena, int stage)
 {
-	Demand d = {nest, arena, 0};
-	return demand_of(&d, stage);
+	size_t n = (size_t)nest->stages.n;
+	Known known = {must_alloc(n * sizeof *known.done),
+	    must_alloc(n * sizeof *known.all)};
+	Demand d = {nest, arena, 0, &known};
+	memset(known.done, 0, n * sizeof *known.done);
+	ExprVec all = demand_of(&d, stage);
+	free(known.done);
+	free(known.all);
+	return all;
 }

@@ -219,6 +219,35 @@ static void test_joined(void **state)
 	check_joined(program(attention));
 }
 
+/* What a part reads of another may be a block's result that has no name of its
+ * own. */
+static void test_unnamed(void **state)
+{
+	static const char norm[] =
+	    "tunec: 1\nname: norm\n"
+	    "inputs: {x: 'f32[8, 8]', w: 'const f32[8, 8]', v_1: 'f32[8]'}\n"
+	    "compute: |\n"
+	    "  v[i < 8] = sum[k < 8](x[i, k]*x[i, k]) / 8\n"
+	    "  y[i < 8, j < 8] =\n"
+	    "    sum[k < 8](x[i, k]/sqrt(v[i] + v_1[i]*v_1[i] + 1)*w[k, j])\n";
+	const Program *p = program(norm);
+	Error error = {0};
+	(void)state;
+	assert_string_equal(cut(p), "v~1 | v y~1 y ");
+	const Groups *g = groups_of(arena, p);
+	for (int i = 0; i < g->n; i++) {
+		Nest *nest = schedule_nest(arena, g->groups[i].program,
+		    &test_machine, NEW(arena, Trace), &error);
+		assert_non_null(nest);
+		Lowered *l = lower(arena, nest, &test_machine, &error);
+		char why[256];
+		assert_non_null(l);
+		if (!lowered_verify(l, why, sizeof why))
+			fail_msg("%s", why);
+	}
+	check_joined(p);
+}
+
 /* y reads two products; the one that comes last ends with it, whichever of them
  * has more behind it. */
 static void test_two_ends(void **state)
@@ -262,6 +291,7 @@ int main(void)
 	    cmocka_unit_test(test_alone),
 	    cmocka_unit_test(test_equal),
 	    cmocka_unit_test(test_joined),
+	    cmocka_unit_test(test_unnamed),
 	    cmocka_unit_test(test_two_ends),
 	    cmocka_unit_test(test_one_definition),
 	};
