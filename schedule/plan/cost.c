@@ -28,6 +28,9 @@ enum { NARROW_STORE = 6 };
 /* Results of a reduction that are kept in temporaries. */
 enum { SUMS_MAX = 64 };
 
+/* Instructions that a core begins in a cycle, and those of a loop itself. */
+enum { ISSUE = 4, LOOP_INSTRUCTIONS = 3 };
+
 static double at(const int64_t *values, Handle h)
 {
 	return h == HANDLE_NONE ? 0 : (double)values[h];
@@ -386,7 +389,7 @@ static void count_body(const PlanStage *s, const Machine *m,
 	    : 1;
 	double flops = s->reduce && s->flops >= 2 && m->fma ? s->flops - 1
 							    : s->flops;
-	StageDensity density = stage_density(s, values);
+	StageDensity density = stage_density(s, values, c->padding);
 	double branches = s->branches + density.open;
 	c->copies = density.copies;
 	c->density = density.bodies * density.copies;
@@ -396,6 +399,7 @@ static void count_body(const PlanStage *s, const Machine *m,
 	double streams = 1e9, broadcasts = 0, narrow = 0;
 	if (s->reduce)
 		count_results(s, values, vector, c);
+	double folded = 0; /* loads that are a part of an operation */
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
 		double copies = 1;
@@ -433,6 +437,9 @@ static void count_body(const PlanStage *s, const Machine *m,
 			c->stores += copies * each;
 		if (!a->write || s->reduce)
 			c->loads += copies * each;
+		if (!a->write && copies * each >= c->operations &&
+		    (wide || m->broadcast))
+			folded = c->operations;
 		if (!a->write && wide && copies * words < streams)
 			streams = copies * words;
 		if (!a->write && !wide)
@@ -446,6 +453,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 	c->gathers += narrow * NARROW_STORE;
 	c->registers = c->accumulators + (streams < 1e9 ? streams : 1) +
 	    broadcasts;
+	c->instructions = c->operations + c->loads - folded + c->stores +
+	    LOOP_INSTRUCTIONS;
 }
 
 /* Is what the body touches of each row a line, which need not stay? */
@@ -554,11 +563,10 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 {
 	*c = (StageCost){.lanes = 1, .unrolled = 1, .parallel = 1};
 	count_trips(s, values, c);
+	c->padding = max2(1, c->trips[s->nloops] / (double)s->points);
 	count_touched(s, values, c);
 	count_body(s, m, values, c);
 	count_parallel(s, m, values, c);
-	double work = c->trips[s->nloops];
-	c->padding = max2(1, work / (double)s->points);
 	count_traffic(s, m, values, c);
 
 	double issue = m->fma_per_cycle > 0 ? m->fma_per_cycle : 1;
@@ -571,7 +579,8 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 	if (c->registers > m->vector_registers && m->vector_registers)
 		body += 2 * (c->registers - m->vector_registers);
 	count_conflicts(s, m, values, c);
-	body += c->gathers * 0.5 + c->conflicts * 3 + 1.5;
+	body = max2(body, c->instructions / ISSUE);
+	body += c->gathers * 0.5 + c->conflicts * 3;
 	double compute = body * c->body_runs +
 	    c->results * combining(s, c) + odd_steps(s, values, c);
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,

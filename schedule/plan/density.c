@@ -114,14 +114,17 @@ static bool is_repeated(const PlanStage *s, const int64_t *values, int loop)
 }
 
 /* Is an iteration of a loop told from the others?  Where loops decide that run
- * (`running`), those that are repeated in code are tested if they are the
- * reduction's and much is inside of them. */
-static bool looked_at(
-    const PlanStage *s, const int64_t *values, int loop, bool running)
+ * (`running`), those that are repeated in code are where the body is `told` by
+ * its own conditions, or are tested if they are the reduction's and much is
+ * inside of them. */
+static bool looked_at(const PlanStage *s, const int64_t *values, int loop,
+    bool running, bool told)
 {
 	int64_t steps = 1;
 	if (is_vector(s, loop))
 		return false;
+	if (running && told)
+		return true;
 	if (!running || !is_repeated(s, values, loop))
 		return running != is_repeated(s, values, loop);
 	if (!s->loops[loop].reduce)
@@ -138,7 +141,7 @@ static bool looked_at(
 
 /* The other loops are where the form is greatest. */
 static double limit_part(const PlanStage *s, const PlanZero *z,
-    const int64_t *values, bool running)
+    const int64_t *values, bool running, bool told)
 {
 	int64_t constant = z->constant == HANDLE_NONE ? 0
 						       : values[z->constant];
@@ -148,7 +151,7 @@ static double limit_part(const PlanStage *s, const PlanZero *z,
 		int64_t n = values[s->loops[d].extent];
 		if (!c || n < 2)
 			continue;
-		if (looked_at(s, values, d, running))
+		if (looked_at(s, values, d, running, told))
 			add_term(&t,
 			    (Term){c, n, s->loops[d].axis,
 				s->loops[d].axis < 0
@@ -221,9 +224,35 @@ static bool can_narrow(const PlanStage *s, const int64_t *values)
 	return false;
 }
 
-StageDensity stage_density(const PlanStage *s, const int64_t *values)
+/* Do lanes differ in the body's own conditions?  Then all are made. */
+static bool differs_by_lane(const PlanStage *s, const int64_t *values)
+{
+	for (int i = 0; i < s->nzeros; i++)
+		for (int d = 0; d < s->nloops && s->zeros[i].own; d++)
+			if (is_vector(s, d) && moves(s, &s->zeros[i], values, d))
+				return true;
+	return false;
+}
+
+/* Of a condition and its opposite, if there is one: what is outside of the block
+ * may be made, whatever the condition. */
+static double limits_part(const PlanStage *s, const PlanZero *z,
+    const int64_t *values, bool running, bool told, double outside)
+{
+	double p = limit_part(s, z, values, running, told);
+	if (z->opposite >= 0)
+		p += limit_part(s, &s->zeros[z->opposite], values, running,
+			 told) - 1;
+	p = p > 0 ? p : 0;
+	return told ? p + outside : p;
+}
+
+StageDensity stage_density(
+    const PlanStage *s, const int64_t *values, double padding)
 {
 	StageDensity density = {.bodies = 1, .copies = 1};
+	bool lanes = differs_by_lane(s, values);
+	double outside = 1 - 1/padding;
 	for (int i = 0; i < s->nzeros; i++) {
 		const PlanZero *z = &s->zeros[i];
 		bool running = runs(s, z, values);
@@ -243,12 +272,11 @@ StageDensity stage_density(const PlanStage *s, const int64_t *values)
 		}
 		if (z->opposite >= 0 && z->opposite < i)
 			continue; /* counted with the other */
-		p = limit_part(s, z, values, running);
-		if (z->opposite >= 0)
-			p += limit_part(s, &s->zeros[z->opposite], values,
-				 running) - 1;
-		*(running ? &density.bodies : &density.copies) *=
-		    p > 0 ? p : 0;
+		p = limits_part(s, z, values, running, false, outside);
+		if (running && z->own && !lanes)
+			p = fmin(p, limits_part(s, z, values, running, true,
+					outside));
+		*(running ? &density.bodies : &density.copies) *= p;
 	}
 	return density;
 }

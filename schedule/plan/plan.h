@@ -140,6 +140,7 @@ typedef struct {
 	double unrolled;       /* copies of the operation in the body */
 	double operations;     /* vector operations a body */
 	double loads, stores;  /* vector or scalar instructions a body */
+	double instructions;   /* of the body, with the loop's own */
 	double gathers;        /* loads and stores of less than a vector */
 	double conflicts;      /* loads that lie a multiple of a way apart */
 	double accumulators;   /* registers carried through the innermost loop */
@@ -167,7 +168,8 @@ typedef struct {
 	bool open;
 	bool bound; /* there may be fewer */
 } StageDensity;
-StageDensity stage_density(const PlanStage *stage, const int64_t *values);
+StageDensity stage_density(
+    const PlanStage *stage, const int64_t *values, double padding);
 /* Does the loop move it at all? */
 static inline bool access_moves(
     const PlanAccess *access, const int64_t *values, int loop)

@@ -300,7 +300,7 @@ static void check_flops(const Check *c)
 		near |= skips_steps(c, s->stage) &&
 		    (is_partial(stage) || has_phase_and_limit(s));
 		bound |= s->reduce &&
-		    (branches(s) || stage_density(s, c->values).bound ||
+		    (branches(s) || stage_density(s, c->values, 1).bound ||
 			(is_partial(stage) && s->tail != TAIL_PAD));
 		expr_walk(stage->body, is_not_arithmetic, &functions);
 	}
