@@ -144,10 +144,10 @@ static void print_text(
 		       "%.2f, compile %.2f, check %.2f, run %.2f, idle %.2f\n",
 		    t->search, t->features, t->train, t->compile, t->check,
 		    t->run, t->idle);
-		out_text("  %lld candidates scored, %.0f a second; %lld were "
-			 "passed over, since their code was known\n",
+		out_text("  %lld candidates scored, %.0f a second; passed over: "
+			 "%lld whose code was known, %lld of too much code\n",
 		    (long long)r->scored, r->scored_per_s,
-		    (long long)r->equal);
+		    (long long)r->equal, (long long)r->large);
 	}
 }
 
@@ -172,6 +172,7 @@ static void print_json(const Program *p, const TuneResult *r)
 	json_object_set_new(
 	    o, "plain_estimated", json_boolean(r->plain_estimated));
 	json_object_set_new(o, "equal", json_integer((json_int_t)r->equal));
+	json_object_set_new(o, "large", json_integer((json_int_t)r->large));
 	json_object_set_new(o, "flops_per_s",
 	    r->best_s > 0 ? json_real((double)p->flops / r->best_s)
 			  : json_null());

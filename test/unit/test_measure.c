@@ -176,14 +176,16 @@ static void test_forms(void **state)
 	    schedule_steps(c->arena,
 		"outer, inner = split(c.i, [_, 2])\nreorder(outer, c.j, inner)\n"),
 	    tile(c, 3), schedule_steps(c->arena, "parallel(c.k)\n")};
-	FormText forms[4];
+	CodeForm forms[4];
 	start(c);
 	if (measure_forms(c->measurer, traces, 4, forms, &c->error))
 		fail_msg("%s", c->error.text);
-	assert_int_equal(strlen(forms[0]), 64);
-	assert_string_equal(forms[0], forms[1]);
-	assert_string_not_equal(forms[0], forms[2]);
-	assert_string_equal(forms[3], ""); /* it is refused */
+	assert_int_equal(strlen(forms[0].text), 64);
+	assert_string_equal(forms[0].text, forms[1].text);
+	assert_string_not_equal(forms[0].text, forms[2].text);
+	assert_string_equal(forms[3].text, ""); /* it is refused */
+	assert_true(forms[0].instructions > 0);
+	assert_int_equal(forms[0].instructions, forms[1].instructions);
 }
 
 static Reference reference(Case *c, const Trace *fast, const Trace *other)

@@ -271,7 +271,7 @@ size_t measure_data_bytes(const Measurer *m)
 /* --- forms ------------------------------------------------------------------ */
 
 Status measure_forms(Measurer *m, const Trace *const *traces, int n,
-    FormText *out, Error *error)
+    CodeForm *out, Error *error)
 {
 	Measurement answers[MEASURE_WIDTH];
 	memset(out, 0, sizeof *out * (size_t)n);
@@ -282,9 +282,11 @@ Status measure_forms(Measurer *m, const Trace *const *traces, int n,
 		    .limit_s = m->nursery->options.build_limit_s};
 		FORWARD_IF_ERROR(run_job(m, job,
 		    traces_json(m, traces + i, part), answers, error));
-		for (int k = 0; k < part; k++)
-			memcpy(out[i + k], answers[k].object,
-			    sizeof *out);
+		for (int k = 0; k < part; k++) {
+			memcpy(out[i + k].text, answers[k].object,
+			    sizeof out->text);
+			out[i + k].instructions = answers[k].instructions;
+		}
 	}
 	return STATUS_OK;
 }

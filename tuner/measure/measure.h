@@ -44,6 +44,7 @@ typedef struct {
 	int64_t noise_switches; /* threads that lost their CPU; -1: not known */
 	double noise_cpu_s;   /* while they had it for so many seconds together */
 	double probe_s;       /* the least probe of the run; 0: none yet */
+	int64_t instructions; /* of code that was only lowered */
 } Measurement;
 
 /* Was the machine quiet enough for the time to count?  What is not known speaks
@@ -108,11 +109,14 @@ void measure_forget(Measurer *m);
 /* Bytes of inputs and expected outputs. */
 size_t measure_data_bytes(const Measurer *m);
 
-/* What candidates are for a back end, 64 hex digits each: equal ones make one
- * object.  "" where that is not known. */
-typedef char FormText[65];
+/* What a candidate is for a back end. */
+typedef struct {
+	char text[65];        /* hex digits: equal ones make one object; "" where
+				 that is not known */
+	int64_t instructions; /* of the kernel, about */
+} CodeForm;
 Status measure_forms(Measurer *m, const Trace *const *traces, int n,
-    FormText *out, Error *error);
+    CodeForm *out, Error *error);
 
 /* Candidates that are worth compiling at once: two for each CPU, at most
  * MEASURE_WIDTH. */

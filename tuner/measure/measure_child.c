@@ -213,6 +213,14 @@ static void job_final(const MeasureContext *c, Arena *arena,
 	}
 }
 
+static void answer_form(const Lowered *lowered, Measurement *m)
+{
+	CodeForm form;
+	measure_form(lowered, &form);
+	memcpy(m->object, form.text, sizeof m->object);
+	m->instructions = form.instructions;
+}
+
 static void job_forms(const MeasureContext *c, Arena *arena,
     const json_t *traces, int first, int n, Measurement *m)
 {
@@ -221,7 +229,7 @@ static void job_forms(const MeasureContext *c, Arena *arena,
 		if (kernel_lower(&k, arena,
 			json_array_get(traces, (size_t)(first + i)),
 			c->target->threads, &m[i]))
-			measure_form(k.lowered, m[i].object);
+			answer_form(k.lowered, &m[i]);
 	}
 }
 

@@ -4,7 +4,8 @@
  *     acc_7 = fma(acc_7, x_3, y_2)  and  sum_1 = fma(sum_1, a_9, b_4)   are equal
  *
  * The tree is walked in order; temporaries are numbered as they are met, and no
- * name and no comment counts. */
+ * name and no comment counts.  On the way instructions are counted: all but
+ * elements that are loaded for all lanes, which are a part of what uses them. */
 #include <string.h>
 
 #include "lib/hash.h"
@@ -15,6 +16,7 @@ typedef struct {
 	const LowFunction *function;
 	int *number; /* of a temporary, from 1; 0: not met */
 	int met;
+	int64_t instructions;
 } Form;
 
 static void add(Form *f, int64_t value)
@@ -50,6 +52,8 @@ static void add_affine(Form *f, const LowAffine *a)
 static void add_op(Form *f, const LowNode *n)
 {
 	int lanes = n->dst >= 0 ? f->function->temps.at[n->dst].lanes : 0;
+	f->instructions += n->op != LOW_CONST && n->op != LOW_BROADCAST &&
+	    !(n->op == LOW_LOAD && lanes == 1);
 	add(f, n->op);
 	add_temp(f, n->dst);
 	for (int i = 0; i < 3; i++)
@@ -120,18 +124,19 @@ static void add_function(Form *f, Arena *arena, const LowFunction *function)
 	add_body(f, &function->body);
 }
 
-void measure_form(const Lowered *lowered, char hex[65])
+void measure_form(const Lowered *lowered, CodeForm *out)
 {
-	Form f;
+	Form f = {.instructions = 0};
 	unsigned char digest[32];
 	Arena *arena = arena_new();
 	sha256_init(&f.hash);
 	add_function(&f, arena, lowered->kernel);
+	out->instructions = f.instructions;
 	for (int i = 0; i < lowered->packs.n; i++)
 		add_function(&f, arena, lowered->packs.at[i]);
 	add(&f, lowered->workspace_bytes);
 	sha256_end(&f.hash, digest);
 	for (int i = 0; i < 32; i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+		snprintf(out->text + 2 * i, 3, "%02x", digest[i]);
 	arena_free(arena);
 }

@@ -128,8 +128,8 @@ bool measure_write(int fd, const void *data, size_t size);
 _Noreturn void measure_server(
     const MeasureContext *contexts, int n, int fd, bool spare);
 
-/* measure_form.c: 64 hex digits */
-void measure_form(const Lowered *lowered, char hex[65]);
+/* measure_form.c */
+void measure_form(const Lowered *lowered, CodeForm *out);
 
 /* measure_attempt.c: the driver's line to its servers.  All but the first wait
  * for the first to die. */

@@ -59,6 +59,7 @@ typedef struct {
 	bool broken;       /* stopped by the Status that is returned */
 	int64_t trials, ok, failed;
 	int64_t equal;     /* proposals that would have made known code */
+	int64_t large;     /* that would have made too much */
 	int64_t stored;    /* search trials in the store at the end */
 	double plain_s;    /* candidate 0; 0: not known */
 	bool plain_estimated; /* it was not run at this size */

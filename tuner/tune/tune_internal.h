@@ -24,6 +24,7 @@ typedef struct {
 	Candidate candidate;
 	const Trace *trace;
 	uint64_t form; /* 0: not known */
+	int64_t instructions;
 } Proposal;
 
 struct Tuning {
@@ -41,6 +42,7 @@ struct Tuning {
 	VEC(Known) known; /* trials of the store and of this run */
 	VEC(Known) replay;
 	VEC(uint64_t) forms;
+	int64_t code_most; /* instructions of a candidate; 0: no limit */
 	json_t *machine, *verified;
 	char run_id[17];
 	History history; /* of what others stored: before, and now beside it */

@@ -97,6 +97,7 @@ Status lines_end(Tuning *t)
 	json_object_set_new(
 	    f, "failed", json_integer((json_int_t)r->failed));
 	json_object_set_new(f, "equal", json_integer((json_int_t)r->equal));
+	json_object_set_new(f, "large", json_integer((json_int_t)r->large));
 	json_object_set_new(
 	    f, "scored", json_integer((json_int_t)r->scored));
 	json_object_set_new(f, "peak_flops_per_s", json_real(r->peak_all));

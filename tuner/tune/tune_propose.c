@@ -3,7 +3,9 @@
  *
  * Many candidates differ in decisions that change nothing; their lowered forms
  * are equal, and so would be their objects.  They are lowered before anything
- * is compiled, and one whose form is known is passed over: it is no trial. */
+ * is compiled, and one whose form is known is passed over: it is no trial.  So
+ * is one of more code than has ever won: it takes long to compile, and an
+ * instruction cache does not hold it. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,6 +18,7 @@ enum {
 	FIRST_TRIES = 2000,  /* samples behind candidate 1 */
 	OTHER_TRIES = 64,    /* behind a kernel of another structure */
 	STALLED = 1000,      /* so many in a row of known code: the end */
+	CODE_MOST = 1500,    /* instructions, or twice candidate 1's */
 	SMALL_SPACE = 100000
 };
 
@@ -160,17 +163,18 @@ static Proposal proposal(Tuning *t, const Candidate *c)
 static Status set_forms(Tuning *t, Proposal *p, int n)
 {
 	const Trace *traces[TUNE_BATCH];
-	FormText text[TUNE_BATCH];
+	CodeForm form[TUNE_BATCH];
 	assert(n <= TUNE_BATCH);
 	if (!tune_measures(t))
 		return STATUS_OK;
 	for (int i = 0; i < n; i++)
 		traces[i] = p[i].trace;
 	FORWARD_IF_ERROR(
-	    measure_forms(t->measurer, traces, n, text, t->error));
+	    measure_forms(t->measurer, traces, n, form, t->error));
 	for (int i = 0; i < n; i++) {
-		text[i][FORM_DIGITS] = 0;
-		p[i].form = strtoull(text[i], NULL, 16);
+		form[i].text[FORM_DIGITS] = 0;
+		p[i].form = strtoull(form[i].text, NULL, 16);
+		p[i].instructions = form[i].instructions;
 	}
 	return STATUS_OK;
 }
@@ -193,6 +197,8 @@ Status propose_first(Tuning *t, Proposal *out, bool *found)
 	}
 	FORWARD_IF_ERROR(set_forms(t, out, 1));
 	keep_form(t, out->form);
+	t->code_most = CODE_MOST > 2 * out->instructions
+	    ? CODE_MOST : 2 * out->instructions;
 	return STATUS_OK;
 }
 
@@ -253,7 +259,7 @@ static Status fit(Tuning *t)
 	return status;
 }
 
-/* Of n proposals those of new code, in their order. */
+/* Of n proposals those of new code that is not too much, in their order. */
 static int drop_known(Tuning *t, Proposal *p, int n)
 {
 	int kept = 0;
@@ -263,7 +269,10 @@ static int drop_known(Tuning *t, Proposal *p, int n)
 			continue;
 		}
 		keep_form(t, p[i].form);
-		p[kept++] = p[i];
+		if (t->code_most && p[i].instructions > t->code_most)
+			t->result.large++;
+		else
+			p[kept++] = p[i];
 	}
 	return kept;
 }
