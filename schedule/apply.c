@@ -14,6 +14,31 @@ static const Functions functions[] = {
 #undef PRIMITIVE
 };
 
+/* Does a step schedule what runs in shared loops?  It may place others there. */
+static bool changes_shared(const Nest *nest, const Step *step)
+{
+	for (int i = 0; i < step->nargs; i++) {
+		const Arg *arg = &step->args[i];
+		char role = arg->key ? 'W' : primitive_role(step->primitive, i);
+		bool place = role == 'A' ||
+		    (role == 'L' &&
+			step->primitive == PRIMITIVE_reverse_compute_at);
+		int stage = -1, var = -1;
+		if (arg->open || arg->value.kind != VALUE_WORD || place ||
+		    !strchr("BLX", role))
+			continue;
+		if (role != 'L')
+			stage = nest_find_stage(nest, arg->value.word);
+		if (stage < 0)
+			var = nest_find_loop(nest, arg->value.word);
+		if (var >= 0)
+			stage = nest->vars.at[var].stage;
+		if (stage >= 0 && edit_is_sharing(nest, stage))
+			return true;
+	}
+	return false;
+}
+
 Refusal apply_step(Nest *nest, const Step *step, ApplyContext *context)
 {
 	Call call = {
@@ -29,6 +54,9 @@ Refusal apply_step(Nest *nest, const Step *step, ApplyContext *context)
 		context->nslots += call_nslots(step);
 	if (!why && step->nouts && primitive_outs(step->primitive) == '-')
 		why = "the step gives no names";
+	if (!why && step->primitive != PRIMITIVE_compute_with &&
+	    changes_shared(nest, step))
+		why = "the block shares its loops: compute_with comes last";
 	if (!why)
 		why = functions[step->primitive].legal(&call);
 	if (why)

@@ -240,6 +240,31 @@ static void write_reverse_compute_at(Generator *g, Buf *out)
 		    loop_of(g, writer));
 }
 
+static bool may_share(const Generator *g, int a, int b)
+{
+	const Stage *x = &g->nest->stages.at[a], *y = &g->nest->stages.at[b];
+
+	if (a == b || x->naxes != y->naxes ||
+	    edit_is_reading(g->nest, a, y->buffer) ||
+	    edit_is_reading(g->nest, b, x->buffer))
+		return false;
+	for (int i = 0; i < x->naxes; i++)
+		if (x->axes[i].extent != y->axes[i].extent)
+			return false;
+	return true;
+}
+
+static void write_compute_with(Generator *g, Buf *out)
+{
+	int stage = any_stage(g), other = any_stage(g);
+
+	for (int i = 0; i < 20 && !may_share(g, stage, other); i++) {
+		stage = any_stage(g);
+		other = any_stage(g);
+	}
+	call2(out, "compute_with", stage_name(g, stage), stage_name(g, other));
+}
+
 static void write_compute_inline(Generator *g, Buf *out)
 {
 	call1(out, "compute_inline", stage_name(g, any_stage(g)));
@@ -387,7 +412,10 @@ static int extent(Rng *rng, int most)
 
 Program *schedule_random_program(Arena *arena, Rng *rng)
 {
-	switch (rng_below(rng, 7)) {
+	switch (rng_below(rng, 8)) {
+	case 7:
+		return program_moments(
+		    arena, extent(rng, 9), extent(rng, 20));
 	case 0:
 		return program_matmul(arena, extent(rng, 9), extent(rng, 20),
 		    extent(rng, 9));

@@ -120,6 +120,7 @@ static int copy_stage(Nest *nest, const char *name, int from, int to)
 	    .buffer = to,
 	    .nwrite = b->ndim,
 	    .place = -1,
+	    .with = -1,
 	    .init_at = -1,
 	    .is_copy = true,
 	    .tail = TAIL_GUARD,
@@ -445,11 +446,19 @@ static void run_body(Run *run, int stage, bool init)
 	store(run, stage, value);
 }
 
+static void run_bodies(Run *run, int stage, bool init)
+{
+	run_body(run, stage, init);
+	for (int i = 0; i < run->nest->order.n; i++)
+		if (run->nest->stages.at[run->nest->order.at[i]].with == stage)
+			run_body(run, run->nest->order.at[i], init);
+}
+
 static void run_init(Run *run, int stage, int at)
 {
 	const Stage *s = &run->nest->stages.at[stage];
 	if (at == s->nloops) {
-		run_body(run, stage, true);
+		run_bodies(run, stage, true);
 		return;
 	}
 	int loop = s->loops[at];
@@ -469,7 +478,8 @@ static void run_hung(Run *run, int loop, bool after)
 	for (int i = 0; i < run->nest->order.n; i++) {
 		int s = run->nest->order.at[i];
 		if (run->nest->stages.at[s].place == loop &&
-		    run->nest->stages.at[s].after == after)
+		    run->nest->stages.at[s].after == after &&
+		    run->nest->stages.at[s].with < 0)
 			run_stage(run, s, 0);
 	}
 }
@@ -505,7 +515,7 @@ static void run_stage(Run *run, int stage, int at)
 	if (run->failed)
 		return;
 	if (at == s->nloops) {
-		run_body(run, stage, false);
+		run_bodies(run, stage, false);
 		return;
 	}
 	int loop = s->loops[at];
@@ -562,7 +572,8 @@ double *nest_simulate(const Nest *nest, uint64_t seed, char *why, size_t size)
 		}
 	}
 	for (int i = 0; i < nest->order.n; i++)
-		if (nest->stages.at[nest->order.at[i]].place < 0)
+		if (nest->stages.at[nest->order.at[i]].place < 0 &&
+		    nest->stages.at[nest->order.at[i]].with < 0)
 			run_stage(&run, nest->order.at[i], 0);
 	int out = nest->program->outputs[0];
 	int64_t n = extent_of(&run, nest->buffers.at[out].elements);

@@ -1064,6 +1064,24 @@ static Value make_body(Gen *g, DType type)
 	return leaf(g, type, true);
 }
 
+/* Another reduction over the same axes, that nothing reads: of several results
+ * of one pass. */
+static void define_twin(Gen *g, OperatorText *out, const char *axes, Value v)
+{
+	static const char *const kinds[] = {"sum[", "max[", "min["};
+	const char *name;
+	bool known = false;
+
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		known |= !strncmp(v.text, kinds[i], 4);
+	if (v.level != LEVEL_ATOM || !known)
+		return;
+	name = TEXT(g, "d%d", g->names++);
+	buf_printf(&g->compute, "  %s[%s] = %s%s\n", name, axes,
+	    below(g, 2) && v.error == 0 ? "min[" : "max[", v.text + 4);
+	vec_push(g->arena, &out->errors, (OperatorError){name, v.error});
+}
+
 static void define(Gen *g, OperatorText *out)
 {
 	static const DType types[] = {DT_F32, DT_F32, DT_F32, DT_F64, DT_I32,
@@ -1096,6 +1114,8 @@ static void define(Gen *g, OperatorText *out)
 	    v.text, below(g, 8) ? "" : "  # a comment");
 	made.type = v.type;
 	made.value = v;
+	if (declared == DT_COUNT && below(g, 2))
+		define_twin(g, out, buf_text(&axes), v);
 	buf_free(&axes);
 	vec_push(g->arena, &out->errors, (OperatorError){made.name, v.error});
 	b = &g->buffer[g->nbuffers];

@@ -77,7 +77,7 @@ static Trace *random_trace(Arena *arena, Pair *pair, const Target *target,
     Rng *rng)
 {
 	static const int rare[] = {PRIMITIVE_tensorize, PRIMITIVE_blockize,
-	    PRIMITIVE_rfactor, PRIMITIVE_reverse_compute_inline,
+	    PRIMITIVE_rfactor, PRIMITIVE_compute_with, PRIMITIVE_reverse_compute_inline,
 	    PRIMITIVE_reverse_compute_at, PRIMITIVE_compute_inline,
 	    PRIMITIVE_decompose_reduction, PRIMITIVE_fuse, PRIMITIVE_pad};
 	Coverage *c = &pair->steps;

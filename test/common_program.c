@@ -189,6 +189,33 @@ Program *program_softmax(Arena *arena, int rows, int n)
 	return p;
 }
 
+Program *program_moments(Arena *arena, int rows, int n)
+{
+	Program *p = begin(arena, "moments");
+	int x = buffer(arena, p, "x", BUFFER_INPUT, 2, (int[]){rows, n});
+	Expr *i = expr_axis(arena, 0), *k = expr_axis(arena, 1);
+	Expr *value = read2(arena, x, i, k);
+	Block *s =
+	    block(arena, p, "s", BUFFER_OUTPUT, "ik", 1, (int[]){rows, n});
+	s->body = value;
+	Block *q = block(arena, p, "q", BUFFER_TEMP, "ik", 1, (int[]){rows, n});
+	q->body = bin(arena, OP_MUL, value, value);
+	Block *t =
+	    block(arena, p, "t", BUFFER_OUTPUT, "ik", 1, (int[]){rows, n});
+	t->body = bin(arena, OP_MUL, value, read1(arena, s->buffer, i));
+	Block *u = block(arena, p, "u", BUFFER_OUTPUT, "i", 1, (int[]){rows});
+	u->body = bin(arena, OP_MUL, read1(arena, q->buffer, i),
+	    read1(arena, s->buffer, i));
+	Block *y =
+	    block(arena, p, "y", BUFFER_OUTPUT, "ij", 2, (int[]){rows, n});
+	y->body = bin(arena, OP_ADD,
+	    bin(arena, OP_MUL, value, read1(arena, s->buffer, i)),
+	    read1(arena, q->buffer, i));
+	p->outputs[0] = y->buffer; /* what reads both comes first */
+	p->outputs[p->noutputs - 1] = s->buffer;
+	return p;
+}
+
 Program *program_triangle(Arena *arena, int n)
 {
 	Program *p = begin(arena, "triangle");

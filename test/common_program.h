@@ -16,6 +16,9 @@ Program *program_conv(Arena *arena, int c, int x, int o, int stride);
 Program *program_quotient(Arena *arena, int n);
 /* softmax over j of x[i, j]: top, e, total, out */
 Program *program_softmax(Arena *arena, int rows, int n);
+/* s[i] = sum[k](x[i, k]), q[i] = sum[k](x[i, k]^2), t[i] = sum[k](x[i, k]*s[i]),
+ * u[i] = q[i]*s[i], y[i, j] = x[i, j]*s[i] + q[i]; all but q are outputs */
+Program *program_moments(Arena *arena, int rows, int n);
 /* y[i] = sum[j](if j <= i then a[i, j] * x[j] else 0) */
 Program *program_triangle(Arena *arena, int n);
 /* y[i] = x[2*i] * x[3*i] + x[n - 1 - i] */

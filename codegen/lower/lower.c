@@ -203,7 +203,7 @@ static int64_t lower_kernel(Lower *l, LowFunction *f)
 	l->streamed = streamed_outputs(l);
 	for (int i = 0; i < nest->order.n && !l->failed; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
-		if (s->place < 0 && !s->ahead)
+		if (s->place < 0 && !s->ahead && s->with < 0)
 			lower_stage(l, nest->order.at[i]);
 		assert(l->failed || is_at_rest(l, &frame));
 	}
@@ -300,9 +300,14 @@ Lowered *lower(
 	    .registers = NEW_N(arena, ElementVec, nest->buffers.n)};
 	l->hung = NEW_N(arena, IntVec, nest->vars.n);
 	l->steps = NEW_N(arena, StepConditions, nest->stages.n);
+	l->sharing = NEW_N(arena, IntVec, nest->stages.n);
+	for (int i = 0; i < nest->order.n; i++)
+		if (nest->stages.at[nest->order.at[i]].with < 0)
+			l->sharing[nest->order.at[i]] =
+			    nest_sharing(nest, arena, nest->order.at[i]);
 	for (int i = 0; i < nest->order.n; i++) {
 		int place = nest->stages.at[nest->order.at[i]].place;
-		if (place >= 0)
+		if (place >= 0 && nest->stages.at[nest->order.at[i]].with < 0)
 			vec_push(arena, &l->hung[place], nest->order.at[i]);
 	}
 	l->most_operations = MOST_OPERATIONS +

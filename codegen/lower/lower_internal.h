@@ -122,9 +122,11 @@ typedef struct {
 	bool clamps; /* rows outside of the block are summed too */
 	bool fresh;  /* what there was is not among them */
 	bool across; /* their lanes are steps, combined at the end */
+	int results; /* of each stage that runs in these loops */
 	int copies;  /* partial results of each: steps that are unrolled around
 			lanes of the reduction sum for themselves */
-	int *temps;  /* by the numbers of the unrolled loops inside */
+	int *temps;  /* by stage, then by the numbers of the unrolled loops
+			inside */
 } Accumulators;
 
 typedef VEC(Index) IndexVec;
@@ -167,6 +169,8 @@ typedef struct {
 	int nbuckets, nnumbered; /* powers of two; entries */
 	int operations, most_operations;
 
+	IntVec *sharing; /* by stage: those that run in its loops, itself first;
+			    none: it runs in another's */
 	IntVec *hung; /* by nest variable: stages placed there, in nest order */
 
 	/* the environment */

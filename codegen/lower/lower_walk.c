@@ -37,6 +37,12 @@ static void walk(Lower *l, int stage, int pos, Phase phase);
 
 /* --- what is written below a loop --------------------------------------- */
 
+static void add_sharing(const Lower *l, int stage, IntVec *all)
+{
+	for (int i = 0; i < l->sharing[stage].n; i++)
+		vec_push(l->arena, all, l->sharing[stage].at[i]);
+}
+
 /* Stages hung at the stage's loops from `pos` inwards, and below those. */
 static void add_below(const Lower *l, int stage, int pos, IntVec *below)
 {
@@ -44,7 +50,7 @@ static void add_below(const Lower *l, int stage, int pos, IntVec *below)
 	for (int i = pos; i < s->nloops; i++) {
 		const IntVec *hung = &l->hung[s->loops[i]];
 		for (int k = 0; k < hung->n; k++) {
-			vec_push(l->arena, below, hung->at[k]);
+			add_sharing(l, hung->at[k], below);
 			add_below(l, hung->at[k], 0, below);
 		}
 	}
@@ -53,7 +59,7 @@ static void add_below(const Lower *l, int stage, int pos, IntVec *below)
 static IntVec written_below(const Lower *l, int host, int pos)
 {
 	IntVec written = {0};
-	vec_push(l->arena, &written, host);
+	add_sharing(l, host, &written);
 	add_below(l, host, pos, &written);
 	for (int i = 0; i < written.n; i++)
 		written.at[i] = l->nest->stages.at[written.at[i]].buffer;
@@ -135,13 +141,24 @@ static int64_t unrolled_number(const Lower *l, const Stage *s, bool reduce)
 	return number;
 }
 
+/* The first result of the stage whose body we are in. */
+static int64_t first_result(const Lower *l)
+{
+	const IntVec *sharing = &l->sharing[l->sums.stage];
+	int i = 0;
+	while (sharing->at[i] != l->stage)
+		i++;
+	assert(i < sharing->n);
+	return (int64_t)i * l->sums.results;
+}
+
 /* Of the reduction that we are in; -1: its results are in memory. */
 static int accumulator(const Lower *l, const Stage *s)
 {
 	int64_t number, copy = 0;
 	if (l->sums.stage < 0)
 		return -1;
-	number = unrolled_number(l, s, false);
+	number = first_result(l) + unrolled_number(l, s, false);
 	if (l->sums.copies > 1)
 		copy = unrolled_number(l, s, true);
 	assert(copy < l->sums.copies);
@@ -241,7 +258,7 @@ static Value result(Lower *l, const Stage *s, DType type, Index address)
 {
 	int first = accumulator(l, s), copies = l->sums.copies;
 	const int *temps = l->sums.temps +
-	    unrolled_number(l, s, false) * (int64_t)copies;
+	    (first_result(l) + unrolled_number(l, s, false)) * (int64_t)copies;
 	int lanes = l->f->temps.at[first].lanes;
 	if (!l->sums.across)
 		return value_temp(type, l->lanes, first);
@@ -265,9 +282,11 @@ static bool tensor_step(Lower *l, int stage)
 	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
 	DType type = l->nest->buffers.at[s->buffer].type;
 	int a, b, into, outer = l->stage;
-	if (!dot_operands(l, stage, reg || accumulator(l, s) >= 0, &a, &b))
-		return false;
 	l->stage = stage;
+	if (!dot_operands(l, stage, reg || accumulator(l, s) >= 0, &a, &b)) {
+		l->stage = outer;
+		return false;
+	}
 	Index address = write_address(l, s);
 	into = accumulator(l, s);
 	if (into < 0 && reg)
@@ -309,7 +328,7 @@ static void element(Lower *l, int stage, Phase phase)
 		    s->fill ? filled_value(l, stage) : body_value(l, s));
 }
 
-static void body(Lower *l, int stage, Phase phase)
+static void one_body(Lower *l, int stage, Phase phase)
 {
 	int outer_stage = l->stage;
 	Value outer = l->mask, outer_store = l->store_mask, none = {0};
@@ -324,6 +343,13 @@ static void body(Lower *l, int stage, Phase phase)
 	l->mask = outer;
 	l->store_mask = outer_store;
 	l->stage = outer_stage;
+}
+
+static void body(Lower *l, int stage, Phase phase)
+{
+	const IntVec *sharing = &l->sharing[stage];
+	for (int i = 0; i < sharing->n; i++)
+		one_body(l, sharing->at[i], phase);
 }
 
 /* --- tiles, whole and partial ------------------------------------------- */
@@ -957,6 +983,8 @@ static int cuts_allowed(const Lower *l, int stage, int pos, Phase phase)
 		if (!loop_at_compile_time(l, s->loops[i]))
 			return 0;
 	IntVec below = {0};
+	if (l->sharing[stage].n > 1)
+		return 0;
 	add_below(l, stage, pos, &below);
 	return below.n ? 1 : CUTS_MAX;
 }
@@ -1044,26 +1072,47 @@ static bool read_below(const Lower *l, int stage, int pos, int buffer)
 	return first.read;
 }
 
+static bool sums_of(const Lower *l, int leader, int stage, int pos)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
+	return !s->fill && (!reg || lanes_reduce(l, s, pos)) &&
+	    !read_below(l, leader, pos, s->buffer);
+}
+
 /* Can the results be temporaries from here to the end of the reduction's
  * loops, and is there a loop for which that is worth while? */
 static bool sums_here(const Lower *l, int stage, int pos)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	if (l->sums.stage >= 0 || s->fill || pos == s->nloops ||
+	const IntVec *sharing = &l->sharing[stage];
+	if (l->sums.stage >= 0 || pos == s->nloops ||
 	    pos < init_position(l, s) ||
-	    !l->nest->vars.at[s->loops[pos]].reduce ||
-	    (l->nest->buffers.at[s->buffer].scope == SCOPE_REG &&
-		!lanes_reduce(l, s, pos)))
+	    !l->nest->vars.at[s->loops[pos]].reduce)
 		return false;
-	int64_t n = results_inside(l, s, pos);
-	return n > 0 && n <= MAX_SUMS && !read_below(l, stage, pos, s->buffer);
+	for (int i = 0; i < sharing->n; i++)
+		if (!sums_of(l, stage, sharing->at[i], pos))
+			return false;
+	int64_t n = results_inside(l, s, pos) * sharing->n;
+	return n > 0 && n <= MAX_SUMS;
+}
+
+static void start_sums(Lower *l, int stage, int lanes, int *temps, int64_t n)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	DType type = l->nest->buffers.at[s->buffer].type;
+	int identity = value_as(l, identity_value(l, s), lanes);
+	for (int64_t i = 0; i < n; i++) {
+		temps[i] = new_temp(l, type, lanes, "sum");
+		emit_into(l, temps[i], LOW_COPY, identity, -1, -1);
+	}
 }
 
 /* sums = identity, or what there is; sums += ...; results = sums */
 static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	DType type = l->nest->buffers.at[s->buffer].type;
+	const IntVec *sharing = &l->sharing[stage];
 	bool across = lanes_reduce(l, s, pos);
 	int64_t n = results_inside(l, s, pos), copies = 1;
 	int lanes = l->lanes;
@@ -1071,21 +1120,18 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 	for (int i = pos; i < s->nloops; i++)
 		if (is_vector(l, s->loops[i]))
 			lanes = (int)loop_extent(l, s->loops[i]);
-	if (across && n * copies_inside(l, s, pos) <= MAX_SUMS)
+	if (across && n * sharing->n * copies_inside(l, s, pos) <= MAX_SUMS)
 		copies = copies_inside(l, s, pos);
-	n *= copies;
 	l->sums = (Accumulators){.stage = stage,
 	    .pos = pos,
 	    .fresh = fresh,
 	    .across = across,
+	    .results = (int)n,
 	    .copies = (int)copies,
-	    .temps = NEW_N(l->arena, int, n)};
-	int identity = value_as(l, identity_value(l, s), lanes);
-	for (int64_t i = 0; i < n; i++) {
-		int sum = new_temp(l, type, lanes, "sum");
-		emit_into(l, sum, LOW_COPY, identity, -1, -1);
-		l->sums.temps[i] = sum;
-	}
+	    .temps = NEW_N(l->arena, int, n * copies * sharing->n)};
+	for (int i = 0; i < sharing->n; i++)
+		start_sums(l, sharing->at[i], lanes,
+		    l->sums.temps + i * n * copies, n * copies);
 	if (!fresh && !across)
 		walk(l, stage, pos, PHASE_LOAD);
 	l->sums.clamps = true;

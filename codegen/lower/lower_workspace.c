@@ -55,7 +55,7 @@ static int root_of(const Nest *nest, int stage)
 {
 	while (nest->stages.at[stage].place >= 0)
 		stage = nest->vars.at[nest->stages.at[stage].place].stage;
-	return stage;
+	return nest_leader(nest, stage);
 }
 
 typedef struct {

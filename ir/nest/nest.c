@@ -73,6 +73,7 @@ static void plain_stage(Nest *nest, int number)
 	    .nloops = block->naxes,
 	    .loops = NEW_N(nest->arena, int, block->naxes),
 	    .place = -1,
+	    .with = -1,
 	    .init_at = -1,
 	    .tail = TAIL_GUARD,
 	    .intrinsic = -1,
@@ -267,6 +268,23 @@ int nest_loop_position(const Nest *nest, int var)
 		if (s->loops[i] == var)
 			return i;
 	return -1;
+}
+
+int nest_leader(const Nest *nest, int stage)
+{
+	int with = nest->stages.at[stage].with;
+	assert(with < 0 || nest->stages.at[with].with < 0);
+	return with < 0 ? stage : with;
+}
+
+IntVec nest_sharing(const Nest *nest, Arena *arena, int stage)
+{
+	IntVec all = {0};
+	vec_push(arena, &all, stage);
+	for (int i = 0; i < nest->order.n; i++)
+		if (nest->stages.at[nest->order.at[i]].with == stage)
+			vec_push(arena, &all, nest->order.at[i]);
+	return all;
 }
 
 bool nest_is_argument(const Nest *nest, int buffer)

@@ -10,6 +10,8 @@
  *       for c.k for c.mi for c.ni
  *         c[...] += ap[...] * b[...]
  *
+ * Stages may share one's loops (`with`): their bodies stand beside each other.
+ *
  * An axis has a root variable.  A variable is a loop; or was split into
  * children; or is a part of a fused loop.  The value of an axis is its `start`
  * (where the region that this place needs begins; NULL is 0) plus the value of
@@ -94,6 +96,9 @@ typedef struct {
 	int *loops;       /* outer to inner */
 	int place;        /* loop of another stage; -1: the root */
 	bool after;       /* see above */
+	int with;         /* the stage whose loops it shares: `loops`, the axes'
+			     variables, place and tail are that one's, and its
+			     body runs right behind that one's; -1 */
 	int init_at;      /* loop before which a reduction is initialized;
 			     -1: its outermost reduction loop */
 	bool is_copy;     /* body is one read at the axes: cache_read */
@@ -194,6 +199,10 @@ void nest_set_body(Nest *nest, int stage, Expr *body);
 int nest_loops_above(const Nest *nest, int stage, int at, int *vars, int max);
 /* Where a loop stands in its stage's loops; -1. */
 int nest_loop_position(const Nest *nest, int var);
+/* The stage that has the loops which it runs in: itself, but where it shares. */
+int nest_leader(const Nest *nest, int stage);
+/* The stages that run in the loops of `stage`, itself first. */
+IntVec nest_sharing(const Nest *nest, Arena *arena, int stage);
 /* An input or output: its shape and layout are the caller's. */
 bool nest_is_argument(const Nest *nest, int buffer);
 /* Value of an axis, or of a variable, over loops (OP_VAR) and OP_TAPE. */
@@ -260,6 +269,10 @@ Expr *nest_step_element(const Nest *nest, Arena *arena, int stage);
 /* Does what a read brings count under such a condition only? */
 bool nest_read_is_conditional(
     const Nest *nest, Arena *arena, int stage, const Expr *read);
+
+/* Do the steps, and the elements, of two stages of the same axes count under the
+ * same conditions? */
+bool nest_same_steps(const Nest *nest, Arena *arena, int a, int b);
 
 /* nest_demand.c: conditions over the axes of a stage, on axes alone, that hold
  * for each of its elements that anybody uses. */

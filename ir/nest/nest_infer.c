@@ -422,10 +422,35 @@ static bool check_exact(Infer *f, int stage)
 	return true;
 }
 
+static bool same_start(const Expr *a, const Expr *b)
+{
+	return a && b ? expr_equal(a, b) : a == b;
+}
+
+/* Stages in the same loops compute the same part of their axes. */
+static bool check_shared(Infer *f, int stage)
+{
+	const Stage *s = stage_at(f, stage);
+	int leader = nest_leader(f->nest, stage);
+	for (int i = 0; i < f->nest->order.n; i++) {
+		int other = f->nest->order.at[i];
+		const Stage *o = stage_at(f, other);
+		if (!f->done[other] || nest_leader(f->nest, other) != leader)
+			continue;
+		assert(o->naxes == s->naxes && o->place == s->place);
+		for (int a = 0; a < s->naxes; a++)
+			if (s->axes[a].region != o->axes[a].region ||
+			    !same_start(s->axes[a].start, o->axes[a].start))
+				return refuse(f, "blocks that share loops need "
+						 "other parts of their axes");
+	}
+	return true;
+}
+
 static bool infer_stage(Infer *f, int stage)
 {
 	Stage *s = stage_at(f, stage);
-	if (!find_region(f, stage))
+	if (!find_region(f, stage) || !check_shared(f, stage))
 		return false;
 	for (int a = 0; a < s->naxes; a++)
 		if (!size_var(f, s->axes[a].var, s->axes[a].region))
@@ -454,7 +479,7 @@ static bool ready_after(Infer *f, int stage)
 		    !nest_tree_below(&f->tree, w, s->place))
 			continue;
 		if (stage_at(f, w)->place < 0 || stage_at(f, w)->after ||
-		    !hangs_below(f, w, stage))
+		    !hangs_below(f, w, nest_leader(f->nest, stage)))
 			return false;
 	}
 	return true;

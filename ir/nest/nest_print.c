@@ -179,12 +179,10 @@ static void print_axes(Buf *out, const Nest *nest, int stage, int depth)
 	}
 }
 
-static void print_body(Buf *out, const Nest *nest, int stage, int depth)
+static void print_statement(Buf *out, const Nest *nest, int stage, int depth)
 {
 	const Stage *s = &nest->stages.at[stage];
 	bool partial = false;
-	if (nest->inferred)
-		print_axes(out, nest, stage, depth);
 	for (int i = 0; i < s->naxes; i++)
 		partial |= s->axes[i].below || s->axes[i].above;
 	indent(out, depth);
@@ -205,6 +203,16 @@ static void print_body(Buf *out, const Nest *nest, int stage, int depth)
 	buf_putc(out, '\n');
 }
 
+static void print_body(Buf *out, const Nest *nest, int stage, int depth)
+{
+	if (nest->inferred)
+		print_axes(out, nest, stage, depth);
+	print_statement(out, nest, stage, depth);
+	for (int i = 0; i < nest->order.n; i++)
+		if (nest->stages.at[nest->order.at[i]].with == stage)
+			print_statement(out, nest, nest->order.at[i], depth);
+}
+
 static void print_stage(Buf *out, const Nest *nest, int stage, int depth);
 
 static void print_hung(
@@ -212,7 +220,7 @@ static void print_hung(
 {
 	for (int i = 0; i < nest->order.n; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
-		if (s->place == loop && s->after == after)
+		if (s->place == loop && s->after == after && s->with < 0)
 			print_stage(out, nest, nest->order.at[i], depth);
 	}
 }
@@ -221,7 +229,12 @@ static void print_stage(Buf *out, const Nest *nest, int stage, int depth)
 {
 	const Stage *s = &nest->stages.at[stage];
 	indent(out, depth);
-	buf_printf(out, "# %s%s\n", s->name, s->ahead ? ", ahead" : "");
+	buf_printf(out, "# %s%s", s->name, s->ahead ? ", ahead" : "");
+	for (int i = 0; i < nest->order.n; i++)
+		if (nest->stages.at[nest->order.at[i]].with == stage)
+			buf_printf(out, ", %s",
+			    nest->stages.at[nest->order.at[i]].name);
+	buf_putc(out, '\n');
 	for (int i = 0; i < s->nloops; i++) {
 		if (s->loops[i] == s->init_at) {
 			indent(out, depth + i);
@@ -251,7 +264,8 @@ void nest_print(Buf *out, const Nest *nest)
 		if (is_used(nest, &nest->buffers.at[i]))
 			print_buffer(out, nest, &nest->buffers.at[i]);
 	for (int i = 0; i < nest->order.n; i++)
-		if (nest->stages.at[nest->order.at[i]].place < 0)
+		if (nest->stages.at[nest->order.at[i]].place < 0 &&
+		    nest->stages.at[nest->order.at[i]].with < 0)
 			print_stage(out, nest, nest->order.at[i], 0);
 	for (int i = 0; i < nest->guards.n; i++) {
 		buf_puts(out, "guard ");

@@ -20,7 +20,8 @@ typedef struct {
 static Sound sound_of(const Nest *nest, int stage)
 {
 	assert(stage >= 0 && stage < nest->stages.n);
-	return (Sound){nest, &nest->stages.at[stage], stage, stage};
+	return (Sound){
+	    nest, &nest->stages.at[stage], stage, nest_leader(nest, stage)};
 }
 
 static const Var *var_at(const Nest *nest, int var)

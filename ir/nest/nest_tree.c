@@ -61,8 +61,9 @@ int nest_tree_host(const NestTree *tree, int stage)
 
 bool nest_tree_follows(const NestTree *tree, int reader, int writer)
 {
+	int leader = nest_leader(tree->nest, writer);
 	for (int s = reader; s >= 0; s = nest_tree_host(tree, s))
-		if (nest_tree_host(tree, s) == writer)
+		if (nest_tree_host(tree, s) == leader)
 			return tree->nest->stages.at[s].after;
 	return false;
 }

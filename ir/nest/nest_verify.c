@@ -84,16 +84,17 @@ static bool feeds_reduction(const Verify *v, int loop)
 
 typedef struct {
 	int n;
-	int *stage; /* from the root's to the stage itself */
+	int *stage; /* from the root's to the one in whose loops it runs */
 } Path;
 
 static Path path_of(const Verify *v, int stage)
 {
 	Path p = {0};
-	for (int s = stage; s >= 0; s = nest_tree_host(&v->tree, s))
+	int leader = nest_leader(v->nest, stage);
+	for (int s = leader; s >= 0; s = nest_tree_host(&v->tree, s))
 		p.n++;
 	p.stage = NEW_N(v->arena, int, p.n);
-	for (int s = stage, i = p.n; s >= 0; s = nest_tree_host(&v->tree, s))
+	for (int s = leader, i = p.n; s >= 0; s = nest_tree_host(&v->tree, s))
 		p.stage[--i] = s;
 	return p;
 }
@@ -161,6 +162,10 @@ static bool check_reads(Verify *v, int reader)
 			    v, "a block reads what no block computes");
 		if (writer == reader)
 			return refuse(v, "a block reads what it writes");
+		if (nest_leader(v->nest, writer) ==
+		    nest_leader(v->nest, reader))
+			return refuse(v, "a block reads what is computed in "
+					 "the same loops");
 		if (!check_order(v, writer, reader))
 			return false;
 	}
@@ -382,7 +387,8 @@ static bool check_steps(Verify *v, int stage, int loop)
 static bool check_concurrent(Verify *v, int stage, int loop)
 {
 	const NestBuffer *b = written_by(v, stage);
-	if (var_at(v, loop)->stage == stage && feeds_reduction(v, loop))
+	if (var_at(v, loop)->stage == nest_leader(v->nest, stage) &&
+	    feeds_reduction(v, loop))
 		return check_steps(v, stage, loop);
 	if (allocated_below(v, b, loop)) {
 		if (b->scope == SCOPE_GLOBAL &&
@@ -684,6 +690,21 @@ static bool check_padding(Verify *v, int stage)
 	return true;
 }
 
+/* --- shared loops -------------------------------------------------------- */
+
+/* The loops are narrowed for all of them. */
+static bool check_sharing(Verify *v, int stage)
+{
+	const Stage *s = stage_at(v, stage);
+	if (s->with < 0)
+		return true;
+	assert(stage_at(v, s->with)->live);
+	assert(s->place == stage_at(v, s->with)->place);
+	return nest_same_steps(v->nest, v->arena, stage, s->with) ||
+	       refuse(v, "steps of blocks that share loops count under other "
+			 "conditions");
+}
+
 /* --- the whole ----------------------------------------------------------- */
 
 static void find_values(Verify *v)
@@ -720,7 +741,7 @@ bool nest_verify(Nest *nest, const char **why)
 		int s = nest->order.at[i];
 		if (!check_reads(&v, s) || !check_init(&v, s) ||
 		    !check_loops(&v, s) || !check_buffers(&v, s) ||
-		    !check_padding(&v, s))
+		    !check_padding(&v, s) || !check_sharing(&v, s))
 			return false;
 	}
 	if (!nest_launches_verify(nest, &v.tree, why))

@@ -392,3 +392,21 @@ bool nest_read_is_conditional(
 	expr_walk(s->body, find_under_if, &arms);
 	return arms.found || where_read(&z, read).all.n;
 }
+
+static bool same_list(ExprVec a, ExprVec b)
+{
+	bool same = a.n == b.n;
+	for (int i = 0; same && i < a.n; i++)
+		same = expr_equal(a.at[i], b.at[i]);
+	return same;
+}
+
+bool nest_same_steps(const Nest *nest, Arena *arena, int a, int b)
+{
+	for (int reads = 0; reads < 2; reads++)
+		if (!same_list(nest_step_conditions(nest, arena, a, reads),
+			nest_step_conditions(nest, arena, b, reads)))
+			return false;
+	return same_list(
+	    nest_demand(nest, arena, a), nest_demand(nest, arena, b));
+}

@@ -336,6 +336,7 @@ static void count_results(
 			rows *= extent;
 		}
 	}
+	rows *= s->nwrites;
 	if (rows > SUMS_MAX)
 		return;
 	if (!across || rows * copies > SUMS_MAX)
@@ -387,8 +388,9 @@ static void count_body(const PlanStage *s, const Machine *m,
 	double words = m->vector_bytes && vector >= 0
 	    ? max2(1, ceil(bytes / m->vector_bytes))
 	    : 1;
-	double flops = s->reduce && s->flops >= 2 && m->fma ? s->flops - 1
-							    : s->flops;
+	double flops = s->reduce && s->flops >= 2 * s->nwrites && m->fma
+	    ? s->flops - s->nwrites
+	    : s->flops;
 	StageDensity density = stage_density(s, values, c->padding);
 	double branches = s->branches + density.open;
 	c->copies = density.copies;
@@ -409,9 +411,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 		int64_t step =
 		    vector >= 0 ? access_step(a, values, vector) : 0;
 		bool wide = step != 0;
-		if (a->write && s->reduce)
-			c->accumulators = words *
-			    (c->results > 0 ? c->accumulators : copies);
+		if (a->write && s->reduce && !c->results)
+			c->accumulators += words * copies;
 		if (a->scope == SCOPE_REG || (a->write && c->results > 0))
 			continue;
 		double each = wide ? words : 1;
@@ -451,6 +452,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 			    count_wandering(s, a, values, c->body, vector));
 	}
 	c->gathers += narrow * NARROW_STORE;
+	if (c->results > 0)
+		c->accumulators *= words;
 	c->registers = c->accumulators + (streams < 1e9 ? streams : 1) +
 	    broadcasts;
 	c->instructions = c->operations + c->loads - folded + c->stores +

@@ -295,6 +295,7 @@ static bool same_access(const Expr *a, const Expr *b)
 
 typedef struct {
 	Recorder *r;
+	int stage; /* whose body it is */
 	Expr *seen[PLAN_ACCESSES];
 	int nseen;
 	VEC(const Expr *) computed; /* values so far, each once */
@@ -329,11 +330,12 @@ static bool visit_body(Expr *e, void *context)
 	for (int i = 0; i < w->nseen; i++)
 		if (same_access(w->seen[i], e))
 			return false;
-	if (w->nseen < PLAN_ACCESSES) {
+	if (w->r->stage->naccesses < PLAN_ACCESSES) {
+		int at = w->r->stage->naccesses;
 		w->seen[w->nseen++] = e;
 		record_access(w->r, e->id, e->arg, e->narg, false);
-		w->r->accesses[w->nseen].zeros = nest_read_is_conditional(
-		    w->r->nest, w->r->arena, w->r->stage->stage, e);
+		w->r->accesses[at].zeros = nest_read_is_conditional(
+		    w->r->nest, w->r->arena, w->stage, e);
 	}
 	for (int i = 0; i < e->narg; i++)
 		if (expr_has_data(e->arg[i]))
@@ -590,6 +592,30 @@ static void record_zeros(Recorder *r, int number)
 	    r->arena, zeros, sizeof *zeros * (size_t)s->nzeros);
 }
 
+/* The writes of all stages that run in its loops, then what they read. */
+static void record_bodies(Recorder *r, int leader)
+{
+	PlanStage *s = r->stage;
+	IntVec sharing = nest_sharing(r->nest, r->arena, leader);
+	BodyWalk walk = {.r = r};
+	for (int i = 0; i < sharing.n; i++) {
+		const Stage *stage = &r->nest->stages.at[sharing.at[i]];
+		record_access(
+		    r, stage->buffer, stage->write, stage->nwrite, true);
+	}
+	s->nwrites = s->naccesses;
+	for (int i = 0; i < sharing.n; i++) {
+		walk.stage = sharing.at[i];
+		walk.flops += s->reduce;
+		expr_walk(s->reduce ? nest_step_element(r->nest, r->arena,
+					  walk.stage)
+				    : r->nest->stages.at[walk.stage].body,
+		    visit_body, &walk);
+	}
+	s->flops = walk.flops;
+	s->branches = walk.branches;
+}
+
 static void record_stage(Recorder *r, int number)
 {
 	const Stage *stage = &r->nest->stages.at[number];
@@ -606,16 +632,9 @@ static void record_stage(Recorder *r, int number)
 			s->points, stage->axes[a].extent, &s->points))
 			s->points = INT64_MAX;
 	s->accesses = r->accesses;
-	record_access(r, stage->buffer, stage->write, stage->nwrite, true);
-	BodyWalk walk = {.r = r, .flops = s->reduce};
-	expr_walk(s->reduce
-		? nest_step_element(r->nest, r->arena, number)
-		: stage->body,
-	    visit_body, &walk);
+	record_bodies(r, number);
 	s->accesses = arena_memdup(r->arena, r->accesses,
 	    sizeof *r->accesses * (size_t)s->naccesses);
-	s->flops = walk.flops;
-	s->branches = walk.branches;
 	record_zeros(r, number);
 	for (int l = 0; l < s->nloops; l++)
 		r->position[s->loops[l].var] = -1;
@@ -640,6 +659,8 @@ Plan *plan_record(Arena *arena, const Nest *nest)
 		r.position[i] = -1;
 	double most = -1;
 	for (int i = 0; i < nest->order.n; i++) {
+		if (nest->stages.at[nest->order.at[i]].with >= 0)
+			continue;
 		r.stage = &plan->stages[plan->nstages];
 		record_stage(&r, nest->order.at[i]);
 		double work = r.stage->flops * (double)r.stage->points;

@@ -89,7 +89,8 @@ typedef struct {
 	int nloops;       /* outermost first, through all places */
 	int own;          /* first loop that is the stage's own */
 	PlanLoop loops[PLAN_DEPTH];
-	int naccesses;    /* the write first */
+	int naccesses;    /* the writes first */
+	int nwrites;      /* one for each stage in these loops */
 	PlanAccess *accesses;
 	double flops;     /* of one evaluation of the body */
 	double branches;  /* `if`s in the body */

@@ -185,6 +185,7 @@ static bool reads_later_stage(const Nest *nest, const ReverseComputeAt *p)
 	for (int i = 0; i < nest->order.n; i++) {
 		int other = nest->order.at[i];
 		if (later && other != p->stage &&
+		    nest_leader(nest, other) != producer &&
 		    !(nest->stages.at[other].after &&
 			nest->stages.at[other].place == p->loop) &&
 		    edit_is_reading(

@@ -68,7 +68,7 @@ static bool ready_at(const Rules *r, int host, int i)
 	return true;
 }
 
-static bool only_outputs_read(const Rules *r, int i)
+bool rule_only_outputs_read(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
 	const Block *block = &r->program->blocks[i];
@@ -85,7 +85,7 @@ static bool only_outputs_read(const Rules *r, int i)
 static bool may_be_moved(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
-	return (b->output || only_outputs_read(r, i)) && !b->inlined &&
+	return (b->output || rule_only_outputs_read(r, i)) && !b->inlined &&
 	    !b->scheduled && !rule_rows_has(r, i) && rule_is_plain(r, i);
 }
 

@@ -120,6 +120,7 @@ typedef struct {
 	const char *along_name; /* of its loop in the stage */
 	int64_t along_extent;
 	int chunked;            /* axis that the threads divide; -1: none */
+	int64_t chunk;          /* of so many values */
 	const char *rest;       /* what is left of it in the stage */
 	const char *parallel;   /* loop; NULL: none */
 } Row;
@@ -142,6 +143,19 @@ static int first_long_axis(const Block *block)
 	return axis;
 }
 
+/* The stage of partial results along an axis of the block. */
+static const char *put_chunks(
+    Row *w, const Block *block, int axis, int64_t each)
+{
+	const char *n = block->name, *k = block->axes[axis].name;
+	const char *stage = rule_name(w->r, block, "chunks", "");
+	const char *outer = rule_name(w->r, block, k, "_chunk");
+	put(w, "%s, %s = split(%s.%s, [_, %lld])\n%s = rfactor(%s)\n", outer,
+	    rule_name(w->r, block, k, "_rest"), n, k, (long long)each, stage,
+	    outer);
+	return stage;
+}
+
 /* Partial results for the threads where there is nothing else to divide: a few
  * for each. */
 static void chunks(Row *w)
@@ -149,17 +163,16 @@ static void chunks(Row *w)
 	Rules *r = w->r;
 	const Block *block = w->block;
 	int axis = first_long_axis(block);
-	const char *n = block->name, *k = block->axes[axis].name;
-	const char *outer = rule_name(r, block, k, "_chunk");
+	const char *k = block->axes[axis].name;
 	const char *inner = rule_name(r, block, k, "_rest");
 	int64_t count = r->machine->threads * CHUNKS;
 	int64_t each = (extent_of(block, axis) + count - 1) / count;
 	if (extent_of(block, axis) < 2 * count || keeps_order(r, block))
 		return;
-	w->stage = rule_name(r, block, "chunks", "");
-	put(w, "%s, %s = split(%s.%s, [_, %lld])\n%s = rfactor(%s)\n", outer,
-	    inner, n, k, (long long)each, w->stage, outer);
-	w->parallel = arena_printf(r->arena, "%s.%s", w->stage, outer);
+	w->stage = put_chunks(w, block, axis, each);
+	w->parallel = arena_printf(r->arena, "%s.%s", w->stage,
+	    rule_name(r, block, k, "_chunk"));
+	w->chunk = each;
 	w->chunked = axis;
 	w->rest = inner;
 	if (axis == w->along) {
@@ -222,6 +235,20 @@ static void add_place(Row *w, int axes, const char *loop)
 		rule_add_place(r, i, loop, axes);
 }
 
+/* The blocks that run in the loops, which are complete. */
+static void put_with(Row *w)
+{
+	Rules *r = w->r;
+	int leader = (int)(w->block - r->program->blocks);
+	for (int i = 0; i < r->program->nblocks && w->chunked >= 0; i++)
+		if (r->blocks[i].with == leader)
+			put(w, "compute_with(%s, %s)\n",
+			    put_chunks(w, &r->program->blocks[i], w->chunked,
+				w->chunk),
+			    w->stage);
+	rule_put_with(r, leader, w->block->name, w->block->name);
+}
+
 bool rule_row_applies(const Rules *r, int i)
 {
 	return rule_is_open(r, i) &&
@@ -240,6 +267,7 @@ void rule_row(Rules *r, int i)
 	const char *row0 = NULL, *row1 = NULL;
 
 	r->blocks[i].scheduled = true;
+	rule_with_place(r, i);
 	if (w.along >= 0) {
 		w.along_name = block->axes[w.along].name;
 		w.along_extent = extent_of(block, w.along);
@@ -280,4 +308,5 @@ void rule_row(Rules *r, int i)
 	if (r->machine->threads > 1 && w.parallel &&
 	    !rule_rows_has(r, i))
 		put(&w, "parallel(%s)\n", w.parallel);
+	put_with(&w);
 }

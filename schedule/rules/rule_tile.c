@@ -487,7 +487,10 @@ static void reduction_loops(Tiling *t)
 	if (!keeps_order(t))
 		order_loops(t);
 	int split = loop_to_split(t);
-	t->dot = t->tiled->axis >= 0 && split >= 0 ? intrinsic_of_sum(t) : NULL;
+	bool alone = rule_results(t->r, t->tiled->block) == 1;
+	t->dot = t->tiled->axis >= 0 && split >= 0 && alone
+	    ? intrinsic_of_sum(t)
+	    : NULL;
 	if (t->dot && t->loops.at[split].count % t->dot->terms &&
 	    t->loops.at[split].count !=
 		b->axes[t->loops.at[split].axis].extent)
@@ -937,7 +940,9 @@ void rule_tile_along(Rules *r, const RuleTiled *tiled)
 	    .tiled = tiled,
 	    .block = &r->program->blocks[tiled->block],
 	    .info = &r->blocks[tiled->block]};
-	int reader = elementwise_reader(r, t.info);
+	int reader = rule_results(r, tiled->block) > 1
+	    ? -1
+	    : elementwise_reader(r, t.info);
 	r->blocks[tiled->block].scheduled = true;
 	r->blocks[tiled->block].home = reader >= 0 ? reader : tiled->block;
 	t.writer_block = t.block;
@@ -961,4 +966,6 @@ void rule_tile_along(Rules *r, const RuleTiled *tiled)
 	operands(&t);
 	if (t.four)
 		put(&t, "tensorize(%s, %s)\n", t.four, t.dot->name);
+	rule_with_place(r, tiled->block);
+	rule_put_with(r, tiled->block, t.writer, t.reduce);
 }

@@ -123,7 +123,7 @@ static void analyse(Rules *r)
 		const Block *block = &program->blocks[i];
 		RuleBlock *b = &r->blocks[i];
 		b->block = i;
-		b->home = b->beside = -1;
+		b->home = b->beside = b->with = -1;
 		b->inlined = r->inlines && r->inlines[i];
 		b->output =
 		    program->buffers[block->buffer].role == BUFFER_OUTPUT;
@@ -162,15 +162,20 @@ static bool worth_tiling(const Program *program, const RuleBlock *b)
 	return false;
 }
 
+/* Of all that runs in its loops. */
 double rule_work(const Rules *r, int block)
 {
-	return block_points(&r->program->blocks[block]) *
-	    r->blocks[block].flops;
+	double flops = r->blocks[block].flops;
+	for (int i = 0; i < r->program->nblocks; i++)
+		if (r->blocks[i].with == block)
+			flops += r->blocks[i].flops;
+	return block_points(&r->program->blocks[block]) * flops;
 }
 
 bool rule_can_tile(const Rules *r, int block)
 {
 	return r->program->blocks[block].reduce != REDUCE_NONE &&
+	    r->blocks[block].with < 0 &&
 	    worth_tiling(r->program, &r->blocks[block]) &&
 	    !rule_is_row(r, block);
 }
@@ -353,10 +358,14 @@ void rules_sketches(Arena *arena, const Program *program,
     const Machine *machine, RuleSketchVec *out)
 {
 	Rules r = {.arena = arena, .program = program, .machine = machine};
+	r.plain = nest_new(arena, program, tape_new(arena));
 	r.blocks = NEW_N(arena, RuleBlock, program->nblocks);
 	analyse(&r);
 	rule_inline_choose(&r);
 	analyse(&r);
+	for (int i = 0; i < program->nblocks; i++)
+		if (rule_with_applies(&r, i))
+			rule_with(&r, i);
 	int tiled = tiled_block(&r);
 	if (tiled >= 0) {
 		r.tiled = (RuleTiled){.block = tiled};

@@ -49,7 +49,8 @@ typedef struct {
 	int home;          /* whose loops it may be computed at; itself; -1: not
 			      known yet */
 	int beside;        /* the block in whose tiles it is computed; -1 */
-	bool hosts;        /* some are in its tiles */
+	bool hosts;        /* some are in its tiles; it is at the root */
+	int with;          /* the reduction in whose loops it runs; -1 */
 	const char *tile;  /* the loop of a tile of its results */
 	int place_axes;    /* of the home: its first so many move outside of where
 			      the block may be computed; 0: it may not */
@@ -78,6 +79,7 @@ typedef struct {
 	Arena *arena;
 	const Program *program;
 	const Machine *machine;
+	const Nest *plain; /* the program's */
 	RuleBlock *blocks;
 	RuleTiled tiled;   /* the one with most work: its choices make sketches */
 	VEC(RulePlace) places; /* loops that blocks may be computed at */
@@ -155,6 +157,14 @@ bool rule_rows_has(const Rules *r, int block);
 bool rule_rows_is_row(const Rules *r, int block, int axis);
 /* rule_location.c: by axis of the block the axis of its home that moves it. */
 int *rule_movers(Rules *r, const RuleBlock *b);
+/* rule_with.c: how many results there are in a block's loops; those that follow
+ * it are where it is; the steps for them: its stages that write and reduce. */
+int rule_results(const Rules *r, int block);
+void rule_with_place(Rules *r, int leader);
+void rule_put_with(
+    Rules *r, int leader, const char *writer, const char *reduce);
+/* rule_beside.c */
+bool rule_only_outputs_read(const Rules *r, int block);
 /* rule_spatial.c: one axis, no reduction */
 bool rule_is_flat(const Rules *r, int block);
 /* rule_location.c */

@@ -100,6 +100,11 @@ static Program *softmax(Arena *arena)
 	return program_softmax(arena, 5, 21);
 }
 
+static Program *moments(Arena *arena)
+{
+	return program_moments(arena, 11, 21);
+}
+
 static Program *triangle(Arena *arena)
 {
 	return program_triangle(arena, 19);
@@ -310,6 +315,38 @@ static const Case cases[] = {
     {"softmax_rfactor", softmax,
 	"t0, t1 = split(total.j, [_, 8])\nrf = rfactor(t1)\n"
 	"parallel(out.i)\n"},
+    /* several blocks in the loops of one */
+    {"with_plain", moments, "compute_with(q, s)\n"},
+    {"with_second", moments, "compute_with(s, q)\n"},
+    {"with_outputs", moments,
+	"compute_with(q, s)\nparallel(y.i)\n"
+	"j0, j1 = split(y.j, [_, 8])\nvectorize(j1, 8)\ntail(y, mask)\n"},
+    {"with_rows", moments,
+	"i0, i1 = split(q.i, [_, 4])\nk0, k1, kv = split(q.k, [_, 2, 8])\n"
+	"reorder(i0, k0, k1, i1, kv)\nunroll(i1)\nunroll(k1)\n"
+	"vectorize(kv, 8)\ntail(q, mask)\nparallel(i0)\ncompute_with(s, q)\n"},
+    {"with_rows_guard", moments,
+	"i0, i1 = split(q.i, [_, 4])\nk0, k1, kv = split(q.k, [_, 3, 8])\n"
+	"reorder(i0, k0, k1, i1, kv)\nunroll(i1)\nunroll(k1)\n"
+	"vectorize(kv, 8)\ncompute_with(s, q)\n"},
+    {"with_columns", moments,
+	"i0, i1 = split(q.i, [_, 8])\nreorder(i0, q.k, i1)\n"
+	"vectorize(i1, 8)\ntail(q, peel)\ncompute_with(s, q)\n"},
+    {"with_memory", moments,
+	"i0, i1 = split(q.i, [_, 4])\nreorder(i0, q.k, i1)\n"
+	"compute_with(s, q)\n"},
+    {"with_registers", moments,
+	"qa = cache_write(q, reg)\nsa = cache_write(s, reg)\n"
+	"i0, i1 = split(q.i, [_, 4])\nunroll(i1)\ntail(q, peel)\n"
+	"compute_at(qa, i0)\nunroll(qa.i)\nreorder(qa.k, qa.i)\n"
+	"compute_with(s, q)\ncompute_with(sa, qa)\n"},
+    {"with_chunks", moments,
+	"k0, k1 = split(q.k, [_, 6])\nqf = rfactor(k0)\nparallel(qf.k0)\n"
+	"l0, l1 = split(s.k, [_, 6])\nsf = rfactor(l0)\n"
+	"compute_with(sf, qf)\ncompute_with(s, q)\n"},
+    {"with_after", moments,
+	"i0, i1 = split(s.i, [_, 4])\ncompute_with(q, s)\n"
+	"reverse_compute_at(u, i0)\n"},
     {"chain", schedule_chain,
 	"compute_inline(d)\ncompute_inline(p)\n"
 	"i0, i1 = split(out.i, [_, 4])\nunroll(i1)\ntail(out, peel)\n"},

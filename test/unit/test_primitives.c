@@ -264,6 +264,43 @@ static const Case dot[] = {
     {"up = cache_read(g, u)", "pad(up, 255)", NULL},
 };
 
+static Program *moments(Arena *arena)
+{
+	return program_moments(arena, 11, 21);
+}
+
+static const Case several[] = {
+    {"", "compute_with(q, s)", NULL},
+    {"", "compute_with(s, q)", NULL},
+    {"i0, i1 = split(s.i, [_, 4])\nparallel(i0)", "compute_with(q, s)", NULL},
+    {"i0, i1 = split(q.i, [_, 4])", "compute_with(q, s)", NULL},
+    {"sa = cache_write(s)\nqa = cache_write(q)\ncompute_with(q, s)\n"
+     "compute_at(sa, s.i)", "compute_with(qa, sa)", NULL},
+    {"", "compute_with(s, s)", "are the same"},
+    {"compute_with(q, s)", "compute_with(q, s)", "shares loops already"},
+    {"compute_with(q, s)", "compute_with(t, q)", "reads the other"},
+    {"", "compute_with(t, s)", "reads the other"},
+    {"", "compute_with(y, s)", "have other axes"},
+    {"xc = cache_read(q, x)\ncompute_at(xc, q.i)", "compute_with(q, s)",
+	"own loops are used"},
+    {"xc = cache_read(q, x)\ncompute_at(xc, q.i)", "compute_with(s, q)",
+	NULL},
+    {"decompose_reduction(q, q.i)", "compute_with(q, s)",
+	"own loops are used"},
+    {"set_scope(q, reg)", "compute_with(q, s)", "writes registers"},
+    {"sa = cache_write(s)\ncompute_at(sa, s.i)", "compute_with(sa, q)",
+	"has a place already"},
+    {"qa = cache_write(q)\ncompute_at(qa, q.i)", "compute_with(s, qa)",
+	"writes an output"},
+    /* it comes last */
+    {"compute_with(q, s)", "parallel(s.i)", "comes last"},
+    {"compute_with(q, s)", "compute_at(q, y.i)", "comes last"},
+    {"compute_with(q, s)", "tail(s, mask)", "comes last"},
+    {"compute_with(q, s)", "x1 = cache_write(q)", "comes last"},
+    {"compute_with(q, s)", "reverse_compute_at(u, s.i)", NULL},
+    {"compute_with(q, s)", "parallel(q.i)", "comes last"},
+};
+
 static int accepted[PRIMITIVE_COUNT];
 
 static void apply_all(Nest *nest, const Trace *trace, ApplyContext *context)
@@ -311,6 +348,8 @@ static void test_cases(void **state)
 		check_case(&chain[i], schedule_chain);
 	for (size_t i = 0; i < sizeof dot / sizeof *dot; i++)
 		check_case(&dot[i], schedule_dot);
+	for (size_t i = 0; i < sizeof several / sizeof *several; i++)
+		check_case(&several[i], moments);
 	for (int i = 0; i < PRIMITIVE_COUNT; i++)
 		if (!accepted[i])
 			fail_msg("%s was never accepted", primitive_name(i));

@@ -96,10 +96,16 @@ static const Case cases[] = {
     {"test/layouts/channels.yaml", {"vectorize(s_iv, 16)"},
 	{"compute_at(s"}},
     /* several results in one pass */
-    {"test/layouts/moments.yaml", {"reverse_compute_at(q, s_i0)"}, {0}},
+    {"test/layouts/moments.yaml", {"compute_with(q, s)"}, {"q_i0"}},
+    {"test/layouts/column_moments.yaml",
+	{"compute_with(q, s)", "compute_with(q_acc, s_acc)"}, {0}},
+    {"test/layouts/extremes.yaml",
+	{"compute_with(hi, lo)", "compute_with(s, lo)"}, {0}},
+    {"test/layouts/group.yaml",
+	{"compute_at(s, ? in {root, y_i0})", "compute_with(q, s)"}, {0}},
     {"test/layouts/momentum.yaml", {"reverse_compute_at(p2, m2_i0)"}, {0}},
     {"test/layouts/statistics.yaml",
-	{"reverse_compute_at(var~1, mean_1_c0)"}, {0}},
+	{"compute_with(var~1, mean~1)"}, {0}},
     /* squares that are transposed in registers */
     {"test/layouts/transposed.yaml",
 	{"y_i0, y_i1 = split(y.i, ? in tile([4, 8, 16]))", "unroll(y_i1)",

@@ -1,0 +1,173 @@
+/* Several reductions in one pass: a block whose axes are another's, and that
+ * reads what the other reads, runs in the other's loops.
+ *
+ *     for i for k s[i] += x[i, k]              for i for k
+ *     for i for k q[i] += x[i, k]*x[i, k]  -->   s[i] += x[i, k]
+ *                                                q[i] += x[i, k]*x[i, k]
+ *
+ * The first block of such a set leads: rules schedule it alone, with an eye on
+ * the registers that all results take; the others follow it at the end. */
+#include "schedule/rules/rules.h"
+
+enum { TOGETHER_MOST = 4 };
+
+static bool same_axes(const Rules *r, int a, int b)
+{
+	const Block *x = &r->program->blocks[a], *y = &r->program->blocks[b];
+	if (x->nspatial != y->nspatial || x->naxes != y->naxes)
+		return false;
+	for (int i = 0; i < x->naxes; i++)
+		if (x->axes[i].extent != y->axes[i].extent)
+			return false;
+	return true;
+}
+
+static bool same_index(const RuleRead *a, const RuleRead *b)
+{
+	bool same = a->nindex == b->nindex;
+	for (int d = 0; same && d < a->nindex; d++)
+		same = expr_equal(a->index[d], b->index[d]);
+	return same;
+}
+
+/* Do both read the same elements of something that moves along the reduction? */
+static bool share_reads(const Rules *r, int a, int b)
+{
+	const RuleBlock *x = &r->blocks[a], *y = &r->blocks[b];
+	const Block *block = &r->program->blocks[a];
+	for (int i = 0; i < x->reads.n; i++) {
+		const RuleRead *read = &x->reads.at[i];
+		bool streamed = false;
+		for (int k = block->nspatial; k < block->naxes; k++)
+			streamed |= read->uses[k];
+		for (int k = 0; k < y->reads.n && streamed; k++)
+			if (y->reads.at[k].buffer == read->buffer &&
+			    same_index(&y->reads.at[k], read))
+				return true;
+	}
+	return false;
+}
+
+/* Is all that the block reads made before `first`? */
+static bool ready_before(const Rules *r, int i, int first)
+{
+	const RuleBlock *b = &r->blocks[i];
+	for (int k = 0; k < b->reads.n; k++)
+		if (r->program->buffers[b->reads.at[k].buffer].block >= first)
+			return false;
+	return true;
+}
+
+/* The one read of the block's buffer; NULL: there are others. */
+static const RuleRead *only_read(const Rules *r, int reader, int block)
+{
+	const RuleBlock *b = &r->blocks[reader];
+	int buffer = r->program->blocks[block].buffer;
+	for (int i = 0; i < b->reads.n; i++)
+		if (b->reads.at[i].buffer == buffer)
+			return rule_reads_of(b, buffer) == 1 ? &b->reads.at[i]
+							     : NULL;
+	return NULL;
+}
+
+/* Is the same part of both needed wherever one is? */
+static bool same_readers(const Rules *r, int a, int b)
+{
+	const RuleBlock *x = &r->blocks[a], *y = &r->blocks[b];
+	bool same = !x->output && !y->output &&
+	    x->consumers.n == y->consumers.n;
+	for (int i = 0; same && i < x->consumers.n; i++) {
+		int reader = x->consumers.at[i];
+		const RuleRead *p = only_read(r, reader, a);
+		const RuleRead *q = only_read(r, reader, b);
+		same = reader == y->consumers.at[i] && p && q &&
+		    same_index(p, q);
+	}
+	return same;
+}
+
+static int followers(const Rules *r, int leader)
+{
+	int n = 0;
+	for (int i = 0; i < r->program->nblocks; i++)
+		n += r->blocks[i].with == leader;
+	return n;
+}
+
+static bool may_lead(const Rules *r, int leader, int i)
+{
+	const Block *block = &r->program->blocks[leader];
+	const RuleBlock *l = &r->blocks[leader];
+	if (block->reduce == REDUCE_NONE || l->inlined || l->with >= 0 ||
+	    !same_axes(r, leader, i) || !share_reads(r, leader, i) ||
+	    !ready_before(r, i, leader) ||
+	    rule_is_row(r, leader) != rule_is_row(r, i) ||
+	    rule_rows_has(r, leader) || rule_rows_has(r, i) ||
+	    !nest_same_steps(r->plain, r->arena, leader, i) ||
+	    followers(r, leader) + 1 >= TOGETHER_MOST)
+		return false;
+	return same_readers(r, leader, i) ||
+	    ((l->output || rule_only_outputs_read(r, leader)) &&
+		(r->blocks[i].output || rule_only_outputs_read(r, i)));
+}
+
+static int leader_of(const Rules *r, int i)
+{
+	for (int l = 0; l < i; l++)
+		if (may_lead(r, l, i))
+			return l;
+	return -1;
+}
+
+bool rule_with_applies(const Rules *r, int i)
+{
+	return r->program->blocks[i].reduce != REDUCE_NONE &&
+	    rule_is_open(r, i) && leader_of(r, i) >= 0;
+}
+
+void rule_with(Rules *r, int i)
+{
+	RuleBlock *b = &r->blocks[i];
+	b->with = leader_of(r, i);
+	b->scheduled = true;
+	if (!same_readers(r, b->with, i))
+		r->blocks[b->with].hosts = true;
+}
+
+int rule_results(const Rules *r, int block)
+{
+	return 1 + followers(r, block);
+}
+
+/* Where the leader is, for those whose readers ask. */
+void rule_with_place(Rules *r, int leader)
+{
+	for (int i = 0; i < r->program->nblocks; i++) {
+		RuleBlock *b = &r->blocks[i];
+		if (b->with != leader)
+			continue;
+		b->home = r->blocks[leader].home;
+		b->moved_by = r->blocks[leader].moved_by;
+		b->place_axes = r->blocks[leader].place_axes;
+	}
+}
+
+void rule_put_with(
+    Rules *r, int leader, const char *writer, const char *reduce)
+{
+	const char *own = r->program->blocks[leader].name;
+	for (int i = 0; i < r->program->nblocks; i++) {
+		const Block *block = &r->program->blocks[i];
+		const char *acc = block->name;
+		if (r->blocks[i].with != leader)
+			continue;
+		if (reduce != own) {
+			acc = rule_name(r, block, "acc", "");
+			buf_printf(&r->text,
+			    "%s = cache_write(%s, reg)\n"
+			    "compute_with(%s, %s)\n",
+			    acc, block->name, block->name, writer);
+		}
+		buf_printf(&r->text, "compute_with(%s, %s)\n", acc, reduce);
+	}
+}
