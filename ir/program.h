@@ -8,7 +8,8 @@
  * "out~1", "out~2"… after the definition, in written order, and write buffers
  * of the same name.  A hoisted reduction under a condition on axes keeps it as
  * `if condition then element else identity`, unless the condition would add an
- * axis and the reads are in bounds without it.  argmax and argmin are blocks of
+ * axis and the reads are in bounds without it.  What would be computed again is
+ * a block, too, see spec_share.c.  argmax and argmin are blocks of
  * max and min, see spec_blocks.c. */
 #ifndef IR_PROGRAM_H
 #define IR_PROGRAM_H

@@ -372,6 +372,10 @@ typedef VEC(Block) BlockVec;
 void blocks_of_definition(Arena *arena, const Definition *definition,
     int number, BufferVec *buffers, BlockVec *blocks);
 
+/* spec_share.c: what would be computed again becomes a block, once all that the
+ * outputs need are there. */
+void blocks_share(Arena *arena, BufferVec *buffers, BlockVec *blocks);
+
 /* spec_line.c: an index over an interval of one axis */
 typedef struct {
 	int axis;            /* -1: none moves */

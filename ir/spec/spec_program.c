@@ -342,6 +342,8 @@ Program *spec_program(Arena *arena, Spec *spec, const char *case_name,
 		build_input(&b, i);
 	b.program->ninputs = spec->inputs.n;
 	build_definitions(&b, true);
+	if (!b.failed)
+		blocks_share(arena, &b.buffers, &b.blocks);
 	take_program(&b);
 	Program used = *b.program;
 	build_definitions(&b, false);
