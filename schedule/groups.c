@@ -9,8 +9,8 @@
  *     y = e / z              /
  *     o = sum(y * v)         product
  *
- * A product is a reduction with two operands each of which is used again along
- * a spatial axis: only that is worth a tile of registers, and what it reads is
+ * A product is a reduction with two operands that are used again along a spatial
+ * axis each, another one: only that is worth a tile of registers, and what it reads is
  * best written whole before, but where a block of its rows needs only those rows
  * of a product before (rows.c): then both are one group.  Groups are acyclic by construction: what an
  * epilogue reads beside its group stands before the product, or the group is read

@@ -6,7 +6,7 @@
 
 /* --- rows.c: products of the same rows ------------------------------------- */
 
-/* A reduction with two operands each of which is used again along a spatial
+/* A reduction with two operands that are used again along another spatial
  * axis. */
 bool rows_is_product(const Block *block);
 

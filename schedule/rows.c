@@ -29,6 +29,7 @@ enum {
 typedef struct {
 	const Block *block;
 	const Expr *first; /* an operand that was found */
+	bool *still;       /* axes along which some operand stands still */
 	bool two;
 } Operands;
 
@@ -40,21 +41,21 @@ static void mark_axes(const Expr *e, bool *uses)
 		mark_axes(e->arg[i], uses);
 }
 
-/* Moves with the reduction, and stands still along a spatial axis. */
-static bool is_used_again(const Block *b, const Expr *read)
+/* Moves with the reduction, and stands still along a spatial axis: marks it. */
+static bool is_used_again(const Block *b, const Expr *read, bool *still)
 {
 	bool again = false, moves = false;
 	bool *uses = must_alloc((size_t)b->naxes);
 	memset(uses, 0, (size_t)b->naxes);
 	for (int i = 0; i < read->narg; i++)
 		mark_axes(read->arg[i], uses);
-	for (int a = 0; a < b->naxes; a++)
-		if (a >= b->nspatial)
-			moves |= uses[a];
-		else
-			again |= !uses[a] && b->axes[a].extent >= LEAST_EXTENT;
+	for (int a = b->nspatial; a < b->naxes; a++)
+		moves |= uses[a];
+	for (int a = 0; a < b->nspatial && moves; a++)
+		if (!uses[a] && b->axes[a].extent >= LEAST_EXTENT)
+			still[a] = again = true;
 	free(uses);
-	return moves && again;
+	return again;
 }
 
 static bool find_operand(Expr *e, void *context)
@@ -62,7 +63,7 @@ static bool find_operand(Expr *e, void *context)
 	Operands *o = context;
 	if (e->op != OP_READ)
 		return true;
-	if (!is_used_again(o->block, e))
+	if (!is_used_again(o->block, e, o->still))
 		return false;
 	if (!o->first)
 		o->first = e;
@@ -74,13 +75,17 @@ static bool find_operand(Expr *e, void *context)
 bool rows_is_product(const Block *b)
 {
 	double points = 1;
-	Operands o = {.block = b};
+	int still = 0;
+	Operands o = {.block = b, .still = must_alloc((size_t)b->naxes + 1)};
+	memset(o.still, 0, (size_t)b->naxes);
 	for (int a = b->nspatial; a < b->naxes; a++)
 		points *= (double)b->axes[a].extent;
-	if (b->reduce == REDUCE_NONE || points < LEAST_POINTS)
-		return false;
-	expr_walk(b->body, find_operand, &o);
-	return o.two;
+	if (b->reduce != REDUCE_NONE && points >= LEAST_POINTS)
+		expr_walk(b->body, find_operand, &o);
+	for (int a = 0; a < b->nspatial; a++)
+		still += o.still[a];
+	free(o.still);
+	return o.two && still > 1;
 }
 
 /* --- rows -------------------------------------------------------------------------- */

@@ -369,6 +369,31 @@ static double lines_each(const PlanStage *s, const Machine *m,
 	return 1;
 }
 
+/* Operations of the body: what does not move with one of its loops is made once
+ * for all iterations of that, and what moves with none, nor with the loop around
+ * them, before that one.  A sum's last multiplication adds. */
+static double count_work(const PlanStage *s, const Machine *m,
+    const int64_t *values, int vector, double words, const StageCost *c)
+{
+	bool fused = s->reduce && s->flops >= 2 * s->nwrites && m->fma;
+	double sum = s->reduce && !fused ? c->unrolled * words * s->nwrites : 0;
+	for (int i = 0; i < s->nworks; i++) {
+		const PlanWork *w = &s->works[i];
+		double copies = 1;
+		bool moves = c->body && w->movers >> (c->body - 1) & 1;
+		for (int d = c->body; d < s->nloops; d++) {
+			if (!(w->movers >> d & 1))
+				continue;
+			moves = true;
+			copies *= d == vector ? words
+					      : at(values, s->loops[d].extent);
+		}
+		if (moves)
+			sum += copies * w->weight;
+	}
+	return sum;
+}
+
 /* Instructions of the body: one for each access that differs. */
 static void count_body(const PlanStage *s, const Machine *m,
     const int64_t *values, StageCost *c)
@@ -388,16 +413,17 @@ static void count_body(const PlanStage *s, const Machine *m,
 	double words = m->vector_bytes && vector >= 0
 	    ? max2(1, ceil(bytes / m->vector_bytes))
 	    : 1;
-	double flops = s->reduce && s->flops >= 2 * s->nwrites && m->fma
-	    ? s->flops - s->nwrites
-	    : s->flops;
 	StageDensity density = stage_density(s, values, c->padding);
 	double branches = s->branches + density.open;
 	c->copies = density.copies;
 	c->density = density.bodies * density.copies;
 	c->body_runs = c->trips[c->body] * density.bodies;
-	c->operations = c->unrolled * words * density.copies *
-	    (flops + BRANCH_OPERATIONS * branches);
+	c->steps = s->reduce
+	    ? c->unrolled * words * s->nwrites * density.copies
+	    : 0;
+	c->operations = density.copies *
+	    (count_work(s, m, values, vector, words, c) +
+		c->unrolled * words * BRANCH_OPERATIONS * branches);
 	double streams = 1e9, broadcasts = 0, narrow = 0;
 	if (s->reduce)
 		count_results(s, values, vector, c);
@@ -577,8 +603,7 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 	double body = max2(c->operations / issue, c->loads * LOAD_CYCLES);
 	body = max2(body, c->stores);
 	if (s->reduce && c->accumulators > 0)
-		body = max2(body, c->operations / c->accumulators * latency *
-			LATE);
+		body = max2(body, c->steps / c->accumulators * latency * LATE);
 	if (c->registers > m->vector_registers && m->vector_registers)
 		body += 2 * (c->registers - m->vector_registers);
 	count_conflicts(s, m, values, c);

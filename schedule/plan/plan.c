@@ -299,8 +299,56 @@ typedef struct {
 	Expr *seen[PLAN_ACCESSES];
 	int nseen;
 	VEC(const Expr *) computed; /* values so far, each once */
+	uint32_t *movers; /* by axis: loops that move it */
 	double flops, branches;
 } BodyWalk;
+
+/* In multiplications, of vectors. */
+static double weight_of(Op op)
+{
+	switch (op) {
+	case OP_DIV:
+		return 8;
+	case OP_SQRT:
+		return 12;
+	case OP_RSQRT:
+		return 20;
+	default:
+		return op >= OP_POW && op <= OP_ERF ? 24 : op_flops(op);
+	}
+}
+
+static uint32_t movers_of(const BodyWalk *w, const Expr *e)
+{
+	uint32_t movers = e->op == OP_AXIS ? w->movers[e->id] : 0;
+	for (int i = 0; i < e->narg; i++)
+		movers |= movers_of(w, e->arg[i]);
+	return movers;
+}
+
+static void add_work(PlanStage *s, uint32_t movers, double weight)
+{
+	int i = 0;
+	while (i < s->nworks && s->works[i].movers != movers)
+		i++;
+	if (i == PLAN_WORKS) { /* with those that move most */
+		s->works[--i].movers |= movers;
+	} else if (i == s->nworks) {
+		s->works[s->nworks++] = (PlanWork){movers, 0};
+	}
+	s->works[i].weight += weight;
+}
+
+static void find_movers(BodyWalk *w, const Stage *stage)
+{
+	w->movers = NEW_N(w->r->arena, uint32_t, stage->naxes);
+	for (int a = 0; a < stage->naxes; a++) {
+		Coefs c = coefs_of_axis(w->r, a);
+		for (int l = 0; l < w->r->stage->nloops; l++)
+			if (c.of[l] != HANDLE_NONE)
+				w->movers[a] |= 1u << l;
+	}
+}
 
 /* Equal values are computed once. */
 static bool is_computed(BodyWalk *w, const Expr *e)
@@ -323,6 +371,7 @@ static bool visit_body(Expr *e, void *context)
 		if (is_computed(w, e))
 			return false;
 		w->flops += op_flops(e->op);
+		add_work(w->r->stage, movers_of(w, e), weight_of(e->op));
 	}
 	w->branches += e->op == OP_IF && e->type != DT_INDEX;
 	if (e->op != OP_READ)
@@ -604,6 +653,7 @@ static void record_bodies(Recorder *r, int leader)
 		    r, stage->buffer, stage->write, stage->nwrite, true);
 	}
 	s->nwrites = s->naccesses;
+	find_movers(&walk, &r->nest->stages.at[leader]);
 	for (int i = 0; i < sharing.n; i++) {
 		walk.stage = sharing.at[i];
 		walk.flops += s->reduce;

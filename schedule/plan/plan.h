@@ -16,6 +16,7 @@ enum {
 	PLAN_ACCESSES = 8,
 	PLAN_PARTS = 12, /* digits of a layout */
 	PLAN_ZEROS = 16, /* conditions of a step */
+	PLAN_WORKS = 8,
 	PLAN_MOVERS = 6  /* loops that move where an axis starts */
 };
 
@@ -84,6 +85,13 @@ typedef struct {
 	bool element;    /* of an element, whatever its steps are */
 } PlanZero;
 
+/* Operations of a body that move with the same loops: made once for all that the
+ * others repeat. */
+typedef struct {
+	uint32_t movers; /* bit d: they move with loop d */
+	double weight;   /* in multiplications */
+} PlanWork;
+
 typedef struct {
 	int stage;
 	int nloops;       /* outermost first, through all places */
@@ -93,6 +101,9 @@ typedef struct {
 	int nwrites;      /* one for each stage in these loops */
 	PlanAccess *accesses;
 	double flops;     /* of one evaluation of the body */
+	int nworks;       /* the same by what moves them, steps of sums left
+			     out; the last may hold more than it says */
+	PlanWork works[PLAN_WORKS];
 	double branches;  /* `if`s in the body */
 	int nzeros;
 	PlanZero *zeros;
@@ -140,6 +151,8 @@ typedef struct {
 	double lanes;
 	double unrolled;       /* copies of the operation in the body */
 	double operations;     /* vector operations a body */
+	double steps;          /* of a reduction, as vectors: they wait for
+				  each other */
 	double loads, stores;  /* vector or scalar instructions a body */
 	double instructions;   /* of the body, with the loop's own */
 	double gathers;        /* loads and stores of less than a vector */

@@ -12,7 +12,8 @@
 
 enum {
 	CHUNKS = 8,       /* for each thread */
-	SHARED_MOST = 8   /* times that the operand is read */
+	SHARED_MOST = 8,  /* times that the operand is read */
+	SHORT_MOST = 4    /* of an axis all of whose results are made at once */
 };
 
 static int64_t extent_of(const Block *block, int axis)
@@ -181,6 +182,30 @@ static void chunks(Row *w)
 	}
 }
 
+/* A short axis outside of the rows that something of a step stands still along:
+ * that is computed once for all of its results. */
+static bool is_short(const Row *w, int axis)
+{
+	const Block *block = w->block;
+	const RuleBlock *b = &w->r->blocks[block - w->r->program->blocks];
+	int64_t n = block->axes[axis].extent;
+	if (axis >= w->row || n < 2 || n > SHORT_MOST || b->hosts ||
+	    b->home != b->block)
+		return false;
+	for (int i = 0; i < b->reads.n; i++)
+		for (int k = block->nspatial; k < block->naxes; k++)
+			if (b->reads.at[i].uses[k] && !b->reads.at[i].uses[axis])
+				return true;
+	return false;
+}
+
+static void put_shorts(Row *w, const char *format, const char *last)
+{
+	for (int a = 0; a < w->row; a++)
+		if (is_short(w, a))
+			put(w, format, w->stage, w->block->axes[a].name, last);
+}
+
 static void put_order(Row *w, const char *row0, const char *row1,
     const char *k0, const char *k1, const char *lane)
 {
@@ -197,8 +222,10 @@ static void put_order(Row *w, const char *row0, const char *row1,
 		    a == w->chunked ? w->rest : block->axes[a].name);
 		sep = ", ";
 	}
-	put(w, "%s%s, %s%s%s, %s)\n", sep, k0, k1, row1 ? ", " : "",
-	    row1 ? row1 : "", lane);
+	put(w, "%s%s, %s, ", sep, k0, k1);
+	put_shorts(w, "%s.%s%s", ", ");
+	put(w, "%s%s%s)\n", row1 ? row1 : "", row1 ? ", " : "", lane);
+	put_shorts(w, "unroll(%s.%s)%s", "\n");
 }
 
 static const char *copies_of(int64_t vectors)
@@ -299,7 +326,7 @@ void rule_row(Rules *r, int i)
 		r->blocks[i].tile = row0;
 		w.parallel = row0;
 		for (int a = w.row - 1; a >= 0; a--)
-			if (block->axes[a].extent > 1)
+			if (block->axes[a].extent > 1 && !is_short(&w, a))
 				w.parallel = arena_printf(r->arena, "%s.%s",
 				    block->name, block->axes[a].name);
 	}

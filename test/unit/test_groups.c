@@ -269,6 +269,21 @@ static void test_two_ends(void **state)
 	check_joined(p);
 }
 
+/* Operands that stand still along the same axis are worth no tile: sums that read
+ * the same stay together. */
+static void test_no_product(void **state)
+{
+	static const char three[] =
+	    "tunec: 1\nname: three\n"
+	    "inputs: {x: 'f32[9]', y: 'f32[9]', m: 'f32[9]'}\n"
+	    "compute: |\n"
+	    "  r[i < 9, j < 9] = sqrt(x[j]*x[i] + y[j]*y[i])\n"
+	    "  a[i < 9] = sum[j < 9](x[j]*m[j]*r[i, j])\n"
+	    "  b[i < 9] = sum[j < 9](y[j]*m[j]*r[i, j])\noutputs: [a, b]\n";
+	(void)state;
+	assert_string_equal(cut(program(three)), "r a b ");
+}
+
 /* A definition with two products is cut in two. */
 static void test_one_definition(void **state)
 {
@@ -293,6 +308,7 @@ int main(void)
 	    cmocka_unit_test(test_joined),
 	    cmocka_unit_test(test_unnamed),
 	    cmocka_unit_test(test_two_ends),
+	    cmocka_unit_test(test_no_product),
 	    cmocka_unit_test(test_one_definition),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

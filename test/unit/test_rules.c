@@ -99,6 +99,11 @@ static const Case cases[] = {
     {"test/layouts/moments.yaml", {"compute_with(q, s)"}, {"q_i0"}},
     {"test/layouts/column_moments.yaml",
 	{"compute_with(q, s)", "compute_with(q_acc, s_acc)"}, {0}},
+    /* all results of a short axis along which something stands still */
+    {"test/layouts/pull.yaml",
+	{"reorder(acc_i0, acc_j0, acc_j1, acc.c, acc_i1, acc_jv)",
+	    "unroll(acc.c)"},
+	{0}},
     {"test/layouts/extremes.yaml",
 	{"compute_with(hi, lo)", "compute_with(s, lo)"}, {0}},
     {"test/layouts/group.yaml",
