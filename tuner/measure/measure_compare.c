@@ -217,13 +217,17 @@ static bool add_point(Judge *j, PointVec *points, int set, int output,
 	return true;
 }
 
+/* As many as there is time for, and of few elements each once in each set. */
 static void compute_points(Judge *j, int output, PointVec *points)
 {
 	const Buffer *b = buffer_of(j->data, output);
+	int64_t all = buffer_elements(b) * MEASURE_SETS;
 	Rng rng = rng_stream(1, 2, (uint64_t)output + 3);
 	int64_t *index = NEW_N(j->arena, int64_t, b->ndim + 1);
 	int corners = b->ndim < 6 ? 1 << b->ndim : 64;
-	for (int k = 0; k < corners + POINTS; k++) {
+	for (int k = 0; k < corners + POINTS && k < all; k++) {
+		if (k && is_over(j))
+			return;
 		for (int d = 0; d < b->ndim; d++)
 			index[d] = k >= corners
 			    ? (int64_t)rng_below(&rng, (uint64_t)b->shape[d])
