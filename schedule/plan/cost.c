@@ -190,6 +190,10 @@ enum { PAGE = 4096, PAGE_LINES = 64, PAGE_LINE = PAGE / PAGE_LINES };
  * What is read of more of them, so little of each, waits for each line. */
 enum { STREAMS = 32, SHORT_ROW = 256, WAITING = 3 };
 
+/* Pages whose addresses are known at once: of more of them, what is in the second
+ * cache is found no sooner than what is in the last. */
+enum { PAGES = 1536 };
+
 static uint64_t moved_by(uint64_t lines, int64_t bytes)
 {
 	int by = (int)(bytes % PAGE / PAGE_LINE);
@@ -210,24 +214,25 @@ static uint64_t repeated(uint64_t lines, int64_t step, int64_t n)
 static bool is_waiting(
     const PlanStage *s, const PlanAccess *a, const int64_t *values)
 {
-	uint64_t row = 1;
 	double rows = 1;
+	int64_t row = a->bytes;
 	for (int d = s->nloops - 1; d >= 0 && rows <= STREAMS; d--) {
 		int64_t n = values[s->loops[d].extent];
 		int64_t step = access_step(a, values, d) * a->bytes;
-		if (n > 1 && step >= PAGE)
+		if (n > 1 && step > row + SHORT_ROW)
 			rows *= (double)n;
-		else if (n > 1 && step)
-			row = repeated(row, step, n);
+		else if (n > 1)
+			row += (n - 1) * step;
 	}
-	return !a->write && rows > STREAMS &&
-	    __builtin_popcountll(row) * PAGE_LINE <= SHORT_ROW;
+	return !a->write && rows > STREAMS && row <= SHORT_ROW;
 }
 
 /* Of what loops d.. move over: bytes that it takes in a cache, with the sets that
- * only it can fill, and bytes that are waited for. */
+ * only it can fill; bytes that are touched by what loop d - 1 moves and by what it
+ * does not; of these those that are waited for. */
 typedef struct {
-	double taken[PLAN_DEPTH + 1], waiting[PLAN_DEPTH + 1];
+	double taken[PLAN_DEPTH + 1], pages[PLAN_DEPTH + 1];
+	double moved[2][PLAN_DEPTH + 1], waiting[2][PLAN_DEPTH + 1];
 } Footprint;
 
 static void add_access(const PlanStage *s, const PlanAccess *a,
@@ -236,15 +241,23 @@ static void add_access(const PlanStage *s, const PlanAccess *a,
 	double elements[PLAN_DEPTH + 1];
 	bool waiting = is_waiting(s, a, values);
 	uint64_t lines = a->by_data ? ~(uint64_t)0 : 1;
+	double pages = 1;
 	access_elements(s, a, values, elements);
 	for (int d = s->nloops; d >= 0; d--) {
 		double bytes = a->bytes * elements[d];
 		int64_t n = d < s->nloops ? values[s->loops[d].extent] : 1;
-		if (n > 1 && ~lines)
-			lines = repeated(
-			    lines, access_step(a, values, d) * a->bytes, n);
+		int64_t step = n > 1 ? access_step(a, values, d) * a->bytes : 0;
+		if (step && ~lines)
+			lines = repeated(lines, step, n);
+		if (step >= PAGE)
+			pages *= (double)n;
+		else
+			pages += (double)((n - 1) * step) / PAGE * pages;
 		f->taken[d] += bytes * PAGE_LINES / __builtin_popcountll(lines);
-		f->waiting[d] += waiting ? bytes : 0;
+		f->pages[d] += pages;
+		bool moved = !d || access_moves(a, values, d - 1);
+		f->moved[moved][d] += bytes;
+		f->waiting[moved][d] += waiting ? bytes : 0;
 	}
 }
 
@@ -518,35 +531,41 @@ static void count_conflicts(const PlanStage *s, const Machine *m,
 	}
 }
 
-/* From the loop at which what is touched inside fits, each time it starts; what
- * is waited for as WAITING times as much but for the first time. */
-static double fits_traffic(
-    const StageCost *c, int nloops, const double *taken, const double *waiting,
-    double size)
+/* What is touched inside of the loop at which that fits comes each time its body
+ * starts; but where it stays, not what that loop does not move, and what is waited
+ * for counts WAITING times but for the first. */
+static double fits_traffic(const StageCost *c, int nloops, const Footprint *f,
+    const double *taken, bool stays, double size)
 {
 	int d = 0;
 	while (d < nloops && taken[d] > size)
 		d++;
-	double again = waiting[d] * c->trips[d] - waiting[0];
-	return c->touched[d] * c->trips[d] + (WAITING - 1) * max2(again, 0);
+	double often = c->trips[d], once = d && stays ? c->trips[d - 1] : often;
+	double again = f->waiting[1][d] * often + f->waiting[0][d] * once -
+	    f->waiting[1][0];
+	return f->moved[1][d] * often + f->moved[0][d] * once +
+	    (stays ? (WAITING - 1) * max2(again, 0) : 0);
 }
 
-/* The second cache is near enough not to be waited for, the last has a place for
- * each line anywhere. */
+/* The first cache is too small for much to stay beside what streams past it, and
+ * the second near enough not to be waited for; the last has a place for each line
+ * anywhere. */
 static void count_traffic(const PlanStage *s, const Machine *m,
     const int64_t *values, StageCost *c)
 {
-	static const double none[PLAN_DEPTH + 1];
-	Footprint f = {{0}, {0}};
+	Footprint f = {{0}, {0}, {{0}}, {{0}}};
 	for (int i = 0; i < s->naccesses; i++)
 		if (s->accesses[i].scope != SCOPE_REG)
 			add_access(s, &s->accesses[i], values, &f);
-	c->traffic[0] = fits_traffic(
-	    c, s->nloops, f.taken, none, (double)m->l1_bytes * 0.75);
-	c->traffic[1] = fits_traffic(
-	    c, s->nloops, f.taken, f.waiting, (double)m->l2_bytes * 0.75);
-	c->traffic[2] = fits_traffic(
-	    c, s->nloops, c->touched, f.waiting, (double)m->l3_bytes * 0.75);
+	c->traffic[0] = fits_traffic(c, s->nloops, &f, f.taken, false,
+	    (double)m->l1_bytes * 0.75);
+	for (int d = 0; d <= s->nloops; d++)
+		f.taken[d] = max2(f.taken[d],
+		    f.pages[d] / PAGES * (double)m->l2_bytes);
+	c->traffic[1] = fits_traffic(c, s->nloops, &f, f.taken, true,
+	    (double)m->l2_bytes * 0.75);
+	c->traffic[2] = fits_traffic(c, s->nloops, &f, c->touched, true,
+	    (double)m->l3_bytes * 0.75);
 }
 
 static void count_parallel(const PlanStage *s, const Machine *m,
