@@ -339,6 +339,27 @@ static void write_transform_layout(Generator *g, Buf *out)
 	buf_puts(out, "])");
 }
 
+/* Of the first block that has phases, or none. */
+static void write_thin(Generator *g, Buf *out)
+{
+	ElementPhase phase;
+
+	for (int i = 0; i < g->nest->order.n; i++) {
+		const Stage *s =
+		    &g->nest->stages.at[g->nest->order.at[i]];
+		if (nest_is_argument(g->nest, s->buffer))
+			continue;
+		for (int a = 0; a < s->nspatial; a++)
+			if (phase_greatest(s->body, a, &phase) &&
+			    g->nest->vars.at[s->axes[a].var].how == VAR_LOOP) {
+				buf_printf(out, "thin(%s.%s, %lld)", s->name,
+				    s->axes[a].name, (long long)phase.step);
+				return;
+			}
+	}
+	call2(out, "thin", loop_of(g, any_stage(g)), "2");
+}
+
 static void write_pad(Generator *g, Buf *out)
 {
 	call2(out, "pad", stage_name(g, any_stage(g)), below(g, 8) ? "0" : "1");
@@ -562,9 +583,17 @@ static bool try_steps(Generator *g, const Trace *steps)
 	return false;
 }
 
+/* Other steps soon leave no block that `thin` takes: it is tried first. */
+static int first_or_chosen(Generator *g, const Coverage *coverage)
+{
+	bool first = !g->trace->steps.n && !coverage->tried[PRIMITIVE_thin];
+	return first && below(g, 4) ? (int)PRIMITIVE_thin
+				    : choose(g, coverage);
+}
+
 static bool add_step(Generator *g, Coverage *coverage)
 {
-	int primitive = choose(g, coverage);
+	int primitive = first_or_chosen(g, coverage);
 	Buf text = {0};
 	bool taken = false;
 

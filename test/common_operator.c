@@ -31,6 +31,7 @@ typedef struct {
 	int ndim;
 	int shape[MOST_DIMS];
 	Value value; /* of an element */
+	bool phased; /* 0 but for every step-th element */
 } Readable;
 
 typedef struct {
@@ -414,15 +415,17 @@ static void add_input(Gen *g, DType type)
 /* A buffer of the dtype; NULL where there can be none. */
 static const Readable *choose(Gen *g, DType type, bool exact)
 {
-	int found[2 * MOST_BUFFERS], n = 0;
+	int found[8 * MOST_BUFFERS], n = 0;
 
-	/* definitions twice */
+	/* definitions twice, those with phases more often */
 	for (int i = 0; i < g->nbuffers; i++) {
 		if (g->buffer[i].type != type ||
 		    (exact && g->buffer[i].value.error > 0))
 			continue;
 		found[n++] = i;
 		if (g->buffer[i].name[0] == 'd')
+			found[n++] = i;
+		for (int k = 0; k < 6 && g->buffer[i].phased; k++)
 			found[n++] = i;
 	}
 	if (n && (below(g, 3) || g->ninputs == MOST_INPUTS ||
@@ -1082,6 +1085,18 @@ static void define_twin(Gen *g, OperatorText *out, const char *axes, Value v)
 	vec_push(g->arena, &out->errors, (OperatorError){name, v.error});
 }
 
+/* 0 but for every step-th element of an axis. */
+static Value in_phase(Gen *g, Value v)
+{
+	const Named *a = &g->axis[below(g, g->naxes)];
+	int step = 2 + below(g, 2);
+
+	v.text = TEXT(g, "if (%s + %d) %% %d == %d then %s else 0", a->name,
+	    below(g, 3), step, below(g, step), operand(g, v, LEVEL_IF));
+	v.level = LEVEL_IF;
+	return v;
+}
+
 static void define(Gen *g, OperatorText *out)
 {
 	static const DType types[] = {DT_F32, DT_F32, DT_F32, DT_F64, DT_I32,
@@ -1096,13 +1111,18 @@ static void define(Gen *g, OperatorText *out)
 	g->points = 1;
 	g->naxes = 0;
 	made.ndim = below(g, 7) ? 1 + below(g, MOST_DIMS) : 0;
+	made.phased = made.ndim && below(g, 3) == 0;
+	if (made.phased)
+		type = DT_F32;
 	for (int d = 0; d < made.ndim; d++) {
 		buf_puts(&axes, d ? ", " : "");
 		add_random_axis(g, "y", &axes);
 		made.shape[d] = g->axis[d].extent;
 	}
 	v = type == DT_BOOL ? make_bool(g, DEPTH) : make_body(g, type);
-	if (below(g, 2) || (v.error > 0 && !is_float(declared)) ||
+	if (made.phased)
+		v = in_phase(g, v);
+	if (made.phased || below(g, 2) || (v.error > 0 && !is_float(declared)) ||
 	    (is_float(declared) && v.bound > 1000))
 		declared = DT_COUNT;
 	buf_printf(&g->compute, "  %s[%s]", made.name, buf_text(&axes));

@@ -278,6 +278,24 @@ bool nest_same_steps(const Nest *nest, Arena *arena, int a, int b);
  * for each of its elements that anybody uses. */
 ExprVec nest_demand(const Nest *nest, Arena *arena, int stage);
 
+/* nest_phase.c: a body that is one literal but for the elements first, first +
+ * step, ... of an axis. */
+typedef struct {
+	int axis;
+	int64_t step, first;
+	Expr *other; /* the literal */
+} ElementPhase;
+bool phase_find(Expr *body, int axis, int64_t step, ElementPhase *phase);
+/* Of the steps that a condition of the body names the greatest. */
+bool phase_greatest(Expr *body, int axis, ElementPhase *phase);
+/* How many elements of so many are in the phase. */
+int64_t phase_extent(const ElementPhase *phase, int64_t extent);
+/* The element of that number in the phase; a reader of a buffer that holds the
+ * phase only. */
+Expr *phase_body(Arena *arena, const ElementPhase *phase, Expr *body, int naxes);
+Expr *phase_reader(
+    Arena *arena, const ElementPhase *phase, int buffer, Expr *body);
+
 /* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
  * the structure has no meaning (a reader that is not below its copy, say). */
 bool nest_infer(Nest *nest, const char **why);

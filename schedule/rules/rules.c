@@ -274,6 +274,7 @@ static void run_passes(Rules *r)
 static Trace *sketch_trace(Rules *r)
 {
 	buf_clear(&r->text);
+	buf_puts(&r->text, r->first);
 	r->places.n = 0;
 	r->row_loop = r->batch_loop = NULL;
 	analyse(r);
@@ -357,8 +358,12 @@ static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 void rules_sketches(Arena *arena, const Program *program,
     const Machine *machine, RuleSketchVec *out)
 {
-	Rules r = {.arena = arena, .program = program, .machine = machine};
-	r.plain = nest_new(arena, program, tape_new(arena));
+	Buf steps = {0};
+	Rules r = {.arena = arena, .machine = machine};
+	r.program = rule_thin(arena, program, &steps);
+	r.first = arena_strdup(arena, buf_text(&steps));
+	buf_free(&steps);
+	r.plain = nest_new(arena, r.program, tape_new(arena));
 	r.blocks = NEW_N(arena, RuleBlock, program->nblocks);
 	analyse(&r);
 	rule_inline_choose(&r);

@@ -94,6 +94,7 @@ typedef struct {
 	const char *row_loop;   /* where a block of rows is made; NULL: not yet */
 	const char *batch_loop; /* and a batch; NULL: nowhere */
 	Buf text;          /* the trace so far */
+	const char *first; /* steps that every trace begins with */
 } Rules;
 
 /* rules.c: what the program is, and the sketches of it. */
@@ -142,6 +143,9 @@ bool rule_can_tile(const Rules *r, int block);
 /* Can lanes along the axis lie side by side? */
 bool rule_worth_vectors(const Rules *r, int block, int axis);
 double rule_work(const Rules *r, int block); /* all of its arithmetic */
+/* rule_thin.c: the program without what is 0 between the elements of a phase,
+ * and the steps that make it so. */
+const Program *rule_thin(Arena *arena, const Program *program, Buf *steps);
 /* rule_inline.c: the choice, from the blocks as the program has them. */
 void rule_inline_choose(Rules *r);
 /* rule_tile.c: the block, its writer, its operands. */

@@ -43,6 +43,21 @@ static const char spread2[] = SPEC("d: 'f32[4, 4]', w: 'const f32[5, 5]'",
     "       (x - 3) % 3 == 0 and 0 <= (x - 3)//3 < 4\n"
     "    then d[(y - 3)//3, (x - 3)//3] else 0\n"
     "  o[y < 12, x < 12] = sum[r < 5, s < 5](p[y + r, x + s]*w[r, s])\n");
+/* Every third element, from the second on, of 13; elsewhere it is not 0, nor
+ * is that a sum; integers, a negative coefficient. */
+static const char thirds[] = SPEC("d: 'i32[4]', w: 'const i32[5]'",
+    "  p[x < 13] = if x < 12 and not (7 - x) % 3 != 0 then d[x//3] else 5\n"
+    "  y[x < 9] = max[r < 5](p[x + r] + w[r])\n");
+/* Spread in the sum itself, as the gradient of a convolution of stride 2. */
+static const char backward[] = SPEC("g: 'f32[3, 4]', w: 'const f32[3, 8, 3]'",
+    "  y[c < 8, x < 9] = sum[o < 3, r < 3](\n"
+    "    (if (x + 1 - r) % 2 == 0 and 0 <= (x + 1 - r)//2 < 4\n"
+    "     then g[o, (x + 1 - r)//2] else 0)*w[o, c, r])\n");
+/* A window spread by 2 in what was spread by 2, through another block. */
+static const char both[] = SPEC("d: 'f32[3, 5]', w: 'const f32[3, 8, 3]'",
+    "  p[c < 3, x < 15] = if x % 2 == 1 and x < 10 then d[c, x//2] else 0\n"
+    "  q[c < 3, x < 15] = if x % 2 == 1 then max(p[c, x], 0) else 0\n"
+    "  y[o < 8, x < 11] = sum[c < 3, r < 3](q[c, x + 2*r]*w[c, o, r])\n");
 static const char triangle[] = SPEC("a: 'f32[19, 19]', b: 'const f32[19, 8]'",
     "  y[i < 19, j < 8] =\n"
     "    sum[k < 19]((if k <= i then a[i, k] else 0)*b[k, j])\n");
@@ -199,6 +214,33 @@ static const Case cases[] = {
     {"spread_all", spread,
 	"reorder(y.c, y.r, y.o, y.x)\n"
 	"unroll(y.x)\nunroll(y.r)\n", 8 * 3 * (10 * 2 - 2)},
+    {"spread_thin", spread,
+	"thin(p.x, 2)\nx0, x1 = split(y.x, [_, 2])\n"
+	"reorder(x0, y.c, y.r, y.o, x1)\nunroll(x1)\nunroll(y.r)\n",
+	8 * 3 * (10 * 2 - 1)},
+    {"spread_thin_inline", spread,
+	"thin(p.x, 2)\ncompute_inline(p)\nx0, x1 = split(y.x, [_, 2])\n"
+	"reorder(x0, y.c, y.r, y.o, x1)\nunroll(x1)\nunroll(y.r)\n", -1},
+    {"spread_thin_place", spread,
+	"thin(p.x, 2)\nx0, x1 = split(y.x, [_, 4])\n"
+	"reorder(x0, y.c, y.r, y.o, x1)\ncompute_at(p, x0)\nunroll(x1)\n"
+	"unroll(y.r)\nv0, v1 = split(p.x, [_, 4])\nvectorize(v1, 4)\n"
+	"tail(p, mask)\ntail(y, peel)\n", -1},
+    {"spread2_thin", spread2,
+	"thin(p.y, 3)\nthin(p.x, 3)\n"
+	"y0, y1 = split(o.y, [_, 3])\nx0, x1 = split(o.x, [_, 3])\n"
+	"reorder(y0, x0, o.r, o.s, y1, x1)\n"
+	"unroll(o.r)\nunroll(o.s)\nunroll(y1)\nunroll(x1)\n", -1},
+    {"thirds_thin", thirds, "thin(p.x, 3)\nunroll(y.r)\n", -1},
+    {"thirds_inline", thirds, "thin(p.x, 3)\ncompute_inline(p)\n", -1},
+    {"backward_plain", backward, "", -1},
+    {"backward_phases", backward,
+	"x0, x1 = split(y.x, [_, 2])\nreorder(x0, y.o, y.r, y.c, x1)\n"
+	"unroll(x1)\nunroll(y.r)\ntail(y, peel)\n", -1},
+    {"both_thin", both,
+	"thin(p.x, 2)\nthin(q.x, 2)\n"
+	"x0, x1 = split(y.x, [_, 2])\nreorder(x0, y.c, y.r, y.o, x1)\n"
+	"unroll(x1)\nunroll(y.r)\ntail(y, peel)\n", -1},
     {"spread2_plain", spread2, "", -1},
     {"spread2_phases", spread2,
 	"y0, y1 = split(o.y, [_, 3])\nx0, x1 = split(o.x, [_, 3])\n"
@@ -490,7 +532,8 @@ static void test_edges(void **state)
 /* What the rules write, the default and the exact numerics. */
 static void test_candidates(void **state)
 {
-	static const char *const texts[] = {padded, spread, spread2, triangle,
+	static const char *const texts[] = {padded, spread, spread2, thirds,
+	    backward, both, triangle,
 	    scores, complex, peaks, data, narrow, odd, halves, shifted, causal,
 	    attention, window, extents, twice, needed};
 	enum { TEXTS = sizeof texts / sizeof *texts, SAMPLES = 40 };

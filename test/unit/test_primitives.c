@@ -301,6 +301,44 @@ static const Case several[] = {
     {"compute_with(q, s)", "parallel(q.i)", "comes last"},
 };
 
+static const Case spread[] = {
+    {"", "thin(p.x, 3)", NULL},
+    {"", "thin(u.x, 2)", "not one literal in between"},
+    {"", "thin(p.x, 2)", "not one literal in between"},
+    {"", "thin(p.x, 1)", "at least 2"},
+    {"", "thin(p.x, y)", "a number is expected"},
+    {"", "thin(y.x, 2)", "the block has a reduction"},
+    {"", "thin(y.r, 2)", "the block has a reduction"},
+    {"thin(p.x, 3)", "thin(p.x, 3)", "not one literal in between"},
+    {"x0, x1 = split(p.x, [_, 4])", "thin(p.x, 3)", "there is no loop"},
+    {"unroll(p.x)", "thin(p.x, 3)", "scheduled already"},
+    {"pad(p, 0)", "thin(p.x, 3)", "is padded"},
+    {"transform_layout(p, [x//4, x%4])", "thin(p.x, 3)", "layout was changed"},
+    {"blockize(p.x)", "thin(p.x, 3)", "made by blockize"},
+    {"c = cache_read(y, p)", "thin(p.x, 3)", "a copy reads it"},
+    {"compute_inline(p)", "thin(p.x, 3)", "there is no loop"},
+};
+
+static Program *spread_program(Arena *arena)
+{
+	static const char text[] = "tunec: 1\nname: spread\n"
+	    "inputs: {a: 'f32[4]'}\ncompute: |\n"
+	    "  p[x < 12] = if (x + 4) % 3 == 1 and x < 9 then a[x//3] else 0\n"
+	    "  u[x < 10] = if x % 2 == 0 then f32(1) else f32(x)\n"
+	    "  y[x < 10] = sum[r < 3](p[x + r]*u[x])\n";
+	Source *source = NEW(arena, Source);
+	Diag diag = {0};
+
+	*source = (Source){.name = "s", .text = text, .size = strlen(text)};
+	Spec *spec = spec_parse(arena, source, &diag);
+	Program *p = spec ? spec_program(arena, spec, "", NULL, 0,
+				NUMERICS_DEFAULT, &diag)
+			  : NULL;
+	if (!p)
+		fail_msg("%s", buf_text(&diag.text));
+	return p;
+}
+
 static int accepted[PRIMITIVE_COUNT];
 
 static void apply_all(Nest *nest, const Trace *trace, ApplyContext *context)
@@ -350,6 +388,8 @@ static void test_cases(void **state)
 		check_case(&dot[i], schedule_dot);
 	for (size_t i = 0; i < sizeof several / sizeof *several; i++)
 		check_case(&several[i], moments);
+	for (size_t i = 0; i < sizeof spread / sizeof *spread; i++)
+		check_case(&spread[i], spread_program);
 	for (int i = 0; i < PRIMITIVE_COUNT; i++)
 		if (!accepted[i])
 			fail_msg("%s was never accepted", primitive_name(i));
