@@ -294,15 +294,17 @@ static double count_wandering(const PlanStage *s, const PlanAccess *a,
 }
 
 /* Registers for elements that all lanes read: one after another, but where a
- * reduction in the body reads again what its last step read, that is kept. */
+ * reduction in the body reads again what its last step read, that is kept: what
+ * differs of it.  `made`: the part of the copies that are made. */
 static double count_kept(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, int body, int vector)
+    const int64_t *values, int body, int vector, double made)
 {
-	double copies = 1, kept = 1;
+	double copies = made, kept = made, elements[PLAN_DEPTH + 1];
+	access_elements(s, a, values, elements);
 	for (int d = s->nloops - 1; d >= body; d--) {
 		const PlanLoop *l = &s->loops[d];
 		if (l->reduce && values[l->extent] > 1 && overlaps(s, a, values, d))
-			kept = max2(kept, copies);
+			kept = max2(kept, min2(copies, elements[d + 1]));
 		if (d != vector && access_moves(a, values, d))
 			copies *= at(values, l->extent);
 	}
@@ -443,10 +445,13 @@ static void count_body(const PlanStage *s, const Machine *m,
 	double folded = 0; /* loads that are a part of an operation */
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
-		double copies = 1;
+		double copies = 1, step_copies = 1;
 		for (int d = c->body; d < s->nloops; d++)
-			if (d != vector && access_moves(a, values, d))
-				copies *= at(values, s->loops[d].extent);
+			if (d != vector && access_moves(a, values, d)) {
+				double n = at(values, s->loops[d].extent);
+				copies *= n;
+				step_copies *= s->loops[d].reduce ? 1 : n;
+			}
 		int64_t step =
 		    vector >= 0 ? access_step(a, values, vector) : 0;
 		bool wide = step != 0;
@@ -480,12 +485,12 @@ static void count_body(const PlanStage *s, const Machine *m,
 		if (!a->write && copies * each >= c->operations &&
 		    (wide || m->broadcast))
 			folded = c->operations;
-		if (!a->write && wide && copies * words < streams)
-			streams = copies * words;
+		if (!a->write && wide && step_copies * words < streams)
+			streams = step_copies * words;
 		if (!a->write && !wide)
 			broadcasts = max2(broadcasts,
-			    (a->zeros ? density.copies : 1) *
-				count_kept(s, a, values, c->body, vector));
+			    count_kept(s, a, values, c->body, vector,
+				a->zeros ? density.copies : 1));
 		if (!a->write && !wide && !m->broadcast && s->reduce)
 			broadcasts = max2(broadcasts,
 			    count_wandering(s, a, values, c->body, vector));
