@@ -387,6 +387,16 @@ static void write_rfactor(Generator *g, Buf *out)
 		buf_printf(out, "%s = rfactor(%s)", new_name(g), loop);
 }
 
+static void write_prefix(Generator *g, Buf *out)
+{
+	const char *loop = var_name(g, var_where(g, is_reduced));
+	const char *within = new_name(g), *before = new_name(g);
+
+	if (loop)
+		buf_printf(out, "%s, %s = prefix(%s, %d)", within, before,
+		    loop, 2 + (int)below(g, 4));
+}
+
 static void write_decompose_reduction(Generator *g, Buf *out)
 {
 	int var = var_where(g, is_reduced);

@@ -47,6 +47,7 @@ int *rule_movers(Rules *r, const RuleBlock *b)
 {
 	const Block *block = &r->program->blocks[b->block];
 	int *moved = NEW_N(r->arena, int, block->naxes);
+	int running = r->running[block->buffer]; /* all of it is needed */
 	for (int a = 0; a < block->naxes; a++)
 		moved[a] = -1;
 	for (int i = 0; i < b->consumers.n; i++) {
@@ -61,6 +62,8 @@ int *rule_movers(Rules *r, const RuleBlock *b)
 				    c->moved_by);
 		}
 	}
+	if (running >= 0)
+		moved[running] = -1;
 	return moved;
 }
 

@@ -177,7 +177,7 @@ bool rule_can_tile(const Rules *r, int block)
 	return r->program->blocks[block].reduce != REDUCE_NONE &&
 	    r->blocks[block].with < 0 &&
 	    worth_tiling(r->program, &r->blocks[block]) &&
-	    !rule_is_row(r, block);
+	    !rule_is_row(r, block) && !rule_is_running(r, block);
 }
 
 /* The reduction with most arithmetic that is worth it; -1. */
@@ -360,7 +360,9 @@ void rules_sketches(Arena *arena, const Program *program,
 {
 	Buf steps = {0};
 	Rules r = {.arena = arena, .machine = machine};
-	r.program = rule_thin(arena, program, &steps);
+	program = rule_thin(arena, program, &steps);
+	program = rule_prefix(arena, program, machine, &steps, &r.running);
+	r.program = program;
 	r.first = arena_strdup(arena, buf_text(&steps));
 	buf_free(&steps);
 	r.plain = nest_new(arena, r.program, tape_new(arena));

@@ -95,6 +95,7 @@ typedef struct {
 	const char *batch_loop; /* and a batch; NULL: nowhere */
 	Buf text;          /* the trace so far */
 	const char *first; /* steps that every trace begins with */
+	int *running;      /* rule_prefix.c */
 } Rules;
 
 /* rules.c: what the program is, and the sketches of it. */
@@ -146,6 +147,12 @@ double rule_work(const Rules *r, int block); /* all of its arithmetic */
 /* rule_thin.c: the program without what is 0 between the elements of a phase,
  * and the steps that make it so. */
 const Program *rule_thin(Arena *arena, const Program *program, Buf *steps);
+/* rule_prefix.c: the program with running sums by blocks, and the steps that make
+ * it so; running[]: by buffer the axis along which a part of such a sum runs;
+ * -1. */
+const Program *rule_prefix(Arena *arena, const Program *program,
+    const Machine *machine, Buf *steps, int **running);
+bool rule_is_running(const Rules *r, int block); /* such a part? */
 /* rule_inline.c: the choice, from the blocks as the program has them. */
 void rule_inline_choose(Rules *r);
 /* rule_tile.c: the block, its writer, its operands. */

@@ -227,7 +227,7 @@ static bool is_taken(const Rename *r, const char *name)
 
 static const char *new_name(Rename *r, char kind)
 {
-	const char *name = kind == 'B'
+	const char *name = kind != 'L'
 	    ? arena_printf(r->arena, "b%d", r->nblocks++)
 	    : arena_printf(r->arena, "l%d", r->nloops++);
 

@@ -712,6 +712,9 @@ static void check_outs(Parser *p, const Step *step)
 	if (kind == 'B')
 		fail(p, step->span, "%s gives one name: NAME = %s(...)",
 		    spelled, spelled);
+	else if (kind == 'P')
+		fail(p, step->span, "%s gives two names: NAME, NAME = %s(...)",
+		    spelled, spelled);
 	else if (kind == 'L')
 		fail(p, step->span, "%s gives names: NAMES = %s(...)", spelled,
 		    spelled);

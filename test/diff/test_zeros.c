@@ -92,6 +92,19 @@ static const char halves[] = SPEC("x: 'f32[19, 23]'",
     "  y[i < 19, j < 23] = if j <= i then x[i, j]*2 else if j < 20 then 1 else 0\n");
 static const char shifted[] = SPEC("x: 'f32[40]'",
     "  y[i < 53] = if 7 <= i < 47 then x[i - 7]*3 else x[i % 5]\n");
+/* Running sums, products, extremes: along rows, down columns, of all that comes
+ * before, of integers. */
+static const char sums[] = SPEC("x: 'f32[5, 37]'",
+    "  y[i < 5, j < 37] = sum[k < j + 1](x[i, k])\n");
+static const char columns[] = SPEC("x: 'f32[37, 21]'",
+    "  y[i < 37, j < 21] = sum[k < i + 1](x[k, j]*2)\n");
+static const char before[] = SPEC("x: 'i32[150]'",
+    "  y[j < 150] = sum[k < j](x[k])\n");
+static const char products_of[] = SPEC("x: 'i32[3, 70]'",
+    "  y[i < 3, j < 70] = prod[k < 70](if k < j then x[i, k] else 1)\n");
+static const char greatest[] = SPEC("x: 'f32[3, 70]'",
+    "  y[i < 3, j < 70] =\n"
+    "    max[k < 70](if i != k and k <= j then x[i, k] else -inf)\n");
 /* What masks what is summed, in a program of several definitions. */
 static const char causal[] = SPEC(
     "q: 'f32[21, 4]', k: 'f32[21, 4]', v: 'f32[21, 8]'",
@@ -299,6 +312,24 @@ static const Case cases[] = {
     {"shifted_unrolled", shifted,
 	"i0, i1, i2 = split(y.i, [_, 2, 8])\nunroll(i1)\n"
 	"vectorize(i2, 8)\ntail(y, mask)\n", 0},
+    {"sums_prefix", sums, "w, p = prefix(y.k, 16)\n", -1},
+    {"sums_rows", sums,
+	"w, p = prefix(y.k, 4)\n"
+	"j0, j1 = split(y.j, [_, 4])\nvectorize(j1, 4)\ntail(y, mask)\n"
+	"compute_at(p, y.i)\ncompute_at(w, y.i)\n"
+	"w0, w1 = split(w.j, [_, 8])\nreorder(w0, w.x0, w1)\n"
+	"unroll(w.x0)\nvectorize(w1, 8)\ntail(w, mask)\n", -1},
+    {"sums_twice", sums,
+	"w, p = prefix(y.k, 4)\nv, q = prefix(p.x0, 3)\n"
+	"i0, i1 = split(y.i, [_, 2])\nunroll(i1)\n", -1},
+    {"columns_prefix", columns,
+	"w, p = prefix(y.k, 8)\n"
+	"j0, j1 = split(w.j, [_, 8])\nreorder(j0, w.i, w.x0, j1)\n"
+	"vectorize(j1, 8)\ntail(w, peel)\n", -1},
+    {"before_prefix", before, "w, p = prefix(y.k, 16)\n", -1},
+    {"products_prefix", products_of,
+	"w, p = prefix(y.k, 8)\nv, q = prefix(p.x0, 2)\n", -1},
+    {"greatest_prefix", greatest, "w, p = prefix(y.k, 8)\n", -1},
     {"causal_plain", causal, "", -1},
     {"causal_rows", causal,
 	"i0, i1 = split(o.i, [_, 4])\nreorder(i0, o.j, i1, o.d)\n"
@@ -535,7 +566,8 @@ static void test_candidates(void **state)
 	static const char *const texts[] = {padded, spread, spread2, thirds,
 	    backward, both, triangle,
 	    scores, complex, peaks, data, narrow, odd, halves, shifted, causal,
-	    attention, window, extents, twice, needed};
+	    attention, window, extents, twice, needed, sums, columns, before,
+	    products_of, greatest};
 	enum { TEXTS = sizeof texts / sizeof *texts, SAMPLES = 40 };
 	int made_of = 0;
 	(void)state;

@@ -319,13 +319,8 @@ static const Case spread[] = {
     {"compute_inline(p)", "thin(p.x, 3)", "there is no loop"},
 };
 
-static Program *spread_program(Arena *arena)
+static Program *program_of(Arena *arena, const char *text)
 {
-	static const char text[] = "tunec: 1\nname: spread\n"
-	    "inputs: {a: 'f32[4]'}\ncompute: |\n"
-	    "  p[x < 12] = if (x + 4) % 3 == 1 and x < 9 then a[x//3] else 0\n"
-	    "  u[x < 10] = if x % 2 == 0 then f32(1) else f32(x)\n"
-	    "  y[x < 10] = sum[r < 3](p[x + r]*u[x])\n";
 	Source *source = NEW(arena, Source);
 	Diag diag = {0};
 
@@ -337,6 +332,48 @@ static Program *spread_program(Arena *arena)
 	if (!p)
 		fail_msg("%s", buf_text(&diag.text));
 	return p;
+}
+
+static Program *spread_program(Arena *arena)
+{
+	return program_of(arena, "tunec: 1\nname: spread\n"
+	    "inputs: {a: 'f32[4]'}\ncompute: |\n"
+	    "  p[x < 12] = if (x + 4) % 3 == 1 and x < 9 then a[x//3] else 0\n"
+	    "  u[x < 10] = if x % 2 == 0 then f32(1) else f32(x)\n"
+	    "  y[x < 10] = sum[r < 3](p[x + r]*u[x])\n");
+}
+
+static const Case running[] = {
+    {"", "w, q = prefix(y.k, 4)", NULL},
+    {"", "w, q = prefix(z.k, 2)", NULL},
+    {"", "w, q = prefix(m.k, 7)", NULL},
+    {"w, q = prefix(y.k, 2)", "v, r = prefix(q.x0, 2)", NULL},
+    {"", "w, q = prefix(y.j, 4)", "is not a reduction loop"},
+    {"", "w, q = prefix(y.k, 1)", "does not make several blocks"},
+    {"", "w, q = prefix(y.k, 20)", "does not make several blocks"},
+    {"", "w, q = prefix(t.k, 4)", "no running sum"},
+    {"", "w, q = prefix(s.k, 4)", "no running sum"},
+    {"", "w, q = prefix(d.k, 4)", "several axes"},
+    {"", "w, y = prefix(y.k, 4)", "is taken"},
+    {"", "w, q = prefix(y.k, x)", "a number is expected"},
+    {"unroll(y.k)", "w, q = prefix(y.k, 4)", "scheduled already"},
+    {"tail(y, mask)", "w, q = prefix(y.k, 4)", "scheduled already"},
+    {"w, q = prefix(y.k, 4)", "v, r = prefix(y.k, 4)", "there is no loop"},
+};
+
+/* Up to j, below j, greatest ones, of elements that j moves, of a window, of
+ * two axes. */
+static Program *running_program(Arena *arena)
+{
+	return program_of(arena, "tunec: 1\nname: running\n"
+	    "inputs: {x: 'f32[3, 20]'}\noutputs: [y, z, m, t, s, d]\n"
+	    "compute: |\n"
+	    "  y[i < 3, j < 20] = sum[k < j + 1](x[i, k])\n"
+	    "  z[j < 20, i < 3] = prod[k < j](x[i, k]*2)\n"
+	    "  m[j < 20] = max[k < 20](if j >= k and k != 3 then x[1, k] else -inf)\n"
+	    "  t[j < 20] = sum[k < j + 1](x[1, k]*x[1, j])\n"
+	    "  s[j < 18] = sum[k < j + 2](x[1, k])\n"
+	    "  d[j < 20] = sum[k < j + 1, i < 3](x[i, k])\n");
 }
 
 static int accepted[PRIMITIVE_COUNT];
@@ -390,6 +427,8 @@ static void test_cases(void **state)
 		check_case(&several[i], moments);
 	for (size_t i = 0; i < sizeof spread / sizeof *spread; i++)
 		check_case(&spread[i], spread_program);
+	for (size_t i = 0; i < sizeof running / sizeof *running; i++)
+		check_case(&running[i], running_program);
 	for (int i = 0; i < PRIMITIVE_COUNT; i++)
 		if (!accepted[i])
 			fail_msg("%s was never accepted", primitive_name(i));

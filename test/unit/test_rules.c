@@ -125,6 +125,12 @@ static const Case cases[] = {
 	    "x1%4])",
 	    "tensorize(c_kq, dot4_u8i8)"},
 	{0}},
+    /* running sums by blocks, their parts in the rows of the result */
+    {"test/layouts/running.yaml",
+	{"y_w, y_p = prefix(y.k, 16)", "y_p_w, y_p_p = prefix(y_p.x0, 16)",
+	    "compute_at(y_w, ? in {root, y_i0})",
+	    "reorder(y_w_i0, y_w_j0, y_w.x0, y_w_i1, y_w_j1, y_w_jv)"},
+	{"cache_write"}},
     /* the zeros between the elements of a phase are not stored */
     {"workloads/conv2d_transposed.yaml:t2d_3",
 	{"thin(spread.y, 2)\n", "thin(spread.x, 2)\n",

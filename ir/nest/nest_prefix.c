@@ -1,0 +1,207 @@
+/* Running sums: a reduction over the first j + 1 of elements that j does not
+ * move is one over the blocks of `size` before, and one within its block.
+ *
+ *     y[j] = sum[k](if k <= j then e(k) else 0)
+ * -->
+ *     w[j] = sum[t < 16](if t <= j % 16 then e(j//16*16 + t) else 0)
+ *     p[b] = sum[c](if c < b then w[c*16 + 15] else 0)
+ *     y[j] = w[j] + p[j // 16]
+ *
+ * Sums, products and extremes alike; for k < j the last element of each block
+ * before is counted with it. */
+#include "ir/nest/nest.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* of_j*j + of_k*k + constant */
+typedef struct {
+	int64_t of_j, of_k, constant;
+} Form;
+
+static bool form_of(const Expr *e, int j, int k, Form *out)
+{
+	Form a, b;
+	int sign = e->op == OP_SUB ? -1 : 1;
+	switch (e->op) {
+	case OP_INT:
+		*out = (Form){0, 0, e->i};
+		return true;
+	case OP_AXIS:
+		*out = (Form){e->id == j, e->id == k, 0};
+		return e->id == j || e->id == k;
+	case OP_ADD:
+	case OP_SUB:
+		if (!form_of(e->arg[0], j, k, &a) ||
+		    !form_of(e->arg[1], j, k, &b) ||
+		    b.constant == INT64_MIN)
+			return false;
+		*out = (Form){a.of_j + sign * b.of_j,
+		    a.of_k + sign * b.of_k, 0};
+		return !__builtin_add_overflow(
+		    a.constant, sign * b.constant, &out->constant);
+	default:
+		return false;
+	}
+}
+
+/* k <= j, or k < j */
+static bool is_triangle(const Expr *e, int j, int k, bool *exclusive)
+{
+	Form a, b;
+	if (e->op < OP_LT || e->op > OP_GE || e->arg[0]->type != DT_INDEX ||
+	    !form_of(e->arg[0], j, k, &a) || !form_of(e->arg[1], j, k, &b))
+		return false;
+	if (e->op == OP_GT || e->op == OP_GE) {
+		Form swap = a;
+		a = b;
+		b = swap;
+	}
+	int64_t most; /* k - j is at most that */
+	if (a.of_k - b.of_k != 1 || a.of_j - b.of_j != -1 ||
+	    __builtin_sub_overflow(b.constant, a.constant, &most))
+		return false;
+	most -= e->op == OP_LT || e->op == OP_GT;
+	*exclusive = most == -1;
+	return most == 0 || most == -1;
+}
+
+/* The one of the conditions that all have to hold; NULL. */
+static const Expr *find_triangle(const Expr *e, int j, int k, bool *exclusive)
+{
+	if (e->op == OP_AND) {
+		const Expr *left =
+		    find_triangle(e->arg[0], j, k, exclusive);
+		return left ? left
+			    : find_triangle(e->arg[1], j, k, exclusive);
+	}
+	return is_triangle(e, j, k, exclusive) ? e : NULL;
+}
+
+typedef struct {
+	int axis, count;
+} AxisCount;
+
+static bool count_axis(Expr *e, void *context)
+{
+	AxisCount *c = context;
+	c->count += e->op == OP_AXIS && e->id == c->axis;
+	return true;
+}
+
+static int count_of(const Expr *e, int axis)
+{
+	AxisCount c = {axis, 0};
+	expr_walk((Expr *)(uintptr_t)e, count_axis, &c);
+	return c.count;
+}
+
+bool prefix_find(
+    Arena *arena, Expr *body, ReduceOp op, int j, int k, Prefix *p)
+{
+	if (op == REDUCE_NONE || body->op != OP_IF ||
+	    !expr_equal(body->arg[2], expr_identity(arena, op, body->type)))
+		return false;
+	*p = (Prefix){.op = op, .j = j, .k = k};
+	p->triangle = find_triangle(body->arg[0], j, k, &p->exclusive);
+	return p->triangle &&
+	    count_of(body, j) == count_of(p->triangle, j);
+}
+
+bool prefix_fits(const Prefix *p, int64_t size, int64_t nj, int64_t nk)
+{
+	return size >= 2 && (nj - 1) / size >= 1 &&
+	    nk >= nj - p->exclusive;
+}
+
+/* --- bodies ---------------------------------------------------------------------- */
+
+typedef struct {
+	const Prefix *p;
+	Expr *holds;
+} Replaced;
+
+static Expr *replace(Arena *arena, Expr *e, void *context)
+{
+	const Replaced *r = context;
+	(void)arena;
+	if (expr_equal(e, r->p->triangle))
+		return r->holds;
+	for (int i = 0; i < 2 && e->op == OP_AND; i++)
+		if (e->arg[i] == r->holds)
+			return e->arg[1 - i];
+	return e->op == OP_IF && e->arg[0] == r->holds ? e->arg[1] : e;
+}
+
+/* The body at another k, under another condition. */
+static Expr *at(Arena *arena, const Prefix *p, Expr *body, int naxes, Expr *k,
+    Expr *condition)
+{
+	Expr **values = NEW_N(arena, Expr *, naxes);
+	Replaced r = {p, expr_int(arena, DT_BOOL, 1)};
+	values[p->k] = k;
+	body = expr_rewrite(arena, body, replace, &r);
+	body = expr_substitute_axes(arena, body, values, naxes);
+	return expr_if(
+	    arena, condition, body, expr_identity(arena, p->op, body->type));
+}
+
+static Expr *number(Arena *arena, int64_t i)
+{
+	return expr_int(arena, DT_INDEX, i);
+}
+
+Expr *prefix_within(
+    Arena *arena, const Prefix *p, Expr *body, int naxes, int64_t size)
+{
+	Expr *n = number(arena, size), *t = expr_axis(arena, p->k);
+	Expr *j = expr_axis(arena, p->j);
+	Expr *first = expr_binary(arena, OP_MUL,
+	    expr_binary(arena, OP_FLOORDIV, j, n), n);
+	return at(arena, p, body, naxes,
+	    expr_binary(arena, OP_ADD, first, t),
+	    expr_binary(arena, p->exclusive ? OP_LT : OP_LE, t,
+		expr_binary(arena, OP_MOD, j, n)));
+}
+
+static Expr *combined(Arena *arena, const Prefix *p, Expr *a, Expr *b)
+{
+	static const Op ops[] = {[REDUCE_SUM] = OP_ADD, [REDUCE_PROD] = OP_MUL,
+	    [REDUCE_MAX] = OP_MAX, [REDUCE_MIN] = OP_MIN};
+	return expr_binary(arena, ops[p->op], a, b);
+}
+
+static Expr *read_at(Arena *arena, const Prefix *p, DType type, int buffer,
+    int nspatial, Expr *j)
+{
+	Expr **index = NEW_N(arena, Expr *, nspatial);
+	for (int i = 0; i < nspatial; i++)
+		index[i] = i == p->j ? j : expr_axis(arena, i);
+	return expr_read(arena, type, buffer, index, nspatial);
+}
+
+Expr *prefix_before(Arena *arena, const Prefix *p, Expr *body, int naxes,
+    int nspatial, int64_t size, int within)
+{
+	Expr *b = expr_axis(arena, p->j), *c = expr_axis(arena, p->k);
+	Expr *last = expr_binary(arena, OP_ADD,
+	    expr_binary(arena, OP_MUL, c, number(arena, size)),
+	    number(arena, size - 1));
+	Expr *sum = read_at(arena, p, body->type, within, nspatial, last);
+	if (p->exclusive)
+		sum = combined(arena, p, sum,
+		    at(arena, p, body, naxes, last,
+			expr_int(arena, DT_BOOL, 1)));
+	return expr_if(arena, expr_binary(arena, OP_LT, c, b), sum,
+	    expr_identity(arena, p->op, body->type));
+}
+
+Expr *prefix_whole(Arena *arena, const Prefix *p, DType type, int nspatial,
+    int64_t size, int within, int before)
+{
+	Expr *j = expr_axis(arena, p->j);
+	return combined(arena, p,
+	    read_at(arena, p, type, within, nspatial, j),
+	    read_at(arena, p, type, before, nspatial,
+		expr_binary(arena, OP_FLOORDIV, j, number(arena, size))));
+}

@@ -1,0 +1,162 @@
+/* prefix: a running sum in one pass, by blocks.
+ *
+ *     y[j] = sum[k](if k <= j then e(k) else 0)      w, p = prefix(y.k, 16)
+ *   ->
+ *     w[j] = sum[x0 < 16](if x0 <= j % 16 then e(j//16*16 + x0) else 0)
+ *     p[x1] = sum[x0](if x0 < x1 then w[x0*16 + 15] else 0)
+ *     y[j] = w[j] + p[j // 16]
+ *
+ * The order of the reduction changes, which --numerics=exact forbids for floats.
+ * Legal before anything of the block is scheduled; e is not moved by j
+ * (ir/nest/nest_prefix.c). */
+#include "schedule/internal.h"
+
+#include <string.h>
+
+typedef struct {
+	int stage;
+	int64_t size;
+	Prefix prefix;
+} Running;
+
+static bool find(const Nest *nest, Running *p, int k)
+{
+	const Stage *s = &nest->stages.at[p->stage];
+
+	for (int j = 0; j < s->nspatial; j++)
+		if (prefix_find(
+			nest->arena, s->body, s->reduce, j, k, &p->prefix))
+			return true;
+	return false;
+}
+
+static Refusal parameters(const Call *call, Running *p)
+{
+	const Nest *nest = call->nest;
+	int var;
+	Refusal why = call_loop(call, 0, &var);
+
+	if (!why)
+		why = call_int(call, 1, &p->size);
+	if (!why)
+		why = call_outs(call, 2);
+	if (why)
+		return why;
+	p->stage = nest->vars.at[var].stage;
+	const Stage *s = &nest->stages.at[p->stage];
+	if (!nest->vars.at[var].reduce)
+		return "the loop is not a reduction loop";
+	if (s->naxes != s->nspatial + 1)
+		return "the block reduces over several axes";
+	if (!find(nest, p, s->nspatial))
+		return "the block is no running sum";
+	return prefix_fits(&p->prefix, p->size,
+		   s->axes[p->prefix.j].extent, s->axes[p->prefix.k].extent)
+	    ? NULL
+	    : "the size does not make several blocks";
+}
+
+static bool is_pristine(const Nest *nest, int stage)
+{
+	const Stage *s = &nest->stages.at[stage];
+
+	if (s->place >= 0 || s->init_at >= 0 || s->fill ||
+	    s->tail != TAIL_GUARD || s->prefetches.n || s->tensor_loop >= 0 ||
+	    edit_has_attached_stage(nest, stage) || s->nloops != s->naxes)
+		return false;
+	for (int i = 0; i < s->nloops; i++) {
+		const Var *v = &nest->vars.at[s->loops[i]];
+		if (v->axis < 0 || s->axes[v->axis].var != s->loops[i] ||
+		    v->kind != LOOP_SERIAL || v->unroll_limit != HANDLE_NONE)
+			return false;
+	}
+	return true;
+}
+
+Refusal prefix_legal(const Call *call)
+{
+	Running p;
+	Refusal why = parameters(call, &p);
+
+	if (why)
+		return why;
+	if (edit_is_exact(call->nest, p.stage))
+		return "exact numerics keep the order of the reduction";
+	if (!is_pristine(call->nest, p.stage))
+		return "the block is scheduled already";
+	if (!edit_is_identity_write(call->nest, p.stage))
+		return "the block does not write at its axes";
+	return NULL;
+}
+
+/* A block with the old one's axes, some of other names and lengths. */
+static int add_stage(Nest *nest, const Running *p, const char *name,
+    const StageAxis *axes, int naxes)
+{
+	int number = edit_new_stage(nest, name, p->stage, false);
+	Stage *s = &nest->stages.at[number];
+	const Stage *old = &nest->stages.at[p->stage];
+	NestBuffer like = nest->buffers.at[old->buffer];
+
+	s->naxes = naxes;
+	s->nspatial = old->nspatial;
+	s->reduce = old->reduce;
+	s->axes = arena_memdup(nest->arena, axes, sizeof *axes * (size_t)naxes);
+	s->nwrite = s->nspatial;
+	s->write = NEW_N(nest->arena, Expr *, s->nwrite);
+	like.shape = NEW_N(nest->arena, int64_t, s->nspatial);
+	for (int i = 0; i < s->nspatial; i++) {
+		s->write[i] = expr_axis(nest->arena, i);
+		like.shape[i] = axes[i].extent;
+	}
+	s->buffer = edit_new_buffer(nest, name, &like, SCOPE_GLOBAL);
+	nest->buffers.at[s->buffer].writer = number;
+	edit_new_loops(nest, number);
+	return number;
+}
+
+static void make_elementwise(Nest *nest, int stage, Expr *body)
+{
+	Stage *s = &nest->stages.at[stage];
+
+	for (int i = 0; i < nest->vars.n; i++)
+		if (nest->vars.at[i].stage == stage)
+			nest_rename_var(nest, i, ""); /* no loop any more */
+	s->reduce = REDUCE_NONE;
+	s->axes = arena_memdup(
+	    nest->arena, s->axes, sizeof *s->axes * (size_t)s->nspatial);
+	s->naxes = s->nspatial;
+	nest_set_body(nest, stage, body);
+	edit_new_loops(nest, stage);
+}
+
+void prefix_apply(const Call *call)
+{
+	Nest *nest = call->nest;
+	Arena *arena = nest->arena;
+	Running p;
+
+	parameters(call, &p);
+	const Stage old = nest->stages.at[p.stage];
+	StageAxis *axes = arena_memdup(
+	    arena, old.axes, sizeof *axes * (size_t)old.naxes);
+	int64_t nj = axes[p.prefix.j].extent;
+	axes[p.prefix.k] = (StageAxis){.name = "x0", .extent = p.size,
+	    .reduce = true, .region = HANDLE_NONE};
+	int within = add_stage(
+	    nest, &p, call->step->outs[0], axes, old.naxes);
+	nest_set_body(nest, within,
+	    prefix_within(arena, &p.prefix, old.body, old.naxes, p.size));
+	axes[p.prefix.k].extent = (nj - 1) / p.size;
+	axes[p.prefix.j].name = "x1";
+	axes[p.prefix.j].extent = (nj - 1) / p.size + 1;
+	int before = add_stage(
+	    nest, &p, call->step->outs[1], axes, old.naxes);
+	int to = nest->stages.at[within].buffer;
+	nest_set_body(nest, before,
+	    prefix_before(arena, &p.prefix, old.body, old.naxes, old.nspatial,
+		p.size, to));
+	make_elementwise(nest, p.stage,
+	    prefix_whole(arena, &p.prefix, old.body->type, old.nspatial,
+		p.size, to, nest->stages.at[before].buffer));
+}

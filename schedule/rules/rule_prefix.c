@@ -1,0 +1,148 @@
+/* A running sum is made by blocks: within each, over those before, and again so
+ * where there are many.
+ *
+ *     y[j] = sum[k](if k <= j then x[k] else 0)
+ * -->
+ *     y_w[j], y_p[b] = prefix(y.k, 16)      y[j] = y_w[j] + y_p[j // 16]
+ *
+ * Blocks are as long as a vector along the last axis; along others each row of a
+ * block adds those before it anew, and blocks are short.  The other rules see
+ * the program as it is then. */
+#include "schedule/rules/rules.h"
+
+#include <string.h>
+
+enum { ROWS = 8, TIMES_MOST = 8, LEAST = 64 };
+
+/* --- the program as it is then ---------------------------------------------------- */
+
+static int add_buffer(
+    Arena *arena, Program *p, const char *name, const Block *b)
+{
+	Buffer to = p->buffers[b->buffer];
+	Buffer *all = NEW_N(arena, Buffer, p->nbuffers + 1);
+	memcpy(all, p->buffers, sizeof *all * (size_t)p->nbuffers);
+	to.name = name;
+	to.role = BUFFER_TEMP;
+	to.once = false;
+	to.shape = NEW_N(arena, int64_t, to.ndim);
+	for (int d = 0; d < to.ndim; d++)
+		to.shape[d] = b->axes[d].extent;
+	all[p->nbuffers] = to;
+	p->buffers = all;
+	return p->nbuffers++;
+}
+
+/* Before block `at`, which moves on. */
+static void add_block(Arena *arena, Program *p, int at, Block b)
+{
+	Block *all = NEW_N(arena, Block, p->nblocks + 1);
+	memcpy(all, p->blocks, sizeof *all * (size_t)at);
+	memcpy(all + at + 1, p->blocks + at,
+	    sizeof *all * (size_t)(p->nblocks - at));
+	all[at] = b;
+	p->blocks = all;
+	p->nblocks++;
+	for (int i = 0; i < p->nbuffers; i++)
+		p->buffers[i].block += p->buffers[i].block >= at;
+	p->buffers[b.buffer].block = at;
+}
+
+static Block like(Arena *arena, const Block *b, const char *name)
+{
+	Block new = *b;
+	new.name = name;
+	new.axes = arena_memdup(
+	    arena, b->axes, sizeof *b->axes * (size_t)b->naxes);
+	return new;
+}
+
+static void make_prefix(Arena *arena, Program *p, int at, const Prefix *x,
+    int64_t size, const char *within, const char *before)
+{
+	Block old = p->blocks[at];
+	Block w = like(arena, &old, within), b = like(arena, &old, before);
+	int64_t nj = old.axes[x->j].extent;
+	w.axes[x->k] = (Axis){"x0", size, true};
+	b.axes[x->k] = (Axis){"x0", (nj - 1) / size, true};
+	b.axes[x->j] = (Axis){"x1", (nj - 1) / size + 1, false};
+	w.buffer = add_buffer(arena, p, within, &w);
+	b.buffer = add_buffer(arena, p, before, &b);
+	w.body = prefix_within(arena, x, old.body, old.naxes, size);
+	b.body = prefix_before(
+	    arena, x, old.body, old.naxes, old.nspatial, size, w.buffer);
+	add_block(arena, p, at, w);
+	add_block(arena, p, at + 1, b);
+	Block *y = &p->blocks[at + 2];
+	y->reduce = REDUCE_NONE;
+	y->naxes = y->nspatial;
+	y->body = prefix_whole(arena, x, old.body->type, old.nspatial, size,
+	    w.buffer, b.buffer);
+}
+
+/* --- which ------------------------------------------------------------------------- */
+
+static bool is_running(Arena *arena, const Program *p, int i, Prefix *x)
+{
+	const Block *b = &p->blocks[i];
+	if (b->reduce == REDUCE_NONE || b->naxes != b->nspatial + 1 ||
+	    (p->numerics == NUMERICS_EXACT &&
+		dtype_is_float(b->body->type)))
+		return false;
+	for (int j = 0; j < b->nspatial; j++)
+		if (prefix_find(
+			arena, b->body, b->reduce, j, b->nspatial, x))
+			return true;
+	return false;
+}
+
+static int64_t size_of(const Machine *machine, const Block *b, const Prefix *x)
+{
+	int lanes = rule_lanes(machine, b->body->type);
+	for (int j = x->j + 1; j < b->nspatial; j++)
+		if (b->axes[j].extent > 1)
+			return ROWS;
+	return lanes < ROWS ? ROWS : lanes;
+}
+
+static const char *new_name(Arena *arena, const Block *b, const char *letter)
+{
+	return rule_plain_name(
+	    arena_printf(arena, "%s_%s", b->name, letter));
+}
+
+const Program *rule_prefix(Arena *arena, const Program *program,
+    const Machine *machine, Buf *steps, int **running)
+{
+	Program *p = NEW(arena, Program);
+	int times = 0, made = program->nbuffers + 2 * TIMES_MOST;
+	*running = NEW_N(arena, int, made);
+	for (int i = 0; i < made; i++)
+		(*running)[i] = -1;
+	*p = *program;
+	p->buffers = arena_memdup(arena, program->buffers,
+	    sizeof *p->buffers * (size_t)p->nbuffers);
+	for (int i = 0; i < p->nblocks && times < TIMES_MOST; i++) {
+		const Block *b = &p->blocks[i];
+		Prefix x;
+		if (!is_running(arena, p, i, &x))
+			continue;
+		int64_t size = size_of(machine, b, &x);
+		int64_t nj = b->axes[x.j].extent, nk = b->axes[x.k].extent;
+		if (nj < LEAST || !prefix_fits(&x, size, nj, nk))
+			continue;
+		const char *w = new_name(arena, b, "w");
+		const char *before = new_name(arena, b, "p");
+		buf_printf(steps, "%s, %s = prefix(%s.%s, %lld)\n", w, before,
+		    b->name, b->axes[x.k].name, (long long)size);
+		make_prefix(arena, p, i, &x, size, w, before);
+		(*running)[p->nbuffers - 1] = (*running)[p->nbuffers - 2] = x.j;
+		times++;
+	}
+	return p;
+}
+
+bool rule_is_running(const Rules *r, int block)
+{
+	return r->running[r->program->blocks[block].buffer] >= 0;
+}
