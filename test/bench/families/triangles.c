@@ -13,6 +13,30 @@ void cumulative(const float *restrict x, float *restrict y, void *workspace)
 	}
 }
 
+void column_sums(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { M = 1024, N = 512 };
+	(void)workspace;
+	for (int j = 0; j < N; j++)
+		y[j] = x[j];
+	for (int i = 1; i < M; i++)
+		for (int j = 0; j < N; j++)
+			y[i * N + j] = y[(i - 1) * N + j] + x[i * N + j];
+}
+
+void running_peak(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { M = 256, N = 2000 };
+	(void)workspace;
+	for (int i = 0; i < M; i++, x += N, y += N) {
+		float most = -__builtin_inff();
+		for (int j = 0; j < N; j++) {
+			y[j] = x[j] - most;
+			most = x[j] > most ? x[j] : most;
+		}
+	}
+}
+
 void triangular_matvec(const float *restrict a, const float *restrict x,
     float *restrict y, void *workspace)
 {
