@@ -62,7 +62,7 @@ int *rule_movers(Rules *r, const RuleBlock *b)
 				    c->moved_by);
 		}
 	}
-	if (running >= 0)
+	if (rule_is_running(r, b->block))
 		moved[running] = -1;
 	return moved;
 }

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { ROWS = 8, TIMES_MOST = 8, LEAST = 64 };
+enum { ROWS = 8, TIMES_MOST = 8, LEAST = 64, WHOLE = 1 << 16 };
 
 /* --- the program as it is then ---------------------------------------------------- */
 
@@ -137,6 +137,7 @@ const Program *rule_prefix(Arena *arena, const Program *program,
 		    b->name, b->axes[x.k].name, (long long)size);
 		make_prefix(arena, p, i, &x, size, w, before);
 		(*running)[p->nbuffers - 1] = (*running)[p->nbuffers - 2] = x.j;
+		(*running)[p->blocks[i + 2].buffer] = WHOLE + x.j;
 		times++;
 	}
 	return p;
@@ -144,5 +145,12 @@ const Program *rule_prefix(Arena *arena, const Program *program,
 
 bool rule_is_running(const Rules *r, int block)
 {
-	return r->running[r->program->blocks[block].buffer] >= 0;
+	int axis = r->running[r->program->blocks[block].buffer];
+	return axis >= 0 && axis < WHOLE;
+}
+
+int rule_running_whole(const Rules *r, int block)
+{
+	int axis = r->running[r->program->blocks[block].buffer];
+	return axis >= WHOLE ? axis - WHOLE : -1;
 }

@@ -148,11 +148,12 @@ double rule_work(const Rules *r, int block); /* all of its arithmetic */
  * and the steps that make it so. */
 const Program *rule_thin(Arena *arena, const Program *program, Buf *steps);
 /* rule_prefix.c: the program with running sums by blocks, and the steps that make
- * it so; running[]: by buffer the axis along which a part of such a sum runs;
- * -1. */
+ * it so; running[]: by buffer the axis along which such a sum runs; -1. */
 const Program *rule_prefix(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps, int **running);
-bool rule_is_running(const Rules *r, int block); /* such a part? */
+bool rule_is_running(const Rules *r, int block); /* a part of one? */
+/* The axis of one that its parts are put together to; -1. */
+int rule_running_whole(const Rules *r, int block);
 /* rule_inline.c: the choice, from the blocks as the program has them. */
 void rule_inline_choose(Rules *r);
 /* rule_tile.c: the block, its writer, its operands. */

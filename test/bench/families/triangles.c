@@ -31,8 +31,8 @@ void running_peak(const float *restrict x, float *restrict y, void *workspace)
 	for (int i = 0; i < M; i++, x += N, y += N) {
 		float most = -__builtin_inff();
 		for (int j = 0; j < N; j++) {
-			y[j] = x[j] - most;
 			most = x[j] > most ? x[j] : most;
+			y[j] = most - x[j];
 		}
 	}
 }
