@@ -441,12 +441,36 @@ static int extent(Rng *rng, int most)
 	return 1 + (int)rng_below(rng, (uint64_t)most);
 }
 
+/* What is 0 in between, and sums that run: s is 2 or 3. */
+static Program *program_spread(Arena *arena, int s)
+{
+	return program_of_text(arena, arena_printf(arena,
+	    "tunec: 1\nname: spread\ninputs: {a: 'f32[4]', b: 'f32[3]'}\n"
+	    "compute: |\n"
+	    "  p[x < 12] = if x %% %d == 1 and x < 8 then a[x//2] else 0\n"
+	    "  y[x < 10] = sum[r < 3](p[x + r]*b[r])\n", s),
+	    NUMERICS_DEFAULT);
+}
+
+static Program *program_running(Arena *arena, int rows, int n)
+{
+	return program_of_text(arena, arena_printf(arena,
+	    "tunec: 1\nname: running\ninputs: {a: 'f32[%d, %d]'}\n"
+	    "compute: |\n  y[i < %d, j < %d] = sum[k < j + 1](a[i, k])\n",
+	    rows, n, rows, n), NUMERICS_DEFAULT);
+}
+
 Program *schedule_random_program(Arena *arena, Rng *rng)
 {
-	switch (rng_below(rng, 8)) {
+	switch (rng_below(rng, 10)) {
 	case 7:
 		return program_moments(
 		    arena, extent(rng, 9), extent(rng, 20));
+	case 8:
+		return program_spread(arena, 1 + extent(rng, 2));
+	case 9:
+		return program_running(
+		    arena, extent(rng, 4), 4 + extent(rng, 20));
 	case 0:
 		return program_matmul(arena, extent(rng, 9), extent(rng, 20),
 		    extent(rng, 9));
