@@ -22,19 +22,11 @@ static void put(Rules *r, const char *format, ...)
 	va_end(args);
 }
 
-static int longer_axis(const Block *b, int below)
-{
-	int a = below - 1;
-	while (a >= 0 && b->axes[a].extent == 1)
-		a--;
-	return a;
-}
-
 /* A whole one down columns that are worth vectors. */
 static bool is_in_columns(const Rules *r, int block)
 {
 	const Block *b = &r->program->blocks[block];
-	int last = longer_axis(b, b->nspatial);
+	int last = rule_longer_axis(b, b->nspatial);
 	int axis = rule_running_whole(r, block);
 	return axis >= 0 && last > axis &&
 	    b->axes[last].extent >= rule_lanes(r->machine, b->body->type);
@@ -49,7 +41,7 @@ bool rule_running_applies(const Rules *r, int block)
 static void put_columns(Rules *r, int block)
 {
 	const Block *b = &r->program->blocks[block];
-	int last = longer_axis(b, b->nspatial);
+	int last = rule_longer_axis(b, b->nspatial);
 	int lanes = rule_lanes(r->machine, b->body->type);
 	const char *n = b->name, *axis = b->axes[last].name;
 	const char *v0 = rule_name(r, b, axis, "0");
@@ -73,48 +65,9 @@ static void put_columns(Rules *r, int block)
 
 void rule_running(Rules *r, int block)
 {
-	const Block *b = &r->program->blocks[block];
-	int last = longer_axis(b, b->nspatial);
-	int row = longer_axis(b, last < 0 ? 0 : last);
-	int lanes = rule_lanes(r->machine, b->body->type);
-	const char *n = b->name, *x = b->axes[b->nspatial].name;
-	r->blocks[block].scheduled = true;
-	if (!rule_is_running(r, block)) {
+	if (rule_is_running(r, block))
+		rule_lanes_in_space(r, block);
+	else
 		put_columns(r, block);
-		return;
-	}
-	while (last >= 0 && lanes > 1 && b->axes[last].extent * 2 <= lanes)
-		lanes /= 2;
-	if (last < 0 || lanes < 4)
-		return;
-	const char *v0 = rule_name(r, b, b->axes[last].name, "0");
-	const char *v1 = rule_name(r, b, b->axes[last].name, "1");
-	const char *vv = rule_name(r, b, b->axes[last].name, "v");
-	const char *r0 = NULL, *r1 = NULL;
-	put(r, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n",
-	    v0, v1, vv, n, b->axes[last].name, lanes);
-	if (row >= 0) {
-		r0 = rule_name(r, b, b->axes[row].name, "0");
-		r1 = rule_name(r, b, b->axes[row].name, "1");
-		put(r, "%s, %s = split(%s.%s, ? in tile([1, 2, 4, 8]))\n", r0,
-		    r1, n, b->axes[row].name);
-	}
-	put(r, "reorder(");
-	for (int a = 0; a < last; a++)
-		if (a != row)
-			put(r, "%s.%s, ", n, b->axes[a].name);
-	if (row >= 0)
-		put(r, "%s, ", r0);
-	put(r, "%s, %s.%s, ", v0, n, x);
-	if (row >= 0)
-		put(r, "%s, ", r1);
-	put(r, "%s, %s)\n", v1, vv);
-	put(r, "unroll(%s.%s, limit=? in {1, 16})\nunroll(%s)\n", n, x, v1);
-	if (row >= 0)
-		put(r, "unroll(%s)\n", r1);
-	put(r, "vectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", vv, lanes,
-	    n);
-	if (r->machine->threads > 1 &&
-	    r->blocks[block].home == block)
-		put(r, "parallel(%s)\n", row >= 0 ? r0 : v0);
+	r->blocks[block].scheduled = true;
 }

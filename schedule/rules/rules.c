@@ -177,7 +177,8 @@ bool rule_can_tile(const Rules *r, int block)
 	return r->program->blocks[block].reduce != REDUCE_NONE &&
 	    r->blocks[block].with < 0 &&
 	    worth_tiling(r->program, &r->blocks[block]) &&
-	    !rule_is_row(r, block) && !rule_is_running(r, block);
+	    !rule_is_row(r, block) && !rule_is_running(r, block) &&
+	    !rule_is_window(r, block);
 }
 
 /* The reduction with most arithmetic that is worth it; -1. */

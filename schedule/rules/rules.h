@@ -154,6 +154,12 @@ const Program *rule_prefix(Arena *arena, const Program *program,
 bool rule_is_running(const Rules *r, int block); /* a part of one? */
 /* The axis of one that its parts are put together to; -1. */
 int rule_running_whole(const Rules *r, int block);
+/* rule_window.c: a short reduction in a chain of filters? */
+bool rule_is_window(const Rules *r, int block);
+/* The last axis below that one that is longer than 1; -1. */
+int rule_longer_axis(const Block *block, int below);
+/* A reduction with lanes along its last spatial axis, some rows at once. */
+void rule_lanes_in_space(Rules *r, int block);
 /* rule_inline.c: the choice, from the blocks as the program has them. */
 void rule_inline_choose(Rules *r);
 /* rule_tile.c: the block, its writer, its operands. */

@@ -131,6 +131,13 @@ static const Case cases[] = {
 	    "compute_at(y_w, ? in {root, y_i0})",
 	    "reorder(y_w_i0, y_w_j0, y_w.x0, y_w_i1, y_w_j1, y_w_jv)"},
 	{"cache_write"}},
+    /* a chain of filters: rows of the first in those of the second */
+    {"test/bench/families/stencils/gauss_5x5.yaml",
+	{"compute_at(a, ? in {root, y_i0})",
+	    "reorder(y_i0, y_j0, y.s, y_i1, y_j1, y_jv)",
+	    "unroll(a.r, limit=? in {1, 16})"},
+	{"cache_write"}},
+    {"workloads/depthwise.yaml", {"out_acc = cache_write(out, reg)"}, {0}},
     /* the zeros between the elements of a phase are not stored */
     {"workloads/conv2d_transposed.yaml:t2d_3",
 	{"thin(spread.y, 2)\n", "thin(spread.x, 2)\n",

@@ -1,0 +1,145 @@
+/* A short reduction in a chain of filters: it reads what another block computes,
+ * or feeds another short one.  Lanes along the last axis, some rows and vectors
+ * at once, the window repeated in code; what it reads is computed for its rows,
+ * and is still in the nearest cache then.
+ *
+ *     for i for j for s  y[i, j] += w[s]*a[i, j + s]
+ * -->
+ *     for i0 for j0 unroll s unroll i1 unroll j1 vector jv   y[i, j] += …
+ */
+#include "schedule/rules/rules.h"
+
+#include <stdarg.h>
+
+enum { WINDOW_MOST = 32, FILTER_LEAST = 3 };
+
+static void put(Rules *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void put(Rules *r, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&r->text, format, args);
+	va_end(args);
+}
+
+int rule_longer_axis(const Block *b, int below)
+{
+	int a = below - 1;
+	while (a >= 0 && b->axes[a].extent == 1)
+		a--;
+	return a;
+}
+
+static bool is_short(const Block *b)
+{
+	int64_t n = 1;
+	for (int a = b->nspatial; a < b->naxes && n <= WINDOW_MOST; a++)
+		n *= b->axes[a].extent;
+	return b->reduce != REDUCE_NONE && n <= WINDOW_MOST;
+}
+
+/* Does a filter make what it reads, or read what it makes? */
+static bool is_in_chain(const Rules *r, const RuleBlock *b)
+{
+	for (int i = 0; i < b->reads.n; i++) {
+		int from = r->program->buffers[b->reads.at[i].buffer].block;
+		if (from >= 0 &&
+		    (is_short(&r->program->blocks[from]) ||
+			(r->program->blocks[from].reduce == REDUCE_NONE &&
+			    r->blocks[from].flops >= FILTER_LEAST)))
+			return true;
+	}
+	for (int i = 0; i < b->consumers.n; i++)
+		if (is_short(&r->program->blocks[b->consumers.at[i]]))
+			return true;
+	return false;
+}
+
+/* Side by side along the last axis, or the same for all elements. */
+static bool reads_along(const Rules *r, const RuleBlock *b, int last)
+{
+	const Block *block = &r->program->blocks[b->block];
+	for (int i = 0; i < b->reads.n; i++) {
+		const RuleRead *read = &b->reads.at[i];
+		bool spatial = false;
+		for (int a = 0; a < block->nspatial; a++)
+			spatial |= read->uses[a];
+		if (spatial && rule_stride(r->program, read, last, 1) != 1)
+			return false;
+	}
+	return b->reads.n > 0;
+}
+
+bool rule_is_window(const Rules *r, int i)
+{
+	const Block *b = &r->program->blocks[i];
+	int last = rule_longer_axis(b, b->nspatial);
+	return last >= 0 && is_short(b) && !rule_is_running(r, i) &&
+	    b->axes[last].extent >= rule_lanes(r->machine, b->body->type) &&
+	    is_in_chain(r, &r->blocks[i]) &&
+	    reads_along(r, &r->blocks[i], last);
+}
+
+bool rule_window_applies(const Rules *r, int i)
+{
+	return rule_is_open(r, i) && rule_is_window(r, i);
+}
+
+void rule_window(Rules *r, int i)
+{
+	rule_lanes_in_space(r, i);
+	r->blocks[i].scheduled = true;
+}
+
+static void put_reduction(Rules *r, const Block *b, const char *format)
+{
+	for (int a = b->nspatial; a < b->naxes; a++)
+		put(r, format, b->name, b->axes[a].name);
+}
+
+void rule_lanes_in_space(Rules *r, int block)
+{
+	const Block *b = &r->program->blocks[block];
+	int last = rule_longer_axis(b, b->nspatial);
+	int row = rule_longer_axis(b, last < 0 ? 0 : last);
+	int lanes = rule_lanes(r->machine, b->body->type);
+	bool home = r->blocks[block].home == block;
+	const char *n = b->name, *r0 = NULL, *r1 = NULL;
+	while (last >= 0 && lanes > 1 && b->axes[last].extent * 2 <= lanes)
+		lanes /= 2;
+	if (last < 0 || lanes < 4)
+		return;
+	const char *v0 = rule_name(r, b, b->axes[last].name, "0");
+	const char *v1 = rule_name(r, b, b->axes[last].name, "1");
+	const char *vv = rule_name(r, b, b->axes[last].name, "v");
+	put(r, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n",
+	    v0, v1, vv, n, b->axes[last].name, lanes);
+	if (row >= 0) {
+		r0 = rule_name(r, b, b->axes[row].name, "0");
+		r1 = rule_name(r, b, b->axes[row].name, "1");
+		put(r, "%s, %s = split(%s.%s, ? in tile([1, 2, 4, 8]))\n", r0,
+		    r1, n, b->axes[row].name);
+	}
+	put(r, "reorder(");
+	for (int a = 0; a < last; a++)
+		if (a != row)
+			put(r, "%s.%s, ", n, b->axes[a].name);
+	if (row >= 0)
+		put(r, "%s, ", r0);
+	put(r, "%s, ", v0);
+	put_reduction(r, b, "%s.%s, ");
+	if (row >= 0)
+		put(r, "%s, ", r1);
+	put(r, "%s, %s)\n", v1, vv);
+	put_reduction(r, b, "unroll(%s.%s, limit=? in {1, 16})\n");
+	put(r, "unroll(%s)\n", v1);
+	if (row >= 0)
+		put(r, "unroll(%s)\n", r1);
+	put(r, "vectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", vv, lanes,
+	    n);
+	if (r->machine->threads > 1 && home)
+		put(r, "parallel(%s)\n", row >= 0 ? r0 : v0);
+	if (home && row >= 0)
+		rule_add_place(r, block, r0, row + 1);
+}
