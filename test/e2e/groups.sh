@@ -24,8 +24,8 @@ compute: |
   ra[i < M, j < K] = max(a[i, j], 0)
   b[i < M, j < K] = sum[k < K](ra[i, k]*v[k, j])
   rb[i < M, j < K] = max(b[i, j], 0)
-  top[i < M] = max[j < K](rb[i, j])
-  y[i < M, j < N] = sum[k < K](rb[i, k]*w[k, j]) - top[i]
+  top[j < K] = max[i < M](rb[i, j])
+  y[i < M, j < N] = sum[k < K](rb[i, k]*w[k, j]) - top[j % K]
 outputs: [y]
 END
 
