@@ -350,13 +350,16 @@ static void find_movers(BodyWalk *w, const Stage *stage)
 	}
 }
 
-/* Equal values are computed once. */
+enum { COMPUTED_MOST = 64 };
+
+/* Equal values are computed once; of a long body, those of its beginning. */
 static bool is_computed(BodyWalk *w, const Expr *e)
 {
 	for (int i = 0; i < w->computed.n; i++)
 		if (expr_equal(w->computed.at[i], e))
 			return true;
-	vec_push(w->r->arena, &w->computed, e);
+	if (w->computed.n < COMPUTED_MOST)
+		vec_push(w->r->arena, &w->computed, e);
 	return false;
 }
 

@@ -89,13 +89,13 @@ const Program *rule_thin(Arena *arena, const Program *program, Buf *steps)
 		const Block *b = &p->blocks[i];
 		ElementPhase phase;
 		if (b->reduce != REDUCE_NONE ||
-		    p->buffers[b->buffer].role != BUFFER_TEMP ||
-		    !read_by_sums(p, b->buffer))
+		    p->buffers[b->buffer].role != BUFFER_TEMP)
 			continue;
 		for (int a = 0; a < b->naxes; a++) {
 			if (!phase_greatest(b->body, a, &phase) ||
 			    !is_zero(phase.other) ||
-			    !phase_extent(&phase, b->axes[a].extent))
+			    !phase_extent(&phase, b->axes[a].extent) ||
+			    !read_by_sums(p, b->buffer))
 				continue;
 			buf_printf(steps, "thin(%s.%s, %lld)\n", b->name,
 			    b->axes[a].name, (long long)phase.step);
