@@ -14,6 +14,16 @@
 
 /* --- addresses ---------------------------------------------------------- */
 
+/* Data that a condition would keep inside, where lanes go on under a mask: its
+ * product with a stride must not overflow. */
+static Index data_inside(Lower *l, Index x, const Expr *index, int64_t n)
+{
+	if (l->mask.lanes <= 1 || index_has_lanes(x) || !expr_has_data(index))
+		return x;
+	x = index_min(l, x, index_const(0), true);
+	return index_min(l, x, index_const(n - 1), false);
+}
+
 Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
@@ -24,7 +34,8 @@ Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
 	for (int p = 0; p < b->nparts; p++) {
 		const LayoutPart *part = &b->parts[p];
 		assert(tape_value(tape, part->div) > 0);
-		Index x = index_of(l, index[part->dim]);
+		Index x = data_inside(l, index_of(l, index[part->dim]),
+		    index[part->dim], b->shape[part->dim]);
 		if (b->start[part->dim])
 			x = index_add(
 			    l, x, index_of(l, b->start[part->dim]), -1);
