@@ -1085,6 +1085,23 @@ static void define_twin(Gen *g, OperatorText *out, const char *axes, Value v)
 	vec_push(g->arena, &out->errors, (OperatorError){name, v.error});
 }
 
+/* The greatest so far along the last axis of what was made. */
+static void define_running(
+    Gen *g, OperatorText *out, const Readable *made, const char *axes)
+{
+	const char *name = TEXT(g, "d%d", g->names++);
+	const char *k = TEXT(g, "k%d", g->names++);
+	int last = made->ndim - 1;
+
+	buf_printf(&g->compute, "  %s[%s] = max[%s < %s + 1](%s[", name, axes,
+	    k, g->axis[last].name, made->name);
+	for (int d = 0; d < last; d++)
+		buf_printf(&g->compute, "%s, ", g->axis[d].name);
+	buf_printf(&g->compute, "%s])\n", k);
+	vec_push(g->arena, &out->errors,
+	    (OperatorError){name, made->value.error});
+}
+
 /* 0 but for every step-th element of an axis. */
 static Value in_phase(Gen *g, Value v)
 {
@@ -1136,8 +1153,10 @@ static void define(Gen *g, OperatorText *out)
 	made.value = v;
 	if (declared == DT_COUNT && below(g, 2))
 		define_twin(g, out, buf_text(&axes), v);
-	buf_free(&axes);
 	vec_push(g->arena, &out->errors, (OperatorError){made.name, v.error});
+	if (made.ndim && made.type != DT_BOOL && below(g, 3) == 0)
+		define_running(g, out, &made, buf_text(&axes));
+	buf_free(&axes);
 	b = &g->buffer[g->nbuffers];
 	if (g->nbuffers < MOST_BUFFERS) {
 		*b = made;

@@ -768,7 +768,8 @@ static Index index_if(Lower *l, const Expr *e)
 		return index_of(l, e->arg[known ? 1 : 2]);
 	bool data = expr_has_data(e->arg[1]) || expr_has_data(e->arg[2]);
 	Moving m = moving(l, e);
-	if (data && condition.lanes == 1 && !m.free)
+	if (data && condition.lanes == 1 && !m.free && !l->silent &&
+	    !value_is_unknown(condition))
 		return index_branch(l, condition, e);
 	Index yes = index_arm(l, condition, e, true);
 	Index no = index_arm(l, condition, e, false);

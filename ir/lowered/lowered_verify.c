@@ -32,6 +32,7 @@ typedef struct {
 	int region;      /* current; 0: outside of all */
 	int parallel, block, thread; /* loops of each sort around here */
 	int64_t thread_extent[3]; /* 0: not seen yet */
+	bool launched;     /* there are loops of a launch */
 	bool split_launch; /* that is what is wrong */
 } Verify;
 
@@ -180,9 +181,11 @@ static const char *temp_name(const Verify *v, int temp)
 static bool note_assignment(Verify *v, int temp, int region)
 {
 	TempState *t = &v->temps[temp];
+	v->split_launch = v->launched; /* of a thread's own, where none runs */
 	REQUIRE(v, t->region < 0 || t->region == region,
 	    "%s is assigned in a parallel loop and outside of it",
 	    temp_name(v, temp));
+	v->split_launch = false;
 	REQUIRE(v, !t->is_var, "%s, a loop variable, is assigned",
 	    temp_name(v, temp));
 	t->region = region;
@@ -206,6 +209,7 @@ static bool collect(Verify *v, const LowBody *body, int region)
 			REQUIRE(v, !v->temps[node->var].assigned,
 			    "%s, a loop variable, is assigned",
 			    temp_name(v, node->var));
+			v->launched |= loop_is_bound(node->loop);
 			if (starts_region(node))
 				inner = ++v->nregions;
 			TRY(note_assignment(v, node->var, inner));
