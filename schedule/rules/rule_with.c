@@ -6,7 +6,8 @@
  *                                                q[i] += x[i, k]*x[i, k]
  *
  * The first block of such a set leads: rules schedule it alone, with an eye on
- * the registers that all results take; the others follow it at the end. */
+ * the registers that all results take; the others follow it at the end.  Filters
+ * of a chain (rule_window.c) have places of their own. */
 #include "schedule/rules/rules.h"
 
 enum { TOGETHER_MOST = 4 };
@@ -102,6 +103,7 @@ static bool may_lead(const Rules *r, int leader, int i)
 	    !same_axes(r, leader, i) || !share_reads(r, leader, i) ||
 	    !ready_before(r, i, leader) ||
 	    rule_is_row(r, leader) != rule_is_row(r, i) ||
+	    rule_is_window(r, leader) || rule_is_window(r, i) ||
 	    rule_rows_has(r, leader) || rule_rows_has(r, i) ||
 	    !nest_same_steps(r->plain, r->arena, leader, i) ||
 	    followers(r, leader) + 1 >= TOGETHER_MOST)

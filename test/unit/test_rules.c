@@ -137,6 +137,9 @@ static const Case cases[] = {
 	    "reorder(y_i0, y_j0, y.s, y_i1, y_j1, y_jv)",
 	    "unroll(a.r, limit=? in {1, 16})"},
 	{"cache_write"}},
+    /* the same for filters that read the same, each with loops of its own */
+    {"test/bench/families/stencils/harris.yaml",
+	{"vectorize(sxy_jv, 16)"}, {"compute_with"}},
     {"workloads/depthwise.yaml", {"out_acc = cache_write(out, reg)"}, {0}},
     /* the zeros between the elements of a phase are not stored */
     {"workloads/conv2d_transposed.yaml:t2d_3",
