@@ -350,7 +350,7 @@ static void find_movers(BodyWalk *w, const Stage *stage)
 	}
 }
 
-enum { COMPUTED_MOST = 64 };
+enum { COMPUTED_MOST = 24 };
 
 /* Equal values are computed once; of a long body, those of its beginning. */
 static bool is_computed(BodyWalk *w, const Expr *e)
