@@ -7,6 +7,7 @@
  * from the loop at which all that is touched inside fits a cache, everything
  * touched there is brought in once each time that loop starts (the counting of
  * Low et al., TOMS 2016, without its ways). */
+#include <assert.h>
 #include <math.h>
 
 #include "schedule/plan/plan.h"
@@ -604,8 +605,11 @@ static double combining(const PlanStage *s, const StageCost *c)
 static double odd_steps(
     const PlanStage *s, const int64_t *values, const StageCost *c)
 {
+	if (!s->dot)
+		return 0;
+	assert(s->nloops > 0);
 	const PlanLoop *four = &s->loops[s->nloops - 1];
-	if (!s->dot || runs_whole(four, values) || four->axis < 0)
+	if (runs_whole(four, values) || four->axis < 0)
 		return 0;
 	int64_t rest = s->axes[four->axis].length % values[four->extent];
 	return c->results * (double)rest * c->lanes * 3;
