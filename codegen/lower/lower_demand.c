@@ -31,20 +31,13 @@ bool demand_never(Lower *l, int stage)
 	if (l->nest->buffers.at[buffer].scope == SCOPE_REG)
 		return false;
 	IndexVec forms = forms_of(l, stage);
-	for (int i = 0; i < forms.n; i++)
-		if (index_negative(l, most(l, forms.at[i])))
-			return true;
-	return false;
+	return forms_never(l, &forms);
 }
 
 Value demand_some(Lower *l, int stage)
 {
 	IndexVec forms = forms_of(l, stage);
-	Value some = value_const(DT_BOOL, 0, 1);
-	for (int i = 0; i < forms.n; i++)
-		some = value_and(
-		    l, some, value_nonnegative(l, most(l, forms.at[i])));
-	return some;
+	return forms_some(l, &forms);
 }
 
 bool demand_limits(Lower *l, int stage, int var, StepLimits *limits)

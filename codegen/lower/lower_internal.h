@@ -388,6 +388,10 @@ typedef struct StepLimits {
 	const CutFact *cuts;
 } StepLimits;
 void step_limits(Lower *l, int stage, int var, StepLimits *limits);
+/* Of any conditions: does one hold nowhere in what is left of the loops, do all
+ * hold somewhere? */
+bool forms_never(Lower *l, const IndexVec *forms);
+Value forms_some(Lower *l, const IndexVec *forms);
 void step_limits_by(Lower *l, const IndexVec *forms, int var,
     StepLimits *limits, bool *moved);
 /* Of these the ones in which every step counts, for conditions that would be

@@ -114,13 +114,27 @@ static Index least(Lower *l, Index form)
 	return index_extreme(l, form, false, true);
 }
 
+bool forms_never(Lower *l, const IndexVec *forms)
+{
+	for (int i = 0; i < forms->n; i++)
+		if (index_negative(l, most(l, forms->at[i])))
+			return true;
+	return false;
+}
+
+Value forms_some(Lower *l, const IndexVec *forms)
+{
+	Value some = value_const(DT_BOOL, 0, 1);
+	for (int i = 0; i < forms->n; i++)
+		some = value_and(
+		    l, some, value_nonnegative(l, most(l, forms->at[i])));
+	return some;
+}
+
 bool step_never(Lower *l, int stage)
 {
 	IndexVec forms = step_forms(l, stage);
-	for (int i = 0; i < forms.n; i++)
-		if (index_negative(l, most(l, forms.at[i])))
-			return true;
-	return false;
+	return forms_never(l, &forms);
 }
 
 /* rest + step*var >= 0 ends the loop, or begins it. */
@@ -258,9 +272,5 @@ void step_facts(Lower *l, int stage, const StepLimits *limits)
 Value step_some(Lower *l, int stage)
 {
 	IndexVec forms = step_forms(l, stage);
-	Value some = value_const(DT_BOOL, 0, 1);
-	for (int i = 0; i < forms.n; i++)
-		some = value_and(
-		    l, some, value_nonnegative(l, most(l, forms.at[i])));
-	return some;
+	return forms_some(l, &forms);
 }
