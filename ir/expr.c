@@ -151,6 +151,16 @@ bool expr_has_data(const Expr *e)
 	return false;
 }
 
+const Expr *expr_find_read(const Expr *e, int buffer)
+{
+	const Expr *found = NULL;
+	if (e->op == OP_READ && e->id == buffer)
+		return e;
+	for (int i = 0; !found && i < e->narg; i++)
+		found = expr_find_read(e->arg[i], buffer);
+	return found;
+}
+
 void dtype_range(DType type, int64_t *least, int64_t *greatest)
 {
 	switch (type) {

@@ -124,6 +124,8 @@ Expr *expr_call(Arena *arena, Op op, DType type, Expr **args, int nargs);
 ReduceOp reduce_picked(ReduceOp op);
 /* Does an index depend on data? */
 bool expr_has_data(const Expr *index);
+/* The first read of a buffer, in pre-order; NULL: there is none. */
+const Expr *expr_find_read(const Expr *e, int buffer);
 /* The values of an integer dtype. */
 void dtype_range(DType type, int64_t *least, int64_t *greatest);
 bool expr_equal(const Expr *a, const Expr *b);

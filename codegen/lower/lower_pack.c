@@ -10,25 +10,6 @@
 
 enum { PIECE_ALIGN = 64 };
 
-typedef struct {
-	int buffer;
-	bool found;
-} Search;
-
-static bool find_read(Expr *e, void *context)
-{
-	Search *s = context;
-	s->found |= e->op == OP_READ && e->id == s->buffer;
-	return !s->found;
-}
-
-static bool reads(const Stage *s, int buffer)
-{
-	Search search = {.buffer = buffer};
-	expr_walk(s->body, find_read, &search);
-	return search.found;
-}
-
 static int64_t piece_bytes(const Nest *nest, int buffer)
 {
 	const NestBuffer *b = &nest->buffers.at[buffer];
@@ -43,7 +24,7 @@ int64_t pack_layout(const Nest *nest, int input, int64_t *offsets)
 	int64_t size = 0;
 	for (int i = 0; i < nest->order.n; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
-		if (!reads(s, input))
+		if (!expr_find_read(s->body, input))
 			continue;
 		copied |= s->ahead;
 		plain |= !s->ahead;
@@ -54,7 +35,7 @@ int64_t pack_layout(const Nest *nest, int input, int64_t *offsets)
 	}
 	for (int i = 0; i < nest->order.n; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
-		if (!s->ahead || !reads(s, input))
+		if (!s->ahead || !expr_find_read(s->body, input))
 			continue;
 		assert(size % PIECE_ALIGN == 0 && s->buffer != input);
 		offsets[s->buffer] = size;

@@ -437,19 +437,6 @@ static void lower_placed(Lower *l, int var, bool after)
 	}
 }
 
-typedef struct {
-	int buffer;
-	const Expr *read;
-} FirstRead;
-
-static bool find_read(Expr *e, void *context)
-{
-	FirstRead *first = context;
-	if (!first->read && e->op == OP_READ && e->id == first->buffer)
-		first->read = e;
-	return !first->read;
-}
-
 /* What lies ahead of it may be no element. */
 static bool reads_at_data(const Expr *read)
 {
@@ -465,9 +452,8 @@ static void prefetch(Lower *l, int stage, const Prefetch *p)
 	const Stage *s = &l->nest->stages.at[stage];
 	Binding *saved = NEW_N(l->arena, Binding, s->nloops);
 	int outer = l->stage;
-	FirstRead first = {.buffer = p->access};
+	const Expr *first = expr_find_read(s->body, p->access);
 	l->stage = stage;
-	expr_walk(s->body, find_read, &first);
 	for (int i = 0; i < s->nloops; i++) {
 		Binding *b = &l->vars[s->loops[i]];
 		saved[i] = *b;
@@ -477,10 +463,10 @@ static void prefetch(Lower *l, int stage, const Prefetch *p)
 	Binding *b = &l->vars[p->var];
 	b->value = index_add(l, b->value,
 	    index_const(tape_value(l->nest->tape, p->distance)), 1);
-	if (first.read && !reads_at_data(first.read) &&
+	if (first && !reads_at_data(first) &&
 	    l->nest->buffers.at[p->access].scope != SCOPE_REG) {
 		Index address = buffer_address(
-		    l, p->access, first.read->arg, first.read->narg);
+		    l, p->access, first->arg, first->narg);
 		if (!index_has_lanes(address)) {
 			LowNode *node =
 			    emit_effect(l, LOW_PREFETCH, -1, -1, -1);
@@ -1063,13 +1049,13 @@ static int64_t results_inside(const Lower *l, const Stage *s, int pos)
 
 static bool read_below(const Lower *l, int stage, int pos, int buffer)
 {
-	FirstRead first = {.buffer = buffer};
 	IntVec below = {0};
 	add_below(l, stage, pos, &below);
 	for (int i = 0; i < below.n; i++)
-		expr_walk(
-		    l->nest->stages.at[below.at[i]].body, find_read, &first);
-	return first.read;
+		if (expr_find_read(
+			l->nest->stages.at[below.at[i]].body, buffer))
+			return true;
+	return false;
 }
 
 static bool sums_of(const Lower *l, int leader, int stage, int pos)

@@ -8,26 +8,9 @@
 
 /* --- questions --------------------------------------------------------------- */
 
-typedef struct {
-	int buffer;
-	bool found;
-} ReadSearch;
-
-static bool find_read(Expr *e, void *context)
-{
-	ReadSearch *search = context;
-
-	if (e->op == OP_READ && e->id == search->buffer)
-		search->found = true;
-	return !search->found;
-}
-
 bool edit_is_reading(const Nest *nest, int stage, int buffer)
 {
-	ReadSearch search = {buffer, false};
-
-	expr_walk(nest->stages.at[stage].body, find_read, &search);
-	return search.found;
+	return expr_find_read(nest->stages.at[stage].body, buffer);
 }
 
 typedef struct {

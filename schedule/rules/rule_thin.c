@@ -14,32 +14,13 @@ static bool is_zero(const Expr *e)
 	return e->op == OP_FLOAT ? e->f == 0 : e->op == OP_INT && e->i == 0;
 }
 
-typedef struct {
-	int buffer;
-	bool found;
-} Search;
-
-static bool find_read(Expr *e, void *context)
-{
-	Search *s = context;
-	s->found |= e->op == OP_READ && e->id == s->buffer;
-	return !s->found;
-}
-
-static bool reads(const Block *b, int buffer)
-{
-	Search s = {buffer, false};
-	expr_walk(b->body, find_read, &s);
-	return s.found;
-}
-
 /* Only sums read it, in which a product with 0 is none. */
 static bool read_by_sums(const Program *p, int buffer)
 {
 	int readers = 0;
 	for (int i = 0; i < p->nblocks; i++) {
 		const Block *b = &p->blocks[i];
-		if (!reads(b, buffer))
+		if (!expr_find_read(b->body, buffer))
 			continue;
 		readers++;
 		if (b->reduce != REDUCE_SUM ||
@@ -64,7 +45,7 @@ static void make_thin(Arena *arena, Program *p, int block, const ElementPhase *p
 	to->shape = shape;
 	b->body = phase_body(arena, phase, b->body, b->naxes);
 	for (int i = 0; i < p->nblocks; i++)
-		if (reads(&p->blocks[i], b->buffer))
+		if (expr_find_read(p->blocks[i].body, b->buffer))
 			p->blocks[i].body = phase_reader(
 			    arena, phase, b->buffer, p->blocks[i].body);
 }
