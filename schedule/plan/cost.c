@@ -483,6 +483,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 			c->stores += copies * each;
 		if (!a->write || s->reduce)
 			c->loads += copies * each;
+		if (!a->write && !wide && vector >= 0 && !m->splat)
+			c->operations += copies; /* a shuffle */
 		if (!a->write && copies * each >= c->operations &&
 		    (wide || m->broadcast))
 			folded = c->operations;
