@@ -164,7 +164,7 @@ uint64_t space_register_tile(Space *space, const Candidate *candidate)
 	const PlanStage *s = &plan->stages[plan->anchor];
 	StageCost c;
 	uint64_t hash = candidate->sketch;
-	stage_cost(s, space->machine, values, &c);
+	stage_body(s, space->machine, values, &c);
 	for (int d = c.body; d < s->nloops; d++) {
 		const PlanLoop *l = &s->loops[d];
 		int64_t tile[2] = {l->axis, values[l->extent]};
