@@ -17,7 +17,8 @@ typedef struct {
 	bool gather;            /* vector gathers exist */
 	bool broadcast;         /* arithmetic reads one element of memory for
 				   all lanes */
-	bool splat;             /* a load fills all lanes with one element */
+	bool scale;             /* vectors of floats times powers of two, rounded
+				   once, in an instruction */
 	bool f16c;              /* f16 <-> f32 conversion instructions */
 	int fma_per_cycle;      /* vector FMAs issued per cycle */
 	int fma_latency;        /* cycles */

@@ -176,6 +176,17 @@ static inline float scalar_math_f32(Op op, float x, float y)
 	}
 }
 
+/* a * 2^b, rounded once; b is an integer of 31 bits, or NaN. */
+static inline double scalar_scale_f64(double a, double b)
+{
+	return isnan(b) ? b : ldexp(a, (int)scalar_clamp(b, -10000, 10000));
+}
+
+static inline float scalar_scale_f32(float a, float b)
+{
+	return isnan(b) ? b : ldexpf(a, (int)scalar_clamp(b, -10000, 10000));
+}
+
 /* Toward minus infinity; b > 0. */
 static inline int64_t scalar_floordiv(int64_t a, int64_t b)
 {

@@ -82,8 +82,8 @@ char *emit_c_upper(EmitC *e, const char *text);
 
 /* emit_c_macros.c */
 /* Name of the macro that does an operation on vectors of this shape, defined
- * on first use.  `to` matters to CONVERT, and is DT_BOOL for a GATHER or
- * SCATTER with a mask (else it is `type`); of DOT `type` and `to` are those of
+ * on first use.  `to` matters to CONVERT, and is DT_BOOL for a GATHER, a
+ * SCATTER or a SCALE with a mask (else it is `type`); of DOT `type` and `to` are those of
  * its operands; `math` matters to MATH. */
 const char *emit_c_macro(EmitC *e, LowOpcode op, Op math, DType type, DType to,
     int lanes);
@@ -93,6 +93,8 @@ const char *emit_c_math(
 const char *emit_c_dot(EmitC *e, const Intrinsic *in, const char *a,
     const char *b, const char *c, const char *first);
 const char *emit_c_fma(EmitC *e, DType type);
+const char *emit_c_scale(EmitC *e, DType type, const char *a, const char *b,
+    const char *mask);
 const char *emit_c_convert(EmitC *e, DType from, DType to, const char *a);
 
 /* emit_c_x86.c */

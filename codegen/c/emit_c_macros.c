@@ -80,6 +80,16 @@ const char *emit_c_fma(EmitC *e, DType type)
 	return name;
 }
 
+/* a * 2^b, or 0; the mask may be NULL. */
+const char *emit_c_scale(
+    EmitC *e, DType type, const char *a, const char *b, const char *mask)
+{
+	e->math = true;
+	return arena_printf(e->arena, "%s%s%s%s == %s ? %s(%s, (int)%s) : %s",
+	    mask ? "!" : "", mask ? mask : "", mask ? " ? 0 : " : "", b, b,
+	    type == DT_F32 ? "ldexpf" : "ldexp", a, b, b);
+}
+
 /* A float's dtype to an integer's, and all that ends or begins in a half. */
 const char *emit_c_convert(EmitC *e, DType from, DType to, const char *a)
 {
@@ -226,6 +236,10 @@ static const char *general(
 		return lane_list(e, vector, lanes,
 		    arena_printf(e->arena, "%s((a)[#], (b)[#], (c)[#])",
 			emit_c_fma(e, type)));
+	case LOW_SCALE:
+		return lane_list(e, vector, lanes,
+		    emit_c_scale(e, type, "(a)[#]", "(b)[#]",
+			to == DT_BOOL ? "(m)[#]" : NULL));
 	case LOW_MIN:
 	case LOW_MAX:
 		return general_min_max(e, op, type, lanes);
@@ -281,6 +295,8 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 	case LOW_FMA:
 	case LOW_DOT:
 		return "a, b, c";
+	case LOW_SCALE:
+		return to == DT_BOOL ? "a, b, m" : "a, b";
 	case LOW_MIN:
 	case LOW_MAX:
 	case LOW_FLOORDIV:

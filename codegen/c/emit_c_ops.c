@@ -483,6 +483,23 @@ static void op_fma(EmitC *e, const LowNode *n)
 			      e->temp[n->arg[2]]));
 }
 
+static void op_scale(EmitC *e, const LowNode *n)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	const char *a = e->temp[n->arg[0]], *b = e->temp[n->arg[1]];
+	bool masked = n->arg[2] >= 0;
+	if (d->lanes == 1) {
+		assign(e, n->dst, emit_c_scale(e, d->type, a, b,
+				      masked ? e->temp[n->arg[2]] : NULL));
+		return;
+	}
+	assign(e, n->dst, arena_printf(e->arena, "%s(%s, %s%s%s)",
+		emit_c_macro(e, LOW_SCALE, OP_CAST, d->type,
+		    masked ? DT_BOOL : d->type, d->lanes),
+		a, b, masked ? ", " : "", masked
+		? mask(e, n->arg[2], emit_c_lane_bytes(e, n->dst)) : ""));
+}
+
 /* --- comparisons and bools ----------------------------------------------- */
 
 static const char *comparison(LowOpcode op)
@@ -796,6 +813,7 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_MIN:
 	case LOW_MAX: op_min_max(e, n); return;
 	case LOW_FMA: op_fma(e, n); return;
+	case LOW_SCALE: op_scale(e, n); return;
 	case LOW_LT:
 	case LOW_LE:
 	case LOW_EQ:

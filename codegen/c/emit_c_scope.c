@@ -15,7 +15,7 @@ static const char *const taken[] = {"thread", "threads", "bool", "true",
 	"signbit", "isfinite", "isnormal", "fpclassify", "DOMAIN", "SING",
 	"OVERFLOW", "UNDERFLOW", "PLOSS", "TLOSS", "MAXFLOAT", "ptrdiff_t",
 	"size_t", "max_align_t", "wchar_t", "offsetof", "fma", "fmaf", "fabs",
-	"fabsf", "rint", "rintf", "omp_get_thread_num", "omp_get_num_threads",
+	"fabsf", "ldexp", "ldexpf", "rint", "rintf", "omp_get_thread_num", "omp_get_num_threads",
 	"EXIT_SUCCESS", "EXIT_FAILURE", "RAND_MAX", "MB_CUR_MAX"};
 
 static int text_order(const void *a, const void *b)
@@ -301,6 +301,8 @@ static void masks_used(EmitC *e, const LowNode *n)
 	if ((n->op == LOW_SELECT || n->op == LOW_LOAD_MASKED ||
 		n->op == LOW_CONVERT) && !is_mask(e, n->dst))
 		suggest(e, n->arg[0], value_bytes(e, n->dst));
+	if (n->op == LOW_SCALE && n->arg[2] >= 0)
+		suggest(e, n->arg[2], value_bytes(e, n->dst));
 	if (n->op == LOW_STORE_MASKED)
 		suggest(e, n->arg[1], value_bytes(e, n->arg[0]));
 }

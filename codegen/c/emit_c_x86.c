@@ -109,6 +109,13 @@ static const char *x86_select(EmitC *e, const Shape *s)
 	    s->prefix, s->is_float ? s->suffix : "epi8", s->m, s->m, s->m);
 }
 
+static const char *x86_scale(EmitC *e, bool masked, const Shape *s)
+{
+	return arena_printf(e->arena, "%s_%sscalef_%s(%s%s(%s)(a), (%s)(b))",
+	    s->prefix, masked ? "maskz_" : "", s->suffix,
+	    masked ? mask_register(e, s) : "", masked ? ", " : "", s->m, s->m);
+}
+
 /* The element type that maskload and maskstore take. */
 static const char *mask_element(const Shape *s)
 {
@@ -259,6 +266,8 @@ const char *emit_c_x86(
 				    "%s_fmadd_%s((%s)(a), (%s)(b), (%s)(c))",
 				    s.prefix, s.suffix, s.m, s.m, s.m)
 				  : NULL;
+	case LOW_SCALE:
+		return e->isa.avx512 ? x86_scale(e, to == DT_BOOL, &s) : NULL;
 	case LOW_MIN:
 	case LOW_MAX:
 		return x86_min_max(e, op, type, &s);

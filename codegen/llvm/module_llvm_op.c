@@ -230,6 +230,24 @@ static V compare(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
 	    gen->builder, llvm_is_signed(type) ? sign : none, a, b, "");
 }
 
+/* Of a comparison of floats the opposite one: LLVM does not see it in masks. */
+static V negated(LlvmGen *gen, V a)
+{
+	if (!LLVMIsAFCmpInst(a))
+		return LLVMBuildNot(gen->builder, a, "");
+	V x = LLVMGetOperand(a, 0), y = LLVMGetOperand(a, 1);
+	switch (LLVMGetFCmpPredicate(a)) {
+	case LLVMRealOLT:
+		return LLVMBuildFCmp(gen->builder, LLVMRealUGE, x, y, "");
+	case LLVMRealOLE:
+		return LLVMBuildFCmp(gen->builder, LLVMRealUGT, x, y, "");
+	case LLVMRealOEQ:
+		return LLVMBuildFCmp(gen->builder, LLVMRealUNE, x, y, "");
+	default:
+		return LLVMBuildNot(gen->builder, a, "");
+	}
+}
+
 /* a < b ? a : b and a > b ? a : b, to the letter: with NaN, b. */
 static V least_or_most(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
 {
@@ -255,6 +273,58 @@ static V dot4_instruction(LlvmGen *gen, V a, V b, V c, int lanes)
 	    : lanes == 8 ? "llvm.x86.avx512.vpdpbusd.256"
 			 : "llvm.x86.avx512.vpdpbusd.128",
 	    NULL, 0, args, 3);
+}
+
+/* Of eight lanes, those that are not there off. */
+static V widened_mask(LlvmGen *gen, V mask, int lanes)
+{
+	V order[8];
+	for (int i = 0; i < 8; i++)
+		order[i] = llvm_int(gen, 32, i < lanes ? i : lanes, 1);
+	return LLVMBuildShuffleVector(gen->builder, mask,
+	    LLVMConstNull(LLVMTypeOf(mask)), LLVMConstVector(order, 8), "");
+}
+
+static V scale_instruction(
+    LlvmGen *gen, DType type, V a, V b, V mask, int lanes)
+{
+	static const char *const names[2][3] = {
+	    {"llvm.x86.avx512.mask.scalef.ps.128",
+		"llvm.x86.avx512.mask.scalef.ps.256",
+		"llvm.x86.avx512.mask.scalef.ps.512"},
+	    {"llvm.x86.avx512.mask.scalef.pd.128",
+		"llvm.x86.avx512.mask.scalef.pd.256",
+		"llvm.x86.avx512.mask.scalef.pd.512"}};
+	int bytes = lanes * dtype_bytes(type);
+	int width = bytes == 16 ? 0 : bytes == 32 ? 1 : bytes == 64 ? 2 : -1;
+	if (width < 0 || !llvm_has(gen, FEATURE_AVX512F) ||
+	    (width < 2 && !llvm_has(gen, FEATURE_AVX512VL)))
+		return NULL;
+	if (lanes < 8 && mask)
+		mask = widened_mask(gen, mask, lanes);
+	LLVMTypeRef bits = llvm_int_type(gen, lanes == 16 ? 16 : 8, 1);
+	mask = mask ? LLVMBuildBitCast(gen->builder, mask, bits, "")
+		    : LLVMConstAllOnes(bits);
+	V as_the_mode_says = llvm_int(gen, 32, 4, 1);
+	V args[] = {a, b, LLVMConstNull(LLVMTypeOf(a)), mask, as_the_mode_says};
+	return llvm_intrinsic(gen, names[type == DT_F64][width], NULL, 0, args,
+	    width == 2 ? 5 : 4);
+}
+
+/* a * 2^b: of NaN, which no integer is, it is b. */
+static V scale(LlvmGen *gen, DType type, V a, V b, V mask, int lanes)
+{
+	LLVMBuilderRef bl = gen->builder;
+	V y = scale_instruction(gen, type, a, b, mask, lanes);
+	if (y)
+		return y;
+	LLVMTypeRef t = LLVMTypeOf(a), i32 = llvm_int_type(gen, 32, lanes);
+	LLVMTypeRef from[] = {i32, t}, both[] = {t, i32};
+	V n = llvm_intrinsic(gen, "llvm.fptosi.sat", from, 2, &b, 1);
+	y = llvm_intrinsic(gen, "llvm.ldexp", both, 2, (V[]){a, n}, 2);
+	y = LLVMBuildSelect(
+	    bl, LLVMBuildFCmp(bl, LLVMRealUNO, b, b, ""), b, y, "");
+	return mask ? LLVMBuildSelect(bl, mask, y, LLVMConstNull(t), "") : y;
 }
 
 static V extended(LlvmGen *gen, DType type, V x, LLVMTypeRef wide)
@@ -348,6 +418,9 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args)
 		return least_or_most(gen, node->op, d->type, args[0], args[1]);
 	case LOW_FMA:
 		return llvm_intrinsic_of(gen, "llvm.fma", args, 3);
+	case LOW_SCALE:
+		return scale(
+		    gen, d->type, args[0], args[1], args[2], d->lanes);
 	case LOW_LT:
 	case LOW_LE:
 	case LOW_EQ:
@@ -358,7 +431,7 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args)
 	case LOW_OR:
 		return LLVMBuildOr(b, args[0], args[1], "");
 	case LOW_NOT:
-		return LLVMBuildNot(b, args[0], "");
+		return negated(gen, args[0]);
 	case LOW_SELECT:
 		return LLVMBuildSelect(b, args[0], args[1], args[2], "");
 	case LOW_MATH:

@@ -1,12 +1,13 @@
 /* Functions of vectors of f32 and f64, to 2 ulp and without a branch but for
  * the sine of large numbers:
  *
- *     y = MATH exp x        ->     a polynomial, times 2^n by way of BITS
+ *     y = MATH exp x        ->     a polynomial, times 2^n by SCALE, or by BITS
+ *                                  where the machine does not have that
  *
  * NaN, infinities, -0 and denormals come out as libm has them.  Scalars and
- * what is not here are left to libm.  exp of f32 is that of the Cephes library
- * (S. Moshier); log and erf have the minimax polynomials of N. Juffa's my_logf
- * and my_erff, the other polynomials were fitted by Remez' algorithm.
+ * what is not here are left to libm.  log and erf have the minimax polynomials
+ * of N. Juffa's my_logf and my_erff, the other polynomials were fitted by Remez'
+ * algorithm.
  * lower_math_pow.c and lower_math_sin.c have the functions named so;
  * test/diff/test_math.c measures all. */
 #include "codegen/lower/lower_math.h"
@@ -80,33 +81,78 @@ static int with_sign_of(Vectors m, int x, int size)
 
 /* --- exp ------------------------------------------------------------------ */
 
-/* 2^n of integers, a normal number. */
-static int power_of_two(Vectors m, int n)
+static int exponent_bits(Vectors m)
 {
-	bool f32 = m.type == DT_F32;
-	n = math_whole(m, LOW_ADD, n, math_integer(m, f32 ? 127 : 1023));
-	n = math_whole(m, LOW_MUL, n, math_integer(m, INT64_C(1) << (f32 ? 23 : 52)));
+	return m.type == DT_F32 ? 23 : 52;
+}
+
+static int bias(Vectors m)
+{
+	return m.type == DT_F32 ? 127 : 1023;
+}
+
+/* 2^(n - bias) of the lowest bits n of an integer; a normal number. */
+static int biased_power(Vectors m, int n)
+{
+	n = math_whole(m, LOW_MUL, n,
+	    math_integer(m, INT64_C(1) << exponent_bits(m)));
 	return math_real(m, LOW_BITS, n, -1);
 }
 
-int math_scaled(Vectors m, int x, int n)
+/* Adding 1.5*2^23, of f64 1.5*2^52, rounds to an integer and leaves it in the
+ * low bits; twice the bias of exponents is added, so that half of these bits
+ * are a power of two's. */
+static double shift_of(Vectors m)
 {
-	int first = math_whole(m, LOW_FLOORDIV, n, math_integer(m, 2));
-	int second = math_whole(m, LOW_SUB, n, first);
-	x = math_real(m, LOW_MUL, x, power_of_two(m, first));
-	return math_real(m, LOW_MUL, x, power_of_two(m, second));
+	return (m.type == DT_F32 ? 0x1.8p23 : 0x1.8p52) + 2 * bias(m);
 }
 
-/* Adding 1.5*2^23, of f64 1.5*2^52, rounds to an integer and leaves it in the
- * low bits. */
 Rounded math_rounded(Vectors m, int x, double factor)
 {
-	bool f32 = m.type == DT_F32;
-	int shift = math_number(m, f32 ? 0x1.8p23 : 0x1.8p52);
+	int shift = math_number(m, shift_of(m));
 	int t = math_product_sum(m, x, math_number(m, factor), shift);
 	return (Rounded){math_real(m, LOW_SUB, t, shift),
-	    math_whole(m, LOW_SUB, math_whole(m, LOW_BITS, t, -1),
-		math_integer(m, f32 ? 0x4b400000 : 0x4338000000000000))};
+	    math_whole(m, LOW_BITS, t, -1)};
+}
+
+int math_rounded_integer(Vectors m, Rounded n)
+{
+	int64_t magic =
+	    m.type == DT_F32 ? 0x4b400000 : INT64_C(0x4338000000000000);
+	return math_whole(
+	    m, LOW_SUB, n.bits, math_integer(m, magic + 2 * bias(m)));
+}
+
+/* 2^n, a normal number. */
+static int power_of_two(Vectors m, Rounded n)
+{
+	return biased_power(
+	    m, math_whole(m, LOW_SUB, n.bits, math_integer(m, bias(m))));
+}
+
+/* The machine has an instruction for it, for vectors as long as these. */
+static bool has_scale(Vectors m)
+{
+	int bytes = m.lanes * dtype_bytes(m.type);
+	return m.l->machine->scale && bytes >= 16 &&
+	    bytes <= m.l->machine->vector_bytes;
+}
+
+static int scaled_where(Vectors m, int x, Rounded n, int mask)
+{
+	return emit_op(
+	    m.l, LOW_SCALE, m.type, m.lanes, x, n.real, mask, "m");
+}
+
+/* In two steps, both of normal numbers, without the instruction. */
+int math_scaled(Vectors m, int x, Rounded n)
+{
+	if (has_scale(m))
+		return scaled_where(m, x, n, -1);
+	int first = math_whole(m, LOW_FLOORDIV, n.bits, math_integer(m, 2));
+	int second = math_whole(m, LOW_SUB, n.bits, first);
+	x = math_real(m, LOW_MUL, x, biased_power(m, first));
+	return math_real(m, LOW_MUL, x, biased_power(m, second));
 }
 
 /* x = n*log 2 + r */
@@ -120,30 +166,37 @@ static int remainder_of(Vectors m, int x, Rounded *n)
 	    math_number(m, f32 ? 2.12194440e-4 : -1.90821492927058770e-10), r);
 }
 
-/* e^r - 1 = r + r^2 Q(r); e^x = e^r 2^n, in two steps where 2^n is no normal
- * number.  What is 0 is not computed: CPUs take a hundred cycles for a product
- * that is too small. */
+/* e^r, |r| <= log 2 / 2 */
+static int exp_of_small(Vectors m, int r)
+{
+	return m.type == DT_F32
+	    ? POLYNOMIAL(m, r, 1.38825225e-3, 8.36654752e-3, 4.16672006e-2,
+		  1.66665435e-1, 4.99999970e-1, 1, 1)
+	    : POLYNOMIAL(m, r, 2.5000023940315812e-8, 2.7630306240356853e-7,
+		  2.7557586783278443e-6, 2.4801492949750686e-5,
+		  1.9841269505802478e-4, 1.3888888943759780e-3,
+		  8.3333333334949609e-3, 4.1666666666529732e-2,
+		  1.6666666666666410e-1, 5.0000000000000111e-1, 1, 1);
+}
+
+/* e^x = e^r 2^n.  What is 0 is not computed: CPUs take a hundred cycles for a
+ * product that is too small, and more for one instruction that scales. */
 static int vector_exp(Vectors m, int x)
 {
 	bool f32 = m.type == DT_F32;
 	Rounded n;
 	int zero = math_number(m, 0);
 	int none = below(m, x, math_number(m, f32 ? -104 : -746));
-	x = math_choose(m, none, zero, x);
+	if (!has_scale(m))
+		x = math_choose(m, none, zero, x);
 	x = math_real(m, LOW_MIN, math_number(m, f32 ? 89 : 710), x);
 	int r = remainder_of(m, x, &n);
-	int p = f32 ? POLYNOMIAL(m, r, 1.9875691500e-4, 1.3981999507e-3,
-			  8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
-			  5.0000001201e-1)
-		    : POLYNOMIAL(m, r, 2.5000023940315812e-8,
-			  2.7630306240356853e-7, 2.7557586783278443e-6,
-			  2.4801492949750686e-5, 1.9841269505802478e-4,
-			  1.3888888943759780e-3, 8.3333333334949609e-3,
-			  4.1666666666529732e-2, 1.6666666666666410e-1,
-			  5.0000000000000111e-1);
-	p = math_product_sum(m, p, math_real(m, LOW_MUL, r, r), r);
-	p = math_real(m, LOW_ADD, p, math_number(m, 1));
-	return math_choose(m, none, zero, math_scaled(m, p, n.whole));
+	int p = exp_of_small(m, r);
+	if (!has_scale(m))
+		return math_choose(m, none, zero, math_scaled(m, p, n));
+	int some = emit_op(
+	    m.l, LOW_NOT, DT_BOOL, m.lanes, none, -1, -1, "m");
+	return scaled_where(m, p, n, some);
 }
 
 /* e^x - 1 for 0 <= x <= 44 or NaN: 2^n (e^r - 1) + (2^n - 1) */
@@ -160,7 +213,8 @@ static int vector_expm1(Vectors m, int x)
 		  8.3333333333898280e-3, 4.1666666666576486e-2,
 		  1.6666666666666588e-1, 5.0000000000000056e-1);
 	p = math_product_sum(m, p, math_real(m, LOW_MUL, r, r), r);
-	int scale = power_of_two(m, n.whole);
+	int scale = has_scale(m) ? scaled_where(m, math_number(m, 1), n, -1)
+				 : power_of_two(m, n);
 	return math_product_sum(
 	    m, scale, p, math_real(m, LOW_SUB, scale, math_number(m, 1)));
 }

@@ -27,13 +27,15 @@ int math_polynomial(Vectors m, int x, int n, const double *c);
 	math_polynomial(m, x, sizeof((double[]){__VA_ARGS__}) / sizeof(double), \
 	    (double[]){__VA_ARGS__})
 
-/* x*factor to the nearest integer, below 2^22 (of f64 2^51), as both. */
+/* x*factor to the nearest integer, below 2^22 (of f64 2^51): as a float, and in
+ * the low bits of an integer, more or less a constant. */
 typedef struct {
-	int real, whole;
+	int real, bits;
 } Rounded;
 Rounded math_rounded(Vectors m, int x, double factor);
+int math_rounded_integer(Vectors m, Rounded n);
 /* x 2^n, x about 1, however small that is. */
-int math_scaled(Vectors m, int x, int n);
+int math_scaled(Vectors m, int x, Rounded n);
 /* x = 2^exponent (1 + fraction) of positive x, where 1 + fraction is at least
  * the number whose bits `middle` are, and less than twice that. */
 typedef struct {

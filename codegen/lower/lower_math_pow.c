@@ -145,7 +145,7 @@ static int power_of_size(Vectors m, int size, int y)
 	Rounded e = math_rounded(m, joined(m, whole, count, n), 1);
 	int q = POLYNOMIAL(m, g, 1.55946997e-4, 1.34066434e-3, 9.61769279e-3,
 	    5.55031039e-2, 0.240226522, 0.693147242, 1);
-	return math_scaled(m, q, e.whole);
+	return math_scaled(m, q, e);
 }
 
 /* --- signs and numbers without a logarithm ------------------------------- */

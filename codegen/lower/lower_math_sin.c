@@ -50,7 +50,7 @@ static int reduced(Vectors m, int x, bool cosine)
 {
 	const double *half_pi = reduction(m)->half_pi;
 	Rounded n = math_rounded(m, x, 0x1.45f306dc9c883p-1); /* 2/pi */
-	int r = x, zero = math_integer(m, 0), quarter = n.whole;
+	int r = x, zero = math_integer(m, 0), quarter = math_rounded_integer(m, n);
 	for (int i = 0; i < 3; i++)
 		r = math_product_sum(m, n.real, math_number(m, -half_pi[i]), r);
 	if (cosine)

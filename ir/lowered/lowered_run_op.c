@@ -47,6 +47,8 @@ OPERATION(ne_i64, D.i = A.i != B.i)
 	OPERATION(min_##type, D.m = A.m < B.m ? A.m : B.m)                     \
 	OPERATION(max_##type, D.m = A.m > B.m ? A.m : B.m)                     \
 	OPERATION(fma_##type, D.m = fma##suffix(A.m, B.m, C.m))                \
+	OPERATION(scale_##type, D.m = code->c < 0 || C.i                       \
+		? scalar_scale_##type(A.m, B.m) : 0)                           \
 	OPERATION(lt_##type, D.i = A.m < B.m)                                  \
 	OPERATION(le_##type, D.i = A.m <= B.m)                                 \
 	OPERATION(eq_##type, D.i = A.m == B.m)                                 \
@@ -158,6 +160,7 @@ static const struct {
     [LOW_MIN] = {min_i64, min_i64, min_f32, min_f64},
     [LOW_MAX] = {max_i64, max_i64, max_f32, max_f64},
     [LOW_FMA] = {NULL, NULL, fma_f32, fma_f64},
+    [LOW_SCALE] = {NULL, NULL, scale_f32, scale_f64},
     [LOW_LT] = {lt_i64, lt_i64, lt_f32, lt_f64},
     [LOW_LE] = {le_i64, le_i64, le_f32, le_f64},
     [LOW_EQ] = {eq_i64, eq_i64, eq_f32, eq_f64},

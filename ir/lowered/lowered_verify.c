@@ -280,6 +280,7 @@ static bool type_allows(LowOpcode op, DType type)
 	case LOW_ABS: return number;
 	case LOW_DIV:
 	case LOW_FMA:
+	case LOW_SCALE:
 	case LOW_MATH: return number && dtype_is_float(type);
 	case LOW_FLOORDIV:
 	case LOW_MOD: return number && !dtype_is_float(type);
@@ -323,6 +324,7 @@ static void argument_shape(
 	case LOW_LE:
 	case LOW_EQ:
 	case LOW_NE: *type = (int)temps[n->arg[0]].type; break;
+	case LOW_SCALE: *type = i == 2 ? DT_BOOL : *type; break;
 	case LOW_SELECT: *type = i ? *type : DT_BOOL; break;
 	case LOW_LOAD_MASKED: *type = DT_BOOL; break;
 	case LOW_GATHER: *type = i ? DT_BOOL : DT_INDEX; break;
@@ -344,7 +346,7 @@ static bool may_be_absent(const LowNode *n, int i)
 {
 	return (n->op == LOW_SHUFFLE && i == 1) ||
 	    (n->op == LOW_GATHER && i == 1) ||
-	    (n->op == LOW_SCATTER && i == 2) ||
+	    ((n->op == LOW_SCATTER || n->op == LOW_SCALE) && i == 2) ||
 	    (n->op == LOW_MATH && i == 1 && op_arity(n->math) == 1);
 }
 

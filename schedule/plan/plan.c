@@ -307,6 +307,8 @@ typedef struct {
 static double weight_of(Op op)
 {
 	switch (op) {
+	case OP_EXP:
+		return 14;
 	case OP_DIV:
 		return 8;
 	case OP_SQRT:

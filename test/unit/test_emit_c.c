@@ -185,6 +185,22 @@ static void fma_case(Maker *m, DType type, int lanes)
 	end(m, c);
 }
 
+/* By -512 .. 511, of f64 by -2048 .. 2047. */
+static void scale_case(Maker *m, DType type, int lanes, bool masked)
+{
+	begin(m, label(m, LOW_SCALE, type, lanes));
+	int a = operand(m, "a", type, lanes, 1);
+	int k = operand(m, "b", DT_I16, lanes, 7);
+	int by = temp(m, DT_I16, lanes), n = temp(m, DT_I16, lanes);
+	op(m, LOW_CONST, by, -1, -1, -1)->i = type == DT_F32 ? 64 : 16;
+	op(m, LOW_FLOORDIV, n, k, by, -1);
+	int b = temp(m, type, lanes), d = temp(m, type, lanes);
+	op(m, LOW_CONVERT, b, n, -1, -1);
+	int mask = masked ? loaded(m, "m", DT_BOOL, lanes, 3) : -1;
+	op(m, LOW_SCALE, d, a, b, mask);
+	end(m, d);
+}
+
 static void convert(Maker *m, DType from, DType to, int lanes)
 {
 	begin(m, arena_printf(m->arena, "CONVERT %s -> %s x%d",
@@ -420,6 +436,8 @@ static void typed_cases(Maker *m, DType type, int lanes)
 	if (is_float) {
 		binary(m, LOW_DIV, type, lanes);
 		fma_case(m, type, lanes);
+		scale_case(m, type, lanes, false);
+		scale_case(m, type, lanes, true);
 		for (Op math = 0; math < OP_COUNT; math++)
 			if (op_is_function(math))
 				math_case(m, math, type, lanes);

@@ -28,7 +28,7 @@ typedef struct {
 	DType type, from; /* `from`: of CONVERT and comparisons */
 	int lanes;
 	Op math;
-	bool masked; /* GATHER, SCATTER */
+	bool masked; /* GATHER, SCATTER, SCALE */
 	bool index;  /* operands are converted to index, from i64 */
 	Lowered *lowered;
 } Case;
@@ -330,6 +330,14 @@ static void fill(Rng *rng, DType type, void *data, bool positive)
 	}
 }
 
+static void fill_exponents(DType type, void *data)
+{
+	int step = type == DT_F32 ? 1 : 8;
+	for (int i = 0; i < DATA; i++)
+		put(type, data, i,
+		    (Lane){.f = i % 37 == 0 ? NAN : (i * 13 % 600 - 300) * step});
+}
+
 static void fill_inputs(const Case *c, Inputs *in)
 {
 	Rng rng = rng_stream(7, (uint64_t)c->type, (uint64_t)c->op);
@@ -341,6 +349,8 @@ static void fill_inputs(const Case *c, Inputs *in)
 		int bytes = dtype_bytes(c->from);
 		memmove(in->b, in->b + 5 * bytes, (size_t)((DATA - 5) * bytes));
 	}
+	if (c->op == LOW_SCALE)
+		fill_exponents(c->type, in->b);
 	fill(&more, c->op == LOW_DOT ? DT_I32 : c->type, in->c, false);
 	for (int i = 0; i < DATA; i++) {
 		in->mask[i] = rng_next(&rng) & 1;
@@ -464,6 +474,12 @@ static bool emit_special(Emit *e, const Case *c, int d)
 		y = c->masked ? load(e, MASK, n) : -1;
 		node = access_op(e, LOW_GATHER, d, x, y, -1, A, n);
 		node->address = low_affine_const(1);
+		return true;
+	case LOW_SCALE:
+		x = load(e, A, n);
+		y = load(e, B, n);
+		low_op(arena, body, LOW_SCALE, d, x, y,
+		    c->masked ? load(e, MASK, n) : -1);
 		return true;
 	case LOW_SELECT:
 		x = load(e, MASK, n);
@@ -591,6 +607,13 @@ static Lane expected(const Case *c, const Inputs *in, int i)
 		return c->masked && !in->mask[i]
 			   ? (Lane){0}
 			   : get(c->from, in->a, (int)in->index[i] + 1);
+	case LOW_SCALE:
+		if (c->masked && !in->mask[i])
+			return (Lane){0};
+		a.f = c->type == DT_F32
+			  ? (double)scalar_scale_f32((float)a.f, (float)b.f)
+			  : scalar_scale_f64(a.f, b.f);
+		return a;
 	case LOW_SELECT:
 		return in->mask[i] ? a : b;
 	case LOW_DOT:
@@ -689,7 +712,7 @@ static void add_op(Cases *cases, LowOpcode op)
 			continue;
 		add_widths(cases, c, wide);
 		c.masked = true;
-		if (op == LOW_GATHER || op == LOW_SCATTER)
+		if (op == LOW_GATHER || op == LOW_SCATTER || op == LOW_SCALE)
 			add_widths(cases, c, wide);
 	}
 }
