@@ -1,4 +1,5 @@
 /* From the operators on a command line to lowered kernels. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -511,9 +512,11 @@ static void default_traces(Making *m, const Kernel *k, Trace **traces)
 		if (!firsts[first])
 			firsts[first] = first_trace(m->arena,
 			    g->groups[first].program, machine);
-		if (firsts[first])
-			traces[i] = groups_trace(
-			    m->arena, g, i, firsts[first], &ignored);
+		if (!firsts[first])
+			continue;
+		traces[i] = groups_trace(
+		    m->arena, g, i, firsts[first], &ignored);
+		assert(traces[i] && "equal groups have the same names");
 	}
 }
 

@@ -17,7 +17,8 @@
  *                                  out[i, d] = sum[j](out~1[i, j]*v[j, d])
  *
  * So does a function or a quotient in a reduction's element that does not vary
- * along an axis of it: it would be computed again for each value of that.
+ * along an axis of it: it would be computed again for each value of that.  What
+ * another block of the definition writes already is read from there.
  *
  *     out[i] = argmax[j](e)   ->   out~1[i, j] = e
  *                                  out~2[i] = max[j](out~1[i, j])
@@ -217,6 +218,38 @@ static void add_block(Hoist *h, const char *name, int buffer,
 	vec_push(h->arena, h->blocks, b);
 }
 
+static bool same_block(const Block *a, const Block *b)
+{
+	if (a->definition != b->definition || a->reduce != b->reduce ||
+	    a->naxes != b->naxes || a->nspatial != b->nspatial ||
+	    !expr_equal(a->body, b->body))
+		return false;
+	for (int i = 0; i < a->naxes; i++)
+		if (a->axes[i].extent != b->axes[i].extent)
+			return false;
+	return true;
+}
+
+/* A buffer that an earlier block of the definition writes with the same; then the last block, its
+ * buffer and its name are given back.  Else the last buffer. */
+static int equal_before(Hoist *h, int buffer)
+{
+	const Block *last = &h->blocks->at[h->blocks->n - 1];
+	assert(last->buffer == buffer && buffer == h->buffers->n - 1);
+	for (int i = 0; i < h->blocks->n - 1; i++) {
+		const Block *b = &h->blocks->at[i];
+		if (!same_block(b, last) ||
+		    h->buffers->at[b->buffer].type !=
+			h->buffers->at[buffer].type)
+			continue;
+		h->blocks->n--;
+		h->buffers->n--;
+		h->hoisted--;
+		return b->buffer;
+	}
+	return buffer;
+}
+
 static Expr *hoisted(Hoist *h, Expr *e);
 static Expr *hoisted_element(Hoist *h, Expr *e, bool *axes);
 
@@ -253,6 +286,7 @@ static Expr *hoist_block(Hoist *h, const char *name, const Expr *e,
 	int number = h->buffers->n;
 	vec_push(h->arena, h->buffers, buffer);
 	add_block(h, name, number, chosen, r, element);
+	number = equal_before(h, number);
 	Expr *read =
 	    expr_read(h->arena, buffer.type, number, index, buffer.ndim);
 	read->span = e->span;

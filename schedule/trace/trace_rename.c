@@ -9,6 +9,7 @@
  * with a `_` behind where the spec has that name. */
 #include "schedule/internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct {
@@ -29,13 +30,17 @@ typedef struct {
 
 /* --- names of the program ---------------------------------------------------- */
 
+/* A part of a program may have the block y~2 of a definition alone: there it is
+ * a definition of that name, d0, as y~1 is in another part. */
 static const char *canonical_block(Arena *arena, const Program *p, int block)
 {
-	const char *tilde = strchr(p->blocks[block].name, '~');
 	int definition = p->blocks[block].definition;
+	const char *whole = p->definitions[definition].name;
+	const char *name = p->blocks[block].name;
 
+	assert(!strncmp(name, whole, strlen(whole)));
 	return arena_printf(arena, "d%d%s", p->canonical_definition[definition],
-	    tilde ? tilde : "");
+	    name + strlen(whole));
 }
 
 static void push_name(Rename *r, Name name)

@@ -298,6 +298,26 @@ static void test_one_definition(void **state)
 	check_joined(program(two));
 }
 
+/* Two such products may be equal: then one is tuned, and its trace holds for the
+ * other.  What is written twice is computed once. */
+static void test_equal_blocks(void **state)
+{
+	static const char two[] =
+	    "tunec: 1\nname: two\n"
+	    "inputs: {x: 'f32[4, 8]', a: 'f32[8, 6]', b: 'f32[8, 6]', "
+	    "c: 'f32[8, 6]'}\n"
+	    "compute: |\n"
+	    "  y[i < 4, j < 6] = (sum[k < 8](x[i, k]*a[k, j]) + "
+	    "sum[k < 8](x[i, k]*a[k, j])) * "
+	    "sum[k < 8](x[i, k]*b[k, j]) * sum[k < 8](x[i, k]*c[k, j])\n";
+	(void)state;
+	const Program *p = program(two);
+	assert_string_equal(cut(p), "y~1 | y~2 | y~3 y ");
+	const Groups *g = groups_of(arena, p);
+	assert_int_equal(g->groups[1].same_as, 0);
+	check_joined(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +330,7 @@ int main(void)
 	    cmocka_unit_test(test_two_ends),
 	    cmocka_unit_test(test_no_product),
 	    cmocka_unit_test(test_one_definition),
+	    cmocka_unit_test(test_equal_blocks),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
