@@ -13,13 +13,20 @@
  * until there is one row.  Sixteen rows of a power of two may share a set of the
  * cache: a row that is written in pieces would be fetched again for each.
  *
+ * Where the rows lie side by side, too (three colours of a pixel), all of it is
+ * neighbours: whole vectors of interleaved elements are stored.
+ *
+ *     scatter out[x + 3*lane], a          store out[x], a0 b0 c0 a1
+ *     scatter out[x + 3*lane + 1], b      store out[x + 4], b1 c1 a2 b2
+ *     scatter out[x + 3*lane + 2], c      store out[x + 8], c2 a3 b3 c3
+ *
  * A run of scatters is what stands in one body without anything between that
  * may see their order; they are stored where the last of a group was. */
 #include <stdlib.h>
 
 #include "codegen/lower/lower_internal.h"
 
-enum { SEGMENT_BYTES = 16, ROWS_MAX = 16 };
+enum { SEGMENT_BYTES = 16, ROWS_MAX = 16, ZIP_MAX = 8 };
 
 typedef VEC(int) Positions;
 
@@ -233,12 +240,66 @@ static void store_rows(Lower *l, LowBody *to, LowNode *const *scatters, int n)
 					    l, to, scatters[0], &v[i], b, n);
 }
 
+/* --- rows side by side ---------------------------------------------------------- */
+
+static void store_whole(Lower *l, LowBody *to, const LowNode *first, int temp,
+    int64_t at)
+{
+	LowNode *n = low_op(l->arena, to, LOW_STORE, -1, temp, -1, -1);
+	n->buffer = first->buffer;
+	n->address = first->address;
+	n->address.constant += at;
+}
+
+/* Vector `k` of what `n` vectors give together, element by element: the lanes of
+ * two first, then of one more at a time. */
+static int zipped(Lower *l, LowBody *to, LowNode *const *scatters, int n, int k)
+{
+	int lanes = lanes_of(l->f, scatters[0]), order[64];
+	int temp = scatters[0]->arg[0];
+	for (int col = 1; col < n; col++) {
+		for (int i = 0; i < lanes; i++) {
+			int element = k * lanes + i;
+			int row = element / n, from = element % n;
+			order[i] = from == col ? lanes + row
+			    : col == 1	       ? row
+					       : i;
+		}
+		temp = shuffled(
+		    l, to, lanes, temp, scatters[col]->arg[0], order);
+	}
+	return temp;
+}
+
+/* Stores what `n` scatters of rows that lie side by side would. */
+static void store_zipped(Lower *l, LowBody *to, LowNode *const *scatters, int n)
+{
+	int lanes = lanes_of(l->f, scatters[0]);
+	Blocks v[ROWS_MAX];
+	if (n & (n - 1)) {
+		for (int k = 0; k < n; k++)
+			store_whole(l, to, scatters[0],
+			    zipped(l, to, scatters, n, k), k * lanes);
+		return;
+	}
+	for (int i = 0; i < n; i++) {
+		v[i] = (Blocks){.temp = scatters[i]->arg[0]};
+		for (int k = 0; k < lanes; k++)
+			v[i].row[k] = k;
+	}
+	interleave(l, to, v, n, 1, lanes);
+	for (int i = 0; i < n; i++)
+		store_whole(l, to, scatters[0], v[i].temp,
+		    (int64_t)v[i].row[0] * n);
+}
+
 /* --- groups --------------------------------------------------------------- */
 
 typedef struct {
 	int n;
 	LowNode *scatters[ROWS_MAX]; /* by address */
 	int last;		     /* position where they are stored */
+	bool zipped;		     /* rows lie side by side */
 } Group;
 typedef VEC(Group) GroupVec;
 
@@ -271,9 +332,15 @@ static void group(Lower *l, const LowBody *body, Positions *run, GroupVec *out)
 	int most = lanes_of(l->f, body->at[run->at[0]]);
 	sort_by_address(body, run);
 	for (int i = 0; i < run->n;) {
+		int there = neighbours(body, run, i);
+		int64_t step = stride(body->at[run->at[i]]);
 		Group g = {.n = most < ROWS_MAX ? most : ROWS_MAX};
-		while (g.n > neighbours(body, run, i))
+		g.zipped = step > 1 && step <= there && step <= most &&
+		    step <= ((step & (step - 1)) ? ZIP_MAX : ROWS_MAX);
+		while (!g.zipped && g.n > there)
 			g.n /= 2;
+		if (g.zipped)
+			g.n = (int)step;
 		for (int k = 0; k < g.n; k++) {
 			int at = run->at[i + k];
 			g.scatters[k] = body->at[at];
@@ -318,6 +385,8 @@ static bool transpose(Lower *l, LowBody *body)
 		const Group *g = group_of(&groups, body->at[i]);
 		if (!g)
 			vec_push(l->arena, &to, body->at[i]);
+		else if (g->last == i && g->zipped)
+			store_zipped(l, &to, g->scatters, g->n);
 		else if (g->last == i)
 			store_rows(l, &to, g->scatters, g->n);
 	}

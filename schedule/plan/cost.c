@@ -14,7 +14,7 @@
 
 /* A condition, a select, and what it keeps from being shared; rows that are
  * transposed at once. */
-enum { BRANCH_OPERATIONS = 4, ROWS_MAX = 16 };
+enum { BRANCH_OPERATIONS = 4, ROWS_MAX = 16, ZIP_MAX = 8 };
 
 /* Two loads a cycle, but no code fills both ports always. */
 #define LOAD_CYCLES 0.56
@@ -313,7 +313,8 @@ static double count_kept(const PlanStage *s, const PlanAccess *a,
 }
 
 /* How many neighbours of a row are stored at once where lanes lie apart, on
- * average: what codegen/lower/lower_transpose.c makes of the copies along it. */
+ * average: what codegen/lower/lower_transpose.c makes of the copies along it.  Of
+ * rows that lie side by side, whole vectors. */
 static double stored_together(const PlanStage *s, const PlanAccess *a,
     const int64_t *values, int body, int vector)
 {
@@ -322,6 +323,8 @@ static double stored_together(const PlanStage *s, const PlanAccess *a,
 	for (int d = body; d < s->nloops; d++)
 		if (d != vector && access_step(a, values, d) == 1)
 			n = (int)values[s->loops[d].extent];
+	if (n > 1 && n <= ZIP_MAX && access_step(a, values, vector) == n)
+		return (double)at(values, s->loops[vector].extent);
 	groups = n / most;
 	for (int rest = n % most; rest; rest &= rest - 1)
 		groups++;

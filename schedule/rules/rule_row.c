@@ -47,19 +47,28 @@ static int lanes_along(const Rules *r, const Block *block, int axis)
 	return lanes;
 }
 
-/* The reduction axis whose neighbours lie side by side in an operand; -1. */
+/* The reduction axis whose neighbours lie side by side in an operand, the one
+ * that is read least often; -1. */
 static int lane_axis(const Rules *r, int i, bool streamed)
 {
 	const Block *block = &r->program->blocks[i];
 	const RuleBlock *b = &r->blocks[i];
+	int64_t least = 0;
+	int axis = -1;
 	for (int k = 0; k < b->reads.n; k++) {
 		const RuleRead *read = &b->reads.at[k];
 		int a = last_axis(read);
-		if (a >= block->nspatial && extent_of(block, a) > 1 &&
-		    (!streamed || times_read(block, read) <= SHARED_MOST))
-			return a;
+		if (a < block->nspatial || extent_of(block, a) <= 1)
+			continue;
+		int64_t times = times_read(block, read);
+		if (streamed && times > SHARED_MOST)
+			continue;
+		if (axis < 0 || times < least) {
+			axis = a;
+			least = times;
+		}
 	}
-	return -1;
+	return axis;
 }
 
 /* Does an operand that is read a few times lie along a spatial axis? */

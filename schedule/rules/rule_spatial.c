@@ -9,12 +9,18 @@
  * registers (codegen/lower/lower_transpose.c).
  *
  *     for j for i y[j, i] = x[i, j]   -->   for j0 for i0 unroll i1 vector jv
+ *
+ * A few elements fill no vector (three colours of a pixel): then lanes are along
+ * the axis before, and what is stored is interleaved in registers.
+ *
+ *     for i for c y[i, c] = x[c, i]   -->   for i0 unroll c vector iv
  */
 #include "schedule/rules/rules.h"
 
 enum {
 	SQUARE_LEAST = 4, /* of a side that is worth transposing */
-	ROWS_MOST = 16    /* unrolled of what there is one for each row */
+	ROWS_MOST = 16,   /* unrolled of what there is one for each row */
+	FEW = 4           /* of the last axis, at most, that fill no vector */
 };
 
 typedef struct {
@@ -117,6 +123,33 @@ static void put_square(Spatial *s)
 	    !rule_rows_has(r, s->info->block))
 		put(s, "parallel(%s)\n",
 		    s->first == s->across ? v0 : loop_of(s, s->first));
+}
+
+/* Is the last axis so short that vectors of the axis before hold twice as much
+ * or more? */
+static bool is_narrow(const Spatial *s)
+{
+	if (s->row < 0 || !is_home(s))
+		return false;
+	int64_t n = s->block->axes[s->last].extent;
+	int lanes = widest_along(s, s->row);
+	return n > 1 && n <= FEW && lanes >= 4 &&
+	    (n == 2 || n == 3 || n * 4 <= lanes) &&
+	    s->block->axes[s->row].extent >= lanes;
+}
+
+static void put_narrow(Spatial *s)
+{
+	Rules *r = s->r;
+	const Block *block = s->block;
+	const char *row = block->axes[s->row].name;
+	const char *vv = rule_name(r, block, row, "v");
+	int lanes = widest_along(s, s->row);
+	s->row0 = rule_name(r, block, row, "0");
+	put(s, "%s, %s = split(%s, [_, %d])\nreorder(%s, %s, %s)\n", s->row0,
+	    vv, loop_of(s, s->row), lanes, s->row0, loop_of(s, s->last), vv);
+	put(s, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, peel)\n",
+	    loop_of(s, s->last), vv, lanes, block->name);
 }
 
 static void split_rows(Spatial *s)
@@ -225,9 +258,13 @@ void rule_spatial(Rules *r, int i)
 		put_square(&s);
 		return;
 	}
-	if (s.row >= 0 && is_home(&s) && rows_share(&s))
-		split_rows(&s);
-	split_last(&s);
+	if (is_narrow(&s)) {
+		put_narrow(&s);
+	} else {
+		if (s.row >= 0 && is_home(&s) && rows_share(&s))
+			split_rows(&s);
+		split_last(&s);
+	}
 	if (s.last == 0 && s.v0)
 		r->blocks[i].tile = s.v0;
 	const char *outer = s.first == s.last && s.v0 ? s.v0

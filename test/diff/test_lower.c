@@ -564,6 +564,53 @@ static void test_transposed(void **state)
 	assert_int_equal(run.stores, 16 * 35);
 }
 
+/* Rows that lie side by side are stored as whole vectors, whatever their
+ * length. */
+static void check_zipped(DType type, int n)
+{
+	enum { ROWS_OF = 40, LANES = 8 };
+	Error error = {0};
+	LowRun run = {0};
+	Rng rng = rng_stream(15, 0, 0);
+	const char *t = dtype_name(type);
+	Program *p = program_of_text(arena,
+	    arena_printf(arena,
+		"tunec: 1\nname: zip\ninputs: {x: '%s[%d, 40]'}\ncompute: |\n"
+		"  y[i < 40, c < %d] = x[c, i]\n",
+		t, n, n),
+	    NUMERICS_DEFAULT);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Nest *nest = schedule_nest(arena, p, &target->machine,
+	    schedule_steps(arena,
+		"i0, iv = split(y.i, [_, 8])\nreorder(i0, y.c, iv)\n"
+		"unroll(y.c)\nvectorize(iv, 8)\ntail(y, peel)\n"),
+	    &error);
+	assert_non_null(nest);
+	Lowered *l = lower(arena, nest, &target->machine, &error);
+	assert_non_null(l);
+	const char *why = lowercheck_run(arena, l, data, 0, NULL, NULL);
+	if (why)
+		fail_msg("%d rows of %s: %s", n, t, why);
+	void *y = lowercheck_memory(arena, 8 * ROWS_OF * n);
+	assert_true(low_function_run(
+	    l->kernel, (void *[]){data[0], y, y}, &run));
+	if (run.op_count[LOW_SCATTER])
+		fail_msg("%d rows of %s are scattered", n, t);
+	assert_int_equal(run.op_count[LOW_STORE],
+	    ROWS_OF / LANES * n);
+}
+
+static void test_zipped(void **state)
+{
+	(void)state;
+	for (int n = 2; n <= 8; n++) {
+		check_zipped(DT_F32, n);
+		check_zipped(DT_U8, n);
+		check_zipped(DT_F64, n);
+	}
+}
+
 /* --- loads whose lanes lie apart ------------------------------------------ */
 
 static int64_t count_of(
@@ -945,6 +992,7 @@ int main(void)
 	    cmocka_unit_test(test_candidates),
 	    cmocka_unit_test(test_dots),
 	    cmocka_unit_test(test_transposed),
+	    cmocka_unit_test(test_zipped),
 	    cmocka_unit_test(test_apart),
 	    cmocka_unit_test(test_colours),
     cmocka_unit_test(test_streamed),

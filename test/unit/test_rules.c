@@ -116,6 +116,13 @@ static const Case cases[] = {
 	{"y_i0, y_i1 = split(y.i, ? in tile([4, 8, 16]))", "unroll(y_i1)",
 	    "reorder(y_j0, y_i0, y_i1, y_jv)", "vectorize(y_jv, 16)"},
 	{0}},
+    /* three colours of a pixel fill no vector */
+    {"test/layouts/stacked.yaml",
+	{"y_i0, y_iv = split(y.i, [_, 16])", "reorder(y_i0, y.c, y_iv)",
+	    "unroll(y.c)", "vectorize(y_iv, 16)"},
+	{0}},
+    /* lanes along what is read least often */
+    {"test/layouts/bilinear_form.yaml", {"vectorize(y_jv, 16)"}, {"y_i0"}},
     /* sums of u8*i8 by fours, which lie side by side in both copies */
     {"workloads/matmul_u8i8.yaml",
 	{"c_k0, c_k1, c_kq = split(c_acc.k, ? in tile([1, 2, 3, 4, 6, 8], [4]))",
