@@ -420,9 +420,11 @@ static void write_tensorize(Generator *g, Buf *out)
 
 static void write_prefetch(Generator *g, Buf *out)
 {
-	int stage = any_stage(g);
+	int stage = any_stage(g), place = g->nest->stages.at[stage].place;
 	const char *buffer = buffer_read(g, stage), *loop = loop_of(g, stage);
 
+	if (place >= 0 && below(g, 2)) /* a loop around it */
+		loop = loop_of(g, g->nest->vars.at[place].stage);
 	if (buffer && loop)
 		buf_printf(out, "prefetch(%s, %s, %s, %lld)",
 		    stage_name(g, stage), buffer, loop, (long long)factor(g));

@@ -414,6 +414,10 @@ bool demand_limits(Lower *l, int stage, int var, StepLimits *limits);
 /* Facts where demand_some holds, or in such an iteration. */
 void demand_facts(Lower *l, int stage, const bool *moved);
 
+/* lower_prefetch.c: what the stage asks for in an iteration of its loop at
+ * `pos`. */
+void prefetch_in(Lower *l, int stage, int pos);
+
 /* lower_walk.c */
 bool loop_at_compile_time(const Lower *l, int var); /* unrolled or vector */
 int64_t loop_extent(const Lower *l, int var);

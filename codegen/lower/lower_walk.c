@@ -437,58 +437,13 @@ static void lower_placed(Lower *l, int var, bool after)
 	}
 }
 
-/* What lies ahead of it may be no element. */
-static bool reads_at_data(const Expr *read)
-{
-	for (int i = 0; i < read->narg; i++)
-		if (expr_has_data(read->arg[i]))
-			return true;
-	return false;
-}
-
-/* The first read of a buffer, as it will be `distance` iterations on. */
-static void prefetch(Lower *l, int stage, const Prefetch *p)
-{
-	const Stage *s = &l->nest->stages.at[stage];
-	Binding *saved = NEW_N(l->arena, Binding, s->nloops);
-	int outer = l->stage;
-	const Expr *first = expr_find_read(s->body, p->access);
-	l->stage = stage;
-	for (int i = 0; i < s->nloops; i++) {
-		Binding *b = &l->vars[s->loops[i]];
-		saved[i] = *b;
-		if (!b->bound)
-			*b = (Binding){true, index_const(0)};
-	}
-	Binding *b = &l->vars[p->var];
-	b->value = index_add(l, b->value,
-	    index_const(tape_value(l->nest->tape, p->distance)), 1);
-	if (first && !reads_at_data(first) &&
-	    l->nest->buffers.at[p->access].scope != SCOPE_REG) {
-		Index address = buffer_address(
-		    l, p->access, first->arg, first->narg);
-		if (!index_has_lanes(address)) {
-			LowNode *node =
-			    emit_effect(l, LOW_PREFETCH, -1, -1, -1);
-			node->i = 1;
-			node->buffer = l->low_buffer[p->access];
-			node->address = index_address(l, address);
-		}
-	}
-	for (int i = 0; i < s->nloops; i++)
-		l->vars[s->loops[i]] = saved[i];
-	l->stage = outer;
-}
-
 /* One iteration, its variable bound: what is placed here, then the rest. */
 static void iteration(Lower *l, int stage, int pos, Phase phase)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	int var = s->loops[pos];
 	if (phase == PHASE_UPDATE) {
-		for (int i = 0; i < s->prefetches.n; i++)
-			if (s->prefetches.at[i].var == var)
-				prefetch(l, stage, &s->prefetches.at[i]);
+		prefetch_in(l, stage, pos);
 		lower_placed(l, var, false);
 	}
 	walk_tiles(l, stage, pos + 1, var, phase);

@@ -77,7 +77,8 @@ typedef enum { TAIL_PEEL, TAIL_MASK, TAIL_GUARD, TAIL_PAD } TailStyle;
 
 typedef struct {
 	int access;       /* buffer that is prefetched */
-	int var;          /* loop whose iterations count */
+	int var;          /* loop whose iterations count: its own, or one around
+			     it, which a later step may have left */
 	Handle distance;  /* iterations ahead */
 } Prefetch;
 

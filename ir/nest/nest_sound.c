@@ -136,7 +136,7 @@ static void stage_sound(const Sound *s)
 	assert(stage->intrinsic < 0 || stage->tensor_loop >= 0);
 	for (int i = 0; i < stage->prefetches.n; i++) {
 		buffer_at(s->nest, stage->prefetches.at[i].access);
-		assert(is_own_loop(s, stage->prefetches.at[i].var));
+		var_at(s->nest, stage->prefetches.at[i].var);
 	}
 }
 

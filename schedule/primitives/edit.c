@@ -526,9 +526,12 @@ static void move_attachments(Nest *nest, int loop, const int *parts, int n)
 	}
 	if (own->init_at == loop)
 		own->init_at = parts[0];
-	for (int i = 0; i < own->prefetches.n; i++)
-		if (own->prefetches.at[i].var == loop)
-			own->prefetches.at[i].var = parts[n - 1];
+	for (int k = 0; k < nest->stages.n; k++) {
+		Stage *s = &nest->stages.at[k];
+		for (int i = 0; i < s->prefetches.n; i++)
+			if (s->prefetches.at[i].var == loop)
+				s->prefetches.at[i].var = parts[n - 1];
+	}
 }
 
 const int *edit_split_loop(Nest *nest, int loop, int n, const Handle *factors,

@@ -70,10 +70,13 @@ static void move_attachments(Nest *nest, const Fuse *p, int loop)
 	}
 	if (own->init_at == p->loops[0])
 		own->init_at = loop;
-	for (int i = 0; i < own->prefetches.n; i++)
-		for (int j = 0; j < p->n; j++)
-			if (own->prefetches.at[i].var == p->loops[j])
-				own->prefetches.at[i].var = loop;
+	for (int k = 0; k < nest->stages.n; k++) {
+		Stage *s = &nest->stages.at[k];
+		for (int i = 0; i < s->prefetches.n; i++)
+			for (int j = 0; j < p->n; j++)
+				if (s->prefetches.at[i].var == p->loops[j])
+					s->prefetches.at[i].var = loop;
+	}
 }
 
 void fuse_apply(const Call *call)

@@ -4,7 +4,14 @@
  *   ->
  *     for k  prefetch a[k + 8]; c[i] += a[k]
  *
- * Legal for a buffer that the block reads, not at data, and one of its loops. */
+ * or, of a loop around it, what a whole iteration reads, part after part:
+ *
+ *     for j for k  c[j] += a[j, k]   prefetch(c, a, j, 1), c placed at j
+ *   ->
+ *     for j for k  prefetch a[j + 1, k]; c[j] += a[j, k]
+ *
+ * Legal for a buffer that the block reads, not at data, and a loop that its body
+ * is in. */
 #include "schedule/internal.h"
 
 typedef struct {
@@ -45,8 +52,8 @@ Refusal prefetch_legal(const Call *call)
 		return "the block does not read the buffer";
 	if (is_at_data(edit_read_of(nest, p.stage, p.buffer, 1)))
 		return "the buffer is read at an index that depends on data";
-	if (nest->vars.at[p.loop].stage != p.stage)
-		return "the loop is not one of the block's";
+	if (!edit_is_below(nest, p.stage, p.loop))
+		return "the loop is not one of the block's, nor around it";
 	for (int i = 0; i < s->prefetches.n; i++)
 		if (s->prefetches.at[i].access == p.buffer)
 			return "the buffer is prefetched already";

@@ -32,7 +32,10 @@ typedef struct {
 	const char *outer, *middle, *inner, *lane; /* its loops */
 } TileAxis;
 
-enum { LONG_LOOP = 4 }; /* worth splitting */
+enum {
+	LONG_LOOP = 4, /* worth splitting */
+	KEPT_PART = 8  /* of the second cache: what it keeps for the next call */
+};
 
 /* A loop of the reduction: axis // (below * times) of its axis's values. */
 typedef struct {
@@ -859,6 +862,21 @@ static bool lies_by_fours(const Tiling *t, const RuleRead *read)
 	    rule_stride(t->r->program, read, axis, 1) == 1;
 }
 
+/* Of a packed operand that a cache does not keep, the next panel comes while one
+ * is in use: the innermost loop of tiles that moves it says which is next. */
+static void bring_panels(Tiling *t, const RuleRead *read, const char *copy)
+{
+	const Buffer *b = &t->r->program->buffers[read->buffer];
+	const TileAxis *x = NULL;
+	for (int i = 0; i < t->naxes; i++)
+		if (!t->axes[i].batch && read->uses[t->axes[i].axis])
+			x = &t->axes[i];
+	if (x && !t->r->machine->gpu &&
+	    buffer_bytes(b) > t->r->machine->l2_bytes / KEPT_PART)
+		put(t, "prefetch(%s, %s, %s, 1)\n", t->reduce, copy,
+		    x->middle);
+}
+
 static void pack_operand(Tiling *t, const RuleRead *read)
 {
 	const Buffer *b = &t->r->program->buffers[read->buffer];
@@ -879,7 +897,9 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 		    t->four && !lies_by_fours(t, read) ? "" : ", inline");
 	pack_layout(t, read, copy);
 	put(t, "pad(%s, 0)\n", copy);
-	if (!b->is_const)
+	if (b->is_const)
+		bring_panels(t, read, copy);
+	else
 		copy_loops(t, read, copy);
 }
 

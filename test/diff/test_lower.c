@@ -261,6 +261,8 @@ static const Case cases[] = {
 	"k0, k1 = split(c.k, [_, 4])\nrf = rfactor(k1)\nparallel(c.i)\n"},
     {"mm_prefetch", matmul,
 	PLAIN_TILE("peel") "prefetch(c, b, c.k, 3)\nunroll(c.k, 16)\n"},
+    {"mm_panels", matmul,
+	TILE("peel", PACKED "tail(acc, pad)\nprefetch(acc, bp, j0, 1)\n")},
     {"dot4_whole", product_u8i8, DOT("8", "4", "peel", "")},
     {"dot4_packed", product_u8i8_odd, DOT("8", "4", "pad", DOT_PACKED)},
     {"dot4_wide", product_u8i8_odd, DOT("16", "4", "pad", DOT_PACKED)},

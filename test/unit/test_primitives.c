@@ -245,7 +245,8 @@ static const Case chain[] = {
     /* prefetch */
     {"", "prefetch(c, b, c.k, 8)", NULL},
     {"", "prefetch(c, a, c.k, 8)", "does not read the buffer"},
-    {"", "prefetch(c, b, d.i, 8)", "is not one of the block's"},
+    {"", "prefetch(c, b, d.i, 8)", "is not one of the block's, nor around it"},
+    {"compute_at(c, d.i)", "prefetch(c, b, d.i, 1)", NULL},
     {"prefetch(c, b, c.k, 8)", "prefetch(c, b, c.j, 8)", "already"},
 };
 

@@ -1,0 +1,191 @@
+/* Prefetches of a stage, in one of its loops or in parts.
+ *
+ *     for k  c[i] += a[k]           for k  prefetch a[k + 8]; c[i] += a[k]
+ *
+ * Where the loop that is looked ahead of is around the stage, what one iteration
+ * of it reads is a run of lines; as many of them are asked for in each iteration
+ * inside as come to all of them at its end:
+ *
+ *     for j for i for k             for j for i for k
+ *       c[i, j] += a[i, k]*b[j, k]    prefetch b[j + 1] + 64 bytes*(i*.. + k*..)
+ *                                     c[i, j] += a[i, k]*b[j, k]
+ *
+ * So memory has a whole iteration of j's time for what the next one reads; asked
+ * for at once, or where j's first i needs it, it would be waited for. */
+#include <assert.h>
+
+#include "codegen/lower/lower_internal.h"
+
+enum {
+	PART_FEW = 8,   /* lines at once, where there is a loop further in */
+	PART_MOST = 16, /* else nothing is asked for */
+	LEVEL_NEXT = 1, /* caches: of what is used soon, and in a while */
+	LEVEL_LATER = 2
+};
+
+/* What lies ahead of it may be no element. */
+static bool reads_at_data(const Expr *read)
+{
+	for (int i = 0; i < read->narg; i++)
+		if (expr_has_data(read->arg[i]))
+			return true;
+	return false;
+}
+
+/* The read that is prefetched; NULL: it cannot be. */
+static const Expr *read_of(const Lower *l, int stage, const Prefetch *p)
+{
+	const Expr *read =
+	    expr_find_read(l->nest->stages.at[stage].body, p->access);
+	bool memory = l->nest->buffers.at[p->access].scope != SCOPE_REG;
+	return read && memory && !reads_at_data(read) ? read : NULL;
+}
+
+/* The address that is read as many iterations ahead of the loop as told; in the
+ * first iterations of `zero`, and of the stage's loops that are not bound. */
+static Index address_ahead(Lower *l, int stage, const Prefetch *p,
+    const int *zero, int nzero, int64_t distance)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	const Expr *read = read_of(l, stage, p);
+	int n = l->nest->vars.n, outer = l->stage;
+	Binding *saved = arena_memdup(
+	    l->arena, l->vars, sizeof *saved * (size_t)n), *all = l->vars;
+	l->vars = saved;
+	l->stage = stage;
+	for (int i = 0; i < s->nloops; i++)
+		if (!saved[s->loops[i]].bound)
+			saved[s->loops[i]] = (Binding){true, index_const(0)};
+	for (int i = 0; i < nzero; i++)
+		saved[zero[i]] = (Binding){true, index_const(0)};
+	Binding *b = &saved[p->var];
+	b->value = index_add(l, b->value, index_const(distance), 1);
+	Index address =
+	    buffer_address(l, p->access, read->arg, read->narg);
+	l->vars = all;
+	l->stage = outer;
+	return address;
+}
+
+static void emit_prefetch(Lower *l, int buffer, Index address, int level)
+{
+	LowNode *node = emit_effect(l, LOW_PREFETCH, -1, -1, -1);
+	node->i = level;
+	node->buffer = l->low_buffer[buffer];
+	node->address = index_address(l, address);
+}
+
+/* --- in its own loop ------------------------------------------------------- */
+
+static void one_ahead(Lower *l, int stage, const Prefetch *p)
+{
+	Index address = address_ahead(l, stage, p, NULL, 0,
+	    tape_value(l->nest->tape, p->distance));
+	if (!index_has_lanes(address))
+		emit_prefetch(l, p->access, address, LEVEL_NEXT);
+}
+
+/* --- in parts ------------------------------------------------------------------ */
+
+/* The loops inside of the one that is looked ahead of, outermost first, as far
+ * as position `pos` of the stage's own; -1: the stage is not in it. */
+static int loops_between(
+    const Lower *l, int stage, int pos, const Prefetch *p, int *vars)
+{
+	int n = nest_loops_above(
+	    l->nest, stage, pos + 1, vars, l->nest->vars.n);
+	for (int i = 0; i < n; i++)
+		if (vars[i] == p->var) {
+			for (int k = i + 1; k < n; k++)
+				vars[k - i - 1] = vars[k];
+			return n - i - 1;
+		}
+	return -1;
+}
+
+/* Shares of `lines` for each loop's iterations; what is left for each of the
+ * innermost. */
+static int64_t share_lines(
+    const Lower *l, const int *loops, int n, int64_t lines, int64_t *share)
+{
+	for (int i = 0; i < n; i++) {
+		int64_t extent = loop_extent(l, loops[i]);
+		share[i] = lines = (lines + extent - 1) / extent;
+	}
+	return lines;
+}
+
+static bool is_running(const Lower *l, int var)
+{
+	return !loop_at_compile_time(l, var) &&
+	    !loop_is_bound(l->nest->vars.at[var].kind);
+}
+
+/* Is the loop at `pos` the one where parts are asked for: the outermost that
+ * runs and where they are small, or the last that runs? */
+static bool is_place(
+    const Lower *l, int stage, int pos, const Prefetch *p, int64_t lines)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	int *vars = NEW_N(l->arena, int, l->nest->vars.n);
+	int64_t *share = NEW_N(l->arena, int64_t, l->nest->vars.n);
+	int place = -1;
+	for (int i = 0; i < s->nloops; i++) {
+		if (!is_running(l, s->loops[i]))
+			continue;
+		int n = loops_between(l, stage, i, p, vars);
+		place = i;
+		if (share_lines(l, vars, n, lines, share) <= PART_FEW)
+			break;
+	}
+	return place == pos;
+}
+
+static void part_ahead(Lower *l, int stage, int pos, const Prefetch *p)
+{
+	int *vars = NEW_N(l->arena, int, l->nest->vars.n);
+	int64_t *share = NEW_N(l->arena, int64_t, l->nest->vars.n);
+	int n = loops_between(l, stage, pos, p, vars);
+	int64_t distance = tape_value(l->nest->tape, p->distance), elements;
+	int64_t line = l->machine->line_bytes,
+		bytes = dtype_bytes(l->nest->buffers.at[p->access].type);
+	if (n < 0)
+		return;
+	Index here = address_ahead(l, stage, p, vars, n, 0);
+	Index next = address_ahead(l, stage, p, vars, n, distance);
+	if (index_has_lanes(here) || index_has_lanes(next) ||
+	    !index_is_const(index_add(l, next, here, -1), &elements) ||
+	    elements <= 0 || line < bytes)
+		return;
+	/* with what is read now it would not stay */
+	if (2 * elements * bytes > l->machine->l2_bytes)
+		return;
+	int64_t lines = (elements / distance * bytes + line - 1) / line;
+	if (!is_place(l, stage, pos, p, lines))
+		return;
+	int64_t part = share_lines(l, vars, n, lines, share);
+	for (int i = 0; i < n; i++) {
+		assert(l->vars[vars[i]].bound);
+		next = index_add(l, next, l->vars[vars[i]].value,
+		    share[i] * (line / bytes));
+	}
+	for (int64_t i = 0; i < part && part <= PART_MOST; i++)
+		emit_prefetch(l, p->access,
+		    index_add(l, next, index_const(i * (line / bytes)), 1),
+		    LEVEL_LATER);
+}
+
+void prefetch_in(Lower *l, int stage, int pos)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	for (int i = 0; i < s->prefetches.n; i++) {
+		const Prefetch *p = &s->prefetches.at[i];
+		if (!read_of(l, stage, p))
+			continue;
+		if (p->var == s->loops[pos])
+			one_ahead(l, stage, p);
+		else if (nest_loop_position(l->nest, p->var) >= 0 &&
+		    l->nest->vars.at[p->var].stage != stage)
+			part_ahead(l, stage, pos, p);
+	}
+}

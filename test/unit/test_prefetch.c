@@ -1,0 +1,156 @@
+/* Prefetches of a loop around a block: while a panel of a product is in use, the
+ * lines of the next one are asked for, all of them, none far from it, and few at
+ * once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codegen/codegen.h"
+#include "ir/nest/nest.h"
+#include "schedule/schedule.h"
+#include "test/common_program.h"
+#include "test/common_schedule.h"
+
+enum { LINE = 64, LINE_FLOATS = LINE / 4, MOST = 1 << 20 };
+
+static const char product[] =
+    "tunec: 1\nname: p\nparams: {M: 12, N: 64, K: 40}\n"
+    "inputs: {a: 'f32[M, K]', b: 'const f32[K, N]'}\n"
+    "compute: |\n  c[i < M, j < N] = sum[k < K](a[i, k]*b[k, j])\n";
+
+/* Panels of 16 columns, which rows by fours use again. */
+#define TILE                                                                   \
+	"acc = cache_write(c, reg)\n"                                          \
+	"i0, i1 = split(c.i, [_, 4])\nj0, j1 = split(c.j, [_, 16])\n"          \
+	"reorder(j0, i0, i1, j1)\nunroll(i1)\nvectorize(j1, 16)\n"             \
+	"compute_at(acc, i0)\nk0, k1 = split(acc.k, [_, 2])\n"                 \
+	"l0, l1 = split(acc.j, [_, 16])\n"                                     \
+	"reorder(k0, k1, acc.i, l0, l1)\nunroll(k1)\nunroll(acc.i)\n"         \
+	"unroll(l0)\nvectorize(l1, 16)\n"                                      \
+	"bp = cache_read(acc, b)\ncompute_at(bp, root)\n"                      \
+	"transform_layout(bp, [x1//16, x0, x1%16])\npad(bp, 0)\n"
+
+/* What is prefetched while the outermost loop is at `panel`. */
+typedef struct {
+	const LowFunction *f;
+	int64_t *values; /* of the temporaries */
+	int64_t panel;
+	bool asked[MOST];
+	int64_t least, most;
+	int most_at_once;
+} Watch;
+
+static int64_t value_of(const Watch *w, const LowAffine *x)
+{
+	int64_t sum = x->constant;
+	for (int i = 0; i < x->n; i++)
+		sum += x->terms[i].coefficient * w->values[x->terms[i].temp];
+	return sum;
+}
+
+static void watch(Watch *w, const LowBody *body, int depth)
+{
+	int at_once = 0;
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if (n->kind == LOWNODE_LOOP) {
+			int64_t first = depth ? 0 : w->panel;
+			int64_t end = depth ? n->extent : w->panel + 1;
+			assert_null(n->limit);
+			for (int64_t v = first; v < end; v++) {
+				w->values[n->var] = v;
+				watch(w, &n->body, depth + 1);
+			}
+		} else if (n->kind == LOWNODE_OP && n->op == LOW_PREFETCH) {
+			int64_t at = value_of(w, &n->address);
+			assert_true(at >= 0 && at < MOST);
+			assert_int_equal(n->i, 2);
+			w->asked[at / LINE_FLOATS] = true;
+			w->least = at < w->least ? at : w->least;
+			w->most = at > w->most ? at : w->most;
+			at_once++;
+		}
+	}
+	if (at_once > w->most_at_once)
+		w->most_at_once = at_once;
+}
+
+static Lowered *lowered_of(Arena *arena, const char *text, int64_t l2_bytes)
+{
+	Error error = {0};
+	Target *t = target_parse(arena, "llvm -mcpu=skylake-avx512 -threads=1",
+	    &error);
+	Program *p = program_of_text(arena, product, NUMERICS_DEFAULT);
+	assert_non_null(t);
+	t->machine.line_bytes = LINE;
+	t->machine.l2_bytes = l2_bytes;
+	Nest *nest = schedule_nest(arena, p, &t->machine,
+	    schedule_steps(arena, text), &error);
+	if (!nest)
+		fail_msg("%s", error.text);
+	Lowered *l = lower(arena, nest, &t->machine, &error);
+	if (!l)
+		fail_msg("%s", error.text);
+	return l;
+}
+
+static void watch_panel(Arena *arena, const char *text, int64_t l2_bytes,
+    int64_t panel, Watch *w)
+{
+	Lowered *l = lowered_of(arena, text, l2_bytes);
+	*w = (Watch){.f = l->kernel,
+	    .values = NEW_N(arena, int64_t, l->kernel->temps.n),
+	    .panel = panel,
+	    .least = MOST};
+	watch(w, &l->kernel->body, 0);
+}
+
+static void test_next_panel(void **state)
+{
+	Arena *arena = arena_new();
+	Watch *w = NEW(arena, Watch);
+	enum { PANEL = 40 * 16, SLACK = 12 * LINE_FLOATS };
+	(void)state;
+	watch_panel(arena, TILE "prefetch(acc, bp, j0, 1)\n", 1 << 20, 1, w);
+	for (int64_t at = 2 * PANEL; at < 3 * PANEL; at += LINE_FLOATS)
+		assert_true(w->asked[at / LINE_FLOATS]);
+	assert_true(w->least >= 2 * PANEL);
+	assert_true(w->most < 3 * PANEL + SLACK);
+	assert_true(w->most_at_once <= 1);
+	arena_free(arena);
+}
+
+static void test_two_ahead(void **state)
+{
+	Arena *arena = arena_new();
+	Watch *w = NEW(arena, Watch);
+	(void)state;
+	watch_panel(arena, TILE "prefetch(acc, bp, j0, 2)\n", 1 << 20, 0, w);
+	assert_int_equal(w->least, 2 * 40 * 16);
+	arena_free(arena);
+}
+
+/* Of what a cache would lose again before it is read, nothing. */
+static void test_too_large(void **state)
+{
+	Arena *arena = arena_new();
+	Watch *w = NEW(arena, Watch);
+	(void)state;
+	watch_panel(arena, TILE "prefetch(acc, bp, j0, 1)\n", 4096, 0, w);
+	assert_int_equal(w->most_at_once, 0);
+	arena_free(arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_next_panel),
+	    cmocka_unit_test(test_two_ahead),
+	    cmocka_unit_test(test_too_large),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
