@@ -344,6 +344,7 @@ void cpu_machine(const Cpu *cpu, CpuFeatures set, Machine *machine)
 	    .vector_registers = avx512 || !x86 ? 32 : 16,
 	    .fma = !x86 || (set & F(FMA)),
 	    .broadcast = avx512,
+	    .splat = !x86 || (set & F(AVX)),
 	    .scale = avx512,
 	    .masked = avx512 || (cpu->masked_avx2 && (set & F(AVX2))),
 	    .gather = set & F(AVX2),

@@ -17,6 +17,7 @@ typedef struct {
 	bool gather;            /* vector gathers exist */
 	bool broadcast;         /* arithmetic reads one element of memory for
 				   all lanes */
+	bool splat;             /* a load fills all lanes with one element */
 	bool scale;             /* vectors of floats times powers of two, rounded
 				   once, in an instruction */
 	bool f16c;              /* f16 <-> f32 conversion instructions */

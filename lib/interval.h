@@ -21,6 +21,8 @@ static inline Wide interval_limited(Wide x)
 static inline Wide interval_product(Wide a, Wide b)
 {
 	Wide x;
+	if (wide_fits(a) && wide_fits(b)) /* nearly always */
+		return interval_limited((Wide)(int64_t)a * (int64_t)b);
 	if (__builtin_mul_overflow(a, b, &x))
 		return (a < 0) == (b < 0) ? INTERVAL_LIMIT : -INTERVAL_LIMIT;
 	return interval_limited(x);

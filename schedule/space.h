@@ -48,6 +48,7 @@ struct Space {
 	Lookup whys;      /* refusals, which outlive the plans */
 	PlanEntry *table; /* open addressing; positions NULL: empty */
 	int table_size, table_used;
+	int64_t plans_made; /* those forgotten and refused ones too */
 	int64_t *values;  /* the tape, evaluated */
 	int values_size;
 	RefusalCount refusals[REFUSALS_KEPT];

@@ -164,7 +164,7 @@ uint64_t space_register_tile(Space *space, const Candidate *candidate)
 	const PlanStage *s = &plan->stages[plan->anchor];
 	StageCost c;
 	uint64_t hash = candidate->sketch;
-	stage_cost(s, space->machine, values, &c);
+	stage_body(s, space->machine, values, &c);
 	for (int d = c.body; d < s->nloops; d++) {
 		const PlanLoop *l = &s->loops[d];
 		int64_t tile[2] = {l->axis, values[l->extent]};
@@ -202,6 +202,7 @@ enum {
 	FIRST_KEPT = 16,
 	FIRST_STEPS = 60,
 	FIRST_BLOCKS = 8,
+	FIRST_PLANS = 2500, /* made for samples: about half a second's */
 	FIRST_WORK = 60 * 64 /* blocks that a kept one's single moves look at */
 };
 
@@ -213,17 +214,19 @@ static double analytic_one(Space *space, const Candidate *c)
 }
 
 /* The best of seeded samples, each of the best few improved by single moves
- * until none of FIRST_STEPS in a row helps. */
+ * until none of FIRST_STEPS in a row helps.  Where nearly every sample is of
+ * another structure the moves find more in less time. */
 bool space_first(Space *space, int tries, Candidate *out)
 {
 	Rng rng = rng_stream(FIRST_SEED, 0, 0);
 	Candidate kept[FIRST_KEPT];
 	double cost[FIRST_KEPT];
 	int n = 0, blocks = space->program->nblocks;
+	int64_t most = space->plans_made + FIRST_PLANS;
 	/* A large program's samples cost more, and are each a new plan. */
 	if (blocks > FIRST_BLOCKS)
 		tries = tries * FIRST_BLOCKS / blocks * FIRST_BLOCKS / blocks + 1;
-	for (int i = 0; i < tries; i++) {
+	for (int i = 0; i < tries && space->plans_made < most; i++) {
 		Candidate c;
 		if (!space_sample(space, &rng, &c))
 			continue;

@@ -154,6 +154,7 @@ const PlanEntry *space_entry(Space *space, const Candidate *c)
 		if (s->parts[p].slot < 0)
 			e->positions[p] = c->at[p];
 	record_plan(space, s, e);
+	space->plans_made++;
 	if (++space->table_used * 2 > space->table_size) {
 		table_grow(space);
 		e = table_place(space, s, c, key);

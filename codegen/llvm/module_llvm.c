@@ -16,6 +16,7 @@
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -58,6 +59,18 @@ static Status take_message(char *message, const char *what, Error *error)
 
 /* --- target machines ------------------------------------------------------ */
 
+/* Addresses come with their pointers (module_llvm_address.c).  Looking for better
+ * ones took a third of the time of compiling; the C API has no other word for
+ * it, and the command line is the process's. */
+static void disable_reduction(void)
+{
+	static const char *const options[] = {"tunec", "-disable-lsr"};
+	static bool told;
+	if (!told)
+		LLVMParseCommandLineOptions(2, options, NULL);
+	told = true;
+}
+
 static LLVMTargetMachineRef open_machine(
     const char *triple, const char *cpu, const char *attrs, Error *error)
 {
@@ -81,6 +94,7 @@ static LLVMTargetMachineRef open_machine(
 		    triple);
 		return NULL;
 	}
+	disable_reduction();
 	LLVMResetFatalErrorHandler();
 	LLVMInstallFatalErrorHandler(say_fatal);
 	if (LLVMGetTargetFromTriple(triple, &target, &message)) {

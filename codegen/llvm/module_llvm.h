@@ -2,7 +2,8 @@
  *
  *     module_llvm.c           what the program sees: compile, check, features
  *     module_llvm_function.c  functions, loops, parallel regions, buffers
- *     module_llvm_memory.c    addresses, loads, stores
+ *     module_llvm_address.c   addresses that move with loops
+ *     module_llvm_memory.c    loads, stores
  *     module_llvm_op.c        operations on temporaries
  *     module_llvm_convert.c   conversions between element types
  *     module_llvm_load.c      an object linked into this process
@@ -23,6 +24,22 @@ typedef struct {
 	CpuFeatures features; /* x86-64 */
 	const char *cpu, *attrs;
 } LlvmGen;
+
+/* An address that moves with a loop: of a buffer, constants left out. */
+typedef struct {
+	int buffer, nterms;
+	const LowTerm *terms; /* the loop's own last */
+	LLVMValueRef pointer; /* a phi of the loop's head */
+} LlvmRunning;
+
+/* A loop that is being emitted. */
+typedef struct LlvmLoop {
+	struct LlvmLoop *outer;
+	int var;
+	LLVMValueRef begin;
+	LLVMBasicBlockRef before, head;
+	VEC(LlvmRunning) running;
+} LlvmLoop;
 
 /* An LLVM function of a lowered one: itself, or a parallel loop's body. */
 typedef struct {
@@ -45,6 +62,7 @@ typedef struct {
 	LLVMValueRef *scopes,
 	    *noalias;  /* metadata by used buffer; entries may be NULL */
 	int *nregions; /* outlined so far, for names */
+	LlvmLoop *loop; /* the innermost that is open; NULL: none */
 	bool parallel; /* this is a region's body */
 	bool streams;  /* has streaming stores */
 } LlvmFunction;
@@ -60,6 +78,16 @@ void llvm_temp_write(LlvmFunction *f, int temp, LLVMValueRef value);
 /* module_llvm_memory.c */
 LLVMValueRef llvm_affine(LlvmFunction *f, const LowAffine *affine);
 void llvm_memory_emit(LlvmFunction *f, const LowNode *node);
+
+/* module_llvm_address.c */
+/* Of an element's address; here, where the builder stands. */
+LLVMValueRef llvm_address(LlvmFunction *f, const LowNode *node);
+/* The terms in the order in which their temporaries were defined, those that are
+ * assigned again last; their number. */
+int llvm_sorted_terms(
+    LlvmFunction *f, const LowAffine *affine, LowTerm *terms);
+/* What moved with the loop makes its step; the builder stands in its latch. */
+void llvm_addresses_step(LlvmFunction *f, LlvmLoop *loop);
 
 /* module_llvm_convert.c: as a cast of language.md, lane by lane */
 LLVMValueRef llvm_convert(

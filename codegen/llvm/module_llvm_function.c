@@ -51,7 +51,11 @@ static void emit_range(
 	    b, llvm_int_type(gen, 64, 1), f->low->temps.at[loop->var].name);
 	LLVMAddIncoming(var, &begin, &before, 1);
 	llvm_temp_write(f, loop->var, var);
+	LlvmLoop own = {f->loop, loop->var, begin, before, head, {0}};
+	f->loop = &own;
 	emit_body(f, &loop->body);
+	f->loop = own.outer;
+	llvm_addresses_step(f, &own);
 	V next = LLVMBuildNSWAdd(b, var, llvm_int(gen, 64, 1, 1), "");
 	LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
 	LLVMAddIncoming(var, &next, &latch, 1);
@@ -401,6 +405,7 @@ static void emit_region_body(const LlvmFunction *outer, Region *r)
 	f.function = r->body;
 	f.thread = LLVMGetParam(r->body, 0);
 	f.parallel = true;
+	f.loop = NULL;
 	f.streams = false;
 	function_begin(&f, &r->loop->body, REGION_OWN);
 	for (int i = 0; i < r->captures.n; i++) {

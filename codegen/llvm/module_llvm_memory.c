@@ -1,32 +1,14 @@
-/* Addresses, loads and stores.  An address is the buffer's base, plus the sum
- * of what varies, outer variables first, plus the constant last: equal sums are
- * then one value and constants become displacements of the instructions. */
+/* Loads and stores. */
 #include "codegen/llvm/module_llvm.h"
 
 typedef LLVMValueRef V;
-
-/* The terms in the order in which their temporaries were defined. */
-static int sorted_terms(
-    LlvmFunction *f, const LowAffine *affine, LowTerm *terms)
-{
-	int n = 0;
-	for (int i = 0; i < affine->n; i++) {
-		LowTerm t = affine->terms[i];
-		int at = n++;
-		for (; at && f->rank[terms[at - 1].temp] > f->rank[t.temp];
-		     at--)
-			terms[at] = terms[at - 1];
-		terms[at] = t;
-	}
-	return n;
-}
 
 /* The sum without its constant; NULL if there are no terms. */
 static V affine_terms(LlvmFunction *f, const LowAffine *affine)
 {
 	LLVMBuilderRef b = f->gen->builder;
 	LowTerm *terms = NEW_N(f->arena, LowTerm, affine->n);
-	int n = sorted_terms(f, affine, terms);
+	int n = llvm_sorted_terms(f, affine, terms);
 	V sum = NULL;
 	for (int i = 0; i < n; i++) {
 		V term = llvm_temp_read(f, terms[i].temp);
@@ -53,21 +35,6 @@ static LLVMTypeRef memory_type(LlvmGen *gen, DType type, int lanes)
 {
 	return type == DT_BOOL ? llvm_int_type(gen, 8, lanes)
 			       : llvm_type(gen, type, lanes);
-}
-
-static V address(LlvmFunction *f, const LowNode *node)
-{
-	LlvmGen *gen = f->gen;
-	LLVMTypeRef type =
-	    memory_type(gen, f->low->buffers.at[node->buffer].type, 1);
-	V p = f->bases[node->buffer];
-	V index = affine_terms(f, &node->address);
-	if (index)
-		p = LLVMBuildGEP2(gen->builder, type, p, &index, 1, "");
-	V constant = llvm_int(gen, 64, node->address.constant, 1);
-	if (node->address.constant)
-		p = LLVMBuildGEP2(gen->builder, type, p, &constant, 1, "");
-	return p;
 }
 
 static int64_t gcd(int64_t a, int64_t b)
@@ -123,7 +90,7 @@ static V to_memory(LlvmGen *gen, DType type, int lanes, V x)
 static V load(LlvmFunction *f, const LowNode *node, DType type, int lanes)
 {
 	V x = LLVMBuildLoad2(f->gen->builder, memory_type(f->gen, type, lanes),
-	    address(f, node), "");
+	    llvm_address(f, node), "");
 	LLVMSetAlignment(x, alignment(f, node));
 	return from_memory(f->gen, type, tag(f, node, x));
 }
@@ -132,7 +99,7 @@ static void store(LlvmFunction *f, const LowNode *node, DType type, int lanes)
 {
 	LlvmGen *gen = f->gen;
 	V x = to_memory(gen, type, lanes, llvm_temp_read(f, node->arg[0]));
-	V s = LLVMBuildStore(gen->builder, x, address(f, node));
+	V s = LLVMBuildStore(gen->builder, x, llvm_address(f, node));
 	LLVMSetAlignment(s, alignment(f, node));
 	tag(f, node, s);
 }
@@ -166,7 +133,7 @@ static void stream_aligned(
     LlvmFunction *f, const LowNode *node, DType type, int lanes)
 {
 	V x = to_memory(f->gen, type, lanes, llvm_temp_read(f, node->arg[0]));
-	V s = LLVMBuildStore(f->gen->builder, x, address(f, node));
+	V s = LLVMBuildStore(f->gen->builder, x, llvm_address(f, node));
 	LLVMSetAlignment(s, (unsigned)(lanes * dtype_bytes(type)));
 	without_caching(f, tag(f, node, s));
 }
@@ -237,7 +204,7 @@ static V addresses(LlvmFunction *f, const LowNode *node, int temp, int lanes)
 	DType type = f->low->buffers.at[node->buffer].type;
 	V index = as_vector(gen, llvm_temp_read(f, temp), lanes);
 	return LLVMBuildGEP2(gen->builder, memory_type(gen, type, 1),
-	    address(f, node), &index, 1, "");
+	    llvm_address(f, node), &index, 1, "");
 }
 
 static V load_masked(
@@ -246,7 +213,7 @@ static V load_masked(
 	LlvmGen *gen = f->gen;
 	bool gather = node->op == LOW_GATHER;
 	V p =
-	    gather ? addresses(f, node, node->arg[0], lanes) : address(f, node);
+	    gather ? addresses(f, node, node->arg[0], lanes) : llvm_address(f, node);
 	LLVMTypeRef result =
 	    LLVMVectorType(memory_type(gen, type, 1), (unsigned)lanes);
 	LLVMTypeRef types[] = {result, LLVMTypeOf(p)};
@@ -266,7 +233,7 @@ static void store_masked(
 	bool scatter = node->op == LOW_SCATTER;
 	V x = to_memory(gen, type, lanes, llvm_temp_read(f, node->arg[0]));
 	V p = scatter ? addresses(f, node, node->arg[1], lanes)
-		      : address(f, node);
+		      : llvm_address(f, node);
 	x = as_vector(gen, x, lanes);
 	LLVMTypeRef types[] = {LLVMTypeOf(x), LLVMTypeOf(p)};
 	int align = scatter ? dtype_bytes(type) : (int)alignment(f, node);
@@ -282,7 +249,7 @@ static void store_masked(
 static void prefetch(LlvmFunction *f, const LowNode *node)
 {
 	LlvmGen *gen = f->gen;
-	V args[] = {address(f, node), llvm_int(gen, 32, 0, 1),
+	V args[] = {llvm_address(f, node), llvm_int(gen, 32, 0, 1),
 	    llvm_int(gen, 32, 4 - node->i, 1), llvm_int(gen, 32, 1, 1)};
 	llvm_intrinsic_of(gen, "llvm.prefetch", args, 4);
 }

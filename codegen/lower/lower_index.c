@@ -14,7 +14,7 @@
 
 #include <assert.h>
 
-enum { LANES_MAX = 64 };
+enum { LANES_MAX = 64, TERMS_FEW = 64 };
 
 /* --- ranges ------------------------------------------------------------- */
 
@@ -57,6 +57,18 @@ static Interval form_range(const Lower *l, LowAffine form)
 		sum = interval_add(sum,
 		    interval_scale(symbol_range(l, form.terms[i].temp),
 			form.terms[i].coefficient));
+	return sum;
+}
+
+static Wide form_least(const Lower *l, LowAffine form)
+{
+	Wide sum = form.constant;
+	for (int i = 0; i < form.n; i++) {
+		LowTerm t = form.terms[i];
+		Interval r = symbol_range(l, t.temp);
+		sum += interval_product(
+		    t.coefficient < 0 ? r.hi : r.lo, t.coefficient);
+	}
 	return sum;
 }
 
@@ -180,12 +192,13 @@ static int vector_op(Lower *l, LowOpcode op, int a, int b)
 Index index_scale(Lower *l, Index a, int64_t factor)
 {
 	Index x = index_const(0);
+	if (factor == 1)
+		return a;
 	x.form = low_affine_add(l->arena, x.form, a.form, factor);
 	if (a.vector < 0 || !factor)
 		return x;
-	x.vector = factor == 1 ? a.vector
-			       : vector_op(l, LOW_MUL, a.vector,
-				     const_int(l, DT_INDEX, l->lanes, factor));
+	x.vector = vector_op(l, LOW_MUL, a.vector,
+	    const_int(l, DT_INDEX, l->lanes, factor));
 	if (a.known) {
 		int64_t *known = NEW_N(l->arena, int64_t, l->lanes);
 		for (int i = 0; i < l->lanes; i++)
@@ -206,8 +219,11 @@ static const int64_t *known_sum(Lower *l, Index a, Index b)
 
 Index index_add(Lower *l, Index a, Index b, int64_t scale)
 {
-	b = index_scale(l, b, scale);
-	Index sum = {.form = low_affine_add(l->arena, a.form, b.form, 1),
+	if (b.vector >= 0) {
+		b = index_scale(l, b, scale);
+		scale = 1;
+	}
+	Index sum = {.form = low_affine_add(l->arena, a.form, b.form, scale),
 		.vector = a.vector, .range = a.range, .known = a.known};
 	if (a.vector >= 0 && b.vector >= 0) {
 		sum.known = a.known && b.known ? known_sum(l, a, b) : NULL;
@@ -556,19 +572,26 @@ void fact_push(Lower *l, Index x)
 	for (int i = 0; i < x.form.n; i++)
 		terms[i] = (LowTerm){x.form.terms[i].temp,
 			x.form.terms[i].coefficient / g};
-	vec_push(l->arena, &l->facts,
-	    (LowAffine){floor_div(x.form.constant, g), x.form.n, terms});
+	LowAffine fact = {floor_div(x.form.constant, g), x.form.n, terms};
+	for (int i = 0; i < l->facts.n; i++)
+		if (low_affine_equal(l->facts.at[i], fact))
+			return;
+	vec_push(l->arena, &l->facts, fact);
 }
 
 /* form - multiple of the fact, so that the term goes away */
 static bool nonnegative(Lower *l, LowAffine form, int depth)
 {
-	if (form_range(l, form).lo >= 0)
+	LowTerm few[TERMS_FEW];
+	if (form_least(l, form) >= 0)
 		return true;
 	if (!depth)
 		return false;
 	for (int i = l->facts.n - 1; i >= 0; i--) {
 		LowAffine fact = l->facts.at[i];
+		LowTerm *terms = few;
+		if (form.n + fact.n > TERMS_FEW)
+			terms = NEW_N(l->arena, LowTerm, form.n + fact.n);
 		for (int j = 0; j < form.n; j++) {
 			LowTerm t = form.terms[j];
 			Index x = {.form = fact, .vector = -1};
@@ -577,7 +600,7 @@ static bool nonnegative(Lower *l, LowAffine form, int depth)
 			    t.coefficient % c)
 				continue;
 			if (nonnegative(l,
-				low_affine_add(l->arena, form, fact,
+				low_affine_sum(terms, form, fact,
 				    -(t.coefficient / c)),
 				depth - 1))
 				return true;

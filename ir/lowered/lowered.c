@@ -76,21 +76,35 @@ static int64_t coefficient(LowAffine a, int temp)
 	return sum;
 }
 
+LowAffine low_affine_sum(
+    LowTerm *terms, LowAffine a, LowAffine b, int64_t scale_b)
+{
+	LowAffine sum = {.constant = a.constant + b.constant * scale_b,
+	    .terms = terms};
+	for (int i = 0; i < a.n; i++) {
+		int64_t c = a.terms[i].coefficient +
+		    coefficient(b, a.terms[i].temp) * scale_b;
+		if (c)
+			terms[sum.n++] = (LowTerm){a.terms[i].temp, c};
+	}
+	for (int i = 0; i < b.n && scale_b; i++)
+		if (!coefficient(a, b.terms[i].temp))
+			terms[sum.n++] = (LowTerm){b.terms[i].temp,
+			    b.terms[i].coefficient * scale_b};
+	return sum;
+}
+
+/* Terms are never changed once they are there, so sums may share them. */
 LowAffine low_affine_add(
     Arena *arena, LowAffine a, LowAffine b, int64_t scale_b)
 {
-	LowAffine sum = {.constant = a.constant + b.constant * scale_b};
-	sum.terms = NEW_N(arena, LowTerm, a.n + b.n);
-	for (int i = 0; i < a.n + b.n; i++) {
-		int temp = i < a.n ? a.terms[i].temp : b.terms[i - a.n].temp;
-		if (coefficient(sum, temp))
-			continue; /* a later occurrence of a term */
-		int64_t c = coefficient(a, temp) +
-		    coefficient(b, temp) * scale_b;
-		if (c)
-			sum.terms[sum.n++] = (LowTerm){temp, c};
-	}
-	return sum;
+	int64_t constant = a.constant + b.constant * scale_b;
+	if (!b.n || !scale_b)
+		return (LowAffine){constant, a.n, a.terms};
+	if (!a.n && scale_b == 1)
+		return (LowAffine){constant, b.n, b.terms};
+	return low_affine_sum(
+	    NEW_N(arena, LowTerm, a.n + b.n), a, b, scale_b);
 }
 
 bool low_affine_equal(LowAffine a, LowAffine b)

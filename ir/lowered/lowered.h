@@ -145,6 +145,8 @@ int low_buffer_named(Arena *arena, LowFunction *f, const char *name); /* -1 */
 LowNode *low_op(Arena *arena, LowBody *body, LowOpcode op, int dst, int a,
     int b, int c);
 LowAffine low_affine_const(int64_t value);
+/* a + scale_b*b, into memory for the terms of both. */
+LowAffine low_affine_sum(LowTerm *terms, LowAffine a, LowAffine b, int64_t scale_b);
 LowAffine low_affine_add(Arena *arena, LowAffine a, LowAffine b, int64_t scale_b);
 bool low_affine_equal(LowAffine a, LowAffine b);
 const char *low_op_name(LowOpcode op); /* "ADD" */

@@ -127,8 +127,12 @@ Handle tape_cons(
 	     i = (i + 1) & mask)
 		if (node_is(tape, tape->table[i] - 1, kind, value, arg, n))
 			return tape->table[i] - 1;
-	TapeNode d = {
-	    kind, tape->args.n, n, value, node_low(tape, kind, value, arg, n)};
+	TapeNode d = {.kind = kind,
+	    .first = tape->args.n,
+	    .n = n,
+	    .value = value,
+	    .low = node_low(tape, kind, value, arg, n)};
+	sample_node(tape, &d, arg);
 	for (int i = 0; i < n; i++)
 		vec_push(tape->arena, &tape->args, arg[i]);
 	vec_push(tape->arena, &tape->nodes, d);

@@ -1,8 +1,9 @@
-/* Inside the tape: what its three files share.
+/* Inside the tape: what its four files share.
  *
- *     tape.c       nodes, arithmetic, division
- *     tape_poly.c  polynomials over atoms, and their signs
- *     tape_eval.c  evaluation, extraction, text */
+ *     tape.c         nodes, arithmetic, division
+ *     tape_poly.c    polynomials over atoms, and their signs
+ *     tape_sample.c  values for a few slots: counterexamples
+ *     tape_eval.c    evaluation, extraction, text */
 #ifndef IR_TAPE_INTERNAL_H
 #define IR_TAPE_INTERNAL_H
 
@@ -11,7 +12,11 @@
 #include "ir/tape/tape.h"
 #include "lib/vec.h"
 
-enum { MAX_TERMS = 48, MAX_FACTORS = 24 };
+enum { MAX_TERMS = 48, MAX_FACTORS = 24, SAMPLES = 8 };
+
+/* A value that a sample of the slots does not give: too large, or of what no
+ * slots should make. */
+#define NO_VALUE INT64_MIN
 
 typedef enum {
 	TAPE_CONST,   /* value */
@@ -33,6 +38,7 @@ typedef struct {
 	int first, n; /* arguments */
 	int64_t value;
 	int64_t low; /* known lower bound; INT64_MIN: none */
+	int64_t sample[SAMPLES]; /* its values for a few slots, or NO_VALUE */
 } TapeNode;
 
 struct Tape {
@@ -88,6 +94,11 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
 /* tape.c: the node, made if it is new */
 Handle tape_cons(
     Tape *tape, TapeKind kind, int64_t value, const TapeArg *arg, int n);
+
+/* tape_sample.c: fills node->sample, its arguments' being there */
+void sample_node(const Tape *tape, TapeNode *node, const TapeArg *arg);
+/* Is it negative for some slots? */
+bool sample_refutes(const Tape *tape, const Poly *p);
 
 /* tape_poly.c */
 int monomial_compare(const Term *a, const Term *b);

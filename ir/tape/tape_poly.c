@@ -3,7 +3,8 @@
  * Every atom has a lower bound from slots being at least 1.  With x = bound +
  * x' for each, a polynomial without negative coefficients is nonnegative; min,
  * max and ceildiv are replaced by what bounds them where that does not settle
- * it. */
+ * it.  Each way of replacing them is another polynomial to ask; most are negative
+ * for some of a few slots, which is seen at once (tape_sample.c). */
 #include "ir/tape/tape_internal.h"
 
 #include <stdlib.h>
@@ -361,6 +362,8 @@ static bool poly_nonnegative(const Tape *tape, const Poly *p, int depth)
 		return false;
 	if (p->n == 1 && p->term[0].n == 0)
 		return p->term[0].coefficient >= 0;
+	if (sample_refutes(tape, p))
+		return false;
 	if (poly_plainly_nonnegative(tape, p))
 		return true;
 	while (depth > 0) { /* every atom once, newest first */

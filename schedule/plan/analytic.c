@@ -31,7 +31,7 @@ Refusal plan_limits(
 		StageCost c;
 		if (s->ahead)
 			continue; /* a copy: no arithmetic, no registers */
-		stage_cost(s, machine, values, &c);
+		stage_body(s, machine, values, &c);
 		if (c.unrolled * c.copies * s->flops > BODY_OPERATIONS_MAX)
 			return "the unrolled body is too large";
 		if (s->reduce && s->accesses[0].scope == SCOPE_REG &&

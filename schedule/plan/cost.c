@@ -9,6 +9,7 @@
  * Low et al., TOMS 2016, without its ways). */
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "schedule/plan/plan.h"
 
@@ -163,23 +164,6 @@ void access_elements(const PlanStage *s, const PlanAccess *a,
 	}
 }
 
-/* touched[d]: bytes of all buffers in memory that loops d.. move over. */
-static void count_touched(
-    const PlanStage *s, const int64_t *values, StageCost *c)
-{
-	for (int d = 0; d <= s->nloops; d++)
-		c->touched[d] = 0;
-	for (int i = 0; i < s->naccesses; i++) {
-		const PlanAccess *a = &s->accesses[i];
-		double elements[PLAN_DEPTH + 1];
-		if (a->scope == SCOPE_REG)
-			continue;
-		access_elements(s, a, values, elements);
-		for (int d = 0; d <= s->nloops; d++)
-			c->touched[d] += a->bytes * elements[d];
-	}
-}
-
 /* --- sets ---------------------------------------------------------------------- */
 
 /* Where a line of a cache may lie follows from its place in its page (of 64
@@ -212,26 +196,35 @@ static uint64_t repeated(uint64_t lines, int64_t step, int64_t n)
 	return ~lines ? lines | moved_by(lines, (n - done) * step) : lines;
 }
 
-static bool is_waiting(
-    const PlanStage *s, const PlanAccess *a, const int64_t *values)
+/* bytes[d]: what a step of loop d moves it by; 0 where that is one iteration. */
+static void count_steps(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, int64_t *bytes)
+{
+	for (int d = 0; d < s->nloops; d++)
+		bytes[d] = values[s->loops[d].extent] > 1
+		    ? access_step(a, values, d) * a->bytes : 0;
+}
+
+static bool is_waiting(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, const int64_t *steps)
 {
 	double rows = 1;
 	int64_t row = a->bytes;
 	for (int d = s->nloops - 1; d >= 0 && rows <= STREAMS; d--) {
 		int64_t n = values[s->loops[d].extent];
-		int64_t step = access_step(a, values, d) * a->bytes;
-		if (n > 1 && step > row + SHORT_ROW)
+		if (n > 1 && steps[d] > row + SHORT_ROW)
 			rows *= (double)n;
 		else if (n > 1)
-			row += (n - 1) * step;
+			row += (n - 1) * steps[d];
 	}
 	return !a->write && rows > STREAMS && row <= SHORT_ROW;
 }
 
-/* Of what loops d.. move over: bytes that it takes in a cache, with the sets that
- * only it can fill; bytes that are touched by what loop d - 1 moves and by what it
+/* Of what loops d.. move over: its bytes; those that it takes in a cache, with the
+ * sets that only it can fill; bytes that are touched by what loop d - 1 moves and by what it
  * does not; of these those that are waited for. */
 typedef struct {
+	double touched[PLAN_DEPTH + 1];
 	double taken[PLAN_DEPTH + 1], pages[PLAN_DEPTH + 1];
 	double moved[2][PLAN_DEPTH + 1], waiting[2][PLAN_DEPTH + 1];
 } Footprint;
@@ -240,21 +233,25 @@ static void add_access(const PlanStage *s, const PlanAccess *a,
     const int64_t *values, Footprint *f)
 {
 	double elements[PLAN_DEPTH + 1];
-	bool waiting = is_waiting(s, a, values);
+	int64_t steps[PLAN_DEPTH];
+	count_steps(s, a, values, steps);
+	bool waiting = is_waiting(s, a, values, steps);
 	uint64_t lines = a->by_data ? ~(uint64_t)0 : 1;
 	double pages = 1;
 	access_elements(s, a, values, elements);
 	for (int d = s->nloops; d >= 0; d--) {
 		double bytes = a->bytes * elements[d];
 		int64_t n = d < s->nloops ? values[s->loops[d].extent] : 1;
-		int64_t step = n > 1 ? access_step(a, values, d) * a->bytes : 0;
+		int64_t step = d < s->nloops ? steps[d] : 0;
 		if (step && ~lines)
 			lines = repeated(lines, step, n);
 		if (step >= PAGE)
 			pages *= (double)n;
 		else
 			pages += (double)((n - 1) * step) / PAGE * pages;
-		f->taken[d] += bytes * PAGE_LINES / __builtin_popcountll(lines);
+		f->touched[d] += bytes;
+		f->taken[d] += ~lines
+		    ? bytes * PAGE_LINES / __builtin_popcountll(lines) : bytes;
 		f->pages[d] += pages;
 		bool moved = !d || access_moves(a, values, d - 1);
 		f->moved[moved][d] += bytes;
@@ -486,6 +483,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 			c->stores += copies * each;
 		if (!a->write || s->reduce)
 			c->loads += copies * each;
+		if (!a->write && !wide && vector >= 0 && !m->splat)
+			c->operations += copies; /* a shuffle */
 		if (!a->write && copies * each >= c->operations &&
 		    (wide || m->broadcast))
 			folded = c->operations;
@@ -562,10 +561,11 @@ static double fits_traffic(const StageCost *c, int nloops, const Footprint *f,
 static void count_traffic(const PlanStage *s, const Machine *m,
     const int64_t *values, StageCost *c)
 {
-	Footprint f = {{0}, {0}, {{0}}, {{0}}};
+	Footprint f = {.touched = {0}};
 	for (int i = 0; i < s->naccesses; i++)
 		if (s->accesses[i].scope != SCOPE_REG)
 			add_access(s, &s->accesses[i], values, &f);
+	memcpy(c->touched, f.touched, sizeof c->touched);
 	c->traffic[0] = fits_traffic(c, s->nloops, &f, f.taken, false,
 	    (double)m->l1_bytes * 0.75);
 	for (int d = 0; d <= s->nloops; d++)
@@ -618,14 +618,19 @@ static double odd_steps(
 	return c->results * (double)rest * c->lanes * 3;
 }
 
-void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
+void stage_body(const PlanStage *s, const Machine *m, const int64_t *values,
     StageCost *c)
 {
 	*c = (StageCost){.lanes = 1, .unrolled = 1, .parallel = 1};
 	count_trips(s, values, c);
 	c->padding = max2(1, c->trips[s->nloops] / (double)s->points);
-	count_touched(s, values, c);
 	count_body(s, m, values, c);
+}
+
+void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
+    StageCost *c)
+{
+	stage_body(s, m, values, c);
 	count_parallel(s, m, values, c);
 	count_traffic(s, m, values, c);
 

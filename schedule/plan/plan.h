@@ -213,5 +213,8 @@ void access_elements(const PlanStage *stage, const PlanAccess *access,
     const int64_t *values, double *elements);
 void stage_cost(const PlanStage *stage, const Machine *machine,
     const int64_t *values, StageCost *cost);
+/* Only what is known without memory: the body, trips, padding; the rest is 0. */
+void stage_body(const PlanStage *stage, const Machine *machine,
+    const int64_t *values, StageCost *cost);
 
 #endif

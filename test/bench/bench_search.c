@@ -67,7 +67,7 @@ static void run(Bench *b)
 {
 	SearchSpace space = {
 	    b, sample, mutate, space_size(b->space, 1 << 20), at,
-	    kind};
+	    kind, NULL};
 	SearchSettings settings = search_defaults(1);
 	Search *search = search_new("sa", &space, &settings);
 	Candidate batch[BATCH];

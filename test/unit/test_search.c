@@ -308,6 +308,27 @@ static void test_kinds(void **state)
 	}
 }
 
+static bool toy_over(void *context)
+{
+	return ((Toy *)context)->asked > 1000;
+}
+
+/* A round whose time is over proposes what it has met, and is no end. */
+static void test_over(void **state)
+{
+	(void)state;
+	Toy toy = toy_make(20, 10, 0);
+	SearchSpace space = toy_space(&toy);
+	space.over = toy_over;
+	SearchSettings settings = search_defaults(1);
+	Search *search = search_new("sa", &space, &settings);
+	Candidate out[20];
+	assert_int_equal(search_next(search, toy_score, &toy, 20, out), 20);
+	assert_in_range(search_stats(search).scored, 1000, 1500);
+	assert_false(search_exhausted(search));
+	search_free(search);
+}
+
 static void test_unknown(void **state)
 {
 	(void)state;
@@ -326,6 +347,7 @@ int main(void)
 	    cmocka_unit_test(test_nothing_legal),
 	    cmocka_unit_test(test_visited),
 	    cmocka_unit_test(test_kinds),
+	    cmocka_unit_test(test_over),
 	    cmocka_unit_test(test_unknown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -292,6 +293,30 @@ static void large_forms(void **state)
 	arena_free(x.arena);
 }
 
+/* A sum of many products that is negative for small slots: no order in which its
+ * quotients and minima are replaced settles it, so none should be tried. */
+static void refuted_at_once(void **state)
+{
+	(void)state;
+	Fixture x = fixture();
+	Tape *t = x.t;
+	enum { N = 12 };
+	Handle sum = c(&x, -5000);
+	for (int i = 0; i < N; i++) {
+		Handle a = tape_slot(t, i), b = tape_slot(t, (i + 1) % N);
+		Handle q = tape_ceildiv(t, c(&x, 100 + i), a);
+		Handle m = tape_min(t, tape_mul(t, b, q), c(&x, 90 + i));
+		sum = tape_add(t, sum, tape_mul(t, m, tape_mul(t, a, q)));
+		sum = tape_sub(t, sum, tape_mul(t, a, b));
+	}
+	clock_t start = clock();
+	for (int i = 0; i < 100; i++)
+		assert_false(tape_known_nonnegative(
+		    t, tape_add(t, sum, c(&x, i))));
+	assert_true(clock() - start < CLOCKS_PER_SEC);
+	arena_free(x.arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +325,7 @@ int main(void)
 	    cmocka_unit_test(divisions),
 	    cmocka_unit_test(signs),
 	    cmocka_unit_test(large_forms),
+	    cmocka_unit_test(refuted_at_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

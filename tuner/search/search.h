@@ -7,7 +7,7 @@
  * A search sees a space through a few functions, so that tests can give it one
  * of their own.  It keeps no time and draws no numbers but from its seed: the
  * same seed, scores and measurements give the same candidates in the same
- * order, on any number of threads. */
+ * order, on any number of threads, unless it is told that its time is over. */
 #ifndef TUNER_SEARCH_H
 #define TUNER_SEARCH_H
 
@@ -29,6 +29,9 @@ typedef struct {
 	/* Candidates of one kind are expected to be much alike: a batch is not
 	 * made of few kinds.  NULL: each is its own. */
 	uint64_t (*kind)(void *context, const Candidate *candidate);
+	/* Has this call of search_next taken its time?  It then proposes the
+	 * best that it has met.  NULL: never. */
+	bool (*over)(void *context);
 } SearchSpace;
 
 /* Larger is better.  NULL instead of a function: nothing is known yet. */

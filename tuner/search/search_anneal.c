@@ -96,6 +96,12 @@ static void propose(Search *search, int step)
 	}
 }
 
+static bool is_over(const Search *search)
+{
+	const SearchSpace *space = &search->space;
+	return space->over && space->over(space->context);
+}
+
 static void accept(Search *search, int step, double temperature)
 {
 	Anneal *a = search->state;
@@ -131,7 +137,8 @@ static int anneal_next(Search *search, int n, Candidate *out)
 	search_score(search, a->at, a->n, a->score);
 	offer_all(search, &best, a->at, a->score, a->n);
 	int steps = search->settings.steps, idle = 0;
-	for (int k = 0; k < steps && idle < search->settings.patience; k++) {
+	int patience = search->settings.patience;
+	for (int k = 0; k < steps && idle < patience && !is_over(search); k++) {
 		propose(search, k);
 		search_score(search, a->next, a->n, a->next_score);
 		idle = offer_all(search, &best, a->next, a->next_score, a->n)

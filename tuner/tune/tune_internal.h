@@ -56,6 +56,7 @@ struct Tuning {
 	double active_s; /* in the steps before this one */
 	double since;    /* this one began; 0: none is under way */
 	double trial_s, compile_s; /* of the last ones: each, on one CPU */
+	double round_end_s; /* of the search's round that is under way */
 	int64_t last_fit;
 	int failed_by[OUTCOME_IMPLAUSIBLE + 1];
 	void (*progress)(const TuneProgress *, void *);

@@ -22,6 +22,11 @@ enum {
 	SMALL_SPACE = 100000
 };
 
+/* A round of the search is over in this time, or in half of that of its trials:
+ * where each candidate is of another structure all its steps would take many
+ * times as long as what they find. */
+static const double round_s = 0.25;
+
 /* --- the space, as the search sees it ---------------------------------------- */
 
 static bool sample_space(void *context, Rng *rng, Candidate *out)
@@ -43,6 +48,13 @@ static bool at_space(void *context, int64_t i, Candidate *out)
 static uint64_t kind_of(void *context, const Candidate *candidate)
 {
 	return space_register_tile(((Tuning *)context)->space, candidate);
+}
+
+static bool is_over(void *context)
+{
+	const Tuning *t = context;
+	return tune_measures(t) &&
+	    (measure_now() > t->round_end_s || !tune_budget_left(t));
 }
 
 static void score_candidates(
@@ -88,7 +100,7 @@ Status propose_open(Tuning *t)
 		return STATUS_OK;
 	FORWARD_IF_ERROR(open_space(t));
 	SearchSpace functions = {t, sample_space, mutate_space,
-	    space_size(t->space, SMALL_SPACE), at_space, kind_of};
+	    space_size(t->space, SMALL_SPACE), at_space, kind_of, is_over};
 	SearchSettings settings = search_defaults(seed_of(t));
 	bool random = t->options.search == SEARCH_RANDOM;
 	t->search =
@@ -287,6 +299,8 @@ Status propose_next(
 	*exhausted = false;
 	FORWARD_IF_ERROR(fit(t));
 	for (int stalled = 0; !*got && !*exhausted && tune_budget_left(t);) {
+		t->round_end_s = measure_now() +
+		    fmax(round_s, TUNE_BATCH / 2 * t->trial_s);
 		int proposed = search_next(
 		    t->search, score_candidates, t, n, batch);
 		for (int i = 0; i < proposed; i++)
