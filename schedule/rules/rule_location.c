@@ -7,14 +7,22 @@
  *
  * Of the loops of a block that is not tiled in levels the innermost is offered
  * outside of which nothing moves that the block does not move with: there
- * nothing is computed twice, but for what neighbouring rows share. */
+ * nothing is computed twice, but for what neighbouring rows share; filters are
+ * offered a block of rows and columns, which with all that is computed for it
+ * stays in the nearest cache. */
 #include "schedule/rules/rules.h"
 
 #include <assert.h>
 
 void rule_add_place(Rules *r, int block, const char *loop, int naxes)
 {
-	vec_push(r->arena, &r->places, (RulePlace){loop, block, naxes});
+	vec_push(r->arena, &r->places, (RulePlace){loop, block, naxes, false});
+}
+
+void rule_add_columns(Rules *r, int block, const char *loop, int naxes)
+{
+	vec_push(r->arena, &r->places, (RulePlace){loop, block, naxes, true});
+	r->blocks[block].columns = true;
 }
 
 /* The one block in whose loops all readers are; -1. */
@@ -81,6 +89,15 @@ static bool moves_with(const Rules *r, const RuleBlock *b, int home, int naxes)
 	return true;
 }
 
+/* For a block of rows and columns where all that reads it is. */
+static bool has_columns(const Rules *r, const RuleBlock *b, int home, int naxes)
+{
+	for (int i = 0; i < b->consumers.n; i++)
+		if (!r->blocks[b->consumers.at[i]].columns)
+			return false;
+	return moves_with(r, b, home, naxes);
+}
+
 static void root_home(Rules *r, RuleBlock *b)
 {
 	const Block *block = &r->program->blocks[b->block];
@@ -100,7 +117,7 @@ void rule_location(Rules *r, int i)
 	RuleBlock *b = &r->blocks[i];
 	bool root = b->output || b->hosts || b->beside >= 0;
 	int home = root ? -1 : home_of_readers(r, b), most = -1;
-	const RulePlace *best = NULL;
+	const RulePlace *best = NULL, *columns = NULL;
 	assert(b->home < 0 && !b->inlined);
 	if (home < 0) {
 		root_home(r, b);
@@ -115,6 +132,9 @@ void rule_location(Rules *r, int i)
 			continue;
 		if (place->naxes < 0)
 			buf_printf(&places, ", %s", place->loop);
+		else if (place->columns)
+			columns = has_columns(r, b, home, place->naxes)
+			    ? place : NULL;
 		else if (place->naxes > most &&
 		    moves_with(r, b, home, place->naxes)) {
 			best = place;
@@ -122,8 +142,10 @@ void rule_location(Rules *r, int i)
 		}
 	}
 	b->place_axes = best ? most : 0;
+	b->columns = best && columns;
 	if (best)
-		buf_printf(&places, ", %s", best->loop);
+		buf_printf(
+		    &places, ", %s", b->columns ? columns->loop : best->loop);
 	if (r->inlinable[i])
 		buf_puts(&places, ", inline");
 	if (places.size)

@@ -28,8 +28,10 @@ typedef struct {
 	const Block *block;
 	const RuleBlock *info;
 	int first, row, last; /* axes; row: the one before the last, or -1 */
-	const char *row0, *row1; /* its loops; NULL: one row at a time */
+	RuleSplit rows;
+	const char *row0;     /* its outermost loop; NULL: one row at a time */
 	const char *v0;       /* of the last axis; NULL: not split */
+	const char *sizes;    /* of blocks of columns; NULL: there are none */
 	int across;           /* axis along which is read; -1: the last one */
 } Spatial;
 
@@ -154,13 +156,18 @@ static void put_narrow(Spatial *s)
 
 static void split_rows(Spatial *s)
 {
-	const char *name = s->block->axes[s->row].name;
 	int64_t n = s->block->axes[s->row].extent;
-	s->row0 = rule_name(s->r, s->block, name, "0");
-	s->row1 = rule_name(s->r, s->block, name, "1");
-	put(s, "%s, %s = split(%s, ? in tile([%s]))\n", s->row0, s->row1,
-	    loop_of(s, s->row), n >= 8 ? "1, 2, 4, 8" : n >= 4 ? "1, 2, 4"
-							       : "1, 2");
+	s->sizes = rule_columns(s->r, s->info->block, s->last,
+	    widest_along(s, s->last));
+	RuleSplit i = rule_split(s->r, s->block, s->row,
+	    s->sizes ? "1, 2, 4, 8" : NULL);
+	s->rows = i;
+	s->row0 = i.place;
+	put(s, "%s, %s = split(%s, ? in tile(%s[%s]))\n", i.outer, i.unrolled,
+	    loop_of(s, s->row), i.domain,
+	    n >= 8	 ? "1, 2, 4, 8"
+		: n >= 4 ? "1, 2, 4"
+			 : "1, 2");
 }
 
 /* Vectors of the last axis. */
@@ -172,21 +179,25 @@ static void split_last(Spatial *s)
 	const char *n = block->name, *axis = block->axes[s->last].name;
 	if (lanes <= 1 || extent <= 1)
 		return;
-	const char *v1 = rule_name(s->r, block, axis, "1");
-	const char *vv = rule_name(s->r, block, axis, "v");
+	RuleSplit v = rule_split(s->r, block, s->last, s->sizes);
 	int64_t tiles = (extent + lanes - 1) / lanes;
 	const char *copies = tiles > 4 ? "1, 2, 4, 8"
 	    : tiles > 2		       ? "1, 2, 4"
 	    : tiles > 1		       ? "1, 2"
 				       : "1";
-	s->v0 = rule_name(s->r, block, axis, "0");
-	put(s, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", s->v0, v1,
-	    vv, n, axis, copies, lanes);
-	if (s->row0)
+	s->v0 = v.place;
+	put(s, "%s, %s, %s = split(%s.%s, ? in tile(%s[%s], [%d]))\n",
+	    v.outer, v.unrolled, v.lanes, n, axis, v.domain, copies, lanes);
+	if (s->sizes)
+		put(s, "reorder(%s, %s, %s, %s, %s, %s, %s)\nunroll(%s)\n",
+		    s->rows.place, v.place, s->rows.inner, v.inner,
+		    s->rows.unrolled, v.unrolled, v.lanes, s->rows.unrolled);
+	else if (s->row0)
 		put(s, "reorder(%s, %s, %s, %s, %s)\nunroll(%s)\n", s->row0,
-		    s->v0, s->row1, v1, vv, s->row1);
+		    v.outer, s->rows.unrolled, v.unrolled, v.lanes,
+		    s->rows.unrolled);
 	put(s, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n",
-	    v1, vv, lanes, n);
+	    v.unrolled, v.lanes, lanes, n);
 }
 
 static void add_places(Spatial *s)
@@ -196,6 +207,8 @@ static void add_places(Spatial *s)
 			rule_add_place(s->r, s->info->block,
 			    a == s->row && s->row0 ? s->row0 : loop_of(s, a),
 			    a + 1);
+	if (s->sizes)
+		rule_add_columns(s->r, s->info->block, s->v0, s->last + 1);
 }
 
 bool rule_is_flat(const Rules *r, int i)

@@ -31,7 +31,7 @@ int rule_longer_axis(const Block *b, int below)
 	return a;
 }
 
-static bool is_short(const Block *b)
+bool rule_is_short(const Block *b)
 {
 	int64_t n = 1;
 	for (int a = b->nspatial; a < b->naxes && n <= WINDOW_MOST; a++)
@@ -39,19 +39,23 @@ static bool is_short(const Block *b)
 	return b->reduce != REDUCE_NONE && n <= WINDOW_MOST;
 }
 
+bool rule_is_filter(const Rules *r, int block)
+{
+	const Block *b = &r->program->blocks[block];
+	return rule_is_short(b) || (b->reduce == REDUCE_NONE &&
+				       r->blocks[block].flops >= FILTER_LEAST);
+}
+
 /* Does a filter make what it reads, or read what it makes? */
 static bool is_in_chain(const Rules *r, const RuleBlock *b)
 {
 	for (int i = 0; i < b->reads.n; i++) {
 		int from = r->program->buffers[b->reads.at[i].buffer].block;
-		if (from >= 0 &&
-		    (is_short(&r->program->blocks[from]) ||
-			(r->program->blocks[from].reduce == REDUCE_NONE &&
-			    r->blocks[from].flops >= FILTER_LEAST)))
+		if (from >= 0 && rule_is_filter(r, from))
 			return true;
 	}
 	for (int i = 0; i < b->consumers.n; i++)
-		if (is_short(&r->program->blocks[b->consumers.at[i]]))
+		if (rule_is_short(&r->program->blocks[b->consumers.at[i]]))
 			return true;
 	return false;
 }
@@ -75,7 +79,7 @@ bool rule_is_window(const Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
 	int last = rule_longer_axis(b, b->nspatial);
-	return last >= 0 && is_short(b) && !rule_is_running(r, i) &&
+	return last >= 0 && rule_is_short(b) && !rule_is_running(r, i) &&
 	    b->axes[last].extent >= rule_lanes(r->machine, b->body->type) &&
 	    is_in_chain(r, &r->blocks[i]) &&
 	    reads_along(r, &r->blocks[i], last);
@@ -105,41 +109,44 @@ void rule_lanes_in_space(Rules *r, int block)
 	int row = rule_longer_axis(b, last < 0 ? 0 : last);
 	int lanes = rule_lanes(r->machine, b->body->type);
 	bool home = r->blocks[block].home == block;
-	const char *n = b->name, *r0 = NULL, *r1 = NULL;
+	const char *n = b->name;
 	while (last >= 0 && lanes > 1 && b->axes[last].extent * 2 <= lanes)
 		lanes /= 2;
 	if (last < 0 || lanes < 4)
 		return;
-	const char *v0 = rule_name(r, b, b->axes[last].name, "0");
-	const char *v1 = rule_name(r, b, b->axes[last].name, "1");
-	const char *vv = rule_name(r, b, b->axes[last].name, "v");
-	put(r, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n",
-	    v0, v1, vv, n, b->axes[last].name, lanes);
-	if (row >= 0) {
-		r0 = rule_name(r, b, b->axes[row].name, "0");
-		r1 = rule_name(r, b, b->axes[row].name, "1");
-		put(r, "%s, %s = split(%s.%s, ? in tile([1, 2, 4, 8]))\n", r0,
-		    r1, n, b->axes[row].name);
-	}
+	const char *sizes = rule_columns(r, block, last, lanes);
+	RuleSplit v = rule_split(r, b, last, sizes);
+	RuleSplit i = rule_split(r, b, row, sizes ? "1, 2, 4, 8" : NULL);
+	put(r, "%s, %s, %s = split(%s.%s, ? in tile(%s[1, 2, 4, 8], [%d]))\n",
+	    v.outer, v.unrolled, v.lanes, n, b->axes[last].name, v.domain,
+	    lanes);
+	if (row >= 0)
+		put(r, "%s, %s = split(%s.%s, ? in tile(%s[1, 2, 4, 8]))\n",
+		    i.outer, i.unrolled, n, b->axes[row].name, i.domain);
 	put(r, "reorder(");
 	for (int a = 0; a < last; a++)
 		if (a != row)
 			put(r, "%s.%s, ", n, b->axes[a].name);
-	if (row >= 0)
-		put(r, "%s, ", r0);
-	put(r, "%s, ", v0);
+	if (sizes)
+		put(r, "%s, %s, %s, %s, ", i.place, v.place, i.inner, v.inner);
+	else if (row >= 0)
+		put(r, "%s, %s, ", i.outer, v.outer);
+	else
+		put(r, "%s, ", v.outer);
 	put_reduction(r, b, "%s.%s, ");
 	if (row >= 0)
-		put(r, "%s, ", r1);
-	put(r, "%s, %s)\n", v1, vv);
+		put(r, "%s, ", i.unrolled);
+	put(r, "%s, %s)\n", v.unrolled, v.lanes);
 	put_reduction(r, b, "unroll(%s.%s, limit=? in {1, 16})\n");
-	put(r, "unroll(%s)\n", v1);
+	put(r, "unroll(%s)\n", v.unrolled);
 	if (row >= 0)
-		put(r, "unroll(%s)\n", r1);
-	put(r, "vectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", vv, lanes,
-	    n);
+		put(r, "unroll(%s)\n", i.unrolled);
+	put(r, "vectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", v.lanes,
+	    lanes, n);
 	if (r->machine->threads > 1 && home)
-		put(r, "parallel(%s)\n", row >= 0 ? r0 : v0);
+		put(r, "parallel(%s)\n", row >= 0 ? i.place : v.place);
 	if (home && row >= 0)
-		rule_add_place(r, block, r0, row + 1);
+		rule_add_place(r, block, i.place, row + 1);
+	if (sizes)
+		rule_add_columns(r, block, v.place, last + 1);
 }

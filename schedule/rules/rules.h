@@ -55,6 +55,7 @@ typedef struct {
 	int place_axes;    /* of the home: its first so many move outside of where
 			      the block may be computed; 0: it may not */
 	int *moved_by;     /* by own axis: the axis of `home`; -1 */
+	bool columns;      /* it may be computed for a block of rows and columns */
 } RuleBlock;
 
 /* A reduction that multi-level tiling takes, and along which axis it is
@@ -72,6 +73,7 @@ typedef struct {
 	int naxes;         /* its first axes move outside; what does not move
 			      with all of them would be computed again; -1: not
 			      asked */
+	bool columns;      /* a block of the last of these, for filters */
 } RulePlace;
 
 /* One way of scheduling the whole program. */
@@ -156,10 +158,26 @@ bool rule_is_running(const Rules *r, int block); /* a part of one? */
 int rule_running_whole(const Rules *r, int block);
 /* rule_window.c: a short reduction in a chain of filters? */
 bool rule_is_window(const Rules *r, int block);
+bool rule_is_short(const Block *block); /* a reduction of a few steps */
+/* That, or a block of some arithmetic. */
+bool rule_is_filter(const Rules *r, int block);
 /* The last axis below that one that is longer than 1; -1. */
 int rule_longer_axis(const Block *block, int below);
 /* A reduction with lanes along its last spatial axis, some rows at once. */
 void rule_lanes_in_space(Rules *r, int block);
+/* rule_columns.c: sizes of blocks of columns, in vectors, as text, where the block
+ * ends a chain of filters; NULL. */
+const char *rule_columns(const Rules *r, int block, int last, int lanes);
+/* The loops that an axis is split into, with such sizes or without (NULL). */
+typedef struct {
+	const char *outer;  /* all but the next two, outer first */
+	const char *unrolled, *lanes;
+	const char *place;  /* of `outer` the first: what is computed for a block */
+	const char *inner;  /* and the last */
+	const char *domain; /* of the sizes between these two, or nothing */
+} RuleSplit;
+RuleSplit rule_split(
+    Rules *r, const Block *block, int axis, const char *sizes);
 /* rule_inline.c: the choice, from the blocks as the program has them. */
 void rule_inline_choose(Rules *r);
 /* rule_tile.c: the block, its writer, its operands. */
@@ -187,5 +205,6 @@ bool rule_only_outputs_read(const Rules *r, int block);
 bool rule_is_flat(const Rules *r, int block);
 /* rule_location.c */
 void rule_add_place(Rules *r, int block, const char *loop, int naxes);
+void rule_add_columns(Rules *r, int block, const char *loop, int naxes);
 
 #endif

@@ -138,15 +138,19 @@ static const Case cases[] = {
 	    "compute_at(y_w, ? in {root, y_i0})",
 	    "reorder(y_w_i0, y_w_j0, y_w.x0, y_w_i1, y_w_j1, y_w_jv)"},
 	{"cache_write"}},
-    /* a chain of filters: rows of the first in those of the second */
+    /* a chain of filters: the first for blocks of rows and columns of the
+     * second, of sizes that leave no rest */
     {"test/bench/families/stencils/gauss_5x5.yaml",
-	{"compute_at(a, ? in {root, y_i0})",
-	    "reorder(y_i0, y_j0, y.s, y_i1, y_j1, y_jv)",
+	{"compute_at(a, ? in {root, y_jb})",
+	    "split(y.j, ? in tile([4, 5, 8, 10, 16, 20, 40, 80], [1, 2, 4, 8], "
+	    "[16]))",
+	    "reorder(y_ib, y_jb, y_i0, y_j0, y.s, y_i1, y_j1, y_jv)",
 	    "unroll(a.r, limit=? in {1, 16})"},
 	{"cache_write"}},
     /* the same for filters that read the same, each with loops of its own */
     {"test/bench/families/stencils/harris.yaml",
-	{"vectorize(sxy_jv, 16)"}, {"compute_with"}},
+	{"vectorize(sxy_jv, 16)", "compute_at(gx, ? in {root, y_jb, inline})"},
+	{"compute_with"}},
     {"workloads/depthwise.yaml", {"out_acc = cache_write(out, reg)"}, {0}},
     /* the zeros between the elements of a phase are not stored */
     {"workloads/conv2d_transposed.yaml:t2d_3",
@@ -232,6 +236,9 @@ static void test_first(void **state)
 	check_first("test/bench/cliffs/product.yaml:p2048",
 	    (const char *[]){"b_pack_v0, b_pack_v1 = split(b_pack.x1, [_, 16])",
 		"compute_at(b_pack, ?=c_"},
+	    2);
+	check_first("test/bench/families/stencils/harris.yaml",
+	    (const char *[]){"compute_at(gx, ?=y_jb", "compute_at(sxx, ?=y_jb"},
 	    2);
 	check_first("workloads/matmul_u8i8.yaml:odd",
 	    (const char *[]){"tail(c_acc, ?=pad"}, 1);
