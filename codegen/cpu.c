@@ -346,6 +346,7 @@ void cpu_machine(const Cpu *cpu, CpuFeatures set, Machine *machine)
 	    .broadcast = avx512,
 	    .splat = !x86 || (set & F(AVX)),
 	    .scale = avx512,
+	    .rsqrt = avx512,
 	    .masked = avx512 || (cpu->masked_avx2 && (set & F(AVX2))),
 	    .gather = set & F(AVX2),
 	    .f16c = !x86 || (set & F(F16C)),

@@ -20,6 +20,8 @@ typedef struct {
 	bool splat;             /* a load fills all lanes with one element */
 	bool scale;             /* vectors of floats times powers of two, rounded
 				   once, in an instruction */
+	bool rsqrt;             /* estimates of reciprocal roots of f32, to 14
+				   bits */
 	bool f16c;              /* f16 <-> f32 conversion instructions */
 	int fma_per_cycle;      /* vector FMAs issued per cycle */
 	int fma_latency;        /* cycles */

@@ -240,6 +240,9 @@ static const char *general(
 		return lane_list(e, vector, lanes,
 		    emit_c_scale(e, type, "(a)[#]", "(b)[#]",
 			to == DT_BOOL ? "(m)[#]" : NULL));
+	case LOW_RSQRT:
+		return arena_printf(e->arena, "(1 / %s(a))",
+		    emit_c_macro(e, LOW_MATH, OP_SQRT, type, type, lanes));
 	case LOW_MIN:
 	case LOW_MAX:
 		return general_min_max(e, op, type, lanes);
@@ -326,7 +329,8 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 static const char *macro_name(
     EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)
 {
-	const char *word = op == LOW_MATH ? op_name(math) : low_op_name(op);
+	const char *word = op == LOW_MATH ? op_name(math)
+	    : op == LOW_RSQRT ? "rsqrt14" : low_op_name(op);
 	const char *shape = emit_c_vector(e, type, lanes);
 	if (op == LOW_DOT) {
 		word = intrinsic_of(type, to)->name;

@@ -600,6 +600,17 @@ static void op_math(EmitC *e, const LowNode *n)
 		: arena_printf(e->arena, "%s(%s)", name, a));
 }
 
+static void op_rsqrt(EmitC *e, const LowNode *n)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	const char *a = e->temp[n->arg[0]];
+	assign(e, n->dst, d->lanes == 1
+		? emit_c_math(e, OP_RSQRT, d->type, a, NULL)
+		: arena_printf(e->arena, "%s(%s)",
+		      emit_c_macro(e, LOW_RSQRT, OP_CAST, d->type, d->type,
+			  d->lanes), a));
+}
+
 static void op_dot(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
@@ -823,6 +834,7 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_NOT: op_logic(e, n); return;
 	case LOW_SELECT: op_select(e, n); return;
 	case LOW_MATH: op_math(e, n); return;
+	case LOW_RSQRT: op_rsqrt(e, n); return;
 	case LOW_LOAD: op_load(e, n); return;
 	case LOW_LOAD_MASKED: op_load_masked(e, n); return;
 	case LOW_GATHER: op_gather(e, n); return;

@@ -268,6 +268,11 @@ const char *emit_c_x86(
 				  : NULL;
 	case LOW_SCALE:
 		return e->isa.avx512 ? x86_scale(e, to == DT_BOOL, &s) : NULL;
+	case LOW_RSQRT:
+		return e->isa.avx512 ? arena_printf(e->arena,
+				       "%s_rsqrt14_%s((%s)(a))", s.prefix,
+				       s.suffix, s.m)
+				     : NULL;
 	case LOW_MIN:
 	case LOW_MAX:
 		return x86_min_max(e, op, type, &s);

@@ -327,6 +327,24 @@ static V scale(LlvmGen *gen, DType type, V a, V b, V mask, int lanes)
 	return mask ? LLVMBuildSelect(bl, mask, y, LLVMConstNull(t), "") : y;
 }
 
+/* 1/sqrt(a), an estimate where there is an instruction for it. */
+static V rsqrt(LlvmGen *gen, V a, int lanes)
+{
+	LLVMBuilderRef bl = gen->builder;
+	int width = lanes == 4 ? 0 : lanes == 8 ? 1 : lanes == 16 ? 2 : -1;
+	static const char *const names[] = {"llvm.x86.avx512.rsqrt14.ps.128",
+	    "llvm.x86.avx512.rsqrt14.ps.256", "llvm.x86.avx512.rsqrt14.ps.512"};
+	if (width >= 0 && llvm_has(gen, FEATURE_AVX512F) &&
+	    (width == 2 || llvm_has(gen, FEATURE_AVX512VL))) {
+		LLVMTypeRef bits = llvm_int_type(gen, lanes == 16 ? 16 : 8, 1);
+		V args[] = {a, LLVMConstNull(LLVMTypeOf(a)),
+		    LLVMConstAllOnes(bits)};
+		return llvm_intrinsic(gen, names[width], NULL, 0, args, 3);
+	}
+	return LLVMBuildFDiv(bl, llvm_float(gen, DT_F32, 1, lanes),
+	    llvm_intrinsic_of(gen, "llvm.sqrt", &a, 1), "");
+}
+
 static V extended(LlvmGen *gen, DType type, V x, LLVMTypeRef wide)
 {
 	return llvm_is_signed(type) ? LLVMBuildSExt(gen->builder, x, wide, "")
@@ -421,6 +439,8 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args)
 	case LOW_SCALE:
 		return scale(
 		    gen, d->type, args[0], args[1], args[2], d->lanes);
+	case LOW_RSQRT:
+		return rsqrt(gen, args[0], d->lanes);
 	case LOW_LT:
 	case LOW_LE:
 	case LOW_EQ:

@@ -364,6 +364,25 @@ static int vector_erf(Vectors m, int x)
 	    m, below(m, math_number(m, 0.927734375), size), large, p);
 }
 
+/* --- rsqrt ---------------------------------------------------------------- */
+
+/* An estimate y and a step of Newton's, y + y/2*(1 - x*y*y), which is right to 1
+ * ulp; of 0 and infinity, where that is NaN, the estimate.  A root and a
+ * division of a vector take four times as long. */
+static int vector_rsqrt(Vectors m, int x)
+{
+	int bytes = m.lanes * dtype_bytes(m.type);
+	if (m.type != DT_F32 || !m.l->machine->rsqrt || bytes < 16 ||
+	    bytes > m.l->machine->vector_bytes)
+		return -1;
+	int y = math_real(m, LOW_RSQRT, x, -1);
+	int minus = math_real(m, LOW_NEG, math_real(m, LOW_MUL, x, y), -1);
+	int off = math_product_sum(m, minus, y, math_number(m, 1));
+	int half = math_real(m, LOW_MUL, y, math_number(m, 0.5));
+	return math_choose(m, math_compare(m, LOW_EQ, off, off),
+	    math_product_sum(m, half, off, y), y);
+}
+
 /* --- all ------------------------------------------------------------------ */
 
 int math_vector(Lower *l, Op function, DType type, int x, int lanes)
@@ -377,6 +396,7 @@ int math_vector(Lower *l, Op function, DType type, int x, int lanes)
 	case OP_TANH: return vector_tanh(m, x);
 	case OP_SIGMOID: return vector_sigmoid(m, x);
 	case OP_ERF: return type == DT_F32 ? vector_erf(m, x) : -1;
+	case OP_RSQRT: return vector_rsqrt(m, x);
 	case OP_SIN: return math_sin(m, x, false);
 	case OP_COS: return math_sin(m, x, true);
 	default: return -1;

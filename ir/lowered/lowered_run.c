@@ -316,6 +316,7 @@ static int64_t flops_of(const Code *code)
 	case LOW_NEG:
 	case LOW_ABS:
 	case LOW_SCALE:
+	case LOW_RSQRT:
 	case LOW_MATH: return code->type == DT_INDEX ? 0 : code->lanes;
 	case LOW_FMA: return 2 * code->lanes;
 	case LOW_DOT: return 2 * code->sources;

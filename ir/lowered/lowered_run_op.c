@@ -56,6 +56,8 @@ OPERATION(ne_i64, D.i = A.i != B.i)
 	OPERATION(math1_##type, D.m = scalar_math_##type(code->math, A.m, 0))  \
 	OPERATION(math2_##type, D.m = scalar_math_##type(code->math, A.m, B.m))
 
+OPERATION(rsqrt_f32, D.f = scalar_math_f32(OP_RSQRT, A.f, 0))
+
 REAL(f32, f, f)
 REAL(f64, d, )
 
@@ -161,6 +163,7 @@ static const struct {
     [LOW_MAX] = {max_i64, max_i64, max_f32, max_f64},
     [LOW_FMA] = {NULL, NULL, fma_f32, fma_f64},
     [LOW_SCALE] = {NULL, NULL, scale_f32, scale_f64},
+    [LOW_RSQRT] = {NULL, NULL, rsqrt_f32, NULL},
     [LOW_LT] = {lt_i64, lt_i64, lt_f32, lt_f64},
     [LOW_LE] = {le_i64, le_i64, le_f32, le_f64},
     [LOW_EQ] = {eq_i64, eq_i64, eq_f32, eq_f64},

@@ -392,7 +392,14 @@ static void test_scaled(void **state)
 }
 
 /* Scaling in one instruction gives what scaling in two steps gives; a sine is
- * left to libm where one of its lanes is large, and these vectors are longer. */
+ * left to libm where one of its lanes is large, and these vectors are longer; a
+ * reciprocal root begins with an estimate. */
+static bool may_differ(Op op, DType type)
+{
+	return op == OP_SIN || op == OP_COS ||
+	    (op == OP_RSQRT && type == DT_F32);
+}
+
 static void test_one_step(void **state)
 {
 	Arena *arena = arena_new();
@@ -414,10 +421,12 @@ static void test_one_step(void **state)
 		    &object[t]);
 		library[t] = lowtest_open(&object[t]);
 	}
-	for (int i = 0; i < 2 * NFUNCTIONS; i++)
-		if (functions[i / 2] != OP_SIN && functions[i / 2] != OP_COS)
+	for (int i = 0; i < 2 * NFUNCTIONS; i++) {
+		DType type = i % 2 ? DT_F64 : DT_F32;
+		if (!may_differ(functions[i / 2], type))
 			same_bits(arena, library, all[0][i]->kernel->name,
-			    functions[i / 2], i % 2 ? DT_F64 : DT_F32);
+			    functions[i / 2], type);
+	}
 	buf_free(&object[0]);
 	buf_free(&object[1]);
 	arena_free(arena);

@@ -436,6 +436,8 @@ static void typed_cases(Maker *m, DType type, int lanes)
 	if (is_float) {
 		binary(m, LOW_DIV, type, lanes);
 		fma_case(m, type, lanes);
+		if (type == DT_F32)
+			unary(m, LOW_RSQRT, type, lanes);
 		scale_case(m, type, lanes, false);
 		scale_case(m, type, lanes, true);
 		for (Op math = 0; math < OP_COUNT; math++)
