@@ -33,6 +33,10 @@ enum { SUMS_MAX = 64 };
 /* Instructions that a core begins in a cycle, and those of a loop itself. */
 enum { ISSUE = 4, LOOP_INSTRUCTIONS = 3 };
 
+/* Cycles until a loop runs as it will and after its end is seen, and where it
+ * only goes on with what those around it do. */
+enum { START = 20, AGAIN = 3 };
+
 static double at(const int64_t *values, Handle h)
 {
 	return h == HANDLE_NONE ? 0 : (double)values[h];
@@ -141,13 +145,16 @@ static void count_trips(
 	}
 }
 
-void access_elements(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, double *elements)
+/* The same, from a first hull on. */
+static void hull_elements(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, const int64_t *reach, double *elements)
 {
 	double span[PLAN_DIMS];
-	for (int k = 0; k < a->ndim; k++)
-		span[k] = 1;
 	elements[s->nloops] = 1;
+	for (int k = 0; k < a->ndim; k++) {
+		span[k] = min2(at(values, a->held[k]), (double)reach[k] + 1);
+		elements[s->nloops] *= span[k];
+	}
 	for (int d = s->nloops - 1; d >= 0; d--) {
 		double steps = at(values, s->loops[d].extent) - 1;
 		elements[d] = elements[d + 1];
@@ -162,6 +169,32 @@ void access_elements(const PlanStage *s, const PlanAccess *a,
 			elements[d] *= span[k];
 		}
 	}
+}
+
+void access_elements(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, double *elements)
+{
+	static const int64_t one[PLAN_DIMS];
+	hull_elements(s, a, values, one, elements);
+}
+
+/* Of all that move like it: their hull, or each on its own. */
+static void region_elements(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, double *elements)
+{
+	double hull[PLAN_DEPTH + 1];
+	access_elements(s, a, values, elements);
+	if (a->likes == 1)
+		return;
+	hull_elements(s, a, values, a->reach, hull);
+	for (int d = 0; d <= s->nloops; d++)
+		elements[d] = min2(hull[d], a->likes * elements[d]);
+}
+
+static bool is_region(const PlanStage *s, int access)
+{
+	const PlanAccess *a = &s->accesses[access];
+	return a->like == access && a->scope != SCOPE_REG;
 }
 
 /* --- sets ---------------------------------------------------------------------- */
@@ -220,27 +253,36 @@ static bool is_waiting(const PlanStage *s, const PlanAccess *a,
 	return !a->write && rows > STREAMS && row <= SHORT_ROW;
 }
 
-/* Of what loops d.. move over: its bytes; those that it takes in a cache, with the
- * sets that only it can fill; bytes that are touched by what loop d - 1 moves and by what it
- * does not; of these those that are waited for. */
+/* Bytes that an access, with those like it, touches over loops d.. */
 typedef struct {
+	const PlanAccess *access;
+	bool waiting;
+	double bytes[PLAN_DEPTH + 1];
+} Region;
+
+/* Of all of them: their bytes, those that they take in a cache, with the sets that
+ * only they can fill, and pages. */
+typedef struct {
+	int n;
+	Region at[PLAN_ACCESSES];
 	double touched[PLAN_DEPTH + 1];
 	double taken[PLAN_DEPTH + 1], pages[PLAN_DEPTH + 1];
-	double moved[2][PLAN_DEPTH + 1], waiting[2][PLAN_DEPTH + 1];
 } Footprint;
 
-static void add_access(const PlanStage *s, const PlanAccess *a,
+static void add_region(const PlanStage *s, const PlanAccess *a,
     const int64_t *values, Footprint *f)
 {
 	double elements[PLAN_DEPTH + 1];
 	int64_t steps[PLAN_DEPTH];
-	count_steps(s, a, values, steps);
-	bool waiting = is_waiting(s, a, values, steps);
+	Region *r = &f->at[f->n++];
 	uint64_t lines = a->by_data ? ~(uint64_t)0 : 1;
 	double pages = 1;
-	access_elements(s, a, values, elements);
+	count_steps(s, a, values, steps);
+	r->access = a;
+	r->waiting = is_waiting(s, a, values, steps);
+	region_elements(s, a, values, elements);
 	for (int d = s->nloops; d >= 0; d--) {
-		double bytes = a->bytes * elements[d];
+		r->bytes[d] = a->bytes * elements[d];
 		int64_t n = d < s->nloops ? values[s->loops[d].extent] : 1;
 		int64_t step = d < s->nloops ? steps[d] : 0;
 		if (step && ~lines)
@@ -249,13 +291,11 @@ static void add_access(const PlanStage *s, const PlanAccess *a,
 			pages *= (double)n;
 		else
 			pages += (double)((n - 1) * step) / PAGE * pages;
-		f->touched[d] += bytes;
-		f->taken[d] += ~lines
-		    ? bytes * PAGE_LINES / __builtin_popcountll(lines) : bytes;
+		f->touched[d] += r->bytes[d];
+		f->taken[d] += ~lines ? r->bytes[d] * PAGE_LINES /
+			    __builtin_popcountll(lines)
+				      : r->bytes[d];
 		f->pages[d] += pages;
-		bool moved = !d || access_moves(a, values, d - 1);
-		f->moved[moved][d] += bytes;
-		f->waiting[moved][d] += waiting ? bytes : 0;
 	}
 }
 
@@ -328,6 +368,17 @@ static double stored_together(const PlanStage *s, const PlanAccess *a,
 	return (double)n / groups;
 }
 
+/* The part of a line that the copies leave alone, of a row that they store. */
+static double part_of_line(const PlanStage *s, const Machine *m,
+    const PlanAccess *a, const int64_t *values, int body, int vector)
+{
+	double bytes = a->bytes;
+	for (int d = body; d < s->nloops; d++)
+		if (d != vector && access_step(a, values, d) == 1)
+			bytes = (double)values[s->loops[d].extent] * a->bytes;
+	return max2(0, 1 - bytes / m->line_bytes);
+}
+
 /* Are the results temporaries over the loops of the reduction?  Then how many
  * are stored once each, and of how many lanes and unrolled steps each is the
  * sum: what codegen/lower/lower_walk.c does. */
@@ -369,6 +420,18 @@ static int loads_apart(const Machine *m, const PlanAccess *a, int64_t step)
 	int64_t apart = step < 0 ? -step : step;
 	int most = m->vector_bytes >= 64 || a->bytes < 4 ? 8 : 4;
 	return step != 1 && apart <= most ? (int)apart : 0;
+}
+
+/* Is what lanes read told by where a loop that runs stands: (x + s)//2 for lanes
+ * over x? */
+static bool lanes_wander(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, int body, int vector)
+{
+	for (int d = 0; d < body && at(values, a->across[vector]) > 0; d++)
+		if (values[s->loops[d].extent] > 1 &&
+		    at(values, a->across[d]) > 0)
+			return true;
+	return false;
 }
 
 /* Lines that a vector of neighbours touches: one where all its steps are whole
@@ -456,16 +519,18 @@ static void count_body(const PlanStage *s, const Machine *m,
 		int64_t step =
 		    vector >= 0 ? access_step(a, values, vector) : 0;
 		bool wide = step != 0;
+		if (wide && lanes_wander(s, a, values, c->body, vector))
+			step = INT32_MAX;
 		if (a->write && s->reduce && !c->results)
 			c->accumulators += words * copies;
 		if (a->scope == SCOPE_REG || (a->write && c->results > 0))
 			continue;
 		double each = wide ? words : 1;
-		if (step == 1)
+		int whole = a->write ? 0 : loads_apart(m, a, step);
+		if (step == 1 || (wide && whole))
 			each *= lines_each(s, m, a, values, vector);
 		if (a->zeros)
 			each *= density.copies;
-		int whole = a->write ? 0 : loads_apart(m, a, step);
 		if (wide && whole) {
 			each *= whole;
 			c->operations += copies * each;
@@ -478,7 +543,8 @@ static void count_body(const PlanStage *s, const Machine *m,
 			c->gathers += copies * (each + log2(together));
 		}
 		if (a->write && wide && step != 1)
-			narrow += copies * each;
+			narrow += copies * each *
+			    part_of_line(s, m, a, values, c->body, vector);
 		if (a->write)
 			c->stores += copies * each;
 		if (!a->write || s->reduce)
@@ -539,20 +605,37 @@ static void count_conflicts(const PlanStage *s, const Machine *m,
 	}
 }
 
-/* What is touched inside of the loop at which that fits comes each time its body
- * starts; but where it stays, not what that loop does not move, and what is waited
- * for counts WAITING times but for the first. */
-static double fits_traffic(const StageCost *c, int nloops, const Footprint *f,
-    const double *taken, bool stays, double size)
+/* What is touched inside of the loop at which that fits, loop d - 1, comes each
+ * time its body starts, or is there: from the run before if all that the program
+ * reads and writes fits, from a stage before this one in the same iteration, from
+ * the last iteration if it stays and the loop does not move it, or moves it by
+ * less than it is long.  What is waited for counts WAITING times but for the
+ * first. */
+static double fits_traffic(const PlanStage *s, const StageCost *c,
+    const int64_t *values, const Footprint *f, const double *taken, bool stays,
+    double size)
 {
 	int d = 0;
-	while (d < nloops && taken[d] > size)
+	double sum = 0, waiting = 0;
+	while (d < s->nloops && taken[d] > size)
 		d++;
-	double often = c->trips[d], once = d && stays ? c->trips[d - 1] : often;
-	double again = f->waiting[1][d] * often + f->waiting[0][d] * once -
-	    f->waiting[1][0];
-	return f->moved[1][d] * often + f->moved[0][d] * once +
-	    (stays ? (WAITING - 1) * max2(again, 0) : 0);
+	if (!d && (double)s->program_bytes <= size)
+		return 0;
+	double often = c->trips[d], once = d ? c->trips[d - 1] : often;
+	for (int i = 0; i < f->n; i++) {
+		const Region *r = &f->at[i];
+		int after = r->access->after;
+		bool moved = !d || access_moves(r->access, values, d - 1);
+		double bytes = r->bytes[d] * (moved || !stays ? often : once);
+		if (after && taken[after] <= size)
+			continue;
+		if (d && moved)
+			bytes = min2(bytes, r->bytes[d - 1] * once);
+		sum += bytes;
+		if (r->waiting && stays)
+			waiting += bytes - (moved ? r->bytes[0] : 0);
+	}
+	return sum + (WAITING - 1) * max2(waiting, 0);
 }
 
 /* The first cache is too small for much to stay beside what streams past it, and
@@ -561,19 +644,22 @@ static double fits_traffic(const StageCost *c, int nloops, const Footprint *f,
 static void count_traffic(const PlanStage *s, const Machine *m,
     const int64_t *values, StageCost *c)
 {
-	Footprint f = {.touched = {0}};
+	Footprint f;
+	f.n = 0;
+	for (int d = 0; d <= s->nloops; d++)
+		f.touched[d] = f.taken[d] = f.pages[d] = 0;
 	for (int i = 0; i < s->naccesses; i++)
-		if (s->accesses[i].scope != SCOPE_REG)
-			add_access(s, &s->accesses[i], values, &f);
-	memcpy(c->touched, f.touched, sizeof c->touched);
-	c->traffic[0] = fits_traffic(c, s->nloops, &f, f.taken, false,
+		if (is_region(s, i))
+			add_region(s, &s->accesses[i], values, &f);
+	memcpy(c->touched, f.touched, sizeof *f.touched * (size_t)(s->nloops + 1));
+	c->traffic[0] = fits_traffic(s, c, values, &f, f.taken, false,
 	    (double)m->l1_bytes * 0.75);
 	for (int d = 0; d <= s->nloops; d++)
 		f.taken[d] = max2(f.taken[d],
 		    f.pages[d] / PAGES * (double)m->l2_bytes);
-	c->traffic[1] = fits_traffic(c, s->nloops, &f, f.taken, true,
+	c->traffic[1] = fits_traffic(s, c, values, &f, f.taken, true,
 	    (double)m->l2_bytes * 0.75);
-	c->traffic[2] = fits_traffic(c, s->nloops, &f, c->touched, true,
+	c->traffic[2] = fits_traffic(s, c, values, &f, c->touched, true,
 	    (double)m->l3_bytes * 0.75);
 }
 
@@ -618,6 +704,18 @@ static double odd_steps(
 	return c->results * (double)rest * c->lanes * 3;
 }
 
+/* Cycles for beginning and ending the stage's own loops that run, of a reduction
+ * those of its steps. */
+static double starting(const PlanStage *s, const StageCost *c)
+{
+	int first = s->own;
+	while (first < c->body && s->reduce && !s->loops[first].reduce)
+		first++;
+	return first < c->body
+	    ? START * c->trips[first] + AGAIN * c->trips[c->body - 1]
+	    : 0;
+}
+
 void stage_body(const PlanStage *s, const Machine *m, const int64_t *values,
     StageCost *c)
 {
@@ -645,7 +743,7 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 	count_conflicts(s, m, values, c);
 	body = max2(body, c->instructions / ISSUE);
 	body += c->gathers * 0.5 + c->conflicts * 3;
-	double compute = body * c->body_runs +
+	double compute = body * c->body_runs + starting(s, c) +
 	    c->results * combining(s, c) + odd_steps(s, values, c);
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
 	       memory = c->traffic[2] / 5;

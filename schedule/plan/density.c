@@ -108,9 +108,25 @@ static bool is_vector(const PlanStage *s, int loop)
 	return s->loops[loop].kind == LOOP_VECTOR;
 }
 
+/* One whole tile and the rest of the axis: each has its own code
+ * (codegen/lower/lower_tail.c). */
+static bool is_apart(const PlanStage *s, const int64_t *values, int loop)
+{
+	const PlanLoop *l = &s->loops[loop];
+	if (l->axis < 0 || l->kind != LOOP_SERIAL || !l->peeled ||
+	    l->runs != RUNS_CLIPPED ||
+	    values[l->extent] < 2)
+		return false;
+	const PlanAxis *a = &s->axes[l->axis];
+	return axis_mover(a, values) < 0 && values[l->below] < a->length &&
+	    a->length < 2 * values[l->below];
+}
+
 static bool is_repeated(const PlanStage *s, const int64_t *values, int loop)
 {
-	return !is_vector(s, loop) && loop_in_code(&s->loops[loop], values);
+	return !is_vector(s, loop) &&
+	    (loop_in_code(&s->loops[loop], values) ||
+		is_apart(s, values, loop));
 }
 
 /* Is an iteration of a loop told from the others?  Where loops decide that run

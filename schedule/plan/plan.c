@@ -15,6 +15,9 @@ typedef struct {
 	int *position;
 	int *path, *owners; /* record_path's: as long */
 	PlanAccess accesses[PLAN_ACCESSES]; /* of the stage so far */
+	Expr *const *index[PLAN_ACCESSES]; /* theirs */
+	int64_t low[PLAN_ACCESSES][PLAN_DIMS]; /* of those like it, from it */
+	Handle *across; /* of the access that is recorded */
 } Recorder;
 
 /* Index coefficients along the path; HANDLE_NONE is 0. */
@@ -111,6 +114,15 @@ static Handle choose(Tape *tape, Handle which, Handle a, Handle b)
 	    tape, b, tape_mul(tape, which, tape_sub(tape, a, b)));
 }
 
+static void add_across(Recorder *r, int loop, Handle across)
+{
+	Handle *h = &r->across[loop];
+	int64_t value;
+	if (tape_is_const(r->tape, across, &value) && !value)
+		return;
+	*h = *h == HANDLE_NONE ? across : tape_max(r->tape, *h, across);
+}
+
 /* e // c and e % c.  A loop whose step c divides moves the quotient only, by
  * that; if the others together stay below c, they move the rest only.  Else
  * they move the quotient by at most ceildiv(step, c). */
@@ -130,6 +142,8 @@ static Coefs coefs_of_digit(Recorder *r, const Expr *e)
 		rest = tape_add(tape, rest,
 		    choose(tape, whole[l], zero,
 			tape_mul(tape, c.of[l], tape_sub(tape, extent, one))));
+		if (r->across)
+			add_across(r, l, tape_sub(tape, one, whole[l]));
 	}
 	Handle within = tape_at_most(tape, tape_add(tape, rest, one), by);
 	for (int l = 0; l < r->stage->nloops; l++) {
@@ -243,6 +257,43 @@ static void leave_to_start(
 	}
 }
 
+static bool moves_like(const PlanAccess *a, const PlanAccess *b)
+{
+	return a->buffer == b->buffer && !a->write && !b->write &&
+	    !a->by_data && !b->by_data &&
+	    !memcmp(a->coef, b->coef, sizeof a->coef);
+}
+
+/* What differs in more than a constant is taken as the next. */
+static int64_t distance(Recorder *r, Expr *from, Expr *to)
+{
+	int64_t apart = 1;
+	Affine a = affine_of(
+	    r->arena, r->tape, expr_binary(r->arena, OP_SUB, to, from));
+	if (!a.n)
+		tape_is_const(r->tape, a.constant, &apart);
+	return apart;
+}
+
+/* Puts an access to the first one that moves as it does. */
+static void record_like(Recorder *r, int number)
+{
+	PlanAccess *a = &r->stage->accesses[number], *first;
+	int i = 0;
+	while (i < number && !moves_like(&r->stage->accesses[i], a))
+		i++;
+	first = &r->stage->accesses[i];
+	a->like = i;
+	first->likes++;
+	for (int d = 0; d < a->ndim && i < number; d++) {
+		int64_t *low = &r->low[i][d], high = *low + first->reach[d];
+		int64_t at = distance(r, r->index[i][d], r->index[number][d]);
+		high = at > high ? at : high;
+		*low = at < *low ? at : *low;
+		first->reach[d] = high - *low;
+	}
+}
+
 static void record_access(Recorder *r, int buffer, Expr *const *index,
     int nindex, bool write)
 {
@@ -258,8 +309,15 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 	    .scope = b->scope,
 	    .bytes = dtype_bytes(b->type),
 	    .ndim = nindex < PLAN_DIMS ? nindex : PLAN_DIMS};
+	for (int l = 0; l < PLAN_DEPTH; l++) {
+		a->across[l] = HANDLE_NONE;
+		for (int d = 0; d < PLAN_DIMS; d++)
+			a->coef[l][d] = HANDLE_NONE;
+	}
 	for (int d = 0; d < a->ndim; d++) {
+		r->across = a->across;
 		Coefs c = coefs_of(r, index[d]);
+		r->across = NULL;
 		if (above)
 			leave_to_start(r, &c, b->start[d], above);
 		for (int l = 0; l < PLAN_DEPTH; l++) {
@@ -286,6 +344,10 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 		a->parts[a->nparts].mod = part->mod;
 		a->parts[a->nparts++].stride = part->stride;
 	}
+	int number = s->naccesses - 1;
+	r->index[number] = index;
+	memset(r->low[number], 0, sizeof r->low[number]);
+	record_like(r, number);
 }
 
 static bool same_access(const Expr *a, const Expr *b)
@@ -378,7 +440,8 @@ static bool visit_body(Expr *e, void *context)
 		w->flops += op_flops(e->op);
 		add_work(w->r->stage, movers_of(w, e), weight_of(e->op));
 	}
-	w->branches += e->op == OP_IF && e->type != DT_INDEX;
+	w->branches += e->op == OP_IF && e->type != DT_INDEX &&
+	    (e->arg[1]->narg || e->arg[2]->narg);
 	if (e->op != OP_READ)
 		return e->type != DT_INDEX;
 	for (int i = 0; i < w->nseen; i++)
@@ -456,6 +519,7 @@ static void number_axis(Recorder *r, const Stage *owner, const StageAxis *axis,
 		l->axis = r->stage->naxes;
 		l->below = below;
 		l->runs = loop_runs(r, owner, axis, var, innermost);
+		l->peeled = owner->tail == TAIL_PEEL;
 	}
 }
 
@@ -671,6 +735,27 @@ static void record_bodies(Recorder *r, int leader)
 	s->branches = walk.branches;
 }
 
+static int common_loops(const PlanStage *a, const PlanStage *b)
+{
+	int n = 0;
+	while (n < a->nloops && n < b->nloops &&
+	       a->loops[n].var == b->loops[n].var)
+		n++;
+	return n;
+}
+
+/* What a stage before this one, which is `earlier`, leaves in the caches. */
+static void record_after(PlanStage *s, const PlanStage *earlier)
+{
+	int common = common_loops(s, earlier);
+	for (int a = 0; a < s->naccesses; a++)
+		for (int b = 0; b < earlier->naccesses; b++)
+			if (s->accesses[a].buffer ==
+				earlier->accesses[b].buffer &&
+			    s->accesses[a].after < common)
+				s->accesses[a].after = common;
+}
+
 static void record_stage(Recorder *r, int number)
 {
 	const Stage *stage = &r->nest->stages.at[number];
@@ -680,7 +765,8 @@ static void record_stage(Recorder *r, int number)
 	    .ahead = stage->ahead,
 	    .dot = stage->intrinsic >= 0,
 	    .tail = stage->tail,
-	    .points = 1};
+	    .points = 1,
+	    .program_bytes = r->nest->program->bytes};
 	record_path(r);
 	for (int a = 0; a < stage->naxes; a++)
 		if (__builtin_mul_overflow(
@@ -718,6 +804,9 @@ Plan *plan_record(Arena *arena, const Nest *nest)
 			continue;
 		r.stage = &plan->stages[plan->nstages];
 		record_stage(&r, nest->order.at[i]);
+		for (int k = 0; k < plan->nstages; k++)
+			if (!plan->stages[k].ahead)
+				record_after(r.stage, &plan->stages[k]);
 		double work = r.stage->flops * (double)r.stage->points;
 		if (work > most) {
 			most = work;
@@ -754,6 +843,8 @@ static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
 	}
 	for (int i = 0; i < s->naccesses; i++) {
 		PlanAccess *a = &s->accesses[i];
+		for (int l = 0; l < s->nloops; l++)
+			visit(&a->across[l], context);
 		for (int d = 0; d < a->ndim; d++) {
 			visit(&a->held[d], context);
 			for (int l = 0; l < s->nloops; l++)

@@ -13,7 +13,7 @@
 enum {
 	PLAN_DIMS = 8,   /* dimensions of a buffer that are looked at */
 	PLAN_DEPTH = 24, /* loops around a body that are looked at */
-	PLAN_ACCESSES = 8,
+	PLAN_ACCESSES = 16,
 	PLAN_PARTS = 12, /* digits of a layout */
 	PLAN_ZEROS = 16, /* conditions of a step */
 	PLAN_WORKS = 8,
@@ -38,6 +38,7 @@ typedef struct {
 	int axis;       /* of the owning stage, numbered over the plan's path */
 	Handle below;   /* values of the axis that one iteration covers */
 	LoopRuns runs;
+	bool peeled; /* what is left of its axis is made behind the whole tiles */
 } PlanLoop;
 
 /* An axis of a stage on the path: its loops cover `covered` of the block's
@@ -64,8 +65,16 @@ typedef struct {
 	Handle coef[PLAN_DEPTH][PLAN_DIMS]; /* |d index / d loop| */
 	uint32_t movers;	   /* bit d: some dimension moves with loop d */
 	uint32_t by_data;          /* bit d: loop d moves it where data says */
+	Handle across[PLAN_DEPTH]; /* 1: the loop moves what is divided by more
+				      than 1 by no multiple of that */
 	bool zeros;		   /* only where the step counts */
 	uint32_t doubtful;	   /* bit d: that depends on slots */
+	/* Reads of one buffer that differ by constants move over one region. */
+	int like;                  /* the first of them */
+	int likes;                 /* of that one: how many they are */
+	int64_t reach[PLAN_DIMS];  /* of that one: how far they lie apart */
+	int after;  /* so many loops around it are around another that was to
+		       the buffer before it, in each of their iterations */
 	int nparts;                /* of the buffer's layout */
 	struct {
 		int dim;
@@ -113,6 +122,7 @@ typedef struct {
 	int naxes;        /* of the stages on the path */
 	PlanAxis axes[PLAN_DEPTH];
 	int64_t points;         /* of the block: product of its extents */
+	int64_t program_bytes;  /* of all that the program reads and writes */
 } PlanStage;
 
 typedef struct {
