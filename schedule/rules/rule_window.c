@@ -11,7 +11,7 @@
 
 #include <stdarg.h>
 
-enum { WINDOW_MOST = 32, FILTER_LEAST = 3 };
+enum { WINDOW_MOST = 32, SMALL_WINDOW = 9, FILTER_LEAST = 3 };
 
 static void put(Rules *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -31,12 +31,23 @@ int rule_longer_axis(const Block *b, int below)
 	return a;
 }
 
-bool rule_is_short(const Block *b)
+static int64_t steps_of(const Block *b)
 {
 	int64_t n = 1;
 	for (int a = b->nspatial; a < b->naxes && n <= WINDOW_MOST; a++)
 		n *= b->axes[a].extent;
-	return b->reduce != REDUCE_NONE && n <= WINDOW_MOST;
+	return n;
+}
+
+bool rule_is_short(const Block *b)
+{
+	return b->reduce != REDUCE_NONE && steps_of(b) <= WINDOW_MOST;
+}
+
+/* Its steps are repeated in code, so that rows share what they read. */
+static bool is_small(const Block *b)
+{
+	return steps_of(b) <= SMALL_WINDOW;
 }
 
 bool rule_is_filter(const Rules *r, int block)
@@ -137,7 +148,8 @@ void rule_lanes_in_space(Rules *r, int block)
 	if (row >= 0)
 		put(r, "%s, ", i.unrolled);
 	put(r, "%s, %s)\n", v.unrolled, v.lanes);
-	put_reduction(r, b, "unroll(%s.%s, limit=? in {1, 16})\n");
+	put_reduction(r, b, is_small(b)
+		? "unroll(%s.%s)\n" : "unroll(%s.%s, limit=? in {1, 16})\n");
 	put(r, "unroll(%s)\n", v.unrolled);
 	if (row >= 0)
 		put(r, "unroll(%s)\n", i.unrolled);
