@@ -34,6 +34,17 @@ static const char *lane_list(
 	return copy;
 }
 
+static const char *any_lane(EmitC *e, int lanes)
+{
+	Buf text = {0};
+	buf_puts(&text, "((");
+	by_lanes(&text, lanes, "(m)[#]", " | ");
+	buf_puts(&text, ") != 0)");
+	char *copy = arena_strdup(e->arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
 static const char *lane_statements(EmitC *e, int lanes, const char *pattern)
 {
 	Buf text = {0};
@@ -246,6 +257,8 @@ static const char *general(
 	case LOW_MIN:
 	case LOW_MAX:
 		return general_min_max(e, op, type, lanes);
+	case LOW_ANY:
+		return any_lane(e, lanes);
 	case LOW_SELECT:
 		return blend(e, type, lanes, "(m)");
 	case LOW_LOAD_MASKED:
@@ -305,6 +318,8 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 	case LOW_FLOORDIV:
 	case LOW_MOD:
 		return "a, b";
+	case LOW_ANY:
+		return "m";
 	case LOW_SELECT:
 		return "m, a, b";
 	case LOW_LOAD_MASKED:
@@ -378,10 +393,11 @@ const char *emit_c_macro(
 	const char *plain = x86
 	    ? without_isa(e, op, math, type, to, lanes)
 	    : general(e, op, math, type, to, lanes);
-	bool effect = op == LOW_STORE_MASKED || op == LOW_STREAM;
+	bool no_vector = op == LOW_STORE_MASKED || op == LOW_STREAM ||
+	    op == LOW_ANY;
 	if (x86 && op == LOW_STREAM)
 		x86 = if_aligned(e, x86, plain, lanes * dtype_bytes(type));
-	else if (x86 && !effect)
+	else if (x86 && !no_vector)
 		x86 = arena_printf(e->arena, "((%s)%s)", result, x86);
 	emit_c_first(e, name);
 	if (x86)

@@ -561,6 +561,18 @@ static void op_logic(EmitC *e, const LowNode *n)
 	assign(e, n->dst, arena_printf(e->arena, "%s %s %s", ta, sign, tb));
 }
 
+static void op_any(EmitC *e, const LowNode *n)
+{
+	static const DType of_bytes[] = {
+	    [1] = DT_I8, [2] = DT_I16, [4] = DT_I32, [8] = DT_I64};
+	int a = n->arg[0];
+	DType type = of_bytes[is_vector(e, a) ? e->mask_bytes[a] : 1];
+	assign(e, n->dst, !is_vector(e, a) ? e->temp[a]
+		: arena_printf(e->arena, "%s(%s)",
+		      emit_c_macro(e, LOW_ANY, OP_CAST, type, type,
+			  temp_of(e, a)->lanes), e->temp[a]));
+}
+
 static void op_select(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
@@ -832,6 +844,7 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_AND:
 	case LOW_OR:
 	case LOW_NOT: op_logic(e, n); return;
+	case LOW_ANY: op_any(e, n); return;
 	case LOW_SELECT: op_select(e, n); return;
 	case LOW_MATH: op_math(e, n); return;
 	case LOW_RSQRT: op_rsqrt(e, n); return;

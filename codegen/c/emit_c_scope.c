@@ -15,7 +15,8 @@ static const char *const taken[] = {"thread", "threads", "bool", "true",
 	"signbit", "isfinite", "isnormal", "fpclassify", "DOMAIN", "SING",
 	"OVERFLOW", "UNDERFLOW", "PLOSS", "TLOSS", "MAXFLOAT", "ptrdiff_t",
 	"size_t", "max_align_t", "wchar_t", "offsetof", "fma", "fmaf", "fabs",
-	"fabsf", "ldexp", "ldexpf", "rint", "rintf", "omp_get_thread_num", "omp_get_num_threads",
+	"fabsf", "ldexp", "ldexpf", "rint", "rintf", "omp_get_thread_num",
+	"omp_get_num_threads",
 	"EXIT_SUCCESS", "EXIT_FAILURE", "RAND_MAX", "MB_CUR_MAX"};
 
 static int text_order(const void *a, const void *b)

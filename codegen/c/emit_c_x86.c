@@ -116,6 +116,16 @@ static const char *x86_scale(EmitC *e, bool masked, const Shape *s)
 	    masked ? mask_register(e, s) : "", masked ? ", " : "", s->m, s->m);
 }
 
+static const char *x86_any(EmitC *e, const Shape *s)
+{
+	if (s->bytes == 64)
+		return arena_printf(
+		    e->arena, "(%s != 0)", mask_register(e, s));
+	if (s->bytes == 32)
+		return "(!_mm256_testz_si256((__m256i)(m), (__m256i)(m)))";
+	return "(_mm_movemask_epi8((__m128i)(m)) != 0)";
+}
+
 /* The element type that maskload and maskstore take. */
 static const char *mask_element(const Shape *s)
 {
@@ -266,6 +276,8 @@ const char *emit_c_x86(
 				    "%s_fmadd_%s((%s)(a), (%s)(b), (%s)(c))",
 				    s.prefix, s.suffix, s.m, s.m, s.m)
 				  : NULL;
+	case LOW_ANY:
+		return x86_any(e, &s);
 	case LOW_SCALE:
 		return e->isa.avx512 ? x86_scale(e, to == DT_BOOL, &s) : NULL;
 	case LOW_RSQRT:

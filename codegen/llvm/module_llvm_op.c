@@ -452,6 +452,10 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args)
 		return LLVMBuildOr(b, args[0], args[1], "");
 	case LOW_NOT:
 		return negated(gen, args[0]);
+	case LOW_ANY:
+		return a->lanes == 1 ? args[0]
+			: llvm_intrinsic_of(
+			      gen, "llvm.vector.reduce.or", args, 1);
 	case LOW_SELECT:
 		return LLVMBuildSelect(b, args[0], args[1], args[2], "");
 	case LOW_MATH:

@@ -301,12 +301,15 @@ static Value eval_binary(Lower *l, const Expr *e)
 		if (e->arg[1]->op == OP_MUL)
 			return fused(l, e->arg[1], eval(l, e->arg[0]));
 	}
-	Value a = eval(l, e->arg[0]), b = eval(l, e->arg[1]);
+	Value a = eval(l, e->arg[0]), b = eval(l, e->arg[1]), quotient;
 	switch (e->op) {
 	case OP_ADD: return binary(l, LOW_ADD, e->type, a, b);
 	case OP_SUB: return binary(l, LOW_SUB, e->type, a, b);
 	case OP_MUL: return binary(l, LOW_MUL, e->type, a, b);
-	case OP_DIV: return binary(l, LOW_DIV, e->type, a, b);
+	case OP_DIV:
+		if (math_divide(l, a, b, &quotient))
+			return quotient;
+		return binary(l, LOW_DIV, e->type, a, b);
 	case OP_FLOORDIV: return binary(l, LOW_FLOORDIV, e->type, a, b);
 	case OP_MOD: return binary(l, LOW_MOD, e->type, a, b);
 	default: break;

@@ -65,6 +65,7 @@ struct Frame {
 	int depth;
 	int serial;   /* tells scopes of one depth apart */
 	bool fence;   /* a parallel or bound loop: nothing leaves it */
+	bool loop;    /* that runs more than once */
 	bool skipped; /* an arm, or a loop that may not run: loads stay inside */
 	IntVec written; /* nest buffers that are stored to somewhere in it */
 };
@@ -296,6 +297,9 @@ bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b);
 
 /* lower_math.c: a function of a vector to 2 ulp; -1: none here. */
 int math_vector(Lower *l, Op function, DType type, int x, int lanes);
+/* lower_math_divide.c: by the reciprocal of what does not vary in the loop;
+ * false: a division does as well. */
+bool math_divide(Lower *l, Value a, Value s, Value *y);
 /* lower_math_pow.c: of vectors, or of any x where y is a number that needs no
  * logarithm; no value where it is left to libm. */
 bool math_pow(Lower *l, Value x, Value y, Value *power);

@@ -8,8 +8,8 @@
  * what is not here are left to libm.  log and erf have the minimax polynomials
  * of N. Juffa's my_logf and my_erff, the other polynomials were fitted by Remez'
  * algorithm.
- * lower_math_pow.c and lower_math_sin.c have the functions named so;
- * test/diff/test_math.c measures all. */
+ * lower_math_pow.c and lower_math_sin.c have the functions named so,
+ * lower_math_divide.c has quotients; test/diff/test_math.c measures all. */
 #include "codegen/lower/lower_math.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * are left to libm:
  *
  *     y = the above
- *     if bound < the greatest |x| of all lanes { y = MATH sin x } */
+ *     if bound < |x| of any lane { y = MATH sin x } */
 #include "codegen/lower/lower_math.h"
 
 typedef struct {
@@ -64,47 +64,22 @@ static int reduced(Vectors m, int x, bool cosine)
 	return math_choose(m, positive, y, math_real(m, LOW_NEG, y, -1));
 }
 
-static int half_of(Vectors m, int x, bool second)
-{
-	int n = m.lanes / 2, *order = NEW_N(m.l->arena, int, n);
-	for (int i = 0; i < n; i++)
-		order[i] = i + (second ? n : 0);
-	Key key = {.op = LOW_SHUFFLE,
-	    .type = m.type,
-	    .lanes = n,
-	    .arg = {x, -1, -1},
-	    .shuffle = order};
-	return emit_pure(m.l, &key, "half");
-}
-
-/* Of all lanes, none of them NaN. */
-static int greatest(Vectors m, int x)
-{
-	while (m.lanes > 1) {
-		int a = half_of(m, x, false), b = half_of(m, x, true);
-		m.lanes /= 2;
-		x = math_real(m, LOW_MAX, a, b);
-	}
-	return x;
-}
-
 int math_sin(Vectors m, int x, bool cosine)
 {
 	if (!m.l->machine->fma)
 		return -1;
-	Vectors scalar = {m.l, 1, m.type};
 	int zero = math_compare(m, LOW_EQ, x, math_number(m, 0));
 	int fast = reduced(m, x, cosine);
 	if (!cosine) /* -0 is -0 */
 		fast = math_choose(m, zero, x, fast);
-	int most = math_real(m, LOW_ABS, x, -1);
-	most = greatest(m, math_real(m, LOW_MAX, most, math_number(m, 0)));
+	int size = math_real(m, LOW_ABS, x, -1);
+	int far = math_compare(
+	    m, LOW_LT, math_number(m, reduction(m)->bound), size);
 	int y = new_temp(m.l, m.type, m.lanes, cosine ? "cos" : "sin");
 	emit_into(m.l, y, LOW_COPY, fast, -1, -1);
 	Branch b;
 	branch_begin(m.l, &b,
-	    math_compare(scalar, LOW_LT,
-		math_number(scalar, reduction(m)->bound), most));
+	    emit_op(m.l, LOW_ANY, DT_BOOL, 1, far, -1, -1, "far"));
 	Key key = {.op = LOW_MATH,
 	    .type = m.type,
 	    .lanes = m.lanes,

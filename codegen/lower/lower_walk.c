@@ -621,6 +621,7 @@ static void running_loop(
 	note_control(l);
 	bool piece = span->count == 1 && !span->limited;
 	Frame frame = {.fence = node->loop != LOOP_SERIAL,
+	    .loop = span->count > 1,
 	    .skipped = span->limited || piece,
 	    .written = written};
 	int facts = l->facts.n;

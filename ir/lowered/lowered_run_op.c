@@ -114,6 +114,14 @@ static void extract(const Code *code, Scalar *frame)
 	frame[code->d] = frame[code->a + code->number];
 }
 
+static void any(const Code *code, Scalar *frame)
+{
+	int64_t some = 0;
+	for (int l = 0; l < code->sources; l++)
+		some |= frame[code->a + l].i;
+	frame[code->d].i = some;
+}
+
 static void insert(const Code *code, Scalar *frame)
 {
 	Scalar x = frame[code->b];
@@ -186,6 +194,7 @@ static Operation *const of_any_type[LOW_COUNT] = {
     [LOW_BITS] = bits,
     [LOW_SELECT] = select,
     [LOW_DOT] = dot,
+    [LOW_ANY] = any,
 };
 
 static Operation *math_of(const Code *code, ScalarClass class)

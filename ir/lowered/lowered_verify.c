@@ -293,7 +293,8 @@ static bool type_allows(LowOpcode op, DType type)
 	case LOW_NE: return !is_16_bit_float(type);
 	case LOW_AND:
 	case LOW_OR:
-	case LOW_NOT: return type == DT_BOOL;
+	case LOW_NOT:
+	case LOW_ANY: return type == DT_BOOL;
 	case LOW_BITS:
 		return type == DT_F32 || type == DT_I32 || type == DT_F64 ||
 		    type == DT_I64;
@@ -316,6 +317,7 @@ static void argument_shape(
 	case LOW_IOTA:
 	case LOW_BROADCAST: *lanes = 1; break;
 	case LOW_LANES_BELOW: *type = DT_INDEX, *lanes = 1; break;
+	case LOW_ANY:
 	case LOW_EXTRACT: *lanes = temps[n->arg[0]].lanes; break;
 	case LOW_INSERT: *lanes = i ? 1 : d->lanes; break;
 	case LOW_SHUFFLE: *lanes = temps[n->arg[0]].lanes; break;
@@ -458,6 +460,10 @@ static bool check_extras(Verify *v, const LowNode *n)
 	case LOW_LANES_BELOW:
 		REQUIRE(v, v->f->temps.at[n->dst].type == DT_BOOL,
 		    "LANES_BELOW: %s is not bool", temp_name(v, n->dst));
+		return true;
+	case LOW_ANY:
+		REQUIRE(v, v->f->temps.at[n->dst].lanes == 1,
+		    "ANY: %s is not a scalar", temp_name(v, n->dst));
 		return true;
 	case LOW_BITS: return check_bits(v, n);
 	case LOW_BARRIER:

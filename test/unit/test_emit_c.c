@@ -201,6 +201,20 @@ static void scale_case(Maker *m, DType type, int lanes, bool masked)
 	end(m, d);
 }
 
+/* Two that are alike are seldom, so there are lanes and none. */
+static void any_cases(Maker *m, DType type, int lanes)
+{
+	for (int k = 0; k < 2; k++) {
+		begin(m, label(m, LOW_ANY, type, lanes));
+		int a = operand(m, "a", type, lanes, 1);
+		int b = operand(m, "b", type, lanes, 7);
+		int c = temp(m, DT_BOOL, lanes), d = temp(m, DT_BOOL, 1);
+		op(m, k ? LOW_LT : LOW_EQ, c, a, b, -1);
+		op(m, LOW_ANY, d, c, -1, -1);
+		end(m, d);
+	}
+}
+
 static void convert(Maker *m, DType from, DType to, int lanes)
 {
 	begin(m, arena_printf(m->arena, "CONVERT %s -> %s x%d",
@@ -429,6 +443,8 @@ static void typed_cases(Maker *m, DType type, int lanes)
 	}
 	for (LowOpcode o = LOW_LT; !is_half(type) && o <= LOW_NE; o++)
 		binary(m, o, type, lanes);
+	if (!is_half(type))
+		any_cases(m, type, lanes);
 	if (!is_half(type)) {
 		binary(m, LOW_MIN, type, lanes);
 		binary(m, LOW_MAX, type, lanes);

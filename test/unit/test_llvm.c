@@ -449,6 +449,11 @@ static bool emit_special(Emit *e, const Case *c, int d)
 	case LOW_BROADCAST:
 		low_op(arena, body, LOW_BROADCAST, d, load(e, A, 1), -1, -1);
 		return true;
+	case LOW_ANY: /* for all of these */
+		x = temp(e, DT_BOOL, 1);
+		low_op(arena, body, LOW_ANY, x, load(e, A, n), -1, -1);
+		low_op(arena, body, LOW_BROADCAST, d, x, -1, -1);
+		return true;
 	case LOW_EXTRACT: /* and put back at another place */
 		x = temp(e, c->type, 1);
 		y = load(e, A, n);
@@ -592,6 +597,10 @@ static Lane expected(const Case *c, const Inputs *in, int i)
 		return (Lane){.i = l < block};
 	case LOW_BROADCAST:
 		return get(c->from, in->a, block);
+	case LOW_ANY:
+		for (s = 0; n > 0; n--)
+			s |= (int)get(DT_BOOL, in->a, block * c->lanes + n - 1).i;
+		return (Lane){.i = s};
 	case LOW_EXTRACT:
 		return get(c->from, in->a, block * n + n - 1);
 	case LOW_INSERT:

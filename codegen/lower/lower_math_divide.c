@@ -1,0 +1,112 @@
+/* Quotients of vectors by what does not vary in the loop, where a division of a
+ * whole vector takes ten cycles: by the reciprocal, taken once, and what the
+ * product with it lacks.
+ *
+ *     for j: y[j] = a[j] / s     ->    z = 1/s
+ *                                      for j: q = a[j]*z
+ *                                             y[j] = q - (q*s - a[j])*z
+ *
+ * With both sums fused that is the quotient, rounded (P. Markstein, "Computation
+ * of elementary functions on the IBM RISC System/6000 processor", 1990), unless
+ * something is too large or too small; test/diff/test_divide.c has the cases of
+ * f32 in which it comes nearest to failing.  Where a lane is so, or s is, all
+ * are divided. */
+#include "codegen/lower/lower_math.h"
+
+#include <math.h>
+
+/* s is between LEAST and MOST; where a quotient is at least SMALL, neither it
+ * nor what is lost below a[j] is denormal.  Not negative: q - 0 has the sign of
+ * q then, which may be -0. */
+#define LEAST 0x1p-12
+#define MOST 0x1p60
+#define SMALL 0x1p-88
+
+static bool is_inside(double s)
+{
+	return s >= LEAST && s <= MOST;
+}
+
+static bool is_power_of_two(double s)
+{
+	int exponent;
+	return frexp(s, &exponent) == 0.5;
+}
+
+/* A loop runs inside of the place where the divisor is known, and moves the
+ * dividend. */
+static bool pays(const Lower *l, int a, int s)
+{
+	const TempInfo *dividend = &l->temps.at[a];
+	int depth = s < 0 ? 0 : l->temps.at[s].depth;
+	if (!dividend->mutable && dividend->depth < l->scope->depth)
+		return false;
+	if (s >= 0 && l->temps.at[s].mutable)
+		return false;
+	for (const Frame *f = l->scope; f->depth > depth; f = f->up)
+		if (f->loop)
+			return true;
+	return false;
+}
+
+/* 1/s, or NaN where s is not inside. */
+static Value reciprocal(Lower *l, Value s)
+{
+	if (s.temp < 0)
+		return value_const(DT_F32, (float)(1 / s.f), 0);
+	Vectors m = {l, s.lanes, DT_F32};
+	int inside = emit_op(l, LOW_AND, DT_BOOL, s.lanes,
+	    math_compare(m, LOW_LE, math_number(m, LEAST), s.temp),
+	    math_compare(m, LOW_LE, s.temp, math_number(m, MOST)), -1, "m");
+	int z = math_real(m, LOW_DIV, math_number(m, 1), s.temp);
+	return value_temp(DT_F32, s.lanes,
+	    math_choose(m, inside, z, math_number(m, NAN)));
+}
+
+/* Some lane is NaN, or so small that it may be wrong; but 0 of 0 is right.  It
+ * is compared with -0: of a comparison with 0 LLVM makes one with -a, which it
+ * then computes. */
+static int is_doubtful(Vectors m, int a, int quotient)
+{
+	int large = math_compare(m, LOW_LE, math_number(m, SMALL),
+	    math_real(m, LOW_ABS, quotient, -1));
+	int small =
+	    emit_op(m.l, LOW_NOT, DT_BOOL, m.lanes, large, -1, -1, "m");
+	int some = math_compare(m, LOW_NE, a, math_number(m, -0.0));
+	int doubtful =
+	    emit_op(m.l, LOW_AND, DT_BOOL, m.lanes, small, some, -1, "m");
+	return emit_op(m.l, LOW_ANY, DT_BOOL, 1, doubtful, -1, -1, "doubtful");
+}
+
+static int quotient(Vectors m, int a, int s, int z)
+{
+	int q = math_real(m, LOW_MUL, a, z);
+	int above =
+	    math_product_sum(m, q, s, math_real(m, LOW_NEG, a, -1));
+	int y = math_product_sum(m, math_real(m, LOW_NEG, above, -1), z, q);
+	int result = new_temp(m.l, m.type, m.lanes, "quotient");
+	emit_into(m.l, result, LOW_COPY, y, -1, -1);
+	Branch b;
+	branch_begin(m.l, &b, is_doubtful(m, a, y));
+	emit_into(m.l, result, LOW_DIV, a, s, -1);
+	branch_end(m.l, &b);
+	return result;
+}
+
+bool math_divide(Lower *l, Value a, Value s, Value *y)
+{
+	int lanes = a.lanes > s.lanes ? a.lanes : s.lanes;
+	int bytes = lanes * dtype_bytes(DT_F32);
+	if (a.type != DT_F32 || l->exact || !l->machine->fma || bytes < 64 ||
+	    bytes != l->machine->vector_bytes || a.temp < 0)
+		return false;
+	if (s.temp < 0 && (!is_inside(s.f) || is_power_of_two(s.f)))
+		return false;
+	if (!pays(l, a.temp, s.temp))
+		return false;
+	Vectors m = {l, lanes, DT_F32};
+	*y = value_temp(DT_F32, lanes,
+	    quotient(m, value_as(l, a, lanes), value_as(l, s, lanes),
+		value_as(l, reciprocal(l, s), lanes)));
+	return true;
+}

@@ -1,0 +1,252 @@
+/* Quotients by what does not vary in the loop are those of a division, bit for
+ * bit: of any floats, of specials, of what is as near to the middle between two
+ * floats as a quotient gets, and scaled to all ends of the range. */
+#include "lib/rng.h"
+#include "test/common_lower.h"
+#include "test/common_lowered.h"
+#include "test/common_program.h"
+#include "test/common_schedule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <math.h>
+
+enum { ROWS = 64, COLUMNS = 64, ROUNDS = 400 };
+
+typedef struct {
+	float a[ROWS][COLUMNS], s[ROWS], y[ROWS][COLUMNS];
+} Data;
+
+typedef struct {
+	Arena *arena;
+	Lowered *lowered;
+	void *function;
+	Buf object;
+} Kernel;
+
+static const char text[] = "tunec: 1\n"
+			   "name: quotients\n"
+			   "inputs: {a: 'f32[64, 64]', s: 'f32[64]'}\n"
+			   "compute: |\n"
+			   "  y[r < 64, i < 64] = a[r, i] / s[r]\n";
+
+static bool make(Kernel *k, const char *spec, const char *cpu)
+{
+	Error error = {0};
+	k->arena = arena_new();
+	Program *p = program_of_text(k->arena, spec, NUMERICS_DEFAULT);
+	Target *target = target_parse(k->arena,
+	    arena_printf(k->arena, "llvm -mcpu=%s -threads=1", cpu), &error);
+	assert_non_null(target);
+	Nest *nest = schedule_nest(k->arena, p, &target->machine,
+	    schedule_steps(k->arena,
+		"i0, i1 = split(y.i, [_, 16])\nvectorize(i1, 16)\n"),
+	    &error);
+	assert_non_null(nest);
+	k->lowered = lower(k->arena, nest, &target->machine, &error);
+	assert_non_null(k->lowered);
+	if (!target_runs_here(target))
+		return false;
+	lowtest_compile(target, (Lowered *[]){k->lowered}, 1, LLVM_OBJECT,
+	    &k->object);
+	k->function =
+	    dlsym(lowtest_open(&k->object), k->lowered->kernel->name);
+	assert_non_null(k->function);
+	return true;
+}
+
+static void unmake(Kernel *k)
+{
+	buf_free(&k->object);
+	arena_free(k->arena);
+}
+
+/* --- data ----------------------------------------------------------------- */
+
+static float any_float(Rng *rng)
+{
+	uint32_t bits = (uint32_t)rng_next(rng);
+	float x;
+	memcpy(&x, &bits, sizeof x);
+	return x;
+}
+
+static float special(Rng *rng)
+{
+	static const float some[] = {0, -0.0f, INFINITY, -INFINITY, NAN, 1, -1,
+	    0x1p-149f, -0x1p-149f, 0x1p-126f, 0x1.fffffep127f, 0x1p-88f,
+	    0x1.fffffep-89f, 0x1p-100f, 0x1p-12f, 0x1.fffffep-13f, 0x1p60f,
+	    0x1.000002p60f, 3, 0x1.fffffep0f, 0x1.000002p0f};
+	return some[rng_below(rng, sizeof some / sizeof *some)];
+}
+
+static uint64_t inverse(uint64_t odd)
+{
+	uint64_t x = odd;
+	for (int i = 0; i < 6; i++)
+		x *= 2 - odd * x;
+	return x;
+}
+
+/* a with a*2^e = m s + j, where m is odd: a/s is nearly (m/2)*2^... */
+static float near_middle(Rng *rng, uint32_t s)
+{
+	for (int k = 0; k < 100; k++) {
+		int e = 24 + (int)rng_below(rng, 2);
+		int64_t j = (int64_t)rng_below(rng, 25) - 12;
+		uint64_t all = (UINT64_C(1) << e) - 1;
+		uint64_t m = (uint64_t)-j * inverse(s) & all;
+		m += m < UINT64_C(1) << 24 ? UINT64_C(1) << 24 : 0;
+		uint64_t a = (m * s + (uint64_t)j) >> e;
+		if (m & 1 && a >> 23 == 1)
+			return (float)a;
+	}
+	return (float)(0x800000 + rng_below(rng, 0x800000));
+}
+
+static void fill_row(Rng *rng, float *a, float *s)
+{
+	int kind = (int)rng_below(rng, 4);
+	uint32_t odd = 0x800001 + 2 * (uint32_t)rng_below(rng, 0x400000);
+	int up = (int)rng_below(rng, 120) - 70;
+	*s = kind == 0	 ? any_float(rng)
+	    : kind == 1 ? special(rng)
+			 : ldexpf((float)odd, up);
+	for (int i = 0; i < COLUMNS; i++) {
+		int far = (int)rng_below(rng, 8) ? 40 : 290;
+		int by = (int)rng_below(rng, (uint64_t)far) - far / 2;
+		a[i] = rng_below(rng, 30) == 0 && kind == 2 ? special(rng)
+		    : kind == 0				  ? any_float(rng)
+		    : kind == 1 ? (i % 2 ? special(rng) : any_float(rng))
+				: ldexpf(near_middle(rng, odd), by - 23);
+		if (kind > 1 && rng_below(rng, 2))
+			a[i] = -a[i];
+	}
+}
+
+static void expect(const Data *d, float divisor)
+{
+	for (int r = 0; r < ROWS; r++)
+		for (int i = 0; i < COLUMNS; i++) {
+			float s = divisor ? divisor : d->s[r];
+			float want = d->a[r][i] / s, got = d->y[r][i];
+			if (memcmp(&want, &got, sizeof got) &&
+			    !(isnan(want) && isnan(got)))
+				fail_msg("%a / %a is %a, not %a",
+				    (double)d->a[r][i], (double)s,
+				    (double)want, (double)got);
+		}
+}
+
+/* --- tests ---------------------------------------------------------------- */
+
+static int64_t interpret(const Kernel *k, Data *d, LowOpcode op)
+{
+	char none[64];
+	LowRun run = {0};
+	if (!low_function_run(
+		k->lowered->kernel, (void *[]){d->a, d->s, d->y, none}, &run))
+		fail_msg("%s", run.message);
+	return run.op_count[op];
+}
+
+static void test_rows(void **state)
+{
+	Kernel k = {0};
+	char none[64];
+	Rng rng = rng_stream(11, 0, 0);
+	(void)state;
+	bool here = make(&k, text, "skylake-avx512");
+	Data *d = NEW(k.arena, Data);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int r = 0; r < ROWS; r++)
+			fill_row(&rng, d->a[r], &d->s[r]);
+		if (round < 20) {
+			assert_int_equal(interpret(&k, d, LOW_ANY),
+			    ROWS * COLUMNS / 16);
+			expect(d, 0);
+		}
+		if (!here)
+			continue;
+		memset(d->y, 0, sizeof d->y);
+		lowercheck_call(
+		    k.function, (void *[]){d->a, d->s, d->y, none}, 4);
+		expect(d, 0);
+	}
+	unmake(&k);
+}
+
+/* Most vectors are not divided. */
+static void test_seldom(void **state)
+{
+	Kernel k = {0};
+	Rng rng = rng_stream(12, 0, 0);
+	(void)state;
+	make(&k, text, "skylake-avx512");
+	Data *d = NEW(k.arena, Data);
+	for (int r = 0; r < ROWS; r++) {
+		d->s[r] = (float)(1 + 1000 * rng_double(&rng));
+		for (int i = 0; i < COLUMNS; i++)
+			d->a[r][i] = i % 3 ? (float)exp(-30 * rng_double(&rng))
+					   : -0.0f;
+	}
+	assert_int_equal(interpret(&k, d, LOW_DIV), ROWS);
+	expect(d, 0);
+	unmake(&k);
+}
+
+static void test_number(void **state)
+{
+	static const float by[] = {3, 255, 0.1f, 1e-3f, 4, 1e-30f, -7, 1e30f};
+	(void)state;
+	for (size_t n = 0; n < sizeof by / sizeof *by; n++) {
+		Kernel k = {0};
+		Rng rng = rng_stream(13, 0, n);
+		char spec[256], none[64];
+		LowRun run = {0};
+		snprintf(spec, sizeof spec,
+		    "tunec: 1\nname: quotients\ninputs: {a: 'f32[64, 64]'}\n"
+		    "compute: |\n  y[r < 64, i < 64] = a[r, i] / (%.9g)\n",
+		    (double)by[n]);
+		make(&k, spec, "skylake-avx512");
+		Data *d = NEW(k.arena, Data);
+		for (int r = 0; r < ROWS; r++)
+			fill_row(&rng, d->a[r], &d->s[r]);
+		assert_true(low_function_run(k.lowered->kernel,
+		    (void *[]){d->a, d->y, none}, &run));
+		expect(d, by[n]);
+		unmake(&k);
+	}
+}
+
+/* Vectors that are short are divided, and all where numerics are exact. */
+static void test_not(void **state)
+{
+	Kernel k = {0};
+	(void)state;
+	make(&k, text, "haswell");
+	Data *d = NEW(k.arena, Data);
+	for (int r = 0; r < ROWS; r++)
+		d->s[r] = 1;
+	assert_int_equal(interpret(&k, d, LOW_ANY), 0);
+	unmake(&k);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_rows),
+	    cmocka_unit_test(test_seldom),
+	    cmocka_unit_test(test_number),
+	    cmocka_unit_test(test_not),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
