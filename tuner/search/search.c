@@ -217,9 +217,9 @@ void best_free(Best *best)
 
 SearchSettings search_defaults(uint64_t seed)
 {
-	return (SearchSettings){.chains = 128,
+	return (SearchSettings){.chains = 32,
 	    .steps = 500,
-	    .patience = 50,
+	    .patience = 25,
 	    .epsilon = 0.05,
 	    .seed = seed};
 }

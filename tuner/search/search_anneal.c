@@ -1,5 +1,5 @@
 /* Simulated annealing on the model's prediction (Chen et al., NeurIPS 2018; the
- * schedule is AutoTVM's): 128 chains of at most 500 steps a round, a step being
+ * schedule is AutoTVM's): 32 chains of at most 500 steps a round, a step being
  * one changed decision; the temperature falls linearly to 0; the best unvisited
  * candidates that any chain met make the batch.
  *
