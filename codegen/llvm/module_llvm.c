@@ -105,6 +105,27 @@ static LLVMTargetMachineRef open_machine(
 	    LLVMCodeGenLevelLess, LLVMRelocPIC, LLVMCodeModelDefault);
 }
 
+/* The machine that was asked for last stays open: it takes milliseconds to make
+ * its tables, and a process that has done so hands them to those that it forks. */
+static LLVMTargetMachineRef keep_machine(
+    const char *triple, const char *cpu, const char *attrs, Error *error)
+{
+	static LLVMTargetMachineRef machine;
+	static Buf key;
+	Buf wanted = {0};
+	buf_printf(&wanted, "%s %s %s", triple, cpu, attrs);
+	if (machine && !strcmp(key.data, wanted.data)) {
+		buf_free(&wanted);
+		return machine;
+	}
+	if (machine)
+		LLVMDisposeTargetMachine(machine);
+	buf_free(&key);
+	machine = open_machine(triple, cpu, attrs, error);
+	key = wanted;
+	return machine;
+}
+
 /* --- compiling ------------------------------------------------------------ */
 
 static void set_pic_flag(LlvmGen *gen)
@@ -191,7 +212,7 @@ static Status compile(const Lowered *const *lowered, int n, const char *triple,
 	Buf all = {0};
 	add_implied(cpu, attrs, &all);
 	LLVMTargetMachineRef machine =
-	    open_machine(triple, cpu, all.data, error);
+	    keep_machine(triple, cpu, all.data, error);
 	if (!machine) {
 		buf_free(&all);
 		return error->status;
@@ -215,7 +236,6 @@ static Status compile(const Lowered *const *lowered, int n, const char *triple,
 	LLVMDisposeBuilder(gen.builder);
 	LLVMDisposeModule(gen.module);
 	LLVMContextDispose(gen.context);
-	LLVMDisposeTargetMachine(machine);
 	buf_free(&all);
 	return status;
 }

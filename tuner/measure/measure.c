@@ -15,6 +15,12 @@ typedef enum {
 	SLOT_LOST     /* that process is gone by no fault of its own */
 } Slot;
 
+/* A trace that a process has lowered, and then waits to compile. */
+typedef struct {
+	const Measurer *of; /* NULL: none */
+	json_t *trace;
+} LoweredTrace;
+
 /* What the measurers of a run have in common. */
 typedef struct {
 	Arena *arena;
@@ -23,6 +29,8 @@ typedef struct {
 	Servers servers;
 	int users;
 	Measurer *last; /* whose candidates wait */
+	LoweredTrace lowered[MEASURE_LOWERED];
+	int nlowered; /* so far; the places are taken in turn */
 	double peak_one[2], peak_all[2]; /* [peak_is_dot]; 0: not measured */
 	double probe_s; /* the least of the run; 0: none */
 	int cpus;
@@ -75,6 +83,12 @@ Status measure_open(const Program *program, const Target *target,
 	return measure_open_all(&program, 1, target, options, out, error);
 }
 
+static void forget_lowered(Nursery *s, int place)
+{
+	json_decref(s->lowered[place].trace);
+	s->lowered[place] = (LoweredTrace){0};
+}
+
 void measure_close(Measurer *m)
 {
 	if (!m)
@@ -85,6 +99,9 @@ void measure_close(Measurer *m)
 		servers_close(&s->servers);
 	if (s->last == m)
 		s->last = NULL;
+	for (int i = 0; i < MEASURE_LOWERED; i++)
+		if (s->lowered[i].of == m)
+			forget_lowered(s, i);
 	json_decref(m->compiled);
 	measure_data_free(&m->data);
 	free(m);
@@ -270,6 +287,34 @@ size_t measure_data_bytes(const Measurer *m)
 
 /* --- forms ------------------------------------------------------------------ */
 
+/* The places of n processes that are to lower these. */
+static void take_places(Measurer *m, json_t *traces, int n, int *places)
+{
+	Nursery *s = m->nursery;
+	for (int i = 0; i < n; i++) {
+		int place = places[i] = s->nlowered++ % MEASURE_LOWERED;
+		forget_lowered(s, place);
+		s->lowered[place] = (LoweredTrace){
+		    m, json_incref(json_array_get(traces, (size_t)i))};
+	}
+}
+
+/* Of the processes that have lowered these; -1: none has.  They are used up. */
+static void find_places(Measurer *m, json_t *traces, int n, int *places)
+{
+	Nursery *s = m->nursery;
+	for (int i = 0; i < n; i++) {
+		json_t *trace = json_array_get(traces, (size_t)i);
+		places[i] = -1;
+		for (int k = 0; k < MEASURE_LOWERED && places[i] < 0; k++)
+			if (s->lowered[k].of == m &&
+			    json_equal(s->lowered[k].trace, trace))
+				places[i] = k;
+		if (places[i] >= 0)
+			forget_lowered(s, places[i]);
+	}
+}
+
 Status measure_forms(Measurer *m, const Trace *const *traces, int n,
     CodeForm *out, Error *error)
 {
@@ -280,8 +325,9 @@ Status measure_forms(Measurer *m, const Trace *const *traces, int n,
 		JobHeader job = {.kind = JOB_FORM,
 		    .n = part,
 		    .limit_s = m->nursery->options.build_limit_s};
-		FORWARD_IF_ERROR(run_job(m, job,
-		    traces_json(m, traces + i, part), answers, error));
+		json_t *list = traces_json(m, traces + i, part);
+		take_places(m, list, part, job.lowered);
+		FORWARD_IF_ERROR(run_job(m, job, list, answers, error));
 		for (int k = 0; k < part; k++) {
 			memcpy(out[i + k].text, answers[k].object,
 			    sizeof out->text);
@@ -322,6 +368,7 @@ Status measure_compile(Measurer *m, const Trace *const *traces, int n,
 	json_decref(m->compiled);
 	m->compiled = traces_json(m, traces, n);
 	memset(m->slots, 0, sizeof m->slots);
+	find_places(m, m->compiled, n, job.lowered);
 	FORWARD_IF_ERROR(
 	    run_job(m, job, json_incref(m->compiled), out, error));
 	for (int i = 0; i < n; i++)

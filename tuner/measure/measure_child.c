@@ -123,20 +123,42 @@ static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 	job_judge(k, run->peak, m);
 }
 
-/* Its first answer says what compiling gave. */
+static void answer_form(const Lowered *lowered, Measurement *m)
+{
+	CodeForm form;
+	measure_form(lowered, &form);
+	m->outcome = OUTCOME_OK;
+	memcpy(m->object, form.text, sizeof m->object);
+	m->instructions = form.instructions;
+}
+
+/* Says what there is, and is told how to go on; else it is not wanted. */
+static void answer_and_wait(int fd, Measurement *m, JobHeader *next)
+{
+	if (!measure_write(fd, m, sizeof *m) ||
+	    !measure_read(fd, next, sizeof *next))
+		_exit(0);
+}
+
+/* An answer for each step: lowered, if that was asked for; compiled; run. */
 static void job_candidate(const MeasureContext *c, Arena *arena,
-    const json_t *trace, int fd, Measurement *m)
+    const json_t *trace, bool form, int fd, Measurement *m)
 {
 	Loaded k = {.context = c};
-	JobHeader run;
-	if (!kernel_compile(&k, arena, trace, c->target->threads, m))
+	JobHeader next;
+	if (!kernel_lower(&k, arena, trace, c->target->threads, m))
+		return;
+	if (form) {
+		answer_form(k.lowered, m);
+		answer_and_wait(fd, m, &next);
+		*m = measure_nothing(OUTCOME_BUILD);
+	}
+	if (!kernel_compile_lowered(&k, m))
 		return;
 	m->outcome = OUTCOME_OK;
-	if (!measure_write(fd, m, sizeof *m) ||
-	    !measure_read(fd, &run, sizeof run))
-		_exit(0);
+	answer_and_wait(fd, m, &next);
 	m->outcome = OUTCOME_BUILD;
-	run_compiled(&k, &run, m);
+	run_compiled(&k, &next, m);
 }
 
 static double level(const Measurement *m)
@@ -210,26 +232,6 @@ static void job_final(const MeasureContext *c, Arena *arena,
 	for (int i = 0; i < n; i++) {
 		memcpy(kept[i].object, m[of[i]].object, sizeof m->object);
 		m[of[i]] = kept[i];
-	}
-}
-
-static void answer_form(const Lowered *lowered, Measurement *m)
-{
-	CodeForm form;
-	measure_form(lowered, &form);
-	memcpy(m->object, form.text, sizeof m->object);
-	m->instructions = form.instructions;
-}
-
-static void job_forms(const MeasureContext *c, Arena *arena,
-    const json_t *traces, int first, int n, Measurement *m)
-{
-	for (int i = 0; i < n; i++) {
-		Loaded k = {.context = c};
-		if (kernel_lower(&k, arena,
-			json_array_get(traces, (size_t)(first + i)),
-			c->target->threads, &m[i]))
-			answer_form(k.lowered, &m[i]);
 	}
 }
 
@@ -319,12 +321,11 @@ void measure_child(const MeasureContext *context, const JobHeader *job,
 	case JOB_PLAIN: job_plain(context, arena, m); break;
 	case JOB_FAST: job_fast(context, arena, traces, job, m); break;
 	case JOB_FORM:
-		job_forms(context, arena, traces, trace, job->n, m);
-		break;
 	case JOB_COMPILE:
 	case JOB_AGAIN:
 		job_candidate(context, arena,
-		    json_array_get(traces, (size_t)trace), fd, m);
+		    json_array_get(traces, (size_t)trace),
+		    job->kind == JOB_FORM, fd, m);
 		break;
 	case JOB_FINAL: job_final(context, arena, traces, job, m); break;
 	case JOB_PEAK: job_peak(context, arena, m); break;

@@ -95,7 +95,8 @@ bool measure_pin_threads(void);
 typedef enum {
 	JOB_PLAIN, /* the expected outputs by the plain nest */
 	JOB_FAST,  /* the same by the first of the traces */
-	JOB_FORM,  /* the hash of each trace's lowered form */
+	JOB_FORM,  /* the hash of each trace's lowered form, by a child for each
+		      that waits for JOB_COMPILE */
 	JOB_COMPILE, /* a child for each trace; they wait for JOB_RUN */
 	JOB_AGAIN,   /* one of these anew, beside the others */
 	JOB_RUN,
@@ -103,10 +104,14 @@ typedef enum {
 	JOB_PEAK,
 	JOB_COPY  /* as many bytes as the program moves */
 } JobKind;
+enum { MEASURE_LOWERED = 32 }; /* children that wait with a lowered form */
 typedef struct {
 	JobKind kind;
 	int program; /* which of the run's */
 	int n;	   /* answers, one for each trace; at most MEASURE_WIDTH */
+	/* By trace: the place of the child that has lowered it, or is to;
+	 * JOB_COMPILE: -1: none, as where that child is gone. */
+	int lowered[MEASURE_WIDTH];
 	int child; /* JOB_RUN, JOB_AGAIN: which of those compiled last */
 	double best_s, limit_s, peak, probe_s;
 	double allowed_s; /* JOB_FINAL: see measure_final */
@@ -169,9 +174,9 @@ long long trouble_oom_kills(void);
 /* What waitpid says of a process: "killed by signal 9 (Killed)". */
 void trouble_describe_end(int status, char *text, size_t size);
 
-/* measure_child.c: does the job, writes n Measurements to fd.  JOB_COMPILE and
- * JOB_AGAIN have one trace of the list here, the one that `trace` says; a
- * JobHeader read from fd is its JOB_RUN.  JOB_FORM has n traces from there on. */
+/* measure_child.c: does the job, writes n Measurements to fd.  JOB_FORM,
+ * JOB_COMPILE and JOB_AGAIN have one trace of the list here, the one that `trace`
+ * says; what is read from fd tells them to go on: JOB_COMPILE, JOB_RUN. */
 void measure_child(const MeasureContext *context, const JobHeader *job,
     const char *traces, int trace, int fd);
 

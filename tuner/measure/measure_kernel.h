@@ -25,8 +25,9 @@ struct Loaded {
 /* `json`: a trace; NULL: candidate 0. */
 bool kernel_lower(Loaded *k, Arena *arena, const json_t *json, int threads,
     Measurement *m);
+/* To an object, with its hash. */
 bool kernel_compile_lowered(Loaded *k, Measurement *m);
-/* Both, and the object's hash. */
+/* Both. */
 bool kernel_compile(Loaded *k, Arena *arena, const json_t *json, int threads,
     Measurement *m);
 bool kernel_load(Loaded *k, Measurement *m);

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "lib/sanitize.h"
-#include "tuner/measure/measure_internal.h"
+#include "tuner/measure/measure_kernel.h"
 
 enum { SAID = 256 };
 
@@ -46,6 +46,7 @@ typedef struct {
 	const MeasureContext *contexts; /* one for each program */
 	int ncontexts;
 	int fd;
+	Child lowered[MEASURE_LOWERED]; /* they wait for JOB_COMPILE */
 	Child compiled[MEASURE_WIDTH]; /* they wait for JOB_RUN */
 	int ncompiled;
 	char *text; /* of the job */
@@ -110,6 +111,15 @@ static void child_limits(void)
 		signal(s, SIG_DFL);
 }
 
+/* In another child. */
+static void forget_child(const Child *other, const Child *self)
+{
+	if (other->pid <= 0 || other == self)
+		return;
+	close(other->fd);
+	close(other->said);
+}
+
 static _Noreturn void be_child(Server *s, const Child *child,
     const JobHeader *job, int trace, int fd, int said)
 {
@@ -119,10 +129,9 @@ static _Noreturn void be_child(Server *s, const Child *child,
 	close(child->fd);
 	close(child->said);
 	for (int i = 0; i < s->ncompiled; i++)
-		if (s->compiled[i].pid > 0 && &s->compiled[i] != child) {
-			close(s->compiled[i].fd);
-			close(s->compiled[i].said);
-		}
+		forget_child(&s->compiled[i], child);
+	for (int i = 0; i < MEASURE_LOWERED; i++)
+		forget_child(&s->lowered[i], child);
 	assert(job->program >= 0 && job->program < s->ncontexts);
 	measure_child(
 	    &s->contexts[job->program], job, s->text, trace, fd);
@@ -293,16 +302,36 @@ static void drop_compiled(Server *s)
 	s->ncompiled = 0;
 }
 
+static void drop_lowered(Server *s)
+{
+	for (int i = 0; i < MEASURE_LOWERED; i++)
+		end_child(&s->lowered[i], false);
+}
+
+/* The one that has lowered the trace goes on; else one from the beginning. */
+static void start_compiling(Server *s, const JobHeader *job, int i)
+{
+	int place = job->lowered[i];
+	JobHeader one = *job;
+	Child *child = &s->compiled[s->ncompiled++];
+	one.n = 1;
+	assert(place < MEASURE_LOWERED);
+	if (place >= 0 && s->lowered[place].pid > 0) {
+		*child = s->lowered[place];
+		s->lowered[place] = (Child){0};
+		if (measure_write(child->fd, &one, sizeof one))
+			return;
+		end_child(child, false);
+	}
+	start_child(s, child, &one, i);
+}
+
 /* All at once; those that are compiled wait for their turn. */
 static void run_compile(Server *s, const JobHeader *job, Measurement *out)
 {
 	double end = measure_now() + job->limit_s;
-	JobHeader one = *job;
-	one.n = 1;
-	for (int i = 0; i < job->n; i++) {
-		start_child(s, &s->compiled[i], &one, i);
-		s->ncompiled++;
-	}
+	for (int i = 0; i < job->n; i++)
+		start_compiling(s, job, i);
 	for (int i = 0; i < job->n; i++)
 		if (collect(&s->compiled[i], job, 1, end, &out[i]) &&
 		    out[i].outcome != OUTCOME_OK)
@@ -321,24 +350,40 @@ static void run_again(Server *s, const JobHeader *job, Measurement *out)
 		end_child(child, false);
 }
 
-/* The traces in as many parts as there are CPUs, at once. */
+/* All at once; those that are lowered wait to be compiled or dropped. */
 static void run_forms(Server *s, const JobHeader *job, Measurement *out)
 {
-	Child children[MEASURE_WIDTH];
 	double end = measure_now() + job->limit_s;
-	int cpus = host_cpus(), parts = job->n < cpus ? job->n : cpus;
-	for (int i = 0; i < parts; i++) {
-		int first = job->n * i / parts;
-		JobHeader part = *job;
-		part.n = job->n * (i + 1) / parts - first;
-		start_child(s, &children[i], &part, first);
+	JobHeader one = *job;
+	one.n = 1;
+	for (int i = 0; i < job->n; i++) {
+		int place = job->lowered[i];
+		assert(place >= 0 && place < MEASURE_LOWERED);
+		end_child(&s->lowered[place], false);
+		start_child(s, &s->lowered[place], &one, i);
 	}
-	for (int i = 0; i < parts; i++) {
-		int first = job->n * i / parts;
-		collect(&children[i], job, job->n * (i + 1) / parts - first,
-		    end, out + first);
-		end_child(&children[i], false);
+	for (int i = 0; i < job->n; i++) {
+		Child *child = &s->lowered[job->lowered[i]];
+		if (collect(child, job, 1, end, &out[i]) &&
+		    out[i].outcome != OUTCOME_OK)
+			end_child(child, false);
 	}
+}
+
+/* Compiles what a child has just compiled: what LLVM sets up for that, a third of
+ * a small kernel's time, those that are forked from now on have. */
+static void warm_up(Server *s, const JobHeader *job)
+{
+	const MeasureContext *c = &s->contexts[job->program];
+	Arena *arena = arena_new();
+	Measurement ignored = measure_nothing(OUTCOME_OK);
+	double flops;
+	Loaded k = {.context = c,
+	    .lowered = peak_lowered(arena, c->target, c->target->threads,
+		peak_is_dot(c->program), &flops)};
+	kernel_compile_lowered(&k, &ignored);
+	buf_free(&k.object);
+	arena_free(arena);
 }
 
 static void run_job(Server *s, const JobHeader *job, Measurement *out)
@@ -354,6 +399,8 @@ static void run_job(Server *s, const JobHeader *job, Measurement *out)
 		run_compile(s, job, out);
 		return;
 	}
+	if (job->kind != JOB_RUN && job->kind != JOB_AGAIN)
+		drop_lowered(s);
 	if (job->kind == JOB_AGAIN) {
 		run_again(s, job, out);
 		return;
@@ -367,6 +414,8 @@ static void run_job(Server *s, const JobHeader *job, Measurement *out)
 	}
 	collect(child, job, job->n, measure_now() + job->limit_s, out);
 	end_child(child, false);
+	if (job->kind == JOB_PEAK && out->outcome == OUTCOME_OK)
+		warm_up(s, job);
 }
 
 /* --- the driver's jobs -------------------------------------------------------- */

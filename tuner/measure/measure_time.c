@@ -3,8 +3,9 @@
  * A first run warms caches and tells how long one takes.  Hopeless against the
  * best so far (more than three times slower, twice in a row): it stops there.
  * Otherwise samples of at least 50 us each are taken until the median is known
- * to half a percent, or 32 samples, or the budget of time is spent: 8 ms, or
- * 40 ms for a candidate that may be the best.  Finalists take turns, for
+ * to half a percent, or 32 samples, or the budget of time is spent: 40 ms for a
+ * candidate that may be the best, 12 ms where it is a few percent slower, 4 ms
+ * where it is more than a tenth slower.  Finalists take turns, for
  * MEASURE_FINAL_S seconds each, six rounds at least.  The median counts; the
  * spread is the median absolute deviation, scaled to a standard deviation.
  * After each sample a probe tells how quiet the machine is. */
@@ -17,8 +18,11 @@
 
 #include "tuner/measure/measure_internal.h"
 
-static const double sample_s = 50e-6, budget_s = 8e-3, budget_best_s = 40e-3,
-		    maybe_best = 1.1, tight = 0.005, slow_s = 0.5;
+static const double sample_s = 50e-6, tight = 0.005, slow_s = 0.5;
+/* Seconds, for a time that is up to so many times the best. */
+static const struct {
+	double ratio, budget_s;
+} budgets[] = {{1.04, 40e-3}, {1.1, 12e-3}, {INFINITY, 4e-3}};
 enum { SAMPLES_MIN = 3, ROUNDS_MIN = 6 };
 
 double measure_now(void)
@@ -130,9 +134,14 @@ static int inner_calls(const TimedKernel *k, double once)
 	return (int)(sample_s / (once > 1e-9 ? once : 1e-9)) + 1;
 }
 
-static double budget(const TimedKernel *k, bool best)
+static double budget(const TimedKernel *k, double time_s)
 {
-	return k->budget_s > 0 ? k->budget_s : best ? budget_best_s : budget_s;
+	int i = 0;
+	if (k->budget_s > 0)
+		return k->budget_s;
+	while (k->best_s > 0 && time_s > budgets[i].ratio * k->best_s)
+		i++;
+	return budgets[i].budget_s;
 }
 
 void measure_time(const TimedKernel *k, Measurement *out)
@@ -161,9 +170,7 @@ void measure_time(const TimedKernel *k, Measurement *out)
 		if (out->nruns < SAMPLES_MIN)
 			continue;
 		measure_summary(out);
-		bool best = !(k->best_s > 0) ||
-		    out->time_s < maybe_best * k->best_s;
-		if (measure_now() - start > budget(k, best))
+		if (measure_now() - start > budget(k, out->time_s))
 			break;
 		if (out->nruns >= 8 &&
 		    out->spread_s * 1.25 / sqrt(out->nruns) <

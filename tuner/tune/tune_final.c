@@ -22,7 +22,8 @@ double final_cost(const Tuning *t)
 	double runs = fmin(70 * best, fmax(MEASURE_FINAL_S, 10 * best));
 	double peak = peak_is_short(t) ? 0.2 : 0;
 	double cost =
-	    FINALISTS * (fmax(t->compile_s, 0.03) + runs) + 0.1 + peak;
+	    FINALISTS * (fmax(t->lower_s + t->compile_s, 0.03) + runs) + 0.1 +
+	    peak;
 	return t->options.time_s < 0 ? cost
 				     : fmin(cost, 0.2 * t->options.time_s);
 }
@@ -73,7 +74,7 @@ static int finalists(const Tuning *t, int most, int out[FINALISTS])
 /* As many as can be compiled and called four times each. */
 static int how_many(const Tuning *t)
 {
-	double each = t->compile_s + 4 * t->result.best_s;
+	double each = t->lower_s + t->compile_s + 4 * t->result.best_s;
 	double n = tune_time_left(t) / (each + 1e-9);
 	return n >= FINALISTS ? FINALISTS : n < 2 ? 2 : (int)n;
 }

@@ -55,7 +55,8 @@ struct Tuning {
 	bool ready;      /* the expected outputs are there */
 	double active_s; /* in the steps before this one */
 	double since;    /* this one began; 0: none is under way */
-	double trial_s, compile_s; /* of the last ones: each, on one CPU */
+	/* Of the last ones: each; lowering and compiling on one CPU. */
+	double trial_s, lower_s, compile_s;
 	double round_end_s; /* of the search's round that is under way */
 	int64_t last_fit;
 	int failed_by[OUTCOME_IMPLAUSIBLE + 1];

@@ -181,8 +181,12 @@ static Status set_forms(Tuning *t, Proposal *p, int n)
 		return STATUS_OK;
 	for (int i = 0; i < n; i++)
 		traces[i] = p[i].trace;
+	double start = measure_now();
+	int cpus = measure_width(t->measurer) / 2;
 	FORWARD_IF_ERROR(
 	    measure_forms(t->measurer, traces, n, form, t->error));
+	if (n)
+		t->lower_s = (measure_now() - start) * (n < cpus ? n : cpus) / n;
 	for (int i = 0; i < n; i++) {
 		form[i].text[FORM_DIGITS] = 0;
 		p[i].form = strtoull(form[i].text, NULL, 16);
