@@ -1,4 +1,5 @@
-/* Loops cut where the condition of an `if` changes.
+/* Loops cut where the condition of an `if` changes, or where an index does what
+ * it did not: wraps around, is clamped.
  *
  *     for j  y[j] = if j <= i then f(j) else 0
  * -->
@@ -12,24 +13,64 @@
 
 #include <assert.h>
 
+typedef struct {
+	Lower *l;
+	IndexVec forms;
+} Forms;
+
+/* A form for each place, whatever is known there, so that they can be counted. */
+static void add_form(Forms *f, Index form)
+{
+	vec_push(f->l->arena, &f->forms, form);
+}
+
+static void add_difference(Forms *f, const Expr *a, const Expr *b)
+{
+	Index x = index_of(f->l, a), y = index_of(f->l, b);
+	bool apart = index_apart(f->l, x, y);
+	add_form(f, apart ? index_const(0) : index_add(f->l, x, y, -1));
+}
+
+/* Where an index wraps around. */
+static void add_wraps(Forms *f, const Expr *e)
+{
+	Index wraps[2];
+	index_wraps(f->l, index_of(f->l, e->arg[0]),
+	    index_divisor(f->l, e->arg[1]), wraps);
+	add_form(f, wraps[0]);
+	add_form(f, wraps[1]);
+}
+
+/* Which of its two values an index takes. */
+static void add_index_forms(Forms *f, const Expr *e)
+{
+	switch (e->op) {
+	case OP_MIN:
+	case OP_MAX: add_difference(f, e->arg[0], e->arg[1]); break;
+	case OP_CLAMP:
+		add_difference(f, e->arg[0], e->arg[1]);
+		add_difference(f, e->arg[2], e->arg[0]);
+		break;
+	case OP_ABS: add_form(f, index_of(f->l, e->arg[0])); break;
+	case OP_MOD: add_wraps(f, e); break;
+	default: break;
+	}
+}
+
 static bool add_forms(Expr *e, void *context)
 {
-	struct {
-		Lower *l;
-		IndexVec forms;
-	} *c = context;
+	Forms *f = context;
 	if (e->op == OP_IF)
-		condition_forms(c->l, e->arg[0], true, &c->forms);
+		condition_forms(f->l, e->arg[0], true, &f->forms);
+	if (e->type == DT_INDEX && !expr_has_data(e))
+		add_index_forms(f, e);
 	return true;
 }
 
-/* Of the ifs of a stage's body; no code comes of them. */
+/* Of a stage's body; no code comes of them. */
 static IndexVec body_forms(Lower *l, int stage)
 {
-	struct {
-		Lower *l;
-		IndexVec forms;
-	} c = {.l = l};
+	Forms c = {.l = l};
 	const bool *clamp = l->clamp;
 	int outer = l->stage;
 	l->clamp = NULL;

@@ -509,6 +509,45 @@ Index index_floordiv(Lower *l, Index x, int64_t divisor)
 	    computed(l, LOW_FLOORDIV, rest, index_const(divisor), r, "q"), 1);
 }
 
+/* x reaches a multiple m of the divisor, or two: forms[m % 2] is at least 0 from
+ * there on; 0 where there is none.  That place stays the same however little of x
+ * is left. */
+bool index_wraps(Lower *l, Index x, int64_t divisor, Index forms[2])
+{
+	Interval r = range_of(l, x);
+	Wide first = wide_floordiv(r.lo, divisor) + 1;
+	Wide last = wide_floordiv(r.hi, divisor);
+	forms[0] = forms[1] = index_const(0);
+	if (last < first || last > first + 1)
+		return false;
+	for (Wide m = first; m <= last; m++)
+		forms[(int)(m & 1)] = index_add(
+		    l, x, index_const(saturated(m * divisor)), -1);
+	return true;
+}
+
+/* The remainder where facts say between which two of them x is. */
+static bool known_rest(Lower *l, Index x, int64_t divisor, Index *rest)
+{
+	Index forms[2], all = index_const(divisor);
+	int64_t none;
+	if (!l->facts.n || !index_wraps(l, x, divisor, forms))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		Index above = forms[i];
+		if (index_is_const(above, &none))
+			continue;
+		Index below = index_add(l, above, all, 1);
+		bool here = index_nonnegative(l, above);
+		*rest = here ? above : below;
+		if (here ? index_negative(l, index_add(l, above, all, -1))
+			 : index_negative(l, above) &&
+				index_nonnegative(l, below))
+			return true;
+	}
+	return false;
+}
+
 Index index_mod(Lower *l, Index x, int64_t divisor)
 {
 	assert(divisor > 0);
@@ -519,6 +558,8 @@ Index index_mod(Lower *l, Index x, int64_t divisor)
 	if (q == wide_floordiv(r.hi, divisor))
 		return index_add(
 		    l, rest, index_const(saturated(q * divisor)), -1);
+	if (known_rest(l, x, divisor, &quotient))
+		return quotient;
 	int64_t g = take_low(l, rest, divisor, &high, &low);
 	if (g > 1)
 		return index_add(
@@ -834,7 +875,7 @@ static Index index_of_data(Lower *l, const Expr *e)
 	return index_of_temp(l, value_as(l, v, v.lanes), v.lanes, r);
 }
 
-static int64_t divisor_of(Lower *l, const Expr *e)
+int64_t index_divisor(Lower *l, const Expr *e)
 {
 	int64_t value;
 	bool known = index_is_const(index_of(l, e), &value);
@@ -868,10 +909,10 @@ Index index_of(Lower *l, const Expr *e)
 		return index_product(l, e);
 	case OP_FLOORDIV:
 		return index_floordiv(
-		    l, index_of(l, e->arg[0]), divisor_of(l, e->arg[1]));
+		    l, index_of(l, e->arg[0]), index_divisor(l, e->arg[1]));
 	case OP_MOD:
 		return index_mod(
-		    l, index_of(l, e->arg[0]), divisor_of(l, e->arg[1]));
+		    l, index_of(l, e->arg[0]), index_divisor(l, e->arg[1]));
 	case OP_MIN:
 	case OP_MAX:
 		return index_min(l, index_of(l, e->arg[0]),

@@ -237,6 +237,9 @@ Index index_add(Lower *l, Index a, Index b, int64_t scale);
 Index index_scale(Lower *l, Index a, int64_t factor);
 Index index_floordiv(Lower *l, Index a, int64_t divisor);
 Index index_mod(Lower *l, Index a, int64_t divisor);
+/* Where a % divisor begins anew, once or twice: from where forms are at least 0. */
+bool index_wraps(Lower *l, Index a, int64_t divisor, Index forms[2]);
+int64_t index_divisor(Lower *l, const Expr *e); /* of // and % */
 Index index_min(Lower *l, Index a, Index b, bool max);
 Index index_of(Lower *l, const Expr *e);
 Index index_of_var(Lower *l, int var);

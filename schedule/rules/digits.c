@@ -217,3 +217,96 @@ RuleCuts rule_cuts(
 	cuts.n = n;
 	return cuts;
 }
+
+/* --- periods -------------------------------------------------------------------- */
+
+int64_t rule_common_divisor(int64_t a, int64_t b)
+{
+	while (b) {
+		int64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a < 0 ? -a : a;
+}
+
+int64_t rule_common_multiple(int64_t a, int64_t b)
+{
+	int64_t product;
+	if (!a || !b ||
+	    __builtin_mul_overflow(a, b / rule_common_divisor(a, b), &product))
+		return 0;
+	return product;
+}
+
+/* The index at a + period is that at a, plus `by`. */
+typedef struct {
+	int64_t period, by;
+} Period;
+
+static Period scaled(Period p, int64_t times)
+{
+	Period q;
+	if (__builtin_mul_overflow(p.period, times, &q.period) ||
+	    __builtin_mul_overflow(p.by, times, &q.by) ||
+	    q.period > INT32_MAX)
+		return (Period){0};
+	return q;
+}
+
+static Period period_of(const Expr *e, int axis);
+
+static Period period_of_sum(const Expr *e, int axis)
+{
+	Period a = period_of(e->arg[0], axis), b = period_of(e->arg[1], axis);
+	int64_t n = rule_common_multiple(a.period, b.period);
+	if (!n)
+		return (Period){0};
+	a = scaled(a, n / a.period);
+	b = scaled(b, n / b.period);
+	Period sum = {a.period && b.period ? n : 0, 0};
+	bool over = e->op == OP_SUB
+	    ? __builtin_sub_overflow(a.by, b.by, &sum.by)
+	    : __builtin_add_overflow(a.by, b.by, &sum.by);
+	return over ? (Period){0} : sum;
+}
+
+/* A quotient begins anew where a multiple of the divisor has been added. */
+static Period period_of_quotient(const Expr *e, int axis)
+{
+	Period p = period_of(e->arg[0], axis);
+	int64_t by;
+	if (!p.period || !constant_of(e->arg[1], &by) || by < 1)
+		return (Period){0};
+	p = scaled(p, by / rule_common_divisor(p.by, by));
+	p.by = e->op == OP_MOD ? 0 : p.by / by;
+	return p;
+}
+
+static Period period_of(const Expr *e, int axis)
+{
+	int64_t by;
+	switch (e->op) {
+	case OP_INT: return (Period){1, 0};
+	case OP_AXIS: return (Period){1, e->id == axis};
+	case OP_ADD:
+	case OP_SUB: return period_of_sum(e, axis);
+	case OP_MUL:
+		for (int i = 0; i < 2; i++)
+			if (constant_of(e->arg[i], &by)) {
+				Period p = period_of(e->arg[1 - i], axis);
+				return __builtin_mul_overflow(p.by, by, &p.by)
+				    ? (Period){0}
+				    : p;
+			}
+		return (Period){0};
+	case OP_FLOORDIV:
+	case OP_MOD: return period_of_quotient(e, axis);
+	default: return (Period){0};
+	}
+}
+
+int64_t rule_period(const Expr *index, int axis)
+{
+	return period_of(index, axis).period;
+}

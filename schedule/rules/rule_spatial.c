@@ -20,7 +20,8 @@
 enum {
 	SQUARE_LEAST = 4, /* of a side that is worth transposing */
 	ROWS_MOST = 16,   /* unrolled of what there is one for each row */
-	FEW = 4           /* of the last axis, at most, that fill no vector */
+	FEW = 4,          /* of the last axis, at most, that fill no vector */
+	COPIES_MOST = 8   /* vectors at once */
 };
 
 typedef struct {
@@ -32,6 +33,9 @@ typedef struct {
 	const char *row0;     /* its outermost loop; NULL: one row at a time */
 	const char *v0;       /* of the last axis; NULL: not split */
 	const char *sizes;    /* of blocks of columns; NULL: there are none */
+	const char *outer, *part; /* of the last axis, where indices begin anew;
+				     NULL: nowhere */
+	int64_t part_extent;
 	int across;           /* axis along which is read; -1: the last one */
 } Spatial;
 
@@ -170,34 +174,87 @@ static void split_rows(Spatial *s)
 			 : "1, 2");
 }
 
+/* After how many values of an axis do all reads' indices begin anew, but for
+ * a distance?  0: never. */
+static int64_t period_of(const Spatial *s, int axis)
+{
+	int64_t period = 1;
+	for (int i = 0; i < s->info->reads.n; i++) {
+		const RuleRead *read = &s->info->reads.at[i];
+		for (int d = 0; d < read->nindex && period; d++)
+			period = rule_common_multiple(
+			    period, rule_period(read->index[d], axis));
+	}
+	return period;
+}
+
+/* Where indices begin anew after some vectors, as many at once, so that it is
+ * known how far apart what they read lies. */
+static const char *copies_of(const Spatial *s, int64_t tiles, int lanes)
+{
+	int64_t period = s->part ? 1 : period_of(s, s->last);
+	int64_t n = period ? period / rule_common_divisor(period, lanes) : 1;
+	if (n > 1 && n <= COPIES_MOST && n <= tiles)
+		return arena_printf(s->r->arena,
+		    2 * n <= tiles ? "%lld, %lld" : "%lld", (long long)n,
+		    (long long)(2 * n));
+	return tiles > 4   ? "1, 2, 4, 8"
+	    : tiles > 2 ? "1, 2, 4"
+	    : tiles > 1 ? "1, 2"
+			: "1";
+}
+
+/* Where indices begin anew only after more vectors than that, the axis is cut
+ * there, so that neighbours stay neighbours: into vectors of half the lanes, or
+ * a quarter, that fill it. */
+static int cut_last(Spatial *s)
+{
+	const char *axis = s->block->axes[s->last].name;
+	int64_t period = period_of(s, s->last);
+	int lanes = widest_along(s, s->last), part = lanes;
+	if (period <= lanes || period >= s->block->axes[s->last].extent ||
+	    period / rule_common_divisor(period, lanes) <= COPIES_MOST)
+		return lanes;
+	while (part > 4 && period % part)
+		part /= 2;
+	if (period % part)
+		return lanes;
+	s->outer = rule_name(s->r, s->block, axis, "_d0");
+	s->part = rule_name(s->r, s->block, axis, "_d1");
+	s->part_extent = period;
+	put(s, "%s, %s = split(%s, [_, %lld])\n", s->outer, s->part,
+	    loop_of(s, s->last), (long long)period);
+	return part;
+}
+
 /* Vectors of the last axis. */
 static void split_last(Spatial *s)
 {
 	const Block *block = s->block;
 	int lanes = widest_along(s, s->last);
 	int64_t extent = block->axes[s->last].extent;
-	const char *n = block->name, *axis = block->axes[s->last].name;
 	if (lanes <= 1 || extent <= 1)
 		return;
+	if (!s->sizes)
+		lanes = cut_last(s);
 	RuleSplit v = rule_split(s->r, block, s->last, s->sizes);
-	int64_t tiles = (extent + lanes - 1) / lanes;
-	const char *copies = tiles > 4 ? "1, 2, 4, 8"
-	    : tiles > 2		       ? "1, 2, 4"
-	    : tiles > 1		       ? "1, 2"
-				       : "1";
+	int64_t tiles =
+	    ((s->part ? s->part_extent : extent) + lanes - 1) / lanes;
 	s->v0 = v.place;
-	put(s, "%s, %s, %s = split(%s.%s, ? in tile(%s[%s], [%d]))\n",
-	    v.outer, v.unrolled, v.lanes, n, axis, v.domain, copies, lanes);
+	put(s, "%s, %s, %s = split(%s, ? in tile(%s[%s], [%d]))\n", v.outer,
+	    v.unrolled, v.lanes, s->part ? s->part : loop_of(s, s->last),
+	    v.domain, copies_of(s, tiles, lanes), lanes);
 	if (s->sizes)
 		put(s, "reorder(%s, %s, %s, %s, %s, %s, %s)\nunroll(%s)\n",
 		    s->rows.place, v.place, s->rows.inner, v.inner,
 		    s->rows.unrolled, v.unrolled, v.lanes, s->rows.unrolled);
 	else if (s->row0)
-		put(s, "reorder(%s, %s, %s, %s, %s)\nunroll(%s)\n", s->row0,
+		put(s, "reorder(%s, %s%s%s, %s, %s, %s)\nunroll(%s)\n",
+		    s->row0, s->part ? s->outer : "", s->part ? ", " : "",
 		    v.outer, s->rows.unrolled, v.unrolled, v.lanes,
 		    s->rows.unrolled);
 	put(s, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n",
-	    v.unrolled, v.lanes, lanes, n);
+	    v.unrolled, v.lanes, lanes, block->name);
 }
 
 static void add_places(Spatial *s)
@@ -278,9 +335,10 @@ void rule_spatial(Rules *r, int i)
 			split_rows(&s);
 		split_last(&s);
 	}
-	if (s.last == 0 && s.v0)
+	if (s.last == 0 && s.v0 && !s.part)
 		r->blocks[i].tile = s.v0;
-	const char *outer = s.first == s.last && s.v0 ? s.v0
+	const char *outer = s.first == s.last && s.part ? s.outer
+	    : s.first == s.last && s.v0		      ? s.v0
 	    : s.first == s.row && s.row0	      ? s.row0
 						      : loop_of(&s, s.first);
 	if (r->machine->threads > 1 && !rule_rows_has(r, i))

@@ -717,6 +717,50 @@ static void test_colours(void **state)
 	assert_int_equal(run.op_count[LOW_SHUFFLE], 8 * 3 * 2);
 }
 
+/* An index that wraps around, is clamped or reflected at random: what lies
+ * between is loaded in whole vectors. */
+static void test_wrapped(void **state)
+{
+	enum { PROGRAMS = 100, LANES = 8 };
+	static const char *const index[] = {"(i + %1$d) %% %2$d",
+	    "(%3$d - i + %1$d) %% %2$d", "clamp(i - %1$d, 0, %2$d - 1)",
+	    "max(i - %1$d, 0)", "min(i + %1$d, %2$d - 1)",
+	    "min(abs(i - %1$d), %2$d - 1)"};
+	Rng rng = rng_stream(16, 0, 0);
+	(void)state;
+	for (int i = 0; i < PROGRAMS; i++) {
+		Error error = {0};
+		int n = 60 + (int)rng_below(&rng, 60);
+		int by = (int)rng_below(&rng, 50);
+		const char *at = arena_printf(
+		    arena, index[i % 6], by, n, n - 1);
+		Program *p = program_of_text(arena,
+		    arena_printf(arena,
+			"tunec: 1\nname: wrap\ninputs: {x: 'f32[%d]'}\n"
+			"compute: |\n  y[i < %d] = 2*x[%s]\n",
+			n, n, at),
+		    NUMERICS_DEFAULT);
+		void **data = lowercheck_data(arena, p, &rng);
+		lowercheck_expect(p, data);
+		Nest *nest = schedule_nest(arena, p, &target->machine,
+		    schedule_steps(arena,
+			i % 4 < 2 ? "i0, iv = split(y.i, [_, 8])\n"
+				    "vectorize(iv, 8)\ntail(y, peel)\n"
+				  : "i0, iv = split(y.i, [_, 8])\n"
+				    "vectorize(iv, 8)\ntail(y, mask)\n"),
+		    &error);
+		assert_non_null(nest);
+		Lowered *l = lower(arena, nest, &target->machine, &error);
+		assert_non_null(l);
+		const char *why = lowercheck_run(arena, l, data, 0, NULL, NULL);
+		if (why)
+			fail_msg("x[%s] of %d: %s", at, n, why);
+		if (count_of(p, l, data, LOW_GATHER) > 2)
+			fail_msg("x[%s] of %d is gathered", at, n);
+		assert_true(count_of(p, l, data, LOW_LOAD) <= n / LANES + 20);
+	}
+}
+
 /* --- stores past the caches ----------------------------------------------- */
 
 static int64_t streamed(int64_t l3_bytes, int n)
@@ -997,6 +1041,7 @@ int main(void)
 	    cmocka_unit_test(test_zipped),
 	    cmocka_unit_test(test_apart),
 	    cmocka_unit_test(test_colours),
+	    cmocka_unit_test(test_wrapped),
     cmocka_unit_test(test_streamed),
 	    cmocka_unit_test(test_padding),
 	    cmocka_unit_test(test_verified),

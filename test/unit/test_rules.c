@@ -121,6 +121,14 @@ static const Case cases[] = {
 	{"y_i0, y_iv = split(y.i, [_, 16])", "reorder(y_i0, y.c, y_iv)",
 	    "unroll(y.c)", "vectorize(y_iv, 16)"},
 	{0}},
+    /* as many vectors at once as an index needs to begin anew; or the axis is
+     * cut there */
+    {"test/layouts/threes.yaml",
+	{"y_i0, y_i1, y_iv = split(y.i, ? in tile([3, 6], [16]))"}, {0}},
+    {"test/layouts/kronecker.yaml",
+	{"y_j_d0, y_j_d1 = split(y.j, [_, 72])",
+	    "y_j0, y_j1, y_jv = split(y_j_d1, ? in tile([1, 2, 4, 8], [8]))"},
+	{0}},
     /* lanes along what is read least often */
     {"test/layouts/bilinear_form.yaml", {"vectorize(y_jv, 16)"}, {"y_i0"}},
     /* sums of u8*i8 by fours, which lie side by side in both copies */
