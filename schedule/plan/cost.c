@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "schedule/plan/plan.h"
+#include "schedule/plan/cost.h"
 
 /* A condition, a select, and what it keeps from being shared; rows that are
  * transposed at once. */
@@ -40,16 +40,6 @@ enum { START = 20, AGAIN = 3 };
 static double at(const int64_t *values, Handle h)
 {
 	return h == HANDLE_NONE ? 0 : (double)values[h];
-}
-
-static double min2(double a, double b)
-{
-	return a < b ? a : b;
-}
-
-static double max2(double a, double b)
-{
-	return a > b ? a : b;
 }
 
 int64_t access_step(const PlanAccess *a, const int64_t *values, int loop)
@@ -114,9 +104,10 @@ static double clipped_tiles(const PlanAxis *a, const int64_t *values,
 /* trips[d]: how often the body of loop d-1 starts, for trips[0] = 1.  Along an
  * axis that is ceil(extent / what one iteration covers), but for loops that run
  * whole. */
-static void count_trips(
-    const PlanStage *s, const int64_t *values, StageCost *c)
+static void count_trips(const StageNow *w, StageCost *c)
 {
+	const PlanStage *s = w->stage;
+	const int64_t *values = w->values;
 	double tiles[PLAN_DEPTH];
 	for (int a = 0; a < s->naxes; a++)
 		tiles[a] = 1;
@@ -124,7 +115,7 @@ static void count_trips(
 	c->trips[0] = 1;
 	for (int d = 0; d < s->nloops; d++) {
 		const PlanLoop *l = &s->loops[d];
-		double t = at(values, l->extent);
+		double t = (double)w->extent[d];
 		if (l->axis < 0) {
 			product *= t;
 		} else {
@@ -145,185 +136,36 @@ static void count_trips(
 	}
 }
 
-/* The same, from a first hull on. */
-static void hull_elements(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, const int64_t *reach, double *elements)
-{
-	double span[PLAN_DIMS];
-	elements[s->nloops] = 1;
-	for (int k = 0; k < a->ndim; k++) {
-		span[k] = min2(at(values, a->held[k]), (double)reach[k] + 1);
-		elements[s->nloops] *= span[k];
-	}
-	for (int d = s->nloops - 1; d >= 0; d--) {
-		double steps = at(values, s->loops[d].extent) - 1;
-		elements[d] = elements[d + 1];
-		if (steps <= 0 || !access_moves(a, values, d))
-			continue;
-		elements[d] = 1;
-		for (int k = 0; k < a->ndim; k++) {
-			Handle h = a->coef[d][k];
-			if (h != HANDLE_NONE)
-				span[k] = min2(at(values, a->held[k]),
-				    span[k] + (double)values[h] * steps);
-			elements[d] *= span[k];
-		}
-	}
-}
-
-void access_elements(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, double *elements)
-{
-	static const int64_t one[PLAN_DIMS];
-	hull_elements(s, a, values, one, elements);
-}
-
-/* Of all that move like it: their hull, or each on its own. */
-static void region_elements(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, double *elements)
-{
-	double hull[PLAN_DEPTH + 1];
-	access_elements(s, a, values, elements);
-	if (a->likes == 1)
-		return;
-	hull_elements(s, a, values, a->reach, hull);
-	for (int d = 0; d <= s->nloops; d++)
-		elements[d] = min2(hull[d], a->likes * elements[d]);
-}
-
-static bool is_region(const PlanStage *s, int access)
-{
-	const PlanAccess *a = &s->accesses[access];
-	return a->like == access && a->scope != SCOPE_REG;
-}
-
-/* --- sets ---------------------------------------------------------------------- */
-
-/* Where a line of a cache may lie follows from its place in its page (of 64
- * lines, a bit each): in the first cache always, in the second because pages lie
- * anywhere.  So rows a multiple of a page apart share few of the sets. */
-enum { PAGE = 4096, PAGE_LINES = 64, PAGE_LINE = PAGE / PAGE_LINES };
-
-/* The hardware brings ahead what it sees to be a row, of so many rows in turn.
- * What is read of more of them, so little of each, waits for each line. */
-enum { STREAMS = 32, SHORT_ROW = 256, WAITING = 3 };
-
-/* Pages whose addresses are known at once: of more of them, what is in the second
- * cache is found no sooner than what is in the last. */
-enum { PAGES = 1536 };
-
-static uint64_t moved_by(uint64_t lines, int64_t bytes)
-{
-	int by = (int)(bytes % PAGE / PAGE_LINE);
-	return by ? lines << by | lines >> (PAGE_LINES - by) : lines;
-}
-
-/* The lines of `n` pieces, each `step` bytes behind the one before it. */
-static uint64_t repeated(uint64_t lines, int64_t step, int64_t n)
-{
-	int64_t done = 1;
-	step %= PAGE;
-	n = n < PAGE ? n : PAGE;
-	for (; done * 2 <= n && ~lines; done *= 2)
-		lines |= moved_by(lines, done * step);
-	return ~lines ? lines | moved_by(lines, (n - done) * step) : lines;
-}
-
-/* bytes[d]: what a step of loop d moves it by; 0 where that is one iteration. */
-static void count_steps(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, int64_t *bytes)
-{
-	for (int d = 0; d < s->nloops; d++)
-		bytes[d] = values[s->loops[d].extent] > 1
-		    ? access_step(a, values, d) * a->bytes : 0;
-}
-
-static bool is_waiting(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, const int64_t *steps)
-{
-	double rows = 1;
-	int64_t row = a->bytes;
-	for (int d = s->nloops - 1; d >= 0 && rows <= STREAMS; d--) {
-		int64_t n = values[s->loops[d].extent];
-		if (n > 1 && steps[d] > row + SHORT_ROW)
-			rows *= (double)n;
-		else if (n > 1)
-			row += (n - 1) * steps[d];
-	}
-	return !a->write && rows > STREAMS && row <= SHORT_ROW;
-}
-
-/* Bytes that an access, with those like it, touches over loops d.. */
-typedef struct {
-	const PlanAccess *access;
-	bool waiting;
-	double bytes[PLAN_DEPTH + 1];
-} Region;
-
-/* Of all of them: their bytes, those that they take in a cache, with the sets that
- * only they can fill, and pages. */
-typedef struct {
-	int n;
-	Region at[PLAN_ACCESSES];
-	double touched[PLAN_DEPTH + 1];
-	double taken[PLAN_DEPTH + 1], pages[PLAN_DEPTH + 1];
-} Footprint;
-
-static void add_region(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, Footprint *f)
-{
-	double elements[PLAN_DEPTH + 1];
-	int64_t steps[PLAN_DEPTH];
-	Region *r = &f->at[f->n++];
-	uint64_t lines = a->by_data ? ~(uint64_t)0 : 1;
-	double pages = 1;
-	count_steps(s, a, values, steps);
-	r->access = a;
-	r->waiting = is_waiting(s, a, values, steps);
-	region_elements(s, a, values, elements);
-	for (int d = s->nloops; d >= 0; d--) {
-		r->bytes[d] = a->bytes * elements[d];
-		int64_t n = d < s->nloops ? values[s->loops[d].extent] : 1;
-		int64_t step = d < s->nloops ? steps[d] : 0;
-		if (step && ~lines)
-			lines = repeated(lines, step, n);
-		if (step >= PAGE)
-			pages *= (double)n;
-		else
-			pages += (double)((n - 1) * step) / PAGE * pages;
-		f->touched[d] += r->bytes[d];
-		f->taken[d] += ~lines ? r->bytes[d] * PAGE_LINES /
-			    __builtin_popcountll(lines)
-				      : r->bytes[d];
-		f->pages[d] += pages;
-	}
-}
-
 /* Does a loop of the body move the access along a dimension in which one
  * inside of it does, too: x + s over s and x? */
-static bool overlaps(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, int loop)
+static bool overlaps(const StageNow *w, const PlanAccess *a, int loop)
 {
-	for (int k = 0; k < a->ndim; k++)
-		for (int d = loop + 1; d < s->nloops; d++)
-			if (at(values, a->coef[loop][k]) != 0 &&
-			    at(values, a->coef[d][k]) != 0)
+	if (!access_moves_now(w, a, loop))
+		return false;
+	for (int d = loop + 1; d < w->stage->nloops; d++) {
+		uint32_t dims = a->dims[loop] & a->dims[d];
+		for (; access_moves_now(w, a, d) && dims; dims &= dims - 1) {
+			int k = __builtin_ctz(dims);
+			if (w->values[a->coef[loop][k]] &&
+			    w->values[a->coef[d][k]])
 				return true;
+		}
+	}
 	return false;
 }
 
 /* Registers for elements that all lanes read and one vector uses: in a reduction
  * of several steps LLVM leaves the sum where the element was (vfmadd213), so
  * that sums wander and need as many registers again. */
-static double count_wandering(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, int body, int vector)
+static double count_wandering(
+    const StageNow *w, const PlanAccess *a, int body, int vector)
 {
 	double copies = 1, steps = 1;
-	for (int d = body; d < s->nloops; d++) {
-		double extent = at(values, s->loops[d].extent);
-		if (s->loops[d].reduce)
+	for (int d = body; d < w->stage->nloops; d++) {
+		double extent = (double)w->extent[d];
+		if (w->stage->loops[d].reduce)
 			steps *= extent;
-		else if (d != vector && access_moves(a, values, d))
+		else if (d != vector && access_moves_now(w, a, d))
 			copies *= extent;
 		else if (d != vector && extent > 1)
 			return 1;
@@ -334,49 +176,59 @@ static double count_wandering(const PlanStage *s, const PlanAccess *a,
 /* Registers for elements that all lanes read: one after another, but where a
  * reduction in the body reads again what its last step read, that is kept: what
  * differs of it.  `made`: the part of the copies that are made. */
-static double count_kept(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, int body, int vector, double made)
+static double count_kept(const StageNow *w, const PlanAccess *a, int body,
+    int vector, double made)
 {
 	double copies = made, kept = made, elements[PLAN_DEPTH + 1];
-	access_elements(s, a, values, elements);
-	for (int d = s->nloops - 1; d >= body; d--) {
-		const PlanLoop *l = &s->loops[d];
-		if (l->reduce && values[l->extent] > 1 && overlaps(s, a, values, d))
+	bool known = false;
+	for (int d = w->stage->nloops - 1; d >= body; d--) {
+		if (w->stage->loops[d].reduce && w->extent[d] > 1 &&
+		    overlaps(w, a, d)) {
+			if (!known)
+				access_elements(
+				    w->stage, a, w->values, elements);
+			known = true;
 			kept = max2(kept, min2(copies, elements[d + 1]));
-		if (d != vector && access_moves(a, values, d))
-			copies *= at(values, l->extent);
+		}
+		if (d != vector && access_moves_now(w, a, d))
+			copies *= (double)w->extent[d];
 	}
 	return kept;
+}
+
+/* Copies of the body that lie side by side, but for lanes. */
+static int neighbours(
+    const StageNow *w, const PlanAccess *a, int body, int vector)
+{
+	int n = 1;
+	for (int d = body; d < w->stage->nloops; d++)
+		if (d != vector && access_now(w, a)->step[d] == 1)
+			n = (int)w->extent[d];
+	return n;
 }
 
 /* How many neighbours of a row are stored at once where lanes lie apart, on
  * average: what codegen/lower/lower_transpose.c makes of the copies along it.  Of
  * rows that lie side by side, whole vectors. */
-static double stored_together(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, int body, int vector)
+static double stored_together(
+    const StageNow *w, const PlanAccess *a, int body, int vector)
 {
-	int most = (int)min2(at(values, s->loops[vector].extent), ROWS_MAX);
-	int n = 1, groups;
-	for (int d = body; d < s->nloops; d++)
-		if (d != vector && access_step(a, values, d) == 1)
-			n = (int)values[s->loops[d].extent];
-	if (n > 1 && n <= ZIP_MAX && access_step(a, values, vector) == n)
-		return (double)at(values, s->loops[vector].extent);
-	groups = n / most;
+	const AccessNow *now = access_now(w, a);
+	int most = (int)min2((double)w->extent[vector], ROWS_MAX);
+	int n = neighbours(w, a, body, vector), groups = n / most;
+	if (n > 1 && n <= ZIP_MAX && now->step[vector] == n)
+		return (double)w->extent[vector];
 	for (int rest = n % most; rest; rest &= rest - 1)
 		groups++;
 	return (double)n / groups;
 }
 
 /* The part of a line that the copies leave alone, of a row that they store. */
-static double part_of_line(const PlanStage *s, const Machine *m,
-    const PlanAccess *a, const int64_t *values, int body, int vector)
+static double part_of_line(
+    const StageNow *w, const PlanAccess *a, int body, int vector)
 {
-	double bytes = a->bytes;
-	for (int d = body; d < s->nloops; d++)
-		if (d != vector && access_step(a, values, d) == 1)
-			bytes = (double)values[s->loops[d].extent] * a->bytes;
-	return max2(0, 1 - bytes / m->line_bytes);
+	double bytes = (double)neighbours(w, a, body, vector) * a->bytes;
+	return max2(0, 1 - bytes / w->machine->line_bytes);
 }
 
 /* Are the results temporaries over the loops of the reduction?  Then how many
@@ -424,26 +276,25 @@ static int loads_apart(const Machine *m, const PlanAccess *a, int64_t step)
 
 /* Is what lanes read told by where a loop that runs stands: (x + s)//2 for lanes
  * over x? */
-static bool lanes_wander(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, int body, int vector)
+static bool lanes_wander(
+    const StageNow *w, const PlanAccess *a, int body, int vector)
 {
-	for (int d = 0; d < body && at(values, a->across[vector]) > 0; d++)
-		if (values[s->loops[d].extent] > 1 &&
-		    at(values, a->across[d]) > 0)
+	for (int d = 0; d < body && at(w->values, a->across[vector]) > 0; d++)
+		if (w->extent[d] > 1 && at(w->values, a->across[d]) > 0)
 			return true;
 	return false;
 }
 
 /* Lines that a vector of neighbours touches: one where all its steps are whole
  * lines, else where it begins is anywhere. */
-static double lines_each(const PlanStage *s, const Machine *m,
-    const PlanAccess *a, const int64_t *values, int vector)
+static double lines_each(const StageNow *w, const PlanAccess *a, int vector)
 {
-	double bytes = min2(at(values, s->loops[vector].extent) * a->bytes,
-	    m->vector_bytes);
-	for (int d = 0; d < s->nloops; d++)
-		if (d != vector && values[s->loops[d].extent] > 1 &&
-		    access_step(a, values, d) * a->bytes % m->line_bytes)
+	const Machine *m = w->machine;
+	double bytes =
+	    min2((double)w->extent[vector] * a->bytes, m->vector_bytes);
+	for (int d = 0; d < w->stage->nloops; d++)
+		if (d != vector && w->extent[d] > 1 &&
+		    access_now(w, a)->step[d] * a->bytes % m->line_bytes)
 			return 1 + (bytes - a->bytes) / m->line_bytes;
 	return 1;
 }
@@ -474,9 +325,11 @@ static double count_work(const PlanStage *s, const Machine *m,
 }
 
 /* Instructions of the body: one for each access that differs. */
-static void count_body(const PlanStage *s, const Machine *m,
-    const int64_t *values, StageCost *c)
+static void count_body(const StageNow *w, StageCost *c)
 {
+	const PlanStage *s = w->stage;
+	const Machine *m = w->machine;
+	const int64_t *values = w->values;
 	int vector = -1;
 	c->body = s->nloops;
 	while (c->body > 0 && loop_in_code(&s->loops[c->body - 1], values)) {
@@ -511,15 +364,14 @@ static void count_body(const PlanStage *s, const Machine *m,
 		const PlanAccess *a = &s->accesses[i];
 		double copies = 1, step_copies = 1;
 		for (int d = c->body; d < s->nloops; d++)
-			if (d != vector && access_moves(a, values, d)) {
-				double n = at(values, s->loops[d].extent);
+			if (d != vector && access_moves_now(w, a, d)) {
+				double n = (double)w->extent[d];
 				copies *= n;
 				step_copies *= s->loops[d].reduce ? 1 : n;
 			}
-		int64_t step =
-		    vector >= 0 ? access_step(a, values, vector) : 0;
+		int64_t step = vector >= 0 ? w->at[i].step[vector] : 0;
 		bool wide = step != 0;
-		if (wide && lanes_wander(s, a, values, c->body, vector))
+		if (wide && lanes_wander(w, a, c->body, vector))
 			step = INT32_MAX;
 		if (a->write && s->reduce && !c->results)
 			c->accumulators += words * copies;
@@ -528,7 +380,7 @@ static void count_body(const PlanStage *s, const Machine *m,
 		double each = wide ? words : 1;
 		int whole = a->write ? 0 : loads_apart(m, a, step);
 		if (step == 1 || (wide && whole))
-			each *= lines_each(s, m, a, values, vector);
+			each *= lines_each(w, a, vector);
 		if (a->zeros)
 			each *= density.copies;
 		if (wide && whole) {
@@ -537,14 +389,14 @@ static void count_body(const PlanStage *s, const Machine *m,
 		} else if (wide && step != 1) {
 			each = c->lanes;
 			double together = a->write
-			    ? stored_together(s, a, values, c->body, vector)
+			    ? stored_together(w, a, c->body, vector)
 			    : 1;
 			each /= together;
 			c->gathers += copies * (each + log2(together));
 		}
 		if (a->write && wide && step != 1)
 			narrow += copies * each *
-			    part_of_line(s, m, a, values, c->body, vector);
+			    part_of_line(w, a, c->body, vector);
 		if (a->write)
 			c->stores += copies * each;
 		if (!a->write || s->reduce)
@@ -558,11 +410,11 @@ static void count_body(const PlanStage *s, const Machine *m,
 			streams = step_copies * words;
 		if (!a->write && !wide)
 			broadcasts = max2(broadcasts,
-			    count_kept(s, a, values, c->body, vector,
+			    count_kept(w, a, c->body, vector,
 				a->zeros ? density.copies : 1));
 		if (!a->write && !wide && !m->broadcast && s->reduce)
 			broadcasts = max2(broadcasts,
-			    count_wandering(s, a, values, c->body, vector));
+			    count_wandering(w, a, c->body, vector));
 	}
 	c->gathers += narrow * NARROW_STORE;
 	if (c->results > 0)
@@ -574,93 +426,35 @@ static void count_body(const PlanStage *s, const Machine *m,
 }
 
 /* Is what the body touches of each row a line, which need not stay? */
-static bool whole_lines(const PlanStage *s, const Machine *m,
-    const PlanAccess *a, const int64_t *values, const StageCost *c)
+static bool whole_lines(
+    const StageNow *w, const PlanAccess *a, const StageCost *c)
 {
-	for (int d = c->body; d < s->nloops; d++)
-		if (access_step(a, values, d) == 1 &&
-		    at(values, s->loops[d].extent) * a->bytes >= m->line_bytes)
+	for (int d = c->body; d < w->stage->nloops; d++)
+		if (access_now(w, a)->step[d] == 1 &&
+		    w->extent[d] * a->bytes >= w->machine->line_bytes)
 			return true;
 	return false;
 }
 
 /* Rows a multiple of a cache way apart fall into one set: more of them than
  * there are ways, and none stays until its next element is read. */
-static void count_conflicts(const PlanStage *s, const Machine *m,
-    const int64_t *values, StageCost *c)
+static void count_conflicts(const StageNow *w, StageCost *c)
 {
+	const Machine *m = w->machine;
 	int64_t way = m->l1_ways > 0 ? m->l1_bytes / m->l1_ways : 4096;
-	for (int i = 0; i < s->naccesses; i++) {
-		const PlanAccess *a = &s->accesses[i];
+	for (int i = 0; i < w->stage->naccesses; i++) {
+		const PlanAccess *a = &w->stage->accesses[i];
 		double rows = 1;
-		if (a->scope == SCOPE_REG || whole_lines(s, m, a, values, c))
+		if (a->scope == SCOPE_REG || whole_lines(w, a, c))
 			continue;
-		for (int d = c->body; d < s->nloops; d++) {
-			int64_t step = access_step(a, values, d) * a->bytes;
+		for (int d = c->body; d < w->stage->nloops; d++) {
+			int64_t step = w->at[i].step[d] * a->bytes;
 			if (step && step % way == 0)
-				rows *= at(values, s->loops[d].extent);
+				rows *= (double)w->extent[d];
 		}
 		if (rows > m->l1_ways)
 			c->conflicts += rows;
 	}
-}
-
-/* What is touched inside of the loop at which that fits, loop d - 1, comes each
- * time its body starts, or is there: from the run before if all that the program
- * reads and writes fits, from a stage before this one in the same iteration, from
- * the last iteration if it stays and the loop does not move it, or moves it by
- * less than it is long.  What is waited for counts WAITING times but for the
- * first. */
-static double fits_traffic(const PlanStage *s, const StageCost *c,
-    const int64_t *values, const Footprint *f, const double *taken, bool stays,
-    double size)
-{
-	int d = 0;
-	double sum = 0, waiting = 0;
-	while (d < s->nloops && taken[d] > size)
-		d++;
-	if (!d && (double)s->program_bytes <= size)
-		return 0;
-	double often = c->trips[d], once = d ? c->trips[d - 1] : often;
-	for (int i = 0; i < f->n; i++) {
-		const Region *r = &f->at[i];
-		int after = r->access->after;
-		bool moved = !d || access_moves(r->access, values, d - 1);
-		double bytes = r->bytes[d] * (moved || !stays ? often : once);
-		if (after && taken[after] <= size)
-			continue;
-		if (d && moved)
-			bytes = min2(bytes, r->bytes[d - 1] * once);
-		sum += bytes;
-		if (r->waiting && stays)
-			waiting += bytes - (moved ? r->bytes[0] : 0);
-	}
-	return sum + (WAITING - 1) * max2(waiting, 0);
-}
-
-/* The first cache is too small for much to stay beside what streams past it, and
- * the second near enough not to be waited for; the last has a place for each line
- * anywhere. */
-static void count_traffic(const PlanStage *s, const Machine *m,
-    const int64_t *values, StageCost *c)
-{
-	Footprint f;
-	f.n = 0;
-	for (int d = 0; d <= s->nloops; d++)
-		f.touched[d] = f.taken[d] = f.pages[d] = 0;
-	for (int i = 0; i < s->naccesses; i++)
-		if (is_region(s, i))
-			add_region(s, &s->accesses[i], values, &f);
-	memcpy(c->touched, f.touched, sizeof *f.touched * (size_t)(s->nloops + 1));
-	c->traffic[0] = fits_traffic(s, c, values, &f, f.taken, false,
-	    (double)m->l1_bytes * 0.75);
-	for (int d = 0; d <= s->nloops; d++)
-		f.taken[d] = max2(f.taken[d],
-		    f.pages[d] / PAGES * (double)m->l2_bytes);
-	c->traffic[1] = fits_traffic(s, c, values, &f, f.taken, true,
-	    (double)m->l2_bytes * 0.75);
-	c->traffic[2] = fits_traffic(s, c, values, &f, c->touched, true,
-	    (double)m->l3_bytes * 0.75);
 }
 
 static void count_parallel(const PlanStage *s, const Machine *m,
@@ -716,21 +510,52 @@ static double starting(const PlanStage *s, const StageCost *c)
 	    : 0;
 }
 
+static void fill_in(const PlanStage *s, const Machine *m,
+    const int64_t *values, StageNow *w)
+{
+	w->stage = s;
+	w->machine = m;
+	w->values = values;
+	for (int d = 0; d < s->nloops; d++)
+		w->extent[d] = values[s->loops[d].extent];
+	for (int i = 0; i < s->naccesses; i++) {
+		const PlanAccess *a = &s->accesses[i];
+		AccessNow *now = &w->at[i];
+		now->moves = a->movers;
+		for (uint32_t d = a->doubtful; d; d &= d - 1)
+			if (access_moves(a, values, __builtin_ctz(d)))
+				now->moves |= d & -d;
+		for (int d = 0; d < s->nloops; d++)
+			now->step[d] = now->moves >> d & 1
+			    ? access_step(a, values, d) : 0;
+	}
+}
+
+static void count_stage(const StageNow *w, StageCost *c)
+{
+	*c = (StageCost){.lanes = 1, .unrolled = 1, .parallel = 1};
+	count_trips(w, c);
+	c->padding = max2(
+	    1, c->trips[w->stage->nloops] / (double)w->stage->points);
+	count_body(w, c);
+}
+
 void stage_body(const PlanStage *s, const Machine *m, const int64_t *values,
     StageCost *c)
 {
-	*c = (StageCost){.lanes = 1, .unrolled = 1, .parallel = 1};
-	count_trips(s, values, c);
-	c->padding = max2(1, c->trips[s->nloops] / (double)s->points);
-	count_body(s, m, values, c);
+	StageNow now;
+	fill_in(s, m, values, &now);
+	count_stage(&now, c);
 }
 
 void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
     StageCost *c)
 {
-	stage_body(s, m, values, c);
+	StageNow now;
+	fill_in(s, m, values, &now);
+	count_stage(&now, c);
 	count_parallel(s, m, values, c);
-	count_traffic(s, m, values, c);
+	count_traffic(&now, c);
 
 	double issue = m->fma_per_cycle > 0 ? m->fma_per_cycle : 1;
 	double latency = m->fma_latency > 0 ? m->fma_latency : 4;
@@ -740,7 +565,7 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 		body = max2(body, c->steps / c->accumulators * latency * LATE);
 	if (c->registers > m->vector_registers && m->vector_registers)
 		body += 2 * (c->registers - m->vector_registers);
-	count_conflicts(s, m, values, c);
+	count_conflicts(&now, c);
 	body = max2(body, c->instructions / ISSUE);
 	body += c->gathers * 0.5 + c->conflicts * 3;
 	double compute = body * c->body_runs + starting(s, c) +

@@ -325,6 +325,7 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 			a->coef[l][d] = h;
 			if (h == HANDLE_NONE)
 				continue;
+			a->dims[l] |= (uint8_t)(1u << d);
 			if (tape_known_nonnegative(
 				r->tape, tape_sub(r->tape, h, one)))
 				a->movers |= 1u << l;

@@ -63,6 +63,7 @@ typedef struct {
 	int ndim;
 	Handle held[PLAN_DIMS];    /* elements the buffer has in each dimension */
 	Handle coef[PLAN_DEPTH][PLAN_DIMS]; /* |d index / d loop| */
+	uint8_t dims[PLAN_DEPTH];  /* bit k: coef[d][k] is one */
 	uint32_t movers;	   /* bit d: some dimension moves with loop d */
 	uint32_t by_data;          /* bit d: loop d moves it where data says */
 	Handle across[PLAN_DEPTH]; /* 1: the loop moves what is divided by more

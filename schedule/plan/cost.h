@@ -1,0 +1,47 @@
+/* One stage with a candidate's numbers filled in: what cost.c and traffic.c
+ * share. */
+#ifndef SCHEDULE_COST_H
+#define SCHEDULE_COST_H
+
+#include "schedule/plan/plan.h"
+
+typedef struct {
+	uint32_t moves;           /* bit d: loop d moves it */
+	int64_t step[PLAN_DEPTH]; /* elements by which a step of loop d does */
+} AccessNow;
+
+typedef struct {
+	const PlanStage *stage;
+	const Machine *machine;
+	const int64_t *values;
+	int64_t extent[PLAN_DEPTH];
+	AccessNow at[PLAN_ACCESSES];
+} StageNow;
+
+static inline const AccessNow *access_now(
+    const StageNow *now, const PlanAccess *access)
+{
+	return &now->at[access - now->stage->accesses];
+}
+
+static inline bool access_moves_now(
+    const StageNow *now, const PlanAccess *access, int loop)
+{
+	return access_now(now, access)->moves >> loop & 1;
+}
+
+static inline double min2(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static inline double max2(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* traffic.c: what all loops touch, and what moves between the caches; after
+ * count_trips. */
+void count_traffic(const StageNow *now, StageCost *cost);
+
+#endif
