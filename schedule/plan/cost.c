@@ -1,14 +1,12 @@
 /* What one stage costs: instructions of its innermost body, how often that
- * runs, and bytes that move between levels of memory.
+ * runs, and by traffic.c the bytes that move between levels of memory.
  *
  * The innermost body is everything inside the last serial loop: what is
  * unrolled or a vector.  An access whose index does not move along an unrolled
- * loop is made once for all its copies, since lowering numbers values.  Bytes:
- * from the loop at which all that is touched inside fits a cache, everything
- * touched there is brought in once each time that loop starts (the counting of
- * Low et al., TOMS 2016, without its ways). */
+ * loop is made once for all its copies, since lowering numbers values. */
 #include <assert.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "schedule/plan/cost.h"
@@ -50,8 +48,10 @@ int64_t access_step(const PlanAccess *a, const int64_t *values, int loop)
 	if (a->by_data >> loop & 1)
 		return INT32_MAX; /* neighbours lie anywhere */
 	for (int p = 0; p < a->nparts; p++) {
-		Handle h = a->coef[loop][a->parts[p].dim];
-		int64_t c = h == HANDLE_NONE ? 0 : values[h];
+		int dim = a->parts[p].dim;
+		if (!(a->dims[loop] >> dim & 1))
+			continue;
+		int64_t c = values[a->coef[loop][dim]];
 		int64_t div = values[a->parts[p].div];
 		if (!c || (div > 1 && c % div))
 			continue;
@@ -81,7 +81,9 @@ static bool runs_whole(const PlanLoop *l, const int64_t *values)
 
 static double tiles_of(int64_t length, int64_t tile)
 {
-	return length > 0 ? (double)((length + tile - 1) / tile) : 0;
+	if (length <= tile)
+		return length > 0;
+	return (double)((length + tile - 1) / tile);
 }
 
 /* Tiles of `below` values of an axis each time its place is reached: the mean
@@ -116,6 +118,9 @@ static void count_trips(const StageNow *w, StageCost *c)
 	for (int d = 0; d < s->nloops; d++) {
 		const PlanLoop *l = &s->loops[d];
 		double t = (double)w->extent[d];
+		c->trips[d + 1] = product;
+		if (!(w->runs >> d & 1))
+			continue;
 		if (l->axis < 0) {
 			product *= t;
 		} else {
@@ -290,12 +295,14 @@ static bool lanes_wander(
 static double lines_each(const StageNow *w, const PlanAccess *a, int vector)
 {
 	const Machine *m = w->machine;
+	uint32_t loops = access_now(w, a)->moves & ~(1u << vector);
 	double bytes =
 	    min2((double)w->extent[vector] * a->bytes, m->vector_bytes);
-	for (int d = 0; d < w->stage->nloops; d++)
-		if (d != vector && w->extent[d] > 1 &&
-		    access_now(w, a)->step[d] * a->bytes % m->line_bytes)
+	while (loops) {
+		int64_t step = access_now(w, a)->step[last_loop(&loops)];
+		if (step * a->bytes % m->line_bytes)
 			return 1 + (bytes - a->bytes) / m->line_bytes;
+	}
 	return 1;
 }
 
@@ -360,15 +367,19 @@ static void count_body(const StageNow *w, StageCost *c)
 	if (s->reduce)
 		count_results(s, values, vector, c);
 	double folded = 0; /* loads that are a part of an operation */
+	uint32_t inside = w->runs >> c->body << c->body;
+	if (vector >= 0)
+		inside &= ~(1u << vector);
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
 		double copies = 1, step_copies = 1;
-		for (int d = c->body; d < s->nloops; d++)
-			if (d != vector && access_moves_now(w, a, d)) {
-				double n = (double)w->extent[d];
-				copies *= n;
-				step_copies *= s->loops[d].reduce ? 1 : n;
-			}
+		uint32_t loops = inside & w->at[i].moves;
+		while (loops) {
+			int d = last_loop(&loops);
+			copies *= (double)w->extent[d];
+			step_copies *=
+			    s->loops[d].reduce ? 1 : (double)w->extent[d];
+		}
 		int64_t step = vector >= 0 ? w->at[i].step[vector] : 0;
 		bool wide = step != 0;
 		if (wide && lanes_wander(w, a, c->body, vector))
@@ -447,7 +458,9 @@ static void count_conflicts(const StageNow *w, StageCost *c)
 		double rows = 1;
 		if (a->scope == SCOPE_REG || whole_lines(w, a, c))
 			continue;
-		for (int d = c->body; d < w->stage->nloops; d++) {
+		uint32_t loops = w->at[i].moves >> c->body << c->body;
+		while (loops) {
+			int d = last_loop(&loops);
 			int64_t step = w->at[i].step[d] * a->bytes;
 			if (step && step % way == 0)
 				rows *= (double)w->extent[d];
@@ -516,24 +529,32 @@ static void fill_in(const PlanStage *s, const Machine *m,
 	w->stage = s;
 	w->machine = m;
 	w->values = values;
-	for (int d = 0; d < s->nloops; d++)
+	w->runs = 0;
+	for (int d = 0; d < s->nloops; d++) {
 		w->extent[d] = values[s->loops[d].extent];
+		w->runs |= (uint32_t)(w->extent[d] > 1) << d;
+	}
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
 		AccessNow *now = &w->at[i];
-		now->moves = a->movers;
-		for (uint32_t d = a->doubtful; d; d &= d - 1)
-			if (access_moves(a, values, __builtin_ctz(d)))
-				now->moves |= d & -d;
-		for (int d = 0; d < s->nloops; d++)
-			now->step[d] = now->moves >> d & 1
-			    ? access_step(a, values, d) : 0;
+		now->moves = a->movers & w->runs;
+		uint32_t doubtful = a->doubtful & w->runs;
+		while (doubtful) {
+			int d = last_loop(&doubtful);
+			now->moves |= (uint32_t)access_moves(a, values, d) << d;
+		}
+		memset(now->step, 0, sizeof *now->step * (size_t)s->nloops);
+		for (uint32_t loops = now->moves; loops;) {
+			int d = last_loop(&loops);
+			now->step[d] = access_step(a, values, d);
+		}
 	}
 }
 
 static void count_stage(const StageNow *w, StageCost *c)
 {
-	*c = (StageCost){.lanes = 1, .unrolled = 1, .parallel = 1};
+	memset(c, 0, offsetof(StageCost, touched));
+	c->lanes = c->unrolled = c->parallel = 1;
 	count_trips(w, c);
 	c->padding = max2(
 	    1, c->trips[w->stage->nloops] / (double)w->stage->points);

@@ -6,8 +6,8 @@
 #include "schedule/plan/plan.h"
 
 typedef struct {
-	uint32_t moves;           /* bit d: loop d moves it */
-	int64_t step[PLAN_DEPTH]; /* elements by which a step of loop d does */
+	uint32_t moves; /* bit d: loop d moves it, in more than one iteration */
+	int64_t step[PLAN_DEPTH]; /* elements by which a step of that does; 0 */
 } AccessNow;
 
 typedef struct {
@@ -15,6 +15,7 @@ typedef struct {
 	const Machine *machine;
 	const int64_t *values;
 	int64_t extent[PLAN_DEPTH];
+	uint32_t runs; /* bit d: loop d has more than one iteration */
 	AccessNow at[PLAN_ACCESSES];
 } StageNow;
 
@@ -28,6 +29,14 @@ static inline bool access_moves_now(
     const StageNow *now, const PlanAccess *access, int loop)
 {
 	return access_now(now, access)->moves >> loop & 1;
+}
+
+/* Takes the last loop out of `loops`. */
+static inline int last_loop(uint32_t *loops)
+{
+	int d = 31 - __builtin_clz(*loops);
+	*loops &= ~(1u << d);
+	return d;
 }
 
 static inline double min2(double a, double b)

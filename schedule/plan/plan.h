@@ -178,11 +178,11 @@ typedef struct {
 	double padding;        /* work done / work wanted, >= 1 */
 	double density;        /* of the steps, those that are made */
 	double copies;         /* the same of the copies in one body */
-	double touched[PLAN_DEPTH + 1]; /* bytes from loop d inwards */
-	double trips[PLAN_DEPTH + 1];   /* how often loop d's body starts */
 	double traffic[3];     /* bytes into L1, L2, L3 over the run */
 	double cycles;         /* of one core, before threads */
 	double seconds;
+	double touched[PLAN_DEPTH + 1]; /* bytes from loop d inwards */
+	double trips[PLAN_DEPTH + 1];   /* how often loop d's body starts */
 } StageCost;
 /* Repeated in code, or a vector. */
 bool loop_in_code(const PlanLoop *loop, const int64_t *values);

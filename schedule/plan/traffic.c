@@ -7,6 +7,22 @@
 
 #include "schedule/plan/cost.h"
 
+/* The hull over one loop more. */
+static double hull_grown(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, int loop, const double *held, double *span)
+{
+	int64_t steps = values[s->loops[loop].extent] - 1;
+	double all = 1;
+	for (uint32_t dims = a->dims[loop]; dims; dims &= dims - 1) {
+		int k = __builtin_ctz(dims);
+		span[k] = min2(held[k], span[k] +
+			(double)(values[a->coef[loop][k]] * steps));
+	}
+	for (int k = 0; k < a->ndim; k++)
+		all *= span[k];
+	return all;
+}
+
 /* From a first hull on. */
 static void hull_elements(const PlanStage *s, const PlanAccess *a,
     const int64_t *values, uint32_t moves, const int64_t *reach,
@@ -21,17 +37,8 @@ static void hull_elements(const PlanStage *s, const PlanAccess *a,
 	}
 	elements[s->nloops] = all;
 	for (int d = s->nloops - 1; d >= 0; d--) {
-		int64_t steps = values[s->loops[d].extent] - 1;
-		if (steps > 0 && moves >> d & 1) {
-			for (uint32_t dims = a->dims[d]; dims; dims &= dims - 1) {
-				int k = __builtin_ctz(dims);
-				span[k] = min2(held[k], span[k] +
-					(double)(values[a->coef[d][k]] * steps));
-			}
-			all = 1;
-			for (int k = 0; k < a->ndim; k++)
-				all *= span[k];
-		}
+		if (moves >> d & 1)
+			all = hull_grown(s, a, values, d, held, span);
 		elements[d] = all;
 	}
 }
@@ -40,10 +47,10 @@ void access_elements(const PlanStage *s, const PlanAccess *a,
     const int64_t *values, double *elements)
 {
 	static const int64_t one[PLAN_DIMS];
-	uint32_t moves = a->movers;
-	for (uint32_t d = a->doubtful; d; d &= d - 1)
-		if (access_moves(a, values, __builtin_ctz(d)))
-			moves |= d & -d;
+	uint32_t moves = 0;
+	for (int d = 0; d < s->nloops; d++)
+		if (values[s->loops[d].extent] > 1 && access_moves(a, values, d))
+			moves |= 1u << d;
 	hull_elements(s, a, values, moves, one, elements);
 }
 
@@ -106,11 +113,13 @@ static bool is_waiting(const StageNow *w, const PlanAccess *a)
 {
 	double rows = 1;
 	int64_t row = a->bytes;
-	for (int d = w->stage->nloops - 1; d >= 0 && rows <= STREAMS; d--) {
+	uint32_t loops = access_now(w, a)->moves;
+	while (loops && rows <= STREAMS) {
+		int d = last_loop(&loops);
 		int64_t step = access_now(w, a)->step[d] * a->bytes;
-		if (w->extent[d] > 1 && step > row + SHORT_ROW)
+		if (step > row + SHORT_ROW)
 			rows *= (double)w->extent[d];
-		else if (w->extent[d] > 1)
+		else
 			row += (w->extent[d] - 1) * step;
 	}
 	return !a->write && rows > STREAMS && row <= SHORT_ROW;
@@ -142,16 +151,22 @@ static void add_region(const StageNow *w, const PlanAccess *a, Footprint *f)
 	count_region(w, a, r->bytes);
 	share = ~lines ? PAGE_LINES : 1;
 	for (int d = w->stage->nloops; d >= 0; d--) {
-		int64_t n = d < w->stage->nloops ? w->extent[d] : 1;
-		int64_t step = n > 1 ? access_now(w, a)->step[d] * a->bytes : 0;
-		if (step && ~lines) {
-			lines = repeated(lines, step, n);
-			share = (double)PAGE_LINES / __builtin_popcountll(lines);
+		if (d < w->stage->nloops && access_moves_now(w, a, d)) {
+			int64_t step = access_now(w, a)->step[d] * a->bytes;
+			int64_t n = w->extent[d];
+			if (step && ~lines)
+				lines = repeated(lines, step, n);
+			if (~lines)
+				share = (double)PAGE_LINES /
+				    __builtin_popcountll(lines);
+			else
+				share = 1;
+			if (step >= PAGE)
+				pages *= (double)n;
+			else
+				pages += (double)((n - 1) * step) *
+				    (1.0 / PAGE) * pages;
 		}
-		if (step >= PAGE)
-			pages *= (double)n;
-		else if (step)
-			pages += (double)((n - 1) * step) / PAGE * pages;
 		f->touched[d] += r->bytes[d];
 		f->taken[d] += r->bytes[d] * share;
 		f->pages[d] += pages;
