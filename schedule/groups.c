@@ -1,6 +1,7 @@
 /* Program -> groups.
  *
- *     p = pad(x)             prologue: read by one group only
+ *     p = pad(x)             prologue: read by one group only, and no epilogue
+ *                            of a reduction between products
  *     c = sum(p * w)         product
  *     r = max(c + b, 0)      epilogue: at c's places
  *     s = max over a row     \
@@ -156,13 +157,32 @@ static int epilogue_of(const Cut *c, int block)
 	return x.fits ? group : NONE;
 }
 
+/* Is it made of the results of a reduction between products, element by element?
+ * Then it is best made where they are, once, and not for each of its readers. */
+static bool ends_reduction(const Cut *c, int block)
+{
+	const Program *p = c->program;
+	const IntVec *sources = &c->sources[block];
+	bool any = false;
+	for (int i = 0; i < sources->n; i++) {
+		int s = sources->at[i];
+		any |= c->group[s] == NONE &&
+		    p->blocks[s].reduce != REDUCE_NONE;
+	}
+	Elementwise x = {c, &p->blocks[block], NONE, true};
+	if (any)
+		expr_walk(p->blocks[block].body, check_read, &x);
+	return any && x.fits;
+}
+
 /* The group that all readers are in; NONE. */
 static int prologue_of(const Cut *c, int block)
 {
 	const Block *b = &c->program->blocks[block];
 	const IntVec *readers = &c->readers[block];
 	if (b->reduce != REDUCE_NONE || !readers->n ||
-	    c->program->buffers[b->buffer].role == BUFFER_OUTPUT)
+	    c->program->buffers[b->buffer].role == BUFFER_OUTPUT ||
+	    ends_reduction(c, block))
 		return NONE;
 	int group = c->group[readers->at[0]];
 	for (int i = 1; i < readers->n; i++)

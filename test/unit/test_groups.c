@@ -98,6 +98,21 @@ static const char columns[] =
     "  o[i < 6, d < 8] = sum[j < 6](p[i, j] * v[j, d])\n"
     "outputs: [o]\n";
 
+/* Expand, filter each channel, project. */
+static const char inverted[] =
+    "tunec: 1\nname: inverted\n"
+    "inputs: {x: 'f32[4, 6, 6]', u: 'const f32[8, 4]', "
+    "v: 'const f32[8, 3, 3]', b: 'f32[8]', w: 'const f32[4, 8]'}\n"
+    "compute: |\n"
+    "  e[c < 8, i < 6, j < 6] = max(sum[a < 4](x[a, i, j] * u[c, a]), 0)\n"
+    "  p[c < 8, i < 8, j < 8] = if 1 <= i < 7 and 1 <= j < 7 then "
+    "e[c, i - 1, j - 1] else 0\n"
+    "  d[c < 8, i < 6, j < 6] = sum[f < 3, g < 3](p[c, i + f, j + g] * "
+    "v[c, f, g])\n"
+    "  r[c < 8, i < 6, j < 6] = max(d[c, i, j] + b[c], 0)\n"
+    "  y[o < 4, i < 6, j < 6] = sum[c < 8](r[c, i, j] * w[o, c])\n"
+    "outputs: [y]\n";
+
 static void test_cut(void **state)
 {
 	(void)state;
@@ -106,6 +121,8 @@ static void test_cut(void **state)
 	assert_string_equal(cut(program(attention)), "s m e z p o ");
 	assert_string_equal(
 	    cut(program(columns)), "s | m e z | p o ");
+	/* what ends a reduction between products stays with it */
+	assert_string_equal(cut(program(inverted)), "e~1 e | p d r | y ");
 	/* nothing to cut */
 	assert_string_equal(cut(schedule_chain(arena)), "p c d out ");
 }
@@ -223,17 +240,16 @@ static void test_joined(void **state)
  * own. */
 static void test_unnamed(void **state)
 {
-	static const char norm[] =
-	    "tunec: 1\nname: norm\n"
-	    "inputs: {x: 'f32[8, 8]', w: 'const f32[8, 8]', v_1: 'f32[8]'}\n"
+	static const char both[] =
+	    "tunec: 1\nname: both\n"
+	    "inputs: {x: 'f32[8, 8]', w: 'const f32[8, 8]', y_1: 'f32[8]'}\n"
 	    "compute: |\n"
-	    "  v[i < 8] = sum[k < 8](x[i, k]*x[i, k]) / 8\n"
-	    "  y[i < 8, j < 8] =\n"
-	    "    sum[k < 8](x[i, k]/sqrt(v[i] + v_1[i]*v_1[i] + 1)*w[k, j])\n";
-	const Program *p = program(norm);
+	    "  y[i < 8, j < 8] = y_1[i] + sum[k < 8](x[i, k]*w[k, j]) *\n"
+	    "    sum[k < 8](w[i, k]*x[k, j])\n";
+	const Program *p = program(both);
 	Error error = {0};
 	(void)state;
-	assert_string_equal(cut(p), "v~1 | v y~1 y ");
+	assert_string_equal(cut(p), "y~1 | y~2 y ");
 	const Groups *g = groups_of(arena, p);
 	for (int i = 0; i < g->n; i++) {
 		Nest *nest = schedule_nest(arena, g->groups[i].program,
