@@ -5,8 +5,12 @@
 
 #include "cmd/tune_verb.h"
 
-/* Of a program's budget, for the whole of its groups. */
-static const double whole_share = 0.2;
+/* Of a program's budget, at most, for the whole of its groups. */
+static const double whole_most = 0.2;
+
+/* It is compiled, checked and timed for a few joined schedules: what candidate 1
+ * of each group took, and half of that again; so many trials. */
+static const double whole_times = 1.5, whole_trials = 4;
 
 static int add_task(Arena *arena, TuneTaskVec *tasks, TuneTask task)
 {
@@ -46,8 +50,23 @@ static double promise(const TuneTaskVec *tasks, Tuning *const *tunings, int i)
 	return tune_promise_s(tunings[tasks->at[i].same]);
 }
 
+static double whole_share(const TuneTaskVec *tasks, const TuneTask *whole,
+    Tuning *const *tunings, const TuneOptions *o)
+{
+	double spent_s = 0, share = 0;
+	for (int k = 0; k < whole->groups->n; k++)
+		if (whole->groups->groups[k].same_as == k)
+			spent_s += tune_spent_s(tunings[
+			    tasks->at[whole->of_group[k]].same]);
+	if (o->time_s > 0)
+		share = whole_times * spent_s / o->time_s;
+	if (o->trials > 0)
+		share = fmax(share, whole_trials / (double)o->trials);
+	return share > 0 ? fmin(share, whole_most) : whole_most;
+}
+
 static void weigh_groups(const TuneTaskVec *tasks, const TuneTask *whole,
-    Tuning *const *tunings, double *weight)
+    Tuning *const *tunings, double share, double *weight)
 {
 	const Groups *g = whole->groups;
 	double sum = 0;
@@ -56,21 +75,21 @@ static void weigh_groups(const TuneTaskVec *tasks, const TuneTask *whole,
 	for (int k = 0; k < g->n && sum > 0; k++) {
 		int i = whole->of_group[k];
 		weight[tasks->at[i].same] += whole->program->weight *
-		    (1 - whole_share) * promise(tasks, tunings, i) / sum;
+		    share * promise(tasks, tunings, i) / sum;
 	}
 }
 
-void tune_weights(
-    const TuneTaskVec *tasks, Tuning *const *tunings, double *weight)
+void tune_weights(const TuneTaskVec *tasks, Tuning *const *tunings,
+    const TuneOptions *o, double *weight)
 {
 	for (int i = 0; i < tasks->n; i++)
 		weight[i] = 0;
 	for (int i = 0; i < tasks->n; i++) {
 		const TuneTask *t = &tasks->at[i];
 		if (t->groups) {
-			weight[t->same] +=
-			    t->program->weight * whole_share;
-			weigh_groups(tasks, t, tunings, weight);
+			double share = whole_share(tasks, t, tunings, o);
+			weight[t->same] += t->program->weight * share;
+			weigh_groups(tasks, t, tunings, 1 - share, weight);
 		} else if (t->named) {
 			weight[t->same] += t->program->weight;
 		}

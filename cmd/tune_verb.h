@@ -42,7 +42,7 @@ void tune_tasks(Arena *arena, const ProgramVec *programs, TuneTaskVec *out);
 /* How the budget is divided, once candidate 1 of each was measured: the groups of
  * a program by what they promise to gain in it. */
 void tune_weights(const TuneTaskVec *tasks, Tuning *const *tunings,
-    double *weight);
+    const TuneOptions *options, double *weight);
 /* The groups' schedules joined, of candidate 1 or of the best; NULL and why. */
 const Trace *tune_joined(Arena *arena, const TuneTaskVec *tasks, int whole,
     Tuning *const *tunings, bool first, Error *error);

@@ -332,7 +332,7 @@ static bool is_over(Run *run, int i)
 static const double *weigh(const Run *run)
 {
 	double *weight = NEW_N(run->arena, double, run->n);
-	tune_weights(&run->tasks, run->tunings, weight);
+	tune_weights(&run->tasks, run->tunings, &run->options, weight);
 	return weight;
 }
 

@@ -393,11 +393,12 @@ const Trace *tune_trace(const Tuning *t, bool first)
 						      : t->known.at[i].parsed;
 }
 
-/* Above nine tenths of the peak, and what memory brings in that time, there is
- * little to gain, but a twentieth may be anywhere. */
+/* Above nine tenths of the peak, and what caches bring in that time, there is
+ * little to gain, but an eighth may be anywhere: so much is candidate 1 often
+ * behind the best. */
 double tune_promise_s(const Tuning *t)
 {
-	const double bytes_per_s = 10e9;
+	const double bytes_per_s = 30e9, anywhere = 0.125;
 	const Program *p = t->program;
 	int i = known_first(t);
 	double peak = t->result.peak_all > 0 ? t->result.peak_all : 50e9;
@@ -406,7 +407,7 @@ double tune_promise_s(const Tuning *t)
 	double first_s = i < 0 ? INFINITY : t->known.at[i].time_s;
 	if (isinf(first_s))
 		first_s = 2 * bound;
-	return fmax(first_s - bound, 0.05 * first_s);
+	return fmax(first_s - bound, anywhere * first_s);
 }
 
 Status tune_first(Tuning *t, double end_s, bool forget, Error *error)

@@ -19,12 +19,14 @@ enum {
 	OTHER_TRIES = 64,    /* behind a kernel of another structure */
 	STALLED = 1000,      /* so many in a row of known code: the end */
 	CODE_MOST = 1500,    /* instructions, or twice candidate 1's */
-	SMALL_SPACE = 100000
+	SMALL_SPACE = 100000,
+	ROUNDS_LEAST = 4 /* for which there is time */
 };
 
 /* A round of the search is over in this time, or in half of that of its trials:
  * where each candidate is of another structure all its steps would take many
- * times as long as what they find. */
+ * times as long as what they find.  Where there is little time it is over
+ * sooner, or none would be left for trials. */
 static const double round_s = 0.25;
 
 /* --- the space, as the search sees it ---------------------------------------- */
@@ -304,7 +306,8 @@ Status propose_next(
 	FORWARD_IF_ERROR(fit(t));
 	for (int stalled = 0; !*got && !*exhausted && tune_budget_left(t);) {
 		t->round_end_s = measure_now() +
-		    fmax(round_s, TUNE_BATCH / 2 * t->trial_s);
+		    fmin(fmax(round_s, TUNE_BATCH / 2 * t->trial_s),
+			tune_time_left(t) / ROUNDS_LEAST);
 		int proposed = search_next(
 		    t->search, score_candidates, t, n, batch);
 		for (int i = 0; i < proposed; i++)

@@ -15,11 +15,11 @@ void tune_give(Tuning *t, const Trace *const *traces, int n)
 	t->ngiven = n < GIVEN_MAX ? n : GIVEN_MAX;
 }
 
-/* Those that nobody has measured. */
+/* Those that nobody has measured; the last, of the best, first: time may end. */
 static int new_ones(Tuning *t, Proposal *out)
 {
 	int n = 0;
-	for (int i = 0; i < t->ngiven; i++) {
+	for (int i = t->ngiven - 1; i >= 0; i--) {
 		char *text = known_text(t, t->given[i]);
 		bool seen = known_find(t, 0, text) != NULL;
 		for (int k = 0; k < n && !seen; k++)
