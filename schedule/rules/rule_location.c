@@ -98,9 +98,10 @@ static bool has_columns(const Rules *r, const RuleBlock *b, int home, int naxes)
 	return moves_with(r, b, home, naxes);
 }
 
-static void root_home(Rules *r, RuleBlock *b)
+void rule_root(Rules *r, int i)
 {
-	const Block *block = &r->program->blocks[b->block];
+	RuleBlock *b = &r->blocks[i];
+	const Block *block = &r->program->blocks[i];
 	b->home = b->block;
 	b->moved_by = NEW_N(r->arena, int, block->naxes);
 	for (int a = 0; a < block->naxes; a++)
@@ -120,7 +121,7 @@ void rule_location(Rules *r, int i)
 	const RulePlace *best = NULL, *columns = NULL;
 	assert(b->home < 0 && !b->inlined);
 	if (home < 0) {
-		root_home(r, b);
+		rule_root(r, i);
 		return;
 	}
 	b->home = home;

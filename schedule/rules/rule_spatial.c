@@ -144,6 +144,14 @@ static bool is_narrow(const Spatial *s)
 	    s->block->axes[s->row].extent >= lanes;
 }
 
+static void note_lanes(Spatial *s, const char *loop, int axis, int lanes)
+{
+	RuleBlock *b = &s->r->blocks[s->info->block];
+	b->lane_loop = loop;
+	b->lane_axis = axis;
+	b->lanes = lanes;
+}
+
 static void put_narrow(Spatial *s)
 {
 	Rules *r = s->r;
@@ -156,6 +164,7 @@ static void put_narrow(Spatial *s)
 	    vv, loop_of(s, s->row), lanes, s->row0, loop_of(s, s->last), vv);
 	put(s, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, peel)\n",
 	    loop_of(s, s->last), vv, lanes, block->name);
+	note_lanes(s, s->row0, s->row, lanes);
 }
 
 static void split_rows(Spatial *s)
@@ -255,6 +264,8 @@ static void split_last(Spatial *s)
 		    s->rows.unrolled);
 	put(s, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n",
 	    v.unrolled, v.lanes, lanes, block->name);
+	if (is_home(s) && !s->row0 && !s->part)
+		note_lanes(s, s->v0, s->last, lanes);
 }
 
 static void add_places(Spatial *s)

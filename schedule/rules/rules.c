@@ -178,7 +178,7 @@ bool rule_can_tile(const Rules *r, int block)
 	    r->blocks[block].with < 0 &&
 	    worth_tiling(r->program, &r->blocks[block]) &&
 	    !rule_is_row(r, block) && !rule_is_running(r, block) &&
-	    !rule_is_window(r, block);
+	    !rule_is_window(r, block) && !rule_is_few(r, block);
 }
 
 /* The reduction with most arithmetic that is worth it; -1. */

@@ -52,6 +52,9 @@ typedef struct {
 	bool hosts;        /* some are in its tiles; it is at the root */
 	int with;          /* the reduction in whose loops it runs; -1 */
 	const char *tile;  /* the loop of a tile of its results */
+	const char *lane_loop; /* around vectors of all that one iteration makes,
+				  at the root; NULL: there is none */
+	int lane_axis, lanes;  /* along which, how many */
 	int place_axes;    /* of the home: its first so many move outside of where
 			      the block may be computed; 0: it may not */
 	int *moved_by;     /* by own axis: the axis of `home`; -1 */
@@ -188,6 +191,10 @@ RuleSplit rule_split(
 void rule_inline_choose(Rules *r);
 /* rule_tile.c: the block, its writer, its operands. */
 void rule_tile_along(Rules *r, const RuleTiled *tiled);
+/* rule_few.c: a few steps, by points or pixels? */
+bool rule_is_few(const Rules *r, int block);
+/* rule_location.c: the block is computed for itself, before all that reads it */
+void rule_root(Rules *r, int block);
 /* rule_row.c: better so than tiled? */
 bool rule_is_row(const Rules *r, int block);
 /* A block that rule_row or rule_spatial schedules by its rows? */

@@ -129,6 +129,11 @@ static const Case cases[] = {
 	{"y_j_d0, y_j_d1 = split(y.j, [_, 72])",
 	    "y_j0, y_j1, y_jv = split(y_j_d1, ? in tile([1, 2, 4, 8], [8]))"},
 	{0}},
+    /* a few steps for each point: in the registers of what reads them */
+    {"test/layouts/points.yaml",
+	{"set_scope(y~1, reg)\ncompute_at(y~1, y_n0)",
+	    "reorder(y_1_n0, y~1.i, y~1.k, y_1_nv)", "vectorize(y_1_nv, 16)"},
+	{"cache_write"}},
     /* lanes along what is read least often */
     {"test/layouts/bilinear_form.yaml", {"vectorize(y_jv, 16)"}, {"y_i0"}},
     /* sums of u8*i8 by fours, which lie side by side in both copies */

@@ -1,0 +1,174 @@
+/* A reduction of a few steps whose operands lie side by side only along axes of
+ * a few elements (points, colours, pairs): lanes along the last long axis, all
+ * else repeated in code, so that vectors are loaded whole, shuffled, and stored
+ * whole.
+ *
+ *     for n for i for k  y[n, i] += m[i, k]*p[n, k]
+ * -->
+ *     for n0 unroll i unroll k vector nv   y[n, i] += m[i, k]*p[n, k]
+ *
+ * Where one block reads it element by element, with lanes along the same axis,
+ * it stays in registers there. */
+#include "schedule/rules/rules.h"
+
+enum {
+	SMALL = 4,       /* of an axis that is repeated in code */
+	STEPS_MOST = 8,
+	RESULTS_MOST = 16, /* at once */
+	APART_MOST = 8   /* elements between lanes of what is read */
+};
+
+static void put(Rules *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void put(Rules *r, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&r->text, format, args);
+	va_end(args);
+}
+
+static bool is_small(const Block *b, int axis)
+{
+	return b->axes[axis].extent <= SMALL;
+}
+
+/* The last axis that is not small; -1. */
+static int long_axis(const Block *b)
+{
+	int a = b->nspatial - 1;
+	while (a >= 0 && is_small(b, a))
+		a--;
+	return a;
+}
+
+static int64_t steps_of(const Block *b)
+{
+	int64_t n = 1;
+	for (int a = b->nspatial; a < b->naxes && n <= STEPS_MOST; a++)
+		n *= b->axes[a].extent;
+	return n;
+}
+
+/* Of axes that are repeated in code, those behind the long one or all. */
+static int64_t results_of(const Block *b, int from)
+{
+	int64_t n = 1;
+	for (int a = from; a < b->nspatial && n <= RESULTS_MOST; a++)
+		if (is_small(b, a))
+			n *= b->axes[a].extent;
+	return n;
+}
+
+/* Each element is used for small axes alone, and lanes lie a few apart. */
+static bool streams(
+    const Rules *r, const Block *b, const RuleRead *read, int along)
+{
+	int64_t apart = rule_stride(r->program, read, along, 1);
+	if (!read->plain || apart > APART_MOST || apart < -APART_MOST)
+		return false;
+	for (int a = 0; a < b->nspatial && read->uses[along]; a++)
+		if (!read->uses[a] && !is_small(b, a))
+			return false;
+	return true;
+}
+
+bool rule_is_few(const Rules *r, int i)
+{
+	const Block *b = &r->program->blocks[i];
+	const RuleBlock *info = &r->blocks[i];
+	int along = b->reduce == REDUCE_NONE ? -1 : long_axis(b);
+	int lanes = rule_lanes(r->machine, b->body->type);
+	bool apart = false;
+	if (along < 0 || lanes < 4 || b->axes[along].extent < lanes ||
+	    steps_of(b) > STEPS_MOST || steps_of(b) < 2 ||
+	    results_of(b, along + 1) > SMALL ||
+	    results_of(b, 0) > RESULTS_MOST || rule_rows_has(r, i))
+		return false;
+	for (int k = 0; k < info->reads.n; k++) {
+		const RuleRead *read = &info->reads.at[k];
+		if (!streams(r, b, read, along))
+			return false;
+		apart |= rule_stride(r->program, read, along, 1) > 1;
+	}
+	return apart && !info->hosts && info->with < 0 && info->beside < 0;
+}
+
+/* Does the block read each element where it writes one? */
+static bool reads_element(const Rules *r, int reader, int block)
+{
+	const Block *b = &r->program->blocks[block];
+	const Block *to = &r->program->blocks[reader];
+	const RuleBlock *c = &r->blocks[reader];
+	bool found = false;
+	for (int k = 0; k < c->reads.n; k++) {
+		const RuleRead *read = &c->reads.at[k];
+		if (read->buffer != b->buffer)
+			continue;
+		found = true;
+		for (int d = 0; d < read->nindex; d++)
+			if (rule_axis_of(read->index[d]) != d)
+				return false;
+	}
+	return found && to->nspatial == b->nspatial;
+}
+
+/* The block in whose registers it can be; -1. */
+static int host_of(const Rules *r, int i, int lanes)
+{
+	const Block *b = &r->program->blocks[i];
+	const RuleBlock *info = &r->blocks[i];
+	int host = info->output || info->consumers.n != 1
+	    ? -1
+	    : info->consumers.at[0];
+	if (host < 0 || !r->blocks[host].lane_loop ||
+	    r->blocks[host].lane_axis != long_axis(b) ||
+	    r->blocks[host].lanes != lanes || !reads_element(r, host, i))
+		return -1;
+	return host;
+}
+
+bool rule_few_applies(const Rules *r, int i)
+{
+	return rule_is_open(r, i) && rule_is_few(r, i);
+}
+
+static void put_small(Rules *r, const Block *b, const char *format)
+{
+	for (int a = 0; a < b->naxes; a++)
+		if (a >= b->nspatial || is_small(b, a))
+			put(r, format, b->name, b->axes[a].name);
+}
+
+void rule_few(Rules *r, int i)
+{
+	const Block *b = &r->program->blocks[i];
+	int along = long_axis(b), lanes = rule_lanes(r->machine, b->body->type);
+	int host = host_of(r, i, lanes);
+	const char *outer = rule_name(r, b, b->axes[along].name, "0");
+	const char *v = rule_name(r, b, b->axes[along].name, "v");
+	const char *first = outer;
+	r->blocks[i].scheduled = true;
+	rule_root(r, i);
+	if (host >= 0)
+		put(r, "set_scope(%s, reg)\ncompute_at(%s, %s)\n", b->name,
+		    b->name, r->blocks[host].lane_loop);
+	put(r, "%s, %s = split(%s.%s, [_, %d])\nreorder(", outer, v, b->name,
+	    b->axes[along].name, lanes);
+	for (int a = along - 1; a >= 0; a--)
+		if (!is_small(b, a))
+			first = arena_printf(
+			    r->arena, "%s.%s", b->name, b->axes[a].name);
+	for (int a = 0; a < along; a++)
+		if (!is_small(b, a))
+			put(r, "%s.%s, ", b->name, b->axes[a].name);
+	put(r, "%s, ", outer);
+	put_small(r, b, "%s.%s, ");
+	put(r, "%s)\n", v);
+	put_small(r, b, "unroll(%s.%s)\n");
+	if (host >= 0)
+		put(r, "unroll(%s)\n", outer);
+	put(r, "vectorize(%s, %d)\ntail(%s, peel)\n", v, lanes, b->name);
+	if (host < 0 && r->machine->threads > 1)
+		put(r, "parallel(%s)\n", first);
+}
