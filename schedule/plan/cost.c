@@ -228,12 +228,17 @@ static double stored_together(
 	return (double)n / groups;
 }
 
-/* The part of a line that the copies leave alone, of a row that they store. */
+/* The part of a line that the copies leave alone, of a row that they store; none
+ * where all of the buffer stays in the first cache until the rest follows. */
 static double part_of_line(
     const StageNow *w, const PlanAccess *a, int body, int vector)
 {
 	double bytes = (double)neighbours(w, a, body, vector) * a->bytes;
-	return max2(0, 1 - bytes / w->machine->line_bytes);
+	double held = a->bytes;
+	for (int k = 0; k < a->ndim; k++)
+		held *= at(w->values, a->held[k]);
+	return held * 2 > (double)w->machine->l1_bytes
+	    ? max2(0, 1 - bytes / w->machine->line_bytes) : 0;
 }
 
 /* Are the results temporaries over the loops of the reduction?  Then how many
