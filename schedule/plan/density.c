@@ -24,15 +24,27 @@ typedef struct {
 	Term at[TERMS];
 } Terms;
 
+/* A stage with numbers; bits for loops: those with more than one iteration,
+ * vectors, those that are repeated in code. */
+typedef struct {
+	const PlanStage *stage;
+	const int64_t *values;
+	uint32_t runs, vectors, repeated;
+} Numbers;
+
 static int64_t coef_of(const PlanZero *z, const int64_t *values, int loop)
 {
 	return z->coef[loop] == HANDLE_NONE ? 0 : values[z->coef[loop]];
 }
 
-static bool moves(const PlanStage *s, const PlanZero *z, const int64_t *values,
-    int loop)
+/* Loops that move the form. */
+static uint32_t movers(const Numbers *w, const PlanZero *z)
 {
-	return coef_of(z, values, loop) && values[s->loops[loop].extent] > 1;
+	uint32_t moves = 0;
+	for (uint32_t loops = z->movers & w->runs; loops; loops &= loops - 1)
+		if (coef_of(z, w->values, __builtin_ctz(loops)))
+			moves |= loops & -loops;
+	return moves;
 }
 
 /* Loops that follow each other like digits are one. */
@@ -103,11 +115,6 @@ static void longest_last(Terms *t)
 		}
 }
 
-static bool is_vector(const PlanStage *s, int loop)
-{
-	return s->loops[loop].kind == LOOP_VECTOR;
-}
-
 /* One whole tile and the rest of the axis: each has its own code
  * (codegen/lower/lower_tail.c). */
 static bool is_apart(const PlanStage *s, const int64_t *values, int loop)
@@ -122,57 +129,68 @@ static bool is_apart(const PlanStage *s, const int64_t *values, int loop)
 	    a->length < 2 * values[l->below];
 }
 
-static bool is_repeated(const PlanStage *s, const int64_t *values, int loop)
+static Numbers numbers_of(const PlanStage *s, const int64_t *values)
 {
-	return !is_vector(s, loop) &&
-	    (loop_in_code(&s->loops[loop], values) ||
-		is_apart(s, values, loop));
+	Numbers w = {.stage = s, .values = values};
+	for (int d = 0; d < s->nloops; d++) {
+		const PlanLoop *l = &s->loops[d];
+		if (l->kind == LOOP_VECTOR)
+			w.vectors |= 1u << d;
+		else if (loop_in_code(l, values) || is_apart(s, values, d))
+			w.repeated |= 1u << d;
+		if (values[l->extent] > 1)
+			w.runs |= 1u << d;
+	}
+	return w;
+}
+
+/* Is there so much inside of a repeated loop that it is worth a test? */
+static bool is_tested(const Numbers *w, int loop)
+{
+	const PlanStage *s = w->stage;
+	int64_t steps = 1;
+	for (int d = loop + 1; d < s->nloops && steps < STEPS_TESTED; d++)
+		if (w->repeated >> d & 1)
+			steps *= w->values[s->loops[d].extent];
+		else if (!(w->vectors >> d & 1))
+			steps = STEPS_TESTED;
+	return steps >= STEPS_TESTED;
 }
 
 /* Is an iteration of a loop told from the others?  Where loops decide that run
  * (`running`), those that are repeated in code are where the body is `told` by
  * its own conditions, or are tested if they are the reduction's and much is
  * inside of them. */
-static bool looked_at(const PlanStage *s, const int64_t *values, int loop,
-    bool running, bool told)
+static bool looked_at(const Numbers *w, int loop, bool running, bool told)
 {
-	int64_t steps = 1;
-	if (is_vector(s, loop))
+	bool repeated = w->repeated >> loop & 1;
+	if (w->vectors >> loop & 1)
 		return false;
 	if (running && told)
 		return true;
-	if (!running || !is_repeated(s, values, loop))
-		return running != is_repeated(s, values, loop);
-	if (!s->loops[loop].reduce)
-		return false;
-	for (int d = loop + 1; d < s->nloops && steps < STEPS_TESTED; d++)
-		if (is_vector(s, d))
-			continue;
-		else if (is_repeated(s, values, d))
-			steps *= values[s->loops[d].extent];
-		else
-			steps = STEPS_TESTED;
-	return steps >= STEPS_TESTED;
+	if (!running || !repeated)
+		return running != repeated;
+	return w->stage->loops[loop].reduce && is_tested(w, loop);
 }
 
 /* The other loops are where the form is greatest. */
-static double limit_part(const PlanStage *s, const PlanZero *z,
-    const int64_t *values, bool running, bool told)
+static double limit_part(
+    const Numbers *w, const PlanZero *z, bool running, bool told)
 {
+	const PlanStage *s = w->stage;
+	const int64_t *values = w->values;
 	int64_t constant = z->constant == HANDLE_NONE ? 0
 						       : values[z->constant];
-	Terms t = {0};
-	for (int d = 0; d < s->nloops; d++) {
-		int64_t c = coef_of(z, values, d);
-		int64_t n = values[s->loops[d].extent];
-		if (!c || n < 2)
-			continue;
-		if (looked_at(s, values, d, running, told))
+	Terms t;
+	t.n = 0;
+	for (uint32_t loops = movers(w, z); loops; loops &= loops - 1) {
+		int d = __builtin_ctz(loops);
+		const PlanLoop *l = &s->loops[d];
+		int64_t c = values[z->coef[d]], n = values[l->extent];
+		if (looked_at(w, d, running, told))
 			add_term(&t,
-			    (Term){c, n, s->loops[d].axis,
-				s->loops[d].axis < 0
-				    ? 1
-				    : values[s->loops[d].below]});
+			    (Term){c, n, l->axis,
+				l->axis < 0 ? 1 : values[l->below]});
 		else if (c > 0)
 			constant += c * (n - 1);
 	}
@@ -182,9 +200,10 @@ static double limit_part(const PlanStage *s, const PlanZero *z,
 }
 
 /* The part of the repeated steps whose form the divisor divides. */
-static double phase_part(
-    const PlanStage *s, const PlanZero *z, const int64_t *values)
+static double phase_part(const Numbers *w, const PlanZero *z)
 {
+	const PlanStage *s = w->stage;
+	const int64_t *values = w->values;
 	double now[RESIDUES] = {0}, next[RESIDUES];
 	int64_t m = z->divisor;
 	if (m > RESIDUES)
@@ -209,55 +228,48 @@ static double phase_part(
 }
 
 /* Only what is repeated in code decides it. */
-static bool phase_decided(
-    const PlanStage *s, const PlanZero *z, const int64_t *values)
+static bool phase_decided(const Numbers *w, const PlanZero *z)
 {
-	for (int d = 0; d < s->nloops; d++)
-		if (!is_repeated(s, values, d) && moves(s, z, values, d) &&
-		    coef_of(z, values, d) % z->divisor)
+	for (uint32_t d = movers(w, z) & ~w->repeated; d; d &= d - 1)
+		if (w->values[z->coef[__builtin_ctz(d)]] % z->divisor)
 			return false;
 	return true;
 }
 
 /* Does a loop move the form that runs? */
-static bool runs(const PlanStage *s, const PlanZero *z, const int64_t *values)
+static bool runs(const Numbers *w, const PlanZero *z)
 {
-	for (int d = 0; d < s->nloops; d++)
-		if (moves(s, z, values, d) && !is_vector(s, d) &&
-		    !is_repeated(s, values, d))
-			return true;
-	return false;
+	return movers(w, z) & ~w->vectors & ~w->repeated;
 }
 
 /* Is there a loop of the reduction that runs: what is inside is narrowed, all
  * of it is tested. */
-static bool can_narrow(const PlanStage *s, const int64_t *values)
+static bool can_narrow(const Numbers *w)
 {
-	for (int d = 0; d < s->nloops; d++)
-		if (s->loops[d].reduce && values[s->loops[d].extent] > 1 &&
-		    !is_repeated(s, values, d))
+	for (uint32_t d = w->runs & ~w->repeated; d; d &= d - 1)
+		if (w->stage->loops[__builtin_ctz(d)].reduce)
 			return true;
 	return false;
 }
 
 /* Do lanes differ in the body's own conditions?  Then all are made. */
-static bool differs_by_lane(const PlanStage *s, const int64_t *values)
+static bool differs_by_lane(const Numbers *w)
 {
+	const PlanStage *s = w->stage;
 	for (int i = 0; i < s->nzeros; i++)
-		for (int d = 0; d < s->nloops && s->zeros[i].own; d++)
-			if (is_vector(s, d) && moves(s, &s->zeros[i], values, d))
-				return true;
+		if (s->zeros[i].own && movers(w, &s->zeros[i]) & w->vectors)
+			return true;
 	return false;
 }
 
 /* Of a condition and its opposite, if there is one: what is outside of the block
  * may be made, whatever the condition. */
-static double limits_part(const PlanStage *s, const PlanZero *z,
-    const int64_t *values, bool running, bool told, double outside)
+static double limits_part(const Numbers *w, const PlanZero *z, bool running,
+    bool told, double outside)
 {
-	double p = limit_part(s, z, values, running, told);
+	double p = limit_part(w, z, running, told);
 	if (z->opposite >= 0)
-		p += limit_part(s, &s->zeros[z->opposite], values, running,
+		p += limit_part(w, &w->stage->zeros[z->opposite], running,
 			 told) - 1;
 	p = p > 0 ? p : 0;
 	return told ? p + outside : p;
@@ -267,31 +279,33 @@ StageDensity stage_density(
     const PlanStage *s, const int64_t *values, double padding)
 {
 	StageDensity density = {.bodies = 1, .copies = 1};
-	bool lanes = differs_by_lane(s, values);
-	double outside = 1 - 1/padding;
+	if (!s->nzeros)
+		return density;
+	Numbers now = numbers_of(s, values), *w = &now;
+	bool lanes = differs_by_lane(w);
+	double outside = 1 - 1 / padding;
 	for (int i = 0; i < s->nzeros; i++) {
 		const PlanZero *z = &s->zeros[i];
-		bool running = runs(s, z, values);
+		bool running = runs(w, z);
 		double p = 1;
 		if (z->divisor && !s->reduce)
 			continue;
 		if (z->divisor) {
-			if (phase_decided(s, z, values))
-				density.copies *= phase_part(s, z, values);
+			if (phase_decided(w, z))
+				density.copies *= phase_part(w, z);
 			else
 				density.open |= z->own, density.bound = true;
 			continue;
 		}
-		if (running && !z->element && !can_narrow(s, values)) {
+		if (running && !z->element && !can_narrow(w)) {
 			density.open |= z->own;
 			continue;
 		}
 		if (z->opposite >= 0 && z->opposite < i)
 			continue; /* counted with the other */
-		p = limits_part(s, z, values, running, false, outside);
+		p = limits_part(w, z, running, false, outside);
 		if (running && z->own && !lanes)
-			p = fmin(p, limits_part(s, z, values, running, true,
-					outside));
+			p = fmin(p, limits_part(w, z, running, true, outside));
 		*(running ? &density.bodies : &density.copies) *= p;
 	}
 	return density;

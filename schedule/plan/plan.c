@@ -621,6 +621,10 @@ static bool zero_form(Recorder *r, const Expr *e, PlanZero *z)
 				affine_of(r->arena, r->tape, start).constant));
 	}
 	memcpy(z->coef, sum.of, sizeof z->coef);
+	z->movers = 0;
+	for (int l = 0; l < r->stage->nloops; l++)
+		if (sum.of[l] != HANDLE_NONE)
+			z->movers |= 1u << l;
 	return true;
 }
 

@@ -89,6 +89,7 @@ typedef struct {
 typedef struct {
 	Handle constant;
 	Handle coef[PLAN_DEPTH]; /* HANDLE_NONE: 0 */
+	uint32_t movers; /* bit d: coef[d] is one */
 	int64_t divisor; /* 0: at least 0 */
 	int opposite;    /* another that bounds the same form from above; -1 */
 	bool own;        /* of the body: a branch where it stays open */
