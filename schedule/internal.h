@@ -121,6 +121,10 @@ bool edit_kind_own(const Nest *nest, int loop, LoopKind kind);
 bool edit_is_identity_write(const Nest *nest, int stage);
 /* Has it to be computed in one place? */
 bool edit_is_once(const Nest *nest, int buffer);
+/* Nothing of the stage is scheduled. */
+bool edit_is_pristine(const Nest *nest, int stage);
+/* A reduction becomes a block without, of that body. */
+void edit_make_elementwise(Nest *nest, int stage, Expr *body);
 /* The live stages that read it, each once. */
 IntVec edit_readers(const Nest *nest, int buffer);
 

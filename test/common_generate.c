@@ -397,6 +397,14 @@ static void write_prefix(Generator *g, Buf *out)
 		    loop, 2 + (int)below(g, 4));
 }
 
+static void write_carry(Generator *g, Buf *out)
+{
+	const char *loop = var_name(g, var_where(g, is_reduced));
+
+	if (loop)
+		buf_printf(out, "carry(%s)", loop);
+}
+
 static void write_decompose_reduction(Generator *g, Buf *out)
 {
 	int var = var_where(g, is_reduced);

@@ -121,6 +121,7 @@ static int copy_stage(Nest *nest, const char *name, int from, int to)
 	    .nwrite = b->ndim,
 	    .place = -1,
 	    .with = -1,
+	    .carries = -1,
 	    .init_at = -1,
 	    .is_copy = true,
 	    .tail = TAIL_GUARD,

@@ -74,6 +74,7 @@ static void plain_stage(Nest *nest, int number)
 	    .loops = NEW_N(nest->arena, int, block->naxes),
 	    .place = -1,
 	    .with = -1,
+	    .carries = -1,
 	    .init_at = -1,
 	    .tail = TAIL_GUARD,
 	    .intrinsic = -1,

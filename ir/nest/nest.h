@@ -100,6 +100,9 @@ typedef struct {
 	int with;         /* the stage whose loops it shares: `loops`, the axes'
 			     variables, place and tail are that one's, and its
 			     body runs right behind that one's; -1 */
+	int carries;      /* the axis along which an element is made from the one
+			     before, which the body reads: a running sum;
+			     -1 */
 	int init_at;      /* loop before which a reduction is initialized;
 			     -1: its outermost reduction loop */
 	bool is_copy;     /* body is one read at the axes: cache_read */
@@ -316,6 +319,12 @@ Expr *prefix_before(Arena *arena, const Prefix *prefix, Expr *body, int naxes,
     int nspatial, int64_t size, int within);
 Expr *prefix_whole(Arena *arena, const Prefix *prefix, DType type,
     int nspatial, int64_t size, int within, int before);
+/* The same element by element, from what the buffer `own` has at j - 1; and what
+ * is added to that there. */
+bool prefix_carries(const Prefix *prefix, int64_t nj, int64_t nk);
+Expr *prefix_carried(Arena *arena, const Prefix *prefix, Expr *body, int naxes,
+    int nspatial, int own);
+Expr *prefix_added(Arena *arena, const Prefix *prefix, Expr *body, int naxes);
 
 /* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
  * the structure has no meaning (a reader that is not below its copy, say). */

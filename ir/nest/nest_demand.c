@@ -150,7 +150,7 @@ static void add_reader(Reads *r, int reader)
 static bool may_leave_out(const Nest *nest, const Stage *s)
 {
 	if (nest_is_argument(nest, s->buffer) || s->fill || s->intrinsic >= 0 ||
-	    s->barrier)
+	    s->barrier || s->carries >= 0)
 		return false;
 	for (int i = 0; i < s->nwrite; i++)
 		if (s->write[i]->op != OP_AXIS)

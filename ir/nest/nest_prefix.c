@@ -7,6 +7,10 @@
  *     p[b] = sum[c](if c < b then w[c*16 + 15] else 0)
  *     y[j] = w[j] + p[j // 16]
  *
+ * Or each from the one before:
+ *
+ *     y[j] = (if j > 0 then y[j - 1] else 0) + e(j)
+ *
  * Sums, products and extremes alike; for k < j the last element of each block
  * before is counted with it. */
 #include "ir/nest/nest.h"
@@ -133,17 +137,23 @@ static Expr *replace(Arena *arena, Expr *e, void *context)
 	return e->op == OP_IF && e->arg[0] == r->holds ? e->arg[1] : e;
 }
 
-/* The body at another k, under another condition. */
-static Expr *at(Arena *arena, const Prefix *p, Expr *body, int naxes, Expr *k,
-    Expr *condition)
+/* The body at another k, of those that count. */
+static Expr *counted(
+    Arena *arena, const Prefix *p, Expr *body, int naxes, Expr *k)
 {
 	Expr **values = NEW_N(arena, Expr *, naxes);
 	Replaced r = {p, expr_int(arena, DT_BOOL, 1)};
 	values[p->k] = k;
 	body = expr_rewrite(arena, body, replace, &r);
-	body = expr_substitute_axes(arena, body, values, naxes);
-	return expr_if(
-	    arena, condition, body, expr_identity(arena, p->op, body->type));
+	return expr_substitute_axes(arena, body, values, naxes);
+}
+
+/* The same, under another condition. */
+static Expr *at(Arena *arena, const Prefix *p, Expr *body, int naxes, Expr *k,
+    Expr *condition)
+{
+	return expr_if(arena, condition, counted(arena, p, body, naxes, k),
+	    expr_identity(arena, p->op, body->type));
 }
 
 static Expr *number(Arena *arena, int64_t i)
@@ -204,4 +214,38 @@ Expr *prefix_whole(Arena *arena, const Prefix *p, DType type, int nspatial,
 	    read_at(arena, p, type, within, nspatial, j),
 	    read_at(arena, p, type, before, nspatial,
 		expr_binary(arena, OP_FLOORDIV, j, number(arena, size))));
+}
+
+/* --- element by element ----------------------------------------------------------- */
+
+bool prefix_carries(const Prefix *p, int64_t nj, int64_t nk)
+{
+	return nj >= 2 && nk >= nj - p->exclusive;
+}
+
+static Expr *before_j(Arena *arena, const Prefix *p)
+{
+	return expr_binary(
+	    arena, OP_SUB, expr_axis(arena, p->j), number(arena, 1));
+}
+
+Expr *prefix_added(Arena *arena, const Prefix *p, Expr *body, int naxes)
+{
+	Expr *j = expr_axis(arena, p->j);
+	if (!p->exclusive)
+		return counted(arena, p, body, naxes, j);
+	return at(arena, p, body, naxes, before_j(arena, p),
+	    expr_binary(arena, OP_LT, number(arena, 0), j));
+}
+
+Expr *prefix_carried(Arena *arena, const Prefix *p, Expr *body, int naxes,
+    int nspatial, int own)
+{
+	Expr *some = expr_binary(
+	    arena, OP_LT, number(arena, 0), expr_axis(arena, p->j));
+	Expr *last = read_at(
+	    arena, p, body->type, own, nspatial, before_j(arena, p));
+	Expr *none = expr_identity(arena, p->op, body->type);
+	return combined(arena, p, expr_if(arena, some, last, none),
+	    prefix_added(arena, p, body, naxes));
 }

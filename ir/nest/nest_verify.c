@@ -160,6 +160,8 @@ static bool check_reads(Verify *v, int reader)
 		if (!stage_at(v, writer)->live)
 			return refuse(
 			    v, "a block reads what no block computes");
+		if (writer == reader && stage_at(v, reader)->carries >= 0)
+			continue;
 		if (writer == reader)
 			return refuse(v, "a block reads what it writes");
 		if (nest_leader(v->nest, writer) ==
@@ -197,6 +199,41 @@ static bool check_init(Verify *v, int stage)
 	}
 	return refuse(
 	    v, "a reduction is initialized at a loop of another block");
+}
+
+/* --- from element to element ----------------------------------------------- */
+
+/* The loops of an axis are run one after the other, in the order in which its
+ * elements lie: outer ones outside. */
+static bool runs_in_order(Verify *v, int stage, int var, int *last)
+{
+	const Var *x = var_at(v, var);
+	if (x->how == VAR_FUSED)
+		return refuse(v, "a fused loop does not carry");
+	for (int i = 0; x->how == VAR_SPLIT && i < x->nchild; i++)
+		if (!runs_in_order(v, stage, x->child[i], last))
+			return false;
+	if (x->how == VAR_SPLIT)
+		return true;
+	int at = chain_position(v, stage, var);
+	if (at < *last)
+		return refuse(v, "what is carried from element to element is "
+				 "not made in their order");
+	*last = at;
+	return (x->kind == LOOP_SERIAL || x->kind == LOOP_UNROLL) ||
+	    refuse(v, "what is carried from element to element is made at "
+		      "once");
+}
+
+static bool check_carried(Verify *v, int stage)
+{
+	const Stage *s = stage_at(v, stage);
+	int last = -1;
+	if (s->carries < 0)
+		return true;
+	assert(s->place < 0 && s->with < 0);
+	assert(written_by(v, stage)->scope == SCOPE_GLOBAL);
+	return runs_in_order(v, stage, s->axes[s->carries].var, &last);
 }
 
 /* --- concurrent loops ---------------------------------------------------- */
@@ -359,7 +396,8 @@ static bool check_exchange(Verify *v, int writer, int loop)
 	const NestReads *reads = &v->tree.readers[w->buffer];
 	for (int i = 0; i < reads->n; i++) {
 		int r = reads->at[i].stage;
-		if (!nest_tree_below(&v->tree, r, loop))
+		if (!nest_tree_below(&v->tree, r, loop) ||
+		    (r == writer && w->carries >= 0))
 			continue;
 		if (b->scope == SCOPE_SHARED && w->barrier &&
 		    loop_is_thread(var_at(v, loop)->kind))
@@ -740,6 +778,7 @@ bool nest_verify(Nest *nest, const char **why)
 	for (int i = 0; i < nest->order.n; i++) {
 		int s = nest->order.at[i];
 		if (!check_reads(&v, s) || !check_init(&v, s) ||
+		    !check_carried(&v, s) ||
 		    !check_loops(&v, s) || !check_buffers(&v, s) ||
 		    !check_padding(&v, s) || !check_sharing(&v, s))
 			return false;

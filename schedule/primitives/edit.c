@@ -434,6 +434,7 @@ int edit_new_stage(Nest *nest, const char *name, int other, bool behind)
 	    .place = -1,
 	    .with = -1,
 	    .after = nest->stages.at[other].after,
+	    .carries = -1,
 	    .init_at = -1,
 	    .tail = TAIL_GUARD,
 	    .intrinsic = -1,
@@ -554,4 +555,36 @@ const int *edit_split_loop(Nest *nest, int loop, int n, const Handle *factors,
 	nest->vars.at[loop].child = parts;
 	move_attachments(nest, loop, parts, n);
 	return parts;
+}
+
+bool edit_is_pristine(const Nest *nest, int stage)
+{
+	const Stage *s = &nest->stages.at[stage];
+
+	if (s->place >= 0 || s->init_at >= 0 || s->fill ||
+	    s->tail != TAIL_GUARD || s->prefetches.n || s->tensor_loop >= 0 ||
+	    edit_has_attached_stage(nest, stage) || s->nloops != s->naxes)
+		return false;
+	for (int i = 0; i < s->nloops; i++) {
+		const Var *v = &nest->vars.at[s->loops[i]];
+		if (v->axis < 0 || s->axes[v->axis].var != s->loops[i] ||
+		    v->kind != LOOP_SERIAL || v->unroll_limit != HANDLE_NONE)
+			return false;
+	}
+	return true;
+}
+
+void edit_make_elementwise(Nest *nest, int stage, Expr *body)
+{
+	Stage *s = &nest->stages.at[stage];
+
+	for (int i = 0; i < nest->vars.n; i++)
+		if (nest->vars.at[i].stage == stage)
+			nest_rename_var(nest, i, ""); /* no loop any more */
+	s->reduce = REDUCE_NONE;
+	s->axes = arena_memdup(
+	    nest->arena, s->axes, sizeof *s->axes * (size_t)s->nspatial);
+	s->naxes = s->nspatial;
+	nest_set_body(nest, stage, body);
+	edit_new_loops(nest, stage);
 }

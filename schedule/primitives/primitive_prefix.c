@@ -56,23 +56,6 @@ static Refusal parameters(const Call *call, Running *p)
 	    : "the size does not make several blocks";
 }
 
-static bool is_pristine(const Nest *nest, int stage)
-{
-	const Stage *s = &nest->stages.at[stage];
-
-	if (s->place >= 0 || s->init_at >= 0 || s->fill ||
-	    s->tail != TAIL_GUARD || s->prefetches.n || s->tensor_loop >= 0 ||
-	    edit_has_attached_stage(nest, stage) || s->nloops != s->naxes)
-		return false;
-	for (int i = 0; i < s->nloops; i++) {
-		const Var *v = &nest->vars.at[s->loops[i]];
-		if (v->axis < 0 || s->axes[v->axis].var != s->loops[i] ||
-		    v->kind != LOOP_SERIAL || v->unroll_limit != HANDLE_NONE)
-			return false;
-	}
-	return true;
-}
-
 Refusal prefix_legal(const Call *call)
 {
 	Running p;
@@ -82,7 +65,7 @@ Refusal prefix_legal(const Call *call)
 		return why;
 	if (edit_is_exact(call->nest, p.stage))
 		return "exact numerics keep the order of the reduction";
-	if (!is_pristine(call->nest, p.stage))
+	if (!edit_is_pristine(call->nest, p.stage))
 		return "the block is scheduled already";
 	if (!edit_is_identity_write(call->nest, p.stage))
 		return "the block does not write at its axes";
@@ -115,21 +98,6 @@ static int add_stage(Nest *nest, const Running *p, const char *name,
 	return number;
 }
 
-static void make_elementwise(Nest *nest, int stage, Expr *body)
-{
-	Stage *s = &nest->stages.at[stage];
-
-	for (int i = 0; i < nest->vars.n; i++)
-		if (nest->vars.at[i].stage == stage)
-			nest_rename_var(nest, i, ""); /* no loop any more */
-	s->reduce = REDUCE_NONE;
-	s->axes = arena_memdup(
-	    nest->arena, s->axes, sizeof *s->axes * (size_t)s->nspatial);
-	s->naxes = s->nspatial;
-	nest_set_body(nest, stage, body);
-	edit_new_loops(nest, stage);
-}
-
 void prefix_apply(const Call *call)
 {
 	Nest *nest = call->nest;
@@ -156,7 +124,7 @@ void prefix_apply(const Call *call)
 	nest_set_body(nest, before,
 	    prefix_before(arena, &p.prefix, old.body, old.naxes, old.nspatial,
 		p.size, to));
-	make_elementwise(nest, p.stage,
+	edit_make_elementwise(nest, p.stage,
 	    prefix_whole(arena, &p.prefix, old.body->type, old.nspatial,
 		p.size, to, nest->stages.at[before].buffer));
 }

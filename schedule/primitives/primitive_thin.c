@@ -43,6 +43,8 @@ static Refusal parameters(const Call *call, Thin *p)
 		return "the loop is scheduled already";
 	if (s->reduce != REDUCE_NONE)
 		return "the block has a reduction";
+	if (s->carries >= 0)
+		return "the block carries from element to element";
 	return phase_find(s->body, v->axis, step, &p->phase)
 	    ? NULL : "the block is not one literal in between";
 }

@@ -116,7 +116,8 @@ bool rule_location_applies(const Rules *r, int i)
 void rule_location(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
-	bool root = b->output || b->hosts || b->beside >= 0;
+	bool root = b->output || b->hosts || b->beside >= 0 ||
+	    rule_carries(r, i) >= 0;
 	int home = root ? -1 : home_of_readers(r, b), most = -1;
 	const RulePlace *best = NULL, *columns = NULL;
 	assert(b->home < 0 && !b->inlined);

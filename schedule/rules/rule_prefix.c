@@ -5,14 +5,20 @@
  * -->
  *     y_w[j], y_p[b] = prefix(y.k, 16)      y[j] = y_w[j] + y_p[j // 16]
  *
- * Blocks are as long as a vector along the last axis; along others each row of a
- * block adds those before it anew, and blocks are short.  The other rules see
- * the program as it is then. */
+ * Blocks are as long as a vector along the last axis.  Along others lanes are
+ * columns, and each row is made from the one before:
+ *
+ *     carry(y.k)                             y[j, c] = y[j - 1, c] + x[j, c]
+ *
+ * unless the sum is kept in another type than it is added in; then blocks are
+ * short, since each row of one adds those before it anew.  The other rules see
+ * the program as it is then, without what is carried. */
 #include "schedule/rules/rules.h"
 
 #include <string.h>
 
-enum { ROWS = 8, TIMES_MOST = 8, LEAST = 64, WHOLE = 1 << 16 };
+enum { ROWS = 8, TIMES_MOST = 8, LEAST = 64 };
+enum { WHOLE = 1 << 16, CARRIES = 1 << 17 }; /* and an axis */
 
 /* --- the program as it is then ---------------------------------------------------- */
 
@@ -80,14 +86,21 @@ static void make_prefix(Arena *arena, Program *p, int at, const Prefix *x,
 	    w.buffer, b.buffer);
 }
 
+static void make_carried(Arena *arena, Program *p, int at, const Prefix *x)
+{
+	Block *b = &p->blocks[at];
+	b->body = prefix_added(arena, x, b->body, b->naxes);
+	b->reduce = REDUCE_NONE;
+	b->naxes = b->nspatial;
+	p->buffers[b->buffer].once = true; /* nobody makes it again */
+}
+
 /* --- which ------------------------------------------------------------------------- */
 
 static bool is_running(Arena *arena, const Program *p, int i, Prefix *x)
 {
 	const Block *b = &p->blocks[i];
-	if (b->reduce == REDUCE_NONE || b->naxes != b->nspatial + 1 ||
-	    (p->numerics == NUMERICS_EXACT &&
-		dtype_is_float(b->body->type)))
+	if (b->reduce == REDUCE_NONE || b->naxes != b->nspatial + 1)
 		return false;
 	for (int j = 0; j < b->nspatial; j++)
 		if (prefix_find(
@@ -96,13 +109,25 @@ static bool is_running(Arena *arena, const Program *p, int i, Prefix *x)
 	return false;
 }
 
+static bool is_down_columns(const Block *b, const Prefix *x)
+{
+	for (int j = x->j + 1; j < b->nspatial; j++)
+		if (b->axes[j].extent > 1)
+			return true;
+	return false;
+}
+
 static int64_t size_of(const Machine *machine, const Block *b, const Prefix *x)
 {
 	int lanes = rule_lanes(machine, b->body->type);
-	for (int j = x->j + 1; j < b->nspatial; j++)
-		if (b->axes[j].extent > 1)
-			return ROWS;
-	return lanes < ROWS ? ROWS : lanes;
+	return is_down_columns(b, x) || lanes < ROWS ? ROWS : lanes;
+}
+
+static bool is_carried(const Program *p, const Block *b, const Prefix *x)
+{
+	return is_down_columns(b, x) &&
+	    p->buffers[b->buffer].type == b->body->type &&
+	    prefix_carries(x, b->axes[x->j].extent, b->axes[x->k].extent);
 }
 
 static const char *new_name(Arena *arena, const Block *b, const char *letter)
@@ -122,10 +147,22 @@ const Program *rule_prefix(Arena *arena, const Program *program,
 	*p = *program;
 	p->buffers = arena_memdup(arena, program->buffers,
 	    sizeof *p->buffers * (size_t)p->nbuffers);
+	p->blocks = arena_memdup(
+	    arena, program->blocks, sizeof *p->blocks * (size_t)p->nblocks);
 	for (int i = 0; i < p->nblocks && times < TIMES_MOST; i++) {
 		const Block *b = &p->blocks[i];
 		Prefix x;
 		if (!is_running(arena, p, i, &x))
+			continue;
+		if (is_carried(p, b, &x)) {
+			buf_printf(steps, "carry(%s.%s)\n", b->name,
+			    b->axes[x.k].name);
+			make_carried(arena, p, i, &x);
+			(*running)[b->buffer] = CARRIES + x.j;
+			continue;
+		}
+		if (p->numerics == NUMERICS_EXACT &&
+		    dtype_is_float(b->body->type))
 			continue;
 		int64_t size = size_of(machine, b, &x);
 		int64_t nj = b->axes[x.j].extent, nk = b->axes[x.k].extent;
@@ -152,5 +189,11 @@ bool rule_is_running(const Rules *r, int block)
 int rule_running_whole(const Rules *r, int block)
 {
 	int axis = r->running[r->program->blocks[block].buffer];
-	return axis >= WHOLE ? axis - WHOLE : -1;
+	return axis >= WHOLE && axis < CARRIES ? axis - WHOLE : -1;
+}
+
+int rule_carries(const Rules *r, int block)
+{
+	int axis = r->running[r->program->blocks[block].buffer];
+	return axis >= CARRIES ? axis - CARRIES : -1;
 }

@@ -7,9 +7,15 @@
  * their parts stay in a cache:
  *
  *     for j0 { the parts; for i unroll j1 vector jv  y[i, j] = … }
+ *
+ * What is carried from row to row is made as it lies, some rows at once; for
+ * threads in columns, unless other axes are shared among them.
+ *
+ *     for i0 for j0 unroll i1 unroll j1 vector jv  y[i, j] = y[i - 1, j] + …
  */
 #include "schedule/rules/rules.h"
 
+#include <assert.h>
 #include <stdarg.h>
 
 static void put(Rules *r, const char *format, ...)
@@ -32,10 +38,56 @@ static bool is_in_columns(const Rules *r, int block)
 	    b->axes[last].extent >= rule_lanes(r->machine, b->body->type);
 }
 
+/* Axes but the one that carries and the last; the first of these with something
+ * to share. */
+static int put_batches(Rules *r, const Block *b, int row, int last)
+{
+	int first = -1;
+	for (int a = 0; a < b->nspatial; a++) {
+		if (a == row || a == last)
+			continue;
+		put(r, "%s.%s, ", b->name, b->axes[a].name);
+		if (first < 0 && b->axes[a].extent > 1)
+			first = a;
+	}
+	return first;
+}
+
+static void put_carried(Rules *r, int block)
+{
+	const Block *b = &r->program->blocks[block];
+	int row = rule_carries(r, block);
+	int last = rule_longer_axis(b, b->nspatial), batch;
+	int lanes = rule_lanes(r->machine, b->body->type);
+	bool threads = r->machine->threads > 1;
+	RuleSplit i = rule_split(r, b, row, NULL);
+	RuleSplit j = rule_split(r, b, last, NULL);
+	assert(last > row);
+	while (lanes > 1 && b->axes[last].extent * 2 <= lanes)
+		lanes /= 2;
+	put(r, "%s, %s = split(%s.%s, ? in tile([1, 2, 4, 8]))\n", i.outer,
+	    i.unrolled, b->name, b->axes[row].name);
+	put(r, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n",
+	    j.outer, j.unrolled, j.lanes, b->name, b->axes[last].name, lanes);
+	put(r, "reorder(");
+	batch = put_batches(r, b, row, last);
+	bool columns = threads && batch < 0;
+	put(r, "%s, %s, %s, %s, %s)\n", columns ? j.outer : i.outer,
+	    columns ? i.outer : j.outer, i.unrolled, j.unrolled, j.lanes);
+	put(r, "unroll(%s)\nunroll(%s)\nvectorize(%s, %d)\n", i.unrolled,
+	    j.unrolled, j.lanes, lanes);
+	put(r, "tail(%s, ? in {peel, mask})\n", b->name);
+	if (columns)
+		put(r, "parallel(%s)\n", j.outer);
+	else if (threads)
+		put(r, "parallel(%s.%s)\n", b->name, b->axes[batch].name);
+}
+
 bool rule_running_applies(const Rules *r, int block)
 {
 	return rule_is_open(r, block) &&
-	    (rule_is_running(r, block) || is_in_columns(r, block));
+	    (rule_is_running(r, block) || is_in_columns(r, block) ||
+		rule_carries(r, block) >= 0);
 }
 
 static void put_columns(Rules *r, int block)
@@ -65,7 +117,9 @@ static void put_columns(Rules *r, int block)
 
 void rule_running(Rules *r, int block)
 {
-	if (rule_is_running(r, block))
+	if (rule_carries(r, block) >= 0)
+		put_carried(r, block);
+	else if (rule_is_running(r, block))
 		rule_lanes_in_space(r, block);
 	else
 		put_columns(r, block);

@@ -165,6 +165,8 @@ const Program *rule_prefix(Arena *arena, const Program *program,
 bool rule_is_running(const Rules *r, int block); /* a part of one? */
 /* The axis of one that its parts are put together to; -1. */
 int rule_running_whole(const Rules *r, int block);
+/* The axis along which one is made element by element; -1. */
+int rule_carries(const Rules *r, int block);
 /* rule_window.c: a short reduction in a chain of filters? */
 bool rule_is_window(const Rules *r, int block);
 bool rule_is_short(const Block *block); /* a reduction of a few steps */

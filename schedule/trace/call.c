@@ -106,6 +106,9 @@ Refusal call_stage(const Call *call, int i, int *stage)
 	if (*stage < 0)
 		return arena_printf(
 		    call->nest->arena, "there is no block '%s'", word);
+	if (call->nest->stages.at[*stage].carries >= 0 &&
+	    call->step->primitive != PRIMITIVE_tail)
+		return "the block carries from element to element";
 	return NULL;
 }
 

@@ -326,6 +326,20 @@ static const Case cases[] = {
 	"w, p = prefix(y.k, 8)\n"
 	"j0, j1 = split(w.j, [_, 8])\nreorder(j0, w.i, w.x0, j1)\n"
 	"vectorize(j1, 8)\ntail(w, peel)\n", -1},
+    {"columns_carry", columns,
+	"carry(y.k)\ni0, i1 = split(y.i, [_, 4])\n"
+	"j0, j1 = split(y.j, [_, 8])\nreorder(i0, j0, i1, j1)\n"
+	"unroll(i1)\nvectorize(j1, 8)\ntail(y, mask)\n", -1},
+    {"columns_carry_outside", columns,
+	"carry(y.k)\nj0, j1 = split(y.j, [_, 8])\nreorder(j0, y.i, j1)\n"
+	"parallel(j0)\nvectorize(j1, 8)\ntail(y, peel)\n", -1},
+    {"sums_carry", sums,
+	"carry(y.k)\nj0, j1 = split(y.j, [_, 4])\nunroll(j1)\n"
+	"tail(y, guard)\nparallel(y.i)\n", -1},
+    {"before_carry", before, "carry(y.k)\n", -1},
+    {"products_carry", products_of,
+	"carry(y.k)\nj0, j1 = split(y.j, [_, 8])\nunroll(j1)\n", -1},
+    {"greatest_carry", greatest, "carry(y.k)\n", -1},
     {"before_prefix", before, "w, p = prefix(y.k, 16)\n", -1},
     {"products_prefix", products_of,
 	"w, p = prefix(y.k, 8)\nv, q = prefix(p.x0, 2)\n", -1},

@@ -360,6 +360,22 @@ static const Case running[] = {
     {"unroll(y.k)", "w, q = prefix(y.k, 4)", "scheduled already"},
     {"tail(y, mask)", "w, q = prefix(y.k, 4)", "scheduled already"},
     {"w, q = prefix(y.k, 4)", "v, r = prefix(y.k, 4)", "there is no loop"},
+    {"", "carry(y.k)", NULL},
+    {"", "carry(z.k)", NULL},
+    {"", "carry(m.k)", NULL},
+    {"w, q = prefix(y.k, 4)", "carry(q.x0)", NULL},
+    {"carry(y.k)", "j0, j1 = split(y.j, [_, 4])", NULL},
+    {"carry(y.k)", "vectorize(y.i, 1)", NULL},
+    {"carry(y.k)", "tail(y, mask)", NULL},
+    {"carry(y.k)", "w = cache_write(y)", "carries from element"},
+    {"carry(y.k)", "w = cache_read(y, x)", "carries from element"},
+    {"carry(y.k)", "thin(y.j, 2)", "carries from element"},
+    {"carry(y.k)", "carry(y.k)", "there is no loop"},
+    {"", "carry(y.j)", "is not a reduction loop"},
+    {"", "carry(t.k)", "no running sum"},
+    {"", "carry(s.k)", "no running sum"},
+    {"", "carry(d.k)", "several axes"},
+    {"unroll(y.k)", "carry(y.k)", "scheduled already"},
 };
 
 /* Up to j, below j, greatest ones, of elements that j moves, of a window, of
@@ -433,6 +449,35 @@ static void test_cases(void **state)
 	for (int i = 0; i < PRIMITIVE_COUNT; i++)
 		if (!accepted[i])
 			fail_msg("%s was never accepted", primitive_name(i));
+}
+
+/* What a later step does to the loops of what carries is asked of the finished
+ * nest. */
+static void test_carried(void **state)
+{
+	static const char *const texts[][2] = {
+	    {"carry(y.k)\nparallel(y.i)\n", NULL},
+	    {"carry(y.k)\nj0, j1 = split(y.j, [_, 4])\n"
+	     "reorder(j0, y.i, j1)\nunroll(j1)\n", NULL},
+	    {"carry(y.k)\nj0, j1 = split(y.j, [_, 4])\nvectorize(j1, 4)\n",
+		"made at once"},
+	    {"carry(y.k)\nparallel(y.j)\n", "made at once"},
+	    {"carry(y.k)\nj0, j1 = split(y.j, [_, 4])\nreorder(j1, j0)\n",
+		"not made in their order"},
+	    {"carry(y.k)\nf = fuse(y.i, y.j)\n", "fused loop does not carry"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		Arena *arena = arena_new();
+		Error error = {0};
+		Nest *nest = schedule_nest(arena, running_program(arena),
+		    &test_machine, schedule_steps(arena, texts[i][0]), &error);
+		if (!nest != !!texts[i][1])
+			fail_msg("%s: %s", texts[i][0], error.text);
+		if (!nest && !strstr(error.text, texts[i][1]))
+			fail_msg("%s: %s", texts[i][0], error.text);
+		arena_free(arena);
+	}
 }
 
 /* --- exact numerics ----------------------------------------------------------- */
@@ -702,6 +747,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_cases),
+	    cmocka_unit_test(test_carried),
 	    cmocka_unit_test(test_exact),
 	    cmocka_unit_test(test_schedules),
 	    cmocka_unit_test(test_once),

@@ -151,6 +151,9 @@ static const Case cases[] = {
 	    "compute_at(y_w, ? in {root, y_i0})",
 	    "reorder(y_w_i0, y_w_j0, y_w.x0, y_w_i1, y_w_j1, y_w_jv)"},
 	{"cache_write"}},
+    /* down columns each row from the one before */
+    {"test/bench/families/triangles/column_sums.yaml",
+	{"carry(y.k)", "reorder(y_i0, y_j0, y_i1, y_j1, y_jv)"}, {"prefix("}},
     /* a chain of filters: the first for blocks of rows and columns of the
      * second, of sizes that leave no rest */
     {"test/bench/families/stencils/gauss_5x5.yaml",
