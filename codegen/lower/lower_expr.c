@@ -282,9 +282,21 @@ static bool may_fuse(const Lower *l, DType type)
 	    (type == DT_F32 || type == DT_F64);
 }
 
-static Value fused(Lower *l, const Expr *product, Value addend)
+static Value minus(Lower *l, Value a)
+{
+	if (a.temp == -1)
+		return value_const(a.type, -a.f, 0);
+	return value_temp(a.type, a.lanes,
+	    emit_op(l, LOW_NEG, a.type, a.lanes, value_as(l, a, a.lanes), -1,
+		-1, "t"));
+}
+
+/* The sum, or the addend less the product. */
+static Value fused(Lower *l, const Expr *product, Value addend, bool less)
 {
 	Value a = eval(l, product->arg[0]), b = eval(l, product->arg[1]);
+	if (less)
+		a = minus(l, a);
 	int lanes = wider(a, b);
 	lanes = addend.lanes > lanes ? addend.lanes : lanes;
 	int temp = emit_op(l, LOW_FMA, addend.type, lanes,
@@ -295,11 +307,18 @@ static Value fused(Lower *l, const Expr *product, Value addend)
 
 static Value eval_binary(Lower *l, const Expr *e)
 {
+	const Expr *x = e->arg[0], *y = e->arg[1];
 	if (e->op == OP_ADD && may_fuse(l, e->type)) {
-		if (e->arg[0]->op == OP_MUL)
-			return fused(l, e->arg[0], eval(l, e->arg[1]));
-		if (e->arg[1]->op == OP_MUL)
-			return fused(l, e->arg[1], eval(l, e->arg[0]));
+		if (x->op == OP_MUL)
+			return fused(l, x, eval(l, y), false);
+		if (y->op == OP_MUL)
+			return fused(l, y, eval(l, x), false);
+	}
+	if (e->op == OP_SUB && may_fuse(l, e->type)) {
+		if (x->op == OP_MUL)
+			return fused(l, x, minus(l, eval(l, y)), false);
+		if (y->op == OP_MUL)
+			return fused(l, y, eval(l, x), true);
 	}
 	Value a = eval(l, e->arg[0]), b = eval(l, e->arg[1]), quotient;
 	switch (e->op) {

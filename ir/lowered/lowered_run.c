@@ -313,7 +313,6 @@ static int64_t flops_of(const Code *code)
 	case LOW_DIV:
 	case LOW_MIN:
 	case LOW_MAX:
-	case LOW_NEG:
 	case LOW_ABS:
 	case LOW_SCALE:
 	case LOW_RSQRT:

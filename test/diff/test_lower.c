@@ -619,7 +619,7 @@ static int64_t count_of(
     const Program *p, const Lowered *l, void *const *data, LowOpcode op)
 {
 	LowRun run = {0};
-	void *args[4];
+	void *args[8];
 	int n = 0;
 	for (; n < p->ninputs; n++)
 		args[n] = data[n];
@@ -810,6 +810,37 @@ static int64_t multiplications(
 	assert_true(low_function_run(lowered->kernel,
 	    (void *[]){data[0], packed, c, workspace}, &run));
 	return run.op_count[LOW_FMA];
+}
+
+/* Sums and differences with a product are one operation; not where the file's
+ * operations are to be kept. */
+static void test_fused(void **state)
+{
+	static const char *const bodies[] = {"a[i]*b[i] + c[i]",
+	    "c[i] + a[i]*b[i]", "a[i]*b[i] - c[i]", "c[i] - a[i]*b[i]"};
+	(void)state;
+	for (int k = 0; k < 8; k++) {
+		Error error = {0};
+		Rng rng = rng_stream(15, 0, 0);
+		Program *p = program_of_text(arena,
+		    arena_printf(arena,
+			"tunec: 1\nname: fused\n"
+			"inputs: {a: 'f32[16]', b: 'f32[16]', c: 'f32[16]'}\n"
+			"compute: |\n  y[i < 16] = %s\n",
+			bodies[k / 2]),
+		    k % 2 ? NUMERICS_EXACT : NUMERICS_DEFAULT);
+		void **data = lowercheck_data(arena, p, &rng);
+		lowercheck_expect(p, data);
+		Nest *nest = schedule_nest(arena, p, &target->machine,
+		    schedule_steps(arena, "vectorize(y.i, 16)\n"), &error);
+		assert_non_null(nest);
+		Lowered *l = lower(arena, nest, &target->machine, &error);
+		assert_non_null(l);
+		if (lowercheck_run(arena, l, data, 0, NULL, NULL))
+			fail_msg("%s is wrong", bodies[k / 2]);
+		assert_int_equal(
+		    count_of(p, l, data, LOW_FMA), k % 2 ? 0 : 1);
+	}
 }
 
 /* 127 rows in tiles of 4 tiles of 6: 22 tiles, whole where they are padded;
@@ -1043,6 +1074,7 @@ int main(void)
 	    cmocka_unit_test(test_colours),
 	    cmocka_unit_test(test_wrapped),
     cmocka_unit_test(test_streamed),
+	    cmocka_unit_test(test_fused),
 	    cmocka_unit_test(test_padding),
 	    cmocka_unit_test(test_verified),
 	    cmocka_unit_test(test_bound),
