@@ -1,6 +1,7 @@
 /* Results of one pass: a block whose axes are another's, and that reads what the
  * other reads, is computed in the other's tiles, while that is in the cache.
- * Outputs are, and reductions that only outputs read, element by element.
+ * Outputs are, and reductions that only outputs read, element by element; and what
+ * follows from a running sum that is carried from row to row.
  *
  *     for i for k s[i] += x[i, k]              for i
  *     for i for k q[i] += x[i, k]*x[i, k]  -->   for k s[i] += x[i, k]
@@ -90,10 +91,24 @@ static bool may_be_moved(const Rules *r, int i)
 	    !b->scheduled && !rule_rows_has(r, i) && rule_is_plain(r, i);
 }
 
+/* An output of what is carried from row to row, element by element. */
+static bool follows_carried(const Rules *r, int h, int i)
+{
+	const RuleBlock *b = &r->blocks[i];
+	return rule_carries(r, h) >= 0 && rule_carries(r, i) < 0 &&
+	    b->output && !b->inlined && !b->scheduled &&
+	    !r->blocks[h].scheduled &&
+	    reads(b, r->program->blocks[h].buffer) && same_axes(r, h, i) &&
+	    ready_at(r, h, i);
+}
+
 /* The first block in whose tiles it can be; -1. */
 static int host_of(const Rules *r, int i)
 {
 	for (int h = 0; h < i; h++)
+		if (follows_carried(r, h, i))
+			return h;
+	for (int h = 0; h < i && may_be_moved(r, i); h++)
 		if (may_be_moved(r, h) && r->blocks[h].beside < 0 &&
 		    same_axes(r, h, i) && shares(r, h, i) && ready_at(r, h, i))
 			return h;
@@ -102,7 +117,7 @@ static int host_of(const Rules *r, int i)
 
 bool rule_beside_applies(const Rules *r, int i)
 {
-	return may_be_moved(r, i) && host_of(r, i) >= 0;
+	return host_of(r, i) >= 0;
 }
 
 void rule_beside(Rules *r, int i)

@@ -76,6 +76,7 @@ static void put_carried(Rules *r, int block)
 	    columns ? i.outer : j.outer, i.unrolled, j.unrolled, j.lanes);
 	put(r, "unroll(%s)\nunroll(%s)\nvectorize(%s, %d)\n", i.unrolled,
 	    j.unrolled, j.lanes, lanes);
+	r->blocks[block].tile = columns ? i.outer : j.outer;
 	put(r, "tail(%s, ? in {peel, mask})\n", b->name);
 	if (columns)
 		put(r, "parallel(%s)\n", j.outer);
