@@ -52,6 +52,9 @@ int host_cpus(void); /* that this process may run on */
 /* lower.c: an inferred, verified nest whose extents are all constants.  What it
  * gives has been verified (lowered_verify); NULL and STATUS_UNSUPPORTED where a
  * nest has what the machine has not, STATUS_INTERNAL where lowering erred. */
+/* The same, given up beyond so many operations: NULL, and *larger. */
+Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
+    int most, bool *larger, Error *error);
 Lowered *lower(Arena *arena, const Nest *nest, const Machine *machine,
     Error *error);
 

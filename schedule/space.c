@@ -24,6 +24,7 @@ static int first_part(const Arg *arg)
 
 static void sketch_parts(Sketch *s)
 {
+	int tail = primitive_find("tail");
 	for (int i = 0; i < s->trace->steps.n; i++) {
 		const Step *step = &s->trace->steps.at[i];
 		for (int a = 0; a < step->nargs; a++) {
@@ -35,7 +36,8 @@ static void sketch_parts(Sketch *s)
 				s->parts[s->nparts++] = (Part){i, a, p,
 				    arg->domain.nvalues[p],
 				    arg->domain.values[p],
-				    slot ? s->nslots++ : -1};
+				    slot ? s->nslots++ : -1,
+				    step->primitive == tail};
 		}
 	}
 }

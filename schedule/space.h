@@ -2,6 +2,7 @@
  *
  *     space.c             sketches and their decisions, counted and numbered
  *     space_plans.c       candidates -> plans: what is legal
+ *     space_normal.c      decisions that change nothing
  *     space_candidates.c  drawn, changed, found; features and predictions */
 #ifndef SCHEDULE_SPACE_H
 #define SCHEDULE_SPACE_H
@@ -14,6 +15,7 @@ typedef struct {
 	int size;             /* positions */
 	const TraceValue *values;
 	int slot;             /* -1: structural */
+	bool tail;            /* the style of a block's tails */
 } Part;
 
 typedef struct {
@@ -66,5 +68,12 @@ const PlanEntry *space_entry(Space *space, const Candidate *c);
 const int64_t *space_values(
     Space *space, const Plan *plan, const Candidate *c);
 void space_refuse(Space *space, Refusal why); /* counts it */
+
+/* space_normal.c: decisions that change nothing for such values are the first that
+ * does as much; were there any? */
+bool space_shrink_tiles(const Sketch *s, const Plan *plan,
+    const int64_t *values, Candidate *c);
+bool space_forget_tails(const Sketch *s, const Plan *plan,
+    const int64_t *values, Candidate *c);
 
 #endif

@@ -177,8 +177,20 @@ const int64_t *space_values(
 	return space->values;
 }
 
-/* The plan of a candidate, which is normalized; NULL and why. */
-static const Plan *normalize(Space *space, Candidate *c, Refusal *why)
+static bool guards_hold(
+    const Plan *plan, const int64_t *values, Refusal *why)
+{
+	for (int i = 0; i < plan->nguards; i++)
+		if (values[plan->guards[i].value] != 1) {
+			*why = plan->guards[i].why;
+			return false;
+		}
+	return true;
+}
+
+/* The plan of a candidate without the positions that only void steps use; NULL and
+ * why. */
+static const Plan *without_void(Space *space, Candidate *c, Refusal *why)
 {
 	const Sketch *s = &space->sketches.at[c->sketch];
 	const PlanEntry *e = space_entry(space, c);
@@ -194,15 +206,33 @@ static const Plan *normalize(Space *space, Candidate *c, Refusal *why)
 	return e->plan;
 }
 
-static bool guards_hold(
-    const Plan *plan, const int64_t *values, Refusal *why)
+/* Another candidate in the place of this one, where it is legal.  Plans that are
+ * looked up forget others. */
+static const Plan *take_equal(Space *space, Candidate equal, Candidate *c)
 {
-	for (int i = 0; i < plan->nguards; i++)
-		if (values[plan->guards[i].value] != 1) {
-			*why = plan->guards[i].why;
-			return false;
-		}
-	return true;
+	Refusal ignored;
+	const Plan *plan = without_void(space, &equal, &ignored);
+	if (!plan || !guards_hold(plan, space_values(space, plan, &equal),
+			 &ignored))
+		return without_void(space, c, &ignored);
+	*c = equal;
+	return plan;
+}
+
+/* The plan of a candidate, which is normalized; NULL and why. */
+static const Plan *normalize(Space *space, Candidate *c, Refusal *why)
+{
+	const Sketch *s = &space->sketches.at[c->sketch];
+	const Plan *plan = without_void(space, c, why);
+	Candidate equal = *c;
+	if (plan && space_shrink_tiles(s, plan,
+			space_values(space, plan, c), &equal))
+		plan = take_equal(space, equal, c);
+	equal = *c;
+	if (plan && space_forget_tails(s, plan,
+			space_values(space, plan, c), &equal))
+		plan = take_equal(space, equal, c);
+	return plan;
 }
 
 bool space_replays(Space *space, Candidate *c, Refusal *why)

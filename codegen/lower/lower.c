@@ -283,12 +283,13 @@ static bool check_result(const Lowered *out, Error *error)
 	return false;
 }
 
-Lowered *lower(
-    Arena *arena, const Nest *nest, const Machine *machine, Error *error)
+Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
+    int most, bool *larger, Error *error)
 {
 	Lower *l = NEW(arena, Lower);
 	Lowered *out = NEW(arena, Lowered);
-	assert(nest->inferred);
+	assert(nest->inferred && most > 0);
+	*larger = false;
 	*l = (Lower){.arena = arena,
 	    .nest = nest,
 	    .machine = machine,
@@ -310,8 +311,7 @@ Lowered *lower(
 		if (place >= 0 && nest->stages.at[nest->order.at[i]].with < 0)
 			vec_push(arena, &l->hung[place], nest->order.at[i]);
 	}
-	l->most_operations = MOST_OPERATIONS +
-	    STAGE_OPERATIONS * nest->order.n;
+	l->most_operations = most;
 	*out = (Lowered){.arena = arena, .program = nest->program};
 	out->kernel =
 	    new_function(arena, nest->program->symbol, LOWFN_KERNEL);
@@ -321,5 +321,15 @@ Lowered *lower(
 	reset(l);
 	out->workspace_bytes = lower_kernel(l, out->kernel);
 	lower_packs(l, out);
+	*larger = l->operations > l->most_operations;
 	return !l->failed && check_result(out, error) ? out : NULL;
+}
+
+Lowered *lower(
+    Arena *arena, const Nest *nest, const Machine *machine, Error *error)
+{
+	bool larger;
+	return lower_up_to(arena, nest, machine,
+	    MOST_OPERATIONS + STAGE_OPERATIONS * nest->order.n, &larger,
+	    error);
 }

@@ -171,6 +171,12 @@ Handle tape_slot(Tape *tape, int slot)
 	return tape_cons(tape, TAPE_SLOT, slot, NULL, 0);
 }
 
+int tape_slot_of(const Tape *tape, Handle h)
+{
+	const TapeNode *d = tape_node(tape, h);
+	return d->kind == TAPE_SLOT ? (int)d->value : -1;
+}
+
 bool tape_is_const(const Tape *tape, Handle h, int64_t *value)
 {
 	const TapeNode *d = tape_node(tape, h);

@@ -23,6 +23,7 @@ typedef struct Tape Tape;
 Tape *tape_new(Arena *arena);
 Handle tape_const(Tape *tape, int64_t value);
 Handle tape_slot(Tape *tape, int slot); /* slots are numbered from 0 */
+int tape_slot_of(const Tape *tape, Handle h); /* -1: it is none */
 Handle tape_add(Tape *tape, Handle a, Handle b);
 Handle tape_sub(Tape *tape, Handle a, Handle b);
 Handle tape_mul(Tape *tape, Handle a, Handle b);

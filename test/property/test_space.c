@@ -3,7 +3,8 @@
  * every workload and every layout of test/layouts:
  *   - guards hold exactly where replay accepts;
  *   - features from the plan equal features from the nest with numbers;
- *   - a trace printed, parsed and found again is the same candidate. */
+ *   - a trace printed, parsed and found again is the same candidate;
+ *   - the normal form of a candidate is its own, and makes the same code or less. */
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
@@ -18,8 +19,10 @@
 
 #include "schedule/plan/plan.h"
 #include "test/common_program.h"
+#include "tuner/measure/measure_internal.h"
 
-enum { CANDIDATES = 150 };
+enum { CANDIDATES = 150, NORMAL = 3 };
+static int nnormal; /* of a program: their code is compared */
 
 static const Machine machines[] = {
     {.threads = 2,
@@ -102,12 +105,51 @@ static void check_found(Arena *arena, Space *space, const Candidate *c,
 	buf_free(&again);
 }
 
+/* The hash of what the candidate as it stands makes; "": it is refused. */
+static CodeForm form_of(Arena *arena, const Program *program, Space *space,
+    const Candidate *c, const Machine *machine)
+{
+	CodeForm form = {.text = ""};
+	Error ignored;
+	Nest *nest = schedule_nest(
+	    arena, program, machine, space_trace(arena, space, c), &ignored);
+	Lowered *lowered =
+	    nest ? lower(arena, nest, machine, &ignored) : NULL;
+	if (lowered)
+		measure_form(lowered, &form);
+	return form;
+}
+
+/* `raw` as it was drawn, `normal` as it was accepted. */
+static void check_normal(Arena *arena, const Program *program, Space *space,
+    const Candidate *raw, const Candidate *normal, const Machine *machine)
+{
+	Refusal why;
+	Candidate again = *normal;
+	assert_true(space_replays(space, &again, &why));
+	assert_memory_equal(&again, normal, sizeof again);
+	if (!memcmp(raw, normal, sizeof *raw) || nnormal == NORMAL)
+		return;
+	nnormal++;
+	CodeForm a = form_of(arena, program, space, raw, machine);
+	CodeForm b = form_of(arena, program, space, normal, machine);
+	if (!*a.text || !strcmp(a.text, b.text) ||
+	    (*b.text && b.instructions < a.instructions))
+		return;
+	Buf text = {0};
+	trace_print(&text, space_trace(arena, space, raw));
+	trace_print(&text, space_trace(arena, space, normal));
+	fail_msg("%s: other code in normal form\n%s", program->symbol,
+	    buf_text(&text));
+}
+
 static int check_candidate(Arena *arena, const Program *program, Space *space,
     Candidate *c, const Machine *machine)
 {
 	ApplyContext context = {.machine = machine};
 	Refusal planned = NULL, replayed = NULL;
 	int step;
+	Candidate raw = *c;
 	bool accepts = space_replays(space, c, &planned);
 	Nest *nest = nest_new(arena, program, tape_new(arena));
 	Trace *trace = space_trace(arena, space, c);
@@ -124,6 +166,7 @@ static int check_candidate(Arena *arena, const Program *program, Space *space,
 		return 0;
 	check_features(space, c, nest, machine, program->symbol);
 	check_found(arena, space, c, machine, program->symbol);
+	check_normal(arena, program, space, &raw, c, machine);
 	return 1;
 }
 
@@ -136,6 +179,7 @@ static void check_program(const Program *program, const Machine *machine)
 		fail_msg("%s: %s", program->symbol, error.text);
 	Rng rng = rng_stream(1, 0, 0);
 	int accepted = 0, sampled = 0;
+	nnormal = 0;
 	for (int i = 0; i < CANDIDATES; i++) {
 		Arena *scratch = arena_new();
 		Candidate c = random_candidate(space, &rng);

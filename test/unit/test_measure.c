@@ -178,7 +178,7 @@ static void test_forms(void **state)
 	    tile(c, 3), schedule_steps(c->arena, "parallel(c.k)\n")};
 	CodeForm forms[4];
 	start(c);
-	if (measure_forms(c->measurer, traces, 4, forms, &c->error))
+	if (measure_forms(c->measurer, traces, 4, 0, forms, &c->error))
 		fail_msg("%s", c->error.text);
 	assert_int_equal(strlen(forms[0].text), 64);
 	assert_string_equal(forms[0].text, forms[1].text);

@@ -316,7 +316,7 @@ static void find_places(Measurer *m, json_t *traces, int n, int *places)
 }
 
 Status measure_forms(Measurer *m, const Trace *const *traces, int n,
-    CodeForm *out, Error *error)
+    int64_t most_instructions, CodeForm *out, Error *error)
 {
 	Measurement answers[MEASURE_WIDTH];
 	memset(out, 0, sizeof *out * (size_t)n);
@@ -324,6 +324,7 @@ Status measure_forms(Measurer *m, const Trace *const *traces, int n,
 		int part = n - i < MEASURE_WIDTH ? n - i : MEASURE_WIDTH;
 		JobHeader job = {.kind = JOB_FORM,
 		    .n = part,
+		    .most_instructions = most_instructions,
 		    .limit_s = m->nursery->options.build_limit_s};
 		json_t *list = traces_json(m, traces + i, part);
 		take_places(m, list, part, job.lowered);

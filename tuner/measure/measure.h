@@ -115,8 +115,10 @@ typedef struct {
 				 that is not known */
 	int64_t instructions; /* of the kernel, about */
 } CodeForm;
+/* What would have more than so many instructions (0: any) is given up, and has
+ * one more. */
 Status measure_forms(Measurer *m, const Trace *const *traces, int n,
-    CodeForm *out, Error *error);
+    int64_t most_instructions, CodeForm *out, Error *error);
 
 /* Candidates that are worth compiling at once: two for each CPU, at most
  * MEASURE_WIDTH. */

@@ -113,6 +113,7 @@ typedef struct {
 	 * JOB_COMPILE: -1: none, as where that child is gone. */
 	int lowered[MEASURE_WIDTH];
 	int child; /* JOB_RUN, JOB_AGAIN: which of those compiled last */
+	int64_t most_instructions; /* JOB_FORM; 0: any */
 	double best_s, limit_s, peak, probe_s;
 	double allowed_s; /* JOB_FINAL: see measure_final */
 	size_t text; /* bytes of JSON that follow: a list of traces */

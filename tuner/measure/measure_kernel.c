@@ -131,7 +131,11 @@ bool kernel_lower(Loaded *k, Arena *arena, const json_t *json, int threads,
 	Trace *trace = json ? read_trace(arena, program, json, &error) : NULL;
 	Nest *nest = json && !trace
 	    ? NULL : schedule_nest(arena, program, &machine, trace, &error);
-	k->lowered = nest ? lower(arena, nest, &machine, &error) : NULL;
+	k->lowered = !nest ? NULL
+	    : k->most_operations
+		? lower_up_to(arena, nest, &machine, k->most_operations,
+		      &k->larger, &error)
+		: lower(arena, nest, &machine, &error);
 	if (!k->lowered)
 		tell(error.text, 0, m);
 	return k->lowered != NULL;

@@ -9,6 +9,8 @@ enum { KERNEL_ARGS = 64 };
 
 struct Loaded {
 	const MeasureContext *context;
+	int most_operations; /* of the lowered form; 0: any */
+	bool larger;         /* it was given up, it would have more */
 	Lowered *lowered;
 	Buf object;
 	void *function;

@@ -5,7 +5,8 @@
  * are equal, and so would be their objects.  They are lowered before anything
  * is compiled, and one whose form is known is passed over: it is no trial.  So
  * is one of more code than has ever won: it takes long to compile, and an
- * instruction cache does not hold it. */
+ * instruction cache does not hold it.  The model is told, so that few such are
+ * proposed. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -186,7 +187,8 @@ static Status set_forms(Tuning *t, Proposal *p, int n)
 	double start = measure_now();
 	int cpus = measure_width(t->measurer) / 2;
 	FORWARD_IF_ERROR(
-	    measure_forms(t->measurer, traces, n, form, t->error));
+	    measure_forms(t->measurer, traces, n, t->code_most, form,
+		t->error));
 	if (n)
 		t->lower_s = (measure_now() - start) * (n < cpus ? n : cpus) / n;
 	for (int i = 0; i < n; i++) {
@@ -287,10 +289,12 @@ static int drop_known(Tuning *t, Proposal *p, int n)
 			continue;
 		}
 		keep_form(t, p[i].form);
-		if (t->code_most && p[i].instructions > t->code_most)
+		if (t->code_most && p[i].instructions > t->code_most) {
 			t->result.large++;
-		else
+			propose_learn(t, &p[i], INFINITY);
+		} else {
 			p[kept++] = p[i];
+		}
 	}
 	return kept;
 }
