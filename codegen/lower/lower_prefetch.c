@@ -41,6 +41,26 @@ static const Expr *read_of(const Lower *l, int stage, const Prefetch *p)
 	return read && memory && !reads_at_data(read) ? read : NULL;
 }
 
+/* Bindings that were changed for a while. */
+typedef struct {
+	int n;
+	int *vars;
+	Binding *was;
+} Changed;
+
+static void change(Lower *l, Changed *c, int var, Index value)
+{
+	c->vars[c->n] = var;
+	c->was[c->n++] = l->vars[var];
+	l->vars[var] = (Binding){true, value};
+}
+
+static void change_back(Lower *l, Changed *c)
+{
+	while (c->n--)
+		l->vars[c->vars[c->n]] = c->was[c->n];
+}
+
 /* The address that is read as many iterations ahead of the loop as told; in the
  * first iterations of `zero`, and of the stage's loops that are not bound. */
 static Index address_ahead(Lower *l, int stage, const Prefetch *p,
@@ -48,21 +68,20 @@ static Index address_ahead(Lower *l, int stage, const Prefetch *p,
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	const Expr *read = read_of(l, stage, p);
-	int n = l->nest->vars.n, outer = l->stage;
-	Binding *saved = arena_memdup(
-	    l->arena, l->vars, sizeof *saved * (size_t)n), *all = l->vars;
-	l->vars = saved;
+	int most = s->nloops + nzero + 1, outer = l->stage;
+	Changed changed = {0, NEW_N(l->arena, int, most),
+	    NEW_N(l->arena, Binding, most)};
 	l->stage = stage;
-	for (int i = 0; i < s->nloops; i++)
-		if (!saved[s->loops[i]].bound)
-			saved[s->loops[i]] = (Binding){true, index_const(0)};
 	for (int i = 0; i < nzero; i++)
-		saved[zero[i]] = (Binding){true, index_const(0)};
-	Binding *b = &saved[p->var];
-	b->value = index_add(l, b->value, index_const(distance), 1);
+		change(l, &changed, zero[i], index_const(0));
+	for (int i = 0; i < s->nloops; i++)
+		if (!l->vars[s->loops[i]].bound)
+			change(l, &changed, s->loops[i], index_const(0));
+	change(l, &changed, p->var,
+	    index_add(l, l->vars[p->var].value, index_const(distance), 1));
 	Index address =
 	    buffer_address(l, p->access, read->arg, read->narg);
-	l->vars = all;
+	change_back(l, &changed);
 	l->stage = outer;
 	return address;
 }
@@ -87,13 +106,25 @@ static void one_ahead(Lower *l, int stage, const Prefetch *p)
 
 /* --- in parts ------------------------------------------------------------------ */
 
+/* Of the stage's loops and all around them. */
+static int count_loops(const Lower *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	int n = s->nloops;
+	for (int at = s->place; at >= 0; at = s->place) {
+		s = &l->nest->stages.at[l->nest->vars.at[at].stage];
+		n += s->nloops;
+	}
+	return n;
+}
+
 /* The loops inside of the one that is looked ahead of, outermost first, as far
  * as position `pos` of the stage's own; -1: the stage is not in it. */
 static int loops_between(
     const Lower *l, int stage, int pos, const Prefetch *p, int *vars)
 {
 	int n = nest_loops_above(
-	    l->nest, stage, pos + 1, vars, l->nest->vars.n);
+	    l->nest, stage, pos + 1, vars, count_loops(l, stage));
 	for (int i = 0; i < n; i++)
 		if (vars[i] == p->var) {
 			for (int k = i + 1; k < n; k++)
@@ -127,9 +158,9 @@ static bool is_place(
     const Lower *l, int stage, int pos, const Prefetch *p, int64_t lines)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	int *vars = NEW_N(l->arena, int, l->nest->vars.n);
-	int64_t *share = NEW_N(l->arena, int64_t, l->nest->vars.n);
-	int place = -1;
+	int depth = count_loops(l, stage), place = -1;
+	int *vars = NEW_N(l->arena, int, depth);
+	int64_t *share = NEW_N(l->arena, int64_t, depth);
 	for (int i = 0; i < s->nloops; i++) {
 		if (!is_running(l, s->loops[i]))
 			continue;
@@ -143,8 +174,9 @@ static bool is_place(
 
 static void part_ahead(Lower *l, int stage, int pos, const Prefetch *p)
 {
-	int *vars = NEW_N(l->arena, int, l->nest->vars.n);
-	int64_t *share = NEW_N(l->arena, int64_t, l->nest->vars.n);
+	int depth = count_loops(l, stage);
+	int *vars = NEW_N(l->arena, int, depth);
+	int64_t *share = NEW_N(l->arena, int64_t, depth);
 	int n = loops_between(l, stage, pos, p, vars);
 	int64_t distance = tape_value(l->nest->tape, p->distance), elements;
 	int64_t line = l->machine->line_bytes,
@@ -181,10 +213,10 @@ void prefetch_in(Lower *l, int stage, int pos)
 	for (int i = 0; i < s->prefetches.n; i++) {
 		const Prefetch *p = &s->prefetches.at[i];
 		if (!read_of(l, stage, p))
-			continue;
+			continue; /* not at an address that is known */
 		if (p->var == s->loops[pos])
 			one_ahead(l, stage, p);
-		else if (nest_loop_position(l->nest, p->var) >= 0 &&
+		else if (is_running(l, s->loops[pos]) &&
 		    l->nest->vars.at[p->var].stage != stage)
 			part_ahead(l, stage, pos, p);
 	}
