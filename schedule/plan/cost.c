@@ -40,6 +40,21 @@ static double at(const int64_t *values, Handle h)
 	return h == HANDLE_NONE ? 0 : (double)values[h];
 }
 
+/* A digit shows the part of a dimension's step that it is of. */
+static int64_t part_step(
+    const PlanAccess *a, const int64_t *values, int part, int64_t step)
+{
+	int64_t div = values[a->parts[part].div];
+	if (div > 1 && step % div)
+		return 0;
+	if (div > 1)
+		step /= div;
+	if (a->parts[part].mod != HANDLE_NONE &&
+	    step % values[a->parts[part].mod] == 0)
+		return 0;
+	return step * values[a->parts[part].stride];
+}
+
 int64_t access_step(const PlanAccess *a, const int64_t *values, int loop)
 {
 	int64_t sum = 0;
@@ -47,20 +62,11 @@ int64_t access_step(const PlanAccess *a, const int64_t *values, int loop)
 		return 0;
 	if (a->by_data >> loop & 1)
 		return INT32_MAX; /* neighbours lie anywhere */
-	for (int p = 0; p < a->nparts; p++) {
-		int dim = a->parts[p].dim;
-		if (!(a->dims[loop] >> dim & 1))
-			continue;
+	for (uint32_t dims = a->dims[loop]; dims; dims &= dims - 1) {
+		int dim = __builtin_ctz(dims);
 		int64_t c = values[a->coef[loop][dim]];
-		int64_t div = values[a->parts[p].div];
-		if (!c || (div > 1 && c % div))
-			continue;
-		if (div > 1)
-			c /= div;
-		if (a->parts[p].mod != HANDLE_NONE &&
-		    c % values[a->parts[p].mod] == 0)
-			continue;
-		sum += c * values[a->parts[p].stride];
+		for (uint32_t p = c ? a->parts_of[dim] : 0; p; p &= p - 1)
+			sum += part_step(a, values, __builtin_ctz(p), c);
 	}
 	return sum;
 }
@@ -535,9 +541,13 @@ static void fill_in(const PlanStage *s, const Machine *m,
 	w->machine = m;
 	w->values = values;
 	w->runs = 0;
+	w->nrunning = 0;
 	for (int d = 0; d < s->nloops; d++) {
 		w->extent[d] = values[s->loops[d].extent];
-		w->runs |= (uint32_t)(w->extent[d] > 1) << d;
+		if (w->extent[d] < 2)
+			continue;
+		w->runs |= 1u << d;
+		w->running[w->nrunning++] = (uint8_t)d;
 	}
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];

@@ -16,6 +16,8 @@ typedef struct {
 	const int64_t *values;
 	int64_t extent[PLAN_DEPTH];
 	uint32_t runs; /* bit d: loop d has more than one iteration */
+	int nrunning;
+	uint8_t running[PLAN_DEPTH]; /* these loops, outermost first */
 	AccessNow at[PLAN_ACCESSES];
 } StageNow;
 

@@ -340,6 +340,7 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 		const LayoutPart *part = &b->parts[p];
 		if (part->dim >= a->ndim)
 			continue;
+		a->parts_of[part->dim] |= (uint16_t)(1u << a->nparts);
 		a->parts[a->nparts].dim = part->dim;
 		a->parts[a->nparts].div = part->div;
 		a->parts[a->nparts].mod = part->mod;

@@ -77,6 +77,7 @@ typedef struct {
 	int after;  /* so many loops around it are around another that was to
 		       the buffer before it, in each of their iterations */
 	int nparts;                /* of the buffer's layout */
+	uint16_t parts_of[PLAN_DIMS]; /* bit p: part p is of the dimension */
 	struct {
 		int dim;
 		Handle div, mod, stride; /* mod: HANDLE_NONE where there is none */

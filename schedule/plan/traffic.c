@@ -7,74 +7,51 @@
 
 #include "schedule/plan/cost.h"
 
-/* The hull over one loop more. */
-static double hull_grown(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, int loop, const double *held, double *span)
+/* Elements of a hull that grows loop by loop, from the innermost on. */
+typedef struct {
+	double span[PLAN_DIMS], held[PLAN_DIMS];
+	double elements;
+} Reach;
+
+static void reach_begin(const PlanAccess *a, const int64_t *values,
+    const int64_t *reach, Reach *h)
 {
-	int64_t steps = values[s->loops[loop].extent] - 1;
-	double all = 1;
-	for (uint32_t dims = a->dims[loop]; dims; dims &= dims - 1) {
-		int k = __builtin_ctz(dims);
-		span[k] = min2(held[k], span[k] +
-			(double)(values[a->coef[loop][k]] * steps));
+	h->elements = 1;
+	for (int k = 0; k < a->ndim; k++) {
+		h->held[k] = a->held[k] == HANDLE_NONE
+		    ? 0 : (double)values[a->held[k]];
+		h->span[k] = min2(h->held[k], (double)reach[k] + 1);
+		h->elements *= h->span[k];
 	}
-	for (int k = 0; k < a->ndim; k++)
-		all *= span[k];
-	return all;
 }
 
-/* From a first hull on. */
-static void hull_elements(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, uint32_t moves, const int64_t *reach,
-    double *elements)
+static void reach_grow(const PlanAccess *a, const int64_t *values, int loop,
+    int64_t extent, Reach *h)
 {
-	double span[PLAN_DIMS], held[PLAN_DIMS], all = 1;
-	for (int k = 0; k < a->ndim; k++) {
-		held[k] = a->held[k] == HANDLE_NONE
-		    ? 0 : (double)values[a->held[k]];
-		span[k] = min2(held[k], (double)reach[k] + 1);
-		all *= span[k];
+	for (uint32_t dims = a->dims[loop]; dims; dims &= dims - 1) {
+		int k = __builtin_ctz(dims);
+		int64_t more = values[a->coef[loop][k]] * (extent - 1);
+		h->span[k] = min2(h->held[k], h->span[k] + (double)more);
 	}
-	elements[s->nloops] = all;
-	for (int d = s->nloops - 1; d >= 0; d--) {
-		if (moves >> d & 1)
-			all = hull_grown(s, a, values, d, held, span);
-		elements[d] = all;
-	}
+	h->elements = 1;
+	for (int k = 0; k < a->ndim; k++)
+		h->elements *= h->span[k];
 }
+
+static const int64_t alone[PLAN_DIMS];
 
 void access_elements(const PlanStage *s, const PlanAccess *a,
     const int64_t *values, double *elements)
 {
-	static const int64_t one[PLAN_DIMS];
-	uint32_t moves = 0;
-	for (int d = 0; d < s->nloops; d++)
-		if (values[s->loops[d].extent] > 1 && access_moves(a, values, d))
-			moves |= 1u << d;
-	hull_elements(s, a, values, moves, one, elements);
-}
-
-/* Bytes of all that move like it: of their hull, or each on its own. */
-static void count_region(const StageNow *w, const PlanAccess *a, double *bytes)
-{
-	static const int64_t one[PLAN_DIMS];
-	const PlanStage *s = w->stage;
-	uint32_t moves = access_now(w, a)->moves;
-	double hull[PLAN_DEPTH + 1];
-	hull_elements(s, a, w->values, moves, one, bytes);
-	for (int d = 0; d <= s->nloops; d++)
-		bytes[d] *= a->bytes;
-	if (a->likes == 1)
-		return;
-	hull_elements(s, a, w->values, moves, a->reach, hull);
-	for (int d = 0; d <= s->nloops; d++)
-		bytes[d] = min2(hull[d] * a->bytes, a->likes * bytes[d]);
-}
-
-static bool is_region(const PlanStage *s, int access)
-{
-	const PlanAccess *a = &s->accesses[access];
-	return a->like == access && a->scope != SCOPE_REG;
+	Reach h;
+	reach_begin(a, values, alone, &h);
+	elements[s->nloops] = h.elements;
+	for (int d = s->nloops - 1; d >= 0; d--) {
+		int64_t extent = values[s->loops[d].extent];
+		if (extent > 1 && access_moves(a, values, d))
+			reach_grow(a, values, d, extent, &h);
+		elements[d] = h.elements;
+	}
 }
 
 /* --- sets ---------------------------------------------------------------------- */
@@ -109,6 +86,12 @@ static uint64_t repeated(uint64_t lines, int64_t step, int64_t n)
 	return ~lines ? lines | moved_by(lines, (n - done) * step) : lines;
 }
 
+static bool is_region(const PlanStage *s, int access)
+{
+	const PlanAccess *a = &s->accesses[access];
+	return a->like == access && a->scope != SCOPE_REG;
+}
+
 static bool is_waiting(const StageNow *w, const PlanAccess *a)
 {
 	double rows = 1;
@@ -125,7 +108,8 @@ static bool is_waiting(const StageNow *w, const PlanAccess *a)
 	return !a->write && rows > STREAMS && row <= SHORT_ROW;
 }
 
-/* Bytes that an access, with those like it, touches over loops d.. */
+/* Of loops that run only, each by its number among these: bytes that an access,
+ * with those like it, touches over loops j.. */
 typedef struct {
 	const PlanAccess *access;
 	bool waiting;
@@ -141,39 +125,77 @@ typedef struct {
 	double taken[PLAN_DEPTH + 1], pages[PLAN_DEPTH + 1];
 } Footprint;
 
+/* The lines and pages of a region, as it grows. */
+typedef struct {
+	uint64_t lines;
+	double share, pages; /* of the lines, what it takes of each */
+} Sets;
+
+static void sets_grow(Sets *sets, int64_t step, int64_t n)
+{
+	if (step && ~sets->lines) {
+		sets->lines = repeated(sets->lines, step, n);
+		sets->share = (double)PAGE_LINES /
+		    __builtin_popcountll(sets->lines);
+	}
+	if (step >= PAGE)
+		sets->pages *= (double)n;
+	else
+		sets->pages += (double)((n - 1) * step) * (1.0 / PAGE) *
+		    sets->pages;
+}
+
+/* Of reads that move alike, the bytes of their hull, or of each on its own. */
+static double reach_bytes(const PlanAccess *a, const Reach *one, const Reach *all)
+{
+	double elements = a->likes == 1
+	    ? one->elements : min2(all->elements, a->likes * one->elements);
+	return elements * a->bytes;
+}
+
 static void add_region(const StageNow *w, const PlanAccess *a, Footprint *f)
 {
+	const AccessNow *now = access_now(w, a);
 	Region *r = &f->at[f->n++];
-	uint64_t lines = a->by_data ? ~(uint64_t)0 : 1;
-	double pages = 1, share = 1;
+	Sets sets = {1, PAGE_LINES, 1};
+	Reach one, all;
+	if (a->by_data)
+		sets = (Sets){~(uint64_t)0, 1, 1};
 	r->access = a;
 	r->waiting = is_waiting(w, a);
-	count_region(w, a, r->bytes);
-	share = ~lines ? PAGE_LINES : 1;
-	for (int d = w->stage->nloops; d >= 0; d--) {
-		if (d < w->stage->nloops && access_moves_now(w, a, d)) {
-			int64_t step = access_now(w, a)->step[d] * a->bytes;
-			int64_t n = w->extent[d];
-			if (step && ~lines)
-				lines = repeated(lines, step, n);
-			if (~lines)
-				share = (double)PAGE_LINES /
-				    __builtin_popcountll(lines);
-			else
-				share = 1;
-			if (step >= PAGE)
-				pages *= (double)n;
-			else
-				pages += (double)((n - 1) * step) *
-				    (1.0 / PAGE) * pages;
+	reach_begin(a, w->values, alone, &one);
+	if (a->likes > 1)
+		reach_begin(a, w->values, a->reach, &all);
+	for (int j = w->nrunning; j >= 0; j--) {
+		int d = j < w->nrunning ? w->running[j] : -1;
+		if (d >= 0 && now->moves >> d & 1) {
+			reach_grow(a, w->values, d, w->extent[d], &one);
+			if (a->likes > 1)
+				reach_grow(a, w->values, d, w->extent[d], &all);
+			sets_grow(&sets, now->step[d] * a->bytes, w->extent[d]);
 		}
-		f->touched[d] += r->bytes[d];
-		f->taken[d] += r->bytes[d] * share;
-		f->pages[d] += pages;
+		r->bytes[j] = reach_bytes(a, &one, &all);
+		f->touched[j] += r->bytes[j];
+		f->taken[j] += r->bytes[j] * sets.share;
+		f->pages[j] += sets.pages;
 	}
 }
 
-/* What is touched inside of the loop at which that fits, loop d - 1, comes each
+/* How often the j-th of the loops that run starts. */
+static double starts_of(const StageNow *w, const StageCost *c, int j)
+{
+	return c->trips[j < w->nrunning ? w->running[j] : w->stage->nloops];
+}
+
+/* Does what a stage before this one touched in the same iteration fit? */
+static bool is_left(const StageNow *w, const PlanAccess *a,
+    const double *taken, double size)
+{
+	uint32_t around = w->runs & ((1u << a->after) - 1);
+	return a->after && taken[__builtin_popcount(around)] <= size;
+}
+
+/* What is touched inside of the loop at which that fits, loop j - 1, comes each
  * time its body starts, or is there: from the run before if all that the program
  * reads and writes fits, from a stage before this one in the same iteration, from
  * the last iteration if it stays and the loop does not move it, or moves it by
@@ -182,23 +204,23 @@ static void add_region(const StageNow *w, const PlanAccess *a, Footprint *f)
 static double fits_traffic(const StageNow *w, const StageCost *c,
     const Footprint *f, const double *taken, bool stays, double size)
 {
-	const PlanStage *s = w->stage;
-	int d = 0;
+	int j = 0;
 	double sum = 0, waiting = 0;
-	while (d < s->nloops && taken[d] > size)
-		d++;
-	if (!d && (double)s->program_bytes <= size)
+	while (j < w->nrunning && taken[j] > size)
+		j++;
+	if (!j && (double)w->stage->program_bytes <= size)
 		return 0;
-	double often = c->trips[d], once = d ? c->trips[d - 1] : often;
+	double often = starts_of(w, c, j);
+	double once = j ? starts_of(w, c, j - 1) : often;
 	for (int i = 0; i < f->n; i++) {
 		const Region *r = &f->at[i];
-		int after = r->access->after;
-		bool moved = !d || access_moves_now(w, r->access, d - 1);
-		double bytes = r->bytes[d] * (moved || !stays ? often : once);
-		if (after && taken[after] <= size)
+		bool moved = !j ||
+		    access_moves_now(w, r->access, w->running[j - 1]);
+		double bytes = r->bytes[j] * (moved || !stays ? often : once);
+		if (is_left(w, r->access, taken, size))
 			continue;
-		if (d && moved)
-			bytes = min2(bytes, r->bytes[d - 1] * once);
+		if (j && moved)
+			bytes = min2(bytes, r->bytes[j - 1] * once);
 		sum += bytes;
 		if (r->waiting && stays)
 			waiting += bytes - (moved ? r->bytes[0] : 0);
@@ -215,20 +237,23 @@ void count_traffic(const StageNow *w, StageCost *c)
 	const Machine *m = w->machine;
 	Footprint f;
 	f.n = 0;
-	for (int d = 0; d <= s->nloops; d++)
-		f.touched[d] = f.taken[d] = f.pages[d] = 0;
+	memset(f.touched, 0, sizeof f.touched);
+	memset(f.taken, 0, sizeof f.taken);
+	memset(f.pages, 0, sizeof f.pages);
 	for (int i = 0; i < s->naccesses; i++)
 		if (is_region(s, i))
 			add_region(w, &s->accesses[i], &f);
-	memcpy(c->touched, f.touched,
-	    sizeof *f.touched * (size_t)(s->nloops + 1));
 	c->traffic[0] = fits_traffic(
 	    w, c, &f, f.taken, false, (double)m->l1_bytes * 0.75);
-	for (int d = 0; d <= s->nloops; d++)
-		f.taken[d] = max2(f.taken[d],
-		    f.pages[d] / PAGES * (double)m->l2_bytes);
+	for (int j = 0; j <= w->nrunning; j++)
+		f.taken[j] = max2(f.taken[j],
+		    f.pages[j] * ((double)m->l2_bytes / PAGES));
 	c->traffic[1] = fits_traffic(
 	    w, c, &f, f.taken, true, (double)m->l2_bytes * 0.75);
 	c->traffic[2] = fits_traffic(
 	    w, c, &f, f.touched, true, (double)m->l3_bytes * 0.75);
+	for (int d = s->nloops, j = w->nrunning; d >= 0; d--) {
+		j -= d < s->nloops && w->runs >> d & 1;
+		c->touched[d] = f.touched[j];
+	}
 }
