@@ -201,6 +201,14 @@ static bool check_init(Verify *v, int stage)
 	    v, "a reduction is initialized at a loop of another block");
 }
 
+static void fix_loop(Verify *v, int loop)
+{
+	const Var *l = var_at(v, loop);
+	fixed_mark(&v->fixed, loop);
+	for (int i = 0; i < l->nparts; i++)
+		fix_loop(v, l->parts[i]);
+}
+
 /* --- from element to element ----------------------------------------------- */
 
 /* The loops of an axis are run one after the other, in the order in which its
@@ -225,6 +233,53 @@ static bool runs_in_order(Verify *v, int stage, int var, int *last)
 		      "once");
 }
 
+/* How many elements of a dimension a buffer keeps at once; NONE: all. */
+static Handle ring_of(const Verify *v, const NestBuffer *b, int dim)
+{
+	Handle kept = tape_const(v->tape, 1);
+	for (int i = 0; i < b->nparts; i++) {
+		if (b->parts[i].dim != dim)
+			continue;
+		if (b->parts[i].mod == HANDLE_NONE)
+			return HANDLE_NONE;
+		kept = tape_mul(v->tape, kept, b->parts[i].mod);
+	}
+	return kept;
+}
+
+/* Readers hang after a loop below which no more is written than the ring keeps:
+ * that is what they read. */
+static bool check_ring(Verify *v, int stage)
+{
+	const Stage *s = stage_at(v, stage);
+	const NestReads *reads = &v->tree.readers[s->buffer];
+	Handle kept = ring_of(v, written_by(v, stage), s->carries);
+	Handle one = tape_const(v->tape, 1);
+	for (int i = 0; kept != HANDLE_NONE && i < reads->n; i++) {
+		int r = reads->at[i].stage;
+		const Stage *reader = stage_at(v, r);
+		if (r == stage)
+			continue;
+		if (reader->place < 0 || !reader->after ||
+		    nest_tree_host(&v->tree, r) != stage)
+			return refuse(v, "a ring is read by what does not follow "
+					 "in its loops");
+		fixed_clear(&v->fixed);
+		for (int k = 0; k <= chain_position(v, stage, reader->place); k++)
+			fix_loop(v, v->tree.chain[stage][k]);
+		Hull h = nest_hull(
+		    v->nest, v->value[stage][s->carries], v->fixed.at);
+		Handle span = h.known
+		    ? tape_add(v->tape, tape_sub(v->tape, h.high, h.low), one)
+		    : tape_const(v->tape, INT32_MAX);
+		if (!nest_require(v->nest, tape_at_most(v->tape, span, kept),
+			"a ring has fewer elements than are read of it",
+			v->why))
+			return false;
+	}
+	return true;
+}
+
 static bool check_carried(Verify *v, int stage)
 {
 	const Stage *s = stage_at(v, stage);
@@ -233,7 +288,8 @@ static bool check_carried(Verify *v, int stage)
 		return true;
 	assert(s->place < 0 && s->with < 0);
 	assert(written_by(v, stage)->scope == SCOPE_GLOBAL);
-	return runs_in_order(v, stage, s->axes[s->carries].var, &last);
+	return runs_in_order(v, stage, s->axes[s->carries].var, &last) &&
+	    check_ring(v, stage);
 }
 
 /* --- concurrent loops ---------------------------------------------------- */
@@ -348,14 +404,6 @@ static int fused_above(const Verify *v, int loop)
 	if (parent < 0 || var_at(v, parent)->axis >= 0)
 		return loop;
 	return fused_above(v, parent);
-}
-
-static void fix_loop(Verify *v, int loop)
-{
-	const Var *l = var_at(v, loop);
-	fixed_mark(&v->fixed, loop);
-	for (int i = 0; i < l->nparts; i++)
-		fix_loop(v, l->parts[i]);
 }
 
 /* Elements that a stage writes below the loop differ between iterations. */

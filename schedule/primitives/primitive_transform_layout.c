@@ -8,7 +8,10 @@
  * NAME//D%M over the names of the writing block's axes; a divisor is a number,
  * a loop (its extent, where a split fixed it) or a product (mi*16).  Legal if
  * the digits of each dimension give its index back: divisors 1, m1, m1*m2 ...;
- * and for buffers that are no arguments. */
+ * and for buffers that are no arguments.  Where a block carries from element to
+ * element the outermost digit of that dimension may be left out: a ring, which
+ * has the last elements; that nobody asks for others is seen of the finished
+ * nest. */
 #include "schedule/internal.h"
 
 #include <stdlib.h>
@@ -152,6 +155,15 @@ static int next_digit(
 	return best;
 }
 
+/* Is the dimension carried along?  Then a ring of some rows will do. */
+static bool may_be_ring(const Nest *nest, const TransformLayout *p, int dim)
+{
+	const Stage *s = &nest->stages.at[p->stage];
+
+	return s->carries >= 0 && s->write[dim]->op == OP_AXIS &&
+	    s->write[dim]->id == s->carries;
+}
+
 /* Follows the digits of a dimension from the innermost; false where one is
  * missing or there are more. */
 static bool digits_complete(Nest *nest, const TransformLayout *p, int dim)
@@ -162,6 +174,7 @@ static bool digits_complete(Nest *nest, const TransformLayout *p, int dim)
 
 	for (int i = 0; i < p->nparts; i++)
 		left += p->parts[i].dim == dim;
+	bool some = left > 0;
 	while (left-- > 0) {
 		int i = next_digit(nest->tape, p, used, dim, div);
 		if (i < 0)
@@ -171,7 +184,7 @@ static bool digits_complete(Nest *nest, const TransformLayout *p, int dim)
 		used[i] = true;
 		div = tape_mul(nest->tape, div, p->parts[i].mod);
 	}
-	return false;
+	return some && may_be_ring(nest, p, dim);
 }
 
 Refusal transform_layout_legal(const Call *call)

@@ -12,6 +12,8 @@
  * threads in columns, unless other axes are shared among them.
  *
  *     for i0 for j0 unroll i1 unroll j1 vector jv  y[i, j] = y[i - 1, j] + …
+ *
+ * Where what reads it follows in these loops, a ring of rows is kept.
  */
 #include "schedule/rules/rules.h"
 
@@ -53,6 +55,23 @@ static int put_batches(Rules *r, const Block *b, int row, int last)
 	return first;
 }
 
+/* Where all that reads it is in its tiles, no more rows are kept than one has. */
+static void put_ring(Rules *r, int block, int row, const char *rows)
+{
+	const Block *b = &r->program->blocks[block];
+	const RuleBlock *info = &r->blocks[block];
+	for (int i = 0; i < info->consumers.n; i++)
+		if (r->blocks[info->consumers.at[i]].beside != block)
+			return;
+	if (info->output)
+		return;
+	put(r, "transform_layout(%s, [", b->name);
+	for (int a = 0; a < b->nspatial; a++)
+		put(r, "%s%s%s%s", a ? ", " : "", b->axes[a].name,
+		    a == row ? "%" : "", a == row ? rows : "");
+	put(r, "])\n");
+}
+
 static void put_carried(Rules *r, int block)
 {
 	const Block *b = &r->program->blocks[block];
@@ -77,6 +96,7 @@ static void put_carried(Rules *r, int block)
 	put(r, "unroll(%s)\nunroll(%s)\nvectorize(%s, %d)\n", i.unrolled,
 	    j.unrolled, j.lanes, lanes);
 	r->blocks[block].tile = columns ? i.outer : j.outer;
+	put_ring(r, block, row, i.unrolled);
 	put(r, "tail(%s, ? in {peel, mask})\n", b->name);
 	if (columns)
 		put(r, "parallel(%s)\n", j.outer);

@@ -107,7 +107,8 @@ Refusal call_stage(const Call *call, int i, int *stage)
 		return arena_printf(
 		    call->nest->arena, "there is no block '%s'", word);
 	if (call->nest->stages.at[*stage].carries >= 0 &&
-	    call->step->primitive != PRIMITIVE_tail)
+	    call->step->primitive != PRIMITIVE_tail &&
+	    call->step->primitive != PRIMITIVE_transform_layout)
 		return "the block carries from element to element";
 	return NULL;
 }

@@ -98,6 +98,8 @@ static const char sums[] = SPEC("x: 'f32[5, 37]'",
     "  y[i < 5, j < 37] = sum[k < j + 1](x[i, k])\n");
 static const char columns[] = SPEC("x: 'f32[37, 21]'",
     "  y[i < 37, j < 21] = sum[k < i + 1](x[k, j]*2)\n");
+static const char means[] = SPEC("x: 'f32[37, 21]'",
+    "  y[i < 37, j < 21] = sum[k < i + 1](x[k, j]) / f32(i + 1)\n");
 static const char before[] = SPEC("x: 'i32[150]'",
     "  y[j < 150] = sum[k < j](x[k])\n");
 static const char products_of[] = SPEC("x: 'i32[3, 70]'",
@@ -330,6 +332,11 @@ static const Case cases[] = {
 	"carry(y.k)\ni0, i1 = split(y.i, [_, 4])\n"
 	"j0, j1 = split(y.j, [_, 8])\nreorder(i0, j0, i1, j1)\n"
 	"unroll(i1)\nvectorize(j1, 8)\ntail(y, mask)\n", -1},
+    {"columns_ring", means,
+	"carry(y~1.k)\ni0, i1 = split(y~1.i, [_, 4])\n"
+	"j0, j1 = split(y~1.j, [_, 8])\nreorder(i0, j0, i1, j1)\n"
+	"unroll(i1)\nvectorize(j1, 8)\ntail(y~1, mask)\n"
+	"reverse_compute_at(y, i0)\ntransform_layout(y~1, [i%i1, j])\n", -1},
     {"columns_carry_outside", columns,
 	"carry(y.k)\nj0, j1 = split(y.j, [_, 8])\nreorder(j0, y.i, j1)\n"
 	"parallel(j0)\nvectorize(j1, 8)\ntail(y, peel)\n", -1},
@@ -580,7 +587,7 @@ static void test_candidates(void **state)
 	static const char *const texts[] = {padded, spread, spread2, thirds,
 	    backward, both, triangle,
 	    scores, complex, peaks, data, narrow, odd, halves, shifted, causal,
-	    attention, window, extents, twice, needed, sums, columns, before,
+	    attention, window, extents, twice, needed, sums, columns, means, before,
 	    products_of, greatest};
 	enum { TEXTS = sizeof texts / sizeof *texts, SAMPLES = 40 };
 	int made_of = 0;

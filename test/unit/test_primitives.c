@@ -383,14 +383,16 @@ static const Case running[] = {
 static Program *running_program(Arena *arena)
 {
 	return program_of(arena, "tunec: 1\nname: running\n"
-	    "inputs: {x: 'f32[3, 20]'}\noutputs: [y, z, m, t, s, d]\n"
+	    "inputs: {x: 'f32[3, 20]'}\noutputs: [y, z, m, t, s, d, u]\n"
 	    "compute: |\n"
 	    "  y[i < 3, j < 20] = sum[k < j + 1](x[i, k])\n"
 	    "  z[j < 20, i < 3] = prod[k < j](x[i, k]*2)\n"
 	    "  m[j < 20] = max[k < 20](if j >= k and k != 3 then x[1, k] else -inf)\n"
 	    "  t[j < 20] = sum[k < j + 1](x[1, k]*x[1, j])\n"
 	    "  s[j < 18] = sum[k < j + 2](x[1, k])\n"
-	    "  d[j < 20] = sum[k < j + 1, i < 3](x[i, k])\n");
+	    "  d[j < 20] = sum[k < j + 1, i < 3](x[i, k])\n"
+	    "  o[j < 20] = sum[k < j + 1](x[2, k])\n"
+	    "  u[j < 20] = o[j]*2\n");
 }
 
 static int accepted[PRIMITIVE_COUNT];
@@ -465,6 +467,17 @@ static void test_carried(void **state)
 	    {"carry(y.k)\nj0, j1 = split(y.j, [_, 4])\nreorder(j1, j0)\n",
 		"not made in their order"},
 	    {"carry(y.k)\nf = fuse(y.i, y.j)\n", "fused loop does not carry"},
+	    {"carry(o.k)\nreverse_compute_at(u, o.j)\n"
+	     "transform_layout(o, [j%1])\n",
+		NULL},
+	    {"carry(o.k)\nj0, j1 = split(o.j, [_, 4])\n"
+	     "reverse_compute_at(u, j0)\ntransform_layout(o, [j%j1])\n",
+		NULL},
+	    {"carry(o.k)\nj0, j1 = split(o.j, [_, 4])\n"
+	     "reverse_compute_at(u, j0)\ntransform_layout(o, [j%2])\n",
+		"fewer elements than are read"},
+	    {"carry(o.k)\ntransform_layout(o, [j%4])\n",
+		"does not follow in its loops"},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
