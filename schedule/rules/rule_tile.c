@@ -812,12 +812,21 @@ static bool moves_fours(const Tiling *t, const RuleRead *read, int dim)
 	    x->digits.at[0].axis == t->loops.at[t->loops.n - 1].axis;
 }
 
+/* A vector of each of as many rows as it has lanes is as many whole vectors of
+ * the panels; where that leaves too much of few rows, four rows go together. */
+static int rows_together(const Tiling *t, int64_t rows)
+{
+	enum { MOST = 16, LEAST = 4 };
+	int lanes = t->tiled->lanes < MOST ? t->tiled->lanes : MOST;
+	bool whole = rows % lanes == 0 || rows >= 8 * lanes;
+	return t->four || !whole || lanes < LEAST ? LEAST : lanes;
+}
+
 /* Panels of lanes are copied in vectors along the rows of the input.  Where
- * those lie across the panels, ROWS of them go together: their elements are
+ * those lie across the panels, several go together: their elements are
  * neighbours there, and are stored at once. */
 static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 {
-	enum { ROWS = 4 };
 	const Buffer *b = &t->r->program->buffers[read->buffer];
 	/* by fours as many bytes as lie together again */
 	int lanes = t->four ? t->dot->terms : t->tiled->lanes;
@@ -830,7 +839,8 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 	    (along == last || !read->dims[last].spatial)) {
 		if (along < last) {
 			put(t, "%s_r0, %s_r1 = split(%s, [_, %d])\n", copy,
-			    copy, outer[along], ROWS);
+			    copy, outer[along],
+			    rows_together(t, b->shape[along]));
 			put(t, "unroll(%s_r1)\n", copy);
 			outer[along] = arena_printf(t->r->arena, "%s_r0", copy);
 			inner = arena_printf(t->r->arena, "%s_r1, ", copy);

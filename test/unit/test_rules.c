@@ -75,6 +75,13 @@ static const Case cases[] = {
 	{"transform_layout(a_pack, [x0//c_i2, x1, x0%c_i2])",
 	    "transform_layout(a_pack2, [x1//(c_j2*16), x0, x1%(c_j2*16)])"},
 	{0}},
+    /* as many rows as there are lanes are transposed at once; of few, four */
+    {"test/bench/cliffs/scores.yaml",
+	{"k_pack_r0, k_pack_r1 = split(k_pack.x1, [_, 16])"},
+	{0}},
+    {"workloads/attention.yaml:small",
+	{"k_pack_r0, score_1_k_pack_r1 = split(score_1_k_pack.x1, [_, 4])"},
+	{0}},
     /* what is inlined is read by who reads it */
     {"test/layouts/shifted.yaml",
 	{"compute_inline(y)", "cache_read(c_acc, x, read=1)",
