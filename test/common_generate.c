@@ -462,12 +462,15 @@ static Program *program_spread(Arena *arena, int s)
 	    NUMERICS_DEFAULT);
 }
 
+/* Half of them from behind. */
 static Program *program_running(Arena *arena, int rows, int n)
 {
 	return program_of_text(arena, arena_printf(arena,
 	    "tunec: 1\nname: running\ninputs: {a: 'f32[%d, %d]'}\n"
-	    "compute: |\n  y[i < %d, j < %d] = sum[k < j + 1](a[i, k])\n",
-	    rows, n, rows, n), NUMERICS_DEFAULT);
+	    "compute: |\n  y[i < %d, j < %d] = sum[k < %d](if %s then a[i, k] "
+	    "else 0)\n",
+	    rows, n, rows, n, n, n % 2 ? "k >= j" : "k <= j"),
+	    NUMERICS_DEFAULT);
 }
 
 Program *schedule_random_program(Arena *arena, Rng *rng)

@@ -300,19 +300,21 @@ Expr *phase_body(Arena *arena, const ElementPhase *phase, Expr *body, int naxes)
 Expr *phase_reader(
     Arena *arena, const ElementPhase *phase, int buffer, Expr *body);
 
-/* nest_prefix.c: a reduction over the k up to j, of elements that j does not
- * move, by blocks of `size`: within a block, over the blocks before, and both
- * combined.  Axes have equal numbers in all; k is t and c, j is b. */
+/* nest_prefix.c: a reduction over the k up to j, or from j on, of elements that j
+ * does not move, by blocks of `size`: within a block, over the blocks before (or
+ * behind), and both combined.  Axes have equal numbers in all; k is t and c, j is b. */
 typedef struct {
 	ReduceOp op;
 	int j, k;
 	bool exclusive; /* k < j */
+	bool behind;    /* k >= j, or k > j */
+	int64_t count;  /* of k; by prefix_fits, where the last block is not full */
 	const Expr *triangle; /* the condition */
 } Prefix;
 bool prefix_find(
     Arena *arena, Expr *body, ReduceOp op, int j, int k, Prefix *prefix);
 /* Are there several blocks, and is every element read that is needed? */
-bool prefix_fits(const Prefix *prefix, int64_t size, int64_t nj, int64_t nk);
+bool prefix_fits(Prefix *prefix, int64_t size, int64_t nj, int64_t nk);
 Expr *prefix_within(
     Arena *arena, const Prefix *prefix, Expr *body, int naxes, int64_t size);
 Expr *prefix_before(Arena *arena, const Prefix *prefix, Expr *body, int naxes,

@@ -12,7 +12,11 @@
  *     y[j] = (if j > 0 then y[j - 1] else 0) + e(j)
  *
  * Sums, products and extremes alike; for k < j the last element of each block
- * before is counted with it. */
+ * before is counted with it.  From behind, k >= j, likewise:
+ *
+ *     w[j] = sum[t < 16](if t >= j % 16 and j//16*16 + t < n
+ *                        then e(j//16*16 + t) else 0)
+ *     p[b] = sum[c](if c >= b then w[(c + 1)*16] else 0) */
 #include "ir/nest/nest.h"
 
 #include <assert.h>
@@ -49,8 +53,8 @@ static bool form_of(const Expr *e, int j, int k, Form *out)
 	}
 }
 
-/* k <= j, or k < j */
-static bool is_triangle(const Expr *e, int j, int k, bool *exclusive)
+/* k <= j, or k < j; from behind k >= j, or k > j */
+static bool is_triangle(const Expr *e, int j, int k, Prefix *p)
 {
 	Form a, b;
 	if (e->op < OP_LT || e->op > OP_GE || e->arg[0]->type != DT_INDEX ||
@@ -61,25 +65,24 @@ static bool is_triangle(const Expr *e, int j, int k, bool *exclusive)
 		a = b;
 		b = swap;
 	}
-	int64_t most; /* k - j is at most that */
-	if (a.of_k - b.of_k != 1 || a.of_j - b.of_j != -1 ||
+	int64_t of_k = a.of_k - b.of_k, most; /* k - j, or j - k, is at most */
+	if ((of_k != 1 && of_k != -1) || a.of_j - b.of_j != -of_k ||
 	    __builtin_sub_overflow(b.constant, a.constant, &most))
 		return false;
 	most -= e->op == OP_LT || e->op == OP_GT;
-	*exclusive = most == -1;
+	p->exclusive = most == -1;
+	p->behind = of_k == -1;
 	return most == 0 || most == -1;
 }
 
 /* The one of the conditions that all have to hold; NULL. */
-static const Expr *find_triangle(const Expr *e, int j, int k, bool *exclusive)
+static const Expr *find_triangle(const Expr *e, int j, int k, Prefix *p)
 {
 	if (e->op == OP_AND) {
-		const Expr *left =
-		    find_triangle(e->arg[0], j, k, exclusive);
-		return left ? left
-			    : find_triangle(e->arg[1], j, k, exclusive);
+		const Expr *left = find_triangle(e->arg[0], j, k, p);
+		return left ? left : find_triangle(e->arg[1], j, k, p);
 	}
-	return is_triangle(e, j, k, exclusive) ? e : NULL;
+	return is_triangle(e, j, k, p) ? e : NULL;
 }
 
 typedef struct {
@@ -107,15 +110,18 @@ bool prefix_find(
 	    !expr_equal(body->arg[2], expr_identity(arena, op, body->type)))
 		return false;
 	*p = (Prefix){.op = op, .j = j, .k = k};
-	p->triangle = find_triangle(body->arg[0], j, k, &p->exclusive);
+	p->triangle = find_triangle(body->arg[0], j, k, p);
 	return p->triangle &&
 	    count_of(body, j) == count_of(p->triangle, j);
 }
 
-bool prefix_fits(const Prefix *p, int64_t size, int64_t nj, int64_t nk)
+bool prefix_fits(Prefix *p, int64_t size, int64_t nj, int64_t nk)
 {
+	p->count = size < 1 || nk < ((nj - 1) / size + 1) * size ? nk : 0;
 	return size >= 2 && (nj - 1) / size >= 1 &&
-	    nk >= nj - p->exclusive;
+	    (!p->behind		? nk >= nj - p->exclusive
+		: p->exclusive ? nk == nj
+			       : nk <= nj);
 }
 
 /* --- bodies ---------------------------------------------------------------------- */
@@ -168,10 +174,15 @@ Expr *prefix_within(
 	Expr *j = expr_axis(arena, p->j);
 	Expr *first = expr_binary(arena, OP_MUL,
 	    expr_binary(arena, OP_FLOORDIV, j, n), n);
-	return at(arena, p, body, naxes,
-	    expr_binary(arena, OP_ADD, first, t),
-	    expr_binary(arena, p->exclusive ? OP_LT : OP_LE, t,
-		expr_binary(arena, OP_MOD, j, n)));
+	Expr *k = expr_binary(arena, OP_ADD, first, t);
+	Op op = p->behind ? p->exclusive ? OP_GT : OP_GE
+	    : p->exclusive ? OP_LT : OP_LE;
+	Expr *holds = expr_binary(
+	    arena, op, t, expr_binary(arena, OP_MOD, j, n));
+	if (p->behind && p->count)
+		holds = expr_binary(arena, OP_AND, holds,
+		    expr_binary(arena, OP_LT, k, number(arena, p->count)));
+	return at(arena, p, body, naxes, k, holds);
 }
 
 static Expr *combined(Arena *arena, const Prefix *p, Expr *a, Expr *b)
@@ -196,13 +207,14 @@ Expr *prefix_before(Arena *arena, const Prefix *p, Expr *body, int naxes,
 	Expr *b = expr_axis(arena, p->j), *c = expr_axis(arena, p->k);
 	Expr *last = expr_binary(arena, OP_ADD,
 	    expr_binary(arena, OP_MUL, c, number(arena, size)),
-	    number(arena, size - 1));
+	    number(arena, p->behind ? size : size - 1));
 	Expr *sum = read_at(arena, p, body->type, within, nspatial, last);
 	if (p->exclusive)
 		sum = combined(arena, p, sum,
 		    at(arena, p, body, naxes, last,
 			expr_int(arena, DT_BOOL, 1)));
-	return expr_if(arena, expr_binary(arena, OP_LT, c, b), sum,
+	return expr_if(arena,
+	    expr_binary(arena, p->behind ? OP_GE : OP_LT, c, b), sum,
 	    expr_identity(arena, p->op, body->type));
 }
 
@@ -220,7 +232,7 @@ Expr *prefix_whole(Arena *arena, const Prefix *p, DType type, int nspatial,
 
 bool prefix_carries(const Prefix *p, int64_t nj, int64_t nk)
 {
-	return nj >= 2 && nk >= nj - p->exclusive;
+	return !p->behind && nj >= 2 && nk >= nj - p->exclusive;
 }
 
 static Expr *before_j(Arena *arena, const Prefix *p)

@@ -349,6 +349,10 @@ static const Case running[] = {
     {"", "w, q = prefix(z.k, 2)", NULL},
     {"", "w, q = prefix(m.k, 7)", NULL},
     {"w, q = prefix(y.k, 2)", "v, r = prefix(q.x0, 2)", NULL},
+    {"", "w, q = prefix(yb.k, 4)", NULL},
+    {"w, q = prefix(yb.k, 3)", "v, r = prefix(q.x0, 3)", NULL},
+    {"", "w, q = prefix(zb.k, 7)", NULL},
+    {"", "w, q = prefix(mb.k, 5)", NULL},
     {"", "w, q = prefix(y.j, 4)", "is not a reduction loop"},
     {"", "w, q = prefix(y.k, 1)", "does not make several blocks"},
     {"", "w, q = prefix(y.k, 20)", "does not make several blocks"},
@@ -373,17 +377,20 @@ static const Case running[] = {
     {"carry(y.k)", "carry(y.k)", "there is no loop"},
     {"", "carry(y.j)", "is not a reduction loop"},
     {"", "carry(t.k)", "no running sum"},
+    {"", "carry(yb.k)", "no running sum"},
+    {"", "carry(zb.k)", "no running sum"},
     {"", "carry(s.k)", "no running sum"},
     {"", "carry(d.k)", "several axes"},
     {"unroll(y.k)", "carry(y.k)", "scheduled already"},
 };
 
 /* Up to j, below j, greatest ones, of elements that j moves, of a window, of
- * two axes. */
+ * two axes; from j on, behind j. */
 static Program *running_program(Arena *arena)
 {
 	return program_of(arena, "tunec: 1\nname: running\n"
-	    "inputs: {x: 'f32[3, 20]'}\noutputs: [y, z, m, t, s, d, u]\n"
+	    "inputs: {x: 'f32[3, 20]'}\n"
+	    "outputs: [y, z, m, t, s, d, u, yb, zb, mb]\n"
 	    "compute: |\n"
 	    "  y[i < 3, j < 20] = sum[k < j + 1](x[i, k])\n"
 	    "  z[j < 20, i < 3] = prod[k < j](x[i, k]*2)\n"
@@ -392,7 +399,10 @@ static Program *running_program(Arena *arena)
 	    "  s[j < 18] = sum[k < j + 2](x[1, k])\n"
 	    "  d[j < 20] = sum[k < j + 1, i < 3](x[i, k])\n"
 	    "  o[j < 20] = sum[k < j + 1](x[2, k])\n"
-	    "  u[j < 20] = o[j]*2\n");
+	    "  u[j < 20] = o[j]*2\n"
+	    "  yb[j < 20] = sum[k < 20](if k >= j then x[1, k] else 0)\n"
+	    "  zb[j < 20] = sum[k < 20](if j < k then x[1, k] else 0)\n"
+	    "  mb[j < 20] = max[k < 19](if j <= k then x[1, k] else -inf)\n");
 }
 
 static int accepted[PRIMITIVE_COUNT];
