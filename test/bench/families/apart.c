@@ -117,3 +117,47 @@ void haar(const float *restrict x, float *restrict low, float *restrict high,
 		high[i] = 0.5f * (x[2 * i] - x[2 * i + 1]);
 	}
 }
+
+void merge_rgb(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
+{
+	enum { P = 500000 };
+	(void)workspace;
+	for (int i = 0; i < P; i++)
+		for (int c = 0; c < 3; c++)
+			y[3 * i + c] = x[c * P + i];
+}
+
+static uint8_t byte(float x)
+{
+	x = x < 0 ? 0 : x;
+	return (uint8_t)(x > 255 ? 255 : x);
+}
+
+void yuv_to_rgb(const uint8_t *restrict x, uint8_t *restrict y,
+    void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 3 * 480000; i += 3) {
+		float l = x[i], u = x[i + 1] - 128.0f, v = x[i + 2] - 128.0f;
+		y[i] = byte(l + 1.402f * v);
+		y[i + 1] = byte(l - 0.344f * u - 0.714f * v);
+		y[i + 2] = byte(l + 1.772f * u);
+	}
+}
+
+void points(const float *restrict p, const float *restrict m,
+    float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int n = 0; n < 150000; n++, p += 3, y += 3)
+		for (int i = 0; i < 3; i++)
+			y[i] = m[4 * i] * p[0] + m[4 * i + 1] * p[1] +
+			    m[4 * i + 2] * p[2] + m[4 * i + 3];
+}
+
+void grey_u8(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 500000; i++, x += 3)
+		y[i] = (uint8_t)((77 * x[0] + 150 * x[1] + 29 * x[2]) >> 8);
+}

@@ -1,4 +1,5 @@
 /* Look-ups and where the greatest is: what a C programmer would write. */
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -54,5 +55,24 @@ void nearest_code(const float *restrict x, const float *restrict c,
 				y[i] = j;
 			}
 		}
+	}
+}
+
+void palette(const float *restrict x, const float *restrict c,
+    int32_t *restrict y, void *workspace)
+{
+	enum { P = 20000, C = 16 };
+	(void)workspace;
+	for (int i = 0; i < P; i++, x += 3) {
+		float best = INFINITY;
+		int at = 0;
+		for (int j = 0; j < C; j++) {
+			float r = x[0] - c[3 * j], g = x[1] - c[3 * j + 1];
+			float b = x[2] - c[3 * j + 2];
+			float d = r * r + g * g + b * b;
+			at = d < best ? j : at;
+			best = d < best ? d : best;
+		}
+		y[i] = at;
 	}
 }

@@ -1,4 +1,5 @@
 /* Copies that move data: what a C programmer would write. */
+#include <stdint.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -133,4 +134,69 @@ void im2col(const float *restrict x, float *restrict out, void *workspace)
 					memcpy(out,
 					    x + (c * (H + 2) + y + r) * (W + 2) + s,
 					    W * sizeof *x);
+}
+
+void roll(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { M = 1000, N = 900, S = 333 };
+	(void)workspace;
+	for (int i = 0; i < M; i++, y += N) {
+		const float *row = x + (i + 100) % M * N;
+		memcpy(y, row + S, (N - S) * sizeof *y);
+		memcpy(y + N - S, row, S * sizeof *y);
+	}
+}
+
+void thrice(const float *restrict x, float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 300000; i++)
+		for (int k = 0; k < 3; k++)
+			y[3 * i + k] = x[i];
+}
+
+void nearest_3_2(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { C = 32, H = 64, W = 64 };
+	(void)workspace;
+	for (int c = 0; c < C; c++)
+		for (int i = 0; i < H * 3 / 2; i++) {
+			const float *row = x + (c * H + i * 2 / 3) * W;
+			for (int j = 0; j < W; j += 2, y += 3) {
+				y[0] = y[1] = row[j];
+				y[2] = row[j + 1];
+			}
+		}
+}
+
+void channel_shuffle(const float *restrict x, float *restrict y,
+    void *workspace)
+{
+	enum { P = 3136, C = 48, G = 3 };
+	(void)workspace;
+	for (int p = 0; p < P; p++)
+		for (int k = 0; k < C / G; k++)
+			for (int g = 0; g < G; g++)
+				y[p * C + k * G + g] = x[p * C + g * (C / G) + k];
+}
+
+void edges_u8(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
+{
+	enum { H = 1080, W = 1920, P = 4 };
+	(void)workspace;
+	for (int i = -P; i < H + P; i++, y += W + 2 * P) {
+		const uint8_t *row = x + (i < 0 ? 0 : i < H ? i : H - 1) * W;
+		memset(y, row[0], P);
+		memcpy(y + P, row, W);
+		memset(y + P + W, row[W - 1], P);
+	}
+}
+
+void tile(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { M = 100, N = 150 };
+	(void)workspace;
+	for (int i = 0; i < 7 * M; i++)
+		for (int k = 0; k < 9; k++, y += N)
+			memcpy(y, x + i % M * N, N * sizeof *y);
 }

@@ -130,3 +130,41 @@ void batch_statistics_nhwc(const float *restrict x, float *restrict s,
 			q[c] += x[c] * x[c];
 		}
 }
+
+void bilinear_form(const float *restrict x, const float *restrict a,
+    const float *restrict z, float *restrict y, void *workspace)
+{
+	enum { N = 900, M = 800 };
+	float sum = 0;
+	(void)workspace;
+	for (int i = 0; i < N; i++) {
+		float t = 0;
+		for (int j = 0; j < M; j++)
+			t += a[i * M + j] * z[j];
+		sum += x[i] * t;
+	}
+	*y = sum;
+}
+
+void dots_of_3(const float *restrict a, const float *restrict b,
+    float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 50000; i++, a += 3, b += 3)
+		y[i] = a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+void mean_over_time(const float *restrict x, float *restrict y,
+    void *workspace)
+{
+	enum { B = 32, T = 100, C = 160 };
+	(void)workspace;
+	for (int b = 0; b < B; b++, y += C) {
+		float sum[C] = {0};
+		for (int t = 0; t < T; t++, x += C)
+			for (int c = 0; c < C; c++)
+				sum[c] += x[c];
+		for (int c = 0; c < C; c++)
+			y[c] = sum[c] / T;
+	}
+}

@@ -91,3 +91,17 @@ void channel_peaks(const float *restrict x, float *restrict hi,
 		av[c] = s * (1.0f / 784);
 	}
 }
+
+void squares_and_gradient(const float *restrict p, const float *restrict t,
+    float *restrict l, float *restrict d, void *workspace)
+{
+	enum { N = 500000 };
+	float sum = 0;
+	(void)workspace;
+	for (int i = 0; i < N; i++) {
+		float e = p[i] - t[i];
+		sum += e * e;
+		d[i] = e * (2.0f / N);
+	}
+	*l = sum / N;
+}

@@ -138,3 +138,39 @@ void jacobi(const float *x, float *y, void *workspace)
 	heat(y, a, N);
 	heat(a, y, N);
 }
+
+void local_variance(const float *restrict x, float *restrict y,
+    void *workspace)
+{
+	enum { H = 500, W = 700, S = W + 2 };
+	float s[S], q[S];
+	(void)workspace;
+	for (int i = 0; i < H; i++, x += S, y += W) {
+		for (int j = 0; j < S; j++) {
+			float a = x[j], b = x[j + S], c = x[j + 2 * S];
+			s[j] = a + b + c;
+			q[j] = a * a + b * b + c * c;
+		}
+		for (int j = 0; j < W; j++) {
+			float m = (s[j] + s[j + 1] + s[j + 2]) / 9;
+			y[j] = (q[j] + q[j + 1] + q[j + 2]) / 9 - m * m;
+		}
+	}
+}
+
+void max_pool_nhwc(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { C = 64, H = 112, W = 112 };
+	(void)workspace;
+	for (int i = 0; i < H; i += 2)
+		for (int j = 0; j < W; j += 2, y += C) {
+			for (int c = 0; c < C; c++)
+				y[c] = x[(i * W + j) * C + c];
+			for (int a = i ? i - 1 : 0; a < i + 2; a++)
+				for (int b = j ? j - 1 : 0; b < j + 2; b++)
+					for (int c = 0; c < C; c++) {
+						float v = x[(a * W + b) * C + c];
+						y[c] = v > y[c] ? v : y[c];
+					}
+		}
+}

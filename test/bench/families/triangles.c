@@ -1,6 +1,7 @@
 /* Triangles and running sums: what a C programmer would write. */
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 
 void cumulative(const float *restrict x, float *restrict y, void *workspace)
 {
@@ -93,3 +94,26 @@ void causal_extents(const float *q, const float *k, const float *v, float *out,
 	}
 }
 #endif
+
+void suffix_sums(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { M = 500, N = 1000 };
+	(void)workspace;
+	for (int i = 0; i < M; i++, x += N, y += N) {
+		float sum = 0;
+		for (int j = N - 1; j >= 0; j--)
+			y[j] = sum += x[j];
+	}
+}
+
+void cumulative_i32(const int32_t *restrict x, int32_t *restrict y,
+    void *workspace)
+{
+	enum { M = 500, N = 1000 };
+	(void)workspace;
+	for (int i = 0; i < M; i++, x += N, y += N) {
+		int32_t sum = 0;
+		for (int j = 0; j < N; j++)
+			y[j] = sum += x[j];
+	}
+}

@@ -87,3 +87,19 @@ void autocorrelation(const float *restrict x, float *restrict y,
 		y[l] = s;
 	}
 }
+
+#ifdef HAVE_CBLAS
+void covariance(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { N = 600, D = 200 };
+	float *restrict t = workspace, m[D] = {0};
+	for (int n = 0; n < N; n++)
+		for (int j = 0; j < D; j++)
+			m[j] += x[n * D + j];
+	for (int n = 0; n < N; n++)
+		for (int j = 0; j < D; j++)
+			t[n * D + j] = x[n * D + j] - m[j] / N;
+	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, D, D, N,
+	    1.0f / (N - 1), t, D, t, D, 0, y, D);
+}
+#endif

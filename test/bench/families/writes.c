@@ -39,3 +39,15 @@ void bias_relu(const float *restrict x, const float *restrict b,
 			y[(size_t)i * N + j] = t > 0 ? t : 0;
 		}
 }
+
+void kronecker(const float *restrict x, const float *restrict z,
+    float *restrict y, void *workspace)
+{
+	enum { A = 48, B = 40, C = 48, D = 40 };
+	(void)workspace;
+	for (int a = 0; a < A; a++)
+		for (int c = 0; c < C; c++)
+			for (int b = 0; b < B; b++, y += D)
+				for (int d = 0; d < D; d++)
+					y[d] = x[a * B + b] * z[c * D + d];
+}
