@@ -95,9 +95,10 @@ void arena_free(Arena *arena)
 static Chunk *chunk_new(Arena *arena, size_t need)
 {
 	size_t size = need > CHUNK_BYTES ? need : CHUNK_BYTES;
-	Chunk *c = must_alloc(sizeof *c + size);
+	Chunk *c = calloc(1, sizeof *c + size);
+	if (!c)
+		out_of_memory();
 	c->size = size;
-	c->used = 0;
 	c->next = arena->chunks;
 	arena->chunks = c;
 	return c;
@@ -115,7 +116,7 @@ void *arena_alloc(Arena *arena, size_t size)
 		c = chunk_new(arena, size);
 	void *p = c->data + c->used;
 	c->used += size;
-	return memset(p, 0, size);
+	return p; /* chunks are zeroed, and no piece is given twice */
 }
 
 void *arena_memdup(Arena *arena, const void *data, size_t size)

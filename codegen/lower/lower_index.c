@@ -100,7 +100,7 @@ Interval range_of(const Lower *l, Index x)
 
 Index index_const(int64_t value)
 {
-	return (Index){.form = low_affine_const(value), .vector = -1};
+	return (Index){.form = {value, 0, NULL}, .vector = -1};
 }
 
 Index index_symbol(Lower *l, int symbol)
@@ -149,12 +149,17 @@ bool index_has_free(Index x)
 	return false;
 }
 
+static int64_t form_coefficient(LowAffine form, int symbol)
+{
+	for (int i = 0; i < form.n; i++)
+		if (form.terms[i].temp == symbol)
+			return form.terms[i].coefficient;
+	return 0;
+}
+
 static int64_t coefficient_of(Index x, int symbol)
 {
-	for (int i = 0; i < x.form.n; i++)
-		if (x.form.terms[i].temp == symbol)
-			return x.form.terms[i].coefficient;
-	return 0;
+	return form_coefficient(x.form, symbol);
 }
 
 int64_t index_coefficient(Index x, int symbol)
@@ -635,8 +640,7 @@ static bool nonnegative(Lower *l, LowAffine form, int depth)
 			terms = NEW_N(l->arena, LowTerm, form.n + fact.n);
 		for (int j = 0; j < form.n; j++) {
 			LowTerm t = form.terms[j];
-			Index x = {.form = fact, .vector = -1};
-			int64_t c = coefficient_of(x, t.temp);
+			int64_t c = form_coefficient(fact, t.temp);
 			if (!c || (c > 0) != (t.coefficient > 0) ||
 			    t.coefficient % c)
 				continue;

@@ -314,6 +314,17 @@ static int64_t find_worst(const Buffer *b, const void *got, const void *want,
 	return worst;
 }
 
+/* The most usual case, four times as fast; false also says that it is another. */
+static bool all_near(const Buffer *b, const void *got, const void *want,
+    double allowed)
+{
+	const float *g = got, *w = want;
+	bool near = b->type == DT_F32;
+	for (int64_t i = 0, n = near ? buffer_elements(b) : 0; i < n; i++)
+		near &= fabs((double)g[i] - w[i]) <= allowed;
+	return near;
+}
+
 typedef enum { ELEMENT_WRONG, ELEMENT_RIGHT, ELEMENT_UNKNOWN } Verdict;
 
 /* Unknown: f32 says nothing of the element, it is off by a good part of it, and
@@ -375,8 +386,10 @@ bool compare_output(const MeasureData *data, int set, int output,
 	const void *want = expected_of(data, set, output);
 	if (!memcmp(got, want, (size_t)buffer_bytes(b)))
 		return true;
-	int64_t at = find_worst(
-	    b, got, want, allowed_of(data, set, output), NULL, 0);
+	double allowed = allowed_of(data, set, output);
+	if (all_near(b, got, want, allowed))
+		return true;
+	int64_t at = find_worst(b, got, want, allowed, NULL, 0);
 	if (at < 0)
 		return true;
 	describe(b, at, scalar_element(b->type, got, at),
