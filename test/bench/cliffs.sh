@@ -240,6 +240,18 @@ block() {
 		'four dense layers, of each alone' $here/dense.yaml:mlp1*1 \
 		$here/dense.yaml:mlp2*1 $here/dense.yaml:mlp3*1 \
 		$here/dense.yaml:mlp4*1 ;;
+	inverted) parts inverted $here/inverted.yaml: 1.05 \
+		'inverted residual, of its convolutions' \
+		$here/inverted_expand.yaml:*1 $here/inverted_filter.yaml:*1 \
+		$here/inverted_project.yaml:*1 ;;
+	ffn) parts ffn $here/ffn.yaml: 1.05 'feed-forward, of its halves' \
+		$here/ffn_up.yaml:*1 $here/ffn_down.yaml:*1 ;;
+	qkv) parts qkv $here/qkv.yaml: 1.05 \
+		'three products of one input, of each alone' \
+		$here/linear.yaml:square*3 ;;
+	lowrank) parts lowrank $here/lowrank.yaml: 1.05 \
+		'low rank, of its products' $here/linear.yaml:thin*1 \
+		$here/linear.yaml:flat*1 ;;
 	esac
 }
 
@@ -373,7 +385,8 @@ cliff_rows() {
 	printf 'transposed %s\n' 1 2 3 4
 	printf 'depthwise %s\n' d1 d3 d9
 	printf 'product %s\n' 2048 4096 c3d
-	printf 'block %s\n' basic bottleneck swiglu lstm mlp
+	printf 'block %s\n' basic bottleneck swiglu lstm mlp inverted ffn qkv \
+		lowrank
 	echo 'resnet18 -'
 	printf 'attention %s\n' bert causal
 	echo 'budget -'
