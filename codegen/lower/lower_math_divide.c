@@ -13,6 +13,7 @@
  * are divided. */
 #include "codegen/lower/lower_math.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* s is between LEAST and MOST; where a quotient is at least SMALL, neither it
@@ -52,6 +53,7 @@ static bool pays(const Lower *l, int a, int s)
 /* 1/s, or NaN where s is not inside. */
 static Value reciprocal(Lower *l, Value s)
 {
+	assert(s.temp >= 0 || s.f == (double)(float)s.f);
 	if (s.temp < 0)
 		return value_const(DT_F32, (float)(1 / s.f), 0);
 	Vectors m = {l, s.lanes, DT_F32};
