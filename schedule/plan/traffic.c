@@ -187,12 +187,13 @@ static double starts_of(const StageNow *w, const StageCost *c, int j)
 	return c->trips[j < w->nrunning ? w->running[j] : w->stage->nloops];
 }
 
-/* Does what a stage before this one touched in the same iteration fit? */
+/* Does what a stage before this one touched in the same iteration stay, beside as
+ * much again of its own? */
 static bool is_left(const StageNow *w, const PlanAccess *a,
     const double *taken, double size)
 {
 	uint32_t around = w->runs & ((1u << a->after) - 1);
-	return a->after && taken[__builtin_popcount(around)] <= size;
+	return a->after && taken[__builtin_popcount(around)] * 2 <= size;
 }
 
 /* What is touched inside of the loop at which that fits, loop j - 1, comes each

@@ -30,7 +30,8 @@ const char *rule_columns(const Rules *r, int block, int last, int lanes)
 	int row = rule_longer_axis(b, last);
 	int64_t all = (b->axes[last].extent + lanes - 1) / lanes;
 	Buf sizes = {0};
-	if (row < 0 || all < 2 * LEAST || !r->blocks[block].output ||
+	if (row < 0 || lanes < 2 || all < 2 * LEAST ||
+	    !r->blocks[block].output ||
 	    r->blocks[block].home != block ||
 	    !reads_filter(r, block, row, last))
 		return NULL;

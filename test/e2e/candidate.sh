@@ -12,8 +12,9 @@ outcomes() { # STORE OUTCOME: how many
 	"$TUNEC" log export --db "$1" 2>/dev/null |
 		grep -c "\"outcome\":\"$2\""
 }
-strike() { # how; true once a measuring process was hit
-	local server child
+strike() { # how; true once a measuring process was hit: one, or for want of memory
+	# all, since what one process lacks is tried again in another
+	local server child hit=1
 	for server in $(below $pid); do
 		for child in $(below "$server"); do
 			case $1 in
@@ -21,11 +22,11 @@ strike() { # how; true once a measuring process was hit
 			timeout) kill -STOP "$child" 2>/dev/null && return ;;
 			memory)
 				prlimit --pid "$child" --as=1000000:1000000 \
-					2>/dev/null && return ;;
+					2>/dev/null && hit=0 ;;
 			esac
 		done
 	done
-	return 1
+	return $hit
 }
 for how in crash timeout memory; do
 	"$TUNEC" tune "$workloads/conv2d.yaml:resnet18_c9" --time 100s \
