@@ -35,6 +35,10 @@ enum { ISSUE = 4, LOOP_INSTRUCTIONS = 3 };
  * only goes on with what those around it do. */
 enum { START = 20, AGAIN = 3 };
 
+/* For each time that a body runs: the branch back.  Where a reduction waits for
+ * its sums there is time for it. */
+enum { BACK = 1 };
+
 static double at(const int64_t *values, Handle h)
 {
 	return h == HANDLE_NONE ? 0 : (double)values[h];
@@ -603,7 +607,7 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 		body += 2 * (c->registers - m->vector_registers);
 	count_conflicts(&now, c);
 	body = max2(body, c->instructions / ISSUE);
-	body += c->gathers * 0.5 + c->conflicts * 3;
+	body += c->gathers * 0.5 + c->conflicts * 3 + (s->reduce ? 0 : BACK);
 	double compute = body * c->body_runs + starting(s, c) +
 	    c->results * combining(s, c) + odd_steps(s, values, c);
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
