@@ -9,7 +9,7 @@
  *
  * Or each from the one before:
  *
- *     y[j] = (if j > 0 then y[j - 1] else 0) + e(j)
+ *     y[j] = e(j) + (if j > 0 then y[j - 1] else 0)
  *
  * Sums, products and extremes alike; for k < j the last element of each block
  * before is counted with it.  From behind, k >= j, likewise:
@@ -185,11 +185,13 @@ Expr *prefix_within(
 	return at(arena, p, body, naxes, k, holds);
 }
 
-static Expr *combined(Arena *arena, const Prefix *p, Expr *a, Expr *b)
+/* As a reduction does, the element before what there is so far: a NaN is passed
+ * over by max and min. */
+static Expr *combined(Arena *arena, const Prefix *p, Expr *element, Expr *so_far)
 {
 	static const Op ops[] = {[REDUCE_SUM] = OP_ADD, [REDUCE_PROD] = OP_MUL,
 	    [REDUCE_MAX] = OP_MAX, [REDUCE_MIN] = OP_MIN};
-	return expr_binary(arena, ops[p->op], a, b);
+	return expr_binary(arena, ops[p->op], element, so_far);
 }
 
 static Expr *read_at(Arena *arena, const Prefix *p, DType type, int buffer,
@@ -210,9 +212,9 @@ Expr *prefix_before(Arena *arena, const Prefix *p, Expr *body, int naxes,
 	    number(arena, p->behind ? size : size - 1));
 	Expr *sum = read_at(arena, p, body->type, within, nspatial, last);
 	if (p->exclusive)
-		sum = combined(arena, p, sum,
+		sum = combined(arena, p,
 		    at(arena, p, body, naxes, last,
-			expr_int(arena, DT_BOOL, 1)));
+			expr_int(arena, DT_BOOL, 1)), sum);
 	return expr_if(arena,
 	    expr_binary(arena, p->behind ? OP_GE : OP_LT, c, b), sum,
 	    expr_identity(arena, p->op, body->type));
@@ -258,6 +260,6 @@ Expr *prefix_carried(Arena *arena, const Prefix *p, Expr *body, int naxes,
 	Expr *last = read_at(
 	    arena, p, body->type, own, nspatial, before_j(arena, p));
 	Expr *none = expr_identity(arena, p->op, body->type);
-	return combined(arena, p, expr_if(arena, some, last, none),
-	    prefix_added(arena, p, body, naxes));
+	return combined(arena, p, prefix_added(arena, p, body, naxes),
+	    expr_if(arena, some, last, none));
 }

@@ -107,6 +107,11 @@ static const char products_of[] = SPEC("x: 'i32[3, 70]'",
 static const char greatest[] = SPEC("x: 'f32[3, 70]'",
     "  y[i < 3, j < 70] =\n"
     "    max[k < 70](if i != k and k <= j then x[i, k] else -inf)\n");
+/* Of no number: max passes it over. */
+static const char roots[] = SPEC("x: 'f32[3, 70]'",
+    "  y[i < 3, j < 70] = max[k < j + 1](sqrt(x[i, k]))\n");
+static const char roots_before[] = SPEC("x: 'f32[3, 70]'",
+    "  y[i < 3, j < 70] = min[k < j](sqrt(x[i, k]))\n");
 /* What masks what is summed, in a program of several definitions. */
 static const char causal[] = SPEC(
     "q: 'f32[21, 4]', k: 'f32[21, 4]', v: 'f32[21, 8]'",
@@ -347,6 +352,10 @@ static const Case cases[] = {
     {"products_carry", products_of,
 	"carry(y.k)\nj0, j1 = split(y.j, [_, 8])\nunroll(j1)\n", -1},
     {"greatest_carry", greatest, "carry(y.k)\n", -1},
+    {"roots_carry", roots, "carry(y.k)\n", -1},
+    {"roots_before_carry", roots_before, "carry(y.k)\n", -1},
+    {"roots_prefix", roots, "w, p = prefix(y.k, 8)\n", -1},
+    {"roots_before_prefix", roots_before, "w, p = prefix(y.k, 8)\n", -1},
     {"before_prefix", before, "w, p = prefix(y.k, 16)\n", -1},
     {"products_prefix", products_of,
 	"w, p = prefix(y.k, 8)\nv, q = prefix(p.x0, 2)\n", -1},
