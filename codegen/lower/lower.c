@@ -9,8 +9,9 @@
 enum {
 	/* of a function: beyond, compiling takes longer than it gains */
 	MOST_OPERATIONS = 20000,
-	/* and for each block of a large program, as many as a small one has */
-	STAGE_OPERATIONS = 100,
+	/* and for each block of a large program: products that are repeated in
+	 * code have up to 1,500 instructions, between blocks of a few */
+	STAGE_OPERATIONS = 1000,
 };
 
 /* --- buffers ------------------------------------------------------------ */
