@@ -104,7 +104,7 @@ typedef enum {
 	JOB_PEAK,
 	JOB_COPY  /* as many bytes as the program moves */
 } JobKind;
-enum { MEASURE_LOWERED = 32 }; /* children that wait with a lowered form */
+enum { MEASURE_LOWERED = 16 }; /* children that wait with a lowered form */
 typedef struct {
 	JobKind kind;
 	int program; /* which of the run's */
