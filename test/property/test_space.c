@@ -134,12 +134,12 @@ static void check_normal(Arena *arena, const Program *program, Space *space,
 	CodeForm a = form_of(arena, program, space, raw, machine);
 	CodeForm b = form_of(arena, program, space, normal, machine);
 	if (!*a.text || !strcmp(a.text, b.text) ||
-	    (*b.text && b.instructions < a.instructions))
+	    (*b.text && b.instructions <= a.instructions))
 		return;
 	Buf text = {0};
 	trace_print(&text, space_trace(arena, space, raw));
 	trace_print(&text, space_trace(arena, space, normal));
-	fail_msg("%s: other code in normal form\n%s", program->symbol,
+	fail_msg("%s: more code in normal form\n%s", program->symbol,
 	    buf_text(&text));
 }
 
