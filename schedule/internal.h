@@ -123,6 +123,8 @@ bool edit_is_identity_write(const Nest *nest, int stage);
 bool edit_is_once(const Nest *nest, int buffer);
 /* Nothing of the stage is scheduled. */
 bool edit_is_pristine(const Nest *nest, int stage);
+/* The loop's block is a running reduction over that loop alone. */
+Refusal edit_running(const Nest *nest, int loop, int *stage, Prefix *prefix);
 /* A reduction becomes a block without, of that body. */
 void edit_make_elementwise(Nest *nest, int stage, Expr *body);
 /* The live stages that read it, each once. */

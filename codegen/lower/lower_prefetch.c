@@ -32,22 +32,14 @@ static bool reads_at_data(const Expr *read)
 	return false;
 }
 
-/* The blocks of a GPU hide what they wait for behind each other. */
-static bool is_launched(const Lower *l)
-{
-	for (int i = 0; i < l->nest->vars.n; i++)
-		if (loop_is_bound(l->nest->vars.at[i].kind))
-			return true;
-	return false;
-}
-
-/* The read that is prefetched; NULL: it cannot be. */
+/* The read that is prefetched; NULL: it cannot be, or the blocks of a GPU hide what
+ * they wait for behind each other. */
 static const Expr *read_of(const Lower *l, int stage, const Prefetch *p)
 {
 	const Expr *read =
 	    expr_find_read(l->nest->stages.at[stage].body, p->access);
 	bool memory = l->nest->buffers.at[p->access].scope != SCOPE_REG;
-	return read && memory && !reads_at_data(read) && !is_launched(l)
+	return read && memory && !reads_at_data(read) && !nest_is_launched(l->nest)
 	    ? read : NULL;
 }
 

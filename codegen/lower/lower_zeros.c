@@ -15,11 +15,8 @@
 /* The blocks of a GPU compute what they are told. */
 static ExprVec demand_of(Lower *l, int stage)
 {
-	ExprVec none = {0};
-	for (int i = 0; i < l->nest->vars.n; i++)
-		if (loop_is_bound(l->nest->vars.at[i].kind))
-			return none;
-	return nest_demand(l->nest, l->arena, stage);
+	return nest_is_launched(l->nest)
+	    ? (ExprVec){0} : nest_demand(l->nest, l->arena, stage);
 }
 
 static const StepConditions *conditions_of(Lower *l, int stage)

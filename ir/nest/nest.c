@@ -384,6 +384,14 @@ Expr *nest_axis_form(const Nest *nest, int stage, int axis)
 }
 
 /* The parts of an exact split give the extent; a root is rounded up. */
+bool nest_is_launched(const Nest *nest)
+{
+	for (int i = 0; i < nest->vars.n; i++)
+		if (loop_is_bound(nest->vars.at[i].kind))
+			return true;
+	return false;
+}
+
 Handle nest_covered(const Nest *nest, int var)
 {
 	const Var *v = &nest->vars.at[var];

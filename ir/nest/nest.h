@@ -219,6 +219,8 @@ Expr *nest_axis_form(const Nest *nest, int stage, int axis);
  * *refusal where it is known not to be; else a guard and true. */
 bool nest_require(
     Nest *nest, Handle value, const char *why, const char **refusal);
+/* Do the blocks and threads of a GPU run some of its loops? */
+bool nest_is_launched(const Nest *nest);
 /* How many values a variable takes: its extent rounded up to its tiles. */
 Handle nest_covered(const Nest *nest, int var);
 

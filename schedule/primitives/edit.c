@@ -574,6 +574,21 @@ bool edit_is_pristine(const Nest *nest, int stage)
 	return true;
 }
 
+Refusal edit_running(const Nest *nest, int loop, int *stage, Prefix *prefix)
+{
+	*stage = nest->vars.at[loop].stage;
+	const Stage *s = &nest->stages.at[*stage];
+	if (!nest->vars.at[loop].reduce)
+		return "the loop is not a reduction loop";
+	if (s->naxes != s->nspatial + 1)
+		return "the block reduces over several axes";
+	for (int j = 0; j < s->nspatial; j++)
+		if (prefix_find(nest->arena, s->body, s->reduce, j,
+			s->nspatial, prefix))
+			return NULL;
+	return "the block is no running sum";
+}
+
 void edit_make_elementwise(Nest *nest, int stage, Expr *body)
 {
 	Stage *s = &nest->stages.at[stage];

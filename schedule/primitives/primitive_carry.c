@@ -2,7 +2,7 @@
  *
  *     y[j] = sum[k](if k <= j then e(k) else 0)      carry(y.k)
  *   ->
- *     y[j] = (if j > 0 then y[j - 1] else 0) + e(j)
+ *     y[j] = e(j) + (if j > 0 then y[j - 1] else 0)
  *
  * The order of the reduction stays.  Legal before anything of the block is
  * scheduled, where the block writes elements of the type that it adds; e is not
@@ -15,34 +15,21 @@ typedef struct {
 	Prefix prefix;
 } Carry;
 
-static bool find(const Nest *nest, Carry *p)
-{
-	const Stage *s = &nest->stages.at[p->stage];
-	int k = s->nspatial;
-
-	for (int j = 0; j < s->nspatial; j++)
-		if (prefix_find(
-			nest->arena, s->body, s->reduce, j, k, &p->prefix))
-			return prefix_carries(&p->prefix, s->axes[j].extent,
-			    s->axes[k].extent);
-	return false;
-}
-
 static Refusal parameters(const Call *call, Carry *p)
 {
 	const Nest *nest = call->nest;
 	int var;
 	Refusal why = call_loop(call, 0, &var);
 
+	if (!why)
+		why = edit_running(nest, var, &p->stage, &p->prefix);
 	if (why)
 		return why;
-	p->stage = nest->vars.at[var].stage;
 	const Stage *s = &nest->stages.at[p->stage];
-	if (!nest->vars.at[var].reduce)
-		return "the loop is not a reduction loop";
-	if (s->naxes != s->nspatial + 1)
-		return "the block reduces over several axes";
-	return find(nest, p) ? NULL : "the block is no running sum";
+	return prefix_carries(&p->prefix, s->axes[p->prefix.j].extent,
+		   s->axes[p->prefix.k].extent)
+	    ? NULL
+	    : "the block is no running sum";
 }
 
 Refusal carry_legal(const Call *call)

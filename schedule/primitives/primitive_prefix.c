@@ -19,17 +19,6 @@ typedef struct {
 	Prefix prefix;
 } Running;
 
-static bool find(const Nest *nest, Running *p, int k)
-{
-	const Stage *s = &nest->stages.at[p->stage];
-
-	for (int j = 0; j < s->nspatial; j++)
-		if (prefix_find(
-			nest->arena, s->body, s->reduce, j, k, &p->prefix))
-			return true;
-	return false;
-}
-
 static Refusal parameters(const Call *call, Running *p)
 {
 	const Nest *nest = call->nest;
@@ -40,16 +29,11 @@ static Refusal parameters(const Call *call, Running *p)
 		why = call_int(call, 1, &p->size);
 	if (!why)
 		why = call_outs(call, 2);
+	if (!why)
+		why = edit_running(nest, var, &p->stage, &p->prefix);
 	if (why)
 		return why;
-	p->stage = nest->vars.at[var].stage;
 	const Stage *s = &nest->stages.at[p->stage];
-	if (!nest->vars.at[var].reduce)
-		return "the loop is not a reduction loop";
-	if (s->naxes != s->nspatial + 1)
-		return "the block reduces over several axes";
-	if (!find(nest, p, s->nspatial))
-		return "the block is no running sum";
 	return prefix_fits(&p->prefix, p->size,
 		   s->axes[p->prefix.j].extent, s->axes[p->prefix.k].extent)
 	    ? NULL

@@ -18,16 +18,6 @@ enum {
 	APART_MOST = 8   /* elements between lanes of what is read */
 };
 
-static void put(Rules *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put(Rules *r, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&r->text, format, args);
-	va_end(args);
-}
-
 static bool is_small(const Block *b, int axis)
 {
 	return b->axes[axis].extent <= SMALL;
@@ -40,14 +30,6 @@ static int long_axis(const Block *b)
 	while (a >= 0 && is_small(b, a))
 		a--;
 	return a;
-}
-
-static int64_t steps_of(const Block *b)
-{
-	int64_t n = 1;
-	for (int a = b->nspatial; a < b->naxes && n <= STEPS_MOST; a++)
-		n *= b->axes[a].extent;
-	return n;
 }
 
 /* Of axes that are repeated in code, those behind the long one or all. */
@@ -81,7 +63,7 @@ bool rule_is_few(const Rules *r, int i)
 	int lanes = rule_lanes(r->machine, b->body->type);
 	bool apart = false;
 	if (along < 0 || lanes < 4 || b->axes[along].extent < lanes ||
-	    steps_of(b) > STEPS_MOST || steps_of(b) < 2 ||
+	    rule_steps(b) > STEPS_MOST || rule_steps(b) < 2 ||
 	    results_of(b, along + 1) > SMALL ||
 	    results_of(b, 0) > RESULTS_MOST || rule_rows_has(r, i))
 		return false;
@@ -137,7 +119,7 @@ static void put_small(Rules *r, const Block *b, const char *format)
 {
 	for (int a = 0; a < b->naxes; a++)
 		if (a >= b->nspatial || is_small(b, a))
-			put(r, format, b->name, b->axes[a].name);
+			buf_printf(&r->text, format, b->name, b->axes[a].name);
 }
 
 void rule_few(Rules *r, int i)
@@ -151,9 +133,9 @@ void rule_few(Rules *r, int i)
 	r->blocks[i].scheduled = true;
 	rule_root(r, i);
 	if (host >= 0)
-		put(r, "set_scope(%s, reg)\ncompute_at(%s, %s)\n", b->name,
+		buf_printf(&r->text, "set_scope(%s, reg)\ncompute_at(%s, %s)\n", b->name,
 		    b->name, r->blocks[host].lane_loop);
-	put(r, "%s, %s = split(%s.%s, [_, %d])\nreorder(", outer, v, b->name,
+	buf_printf(&r->text, "%s, %s = split(%s.%s, [_, %d])\nreorder(", outer, v, b->name,
 	    b->axes[along].name, lanes);
 	for (int a = along - 1; a >= 0; a--)
 		if (!is_small(b, a))
@@ -161,14 +143,14 @@ void rule_few(Rules *r, int i)
 			    r->arena, "%s.%s", b->name, b->axes[a].name);
 	for (int a = 0; a < along; a++)
 		if (!is_small(b, a))
-			put(r, "%s.%s, ", b->name, b->axes[a].name);
-	put(r, "%s, ", outer);
+			buf_printf(&r->text, "%s.%s, ", b->name, b->axes[a].name);
+	buf_printf(&r->text, "%s, ", outer);
 	put_small(r, b, "%s.%s, ");
-	put(r, "%s)\n", v);
+	buf_printf(&r->text, "%s)\n", v);
 	put_small(r, b, "unroll(%s.%s)\n");
 	if (host >= 0)
-		put(r, "unroll(%s)\n", outer);
-	put(r, "vectorize(%s, %d)\ntail(%s, peel)\n", v, lanes, b->name);
+		buf_printf(&r->text, "unroll(%s)\n", outer);
+	buf_printf(&r->text, "vectorize(%s, %d)\ntail(%s, peel)\n", v, lanes, b->name);
 	if (host < 0 && r->machine->threads > 1)
-		put(r, "parallel(%s)\n", first);
+		buf_printf(&r->text, "parallel(%s)\n", first);
 }

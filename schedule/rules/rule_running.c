@@ -18,17 +18,6 @@
 #include "schedule/rules/rules.h"
 
 #include <assert.h>
-#include <stdarg.h>
-
-static void put(Rules *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put(Rules *r, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&r->text, format, args);
-	va_end(args);
-}
 
 /* A whole one down columns that are worth vectors. */
 static bool is_in_columns(const Rules *r, int block)
@@ -48,7 +37,7 @@ static int put_batches(Rules *r, const Block *b, int row, int last)
 	for (int a = 0; a < b->nspatial; a++) {
 		if (a == row || a == last)
 			continue;
-		put(r, "%s.%s, ", b->name, b->axes[a].name);
+		buf_printf(&r->text, "%s.%s, ", b->name, b->axes[a].name);
 		if (first < 0 && b->axes[a].extent > 1)
 			first = a;
 	}
@@ -65,11 +54,11 @@ static void put_ring(Rules *r, int block, int row, const char *rows)
 			return;
 	if (info->output)
 		return;
-	put(r, "transform_layout(%s, [", b->name);
+	buf_printf(&r->text, "transform_layout(%s, [", b->name);
 	for (int a = 0; a < b->nspatial; a++)
-		put(r, "%s%s%s%s", a ? ", " : "", b->axes[a].name,
+		buf_printf(&r->text, "%s%s%s%s", a ? ", " : "", b->axes[a].name,
 		    a == row ? "%" : "", a == row ? rows : "");
-	put(r, "])\n");
+	buf_printf(&r->text, "])\n");
 }
 
 static void put_carried(Rules *r, int block)
@@ -84,24 +73,24 @@ static void put_carried(Rules *r, int block)
 	assert(last > row);
 	while (lanes > 1 && b->axes[last].extent * 2 <= lanes)
 		lanes /= 2;
-	put(r, "%s, %s = split(%s.%s, ? in tile([1, 2, 4, 8]))\n", i.outer,
+	buf_printf(&r->text, "%s, %s = split(%s.%s, ? in tile([1, 2, 4, 8]))\n", i.outer,
 	    i.unrolled, b->name, b->axes[row].name);
-	put(r, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n",
+	buf_printf(&r->text, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n",
 	    j.outer, j.unrolled, j.lanes, b->name, b->axes[last].name, lanes);
-	put(r, "reorder(");
+	buf_printf(&r->text, "reorder(");
 	batch = put_batches(r, b, row, last);
 	bool columns = threads && batch < 0;
-	put(r, "%s, %s, %s, %s, %s)\n", columns ? j.outer : i.outer,
+	buf_printf(&r->text, "%s, %s, %s, %s, %s)\n", columns ? j.outer : i.outer,
 	    columns ? i.outer : j.outer, i.unrolled, j.unrolled, j.lanes);
-	put(r, "unroll(%s)\nunroll(%s)\nvectorize(%s, %d)\n", i.unrolled,
+	buf_printf(&r->text, "unroll(%s)\nunroll(%s)\nvectorize(%s, %d)\n", i.unrolled,
 	    j.unrolled, j.lanes, lanes);
 	r->blocks[block].tile = columns ? i.outer : j.outer;
 	put_ring(r, block, row, i.unrolled);
-	put(r, "tail(%s, ? in {peel, mask})\n", b->name);
+	buf_printf(&r->text, "tail(%s, ? in {peel, mask})\n", b->name);
 	if (columns)
-		put(r, "parallel(%s)\n", j.outer);
+		buf_printf(&r->text, "parallel(%s)\n", j.outer);
 	else if (threads)
-		put(r, "parallel(%s.%s)\n", b->name, b->axes[batch].name);
+		buf_printf(&r->text, "parallel(%s.%s)\n", b->name, b->axes[batch].name);
 }
 
 bool rule_running_applies(const Rules *r, int block)
@@ -121,17 +110,17 @@ static void put_columns(Rules *r, int block)
 	const char *v1 = rule_name(r, b, axis, "1");
 	const char *vv = rule_name(r, b, axis, "v");
 	bool home = r->blocks[block].home == block;
-	put(r, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n",
+	buf_printf(&r->text, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n",
 	    v0, v1, vv, n, axis, lanes);
-	put(r, "reorder(%s, ", v0);
+	buf_printf(&r->text, "reorder(%s, ", v0);
 	for (int a = 0; a < b->nspatial; a++)
 		if (a != last)
-			put(r, "%s.%s, ", n, b->axes[a].name);
-	put(r, "%s, %s)\nunroll(%s)\nvectorize(%s, %d)\n", v1, vv, v1, vv,
+			buf_printf(&r->text, "%s.%s, ", n, b->axes[a].name);
+	buf_printf(&r->text, "%s, %s)\nunroll(%s)\nvectorize(%s, %d)\n", v1, vv, v1, vv,
 	    lanes);
-	put(r, "tail(%s, ? in {peel, mask})\n", n);
+	buf_printf(&r->text, "tail(%s, ? in {peel, mask})\n", n);
 	if (home && r->machine->threads > 1)
-		put(r, "parallel(%s)\n", v0);
+		buf_printf(&r->text, "parallel(%s)\n", v0);
 	if (home)
 		rule_add_place(r, block, v0, -1);
 }

@@ -9,19 +9,8 @@
  */
 #include "schedule/rules/rules.h"
 
-#include <stdarg.h>
 
 enum { WINDOW_MOST = 32, SMALL_WINDOW = 9, FILTER_LEAST = 3 };
-
-static void put(Rules *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put(Rules *r, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&r->text, format, args);
-	va_end(args);
-}
 
 int rule_longer_axis(const Block *b, int below)
 {
@@ -31,7 +20,7 @@ int rule_longer_axis(const Block *b, int below)
 	return a;
 }
 
-static int64_t steps_of(const Block *b)
+int64_t rule_steps(const Block *b)
 {
 	int64_t n = 1;
 	for (int a = b->nspatial; a < b->naxes && n <= WINDOW_MOST; a++)
@@ -41,13 +30,13 @@ static int64_t steps_of(const Block *b)
 
 bool rule_is_short(const Block *b)
 {
-	return b->reduce != REDUCE_NONE && steps_of(b) <= WINDOW_MOST;
+	return b->reduce != REDUCE_NONE && rule_steps(b) <= WINDOW_MOST;
 }
 
 /* Its steps are repeated in code, so that rows share what they read. */
 static bool is_small(const Block *b)
 {
-	return steps_of(b) <= SMALL_WINDOW;
+	return rule_steps(b) <= SMALL_WINDOW;
 }
 
 bool rule_is_filter(const Rules *r, int block)
@@ -110,7 +99,7 @@ void rule_window(Rules *r, int i)
 static void put_reduction(Rules *r, const Block *b, const char *format)
 {
 	for (int a = b->nspatial; a < b->naxes; a++)
-		put(r, format, b->name, b->axes[a].name);
+		buf_printf(&r->text, format, b->name, b->axes[a].name);
 }
 
 void rule_lanes_in_space(Rules *r, int block)
@@ -128,35 +117,35 @@ void rule_lanes_in_space(Rules *r, int block)
 	const char *sizes = rule_columns(r, block, last, lanes);
 	RuleSplit v = rule_split(r, b, last, sizes);
 	RuleSplit i = rule_split(r, b, row, sizes ? "1, 2, 4, 8" : NULL);
-	put(r, "%s, %s, %s = split(%s.%s, ? in tile(%s[1, 2, 4, 8], [%d]))\n",
+	buf_printf(&r->text, "%s, %s, %s = split(%s.%s, ? in tile(%s[1, 2, 4, 8], [%d]))\n",
 	    v.outer, v.unrolled, v.lanes, n, b->axes[last].name, v.domain,
 	    lanes);
 	if (row >= 0)
-		put(r, "%s, %s = split(%s.%s, ? in tile(%s[1, 2, 4, 8]))\n",
+		buf_printf(&r->text, "%s, %s = split(%s.%s, ? in tile(%s[1, 2, 4, 8]))\n",
 		    i.outer, i.unrolled, n, b->axes[row].name, i.domain);
-	put(r, "reorder(");
+	buf_printf(&r->text, "reorder(");
 	for (int a = 0; a < last; a++)
 		if (a != row)
-			put(r, "%s.%s, ", n, b->axes[a].name);
+			buf_printf(&r->text, "%s.%s, ", n, b->axes[a].name);
 	if (sizes)
-		put(r, "%s, %s, %s, %s, ", i.place, v.place, i.inner, v.inner);
+		buf_printf(&r->text, "%s, %s, %s, %s, ", i.place, v.place, i.inner, v.inner);
 	else if (row >= 0)
-		put(r, "%s, %s, ", i.outer, v.outer);
+		buf_printf(&r->text, "%s, %s, ", i.outer, v.outer);
 	else
-		put(r, "%s, ", v.outer);
+		buf_printf(&r->text, "%s, ", v.outer);
 	put_reduction(r, b, "%s.%s, ");
 	if (row >= 0)
-		put(r, "%s, ", i.unrolled);
-	put(r, "%s, %s)\n", v.unrolled, v.lanes);
+		buf_printf(&r->text, "%s, ", i.unrolled);
+	buf_printf(&r->text, "%s, %s)\n", v.unrolled, v.lanes);
 	put_reduction(r, b, is_small(b)
 		? "unroll(%s.%s)\n" : "unroll(%s.%s, limit=? in {1, 16})\n");
-	put(r, "unroll(%s)\n", v.unrolled);
+	buf_printf(&r->text, "unroll(%s)\n", v.unrolled);
 	if (row >= 0)
-		put(r, "unroll(%s)\n", i.unrolled);
-	put(r, "vectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", v.lanes,
+		buf_printf(&r->text, "unroll(%s)\n", i.unrolled);
+	buf_printf(&r->text, "vectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", v.lanes,
 	    lanes, n);
 	if (r->machine->threads > 1 && home)
-		put(r, "parallel(%s)\n", row >= 0 ? i.place : v.place);
+		buf_printf(&r->text, "parallel(%s)\n", row >= 0 ? i.place : v.place);
 	if (home && row >= 0)
 		rule_add_place(r, block, i.place, row + 1);
 	if (sizes)

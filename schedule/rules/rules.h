@@ -170,6 +170,8 @@ int rule_carries(const Rules *r, int block);
 /* rule_window.c: a short reduction in a chain of filters? */
 bool rule_is_window(const Rules *r, int block);
 bool rule_is_short(const Block *block); /* a reduction of a few steps */
+/* Steps of its reduction, as far as a short one has them. */
+int64_t rule_steps(const Block *block);
 /* That, or a block of some arithmetic. */
 bool rule_is_filter(const Rules *r, int block);
 /* The last axis below that one that is longer than 1; -1. */
