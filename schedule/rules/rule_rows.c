@@ -89,6 +89,6 @@ void rule_rows(Rules *r, int i)
 	b->home = r->blocks[r->tiled.block].home;
 	if (!b->scheduled)
 		b->moved_by = rule_movers(r, b);
-	buf_printf(&r->text, "compute_at(%s, %s)\n", r->program->blocks[i].name,
-	    r->row_loop);
+	buf_printf(&r->text, "compute_at(%s, %s)\n%s",
+	    r->program->blocks[i].name, r->row_loop, b->copies ? b->copies : "");
 }

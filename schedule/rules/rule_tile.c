@@ -887,6 +887,16 @@ static void bring_panels(Tiling *t, const RuleRead *read, const char *copy)
 		    x->middle);
 }
 
+/* For one batch at a time, which a cache keeps; legal once the product is made
+ * below that loop. */
+static void place_in_batch(Tiling *t, const char *copy)
+{
+	const char **steps = &t->r->blocks[t->info->home].copies;
+	*steps = arena_printf(t->r->arena,
+	    "%scompute_at(%s, ? in {root, %s})\n", *steps ? *steps : "", copy,
+	    t->r->batch_loop);
+}
+
 static void pack_operand(Tiling *t, const RuleRead *read)
 {
 	const Buffer *b = &t->r->program->buffers[read->buffer];
@@ -898,8 +908,7 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 		return;
 	put_copy(t, read, copy);
 	if (makes_rows(t) && t->r->batch_loop && !b->is_const)
-		put(t, "compute_at(%s, ? in {root, %s})\n", copy,
-		    t->r->batch_loop);
+		place_in_batch(t, copy);
 	else if (b->is_const || !is_anchor(t))
 		put(t, "compute_at(%s, root)\n", copy);
 	else

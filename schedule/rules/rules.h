@@ -59,6 +59,8 @@ typedef struct {
 			      the block may be computed; 0: it may not */
 	int *moved_by;     /* by own axis: the axis of `home`; -1 */
 	bool columns;      /* it may be computed for a block of rows and columns */
+	const char *copies; /* steps that place its operands' copies, once it is
+			       where it is computed; NULL: none */
 } RuleBlock;
 
 /* A reduction that multi-level tiling takes, and along which axis it is
