@@ -4,8 +4,8 @@
  *     y[i] = max(s[i], 0)
  *
  * Right where the block has no reduction; worth it where one reader reads each
- * element once, so that nothing is computed again, or where it is next to
- * nothing: no branch, no function call, no division in a product, and few
+ * element once, or several in the same loops do, so that nothing is computed
+ * again, or where it is next to nothing: no branch, no function call, no division in a product, and few
  * operations, with all that was inlined into the block itself.  In both cases as long as the readers' bodies
  * stay small; what is longer is computed in parts. */
 #include "schedule/internal.h"
@@ -31,6 +31,19 @@ static bool read_once(const Rules *r, int reader, int buffer)
 		for (int a = 0; a < block->naxes; a++)
 			if (block->axes[a].extent > 1 && !read->uses[a])
 				return false;
+	}
+	return true;
+}
+
+/* Does each element's one evaluation serve all readers, in the same loops? */
+static bool read_at_once(const Rules *r, const RuleBlock *b, int buffer)
+{
+	int first = b->consumers.at[0];
+	for (int k = 0; k < b->consumers.n; k++) {
+		int reader = b->consumers.at[k];
+		if (!read_once(r, reader, buffer) ||
+		    (k && !rule_runs_with(r, first, reader)))
+			return false;
 	}
 	return true;
 }
@@ -74,8 +87,7 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 	const Block *block = &r->program->blocks[i];
 	if (b->output || !b->consumers.n)
 		return false;
-	if (b->consumers.n == 1 &&
-	    read_once(r, b->consumers.at[0], block->buffer))
+	if (read_at_once(r, b, block->buffer))
 		return true;
 	Work w = work_of(body);
 	return !w.branch_or_call && w.flops <= AGAIN_FLOPS_MAX &&

@@ -14,6 +14,14 @@
  * the axis before, and what is stored is interleaved in registers.
  *
  *     for i for c y[i, c] = x[c, i]   -->   for i0 unroll c vector iv
+ *
+ * An axis of a few elements that are made of the same data is repeated in code,
+ * around the vectors: what they share is read and computed once, and conditions
+ * on it are decided.
+ *
+ *     for k for i for j  y[k, i, j] = if k == 0 then x[i, j] + z[i, j] else …
+ * -->
+ *     for i for j0 unroll k vector jv  y[k, i, j] = …
  */
 #include "schedule/rules/rules.h"
 
@@ -21,7 +29,8 @@ enum {
 	SQUARE_LEAST = 4, /* of a side that is worth transposing */
 	ROWS_MOST = 16,   /* unrolled of what there is one for each row */
 	FEW = 4,          /* of the last axis, at most, that fill no vector */
-	COPIES_MOST = 8   /* vectors at once */
+	COPIES_MOST = 8,  /* vectors at once */
+	KINDS_MOST = 8    /* elements at once that are made of the same data */
 };
 
 typedef struct {
@@ -37,6 +46,8 @@ typedef struct {
 				     NULL: nowhere */
 	int64_t part_extent;
 	int across;           /* axis along which is read; -1: the last one */
+	bool *kinds;          /* by axis: repeated in code around the vectors */
+	bool has_kinds;
 } Spatial;
 
 static void put(Spatial *s, const char *format, ...)
@@ -73,6 +84,41 @@ static bool rows_share(const Spatial *s)
 			return true;
 	}
 	return false;
+}
+
+/* Are elements along the axis made of the same data, for the most part? */
+static bool is_shared(const Spatial *s, int axis)
+{
+	int shared = 0;
+	for (int i = 0; i < s->info->reads.n; i++) {
+		const RuleRead *read = &s->info->reads.at[i];
+		if (read->uses[s->last])
+			shared += read->uses[axis] ? -1 : 1;
+	}
+	return shared > 0;
+}
+
+/* Axes before the row that have few elements, of the same data. */
+static void choose_kinds(Spatial *s)
+{
+	int64_t n = 1;
+	for (int a = s->row - 1; a >= 0 && is_home(s); a--) {
+		int64_t extent = s->block->axes[a].extent;
+		if (extent == 1 || n * extent > KINDS_MOST || !is_shared(s, a))
+			continue;
+		n *= extent;
+		s->kinds[a] = s->has_kinds = true;
+	}
+	while (s->kinds[s->first])
+		s->first++;
+}
+
+/* Where there are kinds: of the axes before the row, those or the others. */
+static void put_before_row(Spatial *s, bool kinds, const char *format)
+{
+	for (int a = 0; a < s->row && s->has_kinds; a++)
+		if (s->kinds[a] == kinds)
+			put(s, format, loop_of(s, a));
 }
 
 /* The axis along which all that varies in both lies side by side; -1. */
@@ -160,8 +206,13 @@ static void put_narrow(Spatial *s)
 	const char *vv = rule_name(r, block, row, "v");
 	int lanes = widest_along(s, s->row);
 	s->row0 = rule_name(r, block, row, "0");
-	put(s, "%s, %s = split(%s, [_, %d])\nreorder(%s, %s, %s)\n", s->row0,
-	    vv, loop_of(s, s->row), lanes, s->row0, loop_of(s, s->last), vv);
+	put(s, "%s, %s = split(%s, [_, %d])\nreorder(", s->row0, vv,
+	    loop_of(s, s->row), lanes);
+	put_before_row(s, false, "%s, ");
+	put(s, "%s, ", s->row0);
+	put_before_row(s, true, "%s, ");
+	put(s, "%s, %s)\n", loop_of(s, s->last), vv);
+	put_before_row(s, true, "unroll(%s)\n");
 	put(s, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, peel)\n",
 	    loop_of(s, s->last), vv, lanes, block->name);
 	note_lanes(s, s->row0, s->row, lanes);
@@ -170,8 +221,9 @@ static void put_narrow(Spatial *s)
 static void split_rows(Spatial *s)
 {
 	int64_t n = s->block->axes[s->row].extent;
-	s->sizes = rule_columns(s->r, s->info->block, s->last,
-	    widest_along(s, s->last));
+	s->sizes = s->has_kinds ? NULL
+				: rule_columns(s->r, s->info->block, s->last,
+					  widest_along(s, s->last));
 	RuleSplit i = rule_split(s->r, s->block, s->row,
 	    s->sizes ? "1, 2, 4, 8" : NULL);
 	s->rows = i;
@@ -236,6 +288,19 @@ static int cut_last(Spatial *s)
 	return part;
 }
 
+/* The order of loops where several rows are at once. */
+static void put_rows(Spatial *s, const RuleSplit *v)
+{
+	put(s, "reorder(");
+	put_before_row(s, false, "%s, ");
+	put(s, "%s, %s%s%s, ", s->row0, s->part ? s->outer : "",
+	    s->part ? ", " : "", v->outer);
+	put_before_row(s, true, "%s, ");
+	put(s, "%s, %s, %s)\n", s->rows.unrolled, v->unrolled, v->lanes);
+	put_before_row(s, true, "unroll(%s)\n");
+	put(s, "unroll(%s)\n", s->rows.unrolled);
+}
+
 /* Vectors of the last axis. */
 static void split_last(Spatial *s)
 {
@@ -258,10 +323,7 @@ static void split_last(Spatial *s)
 		    s->rows.place, v.place, s->rows.inner, v.inner,
 		    s->rows.unrolled, v.unrolled, v.lanes, s->rows.unrolled);
 	else if (s->row0)
-		put(s, "reorder(%s, %s%s%s, %s, %s, %s)\nunroll(%s)\n",
-		    s->row0, s->part ? s->outer : "", s->part ? ", " : "",
-		    v.outer, s->rows.unrolled, v.unrolled, v.lanes,
-		    s->rows.unrolled);
+		put_rows(s, &v);
 	put(s, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n",
 	    v.unrolled, v.lanes, lanes, block->name);
 	if (is_home(s) && !s->row0 && !s->part)
@@ -317,7 +379,8 @@ void rule_spatial(Rules *r, int i)
 	Spatial s = {.r = r,
 	    .block = block,
 	    .info = &r->blocks[i],
-	    .last = block->nspatial - 1};
+	    .last = block->nspatial - 1,
+	    .kinds = NEW_N(r->arena, bool, block->nspatial + 1)};
 	r->blocks[i].scheduled = true;
 	if (s.last < 0)
 		return;
@@ -339,10 +402,12 @@ void rule_spatial(Rules *r, int i)
 		put_square(&s);
 		return;
 	}
+	choose_kinds(&s);
 	if (is_narrow(&s)) {
 		put_narrow(&s);
 	} else {
-		if (s.row >= 0 && is_home(&s) && rows_share(&s))
+		if (s.row >= 0 && is_home(&s) &&
+		    (s.has_kinds || rows_share(&s)))
 			split_rows(&s);
 		split_last(&s);
 	}
@@ -354,6 +419,6 @@ void rule_spatial(Rules *r, int i)
 						      : loop_of(&s, s.first);
 	if (r->machine->threads > 1 && !rule_rows_has(r, i))
 		put(&s, "parallel(%s)\n", outer);
-	if (is_home(&s))
+	if (is_home(&s) && !s.has_kinds)
 		add_places(&s);
 }

@@ -95,11 +95,10 @@ static int followers(const Rules *r, int leader)
 	return n;
 }
 
-static bool may_lead(const Rules *r, int leader, int i)
+bool rule_runs_with(const Rules *r, int leader, int i)
 {
-	const Block *block = &r->program->blocks[leader];
 	const RuleBlock *l = &r->blocks[leader];
-	if (block->reduce == REDUCE_NONE || l->inlined || l->with >= 0 ||
+	if (r->program->blocks[leader].reduce == REDUCE_NONE || l->inlined || l->with >= 0 ||
 	    !same_axes(r, leader, i) || !share_reads(r, leader, i) ||
 	    !ready_before(r, i, leader) ||
 	    rule_is_row(r, leader) != rule_is_row(r, i) ||
@@ -116,7 +115,7 @@ static bool may_lead(const Rules *r, int leader, int i)
 static int leader_of(const Rules *r, int i)
 {
 	for (int l = 0; l < i; l++)
-		if (may_lead(r, l, i))
+		if (rule_runs_with(r, l, i))
 			return l;
 	return -1;
 }

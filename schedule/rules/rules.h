@@ -212,8 +212,10 @@ bool rule_rows_has(const Rules *r, int block);
 bool rule_rows_is_row(const Rules *r, int block, int axis);
 /* rule_location.c: by axis of the block the axis of its home that moves it. */
 int *rule_movers(Rules *r, const RuleBlock *b);
-/* rule_with.c: how many results there are in a block's loops; those that follow
- * it are where it is; the steps for them: its stages that write and reduce. */
+/* rule_with.c: may a block run in the loops of another, a reduction; how many
+ * results there are in a block's loops; those that follow it are where it is;
+ * the steps for them: its stages that write and reduce. */
+bool rule_runs_with(const Rules *r, int leader, int block);
 int rule_results(const Rules *r, int block);
 void rule_with_place(Rules *r, int leader);
 void rule_put_with(

@@ -134,6 +134,16 @@ static const Case cases[] = {
 	{"y_i0, y_iv = split(y.i, [_, 16])", "reorder(y_i0, y.c, y_iv)",
 	    "unroll(y.c)", "vectorize(y_iv, 16)"},
 	{0}},
+    /* elements of the same data at once, one of a few kinds each */
+    {"test/bench/families/apart/bands.yaml",
+	{"reorder(y_i0, y_j0, y.k, y_i1, y_j1, y_jv)", "unroll(y.k)"}, {0}},
+    {"test/bench/families/apart/butterfly.yaml",
+	{"reorder(y.b, y.g, y_s0, y.h, y.c, y_sv)"}, {0}},
+    /* what several sums in the same loops read once each is computed there */
+    {"test/bench/families/stencils/bilateral.yaml",
+	{"compute_inline(w)", "compute_with(y~2, y~1)",
+	    "vectorize(y_1_jv, 16)"},
+	{0}},
     /* as many vectors at once as an index needs to begin anew; or the axis is
      * cut there */
     {"test/layouts/threes.yaml",

@@ -161,3 +161,33 @@ void grey_u8(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 	for (int i = 0; i < 500000; i++, x += 3)
 		y[i] = (uint8_t)((77 * x[0] + 150 * x[1] + 29 * x[2]) >> 8);
 }
+
+void bands(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { H = 400, W = 600 };
+	(void)workspace;
+	for (int i = 0; i < H; i++, x += 4 * W, y += W)
+		for (int j = 0; j < W; j++) {
+			float a = x[2 * j], b = x[2 * j + 1];
+			float c = x[2 * W + 2 * j], d = x[2 * W + 2 * j + 1];
+			y[j] = 0.5f * (a + b + c + d);
+			y[H * W + j] = 0.5f * (a - b + c - d);
+			y[2 * H * W + j] = 0.5f * (a + b - c - d);
+			y[3 * H * W + j] = 0.5f * (a - b - c + d);
+		}
+}
+
+void butterfly(const float *restrict x, const float *restrict w,
+    float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int g = 0; g < 2000 * 4; g++, x += 32, y += 32)
+		for (int s = 0; s < 16; s += 2) {
+			float re = w[s] * x[16 + s] - w[s + 1] * x[17 + s];
+			float im = w[s] * x[17 + s] + w[s + 1] * x[16 + s];
+			y[s] = x[s] + re;
+			y[s + 1] = x[s + 1] + im;
+			y[16 + s] = x[s] - re;
+			y[17 + s] = x[s + 1] - im;
+		}
+}

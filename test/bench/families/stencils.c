@@ -174,3 +174,21 @@ void max_pool_nhwc(const float *restrict x, float *restrict y, void *workspace)
 					}
 		}
 }
+
+void bilateral(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { H = 300, W = 400, S = W + 2 };
+	(void)workspace;
+	for (int i = 0; i < H; i++, x += S, y += W)
+		for (int j = 0; j < W; j++) {
+			float c = x[S + j + 1], sum = 0, all = 0;
+			for (int r = 0; r < 3; r++)
+				for (int s = 0; s < 3; s++) {
+					float v = x[r * S + j + s], d = v - c;
+					float w = expf(-4 * d * d);
+					sum += w * v;
+					all += w;
+				}
+			y[j] = sum / all;
+		}
+}
