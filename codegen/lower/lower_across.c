@@ -4,7 +4,17 @@
  *                      -->  c = add a, b                two more steps like it
  *                           extract 0
  *
- * Each step halves the vector, so that the last ones are of one register. */
+ * Each step halves the vector, so that the last ones are of one register.
+ *
+ * Several results at once, two vectors to one in each step, which takes a third
+ * of the shuffles for eight of them; first inside of 16 bytes, as where
+ * vectors are transposed:
+ *
+ *     p, q: f32x4           a = p0 q0 p1 q1   b = p2 q2 p3 q3
+ *                      -->  c = add a, b      of p and q in turn
+ *                           halves of c       vector p q
+ *
+ * The scalars that are lanes of one vector are stored together (lower_join.c). */
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>
@@ -31,6 +41,67 @@ static Value lane(Lower *l, Value v, int64_t i)
 	    .i = i};
 	return value_temp(v.type, 1, emit_pure(l, &key, "lane"));
 }
+
+/* --- several at once -------------------------------------------------------- */
+
+/* Blocks of `size` lanes of a and b in turn: of each segment of lanes the first
+ * half, or the second. */
+static Value in_turn(
+    Lower *l, Value a, Value b, int size, int segment, bool second)
+{
+	int lanes = a.lanes, n = 0, *order = NEW_N(l->arena, int, lanes);
+	for (int s = 0; s < lanes; s += segment)
+		for (int k = 0; k < segment / 2; k += size)
+			for (int i = 0; i < 2 * size; i++)
+				order[n++] = (i < size ? 0 : lanes) + s +
+				    (second ? segment / 2 : 0) + k + i % size;
+	assert(n == lanes);
+	Key key = {.op = LOW_SHUFFLE,
+	    .type = a.type,
+	    .lanes = lanes,
+	    .arg = {a.temp, b.temp, -1},
+	    .shuffle = order};
+	return value_temp(a.type, lanes, emit_pure(l, &key, "turn"));
+}
+
+/* v: `n` vectors; one of n lanes, the result of each. */
+static Value across_together(Lower *l, ReduceOp op, Value *v, int n)
+{
+	enum { SEGMENT_BYTES = 16 };
+	int lanes = v[0].lanes, segment = SEGMENT_BYTES / dtype_bytes(v[0].type);
+	for (int size = 1; size < n; size *= 2) {
+		int within = size < segment && segment < lanes ? segment : lanes;
+		for (int i = 0; i < n / size / 2; i++) {
+			Value a = v[2 * i], b = v[2 * i + 1];
+			v[i] = eval_combined(l, op,
+			    in_turn(l, a, b, size, within, false),
+			    in_turn(l, a, b, size, within, true), -1);
+		}
+	}
+	while (v[0].lanes > n)
+		v[0] = eval_combined(l, op, half(l, v[0], false),
+		    half(l, v[0], true), -1);
+	return v[0];
+}
+
+void across_all(Lower *l, ReduceOp op, Value *v, int n)
+{
+	int lanes = n ? v[0].lanes : 1;
+	for (int i = 0, together; i < n; i += together) {
+		for (together = 1; together * 2 <= n - i;)
+			if ((together *= 2) == lanes)
+				break;
+		if (together == 1) {
+			v[i] = across_lanes(l, op, v[i]);
+			continue;
+		}
+		Value all = across_together(l, op, v + i, together);
+		for (int k = 0; k < together; k++)
+			v[i + k] = lane(l, all, k);
+	}
+}
+
+/* --- one ---------------------------------------------------------------------- */
 
 Value across_lanes(Lower *l, ReduceOp op, Value v)
 {

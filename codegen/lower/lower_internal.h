@@ -20,6 +20,7 @@
  *     lower_workspace.c  where temporary buffers lie
  *     lower_pack.c   what is done ahead to constant inputs
  *     lower_transpose.c  vectors stored an element a row, afterwards
+ *     lower_join.c   lanes of a vector stored one by one, afterwards
  *     lower_emit.c   operations, value numbering, scopes */
 #ifndef CODEGEN_LOWER_INTERNAL_H
 #define CODEGEN_LOWER_INTERNAL_H
@@ -128,6 +129,8 @@ typedef struct {
 			lanes of the reduction sum for themselves */
 	int *temps;  /* by stage, then by the numbers of the unrolled loops
 			inside */
+	Value *totals; /* where across: of each result what its temporaries are
+			  together, once the loops have ended */
 } Accumulators;
 
 typedef VEC(Index) IndexVec;
@@ -292,6 +295,8 @@ Value eval_combined(Lower *l, ReduceOp op, Value acc, Value value, int into);
 
 /* lower_across.c: one value of all lanes. */
 Value across_lanes(Lower *l, ReduceOp op, Value v);
+/* Of each of `n` vectors, in its place. */
+void across_all(Lower *l, ReduceOp op, Value *v, int n);
 
 /* lower_dot.c: the operands of a DOT4 that is the tensorized loop of the stage,
  * at the loop around it; `masked`: also where lanes do not count.  False where
@@ -445,5 +450,9 @@ int64_t pack_layout(const Nest *nest, int input, int64_t *offsets);
 void lower_pack(Lower *l, LowFunction *f, int input);
 /* lower_transpose.c: of the function that was emitted last */
 void lower_transpose(Lower *l);
+bool low_touches_memory(LowOpcode op);
+/* lower_join.c: of that function lanes of a vector that are stored one by one,
+ * side by side */
+void join_stores(Lower *l);
 
 #endif

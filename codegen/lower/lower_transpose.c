@@ -76,7 +76,7 @@ static bool meet(const LowFunction *f, const LowNode *a, const LowNode *b)
 	    llabs(apart / step) < lanes_of(f, a);
 }
 
-static bool touches_memory(LowOpcode op)
+bool low_touches_memory(LowOpcode op)
 {
 	switch (op) {
 	case LOW_LOAD:
@@ -110,7 +110,7 @@ static bool bars(const LowFunction *f, const LowNode *n, const LowNode *scatter)
 		return true;
 	if (n->dst >= 0 && reads(scatter, n->dst))
 		return true;
-	if (!touches_memory(n->op) || n->buffer != scatter->buffer)
+	if (!low_touches_memory(n->op) || n->buffer != scatter->buffer)
 		return false;
 	return !stride(n) || !alike(f, n, scatter) || meet(f, n, scatter);
 }
@@ -417,6 +417,7 @@ static bool drop_unread(LowBody *body, const bool *read)
 
 void lower_transpose(Lower *l)
 {
+	join_stores(l);
 	bool left = transpose(l, &l->f->body) || l->folded;
 	while (left) {
 		IntVec reads = {0};

@@ -253,23 +253,13 @@ static Index write_address(Lower *l, const Stage *s)
 	return address;
 }
 
-/* Of the accumulators of one element: partial results in pairs, then lanes. */
+/* Of one element, when the loops have ended. */
 static Value result(Lower *l, const Stage *s, DType type, Index address)
 {
-	int first = accumulator(l, s), copies = l->sums.copies;
-	const int *temps = l->sums.temps +
-	    (first_result(l) + unrolled_number(l, s, false)) * (int64_t)copies;
-	int lanes = l->f->temps.at[first].lanes;
 	if (!l->sums.across)
-		return value_temp(type, l->lanes, first);
-	Value *v = NEW_N(l->arena, Value, copies);
-	for (int i = 0; i < copies; i++)
-		v[i] = value_temp(type, lanes, temps[i]);
-	for (int n = copies; n > 1; n = (n + 1) / 2)
-		for (int i = 0; i < n / 2; i++)
-			v[i] = eval_combined(
-			    l, s->reduce, v[i], v[n - 1 - i], -1);
-	Value all = across_lanes(l, s->reduce, v[0]);
+		return value_temp(type, l->lanes, accumulator(l, s));
+	Value all =
+	    l->sums.totals[first_result(l) + unrolled_number(l, s, false)];
 	return l->sums.fresh ? all
 			     : eval_combined(l, s->reduce,
 				   memory_load(l, s->buffer, address), all, -1);
@@ -1050,6 +1040,25 @@ static void start_sums(Lower *l, int stage, int lanes, int *temps, int64_t n)
 	}
 }
 
+/* Of the accumulators of each element: partial results in pairs, then lanes. */
+static void total_sums(Lower *l, int stage, const int *temps, Value *totals)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	DType type = l->nest->buffers.at[s->buffer].type;
+	int copies = l->sums.copies, lanes = l->f->temps.at[temps[0]].lanes;
+	Value *v = NEW_N(l->arena, Value, copies);
+	for (int r = 0; r < l->sums.results; r++) {
+		for (int i = 0; i < copies; i++)
+			v[i] = value_temp(type, lanes, temps[r * copies + i]);
+		for (int n = copies; n > 1; n = (n + 1) / 2)
+			for (int i = 0; i < n / 2; i++)
+				v[i] = eval_combined(l, s->reduce, v[i],
+				    v[n - 1 - i], -1);
+		totals[r] = v[0];
+	}
+	across_all(l, s->reduce, totals, l->sums.results);
+}
+
 /* sums = identity, or what there is; sums += ...; results = sums */
 static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 {
@@ -1070,7 +1079,8 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 	    .across = across,
 	    .results = (int)n,
 	    .copies = (int)copies,
-	    .temps = NEW_N(l->arena, int, n * copies * sharing->n)};
+	    .temps = NEW_N(l->arena, int, n * copies * sharing->n),
+	    .totals = NEW_N(l->arena, Value, n * sharing->n)};
 	for (int i = 0; i < sharing->n; i++)
 		start_sums(l, sharing->at[i], lanes,
 		    l->sums.temps + i * n * copies, n * copies);
@@ -1081,6 +1091,9 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 	walk(l, stage, pos, PHASE_UPDATE);
 	l->sums.clamps = false;
 	l->clamp = outer;
+	for (int i = 0; i < sharing->n && across; i++)
+		total_sums(l, sharing->at[i], l->sums.temps + i * n * copies,
+		    l->sums.totals + i * n);
 	walk(l, stage, pos, PHASE_STORE);
 	l->sums.stage = -1;
 }

@@ -613,6 +613,78 @@ static void test_zipped(void **state)
 	}
 }
 
+/* --- several results across lanes ------------------------------------------ */
+
+/* Rows of 37, `rows` at once in vectors of `lanes`; `stores`, `shuffles`: of a
+ * tile, where all are whole. */
+static void check_rows_across(const char *reduce, const char *type, int rows,
+    int lanes, int stores, int shuffles)
+{
+	enum { N = 48 };
+	Error error = {0};
+	LowRun run = {0};
+	Rng rng = rng_stream(21, 0, 0);
+	Program *p = program_of_text(arena,
+	    arena_printf(arena,
+		"tunec: 1\nname: rows\ninputs: {x: '%s[48, 37]'}\ncompute: |\n"
+		"  y[i < 48] = %s[k < 37](x[i, k])\n",
+		type, reduce),
+	    NUMERICS_DEFAULT);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Nest *nest = schedule_nest(arena, p, &target->machine,
+	    schedule_steps(arena,
+		arena_printf(arena,
+		    "i0, i1 = split(y.i, [_, %d])\n"
+		    "k0, k1 = split(y.k, [_, %d])\nreorder(i0, k0, i1, k1)\n"
+		    "unroll(i1)\nvectorize(k1, %d)\ntail(y, peel)\n",
+		    rows, lanes, lanes)),
+	    &error);
+	assert_non_null(nest);
+	Lowered *l = lower(arena, nest, &target->machine, &error);
+	assert_non_null(l);
+	const char *why = lowercheck_run(arena, l, data, 0, NULL, NULL);
+	if (why)
+		fail_msg("%s of %d rows of %s: %s", reduce, rows, type, why);
+	void *y = lowercheck_memory(arena, 8 * N);
+	assert_true(low_function_run(
+	    l->kernel, (void *[]){data[0], y, y}, &run));
+	if (N % rows)
+		return;
+	assert_int_equal(run.op_count[LOW_STORE], N / rows * stores);
+	assert_int_equal(run.op_count[LOW_SHUFFLE], N / rows * shuffles);
+}
+
+/* Two vectors become one in each step, and results are stored together. */
+static void test_rows_across(void **state)
+{
+	static const char *const types[] = {"f32", "f64", "i32"};
+	(void)state;
+	for (int rows = 1; rows <= 9; rows++)
+		for (int lanes = 2; lanes <= 16; lanes *= 2)
+			for (int t = 0; t < 3; t++) {
+				int together = rows, halves = 0, stores = 0;
+				int shuffles = 0, left = rows;
+				for (; left > 0; left -= together) {
+					together = lanes;
+					while (together > left)
+						together /= 2;
+					stores++;
+					shuffles += 2 * (together - 1);
+					halves = 0;
+					while (lanes >> (halves + 1) >= together)
+						halves++;
+					/* of one two lanes are taken out */
+					halves -= together == 1;
+					shuffles += 2 * halves;
+				}
+				check_rows_across(t == 2 ? "sum" : "max",
+				    types[t], rows, lanes, stores, shuffles);
+				check_rows_across(t == 2 ? "max" : "sum",
+				    types[t], rows, lanes, stores, shuffles);
+			}
+}
+
 /* --- loads whose lanes lie apart ------------------------------------------ */
 
 static int64_t count_of(
@@ -1070,6 +1142,7 @@ int main(void)
 	    cmocka_unit_test(test_dots),
 	    cmocka_unit_test(test_transposed),
 	    cmocka_unit_test(test_zipped),
+	    cmocka_unit_test(test_rows_across),
 	    cmocka_unit_test(test_apart),
 	    cmocka_unit_test(test_colours),
 	    cmocka_unit_test(test_wrapped),
