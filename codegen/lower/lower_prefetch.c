@@ -11,7 +11,11 @@
  *                                     c[i, j] += a[i, k]*b[j, k]
  *
  * So memory has a whole iteration of j's time for what the next one reads; asked
- * for at once, or where j's first i needs it, it would be waited for. */
+ * for at once, or where j's first i needs it, it would be waited for.
+ *
+ * What all of j's iterations read may stay in the second cache until a loop around
+ * them, that does not move it, starts again: then the next loop around that does
+ * is looked ahead of, or none. */
 #include <assert.h>
 
 #include "codegen/lower/lower_internal.h"
@@ -22,6 +26,12 @@ enum {
 	LEVEL_NEXT = 1, /* caches: of what is used soon, and in a while */
 	LEVEL_LATER = 2
 };
+
+/* How much of the second cache keeps what is read again; how often a line may be
+ * asked for, most times in vain, for each time that it is read there: that takes a
+ * third of what is gained by one that comes from further off. */
+#define KEPT 0.75
+enum { AGAIN_MOST = 3 };
 
 /* What lies ahead of it may be no element. */
 static bool reads_at_data(const Expr *read)
@@ -136,13 +146,23 @@ static int loops_between(
 	return -1;
 }
 
+/* Iterations of a loop: of one around the stage those here, where its axis may end
+ * sooner than its extent; of the stage's own, which may be repeated in code and cut
+ * in pieces, all. */
+static int64_t iterations_of(const Lower *l, int stage, int var)
+{
+	Interval at = range_of(l, l->vars[var].value);
+	bool own = l->nest->vars.at[var].stage == stage;
+	return own || at.lo ? loop_extent(l, var) : (int64_t)at.hi + 1;
+}
+
 /* Shares of `lines` for each loop's iterations; what is left for each of the
  * innermost. */
-static int64_t share_lines(
-    const Lower *l, const int *loops, int n, int64_t lines, int64_t *share)
+static int64_t share_lines(const Lower *l, int stage, const int *loops, int n,
+    int64_t lines, int64_t *share)
 {
 	for (int i = 0; i < n; i++) {
-		int64_t extent = loop_extent(l, loops[i]);
+		int64_t extent = iterations_of(l, stage, loops[i]);
 		share[i] = lines = (lines + extent - 1) / extent;
 	}
 	return lines;
@@ -168,43 +188,104 @@ static bool is_place(
 			continue;
 		int n = loops_between(l, stage, i, p, vars);
 		place = i;
-		if (share_lines(l, vars, n, lines, share) <= PART_FEW)
+		if (share_lines(l, stage, vars, n, lines, share) <= PART_FEW)
 			break;
 	}
 	return place == pos;
 }
 
-static void part_ahead(Lower *l, int stage, int pos, const Prefetch *p)
+/* By how many elements as many iterations as told move what is read next. */
+static bool elements_ahead(Lower *l, int stage, const Prefetch *p,
+    const int *zero, int nzero, Index *next, int64_t *elements)
+{
+	int64_t distance = tape_value(l->nest->tape, p->distance);
+	Index here = address_ahead(l, stage, p, zero, nzero, 0);
+	*next = address_ahead(l, stage, p, zero, nzero, distance);
+	return !index_has_lanes(here) && !index_has_lanes(*next) &&
+	    index_is_const(index_add(l, *next, here, -1), elements);
+}
+
+/* Two of what it looks ahead to would not stay. */
+static bool is_too_large(const Lower *l, const Prefetch *p, int64_t elements)
+{
+	int bytes = dtype_bytes(l->nest->buffers.at[p->access].type);
+	return (double)(2 * elements * bytes) >
+	    KEPT * (double)l->machine->l2_bytes;
+}
+
+/* Looks ahead of the loop at which what is read comes from further off than the
+ * second cache; false: there is none. */
+static bool look_out(Lower *l, int stage, int pos, Prefetch *p)
+{
+	int depth = count_loops(l, stage);
+	int *vars = NEW_N(l->arena, int, depth);
+	int n = nest_loops_above(l->nest, stage, pos + 1, vars, depth);
+	int64_t distance = tape_value(l->nest->tape, p->distance);
+	int64_t again = 1, reads = 1;
+	int bytes = dtype_bytes(l->nest->buffers.at[p->access].type);
+	double all = 0;
+	Prefetch loop = *p;
+	bool inside = true;
+	for (int i = n - 1; i >= 0; i--) {
+		int64_t extent = iterations_of(l, stage, vars[i]), elements;
+		Index next;
+		inside = inside && vars[i] != p->var;
+		loop.var = vars[i];
+		if (extent == 1 && vars[i] != p->var)
+			continue;
+		if (!elements_ahead(l, stage, &loop, vars + i + 1, n - i - 1,
+			&next, &elements))
+			break;
+		if (inside) {
+			reads *= elements ? 1 : extent;
+			continue;
+		}
+		if (!elements && all > KEPT * (double)l->machine->l2_bytes)
+			break;
+		if (!elements) {
+			again *= extent;
+			continue;
+		}
+		if (again > 1 && is_too_large(l, p, elements))
+			break;
+		if (again > 1)
+			p->var = loop.var;
+		reads *= again;
+		again = 1;
+		all = (double)(elements / distance * extent * bytes);
+	}
+	return again <= AGAIN_MOST * reads;
+}
+
+static void part_ahead(Lower *l, int stage, int pos, Prefetch p)
 {
 	int depth = count_loops(l, stage);
 	int *vars = NEW_N(l->arena, int, depth);
 	int64_t *share = NEW_N(l->arena, int64_t, depth);
-	int n = loops_between(l, stage, pos, p, vars);
-	int64_t distance = tape_value(l->nest->tape, p->distance), elements;
+	int64_t distance = tape_value(l->nest->tape, p.distance), elements;
 	int64_t line = l->machine->line_bytes,
-		bytes = dtype_bytes(l->nest->buffers.at[p->access].type);
-	if (n < 0)
+		bytes = dtype_bytes(l->nest->buffers.at[p.access].type);
+	Index next;
+	if (loops_between(l, stage, pos, &p, vars) < 0 ||
+	    !look_out(l, stage, pos, &p))
 		return;
-	Index here = address_ahead(l, stage, p, vars, n, 0);
-	Index next = address_ahead(l, stage, p, vars, n, distance);
-	if (index_has_lanes(here) || index_has_lanes(next) ||
-	    !index_is_const(index_add(l, next, here, -1), &elements) ||
+	int n = loops_between(l, stage, pos, &p, vars);
+	if (!elements_ahead(l, stage, &p, vars, n, &next, &elements) ||
 	    elements <= 0 || line < bytes)
 		return;
-	/* with what is read now it would not stay */
-	if (2 * elements * bytes > l->machine->l2_bytes)
+	if (is_too_large(l, &p, elements))
 		return;
 	int64_t lines = (elements / distance * bytes + line - 1) / line;
-	if (!is_place(l, stage, pos, p, lines))
+	if (!is_place(l, stage, pos, &p, lines))
 		return;
-	int64_t part = share_lines(l, vars, n, lines, share);
+	int64_t part = share_lines(l, stage, vars, n, lines, share);
 	for (int i = 0; i < n; i++) {
 		assert(l->vars[vars[i]].bound);
 		next = index_add(l, next, l->vars[vars[i]].value,
 		    share[i] * (line / bytes));
 	}
 	for (int64_t i = 0; i < part && part <= PART_MOST; i++)
-		emit_prefetch(l, p->access,
+		emit_prefetch(l, p.access,
 		    index_add(l, next, index_const(i * (line / bytes)), 1),
 		    LEVEL_LATER);
 }
@@ -220,6 +301,6 @@ void prefetch_in(Lower *l, int stage, int pos)
 			one_ahead(l, stage, p);
 		else if (is_running(l, s->loops[pos]) &&
 		    l->nest->vars.at[p->var].stage != stage)
-			part_ahead(l, stage, pos, p);
+			part_ahead(l, stage, pos, *p);
 	}
 }

@@ -145,12 +145,54 @@ static void test_too_large(void **state)
 	arena_free(arena);
 }
 
+/* Rows around the panels that stay: no panel comes from further off than the
+ * second cache but in the first row; with blocks of panels around the rows, the
+ * next block does. */
+#define ROWS(ORDER)                                                            \
+	"acc = cache_write(c, reg)\n"                                          \
+	"i0, i1 = split(c.i, [_, 2])\nJ, j0, j1 = split(c.j, [_, 2, 16])\n"   \
+	"reorder(" ORDER ", i1, j1)\nunroll(i1)\nvectorize(j1, 16)\n"          \
+	"compute_at(acc, j0)\nk0, k1 = split(acc.k, [_, 2])\n"                \
+	"l0, l1 = split(acc.j, [_, 16])\n"                                     \
+	"reorder(k0, k1, acc.i, l0, l1)\nunroll(k1)\nunroll(acc.i)\n"        \
+	"unroll(l0)\nvectorize(l1, 16)\n"                                     \
+	"bp = cache_read(acc, b)\ncompute_at(bp, root)\n"                     \
+	"transform_layout(bp, [x1//16, x0, x1%16])\npad(bp, 0)\n"             \
+	"prefetch(acc, bp, j0, 1)\n"
+
+static void test_what_stays(void **state)
+{
+	Arena *arena = arena_new();
+	Watch *w = NEW(arena, Watch);
+	enum { BLOCK = 2 * 40 * 16, SLACK = 24 * LINE_FLOATS };
+	(void)state;
+	watch_panel(arena, ROWS("J, i0, j0"), 1 << 20, 0, w);
+	for (int64_t at = BLOCK; at < 2 * BLOCK; at += LINE_FLOATS)
+		assert_true(w->asked[at / LINE_FLOATS]);
+	assert_true(w->least >= BLOCK && w->most < 2 * BLOCK + SLACK);
+	watch_panel(arena, ROWS("J, i0, j0"), 8 << 10, 0, w);
+	assert_int_equal(w->most_at_once, 0); /* two blocks do not fit */
+	arena_free(arena);
+}
+
+static void test_all_stays(void **state)
+{
+	Arena *arena = arena_new();
+	Watch *w = NEW(arena, Watch);
+	(void)state;
+	watch_panel(arena, ROWS("i0, J, j0"), 1 << 20, 0, w);
+	assert_int_equal(w->most_at_once, 0);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_next_panel),
 	    cmocka_unit_test(test_two_ahead),
 	    cmocka_unit_test(test_too_large),
+	    cmocka_unit_test(test_what_stays),
+	    cmocka_unit_test(test_all_stays),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
