@@ -13,6 +13,8 @@
 enum {
 	CHUNKS = 8,       /* for each thread */
 	SHARED_MOST = 8,  /* times that the operand is read */
+	AGAIN_MOST = 2,   /* that, of a row that is one vector: its lanes are
+			     added for each result */
 	SHORT_MOST = 4    /* of an axis all of whose results are made at once */
 };
 
@@ -61,7 +63,9 @@ static int lane_axis(const Rules *r, int i, bool streamed)
 		if (a < block->nspatial || extent_of(block, a) <= 1)
 			continue;
 		int64_t times = times_read(block, read);
-		if (streamed && times > SHARED_MOST)
+		bool one_vector = extent_of(block, a) <=
+		    rule_lanes(r->machine, block->body->type);
+		if (streamed && times > (one_vector ? AGAIN_MOST : SHARED_MOST))
 			continue;
 		if (axis < 0 || times < least) {
 			axis = a;

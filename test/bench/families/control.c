@@ -94,3 +94,28 @@ void einsum_bhd(const float *x, const float *z, float *y, void *workspace)
 			    y + (b * H + h) * L * M, M);
 }
 #endif
+
+void dct(const float *restrict x, const float *restrict k, float *restrict y,
+    void *workspace)
+{
+	enum { A = 64, B = 80 };
+	(void)workspace;
+	for (int n = 0; n < A * B; n++, y += 64) {
+		const float *in = x + n / B * 64 * B + n % B * 8;
+		float t[64];
+		for (int u = 0; u < 8; u++)
+			for (int j = 0; j < 8; j++) {
+				float sum = 0;
+				for (int i = 0; i < 8; i++)
+					sum += k[8 * u + i] * in[i * 8 * B + j];
+				t[8 * u + j] = sum;
+			}
+		for (int u = 0; u < 8; u++)
+			for (int v = 0; v < 8; v++) {
+				float sum = 0;
+				for (int j = 0; j < 8; j++)
+					sum += t[8 * u + j] * k[8 * v + j];
+				y[8 * u + v] = sum;
+			}
+	}
+}
