@@ -560,11 +560,49 @@ Value eval(Lower *l, const Expr *e)
 
 /* --- reduction steps ---------------------------------------------------- */
 
+/* The arm of an `if` whose other arm is the identity of a least or greatest
+ * one: where it does not count, the vector stays what it was, which an
+ * instruction does with its operation where vectors have masks.  0: neither. */
+static int counted_arm(
+    const Lower *l, ReduceOp op, const Expr *element, Value acc)
+{
+	if (element->op != OP_IF || acc.lanes <= 1 || !l->machine->masked ||
+	    (op != REDUCE_MIN && op != REDUCE_MAX) ||
+	    work_type(acc.type) != acc.type || element->type != acc.type)
+		return 0;
+	const Expr *identity = expr_identity(l->arena, op, acc.type);
+	return expr_equal(element->arg[2], identity) ? 1
+	    : expr_equal(element->arg[1], identity) ? 2
+						    : 0;
+}
+
+/* acc = condition ? acc (op) arm : acc; false: the condition is no vector's. */
+static bool step_where(Lower *l, ReduceOp op, const Expr *element, int arm,
+    Value acc, int into)
+{
+	Value condition = eval(l, element->arg[0]);
+	if (condition.lanes <= 1)
+		return false;
+	if (arm == 2)
+		condition = value_not(l, condition);
+	Value v = eval_combined(l, op, acc,
+	    eval_arm(
+		l, element->arg[0], arm == 1, condition, element->arg[arm]),
+	    -1);
+	int lanes = wider(condition, v);
+	emit_into(l, into, LOW_SELECT, value_as(l, condition, lanes),
+	    value_as(l, v, lanes), value_as(l, acc, lanes));
+	return true;
+}
+
 /* acc (op) element; into the temporary `into` if it is one. */
 Value eval_step(
     Lower *l, ReduceOp op, const Expr *element, Value acc, int into)
 {
 	DType type = acc.type;
+	int arm = into >= 0 ? counted_arm(l, op, element, acc) : 0;
+	if (arm && step_where(l, op, element, arm, acc, into))
+		return value_temp(type, acc.lanes, into);
 	bool fuse = op == REDUCE_SUM && element->op == OP_MUL &&
 	    may_fuse(l, type);
 	Value a = eval(l, fuse ? element->arg[0] : element);

@@ -349,7 +349,7 @@ static bool region_from_writes(Infer *f, int stage)
 		int w = f->nest->buffers.at[reads.at[i]->id].writer;
 		if (w < 0 || !nest_tree_below(&f->tree, w, s->place))
 			continue;
-		/* computed there for this block alone: sized by it later */
+		/* computed there for its readers: sized by them later */
 		if (stage_at(f, w)->place >= 0 && !stage_at(f, w)->after &&
 		    !f->done[w])
 			continue;
@@ -478,8 +478,10 @@ static bool ready_after(Infer *f, int stage)
 		if (w < 0 || f->done[w] ||
 		    !nest_tree_below(&f->tree, w, s->place))
 			continue;
+		/* what is made before for several is sized by all of them */
 		if (stage_at(f, w)->place < 0 || stage_at(f, w)->after ||
-		    !hangs_below(f, w, nest_leader(f->nest, stage)))
+		    (!hangs_below(f, w, nest_leader(f->nest, stage)) &&
+			nest_tree_follows(&f->tree, stage, w)))
 			return false;
 	}
 	return true;

@@ -87,7 +87,7 @@ static bool may_be_moved(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
 	return (b->output || rule_only_outputs_read(r, i)) && !b->inlined &&
-	    rule_carries(r, i) < 0 &&
+	    rule_carries(r, i) < 0 && !rule_is_point(r, i) &&
 	    !b->scheduled && !rule_rows_has(r, i) && rule_is_plain(r, i);
 }
 

@@ -178,7 +178,8 @@ bool rule_can_tile(const Rules *r, int block)
 	    r->blocks[block].with < 0 &&
 	    worth_tiling(r->program, &r->blocks[block]) &&
 	    !rule_is_row(r, block) && !rule_is_running(r, block) &&
-	    !rule_is_window(r, block) && !rule_is_few(r, block);
+	    !rule_is_window(r, block) && !rule_is_few(r, block) &&
+	    !rule_is_point(r, block);
 }
 
 /* The reduction with most arithmetic that is worth it; -1. */
@@ -371,6 +372,7 @@ void rules_sketches(Arena *arena, const Program *program,
 	analyse(&r);
 	rule_inline_choose(&r);
 	analyse(&r);
+	rule_points_choose(&r);
 	for (int i = 0; i < program->nblocks; i++)
 		if (rule_with_applies(&r, i))
 			rule_with(&r, i);

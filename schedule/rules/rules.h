@@ -103,6 +103,8 @@ typedef struct {
 	Buf text;          /* the trace so far */
 	const char *first; /* steps that every trace begins with */
 	int *running;      /* rule_prefix.c */
+	int *points;       /* by block the host of its points; -1: none;
+			      NULL: not chosen yet */
 } Rules;
 
 /* rules.c: what the program is, and the sketches of it. */
@@ -197,6 +199,9 @@ RuleSplit rule_split(
 void rule_inline_choose(Rules *r);
 /* rule_tile.c: the block, its writer, its operands. */
 void rule_tile_along(Rules *r, const RuleTiled *tiled);
+/* rule_points.c: the choice; is the block made point by point with others? */
+void rule_points_choose(Rules *r);
+bool rule_is_point(const Rules *r, int block);
 /* rule_few.c: a few steps, by points or pixels? */
 bool rule_is_few(const Rules *r, int block);
 /* rule_location.c: the block is computed for itself, before all that reads it */

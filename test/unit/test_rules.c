@@ -160,6 +160,18 @@ static const Case cases[] = {
 	{"set_scope(y~1, reg)\ncompute_at(y~1, y_n0)",
 	    "reorder(y_1_n0, y~1.i, y~1.k, y_1_nv)", "vectorize(y_1_nv, 16)"},
 	{"cache_write"}},
+    /* the least of some and its place, all steps for a vector of points */
+    {"test/bench/families/lookups/palette.yaml",
+	{"set_scope(d, reg)\ncompute_at(d, y_i0)",
+	    "reorder(d.j, d.k, d_iu, d_iv)", "unroll(y~1.j)"},
+	{"cache_write", "y_1_jv"}},
+    {"test/bench/families/lookups/centroids.yaml",
+	{"compute_at(y~1, y_i0)\ntransform_layout(y~1, [j, i])",
+	    "unroll(y~1.j, limit=? in {1, 64})",
+	    "y_i0, y_i1, y_iv = split(y.i, ? in tile([1, 2, 4], [16]))"},
+	{"set_scope(y~1, reg)"}},
+    {"test/bench/families/lookups/pool_places.yaml",
+	{"reverse_compute_at(m, p_j0)"}, {"m_acc"}},
     /* lanes along what is read least often */
     {"test/layouts/bilinear_form.yaml", {"vectorize(y_jv, 16)"}, {"y_i0"}},
     /* sums of u8*i8 by fours, which lie side by side in both copies */

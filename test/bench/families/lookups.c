@@ -76,3 +76,79 @@ void palette(const float *restrict x, const float *restrict c,
 		y[i] = at;
 	}
 }
+
+void classes(const float *restrict x, int32_t *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 50000; i++, x += 10) {
+		float best = x[0];
+		int at = 0;
+		for (int j = 1; j < 10; j++) {
+			at = x[j] > best ? j : at;
+			best = x[j] > best ? x[j] : best;
+		}
+		y[i] = at;
+	}
+}
+
+void segments(const float *restrict x, int32_t *restrict y, void *workspace)
+{
+	enum { C = 21, P = 200 * 180, ROW = 512 };
+	float best[ROW];
+	(void)workspace;
+	for (int i = 0; i < P; i += ROW) {
+		int n = P - i < ROW ? P - i : ROW;
+		for (int k = 0; k < n; k++) {
+			best[k] = x[i + k];
+			y[i + k] = 0;
+		}
+		for (int c = 1; c < C; c++)
+			for (int k = 0; k < n; k++) {
+				float v = x[c * P + i + k];
+				y[i + k] = v > best[k] ? c : y[i + k];
+				best[k] = v > best[k] ? v : best[k];
+			}
+	}
+}
+
+void centroids(const float *restrict x, const float *restrict c,
+    int32_t *restrict y, void *workspace)
+{
+	enum { N = 20000, C = 40, AT_ONCE = 64 };
+	(void)workspace;
+	for (int i = 0; i < N; i += AT_ONCE) {
+		float best[AT_ONCE];
+		int32_t at[AT_ONCE];
+		int n = N - i < AT_ONCE ? N - i : AT_ONCE;
+		for (int k = 0; k < n; k++)
+			best[k] = INFINITY;
+		for (int j = 0; j < C; j++)
+			for (int k = 0; k < n; k++) {
+				float u = x[i + k] - c[2 * j];
+				float v = x[N + i + k] - c[2 * j + 1];
+				float d = u * u + v * v;
+				at[k] = d < best[k] ? j : at[k];
+				best[k] = d < best[k] ? d : best[k];
+			}
+		memcpy(y + i, at, (size_t)n * sizeof *at);
+	}
+}
+
+void pool_places(const float *restrict x, float *restrict m,
+    int32_t *restrict p, void *workspace)
+{
+	enum { R = 16 * 100, W = 96 };
+	(void)workspace;
+	for (int i = 0; i < R; i++, x += 4 * W)
+		for (int j = 0; j < W; j++) {
+			float best = x[2 * j];
+			int at = 0;
+			for (int k = 1; k < 4; k++) {
+				float v = x[2 * j + k / 2 * 2 * W + k % 2];
+				at = v > best ? k : at;
+				best = v > best ? v : best;
+			}
+			m[i * W + j] = best;
+			p[i * W + j] = at;
+		}
+}

@@ -1,0 +1,392 @@
+/* What is computed for each point from a few values, in several steps: the least
+ * of some distances and its place, the best of some classes.  Points are lanes,
+ * all steps for a vector of them are made at once, and what leads from one to the
+ * next stays in registers, or, where it is much, in the nearest cache.
+ *
+ *     for i for j for k d[i, j] += …         for i0
+ *     for i for j m[i] min= d[i, j]      -->   unroll j unroll k vector iv  d …
+ *     for i y[i] = f(m[i])                     unroll j vector iv  m …
+ *                                              vector iv  y …
+ *
+ * The host is the block without reduction at the end; the others feed it, or each
+ * other, point by point: their first axes are its axes. */
+#include "schedule/rules/rules.h"
+
+#include <assert.h>
+
+enum {
+	STEPS_MOST = 64,     /* of a reduction */
+	VALUES_MOST = 64,    /* of a point, in one block */
+	REGISTERS_MOST = 16, /* of these in registers */
+	IN_CODE = 16,        /* steps along an axis that are always in code */
+	APART_MOST = 8       /* elements between lanes of what is read */
+};
+
+static const Block *block_of(const Rules *r, int i)
+{
+	return &r->program->blocks[i];
+}
+
+static int64_t product(const Block *b, int from, int to)
+{
+	int64_t n = 1;
+	for (int a = from; a < to && n <= VALUES_MOST; a++)
+		n *= b->axes[a].extent;
+	return n;
+}
+
+static int64_t values_of(const Rules *r, int host, int i)
+{
+	return product(block_of(r, i), block_of(r, host)->nspatial,
+	    block_of(r, i)->nspatial);
+}
+
+static int64_t steps_of(const Rules *r, int i)
+{
+	return product(
+	    block_of(r, i), block_of(r, i)->nspatial, block_of(r, i)->naxes);
+}
+
+static int lanes_of(const Rules *r, int i)
+{
+	const Block *b = block_of(r, i);
+	return rule_lanes(r->machine, r->program->buffers[b->buffer].type);
+}
+
+/* --- who is one of them ------------------------------------------------------ */
+
+/* The axis that the lanes are along. */
+static int point_axis(const Rules *r, int host)
+{
+	const Block *b = block_of(r, host);
+	return rule_longer_axis(b, b->nspatial);
+}
+
+static bool is_apart(const Block *b, const RuleIndex *index, int along)
+{
+	int64_t step = 0, span = 0;
+	if (index->irregular)
+		return false;
+	for (int i = 0; i < index->digits.n; i++) {
+		const RuleDigit *t = &index->digits.at[i];
+		if (t->axis == along && t->count != b->axes[along].extent)
+			return false;
+		if (t->axis >= b->nspatial)
+			span += (t->count - 1) * t->stride;
+		else if (!step || t->stride < step)
+			step = t->stride;
+	}
+	return !step || span < step;
+}
+
+/* Does the read move by whole steps of the axes, so that what two points read is
+ * not the same?  Windows that overlap share more by rows (rule_window.c). */
+static bool all_apart(const Block *b, const RuleRead *read, int along)
+{
+	for (int d = 0; d < read->nindex; d++)
+		if (!is_apart(b, &read->dims[d], along))
+			return false;
+	return true;
+}
+
+static bool may_read(
+    const Rules *r, int host, const Block *b, const RuleRead *read)
+{
+	int along = point_axis(r, host);
+	for (int a = 0; a < block_of(r, host)->nspatial && read->uses[along]; a++)
+		if (b->axes[a].extent > 1 && !read->uses[a])
+			return false;
+	return all_apart(b, read, along) &&
+	    rule_stride(r->program, read, along, 1) <= APART_MOST;
+}
+
+/* Does a reader ask for the values of its own point? */
+static bool reads_points(const Rules *r, int host, int reader, int buffer)
+{
+	const RuleBlock *c = &r->blocks[reader];
+	int n = block_of(r, host)->nspatial;
+	for (int k = 0; k < c->reads.n; k++) {
+		const RuleRead *read = &c->reads.at[k];
+		for (int d = 0; d < read->nindex && read->buffer == buffer; d++) {
+			int a = rule_axis_of(read->index[d]);
+			if (d < n ? a != d : a < n)
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool same_points(const Block *host, const Block *b)
+{
+	if (b->nspatial < host->nspatial)
+		return false;
+	for (int a = 0; a < host->nspatial; a++)
+		if (b->axes[a].extent != host->axes[a].extent)
+			return false;
+	return true;
+}
+
+static bool is_free(const Rules *r, int i)
+{
+	const RuleBlock *b = &r->blocks[i];
+	return !b->inlined && !rule_is_running(r, i) && rule_carries(r, i) < 0;
+}
+
+/* Does any of them read the buffer? */
+static bool is_read(const Rules *r, int host, int buffer)
+{
+	for (int i = 0; i <= host; i++)
+		if (r->points[i] == host && rule_reads_of(&r->blocks[i], buffer))
+			return true;
+	return false;
+}
+
+/* Another result of the host's points, made of what they are made of. */
+static bool is_beside(const Rules *r, int host, int i)
+{
+	const RuleBlock *b = &r->blocks[i];
+	if (b->consumers.n ||
+	    block_of(r, i)->nspatial != block_of(r, host)->nspatial)
+		return false;
+	for (int k = 0; k < b->reads.n; k++)
+		if (is_read(r, host, b->reads.at[k].buffer))
+			return true;
+	return false;
+}
+
+/* Do only the host and what belongs to it read the block, point by point? */
+static bool feeds(const Rules *r, int host, int i)
+{
+	const RuleBlock *b = &r->blocks[i];
+	if (b->output)
+		return is_beside(r, host, i);
+	if (!b->consumers.n)
+		return false;
+	for (int k = 0; k < b->consumers.n; k++)
+		if (r->points[b->consumers.at[k]] != host ||
+		    !reads_points(r, host, b->consumers.at[k],
+			block_of(r, i)->buffer))
+			return false;
+	return true;
+}
+
+static bool belongs(const Rules *r, int host, int i)
+{
+	const Block *b = block_of(r, i);
+	const RuleBlock *info = &r->blocks[i];
+	if (!is_free(r, i) || r->points[i] >= 0 || !feeds(r, host, i) ||
+	    !same_points(block_of(r, host), b) ||
+	    values_of(r, host, i) > VALUES_MOST ||
+	    steps_of(r, i) > STEPS_MOST)
+		return false;
+	for (int k = 0; k < info->reads.n; k++) {
+		int from = r->program->buffers[info->reads.at[k].buffer].block;
+		bool own = from >= 0 && !r->blocks[from].output &&
+		    reads_points(r, host, i, info->reads.at[k].buffer);
+		if (!own && !may_read(r, host, b, &info->reads.at[k]))
+			return false;
+	}
+	return true;
+}
+
+static bool may_host(const Rules *r, int i)
+{
+	int along = point_axis(r, i);
+	return block_of(r, i)->reduce == REDUCE_NONE && along >= 0 &&
+	    is_free(r, i) && r->points[i] < 0 && lanes_of(r, i) >= 4 &&
+	    block_of(r, i)->axes[along].extent >= lanes_of(r, i);
+}
+
+/* Is there a reduction of what belongs to the host, too? */
+static bool is_worth(const Rules *r, int host)
+{
+	for (int i = 0; i < host; i++) {
+		const RuleBlock *b = &r->blocks[i];
+		if (r->points[i] != host ||
+		    block_of(r, i)->reduce == REDUCE_NONE)
+			continue;
+		for (int k = 0; k < b->reads.n; k++) {
+			int from =
+			    r->program->buffers[b->reads.at[k].buffer].block;
+			if (from >= 0 && r->points[from] == host)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void choose_for(Rules *r, int host)
+{
+	r->points[host] = host;
+	for (int found = 1; found;) { /* outputs follow what they read */
+		found = 0;
+		for (int i = host - 1; i >= 0; i--)
+			if (belongs(r, host, i)) {
+				r->points[i] = host;
+				found++;
+			}
+	}
+	bool worth = is_worth(r, host);
+	for (int i = 0; i <= host && !worth; i++)
+		if (r->points[i] == host)
+			r->points[i] = -1;
+}
+
+void rule_points_choose(Rules *r)
+{
+	int n = r->program->nblocks;
+	r->points = NEW_N(r->arena, int, n);
+	for (int i = 0; i < n; i++)
+		r->points[i] = -1;
+	for (int i = n - 1; i >= 0; i--)
+		if (may_host(r, i))
+			choose_for(r, i);
+}
+
+bool rule_is_point(const Rules *r, int i)
+{
+	return r->points && r->points[i] >= 0;
+}
+
+/* --- the nest ----------------------------------------------------------------- */
+
+typedef struct {
+	Rules *r;
+	int host, along, lanes;
+	const char *loop; /* of the host, around all that is made for some vectors */
+} Points;
+
+static void put(Points *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void put(Points *p, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&p->r->text, format, args);
+	va_end(args);
+}
+
+static bool in_registers(const Points *p, int i)
+{
+	return values_of(p->r, p->host, i) <= REGISTERS_MOST;
+}
+
+/* How many vectors at once? */
+static const char *copies_of(const Points *p)
+{
+	const Rules *r = p->r;
+	int64_t each = 0;
+	for (int i = 0; i < p->host; i++)
+		if (r->points[i] == p->host)
+			each += in_registers(p, i) ? values_of(r, p->host, i) : 1;
+	return each * 2 > REGISTERS_MOST ? "1"
+	    : each * 4 > REGISTERS_MOST ? "1, 2"
+				       : "1, 2, 4";
+}
+
+/* The narrowest of all, in lanes. */
+static int common_lanes(const Rules *r, int host)
+{
+	int lanes = lanes_of(r, host);
+	for (int i = 0; i < host; i++)
+		if (r->points[i] == host && lanes_of(r, i) < lanes)
+			lanes = lanes_of(r, i);
+	return lanes;
+}
+
+static void put_host(Points *p)
+{
+	Rules *r = p->r;
+	const Block *b = block_of(r, p->host);
+	const char *axis = b->axes[p->along].name, *first = p->loop;
+	const char *u = rule_name(r, b, axis, "1");
+	const char *v = rule_name(r, b, axis, "v");
+	put(p, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", p->loop, u,
+	    v, b->name, axis, copies_of(p), p->lanes);
+	put(p, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", u,
+	    v, p->lanes, b->name);
+	for (int a = p->along - 1; a >= 0; a--)
+		if (b->axes[a].extent > 1)
+			first = arena_printf(
+			    r->arena, "%s.%s", b->name, b->axes[a].name);
+	if (r->machine->threads > 1)
+		put(p, "parallel(%s)\n", first);
+}
+
+/* Values behind each other, so that those of neighbours lie side by side. */
+static void put_layout(Points *p, const Block *b)
+{
+	put(p, "transform_layout(%s, [", b->name);
+	for (int a = 0; a < b->nspatial; a++)
+		if (a != p->along)
+			put(p, "%s, ", b->axes[a].name);
+	put(p, "%s])\n", b->axes[p->along].name);
+}
+
+/* Values one by one and their steps in code, so that one can be used while the
+ * next is made; where that is much code, but registers hold all of them, all for
+ * each step. */
+static void put_loops(Points *p, const Block *b, bool registers)
+{
+	int n = block_of(p->r, p->host)->nspatial;
+	const char *axis = b->axes[p->along].name;
+	const char *u = rule_name(p->r, b, axis, "u");
+	const char *v = rule_name(p->r, b, axis, "v");
+	bool many = registers && product(b, n, b->naxes) > STEPS_MOST;
+	put(p, "%s, %s = split(%s.%s, [_, %d])\nreorder(", u, v, b->name, axis,
+	    p->lanes);
+	for (int a = b->nspatial; a < b->naxes && many; a++)
+		put(p, "%s.%s, ", b->name, b->axes[a].name);
+	for (int a = n; a < (many ? b->nspatial : b->naxes); a++)
+		put(p, "%s.%s, ", b->name, b->axes[a].name);
+	put(p, "%s, %s)\n", u, v);
+	for (int a = 0; a < n && registers; a++)
+		if (a != p->along)
+			put(p, "unroll(%s.%s)\n", b->name, b->axes[a].name);
+	for (int a = n; a < b->naxes; a++) {
+		bool code = b->axes[a].extent <= IN_CODE &&
+		    (registers ? !many || a < b->nspatial : a >= b->nspatial);
+		put(p, "unroll(%s.%s%s)\n", b->name, b->axes[a].name,
+		    code ? "" : ", limit=? in {1, 64}");
+	}
+	put(p, "unroll(%s)\nvectorize(%s, %d)\n", u, v, p->lanes);
+}
+
+static void put_member(Points *p, int i)
+{
+	const Block *b = block_of(p->r, i);
+	bool registers = in_registers(p, i), output = p->r->blocks[i].output;
+	p->r->blocks[i].scheduled = true;
+	rule_root(p->r, i);
+	if (registers && !output)
+		put(p, "set_scope(%s, reg)\n", b->name);
+	put(p, "%s(%s, %s)\n", output ? "reverse_compute_at" : "compute_at",
+	    b->name, p->loop);
+	if (!registers)
+		put_layout(p, b);
+	put_loops(p, b, registers);
+	if (output || !registers)
+		put(p, "tail(%s, mask)\n", b->name);
+}
+
+bool rule_points_applies(const Rules *r, int i)
+{
+	return r->points[i] == i && rule_is_open(r, i);
+}
+
+void rule_points(Rules *r, int i)
+{
+	const Block *b = block_of(r, i);
+	int along = point_axis(r, i);
+	Points p = {r, i, along, common_lanes(r, i),
+	    rule_name(r, b, b->axes[along].name, "0")};
+	r->blocks[i].scheduled = true;
+	rule_root(r, i);
+	put_host(&p);
+	for (int k = 0; k < i; k++)
+		if (r->points[k] == i && r->blocks[k].output)
+			put_member(&p, k);
+	for (int k = i - 1; k >= 0; k--)
+		if (r->points[k] == i && !r->blocks[k].output)
+			put_member(&p, k);
+}

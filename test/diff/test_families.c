@@ -1,0 +1,196 @@
+/* Random operators of the families that rules have structures of their own for,
+ * of odd sizes: candidate 1 exists, and what it and others compute is what the
+ * operator says, for machines with short, long and masked vectors.  Each form has
+ * the steps that its rule writes in most of its trials. */
+#include "test/common_lower.h"
+#include "test/common_program.h"
+#include "test/common_schedule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { QUICK = 60, LONG = 3000, SAMPLES = 3 };
+
+static const char *const targets[] = {"llvm -mcpu=skylake-avx512 -threads=1",
+    "llvm -mcpu=haswell -threads=2", "llvm -mcpu=x86-64 -threads=1"};
+enum { TARGETS = sizeof targets / sizeof *targets };
+
+typedef struct {
+	Arena *arena;
+	Rng rng;
+} Draw;
+
+static int between(Draw *d, int least, int most)
+{
+	return least + (int)rng_below(&d->rng, (uint64_t)(most - least + 1));
+}
+
+static const char *one_of(Draw *d, const char *const *words, int n)
+{
+	return words[between(d, 0, n - 1)];
+}
+
+static const char *best(Draw *d)
+{
+	return between(d, 0, 1) ? "min" : "max";
+}
+
+static const char *number(Draw *d)
+{
+	static const char *const types[] = {"f32", "f32", "f64", "i32", "u8"};
+	return one_of(d, types, 5);
+}
+
+/* The nearest of some values, and perhaps how near that is. */
+static const char *nearest(Draw *d)
+{
+	int n = between(d, 17, 90), c = between(d, 2, 24), k = between(d, 2, 4);
+	const char *type = between(d, 0, 2) ? "f32" : "f64", *how = best(d);
+	bool planes = between(d, 0, 1), both = between(d, 0, 1);
+	const char *at = planes ? "x[k, i]" : "x[i, k]";
+	return arena_printf(d->arena,
+	    "inputs: {x: '%s[%d, %d]', c: '%s[%d, %d]'}\ncompute: |\n"
+	    "  d[i < %d, j < %d] = sum[k < %d]((%s - c[j, k])*(%s - c[j, k]))\n"
+	    "  m[i < %d] = %s[j < %d](d[i, j])\n"
+	    "  y[i < %d] = arg%s[j < %d](d[i, j])\noutputs: [%sy]\n",
+	    type, planes ? k : n, planes ? n : k, type, c, k, n, c, k, at, at, n,
+	    how, c, n, how, c, both ? "m, " : "");
+}
+
+/* The best of planes. */
+static const char *classes(Draw *d)
+{
+	int c = between(d, 2, 40), h = between(d, 1, 4), w = between(d, 17, 70);
+	const char *type = number(d);
+	return arena_printf(d->arena,
+	    "inputs: {x: '%s[%d, %d, %d]'}\ncompute: |\n"
+	    "  y[i < %d, j < %d] = arg%s[c < %d](x[c, i, j])\n",
+	    type, c, h, w, h, w, best(d), c);
+}
+
+/* Elements that are computed, of which the best place is used further. */
+static const char *computed(Draw *d)
+{
+	int n = between(d, 17, 70), c = between(d, 2, 40);
+	return arena_printf(d->arena,
+	    "inputs: {x: 'f32[%d]', c: 'f32[%d]', t: 'f32[%d]'}\ncompute: |\n"
+	    "  p[i < %d] = arg%s[j < %d](abs(x[i] - c[j]))\n"
+	    "  y[i < %d] = t[clamp(p[i], 0, %d)]*x[i]\n",
+	    n, c, c, n, best(d), c, n, c - 1);
+}
+
+/* The greatest of a window, and where it is. */
+static const char *windows(Draw *d)
+{
+	int c = between(d, 1, 3), h = between(d, 2, 5), w = between(d, 17, 40);
+	int k = between(d, 2, 3);
+	const char *type = number(d);
+	return arena_printf(d->arena,
+	    "inputs: {x: '%s[%d, %d, %d]'}\ncompute: |\n"
+	    "  w[c < %d, i < %d, j < %d, k < %d] = "
+	    "x[c, %d*i + k//%d, %d*j + k%%%d]\n"
+	    "  m[c < %d, i < %d, j < %d] = max[k < %d](w[c, i, j, k])\n"
+	    "  p[c < %d, i < %d, j < %d] = argmax[k < %d](w[c, i, j, k])\n"
+	    "outputs: [m, p]\n",
+	    type, c, h * k, w * k, c, h, w, k * k, k, k, k, k, c, h, w, k * k,
+	    c, h, w, k * k);
+}
+
+typedef struct {
+	const char *name;
+	const char *(*text)(Draw *d); /* but for the first lines */
+	const char *step; /* in more than half of the sketches */
+} Form;
+
+static const Form forms[] = {
+    {"nearest", nearest, "set_scope(y~2, reg)"},
+    {"classes", classes, "set_scope(y~2, reg)"},
+    {"computed", computed, "set_scope(p~3, reg)"},
+    {"windows", windows, "reverse_compute_at(m, p_j0)"},
+};
+enum { FORMS = sizeof forms / sizeof *forms };
+
+static bool has_step(Space *space, const char *step)
+{
+	Buf out = {0};
+	trace_print(&out, space_sketch(space, 0));
+	bool found = strstr(buf_text(&out), step) != NULL;
+	buf_free(&out);
+	return found;
+}
+
+static void check(Arena *arena, const Program *p, const Trace *trace,
+    const Machine *machine, void *const *data, const char *text)
+{
+	Error error = {0};
+	char why[512];
+	Buf steps = {0};
+	Nest *nest = schedule_nest(arena, p, machine, trace, &error);
+	Lowered *l = nest ? lower(arena, nest, machine, &error) : NULL;
+	trace_print(&steps, trace);
+	if (!l)
+		fail_msg("%s\n%s\n%s", error.text, text, buf_text(&steps));
+	if (!lowered_verify(l, why, sizeof why))
+		fail_msg("%s\n%s\n%s", why, text, buf_text(&steps));
+	const char *wrong = lowercheck_run(arena, l, data, 1e-5, NULL, NULL);
+	if (wrong)
+		fail_msg("%s\n%s\n%s", wrong, text, buf_text(&steps));
+	buf_free(&steps);
+}
+
+static bool trial(const Form *form, int number)
+{
+	Draw d = {arena_new(), rng_stream(77, (uint64_t)(form - forms),
+				   (uint64_t)number)};
+	Error error = {0};
+	Candidate c;
+	const char *text = arena_printf(
+	    d.arena, "tunec: 1\nname: %s\n%s", form->name, form->text(&d));
+	const Target *t =
+	    target_parse(d.arena, targets[number % TARGETS], &error);
+	Program *p = program_of_text(d.arena, text, NUMERICS_DEFAULT);
+	void **data = lowercheck_data(d.arena, p, &d.rng);
+	lowercheck_expect(p, data);
+	Space *space = space_new(d.arena, p, &t->machine, &error);
+	if (!space || !space_first(space, 64, &c))
+		fail_msg("%d: no candidate 1: %s\n%s", number, error.text, text);
+	for (int i = 0; i <= SAMPLES; i++) {
+		Arena *scratch = arena_new();
+		check(scratch, p, space_trace(scratch, space, &c), &t->machine,
+		    data, text);
+		arena_free(scratch);
+		if (!space_sample(space, &d.rng, &c))
+			break;
+	}
+	bool found = has_step(space, form->step);
+	arena_free(d.arena);
+	return found;
+}
+
+static void test_families(void **state)
+{
+	const char *tier = getenv("TIER"), *seed = getenv("SEED");
+	int n = tier && !strcmp(tier, "long") ? LONG : QUICK;
+	(void)state;
+	for (int f = 0; f < FORMS; f++) {
+		int found = 0, first = seed ? atoi(seed) : 0;
+		for (int i = first; i < first + n; i++)
+			found += trial(&forms[f], i);
+		print_message("%s: %d of %d have %s\n", forms[f].name, found, n,
+		    forms[f].step);
+		assert_true(2 * found > n);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_families)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
