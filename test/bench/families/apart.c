@@ -191,3 +191,36 @@ void butterfly(const float *restrict x, const float *restrict w,
 			y[17 + s] = x[s + 1] - im;
 		}
 }
+
+void rgba_premultiply(const uint8_t *restrict x, uint8_t *restrict y,
+    void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 4 * 250000; i += 4) {
+		int a = x[i + 3];
+		y[i] = (uint8_t)((x[i] * a + 128) >> 8);
+		y[i + 1] = (uint8_t)((x[i + 1] * a + 128) >> 8);
+		y[i + 2] = (uint8_t)((x[i + 2] * a + 128) >> 8);
+		y[i + 3] = (uint8_t)a;
+	}
+}
+
+void blend_u8(const uint8_t *restrict a, const uint8_t *restrict b,
+    const uint8_t *restrict m, uint8_t *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 1000000; i++)
+		y[i] = (uint8_t)((a[i] * m[i] + b[i] * (255 - m[i]) + 128) >> 8);
+}
+
+void mix_i16(const int16_t *restrict a, const int16_t *restrict b,
+    const int16_t *restrict g, int16_t *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 200000; i++)
+		for (int c = 0; c < 2; c++) {
+			int t = (a[2 * i + c] * g[c] + b[2 * i + c] * g[2 + c]) >> 15;
+			t = t < -32768 ? -32768 : t;
+			y[2 * i + c] = (int16_t)(t > 32767 ? 32767 : t);
+		}
+}

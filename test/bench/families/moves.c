@@ -200,3 +200,44 @@ void tile(const float *restrict x, float *restrict y, void *workspace)
 		for (int k = 0; k < 9; k++, y += N)
 			memcpy(y, x + i % M * N, N * sizeof *y);
 }
+
+void pad_wrap(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { C = 8, H = 123, W = 171 };
+	(void)workspace;
+	for (int c = 0; c < C; c++)
+		for (int i = 0; i < H + 4; i++, y += W + 4) {
+			const float *row = x + (c * H + (i + H - 2) % H) * W;
+			y[0] = row[W - 2];
+			y[1] = row[W - 1];
+			memcpy(y + 2, row, W * sizeof *y);
+			y[W + 2] = row[0];
+			y[W + 3] = row[1];
+		}
+}
+
+void repeat_5(const float *restrict x, float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 200 * 173; i++)
+		for (int k = 0; k < 5; k++)
+			y[5 * i + k] = x[i];
+}
+
+void concatenate_odd(const float *restrict a, const float *restrict b,
+    float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 3000; i++) {
+		memcpy(y + i * 138, a + i * 37, 37 * sizeof *a);
+		memcpy(y + i * 138 + 37, b + i * 101, 101 * sizeof *b);
+	}
+}
+
+void rows_of_7(const float *restrict x, float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int i = 0; i < 900 * 7; i++, x += 7)
+		for (int k = 0; k < 11; k++, y += 7)
+			memcpy(y, x, 7 * sizeof *x);
+}
