@@ -14,10 +14,11 @@
  *     s[i] = sum[k](s~1[i, k])
  *     y[i, j] = s~1[i, j]/s[i]
  *
- * where two blocks need a function of the same.  The buffer has the type of the
- * value, so that no bit changes; a schedule may inline the block again.  What
- * stands under a condition stays there, for its reads may be in bounds only
- * there.  Definitions, and with them the operator's key, are as they were. */
+ * where two blocks need a function of the same.  The buffer lies as what it is
+ * computed of, and has the type of the value, so that no bit changes; a schedule
+ * may inline the block again.  What stands under a condition stays there, for
+ * its reads may be in bounds only there.  Definitions, and with them the
+ * operator's key, are as they were. */
 #include "ir/spec/spec.h"
 
 #include <assert.h>
@@ -139,9 +140,60 @@ static void insert(Share *s, int at, Block b)
 	s->buffers->at[b.buffer].block = at;
 }
 
+/* The axes that a value varies along, in the order of its buffer. */
+typedef struct {
+	int n, *axis;
+	bool done;
+} Order;
+
+/* Are the indices of a read axes, each another one? */
+static bool is_plain(const Expr *read)
+{
+	for (int i = 0; i < read->narg; i++) {
+		if (read->arg[i]->op != OP_AXIS)
+			return false;
+		for (int k = 0; k < i; k++)
+			if (read->arg[k]->id == read->arg[i]->id)
+				return false;
+	}
+	return true;
+}
+
+/* Takes the first read along as many axes as there are in the order. */
+static bool order_by(Expr *e, void *context)
+{
+	Order *order = context;
+	if (e->op != OP_READ || order->done || e->narg != order->n ||
+	    !is_plain(e))
+		return true;
+	for (int i = 0; i < e->narg; i++)
+		order->axis[i] = e->arg[i]->id;
+	order->done = true;
+	return false;
+}
+
+static Order block_order(const Share *s, const Block *b, Expr *e)
+{
+	const bool *uses = axes_of(s, b, e);
+	Order order = {.axis = NEW_N(s->arena, int, b->naxes)};
+	for (int a = 0; a < b->naxes; a++)
+		if (uses[a])
+			order.axis[order.n++] = a;
+	return order;
+}
+
+/* As something lies that it is computed of and that varies along all of them,
+ * so that both are read side by side; else as the block has them. */
+static Order order_of(const Share *s, const Block *b, Expr *e)
+{
+	Order order = block_order(s, b, e);
+	expr_walk(e, order_by, &order);
+	return order;
+}
+
 /* A block before block `at` that computes `e` of it; returns its buffer.  The
- * axes that are used become its own, in their order. */
-static int outline(Share *s, int at, Expr *e, const bool *uses)
+ * axes of `order` become its own. */
+static int outline(Share *s, int at, Expr *e, const Order *order)
 {
 	const Block *from = block_at(s, at);
 	int n = from->naxes;
@@ -156,9 +208,8 @@ static int outline(Share *s, int at, Expr *e, const bool *uses)
 	    .role = BUFFER_TEMP,
 	    .block = -1,
 	    .span = s->buffers->at[from->buffer].span};
-	for (int a = 0; a < n; a++) {
-		if (!uses[a])
-			continue;
+	for (int i = 0; i < order->n; i++) {
+		int a = order->axis[i];
 		value[a] = expr_axis(s->arena, b.naxes);
 		b.axes[b.naxes] = from->axes[a];
 		b.axes[b.naxes].reduce = false;
@@ -194,12 +245,11 @@ static void read_instead(
 	    s->arena, block_at(s, block)->body, replace_node, &r);
 }
 
-static Expr **axes_used(const Share *s, const Block *b, const bool *uses)
+static Expr **index_of(const Share *s, const Order *order)
 {
-	Expr **index = NEW_N(s->arena, Expr *, b->naxes);
-	for (int a = 0, n = 0; a < b->naxes; a++)
-		if (uses[a])
-			index[n++] = expr_axis(s->arena, a);
+	Expr **index = NEW_N(s->arena, Expr *, order->n);
+	for (int i = 0; i < order->n; i++)
+		index[i] = expr_axis(s->arena, order->axis[i]);
 	return index;
 }
 
@@ -249,9 +299,9 @@ static void outline_invariants(Share *s)
 		Expr *e = find_invariant(s, b, b->body);
 		if (!e)
 			continue;
-		const bool *uses = axes_of(s, b, e);
-		Expr **index = axes_used(s, b, uses);
-		int buffer = outline(s, i, e, uses);
+		Order order = order_of(s, b, e);
+		Expr **index = index_of(s, &order);
+		int buffer = outline(s, i, e, &order);
 		read_instead(s, i + 1, e, buffer, index);
 		/* the new block is looked at next, then this one again */
 		i--;
@@ -343,13 +393,12 @@ static bool is_worth_storing(const Share *s, const Match *m, Expr *e)
 	    (a->reduce != REDUCE_NONE || b->reduce != REDUCE_NONE);
 }
 
-/* Axes of the other block in the order of those used here. */
-static Expr **mapped(const Share *s, const Match *m)
+/* The other block's axes that go with those. */
+static Expr **mapped(const Share *s, const Match *m, const Order *order)
 {
-	Expr **index = NEW_N(s->arena, Expr *, m->a->naxes);
-	for (int a = 0, n = 0; a < m->a->naxes; a++)
-		if (m->map[a] >= 0)
-			index[n++] = expr_axis(s->arena, m->map[a]);
+	Expr **index = NEW_N(s->arena, Expr *, order->n);
+	for (int i = 0; i < order->n; i++)
+		index[i] = expr_axis(s->arena, m->map[order->axis[i]]);
 	return index;
 }
 
@@ -365,16 +414,18 @@ static bool share_part(Share *s, int *b, Expr *e)
 		    find_equal(s, &m, a, *b, block_at(s, a)->body, e);
 		if (!equal)
 			continue;
-		Expr **there = mapped(s, &m);
 		if (is_written(s, &m, equal)) {
-			read_instead(s, *b, e, m.a->buffer, there);
+			Order all = block_order(s, m.a, equal);
+			read_instead(
+			    s, *b, e, m.a->buffer, mapped(s, &m, &all));
 			return true;
 		}
 		if (!is_worth_storing(s, &m, equal))
 			continue;
-		const bool *uses = axes_of(s, m.a, equal);
-		Expr **here = axes_used(s, m.a, uses);
-		int buffer = outline(s, a, equal, uses);
+		Order order = order_of(s, m.a, equal);
+		Expr **here = index_of(s, &order);
+		Expr **there = mapped(s, &m, &order);
+		int buffer = outline(s, a, equal, &order);
 		++*b;
 		read_instead(s, a + 1, equal, buffer, here);
 		read_instead(s, *b, e, buffer, there);

@@ -43,6 +43,14 @@ static const Case cases[] = {
 	SPEC("x: 'f32[4, 9]'",
 	    "  e[i < 4, k < 9] = exp(x[i, k] - 1)\n"
 	    "  y[i < 4, j < 9] = e[i, j]/sum[k < 9](e[i, k])\n"), 0},
+    {"softmax, as what is read lies",
+	SPEC("x: 'f32[4, 9, 5]'",
+	    "  y[i < 4, j < 9, n < 5] = exp(x[i, j, n] - 1)/sum[k < 9]("
+	    "exp(x[i, k, n] - 1))\n"),
+	SPEC("x: 'f32[4, 9, 5]'",
+	    "  e[i < 4, k < 9, n < 5] = exp(x[i, k, n] - 1)\n"
+	    "  y[i < 4, j < 9, n < 5] = e[i, j, n]/sum[k < 9](e[i, k, n])\n"),
+	0},
     {"of several definitions",
 	SPEC("x: 'f32[4, 9]'",
 	    "  s[i < 4] = sum[k < 9](exp(x[i, k])*2)\n"
@@ -121,6 +129,20 @@ static const float *run(Arena *arena, const Program *p)
 	return data[p->outputs[0]];
 }
 
+static void check_shapes(const Case *c, const Program *p, const Program *q)
+{
+	if (p->nblocks != q->nblocks)
+		fail_msg("%s: %d blocks for %d", c->name, p->nblocks,
+		    q->nblocks);
+	for (int i = 0; i < p->nblocks; i++) {
+		const Buffer *a = &p->buffers[p->blocks[i].buffer];
+		const Buffer *b = &q->buffers[q->blocks[i].buffer];
+		assert_int_equal(a->ndim, b->ndim);
+		for (int d = 0; d < a->ndim; d++)
+			assert_int_equal(a->shape[d], b->shape[d]);
+	}
+}
+
 static void check_case(const Case *c)
 {
 	Arena *arena = arena_new();
@@ -128,9 +150,7 @@ static void check_case(const Case *c)
 	if (c->other) {
 		const Program *q = load(arena, c->other);
 		const Buffer *out = &p->buffers[p->outputs[0]];
-		if (p->nblocks != q->nblocks)
-			fail_msg("%s: %d blocks for %d", c->name, p->nblocks,
-			    q->nblocks);
+		check_shapes(c, p, q);
 		assert_memory_equal(run(arena, p), run(arena, q),
 		    sizeof(float) * (size_t)elements(out));
 	} else if (p->nblocks != c->blocks) {
