@@ -146,7 +146,7 @@ static void reset(Lower *l)
 		l->low_buffer[i] = -1;
 		l->registers[i] = (ElementVec){0};
 	}
-	memset(l->vars, 0, sizeof *l->vars * (size_t)nest->vars.n);
+	bind_begin(l);
 	memset(l->version, 0, sizeof *l->version * (size_t)nest->buffers.n);
 	l->facts.n = 0;
 	l->free_ranges.n = 0;

@@ -34,9 +34,9 @@ static bool all_counts(Lower *l, int stage, int var)
 
 static Index address_of(Lower *l, const Expr *read, int var, int step)
 {
-	l->vars[var] = (Binding){true, index_const(step)};
+	bind(l, var, (Binding){true, index_const(step)});
 	Index x = buffer_address(l, read->id, read->arg, read->narg);
-	l->vars[var].bound = false;
+	unbind(l, var);
 	return x;
 }
 
@@ -106,11 +106,11 @@ bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b)
 	    l->nest->buffers.at[s->buffer].type == in->sum &&
 	    all_counts(l, stage, var);
 	if (good) {
-		l->vars[var] = (Binding){true, index_const(0)};
+		bind(l, var, (Binding){true, index_const(0)});
 		all = value_is_bool(
 			  tail_mask(l, stage, PHASE_UPDATE), &known) &&
 		    l->mask.lanes <= 1;
-		l->vars[var].bound = false;
+		unbind(l, var);
 		good = known && lies_together(l, x, in->terms, var, &at_x) &&
 		    lies_together(l, y, in->terms, var, &at_y) &&
 		    (all || (masked && is_inside(l, x, in->terms, at_x) &&

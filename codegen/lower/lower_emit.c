@@ -49,6 +49,8 @@ void scope_open(Lower *l, Frame *scope, LowBody *body)
 		scope->depth = MAX_DEPTH - 1;
 	}
 	l->open_serial[scope->depth] = scope->serial;
+	scope->fenced = scope->fence ? scope->depth
+	    : l->scope		     ? l->scope->fenced : 0;
 	l->scope = scope;
 }
 
@@ -127,20 +129,11 @@ static bool key_equal(const Key *a, const Key *b)
 		    sizeof(int) * (size_t)a->lanes));
 }
 
-static int fence_depth(const Lower *l)
-{
-	const Frame *s = l->scope;
-	while (s->up && !s->fence)
-		s = s->up;
-	return s->fence ? s->depth : 0;
-}
-
 static int find(const Lower *l, const Key *key)
 {
-	int fence = fence_depth(l);
 	uint32_t bucket = key_hash(key) & (uint32_t)(l->nbuckets - 1);
 	for (Numbered *n = l->buckets[bucket]; n; n = n->next)
-		if (n->depth >= fence &&
+		if (n->depth >= l->scope->fenced &&
 		    l->open_serial[n->depth] == n->serial &&
 		    key_equal(&n->key, key))
 			return n->temp;

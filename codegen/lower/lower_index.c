@@ -536,6 +536,7 @@ static bool known_rest(Lower *l, Index x, int64_t divisor, Index *rest)
 {
 	Index forms[2], all = index_const(divisor);
 	int64_t none;
+	l->asked_facts++;
 	if (!l->facts.n || !index_wraps(l, x, divisor, forms))
 		return false;
 	for (int i = 0; i < 2; i++) {
@@ -620,9 +621,9 @@ void fact_push(Lower *l, Index x)
 			x.form.terms[i].coefficient / g};
 	LowAffine fact = {floor_div(x.form.constant, g), x.form.n, terms};
 	for (int i = 0; i < l->facts.n; i++)
-		if (low_affine_equal(l->facts.at[i], fact))
+		if (low_affine_equal(l->facts.at[i].form, fact))
 			return;
-	vec_push(l->arena, &l->facts, fact);
+	vec_push(l->arena, &l->facts, (Fact){fact, ++l->nfacts});
 }
 
 /* form - multiple of the fact, so that the term goes away */
@@ -633,8 +634,9 @@ static bool nonnegative(Lower *l, LowAffine form, int depth)
 		return true;
 	if (!depth)
 		return false;
+	l->asked_facts++;
 	for (int i = l->facts.n - 1; i >= 0; i--) {
-		LowAffine fact = l->facts.at[i];
+		LowAffine fact = l->facts.at[i].form;
 		LowTerm *terms = few;
 		if (form.n + fact.n > TERMS_FEW)
 			terms = NEW_N(l->arena, LowTerm, form.n + fact.n);
@@ -669,23 +671,21 @@ bool index_negative(Lower *l, Index x)
 
 /* --- variables and expressions ------------------------------------------ */
 
-Index index_of_var(Lower *l, int var)
+static Index index_of_split(Lower *l, const Var *v)
+{
+	Index x = index_of_var(l, v->child[0]);
+	for (int i = 1; i < v->nchild; i++) {
+		int64_t extent = tape_value(l->nest->tape,
+		    l->nest->vars.at[v->child[i]].extent);
+		x = index_add(l, index_of_var(l, v->child[i]), x, extent);
+	}
+	return x;
+}
+
+/* What addresses need as well is no code for a condition. */
+static Index index_of_part(Lower *l, int var)
 {
 	const Var *v = &l->nest->vars.at[var];
-	if (v->how == VAR_LOOP)
-		return l->vars[var].bound ? l->vars[var].value
-					  : index_symbol(l, SYMBOL_FREE - var);
-	if (v->how == VAR_SPLIT) {
-		Index x = index_of_var(l, v->child[0]);
-		for (int i = 1; i < v->nchild; i++) {
-			int64_t extent = tape_value(l->nest->tape,
-			    l->nest->vars.at[v->child[i]].extent);
-			x = index_add(l, index_of_var(l, v->child[i]), x,
-			    extent);
-		}
-		return x;
-	}
-	/* What addresses need as well is no code for a condition. */
 	const Var *loop = &l->nest->vars.at[v->fused];
 	int silent = l->silent;
 	Index x = index_of_var(l, v->fused);
@@ -695,6 +695,25 @@ Index index_of_var(Lower *l, int var)
 	if (loop->parts[0] != var)
 		x = index_mod(l, x, tape_value(l->nest->tape, v->extent));
 	l->silent = silent;
+	return x;
+}
+
+Index index_of_var(Lower *l, int var)
+{
+	const Var *v = &l->nest->vars.at[var];
+	KnownValue *known = &l->values[var];
+	if (v->how == VAR_LOOP)
+		return l->vars[var].bound ? l->vars[var].value
+					  : index_symbol(l, SYMBOL_FREE - var);
+	bool holds =
+	    known->moved == l->moved[var] && term_holds(l, &known->term);
+	if (holds && !lower_asks_again)
+		return known->value;
+	Asked asked = ask_begin(l);
+	Index x = v->how == VAR_SPLIT ? index_of_split(l, v)
+				      : index_of_part(l, var);
+	assert(!holds || low_affine_equal(x.form, known->value.form));
+	*known = (KnownValue){l->moved[var], x, ask_end(l, asked, &x, 1)};
 	return x;
 }
 

@@ -21,6 +21,7 @@
  *     lower_pack.c   what is done ahead to constant inputs
  *     lower_transpose.c  vectors stored an element a row, afterwards
  *     lower_join.c   lanes of a vector stored one by one, afterwards
+ *     lower_bind.c   loop variables bound; what is remembered of them
  *     lower_emit.c   operations, value numbering, scopes */
 #ifndef CODEGEN_LOWER_INTERNAL_H
 #define CODEGEN_LOWER_INTERNAL_H
@@ -65,6 +66,7 @@ struct Frame {
 	LowBody *body;
 	int depth;
 	int serial;   /* tells scopes of one depth apart */
+	int fenced;   /* depth of the innermost fence around it, or 0 */
 	bool fence;   /* a parallel or bound loop: nothing leaves it */
 	bool loop;    /* that runs more than once */
 	bool skipped; /* an arm, or a loop that may not run: loads stay inside */
@@ -135,14 +137,55 @@ typedef struct {
 
 typedef VEC(Index) IndexVec;
 
+/* --- what is remembered: lower_bind.c ------------------------------------ */
+
+/* How much of what an answer may hang on there was before the question. */
+typedef struct {
+	int64_t unknowns, facts;
+} Asked;
+
+/* How long an answer is good. */
+typedef struct {
+	bool known; /* false: it is not remembered */
+	int fact;   /* the newest; -1: whatever they are */
+	int depth, serial, fence; /* while that scope is open, that of the
+				     innermost of its temporaries, and no other
+				     fence is around us */
+} Term;
+
+/* The forms of a condition on axes of a stage, as they were asked for last. */
+typedef struct {
+	Expr *expr;
+	IntVec vars; /* that its indices are made of */
+	int *moved;  /* by place in vars: when */
+	IndexVec forms;
+	Term term;
+	bool never; /* does it hold nowhere? */
+	Term never_term;
+} Condition;
+typedef VEC(Condition) ConditionVec;
+
+/* The value of a variable that is no loop. */
+typedef struct {
+	int moved; /* when that was its value */
+	Index value;
+	Term term;
+} KnownValue;
+
+typedef struct {
+	LowAffine form; /* at least 0 here */
+	int number;
+} Fact;
+
 /* Where the steps of a reduction count: nest_step_conditions. */
 typedef struct {
 	bool known;
-	ExprVec all;
+	ConditionVec all;
 	Expr *own; /* those of the body, as one; NULL: none */
+	ConditionVec one; /* that */
 	Expr *element; /* the body where they hold */
 	Expr *guarded; /* the same, and the identity where they do not */
-	ExprVec demand; /* of the stage's elements: nest_demand */
+	ConditionVec demand; /* of the stage's elements: nest_demand */
 } StepConditions;
 
 /* What a loop variable stands for. */
@@ -180,7 +223,13 @@ typedef struct {
 	/* the environment */
 	Binding *vars; /* by nest variable */
 	VEC(Interval) free_ranges; /* of SYMBOL_FREE - nvars - i */
-	VEC(LowAffine) facts;   /* forms that are at least 0 here */
+	VEC(Fact) facts;
+	int nfacts; /* of any time */
+	IntVec *movers; /* by loop variable: those whose value hangs on it */
+	int *moved; /* by variable: the number of the move that was its last */
+	int moves;
+	KnownValue *values; /* by variable */
+	int64_t asked_facts; /* how often facts were looked at */
 	int lanes;  /* of the vector loop that we are in; 1: none */
 	bool across; /* these lanes are steps of a reduction */
 	Value mask; /* lanes that count; lanes 0: all */
@@ -231,6 +280,23 @@ void branch_else(Lower *l, Branch *b);
 void branch_end(Lower *l, Branch *b);
 int const_int(Lower *l, DType type, int lanes, int64_t value);
 int const_float(Lower *l, DType type, int lanes, double value);
+
+/* lower_bind.c */
+/* Tests: what is remembered is asked again, and must be the same. */
+extern bool lower_asks_again;
+void bind_begin(Lower *l); /* of a function: nothing is bound */
+/* What it was bound to before. */
+Binding bind(Lower *l, int var, Binding binding);
+void unbind(Lower *l, int var);
+int fact_newest(const Lower *l); /* its number; 0: there is none */
+/* Around a question, the answer to which is n forms. */
+Asked ask_begin(const Lower *l);
+Term ask_end(const Lower *l, Asked asked, const Index *answer, int n);
+bool term_holds(const Lower *l, const Term *term);
+void condition_add(Lower *l, int stage, Expr *e, ConditionVec *all);
+/* Index forms that are at least 0 where it holds. */
+const IndexVec *condition_forms_of(Lower *l, int stage, Condition *c);
+bool condition_never(Lower *l, int stage, Condition *c);
 
 /* lower_index.c */
 Interval range_of(const Lower *l, Index x);
@@ -364,7 +430,7 @@ const Expr *step_element(Lower *l, int stage);
 const Expr *step_guarded(Lower *l, int stage);
 const StepConditions *step_conditions(Lower *l, int stage);
 /* Index forms that are at least 0 where conditions on axes hold. */
-IndexVec step_forms_of(Lower *l, int stage, const ExprVec *conditions);
+IndexVec step_forms_of(Lower *l, int stage, const ConditionVec *conditions);
 bool step_has_conditions(Lower *l, int stage);
 /* No step in what is left of the loops counts. */
 bool step_never(Lower *l, int stage);

@@ -63,14 +63,13 @@ typedef struct {
 static void change(Lower *l, Changed *c, int var, Index value)
 {
 	c->vars[c->n] = var;
-	c->was[c->n++] = l->vars[var];
-	l->vars[var] = (Binding){true, value};
+	c->was[c->n++] = bind(l, var, (Binding){true, value});
 }
 
 static void change_back(Lower *l, Changed *c)
 {
 	while (c->n--)
-		l->vars[c->vars[c->n]] = c->was[c->n];
+		bind(l, c->vars[c->n], c->was[c->n]);
 }
 
 /* The address that is read as many iterations ahead of the loop as told; in the

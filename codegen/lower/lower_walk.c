@@ -481,16 +481,6 @@ static void tested_iteration(
 	l->facts.n = facts;
 }
 
-static void bind(Lower *l, int var, Index value)
-{
-	l->vars[var] = (Binding){true, value};
-}
-
-static void unbind(Lower *l, int var)
-{
-	l->vars[var].bound = false;
-}
-
 static LoopKind kind_of(const Lower *l, int var)
 {
 	LoopKind kind = l->nest->vars.at[var].kind;
@@ -618,8 +608,9 @@ static void running_loop(
 	scope_open(l, &frame, &node->body);
 	node->var = new_temp(l, DT_INDEX, 1, v->name);
 	l->temps.at[node->var].range = (Interval){0, span->count - 1};
-	bind(l, var, piece ? span->first
-		: index_add(l, index_symbol(l, node->var), span->first, 1));
+	Index value = piece ? span->first
+	    : index_add(l, index_symbol(l, node->var), span->first, 1);
+	bind(l, var, (Binding){true, value});
 	if (span->steps) {
 		fact_push(l, index_add(l, index_const(span->end - 1),
 				 l->vars[var].value, -1));
@@ -713,7 +704,7 @@ static void one_iteration(
     Lower *l, int stage, int pos, Phase phase, int64_t number)
 {
 	int var = l->nest->stages.at[stage].loops[pos];
-	bind(l, var, index_const(number));
+	bind(l, var, (Binding){true, index_const(number)});
 	if (leaves_out(l, stage, pos) && demand_never(l, stage)) {
 		unbind(l, var);
 		return;
@@ -936,7 +927,7 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 		int outer = l->lanes;
 		l->lanes = (int)extent;
 		l->across = l->nest->vars.at[var].reduce;
-		bind(l, var, index_symbol(l, SYMBOL_LANE));
+		bind(l, var, (Binding){true, index_symbol(l, SYMBOL_LANE)});
 		iteration(l, stage, pos, phase);
 		unbind(l, var);
 		l->lanes = outer;

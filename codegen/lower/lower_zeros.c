@@ -19,6 +19,14 @@ static ExprVec demand_of(Lower *l, int stage)
 	    ? (ExprVec){0} : nest_demand(l->nest, l->arena, stage);
 }
 
+static ConditionVec remembered(Lower *l, int stage, ExprVec conditions)
+{
+	ConditionVec all = {0};
+	for (int i = 0; i < conditions.n; i++)
+		condition_add(l, stage, conditions.at[i], &all);
+	return all;
+}
+
 static const StepConditions *conditions_of(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
@@ -26,17 +34,20 @@ static const StepConditions *conditions_of(Lower *l, int stage)
 	if (c->known)
 		return c;
 	c->known = true;
-	c->demand = demand_of(l, stage);
+	c->demand = remembered(l, stage, demand_of(l, stage));
 	if (s->reduce == REDUCE_NONE)
 		return c;
 	ExprVec own = nest_step_conditions(l->nest, l->arena, stage, false);
-	c->all = nest_step_conditions(l->nest, l->arena, stage, true);
+	c->all = remembered(l, stage,
+	    nest_step_conditions(l->nest, l->arena, stage, true));
 	c->element = nest_step_element(l->nest, l->arena, stage);
 	c->guarded = s->body;
 	for (int i = 0; i < own.n; i++)
 		c->own = c->own
 		    ? expr_binary(l->arena, OP_AND, c->own, own.at[i])
 		    : own.at[i];
+	if (c->own)
+		condition_add(l, stage, c->own, &c->one);
 	if (c->own && nest_step_relies(l->nest, l->arena, stage))
 		c->guarded = expr_if(l->arena, c->own, c->element,
 		    expr_identity(l->arena, s->reduce, c->element->type));
@@ -68,31 +79,22 @@ const Expr *step_condition(Lower *l, int stage)
 	return conditions_of(l, stage)->own;
 }
 
-/* No code comes of them.  Rows outside of the block are nobody's: nothing is
- * clamped. */
-IndexVec step_forms_of(Lower *l, int stage, const ExprVec *conditions)
+IndexVec step_forms_of(Lower *l, int stage, const ConditionVec *conditions)
 {
-	IndexVec forms = {0};
-	const bool *clamp = l->clamp;
-	int outer = l->stage;
-	l->clamp = NULL;
-	l->stage = stage;
-	l->silent++;
-	for (int i = 0; i < conditions->n; i++)
-		condition_forms(l, conditions->at[i], true, &forms);
-	l->silent--;
-	l->stage = outer;
-	l->clamp = clamp;
-	return forms;
+	IndexVec all = {0};
+	for (int i = 0; i < conditions->n; i++) {
+		const IndexVec *forms =
+		    condition_forms_of(l, stage, &conditions->at[i]);
+		for (int k = 0; k < forms->n; k++)
+			vec_push(l->arena, &all, forms->at[k]);
+	}
+	return all;
 }
 
 static IndexVec forms_of(Lower *l, int stage, bool own)
 {
 	const StepConditions *c = conditions_of(l, stage);
-	ExprVec one = {0};
-	if (own && c->own)
-		vec_push(l->arena, &one, c->own);
-	return step_forms_of(l, stage, own ? &one : &c->all);
+	return step_forms_of(l, stage, own ? &c->one : &c->all);
 }
 
 static IndexVec step_forms(Lower *l, int stage)
@@ -130,8 +132,11 @@ Value forms_some(Lower *l, const IndexVec *forms)
 
 bool step_never(Lower *l, int stage)
 {
-	IndexVec forms = step_forms(l, stage);
-	return forms_never(l, &forms);
+	const ConditionVec *all = &conditions_of(l, stage)->all;
+	for (int i = 0; i < all->n; i++)
+		if (condition_never(l, stage, &all->at[i]))
+			return true;
+	return false;
 }
 
 /* rest + step*var >= 0 ends the loop, or begins it. */

@@ -5,6 +5,7 @@
 #include "test/common_program.h"
 #include "test/common_schedule.h"
 
+#include "codegen/lower/lower_internal.h"
 #include "schedule/plan/plan.h"
 
 #include <setjmp.h>
@@ -398,6 +399,7 @@ static int set_up(void **state)
 {
 	Error error;
 	(void)state;
+	lower_asks_again = true;
 	arena = arena_new();
 	target = target_parse(arena, "llvm -mcpu=haswell -threads=2", &error);
 	assert_non_null(target);
