@@ -33,6 +33,10 @@ enum {
 #define KEPT 0.75
 enum { AGAIN_MOST = 3 };
 
+/* Operations for each line that is read, below which nothing is asked for: the next
+ * lines come as fast as they can, and the hardware sees them coming. */
+enum { OPERATIONS_LEAST = 4 };
+
 /* What lies ahead of it may be no element. */
 static bool reads_at_data(const Expr *read)
 {
@@ -212,6 +216,23 @@ static bool is_too_large(const Lower *l, const Prefetch *p, int64_t elements)
 	    KEPT * (double)l->machine->l2_bytes;
 }
 
+/* By how many steps of the stage's loops a vector is used once it is read. */
+static int64_t uses_of(Lower *l, int stage, int pos, const Prefetch *p)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	int64_t uses = 1;
+	for (int i = 0; i < s->nloops; i++) {
+		Prefetch loop = *p;
+		Index next;
+		int64_t elements;
+		loop.var = s->loops[i];
+		if (i > pos && elements_ahead(l, stage, &loop, NULL, 0, &next,
+				   &elements) && !elements)
+			uses *= loop_extent(l, loop.var);
+	}
+	return uses;
+}
+
 /* Looks ahead of the loop at which what is read comes from further off than the
  * second cache; false: there is none. */
 static bool look_out(Lower *l, int stage, int pos, Prefetch *p)
@@ -253,7 +274,8 @@ static bool look_out(Lower *l, int stage, int pos, Prefetch *p)
 		again = 1;
 		all = (double)(elements / distance * extent * bytes);
 	}
-	return again <= AGAIN_MOST * reads;
+	return again <= AGAIN_MOST * reads &&
+	    reads * uses_of(l, stage, pos, p) >= OPERATIONS_LEAST;
 }
 
 static void part_ahead(Lower *l, int stage, int pos, Prefetch p)

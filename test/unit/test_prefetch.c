@@ -17,10 +17,10 @@
 
 enum { LINE = 64, LINE_FLOATS = LINE / 4, MOST = 1 << 20 };
 
-static const char product[] =
-    "tunec: 1\nname: p\nparams: {M: 12, N: 64, K: 40}\n"
-    "inputs: {a: 'f32[M, K]', b: 'const f32[K, N]'}\n"
-    "compute: |\n  c[i < M, j < N] = sum[k < K](a[i, k]*b[k, j])\n";
+#define PRODUCT(M)                                                             \
+	"tunec: 1\nname: p\nparams: {M: " M ", N: 64, K: 40}\n"               \
+	"inputs: {a: 'f32[M, K]', b: 'const f32[K, N]'}\n"                     \
+	"compute: |\n  c[i < M, j < N] = sum[k < K](a[i, k]*b[k, j])\n"
 
 /* Panels of 16 columns, which rows by fours use again. */
 #define TILE                                                                   \
@@ -79,7 +79,8 @@ static void watch(Watch *w, const LowBody *body, int depth)
 		w->most_at_once = at_once;
 }
 
-static Lowered *lowered_of(Arena *arena, const char *text, int64_t l2_bytes)
+static Lowered *lowered_of(Arena *arena, const char *product,
+    const char *text, int64_t l2_bytes)
 {
 	Error error = {0};
 	Target *t = target_parse(arena, "llvm -mcpu=skylake-avx512 -threads=1",
@@ -98,15 +99,21 @@ static Lowered *lowered_of(Arena *arena, const char *text, int64_t l2_bytes)
 	return l;
 }
 
-static void watch_panel(Arena *arena, const char *text, int64_t l2_bytes,
-    int64_t panel, Watch *w)
+static void watch_panel_of(Arena *arena, const char *product,
+    const char *text, int64_t l2_bytes, int64_t panel, Watch *w)
 {
-	Lowered *l = lowered_of(arena, text, l2_bytes);
+	Lowered *l = lowered_of(arena, product, text, l2_bytes);
 	*w = (Watch){.f = l->kernel,
 	    .values = NEW_N(arena, int64_t, l->kernel->temps.n),
 	    .panel = panel,
 	    .least = MOST};
 	watch(w, &l->kernel->body, 0);
+}
+
+static void watch_panel(Arena *arena, const char *text, int64_t l2_bytes,
+    int64_t panel, Watch *w)
+{
+	watch_panel_of(arena, PRODUCT("12"), text, l2_bytes, panel, w);
 }
 
 static void test_next_panel(void **state)
@@ -185,6 +192,17 @@ static void test_all_stays(void **state)
 	arena_free(arena);
 }
 
+/* Two rows: every line is used twice, and the next one is waited for anyway. */
+static void test_used_once(void **state)
+{
+	Arena *arena = arena_new();
+	Watch *w = NEW(arena, Watch);
+	(void)state;
+	watch_panel_of(arena, PRODUCT("2"), ROWS("J, i0, j0"), 1 << 20, 0, w);
+	assert_int_equal(w->most_at_once, 0);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +211,7 @@ int main(void)
 	    cmocka_unit_test(test_too_large),
 	    cmocka_unit_test(test_what_stays),
 	    cmocka_unit_test(test_all_stays),
+	    cmocka_unit_test(test_used_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
