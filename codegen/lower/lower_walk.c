@@ -1050,6 +1050,16 @@ static void total_sums(Lower *l, int stage, const int *temps, Value *totals)
 	across_all(l, s->reduce, totals, l->sums.results);
 }
 
+/* A row too many would read what was computed for it where it may: the copies
+ * for each row are its own. */
+static bool hangs_inside(const Lower *l, const Stage *s, int pos)
+{
+	for (int i = pos; i < s->nloops; i++)
+		if (l->hung[s->loops[i]].n)
+			return true;
+	return false;
+}
+
 /* sums = identity, or what there is; sums += ...; results = sums */
 static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 {
@@ -1077,7 +1087,7 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 		    l->sums.temps + i * n * copies, n * copies);
 	if (!fresh && !across)
 		walk(l, stage, pos, PHASE_LOAD);
-	l->sums.clamps = true;
+	l->sums.clamps = !hangs_inside(l, s, pos);
 	l->clamp = tail_clamped_axes(l, stage);
 	walk(l, stage, pos, PHASE_UPDATE);
 	l->sums.clamps = false;
