@@ -405,6 +405,39 @@ static void write_carry(Generator *g, Buf *out)
 		buf_printf(out, "carry(%s)", loop);
 }
 
+static bool has_window(const Stage *s, int axis)
+{
+	SlidingWindow w;
+	bool found = false;
+
+	for (int j = 0; j < s->nspatial && !found; j++)
+		found = window_find(s->body, j, s->axes[j].extent, axis,
+		    s->axes[axis].extent, &w);
+	return found;
+}
+
+/* Of the last block that has windows, or any. */
+static void write_separate(Generator *g, Buf *out)
+{
+	const char *loop = var_name(g, var_where(g, is_reduced));
+
+	for (int i = 0; i < g->nest->order.n; i++) {
+		const Stage *s =
+		    &g->nest->stages.at[g->nest->order.at[i]];
+		for (int a = s->nspatial; a < s->naxes; a++)
+			if (has_window(s, a) &&
+			    g->nest->vars.at[s->axes[a].var].how == VAR_LOOP)
+				loop = g->nest->vars.at[s->axes[a].var].name;
+	}
+	if (loop)
+		buf_printf(out, "%s = separate(%s)", new_name(g), loop);
+}
+
+static void write_unfold(Generator *g, Buf *out)
+{
+	call1(out, "unfold", stage_name(g, any_stage(g)));
+}
+
 static void write_decompose_reduction(Generator *g, Buf *out)
 {
 	int var = var_where(g, is_reduced);
@@ -630,12 +663,14 @@ static bool try_steps(Generator *g, const Trace *steps)
 	return false;
 }
 
-/* Other steps soon leave no block that `thin` takes: it is tried first. */
+/* Other steps soon leave no block that `thin` or `separate` takes: these are
+ * tried first. */
 static int first_or_chosen(Generator *g, const Coverage *coverage)
 {
 	bool first = !g->trace->steps.n && !coverage->tried[PRIMITIVE_thin];
-	return first && below(g, 4) ? (int)PRIMITIVE_thin
-				    : choose(g, coverage);
+	if (!first || !below(g, 4))
+		return choose(g, coverage);
+	return below(g, 3) ? PRIMITIVE_thin : PRIMITIVE_separate;
 }
 
 static bool add_step(Generator *g, Coverage *coverage)

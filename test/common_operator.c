@@ -1102,6 +1102,34 @@ static void define_running(
 	    (OperatorError){name, made->value.error});
 }
 
+/* The greatest or least of windows of what was made, along its last axis, and
+ * along its first where it has several; the edges are repeated. */
+static void define_window(
+    Gen *g, OperatorText *out, const Readable *made, const char *axes)
+{
+	const char *name = TEXT(g, "d%d", g->names++);
+	const char *s = TEXT(g, "s%d", g->names++);
+	const char *r = TEXT(g, "s%d", g->names++);
+	int last = made->ndim - 1, step = 1 + below(g, 2);
+
+	buf_printf(&g->compute, "  %s[%s] = %s[", name, axes,
+	    below(g, 2) ? "max" : "min");
+	if (last > 0)
+		buf_printf(&g->compute, "%s < 2, ", r);
+	buf_printf(&g->compute, "%s < %d](%s[", s, 2 + below(g, 3), made->name);
+	for (int d = 0; d < last; d++)
+		if (d)
+			buf_printf(&g->compute, "%s, ", g->axis[d].name);
+		else
+			buf_printf(&g->compute, "min(%s + %s, %d), ",
+			    g->axis[0].name, r, made->shape[0] - 1);
+	buf_printf(&g->compute, "clamp(%d*%s + %d*%s - 1, 0, %d)])\n", step,
+	    g->axis[last].name, step > 1 ? 1 : 1 + below(g, 2), s,
+	    made->shape[last] - 1);
+	vec_push(g->arena, &out->errors,
+	    (OperatorError){name, made->value.error});
+}
+
 /* 0 but for every step-th element of an axis. */
 static Value in_phase(Gen *g, Value v)
 {
@@ -1156,6 +1184,8 @@ static void define(Gen *g, OperatorText *out)
 	vec_push(g->arena, &out->errors, (OperatorError){made.name, v.error});
 	if (made.ndim && made.type != DT_BOOL && below(g, 3) == 0)
 		define_running(g, out, &made, buf_text(&axes));
+	if (made.ndim && made.type != DT_BOOL && below(g, 4) == 0)
+		define_window(g, out, &made, buf_text(&axes));
 	buf_free(&axes);
 	b = &g->buffer[g->nbuffers];
 	if (g->nbuffers < MOST_BUFFERS) {

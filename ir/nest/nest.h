@@ -330,6 +330,27 @@ Expr *prefix_carried(Arena *arena, const Prefix *prefix, Expr *body, int naxes,
     int nspatial, int own);
 Expr *prefix_added(Arena *arena, const Prefix *prefix, Expr *body, int naxes);
 
+/* nest_window.c: a reduction over elements that move with step*j + apart*s alone,
+ * of a spatial axis j and a reduction axis s: first over the other axes, for each
+ * value `u` of that, then over s.  Axes behind s move up by one in the first; the
+ * second has the spatial axes and s. */
+typedef struct {
+	int j, s;
+	int64_t step, apart;
+	int64_t extent; /* of u */
+} SlidingWindow;
+bool window_find(const Expr *body, int j, int64_t nj, int s, int64_t ns,
+    SlidingWindow *window);
+Expr *window_columns(
+    Arena *arena, const SlidingWindow *window, Expr *body, int naxes);
+Expr *window_across(Arena *arena, const SlidingWindow *window, DType type,
+    int columns, int nspatial);
+/* A reduction of so many steps, 0: of more, written out; from its first element
+ * where that is what the identity and it give. */
+int64_t unfold_steps(const int64_t *extents, int n, int64_t most);
+Expr *unfold_body(Arena *arena, ReduceOp op, Expr *body, int nspatial,
+    const int64_t *extents, int naxes, bool from_first);
+
 /* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
  * the structure has no meaning (a reader that is not below its copy, say). */
 bool nest_infer(Nest *nest, const char **why);

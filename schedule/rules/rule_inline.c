@@ -85,7 +85,8 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 {
 	const RuleBlock *b = &r->blocks[i];
 	const Block *block = &r->program->blocks[i];
-	if (b->output || !b->consumers.n)
+	if (b->output || !b->consumers.n ||
+	    rule_is_separated(r, i))
 		return false;
 	if (read_at_once(r, b, block->buffer))
 		return true;

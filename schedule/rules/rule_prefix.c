@@ -22,63 +22,23 @@ enum { WHOLE = 1 << 16, CARRIES = 1 << 17 }; /* and an axis */
 
 /* --- the program as it is then ---------------------------------------------------- */
 
-static int add_buffer(
-    Arena *arena, Program *p, const char *name, const Block *b)
-{
-	Buffer to = p->buffers[b->buffer];
-	Buffer *all = NEW_N(arena, Buffer, p->nbuffers + 1);
-	memcpy(all, p->buffers, sizeof *all * (size_t)p->nbuffers);
-	to.name = name;
-	to.role = BUFFER_TEMP;
-	to.once = false;
-	to.shape = NEW_N(arena, int64_t, to.ndim);
-	for (int d = 0; d < to.ndim; d++)
-		to.shape[d] = b->axes[d].extent;
-	all[p->nbuffers] = to;
-	p->buffers = all;
-	return p->nbuffers++;
-}
-
-/* Before block `at`, which moves on. */
-static void add_block(Arena *arena, Program *p, int at, Block b)
-{
-	Block *all = NEW_N(arena, Block, p->nblocks + 1);
-	memcpy(all, p->blocks, sizeof *all * (size_t)at);
-	memcpy(all + at + 1, p->blocks + at,
-	    sizeof *all * (size_t)(p->nblocks - at));
-	all[at] = b;
-	p->blocks = all;
-	p->nblocks++;
-	for (int i = 0; i < p->nbuffers; i++)
-		p->buffers[i].block += p->buffers[i].block >= at;
-	p->buffers[b.buffer].block = at;
-}
-
-static Block like(Arena *arena, const Block *b, const char *name)
-{
-	Block new = *b;
-	new.name = name;
-	new.axes = arena_memdup(
-	    arena, b->axes, sizeof *b->axes * (size_t)b->naxes);
-	return new;
-}
-
 static void make_prefix(Arena *arena, Program *p, int at, const Prefix *x,
     int64_t size, const char *within, const char *before)
 {
 	Block old = p->blocks[at];
-	Block w = like(arena, &old, within), b = like(arena, &old, before);
+	Block w = rule_block_like(arena, &old, within);
+	Block b = rule_block_like(arena, &old, before);
 	int64_t nj = old.axes[x->j].extent;
 	w.axes[x->k] = (Axis){"x0", size, true};
 	b.axes[x->k] = (Axis){"x0", (nj - 1) / size, true};
 	b.axes[x->j] = (Axis){"x1", (nj - 1) / size + 1, false};
-	w.buffer = add_buffer(arena, p, within, &w);
-	b.buffer = add_buffer(arena, p, before, &b);
+	w.buffer = rule_add_buffer(arena, p, &w, p->buffers[old.buffer].type);
+	b.buffer = rule_add_buffer(arena, p, &b, p->buffers[old.buffer].type);
 	w.body = prefix_within(arena, x, old.body, old.naxes, size);
 	b.body = prefix_before(
 	    arena, x, old.body, old.naxes, old.nspatial, size, w.buffer);
-	add_block(arena, p, at, w);
-	add_block(arena, p, at + 1, b);
+	rule_add_block(arena, p, at, w);
+	rule_add_block(arena, p, at + 1, b);
 	Block *y = &p->blocks[at + 2];
 	y->reduce = REDUCE_NONE;
 	y->naxes = y->nspatial;
@@ -130,25 +90,14 @@ static bool is_carried(const Program *p, const Block *b, const Prefix *x)
 	    prefix_carries(x, b->axes[x->j].extent, b->axes[x->k].extent);
 }
 
-static const char *new_name(Arena *arena, const Block *b, const char *letter)
-{
-	return rule_plain_name(
-	    arena_printf(arena, "%s_%s", b->name, letter));
-}
-
 const Program *rule_prefix(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps, int **running)
 {
-	Program *p = NEW(arena, Program);
+	Program *p = rule_copy_program(arena, program);
 	int times = 0, made = program->nbuffers + 2 * TIMES_MOST;
 	*running = NEW_N(arena, int, made);
 	for (int i = 0; i < made; i++)
 		(*running)[i] = -1;
-	*p = *program;
-	p->buffers = arena_memdup(arena, program->buffers,
-	    sizeof *p->buffers * (size_t)p->nbuffers);
-	p->blocks = arena_memdup(
-	    arena, program->blocks, sizeof *p->blocks * (size_t)p->nblocks);
 	for (int i = 0; i < p->nblocks && times < TIMES_MOST; i++) {
 		const Block *b = &p->blocks[i];
 		Prefix x;
@@ -168,8 +117,8 @@ const Program *rule_prefix(Arena *arena, const Program *program,
 		int64_t nj = b->axes[x.j].extent, nk = b->axes[x.k].extent;
 		if (nj < LEAST || !prefix_fits(&x, size, nj, nk))
 			continue;
-		const char *w = new_name(arena, b, "w");
-		const char *before = new_name(arena, b, "p");
+		const char *w = rule_new_name(arena, p, b, "w");
+		const char *before = rule_new_name(arena, p, b, "p");
 		buf_printf(steps, "%s, %s = prefix(%s.%s, %lld)\n", w, before,
 		    b->name, b->axes[x.k].name, (long long)size);
 		make_prefix(arena, p, i, &x, size, w, before);

@@ -50,22 +50,9 @@ static void make_thin(Arena *arena, Program *p, int block, const ElementPhase *p
 			    arena, phase, b->buffer, p->blocks[i].body);
 }
 
-static Program *copy_program(Arena *arena, const Program *from)
-{
-	Program *p = NEW(arena, Program);
-	*p = *from;
-	p->blocks = NEW_N(arena, Block, p->nblocks);
-	p->buffers = NEW_N(arena, Buffer, p->nbuffers);
-	memcpy(p->blocks, from->blocks,
-	    sizeof *p->blocks * (size_t)p->nblocks);
-	memcpy(p->buffers, from->buffers,
-	    sizeof *p->buffers * (size_t)p->nbuffers);
-	return p;
-}
-
 const Program *rule_thin(Arena *arena, const Program *program, Buf *steps)
 {
-	Program *p = copy_program(arena, program);
+	Program *p = rule_copy_program(arena, program);
 	for (int i = 0; i < p->nblocks; i++) {
 		const Block *b = &p->blocks[i];
 		ElementPhase phase;

@@ -57,7 +57,7 @@ static bool is_in_chain(const Rules *r, const RuleBlock *b)
 	for (int i = 0; i < b->consumers.n; i++)
 		if (rule_is_short(&r->program->blocks[b->consumers.at[i]]))
 			return true;
-	return false;
+	return rule_is_separated(r, b->block);
 }
 
 /* Side by side along the last axis, or the same for all elements. */

@@ -105,6 +105,7 @@ typedef struct {
 	int *running;      /* rule_prefix.c */
 	int *points;       /* by block the host of its points; -1: none;
 			      NULL: not chosen yet */
+	bool *separated;   /* rule_separate.c */
 } Rules;
 
 /* rules.c: what the program is, and the sketches of it. */
@@ -125,6 +126,16 @@ int rule_reads_of(const RuleBlock *b, int buffer);
 int rule_lanes(const Machine *machine, DType type);
 /* An instruction of one evaluation: what ops.def counts, and what selects. */
 bool rule_is_flop(const Expr *e);
+
+/* program_edit.c: a copy whose blocks and buffers may be changed; a block with
+ * axes of its own; a buffer for what it writes; a block before `at`, which moves
+ * on; a name for one that comes from `b`. */
+Program *rule_copy_program(Arena *arena, const Program *from);
+Block rule_block_like(Arena *arena, const Block *b, const char *name);
+int rule_add_buffer(Arena *arena, Program *p, const Block *b, DType type);
+void rule_add_block(Arena *arena, Program *p, int at, Block b);
+const char *rule_new_name(
+    Arena *arena, const Program *p, const Block *b, const char *letter);
 
 /* digits.c */
 void rule_digits(Arena *arena, const Block *block, RuleRead *read);
@@ -162,10 +173,15 @@ double rule_work(const Rules *r, int block); /* all of its arithmetic */
 /* rule_thin.c: the program without what is 0 between the elements of a phase,
  * and the steps that make it so. */
 const Program *rule_thin(Arena *arena, const Program *program, Buf *steps);
+/* rule_separate.c: the program with windows by columns, and the steps; by buffer:
+ * was it made by that? */
+const Program *rule_separate(
+    Arena *arena, const Program *program, Buf *steps, bool **separated);
 /* rule_prefix.c: the program with running sums by blocks, and the steps that make
  * it so; running[]: by buffer the axis along which such a sum runs; -1. */
 const Program *rule_prefix(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps, int **running);
+bool rule_is_separated(const Rules *r, int block);
 bool rule_is_running(const Rules *r, int block); /* a part of one? */
 /* The axis of one that its parts are put together to; -1. */
 int rule_running_whole(const Rules *r, int block);

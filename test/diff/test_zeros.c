@@ -179,6 +179,17 @@ typedef struct {
 	int64_t products; /* and additions, by the kernel; -1: not told */
 } Case;
 
+/* Padded windows of 3 by 4, by twos and apart, of what lies in pairs. */
+static const char window_means[] = SPEC("x: 'f32[9, 30]'",
+    "  y[i < 9, j < 30] = sum[r < 3, s < 4](\n"
+    "    if 0 <= i + r - 1 < 9 and 0 <= j + s - 2 < 30\n"
+    "    then x[i + r - 1, j + s - 2]*x[i + r - 1, j + s - 2] else 0)/12\n");
+static const char window_peak[] = SPEC("x: 'f32[9, 31]'",
+    "  y[i < 4, j < 15] = max[r < 3, s < 3](\n"
+    "    if 2*j + s - 1 >= 0 then x[2*i + r, 2*j + s - 1] else -inf)\n");
+static const char window_least[] = SPEC("x: 'i16[9, 31]'",
+    "  y[j < 19, i < 8] = min[s < 3, r < 2](x[i + r, (j + 6*s)//2])\n");
+
 static const Case cases[] = {
     {"padded_plain", padded, "", 8 * 5 * (7 * 3 - 2)},
     {"padded_inline", padded, "compute_inline(p)\n", 8 * 5 * (7 * 3 - 2)},
@@ -361,6 +372,24 @@ static const Case cases[] = {
     {"products_prefix", products_of,
 	"w, p = prefix(y.k, 8)\nv, q = prefix(p.x0, 2)\n", -1},
     {"greatest_prefix", greatest, "w, p = prefix(y.k, 8)\n", -1},
+    {"means_columns", window_means,
+	"c = separate(y~1.s)\nunfold(y~1)\ncompute_inline(y~1)\n"
+	"i0, i1 = split(y.i, [_, 4])\nj0, j1, j2 = split(y.j, [_, 2, 8])\n"
+	"reorder(i0, j0, i1, j1, j2)\nunroll(i1)\nunroll(j1)\n"
+	"vectorize(j2, 8)\ntail(y, mask)\ncompute_at(c, j0)\n"
+	"c0, c1 = split(c.j, [_, 8])\nreorder(c0, c.r, c.i, c1)\n"
+	"unroll(c.r)\nunroll(c.i)\nvectorize(c1, 8)\ntail(c, peel)\n", -1},
+    {"means_elements", window_means,
+	"c = separate(y~1.s)\ne = separate(c.r)\nunfold(c)\n"
+	"compute_at(c, y~1.i)\ncompute_at(e, y~1.i)\nparallel(y~1.i)\n", -1},
+    {"means_rows", window_means, "c = separate(y~1.r)\n", -1},
+    {"peak_columns", window_peak,
+	"c = separate(y.s)\nunfold(y)\nunfold(c)\n"
+	"j0, j1 = split(y.j, [_, 8])\nvectorize(j1, 8)\ntail(y, peel)\n"
+	"compute_at(c, y.i)\n"
+	"c0, c1 = split(c.j, [_, 8])\nvectorize(c1, 8)\ntail(c, mask)\n", -1},
+    {"peak_written_out", window_peak, "unfold(y)\n", -1},
+    {"least_columns", window_least, "c = separate(y.s)\n", -1},
     {"causal_plain", causal, "", -1},
     {"causal_rows", causal,
 	"i0, i1 = split(o.i, [_, 4])\nreorder(i0, o.j, i1, o.d)\n"

@@ -405,6 +405,45 @@ static Program *running_program(Arena *arena)
 	    "  mb[j < 20] = max[k < 19](if j <= k then x[1, k] else -inf)\n");
 }
 
+static const Case windows[] = {
+    {"", "c = separate(y.s)", NULL},
+    {"", "c = separate(y.r)", NULL},
+    {"c = separate(y.s)", "e = separate(c.r)", NULL},
+    {"c = separate(y.s)\nunfold(y)", "unfold(c)", NULL},
+    {"", "c = separate(m.s)", NULL},
+    {"", "c = separate(l.s)", NULL},
+    {"", "unfold(y)", NULL},
+    {"", "c = separate(y.q)", "do not move along the loop"},
+    {"", "c = separate(g.s)", "do not move along the loop"},
+    {"", "c = separate(w.s)", "do not move along the loop"},
+    {"", "c = separate(t.s)", "do not move along the loop"},
+    {"", "c = separate(y.j)", "is not a reduction loop"},
+    {"", "y = separate(y.s)", "is taken"},
+    {"unroll(y.s)", "c = separate(y.s)", "scheduled already"},
+    {"s0, s1 = split(y.s, [_, 2])", "c = separate(s1)", "scheduled already"},
+    {"", "unfold(z)", "has no reduction"},
+    {"", "unfold(g)", "too large"},
+    {"tail(y, mask)", "unfold(y)", "scheduled already"},
+};
+
+/* Of sums over three axes, greatest ones by twos, under conditions; gaps between
+ * windows, weights, a coefficient that is no other's. */
+static Program *window_program(Arena *arena)
+{
+	return program_of(arena, "tunec: 1\nname: windows\n"
+	    "inputs: {x: 'f32[20, 20]', k: 'f32[3]'}\n"
+	    "outputs: [y, m, l, g, w, t, z]\n"
+	    "compute: |\n"
+	    "  y[i < 8, j < 9] = sum[r < 2, s < 3, q < 2](x[i + r, j + s + 1]*(q + 1))\n"
+	    "  m[i < 8, j < 9] = max[r < 2, s < 3](\n"
+	    "    if 0 <= 2*j + s - 1 < 17 then x[i + r, 2*j + s - 1] else -inf)\n"
+	    "  l[i < 8, j < 9] = sum[r < 2, s < 3](x[i + r, (j + 4*s)//2])\n"
+	    "  g[j < 4] = sum[r < 20, s < 4](x[r, 5*j + s])\n"
+	    "  w[j < 9] = sum[r < 3, s < 3](x[r, j + s]*k[s])\n"
+	    "  t[j < 9] = sum[r < 3, s < 3](x[r, j + s]*x[r, j + 2*s])\n"
+	    "  z[j < 9] = x[j, j]*2\n");
+}
+
 static int accepted[PRIMITIVE_COUNT];
 
 static void apply_all(Nest *nest, const Trace *trace, ApplyContext *context)
@@ -458,6 +497,8 @@ static void test_cases(void **state)
 		check_case(&spread[i], spread_program);
 	for (size_t i = 0; i < sizeof running / sizeof *running; i++)
 		check_case(&running[i], running_program);
+	for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
+		check_case(&windows[i], window_program);
 	for (int i = 0; i < PRIMITIVE_COUNT; i++)
 		if (!accepted[i])
 			fail_msg("%s was never accepted", primitive_name(i));
@@ -546,6 +587,22 @@ static const char packed[] =
     "compute_at(ap, mo)\n"
     "cw = cache_write(c, reg)\n"
     "compute_inline(d)\n";
+
+static void test_exact_windows(void **state)
+{
+	Arena *arena = arena_new();
+	Program *p = window_program(arena);
+	Error error = {0};
+
+	(void)state;
+	p->numerics = NUMERICS_EXACT;
+	assert_null(schedule_nest(arena, p, &test_machine,
+	    schedule_steps(arena, "c = separate(y.s)"), &error));
+	assert_non_null(strstr(error.text, "exact numerics keep"));
+	assert_non_null(schedule_nest(arena, p, &test_machine,
+	    schedule_steps(arena, "unfold(y)"), &error));
+	arena_free(arena);
+}
 
 static void must_schedule(const char *text)
 {
@@ -772,6 +829,7 @@ int main(void)
 	    cmocka_unit_test(test_cases),
 	    cmocka_unit_test(test_carried),
 	    cmocka_unit_test(test_exact),
+	    cmocka_unit_test(test_exact_windows),
 	    cmocka_unit_test(test_schedules),
 	    cmocka_unit_test(test_once),
 	    cmocka_unit_test(test_failures),

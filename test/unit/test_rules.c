@@ -206,10 +206,23 @@ static const Case cases[] = {
 	    "reorder(y_ib, y_jb, y_i0, y_j0, y.s, y_i1, y_j1, y_jv)",
 	    "unroll(a.r)"},
 	{"cache_write"}},
-    /* the same for filters that read the same, each with loops of its own */
+    /* the same for filters that read the same, each with loops of its own;
+     * windows are summed by columns */
     {"test/bench/families/stencils/harris.yaml",
-	{"vectorize(sxy_jv, 16)", "compute_at(gx, ? in {root, y_jb, inline})"},
+	{"sxy_c = separate(sxy.s)\nunfold(sxy)", "compute_inline(sxy)",
+	    "vectorize(sxy_c_jv, 16)",
+	    "compute_at(gx, ? in {root, y_jb, inline})"},
 	{"compute_with"}},
+    /* what is dear to compute, once; of windows that share too little, as is */
+    {"test/layouts/window_ssd.yaml",
+	{"y_c = separate(y.s)\nunfold(y)\ny_c_c = separate(y_c.r)",
+	    "compute_at(y_c_c, ? in {root, y_jb, inline})"},
+	{"compute_inline(y_c_c)"}},
+    {"test/layouts/window_max.yaml", {"y_c = separate(y.s)\nunfold(y)"},
+	{"y_c_c"}},
+    {"workloads/max_pool.yaml", {0}, {"separate("}},
+    {"workloads/avg_pool.yaml", {0}, {"separate("}},
+    {"workloads/conv2d.yaml:resnet18_c6", {0}, {"separate("}},
     {"workloads/depthwise.yaml", {"out_acc = cache_write(out, reg)"}, {0}},
     /* the zeros between the elements of a phase are not stored */
     {"workloads/conv2d_transposed.yaml:t2d_3",
@@ -297,7 +310,7 @@ static void test_first(void **state)
 		"compute_at(b_pack, ?=c_"},
 	    2);
 	check_first("test/bench/families/stencils/harris.yaml",
-	    (const char *[]){"compute_at(gx, ?=y_jb", "compute_at(sxx, ?=y_jb"},
+	    (const char *[]){"compute_at(gx, ?=y_jb", "compute_at(sxx_c, ?=y_jb"},
 	    2);
 	check_first("workloads/matmul_u8i8.yaml:odd",
 	    (const char *[]){"tail(c_acc, ?=pad"}, 1);

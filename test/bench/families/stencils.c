@@ -158,6 +158,85 @@ void local_variance(const float *restrict x, float *restrict y,
 	}
 }
 
+/* Columns first, then rows of what they gave. */
+void dilate_5x5(const unsigned char *restrict x, unsigned char *restrict y,
+    void *workspace)
+{
+	enum { H = 720, W = 960 };
+	unsigned char v[W + 4];
+	(void)workspace;
+	memset(v, 0, sizeof v);
+	for (int i = 0; i < H; i++) {
+		const int first = i < 2 ? 0 : i - 2;
+		const int end = i + 3 > H ? H : i + 3;
+		memcpy(v + 2, x + first * W, W);
+		for (int r = first + 1; r < end; r++) {
+			const unsigned char *in = x + r * W;
+			for (int j = 0; j < W; j++)
+				v[j + 2] = in[j] > v[j + 2] ? in[j] : v[j + 2];
+		}
+		for (int j = 0; j < W; j++) {
+			unsigned char a = v[j] > v[j + 1] ? v[j] : v[j + 1];
+			unsigned char b = v[j + 2] > v[j + 3] ? v[j + 2] : v[j + 3];
+			a = a > b ? a : b;
+			y[i * W + j] = a > v[j + 4] ? a : v[j + 4];
+		}
+	}
+}
+
+void ssd_5x5(const float *restrict a, const float *restrict b,
+    float *restrict y, void *workspace)
+{
+	enum { D = 8, H = 240, W = 320, A = W + 4, B = W + D + 3 };
+	float *restrict ring = workspace, v[A];
+	for (int d = 0; d < D; d++)
+		for (int i = 0; i < H + 4; i++) {
+			float *restrict e = ring + i % 5 * A;
+			for (int j = 0; j < A; j++) {
+				float t = a[i * A + j] - b[i * B + j + d];
+				e[j] = t * t;
+			}
+			if (i < 4)
+				continue;
+			for (int j = 0; j < A; j++)
+				v[j] = ring[j] + ring[A + j] + ring[2 * A + j] +
+				    ring[3 * A + j] + ring[4 * A + j];
+			for (int j = 0; j < W; j++)
+				y[(d * H + i - 4) * W + j] = v[j] + v[j + 1] +
+				    v[j + 2] + v[j + 3] + v[j + 4];
+		}
+}
+
+void contrast_7x7(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { H = 480, W = 640, S = W + 6 };
+	float s[S], q[S];
+	(void)workspace;
+	for (int i = 0; i < H; i++, x += S, y += W) {
+		for (int j = 0; j < S; j++) {
+			float m = 0, p = 0;
+			for (int r = 0; r < 7; r++) {
+				float t = x[r * S + j];
+				m += t;
+				p += t * t;
+			}
+			s[j] = m;
+			q[j] = p;
+		}
+		for (int j = 0; j < W; j++) {
+			float m = 0, p = 0;
+			for (int r = 0; r < 7; r++) {
+				m += s[j + r];
+				p += q[j + r];
+			}
+			m /= 49;
+			p = p / 49 - m * m;
+			p = p > 0 ? p : 0;
+			y[j] = (x[3 * S + j + 3] - m) / sqrtf(p + 0.0001f);
+		}
+	}
+}
+
 void max_pool_nhwc(const float *restrict x, float *restrict y, void *workspace)
 {
 	enum { C = 64, H = 112, W = 112 };

@@ -1,0 +1,126 @@
+/* separate: a reduction over a window in two steps, the first without one of the
+ * window's axes.
+ *
+ *     y[i, j] = sum[r, s](x[i + r, j + s])      c = separate(y.s)
+ *   ->
+ *     c[i, j] = sum[r](x[i + r, j])             j is longer by what s adds
+ *     y[i, j] = sum[s](c[i, j + s])
+ *
+ * So n + n steps do what n*n did; where s is the only axis, c is the element,
+ * which is computed once for all that have it.  Legal before anything of the
+ * block is scheduled, where all that a spatial axis j moves in the element moves
+ * with step*j + apart*s (ir/nest/nest_window.c).  The order of the reduction
+ * changes, which --numerics=exact forbids for floats. */
+#include "schedule/internal.h"
+
+typedef struct {
+	int stage;
+	SlidingWindow window;
+} Separate;
+
+static Refusal parameters(const Call *call, Separate *p)
+{
+	const Nest *nest = call->nest;
+	int var;
+	Refusal why = call_loop(call, 0, &var);
+
+	if (!why)
+		why = call_outs(call, 1);
+	if (why)
+		return why;
+	p->stage = nest->vars.at[var].stage;
+	const Stage *s = &nest->stages.at[p->stage];
+	int axis = nest->vars.at[var].axis;
+	if (!nest->vars.at[var].reduce)
+		return "the loop is not a reduction loop";
+	if (axis < 0 || !edit_is_pristine(nest, p->stage))
+		return "the block is scheduled already";
+	for (int j = 0; j < s->nspatial; j++)
+		if (window_find(s->body, j, s->axes[j].extent, axis,
+			s->axes[axis].extent, &p->window))
+			return NULL;
+	return "the elements do not move along the loop as along an axis of "
+	       "the block";
+}
+
+Refusal separate_legal(const Call *call)
+{
+	Separate p;
+	Refusal why = parameters(call, &p);
+
+	if (why)
+		return why;
+	if (edit_is_exact(call->nest, p.stage))
+		return "exact numerics keep the order of the reduction";
+	if (!edit_is_identity_write(call->nest, p.stage))
+		return "the block does not write at its axes";
+	return NULL;
+}
+
+/* The axes of a stage, less the one at `but`. */
+static void take_axes(Nest *nest, Stage *s, const Stage *from, int but)
+{
+	s->axes = NEW_N(nest->arena, StageAxis, from->naxes);
+	s->nspatial = from->nspatial;
+	s->naxes = 0;
+	for (int a = 0; a < from->naxes; a++)
+		if (a != but)
+			s->axes[s->naxes++] = (StageAxis){
+			    .name = from->axes[a].name,
+			    .extent = from->axes[a].extent,
+			    .reduce = from->axes[a].reduce,
+			    .region = HANDLE_NONE};
+}
+
+static int add_columns(Nest *nest, const Separate *p, const char *name)
+{
+	int number = edit_new_stage(nest, name, p->stage, false);
+	Stage *s = &nest->stages.at[number];
+	const Stage *old = &nest->stages.at[p->stage];
+	NestBuffer like = nest->buffers.at[old->buffer];
+
+	take_axes(nest, s, old, p->window.s);
+	s->axes[p->window.j].extent = p->window.extent;
+	s->reduce = s->naxes > s->nspatial ? old->reduce : REDUCE_NONE;
+	s->nwrite = s->nspatial;
+	s->write = NEW_N(nest->arena, Expr *, s->nwrite);
+	like.type = old->body->type;
+	like.shape = NEW_N(nest->arena, int64_t, s->nspatial);
+	for (int a = 0; a < s->nspatial; a++) {
+		s->write[a] = expr_axis(nest->arena, a);
+		like.shape[a] = s->axes[a].extent;
+	}
+	s->buffer = edit_new_buffer(nest, name, &like, SCOPE_GLOBAL);
+	nest->buffers.at[s->buffer].writer = number;
+	nest_set_body(nest, number,
+	    window_columns(nest->arena, &p->window, old->body, old->naxes));
+	edit_new_loops(nest, number);
+	return number;
+}
+
+static void reduce_across(Nest *nest, const Separate *p, int columns)
+{
+	Stage *s = &nest->stages.at[p->stage];
+	StageAxis *axes = arena_memdup(
+	    nest->arena, s->axes, sizeof *axes * (size_t)s->naxes);
+
+	for (int i = 0; i < nest->vars.n; i++)
+		if (nest->vars.at[i].stage == p->stage)
+			nest_rename_var(nest, i, ""); /* no loop any more */
+	axes[s->nspatial] = axes[p->window.s];
+	s->axes = axes;
+	s->naxes = s->nspatial + 1;
+	nest_set_body(nest, p->stage,
+	    window_across(nest->arena, &p->window, s->body->type,
+		nest->stages.at[columns].buffer, s->nspatial));
+	edit_new_loops(nest, p->stage);
+}
+
+void separate_apply(const Call *call)
+{
+	Separate p;
+
+	parameters(call, &p);
+	reduce_across(call->nest, &p,
+	    add_columns(call->nest, &p, call->step->outs[0]));
+}

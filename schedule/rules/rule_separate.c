@@ -1,0 +1,183 @@
+/* Sums over windows, and greatest and least elements of windows, are made by
+ * columns, then across these.
+ *
+ *     y[i, j] = sum[r, s](x[i + r, j + s])
+ * -->
+ *     y_c = separate(y.s)       y_c[i, j] = sum[r](x[i + r, j])
+ *     unfold(y)                 y[i, j] = y_c[i, j] + y_c[i, j + 1] + …
+ *
+ * so that an element is used once for each row and not for each place of the
+ * window; what is dear to compute is computed once.  Where the few steps across
+ * are written out the block can be put where it is read.  The other rules see
+ * the program as it is then. */
+#include "schedule/rules/rules.h"
+
+#include <string.h>
+
+enum {
+	ACROSS_MOST = 16, /* steps that are written out */
+	FUNCTION = 12, QUOTIENT = 4, /* operations that these are worth */
+	TIMES_MOST = 16
+};
+/* Of what the window takes as it is; e is computed once: of what neighbouring
+ * blocks of rows do not compute twice. */
+static const double least_gain = 0.8, least_gain_alone = 0.7;
+
+/* --- what an element costs --------------------------------------------------------- */
+
+typedef struct {
+	double flops;
+	VEC(const Expr *) reads; /* different ones */
+	Arena *arena;
+} Cost;
+
+static bool has_read(const Expr *e)
+{
+	bool found = e->op == OP_READ;
+	for (int i = 0; i < e->narg && !found; i++)
+		found = has_read(e->arg[i]);
+	return found;
+}
+
+/* Conditions over axes alone are settled by the loops. */
+static void add_cost(Cost *c, const Expr *e)
+{
+	bool by_axes = e->op == OP_IF && !has_read(e->arg[0]);
+	if (rule_is_flop(e) && !by_axes)
+		c->flops += op_kind(e->op) == OPKIND_FUNCTION ? FUNCTION
+		    : e->op == OP_DIV			      ? QUOTIENT
+							      : 1;
+	if (e->op == OP_READ) {
+		for (int i = 0; i < c->reads.n; i++)
+			if (expr_equal(c->reads.at[i], e))
+				return;
+		vec_push(c->arena, &c->reads, e);
+	}
+	for (int i = by_axes; i < e->narg; i++)
+		add_cost(c, e->arg[i]);
+}
+
+static double cost_of(Arena *arena, const Block *b)
+{
+	Cost c = {.arena = arena};
+	add_cost(&c, b->body);
+	return c.flops + c.reads.n + 1;
+}
+
+/* --- which ------------------------------------------------------------------------- */
+
+static double steps_of(const Block *b)
+{
+	double n = 1;
+	for (int a = b->nspatial; a < b->naxes; a++)
+		n *= (double)b->axes[a].extent;
+	return n;
+}
+
+/* Work by columns, of the work without. */
+static double gain_of(const Block *b, const SlidingWindow *w, double cost)
+{
+	double ns = (double)b->axes[w->s].extent, all = steps_of(b);
+	double nj = (double)b->axes[w->j].extent;
+	double columns = (double)w->extent * (all / ns * cost + 1);
+	return (columns + nj * ns * 2) / (nj * all * cost);
+}
+
+/* The axes with most to gain; false: there is not enough. */
+static bool choose(Arena *arena, const Block *b, SlidingWindow *best)
+{
+	double cost = cost_of(arena, b), least = 1;
+	for (int s = b->nspatial; s < b->naxes; s++)
+		for (int j = 0; j < b->nspatial; j++) {
+			SlidingWindow w;
+			if (b->axes[j].extent < 2 ||
+			    !window_find(b->body, j, b->axes[j].extent, s,
+				b->axes[s].extent, &w))
+				continue;
+			double gain = gain_of(b, &w, cost);
+			if (gain > least)
+				continue;
+			least = gain;
+			*best = w;
+		}
+	return least <= (b->naxes == b->nspatial + 1 ? least_gain_alone
+						      : least_gain);
+}
+
+/* --- the program as it is then ---------------------------------------------------- */
+
+static void make_columns(Arena *arena, Program *p, int at,
+    const SlidingWindow *w, const char *name)
+{
+	Block old = p->blocks[at], c = rule_block_like(arena, &old, name);
+	memmove(&c.axes[w->s], &c.axes[w->s + 1],
+	    sizeof *c.axes * (size_t)(c.naxes - w->s - 1));
+	c.naxes--;
+	c.axes[w->j].extent = w->extent;
+	if (c.naxes == c.nspatial)
+		c.reduce = REDUCE_NONE;
+	c.buffer = rule_add_buffer(arena, p, &c, old.body->type);
+	c.body = window_columns(arena, w, old.body, old.naxes);
+	rule_add_block(arena, p, at, c);
+	Block *y = &p->blocks[at + 1];
+	y->axes = arena_memdup(
+	    arena, y->axes, sizeof *y->axes * (size_t)y->naxes);
+	y->axes[y->nspatial] = old.axes[w->s];
+	y->naxes = y->nspatial + 1;
+	y->body = window_across(
+	    arena, w, old.body->type, c.buffer, y->nspatial);
+}
+
+/* As unfold does. */
+static void make_unfolded(Arena *arena, Program *p, int at)
+{
+	Block *b = &p->blocks[at];
+	const Block *from = &p->blocks[p->buffers[b->body->id].block];
+	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
+	for (int a = 0; a < b->naxes; a++)
+		extents[a] = b->axes[a].extent;
+	bool reduced = from->reduce == b->reduce &&
+	    from->body->type == b->body->type &&
+	    p->buffers[from->buffer].type == b->body->type;
+	b->body = unfold_body(arena, b->reduce, b->body, b->nspatial, extents,
+	    b->naxes, dtype_is_int(b->body->type) || reduced);
+	b->reduce = REDUCE_NONE;
+	b->naxes = b->nspatial;
+}
+
+const Program *rule_separate(
+    Arena *arena, const Program *program, Buf *steps, bool **separated)
+{
+	Program *p = rule_copy_program(arena, program);
+	int times = 0;
+	for (int i = 0; i < p->nblocks && times < TIMES_MOST; i++) {
+		const Block *b = &p->blocks[i];
+		SlidingWindow w;
+		if (b->reduce == REDUCE_NONE ||
+		    (p->numerics == NUMERICS_EXACT &&
+			dtype_is_float(b->body->type)) ||
+		    !choose(arena, b, &w))
+			continue;
+		const char *name = rule_new_name(arena, p, b, "c");
+		buf_printf(steps, "%s = separate(%s.%s)\n", name, b->name,
+		    b->axes[w.s].name);
+		make_columns(arena, p, i, &w, name);
+		times++;
+		b = &p->blocks[i + 1];
+		if (b->buffer < program->nbuffers &&
+		    b->axes[b->nspatial].extent <= ACROSS_MOST) {
+			buf_printf(steps, "unfold(%s)\n", b->name);
+			make_unfolded(arena, p, i + 1);
+		}
+		i--; /* the columns may be worth it, too */
+	}
+	*separated = NEW_N(arena, bool, p->nbuffers + 2 * TIMES_MOST);
+	for (int i = program->nbuffers; i < p->nbuffers; i++)
+		(*separated)[i] = true;
+	return p;
+}
+
+bool rule_is_separated(const Rules *r, int block)
+{
+	return r->separated[r->program->blocks[block].buffer];
+}
