@@ -351,7 +351,9 @@ static Value eval_math(Lower *l, const Expr *e)
 	Value b = e->narg > 1 ? eval(l, e->arg[1]) : a;
 	int lanes = e->narg > 1 ? wider(a, b) : a.lanes;
 	if (e->narg == 1 && lanes > 1 && !l->exact) {
-		int v = math_vector(l, e->op, e->type, a.temp, lanes);
+		bool peak = e->op == OP_EXP && step_is_peak(l, e->arg[0]);
+		int v = math_vector(
+		    l, e->op, e->type, a.temp, lanes, peak);
 		if (v >= 0)
 			return value_temp(e->type, lanes, v);
 	}

@@ -186,6 +186,7 @@ typedef struct {
 	Expr *element; /* the body where they hold */
 	Expr *guarded; /* the same, and the identity where they do not */
 	ConditionVec demand; /* of the stage's elements: nest_demand */
+	ExprVec peaks;  /* exponents of its body: nest_peaks */
 } StepConditions;
 
 /* What a loop variable stands for. */
@@ -369,8 +370,10 @@ void across_all(Lower *l, ReduceOp op, Value *v, int n);
  * it has to be repeated. */
 bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b);
 
-/* lower_math.c: a function of a vector to 2 ulp; -1: none here. */
-int math_vector(Lower *l, Op function, DType type, int x, int lanes);
+/* lower_math.c: a function of a vector to 2 ulp; -1: none here.  `peak`: of x
+ * nest_peaks says so. */
+int math_vector(
+    Lower *l, Op function, DType type, int x, int lanes, bool peak);
 /* lower_math_divide.c: by the reciprocal of what does not vary in the loop;
  * false: a division does as well. */
 bool math_divide(Lower *l, Value a, Value s, Value *y);
@@ -432,6 +435,8 @@ const StepConditions *step_conditions(Lower *l, int stage);
 /* Index forms that are at least 0 where conditions on axes hold. */
 IndexVec step_forms_of(Lower *l, int stage, const ConditionVec *conditions);
 bool step_has_conditions(Lower *l, int stage);
+/* Is an exponent of the stage whose body is evaluated at most 0? */
+bool step_is_peak(Lower *l, const Expr *exponent);
 /* No step in what is left of the loops counts. */
 bool step_never(Lower *l, int stage);
 /* Some step may: decided, or computed for the loops that there are. */

@@ -180,8 +180,11 @@ static int exp_of_small(Vectors m, int r)
 }
 
 /* e^x = e^r 2^n.  What is 0 is not computed: CPUs take a hundred cycles for a
- * product that is too small, and more for one instruction that scales. */
-static int vector_exp(Vectors m, int x)
+ * product that is too small, and more for one instruction that scales.  `low`:
+ * x is at most 0, or NaN; or, of f32 and with that instruction, anything but
+ * infinity: where r is far from 0 since x is so large, its polynomial, which is
+ * of even degree, is still above 0. */
+static int exp_below(Vectors m, int x, bool low)
 {
 	bool f32 = m.type == DT_F32;
 	Rounded n;
@@ -189,7 +192,8 @@ static int vector_exp(Vectors m, int x)
 	int none = below(m, x, math_number(m, f32 ? -104 : -746));
 	if (!has_scale(m))
 		x = math_choose(m, none, zero, x);
-	x = math_real(m, LOW_MIN, math_number(m, f32 ? 89 : 710), x);
+	if (!low)
+		x = math_real(m, LOW_MIN, math_number(m, f32 ? 89 : 710), x);
 	int r = remainder_of(m, x, &n);
 	int p = exp_of_small(m, r);
 	if (!has_scale(m))
@@ -197,6 +201,11 @@ static int vector_exp(Vectors m, int x)
 	int some = emit_op(
 	    m.l, LOW_NOT, DT_BOOL, m.lanes, none, -1, -1, "m");
 	return scaled_where(m, p, n, some);
+}
+
+static int vector_exp(Vectors m, int x)
+{
+	return exp_below(m, x, false);
 }
 
 /* e^x - 1 for 0 <= x <= 44 or NaN: 2^n (e^r - 1) + (2^n - 1) */
@@ -310,7 +319,7 @@ static int vector_log(Vectors m, int x)
 static int vector_sigmoid(Vectors m, int x)
 {
 	int e = math_real(m, LOW_NEG, math_real(m, LOW_ABS, x, -1), -1);
-	e = vector_exp(m, e);
+	e = exp_below(m, e, true);
 	int one = math_number(m, 1), negative = below(m, x, math_number(m, 0));
 	int sum = math_real(m, LOW_ADD, one, e);
 	int lost = math_real(m, LOW_SUB, e, math_real(m, LOW_SUB, sum, one));
@@ -385,13 +394,15 @@ static int vector_rsqrt(Vectors m, int x)
 
 /* --- all ------------------------------------------------------------------ */
 
-int math_vector(Lower *l, Op function, DType type, int x, int lanes)
+int math_vector(
+    Lower *l, Op function, DType type, int x, int lanes, bool peak)
 {
 	Vectors m = {l, lanes, type};
 	if (type != DT_F32 && type != DT_F64)
 		return -1;
 	switch (function) {
-	case OP_EXP: return vector_exp(m, x);
+	case OP_EXP:
+		return exp_below(m, x, peak && type == DT_F32 && has_scale(m));
 	case OP_LOG: return vector_log(m, x);
 	case OP_TANH: return vector_tanh(m, x);
 	case OP_SIGMOID: return vector_sigmoid(m, x);

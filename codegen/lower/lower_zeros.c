@@ -35,6 +35,7 @@ static const StepConditions *conditions_of(Lower *l, int stage)
 		return c;
 	c->known = true;
 	c->demand = remembered(l, stage, demand_of(l, stage));
+	c->peaks = nest_peaks(l->nest, l->arena, stage);
 	if (s->reduce == REDUCE_NONE)
 		return c;
 	ExprVec own = nest_step_conditions(l->nest, l->arena, stage, false);
@@ -62,6 +63,15 @@ const StepConditions *step_conditions(Lower *l, int stage)
 bool step_has_conditions(Lower *l, int stage)
 {
 	return conditions_of(l, stage)->all.n > 0;
+}
+
+bool step_is_peak(Lower *l, const Expr *exponent)
+{
+	const ExprVec *peaks = &conditions_of(l, l->stage)->peaks;
+	for (int i = 0; i < peaks->n; i++)
+		if (expr_equal(peaks->at[i], exponent))
+			return true;
+	return false;
 }
 
 const Expr *step_element(Lower *l, int stage)

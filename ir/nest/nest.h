@@ -284,6 +284,10 @@ bool nest_same_steps(const Nest *nest, Arena *arena, int a, int b);
  * for each of its elements that anybody uses. */
 ExprVec nest_demand(const Nest *nest, Arena *arena, int stage);
 
+/* nest_peak.c: exponents in the stage's body that are not above 0 but for
+ * rounding, and not infinity: something less the greatest of its like. */
+ExprVec nest_peaks(const Nest *nest, Arena *arena, int stage);
+
 /* nest_phase.c: a body that is one literal but for the elements first, first +
  * step, ... of an axis. */
 typedef struct {

@@ -432,6 +432,102 @@ static void test_one_step(void **state)
 	arena_free(arena);
 }
 
+/* --- exponents of what has its greatest taken off --------------------------- */
+
+static const char peaked[] =
+    "tunec: 1\nname: peaked\nparams: {L: 32, K: 32}\n"
+    "inputs: {x: 'f32[32, 32]'}\ncompute: |\n"
+    "  m[i < L] = max[j < K](%s)\n  e[i < L, j < L] = %s\n";
+
+/* How many of its exponents are known to be at most 0. */
+static int peaks_of(Arena *arena, const char *element, const char *exponent)
+{
+	Program *p = program_of_text(
+	    arena, arena_printf(arena, peaked, element, exponent),
+	    NUMERICS_DEFAULT);
+	Nest *nest = nest_new(arena, p, tape_new(arena));
+	const char *why;
+	assert_true(nest_infer(nest, &why));
+	return nest_peaks(nest, arena, nest_find_stage(nest, "e")).n;
+}
+
+static void test_peaks(void **state)
+{
+	static const struct {
+		const char *element, *exponent;
+		int n;
+	} cases[] = {
+	    {"x[i, j]", "exp(x[i, j] - m[i])", 1},
+	    {"x[i, j]*0.5", "exp(x[i, j]*0.5 - m[i])", 1},
+	    {"x[j, i]", "exp(x[j, i] - m[i])", 1},
+	    {"x[i, j]", "exp(x[j, i] - m[j])", 1},
+	    {"if j <= i then x[i, j] else -inf",
+		"if j <= i then exp(x[i, j] - m[i]) else 0", 1},
+	    {"x[i, j]", "exp(x[j, i] - m[i])", 0},
+	    {"x[i, j]*2", "exp(x[i, j] - m[i])", 0},
+	    {"x[i, j]", "exp(m[i] - x[i, j])", 0},
+	    {"if j <= i then x[i, j] else -inf", "exp(x[i, j] - m[i])", 0},
+	    {"if j <= i then x[i, j] else -inf",
+		"if i <= j then exp(x[i, j] - m[i]) else 0", 0},
+	    {"if x[i, 0] < 1 then x[i, j] else -inf",
+		"if x[i, 0] < 1 then exp(x[i, j] - m[i]) else 0", 0},
+	    {"x[i, j//2]", "exp(x[i, j] - m[i])", 0},
+	    {"x[i, j]",
+		"exp(x[i, j] - m[i]) + exp(x[i, (j + 1) % L] - m[i])", 1}};
+	Arena *arena = arena_new();
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		if (peaks_of(arena, cases[i].element, cases[i].exponent) !=
+		    cases[i].n)
+			fail_msg("max of %s, %s", cases[i].element,
+			    cases[i].exponent);
+	arena_free(arena);
+}
+
+/* Without the test above: whatever is in the rows. */
+static void test_peaked_values(void **state)
+{
+	enum { L = 32 };
+	static const float first[] = {0, NAN, INFINITY, -INFINITY, 3e38f, 1e30f,
+	    -3e38f, 90, -90, 1e-40f, 1e9f};
+	static float x[L][L], e[L][L];
+	Arena *arena = arena_new();
+	Error error = {0};
+	LowRun run = {0};
+	Rng rng = rng_stream(3, 1, 4);
+	Target *t = target_parse(arena, targets[2], &error);
+	(void)state;
+	assert_non_null(t);
+	Program *p = program_of_text(arena,
+	    arena_printf(arena, peaked, "x[i, j]", "exp(x[i, j] - m[i])"),
+	    NUMERICS_DEFAULT);
+	Nest *nest = schedule_nest(arena, p, &t->machine,
+	    schedule_steps(arena,
+		"j0, j1 = split(e.j, [_, 16])\nvectorize(j1, 16)\n"),
+	    &error);
+	assert_non_null(nest);
+	Lowered *l = lower(arena, nest, &t->machine, &error);
+	assert_non_null(l);
+	for (int i = 0; i < L; i++)
+		for (int j = 0; j < L; j++)
+			x[i][j] = j ? (float)(rng_double(&rng) * 200 - 100)
+				    : first[i % 11];
+	void *workspace = lowercheck_memory(arena, l->workspace_bytes);
+	assert_true(low_function_run(
+	    l->kernel, (void *[]){x, e, workspace}, &run));
+	assert_int_equal(run.op_count[LOW_MIN], 0);
+	for (int i = 0; i < L; i++) {
+		float most = -INFINITY;
+		for (int j = 0; j < L; j++)
+			most = x[i][j] > most ? x[i][j] : most;
+		for (int j = 0; j < L; j++)
+			if (ulps(DT_F32, e[i][j], expl(x[i][j] - most)) > 2)
+				fail_msg("%g less %g: %g", x[i][j], most,
+				    e[i][j]);
+	}
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +536,8 @@ int main(void)
 	    cmocka_unit_test(test_scaled),
 	    cmocka_unit_test(test_one_step),
 	    cmocka_unit_test(test_powers),
+	    cmocka_unit_test(test_peaks),
+	    cmocka_unit_test(test_peaked_values),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
