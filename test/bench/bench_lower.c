@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "codegen/codegen.h"
+#include "lib/hash.h"
 #include "schedule/schedule.h"
 #include "test/bench/bench.h"
 #include "tuner/measure/measure_internal.h"
@@ -73,7 +74,7 @@ typedef struct {
 	Space *space;
 	double *ms[PARTS];
 	int n[PARTS];
-	Sha256 forms;
+	uint64_t forms;
 } Bench;
 
 static void took(Bench *b, Part part, double *start)
@@ -110,7 +111,7 @@ static void run(Bench *b, const Candidate *c, bool compiled)
 	if (lowered) {
 		measure_form(lowered, &form);
 		took(b, FORM, &start);
-		sha256_add(&b->forms, form.text, sizeof form.text);
+		b->forms = hash_mix(b->forms ^ form.hash);
 		if (compiled)
 			compile(b, lowered);
 	}
@@ -119,7 +120,6 @@ static void run(Bench *b, const Candidate *c, bool compiled)
 
 static void print(Bench *b)
 {
-	unsigned char digest[32];
 	for (int i = 0; i < PARTS; i++) {
 		double sum = 0;
 		for (int k = 0; k < b->n[i]; k++)
@@ -129,11 +129,7 @@ static void print(Bench *b)
 			    part_names[i], median(b->ms[i], b->n[i]),
 			    sum / b->n[i], b->n[i]);
 	}
-	sha256_end(&b->forms, digest);
-	printf("forms  ");
-	for (int i = 0; i < 8; i++)
-		printf("%02x", digest[i]);
-	printf("\n");
+	printf("forms  %016llx\n", (unsigned long long)b->forms);
 }
 
 int main(int argc, char **argv)
@@ -160,7 +156,6 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < PARTS; i++)
 		b.ms[i] = NEW_N(arena, double, n);
-	sha256_init(&b.forms);
 	bench_pin(0, 0);
 	Candidate *candidates = NEW_N(arena, Candidate, n);
 	n = draw(b.space, n, candidates);

@@ -105,11 +105,11 @@ static void check_found(Arena *arena, Space *space, const Candidate *c,
 	buf_free(&again);
 }
 
-/* The hash of what the candidate as it stands makes; "": it is refused. */
+/* The hash of what the candidate as it stands makes; 0: it is refused. */
 static CodeForm form_of(Arena *arena, const Program *program, Space *space,
     const Candidate *c, const Machine *machine)
 {
-	CodeForm form = {.text = ""};
+	CodeForm form = {0};
 	Error ignored;
 	Nest *nest = schedule_nest(
 	    arena, program, machine, space_trace(arena, space, c), &ignored);
@@ -133,8 +133,8 @@ static void check_normal(Arena *arena, const Program *program, Space *space,
 	nnormal++;
 	CodeForm a = form_of(arena, program, space, raw, machine);
 	CodeForm b = form_of(arena, program, space, normal, machine);
-	if (!*a.text || !strcmp(a.text, b.text) ||
-	    (*b.text && b.instructions <= a.instructions))
+	if (!a.hash || a.hash == b.hash ||
+	    (b.hash && b.instructions <= a.instructions))
 		return;
 	Buf text = {0};
 	trace_print(&text, space_trace(arena, space, raw));

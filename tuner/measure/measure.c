@@ -330,9 +330,8 @@ Status measure_forms(Measurer *m, const Trace *const *traces, int n,
 		take_places(m, list, part, job.lowered);
 		FORWARD_IF_ERROR(run_job(m, job, list, answers, error));
 		for (int k = 0; k < part; k++) {
-			memcpy(out[i + k].text, answers[k].object,
-			    sizeof out->text);
-			out[i + k].instructions = answers[k].instructions;
+			out[i + k] = (CodeForm){
+			    answers[k].form, answers[k].instructions};
 		}
 	}
 	return STATUS_OK;

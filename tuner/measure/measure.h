@@ -44,7 +44,8 @@ typedef struct {
 	int64_t noise_switches; /* threads that lost their CPU; -1: not known */
 	double noise_cpu_s;   /* while they had it for so many seconds together */
 	double probe_s;       /* the least probe of the run; 0: none yet */
-	int64_t instructions; /* of code that was only lowered */
+	uint64_t form;        /* of code that was only lowered: its hash */
+	int64_t instructions; /* likewise */
 } Measurement;
 
 /* Was the machine quiet enough for the time to count?  What is not known speaks
@@ -111,8 +112,7 @@ size_t measure_data_bytes(const Measurer *m);
 
 /* What a candidate is for a back end. */
 typedef struct {
-	char text[65];        /* hex digits: equal ones make one object; "" where
-				 that is not known */
+	uint64_t hash;        /* equal ones make one object; 0: not known */
 	int64_t instructions; /* of the kernel, about */
 } CodeForm;
 /* What would have more than so many instructions (0: any) is given up, and has

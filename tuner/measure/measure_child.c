@@ -128,7 +128,7 @@ static void answer_form(const Lowered *lowered, Measurement *m)
 	CodeForm form;
 	measure_form(lowered, &form);
 	m->outcome = OUTCOME_OK;
-	memcpy(m->object, form.text, sizeof m->object);
+	m->form = form.hash;
 	m->instructions = form.instructions;
 }
 

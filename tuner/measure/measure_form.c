@@ -12,7 +12,7 @@
 #include "tuner/measure/measure_internal.h"
 
 typedef struct {
-	Sha256 hash;
+	uint64_t hash;
 	const LowFunction *function;
 	int *number; /* of a temporary, from 1; 0: not met */
 	int met;
@@ -21,7 +21,14 @@ typedef struct {
 
 static void add(Form *f, int64_t value)
 {
-	sha256_add(&f->hash, &value, sizeof value);
+	f->hash = hash_mix(f->hash ^ (uint64_t)value);
+}
+
+static void add_float(Form *f, double value)
+{
+	int64_t bits;
+	memcpy(&bits, &value, sizeof bits);
+	add(f, bits);
 }
 
 static void add_temp(Form *f, int temp)
@@ -61,7 +68,7 @@ static void add_op(Form *f, const LowNode *n)
 	add(f, n->buffer);
 	add_affine(f, &n->address);
 	add(f, n->i);
-	sha256_add(&f->hash, &n->f, sizeof n->f);
+	add_float(f, n->f);
 	add(f, n->math);
 	for (int i = 0; n->shuffle && i < lanes; i++)
 		add(f, n->shuffle[i]);
@@ -127,16 +134,12 @@ static void add_function(Form *f, Arena *arena, const LowFunction *function)
 void measure_form(const Lowered *lowered, CodeForm *out)
 {
 	Form f = {.instructions = 0};
-	unsigned char digest[32];
 	Arena *arena = arena_new();
-	sha256_init(&f.hash);
 	add_function(&f, arena, lowered->kernel);
 	out->instructions = f.instructions;
 	for (int i = 0; i < lowered->packs.n; i++)
 		add_function(&f, arena, lowered->packs.at[i]);
 	add(&f, lowered->workspace_bytes);
-	sha256_end(&f.hash, digest);
-	for (int i = 0; i < 32; i++)
-		snprintf(out->text + 2 * i, 3, "%02x", digest[i]);
+	out->hash = f.hash ? f.hash : 1;
 	arena_free(arena);
 }

@@ -192,8 +192,7 @@ static Status set_forms(Tuning *t, Proposal *p, int n)
 	if (n)
 		t->lower_s = (measure_now() - start) * (n < cpus ? n : cpus) / n;
 	for (int i = 0; i < n; i++) {
-		form[i].text[FORM_DIGITS] = 0;
-		p[i].form = strtoull(form[i].text, NULL, 16);
+		p[i].form = form[i].hash;
 		p[i].instructions = form[i].instructions;
 	}
 	return STATUS_OK;
