@@ -8,9 +8,11 @@
 #include <cmocka.h>
 #include <ctype.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -368,6 +370,44 @@ static void test_too_many_buffers(void **state)
 	assert_non_null(strstr(r.by.error, "more than 63"));
 }
 
+typedef struct {
+	atomic_int n;
+	int cpu[2], cpus[2]; /* where each ran, where it may */
+} Places;
+
+static void note_place(void *context)
+{
+	Places *p = context;
+	cpu_set_t set;
+	int i = atomic_fetch_add(&p->n, 1);
+	sched_getaffinity(0, sizeof set, &set);
+	p->cpus[i] = CPU_COUNT(&set);
+	p->cpu[i] = sched_getcpu();
+}
+
+/* Before anything is called; in a process of its own, as libgomp is. */
+static void test_team_is_pinned(void **state)
+{
+	int status;
+	(void)state;
+	if (host_cpus() < 2)
+		skip();
+	pid_t child = fork();
+	if (child == 0) {
+		Places p = {.n = 0};
+		if (!dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL))
+			_exit(2);
+		measure_pin_team(1);
+		measure_pin_team(2);
+		measure_team(note_place, &p, 2);
+		_exit(p.n != 2 || p.cpus[0] != 1 || p.cpus[1] != 1 ||
+		    p.cpu[0] == p.cpu[1]);
+	}
+	waitpid(child, &status, 0);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* Two for the first CPU, which the first thread is pinned to. */
 static void start_spinning(pid_t spinning[2])
 {
@@ -542,6 +582,7 @@ int main(void)
 		test_probes_of_threads, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_simulated_machine_is_quiet, setup, teardown),
+	    cmocka_unit_test(test_team_is_pinned),
 	    cmocka_unit_test(test_what_is_quiet),
 	    cmocka_unit_test(test_whose_fault),
 	    cmocka_unit_test(test_own_limit),

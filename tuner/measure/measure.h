@@ -10,6 +10,7 @@
  *     measure_data.c    input sets and expected outputs, shared by all
  *     measure_form.c    what tells a candidate from another before compiling
  *     measure_time.c    the timing policy
+ *     measure_team.c    threads, each on its CPU before a kernel is called
  *     measure_noise.c   how quiet the machine was meanwhile
  *     measure_simulate.c  a deterministic machine in place of this one
  *     peak.c            the machine's FMA peak

@@ -116,7 +116,7 @@ static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 		return;
 	}
 	start = measure_now();
-	if (!kernel_place(&k, 1, m) || !kernel_pin(k->context, m))
+	if (!kernel_place(&k, 1, m))
 		return;
 	job_time(k, run->best_s, run->probe_s, m);
 	m->run_s = measure_now() - start;
@@ -228,10 +228,10 @@ static void job_final(const MeasureContext *c, Arena *arena,
 		places[i] = &loaded[i];
 	if (!n || !kernel_place(places, n, &m[of[0]]))
 		return;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		kernel_pin(places[i]);
 		kernel_call(places[i]);
-	if (!kernel_pin(c, &m[of[0]]))
-		return;
+	}
 	for (int i = 0; i < n; i++) {
 		t[i] = timed(&loaded[i], 0);
 		if (loaded[i].lowered->kernel->nthreads > threads)
@@ -276,9 +276,9 @@ static void job_peak(const MeasureContext *c, Arena *arena, Measurement *m)
 		k.args[0] = NEW_N(arena, float, sums);
 		k.args[1] = NULL;
 		k.nargs = 2;
+		if (threads > 1)
+			kernel_pin(&k);
 		kernel_call(&k);
-		if (threads > 1 && !kernel_pin(c, &m[i]))
-			return;
 		TimedKernel t = {.call = kernel_call,
 		    .context = &k,
 		    .budget_s = peak_s};
@@ -303,9 +303,8 @@ static void job_copy(const MeasureContext *c, Arena *arena, Measurement *m)
 		memset(k.args[i], i, (size_t)elements * sizeof(float));
 	}
 	k.nargs = 3;
+	kernel_pin(&k);
 	kernel_call(&k);
-	if (!kernel_pin(c, m))
-		return;
 	TimedKernel t = timed(&k, 0);
 	t.budget_s = peak_s;
 	measure_time(&t, m);

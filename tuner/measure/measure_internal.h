@@ -86,10 +86,13 @@ void measure_summary(Measurement *out);
  * `seconds`, but two. */
 void measure_time_interleaved(const TimedKernel *kernels, int n,
     double seconds, Measurement *out);
-/* Every thread of this process to a CPU of its own, in the order of the main
- * thread's set; once in a process, since it narrows that set.  False, and errno,
- * where the threads cannot be listed. */
-bool measure_pin_threads(void);
+
+/* measure_team.c: the OpenMP threads of this process, where libgomp is open. */
+typedef void TeamTask(void *context);
+void measure_team(TeamTask *task, void *context, int threads);
+/* So many on CPUs of their own, in the order of the main thread's set, itself
+ * first; those that were pinned before are so many at least. */
+void measure_pin_team(int threads);
 
 /* measure_server.c: what driver and server say to each other */
 typedef enum {

@@ -314,16 +314,10 @@ bool kernel_place(Loaded *const *kernels, int n, Measurement *m)
 	return true;
 }
 
-/* Once in a process, since it narrows the set of CPUs. */
-bool kernel_pin(const MeasureContext *c, Measurement *m)
+void kernel_pin(const Loaded *k)
 {
-	static bool pinned;
-	if (!c->options->pin || pinned)
-		return true;
-	pinned = measure_pin_threads();
-	if (!pinned)
-		tell_errno("the threads cannot be pinned", 0, m);
-	return pinned;
+	if (k->context->options->pin)
+		measure_pin_team(k->lowered->kernel->nthreads);
 }
 
 /* --- checking --------------------------------------------------------------- */
@@ -360,6 +354,7 @@ bool kernel_check(Loaded *k, double best_s, Measurement *m)
 {
 	const Program *p = k->context->program;
 	m->nruns = 0;
+	kernel_pin(k);
 	for (int set = 0; set < MEASURE_SETS; set++) {
 		if (!kernel_guard(k, set, m))
 			return false;
@@ -368,8 +363,6 @@ bool kernel_check(Loaded *k, double best_s, Measurement *m)
 		kernel_call(k);
 		double took = measure_now() - start;
 		m->runs_s[m->nruns++] = took;
-		if (set == 0 && !kernel_pin(k->context, m))
-			return false;
 		if (!kernel_inputs_unchanged(k, set, m))
 			return false;
 		for (int o = 0; o < p->noutputs; o++)

@@ -43,14 +43,14 @@ bool kernel_guard(Loaded *k, int set, Measurement *m);
 bool kernel_place(Loaded *const *kernels, int n, Measurement *m);
 
 void kernel_call(void *loaded);
-/* Threads to CPUs, where that is wanted; after the first call. */
-bool kernel_pin(const MeasureContext *context, Measurement *m);
+/* Threads to CPUs, where that is wanted; before the first call. */
+void kernel_pin(const Loaded *kernel);
 
 /* After a call on guarded arguments. */
 bool kernel_inputs_unchanged(const Loaded *k, int set, Measurement *m);
 /* In full with the expected outputs, on all sets; what is hopeless against
  * best_s twice in a row on the first alone.  best_s 0: none known.  m->runs_s:
- * of each set, pinned but for the first. */
+ * of each set. */
 bool kernel_check(Loaded *k, double best_s, Measurement *m);
 
 #endif

@@ -6,7 +6,6 @@
  * machine, say) makes it slower.  It runs on all threads of the kernel at once:
  * two of its CPUs may be one core, which no single thread can see.  The slowest
  * thread counts. */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -16,9 +15,6 @@
 #include "tuner/measure/measure_internal.h"
 
 enum { STEPS = 6000 };
-
-typedef void Parallel(
-    void (*run)(void *), void *context, unsigned threads, unsigned flags);
 
 /* One run of the probe on all threads. */
 typedef struct {
@@ -57,13 +53,7 @@ static void probe_thread(void *context)
 /* The kernel's own team: OpenMP keeps it, pinned as it is. */
 static void run_team(Round *round, int threads)
 {
-	void *found = dlsym(RTLD_DEFAULT, "GOMP_parallel");
-	Parallel *parallel;
-	memcpy(&parallel, &found, sizeof parallel);
-	if (threads > 1 && found)
-		parallel(probe_thread, round, (unsigned)threads, 0);
-	else
-		probe_thread(round);
+	measure_team(probe_thread, round, threads);
 }
 
 /* Of all threads of this process. */

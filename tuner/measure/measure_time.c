@@ -10,8 +10,6 @@
  * spread is the median absolute deviation, scaled to a standard deviation.
  * After each sample a probe tells how quiet the machine is. */
 #include <math.h>
-#include <dirent.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -46,31 +44,6 @@ Measurement measure_nothing(Outcome outcome)
 double measure_hopeless(double best_s)
 {
 	return best_s > 0.02 ? 1.5 * best_s : 3 * best_s;
-}
-
-bool measure_pin_threads(void)
-{
-	cpu_set_t all, one;
-	if (sched_getaffinity(0, sizeof all, &all))
-		return true;
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *entry;
-	int cpu = -1;
-	if (!tasks)
-		return false;
-	while ((entry = readdir(tasks))) {
-		int id = atoi(entry->d_name);
-		if (id <= 0)
-			continue;
-		do
-			cpu = (cpu + 1) % CPU_SETSIZE;
-		while (!CPU_ISSET(cpu, &all));
-		CPU_ZERO(&one);
-		CPU_SET(cpu, &one);
-		sched_setaffinity(id, sizeof one, &one);
-	}
-	closedir(tasks);
-	return true;
 }
 
 static void flush_caches(const TimedKernel *k)
