@@ -31,6 +31,12 @@ enum { SUMS_MAX = 64 };
 /* Instructions that a core begins in a cycle, and those of a loop itself. */
 enum { ISSUE = 4, LOOP_INSTRUCTIONS = 3 };
 
+/* Operations that a shuffle of two vectors takes the time of. */
+enum { SHUFFLE = 2 };
+
+/* Operations to make the mask of a store from where its row stands. */
+enum { MASK = 4 };
+
 /* Cycles until a loop runs as it will and after its end is seen, and where it
  * only goes on with what those around it do. */
 enum { START = 20, AGAIN = 3 };
@@ -294,6 +300,21 @@ static int loads_apart(const Machine *m, const PlanAccess *a, int64_t step)
 	return step != 1 && apart <= most ? (int)apart : 0;
 }
 
+/* Copies that read other vectors, of those whose lanes lie apart: x*2 + s for two
+ * of s reads the same ones. */
+static double copies_apart(
+    const StageNow *w, const PlanAccess *a, uint32_t loops, int apart)
+{
+	double copies = 1;
+	while (loops) {
+		int d = last_loop(&loops);
+		double n = (double)w->extent[d];
+		double step = fabs((double)access_now(w, a)->step[d]);
+		copies *= step < apart ? ceil(n * step / apart) : n;
+	}
+	return copies;
+}
+
 /* Is what lanes read told by where a loop that runs stands: (x + s)//2 for lanes
  * over x? */
 static bool lanes_wander(
@@ -346,6 +367,35 @@ static double count_work(const PlanStage *s, const Machine *m,
 	return sum;
 }
 
+/* The part of the copies of an elementwise body that are made: none behind the end
+ * of an axis that ends inside of its tile. */
+static double part_made(const PlanStage *s, const StageCost *c)
+{
+	double all = c->trips[c->body] * c->unrolled * c->lanes;
+	return s->reduce || all <= 0 ? 1 : min2(1, c->trips[s->nloops] / all);
+}
+
+/* Are whole tiles of some axis not told from the last one, which has no more than
+ * a part of its copies? */
+static bool is_masked(const PlanStage *s, const int64_t *values,
+    const StageCost *c)
+{
+	if (s->tail != TAIL_MASK || s->reduce)
+		return false;
+	for (int a = 0; a < s->naxes; a++) {
+		int64_t tile = 1, lanes = 1;
+		for (int d = c->body; d < s->nloops; d++)
+			if (s->loops[d].axis == a &&
+			    s->loops[d].kind != LOOP_VECTOR)
+				tile *= values[s->loops[d].extent];
+			else if (s->loops[d].axis == a)
+				lanes = values[s->loops[d].extent];
+		if (lanes == 1 && s->axes[a].length % tile)
+			return true;
+	}
+	return false;
+}
+
 /* Instructions of the body: one for each access that differs. */
 static void count_body(const StageNow *w, StageCost *c)
 {
@@ -379,6 +429,7 @@ static void count_body(const StageNow *w, StageCost *c)
 	    (count_work(s, m, values, vector, words, c) +
 		c->unrolled * words * BRANCH_OPERATIONS * branches);
 	double streams = 1e9, broadcasts = 0, narrow = 0;
+	double shared = 0, again = 0; /* vectors that copies read; loads if not */
 	if (s->reduce)
 		count_results(s, values, vector, c);
 	double folded = 0; /* loads that are a part of an operation */
@@ -387,8 +438,8 @@ static void count_body(const StageNow *w, StageCost *c)
 		inside &= ~(1u << vector);
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
-		double copies = 1, step_copies = 1;
-		uint32_t loops = inside & w->at[i].moves;
+		double copies = 1, step_copies = 1, loaded;
+		uint32_t moving = inside & w->at[i].moves, loops = moving;
 		while (loops) {
 			int d = last_loop(&loops);
 			copies *= (double)w->extent[d];
@@ -405,13 +456,15 @@ static void count_body(const StageNow *w, StageCost *c)
 			continue;
 		double each = wide ? words : 1;
 		int whole = a->write ? 0 : loads_apart(m, a, step);
+		loaded = wide && whole ? copies_apart(w, a, moving, whole)
+				       : copies;
 		if (step == 1 || (wide && whole))
 			each *= lines_each(w, a, vector);
 		if (a->zeros)
 			each *= density.copies;
 		if (wide && whole) {
 			each *= whole;
-			c->operations += copies * each;
+			c->operations += copies * words * SHUFFLE * (whole - 1);
 		} else if (wide && step != 1) {
 			each = c->lanes;
 			double together = a->write
@@ -426,7 +479,11 @@ static void count_body(const StageNow *w, StageCost *c)
 		if (a->write)
 			c->stores += copies * each;
 		if (!a->write || s->reduce)
-			c->loads += copies * each;
+			c->loads += loaded * each;
+		if (!a->write && loaded < copies) {
+			again += (copies - loaded) * each;
+			shared += step_copies * words * whole;
+		}
 		if (!a->write && !wide && vector >= 0 && !m->splat)
 			c->operations += copies; /* a shuffle */
 		if (!a->write && copies * each >= c->operations &&
@@ -443,10 +500,14 @@ static void count_body(const StageNow *w, StageCost *c)
 			    count_wandering(w, a, c->body, vector));
 	}
 	c->gathers += narrow * NARROW_STORE;
+	if (is_masked(s, values, c))
+		c->operations += c->stores * MASK;
 	if (c->results > 0)
 		c->accumulators *= words;
 	c->registers = c->accumulators + (streams < 1e9 ? streams : 1) +
 	    broadcasts;
+	if (c->accumulators + shared > m->vector_registers)
+		c->loads += again;
 	c->instructions = c->operations + c->loads - folded + c->stores +
 	    LOOP_INSTRUCTIONS;
 }
@@ -608,7 +669,7 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 	count_conflicts(&now, c);
 	body = max2(body, c->instructions / ISSUE);
 	body += c->gathers * 0.5 + c->conflicts * 3 + (s->reduce ? 0 : BACK);
-	double compute = body * c->body_runs + starting(s, c) +
+	double compute = body * c->body_runs * part_made(s, c) + starting(s, c) +
 	    c->results * combining(s, c) + odd_steps(s, values, c);
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
 	       memory = c->traffic[2] / 5;
