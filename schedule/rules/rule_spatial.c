@@ -121,15 +121,25 @@ static void put_before_row(Spatial *s, bool kinds, const char *format)
 			put(s, format, loop_of(s, a));
 }
 
+/* The axis along which neighbours are read, forwards or backwards; -1. */
+static int side_by_side(const Spatial *s, const RuleRead *read)
+{
+	for (int a = 0; a < s->block->nspatial; a++) {
+		int64_t apart = rule_stride(s->r->program, read, a, 1);
+		if (s->block->axes[a].extent > 1 &&
+		    (apart == 1 || apart == -1))
+			return a;
+	}
+	return -1;
+}
+
 /* The axis along which all that varies in both lies side by side; -1. */
 static int axis_across(const Spatial *s)
 {
 	int across = -1;
 	for (int i = 0; i < s->info->reads.n; i++) {
 		const RuleRead *read = &s->info->reads.at[i];
-		int a = read->nindex
-		    ? rule_axis_of(read->index[read->nindex - 1])
-		    : -1;
+		int a = side_by_side(s, read);
 		if (!read->uses[s->last])
 			continue;
 		if (a < 0 || a == s->last || (across >= 0 && a != across))

@@ -129,6 +129,8 @@ static const Case cases[] = {
 	{"y_i0, y_i1 = split(y.i, ? in tile([4, 8, 16]))", "unroll(y_i1)",
 	    "reorder(y_j0, y_i0, y_i1, y_jv)", "vectorize(y_jv, 16)"},
 	{0}},
+    {"test/bench/families/moves/rotate.yaml",
+	{"reorder(y_i0, y_j0, y_j1, y_iv)", "vectorize(y_iv, 16)"}, {0}},
     /* running sums from behind, down columns too */
     {"test/layouts/running_behind.yaml", {"y_w, y_p = prefix(y.k, 8)"},
 	{"carry("}},

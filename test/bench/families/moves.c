@@ -241,3 +241,14 @@ void rows_of_7(const float *restrict x, float *restrict y, void *workspace)
 		for (int k = 0; k < 11; k++, y += 7)
 			memcpy(y, x, 7 * sizeof *x);
 }
+
+void rotate(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
+{
+	enum { H = 801, W = 1002, B = 16 };
+	(void)workspace;
+	for (int i0 = 0; i0 < W; i0 += B)
+		for (int j0 = 0; j0 < H; j0 += B)
+			for (int i = i0; i < i0 + B && i < W; i++)
+				for (int j = j0; j < j0 + B && j < H; j++)
+					y[i * H + j] = x[j * W + W - 1 - i];
+}
