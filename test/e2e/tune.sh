@@ -200,6 +200,10 @@ best() {
 	grep -o '"outcome":"ok","error":null,"time_s":[^,]*' "$1" | sort | uniq |
 		head -n 1
 }
+# of few trials, too, the last ones are chosen by what the first ones taught
+exits simulates-few 0 tune mm.yaml:small --trials 24 --measure simulate \
+	--db few.db --json
+ok learns-from-few grep -q '"train":0\.[0-9]*[1-9]' out
 exits simulated-is-never-the-best 0 "$TUNEC" log best --db sim8.jsonl
 ok simulated-is-no-trial grep -q 'no ok trials' out
 exits simulated-is-not-built 3 "$TUNEC" build mm.yaml:small --frozen -o s.o \

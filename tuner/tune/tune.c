@@ -272,7 +272,9 @@ static Status search(Tuning *t)
 	Proposal batch[TUNE_BATCH];
 	while (tune_budget_left(t) && !r->exhausted && !r->hopeless) {
 		int64_t left = tune_trials_left(t);
-		int got, want = left < TUNE_BATCH ? (int)left : TUNE_BATCH;
+		int got, want = propose_batch(t);
+		if (left < want)
+			want = (int)left;
 		FORWARD_IF_ERROR(
 		    propose_next(t, want, batch, &got, &r->exhausted));
 		for (int i = 0; i < got && tune_budget_left(t);)

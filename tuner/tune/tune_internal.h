@@ -117,6 +117,7 @@ bool propose_has_any(Tuning *t); /* is there a candidate? */
 Status propose_first(Tuning *t, Proposal *out, bool *found);
 /* A kernel of another structure than the trace; NULL. */
 const Trace *propose_other(Tuning *t, const Trace *trace);
+int propose_batch(const Tuning *t);
 /* Up to n of new code, at most TUNE_BATCH; *exhausted: there are no more. */
 Status propose_next(
     Tuning *t, int n, Proposal *out, int *got, bool *exhausted);

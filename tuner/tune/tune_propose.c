@@ -21,7 +21,9 @@ enum {
 	STALLED = 1000,      /* so many in a row of known code: the end */
 	CODE_MOST = 1500,    /* instructions, or twice candidate 1's */
 	SMALL_SPACE = 100000,
-	ROUNDS_LEAST = 4 /* for which there is time */
+	ROUNDS_LEAST = 4, /* for which there is time */
+	BATCHES_LEAST = 6, /* likewise */
+	BATCH_LEAST = 12
 };
 
 /* A round of the search is over in this time, or in half of that of its trials:
@@ -263,14 +265,28 @@ Status tune_reference(Arena *arena, const Program *program,
 	return STATUS_OK;
 }
 
+/* How many candidates are drawn at once: the model learns after each batch, so
+ * there are to be several in what is left. */
+int propose_batch(const Tuning *t)
+{
+	double left = (double)tune_trials_left(t);
+	if (tune_measures(t) && t->trial_s > 0)
+		left = fmin(left, tune_time_left(t) / t->trial_s);
+	left /= BATCHES_LEAST;
+	return left >= TUNE_BATCH ? TUNE_BATCH
+	    : left > BATCH_LEAST  ? (int)left
+				  : BATCH_LEAST;
+}
+
 /* Takes the model's time at a fit now and then: what it costs must not be more
  * than the batch that it guides. */
 static Status fit(Tuning *t)
 {
 	double start = measure_now();
-	if (!t->model || model_rows(t->model) < TUNE_BATCH ||
+	int batch = propose_batch(t);
+	if (!t->model || model_rows(t->model) < batch ||
 	    model_rows(t->model) - t->last_fit <
-		(t->last_fit < 8 * TUNE_BATCH ? TUNE_BATCH : 2 * TUNE_BATCH))
+		(t->last_fit < 8 * TUNE_BATCH ? batch : 2 * TUNE_BATCH))
 		return STATUS_OK;
 	t->last_fit = model_rows(t->model);
 	Status status = model_fit(t->model, t->error);
@@ -309,7 +325,7 @@ Status propose_next(
 	FORWARD_IF_ERROR(fit(t));
 	for (int stalled = 0; !*got && !*exhausted && tune_budget_left(t);) {
 		t->round_end_s = measure_now() +
-		    fmin(fmax(round_s, TUNE_BATCH / 2 * t->trial_s),
+		    fmin(fmax(round_s * n / TUNE_BATCH, n / 2 * t->trial_s),
 			tune_time_left(t) / ROUNDS_LEAST);
 		int proposed = search_next(
 		    t->search, score_candidates, t, n, batch);
