@@ -314,6 +314,37 @@ static int vector_log(Vectors m, int x)
 
 /* --- sigmoid, tanh, erf --------------------------------------------------- */
 
+/* Reciprocal roots of vectors as long as these are estimated by an instruction. */
+static bool has_rsqrt(Vectors m)
+{
+	int bytes = m.lanes * dtype_bytes(m.type);
+	return m.type == DT_F32 && m.l->machine->rsqrt &&
+	    m.l->machine->fma && bytes >= 16 &&
+	    bytes <= m.l->machine->vector_bytes;
+}
+
+/* The reciprocal of an ordinary positive number, off by 2^-13. */
+static int estimate(Vectors m, int x)
+{
+	int root = math_real(m, LOW_RSQRT, x, -1);
+	return math_real(m, LOW_MUL, root, root);
+}
+
+/* a - b*c */
+static int less_product(Vectors m, int a, int b, int c)
+{
+	return math_product_sum(m, math_real(m, LOW_NEG, b, -1), c, a);
+}
+
+/* An estimate of a/(1 + e) and a step of Newton's, by what it leaves of a: a
+ * division of a vector takes twice as long as both. */
+static int estimated_sigmoid(Vectors m, int a, int e, int sum)
+{
+	int r = estimate(m, sum), y = math_real(m, LOW_MUL, a, r);
+	int rest = less_product(m, math_real(m, LOW_SUB, a, y), y, e);
+	return math_product_sum(m, r, rest, y);
+}
+
 /* Of e = e^-|x|, which does not overflow: 1/(1 + e), or e/(1 + e) where x < 0.
  * What 1 + e lost to rounding is made up for to first order. */
 static int vector_sigmoid(Vectors m, int x)
@@ -322,11 +353,23 @@ static int vector_sigmoid(Vectors m, int x)
 	e = exp_below(m, e, true);
 	int one = math_number(m, 1), negative = below(m, x, math_number(m, 0));
 	int sum = math_real(m, LOW_ADD, one, e);
+	if (has_rsqrt(m))
+		return estimated_sigmoid(
+		    m, math_choose(m, negative, e, one), e, sum);
 	int lost = math_real(m, LOW_SUB, e, math_real(m, LOW_SUB, sum, one));
 	int y = math_real(m, LOW_DIV, math_choose(m, negative, e, one), sum);
 	int inverse = math_choose(m, negative, math_real(m, LOW_SUB, one, y), y);
 	int less = math_real(m, LOW_MUL, math_real(m, LOW_MUL, y, lost), inverse);
 	return math_real(m, LOW_SUB, y, less);
+}
+
+/* Of ordinary positive numbers. */
+static int quotient(Vectors m, int a, int b)
+{
+	if (!has_rsqrt(m))
+		return math_real(m, LOW_DIV, a, b);
+	int r = estimate(m, b), y = math_real(m, LOW_MUL, a, r);
+	return math_product_sum(m, r, less_product(m, a, y, b), y);
 }
 
 /* (e^2x - 1)/(e^2x + 1); of small numbers, where rounding that would show,
@@ -338,7 +381,7 @@ static int vector_tanh(Vectors m, int x)
 	int twice = math_real(m, LOW_ADD, size, size);
 	twice = math_real(m, LOW_MIN, math_number(m, f32 ? 20 : 44), twice);
 	int e = vector_expm1(m, twice);
-	int large = math_real(m, LOW_DIV, e, math_real(m, LOW_ADD, e, two));
+	int large = quotient(m, e, math_real(m, LOW_ADD, e, two));
 	large = with_sign_of(m, x, large);
 	int s = math_real(m, LOW_MUL, x, x);
 	int p = f32 ? POLYNOMIAL(m, s, -5.70498872745e-3, 2.06390887954e-2,
@@ -380,9 +423,7 @@ static int vector_erf(Vectors m, int x)
  * division of a vector take four times as long. */
 static int vector_rsqrt(Vectors m, int x)
 {
-	int bytes = m.lanes * dtype_bytes(m.type);
-	if (m.type != DT_F32 || !m.l->machine->rsqrt || bytes < 16 ||
-	    bytes > m.l->machine->vector_bytes)
+	if (!has_rsqrt(m))
 		return -1;
 	int y = math_real(m, LOW_RSQRT, x, -1);
 	int minus = math_real(m, LOW_NEG, math_real(m, LOW_MUL, x, y), -1);
