@@ -433,6 +433,26 @@ static void write_separate(Generator *g, Buf *out)
 		buf_printf(out, "%s = separate(%s)", new_name(g), loop);
 }
 
+/* Of the last product that has such a factor, or any. */
+static void write_extract(Generator *g, Buf *out)
+{
+	const char *stage = stage_name(g, any_stage(g));
+	int number = 1 + (int)below(g, 3);
+	Factor f;
+
+	for (int i = 0; i < g->nest->order.n; i++) {
+		const Stage *s =
+		    &g->nest->stages.at[g->nest->order.at[i]];
+		for (int k = 1; k <= 3; k++)
+			if (factor_find(
+				g->arena, s->body, s->naxes, k, &f)) {
+				stage = s->name;
+				number = k;
+			}
+	}
+	buf_printf(out, "%s = extract(%s, %d)", new_name(g), stage, number);
+}
+
 static void write_unfold(Generator *g, Buf *out)
 {
 	call1(out, "unfold", stage_name(g, any_stage(g)));
@@ -663,14 +683,15 @@ static bool try_steps(Generator *g, const Trace *steps)
 	return false;
 }
 
-/* Other steps soon leave no block that `thin` or `separate` takes: these are
- * tried first. */
+/* Other steps soon leave no block that these take. */
 static int first_or_chosen(Generator *g, const Coverage *coverage)
 {
 	bool first = !g->trace->steps.n && !coverage->tried[PRIMITIVE_thin];
 	if (!first || !below(g, 4))
 		return choose(g, coverage);
-	return below(g, 3) ? PRIMITIVE_thin : PRIMITIVE_separate;
+	static const Primitive firsts[] = {PRIMITIVE_thin, PRIMITIVE_thin,
+	    PRIMITIVE_separate, PRIMITIVE_extract};
+	return (int)firsts[below(g, 4)];
 }
 
 static bool add_step(Generator *g, Coverage *coverage)

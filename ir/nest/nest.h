@@ -355,6 +355,20 @@ int64_t unfold_steps(const int64_t *extents, int n, int64_t most);
 Expr *unfold_body(Arena *arena, ReduceOp op, Expr *body, int nspatial,
     const int64_t *extents, int naxes, bool from_first);
 
+/* nest_factor.c: of a product its factor with that number, from 1, and all factors
+ * that have no other axes; false: it is no product, or all move with it. */
+typedef struct {
+	int naxes, *axes; /* of the block, in the order of the element's own */
+	Expr *element;    /* over the block's axes */
+	Expr *others;     /* the other factors */
+	int together;     /* factors in the element */
+} Factor;
+bool factor_find(
+    Arena *arena, Expr *body, int naxes, int number, Factor *factor);
+Expr *factor_element(Arena *arena, const Factor *factor, int naxes);
+/* The product with a buffer of such elements. */
+Expr *factor_product(Arena *arena, const Factor *factor, int buffer);
+
 /* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
  * the structure has no meaning (a reader that is not below its copy, say). */
 bool nest_infer(Nest *nest, const char **why);

@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+enum { ROOM = 256 }; /* for buffers that are added */
+
+int rule_room(const Program *p)
+{
+	return p->nbuffers + ROOM;
+}
+
 Program *rule_copy_program(Arena *arena, const Program *from)
 {
 	Program *p = NEW(arena, Program);

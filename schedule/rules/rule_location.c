@@ -130,7 +130,7 @@ void rule_location(Rules *r, int i)
 	Buf places = {0};
 	for (int p = 0; p < r->places.n; p++) {
 		const RulePlace *place = &r->places.at[p];
-		if (place->block != home)
+		if (place->block != home || rule_is_extracted(r, i))
 			continue;
 		if (place->naxes < 0)
 			buf_printf(&places, ", %s", place->loop);

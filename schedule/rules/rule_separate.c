@@ -57,6 +57,13 @@ static void add_cost(Cost *c, const Expr *e)
 		add_cost(c, e->arg[i]);
 }
 
+double rule_flops(Arena *arena, const Expr *e)
+{
+	Cost c = {.arena = arena};
+	add_cost(&c, e);
+	return c.flops;
+}
+
 static double cost_of(Arena *arena, const Block *b)
 {
 	Cost c = {.arena = arena};
@@ -171,7 +178,7 @@ const Program *rule_separate(
 		}
 		i--; /* the columns may be worth it, too */
 	}
-	*separated = NEW_N(arena, bool, p->nbuffers + 2 * TIMES_MOST);
+	*separated = NEW_N(arena, bool, rule_room(p));
 	for (int i = program->nbuffers; i < p->nbuffers; i++)
 		(*separated)[i] = true;
 	return p;

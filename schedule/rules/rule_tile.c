@@ -949,8 +949,10 @@ static void operands(Tiling *t)
 	for (int i = 0; i < t->info->reads.n; i++) {
 		const RuleRead *read = read_in_turn(t->info, i);
 		const Buffer *b = &t->r->program->buffers[read->buffer];
-		if (b->block >= 0)
+		if (b->block >= 0 && !rule_is_extracted(t->r, b->block))
 			continue; /* inlined, or the location rule's */
+		if (b->block >= 0 && !read->packable)
+			continue;
 		if (b->is_const && !is_anchor(t) &&
 		    read_by_others(t, read->buffer))
 			continue; /* packed once, in one order */

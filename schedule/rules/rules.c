@@ -364,6 +364,7 @@ void rules_sketches(Arena *arena, const Program *program,
 	Rules r = {.arena = arena, .machine = machine};
 	program = rule_thin(arena, program, &steps);
 	program = rule_separate(arena, program, &steps, &r.separated);
+	program = rule_extract(arena, program, &steps, &r.extracted);
 	program = rule_prefix(arena, program, machine, &steps, &r.running);
 	r.program = program;
 	r.first = arena_strdup(arena, buf_text(&steps));

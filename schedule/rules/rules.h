@@ -106,6 +106,7 @@ typedef struct {
 	int *points;       /* by block the host of its points; -1: none;
 			      NULL: not chosen yet */
 	bool *separated;   /* rule_separate.c */
+	bool *extracted;   /* rule_extract.c */
 } Rules;
 
 /* rules.c: what the program is, and the sketches of it. */
@@ -127,9 +128,10 @@ int rule_lanes(const Machine *machine, DType type);
 /* An instruction of one evaluation: what ops.def counts, and what selects. */
 bool rule_is_flop(const Expr *e);
 
-/* program_edit.c: a copy whose blocks and buffers may be changed; a block with
+/* program_edit.c: by how many buffers the rules' program may have at last; a copy whose blocks and buffers may be changed; a block with
  * axes of its own; a buffer for what it writes; a block before `at`, which moves
  * on; a name for one that comes from `b`. */
+int rule_room(const Program *program);
 Program *rule_copy_program(Arena *arena, const Program *from);
 Block rule_block_like(Arena *arena, const Block *b, const char *name);
 int rule_add_buffer(Arena *arena, Program *p, const Block *b, DType type);
@@ -177,6 +179,13 @@ const Program *rule_thin(Arena *arena, const Program *program, Buf *steps);
  * was it made by that? */
 const Program *rule_separate(
     Arena *arena, const Program *program, Buf *steps, bool **separated);
+/* rule_extract.c: the program with factors of a product in blocks of their own,
+ * and the steps; by buffer: is it such a factor? */
+const Program *rule_extract(
+    Arena *arena, const Program *program, Buf *steps, bool **extracted);
+bool rule_is_extracted(const Rules *r, int block);
+/* rule_separate.c: operations of an element, functions for what they cost. */
+double rule_flops(Arena *arena, const Expr *e);
 /* rule_prefix.c: the program with running sums by blocks, and the steps that make
  * it so; running[]: by buffer the axis along which such a sum runs; -1. */
 const Program *rule_prefix(Arena *arena, const Program *program,

@@ -190,6 +190,12 @@ static const char window_peak[] = SPEC("x: 'f32[9, 31]'",
 static const char window_least[] = SPEC("x: 'i16[9, 31]'",
     "  y[j < 19, i < 8] = min[s < 3, r < 2](x[i + r, (j + 6*s)//2])\n");
 
+/* Factors that are computed, one under a condition. */
+static const char scaled[] = SPEC(
+    "x: 'f32[10, 9]', s: 'f32[9]', w: 'f32[9, 20]'",
+    "  y[i < 10, j < 20] = sum[k < 9](\n"
+    "    (x[i, k] - s[k]) * s[k] * (if k <= j then w[k, j] + 1 else 0))\n");
+
 static const Case cases[] = {
     {"padded_plain", padded, "", 8 * 5 * (7 * 3 - 2)},
     {"padded_inline", padded, "compute_inline(p)\n", 8 * 5 * (7 * 3 - 2)},
@@ -390,6 +396,18 @@ static const Case cases[] = {
 	"c0, c1 = split(c.j, [_, 8])\nvectorize(c1, 8)\ntail(c, mask)\n", -1},
     {"peak_written_out", window_peak, "unfold(y)\n", -1},
     {"least_columns", window_least, "c = separate(y.s)\n", -1},
+    {"scaled_factors", scaled,
+	"t = extract(y, 1)\nu = extract(y, 2)\nacc = cache_write(y, reg)\n"
+	"i0, i1 = split(y.i, [_, 4])\nj0, j1 = split(y.j, [_, 8])\n"
+	"reorder(i0, j0, i1, j1)\nunroll(i1)\nvectorize(j1, 8)\n"
+	"compute_at(acc, j0)\na0, a1 = split(acc.j, [_, 8])\n"
+	"reorder(acc.k, acc.i, a0, a1)\nunroll(acc.i)\nunroll(a0)\n"
+	"vectorize(a1, 8)\ntail(acc, pad)\n"
+	"p = cache_read(acc, t)\nq = cache_read(acc, u)\n"
+	"transform_layout(p, [x0//4, x1, x0%4])\n"
+	"transform_layout(q, [x1//8, x0, x1%8])\npad(p, 0)\npad(q, 0)\n"
+	"compute_at(p, i0)\ncompute_inline(t)\n"
+	"tail(y, mask)\n", -1},
     {"causal_plain", causal, "", -1},
     {"causal_rows", causal,
 	"i0, i1 = split(o.i, [_, 4])\nreorder(i0, o.j, i1, o.d)\n"

@@ -444,6 +444,32 @@ static Program *window_program(Arena *arena)
 	    "  z[j < 9] = x[j, j]*2\n");
 }
 
+static const Case factors[] = {
+    {"", "t = extract(y, 1)", NULL},
+    {"", "t = extract(y, 3)", NULL},
+    {"t = extract(y, 1)", "u = extract(y, 2)", NULL},
+    {"t = extract(y, 1)", "compute_inline(t)", NULL},
+    {"", "t = extract(y, 4)", "no product with such a factor"},
+    {"", "t = extract(y, 0)", "no product with such a factor"},
+    {"", "t = extract(a, 1)", "no product with such a factor"},
+    {"", "t = extract(z, 1)", "no product with such a factor"},
+    {"", "y = extract(y, 1)", "is taken"},
+    {"unroll(y.k)", "t = extract(y, 1)", "scheduled already"},
+};
+
+/* Three factors, the second of fewer axes than the first; one that has all axes;
+ * no product. */
+static Program *factor_program(Arena *arena)
+{
+	return program_of(arena, "tunec: 1\nname: factors\n"
+	    "inputs: {x: 'f32[6, 7]', s: 'f32[7]', w: 'f32[7, 8]'}\n"
+	    "outputs: [y, a, z]\n"
+	    "compute: |\n"
+	    "  y[i < 6, j < 8] = sum[k < 7]((x[i, k] - s[k])*s[k]*exp(w[k, j]))\n"
+	    "  a[i < 6] = sum[k < 7](x[i, k]*s[k])\n"
+	    "  z[i < 6] = sum[k < 7](x[i, k] + s[k])\n");
+}
+
 static int accepted[PRIMITIVE_COUNT];
 
 static void apply_all(Nest *nest, const Trace *trace, ApplyContext *context)
@@ -499,6 +525,8 @@ static void test_cases(void **state)
 		check_case(&running[i], running_program);
 	for (size_t i = 0; i < sizeof windows / sizeof *windows; i++)
 		check_case(&windows[i], window_program);
+	for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+		check_case(&factors[i], factor_program);
 	for (int i = 0; i < PRIMITIVE_COUNT; i++)
 		if (!accepted[i])
 			fail_msg("%s was never accepted", primitive_name(i));

@@ -85,11 +85,11 @@ static const Case cases[] = {
 	    "compute_at(score~1, out_i0)\n"
 	    "compute_at(score_1_k_pack, ? in {root, out.h})"},
 	{0}},
-    /* what is inlined is read by who reads it */
+    /* what a product reads again is computed by the copies or before them */
     {"test/layouts/shifted.yaml",
-	{"compute_inline(y)", "cache_read(c_acc, x, read=1)",
-	    "cache_read(c_acc, x, read=2)"},
-	{"cache_read(c_acc, x)"}},
+	{"cache_read(c_acc, y, read=1)", "cache_read(c_acc, y, read=2)",
+	    "compute_at(y, ? in {root, inline})"},
+	{"compute_inline(y)", "cache_read(c_acc, x)"}},
     /* lanes along a row, several rows at once */
     {"test/layouts/matvec.yaml",
 	{"y_i0, y_i1 = split(y.i, ? in tile([1, 2, 4, 8]))",
@@ -223,6 +223,15 @@ static const Case cases[] = {
     {"test/layouts/window_max.yaml", {"y_c = separate(y.s)\nunfold(y)"},
 	{"y_c_c"}},
     {"workloads/max_pool.yaml", {0}, {"separate("}},
+    /* factors of a product that are computed: once, and packed */
+    {"test/layouts/centered.yaml",
+	{"y_f1 = extract(y, 1)", "y_f1_pack = cache_read(y_acc, y_f1)",
+	    "c_pack = cache_read(y_acc, c)",
+	    "compute_at(y_f1, ? in {root, inline})",
+	    "compute_at(c, ? in {root, inline})"},
+	{"compute_inline(c)"}},
+    {"workloads/matmul.yaml", {0}, {"extract("}},
+    {"workloads/gemm_gelu.yaml", {0}, {"extract("}},
     {"workloads/avg_pool.yaml", {0}, {"separate("}},
     {"workloads/conv2d.yaml:resnet18_c6", {0}, {"separate("}},
     {"workloads/depthwise.yaml", {"out_acc = cache_write(out, reg)"}, {0}},

@@ -92,27 +92,33 @@ void norm_dense(const float *restrict x, const float *restrict g,
 	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, M, N, K, 1, t, K,
 	    w, N, 0, y, N);
 }
-#endif
 
-void group_norm(const float *restrict x, const float *restrict g,
-    const float *restrict b, float *restrict out, void *workspace)
+void scaled_dense(const float *restrict x, const float *restrict m,
+    const float *restrict s, const float *restrict w,
+    const float *restrict b, float *restrict y, void *workspace)
 {
-	enum { B = 4, G = 8, C = 8, P = 56 * 56, T = C * P };
-	(void)workspace;
-	for (int n = 0; n < B; n++)
-		for (int k = 0; k < G; k++, x += T, out += T) {
-			float s = 0, q = 0;
-			for (int i = 0; i < T; i++) {
-				s += x[i];
-				q += x[i] * x[i];
-			}
-			s /= T;
-			q = 1 / sqrtf(q / T - s * s + 1e-5f);
-			for (int c = 0; c < C; c++) {
-				float a = q * g[k * C + c];
-				float d = b[k * C + c] - s * a;
-				for (int i = c * P; i < (c + 1) * P; i++)
-					out[i] = x[i] * a + d;
-			}
-		}
+	enum { M = 192, K = 512, N = 384 };
+	float *restrict t = workspace;
+	for (int i = 0; i < M; i++)
+		for (int k = 0; k < K; k++)
+			t[i * K + k] = (x[i * K + k] - m[k]) * s[k];
+	for (int i = 0; i < M; i++)
+		for (int j = 0; j < N; j++)
+			y[i * N + j] = b[j];
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, M, N, K, 1, t, K,
+	    w, N, 1, y, N);
 }
+
+void dequant_dense(const float *restrict x, const unsigned char *restrict w,
+    const float *restrict s, const float *restrict z, float *restrict y,
+    void *workspace)
+{
+	enum { M = 128, K = 768, N = 512 };
+	float *restrict t = workspace;
+	for (int k = 0; k < K; k++)
+		for (int j = 0; j < N; j++)
+			t[k * N + j] = ((float)w[k * N + j] - z[j]) * s[j];
+	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, M, N, K, 1, x, K,
+	    t, N, 0, y, N);
+}
+#endif

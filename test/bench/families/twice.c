@@ -102,4 +102,16 @@ void covariance(const float *restrict x, float *restrict y, void *workspace)
 	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, D, D, N,
 	    1.0f / (N - 1), t, D, t, D, 0, y, D);
 }
+
+void weighted_gram(const float *restrict x, const float *restrict w,
+    float *restrict y, void *workspace)
+{
+	enum { N = 800, D = 192 };
+	float *restrict t = workspace;
+	for (int n = 0; n < N; n++)
+		for (int j = 0; j < D; j++)
+			t[n * D + j] = x[n * D + j] * w[n];
+	cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, D, D, N, 1, t, D,
+	    x, D, 0, y, D);
+}
 #endif

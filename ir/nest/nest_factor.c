@@ -1,0 +1,135 @@
+/* Factors of a product, by the axes that they have: of
+ *
+ *     (x[n, i] - m[i]) * s[i] * w[n, j]
+ *
+ * the first with all others that have no other axes is an element over n and i:
+ *
+ *     t[n, i] = (x[n, i] - m[i]) * s[i]        t[n, i] * w[n, j] */
+#include "ir/nest/nest.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { FACTORS_MOST = 16 };
+
+typedef struct {
+	Expr *at[FACTORS_MOST];
+	int n;
+	bool fits;
+} Factors;
+
+static void collect(Factors *f, Expr *e)
+{
+	if (e->op == OP_MUL) {
+		collect(f, e->arg[0]);
+		collect(f, e->arg[1]);
+		return;
+	}
+	f->fits = f->fits && f->n < FACTORS_MOST;
+	if (f->fits)
+		f->at[f->n++] = e;
+}
+
+static void mark_axes(const Expr *e, bool *axes)
+{
+	if (e->op == OP_AXIS)
+		axes[e->id] = true;
+	for (int i = 0; i < e->narg; i++)
+		mark_axes(e->arg[i], axes);
+}
+
+static bool is_within(const Expr *e, const bool *axes)
+{
+	if (e->op == OP_AXIS)
+		return axes[e->id];
+	for (int i = 0; i < e->narg; i++)
+		if (!is_within(e->arg[i], axes))
+			return false;
+	return true;
+}
+
+/* The read with the most indices: its order is that of the element. */
+static void find_read(const Expr *e, const Expr **best)
+{
+	if (e->op == OP_READ && (!*best || e->narg > (*best)->narg))
+		*best = e;
+	for (int i = 0; i < e->narg; i++)
+		find_read(e->arg[i], best);
+}
+
+static void add_axes(Factor *f, const Expr *e, bool *left)
+{
+	if (e->op == OP_AXIS && left[e->id]) {
+		left[e->id] = false;
+		f->axes[f->naxes++] = e->id;
+	}
+	for (int i = 0; i < e->narg; i++)
+		add_axes(f, e->arg[i], left);
+}
+
+/* As the read has them, the others before. */
+static void order_axes(Arena *arena, Factor *f, const bool *has, int naxes)
+{
+	const Expr *read = NULL;
+	bool *left = arena_memdup(arena, has, sizeof *has * (size_t)naxes);
+	bool *of_read = NEW_N(arena, bool, naxes);
+	find_read(f->element, &read);
+	if (read)
+		mark_axes(read, of_read);
+	f->axes = NEW_N(arena, int, naxes);
+	for (int a = 0; a < naxes; a++)
+		if (left[a] && !of_read[a]) {
+			left[a] = false;
+			f->axes[f->naxes++] = a;
+		}
+	if (read)
+		add_axes(f, read, left);
+}
+
+static Expr *times(Arena *arena, Expr *a, Expr *b)
+{
+	return a ? expr_binary(arena, OP_MUL, a, b) : b;
+}
+
+bool factor_find(
+    Arena *arena, Expr *body, int naxes, int number, Factor *out)
+{
+	Factors f = {.fits = true};
+	collect(&f, body);
+	*out = (Factor){0};
+	if (!f.fits || f.n < 2 || number < 1 || number > f.n)
+		return false;
+	bool *has = NEW_N(arena, bool, naxes);
+	mark_axes(f.at[number - 1], has);
+	for (int i = 0; i < f.n; i++) {
+		if (f.at[i]->type != body->type)
+			return false;
+		if (!is_within(f.at[i], has)) {
+			out->others = times(arena, out->others, f.at[i]);
+			continue;
+		}
+		out->together++;
+		out->element = times(arena, out->element, f.at[i]);
+	}
+	if (out->others)
+		order_axes(arena, out, has, naxes);
+	return out->others && out->naxes;
+}
+
+Expr *factor_element(Arena *arena, const Factor *f, int naxes)
+{
+	Expr **values = NEW_N(arena, Expr *, naxes);
+	for (int i = 0; i < f->naxes; i++)
+		values[f->axes[i]] = expr_axis(arena, i);
+	return expr_substitute_axes(arena, f->element, values, naxes);
+}
+
+Expr *factor_product(Arena *arena, const Factor *f, int buffer)
+{
+	Expr **index = NEW_N(arena, Expr *, f->naxes);
+	for (int i = 0; i < f->naxes; i++)
+		index[i] = expr_axis(arena, f->axes[i]);
+	return times(arena,
+	    expr_read(arena, f->element->type, buffer, index, f->naxes),
+	    f->others);
+}

@@ -1,0 +1,96 @@
+/* extract: a factor of a product gets a block of its own, and is computed once
+ * for all that it is multiplied with.
+ *
+ *     y[i, j] = sum[n]((x[n, i] - m[i]) * w[n, j])      t = extract(y, 1)
+ *   ->
+ *     t[n, i] = x[n, i] - m[i]
+ *     y[i, j] = sum[n](t[n, i] * w[n, j])
+ *
+ * The factor with that number, and all that have no other axes than it has.
+ * Legal before anything of the block is scheduled; where several factors move
+ * together --numerics=exact forbids it for floats. */
+#include "schedule/internal.h"
+
+typedef struct {
+	int stage;
+	Factor factor;
+} Extract;
+
+static Refusal parameters(const Call *call, Extract *p)
+{
+	int64_t number;
+	Refusal why = call_stage(call, 0, &p->stage);
+
+	if (!why)
+		why = call_int(call, 1, &number);
+	if (!why)
+		why = call_outs(call, 1);
+	if (why)
+		return why;
+	const Stage *s = &call->nest->stages.at[p->stage];
+	return number >= 1 && number <= INT32_MAX &&
+		factor_find(call->nest->arena, s->body, s->naxes, (int)number,
+		    &p->factor)
+	    ? NULL
+	    : "the block is no product with such a factor of fewer axes";
+}
+
+Refusal extract_legal(const Call *call)
+{
+	const Nest *nest = call->nest;
+	Extract p;
+	Refusal why = parameters(call, &p);
+
+	if (why)
+		return why;
+	if (nest->program->numerics == NUMERICS_EXACT &&
+	    p.factor.together > 1 && dtype_is_float(p.factor.element->type))
+		return "exact numerics keep the order of the product";
+	if (!edit_is_pristine(nest, p.stage))
+		return "the block is scheduled already";
+	if (!edit_is_identity_write(nest, p.stage))
+		return "the block does not write at its axes";
+	if (nest->stages.at[p.stage].carries >= 0)
+		return "the block carries from element to element";
+	return NULL;
+}
+
+static int add_element(Nest *nest, const Extract *p, const char *name)
+{
+	int number = edit_new_stage(nest, name, p->stage, false);
+	Stage *s = &nest->stages.at[number];
+	const Stage *old = &nest->stages.at[p->stage];
+	const Factor *f = &p->factor;
+	NestBuffer like = nest->buffers.at[old->buffer];
+
+	s->naxes = s->nspatial = s->nwrite = f->naxes;
+	s->axes = NEW_N(nest->arena, StageAxis, f->naxes);
+	s->write = NEW_N(nest->arena, Expr *, f->naxes);
+	like.type = f->element->type;
+	like.ndim = f->naxes;
+	like.shape = NEW_N(nest->arena, int64_t, f->naxes);
+	for (int a = 0; a < f->naxes; a++) {
+		const StageAxis *from = &old->axes[f->axes[a]];
+		s->axes[a] = (StageAxis){.name = from->name,
+		    .extent = from->extent, .region = HANDLE_NONE};
+		s->write[a] = expr_axis(nest->arena, a);
+		like.shape[a] = from->extent;
+	}
+	s->buffer = edit_new_buffer(nest, name, &like, SCOPE_GLOBAL);
+	nest->buffers.at[s->buffer].writer = number;
+	nest_set_body(
+	    nest, number, factor_element(nest->arena, f, old->naxes));
+	edit_new_loops(nest, number);
+	return s->buffer;
+}
+
+void extract_apply(const Call *call)
+{
+	Nest *nest = call->nest;
+	Extract p;
+
+	parameters(call, &p);
+	int buffer = add_element(nest, &p, call->step->outs[0]);
+	nest_set_body(nest, p.stage,
+	    factor_product(nest->arena, &p.factor, buffer));
+}

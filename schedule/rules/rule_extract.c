@@ -1,0 +1,139 @@
+/* A factor of a product that is computed, and used for many of its elements, gets
+ * a block of its own, so that it is computed once and packed:
+ *
+ *     y[i, j] = sum[n]((x[n, i] - m[i]) * (x[n, j] - m[j]))
+ * -->
+ *     y_f = extract(y, 1)           y_f[n, i] = x[n, i] - m[i]
+ *
+ * Likewise a block that such a product reads is not inlined because it is cheap.
+ * Not between several products (rule_rows.c).  The other rules see the program
+ * as it is then. */
+#include "schedule/rules/rules.h"
+
+enum { USES_LEAST = 16, FACTORS_MOST = 16 };
+
+static bool has_axis(const Factor *f, int axis)
+{
+	for (int i = 0; i < f->naxes; i++)
+		if (f->axes[i] == axis)
+			return true;
+	return false;
+}
+
+/* The elements of the largest buffer that is read. */
+static double largest_read(const Program *p, const Expr *e)
+{
+	double most = 0;
+	if (e->op == OP_READ) {
+		most = 1;
+		for (int d = 0; d < p->buffers[e->id].ndim; d++)
+			most *= (double)p->buffers[e->id].shape[d];
+	}
+	for (int i = 0; i < e->narg; i++) {
+		double n = largest_read(p, e->arg[i]);
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/* Is it used again for many elements, and no larger than what it is made of? */
+static bool is_reused(const Program *p, const Block *b, const Factor *f)
+{
+	double elements = 1, uses = 1;
+	bool moves = false;
+	for (int a = 0; a < b->naxes; a++) {
+		double n = (double)b->axes[a].extent;
+		if (has_axis(f, a)) {
+			elements *= n;
+			moves |= a >= b->nspatial;
+		} else if (a < b->nspatial) {
+			uses *= n;
+		}
+	}
+	return moves && uses >= USES_LEAST &&
+	    elements <= largest_read(p, f->element) * 1.5;
+}
+
+/* The block that makes the factor, which is one read of it; -1. */
+static int maker_of(const Program *p, const Factor *f)
+{
+	const Expr *e = f->element;
+	const Buffer *b = e->op == OP_READ ? &p->buffers[e->id] : NULL;
+	if (!b || b->role != BUFFER_TEMP || b->block < 0 || b->once ||
+	    p->blocks[b->block].reduce != REDUCE_NONE)
+		return -1;
+	for (int i = 0; i < p->nblocks; i++)
+		if (p->blocks[i].reduce == REDUCE_NONE &&
+		    expr_find_read(p->blocks[i].body, e->id))
+			return -1;
+	return b->block;
+}
+
+static void make_element(
+    Arena *arena, Program *p, int at, const Factor *f, const char *name)
+{
+	Block old = p->blocks[at], t = rule_block_like(arena, &old, name);
+	for (int i = 0; i < f->naxes; i++) {
+		t.axes[i] = old.axes[f->axes[i]];
+		t.axes[i].reduce = false;
+	}
+	t.naxes = t.nspatial = f->naxes;
+	t.reduce = REDUCE_NONE;
+	t.body = factor_element(arena, f, old.naxes);
+	t.buffer = rule_add_buffer(arena, p, &t, t.body->type);
+	rule_add_block(arena, p, at, t);
+	p->blocks[at + 1].body = factor_product(arena, f, t.buffer);
+}
+
+static int products(const Program *p, int *product)
+{
+	int n = 0;
+	for (int i = 0; i < p->nblocks; i++)
+		if (rows_is_product(&p->blocks[i])) {
+			*product = i;
+			n++;
+		}
+	return n;
+}
+
+const Program *rule_extract(
+    Arena *arena, const Program *program, Buf *steps, bool **extracted)
+{
+	Program *p = rule_copy_program(arena, program);
+	int at = 0;
+	*extracted = NEW_N(arena, bool, rule_room(p));
+	if (products(p, &at) != 1 || p->blocks[at].reduce != REDUCE_SUM)
+		return p;
+	for (int k = 1; k <= FACTORS_MOST; k++) {
+		const Block *b = &p->blocks[at];
+		Factor f;
+		if (!factor_find(arena, b->body, b->naxes, k, &f) ||
+		    !is_reused(p, b, &f))
+			continue;
+		int maker = maker_of(p, &f);
+		double flops = rule_flops(arena,
+		    maker >= 0 ? p->blocks[maker].body : f.element);
+		if (flops < 1)
+			continue;
+		if (maker >= 0) {
+			(*extracted)[f.element->id] = true;
+			continue;
+		}
+		if (p->numerics == NUMERICS_EXACT && f.together > 1 &&
+		    dtype_is_float(f.element->type))
+			continue;
+		const char *name = rule_new_name(
+		    arena, p, b, arena_printf(arena, "f%d", k));
+		buf_printf(steps, "%s = extract(%s, %d)\n", name, b->name, k);
+		make_element(arena, p, at, &f, name);
+		(*extracted)[p->nbuffers - 1] = true;
+		at++;
+		k = 0; /* they have other numbers now */
+	}
+	return p;
+}
+
+bool rule_is_extracted(const Rules *r, int block)
+{
+	return r->extracted[r->program->blocks[block].buffer];
+}
