@@ -161,6 +161,29 @@ static int widest_along(const Spatial *s, int axis)
 	return lanes;
 }
 
+/* All that is read along the last axis lies side by side. */
+static bool lies_along(const Spatial *s)
+{
+	for (int i = 0; i < s->info->reads.n; i++) {
+		const RuleRead *read = &s->info->reads.at[i];
+		if (read->uses[s->last] &&
+		    rule_stride(s->r->program, read, s->last, 1) != 1)
+			return false;
+	}
+	return true;
+}
+
+/* Of the last axis: as many as what is computed has. */
+static int widest_last(const Spatial *s)
+{
+	int lanes = widest_along(s, s->last);
+	int all = rule_value_lanes(s->r, s->info->block);
+	return all > lanes && s->block->axes[s->last].extent >= all &&
+		lies_along(s)
+	    ? all
+	    : lanes;
+}
+
 static void put_square(Spatial *s)
 {
 	Rules *r = s->r;
@@ -233,7 +256,7 @@ static void split_rows(Spatial *s)
 	int64_t n = s->block->axes[s->row].extent;
 	s->sizes = s->has_kinds ? NULL
 				: rule_columns(s->r, s->info->block, s->last,
-					  widest_along(s, s->last));
+					  widest_last(s));
 	RuleSplit i = rule_split(s->r, s->block, s->row,
 	    s->sizes ? "1, 2, 4, 8" : NULL);
 	s->rows = i;
@@ -282,7 +305,7 @@ static int cut_last(Spatial *s)
 {
 	const char *axis = s->block->axes[s->last].name;
 	int64_t period = period_of(s, s->last);
-	int lanes = widest_along(s, s->last), part = lanes;
+	int lanes = widest_last(s), part = lanes;
 	if (period <= lanes || period >= s->block->axes[s->last].extent ||
 	    period / rule_common_divisor(period, lanes) <= COPIES_MOST)
 		return lanes;
@@ -315,7 +338,7 @@ static void put_rows(Spatial *s, const RuleSplit *v)
 static void split_last(Spatial *s)
 {
 	const Block *block = s->block;
-	int lanes = widest_along(s, s->last);
+	int lanes = widest_last(s);
 	int64_t extent = block->axes[s->last].extent;
 	if (lanes <= 1 || extent <= 1)
 		return;

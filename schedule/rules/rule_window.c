@@ -107,7 +107,7 @@ void rule_lanes_in_space(Rules *r, int block)
 	const Block *b = &r->program->blocks[block];
 	int last = rule_longer_axis(b, b->nspatial);
 	int row = rule_longer_axis(b, last < 0 ? 0 : last);
-	int lanes = rule_lanes(r->machine, b->body->type);
+	int lanes = rule_value_lanes(r, block);
 	bool home = r->blocks[block].home == block;
 	const char *n = b->name;
 	while (last >= 0 && lanes > 1 && b->axes[last].extent * 2 <= lanes)

@@ -24,6 +24,39 @@ int rule_lanes(const Machine *machine, DType type)
 	return machine->vector_bytes > bytes ? machine->vector_bytes / bytes : 1;
 }
 
+enum { MASKED_LEAST = 64 }; /* bytes of a vector: then bytes have masks, too */
+
+/* Bytes of the widest value, where all that is done is the same in the type that
+ * is stored: compared, chosen, moved; 0: something else is. */
+static int widest_value(const Machine *machine, const Expr *e)
+{
+	bool narrow = e->op == OP_READ || e->op == OP_INT ||
+	    e->op == OP_MAX || e->op == OP_MIN ||
+	    (e->op == OP_IF && machine->vector_bytes >= MASKED_LEAST);
+	int bytes = narrow && dtype_is_int(e->type) ? dtype_bytes(e->type) : 0;
+	for (int i = e->op == OP_IF; bytes && e->op != OP_READ && i < e->narg;
+	     i++) {
+		int b = widest_value(machine, e->arg[i]);
+		bytes = !b ? 0 : b > bytes ? b : bytes;
+	}
+	return bytes;
+}
+
+int rule_value_lanes(const Rules *r, int block)
+{
+	const Block *b = &r->program->blocks[block];
+	int bytes = widest_value(
+	    r->machine, r->bodies ? r->bodies[block] : b->body);
+	int lanes = rule_lanes(r->machine, b->body->type);
+	bool chosen = b->reduce == REDUCE_NONE || b->reduce == REDUCE_MAX ||
+	    b->reduce == REDUCE_MIN;
+	if (!bytes || !chosen ||
+	    r->program->buffers[b->buffer].type != b->body->type ||
+	    r->machine->vector_bytes / bytes < lanes)
+		return lanes;
+	return r->machine->vector_bytes / bytes;
+}
+
 static bool has_axis(const Expr *e, int axis)
 {
 	if (e->op == OP_AXIS)

@@ -125,6 +125,9 @@ int rule_axis_of(const Expr *e); /* of a plain index; -1 */
 /* How many different reads of the buffer the block has. */
 int rule_reads_of(const RuleBlock *b, int buffer);
 int rule_lanes(const Machine *machine, DType type);
+/* Those of what the block computes: more, where that is in narrower types than
+ * sums are. */
+int rule_value_lanes(const Rules *r, int block);
 /* An instruction of one evaluation: what ops.def counts, and what selects. */
 bool rule_is_flop(const Expr *e);
 
