@@ -301,7 +301,7 @@ static int loads_apart(const Machine *m, const PlanAccess *a, int64_t step)
 }
 
 /* Copies that read other vectors, of those whose lanes lie apart: x*2 + s for two
- * of s reads the same ones. */
+ * of s reads the same ones, but where a condition guards what lies between. */
 static double copies_apart(
     const StageNow *w, const PlanAccess *a, uint32_t loops, int apart)
 {
@@ -456,7 +456,7 @@ static void count_body(const StageNow *w, StageCost *c)
 			continue;
 		double each = wide ? words : 1;
 		int whole = a->write ? 0 : loads_apart(m, a, step);
-		loaded = wide && whole ? copies_apart(w, a, moving, whole)
+		loaded = wide && whole && !a->zeros ? copies_apart(w, a, moving, whole)
 				       : copies;
 		if (step == 1 || (wide && whole))
 			each *= lines_each(w, a, vector);
