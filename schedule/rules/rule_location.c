@@ -9,7 +9,7 @@
  * outside of which nothing moves that the block does not move with: there
  * nothing is computed twice, but for what neighbouring rows share; filters are
  * offered a block of rows and columns, which with all that is computed for it
- * stays in the nearest cache. */
+ * stays in the nearest cache.  What is offered no place is a home itself. */
 #include "schedule/rules/rules.h"
 
 #include <assert.h>
@@ -153,5 +153,7 @@ void rule_location(Rules *r, int i)
 	if (places.size)
 		buf_printf(&r->text, "compute_at(%s, ? in {root%s})\n",
 		    r->program->blocks[i].name, buf_text(&places));
+	else
+		rule_root(r, i);
 	buf_free(&places);
 }
