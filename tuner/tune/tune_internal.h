@@ -5,7 +5,7 @@
 #include "tuner/store/history.h"
 #include "tuner/tune/tune.h"
 
-enum { FORM_DIGITS = 16 };
+enum { FORM_DIGITS = 16, TUNE_BATCH = 32 };
 
 /* A trace that was measured, by whomever. */
 typedef struct {
@@ -58,13 +58,15 @@ struct Tuning {
 	/* Of the last ones: each; lowering and compiling on one CPU. */
 	double trial_s, lower_s, compile_s;
 	double round_end_s; /* of the search's round that is under way */
+	/* What the last one found; how many of these were proposed. */
+	Candidate found[TUNE_BATCH];
+	int nfound, taken;
+	bool ended; /* the round found all that there was */
 	int64_t last_fit;
 	int failed_by[OUTCOME_IMPLAUSIBLE + 1];
 	void (*progress)(const TuneProgress *, void *);
 	void *context;
 };
-
-enum { TUNE_BATCH = 32 };
 
 /* tune.c */
 double tune_elapsed(const Tuning *t);
@@ -118,7 +120,8 @@ Status propose_first(Tuning *t, Proposal *out, bool *found);
 /* A kernel of another structure than the trace; NULL. */
 const Trace *propose_other(Tuning *t, const Trace *trace);
 int propose_batch(const Tuning *t);
-/* Up to n of new code, at most TUNE_BATCH; *exhausted: there are no more. */
+/* Up to n of new code, as many as processes can wait to compile them;
+ * *exhausted: there are no more. */
 Status propose_next(
     Tuning *t, int n, Proposal *out, int *got, bool *exhausted);
 void propose_learn(Tuning *t, const Proposal *p, double time_s);

@@ -125,6 +125,7 @@ void propose_close(Tuning *t)
 	model_free(t->model);
 	t->search = NULL;
 	t->model = NULL;
+	t->nfound = t->taken = 0;
 }
 
 /* All its sketches. */
@@ -314,27 +315,48 @@ static int drop_known(Tuning *t, Proposal *p, int n)
 	return kept;
 }
 
+/* A round of the search for n candidates. */
+static void find(Tuning *t, int n)
+{
+	t->round_end_s = measure_now() +
+	    fmin(fmax(round_s * n / TUNE_BATCH, n / 2 * t->trial_s),
+		tune_time_left(t) / ROUNDS_LEAST);
+	t->nfound =
+	    search_next(t->search, score_candidates, t, n, t->found);
+	t->taken = 0;
+	t->ended = t->nfound < n;
+}
+
+/* Of what was found as many as can wait with their lowered forms: what is lowered
+ * is compiled by the same process, or it would be lowered twice. */
+static int take(Tuning *t, int n, Proposal *out)
+{
+	int taken = t->nfound - t->taken;
+	taken = taken > n ? n : taken;
+	taken = taken > MEASURE_WIDTH ? MEASURE_WIDTH : taken;
+	for (int i = 0; i < taken; i++)
+		out[i] = proposal(t, &t->found[t->taken++]);
+	return taken;
+}
+
 Status propose_next(
     Tuning *t, int n, Proposal *out, int *got, bool *exhausted)
 {
-	Candidate batch[TUNE_BATCH];
 	double start = measure_now();
 	assert(n > 0 && n <= TUNE_BATCH);
 	*got = 0;
 	*exhausted = false;
-	FORWARD_IF_ERROR(fit(t));
+	if (t->taken == t->nfound)
+		FORWARD_IF_ERROR(fit(t));
 	for (int stalled = 0; !*got && !*exhausted && tune_budget_left(t);) {
-		t->round_end_s = measure_now() +
-		    fmin(fmax(round_s * n / TUNE_BATCH, n / 2 * t->trial_s),
-			tune_time_left(t) / ROUNDS_LEAST);
-		int proposed = search_next(
-		    t->search, score_candidates, t, n, batch);
-		for (int i = 0; i < proposed; i++)
-			out[i] = proposal(t, &batch[i]);
-		FORWARD_IF_ERROR(set_forms(t, out, proposed));
-		*got = drop_known(t, out, proposed);
-		stalled += proposed;
-		*exhausted = proposed < n || (!*got && stalled >= STALLED);
+		if (t->taken == t->nfound)
+			find(t, n);
+		int taken = take(t, n, out);
+		FORWARD_IF_ERROR(set_forms(t, out, taken));
+		*got = drop_known(t, out, taken);
+		stalled += taken;
+		*exhausted = t->taken == t->nfound &&
+		    (t->ended || (!*got && stalled >= STALLED));
 	}
 	t->result.times.search += measure_now() - start;
 	return STATUS_OK;
