@@ -339,6 +339,24 @@ static void write_transform_layout(Generator *g, Buf *out)
 	buf_puts(out, "])");
 }
 
+/* A block's axis, by a number that divides it if there is one. */
+static void write_divide(Generator *g, Buf *out)
+{
+	int stage = any_stage(g);
+	const Stage *s = &g->nest->stages.at[stage];
+	const char *outer = new_name(g), *inner = new_name(g);
+
+	if (!s->nspatial)
+		return;
+	const StageAxis *a = &s->axes[below(g, s->nspatial)];
+	int64_t by = 2 + (int64_t)below(g, 4);
+	while (by < a->extent && a->extent % by)
+		by++;
+	if (g->nest->vars.at[a->var].how == VAR_LOOP)
+		buf_printf(out, "%s, %s = divide(%s, %lld)", outer, inner,
+		    var_name(g, a->var), (long long)by);
+}
+
 /* Of the first block that has phases, or none. */
 static void write_thin(Generator *g, Buf *out)
 {

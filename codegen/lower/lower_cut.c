@@ -16,6 +16,7 @@
 typedef struct {
 	Lower *l;
 	IndexVec forms;
+	IntVec wraps; /* those that say where an index wraps around */
 } Forms;
 
 /* A form for each place, whatever is known there, so that they can be counted. */
@@ -31,14 +32,17 @@ static void add_difference(Forms *f, const Expr *a, const Expr *b)
 	add_form(f, apart ? index_const(0) : index_add(f->l, x, y, -1));
 }
 
-/* Where an index wraps around. */
+/* Where an index wraps around; which of the two comes first does not depend on
+ * what is known here. */
 static void add_wraps(Forms *f, const Expr *e)
 {
 	Index wraps[2];
 	index_wraps(f->l, index_of(f->l, e->arg[0]),
 	    index_divisor(f->l, e->arg[1]), wraps);
-	add_form(f, wraps[0]);
-	add_form(f, wraps[1]);
+	for (int i = 0; i < 2; i++) {
+		vec_push(f->l->arena, &f->wraps, f->forms.n);
+		add_form(f, wraps[i]);
+	}
 }
 
 /* Which of its two values an index takes. */
@@ -68,7 +72,7 @@ static bool add_forms(Expr *e, void *context)
 }
 
 /* Of a stage's body; no code comes of them. */
-static IndexVec body_forms(Lower *l, int stage)
+static Forms body_forms(Lower *l, int stage)
 {
 	Forms c = {.l = l};
 	const bool *clamp = l->clamp;
@@ -80,7 +84,7 @@ static IndexVec body_forms(Lower *l, int stage)
 	l->silent--;
 	l->stage = outer;
 	l->clamp = clamp;
-	return c.forms;
+	return c;
 }
 
 static Index most(Lower *l, Index form)
@@ -116,9 +120,18 @@ static Index boundary(Lower *l, Index rest, int64_t step)
 	    l, index_add(l, index_const(step - 1), rest, -1), step);
 }
 
+static bool is_wrap(const Forms *f, int form)
+{
+	for (int i = 0; i < f->wraps.n; i++)
+		if (f->wraps.at[i] == form)
+			return true;
+	return false;
+}
+
 bool loop_cut(Lower *l, int stage, int var, int from, LoopCut *cut)
 {
-	IndexVec forms = body_forms(l, stage);
+	Forms body = body_forms(l, stage);
+	IndexVec forms = body.forms;
 	int symbol = SYMBOL_FREE - var;
 	assert(!l->vars[var].bound && from >= 0);
 	for (int i = from; i < forms.n; i++) {
@@ -133,6 +146,7 @@ bool loop_cut(Lower *l, int stage, int var, int from, LoopCut *cut)
 		Index some = boundary(l, most(l, rest), step);
 		*cut = (LoopCut){.form = i,
 		    .rises = step > 0,
+		    .wraps = is_wrap(&body, i),
 		    .first = step > 0 ? some : all,
 		    .second = step > 0 ? all : some};
 		return true;
@@ -142,7 +156,7 @@ bool loop_cut(Lower *l, int stage, int var, int from, LoopCut *cut)
 
 void loop_cut_facts(Lower *l, int stage, const CutFact *facts)
 {
-	IndexVec forms = body_forms(l, stage);
+	IndexVec forms = body_forms(l, stage).forms;
 	for (; facts; facts = facts->up) {
 		assert(facts->form >= 0 && facts->form < forms.n);
 		Index f = forms.at[facts->form];

@@ -446,6 +446,7 @@ Value step_some(Lower *l, int stage);
 typedef struct {
 	int form;
 	bool rises;
+	bool wraps; /* an index wraps around: worth a cut on both sides */
 	Index first, second;
 } LoopCut;
 /* In which a form is for all that is inside, or for nothing. */

@@ -888,7 +888,7 @@ static void cut_loop(Lower *l, int stage, int pos, const StepLimits *limits,
 			end_at(l, &part, i == 0 ? cut.first : cut.second);
 		if (i != 1)
 			part.cuts = &fact;
-		if (i != 1 && fact.holds)
+		if (i != 1 && (fact.holds || cut.wraps))
 			cut_loop(l, stage, pos, &part, cut.form + 1, cuts - 1);
 		else
 			serial_loop(l, stage, pos, PHASE_UPDATE, &part);

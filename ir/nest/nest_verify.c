@@ -365,6 +365,36 @@ static Handle tells_apart(Verify *v, Expr *index, int x)
 	return tape_at_most(v->tape, span, magnitude(v, k));
 }
 
+/* The same, told by axes, which do not leave their extents: index = k*axis +
+ * rest, and another x is another value of the axis. */
+static Handle tells_axis_apart(Verify *v, int stage, Expr *index, int x)
+{
+	const Stage *s = stage_at(v, stage);
+	int axis = var_at(v, x)->axis;
+	Handle span = tape_const(v->tape, 1), k = HANDLE_NONE;
+	Affine a = affine_of(v->arena, v->tape, index);
+	if (axis < 0 || index->op == OP_AXIS || s->tail == TAIL_PAD ||
+	    s->place >= 0)
+		return tape_const(v->tape, 0);
+	for (int i = 0; i < a.n; i++) {
+		const Expr *term = a.terms[i].term;
+		if (term->op != OP_AXIS)
+			return tape_const(v->tape, 0);
+		if (term->id == axis)
+			k = a.terms[i].coefficient;
+		else
+			span = tape_add(v->tape, span,
+			    tape_mul(v->tape,
+				magnitude(v, a.terms[i].coefficient),
+				tape_const(v->tape,
+				    s->axes[term->id].extent - 1)));
+	}
+	return k == HANDLE_NONE
+	    ? tape_const(v->tape, 0)
+	    : tape_mul(v->tape, tape_at_most(v->tape, span, magnitude(v, k)),
+		  tells_apart(v, v->value[stage][axis], x));
+}
+
 static bool check_distinct(Verify *v, int stage, int x)
 {
 	const Stage *s = stage_at(v, stage);
@@ -375,6 +405,8 @@ static bool check_distinct(Verify *v, int stage, int x)
 		Expr *index = expr_substitute_axes(
 		    v->arena, s->write[d], v->value[stage], s->naxes);
 		apart = tape_max(v->tape, apart, tells_apart(v, index, x));
+		apart = tape_max(v->tape, apart,
+		    tells_axis_apart(v, stage, s->write[d], x));
 	}
 	return nest_require(v->nest, apart,
 	    "iterations that run at once write the same element", v->why);

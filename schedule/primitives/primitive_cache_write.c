@@ -34,6 +34,10 @@ Refusal cache_write_legal(const Call *call)
 		return why;
 	if (call->nest->stages.at[p.stage].fill)
 		return "the block is padded";
+	if (!edit_is_identity_write(call->nest, p.stage) &&
+	    call->nest->stages.at[p.stage].nwrite <
+		call->nest->stages.at[p.stage].nspatial)
+		return "the block does not write at its axes";
 	return NULL;
 }
 

@@ -298,27 +298,39 @@ static const char *copies_of(const Spatial *s, int64_t tiles, int lanes)
 			: "1";
 }
 
+/* Can the axis be two, the inner one as long as a period? */
+static bool divides(const Spatial *s, int64_t period, int lanes)
+{
+	return period && s->block->axes[s->last].extent % period == 0 &&
+	    2 * period > lanes && is_home(s) && !s->info->hosts;
+}
+
 /* Where indices begin anew only after more vectors than that, the axis is cut
- * there, so that neighbours stay neighbours: into vectors of half the lanes, or
- * a quarter, that fill it. */
+ * there, so that neighbours stay neighbours: into vectors, perhaps of half the
+ * lanes, that fill it, or, where none do, with a tail in each part.  What is not
+ * there twice is no period: loops are cut at its end (lower_cut.c). */
 static int cut_last(Spatial *s)
 {
 	const char *axis = s->block->axes[s->last].name;
 	int64_t period = period_of(s, s->last);
+	int64_t extent = s->block->axes[s->last].extent;
 	int lanes = widest_last(s), part = lanes;
-	if (period <= lanes || period >= s->block->axes[s->last].extent ||
+	int least = divides(s, period, lanes) ? lanes / 2 : 4;
+	if (2 * period > extent ||
 	    period / rule_common_divisor(period, lanes) <= COPIES_MOST)
 		return lanes;
-	while (part > 4 && period % part)
+	while (part > least && period % part)
 		part /= 2;
-	if (period % part)
+	bool fills = period > lanes && period % part == 0;
+	if (!fills && !divides(s, period, lanes))
 		return lanes;
 	s->outer = rule_name(s->r, s->block, axis, "_d0");
 	s->part = rule_name(s->r, s->block, axis, "_d1");
 	s->part_extent = period;
-	put(s, "%s, %s = split(%s, [_, %lld])\n", s->outer, s->part,
-	    loop_of(s, s->last), (long long)period);
-	return part;
+	put(s, fills ? "%s, %s = split(%s, [_, %lld])\n"
+		     : "%s, %s = divide(%s, %lld)\n",
+	    s->outer, s->part, loop_of(s, s->last), (long long)period);
+	return fills ? part : lanes;
 }
 
 /* The order of loops where several rows are at once. */

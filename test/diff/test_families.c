@@ -103,6 +103,29 @@ static const char *windows(Draw *d)
 	    c, h, w, k * k);
 }
 
+/* Rows repeated, of a length that is no multiple of a vector. */
+static const char *tiles(Draw *d)
+{
+	static const char *const types[] = {"f32", "u8", "i16", "f64"};
+	int m = between(d, 1, 4), n = 2 * between(d, 8, 30) + 1;
+	int times = between(d, 2, 5), rows = between(d, 2, 3);
+	const char *type = one_of(d, types, 4);
+	return arena_printf(d->arena,
+	    "inputs: {x: '%s[%d, %d]', b: '%s[%d]'}\ncompute: |\n"
+	    "  y[i < %d, j < %d] = x[i%%%d, j%%%d] + b[j//%d]\n",
+	    type, m, n, type, times, rows * m, times * n, m, n, n);
+}
+
+/* A border from the other side. */
+static const char *wraps(Draw *d)
+{
+	int n = between(d, 40, 130), p = between(d, 1, 5);
+	return arena_printf(d->arena,
+	    "inputs: {x: '%s[3, %d]'}\ncompute: |\n"
+	    "  y[i < 3, j < %d] = x[i, (j + %d)%%%d]\n",
+	    number(d), n, n + 2 * p, n - p, n);
+}
+
 typedef struct {
 	const char *name;
 	const char *(*text)(Draw *d); /* but for the first lines */
@@ -114,6 +137,8 @@ static const Form forms[] = {
     {"classes", classes, "set_scope(y~2, reg)"},
     {"computed", computed, "set_scope(p~3, reg)"},
     {"windows", windows, "reverse_compute_at(m, p_j0)"},
+    {"tiles", tiles, "divide(y.j, "},
+    {"wraps", wraps, "vectorize(y_jv, "},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 

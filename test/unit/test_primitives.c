@@ -320,6 +320,36 @@ static const Case spread[] = {
     {"compute_inline(p)", "thin(p.x, 3)", "there is no loop"},
 };
 
+static const Case divided[] = {
+    {"", "jo, ji = divide(y.j, 5)", NULL},
+    {"jo, ji = divide(y.j, 5)", "j0, j1 = split(ji, [_, 4])", NULL},
+    {"jo, ji = divide(y.j, 5)\nj0, j1 = split(ji, [_, 4])",
+	"vectorize(j1, 4)", NULL},
+    {"jo, ji = divide(y.j, 5)\nj0, j1 = split(ji, [_, 4])",
+	"parallel(jo)", NULL},
+    {"jo, ji = divide(y.j, 5)", "reorder(ji, jo, y.i)", NULL},
+    {"jo, ji = divide(y.j, 5)", "j = fuse(jo, ji)", NULL},
+    {"jo, ji = divide(y.j, 5)", "a, b = divide(jo, 2)", "at its axes"},
+    {"jo, ji = divide(y.j, 5)", "w = cache_write(y)", "at its axes"},
+    {"jo, ji = divide(y.j, 5)", "unroll(y.j)", "there is no loop"},
+    {"io, ii = divide(t.i, 2)", "compute_inline(t)", "at its axes"},
+    {"", "jo, ji = divide(y.j, 7)", "does not divide"},
+    {"", "jo, ji = divide(y.j, 20)", "does not divide"},
+    {"", "jo, ji = divide(y.j, 1)", "does not divide"},
+    {"", "jo, ji = divide(s.i, 2)", "has a reduction"},
+    {"", "jo, ji = divide(s.k, 2)", "has a reduction"},
+    {"unroll(y.i)", "jo, ji = divide(y.j, 5)", NULL},
+    {"unroll(y.j)", "jo, ji = divide(y.j, 5)", "scheduled already"},
+    {"a, b = split(y.j, [_, 5])", "jo, ji = divide(b, 5)",
+	"scheduled already"},
+    {"compute_at(t, y.i)", "jo, ji = divide(y.j, 5)", "at its"},
+    {"compute_at(t, y.i)", "io, ii = divide(t.i, 2)", "at another's"},
+    {"blockize(y.j)", "io, ii = divide(y.i, 2)", "made by blockize"},
+    {"set_scope(t, reg)", "jo, ji = divide(t.i, 2)", "not global"},
+    {"w = cache_read(y, x)", "jo, ji = divide(w.x0, 2)", "at its axes"},
+    {"", "y, ji = divide(y.j, 5)", "is taken"},
+};
+
 static Program *program_of(Arena *arena, const char *text)
 {
 	Source *source = NEW(arena, Source);
@@ -333,6 +363,15 @@ static Program *program_of(Arena *arena, const char *text)
 	if (!p)
 		fail_msg("%s", buf_text(&diag.text));
 	return p;
+}
+
+static Program *divided_program(Arena *arena)
+{
+	return program_of(arena, "tunec: 1\nname: divided\n"
+	    "inputs: {x: 'f32[6, 5]'}\ncompute: |\n"
+	    "  s[i < 6] = sum[k < 5](x[i, k])\n"
+	    "  t[i < 6] = s[i]*s[i]\n"
+	    "  y[i < 6, j < 20] = x[i, j%5]*t[j//4] + f32(j//10 + j%10)\n");
 }
 
 static Program *spread_program(Arena *arena)
@@ -527,6 +566,8 @@ static void test_cases(void **state)
 		check_case(&windows[i], window_program);
 	for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
 		check_case(&factors[i], factor_program);
+	for (size_t i = 0; i < sizeof divided / sizeof *divided; i++)
+		check_case(&divided[i], divided_program);
 	for (int i = 0; i < PRIMITIVE_COUNT; i++)
 		if (!accepted[i])
 			fail_msg("%s was never accepted", primitive_name(i));

@@ -160,6 +160,11 @@ static const Case cases[] = {
 	{"y_j_d0, y_j_d1 = split(y.j, [_, 72])",
 	    "y_j0, y_j1, y_jv = split(y_j_d1, ? in tile([1, 2, 4, 8], [8]))"},
 	{0}},
+    /* or divided, where no vectors fill a period */
+    {"test/bench/families/moves/tile.yaml",
+	{"y_j_d0, y_j_d1 = divide(y.j, 150)",
+	    "y_j0, y_j1, y_jv = split(y_j_d1, ? in tile([1, 2, 4, 8], [16]))"},
+	{0}},
     /* a few steps for each point: in the registers of what reads them */
     {"test/layouts/points.yaml",
 	{"set_scope(y~1, reg)\ncompute_at(y~1, y_n0)",
