@@ -456,8 +456,8 @@ static void count_body(const StageNow *w, StageCost *c)
 			continue;
 		double each = wide ? words : 1;
 		int whole = a->write ? 0 : loads_apart(m, a, step);
-		loaded = wide && whole && !a->zeros ? copies_apart(w, a, moving, whole)
-				       : copies;
+		loaded = wide && whole && !a->zeros
+		    ? copies_apart(w, a, moving, whole) : copies;
 		if (step == 1 || (wide && whole))
 			each *= lines_each(w, a, vector);
 		if (a->zeros)
