@@ -92,8 +92,11 @@ bool rule_window_applies(const Rules *r, int i)
 
 void rule_window(Rules *r, int i)
 {
+	const char *name = r->program->blocks[i].name;
 	rule_lanes_in_space(r, i);
 	r->blocks[i].scheduled = true;
+	rule_with_place(r, i);
+	rule_put_with(r, i, name, name);
 }
 
 static void put_reduction(Rules *r, const Block *b, const char *format)

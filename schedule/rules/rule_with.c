@@ -7,7 +7,8 @@
  *
  * The first block of such a set leads: rules schedule it alone, with an eye on
  * the registers that all results take; the others follow it at the end.  Filters
- * of a chain (rule_window.c) have places of their own. */
+ * of a chain (rule_window.c) have places of their own, but columns of windows that
+ * one block adds up. */
 #include "schedule/rules/rules.h"
 
 enum { TOGETHER_MOST = 4 };
@@ -87,6 +88,34 @@ static bool same_readers(const Rules *r, int a, int b)
 	return same;
 }
 
+/* Are the same elements of both read, however many? */
+static bool same_reads(const Rules *r, int reader, int a, int b)
+{
+	const RuleBlock *c = &r->blocks[reader];
+	int x = r->program->blocks[a].buffer, y = r->program->blocks[b].buffer;
+	if (rule_reads_of(c, x) != rule_reads_of(c, y))
+		return false;
+	for (int i = 0; i < c->reads.n; i++) {
+		bool found = c->reads.at[i].buffer != x;
+		for (int k = 0; k < c->reads.n && !found; k++)
+			found = c->reads.at[k].buffer == y &&
+			    same_index(&c->reads.at[k], &c->reads.at[i]);
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/* Columns of windows of one size, that one block adds up. */
+static bool same_windows(const Rules *r, int a, int b)
+{
+	const RuleBlock *x = &r->blocks[a], *y = &r->blocks[b];
+	return rule_is_separated(r, a) && rule_is_separated(r, b) &&
+	    x->consumers.n == 1 && y->consumers.n == 1 &&
+	    x->consumers.at[0] == y->consumers.at[0] &&
+	    same_reads(r, x->consumers.at[0], a, b);
+}
+
 static int followers(const Rules *r, int leader)
 {
 	int n = 0;
@@ -102,12 +131,14 @@ bool rule_runs_with(const Rules *r, int leader, int i)
 	    !same_axes(r, leader, i) || !share_reads(r, leader, i) ||
 	    !ready_before(r, i, leader) ||
 	    rule_is_row(r, leader) != rule_is_row(r, i) ||
-	    rule_is_window(r, leader) || rule_is_window(r, i) ||
+	    rule_is_window(r, leader) != rule_is_window(r, i) ||
 	    rule_is_point(r, leader) || rule_is_point(r, i) ||
 	    rule_rows_has(r, leader) || rule_rows_has(r, i) ||
 	    !nest_same_steps(r->plain, r->arena, leader, i) ||
 	    followers(r, leader) + 1 >= TOGETHER_MOST)
 		return false;
+	if (rule_is_window(r, leader))
+		return same_windows(r, leader, i);
 	return same_readers(r, leader, i) ||
 	    ((l->output || rule_only_outputs_read(r, leader)) &&
 		(r->blocks[i].output || rule_only_outputs_read(r, i)));
@@ -132,7 +163,7 @@ void rule_with(Rules *r, int i)
 	RuleBlock *b = &r->blocks[i];
 	b->with = leader_of(r, i);
 	b->scheduled = true;
-	if (!same_readers(r, b->with, i))
+	if (!rule_is_window(r, i) && !same_readers(r, b->with, i))
 		r->blocks[b->with].hosts = true;
 }
 
@@ -151,6 +182,7 @@ void rule_with_place(Rules *r, int leader)
 		b->home = r->blocks[leader].home;
 		b->moved_by = r->blocks[leader].moved_by;
 		b->place_axes = r->blocks[leader].place_axes;
+		b->columns = r->blocks[leader].columns;
 	}
 }
 

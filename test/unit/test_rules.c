@@ -217,12 +217,14 @@ static const Case cases[] = {
 	    "unroll(a.r)"},
 	{"cache_write"}},
     /* the same for filters that read the same, each with loops of its own;
-     * windows are summed by columns */
+     * windows are summed by columns, of several at once */
     {"test/bench/families/stencils/harris.yaml",
 	{"sxy_c = separate(sxy.s)\nunfold(sxy)", "compute_inline(sxy)",
-	    "vectorize(sxy_c_jv, 16)",
+	    "vectorize(sxx_c_jv, 16)", "compute_with(sxy_c, sxx_c)",
 	    "compute_at(gx, ? in {root, y_jb, inline})"},
-	{"compute_with"}},
+	{"compute_with(gy", "compute_with(syy_c"}},
+    {"test/bench/families/stencils/local_variance.yaml",
+	{"compute_with(q_1_c, m_1_c)"}, {"q_1_c_j0"}},
     /* what is dear to compute, once; of windows that share too little, as is */
     {"test/layouts/window_ssd.yaml",
 	{"y_c = separate(y.s)\nunfold(y)\ny_c_c = separate(y_c.r)",
