@@ -103,8 +103,6 @@ static void time_by_check(Measurement *m)
 static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 {
 	double start = measure_now();
-	if (!kernel_load(k, m))
-		return;
 	m->outcome = OUTCOME_CRASH;
 	bool right = kernel_check(k, run->best_s, m);
 	m->check_s = measure_now() - start;
@@ -166,7 +164,7 @@ static void job_candidate(const MeasureContext *c, Arena *arena,
 		answer_and_wait(fd, m, &next);
 		*m = measure_nothing(OUTCOME_BUILD);
 	}
-	if (!kernel_compile_lowered(&k, m))
+	if (!kernel_compile_lowered(&k, m) || !kernel_load(&k, m))
 		return;
 	m->outcome = OUTCOME_OK;
 	answer_and_wait(fd, m, &next);
