@@ -75,11 +75,18 @@ int *rule_movers(Rules *r, const RuleBlock *b)
 	return moved;
 }
 
+int rule_axis_at(const Rules *r, int block, int depth)
+{
+	const int *order = r->blocks[block].order;
+	return order ? order[depth] : depth;
+}
+
 /* Does the block move with each of the home's first axes? */
 static bool moves_with(const Rules *r, const RuleBlock *b, int home, int naxes)
 {
 	const Block *block = &r->program->blocks[b->block];
-	for (int a = 0; a < naxes; a++) {
+	for (int i = 0; i < naxes; i++) {
+		int a = rule_axis_at(r, home, i);
 		bool found = r->program->blocks[home].axes[a].extent == 1;
 		for (int d = 0; d < block->nspatial; d++)
 			found |= b->moved_by[d] == a;

@@ -121,6 +121,53 @@ static void put_before_row(Spatial *s, bool kinds, const char *format)
 			put(s, format, loop_of(s, a));
 }
 
+/* Is it a reduction of something that the block reads, too? */
+static bool is_summary(const Spatial *s, int from)
+{
+	const Program *p = s->r->program;
+	const RuleBlock *b = from >= 0 ? &s->r->blocks[from] : NULL;
+	if (!b || p->blocks[from].reduce == REDUCE_NONE)
+		return false;
+	for (int i = 0; i < b->reads.n; i++)
+		if (rule_reads_of(s->info, b->reads.at[i].buffer))
+			return true;
+	return false;
+}
+
+/* Loops of axes that move a summary are outside of others, so that it can be
+ * made where what it is of is read again soon: a mean of each channel, over all
+ * images of a batch. */
+static void choose_order(Spatial *s)
+{
+	int n = s->block->nspatial, first = 0;
+	int *order = NEW_N(s->r->arena, int, n);
+	bool *moves = NEW_N(s->r->arena, bool, n);
+	for (int i = 0; i < s->info->reads.n; i++) {
+		const RuleRead *read = &s->info->reads.at[i];
+		int from = s->r->program->buffers[read->buffer].block;
+		for (int a = 0; a < n && is_summary(s, from); a++)
+			moves[a] |= read->uses[a];
+	}
+	for (int a = 0; a < n; a++)
+		if (a < s->row && moves[a])
+			order[first++] = a;
+	for (int a = 0, k = first; a < n; a++)
+		if (a >= s->row || !moves[a])
+			order[k++] = a;
+	while (first > 0 && order[first - 1] == first - 1)
+		first--;
+	if (!first || !is_home(s))
+		return;
+	s->r->blocks[s->info->block].order = order;
+	for (s->first = 0; s->block->axes[order[s->first]].extent == 1;)
+		s->first++;
+	s->first = order[s->first];
+	put(s, "reorder(");
+	for (int k = 0; k < s->row; k++)
+		put(s, k ? ", %s" : "%s", loop_of(s, order[k]));
+	put(s, ")\n");
+}
+
 /* The axis along which neighbours are read, forwards or backwards; -1. */
 static int side_by_side(const Spatial *s, const RuleRead *read)
 {
@@ -377,11 +424,15 @@ static void split_last(Spatial *s)
 
 static void add_places(Spatial *s)
 {
-	for (int a = 0; a < s->last; a++)
-		if (a >= s->first)
+	bool along = false;
+	for (int k = 0; k < s->last; k++) {
+		int a = rule_axis_at(s->r, s->info->block, k);
+		along |= a == s->first;
+		if (along)
 			rule_add_place(s->r, s->info->block,
 			    a == s->row && s->row0 ? s->row0 : loop_of(s, a),
-			    a + 1);
+			    k + 1);
+	}
 	if (s->sizes)
 		rule_add_columns(s->r, s->info->block, s->v0, s->last + 1);
 }
@@ -409,7 +460,10 @@ static void put_beside(Spatial *s)
 static bool is_of_rows(const Spatial *s)
 {
 	int mover = s->info->moved_by[s->last];
-	return !is_home(s) && mover >= 0 && mover < s->info->place_axes;
+	for (int k = 0; k < s->info->place_axes && !is_home(s); k++)
+		if (rule_axis_at(s->r, s->info->home, k) == mover)
+			return true;
+	return false;
 }
 
 bool rule_spatial_applies(const Rules *r, int i)
@@ -448,6 +502,8 @@ void rule_spatial(Rules *r, int i)
 		return;
 	}
 	choose_kinds(&s);
+	if (!s.has_kinds)
+		choose_order(&s);
 	if (is_narrow(&s)) {
 		put_narrow(&s);
 	} else {

@@ -55,9 +55,12 @@ typedef struct {
 	const char *lane_loop; /* around vectors of all that one iteration makes,
 				  at the root; NULL: there is none */
 	int lane_axis, lanes;  /* along which, how many */
-	int place_axes;    /* of the home: its first so many move outside of where
-			      the block may be computed; 0: it may not */
+	int place_axes;    /* of the home: its first so many (rule_axis_at) move
+			      outside of where the block may be computed; 0: it
+			      may not */
 	int *moved_by;     /* by own axis: the axis of `home`; -1 */
+	int *order;        /* of its axes, where its loops have another one than
+			      the program; NULL */
 	bool columns;      /* it may be computed for a block of rows and columns */
 	const char *copies; /* steps that place its operands' copies, once it is
 			       where it is computed; NULL: none */
@@ -75,9 +78,9 @@ typedef struct {
 typedef struct {
 	const char *loop;
 	int block;         /* whose it is */
-	int naxes;         /* its first axes move outside; what does not move
-			      with all of them would be computed again; -1: not
-			      asked */
+	int naxes;         /* its first axes (rule_axis_at) move outside; what
+			      does not move with all of them would be computed
+			      again; -1: not asked */
 	bool columns;      /* a block of the last of these, for filters */
 } RulePlace;
 
@@ -243,7 +246,9 @@ bool rule_is_plain(const Rules *r, int block);
 void rule_rows_choose(Rules *r);
 bool rule_rows_has(const Rules *r, int block);
 bool rule_rows_is_row(const Rules *r, int block, int axis);
-/* rule_location.c: by axis of the block the axis of its home that moves it. */
+/* rule_location.c: the axis whose loop is so many loops deep; by axis of the
+ * block the axis of its home that moves it. */
+int rule_axis_at(const Rules *r, int block, int depth);
 int *rule_movers(Rules *r, const RuleBlock *b);
 /* rule_with.c: may a block run in the loops of another, a reduction; how many
  * results there are in a block's loops; those that follow it are where it is;

@@ -102,6 +102,9 @@ static const Case cases[] = {
     /* computed in the consumer's rows, unless that computes it again */
     {"test/layouts/norm.yaml",
 	{"compute_at(s, ? in {root, y_i0})", "vectorize(s_kv, 16)"}, {0}},
+    /* whose loops are in the order that has a place for it */
+    {"test/layouts/batch_norm.yaml",
+	{"reorder(y.c, y.n)", "compute_at(m, ? in {root, y.c})"}, {0}},
     /* and where the consumer has no place for it, in each other's */
     {"test/layouts/variance.yaml",
 	{"compute_at(m~1, ? in {root, v_1_i0})"}, {"compute_at(v~1"}},
