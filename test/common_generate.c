@@ -415,9 +415,28 @@ static void write_prefix(Generator *g, Buf *out)
 		    loop, 2 + (int)below(g, 4));
 }
 
-static void write_carry(Generator *g, Buf *out)
+/* The loop of the last running reduction, or of any. */
+static const char *running_loop(Generator *g)
 {
 	const char *loop = var_name(g, var_where(g, is_reduced));
+	Prefix prefix;
+	int stage;
+
+	for (int i = 0; i < g->nest->order.n; i++) {
+		const Stage *s =
+		    &g->nest->stages.at[g->nest->order.at[i]];
+		int var = s->naxes == s->nspatial + 1
+		    ? s->axes[s->nspatial].var : -1;
+		if (var >= 0 && g->nest->vars.at[var].how == VAR_LOOP &&
+		    !edit_running(g->nest, var, &stage, &prefix))
+			loop = g->nest->vars.at[var].name;
+	}
+	return loop;
+}
+
+static void write_carry(Generator *g, Buf *out)
+{
+	const char *loop = running_loop(g);
 
 	if (loop)
 		buf_printf(out, "carry(%s)", loop);
@@ -544,9 +563,22 @@ static Program *program_running(Arena *arena, int rows, int n)
 	    NUMERICS_DEFAULT);
 }
 
+static Program *program_windows(Arena *arena, int rows, int n, int step)
+{
+	return program_of_text(arena, arena_printf(arena,
+	    "tunec: 1\nname: windows\ninputs: {a: 'f32[%d, %d]'}\n"
+	    "compute: |\n  y[i < %d, j < %d] = sum[r < 2, s < 3]("
+	    "a[i + r, %d*j + s]*a[i + r, %d*j + s])\n",
+	    rows + 1, step * n + 2, rows, n, step, step),
+	    NUMERICS_DEFAULT);
+}
+
 Program *schedule_random_program(Arena *arena, Rng *rng)
 {
-	switch (rng_below(rng, 10)) {
+	switch (rng_below(rng, 11)) {
+	case 10:
+		return program_windows(arena, extent(rng, 4),
+		    2 + extent(rng, 12), extent(rng, 2));
 	case 7:
 		return program_moments(
 		    arena, extent(rng, 9), extent(rng, 20));
@@ -704,12 +736,13 @@ static bool try_steps(Generator *g, const Trace *steps)
 /* Other steps soon leave no block that these take. */
 static int first_or_chosen(Generator *g, const Coverage *coverage)
 {
-	bool first = !g->trace->steps.n && !coverage->tried[PRIMITIVE_thin];
+	bool first = !g->trace->steps.n &&
+	    (!coverage->tried[PRIMITIVE_thin] || !below(g, 4));
 	if (!first || !below(g, 4))
 		return choose(g, coverage);
 	static const Primitive firsts[] = {PRIMITIVE_thin, PRIMITIVE_thin,
-	    PRIMITIVE_separate, PRIMITIVE_extract};
-	return (int)firsts[below(g, 4)];
+	    PRIMITIVE_separate, PRIMITIVE_extract, PRIMITIVE_carry};
+	return (int)firsts[below(g, 5)];
 }
 
 static bool add_step(Generator *g, Coverage *coverage)
