@@ -30,6 +30,8 @@ enum {
 	ROWS_MOST = 16,   /* unrolled of what there is one for each row */
 	FEW = 4,          /* of the last axis, at most, that fill no vector */
 	COPIES_MOST = 8,  /* vectors at once */
+	SLIM = 2,         /* bytes of an element, at most */
+	WIDE = 64,        /* of a vector: then bytes have masks, too */
 	KINDS_MOST = 8    /* elements at once that are made of the same data */
 };
 
@@ -220,10 +222,44 @@ static bool lies_along(const Spatial *s)
 	return true;
 }
 
+static bool is_slim(const Rules *r, int buffer)
+{
+	DType type = r->program->buffers[buffer].type;
+	return dtype_is_int(type) && dtype_bytes(type) <= SLIM;
+}
+
+/* Are all elements that the block reads, or those that are made of such and may
+ * be inlined, of a byte or two? */
+static bool reads_slim(const Rules *r, int block)
+{
+	const RuleBlock *b = &r->blocks[block];
+	for (int i = 0; i < b->reads.n; i++) {
+		int buffer = b->reads.at[i].buffer;
+		int from = r->program->buffers[buffer].block;
+		if (!is_slim(r, buffer) &&
+		    (from < 0 || !r->inlinable[from] || !reads_slim(r, from)))
+			return false;
+	}
+	return b->reads.n > 0;
+}
+
+/* Twice what a register holds of what is computed, where what is stored fits
+ * half of one: it is loaded and shuffled for all of them at once. */
+static int widest_stored(const Spatial *s, int axis)
+{
+	int lanes = widest_along(s, axis);
+	return s->r->machine->vector_bytes >= WIDE && is_home(s) &&
+		is_slim(s->r, s->block->buffer) &&
+		reads_slim(s->r, s->info->block) &&
+		s->block->axes[axis].extent >= 2 * lanes
+	    ? 2 * lanes
+	    : lanes;
+}
+
 /* Of the last axis: as many as what is computed has. */
 static int widest_last(const Spatial *s)
 {
-	int lanes = widest_along(s, s->last);
+	int lanes = widest_stored(s, s->last);
 	int all = rule_value_lanes(s->r, s->info->block);
 	return all > lanes && s->block->axes[s->last].extent >= all &&
 		lies_along(s)
@@ -264,7 +300,7 @@ static bool is_narrow(const Spatial *s)
 	if (s->row < 0 || !is_home(s))
 		return false;
 	int64_t n = s->block->axes[s->last].extent;
-	int lanes = widest_along(s, s->row);
+	int lanes = widest_stored(s, s->row);
 	return n > 1 && n <= FEW && lanes >= 4 &&
 	    (n == 2 || n == 3 || n * 4 <= lanes) &&
 	    s->block->axes[s->row].extent >= lanes;
@@ -284,7 +320,7 @@ static void put_narrow(Spatial *s)
 	const Block *block = s->block;
 	const char *row = block->axes[s->row].name;
 	const char *vv = rule_name(r, block, row, "v");
-	int lanes = widest_along(s, s->row);
+	int lanes = widest_stored(s, s->row);
 	s->row0 = rule_name(r, block, row, "0");
 	put(s, "%s, %s = split(%s, [_, %d])\nreorder(", s->row0, vv,
 	    loop_of(s, s->row), lanes);

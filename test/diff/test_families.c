@@ -126,6 +126,23 @@ static const char *wraps(Draw *d)
 	    number(d), n, n + 2 * p, n - p, n);
 }
 
+/* Pixels and sounds of bytes and shorts, perhaps of one channel. */
+static const char *narrow(Draw *d)
+{
+	static const char *const types[] = {"u8", "i8", "i16"};
+	const char *type = one_of(d, types, 3);
+	int n = between(d, 32, 150), k = between(d, 2, 4);
+	bool all = between(d, 0, 1);
+	return arena_printf(d->arena,
+	    "inputs: {x: '%s[%d, %d]', b: '%s[%d]'}\ncompute: |\n"
+	    "  t[i < %d] = i32(x[i, 0])*%d + i32(b[i])\n"
+	    "  y[i < %d%s] = %s(clamp((i32(x[i, %s])*%d + t[i]*%d) // 16, 0, "
+	    "127))\n",
+	    type, n, k, type, n, n, between(d, 1, 9), n,
+	    all ? arena_printf(d->arena, ", c < %d", k) : "", type,
+	    all ? "c" : "1", between(d, 1, 99), between(d, 1, 9));
+}
+
 typedef struct {
 	const char *name;
 	const char *(*text)(Draw *d); /* but for the first lines */
@@ -139,6 +156,7 @@ static const Form forms[] = {
     {"windows", windows, "reverse_compute_at(m, p_j0)"},
     {"tiles", tiles, "divide(y.j, "},
     {"wraps", wraps, "vectorize(y_jv, "},
+    {"narrow", narrow, "vectorize(y_iv, "},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 

@@ -163,6 +163,11 @@ static const Case cases[] = {
 	{"y_j_d0, y_j_d1 = split(y.j, [_, 72])",
 	    "y_j0, y_j1, y_jv = split(y_j_d1, ? in tile([1, 2, 4, 8], [8]))"},
 	{0}},
+    /* bytes and shorts alone: vectors of which a register holds half */
+    {"test/bench/families/apart/grey_u8.yaml", {"vectorize(y_iv, 32)"}, {0}},
+    {"test/bench/families/apart/mix_i16.yaml",
+	{"y_i0, y_iv = split(y.i, [_, 32])"}, {0}},
+    {"test/bench/families/apart/planes.yaml", {"vectorize(out_zv, 16)"}, {0}},
     /* or divided, where no vectors fill a period */
     {"test/bench/families/moves/tile.yaml",
 	{"y_j_d0, y_j_d1 = divide(y.j, 150)",
