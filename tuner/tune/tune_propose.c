@@ -267,15 +267,16 @@ Status tune_reference(Arena *arena, const Program *program,
 }
 
 /* How many candidates are drawn at once: the model learns after each batch, so
- * there are to be several in what is left. */
+ * there are to be several in a run.  Small ones at the end of a long run only
+ * find more often what is known. */
 int propose_batch(const Tuning *t)
 {
-	double left = (double)tune_trials_left(t);
+	double n = (double)tune_trials_left(t);
 	if (tune_measures(t) && t->trial_s > 0)
-		left = fmin(left, tune_time_left(t) / t->trial_s);
-	left /= BATCHES_LEAST;
-	return left >= TUNE_BATCH ? TUNE_BATCH
-	    : left > BATCH_LEAST  ? (int)left
+		n = fmin(n, tune_time_left(t) / t->trial_s);
+	n = (n + (double)t->result.trials) / BATCHES_LEAST;
+	return n >= TUNE_BATCH ? TUNE_BATCH
+	    : n > BATCH_LEAST  ? (int)n
 				  : BATCH_LEAST;
 }
 
