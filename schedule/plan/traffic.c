@@ -65,6 +65,10 @@ enum { PAGE = 4096, PAGE_LINES = 64, PAGE_LINE = PAGE / PAGE_LINES };
  * What is read of more of them, so little of each, waits for each line. */
 enum { STREAMS = 32, SHORT_ROW = 256, WAITING = 3 };
 
+/* Lines come in pairs.  A core waits for so few lines at once that those which
+ * nothing brings ahead take twice the time, where only one of each pair is read. */
+enum { LONE_ROWS = 64, LONE = 2 };
+
 /* Pages whose addresses are known at once: of more of them, what is in the second
  * cache is found no sooner than what is in the last. */
 enum { PAGES = 1536 };
@@ -96,7 +100,7 @@ static bool is_waiting(const StageNow *w, const PlanAccess *a)
 {
 	double rows = 1;
 	int64_t row = a->bytes;
-	uint32_t loops = access_now(w, a)->moves;
+	uint32_t loops = a->write ? 0 : access_now(w, a)->moves;
 	while (loops && rows <= STREAMS) {
 		int d = last_loop(&loops);
 		int64_t step = access_now(w, a)->step[d] * a->bytes;
@@ -105,14 +109,35 @@ static bool is_waiting(const StageNow *w, const PlanAccess *a)
 		else
 			row += (w->extent[d] - 1) * step;
 	}
-	return !a->write && rows > STREAMS && row <= SHORT_ROW;
+	return rows > STREAMS && row <= SHORT_ROW;
+}
+
+/* Is one line read of each of many rows in turn?  Rows that do not begin at lines
+ * touch two. */
+static bool is_lone(const StageNow *w, const PlanAccess *a)
+{
+	const AccessNow *now = access_now(w, a);
+	int64_t rows = 1, row = a->bytes, line = w->machine->line_bytes;
+	uint32_t loops = a->write ? 0 : now->moves;
+	while (loops && rows <= LONE_ROWS && row <= line) {
+		int d = last_loop(&loops);
+		int64_t step = now->step[d] * a->bytes;
+		step = step < 0 ? -step : step;
+		if (step > row && step % line)
+			return false;
+		if (step > row)
+			rows *= w->extent[d];
+		else
+			row += (w->extent[d] - 1) * step;
+	}
+	return rows > LONE_ROWS && row <= line;
 }
 
 /* Of loops that run only, each by its number among these: bytes that an access,
  * with those like it, touches over loops j.. */
 typedef struct {
 	const PlanAccess *access;
-	bool waiting;
+	bool waiting, lone;
 	double bytes[PLAN_DEPTH + 1];
 } Region;
 
@@ -163,6 +188,7 @@ static void add_region(const StageNow *w, const PlanAccess *a, Footprint *f)
 		sets = (Sets){~(uint64_t)0, 1, 1};
 	r->access = a;
 	r->waiting = is_waiting(w, a);
+	r->lone = is_lone(w, a);
 	reach_begin(a, w->values, alone, &one);
 	if (a->likes > 1)
 		reach_begin(a, w->values, a->reach, &all);
@@ -223,6 +249,8 @@ static double fits_traffic(const StageNow *w, const StageCost *c,
 		if (j && moved)
 			bytes = min2(bytes, r->bytes[j - 1] * once);
 		sum += bytes;
+		if (r->lone && stays)
+			sum += (LONE - 1) * bytes;
 		if (r->waiting && stays)
 			waiting += bytes - (moved ? r->bytes[0] : 0);
 	}
