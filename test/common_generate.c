@@ -235,7 +235,9 @@ static void write_reverse_compute_at(Generator *g, Buf *out)
 	int n = buffers_read(g, stage, buffers);
 	int writer = n ? g->nest->buffers.at[buffers[below(g, n)]].writer : -1;
 
-	if (writer >= 0)
+	if (!below(g, 3)) /* beside what reads the same */
+		writer = any_stage(g);
+	if (writer >= 0 && g->nest->stages.at[writer].nloops)
 		call2(out, "reverse_compute_at", stage_name(g, stage),
 		    loop_of(g, writer));
 }

@@ -334,6 +334,11 @@ Expr *prefix_carried(Arena *arena, const Prefix *prefix, Expr *body, int naxes,
     int nspatial, int own);
 Expr *prefix_added(Arena *arena, const Prefix *prefix, Expr *body, int naxes);
 
+/* nest_beside.c: may a block that reads nothing of the host be made in its loops:
+ * axis_of[], by axis of the stage the host's that it follows; -1: all of it.  By
+ * the host's steps, those of its reduction among them, or by its elements? */
+bool nest_beside(const Nest *nest, int stage, int host, int *axis_of);
+bool nest_beside_steps(const Nest *nest, int stage, int host);
 /* nest_window.c: a reduction over elements that move with step*j + apart*s alone,
  * of a spatial axis j and a reduction axis s: first over the other axes, for each
  * value `u` of that, then over s.  Axes behind s move up by one in the first; the

@@ -271,42 +271,48 @@ static void follow_write(Infer *f, StageAxis *axis, const Hull *written)
 			   : region;
 }
 
+/* An axis of what follows takes what the loops of `writer` make of an index. */
+static bool region_from_index(Infer *f, int stage, int axis, int writer,
+    Expr *index, Hull *seen, bool *has)
+{
+	Stage *s = stage_at(f, stage);
+	const bool *fixed =
+	    fix_above(f, stage, nest_tree_above(&f->tree, stage));
+	index = over_loops(f, writer, index);
+	Hull h = nest_hull(f->nest, index, fixed);
+	Handle dense = nest_hull_dense(f->nest, index, fixed);
+	if (!nest_require(f->nest, dense,
+		"what is written below the loop has gaps", f->why))
+		return false;
+	if (axis < 0 || !h.known)
+		return refuse(f, "what is read below the loop is not "
+				 "read at an axis of the block");
+	if (has[axis] &&
+	    (!hull_same_outer(&seen[axis], &h) ||
+		seen[axis].low != h.low || seen[axis].high != h.high))
+		return refuse(f, "the block's axis would follow two "
+				 "different regions");
+	seen[axis] = h;
+	has[axis] = true;
+	if (s->axes[axis].reduce)
+		return !h.outer.n ||
+		    refuse(f, "a reduction of the block is "
+			      "not complete below the loop");
+	follow_write(f, &s->axes[axis], &h);
+	return true;
+}
+
 /* One read below a loop of what is written there: each axis that is an index
  * takes what the writer writes of that dimension. */
 static bool region_from_write(
     Infer *f, int stage, const Expr *read, Hull *seen, bool *has)
 {
-	Stage *s = stage_at(f, stage);
 	int writer = f->nest->buffers.at[read->id].writer;
 	const Stage *w = stage_at(f, writer);
-	const bool *fixed =
-	    fix_above(f, stage, nest_tree_above(&f->tree, stage));
-	for (int d = 0; d < read->narg; d++) {
-		int axis = plain_axis(read->arg[d]);
-		Expr *index = over_loops(f, writer, w->write[d]);
-		Hull h = nest_hull(f->nest, index, fixed);
-		Handle dense = nest_hull_dense(f->nest, index, fixed);
-		if (!nest_require(f->nest, dense,
-			"what is written below the loop has gaps", f->why))
+	for (int d = 0; d < read->narg; d++)
+		if (!region_from_index(f, stage, plain_axis(read->arg[d]),
+			writer, w->write[d], seen, has))
 			return false;
-		if (axis < 0 || !h.known)
-			return refuse(f, "what is read below the loop is not "
-					 "read at an axis of the block");
-		if (has[axis] &&
-		    (!hull_same_outer(&seen[axis], &h) ||
-			seen[axis].low != h.low || seen[axis].high != h.high))
-			return refuse(f, "the block's axis would follow two "
-					 "different regions");
-		seen[axis] = h;
-		has[axis] = true;
-		if (s->axes[axis].reduce) {
-			if (h.outer.n)
-				return refuse(f, "a reduction of the block is "
-						 "not complete below the loop");
-			continue;
-		}
-		follow_write(f, &s->axes[axis], &h);
-	}
 	return true;
 }
 
@@ -314,23 +320,17 @@ static bool region_from_write(
 static bool region_beside(Infer *f, int stage, Hull *seen, bool *has)
 {
 	const Stage *s = stage_at(f, stage);
-	int host = nest_tree_host(&f->tree, stage), n = s->nspatial;
-	const Stage *h = stage_at(f, host);
-	Expr *read = NEW(f->arena, Expr);
-	if (n != h->nwrite || n != h->nspatial || !n)
-		return refuse(f,
-		    "the block reads nothing that is computed below the loop");
-	for (int a = 0; a < n; a++)
-		if (s->axes[a].extent != h->axes[a].extent)
-			return refuse(f, "blocks beside each other have other "
-					 "axes");
-	*read = (Expr){.op = OP_READ,
-	    .id = h->buffer,
-	    .narg = n,
-	    .arg = NEW_N(f->arena, Expr *, n)};
-	for (int a = 0; a < n; a++)
-		read->arg[a] = expr_axis(f->arena, a);
-	return region_from_write(f, stage, read, seen, has);
+	int host = nest_tree_host(&f->tree, stage);
+	int *axis_of = NEW_N(f->arena, int, s->naxes);
+	if (!nest_beside(f->nest, stage, host, axis_of))
+		return refuse(
+		    f, "blocks beside each other have other axes");
+	for (int a = 0; a < s->naxes; a++)
+		if (axis_of[a] >= 0 &&
+		    !region_from_index(f, stage, a, host,
+			expr_axis(f->arena, axis_of[a]), seen, has))
+			return false;
+	return true;
 }
 
 static bool region_from_writes(Infer *f, int stage)

@@ -9,12 +9,21 @@
  *
  * A block that reads nothing of the loop's block may follow it too where both
  * have the same axes: of several results of one input each iteration then makes
- * the same part.
+ * the same part.  Or where its axes are all those of a reduction: each iteration
+ * then makes what the reduction reads there.
+ *
+ *     for s.i  s[] += p[i]               reverse_compute_at(g, io)
+ *     for g.i  g[i] = p[i] * 2
+ *   ->
+ *     for io
+ *       for ii  s[] += p[io*8 + ii]
+ *       for g.i  g[io*8 + g.i] = p[io*8 + g.i] * 2
  *
  * Legal if the consumer reads the producer's elements at distinct axes of its
  * own, one for one, so that the iterations of the loop part its points among
  * them; if no reduction of the producer is outside of the loop, since its
- * elements would not be finished; if an iteration makes one piece of each axis,
+ * elements would not be finished (a block that follows its steps may have these
+ * outside); if an iteration makes one piece of each axis,
  * so that no outer part of a split is inside; and if nothing above computes the
  * producer more than once. */
 #include "schedule/internal.h"
@@ -120,12 +129,12 @@ static bool is_one_piece(const Nest *nest, int var, int at)
 	return true;
 }
 
-static bool makes_pieces(const Nest *nest, int loop)
+static bool makes_pieces(const Nest *nest, int loop, bool steps)
 {
 	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
 	int at = nest_loop_position(nest, loop);
 
-	for (int i = 0; i < s->nspatial; i++)
+	for (int i = 0; i < (steps ? s->naxes : s->nspatial); i++)
 		if (!is_one_piece(nest, s->axes[i].var, at))
 			return false;
 	return true;
@@ -148,13 +157,23 @@ static bool others_come_before(const Nest *nest, const ReverseComputeAt *p)
 	return true;
 }
 
-/* Are the axes of what both write the same? */
+/* Does a block that reads nothing of the host follow its steps? */
+static bool follows_steps(const Nest *nest, int stage, int host)
+{
+	return !edit_is_reading(
+		   nest, stage, nest->stages.at[host].buffer) &&
+	    nest_beside_steps(nest, stage, host);
+}
+
+/* Are the axes of what both write the same, or all of the host's steps its? */
 static bool is_beside(const Nest *nest, int stage, int host)
 {
 	const Stage *s = &nest->stages.at[stage], *h = &nest->stages.at[host];
+	int *axis_of = NEW_N(nest->arena, int, s->naxes);
 
-	return s->nspatial > 0 && s->nspatial == h->nspatial &&
-	    same_shape(nest, s->buffer, h->buffer) &&
+	return nest_beside(nest, stage, host, axis_of) &&
+	    (follows_steps(nest, stage, host) ||
+		same_shape(nest, s->buffer, h->buffer)) &&
 	    edit_is_identity_write(nest, stage) &&
 	    edit_is_identity_write(nest, host) && !s->fill && !h->fill;
 }
@@ -214,6 +233,7 @@ Refusal reverse_compute_at_legal(const Call *call)
 {
 	const Nest *nest = call->nest;
 	int producer;
+	bool steps;
 	ReverseComputeAt p;
 	Refusal why = parameters(call, &p);
 
@@ -229,9 +249,10 @@ Refusal reverse_compute_at_legal(const Call *call)
 	why = relation_legal(nest, p.stage, producer);
 	if (why)
 		return why;
-	if (is_reduced_outside(nest, p.loop))
+	steps = follows_steps(nest, p.stage, producer);
+	if (!steps && is_reduced_outside(nest, p.loop))
 		return "a reduction loop of the producer is outside";
-	if (!makes_pieces(nest, p.loop))
+	if (!makes_pieces(nest, p.loop, steps))
 		return "an iteration of the loop does not make one piece of "
 		       "each axis";
 	if (!others_come_before(nest, &p) || reads_later_stage(nest, &p))

@@ -7,6 +7,12 @@
  *     for i for k q[i] += x[i, k]*x[i, k]  -->   for k s[i] += x[i, k]
  *                                                for k q[i] += x[i, k]*x[i, k]
  *
+ * An output of the same elements as a reduction is made step by step:
+ *
+ *     for i s[] += x[i]*x[i]              for i0
+ *     for i y[i] = x[i]*2          -->      for i1 s[] += x[i]*x[i]
+ *                                           for i1 y[i] = x[i]*2
+ *
  * The first block of such a set is the host; the others are written for
  * themselves, without threads, and moved there at the end. */
 #include "schedule/rules/rules.h"
@@ -102,6 +108,79 @@ static bool follows_carried(const Rules *r, int h, int i)
 	    ready_at(r, h, i);
 }
 
+/* --- step by step ---------------------------------------------------------------- */
+
+/* Is there something of which both read an element for each step? */
+static bool shares_steps(const Rules *r, int h, int i)
+{
+	const RuleBlock *host = &r->blocks[h];
+	const Block *block = &r->program->blocks[h];
+	for (int k = 0; k < host->reads.n; k++) {
+		const RuleRead *read = &host->reads.at[k];
+		bool all = read->plain && reads(&r->blocks[i], read->buffer);
+		for (int a = 0; a < block->naxes && all; a++)
+			all = read->uses[a] || block->axes[a].extent == 1;
+		if (all)
+			return true;
+	}
+	return false;
+}
+
+/* A reduction that is written at the root, with lanes along the axis, which is no
+ * thread's. */
+static bool has_steps(const Rules *r, int h, int along)
+{
+	const RuleBlock *b = &r->blocks[h];
+	const Block *block = &r->program->blocks[h];
+	int axis;
+	return block->reduce != REDUCE_NONE && rule_is_row(r, h) &&
+	    rule_row_lanes(r, h, &axis) > 1 && axis == along &&
+	    (rule_has_row(block) || r->machine->threads == 1) &&
+	    (b->output || rule_only_outputs_read(r, h)) && b->with < 0 &&
+	    b->beside < 0 && !b->inlined && !b->scheduled &&
+	    rule_carries(r, h) < 0 && !rule_is_running(r, h) &&
+	    !rule_is_window(r, h) && !rule_is_point(r, h) &&
+	    !rule_rows_has(r, h);
+}
+
+/* Is what it reads there before the host starts? */
+static bool ready_before(const Rules *r, int h, int i)
+{
+	const RuleBlock *b = &r->blocks[i];
+	for (int k = 0; k < b->reads.n; k++) {
+		int p = r->program->buffers[b->reads.at[k].buffer].block;
+		if (p >= 0 && (p >= h || r->blocks[p].beside >= 0))
+			return false;
+	}
+	return true;
+}
+
+/* An output that nobody reads, its last axis along the host's lanes. */
+static bool follows_steps(const Rules *r, int h, int i)
+{
+	const RuleBlock *b = &r->blocks[i];
+	const Block *block = &r->program->blocks[i];
+	int last = block->nspatial - 1;
+	int *axis_of = NEW_N(r->arena, int, block->naxes + 1);
+	return h != i && last >= 0 && b->output && !b->consumers.n &&
+	    !b->hosts && !b->scheduled && !rule_is_point(r, i) &&
+	    !rule_rows_has(r, i) && rule_carries(r, i) < 0 &&
+	    rule_running_whole(r, i) < 0 &&
+	    nest_beside_steps(r->plain, i, h) &&
+	    nest_beside(r->plain, i, h, axis_of) &&
+	    has_steps(r, h, axis_of[last]) && shares_steps(r, h, i) &&
+	    ready_before(r, h, i);
+}
+
+/* The first block whose steps it can follow; -1. */
+static int leader_of(const Rules *r, int i)
+{
+	for (int h = 0; h < r->program->nblocks; h++)
+		if (follows_steps(r, h, i))
+			return h;
+	return -1;
+}
+
 /* The first block in whose tiles it can be; -1. */
 static int host_of(const Rules *r, int i)
 {
@@ -117,12 +196,15 @@ static int host_of(const Rules *r, int i)
 
 bool rule_beside_applies(const Rules *r, int i)
 {
-	return host_of(r, i) >= 0;
+	return host_of(r, i) >= 0 || leader_of(r, i) >= 0;
 }
 
 void rule_beside(Rules *r, int i)
 {
 	int host = host_of(r, i);
+	r->blocks[i].follows = host < 0;
+	if (host < 0)
+		host = leader_of(r, i);
 	assert(host >= 0 && r->blocks[host].beside < 0);
 	r->blocks[i].beside = host;
 	r->blocks[host].hosts = true;
@@ -135,8 +217,9 @@ bool rule_move_applies(const Rules *r, int i)
 
 void rule_move(Rules *r, int i)
 {
-	assert(r->blocks[r->blocks[i].beside].tile);
+	const RuleBlock *b = &r->blocks[i], *host = &r->blocks[b->beside];
+	const char *loop = b->follows ? host->steps : host->tile;
+	assert(loop);
 	buf_printf(&r->text, "reverse_compute_at(%s, %s)\n",
-	    r->program->blocks[i].name,
-	    r->blocks[r->blocks[i].beside].tile);
+	    r->program->blocks[i].name, loop);
 }

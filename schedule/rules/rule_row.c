@@ -105,6 +105,18 @@ static int row_axis(const Block *block)
 	return row;
 }
 
+bool rule_has_row(const Block *block)
+{
+	return row_axis(block) >= 0;
+}
+
+int rule_row_lanes(const Rules *r, int i, int *axis)
+{
+	const Block *block = &r->program->blocks[i];
+	*axis = keeps_order(r, block) ? -1 : lane_axis(r, i, false);
+	return *axis < 0 ? 1 : lanes_along(r, block, *axis);
+}
+
 bool rule_is_plain(const Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
@@ -264,6 +276,7 @@ static void put_lanes(Row *w, const char *row0, const char *row1)
 	    kv, w->stage, w->along_name,
 	    copies_of((w->along_extent + lanes - 1) / lanes), lanes);
 	put_order(w, row0, row1, k0, k1, kv);
+	r->blocks[w->block - r->program->blocks].steps = k0;
 	put(w, "unroll(%s)\nvectorize(%s, %d)\n", k1, kv, lanes);
 }
 

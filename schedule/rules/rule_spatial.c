@@ -486,9 +486,14 @@ static void put_beside(Spatial *s)
 	const char *axis = s->block->axes[s->last].name;
 	const char *u = rule_name(s->r, s->block, axis, "u");
 	const char *v = rule_name(s->r, s->block, axis, "v");
-	int lanes = widest_along(s, s->last);
+	int lanes = widest_along(s, s->last), along;
+	int steps = !s->info->follows
+	    ? lanes : rule_row_lanes(s->r, s->info->beside, &along);
+	lanes = steps < lanes ? steps : lanes;
 	put(s, "%s, %s = split(%s, [_, %d])\nunroll(%s)\nvectorize(%s, %d)\n", u,
 	    v, loop_of(s, s->last), lanes, u, v, lanes);
+	if (s->info->follows)
+		put(s, "tail(%s, ? in {peel, mask})\n", s->block->name);
 }
 
 /* Does it have an element for each row of where it may be computed?  Those are

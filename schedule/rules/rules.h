@@ -49,9 +49,11 @@ typedef struct {
 	int home;          /* whose loops it may be computed at; itself; -1: not
 			      known yet */
 	int beside;        /* the block in whose tiles it is computed; -1 */
+	bool follows;      /* in those of its steps */
 	bool hosts;        /* some are in its tiles; it is at the root */
 	int with;          /* the reduction in whose loops it runs; -1 */
 	const char *tile;  /* the loop of a tile of its results */
+	const char *steps; /* of one of its reduction's; NULL: there is none */
 	const char *lane_loop; /* around vectors of all that one iteration makes,
 				  at the root; NULL: there is none */
 	int lane_axis, lanes;  /* along which, how many */
@@ -239,6 +241,10 @@ bool rule_is_few(const Rules *r, int block);
 void rule_root(Rules *r, int block);
 /* rule_row.c: better so than tiled? */
 bool rule_is_row(const Rules *r, int block);
+/* The lanes along its reduction that rule_row gives it, 1 where there are none,
+ * and the axis. */
+int rule_row_lanes(const Rules *r, int block, int *axis);
+bool rule_has_row(const Block *block);
 /* A block that rule_row or rule_spatial schedules by its rows? */
 bool rule_is_plain(const Rules *r, int block);
 /* rule_rows.c: the choice, for the anchor; is the block made for each block of

@@ -143,6 +143,37 @@ static const char *narrow(Draw *d)
 	    all ? "c" : "1", between(d, 1, 99), between(d, 1, 9));
 }
 
+/* Sums over some axes, and an output of the same elements before or after them. */
+static const char *steps(Draw *d)
+{
+	static const char *const kept[] = {"", "a", "b", "c"};
+	static const char *const parts[] = {"x[a, b, c]", "x[a, b, c]*t[b]",
+	    "(if b <= a then x[a, b, c] else 0)",
+	    "(if c < 20 then x[a, b, c] else t[b])"};
+	static const char letters[] = "abc";
+	int n[3] = {between(d, 1, 5), between(d, 1, 9), between(d, 33, 150)};
+	int keep = between(d, 0, 2);
+	const char *e = one_of(d, parts, 4), *over = "", *of = "";
+	const char *type = between(d, 0, 2) ? "f32" : "f64";
+	for (int i = 0; i < 3; i++)
+		if (i != keep - 1)
+			over = arena_printf(d->arena, "%s%s%c < %d", over,
+			    *over ? ", " : "", letters[i], n[i]);
+	if (keep)
+		of = arena_printf(d->arena, "%s < %d", kept[keep], n[keep - 1]);
+	const char *sum = arena_printf(d->arena,
+	    "  s[%s] = sum[%s](%s*%s)\n", of, over, e, e);
+	const char *each = arena_printf(d->arena,
+	    "  y[a < %d, b < %d, c < %d] = %s*2\n", n[0], n[1], n[2],
+	    one_of(d, parts, 4));
+	bool first = between(d, 0, 1);
+	return arena_printf(d->arena,
+	    "inputs: {x: '%s[%d, %d, %d]', t: '%s[%d]'}\ncompute: |\n"
+	    "%s%soutputs: [s, y]\n",
+	    type, n[0], n[1], n[2], type, n[1], first ? each : sum,
+	    first ? sum : each);
+}
+
 typedef struct {
 	const char *name;
 	const char *(*text)(Draw *d); /* but for the first lines */
@@ -157,6 +188,7 @@ static const Form forms[] = {
     {"tiles", tiles, "divide(y.j, "},
     {"wraps", wraps, "vectorize(y_jv, "},
     {"narrow", narrow, "vectorize(y_iv, "},
+    {"steps", steps, "reverse_compute_at(y, s_c0)"},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 

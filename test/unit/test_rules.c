@@ -127,6 +127,13 @@ static const Case cases[] = {
 	{"compute_with(hi, lo)", "compute_with(s, lo)"}, {0}},
     {"test/layouts/group.yaml",
 	{"compute_at(s, ? in {root, y_i0})", "compute_with(q, s)"}, {0}},
+    /* an output of the elements of a sum, whichever is first, step by step */
+    {"test/bench/families/several/squares_and_gradient.yaml",
+	{"reverse_compute_at(d, l_1_i0)", "vectorize(d_iv, 16)"}, {0}},
+    {"test/layouts/gradient.yaml",
+	{"reverse_compute_at(g, loss_1_j0)"}, {"reverse_compute_at(h"}},
+    {"test/layouts/channels_copied.yaml",
+	{"reverse_compute_at(y, s_w0)"}, {0}},
     {"test/layouts/momentum.yaml", {"reverse_compute_at(p2, m2_i0)"}, {0}},
     {"test/layouts/statistics.yaml",
 	{"compute_with(var~1, mean~1)"}, {0}},

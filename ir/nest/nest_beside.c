@@ -1,0 +1,101 @@
+/* Blocks beside each other: a block that reads nothing of another one is made in
+ * its loops, element by element of what the other runs through.
+ *
+ *     for c.i for c.j  c[i, j] = …            its elements: axis for axis
+ *     for d.i for d.j  d[i, j] = …
+ *
+ *     for s.n for s.c for s.x  s[c] += p[n, c, x]    or its steps: axes by what
+ *     for d.n for d.c for d.x  d[n, c, x] = p[n, c, x]*2   both read */
+#include "ir/nest/nest.h"
+
+#include <assert.h>
+
+typedef struct {
+	const Stage *stage, *host;
+	int *axis_of;
+	const Expr *read; /* of the stage */
+} Match;
+
+static int plain_axis(const Expr *e)
+{
+	return e->op == OP_AXIS ? e->id : -1;
+}
+
+static bool is_taken(const Match *m, int axis)
+{
+	for (int a = 0; a < m->stage->naxes; a++)
+		if (m->axis_of[a] == axis)
+			return true;
+	return false;
+}
+
+static void match_axes(const Match *m, int axis, int of_host)
+{
+	if (axis >= 0 && of_host >= 0 && m->axis_of[axis] < 0 &&
+	    !is_taken(m, of_host) &&
+	    m->stage->axes[axis].extent == m->host->axes[of_host].extent)
+		m->axis_of[axis] = of_host;
+}
+
+static bool match_read(Expr *e, void *context)
+{
+	const Match *m = context;
+	if (e->op == OP_READ && e->id == m->read->id)
+		for (int d = 0; d < e->narg; d++)
+			match_axes(m, plain_axis(m->read->arg[d]),
+			    plain_axis(e->arg[d]));
+	return true;
+}
+
+static bool match_reads(Expr *e, void *context)
+{
+	Match *m = context;
+	m->read = e;
+	if (e->op == OP_READ)
+		expr_walk(m->host->body, match_read, m);
+	return true;
+}
+
+/* Axes by the dimensions of what both read, those that are left in order. */
+static bool steps_match(const Match *by)
+{
+	Match m = *by;
+	bool all = true;
+	expr_walk(m.stage->body, match_reads, &m);
+	for (int a = 0; a < m.stage->naxes; a++) {
+		for (int h = 0; h < m.host->naxes; h++)
+			match_axes(&m, a, h);
+		all = all && m.axis_of[a] >= 0;
+	}
+	return all;
+}
+
+bool nest_beside(const Nest *nest, int stage, int host, int *axis_of)
+{
+	const Stage *s = &nest->stages.at[stage];
+	const Stage *h = &nest->stages.at[host];
+	Match m = {s, h, axis_of, NULL};
+	for (int a = 0; a < s->naxes; a++)
+		axis_of[a] = -1;
+	if (nest_beside_steps(nest, stage, host))
+		return steps_match(&m);
+	if (!s->nspatial || s->nspatial != h->nspatial ||
+	    h->nwrite != s->nspatial)
+		return false;
+	for (int a = 0; a < s->nspatial; a++) {
+		if (s->axes[a].extent != h->axes[a].extent)
+			return false;
+		axis_of[a] = a;
+	}
+	return true;
+}
+
+bool nest_beside_steps(const Nest *nest, int stage, int host)
+{
+	const Stage *s = &nest->stages.at[stage];
+	const Stage *h = &nest->stages.at[host];
+	assert(stage != host);
+	return h->reduce != REDUCE_NONE && s->reduce == REDUCE_NONE &&
+	    s->carries < 0 && s->naxes == h->naxes &&
+	    s->naxes > h->nspatial;
+}
