@@ -59,10 +59,10 @@ Refusal compute_at_legal(const Call *call)
 
 	if (why)
 		return why;
-	if (p.inlined)
-		return compute_inline_legal(call);
 	if (nest_is_argument(nest, nest->stages.at[p.stage].buffer))
 		return "the block writes an output";
+	if (p.inlined)
+		return compute_inline_legal(call);
 	if (nest->stages.at[p.stage].after)
 		return "the block was moved by reverse_compute_at";
 	why = readers_legal(call, &p);

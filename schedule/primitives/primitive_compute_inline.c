@@ -5,8 +5,8 @@
  *   ->
  *     c[i, j] = a[i] * 2 + x[j]
  *
- * Legal for a block without reduction that writes no output, as long as no
- * reader's body becomes too large (inlining.c). */
+ * Legal for a block without reduction, as long as no reader's body becomes too
+ * large (inlining.c).  One that writes an output stays, for that alone. */
 #include "schedule/internal.h"
 
 typedef struct {
@@ -38,8 +38,6 @@ Refusal compute_inline_legal(const Call *call)
 	s = &nest->stages.at[p.stage];
 	if (s->reduce != REDUCE_NONE)
 		return "the block has a reduction";
-	if (nest_is_argument(nest, s->buffer))
-		return "the block writes an output";
 	if (edit_is_once(nest, s->buffer))
 		return "the block is compared with what is computed from it: "
 		       "computed twice it might differ";
@@ -83,7 +81,9 @@ void compute_inline_apply(const Call *call)
 	parameters(call, &p);
 	from = &nest->stages.at[p.stage];
 	in = inlining_of(nest, from);
-	edit_remove_stage(nest, p.stage);
+	bool stays = nest_is_argument(nest, in.buffer);
+	if (!stays)
+		edit_remove_stage(nest, p.stage);
 	readers = edit_readers(nest, in.buffer);
 	for (int i = 0; i < readers.n; i++) {
 		Stage *s = &nest->stages.at[readers.at[i]];
@@ -93,5 +93,6 @@ void compute_inline_apply(const Call *call)
 		    from->is_copy;
 		drop_prefetch(s, in.buffer);
 	}
-	nest->buffers.at[in.buffer].writer = -1;
+	if (!stays)
+		nest->buffers.at[in.buffer].writer = -1;
 }

@@ -398,6 +398,7 @@ void rules_sketches(Arena *arena, const Program *program,
 	program = rule_thin(arena, program, &steps);
 	program = rule_separate(arena, program, &steps, &r.separated);
 	program = rule_extract(arena, program, &steps, &r.extracted);
+	program = rule_again(arena, program, machine, &steps);
 	program = rule_prefix(arena, program, machine, &steps, &r.running);
 	r.program = program;
 	r.first = arena_strdup(arena, buf_text(&steps));

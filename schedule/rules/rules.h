@@ -194,6 +194,10 @@ const Program *rule_extract(
 bool rule_is_extracted(const Rules *r, int block);
 /* rule_separate.c: operations of an element, functions for what they cost. */
 double rule_flops(Arena *arena, const Expr *e);
+/* rule_again.c: the program with outputs computed again in the reductions that
+ * read them, and the steps. */
+const Program *rule_again(Arena *arena, const Program *program,
+    const Machine *machine, Buf *steps);
 /* rule_prefix.c: the program with running sums by blocks, and the steps that make
  * it so; running[]: by buffer the axis along which such a sum runs; -1. */
 const Program *rule_prefix(Arena *arena, const Program *program,

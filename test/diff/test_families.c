@@ -163,10 +163,14 @@ static const char *steps(Draw *d)
 		of = arena_printf(d->arena, "%s < %d", kept[keep], n[keep - 1]);
 	const char *sum = arena_printf(d->arena,
 	    "  s[%s] = sum[%s](%s*%s)\n", of, over, e, e);
+	const char *sum_of_y = arena_printf(d->arena,
+	    "  s[%s] = sum[%s](y[a, b, c]*t[b])\n", of, over);
 	const char *each = arena_printf(d->arena,
 	    "  y[a < %d, b < %d, c < %d] = %s*2\n", n[0], n[1], n[2],
 	    one_of(d, parts, 4));
 	bool first = between(d, 0, 1);
+	if (first && between(d, 0, 1))
+		sum = sum_of_y;
 	return arena_printf(d->arena,
 	    "inputs: {x: '%s[%d, %d, %d]', t: '%s[%d]'}\ncompute: |\n"
 	    "%s%soutputs: [s, y]\n",

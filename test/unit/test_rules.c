@@ -134,6 +134,10 @@ static const Case cases[] = {
 	{"reverse_compute_at(g, loss_1_j0)"}, {"reverse_compute_at(h"}},
     {"test/layouts/channels_copied.yaml",
 	{"reverse_compute_at(y, s_w0)"}, {0}},
+    /* and where that reads the output, it is computed again there */
+    {"test/layouts/residual.yaml",
+	{"compute_inline(r)\n", "reverse_compute_at(r, norm_1_k0)"},
+	{"compute_inline(z"}},
     {"test/layouts/momentum.yaml", {"reverse_compute_at(p2, m2_i0)"}, {0}},
     {"test/layouts/statistics.yaml",
 	{"compute_with(var~1, mean~1)"}, {0}},
