@@ -384,6 +384,27 @@ static bool writes_registers(const Lower *l, int stage)
 	return l->nest->buffers.at[buffer].scope == SCOPE_REG;
 }
 
+static bool is_vector(const Lower *l, int var)
+{
+	return l->nest->vars.at[var].kind == LOOP_VECTOR && !l->elementwise &&
+	    loop_extent(l, var) > 1;
+}
+
+/* Do the ends that are decided now cut lanes? */
+static bool cuts_lanes(
+    const Lower *l, int stage, int pos, int var, Phase phase)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	for (int i = pos; i < s->nloops; i++)
+		for (int a = 0; a < s->naxes; a++)
+			for (End end = ABOVE; end <= BELOW; end++)
+				if (is_vector(l, s->loops[i]) &&
+				    axis_has_var(l, stage, a, s->loops[i]) &&
+				    decides(l, stage, a, end, var, phase))
+					return true;
+	return false;
+}
+
 static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
 {
 	TailStyle style = l->nest->stages.at[stage].tail;
@@ -408,7 +429,7 @@ static void walk_tiles(Lower *l, int stage, int pos, int var, Phase phase)
 	l->facts.n = facts;
 	branch_else(l, &b);
 	bool scalar = style == TAIL_GUARD && !writes_registers(l, stage) &&
-	    l->sums.stage != stage;
+	    l->sums.stage != stage && cuts_lanes(l, stage, pos, var, phase);
 	l->elementwise += scalar;
 	walk(l, stage, pos, phase);
 	l->elementwise -= scalar;
@@ -628,12 +649,6 @@ static void running_loop(
 	note_control(l);
 	if (node->body.n)
 		vec_push(l->arena, l->scope->body, node);
-}
-
-static bool is_vector(const Lower *l, int var)
-{
-	return l->nest->vars.at[var].kind == LOOP_VECTOR && !l->elementwise &&
-	    loop_extent(l, var) > 1;
 }
 
 /* Are the lanes inside of a loop steps of the reduction? */

@@ -917,6 +917,33 @@ static void test_fused(void **state)
 	}
 }
 
+/* 7 rows in tiles of 4, each the sum of 32 elements, 16 lanes at once: the tile
+ * that is cut has lanes, too, since the cut is not along them. */
+static void test_cut_rows(void **state)
+{
+	Error error = {0};
+	Rng rng = rng_stream(19, 0, 0);
+	Program *p = program_of_text(arena,
+	    "tunec: 1\nname: rows\ninputs: {x: 'f32[7, 32]'}\n"
+	    "compute: |\n  y[i < 7] = sum[j < 32](x[i, j])\n",
+	    NUMERICS_DEFAULT);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Nest *nest = schedule_nest(arena, p, &target->machine,
+	    schedule_steps(arena,
+		"i0, i1 = split(y.i, [_, 4])\nj0, j1 = split(y.j, [_, 16])\n"
+		"reorder(i0, j0, i1, j1)\nunroll(i1)\nvectorize(j1, 16)\n"
+		"tail(y, guard)\n"),
+	    &error);
+	(void)state;
+	assert_non_null(nest);
+	Lowered *l = lower(arena, nest, &target->machine, &error);
+	assert_non_null(l);
+	if (lowercheck_run(arena, l, data, 0, NULL, NULL))
+		fail_msg("sums of rows are wrong");
+	assert_true(count_of(p, l, data, LOW_ADD) < 64);
+}
+
 /* 127 rows in tiles of 4 tiles of 6: 22 tiles, whole where they are padded;
  * and so says the plan. */
 static void test_padding(void **state)
@@ -1151,6 +1178,7 @@ int main(void)
     cmocka_unit_test(test_streamed),
 	    cmocka_unit_test(test_fused),
 	    cmocka_unit_test(test_padding),
+	    cmocka_unit_test(test_cut_rows),
 	    cmocka_unit_test(test_verified),
 	    cmocka_unit_test(test_bound),
 	    cmocka_unit_test(test_gpu),
