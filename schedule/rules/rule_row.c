@@ -253,6 +253,25 @@ static void put_order(Row *w, const char *row0, const char *row1,
 	put_shorts(w, "unroll(%s.%s)%s", "\n");
 }
 
+/* Sizes of the rows that are made at once.  What follows the steps goes through
+ * memory row by row: if the rows share nothing that is read, one after another. */
+static const char *rows_of(const Row *w)
+{
+	const Rules *r = w->r;
+	const RuleBlock *b = &r->blocks[w->block - r->program->blocks];
+	int64_t n = w->block->axes[w->row].extent;
+	bool followed = false, shared = false;
+	for (int i = 0; i < r->program->nblocks; i++)
+		followed |= r->blocks[i].follows &&
+		    r->blocks[i].beside == b->block;
+	for (int i = 0; i < b->reads.n; i++)
+		shared |= !b->reads.at[i].uses[w->row];
+	return followed && !shared ? "1"
+	    : n >= 8		   ? "1, 2, 4, 8"
+	    : n >= 4		   ? "1, 2, 4"
+				   : "1, 2";
+}
+
 static const char *copies_of(int64_t vectors)
 {
 	return vectors >= 8 ? "1, 2, 4, 8"
@@ -339,14 +358,11 @@ void rule_row(Rules *r, int i)
 		    block->axes[w.row].name);
 	} else if (w.row >= 0) {
 		const char *name = block->axes[w.row].name;
-		int64_t n = block->axes[w.row].extent;
 		row0 = rule_name(r, block, name, "0");
 		row1 = rule_name(r, block, name, "1");
 		put(&w, "%s, %s = split(%s.%s, ? in tile([%s]))\nunroll(%s)\n",
 		    row0, row1, w.stage, name,
-		    n >= 8	 ? "1, 2, 4, 8"
-			: n >= 4 ? "1, 2, 4"
-				 : "1, 2",
+		    rows_of(&w),
 		    row1);
 		add_place(&w, w.row + 1, row0);
 		r->blocks[i].tile = row0;
