@@ -242,13 +242,16 @@ static bool runs(const Numbers *w, const PlanZero *z)
 	return movers(w, z) & ~w->vectors & ~w->repeated;
 }
 
-/* Is there a loop of the reduction that runs: what is inside is narrowed, all
- * of it is tested. */
+/* Is there a loop of the reduction that runs, or is tested: what is inside is
+ * narrowed, all of it is tested. */
 static bool can_narrow(const Numbers *w)
 {
-	for (uint32_t d = w->runs & ~w->repeated; d; d &= d - 1)
-		if (w->stage->loops[__builtin_ctz(d)].reduce)
+	for (uint32_t loops = w->runs; loops; loops &= loops - 1) {
+		int d = __builtin_ctz(loops);
+		bool repeated = w->repeated >> d & 1;
+		if (w->stage->loops[d].reduce && (!repeated || is_tested(w, d)))
 			return true;
+	}
 	return false;
 }
 

@@ -26,7 +26,7 @@
  * independent. */
 #define NEAR 1.25
 
-enum { CANDIDATES = 200, ARGS_MAX = 8, LOOPS_MAX = 64, BUFFERS_MAX = 16 };
+enum { CANDIDATES = 300, ARGS_MAX = 8, LOOPS_MAX = 64, BUFFERS_MAX = 16 };
 
 typedef struct {
 	const char *argument;
