@@ -32,26 +32,10 @@ static bool check_read(Expr *e, void *context)
 	return true;
 }
 
-typedef struct {
-	int flops;
-	bool dear;
-} Work;
-
-static bool add_work(Expr *e, void *context)
-{
-	Work *w = context;
-	w->flops += rule_is_flop(e);
-	w->dear |= e->type != DT_INDEX &&
-	    (e->op == OP_IF || e->op == OP_DIV ||
-		op_kind(e->op) == OPKIND_FUNCTION);
-	return e->op != OP_READ;
-}
-
 static bool is_cheap(const Block *b)
 {
-	Work w = {0};
-	expr_walk(b->body, add_work, &w);
-	return !w.dear && w.flops <= FLOPS_MOST;
+	RuleWork w = rule_work_of(b->body);
+	return !w.branch_or_call && !w.divides && w.flops <= FLOPS_MOST;
 }
 
 static bool is_output(const Program *p, const Block *b)

@@ -48,15 +48,9 @@ static bool read_at_once(const Rules *r, const RuleBlock *b, int buffer)
 	return true;
 }
 
-/* Of one evaluation of a body. */
-typedef struct {
-	int flops;
-	bool branch_or_call, divides;
-} Work;
-
 static bool add_work(Expr *e, void *context)
 {
-	Work *w = context;
+	RuleWork *w = context;
 	w->flops += rule_is_flop(e);
 	w->divides |= e->type != DT_INDEX && e->op == OP_DIV;
 	if (e->type != DT_INDEX)
@@ -65,9 +59,9 @@ static bool add_work(Expr *e, void *context)
 	return e->op != OP_READ;
 }
 
-static Work work_of(Expr *body)
+RuleWork rule_work_of(Expr *body)
 {
-	Work w = {0};
+	RuleWork w = {0};
 	expr_walk(body, add_work, &w);
 	return w;
 }
@@ -90,7 +84,7 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 		return false;
 	if (read_at_once(r, b, block->buffer))
 		return true;
-	Work w = work_of(body);
+	RuleWork w = rule_work_of(body);
 	return !w.branch_or_call && w.flops <= AGAIN_FLOPS_MAX &&
 	    !(w.divides && feeds_product(r, b));
 }
@@ -117,7 +111,7 @@ static bool add_merged(Expr *e, void *context)
 
 static bool stays_small(const Inlining *in, Expr *reader)
 {
-	Merged m = {in->buffer, work_of(in->body).flops, 0};
+	Merged m = {in->buffer, rule_work_of(in->body).flops, 0};
 	if (!inlining_fits(in, reader))
 		return false;
 	expr_walk(reader, add_merged, &m);

@@ -232,8 +232,14 @@ typedef struct {
 } RuleSplit;
 RuleSplit rule_split(
     Rules *r, const Block *block, int axis, const char *sizes);
-/* rule_inline.c: the choice, from the blocks as the program has them. */
+/* rule_inline.c: the choice, from the blocks as the program has them; what one
+ * evaluation of a body is. */
 void rule_inline_choose(Rules *r);
+typedef struct {
+	int flops;
+	bool branch_or_call, divides;
+} RuleWork;
+RuleWork rule_work_of(Expr *body);
 /* rule_tile.c: the block, its writer, its operands. */
 void rule_tile_along(Rules *r, const RuleTiled *tiled);
 /* rule_points.c: the choice; is the block made point by point with others? */
