@@ -98,7 +98,7 @@ static void visit(Search *w, const Expr *e)
 {
 	if (e->type == DT_INDEX) {
 		settle(w, moves_of(w, e));
-	} else if (e->narg == 2 && e->type == DT_BOOL &&
+	} else if (e->narg == 2 && e->type == DT_BOOL && e->op != OP_READ &&
 	    e->arg[0]->type == DT_INDEX && e->arg[1]->type == DT_INDEX) {
 		settle(w, added(w, moves_of(w, e->arg[0]),
 			      scaled(w, moves_of(w, e->arg[1]), -1)));

@@ -457,6 +457,7 @@ static const Case windows[] = {
     {"", "c = separate(g.s)", "do not move along the loop"},
     {"", "c = separate(w.s)", "do not move along the loop"},
     {"", "c = separate(t.s)", "do not move along the loop"},
+    {"", "c = separate(b.s)", "do not move along the loop"},
     {"", "c = separate(y.j)", "is not a reduction loop"},
     {"", "y = separate(y.s)", "is taken"},
     {"unroll(y.s)", "c = separate(y.s)", "scheduled already"},
@@ -467,12 +468,13 @@ static const Case windows[] = {
 };
 
 /* Of sums over three axes, greatest ones by twos, under conditions; gaps between
- * windows, weights, a coefficient that is no other's. */
+ * windows, weights, a coefficient that is no other's, two indices of a bool that
+ * move otherwise than their difference. */
 static Program *window_program(Arena *arena)
 {
 	return program_of(arena, "tunec: 1\nname: windows\n"
-	    "inputs: {x: 'f32[20, 20]', k: 'f32[3]'}\n"
-	    "outputs: [y, m, l, g, w, t, z]\n"
+	    "inputs: {x: 'f32[20, 20]', k: 'f32[3]', p: 'bool[4, 20]'}\n"
+	    "outputs: [y, m, l, g, w, t, b, z]\n"
 	    "compute: |\n"
 	    "  y[i < 8, j < 9] = sum[r < 2, s < 3, q < 2](x[i + r, j + s + 1]*(q + 1))\n"
 	    "  m[i < 8, j < 9] = max[r < 2, s < 3](\n"
@@ -481,6 +483,7 @@ static Program *window_program(Arena *arena)
 	    "  g[j < 4] = sum[r < 20, s < 4](x[r, 5*j + s])\n"
 	    "  w[j < 9] = sum[r < 3, s < 3](x[r, j + s]*k[s])\n"
 	    "  t[j < 9] = sum[r < 3, s < 3](x[r, j + s]*x[r, j + 2*s])\n"
+	    "  b[j < 9] = max[s < 3](if p[3 - s, j + s] then 1 else 0)\n"
 	    "  z[j < 9] = x[j, j]*2\n");
 }
 
