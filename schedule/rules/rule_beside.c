@@ -155,19 +155,26 @@ static bool ready_before(const Rules *r, int h, int i)
 	return true;
 }
 
-/* An output that nobody reads, its last axis along the host's lanes. */
-static bool follows_steps(const Rules *r, int h, int i)
+/* An output that nobody reads. */
+static bool may_follow(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
+	return r->program->blocks[i].nspatial > 0 && b->output &&
+	    !b->consumers.n && !b->hosts && !b->scheduled &&
+	    !rule_is_point(r, i) && !rule_rows_has(r, i) &&
+	    rule_carries(r, i) < 0 && rule_running_whole(r, i) < 0;
+}
+
+/* Its last axis along the host's lanes. */
+static bool follows_steps(const Rules *r, int h, int i)
+{
 	const Block *block = &r->program->blocks[i];
 	int last = block->nspatial - 1;
+	if (h == i || r->program->blocks[h].reduce == REDUCE_NONE ||
+	    !nest_beside_steps(r->plain, i, h))
+		return false;
 	int *axis_of = NEW_N(r->arena, int, block->naxes + 1);
-	return h != i && last >= 0 && b->output && !b->consumers.n &&
-	    !b->hosts && !b->scheduled && !rule_is_point(r, i) &&
-	    !rule_rows_has(r, i) && rule_carries(r, i) < 0 &&
-	    rule_running_whole(r, i) < 0 &&
-	    nest_beside_steps(r->plain, i, h) &&
-	    nest_beside(r->plain, i, h, axis_of) &&
+	return nest_beside(r->plain, i, h, axis_of) &&
 	    has_steps(r, h, axis_of[last]) && shares_steps(r, h, i) &&
 	    ready_before(r, h, i);
 }
@@ -175,7 +182,7 @@ static bool follows_steps(const Rules *r, int h, int i)
 /* The first block whose steps it can follow; -1. */
 static int leader_of(const Rules *r, int i)
 {
-	for (int h = 0; h < r->program->nblocks; h++)
+	for (int h = 0; h < r->program->nblocks && may_follow(r, i); h++)
 		if (follows_steps(r, h, i))
 			return h;
 	return -1;

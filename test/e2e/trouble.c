@@ -1,10 +1,10 @@
 /* A machine in trouble, preloaded by trouble.sh: TROUBLE="WHO CALL ERROR AFTER
  * TIMES" lets the CALL of the driver, of the measuring server or of its child
  * fail with ERROR, TIMES times, after the server has started AFTER processes. */
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,9 +96,11 @@ int mprotect(void *at, size_t size, int prot)
 	return fails("mprotect") ? -1 : NEXT(mprotect)(at, size, prot);
 }
 
-DIR *opendir(const char *name)
+int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *cpus)
 {
-	return fails("opendir") ? NULL : NEXT(opendir)(name);
+	return fails("sched_setaffinity")
+	    ? -1
+	    : NEXT(sched_setaffinity)(pid, size, cpus);
 }
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr,

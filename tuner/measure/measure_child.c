@@ -227,7 +227,8 @@ static void job_final(const MeasureContext *c, Arena *arena,
 	if (!n || !kernel_place(places, n, &m[of[0]]))
 		return;
 	for (int i = 0; i < n; i++) {
-		kernel_pin(places[i]);
+		if (!kernel_pin(places[i], &m[of[i]]))
+			return;
 		kernel_call(places[i]);
 	}
 	for (int i = 0; i < n; i++) {
@@ -274,8 +275,8 @@ static void job_peak(const MeasureContext *c, Arena *arena, Measurement *m)
 		k.args[0] = NEW_N(arena, float, sums);
 		k.args[1] = NULL;
 		k.nargs = 2;
-		if (threads > 1)
-			kernel_pin(&k);
+		if (threads > 1 && !kernel_pin(&k, &m[i]))
+			return;
 		kernel_call(&k);
 		TimedKernel t = {.call = kernel_call,
 		    .context = &k,
@@ -301,7 +302,8 @@ static void job_copy(const MeasureContext *c, Arena *arena, Measurement *m)
 		memset(k.args[i], i, (size_t)elements * sizeof(float));
 	}
 	k.nargs = 3;
-	kernel_pin(&k);
+	if (!kernel_pin(&k, m))
+		return;
 	kernel_call(&k);
 	TimedKernel t = timed(&k, 0);
 	t.budget_s = peak_s;

@@ -91,8 +91,9 @@ void measure_time_interleaved(const TimedKernel *kernels, int n,
 typedef void TeamTask(void *context);
 void measure_team(TeamTask *task, void *context, int threads);
 /* So many on CPUs of their own, in the order of the main thread's set, itself
- * first; those that were pinned before are so many at least. */
-void measure_pin_team(int threads);
+ * first; those that were pinned before are so many at least.  False, and errno,
+ * where one cannot be. */
+bool measure_pin_team(int threads);
 
 /* measure_server.c: what driver and server say to each other */
 typedef enum {

@@ -314,10 +314,13 @@ bool kernel_place(Loaded *const *kernels, int n, Measurement *m)
 	return true;
 }
 
-void kernel_pin(const Loaded *k)
+bool kernel_pin(const Loaded *k, Measurement *m)
 {
-	if (k->context->options->pin)
-		measure_pin_team(k->lowered->kernel->nthreads);
+	if (!k->context->options->pin ||
+	    measure_pin_team(k->lowered->kernel->nthreads))
+		return true;
+	tell_errno("the threads cannot be pinned", 0, m);
+	return false;
 }
 
 /* --- checking --------------------------------------------------------------- */
@@ -354,7 +357,8 @@ bool kernel_check(Loaded *k, double best_s, Measurement *m)
 {
 	const Program *p = k->context->program;
 	m->nruns = 0;
-	kernel_pin(k);
+	if (!kernel_pin(k, m))
+		return false;
 	for (int set = 0; set < MEASURE_SETS; set++) {
 		if (!kernel_guard(k, set, m))
 			return false;

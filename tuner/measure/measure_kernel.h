@@ -44,7 +44,7 @@ bool kernel_place(Loaded *const *kernels, int n, Measurement *m);
 
 void kernel_call(void *loaded);
 /* Threads to CPUs, where that is wanted; before the first call. */
-void kernel_pin(const Loaded *kernel);
+bool kernel_pin(const Loaded *kernel, Measurement *m);
 
 /* After a call on guarded arguments. */
 bool kernel_inputs_unchanged(const Loaded *k, int set, Measurement *m);

@@ -36,7 +36,8 @@ static bool make_expected(Loaded *k, Measurement *m)
 {
 	const Program *p = k->context->program;
 	const MeasureData *data = k->context->data;
-	kernel_pin(k);
+	if (!kernel_pin(k, m))
+		return false;
 	for (int set = 0; set < MEASURE_SETS; set++) {
 		if (!kernel_guard(k, set, m))
 			return false;

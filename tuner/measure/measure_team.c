@@ -5,6 +5,7 @@
  * which then waits for it without giving up the CPU: 5 ms go by until the kernel
  * moves one of them.  Here all give way until each is where it belongs. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -17,6 +18,7 @@ typedef struct {
 	cpu_set_t cpus;
 	int threads;
 	atomic_int others, arrived; /* but for the main thread; all */
+	atomic_int error; /* of one that could not be pinned */
 	double end_s;
 } Team;
 
@@ -40,7 +42,8 @@ static void join(void *context)
 	cpu_set_t one;
 	CPU_ZERO(&one);
 	CPU_SET(cpu_of(&t->cpus, number), &one);
-	sched_setaffinity(0, sizeof one, &one);
+	if (sched_setaffinity(0, sizeof one, &one))
+		atomic_store(&t->error, errno);
 	atomic_fetch_add(&t->arrived, 1);
 	while (atomic_load(&t->arrived) < t->threads &&
 	       measure_now() < t->end_s)
@@ -60,19 +63,22 @@ void measure_team(TeamTask *task, void *context, int threads)
 		task(context);
 }
 
-void measure_pin_team(int threads)
+bool measure_pin_team(int threads)
 {
 	static Team team;
 	static const double patience_s = 0.05;
 	if (threads <= team.threads)
-		return;
+		return true;
 	if (!team.threads &&
 	    sched_getaffinity(0, sizeof team.cpus, &team.cpus))
-		return;
+		return false;
 	/* What a thread makes begins with its set. */
-	sched_setaffinity(0, sizeof team.cpus, &team.cpus);
+	if (sched_setaffinity(0, sizeof team.cpus, &team.cpus))
+		return false;
 	team.threads = threads;
-	team.others = team.arrived = 0;
+	team.others = team.arrived = team.error = 0;
 	team.end_s = measure_now() + patience_s;
 	measure_team(join, &team, threads);
+	errno = team.error;
+	return !team.error;
 }

@@ -93,6 +93,29 @@ void norm_dense(const float *restrict x, const float *restrict g,
 	    w, N, 0, y, N);
 }
 
+void group_norm(const float *restrict x, const float *restrict g,
+    const float *restrict b, float *restrict out, void *workspace)
+{
+	enum { B = 4, G = 8, C = 8, P = 56 * 56, T = C * P };
+	(void)workspace;
+	for (int n = 0; n < B; n++)
+		for (int k = 0; k < G; k++, x += T, out += T) {
+			float s = 0, q = 0;
+			for (int i = 0; i < T; i++) {
+				s += x[i];
+				q += x[i] * x[i];
+			}
+			s /= T;
+			q = 1 / sqrtf(q / T - s * s + 1e-5f);
+			for (int c = 0; c < C; c++) {
+				float a = q * g[k * C + c];
+				float d = b[k * C + c] - s * a;
+				for (int i = c * P; i < (c + 1) * P; i++)
+					out[i] = x[i] * a + d;
+			}
+		}
+}
+
 void scaled_dense(const float *restrict x, const float *restrict m,
     const float *restrict s, const float *restrict w,
     const float *restrict b, float *restrict y, void *workspace)
