@@ -1,5 +1,6 @@
 /* Loads and stores. */
 #include "codegen/llvm/module_llvm.h"
+#include "lib/gcd.h"
 
 typedef LLVMValueRef V;
 
@@ -35,16 +36,6 @@ static LLVMTypeRef memory_type(LlvmGen *gen, DType type, int lanes)
 {
 	return type == DT_BOOL ? llvm_int_type(gen, 8, lanes)
 			       : llvm_type(gen, type, lanes);
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-	while (b) {
-		int64_t r = a % b;
-		a = b;
-		b = r;
-	}
-	return a < 0 ? -a : a;
 }
 
 /* What every address of this form is a multiple of, given the buffer's

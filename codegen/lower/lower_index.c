@@ -11,6 +11,7 @@
  * are decided by ranges and by facts: forms known to be at least 0 where we
  * are (the limit of a loop, the condition of an `if`). */
 #include "codegen/lower/lower_internal.h"
+#include "lib/gcd.h"
 
 #include <assert.h>
 
@@ -440,17 +441,6 @@ static void divide(
 	quotient->form.terms = q;
 	rest->form = (LowAffine){
 		x.form.constant - quotient->form.constant * divisor, nr, r};
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-	a = a < 0 ? -a : a;
-	while (a) {
-		int64_t t = b % a;
-		b = a;
-		a = t;
-	}
-	return b < 0 ? -b : b;
 }
 
 /* Terms whose coefficients g does not divide, and what of the constant it does

@@ -130,12 +130,16 @@ static int power_of_two(Vectors m, Rounded n)
 	    m, math_whole(m, LOW_SUB, n.bits, math_integer(m, bias(m))));
 }
 
-/* The machine has an instruction for it, for vectors as long as these. */
-static bool has_scale(Vectors m)
+/* Are they as long as those that the machine has instructions for? */
+static bool fits_register(Vectors m)
 {
 	int bytes = m.lanes * dtype_bytes(m.type);
-	return m.l->machine->scale && bytes >= 16 &&
-	    bytes <= m.l->machine->vector_bytes;
+	return bytes >= 16 && bytes <= m.l->machine->vector_bytes;
+}
+
+static bool has_scale(Vectors m)
+{
+	return m.l->machine->scale && fits_register(m);
 }
 
 static int scaled_where(Vectors m, int x, Rounded n, int mask)
@@ -314,13 +318,11 @@ static int vector_log(Vectors m, int x)
 
 /* --- sigmoid, tanh, erf --------------------------------------------------- */
 
-/* Reciprocal roots of vectors as long as these are estimated by an instruction. */
+/* Reciprocal roots are estimated by an instruction. */
 static bool has_rsqrt(Vectors m)
 {
-	int bytes = m.lanes * dtype_bytes(m.type);
 	return m.type == DT_F32 && m.l->machine->rsqrt &&
-	    m.l->machine->fma && bytes >= 16 &&
-	    bytes <= m.l->machine->vector_bytes;
+	    m.l->machine->fma && fits_register(m);
 }
 
 /* The reciprocal of an ordinary positive number, off by 2^-13. */

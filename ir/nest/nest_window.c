@@ -10,6 +10,7 @@
  * value in between is left out; then element (j, s) is that of (u, 0) or of
  * (0, u).  And: a reduction of a few steps, written out. */
 #include "ir/nest/nest.h"
+#include "lib/gcd.h"
 
 #include <assert.h>
 
@@ -26,22 +27,12 @@ typedef struct {
 
 static void visit(Search *w, const Expr *e);
 
-static int64_t divisor(int64_t a, int64_t b)
-{
-	while (b) {
-		int64_t rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a < 0 ? -a : a;
-}
-
 /* Something that is no sum of others moves so: as all does. */
 static void settle(Search *w, Moves m)
 {
 	if (!m.of_j && !m.of_s)
 		return;
-	int64_t d = divisor(m.of_j, m.of_s);
+	int64_t d = gcd(m.of_j, m.of_s);
 	if (!w->step) {
 		w->step = m.of_s < 0 ? -m.of_j / d : m.of_j / d;
 		w->apart = m.of_s < 0 ? -m.of_s / d : m.of_s / d;

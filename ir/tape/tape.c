@@ -11,6 +11,7 @@
 #include "ir/tape/tape_internal.h"
 
 #include "lib/hash.h"
+#include "lib/gcd.h"
 
 /* --- nodes --------------------------------------------------------------- */
 
@@ -347,16 +348,6 @@ static bool rounds_to_one(const Tape *tape, const Poly *rest, const Poly *b)
 	poly_clear(&zero);
 	return poly_differ_at_least(tape, rest, &zero, 1) &&
 	       poly_differ_at_least(tape, b, rest, 0);
-}
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-	while (b) {
-		int64_t t = a % b;
-		a = b;
-		b = t;
-	}
-	return a < 0 ? -a : a;
 }
 
 /* By a constant c: coefficients are reduced to 0 .. c-1, the constant to

@@ -10,6 +10,7 @@
  * Where a read divides an axis, as c by 16, the axis is split there first: then
  * neither `//` nor `%` is left in a loop. */
 #include "schedule/rules/rules.h"
+#include "lib/gcd.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -220,21 +221,11 @@ RuleCuts rule_cuts(
 
 /* --- periods -------------------------------------------------------------------- */
 
-int64_t rule_common_divisor(int64_t a, int64_t b)
-{
-	while (b) {
-		int64_t rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a < 0 ? -a : a;
-}
-
 int64_t rule_common_multiple(int64_t a, int64_t b)
 {
 	int64_t product;
 	if (!a || !b ||
-	    __builtin_mul_overflow(a, b / rule_common_divisor(a, b), &product))
+	    __builtin_mul_overflow(a, b / gcd(a, b), &product))
 		return 0;
 	return product;
 }
@@ -278,7 +269,7 @@ static Period period_of_quotient(const Expr *e, int axis)
 	int64_t by;
 	if (!p.period || !constant_of(e->arg[1], &by) || by < 1)
 		return (Period){0};
-	p = scaled(p, by / rule_common_divisor(p.by, by));
+	p = scaled(p, by / gcd(p.by, by));
 	p.by = e->op == OP_MOD ? 0 : p.by / by;
 	return p;
 }

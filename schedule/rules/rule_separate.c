@@ -31,18 +31,10 @@ typedef struct {
 	Arena *arena;
 } Cost;
 
-static bool has_read(const Expr *e)
-{
-	bool found = e->op == OP_READ;
-	for (int i = 0; i < e->narg && !found; i++)
-		found = has_read(e->arg[i]);
-	return found;
-}
-
 /* Conditions over axes alone are settled by the loops. */
 static void add_cost(Cost *c, const Expr *e)
 {
-	bool by_axes = e->op == OP_IF && !has_read(e->arg[0]);
+	bool by_axes = e->op == OP_IF && !expr_has_data(e->arg[0]);
 	if (rule_is_flop(e) && !by_axes)
 		c->flops += op_kind(e->op) == OPKIND_FUNCTION ? FUNCTION
 		    : e->op == OP_DIV			      ? QUOTIENT

@@ -25,6 +25,8 @@
  */
 #include "schedule/rules/rules.h"
 
+#include "lib/gcd.h"
+
 enum {
 	SQUARE_LEAST = 4, /* of a side that is worth transposing */
 	ROWS_MOST = 16,   /* unrolled of what there is one for each row */
@@ -370,7 +372,7 @@ static int64_t period_of(const Spatial *s, int axis)
 static const char *copies_of(const Spatial *s, int64_t tiles, int lanes)
 {
 	int64_t period = s->part ? 1 : period_of(s, s->last);
-	int64_t n = period ? period / rule_common_divisor(period, lanes) : 1;
+	int64_t n = period ? period / gcd(period, lanes) : 1;
 	if (n > 1 && n <= COPIES_MOST && n <= tiles)
 		return arena_printf(s->r->arena,
 		    2 * n <= tiles ? "%lld, %lld" : "%lld", (long long)n,
@@ -400,7 +402,7 @@ static int cut_last(Spatial *s)
 	int lanes = widest_last(s), part = lanes;
 	int least = divides(s, period, lanes) ? lanes / 2 : 4;
 	if (2 * period > extent ||
-	    period / rule_common_divisor(period, lanes) <= COPIES_MOST)
+	    period / gcd(period, lanes) <= COPIES_MOST)
 		return lanes;
 	while (part > least && period % part)
 		part /= 2;

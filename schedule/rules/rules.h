@@ -161,7 +161,6 @@ RuleCuts rule_cuts(
 /* After how many values of an axis does the index begin anew, but for a
  * distance?  0: never, or nobody knows. */
 int64_t rule_period(const Expr *index, int axis);
-int64_t rule_common_divisor(int64_t a, int64_t b);
 int64_t rule_common_multiple(int64_t a, int64_t b); /* 0: too large */
 
 /* rule_NAME.c: may it be applied to the block, and what it does then. */
