@@ -24,6 +24,8 @@ static int64_t iterations_needed(
     const PlanStage *s, int loop, const int64_t *values)
 {
 	const PlanLoop *l = &s->loops[loop];
+	if (loop < s->own && l->runs == RUNS_CLIPPED)
+		return 0; /* the stage whose own it is says */
 	if (s->nloops == PLAN_DEPTH || l->axis < 0 ||
 	    l->kind == LOOP_VECTOR || l->runs != RUNS_CLIPPED ||
 	    is_innermost(s, loop) ||

@@ -599,6 +599,16 @@ static double starting(const PlanStage *s, const StageCost *c)
 	    : 0;
 }
 
+/* What does not fit the registers is stored and loaded.  Where zeros cut a loop of
+ * steps, sums go through several loops: of those LLVM may keep none. */
+static double spilling(const Machine *m, const StageCost *c)
+{
+	double over = c->registers - m->vector_registers;
+	if (over <= 0)
+		return 0;
+	return c->density < 1 ? max2(2 * over, c->accumulators / 2) : 2 * over;
+}
+
 static void fill_in(const PlanStage *s, const Machine *m,
     const int64_t *values, StageNow *w)
 {
@@ -664,8 +674,8 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 	body = max2(body, c->stores);
 	if (s->reduce && c->accumulators > 0)
 		body = max2(body, c->steps / c->accumulators * latency * LATE);
-	if (c->registers > m->vector_registers && m->vector_registers)
-		body += 2 * (c->registers - m->vector_registers);
+	if (m->vector_registers)
+		body += spilling(m, c);
 	count_conflicts(&now, c);
 	body = max2(body, c->instructions / ISSUE);
 	body += c->gathers * 0.5 + c->conflicts * 3 + (s->reduce ? 0 : BACK);
