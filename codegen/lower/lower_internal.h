@@ -375,8 +375,8 @@ bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b);
 int math_vector(
     Lower *l, Op function, DType type, int x, int lanes, bool peak);
 /* lower_math_divide.c: by the reciprocal of what does not vary in the loop;
- * false: a division does as well. */
-bool math_divide(Lower *l, Value a, Value s, Value *y);
+ * false: a division does as well.  a is the dividend's value. */
+bool math_divide(Lower *l, const Expr *dividend, Value a, Value s, Value *y);
 /* lower_math_pow.c: of vectors, or of any x where y is a number that needs no
  * logarithm; no value where it is left to libm. */
 bool math_pow(Lower *l, Value x, Value y, Value *power);

@@ -34,6 +34,13 @@ static bool is_power_of_two(double s)
 	return frexp(s, &exponent) == 0.5;
 }
 
+/* 0, or from 1 to 2^64 in size: its quotient by what is inside is no denormal,
+ * and 0/s = 0*z - (0*z*s - 0)*z = 0. */
+static bool is_whole_number(const Expr *e)
+{
+	return e->op == OP_CAST && dtype_is_int(e->arg[0]->type);
+}
+
 /* A loop runs inside of the place where the divisor is known, and moves the
  * dividend. */
 static bool pays(const Lower *l, int a, int s)
@@ -80,12 +87,15 @@ static int is_doubtful(Vectors m, int a, int quotient)
 	return emit_op(m.l, LOW_ANY, DT_BOOL, 1, doubtful, -1, -1, "doubtful");
 }
 
-static int quotient(Vectors m, int a, int s, int z)
+/* `safe`: nothing is too large or too small. */
+static int quotient(Vectors m, int a, int s, int z, bool safe)
 {
 	int q = math_real(m, LOW_MUL, a, z);
 	int above =
 	    math_product_sum(m, q, s, math_real(m, LOW_NEG, a, -1));
 	int y = math_product_sum(m, math_real(m, LOW_NEG, above, -1), z, q);
+	if (safe)
+		return y;
 	int result = new_temp(m.l, m.type, m.lanes, "quotient");
 	emit_into(m.l, result, LOW_COPY, y, -1, -1);
 	Branch b;
@@ -95,7 +105,7 @@ static int quotient(Vectors m, int a, int s, int z)
 	return result;
 }
 
-bool math_divide(Lower *l, Value a, Value s, Value *y)
+bool math_divide(Lower *l, const Expr *dividend, Value a, Value s, Value *y)
 {
 	int lanes = a.lanes > s.lanes ? a.lanes : s.lanes;
 	int bytes = lanes * dtype_bytes(DT_F32);
@@ -107,8 +117,9 @@ bool math_divide(Lower *l, Value a, Value s, Value *y)
 	if (!pays(l, a.temp, s.temp))
 		return false;
 	Vectors m = {l, lanes, DT_F32};
+	bool safe = s.temp < 0 && is_whole_number(dividend);
 	*y = value_temp(DT_F32, lanes,
 	    quotient(m, value_as(l, a, lanes), value_as(l, s, lanes),
-		value_as(l, reciprocal(l, s), lanes)));
+		value_as(l, reciprocal(l, s), lanes), safe));
 	return true;
 }

@@ -101,11 +101,25 @@ static bool reads(const LowNode *n, int temp)
 	return false;
 }
 
+static bool bars(const LowFunction *f, const LowNode *n, const LowNode *scatter);
+
+static bool some_bars(
+    const LowFunction *f, const LowBody *body, const LowNode *scatter)
+{
+	for (int i = 0; i < body->n; i++)
+		if (bars(f, body->at[i], scatter))
+			return true;
+	return false;
+}
+
 /* Must the scatter be done before the node? */
 static bool bars(const LowFunction *f, const LowNode *n, const LowNode *scatter)
 {
 	if (n->kind == LOWNODE_COMMENT)
 		return false;
+	if (n->kind == LOWNODE_IF)
+		return some_bars(f, &n->body, scatter) ||
+		    some_bars(f, &n->other, scatter);
 	if (n->kind != LOWNODE_OP || n->op == LOW_BARRIER)
 		return true;
 	if (n->dst >= 0 && reads(scatter, n->dst))

@@ -38,7 +38,10 @@ static const char text[] = "tunec: 1\n"
 			   "compute: |\n"
 			   "  y[r < 64, i < 64] = a[r, i] / s[r]\n";
 
-static bool make(Kernel *k, const char *spec, const char *cpu)
+static const char lanes[] = "i0, i1 = split(y.i, [_, 16])\nvectorize(i1, 16)\n";
+
+static bool make(
+    Kernel *k, const char *spec, const char *steps, const char *cpu)
 {
 	Error error = {0};
 	k->arena = arena_new();
@@ -47,9 +50,7 @@ static bool make(Kernel *k, const char *spec, const char *cpu)
 	    arena_printf(k->arena, "llvm -mcpu=%s -threads=1", cpu), &error);
 	assert_non_null(target);
 	Nest *nest = schedule_nest(k->arena, p, &target->machine,
-	    schedule_steps(k->arena,
-		"i0, i1 = split(y.i, [_, 16])\nvectorize(i1, 16)\n"),
-	    &error);
+	    schedule_steps(k->arena, steps), &error);
 	assert_non_null(nest);
 	k->lowered = lower(k->arena, nest, &target->machine, &error);
 	assert_non_null(k->lowered);
@@ -164,7 +165,7 @@ static void test_rows(void **state)
 	char none[64];
 	Rng rng = rng_stream(11, 0, 0);
 	(void)state;
-	bool here = make(&k, text, "skylake-avx512");
+	bool here = make(&k, text, lanes, "skylake-avx512");
 	Data *d = NEW(k.arena, Data);
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int r = 0; r < ROWS; r++)
@@ -190,7 +191,7 @@ static void test_seldom(void **state)
 	Kernel k = {0};
 	Rng rng = rng_stream(12, 0, 0);
 	(void)state;
-	make(&k, text, "skylake-avx512");
+	make(&k, text, lanes, "skylake-avx512");
 	Data *d = NEW(k.arena, Data);
 	for (int r = 0; r < ROWS; r++) {
 		d->s[r] = (float)(1 + 1000 * rng_double(&rng));
@@ -216,7 +217,7 @@ static void test_number(void **state)
 		    "tunec: 1\nname: quotients\ninputs: {a: 'f32[64, 64]'}\n"
 		    "compute: |\n  y[r < 64, i < 64] = a[r, i] / (%.9g)\n",
 		    (double)by[n]);
-		make(&k, spec, "skylake-avx512");
+		make(&k, spec, lanes, "skylake-avx512");
 		Data *d = NEW(k.arena, Data);
 		for (int r = 0; r < ROWS; r++)
 			fill_row(&rng, d->a[r], &d->s[r]);
@@ -227,12 +228,70 @@ static void test_number(void **state)
 	}
 }
 
+/* Whole numbers by a number are never too small: nothing is tested. */
+static void test_whole(void **state)
+{
+	static const float by[] = {3, 255, 0.1f, 1e-3f, 1e9f};
+	(void)state;
+	for (size_t n = 0; n < sizeof by / sizeof *by; n++) {
+		Kernel k = {0};
+		Rng rng = rng_stream(14, 0, n);
+		char spec[256], none[64];
+		LowRun run = {0};
+		snprintf(spec, sizeof spec,
+		    "tunec: 1\nname: quotients\ninputs: {a: 'i32[64, 64]'}\n"
+		    "compute: |\n  y[r < 64, i < 64] = f32(a[r, i]) / (%.9g)\n",
+		    (double)by[n]);
+		make(&k, spec, lanes, "skylake-avx512");
+		Data *d = NEW(k.arena, Data);
+		int32_t *whole = NEW_N(k.arena, int32_t, ROWS * COLUMNS);
+		for (int i = 0; i < ROWS * COLUMNS; i++) {
+			int bits = (int)rng_below(&rng, 32);
+			whole[i] = (int32_t)(rng_next(&rng) >> 32) >> bits;
+			d->a[i / COLUMNS][i % COLUMNS] = (float)whole[i];
+		}
+		assert_true(low_function_run(k.lowered->kernel,
+		    (void *[]){whole, d->y, none}, &run));
+		assert_int_equal(run.op_count[LOW_ANY], 0);
+		assert_int_equal(run.op_count[LOW_DIV], 0);
+		expect(d, by[n]);
+		unmake(&k);
+	}
+}
+
+/* Quotients that lie between each other are stored as whole vectors, although
+ * one may be divided in between. */
+static void test_interleaved(void **state)
+{
+	Kernel k = {0};
+	char none[64];
+	LowRun run = {0};
+	(void)state;
+	make(&k,
+	    "tunec: 1\nname: quotients\n"
+	    "inputs: {a: 'f32[3, 64]', s: 'f32[3]'}\n"
+	    "compute: |\n  y[i < 64, c < 3] = a[c, i] / s[c]\n",
+	    "i0, i1 = split(y.i, [_, 16])\nreorder(i0, y.c, i1)\n"
+	    "unroll(y.c)\nvectorize(i1, 16)\n",
+	    "skylake-avx512");
+	float a[3][64], s[3] = {3, 0x1p-40f, 7}, y[64][3];
+	for (int i = 0; i < 3 * 64; i++)
+		a[i / 64][i % 64] = (float)i - 99;
+	assert_true(low_function_run(
+	    k.lowered->kernel, (void *[]){a, s, y, none}, &run));
+	assert_int_equal(run.op_count[LOW_SCATTER], 0);
+	assert_int_equal(run.op_count[LOW_STORE], 3 * 64 / 16);
+	for (int i = 0; i < 3 * 64; i++)
+		assert_true(y[i / 3][i % 3] == a[i % 3][i / 3] / s[i % 3]);
+	unmake(&k);
+}
+
 /* Vectors that are short are divided, and all where numerics are exact. */
 static void test_not(void **state)
 {
 	Kernel k = {0};
 	(void)state;
-	make(&k, text, "haswell");
+	make(&k, text, lanes, "haswell");
 	Data *d = NEW(k.arena, Data);
 	for (int r = 0; r < ROWS; r++)
 		d->s[r] = 1;
@@ -246,6 +305,8 @@ int main(void)
 	    cmocka_unit_test(test_rows),
 	    cmocka_unit_test(test_seldom),
 	    cmocka_unit_test(test_number),
+	    cmocka_unit_test(test_whole),
+	    cmocka_unit_test(test_interleaved),
 	    cmocka_unit_test(test_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
