@@ -7,7 +7,7 @@
 # be skipped.  TIER tells it which tier runs.  Each has a time limit.
 set -u
 tier=${1:-quick}
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit
 export BUILD=${BUILD:-build} TIER=$tier CMOCKA_MESSAGE_OUTPUT=TAP
 export TUNEC=$PWD/$BUILD/tunec TUNEC_MODULES=$PWD/$BUILD LC_ALL=C
 # With sanitizers the pairs of test_pairs are fewer, since most of its time is
@@ -17,20 +17,34 @@ asan | ubsan) export PAIRS=${PAIRS:-400} ;;
 esac
 limit=600
 [ "$tier" = long ] && limit=7200
-passed=0 failed=0 skipped=0
-out=$(mktemp)
-trap 'rm -f "$out"' EXIT
-for t in "$BUILD"/test/{unit,property,diff,fuzz}/* test/{golden,error,property,diff,e2e}/*.sh; do
-	[ -f "$t" ] && [ -x "$t" ] || continue
-	case $t in *.[od]) continue ;; esac
-	[ -n "${ONLY:-}" ] && [[ $t != *$ONLY* ]] && continue
-	start=$SECONDS
-	timeout -k 5 "$limit" "$t" </dev/null >"$out" 2>&1
-	rc=$?
+at_once=$(nproc)
+# Those look at the clock, or at what the machine has left: nothing runs beside.
+alone='unit/test_measure|unit/test_search|property/test_space|error/limits'
+alone="$alone|e2e/(candidate|limits|same|trouble|tune)"
+passed=0 failed=0 skipped=0 first=() last=()
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+
+start() { # TEST: in the background
+	(
+		begin=$SECONDS out=$results/$BASHPID
+		timeout -k 5 "$limit" "$1" </dev/null >"$out" 2>&1
+		rc=$?
+		echo "$((SECONDS - begin))" >"$out.seconds"
+		exit $rc
+	) &
+	tests[$!]=$1
+}
+
+finish() { # one that has ended: counts it, says how it went
+	local pid rc ok bad out t
+	wait -n -p pid
+	rc=$? t=${tests[$pid]} out=$results/$pid
+	unset "tests[$pid]"
 	if [ $rc = 77 ]; then
 		skipped=$((skipped + 1))
 		echo "skip  $t: $(tail -n 1 "$out")"
-		continue
+		return
 	fi
 	ok=$(grep -c '^ok ' "$out")
 	bad=$(grep -c '^not ok ' "$out")
@@ -43,8 +57,34 @@ for t in "$BUILD"/test/{unit,property,diff,fuzz}/* test/{golden,error,property,d
 		{ grep -A3 '^not ok ' "$out" | head -n 60; tail -n 20 "$out"; } |
 			sed 's/^/      /'
 	else
-		echo "ok    $t: $ok in $((SECONDS - start)) s"
+		echo "ok    $t: $ok in $(cat "$out.seconds") s"
+	fi
+}
+
+run() { # AT-ONCE TEST...
+	local most=$1 t
+	local -A tests=()
+	shift
+	for t; do
+		[ ${#tests[@]} -lt "$most" ] || finish
+		start "$t"
+	done
+	while [ ${#tests[@]} != 0 ]; do
+		finish
+	done
+}
+
+for t in "$BUILD"/test/{diff,property,unit,fuzz}/* test/{golden,error,property,diff,e2e}/*.sh; do
+	[ -f "$t" ] && [ -x "$t" ] || continue
+	case $t in *.[od]) continue ;; esac
+	[ -n "${ONLY:-}" ] && [[ $t != *$ONLY* ]] && continue
+	if [[ $t =~ $alone ]]; then
+		last+=("$t")
+	else
+		first+=("$t")
 	fi
 done
+run "$at_once" "${first[@]}"
+run 1 "${last[@]}"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
