@@ -23,7 +23,9 @@ alone='unit/test_measure|unit/test_search|property/test_space|error/limits'
 alone="$alone|e2e/(candidate|limits|same|trouble|tune)"
 passed=0 failed=0 skipped=0 first=() last=()
 results=$(mktemp -d)
+declare -A tests=() # those that run, by process
 trap 'rm -rf "$results"' EXIT
+trap 'for pid in "${!tests[@]}"; do pkill -P "$pid"; done; exit 130' INT TERM
 
 start() { # TEST: in the background
 	(
@@ -63,7 +65,6 @@ finish() { # one that has ended: counts it, says how it went
 
 run() { # AT-ONCE TEST...
 	local most=$1 t
-	local -A tests=()
 	shift
 	for t; do
 		[ ${#tests[@]} -lt "$most" ] || finish
