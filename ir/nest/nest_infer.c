@@ -271,6 +271,36 @@ static void follow_write(Infer *f, StageAxis *axis, const Hull *written)
 			   : region;
 }
 
+typedef struct {
+	Infer *f;
+	const Stage *writer;
+	bool whole;
+} Tiles;
+
+static bool check_tiles(Expr *e, void *context)
+{
+	Tiles *t = context;
+	if (e->op != OP_AXIS)
+		return t->whole;
+	const StageAxis *a = &t->writer->axes[e->id];
+	t->whole = nest_require(t->f->nest,
+	    tape_at_most(t->f->tape, nest_covered(t->f->nest, a->var),
+		tape_const(t->f->tape, a->extent)),
+	    "tiles of an axis that is a part of an index run past its end",
+	    t->f->why);
+	return t->whole;
+}
+
+/* An index of several axes (k*a + b, of an axis that was divided): where tiles of
+ * one run past its end, that is no element behind it. */
+static bool writes_whole_tiles(Infer *f, int writer, Expr *index)
+{
+	Tiles t = {f, stage_at(f, writer), true};
+	if (index->op != OP_AXIS)
+		expr_walk(index, check_tiles, &t);
+	return t.whole;
+}
+
 /* An axis of what follows takes what the loops of `writer` make of an index. */
 static bool region_from_index(Infer *f, int stage, int axis, int writer,
     Expr *index, Hull *seen, bool *has)
@@ -278,6 +308,8 @@ static bool region_from_index(Infer *f, int stage, int axis, int writer,
 	Stage *s = stage_at(f, stage);
 	const bool *fixed =
 	    fix_above(f, stage, nest_tree_above(&f->tree, stage));
+	if (!writes_whole_tiles(f, writer, index))
+		return false;
 	index = over_loops(f, writer, index);
 	Hull h = nest_hull(f->nest, index, fixed);
 	Handle dense = nest_hull_dense(f->nest, index, fixed);

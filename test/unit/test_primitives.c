@@ -617,6 +617,34 @@ static void test_carried(void **state)
 	}
 }
 
+/* What follows in the loops of a divided axis takes whole tiles of it: one that
+ * runs past the end of a part would read what the next part writes. */
+static void test_divided_tiles(void **state)
+{
+	static const char follows[] = "o, i = divide(half.i, 11)\n"
+				      "reverse_compute_at(out, o)\n";
+	static const char *const texts[][2] = {
+	    {"", NULL},
+	    {"a, b = split(i, [_, 11])\nunroll(b)\n", NULL},
+	    {"a, b = split(i, [_, 16])\n", "run past its end"},
+	    {"a, b = split(i, [_, 4])\n", "run past its end"},
+	};
+	(void)state;
+	for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+		Arena *arena = arena_new();
+		Error error = {0};
+		Nest *nest = schedule_nest(arena, program_quotient(arena, 22),
+		    &test_machine,
+		    schedule_steps(arena,
+			arena_printf(arena, "%s%s", follows, texts[k][0])),
+		    &error);
+		if (!nest != !!texts[k][1] ||
+		    (!nest && !strstr(error.text, texts[k][1])))
+			fail_msg("%s: %s", texts[k][0], error.text);
+		arena_free(arena);
+	}
+}
+
 /* --- exact numerics ----------------------------------------------------------- */
 
 static void test_exact(void **state)
@@ -901,6 +929,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_cases),
 	    cmocka_unit_test(test_carried),
+	    cmocka_unit_test(test_divided_tiles),
 	    cmocka_unit_test(test_exact),
 	    cmocka_unit_test(test_exact_windows),
 	    cmocka_unit_test(test_schedules),
