@@ -1,7 +1,7 @@
 /* The face of codegen/: nests to what a compiler, a linker or a person reads.
  *
- *     target.c        canonical target text; cpu.c what it says of a CPU;
- *                     host.c this machine's own numbers
+ *     target.c        canonical target text; cpu.c what it says of a CPU,
+ *                     gpu.c of a GPU; host.c this machine's own numbers
  *     lower*.c        nest -> lowered form, one pass a file
  *     emit_c.c        lowered form -> C
  *     emit_header.c   the header; emit_main.c the driver
@@ -27,7 +27,7 @@ typedef struct {
 	Machine machine;
 } Target;
 
-/* "host", "llvm -mcpu=… -threads=2", "c". */
+/* "host", "llvm -mcpu=… -threads=2", "c", "cuda -arch=sm_90". */
 Target *target_parse(Arena *arena, const char *text, Error *error);
 Target *target_host(Arena *arena, Error *error);
 /* Can this machine run code for the target (triple and features)? */
@@ -57,6 +57,11 @@ Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
     int most, bool *larger, Error *error);
 Lowered *lower(Arena *arena, const Nest *nest, const Machine *machine,
     Error *error);
+
+/* lower_launch.c: fills l->launches with what its kernel is for a GPU, as lower
+ * does for a machine that is one; false and STATUS_UNSUPPORTED where the machine
+ * has less, or a launch is repeated. */
+bool lower_launches(Lowered *l, const Machine *machine, Error *error);
 
 /* --- emitters ------------------------------------------------------------ */
 

@@ -29,6 +29,15 @@ typedef struct {
 	int l1_ways;
 	int line_bytes;
 	double clock_ghz;       /* 0 if unknown */
+
+	/* Of a GPU; 0 elsewhere.  Its caches are l1 (a processor's, with what
+	 * is shared) and l2; fma_per_cycle counts threads of a processor. */
+	int processors;         /* that run blocks ("SM", compute unit) */
+	int warp;               /* threads that run together */
+	int block_threads;      /* at most */
+	int processor_threads, processor_blocks; /* at once, at most */
+	int thread_registers, processor_registers; /* of 32 bits */
+	int64_t block_shared, processor_shared; /* bytes, at most */
 } Machine;
 
 #endif

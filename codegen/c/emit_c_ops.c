@@ -807,6 +807,15 @@ static void op_copy(EmitC *e, const LowNode *n)
 /* A cast between vectors of one size keeps the bits. */
 static void op_bits(EmitC *e, const LowNode *n)
 {
+	const LowTemp *from = temp_of(e, n->arg[0]);
+	if (from->lanes == 1) {
+		assign(e, n->dst,
+		    arena_printf(e->arena,
+			"((union {%s from; %s to;}){%s}).to",
+			emit_c_type(e, n->arg[0]), emit_c_type(e, n->dst),
+			e->temp[n->arg[0]]));
+		return;
+	}
 	assign(e, n->dst,
 	    arena_printf(e->arena, "(%s)%s", emit_c_type(e, n->dst),
 		e->temp[n->arg[0]]));

@@ -323,7 +323,11 @@ Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
 	out->workspace_bytes = lower_kernel(l, out->kernel);
 	lower_packs(l, out);
 	*larger = l->operations > l->most_operations;
-	return !l->failed && check_result(out, error) ? out : NULL;
+	if (l->failed || !check_result(out, error))
+		return NULL;
+	if (machine->processors && !lower_launches(out, machine, error))
+		return NULL;
+	return out;
 }
 
 Lowered *lower(

@@ -84,14 +84,24 @@ static LowNode *emit_at(
 	return low_op(l->arena, scope->body, op, dst, a, b, c);
 }
 
+/* A launch goes on around the frame of a thread's loop. */
+static bool is_inside_launch(const Frame *frame)
+{
+	for (const Frame *f = frame->up; f; f = f->up)
+		if (f->bound)
+			return true;
+	return false;
+}
+
 /* A temporary that is assigned in several places begins as 0, so that it is
  * defined whichever of them ran: where its scope may begin, outside of loops
- * and branches but within the thread. */
+ * and branches but within the thread; of a GPU's threads within the launch. */
 int new_variable(Lower *l, DType type, int lanes, const char *hint)
 {
 	Frame *frame = l->scope;
 	int temp = new_temp(l, type, lanes, hint);
-	while (frame->up && !frame->fence)
+	while (frame->up &&
+	    (!frame->fence || (frame->thread && is_inside_launch(frame))))
 		frame = frame->up;
 	l->temps.at[temp].mutable = true;
 	l->temps.at[temp].depth = frame->depth;

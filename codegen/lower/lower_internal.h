@@ -68,6 +68,8 @@ struct Frame {
 	int serial;   /* tells scopes of one depth apart */
 	int fenced;   /* depth of the innermost fence around it, or 0 */
 	bool fence;   /* a parallel or bound loop: nothing leaves it */
+	bool bound;   /* of a GPU's blocks or threads */
+	bool thread;  /* of its threads */
 	bool loop;    /* that runs more than once */
 	bool skipped; /* an arm, or a loop that may not run: loads stay inside */
 	IntVec written; /* nest buffers that are stored to somewhere in it */
@@ -101,6 +103,7 @@ typedef struct {
 	int depth;    /* of the scope that it is defined in */
 	bool mutable; /* assigned more than once */
 	int stamp;    /* of its last assignment, if mutable */
+	bool thread;  /* the number of a GPU's thread */
 } TempInfo;
 
 /* --- elements in temporaries: lower_memory.c ---------------------------- */

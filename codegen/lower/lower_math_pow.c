@@ -138,7 +138,8 @@ static int power_of_size(Vectors m, int size, int y)
 	    math_choose(m, zero, math_number(m, -INFINITY), p.exponent);
 	p.exponent = math_choose(m, huge, math_number(m, INFINITY), p.exponent);
 	p.fraction = math_choose(m, huge, math_number(m, 0), p.fraction);
-	n = n < 2 ? 2 : n > m.lanes ? m.lanes : n;
+	n = n < 2 ? 2 : n;
+	n = n > m.lanes ? m.lanes : n;
 	for (int i = 0; i < m.lanes; i += n, count++)
 		exponent_part(m, p, y, i, n, &whole[count], &rest[count]);
 	int g = joined(m, rest, count, n);
@@ -216,7 +217,7 @@ bool math_pow(Lower *l, Value x, Value y, Value *power)
 	int lanes = x.lanes > y.lanes ? x.lanes : y.lanes;
 	if (y.temp == -1 && by_hand(l, x, y.f, power))
 		return true;
-	if (lanes == 1 || x.type != DT_F32)
+	if ((lanes == 1 && !l->machine->gpu) || x.type != DT_F32)
 		return false;
 	Vectors m = {l, lanes, DT_F32};
 	*power = value_temp(x.type, lanes,

@@ -83,12 +83,23 @@ static int find_element(const Lower *l, int buffer, Place p)
 	return -1;
 }
 
+/* Each thread of a block has its own of what they share out. */
+static Index own_part(Lower *l, Index address)
+{
+	for (int i = 0; i < address.form.n; i++) {
+		int symbol = address.form.terms[i].temp;
+		if (symbol >= 0 && l->temps.at[symbol].thread)
+			return own_part(l, index_without(l, address, symbol));
+	}
+	return address;
+}
+
 static bool is_place(Lower *l, Index address, Place *p)
 {
 	p->step = index_lane(address);
 	p->lanes = p->step ? l->lanes : 1;
 	return index_is_const(
-	    index_without(l, address, SYMBOL_LANE), &p->at);
+	    own_part(l, index_without(l, address, SYMBOL_LANE)), &p->at);
 }
 
 int register_temp(Lower *l, int buffer, Index address)

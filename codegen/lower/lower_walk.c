@@ -622,6 +622,8 @@ static void running_loop(
 	note_control(l);
 	bool piece = span->count == 1 && !span->limited;
 	Frame frame = {.fence = node->loop != LOOP_SERIAL,
+	    .bound = loop_is_bound(node->loop),
+	    .thread = loop_is_thread(node->loop),
 	    .loop = span->count > 1,
 	    .skipped = span->limited || piece,
 	    .written = written};
@@ -629,6 +631,7 @@ static void running_loop(
 	scope_open(l, &frame, &node->body);
 	node->var = new_temp(l, DT_INDEX, 1, v->name);
 	l->temps.at[node->var].range = (Interval){0, span->count - 1};
+	l->temps.at[node->var].thread = loop_is_thread(node->loop);
 	Index value = piece ? span->first
 	    : index_add(l, index_symbol(l, node->var), span->first, 1);
 	bind(l, var, (Binding){true, value});

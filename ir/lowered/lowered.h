@@ -129,10 +129,19 @@ typedef struct {
 	} names;
 } LowFunction;
 
+/* What a GPU runs at once: a function whose body is one nest of block and thread
+ * loops, and before it operations on temporaries that it reads. */
+typedef struct {
+	LowFunction *function;      /* SYMBOL_k0 …; parameters as the kernel's */
+	int64_t grid[3], block[3];  /* x, y, z; 1 where there is no loop */
+	int64_t shared_bytes;       /* of a block */
+} LowLaunch;
+
 typedef struct {
 	Arena *arena;
 	const Program *program;
 	LowFunction *kernel;
+	VEC(LowLaunch) launches; /* the kernel, cut for a GPU; else none */
 	VEC(LowFunction *) packs; /* one for each const input, in order */
 	int64_t workspace_bytes;
 	int64_t *packed_bytes;    /* by const input, as packs */

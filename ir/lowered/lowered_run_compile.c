@@ -254,7 +254,9 @@ static void compile_loop(Compiler *c, const LowNode *loop)
 		add(c, CODE_CLOSE);
 		c->open = false;
 	}
-	undefine_to(c, mark);
+	/* a thread goes once through each thread loop of a launch */
+	if (!loop_is_thread(loop->loop) || launch >= 0)
+		undefine_to(c, mark);
 }
 
 static void compile_if(Compiler *c, const LowNode *node)

@@ -2,7 +2,7 @@
  * definedness, who may assign what, and where loops and barriers may stand.
  * docs/lowered.md has the rules in words.
  *
- * A *region* is the body of a parallel, block or thread loop: a temporary
+ * A *region* is the body of a parallel loop or a launch: a temporary
  * lives in one region; one that is read in an inner region is assigned once. */
 #include "ir/intrinsic.h"
 #include "ir/lowered/lowered.h"
@@ -193,7 +193,7 @@ static bool note_assignment(Verify *v, int temp, int region)
 	return true;
 }
 
-static bool collect(Verify *v, const LowBody *body, int region)
+static bool collect(Verify *v, const LowBody *body, int region, bool launch)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *node = body->at[i];
@@ -210,13 +210,16 @@ static bool collect(Verify *v, const LowBody *body, int region)
 			    "%s, a loop variable, is assigned",
 			    temp_name(v, node->var));
 			v->launched |= loop_is_bound(node->loop);
-			if (starts_region(node))
+			bool bound = loop_is_bound(node->loop);
+			if (starts_region(node) && !(bound && launch))
 				inner = ++v->nregions;
 			TRY(note_assignment(v, node->var, inner));
 			v->temps[node->var].is_var = true;
 		}
-		TRY(collect(v, &node->body, inner));
-		TRY(collect(v, &node->other, region));
+		bool inside = launch ||
+		    (node->kind == LOWNODE_LOOP && loop_is_bound(node->loop));
+		TRY(collect(v, &node->body, inner, inside));
+		TRY(collect(v, &node->other, region, inside));
 	}
 	return true;
 }
@@ -431,7 +434,7 @@ static bool check_bits(Verify *v, const LowNode *n)
 	    (d->type == DT_I32 && from == DT_F32) ||
 	    (d->type == DT_F64 && from == DT_I64) ||
 	    (d->type == DT_I64 && from == DT_F64);
-	REQUIRE(v, pair && d->lanes > 1, "BITS: %s", temp_name(v, n->dst));
+	REQUIRE(v, pair, "BITS: %s", temp_name(v, n->dst));
 	return true;
 }
 
@@ -587,7 +590,9 @@ static bool check_loop(Verify *v, const LowNode *loop)
 		TRY(check_affine(v, loop->limit));
 	define(v, loop->var);
 	TRY(check_body(v, &loop->body));
-	undefine_to(v, mark);
+	/* a thread goes once through each of a launch's thread loops */
+	if (!loop_is_thread(loop->loop) || v->block + v->thread == 1)
+		undefine_to(v, mark);
 	v->region = region;
 	v->parallel -= loop->loop == LOOP_PARALLEL;
 	v->block -= loop_is_block(loop->loop);
@@ -632,7 +637,7 @@ static LowVerdict verdict(const LowFunction *f, char *why, size_t size)
 	for (size_t i = 0; i < n; i++)
 		v.temps[i] = (TempState){.region = -1};
 	bool ok = names_unique(&v) && check_temps(&v) && check_buffers(&v) &&
-	    collect(&v, &f->body, 0) && check_body(&v, &f->body);
+	    collect(&v, &f->body, 0, false) && check_body(&v, &f->body);
 	free(v.temps);
 	free(v.trail);
 	return ok ? LOW_SOUND : v.split_launch ? LOW_SPLIT_LAUNCH : LOW_UNSOUND;

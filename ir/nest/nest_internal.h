@@ -37,6 +37,19 @@ void nest_assert_inferred(const Nest *nest);
 bool nest_launches_verify(
     const Nest *nest, const NestTree *tree, const char **why);
 
+/* nest_spread.c: registers that a block's threads share out.  Which digit of an
+ * element's index tells the number of the thread that has it, in one direction. */
+typedef struct {
+	int dim;
+	Handle step, extent;
+} SpreadDigit;
+/* By a thread loop inside of the buffer's place; index: by dimension, from where
+ * the buffer begins. */
+bool nest_spread_digit(Nest *nest, int loop, const Affine *index, int ndim,
+    SpreadDigit *digit, const char **why);
+bool nest_spread_same(Nest *nest, const SpreadDigit *a, const SpreadDigit *b,
+    const char **why);
+
 /* Variables that stand still, for nest_hull: emptied in the time that it took
  * to fill, since there may be as many variables as a file has lines. */
 typedef struct {

@@ -170,6 +170,8 @@ static bool check_exchange(const Launches *l, int writer)
 {
 	const Stage *s = &l->nest->stages.at[writer];
 	const NestReads *reads = &l->tree->readers[s->buffer];
+	if (l->nest->buffers.at[s->buffer].scope == SCOPE_REG)
+		return true; /* a thread reads its own (nest_spread.c) */
 	for (int i = 0; i < reads->n; i++) {
 		int r = reads->at[i].stage;
 		if (l->outer[writer] >= 0 && l->outer[r] == l->outer[writer] &&

@@ -8,6 +8,14 @@
 
 #include <assert.h>
 
+enum { DIRECTIONS = 3 };
+
+/* Registers that a block's threads share out. */
+typedef struct {
+	bool known, by[DIRECTIONS];
+	SpreadDigit digit[DIRECTIONS];
+} Spread;
+
 typedef struct {
 	Nest *nest;
 	Arena *arena;
@@ -16,6 +24,7 @@ typedef struct {
 	Expr ***value; /* by stage and axis: its form */
 	FixedVars fixed; /* scratch */
 	int *rank;     /* by stage: its place in the order */
+	Spread *spread; /* by buffer: as its first user has it */
 	const char **why;
 } Verify;
 
@@ -341,6 +350,19 @@ static Handle magnitude(Verify *v, Handle k)
 	return tape_max(v->tape, k, minus);
 }
 
+/* Leaves out what moves by whole rounds of a thread's loop: of threads side by
+ * side, each of which has an element of every round. */
+static void drop_rounds(Verify *v, Affine *a, Handle round)
+{
+	Handle one = tape_const(v->tape, 1);
+	for (int i = 0; i < a->n; i++)
+		a->terms[i].coefficient = tape_mul(v->tape,
+		    a->terms[i].coefficient,
+		    tape_sub(v->tape, one,
+			tape_multiple(
+			    v->tape, a->terms[i].coefficient, round)));
+}
+
 /* 1 if index = k*x + rest, where rest, over all but the fixed loops, spans no
  * more than k: another x is another index.  0 where it is not of that form. */
 static Handle tells_apart(Verify *v, Expr *index, int x)
@@ -356,6 +378,9 @@ static Handle tells_apart(Verify *v, Expr *index, int x)
 		}
 	if (k == HANDLE_NONE)
 		return zero;
+	if (loop_is_thread(var_at(v, x)->kind))
+		drop_rounds(v, &a,
+		    tape_mul(v->tape, magnitude(v, k), var_at(v, x)->extent));
 	Hull rest =
 	    nest_hull(v->nest, affine_expr(v->arena, v->tape, a), v->fixed.at);
 	if (!rest.known)
@@ -538,17 +563,68 @@ static bool check_loops(Verify *v, int stage)
 
 /* --- where buffers live -------------------------------------------------- */
 
+/* Is the loop inside of the place of a buffer? */
+static bool is_inside(const Verify *v, const NestBuffer *b, int loop)
+{
+	return chain_position(v, b->writer, loop) < 0 ||
+	    !allocated_below(v, b, loop);
+}
+
 /* A local or reg buffer is one thread's: no parallel loop between its
- * allocation and who uses it. */
+ * allocation and who uses it, but of a GPU's threads that share it out. */
 static bool check_private(Verify *v, const NestBuffer *b, int user)
 {
 	for (int i = 0; i < v->tree.nchain[user]; i++) {
 		int loop = v->tree.chain[user][i];
-		if (is_thread(var_at(v, loop)->kind) &&
-		    (chain_position(v, b->writer, loop) < 0 ||
-			!allocated_below(v, b, loop)))
+		LoopKind kind = var_at(v, loop)->kind;
+		if (is_thread(kind) && is_inside(v, b, loop) &&
+		    !(b->scope == SCOPE_REG && loop_is_thread(kind)))
 			return refuse(v, "a buffer of one thread is used below "
 					 "a parallel loop inside of its place");
+	}
+	return true;
+}
+
+/* Where an element lies in the buffer, by dimension. */
+static Affine *place_of(
+    Verify *v, const NestBuffer *b, int user, Expr **index)
+{
+	Affine *place = NEW_N(v->arena, Affine, b->ndim + 1);
+	for (int d = 0; d < b->ndim; d++) {
+		Expr *e = expr_substitute_axes(v->arena, index[d],
+		    v->value[user], stage_at(v, user)->naxes);
+		if (b->start[d])
+			e = expr_binary(v->arena, OP_SUB, e, b->start[d]);
+		place[d] = affine_of(v->arena, v->tape, e);
+	}
+	return place;
+}
+
+/* Threads share the buffer out alike, whoever uses it. */
+static bool check_spread(Verify *v, int buffer, int user, const Affine *place)
+{
+	const NestBuffer *b = &v->nest->buffers.at[buffer];
+	Spread *first = &v->spread[buffer], own = {.known = true};
+	for (int i = 0; i < v->tree.nchain[user]; i++) {
+		int loop = v->tree.chain[user][i];
+		LoopKind kind = var_at(v, loop)->kind;
+		if (!loop_is_thread(kind) || !is_inside(v, b, loop))
+			continue;
+		int d = loop_direction(kind);
+		own.by[d] = true;
+		if (!nest_spread_digit(v->nest, loop, place, b->ndim,
+			&own.digit[d], v->why))
+			return false;
+	}
+	if (!first->known)
+		*first = own;
+	for (int d = 0; d < DIRECTIONS; d++) {
+		if (own.by[d] != first->by[d])
+			return refuse(v, "a thread reads registers of another "
+					 "one");
+		if (own.by[d] && !nest_spread_same(v->nest, &own.digit[d],
+			&first->digit[d], v->why))
+			return false;
 	}
 	return true;
 }
@@ -572,7 +648,8 @@ static bool check_register_loop(Expr *e, void *context)
 		return r->good;
 	}
 	LoopKind kind = var_at(r->v, e->id)->kind;
-	if ((kind != LOOP_UNROLL && kind != LOOP_VECTOR) ||
+	if ((kind != LOOP_UNROLL && kind != LOOP_VECTOR &&
+		!loop_is_thread(kind)) ||
 	    (chain_position(r->v, r->b->writer, e->id) >= 0 &&
 		allocated_below(r->v, r->b, e->id)))
 		r->good = false;
@@ -580,17 +657,13 @@ static bool check_register_loop(Expr *e, void *context)
 }
 
 static bool check_registers(
-    Verify *v, const NestBuffer *b, int user, Expr **index)
+    Verify *v, const NestBuffer *b, const Affine *place)
 {
 	for (int d = 0; d < b->ndim; d++) {
 		Registers r = {v, b, true};
-		Expr *e = expr_substitute_axes(v->arena, index[d],
-		    v->value[user], stage_at(v, user)->naxes);
-		if (b->start[d])
-			e = expr_binary(v->arena, OP_SUB, e, b->start[d]);
-		Affine a = affine_of(v->arena, v->tape, e);
-		for (int i = 0; i < a.n; i++)
-			expr_walk(a.terms[i].term, check_register_loop, &r);
+		for (int i = 0; i < place[d].n; i++)
+			expr_walk(
+			    place[d].terms[i].term, check_register_loop, &r);
 		if (!r.good)
 			return refuse(v, "an index of a register buffer moves "
 					 "with a loop that is not unrolled");
@@ -607,7 +680,11 @@ static bool check_use(Verify *v, int buffer, int user, Expr **index)
 		return refuse(v, "an input or output cannot be of one thread");
 	if (!check_private(v, b, user))
 		return false;
-	return b->scope != SCOPE_REG || check_registers(v, b, user, index);
+	if (b->scope != SCOPE_REG)
+		return true;
+	Affine *place = place_of(v, b, user, index);
+	return check_registers(v, b, place) &&
+	    check_spread(v, buffer, user, place);
 }
 
 static bool check_buffers(Verify *v, int stage)
@@ -848,6 +925,7 @@ bool nest_verify(Nest *nest, const char **why)
 	    .value = NEW_N(arena, Expr **, nest->stages.n),
 	    .fixed = fixed_vars(nest),
 	    .rank = NEW_N(arena, int, nest->stages.n),
+	    .spread = NEW_N(arena, Spread, nest->buffers.n),
 	    .why = why,
 	};
 	assert(nest->inferred);

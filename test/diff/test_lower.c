@@ -1028,6 +1028,36 @@ static void test_bound(void **state)
 	"bind(i0, blockIdx.x)\nbind(i1, threadIdx.x)\n"
 #define FILL BLOCKS "t = cache_read(c, a, shared)\ncompute_at(t, k0)\n"
 
+/* Launch by launch as at once. */
+static const char *run_launches(
+    Lowered *l, void *const *args, const void *c, size_t size)
+{
+	Error error = {0};
+	void *own[4];
+	memcpy(own, args, sizeof own);
+	own[2] = lowercheck_memory(arena, (int64_t)size);
+	if (!lower_launches(l, &target->machine, &error))
+		return arena_strdup(arena, error.text);
+	for (int i = 0; i < l->launches.n; i++) {
+		const LowFunction *f = l->launches.at[i].function;
+		LowRun run = {.check_races = true};
+		char why[256];
+		if (!low_function_verify(f, why, sizeof why))
+			return arena_strdup(arena, why);
+		if (!low_function_run(f, own, &run))
+			return arena_strdup(arena, run.message);
+	}
+	return memcmp(own[2], c, size) ? "launches give something else" : NULL;
+}
+
+#define SUMS(rows)                                                             \
+	"acc = cache_write(c, reg)\ni0, it = split(c.i, [_, " rows "])\n"      \
+	"bind(i0, blockIdx.x)\nbind(it, threadIdx.x)\nunroll(c.j)\n"          \
+	"compute_at(acc, i0)\nk0, k1 = split(acc.k, [_, 2])\n"
+#define SHARED                                                                 \
+	"unroll(k1)\nt = cache_read(acc, a, shared)\ncompute_at(t, k0)\n"     \
+	"bind(t.x0, threadIdx.x)\n"
+
 static const char *run_on_gpu(const char *steps, LowOpcode op, int64_t *count)
 {
 	Error error = {0};
@@ -1046,13 +1076,14 @@ static const char *run_on_gpu(const char *steps, LowOpcode op, int64_t *count)
 	void *packed = lowercheck_memory(arena, l->packed_bytes[0]);
 	void *c = lowercheck_memory(arena, 4 * 14 * 5);
 	void *workspace = lowercheck_memory(arena, l->workspace_bytes);
-	if (low_function_run(l->packs.at[0], (void *[]){data[1], packed},
-		&(LowRun){0}) &&
-	    !low_function_run(l->kernel,
-		(void *[]){data[0], packed, c, workspace}, &run))
+	void *args[] = {data[0], packed, c, workspace};
+	assert_true(low_function_run(l->packs.at[0],
+	    (void *[]){data[1], packed}, &(LowRun){0}));
+	if (!low_function_run(l->kernel, args, &run))
 		return arena_strdup(arena, run.message);
 	*count = run.op_count[op];
-	return lowercheck_run(arena, l, data, 0, NULL, NULL);
+	const char *why = run_launches(l, args, c, 4 * 14 * 5);
+	return why ? why : lowercheck_run(arena, l, data, 0, NULL, NULL);
 }
 
 /* What runs, with the barriers of all threads; where it is refused, why. */
@@ -1075,6 +1106,32 @@ static const struct {
     {"k0, k1 = split(c.k, [_, 2])\nreorder(c.i, k0, c.j, k1)\n"
      "i0, i1 = split(c.i, [_, 4])\nbind(i0, blockIdx.x)\n"
      "bind(i1, threadIdx.y)\nbind(c.j, threadIdx.x)\n", NULL, 0},
+    /* sums in registers that threads share out, operands through shared
+     * memory: whole tiles, and a last one of rows that is not */
+    {SUMS("7") "bind(acc.i, threadIdx.x)\nreorder(k0, acc.i, acc.j, k1)\n"
+	"unroll(acc.j)\n" SHARED, NULL, 2 * 7 * 4 * 2},
+    {"acc = cache_write(c, reg)\ni0, it, ii = split(c.i, [_, 4, 2])\n"
+     "bind(i0, blockIdx.x)\nbind(it, threadIdx.x)\nunroll(ii)\n"
+     "unroll(c.j)\ncompute_at(acc, i0)\nk0, k1 = split(acc.k, [_, 2])\n"
+     "at, ar = split(acc.i, [_, 2])\nbind(at, threadIdx.x)\n"
+     "reorder(k0, at, ar, acc.j, k1)\nunroll(ar)\nunroll(acc.j)\n" SHARED,
+	NULL, 2 * 8 * 4 * 2}, /* a row of 8 is filled by a thread each */
+    /* both directions */
+    {"acc = cache_write(c, reg)\ni0, it, ii = split(c.i, [_, 2, 2])\n"
+     "reorder(i0, it, c.j, ii)\nbind(i0, blockIdx.x)\n"
+     "bind(it, threadIdx.y)\nbind(c.j, threadIdx.x)\nunroll(ii)\n"
+     "compute_at(acc, i0)\nat, ar = split(acc.i, [_, 2])\n"
+     "reorder(acc.k, at, acc.j, ar)\nbind(at, threadIdx.y)\n"
+     "bind(acc.j, threadIdx.x)\nunroll(ar)\n", NULL, 0},
+    {"acc = cache_write(c, reg)\ni0, it = split(c.i, [_, 7])\n"
+     "bind(i0, blockIdx.x)\nbind(it, threadIdx.x)\nunroll(c.j)\n"
+     "compute_at(acc, i0)\nbind(acc.j, threadIdx.x)\nunroll(acc.i)\n",
+	"a thread reads registers of another one", 0},
+    {"acc = cache_write(c, reg)\ni0, it, ii = split(c.i, [_, 4, 2])\n"
+     "bind(i0, blockIdx.x)\nbind(it, threadIdx.x)\nunroll(ii)\n"
+     "unroll(c.j)\ncompute_at(acc, i0)\nar, at = split(acc.i, [_, 4])\n"
+     "bind(at, threadIdx.x)\nunroll(ar)\nunroll(acc.j)\n",
+	"a thread reads registers of another one", 0},
     {FILL, "every thread of the block would write", 0},
     {BLOCKS "reorder(i1, k0)\nt = cache_read(c, a, shared)\n"
 	"compute_at(t, i1)\n", "made anew below a thread loop", 0},
@@ -1098,6 +1155,51 @@ static void test_gpu(void **state)
 			    why ? why : "accepted");
 		assert_int_equal(barriers, on_gpu[i].barriers);
 	}
+}
+
+/* Launches of a program of two blocks: their sizes, what is bound to nothing, and
+ * what a machine has not. */
+static void test_launches(void **state)
+{
+	Error error = {0};
+	Machine gpu = target->machine;
+	gpu.gpu = true;
+	(void)state;
+	Program *p = program_of_text(arena,
+	    "tunec: 1\nname: two\ninputs: {x: 'f32[60]'}\ncompute: |\n"
+	    "  s[i < 60] = x[i]*2\n  y[i < 60] = s[59 - i] + s[i]\n",
+	    NUMERICS_DEFAULT);
+	static const char both[] =
+	    "i0, i1 = split(s.i, [_, 16])\nbind(i0, blockIdx.x)\n"
+	    "bind(i1, threadIdx.x)\nbind(y.i, blockIdx.y)\n";
+	Nest *nest = schedule_nest(
+	    arena, p, &gpu, schedule_steps(arena, both), &error);
+	Lowered *l = lower(arena, nest, &gpu, &error);
+	assert_true(lower_launches(l, &gpu, &error));
+	assert_int_equal(l->launches.n, 2);
+	const LowLaunch *a = &l->launches.at[0], *b = &l->launches.at[1];
+	assert_string_equal(a->function->name, "two_k0");
+	assert_string_equal(b->function->name, "two_k1");
+	assert_int_equal(a->grid[0], 4);
+	assert_int_equal(a->block[0], 16);
+	assert_int_equal(a->grid[1], 1);
+	assert_int_equal(b->grid[1], 60);
+	assert_int_equal(b->grid[0], 1);
+	assert_int_equal(b->block[0], 1);
+	nest = schedule_nest(arena, p, &gpu,
+	    schedule_steps(arena, "bind(s.i, blockIdx.x)\n"), &error);
+	l = lower(arena, nest, &gpu, &error);
+	assert_true(lower_launches(l, &gpu, &error));
+	assert_int_equal(l->launches.n, 2);
+	assert_int_equal(l->launches.at[0].grid[0], 60);
+	assert_int_equal(l->launches.at[1].grid[0], 1);
+	nest = schedule_nest(arena, p, &gpu,
+	    schedule_steps(arena, "bind(s.i, threadIdx.z)\n"
+				  "bind(y.i, threadIdx.x)\n"), &error);
+	l = lower(arena, nest, &gpu, &error);
+	gpu.block_threads = 59;
+	assert_false(lower_launches(l, &gpu, &error));
+	assert_non_null(strstr(error.text, "more threads in a block"));
 }
 
 /* --- the printed form ----------------------------------------------------- */
@@ -1182,6 +1284,7 @@ int main(void)
 	    cmocka_unit_test(test_verified),
 	    cmocka_unit_test(test_bound),
 	    cmocka_unit_test(test_gpu),
+	    cmocka_unit_test(test_launches),
 	    cmocka_unit_test(test_golden),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -167,7 +167,7 @@ static void bits_case(Maker *m, DType type, int lanes)
 	    : type == DT_F64	    ? DT_I64
 	    : type == DT_I64	    ? DT_F64
 				    : DT_BOOL;
-	if (from == DT_BOOL || lanes == 1)
+	if (from == DT_BOOL)
 		return;
 	begin(m, label(m, LOW_BITS, type, lanes));
 	int a = operand(m, "a", from, lanes, 1), d = temp(m, type, lanes);
