@@ -20,7 +20,7 @@ typedef struct {
 static Status llvm_text(Contents *c, LlvmKind kind, Buf *out, Error *error)
 {
 	const Target *t = c->target;
-	if (t->kind != TARGET_LLVM)
+	if (t->kind == TARGET_C)
 		return error_set(error, STATUS_UNSUPPORTED,
 		    "target '%s' gives .c and .h only; compile its .c, or take "
 		    "an llvm target", t->text);
@@ -103,10 +103,26 @@ static Status shared_object(Contents *c, Buf *out, Error *error)
 	return status ? status : bytes ? STATUS_OK : error->status;
 }
 
+/* Does the target have files of the kind? */
+static Status check_kind(const Target *t, Kind kind, Error *error)
+{
+	bool neutral = kind == KIND_H || kind == KIND_LL || kind == KIND_BC;
+	bool gpu = t->kind == TARGET_CUDA;
+	if (gpu && !neutral && kind != KIND_PTX)
+		return error_set(error, STATUS_UNSUPPORTED,
+		    "target '%s' gives .ptx, .ll, .bc and .h", t->text);
+	if (!gpu && kind == KIND_PTX)
+		return error_set(error, STATUS_UNSUPPORTED,
+		    "target '%s' gives no .ptx; take 'cuda -arch=sm_90'",
+		    t->text);
+	return STATUS_OK;
+}
+
 /* A driver is of the only kernel. */
 static Status fill(Contents *c, Output *o, Error *error)
 {
 	int n = c->n;
+	FORWARD_IF_ERROR(check_kind(c->target, o->kind, error));
 	switch (o->kind) {
 	case KIND_C:
 		emit_c_all(&o->data, c->lowered, n, c->target, c->comments);
@@ -121,6 +137,7 @@ static Status fill(Contents *c, Output *o, Error *error)
 		return llvm_text(c, LLVM_IR_TEXT, &o->data, error);
 	case KIND_BC:
 		return llvm_text(c, LLVM_BITCODE, &o->data, error);
+	case KIND_PTX:
 	case KIND_S:
 		return llvm_text(c, LLVM_ASSEMBLY, &o->data, error);
 	case KIND_O:

@@ -14,7 +14,7 @@ static const struct {
 	[KIND_S] = {"s", NULL}, [KIND_SO] = {"so", NULL},
 	[KIND_H] = {"h", NULL}, [KIND_MAIN] = {"main", NULL},
 	[KIND_CU] = {"cu", "the CUDA C emitter"},
-	[KIND_PTX] = {"ptx", "the CUDA C emitter, and NVRTC"},
+	[KIND_PTX] = {"ptx", NULL},
 	[KIND_CUBIN] = {"cubin", "the CUDA C emitter, and NVRTC"},
 	[KIND_CL] = {"cl", "the OpenCL C emitter"}};
 

@@ -137,8 +137,8 @@ static int build_run(void *options, int n, char **operands)
 
 static const Option options[] = {
 	{NULL, 'o', OPTION_LIST, offsetof(Build, output), "FILE", NULL,
-	    "write FILE, its kind by the suffix: .c .ll .bc .o .s .so .h;\n"
-	    "repeatable; - is standard output, with --emit"},
+	    "write FILE, its kind by the suffix: .c .ll .bc .o .s .so .h\n"
+	    ".ptx; repeatable; - is standard output, with --emit"},
 	{"emit", 0, OPTION_LIST, offsetof(Build, emit), "KIND,...", NULL,
 	    "write these kinds too, beside the first -o under its stem,\n"
 	    "else here as SYMBOL.KIND; main: SYMBOL_main.c, a driver that\n"

@@ -36,7 +36,7 @@ static const struct {
 	[SHOW_C] = {"c", NULL, KERNEL_LOWERED},
 	[SHOW_LLVM] = {"llvm", NULL, KERNEL_LOWERED},
 	[SHOW_ASM] = {"asm", NULL, KERNEL_LOWERED},
-	[SHOW_PTX] = {"ptx", "the CUDA C emitter", KERNEL_LOWERED},
+	[SHOW_PTX] = {"ptx", NULL, KERNEL_LOWERED},
 	[SHOW_OPENCL] = {"opencl", "the OpenCL C emitter", KERNEL_LOWERED}};
 
 static int stage_find(const char *name)
@@ -51,7 +51,7 @@ static Status put_llvm(const Kernel *k, LlvmKind kind, Buf *out, Error *error)
 {
 	const Lowered *lowered = k->lowered;
 	const Target *t = k->target;
-	if (t->kind != TARGET_LLVM)
+	if (t->kind == TARGET_C)
 		return error_set(error, STATUS_UNSUPPORTED,
 		    "target '%s' is not LLVM's", t->text);
 	const LlvmModule *llvm = llvm_module(error);
@@ -114,10 +114,20 @@ static Status put_kernel(
 		lowered_print(out, k->lowered);
 		return STATUS_OK;
 	case SHOW_C:
+		if (k->target->kind == TARGET_CUDA)
+			return error_set(error, STATUS_UNSUPPORTED,
+			    "target '%s' has no C: --stage=ptx",
+			    k->target->text);
 		emit_c(out, k->lowered, k->target, &k->comment);
 		return STATUS_OK;
 	case SHOW_LLVM:
 		return put_llvm(k, LLVM_IR_TEXT, out, error);
+	case SHOW_PTX:
+		if (k->target->kind != TARGET_CUDA)
+			return error_set(error, STATUS_UNSUPPORTED,
+			    "target '%s' has no PTX; take 'cuda -arch=sm_90'",
+			    k->target->text);
+		return put_llvm(k, LLVM_ASSEMBLY, out, error);
 	case SHOW_ASM:
 		return put_llvm(k, LLVM_ASSEMBLY, out, error);
 	default:

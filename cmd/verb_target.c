@@ -74,6 +74,14 @@ static void try_c(Part *target)
 		: "emitted, but not compiled here: no C compiler");
 }
 
+/* PTX by LLVM, for kernels that are launched elsewhere. */
+static void try_cuda(Part *target, const Part *llvm)
+{
+	*target = (Part){.name = target->name, .works = llvm->works};
+	strcpy(target->text, llvm->works
+		? "PTX by LLVM; no kernel is launched yet" : llvm->text);
+}
+
 /* Kinds that are not built say what is missing. */
 static void try_other(Arena *arena, Part *target)
 {
@@ -90,7 +98,7 @@ static void find_parts(Arena *arena, Part parts[NPARTS])
 		parts[i].name = names[i];
 	try_llvm(&parts[PART_LLVM], &parts[MODULE_LLVM]);
 	try_c(&parts[PART_C]);
-	try_other(arena, &parts[PART_CUDA]);
+	try_cuda(&parts[PART_CUDA], &parts[MODULE_LLVM]);
 	try_other(arena, &parts[PART_OPENCL]);
 	try_xgboost(&parts[MODULE_XGBOOST]);
 }

@@ -125,6 +125,8 @@ Arch cpu_arch(const char *triple)
 		return ARCH_X86_64;
 	if (!strncmp(triple, "aarch64-", 8) || !strncmp(triple, "arm64-", 6))
 		return ARCH_AARCH64;
+	if (!strncmp(triple, "nvptx64-", 8))
+		return ARCH_NVPTX;
 	return ARCH_OTHER;
 }
 

@@ -16,6 +16,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/cpu.h"
+#include "codegen/gpu.h"
 #include "lib/sort.h"
 
 enum { MAX_THREADS = 1024 };
@@ -53,7 +54,7 @@ static const struct {
 } kinds[] = {
     {"llvm", TARGET_LLVM, llvm_keys, NULL},
     {"c", TARGET_C, no_keys, NULL},
-    {"cuda", TARGET_CUDA, cuda_keys, "the CUDA C emitter"},
+    {"cuda", TARGET_CUDA, cuda_keys, NULL},
     {"opencl", TARGET_OPENCL, opencl_keys, "the OpenCL C emitter"},
 };
 enum { NKINDS = sizeof kinds / sizeof *kinds };
@@ -219,8 +220,28 @@ static void fill_machine(Target *t)
 	t->machine.threads = t->threads;
 }
 
+static Status read_cuda(
+    Arena *arena, Target *t, const char *const values[MAX_KEYS], Error *error)
+{
+	if (!values[0])
+		return error_set(error, STATUS_USAGE,
+		    "target: cuda needs -arch=, one of %s", gpu_list(arena));
+	const Gpu *gpu = gpu_find(values[0]);
+	if (!gpu)
+		return error_set(error, STATUS_USAGE,
+		    "target: -arch=%s is none of %s", values[0],
+		    gpu_list(arena));
+	t->triple = "nvptx64-nvidia-cuda";
+	t->cpu = gpu->arch;
+	t->text = arena_printf(arena, "cuda -arch=%s", gpu->arch);
+	gpu_machine(gpu, &t->machine);
+	return STATUS_OK;
+}
+
 static Target *target_finish(Arena *arena, Target *t)
 {
+	if (t->kind == TARGET_CUDA)
+		return t;
 	t->text = t->kind == TARGET_C
 		      ? "c"
 		      : arena_printf(arena,
@@ -251,6 +272,10 @@ static Status read_llvm(
 		return error_set(error, STATUS_USAGE,
 		    "target: -mtriple=%s is no triple such as "
 		    "x86_64-pc-linux-gnu",
+		    t->triple);
+	if (arch == ARCH_NVPTX)
+		return error_set(error, STATUS_USAGE,
+		    "target: -mtriple=%s is a GPU: take 'cuda -arch=sm_90'",
 		    t->triple);
 	if (!strcmp(t->cpu, "native") || !strcmp(t->cpu, "host"))
 		return error_set(error, STATUS_USAGE,
@@ -350,7 +375,8 @@ Target *target_parse(Arena *arena, const char *text, Error *error)
 	    .cpu = "",
 	    .attrs = "",
 	    .threads = 1};
-	if (t->kind == TARGET_LLVM && read_llvm(arena, t, values, error))
+	if ((t->kind == TARGET_LLVM && read_llvm(arena, t, values, error)) ||
+	    (t->kind == TARGET_CUDA && read_cuda(arena, t, values, error)))
 		return NULL;
 	return target_finish(arena, t);
 }
@@ -405,6 +431,10 @@ bool target_runs_here_why(const Target *target, char *why, size_t size)
 		*why = 0;
 	if (target->kind == TARGET_C)
 		return true;
+	if (target->kind == TARGET_CUDA) {
+		snprintf(why, size, "kernels of GPUs are built, not run yet");
+		return false;
+	}
 	if (cpu_arch(target->triple) != HOST_ARCH ||
 	    !strstr(target->triple, "linux")) {
 		snprintf(why, size, "this machine is no %s", target->triple);

@@ -81,6 +81,25 @@ static void put_arguments(Buf *out, const Program *p)
 	buf_puts(out, " */\n");
 }
 
+/* What whoever launches a GPU's kernels, SYMBOL_k0 first, has to say of them. */
+static void put_launches(Buf *out, const Lowered *l, const char *symbol)
+{
+	if (l->launches.n)
+		buf_printf(out, "#define %s_KERNELS %d\n", symbol,
+		    l->launches.n);
+	for (int i = 0; i < l->launches.n; i++) {
+		const LowLaunch *k = &l->launches.at[i];
+		for (int d = 0; d < 3; d++)
+			buf_printf(out, "#define %s_K%d_GRID_%c %lld\n",
+			    symbol, i, "XYZ"[d], (long long)k->grid[d]);
+		for (int d = 0; d < 3; d++)
+			buf_printf(out, "#define %s_K%d_BLOCK_%c %lld\n",
+			    symbol, i, "XYZ"[d], (long long)k->block[d]);
+		buf_printf(out, "#define %s_K%d_SHARED_BYTES %lld\n", symbol,
+		    i, (long long)k->shared_bytes);
+	}
+}
+
 static void put_kernel(Arena *arena, Buf *out, const Lowered *l)
 {
 	const char *symbol = upper(arena, l->kernel->name);
@@ -99,8 +118,10 @@ static void put_kernel(Arena *arena, Buf *out, const Lowered *l)
 		    upper(arena,
 			l->program->buffers[l->packs.at[i]->pack_input].name),
 		    (long long)l->packed_bytes[i]);
-	buf_printf(out, "#define %s_WORKSPACE_BYTES %lld\n\n", symbol,
+	buf_printf(out, "#define %s_WORKSPACE_BYTES %lld\n", symbol,
 	    (long long)l->workspace_bytes);
+	put_launches(out, l, symbol);
+	buf_putc(out, '\n');
 }
 
 static const char *guard_name(

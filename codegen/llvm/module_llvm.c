@@ -87,6 +87,11 @@ static LLVMTargetMachineRef open_machine(
 		LLVMInitializeAArch64Target();
 		LLVMInitializeAArch64TargetMC();
 		LLVMInitializeAArch64AsmPrinter();
+	} else if (arch == ARCH_NVPTX) {
+		LLVMInitializeNVPTXTargetInfo();
+		LLVMInitializeNVPTXTarget();
+		LLVMInitializeNVPTXTargetMC();
+		LLVMInitializeNVPTXAsmPrinter();
 	} else {
 		error_set(error, STATUS_UNSUPPORTED,
 		    "target: no code is generated for '%s' (x86_64 and "
@@ -102,7 +107,8 @@ static LLVMTargetMachineRef open_machine(
 		return NULL;
 	}
 	return LLVMCreateTargetMachine(target, triple, cpu, attrs,
-	    LLVMCodeGenLevelLess, LLVMRelocPIC, LLVMCodeModelDefault);
+	    arch == ARCH_NVPTX ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelLess,
+	    LLVMRelocPIC, LLVMCodeModelDefault);
 }
 
 /* The machine that was asked for last stays open: it takes milliseconds to make
@@ -141,12 +147,21 @@ static Status build_module(LlvmGen *gen, const Lowered *const *lowered, int n,
 	LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
 	LLVMSetModuleDataLayout(gen->module, layout);
 	LLVMDisposeTargetData(layout);
-	set_pic_flag(gen);
+	if (gen->arch != ARCH_NVPTX)
+		set_pic_flag(gen);
 	for (int i = 0; i < n; i++) {
+		for (int k = 0; k < lowered[i]->launches.n; k++)
+			llvm_launch_emit(gen, &lowered[i]->launches.at[k]);
+		if (lowered[i]->launches.n)
+			continue; /* the host packs */
 		llvm_function_emit(gen, lowered[i]->kernel);
 		for (int j = 0; j < lowered[i]->packs.n; j++)
 			llvm_function_emit(gen, lowered[i]->packs.at[j]);
 	}
+	if (gen->lacks)
+		return error_set(error, STATUS_UNSUPPORTED,
+		    "LLVM: a GPU has no libm, and '%s' of this type is not "
+		    "written out here", gen->lacks);
 	char *message = NULL;
 	if (LLVMVerifyModule(gen->module, LLVMReturnStatusAction, &message))
 		return take_message(message, "the module is not valid", error);

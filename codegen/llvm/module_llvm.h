@@ -2,6 +2,7 @@
  *
  *     module_llvm.c           what the program sees: compile, check, features
  *     module_llvm_function.c  functions, loops, parallel regions, buffers
+ *     module_llvm_launch.c    what a GPU's launch has beyond that
  *     module_llvm_address.c   addresses that move with loops
  *     module_llvm_memory.c    loads, stores
  *     module_llvm_op.c        operations on temporaries
@@ -23,6 +24,7 @@ typedef struct {
 	Arch arch;
 	CpuFeatures features; /* x86-64 */
 	const char *cpu, *attrs;
+	const char *lacks; /* a function that the target has not; NULL */
 } LlvmGen;
 
 /* An address that moves with a loop: of a buffer, constants left out. */
@@ -69,6 +71,15 @@ typedef struct {
 
 /* module_llvm_function.c: adds it to the module */
 void llvm_function_emit(LlvmGen *gen, const LowFunction *low);
+void llvm_launch_emit(LlvmGen *gen, const LowLaunch *launch);
+
+/* module_llvm_launch.c: a kernel of so many threads; the number of this block or
+ * thread, i64; all threads of the block are here; memory of a block or thread */
+void llvm_launch_mark(
+    LlvmGen *gen, LLVMValueRef function, const LowLaunch *launch);
+LLVMValueRef llvm_launch_index(LlvmGen *gen, LoopKind kind);
+void llvm_launch_barrier(LlvmGen *gen);
+LLVMValueRef llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer);
 
 /* module_llvm_op.c */
 void llvm_op_emit(LlvmFunction *f, const LowNode *node);
@@ -100,7 +111,7 @@ LLVMTypeRef llvm_scalar_type(LlvmGen *gen, DType type);
 LLVMTypeRef llvm_lanes(LLVMTypeRef scalar, int lanes); /* itself for 1 */
 LLVMTypeRef llvm_type(LlvmGen *gen, DType type, int lanes);
 LLVMTypeRef llvm_int_type(LlvmGen *gen, int bits, int lanes);
-LLVMTypeRef llvm_pointer_type(LlvmGen *gen);
+LLVMTypeRef llvm_pointer_type(LlvmGen *gen); /* of a parameter */
 LLVMValueRef llvm_int(LlvmGen *gen, int bits, int64_t value, int lanes);
 LLVMValueRef llvm_float(LlvmGen *gen, DType type, double value, int lanes);
 /* All lanes the same: a constant, or a scalar broadcast. */

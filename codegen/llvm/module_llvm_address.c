@@ -112,7 +112,7 @@ static V start_running(LlvmFunction *f, LlvmLoop *loop, int buffer,
 	first = moved_by_term(
 	    f, buffer, first, loop->begin, terms[n - 1].coefficient);
 	LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(loop->head));
-	V phi = LLVMBuildPhi(b, llvm_pointer_type(f->gen), "");
+	V phi = LLVMBuildPhi(b, LLVMTypeOf(first), "");
 	LLVMAddIncoming(phi, &first, &loop->before, 1);
 	vec_push(f->arena, &loop->running,
 	    (LlvmRunning){buffer, n, terms, phi});

@@ -83,13 +83,36 @@ static void emit_serial(LlvmFunction *f, const LowNode *loop)
 	if (loop->extent == 1 && !loop->limit) {
 		/* a piece of a loop: what others read as well is read again,
 		 * for as many vectors as that is are more than registers */
-		LLVMBuildFence(f->gen->builder,
-		    LLVMAtomicOrderingAcquireRelease, 1, "");
+		if (f->gen->arch != ARCH_NVPTX)
+			LLVMBuildFence(f->gen->builder,
+			    LLVMAtomicOrderingAcquireRelease, 1, "");
 		llvm_temp_write(f, loop->var, zero);
 		emit_body(f, &loop->body);
 		return;
 	}
 	emit_range(f, loop, zero, loop_end(f, loop), loop->limit != NULL);
+}
+
+/* Every block or thread has an iteration of its own. */
+static void emit_bound(LlvmFunction *f, const LowNode *loop)
+{
+	LLVMBuilderRef b = f->gen->builder;
+	V var = llvm_launch_index(f->gen, loop->loop);
+	LLVMBasicBlockRef after = NULL;
+	if (loop->limit) {
+		LLVMBasicBlockRef inside = new_block(f, "inside");
+		after = new_block(f, "after");
+		LLVMBuildCondBr(b,
+		    LLVMBuildICmp(b, LLVMIntSLT, var, loop_end(f, loop), ""),
+		    inside, after);
+		position_at(f->gen, inside);
+	}
+	llvm_temp_write(f, loop->var, var);
+	emit_body(f, &loop->body);
+	if (!after)
+		return;
+	LLVMBuildBr(b, after);
+	position_at(f->gen, after);
 }
 
 static void emit_if(LlvmFunction *f, const LowNode *node)
@@ -134,10 +157,17 @@ static void mark_used(LlvmFunction *f, const LowBody *body)
 	}
 }
 
+static bool is_on_chip(const LowBuffer *b)
+{
+	return b->kind == LOWBUF_SHARED || b->kind == LOWBUF_LOCAL;
+}
+
 static int base_param(const LowFunction *low, const LowBuffer *b)
 {
 	if (b->kind == LOWBUF_PARAM)
 		return b->param;
+	if (is_on_chip(b))
+		return -1;
 	for (int i = 0; i < low->params.n; i++)
 		if (low->params.at[i].workspace)
 			return i;
@@ -195,7 +225,7 @@ static void make_scopes(LlvmFunction *f)
 		int napart = 0, shared = 0;
 		for (int j = 0; j < n && f->used[i]; j++) {
 			const LowBuffer *other = &low->buffers.at[j];
-			if (j == i || !f->used[j] ||
+			if (j == i || !f->used[j] || is_on_chip(b) ||
 			    base_param(low, b) != base_param(low, other))
 				continue;
 			shared++;
@@ -216,6 +246,10 @@ static void make_bases(LlvmFunction *f)
 		const LowBuffer *buffer = &f->low->buffers.at[i];
 		if (!f->used[i])
 			continue;
+		if (is_on_chip(buffer)) {
+			f->bases[i] = llvm_launch_memory(f, buffer);
+			continue;
+		}
 		V offset = llvm_int(gen, 64, buffer->offset, 1);
 		if (buffer->thread_bytes)
 			offset = LLVMBuildNSWAdd(b,
@@ -516,6 +550,8 @@ static void emit_body(LlvmFunction *f, const LowBody *body)
 		case LOWNODE_LOOP:
 			if (is_region(f, node))
 				emit_parallel(f, node);
+			else if (loop_is_bound(node->loop))
+				emit_bound(f, node);
 			else
 				emit_serial(f, node);
 		}
@@ -535,7 +571,8 @@ static void count_assignments(const LowBody *body, int *assigned)
 	}
 }
 
-void llvm_function_emit(LlvmGen *gen, const LowFunction *low)
+/* Returns the function. */
+static V emit_function(LlvmGen *gen, const LowFunction *low)
 {
 	Arena *arena = arena_new();
 	int nregions = 0;
@@ -556,4 +593,15 @@ void llvm_function_emit(LlvmGen *gen, const LowFunction *low)
 	emit_body(&f, &low->body);
 	function_end(&f);
 	arena_free(arena);
+	return f.function;
+}
+
+void llvm_function_emit(LlvmGen *gen, const LowFunction *low)
+{
+	emit_function(gen, low);
+}
+
+void llvm_launch_emit(LlvmGen *gen, const LowLaunch *launch)
+{
+	llvm_launch_mark(gen, emit_function(gen, launch->function), launch);
 }

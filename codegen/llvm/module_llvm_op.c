@@ -476,6 +476,10 @@ void llvm_op_emit(LlvmFunction *f, const LowNode *node)
 		llvm_memory_emit(f, node);
 		return;
 	}
+	if (node->op == LOW_BARRIER) {
+		llvm_launch_barrier(f->gen);
+		return;
+	}
 	for (int i = 0; i < 3; i++)
 		if (node->arg[i] >= 0)
 			args[i] = llvm_temp_read(f, node->arg[i]);

@@ -249,7 +249,9 @@ exits both-traces 2 b mm.yaml -o n.c --trace t.txt --schedule plain
 exits bad-target 2 b mm.yaml -o n.c --target 'llvm -foo=1'
 exits bad-numerics 2 b mm.yaml -o n.c --numerics=sloppy
 exits no-spec 2 b -o n.c
-for k in cu ptx cubin cl; do
+exits no-ptx-of-a-cpu 1 b mm.yaml -o n.c -o n.ptx
+ok says-what-has-ptx has err "take 'cuda -arch=sm_90'"
+for k in cu cubin cl; do
 	exits "not-built-$k" 1 b mm.yaml -o n.c -o n.$k
 	ok "names-missing-$k" has err 'missing'
 done

@@ -34,7 +34,7 @@ for verb in check show space tune build replay log target; do
 	ok "help-of-$verb-ends-its-line" [ -z "$(tail -c 1 out)" ]
 	ok "help-of-$verb-is-no-message" [ ! -s err ]
 done
-exits unbuilt-kind-fails 1 "$TUNEC" target cuda
+exits unbuilt-kind-fails 1 "$TUNEC" target opencl
 out=$(TUNEC_MODULES=/nonexistent "$TUNEC" target)
 ok missing-module-is-named says "$out" 'no /nonexistent/tunec-llvm.so'
 # the module is found beside the program

@@ -51,6 +51,7 @@ static void test_canonical(void **state)
 		"llvm -mtriple=x86_64-pc-linux-gnu -mcpu=bdver2 "
 		"-mattr=-avx,-fma,+sse4a -threads=1"},
 	    {"c", "c"},
+	    {" cuda  -arch=sm_90a ", "cuda -arch=sm_90a"},
 	};
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
 		assert_string_equal(canonical(pairs[i][0]), pairs[i][1]);
@@ -81,8 +82,11 @@ static void test_refused(void **state)
 	    {"llvm -mattr=avx2", "'avx2' of -mattr", STATUS_USAGE},
 	    {"llvm -mattr=+avx2,,+fma", "'' of -mattr", STATUS_USAGE},
 	    {"c -threads=2", "unknown key '-threads' of c", STATUS_USAGE},
-	    {"cuda", "not built yet", STATUS_UNSUPPORTED},
+	    {"cuda", "cuda needs -arch=, one of sm_75, ", STATUS_USAGE},
+	    {"cuda -arch=sm_60", "-arch=sm_60 is none of sm_75, ", STATUS_USAGE},
 	    {"cuda -foo=1", "unknown key", STATUS_USAGE},
+	    {"llvm -mtriple=nvptx64-nvidia-cuda", "take 'cuda -arch=sm_90'",
+		STATUS_USAGE},
 	    {"opencl -device=0", "not built yet", STATUS_UNSUPPORTED},
 	    /* names that only LLVM can judge */
 	    {"llvm -mtriple=x86_64-pc-linux-gnu -mcpu=foo",
@@ -128,6 +132,16 @@ static void test_machine(void **state)
 	t = target_parse(arena, "c", &error);
 	assert_int_equal(t->machine.vector_bytes, 0);
 	assert_int_equal(t->threads, 1);
+	assert_false(t->machine.gpu);
+	t = target_parse(arena, "cuda -arch=sm_86", &error);
+	assert_true(t->machine.gpu && t->machine.fma);
+	assert_int_equal(t->machine.vector_bytes, 0);
+	assert_int_equal(t->machine.warp, 32);
+	assert_int_equal(t->machine.block_threads, 1024);
+	assert_int_equal(t->machine.processor_threads, 1536);
+	assert_int_equal(t->machine.block_shared, 48 << 10);
+	assert_int_equal(t->machine.processor_shared, 100 << 10);
+	assert_int_equal(t->machine.processor_registers, 65536);
 }
 
 static void test_runs_here(void **state)
@@ -137,6 +151,8 @@ static void test_runs_here(void **state)
 	char why[256];
 	assert_true(target_runs_here(target_parse(arena, "host", &error)));
 	assert_true(target_runs_here(target_parse(arena, "c", &error)));
+	assert_false(target_runs_here(
+	    target_parse(arena, "cuda -arch=sm_90", &error)));
 #ifdef __x86_64__
 	assert_true(
 	    target_runs_here(target_parse(arena, "llvm -mcpu=x86-64", &error)));
