@@ -144,7 +144,11 @@ const char *lowercheck_run(Arena *arena, const Lowered *lowered,
 		args[n++] = lowercheck_memory(
 		    arena, bytes_of(&p->buffers[p->outputs[i]]));
 	args[n++] = lowercheck_memory(arena, lowered->workspace_bytes);
-	why = run(arena, lowered->kernel, args, call, context);
+	if (!lowered->launches.n)
+		why = run(arena, lowered->kernel, args, call, context);
+	for (int i = 0; i < lowered->launches.n && !why; i++)
+		why = run(arena, lowered->launches.at[i].function, args, call,
+		    context);
 	for (int i = 0; i < p->noutputs && !why; i++)
 		why = compare(arena, &p->buffers[p->outputs[i]],
 		    args[p->ninputs + i], data[p->outputs[i]], tolerance);

@@ -18,7 +18,7 @@ typedef void (*LowerCall)(void *context, const char *symbol,
 
 /* Packs, runs and compares the outputs with data's: relative where they are
  * floats.  Returns NULL or what is wrong.  `call` NULL: the interpreter of the
- * lowered form, with races checked. */
+ * lowered form, with races checked; of a GPU launch by launch. */
 const char *lowercheck_run(Arena *arena, const Lowered *lowered,
     void *const *data, double tolerance, LowerCall call, void *context);
 

@@ -20,19 +20,21 @@ double plan_seconds(
 
 enum {
 	BODY_OPERATIONS_MAX = 200, /* beyond, compiling takes longer than it gains */
+	GPU_OPERATIONS_MAX = 4096, /* and code no longer fits its cache */
 	REGISTERS_OVER = 2          /* tolerated: compilers fold operands */
 };
 
 Refusal plan_limits(
     const Plan *plan, const Machine *machine, const int64_t *values)
 {
+	int most = machine->gpu ? GPU_OPERATIONS_MAX : BODY_OPERATIONS_MAX;
 	for (int i = 0; i < plan->nstages; i++) {
 		const PlanStage *s = &plan->stages[i];
 		StageCost c;
 		if (s->ahead)
 			continue; /* a copy: no arithmetic, no registers */
 		stage_body(s, machine, values, &c);
-		if (c.unrolled * c.copies * s->flops > BODY_OPERATIONS_MAX)
+		if (c.unrolled * c.copies * s->flops > most)
 			return "the unrolled body is too large";
 		if (s->reduce && s->accesses[0].scope == SCOPE_REG &&
 		    machine->vector_registers &&

@@ -275,33 +275,48 @@ typedef struct {
 	void (*write)(Rules *r, int block);
 } Rule;
 
-static const Rule table[] = {
 #define PASS(order) {.pass = order},
 #define RULE(name) {NO_PASS, rule_##name##_applies, rule_##name},
+static const Rule cpu_rules[] = {
 #include "schedule/rules/rules.def"
+};
+static const Rule gpu_rules[] = {
+#include "schedule/rules/rules_gpu.def"
+};
 #undef RULE
 #undef PASS
-};
-enum { ROWS = sizeof table / sizeof *table };
+
+typedef struct {
+	const Rule *first, *end;
+} Table;
+
+static Table table_for(const Machine *machine)
+{
+	int cpu = sizeof cpu_rules / sizeof *cpu_rules;
+	int gpu = sizeof gpu_rules / sizeof *gpu_rules;
+	return machine->gpu ? (Table){gpu_rules, gpu_rules + gpu}
+			    : (Table){cpu_rules, cpu_rules + cpu};
+}
 
 bool rule_is_open(const Rules *r, int i)
 {
 	return !r->blocks[i].scheduled && !r->blocks[i].inlined;
 }
 
-static void try_rules(Rules *r, const Rule *first, int block)
+static void try_rules(Rules *r, Table rest, int block)
 {
-	for (const Rule *row = first; row < table + ROWS && !row->pass; row++)
+	for (const Rule *row = rest.first; row < rest.end && !row->pass; row++)
 		if (row->applies(r, block))
 			row->write(r, block);
 }
 
 static void run_passes(Rules *r)
 {
+	Table table = table_for(r->machine);
 	int n = r->program->nblocks;
-	for (const Rule *row = table; row < table + ROWS; row++)
+	for (const Rule *row = table.first; row < table.end; row++)
 		for (int i = 0; row->pass && i < n; i++)
-			try_rules(r, row + 1,
+			try_rules(r, (Table){row + 1, table.end},
 			    row->pass == READERS_FIRST ? n - 1 - i : i);
 }
 
@@ -331,7 +346,10 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 	Trace *trace = sketch_trace(r);
 	const RuleTiled *t = &r->tiled;
 	const char *name = "plain";
-	if (t->block >= 0)
+	if (t->block >= 0 && r->machine->gpu)
+		name = arena_printf(r->arena, "%s.blocks",
+		    r->program->blocks[t->block].name);
+	else if (t->block >= 0)
 		name = arena_printf(r->arena, "%s.%sx%d%s",
 		    r->program->blocks[t->block].name,
 		    r->program->blocks[t->block].axes[t->axis].name,
@@ -390,24 +408,56 @@ static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 	}
 }
 
+static void begin(Rules *r, const Program *program)
+{
+	r->program = program;
+	r->plain = nest_new(r->arena, program, tape_new(r->arena));
+	r->blocks = NEW_N(r->arena, RuleBlock, program->nblocks);
+	analyse(r);
+	rule_inline_choose(r);
+	analyse(r);
+}
+
+static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
+{
+	int n = program->nbuffers;
+	r->first = "";
+	r->tiled.block = -1;
+	r->separated = NEW_N(r->arena, bool, n);
+	r->extracted = NEW_N(r->arena, bool, n);
+	r->running = NEW_N(r->arena, int, n);
+	for (int i = 0; i < n; i++)
+		r->running[i] = -1; /* none of these forms for a GPU */
+	begin(r, program);
+	for (int i = 0; i < program->nblocks; i++)
+		if (rule_block_fits(r, i) &&
+		    (r->tiled.block < 0 ||
+			rule_work(r, i) > rule_work(r, r->tiled.block)))
+			r->tiled = (RuleTiled){.block = i, .lanes = 1};
+	if (r->tiled.block >= 0)
+		add_sketch(r, out);
+	r->tiled.block = -1;
+	add_sketch(r, out);
+	buf_free(&r->text);
+}
+
 void rules_sketches(Arena *arena, const Program *program,
     const Machine *machine, RuleSketchVec *out)
 {
 	Buf steps = {0};
 	Rules r = {.arena = arena, .machine = machine};
+	if (machine->gpu) {
+		gpu_sketches(&r, program, out);
+		return;
+	}
 	program = rule_thin(arena, program, &steps);
 	program = rule_separate(arena, program, &steps, &r.separated);
 	program = rule_extract(arena, program, &steps, &r.extracted);
 	program = rule_again(arena, program, machine, &steps);
 	program = rule_prefix(arena, program, machine, &steps, &r.running);
-	r.program = program;
 	r.first = arena_strdup(arena, buf_text(&steps));
 	buf_free(&steps);
-	r.plain = nest_new(arena, r.program, tape_new(arena));
-	r.blocks = NEW_N(arena, RuleBlock, program->nblocks);
-	analyse(&r);
-	rule_inline_choose(&r);
-	analyse(&r);
+	begin(&r, program);
 	rule_points_choose(&r);
 	for (int i = 0; i < program->nblocks; i++)
 		if (rule_with_applies(&r, i))

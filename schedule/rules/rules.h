@@ -169,6 +169,7 @@ int64_t rule_common_multiple(int64_t a, int64_t b); /* 0: too large */
 	bool rule_##name##_applies(const Rules *r, int block);                 \
 	void rule_##name(Rules *r, int block);
 #include "schedule/rules/rules.def"
+#include "schedule/rules/rules_gpu.def"
 #undef RULE
 #undef PASS
 
@@ -241,6 +242,8 @@ typedef struct {
 RuleWork rule_work_of(Expr *body);
 /* rule_tile.c: the block, its writer, its operands. */
 void rule_tile_along(Rules *r, const RuleTiled *tiled);
+/* rule_block.c: has it operands that are used again along two axes? */
+bool rule_block_fits(const Rules *r, int block);
 /* rule_points.c: the choice; is the block made point by point with others? */
 void rule_points_choose(Rules *r);
 bool rule_is_point(const Rules *r, int block);

@@ -35,6 +35,7 @@ static const Workload workloads[] = {
     {"layer_norm", {{"M", "9"}, {"N", "37"}}},
     {"attention", {{"H", "2"}, {"L", "17"}, {"D", "9"}}},
     {"matmul", {{"M", "13"}, {"N", "33"}, {"K", "19"}}},
+    {"matmul", {{"M", "70"}, {"N", "90"}, {"K", "40"}}}, /* several blocks */
     {"matmul_u8i8", {{"M", "13"}, {"N", "33"}, {"K", "19"}}},
     {"matmul_bf16", {{"M", "13"}, {"N", "33"}, {"K", "19"}}},
     {"matmul_transposed", {{"M", "13"}, {"N", "33"}, {"K", "19"}}},
@@ -45,7 +46,9 @@ static const Workload workloads[] = {
 enum { NWORKLOADS = sizeof workloads / sizeof *workloads };
 
 static const char *const targets[] = {
-    "llvm -mcpu=haswell -threads=2", "llvm -mcpu=x86-64 -threads=1"};
+    "llvm -mcpu=haswell -threads=2", "llvm -mcpu=x86-64 -threads=1",
+    "cuda -arch=sm_90"};
+enum { NTARGETS = sizeof targets / sizeof *targets };
 
 static Program *load(Arena *arena, const Workload *w)
 {
@@ -111,7 +114,7 @@ static void test_workloads(void **state)
 {
 	(void)state;
 	for (int i = 0; i < NWORKLOADS; i++)
-		for (int t = 0; t < 2; t++)
+		for (int t = 0; t < NTARGETS; t++)
 			check_workload(i, t);
 }
 
