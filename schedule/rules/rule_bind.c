@@ -44,28 +44,23 @@ static const char *divisors(const Rules *r, int64_t n, int64_t *first)
 	return *text ? text : NULL;
 }
 
-/* The block's spatial axes that are longer than 1, `suffix` behind the last. */
-static const char *loops_of(
-    const Rules *r, const Block *block, int upto, int *n)
+/* The loops of the block's first axes, which stand side by side. */
+static const char *loops_of(const Rules *r, const Block *block, int n)
 {
 	const char *text = "";
-	*n = 0;
-	for (int a = 0; a < upto; a++)
-		if (block->axes[a].extent > 1) {
-			text = arena_printf(r->arena, "%s%s%s.%s", text,
-			    *text ? ", " : "", block->name, block->axes[a].name);
-			++*n;
-		}
+	for (int a = 0; a < n; a++)
+		text = arena_printf(r->arena, "%s%s%s.%s", text,
+		    *text ? ", " : "", block->name, block->axes[a].name);
 	return text;
 }
 
 /* Of several loops one. */
 static const char *fused(
-    Rules *r, const Block *block, const char *loops, int n, const char *suffix)
+    Rules *r, const Block *block, const char *loops, int n)
 {
 	if (n < 2)
 		return loops;
-	const char *name = rule_name(r, block, "f", suffix);
+	const char *name = rule_name(r, block, "f", "");
 	buf_printf(&r->text, "%s = fuse(%s)\n", name, loops);
 	return name;
 }
@@ -73,7 +68,7 @@ static const char *fused(
 /* The last axis cut; what is outside of it are blocks. */
 static void bind_last(Rules *r, const Block *block, int last)
 {
-	int n, threads = USUAL;
+	int threads = USUAL;
 	int64_t extent = block->axes[last].extent;
 	const char *axis = block->axes[last].name;
 	while (threads > LEAST && threads / 2 >= extent)
@@ -82,10 +77,10 @@ static void bind_last(Rules *r, const Block *block, int last)
 	const char *inner = rule_name(r, block, axis, "1");
 	buf_printf(&r->text, "%s, %s = split(%s.%s, [_, %d])\n", outer, inner,
 	    block->name, axis, threads);
-	const char *others = loops_of(r, block, last, &n);
-	const char *blocks = n
+	const char *others = loops_of(r, block, last);
+	const char *blocks = last
 	    ? arena_printf(r->arena, "%s, %s", others, outer) : outer;
-	blocks = fused(r, block, blocks, n + 1, "");
+	blocks = fused(r, block, blocks, last + 1);
 	buf_printf(&r->text, "bind(%s, blockIdx.x)\nbind(%s, threadIdx.x)\n",
 	    blocks, inner);
 }
@@ -94,7 +89,7 @@ void rule_bind(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
 	int64_t elements = 1, first = 0;
-	int last = -1, n;
+	int last = -1;
 	r->blocks[i].scheduled = true;
 	for (int a = 0; a < block->nspatial; a++)
 		if (block->axes[a].extent > 1) {
@@ -108,8 +103,8 @@ void rule_bind(Rules *r, int i)
 		bind_last(r, block, last);
 		return;
 	}
-	const char *all = loops_of(r, block, block->nspatial, &n);
-	all = fused(r, block, all, n, "");
+	const char *all = fused(r, block,
+	    loops_of(r, block, block->nspatial), block->nspatial);
 	if (!threads || elements <= USUAL) {
 		buf_printf(&r->text, "bind(%s, threadIdx.x)\n", all);
 		return;

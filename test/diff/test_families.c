@@ -224,31 +224,41 @@ static void check(Arena *arena, const Program *p, const Trace *trace,
 	buf_free(&steps);
 }
 
-static bool trial(const Form *form, int number)
+/* Candidate 1 and some others for a target; the space. */
+static Space *check_target(Draw *d, const Program *p, const char *target,
+    void *const *data, const char *text)
 {
-	Draw d = {arena_new(), rng_stream(77, (uint64_t)(form - forms),
-				   (uint64_t)number)};
 	Error error = {0};
 	Candidate c;
-	const char *text = arena_printf(
-	    d.arena, "tunec: 1\nname: %s\n%s", form->name, form->text(&d));
-	const Target *t =
-	    target_parse(d.arena, targets[number % TARGETS], &error);
-	Program *p = program_of_text(d.arena, text, NUMERICS_DEFAULT);
-	void **data = lowercheck_data(d.arena, p, &d.rng);
-	lowercheck_expect(p, data);
-	Space *space = space_new(d.arena, p, &t->machine, &error);
+	const Target *t = target_parse(d->arena, target, &error);
+	assert_non_null(t);
+	Space *space = space_new(d->arena, p, &t->machine, &error);
 	if (!space || !space_first(space, 64, &c))
-		fail_msg("%d: no candidate 1: %s\n%s", number, error.text, text);
+		fail_msg("%s: no candidate 1: %s\n%s", target, error.text, text);
 	for (int i = 0; i <= SAMPLES; i++) {
 		Arena *scratch = arena_new();
 		check(scratch, p, space_trace(scratch, space, &c), &t->machine,
 		    data, text);
 		arena_free(scratch);
-		if (!space_sample(space, &d.rng, &c))
+		if (!space_sample(space, &d->rng, &c))
 			break;
 	}
-	bool found = has_step(space, form->step);
+	return space;
+}
+
+static bool trial(const Form *form, int number)
+{
+	Draw d = {arena_new(), rng_stream(77, (uint64_t)(form - forms),
+				   (uint64_t)number)};
+	const char *text = arena_printf(
+	    d.arena, "tunec: 1\nname: %s\n%s", form->name, form->text(&d));
+	Program *p = program_of_text(d.arena, text, NUMERICS_DEFAULT);
+	void **data = lowercheck_data(d.arena, p, &d.rng);
+	lowercheck_expect(p, data);
+	bool found = has_step(
+	    check_target(&d, p, targets[number % TARGETS], data, text),
+	    form->step);
+	check_target(&d, p, "cuda -arch=sm_80", data, text);
 	arena_free(d.arena);
 	return found;
 }
