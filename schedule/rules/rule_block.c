@@ -18,7 +18,6 @@
 #include "schedule/rules/rules.h"
 
 #include <assert.h>
-#include <string.h>
 
 /* Threads in both directions, results of a thread, steps between barriers. */
 typedef struct {
