@@ -1,6 +1,7 @@
 /* The kernel that tunec made, in a C program: checked against plain loops, and
  * timed beside them, beside the untuned kernel and beside the machine's peak of
- * fused multiply-adds.  Every time is the median of interleaved runs. */
+ * fused multiply-adds.  Every time is the median of interleaved runs, the peak
+ * their best. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <omp.h>
@@ -139,6 +140,15 @@ static float worst(const float *a, const float *b, size_t n)
 	return most;
 }
 
+/* Other work takes from a peak, nothing adds to it. */
+static double largest(const double *x, int n)
+{
+	double most = x[0];
+	for (int i = 1; i < n; i++)
+		most = fmax(most, x[i]);
+	return most;
+}
+
 int main(void)
 {
 	pin_threads();
@@ -177,7 +187,7 @@ int main(void)
 		tt[i] = now() - t;
 		peak[i] = peak_gflops();
 	}
-	double most = median(peak, RUNS);
+	double most = largest(peak, RUNS);
 	float error = fmaxf(worst(out, want, n), worst(first, want, n));
 	const struct {
 		const char *name;
