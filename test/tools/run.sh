@@ -15,7 +15,7 @@ export TUNEC=$PWD/$BUILD/tunec TUNEC_MODULES=$PWD/$BUILD LC_ALL=C
 case ${VARIANT:-release} in
 asan | ubsan) export PAIRS=${PAIRS:-400} ;;
 esac
-limit=600
+limit=1200
 [ "$tier" = long ] && limit=7200
 at_once=$(nproc)
 # Those look at the clock, or at what the machine has left: nothing runs beside.
