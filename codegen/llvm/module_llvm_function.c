@@ -223,9 +223,9 @@ static void make_scopes(LlvmFunction *f)
 	for (int i = 0; i < n; i++) {
 		const LowBuffer *b = &low->buffers.at[i];
 		int napart = 0, shared = 0;
-		for (int j = 0; j < n && f->used[i]; j++) {
+		for (int j = 0; j < n && f->used[i] && !is_on_chip(b); j++) {
 			const LowBuffer *other = &low->buffers.at[j];
-			if (j == i || !f->used[j] || is_on_chip(b) ||
+			if (j == i || !f->used[j] ||
 			    base_param(low, b) != base_param(low, other))
 				continue;
 			shared++;

@@ -325,6 +325,7 @@ Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
 	*larger = l->operations > l->most_operations;
 	if (l->failed || !check_result(out, error))
 		return NULL;
+	/* one that only says `gpu` has no kernels of its own: it is interpreted */
 	if (machine->processors && !lower_launches(out, machine, error))
 		return NULL;
 	return out;

@@ -350,8 +350,7 @@ static Value eval_math(Lower *l, const Expr *e)
 	Value a = eval(l, e->arg[0]);
 	Value b = e->narg > 1 ? eval(l, e->arg[1]) : a;
 	int lanes = e->narg > 1 ? wider(a, b) : a.lanes;
-	bool own = lanes > 1 || l->machine->gpu; /* a GPU has no libm */
-	if (e->narg == 1 && own && !l->exact) {
+	if (e->narg == 1 && math_is_own(l, lanes) && !l->exact) {
 		bool peak = e->op == OP_EXP && step_is_peak(l, e->arg[0]);
 		int v = math_vector(
 		    l, e->op, e->type, value_as(l, a, lanes), lanes, peak);

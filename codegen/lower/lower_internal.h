@@ -373,8 +373,10 @@ void across_all(Lower *l, ReduceOp op, Value *v, int n);
  * it has to be repeated. */
 bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b);
 
-/* lower_math.c: a function of a vector to 2 ulp; -1: none here.  `peak`: of x
+/* lower_math.c: are functions written out for so many lanes, rather than libm's?
+ * One of a vector, to 2 ulp; -1: none here.  `peak`: of x
  * nest_peaks says so. */
+bool math_is_own(const Lower *l, int lanes);
 int math_vector(
     Lower *l, Op function, DType type, int x, int lanes, bool peak);
 /* lower_math_divide.c: by the reciprocal of what does not vary in the loop;

@@ -95,16 +95,16 @@ static void mark_set(const LowBody *body, bool *set)
 static bool add_needed(Cut *c, const LowBody *body, LowBody *to)
 {
 	const LowFunction *kernel = c->l->kernel;
-	LowFunction only = *kernel;
-	IntVec reads = {0};
+	IntVec captures = {0};
 	bool *read = NEW_N(c->l->arena, bool, kernel->temps.n + 1);
 	bool *needed = NEW_N(c->l->arena, bool, c->before.n + 1);
-	bool *set = NEW_N(c->l->arena, bool, kernel->temps.n + 1);
-	only.body = *body;
-	mark_set(body, set);
-	lowered_reads(c->l->arena, &only, &reads);
-	for (int i = 0; i < reads.n; i++)
-		read[reads.at[i]] = true;
+	lowered_body_captures(c->l->arena, kernel, body, &captures);
+	for (int i = 0; i < captures.n; i++) {
+		read[captures.at[i]] = true;
+		if (c->computed[captures.at[i]])
+			return refuse(c, "a launch reads a temporary that one "
+				"thread computes before it");
+	}
 	for (int i = c->before.n - 1; i >= 0; i--) {
 		const LowNode *n = c->before.at[i];
 		needed[i] = read[n->dst];
@@ -114,10 +114,6 @@ static bool add_needed(Cut *c, const LowBody *body, LowBody *to)
 	for (int i = 0; i < c->before.n; i++)
 		if (needed[i])
 			vec_push(c->l->arena, to, c->before.at[i]);
-	for (int t = 0; t < kernel->temps.n; t++)
-		if (read[t] && c->computed[t] && !set[t])
-			return refuse(c, "a launch reads a temporary that one "
-				"thread computes before it");
 	return true;
 }
 

@@ -437,6 +437,12 @@ static int vector_rsqrt(Vectors m, int x)
 
 /* --- all ------------------------------------------------------------------ */
 
+/* A GPU has no libm. */
+bool math_is_own(const Lower *l, int lanes)
+{
+	return lanes > 1 || l->machine->gpu;
+}
+
 int math_vector(
     Lower *l, Op function, DType type, int x, int lanes, bool peak)
 {

@@ -217,7 +217,7 @@ bool math_pow(Lower *l, Value x, Value y, Value *power)
 	int lanes = x.lanes > y.lanes ? x.lanes : y.lanes;
 	if (y.temp == -1 && by_hand(l, x, y.f, power))
 		return true;
-	if ((lanes == 1 && !l->machine->gpu) || x.type != DT_F32)
+	if (!math_is_own(l, lanes) || x.type != DT_F32)
 		return false;
 	Vectors m = {l, lanes, DT_F32};
 	*power = value_temp(x.type, lanes,

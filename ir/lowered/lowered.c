@@ -241,14 +241,22 @@ void lowered_reads(Arena *arena, const LowFunction *f, IntVec *read)
 	capture_body(&c, &f->body);
 }
 
-void lowered_captures(
-    Arena *arena, const LowFunction *f, const LowNode *loop, IntVec *captures)
+void lowered_body_captures(
+    Arena *arena, const LowFunction *f, const LowBody *body, IntVec *captures)
 {
-	assert(loop->kind == LOWNODE_LOOP);
 	IntVec read = {0};
 	Captures c = captures_new(arena, f, &read);
-	capture_node(&c, loop);
+	capture_body(&c, body);
 	for (int i = 0; i < read.n; i++)
 		if (!c.set[read.at[i]])
 			vec_push(arena, captures, read.at[i]);
+}
+
+void lowered_captures(
+    Arena *arena, const LowFunction *f, const LowNode *loop, IntVec *captures)
+{
+	LowNode *nodes[] = {(LowNode *)loop};
+	assert(loop->kind == LOWNODE_LOOP);
+	lowered_body_captures(
+	    arena, f, &(LowBody){.at = nodes, .n = 1}, captures);
 }

@@ -130,7 +130,7 @@ typedef struct {
 } LowFunction;
 
 /* What a GPU runs at once: a function whose body is one nest of block and thread
- * loops, and before it operations on temporaries that it reads. */
+ * loops, or what one thread does, and before it operations that it reads. */
 typedef struct {
 	LowFunction *function;      /* SYMBOL_k0 …; parameters as the kernel's */
 	int64_t grid[3], block[3];  /* x, y, z; 1 where there is no loop */
@@ -166,11 +166,14 @@ bool low_op_reads(LowOpcode op);  /* a buffer */
 bool low_op_writes(LowOpcode op);
 bool low_op_is_comparison(LowOpcode op);
 bool low_op_has_buffer(LowOpcode op); /* any of these, or a hint */
-/* Temporaries that a function reads; those defined outside of a loop and read
- * inside (its limit included).  Each once, in the order of first reading. */
+/* Temporaries that a function reads; those defined outside of a loop, or of some
+ * nodes, and read inside (a loop's limit included).  Each once, in the order of
+ * first reading. */
 void lowered_reads(Arena *arena, const LowFunction *f, IntVec *read);
 void lowered_captures(
     Arena *arena, const LowFunction *f, const LowNode *loop, IntVec *captures);
+void lowered_body_captures(
+    Arena *arena, const LowFunction *f, const LowBody *body, IntVec *captures);
 
 /* lowered_print.c: show --stage=lowered */
 void lowered_print(Buf *out, const Lowered *lowered);

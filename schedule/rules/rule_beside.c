@@ -182,7 +182,9 @@ static bool follows_steps(const Rules *r, int h, int i)
 /* The first block whose steps it can follow; -1. */
 static int leader_of(const Rules *r, int i)
 {
-	for (int h = 0; h < r->program->nblocks && may_follow(r, i); h++)
+	if (!may_follow(r, i))
+		return -1;
+	for (int h = 0; h < r->program->nblocks; h++)
 		if (follows_steps(r, h, i))
 			return h;
 	return -1;

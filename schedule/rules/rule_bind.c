@@ -14,17 +14,11 @@
 
 #include <stdlib.h>
 
-enum { LEAST = 32, USUAL = 256, MOST = 1024 }; /* threads of a block */
+enum { USUAL = 256 }; /* threads of a block */
 
 bool rule_bind_applies(const Rules *r, int block)
 {
 	return rule_is_open(r, block);
-}
-
-static int most_threads(const Rules *r)
-{
-	int n = r->machine->block_threads;
-	return n && n < MOST ? n : MOST;
 }
 
 /* Numbers of threads that divide so many elements, whole warps if there are
@@ -32,9 +26,10 @@ static int most_threads(const Rules *r)
 static const char *divisors(const Rules *r, int64_t n, int64_t *first)
 {
 	const char *text = "";
+	int warp = r->machine->warp, most = r->machine->block_threads;
 	for (int whole = 1; whole >= 0 && !*text; whole--)
-		for (int64_t d = LEAST; d <= most_threads(r) && d <= n; d++) {
-			if (n % d || (whole && d % LEAST))
+		for (int64_t d = warp; d <= most && d <= n; d++) {
+			if (n % d || (whole && d % warp))
 				continue;
 			if (!*text || llabs(d - USUAL) < llabs(*first - USUAL))
 				*first = d;
@@ -71,7 +66,7 @@ static void bind_last(Rules *r, const Block *block, int last)
 	int threads = USUAL;
 	int64_t extent = block->axes[last].extent;
 	const char *axis = block->axes[last].name;
-	while (threads > LEAST && threads / 2 >= extent)
+	while (threads > r->machine->warp && threads / 2 >= extent)
 		threads /= 2;
 	const char *outer = rule_name(r, block, axis, "0");
 	const char *inner = rule_name(r, block, axis, "1");
@@ -99,7 +94,7 @@ void rule_bind(Rules *r, int i)
 	if (last < 0)
 		return;
 	const char *threads = divisors(r, elements, &first);
-	if (elements > most_threads(r) && !threads) {
+	if (elements > r->machine->block_threads && !threads) {
 		bind_last(r, block, last);
 		return;
 	}

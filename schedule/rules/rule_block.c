@@ -32,7 +32,7 @@ typedef struct {
 	Rules *r;
 	const Block *block;
 	const RuleBlock *info;
-	const char *acc;
+	const char *acc, *tiles; /* its sums; the loop over tiles */
 	int row, column, step; /* axes that are tiled */
 	const Shape *shape;
 } Product;
@@ -119,6 +119,14 @@ static const char *name(Product *p, int axis, const char *suffix)
 	return rule_name(p->r, p->block, p->block->axes[axis].name, suffix);
 }
 
+/* The loops of `stage` that are not tiled, `n` axes of them at most. */
+static void put_others(Product *p, const char *stage, int n)
+{
+	for (int a = 0; a < n; a++)
+		if (a != p->row && a != p->column && a != p->step)
+			put(p, "%s.%s, ", stage, p->block->axes[a].name);
+}
+
 /* The writer: a copy of the block, which the sums are computed for. */
 static void put_writer(Product *p)
 {
@@ -133,19 +141,15 @@ static void put_writer(Product *p)
 	    name(p, p->column, "t"), w, p->block->axes[p->column].name,
 	    s->columns, s->x);
 	put(p, "reorder(");
-	for (int a = 0; a < p->block->nspatial; a++)
-		if (a != p->row && a != p->column)
-			put(p, "%s.%s, ", w, p->block->axes[a].name);
+	put_others(p, w, p->block->nspatial);
 	put(p, "%s, %s, %s, %s, %s, %s)\n", name(p, p->row, "0"),
 	    name(p, p->column, "0"), name(p, p->row, "t"),
 	    name(p, p->column, "t"), name(p, p->row, "r"),
 	    name(p, p->column, "r"));
-	put(p, "%s = fuse(", rule_name(p->r, p->block, "b", ""));
-	for (int a = 0; a < p->block->nspatial; a++)
-		if (a != p->row && a != p->column)
-			put(p, "%s.%s, ", w, p->block->axes[a].name);
+	put(p, "%s = fuse(", p->tiles);
+	put_others(p, w, p->block->nspatial);
 	put(p, "%s, %s)\nbind(%s, blockIdx.x)\n", name(p, p->row, "0"),
-	    name(p, p->column, "0"), rule_name(p->r, p->block, "b", ""));
+	    name(p, p->column, "0"), p->tiles);
 	put(p, "bind(%s, threadIdx.y)\nbind(%s, threadIdx.x)\n",
 	    name(p, p->row, "t"), name(p, p->column, "t"));
 	put(p, "unroll(%s)\nunroll(%s)\n", name(p, p->row, "r"),
@@ -163,8 +167,7 @@ static void put_sums(Product *p)
 	const Shape *s = p->shape;
 	const Block *b = p->block;
 	int others = 0;
-	put(p, "compute_at(%s, %s)\n", p->acc,
-	    rule_name(p->r, b, "b", ""));
+	put(p, "compute_at(%s, %s)\n", p->acc, p->tiles);
 	put(p, "%s, %s = split(%s.%s, [_, %d])\n", acc_name(p, p->row, "t"),
 	    acc_name(p, p->row, "r"), p->acc, b->axes[p->row].name, s->rows);
 	put(p, "%s, %s = split(%s.%s, [_, %d])\n", acc_name(p, p->column, "r"),
@@ -175,11 +178,10 @@ static void put_sums(Product *p)
 		    ? b->axes[p->step].extent : s->steps));
 	put(p, "reorder(%s, %s, %s, ", acc_name(p, p->step, "0"),
 	    acc_name(p, p->row, "t"), acc_name(p, p->column, "t"));
+	put_others(p, p->acc, b->naxes);
 	for (int a = 0; a < b->naxes; a++)
-		if (a != p->row && a != p->column && a != p->step) {
-			put(p, "%s.%s, ", p->acc, b->axes[a].name);
-			others += b->axes[a].extent > 1;
-		}
+		others += a != p->row && a != p->column && a != p->step &&
+		    b->axes[a].extent > 1;
 	put(p, "%s, %s, %s)\n", acc_name(p, p->step, "1"),
 	    acc_name(p, p->row, "r"), acc_name(p, p->column, "r"));
 	put(p, "bind(%s, threadIdx.y)\nbind(%s, threadIdx.x)\n",
@@ -250,6 +252,7 @@ void rule_block(Rules *r, int i)
 	(void)found;
 	p.shape = choose_shape(&p);
 	p.acc = rule_name(r, p.block, "acc", "");
+	p.tiles = rule_name(r, p.block, "b", "");
 	r->blocks[i].scheduled = true;
 	put_writer(&p);
 	put_sums(&p);

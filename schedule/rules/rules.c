@@ -433,7 +433,7 @@ static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
 		if (rule_block_fits(r, i) &&
 		    (r->tiled.block < 0 ||
 			rule_work(r, i) > rule_work(r, r->tiled.block)))
-			r->tiled = (RuleTiled){.block = i, .lanes = 1};
+			r->tiled = (RuleTiled){.block = i};
 	if (r->tiled.block >= 0)
 		add_sketch(r, out);
 	r->tiled.block = -1;
