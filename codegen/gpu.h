@@ -8,9 +8,10 @@
 typedef struct {
 	const char *arch; /* "sm_90" */
 	int processor_threads, processor_blocks;
-	int shared_own, shared_most, shared_all; /* KiB */
-	int fma; /* f32, a clock and processor */
-	int processors, l2_mib, gb_per_s;
+	int shared_own, shared_most, shared_all, l1; /* KiB */
+	int shared_unit, shared_kept; /* bytes */
+	int loads, fma, tensor; /* f32 and f16, a clock and processor */
+	int processors, l2_mib, l2_gb_per_s, gb_per_s;
 	double clock_ghz;
 } Gpu;
 

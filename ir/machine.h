@@ -30,14 +30,44 @@ typedef struct {
 	int line_bytes;
 	double clock_ghz;       /* 0 if unknown */
 
-	/* Of a GPU; 0 elsewhere.  Its caches are l1 (a processor's, with what
-	 * is shared) and l2; fma_per_cycle counts threads of a processor. */
+	/* Of a GPU; 0 elsewhere, and where a device does not say.  Its caches
+	 * are l1 (a processor's, together with what is shared) and l2;
+	 * fma_per_cycle counts threads of a processor. */
 	int processors;         /* that run blocks ("SM", compute unit) */
+	int partitions;         /* of a processor, each with its registers */
 	int warp;               /* threads that run together */
 	int block_threads;      /* at most */
 	int processor_threads, processor_blocks; /* at once, at most */
 	int thread_registers, processor_registers; /* of 32 bits */
-	int64_t block_shared, processor_shared; /* bytes, at most */
+	int register_unit;      /* a warp gets a multiple of it */
+	int64_t block_shared;   /* bytes, at most */
+	int64_t block_shared_most; /* where a kernel asks for more */
+	int64_t block_shared_own;  /* that a block loses to the driver */
+	int64_t processor_shared;  /* at most; the rest is its cache */
+	int64_t processor_shared_least;
+	int shared_unit;        /* a block gets a multiple of it */
+	int banks;              /* of 4 bytes, of shared memory */
+	int sector_bytes;       /* of a line, brought alone */
+	int load_per_cycle;     /* threads whose loads begin: as fma_per_cycle */
+	int special_per_cycle;  /* exponentials, reciprocals: likewise */
+	int tensor_per_cycle;   /* FMAs of f16 by its matrix unit */
+	int l2_gb_per_s, memory_gb_per_s;
+	int l1_ns, l2_ns, memory_ns; /* until what is loaded is there */
+	int launch_ns;          /* between a kernel and the next */
 } Machine;
+
+/* occupancy.c: how many blocks a processor of a GPU runs at once. */
+typedef struct {
+	int blocks; /* 0: none can run */
+	int by_threads, by_registers, by_shared; /* each alone; at least blocks */
+	const char *why; /* none can; else NULL */
+} Occupancy;
+/* For so many threads in a block, registers in a thread and bytes that a block
+ * shares. */
+Occupancy occupancy(const Machine *machine, int64_t threads, int64_t registers,
+    int64_t shared_bytes);
+/* The part of a processor's memory that is shared where its blocks need so many
+ * bytes: sizes come in steps. */
+int64_t occupancy_shared(const Machine *machine, int64_t bytes);
 
 #endif

@@ -142,6 +142,8 @@ static void test_machine(void **state)
 	assert_int_equal(t->machine.block_shared, 48 << 10);
 	assert_int_equal(t->machine.processor_shared, 100 << 10);
 	assert_int_equal(t->machine.processor_registers, 65536);
+	assert_int_equal(t->machine.block_shared_most, 99 << 10);
+	assert_int_equal(t->machine.memory_gb_per_s, 936);
 }
 
 static void test_runs_here(void **state)
