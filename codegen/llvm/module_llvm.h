@@ -57,6 +57,8 @@ typedef struct {
 	LLVMValueRef *values;
 	int *rank; /* order of definition, for addresses */
 	int nranks;
+	bool *fixed; /* by temporary: the same for all of a GPU's launch that the
+		      * thread does, and computed before it */
 	LLVMValueRef *params; /* by parameter of `low` */
 	bool *used;	      /* by buffer: does this function use it? */
 	LLVMValueRef *bases;  /* by used buffer: address of its first element */
@@ -67,6 +69,8 @@ typedef struct {
 	LlvmLoop *loop; /* the innermost that is open; NULL: none */
 	bool parallel; /* this is a region's body */
 	bool streams;  /* has streaming stores */
+	int aligned;   /* bytes that parameters are aligned to here, even where
+			  they need not be; 0: no more than they need */
 } LlvmFunction;
 
 /* module_llvm_function.c: adds it to the module */
@@ -82,6 +86,10 @@ void llvm_launch_barrier(LlvmGen *gen);
 LLVMValueRef llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer);
 
 /* module_llvm_op.c */
+/* A temporary of a GPU's thread that the launch never changes: the builder goes
+ * to where such are computed, and comes back. */
+LLVMBasicBlockRef llvm_fixed_begin(LlvmFunction *f);
+void llvm_fixed_end(LlvmFunction *f, LLVMBasicBlockRef here, int temp);
 void llvm_op_emit(LlvmFunction *f, const LowNode *node);
 LLVMValueRef llvm_temp_read(LlvmFunction *f, int temp);
 void llvm_temp_write(LlvmFunction *f, int temp, LLVMValueRef value);

@@ -97,8 +97,10 @@ static void emit_serial(LlvmFunction *f, const LowNode *loop)
 static void emit_bound(LlvmFunction *f, const LowNode *loop)
 {
 	LLVMBuilderRef b = f->gen->builder;
+	LLVMBasicBlockRef after = NULL, here = llvm_fixed_begin(f);
 	V var = llvm_launch_index(f->gen, loop->loop);
-	LLVMBasicBlockRef after = NULL;
+	llvm_temp_write(f, loop->var, var);
+	llvm_fixed_end(f, here, loop->var);
 	if (loop->limit) {
 		LLVMBasicBlockRef inside = new_block(f, "inside");
 		after = new_block(f, "after");
@@ -107,7 +109,6 @@ static void emit_bound(LlvmFunction *f, const LowNode *loop)
 		    inside, after);
 		position_at(f->gen, inside);
 	}
-	llvm_temp_write(f, loop->var, var);
 	emit_body(f, &loop->body);
 	if (!after)
 		return;
@@ -341,6 +342,7 @@ static void function_begin(
 	const LowFunction *low = f->low;
 	f->values = NEW_N(f->arena, V, low->temps.n);
 	f->rank = NEW_N(f->arena, int, low->temps.n);
+	f->fixed = NEW_N(f->arena, bool, low->temps.n);
 	f->params = NEW_N(f->arena, V, low->params.n);
 	f->bases = NEW_N(f->arena, V, low->buffers.n);
 	f->scopes = NEW_N(f->arena, V, low->buffers.n);
@@ -571,8 +573,50 @@ static void count_assignments(const LowBody *body, int *assigned)
 	}
 }
 
+/* Are all parameters that need no more than their elements' alignment aligned to
+ * so many bytes? */
+static V all_aligned(LlvmFunction *f, int bytes)
+{
+	LLVMBuilderRef b = f->gen->builder;
+	LLVMTypeRef word = llvm_int_type(f->gen, 64, 1);
+	V all = llvm_int(f->gen, 64, 0, 1);
+	for (int i = 0; i < f->low->params.n; i++)
+		if (!is_aligned(f->low, i))
+			all = LLVMBuildOr(b, all,
+			    LLVMBuildPtrToInt(b, f->params[i], word, ""), "");
+	all = LLVMBuildAnd(b, all, llvm_int(f->gen, 64, bytes - 1, 1), "");
+	return LLVMBuildICmp(
+	    b, LLVMIntEQ, all, llvm_int(f->gen, 64, 0, 1), "");
+}
+
+/* The body twice, where parameters may be aligned to more than they need: all
+ * threads of all blocks go the same way. */
+static void emit_versions(LlvmFunction *f, int aligned)
+{
+	LLVMBuilderRef b = f->gen->builder;
+	if (!aligned) {
+		emit_body(f, &f->low->body);
+		return;
+	}
+	LLVMBasicBlockRef yes = new_block(f, "aligned");
+	LLVMBasicBlockRef no = new_block(f, "unaligned");
+	LLVMBasicBlockRef after = new_block(f, "after");
+	LLVMBuildCondBr(b, all_aligned(f, aligned), yes, no);
+	position_at(f->gen, yes);
+	f->aligned = aligned;
+	emit_body(f, &f->low->body);
+	LLVMBuildBr(b, after);
+	position_at(f->gen, no);
+	f->aligned = 0;
+	memset(f->values, 0, sizeof *f->values * (size_t)f->low->temps.n);
+	emit_body(f, &f->low->body);
+	LLVMBuildBr(b, after);
+	LLVMMoveBasicBlockAfter(after, LLVMGetLastBasicBlock(f->function));
+	position_at(f->gen, after);
+}
+
 /* Returns the function. */
-static V emit_function(LlvmGen *gen, const LowFunction *low)
+static V emit_function(LlvmGen *gen, const LowFunction *low, int aligned)
 {
 	Arena *arena = arena_new();
 	int nregions = 0;
@@ -590,7 +634,7 @@ static V emit_function(LlvmGen *gen, const LowFunction *low)
 	f.function =
 	    add_function(gen, low, low->name, types, low->params.n, false);
 	function_begin(&f, &low->body, 0);
-	emit_body(&f, &low->body);
+	emit_versions(&f, aligned);
 	function_end(&f);
 	arena_free(arena);
 	return f.function;
@@ -598,10 +642,11 @@ static V emit_function(LlvmGen *gen, const LowFunction *low)
 
 void llvm_function_emit(LlvmGen *gen, const LowFunction *low)
 {
-	emit_function(gen, low);
+	emit_function(gen, low, 0);
 }
 
 void llvm_launch_emit(LlvmGen *gen, const LowLaunch *launch)
 {
-	llvm_launch_mark(gen, emit_function(gen, launch->function), launch);
+	llvm_launch_mark(gen,
+	    emit_function(gen, launch->function, launch->aligned), launch);
 }

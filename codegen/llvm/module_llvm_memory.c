@@ -44,7 +44,10 @@ static unsigned alignment(LlvmFunction *f, const LowNode *node)
 {
 	const LowBuffer *buffer = &f->low->buffers.at[node->buffer];
 	int bytes = dtype_bytes(buffer->type);
-	int64_t align = gcd(buffer->align, buffer->thread_bytes);
+	int least = buffer->align;
+	if (buffer->kind == LOWBUF_PARAM && f->aligned > least)
+		least = f->aligned;
+	int64_t align = gcd(least, buffer->thread_bytes);
 	align = gcd(align, node->address.constant * bytes);
 	for (int i = 0; i < node->address.n; i++)
 		align = gcd(align, node->address.terms[i].coefficient * bytes);

@@ -3,6 +3,7 @@
 #include "codegen/llvm/module_llvm.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 
 typedef LLVMValueRef V;
@@ -38,6 +39,24 @@ V llvm_temp_read(LlvmFunction *f, int temp)
 		    llvm_type(f->gen, t->type, t->lanes), slot_of(f, temp), "");
 	assert(f->values[temp]);
 	return f->values[temp];
+}
+
+/* Ranks of what is fixed lie before all others, so that addresses have it in
+ * front of what loops move. */
+enum { FIXED_RANK = INT_MIN / 2 };
+
+LLVMBasicBlockRef llvm_fixed_begin(LlvmFunction *f)
+{
+	LLVMBasicBlockRef here = LLVMGetInsertBlock(f->gen->builder);
+	LLVMPositionBuilderAtEnd(f->gen->builder, f->entry);
+	return here;
+}
+
+void llvm_fixed_end(LlvmFunction *f, LLVMBasicBlockRef here, int temp)
+{
+	f->fixed[temp] = true;
+	f->rank[temp] += FIXED_RANK;
+	LLVMPositionBuilderAtEnd(f->gen->builder, here);
 }
 
 void llvm_temp_write(LlvmFunction *f, int temp, V value)
@@ -469,9 +488,25 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args)
 	}
 }
 
+/* Of the numbers of block and thread, and constants, alone; an integer's
+ * operation that cannot fail. */
+static bool is_fixed(const LlvmFunction *f, const LowNode *node)
+{
+	if (f->gen->arch != ARCH_NVPTX || node->dst < 0 ||
+	    f->assigned[node->dst] > 1 || node->buffer >= 0 ||
+	    f->low->temps.at[node->dst].type != DT_INDEX ||
+	    f->low->temps.at[node->dst].lanes > 1)
+		return false;
+	for (int i = 0; i < 3; i++)
+		if (node->arg[i] >= 0 && !f->fixed[node->arg[i]])
+			return false;
+	return true;
+}
+
 void llvm_op_emit(LlvmFunction *f, const LowNode *node)
 {
 	V args[3] = {NULL, NULL, NULL};
+	LLVMBasicBlockRef here = NULL;
 	if (node->buffer >= 0) {
 		llvm_memory_emit(f, node);
 		return;
@@ -480,8 +515,13 @@ void llvm_op_emit(LlvmFunction *f, const LowNode *node)
 		llvm_launch_barrier(f->gen);
 		return;
 	}
+	bool fixed = is_fixed(f, node);
+	if (fixed)
+		here = llvm_fixed_begin(f);
 	for (int i = 0; i < 3; i++)
 		if (node->arg[i] >= 0)
 			args[i] = llvm_temp_read(f, node->arg[i]);
 	llvm_temp_write(f, node->dst, operate(f, node, args));
+	if (fixed)
+		llvm_fixed_end(f, here, node->dst);
 }

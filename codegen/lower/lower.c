@@ -211,6 +211,8 @@ static int64_t lower_kernel(Lower *l, LowFunction *f)
 	scope_close(l);
 	assert(!l->scope);
 	lower_transpose(l);
+	if (l->machine->gpu)
+		drop_barriers(l);
 	return bytes;
 }
 

@@ -21,6 +21,7 @@
  *     lower_pack.c   what is done ahead to constant inputs
  *     lower_transpose.c  vectors stored an element a row, afterwards
  *     lower_join.c   lanes of a vector stored one by one, afterwards
+ *     lower_barriers.c  barriers that order nothing, afterwards
  *     lower_bind.c   loop variables bound; what is remembered of them
  *     lower_emit.c   operations, value numbering, scopes */
 #ifndef CODEGEN_LOWER_INTERNAL_H
@@ -531,5 +532,7 @@ bool low_touches_memory(LowOpcode op);
 /* lower_join.c: of that function lanes of a vector that are stored one by one,
  * side by side */
 void join_stores(Lower *l);
+/* lower_barriers.c: of that function those that order nothing */
+void drop_barriers(Lower *l);
 
 #endif

@@ -48,13 +48,30 @@ static void count_shared(Count *c, int buffer)
 	    b->align * b->align;
 }
 
+/* A GPU has loads of 16 bytes and less. */
+static void count_vector(Count *c, const LowNode *n)
+{
+	const LowFunction *f = c->launch->function;
+	const LowBuffer *b = &f->buffers.at[n->buffer];
+	int temp = n->dst >= 0 ? n->dst : n->arg[0];
+	int bytes = 0;
+	if ((n->op == LOW_LOAD || n->op == LOW_STORE || n->op == LOW_STREAM) &&
+	    b->kind == LOWBUF_PARAM)
+		bytes = f->temps.at[temp].lanes * dtype_bytes(b->type);
+	bytes = bytes > 16 ? 16 : bytes;
+	if (bytes > b->align && bytes > c->launch->aligned)
+		c->launch->aligned = bytes;
+}
+
 static void count_body(Count *c, const LowBody *body)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
 		int64_t *extent = NULL;
-		if (n->kind == LOWNODE_OP && n->buffer >= 0)
+		if (n->kind == LOWNODE_OP && n->buffer >= 0) {
 			count_shared(c, n->buffer);
+			count_vector(c, n);
+		}
 		if (n->kind == LOWNODE_LOOP && loop_is_bound(n->loop))
 			extent = loop_is_block(n->loop) ? c->launch->grid
 							: c->launch->block;

@@ -135,6 +135,9 @@ typedef struct {
 	LowFunction *function;      /* SYMBOL_k0 …; parameters as the kernel's */
 	int64_t grid[3], block[3];  /* x, y, z; 1 where there is no loop */
 	int64_t shared_bytes;       /* of a block */
+	int aligned; /* bytes: vectors of parameters that need only their elements'
+			alignment are loaded or stored whole where all are aligned
+			to that; worth asking once, at the start.  0: none are */
 } LowLaunch;
 
 typedef struct {

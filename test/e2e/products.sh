@@ -1,0 +1,44 @@
+#!/bin/bash
+# Products of 4096 x 4096 on GPUs by fixed schedules, without a GPU: what ptxas
+# and the disassembly of the inner loop say.  test/diff/test_products.c runs the
+# same schedules, small.
+. "$(dirname "$0")/lib.sh"
+products=$root/test/gpu
+tool() { command -v "$1" || ls "$root/build/venv/bin/$1" \
+	"$root"/build/venv/lib/python*/site-packages/nvidia/*/bin/"$1" 2>/dev/null |
+	head -n 1; }
+ptxas=$(tool ptxas) nvdisasm=$(tool nvdisasm)
+[ -n "$ptxas" ] || echo '# ptxas is not here: nothing is assembled'
+[ -n "$nvdisasm" ] || echo '# nvdisasm is not here: no loop is looked at'
+
+# What is aligned stands in front of what need not be: the first large loop.
+build() { # NAME ARCH: NAME.cubin, what ptxas said, the loop over steps
+	"$TUNEC" build -q "$products/$1.yaml" --trace "$products/$1.trace" \
+		--target "cuda -arch=$2" --emit=ptx --db none || return
+	[ -z "$ptxas" ] && return
+	"$ptxas" -arch=$2 -v "$1.ptx" -o "$1.cubin" >"$1.said" 2>&1 || return
+	[ -z "$nvdisasm" ] && return
+	"$nvdisasm" -c "$1.cubin" >"$1.sass" || return
+	awk -f "$products/loops.awk" "$1.sass" |
+		awk '$2 > 200 && !n++' >"$1.loop"
+	[ -s "$1.loop" ]
+}
+count() { # NAME PATTERN: instructions of the loop that match
+	awk -v p="^($2)\$" '{ for (i = 3; i < NF; i += 2) if ($i ~ p)
+		n += $(i + 1) } END { print n + 0 }' "$1.loop"
+}
+assembled() { [ -z "$ptxas" ] || has "$1.said" ' 0 bytes spill stores'; }
+looked_at() { [ -n "$ptxas" ] && [ -n "$nvdisasm" ]; }
+mostly() { # NAME PATTERN PER_CENT of the loop's instructions
+	[ $((100 * $(count "$1" "$2"))) -ge $(($3 * $(cut -d ' ' -f 2 "$1.loop"))) ]
+}
+
+for arch in sm_75 sm_80 sm_90a; do
+	ok f32-$arch build product_f32 $arch
+	ok f32-$arch-no-spill assembled product_f32
+	looked_at || continue
+	ok f32-$arch-fma mostly product_f32 FFMA 90
+	ok f32-$arch-wide [ "$(count product_f32 'LDS.*128')" = 64 ]
+	ok f32-$arch-narrow [ "$(count product_f32 'LDS|LDS.U|LDS.64')" = 0 ]
+	ok f32-$arch-barriers [ "$(count product_f32 'BAR.*')" = 2 ]
+done
