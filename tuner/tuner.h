@@ -6,6 +6,7 @@
  *     history.c         what they say of budgets, read on as a store grows
  *     measure*.c        compile, check and time candidates in disposable
  *                       processes; simulate and replay in their stead
+ *     device*.c, opencl*.c  devices that run kernels, behind one face
  *     model.c, forest.c cost models: XGBoost in a module, trees walked here
  *     search_*.c        annealing, random
  *     tune*.c           the loop: search, measure, learn, store */

@@ -36,7 +36,8 @@ room codegen/llvm
 room tuner/store tuner/measure
 room tuner/search
 room tuner/model
-room tuner/measure
+room tuner/measure tuner/device
+room tuner/device
 # Only these two write to a terminal, and both escape.
 found=$(grep -nE '(^|[^a-z_])v?(printf|puts|putchar|perror)\(|std(out|err)\b|json_dumpf' cmd/*.c |
 	grep -vE '^cmd/(out|say)\.c:' || true)
