@@ -60,6 +60,7 @@ int plan_usage(OutputPlan *plan); /* what can be told without a spec */
 int plan_outputs(OutputPlan *plan);
 /* The suffix of a path, without the dot; "" if there is none. */
 const char *plan_suffix(const char *path);
+const char *plan_suffix_of(Kind kind); /* "ptx" */
 /* What a kind that is not built needs; NULL. */
 const char *plan_missing(Kind kind);
 

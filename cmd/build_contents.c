@@ -106,15 +106,28 @@ static Status shared_object(Contents *c, Buf *out, Error *error)
 /* Does the target have files of the kind? */
 static Status check_kind(const Target *t, Kind kind, Error *error)
 {
-	bool neutral = kind == KIND_H || kind == KIND_LL || kind == KIND_BC;
-	bool gpu = t->kind == TARGET_CUDA;
-	if (gpu && !neutral && kind != KIND_PTX)
+	static const struct {
+		Kind kinds[6];
+		int n;
+		const char *list;
+	} of_devices[] = {
+	    [TARGET_CUDA] = {{KIND_PTX, KIND_CU, KIND_LL, KIND_BC, KIND_H}, 5,
+		".ptx, .cu, .ll, .bc and .h"},
+	    [TARGET_OPENCL] = {{KIND_CL, KIND_H}, 2, ".cl and .h"}};
+	bool device = t->kind == TARGET_CUDA || t->kind == TARGET_OPENCL;
+	if (device) {
+		for (int i = 0; i < of_devices[t->kind].n; i++)
+			if (of_devices[t->kind].kinds[i] == kind)
+				return STATUS_OK;
 		return error_set(error, STATUS_UNSUPPORTED,
-		    "target '%s' gives .ptx, .ll, .bc and .h", t->text);
-	if (!gpu && kind == KIND_PTX)
+		    "target '%s' gives %s", t->text,
+		    of_devices[t->kind].list);
+	}
+	if (kind == KIND_PTX || kind == KIND_CU || kind == KIND_CL)
 		return error_set(error, STATUS_UNSUPPORTED,
-		    "target '%s' gives no .ptx; take 'cuda -arch=sm_90'",
-		    t->text);
+		    "target '%s' gives no .%s; take '%s'", t->text,
+		    plan_suffix_of(kind), kind == KIND_CL
+			? "opencl -device=gpu" : "cuda -arch=sm_90");
 	return STATUS_OK;
 }
 
@@ -132,6 +145,10 @@ static Status fill(Contents *c, Output *o, Error *error)
 		return STATUS_OK;
 	case KIND_MAIN:
 		emit_main(&o->data, c->lowered[0], c->target);
+		return STATUS_OK;
+	case KIND_CU:
+	case KIND_CL:
+		emit_device(&o->data, c->lowered, n, c->target, c->comments);
 		return STATUS_OK;
 	case KIND_LL:
 		return llvm_text(c, LLVM_IR_TEXT, &o->data, error);

@@ -13,10 +13,10 @@ static const struct {
 	[KIND_BC] = {"bc", NULL}, [KIND_O] = {"o", NULL},
 	[KIND_S] = {"s", NULL}, [KIND_SO] = {"so", NULL},
 	[KIND_H] = {"h", NULL}, [KIND_MAIN] = {"main", NULL},
-	[KIND_CU] = {"cu", "the CUDA C emitter"},
+	[KIND_CU] = {"cu", NULL},
 	[KIND_PTX] = {"ptx", NULL},
-	[KIND_CUBIN] = {"cubin", "the CUDA C emitter, and NVRTC"},
-	[KIND_CL] = {"cl", "the OpenCL C emitter"}};
+	[KIND_CUBIN] = {"cubin", "ptxas"},
+	[KIND_CL] = {"cl", NULL}};
 
 static int kind_find(const char *name, size_t length)
 {
@@ -30,6 +30,11 @@ static int kind_find(const char *name, size_t length)
 const char *plan_missing(Kind kind)
 {
 	return kinds[kind].missing;
+}
+
+const char *plan_suffix_of(Kind kind)
+{
+	return kinds[kind].name;
 }
 
 /* --- files --------------------------------------------------------------- */

@@ -37,7 +37,7 @@ static const struct {
 	[SHOW_LLVM] = {"llvm", NULL, KERNEL_LOWERED},
 	[SHOW_ASM] = {"asm", NULL, KERNEL_LOWERED},
 	[SHOW_PTX] = {"ptx", NULL, KERNEL_LOWERED},
-	[SHOW_OPENCL] = {"opencl", "the OpenCL C emitter", KERNEL_LOWERED}};
+	[SHOW_OPENCL] = {"opencl", NULL, KERNEL_LOWERED}};
 
 static int stage_find(const char *name)
 {
@@ -51,7 +51,7 @@ static Status put_llvm(const Kernel *k, LlvmKind kind, Buf *out, Error *error)
 {
 	const Lowered *lowered = k->lowered;
 	const Target *t = k->target;
-	if (t->kind == TARGET_C)
+	if (t->kind == TARGET_C || t->kind == TARGET_OPENCL)
 		return error_set(error, STATUS_UNSUPPORTED,
 		    "target '%s' is not LLVM's", t->text);
 	const LlvmModule *llvm = llvm_module(error);
@@ -104,6 +104,7 @@ static Status put_space(Arena *arena, const Kernel *k, Buf *out, Error *error)
 static Status put_kernel(
     Arena *arena, const Kernel *k, ShowStage stage, Buf *out, Error *error)
 {
+	const Lowered *lowered = k->lowered;
 	switch (stage) {
 	case SHOW_SPACE:
 		return put_space(arena, k, out, error);
@@ -115,10 +116,21 @@ static Status put_kernel(
 		return STATUS_OK;
 	case SHOW_C:
 		if (k->target->kind == TARGET_CUDA)
+			emit_device(out, &lowered, 1, k->target, &k->comment);
+		else if (k->target->kind == TARGET_OPENCL)
 			return error_set(error, STATUS_UNSUPPORTED,
-			    "target '%s' has no C: --stage=ptx",
+			    "target '%s' has no C: --stage=opencl",
 			    k->target->text);
-		emit_c(out, k->lowered, k->target, &k->comment);
+		else
+			emit_c(out, k->lowered, k->target, &k->comment);
+		return STATUS_OK;
+	case SHOW_OPENCL:
+		if (k->target->kind != TARGET_OPENCL)
+			return error_set(error, STATUS_UNSUPPORTED,
+			    "target '%s' has no OpenCL C; take "
+			    "'opencl -device=gpu'",
+			    k->target->text);
+		emit_device(out, &lowered, 1, k->target, &k->comment);
 		return STATUS_OK;
 	case SHOW_LLVM:
 		return put_llvm(k, LLVM_IR_TEXT, out, error);

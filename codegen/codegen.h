@@ -4,6 +4,7 @@
  *                     gpu.c of a GPU; host.c this machine's own numbers
  *     lower*.c        nest -> lowered form, one pass a file
  *     emit_c.c        lowered form -> C
+ *     emit_device.c   its launches -> OpenCL C, CUDA C
  *     emit_header.c   the header; emit_main.c the driver
  *     llvm.c          opens tunec-llvm.so; module_llvm*.c are that module:
  *                     lowered form -> LLVM IR -> .ll .bc .o .s
@@ -76,6 +77,10 @@ void emit_c(Buf *out, const Lowered *lowered, const Target *target,
     const EmitComment *comment);
 /* The same for several kernels; a comment for each. */
 void emit_c_all(Buf *out, const Lowered *const *lowered, int n,
+    const Target *target, const EmitComment *comments);
+/* Kernels of a device in its language: OpenCL C, or CUDA C for a GPU of
+ * NVIDIA's; all launches of several lowered forms, a comment for each. */
+void emit_device(Buf *out, const Lowered *const *lowered, int n,
     const Target *target, const EmitComment *comments);
 /* Needs only what the spec fixes, and the sizes. */
 void emit_header(Buf *out, const Lowered *lowered, const Target *target,

@@ -16,6 +16,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/cpu.h"
+#include "codegen/opencl_class.h"
 #include "codegen/gpu.h"
 #include "lib/sort.h"
 
@@ -50,12 +51,11 @@ static const struct {
 	const char *name;
 	TargetKind kind;
 	const char *const *keys;
-	const char *missing; /* what a kind that is not built needs */
 } kinds[] = {
-    {"llvm", TARGET_LLVM, llvm_keys, NULL},
-    {"c", TARGET_C, no_keys, NULL},
-    {"cuda", TARGET_CUDA, cuda_keys, NULL},
-    {"opencl", TARGET_OPENCL, opencl_keys, "the OpenCL C emitter"},
+    {"llvm", TARGET_LLVM, llvm_keys},
+    {"c", TARGET_C, no_keys},
+    {"cuda", TARGET_CUDA, cuda_keys},
+    {"opencl", TARGET_OPENCL, opencl_keys},
 };
 enum { NKINDS = sizeof kinds / sizeof *kinds };
 
@@ -238,9 +238,24 @@ static Status read_cuda(
 	return STATUS_OK;
 }
 
+/* Without a device's name: a GPU of no maker's. */
+static Status read_opencl(
+    Arena *arena, Target *t, const char *const values[MAX_KEYS], Error *error)
+{
+	const OpenclClass *device = opencl_class_find(values[0] ? values[0] : "gpu");
+	if (!device)
+		return error_set(error, STATUS_USAGE,
+		    "target: -device=%s is none of %s", values[0],
+		    opencl_class_list(arena));
+	t->text = arena_printf(arena, "opencl -device=%s", device->name);
+	opencl_class_machine(device, &t->machine);
+	t->threads = t->machine.threads;
+	return STATUS_OK;
+}
+
 static Target *target_finish(Arena *arena, Target *t)
 {
-	if (t->kind == TARGET_CUDA)
+	if (t->kind == TARGET_CUDA || t->kind == TARGET_OPENCL)
 		return t;
 	t->text = t->kind == TARGET_C
 		      ? "c"
@@ -363,12 +378,6 @@ Target *target_parse(Arena *arena, const char *text, Error *error)
 	const char *values[MAX_KEYS] = {0};
 	if (read_keys(arena, rest, kind, values, error))
 		return NULL;
-	if (kinds[kind].missing) {
-		error_set(error, STATUS_UNSUPPORTED,
-		    "target %s is not built yet: %s is missing", word,
-		    kinds[kind].missing);
-		return NULL;
-	}
 	Target *t = NEW(arena, Target);
 	*t = (Target){.kind = kinds[kind].kind,
 	    .triple = "",
@@ -376,7 +385,9 @@ Target *target_parse(Arena *arena, const char *text, Error *error)
 	    .attrs = "",
 	    .threads = 1};
 	if ((t->kind == TARGET_LLVM && read_llvm(arena, t, values, error)) ||
-	    (t->kind == TARGET_CUDA && read_cuda(arena, t, values, error)))
+	    (t->kind == TARGET_CUDA && read_cuda(arena, t, values, error)) ||
+	    (t->kind == TARGET_OPENCL &&
+		read_opencl(arena, t, values, error)))
 		return NULL;
 	return target_finish(arena, t);
 }
@@ -431,8 +442,9 @@ bool target_runs_here_why(const Target *target, char *why, size_t size)
 		*why = 0;
 	if (target->kind == TARGET_C)
 		return true;
-	if (target->kind == TARGET_CUDA) {
-		snprintf(why, size, "kernels of GPUs are built, not run yet");
+	if (target->kind == TARGET_CUDA || target->kind == TARGET_OPENCL) {
+		snprintf(
+		    why, size, "kernels of devices are built, not run yet");
 		return false;
 	}
 	if (cpu_arch(target->triple) != HOST_ARCH ||

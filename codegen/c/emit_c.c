@@ -545,7 +545,9 @@ static void put_headers(EmitC *e, Buf *out)
 void emit_c_all(Buf *out, const Lowered *const *lowered, int n,
     const Target *target, const EmitComment *comments)
 {
-	EmitC e = {.arena = arena_new(), .isa = emit_c_isa(target)};
+	EmitC e = {.arena = arena_new(),
+	    .isa = emit_c_isa(target),
+	    .reserved = emit_c_reserved};
 	for (int i = 0; i < n; i++) {
 		for (int k = 0; k < lowered[i]->packs.n; k++)
 			emit_function(&e, lowered[i]->packs.at[k]);

@@ -34,6 +34,7 @@ typedef struct {
 	bool conditional; /* something may be read or not, element by element */
 
 	/* The function at hand. */
+	bool (*reserved)(const char *name); /* what nothing is called */
 	const LowFunction *f;
 	Buf *out;         /* &code or &regions */
 	int depth;        /* tabs */

@@ -86,7 +86,7 @@ typedef struct {
 static const char *unique_name(Names *names, const char *wish)
 {
 	const char *name = wish;
-	if (emit_c_reserved(name)) /* "v_…_" never is */
+	if (names->e->reserved(name)) /* "v_…_" never is */
 		name = arena_printf(names->e->arena, "v_%s_", name);
 	while (bsearch(&name, names->names, (size_t)names->n, sizeof name,
 	    text_order))

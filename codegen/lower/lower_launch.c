@@ -11,7 +11,12 @@
  * A launch is what stands below an outermost loop of blocks or threads, or else
  * what stands between such loops, which one thread does.  Operations that give
  * the same everywhere go with each launch that reads them.  Between launches all
- * of a GPU's memory is in step, so this changes nothing. */
+ * of a GPU's memory is in step, so this changes nothing.
+ *
+ * A CPU behind OpenCL has groups of one thread: a parallel loop is a launch, of
+ * as many groups as share its iterations.  What is more entangled than that,
+ * parallel loops in others or what a thread computes for them, is one launch of
+ * one thread. */
 #include "codegen/lower/lower_internal.h"
 
 typedef struct {
@@ -153,6 +158,16 @@ static bool check_limits(const Cut *c, const LowLaunch *launch)
 	return true;
 }
 
+/* Groups that share the iterations of a launch's parallel loop. */
+static int64_t count_groups(const Cut *c, const LowBody *body)
+{
+	const LowNode *n = body->at[0];
+	int64_t most = c->l->kernel->nthreads;
+	if (body->n > 1 || n->kind != LOWNODE_LOOP || n->loop != LOOP_PARALLEL)
+		return 1;
+	return n->extent < most ? n->extent : most;
+}
+
 static bool add_launch(Cut *c, const LowBody *body)
 {
 	Arena *arena = c->l->arena;
@@ -165,7 +180,8 @@ static bool add_launch(Cut *c, const LowBody *body)
 	for (int i = 0; i < body->n; i++)
 		vec_push(arena, &f->body, body->at[i]);
 	LowLaunch launch = {
-	    .function = f, .grid = {1, 1, 1}, .block = {1, 1, 1}};
+	    .function = f, .grid = {count_groups(c, body), 1, 1},
+	    .block = {1, 1, 1}};
 	Count count = {&launch, NEW_N(arena, bool, f->buffers.n + 1)};
 	count_body(&count, &f->body);
 	vec_push(arena, &c->l->launches, launch);
@@ -184,12 +200,18 @@ static bool end_serial(Cut *c)
 
 /* --- the kernel, node by node --------------------------------------------------- */
 
+static bool is_launch(const LowNode *n)
+{
+	return n->kind == LOWNODE_LOOP &&
+	    (loop_is_bound(n->loop) || n->loop == LOOP_PARALLEL);
+}
+
 static bool has_launch(const LowBody *body)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
-		if ((n->kind == LOWNODE_LOOP && loop_is_bound(n->loop)) ||
-		    has_launch(&n->body) || has_launch(&n->other))
+		if (is_launch(n) || has_launch(&n->body) ||
+		    has_launch(&n->other))
 			return true;
 	}
 	return false;
@@ -227,7 +249,7 @@ static void mark_assigned_again(Cut *c, const LowBody *body, bool *assigned)
 static bool cut_node(Cut *c, LowNode *n)
 {
 	LowBody one = {.at = &n, .n = 1};
-	if (n->kind == LOWNODE_LOOP && loop_is_bound(n->loop))
+	if (is_launch(n))
 		return end_serial(c) && add_launch(c, &one);
 	if (has_launch(&n->body) || has_launch(&n->other))
 		return refuse(c, "a launch stands in a loop or a condition");
@@ -240,7 +262,7 @@ static bool cut_node(Cut *c, LowNode *n)
 	return true;
 }
 
-bool lower_launches(Lowered *l, const Machine *machine, Error *error)
+static bool cut_kernel(Lowered *l, const Machine *machine, Error *error)
 {
 	const LowFunction *f = l->kernel;
 	Cut c = {.l = l,
@@ -254,4 +276,26 @@ bool lower_launches(Lowered *l, const Machine *machine, Error *error)
 		if (!cut_node(&c, f->body.at[i]))
 			return false;
 	return end_serial(&c);
+}
+
+/* All of it by one thread. */
+static bool keep_whole(Lowered *l, const Machine *machine, Error *error)
+{
+	Cut c = {.l = l,
+	    .machine = machine,
+	    .computed = NEW_N(l->arena, bool, l->kernel->temps.n + 1),
+	    .error = error};
+	l->launches.n = 0;
+	if (!l->kernel->body.n)
+		return true;
+	return add_launch(&c, &l->kernel->body);
+}
+
+bool lower_launches(Lowered *l, const Machine *machine, Error *error)
+{
+	Error entangled = {0};
+	if (machine->gpu)
+		return cut_kernel(l, machine, error);
+	return cut_kernel(l, machine, &entangled) ||
+	    keep_whole(l, machine, error);
 }

@@ -40,8 +40,23 @@ ok ir sh -c "'$TUNEC' build -q '$workloads/matmul.yaml:odd' \
 	--target '$target' -o - --emit=ll --db none | grep -q nvvm.annotations"
 ok shown sh -c "'$TUNEC' show '$workloads/matmul.yaml:odd' \
 	--target '$target' --stage=ptx --db none | grep -q 'entry matmul_odd_k0'"
-exits no-c-of-a-gpu 1 "$TUNEC" show "$workloads/matmul.yaml:odd" \
-	--target "$target" --stage=c --db none
+ok cuda-c-is-shown sh -c "'$TUNEC' show '$workloads/matmul.yaml:odd' \
+	--target '$target' --stage=c --db none | grep -q '__global__ void'"
+for kind in cl:opencl cu:'cuda -arch=sm_80'; do
+	for spec in "$workloads"/*.yaml; do
+		ok "${kind%%:*}-of-$(basename "$spec" .yaml)" "$TUNEC" build -q \
+			"$spec" --target "${kind#*:}" --emit=${kind%%:*},h --db none
+	done
+done
+ok all-cl-are-there [ "$(ls ./*.cl | wc -l)" = 75 ]
+ok all-cu-are-there [ "$(ls ./*.cu | wc -l)" = 75 ]
+ok cu-includes-nothing sh -c '! grep -l "#include" ./*.cu'
+exits no-opencl-for-cuda 1 "$TUNEC" show "$workloads/matmul.yaml:odd" \
+	--target "$target" --stage=opencl --db none
+exits no-ptx-for-opencl 1 "$TUNEC" build -q "$workloads/matmul.yaml:odd" \
+	--target opencl --emit=ptx --db none
+exits no-ir-for-opencl 1 "$TUNEC" show "$workloads/matmul.yaml:odd" \
+	--target opencl --stage=llvm --db none
 exits not-tuned-yet 1 "$TUNEC" tune "$workloads/matmul.yaml:odd" \
 	--target "$target" --trials 1 --db none.db
 for kind in o so s main c; do

@@ -11,14 +11,6 @@ ok host-has-all-keys says "$host" \
 	'^llvm -mtriple=[^ ]* -mcpu=[^ ]* -mattr=[^ ]* -threads=[0-9]*$'
 ok host-runs-here says "$("$TUNEC" target "$host")" '^runs here'
 ok json says "$("$TUNEC" target --json)" '^{"host":"llvm .*"modules":'
-ok no-driver-no-devices says "$(OCL_ICD_VENDORS=$tmp "$TUNEC" target --json)" \
-	'"devices":\[\]'
-if "$TUNEC" target --json | grep -q '"through":"opencl"'; then
-	ok device says "$("$TUNEC" target)" '^devices   opencl [a-z]*, .*, OpenCL '
-	ok its-limits says "$("$TUNEC" target)" '^ *groups of [0-9]*, .* shared'
-else
-	echo '# no device of OpenCL is here: none is listed'
-fi
 ok foreign says "$("$TUNEC" target 'llvm -mcpu=apple-m1 -threads=1' \
 	'llvm -mcpu=x86-64 -threads=1')" 'does not run here'
 
@@ -42,7 +34,8 @@ for verb in check show space tune build replay log target; do
 	ok "help-of-$verb-ends-its-line" [ -z "$(tail -c 1 out)" ]
 	ok "help-of-$verb-is-no-message" [ ! -s err ]
 done
-exits unbuilt-kind-fails 1 "$TUNEC" target opencl
+exits opencl-has-a-device 0 "$TUNEC" target 'opencl -device=cpu512'
+exits unknown-device-is-usage 2 "$TUNEC" target 'opencl -device=0'
 out=$(TUNEC_MODULES=/nonexistent "$TUNEC" target)
 ok missing-module-is-named says "$out" 'no /nonexistent/tunec-llvm.so'
 # the module is found beside the program

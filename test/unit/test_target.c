@@ -87,7 +87,8 @@ static void test_refused(void **state)
 	    {"cuda -foo=1", "unknown key", STATUS_USAGE},
 	    {"llvm -mtriple=nvptx64-nvidia-cuda", "take 'cuda -arch=sm_90'",
 		STATUS_USAGE},
-	    {"opencl -device=0", "not built yet", STATUS_UNSUPPORTED},
+	    {"opencl -device=0", "-device=0 is none of cpu, cpu512, gpu", STATUS_USAGE},
+	    {"opencl -arch=sm_90", "unknown key", STATUS_USAGE},
 	    /* names that only LLVM can judge */
 	    {"llvm -mtriple=x86_64-pc-linux-gnu -mcpu=foo",
 		"'foo' is not a recognized processor", STATUS_USAGE},

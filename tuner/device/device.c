@@ -3,26 +3,26 @@
 
 #include <string.h>
 
-const DeviceDriver *const device_drivers[] = {&device_opencl, NULL};
+static const DeviceDriver *const drivers[] = {&device_opencl};
 
 const DeviceDriver *device_driver(const char *name)
 {
-	for (int i = 0; device_drivers[i]; i++)
-		if (!strcmp(device_drivers[i]->name, name))
-			return device_drivers[i];
+	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
+		if (!strcmp(drivers[i]->name, name))
+			return drivers[i];
 	return NULL;
 }
 
-const char *device_type_name(DeviceType type)
+const char *device_class_name(DeviceClass class)
 {
 	static const char *const names[] = {"gpu", "cpu", "other"};
-	return names[type];
+	return names[class];
 }
 
-int device_choose(const DeviceFacts *facts, int n, bool any, DeviceType type)
+int device_choose(const DeviceFacts *facts, int n, bool any, DeviceClass class)
 {
 	for (int i = 0; i < n; i++)
-		if (facts[i].usable && (any || facts[i].type == type))
+		if (facts[i].usable && (any || facts[i].class == class))
 			return i;
 	return -1;
 }

@@ -1,0 +1,80 @@
+/* What the files of the device-language emitter share.
+ *
+ *     emit_device.c          kernels, loops, buffers, the file
+ *     emit_device_op.c       one operation: a statement for each part
+ *     emit_device_convert.c  conversions
+ *     emit_device_type.c     types, literals, helpers
+ *     dialects.def           what CUDA C and OpenCL C call things
+ *
+ * A vector temporary is held in parts, variables of as many lanes as the
+ * dialect has at most: OpenCL C has vectors of 16, CUDA C has no arithmetic on
+ * vectors, so that a part is a lane.  A part of several bools is a vector of
+ * ints, 0 or -1, as comparisons give it. */
+#ifndef CODEGEN_EMIT_DEVICE_H
+#define CODEGEN_EMIT_DEVICE_H
+
+#include "codegen/c/emit_c.h"
+
+typedef enum {
+#define DIALECT(name, part, kernel, function, global, shared, aligned,         \
+    barrier, suffix)                                                           \
+	DIALECT_##name,
+#include "codegen/device/dialects.def"
+#undef DIALECT
+} DialectName;
+
+typedef struct {
+	DialectName name;
+	int part;             /* lanes of a variable, at most */
+	const char *kernel;   /* before a kernel's name: format of x, y, z */
+	const char *function; /* before a helper */
+	const char *global, *shared; /* of pointers; of arrays */
+	const char *aligned;         /* format of bytes */
+	const char *barrier;
+	const char *suffix;   /* of a 64-bit integer */
+} Dialect;
+
+typedef struct {
+	EmitC c; /* names, scopes, text */
+	const Dialect *dialect;
+	bool exact; /* nothing may be contracted */
+	bool grouped; /* groups share the iterations of this kernel's loops */
+} EmitDevice;
+
+/* emit_device_type.c */
+bool emit_device_reserved(const char *name);
+/* Of an element in memory, and of so many lanes in a variable: "float8". */
+const char *device_element(const EmitDevice *e, DType type);
+const char *device_type(EmitDevice *e, DType type, int lanes);
+const char *device_unsigned(EmitDevice *e, DType type, int lanes);
+const char *device_float(EmitDevice *e, DType type, double value);
+const char *device_int(EmitDevice *e, int64_t value);
+/* The names of helpers, defined on first use. */
+const char *device_floordiv(EmitDevice *e, DType type, int lanes, bool remainder);
+const char *device_saturate(EmitDevice *e, DType from, DType to);
+const char *device_half(EmitDevice *e, DType from, DType to, int lanes);
+
+/* Lanes of a part of a temporary, and how many parts it has. */
+int device_part(const EmitDevice *e, int temp);
+int device_parts(const EmitDevice *e, int temp);
+const char *device_name(EmitDevice *e, int temp, int part);
+
+/* emit_device_convert.c: `a`, so many lanes of one type, as another. */
+const char *device_convert(
+    EmitDevice *e, DType from, DType to, int lanes, const char *a);
+/* A mask as one of values of so many bytes: "convert_long8(m)". */
+const char *device_mask(EmitDevice *e, const char *mask, int lanes, int bytes);
+/* What a comparison of values of so many bytes gives, as a mask. */
+const char *device_as_mask(
+    EmitDevice *e, const char *test, int lanes, int bytes);
+
+/* emit_device_op.c */
+void device_op(EmitDevice *e, const LowNode *n);
+
+/* emit_device.c */
+/* "float x" where this assignment declares x, else "x". */
+const char *device_place(EmitDevice *e, int temp, int part);
+const char *device_text(EmitDevice *e, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,674 @@
+/* One operation of the lowered form as statements of a device language, one for
+ * each part of what it gives. */
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "codegen/device/emit_device.h"
+
+static const LowTemp *temp_of(const EmitDevice *e, int temp)
+{
+	return &e->c.f->temps.at[temp];
+}
+
+static bool is_opencl(const EmitDevice *e)
+{
+	return e->dialect->name == DIALECT_OPENCL;
+}
+
+static int bytes_of(DType type)
+{
+	return type == DT_INDEX ? 8 : dtype_bytes(type);
+}
+
+static int lane_bytes(const EmitDevice *e, int temp)
+{
+	return bytes_of(temp_of(e, temp)->type);
+}
+
+/* --- assignments ------------------------------------------------------------ */
+
+/* The part of `dst` at hand; the last one declares all. */
+static void assign(EmitDevice *e, int dst, int part, const char *value)
+{
+	emit_c_line(&e->c, "%s = %s;", device_place(e, dst, part), value);
+	if (part == device_parts(e, dst) - 1)
+		e->c.declared[dst] = true;
+}
+
+/* What a part of `dst` is: a text for its number. */
+typedef const char *PartText(EmitDevice *e, const LowNode *n, int part);
+
+static void each_part(EmitDevice *e, const LowNode *n, PartText *text)
+{
+	for (int p = 0; p < device_parts(e, n->dst); p++)
+		assign(e, n->dst, p, text(e, n, p));
+}
+
+/* An argument's part; of its vector of other lanes those of the same number. */
+static const char *arg(EmitDevice *e, const LowNode *n, int i, int part)
+{
+	return device_name(e, n->arg[i], part);
+}
+
+/* Lane `lane` of a temporary, a scalar; a bool as one. */
+static const char *lane_of(EmitDevice *e, int temp, int lane)
+{
+	int part = device_part(e, temp);
+	const char *name = device_name(e, temp, lane / part);
+	if (part == 1)
+		return name;
+	return device_text(e, "%s.s%x%s", name, lane % part,
+	    temp_of(e, temp)->type == DT_BOOL ? " != 0" : "");
+}
+
+/* A part from its lanes; NULL-ended by `lanes`. */
+typedef const char *LaneText(EmitDevice *e, const LowNode *n, int lane);
+
+static const char *from_lanes(
+    EmitDevice *e, const LowNode *n, int part, LaneText *text)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	int lanes = device_part(e, n->dst);
+	if (lanes == 1)
+		return text(e, n, part);
+	Buf list = {0};
+	for (int l = 0; l < lanes; l++)
+		buf_printf(&list, "%s%s", l ? ", " : "",
+		    text(e, n, part * lanes + l));
+	const char *type = device_type(e, d->type, lanes);
+	const char *all = device_text(e, "(%s)(%s)", type, buf_text(&list));
+	buf_free(&list);
+	return all;
+}
+
+/* A scalar in all lanes of a part. */
+static const char *spread(
+    EmitDevice *e, DType type, int lanes, const char *scalar)
+{
+	if (lanes == 1)
+		return scalar;
+	return device_text(e, "(%s)(%s%s)", device_type(e, type, lanes),
+	    type == DT_BOOL ? "-" : "", scalar);
+}
+
+/* "(T)(0, 1, 2 …)" from the first lane of a part on. */
+static const char *counted(EmitDevice *e, const char *type, int first, int lanes)
+{
+	Buf list = {0};
+	for (int l = 0; l < lanes; l++)
+		buf_printf(&list, "%s%d", l ? ", " : "", first + l);
+	const char *text = lanes == 1
+	    ? device_text(e, "%s", buf_text(&list))
+	    : device_text(e, "(%s)(%s)", type, buf_text(&list));
+	buf_free(&list);
+	return text;
+}
+
+/* --- constants and lanes ---------------------------------------------------- */
+
+static const char *text_const(EmitDevice *e, const LowNode *n, int part)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	(void)part;
+	const char *text = d->type == DT_BOOL ? n->i ? "true" : "false"
+	    : dtype_is_float(d->type) ? device_float(e, d->type, n->f)
+				      : device_int(e, n->i);
+	return spread(e, d->type, device_part(e, n->dst), text);
+}
+
+static const char *text_copy(EmitDevice *e, const LowNode *n, int part)
+{
+	return arg(e, n, 0, part);
+}
+
+static const char *text_broadcast(EmitDevice *e, const LowNode *n, int part)
+{
+	(void)part;
+	return spread(e, temp_of(e, n->dst)->type, device_part(e, n->dst),
+	    e->c.temp[n->arg[0]]);
+}
+
+static const char *text_iota(EmitDevice *e, const LowNode *n, int part)
+{
+	DType type = temp_of(e, n->dst)->type;
+	int lanes = device_part(e, n->dst);
+	const char *a = e->c.temp[n->arg[0]];
+	if (temp_of(e, n->dst)->lanes == 1)
+		return a;
+	const char *t = device_type(e, type, lanes);
+	return device_text(e, "%s + %s", spread(e, type, lanes, a),
+	    counted(e, t, part * lanes, lanes));
+}
+
+static const char *text_lanes_below(EmitDevice *e, const LowNode *n, int part)
+{
+	int lanes = device_part(e, n->dst);
+	const char *a = e->c.temp[n->arg[0]];
+	if (lanes == 1)
+		return device_text(e, "%d < %s", part, a);
+	const char *t = device_type(e, DT_BOOL, lanes);
+	return device_text(e, "%s < (%s)(int)clamp((long)%s, 0L, 64L)",
+	    counted(e, t, part * lanes, lanes), t, a);
+}
+
+static const char *text_extract(EmitDevice *e, const LowNode *n, int part)
+{
+	(void)part;
+	return lane_of(e, n->arg[0], (int)n->i);
+}
+
+/* As it stands in a vector: a bool is 0 or -1 there. */
+static const char *in_vector(EmitDevice *e, int dst, int temp, int lane)
+{
+	const char *text = lane_of(e, temp, lane);
+	if (device_part(e, dst) == 1 || temp_of(e, dst)->type != DT_BOOL)
+		return text;
+	return device_text(e, "-(%s)", text);
+}
+
+static const char *lane_insert(EmitDevice *e, const LowNode *n, int lane)
+{
+	return lane == n->i ? in_vector(e, n->dst, n->arg[1], 0)
+			    : in_vector(e, n->dst, n->arg[0], lane);
+}
+
+static const char *text_insert(EmitDevice *e, const LowNode *n, int part)
+{
+	int lanes = device_part(e, n->dst);
+	return n->i / lanes == part ? from_lanes(e, n, part, lane_insert)
+				    : arg(e, n, 0, part);
+}
+
+static const char *lane_shuffle(EmitDevice *e, const LowNode *n, int lane)
+{
+	int from = n->shuffle[lane] < 0 ? 0 : n->shuffle[lane];
+	int first = temp_of(e, n->arg[0])->lanes;
+	return from < first ? in_vector(e, n->dst, n->arg[0], from)
+			    : in_vector(e, n->dst, n->arg[1], from - first);
+}
+
+/* "v.s0213" where a part is of one other part. */
+static const char *swizzled(EmitDevice *e, const LowNode *n, int part)
+{
+	int a = n->arg[0], of_a = device_part(e, a);
+	int lanes = device_part(e, n->dst), source = -1;
+	Buf text = {0};
+	for (int l = 0; l < lanes; l++) {
+		int from = n->shuffle[part * lanes + l];
+		from = from < 0 ? 0 : from;
+		if (from >= temp_of(e, a)->lanes || of_a == 1 || lanes == 1 ||
+		    (source >= 0 && from / of_a != source)) {
+			buf_free(&text);
+			return NULL;
+		}
+		source = from / of_a;
+		buf_printf(&text, "%x", from % of_a);
+	}
+	const char *all = device_text(
+	    e, "%s.s%s", device_name(e, a, source), buf_text(&text));
+	buf_free(&text);
+	return all;
+}
+
+static const char *text_shuffle(EmitDevice *e, const LowNode *n, int part)
+{
+	const char *text = swizzled(e, n, part);
+	return text ? text : from_lanes(e, n, part, lane_shuffle);
+}
+
+/* --- conversions ------------------------------------------------------------ */
+
+static const char *text_convert(EmitDevice *e, const LowNode *n, int part)
+{
+	return device_convert(e, temp_of(e, n->arg[0])->type,
+	    temp_of(e, n->dst)->type, device_part(e, n->dst),
+	    arg(e, n, 0, part));
+}
+
+static const char *text_bits(EmitDevice *e, const LowNode *n, int part)
+{
+	DType to = temp_of(e, n->dst)->type;
+	const char *a = arg(e, n, 0, part);
+	if (is_opencl(e))
+		return device_text(e, "as_%s(%s)",
+		    device_type(e, to, device_part(e, n->dst)), a);
+	return device_text(e, "%s(%s)", to == DT_I32 ? "__float_as_int"
+		: to == DT_F32			     ? "__int_as_float"
+		: to == DT_I64 ? "__double_as_longlong"
+			       : "__longlong_as_double", a);
+}
+
+/* --- arithmetic ------------------------------------------------------------- */
+
+static const char *sign_of(LowOpcode op)
+{
+	return op == LOW_ADD ? "+" : op == LOW_MUL ? "*"
+	    : op == LOW_DIV  ? "/" : "-";
+}
+
+/* Integers wrap, which C promises for unsigned ones only. */
+static const char *wrapped(
+    EmitDevice *e, const LowNode *n, const char *a, const char *b)
+{
+	DType type = temp_of(e, n->dst)->type;
+	int lanes = device_part(e, n->dst);
+	const char *sign = sign_of(n->op), *t = device_type(e, type, lanes);
+	const char *u = device_unsigned(e, type, lanes);
+	if (lanes > 1)
+		return b ? device_text(e, "as_%s(as_%s(%s) %s as_%s(%s))", t, u,
+			       a, sign, u, b)
+			 : device_text(e, "as_%s(-as_%s(%s))", t, u, a);
+	if (bytes_of(type) < 4)
+		u = "unsigned";
+	return b ? device_text(e, "(%s)((%s)%s %s (%s)%s)", t, u, a, sign, u, b)
+		 : device_text(e, "(%s)(0 - (%s)%s)", t, u, a);
+}
+
+/* nvcc makes one of a product and a sum unless it is told not to. */
+static const char *uncontracted(
+    EmitDevice *e, const LowNode *n, const char *a, const char *b)
+{
+	const char *word = n->op == LOW_ADD ? "add"
+	    : n->op == LOW_SUB ? "sub" : "mul";
+	return device_text(e, "__%c%s_rn(%s, %s)",
+	    temp_of(e, n->dst)->type == DT_F64 ? 'd' : 'f', word, a, b);
+}
+
+static const char *text_arithmetic(EmitDevice *e, const LowNode *n, int part)
+{
+	DType type = temp_of(e, n->dst)->type;
+	const char *a = arg(e, n, 0, part);
+	const char *b = n->arg[1] < 0 ? NULL : arg(e, n, 1, part);
+	bool scalar_index = type == DT_INDEX && device_part(e, n->dst) == 1;
+	if (!dtype_is_float(type) && !scalar_index)
+		return wrapped(e, n, a, b);
+	if (!b)
+		return device_text(e, "-%s", a);
+	if (e->exact && !is_opencl(e) && n->op != LOW_DIV && !scalar_index)
+		return uncontracted(e, n, a, b);
+	return device_text(e, "%s %s %s", a, sign_of(n->op), b);
+}
+
+static const char *text_abs(EmitDevice *e, const LowNode *n, int part)
+{
+	DType type = temp_of(e, n->dst)->type;
+	const char *a = arg(e, n, 0, part);
+	const char *t = device_type(e, type, device_part(e, n->dst));
+	if (type == DT_U8 || type == DT_BOOL)
+		return a;
+	if (dtype_is_float(type))
+		return device_text(e, "fabs%s(%s)",
+		    !is_opencl(e) && type == DT_F32 ? "f" : "", a);
+	if (is_opencl(e))
+		return device_text(e, "as_%s(abs(%s))", t, a);
+	return device_text(e, "%s < 0 ? (%s)(0 - (%s)%s) : %s", a, t,
+	    bytes_of(type) == 8 ? "unsigned long long" : "unsigned", a, a);
+}
+
+/* k of a temporary that is the constant 2^k, else -1. */
+static int power_of_two(const EmitDevice *e, int temp)
+{
+	const LowNode *n = e->c.constant[temp];
+	for (int k = 0; n && k < 62; k++)
+		if (n->i == INT64_C(1) << k)
+			return k;
+	return -1;
+}
+
+/* Compilers shift a sign in, as the machines do. */
+static const char *text_divide(EmitDevice *e, const LowNode *n, int part)
+{
+	DType type = temp_of(e, n->dst)->type;
+	int lanes = device_part(e, n->dst), k = power_of_two(e, n->arg[1]);
+	const char *a = arg(e, n, 0, part);
+	bool quotient = n->op == LOW_FLOORDIV;
+	if (k >= 0 && quotient)
+		return device_text(e, "%s >> %d", a, k);
+	if (k >= 0 && (lanes == 1 || type != DT_U8))
+		return device_text(e, "%s & %s", a,
+		    spread(e, type, lanes,
+			device_int(e, (INT64_C(1) << k) - 1)));
+	return device_text(e, "%s(%s, %s)",
+	    device_floordiv(e, type, lanes, !quotient), a, arg(e, n, 1, part));
+}
+
+/* c ? a : b, lane by lane. */
+static const char *choice(EmitDevice *e, int lanes, const char *c,
+    const char *a, const char *b)
+{
+	return lanes == 1 ? device_text(e, "%s ? %s : %s", c, a, b)
+			  : device_text(e, "select(%s, %s, %s)", b, a, c);
+}
+
+static const char *text_min_max(EmitDevice *e, const LowNode *n, int part)
+{
+	int lanes = device_part(e, n->dst);
+	const char *a = arg(e, n, 0, part), *b = arg(e, n, 1, part);
+	if (n->arg[0] == n->arg[1])
+		return a;
+	if (lanes > 1 && temp_of(e, n->dst)->type == DT_BOOL)
+		return device_text(
+		    e, "%s %c %s", a, n->op == LOW_MIN ? '&' : '|', b);
+	return choice(e, lanes,
+	    device_text(e, "%s %c %s", a, n->op == LOW_MIN ? '<' : '>', b), a,
+	    b);
+}
+
+static const char *text_fma(EmitDevice *e, const LowNode *n, int part)
+{
+	bool single = temp_of(e, n->dst)->type == DT_F32;
+	return device_text(e, "fma%s(%s, %s, %s)",
+	    !is_opencl(e) && single ? "f" : "", arg(e, n, 0, part),
+	    arg(e, n, 1, part), arg(e, n, 2, part));
+}
+
+/* a * 2^b; NaN stays one; lanes that the mask has off are 0. */
+static const char *text_scale(EmitDevice *e, const LowNode *n, int part)
+{
+	DType type = temp_of(e, n->dst)->type;
+	int lanes = device_part(e, n->dst);
+	const char *a = arg(e, n, 0, part), *b = arg(e, n, 1, part);
+	const char *whole = device_convert(e, type, DT_I32, lanes, b);
+	const char *scaled = device_text(e, "ldexp%s(%s, %s)",
+	    !is_opencl(e) && type == DT_F32 ? "f" : "", a, whole);
+	const char *text = choice(
+	    e, lanes, device_text(e, "%s == %s", b, b), scaled, b);
+	if (n->arg[2] < 0)
+		return text;
+	const char *zero = spread(e, type, lanes, "0");
+	return choice(e, lanes,
+	    device_mask(e, arg(e, n, 2, part), lanes, bytes_of(type)),
+	    lanes == 1 ? device_text(e, "(%s)", text) : text, zero);
+}
+
+/* --- comparisons and bools -------------------------------------------------- */
+
+static const char *comparison(LowOpcode op)
+{
+	return op == LOW_LT ? "<" : op == LOW_LE ? "<="
+	    : op == LOW_EQ ? "==" : "!=";
+}
+
+/* Of two vectors of bools, bit by bit. */
+static const char *compare_masks(
+    EmitDevice *e, LowOpcode op, const char *a, const char *b)
+{
+	return device_text(e, op == LOW_LT ? "~%s & %s"
+		: op == LOW_LE		   ? "~%s | %s"
+		: op == LOW_EQ		   ? "~(%s ^ %s)" : "%s ^ %s", a, b);
+}
+
+static const char *text_compare(EmitDevice *e, const LowNode *n, int part)
+{
+	int lanes = device_part(e, n->dst);
+	const LowTemp *s = temp_of(e, n->arg[0]);
+	const char *a = arg(e, n, 0, part), *b = arg(e, n, 1, part);
+	if (lanes > 1 && s->type == DT_BOOL)
+		return compare_masks(e, n->op, a, b);
+	if (n->arg[0] == n->arg[1] && !dtype_is_float(s->type))
+		return spread(e, DT_BOOL, lanes,
+		    n->op == LOW_LE || n->op == LOW_EQ ? "true" : "false");
+	return device_as_mask(e,
+	    device_text(e, "%s %s %s", a, comparison(n->op), b), lanes,
+	    bytes_of(s->type));
+}
+
+static const char *text_logic(EmitDevice *e, const LowNode *n, int part)
+{
+	bool vector = device_part(e, n->dst) > 1;
+	const char *a = arg(e, n, 0, part);
+	if (n->op == LOW_NOT)
+		return device_text(e, "%c%s", vector ? '~' : '!', a);
+	const char *sign = n->op == LOW_AND ? vector ? "&" : "&&"
+					    : vector ? "|" : "||";
+	return device_text(e, "%s %s %s", a, sign, arg(e, n, 1, part));
+}
+
+static const char *text_any(EmitDevice *e, const LowNode *n, int part)
+{
+	int a = n->arg[0];
+	bool vector = device_part(e, a) > 1;
+	(void)part;
+	Buf text = {0};
+	for (int p = 0; p < device_parts(e, a); p++)
+		buf_printf(&text, vector ? "%sany(%s)" : "%s%s",
+		    p ? " || " : "", device_name(e, a, p));
+	const char *all = arena_strdup(e->c.arena, buf_text(&text));
+	buf_free(&text);
+	return vector ? device_text(e, "(%s) != 0", all) : all;
+}
+
+static const char *text_select(EmitDevice *e, const LowNode *n, int part)
+{
+	DType type = temp_of(e, n->dst)->type;
+	int lanes = device_part(e, n->dst);
+	int bytes = type == DT_BOOL ? 4 : lane_bytes(e, n->dst);
+	return choice(e, lanes,
+	    device_mask(e, arg(e, n, 0, part), lanes, bytes),
+	    arg(e, n, 1, part), arg(e, n, 2, part));
+}
+
+/* --- functions -------------------------------------------------------------- */
+
+/* Of what ops.def says: C(exp)(x) with its suffix and the arguments. */
+static const char *function(
+    EmitDevice *e, Op math, DType type, const char *a, const char *b)
+{
+	const char *suffix = !is_opencl(e) && type == DT_F32 ? "f" : "";
+	Buf text = {0};
+	for (const char *p = op_in_c(math); *p; p++) {
+		bool alone = !isalpha((unsigned char)p[1]);
+		if (p[0] == 'C' && p[1] == '(') {
+			const char *end = strchr(p, ')');
+			buf_printf(
+			    &text, "%.*s%s", (int)(end - p - 2), p + 2, suffix);
+			p = end;
+		} else if (alone && (*p == 'x' || *p == 'y')) {
+			buf_puts(&text, *p == 'x' ? a : b);
+		} else {
+			buf_putc(&text, *p);
+		}
+	}
+	const char *copy = arena_strdup(e->c.arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
+static const char *text_math(EmitDevice *e, const LowNode *n, int part)
+{
+	return function(e, n->op == LOW_RSQRT ? OP_RSQRT : (Op)n->math,
+	    temp_of(e, n->dst)->type, arg(e, n, 0, part),
+	    n->arg[1] < 0 ? NULL : arg(e, n, 1, part));
+}
+
+/* c and the products of a lane's terms. */
+static const char *lane_dot(EmitDevice *e, const LowNode *n, int lane)
+{
+	const Intrinsic *in = intrinsic_of(temp_of(e, n->arg[0])->type,
+	    temp_of(e, n->arg[1])->type);
+	const char *t = device_element(e, in->sum);
+	const char *sum = lane_of(e, n->arg[2], lane);
+	for (int i = 0; i < in->terms; i++) {
+		const char *a = lane_of(e, n->arg[0], in->terms * lane + i);
+		const char *b = lane_of(e, n->arg[1], in->terms * lane + i);
+		sum = device_text(e, "%s + (%s)%s * (%s)%s", sum, t, a, t, b);
+	}
+	return sum;
+}
+
+static const char *text_dot(EmitDevice *e, const LowNode *n, int part)
+{
+	return from_lanes(e, n, part, lane_dot);
+}
+
+/* --- memory ----------------------------------------------------------------- */
+
+/* "a[8*i + 3]", of an element so many behind the address. */
+static const char *element(EmitDevice *e, const LowNode *n, int behind)
+{
+	LowAffine at = n->address;
+	at.constant += behind;
+	return device_text(e, "%s[%s]", e->c.buffer[n->buffer],
+	    emit_c_affine(&e->c, &at));
+}
+
+/* "8*i + 16, a", as vloadn takes it. */
+static const char *place(EmitDevice *e, const LowNode *n, int part, int lanes)
+{
+	LowAffine at = n->address;
+	at.constant += part * lanes;
+	return device_text(e, "0, %s + %s", e->c.buffer[n->buffer],
+	    emit_c_affine(&e->c, &at));
+}
+
+/* A scalar of memory as one of a variable. */
+static const char *loaded(EmitDevice *e, int dst, const char *text)
+{
+	return temp_of(e, dst)->type == DT_BOOL
+	    ? device_text(e, device_part(e, dst) > 1 ? "-(%s != 0)" : "%s != 0",
+		  text)
+	    : text;
+}
+
+static const char *text_load(EmitDevice *e, const LowNode *n, int part)
+{
+	int lanes = device_part(e, n->dst);
+	if (lanes == 1)
+		return loaded(e, n->dst, element(e, n, part));
+	const char *text =
+	    device_text(e, "vload%d(%s)", lanes, place(e, n, part, lanes));
+	return temp_of(e, n->dst)->type != DT_BOOL ? text
+	    : device_text(e, "convert_int%d(%s != (uchar%d)(0))", lanes, text,
+		  lanes);
+}
+
+static const char *lane_load_masked(EmitDevice *e, const LowNode *n, int lane)
+{
+	return device_text(e, "%s ? %s : 0", lane_of(e, n->arg[0], lane),
+	    loaded(e, n->dst, element(e, n, lane)));
+}
+
+static const char *text_load_masked(EmitDevice *e, const LowNode *n, int part)
+{
+	return from_lanes(e, n, part, lane_load_masked);
+}
+
+/* "a[8*i + 3 + at]" */
+static const char *indirect(EmitDevice *e, const LowNode *n, const char *at)
+{
+	const char *base = emit_c_affine(&e->c, &n->address);
+	return device_text(
+	    e, "%s[%s + %s]", e->c.buffer[n->buffer], base, at);
+}
+
+static const char *lane_gather(EmitDevice *e, const LowNode *n, int lane)
+{
+	const char *value = loaded(e, n->dst,
+	    indirect(e, n, lane_of(e, n->arg[0], lane)));
+	return n->arg[1] < 0 ? value
+	    : device_text(e, "%s ? %s : 0", lane_of(e, n->arg[1], lane), value);
+}
+
+static const char *text_gather(EmitDevice *e, const LowNode *n, int part)
+{
+	return from_lanes(e, n, part, lane_gather);
+}
+
+/* Lanes that a mask may have off, one after the other. */
+static void store_lanes(EmitDevice *e, const LowNode *n)
+{
+	bool scatter = n->op == LOW_SCATTER;
+	int mask = scatter ? n->arg[2] : n->arg[1];
+	for (int l = 0; l < temp_of(e, n->arg[0])->lanes; l++) {
+		const char *to = scatter
+		    ? indirect(e, n, lane_of(e, n->arg[1], l))
+		    : element(e, n, l);
+		if (mask >= 0)
+			emit_c_line(&e->c, "if (%s)", lane_of(e, mask, l));
+		emit_c_line(&e->c, "%s%s = %s;", mask >= 0 ? "\t" : "", to,
+		    lane_of(e, n->arg[0], l));
+	}
+}
+
+static void op_store(EmitDevice *e, const LowNode *n)
+{
+	int a = n->arg[0], lanes = device_part(e, a);
+	for (int p = 0; p < device_parts(e, a); p++) {
+		const char *value = device_name(e, a, p);
+		if (lanes > 1 && temp_of(e, a)->type == DT_BOOL)
+			value = device_text(
+			    e, "convert_uchar%d(-%s)", lanes, value);
+		if (lanes == 1)
+			emit_c_line(&e->c, "%s = %s;", element(e, n, p), value);
+		else
+			emit_c_line(&e->c, "vstore%d(%s, %s);", lanes, value,
+			    place(e, n, p, lanes));
+	}
+}
+
+/* --- the table ---------------------------------------------------------------- */
+
+static PartText *text_of(LowOpcode op)
+{
+	switch (op) {
+	case LOW_CONST: return text_const;
+	case LOW_COPY: return text_copy;
+	case LOW_IOTA: return text_iota;
+	case LOW_LANES_BELOW: return text_lanes_below;
+	case LOW_BROADCAST: return text_broadcast;
+	case LOW_EXTRACT: return text_extract;
+	case LOW_INSERT: return text_insert;
+	case LOW_SHUFFLE: return text_shuffle;
+	case LOW_CONVERT: return text_convert;
+	case LOW_BITS: return text_bits;
+	case LOW_ADD:
+	case LOW_SUB:
+	case LOW_MUL:
+	case LOW_DIV:
+	case LOW_NEG: return text_arithmetic;
+	case LOW_FLOORDIV:
+	case LOW_MOD: return text_divide;
+	case LOW_ABS: return text_abs;
+	case LOW_MIN:
+	case LOW_MAX: return text_min_max;
+	case LOW_FMA: return text_fma;
+	case LOW_SCALE: return text_scale;
+	case LOW_LT:
+	case LOW_LE:
+	case LOW_EQ:
+	case LOW_NE: return text_compare;
+	case LOW_AND:
+	case LOW_OR:
+	case LOW_NOT: return text_logic;
+	case LOW_ANY: return text_any;
+	case LOW_SELECT: return text_select;
+	case LOW_RSQRT:
+	case LOW_MATH: return text_math;
+	case LOW_DOT: return text_dot;
+	case LOW_LOAD: return text_load;
+	case LOW_LOAD_MASKED: return text_load_masked;
+	case LOW_GATHER: return text_gather;
+	default: return NULL;
+	}
+}
+
+void device_op(EmitDevice *e, const LowNode *n)
+{
+	PartText *text = text_of(n->op);
+	if (text) {
+		each_part(e, n, text);
+		return;
+	}
+	switch (n->op) {
+	case LOW_STORE:
+	case LOW_STREAM: op_store(e, n); return;
+	case LOW_STORE_MASKED:
+	case LOW_SCATTER: store_lanes(e, n); return;
+	case LOW_PREFETCH: return; /* a hint */
+	case LOW_BARRIER:
+		emit_c_line(&e->c, "%s", e->dialect->barrier);
+		return;
+	default: assert(!"an operation");
+	}
+}

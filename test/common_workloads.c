@@ -1,0 +1,66 @@
+/* Every operator of workloads/, small. */
+#include "test/common_workloads.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ir/spec/spec.h"
+
+enum { MAX_DEFINES = 8 };
+
+typedef struct {
+	const char *path;
+	SpecDefine defines[MAX_DEFINES];
+} Workload;
+
+static const Workload workloads[] = {
+    {"conv2d", {{"CI", "6"}, {"H", "9"}, {"W", "11"}, {"CO", "20"}}},
+    {"conv2d",
+	{{"CI", "6"}, {"H", "9"}, {"W", "11"}, {"CO", "20"},
+	    {"stride", "2"}}},
+    {"grouped", {{"CI", "8"}, {"CO", "12"}, {"H", "9"}, {"W", "7"}}},
+    {"depthwise", {{"C", "10"}, {"H", "9"}, {"W", "9"}}},
+    {"dilated", {{"CI", "5"}, {"CO", "18"}, {"H", "9"}, {"W", "9"}}},
+    {"conv2d_transposed", {{"CI", "6"}, {"CO", "18"}, {"H", "5"}, {"W", "4"}}},
+    {"max_pool", {{"C", "5"}, {"H", "13"}, {"W", "13"}}},
+    {"avg_pool", {{"C", "5"}, {"H", "8"}, {"W", "8"}, {"K", "2"}}},
+    {"softmax", {{"M", "7"}, {"N", "37"}}},
+    {"layer_norm", {{"M", "9"}, {"N", "37"}}},
+    {"attention", {{"H", "2"}, {"L", "17"}, {"D", "9"}}},
+    {"matmul", {{"M", "13"}, {"N", "33"}, {"K", "19"}}},
+    {"matmul", {{"M", "70"}, {"N", "90"}, {"K", "40"}}}, /* several blocks */
+    {"matmul_u8i8", {{"M", "13"}, {"N", "33"}, {"K", "19"}}},
+    {"matmul_bf16", {{"M", "13"}, {"N", "33"}, {"K", "19"}}},
+    {"matmul_transposed", {{"M", "13"}, {"N", "33"}, {"K", "19"}}},
+    {"batch_matmul", {{"B", "3"}, {"M", "13"}, {"N", "33"}, {"K", "19"}}},
+    {"elementwise", {{"N", "1009"}}},
+    {"sum_all", {{"M", "37"}, {"N", "29"}}},
+};
+enum { NWORKLOADS = sizeof workloads / sizeof *workloads };
+
+int workload_count(void)
+{
+	return NWORKLOADS;
+}
+
+Program *workload_load(Arena *arena, int number)
+{
+	const Workload *w = &workloads[number];
+	ProgramVec programs = {0};
+	Diag diag = {0};
+	Error error = {0};
+	int n = 0;
+	while (n < MAX_DEFINES && w->defines[n].name)
+		n++;
+	const char *path = arena_printf(arena, "workloads/%s.yaml:", w->path);
+	if (spec_load(arena, path, w->defines, n, NUMERICS_DEFAULT, &diag,
+		&error, &programs))
+		fail_msg("%s: %s%s", path, buf_text(&diag.text), error.text);
+	diag_free(&diag);
+	return programs.at[0];
+}

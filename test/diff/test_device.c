@@ -1,0 +1,221 @@
+/* What the emitter for devices writes, on the first device that OpenCL has here:
+ * every operator of workloads/, small, with what the rules make of it for each
+ * class of devices, gives what the operator says.  Without a device it is
+ * skipped. */
+#include "test/common_lower.h"
+#include "test/common_schedule.h"
+#include "test/common_workloads.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tuner/device/device.h"
+
+enum { QUICK = 1, LONG = 40 };
+
+static const char *const targets[] = {"opencl -device=cpu",
+    "opencl -device=cpu512", "opencl -device=gpu", "opencl -device=intel"};
+enum { NTARGETS = sizeof targets / sizeof *targets };
+
+static Device *device; /* NULL: none is here */
+static const DeviceDriver *driver;
+static char cache[] = "/tmp/tunec-test-XXXXXX";
+
+/* --- one kernel --------------------------------------------------------------- */
+
+typedef struct {
+	Arena *arena;
+	const Lowered *lowered;
+	DeviceProgram *program;
+	const char *wrong; /* NULL: nothing yet */
+} Run;
+
+static int64_t argument_bytes(const Lowered *l, int i)
+{
+	const Program *p = l->program;
+	int packed = 0;
+	if (i == p->ninputs + p->noutputs)
+		return l->workspace_bytes;
+	if (i >= p->ninputs || !p->buffers[i].is_const) {
+		const Buffer *b = &p->buffers[i < p->ninputs
+			? i : p->outputs[i - p->ninputs]];
+		return buffer_elements(b) * dtype_bytes(b->type);
+	}
+	for (int k = 0; k < i; k++)
+		packed += p->buffers[k].is_const;
+	return l->packed_bytes[packed];
+}
+
+static const LowLaunch *launch_of(const Lowered *l, const LowFunction *f)
+{
+	for (int i = 0; i < l->launches.n; i++)
+		if (l->launches.at[i].function == f)
+			return &l->launches.at[i];
+	return NULL;
+}
+
+static void launch(Run *r, const LowLaunch *k, void *const *args)
+{
+	enum { MOST = 16 };
+	DeviceBuffer *buffers[MOST] = {0};
+	Error error = {0};
+	int n = k->function->params.n;
+	DeviceLaunch one = {.kernel = NULL};
+	assert_true(n <= MOST);
+	memcpy(one.grid, k->grid, sizeof one.grid);
+	memcpy(one.block, k->block, sizeof one.block);
+	Status status = driver->kernel(device, r->program, k->function->name,
+	    k->block, &one.kernel, &error);
+	for (int i = 0; i < n && !status; i++) {
+		int64_t bytes = argument_bytes(r->lowered, i);
+		status = driver->alloc(device, (size_t)(bytes ? bytes : 1),
+		    &buffers[i], &error);
+		if (!status && bytes)
+			status = driver->write(device, buffers[i], 0, args[i],
+			    (size_t)bytes, &error);
+	}
+	if (!status)
+		status = driver->run(
+		    device, &one, 1, buffers, n, 1, NULL, &error);
+	for (int i = 0; i < n && !status; i++) {
+		int64_t bytes = argument_bytes(r->lowered, i);
+		if (bytes)
+			status = driver->read(device, buffers[i], 0, args[i],
+			    (size_t)bytes, &error);
+	}
+	for (int i = 0; i < n; i++)
+		if (buffers[i])
+			driver->free(device, buffers[i]);
+	if (status)
+		r->wrong = arena_strdup(r->arena, error.text);
+}
+
+/* Pack functions are the host's. */
+static void call(void *context, const char *symbol, const LowFunction *f,
+    void *const *args)
+{
+	Run *r = context;
+	const LowLaunch *k = launch_of(r->lowered, f);
+	LowRun out = {0};
+	(void)symbol;
+	if (r->wrong)
+		return;
+	if (k)
+		launch(r, k, args);
+	else if (!low_function_run(f, args, &out))
+		r->wrong = arena_strdup(r->arena, out.message);
+}
+
+static const char *run_on_device(Arena *arena, const Lowered *l,
+    const Target *target, void *const *data, double tolerance)
+{
+	Run r = {.arena = arena, .lowered = l};
+	EmitComment comment = {.target = target->text, .record = "none"};
+	Error error = {0};
+	Buf text = {0};
+	emit_device(&text, &l, 1, target, &comment);
+	if (driver->build(device, buf_text(&text), text.size, "-cl-std=CL1.2",
+		&r.program, &error))
+		return arena_printf(
+		    arena, "%s\n%s", error.text, buf_text(&text));
+	const char *wrong =
+	    lowercheck_run(arena, l, data, tolerance, call, &r);
+	if (r.wrong)
+		wrong = r.wrong;
+	if (wrong)
+		wrong = arena_printf(
+		    arena, "%s\n%s", wrong, buf_text(&text));
+	driver->drop(device, r.program);
+	buf_free(&text);
+	return wrong;
+}
+
+/* --- workloads ---------------------------------------------------------------- */
+
+static void check(Arena *arena, const Program *p, const Trace *trace,
+    const Target *target, void *const *data)
+{
+	Error error = {0};
+	Buf text = {0};
+	Nest *nest = schedule_nest(arena, p, &target->machine, trace, &error);
+	Lowered *l = nest ? lower(arena, nest, &target->machine, &error) : NULL;
+	if (trace)
+		trace_print(&text, trace);
+	const char *wrong = l ? run_on_device(arena, l, target, data, 1e-4)
+			      : error.text;
+	if (wrong)
+		fail_msg("%s, %s: %s\n%s", p->name, target->text, wrong,
+		    buf_text(&text));
+	buf_free(&text);
+}
+
+static void check_workload(int number, int target)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	Candidate c;
+	const char *tier = getenv("TIER");
+	int samples = tier && !strcmp(tier, "long") ? LONG : QUICK;
+	Rng rng = rng_stream(31, (uint64_t)number, (uint64_t)target);
+	Program *p = workload_load(arena, number);
+	const Target *t = target_parse(arena, targets[target], &error);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Space *space = space_new(arena, p, &t->machine, &error);
+	assert_non_null(space);
+	for (int i = 0; i < samples && space_sample(space, &rng, &c); i++) {
+		Arena *scratch = arena_new();
+		check(scratch, p, space_trace(scratch, space, &c), t, data);
+		arena_free(scratch);
+	}
+	arena_free(arena);
+}
+
+static void test_workloads(void **state)
+{
+	(void)state;
+	if (!device)
+		skip();
+	for (int i = 0; i < workload_count(); i++)
+		for (int t = 0; t < NTARGETS; t++)
+			check_workload(i, t);
+}
+
+static int open_device(void **state)
+{
+	Error error = {0};
+	(void)state;
+	if (!mkdtemp(cache))
+		return -1;
+	setenv("POCL_CACHE_DIR", cache, 1);
+	setenv("POCL_KERNEL_CACHE", "0", 1);
+	driver = device_driver("opencl");
+	if (driver->open(0, &device, &error))
+		print_message("# skipped: %s\n", error.text);
+	return 0;
+}
+
+static int close_device(void **state)
+{
+	(void)state;
+	if (device)
+		driver->close(device);
+	rmdir(cache);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_workloads),
+	};
+	return cmocka_run_group_tests(tests, open_device, close_device);
+}
