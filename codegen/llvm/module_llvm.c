@@ -71,6 +71,16 @@ static void disable_reduction(void)
 	told = true;
 }
 
+/* Shared and local memory by addresses of 32 bits; as above. */
+static void shorten_pointers(void)
+{
+	static const char *const options[] = {"tunec", "-nvptx-short-ptr"};
+	static bool told;
+	if (!told)
+		LLVMParseCommandLineOptions(2, options, NULL);
+	told = true;
+}
+
 static LLVMTargetMachineRef open_machine(
     const char *triple, const char *cpu, const char *attrs, Error *error)
 {
@@ -92,6 +102,7 @@ static LLVMTargetMachineRef open_machine(
 		LLVMInitializeNVPTXTarget();
 		LLVMInitializeNVPTXTargetMC();
 		LLVMInitializeNVPTXAsmPrinter();
+		shorten_pointers();
 	} else {
 		error_set(error, STATUS_UNSUPPORTED,
 		    "target: no code is generated for '%s' (x86_64 and "

@@ -78,14 +78,16 @@ void llvm_function_emit(LlvmGen *gen, const LowFunction *low);
 void llvm_launch_emit(LlvmGen *gen, const LowLaunch *launch);
 
 /* module_llvm_launch.c: a kernel of so many threads; the number of this block or
- * thread, i64; all threads of the block are here; memory of a block or thread */
+ * thread, i32; all threads of the block are here; memory of a block or thread */
 void llvm_launch_mark(
     LlvmGen *gen, LLVMValueRef function, const LowLaunch *launch);
 LLVMValueRef llvm_launch_index(LlvmGen *gen, LoopKind kind);
 void llvm_launch_barrier(LlvmGen *gen);
 LLVMValueRef llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer);
 
-/* module_llvm_op.c */
+/* module_llvm_op.c: an index is held in 32 bits where its range and the target
+ * have it so: as DT_I32, else as its own type */
+DType llvm_held_as(const LlvmFunction *f, int temp);
 /* A temporary of a GPU's thread that the launch never changes: the builder goes
  * to where such are computed, and comes back. */
 LLVMBasicBlockRef llvm_fixed_begin(LlvmFunction *f);
@@ -94,8 +96,9 @@ void llvm_op_emit(LlvmFunction *f, const LowNode *node);
 LLVMValueRef llvm_temp_read(LlvmFunction *f, int temp);
 void llvm_temp_write(LlvmFunction *f, int temp, LLVMValueRef value);
 
-/* module_llvm_memory.c */
-LLVMValueRef llvm_affine(LlvmFunction *f, const LowAffine *affine);
+/* module_llvm_memory.c: the sum, in 32 bits where it is narrow and wanted so */
+LLVMValueRef llvm_affine(
+    LlvmFunction *f, const LowAffine *affine, bool narrow);
 void llvm_memory_emit(LlvmFunction *f, const LowNode *node);
 
 /* module_llvm_address.c */
@@ -121,6 +124,8 @@ LLVMTypeRef llvm_type(LlvmGen *gen, DType type, int lanes);
 LLVMTypeRef llvm_int_type(LlvmGen *gen, int bits, int lanes);
 LLVMTypeRef llvm_pointer_type(LlvmGen *gen); /* of a parameter */
 LLVMValueRef llvm_int(LlvmGen *gen, int bits, int64_t value, int lanes);
+/* An integer extended by its sign, or cut. */
+LLVMValueRef llvm_resized(LlvmGen *gen, LLVMValueRef value, int bits, int lanes);
 LLVMValueRef llvm_float(LlvmGen *gen, DType type, double value, int lanes);
 /* All lanes the same: a constant, or a scalar broadcast. */
 LLVMValueRef llvm_splat(LlvmGen *gen, LLVMValueRef scalar, int lanes);

@@ -48,7 +48,7 @@ static void emit_range(
 		LLVMBuildBr(b, head);
 	position_at(gen, head);
 	V var = LLVMBuildPhi(
-	    b, llvm_int_type(gen, 64, 1), f->low->temps.at[loop->var].name);
+	    b, LLVMTypeOf(begin), f->low->temps.at[loop->var].name);
 	LLVMAddIncoming(var, &begin, &before, 1);
 	llvm_temp_write(f, loop->var, var);
 	LlvmLoop own = {f->loop, loop->var, begin, before, head, {0}};
@@ -56,7 +56,8 @@ static void emit_range(
 	emit_body(f, &loop->body);
 	f->loop = own.outer;
 	llvm_addresses_step(f, &own);
-	V next = LLVMBuildNSWAdd(b, var, llvm_int(gen, 64, 1, 1), "");
+	V next = LLVMBuildNSWAdd(b, var,
+	    LLVMConstInt(LLVMTypeOf(begin), 1, false), "");
 	LLVMBasicBlockRef latch = LLVMGetInsertBlock(b);
 	LLVMAddIncoming(var, &next, &latch, 1);
 	LLVMBuildCondBr(
@@ -65,19 +66,35 @@ static void emit_range(
 	position_at(gen, after);
 }
 
-/* The number of iterations; below 1 for none. */
+static int var_bits(LlvmFunction *f, const LowNode *loop)
+{
+	return 8 * dtype_bytes(llvm_held_as(f, loop->var));
+}
+
+/* The number of iterations, as wide as the variable; below 1 for none. */
 static V loop_end(LlvmFunction *f, const LowNode *loop)
 {
-	V args[2] = {llvm_int(f->gen, 64, loop->extent, 1), NULL};
+	LlvmGen *gen = f->gen;
+	int bits = var_bits(f, loop);
+	bool narrow =
+	    bits == 32 && (!loop->limit ||
+			      low_affine_is_narrow(f->low, *loop->limit, 1));
+	V args[2] = {llvm_int(gen, narrow ? 32 : 64, loop->extent, 1), NULL};
 	if (!loop->limit)
 		return args[0];
-	args[1] = llvm_affine(f, loop->limit);
-	return llvm_intrinsic_of(f->gen, "llvm.smin", args, 2);
+	args[1] = llvm_affine(f, loop->limit, narrow);
+	V end = llvm_intrinsic_of(gen, "llvm.smin", args, 2);
+	if (narrow || bits == 64)
+		return end;
+	args[0] = end; /* what is cut stays below 1 */
+	args[1] = llvm_int(gen, 64, 0, 1);
+	return llvm_resized(
+	    gen, llvm_intrinsic_of(gen, "llvm.smax", args, 2), bits, 1);
 }
 
 static void emit_serial(LlvmFunction *f, const LowNode *loop)
 {
-	V zero = llvm_int(f->gen, 64, 0, 1);
+	V zero = llvm_int(f->gen, var_bits(f, loop), 0, 1);
 	if (loop->extent < 1)
 		return;
 	if (loop->extent == 1 && !loop->limit) {
@@ -98,7 +115,8 @@ static void emit_bound(LlvmFunction *f, const LowNode *loop)
 {
 	LLVMBuilderRef b = f->gen->builder;
 	LLVMBasicBlockRef after = NULL, here = llvm_fixed_begin(f);
-	V var = llvm_launch_index(f->gen, loop->loop);
+	V var = llvm_resized(f->gen, llvm_launch_index(f->gen, loop->loop),
+	    var_bits(f, loop), 1);
 	llvm_temp_write(f, loop->var, var);
 	llvm_fixed_end(f, here, loop->var);
 	if (loop->limit) {

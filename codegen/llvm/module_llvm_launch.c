@@ -36,9 +36,7 @@ V llvm_launch_index(LlvmGen *gen, LoopKind kind)
 	assert(loop_is_bound(kind) && gen->arch == ARCH_NVPTX);
 	snprintf(name, sizeof name, "llvm.nvvm.read.ptx.sreg.%s.%c",
 	    loop_is_block(kind) ? "ctaid" : "tid", "xyz"[loop_direction(kind)]);
-	return LLVMBuildZExt(gen->builder,
-	    llvm_intrinsic(gen, name, NULL, 0, NULL, 0),
-	    llvm_int_type(gen, 64, 1), "");
+	return llvm_intrinsic(gen, name, NULL, 0, NULL, 0);
 }
 
 void llvm_launch_barrier(LlvmGen *gen)

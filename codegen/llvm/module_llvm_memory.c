@@ -4,32 +4,25 @@
 
 typedef LLVMValueRef V;
 
-/* The sum without its constant; NULL if there are no terms. */
-static V affine_terms(LlvmFunction *f, const LowAffine *affine)
+V llvm_affine(LlvmFunction *f, const LowAffine *affine, bool narrow)
 {
 	LLVMBuilderRef b = f->gen->builder;
 	LowTerm *terms = NEW_N(f->arena, LowTerm, affine->n);
 	int n = llvm_sorted_terms(f, affine, terms);
-	V sum = NULL;
+	int bits = narrow ? 32 : 64;
+	V sum = NULL, constant = llvm_int(f->gen, bits, affine->constant, 1);
 	for (int i = 0; i < n; i++) {
-		V term = llvm_temp_read(f, terms[i].temp);
+		V term = llvm_resized(
+		    f->gen, llvm_temp_read(f, terms[i].temp), bits, 1);
 		if (terms[i].coefficient != 1)
 			term = LLVMBuildNSWMul(b, term,
-			    llvm_int(f->gen, 64, terms[i].coefficient, 1), "");
+			    llvm_int(f->gen, bits, terms[i].coefficient, 1),
+			    "");
 		sum = sum ? LLVMBuildNSWAdd(b, sum, term, "") : term;
 	}
-	return sum;
-}
-
-V llvm_affine(LlvmFunction *f, const LowAffine *affine)
-{
-	V sum = affine_terms(f, affine);
-	V constant = llvm_int(f->gen, 64, affine->constant, 1);
 	if (!sum)
 		return constant;
-	return affine->constant
-		   ? LLVMBuildNSWAdd(f->gen->builder, sum, constant, "")
-		   : sum;
+	return affine->constant ? LLVMBuildNSWAdd(b, sum, constant, "") : sum;
 }
 
 static LLVMTypeRef memory_type(LlvmGen *gen, DType type, int lanes)

@@ -13,6 +13,18 @@ static const LowTemp *temp_of(LlvmFunction *f, int temp)
 	return &f->low->temps.at[temp];
 }
 
+DType llvm_held_as(const LlvmFunction *f, int temp)
+{
+	return f->gen->arch == ARCH_NVPTX && low_temp_is_narrow(f->low, temp)
+	    ? DT_I32 : f->low->temps.at[temp].type;
+}
+
+static LLVMTypeRef held_type(LlvmFunction *f, int temp)
+{
+	return llvm_type(
+	    f->gen, llvm_held_as(f, temp), temp_of(f, temp)->lanes);
+}
+
 static V slot_of(LlvmFunction *f, int temp)
 {
 	LLVMBuilderRef b = f->gen->builder;
@@ -24,19 +36,17 @@ static V slot_of(LlvmFunction *f, int temp)
 		LLVMPositionBuilderBefore(b, first);
 	else
 		LLVMPositionBuilderAtEnd(b, f->entry);
-	const LowTemp *t = temp_of(f, temp);
-	f->values[temp] =
-	    LLVMBuildAlloca(b, llvm_type(f->gen, t->type, t->lanes), t->name);
+	f->values[temp] = LLVMBuildAlloca(
+	    b, held_type(f, temp), temp_of(f, temp)->name);
 	LLVMPositionBuilderAtEnd(b, here);
 	return f->values[temp];
 }
 
 V llvm_temp_read(LlvmFunction *f, int temp)
 {
-	const LowTemp *t = temp_of(f, temp);
 	if (f->assigned[temp] > 1)
-		return LLVMBuildLoad2(f->gen->builder,
-		    llvm_type(f->gen, t->type, t->lanes), slot_of(f, temp), "");
+		return LLVMBuildLoad2(f->gen->builder, held_type(f, temp),
+		    slot_of(f, temp), "");
 	assert(f->values[temp]);
 	return f->values[temp];
 }
@@ -99,12 +109,12 @@ static V lane_numbers(LlvmGen *gen, int bits, int lanes)
 /* The count is clamped to 0 .. lanes, so that lanes of 32 bits compare. */
 static V lanes_below(LlvmGen *gen, V count, int lanes)
 {
-	V most[] = {count, llvm_int(gen, 64, lanes, 1)};
+	int bits = (int)LLVMGetIntTypeWidth(LLVMTypeOf(count));
+	V most[] = {count, llvm_int(gen, bits, lanes, 1)};
 	most[0] = llvm_intrinsic_of(gen, "llvm.smin", most, 2);
-	most[1] = llvm_int(gen, 64, 0, 1);
+	most[1] = llvm_int(gen, bits, 0, 1);
 	count = llvm_intrinsic_of(gen, "llvm.smax", most, 2);
-	count =
-	    LLVMBuildTrunc(gen->builder, count, llvm_int_type(gen, 32, 1), "");
+	count = llvm_resized(gen, count, 32, 1);
 	return LLVMBuildICmp(gen->builder, LLVMIntSLT,
 	    lane_numbers(gen, 32, lanes), llvm_splat(gen, count, lanes), "");
 }
@@ -199,10 +209,11 @@ static V floor_division(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
 	return LLVMBuildAdd(bl, q, LLVMBuildSExt(bl, negative, t, ""), "");
 }
 
-static V arithmetic(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
+static V arithmetic(
+    LlvmGen *gen, LowOpcode op, DType type, bool index, V a, V b)
 {
 	LLVMBuilderRef bl = gen->builder;
-	bool real = dtype_is_float(type), index = type == DT_INDEX;
+	bool real = dtype_is_float(type);
 	V args[2] = {a, llvm_int(gen, 1, 0, 1)};
 	switch (op) {
 	case LOW_ADD:
@@ -421,12 +432,13 @@ static V math(LlvmGen *gen, Op op, DType type, V *args, int lanes)
 	}
 }
 
-static V operate(LlvmFunction *f, const LowNode *node, V *args)
+/* With the types that its values are held in: `d`, and `a` of its first
+ * argument.  An index does not overflow. */
+static V operate(LlvmFunction *f, const LowNode *node, V *args,
+    const LowTemp *d, const LowTemp *a, bool index)
 {
 	LlvmGen *gen = f->gen;
 	LLVMBuilderRef b = gen->builder;
-	const LowTemp *d = temp_of(f, node->dst);
-	const LowTemp *a = node->arg[0] >= 0 ? temp_of(f, node->arg[0]) : d;
 	switch (node->op) {
 	case LOW_CONST:
 		return constant(gen, node, d);
@@ -484,8 +496,45 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args)
 		    intrinsic_of(a->type, temp_of(f, node->arg[1])->type),
 		    args[0], args[1], args[2], d->lanes);
 	default:
-		return arithmetic(gen, node->op, d->type, args[0], args[1]);
+		return arithmetic(gen, node->op, d->type, index, args[0],
+		    args[1]);
 	}
+}
+
+static bool is_index(LlvmFunction *f, int temp)
+{
+	return temp >= 0 && temp_of(f, temp)->type == DT_INDEX;
+}
+
+/* In 64 bits where it has an index that is not narrow.  A conversion takes what
+ * there is and gives what is wanted; of LANES_BELOW the count is an index. */
+static V operate_held(LlvmFunction *f, const LowNode *node, V *args)
+{
+	LowTemp d = *temp_of(f, node->dst);
+	LowTemp a = node->arg[0] >= 0 ? *temp_of(f, node->arg[0]) : d;
+	DType result = llvm_held_as(f, node->dst);
+	bool index = is_index(f, node->dst) || is_index(f, node->arg[0]);
+	bool wide = is_index(f, node->dst) && result == DT_INDEX;
+	for (int i = 0; i < 3; i++)
+		wide |= node->arg[i] >= 0 &&
+		    llvm_held_as(f, node->arg[i]) == DT_INDEX;
+	if (node->op == LOW_CONVERT) {
+		a.type = llvm_held_as(f, node->arg[0]);
+		d.type = result;
+		return operate(f, node, args, &d, &a, false);
+	}
+	DType held = wide ? DT_INDEX : DT_I32;
+	for (int i = 0; i < 3; i++)
+		if (is_index(f, node->arg[i]))
+			args[i] = llvm_resized(f->gen, args[i],
+			    8 * dtype_bytes(held),
+			    temp_of(f, node->arg[i])->lanes);
+	a.type = a.type == DT_INDEX ? held : a.type;
+	if (d.type != DT_INDEX)
+		return operate(f, node, args, &d, &a, index);
+	d.type = held;
+	return llvm_resized(f->gen, operate(f, node, args, &d, &a, index),
+	    8 * dtype_bytes(result), d.lanes);
 }
 
 /* Of the numbers of block and thread, and constants, alone; an integer's
@@ -521,7 +570,7 @@ void llvm_op_emit(LlvmFunction *f, const LowNode *node)
 	for (int i = 0; i < 3; i++)
 		if (node->arg[i] >= 0)
 			args[i] = llvm_temp_read(f, node->arg[i]);
-	llvm_temp_write(f, node->dst, operate(f, node, args));
+	llvm_temp_write(f, node->dst, operate_held(f, node, args));
 	if (fixed)
 		llvm_fixed_end(f, here, node->dst);
 }

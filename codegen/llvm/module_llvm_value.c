@@ -77,6 +77,12 @@ LLVMValueRef llvm_int(LlvmGen *gen, int bits, int64_t value, int lanes)
 	    lanes);
 }
 
+LLVMValueRef llvm_resized(LlvmGen *gen, LLVMValueRef value, int bits, int lanes)
+{
+	return LLVMBuildIntCast2(gen->builder, value,
+	    llvm_int_type(gen, bits, lanes), true, "");
+}
+
 LLVMValueRef llvm_float(LlvmGen *gen, DType type, double value, int lanes)
 {
 	if (type == DT_F16 || type == DT_BF16)

@@ -325,7 +325,11 @@ Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
 	out->workspace_bytes = lower_kernel(l, out->kernel);
 	lower_packs(l, out);
 	*larger = l->operations > l->most_operations;
-	if (l->failed || !check_result(out, error))
+	if (l->failed)
+		return NULL;
+	if (machine->gpu) /* where 64 bits cost twice as much */
+		low_ranges(out->kernel);
+	if (!check_result(out, error))
 		return NULL;
 	/* one that only says `gpu` has no kernels of its own: it is interpreted */
 	if (machine->processors && !lower_launches(out, machine, error))

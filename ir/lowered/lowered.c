@@ -43,7 +43,7 @@ int low_temp(Arena *arena, LowFunction *f, DType type, int lanes,
 		name = arena_printf(arena, "t%s", name);
 	while (name_taken(arena, f, name))
 		name = arena_printf(arena, "%s_%d", name, temp);
-	vec_push(arena, &f->temps, (LowTemp){name, type, lanes});
+	vec_push(arena, &f->temps, (LowTemp){name, type, lanes, {0}});
 	return temp;
 }
 

@@ -36,10 +36,17 @@ typedef enum {
 	LOW_COUNT
 } LowOpcode;
 
+/* What no lane of an index temporary ever leaves. */
+typedef struct {
+	bool known;
+	int64_t least, most;
+} LowRange;
+
 typedef struct {
 	const char *name; /* unique in the function, a C identifier */
 	DType type;       /* DT_INDEX: 64-bit integer */
 	int lanes;        /* 1: scalar */
+	LowRange range;   /* of DT_INDEX; see low_ranges */
 } LowTemp;
 
 /* constant + sum of coefficient * temporary (index scalars) */
@@ -177,6 +184,18 @@ void lowered_captures(
     Arena *arena, const LowFunction *f, const LowNode *loop, IntVec *captures);
 void lowered_body_captures(
     Arena *arena, const LowFunction *f, const LowBody *body, IntVec *captures);
+
+/* lowered_range.c: finds the ranges of all index temporaries (a GPU's kernels have
+ * them).  An emitter may hold one that is narrow in 32 bits, signed, and do in 32
+ * bits what has only such arguments and gives such a result; other operations
+ * take 64, their narrow arguments extended by sign.  An affine sum that is narrow
+ * may be added up in 32 bits in any order; with the bytes of an element as scale
+ * it is the offset of an address, to be extended by sign once, where it is added
+ * to the buffer's pointer. */
+void low_ranges(LowFunction *f);
+int low_ranges_wrong(const LowFunction *f); /* a temporary; -1: none */
+bool low_temp_is_narrow(const LowFunction *f, int temp);
+bool low_affine_is_narrow(const LowFunction *f, LowAffine a, int64_t scale);
 
 /* lowered_print.c: show --stage=lowered */
 void lowered_print(Buf *out, const Lowered *lowered);

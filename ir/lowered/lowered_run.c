@@ -17,7 +17,7 @@ typedef enum { RUN_FAILED, RUN_BARRIER, RUN_END } RunState;
 static int describe(const Code *code, char *text, size_t size)
 {
 	if (code->kind == CODE_MEMORY || code->kind == CODE_DIVIDE ||
-	    code->kind == CODE_BARRIER)
+	    code->kind == CODE_INDEX || code->kind == CODE_BARRIER)
 		return snprintf(text, size, "%s: ", low_op_name(code->op));
 	return 0;
 }
@@ -82,6 +82,21 @@ static bool check_divisors(Runner *r, const Code *code, const Scalar *frame)
 	return true;
 }
 
+static bool check_range(
+    Runner *r, const Code *code, const Scalar *frame, int temp, int lanes)
+{
+	const LowTemp *t = &r->function->f->temps.at[temp];
+	for (int l = 0; l < lanes && t->range.known; l++) {
+		int64_t x = frame[code->d + l].i;
+		if (x < t->range.least || x > t->range.most)
+			return run_fail(r, code, frame,
+			    "%s is %lld, out of its range %lld .. %lld",
+			    t->name, (long long)x, (long long)t->range.least,
+			    (long long)t->range.most);
+	}
+	return true;
+}
+
 static void watch_iteration(const Runner *r, const Code *code, bool starts)
 {
 	const LowWatch *watch = r->out->watch;
@@ -104,6 +119,12 @@ static RunState execute(Runner *r, Scalar *frame, int *at)
 			if (!check_divisors(r, code, frame))
 				return RUN_FAILED;
 			/* fall through */
+		case CODE_INDEX:
+			code->run(code, frame);
+			if (!check_range(
+				r, code, frame, code->temp, code->lanes))
+				return RUN_FAILED;
+			break;
 		case CODE_OP:
 			code->run(code, frame);
 			break;
@@ -114,6 +135,8 @@ static RunState execute(Runner *r, Scalar *frame, int *at)
 		case CODE_NEXT: {
 			bool more = ++frame[code->d].i < frame[code->bound].i;
 			watch_iteration(r, code, more);
+			if (more && !check_range(r, code, frame, code->temp, 1))
+				return RUN_FAILED;
 			if (more)
 				code = codes + code->target - 1;
 			break;
@@ -142,6 +165,8 @@ static RunState execute(Runner *r, Scalar *frame, int *at)
 			break;
 		case CODE_THREAD:
 			frame[code->d].i = r->thread[code->number];
+			if (!check_range(r, code, frame, code->temp, 1))
+				return RUN_FAILED;
 			break;
 		case CODE_OPEN:
 			race_open(r);
@@ -331,6 +356,7 @@ static void count(Runner *r)
 		const Code *code = &r->function->code.at[i];
 		switch (code->kind) {
 		case CODE_OP:
+		case CODE_INDEX:
 		case CODE_DIVIDE:
 		case CODE_MEMORY:
 		case CODE_BARRIER:

@@ -18,6 +18,7 @@
 
 typedef enum {
 	CODE_OP,        /* `run` */
+	CODE_INDEX,     /* the same; d has a range */
 	CODE_DIVIDE,    /* the same; b is checked first */
 	CODE_MEMORY,
 	CODE_BARRIER,
@@ -63,7 +64,7 @@ struct Code {
 	const int *shuffle;
 	int sources;        /* lanes of a */
 	Op math;
-	int temp;           /* UNDEFINED, LOOP, NEXT: the temporary */
+	int temp;           /* UNDEFINED, LOOP, NEXT, INDEX: the temporary */
 	int bound;          /* LOOP, NEXT: slot of the number of iterations */
 	int target;
 	int outer;          /* the code of the loop around; -1: none */

@@ -85,13 +85,16 @@ static Scalar constant_of(const LowNode *node, DType type)
 	return x;
 }
 
-static CodeKind kind_of(LowOpcode op)
+static CodeKind kind_of(const Compiler *c, const LowNode *node)
 {
-	if (op == LOW_FLOORDIV || op == LOW_MOD)
+	if (node->op == LOW_FLOORDIV || node->op == LOW_MOD)
 		return CODE_DIVIDE;
-	if (low_op_has_buffer(op))
+	if (low_op_has_buffer(node->op))
 		return CODE_MEMORY;
-	return op == LOW_BARRIER ? CODE_BARRIER : CODE_OP;
+	if (node->op == LOW_BARRIER)
+		return CODE_BARRIER;
+	return node->dst >= 0 && c->f->temps.at[node->dst].range.known
+	    ? CODE_INDEX : CODE_OP;
 }
 
 static void fill_types(Compiler *c, Code *code, const LowNode *node)
@@ -109,7 +112,10 @@ static void fill_types(Compiler *c, Code *code, const LowNode *node)
 
 static void compile_op(Compiler *c, const LowNode *node)
 {
-	Code code = {.kind = kind_of(node->op), .op = node->op, .buffer = -1};
+	Code code = {.kind = kind_of(c, node),
+	    .op = node->op,
+	    .buffer = -1,
+	    .temp = node->dst};
 	code.a = read_temp(c, node->arg[0]);
 	code.b = read_temp(c, node->arg[1]);
 	code.c = read_temp(c, node->arg[2]);

@@ -628,6 +628,16 @@ static bool check_body(Verify *v, const LowBody *body)
 	return true;
 }
 
+static bool check_ranges(Verify *v)
+{
+	bool claimed = false;
+	for (int i = 0; i < v->f->temps.n; i++)
+		claimed |= v->f->temps.at[i].range.known;
+	int wrong = claimed ? low_ranges_wrong(v->f) : -1;
+	REQUIRE(v, wrong < 0, "%s may leave its range", temp_name(v, wrong));
+	return true;
+}
+
 static LowVerdict verdict(const LowFunction *f, char *why, size_t size)
 {
 	Verify v = {.f = f, .why = why, .size = size};
@@ -637,7 +647,8 @@ static LowVerdict verdict(const LowFunction *f, char *why, size_t size)
 	for (size_t i = 0; i < n; i++)
 		v.temps[i] = (TempState){.region = -1};
 	bool ok = names_unique(&v) && check_temps(&v) && check_buffers(&v) &&
-	    collect(&v, &f->body, 0, false) && check_body(&v, &f->body);
+	    collect(&v, &f->body, 0, false) && check_body(&v, &f->body) &&
+	    check_ranges(&v);
 	free(v.temps);
 	free(v.trail);
 	return ok ? LOW_SOUND : v.split_launch ? LOW_SPLIT_LAUNCH : LOW_UNSOUND;

@@ -16,6 +16,7 @@ ok threads has matmul_square_512.ptx '\.reqntid 8, 8, 1'
 ok shares has matmul_square_512.ptx '\.shared .align 64 .b8 '
 ok waits has matmul_square_512.ptx 'bar\.sync'
 ok arch has matmul_square_512.ptx '^\.target sm_90$'
+ok indices-in-32-bits sh -c "! grep -E '(div|rem|mul\.(lo|hi))\.[su]64' ./*.ptx"
 ok header-has-launches has matmul_square_512.h \
 	'^#define MATMUL_SQUARE_512_K0_GRID_X 256$'
 ok host-packs has matmul_square_512.h 'void matmul_square_512_pack_b('

@@ -205,6 +205,84 @@ static void verify(void **state)
 	arena_free(q.arena);
 }
 
+static int operate(Square *q, LowOpcode op, int a, int b)
+{
+	int t = low_temp(q->arena, &q->f, DT_INDEX, 1, "t");
+	low_op(q->arena, &q->loop->body, op, t, a, b, -1);
+	return t;
+}
+
+static int number(Square *q, int64_t value)
+{
+	int t = low_temp(q->arena, &q->f, DT_INDEX, 1, "n");
+	low_op(q->arena, &q->loop->body, LOW_CONST, t, -1, -1, -1)->i = value;
+	return t;
+}
+
+static void has_range(const Square *q, int temp, int64_t least, int64_t most)
+{
+	LowRange r = q->f.temps.at[temp].range;
+	assert_true(r.known);
+	assert_int_equal(r.least, least);
+	assert_int_equal(r.most, most);
+}
+
+static void ranges(void **state)
+{
+	(void)state;
+	Square q;
+	square_new(&q); /* i: 0 .. 1 */
+	int ten = number(&q, 10), eight = number(&q, 8), far;
+	int minus = number(&q, -3);
+	int at = operate(&q, LOW_MUL, q.i, ten);     /* 0 .. 10 */
+	int down = operate(&q, LOW_MUL, at, minus);  /* -30 .. 0 */
+	int row = operate(&q, LOW_FLOORDIV, down, eight);
+	int column = operate(&q, LOW_MOD, down, eight);
+	int same = operate(&q, LOW_MOD, q.i, eight);
+	int some = operate(&q, LOW_MIN, at, eight);
+	int sum = operate(&q, LOW_SUB, row, some);
+	int size = operate(&q, LOW_ABS, down, -1);
+	int bits = low_temp(q.arena, &q.f, DT_I32, 1, "data");
+	low_op(q.arena, &q.loop->body, LOW_CONST, bits, -1, -1, -1);
+	int read = operate(&q, LOW_CONVERT, bits, -1);
+	far = operate(&q, LOW_MUL, read, number(&q, INT64_MAX));
+	int rest = operate(&q, LOW_MOD, far, eight);
+	low_ranges(&q.f);
+	has_range(&q, at, 0, 10);
+	has_range(&q, down, -30, 0);
+	has_range(&q, row, -4, 0);
+	has_range(&q, column, 0, 7);
+	has_range(&q, same, 0, 1);
+	has_range(&q, some, 0, 8);
+	has_range(&q, sum, -12, 0);
+	has_range(&q, size, 0, 30);
+	has_range(&q, read, INT32_MIN, INT32_MAX);
+	assert_false(q.f.temps.at[far].range.known);
+	has_range(&q, rest, 0, 7);
+	assert_true(low_temp_is_narrow(&q.f, down));
+	assert_false(low_temp_is_narrow(&q.f, far));
+	assert_false(low_temp_is_narrow(&q.f, read)); /* none to spare */
+	LowAffine a = low_affine_const(5);
+	affine_term(q.arena, &a, at, 100);
+	affine_term(q.arena, &a, down, -1);
+	assert_true(low_affine_is_narrow(&q.f, a, 4));
+	assert_false(low_affine_is_narrow(&q.f, a, INT32_MAX / 1000));
+	affine_term(q.arena, &a, far, 1);
+	assert_false(low_affine_is_narrow(&q.f, a, 1));
+	/* what is said is held to what follows */
+	char why[256];
+	assert_true(low_function_verify(&q.f, why, sizeof why));
+	q.f.temps.at[at].range.most = 11;
+	assert_true(low_function_verify(&q.f, why, sizeof why));
+	q.f.temps.at[at].range.most = 9;
+	assert_false(low_function_verify(&q.f, why, sizeof why));
+	assert_string_equal(why, "t_13 may leave its range");
+	low_op(q.arena, &q.loop->body, LOW_COPY, at, eight, -1, -1);
+	low_ranges(&q.f);
+	assert_false(q.f.temps.at[at].range.known); /* assigned again */
+	arena_free(q.arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +290,7 @@ int main(void)
 	    cmocka_unit_test(print),
 	    cmocka_unit_test(captures),
 	    cmocka_unit_test(verify),
+	    cmocka_unit_test(ranges),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -356,6 +356,25 @@ static void test_missing_barrier(void **state)
 	    "reach");
 }
 
+/* at = 3 * i; i < 4 */
+static void test_range(void **state)
+{
+	(void)state;
+	LowRun run = {.max_steps = 1000};
+	LowFunction *f = lowtest_function(arena, "f");
+	LowNode *i = lowtest_loop(arena, f, &f->body, LOOP_SERIAL, 4, "i");
+	int three = new_temp(f, DT_INDEX, 1), at = new_temp(f, DT_INDEX, 1);
+	low_op(arena, &i->body, LOW_CONST, three, -1, -1, -1)->i = 3;
+	low_op(arena, &i->body, LOW_MUL, at, i->var, three, -1);
+	low_ranges(f);
+	runs(f, (void *[]){NULL}, &run);
+	f->temps.at[at].range.most = 8;
+	fails(f, (void *[]){NULL}, run,
+	    "MUL: t_2 is 9, out of its range 0 .. 8 (i_0=3)");
+	f->temps.at[i->var].range.most = 1;
+	fails(f, (void *[]){NULL}, run, "i_0 is 2, out of its range 0 .. 1");
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -382,6 +401,7 @@ int main(void)
 	    cmocka_unit_test(test_private),
 	    cmocka_unit_test(test_gpu),
 	    cmocka_unit_test(test_missing_barrier),
+	    cmocka_unit_test(test_range),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
