@@ -1,5 +1,6 @@
 /* tunec target: what this machine is, which targets and modules work here and
  * why one does not. */
+#include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "cmd/cmd.h"
 #include "codegen/codegen.h"
+#include "tuner/device/device.h"
 #include "tuner/tuner.h"
 
 typedef struct {
@@ -27,6 +29,14 @@ typedef struct {
 	bool works;
 	char text[1200];
 } Part;
+
+/* What a driver has here. */
+typedef struct {
+	DeviceFacts *facts;
+	int n;
+	Error error; /* why none */
+} Devices;
+enum { DRIVERS_MAX = 4 };
 
 enum {
 	PART_LLVM,
@@ -82,15 +92,43 @@ static void try_cuda(Part *target, const Part *llvm)
 		? "PTX by LLVM; no kernel is launched yet" : llvm->text);
 }
 
-/* Kinds that are not built say what is missing. */
-static void try_other(Arena *arena, Part *target)
+/* Emitting OpenCL C needs nothing; a device's driver builds and runs it. */
+static void try_opencl(Arena *arena, Part *target, const Devices *devices)
 {
 	Error error = {0};
+	int usable = device_choose(devices->facts, devices->n, true, 0);
 	target->works = target_parse(arena, target->name, &error) != NULL;
-	snprintf(target->text, sizeof target->text, "%s", error.text);
+	if (!target->works)
+		snprintf(target->text, sizeof target->text, "%s", error.text);
+	else if (usable >= 0)
+		snprintf(target->text, sizeof target->text, "%s",
+		    devices->facts[usable].version);
+	else
+		snprintf(target->text, sizeof target->text,
+		    "emitted, but not run here: %s",
+		    devices->n ? "its devices have no compiler or no timers"
+			       : devices->error.text);
 }
 
-static void find_parts(Arena *arena, Part parts[NPARTS])
+static void find_devices(Arena *arena, Devices *out)
+{
+	for (int i = 0; device_drivers[i]; i++) {
+		assert(i < DRIVERS_MAX);
+		device_probe(device_drivers[i], arena, &out[i].facts,
+		    &out[i].n, &out[i].error);
+	}
+}
+
+static const Devices *devices_of(const Devices *all, const char *name)
+{
+	int i = 0;
+	while (strcmp(device_drivers[i]->name, name))
+		i++;
+	return &all[i];
+}
+
+static void find_parts(
+    Arena *arena, const Devices *devices, Part parts[NPARTS])
 {
 	static const char *const names[NPARTS] = {
 	    "llvm", "c", "cuda", "opencl", "tunec-llvm.so", "tunec-xgboost.so"};
@@ -99,7 +137,8 @@ static void find_parts(Arena *arena, Part parts[NPARTS])
 	try_llvm(&parts[PART_LLVM], &parts[MODULE_LLVM]);
 	try_c(&parts[PART_C]);
 	try_cuda(&parts[PART_CUDA], &parts[MODULE_LLVM]);
-	try_other(arena, &parts[PART_OPENCL]);
+	try_opencl(
+	    arena, &parts[PART_OPENCL], devices_of(devices, "opencl"));
 	try_xgboost(&parts[MODULE_XGBOOST]);
 }
 
@@ -122,8 +161,45 @@ static void print_caches(const HostFacts *h)
 		out_text("\n");
 }
 
+/* In the largest unit that it is a whole number of. */
+static const char *format_bytes(Arena *arena, int64_t bytes)
+{
+	static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
+	int unit = 0;
+	double x = (double)bytes;
+	for (; unit < 3 && x >= 1024; unit++)
+		x /= 1024;
+	return arena_printf(arena, "%.4g %s", x, units[unit]);
+}
+
+static void print_device(
+    Arena *arena, const char *title, const char *through, const DeviceFacts *f)
+{
+	out_text("%s  %s %s, %s, %s, driver %s%s\n", title, through,
+	    device_type_name(f->type), out_word(arena, f->name),
+	    out_word(arena, f->version), out_word(arena, f->driver),
+	    f->usable ? "" : "; not usable");
+	out_text("          groups of %lld, %s shared (%s), %d units, "
+		 "vectors of %d f32, %s%s%s\n",
+	    (long long)f->group_threads, format_bytes(arena, f->local_bytes),
+	    f->local_dedicated ? "its own" : "plain memory", f->units,
+	    f->float_lanes, format_bytes(arena, f->memory_bytes),
+	    f->f64 ? ", f64" : "", f->f16 ? ", f16" : "");
+}
+
+static void print_devices(Arena *arena, const Devices *devices)
+{
+	const char *title = "devices ";
+	for (int d = 0; device_drivers[d]; d++)
+		for (int i = 0; i < devices[d].n; i++) {
+			print_device(arena, title, device_drivers[d]->name,
+			    &devices[d].facts[i]);
+			title = "        ";
+		}
+}
+
 static void print_text(Arena *arena, const HostFacts *h, const Target *host,
-    const Part *parts)
+    const Part *parts, const Devices *devices)
 {
 	out_text("machine   %s, %d CPUs",
 	    *h->model ? out_word(arena, h->model) : "unknown", h->cpus);
@@ -140,6 +216,18 @@ static void print_text(Arena *arena, const HostFacts *h, const Target *host,
 		    parts[i].name, parts[i].works ? "works" : "no",
 		    *parts[i].text ? ": " : "",
 		    out_word(arena, parts[i].text));
+	print_devices(arena, devices);
+}
+
+static json_t *devices_json(const Devices *devices)
+{
+	json_t *list = json_array();
+	for (int d = 0; device_drivers[d]; d++)
+		for (int i = 0; i < devices[d].n; i++)
+			json_array_append_new(list,
+			    device_json(
+				device_drivers[d], &devices[d].facts[i]));
+	return list;
 }
 
 static json_t *parts_json(const Part *parts, int begin, int end)
@@ -152,8 +240,8 @@ static json_t *parts_json(const Part *parts, int begin, int end)
 	return list;
 }
 
-static void print_json(
-    const HostFacts *h, const Target *host, const Part *parts)
+static void print_json(const HostFacts *h, const Target *host,
+    const Part *parts, const Devices *devices)
 {
 	json_t *machine = json_pack("{sssssisIsIsIsf}", "model", h->model,
 	    "features", h->features, "cpus", h->cpus, "l1_bytes",
@@ -162,6 +250,7 @@ static void print_json(
 	json_t *all = json_pack("{sssososo}", "host", host->text, "machine",
 	    machine, "targets", parts_json(parts, 0, NKINDS), "modules",
 	    parts_json(parts, NKINDS, NPARTS));
+	json_object_set_new(all, "devices", devices_json(devices));
 	out_json(all);
 	json_decref(all);
 }
@@ -171,6 +260,7 @@ static int show_machine(Arena *arena, const TargetOptions *o)
 	Error error = {0};
 	HostFacts facts;
 	Part parts[NPARTS] = {{0}};
+	Devices devices[DRIVERS_MAX] = {{0}};
 	Target *host = target_host(arena, &error);
 	if (!host) {
 		say_error("%s", error.text);
@@ -181,11 +271,12 @@ static int show_machine(Arena *arena, const TargetOptions *o)
 		return EXIT_DONE;
 	}
 	host_facts(arena, &facts);
-	find_parts(arena, parts);
+	find_devices(arena, devices); /* before a module starts threads */
+	find_parts(arena, devices, parts);
 	if (o->common.json)
-		print_json(&facts, host, parts);
+		print_json(&facts, host, parts, devices);
 	else
-		print_text(arena, &facts, host, parts);
+		print_text(arena, &facts, host, parts, devices);
 	return EXIT_DONE;
 }
 

@@ -11,6 +11,14 @@ ok host-has-all-keys says "$host" \
 	'^llvm -mtriple=[^ ]* -mcpu=[^ ]* -mattr=[^ ]* -threads=[0-9]*$'
 ok host-runs-here says "$("$TUNEC" target "$host")" '^runs here'
 ok json says "$("$TUNEC" target --json)" '^{"host":"llvm .*"modules":'
+ok no-driver-no-devices says "$(OCL_ICD_VENDORS=$tmp "$TUNEC" target --json)" \
+	'"devices":\[\]'
+if "$TUNEC" target --json | grep -q '"through":"opencl"'; then
+	ok device says "$("$TUNEC" target)" '^devices   opencl [a-z]*, .*, OpenCL '
+	ok its-limits says "$("$TUNEC" target)" '^ *groups of [0-9]*, .* shared'
+else
+	echo '# no device of OpenCL is here: none is listed'
+fi
 ok foreign says "$("$TUNEC" target 'llvm -mcpu=apple-m1 -threads=1' \
 	'llvm -mcpu=x86-64 -threads=1')" 'does not run here'
 

@@ -80,9 +80,9 @@ static void test_drivers(void **state)
 
 static void test_choice(void **state)
 {
-	DeviceFacts f[] = {{.class = DEVICE_GPU},
-	    {.class = DEVICE_CPU, .usable = true},
-	    {.class = DEVICE_GPU, .usable = true}};
+	DeviceFacts f[] = {{.type = DEVICE_GPU},
+	    {.type = DEVICE_CPU, .usable = true},
+	    {.type = DEVICE_GPU, .usable = true}};
 	(void)state;
 	assert_int_equal(device_choose(f, 3, true, DEVICE_GPU), 1);
 	assert_int_equal(device_choose(f, 3, false, DEVICE_GPU), 2);

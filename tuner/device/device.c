@@ -3,26 +3,26 @@
 
 #include <string.h>
 
-static const DeviceDriver *const drivers[] = {&device_opencl};
+const DeviceDriver *const device_drivers[] = {&device_opencl, NULL};
 
 const DeviceDriver *device_driver(const char *name)
 {
-	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
-		if (!strcmp(drivers[i]->name, name))
-			return drivers[i];
+	for (int i = 0; device_drivers[i]; i++)
+		if (!strcmp(device_drivers[i]->name, name))
+			return device_drivers[i];
 	return NULL;
 }
 
-const char *device_class_name(DeviceClass class)
+const char *device_type_name(DeviceType type)
 {
 	static const char *const names[] = {"gpu", "cpu", "other"};
-	return names[class];
+	return names[type];
 }
 
-int device_choose(const DeviceFacts *facts, int n, bool any, DeviceClass class)
+int device_choose(const DeviceFacts *facts, int n, bool any, DeviceType type)
 {
 	for (int i = 0; i < n; i++)
-		if (facts[i].usable && (any || facts[i].class == class))
+		if (facts[i].usable && (any || facts[i].type == type))
 			return i;
 	return -1;
 }

@@ -1,6 +1,7 @@
 /* Devices that run kernels: one face for what OpenCL and CUDA's driver do.
  *
- *     device.c        which drivers there are
+ *     device.c        which drivers there are, and which device is taken
+ *     device_json.c   a device in JSON, as records and people have it
  *     device_probe.c  what devices this machine has, asked in a process of its
  *                     own: a driver starts threads, and may crash or hang
  *     opencl.c        the ICD loader, found at run time; its devices
@@ -22,10 +23,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "lib/arena.h"
 #include "lib/status.h"
 
-typedef enum { DEVICE_GPU, DEVICE_CPU, DEVICE_OTHER } DeviceClass;
+typedef enum { DEVICE_GPU, DEVICE_CPU, DEVICE_OTHER } DeviceType;
 
 /* Plain bytes: they are sent between processes.  Text is what a driver says, of
  * any bytes; 0 is what is not known. */
@@ -36,7 +39,7 @@ typedef struct {
 	char driver[64];       /* its version: "580.65", "3.1" */
 	char version[64];      /* of the interface: "OpenCL 3.0", "CUDA 13.0" */
 	char arch[16];         /* "sm_90"; "" */
-	DeviceClass class;
+	DeviceType type;
 	bool usable;           /* there, with a compiler, with timers */
 	int units;             /* compute units, multiprocessors */
 	int warp;              /* threads that run together */
@@ -110,12 +113,16 @@ typedef struct {
 
 extern const DeviceDriver device_opencl;
 
-/* device.c: by name; NULL */
+/* device.c: all, NULL behind the last; one by its name, or NULL */
+extern const DeviceDriver *const device_drivers[];
 const DeviceDriver *device_driver(const char *name);
-const char *device_class_name(DeviceClass class); /* "gpu" */
-/* The first usable device of a class, in a list; -1.  `any`: of whatever class. */
+const char *device_type_name(DeviceType type); /* "gpu" */
+/* The first usable device of a type, in a list; -1.  `any`: of whatever type. */
 int device_choose(
-    const DeviceFacts *facts, int n, bool any, DeviceClass class);
+    const DeviceFacts *facts, int n, bool any, DeviceType type);
+
+/* device_json.c: name, driver, version, limits; the caller's. */
+json_t *device_json(const DeviceDriver *driver, const DeviceFacts *facts);
 
 /* device_probe.c: `list` in a process of its own, which gets ten seconds.  To be
  * called before this process has threads. */

@@ -162,7 +162,7 @@ static void read_facts(
 	text(cl, d, OPENCL_DEVICE_VENDOR, f->vendor, sizeof f->vendor);
 	text(cl, d, OPENCL_DRIVER_VERSION, f->driver, sizeof f->driver);
 	text(cl, d, OPENCL_DEVICE_VERSION, f->version, sizeof f->version);
-	f->class = type & OPENCL_TYPE_GPU ? DEVICE_GPU
+	f->type = type & OPENCL_TYPE_GPU ? DEVICE_GPU
 	    : type & OPENCL_TYPE_CPU	  ? DEVICE_CPU
 					  : DEVICE_OTHER;
 	f->usable = number(cl, d, OPENCL_DEVICE_AVAILABLE) &&
