@@ -68,7 +68,8 @@ Refusal call_word(const Call *call, int i, const char **word);
 Refusal call_int(const Call *call, int i, int64_t *value);
 /* A number of at least `least`, or a slot. */
 Refusal call_handle(const Call *call, int i, int64_t least, Handle *handle);
-/* A list [_, f1, f2 ...] or [n, f1 ...]: handles[0] is HANDLE_NONE or n. */
+/* A list [_, f1, f2 ...] or [n, f1 ...]: handles[0] is HANDLE_NONE or n.  A factor
+ * is a number, or a loop: its extent, where a split fixed it. */
 Refusal call_factors(const Call *call, int i, int *n, Handle **handles);
 /* Names given by the step: exactly n, free in the nest. */
 Refusal call_outs(const Call *call, int n);

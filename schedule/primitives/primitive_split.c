@@ -4,6 +4,9 @@
  *   ->
  *     for mo in 7  for mi in 16   (c.i is 16*mo + mi)
  *
+ * A factor is a number, or another loop: as many iterations as a split gave that
+ * one.  So a decision is taken once and counts for all that follow it.
+ *
  * Every order of iterations stays what it was, so it is always legal.  The
  * first factor is open and covers what the others leave; the root variable of
  * an axis may be covered past its end (the stage's tail says how), another

@@ -203,10 +203,29 @@ static Refusal open_factors(const Call *call, int i, int *n, Handle **handles)
 	return NULL;
 }
 
+/* A factor: a number, or a loop, for the number that a split gave it. */
+static Refusal factor(
+    const Call *call, const TraceValue *value, Handle *handle)
+{
+	int64_t number;
+
+	if (!value_number(call, value, &number)) {
+		int var = value->kind == VALUE_WORD
+		    ? nest_find_var(call->nest, value->word) : -1;
+		*handle = var < 0 ? HANDLE_NONE
+				  : edit_split_extent(call->nest, var);
+		return *handle != HANDLE_NONE ? NULL
+		    : "a factor is a number or a loop with a fixed extent";
+	}
+	if (number < 1 || number > INT32_MAX)
+		return "a factor is at least 1";
+	*handle = tape_const(call->nest->tape, number);
+	return NULL;
+}
+
 Refusal call_factors(const Call *call, int i, int *n, Handle **handles)
 {
 	const TraceValue *list;
-	int64_t number;
 	Refusal why;
 
 	if (i < call->step->nargs && call->use_slots &&
@@ -227,11 +246,9 @@ Refusal call_factors(const Call *call, int i, int *n, Handle **handles)
 			(*handles)[j] = HANDLE_NONE;
 			continue;
 		}
-		if (!value_number(call, &list->list[j], &number))
-			return "a factor is a number";
-		if (number < 1 || number > INT32_MAX)
-			return "a factor is at least 1";
-		(*handles)[j] = tape_const(call->nest->tape, number);
+		why = factor(call, &list->list[j], &(*handles)[j]);
+		if (why)
+			return why;
 	}
 	return NULL;
 }

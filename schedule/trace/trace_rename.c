@@ -187,6 +187,14 @@ static bool names_something(char role, const char *word)
 	return role == 'B' || role == 'L' || role == 'U' || role == 'X';
 }
 
+/* A factor that is another loop's. */
+static bool names_loop(char role, const char *word)
+{
+	bool lanes = !strncmp(word, "lanes", 5) && (!word[5] || word[5] == '*');
+
+	return role == 'F' && !lanes;
+}
+
 static TraceValue rename_value(
     Rename *r, char role, TraceValue v, const Name *stage)
 {
@@ -194,7 +202,8 @@ static TraceValue rename_value(
 
 	if (v.kind == VALUE_WORD && role == 'P')
 		v.word = rename_part(r, v.word, stage);
-	else if (v.kind == VALUE_WORD && names_something(role, v.word))
+	else if (v.kind == VALUE_WORD &&
+	    (names_something(role, v.word) || names_loop(role, v.word)))
 		v.word = rename_word(r, v.word);
 	if (v.kind != VALUE_LIST)
 		return v;
