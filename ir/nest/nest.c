@@ -383,7 +383,6 @@ Expr *nest_axis_form(const Nest *nest, int stage, int axis)
 	return add_start(nest, a->start, var_form(nest, a->var, false));
 }
 
-/* The parts of an exact split give the extent; a root is rounded up. */
 bool nest_is_launched(const Nest *nest)
 {
 	for (int i = 0; i < nest->vars.n; i++)
@@ -392,11 +391,35 @@ bool nest_is_launched(const Nest *nest)
 	return false;
 }
 
+bool nest_is_root(const Nest *nest, int var)
+{
+	const Var *v = &nest->vars.at[var];
+	return v->axis >= 0 &&
+	       nest->stages.at[v->stage].axes[v->axis].var == var;
+}
+
+/* A fused loop's tiles of threads: the last of them may have threads without
+ * work, which stand behind the end of the outermost part. */
+bool nest_may_run_past(const Nest *nest, int loop)
+{
+	const Var *v = &nest->vars.at[loop];
+	bool bound = false;
+	for (int i = 0; i < v->nchild; i++)
+		bound |= loop_is_bound(nest->vars.at[v->child[i]].kind);
+	return v->how == VAR_SPLIT && v->nparts && !v->reduce && bound &&
+	       nest_is_root(nest, v->parts[0]);
+}
+
+/* The parts of an exact split give the extent; a root is rounded up. */
 Handle nest_covered(const Nest *nest, int var)
 {
 	const Var *v = &nest->vars.at[var];
+	if (v->how == VAR_FUSED && nest_may_run_past(nest, v->fused) &&
+	    nest->vars.at[v->fused].parts[0] == var)
+		return tape_ceildiv(
+		    nest->tape, nest_covered(nest, v->fused), v->div);
 	if (v->how != VAR_SPLIT ||
-	    nest->stages.at[v->stage].axes[v->axis].var != var)
+	    (!nest_is_root(nest, var) && !nest_may_run_past(nest, var)))
 		return v->extent;
 	Handle covered = nest->vars.at[v->child[0]].extent;
 	for (int i = 1; i < v->nchild; i++)

@@ -221,6 +221,10 @@ bool nest_require(
     Nest *nest, Handle value, const char *why, const char **refusal);
 /* Do the blocks and threads of a GPU run some of its loops? */
 bool nest_is_launched(const Nest *nest);
+/* A root variable of an axis of its stage? */
+bool nest_is_root(const Nest *nest, int var);
+/* Fused and split by threads that need not divide it? */
+bool nest_may_run_past(const Nest *nest, int loop);
 /* How many values a variable takes: its extent rounded up to its tiles. */
 Handle nest_covered(const Nest *nest, int var);
 

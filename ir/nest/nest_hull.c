@@ -314,8 +314,9 @@ static Hull hull_var(const Hulls *h, int var)
 	count_loops(h, var, &loops, &still);
 	if (still)
 		return hull_of(h, nest_var_value(h->nest, var));
+	Handle all = v->how == VAR_FUSED ? nest_covered(h->nest, var) : v->extent;
 	return interval(h, tape_const(h->tape, 0),
-	    tape_sub(h->tape, v->extent, tape_const(h->tape, 1)));
+	    tape_sub(h->tape, all, tape_const(h->tape, 1)));
 }
 
 static Hull hull_term(const Hulls *h, Expr *e)

@@ -79,13 +79,6 @@ static const bool *fix_above(Infer *f, int stage, int count)
 
 /* --- extents of variables ------------------------------------------------- */
 
-static bool is_root(const Nest *nest, int var)
-{
-	const Var *v = &nest->vars.at[var];
-	return v->axis >= 0 &&
-	       nest->stages.at[v->stage].axes[v->axis].var == var;
-}
-
 static bool size_var(Infer *f, int var, Handle extent);
 
 static bool size_children(Infer *f, int var)
@@ -96,7 +89,7 @@ static bool size_children(Infer *f, int var)
 	for (int i = 1; i < v->nchild; i++)
 		inner =
 		    tape_mul(f->tape, inner, nest->vars.at[v->child[i]].extent);
-	if (!is_root(nest, var) &&
+	if (!nest_is_root(nest, var) && !nest_may_run_past(nest, var) &&
 	    !nest_require(nest, tape_multiple(f->tape, v->extent, inner),
 		"the tile does not divide the extent of the inner or fused "
 		"loop that it splits",

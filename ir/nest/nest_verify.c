@@ -425,7 +425,8 @@ static bool check_distinct(Verify *v, int stage, int x)
 	const Stage *s = stage_at(v, stage);
 	/* a loop that runs once does not run twice at once */
 	Handle apart =
-	    tape_at_most(v->tape, var_at(v, x)->extent, tape_const(v->tape, 1));
+	    tape_at_most(v->tape, nest_covered(v->nest, x),
+		tape_const(v->tape, 1));
 	for (int d = 0; d < s->nwrite; d++) {
 		Expr *index = expr_substitute_axes(
 		    v->arena, s->write[d], v->value[stage], s->naxes);

@@ -1116,6 +1116,17 @@ static const struct {
      "at, ar = split(acc.i, [_, 2])\nbind(at, threadIdx.x)\n"
      "reorder(k0, at, ar, acc.j, k1)\nunroll(ar)\nunroll(acc.j)\n" SHARED,
 	NULL, 2 * 8 * 4 * 2}, /* a row of 8 is filled by a thread each */
+    /* 10 elements of a part by 4 threads, the last of them behind the part and,
+     * in the last block, behind the input */
+    {SUMS("5") "bind(acc.i, threadIdx.x)\nreorder(k0, acc.i, acc.j, k1)\n"
+	"unroll(acc.j)\nunroll(k1)\nt = cache_read(acc, a, shared)\n"
+	"compute_at(t, k0)\nf = fuse(t.x0, t.x1)\nf0, f1 = split(f, [_, 4])\n"
+	"bind(f1, threadIdx.x)\n", NULL, 3 * 5 * 4 * 2},
+    /* as many threads as a loop named has */
+    {SUMS("5") "bind(acc.i, threadIdx.x)\nreorder(k0, acc.i, acc.j, k1)\n"
+	"unroll(acc.j)\nunroll(k1)\nt = cache_read(acc, a, shared)\n"
+	"compute_at(t, k0)\nf = fuse(t.x0, t.x1)\nf0, f1 = split(f, [_, it])\n"
+	"bind(f1, threadIdx.x)\n", NULL, 3 * 5 * 4 * 2},
     /* both directions */
     {"acc = cache_write(c, reg)\ni0, it, ii = split(c.i, [_, 2, 2])\n"
      "reorder(i0, it, c.j, ii)\nbind(i0, blockIdx.x)\n"
