@@ -42,9 +42,10 @@ typedef struct {
 } Domain;
 
 typedef struct {
-	TraceValue value;   /* undefined while open */
+	TraceValue value;   /* while open: where to begin, if `usual` */
 	bool decision; /* written with ? */
 	bool open;     /* a decision that is not taken */
+	bool usual;    /* of an open one: the value is the rules' guess */
 	Domain domain; /* of a decision */
 	const char *key; /* "limit" in limit=16; NULL for positional */
 	Span span;

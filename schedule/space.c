@@ -22,6 +22,21 @@ static int first_part(const Arg *arg)
 	return arg->domain.kind == DOMAIN_TILE;
 }
 
+/* The position that the rules guess; the first where they do not. */
+static int usual_position(const Arg *arg, int part)
+{
+	const Domain *d = &arg->domain;
+	const TraceValue *v = &arg->value;
+	if (!arg->usual)
+		return 0;
+	if (d->kind == DOMAIN_TILE)
+		v = &v->list[part];
+	for (int i = 0; i < d->nvalues[part]; i++)
+		if (value_equal(&d->values[part][i], v))
+			return i;
+	return 0;
+}
+
 static void sketch_parts(Sketch *s)
 {
 	int tail = primitive_find("tail");
@@ -37,7 +52,8 @@ static void sketch_parts(Sketch *s)
 				    arg->domain.nvalues[p],
 				    arg->domain.values[p],
 				    slot ? s->nslots++ : -1,
-				    step->primitive == tail};
+				    step->primitive == tail,
+				    usual_position(arg, p)};
 		}
 	}
 }

@@ -16,6 +16,7 @@ typedef struct {
 	const TraceValue *values;
 	int slot;             /* -1: structural */
 	bool tail;            /* the style of a block's tails */
+	int usual;            /* where a search begins */
 } Part;
 
 typedef struct {

@@ -213,6 +213,22 @@ static double analytic_one(Space *space, const Candidate *c)
 	return seconds;
 }
 
+/* What the rules guess, of the first sketch where that is legal. */
+static bool usual_candidate(Space *space, Candidate *out)
+{
+	Refusal why;
+	for (int k = 0; k < space->sketches.n; k++) {
+		const Sketch *s = &space->sketches.at[k];
+		*out = (Candidate){.sketch = (uint16_t)k};
+		for (int p = 0; p < s->nparts; p++)
+			out->at[p] = (int16_t)s->parts[p].usual;
+		if (space_legal(space, out, &why))
+			return true;
+		space_refuse(space, why);
+	}
+	return false;
+}
+
 /* The best of seeded samples, each of the best few improved by single moves
  * until none of FIRST_STEPS in a row helps.  Where nearly every sample is of
  * another structure the moves find more in less time. */
@@ -223,6 +239,8 @@ bool space_first(Space *space, int tries, Candidate *out)
 	double cost[FIRST_KEPT];
 	int n = 0, blocks = space->program->nblocks;
 	int64_t most = space->plans_made + FIRST_PLANS;
+	if (space->machine->gpu && usual_candidate(space, out))
+		return true; /* no model of a GPU ranks samples yet */
 	/* A large program's samples cost more, and are each a new plan. */
 	if (blocks > FIRST_BLOCKS)
 		tries = tries * FIRST_BLOCKS / blocks * FIRST_BLOCKS / blocks + 1;

@@ -43,5 +43,5 @@ Refusal plan_limits(
 		if (i == plan->anchor && c.padding > 2)
 			return "more than half of the work is padding";
 	}
-	return NULL;
+	return machine->gpu ? plan_launches(plan, machine, values) : NULL;
 }

@@ -157,6 +157,10 @@ double plan_seconds(
 Refusal plan_limits(
     const Plan *plan, const Machine *machine, const int64_t *values);
 
+/* plan_launch.c: and of a GPU's launches. */
+Refusal plan_launches(
+    const Plan *plan, const Machine *machine, const int64_t *values);
+
 /* cost.c: what one stage costs, for both. */
 typedef struct {
 	int body;              /* loops[body..] are unrolled or vector */

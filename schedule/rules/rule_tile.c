@@ -107,7 +107,7 @@ static bool is_anchor(const Tiling *t)
 /* --- the writer ---------------------------------------------------------------- */
 
 /* The block's only reader, if it reads each element at its own place. */
-static int elementwise_reader(const Rules *r, const RuleBlock *b)
+int rule_elementwise_reader(const Rules *r, const RuleBlock *b)
 {
 	if (b->output || b->consumers.n != 1)
 		return -1;
@@ -133,14 +133,13 @@ static int elementwise_reader(const Rules *r, const RuleBlock *b)
 	return reader;
 }
 
-/* The writer's axis that goes along with axis `a` of the block. */
-static int writer_axis(const Tiling *t, int reader, int a)
+int rule_reader_axis(const Rules *r, const Block *block, int reader, int a)
 {
 	if (reader < 0)
 		return a;
-	const RuleBlock *w = &t->r->blocks[reader];
+	const RuleBlock *w = &r->blocks[reader];
 	for (int i = 0; i < w->reads.n; i++)
-		if (w->reads.at[i].buffer == t->block->buffer &&
+		if (w->reads.at[i].buffer == block->buffer &&
 		    w->reads.at[i].plain)
 			return rule_axis_of(w->reads.at[i].index[a]);
 	return a;
@@ -185,8 +184,8 @@ static void name_axes(Tiling *t, int reader)
 			    t->naxes == 16)
 				continue;
 			const char *name =
-			    t->writer_block->axes[writer_axis(t, reader, a)]
-				.name;
+			    t->writer_block->axes[rule_reader_axis(
+				    r, t->block, reader, a)].name;
 			TileAxis *x = &t->axes[t->naxes++];
 			*x = (TileAxis){.name = name,
 			    .axis = a,
@@ -983,7 +982,7 @@ void rule_tile_along(Rules *r, const RuleTiled *tiled)
 	    .info = &r->blocks[tiled->block]};
 	int reader = rule_results(r, tiled->block) > 1
 	    ? -1
-	    : elementwise_reader(r, t.info);
+	    : rule_elementwise_reader(r, t.info);
 	r->blocks[tiled->block].scheduled = true;
 	r->blocks[tiled->block].home = reader >= 0 ? reader : tiled->block;
 	t.writer_block = t.block;

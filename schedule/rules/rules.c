@@ -320,6 +320,18 @@ static void run_passes(Rules *r)
 			    row->pass == READERS_FIRST ? n - 1 - i : i);
 }
 
+/* What a rule takes with a domain behind it is where a search begins. */
+static void open_decisions(Trace *trace)
+{
+	for (int i = 0; i < trace->steps.n; i++)
+		for (int k = 0; k < trace->steps.at[i].nargs; k++) {
+			Arg *arg = &trace->steps.at[i].args[k];
+			arg->usual = arg->decision && !arg->open &&
+			    arg->domain.values;
+			arg->open |= arg->usual;
+		}
+}
+
 /* Everything for one choice of structure. */
 static Trace *sketch_trace(Rules *r)
 {
@@ -338,6 +350,7 @@ static Trace *sketch_trace(Rules *r)
 	    r->arena, source, (Span){0, source->size}, &diag);
 	assert(trace && "a rule wrote a trace that does not parse");
 	diag_free(&diag);
+	open_decisions(trace);
 	return trace_resolve_lanes(r->arena, trace, r->machine);
 }
 
@@ -347,8 +360,9 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 	const RuleTiled *t = &r->tiled;
 	const char *name = "plain";
 	if (t->block >= 0 && r->machine->gpu)
-		name = arena_printf(r->arena, "%s.blocks",
-		    r->program->blocks[t->block].name);
+		name = arena_printf(r->arena, "%s.blocks%s",
+		    r->program->blocks[t->block].name,
+		    t->outer ? " taps" : "");
 	else if (t->block >= 0)
 		name = arena_printf(r->arena, "%s.%sx%d%s",
 		    r->program->blocks[t->block].name,
@@ -436,7 +450,11 @@ static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
 			r->tiled = (RuleTiled){.block = i};
 	if (r->tiled.block >= 0)
 		add_sketch(r, out);
-	r->tiled.block = -1;
+	if (r->tiled.block >= 0 && rule_block_has_window(r, r->tiled.block)) {
+		r->tiled.outer = true;
+		add_sketch(r, out);
+	}
+	r->tiled = (RuleTiled){.block = -1};
 	add_sketch(r, out);
 	buf_free(&r->text);
 }

@@ -73,7 +73,8 @@ typedef struct {
 typedef struct {
 	int block;         /* -1: none */
 	int axis, lanes;   /* spatial; -1: none */
-	bool outer;        /* the axis's tiles run outside of the others' */
+	bool outer;        /* the axis's tiles run outside of the others'; of a
+			      GPU: the window's axes outside of the steps */
 } RuleTiled;
 
 /* A loop that blocks may be computed at. */
@@ -242,8 +243,14 @@ typedef struct {
 RuleWork rule_work_of(Expr *body);
 /* rule_tile.c: the block, its writer, its operands. */
 void rule_tile_along(Rules *r, const RuleTiled *tiled);
-/* rule_block.c: has it operands that are used again along two axes? */
+/* The block's only reader, if it reads each element at its own place; -1.  Its axis
+ * that goes along with an axis of the block (reader -1: the block itself). */
+int rule_elementwise_reader(const Rules *r, const RuleBlock *b);
+int rule_reader_axis(const Rules *r, const Block *block, int reader, int axis);
+/* rule_block.c: has it operands that are used again along two axes; a reduction
+ * of several axes? */
 bool rule_block_fits(const Rules *r, int block);
+bool rule_block_has_window(const Rules *r, int block);
 /* rule_points.c: the choice; is the block made point by point with others? */
 void rule_points_choose(Rules *r);
 bool rule_is_point(const Rules *r, int block);

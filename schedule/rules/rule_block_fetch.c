@@ -1,0 +1,208 @@
+/* What the threads of a block read of a product's operands in a step: fetched
+ * together into shared memory.
+ *
+ *     for k0
+ *       threadIdx.y threadIdx.x for f     a_s[..] = a[..], by all threads, some
+ *       ...                               elements each; zeros behind its end
+ *
+ * The fused loop over what is fetched need not be a multiple of the threads
+ * (ir/nest/nest.c, nest_may_run_past).  What a block alone makes of an input for
+ * the product (its border of zeros) is computed there instead.  Where a thread's
+ * rows lie across what is fetched they are put side by side, the next step a
+ * row of memory banks and a few further. */
+#include "schedule/rules/block.h"
+
+enum {
+	BANKS = 32, /* of shared memory, 4 bytes each */
+	SHIFT = 4   /* of a row against the one before: keeps vectors whole */
+};
+
+/* Does the read move with an axis of the reduction, and not at random? */
+static bool is_operand(const Product *p, const RuleRead *read)
+{
+	bool reduced = false;
+	for (int a = p->block->nspatial; a < p->block->naxes; a++)
+		reduced |= read->uses[a] && p->block->axes[a].extent > 1;
+	for (int d = 0; d < read->nindex; d++)
+		if (expr_has_data(read->index[d]))
+			return false;
+	return reduced && read->nindex > 0;
+}
+
+/* The block that makes what is read, for this product alone; -1. */
+static int maker_of(const Product *p, const RuleRead *read)
+{
+	const Rules *r = p->r;
+	int made = r->program->buffers[read->buffer].block;
+	if (made < 0 || !rule_is_open(r, made) ||
+	    r->program->blocks[made].reduce != REDUCE_NONE ||
+	    r->blocks[made].output || r->blocks[made].consumers.n != 1 ||
+	    r->program->blocks[made].nspatial != read->nindex ||
+	    rule_reads_of(p->info, read->buffer) != 1)
+		return -1;
+	return made;
+}
+
+/* Does what a block reads in a step lie along more than one value of it? */
+static bool is_spread(const Product *p, const Expr *index)
+{
+	if (index->op == OP_AXIS) {
+		bool window = index->id >= p->block->nspatial &&
+		    index->id != p->step && p->taps;
+		return !window && (index->id >= p->block->nspatial ||
+		    product_tiles(p, index->id));
+	}
+	for (int i = 0; i < index->narg; i++)
+		if (is_spread(p, index->arg[i]))
+			return true;
+	return false;
+}
+
+/* All threads of the block, each some elements.  What one step reads one value
+ * of stays outside of them: the first dimension of the others makes room for
+ * threads that have nothing to do. */
+static void put_loops(Product *p, const char *stage, const RuleRead *read,
+    const char *const *axes)
+{
+	const char *plain = rule_plain_name(
+	    arena_strdup(p->r->arena, stage));
+	int first = 0, n = read->nindex;
+	while (first < n - 1 && !is_spread(p, read->index[first]))
+		first++;
+	const char *loop =
+	    arena_printf(p->r->arena, "%s.%s", stage, axes[first]);
+	if (n - first > 1) {
+		loop = arena_printf(p->r->arena, "%s_f", plain);
+		product_put(p, "%s = fuse(", loop);
+		for (int d = first; d < n; d++)
+			product_put(
+			    p, "%s%s.%s", d > first ? ", " : "", stage, axes[d]);
+		product_put(p, ")\n");
+	}
+	product_put(p, "%s_0", plain);
+	for (int d = BLOCK_AXES - 1; d >= 0; d--)
+		if (p->axes[d].axis >= 0)
+			product_put(p, ", %s_%c", plain, "xyz"[d]);
+	product_put(p, " = split(%s, [_", loop);
+	for (int d = BLOCK_AXES - 1; d >= 0; d--)
+		if (p->axes[d].axis >= 0)
+			product_put(p, ", %s", p->axes[d].threads);
+	product_put(p, "])\n");
+	for (int d = BLOCK_AXES - 1; d >= 0; d--)
+		if (p->axes[d].axis >= 0)
+			product_put(p, "bind(%s_%c, threadIdx.%c)\n", plain,
+			    "xyz"[d], "xyz"[d]);
+}
+
+/* The dimension that a thread's rows move alone; -1. */
+static int dim_of_rows(const Product *p, const RuleRead *read)
+{
+	int found = -1, axis = p->axes[BLOCK_Y].axis;
+	for (int d = 0; d < read->nindex; d++)
+		if (rule_axis_of(read->index[d]) == axis)
+			found = d;
+	for (int i = 0; i < BLOCK_AXES; i++)
+		if (i != BLOCK_Y && p->axes[i].axis >= 0 &&
+		    read->uses[p->axes[i].axis])
+			return -1;
+	return found;
+}
+
+/* Rows of a thread side by side: it reads several at once. */
+static void put_layout(Product *p, const RuleRead *read, const char *copy)
+{
+	int last = read->nindex - 1, rows = dim_of_rows(p, read);
+	if (rows < 0 || rows == last)
+		return;
+	product_put(p, "transform_layout(%s, [", copy);
+	for (int d = 0; d <= last; d++)
+		if (d != rows)
+			product_put(p, "x%d, ", d);
+	product_put(p, "x%d])\nstorage_align(%s, %d, %d, %d)\n", rows, copy,
+	    last - 1, BANKS, SHIFT);
+}
+
+static const char *const *copy_axes(Product *p, int n)
+{
+	const char **axes = NEW_N(p->r->arena, const char *, n);
+	for (int d = 0; d < n; d++)
+		axes[d] = arena_printf(p->r->arena, "x%d", d);
+	return axes;
+}
+
+static void put_copy(Product *p, const RuleRead *read)
+{
+	const Buffer *b = &p->r->program->buffers[read->buffer];
+	const char *copy = rule_plain_name(arena_printf(p->r->arena,
+	    "%s_%s_s%d", p->block->name, b->name, read->number));
+	product_put(p, "%s = cache_read(%s, %s, shared", copy, p->acc, b->name);
+	if (rule_reads_of(p->info, read->buffer) > 1)
+		product_put(p, ", read=%d", read->number);
+	product_put(p, ")\ncompute_at(%s, %s)\n", copy, p->steps);
+	put_loops(p, copy, read, copy_axes(p, read->nindex));
+	put_layout(p, read, copy);
+	if (p->padded)
+		product_put(p, "pad(%s, 0)\n", copy);
+}
+
+static void put_maker(Product *p, const RuleRead *read, int made)
+{
+	const Block *b = &p->r->program->blocks[made];
+	const char **axes = NEW_N(p->r->arena, const char *, b->naxes);
+	for (int a = 0; a < b->naxes; a++)
+		axes[a] = b->axes[a].name;
+	product_put(p, "set_scope(%s, shared)\ncompute_at(%s, %s)\n", b->name,
+	    b->name, p->steps);
+	put_loops(p, b->name, read, axes);
+	if (p->padded)
+		product_put(p, "pad(%s, 0)\n", b->name);
+	p->r->blocks[made].scheduled = true;
+}
+
+/* Is a product 0 where its operands are? */
+static bool vanishes(const Expr *e)
+{
+	switch (e->op) {
+	case OP_READ:
+		return true;
+	case OP_CAST:
+	case OP_NEG:
+		return vanishes(e->arg[0]);
+	case OP_MUL:
+	case OP_ADD:
+	case OP_SUB:
+		return vanishes(e->arg[0]) && vanishes(e->arg[1]);
+	default:
+		return false;
+	}
+}
+
+/* May steps behind the end be made, of zeros? */
+static bool may_pad(const Product *p)
+{
+	const Expr *body = p->r->bodies[p->info->block];
+	for (int i = 0; i < p->info->reads.n; i++)
+		if (!is_operand(p, &p->info->reads.at[i]))
+			return false;
+	return p->block->reduce == REDUCE_SUM && vanishes(body) &&
+	    product_reads_at(p->info, p->step);
+}
+
+void product_fetch(Product *p)
+{
+	p->padded = may_pad(p);
+	/* those of one buffer the last first: a read that was replaced no longer
+	 * counts */
+	for (int i = p->info->reads.n - 1; i >= 0; i--) {
+		const RuleRead *read = &p->info->reads.at[i];
+		int made = maker_of(p, read);
+		if (!is_operand(p, read))
+			continue;
+		if (made >= 0)
+			put_maker(p, read, made);
+		else
+			put_copy(p, read);
+	}
+	if (p->padded)
+		product_put(p, "tail(%s, pad)\n", p->acc);
+}

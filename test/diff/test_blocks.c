@@ -1,0 +1,238 @@
+/* Random products and convolutions for a GPU: every sketch of each, its first
+ * candidate and some others, computes what the operator says, with races checked,
+ * and asks for no more than a GPU has.  A candidate's trace is found again, and
+ * what the launches need fits what the plan says. */
+#include "test/common_lower.h"
+#include "test/common_program.h"
+#include "test/common_schedule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { QUICK = 12, LONG = 600, SAMPLES = 6 };
+
+typedef struct {
+	Arena *arena;
+	Rng rng;
+} Draw;
+
+static int between(Draw *d, int least, int most)
+{
+	return least + (int)rng_below(&d->rng, (uint64_t)(most - least + 1));
+}
+
+static const char *one_of(Draw *d, const char *const *words, int n)
+{
+	return words[between(d, 0, n - 1)];
+}
+
+static const char *const types[] = {"f32", "f32", "f16", "bf16", "f64", "i32"};
+
+/* Operands either way round, perhaps a batch of them; what follows. */
+static const char *product(Draw *d)
+{
+	static const char *const ends[] = {"c[%si, j]", "max(c[%si, j] + t[j], 0)",
+	    "c[%si, j] + r[%si, j]"};
+	const char *a[] = {"i, k", "k, i"}, *b[] = {"k, j", "j, k"};
+	int m = between(d, 4, 40), n = between(d, 4, 40), k = between(d, 1, 30);
+	int x = between(d, 0, 1), y = between(d, 0, 1), end = between(d, 0, 2);
+	bool batch = !between(d, 0, 2);
+	const char *o = batch ? "o, " : "", *three = batch ? "3, " : "";
+	const char *type = one_of(d, types, 6);
+	const char *sum = !strcmp(type, "f64") || !strcmp(type, "i32")
+	    ? type : "f32";
+	const char *last = arena_printf(d->arena, ends[end], o, o);
+	return arena_printf(d->arena,
+	    "inputs: {a: '%s[%s%d, %d]', b: '%s%s[%s%d, %d]', t: '%s[%d]', "
+	    "r: '%s[%s%d, %d]'}\ncompute: |\n"
+	    "  c[%s%si < %d, j < %d] = sum[k < %d](%s(a[%s%s])*%s(b[%s%s]))\n"
+	    "  y[%s%si < %d, j < %d] = %s\noutputs: [y]\n",
+	    type, three, x ? k : m, x ? m : k, between(d, 0, 1) ? "const " : "",
+	    type, three, y ? n : k, y ? k : n, sum, n, sum, three, m, n,
+	    batch ? "o < 3" : "", batch ? ", " : "", m, n, k, sum, o, a[x], sum,
+	    o, b[y], batch ? "o < 3" : "", batch ? ", " : "", m, n, last);
+}
+
+/* With a border, a stride, gaps in the window, groups; channels first or last. */
+static const char *convolution(Draw *d)
+{
+	int groups = between(d, 0, 2) ? 1 : between(d, 2, 3);
+	int c = between(d, 1, 6), o = groups * between(d, 4, 12);
+	int h = between(d, 3, 9), w = between(d, 3, 15), k = between(d, 1, 3);
+	int stride = between(d, 1, 2), pad = between(d, 0, 1);
+	int gap = h > 2 * (k - 1) && w > 2 * (k - 1) ? between(d, 1, 2) : 1;
+	int p = (h + 2 * pad - gap * (k - 1) - 1) / stride + 1;
+	int q = (w + 2 * pad - gap * (k - 1) - 1) / stride + 1;
+	bool last = between(d, 0, 1);
+	const char *channel = groups == 1 ? "c"
+	    : arena_printf(d->arena, "o//%d*%d + c", o / groups, c);
+	const char *x = arena_printf(d->arena,
+	    last ? "p[i*%d + r*%d, j*%d + s*%d, %s]"
+		 : "p[%5$s, i*%1$d + r*%2$d, j*%3$d + s*%4$d]",
+	    stride, gap, stride, gap, channel);
+	const char *border = arena_printf(d->arena,
+	    "if %d <= i < %d and %d <= j < %d then x[%s] else 0", pad, h + pad,
+	    pad, w + pad,
+	    arena_printf(d->arena, last ? "i - %d, j - %d, c" : "c, i - %d, j - %d",
+		pad, pad));
+	int all = c * groups, hp = h + 2 * pad, wp = w + 2 * pad;
+	return arena_printf(d->arena,
+	    "inputs: {x: 'f32[%s]', w: '%sf32[%d, %d, %d, %d]', t: 'f32[%d]'}\n"
+	    "compute: |\n  p[%s] = %s\n"
+	    "  f[%s] = sum[c < %d, r < %d, s < %d](%s*w[o, c, r, s])\n"
+	    "  y[%s] = max(f[%s] + t[o], 0)\noutputs: [y]\n",
+	    last ? arena_printf(d->arena, "%d, %d, %d", h, w, all)
+		 : arena_printf(d->arena, "%d, %d, %d", all, h, w),
+	    between(d, 0, 1) ? "const " : "", o, c, k, k, o,
+	    last ? arena_printf(d->arena, "i < %d, j < %d, c < %d", hp, wp, all)
+		 : arena_printf(d->arena, "c < %d, i < %d, j < %d", all, hp, wp),
+	    border,
+	    last ? arena_printf(d->arena, "i < %d, j < %d, o < %d", p, q, o)
+		 : arena_printf(d->arena, "o < %d, i < %d, j < %d", o, p, q),
+	    c, k, k, x,
+	    last ? arena_printf(d->arena, "i < %d, j < %d, o < %d", p, q, o)
+		 : arena_printf(d->arena, "o < %d, i < %d, j < %d", o, p, q),
+	    last ? "i, j, o" : "o, i, j");
+}
+
+/* An input spread by a stride; each channel by itself; two products. */
+static const char *others(Draw *d)
+{
+	int c = between(d, 1, 5), o = between(d, 4, 9), h = between(d, 2, 6);
+	int k = between(d, 2, 4), n = 2 * h - 2 + k, m = between(d, 4, 20);
+	switch (between(d, 0, 2)) {
+	case 0:
+		return arena_printf(d->arena,
+		    "inputs: {x: 'f32[%d, %d, %d]', w: 'f32[%d, %d, %d, %d]'}\n"
+		    "compute: |\n"
+		    "  u[c < %d, i < %d, j < %d] = if i%%2 == 0 and j%%2 == 0 "
+		    "and i//2 < %d and j//2 < %d then x[c, i//2, j//2] else 0\n"
+		    "  y[o < %d, i < %d, j < %d] = sum[c < %d, r < %d, s < %d]"
+		    "(u[c, i + r, j + s]*w[c, o, r, s])\n",
+		    c, h, h, c, o, k, k, c, n + k - 1, n + k - 1, h, h, o, n, n,
+		    c, k, k);
+	case 1:
+		return arena_printf(d->arena,
+		    "inputs: {x: 'f32[%d, %d, %d]', w: 'const f32[%d, %d, %d]'}\n"
+		    "compute: |\n  y[c < %d, i < %d, j < %d] = "
+		    "sum[r < %d, s < %d](x[c, i + r, j + s]*w[c, r, s])\n",
+		    o, h + k, m + k, o, k, k, o, h, m, k, k);
+	default:
+		return arena_printf(d->arena,
+		    "inputs: {q: 'f32[2, %d, %d]', k: 'f32[2, %d, %d]', "
+		    "v: 'f32[2, %d, %d]'}\ncompute: |\n"
+		    "  s[h < 2, i < %d, j < %d] = "
+		    "sum[d < %d](q[h, i, d]*k[h, j, d])\n"
+		    "  y[h < 2, i < %d, d < %d] = "
+		    "sum[j < %d](s[h, i, j]*v[h, j, d])\n",
+		    m, o, m, o, m, o, m, m, o, m, o, m);
+	}
+}
+
+static void check(Arena *arena, Space *space, const Program *p,
+    const Candidate *c, const Machine *machine, void *const *data,
+    const char *text)
+{
+	Error error = {0};
+	Candidate found;
+	char why[512];
+	Buf steps = {0};
+	const Trace *trace = space_trace(arena, space, c);
+	Nest *nest = schedule_nest(arena, p, machine, trace, &error);
+	Lowered *l = nest ? lower(arena, nest, machine, &error) : NULL;
+	trace_print(&steps, trace);
+	if (!l)
+		fail_msg("%s\n%s\n%s", error.text, text, buf_text(&steps));
+	if (!lowered_verify(l, why, sizeof why))
+		fail_msg("%s\n%s\n%s", why, text, buf_text(&steps));
+	const char *wrong = lowercheck_run(arena, l, data, 1e-5, NULL, NULL);
+	if (wrong)
+		fail_msg("%s\n%s\n%s", wrong, text, buf_text(&steps));
+	if (!lower_launches(l, machine, &error))
+		fail_msg("%s\n%s\n%s", error.text, text, buf_text(&steps));
+	if (!space_find(space, trace, &found) ||
+	    memcmp(&found, c, sizeof found))
+		fail_msg("not found again\n%s\n%s", text, buf_text(&steps));
+	buf_free(&steps);
+}
+
+/* Samples of each sketch; how many sketches are of blocks. */
+static int check_sketches(Draw *d, const Program *p, const Target *t,
+    void *const *data, const char *text)
+{
+	Error error = {0};
+	Candidate c;
+	Space *space = space_new(d->arena, p, &t->machine, &error);
+	int blocks = 0;
+	assert_non_null(space);
+	int *left = NEW_N(d->arena, int, space_nsketches(space));
+	for (int i = 0; i < space_nsketches(space); i++) {
+		left[i] = SAMPLES;
+		blocks += strstr(space_sketch_name(space, i), ".blocks") != NULL;
+	}
+	bool any = space_first(space, 64, &c);
+	for (int i = 0; any && i < SAMPLES * 4; i++) {
+		Arena *scratch = arena_new();
+		if (left[c.sketch]-- > 0)
+			check(scratch, space, p, &c, &t->machine, data, text);
+		arena_free(scratch);
+		any = space_sample(space, &d->rng, &c);
+	}
+	if (!any || left[0] == SAMPLES)
+		fail_msg("no candidates of the first sketch\n%s", text);
+	return blocks;
+}
+
+typedef struct {
+	const char *name;
+	const char *(*text)(Draw *d); /* but for the first lines */
+	bool always; /* in blocks */
+} Form;
+
+static const Form forms[] = {{"product", product, true},
+    {"convolution", convolution, false}, {"others", others, false}};
+enum { FORMS = sizeof forms / sizeof *forms };
+
+static int trial(const Form *form, int number)
+{
+	Draw d = {arena_new(), rng_stream(78, (uint64_t)(form - forms),
+				   (uint64_t)number)};
+	Error error = {0};
+	const char *text = arena_printf(
+	    d.arena, "tunec: 1\nname: %s\n%s", form->name, form->text(&d));
+	Program *p = program_of_text(d.arena, text, NUMERICS_DEFAULT);
+	const Target *t = target_parse(d.arena, "cuda -arch=sm_80", &error);
+	void **data = lowercheck_data(d.arena, p, &d.rng);
+	lowercheck_expect(p, data);
+	int blocks = check_sketches(&d, p, t, data, text);
+	arena_free(d.arena);
+	return blocks;
+}
+
+static void test_blocks(void **state)
+{
+	const char *tier = getenv("TIER"), *seed = getenv("SEED");
+	int n = tier && !strcmp(tier, "long") ? LONG : QUICK;
+	(void)state;
+	for (int f = 0; f < FORMS; f++) {
+		int found = 0, first = seed ? atoi(seed) : 0;
+		for (int i = first; i < first + n; i++)
+			found += trial(&forms[f], i) > 0;
+		print_message("%s: %d of %d in blocks\n", forms[f].name, found,
+		    n);
+		assert_true(forms[f].always ? found == n : 2 * found > n);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
