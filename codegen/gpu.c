@@ -62,6 +62,7 @@ void gpu_machine(const Gpu *gpu, Machine *machine)
 	    .processors = gpu->processors,
 	    .partitions = PARTITIONS,
 	    .warp = WARP,
+	    .exchanges = true,
 	    .block_threads = BLOCK_THREADS,
 	    .processor_threads = gpu->processor_threads,
 	    .processor_blocks = gpu->processor_blocks,

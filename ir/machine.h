@@ -36,6 +36,7 @@ typedef struct {
 	int processors;         /* that run blocks ("SM", compute unit) */
 	int partitions;         /* of a processor, each with its registers */
 	int warp;               /* threads that run together */
+	bool exchanges;         /* these read each other's registers */
 	int block_threads;      /* at most */
 	int processor_threads, processor_blocks; /* at once, at most */
 	int thread_registers, processor_registers; /* of 32 bits */

@@ -526,8 +526,9 @@ static void run_stage(Run *run, int stage, int at)
 	Stamp *now = &run->now;
 	int depth = now->n;
 	LoopKind kind = run->nest->vars.at[loop].kind;
-	/* lanes of a reduction are combined, whatever their order */
-	bool lanes = kind == LOOP_VECTOR && run->nest->vars.at[loop].reduce;
+	/* lanes or threads of a reduction are combined, in any order */
+	bool lanes = (kind == LOOP_VECTOR || loop_is_thread(kind)) &&
+	    run->nest->vars.at[loop].reduce;
 	if (kind != LOOP_SERIAL && kind != LOOP_UNROLL && !lanes &&
 	    depth < CONCURRENT)
 		now->run[now->n++] = ++run->runs;

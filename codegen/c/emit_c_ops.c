@@ -867,6 +867,7 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_PREFETCH: op_prefetch(e, n); return;
 	case LOW_DOT: op_dot(e, n); return;
 	case LOW_BARRIER: /* a GPU's: lower() refuses it for other machines */
+	case LOW_WARP_XOR:
 	case LOW_COUNT: break;
 	}
 	assert(!"an operation");

@@ -607,6 +607,17 @@ static void op_store(EmitDevice *e, const LowNode *n)
 	}
 }
 
+/* Of CUDA C alone; what is narrower than a word goes as one. */
+static const char *text_warp_xor(EmitDevice *e, const LowNode *n, int part)
+{
+	DType type = temp_of(e, n->dst)->type;
+	bool word = dtype_bytes(type) >= 4 && type != DT_BOOL;
+	const char *whole = word ? "" : "(int)";
+	return device_text(e, "(%s)__shfl_xor_sync(~0u, %s%s, %lld)",
+	    device_type(e, type, 1), whole, arg(e, n, 0, part),
+	    (long long)n->i);
+}
+
 /* --- the table ---------------------------------------------------------------- */
 
 static PartText *text_of(LowOpcode op)
@@ -643,6 +654,7 @@ static PartText *text_of(LowOpcode op)
 	case LOW_NOT: return text_logic;
 	case LOW_ANY: return text_any;
 	case LOW_SELECT: return text_select;
+	case LOW_WARP_XOR: return text_warp_xor;
 	case LOW_RSQRT:
 	case LOW_MATH: return text_math;
 	case LOW_DOT: return text_dot;

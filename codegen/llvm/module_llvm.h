@@ -83,6 +83,9 @@ void llvm_launch_mark(
     LlvmGen *gen, LLVMValueRef function, const LowLaunch *launch);
 LLVMValueRef llvm_launch_index(LlvmGen *gen, LoopKind kind);
 void llvm_launch_barrier(LlvmGen *gen);
+/* Of the thread whose number in its warp differs in these bits. */
+LLVMValueRef llvm_launch_xor(
+    LlvmGen *gen, DType dtype, LLVMValueRef x, int64_t bits);
 LLVMValueRef llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer);
 
 /* module_llvm_op.c: an index is held in 32 bits where its range and the target

@@ -44,6 +44,38 @@ void llvm_launch_barrier(LlvmGen *gen)
 	llvm_intrinsic(gen, "llvm.nvvm.barrier0", NULL, 0, NULL, 0);
 }
 
+/* One word of 32 bits, between all threads of a warp. */
+static V exchange_word(LlvmGen *gen, V word, int64_t bits)
+{
+	V args[] = {llvm_int(gen, 32, -1, 1), word, llvm_int(gen, 32, bits, 1),
+	    llvm_int(gen, 32, LOW_WARP - 1, 1)};
+	return llvm_intrinsic(
+	    gen, "llvm.nvvm.shfl.sync.bfly.i32", NULL, 0, args, 4);
+}
+
+V llvm_launch_xor(LlvmGen *gen, DType dtype, V x, int64_t bits)
+{
+	LLVMBuilderRef b = gen->builder;
+	LLVMTypeRef type = LLVMTypeOf(x), word = llvm_int_type(gen, 32, 1);
+	int size = dtype == DT_BOOL ? 1 : 8 * dtype_bytes(dtype);
+	LLVMTypeRef whole = llvm_int_type(gen, size, 1);
+	x = LLVMBuildBitCast(b, x, whole, "");
+	if (size <= 32) {
+		x = LLVMBuildZExt(b, x, word, "");
+		x = exchange_word(gen, x, bits);
+		return LLVMBuildBitCast(
+		    b, LLVMBuildTrunc(b, x, whole, ""), type, "");
+	}
+	assert(size == 64);
+	V half = llvm_int(gen, 64, 32, 1);
+	V low = exchange_word(gen, LLVMBuildTrunc(b, x, word, ""), bits);
+	V high = exchange_word(gen,
+	    LLVMBuildTrunc(b, LLVMBuildLShr(b, x, half, ""), word, ""), bits);
+	x = LLVMBuildOr(b, LLVMBuildZExt(b, low, whole, ""),
+	    LLVMBuildShl(b, LLVMBuildZExt(b, high, whole, ""), half, ""), "");
+	return LLVMBuildBitCast(b, x, type, "");
+}
+
 V llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer)
 {
 	LlvmGen *gen = f->gen;

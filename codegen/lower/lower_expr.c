@@ -519,7 +519,13 @@ static Value eval_logic(Lower *l, const Expr *e)
 
 static Value eval_read(Lower *l, const Expr *e)
 {
+	const bool *clamp = l->clamp;
+	/* what threads share out is there, rows too many as well */
+	if (l->machine->gpu &&
+	    l->nest->buffers.at[e->id].scope == SCOPE_REG)
+		l->clamp = NULL;
 	Index address = buffer_address(l, e->id, e->arg, e->narg);
+	l->clamp = clamp;
 	return memory_load(l, e->id, address);
 }
 

@@ -14,6 +14,7 @@
  *     lower_dot.c    steps of a reduction as one operation
  *     lower_math*.c  functions of vectors
  *     lower_across.c lanes of a reduction to one value
+ *     lower_threads.c  likewise what threads have of one
  *     lower_index.c  index algebra: affine forms, ranges, facts
  *     lower_memory.c loads, stores, elements kept in temporaries
  *     lower_apart.c  vectors of elements that lie apart
@@ -369,6 +370,10 @@ Value across_lanes(Lower *l, ReduceOp op, Value v);
 /* Of each of `n` vectors, in its place. */
 void across_all(Lower *l, ReduceOp op, Value *v, int n);
 
+/* lower_threads.c: what the threads that share out a stage's reduction have as
+ * partial results becomes what all of them have together. */
+void across_threads(Lower *l, int stage, Value *v, int n);
+
 /* lower_dot.c: the operands of a DOT4 that is the tensorized loop of the stage,
  * at the loop around it; `masked`: also where lanes do not count.  False where
  * it has to be repeated. */
@@ -512,6 +517,8 @@ void prefetch_in(Lower *l, int stage, int pos);
 bool loop_at_compile_time(const Lower *l, int var); /* unrolled or vector */
 int64_t loop_extent(const Lower *l, int var);
 void lower_stage(Lower *l, int stage); /* and all that is placed in it */
+/* Does what stands in a loop of a launch run more than once? */
+bool lower_runs_again(const Lower *l, int loop);
 
 /* lower.c */
 int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,

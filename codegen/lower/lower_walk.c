@@ -991,9 +991,11 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 static int64_t results_inside(const Lower *l, const Stage *s, int pos)
 {
 	int64_t n = 1;
+	bool threads = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
 	for (int i = pos; i < s->nloops && n <= MAX_SUMS; i++) {
 		int var = s->loops[i];
-		if (l->nest->vars.at[var].reduce || is_vector(l, var))
+		if (l->nest->vars.at[var].reduce || is_vector(l, var) ||
+		    (threads && loop_is_thread(l->nest->vars.at[var].kind)))
 			continue;
 		if (!loop_at_compile_time(l, var))
 			return 0;
@@ -1017,7 +1019,9 @@ static bool sums_of(const Lower *l, int leader, int stage, int pos)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
-	return !s->fill && (!reg || lanes_reduce(l, s, pos)) &&
+	return !s->fill &&
+	    (!reg || lanes_reduce(l, s, pos) ||
+		nest_reduces_across(l->nest, stage)) &&
 	    !read_below(l, leader, pos, s->buffer);
 }
 
@@ -1027,9 +1031,10 @@ static bool sums_here(const Lower *l, int stage, int pos)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	const IntVec *sharing = &l->sharing[stage];
+	bool across = nest_reduces_across(l->nest, stage);
 	if (l->sums.stage >= 0 || pos == s->nloops ||
-	    pos < init_position(l, s) ||
-	    !l->nest->vars.at[s->loops[pos]].reduce)
+	    (!across && (pos < init_position(l, s) ||
+		!l->nest->vars.at[s->loops[pos]].reduce)))
 		return false;
 	for (int i = 0; i < sharing->n; i++)
 		if (!sums_of(l, stage, sharing->at[i], pos))
@@ -1065,7 +1070,8 @@ static void total_sums(Lower *l, int stage, const int *temps, Value *totals)
 				    v[n - 1 - i], -1);
 		totals[r] = v[0];
 	}
-	across_all(l, s->reduce, totals, l->sums.results);
+	if (lanes > 1)
+		across_all(l, s->reduce, totals, l->sums.results);
 }
 
 /* A row too many would read what was computed for it where it may: the copies
@@ -1083,14 +1089,17 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	const IntVec *sharing = &l->sharing[stage];
-	bool across = lanes_reduce(l, s, pos);
+	bool lanes_are_steps = lanes_reduce(l, s, pos);
+	bool threads = nest_reduces_across(l->nest, stage);
+	bool across = lanes_are_steps || threads;
 	int64_t n = results_inside(l, s, pos), copies = 1;
 	int lanes = l->lanes;
 	const bool *outer = l->clamp;
 	for (int i = pos; i < s->nloops; i++)
 		if (is_vector(l, s->loops[i]))
 			lanes = (int)loop_extent(l, s->loops[i]);
-	if (across && n * sharing->n * copies_inside(l, s, pos) <= MAX_SUMS)
+	if (lanes_are_steps &&
+	    n * sharing->n * copies_inside(l, s, pos) <= MAX_SUMS)
 		copies = copies_inside(l, s, pos);
 	l->sums = (Accumulators){.stage = stage,
 	    .pos = pos,
@@ -1110,11 +1119,37 @@ static void reduce_in_sums(Lower *l, int stage, int pos, bool fresh)
 	walk(l, stage, pos, PHASE_UPDATE);
 	l->sums.clamps = false;
 	l->clamp = outer;
-	for (int i = 0; i < sharing->n && across; i++)
+	for (int i = 0; i < sharing->n && across; i++) {
+		Value *totals = l->sums.totals + i * n;
 		total_sums(l, sharing->at[i], l->sums.temps + i * n * copies,
-		    l->sums.totals + i * n);
+		    totals);
+		if (threads)
+			across_threads(l, sharing->at[i], totals, (int)n);
+	}
 	walk(l, stage, pos, PHASE_STORE);
 	l->sums.stage = -1;
+}
+
+/* What threads reduce together is summed from outside of all loops of theirs and
+ * of the reduction: there they combine it. */
+static bool starts_across(const Lower *l, int stage, int pos)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	for (int i = 0; i < pos; i++)
+		if (l->nest->vars.at[s->loops[i]].reduce ||
+		    loop_is_thread(l->nest->vars.at[s->loops[i]].kind))
+			return false;
+	return l->nest->vars.at[s->loops[pos]].reduce ||
+	    loop_is_thread(l->nest->vars.at[s->loops[pos]].kind);
+}
+
+static void reduce_across(Lower *l, int stage, int pos)
+{
+	if (sums_here(l, stage, pos))
+		reduce_in_sums(l, stage, pos, true);
+	else
+		lower_fail(l, "%s: threads cannot reduce this together",
+		    l->nest->stages.at[stage].name);
 }
 
 static void walk(Lower *l, int stage, int pos, Phase phase)
@@ -1122,6 +1157,15 @@ static void walk(Lower *l, int stage, int pos, Phase phase)
 	const Stage *s = &l->nest->stages.at[stage];
 	if (l->failed)
 		return;
+	if (phase == PHASE_UPDATE && l->sums.stage < 0 &&
+	    nest_reduces_across(l->nest, stage)) {
+		assert(pos < s->nloops);
+		if (starts_across(l, stage, pos))
+			reduce_across(l, stage, pos);
+		else
+			lower_loop(l, stage, pos, phase);
+		return;
+	}
 	if (phase == PHASE_UPDATE && s->reduce != REDUCE_NONE) {
 		bool fresh = pos == init_position(l, s);
 		if (sums_here(l, stage, pos)) {
@@ -1140,10 +1184,9 @@ static void walk(Lower *l, int stage, int pos, Phase phase)
 		lower_loop(l, stage, pos, phase);
 }
 
-/* Is shared memory filled again while threads may still read it? */
-static bool refills(const Lower *l, int stage)
+bool lower_runs_again(const Lower *l, int loop)
 {
-	for (int loop = l->nest->stages.at[stage].place; loop >= 0;) {
+	while (loop >= 0) {
 		const Stage *s =
 		    &l->nest->stages.at[l->nest->vars.at[loop].stage];
 		for (int i = nest_loop_position(l->nest, loop); i >= 0; i--)
@@ -1184,7 +1227,8 @@ void lower_stage(Lower *l, int stage)
 	l->stage = stage;
 	l->sums.stage = -1;
 	l->clamp = tail_clamped_axes(l, stage);
-	if (s->barrier && refills(l, stage))
+	/* filled again while threads may still read it */
+	if (s->barrier && lower_runs_again(l, s->place))
 		emit_effect(l, LOW_BARRIER, -1, -1, -1);
 	if (leaves_out(l, stage, 0))
 		stage_if_used(l, stage);

@@ -82,6 +82,9 @@ typedef struct {
 typedef struct LowNode LowNode;
 typedef VEC(LowNode *) LowBody;
 
+/* Threads of a block that have 32 consecutive numbers, x fastest, then y, z. */
+enum { LOW_WARP = 32 };
+
 typedef enum { LOWNODE_OP, LOWNODE_LOOP, LOWNODE_IF, LOWNODE_COMMENT } LowNodeKind;
 
 struct LowNode {
@@ -92,8 +95,8 @@ struct LowNode {
 	int arg[3];     /* -1: none */
 	int buffer;
 	LowAffine address; /* elements */
-	int64_t i;      /* CONST, EXTRACT, INSERT, PREFETCH; SCATTER: how far the
-			 * lanes of b are apart, 0: not known */
+	int64_t i;      /* CONST, EXTRACT, INSERT, PREFETCH, WARP_XOR; SCATTER:
+			 * how far the lanes of b are apart, 0: not known */
 	double f;       /* CONST */
 	Op math;        /* MATH */
 	int *shuffle;   /* dst's lanes entries */

@@ -109,6 +109,10 @@ static void print_operands(Print *p, const LowNode *node)
 	case LOW_SHUFFLE:
 		print_shuffle(p, node);
 		break;
+	case LOW_WARP_XOR:
+		print_args(p, node, 0, 1);
+		buf_printf(p->out, ", xor %lld", (long long)node->i);
+		break;
 	case LOW_LOAD:
 	case LOW_LOAD_MASKED:
 	case LOW_STORE:

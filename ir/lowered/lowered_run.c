@@ -5,6 +5,7 @@
  * the thread that has it.  On a GPU's blocks, one after another, the threads
  * have frames of their own; each runs until a barrier or its end, and when all
  * have, they go on together, or the barrier that not all reached is reported.
+ * Those of a warp stop at an exchange likewise, and go on when all have.
  * All threads of a block run all of it: a thread loop only names the thread. */
 #include "ir/lowered/lowered_run.h"
 
@@ -12,12 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef enum { RUN_FAILED, RUN_BARRIER, RUN_END } RunState;
+typedef enum { RUN_FAILED, RUN_BARRIER, RUN_EXCHANGE, RUN_END } RunState;
 
 static int describe(const Code *code, char *text, size_t size)
 {
 	if (code->kind == CODE_MEMORY || code->kind == CODE_DIVIDE ||
-	    code->kind == CODE_INDEX || code->kind == CODE_BARRIER)
+	    code->kind == CODE_INDEX || code->kind == CODE_BARRIER ||
+	    code->kind == CODE_EXCHANGE)
 		return snprintf(text, size, "%s: ", low_op_name(code->op));
 	return 0;
 }
@@ -108,7 +110,8 @@ static void watch_iteration(const Runner *r, const Code *code, bool starts)
 
 static bool launch(Runner *r, Code *code, int first, const Scalar *frame);
 
-/* From code *at on, until a barrier, which *at is then behind, or the end. */
+/* From code *at on, until a barrier or an exchange, which *at is then behind, or
+ * the end. */
 static RunState execute(Runner *r, Scalar *frame, int *at)
 {
 	Code *codes = r->function->code.at, *code = codes + *at;
@@ -183,6 +186,9 @@ static RunState execute(Runner *r, Scalar *frame, int *at)
 		case CODE_BARRIER:
 			*at = (int)(code - codes) + 1;
 			return RUN_BARRIER;
+		case CODE_EXCHANGE:
+			*at = (int)(code - codes) + 1;
+			return RUN_EXCHANGE;
 		case CODE_END:
 			return RUN_END;
 		case CODE_UNDEFINED:
@@ -243,20 +249,65 @@ static void use_gpu_thread(Runner *r, int thread)
 			    (size_t)thread * buffer_size(r, i);
 }
 
-static bool run_phase(Runner *r, const Code *code, Thread *threads, int n)
+static bool run_thread(Runner *r, const Code *code, Thread *thread, int number)
 {
+	int64_t x = code->threads[0], y = code->threads[1];
+	use_gpu_thread(r, number);
+	r->unit = number;
+	r->thread[0] = number % x;
+	r->thread[1] = number / x % y;
+	r->thread[2] = number / (x * y);
+	thread->state = execute(r, thread->frame, &thread->at);
+	return thread->state != RUN_FAILED;
+}
+
+/* All threads of a warp have stopped at one exchange: it is made; or it is told
+ * which did not reach it. */
+static bool exchange(Runner *r, Thread *warp, int first, int n)
+{
+	Scalar values[LOW_WARP];
+	int at = 0;
+	while (warp[at].state != RUN_EXCHANGE)
+		at++;
+	const Code *code = &r->function->code.at[warp[at].at - 1];
 	for (int i = 0; i < n; i++) {
-		int64_t x = code->threads[0], y = code->threads[1];
-		use_gpu_thread(r, i);
-		r->unit = i;
-		r->thread[0] = i % x;
-		r->thread[1] = i / x % y;
-		r->thread[2] = i / (x * y);
-		threads[i].state =
-		    execute(r, threads[i].frame, &threads[i].at);
-		if (threads[i].state == RUN_FAILED)
+		if (warp[i].state != RUN_EXCHANGE || warp[i].at != warp[at].at)
+			return run_fail(r, code, warp[at].frame,
+			    "thread %d is at an exchange that thread %d of its "
+			    "warp is not at", first + at, first + i);
+		values[i] = warp[i].frame[code->a];
+	}
+	if (n < LOW_WARP)
+		return run_fail(r, code, warp->frame,
+		    "thread %d is in a warp of %d threads", first, n);
+	for (int i = 0; i < n; i++)
+		warp[i].frame[code->d] = values[i ^ code->number];
+	return true;
+}
+
+/* Until each thread of the warp waits for the block or has ended. */
+static bool run_warp(
+    Runner *r, const Code *code, Thread *warp, int first, int n)
+{
+	for (bool exchanges = true; exchanges;) {
+		exchanges = false;
+		for (int i = 0; i < n; i++) {
+			if (!run_thread(r, code, &warp[i], first + i))
+				return false;
+			exchanges |= warp[i].state == RUN_EXCHANGE;
+		}
+		if (exchanges && !exchange(r, warp, first, n))
 			return false;
 	}
+	return true;
+}
+
+static bool run_phase(Runner *r, const Code *code, Thread *threads, int n)
+{
+	for (int i = 0; i < n; i += LOW_WARP)
+		if (!run_warp(r, code, threads + i, i,
+			n - i < LOW_WARP ? n - i : LOW_WARP))
+			return false;
 	return true;
 }
 
@@ -360,6 +411,7 @@ static void count(Runner *r)
 		case CODE_DIVIDE:
 		case CODE_MEMORY:
 		case CODE_BARRIER:
+		case CODE_EXCHANGE:
 			out->op_count[code->op] += code->count;
 			out->flops += code->count * flops_of(code);
 			break;
@@ -424,6 +476,9 @@ bool low_function_run(const LowFunction *f, void *const *args, LowRun *run)
 		/* a barrier of a block without threads orders nothing */
 		while ((state = execute(&r, frame, &at)) == RUN_BARRIER)
 			continue;
+	if (state == RUN_EXCHANGE)
+		run_fail(&r, &function.code.at[at - 1], frame,
+		    "there is no warp");
 	count(&r);
 	arena_free(r.arena);
 	return state == RUN_END;

@@ -22,6 +22,7 @@ typedef enum {
 	CODE_DIVIDE,    /* the same; b is checked first */
 	CODE_MEMORY,
 	CODE_BARRIER,
+	CODE_EXCHANGE,  /* between the threads of a warp */
 	CODE_UNDEFINED, /* the next operation reads `temp` undefined */
 	CODE_LOOP,      /* enters the body or jumps to `target` */
 	CODE_NEXT,      /* jumps back to `target` or goes on */
@@ -60,7 +61,8 @@ struct Code {
 	bool limited;
 	int64_t extent;
 	Scalar constant;
-	int number;         /* EXTRACT, INSERT: lane; THREAD: direction */
+	int number;         /* EXTRACT, INSERT: lane; THREAD: direction;
+			       EXCHANGE: which bits of the thread's number */
 	const int *shuffle;
 	int sources;        /* lanes of a */
 	Op math;

@@ -93,6 +93,8 @@ static CodeKind kind_of(const Compiler *c, const LowNode *node)
 		return CODE_MEMORY;
 	if (node->op == LOW_BARRIER)
 		return CODE_BARRIER;
+	if (node->op == LOW_WARP_XOR)
+		return CODE_EXCHANGE;
 	return node->dst >= 0 && c->f->temps.at[node->dst].range.known
 	    ? CODE_INDEX : CODE_OP;
 }
@@ -128,7 +130,7 @@ static void compile_op(Compiler *c, const LowNode *node)
 	if (code.kind == CODE_MEMORY) {
 		code.buffer = node->buffer;
 		code.at = read_affine(c, &node->address);
-	} else if (code.kind != CODE_BARRIER) {
+	} else if (code.kind != CODE_BARRIER && code.kind != CODE_EXCHANGE) {
 		code_choose_op(&code);
 	}
 	if (node->op == LOW_CONST)

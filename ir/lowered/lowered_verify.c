@@ -438,6 +438,17 @@ static bool check_bits(Verify *v, const LowNode *n)
 	return true;
 }
 
+static bool check_warp_xor(Verify *v, const LowNode *n)
+{
+	REQUIRE(v, v->thread || v->block,
+	    "WARP_XOR outside of a thread block");
+	REQUIRE(v, v->f->temps.at[n->dst].lanes == 1,
+	    "WARP_XOR: %s is no scalar", temp_name(v, n->dst));
+	REQUIRE(v, n->i > 0 && n->i < LOW_WARP && power_of_two((int)n->i),
+	    "WARP_XOR: %lld", (long long)n->i);
+	return true;
+}
+
 static bool check_extras(Verify *v, const LowNode *n)
 {
 	switch (n->op) {
@@ -473,6 +484,7 @@ static bool check_extras(Verify *v, const LowNode *n)
 		REQUIRE(v, v->thread || v->block,
 		    "BARRIER outside of a thread block");
 		return true;
+	case LOW_WARP_XOR: return check_warp_xor(v, n);
 	case LOW_DOT: return check_dot(v, n);
 	default: return true;
 	}
@@ -520,7 +532,7 @@ static bool check_around(Verify *v, const LowNode *loop, bool (*same)(LoopKind))
 			others++;
 		else if (n->kind == LOWNODE_OP)
 			memory |= low_op_has_buffer(n->op) ||
-			    n->op == LOW_BARRIER;
+			    n->op == LOW_BARRIER || n->op == LOW_WARP_XOR;
 	}
 	v->split_launch = true;
 	REQUIRE(v, !inner || !memory, "memory is used in %s, between two loops "

@@ -386,10 +386,14 @@ bool nest_infer(Nest *nest, const char **why);
  * cannot settle.  False and a reason. */
 bool nest_verify(Nest *nest, const char **why);
 
-/* nest_launch.c, of a nest whose extents are numbers: the most iterations of a
- * loop of this one's thread axis in its launch; is a loop bound, or below one
- * that is? */
+/* nest_launch.c: do threads of a block share out the steps of the stage's
+ * reduction?  Then each has a partial result, at the end all have the whole. */
+bool nest_reduces_across(const Nest *nest, int stage);
+/* Of a nest whose extents are numbers: the most iterations of a loop of this
+ * one's thread axis in its launch; those of all directions (1: it has none); is
+ * a loop bound, or below one that is? */
 int64_t nest_launch_extent(const Nest *nest, int loop);
+void nest_launch_threads(const Nest *nest, int loop, int64_t threads[3]);
 bool nest_below_bound(const Nest *nest, int loop);
 
 /* nest_print.c: show --stage=schedule */

@@ -147,10 +147,11 @@ static void add_reader(Reads *r, int reader)
 }
 
 /* Is it computed element by element, of which any may be left out? */
-static bool may_leave_out(const Nest *nest, const Stage *s)
+static bool may_leave_out(const Nest *nest, int stage)
 {
+	const Stage *s = &nest->stages.at[stage];
 	if (nest_is_argument(nest, s->buffer) || s->fill || s->intrinsic >= 0 ||
-	    s->barrier || s->carries >= 0)
+	    s->barrier || s->carries >= 0 || nest_reduces_across(nest, stage))
 		return false;
 	for (int i = 0; i < s->nwrite; i++)
 		if (s->write[i]->op != OP_AXIS)
@@ -164,7 +165,7 @@ static ExprVec find_demand(const Demand *d, int stage)
 	const Stage *s = &nest->stages.at[stage];
 	ExprVec none = {0};
 	Reads r = {.d = d, .stage = s};
-	if (d->depth == DEPTH_MAX || !may_leave_out(nest, s))
+	if (d->depth == DEPTH_MAX || !may_leave_out(nest, stage))
 		return none;
 	if (s->buffer >= nest->readers.n)
 		return none;

@@ -217,6 +217,42 @@ static bool check_barrier(const Launches *l, int stage)
 	return true;
 }
 
+/* --- reductions that threads share out --------------------------------------- */
+
+bool nest_reduces_across(const Nest *nest, int stage)
+{
+	const Stage *s = &nest->stages.at[stage];
+	for (int i = 0; i < s->nloops; i++)
+		if (nest->vars.at[s->loops[i]].reduce &&
+		    loop_is_thread(kind_of(nest, s->loops[i])))
+			return true;
+	return false;
+}
+
+/* Partial results are combined where the stage's loops of threads and of the
+ * reduction have ended, by all threads of the block together. */
+static bool check_across(const Launches *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	int above = nest_tree_above(l->tree, stage);
+	if (!nest_reduces_across(l->nest, stage))
+		return true;
+	if (l->block[stage] < 0)
+		return refuse(l, "threads reduce together outside of a block");
+	if (s->init_at >= 0)
+		return refuse(l, "what threads reduce together is initialized "
+				 "at a loop of its own");
+	for (int i = 0; i < above; i++)
+		if (loop_is_thread(kind_of(l->nest, l->tree->chain[stage][i])))
+			return refuse(l, "threads reduce together below a thread "
+					 "loop, which not all may reach");
+	for (int i = 0; i < s->nloops; i++)
+		if (loop_is_block(kind_of(l->nest, s->loops[i])))
+			return refuse(l, "what threads reduce together is not "
+					 "placed below the block's loops");
+	return true;
+}
+
 /* --- the whole ----------------------------------------------------------- */
 
 bool nest_launches_verify(
@@ -234,7 +270,8 @@ bool nest_launches_verify(
 		if (!find_launch(&l, s) || !check_start(&l, s))
 			return false;
 		any |= l.outer[s] >= 0;
-		if (!check_shared(&l, s) || !check_barrier(&l, s))
+		if (!check_shared(&l, s) || !check_barrier(&l, s) ||
+		    !check_across(&l, s))
 			return false;
 	}
 	if (!any)
@@ -261,27 +298,45 @@ static int launch_of(const Nest *nest, int loop)
 	return outer;
 }
 
-int64_t nest_launch_extent(const Nest *nest, int loop)
+/* The most iterations of a loop of a kind in a launch; 0: it has none. */
+static int64_t most_of(const Nest *nest, int launch, LoopKind kind)
 {
-	int launch = launch_of(nest, loop);
 	int64_t most = 0;
-	assert(launch >= 0);
 	for (int i = 0; i < nest->order.n; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
 		for (int k = 0; k < s->nloops; k++) {
-			int other = s->loops[k];
 			int64_t n;
-			if (kind_of(nest, other) != kind_of(nest, loop) ||
-			    launch_of(nest, other) != launch)
+			if (kind_of(nest, s->loops[k]) != kind ||
+			    launch_of(nest, s->loops[k]) != launch)
 				continue;
 			n = tape_value(
-			    nest->tape, nest->vars.at[other].extent);
+			    nest->tape, nest->vars.at[s->loops[k]].extent);
 			most = n > most ? n : most;
 		}
 	}
+	return most;
+}
+
+int64_t nest_launch_extent(const Nest *nest, int loop)
+{
+	int launch = launch_of(nest, loop);
+	assert(launch >= 0);
+	int64_t most = most_of(nest, launch, kind_of(nest, loop));
 	assert(most >=
 	    tape_value(nest->tape, nest->vars.at[loop].extent));
 	return most;
+}
+
+void nest_launch_threads(const Nest *nest, int loop, int64_t threads[3])
+{
+	int launch = launch_of(nest, loop);
+	assert(launch >= 0);
+	for (LoopKind kind = 0; kind < LOOP_KINDS; kind++) {
+		if (!loop_is_thread(kind))
+			continue;
+		int64_t n = most_of(nest, launch, kind);
+		threads[loop_direction(kind)] = n > 0 ? n : 1;
+	}
 }
 
 bool nest_below_bound(const Nest *nest, int loop)

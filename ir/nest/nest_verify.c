@@ -122,12 +122,15 @@ static bool hangs_first(const Verify *v, int a, int b)
 	return v->rank[a] < v->rank[b];
 }
 
-/* No reduction of the writer may go on around a loop that a reader hangs at. */
+/* No reduction of the writer may go on around a loop that a reader hangs at; what
+ * threads reduce together is complete behind all loops of threads. */
 static bool complete_at(const Verify *v, int writer, int loop)
 {
 	const Stage *w = stage_at(v, writer);
+	bool across = nest_reduces_across(v->nest, writer);
 	for (int i = 0; i < w->nloops; i++) {
-		if (feeds_reduction(v, w->loops[i]))
+		if (feeds_reduction(v, w->loops[i]) ||
+		    (across && loop_is_thread(var_at(v, w->loops[i])->kind)))
 			return false;
 		if (w->loops[i] == loop)
 			return true;
@@ -516,13 +519,37 @@ static bool check_exchange(Verify *v, int writer, int loop)
 	return true;
 }
 
-/* Steps of a reduction that run at once: lanes only, which are combined at the
- * end, in another order. */
+/* Partial results that threads combine are temporaries. */
+enum { RESULTS_MOST = 64 };
+
+/* How many a thread has is the product of what is repeated in code. */
+static bool check_across(Verify *v, int stage)
+{
+	const Stage *s = stage_at(v, stage);
+	Handle n = tape_const(v->tape, nest_sharing(v->nest, v->arena,
+					   nest_leader(v->nest, stage)).n);
+	if (written_by(v, stage)->scope != SCOPE_REG)
+		return refuse(v, "what threads reduce together is not in "
+				 "registers");
+	for (int i = 0; i < s->nloops; i++)
+		if (var_at(v, s->loops[i])->kind == LOOP_UNROLL &&
+		    !feeds_reduction(v, s->loops[i]))
+			n = tape_mul(v->tape, n, var_at(v, s->loops[i])->extent);
+	return nest_require(v->nest,
+	    tape_at_most(v->tape, n, tape_const(v->tape, RESULTS_MOST)),
+	    "threads reduce more results together than registers hold", v->why);
+}
+
+/* Steps of a reduction that run at once: lanes, or threads of a block, which are
+ * combined at the end, in another order. */
 static bool check_steps(Verify *v, int stage, int loop)
 {
 	const Stage *s = stage_at(v, stage);
-	if (var_at(v, loop)->kind != LOOP_VECTOR)
+	bool threads = loop_is_thread(var_at(v, loop)->kind);
+	if (var_at(v, loop)->kind != LOOP_VECTOR && !threads)
 		return refuse(v, "iterations of a reduction would run at once");
+	if (threads && !check_across(v, stage))
+		return false;
 	return v->nest->program->numerics != NUMERICS_EXACT ||
 	       !dtype_is_float(s->body->type) ||
 	       refuse(v, "exact numerics keep the order of the reduction");
@@ -601,6 +628,70 @@ static Affine *place_of(
 	return place;
 }
 
+typedef struct {
+	const Verify *v;
+	int loop;
+	bool found;
+} Moves;
+
+static bool find_move(Expr *e, void *context)
+{
+	Moves *m = context;
+	if (e->op != OP_VAR)
+		return !m->found;
+	if (var_at(m->v, e->id)->how == VAR_LOOP)
+		m->found |= e->id == m->loop;
+	else
+		expr_walk(nest_var_value(m->v->nest, e->id), find_move, m);
+	return !m->found;
+}
+
+static bool moves_place(
+    const Verify *v, const NestBuffer *b, const Affine *place, int loop)
+{
+	Moves m = {v, loop, false};
+	for (int d = 0; d < b->ndim; d++)
+		for (int i = 0; i < place[d].n; i++)
+			expr_walk(place[d].terms[i].term, find_move, &m);
+	return m.found;
+}
+
+static bool is_one(const Verify *v, Handle n)
+{
+	int64_t value;
+	return tape_is_const(v->tape, n, &value) && value == 1;
+}
+
+/* Is its place below a bound loop, so that each thread makes it? */
+static bool is_launched(const Verify *v, const NestBuffer *b)
+{
+	const int *chain = v->tree.chain[b->writer];
+	for (int i = 0; b->alloc >= 0; i++) {
+		if (loop_is_bound(var_at(v, chain[i])->kind))
+			return true;
+		if (chain[i] == b->alloc)
+			return false;
+	}
+	return false;
+}
+
+/* Has each thread of a direction all of the buffer?  As its writer has no loop of
+ * these threads, or they reduce together; a reader in such a loop reads its own. */
+static bool each_has_all(const Verify *v, int buffer, int user,
+    const Affine *place, int loop)
+{
+	const NestBuffer *b = &v->nest->buffers.at[buffer];
+	const Spread *s = &v->spread[buffer];
+	if (!is_launched(v, b))
+		return false;
+	if (b->writer == user)
+		return var_at(v, loop)->reduce;
+	if (s->known && !s->by[loop_direction(var_at(v, loop)->kind)] &&
+	    is_one(v, var_at(v, loop)->extent))
+		return true; /* the first thread's */
+	return !moves_place(v, b, place, loop);
+}
+
 /* Threads share the buffer out alike, whoever uses it. */
 static bool check_spread(Verify *v, int buffer, int user, const Affine *place)
 {
@@ -609,7 +700,8 @@ static bool check_spread(Verify *v, int buffer, int user, const Affine *place)
 	for (int i = 0; i < v->tree.nchain[user]; i++) {
 		int loop = v->tree.chain[user][i];
 		LoopKind kind = var_at(v, loop)->kind;
-		if (!loop_is_thread(kind) || !is_inside(v, b, loop))
+		if (!loop_is_thread(kind) || !is_inside(v, b, loop) ||
+		    each_has_all(v, buffer, user, place, loop))
 			continue;
 		int d = loop_direction(kind);
 		own.by[d] = true;

@@ -4,7 +4,8 @@
  *   ->
  *     threadIdx.x c.i in 128
  *
- * Legal as `parallel` is, and each thread axis at most once above a block. */
+ * Legal as `parallel` is, and each thread axis at most once above a block.
+ * Threads may share out the steps of a reduction. */
 #include "schedule/internal.h"
 
 #include <string.h>
@@ -39,8 +40,8 @@ Refusal bind_legal(const Call *call)
 		why = edit_annotate_legal(nest, p.loop);
 	if (why)
 		return why;
-	if (nest->vars.at[p.loop].reduce)
-		return "a reduction loop cannot be bound: rfactor it";
+	if (nest->vars.at[p.loop].reduce && loop_is_block(p.kind))
+		return "blocks do not reduce together: rfactor the loop";
 	if (edit_kind_above(nest, p.loop, p.kind) ||
 	    edit_kind_below(nest, p.loop, p.kind))
 		return "another loop above or below has that thread axis";

@@ -737,17 +737,23 @@ static void add_op(Cases *cases, LowOpcode op)
 	}
 }
 
+/* What the threads of a GPU's block do together. */
+static bool is_of_threads(LowOpcode op)
+{
+	return op == LOW_BARRIER || op == LOW_WARP_XOR;
+}
+
 static Cases all_cases(void)
 {
 	Cases cases = {0};
 	bool seen[LOW_COUNT] = {false};
 	for (int op = 0; op < LOW_COUNT; op++)
-		if (op != LOW_BARRIER)
+		if (!is_of_threads((LowOpcode)op))
 			add_op(&cases, (LowOpcode)op);
 	for (int i = 0; i < cases.n; i++)
 		seen[cases.at[i].op] = true;
 	for (int op = 0; op < LOW_COUNT; op++)
-		if (!seen[op] && op != LOW_BARRIER)
+		if (!seen[op] && !is_of_threads((LowOpcode)op))
 			fail_msg("no case of %s", low_op_name((LowOpcode)op));
 	return cases;
 }

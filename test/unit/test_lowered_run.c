@@ -375,6 +375,51 @@ static void test_range(void **state)
 	fails(f, (void *[]){NULL}, run, "i_0 is 2, out of its range 0 .. 1");
 }
 
+/* Each thread has its number; what is taken is that of another one.  `missing`:
+ * thread 5 does not take part; `threads`: of the block. */
+static LowFunction *exchange(bool missing, int64_t threads)
+{
+	LowFunction *f = lowtest_function(arena, "f");
+	lowtest_buffer(arena, f, "out", DT_F64, 2 * threads, true);
+	LowNode *bx = lowtest_loop(arena, f, &f->body, LOOP_BLOCK_X, 2, "bx");
+	LowNode *tx =
+	    lowtest_loop(arena, f, &bx->body, LOOP_THREAD_X, threads, "tx");
+	LowBody *body = &tx->body;
+	int own = new_temp(f, DT_F64, 1), other = new_temp(f, DT_F64, 1);
+	low_op(arena, body, LOW_CONVERT, own, tx->var, -1, -1);
+	low_op(arena, body, LOW_CONST, other, -1, -1, -1);
+	LowBody *where = body;
+	if (missing) {
+		int five = new_temp(f, DT_INDEX, 1), c = new_temp(f, DT_BOOL, 1);
+		low_op(arena, body, LOW_CONST, five, -1, -1, -1)->i = 5;
+		low_op(arena, body, LOW_NE, c, tx->var, five, -1);
+		LowNode *branch = NEW(arena, LowNode);
+		*branch = (LowNode){.kind = LOWNODE_IF, .condition = c};
+		vec_push(arena, body, branch);
+		where = &branch->body;
+	}
+	low_op(arena, where, LOW_WARP_XOR, other, own, -1, -1)->i = 4;
+	memory(body, LOW_STORE, -1, other, 0, at2(bx->var, threads, tx->var, 1));
+	return f;
+}
+
+static void test_exchange(void **state)
+{
+	double out[2 * 96];
+	void *args[] = {out};
+	LowRun run = {.check_races = true};
+	(void)state;
+	runs(exchange(false, 96), args, &run);
+	for (int i = 0; i < 2 * 96; i++)
+		assert_true(out[i] == (i % 96 ^ 4));
+	assert_int_equal(run.op_count[LOW_WARP_XOR], 2 * 96);
+	fails(exchange(true, 96), args, run,
+	    "WARP_XOR: thread 0 is at an exchange that thread 5 of its warp is "
+	    "not at");
+	fails(exchange(false, 40), args, run,
+	    "WARP_XOR: thread 32 is in a warp of 8 threads");
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -402,6 +447,7 @@ int main(void)
 	    cmocka_unit_test(test_gpu),
 	    cmocka_unit_test(test_missing_barrier),
 	    cmocka_unit_test(test_range),
+	    cmocka_unit_test(test_exchange),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

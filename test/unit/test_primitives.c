@@ -100,7 +100,7 @@ static const Case chain[] = {
     {"unroll(c.k, 16)", "unroll(c.k)", "annotated already"},
     {"", "bind(c.i, blockIdx.x)", NULL},
     {"", "bind(c.i, warp)", "a thread axis is"},
-    {"", "bind(c.k, threadIdx.x)", "a reduction loop cannot be bound"},
+    {"", "bind(c.k, blockIdx.x)", "blocks do not reduce together"},
     {"bind(c.i, threadIdx.x)", "bind(c.j, threadIdx.x)", "has that thread"},
     {"unroll(c.i)", "bind(c.i, threadIdx.x)", "annotated already"},
     /* compute_at */
