@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmd/build.h"
+#include "codegen/cuda/cuda.h"
 
 typedef struct {
 	OutputPlan *plan;
@@ -15,6 +16,7 @@ typedef struct {
 	EmitComment *comments;
 	const Target *target;
 	Buf object; /* kept for .o and .so */
+	Buf ptx;    /* kept for .ptx, .cubin and .c */
 } Contents;
 
 static Status llvm_text(Contents *c, LlvmKind kind, Buf *out, Error *error)
@@ -36,6 +38,13 @@ static Status object(Contents *c, Error *error)
 	if (c->object.size)
 		return STATUS_OK;
 	return llvm_text(c, LLVM_OBJECT, &c->object, error);
+}
+
+static Status ptx(Contents *c, Error *error)
+{
+	if (c->ptx.size)
+		return STATUS_OK;
+	return llvm_text(c, LLVM_ASSEMBLY, &c->ptx, error);
 }
 
 static bool uses_threads(const Contents *c)
@@ -107,12 +116,13 @@ static Status shared_object(Contents *c, Buf *out, Error *error)
 static Status check_kind(const Target *t, Kind kind, Error *error)
 {
 	static const struct {
-		Kind kinds[6];
+		Kind kinds[8];
 		int n;
 		const char *list;
 	} of_devices[] = {
-	    [TARGET_CUDA] = {{KIND_PTX, KIND_CU, KIND_LL, KIND_BC, KIND_H}, 5,
-		".ptx, .cu, .ll, .bc and .h"},
+	    [TARGET_CUDA] = {{KIND_PTX, KIND_CUBIN, KIND_CU, KIND_C, KIND_LL,
+				 KIND_BC, KIND_H}, 7,
+		".ptx, .cubin, .cu, .c, .ll, .bc and .h"},
 	    [TARGET_OPENCL] = {{KIND_CL, KIND_H}, 2, ".cl and .h"}};
 	bool device = t->kind == TARGET_CUDA || t->kind == TARGET_OPENCL;
 	if (device) {
@@ -123,7 +133,8 @@ static Status check_kind(const Target *t, Kind kind, Error *error)
 		    "target '%s' gives %s", t->text,
 		    of_devices[t->kind].list);
 	}
-	if (kind == KIND_PTX || kind == KIND_CU || kind == KIND_CL)
+	if (kind == KIND_PTX || kind == KIND_CUBIN || kind == KIND_CU ||
+	    kind == KIND_CL)
 		return error_set(error, STATUS_UNSUPPORTED,
 		    "target '%s' gives no .%s; take '%s'", t->text,
 		    plan_suffix_of(kind), kind == KIND_CL
@@ -138,10 +149,17 @@ static Status fill(Contents *c, Output *o, Error *error)
 	FORWARD_IF_ERROR(check_kind(c->target, o->kind, error));
 	switch (o->kind) {
 	case KIND_C:
+		if (c->target->kind == TARGET_CUDA) {
+			FORWARD_IF_ERROR(ptx(c, error));
+			emit_cuda_host(&o->data, c->lowered, n, c->comments,
+			    c->ptx.data, c->ptx.size);
+			return STATUS_OK;
+		}
 		emit_c_all(&o->data, c->lowered, n, c->target, c->comments);
 		return STATUS_OK;
 	case KIND_H:
-		emit_header_all(&o->data, c->lowered, n, c->comments);
+		emit_header_all(&o->data, c->lowered, n, c->target,
+		    c->comments);
 		return STATUS_OK;
 	case KIND_MAIN:
 		emit_main(&o->data, c->lowered[0], c->target);
@@ -155,6 +173,13 @@ static Status fill(Contents *c, Output *o, Error *error)
 	case KIND_BC:
 		return llvm_text(c, LLVM_BITCODE, &o->data, error);
 	case KIND_PTX:
+		FORWARD_IF_ERROR(ptx(c, error));
+		buf_add(&o->data, c->ptx.data, c->ptx.size);
+		return STATUS_OK;
+	case KIND_CUBIN:
+		FORWARD_IF_ERROR(ptx(c, error));
+		return ptxas_run(c->plan->arena, c->target->cpu, c->ptx.data,
+		    c->ptx.size, &o->data, NULL, error);
 	case KIND_S:
 		return llvm_text(c, LLVM_ASSEMBLY, &o->data, error);
 	case KIND_O:
@@ -177,9 +202,10 @@ static Status fill_output(Contents *all, Output *o, Error *error)
 	one.n = 1;
 	one.lowered += o->kernel;
 	one.comments += o->kernel;
-	one.object = (Buf){0};
+	one.object = one.ptx = (Buf){0};
 	Status status = fill(&one, o, error);
 	buf_free(&one.object);
+	buf_free(&one.ptx);
 	return status;
 }
 
@@ -197,5 +223,6 @@ Status plan_fill(OutputPlan *plan, const KernelVec *kernels, Error *error)
 	for (int i = 0; i < plan->outputs.n && !status; i++)
 		status = fill_output(&c, &plan->outputs.at[i], error);
 	buf_free(&c.object);
+	buf_free(&c.ptx);
 	return status;
 }

@@ -15,7 +15,7 @@ static const struct {
 	[KIND_H] = {"h", NULL}, [KIND_MAIN] = {"main", NULL},
 	[KIND_CU] = {"cu", NULL},
 	[KIND_PTX] = {"ptx", NULL},
-	[KIND_CUBIN] = {"cubin", "ptxas"},
+	[KIND_CUBIN] = {"cubin", NULL},
 	[KIND_CL] = {"cl", NULL}};
 
 static int kind_find(const char *name, size_t length)

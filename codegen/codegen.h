@@ -6,6 +6,7 @@
  *     emit_c.c        lowered form -> C
  *     emit_device.c   its launches -> OpenCL C, CUDA C
  *     emit_header.c   the header; emit_main.c the driver
+ *     cuda/           NVIDIA's tools, and the .c that launches kernels
  *     llvm.c          opens tunec-llvm.so; module_llvm*.c are that module:
  *                     lowered form -> LLVM IR -> .ll .bc .o .s
  *     outputs.c       files: all or none, untouched if equal */
@@ -78,6 +79,10 @@ void emit_c(Buf *out, const Lowered *lowered, const Target *target,
 /* The same for several kernels; a comment for each. */
 void emit_c_all(Buf *out, const Lowered *const *lowered, int n,
     const Target *target, const EmitComment *comments);
+/* Their pack functions alone, in plain C, and what these need: what the host of
+ * a device does. */
+void emit_packs(Buf *out, const Lowered *const *lowered, int n,
+    const EmitComment *comments);
 /* Kernels of a device in its language: OpenCL C, or CUDA C for a GPU of
  * NVIDIA's; all launches of several lowered forms, a comment for each. */
 void emit_device(Buf *out, const Lowered *const *lowered, int n,
@@ -86,7 +91,7 @@ void emit_device(Buf *out, const Lowered *const *lowered, int n,
 void emit_header(Buf *out, const Lowered *lowered, const Target *target,
     const EmitComment *comment);
 void emit_header_all(Buf *out, const Lowered *const *lowered, int n,
-    const EmitComment *comments);
+    const Target *target, const EmitComment *comments);
 /* SYMBOL_main.c: checks the kernel against the plain loop nest and times it. */
 void emit_main(Buf *out, const Lowered *lowered, const Target *target);
 

@@ -1,7 +1,6 @@
 #include "lib/module.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +29,7 @@ static const void *open_file(
 	return version;
 }
 
-/* The folder that holds the program, with a slash; "" if unknown. */
-static void program_folder(char folder[PATH_MAX])
+void module_folder(char folder[PATH_MAX])
 {
 	ssize_t n = readlink("/proc/self/exe", folder, PATH_MAX - 1);
 	while (n > 0 && folder[n - 1] != '/')
@@ -47,7 +45,7 @@ const void *module_open(const ModuleName *name, Error *error)
 	if (named && *named) {
 		snprintf(paths[n++], sizeof *paths, "%s/%s", named, name->file);
 	} else {
-		program_folder(folder);
+		module_folder(folder);
 		snprintf(paths[n++], sizeof *paths, "%s%s", folder, name->file);
 		snprintf(paths[n++], sizeof *paths, "%s../lib/tunec/%s", folder,
 		    name->file);

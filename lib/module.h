@@ -3,6 +3,8 @@
 #ifndef LIB_MODULE_H
 #define LIB_MODULE_H
 
+#include <limits.h>
+
 #include "lib/status.h"
 
 typedef struct {
@@ -19,5 +21,8 @@ typedef struct {
  * The dynamic loader keeps what is open, so that asking again is cheap and
  * nothing is kept here. */
 const void *module_open(const ModuleName *name, Error *error);
+
+/* The folder that holds the program, with a slash; "" if unknown. */
+void module_folder(char folder[PATH_MAX]);
 
 #endif

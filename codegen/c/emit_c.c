@@ -542,6 +542,22 @@ static void put_headers(EmitC *e, Buf *out)
 		    "int omp_get_num_threads(void);\n#endif\n\n");
 }
 
+/* Each function is followed by an empty line. */
+static void put_file(EmitC *e, Buf *out, const Lowered *const *lowered, int n,
+    const EmitComment *comments)
+{
+	emit_comment(out, lowered, n, comments);
+	put_headers(e, out);
+	buf_add(out, buf_text(&e->prelude), e->prelude.size);
+	if (e->prelude.size)
+		buf_putc(out, '\n');
+	buf_add(out, buf_text(&e->code), e->code.size);
+	buf_free(&e->prelude);
+	buf_free(&e->regions);
+	buf_free(&e->code);
+	arena_free(e->arena);
+}
+
 void emit_c_all(Buf *out, const Lowered *const *lowered, int n,
     const Target *target, const EmitComment *comments)
 {
@@ -553,17 +569,21 @@ void emit_c_all(Buf *out, const Lowered *const *lowered, int n,
 			emit_function(&e, lowered[i]->packs.at[k]);
 		emit_function(&e, lowered[i]->kernel);
 	}
-	emit_comment(out, lowered, n, comments);
-	put_headers(&e, out);
-	buf_add(out, buf_text(&e.prelude), e.prelude.size);
-	if (e.prelude.size)
-		buf_putc(out, '\n');
-	/* without the last empty line */
-	buf_add(out, buf_text(&e.code), e.code.size ? e.code.size - 1 : 0);
-	buf_free(&e.prelude);
-	buf_free(&e.regions);
-	buf_free(&e.code);
-	arena_free(e.arena);
+	if (e.code.size) /* no empty line at the end */
+		e.code.data[--e.code.size] = 0;
+	put_file(&e, out, lowered, n, comments);
+}
+
+void emit_packs(Buf *out, const Lowered *const *lowered, int n,
+    const EmitComment *comments)
+{
+	EmitC e = {.arena = arena_new(),
+	    .isa = {.plain = true},
+	    .reserved = emit_c_reserved};
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < lowered[i]->packs.n; k++)
+			emit_function(&e, lowered[i]->packs.at[k]);
+	put_file(&e, out, lowered, n, comments);
 }
 
 void emit_c(Buf *out, const Lowered *lowered, const Target *target,

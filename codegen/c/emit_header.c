@@ -26,7 +26,7 @@ static bool is_taken(const char *name)
 		if (length > n && !strcmp(name + length - n, ends[i]))
 			return true;
 	}
-	return !strncmp(name, "__", 2);
+	return !strncmp(name, "__", 2) || !strncmp(name, "tunec_", 6);
 }
 
 static bool is_other_parameter(
@@ -40,7 +40,7 @@ static bool is_other_parameter(
 }
 
 /* The spec's names; one that cannot stand gets underscores. */
-static const char **parameter_names(Arena *arena, const LowFunction *f)
+const char **emit_header_names(Arena *arena, const LowFunction *f)
 {
 	const char **names = NEW_N(arena, const char *, f->params.n);
 	for (int i = 0; i < f->params.n; i++) {
@@ -100,17 +100,44 @@ static void put_launches(Buf *out, const Lowered *l, const char *symbol)
 	}
 }
 
-static void put_kernel(Arena *arena, Buf *out, const Lowered *l)
+const char *emit_header_stream(
+    Arena *arena, const LowFunction *f, const char *const *names)
+{
+	const char *name = "stream";
+	for (int i = 0; i < f->params.n; i++)
+		if (!strcmp(names[i], name)) {
+			name = arena_printf(arena, "%s_", name);
+			i = -1;
+		}
+	return name;
+}
+
+void emit_header_cuda(Buf *out, const LowFunction *f, const char *const *names,
+    const char *stream)
+{
+	buf_printf(out, "int %s(", f->name);
+	for (int i = 0; i < f->params.n; i++)
+		buf_printf(out, "CUdeviceptr %s, ", names[i]);
+	buf_printf(out, "CUstream %s)", stream);
+}
+
+static void put_kernel(
+    Arena *arena, Buf *out, const Lowered *l, const Target *target)
 {
 	const char *symbol = upper(arena, l->kernel->name);
+	const char **names = emit_header_names(arena, l->kernel);
 	if (l->program->buffers) {
 		put_arguments(out, l->program);
 	}
-	emit_c_signature(out, l->kernel, parameter_names(arena, l->kernel));
+	if (target->kind == TARGET_CUDA)
+		emit_header_cuda(out, l->kernel, names,
+		    emit_header_stream(arena, l->kernel, names));
+	else
+		emit_c_signature(out, l->kernel, names);
 	buf_puts(out, ";\n");
 	for (int i = 0; i < l->packs.n; i++) {
 		const LowFunction *pack = l->packs.at[i];
-		emit_c_signature(out, pack, parameter_names(arena, pack));
+		emit_c_signature(out, pack, emit_header_names(arena, pack));
 		buf_puts(out, ";\n");
 	}
 	for (int i = 0; i < l->packs.n; i++)
@@ -134,8 +161,16 @@ static const char *guard_name(
 	return arena_printf(arena, "TUNEC_%s_TO_%s_%d_H", first, last, n);
 }
 
+/* As <cuda.h> has them, which may be included as well. */
+static const char cuda_types[] =
+    "typedef unsigned long long CUdeviceptr;\n"
+    "typedef struct CUstream_st *CUstream;\n\n"
+    "/* A kernel's function is in the .c that is built for it: it launches\n"
+    " * on a stream of the current context, without waiting, and returns a\n"
+    " * CUresult, 0 for success.  Pointers are to the device's memory. */\n\n";
+
 void emit_header_all(Buf *out, const Lowered *const *lowered, int n,
-    const EmitComment *comments)
+    const Target *target, const EmitComment *comments)
 {
 	Arena *arena = arena_new();
 	const char *guard = guard_name(arena, lowered, n);
@@ -147,8 +182,10 @@ void emit_header_all(Buf *out, const Lowered *const *lowered, int n,
 	    " * overlap; workspace and packed buffers are aligned to 64 bytes. "
 	    "*/\n\n",
 	    guard, guard);
+	if (target->kind == TARGET_CUDA)
+		buf_puts(out, cuda_types);
 	for (int i = 0; i < n; i++)
-		put_kernel(arena, out, lowered[i]);
+		put_kernel(arena, out, lowered[i], target);
 	buf_puts(out, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 	arena_free(arena);
 }
@@ -156,6 +193,5 @@ void emit_header_all(Buf *out, const Lowered *const *lowered, int n,
 void emit_header(Buf *out, const Lowered *lowered, const Target *target,
     const EmitComment *comment)
 {
-	(void)target;
-	emit_header_all(out, &lowered, 1, comment);
+	emit_header_all(out, &lowered, 1, target, comment);
 }

@@ -251,12 +251,10 @@ exits bad-numerics 2 b mm.yaml -o n.c --numerics=sloppy
 exits no-spec 2 b -o n.c
 exits no-ptx-of-a-cpu 1 b mm.yaml -o n.c -o n.ptx
 ok says-what-has-ptx has err "take 'cuda -arch=sm_90'"
-for k in cu cl; do
+for k in cu cl cubin; do
 	exits "no-$k-of-a-cpu" 1 b mm.yaml -o n.c -o n.$k
 	ok "says-what-has-$k" has err "gives no .$k; take '"
 done
-exits not-built-cubin 1 b mm.yaml -o n.c -o n.cubin
-ok names-missing-cubin has err 'missing'
 exits missing-file 1 b none.yaml -o n.c
 exits missing-case 1 b mm.yaml:huge -o n.c
 ok names-cases has err 'small'

@@ -32,6 +32,7 @@ room schedule/plan
 room schedule/rules
 room codegen/lower
 room codegen/c
+room codegen/cuda codegen/c
 room codegen/device codegen/c
 room codegen/llvm
 room tuner/store tuner/measure

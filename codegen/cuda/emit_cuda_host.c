@@ -1,0 +1,126 @@
+/* The C of the host beside a GPU's kernels: their PTX as text, and for each
+ * operator a function of its name that launches them in order on a stream.
+ *
+ *     matmul_k0, matmul_k1   -->   static const char tunec_ptx[] = "..."
+ *                                  int matmul(CUdeviceptr a, ..., stream)
+ *                                    launch k0, launch k1
+ *
+ * Beside it the functions that pack const inputs, as the C emitter writes them.
+ * The driver's entries are declared here, so that no header of CUDA's is needed.
+ *
+ * A library of the driver's belongs to no context: it is loaded once in a process,
+ * and its kernels run in whichever context is current.  Modules would be loaded
+ * for each context, under a lock, in a table that contexts which end leave
+ * entries in.  The first call of a kernel keeps it in a static that is set
+ * atomically; two that come at once load twice and one is dropped. */
+#include <string.h>
+
+#include "codegen/c/emit_c.h"
+#include "codegen/cuda/cuda.h"
+#include "lib/escape.h"
+
+static const char driver[] =
+    "#include <stdatomic.h>\n\n"
+    "/* The driver's entries, of CUDA 12 and later: -lcuda. */\n"
+    "typedef unsigned long long CUdeviceptr;\n"
+    "typedef struct CUstream_st *CUstream;\n"
+    "int cuLibraryLoadData(void **library, const void *code, void *options,\n"
+    "    void **values, unsigned n, void *library_options,\n"
+    "    void **library_values, unsigned library_n);\n"
+    "int cuLibraryUnload(void *library);\n"
+    "int cuLibraryGetKernel(void **kernel, void *library, const char *name);\n"
+    "int cuLaunchKernel(void *kernel, unsigned grid_x, unsigned grid_y,\n"
+    "    unsigned grid_z, unsigned block_x, unsigned block_y,\n"
+    "    unsigned block_z, unsigned shared_bytes, CUstream stream,\n"
+    "    void **arguments, void **extra);\n\n";
+
+static const char launcher[] =
+    "/* Loaded once, for all contexts. */\n"
+    "static int tunec_load(void **library)\n{\n"
+    "\tstatic void *_Atomic loaded;\n"
+    "\tvoid *other = NULL;\n"
+    "\t*library = atomic_load(&loaded);\n"
+    "\tif (*library)\n"
+    "\t\treturn 0;\n"
+    "\tint result = cuLibraryLoadData(\n"
+    "\t    library, tunec_ptx, NULL, NULL, 0, NULL, NULL, 0);\n"
+    "\tif (!result && !atomic_compare_exchange_strong(\n"
+    "\t\t\t   &loaded, &other, *library)) {\n"
+    "\t\tcuLibraryUnload(*library);\n"
+    "\t\t*library = other;\n"
+    "\t}\n"
+    "\treturn result;\n}\n\n"
+    "static int tunec_launch(void *_Atomic *kept, const char *name,\n"
+    "    const unsigned size[6], CUstream stream, void **arguments)\n{\n"
+    "\tvoid *library, *kernel = atomic_load(kept);\n"
+    "\tint result = 0;\n"
+    "\tif (!kernel) {\n"
+    "\t\tresult = tunec_load(&library);\n"
+    "\t\tif (!result)\n"
+    "\t\t\tresult = cuLibraryGetKernel(&kernel, library, name);\n"
+    "\t\tif (result)\n"
+    "\t\t\treturn result;\n"
+    "\t\tatomic_store(kept, kernel);\n"
+    "\t}\n"
+    "\treturn cuLaunchKernel(kernel, size[0], size[1], size[2], size[3],\n"
+    "\t    size[4], size[5], 0, stream, arguments, NULL);\n}\n\n";
+
+/* A literal for each line. */
+static void put_ptx(Buf *out, const char *ptx, size_t size)
+{
+	Arena *arena = arena_new();
+	buf_puts(out, "static const char tunec_ptx[] =\n");
+	for (size_t at = 0; at < size;) {
+		size_t n = strcspn(ptx + at, "\n");
+		n += at + n < size;
+		buf_puts(out, "    ");
+		escape_c_string(out, arena_strndup(arena, ptx + at, n));
+		at += n;
+		buf_puts(out, at < size ? "\n" : ";\n\n");
+	}
+	arena_free(arena);
+}
+
+static void put_launch(
+    Buf *out, const LowLaunch *k, int i, const char *stream)
+{
+	buf_printf(out, "\tif (!tunec_result)\n"
+		"\t\ttunec_result = tunec_launch(&tunec_kernels[%d],\n"
+		"\t\t    \"%s\",\n"
+		"\t\t    (const unsigned[]){%lld, %lld, %lld, %lld, %lld, %lld"
+		"},\n\t\t    %s, tunec_arguments);\n",
+	    i, k->function->name, (long long)k->grid[0], (long long)k->grid[1],
+	    (long long)k->grid[2], (long long)k->block[0],
+	    (long long)k->block[1], (long long)k->block[2], stream);
+}
+
+static void put_function(Arena *arena, Buf *out, const Lowered *l)
+{
+	const char **names = emit_header_names(arena, l->kernel);
+	const char *stream = emit_header_stream(arena, l->kernel, names);
+	emit_header_cuda(out, l->kernel, names, stream);
+	buf_printf(out, "\n{\n\tstatic void *_Atomic tunec_kernels[%d];\n",
+	    l->launches.n ? l->launches.n : 1);
+	buf_puts(out, "\tvoid *tunec_arguments[] = {");
+	for (int i = 0; i < l->kernel->params.n; i++)
+		buf_printf(out, "%s&%s", i ? ", " : "", names[i]);
+	buf_puts(out, "};\n\tint tunec_result = 0;\n");
+	for (int i = 0; i < l->launches.n; i++)
+		put_launch(out, &l->launches.at[i], i, stream);
+	buf_puts(out, "\treturn tunec_result;\n}\n");
+}
+
+void emit_cuda_host(Buf *out, const Lowered *const *lowered, int n,
+    const EmitComment *comments, const char *ptx, size_t size)
+{
+	Arena *arena = arena_new();
+	emit_packs(out, lowered, n, comments);
+	buf_puts(out, driver);
+	put_ptx(out, ptx, size);
+	buf_puts(out, launcher);
+	for (int i = 0; i < n; i++) {
+		buf_puts(out, i ? "\n" : "");
+		put_function(arena, out, lowered[i]);
+	}
+	arena_free(arena);
+}

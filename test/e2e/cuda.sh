@@ -1,0 +1,66 @@
+#!/bin/bash
+# What is built beside a GPU's kernels, and NVIDIA's tools where they are found:
+# the host's .c against a libcuda of the tests' own, cubins, what is missing.
+. "$(dirname "$0")/lib.sh"
+target='cuda -arch=sm_90'
+matmul=$workloads/matmul.yaml:square_512
+strict='-std=c11 -O1 -Wall -Wextra -Werror'
+build() { "$TUNEC" build -q "$@" --target "$target" --db none; }
+
+ok library cc -std=c11 -D_GNU_SOURCE -fPIC -shared -o libcuda.so \
+	"$root/test/e2e/fake_cuda.c"
+ok host build "$matmul" -o matmul.c -o matmul.h
+ok demo cc $strict -I. "$root/demo/cuda_matmul.c" matmul.c -o demo \
+	-L. -lcuda -lm
+export LD_LIBRARY_PATH=$tmp FAKE_CUDA_LOG=$tmp/log
+./demo >out 2>&1 # nothing is computed there: the result is wrong
+ok result-is-checked has out '^off by'
+ok loaded-once [ "$(grep -c '^load$' log)" = 1 ]
+macro() { awk -v m="MATMUL_SQUARE_512_K0_$1" '$2 == m { print $3 }' matmul.h; }
+ok launches-are-the-header-s [ "$(sort -u log | grep -c "^matmul_square_512_k0 \
+grid $(macro GRID_X) $(macro GRID_Y) $(macro GRID_Z) \
+block $(macro BLOCK_X) $(macro BLOCK_Y) $(macro BLOCK_Z) shared 0$")" = 1 ]
+ok each-call-launches [ "$(grep -c matmul_square_512_k0 log)" = 21 ]
+
+# Every workload's host C and header, as C and as C++.
+for spec in "$workloads"/*.yaml; do
+	build "$spec" --emit=c,h >said 2>&1 || echo "not ok host-$spec"
+done
+for f in *_*.h; do
+	echo "#include \"$f\"" >>all.cpp
+done
+ok headers-as-cxx c++ -Wall -Wextra -Werror -fsyntax-only all.cpp
+ok hosts-compile sh -c "for c in *_*.c; do
+	cc $strict -fsyntax-only \$c || exit 1; done"
+
+# Arguments: inputs, outputs and workspace in their order.
+printf 'tunec: 1\nname: p\ninputs: {stream: "f32[64]", x: "f32[64]"}\ncompute: |\n  y[i < 64] = stream[i] + x[i]\n' >p.yaml
+ok host-of-a-stream build p.yaml -o p.c -o p.h
+ok order has p.h \
+	'^int p(CUdeviceptr stream, CUdeviceptr x, CUdeviceptr y, CUdeviceptr workspace, CUstream stream_);$'
+ok two-contexts-one-library lacks p.c cuModule
+ok compiles cc $strict -c p.c
+
+assembler=$(command -v ptxas || ls "$root"/build/venv/bin/ptxas 2>/dev/null)
+if [ -n "$assembler" ]; then
+	ok cubin build "$matmul" -o k.cubin
+	ok cubin-again build "$matmul" -o other.cubin
+	ok cubin-has-no-name cmp k.cubin other.cubin
+	ok cubin-is-elf has k.cubin '^.ELF'
+else
+	echo '# ptxas is not here: no cubin is made'
+fi
+printf '#!/bin/sh\necho "ptxas kernel.ptx, line 3; error   : no such thing" >&2\nexit 255\n' >ptxas
+chmod +x ptxas
+PATH=$tmp:$PATH exits refused-ptx 1 build "$matmul" -o k2.cubin
+ok refusal-is-said has err 'ptxas: error   : no such thing'
+ok nothing-is-written absent k2.cubin
+rm ptxas
+mkdir bin
+for tool in sh cc; do ln -s "$(command -v $tool)" bin; done
+mkdir -p away && cp "$TUNEC" away/tunec
+PATH=$tmp/bin CUDA_HOME=$tmp exits no-ptxas 1 away/tunec build -q "$matmul" \
+	--target "$target" --db none -o k3.cubin
+ok says-how-to-get-it has err 'pip install nvidia-cuda-nvcc'
+exits no-cubin-for-a-cpu 1 "$TUNEC" build -q "$matmul" \
+	--target 'llvm -mcpu=x86-64' --emit=cubin --db none
