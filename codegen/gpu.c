@@ -1,5 +1,6 @@
 #include "codegen/gpu.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const Gpu gpus[] = {
@@ -72,6 +73,7 @@ void gpu_machine(const Gpu *gpu, Machine *machine)
 	    .block_shared = gpu->shared_own * (int64_t)KIB,
 	    .block_shared_most = gpu->shared_most * (int64_t)KIB,
 	    .block_shared_own = gpu->shared_kept,
+	    .async_copies = atoi(gpu->arch + strlen("sm_")) >= 80,
 	    .processor_shared = gpu->shared_all * (int64_t)KIB,
 	    .processor_shared_least = shared_least(gpu),
 	    .shared_unit = gpu->shared_unit,

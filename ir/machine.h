@@ -55,6 +55,7 @@ typedef struct {
 	int l2_gb_per_s, memory_gb_per_s;
 	int l1_ns, l2_ns, memory_ns; /* until what is loaded is there */
 	int launch_ns;          /* between a kernel and the next */
+	bool async_copies;      /* to shared memory, past the registers */
 } Machine;
 
 /* occupancy.c: how many blocks a processor of a GPU runs at once. */

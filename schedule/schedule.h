@@ -120,7 +120,7 @@ typedef const char *Refusal;
  * that is a slot becomes tape_slot(number), numbered by step, argument, part
  * (a tile: parts 1 .. parts-1; a choice of numbers: its one part).  Slots are
  * what stands where a tile's factors, an unroll limit, a prefetch distance, a
- * storage_align factor or offset is expected; other
+ * storage_align factor or offset, or a number of stages is expected; other
  * decisions are structural and have to be taken. */
 typedef struct {
 	const Machine *machine;

@@ -392,6 +392,12 @@ static void write_tail(Generator *g, Buf *out)
 	call2(out, "tail", stage_name(g, any_stage(g)), pick(g, styles, 4));
 }
 
+static void write_stages(Generator *g, Buf *out)
+{
+	buf_printf(out, "stages(%s, %lld)", stage_name(g, any_stage(g)),
+	    (long long)(2 + below(g, 3)));
+}
+
 static void write_storage_align(Generator *g, Buf *out)
 {
 	buf_printf(out, "storage_align(%s, %lld, %lld, %lld)",
@@ -719,6 +725,9 @@ static void write_tile(Generator *g, Buf *out)
 	    below(g, 2) ? block : loop_of(g, stage));
 	if (*scope == 's' || below(g, 2))
 		buf_printf(out, "bind(%s.%s, threadIdx.x)\n", t, axis);
+	if (*scope == 's' && below(g, 2))
+		buf_printf(out, "stages(%s, %lld)\n", t,
+		    (long long)(2 + below(g, 3)));
 }
 
 static bool try_steps(Generator *g, const Trace *steps)

@@ -296,6 +296,8 @@ static void dump_stage(Buf *out, const Nest *nest, const Stage *s)
 
 static void dump_buffer(Buf *out, const Nest *nest, const NestBuffer *b)
 {
+	if (b->slots != HANDLE_NONE)
+		buf_printf(out, "slots %d ", b->slots);
 	buf_printf(out, "%s scope %d writer %d align %d:", b->name, b->scope,
 	    b->writer, b->align_part);
 	for (int i = 0; i < b->nparts; i++) {

@@ -866,6 +866,9 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_SCATTER: op_scatter(e, n); return;
 	case LOW_PREFETCH: op_prefetch(e, n); return;
 	case LOW_DOT: op_dot(e, n); return;
+	case LOW_COPY_ASYNC:
+	case LOW_COMMIT:
+	case LOW_WAIT:
 	case LOW_BARRIER: /* a GPU's: lower() refuses it for other machines */
 	case LOW_WARP_XOR:
 	case LOW_COUNT: break;

@@ -618,6 +618,42 @@ static const char *text_warp_xor(EmitDevice *e, const LowNode *n, int part)
 	    (long long)n->i);
 }
 
+/* --- copies on their way ---------------------------------------------------- */
+
+/* OpenCL C copies at once, as CUDA C does what is smaller than its instruction:
+ * nobody looks before the wait.  Element by element: that is all that a pointer
+ * is aligned to. */
+static void op_copy_async(EmitDevice *e, const LowNode *n)
+{
+	int bytes = dtype_bytes(e->c.f->buffers.at[n->buffer].type);
+	LowNode from = {.buffer = n->source, .address = n->from};
+	for (int i = 0; i < n->i; i++) {
+		const char *to = element(e, n, i), *at = element(e, &from, i);
+		if (e->dialect->name != DIALECT_CUDA || bytes < 4) {
+			emit_c_line(&e->c, "%s = %s;", to, at);
+			continue;
+		}
+		emit_c_line(&e->c,
+		    "asm volatile(\"cp.async.ca.shared.global [%%0], [%%1], "
+		    "%d;\"", bytes);
+		emit_c_line(&e->c,
+		    "    :: \"r\"((unsigned)__cvta_generic_to_shared(&%s)), "
+		    "\"l\"(&%s) : \"memory\");", to, at);
+	}
+}
+
+static void op_copies(EmitDevice *e, const LowNode *n)
+{
+	if (e->dialect->name != DIALECT_CUDA)
+		return;
+	if (n->op == LOW_COMMIT)
+		emit_c_line(&e->c, "asm volatile(\"cp.async.commit_group;\" "
+		    "::: \"memory\");");
+	else
+		emit_c_line(&e->c, "asm volatile(\"cp.async.wait_group %lld;\" "
+		    "::: \"memory\");", (long long)n->i);
+}
+
 /* --- the table ---------------------------------------------------------------- */
 
 static PartText *text_of(LowOpcode op)
@@ -678,6 +714,9 @@ void device_op(EmitDevice *e, const LowNode *n)
 	case LOW_STORE_MASKED:
 	case LOW_SCATTER: store_lanes(e, n); return;
 	case LOW_PREFETCH: return; /* a hint */
+	case LOW_COPY_ASYNC: op_copy_async(e, n); return;
+	case LOW_COMMIT:
+	case LOW_WAIT: op_copies(e, n); return;
 	case LOW_BARRIER:
 		emit_c_line(&e->c, "%s", e->dialect->barrier);
 		return;

@@ -86,6 +86,7 @@ void llvm_launch_barrier(LlvmGen *gen);
 /* Of the thread whose number in its warp differs in these bits. */
 LLVMValueRef llvm_launch_xor(
     LlvmGen *gen, DType dtype, LLVMValueRef x, int64_t bits);
+void llvm_launch_copies(LlvmGen *gen, const LowNode *node); /* COMMIT, WAIT */
 LLVMValueRef llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer);
 
 /* module_llvm_op.c: an index is held in 32 bits where its range and the target
@@ -141,6 +142,10 @@ LLVMValueRef llvm_intrinsic(LlvmGen *gen, const char *name, LLVMTypeRef *types,
 /* One overloaded on its first argument's type. */
 LLVMValueRef llvm_intrinsic_of(
     LlvmGen *gen, const char *name, LLVMValueRef *args, int nargs);
+/* Inline assembly with effects. */
+LLVMValueRef llvm_assembly(LlvmGen *gen, const char *text,
+    const char *constraints, LLVMTypeRef result, LLVMTypeRef *types,
+    LLVMValueRef *args, int nargs);
 /* A function of libm, called for each lane. */
 LLVMValueRef llvm_libm(LlvmGen *gen, const char *name, DType type,
     LLVMValueRef *args, int nargs, int lanes);

@@ -76,6 +76,17 @@ V llvm_launch_xor(LlvmGen *gen, DType dtype, V x, int64_t bits)
 	return LLVMBuildBitCast(b, x, type, "");
 }
 
+void llvm_launch_copies(LlvmGen *gen, const LowNode *node)
+{
+	V n = llvm_int(gen, 32, node->i, 1);
+	if (node->op == LOW_COMMIT)
+		llvm_intrinsic(gen, "llvm.nvvm.cp.async.commit.group", NULL, 0,
+		    NULL, 0);
+	else
+		llvm_intrinsic(gen, "llvm.nvvm.cp.async.wait.group", NULL, 0,
+		    &n, 1);
+}
+
 V llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer)
 {
 	LlvmGen *gen = f->gen;

@@ -2,6 +2,8 @@
 #include "codegen/llvm/module_llvm.h"
 #include "lib/gcd.h"
 
+#include <stdio.h>
+
 typedef LLVMValueRef V;
 
 V llvm_affine(LlvmFunction *f, const LowAffine *affine, bool narrow)
@@ -33,18 +35,20 @@ static LLVMTypeRef memory_type(LlvmGen *gen, DType type, int lanes)
 
 /* What every address of this form is a multiple of, given the buffer's
  * alignment; a power of two as that is one. */
-static unsigned alignment(LlvmFunction *f, const LowNode *node)
+static unsigned alignment_of(
+    LlvmFunction *f, int number, const LowAffine *address)
 {
-	const LowBuffer *buffer = &f->low->buffers.at[node->buffer];
-	int bytes = dtype_bytes(buffer->type);
+	const LowBuffer *buffer = &f->low->buffers.at[number];
 	int least = buffer->align;
 	if (buffer->kind == LOWBUF_PARAM && f->aligned > least)
 		least = f->aligned;
-	int64_t align = gcd(least, buffer->thread_bytes);
-	align = gcd(align, node->address.constant * bytes);
-	for (int i = 0; i < node->address.n; i++)
-		align = gcd(align, node->address.terms[i].coefficient * bytes);
-	return (unsigned)align;
+	return (unsigned)low_affine_align(
+	    address, buffer->type, gcd(least, buffer->thread_bytes));
+}
+
+static unsigned alignment(LlvmFunction *f, const LowNode *node)
+{
+	return alignment_of(f, node->buffer, &node->address);
 }
 
 static V tag(LlvmFunction *f, const LowNode *node, V access)
@@ -241,13 +245,59 @@ static void prefetch(LlvmFunction *f, const LowNode *node)
 	llvm_intrinsic_of(gen, "llvm.prefetch", args, 4);
 }
 
+/* --- past the registers ----------------------------------------------------- */
+
+/* Addresses of shared memory have 32 bits, others 64: LLVM's intrinsic takes two
+ * of one size. */
+static void copy_piece(LlvmGen *gen, V to, V from, int bytes)
+{
+	LLVMBuilderRef b = gen->builder;
+	LLVMTypeRef types[] = {
+	    llvm_int_type(gen, 32, 1), llvm_int_type(gen, 64, 1)};
+	V args[] = {LLVMBuildPtrToInt(b, to, types[0], ""),
+	    LLVMBuildPtrToInt(b, from, types[1], "")};
+	char text[64];
+	snprintf(text, sizeof text,
+	    "cp.async.%s.shared.global [$0], [$1], %d;",
+	    bytes == 16 ? "cg" : "ca", bytes);
+	llvm_assembly(gen, text, "r,l,~{memory}",
+	    LLVMVoidTypeInContext(gen->context), types, args, 2);
+}
+
+/* In the pieces that the source is aligned to; of less than 4 bytes there are
+ * none: it is loaded and stored at once, which a WAIT allows. */
+static void copy_async(LlvmFunction *f, const LowNode *node, DType type)
+{
+	LlvmGen *gen = f->gen;
+	LLVMBuilderRef b = gen->builder;
+	int bytes = (int)node->i * dtype_bytes(type);
+	int piece = (int)alignment_of(f, node->source, &node->from);
+	LowNode source = {.buffer = node->source, .address = node->from};
+	V to = llvm_address(f, node), from = llvm_address(f, &source);
+	piece = piece > bytes ? bytes : piece;
+	if (piece < 4) {
+		V x = LLVMBuildLoad2(b,
+		    memory_type(gen, type, (int)node->i), from, "");
+		LLVMSetAlignment(x, (unsigned)piece);
+		LLVMSetAlignment(LLVMBuildStore(b, x, to), (unsigned)bytes);
+		return;
+	}
+	for (int at = 0; at < bytes; at += piece) {
+		V offset = llvm_int(gen, 64, at, 1);
+		LLVMTypeRef byte = llvm_int_type(gen, 8, 1);
+		copy_piece(gen,
+		    at ? LLVMBuildGEP2(b, byte, to, &offset, 1, "") : to,
+		    at ? LLVMBuildGEP2(b, byte, from, &offset, 1, "") : from,
+		    piece);
+	}
+}
+
 void llvm_memory_emit(LlvmFunction *f, const LowNode *node)
 {
 	const LowTemp *temps = f->low->temps.at;
 	DType type = f->low->buffers.at[node->buffer].type;
-	int lanes = node->dst >= 0	       ? temps[node->dst].lanes
-		    : node->op == LOW_PREFETCH ? 1
-					       : temps[node->arg[0]].lanes;
+	int lanes = node->dst >= 0	    ? temps[node->dst].lanes
+		    : node->arg[0] >= 0 ? temps[node->arg[0]].lanes : 1;
 	switch (node->op) {
 	case LOW_LOAD:
 		llvm_temp_write(f, node->dst, load(f, node, type, lanes));
@@ -266,6 +316,9 @@ void llvm_memory_emit(LlvmFunction *f, const LowNode *node)
 		break;
 	case LOW_STREAM:
 		stream(f, node, type, lanes);
+		break;
+	case LOW_COPY_ASYNC:
+		copy_async(f, node, type);
 		break;
 	default:
 		store(f, node, type, lanes);

@@ -566,6 +566,10 @@ void llvm_op_emit(LlvmFunction *f, const LowNode *node)
 		llvm_launch_barrier(f->gen);
 		return;
 	}
+	if (node->op == LOW_COMMIT || node->op == LOW_WAIT) {
+		llvm_launch_copies(f->gen, node);
+		return;
+	}
 	bool fixed = is_fixed(f, node);
 	if (fixed)
 		here = llvm_fixed_begin(f);

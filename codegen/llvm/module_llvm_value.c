@@ -124,6 +124,19 @@ LLVMValueRef llvm_intrinsic_of(
 	return llvm_intrinsic(gen, name, &type, 1, args, nargs);
 }
 
+LLVMValueRef llvm_assembly(LlvmGen *gen, const char *text,
+    const char *constraints, LLVMTypeRef result, LLVMTypeRef *types,
+    LLVMValueRef *args, int nargs)
+{
+	LLVMTypeRef type =
+	    LLVMFunctionType(result, types, (unsigned)nargs, false);
+	LLVMValueRef code = LLVMGetInlineAsm(type, text, strlen(text),
+	    constraints, strlen(constraints), true, false,
+	    LLVMInlineAsmDialectATT, false);
+	return LLVMBuildCall2(
+	    gen->builder, type, code, args, (unsigned)nargs, "");
+}
+
 LLVMAttributeRef llvm_attribute(LlvmGen *gen, const char *name, uint64_t value)
 {
 	unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));

@@ -55,6 +55,8 @@ static void flow_op(Flow *w, const LowNode *n, Touched t)
 		t.read[n->buffer] = true;
 	if (low_op_writes(n->op))
 		t.written[n->buffer] = true;
+	if (n->op == LOW_COPY_ASYNC)
+		t.read[n->source] = true;
 }
 
 /* What an iteration leaves the next one finds. */

@@ -22,6 +22,7 @@
  *     lower_pack.c   what is done ahead to constant inputs
  *     lower_transpose.c  vectors stored an element a row, afterwards
  *     lower_join.c   lanes of a vector stored one by one, afterwards
+ *     lower_stages.c shared buffers that are filled iterations ahead
  *     lower_barriers.c  barriers that order nothing, afterwards
  *     lower_bind.c   loop variables bound; what is remembered of them
  *     lower_emit.c   operations, value numbering, scopes */
@@ -142,6 +143,10 @@ typedef struct {
 
 typedef VEC(Index) IndexVec;
 
+/* How a shared buffer is filled (lower_stages.c): as any stage; by asynchronous
+ * copies; what is stored only kept in temporaries, or only stored from there. */
+typedef enum { FILL_NOW, FILL_ASYNC, FILL_LOAD, FILL_STORE } Filling;
+
 /* --- what is remembered: lower_bind.c ------------------------------------ */
 
 /* How much of what an answer may hang on there was before the question. */
@@ -250,6 +255,11 @@ typedef struct {
 	bool *streamed; /* by nest buffer: written past the caches; or NULL */
 	bool folded; /* vectors of indices may be left that nobody reads */
 	int silent; /* >0: conditions emit nothing, and stay open */
+	int64_t *ahead; /* by variable: the iterations of a loop that runs with
+			   buffers filled ahead; 0: it does not */
+	Filling filling;
+	IntVec kept; /* temporaries of FILL_LOAD, in order */
+	int nkept;   /* of these stored */
 } Lower;
 
 /* Sets the error once; what is emitted afterwards does not matter. */
@@ -519,6 +529,7 @@ int64_t loop_extent(const Lower *l, int var);
 void lower_stage(Lower *l, int stage); /* and all that is placed in it */
 /* Does what stands in a loop of a launch run more than once? */
 bool lower_runs_again(const Lower *l, int loop);
+void lower_stage_alone(Lower *l, int stage); /* without its barriers */
 
 /* lower.c */
 int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
@@ -539,6 +550,20 @@ bool low_touches_memory(LowOpcode op);
 /* lower_join.c: of that function lanes of a vector that are stored one by one,
  * side by side */
 void join_stores(Lower *l);
+/* lower_stages.c */
+/* How many iterations at once buffers have that are filled at a loop; 1: none. */
+int64_t stages_depth(const Lower *l, int var);
+/* Around a loop of so many iterations; within each before and after the rest. */
+void stages_begin(Lower *l, int var, int64_t count);
+void stages_step(Lower *l, int var);
+void stages_end_step(Lower *l, int var);
+void stages_end(Lower *l, int var);
+/* Where the slot of this iteration begins. */
+Index stages_slot(Lower *l, int buffer);
+/* An element, or vector, of what is filled; false: it is done as always. */
+bool stages_copy(Lower *l, const Stage *s, Index address);
+bool stages_keep(Lower *l, Value v, DType type);
+bool stages_kept(Lower *l, Value *v, DType type);
 /* lower_barriers.c: of that function those that order nothing */
 void drop_barriers(Lower *l);
 

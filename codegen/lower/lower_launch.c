@@ -57,9 +57,12 @@ static void count_shared(Count *c, int buffer)
 static void count_vector(Count *c, const LowNode *n)
 {
 	const LowFunction *f = c->launch->function;
-	const LowBuffer *b = &f->buffers.at[n->buffer];
+	const LowBuffer *b = &f->buffers.at[n->op == LOW_COPY_ASYNC
+		? n->source : n->buffer];
 	int temp = n->dst >= 0 ? n->dst : n->arg[0];
 	int bytes = 0;
+	if (n->op == LOW_COPY_ASYNC && b->kind == LOWBUF_PARAM)
+		bytes = (int)n->i * dtype_bytes(b->type);
 	if ((n->op == LOW_LOAD || n->op == LOW_STORE || n->op == LOW_STREAM) &&
 	    b->kind == LOWBUF_PARAM)
 		bytes = f->temps.at[temp].lanes * dtype_bytes(b->type);
@@ -98,6 +101,8 @@ static void read_by(const LowNode *n, bool *read)
 			read[n->arg[i]] = true;
 	for (int i = 0; i < n->address.n; i++)
 		read[n->address.terms[i].temp] = true;
+	for (int i = 0; n->op == LOW_COPY_ASYNC && i < n->from.n; i++)
+		read[n->from.terms[i].temp] = true;
 }
 
 static void mark_set(const LowBody *body, bool *set)

@@ -28,7 +28,7 @@ Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
 	const Tape *tape = l->nest->tape;
-	Index address = index_const(0);
+	Index address = stages_slot(l, buffer);
 	assert(n == b->ndim);
 	(void)n;
 	for (int p = 0; p < b->nparts; p++) {

@@ -296,6 +296,22 @@ static bool tensor_step(Lower *l, int stage)
 	return true;
 }
 
+/* Of a stage that is no reduction. */
+static void fill_element(Lower *l, int stage, Index address)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	DType type = l->nest->buffers.at[s->buffer].type;
+	Value v;
+	if (stages_copy(l, s, address))
+		return;
+	if (!stages_kept(l, &v, type)) {
+		v = s->fill ? filled_value(l, stage) : body_value(l, s);
+		if (stages_keep(l, v, type))
+			return;
+	}
+	memory_store(l, s->buffer, address, v);
+}
+
 /* What a phase does with one element, or with one for each lane. */
 static void element(Lower *l, int stage, Phase phase)
 {
@@ -314,8 +330,7 @@ static void element(Lower *l, int stage, Phase phase)
 	else if (s->reduce != REDUCE_NONE)
 		update(l, stage, address);
 	else
-		memory_store(l, s->buffer, address,
-		    s->fill ? filled_value(l, stage) : body_value(l, s));
+		fill_element(l, stage, address);
 }
 
 static void one_body(Lower *l, int stage, Phase phase)
@@ -453,11 +468,16 @@ static void iteration(Lower *l, int stage, int pos, Phase phase)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	int var = s->loops[pos];
-	if (phase == PHASE_UPDATE) {
+	bool ahead = phase == PHASE_UPDATE && l->ahead[var];
+	if (phase == PHASE_UPDATE)
 		prefetch_in(l, stage, pos);
+	if (ahead)
+		stages_step(l, var);
+	else if (phase == PHASE_UPDATE)
 		lower_placed(l, var, false);
-	}
 	walk_tiles(l, stage, pos + 1, var, phase);
+	if (ahead)
+		stages_end_step(l, var);
 	if (phase == PHASE_UPDATE)
 		lower_placed(l, var, true);
 }
@@ -594,6 +614,18 @@ static void running_iteration(
 	l->facts.n = facts;
 }
 
+/* Are there buffers that are filled ahead, in a loop in which that is so many
+ * iterations? */
+static bool fills_ahead(
+    const Lower *l, int var, Phase phase, const LoopSpan *span)
+{
+	int64_t first;
+	return phase == PHASE_UPDATE && kind_of(l, var) == LOOP_SERIAL &&
+	    span->count > 1 && !span->limited && !span->steps &&
+	    index_is_const(span->first, &first) && first == 0 &&
+	    stages_depth(l, var) > 1;
+}
+
 /* A piece of one iteration stays a loop: what it loads is its own, since what
  * the pieces share would not fit the registers. */
 static void running_loop(
@@ -621,6 +653,9 @@ static void running_loop(
 	note_written(l, &written);
 	note_control(l);
 	bool piece = span->count == 1 && !span->limited;
+	bool ahead = fills_ahead(l, var, phase, span);
+	if (ahead)
+		stages_begin(l, var, span->count);
 	Frame frame = {.fence = node->loop != LOOP_SERIAL,
 	    .bound = loop_is_bound(node->loop),
 	    .thread = loop_is_thread(node->loop),
@@ -648,6 +683,8 @@ static void running_loop(
 	l->facts.n = facts;
 	unbind(l, var);
 	scope_close(l);
+	if (ahead)
+		stages_end(l, var);
 	note_written(l, &written);
 	note_control(l);
 	if (node->body.n)
@@ -1218,25 +1255,30 @@ static void stage_if_used(Lower *l, int stage)
 	branch_end(l, &b);
 }
 
-void lower_stage(Lower *l, int stage)
+void lower_stage_alone(Lower *l, int stage)
 {
-	const Stage *s = &l->nest->stages.at[stage];
 	const bool *outer_clamp = l->clamp;
 	Accumulators outer_sums = l->sums;
 	int outer_stage = l->stage;
 	l->stage = stage;
 	l->sums.stage = -1;
 	l->clamp = tail_clamped_axes(l, stage);
-	/* filled again while threads may still read it */
-	if (s->barrier && lower_runs_again(l, s->place))
-		emit_effect(l, LOW_BARRIER, -1, -1, -1);
 	if (leaves_out(l, stage, 0))
 		stage_if_used(l, stage);
 	else
 		walk_tiles(l, stage, 0, -1, PHASE_UPDATE);
-	if (s->barrier)
-		emit_effect(l, LOW_BARRIER, -1, -1, -1);
 	l->clamp = outer_clamp;
 	l->stage = outer_stage;
 	l->sums = outer_sums;
+}
+
+void lower_stage(Lower *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	/* filled again while threads may still read it */
+	if (s->barrier && lower_runs_again(l, s->place))
+		emit_effect(l, LOW_BARRIER, -1, -1, -1);
+	lower_stage_alone(l, stage);
+	if (s->barrier)
+		emit_effect(l, LOW_BARRIER, -1, -1, -1);
 }

@@ -1,5 +1,6 @@
 /* Building functions of the lowered form. */
 #include "ir/lowered/lowered.h"
+#include "lib/gcd.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -176,6 +177,15 @@ bool low_op_has_buffer(LowOpcode op)
 	return ops[op].memory != MEMORY_NONE;
 }
 
+int64_t low_affine_align(const LowAffine *a, DType type, int64_t align)
+{
+	int64_t bytes = dtype_bytes(type);
+	align = gcd(align, a->constant * bytes);
+	for (int i = 0; i < a->n; i++)
+		align = gcd(align, a->terms[i].coefficient * bytes);
+	return align;
+}
+
 typedef struct {
 	Arena *arena;
 	IntVec *read;    /* in the order of first reading */
@@ -205,6 +215,8 @@ static void capture_node(Captures *c, const LowNode *node)
 		for (int i = 0; i < 3; i++)
 			capture(c, node->arg[i]);
 		capture_affine(c, &node->address);
+		if (node->op == LOW_COPY_ASYNC)
+			capture_affine(c, &node->from);
 		if (node->dst >= 0)
 			c->set[node->dst] = 1;
 		break;

@@ -95,8 +95,11 @@ struct LowNode {
 	int arg[3];     /* -1: none */
 	int buffer;
 	LowAffine address; /* elements */
-	int64_t i;      /* CONST, EXTRACT, INSERT, PREFETCH, WARP_XOR; SCATTER:
-			 * how far the lanes of b are apart, 0: not known */
+	int source;        /* COPY_ASYNC: the buffer that is copied from, */
+	LowAffine from;    /* from this element on */
+	int64_t i;      /* CONST, EXTRACT, INSERT, PREFETCH, COPY_ASYNC, WAIT,
+			 * WARP_XOR; SCATTER: how far the lanes of b are apart,
+			 * 0: not known */
 	double f;       /* CONST */
 	Op math;        /* MATH */
 	int *shuffle;   /* dst's lanes entries */
@@ -179,6 +182,9 @@ bool low_op_reads(LowOpcode op);  /* a buffer */
 bool low_op_writes(LowOpcode op);
 bool low_op_is_comparison(LowOpcode op);
 bool low_op_has_buffer(LowOpcode op); /* any of these, or a hint */
+/* What every address of this form is a multiple of, in bytes, where the buffer
+ * begins at a multiple of `align`; at most that. */
+int64_t low_affine_align(const LowAffine *a, DType type, int64_t align);
 /* Temporaries that a function reads; those defined outside of a loop, or of some
  * nodes, and read inside (a loop's limit included).  Each once, in the order of
  * first reading. */

@@ -132,6 +132,16 @@ static void print_operands(Print *p, const LowNode *node)
 		buf_printf(p->out, ", %s", temp_name(p, node->arg[0]));
 		print_args(p, node, 2, 3);
 		break;
+	case LOW_COPY_ASYNC:
+		print_element(p, node, -1);
+		buf_printf(p->out, ", %s[",
+		    p->f->buffers.at[node->source].name);
+		print_affine(p, &node->from, -1);
+		buf_printf(p->out, "], %lld elements", (long long)node->i);
+		break;
+	case LOW_WAIT:
+		buf_printf(p->out, " %lld", (long long)node->i);
+		break;
 	case LOW_PREFETCH:
 		print_element(p, node, -1);
 		buf_printf(p->out, ", level %lld", (long long)node->i);

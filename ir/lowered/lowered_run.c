@@ -19,7 +19,7 @@ static int describe(const Code *code, char *text, size_t size)
 {
 	if (code->kind == CODE_MEMORY || code->kind == CODE_DIVIDE ||
 	    code->kind == CODE_INDEX || code->kind == CODE_BARRIER ||
-	    code->kind == CODE_EXCHANGE)
+	    code->kind == CODE_EXCHANGE || code->kind == CODE_ASYNC)
 		return snprintf(text, size, "%s: ", low_op_name(code->op));
 	return 0;
 }
@@ -133,6 +133,10 @@ static RunState execute(Runner *r, Scalar *frame, int *at)
 			break;
 		case CODE_MEMORY:
 			if (!run_memory(r, code, frame))
+				return RUN_FAILED;
+			break;
+		case CODE_ASYNC:
+			if (!run_async(r, code, frame))
 				return RUN_FAILED;
 			break;
 		case CODE_NEXT: {
@@ -345,6 +349,7 @@ static bool run_threads(Runner *r, const Code *code, Thread *threads, int n)
 static void clear_shared(Runner *r)
 {
 	const LowFunction *f = r->function->f;
+	async_forget(r);
 	for (int i = 0; i < f->buffers.n; i++) {
 		const LowBuffer *b = &f->buffers.at[i];
 		if (b->kind != LOWBUF_SHARED)
@@ -410,6 +415,7 @@ static void count(Runner *r)
 		case CODE_INDEX:
 		case CODE_DIVIDE:
 		case CODE_MEMORY:
+		case CODE_ASYNC:
 		case CODE_BARRIER:
 		case CODE_EXCHANGE:
 			out->op_count[code->op] += code->count;

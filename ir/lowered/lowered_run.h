@@ -5,6 +5,7 @@
  *     lowered_run_compile.c  tree -> code
  *     lowered_run_op.c       what operations on temporaries do
  *     lowered_run_memory.c   loads, stores, bounds
+ *     lowered_run_async.c    copies on their way
  *     lowered_run_race.c     who touched which element when
  *
  * A frame is an array of Scalars: a temporary's lanes lie side by side from its
@@ -23,6 +24,7 @@ typedef enum {
 	CODE_MEMORY,
 	CODE_BARRIER,
 	CODE_EXCHANGE,  /* between the threads of a warp */
+	CODE_ASYNC,     /* begins a copy, ends a group, waits for some */
 	CODE_UNDEFINED, /* the next operation reads `temp` undefined */
 	CODE_LOOP,      /* enters the body or jumps to `target` */
 	CODE_NEXT,      /* jumps back to `target` or goes on */
@@ -58,11 +60,14 @@ struct Code {
 	DType type, from;   /* of d or the buffer; of a */
 	int buffer;
 	CodeAffine at;      /* address; LOOP: limit */
+	int source;         /* COPY_ASYNC: the buffer, and */
+	CodeAffine source_at;
 	bool limited;
 	int64_t extent;
 	Scalar constant;
 	int number;         /* EXTRACT, INSERT: lane; THREAD: direction;
-			       EXCHANGE: which bits of the thread's number */
+			       EXCHANGE: which bits of the thread's number;
+			       COPY_ASYNC: elements; WAIT: groups */
 	const int *shuffle;
 	int sources;        /* lanes of a */
 	Op math;
@@ -89,6 +94,20 @@ typedef struct {
 	int32_t writer, reader;
 } Shadow;
 
+/* An element on its way; lowered_run_async.c. */
+typedef struct {
+	int buffer;
+	int64_t at, group;
+	Scalar value;
+} OnItsWay;
+
+/* A thread's. */
+typedef struct {
+	VEC(OnItsWay) elements; /* in the order of their groups */
+	int first;              /* of those that have not arrived */
+	int64_t groups;         /* that have ended */
+} Copies;
+
 typedef struct {
 	const CodeFunction *function;
 	LowRun *out;
@@ -96,6 +115,10 @@ typedef struct {
 	char **base;       /* by buffer, of the current thread */
 	char **piece;      /* by buffer, of thread 0 */
 	Shadow **shadow;   /* by buffer; NULL: not watched */
+	char **awaited;    /* by buffer, then element: is one on its way there?
+			      NULL: none ever was */
+	Copies *copies;    /* by thread of the block, as many as had any */
+	int ncopies;
 	int64_t steps, most_steps;
 	/* where we are */
 	bool concurrent;       /* between OPEN and CLOSE */
@@ -123,6 +146,24 @@ static inline int64_t run_affine(const CodeAffine *a, const Scalar *frame)
 
 /* lowered_run_memory.c */
 bool run_memory(Runner *r, const Code *code, Scalar *frame);
+/* Failures at an element of a buffer. */
+bool run_outside(Runner *r, const Code *code, const Scalar *frame, int lane,
+    int buffer, int64_t at);
+bool run_raced(Runner *r, const Code *code, const Scalar *frame,
+    const char *other, int buffer, int64_t at);
+/* As it is in memory. */
+Scalar run_element(DType type, const void *base, int64_t at);
+
+/* lowered_run_async.c */
+bool run_async(Runner *r, const Code *code, Scalar *frame);
+/* No thread has any, as where a block starts. */
+void async_forget(Runner *r);
+static inline bool async_awaited(const Runner *r, int buffer, int64_t at)
+{
+	return r->awaited && r->awaited[buffer] && r->awaited[buffer][at];
+}
+bool async_touched(
+    Runner *r, const Code *code, const Scalar *frame, int64_t at);
 
 /* lowered_run_race.c */
 void race_start(Runner *r);

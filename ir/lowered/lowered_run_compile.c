@@ -89,6 +89,9 @@ static CodeKind kind_of(const Compiler *c, const LowNode *node)
 {
 	if (node->op == LOW_FLOORDIV || node->op == LOW_MOD)
 		return CODE_DIVIDE;
+	if (node->op == LOW_COPY_ASYNC || node->op == LOW_COMMIT ||
+	    node->op == LOW_WAIT)
+		return CODE_ASYNC;
 	if (low_op_has_buffer(node->op))
 		return CODE_MEMORY;
 	if (node->op == LOW_BARRIER)
@@ -106,7 +109,7 @@ static void fill_types(Compiler *c, Code *code, const LowNode *node)
 	const LowTemp *d = node->dst >= 0 ? &temps[node->dst] : a;
 	code->lanes = d ? d->lanes : 1;
 	code->type = d ? d->type : DT_INDEX;
-	if (node->buffer >= 0 && code->kind == CODE_MEMORY)
+	if (node->buffer >= 0 && low_op_has_buffer(node->op))
 		code->type = c->f->buffers.at[node->buffer].type;
 	code->from = a ? a->type : code->type;
 	code->sources = a ? a->lanes : 0;
@@ -127,12 +130,17 @@ static void compile_op(Compiler *c, const LowNode *node)
 	code.number = (int)node->i;
 	code.shuffle = node->shuffle;
 	code.math = node->math;
-	if (code.kind == CODE_MEMORY) {
+	if (low_op_has_buffer(node->op)) {
 		code.buffer = node->buffer;
 		code.at = read_affine(c, &node->address);
-	} else if (code.kind != CODE_BARRIER && code.kind != CODE_EXCHANGE) {
-		code_choose_op(&code);
 	}
+	if (node->op == LOW_COPY_ASYNC) {
+		code.source = node->source;
+		code.source_at = read_affine(c, &node->from);
+	}
+	if (code.kind == CODE_OP || code.kind == CODE_INDEX ||
+	    code.kind == CODE_DIVIDE)
+		code_choose_op(&code);
 	if (node->op == LOW_CONST)
 		code.constant = constant_of(node, code.type);
 	vec_push(c->arena, &c->out->code, code);

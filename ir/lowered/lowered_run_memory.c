@@ -33,25 +33,24 @@ static Access access_of(const Code *code, const Scalar *frame)
 	return x;
 }
 
-static bool outside(
-    Runner *r, const Code *code, const Scalar *frame, int lane, int64_t at)
+bool run_outside(Runner *r, const Code *code, const Scalar *frame, int lane,
+    int buffer, int64_t at)
 {
-	const LowBuffer *b = &r->function->f->buffers.at[code->buffer];
+	const LowBuffer *b = &r->function->f->buffers.at[buffer];
 	return run_fail(r, code, frame, "lane %d is %s[%lld] of %lld elements",
 	    lane, b->name, (long long)at, (long long)b->elements);
 }
 
-static bool raced(Runner *r, const Code *code, const Scalar *frame,
-    const char *other, int64_t at)
+bool run_raced(Runner *r, const Code *code, const Scalar *frame,
+    const char *other, int buffer, int64_t at)
 {
 	return run_fail(r, code, frame,
 	    "a race: %s[%lld], which another iteration %s",
-	    r->function->f->buffers.at[code->buffer].name, (long long)at,
-	    other);
+	    r->function->f->buffers.at[buffer].name, (long long)at, other);
 }
 
 /* Bools in memory are true where not 0. */
-static Scalar element(DType type, const void *base, int64_t at)
+Scalar run_element(DType type, const void *base, int64_t at)
 {
 	Scalar x = scalar_load(type, base, at);
 	if (type == DT_BOOL)
@@ -80,10 +79,14 @@ static bool load(Runner *r, const Code *code, Scalar *frame)
 			continue;
 		}
 		if (at < 0 || at >= n)
-			return outside(r, code, frame, l, at);
+			return run_outside(
+			    r, code, frame, l, code->buffer, at);
+		if (async_awaited(r, code->buffer, at))
+			return async_touched(r, code, frame, at);
 		if (!race_read(r, code->buffer, at))
-			return raced(r, code, frame, "wrote", at);
-		frame[code->d + l] = element(code->type, base, at);
+			return run_raced(
+			    r, code, frame, "wrote", code->buffer, at);
+		frame[code->d + l] = run_element(code->type, base, at);
 		watch_access(r, code, at, false);
 		r->out->loads++;
 	}
@@ -103,9 +106,13 @@ static bool store(Runner *r, const Code *code, Scalar *frame)
 			continue;
 		}
 		if (at < 0 || at >= n)
-			return outside(r, code, frame, l, at);
+			return run_outside(
+			    r, code, frame, l, code->buffer, at);
+		if (async_awaited(r, code->buffer, at))
+			return async_touched(r, code, frame, at);
 		if (!race_write(r, code->buffer, at, &other))
-			return raced(r, code, frame, other, at);
+			return run_raced(
+			    r, code, frame, other, code->buffer, at);
 		scalar_store(code->type, base, at, frame[code->a + l]);
 		watch_access(r, code, at, true);
 		r->out->stores++;

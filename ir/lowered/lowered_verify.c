@@ -402,6 +402,27 @@ static bool check_memory(Verify *v, const LowNode *n)
 	return true;
 }
 
+static bool check_copy_async(Verify *v, const LowNode *n)
+{
+	const LowBuffer *to = &v->f->buffers.at[n->buffer], *from;
+	REQUIRE(v, n->source >= 0 && n->source < v->f->buffers.n,
+	    "COPY_ASYNC: no such source");
+	from = &v->f->buffers.at[n->source];
+	int64_t bytes = n->i * dtype_bytes(to->type);
+	TRY(check_affine(v, &n->from));
+	REQUIRE(v, to->kind == LOWBUF_SHARED &&
+		(from->kind == LOWBUF_PARAM || from->kind == LOWBUF_WORKSPACE),
+	    "COPY_ASYNC: from %s to %s", from->name, to->name);
+	REQUIRE(v, to->type == from->type, "COPY_ASYNC: %s is %s, %s is not",
+	    to->name, dtype_name(to->type), from->name);
+	REQUIRE(v, bytes == 4 || bytes == 8 || bytes == 16,
+	    "COPY_ASYNC of %lld bytes", (long long)bytes);
+	REQUIRE(v, low_affine_align(&n->address, to->type, to->align) % bytes
+		== 0,
+	    "COPY_ASYNC: %s is not aligned", to->name);
+	return true;
+}
+
 static bool check_dot(Verify *v, const LowNode *n)
 {
 	const LowTemp *temps = v->f->temps.at, *d = &temps[n->dst];
@@ -485,6 +506,14 @@ static bool check_extras(Verify *v, const LowNode *n)
 		    "BARRIER outside of a thread block");
 		return true;
 	case LOW_WARP_XOR: return check_warp_xor(v, n);
+	case LOW_COPY_ASYNC: return check_copy_async(v, n);
+	case LOW_COMMIT:
+	case LOW_WAIT:
+		REQUIRE(v, v->thread || v->block,
+		    "%s outside of a thread block", low_op_name(n->op));
+		REQUIRE(v, n->op == LOW_COMMIT || n->i >= 0, "WAIT of %lld",
+		    (long long)n->i);
+		return true;
 	case LOW_DOT: return check_dot(v, n);
 	default: return true;
 	}

@@ -23,6 +23,7 @@ static NestBuffer plain_buffer(Nest *nest, int number)
 	    .align_part = -1,
 	    .align_factor = HANDLE_NONE,
 	    .align_offset = HANDLE_NONE,
+	    .slots = HANDLE_NONE,
 	    .start = NEW_N(nest->arena, Expr *, from->ndim),
 	    .extent = NEW_N(nest->arena, Handle, from->ndim),
 	    .elements = HANDLE_NONE,

@@ -618,6 +618,8 @@ static void hold_region(Infer *f, int buffer)
 	}
 }
 
+enum { SLOT_ELEMENTS = 64 };
+
 static void lay_out(Infer *f, NestBuffer *b)
 {
 	Tape *tape = f->tape;
@@ -636,7 +638,13 @@ static void lay_out(Infer *f, NestBuffer *b)
 		p->stride = stride;
 		stride = tape_mul(tape, stride, p->extent);
 	}
-	b->elements = stride;
+	b->elements = b->slot = stride;
+	if (b->slots == HANDLE_NONE)
+		return;
+	/* each begins where vectors may */
+	b->slot = tape_mul(tape, tape_const(tape, SLOT_ELEMENTS),
+	    tape_ceildiv(tape, stride, tape_const(tape, SLOT_ELEMENTS)));
+	b->elements = tape_mul(tape, b->slot, b->slots);
 }
 
 static void infer_buffers(Infer *f)

@@ -253,6 +253,50 @@ static bool check_across(const Launches *l, int stage)
 	return true;
 }
 
+/* --- shared memory that is filled ahead --------------------------------------- */
+
+/* Is a buffer written below the loop? */
+static bool made_below(const Launches *l, int buffer, int loop)
+{
+	const Nest *nest = l->nest;
+	for (int i = 0; i < nest->order.n; i++)
+		if (nest->stages.at[nest->order.at[i]].buffer == buffer &&
+		    nest_tree_below(l->tree, nest->order.at[i], loop))
+			return true;
+	return false;
+}
+
+/* What is filled iterations ahead reads nothing that these make, and is read by
+ * no other loop's iterations. */
+static bool check_slots(const Launches *l, int stage)
+{
+	const Nest *nest = l->nest;
+	const Stage *s = &nest->stages.at[stage];
+	const NestBuffer *b = &nest->buffers.at[s->buffer];
+	if (b->slots == HANDLE_NONE)
+		return true;
+	if (b->scope != SCOPE_SHARED)
+		return refuse(l, "a buffer in stages is not shared");
+	if (s->place < 0 || s->after || b->alloc != s->place)
+		return refuse(l, "a buffer in stages is not filled anew in each "
+				 "iteration of a loop");
+	if (s->reduce != REDUCE_NONE || s->with >= 0 || s->nloops == 0)
+		return refuse(l, "a block in stages is a reduction or shares its "
+				 "loops");
+	for (int i = 0; i < s->nloops; i++)
+		for (int k = 0; k < nest->order.n; k++)
+			if (nest->stages.at[nest->order.at[k]].place ==
+			    s->loops[i])
+				return refuse(l, "a block is placed in one in "
+						 "stages");
+	ExprVec reads = l->tree->reads[stage];
+	for (int i = 0; i < reads.n; i++)
+		if (made_below(l, reads.at[i]->id, s->place))
+			return refuse(l, "a block in stages reads what the loop "
+					 "makes");
+	return true;
+}
+
 /* --- the whole ----------------------------------------------------------- */
 
 bool nest_launches_verify(
@@ -271,7 +315,7 @@ bool nest_launches_verify(
 			return false;
 		any |= l.outer[s] >= 0;
 		if (!check_shared(&l, s) || !check_barrier(&l, s) ||
-		    !check_across(&l, s))
+		    !check_across(&l, s) || !check_slots(&l, s))
 			return false;
 	}
 	if (!any)

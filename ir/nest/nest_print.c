@@ -112,6 +112,11 @@ static void print_buffer(Buf *out, const Nest *nest, const NestBuffer *b)
 		buf_puts(out, " + ");
 		print_handle(out, nest, b->align_offset);
 	}
+	if (b->slots != HANDLE_NONE) {
+		buf_puts(out, ", for ");
+		print_handle(out, nest, b->slots);
+		buf_puts(out, " iterations at once");
+	}
 	buf_putc(out, '\n');
 }
 

@@ -401,6 +401,7 @@ int edit_new_buffer(
 	    .align_part = -1,
 	    .align_factor = HANDLE_NONE,
 	    .align_offset = HANDLE_NONE,
+	    .slots = HANDLE_NONE,
 	    .start = NEW_N(nest->arena, Expr *, like->ndim),
 	    .extent = NEW_N(nest->arena, Handle, like->ndim),
 	    .elements = HANDLE_NONE,

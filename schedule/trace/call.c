@@ -17,6 +17,7 @@ static bool is_quantity(const Step *step, int i)
 	case PRIMITIVE_unroll: return i == 1;
 	case PRIMITIVE_prefetch: return i == 3;
 	case PRIMITIVE_storage_align: return i >= 2;
+	case PRIMITIVE_stages: return i == 1;
 	default: return false;
 	}
 }

@@ -1098,6 +1098,16 @@ static const struct {
 	"bind(t.x0, threadIdx.x)\n", NULL, 4 * 4},
     /* by fewer threads than there are */
     {FILL "bind(t.x1, threadIdx.x)\n", NULL, 4 * 4 * 4 * 2},
+    /* two fills at once: one barrier a step, and none before the first */
+    {FILL "bind(t.x0, threadIdx.x)\nstages(t, 2)\n", NULL, 4 * 4 * 4},
+    /* kept in registers over a step; more than there are steps */
+    {FILL "bind(t.x0, threadIdx.x)\nunroll(t.x1)\nstages(t, 3)\n", NULL,
+	4 * 4 * 4},
+    {FILL "bind(t.x0, threadIdx.x)\nunroll(t.x1)\nstages(t, 8)\n", NULL,
+	4 * 4 * 4},
+    /* filled once: nothing to be ahead of */
+    {BLOCKS "t = cache_read(c, a, shared)\ncompute_at(t, i0)\n"
+	"bind(t.x0, threadIdx.x)\nstages(t, 2)\n", NULL, 4 * 4},
     /* a piece for each thread */
     {"acc = cache_write(c, local)\ni0, i1 = split(c.i, [_, 4])\n"
      "bind(i0, blockIdx.x)\nbind(i1, threadIdx.x)\ncompute_at(acc, i1)\n",

@@ -98,6 +98,7 @@ static void test_random_schedules(void **state)
 	Coverage coverage = {0};
 
 	(void)state;
+	coverage.excluded[PRIMITIVE_stages] = true; /* a GPU's alone */
 	for (int i = 0; i < rounds; i++) {
 		Arena *arena = arena_new();
 		Rng rng = rng_stream(2026, 11, (uint64_t)i);
@@ -119,7 +120,8 @@ static void test_random_schedules(void **state)
 		print_message("%-24s %lld of %lld\n", primitive_name(i),
 		    (long long)coverage.accepted[i],
 		    (long long)coverage.tried[i]);
-		assert_true(coverage.accepted[i] >= LEAST_ACCEPTED);
+		assert_true(coverage.excluded[i] ||
+		    coverage.accepted[i] >= LEAST_ACCEPTED);
 	}
 }
 

@@ -183,6 +183,16 @@ static void verify(void **state)
 	refused(&q, "two are named 'y_8'");
 	low_op(q.arena, &q.f.body, LOW_BARRIER, -1, -1, -1, -1);
 	refused(&q, "BARRIER outside of a thread block");
+	low_op(q.arena, &q.f.body, LOW_WAIT, -1, -1, -1, -1);
+	refused(&q, "WAIT outside of a thread block");
+	LowNode *copy =
+	    low_op(q.arena, &q.f.body, LOW_COPY_ASYNC, -1, -1, -1, -1);
+	copy->buffer = 1;
+	copy->source = 9;
+	refused(&q, "COPY_ASYNC: no such source");
+	copy = low_op(q.arena, &q.f.body, LOW_COPY_ASYNC, -1, -1, -1, -1);
+	copy->buffer = 1;
+	refused(&q, "COPY_ASYNC: from a to out");
 	low_op(q.arena, &q.f.body, LOW_COPY, q.sv, q.y, -1, -1);
 	refused(&q, "sv_9 is assigned in a parallel loop and outside of it");
 	low_op(q.arena, &q.f.body, LOW_CONST, q.s, -1, -1, -1);

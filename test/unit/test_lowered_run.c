@@ -213,8 +213,8 @@ static void test_private(void **state)
 
 enum { N = 32, TILE = 8 };
 
-typedef enum { RIGHT, NO_BARRIER, NO_SECOND_BARRIER, SOME_WAIT, SAME_PLACE }
-    Mistake;
+typedef enum { RIGHT, NO_BARRIER, NO_SECOND_BARRIER, SOME_WAIT, SAME_PLACE,
+    ASYNC, ASYNC_TOO_FEW, ASYNC_NO_WAIT, ASYNC_NO_BARRIER } Mistake;
 
 typedef struct {
 	LowFunction *f;
@@ -244,6 +244,31 @@ static void some_wait(Product *p)
 	barrier(&branch->body);
 }
 
+static void copy_async(LowBody *body, int to, LowAffine at, int source,
+    LowAffine from)
+{
+	LowNode *n = low_op(arena, body, LOW_COPY_ASYNC, -1, -1, -1, -1);
+	n->buffer = to;
+	n->address = at;
+	n->source = source;
+	n->from = from;
+	n->i = 1;
+}
+
+/* The same by copies that are waited for; or too few of these are. */
+static void copy_tiles(Product *p, LowAffine place, LowAffine a, LowAffine b,
+    Mistake mistake)
+{
+	LowBody *body = &p->ko->body;
+	copy_async(body, 3, place, 0, plus(a, p->ko->var, TILE));
+	low_op(arena, body, LOW_COMMIT, -1, -1, -1, -1);
+	copy_async(body, 4, place, 1, plus(b, p->ko->var, TILE * N));
+	low_op(arena, body, LOW_COMMIT, -1, -1, -1, -1);
+	if (mistake != ASYNC_NO_WAIT)
+		low_op(arena, body, LOW_WAIT, -1, -1, -1, -1)->i =
+		    mistake == ASYNC_TOO_FEW;
+}
+
 /* Both tiles into shared memory: one element a thread. */
 static void load_tiles(Product *p, Mistake mistake)
 {
@@ -254,6 +279,10 @@ static void load_tiles(Product *p, Mistake mistake)
 	    p->tx->var, 1);
 	LowAffine b = plus(at2(p->bx->var, TILE, p->tx->var, 1),
 	    p->ty->var, N);
+	if (mistake >= ASYNC) {
+		copy_tiles(p, place, a, b, mistake);
+		return;
+	}
 	memory(body, LOW_LOAD, x, -1, 0, plus(a, p->ko->var, TILE));
 	memory(body, LOW_LOAD, y, -1, 1, plus(b, p->ko->var, TILE * N));
 	memory(body, LOW_STORE, -1, x, 3,
@@ -300,7 +329,7 @@ static LowFunction *product(Mistake mistake)
 	load_tiles(&p, mistake);
 	if (mistake == SOME_WAIT)
 		some_wait(&p);
-	else if (mistake != NO_BARRIER)
+	else if (mistake != NO_BARRIER && mistake != ASYNC_NO_BARRIER)
 		barrier(&p.ko->body);
 	multiply_tiles(&p, sum);
 	if (mistake != NO_SECOND_BARRIER)
@@ -334,6 +363,21 @@ static void test_gpu(void **state)
 	fails(product(SAME_PLACE), args, run, "STORE: a race: a_tile[0]");
 	fails(product(NO_BARRIER), args, run, "STORE: a race: a_tile[1]");
 	fails(product(NO_SECOND_BARRIER), args, run, "LOAD: a race: a_tile[0]");
+	memset(c, 0, sizeof c);
+	runs(product(ASYNC), args, &run);
+	for (int i = 0; i < N * N; i++) {
+		float sum = 0;
+		for (int k = 0; k < N; k++)
+			sum += a[i / N * N + k] * b[k * N + i % N];
+		assert_true(c[i] == sum);
+	}
+	assert_int_equal(run.op_count[LOW_WAIT], N * N * N / TILE);
+	fails(product(ASYNC_NO_WAIT), args, run,
+	    "LOAD: a_tile[0] is touched while a copy to it is on its way");
+	fails(product(ASYNC_TOO_FEW), args, run,
+	    "LOAD: b_tile[0] is touched while a copy to it is on its way");
+	fails(product(ASYNC_NO_BARRIER), args, run,
+	    "COPY_ASYNC: a race: a_tile[1]");
 	run.check_races = false;
 	fails(product(SOME_WAIT), args, run,
 	    "BARRIER: threads 0 and 3 wait at different barriers");

@@ -219,6 +219,10 @@ static const Case chain[] = {
     {"", "storage_align(c, 2, 16, 8)", "no such part"},
     {"", "storage_align(out, 0, 16, 8)", "writes an output"},
     {"", "storage_align(c, 0, 0, 8)", "out of its range"},
+    {"ap = cache_read(c, p, shared)", "stages(ap, 2)", NULL},
+    {"ap = cache_read(c, p, shared)", "stages(ap, 9)", "more than 8 stages"},
+    {"ap = cache_read(c, p, shared)", "stages(ap, 0)", "out of its range"},
+    {"", "stages(c, 2)", "not shared by a block of threads"},
     /* reductions */
     {"", "rf = rfactor(c.k)", NULL},
     {"ko, ki = split(c.k, [_, 5])", "rf = rfactor(ki)", NULL},

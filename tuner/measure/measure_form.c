@@ -67,6 +67,10 @@ static void add_op(Form *f, const LowNode *n)
 		add_temp(f, n->arg[i]);
 	add(f, n->buffer);
 	add_affine(f, &n->address);
+	if (n->op == LOW_COPY_ASYNC) {
+		add(f, n->source);
+		add_affine(f, &n->from);
+	}
 	add(f, n->i);
 	add_float(f, n->f);
 	add(f, n->math);

@@ -1,0 +1,307 @@
+/* Shared buffers that are filled iterations ahead (the primitive `stages`).
+ *
+ *     for k {                       for j < n - 1 { fill(j); commit }
+ *       fill(k); barrier       -->  for k {
+ *       compute(k)                    wait n - 2; barrier
+ *     }                               if k + n - 1 < E { fill(k + n - 1) }
+ *                                     commit
+ *                                     compute(k)
+ *                                   }
+ *
+ * The buffer has n slots, k % n is the iteration's.  The slot that is filled was
+ * read for the last time in the iteration before, behind which the barrier is;
+ * what is filled here is read behind the barrier of a later one.  So one barrier
+ * an iteration is enough.
+ *
+ * On a machine that has them, what is only copied is copied asynchronously.
+ * Else what is stored is made, and loaded, before `compute`, kept in registers,
+ * and stored after it, so that the loads have that long to arrive.
+ *
+ * A loop that does not run from 0 to a number is not touched: its fills stay
+ * where they are, in the first slot. */
+#include "codegen/lower/lower_internal.h"
+
+#include <assert.h>
+
+static int64_t slots_of(const Lower *l, int stage)
+{
+	const NestBuffer *b =
+	    &l->nest->buffers.at[l->nest->stages.at[stage].buffer];
+	return b->slots == HANDLE_NONE ? 1
+				       : tape_value(l->nest->tape, b->slots);
+}
+
+/* Is it filled ahead where it is placed? */
+static bool is_ahead(const Lower *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	return !s->after && !s->ahead && slots_of(l, stage) > 1;
+}
+
+int64_t stages_depth(const Lower *l, int var)
+{
+	int64_t depth = 1;
+	for (int i = 0; i < l->hung[var].n; i++) {
+		int stage = l->hung[var].at[i];
+		if (is_ahead(l, stage) && slots_of(l, stage) > depth)
+			depth = slots_of(l, stage);
+	}
+	return depth;
+}
+
+Index stages_slot(Lower *l, int buffer)
+{
+	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	const Tape *tape = l->nest->tape;
+	if (b->slots == HANDLE_NONE || b->alloc < 0 || !l->ahead[b->alloc])
+		return index_const(0);
+	return index_scale(l,
+	    index_mod(l, l->vars[b->alloc].value, tape_value(tape, b->slots)),
+	    tape_value(tape, b->slot));
+}
+
+/* --- how a stage is filled --------------------------------------------------- */
+
+/* Nothing is computed on the way. */
+static bool is_plain(const Lower *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	return s->body->op == OP_READ && !s->fill &&
+	    s->body->type == l->nest->buffers.at[s->buffer].type;
+}
+
+static bool is_async(const Lower *l, int stage)
+{
+	return l->machine->async_copies && is_plain(l, stage);
+}
+
+/* Is each element that a thread stores known by a number, so that it can wait in
+ * a temporary? */
+static bool is_numbered(const Lower *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	for (int i = 0; i < s->nloops; i++)
+		if (!loop_at_compile_time(l, s->loops[i]) &&
+		    !loop_is_bound(l->nest->vars.at[s->loops[i]].kind))
+			return false;
+	return true;
+}
+
+static bool is_kept(const Lower *l, int stage)
+{
+	return !is_async(l, stage) && is_numbered(l, stage);
+}
+
+/* What every address of the buffer's is a multiple of, in bytes, where it begins
+ * at a multiple of 64: what one of a parameter does not promise is asked for
+ * where the code is made. */
+static int64_t aligned_to(Lower *l, int buffer, const LowAffine *a)
+{
+	return low_affine_align(
+	    a, l->nest->buffers.at[buffer].type, WORKSPACE_ALIGN);
+}
+
+/* `elements` from an address on, both without lanes; false: not aligned. */
+static bool copy_run(
+    Lower *l, int buffer, Index address, int from, Index source, int elements)
+{
+	int64_t bytes = elements * dtype_bytes(l->nest->buffers.at[from].type);
+	LowAffine to = index_address(l, address);
+	LowAffine at = index_address(l, source);
+	if ((bytes != 4 && bytes != 8 && bytes != 16) ||
+	    aligned_to(l, buffer, &to) % bytes ||
+	    aligned_to(l, from, &at) % bytes)
+		return false;
+	LowNode *node = emit_effect(l, LOW_COPY_ASYNC, -1, -1, -1);
+	node->buffer = l->low_buffer[buffer];
+	node->address = to;
+	node->source = l->low_buffer[from];
+	node->from = at;
+	node->i = elements;
+	l->version[buffer]++;
+	return true;
+}
+
+static Index lane_at(Lower *l, Index x, int lane)
+{
+	int64_t step = index_lane(x);
+	return index_add(l, index_without(l, x, SYMBOL_LANE),
+	    index_const(lane), step);
+}
+
+/* Lanes side by side at once, others one by one. */
+bool stages_copy(Lower *l, const Stage *s, Index address)
+{
+	if (l->filling != FILL_ASYNC || l->mask.lanes > 1 ||
+	    l->store_mask.lanes > 1)
+		return false;
+	int from = s->body->id;
+	LowBufferKind kind = l->f->buffers.at[l->low_buffer[from]].kind;
+	Index source = buffer_address(l, from, s->body->arg, s->body->narg);
+	if (address.vector >= 0 || source.vector >= 0 ||
+	    (kind != LOWBUF_PARAM && kind != LOWBUF_WORKSPACE))
+		return false;
+	if (l->lanes == 1 ||
+	    (index_lane(address) == 1 && index_lane(source) == 1))
+		return copy_run(l, s->buffer, lane_at(l, address, 0), from,
+		    lane_at(l, source, 0), l->lanes);
+	if (dtype_bytes(s->body->type) < 4)
+		return false;
+	for (int i = 0; i < l->lanes; i++)
+		copy_run(l, s->buffer, lane_at(l, address, i), from,
+		    lane_at(l, source, i), 1);
+	return true;
+}
+
+bool stages_keep(Lower *l, Value v, DType type)
+{
+	if (l->filling != FILL_LOAD)
+		return false;
+	int lanes = l->lanes, kept = new_variable(l, type, lanes, "kept");
+	emit_into(l, kept, LOW_COPY, value_as(l, v, lanes), -1, -1);
+	vec_push(l->arena, &l->kept, kept);
+	return true;
+}
+
+bool stages_kept(Lower *l, Value *v, DType type)
+{
+	if (l->filling != FILL_STORE)
+		return false;
+	assert(l->nkept < l->kept.n);
+	int temp = l->kept.at[l->nkept++];
+	*v = value_temp(type, l->f->temps.at[temp].lanes, temp);
+	return true;
+}
+
+/* --- the loop ----------------------------------------------------------------- */
+
+static void fill(Lower *l, int stage, Filling how)
+{
+	Filling outer = l->filling;
+	l->filling = how;
+	lower_stage_alone(l, stage);
+	l->filling = outer;
+}
+
+/* The least number of slots that are filled asynchronously; 0: none. */
+static int64_t least_async(const Lower *l, int var)
+{
+	int64_t least = 0;
+	for (int i = 0; i < l->hung[var].n; i++) {
+		int stage = l->hung[var].at[i];
+		int64_t n = slots_of(l, stage);
+		if (is_ahead(l, stage) && is_async(l, stage) &&
+		    (!least || n < least))
+			least = n;
+	}
+	return least;
+}
+
+void stages_begin(Lower *l, int var, int64_t count)
+{
+	int64_t depth = stages_depth(l, var);
+	assert(depth > 1 && count > 1);
+	l->ahead[var] = count;
+	emit_effect(l, LOW_BARRIER, -1, -1, -1);
+	for (int64_t v = 1 - depth; v < 0; v++) {
+		for (int i = 0; i < l->hung[var].n; i++) {
+			int stage = l->hung[var].at[i];
+			int64_t k = v + slots_of(l, stage) - 1;
+			if (!is_ahead(l, stage) || k < 0 || k >= count)
+				continue;
+			bind(l, var, (Binding){true, index_const(k)});
+			fill(l, stage, is_async(l, stage) ? FILL_ASYNC
+							  : FILL_NOW);
+			unbind(l, var);
+		}
+		if (least_async(l, var))
+			emit_effect(l, LOW_COMMIT, -1, -1, -1);
+	}
+}
+
+static Filling filling_of(const Lower *l, int stage)
+{
+	return is_async(l, stage) ? FILL_ASYNC
+	    : is_kept(l, stage)	  ? FILL_LOAD
+				  : FILL_NOW;
+}
+
+/* Of the stages with so many slots; `late`: what they kept is stored. */
+static void fill_all(Lower *l, int var, int64_t slots, bool late)
+{
+	for (int i = 0; i < l->hung[var].n; i++) {
+		int stage = l->hung[var].at[i];
+		if (!is_ahead(l, stage) || slots_of(l, stage) != slots ||
+		    (late && !is_kept(l, stage)))
+			continue;
+		fill(l, stage, late ? FILL_STORE : filling_of(l, stage));
+	}
+}
+
+/* For the iteration that is so many ahead, if there is one. */
+static void fill_ahead(Lower *l, int var, int64_t slots, bool late)
+{
+	int facts = l->facts.n;
+	Index k = index_add(
+	    l, l->vars[var].value, index_const(slots - 1), 1);
+	Index slack = index_add(l, index_const(l->ahead[var] - 1), k, -1);
+	Branch b;
+	if (index_negative(l, slack))
+		return;
+	branch_begin(l, &b, value_scalar(l, value_nonnegative(l, slack)));
+	fact_push(l, slack);
+	Binding was = bind(l, var, (Binding){true, k});
+	fill_all(l, var, slots, late);
+	bind(l, var, was);
+	branch_end(l, &b);
+	l->facts.n = facts;
+}
+
+static bool some_ahead(const Lower *l, int var, int64_t slots, bool kept)
+{
+	for (int i = 0; i < l->hung[var].n; i++) {
+		int stage = l->hung[var].at[i];
+		if (is_ahead(l, stage) && slots_of(l, stage) == slots &&
+		    (!kept || is_kept(l, stage)))
+			return true;
+	}
+	return false;
+}
+
+static void fill_each(Lower *l, int var, bool late)
+{
+	int64_t depth = stages_depth(l, var);
+	for (int64_t n = 2; n <= depth; n++)
+		if (some_ahead(l, var, n, late))
+			fill_ahead(l, var, n, late);
+}
+
+void stages_step(Lower *l, int var)
+{
+	int64_t least = least_async(l, var);
+	if (least)
+		emit_effect(l, LOW_WAIT, -1, -1, -1)->i = least - 2;
+	emit_effect(l, LOW_BARRIER, -1, -1, -1);
+	for (int i = 0; i < l->hung[var].n; i++) {
+		int stage = l->hung[var].at[i];
+		const Stage *s = &l->nest->stages.at[stage];
+		if (!s->after && !s->ahead && !is_ahead(l, stage))
+			lower_stage(l, stage);
+	}
+	l->kept.n = 0;
+	fill_each(l, var, false);
+	if (least)
+		emit_effect(l, LOW_COMMIT, -1, -1, -1);
+}
+
+void stages_end_step(Lower *l, int var)
+{
+	l->nkept = 0;
+	fill_each(l, var, true);
+	assert(l->failed || l->nkept == l->kept.n);
+}
+
+void stages_end(Lower *l, int var)
+{
+	l->ahead[var] = 0;
+}
