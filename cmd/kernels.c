@@ -8,6 +8,7 @@
 #include "cmd/kernels.h"
 #include "cmd/stores.h"
 #include "lib/escape.h"
+#include "tuner/measure/measure.h"
 
 /* Everything that one run has in hand. */
 struct Making {
@@ -72,7 +73,7 @@ static Status open_target(Making *m, Error *error)
 	const char *text = target_asked(m->options->target);
 	if (!text)
 		return STATUS_OK;
-	m->target = target_parse(m->kept, text, error);
+	m->target = measure_target(m->kept, text, error);
 	return m->target ? STATUS_OK : error->status;
 }
 

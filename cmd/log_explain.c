@@ -8,6 +8,7 @@
 
 #include "cmd/log.h"
 #include "lib/sort.h"
+#include "tuner/measure/measure.h"
 
 enum { SHOWN = 3 };
 
@@ -207,7 +208,7 @@ static int wanted_target(Arena *arena, const Log *log, const char **out)
 {
 	const char *named = target_asked(log->target);
 	Error error;
-	const Target *target = named ? target_parse(arena, named, &error)
+	const Target *target = named ? measure_target(arena, named, &error)
 				     : target_host(arena, &error);
 	if (!target) {
 		say_error("%s", error.text);

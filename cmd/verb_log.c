@@ -6,6 +6,7 @@
 
 #include "cmd/log.h"
 #include "lib/escape.h"
+#include "tuner/measure/measure.h"
 
 /* --- rows ---------------------------------------------------------------- */
 
@@ -254,7 +255,7 @@ static int log_best(Arena *arena, const Log *log, const Stores *stores,
 	const Target *target = NULL;
 	Error error;
 	if ((log->target &&
-		!(target = target_parse(arena, log->target, &error))) ||
+		!(target = measure_target(arena, log->target, &error))) ||
 	    find_best(log, stores, programs, target ? target->text : NULL,
 		&best, &error)) {
 		say_error("%s", error.text);

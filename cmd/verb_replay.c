@@ -103,12 +103,19 @@ static void say_trouble(const char *trouble)
 	say_warning("%s; trying again", trouble);
 }
 
+/* A check alone is as good on another type of device. */
+static bool wants_times(const Run *run)
+{
+	return run->options->measure || run->max_slowdown > 0;
+}
+
 /* Compiled, checked against the reference and timed on this machine. */
 static Status run_here(Run *run, const Program *p, const Target *target,
     const Trace *trace, Measurement *m, Error *error)
 {
 	MeasureOptions o = {.cold = run->options->cold,
 	    .pin = true,
+	    .any_device = !wants_times(run),
 	    .say = say_trouble,
 	    .build_limit_s = 20,
 	    .run_limit_s = 20,
@@ -117,8 +124,9 @@ static Status run_here(Run *run, const Program *p, const Target *target,
 	ReferenceWish wish = {.plain_allowed_s = PLAIN_S};
 	Reference r = {0};
 	Status status = measure_open(p, target, &o, &measurer, error);
-	if (!status && measure_plain_guess(p, target) > PLAIN_S)
-		status = tune_reference(run->arena, p, target, &wish, error);
+	const Target *host = status ? NULL : measure_host(measurer);
+	if (!status && measure_plain_guess(p, host) > PLAIN_S)
+		status = tune_reference(run->arena, p, host, &wish, error);
 	if (!status)
 		status = measure_reference(measurer, &wish, &r, error);
 	if (!status && !r.ready)
@@ -139,7 +147,8 @@ static int replay_trace(Run *run, const Program *p, const Target *target,
 	const char *label = row.label;
 	Error error = {0};
 	run->replayed++;
-	if (target->kind != TARGET_LLVM || !target_runs_here(target)) {
+	char why[600];
+	if (!measure_can(target, !wants_times(run), why, sizeof why)) {
 		if (compile_only(run->arena, p, target, trace, &error)) {
 			say_error("%s: %s: %s", label, row.what,
 			    error.text);
@@ -171,7 +180,7 @@ static int replay_trace(Run *run, const Program *p, const Target *target,
 		return EXIT_WRONG;
 	}
 	row.result = "ok";
-	if (run->options->measure || run->max_slowdown > 0)
+	if (wants_times(run))
 		row.measured_s = m.time_s;
 	bool slow = run->max_slowdown > 0 && row.recorded_s > 0 &&
 	    m.time_s > run->max_slowdown * row.recorded_s;
@@ -253,7 +262,7 @@ static Status find_targets(
 {
 	const char *asked = target_asked(run->options->kernel.target);
 	if (asked) {
-		Target *t = target_parse(run->arena, asked, error);
+		Target *t = measure_target(run->arena, asked, error);
 		if (t)
 			vec_push(run->arena, targets, t->text);
 		return t ? STATUS_OK : error->status;

@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "codegen/codegen.h"
 #include "schedule/groups.h"
+#include "tuner/measure/measure.h"
 
 typedef struct {
 	Common common;
@@ -263,7 +264,7 @@ static int space_run(void *options, int n, char **operands)
 	Error error = {0};
 	const char *asked = target_asked(v->target);
 	Spaces spaces = {
-	    v, target_parse(arena, asked ? asked : "host", &error)};
+	    v, measure_target(arena, asked ? asked : "host", &error)};
 	int code;
 	if (spaces.target) {
 		code = specs_each(&v->common, n, operands, space_one, &spaces);

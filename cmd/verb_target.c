@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "codegen/codegen.h"
 #include "tuner/device/device.h"
+#include "tuner/measure/measure.h"
 #include "tuner/tuner.h"
 
 typedef struct {
@@ -285,13 +286,14 @@ static int show_machine(Arena *arena, const TargetOptions *o)
 static int show_target(Arena *arena, const TargetOptions *o, const char *text)
 {
 	Error error = {0};
-	char why[512];
-	Target *t = target_parse(arena, text, &error);
+	char why[600] = "";
+	Target *t = measure_target(arena, text, &error);
 	if (!t) {
 		say_error("%s", error.text);
 		return exit_of_status(error.status);
 	}
-	bool runs = target_runs_here_why(t, why, sizeof why);
+	bool runs =
+	    t->kind == TARGET_C || measure_can(t, false, why, sizeof why);
 	if (o->print) {
 		out_text("%s\n", t->text);
 	} else if (o->common.json) {

@@ -349,19 +349,21 @@ static int tune_all(Run *run)
 	return interrupted ? EXIT_INTERRUPTED : code;
 }
 
-/* What is tuned for has to run here, unless nothing is run. */
+/* What is tuned for has to run here, unless nothing is run; a device is looked for
+ * when measuring begins. */
 static Target *open_target(Arena *arena, const TuneVerb *v,
     const MeasureOptions *measure, Error *error)
 {
 	const char *asked = target_asked(v->target);
-	Target *t = target_parse(arena, asked ? asked : "host", error);
+	Target *t = measure_target(arena, asked ? asked : "host", error);
 	if (!t)
 		return NULL;
-	if (t->kind != TARGET_LLVM)
+	if (t->kind == TARGET_C)
 		error_set(error, STATUS_UNSUPPORTED,
 		    "target '%s' is built for, not measured: tune for host",
 		    t->text);
-	else if (measure->machine == MACHINE_REAL && !target_runs_here(t))
+	else if (t->kind == TARGET_LLVM && measure->machine == MACHINE_REAL &&
+	    !target_runs_here(t))
 		error_set(error, STATUS_UNSUPPORTED,
 		    "this machine cannot run code for '%s'", t->text);
 	else

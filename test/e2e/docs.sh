@@ -78,6 +78,10 @@ elsewhere() { # command
 		"$real" target "${target%%\'*}" | grep -q '^runs here' ||
 			echo 'tunes for another CPU'
 		;;
+	*'tunec tune '*'--target opencl'*)
+		"$real" target opencl | grep -q '^runs here' ||
+			echo 'tunes for a device'
+		;;
 	esac
 }
 

@@ -43,7 +43,7 @@ ok shown sh -c "'$TUNEC' show '$workloads/matmul.yaml:odd' \
 	--target '$target' --stage=ptx --db none | grep -q 'entry matmul_odd_k0'"
 ok cuda-c-is-shown sh -c "'$TUNEC' show '$workloads/matmul.yaml:odd' \
 	--target '$target' --stage=c --db none | grep -q '__global__ void'"
-for kind in cl:opencl cu:'cuda -arch=sm_80'; do
+for kind in cl:'opencl -device=gpu' cu:'cuda -arch=sm_80'; do
 	for spec in "$workloads"/*.yaml; do
 		ok "${kind%%:*}-of-$(basename "$spec" .yaml)" "$TUNEC" build -q \
 			"$spec" --target "${kind#*:}" --emit=${kind%%:*},h --db none

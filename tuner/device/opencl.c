@@ -22,7 +22,7 @@ const OpenCl *opencl_library(Error *error)
 	static bool found;
 	if (found)
 		return &cl;
-	void *library = dlopen(library_name, RTLD_NOW | RTLD_GLOBAL);
+	void *library = dlopen(library_name, RTLD_NOW);
 	if (!library) {
 		error_set(error, STATUS_MISSING,
 		    "no OpenCL: %.500s; packages ocl-icd-libopencl1 and a "

@@ -26,6 +26,8 @@ typedef struct {
 	Arena *arena;
 	MeasureOptions options;
 	MeasureContext *contexts;
+	MeasureDevice device;
+	const Target *host;
 	Servers servers;
 	int users;
 	Measurer *last; /* whose candidates wait */
@@ -46,9 +48,29 @@ struct Measurer {
 	Slot slots[MEASURE_WIDTH];
 };
 
+/* Not on this CPU, whose peaks say nothing then? */
+static bool is_elsewhere(const Measurer *m)
+{
+	const MeasureDevice *d = &m->nursery->device;
+	return d->driver && d->facts.type != DEVICE_CPU;
+}
+
 static bool is_simulated(const Measurer *m)
 {
 	return m->nursery->options.machine == MACHINE_SIMULATED;
+}
+
+/* What candidates run on, and what is expected of them is computed on. */
+static Status open_machine(Nursery *s, const Target *target, Error *error)
+{
+	s->host = target;
+	if (s->options.machine == MACHINE_SIMULATED)
+		return STATUS_OK;
+	FORWARD_IF_ERROR(measure_device_find(
+	    target, s->options.any_device, &s->device, error));
+	if (s->device.driver)
+		s->host = target_host(s->arena, error);
+	return s->host ? STATUS_OK : error->status;
 }
 
 Status measure_open_all(const Program *const *programs, int n,
@@ -60,14 +82,17 @@ Status measure_open_all(const Program *const *programs, int n,
 	    .options = *options,
 	    .users = n,
 	    .cpus = host_cpus()};
+	for (int i = 0; i < n; i++) {
+		out[i] = must_alloc(sizeof **out);
+		*out[i] = (Measurer){
+		    .nursery = s, .number = i, .end_s = INFINITY};
+	}
+	FORWARD_IF_ERROR(open_machine(s, target, error));
 	s->contexts = NEW_N(s->arena, MeasureContext, n);
 	for (int i = 0; i < n; i++) {
-		Measurer *m = out[i] = must_alloc(sizeof *m);
-		*m = (Measurer){
-		    .nursery = s, .number = i, .end_s = INFINITY};
-		m->context = (MeasureContext){
-		    programs[i], target, &s->options, &m->data};
-		s->contexts[i] = m->context;
+		Measurer *m = out[i];
+		s->contexts[i] = m->context = (MeasureContext){programs[i],
+		    target, s->host, &s->device, &s->options, &m->data};
 	}
 	if (options->machine == MACHINE_SIMULATED)
 		return STATUS_OK;
@@ -107,8 +132,20 @@ void measure_close(Measurer *m)
 	free(m);
 	if (s->users)
 		return;
+	measure_device_forget(&s->device);
 	arena_free(s->arena);
 	free(s);
+}
+
+const Target *measure_host(const Measurer *m)
+{
+	return m->nursery->host;
+}
+
+json_t *measure_device_json(const Measurer *m)
+{
+	const MeasureDevice *d = &m->nursery->device;
+	return d->driver ? device_json(d->driver, &d->facts) : NULL;
 }
 
 void measure_until(Measurer *m, double end_s)
@@ -139,7 +176,7 @@ static bool exchange(
 	bool cut, dot = peak_is_dot(m->context.program);
 	job.program = m->number;
 	job.peak = fmax(
-	    s->peak_all[dot], s->peak_one[dot] * m->context.target->threads);
+	    s->peak_all[dot], s->peak_one[dot] * m->context.host->threads);
 	job.probe_s = s->probe_s;
 	job.limit_s = limited(m, job.limit_s, &cut);
 	bool done = servers_exchange(&s->servers, job, traces, out);
@@ -256,7 +293,7 @@ Status measure_reference(Measurer *m, const ReferenceWish *wish,
 {
 	const Trace *none = NULL;
 	double guess =
-	    measure_plain_guess(m->context.program, m->context.target);
+	    measure_plain_guess(m->context.program, m->context.host);
 	bool plain = !wish->fast || guess <= wish->plain_allowed_s;
 	*out = (Reference){.ready = true};
 	if (is_simulated(m))
@@ -339,10 +376,20 @@ Status measure_forms(Measurer *m, const Trace *const *traces, int n,
 
 /* --- candidates ----------------------------------------------------------- */
 
+/* Each process that compiles for a device has opened it. */
+enum { DEVICE_WIDTH = 8 };
+
 int measure_width(const Measurer *m)
 {
-	int width = 2 * m->nursery->cpus;
-	return width < MEASURE_WIDTH ? width : MEASURE_WIDTH;
+	bool device = m->nursery->device.driver != NULL;
+	int most = device ? DEVICE_WIDTH : MEASURE_WIDTH;
+	int width = (device ? 1 : 2) * m->nursery->cpus;
+	return width > most ? most : width < 2 ? 2 : width;
+}
+
+int measure_cpus(const Measurer *m)
+{
+	return m->nursery->cpus;
 }
 
 static Slot slot_of(const Measurement *m)
@@ -438,7 +485,7 @@ Status measure_peak(
 	Measurement out[2];
 	bool dot = peak_is_dot(m->context.program);
 	*one = *all = 0;
-	if (is_simulated(m))
+	if (is_simulated(m) || is_elsewhere(m))
 		return STATUS_OK;
 	JobHeader job = {.kind = JOB_PEAK,
 	    .n = 2,
@@ -464,7 +511,7 @@ Status measure_copy(Measurer *m, double *bytes_per_s, Error *error)
 	    .n = 1,
 	    .limit_s = m->nursery->options.build_limit_s + 5};
 	*bytes_per_s = 0;
-	if (is_simulated(m))
+	if (is_simulated(m) || is_elsewhere(m))
 		return STATUS_OK;
 	FORWARD_IF_ERROR(run_job(m, job, json_array(), &out, error));
 	if (out.outcome)

@@ -7,6 +7,7 @@
  *                       forks the children and outlives their crashes
  *     measure_child.c   compile, link, check against the reference, time
  *     measure_reference.c  the expected outputs: made and checked
+ *     measure_device.c  which device candidates run on, if not on this CPU
  *     measure_data.c    input sets and expected outputs, shared by all
  *     measure_form.c    what tells a candidate from another before compiling
  *     measure_time.c    the timing policy
@@ -60,6 +61,7 @@ typedef struct {
 	MeasureMachine machine;
 	bool cold;            /* flush twice the largest cache before each run */
 	bool pin;             /* threads to CPUs, one each */
+	bool any_device;      /* no matter which type: times do not count */
 	double build_limit_s, run_limit_s;
 	uint64_t seed;        /* of the inputs, and of the simulation's noise */
 	/* Is told once what the machine refuses, which is then tried again;
@@ -122,8 +124,9 @@ Status measure_forms(Measurer *m, const Trace *const *traces, int n,
     int64_t most_instructions, CodeForm *out, Error *error);
 
 /* Candidates that are worth compiling at once: two for each CPU, at most
- * MEASURE_WIDTH. */
+ * MEASURE_WIDTH; for a device one for each.  How many compile in fact. */
 int measure_width(const Measurer *m);
+int measure_cpus(const Measurer *m);
 
 /* Compiles n candidates, at most MEASURE_WIDTH, at once, each in a process that
  * then waits for measure_run; what waited since the last call is dropped.
@@ -158,6 +161,19 @@ Status measure_peak(
 /* Bytes read and written a second by a copy of as many bytes as the program
  * moves, on the target's threads; 0 if simulated. */
 Status measure_copy(Measurer *m, double *bytes_per_s, Error *error);
+
+/* As target_parse, but `opencl` alone is of the first device that is here. */
+Target *measure_target(Arena *arena, const char *text, Error *error);
+/* Can a target's code be measured here, by a device's driver or by this CPU?
+ * False, and why not. */
+bool measure_can(
+    const Target *target, bool any_device, char *why, size_t size);
+/* What makes the expected outputs: the target, or this CPU where it is a
+ * device's. */
+const Target *measure_host(const Measurer *m);
+/* The device that candidates run on, for records; NULL: this CPU.  The
+ * caller's. */
+json_t *measure_device_json(const Measurer *m);
 
 double measure_now(void); /* seconds, monotonic */
 Measurement measure_nothing(Outcome outcome); /* no times */

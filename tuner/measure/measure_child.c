@@ -7,7 +7,10 @@
 
 #include "tuner/measure/measure_kernel.h"
 
-enum { FLUSH_BYTES = 64 << 20 };
+enum {
+	FLUSH_BYTES = 64 << 20,
+	DEVICE_CALLS = 1000 /* that wait in a device's queue, at most */
+};
 
 /* --- jobs ------------------------------------------------------------------------------------ */
 
@@ -15,7 +18,10 @@ static TimedKernel timed(Loaded *k, double best_s)
 {
 	TimedKernel t = {
 	    .call = kernel_call, .context = k, .best_s = best_s};
-	if (k->context->options->cold) {
+	if (kernel_on_device(k)) {
+		t.seconds = device_seconds;
+		t.calls_most = k->context->options->cold ? 1 : DEVICE_CALLS;
+	} else if (k->context->options->cold) {
 		HostFacts facts;
 		Arena *arena = arena_new();
 		host_facts(arena, &facts);
@@ -31,6 +37,10 @@ void job_time(Loaded *k, double best_s, double probe_s, Measurement *m)
 {
 	Noise noise;
 	TimedKernel t = timed(k, best_s);
+	if (kernel_on_device(k)) { /* whose clock it is */
+		measure_time(&t, m);
+		return;
+	}
 	t.noise = &noise;
 	noise_begin(&noise, k->lowered->kernel->nthreads, probe_s);
 	measure_time(&t, m);
@@ -118,7 +128,8 @@ static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 		return;
 	job_time(k, run->best_s, run->probe_s, m);
 	m->run_s = measure_now() - start;
-	job_judge(k, run->peak, m);
+	if (!kernel_on_device(k) || device_sound(k, m))
+		job_judge(k, run->peak, m);
 }
 
 static void answer_form(const Lowered *lowered, Measurement *m)
@@ -144,32 +155,54 @@ static int most_operations(int64_t instructions)
 	return (int)(instructions + instructions / 2);
 }
 
-/* An answer for each step: lowered, if that was asked for; compiled; run. */
-static void job_candidate(const MeasureContext *c, Arena *arena,
-    const json_t *trace, const JobHeader *job, int fd, Measurement *m)
+/* A driver compiles the most of a kernel when it is called first, which is better
+ * done beside others than when its time comes. */
+static bool first_call(Loaded *k, Measurement *m)
 {
-	Loaded k = {.context = c};
+	if (!kernel_guard(k, 0, m))
+		return false;
+	kernel_call(k);
+	return device_sound(k, m);
+}
+
+/* An answer for each step: lowered, if that was asked for; compiled; run.  What is
+ * for a device is compiled by another process, which has opened it. */
+static void candidate_steps(Loaded *k, Arena *arena, const json_t *trace,
+    const JobHeader *job, int fd, Measurement *m)
+{
 	JobHeader next;
-	if (job->kind == JOB_FORM)
-		k.most_operations = most_operations(job->most_instructions);
-	if (!kernel_lower(&k, arena, trace, c->target->threads, m)) {
-		if (k.larger) {
+	if (!kernel_lower(k, arena, trace, k->context->target->threads, m)) {
+		if (k->larger) {
 			*m = measure_nothing(OUTCOME_OK);
 			m->instructions = job->most_instructions + 1;
 		}
 		return;
 	}
 	if (job->kind == JOB_FORM) {
-		answer_form(k.lowered, m);
+		answer_form(k->lowered, m);
+		if (kernel_on_device(k))
+			return;
 		answer_and_wait(fd, m, &next);
 		*m = measure_nothing(OUTCOME_BUILD);
 	}
-	if (!kernel_compile_lowered(&k, m) || !kernel_load(&k, m))
+	if (!kernel_compile_lowered(k, m) || !kernel_load(k, m) ||
+	    (kernel_on_device(k) && !first_call(k, m)))
 		return;
 	m->outcome = OUTCOME_OK;
 	answer_and_wait(fd, m, &next);
 	m->outcome = OUTCOME_BUILD;
-	run_compiled(&k, &next, m);
+	run_compiled(k, &next, m);
+}
+
+static void job_candidate(const MeasureContext *c, Arena *arena,
+    const json_t *trace, const JobHeader *job, int fd, Measurement *m)
+{
+	Loaded k = {.context = c};
+	if (job->kind == JOB_FORM)
+		k.most_operations = most_operations(job->most_instructions);
+	candidate_steps(&k, arena, trace, job, fd, m);
+	if (kernel_on_device(&k))
+		device_release(&k);
 }
 
 static double level(const Measurement *m)
@@ -191,6 +224,17 @@ static int load_finalists(const MeasureContext *c, Arena *arena,
 			of[count++] = i;
 	}
 	return count;
+}
+
+/* By the device's clock, which no other work on this machine slows. */
+static void time_on_device(TimedKernel *t, const Loaded *loaded, int n,
+    double seconds, Measurement *kept)
+{
+	for (int i = 0; i < n; i++)
+		kept[i] = measure_nothing(OUTCOME_OK);
+	measure_time_interleaved(t, n, seconds, kept);
+	for (int i = 0; i < n; i++)
+		device_sound(&loaded[i], &kept[i]);
 }
 
 /* Seconds that it took, of so many at most; *kept: the quieter of those so far. */
@@ -237,10 +281,14 @@ static void job_final(const MeasureContext *c, Arena *arena,
 			threads = loaded[i].lowered->kernel->nthreads;
 	}
 	double left = job->allowed_s - (measure_now() - start);
-	double took = time_round(t, n, threads, left, kept);
-	left = job->allowed_s - (measure_now() - start);
-	if (level(kept) > 1 && took < left)
-		time_round(t, n, threads, left, kept);
+	if (kernel_on_device(loaded)) {
+		time_on_device(t, loaded, n, left, kept);
+	} else {
+		double took = time_round(t, n, threads, left, kept);
+		left = job->allowed_s - (measure_now() - start);
+		if (level(kept) > 1 && took < left)
+			time_round(t, n, threads, left, kept);
+	}
 	for (int i = 0; i < n; i++) {
 		memcpy(kept[i].object, m[of[i]].object, sizeof m->object);
 		m[of[i]] = kept[i];
@@ -321,12 +369,26 @@ static json_t *parse(const char *text)
 	_exit(1);
 }
 
-void measure_child(const MeasureContext *context, const JobHeader *job,
+/* What is expected, and what this CPU can do, has nothing to do with a device. */
+static MeasureContext context_of(const MeasureContext *all, JobKind kind)
+{
+	static const MeasureDevice none;
+	MeasureContext c = *all;
+	if (kind == JOB_PLAIN || kind == JOB_FAST || kind == JOB_PEAK ||
+	    kind == JOB_COPY) {
+		c.target = c.host;
+		c.device = &none;
+	}
+	return c;
+}
+
+void measure_child(const MeasureContext *all, const JobHeader *job,
     const char *text, int trace, int fd)
 {
 	Arena *arena = arena_new();
 	Measurement *m = must_alloc(sizeof *m * (size_t)job->n);
 	json_t *traces = parse(text);
+	MeasureContext own = context_of(all, job->kind), *context = &own;
 	for (int i = 0; i < job->n; i++)
 		m[i] = measure_nothing(OUTCOME_OK);
 	switch (job->kind) {
@@ -344,4 +406,7 @@ void measure_child(const MeasureContext *context, const JobHeader *job,
 	case JOB_RUN: break; /* read by job_candidate */
 	}
 	measure_write(fd, m, sizeof *m * (size_t)job->n);
+	json_decref(traces);
+	free(m);
+	arena_free(arena);
 }

@@ -1,6 +1,7 @@
 #ifndef TUNER_MEASURE_INTERNAL_H
 #define TUNER_MEASURE_INTERNAL_H
 
+#include "tuner/device/device.h"
 #include "tuner/measure/measure.h"
 
 /* magnitude.c: the least number s of bits, such that no value of the program is
@@ -74,6 +75,10 @@ typedef struct {
 	void *flush;      /* memory to walk over before each run; NULL: warm */
 	size_t flush_bytes;
 	Noise *noise;     /* probed after each sample; NULL: not */
+	/* Seconds of so many calls, by a clock of its own, infinite where they
+	 * failed; NULL: by this machine's. */
+	double (*seconds)(void *context, int calls);
+	int calls_most;   /* in a sample; 0: any */
 	double budget_s;  /* 0: as the policy has it */
 } TimedKernel;
 /* A time that is hopeless against the best. */
@@ -120,14 +125,32 @@ typedef struct {
 	int64_t most_instructions; /* JOB_FORM; 0: any */
 	double best_s, limit_s, peak, probe_s;
 	double allowed_s; /* JOB_FINAL: see measure_final */
+	int trace;   /* which of them a process is for that has others behind it */
 	size_t text; /* bytes of JSON that follow: a list of traces */
 } JobHeader;
+/* What runs the candidates: this CPU, by LLVM's objects, or a device. */
+typedef struct {
+	const DeviceDriver *driver; /* NULL: this CPU */
+	int index;                  /* of its list */
+	DeviceFacts facts;
+	char folder[64]; /* what its compiler writes to; "": none */
+} MeasureDevice;
 typedef struct {
 	const Program *program;
 	const Target *target;
+	const Target *host; /* of what is expected; the target, if it runs here */
+	const MeasureDevice *device;
 	const MeasureOptions *options;
 	const MeasureData *data;
 } MeasureContext;
+
+/* measure_device.c: the device for a target, which no process that measures has
+ * opened yet; for a CPU nothing. */
+Status measure_device_find(const Target *target, bool any_device,
+    MeasureDevice *out, Error *error);
+void measure_device_forget(MeasureDevice *device); /* its folder */
+/* In a process that measures, before it opens the device. */
+void measure_device_settings(const MeasureContext *context);
 /* All of it, through a socket; false where the other side is gone. */
 bool measure_read(int fd, void *data, size_t size);
 bool measure_write(int fd, const void *data, size_t size);

@@ -70,14 +70,23 @@ bool measure_call(void *function, void **a, int n)
 void kernel_call(void *context)
 {
 	Loaded *k = context;
-	measure_call(k->function, k->args, k->nargs);
+	if (kernel_on_device(k))
+		device_call(k);
+	else
+		measure_call(k->function, k->args, k->nargs);
+}
+
+/* Seconds of a call. */
+static double timed_call(Loaded *k)
+{
+	double start = measure_now();
+	kernel_call(k);
+	return kernel_on_device(k) ? k->call_s : measure_now() - start;
 }
 
 /* --- compiling ------------------------------------------------------------- */
 
-/* What went wrong, which is not the candidate's fault where the machine refused
- * what is within its limit: `wanted` bytes, or a library's own business. */
-static void tell(const char *what, size_t wanted, Measurement *m)
+void kernel_tell(const char *what, size_t wanted, Measurement *m)
 {
 	snprintf(m->error, sizeof m->error, "%.*s",
 	    (int)sizeof m->error - 1, what);
@@ -91,7 +100,7 @@ static void tell_errno(const char *what, size_t wanted, Measurement *m)
 	char text[256];
 	snprintf(text, sizeof text, "%s: %s", what, strerror(errno));
 	m->outcome = OUTCOME_CRASH;
-	tell(text, wanted, m);
+	kernel_tell(text, wanted, m);
 }
 
 /* The lowered form to an object, and its hash. */
@@ -100,11 +109,13 @@ bool kernel_compile_lowered(Loaded *k, Measurement *m)
 	const Target *t = k->context->target;
 	const Lowered *lowered = k->lowered;
 	Error error = {0};
+	if (kernel_on_device(k))
+		return device_compile(k, m);
 	const LlvmModule *llvm = llvm_module(&error);
 	if (!llvm ||
 	    llvm->compile(&lowered, 1, t->triple, t->cpu, t->attrs,
 		LLVM_OBJECT, &k->object, &error)) {
-		tell(error.text, 0, m);
+		kernel_tell(error.text, 0, m);
 		return false;
 	}
 	sha256_hex(k->object.data, k->object.size, m->object);
@@ -137,7 +148,7 @@ bool kernel_lower(Loaded *k, Arena *arena, const json_t *json, int threads,
 		      &k->larger, &error)
 		: lower(arena, nest, &machine, &error);
 	if (!k->lowered)
-		tell(error.text, 0, m);
+		kernel_tell(error.text, 0, m);
 	return k->lowered != NULL;
 }
 
@@ -153,7 +164,7 @@ static bool open_openmp(Measurement *m)
 {
 	if (dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL))
 		return true;
-	tell(dlerror(), 0, m);
+	kernel_tell(dlerror(), 0, m);
 	if (m->trouble)
 		return false;
 	m->error[0] = 0;
@@ -166,6 +177,8 @@ bool kernel_load(Loaded *k, Measurement *m)
 	const char *names[KERNEL_ARGS + 1];
 	void *addresses[KERNEL_ARGS + 1];
 	int n = 0;
+	if (kernel_on_device(k))
+		return device_load(k, m);
 	const LlvmModule *llvm = llvm_module(&error);
 	if (!open_openmp(m))
 		return false;
@@ -175,7 +188,7 @@ bool kernel_load(Loaded *k, Measurement *m)
 	if (!llvm ||
 	    llvm->load(k->object.data, k->object.size, names, n, addresses,
 		&error)) {
-		tell(error.text, 0, m);
+		kernel_tell(error.text, 0, m);
 		return false;
 	}
 	k->function = addresses[0];
@@ -189,7 +202,11 @@ bool kernel_load(Loaded *k, Measurement *m)
 static void *take(Loaded *k, void *have, size_t size, size_t align)
 {
 	k->wanted = size;
-	return have ? have : k->guarded ? guarded(size, align) : aligned(size);
+	if (have)
+		return have;
+	if (kernel_on_device(k))
+		return aligned_alloc(ALIGN, (size + ALIGN) / ALIGN * ALIGN);
+	return k->guarded ? guarded(size, align) : aligned(size);
 }
 
 static bool fill_input(Loaded *k, int i, int set)
@@ -248,7 +265,8 @@ static bool poison_workspace(Loaded *k, size_t bytes)
 	const Program *p = k->context->program;
 	void **at = &k->args[p->ninputs + p->noutputs];
 	k->nargs = p->ninputs + p->noutputs + 1;
-	if (!bytes)
+	k->workspace = bytes;
+	if (!bytes || kernel_on_device(k))
 		return true;
 	*at = take(k, *at, bytes, ALIGN);
 	if (*at)
@@ -282,10 +300,10 @@ bool kernel_guard(Loaded *k, int set, Measurement *m)
 		memset(k->sources, 0, sizeof k->sources);
 	}
 	k->guarded = true;
-	if (fill_inputs(k, set) && poison_outputs(k) &&
-	    poison_workspace(k, (size_t)k->lowered->workspace_bytes))
-		return true;
-	return no_memory(k, m);
+	if (!fill_inputs(k, set) || !poison_outputs(k) ||
+	    !poison_workspace(k, (size_t)k->lowered->workspace_bytes))
+		return no_memory(k, m);
+	return !kernel_on_device(k) || device_put(k, m);
 }
 
 bool kernel_place(Loaded *const *kernels, int n, Measurement *m)
@@ -310,13 +328,17 @@ bool kernel_place(Loaded *const *kernels, int n, Measurement *m)
 		if (!fill_inputs(k, 0) || !poison_outputs(k) ||
 		    !poison_workspace(k, workspace))
 			return no_memory(k, m);
+		if (i)
+			device_share(k, kernels[0]);
+		if (kernel_on_device(k) && !device_put(k, m))
+			return false;
 	}
 	return true;
 }
 
 bool kernel_pin(const Loaded *k, Measurement *m)
 {
-	if (!k->context->options->pin ||
+	if (!k->context->options->pin || kernel_on_device(k) ||
 	    measure_pin_team(k->lowered->kernel->nthreads))
 		return true;
 	tell_errno("the threads cannot be pinned", 0, m);
@@ -348,9 +370,7 @@ static bool is_hopeless(Loaded *k, double took_s, double best_s)
 {
 	if (!(best_s > 0) || took_s < measure_hopeless(best_s))
 		return false;
-	double start = measure_now();
-	kernel_call(k);
-	return measure_now() - start > 0.9 * measure_hopeless(best_s);
+	return timed_call(k) > 0.9 * measure_hopeless(best_s);
 }
 
 bool kernel_check(Loaded *k, double best_s, Measurement *m)
@@ -363,10 +383,10 @@ bool kernel_check(Loaded *k, double best_s, Measurement *m)
 		if (!kernel_guard(k, set, m))
 			return false;
 		m->outcome = OUTCOME_WRONG;
-		double start = measure_now();
-		kernel_call(k);
-		double took = measure_now() - start;
+		double took = timed_call(k);
 		m->runs_s[m->nruns++] = took;
+		if (kernel_on_device(k) && !device_get(k, m))
+			return false;
 		if (!kernel_inputs_unchanged(k, set, m))
 			return false;
 		for (int o = 0; o < p->noutputs; o++)

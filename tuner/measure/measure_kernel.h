@@ -1,5 +1,9 @@
 /* A kernel inside a measuring child: compiled, loaded, with buffers, called and
- * compared with the expected outputs.  Nothing is freed: the process ends soon. */
+ * compared with the expected outputs.  Nothing is freed: the process ends soon.
+ *
+ *     measure_kernel.c         on this CPU, and what is the same everywhere
+ *     measure_kernel_device.c  on a device; there a process goes on with the next
+ *                              candidate, and what one had is released */
 #ifndef TUNER_MEASURE_KERNEL_H
 #define TUNER_MEASURE_KERNEL_H
 
@@ -20,6 +24,14 @@ struct Loaded {
 	void *sources[KERNEL_ARGS]; /* const inputs as they are before packing */
 	bool guarded;  /* the buffers end at pages without access */
 	size_t wanted; /* bytes of the buffer that was asked for last */
+	size_t workspace; /* bytes */
+
+	/* On a device; args are copies on this side, the workspace has none. */
+	DeviceProgram *program;
+	DeviceLaunch *launches; /* as lowered->launches */
+	DeviceBuffer *buffers[KERNEL_ARGS];
+	double call_s; /* of the last call */
+	Error failed;  /* of a call */
 };
 
 /* Each answers false with outcome, error and trouble in m where it fails. */
@@ -43,6 +55,9 @@ bool kernel_guard(Loaded *k, int set, Measurement *m);
 bool kernel_place(Loaded *const *kernels, int n, Measurement *m);
 
 void kernel_call(void *loaded);
+/* What went wrong, which is not the candidate's fault where the machine refused
+ * what is within its limit: `wanted` bytes, or a library's own business. */
+void kernel_tell(const char *what, size_t wanted, Measurement *m);
 /* Threads to CPUs, where that is wanted; before the first call. */
 bool kernel_pin(const Loaded *kernel, Measurement *m);
 
@@ -52,5 +67,22 @@ bool kernel_inputs_unchanged(const Loaded *k, int set, Measurement *m);
  * best_s twice in a row on the first alone.  best_s 0: none known.  m->runs_s:
  * of each set. */
 bool kernel_check(Loaded *k, double best_s, Measurement *m);
+
+/* measure_kernel_device.c */
+bool kernel_on_device(const Loaded *k);
+bool device_compile(Loaded *k, Measurement *m); /* to what the driver takes */
+bool device_load(Loaded *k, Measurement *m);
+/* The arguments to the device, their tails poisoned; back from it, the tails
+ * compared. */
+bool device_put(Loaded *k, Measurement *m);
+bool device_get(Loaded *k, Measurement *m);
+void device_call(Loaded *k);
+/* Did all calls succeed? */
+bool device_sound(const Loaded *k, Measurement *m);
+double device_seconds(void *loaded, int calls);
+/* The buffers of another kernel of the program, but for packed constants. */
+void device_share(Loaded *k, const Loaded *from);
+/* All that it had on the device and on this side. */
+void device_release(Loaded *k);
 
 #endif

@@ -135,10 +135,12 @@ static bool agrees_reduced(const MeasureContext *c, const Program *program,
 {
 	MeasureData data;
 	Error error = {0};
-	MeasureContext reduced = {program, c->target, c->options, &data};
+	MeasureContext reduced = *c;
 	Loaded plain = {.context = &reduced}, fast = {.context = &reduced};
 	int threads = c->target->threads;
 	Measurement runs = measure_nothing(OUTCOME_OK);
+	reduced.program = program;
+	reduced.data = &data;
 	if (measure_data_new(arena, program, &data, &error)) {
 		snprintf(m->error, sizeof m->error, "%.500s", error.text);
 		m->trouble = TROUBLE_DOUBTFUL;

@@ -6,7 +6,11 @@
  * overrun its time.  Candidates are compiled at once, on all CPUs; their
  * processes then wait, and each is measured when the driver says so, with
  * nothing beside it.  A child is its own process group, so that killing it takes
- * all that it started.  Every process asks to be killed when its parent dies. */
+ * all that it started.  Every process asks to be killed when its parent dies.
+ *
+ * What is for a device is compiled and run by processes that have opened it,
+ * which takes long: one goes on with the next candidate as long as all went well,
+ * SERVED_MOST times. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +28,11 @@
 #include "lib/sanitize.h"
 #include "tuner/measure/measure_kernel.h"
 
-enum { SAID = 256 };
+enum {
+	SAID = 256,
+	SERVED_MOST = 64, /* candidates of a process that has opened a device */
+	IDLE_MOST = 16
+};
 
 /* A process of its own; one end of its socket is here. */
 typedef struct {
@@ -32,6 +40,7 @@ typedef struct {
 	int fd;
 	int said;  /* what it writes to standard error */
 	int why;   /* not started: errno */
+	int served; /* candidates before this one */
 	long long oom_kills; /* of the machine, when it started */
 } Child;
 
@@ -49,6 +58,8 @@ typedef struct {
 	Child lowered[MEASURE_LOWERED]; /* they wait for JOB_COMPILE */
 	Child compiled[MEASURE_WIDTH]; /* they wait for JOB_RUN */
 	int ncompiled;
+	Child idle[IDLE_MOST]; /* they have opened the device */
+	int nidle;
 	char *text; /* of the job */
 	size_t text_size;
 } Server;
@@ -98,13 +109,14 @@ static const rlim_t child_bytes = RLIM_INFINITY;
 static const rlim_t child_bytes = MEASURE_CHILD_BYTES;
 #endif
 
-static void child_limits(void)
+/* A device's driver may keep any number of addresses for its memory. */
+static void child_limits(bool device)
 {
 	struct rlimit memory = {child_bytes, child_bytes}, core = {0, 0};
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
 	if (!ADDRESS_SANITIZER)
-		setrlimit(RLIMIT_AS, &memory);
+		setrlimit(device ? RLIMIT_DATA : RLIMIT_AS, &memory);
 	setrlimit(RLIMIT_CORE, &core);
 	go_first();
 	for (int s = 1; s < NSIG; s++)
@@ -120,10 +132,41 @@ static void forget_child(const Child *other, const Child *self)
 	close(other->said);
 }
 
+static bool is_on_device(const Server *s)
+{
+	return s->contexts->device->driver != NULL;
+}
+
+static bool skip(int fd, size_t size)
+{
+	char piece[4096];
+	for (size_t n; size; size -= n) {
+		n = size < sizeof piece ? size : sizeof piece;
+		if (!measure_read(fd, piece, n))
+			return false;
+	}
+	return true;
+}
+
+/* False where the other side is gone.  No memory for it: s->text is NULL. */
+static bool read_text(Server *s, int fd, size_t size)
+{
+	if (!s->text || s->text_size <= size) {
+		free(s->text);
+		s->text = malloc(size + 1);
+		s->text_size = size + 1;
+	}
+	if (!s->text)
+		return skip(fd, size);
+	s->text[size] = 0;
+	return measure_read(fd, s->text, size);
+}
+
 static _Noreturn void be_child(Server *s, const Child *child,
     const JobHeader *job, int trace, int fd, int said)
 {
-	child_limits();
+	JobHeader next;
+	child_limits(is_on_device(s));
 	dup2(said, 2);
 	close(s->fd);
 	close(child->fd);
@@ -132,10 +175,16 @@ static _Noreturn void be_child(Server *s, const Child *child,
 		forget_child(&s->compiled[i], child);
 	for (int i = 0; i < MEASURE_LOWERED; i++)
 		forget_child(&s->lowered[i], child);
-	assert(job->program >= 0 && job->program < s->ncontexts);
-	measure_child(
-	    &s->contexts[job->program], job, s->text, trace, fd);
-	_exit(0);
+	for (int i = 0; i < s->nidle; i++)
+		forget_child(&s->idle[i], child);
+	for (;; job = &next, trace = next.trace) {
+		assert(job->program >= 0 && job->program < s->ncontexts);
+		measure_child(
+		    &s->contexts[job->program], job, s->text, trace, fd);
+		if (!is_on_device(s) || !measure_read(fd, &next, sizeof next) ||
+		    !read_text(s, fd, next.text) || !s->text)
+			_exit(0);
+	}
 }
 
 static void start_child(
@@ -252,21 +301,27 @@ static void describe_death(const Child *child, const End *end, Measurement *m)
 					 : "",
 	    end->said[0] ? ": " : "", end->said);
 	m->trouble = oom ? TROUBLE_CERTAIN : trouble_of_text(end->said);
+	if (child->served && !m->trouble) /* it may be another's */
+		m->trouble = TROUBLE_DOUBTFUL;
 	if (trouble_own_memory(end->resident_kb, MEASURE_CHILD_BYTES))
 		m->trouble = TROUBLE_NONE;
 }
 
-static void describe_lateness(const JobHeader *job, Measurement *m)
+static void describe_lateness(
+    const JobHeader *job, bool on_device, Measurement *m)
 {
 	m->outcome = OUTCOME_TIMEOUT;
 	snprintf(m->error, sizeof m->error, "%stook more than %.3g s",
-	    job->kind == JOB_COMPILE ? "compiling " : "", job->limit_s);
+	    job->kind != JOB_COMPILE ? ""
+		: on_device	     ? "compiling and a first call "
+				     : "compiling ",
+	    job->limit_s);
 }
 
 /* The child's n answers by `end`, or what became of it instead; true: it may go
  * on. */
-static bool collect(
-    Child *child, const JobHeader *job, int n, double end, Measurement *out)
+static bool collect(const Server *s, Child *child, const JobHeader *job, int n,
+    double end, Measurement *out)
 {
 	for (int i = 0; i < n; i++)
 		out[i] = measure_nothing(OUTCOME_CRASH);
@@ -276,12 +331,16 @@ static bool collect(
 		return false;
 	}
 	Answer answer = read_answer(child->fd, out, n, end);
-	if (answer == ANSWER_READ)
+	if (answer == ANSWER_READ) {
+		if (out->outcome == OUTCOME_CRASH && child->served &&
+		    !out->trouble)
+			out->trouble = TROUBLE_DOUBTFUL;
 		return true;
+	}
 	End ended = end_child(child, answer == ANSWER_NONE);
 	for (int i = 0; i < n; i++)
 		if (answer == ANSWER_LATE)
-			describe_lateness(job, &out[i]);
+			describe_lateness(job, is_on_device(s), &out[i]);
 		else
 			describe_death(child, &ended, &out[i]);
 	return false;
@@ -308,13 +367,52 @@ static void drop_lowered(Server *s)
 		end_child(&s->lowered[i], false);
 }
 
-/* The one that has lowered the trace goes on; else one from the beginning. */
+/* --- processes that have opened a device ---------------------------------------- */
+
+/* Its candidate is done with: the next one may have it, unless it did harm. */
+static void keep_or_end(Server *s, Child *child, const Measurement *out)
+{
+	bool harmless = out->outcome == OUTCOME_OK ||
+	    out->outcome == OUTCOME_BUILD ||
+	    out->outcome == OUTCOME_IMPLAUSIBLE;
+	if (child->pid <= 0)
+		return;
+	if (!is_on_device(s) || !harmless || out->trouble ||
+	    ++child->served >= SERVED_MOST || s->nidle == IDLE_MOST) {
+		end_child(child, false);
+		return;
+	}
+	s->idle[s->nidle++] = *child;
+	*child = (Child){0};
+}
+
+/* One that is idle has the i-th trace from now on; false: none is. */
+static bool take_idle(Server *s, Child *child, const JobHeader *job, int i)
+{
+	JobHeader one = *job;
+	one.trace = i;
+	while (s->nidle) {
+		*child = s->idle[--s->nidle];
+		if (measure_write(child->fd, &one, sizeof one) &&
+		    measure_write(child->fd, s->text, job->text))
+			return true;
+		end_child(child, false);
+	}
+	return false;
+}
+
+/* --- jobs ------------------------------------------------------------------------ */
+
+/* The one that has lowered the trace goes on, or one that has opened the device;
+ * else one from the beginning. */
 static void start_compiling(Server *s, const JobHeader *job, int i)
 {
 	int place = job->lowered[i];
 	JobHeader one = *job;
 	Child *child = &s->compiled[s->ncompiled++];
 	one.n = 1;
+	if (take_idle(s, child, &one, i))
+		return;
 	assert(place < MEASURE_LOWERED);
 	if (place >= 0 && s->lowered[place].pid > 0) {
 		*child = s->lowered[place];
@@ -333,9 +431,9 @@ static void run_compile(Server *s, const JobHeader *job, Measurement *out)
 	for (int i = 0; i < job->n; i++)
 		start_compiling(s, job, i);
 	for (int i = 0; i < job->n; i++)
-		if (collect(&s->compiled[i], job, 1, end, &out[i]) &&
+		if (collect(s, &s->compiled[i], job, 1, end, &out[i]) &&
 		    out[i].outcome != OUTCOME_OK)
-			end_child(&s->compiled[i], false);
+			keep_or_end(s, &s->compiled[i], &out[i]);
 }
 
 static void run_again(Server *s, const JobHeader *job, Measurement *out)
@@ -345,7 +443,7 @@ static void run_again(Server *s, const JobHeader *job, Measurement *out)
 	start_child(s, child, job, job->child);
 	if (s->ncompiled <= job->child)
 		s->ncompiled = job->child + 1;
-	if (collect(child, job, 1, measure_now() + job->limit_s, out) &&
+	if (collect(s, child, job, 1, measure_now() + job->limit_s, out) &&
 	    out->outcome != OUTCOME_OK)
 		end_child(child, false);
 }
@@ -364,8 +462,8 @@ static void run_forms(Server *s, const JobHeader *job, Measurement *out)
 	}
 	for (int i = 0; i < job->n; i++) {
 		Child *child = &s->lowered[job->lowered[i]];
-		if (collect(child, job, 1, end, &out[i]) &&
-		    out[i].outcome != OUTCOME_OK)
+		if (collect(s, child, job, 1, end, &out[i]) &&
+		    (out[i].outcome != OUTCOME_OK || is_on_device(s)))
 			end_child(child, false);
 	}
 }
@@ -412,38 +510,18 @@ static void run_job(Server *s, const JobHeader *job, Measurement *out)
 	} else {
 		start_child(s, child, job, 0);
 	}
-	collect(child, job, job->n, measure_now() + job->limit_s, out);
-	end_child(child, false);
-	if (job->kind == JOB_PEAK && out->outcome == OUTCOME_OK)
+	bool alive = collect(s,
+	    child, job, job->n, measure_now() + job->limit_s, out);
+	if (alive && job->kind == JOB_RUN)
+		keep_or_end(s, child, out);
+	else
+		end_child(child, false);
+	if (job->kind == JOB_PEAK && out->outcome == OUTCOME_OK &&
+	    !is_on_device(s))
 		warm_up(s, job);
 }
 
 /* --- the driver's jobs -------------------------------------------------------- */
-
-static bool skip(int fd, size_t size)
-{
-	char piece[4096];
-	for (size_t n; size; size -= n) {
-		n = size < sizeof piece ? size : sizeof piece;
-		if (!measure_read(fd, piece, n))
-			return false;
-	}
-	return true;
-}
-
-/* False where the driver is gone.  No memory for it: s->text is NULL. */
-static bool read_text(Server *s, size_t size)
-{
-	if (!s->text || s->text_size <= size) {
-		free(s->text);
-		s->text = malloc(size + 1);
-		s->text_size = size + 1;
-	}
-	if (!s->text)
-		return skip(s->fd, size);
-	s->text[size] = 0;
-	return measure_read(s->fd, s->text, size);
-}
 
 static void refuse(const JobHeader *job, Measurement *out)
 {
@@ -469,7 +547,7 @@ _Noreturn void measure_server(
 	if (!spare)
 		llvm_module(&error);
 	while (measure_read(fd, &job, sizeof job) &&
-	    read_text(&s, job.text)) {
+	    read_text(&s, fd, job.text)) {
 		llvm_module(&error);
 		if (s.text)
 			run_job(&s, &job, out);

@@ -56,6 +56,8 @@ static void flush_caches(const TimedKernel *k)
 /* Seconds of one call, over `inner` of them. */
 static double sample(const TimedKernel *k, int inner)
 {
+	if (k->seconds)
+		return k->seconds(k->context, inner) / inner;
 	flush_caches(k);
 	double start = measure_now();
 	for (int i = 0; i < inner; i++)
@@ -104,7 +106,8 @@ static int inner_calls(const TimedKernel *k, double once)
 {
 	if (k->flush || once >= sample_s)
 		return 1;
-	return (int)(sample_s / (once > 1e-9 ? once : 1e-9)) + 1;
+	int calls = (int)(sample_s / (once > 1e-9 ? once : 1e-9)) + 1;
+	return k->calls_most && calls > k->calls_most ? k->calls_most : calls;
 }
 
 static double budget(const TimedKernel *k, double time_s)

@@ -52,6 +52,11 @@ bool tune_measures(const Tuning *t)
 	    !t->options.replay_db;
 }
 
+bool tune_on_device(const Tuning *t)
+{
+	return measure_host(t->measurer) != t->target;
+}
+
 int64_t tune_trials(const Tuning *t)
 {
 	return t->result.trials + (t->options.more ? 0 : t->history.trials);
@@ -160,8 +165,19 @@ Status tune_make_reference(
 	    outcome_name(r->by.outcome), r->by.error);
 }
 
+/* A device's kernels are compared with what this CPU computes. */
+static Status reference_by_host(Tuning *t, bool *made)
+{
+	ReferenceWish wish = {0};
+	FORWARD_IF_ERROR(tune_reference(t->arena, t->program,
+	    measure_host(t->measurer), &wish, t->error));
+	return tune_make_reference(t, wish.fast, wish.other, made);
+}
+
 static Status reference_by(Tuning *t, const Trace *fast, bool *made)
 {
+	if (tune_on_device(t))
+		return reference_by_host(t, made);
 	return tune_make_reference(
 	    t, fast, fast ? propose_other(t, fast) : NULL, made);
 }
@@ -175,6 +191,13 @@ void tune_measure_peaks(Tuning *t, bool again)
 	if (tune_measures(t))
 		measure_peak(t->measurer, again, &r->peak_one, &r->peak_all,
 		    &ignored);
+}
+
+/* Two virtual CPUs may have been one core while it was measured. */
+bool tune_peak_is_short(const Tuning *t)
+{
+	return t->result.peak_all < 0.9 * t->result.peak_one *
+		measure_host(t->measurer)->threads;
 }
 
 /* More operations for each byte than any machine needs to be busy with them. */
@@ -311,7 +334,7 @@ static Status run_rest(Tuning *t)
 	else if (tune_budget_left(t))
 		FORWARD_IF_ERROR(resume(t));
 	FORWARD_IF_ERROR(search(t));
-	if (t->result.peak_all < 0.9 * t->result.peak_one * t->target->threads)
+	if (tune_peak_is_short(t))
 		tune_measure_peaks(t, true);
 	measure_memory(t);
 	return tune_time_left(t) > 0 ? final_round(t) : STATUS_OK;
@@ -469,6 +492,9 @@ Status tune_open(const Program *program, const Target *target, Store *store,
 	*out = t;
 	t->options.end_s = INFINITY;
 	t->machine = lines_machine(t->arena);
+	json_t *device = measure_device_json(measurer);
+	if (device)
+		json_object_set_new(t->machine, "device", device);
 	set_verified(t);
 	return known_open(t);
 }

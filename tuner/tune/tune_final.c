@@ -7,20 +7,13 @@
 
 enum { FINALISTS = 5 };
 
-/* Two virtual CPUs may have been one core while it was measured. */
-static bool peak_is_short(const Tuning *t)
-{
-	return t->result.peak_all <
-	    0.9 * t->result.peak_one * t->target->threads;
-}
-
 /* No more than a fifth of the time that there is, or nothing would be left to
  * search in. */
 double final_cost(const Tuning *t)
 {
 	double best = t->result.best_s > 0 ? t->result.best_s : 0;
 	double runs = fmin(70 * best, fmax(MEASURE_FINAL_S, 10 * best));
-	double peak = peak_is_short(t) ? 0.2 : 0;
+	double peak = tune_peak_is_short(t) ? 0.2 : 0;
 	double cost =
 	    FINALISTS * (fmax(t->lower_s + t->compile_s, 0.03) + runs) + 0.1 +
 	    peak;

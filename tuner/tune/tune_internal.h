@@ -76,6 +76,8 @@ bool tune_budget_left(const Tuning *t); /* for one more trial */
 bool tune_interrupted(const Tuning *t);
 /* Is there a machine to measure on? */
 bool tune_measures(const Tuning *t);
+bool tune_on_device(const Tuning *t); /* not on this CPU */
+bool tune_peak_is_short(const Tuning *t); /* of all threads: it was disturbed */
 void tune_report(Tuning *t, TunePhase phase);
 /* The expected outputs, by the plain nest where that takes a twentieth of the
  * time at most, else by `fast`, compared with `other`.  *made is false where

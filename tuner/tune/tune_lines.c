@@ -126,7 +126,8 @@ Status lines_trial(Tuning *t, const char *trace_text, const Measurement *m,
 	json_t *trace = json_loads(trace_text, 0, NULL);
 	json_t *by = json_object();
 	json_object_set_new(by, "tunec", json_string(TUNEC_VERSION));
-	json_object_set_new(by, "compiler", json_string("llvm"));
+	json_object_set_new(by, "compiler",
+	    json_string(t->target->kind == TARGET_OPENCL ? "opencl" : "llvm"));
 	json_object_set_new(by, "search",
 	    json_string(t->options.search == SEARCH_RANDOM ? "random"
 							    : "sa"));
@@ -156,7 +157,8 @@ Status lines_trial(Tuning *t, const char *trace_text, const Measurement *m,
 	    .nruns = m->nruns,
 	    .cold = t->options.measure.cold,
 	    .threads = t->target->threads,
-	    .pinning = t->options.measure.pin ? "cores" : "none",
+	    .pinning = t->options.measure.pin && !tune_on_device(t)
+		? "cores" : "none",
 	    .final = final,
 	    .verified = t->verified,
 	    .machine = t->machine,

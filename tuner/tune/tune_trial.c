@@ -68,7 +68,7 @@ static Status compile_all(
 {
 	const Trace *traces[MEASURE_WIDTH];
 	double start = measure_now();
-	int cpus = measure_width(t->measurer) / 2;
+	int cpus = measure_cpus(t->measurer);
 	for (int i = 0; i < n; i++) {
 		traces[i] = p[i].trace;
 		texts[i] = known_text(t, p[i].trace);
@@ -130,7 +130,7 @@ void trial_plain(Tuning *t, const Measurement *m)
 	t->result.plain_s = m->time_s > 0 ? m->time_s : 0;
 	t->result.plain_estimated = t->reference.estimated;
 	k.time_s = m->outcome == OUTCOME_OK && !t->reference.estimated &&
-		m->time_s > 0
+		m->time_s > 0 && !tune_on_device(t)
 	    ? m->time_s : INFINITY;
 	vec_push(t->arena, &t->known, k);
 }

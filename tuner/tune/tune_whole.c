@@ -30,6 +30,17 @@ static int new_ones(Tuning *t, Proposal *out)
 	return n;
 }
 
+/* On a device: what this CPU's own schedule gives. */
+static Status whole_reference(Tuning *t, bool *made)
+{
+	ReferenceWish wish = {
+	    .fast = t->given[0], .other = t->given[t->ngiven - 1]};
+	if (tune_on_device(t))
+		FORWARD_IF_ERROR(tune_reference(t->arena, t->program,
+		    measure_host(t->measurer), &wish, t->error));
+	return tune_make_reference(t, wish.fast, wish.other, made);
+}
+
 Status whole_run(Tuning *t)
 {
 	Proposal fresh[GIVEN_MAX];
@@ -44,8 +55,7 @@ Status whole_run(Tuning *t)
 		return STATUS_OK;
 	if (t->options.replay_db)
 		return trial_all(t, fresh, n, times, &ran);
-	FORWARD_IF_ERROR(tune_make_reference(t, t->given[0],
-	    t->given[t->ngiven - 1], &made));
+	FORWARD_IF_ERROR(whole_reference(t, &made));
 	tune_measure_peaks(t, false);
 	if (!made)
 		return STATUS_OK;

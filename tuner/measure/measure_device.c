@@ -1,0 +1,148 @@
+/* Which device candidates run on: the first usable one that is what the target is
+ * for.  It is looked for in a process of its own; those that measure open it. */
+#include <errno.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tuner/measure/measure_internal.h"
+
+static const DeviceDriver *driver_of(const Target *target)
+{
+	return target->kind == TARGET_OPENCL ? device_driver("opencl")
+	    : target->kind == TARGET_CUDA    ? device_driver("cuda")
+					     : NULL;
+}
+
+/* --- a target of what is here ------------------------------------------------ */
+
+static const char *class_of(const DeviceFacts *f)
+{
+	static const struct {
+		const char *word, *name;
+	} makers[] = {{"NVIDIA", "nvidia"}, {"Advanced Micro", "amd"},
+	    {"AMD", "amd"}, {"Intel", "intel"}};
+	if (f->type == DEVICE_CPU)
+		return f->float_lanes >= 16 ? "cpu512" : "cpu";
+	for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+		if (strstr(f->vendor, makers[i].word))
+			return makers[i].name;
+	return "gpu";
+}
+
+Target *measure_target(Arena *arena, const char *text, Error *error)
+{
+	DeviceFacts *facts;
+	Error ignored;
+	int n, i;
+	const char *begin = text + strspn(text, " \t\n");
+	size_t size = strcspn(begin, " \t\n");
+	if (size != strlen("opencl") || strncmp(begin, "opencl", size) ||
+	    begin[size + strspn(begin + size, " \t\n")] ||
+	    device_probe(&device_opencl, arena, &facts, &n, &ignored) ||
+	    (i = device_choose(facts, n, true, DEVICE_GPU)) < 0)
+		return target_parse(arena, text, error);
+	return target_parse(arena,
+	    arena_printf(arena, "opencl -device=%s", class_of(&facts[i])),
+	    error);
+}
+
+/* --- the device for a target -------------------------------------------------- */
+
+/* Targets for GPUs have blocks of threads. */
+static int choose(
+    const Target *t, bool any, const DeviceFacts *facts, int n)
+{
+	DeviceType type = t->machine.gpu ? DEVICE_GPU : DEVICE_CPU;
+	for (int i = 0; i < n; i++)
+		if (facts[i].usable && *t->cpu &&
+		    !strcmp(facts[i].arch, t->cpu))
+			return i;
+	int i = device_choose(facts, n, false, type);
+	return i < 0 && any ? device_choose(facts, n, true, type) : i;
+}
+
+static Status find(const Target *target, const DeviceDriver *driver, bool any,
+    MeasureDevice *out, Error *error)
+{
+	Arena *arena = arena_new();
+	DeviceFacts *facts;
+	int n, i;
+	Status status = device_probe(driver, arena, &facts, &n, error);
+	if (!status && (i = choose(target, any, facts, n)) < 0)
+		status = error_set(error, STATUS_MISSING,
+		    "no device here is what '%s' is for: the first of %s is "
+		    "a %s, %s",
+		    target->text, driver->name,
+		    device_type_name(facts[0].type), facts[0].name);
+	if (!status)
+		*out = (MeasureDevice){driver, i, facts[i], ""};
+	arena_free(arena);
+	return status;
+}
+
+/* What a driver's compiler leaves behind goes where it is found again. */
+static void make_folder(MeasureDevice *device)
+{
+	const char *tmp = getenv("TMPDIR");
+	int n = snprintf(device->folder, sizeof device->folder,
+	    "%s/tunec-device-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (n >= (int)sizeof device->folder || !mkdtemp(device->folder))
+		device->folder[0] = 0;
+}
+
+Status measure_device_find(const Target *target, bool any_device,
+    MeasureDevice *out, Error *error)
+{
+	const DeviceDriver *driver = driver_of(target);
+	*out = (MeasureDevice){0};
+	if (target->kind == TARGET_LLVM)
+		return STATUS_OK;
+	if (!driver)
+		return error_set(error, STATUS_UNSUPPORTED,
+		    "target '%s' is built for, not measured", target->text);
+	FORWARD_IF_ERROR(find(target, driver, any_device, out, error));
+	make_folder(out);
+	return STATUS_OK;
+}
+
+static int remove_one(
+    const char *path, const struct stat *s, int kind, struct FTW *walk)
+{
+	(void)s, (void)kind, (void)walk;
+	remove(path);
+	return 0;
+}
+
+void measure_device_forget(MeasureDevice *device)
+{
+	if (device->folder[0])
+		nftw(device->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+bool measure_can(
+    const Target *target, bool any_device, char *why, size_t size)
+{
+	Error error = {0};
+	MeasureDevice found;
+	if (target->kind == TARGET_LLVM)
+		return target_runs_here_why(target, why, size);
+	Status status = measure_device_find(target, any_device, &found, &error);
+	measure_device_forget(&found);
+	snprintf(why, size, "%s", error.text);
+	return status == STATUS_OK;
+}
+
+/* What was built is kept for the final round, and not beyond the run.  PoCL's
+ * threads stay on their CPUs.  What the user has set stands. */
+void measure_device_settings(const MeasureContext *c)
+{
+	if (c->device->folder[0])
+		setenv("POCL_CACHE_DIR", c->device->folder, 0);
+	else
+		setenv("POCL_KERNEL_CACHE", "0", 0);
+	setenv("CUDA_CACHE_DISABLE", "1", 0);
+	if (c->options->pin)
+		setenv("POCL_AFFINITY", "1", 0);
+}
