@@ -44,7 +44,8 @@ static Status ptx(Contents *c, Error *error)
 {
 	if (c->ptx.size)
 		return STATUS_OK;
-	return llvm_text(c, LLVM_ASSEMBLY, &c->ptx, error);
+	return cuda_ptx(
+	    c->lowered, c->n, c->target, c->comments, &c->ptx, error);
 }
 
 static bool uses_threads(const Contents *c)

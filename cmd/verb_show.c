@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/kernels.h"
+#include "codegen/cuda/cuda.h"
 #include "tuner/tuner.h"
 
 typedef struct {
@@ -139,7 +140,8 @@ static Status put_kernel(
 			return error_set(error, STATUS_UNSUPPORTED,
 			    "target '%s' has no PTX; take 'cuda -arch=sm_90'",
 			    k->target->text);
-		return put_llvm(k, LLVM_ASSEMBLY, out, error);
+		return cuda_ptx(
+		    &lowered, 1, k->target, &k->comment, out, error);
 	case SHOW_ASM:
 		return put_llvm(k, LLVM_ASSEMBLY, out, error);
 	default:

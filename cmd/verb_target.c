@@ -9,6 +9,7 @@
 
 #include "cmd/cmd.h"
 #include "codegen/codegen.h"
+#include "codegen/cuda/cuda.h"
 #include "tuner/device/device.h"
 #include "tuner/measure/measure.h"
 #include "tuner/tuner.h"
@@ -85,12 +86,22 @@ static void try_c(Part *target)
 		: "emitted, but not compiled here: no C compiler");
 }
 
-/* PTX by LLVM, for kernels that are launched elsewhere. */
-static void try_cuda(Part *target, const Part *llvm)
+/* PTX by LLVM or NVRTC, assembled by ptxas: what there is of these. */
+static void try_cuda(Arena *arena, Part *target, const Part *llvm)
 {
-	*target = (Part){.name = target->name, .works = llvm->works};
-	strcpy(target->text, llvm->works
-		? "PTX by LLVM; no kernel is launched yet" : llvm->text);
+	Error error = {0};
+	NvrtcFacts nvrtc;
+	bool found = !nvrtc_find(arena, &nvrtc, &error);
+	const char *ptxas = toolkit_program(arena, "ptxas");
+	target->works = llvm->works || found;
+	snprintf(target->text, sizeof target->text,
+	    "PTX by LLVM (%.400s) or NVRTC (%.300s); cubins by "
+	    "ptxas (%.300s)",
+	    llvm->works ? "works" : llvm->text,
+	    found ? arena_printf(arena, "%d.%d, %s", nvrtc.major, nvrtc.minor,
+			nvrtc.path)
+		  : "missing: pip install nvidia-cuda-nvrtc",
+	    ptxas ? ptxas : "missing: pip install nvidia-cuda-nvcc");
 }
 
 /* Emitting OpenCL C needs nothing; a device's driver builds and runs it. */
@@ -137,7 +148,7 @@ static void find_parts(
 		parts[i].name = names[i];
 	try_llvm(&parts[PART_LLVM], &parts[MODULE_LLVM]);
 	try_c(&parts[PART_C]);
-	try_cuda(&parts[PART_CUDA], &parts[MODULE_LLVM]);
+	try_cuda(arena, &parts[PART_CUDA], &parts[MODULE_LLVM]);
 	try_opencl(
 	    arena, &parts[PART_OPENCL], devices_of(devices, "opencl"));
 	try_xgboost(&parts[MODULE_XGBOOST]);

@@ -25,6 +25,7 @@ typedef struct {
 	const char *triple; /* LLVM; "" for c */
 	const char *cpu;
 	const char *attrs;  /* "+avx2,+fma", sorted; may be "" */
+	bool nvrtc;         /* CUDA: PTX by NVRTC, not by LLVM */
 	int threads;
 	Machine machine;
 } Target;

@@ -42,7 +42,7 @@ static const char *arch_triple(Arch arch)
 static const char *const llvm_keys[] = {
     "-mtriple", "-mcpu", "-mattr", "-threads", NULL};
 static const char *const no_keys[] = {NULL};
-static const char *const cuda_keys[] = {"-arch", NULL};
+static const char *const cuda_keys[] = {"-arch", "-compiler", NULL};
 static const char *const opencl_keys[] = {"-device", NULL};
 
 enum { MAX_KEYS = 4 };
@@ -233,7 +233,13 @@ static Status read_cuda(
 		    gpu_list(arena));
 	t->triple = "nvptx64-nvidia-cuda";
 	t->cpu = gpu->arch;
-	t->text = arena_printf(arena, "cuda -arch=%s", gpu->arch);
+	const char *compiler = values[1] ? values[1] : "llvm";
+	t->nvrtc = !strcmp(compiler, "nvrtc");
+	if (!t->nvrtc && strcmp(compiler, "llvm"))
+		return error_set(error, STATUS_USAGE,
+		    "target: -compiler=%s is none of llvm, nvrtc", compiler);
+	t->text = arena_printf(
+	    arena, "cuda -arch=%s -compiler=%s", gpu->arch, compiler);
 	gpu_machine(gpu, &t->machine);
 	return STATUS_OK;
 }

@@ -2,6 +2,8 @@
  * them is needed to build tunec or PTX.
  *
  *     toolkit.c         where they are
+ *     cuda_ptx.c        PTX of kernels, by LLVM or NVRTC
+ *     nvrtc.c           CUDA C -> PTX, by NVIDIA's run-time compiler
  *     ptxas.c           PTX -> a cubin, and what a kernel takes of the machine
  *     emit_cuda_host.c  the .c that launches kernels through the driver */
 #ifndef CODEGEN_CUDA_H
@@ -12,6 +14,20 @@
 /* toolkit.c: a program: on the path, in $CUDA_HOME/bin, in the virtual
  * environment beside tunec (venv/bin).  NULL: nowhere. */
 char *toolkit_program(Arena *arena, const char *name);
+
+/* cuda_ptx.c: as the target says.  STATUS_MISSING: there is no such compiler. */
+Status cuda_ptx(const Lowered *const *lowered, int n, const Target *target,
+    const EmitComment *comments, Buf *ptx, Error *error);
+
+/* nvrtc.c: where it is, and its version; STATUS_MISSING and how to get it.
+ * STATUS_INPUT: it refuses the source, and says why. */
+typedef struct {
+	const char *path;
+	int major, minor;
+} NvrtcFacts;
+Status nvrtc_find(Arena *arena, NvrtcFacts *facts, Error *error);
+Status nvrtc_compile(
+    const char *arch, const char *source, Buf *ptx, Error *error);
 
 /* What a launch takes, as ptxas says. */
 typedef struct {

@@ -64,3 +64,32 @@ PATH=$tmp/bin CUDA_HOME=$tmp exits no-ptxas 1 away/tunec build -q "$matmul" \
 ok says-how-to-get-it has err 'pip install nvidia-cuda-nvcc'
 exits no-cubin-for-a-cpu 1 "$TUNEC" build -q "$matmul" \
 	--target 'llvm -mcpu=x86-64' --emit=cubin --db none
+
+# CUDA C through NVRTC.
+nvrtc() { # OUTPUT...: of the product
+	"$TUNEC" build -q "$matmul" --target "$target -compiler=nvrtc" \
+		--db none "$@"
+}
+if nvrtc -o n.ptx 2>err; then
+	ok nvrtc-has-the-kernel has n.ptx '\.entry matmul_square_512_k0('
+	ok nvrtc-s-target has n.ptx '^\.target sm_90$'
+	ok nvrtc-again nvrtc -o m.ptx
+	ok nvrtc-same cmp n.ptx m.ptx
+	ok nvrtc-host nvrtc -o nh.c
+	ok nvrtc-host-compiles cc $strict -c nh.c
+	ok nvrtc-shown sh -c "'$TUNEC' show '$matmul' --stage=ptx --db none \
+		--target '$target -compiler=nvrtc' | grep -q NVVM"
+	[ -z "$assembler" ] || ok nvrtc-cubin nvrtc -o n.cubin
+	ok target-has-its-version sh -c "'$TUNEC' target |
+		grep -qE 'NVRTC \([0-9]+\.[0-9]+, '"
+else
+	ok nvrtc-is-missing-says-so has err 'pip install nvidia-cuda-nvrtc'
+	echo '# NVRTC is not here: no CUDA C is compiled by it'
+fi
+TUNEC_NVRTC=$tmp/libcuda.so exits no-nvrtc 1 nvrtc -o o.ptx
+ok says-what-it-lacks has err 'lacks what is needed'
+TUNEC_NVRTC=/nowhere.so exits nvrtc-nowhere 1 nvrtc -o o.ptx
+ok says-where-it-looked has err '/nowhere.so'
+ok nothing-by-nvrtc absent o.ptx
+exits unknown-compiler 2 "$TUNEC" build -q "$matmul" -o o.ptx --db none \
+	--target "$target -compiler=gcc"

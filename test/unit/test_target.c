@@ -51,7 +51,9 @@ static void test_canonical(void **state)
 		"llvm -mtriple=x86_64-pc-linux-gnu -mcpu=bdver2 "
 		"-mattr=-avx,-fma,+sse4a -threads=1"},
 	    {"c", "c"},
-	    {" cuda  -arch=sm_90a ", "cuda -arch=sm_90a"},
+	    {" cuda  -arch=sm_90a ", "cuda -arch=sm_90a -compiler=llvm"},
+	    {"cuda -compiler=nvrtc -arch=sm_80",
+		"cuda -arch=sm_80 -compiler=nvrtc"},
 	};
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
 		assert_string_equal(canonical(pairs[i][0]), pairs[i][1]);
@@ -85,6 +87,8 @@ static void test_refused(void **state)
 	    {"cuda", "cuda needs -arch=, one of sm_75, ", STATUS_USAGE},
 	    {"cuda -arch=sm_60", "-arch=sm_60 is none of sm_75, ", STATUS_USAGE},
 	    {"cuda -foo=1", "unknown key", STATUS_USAGE},
+	    {"cuda -arch=sm_80 -compiler=nvcc", "none of llvm, nvrtc",
+		STATUS_USAGE},
 	    {"llvm -mtriple=nvptx64-nvidia-cuda", "take 'cuda -arch=sm_90'",
 		STATUS_USAGE},
 	    {"opencl -device=0", "-device=0 is none of cpu, cpu512, gpu", STATUS_USAGE},
