@@ -37,6 +37,8 @@ typedef struct {
 	int usual_steps;
 	bool taps;                /* the others of the reduction are outside of
 				     it: a window's columns one by one */
+	const char *partial;      /* the stage of partial sums; NULL: none */
+	const char *part, *rest;  /* its axes: which part, and the steps of one */
 	bool padded;              /* what is fetched has zeros behind its end */
 } Product;
 

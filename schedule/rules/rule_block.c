@@ -30,7 +30,10 @@ enum {
 	EXACT_MOST = 64,  /* an axis so long may be divided by its own factors */
 	BLOCKS_PART = 16, /* others than the anchor have at least this part of its
 			     arithmetic */
-	SHORT_WINDOW = 64 /* steps of a window that are repeated in code */
+	SHORT_WINDOW = 64, /* steps of a window that are repeated in code */
+	MOST_PARTS = 32,   /* of a reduction that blocks share out */
+	LEAST_PART = 8,    /* steps of one */
+	LEAST_STEPS = 256  /* of a reduction that is worth it */
 };
 
 /* Threads in both directions, results of a thread, steps between barriers:
@@ -42,6 +45,7 @@ typedef struct {
 static const Shape shapes[] = {
     {16, 16, 8, 8, 8}, {16, 16, 4, 4, 16}, {8, 16, 4, 4, 16},
     {8, 8, 4, 4, 16}, {8, 8, 2, 2, 16}, {4, 8, 2, 2, 16}};
+static const Shape middle = {8, 8, 4, 4, 16};
 
 /* --- axes --------------------------------------------------------------------- */
 
@@ -278,10 +282,13 @@ static double blocks_of(const Product *p, const Tile *t)
 	return blocks;
 }
 
-/* The largest tile that fills enough blocks, or the smallest. */
+/* The largest tile that fills enough blocks, or the smallest; where blocks share
+ * out the reduction there are enough. */
 static Tile choose_tile(const Product *p)
 {
 	int n = sizeof shapes / sizeof *shapes, i = 0;
+	if (p->partial)
+		return fit_shape(p, &middle);
 	Tile t = fit_shape(p, &shapes[i]);
 	while (i < n - 1 && blocks_of(p, &t) < p->r->machine->processors)
 		t = fit_shape(p, &shapes[++i]);
@@ -295,10 +302,17 @@ static const char *loop_name(Product *p, const TileAxis *x, const char *suffix)
 	return rule_name(p->r, p->writer_block, x->name, suffix);
 }
 
+/* Of partial sums the axis that is cut is what rfactor left of it. */
+static const char *axis_name(const Product *p, int axis)
+{
+	return p->partial && axis == p->step ? p->rest
+					     : p->block->axes[axis].name;
+}
+
 static const char *sums_name(Product *p, int axis, const char *suffix)
 {
 	return rule_plain_name(arena_printf(p->r->arena, "%s_%s%s", p->acc,
-	    p->block->axes[axis].name, suffix));
+	    axis_name(p, axis), suffix));
 }
 
 static void name_loops(Product *p, TileAxis *x)
@@ -324,9 +338,10 @@ static void split_axis(Product *p, BlockAxis direction, const Tile *usual)
 		BlockValues parts[] = {results, threads, lanes};
 		product_put(p, "%s, %s, %s, %s", x->outer, x->results,
 		    x->threads, x->lanes);
+		int four = usual->results[BLOCK_X] % 4 ? 1 : 4;
 		put_split(p, loop, parts,
-		    (int[]){usual->results[BLOCK_X],
-			usual->threads[BLOCK_X], 1}, 3);
+		    (int[]){usual->results[BLOCK_X] / four,
+			usual->threads[BLOCK_X], four}, 3);
 		return;
 	}
 	BlockValues parts[] = {threads, results};
@@ -346,6 +361,8 @@ static bool is_tiled(const Product *p, const char *name)
 
 static void put_others(Product *p)
 {
+	if (p->partial)
+		product_put(p, "%s.%s, ", p->writer, p->part);
 	for (int a = 0; a < p->writer_block->nspatial; a++)
 		if (!is_tiled(p, p->writer_block->axes[a].name))
 			product_put(p, "%s.%s, ", p->writer,
@@ -453,8 +470,8 @@ static void split_steps(Product *p)
 	product_put(p, "%s, %s", sums_name(p, p->step, "0"),
 	    sums_name(p, p->step, "1"));
 	put_split(p,
-	    arena_printf(p->r->arena, "%s.%s", p->acc,
-		p->block->axes[p->step].name),
+	    arena_printf(
+		p->r->arena, "%s.%s", p->acc, axis_name(p, p->step)),
 	    &steps, &usual, 1);
 }
 
@@ -483,6 +500,8 @@ static void order_sums(Product *p)
 	for (int d = BLOCK_AXES - 1; d >= 0; d--)
 		if (p->axes[d].axis >= 0)
 			product_put(p, ", %s", sums_threads(p, (BlockAxis)d));
+	if (p->partial)
+		product_put(p, ", %s.%s", p->acc, p->part);
 	for (int a = 0; a < b->nspatial; a++)
 		if (!product_tiles(p, a))
 			product_put(p, ", %s.%s", p->acc, b->axes[a].name);
@@ -505,6 +524,8 @@ static void put_sums(Product *p)
 	split_steps(p);
 	order_sums(p);
 	bind_threads(p, sums_threads);
+	if (p->partial)
+		product_put(p, "unroll(%s.%s)\n", p->acc, p->part);
 	for (int a = 0; a < b->nspatial; a++)
 		if (!product_tiles(p, a))
 			product_put(p, "unroll(%s.%s)\n", p->acc, b->axes[a].name);
@@ -531,13 +552,44 @@ void product_put(Product *p, const char *format, ...)
 	va_end(args);
 }
 
+/* Blocks share out the reduction: each makes partial sums of a part of its steps,
+ * and what combines them is a kernel of its own, so that the order of sums is
+ * always the same. */
+static void split_reduction(Product *p)
+{
+	const Block *b = p->block;
+	int64_t n = b->axes[p->step].extent;
+	const char *first = NULL, *others = "";
+	Tile tile = fit_shape(p, &middle);
+	double blocks = blocks_of(p, &tile);
+	for (int parts = 2; parts <= MOST_PARTS; parts *= 2) {
+		if (n % parts || n / parts < LEAST_PART)
+			continue;
+		const char *size = arena_printf(
+		    p->r->arena, "[_, %lld]", (long long)(n / parts));
+		if (!first || blocks * parts <= 2 * p->r->machine->processors)
+			first = size;
+		others = arena_printf(p->r->arena, "%s%s%s", others,
+		    *others ? ", " : "", size);
+	}
+	p->partial = rule_name(p->r, b, "part", "");
+	p->part = rule_name(p->r, b, b->axes[p->step].name, "p");
+	p->rest = rule_name(p->r, b, b->axes[p->step].name, "s");
+	product_put(p, "%s, %s = split(%s.%s, ?=%s in {%s})\n", p->part,
+	    p->rest, b->name, b->axes[p->step].name, first, others);
+	product_put(p, "%s = rfactor(%s)\n", p->partial, p->part);
+}
+
 /* The writer: the block's elementwise reader, or a copy of the block. */
 static void choose_writer(Product *p, int i)
 {
 	Rules *r = p->r;
-	int reader = rule_elementwise_reader(r, p->info);
+	bool split = r->tiled.split && i == r->tiled.block;
+	int reader = split ? -1 : rule_elementwise_reader(r, p->info);
+	if (split)
+		split_reduction(p);
 	p->writer_block = reader < 0 ? p->block : &r->program->blocks[reader];
-	p->writer = p->writer_block->name;
+	p->writer = split ? p->partial : p->writer_block->name;
 	p->acc = reader < 0 ? rule_name(r, p->block, "acc", "") : p->block->name;
 	for (int d = 0; d < BLOCK_AXES; d++) {
 		TileAxis *x = &p->axes[d];
@@ -548,7 +600,7 @@ static void choose_writer(Product *p, int i)
 		name_loops(p, x);
 	}
 	p->tiles = rule_name(r, p->writer_block, "b", "");
-	r->blocks[i].scheduled = true;
+	r->blocks[i].scheduled = !split; /* what combines has no loops yet */
 	if (reader >= 0) {
 		r->blocks[reader].scheduled = true;
 		product_put(p, "set_scope(%s, reg)\n", p->acc);
@@ -565,6 +617,24 @@ bool rule_block_has_window(const Rules *r, int i)
 		return false;
 	p.step = step;
 	return window_of(&p) > 1;
+}
+
+bool rule_block_splits(const Rules *r, int i)
+{
+	const Block *b = &r->program->blocks[i];
+	int axes[BLOCK_AXES];
+	Product p = {.r = (Rules *)r, .block = b, .info = &r->blocks[i]};
+	if (!find_axes(r, i, axes, &p.step) ||
+	    r->program->numerics == NUMERICS_EXACT ||
+	    r->program->buffers[b->buffer].type != b->body->type)
+		return false;
+	for (int d = 0; d < BLOCK_AXES; d++)
+		p.axes[d].axis = axes[d];
+	Tile tile = fit_shape(&p, &middle);
+	int64_t n = b->axes[p.step].extent;
+	return n % 2 == 0 && n / 2 >= LEAST_PART &&
+	    n * window_of(&p) >= LEAST_STEPS &&
+	    blocks_of(&p, &tile) < 2 * r->machine->processors;
 }
 
 void rule_block(Rules *r, int i)

@@ -17,7 +17,9 @@ static RuleTiled plain_choice(const Rules *r, int i)
 			if (rule_worth_vectors(r, i, a) &&
 			    !rule_rows_is_row(r, i, a) &&
 			    block->axes[a].extent >= lanes)
-				return (RuleTiled){i, a, lanes, false};
+				return (RuleTiled){.block = i,
+				    .axis = a,
+				    .lanes = lanes};
 	return (RuleTiled){.block = -1};
 }
 

@@ -362,7 +362,8 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 	if (t->block >= 0 && r->machine->gpu)
 		name = arena_printf(r->arena, "%s.blocks%s",
 		    r->program->blocks[t->block].name,
-		    t->outer ? " taps" : "");
+		    t->outer       ? " taps"
+			: t->split ? " split" : "");
 	else if (t->block >= 0)
 		name = arena_printf(r->arena, "%s.%sx%d%s",
 		    r->program->blocks[t->block].name,
@@ -416,7 +417,10 @@ static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 				continue;
 			if (r->rows && (i % 2 || r->rows->axes[a]))
 				continue; /* rows are outermost */
-			r->tiled = (RuleTiled){tiled, a, lanes, i % 2};
+			r->tiled = (RuleTiled){.block = tiled,
+			    .axis = a,
+			    .lanes = lanes,
+			    .outer = i % 2};
 			add_sketch(r, out);
 		}
 	}
@@ -448,10 +452,15 @@ static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
 		    (r->tiled.block < 0 ||
 			rule_work(r, i) > rule_work(r, r->tiled.block)))
 			r->tiled = (RuleTiled){.block = i};
-	if (r->tiled.block >= 0)
+	int anchor = r->tiled.block;
+	if (anchor >= 0)
 		add_sketch(r, out);
-	if (r->tiled.block >= 0 && rule_block_has_window(r, r->tiled.block)) {
-		r->tiled.outer = true;
+	if (anchor >= 0 && rule_block_has_window(r, anchor)) {
+		r->tiled = (RuleTiled){.block = anchor, .outer = true};
+		add_sketch(r, out);
+	}
+	if (anchor >= 0 && rule_block_splits(r, anchor)) {
+		r->tiled = (RuleTiled){.block = anchor, .split = true};
 		add_sketch(r, out);
 	}
 	r->tiled = (RuleTiled){.block = -1};

@@ -75,6 +75,7 @@ typedef struct {
 	int axis, lanes;   /* spatial; -1: none */
 	bool outer;        /* the axis's tiles run outside of the others'; of a
 			      GPU: the window's axes outside of the steps */
+	bool split;        /* of a GPU: blocks share out the reduction, too */
 } RuleTiled;
 
 /* A loop that blocks may be computed at. */
@@ -251,6 +252,8 @@ int rule_reader_axis(const Rules *r, const Block *block, int reader, int axis);
  * of several axes? */
 bool rule_block_fits(const Rules *r, int block);
 bool rule_block_has_window(const Rules *r, int block);
+/* Are its tiles too few for the processors, and its steps many? */
+bool rule_block_splits(const Rules *r, int block);
 /* rule_points.c: the choice; is the block made point by point with others? */
 void rule_points_choose(Rules *r);
 bool rule_is_point(const Rules *r, int block);
