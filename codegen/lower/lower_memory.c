@@ -34,6 +34,11 @@ Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
 	for (int p = 0; p < b->nparts; p++) {
 		const LayoutPart *part = &b->parts[p];
 		assert(tape_value(tape, part->div) > 0);
+		/* of one element there is no other, not even behind the end,
+		 * where threads are that have nothing to do */
+		if (b->scope == SCOPE_REG &&
+		    tape_value(tape, b->extent[part->dim]) == 1)
+			continue;
 		Index x = data_inside(l, index_of(l, index[part->dim]),
 		    index[part->dim], b->shape[part->dim]);
 		if (b->start[part->dim])

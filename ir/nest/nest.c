@@ -399,16 +399,24 @@ bool nest_is_root(const Nest *nest, int var)
 	       nest->stages.at[v->stage].axes[v->axis].var == var;
 }
 
-/* A fused loop's tiles of threads: the last of them may have threads without
- * work, which stand behind the end of the outermost part. */
+/* Of an axis what counts its tiles: behind its end is behind the axis's. */
+static bool is_outermost(const Nest *nest, int var)
+{
+	const Var *v = &nest->vars.at[var];
+	if (v->axis < 0 || nest_is_root(nest, var))
+		return v->axis >= 0;
+	return v->parent >= 0 && nest->vars.at[v->parent].child[0] == var &&
+	       is_outermost(nest, v->parent);
+}
+
 bool nest_may_run_past(const Nest *nest, int loop)
 {
 	const Var *v = &nest->vars.at[loop];
 	bool bound = false;
 	for (int i = 0; i < v->nchild; i++)
 		bound |= loop_is_bound(nest->vars.at[v->child[i]].kind);
-	return v->how == VAR_SPLIT && v->nparts && !v->reduce && bound &&
-	       nest_is_root(nest, v->parts[0]);
+	return v->how == VAR_SPLIT && !v->reduce && bound &&
+	       is_outermost(nest, v->nparts ? v->parts[0] : loop);
 }
 
 /* The parts of an exact split give the extent; a root is rounded up. */
@@ -422,7 +430,7 @@ Handle nest_covered(const Nest *nest, int var)
 	if (v->how != VAR_SPLIT ||
 	    (!nest_is_root(nest, var) && !nest_may_run_past(nest, var)))
 		return v->extent;
-	Handle covered = nest->vars.at[v->child[0]].extent;
+	Handle covered = nest_covered(nest, v->child[0]);
 	for (int i = 1; i < v->nchild; i++)
 		covered = tape_mul(
 		    nest->tape, covered, nest->vars.at[v->child[i]].extent);

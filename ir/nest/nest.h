@@ -226,7 +226,9 @@ bool nest_require(
 bool nest_is_launched(const Nest *nest);
 /* A root variable of an axis of its stage? */
 bool nest_is_root(const Nest *nest, int var);
-/* Fused and split by threads that need not divide it? */
+/* Split by threads that need not divide it: a fused loop, or the outermost of an
+ * axis, the last of whose threads stand behind the end of that axis (of its
+ * outermost part)? */
 bool nest_may_run_past(const Nest *nest, int loop);
 /* How many values a variable takes: its extent rounded up to its tiles. */
 Handle nest_covered(const Nest *nest, int var);

@@ -464,7 +464,7 @@ static void split_steps(Product *p)
 {
 	int64_t n = p->block->axes[p->step].extent, window = window_of(p);
 	BlockValues steps = values_of(n, 32, n <= 16);
-	int usual = p->usual_steps;
+	int usual = p->usual_steps < n ? p->usual_steps : (int)n;
 	while (usual > 1 && usual * window > SHORT_WINDOW)
 		usual /= 2;
 	product_put(p, "%s, %s", sums_name(p, p->step, "0"),
