@@ -47,6 +47,19 @@ void tune_weights(const TuneTaskVec *tasks, Tuning *const *tunings,
 const Trace *tune_joined(Arena *arena, const TuneTaskVec *tasks, int whole,
     Tuning *const *tunings, bool first, Error *error);
 
+/* tune_static.c: the model's best for a GPU that is not here, compiled and looked
+ * at.  EXIT_FAILED where of some operator none compiles. */
+typedef struct {
+	const Common *common;
+	const Target *target;
+	const char *why; /* nothing is measured */
+	int64_t candidates; /* to be shown of each operator */
+	uint64_t seed;
+	double end_s; /* none is begun then */
+} StaticTune;
+enum { STATIC_CANDIDATES = 8 };
+int tune_static(Arena *arena, const StaticTune *t, const ProgramVec *programs);
+
 /* tune_show.c */
 typedef struct {
 	const char *label;

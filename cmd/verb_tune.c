@@ -483,6 +483,28 @@ static int run_programs(Run *run, Stores *stores)
 	return EXIT_FAILED;
 }
 
+/* For a GPU that is not here the model's best are compiled, and looked at. */
+static bool is_static(Arena *arena, const TuneVerb *v, Target **target)
+{
+	Error error = {0};
+	const char *asked = target_asked(v->target);
+	*target = asked ? target_parse(arena, asked, &error) : NULL;
+	return *target && (*target)->kind == TARGET_CUDA;
+}
+
+static int run_static(Arena *arena, const TuneVerb *v, const TuneOptions *o,
+    const Target *target, double start_s, const ProgramVec *programs)
+{
+	StaticTune t = {.common = &v->common,
+	    .target = target,
+	    .why = arena_printf(arena, "there is no device for '%s' here",
+		target->text),
+	    .candidates = o->trials >= 0 ? o->trials : STATIC_CANDIDATES,
+	    .seed = o->seed,
+	    .end_s = o->time_s >= 0 ? start_s + o->time_s : INFINITY};
+	return tune_static(arena, &t, programs);
+}
+
 static int tune_run(void *options, int n, char **operands)
 {
 	const TuneVerb *v = options;
@@ -490,11 +512,14 @@ static int tune_run(void *options, int n, char **operands)
 	ProgramVec programs = {0};
 	Stores stores = {0};
 	TuneOptions o;
+	Target *target;
 	double start_s = measure_now();
 	int code = read_options(v, &o);
 	if (code == EXIT_DONE)
 		code = specs_load(arena, &v->common, n, operands, &programs);
-	if (code == EXIT_DONE) {
+	if (code == EXIT_DONE && is_static(arena, v, &target)) {
+		code = run_static(arena, v, &o, target, start_s, &programs);
+	} else if (code == EXIT_DONE) {
 		Run run = run_of(arena, v, &programs);
 		run.options = o;
 		run.start_s = start_s;

@@ -93,3 +93,17 @@ ok says-where-it-looked has err '/nowhere.so'
 ok nothing-by-nvrtc absent o.ptx
 exits unknown-compiler 2 "$TUNEC" build -q "$matmul" -o o.ptx --db none \
 	--target "$target -compiler=gcc"
+
+# Tuning without a device: looked at, not measured.
+exits looked-at 0 "$TUNEC" tune "$matmul" --target "$target" --trials 2 \
+	--db none.db
+ok says-nothing-was-measured has err 'nothing is measured'
+ok ranks has out '^ *2 '
+ok no-store absent none.db
+exits looked-at-json 0 "$TUNEC" tune "$workloads/attention.yaml:small" \
+	--target "$target" --trials 1 --json --db none.db
+ok not-measured has out '"measured": *false'
+[ -z "$assembler" ] || ok has-registers has out '"registers": *[1-9]'
+PATH=$tmp/bin CUDA_HOME=$tmp exits looked-at-without-ptxas 0 away/tunec tune \
+	"$matmul" --target "$target" --trials 1 --db none.db
+ok says-ptxas-is-missing has err 'ptxas is missing'

@@ -58,8 +58,6 @@ exits no-ptx-for-opencl 1 "$TUNEC" build -q "$workloads/matmul.yaml:odd" \
 	--target opencl --emit=ptx --db none
 exits no-ir-for-opencl 1 "$TUNEC" show "$workloads/matmul.yaml:odd" \
 	--target opencl --stage=llvm --db none
-exits not-tuned-yet 1 "$TUNEC" tune "$workloads/matmul.yaml:odd" \
-	--target "$target" --trials 1 --db none.db
 for kind in o so s main; do
 	exits "no-$kind-for-a-gpu" 1 "$TUNEC" build -q \
 		"$workloads/matmul.yaml:odd" --target "$target" --emit=$kind \
