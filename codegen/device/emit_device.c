@@ -37,17 +37,11 @@ const char *device_text(EmitDevice *e, const char *format, ...)
 	return copy;
 }
 
-static const char *variable_type(EmitDevice *e, int temp)
-{
-	return device_type(
-	    e, e->c.f->temps.at[temp].type, device_part(e, temp));
-}
-
 const char *device_place(EmitDevice *e, int temp, int part)
 {
 	const char *name = device_name(e, temp, part);
 	return e->c.declared[temp]
-	    ? name : device_text(e, "%s %s", variable_type(e, temp), name);
+	    ? name : device_text(e, "%s %s", device_variable(e, temp), name);
 }
 
 /* --- bodies -------------------------------------------------------------- */
@@ -82,8 +76,10 @@ static const char *loop_end(EmitDevice *e, const LowNode *n)
 	if (!n->limit)
 		return extent;
 	const char *end = device_text(e, "%s_end", e->c.temp[n->var]);
-	emit_c_line(&e->c, "%s %s = %s;", variable_type(e, n->var), end,
-	    emit_c_affine(&e->c, n->limit));
+	const char *type = low_affine_is_narrow(e->c.f, *n->limit, 1)
+	    ? "int" : device_type(e, DT_INDEX, 1);
+	emit_c_line(&e->c, "%s %s = %s;", type, end,
+	    device_affine(e, n->limit));
 	emit_c_line(&e->c, "%s = %s < %s ? %s : %s;", end, end, extent, end,
 	    extent);
 	return end;
@@ -94,7 +90,7 @@ static void put_loop(EmitDevice *e, const LowNode *n, const char *from,
 {
 	const char *var = e->c.temp[n->var];
 	emit_c_line(&e->c, "for (%s %s = %s; %s < %s; %s++) {",
-	    variable_type(e, n->var), var, from, var, to, var);
+	    device_variable(e, n->var), var, from, var, to, var);
 	put_block(e, &n->body);
 	emit_c_line(&e->c, "}");
 }
@@ -122,14 +118,14 @@ static const char *number_of(EmitDevice *e, LoopKind kind)
  * are fewer. */
 static void put_bound(EmitDevice *e, const LowNode *n)
 {
-	const char *type = variable_type(e, n->var), *var = e->c.temp[n->var];
+	const char *type = device_variable(e, n->var), *var = e->c.temp[n->var];
 	emit_c_line(&e->c, "{");
 	e->c.depth++;
 	emit_c_line(&e->c, "const %s %s = (%s)%s;", type, var, type,
 	    number_of(e, n->loop));
 	if (n->limit) {
 		emit_c_line(&e->c, "if (%s < %s) {", var,
-		    emit_c_affine(&e->c, n->limit));
+		    device_affine(e, n->limit));
 		put_block(e, &n->body);
 		emit_c_line(&e->c, "}");
 	} else {
@@ -286,19 +282,32 @@ static void put_parameters(EmitDevice *e)
 	}
 }
 
-static void put_kernel(EmitDevice *e, const LowLaunch *launch)
+/* Where it pays to ask whether parameters are aligned, the kernel is a function
+ * that is there twice. */
+static void put_asking(EmitDevice *e, const LowLaunch *launch)
 {
-	const int64_t *b = launch->block;
+	const LowFunction *f = launch->function;
+	Buf *out = e->c.out;
+	buf_puts(out, "\tconst bool tunec_whole = !((0");
+	for (int i = 0; i < f->params.n; i++)
+		if (!f->params.at[i].workspace && !f->params.at[i].is_const_input)
+			buf_printf(out, " | (unsigned long long)%s",
+			    e->c.param[i]);
+	buf_printf(out, ") %% %d);\n", launch->aligned);
+	for (int whole = 1; whole >= 0; whole--) {
+		buf_printf(out, "%s%s_body(", whole
+			? "\tif (tunec_whole)\n\t\t" : "\telse\n\t\t",
+		    f->name);
+		for (int i = 0; i < f->params.n; i++)
+			buf_printf(out, "%s, ", e->c.param[i]);
+		buf_printf(out, "%s);\n", whole ? "true" : "false");
+	}
+	buf_puts(out, "}\n\n");
+}
+
+static void put_body_of(EmitDevice *e, const LowLaunch *launch)
+{
 	EmitC *c = &e->c;
-	c->out = &c->code;
-	c->depth = 1;
-	c->reserved = emit_device_reserved;
-	emit_c_prepare(c, launch->function);
-	buf_printf(c->out, e->dialect->kernel, (long long)b[0],
-	    (long long)b[1], (long long)b[2]);
-	buf_printf(c->out, "%s(", launch->function->name);
-	put_parameters(e);
-	buf_puts(c->out, ")\n{\n");
 	e->grouped = has_parallel(&launch->function->body);
 	if (e->grouped) {
 		const char *type = device_type(e, DT_INDEX, 1);
@@ -310,6 +319,35 @@ static void put_kernel(EmitDevice *e, const LowLaunch *launch)
 	put_buffers(e);
 	put_body(e, &launch->function->body);
 	buf_puts(c->out, "}\n\n");
+}
+
+static void put_kernel(EmitDevice *e, const LowLaunch *launch)
+{
+	const int64_t *b = launch->block;
+	const char *name = launch->function->name;
+	EmitC *c = &e->c;
+	c->out = &c->code;
+	c->depth = 1;
+	c->reserved = emit_device_reserved;
+	emit_c_prepare(c, launch->function);
+	e->aligned =
+	    e->dialect->name == DIALECT_CUDA ? launch->aligned : 0;
+	if (e->aligned) {
+		buf_printf(c->out, "%svoid %s_body(", e->dialect->function,
+		    name);
+		put_parameters(e);
+		buf_puts(c->out, ", const bool tunec_whole)\n{\n");
+		put_body_of(e, launch);
+	}
+	buf_printf(c->out, e->dialect->kernel, (long long)b[0],
+	    (long long)b[1], (long long)b[2]);
+	buf_printf(c->out, "%s(", name);
+	put_parameters(e);
+	buf_puts(c->out, ")\n{\n");
+	if (e->aligned)
+		put_asking(e, launch);
+	else
+		put_body_of(e, launch);
 }
 
 static bool uses(const Lowered *const *lowered, int n, DType type)

@@ -2,6 +2,7 @@
  *
  *     emit_device.c          kernels, loops, buffers, the file
  *     emit_device_op.c       one operation: a statement for each part
+ *     emit_device_memory.c   loads and stores
  *     emit_device_convert.c  conversions
  *     emit_device_type.c     types, literals, helpers
  *     dialects.def           what CUDA C and OpenCL C call things
@@ -38,7 +39,10 @@ typedef struct {
 	EmitC c; /* names, scopes, text */
 	const Dialect *dialect;
 	bool exact; /* nothing may be contracted */
-	bool grouped; /* groups share the iterations of this kernel's loops */
+	/* of the kernel at hand */
+	bool grouped; /* groups share the iterations of its loops */
+	int aligned;  /* bytes that parameters may turn out to be aligned to;
+			 `tunec_whole` says whether they are.  0: not asked */
 } EmitDevice;
 
 /* emit_device_type.c */
@@ -53,6 +57,10 @@ const char *device_int(EmitDevice *e, int64_t value);
 const char *device_floordiv(EmitDevice *e, DType type, int lanes, bool remainder);
 const char *device_saturate(EmitDevice *e, DType from, DType to);
 const char *device_half(EmitDevice *e, DType from, DType to, int lanes);
+
+/* An asynchronous copy of so many bytes; "commit" or "wait" of such. */
+const char *device_copy(EmitDevice *e, int bytes);
+const char *device_copies_word(EmitDevice *e, const char *word);
 
 /* Lanes of a part of a temporary, and how many parts it has. */
 int device_part(const EmitDevice *e, int temp);
@@ -70,6 +78,23 @@ const char *device_as_mask(
 
 /* emit_device_op.c */
 void device_op(EmitDevice *e, const LowNode *n);
+/* The part of `dst` at hand; the last one declares all. */
+void device_assign(EmitDevice *e, int dst, int part, const char *value);
+/* Lane `lane` of a temporary, a scalar. */
+const char *device_lane(EmitDevice *e, int temp, int lane);
+/* A part of what an operation gives from a text for each of its lanes. */
+typedef const char *LaneText(EmitDevice *e, const LowNode *n, int lane);
+const char *device_from_lanes(
+    EmitDevice *e, const LowNode *n, int part, LaneText *text);
+
+/* An affine sum of indices; as a place in an array. */
+const char *device_affine(EmitDevice *e, const LowAffine *a);
+/* The type of a variable: of a part. */
+const char *device_variable(EmitDevice *e, int temp);
+
+/* emit_device_memory.c: loads and stores; false: not one of these. */
+bool device_memory(EmitDevice *e, const LowNode *n);
+void device_copies(EmitDevice *e, const LowNode *n); /* their groups */
 
 /* emit_device.c */
 /* "float x" where this assignment declares x, else "x". */

@@ -28,8 +28,7 @@ static int lane_bytes(const EmitDevice *e, int temp)
 
 /* --- assignments ------------------------------------------------------------ */
 
-/* The part of `dst` at hand; the last one declares all. */
-static void assign(EmitDevice *e, int dst, int part, const char *value)
+void device_assign(EmitDevice *e, int dst, int part, const char *value)
 {
 	emit_c_line(&e->c, "%s = %s;", device_place(e, dst, part), value);
 	if (part == device_parts(e, dst) - 1)
@@ -42,7 +41,7 @@ typedef const char *PartText(EmitDevice *e, const LowNode *n, int part);
 static void each_part(EmitDevice *e, const LowNode *n, PartText *text)
 {
 	for (int p = 0; p < device_parts(e, n->dst); p++)
-		assign(e, n->dst, p, text(e, n, p));
+		device_assign(e, n->dst, p, text(e, n, p));
 }
 
 /* An argument's part; of its vector of other lanes those of the same number. */
@@ -51,8 +50,7 @@ static const char *arg(EmitDevice *e, const LowNode *n, int i, int part)
 	return device_name(e, n->arg[i], part);
 }
 
-/* Lane `lane` of a temporary, a scalar; a bool as one. */
-static const char *lane_of(EmitDevice *e, int temp, int lane)
+const char *device_lane(EmitDevice *e, int temp, int lane)
 {
 	int part = device_part(e, temp);
 	const char *name = device_name(e, temp, lane / part);
@@ -62,10 +60,7 @@ static const char *lane_of(EmitDevice *e, int temp, int lane)
 	    temp_of(e, temp)->type == DT_BOOL ? " != 0" : "");
 }
 
-/* A part from its lanes; NULL-ended by `lanes`. */
-typedef const char *LaneText(EmitDevice *e, const LowNode *n, int lane);
-
-static const char *from_lanes(
+const char *device_from_lanes(
     EmitDevice *e, const LowNode *n, int part, LaneText *text)
 {
 	const LowTemp *d = temp_of(e, n->dst);
@@ -155,13 +150,13 @@ static const char *text_lanes_below(EmitDevice *e, const LowNode *n, int part)
 static const char *text_extract(EmitDevice *e, const LowNode *n, int part)
 {
 	(void)part;
-	return lane_of(e, n->arg[0], (int)n->i);
+	return device_lane(e, n->arg[0], (int)n->i);
 }
 
 /* As it stands in a vector: a bool is 0 or -1 there. */
 static const char *in_vector(EmitDevice *e, int dst, int temp, int lane)
 {
-	const char *text = lane_of(e, temp, lane);
+	const char *text = device_lane(e, temp, lane);
 	if (device_part(e, dst) == 1 || temp_of(e, dst)->type != DT_BOOL)
 		return text;
 	return device_text(e, "-(%s)", text);
@@ -176,7 +171,7 @@ static const char *lane_insert(EmitDevice *e, const LowNode *n, int lane)
 static const char *text_insert(EmitDevice *e, const LowNode *n, int part)
 {
 	int lanes = device_part(e, n->dst);
-	return n->i / lanes == part ? from_lanes(e, n, part, lane_insert)
+	return n->i / lanes == part ? device_from_lanes(e, n, part, lane_insert)
 				    : arg(e, n, 0, part);
 }
 
@@ -214,7 +209,7 @@ static const char *swizzled(EmitDevice *e, const LowNode *n, int part)
 static const char *text_shuffle(EmitDevice *e, const LowNode *n, int part)
 {
 	const char *text = swizzled(e, n, part);
-	return text ? text : from_lanes(e, n, part, lane_shuffle);
+	return text ? text : device_from_lanes(e, n, part, lane_shuffle);
 }
 
 /* --- conversions ------------------------------------------------------------ */
@@ -287,6 +282,9 @@ static const char *text_arithmetic(EmitDevice *e, const LowNode *n, int part)
 		return device_text(e, "-%s", a);
 	if (e->exact && !is_opencl(e) && n->op != LOW_DIV && !scalar_index)
 		return uncontracted(e, n, a, b);
+	if (scalar_index && !low_temp_is_narrow(e->c.f, n->dst))
+		a = device_text(
+		    e, "(%s)%s", device_type(e, DT_INDEX, 1), a);
 	return device_text(e, "%s %s %s", a, sign_of(n->op), b);
 }
 
@@ -329,6 +327,10 @@ static const char *text_divide(EmitDevice *e, const LowNode *n, int part)
 		return device_text(e, "%s & %s", a,
 		    spread(e, type, lanes,
 			device_int(e, (INT64_C(1) << k) - 1)));
+	if (type == DT_INDEX && lanes == 1 &&
+	    low_temp_is_narrow(e->c.f, n->arg[0]) &&
+	    low_temp_is_narrow(e->c.f, n->arg[1]))
+		type = DT_I32;
 	return device_text(e, "%s(%s, %s)",
 	    device_floordiv(e, type, lanes, !quotient), a, arg(e, n, 1, part));
 }
@@ -488,10 +490,10 @@ static const char *lane_dot(EmitDevice *e, const LowNode *n, int lane)
 	const Intrinsic *in = intrinsic_of(temp_of(e, n->arg[0])->type,
 	    temp_of(e, n->arg[1])->type);
 	const char *t = device_element(e, in->sum);
-	const char *sum = lane_of(e, n->arg[2], lane);
+	const char *sum = device_lane(e, n->arg[2], lane);
 	for (int i = 0; i < in->terms; i++) {
-		const char *a = lane_of(e, n->arg[0], in->terms * lane + i);
-		const char *b = lane_of(e, n->arg[1], in->terms * lane + i);
+		const char *a = device_lane(e, n->arg[0], in->terms * lane + i);
+		const char *b = device_lane(e, n->arg[1], in->terms * lane + i);
 		sum = device_text(e, "%s + (%s)%s * (%s)%s", sum, t, a, t, b);
 	}
 	return sum;
@@ -499,112 +501,7 @@ static const char *lane_dot(EmitDevice *e, const LowNode *n, int lane)
 
 static const char *text_dot(EmitDevice *e, const LowNode *n, int part)
 {
-	return from_lanes(e, n, part, lane_dot);
-}
-
-/* --- memory ----------------------------------------------------------------- */
-
-/* "a[8*i + 3]", of an element so many behind the address. */
-static const char *element(EmitDevice *e, const LowNode *n, int behind)
-{
-	LowAffine at = n->address;
-	at.constant += behind;
-	return device_text(e, "%s[%s]", e->c.buffer[n->buffer],
-	    emit_c_affine(&e->c, &at));
-}
-
-/* "8*i + 16, a", as vloadn takes it. */
-static const char *place(EmitDevice *e, const LowNode *n, int part, int lanes)
-{
-	LowAffine at = n->address;
-	at.constant += part * lanes;
-	return device_text(e, "0, %s + %s", e->c.buffer[n->buffer],
-	    emit_c_affine(&e->c, &at));
-}
-
-/* A scalar of memory as one of a variable. */
-static const char *loaded(EmitDevice *e, int dst, const char *text)
-{
-	return temp_of(e, dst)->type == DT_BOOL
-	    ? device_text(e, device_part(e, dst) > 1 ? "-(%s != 0)" : "%s != 0",
-		  text)
-	    : text;
-}
-
-static const char *text_load(EmitDevice *e, const LowNode *n, int part)
-{
-	int lanes = device_part(e, n->dst);
-	if (lanes == 1)
-		return loaded(e, n->dst, element(e, n, part));
-	const char *text =
-	    device_text(e, "vload%d(%s)", lanes, place(e, n, part, lanes));
-	return temp_of(e, n->dst)->type != DT_BOOL ? text
-	    : device_text(e, "convert_int%d(%s != (uchar%d)(0))", lanes, text,
-		  lanes);
-}
-
-static const char *lane_load_masked(EmitDevice *e, const LowNode *n, int lane)
-{
-	return device_text(e, "%s ? %s : 0", lane_of(e, n->arg[0], lane),
-	    loaded(e, n->dst, element(e, n, lane)));
-}
-
-static const char *text_load_masked(EmitDevice *e, const LowNode *n, int part)
-{
-	return from_lanes(e, n, part, lane_load_masked);
-}
-
-/* "a[8*i + 3 + at]" */
-static const char *indirect(EmitDevice *e, const LowNode *n, const char *at)
-{
-	const char *base = emit_c_affine(&e->c, &n->address);
-	return device_text(
-	    e, "%s[%s + %s]", e->c.buffer[n->buffer], base, at);
-}
-
-static const char *lane_gather(EmitDevice *e, const LowNode *n, int lane)
-{
-	const char *value = loaded(e, n->dst,
-	    indirect(e, n, lane_of(e, n->arg[0], lane)));
-	return n->arg[1] < 0 ? value
-	    : device_text(e, "%s ? %s : 0", lane_of(e, n->arg[1], lane), value);
-}
-
-static const char *text_gather(EmitDevice *e, const LowNode *n, int part)
-{
-	return from_lanes(e, n, part, lane_gather);
-}
-
-/* Lanes that a mask may have off, one after the other. */
-static void store_lanes(EmitDevice *e, const LowNode *n)
-{
-	bool scatter = n->op == LOW_SCATTER;
-	int mask = scatter ? n->arg[2] : n->arg[1];
-	for (int l = 0; l < temp_of(e, n->arg[0])->lanes; l++) {
-		const char *to = scatter
-		    ? indirect(e, n, lane_of(e, n->arg[1], l))
-		    : element(e, n, l);
-		if (mask >= 0)
-			emit_c_line(&e->c, "if (%s)", lane_of(e, mask, l));
-		emit_c_line(&e->c, "%s%s = %s;", mask >= 0 ? "\t" : "", to,
-		    lane_of(e, n->arg[0], l));
-	}
-}
-
-static void op_store(EmitDevice *e, const LowNode *n)
-{
-	int a = n->arg[0], lanes = device_part(e, a);
-	for (int p = 0; p < device_parts(e, a); p++) {
-		const char *value = device_name(e, a, p);
-		if (lanes > 1 && temp_of(e, a)->type == DT_BOOL)
-			value = device_text(
-			    e, "convert_uchar%d(-%s)", lanes, value);
-		if (lanes == 1)
-			emit_c_line(&e->c, "%s = %s;", element(e, n, p), value);
-		else
-			emit_c_line(&e->c, "vstore%d(%s, %s);", lanes, value,
-			    place(e, n, p, lanes));
-	}
+	return device_from_lanes(e, n, part, lane_dot);
 }
 
 /* Of CUDA C alone; what is narrower than a word goes as one. */
@@ -616,42 +513,6 @@ static const char *text_warp_xor(EmitDevice *e, const LowNode *n, int part)
 	return device_text(e, "(%s)__shfl_xor_sync(~0u, %s%s, %lld)",
 	    device_type(e, type, 1), whole, arg(e, n, 0, part),
 	    (long long)n->i);
-}
-
-/* --- copies on their way ---------------------------------------------------- */
-
-/* OpenCL C copies at once, as CUDA C does what is smaller than its instruction:
- * nobody looks before the wait.  Element by element: that is all that a pointer
- * is aligned to. */
-static void op_copy_async(EmitDevice *e, const LowNode *n)
-{
-	int bytes = dtype_bytes(e->c.f->buffers.at[n->buffer].type);
-	LowNode from = {.buffer = n->source, .address = n->from};
-	for (int i = 0; i < n->i; i++) {
-		const char *to = element(e, n, i), *at = element(e, &from, i);
-		if (e->dialect->name != DIALECT_CUDA || bytes < 4) {
-			emit_c_line(&e->c, "%s = %s;", to, at);
-			continue;
-		}
-		emit_c_line(&e->c,
-		    "asm volatile(\"cp.async.ca.shared.global [%%0], [%%1], "
-		    "%d;\"", bytes);
-		emit_c_line(&e->c,
-		    "    :: \"r\"((unsigned)__cvta_generic_to_shared(&%s)), "
-		    "\"l\"(&%s) : \"memory\");", to, at);
-	}
-}
-
-static void op_copies(EmitDevice *e, const LowNode *n)
-{
-	if (e->dialect->name != DIALECT_CUDA)
-		return;
-	if (n->op == LOW_COMMIT)
-		emit_c_line(&e->c, "asm volatile(\"cp.async.commit_group;\" "
-		    "::: \"memory\");");
-	else
-		emit_c_line(&e->c, "asm volatile(\"cp.async.wait_group %lld;\" "
-		    "::: \"memory\");", (long long)n->i);
 }
 
 /* --- the table ---------------------------------------------------------------- */
@@ -694,9 +555,6 @@ static PartText *text_of(LowOpcode op)
 	case LOW_RSQRT:
 	case LOW_MATH: return text_math;
 	case LOW_DOT: return text_dot;
-	case LOW_LOAD: return text_load;
-	case LOW_LOAD_MASKED: return text_load_masked;
-	case LOW_GATHER: return text_gather;
 	default: return NULL;
 	}
 }
@@ -708,15 +566,12 @@ void device_op(EmitDevice *e, const LowNode *n)
 		each_part(e, n, text);
 		return;
 	}
+	if (device_memory(e, n))
+		return;
 	switch (n->op) {
-	case LOW_STORE:
-	case LOW_STREAM: op_store(e, n); return;
-	case LOW_STORE_MASKED:
-	case LOW_SCATTER: store_lanes(e, n); return;
 	case LOW_PREFETCH: return; /* a hint */
-	case LOW_COPY_ASYNC: op_copy_async(e, n); return;
 	case LOW_COMMIT:
-	case LOW_WAIT: op_copies(e, n); return;
+	case LOW_WAIT: device_copies(e, n); return;
 	case LOW_BARRIER:
 		emit_c_line(&e->c, "%s", e->dialect->barrier);
 		return;

@@ -159,6 +159,40 @@ const char *device_name(EmitDevice *e, int temp, int part)
 		   : device_text(e, "%s_part%d", name, part);
 }
 
+const char *device_variable(EmitDevice *e, int temp)
+{
+	int lanes = device_part(e, temp);
+	return lanes == 1 && low_temp_is_narrow(e->c.f, temp)
+		   ? "int"
+		   : device_type(e, e->c.f->temps.at[temp].type, lanes);
+}
+
+const char *device_affine(EmitDevice *e, const LowAffine *a)
+{
+	const char *wide = low_affine_is_narrow(e->c.f, *a, 1)
+	    ? "" : device_text(e, "(%s)", device_type(e, DT_INDEX, 1));
+	Buf text = {0};
+	for (int i = 0; i < a->n; i++) {
+		int64_t k = a->terms[i].coefficient;
+		const char *sign = text.size ? k < 0 ? " - " : " + "
+					     : k < 0 ? "-" : "";
+		if (!k)
+			continue;
+		buf_printf(&text, "%s%s%s", sign, wide,
+		    e->c.temp[a->terms[i].temp]);
+		if (k != 1 && k != -1)
+			buf_printf(&text, "*%s", device_int(e, k < 0 ? -k : k));
+	}
+	if (!text.size)
+		buf_puts(&text, device_int(e, a->constant));
+	else if (a->constant)
+		buf_printf(&text, " %c %s", a->constant < 0 ? '-' : '+',
+		    device_int(e, a->constant < 0 ? -a->constant : a->constant));
+	const char *copy = arena_strdup(e->c.arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
 /* --- helpers ------------------------------------------------------------- */
 
 static void put(EmitDevice *e, const char *format, ...)
@@ -295,18 +329,20 @@ static void put_half_opencl(
 
 static void put_half_cuda(EmitDevice *e, DType from, const char *name)
 {
+	put(e, "#ifndef TUNEC_HOST /* a host's header has its own */\n");
 	if (from == DT_F16)
 		put(e,
 		    "%sfloat %s(unsigned short x)\n{\n\tfloat f;\n"
 		    "\tasm(\"cvt.f32.f16 %%0, %%1;\" : \"=f\"(f) : \"h\"(x));\n"
-		    "\treturn f;\n}\n\n",
+		    "\treturn f;\n}\n",
 		    e->dialect->function, name);
 	else
 		put(e,
 		    "%sunsigned short %s(float x)\n{\n\tunsigned short h;\n"
 		    "\tasm(\"cvt.rn.f16.f32 %%0, %%1;\" : \"=h\"(h) : "
-		    "\"f\"(x));\n\treturn h;\n}\n\n",
+		    "\"f\"(x));\n\treturn h;\n}\n",
 		    e->dialect->function, name);
+	put(e, "#endif\n\n");
 }
 
 /* Rounds to nearest even by adding to the bits; a NaN stays one. */
@@ -354,5 +390,35 @@ const char *device_half(EmitDevice *e, DType from, DType to, int lanes)
 		put_half_cuda(e, from, name);
 	else
 		put_half_opencl(e, from, to, lanes, name);
+	return name;
+}
+
+/* Begins when called; a wait ends it.  16 bytes go past the processor's cache. */
+const char *device_copy(EmitDevice *e, int bytes)
+{
+	const char *name = device_text(e, "tunec_copy%d", bytes);
+	if (emit_c_first(&e->c, name))
+		put(e,
+		    "#ifndef TUNEC_HOST\n"
+		    "%svoid %s(void *to, const void *from)\n{\n"
+		    "\tasm volatile(\"cp.async.%s.shared.global [%%0], [%%1], "
+		    "%d;\"\n"
+		    "\t    :: \"r\"((unsigned)__cvta_generic_to_shared(to)), "
+		    "\"l\"(from) : \"memory\");\n}\n#endif\n\n",
+		    e->dialect->function, name, bytes == 16 ? "cg" : "ca",
+		    bytes);
+	return name;
+}
+
+const char *device_copies_word(EmitDevice *e, const char *word)
+{
+	bool wait = !strcmp(word, "wait");
+	const char *name = device_text(e, "tunec_%s", word);
+	if (emit_c_first(&e->c, name))
+		put(e,
+		    "#ifndef TUNEC_HOST\n#define %s%s \\\n"
+		    "\tasm volatile(\"cp.async.%s_group%s;\" ::: \"memory\")\n"
+		    "#endif\n\n",
+		    name, wait ? "(n)" : "()", word, wait ? " \" #n \"" : "");
 	return name;
 }

@@ -1,0 +1,22 @@
+/* A GPU's launch on one CPU: each thread of a block is a fiber, which runs until it
+ * waits.  Compiled kernels call what is declared here. */
+#ifndef TEST_COMMON_FIBERS_H
+#define TEST_COMMON_FIBERS_H
+
+#include <stdint.h>
+
+/* Runs f(args[0], args[1] …) as each thread of each block, blocks one after the
+ * other.  NULL, or what is wrong: some threads wait at a barrier that others
+ * never reach. */
+const char *fibers_run(void *f, void *const *args, int nargs,
+    const int64_t grid[3], const int64_t block[3]);
+
+/* Of the thread that runs: its number, its block's, in a direction. */
+unsigned fibers_thread(int direction);
+unsigned fibers_block(int direction);
+void fibers_barrier(void);
+/* The value that another thread of the warp has: it, its lane being xored with
+ * `mask`; all 32 have to come. */
+uint32_t fibers_shuffle_xor(uint32_t value, unsigned mask);
+
+#endif

@@ -1,0 +1,280 @@
+/* Kernels of a GPU as their emitters write them, on a CPU with a fiber for each
+ * thread: LLVM IR for NVPTX, its special registers and barriers bound to fibers,
+ * by llc; CUDA C, as C++.  Every operator of workloads/, small, with what the
+ * rules make of it, gives what it says. */
+#include "test/common_fibers.h"
+#include "test/common_lower.h"
+#include "test/common_lowered.h"
+#include "test/common_schedule.h"
+#include "test/common_workloads.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+
+enum { QUICK = 3, LONG = 40 };
+
+static char folder[] = "/tmp/tunec-test-XXXXXX";
+static bool have_llc, have_cxx;
+
+/* --- compiling ---------------------------------------------------------------- */
+
+static const char *in_folder(Arena *arena, const char *name)
+{
+	return arena_printf(arena, "%s/%s", folder, name);
+}
+
+static void put_file(const char *path, const Buf *text)
+{
+	FILE *f = fopen(path, "wb");
+	assert_non_null(f);
+	assert_int_equal(fwrite(text->data, 1, text->size, f), text->size);
+	fclose(f);
+}
+
+static const char *what_was_said(Arena *arena)
+{
+	char text[1000];
+	FILE *f = fopen(in_folder(arena, "said"), "rb");
+	size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+	text[n] = 0;
+	if (f)
+		fclose(f);
+	return arena_strdup(arena, text);
+}
+
+static void *compiled(Arena *arena, const Buf *text, const char *name,
+    const char *command, const char **wrong)
+{
+	put_file(in_folder(arena, name), text);
+	if (system(arena_printf(arena,
+		"cd %s && { %s; } >said 2>&1 && cc -shared -o k.so k.o -lm",
+		folder, command)))
+		*wrong = arena_printf(arena, "it does not compile: %s",
+		    what_was_said(arena));
+	void *library =
+	    *wrong ? NULL : dlopen(in_folder(arena, "k.so"), RTLD_NOW);
+	if (!*wrong && !library)
+		*wrong = arena_strdup(arena, dlerror());
+	return library;
+}
+
+/* What an IR for NVPTX has in place of what a CPU has. */
+static const struct {
+	const char *from, *to;
+} words[] = {{"e-p3:32:32-p4:32:32-p5:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64",
+		 "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"},
+    {"nvptx64-nvidia-cuda", "x86_64-pc-linux-gnu"},
+    {" addrspace(1)", ""}, {" addrspace(3)", ""},
+    {"@llvm.nvvm.read.ptx.sreg.tid.", "@fibers_tid_"},
+    {"@llvm.nvvm.read.ptx.sreg.ctaid.", "@fibers_ctaid_"},
+    {"@llvm.nvvm.barrier0", "@fibers_barrier"},
+    {"@llvm.nvvm.shfl.sync.bfly.i32", "@fibers_exchange"},
+    {"\"target-cpu\"", "\"cpu\""}, {"\"target-features\"", "\"features\""}};
+
+static void put_words(Buf *out, const char *text)
+{
+	while (*text) {
+		size_t i = 0, n = sizeof words / sizeof *words;
+		while (i < n &&
+		    strncmp(text, words[i].from, strlen(words[i].from)))
+			i++;
+		if (i < n) {
+			buf_puts(out, words[i].to);
+			text += strlen(words[i].from);
+		} else {
+			buf_putc(out, *text++);
+		}
+	}
+}
+
+#define SREG(name, f)                                                          \
+	unsigned fibers_##name##_x(void) { return f(0); }                      \
+	unsigned fibers_##name##_y(void) { return f(1); }                      \
+	unsigned fibers_##name##_z(void) { return f(2); }
+unsigned fibers_tid_x(void), fibers_tid_y(void), fibers_tid_z(void),
+    fibers_ctaid_x(void), fibers_ctaid_y(void), fibers_ctaid_z(void);
+SREG(tid, fibers_thread)
+SREG(ctaid, fibers_block)
+
+uint32_t fibers_exchange(uint32_t, uint32_t, uint32_t, uint32_t);
+uint32_t fibers_exchange(
+    uint32_t all, uint32_t value, uint32_t mask, uint32_t last)
+{
+	(void)all, (void)last;
+	return fibers_shuffle_xor(value, mask);
+}
+
+static void *by_llvm(Arena *arena, const Lowered *l, const Target *target,
+    Buf *text, const char **wrong)
+{
+	Buf ir = {0};
+	Lowered *all = (Lowered *)(uintptr_t)l;
+	lowtest_compile(target, &all, 1, LLVM_IR_TEXT, &ir);
+	put_words(text, buf_text(&ir));
+	buf_free(&ir);
+	if (strstr(buf_text(text), " asm "))
+		return NULL; /* instructions that no intrinsic has */
+	return compiled(arena, text, "k.ll",
+	    "llc-19 -O1 -mattr=+fma,+f16c -relocation-model=pic "
+	    "-filetype=obj k.ll -o k.o", wrong);
+}
+
+static void *by_cuda_c(Arena *arena, const Lowered *l, const Target *target,
+    Buf *text, const char **wrong)
+{
+	EmitComment comment = {.target = target->text, .record = "none"};
+	char here[4096];
+	assert_non_null(getcwd(here, sizeof here));
+	emit_device(text, &l, 1, target, &comment);
+	return compiled(arena, text, "k.cu",
+	    arena_printf(arena,
+		"clang-14 -x c++ -std=c++17 -O1 -mfma -mf16c -ffp-contract=off "
+		"-fPIC -w -include %s/test/gpu/fibers.hpp -c k.cu -o k.o",
+		here), wrong);
+}
+
+typedef void *Compile(Arena *arena, const Lowered *l, const Target *target,
+    Buf *text, const char **wrong);
+
+/* --- running ------------------------------------------------------------------ */
+
+typedef struct {
+	Arena *arena;
+	const Lowered *lowered;
+	void *library;
+	const char *wrong;
+} Run;
+
+/* Pack functions are the host's. */
+static void call(void *context, const char *symbol, const LowFunction *f,
+    void *const *args)
+{
+	Run *r = context;
+	LowRun out = {0};
+	for (int i = 0; i < r->lowered->launches.n && !r->wrong; i++) {
+		const LowLaunch *k = &r->lowered->launches.at[i];
+		if (k->function != f)
+			continue;
+		void *address = dlsym(r->library, symbol);
+		r->wrong = address ? fibers_run(address, args, f->params.n,
+					 k->grid, k->block)
+				   : "it is not there";
+		return;
+	}
+	if (!r->wrong && !low_function_run(f, args, &out))
+		r->wrong = arena_strdup(r->arena, out.message);
+}
+
+static const char *run(Arena *arena, const Lowered *l, const Target *target,
+    Compile *compile, void *const *data)
+{
+	Run r = {.arena = arena, .lowered = l};
+	Buf text = {0};
+	const char *wrong = NULL;
+	r.library = compile(arena, l, target, &text, &wrong);
+	if (r.library) {
+		wrong = lowercheck_run(arena, l, data, 1e-4, call, &r);
+		wrong = r.wrong ? r.wrong : wrong;
+		dlclose(r.library);
+	}
+	if (wrong)
+		wrong = arena_printf(arena, "%s\n%s", wrong, buf_text(&text));
+	buf_free(&text);
+	return wrong;
+}
+
+static void check(Arena *arena, const Program *p, const Trace *trace,
+    const Target *target, void *const *data)
+{
+	static Compile *const compilers[] = {by_llvm, by_cuda_c};
+	const bool have[] = {have_llc, have_cxx};
+	Error error = {0};
+	Buf text = {0};
+	Nest *nest = schedule_nest(arena, p, &target->machine, trace, &error);
+	Lowered *l = nest ? lower(arena, nest, &target->machine, &error) : NULL;
+	const char *wrong = l ? NULL : error.text;
+	for (int i = 0; i < 2 && !wrong; i++)
+		if (have[i])
+			wrong = run(arena, l, target, compilers[i], data);
+	trace_print(&text, trace);
+	if (wrong)
+		fail_msg("%s, %s: %s\n%s", p->name, target->text, wrong,
+		    buf_text(&text));
+	buf_free(&text);
+}
+
+static void check_workload(int number)
+{
+	static const char *const targets[] = {
+	    "cuda -arch=sm_75", "cuda -arch=sm_80", "cuda -arch=sm_90a"};
+	Arena *arena = arena_new();
+	Error error = {0};
+	Candidate c;
+	const char *tier = getenv("TIER");
+	int samples = tier && !strcmp(tier, "long") ? LONG : QUICK;
+	Rng rng = rng_stream(77, (uint64_t)number, 0);
+	Program *p = workload_load(arena, number);
+	const Target *t = target_parse(arena, targets[number % 3], &error);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Space *space = space_new(arena, p, &t->machine, &error);
+	assert_non_null(space);
+	for (int i = 0; i < samples && space_sample(space, &rng, &c); i++) {
+		Arena *scratch = arena_new();
+		check(scratch, p, space_trace(scratch, space, &c), t, data);
+		arena_free(scratch);
+	}
+	arena_free(arena);
+}
+
+static void test_workloads(void **state)
+{
+	(void)state;
+	if (!have_llc && !have_cxx)
+		skip();
+	for (int i = 0; i < workload_count(); i++)
+		check_workload(i);
+}
+
+static int find_tools(void **state)
+{
+	(void)state;
+	have_llc = !system("llc-19 --version >/dev/null 2>&1");
+	have_cxx = !system("clang-14 --version >/dev/null 2>&1");
+	if (!have_llc)
+		print_message("# skipped: llc-19 is not here\n");
+	if (!have_cxx)
+		print_message("# skipped: clang-14 is not here\n");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	static const char *const files[] = {
+	    "k.ll", "k.cu", "k.o", "k.so", "said"};
+	char path[64];
+	(void)state;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+		unlink(path);
+	}
+	return rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_workloads),
+	};
+	return cmocka_run_group_tests(tests, find_tools, remove_folder);
+}

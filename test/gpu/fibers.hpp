@@ -1,0 +1,131 @@
+/* What CUDA C takes for granted, for a C++ compiler of a CPU: threads are fibers
+ * (test/common_fibers.h). */
+#include <immintrin.h>
+
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __shared__ static
+#define __align__(n) __attribute__((aligned(n)))
+#define __restrict__ __restrict
+
+extern "C" unsigned fibers_thread(int), fibers_block(int);
+extern "C" void fibers_barrier(void);
+extern "C" unsigned fibers_shuffle_xor(unsigned, unsigned);
+#define __syncthreads fibers_barrier
+
+struct Fiber {
+	unsigned (*number)(int);
+	struct Direction {
+		unsigned (*number)(int);
+		int direction;
+		operator unsigned() const { return number(direction); }
+	} x, y, z;
+	explicit Fiber(unsigned (*f)(int))
+	    : number(f), x{f, 0}, y{f, 1}, z{f, 2} {}
+};
+static const Fiber threadIdx(fibers_thread), blockIdx(fibers_block);
+
+#define VECTOR(T, N) \
+	struct alignas(sizeof(T)*2) N##2 { T x, y; }; \
+	struct alignas(sizeof(T)*4) N##4 { T x, y, z, w; }; \
+	static inline N##2 make_##N##2(T x, T y) { return {x, y}; } \
+	static inline N##4 make_##N##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+VECTOR(double, double)
+VECTOR(float, float)
+VECTOR(long long, longlong)
+VECTOR(int, int)
+VECTOR(unsigned, uint)
+VECTOR(short, short)
+VECTOR(unsigned short, ushort)
+VECTOR(signed char, char)
+VECTOR(unsigned char, uchar)
+
+template <class To, class From> static To bits_as(From from)
+{
+	To to;
+	__builtin_memcpy(&to, &from, sizeof to);
+	return to;
+}
+#define __float_as_int bits_as<int, float>
+#define __float_as_uint bits_as<unsigned, float>
+#define __int_as_float bits_as<float, int>
+#define __uint_as_float bits_as<float, unsigned>
+#define __double_as_longlong bits_as<long long, double>
+#define __longlong_as_double bits_as<double, long long>
+#define __fadd_rn(a, b) ((a) + (b))
+#define __fsub_rn(a, b) ((a) - (b))
+#define __fmul_rn(a, b) ((a) * (b))
+#define __dadd_rn(a, b) ((a) + (b))
+#define __dsub_rn(a, b) ((a) - (b))
+#define __dmul_rn(a, b) ((a) * (b))
+
+static inline unsigned __shfl_xor_sync(unsigned, unsigned x, int mask)
+{
+	return fibers_shuffle_xor(x, mask);
+}
+static inline int __shfl_xor_sync(unsigned, int x, int mask)
+{
+	return (int)fibers_shuffle_xor((unsigned)x, mask);
+}
+static inline float __shfl_xor_sync(unsigned, float x, int mask)
+{
+	return bits_as<float>(fibers_shuffle_xor(bits_as<unsigned>(x), mask));
+}
+template <class T> static T exchanged(T x, int mask)
+{
+	struct Halves { unsigned low, high; } h = bits_as<Halves>(x);
+	h.low = fibers_shuffle_xor(h.low, mask);
+	h.high = fibers_shuffle_xor(h.high, mask);
+	return bits_as<T>(h);
+}
+static inline double __shfl_xor_sync(unsigned, double x, int mask)
+{
+	return exchanged(x, mask);
+}
+static inline long long __shfl_xor_sync(unsigned, long long x, int mask)
+{
+	return exchanged(x, mask);
+}
+
+#define FUNCTION(name) \
+	static inline float name##f(float x) { return __builtin_##name##f(x); } \
+	static inline double name(double x) { return __builtin_##name(x); }
+FUNCTION(exp)
+FUNCTION(log)
+FUNCTION(sin)
+FUNCTION(cos)
+FUNCTION(sqrt)
+FUNCTION(tanh)
+FUNCTION(erf)
+FUNCTION(floor)
+FUNCTION(ceil)
+FUNCTION(rint)
+FUNCTION(fabs)
+static inline float powf(float x, float y) { return __builtin_powf(x, y); }
+static inline double pow(double x, double y) { return __builtin_pow(x, y); }
+static inline float fmaf(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+static inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+
+/* Halves, by instructions of x86. */
+static inline float tunec_f32_from_f16x1(unsigned short x)
+{
+	return _cvtsh_ss(x);
+}
+static inline unsigned short tunec_f16_from_f32x1(float x)
+{
+	return _cvtss_sh(x, 0);
+}
+
+/* Copies are made at once: nobody looks before the wait. */
+#define COPY(n) \
+	static inline void tunec_copy##n(void *to, const void *from) \
+	{ __builtin_memcpy(to, from, n); }
+COPY(4)
+COPY(8)
+COPY(16)
+#define tunec_commit() ((void)0)
+#define tunec_wait(n) ((void)0)
+
+#define TUNEC_HOST
