@@ -213,71 +213,83 @@ static double analytic_one(Space *space, const Candidate *c)
 	return seconds;
 }
 
-/* What the rules guess, of the first sketch where that is legal. */
-static bool usual_candidate(Space *space, Candidate *out)
+/* The best that were looked at, best first. */
+typedef struct {
+	int n;
+	Candidate at[FIRST_KEPT];
+	double cost[FIRST_KEPT];
+} Kept;
+
+static void keep(Space *space, const Candidate *c, Kept *kept)
+{
+	double seconds = analytic_one(space, c);
+	if (kept->n == FIRST_KEPT && seconds >= kept->cost[kept->n - 1])
+		return;
+	int at = kept->n < FIRST_KEPT ? kept->n++ : kept->n - 1;
+	for (; at && kept->cost[at - 1] > seconds; at--) {
+		kept->cost[at] = kept->cost[at - 1];
+		kept->at[at] = kept->at[at - 1];
+	}
+	kept->cost[at] = seconds;
+	kept->at[at] = *c;
+}
+
+/* What the rules guess, of each sketch where that is legal. */
+static void keep_usual(Space *space, Kept *kept)
 {
 	Refusal why;
 	for (int k = 0; k < space->sketches.n; k++) {
 		const Sketch *s = &space->sketches.at[k];
-		*out = (Candidate){.sketch = (uint16_t)k};
+		Candidate c = {.sketch = (uint16_t)k};
 		for (int p = 0; p < s->nparts; p++)
-			out->at[p] = (int16_t)s->parts[p].usual;
-		if (space_legal(space, out, &why))
-			return true;
-		space_refuse(space, why);
+			c.at[p] = (int16_t)s->parts[p].usual;
+		if (space_legal(space, &c, &why))
+			keep(space, &c, kept);
+		else
+			space_refuse(space, why);
 	}
-	return false;
 }
 
-/* The best of seeded samples, each of the best few improved by single moves
- * until none of FIRST_STEPS in a row helps.  Where nearly every sample is of
- * another structure the moves find more in less time. */
+/* The best of seeded samples, of a GPU of what the rules guess, too, each of the
+ * best few improved by single moves until none of FIRST_STEPS in a row helps.
+ * Where nearly every sample is of another structure the moves find more in less
+ * time. */
 bool space_first(Space *space, int tries, Candidate *out)
 {
 	Rng rng = rng_stream(FIRST_SEED, 0, 0);
-	Candidate kept[FIRST_KEPT];
-	double cost[FIRST_KEPT];
-	int n = 0, blocks = space->program->nblocks;
+	Kept kept;
+	int blocks = space->program->nblocks;
 	int64_t most = space->plans_made + FIRST_PLANS;
-	if (space->machine->gpu && usual_candidate(space, out))
-		return true; /* no model of a GPU ranks samples yet */
+	kept.n = 0;
+	if (space->machine->gpu)
+		keep_usual(space, &kept);
 	/* A large program's samples cost more, and are each a new plan. */
 	if (blocks > FIRST_BLOCKS)
 		tries = tries * FIRST_BLOCKS / blocks * FIRST_BLOCKS / blocks + 1;
 	for (int i = 0; i < tries && space->plans_made < most; i++) {
 		Candidate c;
-		if (!space_sample(space, &rng, &c))
-			continue;
-		double seconds = analytic_one(space, &c);
-		if (n == FIRST_KEPT && seconds >= cost[n - 1])
-			continue;
-		int at = n < FIRST_KEPT ? n++ : n - 1;
-		for (; at && cost[at - 1] > seconds; at--) {
-			cost[at] = cost[at - 1];
-			kept[at] = kept[at - 1];
-		}
-		cost[at] = seconds;
-		kept[at] = c;
+		if (space_sample(space, &rng, &c))
+			keep(space, &c, &kept);
 	}
 	double least = 0;
 	int steps = blocks * FIRST_STEPS <= FIRST_WORK ? FIRST_STEPS
 						       : FIRST_WORK / blocks;
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < kept.n; i++) {
 		for (int idle = 0; idle < steps; idle++) {
 			Candidate c;
-			if (!space_mutate(space, &rng, &kept[i], &c))
+			if (!space_mutate(space, &rng, &kept.at[i], &c))
 				break;
 			double seconds = analytic_one(space, &c);
-			if (seconds < cost[i]) {
-				kept[i] = c;
-				cost[i] = seconds;
+			if (seconds < kept.cost[i]) {
+				kept.at[i] = c;
+				kept.cost[i] = seconds;
 				idle = -1;
 			}
 		}
-		if (!i || cost[i] < least) {
-			least = cost[i];
-			*out = kept[i];
+		if (!i || kept.cost[i] < least) {
+			least = kept.cost[i];
+			*out = kept.at[i];
 		}
 	}
-	return n > 0;
+	return kept.n > 0;
 }

@@ -4,10 +4,24 @@
 
 #include "schedule/plan/plan.h"
 
+/* Of a GPU, the sum over its launches. */
+static double launches_seconds(
+    const Plan *plan, const Machine *machine, const int64_t *values)
+{
+	LaunchCost c;
+	double sum = 0;
+	for (int i = 0; launch_next(plan, machine, values, i, &c);
+	     i = c.first + 1)
+		sum += c.seconds;
+	return sum;
+}
+
 double plan_seconds(
     const Plan *plan, const Machine *machine, const int64_t *values)
 {
 	double sum = 0;
+	if (machine->gpu)
+		return launches_seconds(plan, machine, values);
 	for (int i = 0; i < plan->nstages; i++) {
 		StageCost c;
 		if (plan->stages[i].ahead)

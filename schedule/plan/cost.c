@@ -81,6 +81,15 @@ int64_t access_step(const PlanAccess *a, const int64_t *values, int loop)
 	return sum;
 }
 
+int64_t access_dim_step(
+    const PlanAccess *a, const int64_t *values, int dim, int64_t step)
+{
+	int64_t sum = 0;
+	for (uint32_t p = step ? a->parts_of[dim] : 0; p; p &= p - 1)
+		sum += part_step(a, values, __builtin_ctz(p), step);
+	return sum;
+}
+
 bool loop_in_code(const PlanLoop *l, const int64_t *values)
 {
 	if (l->kind == LOOP_UNROLL || l->kind == LOOP_VECTOR)
@@ -122,7 +131,7 @@ static double clipped_tiles(const PlanAxis *a, const int64_t *values,
 /* trips[d]: how often the body of loop d-1 starts, for trips[0] = 1.  Along an
  * axis that is ceil(extent / what one iteration covers), but for loops that run
  * whole. */
-static void count_trips(const StageNow *w, StageCost *c)
+void count_trips(const StageNow *w, StageCost *c)
 {
 	const PlanStage *s = w->stage;
 	const int64_t *values = w->values;
@@ -609,8 +618,8 @@ static double spilling(const Machine *m, const StageCost *c)
 	return c->density < 1 ? max2(2 * over, c->accumulators / 2) : 2 * over;
 }
 
-static void fill_in(const PlanStage *s, const Machine *m,
-    const int64_t *values, StageNow *w)
+void stage_now(const PlanStage *s, const Machine *m, const int64_t *values,
+    StageNow *w)
 {
 	w->stage = s;
 	w->machine = m;
@@ -655,7 +664,7 @@ void stage_body(const PlanStage *s, const Machine *m, const int64_t *values,
     StageCost *c)
 {
 	StageNow now;
-	fill_in(s, m, values, &now);
+	stage_now(s, m, values, &now);
 	count_stage(&now, c);
 }
 
@@ -663,7 +672,7 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
     StageCost *c)
 {
 	StageNow now;
-	fill_in(s, m, values, &now);
+	stage_now(s, m, values, &now);
 	count_stage(&now, c);
 	count_parallel(s, m, values, c);
 	count_traffic(&now, c);

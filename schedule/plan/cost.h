@@ -51,6 +51,14 @@ static inline double max2(double a, double b)
 	return a > b ? a : b;
 }
 
+/* cost.c: the stage with a candidate's numbers; how often its loops start. */
+void stage_now(const PlanStage *stage, const Machine *machine,
+    const int64_t *values, StageNow *now);
+void count_trips(const StageNow *now, StageCost *cost);
+/* How far a step along one dimension moves the address, in elements. */
+int64_t access_dim_step(
+    const PlanAccess *access, const int64_t *values, int dim, int64_t step);
+
 /* traffic.c: what all loops touch, and what moves between the caches; after
  * count_trips. */
 void count_traffic(const StageNow *now, StageCost *cost);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "schedule/plan/plan.h"
+#include "schedule/plan/features.h"
 
 enum {
 	LOOPS_SHOWN = 10,
@@ -18,7 +18,6 @@ enum {
 	TOTALS = 10,
 	STAGE_LOGS = 2 * LOOPS_SHOWN + 4 * ACCESSES_SHOWN + 17,
 	STAGE_PLAIN = LOOPS_SHOWN + ACCESSES_SHOWN + 8,
-	LOGS = 128, /* of these columns, a multiple of four */
 	PLAIN = STAGES_SHOWN * STAGE_PLAIN + 3
 };
 
@@ -42,7 +41,7 @@ static Floats log2_1p(Floats x)
 	    0.00546f * (m.f - 1) * (2 - m.f);
 }
 
-static void take_logs(float *row)
+void features_take_logs(float *row)
 {
 	for (int i = 0; i < LOGS; i += 4) {
 		Floats x;
@@ -158,6 +157,10 @@ void plan_features(const Plan *plan, const Machine *machine,
 	double operations = 0, gathers = 0, traffic[3] = {0};
 	int n = plan->nstages < STAGES_COSTED ? plan->nstages : STAGES_COSTED;
 
+	if (machine->gpu) {
+		features_of_launches(plan, machine, values, row);
+		return;
+	}
 	memset(row, 0, FEATURES * sizeof *row);
 	for (int i = 0; i < n; i++) {
 		const PlanStage *s = &plan->stages[i];
@@ -193,5 +196,5 @@ void plan_features(const Plan *plan, const Machine *machine,
 	at.plain[0] = (float)plan->nstages;
 	at.plain[1] = (float)regions;
 	at.plain[2] = (float)machine->threads;
-	take_logs(row);
+	features_take_logs(row);
 }

@@ -18,6 +18,11 @@ typedef struct {
 	Expr *const *index[PLAN_ACCESSES]; /* theirs */
 	int64_t low[PLAN_ACCESSES][PLAN_DIMS]; /* of those like it, from it */
 	Handle *across; /* of the access that is recorded */
+	struct {
+		int var, part, loop;
+		Handle of_var, of_part; /* what a step of the loop is of each */
+	} digits[PLAN_DEPTH]; /* of the stage's loops that have parts */
+	int ndigits;
 } Recorder;
 
 /* Index coefficients along the path; HANDLE_NONE is 0. */
@@ -53,10 +58,35 @@ static void coefs_add(Recorder *r, Coefs *sum, const Coefs *c, Handle times)
 	}
 }
 
+static void coefs_put(Recorder *r, int loop, Handle times, Coefs *sum)
+{
+	Handle *h = &sum->of[loop];
+	*h = *h == HANDLE_NONE ? times : tape_add(r->tape, *h, times);
+}
+
+/* Of a fused loop that was split, a part along the digits of its pieces, or a
+ * piece along its own. */
+static bool coefs_of_digits(Recorder *r, int var, Handle times, Coefs *sum)
+{
+	bool found = false;
+	for (int i = 0; i < r->ndigits; i++) {
+		bool part = r->digits[i].part == var;
+		if (!part && r->digits[i].var != var)
+			continue;
+		Handle step = part ? r->digits[i].of_part : r->digits[i].of_var;
+		coefs_put(r, r->digits[i].loop,
+		    tape_mul(r->tape, times, step), sum);
+		found = true;
+	}
+	return found;
+}
+
 /* A variable's value along the loops it was made into. */
 static void coefs_of_var(Recorder *r, int var, Handle times, Coefs *sum)
 {
 	const Var *v = &r->nest->vars.at[var];
+	if (r->ndigits && coefs_of_digits(r, var, times, sum))
+		return;
 	if (v->how == VAR_SPLIT) {
 		for (int i = v->nchild - 1; i >= 0; i--) {
 			coefs_of_var(r, v->child[i], times, sum);
@@ -65,12 +95,8 @@ static void coefs_of_var(Recorder *r, int var, Handle times, Coefs *sum)
 		}
 		return;
 	}
-	int at = r->position[var];
-	if (at < 0)
-		return;
-	sum->of[at] = sum->of[at] == HANDLE_NONE
-	    ? times
-	    : tape_add(r->tape, sum->of[at], times);
+	if (r->position[var] >= 0)
+		coefs_put(r, r->position[var], times, sum);
 }
 
 /* The part of a fused loop that (loop // div) % extent is. */
@@ -308,7 +334,8 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 	    .write = write,
 	    .scope = b->scope,
 	    .bytes = dtype_bytes(b->type),
-	    .ndim = nindex < PLAN_DIMS ? nindex : PLAN_DIMS};
+	    .ndim = nindex < PLAN_DIMS ? nindex : PLAN_DIMS,
+	    .elements = b->scope == SCOPE_SHARED ? b->elements : HANDLE_NONE};
 	for (int l = 0; l < PLAN_DEPTH; l++) {
 		a->across[l] = HANDLE_NONE;
 		for (int d = 0; d < PLAN_DIMS; d++)
@@ -392,6 +419,11 @@ static uint32_t movers_of(const BodyWalk *w, const Expr *e)
 	return movers;
 }
 
+static bool is_special(Op op)
+{
+	return op == OP_DIV || op == OP_SQRT || op == OP_RSQRT;
+}
+
 static void add_work(PlanStage *s, uint32_t movers, double weight)
 {
 	int i = 0;
@@ -440,6 +472,7 @@ static bool visit_body(Expr *e, void *context)
 		if (is_computed(w, e))
 			return false;
 		w->flops += op_flops(e->op);
+		w->r->stage->specials += is_special(e->op);
 		add_work(w->r->stage, movers_of(w, e), weight_of(e->op));
 	}
 	w->branches += e->op == OP_IF && e->type != DT_INDEX &&
@@ -471,20 +504,88 @@ static void visit_index(BodyWalk *w, Expr *e)
 		visit_index(w, e->arg[i]);
 }
 
-static void add_loop(Recorder *r, int var, int from)
+static PlanLoop *push_loop(Recorder *r, int var, int from)
 {
 	PlanStage *s = r->stage;
 	const Var *v = &r->nest->vars.at[var];
 	const Var *loop = &r->nest->vars.at[from];
 	if (s->nloops == PLAN_DEPTH)
-		return;
-	r->position[var] = s->nloops;
-	s->loops[s->nloops++] = (PlanLoop){.var = var,
+		return NULL;
+	if (r->position[var] < 0)
+		r->position[var] = s->nloops;
+	PlanLoop *l = &s->loops[s->nloops++];
+	*l = (PlanLoop){.var = var,
 	    .extent = v->extent,
+	    .iterations = v->extent,
 	    .kind = loop->kind,
 	    .reduce = v->reduce,
 	    .unroll_limit = loop->unroll_limit,
 	    .axis = -1};
+	return l;
+}
+
+/* The fused loop that this is a piece of; how much of it a step is. */
+static const Var *fused_whole(const Recorder *r, int var, Handle *step)
+{
+	const Var *v = &r->nest->vars.at[var];
+	*step = tape_const(r->tape, 1);
+	while (v->parent >= 0) {
+		const Var *whole = &r->nest->vars.at[v->parent];
+		for (int i = whole->nchild - 1; whole->child[i] != var; i--)
+			*step = tape_mul(r->tape, *step,
+			    r->nest->vars.at[whole->child[i]].extent);
+		var = v->parent;
+		v = whole;
+		if (v->nparts)
+			return v;
+	}
+	return NULL;
+}
+
+/* A piece of a fused loop moves the digits of that which lie within it: a loop
+ * for each, the outermost with what is left.
+ *
+ *     f = fuse(i in 9, j in 64); f0, f1 = split(f, [_, 16])
+ *     f0 in 36: i in 9, j in 4 by 16;  f1: j in 16
+ *
+ * Where a piece begins within a digit, that has as many steps as it may. */
+static void add_digits(Recorder *r, int var, const Var *whole, Handle step)
+{
+	Tape *tape = r->tape;
+	Handle one = tape_const(tape, 1);
+	Handle iterations = r->nest->vars.at[var].extent;
+	Handle end = tape_mul(tape, step, iterations);
+	for (int p = 0; p < whole->nparts; p++) {
+		const Var *part = &r->nest->vars.at[whole->parts[p]];
+		Handle low = tape_max(tape, step, part->div), high = end;
+		if (p)
+			high = tape_min(tape, end,
+			    tape_mul(tape, part->div, part->extent));
+		Handle extent =
+		    tape_max(tape, one, tape_ceildiv(tape, high, low));
+		PlanLoop *l;
+		if (extent == one || !(l = push_loop(r, var, var)))
+			continue;
+		l->extent = extent;
+		l->iterations = iterations;
+		iterations = HANDLE_NONE;
+		r->digits[r->ndigits].var = var;
+		r->digits[r->ndigits].part = whole->parts[p];
+		r->digits[r->ndigits].of_var = tape_ceildiv(tape, low, step);
+		r->digits[r->ndigits].of_part =
+		    tape_ceildiv(tape, low, part->div);
+		r->digits[r->ndigits++].loop = r->stage->nloops - 1;
+	}
+}
+
+static void add_loop(Recorder *r, int var, int from)
+{
+	Handle step;
+	const Var *whole = fused_whole(r, var, &step);
+	if (whole)
+		add_digits(r, var, whole, step);
+	else
+		push_loop(r, var, from);
 }
 
 /* What lowering does at the end of an axis (codegen/lower/lower_tail.c): only the
@@ -503,6 +604,16 @@ static LoopRuns loop_runs(
 	return vector && owner->tail != TAIL_GUARD ? RUNS_WHOLE : RUNS_CLIPPED;
 }
 
+static void number_loop(Recorder *r, const Stage *owner, const StageAxis *axis,
+    int loop, Handle below, bool innermost)
+{
+	PlanLoop *l = &r->stage->loops[loop];
+	l->axis = r->stage->naxes;
+	l->below = below;
+	l->runs = loop_runs(r, owner, axis, l->var, innermost);
+	l->peeled = owner->tail == TAIL_PEEL;
+}
+
 /* Every loop that splits one axis gets the axis's number on the path and how
  * many of its values one iteration covers. */
 static void number_axis(Recorder *r, const Stage *owner, const StageAxis *axis,
@@ -517,12 +628,13 @@ static void number_axis(Recorder *r, const Stage *owner, const StageAxis *axis,
 			    r->nest->vars.at[v->child[i]].extent);
 		}
 	} else if (r->position[var] >= 0) {
-		PlanLoop *l = &r->stage->loops[r->position[var]];
-		l->axis = r->stage->naxes;
-		l->below = below;
-		l->runs = loop_runs(r, owner, axis, var, innermost);
-		l->peeled = owner->tail == TAIL_PEEL;
+		number_loop(r, owner, axis, r->position[var], below, innermost);
 	}
+	for (int i = 0; i < r->ndigits; i++)
+		if (r->digits[i].part == var)
+			number_loop(r, owner, axis, r->digits[i].loop,
+			    tape_mul(r->tape, below, r->digits[i].of_part),
+			    innermost);
 }
 
 /* The outermost makes room. */
@@ -751,9 +863,12 @@ static int common_loops(const PlanStage *a, const PlanStage *b)
 }
 
 /* What a stage before this one, which is `earlier`, leaves in the caches. */
-static void record_after(PlanStage *s, const PlanStage *earlier)
+static void record_after(PlanStage *s, PlanStage *earlier)
 {
 	int common = common_loops(s, earlier);
+	s->common = common > s->common ? common : s->common;
+	earlier->common =
+	    common > earlier->common ? common : earlier->common;
 	for (int a = 0; a < s->naccesses; a++)
 		for (int b = 0; b < earlier->naccesses; b++)
 			if (s->accesses[a].buffer ==
@@ -773,6 +888,7 @@ static void record_stage(Recorder *r, int number)
 	    .tail = stage->tail,
 	    .points = 1,
 	    .program_bytes = r->nest->program->bytes};
+	r->ndigits = 0;
 	record_path(r);
 	for (int a = 0; a < stage->naxes; a++)
 		if (__builtin_mul_overflow(
@@ -820,6 +936,7 @@ Plan *plan_record(Arena *arena, const Nest *nest)
 		}
 		plan->nstages++;
 	}
+	launch_number(plan);
 	plan_assert_sound(plan);
 	return plan;
 }
@@ -832,6 +949,7 @@ static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
 {
 	for (int l = 0; l < s->nloops; l++) {
 		visit(&s->loops[l].extent, context);
+		visit(&s->loops[l].iterations, context);
 		visit(&s->loops[l].unroll_limit, context);
 		if (s->loops[l].axis >= 0)
 			visit(&s->loops[l].below, context);
@@ -849,6 +967,7 @@ static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
 	}
 	for (int i = 0; i < s->naccesses; i++) {
 		PlanAccess *a = &s->accesses[i];
+		visit(&a->elements, context);
 		for (int l = 0; l < s->nloops; l++)
 			visit(&a->across[l], context);
 		for (int d = 0; d < a->ndim; d++) {

@@ -30,6 +30,9 @@ typedef enum {
 typedef struct {
 	int var;
 	Handle extent;
+	/* how often it runs as a loop of the nest; of one that was split off a
+	 * fused loop at its outermost digit, HANDLE_NONE at the others */
+	Handle iterations;
 	LoopKind kind;
 	bool reduce;
 	Handle unroll_limit; /* HANDLE_NONE: none */
@@ -66,6 +69,7 @@ typedef struct {
 	uint8_t dims[PLAN_DEPTH];  /* bit k: coef[d][k] is one */
 	uint32_t movers;	   /* bit d: some dimension moves with loop d */
 	uint32_t by_data;          /* bit d: loop d moves it where data says */
+	Handle elements;	   /* allocated, of a shared buffer; HANDLE_NONE */
 	Handle across[PLAN_DEPTH]; /* 1: the loop moves what is divided by more
 				      than 1 by no multiple of that */
 	bool zeros;		   /* only where the step counts */
@@ -108,6 +112,9 @@ typedef struct {
 	int stage;
 	int nloops;       /* outermost first, through all places */
 	int own;          /* first loop that is the stage's own */
+	uint32_t blocks, threads; /* bit d: loop d is a GPU's blocks, threads */
+	int launch;       /* of a GPU: the first stage in its launch; -1: ahead */
+	int common;       /* so many loops are around another stage, too */
 	PlanLoop loops[PLAN_DEPTH];
 	int naccesses;    /* the writes first */
 	int nwrites;      /* one for each stage in these loops */
@@ -116,6 +123,7 @@ typedef struct {
 	int nworks;       /* the same by what moves them, steps of sums left
 			     out; the last may hold more than it says */
 	PlanWork works[PLAN_WORKS];
+	double specials;  /* operations that a GPU's special unit begins */
 	double branches;  /* `if`s in the body */
 	int nzeros;
 	PlanZero *zeros;
@@ -141,6 +149,8 @@ typedef struct {
 
 /* plan.c */
 Plan *plan_record(Arena *arena, const Nest *nest);
+/* launch.c: PlanStage.launch */
+void launch_number(Plan *plan);
 /* plan_sound.c: asserts what holds of every plan. */
 void plan_assert_sound(const Plan *plan);
 /* plan.c: a copy in another arena that keeps nothing of the nest. */
@@ -157,7 +167,7 @@ double plan_seconds(
 Refusal plan_limits(
     const Plan *plan, const Machine *machine, const int64_t *values);
 
-/* plan_launch.c: and of a GPU's launches. */
+/* launch.c: and what a GPU's launches ask for. */
 Refusal plan_launches(
     const Plan *plan, const Machine *machine, const int64_t *values);
 
@@ -233,5 +243,34 @@ void stage_cost(const PlanStage *stage, const Machine *machine,
 /* Only what is known without memory: the body, trips, padding; the rest is 0. */
 void stage_body(const PlanStage *stage, const Machine *machine,
     const int64_t *values, StageCost *cost);
+
+/* cost_gpu.c: one launch of a GPU, which all stages below one outermost bound loop
+ * share. */
+typedef struct {
+	int first;              /* of its stages */
+	double grid, threads;   /* blocks; threads of each */
+	double registers;       /* of a thread, estimated; */
+	double spilled;         /* more than it can have */
+	double shared_bytes;    /* of a block */
+	double resident;        /* blocks that a processor runs at once; 0: none */
+	double occupancy;       /* threads of these, of those there could be */
+	double waves;           /* turns of all processors, the last one whole */
+	/* a block, in cycles of its processor: what each unit does */
+	double issue, arithmetic, special, loading;
+	double waiting;         /* of a thread, for what it loads and barriers */
+	double chain;           /* of a thread, sum after sum */
+	double barriers;
+	/* bytes of the launch: sectors that warps ask for, those of them that
+	 * are not in the first cache, and not in the second */
+	double asked, from_l2, from_memory;
+	double sectors;         /* that a warp asks for, mean */
+	double turns;           /* of shared memory for a warp's access, mean */
+	double seconds;
+	const char *why;        /* resident 0: why not */
+} LaunchCost;
+/* The next launch that begins at stage `first` or later, in nest order, and its
+ * cost; false: there is none. */
+bool launch_next(const Plan *plan, const Machine *machine,
+    const int64_t *values, int first, LaunchCost *cost);
 
 #endif

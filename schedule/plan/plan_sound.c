@@ -24,6 +24,7 @@ static void loops_sound(const Plan *plan, const PlanStage *s)
 		const PlanLoop *loop = &s->loops[l];
 		handle_sound(plan, loop->extent);
 		maybe_handle_sound(plan, loop->unroll_limit);
+		maybe_handle_sound(plan, loop->iterations);
 		assert(loop->kind < LOOP_KINDS);
 		assert(loop->axis >= -1 && loop->axis < s->naxes);
 		if (loop->axis >= 0)
@@ -59,6 +60,8 @@ static void access_sound(
 	assert(!(a->movers & a->doubtful));
 	assert(!((a->movers | a->doubtful | a->by_data) & ~loops));
 	assert(a->nparts >= 0 && a->nparts <= PLAN_PARTS);
+	maybe_handle_sound(plan, a->elements);
+	assert((a->scope == SCOPE_SHARED) == (a->elements != HANDLE_NONE));
 	for (int d = 0; d < a->ndim; d++) {
 		handle_sound(plan, a->held[d]);
 		for (int l = 0; l < s->nloops; l++)

@@ -1,6 +1,7 @@
 /* Plan evaluations a second on one core: rows of features, no model.
  *
- *     bench_plans [SPEC:CASE]      default: workloads/conv2d.yaml:resnet18_c6
+ *     bench_plans [SPEC:CASE [TARGET]]
+ *                 default: workloads/conv2d.yaml:resnet18_c6, host
  *
  * Batches of 128 candidates as the annealing has them (a random one, then
  * neighbours of neighbours), drawn before the clock starts; the median of nine
@@ -47,7 +48,7 @@ int main(int argc, char **argv)
 	Diag diag = {0};
 	Error error = {0};
 	ProgramVec programs = {0};
-	Target *target = target_parse(arena, "host", &error);
+	Target *target = target_parse(arena, argc > 2 ? argv[2] : "host", &error);
 	Space *space = NULL;
 	if (target && !spec_load(arena, spec, NULL, 0, NUMERICS_DEFAULT, &diag,
 			  &error, &programs))

@@ -18,11 +18,12 @@
 
 #include <cmocka.h>
 
+#include "codegen/gpu.h"
 #include "schedule/plan/plan.h"
 #include "test/common_program.h"
 #include "tuner/measure/measure_internal.h"
 
-enum { CANDIDATES = 150, NORMAL = 3 };
+enum { CANDIDATES = 150, GPU_CANDIDATES = 3, NORMAL = 3 };
 static int nnormal; /* of a program: their code is compared */
 
 static const Machine machines[] = {
@@ -183,8 +184,9 @@ static void check_program(const Program *program, const Machine *machine)
 		fail_msg("%s: %s", program->symbol, error.text);
 	Rng rng = rng_stream(1, 0, 0);
 	int accepted = 0, sampled = 0;
+	int candidates = machine->gpu ? GPU_CANDIDATES : CANDIDATES;
 	nnormal = 0;
-	for (int i = 0; i < CANDIDATES; i++) {
+	for (int i = 0; i < candidates; i++) {
 		Arena *scratch = arena_new();
 		Candidate c = random_candidate(space, &rng);
 		accepted += check_candidate(
@@ -204,7 +206,7 @@ static void check_program(const Program *program, const Machine *machine)
 	}
 	print_message("# %s: %d of %d at random accepted, %d sampled, %s "
 		      "vectors\n",
-	    program->symbol, accepted, CANDIDATES, sampled,
+	    program->symbol, accepted, candidates, sampled,
 	    space_count(arena, space));
 	assert_true(sampled > 0);
 	arena_free(arena);
@@ -231,7 +233,7 @@ static void check_spec(const char *path, const Machine *machine)
 	diag_free(&diag);
 }
 
-static void check_folder(const char *folder)
+static void check_folder(const char *folder, const Machine *machine)
 {
 	struct dirent **names;
 	int n = scandir(folder, &names, is_spec, alphasort);
@@ -239,7 +241,7 @@ static void check_folder(const char *folder)
 	for (int i = 0; i < n; i++) {
 		char path[512];
 		snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);
-		check_spec(path, &machines[i % 2]);
+		check_spec(path, machine ? machine : &machines[i % 2]);
 		free(names[i]);
 	}
 	free(names);
@@ -248,8 +250,16 @@ static void check_folder(const char *folder)
 static void test_workloads(void **state)
 {
 	(void)state;
-	check_folder("workloads");
-	check_folder("test/layouts");
+	check_folder("workloads", NULL);
+	check_folder("test/layouts", NULL);
+}
+
+static void test_gpu(void **state)
+{
+	Machine gpu;
+	(void)state;
+	gpu_machine(gpu_find("sm_80"), &gpu);
+	check_folder("workloads", &gpu);
 }
 
 /* The row of a plan with `around` on the stack above whoever makes it. */
@@ -312,6 +322,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_many_stages),
 	    cmocka_unit_test(test_long_names),
-	    cmocka_unit_test(test_workloads)};
+	    cmocka_unit_test(test_workloads),
+	    cmocka_unit_test(test_gpu)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,512 @@
+/* What a launch of a GPU takes: its stages' work for each unit of a processor, what
+ * they move, and how long a thread waits, put together by how many blocks there are
+ * at once and how often.
+ *
+ *     work of a block           issue, arithmetic, special functions, loading
+ *     waiting of a thread       loads, barriers, sums that follow each other
+ *     blocks at once            ir/occupancy.c, of threads, registers, shared
+ *     T(b blocks) = max(b * work, work + waiting)
+ *     a processor               whole waves * T(all) + T(the last one's)
+ *     seconds = the longest of a processor, the second cache, memory; and a
+ *               part of the others, since nothing overlaps perfectly
+ *
+ * All is for a launch with numbers: no program is built. */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "schedule/plan/cost_gpu.h"
+
+/* A thread's widest load. */
+enum { VECTOR_BYTES = 16 };
+
+/* Iterations that compilers unroll, whose loads are under way together. */
+enum { TOGETHER = 4 };
+
+/* Instructions of a loop, to begin a thread, to divide a fused index; cycles to
+ * begin a block, and until the next may begin, and for a barrier; a thread's exchange with another one. */
+enum { LOOP_INSTRUCTIONS = 3, BEGIN_INSTRUCTIONS = 20, BLOCK_CYCLES = 300,
+	BLOCK_EACH = 64, BARRIER_CYCLES = 30, EXCHANGE_CYCLES = 30 };
+
+/* Of what does not limit, so much is not hidden. */
+#define NOT_HIDDEN 0.2
+
+/* Of the rate in the data sheet. */
+#define MEMORY_RATE 0.9
+
+/* A stage of the launch with all that is asked more than once. */
+typedef struct {
+	StageNow now;
+	StageCost trips;     /* of which only these */
+	Shape shape;
+	Lanes lanes;
+	double warps;        /* of a block that make it */
+	double copies;       /* in a body */
+	double runs;         /* of the body by a thread */
+	double begins;       /* of these, after another stage's or a barrier */
+} Part;
+
+/* A launch as it adds up. */
+typedef struct {
+	const Machine *machine;
+	const int64_t *values;
+	LaunchCost *cost;
+	Shape shape;          /* the most of all stages */
+	double l1_bytes;      /* of the first cache for a block */
+	double at_once;       /* blocks */
+	bool apart;           /* stages with barriers between them */
+	double from_l1_ns, beyond_ns; /* waiting, in units of a load */
+	double touches, shared_touches, turns, sectors;
+} Launch;
+
+static double product_of(const int64_t *extent)
+{
+	return (double)extent[0] * (double)extent[1] * (double)extent[2];
+}
+
+static int64_t whole(double x)
+{
+	return x < 1e15 ? (int64_t)x : INT64_MAX / 2;
+}
+
+static void set_occupancy(Launch *l, const Needs *n)
+{
+	const Machine *m = l->machine;
+	LaunchCost *c = l->cost;
+	Occupancy o = occupancy(m, whole(n->threads),
+	    whole(min2(n->registers, n->most)), whole(n->shared_bytes));
+	double processors = m->processors > 0 ? m->processors : 1;
+	c->grid = product_of(n->shape.grid);
+	c->threads = n->threads;
+	c->shared_bytes = n->shared_bytes;
+	c->registers = n->registers;
+	c->spilled = max2(0, n->registers - n->most);
+	c->why = n->why ? n->why : o.why;
+	c->resident = c->why ? 0 : o.blocks;
+	if (!c->resident)
+		return;
+	double threads = m->processor_threads > 0 ? m->processor_threads
+						   : c->threads;
+	c->occupancy = min2(1, c->resident * c->threads / threads);
+	c->waves = ceil(c->grid / (c->resident * processors));
+	l->at_once = min2(c->grid, c->resident * processors);
+	double beside = min2(c->resident, ceil(c->grid / processors));
+	double shared = (double)occupancy_shared(m,
+	    whole(beside * (c->shared_bytes + (double)m->block_shared_own)));
+	l->l1_bytes = max2(0, (double)m->l1_bytes - shared) / beside;
+}
+
+/* --- a stage's work ------------------------------------------------------------ */
+
+/* Loops from which on another stage runs beside: barriers and what follows keep
+ * iterations apart. */
+static uint32_t common_mask(const PlanStage *s)
+{
+	return (uint32_t)(((uint64_t)1 << s->common) - 1);
+}
+
+static void part_fill(const Launch *l, const PlanStage *s, Part *p)
+{
+	stage_now(s, l->machine, l->values, &p->now);
+	memset(&p->trips, 0, offsetof(StageCost, touched));
+	count_trips(&p->now, &p->trips);
+	p->shape = launch_shape(s, l->values);
+	int warp = l->machine->warp > 0 && l->machine->warp <= WARP_MOST
+	    ? l->machine->warp : 32;
+	lanes_fill(s, l->values, &p->shape, &l->shape, warp, &p->lanes);
+	double rows = 1, all = 1;
+	for (int k = 0; k < DIRECTIONS; k++) {
+		double own = (double)p->shape.block[k];
+		double most = (double)l->shape.block[k];
+		rows *= k && own > 1 ? own : most;
+		all *= own > 1 || most <= 1 ? own : most;
+	}
+	p->warps = ceil(min2(rows, max2(all, rows)) / warp);
+	p->copies = extents_of(s, l->values, p->shape.code);
+	p->runs = p->trips.trips[s->nloops] /
+	    (p->copies * product_of(p->shape.grid) *
+		product_of(p->shape.block));
+	p->runs = max2(p->runs, 1e-3);
+	p->begins = min2(p->runs, extents_of(s, l->values,
+	    p->shape.serial & common_mask(s)));
+}
+
+/* Arithmetic of a body: what moves with no loop of it once, and what moves with no
+ * loop that the thread runs before. */
+static double arithmetic_of(const Launch *l, const Part *p)
+{
+	const PlanStage *s = p->now.stage;
+	bool fused =
+	    s->reduce && s->flops >= 2 * s->nwrites && l->machine->fma;
+	double sum = s->reduce && !fused ? p->copies * s->nwrites : 0;
+	for (int i = 0; i < s->nworks; i++) {
+		uint32_t moves = s->works[i].movers;
+		double times = extents_of(s, l->values, moves & p->shape.code);
+		if (!(moves & (p->shape.code | p->shape.serial)))
+			times /= max2(p->runs, 1);
+		sum += times * s->works[i].weight;
+	}
+	return sum;
+}
+
+/* Are a reduction's sums in registers while its steps run: has it no loop of other
+ * axes inside of these that is not in code?  Then loops of steps. */
+static uint32_t loops_of_steps(const Part *p)
+{
+	const PlanStage *s = p->now.stage;
+	uint32_t steps = 0;
+	for (int d = 0; d < s->nloops; d++) {
+		if (!(p->now.runs >> d & 1))
+			continue;
+		if (s->loops[d].reduce)
+			steps |= 1u << d;
+		else if (steps && p->shape.serial >> d & 1)
+			return 0;
+	}
+	return steps;
+}
+
+/* Bytes that one instruction loads or stores: of a vector loop, and of neighbours in
+ * shared memory, which the device's compilers join where they are aligned. */
+static int width_of(const Launch *l, const Part *p, const PlanAccess *a)
+{
+	const PlanStage *s = p->now.stage;
+	const AccessNow *now = access_now(&p->now, a);
+	int64_t others = 0, n = 1;
+	for (uint32_t loops = now->moves; loops;) {
+		int d = last_loop(&loops);
+		bool vector = s->loops[d].kind == LOOP_VECTOR;
+		if (now->step[d] == 1 && p->shape.code >> d & 1 &&
+		    (vector || a->scope == SCOPE_SHARED))
+			n = l->values[s->loops[d].extent];
+		else
+			others |= now->step[d];
+	}
+	int width = 1;
+	while (width * a->bytes < VECTOR_BYTES && n % (2 * width) == 0 &&
+	       others % (2 * width) == 0)
+		width *= 2;
+	return width * a->bytes;
+}
+
+/* How often an access is made by a thread, as instructions of `width` bytes.
+ * Loops that do not move it are left out: in the body, or around it where nothing
+ * else happens in them. */
+static double times_made(const Launch *l, const Part *p, const PlanAccess *a,
+    uint32_t steps, int width)
+{
+	const PlanStage *s = p->now.stage;
+	uint32_t moves = access_now(&p->now, a)->moves;
+	uint32_t code = moves & p->shape.code;
+	double runs = p->runs * a->bytes / width;
+	if (a->write && s->reduce && steps)
+		return runs * extents_of(s, l->values, code & ~steps) /
+		    extents_of(s, l->values, p->shape.serial & steps);
+	uint32_t around = p->shape.serial & ~common_mask(s);
+	while (around) {
+		int d = last_loop(&around);
+		if (moves >> d & 1)
+			break;
+		runs /= (double)l->values[s->loops[d].extent];
+	}
+	return runs * extents_of(s, l->values, code) *
+	    (a->write && s->reduce ? 2 : 1);
+}
+
+/* --- global memory -------------------------------------------------------------- */
+
+/* counts[d] of loops in a mask; those of blocks until there are `blocks`. */
+static void fill_counts(
+    const Part *p, uint32_t loops, double blocks, double *counts)
+{
+	const PlanStage *s = p->now.stage;
+	for (int d = 0; d < s->nloops; d++)
+		counts[d] = loops >> d & 1 ? (double)p->now.extent[d] : 1;
+	for (int k = 0; k < DIRECTIONS && blocks > 1; k++) {
+		uint32_t dims = p->shape.blocks;
+		while (dims) {
+			int d = last_loop(&dims);
+			if (loop_direction(s->loops[d].kind) != k)
+				continue;
+			counts[d] = min2((double)p->now.extent[d], blocks);
+			blocks = ceil(blocks / counts[d]);
+		}
+	}
+}
+
+typedef struct {
+	int n;
+	Digits at[PLAN_ACCESSES];
+	double asked[PLAN_ACCESSES]; /* bytes of sectors, by a block */
+	double found[PLAN_ACCESSES]; /* of these not in the first cache */
+} Globals;
+
+/* Bytes of all that is read while the loops of the mask run. */
+static double reads_of(const Part *p, const Globals *g,
+    uint32_t loops, int sector)
+{
+	double counts[PLAN_DEPTH], sum = 0;
+	fill_counts(p, loops, 1, counts);
+	for (int i = 0; i < g->n; i++)
+		if (!g->at[i].access->write)
+			sum += region_bytes(&g->at[i], counts, sector);
+	return sum;
+}
+
+/* What comes from the second cache: from the loop on at which all that a block
+ * reads inside stays in the first, that once for each of its iterations; what is
+ * written goes there always. */
+static void count_l2(const Launch *l, const Part *p, Globals *g, int sector)
+{
+	const PlanStage *s = p->now.stage;
+	uint32_t loops = p->shape.threads | p->shape.code | p->shape.serial;
+	uint32_t serial = p->shape.serial;
+	uint32_t inner = loops & ~serial;
+	double counts[PLAN_DEPTH], starts = extents_of(s, l->values, serial);
+	bool fits = reads_of(p, g, inner, sector) <= l->l1_bytes;
+	while (fits && serial) {
+		uint32_t next = serial;
+		int d = last_loop(&next);
+		if (reads_of(p, g, inner | 1u << d, sector) > l->l1_bytes)
+			break;
+		inner |= 1u << d;
+		serial = next;
+		starts /= (double)p->now.extent[d];
+	}
+	fill_counts(p, inner, 1, counts);
+	for (int i = 0; i < g->n; i++) {
+		g->found[i] = g->asked[i];
+		if (fits && !g->at[i].access->write)
+			g->found[i] = min2(g->asked[i], starts *
+			    region_bytes(&g->at[i], counts, sector));
+	}
+}
+
+/* What comes from memory: nothing where all that the program has fits the second
+ * cache; else what blocks that run at once touch, once for all of them. */
+static double memory_bytes(const Launch *l, const Part *p, const Globals *g,
+    int sector)
+{
+	double all[PLAN_DEPTH], wave[PLAN_DEPTH], sum = 0, whole_run = 0;
+	double l2 = 0.75 * (double)l->machine->l2_bytes;
+	double blocks = product_of(p->shape.grid);
+	if ((double)p->now.stage->program_bytes <= l2)
+		return 0;
+	uint32_t loops = p->shape.threads | p->shape.code | p->shape.serial;
+	fill_counts(p, loops, 1e15, all);
+	fill_counts(p, loops, l->at_once, wave);
+	for (int i = 0; i < g->n; i++)
+		whole_run += region_bytes(&g->at[i], all, sector);
+	for (int i = 0; i < g->n; i++) {
+		double once = region_bytes(&g->at[i], all, sector);
+		double each = region_bytes(&g->at[i], wave, sector);
+		double waves = max2(1, blocks / l->at_once);
+		if (whole_run > l2)
+			once = max2(once, min2(each * waves, g->found[i] * blocks));
+		sum += once;
+	}
+	return sum;
+}
+
+/* --- adding up --------------------------------------------------------------------- */
+
+/* A warp's access in cycles of the units that load: as many threads a cycle as
+ * begin, a line or a turn of shared memory each. */
+static double loading_cycles(const Machine *m, const PlanAccess *a,
+    const Touch *t)
+{
+	double begin = m->load_per_cycle > 0
+	    ? (double)m->warp / m->load_per_cycle : 1;
+	if (a->scope == SCOPE_SHARED)
+		return max2(begin, t->turns);
+	return max2(max2(begin, t->lines), t->sectors / 4);
+}
+
+static void add_access(Launch *l, Part *p, Globals *g, const PlanAccess *a,
+    uint32_t steps, double *instructions)
+{
+	int width = width_of(l, p, a);
+	int sector = l->machine->sector_bytes > 0
+	    ? l->machine->sector_bytes : 32;
+	double times = times_made(l, p, a, steps, width);
+	Touch t = warp_touch(&p->now, a, &p->lanes, width);
+	LaunchCost *c = l->cost;
+	*instructions += times;
+	c->loading += p->warps * times * loading_cycles(l->machine, a, &t);
+	if (a->scope == SCOPE_SHARED) {
+		l->shared_touches += p->warps * times;
+		l->turns += p->warps * times * t.turns;
+		return;
+	}
+	l->touches += p->warps * times;
+	l->sectors += p->warps * times * t.sectors;
+	digits_fill(&p->now, a, &g->at[g->n]);
+	g->asked[g->n++] = p->warps * times * t.sectors * sector;
+}
+
+static bool is_read(const PlanStage *s, Scope scope)
+{
+	for (int i = s->nwrites; i < s->naccesses; i++)
+		if (s->accesses[i].scope == scope)
+			return true;
+	return false;
+}
+
+/* Threads wait for what they load as often as a few iterations begin together, and
+ * at barriers for each other. */
+static void add_waiting(Launch *l, const Part *p, double missed)
+{
+	const PlanStage *s = p->now.stage;
+	LaunchCost *c = l->cost;
+	double own = p->runs / p->begins;
+	double rounds = p->begins * ceil(own / TOGETHER - 1e-9);
+	if (is_read(s, SCOPE_GLOBAL) || is_read(s, SCOPE_SHARED))
+		l->from_l1_ns += rounds;
+	if (is_read(s, SCOPE_GLOBAL))
+		l->beyond_ns += rounds * missed;
+	if (s->accesses[0].scope == SCOPE_SHARED) {
+		c->barriers += p->begins * (p->begins > 1 ? 2 : 1);
+		l->apart = true;
+	}
+	for (int d = 0; d < s->nloops; d++)
+		if (s->loops[d].reduce && p->shape.threads >> d & 1)
+			c->waiting += p->begins * EXCHANGE_CYCLES *
+			    log2((double)p->now.extent[d]);
+}
+
+static void add_part(Launch *l, const PlanStage *s)
+{
+	const Machine *m = l->machine;
+	LaunchCost *c = l->cost;
+	Part p;
+	Globals g;
+	g.n = 0;
+	part_fill(l, s, &p);
+	uint32_t steps = s->reduce ? loops_of_steps(&p) : 0;
+	int sector = m->sector_bytes > 0 ? m->sector_bytes : 32;
+	double fma = m->fma_per_cycle > 0 ? m->fma_per_cycle : m->warp;
+	double special = m->special_per_cycle > 0 ? m->special_per_cycle : fma;
+	double issue = m->partitions > 0 ? m->partitions : 1;
+	StageDensity density = stage_density(s, l->values, max2(1,
+	    p.trips.trips[s->nloops] / (double)s->points));
+	double made = density.bodies * density.copies;
+	double operations = arithmetic_of(l, &p) * p.runs * made;
+	double instructions = operations + p.runs * LOOP_INSTRUCTIONS +
+	    BEGIN_INSTRUCTIONS * p.begins;
+	for (int i = 0; i < s->naccesses; i++)
+		if (s->accesses[i].scope == SCOPE_SHARED ||
+		    s->accesses[i].scope == SCOPE_GLOBAL ||
+		    s->accesses[i].scope == SCOPE_LOCAL)
+			add_access(l, &p, &g, &s->accesses[i], steps,
+			    &instructions);
+	c->arithmetic += p.warps * operations * m->warp / fma;
+	c->special += p.warps * s->specials * p.copies * p.runs * made *
+	    m->warp / special;
+	c->issue += p.warps * instructions / issue;
+	if (steps)
+		c->chain += p.runs * made * m->fma_latency *
+		    extents_of(s, l->values, steps & p.shape.code);
+	count_l2(l, &p, &g, sector);
+	double asked = 0, found = 0;
+	for (int i = 0; i < g.n; i++) {
+		asked += g.asked[i];
+		found += g.found[i];
+	}
+	c->asked += asked * c->grid;
+	c->from_l2 += found * c->grid;
+	c->from_memory += memory_bytes(l, &p, &g, sector);
+	add_waiting(l, &p, asked > 0 ? found / asked : 0);
+}
+
+/* Cycles for so many blocks beside each other on one processor. */
+static double together(const Launch *l, double blocks)
+{
+	const LaunchCost *c = l->cost;
+	const double units[] = {c->issue, c->arithmetic, c->special, c->loading};
+	double work = 0, sum = 0;
+	for (int i = 0; i < 4; i++) {
+		work = max2(work, units[i]);
+		sum += units[i];
+	}
+	work += NOT_HIDDEN * (sum - work) + BLOCK_EACH;
+	double warps = ceil(c->threads / max2(l->machine->warp, 1));
+	double parts = l->machine->partitions > 0 ? l->machine->partitions : 1;
+	double own = l->apart ? work : work * min2(1, parts / warps);
+	double all = blocks * work;
+	double most = max2(all, c->waiting + max2(own, c->chain));
+	return most + NOT_HIDDEN * max2(0, all + c->waiting - most);
+}
+
+static void set_seconds(Launch *l)
+{
+	const Machine *m = l->machine;
+	LaunchCost *c = l->cost;
+	double ghz = m->clock_ghz > 0 ? m->clock_ghz : 1;
+	double processors = m->processors > 0 ? m->processors : 1;
+	double missing = c->from_l2 > 0
+	    ? min2(1, c->from_memory / c->from_l2) : 0;
+	double beyond = m->l2_ns + missing * max2(0, m->memory_ns - m->l2_ns);
+	c->waiting += BLOCK_CYCLES + c->barriers * BARRIER_CYCLES +
+	    (l->from_l1_ns * m->l1_ns + l->beyond_ns * beyond) * ghz;
+	double slots = c->resident * processors;
+	double full = floor(c->grid / slots), rest = c->grid - full * slots;
+	double cycles = full * together(l, c->resident);
+	if (rest > 0)
+		cycles += together(l, ceil(rest / processors));
+	const double parts[] = {cycles / ghz * 1e-9,
+	    m->l2_gb_per_s > 0 ? c->from_l2 / m->l2_gb_per_s * 1e-9 : 0,
+	    m->memory_gb_per_s > 0
+		? c->from_memory / (m->memory_gb_per_s * MEMORY_RATE) * 1e-9
+		: 0};
+	double most = 0, sum = 0;
+	for (int i = 0; i < 3; i++) {
+		most = max2(most, parts[i]);
+		sum += parts[i];
+	}
+	c->seconds = most + NOT_HIDDEN * (sum - most) + m->launch_ns * 1e-9;
+	c->sectors = l->touches > 0 ? l->sectors / l->touches : 0;
+	c->turns = l->shared_touches > 0 ? l->turns / l->shared_touches : 0;
+}
+
+/* What is spilled is stored and loaded each time that sums are made. */
+static void add_spills(Launch *l)
+{
+	LaunchCost *c = l->cost;
+	double warps = ceil(c->threads / max2(l->machine->warp, 1));
+	c->loading += 2 * c->spilled * warps;
+	c->issue += 2 * c->spilled * warps;
+}
+
+/* --- launches -------------------------------------------------------------------- */
+
+static void launch_cost(const Plan *plan, const Machine *machine,
+    const int64_t *values, int first, LaunchCost *c)
+{
+	Needs needs = launch_needs(plan, machine, values, first);
+	Launch l = {.machine = machine,
+	    .values = values,
+	    .cost = c,
+	    .shape = needs.shape};
+	*c = (LaunchCost){.first = first};
+	set_occupancy(&l, &needs);
+	if (!c->resident) {
+		c->seconds = INFINITY;
+		return;
+	}
+	for (int i = first; i < plan->nstages; i++)
+		if (plan->stages[i].launch == first)
+			add_part(&l, &plan->stages[i]);
+	add_spills(&l);
+	set_seconds(&l);
+}
+
+bool launch_next(const Plan *plan, const Machine *machine,
+    const int64_t *values, int first, LaunchCost *cost)
+{
+	for (int i = first; i < plan->nstages; i++)
+		if (plan->stages[i].launch == i) {
+			launch_cost(plan, machine, values, i, cost);
+			return true;
+		}
+	return false;
+}

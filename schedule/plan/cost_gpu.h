@@ -1,0 +1,75 @@
+/* What the files share that cost a GPU's launches: launch.c says which stages run
+ * in which, warp.c what threads touch that run together, region.c what many do,
+ * cost_gpu.c adds it up. */
+#ifndef SCHEDULE_COST_GPU_H
+#define SCHEDULE_COST_GPU_H
+
+#include "schedule/plan/cost.h"
+
+enum { WARP_MOST = 64, DIRECTIONS = 3, THREAD_LOOPS = 8,
+	NEEDED_BUFFERS = 64 };
+
+/* --- launch.c ---------------------------------------------------------------- */
+
+/* How the loops of a stage run that do so more than once: one after another, in
+ * the code of one body, or as blocks and threads. */
+typedef struct {
+	uint32_t blocks, threads, code, serial;
+	int64_t grid[DIRECTIONS], block[DIRECTIONS];
+} Shape;
+
+Shape launch_shape(const PlanStage *stage, const int64_t *values);
+double extents_of(
+    const PlanStage *stage, const int64_t *values, uint32_t loops);
+
+/* What the stages of a launch need together. */
+typedef struct {
+	Shape shape;         /* in each direction that of the largest */
+	double threads;      /* of a block */
+	double shared_bytes;
+	double registers, most; /* of a thread, estimated; it can have */
+	double loaded;       /* of these, for what a body loads */
+	int nbuffers, buffers[NEEDED_BUFFERS]; /* counted */
+	Refusal why;         /* it is too much; NULL */
+} Needs;
+Needs launch_needs(const Plan *plan, const Machine *machine,
+    const int64_t *values, int first);
+
+/* --- warp.c -------------------------------------------------------------------- */
+
+/* Which iteration of each thread loop the lanes of a warp are in, idle ones left
+ * out. */
+typedef struct {
+	int n, nloops;
+	int loop[THREAD_LOOPS];
+	int64_t at[THREAD_LOOPS][WARP_MOST];
+} Lanes;
+
+void lanes_fill(const PlanStage *stage, const int64_t *values,
+    const Shape *own, const Shape *launch, int warp, Lanes *lanes);
+
+/* An access by all lanes at once: pieces of `width` bytes. */
+typedef struct {
+	double sectors, lines; /* of global memory */
+	double turns;          /* of shared memory, for its banks */
+} Touch;
+Touch warp_touch(
+    const StageNow *now, const PlanAccess *access, const Lanes *lanes, int width);
+
+/* --- region.c ---------------------------------------------------------------- */
+
+/* Loops that move an access, sorted by how far, in bytes. */
+typedef struct {
+	const PlanAccess *access;
+	int n;
+	int loop[PLAN_DEPTH + 1]; /* PLAN_DEPTH: reads that move alike */
+	int64_t step[PLAN_DEPTH + 1];
+	double held; /* bytes of its buffer */
+} Digits;
+
+void digits_fill(const StageNow *now, const PlanAccess *access, Digits *digits);
+/* Bytes, in whole sectors, that an access touches while each loop has taken
+ * counts[loop] of its iterations. */
+double region_bytes(const Digits *digits, const double *counts, int sector);
+
+#endif

@@ -1,0 +1,240 @@
+/* Launches of a GPU: which stages run in one, which loops of a stage are its blocks
+ * and threads, and what it asks of a processor: threads of a block, bytes that it
+ * shares, registers of a thread.  Too much of one is refused here, before any
+ * compiler. */
+#include <math.h>
+#include <string.h>
+
+#include "schedule/plan/cost_gpu.h"
+
+/* Registers of a thread for addresses, loop variables and what is on its way; of
+ * all that it loads for one body, no more are wanted at once. */
+enum { OWN_REGISTERS = 24, LOADS_KEPT = 32 };
+
+/* As lowering gives it (codegen/lower/lower_launch.c). */
+enum { BUFFER_ALIGN = 64, GRID_X_MOST = INT32_MAX, GRID_MOST = 65535,
+	BLOCK_MOST = 1024, BLOCK_Z_MOST = 64 };
+
+/* Registers are estimated: more than so much too many are refused. */
+#define TOO_MANY 1.1
+
+/* The outermost bound loop; -1: one thread runs the stage. */
+static int bound_loop(const PlanStage *s)
+{
+	uint32_t bound = s->blocks | s->threads;
+	return bound ? s->loops[__builtin_ctz(bound)].var : -1;
+}
+
+static void find_bound(PlanStage *s)
+{
+	s->blocks = s->threads = 0;
+	for (int d = 0; d < s->nloops; d++) {
+		s->blocks |= (uint32_t)loop_is_block(s->loops[d].kind) << d;
+		s->threads |= (uint32_t)loop_is_thread(s->loops[d].kind) << d;
+	}
+}
+
+/* A launch is all that is below one outermost bound loop, or what one thread does
+ * between such. */
+void launch_number(Plan *plan)
+{
+	int serial = -1;
+	for (int i = 0; i < plan->nstages; i++) {
+		PlanStage *s = &plan->stages[i];
+		find_bound(s);
+		int loop = bound_loop(s);
+		s->launch = s->ahead ? -1 : i;
+		if (s->ahead)
+			continue;
+		for (int k = 0; k < i && loop >= 0; k++)
+			if (!plan->stages[k].ahead &&
+			    bound_loop(&plan->stages[k]) == loop) {
+				s->launch = plan->stages[k].launch;
+				break;
+			}
+		if (loop < 0 && serial >= 0)
+			s->launch = serial;
+		serial = loop < 0 ? s->launch : -1;
+	}
+}
+
+/* What a loop stands for: its digits stand beside it. */
+static int64_t iterations(const PlanLoop *l, const int64_t *values)
+{
+	return l->iterations == HANDLE_NONE ? 1 : values[l->iterations];
+}
+
+/* Bound loops are nowhere in the order of a thread; of the others those in code
+ * inside of the innermost that runs make its body. */
+Shape launch_shape(const PlanStage *s, const int64_t *values)
+{
+	Shape shape = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
+	uint32_t others = 0;
+	for (int d = 0; d < s->nloops; d++)
+		others |= (uint32_t)(values[s->loops[d].extent] > 1) << d;
+	shape.blocks = others & s->blocks;
+	shape.threads = others & s->threads;
+	others &= ~(s->blocks | s->threads);
+	for (uint32_t loops = s->blocks; loops; loops &= loops - 1) {
+		const PlanLoop *l = &s->loops[__builtin_ctz(loops)];
+		shape.grid[loop_direction(l->kind)] *= iterations(l, values);
+	}
+	for (uint32_t loops = s->threads; loops; loops &= loops - 1) {
+		const PlanLoop *l = &s->loops[__builtin_ctz(loops)];
+		shape.block[loop_direction(l->kind)] *= iterations(l, values);
+	}
+	while (others) {
+		uint32_t rest = others;
+		int d = last_loop(&rest);
+		if (!loop_in_code(&s->loops[d], values))
+			break;
+		shape.code |= 1u << d;
+		others = rest;
+	}
+	shape.serial = others;
+	return shape;
+}
+
+/* --- what it needs of a processor ------------------------------------------------ */
+
+double extents_of(const PlanStage *s, const int64_t *values, uint32_t loops)
+{
+	double product = 1;
+	while (loops)
+		product *= (double)values[s->loops[last_loop(&loops)].extent];
+	return product;
+}
+
+static bool is_new(Needs *n, int buffer)
+{
+	for (int i = 0; i < n->nbuffers; i++)
+		if (n->buffers[i] == buffer)
+			return false;
+	if (n->nbuffers < NEEDED_BUFFERS)
+		n->buffers[n->nbuffers++] = buffer;
+	return true;
+}
+
+static uint32_t movers_of(const PlanAccess *a, const int64_t *values,
+    uint32_t loops)
+{
+	uint32_t moves = loops & a->movers, doubtful = loops & a->doubtful;
+	while (doubtful) {
+		int d = last_loop(&doubtful);
+		moves |= (uint32_t)access_moves(a, values, d) << d;
+	}
+	return moves;
+}
+
+static double words_of(const PlanAccess *a)
+{
+	return a->bytes > 4 ? a->bytes / 4.0 : 1;
+}
+
+/* A buffer in registers, of which each thread has its share. */
+static double register_share(const PlanStage *s, const PlanAccess *a,
+    const int64_t *values, const Shape *shape)
+{
+	double held = 1;
+	for (int k = 0; k < a->ndim; k++)
+		held *= (double)values[a->held[k]];
+	held /= extents_of(s, values, movers_of(a, values, shape->threads));
+	return max2(1, held) * words_of(a);
+}
+
+/* What a body loads before it computes: of a reduction a step, and the next. */
+static double registers_loaded(
+    const PlanStage *s, const int64_t *values, const Shape *shape)
+{
+	double sum = 0;
+	uint32_t steps = 0;
+	for (int d = 0; d < s->nloops; d++)
+		steps |= (uint32_t)s->loops[d].reduce << d;
+	double ahead = shape->code & steps ? 2 : 1;
+	for (int i = s->nwrites; i < s->naccesses; i++) {
+		const PlanAccess *a = &s->accesses[i];
+		uint32_t moves =
+		    movers_of(a, values, shape->code & ~steps);
+		if (a->scope != SCOPE_REG)
+			sum += extents_of(s, values, moves) * words_of(a) *
+			    ahead;
+	}
+	return min2(sum, LOADS_KEPT);
+}
+
+static void add_stage(Needs *n, const PlanStage *s, const int64_t *values)
+{
+	Shape shape = launch_shape(s, values);
+	for (int k = 0; k < DIRECTIONS; k++) {
+		if (shape.grid[k] > n->shape.grid[k])
+			n->shape.grid[k] = shape.grid[k];
+		if (shape.block[k] > n->shape.block[k])
+			n->shape.block[k] = shape.block[k];
+	}
+	for (int i = 0; i < s->naccesses; i++) {
+		const PlanAccess *a = &s->accesses[i];
+		if (a->scope == SCOPE_GLOBAL || !is_new(n, a->buffer))
+			continue;
+		if (a->scope == SCOPE_SHARED)
+			n->shared_bytes += ceil((double)values[a->elements] *
+			    a->bytes / BUFFER_ALIGN) * BUFFER_ALIGN;
+		if (a->scope == SCOPE_REG)
+			n->registers += register_share(s, a, values, &shape);
+	}
+	n->loaded = max2(n->loaded, registers_loaded(s, values, &shape));
+}
+
+/* Registers that the threads of one block can have at most. */
+static double registers_most(const Machine *m, double threads)
+{
+	double most = m->thread_registers > 0 ? m->thread_registers : 1e9;
+	if (m->processor_registers <= 0 || m->warp <= 0)
+		return most;
+	double warps = ceil(threads / m->warp);
+	double parts = m->partitions > 0 ? m->partitions : 1;
+	double each = m->processor_registers / (ceil(warps / parts) * parts);
+	double unit = m->register_unit > 0 ? m->register_unit : m->warp;
+	return min2(most, floor(each / unit) * unit / m->warp);
+}
+
+static Refusal too_large(const Machine *m, const Needs *n)
+{
+	const Shape *s = &n->shape;
+	if (s->grid[0] > GRID_X_MOST || s->grid[1] > GRID_MOST ||
+	    s->grid[2] > GRID_MOST)
+		return "a launch has too many blocks";
+	if (s->block[0] > BLOCK_MOST || s->block[1] > BLOCK_MOST ||
+	    s->block[2] > BLOCK_Z_MOST ||
+	    (m->block_threads && n->threads > m->block_threads))
+		return "a block has too many threads";
+	if (m->block_shared && n->shared_bytes > (double)m->block_shared)
+		return "a block shares too many bytes";
+	if (n->registers > n->most * TOO_MANY)
+		return "the registers of a block's threads do not fit";
+	return NULL;
+}
+
+Needs launch_needs(const Plan *plan, const Machine *m, const int64_t *values,
+    int first)
+{
+	Needs n = {.shape = {.grid = {1, 1, 1}, .block = {1, 1, 1}}};
+	for (int i = first; i < plan->nstages; i++)
+		if (plan->stages[i].launch == first)
+			add_stage(&n, &plan->stages[i], values);
+	const int64_t *block = n.shape.block;
+	n.threads = (double)block[0] * (double)block[1] * (double)block[2];
+	n.registers += OWN_REGISTERS + n.loaded;
+	n.most = registers_most(m, n.threads);
+	n.why = too_large(m, &n);
+	return n;
+}
+
+Refusal plan_launches(
+    const Plan *plan, const Machine *machine, const int64_t *values)
+{
+	Refusal why = NULL;
+	for (int i = 0; i < plan->nstages && !why; i++)
+		if (plan->stages[i].launch == i)
+			why = launch_needs(plan, machine, values, i).why;
+	return why;
+}
