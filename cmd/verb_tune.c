@@ -484,21 +484,27 @@ static int run_programs(Run *run, Stores *stores)
 }
 
 /* For a GPU that is not here the model's best are compiled, and looked at. */
-static bool is_static(Arena *arena, const TuneVerb *v, Target **target)
+static bool is_static(Arena *arena, const TuneVerb *v, const TuneOptions *o,
+    StaticTune *t)
 {
 	Error error = {0};
+	char why[512];
 	const char *asked = target_asked(v->target);
-	*target = asked ? target_parse(arena, asked, &error) : NULL;
-	return *target && (*target)->kind == TARGET_CUDA;
+	t->target = asked ? target_parse(arena, asked, &error) : NULL;
+	if (!t->target || t->target->kind != TARGET_CUDA || o->replay_db ||
+	    o->measure.machine != MACHINE_REAL ||
+	    measure_can(t->target, false, why, sizeof why))
+		return false;
+	t->why = arena_strdup(arena, why);
+	return true;
 }
 
 static int run_static(Arena *arena, const TuneVerb *v, const TuneOptions *o,
-    const Target *target, double start_s, const ProgramVec *programs)
+    const StaticTune *found, double start_s, const ProgramVec *programs)
 {
 	StaticTune t = {.common = &v->common,
-	    .target = target,
-	    .why = arena_printf(arena, "there is no device for '%s' here",
-		target->text),
+	    .target = found->target,
+	    .why = found->why,
 	    .candidates = o->trials >= 0 ? o->trials : STATIC_CANDIDATES,
 	    .seed = o->seed,
 	    .end_s = o->time_s >= 0 ? start_s + o->time_s : INFINITY};
@@ -512,13 +518,13 @@ static int tune_run(void *options, int n, char **operands)
 	ProgramVec programs = {0};
 	Stores stores = {0};
 	TuneOptions o;
-	Target *target;
+	StaticTune looked;
 	double start_s = measure_now();
 	int code = read_options(v, &o);
 	if (code == EXIT_DONE)
 		code = specs_load(arena, &v->common, n, operands, &programs);
-	if (code == EXIT_DONE && is_static(arena, v, &target)) {
-		code = run_static(arena, v, &o, target, start_s, &programs);
+	if (code == EXIT_DONE && is_static(arena, v, &o, &looked)) {
+		code = run_static(arena, v, &o, &looked, start_s, &programs);
 	} else if (code == EXIT_DONE) {
 		Run run = run_of(arena, v, &programs);
 		run.options = o;

@@ -107,3 +107,21 @@ ok not-measured has out '"measured": *false'
 PATH=$tmp/bin CUDA_HOME=$tmp exits looked-at-without-ptxas 0 away/tunec tune \
 	"$matmul" --target "$target" --trials 1 --db none.db
 ok says-ptxas-is-missing has err 'ptxas is missing'
+
+# Tuning on a device: one whose kernels compute nothing, and one that is lost.
+ln -s libcuda.so libcuda.so.1
+ok device-is-listed sh -c "'$TUNEC' target | grep -q 'cuda gpu, Fake 0'"
+rm -f log
+exits wrong-results 1 "$TUNEC" tune "$matmul" --target "$target" --trials 2 \
+	--db wrong.jsonl
+ok wrong-is-said has err 'wrong: c\['
+ok was-launched has log 'matmul_square_512_k0 grid'
+ok wrong-is-stored has wrong.jsonl '"outcome":"wrong"'
+printf 'tunec: 1\nname: sticky\ninputs: {x: "f32[64]"}\ncompute: |\n  y[i < 64] = x[i] + 1\n' >s.yaml
+exits lost-device 1 "$TUNEC" tune s.yaml --target "$target" --trials 2 \
+	--db lost.jsonl
+ok loss-is-said has err 'ILLEGAL_ADDRESS'
+ok loss-is-a-crash has lost.jsonl '"outcome":"crash"'
+FAKE_CUDA_INIT=803 exits no-driver 0 "$TUNEC" tune "$matmul" \
+	--target "$target" --trials 1 --db none.db
+ok driver-s-trouble-is-said has err 'SYSTEM_DRIVER_MISMATCH'

@@ -15,13 +15,14 @@
 
 typedef unsigned long long Pointer;
 
-typedef struct {
+typedef struct Kernel {
 	char name[256];
 	int threads; /* that it can have */
+	struct Kernel *next; /* all that there ever were */
 } Kernel;
 
 static int stuck; /* the error that stays */
-static int libraries;
+static Kernel *kernels;
 static double clock_ms;
 
 #define STICKY                                                                 \
@@ -130,7 +131,6 @@ static int load(void **out, const char *image)
 	if (!strstr(image, ".entry"))
 		return 218; /* no PTX */
 	*out = strdup(image);
-	libraries++;
 	return 0;
 }
 
@@ -180,6 +180,8 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
 	Kernel *k = calloc(1, sizeof *k);
 	snprintf(k->name, sizeof k->name, "%s", name);
 	k->threads = strstr(name, "deep") ? 64 : 1024;
+	k->next = kernels;
+	kernels = k;
 	*function = k;
 	return 0;
 }

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-const DeviceDriver *const device_drivers[] = {&device_opencl, NULL};
+const DeviceDriver *const device_drivers[] = {
+    &device_opencl, &device_cuda, NULL};
 
 const DeviceDriver *device_driver(const char *name)
 {

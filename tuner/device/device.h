@@ -6,6 +6,8 @@
  *                     own: a driver starts threads, and may crash or hang
  *     opencl.c        the ICD loader, found at run time; its devices
  *     opencl_run.c    programs, buffers, launches and their times there
+ *     cuda_driver.c   libcuda, found at run time; its devices
+ *     cuda_run.c      the same of CUDA's
  *
  *     DeviceDriver opencl                 what a driver can do
  *       Device                            one that is open: its queue
@@ -111,7 +113,7 @@ typedef struct {
 	    double *seconds, Error *error);
 } DeviceDriver;
 
-extern const DeviceDriver device_opencl;
+extern const DeviceDriver device_opencl, device_cuda;
 
 /* device.c: all, NULL behind the last; one by its name, or NULL */
 extern const DeviceDriver *const device_drivers[];

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/cuda/cuda.h"
 #include "lib/hash.h"
 #include "tuner/measure/measure_kernel.h"
 
@@ -37,10 +38,7 @@ static Status emit(Loaded *k, Error *error)
 		emit_device(&k->object, &lowered, 1, t, &comment);
 		return STATUS_OK;
 	}
-	const LlvmModule *llvm = llvm_module(error);
-	return !llvm ? error->status
-		     : llvm->compile(&lowered, 1, t->triple, t->cpu, t->attrs,
-			   LLVM_ASSEMBLY, &k->object, error);
+	return cuda_ptx(&lowered, 1, t, &comment, &k->object, error);
 }
 
 /* Of the text and the launches, which are not part of it. */
