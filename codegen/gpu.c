@@ -49,6 +49,7 @@ static int64_t shared_least(const Gpu *gpu)
 
 void gpu_machine(const Gpu *gpu, Machine *machine)
 {
+	int capability = atoi(gpu->arch + strlen("sm_"));
 	*machine = (Machine){
 	    .gpu = true,
 	    .threads = 1,
@@ -73,7 +74,8 @@ void gpu_machine(const Gpu *gpu, Machine *machine)
 	    .block_shared = gpu->shared_own * (int64_t)KIB,
 	    .block_shared_most = gpu->shared_most * (int64_t)KIB,
 	    .block_shared_own = gpu->shared_kept,
-	    .async_copies = atoi(gpu->arch + strlen("sm_")) >= 80,
+	    .async_copies = capability >= 80,
+	    .capability = capability,
 	    .processor_shared = gpu->shared_all * (int64_t)KIB,
 	    .processor_shared_least = shared_least(gpu),
 	    .shared_unit = gpu->shared_unit,

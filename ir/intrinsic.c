@@ -6,11 +6,27 @@
 
 static const Intrinsic intrinsics[] = {
 #define INTRINSIC(name, a, b, sum, terms)                                      \
-	{#name, DT_##a, DT_##b, DT_##sum, terms},
+	{#name, DT_##a, DT_##b, DT_##sum, terms, 0, 0, 0},
+#define FRAGMENT(name, a, b, sum, rows, columns, terms, capability)
 #include "ir/intrinsics.def"
 #undef INTRINSIC
+#undef FRAGMENT
+#define INTRINSIC(name, a, b, sum, terms)
+#define FRAGMENT(name, a, b, sum, rows, columns, terms, capability)            \
+	{#name, DT_##a, DT_##b, DT_##sum, terms, rows, columns, capability},
+#include "ir/intrinsics.def"
+#undef INTRINSIC
+#undef FRAGMENT
 };
-enum { COUNT = sizeof intrinsics / sizeof *intrinsics };
+enum {
+#define INTRINSIC(name, a, b, sum, terms) NUMBER_##name,
+#define FRAGMENT(name, a, b, sum, rows, columns, terms, capability)
+#include "ir/intrinsics.def"
+#undef INTRINSIC
+#undef FRAGMENT
+	PLAIN,
+	COUNT = sizeof intrinsics / sizeof *intrinsics
+};
 
 int intrinsic_find(const char *name)
 {
@@ -28,15 +44,34 @@ const Intrinsic *intrinsic_at(int number)
 
 int intrinsic_count(void)
 {
-	return COUNT;
+	return PLAIN;
 }
 
 const Intrinsic *intrinsic_of(DType a, DType b)
 {
-	for (int i = 0; i < COUNT; i++)
+	for (int i = 0; i < PLAIN; i++)
 		if (intrinsics[i].a == a && intrinsics[i].b == b)
 			return &intrinsics[i];
 	return NULL;
+}
+
+const Intrinsic *fragment_of(DType a, DType b, int terms)
+{
+	for (int i = PLAIN; i < COUNT; i++)
+		if (intrinsics[i].a == a && intrinsics[i].b == b &&
+		    intrinsics[i].terms == terms)
+			return &intrinsics[i];
+	return NULL;
+}
+
+int fragment_word(const Intrinsic *in)
+{
+	return 4 / dtype_bytes(in->a);
+}
+
+int fragment_lanes(const Intrinsic *in, bool b)
+{
+	return (b ? in->columns : in->rows) * in->terms / 32;
 }
 
 static bool is_operand(const Expr *e)
@@ -54,4 +89,12 @@ const Intrinsic *intrinsic_of_body(const Expr *body)
 	if (!in)
 		in = intrinsic_of(b, a);
 	return in && in->sum == body->type ? in : NULL;
+}
+
+bool fragment_sums(const Intrinsic *in, const Expr *body)
+{
+	return body->op == OP_MUL && is_operand(body->arg[0]) &&
+	    is_operand(body->arg[1]) && body->type == in->sum &&
+	    body->arg[0]->arg[0]->type == in->a &&
+	    body->arg[1]->arg[0]->type == in->b;
 }

@@ -56,6 +56,7 @@ typedef struct {
 	int l1_ns, l2_ns, memory_ns; /* until what is loaded is there */
 	int launch_ns;          /* between a kernel and the next */
 	bool async_copies;      /* to shared memory, past the registers */
+	int capability;         /* 10*major + minor of NVIDIA's; 0: another's */
 } Machine;
 
 /* occupancy.c: how many blocks a processor of a GPU runs at once. */

@@ -6,6 +6,7 @@
  *     module_llvm_address.c   addresses that move with loops
  *     module_llvm_memory.c    loads, stores
  *     module_llvm_op.c        operations on temporaries
+ *     module_llvm_fragment.c  products of a GPU's warp
  *     module_llvm_convert.c   conversions between element types
  *     module_llvm_load.c      an object linked into this process
  *     module_llvm_value.c     types, constants, calls of intrinsics and libm */
@@ -88,6 +89,9 @@ LLVMValueRef llvm_launch_xor(
     LlvmGen *gen, DType dtype, LLVMValueRef x, int64_t bits);
 void llvm_launch_copies(LlvmGen *gen, const LowNode *node); /* COMMIT, WAIT */
 LLVMValueRef llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer);
+
+/* module_llvm_fragment.c */
+LLVMValueRef llvm_mma(LlvmFunction *f, const LowNode *node, LLVMValueRef *args);
 
 /* module_llvm_op.c: an index is held in 32 bits where its range and the target
  * have it so: as DT_I32, else as its own type */

@@ -78,18 +78,79 @@ static V to_memory(LlvmGen *gen, DType type, int lanes, V x)
 			       : x;
 }
 
+/* Bytes of a vector that are loaded or stored at once.  LLVM's NVPTX back end
+ * takes several bytes as words, however they are aligned. */
+static int piece_bytes(const LlvmGen *gen, DType type, int lanes, int align)
+{
+	int bytes = lanes * dtype_bytes(type);
+	bool words = gen->arch == ARCH_NVPTX && dtype_bytes(type) == 1;
+	return words && align < bytes ? align : bytes;
+}
+
+static V lanes_behind(LlvmGen *gen, V pointer, int lanes)
+{
+	V n = llvm_int(gen, 64, lanes, 1);
+	return lanes ? LLVMBuildGEP2(gen->builder,
+			   llvm_int_type(gen, 8, 1), pointer, &n, 1, "")
+		     : pointer;
+}
+
+/* Of bytes, in pieces. */
+static V load_bytes(LlvmGen *gen, V pointer, int lanes, int piece)
+{
+	LLVMBuilderRef b = gen->builder;
+	V all = LLVMGetPoison(llvm_int_type(gen, 8, lanes));
+	for (int at = 0; at < lanes; at += piece) {
+		V x = LLVMBuildLoad2(b, llvm_int_type(gen, 8, piece),
+		    lanes_behind(gen, pointer, at), "");
+		LLVMSetAlignment(x, (unsigned)piece);
+		for (int i = 0; i < piece; i++)
+			all = LLVMBuildInsertElement(b, all,
+			    piece > 1 ? llvm_pick(gen, x, i, 1, 1) : x,
+			    llvm_int(gen, 32, at + i, 1), "");
+	}
+	return all;
+}
+
+static void store_bytes(LlvmGen *gen, V pointer, V x, int lanes, int piece)
+{
+	for (int at = 0; at < lanes; at += piece)
+		LLVMSetAlignment(
+		    LLVMBuildStore(gen->builder, llvm_pick(gen, x, at, 1, piece),
+			lanes_behind(gen, pointer, at)),
+		    (unsigned)piece);
+}
+
+static V load_aligned(
+    LlvmFunction *f, DType type, int lanes, V pointer, int align)
+{
+	int piece = piece_bytes(f->gen, type, lanes, align);
+	if (piece < lanes * dtype_bytes(type))
+		return load_bytes(f->gen, pointer, lanes, piece);
+	V x = LLVMBuildLoad2(f->gen->builder, memory_type(f->gen, type, lanes),
+	    pointer, "");
+	LLVMSetAlignment(x, (unsigned)align);
+	return x;
+}
+
 static V load(LlvmFunction *f, const LowNode *node, DType type, int lanes)
 {
-	V x = LLVMBuildLoad2(f->gen->builder, memory_type(f->gen, type, lanes),
-	    llvm_address(f, node), "");
-	LLVMSetAlignment(x, alignment(f, node));
-	return from_memory(f->gen, type, tag(f, node, x));
+	V x = load_aligned(f, type, lanes, llvm_address(f, node),
+	    (int)alignment(f, node));
+	return from_memory(
+	    f->gen, type, LLVMIsALoadInst(x) ? tag(f, node, x) : x);
 }
 
 static void store(LlvmFunction *f, const LowNode *node, DType type, int lanes)
 {
 	LlvmGen *gen = f->gen;
 	V x = to_memory(gen, type, lanes, llvm_temp_read(f, node->arg[0]));
+	int piece =
+	    piece_bytes(gen, type, lanes, (int)alignment(f, node));
+	if (piece < lanes * dtype_bytes(type)) {
+		store_bytes(gen, llvm_address(f, node), x, lanes, piece);
+		return;
+	}
 	V s = LLVMBuildStore(gen->builder, x, llvm_address(f, node));
 	LLVMSetAlignment(s, alignment(f, node));
 	tag(f, node, s);
@@ -276,9 +337,7 @@ static void copy_async(LlvmFunction *f, const LowNode *node, DType type)
 	V to = llvm_address(f, node), from = llvm_address(f, &source);
 	piece = piece > bytes ? bytes : piece;
 	if (piece < 4) {
-		V x = LLVMBuildLoad2(b,
-		    memory_type(gen, type, (int)node->i), from, "");
-		LLVMSetAlignment(x, (unsigned)piece);
+		V x = load_aligned(f, type, (int)node->i, from, piece);
 		LLVMSetAlignment(LLVMBuildStore(b, x, to), (unsigned)bytes);
 		return;
 	}

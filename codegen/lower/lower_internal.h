@@ -12,6 +12,7 @@
  *     lower_demand.c elements that nobody uses: likewise
  *     lower_expr.c   values of bodies
  *     lower_dot.c    steps of a reduction as one operation
+ *     lower_fragment.c  the same of a warp's threads together
  *     lower_math*.c  functions of vectors
  *     lower_across.c lanes of a reduction to one value
  *     lower_threads.c  likewise what threads have of one
@@ -388,6 +389,10 @@ void across_threads(Lower *l, int stage, Value *v, int n);
  * at the loop around it; `masked`: also where lanes do not count.  False where
  * it has to be repeated. */
 bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b);
+
+/* lower_fragment.c: the tensorized loops as one MMA of the warp; false: they have
+ * to be repeated. */
+bool fragment_step(Lower *l, int stage);
 
 /* lower_math.c: are functions written out for so many lanes, rather than libm's?
  * One of a vector, to 2 ulp; -1: none here.  `peak`: of x

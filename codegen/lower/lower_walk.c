@@ -272,6 +272,8 @@ static bool tensor_step(Lower *l, int stage)
 	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
 	DType type = l->nest->buffers.at[s->buffer].type;
 	int a, b, into, outer = l->stage;
+	if (intrinsic_at(s->intrinsic)->rows)
+		return fragment_step(l, stage);
 	l->stage = stage;
 	if (!dot_operands(l, stage, reg || accumulator(l, s) >= 0, &a, &b)) {
 		l->stage = outer;

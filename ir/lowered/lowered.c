@@ -177,6 +177,18 @@ bool low_op_has_buffer(LowOpcode op)
 	return ops[op].memory != MEMORY_NONE;
 }
 
+bool low_op_is_warps(LowOpcode op)
+{
+	return op == LOW_WARP_XOR || op == LOW_MMA;
+}
+
+const Intrinsic *low_fragment(const LowFunction *f, const LowNode *mma)
+{
+	const LowTemp *a = &f->temps.at[mma->arg[0]];
+	return fragment_of(a->type, f->temps.at[mma->arg[1]].type,
+	    a->lanes * LOW_WARP / 16);
+}
+
 int64_t low_affine_align(const LowAffine *a, DType type, int64_t align)
 {
 	int64_t bytes = dtype_bytes(type);

@@ -25,6 +25,7 @@
 #define IR_LOWERED_H
 
 #include "ir/expr.h"
+#include "ir/intrinsic.h"
 #include "ir/loop.h"
 #include "ir/program.h"
 #include "lib/lookup.h"
@@ -182,6 +183,9 @@ bool low_op_reads(LowOpcode op);  /* a buffer */
 bool low_op_writes(LowOpcode op);
 bool low_op_is_comparison(LowOpcode op);
 bool low_op_has_buffer(LowOpcode op); /* any of these, or a hint */
+bool low_op_is_warps(LowOpcode op); /* all threads of a warp do it at once */
+/* Of an MMA; NULL: there is none with these operands. */
+const Intrinsic *low_fragment(const LowFunction *f, const LowNode *mma);
 /* What every address of this form is a multiple of, in bytes, where the buffer
  * begins at a multiple of `align`; at most that. */
 int64_t low_affine_align(const LowAffine *a, DType type, int64_t align);

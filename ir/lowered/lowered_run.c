@@ -269,7 +269,7 @@ static bool run_thread(Runner *r, const Code *code, Thread *thread, int number)
  * which did not reach it. */
 static bool exchange(Runner *r, Thread *warp, int first, int n)
 {
-	Scalar values[LOW_WARP];
+	Scalar *frames[LOW_WARP];
 	int at = 0;
 	while (warp[at].state != RUN_EXCHANGE)
 		at++;
@@ -279,13 +279,12 @@ static bool exchange(Runner *r, Thread *warp, int first, int n)
 			return run_fail(r, code, warp[at].frame,
 			    "thread %d is at an exchange that thread %d of its "
 			    "warp is not at", first + at, first + i);
-		values[i] = warp[i].frame[code->a];
+		frames[i] = warp[i].frame;
 	}
 	if (n < LOW_WARP)
 		return run_fail(r, code, warp->frame,
 		    "thread %d is in a warp of %d threads", first, n);
-	for (int i = 0; i < n; i++)
-		warp[i].frame[code->d] = values[i ^ code->number];
+	code->exchange(code, frames);
 	return true;
 }
 
@@ -400,6 +399,7 @@ static int64_t flops_of(const Code *code)
 	case LOW_MATH: return code->type == DT_INDEX ? 0 : code->lanes;
 	case LOW_FMA: return 2 * code->lanes;
 	case LOW_DOT: return 2 * code->sources;
+	case LOW_MMA: return 2 * code->lanes * code->fragment->terms;
 	default: return 0;
 	}
 }

@@ -4,6 +4,7 @@
  *     lowered_run.c          runs the code
  *     lowered_run_compile.c  tree -> code
  *     lowered_run_op.c       what operations on temporaries do
+ *     lowered_run_warp.c     what a warp's threads do together
  *     lowered_run_memory.c   loads, stores, bounds
  *     lowered_run_async.c    copies on their way
  *     lowered_run_race.c     who touched which element when
@@ -55,6 +56,7 @@ struct Code {
 	CodeKind kind;
 	LowOpcode op;
 	void (*run)(const Code *code, Scalar *frame);
+	void (*exchange)(const Code *code, Scalar *const *frames); /* a warp's */
 	int d, a, b, c;     /* slots; -1: none */
 	int lanes;          /* of d, or of what is stored */
 	DType type, from;   /* of d or the buffer; of a */
@@ -70,6 +72,7 @@ struct Code {
 			       COPY_ASYNC: elements; WAIT: groups */
 	const int *shuffle;
 	int sources;        /* lanes of a */
+	const Intrinsic *fragment; /* MMA */
 	Op math;
 	int temp;           /* UNDEFINED, LOOP, NEXT, INDEX: the temporary */
 	int bound;          /* LOOP, NEXT: slot of the number of iterations */
@@ -132,6 +135,8 @@ void code_compile(Arena *arena, const LowFunction *f, CodeFunction *out);
 
 /* lowered_run_op.c: what code of this operation runs */
 void code_choose_op(Code *code);
+/* lowered_run_warp.c: the same of a warp's */
+void code_choose_exchange(Code *code, const LowFunction *f, const LowNode *node);
 
 /* lowered_run.c: the message of a failure at `code`, where loops stood */
 bool run_fail(Runner *r, const Code *code, const Scalar *frame,

@@ -96,7 +96,7 @@ static CodeKind kind_of(const Compiler *c, const LowNode *node)
 		return CODE_MEMORY;
 	if (node->op == LOW_BARRIER)
 		return CODE_BARRIER;
-	if (node->op == LOW_WARP_XOR)
+	if (low_op_is_warps(node->op))
 		return CODE_EXCHANGE;
 	return node->dst >= 0 && c->f->temps.at[node->dst].range.known
 	    ? CODE_INDEX : CODE_OP;
@@ -141,6 +141,8 @@ static void compile_op(Compiler *c, const LowNode *node)
 	if (code.kind == CODE_OP || code.kind == CODE_INDEX ||
 	    code.kind == CODE_DIVIDE)
 		code_choose_op(&code);
+	if (code.kind == CODE_EXCHANGE)
+		code_choose_exchange(&code, c->f, node);
 	if (node->op == LOW_CONST)
 		code.constant = constant_of(node, code.type);
 	vec_push(c->arena, &c->out->code, code);

@@ -338,6 +338,12 @@ static void argument_shape(
 	case LOW_SCATTER:
 		*type = i == 0 ? buffer : i == 1 ? DT_INDEX : DT_BOOL;
 		break;
+	case LOW_MMA:
+		if (i < 2) { /* check_mma knows more */
+			*type = ANY_TYPE;
+			*lanes = temps[n->arg[i]].lanes;
+		}
+		break;
 	case LOW_DOT:
 		if (i < 2) { /* check_dot knows more */
 			*type = ANY_TYPE;
@@ -470,6 +476,19 @@ static bool check_warp_xor(Verify *v, const LowNode *n)
 	return true;
 }
 
+static bool check_mma(Verify *v, const LowNode *n)
+{
+	const LowTemp *temps = v->f->temps.at, *d = &temps[n->dst];
+	const LowTemp *a = &temps[n->arg[0]], *b = &temps[n->arg[1]];
+	const Intrinsic *in = low_fragment(v->f, n);
+	REQUIRE(v, in && b->lanes == fragment_lanes(in, true),
+	    "MMA: no fragment of %s and %s", a->name, b->name);
+	REQUIRE(v, v->thread || v->block, "MMA outside of a thread block");
+	REQUIRE(v, d->type == in->sum && d->lanes == FRAGMENT_SUMS,
+	    "MMA: %s is not of %s", temp_name(v, n->dst), in->name);
+	return true;
+}
+
 static bool check_extras(Verify *v, const LowNode *n)
 {
 	switch (n->op) {
@@ -514,6 +533,7 @@ static bool check_extras(Verify *v, const LowNode *n)
 		REQUIRE(v, n->op == LOW_COMMIT || n->i >= 0, "WAIT of %lld",
 		    (long long)n->i);
 		return true;
+	case LOW_MMA: return check_mma(v, n);
 	case LOW_DOT: return check_dot(v, n);
 	default: return true;
 	}
@@ -561,7 +581,7 @@ static bool check_around(Verify *v, const LowNode *loop, bool (*same)(LoopKind))
 			others++;
 		else if (n->kind == LOWNODE_OP)
 			memory |= low_op_has_buffer(n->op) ||
-			    n->op == LOW_BARRIER || n->op == LOW_WARP_XOR;
+			    n->op == LOW_BARRIER || low_op_is_warps(n->op);
 	}
 	v->split_launch = true;
 	REQUIRE(v, !inner || !memory, "memory is used in %s, between two loops "

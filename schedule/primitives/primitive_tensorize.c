@@ -4,7 +4,12 @@
  *   ->
  *     dot4_u8i8 { for ki in 4 ... }
  *
- * Legal if the loop, the body and the types match the description in
+ * Of a fragment: three loops from one inwards, of the reduction as many steps as
+ * it has terms, and two rows and two columns, which a thread has of it.
+ *
+ *     for i8 in 2 for j1 in 2 for ki in 16   c[...] += f32(a[...]) * f32(b[...])
+ *
+ * Legal if the loops, the body and the types match the description in
  * ir/intrinsics.def.  What it means does not change: code generation may use the
  * instruction where the target has it. */
 #include "schedule/internal.h"
@@ -26,6 +31,42 @@ static Refusal parameters(const Call *call, Tensorize *p)
 	return p->intrinsic < 0 ? "there is no such intrinsic" : NULL;
 }
 
+/* Two loops of a row and a column, and the steps, in any order. */
+static Refusal unit_legal(const Nest *nest, const Intrinsic *in, int loop)
+{
+	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
+	int first = nest_loop_position(nest, loop), steps = 0, axis = -1;
+
+	if (s->nloops - first != 3)
+		return "a fragment is three loops";
+	for (int i = first; i < s->nloops; i++) {
+		const Var *v = &nest->vars.at[s->loops[i]];
+		int n = v->reduce ? in->terms : 2;
+		if (edit_fixed_extent(nest, s->loops[i]) !=
+		    tape_const(nest->tape, n))
+			return "a loop of the fragment has not as many iterations";
+		steps += v->reduce;
+		if (!v->reduce && (v->axis < 0 || v->axis == axis))
+			return "a fragment has a loop of rows and one of columns";
+		axis = v->reduce ? axis : v->axis;
+	}
+	return steps == 1 ? NULL : "a fragment has one loop of the reduction";
+}
+
+static Refusal fragment_legal(
+    const Nest *nest, const Intrinsic *in, int loop)
+{
+	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
+
+	if (s->reduce != REDUCE_SUM || !fragment_sums(in, s->body))
+		return "the body is not what the intrinsic computes";
+	if (dtype_is_float(in->sum) &&
+	    edit_is_exact(nest, nest->vars.at[loop].stage))
+		return "exact numerics keep the order of the reduction";
+	Refusal why = unit_legal(nest, in, loop);
+	return why ? why : edit_unit_legal(nest, loop);
+}
+
 Refusal tensorize_legal(const Call *call)
 {
 	const Nest *nest = call->nest;
@@ -41,6 +82,8 @@ Refusal tensorize_legal(const Call *call)
 	if (s->intrinsic >= 0 ||
 	    (s->tensor_loop >= 0 && s->tensor_loop != p.loop))
 		return "the block has a unit already";
+	if (in->rows)
+		return fragment_legal(nest, in, p.loop);
 	if (s->reduce != REDUCE_SUM || intrinsic_of_body(s->body) != in)
 		return "the body is not what the intrinsic computes";
 	if (!nest->vars.at[p.loop].reduce ||

@@ -20,6 +20,11 @@ typedef struct {
 static const Product products[] = {
     {"product_f32", "sm_75", "128"},
     {"product_f32", "sm_80", "256"},
+    {"product_f16", "sm_80", "256"}, {"product_f16", "sm_75", "128"},
+    {"product_bf16", "sm_90a", "128"},
+    /* whose tiles do not divide */
+    {"product_f32", "sm_75", "101"}, {"product_f32", "sm_80", "70"},
+    {"product_i8", "sm_80", "256"}, {"product_i8", "sm_75", "128"},
 };
 enum { NPRODUCTS = sizeof products / sizeof *products };
 

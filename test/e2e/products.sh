@@ -44,3 +44,20 @@ for arch in sm_75 sm_80 sm_90a; do
 	ok f32-$arch-asynchronous [ "$(count product_f32 'LDGSTS.*')" = 10 ]
 	ok f32-$arch-past-registers [ "$(count product_f32 'LDG[.].*|STS.*')" = 0 ]
 done
+
+# Fragments, by instructions of the matrix unit, fed by asynchronous copies.
+for case in f16:HMMA.16816.F32 bf16:HMMA.16816.F32.BF16 i8:IMMA.16832.S8.S8; do
+	name=product_${case%%:*}
+	for arch in sm_80 sm_90a; do
+		ok $name-$arch build $name $arch
+		ok $name-$arch-no-spill assembled $name
+		looked_at || continue
+		ok $name-$arch-mma [ "$(count $name "${case#*:}")" = 64 ]
+		ok $name-$arch-words [ "$(count $name 'LDS')" -le 83 ]
+		ok $name-$arch-asynchronous [ "$(count $name 'LDGSTS.*128')" = 8 ]
+		ok $name-$arch-past-registers \
+			[ "$(count $name 'LDG[.].*|STS.*')" = 0 ]
+		ok $name-$arch-barriers [ "$(count $name 'BAR.*')" = 1 ]
+		ok $name-$arch-others [ "$(cut -d ' ' -f 2 $name.loop)" -le 210 ]
+	done
+done

@@ -740,7 +740,8 @@ static void add_op(Cases *cases, LowOpcode op)
 /* What the threads of a GPU's block do together. */
 static bool is_of_threads(LowOpcode op)
 {
-	return op == LOW_BARRIER || op == LOW_WARP_XOR;
+	return op == LOW_BARRIER || low_op_is_warps(op) ||
+	    op == LOW_COPY_ASYNC || op == LOW_COMMIT || op == LOW_WAIT;
 }
 
 static Cases all_cases(void)

@@ -183,6 +183,18 @@ static void verify(void **state)
 	refused(&q, "two are named 'y_8'");
 	low_op(q.arena, &q.f.body, LOW_BARRIER, -1, -1, -1, -1);
 	refused(&q, "BARRIER outside of a thread block");
+	static const DType types[] = {DT_F16, DT_F16, DT_F32};
+	int of[3];
+	for (int lanes = 4; lanes <= 8; lanes += 4) {
+		for (int i = 0; i < 3; i++) {
+			of[i] = low_temp(q.arena, &q.f, types[i],
+			    i ? 4 : lanes, "m");
+			low_op(q.arena, &q.f.body, LOW_CONST, of[i], -1, -1, -1);
+		}
+		low_op(q.arena, &q.f.body, LOW_MMA, of[2], of[0], of[1], of[2]);
+		refused(&q, lanes == 4 ? "MMA: no fragment of m_10 and m_11"
+				       : "MMA outside of a thread block");
+	}
 	low_op(q.arena, &q.f.body, LOW_WAIT, -1, -1, -1, -1);
 	refused(&q, "WAIT outside of a thread block");
 	LowNode *copy =

@@ -249,6 +249,8 @@ static const Case chain[] = {
     {"compute_at(p, c.j)", "blockize(c.j)", "placed below the loop"},
     {"parallel(c.j)", "blockize(c.j)", "is annotated"},
     {"", "tensorize(c.k, dot4_u8i8)", "is not what the intrinsic computes"},
+    {"", "tensorize(c.k, mma16x8x16_f16)",
+	"is not what the intrinsic computes"},
     {"", "tensorize(c.k, dot5)", "there is no such intrinsic"},
     /* prefetch */
     {"", "prefetch(c, b, c.k, 8)", NULL},

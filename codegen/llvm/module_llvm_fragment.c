@@ -1,0 +1,85 @@
+/* MMA: inline assembly, which has one form for all types where LLVM's intrinsics
+ * have several. */
+#include "codegen/llvm/module_llvm.h"
+#include "ir/intrinsic.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef LLVMValueRef V;
+
+static const char *ptx_name(DType type)
+{
+	switch (type) {
+	case DT_F16: return "f16";
+	case DT_BF16: return "bf16";
+	case DT_I8: return "s8";
+	case DT_I32: return "s32";
+	default: assert(type == DT_F32); return "f32";
+	}
+}
+
+/* Lanes as words of 32 bits, behind those that there are. */
+static void add_words(LlvmGen *gen, V x, int word, int n, V *words)
+{
+	for (int i = 0; i < n; i++)
+		words[i] = LLVMBuildBitCast(gen->builder,
+		    llvm_pick(gen, x, i * word, 1, word),
+		    llvm_int_type(gen, 32, 1), "");
+}
+
+/* "{$4, $5}, " and as much of the constraints. */
+static void put_list(Buf *text, Buf *constraints, int first, int n,
+    const char *constraint)
+{
+	buf_putc(text, '{');
+	for (int i = 0; i < n; i++) {
+		buf_printf(text, "%s$%d", i ? ", " : "", first + i);
+		buf_printf(constraints, "%s%s",
+		    constraints->size ? "," : "", constraint);
+	}
+	buf_puts(text, "}");
+}
+
+V llvm_mma(LlvmFunction *f, const LowNode *node, V *args)
+{
+	LlvmGen *gen = f->gen;
+	const Intrinsic *in = low_fragment(f->low, node);
+	int word = fragment_word(in);
+	int na = fragment_lanes(in, false) / word;
+	int nb = fragment_lanes(in, true) / word;
+	LLVMTypeRef sum = llvm_type(gen, in->sum, 1), types[16];
+	LLVMTypeRef sums[] = {sum, sum, sum, sum};
+	const char *c = in->sum == DT_F32 ? "f" : "r";
+	V words[16], d = LLVMGetPoison(llvm_type(gen, in->sum, FRAGMENT_SUMS));
+	Buf text = {0}, constraints = {0};
+	add_words(gen, args[0], word, na, words);
+	add_words(gen, args[1], word, nb, words + na);
+	for (int v = 0; v < FRAGMENT_SUMS; v++)
+		words[na + nb + v] = llvm_pick(gen, args[2], v, 1, 1);
+	for (int i = 0; i < na + nb + FRAGMENT_SUMS; i++)
+		types[i] = LLVMTypeOf(words[i]);
+	buf_printf(&text, "mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s ",
+	    in->rows, in->columns, in->terms, ptx_name(in->sum),
+	    ptx_name(in->a), ptx_name(in->b), ptx_name(in->sum));
+	put_list(&text, &constraints, 0, FRAGMENT_SUMS,
+	    *c == 'f' ? "=f" : "=r");
+	buf_puts(&text, ", ");
+	put_list(&text, &constraints, FRAGMENT_SUMS, na, "r");
+	buf_puts(&text, ", ");
+	put_list(&text, &constraints, FRAGMENT_SUMS + na, nb, "r");
+	buf_puts(&text, ", ");
+	put_list(&text, &constraints, FRAGMENT_SUMS + na + nb, FRAGMENT_SUMS, c);
+	buf_puts(&text, ";");
+	V all = llvm_assembly(gen, buf_text(&text), buf_text(&constraints),
+	    LLVMStructTypeInContext(gen->context, sums, FRAGMENT_SUMS, false),
+	    types, words, na + nb + FRAGMENT_SUMS);
+	for (int v = 0; v < FRAGMENT_SUMS; v++)
+		d = LLVMBuildInsertElement(gen->builder, d,
+		    LLVMBuildExtractValue(gen->builder, all, (unsigned)v, ""),
+		    llvm_int(gen, 32, v, 1), "");
+	buf_free(&text);
+	buf_free(&constraints);
+	return d;
+}

@@ -1,0 +1,65 @@
+/* What all threads of a warp do at once, with each other's temporaries. */
+#include "ir/lowered/lowered_run.h"
+
+static void exclusive_or(const Code *code, Scalar *const *frames)
+{
+	Scalar values[LOW_WARP];
+	for (int i = 0; i < LOW_WARP; i++)
+		values[i] = frames[i][code->a];
+	for (int i = 0; i < LOW_WARP; i++)
+		frames[i][code->d] = values[i ^ code->number];
+}
+
+enum { MOST_ROWS = 16, MOST_COLUMNS = 8, MOST_TERMS = 32 };
+
+typedef struct {
+	Scalar a[MOST_ROWS][MOST_TERMS], b[MOST_COLUMNS][MOST_TERMS];
+} Operands;
+
+/* As ir/intrinsic.h says who has what. */
+static void collect(const Code *code, Scalar *const *frames, Operands *o)
+{
+	int word = fragment_word(code->fragment);
+	for (int i = 0; i < LOW_WARP; i++) {
+		int g = i / 4, t = i % 4;
+		for (int k = 0; k < fragment_lanes(code->fragment, false); k++)
+			o->a[g + 8 * (k / word % 2)]
+			    [word * t + k % word + 4 * word * (k / word / 2)] =
+				frames[i][code->a + k];
+		for (int k = 0; k < fragment_lanes(code->fragment, true); k++)
+			o->b[g][word * t + k % word + 4 * word * (k / word)] =
+			    frames[i][code->b + k];
+	}
+}
+
+static Scalar sum(const Code *code, const Scalar *a, const Scalar *b, Scalar c)
+{
+	for (int k = 0; k < code->fragment->terms; k++)
+		if (code->type == DT_F32)
+			c.f += a[k].f * b[k].f;
+		else
+			c.i = scalar_wrap(
+			    code->type, c.i + a[k].i * b[k].i);
+	return c;
+}
+
+static void mma(const Code *code, Scalar *const *frames)
+{
+	Operands o;
+	collect(code, frames, &o);
+	for (int i = 0; i < LOW_WARP; i++)
+		for (int v = 0; v < FRAGMENT_SUMS; v++)
+			frames[i][code->d + v] =
+			    sum(code, o.a[i / 4 + 8 * (v / 2)],
+				o.b[2 * (i % 4) + v % 2],
+				frames[i][code->c + v]);
+}
+
+void code_choose_exchange(Code *code, const LowFunction *f, const LowNode *node)
+{
+	code->exchange = exclusive_or;
+	if (node->op != LOW_MMA)
+		return;
+	code->exchange = mma;
+	code->fragment = low_fragment(f, node);
+}
