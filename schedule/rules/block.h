@@ -16,12 +16,13 @@ typedef struct {
 	int n, at[BLOCK_VALUES];
 } BlockValues;
 
-/* An axis that is tiled: its tiles, threads, results of a thread; of x, which
+/* An axis that is tiled: its tiles, perhaps in groups, threads, results of a thread; of x, which
  * has threads inside of those, neighbours of one thread. */
 typedef struct {
 	int axis;         /* of the block; -1: none in this direction */
 	const char *name; /* of the writer's axis */
 	const char *outer, *threads, *results, *lanes; /* the writer's loops */
+	const char *group; /* rows of tiles that go together; NULL: they do not */
 } TileAxis;
 
 typedef struct {

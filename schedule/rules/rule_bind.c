@@ -1,49 +1,41 @@
 /* Bind: each element of a block is a thread's.
  *
  *     for i in 100  for j in 96        f = fuse(y.i, y.j)
- *       for k                          f0, f1 = split(f, [_, 240])
+ *       for k                          f0, fr, f1 = split(f, [_, 4, 256])
  *         y[i, j] += ...         -->   blockIdx.x f0  threadIdx.x f1
- *                                        for k
- *                                          y[i, j] += ...
+ *                                        unroll fr
+ *                                          y[i, j] = ...
  *
  * Neighbours in memory are neighbouring threads' where the last axis is the one
- * that lies side by side.  A fused loop is divided exactly: where no number of
- * threads does that, the last axis alone is cut, and its last block has threads
- * without work.  What has no axis but those of its reduction is one thread's. */
+ * that lies side by side.  Where there are many elements a thread has some, as
+ * far apart as there are threads, so that more than one load is on its way.
+ * What is left of the last block are threads without work.  A reduction that is
+ * read element by element is made by the thread that reads it.  What has no axis
+ * but those of its reduction is one thread's. */
 #include "schedule/rules/rules.h"
 
-#include <stdlib.h>
+enum {
+	USUAL = 256, /* threads of a block */
+	MANY = 4096  /* elements for each processor */
+};
 
-enum { USUAL = 256 }; /* threads of a block */
+/* Is it made where it is read? */
+static bool is_made_by_reader(const Rules *r, int i)
+{
+	return r->program->blocks[i].reduce != REDUCE_NONE &&
+	    rule_elementwise_reader(r, &r->blocks[i]) >= 0;
+}
 
 bool rule_bind_applies(const Rules *r, int block)
 {
-	return rule_is_open(r, block);
+	return rule_is_open(r, block) && !is_made_by_reader(r, block);
 }
 
-/* Numbers of threads that divide so many elements, whole warps if there are
- * such; *first: that nearest to the usual number. */
-static const char *divisors(const Rules *r, int64_t n, int64_t *first)
+/* The loops of the block's axes, which stand side by side. */
+static const char *loops_of(const Rules *r, const Block *block)
 {
 	const char *text = "";
-	int warp = r->machine->warp, most = r->machine->block_threads;
-	for (int whole = 1; whole >= 0 && !*text; whole--)
-		for (int64_t d = warp; d <= most && d <= n; d++) {
-			if (n % d || (whole && d % warp))
-				continue;
-			if (!*text || llabs(d - USUAL) < llabs(*first - USUAL))
-				*first = d;
-			text = arena_printf(r->arena, "%s%s%lld", text,
-			    *text ? ", " : "", (long long)d);
-		}
-	return *text ? text : NULL;
-}
-
-/* The loops of the block's first axes, which stand side by side. */
-static const char *loops_of(const Rules *r, const Block *block, int n)
-{
-	const char *text = "";
-	for (int a = 0; a < n; a++)
+	for (int a = 0; a < block->nspatial; a++)
 		text = arena_printf(r->arena, "%s%s%s.%s", text,
 		    *text ? ", " : "", block->name, block->axes[a].name);
 	return text;
@@ -60,54 +52,77 @@ static const char *fused(
 	return name;
 }
 
-/* The last axis cut; what is outside of it are blocks. */
-static void bind_last(Rules *r, const Block *block, int last)
+/* Reductions that the block alone reads, and that have no loops: in its
+ * thread. */
+static bool makes_reductions(Rules *r, int i, const char *thread)
 {
-	int threads = USUAL;
-	int64_t extent = block->axes[last].extent;
-	const char *axis = block->axes[last].name;
-	while (threads > r->machine->warp && threads / 2 >= extent)
-		threads /= 2;
-	const char *outer = rule_name(r, block, axis, "0");
-	const char *inner = rule_name(r, block, axis, "1");
-	buf_printf(&r->text, "%s, %s = split(%s.%s, [_, %d])\n", outer, inner,
-	    block->name, axis, threads);
-	const char *others = loops_of(r, block, last);
-	const char *blocks = last
-	    ? arena_printf(r->arena, "%s, %s", others, outer) : outer;
-	blocks = fused(r, block, blocks, last + 1);
+	bool any = false;
+	for (int b = 0; b < i; b++) {
+		const Block *block = &r->program->blocks[b];
+		const char *name = block->name;
+		if (!rule_is_open(r, b) ||
+		    r->program->blocks[b].reduce == REDUCE_NONE ||
+		    rule_elementwise_reader(r, &r->blocks[b]) != i)
+			continue;
+		any = true;
+		if (!thread)
+			continue;
+		buf_printf(&r->text, "set_scope(%s, reg)\ncompute_at(%s, %s)\n",
+		    name, name, thread);
+		for (int a = 0; a < block->nspatial; a++)
+			buf_printf(&r->text, "unroll(%s.%s)\n", name,
+			    block->axes[a].name);
+		r->blocks[b].scheduled = true;
+	}
+	return any;
+}
+
+/* A loop is cut into blocks, what a thread has and threads. */
+static const char *put_threads(
+    Rules *r, const Block *block, const char *all, int64_t elements, bool one)
+{
+	const char *outer = rule_name(r, block, "f", "0");
+	const char *some = rule_name(r, block, "f", "r");
+	const char *inner = rule_name(r, block, "f", "1");
+	bool many = elements >= (int64_t)MANY * r->machine->processors;
+	const char *threads = "";
+	for (int n = r->machine->warp; n <= r->machine->block_threads; n *= 2)
+		threads = arena_printf(
+		    r->arena, "%s%s%d", threads, *threads ? ", " : "", n);
+	if (one)
+		buf_printf(&r->text, "%s, %s = split(%s, ?=[_, %d] in tile([%s]))\n",
+		    outer, inner, all, USUAL, threads);
+	else
+		buf_printf(&r->text,
+		    "%s, %s, %s = split(%s, ?=[_, %d, %d] in tile("
+		    "[1, 2, 4, 8], [%s]))\nreorder(%s, %s, %s)\n",
+		    outer, some, inner, all, many ? 4 : 1, USUAL, threads, outer,
+		    inner, some);
 	buf_printf(&r->text, "bind(%s, blockIdx.x)\nbind(%s, threadIdx.x)\n",
-	    blocks, inner);
+	    outer, inner);
+	if (!one)
+		buf_printf(&r->text, "unroll(%s)\n", some);
+	return inner;
 }
 
 void rule_bind(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
-	int64_t elements = 1, first = 0;
-	int last = -1;
-	r->blocks[i].scheduled = true;
+	int64_t elements = 1;
 	for (int a = 0; a < block->nspatial; a++)
-		if (block->axes[a].extent > 1) {
-			elements *= block->axes[a].extent;
-			last = a;
-		}
-	if (last < 0)
-		return;
-	const char *threads = divisors(r, elements, &first);
-	if (elements > r->machine->block_threads && !threads) {
-		bind_last(r, block, last);
+		elements *= block->axes[a].extent;
+	if (!block->nspatial) {
+		r->blocks[i].scheduled = true;
 		return;
 	}
-	const char *all = fused(r, block,
-	    loops_of(r, block, block->nspatial), block->nspatial);
-	if (!threads || elements <= USUAL) {
+	const char *all =
+	    fused(r, block, loops_of(r, block), block->nspatial);
+	bool one = block->reduce != REDUCE_NONE ||
+	    makes_reductions(r, i, NULL);
+	if (elements > USUAL)
+		all = put_threads(r, block, all, elements, one);
+	else
 		buf_printf(&r->text, "bind(%s, threadIdx.x)\n", all);
-		return;
-	}
-	buf_printf(&r->text,
-	    "%s, %s = split(%s, ?=[_, %lld] in tile([%s]))\n"
-	    "bind(%s, blockIdx.x)\nbind(%s, threadIdx.x)\n",
-	    rule_name(r, block, "f", "0"), rule_name(r, block, "f", "1"), all,
-	    (long long)first, threads, rule_name(r, block, "f", "0"),
-	    rule_name(r, block, "f", "1"));
+	makes_reductions(r, i, all);
+	r->blocks[i].scheduled = true;
 }

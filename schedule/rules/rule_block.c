@@ -31,6 +31,8 @@ enum {
 	BLOCKS_PART = 16, /* others than the anchor have at least this part of its
 			     arithmetic */
 	SHORT_WINDOW = 64, /* steps of a window that are repeated in code */
+	MOST_GROUP = 8,    /* rows of tiles that go together */
+	LONG_AXIS = 1024,  /* with more columns than a cache keeps */
 	MOST_PARTS = 32,   /* of a reduction that blocks share out */
 	LEAST_PART = 8,    /* steps of one */
 	LEAST_STEPS = 256  /* of a reduction that is worth it */
@@ -321,6 +323,9 @@ static void name_loops(Product *p, TileAxis *x)
 	x->threads = loop_name(p, x, "t");
 	x->results = loop_name(p, x, "r");
 	x->lanes = loop_name(p, x, "v");
+	if (x == &p->axes[BLOCK_Y] && extent_of(p, BLOCK_X) >= LONG_AXIS &&
+	    extent_of(p, BLOCK_Y) >= LONG_AXIS)
+		x->group = loop_name(p, x, "g");
 }
 
 /* Threads outside of what each of them has; of the last axis inside of it, but
@@ -344,10 +349,14 @@ static void split_axis(Product *p, BlockAxis direction, const Tile *usual)
 			usual->threads[BLOCK_X], four}, 3);
 		return;
 	}
-	BlockValues parts[] = {threads, results};
-	product_put(p, "%s, %s, %s", x->outer, x->threads, x->results);
-	put_split(p, loop, parts,
-	    (int[]){usual->threads[direction], usual->results[direction]}, 2);
+	BlockValues parts[] = {values_of(n, MOST_GROUP, false), threads, results};
+	int sizes[] = {1, usual->threads[direction], usual->results[direction]};
+	int skip = x->group ? 0 : 1;
+	product_put(p, "%s, ", x->outer);
+	if (x->group)
+		product_put(p, "%s, ", x->group);
+	product_put(p, "%s, %s", x->threads, x->results);
+	put_split(p, loop, parts + skip, sizes + skip, 3 - skip);
 }
 
 /* The writer's axes in no tiles. */
@@ -385,6 +394,16 @@ static void put_loops(Product *p, int kind, const char *before)
 	}
 }
 
+/* What blocks run: those of a group one below the other, then the next column,
+ * so that what they read of it stays in the second cache. */
+static void put_tiles(Product *p)
+{
+	put_others(p);
+	put_loops(p, OUTER, "");
+	if (p->axes[BLOCK_Y].group)
+		product_put(p, ", %s", p->axes[BLOCK_Y].group);
+}
+
 static void bind_threads(
     Product *p, const char *(*loop)(Product *, BlockAxis))
 {
@@ -408,13 +427,11 @@ static void put_writer(Product *p)
 			split_axis(p, (BlockAxis)d, &usual);
 	p->usual_steps = usual.steps;
 	product_put(p, "reorder(");
-	put_others(p);
-	put_loops(p, OUTER, "");
+	put_tiles(p);
 	put_loops(p, THREADS, ", ");
 	put_loops(p, RESULTS, ", ");
 	product_put(p, ", %s)\n%s = fuse(", x->lanes, p->tiles);
-	put_others(p);
-	put_loops(p, OUTER, "");
+	put_tiles(p);
 	product_put(p, ")\nbind(%s, blockIdx.x)\n", p->tiles);
 	bind_threads(p, writer_threads);
 	for (int d = BLOCK_AXES - 1; d >= 0; d--)

@@ -14,7 +14,8 @@
 
 enum {
 	BANKS = 32, /* of shared memory, 4 bytes each */
-	SHIFT = 4   /* of a row against the one before: keeps vectors whole */
+	SHIFT = 4,  /* of a row against the one before: keeps vectors whole */
+	LOADS = 8   /* of a thread that are on their way at once */
 };
 
 /* Does the read move with an axis of the reduction, and not at random? */
@@ -92,6 +93,7 @@ static void put_loops(Product *p, const char *stage, const RuleRead *read,
 		if (p->axes[d].axis >= 0)
 			product_put(p, "bind(%s_%c, threadIdx.%c)\n", plain,
 			    "xyz"[d], "xyz"[d]);
+	product_put(p, "unroll(%s_0, %d)\n", plain, LOADS);
 }
 
 /* The dimension that a thread's rows move alone; -1. */

@@ -198,6 +198,31 @@ static const char *window(Draw *d)
 	}
 }
 
+/* Axes in another order, something else beside it, a reduction before it. */
+static const char *transpose(Draw *d)
+{
+	int m = between(d, 16, 70), n = between(d, 16, 70), b = between(d, 1, 3);
+	const char *type = one_of(d, types, 6);
+	switch (between(d, 0, 2)) {
+	case 0:
+		return arena_printf(d->arena,
+		    "inputs: {x: '%s[%d, %d, %d]', z: '%s[%d, %d]'}\ncompute: |\n"
+		    "  y[i < %d, o < %d, j < %d] = x[o, j, i] + z[i, j]\n",
+		    type, b, n, m, type, m, n, m, b, n);
+	case 1:
+		return arena_printf(d->arena,
+		    "inputs: {x: '%s[%d, %d]', z: '%s[%d, %d]'}\ncompute: |\n"
+		    "  y[i < %d, j < %d] = x[i, j] + x[j, i]*z[j, i]\n",
+		    type, n, n, type, n, n, n, n);
+	default:
+		return arena_printf(d->arena,
+		    "inputs: {x: 'f32[%d, %d]'}\ncompute: |\n"
+		    "  t[i < %d] = sum[j < %d](x[i, j])\n"
+		    "  y[i < %d, j < %d] = x[j, %d - i] - t[j]\noutputs: [y]\n",
+		    n, m, n, m, m, n, m - 1);
+	}
+}
+
 static void check(Arena *arena, Space *space, const Program *p,
     const Candidate *c, const Machine *machine, void *const *data,
     const char *text)
@@ -225,9 +250,10 @@ static void check(Arena *arena, Space *space, const Program *p,
 	buf_free(&steps);
 }
 
-/* Samples of each sketch; how many sketches are of blocks. */
+/* Samples of each sketch; how many sketches are of blocks.  *missed counts those
+ * of which none was drawn. */
 static int check_sketches(Draw *d, const Program *p, const Target *t,
-    void *const *data, const char *text)
+    void *const *data, const char *text, int *missed)
 {
 	Error error = {0};
 	Candidate c;
@@ -252,6 +278,8 @@ static int check_sketches(Draw *d, const Program *p, const Target *t,
 	if (!any || left[0] == SAMPLES)
 		fail_msg("no candidates of the first sketch: %s\n%s",
 		    n ? refused[n - 1].why : "", text);
+	for (int i = 0; i < space_nsketches(space); i++)
+		*missed += left[i] == SAMPLES;
 	return blocks;
 }
 
@@ -263,10 +291,11 @@ typedef struct {
 
 static const Form forms[] = {{"product", product, 10},
     {"convolution", convolution, 6}, {"others", others, 5},
-    {"deep", deep, 10}, {"window", window, 0}};
+    {"deep", deep, 10}, {"window", window, 0},
+    {"transpose", transpose, 0}};
 enum { FORMS = sizeof forms / sizeof *forms };
 
-static int trial(const Form *form, int number)
+static int trial(const Form *form, int number, int *missed)
 {
 	Draw d = {arena_new(), rng_stream(78, (uint64_t)(form - forms),
 				   (uint64_t)number)};
@@ -277,7 +306,7 @@ static int trial(const Form *form, int number)
 	const Target *t = target_parse(d.arena, "cuda -arch=sm_80", &error);
 	void **data = lowercheck_data(d.arena, p, &d.rng);
 	lowercheck_expect(p, data);
-	int blocks = check_sketches(&d, p, t, data, text);
+	int blocks = check_sketches(&d, p, t, data, text, missed);
 	arena_free(d.arena);
 	return blocks;
 }
@@ -288,11 +317,12 @@ static void test_blocks(void **state)
 	int n = tier && !strcmp(tier, "long") ? LONG : QUICK;
 	(void)state;
 	for (int f = 0; f < FORMS; f++) {
-		int found = 0, first = seed ? atoi(seed) : 0;
+		int found = 0, missed = 0, first = seed ? atoi(seed) : 0;
 		for (int i = first; i < first + n; i++)
-			found += trial(&forms[f], i) > 0;
-		print_message("%s: %d of %d in blocks\n", forms[f].name, found,
-		    n);
+			found += trial(&forms[f], i, &missed) > 0;
+		print_message("%s: %d of %d in blocks, %d sketches missed\n",
+		    forms[f].name, found, n, missed);
+		assert_true(10 * missed <= n);
 		assert_true(10 * found >= forms[f].least * n);
 	}
 }
