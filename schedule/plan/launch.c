@@ -184,6 +184,55 @@ static void add_stage(Needs *n, const PlanStage *s, const int64_t *values)
 	n->loaded = max2(n->loaded, registers_loaded(s, values, &shape));
 }
 
+/* Results of a reduction that each thread has. */
+static double results_of(const PlanStage *s, const int64_t *values,
+    const Shape *shape)
+{
+	double n = 1;
+	for (int d = 0; d < s->nloops; d++)
+		if (shape->code >> d & 1 && !s->loops[d].reduce)
+			n *= (double)values[s->loops[d].extent];
+	return n;
+}
+
+/* Of how many threads in a direction a warp makes one partial result, as
+ * codegen/lower/lower_threads.c does. */
+static int64_t combined_in_warps(
+    const Machine *m, int64_t threads, int64_t count, int64_t stride)
+{
+	int64_t width = 1, warp = m->warp;
+	if (!m->exchanges || threads % warp || stride & (stride - 1))
+		return 1;
+	while (stride * width < warp && count % (2 * width) == 0)
+		width *= 2;
+	return width;
+}
+
+/* The shared memory in which threads leave partial results of a stage. */
+static double parts_bytes(const PlanStage *s, const Machine *m,
+    const int64_t *values, const Needs *n)
+{
+	Shape shape = launch_shape(s, values);
+	bool reduces[DIRECTIONS] = {false};
+	const int64_t *block = n->shape.block;
+	int64_t threads = block[0] * block[1] * block[2], stride = 1;
+	double bytes = 0;
+	for (uint32_t loops = s->threads; loops; loops &= loops - 1) {
+		const PlanLoop *l = &s->loops[__builtin_ctz(loops)];
+		reduces[loop_direction(l->kind)] |= l->reduce;
+	}
+	for (int d = 0; d < DIRECTIONS; stride *= block[d++]) {
+		int64_t width =
+		    combined_in_warps(m, threads, block[d], stride);
+		if (!reduces[d] || width == block[d])
+			continue;
+		double parts = (double)(threads / width) *
+		    results_of(s, values, &shape) * s->accesses[0].bytes;
+		bytes += ceil(parts / BUFFER_ALIGN) * BUFFER_ALIGN;
+	}
+	return bytes;
+}
+
 /* Registers that the threads of one block can have at most. */
 static double registers_most(const Machine *m, double threads)
 {
@@ -221,6 +270,10 @@ Needs launch_needs(const Plan *plan, const Machine *m, const int64_t *values,
 	for (int i = first; i < plan->nstages; i++)
 		if (plan->stages[i].launch == first)
 			add_stage(&n, &plan->stages[i], values);
+	for (int i = first; i < plan->nstages; i++)
+		if (plan->stages[i].launch == first)
+			n.shared_bytes +=
+			    parts_bytes(&plan->stages[i], m, values, &n);
 	const int64_t *block = n.shape.block;
 	n.threads = (double)block[0] * (double)block[1] * (double)block[2];
 	n.registers += OWN_REGISTERS + n.loaded;

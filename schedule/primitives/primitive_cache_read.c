@@ -7,16 +7,20 @@
  *
  * A buffer that is read at several places has several reads: `read=n` copies
  * for the n-th of those that differ, in the order in which the body has them;
- * without it one copy serves all.
+ * without it one copy serves all.  `read=all`: it serves all other blocks that
+ * read the buffer, too.
  *
  * Always legal.  Together with transform_layout, pad and compute_at it is
  * packing. */
 #include "schedule/internal.h"
 
+#include <string.h>
+
 typedef struct {
 	int stage, buffer;
 	Scope scope;
 	const Expr *read; /* the only one that is copied for; NULL: all */
+	bool everybodys;  /* whoever reads the buffer reads the copy */
 } CacheRead;
 
 /* Which of the reads, as `read=n` has it. */
@@ -26,9 +30,16 @@ static Refusal read_argument(const Call *call, CacheRead *p)
 	int64_t n;
 	Refusal why;
 
+	const char *word;
+
 	p->read = NULL;
+	p->everybodys = false;
 	if (at < 0)
 		return NULL;
+	if (!call_word(call, at, &word)) {
+		p->everybodys = !strcmp(word, "all");
+		return p->everybodys ? NULL : "read is a number, or all";
+	}
 	why = call_int(call, at, &n);
 	if (why)
 		return why;
@@ -92,6 +103,24 @@ static void fill_copy(Nest *nest, int stage, int from, int to)
 	edit_new_loops(nest, stage);
 }
 
+/* The first of all that read the buffer. */
+static int first_reader(const Nest *nest, int buffer)
+{
+	int i = 0;
+
+	while (!edit_is_reading(nest, nest->order.at[i], buffer))
+		i++;
+	return nest->order.at[i];
+}
+
+static void redirect_others(Nest *nest, int copy, int from, int to)
+{
+	for (int i = 0; i < nest->order.n; i++)
+		if (nest->order.at[i] != copy &&
+		    edit_is_reading(nest, nest->order.at[i], from))
+			edit_redirect(nest, nest->order.at[i], from, to, NULL);
+}
+
 void cache_read_apply(const Call *call)
 {
 	Nest *nest = call->nest;
@@ -100,12 +129,16 @@ void cache_read_apply(const Call *call)
 	CacheRead p;
 
 	parameters(call, &p);
+	if (p.everybodys)
+		p.stage = first_reader(nest, p.buffer);
 	buffer = edit_new_buffer(
 	    nest, name, &nest->buffers.at[p.buffer], p.scope);
 	stage = edit_new_stage(nest, name, p.stage, false);
 	fill_copy(nest, stage, p.buffer, buffer);
 	nest->stages.at[stage].barrier = p.scope == SCOPE_SHARED;
 	edit_redirect(nest, p.stage, p.buffer, buffer, p.read);
+	if (p.everybodys)
+		redirect_others(nest, stage, p.buffer, buffer);
 	if (nest->stages.at[p.stage].place >= 0 && p.scope == SCOPE_GLOBAL)
 		nest->buffers.at[buffer].scope = SCOPE_LOCAL;
 }

@@ -332,6 +332,14 @@ static void open_decisions(Trace *trace)
 		}
 }
 
+/* Is what the rules guess a schedule?  One that fits no launch is none. */
+static bool is_legal(const Rules *r, const Trace *trace)
+{
+	Error error = {0};
+	return schedule_nest(r->arena, r->program, r->machine, trace,
+	    &error) != NULL;
+}
+
 /* Everything for one choice of structure. */
 static Trace *sketch_trace(Rules *r)
 {
@@ -350,6 +358,12 @@ static Trace *sketch_trace(Rules *r)
 	    r->arena, source, (Span){0, source->size}, &diag);
 	assert(trace && "a rule wrote a trace that does not parse");
 	diag_free(&diag);
+	if (r->across && !is_legal(r, trace)) {
+		r->across = false; /* a row's parts do not fit together */
+		trace = sketch_trace(r);
+		r->across = true;
+		return trace;
+	}
 	open_decisions(trace);
 	return trace_resolve_lanes(r->arena, trace, r->machine);
 }
@@ -440,6 +454,7 @@ static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
 {
 	int n = program->nbuffers;
 	r->first = "";
+	r->across = true;
 	r->tiled.block = -1;
 	r->separated = NEW_N(r->arena, bool, n);
 	r->extracted = NEW_N(r->arena, bool, n);

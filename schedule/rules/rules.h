@@ -107,6 +107,7 @@ typedef struct {
 			      which nothing is used again */
 	const char *row_loop;   /* where a block of rows is made; NULL: not yet */
 	const char *batch_loop; /* and a batch; NULL: nowhere */
+	bool across;       /* of a GPU: threads may share out reductions */
 	Buf text;          /* the trace so far */
 	const char *first; /* steps that every trace begins with */
 	int *running;      /* rule_prefix.c */

@@ -15,6 +15,12 @@ ok entry has matmul_square_512.ptx '\.visible \.entry matmul_square_512_k0('
 ok threads has matmul_square_512.ptx '\.reqntid 8, 8, 1'
 ok shares has matmul_square_512.ptx '\.shared .align 64 .b8 '
 ok waits has matmul_square_512.ptx 'bar\.sync'
+one_launch() { # NAME: reductions by rows in one kernel, no sum through memory
+	[ "$(grep -c '\.entry' "$1.ptx")" = 1 ] && has "$1.ptx" 'shfl\.sync'
+}
+for name in softmax_sfm_256 softmax_sfm_2048 softmax_odd layer_norm_bert_128; do
+	ok "one-launch-$name" one_launch $name
+done
 ok arch has matmul_square_512.ptx '^\.target sm_90$'
 ok indices-in-32-bits sh -c "! grep -E '(div|rem|mul\.(lo|hi))\.[su]64' ./*.ptx"
 ok header-has-launches has matmul_square_512.h \

@@ -18,21 +18,36 @@
 
 enum { CANDIDATES = 6 };
 
-static void check_launch(const LowLaunch *l, const LaunchCost *c,
-    const char *name, const Trace *trace)
+static bool is_launch(const LowLaunch *l, const LaunchCost *c)
 {
 	int64_t grid = l->grid[0] * l->grid[1] * l->grid[2];
 	int64_t threads = l->block[0] * l->block[1] * l->block[2];
-	if ((double)grid == c->grid && (double)threads == c->threads &&
-	    (double)l->shared_bytes == c->shared_bytes)
-		return;
+	return (double)grid == c->grid && (double)threads == c->threads &&
+	    (double)l->shared_bytes == c->shared_bytes;
+}
+
+/* One of those that lowering made, which is no other's: the plan has them in the
+ * order of their first blocks, lowering in that of their last. */
+static void check_launch(const Lowered *lowered, bool *taken,
+    const LaunchCost *c, const char *name, const Trace *trace)
+{
 	Buf text = {0};
+	for (int i = 0; i < lowered->launches.n; i++)
+		if (!taken[i] && is_launch(&lowered->launches.at[i], c)) {
+			taken[i] = true;
+			return;
+		}
+	for (int i = 0; i < lowered->launches.n; i++) {
+		const LowLaunch *l = &lowered->launches.at[i];
+		buf_printf(&text, "%lld blocks of %lld threads, %lld bytes "
+		    "shared\n", (long long)(l->grid[0] * l->grid[1] * l->grid[2]),
+		    (long long)(l->block[0] * l->block[1] * l->block[2]),
+		    (long long)l->shared_bytes);
+	}
 	trace_print(&text, trace);
-	fail_msg("%s: %lld blocks of %lld threads, %lld bytes shared; the plan "
-		"says %.0f of %.0f, %.0f\n%s",
-	    name, (long long)grid, (long long)threads,
-	    (long long)l->shared_bytes, c->grid, c->threads, c->shared_bytes,
-	    buf_text(&text));
+	fail_msg("%s: the plan has a launch of %.0f blocks of %.0f threads, %.0f "
+		"bytes shared, which is none of\n%s",
+	    name, c->grid, c->threads, c->shared_bytes, buf_text(&text));
 }
 
 static void check_candidate(Arena *arena, const Program *program,
@@ -48,12 +63,13 @@ static void check_candidate(Arena *arena, const Program *program,
 	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
 	LaunchCost c;
 	int n = 0;
+	bool *taken = NEW_N(arena, bool, lowered->launches.n + 1);
 	tape_eval(plan->tape, NULL, values);
 	for (int i = 0; launch_next(plan, machine, values, i, &c);
 	     i = c.first + 1) {
 		assert_true(n < lowered->launches.n);
-		check_launch(
-		    &lowered->launches.at[n++], &c, program->symbol, trace);
+		check_launch(lowered, taken, &c, program->symbol, trace);
+		n++;
 		assert_true(c.resident >= 1 && c.seconds > 0);
 		assert_true(c.from_l2 <= c.asked * 1.0001);
 	}

@@ -1,0 +1,1007 @@
+/* Rows by the threads of a block: reductions whose steps threads share out, and
+ * with them what makes and uses a row of the same kernel.
+ *
+ *     top[i] = max over j of x[i, j]        blockIdx.x i0
+ *     e[i, j] = exp(x[i, j] - top[i])         x_r: threadIdx.y i1, threadIdx.x j1
+ *     total[i] = sum over j of e[i, j]        top, e, total: the same
+ *     y[i, j] = e[i, j]/total[i]        -->   y
+ *
+ * The kernel is the last block's, the *anchor*: its *rows* are the axes of the
+ * reductions' results, all else is *inside* of a row.  What only the kernel reads
+ * and has a part for each row is computed there; what is read twice of a row lies
+ * in registers that the threads share out, if that are a few for each.  Threads
+ * lie along the inside, several rows in a block where rows are short; where the
+ * neighbours in memory are rows (columns are summed), along these.
+ *
+ * Of few long rows every reduction is a kernel of its own, in two launches:
+ * partial results for many blocks, and one more of these. */
+#include "schedule/rules/rules.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+	MOST_ROWS = 16,       /* axes */
+	LEAST_INSIDE = 32,    /* steps that are worth a warp */
+	REGISTERS = 32,       /* elements of a row that a thread keeps */
+	LONG_ROW = 16384,     /* worth blocks of its own for parts of it */
+	PART_LEAST = 2048,
+	SHARED_MOST = 32 * 1024, /* bytes of a row that a block keeps */
+	MOST_THREADS = 1024,
+	THREADS_WORK = 8,     /* elements for each thread at first */
+	USUAL_BLOCK = 128,
+	FEW_RESULTS = 2       /* waves of threads: more need none to share */
+};
+
+/* A block of the kernel, or what a step made of one. */
+typedef struct {
+	const char *name;
+	int block;
+	int naxes;
+	struct {
+		const char *loop;
+		int64_t extent;
+		int row;    /* which row axis of the anchor's; -1: inside */
+	} *axes;
+} Part;
+
+typedef struct {
+	Rules *r;
+	int anchor;
+	int nrows, rows[MOST_ROWS]; /* axes of the anchor */
+	int divided;    /* the row axis of which a block has several; -1 */
+	int **row_of;   /* by block and axis: the anchor's axis that moves it; -1;
+			   NULL: not of the kernel */
+	bool *banned;   /* by block: there is no place for it on the chip */
+	bool *inlined;  /* computed again by all that read it */
+	int *cached;    /* inputs that are read twice; ncached */
+	int ncached;
+	double results; /* rows, of a long one's the whole */
+	int64_t inside; /* elements of the longest row */
+	int64_t line;   /* of its axis that the threads share out */
+	bool down;      /* rows are neighbours in memory */
+	bool fused;     /* all inside axes are one loop */
+	bool longest;   /* threads along the longest inside axis, not the last */
+	bool registers; /* rows are kept there */
+	const char *threads, *steps; /* loops that have their extents; NULL: none
+					yet */
+	const char *place;           /* the loop over blocks */
+} Kernel;
+
+static void put(Kernel *k, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void put(Kernel *k, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&k->r->text, format, args);
+	va_end(args);
+}
+
+static const Block *block_at(const Kernel *k, int i)
+{
+	return &k->r->program->blocks[i];
+}
+
+static bool reduces(const Kernel *k, int i)
+{
+	return block_at(k, i)->reduce != REDUCE_NONE;
+}
+
+static bool exact(const Rules *r, int i)
+{
+	const Block *b = &r->program->blocks[i];
+	return r->program->numerics == NUMERICS_EXACT &&
+	    dtype_is_float(b->body->type) &&
+	    (b->reduce == REDUCE_SUM || b->reduce == REDUCE_PROD);
+}
+
+/* --- who is of the kernel ------------------------------------------------------- */
+
+/* The anchor's axes that move those of a block, as all that read it say; false:
+ * they are not of the kernel. */
+static bool map_axes(const Kernel *k, int i, int *map)
+{
+	const RuleBlock *b = &k->r->blocks[i];
+	const Block *block = block_at(k, i);
+	bool first = true;
+	for (int c = 0; c < b->consumers.n; c++) {
+		int reader = b->consumers.at[c];
+		const RuleBlock *by = &k->r->blocks[reader];
+		if (!k->row_of[reader])
+			return false;
+		for (int n = 0; n < by->reads.n; n++) {
+			const RuleRead *read = &by->reads.at[n];
+			if (read->buffer != block->buffer)
+				continue;
+			for (int a = 0; a < block->nspatial; a++) {
+				int axis = rule_axis_of(read->index[a]);
+				int to = axis < 0 ? -1 : k->row_of[reader][axis];
+				map[a] = first || map[a] == to ? to : -1;
+			}
+			first = false;
+		}
+	}
+	return !first;
+}
+
+static bool is_row(const Kernel *k, int axis)
+{
+	for (int i = 0; i < k->nrows; i++)
+		if (k->rows[i] == axis)
+			return true;
+	return false;
+}
+
+/* Has each row a part of the block, and a reduction no more than a result? */
+static bool has_rows(const Kernel *k, int i, const int *map)
+{
+	const Block *block = block_at(k, i), *anchor = block_at(k, k->anchor);
+	for (int n = 0; n < k->nrows; n++) {
+		int times = 0;
+		for (int a = 0; a < block->nspatial; a++)
+			times += map[a] == k->rows[n];
+		if (times != 1 && anchor->axes[k->rows[n]].extent > 1)
+			return false;
+	}
+	for (int a = 0; a < block->nspatial && reduces(k, i); a++)
+		if (map[a] < 0 && block->axes[a].extent > 1)
+			return false;
+	return true;
+}
+
+static bool may_join(const Kernel *k, int i)
+{
+	const Rules *r = k->r;
+	return rule_is_open(r, i) && !r->blocks[i].output &&
+	    r->blocks[i].consumers.n && !k->banned[i] && !exact(r, i) &&
+	    !(reduces(k, i) && rule_block_fits(r, i));
+}
+
+/* `known`: which axes are rows; else all that move a block are. */
+static void find_members(Kernel *k, bool known)
+{
+	const Block *anchor = block_at(k, k->anchor);
+	for (int i = 0; i < k->r->program->nblocks; i++)
+		k->row_of[i] = NULL;
+	k->row_of[k->anchor] = NEW_N(k->r->arena, int, anchor->naxes);
+	for (int a = 0; a < anchor->naxes; a++)
+		k->row_of[k->anchor][a] =
+		    known ? is_row(k, a) ? a : -1 : a < anchor->nspatial ? a : -1;
+	for (int i = k->anchor - 1; i >= 0; i--) {
+		const Block *block = block_at(k, i);
+		int *map = NEW_N(k->r->arena, int, block->naxes + 1);
+		for (int a = 0; a < block->naxes; a++)
+			map[a] = -1;
+		if (may_join(k, i) && map_axes(k, i, map) &&
+		    (!known || has_rows(k, i, map)))
+			k->row_of[i] = map;
+	}
+}
+
+static double points(const Block *block)
+{
+	double n = 1;
+	for (int a = 0; a < block->naxes; a++)
+		n *= (double)block->axes[a].extent;
+	return n;
+}
+
+/* The axes of the anchor that move the results of the largest reduction. */
+static bool find_rows(Kernel *k)
+{
+	const Block *anchor = block_at(k, k->anchor);
+	int best = -1;
+	k->nrows = 0;
+	if (reduces(k, k->anchor)) {
+		for (int a = 0; a < anchor->nspatial && a < MOST_ROWS; a++)
+			k->rows[k->nrows++] = a;
+		return anchor->nspatial <= MOST_ROWS;
+	}
+	find_members(k, false);
+	for (int i = 0; i < k->anchor; i++) {
+		const Block *block = block_at(k, i);
+		bool all = k->row_of[i] && reduces(k, i);
+		for (int a = 0; a < block->nspatial && all; a++)
+			all = k->row_of[i][a] >= 0 || block->axes[a].extent == 1;
+		if (all && (best < 0 || points(block) > points(block_at(k, best))))
+			best = i;
+	}
+	for (int a = 0; best >= 0 && a < block_at(k, best)->nspatial; a++) {
+		int axis = k->row_of[best][a];
+		if (axis >= 0 && !is_row(k, axis) && k->nrows < MOST_ROWS)
+			k->rows[k->nrows++] = axis;
+	}
+	return k->nrows > 0;
+}
+
+/* --- how long a row is ------------------------------------------------------------ */
+
+static bool is_inside(const Kernel *k, int i, int axis)
+{
+	return k->row_of[i][axis] < 0 && block_at(k, i)->axes[axis].extent > 1;
+}
+
+static int64_t inside_of(const Kernel *k, int i, int *axes)
+{
+	const Block *block = block_at(k, i);
+	int64_t n = 1;
+	*axes = 0;
+	for (int a = 0; a < block->naxes; a++)
+		if (is_inside(k, i, a)) {
+			n *= block->axes[a].extent;
+			(*axes)++;
+		}
+	return n;
+}
+
+/* The inside axis that the threads share out; -1: there is none. */
+static int line_of(const Kernel *k, int i)
+{
+	const Block *block = block_at(k, i);
+	int line = -1;
+	for (int a = 0; a < block->naxes; a++)
+		if (is_inside(k, i, a) &&
+		    (line < 0 || !k->longest ||
+			block->axes[a].extent > block->axes[line].extent))
+			line = a;
+	return line;
+}
+
+/* Where neighbours in memory lie, of the largest that a reduction reads. */
+static void find_direction(Kernel *k, int i, int64_t *most)
+{
+	const RuleBlock *b = &k->r->blocks[i];
+	for (int n = 0; n < b->reads.n; n++) {
+		const RuleRead *read = &b->reads.at[n];
+		int64_t bytes =
+		    buffer_bytes(&k->r->program->buffers[read->buffer]);
+		int last = read->nindex - 1;
+		while (last > 0 && rule_axis_of(read->index[last]) >= 0 &&
+		    block_at(k, i)->axes[rule_axis_of(read->index[last])]
+			    .extent == 1)
+			last--;
+		int axis = last < 0 ? -1 : rule_axis_of(read->index[last]);
+		if (bytes <= *most)
+			continue;
+		*most = bytes;
+		k->down = axis >= 0 && k->row_of[i][axis] >= 0;
+		if (k->down)
+			k->divided = k->row_of[i][axis];
+	}
+}
+
+static void measure(Kernel *k)
+{
+	const Block *anchor = block_at(k, k->anchor);
+	int64_t most = 0;
+	k->results = 1;
+	k->divided = -1;
+	for (int n = 0; n < k->nrows; n++) {
+		k->results *= (double)anchor->axes[k->rows[n]].extent;
+		if (k->divided < 0 || anchor->axes[k->rows[n]].extent > 1)
+			k->divided = k->rows[n];
+	}
+	k->inside = 0;
+	for (int i = 0; i <= k->anchor; i++) {
+		int axes;
+		if (!k->row_of[i] || !reduces(k, i))
+			continue;
+		int64_t n = inside_of(k, i, &axes);
+		k->inside = n > k->inside ? n : k->inside;
+		find_direction(k, i, &most);
+	}
+}
+
+/* --- where it is kept ---------------------------------------------------------------- */
+
+static bool is_kept(const Kernel *k, int i)
+{
+	return k->row_of[i] && i != k->anchor && !reduces(k, i) &&
+	    !k->inlined[i];
+}
+
+/* Elements of the inside that a thread has, if there are so many threads. */
+static int64_t share_of(const Kernel *k, int i, int64_t threads)
+{
+	int axes, line = line_of(k, i);
+	int64_t n = inside_of(k, i, &axes);
+	int64_t extent = line < 0 ? 1 : block_at(k, i)->axes[line].extent;
+	return n / extent * ((extent + threads - 1) / threads);
+}
+
+static int64_t power_at_least(int64_t n)
+{
+	int64_t p = 1;
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+/* Do all members read it at rows where it has rows, and at their line where it
+ * has its own?  Then the same thread has what it reads. */
+static bool same_lines(const Kernel *k, int buffer, const int *rows, int line)
+{
+	for (int i = 0; i <= k->anchor; i++) {
+		const RuleBlock *b = &k->r->blocks[i];
+		for (int n = 0; k->row_of[i] && n < b->reads.n; n++) {
+			const RuleRead *read = &b->reads.at[n];
+			if (read->buffer != buffer)
+				continue;
+			for (int d = 0; d < read->nindex; d++) {
+				int axis = rule_axis_of(read->index[d]);
+				if (axis < 0 || k->row_of[i][axis] != rows[d] ||
+				    (d == line) != (axis == line_of(k, i)))
+					return false;
+			}
+		}
+	}
+	return true;
+}
+
+/* Blocks that read a buffer; false: one of them is not of the kernel, or reads it
+ * at more than one place. */
+static bool readers_of(const Kernel *k, int buffer, int *readers)
+{
+	*readers = 0;
+	for (int i = 0; i < k->r->program->nblocks; i++) {
+		int n = rule_reads_of(&k->r->blocks[i], buffer);
+		if (n > 1 || (n && !k->row_of[i]))
+			return false;
+		*readers += n;
+	}
+	return true;
+}
+
+/* As its first reader has it: the row axis that moves each dimension; its line. */
+static bool place_of(const Kernel *k, int buffer, int *rows, int *line)
+{
+	for (int i = 0; i <= k->anchor; i++) {
+		const RuleBlock *b = &k->r->blocks[i];
+		for (int n = 0; k->row_of[i] && n < b->reads.n; n++) {
+			const RuleRead *read = &b->reads.at[n];
+			if (read->buffer != buffer)
+				continue;
+			*line = -1;
+			for (int d = 0; d < read->nindex; d++) {
+				int axis = rule_axis_of(read->index[d]);
+				rows[d] = axis < 0 ? -1 : k->row_of[i][axis];
+				if (axis >= 0 && axis == line_of(k, i))
+					*line = d;
+			}
+			return read->plain && *line >= 0;
+		}
+	}
+	return false;
+}
+
+/* Inputs that several read of a row, every row a part of its own. */
+static void find_cached(Kernel *k)
+{
+	const Program *p = k->r->program;
+	k->ncached = 0;
+	for (int b = 0; b < p->nbuffers && k->registers; b++) {
+		const Buffer *buffer = &p->buffers[b];
+		int rows[MOST_ROWS], line, readers, found = 0;
+		if (buffer->ndim > MOST_ROWS || buffer->ndim == 0 ||
+		    (buffer->block >= 0 && k->row_of[buffer->block]) ||
+		    !readers_of(k, b, &readers) || readers < 2 ||
+		    !place_of(k, b, rows, &line) ||
+		    !same_lines(k, b, rows, line))
+			continue;
+		for (int d = 0; d < buffer->ndim; d++)
+			found += rows[d] >= 0;
+		if (found == k->nrows)
+			k->cached[k->ncached++] = b;
+	}
+}
+
+/* May what a block makes of a row lie in registers? */
+static bool fits_registers(const Kernel *k, int i)
+{
+	const Block *block = block_at(k, i);
+	int line = line_of(k, i);
+	return line < block->nspatial &&
+	    same_lines(k, block->buffer, k->row_of[i], line);
+}
+
+static int64_t row_bytes(const Kernel *k, int i)
+{
+	int axes;
+	int64_t n = inside_of(k, i, &axes);
+	return n * dtype_bytes(k->r->program->buffers[block_at(k, i)->buffer].type);
+}
+
+/* Computed again where that may be, else in shared memory; else it is for itself
+ * (true: it was banned). */
+static bool settle(Kernel *k)
+{
+	for (int i = 0; i < k->anchor; i++) {
+		if (!is_kept(k, i) ||
+		    (k->registers && fits_registers(k, i)))
+			continue;
+		if (k->r->inlinable[i])
+			k->inlined[i] = true;
+		else if (row_bytes(k, i) > SHARED_MOST || k->down)
+			return k->banned[i] = true;
+	}
+	return false;
+}
+
+/* One loop of all axes of a row, which numbers of threads divide. */
+static bool worth_fusing(const Kernel *k)
+{
+	bool several = false;
+	for (int i = 0; i <= k->anchor; i++) {
+		int axes;
+		if (!k->row_of[i])
+			continue;
+		int64_t n = inside_of(k, i, &axes);
+		if (reduces(k, i) && n % LEAST_INSIDE)
+			return false;
+		several |= axes > 1;
+	}
+	return several;
+}
+
+static void choose_line(Kernel *k)
+{
+	k->line = 1;
+	for (int i = 0; i <= k->anchor; i++) {
+		int axes, line = k->row_of[i] ? line_of(k, i) : -1;
+		int64_t n = line < 0 ? 1 : block_at(k, i)->axes[line].extent;
+		if (line >= 0 && k->fused)
+			n = inside_of(k, i, &axes);
+		k->line = n > k->line ? n : k->line;
+	}
+}
+
+/* Which loops the threads share out, and what is kept where. */
+static void choose_form(Kernel *k)
+{
+	int64_t share = 0, threads;
+	k->fused = k->longest = false;
+	choose_line(k);
+	if (k->line < 2 * LEAST_INSIDE && k->inside > k->line) {
+		k->fused = worth_fusing(k);
+		k->longest = !k->fused;
+		choose_line(k);
+	}
+	threads = power_at_least(k->line);
+	threads = threads > MOST_THREADS ? MOST_THREADS : threads;
+	for (int i = 0; i <= k->anchor; i++) {
+		int64_t n = k->row_of[i] ? share_of(k, i, threads) : 0;
+		share = n > share ? n : share;
+	}
+	k->registers = !k->fused && share <= REGISTERS;
+}
+
+static bool closes(Kernel *k)
+{
+	do {
+		memset(k->inlined, 0,
+		    sizeof *k->inlined * (size_t)k->r->program->nblocks);
+		find_members(k, true);
+		measure(k);
+		choose_form(k);
+	} while (settle(k));
+	find_cached(k);
+	return k->inside >= LEAST_INSIDE;
+}
+
+static double threads_at_once(const Machine *m)
+{
+	double n = (double)m->processors * m->processor_threads;
+	return n > 0 ? n : 65536;
+}
+
+static bool is_long(const Kernel *k)
+{
+	return k->results * 2 < k->r->machine->processors &&
+	    k->inside >= LONG_ROW;
+}
+
+static bool find_kernel(Rules *r, int i, Kernel *k)
+{
+	int n = r->program->nblocks;
+	*k = (Kernel){.r = r,
+	    .anchor = i,
+	    .row_of = NEW_N(r->arena, int *, n),
+	    .banned = NEW_N(r->arena, bool, n),
+	    .inlined = NEW_N(r->arena, bool, n),
+	    .cached = NEW_N(r->arena, int, r->program->nbuffers)};
+	if (!rule_is_open(r, i) || exact(r, i) ||
+	    (reduces(k, i) && rule_block_fits(r, i)) || !find_rows(k) ||
+	    !closes(k))
+		return false;
+	if (is_long(k)) /* by itself, in two launches */
+		return reduces(k, i);
+	if (!k->nrows)
+		return reduces(k, i);
+	return !k->down || !reduces(k, i) ||
+	    k->results < FEW_RESULTS * threads_at_once(r->machine);
+}
+
+bool rule_across_applies(const Rules *r, int i)
+{
+	Kernel k;
+	return r->machine->warp && r->across &&
+	    find_kernel((Rules *)(uintptr_t)r, i, &k);
+}
+
+/* --- domains --------------------------------------------------------------------------- */
+
+/* Numbers of threads for a row, rows of a block. */
+typedef struct {
+	int64_t threads, least, most;
+	int64_t rows, most_rows;
+} Shape;
+
+static int64_t clamped(int64_t n, int64_t least, int64_t most)
+{
+	return n < least ? least : n > most ? most : n;
+}
+
+/* Do so many threads divide what they sum, as a fused loop asks? */
+static bool divides(const Kernel *k, int64_t threads)
+{
+	for (int i = 0; i <= k->anchor; i++) {
+		int axes;
+		if (k->row_of[i] && reduces(k, i) &&
+		    inside_of(k, i, &axes) % threads)
+			return false;
+	}
+	return true;
+}
+
+/* `extent`: rows that a block may have several of. */
+static Shape shape_of(const Kernel *k, int64_t extent)
+{
+	int64_t all = k->r->machine->block_threads, least = 1;
+	Shape s = {.most = power_at_least(k->line)};
+	all = all && all < MOST_THREADS ? all : MOST_THREADS;
+	for (int i = 0; i <= k->anchor && k->registers; i++)
+		while (k->row_of[i] && least < all &&
+		    share_of(k, i, least) > REGISTERS)
+			least *= 2;
+	s.most = clamped(s.most, 1, k->down ? LEAST_INSIDE : all);
+	least = clamped(least, 1, s.most);
+	s.threads = power_at_least(k->inside / THREADS_WORK);
+	s.threads = clamped(s.threads, k->down ? 8 : 32, k->down ? 8 : 256);
+	s.threads = clamped(s.threads, least, s.most);
+	s.least = clamped(s.threads / 4, least, s.threads);
+	s.most = clamped(s.threads * 4, s.threads, s.most);
+	while (k->fused && s.most > 1 && !divides(k, s.most))
+		s.most /= 2;
+	s.threads = clamped(s.threads, 1, s.most);
+	s.least = clamped(s.least, 1, s.threads);
+	s.most_rows = clamped(power_at_least(extent), 1, all / s.most);
+	s.rows = clamped((k->down ? 2 : 1) * USUAL_BLOCK / s.threads, 1,
+	    s.most_rows);
+	return s;
+}
+
+static const char *powers(Kernel *k, int64_t from, int64_t to)
+{
+	const char *text = "";
+	for (int64_t n = from; n <= to; n *= 2)
+		text = arena_printf(k->r->arena, "%s%s%lld", text,
+		    *text ? ", " : "", (long long)n);
+	return text;
+}
+
+/* --- the loops of a part ------------------------------------------------------------------ */
+
+static const char *along(const Kernel *k, bool row)
+{
+	return row == k->down ? "threadIdx.x" : "threadIdx.y";
+}
+
+static const char *named(Kernel *k, const char *part, const char *suffix)
+{
+	return rule_plain_name(
+	    arena_printf(k->r->arena, "%s_%s", part, suffix));
+}
+
+/* The loops of a row's inside: threads, and what each has of it. */
+typedef struct {
+	const char *threads, *others, *steps, *unrolled;
+} Inside;
+
+static int line_of_part(const Kernel *k, const Part *p)
+{
+	int line = -1;
+	for (int a = 0; a < p->naxes; a++)
+		if (p->axes[a].row < 0 && p->axes[a].extent > 1 &&
+		    (line < 0 || !k->longest ||
+			p->axes[a].extent > p->axes[line].extent))
+			line = a;
+	return line;
+}
+
+/* All but the line's; with `fuse` none. */
+static const char *other_loops(Kernel *k, const Part *p, int line)
+{
+	const char *text = "";
+	for (int a = 0; a < p->naxes; a++)
+		if (p->axes[a].row < 0 && p->axes[a].extent > 1 && a != line)
+			text = arena_printf(k->r->arena, "%s%s, ", text,
+			    p->axes[a].loop);
+	return text;
+}
+
+static const char *fused_inside(Kernel *k, const Part *p, int line)
+{
+	const char *name = named(k, p->name, "f");
+	const char *inside = arena_printf(k->r->arena, "%s%s",
+	    other_loops(k, p, line), p->axes[line].loop);
+	put(k, "reorder(");
+	for (int a = 0; a < p->naxes; a++)
+		if (p->axes[a].row >= 0 || p->axes[a].extent == 1)
+			put(k, "%s, ", p->axes[a].loop);
+	put(k, "%s)\n%s = fuse(%s)\n", inside, name, inside);
+	return name;
+}
+
+/* The first part decides for all. */
+static void split_inside(
+    Kernel *k, const Part *p, const char *loop, const Shape *s, Inside *in)
+{
+	bool first = !k->threads;
+	in->threads = named(k, p->name, "t");
+	in->steps = named(k, p->name, "s");
+	in->unrolled = k->registers ? NULL : named(k, p->name, "u");
+	put(k, "%s", in->steps);
+	if (in->unrolled)
+		put(k, ", %s", in->unrolled);
+	put(k, ", %s = split(%s, ", in->threads, loop);
+	if (!first && in->unrolled)
+		put(k, "[_, %s, %s])\n", k->steps, k->threads);
+	else if (!first)
+		put(k, "[_, %s])\n", k->threads);
+	else if (in->unrolled)
+		put(k, "?=[_, %d, %lld] in tile([1, 2, 4, 8], [%s]))\n",
+		    k->fused ? 1 : 4, (long long)s->threads,
+		    powers(k, s->least, s->most));
+	else
+		put(k, "?=[_, %lld] in tile([%s]))\n", (long long)s->threads,
+		    powers(k, s->least, s->most));
+	k->threads = first ? in->threads : k->threads;
+	k->steps = first ? in->unrolled : k->steps;
+}
+
+static Inside put_inside(Kernel *k, const Part *p, const Shape *s)
+{
+	Inside in = {.others = ""};
+	int line = line_of_part(k, p);
+	if (line < 0)
+		return in;
+	const char *loop = p->axes[line].loop;
+	if (k->fused && *other_loops(k, p, line))
+		loop = fused_inside(k, p, line);
+	else
+		in.others = other_loops(k, p, line);
+	split_inside(k, p, loop, s, &in);
+	return in;
+}
+
+/* What runs once for a row, or for a thread what it has of one. */
+static void put_inside_kinds(Kernel *k, const Part *p, const Inside *in)
+{
+	if (!in->threads)
+		return;
+	put(k, "bind(%s, %s)\n", in->threads, along(k, false));
+	put(k, "unroll(%s)\n", in->unrolled ? in->unrolled : in->steps);
+	for (int a = 0; a < p->naxes && k->registers; a++)
+		if (p->axes[a].row < 0 && p->axes[a].extent > 1 &&
+		    a != line_of_part(k, p))
+			put(k, "unroll(%s)\n", p->axes[a].loop);
+}
+
+static const char *inside_order(Kernel *k, const Inside *in)
+{
+	return !in->threads ? ""
+	    : arena_printf(k->r->arena, ", %s, %s%s%s%s", in->threads,
+		  in->others, in->steps, in->unrolled ? ", " : "",
+		  in->unrolled ? in->unrolled : "");
+}
+
+/* A part that is computed for the rows of a block. */
+static void put_part(Kernel *k, const Part *p, const char *scope, const Shape *s)
+{
+	const char *rows = "", *sep = "";
+	bool shared = !strcmp(scope, "shared");
+	Inside in;
+	put(k, "compute_at(%s, %s)\nset_scope(%s, %s)\n", p->name, k->place,
+	    p->name, scope);
+	in = put_inside(k, p, s);
+	for (int a = 0; a < p->naxes; a++) {
+		bool one = p->axes[a].row < 0 && p->axes[a].extent == 1;
+		if (p->axes[a].row < 0 && !one)
+			continue;
+		rows = arena_printf(
+		    k->r->arena, "%s%s%s", rows, sep, p->axes[a].loop);
+		sep = ", ";
+	}
+	if (in.threads && *rows)
+		put(k, "reorder(%s%s)\n", rows, inside_order(k, &in));
+	for (int a = 0; a < p->naxes; a++) {
+		if (p->axes[a].row < 0 && p->axes[a].extent > 1)
+			continue;
+		if (p->axes[a].row >= 0 && p->axes[a].row == k->divided)
+			put(k, "bind(%s, %s)\n", p->axes[a].loop,
+			    along(k, true));
+		else if (!shared)
+			put(k, "unroll(%s)\n", p->axes[a].loop);
+	}
+	put_inside_kinds(k, p, &in);
+	put(k, "tail(%s, mask)\n", p->name);
+}
+
+/* --- the anchor ------------------------------------------------------------------------------ */
+
+static Part part_of(Kernel *k, int i, const char *name)
+{
+	const Block *block = block_at(k, i);
+	Part p = {.name = name, .block = i, .naxes = block->naxes};
+	p.axes = arena_alloc(
+	    k->r->arena, sizeof *p.axes * (size_t)(block->naxes + 1));
+	for (int a = 0; a < block->naxes; a++) {
+		p.axes[a].loop = arena_printf(
+		    k->r->arena, "%s.%s", name, block->axes[a].name);
+		p.axes[a].extent = block->axes[a].extent;
+		p.axes[a].row = k->row_of[i][a];
+	}
+	return p;
+}
+
+/* The loops over rows: one of blocks, and one of the threads that divide an axis
+ * of them; `results`: each row has one element, the first thread's. */
+static void put_anchor(Kernel *k, const Part *p, const Shape *s, bool results)
+{
+	const char *outer = "", *ones = "", *threads = named(k, p->name, "r");
+	const char *one = results ? named(k, p->name, "one") : NULL;
+	Inside in = {0};
+	int n = 0;
+	if (!results)
+		in = put_inside(k, p, s);
+	for (int a = 0; a < p->naxes; a++) {
+		const char *loop = p->axes[a].loop;
+		if (p->axes[a].row < 0 && p->axes[a].extent > 1)
+			continue;
+		if (p->axes[a].row >= 0 && p->axes[a].row == k->divided) {
+			const char *block = named(k, p->name, "b");
+			put(k, "%s, %s%s%s = split(%s, ", block, threads,
+			    one ? ", " : "", one ? one : "", loop);
+			put(k, "?=[_, %lld%s] in tile([%s]%s))\n",
+			    (long long)s->rows, one ? ", 1" : "",
+			    powers(k, 1, s->most_rows), one ? ", [1]" : "");
+			loop = block;
+		} else if (p->axes[a].extent == 1) {
+			ones = arena_printf(k->r->arena, "%s, %s", ones, loop);
+			continue;
+		}
+		outer = arena_printf(
+		    k->r->arena, "%s%s%s", outer, n ? ", " : "", loop);
+		n++;
+	}
+	put(k, "reorder(%s, %s%s%s%s%s)\n", outer, threads, one ? ", " : "",
+	    one ? one : "", inside_order(k, &in), ones);
+	k->place = outer;
+	if (n > 1) {
+		k->place = named(k, p->name, "rows");
+		put(k, "%s = fuse(%s)\n", k->place, outer);
+	}
+	put(k, "bind(%s, blockIdx.x)\nbind(%s, %s)\n", k->place, threads,
+	    along(k, true));
+	if (one)
+		put(k, "bind(%s, %s)\n", one, along(k, false));
+	for (int a = 0; a < p->naxes; a++)
+		if (p->axes[a].extent == 1 && p->axes[a].row != k->divided)
+			put(k, "unroll(%s)\n", p->axes[a].loop);
+	put_inside_kinds(k, p, &in);
+	if (!results)
+		put(k, "tail(%s, mask)\n", p->name);
+}
+
+/* A reduction that is a kernel's result: its sums are computed for the writer. */
+static void put_result(
+    Kernel *k, const Part *p, int nspatial, const Shape *s)
+{
+	Part acc = *p, writer = *p;
+	writer.naxes = nspatial;
+	acc.name = named(k, p->name, "acc");
+	acc.axes = arena_memdup(k->r->arena, p->axes,
+	    sizeof *p->axes * (size_t)p->naxes);
+	for (int a = 0; a < p->naxes; a++) {
+		const char *dot = strrchr(p->axes[a].loop, '.');
+		if (dot && !strncmp(p->axes[a].loop, p->name, strlen(p->name)))
+			acc.axes[a].loop = arena_printf(
+			    k->r->arena, "%s%s", acc.name, dot);
+	}
+	put(k, "%s = cache_write(%s, reg)\n", acc.name, p->name);
+	put_anchor(k, &writer, s, true);
+	put_part(k, &acc, "reg", s);
+}
+
+/* --- the kernel ---------------------------------------------------------------------------------- */
+
+static void put_cached(Kernel *k, int buffer, const Shape *s)
+{
+	const Buffer *b = &k->r->program->buffers[buffer];
+	int rows[MOST_ROWS], line, reader = 0;
+	bool found = place_of(k, buffer, rows, &line);
+	assert(found);
+	(void)found;
+	while (!k->row_of[reader] ||
+	    !rule_reads_of(&k->r->blocks[reader], buffer))
+		reader++;
+	Part p = {.name = named(k, b->name, "row"), .naxes = b->ndim};
+	p.axes = arena_alloc(
+	    k->r->arena, sizeof *p.axes * (size_t)(b->ndim + 1));
+	for (int d = 0; d < b->ndim; d++) {
+		p.axes[d].loop = arena_printf(k->r->arena, "%s.x%d", p.name, d);
+		p.axes[d].extent = b->shape[d];
+		p.axes[d].row = rows[d];
+	}
+	put(k, "%s = cache_read(%s, %s, reg, read=all)\n", p.name,
+	    block_at(k, reader)->name, b->name);
+	put_part(k, &p, "reg", s);
+}
+
+static void put_kernel(Kernel *k)
+{
+	Shape s = shape_of(
+	    k, block_at(k, k->anchor)->axes[k->divided].extent);
+	Part anchor = part_of(k, k->anchor, block_at(k, k->anchor)->name);
+	for (int i = 0; i < k->anchor; i++)
+		if (k->inlined[i])
+			put(k, "compute_inline(%s)\n", block_at(k, i)->name);
+	if (reduces(k, k->anchor))
+		put_result(k, &anchor,
+		    block_at(k, k->anchor)->nspatial, &s);
+	else
+		put_anchor(k, &anchor, &s, line_of_part(k, &anchor) < 0);
+	for (int i = k->anchor - 1; i >= 0; i--) {
+		if (!k->row_of[i] || k->inlined[i])
+			continue;
+		Part p = part_of(k, i, block_at(k, i)->name);
+		bool reg = reduces(k, i) || line_of(k, i) < 0 ||
+		    (k->registers && fits_registers(k, i));
+		put_part(k, &p, reg ? "reg" : "shared", &s);
+	}
+	for (int i = 0; i < k->ncached; i++)
+		put_cached(k, k->cached[i], &s);
+	for (int i = 0; i <= k->anchor; i++)
+		if (k->row_of[i])
+			k->r->blocks[i].scheduled = true;
+}
+
+/* --- few long rows ------------------------------------------------------------------------------- */
+
+enum { PARTS = MOST_ROWS }; /* the row axis that numbers a row's parts */
+
+/* One reduction by itself: its results are all that a kernel makes. */
+static void put_alone(Kernel *k, const Part *p, int nspatial, int64_t rows)
+{
+	Shape s;
+	k->threads = k->steps = NULL;
+	k->fused = k->registers = k->longest = false;
+	k->line = k->inside = 1;
+	for (int a = 0; a < p->naxes; a++)
+		if (p->axes[a].row < 0)
+			k->inside *= p->axes[a].extent;
+	int line = line_of_part(k, p);
+	k->line = line < 0 ? 1 : p->axes[line].extent;
+	s = shape_of(k, rows);
+	put_result(k, p, nspatial, &s);
+}
+
+/* The block that rfactor makes of a loop of this number of values: that is its
+ * first axis, and `rest` what is left of the one it was split from. */
+static Part parts_of(Kernel *k, const Part *p, const char *name, int axis,
+    const char *loop, int64_t extent, const char *rest, int64_t each)
+{
+	Part q = {.name = name, .block = p->block};
+	q.axes = arena_alloc(
+	    k->r->arena, sizeof *q.axes * (size_t)(p->naxes + 1));
+	q.axes[q.naxes].loop = arena_printf(k->r->arena, "%s.%s", name, loop);
+	q.axes[q.naxes].extent = extent;
+	q.axes[q.naxes++].row = PARTS;
+	for (int a = 0; a < p->naxes; a++) {
+		q.axes[q.naxes] = p->axes[a];
+		q.axes[q.naxes].loop = a == axis
+		    ? arena_printf(k->r->arena, "%s.%s", name, rest)
+		    : arena_printf(k->r->arena, "%s%s", name,
+			  strrchr(p->axes[a].loop, '.'));
+		if (a == axis)
+			q.axes[q.naxes].extent = each;
+		q.naxes++;
+	}
+	return q;
+}
+
+/* Some of the axis's values for each part; `inner`: the parts have neighbours
+ * in turn (of one part it is all of them). */
+static Part put_parts(
+    Kernel *k, const Part *p, int axis, int64_t each, bool inner)
+{
+	int64_t extent = p->axes[axis].extent, n = (extent + each - 1) / each;
+	const char *part = named(k, p->name, inner ? "one" : "part");
+	const char *rest = named(k, p->name, inner ? "all" : "rest");
+	const char *name = named(k, p->name, inner ? "whole" : "parts");
+	put(k, "%s, %s = split(%s, [_, %lld])\n%s = rfactor(%s)\n",
+	    inner ? rest : part, inner ? part : rest, p->axes[axis].loop,
+	    (long long)(inner ? 1 : each), name, part);
+	return parts_of(k, p, name, axis, part, inner ? 1 : n, rest,
+	    inner ? extent : each);
+}
+
+static int longest_inside(const Part *p)
+{
+	int longest = -1;
+	for (int a = 0; a < p->naxes; a++)
+		if (p->axes[a].row < 0 && (longest < 0 ||
+			p->axes[a].extent > p->axes[longest].extent))
+			longest = a;
+	return longest;
+}
+
+/* How many elements of the axis each part of a row has. */
+static int64_t part_extent(const Kernel *k, int64_t extent)
+{
+	double blocks = 2.0 * k->r->machine->processors / k->results;
+	int64_t n = power_at_least((int64_t)blocks);
+	while (n > 1 && k->inside / n < PART_LEAST)
+		n /= 2;
+	n = n > extent ? extent : n;
+	return (extent + n - 1) / n;
+}
+
+/* What combines the parts: of a row each by a block, of a single result by one
+ * that another launch reads. */
+static void put_combined(Kernel *k, const Part *p, int nspatial)
+{
+	if (!nspatial) {
+		Part whole = put_parts(k, p, longest_inside(p), 1, true);
+		k->divided = PARTS;
+		put_alone(k, &whole, 1, 1);
+		return;
+	}
+	for (int a = 0; a < nspatial; a++)
+		k->divided = p->axes[a].row;
+	put_alone(k, p, nspatial, p->axes[nspatial - 1].extent);
+}
+
+static void put_long(Kernel *k)
+{
+	const Block *block = block_at(k, k->anchor);
+	Part p = part_of(k, k->anchor, block->name);
+	int axis = longest_inside(&p), nspatial = block->nspatial;
+	k->down = false;
+	k->r->blocks[k->anchor].scheduled = true;
+	if (k->inside >= LONG_ROW) {
+		int64_t each = part_extent(k, p.axes[axis].extent);
+		Part parts = put_parts(k, &p, axis, each, false);
+		k->divided = PARTS;
+		put_alone(k, &parts, 1 + nspatial, 1);
+		p.axes[nspatial] = parts.axes[0];
+		p.axes[nspatial].loop = arena_printf(k->r->arena, "%s%s",
+		    block->name, strrchr(parts.axes[0].loop, '.'));
+		p.axes[nspatial].row = -1;
+		p.naxes = nspatial + 1;
+	}
+	put_combined(k, &p, nspatial);
+}
+
+void rule_across(Rules *r, int i)
+{
+	Kernel k;
+	bool found = find_kernel(r, i, &k);
+	assert(found);
+	(void)found;
+	if (is_long(&k) || !k.nrows)
+		put_long(&k);
+	else
+		put_kernel(&k);
+}
