@@ -165,8 +165,10 @@ uint64_t space_register_tile(Space *space, const Candidate *candidate)
 	StageCost c;
 	uint64_t hash = candidate->sketch;
 	stage_body(s, space->machine, values, &c);
-	for (int d = c.body; d < s->nloops; d++) {
+	for (int d = 0; d < s->nloops; d++) {
 		const PlanLoop *l = &s->loops[d];
+		if (d < c.body && !(s->threads >> d & 1))
+			continue;
 		int64_t tile[2] = {l->axis, values[l->extent]};
 		if (!l->reduce && tile[1] > 1)
 			hash = hash64(tile, sizeof tile, hash);

@@ -136,8 +136,11 @@ void count_trips(const StageNow *w, StageCost *c)
 	const PlanStage *s = w->stage;
 	const int64_t *values = w->values;
 	double tiles[PLAN_DEPTH];
-	for (int a = 0; a < s->naxes; a++)
+	int64_t least[PLAN_DEPTH]; /* values that an iteration covers so far */
+	for (int a = 0; a < s->naxes; a++) {
 		tiles[a] = 1;
+		least[a] = INT64_MAX;
+	}
 	double product = 1;
 	c->trips[0] = 1;
 	for (int d = 0; d < s->nloops; d++) {
@@ -155,10 +158,13 @@ void count_trips(const StageNow *w, StageCost *c)
 			double starts = i < 0
 			    ? 1
 			    : max2(1, tiles[s->loops[a->mover[i]].axis]);
-			t = runs_whole(l, values)
-			    ? t * tiles[l->axis]
-			    : clipped_tiles(a, values, starts, step,
-				  values[l->below]);
+			int64_t below = values[l->below];
+			if (below < least[l->axis])
+				least[l->axis] = below;
+			t *= tiles[l->axis];
+			if (!runs_whole(l, values))
+				t = min2(t, clipped_tiles(a, values, starts,
+						step, least[l->axis]));
 			product *= tiles[l->axis] > 0 ? t / tiles[l->axis] : 0;
 			tiles[l->axis] = t;
 		}

@@ -17,14 +17,14 @@
 
 #include "schedule/plan/cost_gpu.h"
 
-/* A thread's widest load. */
-enum { VECTOR_BYTES = 16 };
+/* A thread's widest load; buffers of a launch that are looked at. */
+enum { VECTOR_BYTES = 16, LAUNCH_BUFFERS = 16 };
 
 /* Iterations that compilers unroll, whose loads are under way together. */
 enum { TOGETHER = 4 };
 
-/* Instructions of a loop, to begin a thread, to divide a fused index; cycles to
- * begin a block, and until the next may begin, and for a barrier; a thread's exchange with another one. */
+/* Instructions of a loop, and to begin a thread; cycles to begin a block, until the
+ * next may begin, for a barrier, for a thread's exchange with another one. */
 enum { LOOP_INSTRUCTIONS = 3, BEGIN_INSTRUCTIONS = 20, BLOCK_CYCLES = 300,
 	BLOCK_EACH = 64, BARRIER_CYCLES = 30, EXCHANGE_CYCLES = 30 };
 
@@ -55,7 +55,11 @@ typedef struct {
 	double l1_bytes;      /* of the first cache for a block */
 	double at_once;       /* blocks */
 	bool apart;           /* stages with barriers between them */
-	double from_l1_ns, beyond_ns; /* waiting, in units of a load */
+	/* waiting, in loads, all of them and those beyond the first cache: when
+	 * data are wanted, and ahead of it */
+	double from_l1, from_beyond, ahead_l1, ahead_beyond;
+	double fills; /* barriers for what is shared */
+	int nread, read[LAUNCH_BUFFERS]; /* by stages before this one */
 	double touches, shared_touches, turns, sectors;
 } Launch;
 
@@ -282,6 +286,32 @@ static void count_l2(const Launch *l, const Part *p, Globals *g, int sector)
 	}
 }
 
+static bool was_read(const Launch *l, int buffer)
+{
+	for (int i = 0; i < l->nread; i++)
+		if (l->read[i] == buffer)
+			return true;
+	return false;
+}
+
+/* What a stage before this one has read is still in the first cache, if a block
+ * reads so little of it. */
+static void leave_read(Launch *l, const Part *p, Globals *g, int sector)
+{
+	double counts[PLAN_DEPTH];
+	fill_counts(p, p->shape.threads | p->shape.code | p->shape.serial, 1,
+	    counts);
+	for (int i = 0; i < g->n; i++) {
+		const PlanAccess *a = g->at[i].access;
+		if (!a->write && was_read(l, a->buffer) &&
+		    region_bytes(&g->at[i], counts, sector) * 2 <= l->l1_bytes)
+			g->found[i] = 0;
+	}
+	for (int i = 0; i < g->n && l->nread < LAUNCH_BUFFERS; i++)
+		if (!g->at[i].access->write)
+			l->read[l->nread++] = g->at[i].access->buffer;
+}
+
 /* What comes from memory: nothing where all that the program has fits the second
  * cache; else what blocks that run at once touch, once for all of them. */
 static double memory_bytes(const Launch *l, const Part *p, const Globals *g,
@@ -301,6 +331,8 @@ static double memory_bytes(const Launch *l, const Part *p, const Globals *g,
 		double once = region_bytes(&g->at[i], all, sector);
 		double each = region_bytes(&g->at[i], wave, sector);
 		double waves = max2(1, blocks / l->at_once);
+		if (g->found[i] <= 0)
+			continue;
 		if (whole_run > l2)
 			once = max2(once, min2(each * waves, g->found[i] * blocks));
 		sum += once;
@@ -352,26 +384,70 @@ static bool is_read(const PlanStage *s, Scope scope)
 	return false;
 }
 
+/* Iterations that a shared buffer is filled ahead; 0: it is filled when it is
+ * wanted. */
+static double steps_ahead(const Launch *l, const PlanStage *s)
+{
+	const PlanAccess *a = &s->accesses[0];
+	return a->scope == SCOPE_SHARED && a->slots != HANDLE_NONE
+	    ? (double)l->values[a->slots] - 1 : 0;
+}
+
+/* Sums that threads share out: halves of a warp exchange them in turn, then warps
+ * by way of shared memory, behind a barrier. */
+static void add_exchanges(Launch *l, const Part *p)
+{
+	const PlanStage *s = p->now.stage;
+	const Machine *m = l->machine;
+	LaunchCost *c = l->cost;
+	uint32_t steps = 0;
+	for (int d = 0; d < s->nloops; d++)
+		steps |= (uint32_t)s->loops[d].reduce << d;
+	double threads = extents_of(s, l->values, steps & p->shape.threads);
+	if (threads <= 1)
+		return;
+	double starts = p->begins;
+	double sums = extents_of(s, l->values, p->shape.code & ~steps);
+	double warp = max2(m->warp, 1);
+	double within = m->exchanges ? min2(threads, warp) : 1;
+	double between = ceil(threads / within);
+	double instructions = 2 * log2(within) +
+	    (between > 1 ? 2 + 2 * log2(between) : 0);
+	c->waiting += starts *
+	    (log2(within) + (between > 1 ? 1 + log2(between) : 0)) *
+	    EXCHANGE_CYCLES;
+	c->barriers += between > 1 ? starts : 0;
+	c->issue += p->warps * starts * sums * instructions /
+	    max2(m->partitions, 1);
+	c->loading += p->warps * starts * sums * instructions / 2;
+}
+
 /* Threads wait for what they load as often as a few iterations begin together, and
- * at barriers for each other. */
+ * at barriers for each other; what is loaded ahead is there when it is wanted, but
+ * for what all the steps of work in between do not take. */
 static void add_waiting(Launch *l, const Part *p, double missed)
 {
 	const PlanStage *s = p->now.stage;
-	LaunchCost *c = l->cost;
 	double own = p->runs / p->begins;
 	double rounds = p->begins * ceil(own / TOGETHER - 1e-9);
-	if (is_read(s, SCOPE_GLOBAL) || is_read(s, SCOPE_SHARED))
-		l->from_l1_ns += rounds;
-	if (is_read(s, SCOPE_GLOBAL))
-		l->beyond_ns += rounds * missed;
+	double ahead = steps_ahead(l, s);
+	bool global = is_read(s, SCOPE_GLOBAL);
+	if (ahead > 0) {
+		l->ahead_l1 += p->begins / ahead;
+		l->ahead_beyond += p->begins / ahead * (global ? missed : 0);
+	} else {
+		if (global || is_read(s, SCOPE_SHARED))
+			l->from_l1 += rounds;
+		if (global)
+			l->from_beyond += rounds * missed;
+	}
 	if (s->accesses[0].scope == SCOPE_SHARED) {
-		c->barriers += p->begins * (p->begins > 1 ? 2 : 1);
+		double each = ahead > 0 || p->begins <= 1 ? 1 : 2;
+		l->fills = max2(l->fills, p->begins * each);
 		l->apart = true;
 	}
-	for (int d = 0; d < s->nloops; d++)
-		if (s->loops[d].reduce && p->shape.threads >> d & 1)
-			c->waiting += p->begins * EXCHANGE_CYCLES *
-			    log2((double)p->now.extent[d]);
+	if (s->reduce)
+		add_exchanges(l, p);
 }
 
 static void add_part(Launch *l, const PlanStage *s)
@@ -407,6 +483,7 @@ static void add_part(Launch *l, const PlanStage *s)
 		c->chain += p.runs * made * m->fma_latency *
 		    extents_of(s, l->values, steps & p.shape.code);
 	count_l2(l, &p, &g, sector);
+	leave_read(l, &p, &g, sector);
 	double asked = 0, found = 0;
 	for (int i = 0; i < g.n; i++) {
 		asked += g.asked[i];
@@ -433,7 +510,8 @@ static double together(const Launch *l, double blocks)
 	double parts = l->machine->partitions > 0 ? l->machine->partitions : 1;
 	double own = l->apart ? work : work * min2(1, parts / warps);
 	double all = blocks * work;
-	double most = max2(all, c->waiting + max2(own, c->chain));
+	double most = max2(
+	    all, max2(c->ahead, c->waiting + max2(own, c->chain)));
 	return most + NOT_HIDDEN * max2(0, all + c->waiting - most);
 }
 
@@ -446,8 +524,10 @@ static void set_seconds(Launch *l)
 	double missing = c->from_l2 > 0
 	    ? min2(1, c->from_memory / c->from_l2) : 0;
 	double beyond = m->l2_ns + missing * max2(0, m->memory_ns - m->l2_ns);
+	c->barriers += l->fills;
 	c->waiting += BLOCK_CYCLES + c->barriers * BARRIER_CYCLES +
-	    (l->from_l1_ns * m->l1_ns + l->beyond_ns * beyond) * ghz;
+	    (l->from_l1 * m->l1_ns + l->from_beyond * beyond) * ghz;
+	c->ahead = (l->ahead_l1 * m->l1_ns + l->ahead_beyond * beyond) * ghz;
 	double slots = c->resident * processors;
 	double full = floor(c->grid / slots), rest = c->grid - full * slots;
 	double cycles = full * together(l, c->resident);

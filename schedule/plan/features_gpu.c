@@ -13,7 +13,7 @@ enum {
 	LAUNCHES_SHOWN = 2,
 	LOOPS_SHOWN = 14,
 	ACCESSES_SHOWN = 4,
-	LAUNCH_LOGS = 20,
+	LAUNCH_LOGS = 21,
 	LAUNCH_PLAIN = 9,
 	TOTALS = 8,
 	STAGE_LOGS = LOOPS_SHOWN + 4 * ACCESSES_SHOWN,
@@ -39,7 +39,7 @@ static void put_launch(const LaunchCost *c, const Machine *m, Columns *at)
 	double slots = c->resident * max2(1, m->processors);
 	const double logs[LAUNCH_LOGS] = {c->grid, c->threads, c->registers,
 	    c->spilled, c->shared_bytes, c->waves, c->issue, c->arithmetic,
-	    c->special, c->loading, c->waiting, c->chain, c->barriers,
+	    c->special, c->loading, c->waiting, c->ahead, c->chain, c->barriers,
 	    c->asked, c->from_l2, c->from_memory, c->grid * c->threads,
 	    c->resident * c->threads, c->seconds * 1e9, part_of(c->grid, slots)};
 	const double plain[LAUNCH_PLAIN] = {c->resident, c->occupancy,

@@ -335,7 +335,8 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 	    .scope = b->scope,
 	    .bytes = dtype_bytes(b->type),
 	    .ndim = nindex < PLAN_DIMS ? nindex : PLAN_DIMS,
-	    .elements = b->scope == SCOPE_SHARED ? b->elements : HANDLE_NONE};
+	    .elements = b->scope == SCOPE_SHARED ? b->elements : HANDLE_NONE,
+	    .slots = b->slots};
 	for (int l = 0; l < PLAN_DEPTH; l++) {
 		a->across[l] = HANDLE_NONE;
 		for (int d = 0; d < PLAN_DIMS; d++)
@@ -968,6 +969,7 @@ static void each_handle_of_stage(PlanStage *s, Visit *visit, void *context)
 	for (int i = 0; i < s->naccesses; i++) {
 		PlanAccess *a = &s->accesses[i];
 		visit(&a->elements, context);
+		visit(&a->slots, context);
 		for (int l = 0; l < s->nloops; l++)
 			visit(&a->across[l], context);
 		for (int d = 0; d < a->ndim; d++) {

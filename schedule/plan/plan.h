@@ -70,6 +70,7 @@ typedef struct {
 	uint32_t movers;	   /* bit d: some dimension moves with loop d */
 	uint32_t by_data;          /* bit d: loop d moves it where data says */
 	Handle elements;	   /* allocated, of a shared buffer; HANDLE_NONE */
+	Handle slots;              /* of it, filled ahead; HANDLE_NONE */
 	Handle across[PLAN_DEPTH]; /* 1: the loop moves what is divided by more
 				      than 1 by no multiple of that */
 	bool zeros;		   /* only where the step counts */
@@ -258,6 +259,7 @@ typedef struct {
 	/* a block, in cycles of its processor: what each unit does */
 	double issue, arithmetic, special, loading;
 	double waiting;         /* of a thread, for what it loads and barriers */
+	double ahead;           /* for what is loaded steps ahead, beside work */
 	double chain;           /* of a thread, sum after sum */
 	double barriers;
 	/* bytes of the launch: sectors that warps ask for, those of them that

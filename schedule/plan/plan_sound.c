@@ -61,6 +61,7 @@ static void access_sound(
 	assert(!((a->movers | a->doubtful | a->by_data) & ~loops));
 	assert(a->nparts >= 0 && a->nparts <= PLAN_PARTS);
 	maybe_handle_sound(plan, a->elements);
+	maybe_handle_sound(plan, a->slots);
 	assert((a->scope == SCOPE_SHARED) == (a->elements != HANDLE_NONE));
 	for (int d = 0; d < a->ndim; d++) {
 		handle_sound(plan, a->held[d]);

@@ -263,6 +263,85 @@ static void streamed(void **state)
 	assert_true(c.seconds > least && c.seconds < 1.6 * least);
 }
 
+/* What is fetched a step ahead is not waited for, with half of the barriers; a
+ * block shares twice as much. */
+static void ahead(void **state)
+{
+	Machine m = machine_of("sm_80");
+	Program *p = product(1024, 1024, 1024);
+	const char *trace = tiled(16, 16, 4, 4, 16);
+	LaunchCost now = cost_of(p, &m, trace);
+	LaunchCost early = cost_of(p, &m, arena_printf(arena,
+	    "%sstages(as, 2)\nstages(bs, 2)\n", trace));
+	(void)state;
+	assert_true(now.ahead == 0 && early.ahead > 0);
+	assert_true(early.waiting < 0.5 * now.waiting);
+	assert_true(early.barriers == now.barriers / 2);
+	assert_true(early.shared_bytes == 2 * now.shared_bytes);
+	assert_true(early.seconds < now.seconds);
+}
+
+/* Rows of 1024 by so many threads each, a row a block. */
+static LaunchCost row_sums(const Machine *m, int threads)
+{
+	Program *p = program_of_text(arena,
+	    "tunec: 1\nname: rows\ninputs: {x: 'f32[4096, 1024]'}\ncompute: |\n"
+	    "  y[i < 4096] = sum[j < 1024](x[i, j])\n", NUMERICS_DEFAULT);
+	return cost_of(p, m, arena_printf(arena,
+	    "acc = cache_write(y, reg)\nb, r, one = split(y.i, [_, 1, 1])\n"
+	    "bind(b, blockIdx.x)\nbind(r, threadIdx.y)\n"
+	    "bind(one, threadIdx.x)\ncompute_at(acc, b)\n"
+	    "j0, j1 = split(acc.j, [_, %d])\nreorder(acc.i, j1, j0)\n"
+	    "bind(acc.i, threadIdx.y)\nbind(j1, threadIdx.x)\n", threads));
+}
+
+/* One thread waits for each of its loads; a warp shares a row out without a
+ * barrier, four of them with one. */
+static void shared_out(void **state)
+{
+	Machine m = machine_of("sm_80");
+	LaunchCost warp = row_sums(&m, 32), four = row_sums(&m, 128);
+	(void)state;
+	assert_true(warp.barriers == 0 && four.barriers == 1);
+	assert_true(warp.sectors > 3.5 && warp.sectors <= 4);
+	assert_true(four.waiting < warp.waiting);
+	Program *p = program_of_text(arena,
+	    "tunec: 1\nname: rows\ninputs: {x: 'f32[4096, 1024]'}\ncompute: |\n"
+	    "  y[i < 4096] = sum[j < 1024](x[i, j])\n", NUMERICS_DEFAULT);
+	LaunchCost alone = cost_of(p, &m, "i0, i1 = split(y.i, [_, 128])\n"
+		"bind(i0, blockIdx.x)\nbind(i1, threadIdx.x)\n");
+	assert_true(alone.sectors > 31);
+	assert_true(alone.seconds > 3 * four.seconds);
+}
+
+/* Pieces of a fused loop are the digits of what was fused. */
+static void digits(void **state)
+{
+	Machine m = machine_of("sm_80");
+	int64_t *values;
+	Plan *plan = plan_of(map(9, 64, "x[i, j] + 1"), &m,
+	    "f = fuse(y.i, y.j)\nf0, f1 = split(f, [_, 16])\n"
+	    "bind(f0, blockIdx.x)\nbind(f1, threadIdx.x)\n", &values);
+	static const int64_t extents[] = {9, 4, 16}, steps[] = {64, 16, 1};
+	const PlanStage *s = &plan->stages[0];
+	LaunchCost c;
+	(void)state;
+	assert_int_equal(s->nloops, 3);
+	for (int d = 0; d < 3; d++) {
+		assert_int_equal(values[s->loops[d].extent], extents[d]);
+		assert_int_equal(
+		    access_step(&s->accesses[0], values, d), steps[d]);
+	}
+	assert_true(launch_next(plan, &m, values, 0, &c));
+	assert_true(c.grid == 36 && c.threads == 16);
+	/* where they do not divide, too */
+	plan = plan_of(map(10, 9, "x[i, j] + 1"), &m,
+	    "f = fuse(y.i, y.j)\nf0, f1 = split(f, [_, 15])\n"
+	    "bind(f0, blockIdx.x)\nbind(f1, threadIdx.x)\n", &values);
+	assert_true(launch_next(plan, &m, values, 0, &c));
+	assert_true(c.grid == 6 && c.threads == 15);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -287,6 +366,9 @@ int main(void)
 	    cmocka_unit_test(refused),
 	    cmocka_unit_test(chosen),
 	    cmocka_unit_test(streamed),
+	    cmocka_unit_test(ahead),
+	    cmocka_unit_test(shared_out),
+	    cmocka_unit_test(digits),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
