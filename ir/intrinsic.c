@@ -7,23 +7,17 @@
 static const Intrinsic intrinsics[] = {
 #define INTRINSIC(name, a, b, sum, terms)                                      \
 	{#name, DT_##a, DT_##b, DT_##sum, terms, 0, 0, 0},
-#define FRAGMENT(name, a, b, sum, rows, columns, terms, capability)
 #include "ir/intrinsics.def"
 #undef INTRINSIC
-#undef FRAGMENT
-#define INTRINSIC(name, a, b, sum, terms)
 #define FRAGMENT(name, a, b, sum, rows, columns, terms, capability)            \
 	{#name, DT_##a, DT_##b, DT_##sum, terms, rows, columns, capability},
-#include "ir/intrinsics.def"
-#undef INTRINSIC
+#include "ir/fragments.def"
 #undef FRAGMENT
 };
 enum {
 #define INTRINSIC(name, a, b, sum, terms) NUMBER_##name,
-#define FRAGMENT(name, a, b, sum, rows, columns, terms, capability)
 #include "ir/intrinsics.def"
 #undef INTRINSIC
-#undef FRAGMENT
 	PLAIN,
 	COUNT = sizeof intrinsics / sizeof *intrinsics
 };

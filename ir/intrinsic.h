@@ -1,4 +1,4 @@
-/* Intrinsics as plain data (intrinsics.def).
+/* Intrinsics as plain data (intrinsics.def, fragments.def).
  *
  * A fragment is c[16, 8] += a[16, k] * b[k, 8] of the threads of a warp.  With
  * g = number / 4 and t = number % 4 of a thread in its warp, and E elements in 4

@@ -66,7 +66,7 @@ Index stages_slot(Lower *l, int buffer)
 static bool is_plain(const Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	return s->body->op == OP_READ && !s->fill &&
+	return s->body->op == OP_READ &&
 	    s->body->type == l->nest->buffers.at[s->buffer].type;
 }
 

@@ -80,12 +80,11 @@ static Value body_value(Lower *l, const Stage *s)
 	    l->nest->buffers.at[s->buffer].type);
 }
 
-/* `if the axes are in the block then body else fill`. */
-static Value filled_value(Lower *l, int stage)
+/* Are the axes in the block? */
+static Value inside_block(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	Value inside = value_const(DT_BOOL, 0, 1);
-	bool known;
 	for (int a = 0; a < s->naxes; a++)
 		for (End end = ABOVE; end <= BELOW; end++) {
 			if (end == ABOVE ? !s->axes[a].above
@@ -99,6 +98,15 @@ static Value filled_value(Lower *l, int stage)
 			inside = value_and(
 			    l, inside, value_nonnegative(l, slack));
 		}
+	return inside;
+}
+
+/* `if the axes are in the block then body else fill`. */
+static Value filled_value(Lower *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	Value inside = inside_block(l, stage);
+	bool known;
 	if (value_is_bool(inside, &known))
 		return known ? body_value(l, s) : eval(l, s->fill);
 	DType type = l->nest->buffers.at[s->buffer].type;
@@ -298,13 +306,37 @@ static bool tensor_step(Lower *l, int stage)
 	return true;
 }
 
+/* By an asynchronous copy, but for what is filled; false: as always. */
+static bool copied_ahead(Lower *l, int stage, Index address)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	bool known;
+	if (l->filling != FILL_ASYNC)
+		return false;
+	if (!s->fill)
+		return stages_copy(l, s, address);
+	Value inside = inside_block(l, stage);
+	if (inside.lanes > 1 || value_is_unknown(inside))
+		return false;
+	if (value_is_bool(inside, &known))
+		return known && stages_copy(l, s, address);
+	Branch b;
+	branch_begin(l, &b, inside.temp);
+	if (!stages_copy(l, s, address))
+		memory_store(l, s->buffer, address, body_value(l, s));
+	branch_else(l, &b);
+	memory_store(l, s->buffer, address, eval(l, s->fill));
+	branch_end(l, &b);
+	return true;
+}
+
 /* Of a stage that is no reduction. */
 static void fill_element(Lower *l, int stage, Index address)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	DType type = l->nest->buffers.at[s->buffer].type;
 	Value v;
-	if (stages_copy(l, s, address))
+	if (copied_ahead(l, stage, address))
 		return;
 	if (!stages_kept(l, &v, type)) {
 		v = s->fill ? filled_value(l, stage) : body_value(l, s);

@@ -10,7 +10,7 @@
  *     for i8 in 2 for j1 in 2 for ki in 16   c[...] += f32(a[...]) * f32(b[...])
  *
  * Legal if the loops, the body and the types match the description in
- * ir/intrinsics.def.  What it means does not change: code generation may use the
+ * ir/intrinsics.def or ir/fragments.def.  What it means does not change: code generation may use the
  * instruction where the target has it. */
 #include "schedule/internal.h"
 

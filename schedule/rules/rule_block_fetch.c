@@ -9,7 +9,8 @@
  * (ir/nest/nest.c, nest_may_run_past).  What a block alone makes of an input for
  * the product (its border of zeros) is computed there instead.  Where a thread's
  * rows lie across what is fetched they are put side by side, the next step a
- * row of memory banks and a few further. */
+ * row of memory banks and a few further.  Where copies may go past the registers
+ * they are made a step ahead. */
 #include "schedule/rules/block.h"
 
 enum {
@@ -145,6 +146,8 @@ static void put_copy(Product *p, const RuleRead *read)
 	put_layout(p, read, copy);
 	if (p->padded)
 		product_put(p, "pad(%s, 0)\n", copy);
+	if (p->r->machine->async_copies)
+		product_put(p, "stages(%s, 2)\n", copy);
 }
 
 static void put_maker(Product *p, const RuleRead *read, int made)
