@@ -24,8 +24,11 @@ enum {
 	MOST_ROWS = 16,       /* axes */
 	LEAST_INSIDE = 32,    /* steps that are worth a warp */
 	REGISTERS = 32,       /* elements of a row that a thread keeps */
-	LONG_ROW = 16384,     /* worth blocks of its own for parts of it */
+	LONG_ROW = 65536,     /* worth blocks of its own for parts of it */
 	PART_LEAST = 2048,
+	LONG_COLUMN = 1024,   /* likewise, where rows are neighbours */
+	COLUMN_PART_LEAST = 64,
+	COLUMNS = 32,         /* of a block */
 	SHARED_MOST = 32 * 1024, /* bytes of a row that a block keeps */
 	MOST_THREADS = 1024,
 	THREADS_WORK = 8,     /* elements for each thread at first */
@@ -60,6 +63,7 @@ typedef struct {
 	int64_t inside; /* elements of the longest row */
 	int64_t line;   /* of its axis that the threads share out */
 	bool down;      /* rows are neighbours in memory */
+	bool along;     /* elements of a row are */
 	bool fused;     /* all inside axes are one loop */
 	bool longest;   /* threads along the longest inside axis, not the last */
 	bool registers; /* rows are kept there */
@@ -266,6 +270,7 @@ static void find_direction(Kernel *k, int i, int64_t *most)
 			continue;
 		*most = bytes;
 		k->down = axis >= 0 && k->row_of[i][axis] >= 0;
+		k->along = axis >= 0 && !k->down;
 		if (k->down)
 			k->divided = k->row_of[i][axis];
 	}
@@ -405,6 +410,13 @@ static bool fits_registers(const Kernel *k, int i)
 	    same_lines(k, block->buffer, k->row_of[i], line);
 }
 
+/* Where it has several elements for a row, of which not each thread has its own. */
+static bool is_shared(const Kernel *k, int i)
+{
+	return !reduces(k, i) && line_of(k, i) >= 0 &&
+	    !(k->registers && fits_registers(k, i));
+}
+
 static int64_t row_bytes(const Kernel *k, int i)
 {
 	int axes;
@@ -416,13 +428,13 @@ static int64_t row_bytes(const Kernel *k, int i)
  * (true: it was banned). */
 static bool settle(Kernel *k)
 {
+	int64_t shared = 0;
 	for (int i = 0; i < k->anchor; i++) {
-		if (!is_kept(k, i) ||
-		    (k->registers && fits_registers(k, i)))
+		if (!is_kept(k, i) || !is_shared(k, i))
 			continue;
-		if (k->r->inlinable[i])
-			k->inlined[i] = true;
-		else if (row_bytes(k, i) > SHARED_MOST || k->down)
+		k->inlined[i] = k->r->inlinable[i];
+		shared += k->inlined[i] ? 0 : row_bytes(k, i);
+		if (shared > SHARED_MOST || (!k->inlined[i] && k->down))
 			return k->banned[i] = true;
 	}
 	return false;
@@ -495,10 +507,21 @@ static double threads_at_once(const Machine *m)
 	return n > 0 ? n : 65536;
 }
 
+static double blocks_of(const Kernel *k)
+{
+	return k->down ? k->results / COLUMNS : k->results;
+}
+
 static bool is_long(const Kernel *k)
 {
-	return k->results * 2 < k->r->machine->processors &&
-	    k->inside >= LONG_ROW;
+	return blocks_of(k) * 2 < k->r->machine->processors &&
+	    k->inside >= (k->down ? LONG_COLUMN : LONG_ROW);
+}
+
+/* Are there so many results that a thread for each is as well? */
+static bool has_enough(const Kernel *k)
+{
+	return k->results >= FEW_RESULTS * threads_at_once(k->r->machine);
 }
 
 static bool find_kernel(Rules *r, int i, Kernel *k)
@@ -518,8 +541,7 @@ static bool find_kernel(Rules *r, int i, Kernel *k)
 		return reduces(k, i);
 	if (!k->nrows)
 		return reduces(k, i);
-	return !k->down || !reduces(k, i) ||
-	    k->results < FEW_RESULTS * threads_at_once(r->machine);
+	return k->along || !has_enough(k) || (k->down && !reduces(k, i));
 }
 
 bool rule_across_applies(const Rules *r, int i)
@@ -554,6 +576,16 @@ static bool divides(const Kernel *k, int64_t threads)
 	return true;
 }
 
+/* Of a row in shared memory. */
+static int64_t shared_bytes(const Kernel *k)
+{
+	int64_t bytes = 0;
+	for (int i = 0; i < k->anchor; i++)
+		if (is_kept(k, i) && is_shared(k, i))
+			bytes += row_bytes(k, i);
+	return bytes;
+}
+
 /* `extent`: rows that a block may have several of. */
 static Shape shape_of(const Kernel *k, int64_t extent)
 {
@@ -576,6 +608,8 @@ static Shape shape_of(const Kernel *k, int64_t extent)
 	s.threads = clamped(s.threads, 1, s.most);
 	s.least = clamped(s.least, 1, s.threads);
 	s.most_rows = clamped(power_at_least(extent), 1, all / s.most);
+	while (s.most_rows > 1 && shared_bytes(k) * s.most_rows > SHARED_MOST)
+		s.most_rows /= 2;
 	s.rows = clamped((k->down ? 2 : 1) * USUAL_BLOCK / s.threads, 1,
 	    s.most_rows);
 	return s;
@@ -866,9 +900,7 @@ static void put_kernel(Kernel *k)
 		if (!k->row_of[i] || k->inlined[i])
 			continue;
 		Part p = part_of(k, i, block_at(k, i)->name);
-		bool reg = reduces(k, i) || line_of(k, i) < 0 ||
-		    (k->registers && fits_registers(k, i));
-		put_part(k, &p, reg ? "reg" : "shared", &s);
+		put_part(k, &p, is_shared(k, i) ? "shared" : "reg", &s);
 	}
 	for (int i = 0; i < k->ncached; i++)
 		put_cached(k, k->cached[i], &s);
@@ -950,9 +982,10 @@ static int longest_inside(const Part *p)
 /* How many elements of the axis each part of a row has. */
 static int64_t part_extent(const Kernel *k, int64_t extent)
 {
-	double blocks = 2.0 * k->r->machine->processors / k->results;
+	double blocks = 2.0 * k->r->machine->processors / blocks_of(k);
 	int64_t n = power_at_least((int64_t)blocks);
-	while (n > 1 && k->inside / n < PART_LEAST)
+	int64_t least = k->down ? COLUMN_PART_LEAST : PART_LEAST;
+	while (n > 1 && k->inside / n < least)
 		n /= 2;
 	n = n > extent ? extent : n;
 	return (extent + n - 1) / n;
@@ -968,9 +1001,9 @@ static void put_combined(Kernel *k, const Part *p, int nspatial)
 		put_alone(k, &whole, 1, 1);
 		return;
 	}
-	for (int a = 0; a < nspatial; a++)
-		k->divided = p->axes[a].row;
-	put_alone(k, p, nspatial, p->axes[nspatial - 1].extent);
+	if (!k->down)
+		k->divided = p->axes[nspatial - 1].row;
+	put_alone(k, p, nspatial, block_at(k, k->anchor)->axes[k->divided].extent);
 }
 
 static void put_long(Kernel *k)
@@ -978,13 +1011,17 @@ static void put_long(Kernel *k)
 	const Block *block = block_at(k, k->anchor);
 	Part p = part_of(k, k->anchor, block->name);
 	int axis = longest_inside(&p), nspatial = block->nspatial;
-	k->down = false;
 	k->r->blocks[k->anchor].scheduled = true;
-	if (k->inside >= LONG_ROW) {
+	for (int i = 0; i < k->anchor; i++)
+		k->row_of[i] = NULL;
+	if (is_long(k)) {
 		int64_t each = part_extent(k, p.axes[axis].extent);
 		Part parts = put_parts(k, &p, axis, each, false);
-		k->divided = PARTS;
-		put_alone(k, &parts, 1 + nspatial, 1);
+		int divided = k->divided;
+		k->divided = k->down ? divided : PARTS;
+		put_alone(k, &parts, 1 + nspatial,
+		    k->down ? block->axes[divided].extent : 1);
+		k->divided = divided;
 		p.axes[nspatial] = parts.axes[0];
 		p.axes[nspatial].loop = arena_printf(k->r->arena, "%s%s",
 		    block->name, strrchr(parts.axes[0].loop, '.'));
