@@ -41,7 +41,7 @@ FUZZ_PROGRAMS := $(patsubst %.c,$B/%,$(wildcard test/fuzz/fuzz_*.c))
 FUZZ_COMMON   := $B/obj/test/fuzz/common.o $B/obj/test/fuzz/stores.o \
 	$(if $(filter fuzz,$(VARIANT)),,$B/obj/test/fuzz/driver.o)
 
-.PHONY: all demo test test-long bench fuzz fuzzers install deps layers fmt lint \
+.PHONY: all demo test test-long test-gpu bench fuzz fuzzers install deps layers fmt lint \
 	clean bless tests
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -95,6 +95,14 @@ test: deps
 test-long: deps
 	@$(MAKE) $(JOBS) --no-print-directory tests
 	@VARIANT=$(VARIANT) BUILD=$B test/tools/run.sh long
+
+# More of what is built for devices: 500 candidates through both compilers and
+# ptxas, more kernels on the device of OpenCL and as fibers.
+test-gpu: deps
+	@$(MAKE) $(JOBS) --no-print-directory tests
+	@for t in test_sample test_fibers diff/test_device; do \
+		VARIANT=$(VARIANT) BUILD=$B SAMPLE=500 ONLY=$$t \
+			test/tools/run.sh long || exit; done
 
 # The readers of outside bytes with libFuzzer; test/tools/fuzz.sh runs them.
 fuzz: deps

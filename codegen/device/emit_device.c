@@ -237,12 +237,13 @@ static void put_array(EmitDevice *e, const LowBuffer *b, const char *name)
 	    b->kind == LOWBUF_SHARED ? e->dialect->shared : "";
 	const char *aligned = device_text(e, e->dialect->aligned, b->align);
 	const char *type = device_element(e, b->type);
+	long long elements = (long long)low_buffer_whole(b);
 	if (e->dialect->name == DIALECT_CUDA)
 		emit_c_line(&e->c, "%s%s %s %s[%lld];", shared, aligned, type,
-		    name, (long long)b->elements);
+		    name, elements);
 	else
 		emit_c_line(&e->c, "%s%s %s[%lld] %s;", shared, type, name,
-		    (long long)b->elements, aligned);
+		    elements, aligned);
 }
 
 static void put_buffers(EmitDevice *e)

@@ -92,7 +92,7 @@ V llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer)
 	LlvmGen *gen = f->gen;
 	LLVMTypeRef type = LLVMArrayType2(
 	    llvm_int_type(gen, 8 * dtype_bytes(buffer->type), 1),
-	    (uint64_t)buffer->elements);
+	    (uint64_t)low_buffer_whole(buffer));
 	char name[512];
 	if (buffer->kind == LOWBUF_LOCAL) {
 		LLVMBasicBlockRef here = LLVMGetInsertBlock(gen->builder);

@@ -48,9 +48,7 @@ static void count_shared(Count *c, int buffer)
 	if (b->kind != LOWBUF_SHARED || c->used[buffer])
 		return;
 	c->used[buffer] = true;
-	c->launch->shared_bytes += b->elements * dtype_bytes(b->type);
-	c->launch->shared_bytes = (c->launch->shared_bytes + b->align - 1) /
-	    b->align * b->align;
+	c->launch->shared_bytes += low_buffer_whole(b) * dtype_bytes(b->type);
 }
 
 /* A GPU has loads of 16 bytes and less. */

@@ -15,6 +15,13 @@ static void take_in_names(Arena *arena, LowFunction *f)
 		lookup_add(&f->names.buffers, f->buffers.at[*i].name, *i);
 }
 
+int64_t low_buffer_whole(const LowBuffer *buffer)
+{
+	int64_t each = buffer->align / dtype_bytes(buffer->type);
+	return each < 2 ? buffer->elements
+			: (buffer->elements + each - 1) / each * each;
+}
+
 int low_buffer_named(Arena *arena, LowFunction *f, const char *name)
 {
 	take_in_names(arena, f);

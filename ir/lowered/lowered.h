@@ -167,6 +167,9 @@ typedef struct {
 /* lowered.c: building */
 int low_temp(Arena *arena, LowFunction *f, DType type, int lanes,
     const char *name_hint); /* made a unique identifier: hint_NUMBER */
+/* Elements that a buffer takes with what follows it up to its alignment: those
+ * that blocks share are so long, in whatever order they lie. */
+int64_t low_buffer_whole(const LowBuffer *buffer);
 int low_buffer_named(Arena *arena, LowFunction *f, const char *name); /* -1 */
 LowNode *low_op(Arena *arena, LowBody *body, LowOpcode op, int dst, int a,
     int b, int c);

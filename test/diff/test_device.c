@@ -19,7 +19,7 @@
 
 #include "tuner/device/device.h"
 
-enum { QUICK = 1, LONG = 40 };
+enum { QUICK = 1, LONG = 8 };
 
 static const char *const targets[] = {"opencl -device=cpu",
     "opencl -device=cpu512", "opencl -device=gpu", "opencl -device=intel"};
