@@ -16,7 +16,8 @@
 
 enum {
 	USUAL = 256, /* threads of a block */
-	MANY = 4096  /* elements for each processor */
+	MANY = 4096, /* elements for each processor */
+	CALLS = 512  /* threads at most of a body that calls functions */
 };
 
 /* Is it made where it is read? */
@@ -77,16 +78,34 @@ static bool makes_reductions(Rules *r, int i, const char *thread)
 	return any;
 }
 
+static bool find_call(Expr *e, void *context)
+{
+	bool *calls = context;
+	*calls |= op_kind(e->op) == OPKIND_FUNCTION;
+	return !*calls;
+}
+
+/* Functions are long, and need registers: one at a time has work enough. */
+static bool has_call(const Rules *r, int i)
+{
+	bool calls = false;
+	expr_walk(r->bodies[i], find_call, &calls);
+	return calls;
+}
+
 /* A loop is cut into blocks, what a thread has and threads. */
 static const char *put_threads(
-    Rules *r, const Block *block, const char *all, int64_t elements, bool one)
+    Rules *r, const Block *block, const char *all, int64_t elements, bool one,
+    bool calls)
 {
+	int most = calls && CALLS < r->machine->block_threads
+	    ? CALLS : r->machine->block_threads;
 	const char *outer = rule_name(r, block, "f", "0");
 	const char *some = rule_name(r, block, "f", "r");
 	const char *inner = rule_name(r, block, "f", "1");
 	bool many = elements >= (int64_t)MANY * r->machine->processors;
 	const char *threads = "";
-	for (int n = r->machine->warp; n <= r->machine->block_threads; n *= 2)
+	for (int n = r->machine->warp; n <= most; n *= 2)
 		threads = arena_printf(
 		    r->arena, "%s%s%d", threads, *threads ? ", " : "", n);
 	if (one)
@@ -117,10 +136,11 @@ void rule_bind(Rules *r, int i)
 	}
 	const char *all =
 	    fused(r, block, loops_of(r, block), block->nspatial);
-	bool one = block->reduce != REDUCE_NONE ||
+	bool calls = has_call(r, i);
+	bool one = calls || block->reduce != REDUCE_NONE ||
 	    makes_reductions(r, i, NULL);
 	if (elements > USUAL)
-		all = put_threads(r, block, all, elements, one);
+		all = put_threads(r, block, all, elements, one, calls);
 	else
 		buf_printf(&r->text, "bind(%s, threadIdx.x)\n", all);
 	makes_reductions(r, i, all);

@@ -97,52 +97,123 @@ static void put_loops(Product *p, const char *stage, const RuleRead *read,
 	product_put(p, "unroll(%s_0, %d)\n", plain, LOADS);
 }
 
-/* The dimension that a thread's rows move alone; -1. */
-static int dim_of_rows(const Product *p, const RuleRead *read)
+/* The dimension that one tiled axis moves by itself, if no other one moves the
+ * read: that axis's direction, too; -1. */
+static int tiled_dim(const Product *p, const RuleRead *read, BlockAxis *of)
 {
-	int found = -1, axis = p->axes[BLOCK_Y].axis;
-	for (int d = 0; d < read->nindex; d++)
-		if (rule_axis_of(read->index[d]) == axis)
-			found = d;
-	for (int i = 0; i < BLOCK_AXES; i++)
-		if (i != BLOCK_Y && p->axes[i].axis >= 0 &&
-		    read->uses[p->axes[i].axis])
-			return -1;
-	return found;
+	int found = -1, movers = 0;
+	for (int i = 0; i < BLOCK_AXES; i++) {
+		int axis = p->axes[i].axis;
+		if (axis < 0 || !read->uses[axis])
+			continue;
+		movers++;
+		*of = (BlockAxis)i;
+		for (int d = 0; d < read->nindex; d++)
+			if (rule_axis_of(read->index[d]) == axis)
+				found = d;
+	}
+	return movers == 1 ? found : -1;
 }
 
-/* Rows of a thread side by side: it reads several at once. */
+/* The axes of a copy, one of them last; -1: as they are. */
+static const char *const *copy_axes(
+    Product *p, const RuleRead *read, int last, RuleRead *ordered)
+{
+	const char **axes = NEW_N(p->r->arena, const char *, read->nindex);
+	int n = 0;
+	*ordered = *read;
+	ordered->index = NEW_N(p->r->arena, Expr *, read->nindex);
+	for (int d = 0; d <= read->nindex; d++) {
+		int from = d < read->nindex ? d : last;
+		if (from < 0 || (d < read->nindex && d == last))
+			continue;
+		ordered->index[n] = read->index[from];
+		axes[n++] = arena_printf(p->r->arena, "x%d", from);
+	}
+	return axes;
+}
+
+/* What a tile has of its axis side by side: a thread reads several at once. */
 static void put_layout(Product *p, const RuleRead *read, const char *copy)
 {
-	int last = read->nindex - 1, rows = dim_of_rows(p, read);
-	if (rows < 0 || rows == last)
+	BlockAxis of;
+	int last = read->nindex - 1, tiled = tiled_dim(p, read, &of);
+	if (tiled < 0 || tiled == last)
 		return;
 	product_put(p, "transform_layout(%s, [", copy);
 	for (int d = 0; d <= last; d++)
-		if (d != rows)
+		if (d != tiled)
 			product_put(p, "x%d, ", d);
-	product_put(p, "x%d])\nstorage_align(%s, %d, %d, %d)\n", rows, copy,
+	product_put(p, "x%d])\nstorage_align(%s, %d, %d, %d)\n", tiled, copy,
 	    last - 1, BANKS, SHIFT);
 }
 
-static const char *const *copy_axes(Product *p, int n)
+static bool read_by_others(const Product *p, int buffer)
 {
-	const char **axes = NEW_N(p->r->arena, const char *, n);
-	for (int d = 0; d < n; d++)
-		axes[d] = arena_printf(p->r->arena, "x%d", d);
-	return axes;
+	for (int i = 0; i < p->r->program->nblocks; i++)
+		if (&p->r->blocks[i] != p->info &&
+		    rule_reads_of(&p->r->blocks[i], buffer))
+			return true;
+	return false;
+}
+
+/* May it be packed by tiles, ahead? */
+static bool is_packed(const Product *p, const RuleRead *read)
+{
+	BlockAxis of;
+	return p->r->program->buffers[read->buffer].is_const &&
+	    rule_reads_of(p->info, read->buffer) == 1 &&
+	    !read_by_others(p, read->buffer) && tiled_dim(p, read, &of) >= 0;
+}
+
+/* A tile's steps one after the other, in each what the tile has side by side: a
+ * block fetches neighbours. */
+static const char *put_pack(Product *p, const RuleRead *read)
+{
+	const Buffer *b = &p->r->program->buffers[read->buffer];
+	const char *pack = rule_plain_name(arena_printf(
+	    p->r->arena, "%s_%s_pack", p->block->name, b->name));
+	BlockAxis of;
+	int tiled = tiled_dim(p, read, &of);
+	const TileAxis *x = &p->axes[of];
+	const char *tile = arena_printf(p->r->arena,
+	    of == BLOCK_X ? "(%s*%s*%s)" : "(%s*%s)", x->results, x->threads,
+	    x->lanes);
+	product_put(p,
+	    "%s = cache_read(%s, %s, pack)\ncompute_at(%s, root)\n"
+	    "transform_layout(%s, [x%d//%s, ",
+	    pack, p->acc, b->name, pack, pack, tiled, tile);
+	for (int d = 0; d < read->nindex; d++)
+		if (d != tiled)
+			product_put(p, "x%d, ", d);
+	product_put(p, "x%d%%%s])\npad(%s, 0)\n", tiled, tile, pack);
+	return pack;
 }
 
 static void put_copy(Product *p, const RuleRead *read)
 {
-	const Buffer *b = &p->r->program->buffers[read->buffer];
-	const char *copy = rule_plain_name(arena_printf(p->r->arena,
-	    "%s_%s_s%d", p->block->name, b->name, read->number));
-	product_put(p, "%s = cache_read(%s, %s, shared", copy, p->acc, b->name);
+	BlockAxis of;
+	RuleRead ordered;
+	bool packed = is_packed(p, read);
+	const char *from = packed ? put_pack(p, read)
+				  : p->r->program->buffers[read->buffer].name;
+	const char *copy = rule_plain_name(
+	    arena_printf(p->r->arena, "%s_%s_s%d", p->block->name,
+		p->r->program->buffers[read->buffer].name, read->number));
+	const char *const *axes = copy_axes(p, read,
+	    packed ? tiled_dim(p, read, &of) : -1, &ordered);
+	product_put(p, "%s = cache_read(%s, %s, shared", copy, p->acc, from);
 	if (rule_reads_of(p->info, read->buffer) > 1)
 		product_put(p, ", read=%d", read->number);
 	product_put(p, ")\ncompute_at(%s, %s)\n", copy, p->steps);
-	put_loops(p, copy, read, copy_axes(p, read->nindex));
+	if (packed) {
+		product_put(p, "reorder(");
+		for (int d = 0; d < read->nindex; d++)
+			product_put(
+			    p, "%s%s.%s", d ? ", " : "", copy, axes[d]);
+		product_put(p, ")\n");
+	}
+	put_loops(p, copy, &ordered, axes);
 	put_layout(p, read, copy);
 	if (p->padded)
 		product_put(p, "pad(%s, 0)\n", copy);
