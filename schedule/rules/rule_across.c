@@ -52,6 +52,9 @@ typedef struct {
 	Rules *r;
 	int anchor;
 	int nrows, rows[MOST_ROWS]; /* axes of the anchor */
+	int grouped;    /* an axis of the anchor that is divided: its quotient by
+			   `group` is a row, the rest inside; -1: none */
+	int64_t group;
 	int divided;    /* the row axis of which a block has several; -1 */
 	int **row_of;   /* by block and axis: the anchor's axis that moves it; -1;
 			   NULL: not of the kernel */
@@ -87,6 +90,22 @@ static const Block *block_at(const Kernel *k, int i)
 	return &k->r->program->blocks[i];
 }
 
+/* The row that is the quotient of the divided axis; one that rfactor makes. */
+enum { QUOTIENT = 1000, PARTS };
+
+static int64_t row_extent(const Kernel *k, int row)
+{
+	const Block *anchor = block_at(k, k->anchor);
+	return row == QUOTIENT ? anchor->axes[k->grouped].extent / k->group
+			       : anchor->axes[row].extent;
+}
+
+static int64_t axis_extent(const Kernel *k, int i, int axis)
+{
+	return i == k->anchor && axis == k->grouped
+	    ? k->group : block_at(k, i)->axes[axis].extent;
+}
+
 static bool reduces(const Kernel *k, int i)
 {
 	return block_at(k, i)->reduce != REDUCE_NONE;
@@ -101,6 +120,45 @@ static bool exact(const Rules *r, int i)
 }
 
 /* --- who is of the kernel ------------------------------------------------------- */
+
+/* axis // n */
+static bool is_quotient(const Expr *e, int64_t *by)
+{
+	if (e->op != OP_FLOORDIV || e->arg[0]->op != OP_AXIS ||
+	    e->arg[1]->op != OP_INT)
+		return false;
+	*by = e->arg[1]->i;
+	return true;
+}
+
+/* The anchor's axis that moves an index of a reader's; -1. */
+static int mover_of(const Kernel *k, int reader, const Expr *index)
+{
+	int64_t by;
+	if (reader == k->anchor && is_quotient(index, &by) &&
+	    index->arg[0]->id == k->grouped && by == k->group)
+		return QUOTIENT;
+	int axis = rule_axis_of(index);
+	return axis < 0 ? -1 : k->row_of[reader][axis];
+}
+
+/* The first axis of the anchor that an index divides, in whole groups. */
+static void find_group(Kernel *k)
+{
+	const RuleBlock *b = &k->r->blocks[k->anchor];
+	k->grouped = -1;
+	for (int n = 0; n < b->reads.n && !reduces(k, k->anchor); n++)
+		for (int d = 0; d < b->reads.at[n].nindex; d++) {
+			const Expr *e = b->reads.at[n].index[d];
+			int64_t by;
+			if (k->grouped >= 0 || !is_quotient(e, &by) || by < 2 ||
+			    block_at(k, k->anchor)->axes[e->arg[0]->id].extent %
+				by)
+				continue;
+			k->grouped = e->arg[0]->id;
+			k->group = by;
+		}
+}
 
 /* The anchor's axes that move those of a block, as all that read it say; false:
  * they are not of the kernel. */
@@ -119,8 +177,7 @@ static bool map_axes(const Kernel *k, int i, int *map)
 			if (read->buffer != block->buffer)
 				continue;
 			for (int a = 0; a < block->nspatial; a++) {
-				int axis = rule_axis_of(read->index[a]);
-				int to = axis < 0 ? -1 : k->row_of[reader][axis];
+				int to = mover_of(k, reader, read->index[a]);
 				map[a] = first || map[a] == to ? to : -1;
 			}
 			first = false;
@@ -140,12 +197,12 @@ static bool is_row(const Kernel *k, int axis)
 /* Has each row a part of the block, and a reduction no more than a result? */
 static bool has_rows(const Kernel *k, int i, const int *map)
 {
-	const Block *block = block_at(k, i), *anchor = block_at(k, k->anchor);
+	const Block *block = block_at(k, i);
 	for (int n = 0; n < k->nrows; n++) {
 		int times = 0;
 		for (int a = 0; a < block->nspatial; a++)
 			times += map[a] == k->rows[n];
-		if (times != 1 && anchor->axes[k->rows[n]].extent > 1)
+		if (times != 1 && row_extent(k, k->rows[n]) > 1)
 			return false;
 	}
 	for (int a = 0; a < block->nspatial && reduces(k, i); a++)
@@ -223,7 +280,7 @@ static bool find_rows(Kernel *k)
 
 static bool is_inside(const Kernel *k, int i, int axis)
 {
-	return k->row_of[i][axis] < 0 && block_at(k, i)->axes[axis].extent > 1;
+	return k->row_of[i][axis] < 0 && axis_extent(k, i, axis) > 1;
 }
 
 static int64_t inside_of(const Kernel *k, int i, int *axes)
@@ -233,7 +290,7 @@ static int64_t inside_of(const Kernel *k, int i, int *axes)
 	*axes = 0;
 	for (int a = 0; a < block->naxes; a++)
 		if (is_inside(k, i, a)) {
-			n *= block->axes[a].extent;
+			n *= axis_extent(k, i, a);
 			(*axes)++;
 		}
 	return n;
@@ -247,7 +304,7 @@ static int line_of(const Kernel *k, int i)
 	for (int a = 0; a < block->naxes; a++)
 		if (is_inside(k, i, a) &&
 		    (line < 0 || !k->longest ||
-			block->axes[a].extent > block->axes[line].extent))
+			axis_extent(k, i, a) > axis_extent(k, i, line)))
 			line = a;
 	return line;
 }
@@ -278,13 +335,12 @@ static void find_direction(Kernel *k, int i, int64_t *most)
 
 static void measure(Kernel *k)
 {
-	const Block *anchor = block_at(k, k->anchor);
 	int64_t most = 0;
 	k->results = 1;
 	k->divided = -1;
 	for (int n = 0; n < k->nrows; n++) {
-		k->results *= (double)anchor->axes[k->rows[n]].extent;
-		if (k->divided < 0 || anchor->axes[k->rows[n]].extent > 1)
+		k->results *= (double)row_extent(k, k->rows[n]);
+		if (k->divided < 0 || row_extent(k, k->rows[n]) > 1)
 			k->divided = k->rows[n];
 	}
 	k->inside = 0;
@@ -311,7 +367,7 @@ static int64_t share_of(const Kernel *k, int i, int64_t threads)
 {
 	int axes, line = line_of(k, i);
 	int64_t n = inside_of(k, i, &axes);
-	int64_t extent = line < 0 ? 1 : block_at(k, i)->axes[line].extent;
+	int64_t extent = line < 0 ? 1 : axis_extent(k, i, line);
 	return n / extent * ((extent + threads - 1) / threads);
 }
 
@@ -461,7 +517,7 @@ static void choose_line(Kernel *k)
 	k->line = 1;
 	for (int i = 0; i <= k->anchor; i++) {
 		int axes, line = k->row_of[i] ? line_of(k, i) : -1;
-		int64_t n = line < 0 ? 1 : block_at(k, i)->axes[line].extent;
+		int64_t n = line < 0 ? 1 : axis_extent(k, i, line);
 		if (line >= 0 && k->fused)
 			n = inside_of(k, i, &axes);
 		k->line = n > k->line ? n : k->line;
@@ -534,8 +590,15 @@ static bool find_kernel(Rules *r, int i, Kernel *k)
 	    .inlined = NEW_N(r->arena, bool, n),
 	    .cached = NEW_N(r->arena, int, r->program->nbuffers)};
 	if (!rule_is_open(r, i) || exact(r, i) ||
-	    (reduces(k, i) && rule_block_fits(r, i)) || !find_rows(k) ||
-	    !closes(k))
+	    (reduces(k, i) && rule_block_fits(r, i)))
+		return false;
+	find_group(k);
+	bool found = find_rows(k);
+	if (k->grouped >= 0 && !is_row(k, QUOTIENT)) {
+		k->grouped = -1;
+		found = find_rows(k);
+	}
+	if (!found || !closes(k))
 		return false;
 	if (is_long(k)) /* by itself, in two launches */
 		return reduces(k, i);
@@ -789,6 +852,26 @@ static Part part_of(Kernel *k, int i, const char *name)
 	return p;
 }
 
+/* The divided axis becomes two. */
+static void put_group(Kernel *k, Part *p)
+{
+	const char *outer = named(k, p->name, "g");
+	const char *inner = named(k, p->name, "c");
+	int at = k->grouped;
+	if (at < 0)
+		return;
+	put(k, "%s, %s = divide(%s, %lld)\n", outer, inner, p->axes[at].loop,
+	    (long long)k->group);
+	memmove(&p->axes[at + 1], &p->axes[at],
+	    sizeof *p->axes * (size_t)(p->naxes - at));
+	p->naxes++;
+	p->axes[at].loop = outer;
+	p->axes[at].extent = row_extent(k, QUOTIENT);
+	p->axes[at].row = QUOTIENT;
+	p->axes[at + 1].loop = inner;
+	p->axes[at + 1].extent = k->group;
+}
+
 /* The loops over rows: one of blocks, and one of the threads that divide an axis
  * of them; `results`: each row has one element, the first thread's. */
 static void put_anchor(Kernel *k, const Part *p, const Shape *s, bool results)
@@ -885,12 +968,12 @@ static void put_cached(Kernel *k, int buffer, const Shape *s)
 
 static void put_kernel(Kernel *k)
 {
-	Shape s = shape_of(
-	    k, block_at(k, k->anchor)->axes[k->divided].extent);
+	Shape s = shape_of(k, row_extent(k, k->divided));
 	Part anchor = part_of(k, k->anchor, block_at(k, k->anchor)->name);
 	for (int i = 0; i < k->anchor; i++)
 		if (k->inlined[i])
 			put(k, "compute_inline(%s)\n", block_at(k, i)->name);
+	put_group(k, &anchor);
 	if (reduces(k, k->anchor))
 		put_result(k, &anchor,
 		    block_at(k, k->anchor)->nspatial, &s);
@@ -910,8 +993,6 @@ static void put_kernel(Kernel *k)
 }
 
 /* --- few long rows ------------------------------------------------------------------------------- */
-
-enum { PARTS = MOST_ROWS }; /* the row axis that numbers a row's parts */
 
 /* One reduction by itself: its results are all that a kernel makes. */
 static void put_alone(Kernel *k, const Part *p, int nspatial, int64_t rows)
@@ -1003,7 +1084,7 @@ static void put_combined(Kernel *k, const Part *p, int nspatial)
 	}
 	if (!k->down)
 		k->divided = p->axes[nspatial - 1].row;
-	put_alone(k, p, nspatial, block_at(k, k->anchor)->axes[k->divided].extent);
+	put_alone(k, p, nspatial, row_extent(k, k->divided));
 }
 
 static void put_long(Kernel *k)

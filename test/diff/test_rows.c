@@ -27,7 +27,8 @@ typedef struct {
 	int naxes;
 	int extent[AXES];
 	bool inside[AXES];
-	int together; /* axes 0 and 1 are one dimension of x; 0: not */
+	bool together; /* axes 0 and 1 are one dimension of x */
+	bool merged;   /* and one axis, m, of the element that is made */
 } Draw;
 
 static int below(Draw *d, int n)
@@ -88,13 +89,30 @@ static const char *named(Draw *d, int which)
 	return axes(d, "%c", which);
 }
 
+/* Of results by rows: the index, with m for a and b where these are merged. */
+static const char *row_index(Draw *d)
+{
+	const char *text = "";
+	for (int a = 0; a < d->naxes; a++) {
+		const char *sep = *text ? ", " : "";
+		if (d->inside[a])
+			continue;
+		text = d->merged && a < 2
+		    ? arena_printf(d->arena, "%s%sm%s%d", text, sep,
+			  a ? "%" : "//", d->extent[1])
+		    : arena_printf(d->arena, "%s%s%c", text, sep, 'a' + a);
+	}
+	return text;
+}
+
 /* The element of x, and its shape. */
 static const char *element(Draw *d)
 {
 	const char *rest = "";
 	for (int a = 2; a < d->naxes; a++)
 		rest = arena_printf(d->arena, "%s, %c", rest, 'a' + a);
-	return d->together
+	return d->merged ? arena_printf(d->arena, "x[m%s]", rest)
+	    : d->together
 	    ? arena_printf(d->arena, "x[a*%d + b%s]", d->extent[1], rest)
 	    : arena_printf(d->arena, "x[%s]", named(d, -1));
 }
@@ -128,7 +146,20 @@ static const char *over(Draw *d, const char *reduce, const char *value)
 
 static const char *of(Draw *d, const char *name)
 {
-	return arena_printf(d->arena, "%s[%s]", name, named(d, 0));
+	return arena_printf(d->arena, "%s[%s]", name, row_index(d));
+}
+
+/* All elements of x, each with its own axes or with one for the first two. */
+static const char *elements(Draw *d, const char *value)
+{
+	const char *rest = "";
+	for (int a = 2; a < d->naxes; a++)
+		rest = arena_printf(d->arena, "%s, %c < %d", rest, 'a' + a,
+		    d->extent[a]);
+	return !d->merged
+	    ? definition(d, "y", -1, "", value)
+	    : arena_printf(d->arena, "  y[m < %d%s] = %s\n",
+		  d->extent[0] * d->extent[1], rest, value);
 }
 
 static const char *sums(Draw *d)
@@ -174,10 +205,10 @@ static const char *norm(Draw *d)
 	const char *v = definition(d, "var", 0, "",
 	    arena_printf(d->arena, pass ? "%s/%d - %s*%s" : "%s/%d",
 		over(d, "sum", square), inside(d), mean, mean));
+	d->merged = d->together;
 	return arena_printf(d->arena, "%s%s%s", m, v,
-	    definition(d, "y", -1, "",
-		arena_printf(d->arena, "(%s - %s)/sqrt(abs(%s) + 1)", x, mean,
-		    of(d, "var"))));
+	    elements(d, arena_printf(d->arena, "(%s - %s)/sqrt(abs(%s) + 1)",
+		element(d), of(d, "mean"), of(d, "var"))));
 }
 
 static const char *softmax(Draw *d)
@@ -199,9 +230,10 @@ static const char *softmax(Draw *d)
 		return arena_printf(d->arena, "%s%s", first,
 		    definition(d, "y", 0, "", log));
 	case 1:
+		d->merged = d->together;
 		return arena_printf(d->arena, "%s%s", first,
-		    definition(d, "y", -1, "",
-			arena_printf(d->arena, "%s - (%s)", x, log)));
+		    elements(d, arena_printf(d->arena, "%s - (log(%s) + %s)",
+			element(d), of(d, "total"), of(d, "top"))));
 	default:
 		return arena_printf(d->arena, "%s%s", first,
 		    definition(d, "y", -1, "",
@@ -278,7 +310,8 @@ static bool check(
 static bool trial(int form, int number)
 {
 	Draw d = {arena_new(),
-	    rng_stream(78, (uint64_t)form, (uint64_t)number), 0, {0}, {0}, 0};
+	    rng_stream(78, (uint64_t)form, (uint64_t)number), 0, {0}, {0},
+	    false, false};
 	draw(&d);
 	const char *compute = forms[form].text(&d);
 	const char *text = arena_printf(d.arena,
