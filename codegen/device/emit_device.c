@@ -380,6 +380,7 @@ void emit_device(Buf *out, const Lowered *const *lowered, int n,
 	EmitDevice e = {.c = {.arena = arena_new()}};
 	e.dialect = &dialects[target->kind == TARGET_CUDA ? DIALECT_CUDA
 							  : DIALECT_OPENCL];
+	e.cpu = target->kind == TARGET_OPENCL && !target->machine.gpu;
 	for (int i = 0; i < n; i++) {
 		e.exact = lowered[i]->program->numerics == NUMERICS_EXACT;
 		for (int k = 0; k < lowered[i]->launches.n; k++)

@@ -39,6 +39,7 @@ typedef struct {
 	EmitC c; /* names, scopes, text */
 	const Dialect *dialect;
 	bool exact; /* nothing may be contracted */
+	bool cpu;   /* for a device that is one */
 	/* of the kernel at hand */
 	bool grouped; /* groups share the iterations of its loops */
 	int aligned;  /* bytes that parameters may turn out to be aligned to;
@@ -57,6 +58,9 @@ const char *device_int(EmitDevice *e, int64_t value);
 const char *device_floordiv(EmitDevice *e, DType type, int lanes, bool remainder);
 const char *device_saturate(EmitDevice *e, DType from, DType to);
 const char *device_half(EmitDevice *e, DType from, DType to, int lanes);
+
+/* A vector in memory, aligned as its elements are: a struct whose member is v. */
+const char *device_packed(EmitDevice *e, DType type, int lanes);
 
 /* An asynchronous copy of so many bytes; "commit" or "wait" of such. */
 const char *device_copy(EmitDevice *e, int bytes);

@@ -34,6 +34,22 @@ static const char *place(EmitDevice *e, const LowNode *n, int part, int lanes)
 	    device_affine(e, &at));
 }
 
+/* The same as a variable.  A CPU's compiler makes one move of it, and a tree of
+ * functions of vload, which takes it as long as all the rest. */
+static const char *whole(
+    EmitDevice *e, const LowNode *n, int part, int lanes, const char *constant)
+{
+	const LowBuffer *b = &e->c.f->buffers.at[n->buffer];
+	LowAffine at = n->address;
+	at.constant += part * lanes;
+	return device_text(e, "((%s%s%s *)(%s + %s))->v",
+	    b->kind == LOWBUF_LOCAL	   ? ""
+		: b->kind == LOWBUF_SHARED ? e->dialect->shared
+					   : e->dialect->global,
+	    constant, device_packed(e, b->type, lanes),
+	    e->c.buffer[n->buffer], device_affine(e, &at));
+}
+
 /* A scalar of memory as one of a variable. */
 static const char *loaded(EmitDevice *e, int dst, const char *text)
 {
@@ -48,8 +64,9 @@ static const char *text_load(EmitDevice *e, const LowNode *n, int part)
 	int lanes = device_part(e, n->dst);
 	if (lanes == 1)
 		return loaded(e, n->dst, element(e, n, part));
-	const char *text =
-	    device_text(e, "vload%d(%s)", lanes, place(e, n, part, lanes));
+	const char *text = e->cpu
+	    ? whole(e, n, part, lanes, "const ")
+	    : device_text(e, "vload%d(%s)", lanes, place(e, n, part, lanes));
 	return temp_of(e, n->dst)->type != DT_BOOL ? text
 	    : device_text(e, "convert_int%d(%s != (uchar%d)(0))", lanes, text,
 		  lanes);
@@ -87,6 +104,9 @@ static void store_parts(EmitDevice *e, const LowNode *n)
 			    e, "convert_uchar%d(-%s)", lanes, value);
 		if (lanes == 1)
 			emit_c_line(&e->c, "%s = %s;", element(e, n, p), value);
+		else if (e->cpu)
+			emit_c_line(&e->c, "%s = %s;",
+			    whole(e, n, p, lanes, ""), value);
 		else
 			emit_c_line(&e->c, "vstore%d(%s, %s);", lanes, value,
 			    place(e, n, p, lanes));

@@ -307,6 +307,18 @@ static void put_narrow(EmitDevice *e)
 	    u16, u16, u16, u64, u64, u64, u16);
 }
 
+const char *device_packed(EmitDevice *e, DType type, int lanes)
+{
+	const char *element = device_element(e, type);
+	const char *name = device_text(e, "tunec_%s%d", element, lanes);
+	if (emit_c_first(&e->c, name))
+		put(e,
+		    "typedef struct __attribute__((packed, aligned(%d))) {\n"
+		    "\t%s%d v;\n} %s;\n\n",
+		    dtype_bytes(type), element, lanes, name);
+	return name;
+}
+
 /* OpenCL C reads and writes halves in memory. */
 static void put_half_opencl(
     EmitDevice *e, DType from, DType to, int lanes, const char *name)

@@ -265,6 +265,41 @@ peers() {
 	END
 }
 
+# took SPEC STORE TARGET: seconds of the best record, now
+took() {
+	$tunec replay "$1" --db "$2" --target "$3" --measure --json |
+		sed -n 's/.*"measured_s":\([0-9.e+-]*\).*/\1/p'
+}
+
+# OpenCL's kernels where this CPU is the device, beside our own; the best of three
+# turns each.
+devices() {
+	local at=$work/device turn own=- ours what first
+	what='C6 by OpenCL on this CPU, of our own kernel'
+	if ! $tunec target --json | grep -q '"through":"opencl","type":"cpu"'
+	then
+		row "$what" - x at-least 0.4 'OpenCL has no CPU here'
+		return
+	fi
+	rm -f "$at".*
+	$tunec tune $c6 -q --target opencl --time "$time" --db "$at.jsonl" &&
+		$tunec tune $c6 -q --target "$host" --time 20s \
+			--db "$at.host.jsonl" || failed=1
+	for turn in 1 2 3; do
+		took $c6 "$at.jsonl" opencl >>"$at.ours"
+		took $c6 "$at.host.jsonl" "$host" >>"$at.own"
+	done
+	ours=$(sort -g "$at.ours" | head -n 1)
+	own=$(sort -g "$at.own" | head -n 1)
+	first=$(sed -n '/"round":"search"/{s/.*"time_s":\([0-9.e+-]*\).*/\1/p;q}' \
+		"$at.jsonl")
+	row "$what" "$(awk -v a="$own" -v b="$ours" 'BEGIN {
+		printf "%.2f", a / b}')" x at-least 0.4 "$(awk -v a="$own" \
+		-v b="$ours" 'BEGIN {printf "%.3f and %.3f ms", b*1e3, a*1e3}')"
+	row 'the same untuned, of tuned' "$(awk -v a="$ours" -v b="$first" \
+		'BEGIN {printf "%.2f", a / b}')" x at-least 0.25
+}
+
 . test/bench/families.sh
 . test/bench/cliffs.sh
 
@@ -272,7 +307,7 @@ lscpu | sed -n 's/^Model name: */machine: /p'
 printf 'target:  %s\ndate:    %s\n\n' "$host" "$(date -u +%F)"
 [[ ${ONLY:-} =~ ^(families|cliffs)$ ]] ||
 	printf '%-52s %10s %-7s %8s %8s  %s\n' what measured '' '' wanted verdict
-for m in plans process hand matmul conv peers cliffs families; do
+for m in plans process hand matmul conv peers devices cliffs families; do
 	wanted $m && $m
 done
 exit $failed
