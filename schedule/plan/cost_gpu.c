@@ -24,9 +24,11 @@ enum { VECTOR_BYTES = 16, LAUNCH_BUFFERS = 16 };
 enum { TOGETHER = 4 };
 
 /* Instructions of a loop, and to begin a thread; cycles to begin a block, until the
- * next may begin, for a barrier, for a thread's exchange with another one. */
+ * next may begin, for a barrier, for a thread's exchange with another one, for a
+ * warp's product. */
 enum { LOOP_INSTRUCTIONS = 3, BEGIN_INSTRUCTIONS = 20, BLOCK_CYCLES = 300,
-	BLOCK_EACH = 64, BARRIER_CYCLES = 30, EXCHANGE_CYCLES = 30 };
+	BLOCK_EACH = 64, BARRIER_CYCLES = 30, EXCHANGE_CYCLES = 30,
+	FRAGMENT_CYCLES = 18 };
 
 /* Of what does not limit, so much is not hidden. */
 #define NOT_HIDDEN 0.2
@@ -170,6 +172,12 @@ static uint32_t loops_of_steps(const Part *p)
 	return steps;
 }
 
+/* A warp's product is made by the matrix unit where there is one. */
+static bool is_fragment(const Machine *m, const PlanStage *s)
+{
+	return s->fragment && m->tensor_per_cycle > 0;
+}
+
 /* Bytes that one instruction loads or stores: of a vector loop, and of neighbours in
  * shared memory, which the device's compilers join where they are aligned. */
 static int width_of(const Launch *l, const Part *p, const PlanAccess *a)
@@ -186,11 +194,31 @@ static int width_of(const Launch *l, const Part *p, const PlanAccess *a)
 		else
 			others |= now->step[d];
 	}
-	int width = 1;
-	while (width * a->bytes < VECTOR_BYTES && n % (2 * width) == 0 &&
+	int width = 1, most = is_fragment(l->machine, s) ? 4 : VECTOR_BYTES;
+	while (width * a->bytes < most && n % (2 * width) == 0 &&
 	       others % (2 * width) == 0)
 		width *= 2;
 	return width * a->bytes;
+}
+
+/* FMAs a cycle; those of bytes twice those of f16. */
+static double fma_rate(const Machine *m, const PlanStage *s)
+{
+	if (is_fragment(m, s))
+		return m->tensor_per_cycle * 2.0 /
+		    dtype_bytes(s->fragment->a);
+	return m->fma_per_cycle > 0 ? m->fma_per_cycle : max2(m->warp, 1);
+}
+
+/* Of the elements that the loops of a fragment read, a thread has those of its
+ * own steps or column, and asks for them by words. */
+static double fragment_part(const PlanStage *s, const AccessNow *now)
+{
+	const Intrinsic *in = s->fragment;
+	bool row = now->moves >> s->fragment_loop & 1;
+	bool column = now->moves >> (s->fragment_loop + 1) & 1;
+	return row == column ? 1
+			     : fragment_lanes(in, column) / (2.0 * in->terms);
 }
 
 /* How often an access is made by a thread, as instructions of `width` bytes.
@@ -203,6 +231,8 @@ static double times_made(const Launch *l, const Part *p, const PlanAccess *a,
 	uint32_t moves = access_now(&p->now, a)->moves;
 	uint32_t code = moves & p->shape.code;
 	double runs = p->runs * a->bytes / width;
+	if (is_fragment(l->machine, s) && !a->write)
+		runs *= fragment_part(s, access_now(&p->now, a));
 	if (a->write && s->reduce && steps)
 		return runs * extents_of(s, l->values, code & ~steps) /
 		    extents_of(s, l->values, p->shape.serial & steps);
@@ -450,6 +480,16 @@ static void add_waiting(Launch *l, const Part *p, double missed)
 		add_exchanges(l, p);
 }
 
+/* Cycles of a body's steps that wait for each other. */
+static double chain_of(const Launch *l, const Part *p, uint32_t steps)
+{
+	const PlanStage *s = p->now.stage;
+	double n = extents_of(s, l->values, steps & p->shape.code);
+	return is_fragment(l->machine, s)
+	    ? n / s->fragment->terms * FRAGMENT_CYCLES
+	    : n * l->machine->fma_latency;
+}
+
 static void add_part(Launch *l, const PlanStage *s)
 {
 	const Machine *m = l->machine;
@@ -460,15 +500,17 @@ static void add_part(Launch *l, const PlanStage *s)
 	part_fill(l, s, &p);
 	uint32_t steps = s->reduce ? loops_of_steps(&p) : 0;
 	int sector = m->sector_bytes > 0 ? m->sector_bytes : 32;
-	double fma = m->fma_per_cycle > 0 ? m->fma_per_cycle : m->warp;
+	double fma = fma_rate(m, s);
 	double special = m->special_per_cycle > 0 ? m->special_per_cycle : fma;
 	double issue = m->partitions > 0 ? m->partitions : 1;
 	StageDensity density = stage_density(s, l->values, max2(1,
 	    p.trips.trips[s->nloops] / (double)s->points));
 	double made = density.bodies * density.copies;
 	double operations = arithmetic_of(l, &p) * p.runs * made;
-	double instructions = operations + p.runs * LOOP_INSTRUCTIONS +
-	    BEGIN_INSTRUCTIONS * p.begins;
+	double each = is_fragment(m, s) ? FRAGMENT_SUMS * s->fragment->terms
+					: 1;
+	double instructions = operations / each +
+	    p.runs * LOOP_INSTRUCTIONS + BEGIN_INSTRUCTIONS * p.begins;
 	for (int i = 0; i < s->naccesses; i++)
 		if (s->accesses[i].scope == SCOPE_SHARED ||
 		    s->accesses[i].scope == SCOPE_GLOBAL ||
@@ -480,8 +522,7 @@ static void add_part(Launch *l, const PlanStage *s)
 	    m->warp / special;
 	c->issue += p.warps * instructions / issue;
 	if (steps)
-		c->chain += p.runs * made * m->fma_latency *
-		    extents_of(s, l->values, steps & p.shape.code);
+		c->chain += p.runs * made * chain_of(l, &p, steps);
 	count_l2(l, &p, &g, sector);
 	leave_read(l, &p, &g, sector);
 	double asked = 0, found = 0;

@@ -878,6 +878,18 @@ static void record_after(PlanStage *s, PlanStage *earlier)
 				s->accesses[a].after = common;
 }
 
+static void record_fragment(Recorder *r, const Stage *stage)
+{
+	PlanStage *s = r->stage;
+	const Intrinsic *in =
+	    stage->intrinsic >= 0 ? intrinsic_at(stage->intrinsic) : NULL;
+	if (!in || !in->rows)
+		return;
+	s->fragment_loop = r->position[stage->tensor_loop];
+	if (s->fragment_loop >= 0 && s->fragment_loop + 3 <= s->nloops)
+		s->fragment = in;
+}
+
 static void record_stage(Recorder *r, int number)
 {
 	const Stage *stage = &r->nest->stages.at[number];
@@ -891,6 +903,7 @@ static void record_stage(Recorder *r, int number)
 	    .program_bytes = r->nest->program->bytes};
 	r->ndigits = 0;
 	record_path(r);
+	record_fragment(r, stage);
 	for (int a = 0; a < stage->naxes; a++)
 		if (__builtin_mul_overflow(
 			s->points, stage->axes[a].extent, &s->points))

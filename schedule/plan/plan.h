@@ -8,6 +8,7 @@
 #ifndef SCHEDULE_PLAN_H
 #define SCHEDULE_PLAN_H
 
+#include "ir/intrinsic.h"
 #include "schedule/schedule.h"
 
 enum {
@@ -130,6 +131,10 @@ typedef struct {
 	PlanZero *zeros;
 	bool reduce, ahead;
 	bool dot;         /* its innermost loop is one operation */
+	/* three of its loops, from this one on, are one of a warp (a row's, a
+	 * column's, the steps); NULL: none */
+	const Intrinsic *fragment;
+	int fragment_loop;
 	TailStyle tail;
 	int naxes;        /* of the stages on the path */
 	PlanAxis axes[PLAN_DEPTH];
