@@ -27,6 +27,7 @@
 
 enum {
 	LEAST_TILED = 4,  /* of an axis that is tiled */
+	LEAST_ROWS = 2,   /* the same of channels of a window */
 	EXACT_MOST = 64,  /* an axis so long may be divided by its own factors */
 	BLOCKS_PART = 16, /* others than the anchor have at least this part of its
 			     arithmetic */
@@ -129,6 +130,15 @@ static int step_axis(const Block *block, const RuleBlock *b)
 	return best;
 }
 
+/* A window reads the same again for few channels, too. */
+static int least_rows(const Block *b)
+{
+	int reduced = 0;
+	for (int a = b->nspatial; a < b->naxes; a++)
+		reduced += b->axes[a].extent > 1;
+	return reduced > 1 ? LEAST_ROWS : LEAST_TILED;
+}
+
 /* The last axis possible, of the others the longest, and of those that are like
  * one of these the last. */
 static bool find_axes(const Rules *r, int i, int *axes, int *step)
@@ -137,7 +147,7 @@ static bool find_axes(const Rules *r, int i, int *axes, int *step)
 	int row = -1, column = -1, other = -1;
 	for (int c = block->nspatial - 1; c >= 0 && column < 0; c--)
 		for (int a = 0; a < block->nspatial; a++) {
-			if (a == c || block->axes[a].extent < LEAST_TILED ||
+			if (a == c || block->axes[a].extent < least_rows(block) ||
 			    block->axes[c].extent < LEAST_TILED ||
 			    !is_pair(&r->blocks[i], a, c))
 				continue;

@@ -452,15 +452,18 @@ static void begin(Rules *r, const Program *program)
 
 static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
 {
+	Buf steps = {0};
+	program = rule_thin(r->arena, program, &steps);
 	int n = program->nbuffers;
-	r->first = "";
+	r->first = arena_strdup(r->arena, buf_text(&steps));
+	buf_free(&steps);
 	r->across = true;
 	r->tiled.block = -1;
 	r->separated = NEW_N(r->arena, bool, n);
 	r->extracted = NEW_N(r->arena, bool, n);
 	r->running = NEW_N(r->arena, int, n);
 	for (int i = 0; i < n; i++)
-		r->running[i] = -1; /* none of these forms for a GPU */
+		r->running[i] = -1; /* no other forms for a GPU */
 	begin(r, program);
 	for (int i = 0; i < program->nblocks; i++)
 		if (rule_block_fits(r, i) &&
