@@ -52,6 +52,7 @@ void gpu_machine(const Gpu *gpu, Machine *machine)
 	int capability = atoi(gpu->arch + strlen("sm_"));
 	*machine = (Machine){
 	    .gpu = true,
+	    .no_libm = true,
 	    .threads = 1,
 	    .fma = true,
 	    .f16c = true,

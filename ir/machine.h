@@ -9,6 +9,7 @@
 typedef struct {
 	bool gpu;               /* blocks of threads, memory that those of a
 				   block share, barriers */
+	bool no_libm;           /* functions are written out, or refused */
 	int threads;            /* at most, as in -threads=N */
 	int vector_bytes;       /* widest useful vector; 0: scalar only */
 	int vector_registers;   /* of that width */

@@ -8,6 +8,7 @@
  * what is not here are left to libm.  log and erf have the minimax polynomials
  * of N. Juffa's my_logf and my_erff, the other polynomials were fitted by Remez'
  * algorithm.
+ * lower_math_far.c has what a GPU without libm needs beyond that;
  * lower_math_pow.c and lower_math_sin.c have the functions named so,
  * lower_math_divide.c has quotients; test/diff/test_math.c measures all. */
 #include "codegen/lower/lower_math.h"
@@ -170,8 +171,7 @@ static int remainder_of(Vectors m, int x, Rounded *n)
 	    math_number(m, f32 ? 2.12194440e-4 : -1.90821492927058770e-10), r);
 }
 
-/* e^r, |r| <= log 2 / 2 */
-static int exp_of_small(Vectors m, int r)
+int math_exp_of_small(Vectors m, int r)
 {
 	return m.type == DT_F32
 	    ? POLYNOMIAL(m, r, 1.38825225e-3, 8.36654752e-3, 4.16672006e-2,
@@ -199,7 +199,7 @@ static int exp_below(Vectors m, int x, bool low)
 	if (!low)
 		x = math_real(m, LOW_MIN, math_number(m, f32 ? 89 : 710), x);
 	int r = remainder_of(m, x, &n);
-	int p = exp_of_small(m, r);
+	int p = math_exp_of_small(m, r);
 	if (!has_scale(m))
 		return math_choose(m, none, zero, math_scaled(m, p, n));
 	int some = emit_op(
@@ -207,7 +207,7 @@ static int exp_below(Vectors m, int x, bool low)
 	return scaled_where(m, p, n, some);
 }
 
-static int vector_exp(Vectors m, int x)
+int math_exp(Vectors m, int x)
 {
 	return exp_below(m, x, false);
 }
@@ -409,7 +409,7 @@ static int vector_erf(Vectors m, int x)
 	r = math_product_sum(m, r, size, math_number(m, -6.34846687e-1));
 	r = math_product_sum(m, r, size, math_number(m, -1.28717512e-1));
 	r = math_product_sum(m, r, size, math_real(m, LOW_NEG, size, -1));
-	r = math_real(m, LOW_SUB, math_number(m, 1), vector_exp(m, r));
+	r = math_real(m, LOW_SUB, math_number(m, 1), math_exp(m, r));
 	int large = with_sign_of(m, x, r);
 	int p = POLYNOMIAL(m, s, -5.96761703e-4, 4.99119423e-3, -2.67681349e-2,
 	    1.12819925e-1, -3.76125336e-1, 1.28379166e-1);
@@ -455,7 +455,9 @@ int math_vector(
 	case OP_LOG: return vector_log(m, x);
 	case OP_TANH: return vector_tanh(m, x);
 	case OP_SIGMOID: return vector_sigmoid(m, x);
-	case OP_ERF: return type == DT_F32 ? vector_erf(m, x) : -1;
+	case OP_ERF:
+		return type == DT_F32 ? vector_erf(m, x)
+		    : l->machine->no_libm ? math_erf_f64(m, x) : -1;
 	case OP_RSQRT: return vector_rsqrt(m, x);
 	case OP_SIN: return math_sin(m, x, false);
 	case OP_COS: return math_sin(m, x, true);

@@ -43,6 +43,16 @@ typedef struct {
 } Parts;
 Parts math_parts(Vectors m, int x, int64_t middle);
 
+int math_exp(Vectors m, int x);
+int math_exp_of_small(Vectors m, int r); /* e^r, |r| <= log 2 / 2 */
+
+/* lower_math_far.c, with fused multiply-add.  The rest of |x|, at most pi/4, and
+ * of its quarters of a turn the number modulo 4; any x, of infinity NaN. */
+int math_far_turn(Vectors m, int x, int *quarter);
+/* |x|^y, y a number; f64 */
+int math_power_f64(Vectors m, int size, int y);
+int math_erf_f64(Vectors m, int x);
+
 /* lower_math_sin.c; -1: not without fused multiply-add */
 int math_sin(Vectors m, int x, bool cosine);
 

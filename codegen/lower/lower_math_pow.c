@@ -151,7 +151,8 @@ static int power_of_size(Vectors m, int size, int y)
 
 /* --- signs and numbers without a logarithm ------------------------------- */
 
-/* Lanes where y is an integer, and an odd one: all beyond 2^24 are even. */
+/* Lanes where y is an integer, and an odd one: all beyond 2^24, of f64 2^53, are
+ * even. */
 typedef struct {
 	int integer, odd;
 } Parity;
@@ -159,11 +160,11 @@ typedef struct {
 static Parity parity_of(Vectors m, int y)
 {
 	int size = math_real(m, LOW_ABS, y, -1);
-	size = math_real(m, LOW_MIN, size, math_number(m, 0x1p24));
-	int whole =
-	    emit_op(m.l, LOW_CONVERT, DT_I32, m.lanes, size, -1, -1, "m");
-	int back =
-	    emit_op(m.l, LOW_CONVERT, DT_F32, m.lanes, whole, -1, -1, "m");
+	bool f32 = m.type == DT_F32;
+	size = math_real(
+	    m, LOW_MIN, size, math_number(m, f32 ? 0x1p24 : 0x1p53));
+	int whole = math_whole(m, LOW_CONVERT, size, -1);
+	int back = math_real(m, LOW_CONVERT, whole, -1);
 	int bit = math_whole(m, LOW_MOD, whole, math_integer(m, 2));
 	int integer = math_compare(m, LOW_EQ, back, size);
 	int odd = math_compare(m, LOW_EQ, bit, math_integer(m, 1));
@@ -194,10 +195,13 @@ static int vector_pow(Vectors m, int x, int y)
 {
 	int one = math_number(m, 1), zero = math_number(m, 0);
 	int size = math_real(m, LOW_ABS, x, -1);
-	/* |log2 x| is at least 2^-24: beyond 2^33 y does not matter. */
-	int t = math_real(m, LOW_MAX, y, math_number(m, -0x1p33));
-	t = math_real(m, LOW_MIN, t, math_number(m, 0x1p33));
-	int power = power_of_size(m, size, t);
+	/* |log2 x| is at least 2^-24, of f64 2^-53: far beyond y does not
+	 * matter. */
+	double most = m.type == DT_F32 ? 0x1p33 : 0x1p66;
+	int t = math_real(m, LOW_MAX, y, math_number(m, -most));
+	t = math_real(m, LOW_MIN, t, math_number(m, most));
+	int power = m.type == DT_F32 ? power_of_size(m, size, t)
+				     : math_power_f64(m, size, t);
 	power = signed_power(m, x, y, power);
 	int sum = math_real(m, LOW_ADD, x, y);
 	int known = emit_op(m.l, LOW_AND, DT_BOOL, m.lanes,
@@ -217,9 +221,11 @@ bool math_pow(Lower *l, Value x, Value y, Value *power)
 	int lanes = x.lanes > y.lanes ? x.lanes : y.lanes;
 	if (y.temp == -1 && by_hand(l, x, y.f, power))
 		return true;
-	if (!math_is_own(l, lanes) || x.type != DT_F32)
+	bool known = x.type == DT_F32 ||
+	    (x.type == DT_F64 && l->machine->no_libm);
+	if (!math_is_own(l, lanes) || !known)
 		return false;
-	Vectors m = {l, lanes, DT_F32};
+	Vectors m = {l, lanes, x.type};
 	*power = value_temp(x.type, lanes,
 	    vector_pow(m, value_as(l, x, lanes), value_as(l, y, lanes)));
 	return true;

@@ -5,7 +5,9 @@
  * are left to libm:
  *
  *     y = the above
- *     if bound < |x| of any lane { y = MATH sin x } */
+ *     if bound < |x| of any lane { y = MATH sin x }
+ *
+ * or, where there is none, to lower_math_far.c. */
 #include "codegen/lower/lower_math.h"
 
 typedef struct {
@@ -46,13 +48,10 @@ static int cosine_of(Vectors m, int s)
 	return math_product_sum(m, p, s, math_number(m, 1));
 }
 
-static int reduced(Vectors m, int x, bool cosine)
+/* Of so many quarters of a turn, and a rest. */
+static int turned(Vectors m, int quarter, int r, bool cosine)
 {
-	const double *half_pi = reduction(m)->half_pi;
-	Rounded n = math_rounded(m, x, 0x1.45f306dc9c883p-1); /* 2/pi */
-	int r = x, zero = math_integer(m, 0), quarter = math_rounded_integer(m, n);
-	for (int i = 0; i < 3; i++)
-		r = math_product_sum(m, n.real, math_number(m, -half_pi[i]), r);
+	int zero = math_integer(m, 0);
 	if (cosine)
 		quarter = math_whole(m, LOW_ADD, quarter, math_integer(m, 1));
 	int s = math_real(m, LOW_MUL, r, r);
@@ -62,6 +61,37 @@ static int reduced(Vectors m, int x, bool cosine)
 	int third = math_whole(m, LOW_MOD, quarter, math_integer(m, 4));
 	int positive = math_compare(m, LOW_LT, third, math_integer(m, 2));
 	return math_choose(m, positive, y, math_real(m, LOW_NEG, y, -1));
+}
+
+static int reduced(Vectors m, int x, bool cosine)
+{
+	const double *half_pi = reduction(m)->half_pi;
+	Rounded n = math_rounded(m, x, 0x1.45f306dc9c883p-1); /* 2/pi */
+	int r = x, quarter = math_rounded_integer(m, n);
+	for (int i = 0; i < 3; i++)
+		r = math_product_sum(m, n.real, math_number(m, -half_pi[i]), r);
+	return turned(m, quarter, r, cosine);
+}
+
+/* Any x, by libm or without it. */
+static int far_from_zero(Vectors m, int x, bool cosine)
+{
+	if (m.l->machine->no_libm) {
+		int quarter, r = math_far_turn(m, x, &quarter);
+		int y = turned(m, quarter, r, cosine);
+		int zero = math_number(m, 0);
+		if (cosine)
+			return y;
+		y = math_choose(m, math_compare(m, LOW_LT, x, zero),
+		    math_real(m, LOW_NEG, y, -1), y);
+		return math_choose(m, math_compare(m, LOW_EQ, x, zero), x, y);
+	}
+	Key key = {.op = LOW_MATH,
+	    .type = m.type,
+	    .lanes = m.lanes,
+	    .arg = {x, -1, -1},
+	    .math = cosine ? OP_COS : OP_SIN};
+	return emit_pure(m.l, &key, "far");
 }
 
 int math_sin(Vectors m, int x, bool cosine)
@@ -80,12 +110,7 @@ int math_sin(Vectors m, int x, bool cosine)
 	Branch b;
 	branch_begin(m.l, &b,
 	    emit_op(m.l, LOW_ANY, DT_BOOL, 1, far, -1, -1, "far"));
-	Key key = {.op = LOW_MATH,
-	    .type = m.type,
-	    .lanes = m.lanes,
-	    .arg = {x, -1, -1},
-	    .math = cosine ? OP_COS : OP_SIN};
-	emit_into(m.l, y, LOW_COPY, emit_pure(m.l, &key, "far"), -1, -1);
+	emit_into(m.l, y, LOW_COPY, far_from_zero(m, x, cosine), -1, -1);
 	branch_end(m.l, &b);
 	return y;
 }

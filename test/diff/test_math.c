@@ -207,7 +207,8 @@ static void check(Check *c)
 	    0.625, -0.625, 0.927734375, -0.927734375, 2. / 3, 4. / 3, 4,
 	    9.01, 44.4, 709.78, -745.13, -708.4, 0x1p-1022, 0.70710678118654752,
 	    0.35, 1.5707963267948966, 3.1415926535897932, 710, 19.06, 1e5, 1e9,
-	    0.4, -0.4, 0.35, 0.2, -355, 103993, 99996.2, 6.28318530717958647};
+	    0.4, -0.4, 0.35, 0.2, -355, 103993, 99996.2, 6.28318530717958647,
+	    0x1.6ac5b262ca1ffp+849, 0x1.5bdbp+100, 1e22};
 	const char *tier = getenv("TIER");
 	uint32_t step = tier && !strcmp(tier, "long") ? LONG : QUICK;
 	for (uint64_t bits = 0; bits <= UINT32_MAX; bits += step)
@@ -293,7 +294,22 @@ static double worst_of(
 	return c->worst;
 }
 
-static void test_target(const char *text)
+/* Instructions of CPUs and GPUs alike; all other functions are written out. */
+static bool has_function(const LowBody *body)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		bool simple = n->math == OP_SQRT || n->math == OP_RSQRT ||
+		    n->math == OP_FLOOR || n->math == OP_CEIL ||
+		    n->math == OP_ROUND;
+		if ((n->kind == LOWNODE_OP && n->op == LOW_MATH && !simple) ||
+		    has_function(&n->body) || has_function(&n->other))
+			return true;
+	}
+	return false;
+}
+
+static void test_functions(const char *text, bool no_libm)
 {
 	Arena *arena = arena_new();
 	Error error;
@@ -304,9 +320,14 @@ static void test_target(const char *text)
 	assert_non_null(target);
 	if (!target_runs_here(target))
 		return;
-	for (int i = 0; i < 2 * NFUNCTIONS; i++)
-		all[i] = vectorized(
-		    arena, target, functions[i / 2], i % 2 ? DT_F64 : DT_F32);
+	target->machine.no_libm = no_libm;
+	for (int i = 0; i < 2 * NFUNCTIONS; i++) {
+		Op op = functions[i / 2];
+		DType type = i % 2 ? DT_F64 : DT_F32;
+		all[i] = vectorized(arena, target, op, type);
+		if (no_libm)
+			assert_false(has_function(&all[i]->kernel->body));
+	}
 	lowtest_compile(
 	    target, all, 2 * NFUNCTIONS, LLVM_OBJECT, &object);
 	void *library = lowtest_open(&object);
@@ -318,6 +339,18 @@ static void test_target(const char *text)
 	assert_true(worst <= 2);
 	buf_free(&object);
 	arena_free(arena);
+}
+
+static void test_target(const char *text)
+{
+	test_functions(text, false);
+}
+
+/* A GPU's functions, on a CPU. */
+static void test_no_libm(void **state)
+{
+	(void)state;
+	test_functions(targets[0], true);
 }
 
 static void test_fused(void **state)
@@ -536,6 +569,7 @@ int main(void)
 	    cmocka_unit_test(test_not_fused),
 	    cmocka_unit_test(test_scaled),
 	    cmocka_unit_test(test_one_step),
+	    cmocka_unit_test(test_no_libm),
 	    cmocka_unit_test(test_powers),
 	    cmocka_unit_test(test_peaks),
 	    cmocka_unit_test(test_peaked_values),
