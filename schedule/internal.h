@@ -50,6 +50,12 @@ bool value_parse(Arena *arena, const Source *source, Span span, Diag *diag,
  * pieces j // ( mi * 4 ) % ni.  Returns the length of the piece at `text`. */
 size_t word_piece(const char *text);
 
+/* --- space_plans.c ------------------------------------------------------------ */
+
+/* Is a trace without open decisions a schedule, and not too much for the machine? */
+bool schedule_fits(Arena *arena, const Program *program,
+    const Machine *machine, const Trace *trace);
+
 /* --- call.c: one step on its way to a nest ---------------------------------- */
 
 typedef struct {

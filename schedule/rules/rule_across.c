@@ -24,6 +24,8 @@ enum {
 	MOST_ROWS = 16,       /* axes */
 	LEAST_INSIDE = 32,    /* steps that are worth a warp */
 	REGISTERS = 32,       /* elements of a row that a thread keeps */
+	REGISTERS_MOST = 160, /* of a thread, if there are as many for each */
+	OTHER_REGISTERS = 40, /* for all else */
 	LONG_ROW = 65536,     /* worth blocks of its own for parts of it */
 	PART_LEAST = 2048,
 	LONG_COLUMN = 1024,   /* likewise, where rows are neighbours */
@@ -524,10 +526,55 @@ static void choose_line(Kernel *k)
 	}
 }
 
+/* Registers of a thread for what it keeps of a row, of so many threads. */
+static int64_t registers_for(const Kernel *k, int64_t threads)
+{
+	int64_t all = k->r->machine->processor_registers;
+	int64_t n = all ? all / threads : REGISTERS_MOST;
+	return (n < REGISTERS_MOST ? n : REGISTERS_MOST) - OTHER_REGISTERS;
+}
+
+static int words(const Buffer *b)
+{
+	return dtype_bytes(b->type) > 4 ? 2 : 1;
+}
+
+static bool fits_threads(const Kernel *k, int64_t threads)
+{
+	const Program *p = k->r->program;
+	int64_t most = 0, kept = 0;
+	for (int i = 0; i <= k->anchor; i++) {
+		int64_t share = k->row_of[i] ? share_of(k, i, threads) : 0;
+		most = share > most ? share : most;
+		if (is_kept(k, i) && i < k->anchor && !is_shared(k, i))
+			kept += share *
+			    words(&p->buffers[block_at(k, i)->buffer]);
+	}
+	for (int i = 0; i < k->ncached; i++)
+		kept += most * words(&p->buffers[k->cached[i]]);
+	return most <= REGISTERS && kept <= registers_for(k, threads);
+}
+
+/* The number of threads nearest to that one for which a row fits registers; 0:
+ * there is none. */
+static int64_t fitting_threads(const Kernel *k, int64_t threads)
+{
+	int64_t most = power_at_least(k->line), all = k->r->machine->block_threads;
+	all = all && all < MOST_THREADS ? all : MOST_THREADS;
+	most = most < all ? most : all;
+	threads = threads < most ? threads : most;
+	for (int64_t n = threads; n <= most; n *= 2)
+		if (fits_threads(k, n))
+			return n;
+	for (int64_t n = threads; n; n /= 2)
+		if (fits_threads(k, n))
+			return n;
+	return 0;
+}
+
 /* Which loops the threads share out, and what is kept where. */
 static void choose_form(Kernel *k)
 {
-	int64_t share = 0, threads;
 	k->fused = k->longest = false;
 	choose_line(k);
 	if (k->line < 2 * LEAST_INSIDE && k->inside > k->line) {
@@ -535,13 +582,10 @@ static void choose_form(Kernel *k)
 		k->longest = !k->fused;
 		choose_line(k);
 	}
-	threads = power_at_least(k->line);
-	threads = threads > MOST_THREADS ? MOST_THREADS : threads;
-	for (int i = 0; i <= k->anchor; i++) {
-		int64_t n = k->row_of[i] ? share_of(k, i, threads) : 0;
-		share = n > share ? n : share;
-	}
-	k->registers = !k->fused && share <= REGISTERS;
+	k->registers = !k->fused;
+	find_cached(k);
+	k->registers = k->registers && fitting_threads(k, 1) > 0;
+	find_cached(k);
 }
 
 static bool closes(Kernel *k)
@@ -553,7 +597,6 @@ static bool closes(Kernel *k)
 		measure(k);
 		choose_form(k);
 	} while (settle(k));
-	find_cached(k);
 	return k->inside >= LEAST_INSIDE;
 }
 
@@ -655,15 +698,15 @@ static Shape shape_of(const Kernel *k, int64_t extent)
 	int64_t all = k->r->machine->block_threads, least = 1;
 	Shape s = {.most = power_at_least(k->line)};
 	all = all && all < MOST_THREADS ? all : MOST_THREADS;
-	for (int i = 0; i <= k->anchor && k->registers; i++)
-		while (k->row_of[i] && least < all &&
-		    share_of(k, i, least) > REGISTERS)
-			least *= 2;
+	while (k->registers && least < all && !fits_threads(k, least))
+		least *= 2;
 	s.most = clamped(s.most, 1, k->down ? LEAST_INSIDE : all);
 	least = clamped(least, 1, s.most);
 	s.threads = power_at_least(k->inside / THREADS_WORK);
 	s.threads = clamped(s.threads, k->down ? 8 : 32, k->down ? 8 : 256);
 	s.threads = clamped(s.threads, least, s.most);
+	if (k->registers)
+		s.threads = fitting_threads(k, s.threads);
 	s.least = clamped(s.threads / 4, least, s.threads);
 	s.most = clamped(s.threads * 4, s.threads, s.most);
 	while (k->fused && s.most > 1 && !divides(k, s.most))

@@ -332,14 +332,6 @@ static void open_decisions(Trace *trace)
 		}
 }
 
-/* Is what the rules guess a schedule?  One that fits no launch is none. */
-static bool is_legal(const Rules *r, const Trace *trace)
-{
-	Error error = {0};
-	return schedule_nest(r->arena, r->program, r->machine, trace,
-	    &error) != NULL;
-}
-
 /* Everything for one choice of structure. */
 static Trace *sketch_trace(Rules *r)
 {
@@ -358,7 +350,8 @@ static Trace *sketch_trace(Rules *r)
 	    r->arena, source, (Span){0, source->size}, &diag);
 	assert(trace && "a rule wrote a trace that does not parse");
 	diag_free(&diag);
-	if (r->across && !is_legal(r, trace)) {
+	if (r->across &&
+	    !schedule_fits(r->arena, r->program, r->machine, trace)) {
 		r->across = false; /* a row's parts do not fit together */
 		trace = sketch_trace(r);
 		r->across = true;

@@ -54,6 +54,13 @@ static void draw(Draw *d)
 		d->inside[below(d, d->naxes)] = true;
 	if (!below(d, 6) && d->naxes == 1)
 		d->extent[0] = 66000 + below(d, 3000);
+	if (!below(d, 12) && d->naxes < 3) { /* more than registers hold */
+		d->extent[0] = 1 + below(d, 2);
+		d->extent[1] = 9000 + below(d, 30000);
+		d->inside[0] = false;
+		d->inside[1] = true;
+		d->naxes = 2;
+	}
 	if (!below(d, 6) && d->naxes == 2) { /* few columns, long */
 		d->extent[0] = 1100 + below(d, 200);
 		d->extent[1] = 1 + below(d, 40);
