@@ -71,7 +71,10 @@ static bool find_loops(Unit *u)
 		else if (axis_of(u, loop) == axis_of(u, u->x))
 			u->column = loop;
 	}
-	return u->row >= 0 && u->column >= 0 && u->step >= 0;
+	return u->row >= 0 && u->column >= 0 && u->step >= 0 &&
+	    loop_extent(u->l, u->row) == 2 &&
+	    loop_extent(u->l, u->column) == 2 &&
+	    loop_extent(u->l, u->step) == u->in->terms;
 }
 
 /* No branch and no limit stands between here and the block. */

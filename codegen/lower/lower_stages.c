@@ -70,9 +70,21 @@ static bool is_plain(const Lower *l, int stage)
 	    s->body->type == l->nest->buffers.at[s->buffer].type;
 }
 
+/* Are there copies of what a thread stores at once, or of its elements? */
+static bool is_large(const Lower *l, int stage)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	int64_t size = dtype_bytes(s->body->type), bytes = size;
+	for (int i = 0; i < s->nloops; i++)
+		if (l->nest->vars.at[s->loops[i]].kind == LOOP_VECTOR)
+			bytes = size * loop_extent(l, s->loops[i]);
+	return size >= 4 || (bytes >= 4 && bytes <= 16);
+}
+
 static bool is_async(const Lower *l, int stage)
 {
-	return l->machine->async_copies && is_plain(l, stage);
+	return l->machine->async_copies && is_plain(l, stage) &&
+	    is_large(l, stage);
 }
 
 /* Is each element that a thread stores known by a number, so that it can wait in

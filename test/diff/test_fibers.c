@@ -122,7 +122,8 @@ static void *by_llvm(Arena *arena, const Lowered *l, const Target *target,
 	lowtest_compile(target, &all, 1, LLVM_IR_TEXT, &ir);
 	put_words(text, buf_text(&ir));
 	buf_free(&ir);
-	if (strstr(buf_text(text), " asm "))
+	if (strstr(buf_text(text), " asm ") ||
+	    strstr(buf_text(text), "llvm.nvvm.cp.async"))
 		return NULL; /* instructions that no intrinsic has */
 	return compiled(arena, text, "k.ll",
 	    "llc-19 -O1 -mattr=+fma,+f16c -relocation-model=pic "
@@ -136,6 +137,8 @@ static void *by_cuda_c(Arena *arena, const Lowered *l, const Target *target,
 	char here[4096];
 	assert_non_null(getcwd(here, sizeof here));
 	emit_device(text, &l, 1, target, &comment);
+	if (strstr(buf_text(text), "mma.sync"))
+		return NULL; /* a CPU has none */
 	return compiled(arena, text, "k.cu",
 	    arena_printf(arena,
 		"clang-14 -x c++ -std=c++17 -O1 -mfma -mf16c -ffp-contract=off "
