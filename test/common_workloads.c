@@ -36,6 +36,7 @@ static const Workload workloads[] = {
     {"matmul", {{"M", "70"}, {"N", "90"}, {"K", "40"}}}, /* several blocks */
     {"matmul_u8i8", {{"M", "13"}, {"N", "33"}, {"K", "19"}}},
     {"matmul_bf16", {{"M", "13"}, {"N", "33"}, {"K", "19"}}},
+    {"matmul_bf16", {{"M", "64"}, {"N", "48"}, {"K", "64"}}},
     {"matmul_transposed", {{"M", "13"}, {"N", "33"}, {"K", "19"}}},
     {"batch_matmul", {{"B", "3"}, {"M", "13"}, {"N", "33"}, {"K", "19"}}},
     {"elementwise", {{"N", "1009"}}},

@@ -32,18 +32,23 @@ static Refusal parameters(const Call *call, Tensorize *p)
 }
 
 /* Two loops of a row and a column, and the steps, in any order. */
-static Refusal unit_legal(const Nest *nest, const Intrinsic *in, int loop)
+static Refusal unit_legal(Nest *nest, const Intrinsic *in, int loop)
 {
 	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
 	int first = nest_loop_position(nest, loop), steps = 0, axis = -1;
+	const char *refusal;
 
 	if (s->nloops - first != 3)
 		return "a fragment is three loops";
 	for (int i = first; i < s->nloops; i++) {
 		const Var *v = &nest->vars.at[s->loops[i]];
-		int n = v->reduce ? in->terms : 2;
-		if (edit_fixed_extent(nest, s->loops[i]) !=
-		    tape_const(nest->tape, n))
+		Handle n = edit_fixed_extent(nest, s->loops[i]);
+		Handle wanted =
+		    tape_const(nest->tape, v->reduce ? in->terms : 2);
+		if (n == HANDLE_NONE ||
+		    !nest_require(nest, tape_equal(nest->tape, n, wanted),
+			"a loop of the fragment has not as many iterations",
+			&refusal))
 			return "a loop of the fragment has not as many iterations";
 		steps += v->reduce;
 		if (!v->reduce && (v->axis < 0 || v->axis == axis))
@@ -53,8 +58,7 @@ static Refusal unit_legal(const Nest *nest, const Intrinsic *in, int loop)
 	return steps == 1 ? NULL : "a fragment has one loop of the reduction";
 }
 
-static Refusal fragment_legal(
-    const Nest *nest, const Intrinsic *in, int loop)
+static Refusal fragment_legal(Nest *nest, const Intrinsic *in, int loop)
 {
 	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
 
@@ -69,7 +73,7 @@ static Refusal fragment_legal(
 
 Refusal tensorize_legal(const Call *call)
 {
-	const Nest *nest = call->nest;
+	Nest *nest = call->nest;
 	const Intrinsic *in;
 	const Stage *s;
 	Tensorize p;

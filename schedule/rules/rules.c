@@ -369,7 +369,8 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 	if (t->block >= 0 && r->machine->gpu)
 		name = arena_printf(r->arena, "%s.blocks%s",
 		    r->program->blocks[t->block].name,
-		    t->outer       ? " taps"
+		    t->warps       ? " warps"
+			: t->outer ? " taps"
 			: t->split ? " split" : "");
 	else if (t->block >= 0)
 		name = arena_printf(r->arena, "%s.%sx%d%s",
@@ -464,6 +465,11 @@ static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
 			rule_work(r, i) > rule_work(r, r->tiled.block)))
 			r->tiled = (RuleTiled){.block = i};
 	int anchor = r->tiled.block;
+	if (anchor >= 0 && rule_warp_fits(r, anchor)) {
+		r->tiled = (RuleTiled){.block = anchor, .warps = true};
+		add_sketch(r, out);
+		r->tiled.warps = false;
+	}
 	if (anchor >= 0)
 		add_sketch(r, out);
 	if (anchor >= 0 && rule_block_has_window(r, anchor)) {
