@@ -232,6 +232,9 @@ typedef struct {
 	void (*access)(void *context, int buffer, int64_t element, bool write);
 	/* An iteration of the loop of a variable starts, or the last ended. */
 	void (*iteration)(void *context, int var, bool starts);
+	/* A GPU's thread goes on, as far as the next barrier, or what its warp
+	 * does together; may be NULL. */
+	void (*thread)(void *context, int number);
 } LowWatch;
 
 /* lowered_run.c: the interpreter of the lowered form.  Bounds-checked; in race

@@ -256,7 +256,10 @@ static void use_gpu_thread(Runner *r, int thread)
 static bool run_thread(Runner *r, const Code *code, Thread *thread, int number)
 {
 	int64_t x = code->threads[0], y = code->threads[1];
+	const LowWatch *watch = r->out->watch;
 	use_gpu_thread(r, number);
+	if (watch && watch->thread)
+		watch->thread(watch->context, number);
 	r->unit = number;
 	r->thread[0] = number % x;
 	r->thread[1] = number / x % y;

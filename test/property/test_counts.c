@@ -180,7 +180,7 @@ static void run(Arena *arena, const Program *p, const Lowered *lowered,
 {
 	void *args[ARGS_MAX], *source;
 	int n = 0, pack = 0;
-	LowWatch watch = {counts, count_access, count_iteration};
+	LowWatch watch = {counts, count_access, count_iteration, NULL};
 	*counts = (Counts){.arena = arena, .f = lowered->kernel};
 	LoopWatch *whole = watch_loop(counts, "");
 	whole->iteration = 1;
