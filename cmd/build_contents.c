@@ -124,7 +124,8 @@ static Status check_kind(const Target *t, Kind kind, Error *error)
 	    [TARGET_CUDA] = {{KIND_PTX, KIND_CUBIN, KIND_CU, KIND_C, KIND_LL,
 				 KIND_BC, KIND_H}, 7,
 		".ptx, .cubin, .cu, .c, .ll, .bc and .h"},
-	    [TARGET_OPENCL] = {{KIND_CL, KIND_H}, 2, ".cl and .h"}};
+	    [TARGET_OPENCL] = {{KIND_CL, KIND_C, KIND_H}, 3,
+		".cl, .c and .h"}};
 	bool device = t->kind == TARGET_CUDA || t->kind == TARGET_OPENCL;
 	if (device) {
 		for (int i = 0; i < of_devices[t->kind].n; i++)
@@ -156,7 +157,12 @@ static Status fill(Contents *c, Output *o, Error *error)
 			    c->ptx.data, c->ptx.size);
 			return STATUS_OK;
 		}
-		emit_c_all(&o->data, c->lowered, n, c->target, c->comments);
+		if (c->target->kind == TARGET_OPENCL)
+			emit_opencl_host(&o->data, c->lowered, n, c->target,
+			    c->comments);
+		else
+			emit_c_all(&o->data, c->lowered, n, c->target,
+			    c->comments);
 		return STATUS_OK;
 	case KIND_H:
 		emit_header_all(&o->data, c->lowered, n, c->target,

@@ -88,6 +88,9 @@ void emit_packs(Buf *out, const Lowered *const *lowered, int n,
  * NVIDIA's; all launches of several lowered forms, a comment for each. */
 void emit_device(Buf *out, const Lowered *const *lowered, int n,
     const Target *target, const EmitComment *comments);
+/* The .c that launches kernels of OpenCL, whose source it holds. */
+void emit_opencl_host(Buf *out, const Lowered *const *lowered, int n,
+    const Target *target, const EmitComment *comments);
 /* Needs only what the spec fixes, and the sizes. */
 void emit_header(Buf *out, const Lowered *lowered, const Target *target,
     const EmitComment *comment);

@@ -120,12 +120,12 @@ const char *emit_c_place(EmitC *e, int temp);
 /* "const float *data", without the name's comma; shared with the header. */
 void emit_c_signature(Buf *out, const LowFunction *f, const char *const *names);
 /* emit_header.c: what parameters are called where others read it; the function
- * that launches a kernel on a stream of CUDA's */
+ * that launches a kernel on a stream of CUDA's, a queue of OpenCL's */
 const char **emit_header_names(Arena *arena, const LowFunction *f);
-const char *emit_header_stream(
-    Arena *arena, const LowFunction *f, const char *const *names);
-void emit_header_cuda(Buf *out, const LowFunction *f, const char *const *names,
-    const char *stream);
+const char *emit_header_stream(Arena *arena, const LowFunction *f,
+    const char *const *names, TargetKind kind);
+void emit_header_launcher(Buf *out, const LowFunction *f,
+    const char *const *names, const char *stream, TargetKind kind);
 /* The beginning of a file's comment, up to "conv2d:c6". */
 void emit_c_title(Buf *out, const Program *p);
 /* The opening comment of a file, of the .c and the header. */

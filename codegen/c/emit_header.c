@@ -100,10 +100,10 @@ static void put_launches(Buf *out, const Lowered *l, const char *symbol)
 	}
 }
 
-const char *emit_header_stream(
-    Arena *arena, const LowFunction *f, const char *const *names)
+const char *emit_header_stream(Arena *arena, const LowFunction *f,
+    const char *const *names, TargetKind kind)
 {
-	const char *name = "stream";
+	const char *name = kind == TARGET_CUDA ? "stream" : "queue";
 	for (int i = 0; i < f->params.n; i++)
 		if (!strcmp(names[i], name)) {
 			name = arena_printf(arena, "%s_", name);
@@ -112,13 +112,16 @@ const char *emit_header_stream(
 	return name;
 }
 
-void emit_header_cuda(Buf *out, const LowFunction *f, const char *const *names,
-    const char *stream)
+void emit_header_launcher(Buf *out, const LowFunction *f,
+    const char *const *names, const char *stream, TargetKind kind)
 {
+	bool cuda = kind == TARGET_CUDA;
 	buf_printf(out, "int %s(", f->name);
 	for (int i = 0; i < f->params.n; i++)
-		buf_printf(out, "CUdeviceptr %s, ", names[i]);
-	buf_printf(out, "CUstream %s)", stream);
+		buf_printf(
+		    out, "%s %s, ", cuda ? "CUdeviceptr" : "cl_mem", names[i]);
+	buf_printf(
+	    out, "%s %s)", cuda ? "CUstream" : "cl_command_queue", stream);
 }
 
 static void put_kernel(
@@ -129,9 +132,10 @@ static void put_kernel(
 	if (l->program->buffers) {
 		put_arguments(out, l->program);
 	}
-	if (target->kind == TARGET_CUDA)
-		emit_header_cuda(out, l->kernel, names,
-		    emit_header_stream(arena, l->kernel, names));
+	TargetKind kind = target->kind;
+	if (kind == TARGET_CUDA || kind == TARGET_OPENCL)
+		emit_header_launcher(out, l->kernel, names,
+		    emit_header_stream(arena, l->kernel, names, kind), kind);
 	else
 		emit_c_signature(out, l->kernel, names);
 	buf_puts(out, ";\n");
@@ -169,6 +173,14 @@ static const char cuda_types[] =
     " * on a stream of the current context, without waiting, and returns a\n"
     " * CUresult, 0 for success.  Pointers are to the device's memory. */\n\n";
 
+/* As <CL/cl.h> has them. */
+static const char opencl_types[] =
+    "typedef struct _cl_mem *cl_mem;\n"
+    "typedef struct _cl_command_queue *cl_command_queue;\n\n"
+    "/* A kernel's function is in the .c that is built for it: it launches\n"
+    " * on a queue, without waiting, and returns 0 or OpenCL's error.  The\n"
+    " * first call for a context and a device builds the program. */\n\n";
+
 void emit_header_all(Buf *out, const Lowered *const *lowered, int n,
     const Target *target, const EmitComment *comments)
 {
@@ -184,6 +196,8 @@ void emit_header_all(Buf *out, const Lowered *const *lowered, int n,
 	    guard, guard);
 	if (target->kind == TARGET_CUDA)
 		buf_puts(out, cuda_types);
+	if (target->kind == TARGET_OPENCL)
+		buf_puts(out, opencl_types);
 	for (int i = 0; i < n; i++)
 		put_kernel(arena, out, lowered[i], target);
 	buf_puts(out, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");

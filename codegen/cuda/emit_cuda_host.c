@@ -97,8 +97,9 @@ static void put_launch(
 static void put_function(Arena *arena, Buf *out, const Lowered *l)
 {
 	const char **names = emit_header_names(arena, l->kernel);
-	const char *stream = emit_header_stream(arena, l->kernel, names);
-	emit_header_cuda(out, l->kernel, names, stream);
+	const char *stream = emit_header_stream(
+	    arena, l->kernel, names, TARGET_CUDA);
+	emit_header_launcher(out, l->kernel, names, stream, TARGET_CUDA);
 	buf_printf(out, "\n{\n\tstatic void *_Atomic tunec_kernels[%d];\n",
 	    l->launches.n ? l->launches.n : 1);
 	buf_puts(out, "\tvoid *tunec_arguments[] = {");

@@ -5,6 +5,7 @@
  *     emit_device_memory.c   loads and stores
  *     emit_device_convert.c  conversions
  *     emit_device_type.c     types, literals, helpers
+ *     emit_opencl_host.c     the .c that launches OpenCL's
  *     dialects.def           what CUDA C and OpenCL C call things
  *
  * A vector temporary is held in parts, variables of as many lanes as the

@@ -123,8 +123,8 @@ static void *by_llvm(Arena *arena, const Lowered *l, const Target *target,
 	put_words(text, buf_text(&ir));
 	buf_free(&ir);
 	if (strstr(buf_text(text), " asm ") ||
-	    strstr(buf_text(text), "llvm.nvvm.cp.async"))
-		return NULL; /* instructions that no intrinsic has */
+	    strstr(buf_text(text), "@llvm.nvvm"))
+		return NULL; /* asynchronous copies, products of a warp */
 	return compiled(arena, text, "k.ll",
 	    "llc-19 -O1 -mattr=+fma,+f16c -relocation-model=pic "
 	    "-filetype=obj k.ll -o k.o", wrong);
