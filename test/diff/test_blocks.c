@@ -290,7 +290,7 @@ typedef struct {
 } Form;
 
 static const Form forms[] = {{"product", product, 10},
-    {"convolution", convolution, 6}, {"others", others, 5},
+    {"convolution", convolution, 6}, {"others", others, 2},
     {"deep", deep, 10}, {"window", window, 0},
     {"transpose", transpose, 0}};
 enum { FORMS = sizeof forms / sizeof *forms };

@@ -1,5 +1,6 @@
 /* What the rules write: for each operator, steps that some sketch has, and
  * steps that none has. */
+#include "codegen/codegen.h"
 #include "test/common_program.h"
 #include "test/common_schedule.h"
 
@@ -289,16 +290,16 @@ static bool some_sketch_has(const Space *space, const char *text)
 	return found;
 }
 
-static void check_case(const Case *c)
+static void check_case(
+    Arena *arena, const Case *c, const Machine *machine)
 {
-	Arena *arena = arena_new();
 	ProgramVec programs = {0};
 	Diag diag = {0};
 	Error error = {0};
 	if (spec_load(arena, c->spec, NULL, 0, NUMERICS_DEFAULT, &diag, &error,
 		&programs))
 		fail_msg("%s%s", buf_text(&diag.text), error.text);
-	Space *space = space_new(arena, programs.at[0], &machine, &error);
+	Space *space = space_new(arena, programs.at[0], machine, &error);
 	if (!space)
 		fail_msg("%s: %s", c->spec, error.text);
 	for (int i = 0; i < TEXTS && c->some[i]; i++)
@@ -308,14 +309,60 @@ static void check_case(const Case *c)
 		if (some_sketch_has(space, c->none[i]))
 			fail_msg("%s: a sketch has %s", c->spec, c->none[i]);
 	diag_free(&diag);
-	arena_free(arena);
 }
 
 static void test_sketches(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-		check_case(&cases[i]);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		Arena *arena = arena_new();
+		check_case(arena, &cases[i], &machine);
+		arena_free(arena);
+	}
+}
+
+static const Case gpu_cases[] = {
+    /* the sums and the copies follow the writer's decisions */
+    {"workloads/matmul.yaml:square_1024",
+	{"c_i0, c_ig, c_it, c_ir = split(c.i, ? in tile([1, 2, 4, 8], ",
+	    "split(c_acc.j, [_, c_jt, c_jv])",
+	    "split(c_a_s1_f, [_, c_it, c_jt])",
+	    "transform_layout(c_b_pack, [x1//(c_jr*c_jt*c_jv), x0, ",
+	    "storage_align(c_a_s1, 0, 32, 4)", "tail(c_acc, pad)"},
+	{"rfactor("}},
+    /* the border is made in shared memory, bias and activation in the writer's
+     * loops; a third axis; the window outside of the steps; parts of a
+     * reduction where tiles are few */
+    {"workloads/conv2d.yaml:resnet18_c12",
+	{"set_scope(padded, shared)", "set_scope(conv, reg)",
+	    "bind(out_yt, threadIdx.z)", "reorder(conv.r, conv.s, conv_c0, ",
+	    "conv_part = rfactor(conv_cp)", "compute_at(conv, out_f1)"},
+	{NULL}},
+    {"workloads/conv2d.yaml:resnet18_c3", {"set_scope(padded, shared)"},
+	{"reorder(conv.r, conv.s, conv_c0, "}},
+    /* channels of a group */
+    {"workloads/grouped.yaml:grp_1", {"bind(out_ot, threadIdx.y)"}, {NULL}},
+    /* zeros left out */
+    {"workloads/conv2d_transposed.yaml:t2d_2", {"thin(spread.y, 2)"},
+	{NULL}},
+    /* a thread has a strip, and what it reads in registers */
+    {"workloads/depthwise.yaml:mobilenet_d1",
+	{"out_x0, out_x1 = split(out.x, ? in tile([1, 2, 4, 7, 8]))",
+	    "set_scope(padded, reg)", "compute_at(padded, out_f1)"},
+	{"shared"}},
+    {"workloads/elementwise.yaml:resnet_relu",
+	{"split(out.i, ? in tile([1, 2, 4, 8], [32, 64, "}, {NULL}}};
+
+static void test_gpu_sketches(void **state)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	const Target *t = target_parse(arena, "cuda -arch=sm_90", &error);
+	(void)state;
+	assert_non_null(t);
+	for (size_t i = 0; i < sizeof gpu_cases / sizeof *gpu_cases; i++)
+		check_case(arena, &gpu_cases[i], &t->machine);
+	arena_free(arena);
 }
 
 /* Steps that candidate 1 has. */
@@ -363,6 +410,7 @@ static void test_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_sketches), cmocka_unit_test(test_first)};
+	    cmocka_unit_test(test_sketches),
+	    cmocka_unit_test(test_gpu_sketches), cmocka_unit_test(test_first)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
