@@ -219,7 +219,8 @@ static Status write_code(LlvmGen *gen, LLVMTargetMachineRef machine,
 }
 
 /* AVX-512 that is added to a CPU without it: in LLVM 18 to 21 its features need
- * a word more for vectors of 512 bits, or selection fails. */
+ * a word more for vectors of 512 bits, or selection fails.  And the version of
+ * PTX that a GPU's instructions need. */
 static void add_implied(const char *cpu, const char *attrs, Buf *all)
 {
 	CpuFeatures added =
@@ -228,6 +229,8 @@ static void add_implied(const char *cpu, const char *attrs, Buf *all)
 	if (LLVM_VERSION_MAJOR >= 18 && LLVM_VERSION_MAJOR <= 21 &&
 	    (added & FEATURE_BIT(AVX512F)))
 		buf_puts(all, ",+evex512");
+	if (!strcmp(cpu, "sm_75")) /* else of PTX 6.3, which has no mma */
+		buf_printf(all, "%s+ptx65", *attrs ? "," : "");
 }
 
 static Status compile(const Lowered *const *lowered, int n, const char *triple,

@@ -225,9 +225,9 @@ static void put_writer(Warps *w)
 	    name(w, w->row, "0"), name(w, w->column, "0"), w->tiles,
 	    name(w, w->row, "z"), name(w, w->row, "y"),
 	    name(w, w->column, "x"));
-	put(w, "unroll(%s)\nunroll(%s)\nunroll(%s)\nunroll(%s)\n",
+	put(w, "unroll(%s)\nunroll(%s)\nunroll(%s)\nvectorize(%s, %d)\n",
 	    name(w, w->row, "1"), name(w, w->row, "2"),
-	    name(w, w->column, "1"), name(w, w->column, "2"));
+	    name(w, w->column, "1"), name(w, w->column, "2"), EACH);
 }
 
 /* --- the sums ---------------------------------------------------------------------- */

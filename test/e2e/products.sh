@@ -61,3 +61,26 @@ for case in f16:HMMA.16816.F32 bf16:HMMA.16816.F32.BF16 i8:IMMA.16832.S8.S8; do
 		ok $name-$arch-others [ "$(cut -d ' ' -f 2 $name.loop)" -le 210 ]
 	done
 done
+
+# What the rules make of such a product, also with an epilogue.
+cat >dense.yaml <<'E'
+tunec: 1
+name: dense
+params: {M: 512, N: 512, K: 256}
+inputs:
+  a: f16[M, K]
+  b: const f16[K, N]
+  bias: f32[N]
+compute: |
+  c[i < M, j < N] = sum[k < K](f32(a[i, k]) * f32(b[k, j]))
+  out[i < M, j < N]: f16 = max(c[i, j] + bias[j], 0)
+E
+for arch in sm_75 sm_80 sm_90a; do
+	ok dense-$arch "$TUNEC" build -q dense.yaml --target "cuda -arch=$arch" \
+		--emit=ptx --db none
+	ok dense-$arch-mma has dense.ptx 'mma\.sync\.aligned\.m16n8k'
+	ok dense-$arch-one-kernel [ "$(grep -c '\.entry' dense.ptx)" = 1 ]
+	[ -z "$ptxas" ] ||
+		"$ptxas" -arch=$arch -v dense.ptx -o dense.cubin >dense.said 2>&1
+	ok dense-$arch-no-spill assembled dense
+done
