@@ -133,8 +133,12 @@ LLVMValueRef llvm_assembly(LlvmGen *gen, const char *text,
 	LLVMValueRef code = LLVMGetInlineAsm(type, text, strlen(text),
 	    constraints, strlen(constraints), true, false,
 	    LLVMInlineAsmDialectATT, false);
-	return LLVMBuildCall2(
+	LLVMValueRef call = LLVMBuildCall2(
 	    gen->builder, type, code, args, (unsigned)nargs, "");
+	/* not to be moved to where fewer threads are */
+	LLVMAddCallSiteAttribute(call, LLVMAttributeFunctionIndex,
+	    llvm_attribute(gen, "convergent", 0));
+	return call;
 }
 
 LLVMAttributeRef llvm_attribute(LlvmGen *gen, const char *name, uint64_t value)
