@@ -208,7 +208,7 @@ static int close_device(void **state)
 	(void)state;
 	if (device)
 		driver->close(device);
-	rmdir(cache);
+	device_folder_remove(cache);
 	return 0;
 }
 

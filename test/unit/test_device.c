@@ -394,13 +394,6 @@ static void test_no_such_device(void **state)
 
 /* --- main ----------------------------------------------------------------- */
 
-/* What drivers and their compilers keep until the process ends is not ours. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
-{
-	return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libOpenCL\n";
-}
-
 static void open_device(void)
 {
 	Arena *arena = arena_new();
@@ -446,7 +439,6 @@ int main(void)
 	failed += cmocka_run_group_tests(tests, NULL, NULL);
 	if (device)
 		cl->close(device);
-	char command[64];
-	snprintf(command, sizeof command, "rm -r %s", folder);
-	return failed + system(command);
+	device_folder_remove(folder);
+	return failed;
 }

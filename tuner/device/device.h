@@ -4,6 +4,7 @@
  *     device_json.c   a device in JSON, as records and people have it
  *     device_probe.c  what devices this machine has, asked in a process of its
  *                     own: a driver starts threads, and may crash or hang
+ *     device_folder.c where a driver may write to
  *     opencl.c        the ICD loader, found at run time; its devices
  *     opencl_run.c    programs, buffers, launches and their times there
  *     cuda_driver.c   libcuda, found at run time; its devices
@@ -125,6 +126,14 @@ int device_choose(
 
 /* device_json.c: name, driver, version, limits; the caller's. */
 json_t *device_json(const DeviceDriver *driver, const DeviceFacts *facts);
+
+/* device_folder.c: a new folder for what a driver and its compiler leave behind;
+ * "" where none can be made.  What uses it sets the environment of this process,
+ * before the driver is opened; what the user has set stands. */
+enum { DEVICE_FOLDER = 64 };
+void device_folder_make(char folder[DEVICE_FOLDER]);
+void device_folder_use(const char *folder);
+void device_folder_remove(const char *folder);
 
 /* device_probe.c: `list` in a process of its own, which gets ten seconds.  To be
  * called before this process has threads. */

@@ -38,13 +38,15 @@ static void write_all(int fd, const void *data, size_t size)
 	}
 }
 
-static _Noreturn void be_child(const DeviceDriver *driver, int fd)
+static _Noreturn void be_child(
+    const DeviceDriver *driver, const char *folder, int fd)
 {
 	Error error = {0};
 	DeviceFacts *facts = NULL;
 	Answer a;
 	memset(&a, 0, sizeof a);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	device_folder_use(folder);
 	a.status = driver->list(arena_new(), &facts, &a.n, &error);
 	memcpy(a.why, error.text, sizeof a.why);
 	if (a.status)
@@ -100,7 +102,7 @@ static Status take(const Buf *said, Arena *arena, const char *name,
 	return STATUS_OK;
 }
 
-Status device_probe(const DeviceDriver *driver, Arena *arena,
+static Status ask(const DeviceDriver *driver, const char *folder, Arena *arena,
     DeviceFacts **facts, int *n, Error *error)
 {
 	int ends[2], ended = 0;
@@ -112,7 +114,7 @@ Status device_probe(const DeviceDriver *driver, Arena *arena,
 	pid_t pid = fork();
 	if (pid == 0) {
 		close(ends[0]);
-		be_child(driver, ends[1]);
+		be_child(driver, folder, ends[1]);
 	}
 	int why = errno;
 	close(ends[1]);
@@ -133,5 +135,15 @@ Status device_probe(const DeviceDriver *driver, Arena *arena,
 		  "the driver of %s did not answer for %d s", driver->name,
 		  LIMIT_S);
 	buf_free(&said);
+	return status;
+}
+
+Status device_probe(const DeviceDriver *driver, Arena *arena,
+    DeviceFacts **facts, int *n, Error *error)
+{
+	char folder[DEVICE_FOLDER];
+	device_folder_make(folder);
+	Status status = ask(driver, folder, arena, facts, n, error);
+	device_folder_remove(folder);
 	return status;
 }

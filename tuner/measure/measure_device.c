@@ -1,10 +1,7 @@
 /* Which device candidates run on: the first usable one that is what the target is
  * for.  It is looked for in a process of its own; those that measure open it. */
-#include <errno.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tuner/measure/measure_internal.h"
 
@@ -82,16 +79,6 @@ static Status find(const Target *target, const DeviceDriver *driver, bool any,
 	return status;
 }
 
-/* What a driver's compiler leaves behind goes where it is found again. */
-static void make_folder(MeasureDevice *device)
-{
-	const char *tmp = getenv("TMPDIR");
-	int n = snprintf(device->folder, sizeof device->folder,
-	    "%s/tunec-device-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (n >= (int)sizeof device->folder || !mkdtemp(device->folder))
-		device->folder[0] = 0;
-}
-
 Status measure_device_find(const Target *target, bool any_device,
     MeasureDevice *out, Error *error)
 {
@@ -103,22 +90,13 @@ Status measure_device_find(const Target *target, bool any_device,
 		return error_set(error, STATUS_UNSUPPORTED,
 		    "target '%s' is built for, not measured", target->text);
 	FORWARD_IF_ERROR(find(target, driver, any_device, out, error));
-	make_folder(out);
+	device_folder_make(out->folder);
 	return STATUS_OK;
-}
-
-static int remove_one(
-    const char *path, const struct stat *s, int kind, struct FTW *walk)
-{
-	(void)s, (void)kind, (void)walk;
-	remove(path);
-	return 0;
 }
 
 void measure_device_forget(MeasureDevice *device)
 {
-	if (device->folder[0])
-		nftw(device->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	device_folder_remove(device->folder);
 }
 
 bool measure_can(
@@ -138,10 +116,7 @@ bool measure_can(
  * threads stay on their CPUs.  What the user has set stands. */
 void measure_device_settings(const MeasureContext *c)
 {
-	if (c->device->folder[0])
-		setenv("POCL_CACHE_DIR", c->device->folder, 0);
-	else
-		setenv("POCL_KERNEL_CACHE", "0", 0);
+	device_folder_use(c->device->folder);
 	setenv("CUDA_CACHE_DISABLE", "1", 0);
 	if (c->options->pin)
 		setenv("POCL_AFFINITY", "1", 0);

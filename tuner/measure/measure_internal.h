@@ -133,7 +133,7 @@ typedef struct {
 	const DeviceDriver *driver; /* NULL: this CPU */
 	int index;                  /* of its list */
 	DeviceFacts facts;
-	char folder[64]; /* what its compiler writes to; "": none */
+	char folder[DEVICE_FOLDER];
 } MeasureDevice;
 typedef struct {
 	const Program *program;
