@@ -45,7 +45,10 @@ static void cpu_device(const OpenclClass *d, Machine *m)
 	m->threads = m->processors = CPU_GROUPS;
 }
 
-enum { THREAD_REGISTERS = 128, LINE_BYTES = 64, FMA_LATENCY = 4 };
+/* Nobody says these of a class: guesses that a model can rank with. */
+enum { THREAD_REGISTERS = 128, LINE_BYTES = 64, FMA_LATENCY = 4,
+	PARTITIONS = 4, BANKS = 32, SECTOR_BYTES = 32, LOADS = 32, SPECIAL = 16,
+	L1_NS = 30, L2_NS = 200, MEMORY_NS = 600, LAUNCH_NS = 5000 };
 
 static void gpu_device(const OpenclClass *d, Machine *m)
 {
@@ -66,6 +69,15 @@ static void gpu_device(const OpenclClass *d, Machine *m)
 	    .processor_blocks = 16,
 	    .thread_registers = THREAD_REGISTERS,
 	    .processor_registers = 65536,
+	    .partitions = PARTITIONS,
+	    .banks = BANKS,
+	    .sector_bytes = SECTOR_BYTES,
+	    .load_per_cycle = LOADS,
+	    .special_per_cycle = SPECIAL,
+	    .l1_ns = L1_NS,
+	    .l2_ns = L2_NS,
+	    .memory_ns = MEMORY_NS,
+	    .launch_ns = LAUNCH_NS,
 	    .block_shared = d->local_kib * INT64_C(1024),
 	    .processor_shared = d->local_kib * INT64_C(1024),
 	};
