@@ -22,7 +22,7 @@
 
 enum {
 	MOST_ROWS = 16,       /* axes */
-	LEAST_INSIDE = 32,    /* steps that are worth a warp */
+	LEAST_INSIDE = 32,    /* steps that are worth a warp by themselves */
 	REGISTERS = 32,       /* elements of a row that a thread keeps */
 	REGISTERS_MOST = 160, /* of a thread, if there are as many for each */
 	OTHER_REGISTERS = 40, /* for all else */
@@ -597,7 +597,7 @@ static bool closes(Kernel *k)
 		measure(k);
 		choose_form(k);
 	} while (settle(k));
-	return k->inside >= LEAST_INSIDE;
+	return k->inside >= (reduces(k, k->anchor) ? LEAST_INSIDE : 2);
 }
 
 static double threads_at_once(const Machine *m)
@@ -702,8 +702,11 @@ static Shape shape_of(const Kernel *k, int64_t extent)
 		least *= 2;
 	s.most = clamped(s.most, 1, k->down ? LEAST_INSIDE : all);
 	least = clamped(least, 1, s.most);
-	s.threads = power_at_least(k->inside / THREADS_WORK);
-	s.threads = clamped(s.threads, k->down ? 8 : 32, k->down ? 8 : 256);
+	s.threads = clamped(
+	    power_at_least(k->inside / THREADS_WORK), LEAST_INSIDE, 256);
+	if (k->down) /* one, where there are threads enough */
+		s.threads = k->results * 8 < threads_at_once(k->r->machine)
+		    ? 8 : 1;
 	s.threads = clamped(s.threads, least, s.most);
 	if (k->registers)
 		s.threads = fitting_threads(k, s.threads);

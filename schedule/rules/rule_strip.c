@@ -16,6 +16,7 @@
 
 enum {
 	LONGEST = 64, /* steps, which are repeated in code */
+	MOST_WORK = 512, /* operations of all: functions are dear */
 	FEW = 512,    /* results, which may need less than a warp */
 	ROWS = 2      /* axes that a strip lies along */
 };
@@ -80,7 +81,10 @@ bool rule_strip_applies(const Rules *r, int i)
 	int axes[ROWS];
 	return rule_is_open(r, i) && b->reduce != REDUCE_NONE &&
 	    b->reduce != REDUCE_ARGMAX && b->reduce != REDUCE_ARGMIN &&
-	    steps_of(b) <= LONGEST && find_axes(b, &r->blocks[i], axes) > 0;
+	    steps_of(b) <= LONGEST &&
+	    rule_flops(r->arena, r->bodies[i]) * (double)steps_of(b) <=
+		MOST_WORK &&
+	    find_axes(b, &r->blocks[i], axes) > 0;
 }
 
 static bool is_along(const Strip *s, int axis)
