@@ -29,7 +29,9 @@ SOURCES  := $(filter-out $(MODULES),$(wildcard $(FOLDERS:=/*.c) \
 	$(FOLDERS:=/*/*.c)))
 OBJECTS  := $(SOURCES:%.c=$B/obj/%.o)
 LIBRARY  := $(filter-out $B/obj/cmd/main.o,$(OBJECTS))
-MODULE_FILES := $(if $(wildcard codegen/llvm/module_llvm.c),$B/tunec-llvm.so) \
+# LLVM=0: without its module; C, OpenCL C and CUDA C need none.
+LLVM     ?= 1
+MODULE_FILES := $(if $(filter-out 0,$(LLVM)),$B/tunec-llvm.so) \
 	$(if $(wildcard tuner/model/module_xgboost.c),$B/tunec-xgboost.so)
 # Tests in C are programs of their own; test/common*.c is linked into each.
 TEST_SOURCES := $(wildcard test/unit/*.c test/property/*.c test/diff/*.c \
@@ -41,7 +43,7 @@ FUZZ_PROGRAMS := $(patsubst %.c,$B/%,$(wildcard test/fuzz/fuzz_*.c))
 FUZZ_COMMON   := $B/obj/test/fuzz/common.o $B/obj/test/fuzz/stores.o \
 	$(if $(filter fuzz,$(VARIANT)),,$B/obj/test/fuzz/driver.o)
 
-.PHONY: all demo test test-long test-gpu bench fuzz fuzzers install deps layers fmt lint \
+.PHONY: all demo test test-long test-gpu bench dist fuzz fuzzers install deps layers fmt lint \
 	clean bless tests
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -119,6 +121,12 @@ bench: deps
 demo: deps
 	@$(MAKE) $(JOBS) -s all
 	@BUILD=$B test/tools/demo.sh
+
+# A tarball for machines without any of what the build needs.
+dist: deps
+	@$(MAKE) $(JOBS) --no-print-directory all
+	@BUILD=$B LLVM=$(LLVM) CC='$(CC)' test/tools/dist.sh $(VERSION) \
+		'$(OBJECTS)' '$(LDLIBS)' '$(LLVM_OBJECTS)'
 
 # Renew the expected texts of test/golden and test/error; review reads the diff.
 bless: all
