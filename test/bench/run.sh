@@ -2,7 +2,7 @@
 # make bench [ONLY=substring]: the figures of the acceptance, measured.
 #
 # ONLY=families is families.sh, operators against C; ONLY=cliffs is cliffs.sh,
-# what was slow outside of the path of plain operators.  Of the others a row for
+# what was slow outside of the path of plain operators; ONLY=gpu is gpu.sh.  Of the others a row for
 # each: what, measured, wanted, verdict.  Measurements of kernels are
 # those of bench_kernels (pinned, interleaved, medians, shares of the FMA peak
 # of the same run); a run whose peak varied by more than 5 % is marked noisy.
@@ -302,12 +302,13 @@ devices() {
 
 . test/bench/families.sh
 . test/bench/cliffs.sh
+. test/bench/gpu.sh
 
 lscpu | sed -n 's/^Model name: */machine: /p'
 printf 'target:  %s\ndate:    %s\n\n' "$host" "$(date -u +%F)"
-[[ ${ONLY:-} =~ ^(families|cliffs)$ ]] ||
+[[ ${ONLY:-} =~ ^(families|cliffs|gpu)$ ]] ||
 	printf '%-52s %10s %-7s %8s %8s  %s\n' what measured '' '' wanted verdict
-for m in plans process hand matmul conv peers devices cliffs families; do
+for m in plans process hand matmul conv peers devices cliffs families gpu; do
 	wanted $m && $m
 done
 exit $failed
