@@ -135,6 +135,21 @@ void escape_c_string(Buf *out, const char *text)
 	buf_putc(out, '"');
 }
 
+void escape_c_lines(Buf *out, const char *text, size_t size)
+{
+	Buf line = {0};
+	for (size_t at = 0; at < size;) {
+		const char *end = memchr(text + at, '\n', size - at);
+		size_t n = end ? (size_t)(end - text) + 1 - at : size - at;
+		buf_clear(&line);
+		buf_add(&line, text + at, n);
+		buf_puts(out, at ? "\n    " : "    ");
+		escape_c_string(out, buf_text(&line));
+		at += n;
+	}
+	buf_free(&line);
+}
+
 /* --- JSON ---------------------------------------------------------------- */
 
 void escape_json(Buf *out, const char *text, size_t size)

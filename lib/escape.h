@@ -25,6 +25,9 @@ void escape_terminal(Buf *out, const char *text, size_t size, const char *keep);
 void escape_comment(Buf *out, const char *text);
 /* A string literal of C or C++, quotes and all: the same bytes when compiled. */
 void escape_c_string(Buf *out, const char *text);
+/* The same of a text of many lines, a literal for each, each on a line of its
+ * own and indented. */
+void escape_c_lines(Buf *out, const char *text, size_t size);
 /* A string of JSON, quotes and all.  Valid UTF-8 stays, other bytes become
  * U+FFFD. */
 void escape_json(Buf *out, const char *text, size_t size);

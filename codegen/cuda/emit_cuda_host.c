@@ -65,22 +65,6 @@ static const char launcher[] =
     "\treturn cuLaunchKernel(kernel, size[0], size[1], size[2], size[3],\n"
     "\t    size[4], size[5], 0, stream, arguments, NULL);\n}\n\n";
 
-/* A literal for each line. */
-static void put_ptx(Buf *out, const char *ptx, size_t size)
-{
-	Arena *arena = arena_new();
-	buf_puts(out, "static const char tunec_ptx[] =\n");
-	for (size_t at = 0; at < size;) {
-		size_t n = strcspn(ptx + at, "\n");
-		n += at + n < size;
-		buf_puts(out, "    ");
-		escape_c_string(out, arena_strndup(arena, ptx + at, n));
-		at += n;
-		buf_puts(out, at < size ? "\n" : ";\n\n");
-	}
-	arena_free(arena);
-}
-
 static void put_launch(
     Buf *out, const LowLaunch *k, int i, const char *stream)
 {
@@ -117,7 +101,9 @@ void emit_cuda_host(Buf *out, const Lowered *const *lowered, int n,
 	Arena *arena = arena_new();
 	emit_packs(out, lowered, n, comments);
 	buf_puts(out, driver);
-	put_ptx(out, ptx, size);
+	buf_puts(out, "static const char tunec_ptx[] =\n");
+	escape_c_lines(out, ptx, size);
+	buf_puts(out, ";\n\n");
 	buf_puts(out, launcher);
 	for (int i = 0; i < n; i++) {
 		buf_puts(out, i ? "\n" : "");

@@ -111,22 +111,6 @@ static const char launcher[] =
     "\tclReleaseKernel(kernel);\n"
     "\treturn result;\n}\n\n";
 
-/* A literal for each line. */
-static void put_source(Buf *out, const char *text, size_t size)
-{
-	Arena *arena = arena_new();
-	buf_puts(out, "static const char tunec_source[] =\n");
-	for (size_t at = 0; at < size;) {
-		size_t n = strcspn(text + at, "\n");
-		n += at + n < size;
-		buf_puts(out, "    ");
-		escape_c_string(out, arena_strndup(arena, text + at, n));
-		at += n;
-		buf_puts(out, at < size ? "\n" : ";\n\n");
-	}
-	arena_free(arena);
-}
-
 static void put_launch(
     Buf *out, const LowLaunch *k, int nparams, const char *queue)
 {
@@ -171,7 +155,9 @@ void emit_opencl_host(Buf *out, const Lowered *const *lowered, int n,
 	emit_packs(out, lowered, n, comments);
 	buf_puts(out, entries);
 	emit_device(&source, lowered, n, target, comments);
-	put_source(out, buf_text(&source), source.size);
+	buf_puts(out, "static const char tunec_source[] =\n");
+	escape_c_lines(out, buf_text(&source), source.size);
+	buf_puts(out, ";\n\n");
 	buf_puts(out, launcher);
 	for (int i = 0; i < n; i++) {
 		buf_puts(out, i ? "\n" : "");

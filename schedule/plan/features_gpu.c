@@ -83,7 +83,9 @@ static void put_stage(const PlanStage *s, const int64_t *values, Columns *at)
 		double held = a->bytes;
 		for (int k = 0; k < a->ndim; k++)
 			held *= (double)values[a->held[k]];
-		at->log[4 * i] = step_column(a, values, thread);
+		/* no thread moves within another one's registers */
+		at->log[4 * i] = a->scope == SCOPE_REG
+		    ? 0 : step_column(a, values, thread);
 		at->log[4 * i + 1] = step_column(a, values, code);
 		at->log[4 * i + 2] = step_column(a, values, serial);
 		at->log[4 * i + 3] = (float)held;

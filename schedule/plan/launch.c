@@ -131,14 +131,17 @@ static double words_of(const PlanAccess *a)
 	return a->bytes > 4 ? a->bytes / 4.0 : 1;
 }
 
-/* A buffer in registers, of which each thread has its share. */
+/* A buffer in registers, of which each thread has its share, by loops of threads
+ * inside of its place: of what the stage fills, the stage's own. */
 static double register_share(const PlanStage *s, const PlanAccess *a,
     const int64_t *values, const Shape *shape)
 {
+	uint32_t inside = a->write ? ~0u << s->own : ~0u;
 	double held = 1;
 	for (int k = 0; k < a->ndim; k++)
 		held *= (double)values[a->held[k]];
-	held /= extents_of(s, values, movers_of(a, values, shape->threads));
+	held /= extents_of(
+	    s, values, movers_of(a, values, shape->threads & inside));
 	return max2(1, held) * words_of(a);
 }
 

@@ -77,16 +77,6 @@ typedef struct {
 	const char *place;           /* the loop over blocks */
 } Kernel;
 
-static void put(Kernel *k, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put(Kernel *k, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&k->r->text, format, args);
-	va_end(args);
-}
-
 static const Block *block_at(const Kernel *k, int i)
 {
 	return &k->r->program->blocks[i];
@@ -778,11 +768,11 @@ static const char *fused_inside(Kernel *k, const Part *p, int line)
 	const char *name = named(k, p->name, "f");
 	const char *inside = arena_printf(k->r->arena, "%s%s",
 	    other_loops(k, p, line), p->axes[line].loop);
-	put(k, "reorder(");
+	rule_put(k->r, "reorder(");
 	for (int a = 0; a < p->naxes; a++)
 		if (p->axes[a].row >= 0 || p->axes[a].extent == 1)
-			put(k, "%s, ", p->axes[a].loop);
-	put(k, "%s)\n%s = fuse(%s)\n", inside, name, inside);
+			rule_put(k->r, "%s, ", p->axes[a].loop);
+	rule_put(k->r, "%s)\n%s = fuse(%s)\n", inside, name, inside);
 	return name;
 }
 
@@ -794,20 +784,20 @@ static void split_inside(
 	in->threads = named(k, p->name, "t");
 	in->steps = named(k, p->name, "s");
 	in->unrolled = k->registers ? NULL : named(k, p->name, "u");
-	put(k, "%s", in->steps);
+	rule_put(k->r, "%s", in->steps);
 	if (in->unrolled)
-		put(k, ", %s", in->unrolled);
-	put(k, ", %s = split(%s, ", in->threads, loop);
+		rule_put(k->r, ", %s", in->unrolled);
+	rule_put(k->r, ", %s = split(%s, ", in->threads, loop);
 	if (!first && in->unrolled)
-		put(k, "[_, %s, %s])\n", k->steps, k->threads);
+		rule_put(k->r, "[_, %s, %s])\n", k->steps, k->threads);
 	else if (!first)
-		put(k, "[_, %s])\n", k->threads);
+		rule_put(k->r, "[_, %s])\n", k->threads);
 	else if (in->unrolled)
-		put(k, "?=[_, %d, %lld] in tile([1, 2, 4, 8], [%s]))\n",
+		rule_put(k->r, "?=[_, %d, %lld] in tile([1, 2, 4, 8], [%s]))\n",
 		    k->fused ? 1 : 4, (long long)s->threads,
 		    powers(k, s->least, s->most));
 	else
-		put(k, "?=[_, %lld] in tile([%s]))\n", (long long)s->threads,
+		rule_put(k->r, "?=[_, %lld] in tile([%s]))\n", (long long)s->threads,
 		    powers(k, s->least, s->most));
 	k->threads = first ? in->threads : k->threads;
 	k->steps = first ? in->unrolled : k->steps;
@@ -833,12 +823,12 @@ static void put_inside_kinds(Kernel *k, const Part *p, const Inside *in)
 {
 	if (!in->threads)
 		return;
-	put(k, "bind(%s, %s)\n", in->threads, along(k, false));
-	put(k, "unroll(%s)\n", in->unrolled ? in->unrolled : in->steps);
+	rule_put(k->r, "bind(%s, %s)\n", in->threads, along(k, false));
+	rule_put(k->r, "unroll(%s)\n", in->unrolled ? in->unrolled : in->steps);
 	for (int a = 0; a < p->naxes && k->registers; a++)
 		if (p->axes[a].row < 0 && p->axes[a].extent > 1 &&
 		    a != line_of_part(k, p))
-			put(k, "unroll(%s)\n", p->axes[a].loop);
+			rule_put(k->r, "unroll(%s)\n", p->axes[a].loop);
 }
 
 static const char *inside_order(Kernel *k, const Inside *in)
@@ -855,7 +845,7 @@ static void put_part(Kernel *k, const Part *p, const char *scope, const Shape *s
 	const char *rows = "", *sep = "";
 	bool shared = !strcmp(scope, "shared");
 	Inside in;
-	put(k, "compute_at(%s, %s)\nset_scope(%s, %s)\n", p->name, k->place,
+	rule_put(k->r, "compute_at(%s, %s)\nset_scope(%s, %s)\n", p->name, k->place,
 	    p->name, scope);
 	in = put_inside(k, p, s);
 	for (int a = 0; a < p->naxes; a++) {
@@ -867,18 +857,18 @@ static void put_part(Kernel *k, const Part *p, const char *scope, const Shape *s
 		sep = ", ";
 	}
 	if (in.threads && *rows)
-		put(k, "reorder(%s%s)\n", rows, inside_order(k, &in));
+		rule_put(k->r, "reorder(%s%s)\n", rows, inside_order(k, &in));
 	for (int a = 0; a < p->naxes; a++) {
 		if (p->axes[a].row < 0 && p->axes[a].extent > 1)
 			continue;
 		if (p->axes[a].row >= 0 && p->axes[a].row == k->divided)
-			put(k, "bind(%s, %s)\n", p->axes[a].loop,
+			rule_put(k->r, "bind(%s, %s)\n", p->axes[a].loop,
 			    along(k, true));
 		else if (!shared)
-			put(k, "unroll(%s)\n", p->axes[a].loop);
+			rule_put(k->r, "unroll(%s)\n", p->axes[a].loop);
 	}
 	put_inside_kinds(k, p, &in);
-	put(k, "tail(%s, mask)\n", p->name);
+	rule_put(k->r, "tail(%s, mask)\n", p->name);
 }
 
 /* --- the anchor ------------------------------------------------------------------------------ */
@@ -906,7 +896,7 @@ static void put_group(Kernel *k, Part *p)
 	int at = k->grouped;
 	if (at < 0)
 		return;
-	put(k, "%s, %s = divide(%s, %lld)\n", outer, inner, p->axes[at].loop,
+	rule_put(k->r, "%s, %s = divide(%s, %lld)\n", outer, inner, p->axes[at].loop,
 	    (long long)k->group);
 	memmove(&p->axes[at + 1], &p->axes[at],
 	    sizeof *p->axes * (size_t)(p->naxes - at));
@@ -934,9 +924,9 @@ static void put_anchor(Kernel *k, const Part *p, const Shape *s, bool results)
 			continue;
 		if (p->axes[a].row >= 0 && p->axes[a].row == k->divided) {
 			const char *block = named(k, p->name, "b");
-			put(k, "%s, %s%s%s = split(%s, ", block, threads,
+			rule_put(k->r, "%s, %s%s%s = split(%s, ", block, threads,
 			    one ? ", " : "", one ? one : "", loop);
-			put(k, "?=[_, %lld%s] in tile([%s]%s))\n",
+			rule_put(k->r, "?=[_, %lld%s] in tile([%s]%s))\n",
 			    (long long)s->rows, one ? ", 1" : "",
 			    powers(k, 1, s->most_rows), one ? ", [1]" : "");
 			loop = block;
@@ -948,23 +938,23 @@ static void put_anchor(Kernel *k, const Part *p, const Shape *s, bool results)
 		    k->r->arena, "%s%s%s", outer, n ? ", " : "", loop);
 		n++;
 	}
-	put(k, "reorder(%s, %s%s%s%s%s)\n", outer, threads, one ? ", " : "",
+	rule_put(k->r, "reorder(%s, %s%s%s%s%s)\n", outer, threads, one ? ", " : "",
 	    one ? one : "", inside_order(k, &in), ones);
 	k->place = outer;
 	if (n > 1) {
 		k->place = named(k, p->name, "rows");
-		put(k, "%s = fuse(%s)\n", k->place, outer);
+		rule_put(k->r, "%s = fuse(%s)\n", k->place, outer);
 	}
-	put(k, "bind(%s, blockIdx.x)\nbind(%s, %s)\n", k->place, threads,
+	rule_put(k->r, "bind(%s, blockIdx.x)\nbind(%s, %s)\n", k->place, threads,
 	    along(k, true));
 	if (one)
-		put(k, "bind(%s, %s)\n", one, along(k, false));
+		rule_put(k->r, "bind(%s, %s)\n", one, along(k, false));
 	for (int a = 0; a < p->naxes; a++)
 		if (p->axes[a].extent == 1 && p->axes[a].row != k->divided)
-			put(k, "unroll(%s)\n", p->axes[a].loop);
+			rule_put(k->r, "unroll(%s)\n", p->axes[a].loop);
 	put_inside_kinds(k, p, &in);
 	if (!results)
-		put(k, "tail(%s, mask)\n", p->name);
+		rule_put(k->r, "tail(%s, mask)\n", p->name);
 }
 
 /* A reduction that is a kernel's result: its sums are computed for the writer. */
@@ -982,7 +972,7 @@ static void put_result(
 			acc.axes[a].loop = arena_printf(
 			    k->r->arena, "%s%s", acc.name, dot);
 	}
-	put(k, "%s = cache_write(%s, reg)\n", acc.name, p->name);
+	rule_put(k->r, "%s = cache_write(%s, reg)\n", acc.name, p->name);
 	put_anchor(k, &writer, s, true);
 	put_part(k, &acc, "reg", s);
 }
@@ -1007,7 +997,7 @@ static void put_cached(Kernel *k, int buffer, const Shape *s)
 		p.axes[d].extent = b->shape[d];
 		p.axes[d].row = rows[d];
 	}
-	put(k, "%s = cache_read(%s, %s, reg, read=all)\n", p.name,
+	rule_put(k->r, "%s = cache_read(%s, %s, reg, read=all)\n", p.name,
 	    block_at(k, reader)->name, b->name);
 	put_part(k, &p, "reg", s);
 }
@@ -1018,7 +1008,7 @@ static void put_kernel(Kernel *k)
 	Part anchor = part_of(k, k->anchor, block_at(k, k->anchor)->name);
 	for (int i = 0; i < k->anchor; i++)
 		if (k->inlined[i])
-			put(k, "compute_inline(%s)\n", block_at(k, i)->name);
+			rule_put(k->r, "compute_inline(%s)\n", block_at(k, i)->name);
 	put_group(k, &anchor);
 	if (reduces(k, k->anchor))
 		put_result(k, &anchor,
@@ -1089,7 +1079,7 @@ static Part put_parts(
 	const char *part = named(k, p->name, inner ? "one" : "part");
 	const char *rest = named(k, p->name, inner ? "all" : "rest");
 	const char *name = named(k, p->name, inner ? "whole" : "parts");
-	put(k, "%s, %s = split(%s, [_, %lld])\n%s = rfactor(%s)\n",
+	rule_put(k->r, "%s, %s = split(%s, [_, %lld])\n%s = rfactor(%s)\n",
 	    inner ? rest : part, inner ? part : rest, p->axes[axis].loop,
 	    (long long)(inner ? 1 : each), name, part);
 	return parts_of(k, p, name, axis, part, inner ? 1 : n, rest,

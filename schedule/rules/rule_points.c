@@ -256,16 +256,6 @@ typedef struct {
 	const char *loop; /* of the host, around all that is made for some vectors */
 } Points;
 
-static void put(Points *p, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put(Points *p, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&p->r->text, format, args);
-	va_end(args);
-}
-
 static bool in_registers(const Points *p, int i)
 {
 	return values_of(p->r, p->host, i) <= REGISTERS_MOST;
@@ -301,26 +291,26 @@ static void put_host(Points *p)
 	const char *axis = b->axes[p->along].name, *first = p->loop;
 	const char *u = rule_name(r, b, axis, "1");
 	const char *v = rule_name(r, b, axis, "v");
-	put(p, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", p->loop, u,
+	rule_put(p->r, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", p->loop, u,
 	    v, b->name, axis, copies_of(p), p->lanes);
-	put(p, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", u,
+	rule_put(p->r, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", u,
 	    v, p->lanes, b->name);
 	for (int a = p->along - 1; a >= 0; a--)
 		if (b->axes[a].extent > 1)
 			first = arena_printf(
 			    r->arena, "%s.%s", b->name, b->axes[a].name);
 	if (r->machine->threads > 1)
-		put(p, "parallel(%s)\n", first);
+		rule_put(p->r, "parallel(%s)\n", first);
 }
 
 /* Values behind each other, so that those of neighbours lie side by side. */
 static void put_layout(Points *p, const Block *b)
 {
-	put(p, "transform_layout(%s, [", b->name);
+	rule_put(p->r, "transform_layout(%s, [", b->name);
 	for (int a = 0; a < b->nspatial; a++)
 		if (a != p->along)
-			put(p, "%s, ", b->axes[a].name);
-	put(p, "%s])\n", b->axes[p->along].name);
+			rule_put(p->r, "%s, ", b->axes[a].name);
+	rule_put(p->r, "%s])\n", b->axes[p->along].name);
 }
 
 /* Values one by one and their steps in code, so that one can be used while the
@@ -333,23 +323,23 @@ static void put_loops(Points *p, const Block *b, bool registers)
 	const char *u = rule_name(p->r, b, axis, "u");
 	const char *v = rule_name(p->r, b, axis, "v");
 	bool many = registers && product(b, n, b->naxes) > STEPS_MOST;
-	put(p, "%s, %s = split(%s.%s, [_, %d])\nreorder(", u, v, b->name, axis,
+	rule_put(p->r, "%s, %s = split(%s.%s, [_, %d])\nreorder(", u, v, b->name, axis,
 	    p->lanes);
 	for (int a = b->nspatial; a < b->naxes && many; a++)
-		put(p, "%s.%s, ", b->name, b->axes[a].name);
+		rule_put(p->r, "%s.%s, ", b->name, b->axes[a].name);
 	for (int a = n; a < (many ? b->nspatial : b->naxes); a++)
-		put(p, "%s.%s, ", b->name, b->axes[a].name);
-	put(p, "%s, %s)\n", u, v);
+		rule_put(p->r, "%s.%s, ", b->name, b->axes[a].name);
+	rule_put(p->r, "%s, %s)\n", u, v);
 	for (int a = 0; a < n && registers; a++)
 		if (a != p->along)
-			put(p, "unroll(%s.%s)\n", b->name, b->axes[a].name);
+			rule_put(p->r, "unroll(%s.%s)\n", b->name, b->axes[a].name);
 	for (int a = n; a < b->naxes; a++) {
 		bool code = b->axes[a].extent <= IN_CODE &&
 		    (registers ? !many || a < b->nspatial : a >= b->nspatial);
-		put(p, "unroll(%s.%s%s)\n", b->name, b->axes[a].name,
+		rule_put(p->r, "unroll(%s.%s%s)\n", b->name, b->axes[a].name,
 		    code ? "" : ", limit=? in {1, 64}");
 	}
-	put(p, "unroll(%s)\nvectorize(%s, %d)\n", u, v, p->lanes);
+	rule_put(p->r, "unroll(%s)\nvectorize(%s, %d)\n", u, v, p->lanes);
 }
 
 static void put_member(Points *p, int i)
@@ -359,14 +349,14 @@ static void put_member(Points *p, int i)
 	p->r->blocks[i].scheduled = true;
 	rule_root(p->r, i);
 	if (registers && !output)
-		put(p, "set_scope(%s, reg)\n", b->name);
-	put(p, "%s(%s, %s)\n", output ? "reverse_compute_at" : "compute_at",
+		rule_put(p->r, "set_scope(%s, reg)\n", b->name);
+	rule_put(p->r, "%s(%s, %s)\n", output ? "reverse_compute_at" : "compute_at",
 	    b->name, p->loop);
 	if (!registers)
 		put_layout(p, b);
 	put_loops(p, b, registers);
 	if (output || !registers)
-		put(p, "tail(%s, mask)\n", b->name);
+		rule_put(p->r, "tail(%s, mask)\n", b->name);
 }
 
 bool rule_points_applies(const Rules *r, int i)

@@ -151,16 +151,6 @@ typedef struct {
 	const char *parallel;   /* loop; NULL: none */
 } Row;
 
-static void put(Row *w, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put(Row *w, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&w->r->text, format, args);
-	va_end(args);
-}
-
 static int first_long_axis(const Block *block)
 {
 	int axis = block->nspatial;
@@ -176,7 +166,7 @@ static const char *put_chunks(
 	const char *n = block->name, *k = block->axes[axis].name;
 	const char *stage = rule_name(w->r, block, "chunks", "");
 	const char *outer = rule_name(w->r, block, k, "_chunk");
-	put(w, "%s, %s = split(%s.%s, [_, %lld])\n%s = rfactor(%s)\n", outer,
+	rule_put(w->r, "%s, %s = split(%s.%s, [_, %lld])\n%s = rfactor(%s)\n", outer,
 	    rule_name(w->r, block, k, "_rest"), n, k, (long long)each, stage,
 	    outer);
 	return stage;
@@ -228,7 +218,7 @@ static void put_shorts(Row *w, const char *format, const char *last)
 {
 	for (int a = 0; a < w->row; a++)
 		if (is_short(w, a))
-			put(w, format, w->stage, w->block->axes[a].name, last);
+			rule_put(w->r, format, w->stage, w->block->axes[a].name, last);
 }
 
 static void put_order(Row *w, const char *row0, const char *row1,
@@ -236,20 +226,20 @@ static void put_order(Row *w, const char *row0, const char *row1,
 {
 	const Block *block = w->block;
 	if (row0)
-		put(w, "reorder(%s", row0);
+		rule_put(w->r, "reorder(%s", row0);
 	else
-		put(w, "reorder(");
+		rule_put(w->r, "reorder(");
 	const char *sep = row0 ? ", " : "";
 	for (int a = block->nspatial; a < block->naxes; a++) {
 		if (a == w->along)
 			continue;
-		put(w, "%s%s.%s", sep, w->stage,
+		rule_put(w->r, "%s%s.%s", sep, w->stage,
 		    a == w->chunked ? w->rest : block->axes[a].name);
 		sep = ", ";
 	}
-	put(w, "%s%s, %s, ", sep, k0, k1);
+	rule_put(w->r, "%s%s, %s, ", sep, k0, k1);
 	put_shorts(w, "%s.%s%s", ", ");
-	put(w, "%s%s%s)\n", row1 ? row1 : "", row1 ? ", " : "", lane);
+	rule_put(w->r, "%s%s%s)\n", row1 ? row1 : "", row1 ? ", " : "", lane);
 	put_shorts(w, "unroll(%s.%s)%s", "\n");
 }
 
@@ -291,12 +281,12 @@ static void put_lanes(Row *w, const char *row0, const char *row1)
 	const char *kv = rule_name(r, w->block, name, "v");
 	if (lanes == 1)
 		return;
-	put(w, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", k0, k1,
+	rule_put(w->r, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", k0, k1,
 	    kv, w->stage, w->along_name,
 	    copies_of((w->along_extent + lanes - 1) / lanes), lanes);
 	put_order(w, row0, row1, k0, k1, kv);
 	r->blocks[w->block - r->program->blocks].steps = k0;
-	put(w, "unroll(%s)\nvectorize(%s, %d)\n", k1, kv, lanes);
+	rule_put(w->r, "unroll(%s)\nvectorize(%s, %d)\n", k1, kv, lanes);
 }
 
 static void add_place(Row *w, int axes, const char *loop)
@@ -314,7 +304,7 @@ static void put_with(Row *w)
 	int leader = (int)(w->block - r->program->blocks);
 	for (int i = 0; i < r->program->nblocks && w->chunked >= 0; i++)
 		if (r->blocks[i].with == leader)
-			put(w, "compute_with(%s, %s)\n",
+			rule_put(w->r, "compute_with(%s, %s)\n",
 			    put_chunks(w, &r->program->blocks[i], w->chunked,
 				w->chunk),
 			    w->stage);
@@ -352,7 +342,7 @@ void rule_row(Rules *r, int i)
 					 block->name, block->axes[a].name));
 	if (beside) { /* as many rows as the host's tile has */
 		for (int a = 0; a < block->nspatial; a++)
-			put(&w, "unroll(%s.%s)\n", block->name,
+			rule_put(w.r, "unroll(%s.%s)\n", block->name,
 			    block->axes[a].name);
 		row1 = arena_printf(r->arena, "%s.%s", block->name,
 		    block->axes[w.row].name);
@@ -360,7 +350,7 @@ void rule_row(Rules *r, int i)
 		const char *name = block->axes[w.row].name;
 		row0 = rule_name(r, block, name, "0");
 		row1 = rule_name(r, block, name, "1");
-		put(&w, "%s, %s = split(%s.%s, ? in tile([%s]))\nunroll(%s)\n",
+		rule_put(w.r, "%s, %s = split(%s.%s, ? in tile([%s]))\nunroll(%s)\n",
 		    row0, row1, w.stage, name,
 		    rows_of(&w),
 		    row1);
@@ -376,6 +366,6 @@ void rule_row(Rules *r, int i)
 		put_lanes(&w, row0, row1);
 	if (r->machine->threads > 1 && w.parallel &&
 	    !rule_rows_has(r, i))
-		put(&w, "parallel(%s)\n", w.parallel);
+		rule_put(w.r, "parallel(%s)\n", w.parallel);
 	put_with(&w);
 }

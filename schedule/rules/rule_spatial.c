@@ -54,16 +54,6 @@ typedef struct {
 	bool has_kinds;
 } Spatial;
 
-static void put(Spatial *s, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put(Spatial *s, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&s->r->text, format, args);
-	va_end(args);
-}
-
 static const char *loop_of(const Spatial *s, int axis)
 {
 	return arena_printf(s->r->arena, "%s.%s", s->block->name,
@@ -122,7 +112,7 @@ static void put_before_row(Spatial *s, bool kinds, const char *format)
 {
 	for (int a = 0; a < s->row && s->has_kinds; a++)
 		if (s->kinds[a] == kinds)
-			put(s, format, loop_of(s, a));
+			rule_put(s->r, format, loop_of(s, a));
 }
 
 /* Is it a reduction of something that the block reads, too? */
@@ -166,10 +156,10 @@ static void choose_order(Spatial *s)
 	for (s->first = 0; s->block->axes[order[s->first]].extent == 1;)
 		s->first++;
 	s->first = order[s->first];
-	put(s, "reorder(");
+	rule_put(s->r, "reorder(");
 	for (int k = 0; k < s->row; k++)
-		put(s, k ? ", %s" : "%s", loop_of(s, order[k]));
-	put(s, ")\n");
+		rule_put(s->r, k ? ", %s" : "%s", loop_of(s, order[k]));
+	rule_put(s->r, ")\n");
 }
 
 /* The axis along which neighbours are read, forwards or backwards; -1. */
@@ -281,17 +271,17 @@ static void put_square(Spatial *s)
 	int lanes = widest_along(s, s->across);
 	int64_t n = block->axes[s->last].extent;
 	s->v0 = rule_name(r, block, last, "0");
-	put(s, "%s, %s = split(%s, ? in tile([%s]))\n%s, %s = split(%s, [_, %d])\n",
+	rule_put(s->r, "%s, %s = split(%s, ? in tile([%s]))\n%s, %s = split(%s, [_, %d])\n",
 	    s->v0, u1, loop_of(s, s->last), n >= 16 ? "4, 8, 16" : "4, 8", v0,
 	    vv, loop_of(s, s->across), lanes);
-	put(s, "reorder(");
+	rule_put(s->r, "reorder(");
 	for (int a = 0; a < s->last; a++)
-		put(s, "%s, ", a == s->across ? v0 : loop_of(s, a));
-	put(s, "%s, %s, %s)\nunroll(%s)\nvectorize(%s, %d)\ntail(%s, peel)\n",
+		rule_put(s->r, "%s, ", a == s->across ? v0 : loop_of(s, a));
+	rule_put(s->r, "%s, %s, %s)\nunroll(%s)\nvectorize(%s, %d)\ntail(%s, peel)\n",
 	    s->v0, u1, vv, u1, vv, lanes, block->name);
 	if (r->machine->threads > 1 &&
 	    !rule_rows_has(r, s->info->block))
-		put(s, "parallel(%s)\n",
+		rule_put(s->r, "parallel(%s)\n",
 		    s->first == s->across ? v0 : loop_of(s, s->first));
 }
 
@@ -324,14 +314,14 @@ static void put_narrow(Spatial *s)
 	const char *vv = rule_name(r, block, row, "v");
 	int lanes = widest_stored(s, s->row);
 	s->row0 = rule_name(r, block, row, "0");
-	put(s, "%s, %s = split(%s, [_, %d])\nreorder(", s->row0, vv,
+	rule_put(s->r, "%s, %s = split(%s, [_, %d])\nreorder(", s->row0, vv,
 	    loop_of(s, s->row), lanes);
 	put_before_row(s, false, "%s, ");
-	put(s, "%s, ", s->row0);
+	rule_put(s->r, "%s, ", s->row0);
 	put_before_row(s, true, "%s, ");
-	put(s, "%s, %s)\n", loop_of(s, s->last), vv);
+	rule_put(s->r, "%s, %s)\n", loop_of(s, s->last), vv);
 	put_before_row(s, true, "unroll(%s)\n");
-	put(s, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, peel)\n",
+	rule_put(s->r, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, peel)\n",
 	    loop_of(s, s->last), vv, lanes, block->name);
 	note_lanes(s, s->row0, s->row, lanes);
 }
@@ -346,7 +336,7 @@ static void split_rows(Spatial *s)
 	    s->sizes ? "1, 2, 4, 8" : NULL);
 	s->rows = i;
 	s->row0 = i.place;
-	put(s, "%s, %s = split(%s, ? in tile(%s[%s]))\n", i.outer, i.unrolled,
+	rule_put(s->r, "%s, %s = split(%s, ? in tile(%s[%s]))\n", i.outer, i.unrolled,
 	    loop_of(s, s->row), i.domain,
 	    n >= 8	 ? "1, 2, 4, 8"
 		: n >= 4 ? "1, 2, 4"
@@ -412,7 +402,7 @@ static int cut_last(Spatial *s)
 	s->outer = rule_name(s->r, s->block, axis, "_d0");
 	s->part = rule_name(s->r, s->block, axis, "_d1");
 	s->part_extent = period;
-	put(s, fills ? "%s, %s = split(%s, [_, %lld])\n"
+	rule_put(s->r, fills ? "%s, %s = split(%s, [_, %lld])\n"
 		     : "%s, %s = divide(%s, %lld)\n",
 	    s->outer, s->part, loop_of(s, s->last), (long long)period);
 	return fills ? part : lanes;
@@ -421,14 +411,14 @@ static int cut_last(Spatial *s)
 /* The order of loops where several rows are at once. */
 static void put_rows(Spatial *s, const RuleSplit *v)
 {
-	put(s, "reorder(");
+	rule_put(s->r, "reorder(");
 	put_before_row(s, false, "%s, ");
-	put(s, "%s, %s%s%s, ", s->row0, s->part ? s->outer : "",
+	rule_put(s->r, "%s, %s%s%s, ", s->row0, s->part ? s->outer : "",
 	    s->part ? ", " : "", v->outer);
 	put_before_row(s, true, "%s, ");
-	put(s, "%s, %s, %s)\n", s->rows.unrolled, v->unrolled, v->lanes);
+	rule_put(s->r, "%s, %s, %s)\n", s->rows.unrolled, v->unrolled, v->lanes);
 	put_before_row(s, true, "unroll(%s)\n");
-	put(s, "unroll(%s)\n", s->rows.unrolled);
+	rule_put(s->r, "unroll(%s)\n", s->rows.unrolled);
 }
 
 /* Vectors of the last axis. */
@@ -445,16 +435,16 @@ static void split_last(Spatial *s)
 	int64_t tiles =
 	    ((s->part ? s->part_extent : extent) + lanes - 1) / lanes;
 	s->v0 = v.place;
-	put(s, "%s, %s, %s = split(%s, ? in tile(%s[%s], [%d]))\n", v.outer,
+	rule_put(s->r, "%s, %s, %s = split(%s, ? in tile(%s[%s], [%d]))\n", v.outer,
 	    v.unrolled, v.lanes, s->part ? s->part : loop_of(s, s->last),
 	    v.domain, copies_of(s, tiles, lanes), lanes);
 	if (s->sizes)
-		put(s, "reorder(%s, %s, %s, %s, %s, %s, %s)\nunroll(%s)\n",
+		rule_put(s->r, "reorder(%s, %s, %s, %s, %s, %s, %s)\nunroll(%s)\n",
 		    s->rows.place, v.place, s->rows.inner, v.inner,
 		    s->rows.unrolled, v.unrolled, v.lanes, s->rows.unrolled);
 	else if (s->row0)
 		put_rows(s, &v);
-	put(s, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n",
+	rule_put(s->r, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n",
 	    v.unrolled, v.lanes, lanes, block->name);
 	if (is_home(s) && !s->row0 && !s->part)
 		note_lanes(s, s->v0, s->last, lanes);
@@ -492,10 +482,10 @@ static void put_beside(Spatial *s)
 	int steps = !s->info->follows
 	    ? lanes : rule_row_lanes(s->r, s->info->beside, &along);
 	lanes = steps < lanes ? steps : lanes;
-	put(s, "%s, %s = split(%s, [_, %d])\nunroll(%s)\nvectorize(%s, %d)\n", u,
+	rule_put(s->r, "%s, %s = split(%s, [_, %d])\nunroll(%s)\nvectorize(%s, %d)\n", u,
 	    v, loop_of(s, s->last), lanes, u, v, lanes);
 	if (s->info->follows)
-		put(s, "tail(%s, ? in {peel, mask})\n", s->block->name);
+		rule_put(s->r, "tail(%s, ? in {peel, mask})\n", s->block->name);
 }
 
 /* Does it have an element for each row of where it may be computed?  Those are
@@ -536,7 +526,7 @@ void rule_spatial(Rules *r, int i)
 		return;
 	}
 	if (is_of_rows(&s)) {
-		put(&s, "unroll(%s, limit=%d)\n", loop_of(&s, s.last), ROWS_MOST);
+		rule_put(s.r, "unroll(%s, limit=%d)\n", loop_of(&s, s.last), ROWS_MOST);
 		return;
 	}
 	s.across = axis_across(&s);
@@ -562,7 +552,7 @@ void rule_spatial(Rules *r, int i)
 	    : s.first == s.row && s.row0	      ? s.row0
 						      : loop_of(&s, s.first);
 	if (r->machine->threads > 1 && !rule_rows_has(r, i))
-		put(&s, "parallel(%s)\n", outer);
+		rule_put(s.r, "parallel(%s)\n", outer);
 	if (is_home(&s) && !s.has_kinds)
 		add_places(&s);
 }

@@ -66,26 +66,16 @@ typedef struct {
 	bool ragged;           /* they do not divide its axis */
 } Tiling;
 
-static void put(Tiling *t, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put(Tiling *t, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&t->r->text, format, args);
-	va_end(args);
-}
-
 /* --- domains ----------------------------------------------------------------- */
 
 /* Of the values those up to `most`; the first in any case. */
 static void put_values(Tiling *t, const int *values, int count, int64_t most)
 {
-	put(t, "[");
+	rule_put(t->r, "[");
 	for (int i = 0, n = 0; i < count; i++)
 		if (values[i] <= most || !i)
-			put(t, "%s%d", n++ ? ", " : "", values[i]);
-	put(t, "]");
+			rule_put(t->r, "%s%d", n++ ? ", " : "", values[i]);
+	rule_put(t->r, "]");
 }
 
 static const int middle_values[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20,
@@ -211,60 +201,60 @@ static void split_writer(Tiling *t)
 		const TileAxis *x = &t->axes[i];
 		if (x->batch)
 			continue;
-		put(t, "%s, %s, %s", x->outer, x->middle, x->inner);
+		rule_put(t->r, "%s, %s, %s", x->outer, x->middle, x->inner);
 		if (x->vector)
-			put(t, ", %s", x->lane);
-		put(t, " = split(%s.%s, ? in tile(", t->writer, x->name);
+			rule_put(t->r, ", %s", x->lane);
+		rule_put(t->r, " = split(%s.%s, ? in tile(", t->writer, x->name);
 		int64_t tiles = x->vector ? (x->extent + lanes - 1) / lanes
 					  : x->extent;
 		put_values(t, middle_values, COUNT(middle_values), tiles);
-		put(t, ", ");
+		rule_put(t->r, ", ");
 		if (x->vector) {
 			put_values(t, vector_values, COUNT(vector_values),
 			    tiles);
-			put(t, ", [%d]", lanes);
+			rule_put(t->r, ", [%d]", lanes);
 		} else {
 			put_values(t, row_values, COUNT(row_values), tiles);
 		}
-		put(t, "))\n");
+		rule_put(t->r, "))\n");
 	}
 }
 
 static void put_tail(Tiling *t, const char *stage, const char *styles)
 {
 	if (is_anchor(t))
-		put(t, "tail(%s, ? in {%s})\n", stage, styles);
+		rule_put(t->r, "tail(%s, ? in {%s})\n", stage, styles);
 	else
-		put(t, "tail(%s, mask)\n", stage);
+		rule_put(t->r, "tail(%s, mask)\n", stage);
 }
 
 static void order_writer(Tiling *t)
 {
 	const TileAxis *v = NULL;
-	put(t, "reorder(");
+	rule_put(t->r, "reorder(");
 	for (int a = 0; a < t->writer_block->nspatial; a++)
 		if (t->writer_block->axes[a].extent == 1)
-			put(t, "%s.%s, ", t->writer,
+			rule_put(t->r, "%s.%s, ", t->writer,
 			    t->writer_block->axes[a].name);
 	for (int i = 0; i < t->naxes; i++)
-		put(t, "%s%s", i ? ", " : "", t->axes[i].outer);
+		rule_put(t->r, "%s%s", i ? ", " : "", t->axes[i].outer);
 	for (int i = 0; i < t->naxes; i++)
 		if (!t->axes[i].batch)
-			put(t, ", %s", t->axes[i].middle);
+			rule_put(t->r, ", %s", t->axes[i].middle);
 	for (int i = 0; i < t->naxes; i++) {
 		if (t->axes[i].vector)
 			v = &t->axes[i];
 		else if (!t->axes[i].batch)
-			put(t, ", %s", t->axes[i].inner);
+			rule_put(t->r, ", %s", t->axes[i].inner);
 	}
 	if (v)
-		put(t, ", %s, %s", v->inner, v->lane);
-	put(t, ")\n");
+		rule_put(t->r, ", %s, %s", v->inner, v->lane);
+	rule_put(t->r, ")\n");
 	for (int i = 0; i < t->naxes; i++)
 		if (!t->axes[i].batch)
-			put(t, "unroll(%s)\n", t->axes[i].inner);
+			rule_put(t->r, "unroll(%s)\n", t->axes[i].inner);
 	if (v)
-		put(t, "vectorize(%s, %d)\n", v->lane, t->tiled->lanes);
+		rule_put(t->r, "vectorize(%s, %d)\n", v->lane, t->tiled->lanes);
 	put_tail(t, t->writer, "peel, mask");
 }
 
@@ -305,13 +295,13 @@ static void parallel_writer(Tiling *t)
 		t->fused = t->axes[0].outer;
 		if (outer > 1) {
 			t->fused = rule_name(r, t->writer_block, "tile", "");
-			put(t, "%s = fuse(", t->fused);
+			rule_put(t->r, "%s = fuse(", t->fused);
 			for (int i = 0; i < outer; i++)
-				put(t, "%s%s", i ? ", " : "",
+				rule_put(t->r, "%s%s", i ? ", " : "",
 				    t->axes[i].outer);
-			put(t, ")\n");
+			rule_put(t->r, ")\n");
 		}
-		put(t, "parallel(%s)\n", t->fused);
+		rule_put(t->r, "parallel(%s)\n", t->fused);
 		add_place(t, t->fused);
 		if (is_anchor(t) && r->rows) {
 			r->row_loop = t->fused;
@@ -384,11 +374,11 @@ static void cut_axis(Tiling *t, int axis)
 		above = below;
 	}
 	for (int i = first; i < t->loops.n; i++)
-		put(t, "%s%s", i > first ? ", " : "", t->loops.at[i].name);
-	put(t, " = split(%s.%s, [_", t->reduce, name);
+		rule_put(t->r, "%s%s", i > first ? ", " : "", t->loops.at[i].name);
+	rule_put(t->r, " = split(%s.%s, [_", t->reduce, name);
 	for (int i = first + 1; i < t->loops.n; i++)
-		put(t, ", %lld", (long long)t->loops.at[i].count);
-	put(t, "])\n");
+		rule_put(t->r, ", %lld", (long long)t->loops.at[i].count);
+	rule_put(t->r, "])\n");
 }
 
 /* What lies far apart outermost. */
@@ -423,14 +413,14 @@ static void put_inner_values(Tiling *t, const ReduceLoop *x, int64_t times)
 {
 	bool whole = x->count == t->block->axes[x->axis].extent;
 	const char *sep = "";
-	put(t, "[");
+	rule_put(t->r, "[");
 	for (int i = 0; i < COUNT(inner_values); i++)
 		if (inner_values[i] * times <= x->count &&
 		    (whole || x->count % (inner_values[i] * times) == 0)) {
-			put(t, "%s%d", sep, inner_values[i]);
+			rule_put(t->r, "%s%d", sep, inner_values[i]);
 			sep = ", ";
 		}
-	put(t, "]");
+	rule_put(t->r, "]");
 }
 
 /* The intrinsic for what the block computes, with what the inline rule puts
@@ -451,11 +441,11 @@ static void split_in_fours(Tiling *t, int i)
 	inner = four = *x;
 	inner.name = rule_name(t->r, t->block, axis, "1");
 	four.name = rule_name(t->r, t->block, axis, "q");
-	put(t, "%s, %s, %s = split(%s, ? in tile(", x->name, inner.name,
+	rule_put(t->r, "%s, %s, %s = split(%s, ? in tile(", x->name, inner.name,
 	    four.name, whole);
 	int terms = t->dot->terms;
 	put_inner_values(t, x, terms);
-	put(t, ", [%d]))\n", terms);
+	rule_put(t->r, ", [%d]))\n", terms);
 	t->ragged = x->count % terms != 0;
 	four.count = terms;
 	x->below = inner.below = four.below * terms;
@@ -473,9 +463,9 @@ static void split_loop(Tiling *t, int i)
 	const char *axis = t->block->axes[x->axis].name, *whole = x->name;
 	x->name = rule_name(t->r, t->block, axis, "0");
 	inner.name = rule_name(t->r, t->block, axis, "1");
-	put(t, "%s, %s = split(%s, ? in tile(", x->name, inner.name, whole);
+	rule_put(t->r, "%s, %s = split(%s, ? in tile(", x->name, inner.name, whole);
 	put_inner_values(t, x, 1);
-	put(t, "))\n");
+	rule_put(t->r, "))\n");
 	x->times = inner.name;
 	t->unrolled = inner.name;
 	vec_push(t->r->arena, &t->loops, inner);
@@ -508,10 +498,10 @@ static void unroll_reduction(Tiling *t)
 	for (int i = 0; i < t->loops.n; i++) {
 		const ReduceLoop *x = &t->loops.at[i];
 		if (x->name == t->unrolled || x->name == t->four)
-			put(t, "unroll(%s)\n", x->name);
+			rule_put(t->r, "unroll(%s)\n", x->name);
 		else if (!x->times && x->count > 1 && x->count <= 16 &&
 		    x->count == t->block->axes[x->axis].extent)
-			put(t, "unroll(%s, limit=? in {1, 16})\n", x->name);
+			rule_put(t->r, "unroll(%s, limit=? in {1, 16})\n", x->name);
 	}
 }
 
@@ -532,37 +522,37 @@ static void schedule_reduction(Tiling *t)
 {
 	const Block *b = t->block;
 	const char *n = t->reduce, *vector = NULL;
-	put(t, "compute_at(%s, %s)\n", n, t->axes[t->naxes - 1].middle);
+	rule_put(t->r, "compute_at(%s, %s)\n", n, t->axes[t->naxes - 1].middle);
 	reduction_loops(t);
 	const char *v0 = "", *vv = "", *sep = "";
 	if (t->tiled->axis >= 0) {
 		vector = b->axes[t->tiled->axis].name;
 		v0 = rule_name(t->r, b, vector, "_acc");
 		vv = rule_name(t->r, b, vector, "_lane");
-		put(t, "%s, %s = split(%s.%s, [_, %d])\n", v0, vv, n, vector,
+		rule_put(t->r, "%s, %s = split(%s.%s, [_, %d])\n", v0, vv, n, vector,
 		    t->tiled->lanes);
 	}
-	put(t, "reorder(");
+	rule_put(t->r, "reorder(");
 	for (int i = 0; i < t->loops.n - (t->four != NULL); i++, sep = ", ")
-		put(t, "%s%s", sep, t->loops.at[i].name);
+		rule_put(t->r, "%s%s", sep, t->loops.at[i].name);
 	for (int moves = 0; moves < 2; moves++)
 		for (int a = 0; a < b->nspatial; a++)
 			if (a != t->tiled->axis &&
 			    moves_vectors(t, a) == moves) {
-				put(t, "%s%s.%s", sep, n, b->axes[a].name);
+				rule_put(t->r, "%s%s.%s", sep, n, b->axes[a].name);
 				sep = ", ";
 			}
 	if (vector)
-		put(t, "%s%s, %s", sep, v0, vv);
+		rule_put(t->r, "%s%s, %s", sep, v0, vv);
 	if (t->four)
-		put(t, ", %s", t->four);
-	put(t, ")\n");
+		rule_put(t->r, ", %s", t->four);
+	rule_put(t->r, ")\n");
 	for (int a = 0; a < b->nspatial; a++)
 		if (a != t->tiled->axis)
-			put(t, "unroll(%s.%s)\n", n, b->axes[a].name);
+			rule_put(t->r, "unroll(%s.%s)\n", n, b->axes[a].name);
 	unroll_reduction(t);
 	if (vector)
-		put(t, "unroll(%s)\nvectorize(%s, %d)\n", v0, vv,
+		rule_put(t->r, "unroll(%s)\nvectorize(%s, %d)\n", v0, vv,
 		    t->tiled->lanes);
 	bool sum = b->reduce == REDUCE_SUM && b->body->op == OP_MUL;
 	/* fours are whole in what is padded, and in whole tiles */
@@ -728,18 +718,18 @@ static void pack_layout(Tiling *t, const RuleRead *read, const char *copy)
 				reduction_parts(t, &parts, d, digit, open);
 		}
 	}
-	put(t, "transform_layout(%s, [", copy);
+	rule_put(t->r, "transform_layout(%s, [", copy);
 	for (int i = 0; i < parts.n; i++)
-		put(t, "%s%s", i ? ", " : "", parts.at[i].text);
-	put(t, "])\n");
+		rule_put(t->r, "%s%s", i ? ", " : "", parts.at[i].text);
+	rule_put(t->r, "])\n");
 }
 
 static void put_places(Tiling *t, const char *stage, const char *also)
 {
-	put(t, "compute_at(%s, ? in {root", stage);
+	rule_put(t->r, "compute_at(%s, ? in {root", stage);
 	for (int p = 0; p < t->places.n; p++)
-		put(t, ", %s", t->places.at[p]);
-	put(t, "%s})\n", also);
+		rule_put(t->r, ", %s", t->places.at[p]);
+	rule_put(t->r, "%s})\n", also);
 }
 
 /* The first dimension that is worth dividing among threads. */
@@ -766,11 +756,11 @@ static const char *copy_name(
 
 static void put_copy(Tiling *t, const RuleRead *read, const char *copy)
 {
-	put(t, "%s = cache_read(%s, %s", copy, t->reduce,
+	rule_put(t->r, "%s = cache_read(%s, %s", copy, t->reduce,
 	    t->r->program->buffers[read->buffer].name);
 	if (rule_reads_of(t->info, read->buffer) > 1)
-		put(t, ", read=%d", read->number);
-	put(t, ")\n");
+		rule_put(t->r, ", read=%d", read->number);
+	rule_put(t->r, ")\n");
 }
 
 static bool read_by_others(const Tiling *t, int buffer)
@@ -837,30 +827,30 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 	if (along >= 0 && b->shape[last] >= lanes &&
 	    (along == last || !read->dims[last].spatial)) {
 		if (along < last) {
-			put(t, "%s_r0, %s_r1 = split(%s, [_, %d])\n", copy,
+			rule_put(t->r, "%s_r0, %s_r1 = split(%s, [_, %d])\n", copy,
 			    copy, outer[along],
 			    rows_together(t, b->shape[along]));
-			put(t, "unroll(%s_r1)\n", copy);
+			rule_put(t->r, "unroll(%s_r1)\n", copy);
 			outer[along] = arena_printf(t->r->arena, "%s_r0", copy);
 			inner = arena_printf(t->r->arena, "%s_r1, ", copy);
 		}
-		put(t, "%s_v0, %s_v1 = split(%s, [_, %d])\nreorder(", copy,
+		rule_put(t->r, "%s_v0, %s_v1 = split(%s, [_, %d])\nreorder(", copy,
 		    copy, outer[last], lanes);
 		outer[last] = arena_printf(t->r->arena, "%s_v0", copy);
 		for (int d = 0; d <= last; d++)
-			put(t, "%s, ", outer[d]);
-		put(t, "%s%s_v1)\nvectorize(%s_v1, %d)\ntail(%s, peel)\n",
+			rule_put(t->r, "%s, ", outer[d]);
+		rule_put(t->r, "%s%s_v1)\nvectorize(%s_v1, %d)\ntail(%s, peel)\n",
 		    inner, copy, copy, lanes, copy);
 	}
 	else if (t->four && moves_fours(t, read, last)) {
-		put(t, "%s_v0, %s_v1 = split(%s, [_, %d])\n", copy, copy,
+		rule_put(t->r, "%s_v0, %s_v1 = split(%s, [_, %d])\n", copy, copy,
 		    outer[last], lanes);
-		put(t, "vectorize(%s_v1, %d)\ntail(%s, peel)\n", copy, lanes,
+		rule_put(t->r, "vectorize(%s_v1, %d)\ntail(%s, peel)\n", copy, lanes,
 		    copy);
 		outer[last] = arena_printf(t->r->arena, "%s_v0", copy);
 	}
 	if (t->r->machine->threads > 1)
-		put(t, "parallel(%s)\n", outer[longest_dim(b)]);
+		rule_put(t->r, "parallel(%s)\n", outer[longest_dim(b)]);
 }
 
 /* Are the fours of all lanes in place where they are? */
@@ -882,7 +872,7 @@ static void bring_panels(Tiling *t, const RuleRead *read, const char *copy)
 			x = &t->axes[i];
 	if (x && !t->r->machine->gpu &&
 	    buffer_bytes(b) > t->r->machine->l2_bytes / KEPT_PART)
-		put(t, "prefetch(%s, %s, %s, 1)\n", t->reduce, copy,
+		rule_put(t->r, "prefetch(%s, %s, %s, 1)\n", t->reduce, copy,
 		    x->middle);
 }
 
@@ -909,12 +899,12 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 	if (makes_rows(t) && t->r->batch_loop && !b->is_const)
 		place_in_batch(t, copy);
 	else if (b->is_const || !is_anchor(t))
-		put(t, "compute_at(%s, root)\n", copy);
+		rule_put(t->r, "compute_at(%s, root)\n", copy);
 	else
 		put_places(t, copy,
 		    t->four && !lies_by_fours(t, read) ? "" : ", inline");
 	pack_layout(t, read, copy);
-	put(t, "pad(%s, 0)\n", copy);
+	rule_put(t->r, "pad(%s, 0)\n", copy);
 	if (b->is_const)
 		bring_panels(t, read, copy);
 	else
@@ -993,10 +983,10 @@ void rule_tile_along(Rules *r, const RuleTiled *tiled)
 		t.reduce = t.block->name;
 		r->blocks[reader].scheduled = true;
 		r->blocks[reader].home = reader;
-		put(&t, "set_scope(%s, reg)\n", t.reduce);
+		rule_put(t.r, "set_scope(%s, reg)\n", t.reduce);
 	} else {
 		t.reduce = rule_name(r, t.block, "acc", "");
-		put(&t, "%s = cache_write(%s, reg)\n", t.reduce, t.writer);
+		rule_put(t.r, "%s = cache_write(%s, reg)\n", t.reduce, t.writer);
 	}
 	name_axes(&t, reader);
 	split_writer(&t);
@@ -1005,7 +995,7 @@ void rule_tile_along(Rules *r, const RuleTiled *tiled)
 	schedule_reduction(&t);
 	operands(&t);
 	if (t.four)
-		put(&t, "tensorize(%s, %s)\n", t.four, t.dot->name);
+		rule_put(t.r, "tensorize(%s, %s)\n", t.four, t.dot->name);
 	rule_with_place(r, tiled->block);
 	rule_put_with(r, tiled->block, t.writer, t.reduce);
 }

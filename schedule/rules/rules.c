@@ -239,6 +239,14 @@ const char *rule_plain_name(char *name)
 	return name;
 }
 
+void rule_put(Rules *r, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&r->text, format, args);
+	va_end(args);
+}
+
 const char *rule_name(
     Rules *r, const Block *block, const char *axis, const char *suffix)
 {

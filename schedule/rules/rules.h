@@ -126,6 +126,9 @@ typedef struct {
 typedef VEC(RuleSketch) RuleSketchVec;
 void rules_sketches(Arena *arena, const Program *program,
     const Machine *machine, RuleSketchVec *out);
+/* Adds steps to the sketch at hand. */
+void rule_put(Rules *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* A name for a loop: the block's and axis's letters and a number. */
 const char *rule_name(Rules *r, const Block *block, const char *axis,
     const char *suffix);

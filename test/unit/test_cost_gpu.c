@@ -359,7 +359,9 @@ static LaunchCost cost_of_file(const Machine *m, const char *name)
 	while (fgets(line, sizeof line, f))
 		buf_puts(&text, line);
 	fclose(f);
-	return cost_of(programs.at[0], m, buf_text(&text));
+	LaunchCost cost = cost_of(programs.at[0], m, buf_text(&text));
+	buf_free(&text);
+	return cost;
 }
 
 /* Products of a warp are the matrix unit's: of f16 at five times the rate of f32 at
