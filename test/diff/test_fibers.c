@@ -21,7 +21,7 @@
 
 #include <dlfcn.h>
 
-enum { QUICK = 3, LONG = 30 };
+enum { QUICK = 2, LONG = 30 };
 
 static char folder[] = "/tmp/tunec-test-XXXXXX";
 static bool have_llc, have_cxx;
