@@ -110,27 +110,24 @@ static bool step(void)
 	return moved;
 }
 
-static void start(const int64_t block[3])
+static void start_fiber(Fiber *f, int64_t number, const int64_t block[3])
 {
-	for (int i = 0; i < launch.n; i++) {
-		Fiber *f = &launch.fibers[i];
-		int64_t rest = i;
-		for (int d = 0; d < 3; d++) {
-			f->number[d] = (unsigned)(rest % block[d]);
-			rest /= block[d];
-		}
-		getcontext(&f->context);
-		f->context.uc_stack.ss_sp = f->stack;
-		f->context.uc_stack.ss_size = STACK;
-		f->context.uc_link = NULL;
-		f->state = RUNS;
-		makecontext(&f->context, run_thread, 0);
+	for (int d = 0; d < 3; d++) {
+		f->number[d] = (unsigned)(number % block[d]);
+		number /= block[d];
 	}
+	getcontext(&f->context);
+	f->context.uc_stack.ss_sp = f->stack;
+	f->context.uc_stack.ss_size = STACK;
+	f->context.uc_link = NULL;
+	f->state = RUNS;
+	makecontext(&f->context, run_thread, 0);
 }
 
 static const char *run_block(const int64_t block[3])
 {
-	start(block);
+	for (int i = 0; i < launch.n; i++)
+		start_fiber(&launch.fibers[i], i, block);
 	while (step())
 		;
 	return count(0, launch.n, ENDED) == launch.n
