@@ -38,10 +38,11 @@ Needs launch_needs(const Plan *plan, const Machine *machine,
 /* --- warp.c -------------------------------------------------------------------- */
 
 /* Which iteration of each thread loop the lanes of a warp are in, idle ones left
- * out. */
+ * out: in a box, all combinations of the first `count` of each; else lane by lane. */
 typedef struct {
+	bool box;
 	int n, nloops;
-	int loop[THREAD_LOOPS];
+	int loop[THREAD_LOOPS], count[THREAD_LOOPS];
 	int64_t at[THREAD_LOOPS][WARP_MOST];
 } Lanes;
 

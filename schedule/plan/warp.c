@@ -42,6 +42,35 @@ static void count_lanes(const PlanStage *s, const int64_t *values,
 	}
 }
 
+/* Do the lanes have all combinations of so many first iterations of each loop?
+ * So it is where loops make up their direction, no lane is idle, and the warp ends
+ * with an iteration of the loop that it does not have all of.  What they touch is
+ * then known without going through the lanes. */
+static bool is_box(const PlanStage *s, const int64_t *values, const Shape *own,
+    const Shape *launch, int warp, const int *first, Lanes *lanes)
+{
+	int64_t rest = warp;
+	for (int k = 0; k < DIRECTIONS; k++) {
+		int64_t left = launch->block[k];
+		if (own->block[k] > 1 && own->block[k] != left)
+			return false;
+		for (int i = first[k]; i < first[k + 1]; i++) {
+			int64_t n = values[s->loops[lanes->loop[i]].extent];
+			if (n < 1 || left % n || (rest > n && rest % n))
+				return false;
+			lanes->count[i] = (int)(n < rest ? n : rest);
+			left /= n;
+			rest = rest > n ? rest / n : 1;
+		}
+		if (first[k] < first[k + 1] && left != 1)
+			return false;
+		if (rest > left && rest % left)
+			return false;
+		rest = rest > left ? rest / left : 1;
+	}
+	return true;
+}
+
 /* Neighbours along x are neighbouring threads, then those along y and z.  A thread
  * that is beyond the stage's own loops of a direction does nothing; where it has
  * none of that direction all do the same. */
@@ -59,7 +88,44 @@ void lanes_fill(const PlanStage *s, const int64_t *values, const Shape *own,
 		}
 		first[k + 1] = lanes->nloops;
 	}
-	count_lanes(s, values, own, launch, warp, first, lanes);
+	lanes->box = is_box(s, values, own, launch, warp, first, lanes);
+	if (!lanes->box)
+		count_lanes(s, values, own, launch, warp, first, lanes);
+}
+
+/* Where each lane's piece begins. */
+static int lane_bytes(const Lanes *lanes, const int64_t *step, int64_t *bytes)
+{
+	memset(bytes, 0, sizeof *bytes * (size_t)lanes->n);
+	for (int i = 0; i < lanes->nloops; i++)
+		for (int k = 0; k < lanes->n && step[i]; k++)
+			bytes[k] += step[i] * lanes->at[i][k];
+	return lanes->n;
+}
+
+/* The same of a box: loops that do not move it are left out, and those with long
+ * steps go around those with short ones, so that mostly they rise. */
+static int box_bytes(const Lanes *lanes, const int64_t *step, int64_t *bytes)
+{
+	int order[THREAD_LOOPS], n = 0, count = 1;
+	for (int i = 0; i < lanes->nloops; i++) {
+		int k = n;
+		if (!step[i] || lanes->count[i] <= 1)
+			continue;
+		for (; k && step[order[k - 1]] > step[i]; k--)
+			order[k] = order[k - 1];
+		order[k] = i;
+		n++;
+	}
+	bytes[0] = 0;
+	for (int k = 0; k < n; k++) {
+		int inner = count;
+		int64_t by = step[order[k]];
+		count *= lanes->count[order[k]];
+		for (int i = inner; i < count; i++)
+			bytes[i] = bytes[i - inner] + by;
+	}
+	return count;
 }
 
 static int hash_of(int64_t x)
@@ -123,7 +189,10 @@ static double bank_turns(const int64_t *bytes, int n, int width, int banks)
 			words[count++] = bytes[i] / WORD + k;
 	count = distinct(words, count);
 	for (int i = 0; i < count; i++) {
-		int *bank = &in_bank[words[i] % banks];
+		int64_t at = banks & (banks - 1)
+		    ? (words[i] % banks + banks) % banks
+		    : words[i] & (banks - 1);
+		int *bank = &in_bank[at];
 		most = ++*bank > most ? *bank : most;
 	}
 	return most;
@@ -133,27 +202,27 @@ Touch warp_touch(const StageNow *now, const PlanAccess *a, const Lanes *lanes,
     int width)
 {
 	const Machine *m = now->machine;
-	int64_t bytes[WARP_MOST] = {0};
+	int64_t bytes[WARP_MOST], step[THREAD_LOOPS];
 	int sector = m->sector_bytes > 0 ? m->sector_bytes : 32;
 	int line = m->line_bytes > sector ? m->line_bytes : sector;
 	int banks = m->banks > 0 && m->banks <= WARP_MOST ? m->banks : 32;
 	Touch t = {1, 1, 1};
 	bool moves = false;
 	for (int i = 0; i < lanes->nloops; i++) {
-		int64_t step = now->at[a - now->stage->accesses]
-				   .step[lanes->loop[i]] * a->bytes;
-		for (int k = 0; k < lanes->n && step; k++)
-			bytes[k] += step * lanes->at[i][k];
-		moves |= step != 0;
+		step[i] = now->at[a - now->stage->accesses]
+			      .step[lanes->loop[i]] * a->bytes;
+		moves |= step[i] != 0;
 	}
 	if (!moves && width <= WORD)
 		return t;
+	int pieces = lanes->box ? box_bytes(lanes, step, bytes)
+				: lane_bytes(lanes, step, bytes);
 	if (a->scope == SCOPE_SHARED) {
-		t.turns = bank_turns(bytes, lanes->n, width, banks);
+		t.turns = bank_turns(bytes, pieces, width, banks);
 		return t;
 	}
 	int64_t at[WARP_MOST * 2];
-	int n = units(bytes, lanes->n, width, sector, at);
+	int n = units(bytes, pieces, width, sector, at);
 	t.sectors = n;
 	for (int i = 0; i < n; i++)
 		at[i] *= sector;
