@@ -215,15 +215,18 @@ static int64_t combined_in_warps(
 static double parts_bytes(const PlanStage *s, const Machine *m,
     const int64_t *values, const Needs *n)
 {
-	Shape shape = launch_shape(s, values);
-	bool reduces[DIRECTIONS] = {false};
+	bool reduces[DIRECTIONS] = {false}, any = false;
 	const int64_t *block = n->shape.block;
 	int64_t threads = block[0] * block[1] * block[2], stride = 1;
 	double bytes = 0;
 	for (uint32_t loops = s->threads; loops; loops &= loops - 1) {
 		const PlanLoop *l = &s->loops[__builtin_ctz(loops)];
 		reduces[loop_direction(l->kind)] |= l->reduce;
+		any |= l->reduce;
 	}
+	if (!any)
+		return 0;
+	Shape shape = launch_shape(s, values);
 	for (int d = 0; d < DIRECTIONS; stride *= block[d++]) {
 		int64_t width =
 		    combined_in_warps(m, threads, block[d], stride);
