@@ -53,7 +53,7 @@ static void declare_ahead(EmitDevice *e, const LowBody *body)
 {
 	for (int i = 0; i < e->c.f->temps.n; i++) {
 		if (e->c.scope[i] != body || e->c.starts[i] ||
-		    e->c.declared[i])
+		    e->c.declared[i] || !e->live[i])
 			continue;
 		for (int p = 0; p < device_parts(e, i); p++)
 			emit_c_line(&e->c, "%s;", device_place(e, i, p));
@@ -121,8 +121,9 @@ static void put_bound(EmitDevice *e, const LowNode *n)
 	const char *type = device_variable(e, n->var), *var = e->c.temp[n->var];
 	emit_c_line(&e->c, "{");
 	e->c.depth++;
-	emit_c_line(&e->c, "const %s %s = (%s)%s;", type, var, type,
-	    number_of(e, n->loop));
+	if (e->live[n->var] || n->limit)
+		emit_c_line(&e->c, "const %s %s = (%s)%s;", type, var, type,
+		    number_of(e, n->loop));
 	if (n->limit) {
 		emit_c_line(&e->c, "if (%s < %s) {", var,
 		    device_affine(e, n->limit));
@@ -158,7 +159,8 @@ static void put_node(EmitDevice *e, const LowNode *n)
 {
 	switch (n->kind) {
 	case LOWNODE_OP:
-		device_op(e, n);
+		if (!device_is_dead(e, n))
+			device_op(e, n);
 		return;
 	case LOWNODE_LOOP:
 		if (loop_is_bound(n->loop))
@@ -333,6 +335,7 @@ static void put_kernel(EmitDevice *e, const LowLaunch *launch)
 	c->depth = 1;
 	c->reserved = emit_device_reserved;
 	emit_c_prepare(c, launch->function);
+	device_find_live(e);
 	e->aligned =
 	    e->dialect->name == DIALECT_CUDA ? launch->aligned : 0;
 	if (e->aligned) {

@@ -3,6 +3,7 @@
  *     emit_device.c          kernels, loops, buffers, the file
  *     emit_device_op.c       one operation: a statement for each part
  *     emit_device_memory.c   loads and stores
+ *     emit_device_live.c     what need not be there
  *     emit_device_convert.c  conversions
  *     emit_device_type.c     types, literals, helpers
  *     emit_opencl_host.c     the .c that launches OpenCL's
@@ -45,6 +46,7 @@ typedef struct {
 	bool grouped; /* groups share the iterations of its loops */
 	int aligned;  /* bytes that parameters may turn out to be aligned to;
 			 `tunec_whole` says whether they are.  0: not asked */
+	bool *live;   /* by temporary: something reads it */
 } EmitDevice;
 
 /* emit_device_type.c */
@@ -83,6 +85,8 @@ const char *device_as_mask(
 
 /* emit_device_op.c */
 void device_op(EmitDevice *e, const LowNode *n);
+/* A quotient or remainder whose divisor is not in the text. */
+bool device_divides_by_bits(const EmitDevice *e, const LowNode *n);
 /* The part of `dst` at hand; the last one declares all. */
 void device_assign(EmitDevice *e, int dst, int part, const char *value);
 /* Lane `lane` of a temporary, a scalar. */
@@ -96,6 +100,10 @@ const char *device_from_lanes(
 const char *device_affine(EmitDevice *e, const LowAffine *a);
 /* The type of a variable: of a part. */
 const char *device_variable(EmitDevice *e, int temp);
+
+/* emit_device_live.c: fills `live`; an operation that need not be there. */
+void device_find_live(EmitDevice *e);
+bool device_is_dead(const EmitDevice *e, const LowNode *n);
 
 /* emit_device_memory.c: loads and stores; false: not one of these. */
 bool device_memory(EmitDevice *e, const LowNode *n);

@@ -314,6 +314,14 @@ static int power_of_two(const EmitDevice *e, int temp)
 	return -1;
 }
 
+bool device_divides_by_bits(const EmitDevice *e, const LowNode *n)
+{
+	return (n->op == LOW_FLOORDIV || n->op == LOW_MOD) &&
+	    power_of_two(e, n->arg[1]) >= 0 &&
+	    (n->op == LOW_FLOORDIV || device_part(e, n->dst) == 1 ||
+		temp_of(e, n->dst)->type != DT_U8);
+}
+
 /* Compilers shift a sign in, as the machines do. */
 static const char *text_divide(EmitDevice *e, const LowNode *n, int part)
 {
@@ -321,12 +329,11 @@ static const char *text_divide(EmitDevice *e, const LowNode *n, int part)
 	int lanes = device_part(e, n->dst), k = power_of_two(e, n->arg[1]);
 	const char *a = arg(e, n, 0, part);
 	bool quotient = n->op == LOW_FLOORDIV;
-	if (k >= 0 && quotient)
-		return device_text(e, "%s >> %d", a, k);
-	if (k >= 0 && (lanes == 1 || type != DT_U8))
-		return device_text(e, "%s & %s", a,
-		    spread(e, type, lanes,
-			device_int(e, (INT64_C(1) << k) - 1)));
+	if (device_divides_by_bits(e, n))
+		return quotient ? device_text(e, "%s >> %d", a, k)
+				: device_text(e, "%s & %s", a,
+				      spread(e, type, lanes, device_int(e,
+					  (INT64_C(1) << k) - 1)));
 	if (type == DT_INDEX && lanes == 1 &&
 	    low_temp_is_narrow(e->c.f, n->arg[0]) &&
 	    low_temp_is_narrow(e->c.f, n->arg[1]))

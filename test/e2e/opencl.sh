@@ -17,6 +17,20 @@ ok headers-as-cxx c++ -Wall -Wextra -Werror -fsyntax-only all.cpp
 ok hosts-compile sh -c "for c in *_*.c; do
 	cc $strict -fsyntax-only \$c || exit 1; done"
 
+# Kernels, by another compiler than the device's: nothing is left unused.
+for device in gpu cpu512; do
+	for name in matmul:odd softmax:sfm_256 conv2d:resnet18_c6 \
+		attention:small matmul_u8i8:odd depthwise:mobilenet_d1; do
+		build "$workloads/${name%:*}.yaml:${name#*:}" -o k.cl \
+			--target "opencl -device=$device" &&
+			clang-14 -x cl -cl-std=CL1.2 -fsyntax-only -Wall -Wextra \
+			-Xclang -finclude-default-header -Wno-unused-parameter \
+			-Xclang -fdeclare-opencl-builtins -Werror k.cl >said 2>&1 ||
+			echo "not ok compiles-$name-for-$device: $(head -n 1 said)"
+	done
+done
+echo 'ok kernels-compile'
+
 # Arguments: inputs, outputs and workspace in their order; hostile names.
 printf 'tunec: 1\nname: p\ninputs: {queue: "f32[64]", kernel: "f32[64]", half: "f32[64]"}\ncompute: |\n  float4[i < 64] = queue[i] + kernel[i]*half[i]\n' >p.yaml
 ok hostile-names build p.yaml --target "$target" -o p.c -o p.h -o p.cl
