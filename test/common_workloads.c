@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -43,6 +44,13 @@ static const Workload workloads[] = {
     {"sum_all", {{"M", "37"}, {"N", "29"}}},
 };
 enum { NWORKLOADS = sizeof workloads / sizeof *workloads };
+
+int workload_step(void)
+{
+	const char *every = getenv("EVERY");
+	int step = every ? atoi(every) : 1;
+	return step > 0 ? step : 1;
+}
 
 int workload_count(void)
 {

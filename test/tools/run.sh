@@ -13,7 +13,7 @@ export TUNEC=$PWD/$BUILD/tunec TUNEC_MODULES=$PWD/$BUILD LC_ALL=C
 # With sanitizers the pairs of test_pairs are fewer, since most of its time is
 # that of compilers.
 case ${VARIANT:-release} in
-asan | ubsan) export PAIRS=${PAIRS:-400} ;;
+asan | ubsan) export PAIRS=${PAIRS:-400} SAMPLE=${SAMPLE:-10} EVERY=${EVERY:-3} ;;
 esac
 limit=1200
 [ "$tier" = long ] && limit=7200
