@@ -88,6 +88,9 @@ char *emit_c_upper(EmitC *e, const char *text);
  * its operands; `math` matters to MATH. */
 const char *emit_c_macro(EmitC *e, LowOpcode op, Op math, DType type, DType to,
     int lanes);
+/* What ops.def says of a function, C(exp)(x), with a suffix to its name. */
+const char *emit_c_function(EmitC *e, Op math, const char *suffix,
+    const char *a, const char *b);
 /* Expressions over scalars. */
 const char *emit_c_math(
     EmitC *e, Op math, DType type, const char *a, const char *b);
@@ -108,6 +111,9 @@ EmitIsa emit_c_isa(const Target *target);
 
 /* emit_c_ops.c */
 void emit_c_op(EmitC *e, const LowNode *node);
+/* k of a temporary that is the constant 2^k, else -1. */
+int emit_c_power_of_two(const EmitC *e, int temp);
+const char *emit_c_comparison(LowOpcode op); /* "<=" */
 /* The shortest literal that reads back the same. */
 const char *emit_c_float(EmitC *e, DType type, double value);
 

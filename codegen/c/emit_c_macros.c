@@ -58,9 +58,8 @@ static const char *lane_statements(EmitC *e, int lanes, const char *pattern)
 
 /* --- scalar texts -------------------------------------------------------- */
 
-/* Of what ops.def says: C(exp)(x) with the float's suffix and the arguments. */
-const char *emit_c_math(
-    EmitC *e, Op math, DType type, const char *a, const char *b)
+const char *emit_c_function(EmitC *e, Op math, const char *suffix,
+    const char *a, const char *b)
 {
 	Buf text = {0};
 	for (const char *p = op_in_c(math); *p; p++) {
@@ -68,7 +67,7 @@ const char *emit_c_math(
 		bool alone = !isalpha((unsigned char)p[1]);
 		if (p[0] == 'C' && p[1] == '(') {
 			buf_printf(&text, "%.*s%s", (int)(end - p - 2), p + 2,
-			    type == DT_F32 ? "f" : "");
+			    suffix);
 			p = end;
 		} else if (alone && (*p == 'x' || *p == 'y')) {
 			buf_puts(&text, *p == 'x' ? a : b);
@@ -76,10 +75,16 @@ const char *emit_c_math(
 			buf_putc(&text, *p);
 		}
 	}
-	e->math = true;
 	const char *copy = arena_strdup(e->arena, buf_text(&text));
 	buf_free(&text);
 	return copy;
+}
+
+const char *emit_c_math(
+    EmitC *e, Op math, DType type, const char *a, const char *b)
+{
+	e->math = true;
+	return emit_c_function(e, math, type == DT_F32 ? "f" : "", a, b);
 }
 
 const char *emit_c_fma(EmitC *e, DType type)

@@ -415,8 +415,7 @@ static void op_abs(EmitC *e, const LowNode *n)
 	}
 }
 
-/* k of a temporary that is the constant 2^k, else -1. */
-static int power_of_two(const EmitC *e, int temp)
+int emit_c_power_of_two(const EmitC *e, int temp)
 {
 	const LowNode *n = e->constant[temp];
 	for (int k = 0; n && k < 62; k++)
@@ -441,7 +440,7 @@ static void divide_by_bits(EmitC *e, const LowNode *n, int k)
 static void op_divide(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
-	int k = power_of_two(e, n->arg[1]);
+	int k = emit_c_power_of_two(e, n->arg[1]);
 	if (d->lanes > 1 && k >= 0) {
 		divide_by_bits(e, n, k);
 		return;
@@ -502,7 +501,7 @@ static void op_scale(EmitC *e, const LowNode *n)
 
 /* --- comparisons and bools ----------------------------------------------- */
 
-static const char *comparison(LowOpcode op)
+const char *emit_c_comparison(LowOpcode op)
 {
 	return op == LOW_LT ? "<" : op == LOW_LE ? "<="
 	    : op == LOW_EQ ? "==" : "!=";
@@ -524,7 +523,7 @@ static void op_compare(EmitC *e, const LowNode *n)
 {
 	int a = n->arg[0], b = n->arg[1];
 	const LowTemp *s = temp_of(e, a);
-	const char *sign = comparison(n->op);
+	const char *sign = emit_c_comparison(n->op);
 	if (s->lanes == 1 && a == b && !dtype_is_float(s->type)) {
 		read_anyway(e, a);
 		assign(e, n->dst, n->op == LOW_LE || n->op == LOW_EQ

@@ -54,6 +54,7 @@ bool emit_device_reserved(const char *name);
 /* Of an element in memory, and of so many lanes in a variable: "float8". */
 const char *device_element(const EmitDevice *e, DType type);
 const char *device_type(EmitDevice *e, DType type, int lanes);
+int device_bytes(DType type); /* of a variable's lane */
 const char *device_unsigned(EmitDevice *e, DType type, int lanes);
 const char *device_float(EmitDevice *e, DType type, double value);
 const char *device_int(EmitDevice *e, int64_t value);

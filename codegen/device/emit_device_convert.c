@@ -9,11 +9,6 @@ static bool is_half(DType type)
 	return type == DT_F16 || type == DT_BF16;
 }
 
-static int bytes_of(DType type)
-{
-	return type == DT_INDEX ? 8 : dtype_bytes(type);
-}
-
 static const char *signed_of_bytes(int bytes)
 {
 	return bytes == 1 ? "char" : bytes == 2 ? "short"
@@ -59,7 +54,7 @@ static const char *to_bool(EmitDevice *e, DType from, int lanes, const char *a)
 	    ? device_text(e, "(%s & (%s)0x7fff) != %s", a,
 		  device_element(e, from), zero)
 	    : device_text(e, "%s != %s", a, zero);
-	return device_as_mask(e, test, lanes, bytes_of(from));
+	return device_as_mask(e, test, lanes, device_bytes(from));
 }
 
 /* Of doubles a lane after the other. */
@@ -91,7 +86,7 @@ static const char *plain(EmitDevice *e, DType to, int lanes, const char *a)
 const char *device_convert(
     EmitDevice *e, DType from, DType to, int lanes, const char *a)
 {
-	bool both_64 = bytes_of(from) == 8 && bytes_of(to) == 8;
+	bool both_64 = device_bytes(from) == 8 && device_bytes(to) == 8;
 	if (from == to || (both_64 && from != DT_F64 && to != DT_F64))
 		return a;
 	if (from == DT_BOOL)

@@ -16,14 +16,9 @@ static bool is_opencl(const EmitDevice *e)
 	return e->dialect->name == DIALECT_OPENCL;
 }
 
-static int bytes_of(DType type)
-{
-	return type == DT_INDEX ? 8 : dtype_bytes(type);
-}
-
 static int lane_bytes(const EmitDevice *e, int temp)
 {
-	return bytes_of(temp_of(e, temp)->type);
+	return device_bytes(temp_of(e, temp)->type);
 }
 
 /* --- assignments ------------------------------------------------------------ */
@@ -254,7 +249,7 @@ static const char *wrapped(
 		return b ? device_text(e, "as_%s(as_%s(%s) %s as_%s(%s))", t, u,
 			       a, sign, u, b)
 			 : device_text(e, "as_%s(-as_%s(%s))", t, u, a);
-	if (bytes_of(type) < 4)
+	if (device_bytes(type) < 4)
 		u = "unsigned";
 	return b ? device_text(e, "(%s)((%s)%s %s (%s)%s)", t, u, a, sign, u, b)
 		 : device_text(e, "(%s)(0 - (%s)%s)", t, u, a);
@@ -301,23 +296,13 @@ static const char *text_abs(EmitDevice *e, const LowNode *n, int part)
 	if (is_opencl(e))
 		return device_text(e, "as_%s(abs(%s))", t, a);
 	return device_text(e, "%s < 0 ? (%s)(0 - (%s)%s) : %s", a, t,
-	    bytes_of(type) == 8 ? "unsigned long long" : "unsigned", a, a);
-}
-
-/* k of a temporary that is the constant 2^k, else -1. */
-static int power_of_two(const EmitDevice *e, int temp)
-{
-	const LowNode *n = e->c.constant[temp];
-	for (int k = 0; n && k < 62; k++)
-		if (n->i == INT64_C(1) << k)
-			return k;
-	return -1;
+	    device_bytes(type) == 8 ? "unsigned long long" : "unsigned", a, a);
 }
 
 bool device_divides_by_bits(const EmitDevice *e, const LowNode *n)
 {
 	return (n->op == LOW_FLOORDIV || n->op == LOW_MOD) &&
-	    power_of_two(e, n->arg[1]) >= 0 &&
+	    emit_c_power_of_two(&e->c, n->arg[1]) >= 0 &&
 	    (n->op == LOW_FLOORDIV || device_part(e, n->dst) == 1 ||
 		temp_of(e, n->dst)->type != DT_U8);
 }
@@ -326,7 +311,7 @@ bool device_divides_by_bits(const EmitDevice *e, const LowNode *n)
 static const char *text_divide(EmitDevice *e, const LowNode *n, int part)
 {
 	DType type = temp_of(e, n->dst)->type;
-	int lanes = device_part(e, n->dst), k = power_of_two(e, n->arg[1]);
+	int lanes = device_part(e, n->dst), k = emit_c_power_of_two(&e->c, n->arg[1]);
 	const char *a = arg(e, n, 0, part);
 	bool quotient = n->op == LOW_FLOORDIV;
 	if (device_divides_by_bits(e, n))
@@ -387,17 +372,11 @@ static const char *text_scale(EmitDevice *e, const LowNode *n, int part)
 		return text;
 	const char *zero = spread(e, type, lanes, "0");
 	return choice(e, lanes,
-	    device_mask(e, arg(e, n, 2, part), lanes, bytes_of(type)),
+	    device_mask(e, arg(e, n, 2, part), lanes, device_bytes(type)),
 	    lanes == 1 ? device_text(e, "(%s)", text) : text, zero);
 }
 
 /* --- comparisons and bools -------------------------------------------------- */
-
-static const char *comparison(LowOpcode op)
-{
-	return op == LOW_LT ? "<" : op == LOW_LE ? "<="
-	    : op == LOW_EQ ? "==" : "!=";
-}
 
 /* Of two vectors of bools, bit by bit. */
 static const char *compare_masks(
@@ -419,8 +398,8 @@ static const char *text_compare(EmitDevice *e, const LowNode *n, int part)
 		return spread(e, DT_BOOL, lanes,
 		    n->op == LOW_LE || n->op == LOW_EQ ? "true" : "false");
 	return device_as_mask(e,
-	    device_text(e, "%s %s %s", a, comparison(n->op), b), lanes,
-	    bytes_of(s->type));
+	    device_text(e, "%s %s %s", a, emit_c_comparison(n->op), b), lanes,
+	    device_bytes(s->type));
 }
 
 static const char *text_logic(EmitDevice *e, const LowNode *n, int part)
@@ -460,34 +439,12 @@ static const char *text_select(EmitDevice *e, const LowNode *n, int part)
 
 /* --- functions -------------------------------------------------------------- */
 
-/* Of what ops.def says: C(exp)(x) with its suffix and the arguments. */
-static const char *function(
-    EmitDevice *e, Op math, DType type, const char *a, const char *b)
-{
-	const char *suffix = !is_opencl(e) && type == DT_F32 ? "f" : "";
-	Buf text = {0};
-	for (const char *p = op_in_c(math); *p; p++) {
-		bool alone = !isalpha((unsigned char)p[1]);
-		if (p[0] == 'C' && p[1] == '(') {
-			const char *end = strchr(p, ')');
-			buf_printf(
-			    &text, "%.*s%s", (int)(end - p - 2), p + 2, suffix);
-			p = end;
-		} else if (alone && (*p == 'x' || *p == 'y')) {
-			buf_puts(&text, *p == 'x' ? a : b);
-		} else {
-			buf_putc(&text, *p);
-		}
-	}
-	const char *copy = arena_strdup(e->c.arena, buf_text(&text));
-	buf_free(&text);
-	return copy;
-}
-
 static const char *text_math(EmitDevice *e, const LowNode *n, int part)
 {
-	return function(e, n->op == LOW_RSQRT ? OP_RSQRT : (Op)n->math,
-	    temp_of(e, n->dst)->type, arg(e, n, 0, part),
+	bool single = temp_of(e, n->dst)->type == DT_F32;
+	return emit_c_function(&e->c,
+	    n->op == LOW_RSQRT ? OP_RSQRT : (Op)n->math,
+	    !is_opencl(e) && single ? "f" : "", arg(e, n, 0, part),
 	    n->arg[1] < 0 ? NULL : arg(e, n, 1, part));
 }
 

@@ -97,6 +97,11 @@ const char *device_type(EmitDevice *e, DType type, int lanes)
 	    type == DT_BOOL ? "int" : device_element(e, type), lanes);
 }
 
+int device_bytes(DType type)
+{
+	return type == DT_INDEX ? 8 : dtype_bytes(type);
+}
+
 const char *device_unsigned(EmitDevice *e, DType type, int lanes)
 {
 	int row = type_row(type);
