@@ -61,8 +61,6 @@ int plan_outputs(OutputPlan *plan);
 /* The suffix of a path, without the dot; "" if there is none. */
 const char *plan_suffix(const char *path);
 const char *plan_suffix_of(Kind kind); /* "ptx" */
-/* What a kind that is not built needs; NULL. */
-const char *plan_missing(Kind kind);
 
 /* build_contents.c: fills the outputs of a plan. */
 Status plan_fill(OutputPlan *plan, const KernelVec *kernels, Error *error);

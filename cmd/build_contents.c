@@ -1,4 +1,5 @@
 /* What stands in the files that tunec build writes. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "cmd/build.h"
 #include "codegen/cuda/cuda.h"
+#include "lib/folder.h"
 
 typedef struct {
 	OutputPlan *plan;
@@ -91,10 +93,8 @@ static Status shared_object(Contents *c, Buf *out, Error *error)
 {
 	FORWARD_IF_ERROR(object(c, error));
 	Arena *arena = c->plan->arena;
-	const char *tmp = getenv("TMPDIR");
-	char *folder = arena_printf(
-	    arena, "%s/tunec-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(folder))
+	char folder[FOLDER_PATH];
+	if (!folder_make(folder, sizeof folder, "tunec"))
 		return error_set(error, STATUS_IO, "cannot make %s: %s", folder,
 		    strerror(errno));
 	/* the same names for every output, so that no name gets into it */
@@ -116,27 +116,19 @@ static Status shared_object(Contents *c, Buf *out, Error *error)
 /* Does the target have files of the kind? */
 static Status check_kind(const Target *t, Kind kind, Error *error)
 {
-	static const struct {
-		Kind kinds[8];
-		int n;
-		const char *list;
-	} of_devices[] = {
-	    [TARGET_CUDA] = {{KIND_PTX, KIND_CUBIN, KIND_CU, KIND_C, KIND_LL,
-				 KIND_BC, KIND_H}, 7,
-		".ptx, .cubin, .cu, .c, .ll, .bc and .h"},
-	    [TARGET_OPENCL] = {{KIND_CL, KIND_C, KIND_H}, 3,
-		".cl, .c and .h"}};
-	bool device = t->kind == TARGET_CUDA || t->kind == TARGET_OPENCL;
-	if (device) {
-		for (int i = 0; i < of_devices[t->kind].n; i++)
-			if (of_devices[t->kind].kinds[i] == kind)
-				return STATUS_OK;
+	const unsigned common = 1u << KIND_C | 1u << KIND_H;
+	const unsigned cuda = 1u << KIND_PTX | 1u << KIND_CUBIN | 1u << KIND_CU;
+	const unsigned llvm = 1u << KIND_LL | 1u << KIND_BC;
+	const unsigned opencl = 1u << KIND_CL, asked = 1u << kind;
+	if (t->kind == TARGET_CUDA && !(asked & (common | cuda | llvm)))
 		return error_set(error, STATUS_UNSUPPORTED,
-		    "target '%s' gives %s", t->text,
-		    of_devices[t->kind].list);
-	}
-	if (kind == KIND_PTX || kind == KIND_CUBIN || kind == KIND_CU ||
-	    kind == KIND_CL)
+		    "target '%s' gives .ptx, .cubin, .cu, .c, .ll, .bc and .h",
+		    t->text);
+	if (t->kind == TARGET_OPENCL && !(asked & (common | opencl)))
+		return error_set(error, STATUS_UNSUPPORTED,
+		    "target '%s' gives .cl, .c and .h", t->text);
+	if (((asked & cuda) && t->kind != TARGET_CUDA) ||
+	    ((asked & opencl) && t->kind != TARGET_OPENCL))
 		return error_set(error, STATUS_UNSUPPORTED,
 		    "target '%s' gives no .%s; take '%s'", t->text,
 		    plan_suffix_of(kind), kind == KIND_CL
@@ -195,10 +187,10 @@ static Status fill(Contents *c, Output *o, Error *error)
 		return STATUS_OK;
 	case KIND_SO:
 		return shared_object(c, &o->data, error);
-	default:
-		return error_set(error, STATUS_MISSING, "%s is missing",
-		    plan_missing(o->kind));
+	case KIND_COUNT: break;
 	}
+	assert(!"a kind of file");
+	return STATUS_OK;
 }
 
 static Status fill_output(Contents *all, Output *o, Error *error)

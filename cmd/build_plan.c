@@ -5,36 +5,24 @@
 
 /* --- kinds --------------------------------------------------------------- */
 
-static const struct {
-	const char *name;
-	const char *missing; /* what a kind that is not built needs */
-} kinds[KIND_COUNT] = {
-	[KIND_C] = {"c", NULL}, [KIND_LL] = {"ll", NULL},
-	[KIND_BC] = {"bc", NULL}, [KIND_O] = {"o", NULL},
-	[KIND_S] = {"s", NULL}, [KIND_SO] = {"so", NULL},
-	[KIND_H] = {"h", NULL}, [KIND_MAIN] = {"main", NULL},
-	[KIND_CU] = {"cu", NULL},
-	[KIND_PTX] = {"ptx", NULL},
-	[KIND_CUBIN] = {"cubin", NULL},
-	[KIND_CL] = {"cl", NULL}};
+static const char *const kinds[KIND_COUNT] = {
+	[KIND_C] = "c", [KIND_LL] = "ll", [KIND_BC] = "bc", [KIND_O] = "o",
+	[KIND_S] = "s", [KIND_SO] = "so", [KIND_H] = "h",
+	[KIND_MAIN] = "main", [KIND_CU] = "cu", [KIND_PTX] = "ptx",
+	[KIND_CUBIN] = "cubin", [KIND_CL] = "cl"};
 
 static int kind_find(const char *name, size_t length)
 {
 	for (int i = 0; i < KIND_COUNT; i++)
-		if (strlen(kinds[i].name) == length &&
-		    !strncmp(kinds[i].name, name, length))
+		if (strlen(kinds[i]) == length &&
+		    !strncmp(kinds[i], name, length))
 			return i;
 	return -1;
 }
 
-const char *plan_missing(Kind kind)
-{
-	return kinds[kind].missing;
-}
-
 const char *plan_suffix_of(Kind kind)
 {
-	return kinds[kind].name;
+	return kinds[kind];
 }
 
 /* --- files --------------------------------------------------------------- */
@@ -139,7 +127,7 @@ static void add_emitted(OutputPlan *plan)
 	bool beside = plan->build->output.n > 0;
 	for (int i = 0; i < plan->emit.n; i++) {
 		Kind kind = (Kind)plan->emit.at[i];
-		const char *suffix = kinds[kind].name;
+		const char *suffix = kinds[kind];
 		if (kind == KIND_MAIN)
 			add_mains(plan);
 		else if (beside)
@@ -169,20 +157,6 @@ int plan_usage(OutputPlan *plan)
 	return code;
 }
 
-static int check_missing(const OutputPlan *plan)
-{
-	int code = EXIT_DONE;
-	for (int i = 0; i < plan->outputs.n; i++) {
-		const Output *o = &plan->outputs.at[i];
-		if (!kinds[o->kind].missing)
-			continue;
-		say_error("cannot write %s: %s is missing from this tunec",
-		    o->path, kinds[o->kind].missing);
-		code = EXIT_FAILED;
-	}
-	return code;
-}
-
 int plan_outputs(OutputPlan *plan)
 {
 	bool stream = false;
@@ -190,5 +164,5 @@ int plan_outputs(OutputPlan *plan)
 	int code = add_asked(plan, &stream);
 	if (!code && !stream)
 		add_emitted(plan);
-	return code ? code : check_missing(plan);
+	return code;
 }

@@ -129,14 +129,6 @@ static Looked compile(Look *look, Arena *arena, const Lowered *l,
 	return status ? LOOK_FAILED : same ? LOOK_SAME : LOOK_SHOWN;
 }
 
-static const CudaUse *use_of(const CudaUseVec *uses, const LowLaunch *k)
-{
-	for (int i = 0; i < uses->n; i++)
-		if (!strcmp(uses->at[i].kernel, k->function->name))
-			return &uses->at[i];
-	return NULL;
-}
-
 static int64_t threads_of(const LowLaunch *k)
 {
 	return k->block[0] * k->block[1] * k->block[2];
@@ -200,7 +192,7 @@ static void print_candidate(Look *look, int rank, double seconds,
 			    seconds * 1e6);
 		out_text("  %13s", first);
 		print_launch(
-		    &look->t->target->machine, k, use_of(uses, k));
+		    &look->t->target->machine, k, cuda_use_of(uses, k->function->name));
 	}
 }
 
@@ -213,7 +205,8 @@ static void print_candidate_json(Look *look, Arena *arena, int rank,
 		json_array_append_new(launches,
 		    launch_json(&look->t->target->machine,
 			&l->launches.at[i],
-			use_of(uses, &l->launches.at[i])));
+			cuda_use_of(uses,
+			    l->launches.at[i].function->name)));
 	json_t *j = json_pack("{sssssssssisbsfsoso}", "op", p->op, "name",
 	    p->name, "case", p->case_name, "target", look->t->target->text,
 	    "rank", rank, "measured", false, "model_s", r->seconds, "launches",

@@ -38,7 +38,9 @@ typedef struct {
 } CudaUse;
 typedef VEC(CudaUse) CudaUseVec;
 
-/* ptxas.c: assembles it; the cubin is appended (NULL: not wanted).
+/* ptxas.c: of the kernel of that name; NULL. */
+const CudaUse *cuda_use_of(const CudaUseVec *uses, const char *kernel);
+/* Assembles it; the cubin is appended (NULL: not wanted).
  * STATUS_MISSING: there is no ptxas; STATUS_INPUT: it refuses, and says why. */
 Status ptxas_run(Arena *arena, const char *arch, const char *ptx, size_t size,
     Buf *cubin, CudaUseVec *uses, Error *error);

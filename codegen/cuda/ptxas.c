@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "codegen/cuda/cuda.h"
+#include "lib/folder.h"
 #include "lib/proc.h"
 
 enum { LIMIT_S = 120 };
@@ -136,19 +137,25 @@ Status ptxas_run(Arena *arena, const char *arch, const char *ptx, size_t size,
     Buf *cubin, CudaUseVec *uses, Error *error)
 {
 	const char *program = toolkit_program(arena, "ptxas");
-	const char *tmp = getenv("TMPDIR");
+	char folder[FOLDER_PATH];
 	if (!program)
 		return error_set(error, STATUS_MISSING,
 		    "ptxas is missing: it is not on the path, nor in "
 		    "$CUDA_HOME/bin; it comes with the CUDA toolkit, or with "
 		    "`pip install nvidia-cuda-nvcc`");
-	char *folder = arena_printf(
-	    arena, "%s/tunec-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(folder))
+	if (!folder_make(folder, sizeof folder, "tunec"))
 		return error_set(error, STATUS_IO, "cannot make %s: %s", folder,
 		    strerror(errno));
 	Status status = run_in(
 	    arena, program, folder, arch, ptx, size, cubin, uses, error);
 	rmdir(folder);
 	return status;
+}
+
+const CudaUse *cuda_use_of(const CudaUseVec *uses, const char *kernel)
+{
+	for (int i = 0; i < uses->n; i++)
+		if (!strcmp(uses->at[i].kernel, kernel))
+			return &uses->at[i];
+	return NULL;
 }

@@ -78,14 +78,6 @@ static void fail_sample(const Sample *s, const char *what, const char *detail)
 	    buf_text(&text));
 }
 
-static const CudaUse *use_of(const CudaUseVec *uses, const char *kernel)
-{
-	for (int i = 0; i < uses->n; i++)
-		if (!strcmp(uses->at[i].kernel, kernel))
-			return &uses->at[i];
-	return NULL;
-}
-
 static bool assemble(Sample *s, bool nvrtc, CudaUseVec *uses)
 {
 	Target target = *s->target;
@@ -102,7 +94,7 @@ static bool assemble(Sample *s, bool nvrtc, CudaUseVec *uses)
 	buf_free(&ptx);
 	for (int i = 0; have_ptxas && i < l->launches.n; i++) {
 		const LowLaunch *k = &l->launches.at[i];
-		const CudaUse *use = use_of(uses, k->function->name);
+		const CudaUse *use = cuda_use_of(uses, k->function->name);
 		if (!use)
 			fail_sample(s, "not there", k->function->name);
 		else if (use->shared_bytes != k->shared_bytes)
@@ -127,7 +119,7 @@ static void compare_registers(Sample *s, const CudaUseVec *uses)
 		if (i >= s->lowered->launches.n)
 			return;
 		const LowLaunch *k = &s->lowered->launches.at[i];
-		const CudaUse *use = use_of(uses, k->function->name);
+		const CudaUse *use = cuda_use_of(uses, k->function->name);
 		double ratio = use->registers / cost.registers;
 		s->tally->kernels++;
 		s->tally->spilled += use->spill_stores > 0;

@@ -4,14 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/folder.h"
 #include "tuner/device/device.h"
 
 void device_folder_make(char folder[DEVICE_FOLDER])
 {
-	const char *tmp = getenv("TMPDIR");
-	int n = snprintf(folder, DEVICE_FOLDER, "%s/tunec-device-XXXXXX",
-	    tmp && *tmp ? tmp : "/tmp");
-	if (n >= DEVICE_FOLDER || !mkdtemp(folder))
+	if (!folder_make(folder, DEVICE_FOLDER, "tunec-device"))
 		folder[0] = 0;
 }
 

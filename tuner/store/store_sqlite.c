@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/folder.h"
 #include "tuner/internal.h"
 
 enum {
@@ -308,18 +309,14 @@ static bool copy_once(const char *path, const char *folder)
 static Status open_copy(Store *store, Error *error)
 {
 	Sqlite *state = store->state;
-	const char *tmp = getenv("TMPDIR");
+	char folder[FOLDER_PATH];
 	Buf name = {0};
-	buf_printf(&name, "%s/tunec-store-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	state->copy = name.data;
-	if (!mkdtemp(name.data)) {
-		state->copy = NULL;
-		Status status = error_set(error, STATUS_IO,
-		    "%s: cannot make a folder for a copy of %s: %s", name.data,
+	if (!folder_make(folder, sizeof folder, "tunec-store"))
+		return error_set(error, STATUS_IO,
+		    "%s: cannot make a folder for a copy of %s: %s", folder,
 		    store->path, strerror(errno));
-		buf_free(&name);
-		return status;
-	}
+	buf_puts(&name, folder);
+	state->copy = name.data;
 	struct stat before[NBESIDE], after[NBESIDE];
 	bool good = false;
 	for (int i = 0; i < 20 && !good; i++)
