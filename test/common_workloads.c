@@ -73,3 +73,27 @@ Program *workload_load(Arena *arena, int number)
 	diag_free(&diag);
 	return programs.at[0];
 }
+
+void workload_check(int number, const char *target, Rng *rng, int quick,
+    int longer, bool plain, WorkloadCheck *check)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	Candidate c;
+	const char *tier = getenv("TIER");
+	int samples = tier && !strcmp(tier, "long") ? longer : quick;
+	Program *p = workload_load(arena, number);
+	const Target *t = target_parse(arena, target, &error);
+	void **data = lowercheck_data(arena, p, rng);
+	lowercheck_expect(p, data);
+	if (plain)
+		check(arena, p, NULL, t, data);
+	Space *space = space_new(arena, p, &t->machine, &error);
+	assert_non_null(space);
+	for (int i = 0; i < samples && space_sample(space, rng, &c); i++) {
+		Arena *scratch = arena_new();
+		check(scratch, p, space_trace(scratch, space, &c), t, data);
+		arena_free(scratch);
+	}
+	arena_free(arena);
+}

@@ -2,6 +2,7 @@
  * candidate and some others, computes what the operator says, with races checked,
  * and asks for no more than a GPU has.  A candidate's trace is found again, and
  * what the launches need fits what the plan says. */
+#include "test/common_draw.h"
 #include "test/common_lower.h"
 #include "test/common_program.h"
 #include "test/common_schedule.h"
@@ -17,21 +18,6 @@
 #include <cmocka.h>
 
 enum { QUICK = 12, LONG = 600, SAMPLES = 6 };
-
-typedef struct {
-	Arena *arena;
-	Rng rng;
-} Draw;
-
-static int between(Draw *d, int least, int most)
-{
-	return least + (int)rng_below(&d->rng, (uint64_t)(most - least + 1));
-}
-
-static const char *one_of(Draw *d, const char *const *words, int n)
-{
-	return words[between(d, 0, n - 1)];
-}
 
 static const char *const types[] = {"f32", "f32", "f16", "bf16", "f64", "i32"};
 

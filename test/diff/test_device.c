@@ -159,24 +159,9 @@ static void check(Arena *arena, const Program *p, const Trace *trace,
 
 static void check_workload(int number, int target)
 {
-	Arena *arena = arena_new();
-	Error error = {0};
-	Candidate c;
-	const char *tier = getenv("TIER");
-	int samples = tier && !strcmp(tier, "long") ? LONG : QUICK;
 	Rng rng = rng_stream(31, (uint64_t)number, (uint64_t)target);
-	Program *p = workload_load(arena, number);
-	const Target *t = target_parse(arena, targets[target], &error);
-	void **data = lowercheck_data(arena, p, &rng);
-	lowercheck_expect(p, data);
-	Space *space = space_new(arena, p, &t->machine, &error);
-	assert_non_null(space);
-	for (int i = 0; i < samples && space_sample(space, &rng, &c); i++) {
-		Arena *scratch = arena_new();
-		check(scratch, p, space_trace(scratch, space, &c), t, data);
-		arena_free(scratch);
-	}
-	arena_free(arena);
+	workload_check(
+	    number, targets[target], &rng, QUICK, LONG, false, check);
 }
 
 static void test_workloads(void **state)

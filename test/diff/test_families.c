@@ -2,6 +2,7 @@
  * of odd sizes: candidate 1 exists, and what it and others compute is what the
  * operator says, for machines with short, long and masked vectors.  Each form has
  * the steps that its rule writes in most of its trials. */
+#include "test/common_draw.h"
 #include "test/common_lower.h"
 #include "test/common_program.h"
 #include "test/common_schedule.h"
@@ -21,21 +22,6 @@ enum { QUICK = 60, LONG = 3000, SAMPLES = 3 };
 static const char *const targets[] = {"llvm -mcpu=skylake-avx512 -threads=1",
     "llvm -mcpu=haswell -threads=2", "llvm -mcpu=x86-64 -threads=1"};
 enum { TARGETS = sizeof targets / sizeof *targets };
-
-typedef struct {
-	Arena *arena;
-	Rng rng;
-} Draw;
-
-static int between(Draw *d, int least, int most)
-{
-	return least + (int)rng_below(&d->rng, (uint64_t)(most - least + 1));
-}
-
-static const char *one_of(Draw *d, const char *const *words, int n)
-{
-	return words[between(d, 0, n - 1)];
-}
 
 static const char *best(Draw *d)
 {

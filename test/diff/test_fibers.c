@@ -220,24 +220,9 @@ static void check_workload(int number)
 {
 	static const char *const targets[] = {
 	    "cuda -arch=sm_75", "cuda -arch=sm_80", "cuda -arch=sm_90a"};
-	Arena *arena = arena_new();
-	Error error = {0};
-	Candidate c;
-	const char *tier = getenv("TIER");
-	int samples = tier && !strcmp(tier, "long") ? LONG : QUICK;
 	Rng rng = rng_stream(77, (uint64_t)number, 0);
-	Program *p = workload_load(arena, number);
-	const Target *t = target_parse(arena, targets[number % 3], &error);
-	void **data = lowercheck_data(arena, p, &rng);
-	lowercheck_expect(p, data);
-	Space *space = space_new(arena, p, &t->machine, &error);
-	assert_non_null(space);
-	for (int i = 0; i < samples && space_sample(space, &rng, &c); i++) {
-		Arena *scratch = arena_new();
-		check(scratch, p, space_trace(scratch, space, &c), t, data);
-		arena_free(scratch);
-	}
-	arena_free(arena);
+	workload_check(
+	    number, targets[number % 3], &rng, QUICK, LONG, false, check);
 }
 
 static void test_workloads(void **state)
