@@ -80,13 +80,13 @@ static void set_occupancy(Launch *l, const Needs *n)
 	const Machine *m = l->machine;
 	LaunchCost *c = l->cost;
 	Occupancy o = occupancy(m, whole(n->threads),
-	    whole(min2(n->registers, n->most)), whole(n->shared_bytes));
+	    whole(min2(n->registers.given, n->registers.most)), whole(n->shared_bytes));
 	double processors = m->processors > 0 ? m->processors : 1;
 	c->grid = product_of(n->shape.grid);
 	c->threads = n->threads;
 	c->shared_bytes = n->shared_bytes;
-	c->registers = n->registers;
-	c->spilled = max2(0, n->registers - n->most);
+	c->registers = n->registers.given;
+	c->spilled = max2(0, n->registers.need - n->registers.most);
 	c->why = n->why ? n->why : o.why;
 	c->resident = c->why ? 0 : o.blocks;
 	if (!c->resident)

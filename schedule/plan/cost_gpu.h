@@ -22,13 +22,35 @@ Shape launch_shape(const PlanStage *stage, const int64_t *values);
 double extents_of(
     const PlanStage *stage, const int64_t *values, uint32_t loops);
 
+/* --- registers.c ------------------------------------------------------------- */
+
+/* Of a thread: in settled ones all that it needs, would take, can have, is given. */
+typedef struct {
+	double need, wish, most, given;
+	double sums;    /* that are made over loops of steps */
+	double passed;  /* from loops to loops */
+	bool exchanges; /* threads share out a sum: these loops stay apart */
+} Registers;
+
+/* What a stage has in a buffer in registers; what it loads. */
+void registers_hold(Registers *registers, const PlanStage *stage,
+    const PlanAccess *access, const int64_t *values, const Shape *shape);
+void registers_stage(Registers *registers, const PlanStage *stage,
+    const Machine *machine, const int64_t *values, const Shape *shape);
+/* Of a block with so many threads, after all its stages. */
+void registers_settle(Registers *registers, const Machine *machine,
+    double threads, double shared_bytes);
+/* That threads of so many blocks can have on one processor. */
+double registers_most(const Machine *machine, double threads, double blocks);
+
+/* --- launch.c, what stages need ------------------------------------------------ */
+
 /* What the stages of a launch need together. */
 typedef struct {
 	Shape shape;         /* in each direction that of the largest */
 	double threads;      /* of a block */
 	double shared_bytes;
-	double registers, most; /* of a thread, estimated; it can have */
-	double loaded;       /* of these, for what a body loads */
+	Registers registers;
 	int nbuffers, buffers[NEEDED_BUFFERS]; /* counted */
 	Refusal why;         /* it is too much; NULL */
 } Needs;

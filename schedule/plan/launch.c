@@ -7,10 +7,6 @@
 
 #include "schedule/plan/cost_gpu.h"
 
-/* Registers of a thread for addresses, loop variables and what is on its way; of
- * all that it loads for one body, no more are wanted at once. */
-enum { OWN_REGISTERS = 24, LOADS_KEPT = 32 };
-
 /* As lowering gives it (codegen/lower/lower_launch.c). */
 enum { BUFFER_ALIGN = 64, GRID_X_MOST = INT32_MAX, GRID_MOST = 65535,
 	BLOCK_MOST = 1024, BLOCK_Z_MOST = 64 };
@@ -115,57 +111,8 @@ static bool is_new(Needs *n, int buffer)
 	return true;
 }
 
-static uint32_t movers_of(const PlanAccess *a, const int64_t *values,
-    uint32_t loops)
-{
-	uint32_t moves = loops & a->movers, doubtful = loops & a->doubtful;
-	while (doubtful) {
-		int d = last_loop(&doubtful);
-		moves |= (uint32_t)access_moves(a, values, d) << d;
-	}
-	return moves;
-}
-
-static double words_of(const PlanAccess *a)
-{
-	return a->bytes > 4 ? a->bytes / 4.0 : 1;
-}
-
-/* A buffer in registers, of which each thread has its share, by loops of threads
- * inside of its place: of what the stage fills, the stage's own. */
-static double register_share(const PlanStage *s, const PlanAccess *a,
-    const int64_t *values, const Shape *shape)
-{
-	uint32_t inside = a->write ? ~0u << s->own : ~0u;
-	double held = 1;
-	for (int k = 0; k < a->ndim; k++)
-		held *= (double)values[a->held[k]];
-	held /= extents_of(
-	    s, values, movers_of(a, values, shape->threads & inside));
-	return max2(1, held) * words_of(a);
-}
-
-/* What a body loads before it computes: of a reduction a step, and the next. */
-static double registers_loaded(
-    const PlanStage *s, const int64_t *values, const Shape *shape)
-{
-	double sum = 0;
-	uint32_t steps = 0;
-	for (int d = 0; d < s->nloops; d++)
-		steps |= (uint32_t)s->loops[d].reduce << d;
-	double ahead = shape->code & steps ? 2 : 1;
-	for (int i = s->nwrites; i < s->naccesses; i++) {
-		const PlanAccess *a = &s->accesses[i];
-		uint32_t moves =
-		    movers_of(a, values, shape->code & ~steps);
-		if (a->scope != SCOPE_REG)
-			sum += extents_of(s, values, moves) * words_of(a) *
-			    ahead;
-	}
-	return min2(sum, LOADS_KEPT);
-}
-
-static void add_stage(Needs *n, const PlanStage *s, const int64_t *values)
+static void add_stage(Needs *n, const PlanStage *s, const Machine *m,
+    const int64_t *values)
 {
 	Shape shape = launch_shape(s, values);
 	for (int k = 0; k < DIRECTIONS; k++) {
@@ -182,9 +129,9 @@ static void add_stage(Needs *n, const PlanStage *s, const int64_t *values)
 			n->shared_bytes += ceil((double)values[a->elements] *
 			    a->bytes / BUFFER_ALIGN) * BUFFER_ALIGN;
 		if (a->scope == SCOPE_REG)
-			n->registers += register_share(s, a, values, &shape);
+			registers_hold(&n->registers, s, a, values, &shape);
 	}
-	n->loaded = max2(n->loaded, registers_loaded(s, values, &shape));
+	registers_stage(&n->registers, s, m, values, &shape);
 }
 
 /* Results of a reduction that each thread has. */
@@ -239,19 +186,6 @@ static double parts_bytes(const PlanStage *s, const Machine *m,
 	return bytes;
 }
 
-/* Registers that the threads of one block can have at most. */
-static double registers_most(const Machine *m, double threads)
-{
-	double most = m->thread_registers > 0 ? m->thread_registers : 1e9;
-	if (m->processor_registers <= 0 || m->warp <= 0)
-		return most;
-	double warps = ceil(threads / m->warp);
-	double parts = m->partitions > 0 ? m->partitions : 1;
-	double each = m->processor_registers / (ceil(warps / parts) * parts);
-	double unit = m->register_unit > 0 ? m->register_unit : m->warp;
-	return min2(most, floor(each / unit) * unit / m->warp);
-}
-
 static Refusal too_large(const Machine *m, const Needs *n)
 {
 	const Shape *s = &n->shape;
@@ -264,7 +198,7 @@ static Refusal too_large(const Machine *m, const Needs *n)
 		return "a block has too many threads";
 	if (m->block_shared && n->shared_bytes > (double)m->block_shared)
 		return "a block shares too many bytes";
-	if (n->registers > n->most * TOO_MANY)
+	if (n->registers.need > n->registers.most * TOO_MANY)
 		return "the registers of a block's threads do not fit";
 	return NULL;
 }
@@ -275,15 +209,14 @@ Needs launch_needs(const Plan *plan, const Machine *m, const int64_t *values,
 	Needs n = {.shape = {.grid = {1, 1, 1}, .block = {1, 1, 1}}};
 	for (int i = first; i < plan->nstages; i++)
 		if (plan->stages[i].launch == first)
-			add_stage(&n, &plan->stages[i], values);
+			add_stage(&n, &plan->stages[i], m, values);
 	for (int i = first; i < plan->nstages; i++)
 		if (plan->stages[i].launch == first)
 			n.shared_bytes +=
 			    parts_bytes(&plan->stages[i], m, values, &n);
 	const int64_t *block = n.shape.block;
 	n.threads = (double)block[0] * (double)block[1] * (double)block[2];
-	n.registers += OWN_REGISTERS + n.loaded;
-	n.most = registers_most(m, n.threads);
+	registers_settle(&n.registers, m, n.threads, n.shared_bytes);
 	n.why = too_large(m, &n);
 	return n;
 }

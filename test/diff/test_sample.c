@@ -180,6 +180,8 @@ static void test_sample(void **state)
 	print_message("# %d candidates, %d refused when lowered; of %d kernels "
 		"%d have registers as foreseen, %d spill\n",
 	    n, tally.refused, tally.kernels, tally.near, tally.spilled);
+	assert_true(tally.near * 2 >= tally.kernels);
+	assert_true(tally.spilled * 20 <= tally.kernels);
 }
 
 static int setup(void **state)
