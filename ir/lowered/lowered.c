@@ -186,7 +186,7 @@ bool low_op_has_buffer(LowOpcode op)
 
 bool low_op_is_warps(LowOpcode op)
 {
-	return op == LOW_WARP_XOR || op == LOW_MMA;
+	return op == LOW_WARP_XOR || op == LOW_MMA || op == LOW_LOAD_MATRIX;
 }
 
 const Intrinsic *low_fragment(const LowFunction *f, const LowNode *mma)

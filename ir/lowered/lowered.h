@@ -83,8 +83,9 @@ typedef struct {
 typedef struct LowNode LowNode;
 typedef VEC(LowNode *) LowBody;
 
-/* Threads of a block that have 32 consecutive numbers, x fastest, then y, z. */
-enum { LOW_WARP = 32 };
+/* Threads of a block that have 32 consecutive numbers, x fastest, then y, z; a
+ * row of a matrix that they load, in bytes. */
+enum { LOW_WARP = 32, LOW_MATRIX_ROW = 16 };
 
 typedef enum { LOWNODE_OP, LOWNODE_LOOP, LOWNODE_IF, LOWNODE_COMMENT } LowNodeKind;
 
@@ -99,7 +100,7 @@ struct LowNode {
 	int source;        /* COPY_ASYNC: the buffer that is copied from, */
 	LowAffine from;    /* from this element on */
 	int64_t i;      /* CONST, EXTRACT, INSERT, PREFETCH, COPY_ASYNC, WAIT,
-			 * WARP_XOR; SCATTER: how far the lanes of b are apart,
+			 * WARP_XOR, LOAD_MATRIX; SCATTER: how far the lanes of b are apart,
 			 * 0: not known */
 	double f;       /* CONST */
 	Op math;        /* MATH */

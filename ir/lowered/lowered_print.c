@@ -113,6 +113,11 @@ static void print_operands(Print *p, const LowNode *node)
 		print_args(p, node, 0, 1);
 		buf_printf(p->out, ", xor %lld", (long long)node->i);
 		break;
+	case LOW_LOAD_MATRIX:
+		print_element(p, node, -1);
+		if (node->i)
+			buf_puts(p->out, ", transposed");
+		break;
 	case LOW_LOAD:
 	case LOW_LOAD_MASKED:
 	case LOW_STORE:

@@ -191,6 +191,8 @@ static RunState execute(Runner *r, Scalar *frame, int *at)
 			*at = (int)(code - codes) + 1;
 			return RUN_BARRIER;
 		case CODE_EXCHANGE:
+			if (code->buffer >= 0 && !run_memory(r, code, frame))
+				return RUN_FAILED;
 			*at = (int)(code - codes) + 1;
 			return RUN_EXCHANGE;
 		case CODE_END:

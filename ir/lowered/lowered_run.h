@@ -24,7 +24,8 @@ typedef enum {
 	CODE_DIVIDE,    /* the same; b is checked first */
 	CODE_MEMORY,
 	CODE_BARRIER,
-	CODE_EXCHANGE,  /* between the threads of a warp */
+	CODE_EXCHANGE,  /* between the threads of a warp; of a buffer: of what
+			   each has loaded of it */
 	CODE_ASYNC,     /* begins a copy, ends a group, waits for some */
 	CODE_UNDEFINED, /* the next operation reads `temp` undefined */
 	CODE_LOOP,      /* enters the body or jumps to `target` */
@@ -68,7 +69,8 @@ struct Code {
 	int64_t extent;
 	Scalar constant;
 	int number;         /* EXTRACT, INSERT: lane; THREAD: direction;
-			       EXCHANGE: which bits of the thread's number;
+			       WARP_XOR: which bits of the thread's number;
+			       LOAD_MATRIX: is it transposed?
 			       COPY_ASYNC: elements; WAIT: groups */
 	const int *shuffle;
 	int sources;        /* lanes of a */

@@ -92,12 +92,12 @@ static CodeKind kind_of(const Compiler *c, const LowNode *node)
 	if (node->op == LOW_COPY_ASYNC || node->op == LOW_COMMIT ||
 	    node->op == LOW_WAIT)
 		return CODE_ASYNC;
+	if (low_op_is_warps(node->op))
+		return CODE_EXCHANGE;
 	if (low_op_has_buffer(node->op))
 		return CODE_MEMORY;
 	if (node->op == LOW_BARRIER)
 		return CODE_BARRIER;
-	if (low_op_is_warps(node->op))
-		return CODE_EXCHANGE;
 	return node->dst >= 0 && c->f->temps.at[node->dst].range.known
 	    ? CODE_INDEX : CODE_OP;
 }
@@ -133,6 +133,11 @@ static void compile_op(Compiler *c, const LowNode *node)
 	if (low_op_has_buffer(node->op)) {
 		code.buffer = node->buffer;
 		code.at = read_affine(c, &node->address);
+	}
+	if (node->op == LOW_LOAD_MATRIX) { /* the row that the thread loads */
+		code.a = c->out->slots;
+		code.sources = LOW_MATRIX_ROW / dtype_bytes(code.type);
+		c->out->slots += code.sources;
 	}
 	if (node->op == LOW_COPY_ASYNC) {
 		code.source = node->source;

@@ -71,10 +71,12 @@ static bool load(Runner *r, const Code *code, Scalar *frame)
 	Access x = access_of(code, frame);
 	int64_t n = r->function->f->buffers.at[code->buffer].elements;
 	const char *base = r->base[code->buffer];
-	for (int l = 0; l < code->lanes; l++) {
+	bool row = code->op == LOW_LOAD_MATRIX; /* which is given out later */
+	Scalar *to = frame + (row ? code->a : code->d);
+	for (int l = 0; l < (row ? code->sources : code->lanes); l++) {
 		int64_t at = x.first + (x.index ? x.index[l].i : l);
 		if (x.mask && !x.mask[l].i) {
-			frame[code->d + l] = (Scalar){0};
+			to[l] = (Scalar){0};
 			watch_access(r, code, -1, false);
 			continue;
 		}
@@ -86,7 +88,7 @@ static bool load(Runner *r, const Code *code, Scalar *frame)
 		if (!race_read(r, code->buffer, at))
 			return run_raced(
 			    r, code, frame, "wrote", code->buffer, at);
-		frame[code->d + l] = run_element(code->type, base, at);
+		to[l] = run_element(code->type, base, at);
 		watch_access(r, code, at, false);
 		r->out->loads++;
 	}

@@ -10,6 +10,22 @@ static void exclusive_or(const Code *code, Scalar *const *frames)
 		frames[i][code->d] = values[i ^ code->number];
 }
 
+/* Thread i has of each matrix the elements of word i mod 4 of row i div 4; where
+ * it is transposed, in their place those of column i div 4 in two rows from
+ * 2*(i mod 4) on. */
+static void give_rows(const Code *code, Scalar *const *frames)
+{
+	int word = 4 / dtype_bytes(code->type);
+	for (int i = 0; i < LOW_WARP; i++)
+		for (int l = 0; l < code->lanes; l++) {
+			int first = 8 * (l / word), g = i / 4;
+			int k = word * (i % 4) + l % word;
+			const Scalar *row =
+			    frames[first + (code->number ? k : g)] + code->a;
+			frames[i][code->d + l] = row[code->number ? g : k];
+		}
+}
+
 enum { MOST_ROWS = 16, MOST_COLUMNS = 8, MOST_TERMS = 32 };
 
 typedef struct {
@@ -57,9 +73,8 @@ static void mma(const Code *code, Scalar *const *frames)
 
 void code_choose_exchange(Code *code, const LowFunction *f, const LowNode *node)
 {
-	code->exchange = exclusive_or;
-	if (node->op != LOW_MMA)
-		return;
-	code->exchange = mma;
-	code->fragment = low_fragment(f, node);
+	code->exchange = node->op == LOW_MMA ? mma
+	    : node->op == LOW_LOAD_MATRIX    ? give_rows : exclusive_or;
+	if (node->op == LOW_MMA)
+		code->fragment = low_fragment(f, node);
 }

@@ -476,6 +476,22 @@ static bool check_warp_xor(Verify *v, const LowNode *n)
 	return true;
 }
 
+static bool check_load_matrix(Verify *v, const LowNode *n)
+{
+	const LowBuffer *b = &v->f->buffers.at[n->buffer];
+	int each = dtype_bytes(b->type);
+	int bytes = v->f->temps.at[n->dst].lanes * each;
+	REQUIRE(v, b->kind == LOWBUF_SHARED, "LOAD_MATRIX: of %s", b->name);
+	REQUIRE(v, bytes == 4 || bytes == 8 || bytes == 16,
+	    "LOAD_MATRIX: %d bytes of a thread", bytes);
+	REQUIRE(v, n->i == 0 || (n->i == 1 && each == 2),
+	    "LOAD_MATRIX: %s is not transposed", dtype_name(b->type));
+	REQUIRE(v, low_affine_align(&n->address, b->type, b->align) %
+		LOW_MATRIX_ROW == 0,
+	    "LOAD_MATRIX: %s is not aligned", b->name);
+	return true;
+}
+
 static bool check_mma(Verify *v, const LowNode *n)
 {
 	const LowTemp *temps = v->f->temps.at, *d = &temps[n->dst];
@@ -533,6 +549,7 @@ static bool check_extras(Verify *v, const LowNode *n)
 		REQUIRE(v, n->op == LOW_COMMIT || n->i >= 0, "WAIT of %lld",
 		    (long long)n->i);
 		return true;
+	case LOW_LOAD_MATRIX: return check_load_matrix(v, n);
 	case LOW_MMA: return check_mma(v, n);
 	case LOW_DOT: return check_dot(v, n);
 	default: return true;

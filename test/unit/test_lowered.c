@@ -227,6 +227,51 @@ static void verify(void **state)
 	arena_free(q.arena);
 }
 
+/* One that a warp loads of 64 elements. */
+static void matrix(DType type, LowBufferKind kind, int lanes, int64_t first,
+    int transposed, const char *reason)
+{
+	Square q;
+	char why[256];
+	square_new(&q);
+	vec_push(q.arena, &q.f.buffers,
+	    (LowBuffer){.name = "s",
+		.type = type,
+		.elements = 64,
+		.kind = kind,
+		.align = 16});
+	LowNode *loop = loop_node(q.arena, &q.f.body, LOOP_THREAD_X,
+	    low_temp(q.arena, &q.f, DT_INDEX, 1, "t"), 32);
+	LowNode *n = low_op(q.arena, &loop->body, LOW_LOAD_MATRIX,
+	    low_temp(q.arena, &q.f, type, lanes, "m"), -1, -1, -1);
+	n->buffer = 2;
+	n->i = transposed;
+	n->address.constant = first;
+	if (reason) {
+		refused(&q, reason);
+		return;
+	}
+	if (!low_function_verify(&q.f, why, sizeof why))
+		fail_msg("%s", why);
+	arena_free(q.arena);
+}
+
+static void matrices(void **state)
+{
+	(void)state;
+	matrix(DT_F16, LOWBUF_SHARED, 8, 8, 1, NULL);
+	matrix(DT_I8, LOWBUF_SHARED, 8, 16, 0, NULL);
+	matrix(DT_F16, LOWBUF_LOCAL, 8, 8, 0, "LOAD_MATRIX: of s");
+	matrix(DT_F16, LOWBUF_SHARED, 1, 8, 0,
+	    "LOAD_MATRIX: 2 bytes of a thread");
+	matrix(DT_F16, LOWBUF_SHARED, 16, 8, 0,
+	    "LOAD_MATRIX: 32 bytes of a thread");
+	matrix(DT_I8, LOWBUF_SHARED, 8, 16, 1,
+	    "LOAD_MATRIX: i8 is not transposed");
+	matrix(DT_F16, LOWBUF_SHARED, 8, 4, 0,
+	    "LOAD_MATRIX: s is not aligned");
+}
+
 static int operate(Square *q, LowOpcode op, int a, int b)
 {
 	int t = low_temp(q->arena, &q->f, DT_INDEX, 1, "t");
@@ -312,6 +357,7 @@ int main(void)
 	    cmocka_unit_test(print),
 	    cmocka_unit_test(captures),
 	    cmocka_unit_test(verify),
+	    cmocka_unit_test(matrices),
 	    cmocka_unit_test(ranges),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "ir/scalar.h"
 #include "test/common_lowered.h"
 
 static Arena *arena;
@@ -464,6 +465,63 @@ static void test_exchange(void **state)
 	    "WARP_XOR: thread 32 is in a warp of 8 threads");
 }
 
+/* s[8*t + i] = 8*t + i, by thread t, which then has the address of row t + first. */
+static LowFunction *matrices(
+    int lanes, bool transposed, bool barrier, int64_t first)
+{
+	LowFunction *f = lowtest_function(arena, "f");
+	lowtest_buffer(arena, f, "out", DT_BF16, 32 * lanes, true);
+	vec_push(arena, &f->buffers,
+	    (LowBuffer){.name = "s",
+		.type = DT_BF16,
+		.elements = 32 * 8,
+		.kind = LOWBUF_SHARED,
+		.align = 16,
+		.written = true});
+	LowNode *bx = lowtest_loop(arena, f, &f->body, LOOP_BLOCK_X, 1, "bx");
+	LowNode *tx =
+	    lowtest_loop(arena, f, &bx->body, LOOP_THREAD_X, 32, "tx");
+	LowBody *body = &tx->body;
+	int eight = new_temp(f, DT_INDEX, 1), row = new_temp(f, DT_INDEX, 1);
+	int lane = new_temp(f, DT_INDEX, 8), d = new_temp(f, DT_BF16, lanes);
+	int numbers = new_temp(f, DT_BF16, 8);
+	low_op(arena, body, LOW_CONST, eight, -1, -1, -1)->i = 8;
+	low_op(arena, body, LOW_MUL, row, tx->var, eight, -1);
+	low_op(arena, body, LOW_IOTA, lane, row, -1, -1);
+	low_op(arena, body, LOW_CONVERT, numbers, lane, -1, -1);
+	memory(body, LOW_STORE, -1, numbers, 1, lowtest_at(arena, row, 1, 0));
+	if (barrier)
+		low_op(arena, body, LOW_BARRIER, -1, -1, -1, -1);
+	memory(body, LOW_LOAD_MATRIX, d, -1, 1,
+	    lowtest_at(arena, tx->var, 8, 8 * first))->i = transposed;
+	memory(body, LOW_STORE, -1, d, 0, lowtest_at(arena, tx->var, lanes, 0));
+	return f;
+}
+
+static void test_matrices(void **state)
+{
+	uint16_t out[32 * 8];
+	void *args[] = {out};
+	LowRun run = {.check_races = true};
+	(void)state;
+	for (int lanes = 2; lanes <= 8; lanes *= 2)
+		for (int transposed = 0; transposed < 2; transposed++) {
+			runs(matrices(lanes, transposed, true, 0), args, &run);
+			assert_int_equal(run.op_count[LOW_LOAD_MATRIX], 32);
+			for (int i = 0; i < 32 * lanes; i++) {
+				int t = i / lanes, l = i % lanes, g = t / 4;
+				int k = 2 * (t % 4) + l % 2, first = l / 2 * 8;
+				int row = first + (transposed ? k : g);
+				assert_true(scalar_load(DT_BF16, out, i).f ==
+				    (float)(8 * row + (transposed ? g : k)));
+			}
+		}
+	fails(matrices(8, false, true, 1), args, run,
+	    "LOAD_MATRIX: lane 0 is s[256] of 256 elements");
+	fails(matrices(8, false, false, 1), args, run,
+	    "a race: s[8], which another iteration read");
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -492,6 +550,7 @@ int main(void)
 	    cmocka_unit_test(test_missing_barrier),
 	    cmocka_unit_test(test_range),
 	    cmocka_unit_test(test_exchange),
+	    cmocka_unit_test(test_matrices),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
