@@ -3,6 +3,7 @@
  *     emit_device.c          kernels, loops, buffers, the file
  *     emit_device_op.c       one operation: a statement for each part
  *     emit_device_memory.c   loads and stores
+ *     emit_device_fragment.c products of a GPU's warp
  *     emit_device_live.c     what need not be there
  *     emit_device_convert.c  conversions
  *     emit_device_type.c     types, literals, helpers
@@ -109,6 +110,10 @@ bool device_is_dead(const EmitDevice *e, const LowNode *n);
 /* emit_device_memory.c: loads and stores; false: not one of these. */
 bool device_memory(EmitDevice *e, const LowNode *n);
 void device_copies(EmitDevice *e, const LowNode *n); /* their groups */
+
+/* emit_device_fragment.c */
+void device_mma(EmitDevice *e, const LowNode *n);
+void device_load_matrix(EmitDevice *e, const LowNode *n);
 
 /* emit_device.c */
 /* "float x" where this assignment declares x, else "x". */

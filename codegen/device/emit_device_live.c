@@ -27,8 +27,8 @@ static void read_affine(Live *l, const LowAffine *a)
 
 bool device_is_dead(const EmitDevice *e, const LowNode *n)
 {
-	return n->dst >= 0 && !low_op_writes(n->op) && n->op != LOW_WARP_XOR &&
-	    n->op != LOW_MMA && !e->live[n->dst];
+	return n->dst >= 0 && !low_op_writes(n->op) &&
+	    !low_op_is_warps(n->op) && !e->live[n->dst];
 }
 
 static void live_body(Live *l, const LowBody *body);

@@ -479,73 +479,6 @@ static const char *text_warp_xor(EmitDevice *e, const LowNode *n, int part)
 	    (long long)n->i);
 }
 
-/* --- products of a warp ------------------------------------------------------ */
-
-static const char *text_sums(EmitDevice *e, const LowNode *n, int part)
-{
-	return arg(e, n, 2, part);
-}
-
-/* So many lanes of an operand as a word of 32 bits. */
-static const char *word_of(EmitDevice *e, int temp, int first, int lanes)
-{
-	const char *type = lanes == 4 ? "unsigned char" : "unsigned short";
-	const char *all = "";
-	for (int i = 0; i < lanes; i++)
-		all = device_text(e, "%s%s(unsigned)(%s)%s << %d", all,
-		    i ? " | " : "", type, device_lane(e, temp, first + i),
-		    32 / lanes * i);
-	return all;
-}
-
-static const char *ptx_name(DType type)
-{
-	switch (type) {
-	case DT_F16: return "f16";
-	case DT_BF16: return "bf16";
-	case DT_I8: return "s8";
-	case DT_I32: return "s32";
-	default: assert(type == DT_F32); return "f32";
-	}
-}
-
-static const char *numbers(EmitDevice *e, int first, int n)
-{
-	const char *all = "{";
-	for (int i = 0; i < n; i++)
-		all = device_text(
-		    e, "%s%s%%%d", all, i ? ", " : "", first + i);
-	return device_text(e, "%s}", all);
-}
-
-/* Of CUDA C alone: d = c, then d is added to. */
-static void op_mma(EmitDevice *e, const LowNode *n)
-{
-	const Intrinsic *in = low_fragment(e->c.f, n);
-	int word = fragment_word(in);
-	int na = fragment_lanes(in, false) / word;
-	int nb = fragment_lanes(in, true) / word;
-	assert(e->dialect->name == DIALECT_CUDA);
-	each_part(e, n, text_sums);
-	emit_c_line(&e->c,
-	    "asm volatile(\"mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s "
-	    "%s, %s, %s, %s;\"", in->rows, in->columns, in->terms,
-	    ptx_name(in->sum), ptx_name(in->a), ptx_name(in->b),
-	    ptx_name(in->sum), numbers(e, 0, FRAGMENT_SUMS),
-	    numbers(e, FRAGMENT_SUMS, na), numbers(e, FRAGMENT_SUMS + na, nb),
-	    numbers(e, 0, FRAGMENT_SUMS));
-	for (int v = 0; v < FRAGMENT_SUMS; v++)
-		emit_c_line(&e->c, "    %s \"+%s\"(%s)", v ? "," : ":",
-		    in->sum == DT_F32 ? "f" : "r", device_lane(e, n->dst, v));
-	for (int i = 0; i < na; i++)
-		emit_c_line(&e->c, "    %s \"r\"(%s)", i ? "," : ":",
-		    word_of(e, n->arg[0], i * word, word));
-	for (int i = 0; i < nb; i++)
-		emit_c_line(&e->c, "    , \"r\"(%s)%s",
-		    word_of(e, n->arg[1], i * word, word),
-		    i == nb - 1 ? ");" : "");
-}
-
 /* --- the table ---------------------------------------------------------------- */
 
 static PartText *text_of(LowOpcode op)
@@ -601,7 +534,8 @@ void device_op(EmitDevice *e, const LowNode *n)
 		return;
 	switch (n->op) {
 	case LOW_PREFETCH: return; /* a hint */
-	case LOW_MMA: op_mma(e, n); return;
+	case LOW_MMA: device_mma(e, n); return;
+	case LOW_LOAD_MATRIX: device_load_matrix(e, n); return;
 	case LOW_COMMIT:
 	case LOW_WAIT: device_copies(e, n); return;
 	case LOW_BARRIER:

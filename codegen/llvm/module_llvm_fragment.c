@@ -1,5 +1,5 @@
-/* MMA: inline assembly, which has one form for all types where LLVM's intrinsics
- * have several. */
+/* Fragments of matrices in a warp's registers.  MMA is inline assembly, which has
+ * one form for all types where LLVM's intrinsics have several; LOAD_MATRIX has one. */
 #include "codegen/llvm/module_llvm.h"
 #include "ir/intrinsic.h"
 
@@ -82,4 +82,27 @@ V llvm_mma(LlvmFunction *f, const LowNode *node, V *args)
 	buf_free(&text);
 	buf_free(&constraints);
 	return d;
+}
+
+V llvm_load_matrix(LlvmFunction *f, const LowNode *node)
+{
+	LlvmGen *gen = f->gen;
+	const LowTemp *d = &f->low->temps.at[node->dst];
+	int n = d->lanes * dtype_bytes(d->type) / 4;
+	LLVMTypeRef word = llvm_int_type(gen, 32, 1);
+	V from = llvm_address(f, node), all = LLVMGetPoison(
+	    LLVMVectorType(word, (unsigned)n));
+	LLVMTypeRef pointer = LLVMTypeOf(from);
+	char name[80];
+	snprintf(name, sizeof name,
+	    "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x%d%s.b16", n,
+	    node->i ? ".trans" : "");
+	V words = llvm_intrinsic(gen, name, &pointer, 1, &from, 1);
+	for (int i = 0; i < n; i++)
+		all = LLVMBuildInsertElement(gen->builder, all, n == 1 ? words
+			: LLVMBuildExtractValue(
+			      gen->builder, words, (unsigned)i, ""),
+		    llvm_int(gen, 32, i, 1), "");
+	return LLVMBuildBitCast(
+	    gen->builder, all, llvm_type(gen, d->type, d->lanes), "");
 }

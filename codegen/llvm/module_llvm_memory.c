@@ -361,6 +361,9 @@ void llvm_memory_emit(LlvmFunction *f, const LowNode *node)
 	case LOW_LOAD:
 		llvm_temp_write(f, node->dst, load(f, node, type, lanes));
 		break;
+	case LOW_LOAD_MATRIX:
+		llvm_temp_write(f, node->dst, llvm_load_matrix(f, node));
+		break;
 	case LOW_LOAD_MASKED:
 	case LOW_GATHER:
 		llvm_temp_write(

@@ -15,6 +15,12 @@
  * rows, each of their dimensions with a row or column or the step alone, steps and
  * columns in equal distances.
  *
+ * What lies in shared memory as rows of 16 bytes, aligned to that, is loaded by
+ * LOAD_MATRIX: a thread loads a row of some matrix and gets words of others.
+ * Rows are of steps, or where these do not lie side by side of rows or columns,
+ * then transposed.  What an instruction has room for beside this fragment's it
+ * loads of its neighbours', which find it loaded.
+ *
  * All of it must count, in all 32 threads of the warp; else nothing is emitted
  * here and the loops are repeated. */
 #include "codegen/lower/lower_internal.h"
@@ -155,6 +161,8 @@ static bool distance(const Unit *u, Index a, Index b, int64_t *apart)
 /* How an operand lies: its element at row (or column) and step 0, and how far
  * others are from it. */
 typedef struct {
+	const Expr *read;
+	bool columns;      /* it is b */
 	int buffer;
 	Index first;
 	int64_t own[2];    /* of a: to row 8 of the fragment */
@@ -182,7 +190,7 @@ static bool find_steps(const Unit *u, const Expr *read, Operand *o)
 
 static bool find_rows(const Unit *u, const Expr *read, Operand *o)
 {
-	*o = (Operand){.buffer = read->id};
+	*o = (Operand){.read = read, .buffer = read->id};
 	o->first = address_at(u, read, u->row, 0, 0);
 	return moves_apart(u, read, u->row, u->column) &&
 	    distance(u, o->first, address_at(u, read, u->row, 1, 0),
@@ -195,7 +203,7 @@ static bool find_columns(const Unit *u, const Expr *read, Operand *o)
 {
 	Lower *l = u->l;
 	bool equal = moves_apart(u, read, u->column, u->row);
-	*o = (Operand){.buffer = read->id};
+	*o = (Operand){.read = read, .columns = true, .buffer = read->id};
 	Binding was = bind(l, u->x, (Binding){true, index_const(0)});
 	o->first = address_at(u, read, u->column, 0, 0);
 	equal = equal && find_steps(u, read, o);
@@ -209,6 +217,204 @@ static bool find_columns(const Unit *u, const Expr *read, Operand *o)
 	}
 	bind(l, u->x, was);
 	return equal;
+}
+
+/* --- rows of 16 bytes ------------------------------------------------------------ */
+
+/* Of a fragment, and what is loaded with it: eight rows of 16 bytes each are a
+ * matrix; which one is a number of two binary digits at most. */
+typedef struct {
+	Index first;      /* row 0 of matrix 0 */
+	int64_t row;      /* from a row to the next */
+	int64_t digit[2]; /* from a matrix to that with this digit */
+	int digits, own;  /* of all, of the fragment's */
+	bool transposed;
+	int number;       /* of its matrices, shifted by `own` */
+} Matrices;
+
+static int64_t bytes_of(const Unit *u, int64_t elements)
+{
+	return elements * dtype_bytes(u->in->a);
+}
+
+static bool is_row(const Unit *u, int64_t elements)
+{
+	return bytes_of(u, elements) % LOW_MATRIX_ROW == 0;
+}
+
+/* From a row (column) of eight to the next, equal for all; and where they
+ * begin. */
+static bool find_row(const Unit *u, const Operand *o, Index *first, int64_t *row)
+{
+	Lower *l = u->l;
+	bool equal = true;
+	*first = o->first;
+	*row = o->column;
+	if (o->columns)
+		return true;
+	Binding was = bind(l, u->y, (Binding){true, index_const(0)});
+	*first = address_at(u, o->read, u->row, 0, 0);
+	for (int g = 1; g < GROUPS && equal; g++) {
+		int64_t apart;
+		bind(l, u->y, (Binding){true, index_const(g)});
+		equal = distance(u, *first,
+		    address_at(u, o->read, u->row, 0, 0), &apart);
+		*row = g == 1 ? apart : *row;
+		equal = equal && apart == g * *row;
+	}
+	bind(l, u->y, was);
+	return equal;
+}
+
+/* Are the steps of each matrix equally far apart? */
+static bool steps_apart(const Unit *u, const Operand *o, int64_t apart)
+{
+	int n = LOW_MATRIX_ROW / dtype_bytes(u->in->a);
+	for (int k = 0; k < u->in->terms; k++)
+		if (o->steps[k] != o->steps[k / n * n] + k % n * apart)
+			return false;
+	return true;
+}
+
+static bool find_matrices(const Unit *u, const Operand *o, Matrices *m)
+{
+	int word = fragment_word(u->in), n = MEMBERS * word;
+	int64_t own;
+	*m = (Matrices){0};
+	if (!find_row(u, o, &m->first, &own))
+		return false;
+	m->transposed = !steps_apart(u, o, 1);
+	m->row = m->transposed ? o->steps[1] : own;
+	if (m->transposed &&
+	    (word != 2 || own != 1 || !steps_apart(u, o, m->row)))
+		return false;
+	if (!o->columns)
+		m->digit[m->digits++] = o->own[1];
+	if (u->in->terms > n)
+		m->digit[m->digits++] = o->steps[n];
+	m->own = m->digits;
+	return is_row(u, m->row) && is_row(u, m->digit[0]) &&
+	    is_row(u, m->digit[1]);
+}
+
+/* The number of an iteration that is repeated as code; -1: it is not. */
+static int64_t iteration_of(const Unit *u, int loop)
+{
+	const Binding *b = &u->l->vars[loop];
+	int64_t value;
+	return b->bound && index_is_const(b->value, &value) ? value : -1;
+}
+
+/* Of the iterations of a loop from a multiple of `n` on, all of which count. */
+static bool all_lie_apart(const Unit *u, const Operand *o, int loop,
+    int64_t n, int64_t apart)
+{
+	Lower *l = u->l;
+	int64_t now = iteration_of(u, loop), from = now - now % n;
+	Binding was = l->vars[loop];
+	bool right = true;
+	Index first = {0};
+	for (int64_t i = 0; i < n && right; i++) {
+		int64_t found = 0;
+		bind(l, loop, (Binding){true, index_const(from + i)});
+		Index at = address_at(u, o->read, u->step, 0, 0);
+		if (i == 0)
+			first = at;
+		right = all_counts(u) && distance(u, first, at, &found) &&
+		    found == i * apart;
+	}
+	bind(l, loop, was);
+	return right;
+}
+
+/* Fragments of the loop's next iterations as well, as far as digits are left. */
+static void add_neighbours(
+    const Unit *u, const Operand *o, int loop, Matrices *m)
+{
+	Lower *l = u->l;
+	int64_t now = iteration_of(u, loop), apart, n = 1;
+	Index here = address_at(u, o->read, u->step, 0, 0);
+	Binding was = bind(l, loop,
+	    (Binding){true, index_const(now % 2 ? now - 1 : now + 1)});
+	bool known = distance(
+	    u, here, address_at(u, o->read, u->step, 0, 0), &apart);
+	bind(l, loop, was);
+	apart = now % 2 ? -apart : apart;
+	if (!known || !apart || !is_row(u, apart))
+		return;
+	while (m->digits < 2 && loop_extent(l, loop) % (2 * n) == 0 &&
+	    all_lie_apart(u, o, loop, 2 * n, apart)) {
+		m->digit[m->digits++] = n * apart;
+		n *= 2;
+	}
+	m->number = (int)(now % n);
+	m->first.form.constant -= m->number * apart;
+}
+
+/* Loops around the fragment's that are repeated as code, and move the operand. */
+static void find_neighbours(const Unit *u, const Operand *o, Matrices *m)
+{
+	const Nest *nest = u->l->nest;
+	const Stage *s = &nest->stages.at[u->stage];
+	int pos = nest_loop_position(nest, s->tensor_loop);
+	while (m->digits < 2 && m->digits == m->own && --pos >= 0 &&
+	    iteration_of(u, s->loops[pos]) >= 0)
+		if (loop_extent(u->l, s->loops[pos]) % 2 == 0)
+			add_neighbours(u, o, s->loops[pos], m);
+}
+
+/* Thread i has the address of row i % 8 of matrix i / 8. */
+static Index row_address(const Unit *u, const Matrices *m)
+{
+	Lower *l = u->l;
+	Index y = l->vars[u->y].value, at = m->first;
+	at = index_add(l, at, l->vars[u->x].value, m->row);
+	at = index_add(l, at, index_mod(l, y, 2), MEMBERS * m->row);
+	if (m->digits > 0)
+		at = index_add(l, at,
+		    index_mod(l, index_floordiv(l, y, 2), 2), m->digit[0]);
+	if (m->digits > 1)
+		at = index_add(l, at, index_floordiv(l, y, 4), m->digit[1]);
+	return at;
+}
+
+static int part_of(const Unit *u, int all, int first, int lanes)
+{
+	int *order = NEW_N(u->l->arena, int, lanes);
+	for (int i = 0; i < lanes; i++)
+		order[i] = first + i;
+	Key key = {.op = LOW_SHUFFLE,
+	    .type = u->in->a,
+	    .lanes = lanes,
+	    .arg = {all, -1, -1},
+	    .shuffle = order};
+	return emit_pure(u->l, &key, "fragment");
+}
+
+/* -1: the operand does not lie so. */
+static int by_rows(const Unit *u, const Operand *o)
+{
+	Lower *l = u->l;
+	const NestBuffer *b = &l->nest->buffers.at[o->buffer];
+	const LowBuffer *low = &l->f->buffers.at[l->low_buffer[o->buffer]];
+	int word = fragment_word(u->in);
+	Matrices m;
+	if (b->scope != SCOPE_SHARED || !find_matrices(u, o, &m))
+		return -1;
+	find_neighbours(u, o, &m);
+	LowAffine at = index_address(l, row_address(u, &m));
+	if (low_affine_align(&at, b->type, low->align) % LOW_MATRIX_ROW)
+		return -1;
+	Key key = {.op = LOW_LOAD_MATRIX,
+	    .type = b->type,
+	    .lanes = word << m.digits,
+	    .arg = {-1, -1, -1},
+	    .i = m.transposed,
+	    .buffer = o->buffer,
+	    .address = at};
+	int all = emit_load(l, &key, b->name), lanes = word << m.own;
+	return m.digits == m.own
+	    ? all : part_of(u, all, m.number * lanes, lanes);
 }
 
 /* --- operands ------------------------------------------------------------------ */
@@ -264,9 +470,11 @@ static Index moved(const Unit *u, Index at, int thread, int64_t by)
 static int rows_of(const Unit *u, const Operand *o)
 {
 	int words[8], word = fragment_word(u->in);
-	int n = fragment_lanes(u->in, false) / word;
+	int n = fragment_lanes(u->in, false) / word, all = by_rows(u, o);
 	Index at = moved(u, o->first, u->x, o->member);
 	assert(n <= 8);
+	if (all >= 0)
+		return all;
 	for (int i = 0; i < n; i++) {
 		Index row = at;
 		row.form.constant += o->own[i % 2];
@@ -278,10 +486,12 @@ static int rows_of(const Unit *u, const Operand *o)
 static int columns_of(const Unit *u, const Operand *o)
 {
 	int words[4], word = fragment_word(u->in);
-	int n = fragment_lanes(u->in, true) / word;
+	int n = fragment_lanes(u->in, true) / word, all = by_rows(u, o);
 	Index at = moved(u, o->first, u->x, o->member);
 	at = moved(u, at, u->y, o->column);
 	assert(n <= 4);
+	if (all >= 0)
+		return all;
 	for (int i = 0; i < n; i++)
 		words[i] = word_of(u, o, at, i * MEMBERS * word);
 	return joined(u, u->in->b, words, n, word);
