@@ -387,11 +387,15 @@ static double loading_cycles(const Machine *m, const PlanAccess *a,
 static void add_access(Launch *l, Part *p, Globals *g, const PlanAccess *a,
     uint32_t steps, double *instructions)
 {
-	int width = width_of(l, p, a);
+	double turns = 0;
+	int rows = is_fragment(l->machine, p->now.stage)
+	    ? matrix_width(&p->now, a, p->shape.code, &turns) : 0;
+	int width = rows ? rows : width_of(l, p, a);
 	int sector = l->machine->sector_bytes > 0
 	    ? l->machine->sector_bytes : 32;
 	double times = times_made(l, p, a, steps, width);
-	Touch t = warp_touch(&p->now, a, &p->lanes, width);
+	Touch t = rows ? (Touch){.turns = turns}
+		       : warp_touch(&p->now, a, &p->lanes, width);
 	LaunchCost *c = l->cost;
 	*instructions += times;
 	c->loading += p->warps * times * loading_cycles(l->machine, a, &t);

@@ -1,6 +1,6 @@
 /* What the files share that cost a GPU's launches: launch.c says which stages run
- * in which, warp.c what threads touch that run together, region.c what many do,
- * cost_gpu.c adds it up. */
+ * in which, warp.c what threads touch that run together, cost_fragment.c what those
+ * of a warp's product do, region.c what many do, cost_gpu.c adds it up. */
 #ifndef SCHEDULE_COST_GPU_H
 #define SCHEDULE_COST_GPU_H
 
@@ -78,6 +78,14 @@ typedef struct {
 } Touch;
 Touch warp_touch(
     const StageNow *now, const PlanAccess *access, const Lanes *lanes, int width);
+
+/* --- cost_fragment.c ------------------------------------------------------------ */
+
+/* Bytes of a thread that one instruction loads of a fragment's operand, and the
+ * turns it takes; `code`: loops that are repeated in a body.  0: it is loaded as
+ * anything else. */
+int matrix_width(const StageNow *now, const PlanAccess *access, uint32_t code,
+    double *turns);
 
 /* --- region.c ---------------------------------------------------------------- */
 

@@ -1,0 +1,80 @@
+/* How a warp loads the operands of its products from shared memory: by rows of 16
+ * bytes, eight of which are a matrix, four matrices at once; where they do not lie
+ * so, by words.
+ *
+ *     a_s[i, k], rows 80 bytes apart    16 bytes a thread; 4 turns
+ *     a_s[i, k], rows 64 bytes apart    16 turns: every other row in one place
+ *
+ * codegen/lower/lower_fragment.c has the same conditions. */
+#include "schedule/plan/cost_gpu.h"
+
+enum { ROW = 16, ROWS = 8, WORD = 4 };
+
+/* Loops of a fragment: a row's, a column's, steps'; then those of the threads that
+ * it is made by. */
+static uint32_t fragment_loops(const PlanStage *s)
+{
+	uint32_t loops = (uint32_t)7 << s->fragment_loop;
+	for (int d = 0; d < s->nloops; d++)
+		if (s->loops[d].kind == LOOP_THREAD_X ||
+		    s->loops[d].kind == LOOP_THREAD_Y)
+			loops |= 1u << d;
+	return loops;
+}
+
+/* From a row (column) to the next. */
+static int64_t own_step(const PlanStage *s, const AccessNow *now)
+{
+	if (now->moves >> (s->fragment_loop + 1) & 1)
+		return now->step[s->fragment_loop + 1];
+	for (int d = s->nloops - 1; d >= 0; d--)
+		if (s->loops[d].kind == LOOP_THREAD_Y && now->step[d])
+			return now->step[d];
+	return 0;
+}
+
+/* From a row of 16 bytes to the next, in bytes; 0: there are none. */
+static int64_t row_stride(const PlanStage *s, const AccessNow *now, int bytes)
+{
+	int64_t own = own_step(s, now), step = now->step[s->fragment_loop + 2];
+	int64_t stride = step == 1 ? own
+	    : own == 1 && bytes == 2 ? step : 0;
+	return stride * bytes % ROW ? 0 : stride * bytes;
+}
+
+/* Rows that lie in the same banks wait for each other. */
+static double turns_of(const Machine *m, int64_t stride, int width)
+{
+	int units = (m->banks > 0 ? m->banks : 32) * WORD / ROW;
+	int most = 1;
+	for (int unit = 0; unit < units; unit++) {
+		int rows = 0;
+		for (int r = 0; r < ROWS; r++)
+			rows += r * (stride / ROW) % units == unit;
+		most = rows > most ? rows : most;
+	}
+	return (double)width / WORD * most;
+}
+
+int matrix_width(const StageNow *now, const PlanAccess *a, uint32_t code,
+    double *turns)
+{
+	const PlanStage *s = now->stage;
+	const AccessNow *at = access_now(now, a);
+	bool column = at->moves >> (s->fragment_loop + 1) & 1;
+	int64_t stride = row_stride(s, at, a->bytes);
+	int width = fragment_lanes(s->fragment, column) * a->bytes;
+	uint32_t others = at->moves & ~fragment_loops(s);
+	if (a->scope != SCOPE_SHARED || a->write || !stride)
+		return 0;
+	while (others) {
+		int d = last_loop(&others);
+		int64_t n = now->extent[d];
+		if (at->step[d] * a->bytes % ROW)
+			return 0;
+		for (; code >> d & 1 && width < ROW && n % 2 == 0; n /= 2)
+			width *= 2;
+	}
+	*turns = turns_of(now->machine, stride, width);
+	return width;
+}
