@@ -4,8 +4,11 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <ucontext.h>
 
+#include "ir/intrinsic.h"
+#include "ir/scalar.h"
 #include "lib/arena.h"
 #include "test/common_lower.h"
 
@@ -18,6 +21,7 @@ typedef struct {
 	FiberState state;
 	unsigned number[3];
 	uint32_t value;
+	const void *words; /* that others of the warp read */
 	char *stack;
 } Fiber;
 
@@ -70,6 +74,81 @@ uint32_t fibers_shuffle_xor(uint32_t value, unsigned mask)
 	wait_as(IN_WARP); /* all have read */
 	return other;
 }
+
+/* --- matrices --------------------------------------------------------------- */
+
+static Fiber *of_warp(int lane)
+{
+	return &launch.fibers[launch.now / WARP * WARP + lane];
+}
+
+/* Lane i has the word of row i / 4 that begins with element 2*(i % 4), of 16
+ * bits; transposed, two elements of column i / 4. */
+void fibers_matrix(uint32_t *to, const void *row, int n, int transposed)
+{
+	int lane = launch.now % WARP, g = lane / 4, k = 2 * (lane % 4);
+	launch.fibers[launch.now].words = row;
+	wait_as(IN_WARP);
+	for (int i = 0; i < n; i++)
+		for (int e = 0; e < 2; e++) {
+			const Fiber *f =
+			    of_warp(8 * i + (transposed ? k + e : g));
+			memcpy((char *)&to[i] + 2 * e,
+			    (const uint16_t *)f->words +
+				(transposed ? g : k + e), 2);
+		}
+	wait_as(IN_WARP);
+}
+
+/* Element k of a row (column) of which lanes 4*g to 4*g + 3 have the words: one of
+ * 16 bytes of steps, then those of row g + 8, then the next steps. */
+static Scalar element(const Intrinsic *in, int g, int half, int halves, int k,
+    int skipped)
+{
+	int each = fragment_word(in), lane = k % (4 * each) / each;
+	int word = skipped + half + halves * (k / (4 * each));
+	return scalar_load(in->a,
+	    (const uint32_t *)of_warp(4 * g + lane)->words + word, k % each);
+}
+
+static void add_product(const Intrinsic *in, int row, int column, uint32_t *sum)
+{
+	int na = fragment_lanes(in, false) / fragment_word(in);
+	float total;
+	memcpy(&total, sum, sizeof total);
+	for (int k = 0; k < in->terms; k++) {
+		Scalar a = element(in, row % 8, row / 8, 2, k, 0);
+		Scalar b = element(in, column, 0, 1, k, na);
+		if (dtype_is_float(in->sum))
+			total += (float)a.f * (float)b.f;
+		else
+			*sum += (uint32_t)(a.i * b.i);
+	}
+	if (dtype_is_float(in->sum))
+		memcpy(sum, &total, sizeof total);
+}
+
+void fibers_mma(const char *name, const uint32_t *words, uint32_t *sums)
+{
+	const Intrinsic *in = intrinsic_at(intrinsic_find(name));
+	int lane = launch.now % WARP;
+	launch.fibers[launch.now].words = words;
+	wait_as(IN_WARP);
+	for (int v = 0; v < FRAGMENT_SUMS; v++)
+		add_product(in, lane / 4 + v / 2 * 8, lane % 4 * 2 + v % 2,
+		    &sums[v]);
+	wait_as(IN_WARP);
+}
+
+/* Copies are made at once: nobody looks before the wait. */
+void fibers_copy(uint32_t to, const void *from, int bytes)
+{
+	uintptr_t near = (uintptr_t)launch.f;
+	memcpy((void *)(near + (uintptr_t)(int32_t)(to - (uint32_t)near)), from,
+	    (size_t)bytes);
+}
+
+/* --- running ---------------------------------------------------------------- */
 
 static int count(int first, int n, FiberState state)
 {

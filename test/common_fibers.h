@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include "lib/buf.h"
+
 /* Runs f(args[0], args[1] …) as each thread of each block, blocks one after the
  * other.  NULL, or what is wrong: some threads wait at a barrier that others
  * never reach. */
@@ -18,5 +20,14 @@ void fibers_barrier(void);
 /* The value that another thread of the warp has: it, its lane being xored with
  * `mask`; all 32 have to come. */
 uint32_t fibers_shuffle_xor(uint32_t value, unsigned mask);
+/* Of n matrices a word each, from rows of 16 bytes that the warp's threads have. */
+void fibers_matrix(uint32_t *to, const void *row, int n, int transposed);
+/* A warp's product (ir/fragments.def); a's words, then b's; 4 sums. */
+void fibers_mma(const char *name, const uint32_t *words, uint32_t *sums);
+/* To an address of which these are the low bits, in the library that runs. */
+void fibers_copy(uint32_t to, const void *from, int bytes);
+
+/* common_fibers_ir.c: an IR for NVPTX as one of a CPU that calls all this. */
+void fibers_ir(Buf *out, const char *text);
 
 #endif

@@ -2,6 +2,7 @@
  * with races checked, each gives what the operator says; and no load of shared
  * memory waits for a bank. */
 #include "test/common_lower.h"
+#include "test/common_products.h"
 #include "test/common_schedule.h"
 
 #include <setjmp.h>
@@ -25,6 +26,8 @@ static const Product products[] = {
     {"product_f16", "sm_80", "256", false},
     {"product_f16", "sm_80", "128", true},
     {"product_f16", "sm_75", "128", false},
+    {"product_f16_rows", "sm_80", "256", true},
+    {"product_f16_rows", "sm_90a", "128", true},
     {"product_bf16", "sm_90a", "128", true},
     /* whose tiles do not divide */
     {"product_f32", "sm_75", "101", false},
@@ -33,33 +36,6 @@ static const Product products[] = {
     {"product_i8", "sm_75", "128", false},
 };
 enum { NPRODUCTS = sizeof products / sizeof *products };
-
-static Program *load(Arena *arena, const Product *x)
-{
-	ProgramVec programs = {0};
-	Diag diag = {0};
-	Error error = {0};
-	SpecDefine size = {"N", x->n};
-	const char *path = arena_printf(arena, "test/gpu/%s.yaml:", x->name);
-	if (spec_load(arena, path, &size, 1, NUMERICS_DEFAULT, &diag, &error,
-		&programs))
-		fail_msg("%s: %s%s", path, buf_text(&diag.text), error.text);
-	diag_free(&diag);
-	return programs.at[0];
-}
-
-static char *read_text(Arena *arena, const char *path)
-{
-	Buf text = {0};
-	FILE *file = fopen(path, "r");
-	assert_non_null(file);
-	for (int c; (c = getc(file)) != EOF;)
-		buf_putc(&text, (char)c);
-	fclose(file);
-	char *copy = arena_strdup(arena, buf_text(&text));
-	buf_free(&text);
-	return copy;
-}
 
 /* --- banks of shared memory ------------------------------------------------------ */
 
@@ -187,11 +163,10 @@ static void check(const Product *x)
 	Error error = {0};
 	char why[512];
 	Rng rng = rng_stream(31, (uint64_t)(x - products), 0);
-	Program *p = load(arena, x);
+	Program *p = product_load(arena, x->name, x->n, NUMERICS_DEFAULT);
 	const Target *t = target_parse(
 	    arena, arena_printf(arena, "cuda -arch=%s", x->arch), &error);
-	Trace *trace = schedule_steps(arena, read_text(arena,
-	    arena_printf(arena, "test/gpu/%s.trace", x->name)));
+	Trace *trace = product_trace(arena, x->name);
 	void **data = lowercheck_data(arena, p, &rng);
 	lowercheck_expect(p, data);
 	Nest *nest = schedule_nest(arena, p, &t->machine, trace, &error);

@@ -20,7 +20,7 @@ build() { # NAME ARCH: NAME.cubin, what ptxas said, the loop over steps
 	[ -z "$nvdisasm" ] && return
 	"$nvdisasm" -c "$1.cubin" >"$1.sass" || return
 	awk -f "$products/loops.awk" "$1.sass" |
-		awk '$2 > 200 && !n++' >"$1.loop"
+		awk '$2 > 100 && !n++' >"$1.loop"
 	[ -s "$1.loop" ]
 }
 count() { # NAME PATTERN: instructions of the loop that match
@@ -45,42 +45,51 @@ for arch in sm_75 sm_80 sm_90a; do
 	ok f32-$arch-past-registers [ "$(count product_f32 'LDG[.].*|STS.*')" = 0 ]
 done
 
-# Fragments, by instructions of the matrix unit, fed by asynchronous copies.
-for case in f16:HMMA.16816.F32 bf16:HMMA.16816.F32.BF16 i8:IMMA.16832.S8.S8; do
-	name=product_${case%%:*}
+# Fragments, by instructions of the matrix unit, fed by asynchronous copies, their
+# operands loaded four matrices at once, of b as rows of steps transposed.
+for case in f16:HMMA.16816.F32 f16_rows:HMMA.16816.F32 \
+	bf16:HMMA.16816.F32.BF16 i8:IMMA.16832.S8.S8; do
+	name=product_${case%%:*} transposed=0
+	[ $name = product_f16_rows ] && transposed=16
 	for arch in sm_80 sm_90a; do
 		ok $name-$arch build $name $arch
 		ok $name-$arch-no-spill assembled $name
 		looked_at || continue
 		ok $name-$arch-mma [ "$(count $name "${case#*:}")" = 64 ]
-		ok $name-$arch-words [ "$(count $name 'LDS')" -le 83 ]
+		ok $name-$arch-words [ "$(count $name 'LDS')" -le 3 ]
+		ok $name-$arch-matrices [ "$(count $name 'LDSM[.].*')" = 20 ]
+		ok $name-$arch-transposed \
+			[ "$(count $name 'LDSM.16.MT88.4')" = $transposed ]
 		ok $name-$arch-asynchronous [ "$(count $name 'LDGSTS.*128')" = 8 ]
 		ok $name-$arch-past-registers \
 			[ "$(count $name 'LDG[.].*|STS.*')" = 0 ]
 		ok $name-$arch-barriers [ "$(count $name 'BAR.*')" = 1 ]
-		ok $name-$arch-others [ "$(cut -d ' ' -f 2 $name.loop)" -le 210 ]
+		ok $name-$arch-others [ "$(cut -d ' ' -f 2 $name.loop)" -le 150 ]
 	done
 done
 
-# What the rules make of such a product, also with an epilogue.
-cat >dense.yaml <<'E'
-tunec: 1
-name: dense
-params: {M: 512, N: 512, K: 256}
-inputs:
-  a: f16[M, K]
-  b: const f16[K, N]
-  bias: f32[N]
-compute: |
-  c[i < M, j < N] = sum[k < K](f32(a[i, k]) * f32(b[k, j]))
-  out[i < M, j < N]: f16 = max(c[i, j] + bias[j], 0)
-E
-for arch in sm_75 sm_80 sm_90a; do
-	ok dense-$arch "$TUNEC" build -q dense.yaml --target "cuda -arch=$arch" \
-		--emit=ptx --db none
-	ok dense-$arch-mma has dense.ptx 'mma\.sync\.aligned\.m16n8k'
-	ok dense-$arch-one-kernel [ "$(grep -c '\.entry' dense.ptx)" = 1 ]
+# What the rules make of such a product, b as rows of steps, also with an epilogue.
+for case in f16:sm_75 f16:sm_80 f16:sm_90a bf16:sm_80; do
+	type=${case%:*} arch=${case#*:}
+	cat >dense.yaml <<-E
+		tunec: 1
+		name: dense
+		params: {M: 512, N: 512, K: 256}
+		inputs:
+		  a: $type[M, K]
+		  b: const $type[K, N]
+		  bias: f32[N]
+		compute: |
+		  c[i < M, j < N] = sum[k < K](f32(a[i, k]) * f32(b[k, j]))
+		  out[i < M, j < N]: $type = max(c[i, j] + bias[j], 0)
+	E
+	ok dense-$case "$TUNEC" build -q dense.yaml \
+		--target "cuda -arch=$arch" --emit=ptx --db none
+	ok dense-$case-mma has dense.ptx 'mma\.sync\.aligned\.m16n8k'
+	ok dense-$case-matrices has dense.ptx 'ldmatrix\..*\.x4\.trans'
+	ok dense-$case-no-words lacks dense.ptx 'ld\.shared'
+	ok dense-$case-one-kernel [ "$(grep -c '\.entry' dense.ptx)" = 1 ]
 	[ -z "$ptxas" ] ||
 		"$ptxas" -arch=$arch -v dense.ptx -o dense.cubin >dense.said 2>&1
-	ok dense-$arch-no-spill assembled dense
+	ok dense-$case-no-spill assembled dense
 done

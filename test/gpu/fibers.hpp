@@ -118,6 +118,34 @@ static inline unsigned short tunec_f16_from_f32x1(float x)
 	return _cvtss_sh(x, 0);
 }
 
+/* Products of a warp, and their operands. */
+extern "C" void fibers_matrix(unsigned *to, const void *row, int n, int transposed);
+extern "C" void fibers_mma(const char *name, const unsigned *words, unsigned *sums);
+#define tunec_matrix1(to, row) fibers_matrix(to, row, 1, 0)
+#define tunec_matrix2(to, row) fibers_matrix(to, row, 2, 0)
+#define tunec_matrix4(to, row) fibers_matrix(to, row, 4, 0)
+#define tunec_matrix1t(to, row) fibers_matrix(to, row, 1, 1)
+#define tunec_matrix2t(to, row) fibers_matrix(to, row, 2, 1)
+#define tunec_matrix4t(to, row) fibers_matrix(to, row, 4, 1)
+template <class Sum, class... Words> static void product(
+    const char *name, Sum &d0, Sum &d1, Sum &d2, Sum &d3, Words... all)
+{
+	const unsigned words[] = {all...};
+	Sum *const to[] = {&d0, &d1, &d2, &d3};
+	unsigned sums[4];
+	for (int v = 0; v < 4; v++)
+		sums[v] = bits_as<unsigned>(*to[v]);
+	fibers_mma(name, words, sums);
+	for (int v = 0; v < 4; v++)
+		*to[v] = bits_as<Sum>(sums[v]);
+}
+#define FRAGMENT(name, ...) \
+	template <class Sum, class... Words> static inline void tunec_##name( \
+	    Sum &d0, Sum &d1, Sum &d2, Sum &d3, Words... words) \
+	{ product(#name, d0, d1, d2, d3, words...); }
+#include "../../ir/fragments.def"
+#undef FRAGMENT
+
 /* Copies are made at once: nobody looks before the wait. */
 #define COPY(n) \
 	static inline void tunec_copy##n(void *to, const void *from) \

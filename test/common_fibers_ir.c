@@ -1,0 +1,150 @@
+/* LLVM's IR for NVPTX as one for a CPU: what a GPU has in its words becomes calls of
+ * common_fibers.h, by names; what has an assembly text or gives several values,
+ * of functions that are added at the end.
+ *
+ *     call { float, .. } asm sideeffect "mma.. {$0..", "=f.."(i32 %a, ..)
+ * -->
+ *     call { float, .. } @"mma.."(i32 %a, ..) */
+#include "test/common_fibers.h"
+
+#include <string.h>
+
+#include "ir/intrinsic.h"
+
+static const struct {
+	const char *from, *to;
+} words[] = {{"e-p3:32:32-p4:32:32-p5:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64",
+		 "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"},
+    {"nvptx64-nvidia-cuda", "x86_64-pc-linux-gnu"},
+    {" addrspace(1)", ""}, {" addrspace(3)", ""},
+    {"@llvm.nvvm.read.ptx.sreg.tid.", "@fibers_tid_"},
+    {"@llvm.nvvm.read.ptx.sreg.ctaid.", "@fibers_ctaid_"},
+    {"@llvm.nvvm.barrier0", "@fibers_barrier"},
+    {"@llvm.nvvm.shfl.sync.bfly.i32", "@fibers_exchange"},
+    {"@llvm.nvvm.ldmatrix.sync.aligned.m8n8.", "@matrix."},
+    {" immarg", ""}, {"@llvm.nvvm.cp.async.commit.group", "@fibers_commit"},
+    {"@llvm.nvvm.cp.async.wait.group", "@fibers_wait"},
+    {"\"target-cpu\"", "\"cpu\""}, {"\"target-features\"", "\"features\""}};
+
+static const char assembly[] = "asm sideeffect \"";
+
+/* The text, up to its first list of registers, becomes the name. */
+static const char *put_assembly(Buf *out, const char *text)
+{
+	const char *name = text + strlen(assembly);
+	const char *end = strchr(name, '"'), *list = strstr(name, " {");
+	const char *behind = strchr(end, '('); /* the constraints */
+	if (list && list < end)
+		end = list;
+	buf_printf(out, "@\"%.*s\"", (int)(end - name), name);
+	return behind;
+}
+
+static const char *put_word(Buf *out, const char *text)
+{
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (!strncmp(text, words[i].from, strlen(words[i].from))) {
+			buf_puts(out, words[i].to);
+			return text + strlen(words[i].from);
+		}
+	buf_putc(out, *text);
+	return text + 1;
+}
+
+static const char *put_line(Buf *out, const char *text)
+{
+	while (*text && *text != '\n')
+		text = strncmp(text, assembly, strlen(assembly))
+		    ? put_word(out, text) : put_assembly(out, text);
+	return *text ? text + 1 : text;
+}
+
+/* In place of a declaration. */
+static void define_matrix(Buf *out, const char *line)
+{
+	const char *name = strchr(line, '@'), *count = strstr(name, ".x") + 2;
+	const char *type = *count == '1' ? "i32"
+	    : *count == '2' ? "{ i32, i32 }" : "{ i32, i32, i32, i32 }";
+	buf_printf(out,
+	    "define internal %s %.*s(ptr %%row) {\n"
+	    "  %%to = alloca %s\n"
+	    "  call void @fibers_matrix(ptr %%to, ptr %%row, i32 %c, i32 %d)\n"
+	    "  %%all = load %s, ptr %%to\n"
+	    "  ret %s %%all\n}\n",
+	    type, (int)(strchr(name, '(') - name), name, type, *count,
+	    strstr(name, ".trans") != NULL, type, type);
+}
+
+static void put_stores(Buf *out, const char *type, char name, int n)
+{
+	for (int i = 0; i < n; i++)
+		buf_printf(out,
+		    "  %%p%c%d = getelementptr i32, ptr %%%c, i32 %d\n"
+		    "  store %s %%%c%d, ptr %%p%c%d\n",
+		    name, i, name, i, type, name, i, name, i);
+}
+
+static const char *ptx_name(DType type)
+{
+	return type == DT_I8 ? "s8" : type == DT_I32 ? "s32" : dtype_name(type);
+}
+
+static void define_mma(Buf *out, const Intrinsic *in)
+{
+	const char *type = in->sum == DT_F32 ? "float" : "i32";
+	int word = fragment_word(in), size = (int)strlen(in->name) + 1;
+	int n = (fragment_lanes(in, false) + fragment_lanes(in, true)) / word;
+	buf_printf(out,
+	    "@%s = internal constant [%d x i8] c\"%s\\00\"\n"
+	    "define internal { %s, %s, %s, %s } @\"mma.sync.aligned.m%dn%dk%d."
+	    "row.col.%s.%s.%s.%s\"(",
+	    in->name, size, in->name, type, type, type, type, in->rows,
+	    in->columns, in->terms, ptx_name(in->sum), ptx_name(in->a),
+	    ptx_name(in->b), ptx_name(in->sum));
+	for (int i = 0; i < n; i++)
+		buf_printf(out, "i32 %%w%d, ", i);
+	for (int i = 0; i < FRAGMENT_SUMS; i++)
+		buf_printf(out, "%s%s %%c%d", i ? ", " : "", type, i);
+	buf_printf(out, ") {\n  %%w = alloca [%d x i32]\n"
+	    "  %%c = alloca [%d x i32]\n", n, FRAGMENT_SUMS);
+	put_stores(out, "i32", 'w', n);
+	put_stores(out, type, 'c', FRAGMENT_SUMS);
+	buf_printf(out,
+	    "  call void @fibers_mma(ptr @%s, ptr %%w, ptr %%c)\n"
+	    "  %%all = load { %s, %s, %s, %s }, ptr %%c\n"
+	    "  ret { %s, %s, %s, %s } %%all\n}\n",
+	    in->name, type, type, type, type, type, type, type, type);
+}
+
+static void define_copy(Buf *out, const char *cache, int bytes)
+{
+	buf_printf(out,
+	    "define internal void @\"cp.async.%s.shared.global [$0], [$1], "
+	    "%d;\"(i32 %%to, i64 %%from) {\n"
+	    "  call void @fibers_copy(i32 %%to, i64 %%from, i32 %d)\n"
+	    "  ret void\n}\n", cache, bytes, bytes);
+}
+
+void fibers_ir(Buf *out, const char *text)
+{
+	while (*text) {
+		Buf line = {0};
+		text = put_line(&line, text);
+		if (!strncmp(buf_text(&line), "declare", 7) &&
+		    strstr(buf_text(&line), "@matrix."))
+			define_matrix(out, buf_text(&line));
+		else
+			buf_printf(out, "%s\n", buf_text(&line));
+		buf_free(&line);
+	}
+	buf_puts(out, "declare void @fibers_matrix(ptr, ptr, i32, i32)\n"
+	    "declare void @fibers_mma(ptr, ptr, ptr)\n"
+	    "declare void @fibers_copy(i32, i64, i32)\n");
+#define FRAGMENT(name, ...) \
+	define_mma(out, intrinsic_at(intrinsic_find(#name)));
+#include "ir/fragments.def"
+#undef FRAGMENT
+	define_copy(out, "ca", 4);
+	define_copy(out, "ca", 8);
+	define_copy(out, "cg", 16);
+}
