@@ -6,8 +6,10 @@
  *     …hang…     never ends
  *     …deep…     too many resources: 701
  *     …count…    adds 1 to the first word of its first argument
+ *     …mean…     is allowed no more shared memory: 1
  *
- * FAKE_CUDA_DEVICES is how many there are; FAKE_CUDA_INIT what cuInit gives. */
+ * FAKE_CUDA_DEVICES is how many there are, FAKE_CUDA_CURRENT the one whose
+ * context is current; FAKE_CUDA_INIT what cuInit gives. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +17,12 @@
 
 typedef unsigned long long Pointer;
 
+enum { DEVICES = 4, SHARED = 49152, SHARED_MOST = 232448 };
+
 typedef struct Kernel {
 	char name[256];
 	int threads; /* that it can have */
+	int shared[DEVICES]; /* bytes that a launch can give it */
 	struct Kernel *next; /* all that there ever were */
 } Kernel;
 
@@ -89,10 +94,10 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 	static const struct {
 		int attribute, value;
 	} known[] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647},
-	    {6, 65535}, {7, 65535}, {8, 49152}, {10, 32}, {12, 65536},
+	    {6, 65535}, {7, 65535}, {8, SHARED}, {10, 32}, {12, 65536},
 	    {13, 1980000}, {16, 132}, {36, 2619000}, {37, 5120},
 	    {38, 52428800}, {39, 2048}, {75, 9}, {76, 0}, {81, 233472},
-	    {82, 65536}, {97, 232448}, {106, 32}, {111, 1024}};
+	    {82, 65536}, {97, SHARED_MOST}, {106, 32}, {111, 1024}};
 	(void)device;
 	*value = 0;
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -180,6 +185,8 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
 	Kernel *k = calloc(1, sizeof *k);
 	snprintf(k->name, sizeof k->name, "%s", name);
 	k->threads = strstr(name, "deep") ? 64 : 1024;
+	for (int i = 0; i < DEVICES; i++)
+		k->shared[i] = SHARED;
 	k->next = kernels;
 	kernels = k;
 	*function = k;
@@ -196,6 +203,36 @@ int cuFuncGetAttribute(int *value, int attribute, void *function)
 	Kernel *k = function;
 	*value = attribute == 0 ? k->threads : attribute == 4 ? 32 : 0;
 	return 0;
+}
+
+static int current(void)
+{
+	return number("FAKE_CUDA_CURRENT", 0) % DEVICES;
+}
+
+int cuCtxGetDevice(int *device)
+{
+	*device = current();
+	return stuck;
+}
+
+int cuKernelSetAttribute(int attribute, int value, void *kernel, int device)
+{
+	char line[400];
+	Kernel *k = kernel;
+	STICKY;
+	if (attribute != 8 || value > SHARED_MOST || strstr(k->name, "mean"))
+		return 1;
+	snprintf(line, sizeof line, "%s may have %d on %d\n", k->name, value,
+	    device);
+	say(line);
+	k->shared[device % DEVICES] = value;
+	return 0;
+}
+
+int cuFuncSetAttribute(void *function, int attribute, int value)
+{
+	return cuKernelSetAttribute(attribute, value, function, current());
 }
 
 int cuMemAlloc_v2(Pointer *at, size_t size)
@@ -299,6 +336,8 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz,
 	    k->name, gx, gy, gz, bx, by, bz, shared);
 	say(line);
 	clock_ms += 2;
+	if (shared > (unsigned)k->shared[current()])
+		return 1;
 	if (bx * by * bz > (unsigned)k->threads)
 		return 701;
 	if (strstr(k->name, "sticky"))

@@ -192,7 +192,7 @@ static DeviceLaunch launch_of(
 {
 	Error error = {0};
 	DeviceLaunch l = {NULL, {groups, 1, 1}, {threads, 1, 1}};
-	cl->kernel(device, p, name, l.block, &l.kernel, &error);
+	cl->kernel(device, p, name, l.block, 0, &l.kernel, &error);
 	assert_string_equal(error.text, "");
 	return l;
 }
@@ -290,7 +290,7 @@ static void test_groups(void **state)
 	    "out[16*g + 4*y + x] = s[x][y]; }\n");
 	DeviceLaunch l = {NULL, {3, 2, 1}, {4, 4, 1}};
 	assert_int_equal(
-	    cl->kernel(device, p, "turn", l.block, &l.kernel, &error), 0);
+	    cl->kernel(device, p, "turn", l.block, 0, &l.kernel, &error), 0);
 	DeviceBuffer *out = buffer_of(sizeof got);
 	assert_int_equal(cl->run(device, &l, 1, &out, 1, 1, NULL, &error), 0);
 	assert_int_equal(cl->read(device, out, 0, got, sizeof got, &error), 0);
@@ -328,7 +328,7 @@ static void test_no_such_kernel(void **state)
 	need_device();
 	DeviceProgram *p = build("__kernel void k(__global int *a) { *a = 1; }");
 	assert_int_equal(
-	    cl->kernel(device, p, "other", l.block, &l.kernel, &error),
+	    cl->kernel(device, p, "other", l.block, 0, &l.kernel, &error),
 	    STATUS_INPUT);
 	assert_non_null(strstr(error.text, "other"));
 	cl->drop(device, p);
@@ -346,7 +346,7 @@ static void test_too_much(void **state)
 	const DeviceFacts *f = cl->facts(device);
 	int64_t wide[3] = {f->group_threads, 2, 1}, one[3] = {1, 1, 1};
 	DeviceProgram *p = build("__kernel void k(__global int *a) { *a = 1; }");
-	assert_int_equal(cl->kernel(device, p, "k", wide, &k, &error),
+	assert_int_equal(cl->kernel(device, p, "k", wide, 0, &k, &error),
 	    STATUS_UNSUPPORTED);
 	assert_non_null(strstr(error.text, "work-items"));
 	cl->drop(device, p);
@@ -361,7 +361,7 @@ static void test_too_much(void **state)
 	p = NULL;
 	Status status = cl->build(device, text, strlen(text), "", &p, &error);
 	if (!status)
-		status = cl->kernel(device, p, "k", one, &k, &error);
+		status = cl->kernel(device, p, "k", one, 0, &k, &error);
 	assert_true(status == STATUS_UNSUPPORTED || status == STATUS_INPUT);
 	assert_true(error.text[0]);
 	cl->drop(device, p);

@@ -27,6 +27,8 @@ SAME(CUDA_BLOCK_THREADS, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 SAME(CUDA_BLOCK_X, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X);
 SAME(CUDA_BLOCK_X + 2, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z);
 SAME(CUDA_BLOCK_SHARED, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+SAME(CUDA_BLOCK_SHARED_MOST,
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
 SAME(CUDA_WARP, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
 SAME(CUDA_CLOCK_KHZ, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
 SAME(CUDA_PROCESSORS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -35,6 +37,8 @@ SAME(CUDA_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 SAME(CUDA_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 SAME(CUDA_KERNEL_THREADS, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 SAME(CUDA_KERNEL_SHARED, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+SAME(CUDA_KERNEL_DYNAMIC_MOST,
+    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 SAME(CUDA_LOAD_ERRORS, CU_JIT_ERROR_LOG_BUFFER);
 SAME(CUDA_LOAD_ERRORS_BYTES, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 SAME(CUDA_STREAM_ALONE, CU_STREAM_NON_BLOCKING);
@@ -69,7 +73,8 @@ static int make_library(void **state)
 
 static const char ptx[] =
     ".visible .entry count_k0(\n.visible .entry sticky_k0(\n"
-    ".visible .entry deep_k0(\n.visible .entry hang_k0(\n";
+    ".visible .entry deep_k0(\n.visible .entry hang_k0(\n"
+    ".visible .entry mean_k0(\n";
 
 static Device *open_first(void)
 {
@@ -92,7 +97,7 @@ static DeviceLaunch launch_of(Device *d, DeviceProgram *p, const char *name)
 {
 	Error error = {0};
 	DeviceLaunch l = {NULL, {4, 1, 1}, {32, 2, 1}};
-	if (cu->kernel(d, p, name, l.block, &l.kernel, &error))
+	if (cu->kernel(d, p, name, l.block, 0, &l.kernel, &error))
 		fail_msg("%s", error.text);
 	return l;
 }
@@ -117,7 +122,7 @@ static void test_facts(void **state)
 	assert_true(facts[0].usable && facts[0].type == DEVICE_GPU);
 	assert_int_equal(facts[0].units, 132);
 	assert_int_equal(facts[0].group_size[2], 64);
-	assert_int_equal(facts[0].local_bytes, 49152);
+	assert_int_equal(facts[0].local_bytes, 232448);
 	assert_ptr_equal(device_driver("cuda"), cu);
 	arena_free(arena);
 }
@@ -150,6 +155,48 @@ static void test_runs(void **state)
 	cu->close(d);
 }
 
+/* Shared memory that a launch gives, more than a kernel has unasked: the driver
+ * launches it only where it was asked. */
+static void test_shares(void **state)
+{
+	enum { BYTES = 80 << 10 };
+	Error error = {0};
+	int32_t number = 5;
+	CuModule module;
+	CuFunction f;
+	void *arguments[] = {&(CuPointer){(uintptr_t)&number}};
+	(void)state;
+	Device *d = open_first();
+	const Cuda *cuda = cuda_library(&error);
+	assert_int_equal(
+	    cuda->cuModuleLoadDataEx(&module, ptx, 0, NULL, NULL), 0);
+	assert_int_equal(
+	    cuda->cuModuleGetFunction(&f, module, "count_k0"), 0);
+	assert_int_equal(cuda->cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, BYTES, NULL,
+			     arguments, NULL), 1);
+	assert_int_equal(number, 5);
+	cuda->cuModuleUnload(module);
+	DeviceProgram *p = build(d);
+	DeviceLaunch l = {NULL, {4, 1, 1}, {32, 2, 1}};
+	DeviceBuffer *b;
+	assert_int_equal(cu->kernel(d, p, "count_k0", l.block, BYTES,
+			     &l.kernel, &error), STATUS_OK);
+	assert_int_equal(cu->alloc(d, 64, &b, &error), STATUS_OK);
+	assert_int_equal(
+	    cu->run(d, &l, 1, &b, 1, 1, NULL, &error), STATUS_OK);
+	assert_int_equal(cu->kernel(d, p, "count_k0", l.block, 228 << 10,
+			     &l.kernel, &error), STATUS_UNSUPPORTED);
+	assert_string_equal(error.text,
+	    "count_k0 shares 233472 bytes in a block; Fake 0 has 232448");
+	assert_int_equal(cu->kernel(d, p, "mean_k0", l.block, BYTES,
+			     &l.kernel, &error), STATUS_UNSUPPORTED);
+	assert_string_equal(error.text, "Fake 0 gives mean_k0 no 81920 shared "
+					"bytes: CUDA_ERROR_INVALID_VALUE");
+	cu->free(d, b);
+	cu->drop(d, p);
+	cu->close(d);
+}
+
 /* --- what fails ----------------------------------------------------------- */
 
 static void test_refusals(void **state)
@@ -169,15 +216,16 @@ static void test_refusals(void **state)
 	DeviceProgram *p = build(d);
 	DeviceLaunch l = launch_of(d, p, "count_k0");
 	assert_int_equal(
-	    cu->kernel(d, p, "other", l.block, &kernel, &error), STATUS_INPUT);
+	    cu->kernel(d, p, "other", l.block, 0, &kernel, &error),
+	    STATUS_INPUT);
 	assert_non_null(strstr(error.text, "other"));
-	assert_int_equal(cu->kernel(d, p, "count_k0", many, &kernel, &error),
+	assert_int_equal(cu->kernel(d, p, "count_k0", many, 0, &kernel, &error),
 	    STATUS_UNSUPPORTED);
-	assert_int_equal(cu->kernel(d, p, "count_k0", flat, &kernel, &error),
+	assert_int_equal(cu->kernel(d, p, "count_k0", flat, 0, &kernel, &error),
 	    STATUS_UNSUPPORTED);
 	assert_non_null(strstr(error.text, "direction 2"));
 	assert_int_equal(cu->kernel(d, p, "deep_k0",
-			     (int64_t[]){128, 1, 1}, &kernel, &error),
+			     (int64_t[]){128, 1, 1}, 0, &kernel, &error),
 	    STATUS_UNSUPPORTED);
 	assert_non_null(strstr(error.text, "it can have 64"));
 	assert_int_equal(cu->alloc(d, (size_t)1 << 40, &b, &error),
@@ -247,6 +295,7 @@ int main(void)
 	    cmocka_unit_test(test_facts),
 	    cmocka_unit_test(test_sticky),
 	    cmocka_unit_test(test_runs),
+	    cmocka_unit_test(test_shares),
 	    cmocka_unit_test(test_refusals),
 	};
 	return cmocka_run_group_tests(tests, make_library, NULL);

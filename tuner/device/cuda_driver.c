@@ -111,7 +111,9 @@ static void read_limits(const Cuda *cuda, int device, DeviceFacts *f)
 	f->group_threads = attribute(cuda, device, CUDA_BLOCK_THREADS);
 	for (int i = 0; i < 3; i++)
 		f->group_size[i] = attribute(cuda, device, CUDA_BLOCK_X + i);
-	f->local_bytes = attribute(cuda, device, CUDA_BLOCK_SHARED);
+	f->local_bytes = attribute(cuda, device, CUDA_BLOCK_SHARED_MOST);
+	if (!f->local_bytes)
+		f->local_bytes = attribute(cuda, device, CUDA_BLOCK_SHARED);
 	f->cache_bytes = attribute(cuda, device, CUDA_L2_BYTES);
 	if (!cuda->cuDeviceTotalMem_v2(&bytes, device))
 		f->memory_bytes = f->buffer_bytes = (int64_t)bytes;

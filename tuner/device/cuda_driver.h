@@ -23,9 +23,11 @@ enum {
 	CUDA_L2_BYTES = 38,
 	CUDA_MAJOR = 75,
 	CUDA_MINOR = 76,
+	CUDA_BLOCK_SHARED_MOST = 97, /* where a launch asks for it */
 	/* of a kernel */
 	CUDA_KERNEL_THREADS = 0,
 	CUDA_KERNEL_SHARED = 1,
+	CUDA_KERNEL_DYNAMIC_MOST = 8,
 	/* of loading */
 	CUDA_LOAD_ERRORS = 5,
 	CUDA_LOAD_ERRORS_BYTES = 6,

@@ -2,6 +2,7 @@
  *
  * What a kernel did wrong is told by the next call that waits, and by every call
  * after it: the context is lost, and with it the process (STATUS_CRASH). */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct Device {
 /* In a list, to be released with the program. */
 struct DeviceKernel {
 	CuFunction function;
+	unsigned dynamic_bytes; /* of shared memory, given by its launches */
 	DeviceKernel *next;
 };
 
@@ -144,12 +146,13 @@ static void device_drop(Device *d, DeviceProgram *p)
 }
 
 static Status check_kernel(Device *d, CuFunction f, const char *name,
-    const int64_t block[3], Error *error)
+    const int64_t block[3], int64_t dynamic_bytes, Error *error)
 {
-	int threads = 0, shared = 0;
+	int threads = 0, declared = 0;
 	int64_t asked = block[0] * block[1] * block[2];
 	d->cuda->cuFuncGetAttribute(&threads, CUDA_KERNEL_THREADS, f);
-	d->cuda->cuFuncGetAttribute(&shared, CUDA_KERNEL_SHARED, f);
+	d->cuda->cuFuncGetAttribute(&declared, CUDA_KERNEL_SHARED, f);
+	int64_t shared = declared + dynamic_bytes;
 	if (threads && asked > threads)
 		return error_set(error, STATUS_UNSUPPORTED,
 		    "%s has blocks of %lld threads; on %s it can have %d", name,
@@ -163,13 +166,33 @@ static Status check_kernel(Device *d, CuFunction f, const char *name,
 			    (long long)d->facts.group_size[i]);
 	if (d->facts.local_bytes && shared > d->facts.local_bytes)
 		return error_set(error, STATUS_UNSUPPORTED,
-		    "%s shares %d bytes in a block; %s has %lld", name, shared,
-		    d->facts.name, (long long)d->facts.local_bytes);
+		    "%s shares %lld bytes in a block; %s has %lld", name,
+		    (long long)shared, d->facts.name,
+		    (long long)d->facts.local_bytes);
 	return STATUS_OK;
 }
 
+/* More than a kernel can declare has to be allowed. */
+static Status allow(Device *d, CuFunction f, const char *name,
+    int64_t dynamic_bytes, Error *error)
+{
+	int answer = !dynamic_bytes ? 0 : d->cuda->cuFuncSetAttribute(f,
+				      CUDA_KERNEL_DYNAMIC_MOST,
+				      (int)dynamic_bytes);
+	if (!answer)
+		return STATUS_OK;
+	char what[256];
+	snprintf(what, sizeof what, "%s gives %.100s no %lld shared bytes",
+	    d->facts.name, name, (long long)dynamic_bytes);
+	Status status = cuda_failed(error, answer, what);
+	if (status == STATUS_INTERNAL)
+		error->status = status = STATUS_UNSUPPORTED;
+	return status;
+}
+
 static Status device_kernel(Device *d, DeviceProgram *p, const char *name,
-    const int64_t block[3], DeviceKernel **out, Error *error)
+    const int64_t block[3], int64_t dynamic_bytes, DeviceKernel **out,
+    Error *error)
 {
 	CuFunction f = NULL;
 	int answer = d->cuda->cuModuleGetFunction(&f, p->module, name);
@@ -177,9 +200,11 @@ static Status device_kernel(Device *d, DeviceProgram *p, const char *name,
 		Status status = cuda_failed(error, answer, "kernel");
 		return error_set(error, status, "there is no kernel %s", name);
 	}
-	FORWARD_IF_ERROR(check_kernel(d, f, name, block, error));
+	FORWARD_IF_ERROR(
+	    check_kernel(d, f, name, block, dynamic_bytes, error));
+	FORWARD_IF_ERROR(allow(d, f, name, dynamic_bytes, error));
 	*out = must_alloc(sizeof **out);
-	**out = (DeviceKernel){f, p->kernels};
+	**out = (DeviceKernel){f, (unsigned)dynamic_bytes, p->kernels};
 	p->kernels = *out;
 	return STATUS_OK;
 }
@@ -234,7 +259,8 @@ static int launch(Device *d, const DeviceLaunch *l, void **arguments)
 	return d->cuda->cuLaunchKernel(l->kernel->function,
 	    (unsigned)l->grid[0], (unsigned)l->grid[1], (unsigned)l->grid[2],
 	    (unsigned)l->block[0], (unsigned)l->block[1],
-	    (unsigned)l->block[2], 0, d->stream, arguments, NULL);
+	    (unsigned)l->block[2], l->kernel->dynamic_bytes, d->stream,
+	    arguments, NULL);
 }
 
 /* The stream does not wait for copies, which are the context's, so we do.

@@ -50,7 +50,8 @@ typedef struct {
 	int clock_mhz;
 	int64_t group_threads; /* work-items of a group, at most */
 	int64_t group_size[3]; /* in each direction */
-	int64_t local_bytes;   /* that a group shares */
+	int64_t local_bytes;   /* that a group shares, its launch asking for
+				  them or not */
 	bool local_dedicated;  /* or plain memory behind a cache */
 	int64_t memory_bytes, buffer_bytes; /* all; the largest buffer */
 	int64_t cache_bytes;   /* the last one */
@@ -87,12 +88,13 @@ typedef struct {
 	Status (*build)(Device *device, const void *code, size_t size,
 	    const char *options, DeviceProgram **out, Error *error);
 	void (*drop)(Device *device, DeviceProgram *program);
-	/* Of that name, for groups of that size; STATUS_UNSUPPORTED: the device
-	 * does not run so many threads of it, or shares less memory.  It lives
-	 * as long as the program. */
+	/* Of that name, for groups of that size, to which its launches give so
+	 * many bytes to share beside those that it declares (OpenCL: none);
+	 * STATUS_UNSUPPORTED: the device does not run so many threads of it, or
+	 * shares less memory.  It lives as long as the program. */
 	Status (*kernel)(Device *device, DeviceProgram *program,
-	    const char *name, const int64_t block[3], DeviceKernel **out,
-	    Error *error);
+	    const char *name, const int64_t block[3], int64_t dynamic_bytes,
+	    DeviceKernel **out, Error *error);
 
 	/* STATUS_UNSUPPORTED: the device has less. */
 	Status (*alloc)(

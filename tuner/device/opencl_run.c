@@ -4,6 +4,7 @@
  * what the kernel can have on the device once it is built: more registers a
  * work-item, fewer work-items. */
 #include <stdio.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,10 +201,13 @@ static Status check_kernel(Device *d, ClKernel kernel, const char *name,
 }
 
 static Status device_kernel(Device *d, DeviceProgram *p, const char *name,
-    const int64_t block[3], DeviceKernel **out, Error *error)
+    const int64_t block[3], int64_t dynamic_bytes, DeviceKernel **out,
+    Error *error)
 {
 	char what[256];
 	ClInt answer;
+	assert(!dynamic_bytes);
+	(void)dynamic_bytes;
 	ClKernel kernel = d->cl->clCreateKernel(p->program, name, &answer);
 	snprintf(what, sizeof what, "kernel %s", name);
 	if (!kernel)
