@@ -134,6 +134,12 @@ static int64_t threads_of(const LowLaunch *k)
 	return k->block[0] * k->block[1] * k->block[2];
 }
 
+/* ptxas knows what a kernel declares, and not what its launch gives. */
+static int64_t shared_of(const LowLaunch *k, const CudaUse *use)
+{
+	return use ? use->shared_bytes + k->dynamic_bytes : k->shared_bytes;
+}
+
 /* The part of a processor's threads that its blocks are. */
 static double fill_of(const Machine *m, const LowLaunch *k, const Occupancy *o)
 {
@@ -145,7 +151,7 @@ static Occupancy occupancy_of(
     const Machine *m, const LowLaunch *k, const CudaUse *use)
 {
 	return occupancy(m, threads_of(k), use ? use->registers : 0,
-	    use ? use->shared_bytes : k->shared_bytes);
+	    shared_of(k, use));
 }
 
 static void print_launch(
@@ -158,7 +164,7 @@ static void print_launch(
 		    use->registers,
 		    (long long)(use->spill_stores + use->spill_loads));
 	out_text("%s %7lld %9lld %8lld %7d %8.0f %%\n", registers,
-	    (long long)(use ? use->shared_bytes : k->shared_bytes),
+	    (long long)shared_of(k, use),
 	    (long long)threads_of(k),
 	    (long long)(k->grid[0] * k->grid[1] * k->grid[2]), o.blocks,
 	    100 * fill_of(m, k, &o));
@@ -171,7 +177,7 @@ static json_t *launch_json(
 	json_t *j = json_pack("{sssIsIsIsisf}", "kernel", k->function->name,
 	    "threads", (json_int_t)threads_of(k), "blocks",
 	    (json_int_t)(k->grid[0] * k->grid[1] * k->grid[2]), "shared_bytes",
-	    (json_int_t)(use ? use->shared_bytes : k->shared_bytes),
+	    (json_int_t)shared_of(k, use),
 	    "processor_blocks", o.blocks, "occupancy", fill_of(m, k, &o));
 	json_object_set_new(j, "registers",
 	    use ? json_integer(use->registers) : json_null());

@@ -42,8 +42,9 @@ typedef struct {
 	int processor_threads, processor_blocks; /* at once, at most */
 	int thread_registers, processor_registers; /* of 32 bits */
 	int register_unit;      /* a warp gets a multiple of it */
-	int64_t block_shared;   /* bytes, at most */
-	int64_t block_shared_most; /* where a kernel asks for more */
+	int64_t block_shared;   /* bytes, at most, as a kernel declares them */
+	int64_t block_shared_most; /* where its launch asks for more; 0: it
+				      cannot */
 	int64_t block_shared_own;  /* that a block loses to the driver */
 	int64_t processor_shared;  /* at most; the rest is its cache */
 	int64_t processor_shared_least;
@@ -70,6 +71,8 @@ typedef struct {
  * shares. */
 Occupancy occupancy(const Machine *machine, int64_t threads, int64_t registers,
     int64_t shared_bytes);
+/* Bytes that a block can share, its launch asking for them or not; 0: not known. */
+int64_t occupancy_block_shared(const Machine *machine);
 /* The part of a processor's memory that is shared where its blocks need so many
  * bytes: sizes come in steps. */
 int64_t occupancy_shared(const Machine *machine, int64_t bytes);

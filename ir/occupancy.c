@@ -55,11 +55,16 @@ static int by_shared(const Machine *m, int64_t bytes)
 	return at_most(m->processor_shared / each);
 }
 
+int64_t occupancy_block_shared(const Machine *m)
+{
+	return m->block_shared_most > m->block_shared ? m->block_shared_most
+						      : m->block_shared;
+}
+
 static const char *refusal(const Machine *m, int64_t threads,
     int64_t registers, int64_t shared_bytes)
 {
-	int64_t most = m->block_shared_most > m->block_shared
-	    ? m->block_shared_most : m->block_shared;
+	int64_t most = occupancy_block_shared(m);
 	if (m->block_threads && threads > m->block_threads)
 		return "more threads in a block than this GPU has";
 	if (m->thread_registers && registers > m->thread_registers)

@@ -16,6 +16,8 @@ static const struct {
 } words[] = {{"e-p3:32:32-p4:32:32-p5:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64",
 		 "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"},
     {"nvptx64-nvidia-cuda", "x86_64-pc-linux-gnu"},
+    {"@tunec_shared = external addrspace(3) global [0 x i8]",
+	"@tunec_shared = global [232448 x i8] zeroinitializer"},
     {" addrspace(1)", ""}, {" addrspace(3)", ""},
     {"@llvm.nvvm.read.ptx.sreg.tid.", "@fibers_tid_"},
     {"@llvm.nvvm.read.ptx.sreg.ctaid.", "@fibers_ctaid_"},

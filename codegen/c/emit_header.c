@@ -82,7 +82,8 @@ static void put_arguments(Buf *out, const Program *p)
 }
 
 /* What whoever launches a GPU's kernels, SYMBOL_k0 first, has to say of them. */
-static void put_launches(Buf *out, const Lowered *l, const char *symbol)
+static void put_launches(
+    Buf *out, const Lowered *l, const char *symbol, TargetKind kind)
 {
 	if (l->launches.n)
 		buf_printf(out, "#define %s_KERNELS %d\n", symbol,
@@ -97,6 +98,9 @@ static void put_launches(Buf *out, const Lowered *l, const char *symbol)
 			    symbol, i, "XYZ"[d], (long long)k->block[d]);
 		buf_printf(out, "#define %s_K%d_SHARED_BYTES %lld\n", symbol,
 		    i, (long long)k->shared_bytes);
+		if (kind == TARGET_CUDA)
+			buf_printf(out, "#define %s_K%d_DYNAMIC_BYTES %lld\n",
+			    symbol, i, (long long)k->dynamic_bytes);
 	}
 }
 
@@ -151,7 +155,7 @@ static void put_kernel(
 		    (long long)l->packed_bytes[i]);
 	buf_printf(out, "#define %s_WORKSPACE_BYTES %lld\n", symbol,
 	    (long long)l->workspace_bytes);
-	put_launches(out, l, symbol);
+	put_launches(out, l, symbol, kind);
 	buf_putc(out, '\n');
 }
 
@@ -171,7 +175,12 @@ static const char cuda_types[] =
     "typedef struct CUstream_st *CUstream;\n\n"
     "/* A kernel's function is in the .c that is built for it: it launches\n"
     " * on a stream of the current context, without waiting, and returns a\n"
-    " * CUresult, 0 for success.  Pointers are to the device's memory. */\n\n";
+    " * CUresult, 0 for success.  Pointers are to the device's memory.\n"
+    " *\n"
+    " * Who launches SYMBOL_k0 and what follows it without that function gives\n"
+    " * each its DYNAMIC_BYTES of shared memory.  Where they are not 0 the kernel\n"
+    " * has to be allowed them before, once on each device:\n"
+    " * CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */\n\n";
 
 /* As <CL/cl.h> has them. */
 static const char opencl_types[] =

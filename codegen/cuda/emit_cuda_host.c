@@ -12,7 +12,10 @@
  * and its kernels run in whichever context is current.  Modules would be loaded
  * for each context, under a lock, in a table that contexts which end leave
  * entries in.  The first call of a kernel keeps it in a static that is set
- * atomically; two that come at once load twice and one is dropped. */
+ * atomically; two that come at once load twice and one is dropped.
+ *
+ * A kernel whose launch gives it more shared memory than it could declare has to
+ * be allowed that on each device: once, of which a bit is kept beside it. */
 #include <string.h>
 
 #include "codegen/c/emit_c.h"
@@ -29,6 +32,9 @@ static const char driver[] =
     "    void **library_values, unsigned library_n);\n"
     "int cuLibraryUnload(void *library);\n"
     "int cuLibraryGetKernel(void **kernel, void *library, const char *name);\n"
+    "int cuCtxGetDevice(int *device);\n"
+    "int cuKernelSetAttribute(\n"
+    "    int attribute, int value, void *kernel, int device);\n"
     "int cuLaunchKernel(void *kernel, unsigned grid_x, unsigned grid_y,\n"
     "    unsigned grid_z, unsigned block_x, unsigned block_y,\n"
     "    unsigned block_z, unsigned shared_bytes, CUstream stream,\n"
@@ -50,9 +56,28 @@ static const char launcher[] =
     "\t\t*library = other;\n"
     "\t}\n"
     "\treturn result;\n}\n\n"
-    "static int tunec_launch(void *_Atomic *kept, const char *name,\n"
-    "    const unsigned size[6], CUstream stream, void **arguments)\n{\n"
-    "\tvoid *library, *kernel = atomic_load(kept);\n"
+    "typedef struct {\n"
+    "\tvoid *_Atomic kernel;\n"
+    "\tatomic_ullong allowed; /* by device: so much shared memory */\n"
+    "} tunec_kept;\n\n"
+    "/* More shared memory than a kernel can declare, once on each device. */\n"
+    "static int tunec_allow(tunec_kept *kept, void *kernel, unsigned bytes)\n{\n"
+    "\tenum { MAX_DYNAMIC_SHARED_SIZE_BYTES = 8, DEVICES = 64 };\n"
+    "\tint device, result = cuCtxGetDevice(&device);\n"
+    "\tif (result)\n"
+    "\t\treturn result;\n"
+    "\tunsigned long long bit = device < DEVICES ? 1ull << device : 0;\n"
+    "\tif (atomic_load(&kept->allowed) & bit)\n"
+    "\t\treturn 0;\n"
+    "\tresult = cuKernelSetAttribute(\n"
+    "\t    MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes, kernel, device);\n"
+    "\tif (!result)\n"
+    "\t\tatomic_fetch_or(&kept->allowed, bit);\n"
+    "\treturn result;\n}\n\n"
+    "/* size: the grid, the block, bytes of shared memory that the launch gives */\n"
+    "static int tunec_launch(tunec_kept *kept, const char *name,\n"
+    "    const unsigned size[7], CUstream stream, void **arguments)\n{\n"
+    "\tvoid *library, *kernel = atomic_load(&kept->kernel);\n"
     "\tint result = 0;\n"
     "\tif (!kernel) {\n"
     "\t\tresult = tunec_load(&library);\n"
@@ -60,10 +85,14 @@ static const char launcher[] =
     "\t\t\tresult = cuLibraryGetKernel(&kernel, library, name);\n"
     "\t\tif (result)\n"
     "\t\t\treturn result;\n"
-    "\t\tatomic_store(kept, kernel);\n"
+    "\t\tatomic_store(&kept->kernel, kernel);\n"
     "\t}\n"
+    "\tif (size[6])\n"
+    "\t\tresult = tunec_allow(kept, kernel, size[6]);\n"
+    "\tif (result)\n"
+    "\t\treturn result;\n"
     "\treturn cuLaunchKernel(kernel, size[0], size[1], size[2], size[3],\n"
-    "\t    size[4], size[5], 0, stream, arguments, NULL);\n}\n\n";
+    "\t    size[4], size[5], size[6], stream, arguments, NULL);\n}\n\n";
 
 static void put_launch(
     Buf *out, const LowLaunch *k, int i, const char *stream)
@@ -71,11 +100,12 @@ static void put_launch(
 	buf_printf(out, "\tif (!tunec_result)\n"
 		"\t\ttunec_result = tunec_launch(&tunec_kernels[%d],\n"
 		"\t\t    \"%s\",\n"
-		"\t\t    (const unsigned[]){%lld, %lld, %lld, %lld, %lld, %lld"
-		"},\n\t\t    %s, tunec_arguments);\n",
+		"\t\t    (const unsigned[]){%lld, %lld, %lld, %lld, %lld, "
+		"%lld,\n\t\t\t%lld},\n\t\t    %s, tunec_arguments);\n",
 	    i, k->function->name, (long long)k->grid[0], (long long)k->grid[1],
 	    (long long)k->grid[2], (long long)k->block[0],
-	    (long long)k->block[1], (long long)k->block[2], stream);
+	    (long long)k->block[1], (long long)k->block[2],
+	    (long long)k->dynamic_bytes, stream);
 }
 
 static void put_function(Arena *arena, Buf *out, const Lowered *l)
@@ -84,7 +114,7 @@ static void put_function(Arena *arena, Buf *out, const Lowered *l)
 	const char *stream = emit_header_stream(
 	    arena, l->kernel, names, TARGET_CUDA);
 	emit_header_launcher(out, l->kernel, names, stream, TARGET_CUDA);
-	buf_printf(out, "\n{\n\tstatic void *_Atomic tunec_kernels[%d];\n",
+	buf_printf(out, "\n{\n\tstatic tunec_kept tunec_kernels[%d];\n",
 	    l->launches.n ? l->launches.n : 1);
 	buf_puts(out, "\tvoid *tunec_arguments[] = {");
 	for (int i = 0; i < l->kernel->params.n; i++)

@@ -250,6 +250,22 @@ static void put_array(EmitDevice *e, const LowBuffer *b, const char *name)
 		    elements, aligned);
 }
 
+/* A piece of what the launch gives. */
+static void put_dynamic(EmitDevice *e, const LowBuffer *b, const char *name)
+{
+	const char *type = device_element(e, b->type);
+	const char *aligned =
+	    device_text(e, e->dialect->aligned, LOW_SHARED_ALIGN);
+	assert(e->dialect->name == DIALECT_CUDA);
+	if (emit_c_first(&e->c, "tunec_shared"))
+		buf_printf(&e->c.prelude,
+		    "#ifndef TUNEC_HOST\nextern %s%s unsigned char "
+		    "tunec_shared[];\n#endif\n\n",
+		    e->dialect->shared, aligned);
+	emit_c_line(&e->c, "%s *const %s = (%s *)(tunec_shared + %s);", type,
+	    name, type, device_int(e, b->offset));
+}
+
 static void put_buffers(EmitDevice *e)
 {
 	const LowFunction *f = e->c.f;
@@ -259,7 +275,9 @@ static void put_buffers(EmitDevice *e)
 		const LowBuffer *b = &f->buffers.at[i];
 		if (!used[i] || emit_c_is_argument(f, b))
 			continue;
-		if (b->kind == LOWBUF_SHARED || b->kind == LOWBUF_LOCAL)
+		if (b->dynamic)
+			put_dynamic(e, b, e->c.buffer[i]);
+		else if (b->kind == LOWBUF_SHARED || b->kind == LOWBUF_LOCAL)
 			put_array(e, b, e->c.buffer[i]);
 		else
 			put_piece(e, b, e->c.buffer[i]);

@@ -1,6 +1,7 @@
 /* Launches of a GPU as LLVM's NVPTX back end has them: kernels are marked by
  * metadata, blocks and threads read their numbers from special registers, what a
- * block shares is a global of address space 3. */
+ * block shares are globals of address space 3: one for each buffer, or pieces of
+ * one whose size the launch gives. */
 #include "codegen/llvm/module_llvm.h"
 
 #include <assert.h>
@@ -87,9 +88,26 @@ void llvm_launch_copies(LlvmGen *gen, const LowNode *node)
 		    &n, 1);
 }
 
+/* A piece of what the launch gives, which is one to all kernels of a module. */
+static V dynamic_piece(LlvmGen *gen, const LowBuffer *buffer)
+{
+	static const char name[] = "tunec_shared";
+	LLVMTypeRef byte = llvm_int_type(gen, 8, 1);
+	V all = LLVMGetNamedGlobal(gen->module, name);
+	V offset = llvm_int(gen, 32, buffer->offset, 1);
+	if (!all) {
+		all = LLVMAddGlobalInAddressSpace(gen->module,
+		    LLVMArrayType2(byte, 0), name, PTX_SHARED);
+		LLVMSetAlignment(all, LOW_SHARED_ALIGN);
+	}
+	return LLVMConstGEP2(byte, all, &offset, 1);
+}
+
 V llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer)
 {
 	LlvmGen *gen = f->gen;
+	if (buffer->dynamic)
+		return dynamic_piece(gen, buffer);
 	LLVMTypeRef type = LLVMArrayType2(
 	    llvm_int_type(gen, 8 * dtype_bytes(buffer->type), 1),
 	    (uint64_t)low_buffer_whole(buffer));

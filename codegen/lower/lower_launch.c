@@ -19,6 +19,8 @@
  * one thread. */
 #include "codegen/lower/lower_internal.h"
 
+#include <assert.h>
+
 typedef struct {
 	Lowered *l;
 	const Machine *machine;
@@ -49,6 +51,26 @@ static void count_shared(Count *c, int buffer)
 		return;
 	c->used[buffer] = true;
 	c->launch->shared_bytes += low_buffer_whole(b) * dtype_bytes(b->type);
+}
+
+/* A kernel declares what its blocks share, up to a limit; what is more the launch
+ * gives, all of it at once, and buffers lie in it one behind the other.  A buffer
+ * that blocks share is of one launch, as its place is. */
+static void lay_out_shared(Count *c, const Machine *m)
+{
+	LowLaunch *launch = c->launch;
+	if (!m->block_shared || launch->shared_bytes <= m->block_shared)
+		return;
+	for (int i = 0; i < launch->function->buffers.n; i++) {
+		LowBuffer *b = &launch->function->buffers.at[i];
+		if (!c->used[i])
+			continue;
+		assert(LOW_SHARED_ALIGN % b->align == 0);
+		b->dynamic = true;
+		b->offset = launch->dynamic_bytes;
+		launch->dynamic_bytes +=
+		    low_buffer_whole(b) * dtype_bytes(b->type);
+	}
 }
 
 /* A GPU has loads of 16 bytes and less. */
@@ -147,7 +169,7 @@ static bool check_limits(const Cut *c, const LowLaunch *launch)
 	static const int64_t grid[] = {INT32_MAX, 65535, 65535};
 	static const int64_t block[] = {1024, 1024, 64};
 	const Machine *m = c->machine;
-	int64_t threads = 1;
+	int64_t threads = 1, shared = occupancy_block_shared(m);
 	for (int i = 0; i < 3; i++) {
 		if (launch->grid[i] > grid[i] || launch->block[i] > block[i])
 			return refuse(c, "more blocks or threads in one "
@@ -156,7 +178,7 @@ static bool check_limits(const Cut *c, const LowLaunch *launch)
 	}
 	if (m->block_threads && threads > m->block_threads)
 		return refuse(c, "more threads in a block than this GPU has");
-	if (m->block_shared && launch->shared_bytes > m->block_shared)
+	if (shared && launch->shared_bytes > shared)
 		return refuse(c, "more shared memory than a block has");
 	return true;
 }
@@ -187,6 +209,7 @@ static bool add_launch(Cut *c, const LowBody *body)
 	    .block = {1, 1, 1}};
 	Count count = {&launch, NEW_N(arena, bool, f->buffers.n + 1)};
 	count_body(&count, &f->body);
+	lay_out_shared(&count, c->machine);
 	vec_push(arena, &c->l->launches, launch);
 	return check_limits(c, &launch);
 }

@@ -74,11 +74,16 @@ typedef struct {
 	int64_t elements;
 	LowBufferKind kind;
 	int param;
+	bool dynamic;         /* SHARED: lies at `offset` in what a launch gives
+				 its blocks, not in what the kernel declares */
 	int64_t offset;       /* bytes */
 	int64_t thread_bytes; /* 0: one for all threads */
 	int align;            /* bytes that the first element is aligned to */
 	bool written;
 } LowBuffer;
+
+/* What a launch gives its blocks begins at a multiple of so many bytes. */
+enum { LOW_SHARED_ALIGN = 64 };
 
 typedef struct LowNode LowNode;
 typedef VEC(LowNode *) LowBody;
@@ -150,6 +155,8 @@ typedef struct {
 	LowFunction *function;      /* SYMBOL_k0 …; parameters as the kernel's */
 	int64_t grid[3], block[3];  /* x, y, z; 1 where there is no loop */
 	int64_t shared_bytes;       /* of a block */
+	int64_t dynamic_bytes;      /* of these what the launch gives: all, where
+				       they are more than a kernel may declare */
 	int aligned; /* bytes: vectors of parameters that need only their elements'
 			alignment are loaded or stored whole where all are aligned
 			to that; worth asking once, at the start.  0: none are */

@@ -262,7 +262,8 @@ static void print_buffer(Buf *out, const LowFunction *f, const LowBuffer *b)
 	if (b->kind == LOWBUF_PARAM)
 		buf_puts(out, f->params.at[b->param].name);
 	else
-		buf_puts(out, b->kind == LOWBUF_SHARED ? "shared"
+		buf_puts(out, b->dynamic ? "dynamic shared"
+			: b->kind == LOWBUF_SHARED ? "shared"
 			: b->kind == LOWBUF_LOCAL ? "local" : "workspace");
 	if (b->offset)
 		buf_printf(out, " + %lld bytes", (long long)b->offset);

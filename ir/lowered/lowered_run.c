@@ -433,9 +433,23 @@ static void count(Runner *r)
 	}
 }
 
+/* What launches give their blocks, one after the other in the same memory. */
+static char *dynamic_memory(Runner *r)
+{
+	const LowFunction *f = r->function->f;
+	size_t most = 0;
+	for (int i = 0; i < f->buffers.n; i++) {
+		size_t end = (size_t)f->buffers.at[i].offset + buffer_size(r, i);
+		if (f->buffers.at[i].dynamic && end > most)
+			most = end;
+	}
+	return arena_alloc(r->arena, most);
+}
+
 static bool find_buffers(Runner *r, void *const *args)
 {
 	const LowFunction *f = r->function->f;
+	char *dynamic = dynamic_memory(r);
 	int workspace = -1;
 	for (int i = 0; i < f->params.n; i++)
 		if (f->params.at[i].workspace)
@@ -444,7 +458,9 @@ static bool find_buffers(Runner *r, void *const *args)
 	r->piece = NEW_N(r->arena, char *, f->buffers.n);
 	for (int i = 0; i < f->buffers.n; i++) {
 		const LowBuffer *b = &f->buffers.at[i];
-		if (b->kind == LOWBUF_SHARED)
+		if (b->dynamic)
+			r->piece[i] = dynamic + b->offset;
+		else if (b->kind == LOWBUF_SHARED)
 			r->piece[i] = arena_alloc(r->arena, buffer_size(r, i));
 		else if (b->kind == LOWBUF_LOCAL)
 			r->piece[i] = NULL; /* when threads are launched */

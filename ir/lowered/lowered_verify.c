@@ -128,6 +128,9 @@ static bool check_buffer(Verify *v, const LowBuffer *b)
 	    b->align);
 	REQUIRE(v, b->offset >= 0 && b->offset % bytes == 0,
 	    "%s: offset %lld", b->name, (long long)b->offset);
+	REQUIRE(v, !b->dynamic || (b->kind == LOWBUF_SHARED &&
+		b->offset % b->align == 0 && LOW_SHARED_ALIGN % b->align == 0),
+	    "%s: no piece of what a launch gives", b->name);
 	REQUIRE(v, b->thread_bytes == 0 ||
 		(b->kind == LOWBUF_WORKSPACE &&
 		    b->thread_bytes >= b->elements * bytes &&

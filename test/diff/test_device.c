@@ -73,7 +73,7 @@ static void launch(Run *r, const LowLaunch *k, void *const *args)
 	memcpy(one.grid, k->grid, sizeof one.grid);
 	memcpy(one.block, k->block, sizeof one.block);
 	Status status = driver->kernel(device, r->program, k->function->name,
-	    k->block, 0, &one.kernel, &error);
+	    k->block, k->dynamic_bytes, &one.kernel, &error);
 	for (int i = 0; i < n && !status; i++) {
 		int64_t bytes = argument_bytes(r->lowered, i);
 		status = driver->alloc(device, (size_t)(bytes ? bytes : 1),

@@ -212,15 +212,19 @@ static void test_workloads(void **state)
 		check_workload(i);
 }
 
-/* Fragments of all types, loaded as rows of 16 bytes. */
+/* Fragments of all types, loaded as rows of 16 bytes; more shared memory than a
+ * kernel can declare. */
 static void test_products(void **state)
 {
 	static const struct {
-		const char *name, *target;
-	} products[] = {{"product_f16", "cuda -arch=sm_80"},
-	    {"product_f16_rows", "cuda -arch=sm_90a"},
-	    {"product_bf16", "cuda -arch=sm_80"},
-	    {"product_i8", "cuda -arch=sm_80"}};
+		const char *name, *trace, *target;
+	} products[] = {
+	    {"product_f16", "product_f16", "cuda -arch=sm_80"},
+	    {"product_f16_rows", "product_f16_rows", "cuda -arch=sm_90a"},
+	    {"product_bf16", "product_bf16", "cuda -arch=sm_80"},
+	    {"product_i8", "product_i8", "cuda -arch=sm_80"},
+	    {"product_f16", "product_f16_deep", "cuda -arch=sm_86"},
+	    {"product_f32", "product_f32_deep", "cuda -arch=sm_80"}};
 	(void)state;
 	if (!have_llc && !have_cxx)
 		skip();
@@ -232,7 +236,7 @@ static void test_products(void **state)
 		    arena, products[i].name, "128", NUMERICS_DEFAULT);
 		void **data = lowercheck_data(arena, p, &rng);
 		lowercheck_expect(p, data);
-		check(arena, p, product_trace(arena, products[i].name),
+		check(arena, p, product_trace(arena, products[i].trace),
 		    target_parse(arena, products[i].target, &error), data);
 		arena_free(arena);
 	}

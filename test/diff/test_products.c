@@ -18,22 +18,27 @@
 typedef struct {
 	const char *name, *arch, *n;
 	bool free; /* of conflicts between banks, in loads */
+	bool deep; /* with more shared memory than a kernel can declare */
 } Product;
 
 static const Product products[] = {
-    {"product_f32", "sm_75", "128", true},
-    {"product_f32", "sm_80", "256", false},
-    {"product_f16", "sm_80", "256", false},
-    {"product_f16", "sm_80", "128", true},
-    {"product_f16", "sm_75", "128", false},
-    {"product_f16_rows", "sm_80", "256", true},
-    {"product_f16_rows", "sm_90a", "128", true},
-    {"product_bf16", "sm_90a", "128", true},
+    {"product_f32", "sm_75", "128", true, false},
+    {"product_f32", "sm_80", "256", false, false},
+    {"product_f16", "sm_80", "256", false, false},
+    {"product_f16", "sm_80", "128", true, false},
+    {"product_f16", "sm_75", "128", false, false},
+    {"product_f16_rows", "sm_80", "256", true, false},
+    {"product_f16_rows", "sm_90a", "128", true, false},
+    {"product_bf16", "sm_90a", "128", true, false},
     /* whose tiles do not divide */
-    {"product_f32", "sm_75", "101", false},
-    {"product_f32", "sm_80", "70", false},
-    {"product_i8", "sm_80", "128", true},
-    {"product_i8", "sm_75", "128", false},
+    {"product_f32", "sm_75", "101", false, false},
+    {"product_f32", "sm_80", "70", false, false},
+    {"product_i8", "sm_80", "128", true, false},
+    {"product_i8", "sm_75", "128", false, false},
+    /* 80 and 65 KiB */
+    {"product_f16", "sm_80", "128", true, true},
+    {"product_f16", "sm_86", "256", false, true},
+    {"product_f32", "sm_90a", "200", false, true},
 };
 enum { NPRODUCTS = sizeof products / sizeof *products };
 
@@ -157,6 +162,17 @@ static int64_t conflicts(Arena *arena, const Lowered *l, void *const *data)
 	return b.phases - b.least;
 }
 
+/* All of what a block shares, or nothing of it. */
+static void check_dynamic(
+    const Product *x, const Target *t, const Lowered *l)
+{
+	const LowLaunch *k = &l->launches.at[0];
+	assert_int_equal(l->launches.n, 1);
+	assert_int_equal(k->dynamic_bytes, x->deep ? k->shared_bytes : 0);
+	assert_int_equal(
+	    x->deep, k->shared_bytes > t->machine.block_shared);
+}
+
 static void check(const Product *x)
 {
 	Arena *arena = arena_new();
@@ -166,13 +182,15 @@ static void check(const Product *x)
 	Program *p = product_load(arena, x->name, x->n, NUMERICS_DEFAULT);
 	const Target *t = target_parse(
 	    arena, arena_printf(arena, "cuda -arch=%s", x->arch), &error);
-	Trace *trace = product_trace(arena, x->name);
+	Trace *trace = product_trace(arena,
+	    arena_printf(arena, "%s%s", x->name, x->deep ? "_deep" : ""));
 	void **data = lowercheck_data(arena, p, &rng);
 	lowercheck_expect(p, data);
 	Nest *nest = schedule_nest(arena, p, &t->machine, trace, &error);
 	Lowered *l = nest ? lower(arena, nest, &t->machine, &error) : NULL;
 	if (!l)
 		fail_msg("%s on %s: %s", x->name, x->arch, error.text);
+	check_dynamic(x, t, l);
 	if (!lowered_verify(l, why, sizeof why))
 		fail_msg("%s on %s: %s", x->name, x->arch, why);
 	const char *wrong = lowercheck_run(arena, l, data, 1e-4, NULL, NULL);
@@ -190,10 +208,30 @@ static void test_products(void **state)
 		check(&products[i]);
 }
 
+/* By asking, too, a card has only so much. */
+static void test_too_much(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	Error error = {0};
+	const Target *t = target_parse(arena, "cuda -arch=sm_75", &error);
+	Program *p =
+	    product_load(arena, "product_f32", "256", NUMERICS_DEFAULT);
+	Nest *nest = schedule_nest(arena, p, &t->machine,
+	    product_trace(arena, "product_f32_deep"), &error);
+	assert_non_null(nest);
+	assert_null(lower(arena, nest, &t->machine, &error));
+	assert_int_equal(error.status, STATUS_UNSUPPORTED);
+	assert_non_null(
+	    strstr(error.text, "more shared memory than a block has"));
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_products),
+	    cmocka_unit_test(test_too_much),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

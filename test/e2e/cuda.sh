@@ -43,6 +43,58 @@ ok order has p.h \
 ok two-contexts-one-library lacks p.c cuModule
 ok compiles cc $strict -c p.c
 
+# More shared memory than a kernel can declare: its launch gives it, and is
+# refused where the kernel was not allowed that on the device.
+deep=$root/test/gpu/product_f16
+ok host-of-a-deep-one build "$deep.yaml" --trace "${deep}_deep.trace" \
+	--emit=c,h,ptx,cu
+ok header-says-all has product_f16.h \
+	'^#define PRODUCT_F16_K0_SHARED_BYTES 81920$'
+ok header-says-what-a-launch-gives has product_f16.h \
+	'^#define PRODUCT_F16_K0_DYNAMIC_BYTES 81920$'
+ok header-of-others has matmul.h '_K0_DYNAMIC_BYTES 0$'
+ok ptx-declares-none has product_f16.ptx \
+	'^\.extern \.shared \.align 64 \.b8 tunec_shared\[\];$'
+ok cuda-c-declares-none has product_f16.cu \
+	'^extern __shared__ __align__(64) unsigned char tunec_shared\[\];$'
+"$TUNEC" show "$deep.yaml" --stage=lowered --db none --target "$target" \
+	--trace "${deep}_deep.trace" >lowered
+ok shown-where has lowered \
+	'b_s: f16\[20480\] dynamic shared + 40960 bytes, aligned 64'
+cat >deep.c <<'E'
+#include <stdlib.h>
+#include "product_f16.h"
+int main(int argc, char **argv)
+{
+	int a = 0, result = 0;
+	CUdeviceptr at = (CUdeviceptr)(size_t)&a;
+	for (int i = 1; i < argc && !result; i++) {
+		setenv("FAKE_CUDA_CURRENT", argv[i], 1);
+		result = product_f16(at, at, at, 0, NULL);
+	}
+	return result;
+}
+E
+cc_deep() { # HOST.c PROGRAM
+	cc $strict -D_GNU_SOURCE -I. deep.c "$1" -o "$2" -L. -lcuda
+}
+ok deep-compiles cc_deep product_f16.c deep
+rm -f log
+ok deep-is-launched ./deep 0 0 1 1 0
+ok deep-with-its-bytes [ "$(grep -c 'k0 grid .* shared 81920$' log)" = 5 ]
+ok deep-is-allowed-once-a-device [ "$(grep may log | tr '\n' ' ')" = \
+	"product_f16_k0 may have 81920 on 0 product_f16_k0 may have 81920 on 1 " ]
+sed 's/if (size\[6\])/if (0)/' product_f16.c >unasked.c
+ok unasked-compiles cc_deep unasked.c unasked
+exits deep-unasked-is-refused 1 ./unasked 0
+sed 's/product_f16_k0/mean_f16_k0/g' product_f16.c >mean.c
+ok mean-compiles cc_deep mean.c mean
+exits deep-refusal-is-returned 1 ./mean 0
+exits deep-beyond-the-card 1 "$TUNEC" build -q "$root/test/gpu/product_f32.yaml" \
+	--trace "$root/test/gpu/product_f32_deep.trace" --emit=ptx --db none \
+	--target 'cuda -arch=sm_75'
+ok deep-beyond-is-said has err 'more shared memory than a block has'
+
 # Variants have no virtual environment beside them.
 [ ! -x "$root/build/venv/bin/ptxas" ] || PATH=$PATH:$root/build/venv/bin
 assembler=$(command -v ptxas)

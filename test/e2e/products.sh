@@ -12,8 +12,8 @@ ptxas=$(tool ptxas) nvdisasm=$(tool nvdisasm)
 [ -n "$nvdisasm" ] || echo '# nvdisasm is not here: no loop is looked at'
 
 # What is aligned stands in front of what need not be: the first large loop.
-build() { # NAME ARCH: NAME.cubin, what ptxas said, the loop over steps
-	"$TUNEC" build -q "$products/$1.yaml" --trace "$products/$1.trace" \
+build() { # NAME ARCH [_deep]: NAME.cubin, what ptxas said, the loop over steps
+	"$TUNEC" build -q "$products/$1.yaml" --trace "$products/$1${3-}.trace" \
 		--target "cuda -arch=$2" --emit=ptx --db none || return
 	[ -z "$ptxas" ] && return
 	"$ptxas" -arch=$2 -v "$1.ptx" -o "$1.cubin" >"$1.said" 2>&1 || return
@@ -66,6 +66,18 @@ for case in f16:HMMA.16816.F32 f16_rows:HMMA.16816.F32 \
 		ok $name-$arch-barriers [ "$(count $name 'BAR.*')" = 1 ]
 		ok $name-$arch-others [ "$(cut -d ' ' -f 2 $name.loop)" -le 150 ]
 	done
+done
+
+# With more shared memory than a kernel can declare.
+for arch in sm_80 sm_86 sm_90a; do
+	ok f32-deep-$arch build product_f32 $arch _deep
+	ok f32-deep-$arch-no-spill assembled product_f32
+	ok f16-deep-$arch build product_f16 $arch _deep
+	ok f16-deep-$arch-no-spill assembled product_f16
+	looked_at || continue
+	ok f16-deep-$arch-mma [ "$(count product_f16 HMMA.16816.F32)" = 64 ]
+	ok f16-deep-$arch-matrices [ "$(count product_f16 'LDSM[.].*')" = 20 ]
+	ok f16-deep-$arch-barriers [ "$(count product_f16 'BAR.*')" = 1 ]
 done
 
 # What the rules make of such a product, b as rows of steps, also with an epilogue.

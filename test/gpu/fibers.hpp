@@ -15,6 +15,11 @@ extern "C" void fibers_barrier(void);
 extern "C" unsigned fibers_shuffle_xor(unsigned, unsigned);
 #define __syncthreads fibers_barrier
 
+/* What a launch gives its blocks; here, since copies go to what is near. */
+extern "C" {
+alignas(64) unsigned char tunec_shared[227*1024];
+}
+
 struct Fiber {
 	unsigned (*number)(int);
 	struct Direction {

@@ -173,6 +173,8 @@ static void verify(void **state)
 	refused(&q, "a: written, but its parameter is no output");
 	q.f.buffers.at[0].type = DT_I32;
 	refused(&q, "LOAD_MASKED: a is i32, x_7 is not");
+	q.f.buffers.at[0].dynamic = true;
+	refused(&q, "a: no piece of what a launch gives");
 	q.f.nthreads = 1;
 	refused(&q, "parallel loop c_i_1 in a function of one thread");
 	q.loop->loop = LOOP_VECTOR;

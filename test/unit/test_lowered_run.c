@@ -341,6 +341,18 @@ static LowFunction *product(Mistake mistake)
 	return f;
 }
 
+static bool is_product(const float *a, const float *b, const float *c)
+{
+	for (int i = 0; i < N * N; i++) {
+		float sum = 0;
+		for (int k = 0; k < N; k++)
+			sum += a[i / N * N + k] * b[k * N + i % N];
+		if (c[i] != sum)
+			return false;
+	}
+	return true;
+}
+
 static void test_gpu(void **state)
 {
 	(void)state;
@@ -352,12 +364,7 @@ static void test_gpu(void **state)
 		b[i] = (float)(i * 5 % 11 - 5);
 	}
 	runs(product(RIGHT), args, &run);
-	for (int i = 0; i < N * N; i++) {
-		float sum = 0;
-		for (int k = 0; k < N; k++)
-			sum += a[i / N * N + k] * b[k * N + i % N];
-		assert_true(c[i] == sum);
-	}
+	assert_true(is_product(a, b, c));
 	assert_int_equal(run.op_count[LOW_FMA], N * N * N);
 	assert_int_equal(run.flops, 2 * N * N * N);
 	assert_int_equal(run.op_count[LOW_BARRIER], 2 * N * N * N / TILE);
@@ -366,12 +373,7 @@ static void test_gpu(void **state)
 	fails(product(NO_SECOND_BARRIER), args, run, "LOAD: a race: a_tile[0]");
 	memset(c, 0, sizeof c);
 	runs(product(ASYNC), args, &run);
-	for (int i = 0; i < N * N; i++) {
-		float sum = 0;
-		for (int k = 0; k < N; k++)
-			sum += a[i / N * N + k] * b[k * N + i % N];
-		assert_true(c[i] == sum);
-	}
+	assert_true(is_product(a, b, c));
 	assert_int_equal(run.op_count[LOW_WAIT], N * N * N / TILE);
 	fails(product(ASYNC_NO_WAIT), args, run,
 	    "LOAD: a_tile[0] is touched while a copy to it is on its way");
@@ -382,6 +384,28 @@ static void test_gpu(void **state)
 	run.check_races = false;
 	fails(product(SOME_WAIT), args, run,
 	    "BARRIER: threads 0 and 3 wait at different barriers");
+}
+
+/* What a launch gives is one memory, in which buffers have their places. */
+static void test_dynamic(void **state)
+{
+	(void)state;
+	static float a[N * N], b[N * N], c[N * N];
+	void *args[] = {a, b, c};
+	LowRun run = {.check_races = true};
+	LowFunction *f = product(RIGHT);
+	for (int i = 0; i < N * N; i++) {
+		a[i] = (float)(i * 7 % 9 - 4);
+		b[i] = (float)(i * 5 % 11 - 5);
+	}
+	LowBuffer *tiles = &f->buffers.at[3];
+	tiles[0].dynamic = tiles[1].dynamic = true;
+	tiles[0].offset = TILE * TILE * 4;
+	runs(f, args, &run);
+	assert_true(is_product(a, b, c));
+	tiles[0].offset = TILE * 4;
+	runs(f, args, &run);
+	assert_false(is_product(a, b, c));
 }
 
 /* Thread 0 alone waits; the others are done. */
@@ -547,6 +571,7 @@ int main(void)
 	    cmocka_unit_test(test_parallel_read_first),
 	    cmocka_unit_test(test_private),
 	    cmocka_unit_test(test_gpu),
+	    cmocka_unit_test(test_dynamic),
 	    cmocka_unit_test(test_missing_barrier),
 	    cmocka_unit_test(test_range),
 	    cmocka_unit_test(test_exchange),

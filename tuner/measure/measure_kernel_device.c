@@ -135,7 +135,7 @@ static Status build(Loaded *k, Error *error)
 		memcpy(to->grid, from->grid, sizeof to->grid);
 		memcpy(to->block, from->block, sizeof to->block);
 		FORWARD_IF_ERROR(d->kernel(opened, k->program,
-		    from->function->name, to->block, 0,
+		    from->function->name, to->block, from->dynamic_bytes,
 		    &to->kernel, error));
 	}
 	return STATUS_OK;
