@@ -252,46 +252,65 @@ static void keep_usual(Space *space, Kept *kept)
 	}
 }
 
+static void keep_samples(Space *space, Rng *rng, int tries, Kept *kept)
+{
+	int64_t most = space->plans_made + FIRST_PLANS;
+	for (int i = 0; i < tries && space->plans_made < most; i++) {
+		Candidate c;
+		if (space_sample(space, rng, &c))
+			keep(space, &c, kept);
+	}
+}
+
+/* Each by single moves until none of FIRST_STEPS in a row helps. */
+static void improve(Space *space, Rng *rng, Kept *kept)
+{
+	int blocks = space->program->nblocks;
+	int steps = blocks * FIRST_STEPS <= FIRST_WORK ? FIRST_STEPS
+						       : FIRST_WORK / blocks;
+	for (int i = 0; i < kept->n; i++)
+		for (int idle = 0; idle < steps; idle++) {
+			Candidate c;
+			if (!space_mutate(space, rng, &kept->at[i], &c))
+				break;
+			double seconds = analytic_one(space, &c);
+			if (seconds >= kept->cost[i])
+				continue;
+			kept->at[i] = c;
+			kept->cost[i] = seconds;
+			idle = -1;
+		}
+}
+
 /* The best of seeded samples, of a GPU of what the rules guess, too, each of the
- * best few improved by single moves until none of FIRST_STEPS in a row helps.
- * Where nearly every sample is of another structure the moves find more in less
- * time. */
+ * best few improved by single moves.  Where nearly every sample is of another
+ * structure the moves find more in less time.  Launches that ask for more shared
+ * memory than a kernel declares are looked at last, from the best of the others
+ * on: they are taken where the model thinks them better. */
 bool space_first(Space *space, int tries, Candidate *out)
 {
+	const Machine *machine = space->machine;
+	Machine declared = *machine;
 	Rng rng = rng_stream(FIRST_SEED, 0, 0);
 	Kept kept;
-	int blocks = space->program->nblocks;
-	int64_t most = space->plans_made + FIRST_PLANS;
+	int blocks = space->program->nblocks, best = 0;
 	kept.n = 0;
-	if (space->machine->gpu)
+	declared.block_shared_most = 0;
+	space->machine = &declared;
+	if (machine->gpu)
 		keep_usual(space, &kept);
 	/* A large program's samples cost more, and are each a new plan. */
 	if (blocks > FIRST_BLOCKS)
 		tries = tries * FIRST_BLOCKS / blocks * FIRST_BLOCKS / blocks + 1;
-	for (int i = 0; i < tries && space->plans_made < most; i++) {
-		Candidate c;
-		if (space_sample(space, &rng, &c))
-			keep(space, &c, &kept);
-	}
-	double least = 0;
-	int steps = blocks * FIRST_STEPS <= FIRST_WORK ? FIRST_STEPS
-						       : FIRST_WORK / blocks;
-	for (int i = 0; i < kept.n; i++) {
-		for (int idle = 0; idle < steps; idle++) {
-			Candidate c;
-			if (!space_mutate(space, &rng, &kept.at[i], &c))
-				break;
-			double seconds = analytic_one(space, &c);
-			if (seconds < kept.cost[i]) {
-				kept.at[i] = c;
-				kept.cost[i] = seconds;
-				idle = -1;
-			}
-		}
-		if (!i || kept.cost[i] < least) {
-			least = kept.cost[i];
-			*out = kept.at[i];
-		}
-	}
+	keep_samples(space, &rng, tries, &kept);
+	improve(space, &rng, &kept);
+	space->machine = machine;
+	if (machine->block_shared_most > machine->block_shared)
+		improve(space, &rng, &kept);
+	for (int i = 1; i < kept.n; i++)
+		if (kept.cost[i] < kept.cost[best])
+			best = i;
+	if (kept.n)
+		*out = kept.at[best];
 	return kept.n > 0;
 }

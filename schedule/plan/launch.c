@@ -189,6 +189,7 @@ static double parts_bytes(const PlanStage *s, const Machine *m,
 static Refusal too_large(const Machine *m, const Needs *n)
 {
 	const Shape *s = &n->shape;
+	int64_t shared = occupancy_block_shared(m);
 	if (s->grid[0] > GRID_X_MOST || s->grid[1] > GRID_MOST ||
 	    s->grid[2] > GRID_MOST)
 		return "a launch has too many blocks";
@@ -196,7 +197,7 @@ static Refusal too_large(const Machine *m, const Needs *n)
 	    s->block[2] > BLOCK_Z_MOST ||
 	    (m->block_threads && n->threads > m->block_threads))
 		return "a block has too many threads";
-	if (m->block_shared && n->shared_bytes > (double)m->block_shared)
+	if (shared && n->shared_bytes > (double)shared)
 		return "a block shares too many bytes";
 	if (n->registers.need > n->registers.most * TOO_MANY)
 		return "the registers of a block's threads do not fit";

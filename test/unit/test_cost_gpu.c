@@ -193,10 +193,12 @@ static void refused(void **state)
 	Machine m = machine_of("sm_80");
 	int64_t *values;
 	Program *p = product(1024, 1024, 1024);
-	Plan *plan = plan_of(p, &m, tiled(32, 32, 2, 2, 128), &values);
+	Machine less = machine_of("sm_86"); /* 99 KiB, by asking */
+	Plan *plan = plan_of(p, &m, tiled(32, 32, 2, 2, 256), &values);
 	(void)state;
-	assert_string_equal(plan_limits(plan, &m, values),
+	assert_string_equal(plan_limits(plan, &less, values),
 	    "a block shares too many bytes");
+	assert_null(plan_limits(plan, &m, values)); /* 128 of 163 */
 	plan = plan_of(p, &m, tiled(32, 32, 8, 8, 1), &values);
 	assert_string_equal(plan_limits(plan, &m, values),
 	    "the registers of a block's threads do not fit");
