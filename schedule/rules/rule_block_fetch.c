@@ -45,6 +45,13 @@ static int maker_of(const Product *p, const RuleRead *read)
 	return made;
 }
 
+/* Is it made by the same kernel (rule_rows_block.c)? */
+static bool is_on_chip(const Product *p, const RuleRead *read)
+{
+	int made = p->r->program->buffers[read->buffer].block;
+	return p->r->tiled.rows && made >= 0 && rule_rows_has(p->r, made);
+}
+
 /* Does what a block reads in a step lie along more than one value of it? */
 static bool is_spread(const Product *p, const Expr *index)
 {
@@ -272,7 +279,7 @@ void product_fetch(Product *p)
 	for (int i = p->info->reads.n - 1; i >= 0; i--) {
 		const RuleRead *read = &p->info->reads.at[i];
 		int made = maker_of(p, read);
-		if (!is_operand(p, read))
+		if (!is_operand(p, read) || is_on_chip(p, read))
 			continue;
 		if (made >= 0)
 			put_maker(p, read, made);

@@ -80,7 +80,8 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 	const RuleBlock *b = &r->blocks[i];
 	const Block *block = &r->program->blocks[i];
 	if (b->output || !b->consumers.n ||
-	    rule_is_separated(r, i) || rule_is_extracted(r, i))
+	    rule_is_separated(r, i) || rule_is_extracted(r, i) ||
+	    rule_rows_block_keeps(r, i))
 		return false;
 	if (read_at_once(r, b, block->buffer))
 		return true;

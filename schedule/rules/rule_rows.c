@@ -36,9 +36,11 @@ static void find_batches(Rules *r)
 }
 
 /* Those that all products before the anchor have in common with it. */
-static void join_rows(Rules *r, Rows *rows)
+void rule_rows_join(Rules *r, Rows *rows)
 {
 	const Program *p = r->program;
+	if (!rows)
+		return;
 	for (int a = 0; r->rows && a < p->blocks[r->tiled.block].naxes; a++)
 		rows->axes[a] &= r->rows->axes[a];
 	for (int b = 0; r->rows && b < p->nblocks; b++) {
@@ -52,13 +54,10 @@ static void join_rows(Rules *r, Rows *rows)
 void rule_rows_choose(Rules *r)
 {
 	int anchor = r->tiled.block;
-	for (int i = 0; i < anchor; i++) {
-		Rows *rows = rule_can_tile(r, i)
-		    ? rows_between(r->arena, r->program, i, anchor)
-		    : NULL;
-		if (rows)
-			join_rows(r, rows);
-	}
+	for (int i = 0; i < anchor; i++)
+		rule_rows_join(r, rule_can_tile(r, i)
+			? rows_between(r->arena, r->program, i, anchor)
+			: NULL);
 	if (r->rows)
 		find_batches(r);
 }

@@ -340,7 +340,7 @@ static void open_decisions(Trace *trace)
 		}
 }
 
-/* Everything for one choice of structure. */
+/* Everything for one choice of structure; NULL: a block of rows is too large. */
 static Trace *sketch_trace(Rules *r)
 {
 	buf_clear(&r->text);
@@ -360,6 +360,8 @@ static Trace *sketch_trace(Rules *r)
 	diag_free(&diag);
 	if (r->across &&
 	    !schedule_fits(r->arena, r->program, r->machine, trace)) {
+		if (r->tiled.rows)
+			return NULL;
 		r->across = false; /* a row's parts do not fit together */
 		trace = sketch_trace(r);
 		r->across = true;
@@ -379,13 +381,15 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 		    r->program->blocks[t->block].name,
 		    t->warps       ? " warps"
 			: t->outer ? " taps"
-			: t->split ? " split" : "");
+			: t->split ? " split"
+			: t->rows  ? " rows" : "");
 	else if (t->block >= 0)
 		name = arena_printf(r->arena, "%s.%sx%d%s",
 		    r->program->blocks[t->block].name,
 		    r->program->blocks[t->block].axes[t->axis].name,
 		    t->lanes, t->outer ? " outer" : "");
-	vec_push(r->arena, out, (RuleSketch){name, trace});
+	if (trace)
+		vec_push(r->arena, out, (RuleSketch){name, trace});
 }
 
 typedef struct {
@@ -442,14 +446,21 @@ static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 	}
 }
 
+void rules_choose_inlines(Rules *r)
+{
+	r->inlines = NULL;
+	r->bodies = NULL;
+	analyse(r);
+	rule_inline_choose(r);
+	analyse(r);
+}
+
 static void begin(Rules *r, const Program *program)
 {
 	r->program = program;
 	r->plain = nest_new(r->arena, program, tape_new(r->arena));
 	r->blocks = NEW_N(r->arena, RuleBlock, program->nblocks);
-	analyse(r);
-	rule_inline_choose(r);
-	analyse(r);
+	rules_choose_inlines(r);
 }
 
 static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
@@ -488,7 +499,11 @@ static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
 		r->tiled = (RuleTiled){.block = anchor, .split = true};
 		add_sketch(r, out);
 	}
+	if (rule_rows_block_choose(r))
+		add_sketch(r, out);
+	r->rows = NULL;
 	r->tiled = (RuleTiled){.block = -1};
+	rules_choose_inlines(r);
 	add_sketch(r, out);
 	buf_free(&r->text);
 }

@@ -77,6 +77,7 @@ typedef struct {
 			      GPU: the window's axes outside of the steps */
 	bool warps;        /* of a GPU: by its matrix units */
 	bool split;        /* of a GPU: blocks share out the reduction, too */
+	bool rows;         /* of a GPU: with all that makes its rows */
 } RuleTiled;
 
 /* A loop that blocks may be computed at. */
@@ -180,7 +181,10 @@ int64_t rule_common_multiple(int64_t a, int64_t b); /* 0: too large */
 #undef RULE
 #undef PASS
 
-/* rules.c: has it no loops yet, and needs some? */
+/* rules.c: what is computed again by all that read it, and then reads and
+ * readers. */
+void rules_choose_inlines(Rules *r);
+/* Has it no loops yet, and needs some? */
 bool rule_is_open(const Rules *r, int block);
 /* Is it a reduction that is worth tiles? */
 bool rule_can_tile(const Rules *r, int block);
@@ -279,6 +283,11 @@ bool rule_is_plain(const Rules *r, int block);
 /* rule_rows.c: the choice, for the anchor; is the block made for each block of
  * the anchor's rows, and is its axis one of them? */
 void rule_rows_choose(Rules *r);
+void rule_rows_join(Rules *r, Rows *rows); /* more of them; NULL: none */
+/* rule_rows_block.c: the choice for a GPU; false: there is nothing to choose. */
+bool rule_rows_block_choose(Rules *r);
+/* Is it an element of a row that the product reads? */
+bool rule_rows_block_keeps(const Rules *r, int block);
 bool rule_rows_has(const Rules *r, int block);
 bool rule_rows_is_row(const Rules *r, int block, int axis);
 /* rule_location.c: the axis whose loop is so many loops deep; by axis of the
