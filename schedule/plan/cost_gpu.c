@@ -119,7 +119,7 @@ static void part_fill(const Launch *l, const PlanStage *s, Part *p)
 	p->shape = launch_shape(s, l->values);
 	int warp = l->machine->warp > 0 && l->machine->warp <= WARP_MOST
 	    ? l->machine->warp : 32;
-	lanes_fill(s, l->values, &p->shape, &l->shape, warp, &p->lanes);
+	lanes_fill(&p->now, &p->shape, &l->shape, warp, &p->lanes);
 	double rows = 1, all = 1;
 	for (int k = 0; k < DIRECTIONS; k++) {
 		double own = (double)p->shape.block[k];

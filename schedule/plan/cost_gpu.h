@@ -6,7 +6,7 @@
 
 #include "schedule/plan/cost.h"
 
-enum { WARP_MOST = 64, DIRECTIONS = 3, THREAD_LOOPS = 8,
+enum { WARP_MOST = 64, DIRECTIONS = 3, THREAD_LOOPS = 8, LANE_BOXES = 32,
 	NEEDED_BUFFERS = 64 };
 
 /* --- launch.c ---------------------------------------------------------------- */
@@ -59,17 +59,22 @@ Needs launch_needs(const Plan *plan, const Machine *machine,
 
 /* --- warp.c -------------------------------------------------------------------- */
 
-/* Which iteration of each thread loop the lanes of a warp are in, idle ones left
- * out: in a box, all combinations of the first `count` of each; else lane by lane. */
+/* Of each thread loop so many iterations from one on, in all combinations. */
 typedef struct {
-	bool box;
-	int n, nloops;
-	int loop[THREAD_LOOPS], count[THREAD_LOOPS];
-	int64_t at[THREAD_LOOPS][WARP_MOST];
+	uint8_t from[THREAD_LOOPS], count[THREAD_LOOPS];
+} LaneBox;
+
+/* The lanes of a warp, idle ones left out: of each thread loop, those of x first,
+ * of a direction the innermost. */
+typedef struct {
+	int nloops, loop[THREAD_LOOPS];
+	int first[DIRECTIONS + 1]; /* of a direction's loops */
+	int nboxes;
+	LaneBox box[LANE_BOXES];
 } Lanes;
 
-void lanes_fill(const PlanStage *stage, const int64_t *values,
-    const Shape *own, const Shape *launch, int warp, Lanes *lanes);
+void lanes_fill(const StageNow *now, const Shape *own, const Shape *launch,
+    int warp, Lanes *lanes);
 
 /* An access by all lanes at once: pieces of `width` bytes. */
 typedef struct {

@@ -5,80 +5,75 @@
  *     x[i]                              1 sector;              1 turn
  *
  * Global memory is brought by sectors.  Shared memory lies in banks, words of 4
- * bytes in turn, each of which gives one word at a time, to all that ask for it. */
-#include <string.h>
+ * bytes in turn, each of which gives one word at a time, to all that ask for it.
+ *
+ * Lanes are boxes of iterations: one of them, or a few where the warp ends inside
+ * of a row.  Pieces of a box with no unit of memory between them are one row; rows
+ * that are whole units apart touch as many each.  What is not so is gone through
+ * row by row. */
+#include <assert.h>
 
 #include "schedule/plan/cost_gpu.h"
 
-enum { WORD = 4, WIDEST = 4, TABLE = 2 * WARP_MOST * WIDEST };
+enum { WORD_BITS = 2, WORD = 1 << WORD_BITS, WIDEST = 4 };
 
-/* The numbers of all threads one after another, as an odometer has them. */
-static void count_lanes(const PlanStage *s, const int64_t *values,
-    const Shape *own, const Shape *launch, int warp, const int *first,
+/* --- lanes ---------------------------------------------------------------------- */
+
+/* The first n[k] places of direction k and of those below it, of `box`: of a
+ * direction's outermost loop all whole iterations, of the next those of what is
+ * left, and so on. */
+static void add_places(const StageNow *now, const int64_t *n, int k, LaneBox box,
     Lanes *lanes)
 {
-	int64_t place[DIRECTIONS] = {0}, at[THREAD_LOOPS] = {0};
-	for (int t = 0; t < warp; t++) {
-		bool idle = false;
-		for (int k = 0; k < DIRECTIONS; k++)
-			idle |= own->block[k] > 1 && place[k] >= own->block[k];
-		for (int i = 0; i < lanes->nloops && !idle; i++)
-			lanes->at[i][lanes->n] = at[i];
-		lanes->n += !idle;
-		int k = 0;
-		while (k < DIRECTIONS && ++place[k] == launch->block[k]) {
-			for (int i = first[k]; i < first[k + 1]; i++)
-				at[i] = 0;
-			place[k++] = 0;
-		}
-		if (k == DIRECTIONS)
-			return;
-		for (int i = first[k]; i < first[k + 1]; i++) {
-			if (++at[i] < values[s->loops[lanes->loop[i]].extent] ||
-			    i + 1 == first[k + 1])
-				break;
-			at[i] = 0;
-		}
+	if (k < 0) {
+		assert(lanes->nboxes < LANE_BOXES);
+		lanes->box[lanes->nboxes++] = box;
+		return;
+	}
+	int first = lanes->first[k], i = lanes->first[k + 1] - 1;
+	int64_t left = n[k], below = 1;
+	if (i < first)
+		add_places(now, n, k - 1, box, lanes);
+	for (int inner = first; inner < i; inner++)
+		below *= now->extent[lanes->loop[inner]];
+	for (; i >= first && left; i--) {
+		int64_t count = left / below;
+		LaneBox whole = box;
+		whole.count[i] = (uint8_t)count;
+		for (int inner = first; inner < i; inner++)
+			whole.count[inner] =
+			    (uint8_t)now->extent[lanes->loop[inner]];
+		if (count)
+			add_places(now, n, k - 1, whole, lanes);
+		box.from[i] = (uint8_t)count;
+		left -= count * below;
+		below /= i > first ? now->extent[lanes->loop[i - 1]] : 1;
 	}
 }
 
-/* Do the lanes have all combinations of so many first iterations of each loop?
- * So it is where loops make up their direction, no lane is idle, and the warp ends
- * with an iteration of the loop that it does not have all of.  What they touch is
- * then known without going through the lanes. */
-static bool is_box(const PlanStage *s, const int64_t *values, const Shape *own,
-    const Shape *launch, int warp, const int *first, Lanes *lanes)
+/* One place of a direction. */
+static void set_place(const StageNow *now, const Lanes *lanes, int k,
+    int64_t place, LaneBox *box)
 {
-	int64_t rest = warp;
-	for (int k = 0; k < DIRECTIONS; k++) {
-		int64_t left = launch->block[k];
-		if (own->block[k] > 1 && own->block[k] != left)
-			return false;
-		for (int i = first[k]; i < first[k + 1]; i++) {
-			int64_t n = values[s->loops[lanes->loop[i]].extent];
-			if (n < 1 || left % n || (rest > n && rest % n))
-				return false;
-			lanes->count[i] = (int)(n < rest ? n : rest);
-			left /= n;
-			rest = rest > n ? rest / n : 1;
-		}
-		if (first[k] < first[k + 1] && left != 1)
-			return false;
-		if (rest > left && rest % left)
-			return false;
-		rest = rest > left ? rest / left : 1;
+	int last = lanes->first[k + 1] - 1;
+	for (int i = lanes->first[k]; i <= last; i++) {
+		int64_t n = now->extent[lanes->loop[i]];
+		box->from[i] = (uint8_t)(i < last ? place % n : place);
+		place /= n;
 	}
-	return true;
 }
 
 /* Neighbours along x are neighbouring threads, then those along y and z.  A thread
  * that is beyond the stage's own loops of a direction does nothing; where it has
  * none of that direction all do the same. */
-void lanes_fill(const PlanStage *s, const int64_t *values, const Shape *own,
-    const Shape *launch, int warp, Lanes *lanes)
+void lanes_fill(const StageNow *now, const Shape *own, const Shape *launch,
+    int warp, Lanes *lanes)
 {
-	lanes->n = lanes->nloops = 0;
-	int first[DIRECTIONS + 1] = {0};
+	const PlanStage *s = now->stage;
+	const int64_t *block = launch->block;
+	LaneBox box = {.count = {1, 1, 1, 1, 1, 1, 1, 1}};
+	int64_t n[DIRECTIONS];
+	lanes->nloops = lanes->nboxes = lanes->first[0] = 0;
 	for (int k = 0; k < DIRECTIONS; k++) {
 		uint32_t loops = own->threads;
 		while (loops && lanes->nloops < THREAD_LOOPS) {
@@ -86,146 +81,274 @@ void lanes_fill(const PlanStage *s, const int64_t *values, const Shape *own,
 			if (loop_direction(s->loops[d].kind) == k)
 				lanes->loop[lanes->nloops++] = d;
 		}
-		first[k + 1] = lanes->nloops;
+		lanes->first[k + 1] = lanes->nloops;
+		n[k] = own->block[k] > 1 ? own->block[k] : block[k];
 	}
-	lanes->box = is_box(s, values, own, launch, warp, first, lanes);
-	if (!lanes->box)
-		count_lanes(s, values, own, launch, warp, first, lanes);
+	int64_t below = block[0] * block[1], left = below * block[2];
+	left = left < warp ? left : warp;
+	for (int k = DIRECTIONS - 1; k >= 0 && left; k--) {
+		int64_t whole = left / below;
+		left -= whole * below;
+		below /= k ? block[k - 1] : 1;
+		bool idle = whole >= n[k];
+		n[k] = idle ? n[k] : whole;
+		if (whole)
+			add_places(now, n, k, box, lanes);
+		if (idle)
+			return;
+		set_place(now, lanes, k, whole, &box);
+	}
 }
 
-/* Where each lane's piece begins. */
-static int lane_bytes(const Lanes *lanes, const int64_t *step, int64_t *bytes)
-{
-	memset(bytes, 0, sizeof *bytes * (size_t)lanes->n);
-	for (int i = 0; i < lanes->nloops; i++)
-		for (int k = 0; k < lanes->n && step[i]; k++)
-			bytes[k] += step[i] * lanes->at[i][k];
-	return lanes->n;
-}
+/* --- what a box touches -------------------------------------------------------------- */
 
-/* The same of a box: loops that do not move it are left out, and those with long
- * steps go around those with short ones, so that mostly they rise. */
-static int box_bytes(const Lanes *lanes, const int64_t *step, int64_t *bytes)
+/* Where pieces begin, in bytes: from one place on, in all combinations of so many
+ * steps, the short ones first. */
+typedef struct {
+	int64_t from;
+	int n;
+	int64_t step[THREAD_LOOPS], count[THREAD_LOOPS];
+} Begins;
+
+/* Units of memory, 1 << bits bytes: a piece that begins `reach` bytes behind
+ * another one has no unit between; it ends in that of `tail` bytes behind where it
+ * begins. */
+typedef struct {
+	int bits;
+	int64_t reach, tail;
+} Grain;
+
+static Begins begins_of(
+    const LaneBox *box, const int64_t *step, int nloops)
 {
-	int order[THREAD_LOOPS], n = 0, count = 1;
-	for (int i = 0; i < lanes->nloops; i++) {
-		int k = n;
-		if (!step[i] || lanes->count[i] <= 1)
+	Begins b;
+	b.from = b.n = 0;
+	for (int i = 0; i < nloops; i++) {
+		int64_t by = step[i], count = box->count[i];
+		b.from += by * box->from[i];
+		if (!by || count <= 1)
 			continue;
-		for (; k && step[order[k - 1]] > step[i]; k--)
-			order[k] = order[k - 1];
-		order[k] = i;
-		n++;
+		if (by < 0) {
+			b.from += by * (count - 1);
+			by = -by;
+		}
+		int k = b.n++;
+		for (; k && b.step[k - 1] > by; k--) {
+			b.step[k] = b.step[k - 1];
+			b.count[k] = b.count[k - 1];
+		}
+		b.step[k] = by;
+		b.count[k] = count;
 	}
-	bytes[0] = 0;
-	for (int k = 0; k < n; k++) {
-		int inner = count;
-		int64_t by = step[order[k]];
-		count *= lanes->count[order[k]];
-		for (int i = inner; i < count; i++)
-			bytes[i] = bytes[i - inner] + by;
-	}
-	return count;
+	return b;
 }
 
-static int hash_of(int64_t x)
+/* Of so many of its steps the pieces are one row; `length`: from the first one's
+ * beginning to the last one's. */
+static int row_of(const Begins *b, const Grain *g, int64_t *length)
 {
-	return (int)((uint64_t)x * 0x9e3779b97f4a7c15u >> 48);
+	int i = 0;
+	*length = 0;
+	for (; i < b->n && b->step[i] <= *length + g->reach; i++)
+		*length += (b->count[i] - 1) * b->step[i];
+	return i;
 }
 
-/* Different values among them, which are moved to the front; those that rise need
- * no table. */
-static int distinct(int64_t *values, int n)
+/* Units from where a row begins. */
+static int64_t units_of_row(const Grain *g, int64_t begin, int64_t length)
 {
-	int64_t seen[TABLE];
-	bool used[TABLE];
-	int count = n > 0, size = WARP_MOST;
-	bool rising = true;
-	for (int i = 1; i < n && rising; i++)
-		rising = values[i] >= values[i - 1];
-	for (int i = 1; i < n && rising; i++)
-		if (values[i] != values[count - 1])
-			values[count++] = values[i];
-	if (rising)
-		return count;
-	while (size < 2 * n)
-		size *= 2;
-	memset(used, 0, (size_t)size);
-	count = 0;
-	for (int i = 0; i < n; i++) {
-		int at = hash_of(values[i]) & (size - 1);
-		while (used[at] && seen[at] != values[i])
-			at = (at + 1) & (size - 1);
-		if (used[at])
-			continue;
-		used[at] = true;
-		seen[at] = values[i];
-		values[count++] = values[i];
+	return ((begin + length + g->tail) >> g->bits) - (begin >> g->bits) + 1;
+}
+
+/* Units of rows that are whole units apart and share none; 0: they are not. */
+static int64_t units_apart(const Begins *b, const Grain *g)
+{
+	int64_t length, mask = ((int64_t)1 << g->bits) - 1;
+	int i = row_of(b, g, &length);
+	int64_t units = units_of_row(g, b->from, length), reach = units;
+	for (; i < b->n; i++) {
+		int64_t by = b->step[i] >> g->bits;
+		if (b->step[i] & mask || by < reach)
+			return 0;
+		units *= b->count[i];
+		reach += (b->count[i] - 1) * by;
 	}
-	return count;
+	return units;
 }
 
-/* The units of memory, a power of two of bytes, that the lanes' pieces are in. */
-static int units(const int64_t *bytes, int n, int width, int unit, int64_t *at)
+/* --- row by row --------------------------------------------------------------------- */
+
+typedef struct {
+	int64_t first, last; /* units */
+} Row;
+
+typedef struct {
+	int n;
+	Row at[WARP_MOST];
+} Rows;
+
+static void add_rows(const Begins *b, const Grain *g, Rows *rows)
 {
-	int count = 0, bits = __builtin_ctz((unsigned)unit);
-	for (int i = 0; i < n; i++) {
-		int64_t end = (bytes[i] + width - 1) >> bits;
-		at[count++] = bytes[i] >> bits;
-		if (end != at[count - 1])
-			at[count++] = end;
+	int64_t length, begin[WARP_MOST];
+	int i = row_of(b, g, &length), n = 1;
+	begin[0] = b->from;
+	for (; i < b->n; i++) {
+		int inner = n;
+		n *= (int)b->count[i];
+		for (int k = inner; k < n; k++)
+			begin[k] = begin[k - inner] + b->step[i];
 	}
-	return distinct(at, count);
+	assert(rows->n + n <= WARP_MOST);
+	for (int k = 0; k < n; k++)
+		rows->at[rows->n++] = (Row){begin[k] >> g->bits,
+		    (begin[k] + length + g->tail) >> g->bits};
 }
 
-/* Turns until all have their words: as many as the fullest bank has. */
-static double bank_turns(const int64_t *bytes, int n, int width, int banks)
+/* Sorts rows, makes one of those that share units, and counts these. */
+static int64_t join_rows(Rows *rows)
 {
-	int64_t words[WARP_MOST * WIDEST];
-	int in_bank[WARP_MOST] = {0}, count = 0, most = 1;
-	int each = width > WORD ? width / WORD : 1;
+	Row *at = rows->at;
+	int64_t units = 0;
+	int n = 0;
+	for (int i = 1; i < rows->n; i++) {
+		Row row = at[i];
+		int k = i;
+		for (; k && at[k - 1].first > row.first; k--)
+			at[k] = at[k - 1];
+		at[k] = row;
+	}
+	for (int i = 0; i < rows->n; i++) {
+		if (!n || at[i].first > at[n - 1].last)
+			at[n++] = at[i];
+		else if (at[i].last > at[n - 1].last)
+			at[n - 1].last = at[i].last;
+	}
+	rows->n = n;
 	for (int i = 0; i < n; i++)
-		for (int k = 0; k < each && k < WIDEST; k++)
-			words[count++] = bytes[i] / WORD + k;
-	count = distinct(words, count);
-	for (int i = 0; i < count; i++) {
-		int64_t at = banks & (banks - 1)
-		    ? (words[i] % banks + banks) % banks
-		    : words[i] & (banks - 1);
-		int *bank = &in_bank[at];
-		most = ++*bank > most ? *bank : most;
+		units += at[i].last - at[i].first + 1;
+	return units;
+}
+
+static void rows_of(const Lanes *lanes, const int64_t *step, const Grain *g,
+    Rows *rows)
+{
+	rows->n = 0;
+	for (int i = 0; i < lanes->nboxes; i++) {
+		Begins b = begins_of(&lanes->box[i], step, lanes->nloops);
+		add_rows(&b, g, rows);
 	}
-	return most;
+}
+
+/* --- global memory ---------------------------------------------------------------- */
+
+/* Sectors, and of how many lines. */
+static void touch_sectors(const Machine *m, const Lanes *lanes,
+    const int64_t *step, int width, Touch *t)
+{
+	int sector = m->sector_bytes > 0 ? m->sector_bytes : 32;
+	int line = m->line_bytes > sector ? m->line_bytes : sector;
+	Grain sectors = {__builtin_ctz((unsigned)sector), sector, width - 1};
+	Grain lines = {__builtin_ctz((unsigned)line), line, width - 1};
+	Rows rows;
+	if (lanes->nboxes == 1) {
+		Begins b = begins_of(&lanes->box[0], step, lanes->nloops);
+		t->sectors = (double)units_apart(&b, &sectors);
+		t->lines = (double)units_apart(&b, &lines);
+		if (t->sectors > 0 && t->lines > 0)
+			return;
+	}
+	rows_of(lanes, step, &sectors, &rows);
+	t->sectors = (double)join_rows(&rows);
+	for (int i = 0; i < rows.n; i++) {
+		rows.at[i].first >>= lines.bits - sectors.bits;
+		rows.at[i].last >>= lines.bits - sectors.bits;
+	}
+	t->lines = (double)join_rows(&rows);
+}
+
+/* --- shared memory ---------------------------------------------------------------- */
+
+static int64_t ceil_of(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+/* Turns for rows as far apart as each other: they begin at banks a multiple of
+ * `apart` apart, in each of which as many; 0: that is not so. */
+static int64_t turns_apart(const Begins *b, const Grain *g, int banks)
+{
+	int64_t length;
+	int i = row_of(b, g, &length);
+	int64_t words = units_of_row(g, b->from, length);
+	if (i == b->n)
+		return ceil_of(words, banks);
+	int64_t by = b->step[i] >> g->bits, n = b->count[i];
+	if (i + 1 < b->n || b->step[i] % WORD || by < words ||
+	    banks & (banks - 1))
+		return 0;
+	int64_t apart = by & -by;
+	apart = apart < banks ? apart : banks;
+	int64_t begins = banks / apart;
+	if (words <= apart)
+		return ceil_of(n, begins);
+	return n % begins ? 0 : n / begins * ceil_of(words, apart);
+}
+
+/* As many as the fullest bank has words. */
+static int64_t fullest_bank(const Rows *rows, int banks)
+{
+	int in_bank[WARP_MOST] = {0}, most = 0;
+	int64_t everywhere = 0;
+	for (int i = 0; i < rows->n; i++) {
+		const Row *row = &rows->at[i];
+		int64_t words = row->last - row->first + 1;
+		int at = (int)(row->first % banks);
+		everywhere += words / banks;
+		at += at < 0 ? banks : 0;
+		for (int left = (int)(words % banks); left; left--) {
+			most = ++in_bank[at] > most ? in_bank[at] : most;
+			at = at + 1 < banks ? at + 1 : 0;
+		}
+	}
+	return everywhere + most;
+}
+
+/* Turns until all have their words. */
+static double bank_turns(const Machine *m, const Lanes *lanes,
+    const int64_t *step, int width)
+{
+	int banks = m->banks > 0 && m->banks <= WARP_MOST ? m->banks : 32;
+	int each = width > WORD ? width / WORD : 1;
+	each = each < WIDEST ? each : WIDEST;
+	Grain words = {WORD_BITS, WORD * each, WORD * (each - 1)};
+	Rows rows;
+	if (lanes->nboxes == 1) {
+		Begins b = begins_of(&lanes->box[0], step, lanes->nloops);
+		int64_t turns = turns_apart(&b, &words, banks);
+		if (turns)
+			return (double)turns;
+	}
+	rows_of(lanes, step, &words, &rows);
+	join_rows(&rows);
+	return (double)fullest_bank(&rows, banks);
 }
 
 Touch warp_touch(const StageNow *now, const PlanAccess *a, const Lanes *lanes,
     int width)
 {
-	const Machine *m = now->machine;
-	int64_t bytes[WARP_MOST], step[THREAD_LOOPS];
-	int sector = m->sector_bytes > 0 ? m->sector_bytes : 32;
-	int line = m->line_bytes > sector ? m->line_bytes : sector;
-	int banks = m->banks > 0 && m->banks <= WARP_MOST ? m->banks : 32;
+	int64_t step[THREAD_LOOPS];
+	const AccessNow *at = access_now(now, a);
 	Touch t = {1, 1, 1};
 	bool moves = false;
 	for (int i = 0; i < lanes->nloops; i++) {
-		step[i] = now->at[a - now->stage->accesses]
-			      .step[lanes->loop[i]] * a->bytes;
+		step[i] = at->step[lanes->loop[i]] * a->bytes;
 		moves |= step[i] != 0;
 	}
 	if (!moves && width <= WORD)
 		return t;
-	int pieces = lanes->box ? box_bytes(lanes, step, bytes)
-				: lane_bytes(lanes, step, bytes);
-	if (a->scope == SCOPE_SHARED) {
-		t.turns = bank_turns(bytes, pieces, width, banks);
-		return t;
-	}
-	int64_t at[WARP_MOST * 2];
-	int n = units(bytes, pieces, width, sector, at);
-	t.sectors = n;
-	for (int i = 0; i < n; i++)
-		at[i] *= sector;
-	t.lines = units(at, n, 1, line, at);
+	if (a->scope == SCOPE_SHARED)
+		t.turns = bank_turns(now->machine, lanes, step, width);
+	else
+		touch_sectors(now->machine, lanes, step, width, &t);
 	return t;
 }
