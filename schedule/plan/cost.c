@@ -624,6 +624,21 @@ static double spilling(const Machine *m, const StageCost *c)
 	return c->density < 1 ? max2(2 * over, c->accumulators / 2) : 2 * over;
 }
 
+static void set_steps(
+    const PlanAccess *a, const int64_t *values, int nloops, AccessNow *now)
+{
+	memset(now->step, 0, sizeof *now->step * (size_t)nloops);
+	for (int i = 0; i < a->nterms; i++) {
+		const PlanTerm *t = &a->terms[i];
+		if (now->moves >> t->loop & 1)
+			now->step[t->loop] += values[t->coef] * values[t->stride];
+	}
+	for (uint32_t loops = a->plain ? 0 : now->moves; loops;) {
+		int d = last_loop(&loops);
+		now->step[d] = access_step(a, values, d);
+	}
+}
+
 void stage_now(const PlanStage *s, const Machine *m, const int64_t *values,
     StageNow *w)
 {
@@ -648,11 +663,7 @@ void stage_now(const PlanStage *s, const Machine *m, const int64_t *values,
 			int d = last_loop(&doubtful);
 			now->moves |= (uint32_t)access_moves(a, values, d) << d;
 		}
-		memset(now->step, 0, sizeof *now->step * (size_t)s->nloops);
-		for (uint32_t loops = now->moves; loops;) {
-			int d = last_loop(&loops);
-			now->step[d] = access_step(a, values, d);
-		}
+		set_steps(a, values, s->nloops, now);
 	}
 }
 

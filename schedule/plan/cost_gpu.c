@@ -12,7 +12,6 @@
  *
  * All is for a launch with numbers: no program is built. */
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "schedule/plan/cost_gpu.h"
@@ -40,8 +39,9 @@ enum { LOOP_INSTRUCTIONS = 3, BEGIN_INSTRUCTIONS = 20, BLOCK_CYCLES = 300,
 typedef struct {
 	StageNow now;
 	StageCost trips;     /* of which only these */
-	Shape shape;
+	const Shape *shape;
 	Lanes lanes;
+	double extent[PLAN_DEPTH]; /* of loops */
 	double warps;        /* of a block that make it */
 	double copies;       /* in a body */
 	double runs;         /* of the body by a thread */
@@ -111,30 +111,45 @@ static uint32_t common_mask(const PlanStage *s)
 	return (uint32_t)(((uint64_t)1 << s->common) - 1);
 }
 
-static void part_fill(const Launch *l, const PlanStage *s, Part *p)
+static double iterations_of(const Part *p, uint32_t loops)
+{
+	double product = 1;
+	while (loops)
+		product *= p->extent[last_loop(&loops)];
+	return product;
+}
+
+/* Loops that run but for those of blocks. */
+static uint32_t loops_of_block(const Part *p)
+{
+	return p->shape->threads | p->shape->code | p->shape->serial;
+}
+
+static void part_fill(
+    const Launch *l, const PlanStage *s, const Shape *shape, Part *p)
 {
 	stage_now(s, l->machine, l->values, &p->now);
-	memset(&p->trips, 0, offsetof(StageCost, touched));
 	count_trips(&p->now, &p->trips);
-	p->shape = launch_shape(s, l->values);
+	for (int d = 0; d < s->nloops; d++)
+		p->extent[d] = (double)p->now.extent[d];
+	p->shape = shape;
 	int warp = l->machine->warp > 0 && l->machine->warp <= WARP_MOST
 	    ? l->machine->warp : 32;
-	lanes_fill(&p->now, &p->shape, &l->shape, warp, &p->lanes);
+	lanes_fill(&p->now, shape, &l->shape, warp, &p->lanes);
 	double rows = 1, all = 1;
 	for (int k = 0; k < DIRECTIONS; k++) {
-		double own = (double)p->shape.block[k];
+		double own = (double)shape->block[k];
 		double most = (double)l->shape.block[k];
 		rows *= k && own > 1 ? own : most;
 		all *= own > 1 || most <= 1 ? own : most;
 	}
 	p->warps = ceil(min2(rows, max2(all, rows)) / warp);
-	p->copies = extents_of(s, l->values, p->shape.code);
+	p->copies = iterations_of(p, shape->code);
 	p->runs = p->trips.trips[s->nloops] /
-	    (p->copies * product_of(p->shape.grid) *
-		product_of(p->shape.block));
+	    (p->copies * product_of(shape->grid) * product_of(shape->block));
 	p->runs = max2(p->runs, 1e-3);
-	p->begins = min2(p->runs, extents_of(s, l->values,
-	    p->shape.serial & common_mask(s)));
+	p->begins = min2(
+	    p->runs, iterations_of(p, shape->serial & common_mask(s)));
 }
 
 /* Arithmetic of a body: what moves with no loop of it once, and what moves with no
@@ -147,8 +162,8 @@ static double arithmetic_of(const Launch *l, const Part *p)
 	double sum = s->reduce && !fused ? p->copies * s->nwrites : 0;
 	for (int i = 0; i < s->nworks; i++) {
 		uint32_t moves = s->works[i].movers;
-		double times = extents_of(s, l->values, moves & p->shape.code);
-		if (!(moves & (p->shape.code | p->shape.serial)))
+		double times = iterations_of(p, moves & p->shape->code);
+		if (!(moves & (p->shape->code | p->shape->serial)))
 			times /= max2(p->runs, 1);
 		sum += times * s->works[i].weight;
 	}
@@ -159,17 +174,9 @@ static double arithmetic_of(const Launch *l, const Part *p)
  * axes inside of these that is not in code?  Then loops of steps. */
 static uint32_t loops_of_steps(const Part *p)
 {
-	const PlanStage *s = p->now.stage;
-	uint32_t steps = 0;
-	for (int d = 0; d < s->nloops; d++) {
-		if (!(p->now.runs >> d & 1))
-			continue;
-		if (s->loops[d].reduce)
-			steps |= 1u << d;
-		else if (steps && p->shape.serial >> d & 1)
-			return 0;
-	}
-	return steps;
+	uint32_t steps = p->now.runs & p->now.stage->steps;
+	uint32_t outside = (steps & -steps) - 1;
+	return steps && p->shape->serial & ~steps & ~outside ? 0 : steps;
 }
 
 /* A warp's product is made by the matrix unit where there is one. */
@@ -188,15 +195,14 @@ static int width_of(const Launch *l, const Part *p, const PlanAccess *a)
 	for (uint32_t loops = now->moves; loops;) {
 		int d = last_loop(&loops);
 		bool vector = s->loops[d].kind == LOOP_VECTOR;
-		if (now->step[d] == 1 && p->shape.code >> d & 1 &&
+		if (now->step[d] == 1 && p->shape->code >> d & 1 &&
 		    (vector || a->scope == SCOPE_SHARED))
-			n = l->values[s->loops[d].extent];
+			n = p->now.extent[d];
 		else
 			others |= now->step[d];
 	}
 	int width = 1, most = is_fragment(l->machine, s) ? 4 : VECTOR_BYTES;
-	while (width * a->bytes < most && n % (2 * width) == 0 &&
-	       others % (2 * width) == 0)
+	while (width * a->bytes < most && !((n | others) & (2 * width - 1)))
 		width *= 2;
 	return width * a->bytes;
 }
@@ -229,43 +235,43 @@ static double times_made(const Launch *l, const Part *p, const PlanAccess *a,
 {
 	const PlanStage *s = p->now.stage;
 	uint32_t moves = access_now(&p->now, a)->moves;
-	uint32_t code = moves & p->shape.code;
+	uint32_t code = moves & p->shape->code;
 	double runs = p->runs * a->bytes / width;
 	if (is_fragment(l->machine, s) && !a->write)
 		runs *= fragment_part(s, access_now(&p->now, a));
 	if (a->write && s->reduce && steps)
-		return runs * extents_of(s, l->values, code & ~steps) /
-		    extents_of(s, l->values, p->shape.serial & steps);
-	uint32_t around = p->shape.serial & ~common_mask(s);
+		return runs * iterations_of(p, code & ~steps) /
+		    iterations_of(p, p->shape->serial & steps);
+	uint32_t around = p->shape->serial & ~common_mask(s);
 	while (around) {
 		int d = last_loop(&around);
 		if (moves >> d & 1)
 			break;
-		runs /= (double)l->values[s->loops[d].extent];
+		runs /= p->extent[d];
 	}
-	return runs * extents_of(s, l->values, code) *
+	return runs * iterations_of(p, code) *
 	    (a->write && s->reduce ? 2 : 1);
 }
 
 /* --- global memory -------------------------------------------------------------- */
 
-/* counts[d] of loops in a mask; those of blocks until there are `blocks`. */
-static void fill_counts(
-    const Part *p, uint32_t loops, double blocks, double *counts)
+/* Iterations of loops while `blocks` run; returns the loops of blocks of which
+ * there are more. */
+static uint32_t wave_counts(const Part *p, double blocks, double *counts)
 {
 	const PlanStage *s = p->now.stage;
-	for (int d = 0; d < s->nloops; d++)
-		counts[d] = loops >> d & 1 ? (double)p->now.extent[d] : 1;
-	for (int k = 0; k < DIRECTIONS && blocks > 1; k++) {
-		uint32_t dims = p->shape.blocks;
-		while (dims) {
-			int d = last_loop(&dims);
-			if (loop_direction(s->loops[d].kind) != k)
-				continue;
-			counts[d] = min2((double)p->now.extent[d], blocks);
+	uint32_t more = 0;
+	memcpy(counts, p->extent, sizeof *counts * (size_t)s->nloops);
+	for (int k = 0; k < DIRECTIONS; k++) {
+		uint32_t loops = p->shape->blocks & s->along[k];
+		while (loops && blocks > 1) {
+			int d = last_loop(&loops);
+			counts[d] = min2(p->extent[d], blocks);
 			blocks = ceil(blocks / counts[d]);
+			more |= 1u << d;
 		}
 	}
+	return more;
 }
 
 typedef struct {
@@ -279,11 +285,11 @@ typedef struct {
 static double reads_of(const Part *p, const Globals *g,
     uint32_t loops, int sector)
 {
-	double counts[PLAN_DEPTH], sum = 0;
-	fill_counts(p, loops, 1, counts);
+	double sum = 0;
 	for (int i = 0; i < g->n; i++)
 		if (!g->at[i].access->write)
-			sum += region_bytes(&g->at[i], counts, sector);
+			sum += region_bytes(
+			    &g->at[i], loops, p->extent, sector);
 	return sum;
 }
 
@@ -292,11 +298,9 @@ static double reads_of(const Part *p, const Globals *g,
  * written goes there always. */
 static void count_l2(const Launch *l, const Part *p, Globals *g, int sector)
 {
-	const PlanStage *s = p->now.stage;
-	uint32_t loops = p->shape.threads | p->shape.code | p->shape.serial;
-	uint32_t serial = p->shape.serial;
-	uint32_t inner = loops & ~serial;
-	double counts[PLAN_DEPTH], starts = extents_of(s, l->values, serial);
+	uint32_t serial = p->shape->serial;
+	uint32_t inner = loops_of_block(p) & ~serial;
+	double starts = iterations_of(p, serial);
 	bool fits = reads_of(p, g, inner, sector) <= l->l1_bytes;
 	while (fits && serial) {
 		uint32_t next = serial;
@@ -305,14 +309,13 @@ static void count_l2(const Launch *l, const Part *p, Globals *g, int sector)
 			break;
 		inner |= 1u << d;
 		serial = next;
-		starts /= (double)p->now.extent[d];
+		starts /= p->extent[d];
 	}
-	fill_counts(p, inner, 1, counts);
 	for (int i = 0; i < g->n; i++) {
 		g->found[i] = g->asked[i];
 		if (fits && !g->at[i].access->write)
 			g->found[i] = min2(g->asked[i], starts *
-			    region_bytes(&g->at[i], counts, sector));
+			    region_bytes(&g->at[i], inner, p->extent, sector));
 	}
 }
 
@@ -328,13 +331,11 @@ static bool was_read(const Launch *l, int buffer)
  * reads so little of it. */
 static void leave_read(Launch *l, const Part *p, Globals *g, int sector)
 {
-	double counts[PLAN_DEPTH];
-	fill_counts(p, p->shape.threads | p->shape.code | p->shape.serial, 1,
-	    counts);
 	for (int i = 0; i < g->n; i++) {
 		const PlanAccess *a = g->at[i].access;
 		if (!a->write && was_read(l, a->buffer) &&
-		    region_bytes(&g->at[i], counts, sector) * 2 <= l->l1_bytes)
+		    region_bytes(&g->at[i], loops_of_block(p), p->extent,
+			sector) * 2 <= l->l1_bytes)
 			g->found[i] = 0;
 	}
 	for (int i = 0; i < g->n && l->nread < LAUNCH_BUFFERS; i++)
@@ -347,19 +348,18 @@ static void leave_read(Launch *l, const Part *p, Globals *g, int sector)
 static double memory_bytes(const Launch *l, const Part *p, const Globals *g,
     int sector)
 {
-	double all[PLAN_DEPTH], wave[PLAN_DEPTH], sum = 0, whole_run = 0;
+	double wave[PLAN_DEPTH], sum = 0, whole_run = 0;
 	double l2 = 0.75 * (double)l->machine->l2_bytes;
-	double blocks = product_of(p->shape.grid);
+	double blocks = product_of(p->shape->grid);
 	if ((double)p->now.stage->program_bytes <= l2)
 		return 0;
-	uint32_t loops = p->shape.threads | p->shape.code | p->shape.serial;
-	fill_counts(p, loops, 1e15, all);
-	fill_counts(p, loops, l->at_once, wave);
+	uint32_t loops = loops_of_block(p), all = loops | p->shape->blocks;
+	loops |= wave_counts(p, l->at_once, wave);
 	for (int i = 0; i < g->n; i++)
-		whole_run += region_bytes(&g->at[i], all, sector);
+		whole_run += region_bytes(&g->at[i], all, p->extent, sector);
 	for (int i = 0; i < g->n; i++) {
-		double once = region_bytes(&g->at[i], all, sector);
-		double each = region_bytes(&g->at[i], wave, sector);
+		double once = region_bytes(&g->at[i], all, p->extent, sector);
+		double each = region_bytes(&g->at[i], loops, wave, sector);
 		double waves = max2(1, blocks / l->at_once);
 		if (g->found[i] <= 0)
 			continue;
@@ -389,7 +389,7 @@ static void add_access(Launch *l, Part *p, Globals *g, const PlanAccess *a,
 {
 	double turns = 0;
 	int rows = is_fragment(l->machine, p->now.stage)
-	    ? matrix_width(&p->now, a, p->shape.code, &turns) : 0;
+	    ? matrix_width(&p->now, a, p->shape->code, &turns) : 0;
 	int width = rows ? rows : width_of(l, p, a);
 	int sector = l->machine->sector_bytes > 0
 	    ? l->machine->sector_bytes : 32;
@@ -412,10 +412,7 @@ static void add_access(Launch *l, Part *p, Globals *g, const PlanAccess *a,
 
 static bool is_read(const PlanStage *s, Scope scope)
 {
-	for (int i = s->nwrites; i < s->naccesses; i++)
-		if (s->accesses[i].scope == scope)
-			return true;
-	return false;
+	return s->reads >> scope & 1;
 }
 
 /* Iterations that a shared buffer is filled ahead; 0: it is filled when it is
@@ -434,14 +431,11 @@ static void add_exchanges(Launch *l, const Part *p)
 	const PlanStage *s = p->now.stage;
 	const Machine *m = l->machine;
 	LaunchCost *c = l->cost;
-	uint32_t steps = 0;
-	for (int d = 0; d < s->nloops; d++)
-		steps |= (uint32_t)s->loops[d].reduce << d;
-	double threads = extents_of(s, l->values, steps & p->shape.threads);
+	double threads = iterations_of(p, s->steps & p->shape->threads);
 	if (threads <= 1)
 		return;
 	double starts = p->begins;
-	double sums = extents_of(s, l->values, p->shape.code & ~steps);
+	double sums = iterations_of(p, p->shape->code & ~s->steps);
 	double warp = max2(m->warp, 1);
 	double within = m->exchanges ? min2(threads, warp) : 1;
 	double between = ceil(threads / within);
@@ -488,20 +482,20 @@ static void add_waiting(Launch *l, const Part *p, double missed)
 static double chain_of(const Launch *l, const Part *p, uint32_t steps)
 {
 	const PlanStage *s = p->now.stage;
-	double n = extents_of(s, l->values, steps & p->shape.code);
+	double n = iterations_of(p, steps & p->shape->code);
 	return is_fragment(l->machine, s)
 	    ? n / s->fragment->terms * FRAGMENT_CYCLES
 	    : n * l->machine->fma_latency;
 }
 
-static void add_part(Launch *l, const PlanStage *s)
+static void add_part(Launch *l, const PlanStage *s, const Shape *shape)
 {
 	const Machine *m = l->machine;
 	LaunchCost *c = l->cost;
 	Part p;
 	Globals g;
 	g.n = 0;
-	part_fill(l, s, &p);
+	part_fill(l, s, shape, &p);
 	uint32_t steps = s->reduce ? loops_of_steps(&p) : 0;
 	int sector = m->sector_bytes > 0 ? m->sector_bytes : 32;
 	double fma = fma_rate(m, s);
@@ -607,7 +601,8 @@ static void add_spills(Launch *l)
 static void launch_cost(const Plan *plan, const Machine *machine,
     const int64_t *values, int first, LaunchCost *c)
 {
-	Needs needs = launch_needs(plan, machine, values, first);
+	Shape shapes[plan->nstages];
+	Needs needs = launch_needs(plan, machine, values, first, shapes);
 	Launch l = {.machine = machine,
 	    .values = values,
 	    .cost = c,
@@ -620,7 +615,7 @@ static void launch_cost(const Plan *plan, const Machine *machine,
 	}
 	for (int i = first; i < plan->nstages; i++)
 		if (plan->stages[i].launch == first)
-			add_part(&l, &plan->stages[i]);
+			add_part(&l, &plan->stages[i], &shapes[i]);
 	add_spills(&l);
 	set_seconds(&l);
 }

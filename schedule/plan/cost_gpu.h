@@ -6,8 +6,7 @@
 
 #include "schedule/plan/cost.h"
 
-enum { WARP_MOST = 64, DIRECTIONS = 3, THREAD_LOOPS = 8, LANE_BOXES = 32,
-	NEEDED_BUFFERS = 64 };
+enum { WARP_MOST = 64, THREAD_LOOPS = 8, LANE_BOXES = 32 };
 
 /* --- launch.c ---------------------------------------------------------------- */
 
@@ -51,11 +50,11 @@ typedef struct {
 	double threads;      /* of a block */
 	double shared_bytes;
 	Registers registers;
-	int nbuffers, buffers[NEEDED_BUFFERS]; /* counted */
 	Refusal why;         /* it is too much; NULL */
 } Needs;
+/* Fills shapes[i] of each stage i of the launch; there are as many as stages. */
 Needs launch_needs(const Plan *plan, const Machine *machine,
-    const int64_t *values, int first);
+    const int64_t *values, int first, Shape *shapes);
 
 /* --- warp.c -------------------------------------------------------------------- */
 
@@ -104,8 +103,9 @@ typedef struct {
 } Digits;
 
 void digits_fill(const StageNow *now, const PlanAccess *access, Digits *digits);
-/* Bytes, in whole sectors, that an access touches while each loop has taken
+/* Bytes, in whole sectors, that an access touches while each of `loops` has taken
  * counts[loop] of its iterations. */
-double region_bytes(const Digits *digits, const double *counts, int sector);
+double region_bytes(const Digits *digits, uint32_t loops, const double *counts,
+    int sector);
 
 #endif

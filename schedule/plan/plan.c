@@ -950,7 +950,7 @@ Plan *plan_record(Arena *arena, const Nest *nest)
 		}
 		plan->nstages++;
 	}
-	launch_number(plan);
+	plan_settle(plan);
 	plan_assert_sound(plan);
 	return plan;
 }
@@ -1042,6 +1042,7 @@ Plan *plan_copy(Arena *arena, const Plan *plan)
 	each_handle(copy, rename_handle, renamed);
 	free(used);
 	free(renamed);
+	plan_settle(copy);
 	plan_assert_sound(copy);
 	return copy;
 }

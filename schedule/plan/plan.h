@@ -18,7 +18,8 @@ enum {
 	PLAN_PARTS = 12, /* digits of a layout */
 	PLAN_ZEROS = 16, /* conditions of a step */
 	PLAN_WORKS = 8,
-	PLAN_MOVERS = 6  /* loops that move where an axis starts */
+	PLAN_MOVERS = 6, /* loops that move where an axis starts */
+	DIRECTIONS = 3   /* x, y, z of a GPU */
 };
 
 /* Which iterations of a loop run where its axis ends inside of its tile. */
@@ -58,6 +59,12 @@ typedef struct {
 	int64_t length;
 } PlanAxis;
 
+/* A step of the loop is so many of a dimension's elements, each so far apart. */
+typedef struct {
+	int loop;
+	Handle coef, stride;
+} PlanTerm;
+
 /* One read or write of a stage, seen from each loop around the body. */
 typedef struct {
 	int buffer;
@@ -88,6 +95,12 @@ typedef struct {
 		int dim;
 		Handle div, mod, stride; /* mod: HANDLE_NONE where there is none */
 	} parts[PLAN_PARTS];
+	/* settled: */
+	bool needed;       /* of a GPU: the first in its launch of a buffer in
+			      registers, or shared by threads */
+	bool plain;        /* no part is of a quotient or a rest: */
+	int nterms;        /* then a step of each loop moves it by the sum of */
+	PlanTerm *terms;   /* the loop's terms */
 } PlanAccess;
 
 /* A condition without which a step of the reduction changes nothing, or an
@@ -114,8 +127,6 @@ typedef struct {
 	int stage;
 	int nloops;       /* outermost first, through all places */
 	int own;          /* first loop that is the stage's own */
-	uint32_t blocks, threads; /* bit d: loop d is a GPU's blocks, threads */
-	int launch;       /* of a GPU: the first stage in its launch; -1: ahead */
 	int common;       /* so many loops are around another stage, too */
 	PlanLoop loops[PLAN_DEPTH];
 	int naccesses;    /* the writes first */
@@ -140,6 +151,14 @@ typedef struct {
 	PlanAxis axes[PLAN_DEPTH];
 	int64_t points;         /* of the block: product of its extents */
 	int64_t program_bytes;  /* of all that the program reads and writes */
+	/* settled; bit d is of loop d: */
+	uint32_t blocks, threads; /* of a GPU */
+	uint32_t along[DIRECTIONS]; /* these two, by direction */
+	uint32_t steps;    /* of the reduction */
+	uint32_t repeated; /* copies of the body, or a vector */
+	uint32_t limited;  /* so where that are not too many */
+	uint32_t reads;    /* bit s: it reads what is in Scope s */
+	int launch;       /* of a GPU: the first stage in its launch; -1: ahead */
 } PlanStage;
 
 typedef struct {
@@ -155,8 +174,8 @@ typedef struct {
 
 /* plan.c */
 Plan *plan_record(Arena *arena, const Nest *nest);
-/* launch.c: PlanStage.launch */
-void launch_number(Plan *plan);
+/* settle.c: what follows from the plan alone, whatever its numbers are. */
+void plan_settle(Plan *plan);
 /* plan_sound.c: asserts what holds of every plan. */
 void plan_assert_sound(const Plan *plan);
 /* plan.c: a copy in another arena that keeps nothing of the nest. */

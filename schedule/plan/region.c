@@ -42,12 +42,15 @@ void digits_fill(const StageNow *now, const PlanAccess *a, Digits *g)
 		insert(g, PLAN_DEPTH, reach * a->bytes / (a->likes - 1));
 }
 
-double region_bytes(const Digits *g, const double *counts, int sector)
+double region_bytes(
+    const Digits *g, uint32_t loops, const double *counts, int sector)
 {
 	const PlanAccess *a = g->access;
 	double row = a->bytes, rows = 1, level = 0, in_level = 1;
 	for (int i = 0; i < g->n; i++) {
 		int d = g->loop[i];
+		if (d < PLAN_DEPTH && !(loops >> d & 1))
+			continue;
 		double n = d < PLAN_DEPTH ? counts[d] : a->likes;
 		double step = (double)g->step[i];
 		if (n <= 1)

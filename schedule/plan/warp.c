@@ -75,12 +75,9 @@ void lanes_fill(const StageNow *now, const Shape *own, const Shape *launch,
 	int64_t n[DIRECTIONS];
 	lanes->nloops = lanes->nboxes = lanes->first[0] = 0;
 	for (int k = 0; k < DIRECTIONS; k++) {
-		uint32_t loops = own->threads;
-		while (loops && lanes->nloops < THREAD_LOOPS) {
-			int d = last_loop(&loops);
-			if (loop_direction(s->loops[d].kind) == k)
-				lanes->loop[lanes->nloops++] = d;
-		}
+		uint32_t loops = own->threads & s->along[k];
+		while (loops && lanes->nloops < THREAD_LOOPS)
+			lanes->loop[lanes->nloops++] = last_loop(&loops);
 		lanes->first[k + 1] = lanes->nloops;
 		n[k] = own->block[k] > 1 ? own->block[k] : block[k];
 	}
