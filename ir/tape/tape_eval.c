@@ -7,11 +7,9 @@
 
 /* --- evaluation ---------------------------------------------------------- */
 
-static int64_t eval_node(
-    const Tape *tape, Handle h, const int64_t *slots, const int64_t *values)
+static int64_t eval_node(const TapeNode *d, const TapeArg *arg,
+    const int64_t *slots, const int64_t *values)
 {
-	const TapeNode *d = tape_node(tape, h);
-	const TapeArg *arg = tape_args(tape, h);
 	int64_t v = d->value, a, b;
 	switch (d->kind) {
 	case TAPE_CONST:
@@ -42,8 +40,11 @@ static int64_t eval_node(
 
 void tape_eval(const Tape *tape, const int64_t *slots, int64_t *values)
 {
+	const TapeNode *nodes = tape->nodes.at;
+	const TapeArg *args = tape->args.at;
 	for (Handle h = 0; h < tape->nodes.n; h++)
-		values[h] = eval_node(tape, h, slots, values);
+		values[h] = eval_node(
+		    &nodes[h], args + nodes[h].first, slots, values);
 }
 
 /* --- text ---------------------------------------------------------------- */

@@ -630,8 +630,9 @@ static void set_steps(
 	memset(now->step, 0, sizeof *now->step * (size_t)nloops);
 	for (int i = 0; i < a->nterms; i++) {
 		const PlanTerm *t = &a->terms[i];
-		if (now->moves >> t->loop & 1)
-			now->step[t->loop] += values[t->coef] * values[t->stride];
+		int64_t runs = now->moves >> t->loop & 1;
+		now->step[t->loop] +=
+		    runs * values[t->coef] * values[t->stride];
 	}
 	for (uint32_t loops = a->plain ? 0 : now->moves; loops;) {
 		int d = last_loop(&loops);
@@ -648,11 +649,11 @@ void stage_now(const PlanStage *s, const Machine *m, const int64_t *values,
 	w->runs = 0;
 	w->nrunning = 0;
 	for (int d = 0; d < s->nloops; d++) {
+		bool runs = values[s->loops[d].extent] > 1;
 		w->extent[d] = values[s->loops[d].extent];
-		if (w->extent[d] < 2)
-			continue;
-		w->runs |= 1u << d;
-		w->running[w->nrunning++] = (uint8_t)d;
+		w->runs |= (uint32_t)runs << d;
+		w->running[w->nrunning] = (uint8_t)d;
+		w->nrunning += runs;
 	}
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];

@@ -58,9 +58,10 @@ Needs launch_needs(const Plan *plan, const Machine *machine,
 
 /* --- warp.c -------------------------------------------------------------------- */
 
-/* Of each thread loop so many iterations from one on, in all combinations. */
+/* Of each thread loop so many iterations from one on, in all combinations: a byte
+ * for each loop. */
 typedef struct {
-	uint8_t from[THREAD_LOOPS], count[THREAD_LOOPS];
+	uint64_t from, count;
 } LaneBox;
 
 /* The lanes of a warp, idle ones left out: of each thread loop, those of x first,

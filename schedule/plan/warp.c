@@ -19,35 +19,40 @@ enum { WORD_BITS = 2, WORD = 1 << WORD_BITS, WIDEST = 4 };
 
 /* --- lanes ---------------------------------------------------------------------- */
 
+static uint64_t with_byte(uint64_t bytes, int i, int byte)
+{
+	return (bytes & ~((uint64_t)0xff << 8 * i)) | (uint64_t)byte << 8 * i;
+}
+
 /* The first n[k] places of direction k and of those below it, of `box`: of a
  * direction's outermost loop all whole iterations, of the next those of what is
  * left, and so on. */
 static void add_places(const StageNow *now, const int64_t *n, int k, LaneBox box,
     Lanes *lanes)
 {
+	while (k >= 0 && lanes->first[k] == lanes->first[k + 1])
+		k--; /* all of them do the same */
 	if (k < 0) {
 		assert(lanes->nboxes < LANE_BOXES);
 		lanes->box[lanes->nboxes++] = box;
 		return;
 	}
-	int first = lanes->first[k], i = lanes->first[k + 1] - 1;
-	int64_t left = n[k], below = 1;
-	if (i < first)
-		add_places(now, n, k - 1, box, lanes);
-	for (int inner = first; inner < i; inner++)
-		below *= now->extent[lanes->loop[inner]];
-	for (; i >= first && left; i--) {
-		int64_t count = left / below;
+	int first = lanes->first[k], last = lanes->first[k + 1] - 1;
+	int left = (int)n[k];
+	for (int i = last; i >= first && left; i--) {
 		LaneBox whole = box;
-		whole.count[i] = (uint8_t)count;
-		for (int inner = first; inner < i; inner++)
-			whole.count[inner] =
-			    (uint8_t)now->extent[lanes->loop[inner]];
+		int below = 1;
+		for (int inner = first; inner < i; inner++) {
+			int extent = (int)now->extent[lanes->loop[inner]];
+			whole.count = with_byte(whole.count, inner, extent);
+			below *= extent;
+		}
+		int count = i > first ? left / below : left;
+		whole.count = with_byte(whole.count, i, count);
 		if (count)
 			add_places(now, n, k - 1, whole, lanes);
-		box.from[i] = (uint8_t)count;
+		box.from = with_byte(box.from, i, count);
 		left -= count * below;
-		below /= i > first ? now->extent[lanes->loop[i - 1]] : 1;
 	}
 }
 
@@ -57,8 +62,8 @@ static void set_place(const StageNow *now, const Lanes *lanes, int k,
 {
 	int last = lanes->first[k + 1] - 1;
 	for (int i = lanes->first[k]; i <= last; i++) {
-		int64_t n = now->extent[lanes->loop[i]];
-		box->from[i] = (uint8_t)(i < last ? place % n : place);
+		int64_t n = i < last ? now->extent[lanes->loop[i]] : place + 1;
+		box->from = with_byte(box->from, i, (int)(place % n));
 		place /= n;
 	}
 }
@@ -71,7 +76,7 @@ void lanes_fill(const StageNow *now, const Shape *own, const Shape *launch,
 {
 	const PlanStage *s = now->stage;
 	const int64_t *block = launch->block;
-	LaneBox box = {.count = {1, 1, 1, 1, 1, 1, 1, 1}};
+	LaneBox box = {.count = 0x0101010101010101};
 	int64_t n[DIRECTIONS];
 	lanes->nloops = lanes->nboxes = lanes->first[0] = 0;
 	for (int k = 0; k < DIRECTIONS; k++) {
@@ -84,7 +89,7 @@ void lanes_fill(const StageNow *now, const Shape *own, const Shape *launch,
 	int64_t below = block[0] * block[1], left = below * block[2];
 	left = left < warp ? left : warp;
 	for (int k = DIRECTIONS - 1; k >= 0 && left; k--) {
-		int64_t whole = left / below;
+		int64_t whole = k ? left / below : left;
 		left -= whole * below;
 		below /= k ? block[k - 1] : 1;
 		bool idle = whole >= n[k];
@@ -115,29 +120,28 @@ typedef struct {
 	int64_t reach, tail;
 } Grain;
 
-static Begins begins_of(
-    const LaneBox *box, const int64_t *step, int nloops)
+static void begins_of(
+    const LaneBox *box, const int64_t *step, int nloops, Begins *b)
 {
-	Begins b;
-	b.from = b.n = 0;
-	for (int i = 0; i < nloops; i++) {
-		int64_t by = step[i], count = box->count[i];
-		b.from += by * box->from[i];
+	uint64_t from = box->from, counts = box->count;
+	b->from = b->n = 0;
+	for (int i = 0; i < nloops; i++, from >>= 8, counts >>= 8) {
+		int64_t by = step[i], count = counts & 0xff;
+		b->from += by * (int64_t)(from & 0xff);
 		if (!by || count <= 1)
 			continue;
 		if (by < 0) {
-			b.from += by * (count - 1);
+			b->from += by * (count - 1);
 			by = -by;
 		}
-		int k = b.n++;
-		for (; k && b.step[k - 1] > by; k--) {
-			b.step[k] = b.step[k - 1];
-			b.count[k] = b.count[k - 1];
+		int k = b->n++;
+		for (; k && b->step[k - 1] > by; k--) {
+			b->step[k] = b->step[k - 1];
+			b->count[k] = b->count[k - 1];
 		}
-		b.step[k] = by;
-		b.count[k] = count;
+		b->step[k] = by;
+		b->count[k] = count;
 	}
-	return b;
 }
 
 /* Of so many of its steps the pieces are one row; `length`: from the first one's
@@ -231,7 +235,8 @@ static void rows_of(const Lanes *lanes, const int64_t *step, const Grain *g,
 {
 	rows->n = 0;
 	for (int i = 0; i < lanes->nboxes; i++) {
-		Begins b = begins_of(&lanes->box[i], step, lanes->nloops);
+		Begins b;
+		begins_of(&lanes->box[i], step, lanes->nloops, &b);
 		add_rows(&b, g, rows);
 	}
 }
@@ -248,7 +253,8 @@ static void touch_sectors(const Machine *m, const Lanes *lanes,
 	Grain lines = {__builtin_ctz((unsigned)line), line, width - 1};
 	Rows rows;
 	if (lanes->nboxes == 1) {
-		Begins b = begins_of(&lanes->box[0], step, lanes->nloops);
+		Begins b;
+		begins_of(&lanes->box[0], step, lanes->nloops, &b);
 		t->sectors = (double)units_apart(&b, &sectors);
 		t->lines = (double)units_apart(&b, &lines);
 		if (t->sectors > 0 && t->lines > 0)
@@ -320,7 +326,8 @@ static double bank_turns(const Machine *m, const Lanes *lanes,
 	Grain words = {WORD_BITS, WORD * each, WORD * (each - 1)};
 	Rows rows;
 	if (lanes->nboxes == 1) {
-		Begins b = begins_of(&lanes->box[0], step, lanes->nloops);
+		Begins b;
+		begins_of(&lanes->box[0], step, lanes->nloops, &b);
 		int64_t turns = turns_apart(&b, &words, banks);
 		if (turns)
 			return (double)turns;
