@@ -74,6 +74,11 @@ static void access_sound(
 		maybe_handle_sound(plan, a->parts[p].mod);
 		handle_sound(plan, a->parts[p].stride);
 	}
+	for (int t = 0; t < a->nterms; t++) {
+		assert(a->terms[t].loop >= 0 && a->terms[t].loop < s->nloops);
+		handle_sound(plan, a->terms[t].coef);
+		handle_sound(plan, a->terms[t].stride);
+	}
 }
 
 /* Two forms that bound each other do so both ways. */

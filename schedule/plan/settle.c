@@ -24,7 +24,7 @@ static void settle_loops(PlanStage *s)
 	}
 }
 
-/* --- launches ------------------------------------------------------------------ */
+/* --- launches ------------------------------------------------------------- */
 
 /* The outermost bound loop; -1: one thread runs the stage. */
 static int bound_loop(const PlanStage *s)
@@ -71,7 +71,7 @@ static bool is_met(const Plan *plan, int i, int n)
 	return false;
 }
 
-/* --- accesses ------------------------------------------------------------------ */
+/* --- accesses ------------------------------------------------------------- */
 
 static bool is_plain(const Plan *plan, const PlanAccess *a)
 {

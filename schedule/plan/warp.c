@@ -17,7 +17,7 @@
 
 enum { WORD_BITS = 2, WORD = 1 << WORD_BITS, WIDEST = 4 };
 
-/* --- lanes ---------------------------------------------------------------------- */
+/* --- lanes ---------------------------------------------------------------- */
 
 static uint64_t with_byte(uint64_t bytes, int i, int byte)
 {
@@ -102,7 +102,7 @@ void lanes_fill(const StageNow *now, const Shape *own, const Shape *launch,
 	}
 }
 
-/* --- what a box touches -------------------------------------------------------------- */
+/* --- what a box touches --------------------------------------------------- */
 
 /* Where pieces begin, in bytes: from one place on, in all combinations of so many
  * steps, the short ones first. */
@@ -177,7 +177,7 @@ static int64_t units_apart(const Begins *b, const Grain *g)
 	return units;
 }
 
-/* --- row by row --------------------------------------------------------------------- */
+/* --- row by row ----------------------------------------------------------- */
 
 typedef struct {
 	int64_t first, last; /* units */
@@ -241,7 +241,7 @@ static void rows_of(const Lanes *lanes, const int64_t *step, const Grain *g,
 	}
 }
 
-/* --- global memory ---------------------------------------------------------------- */
+/* --- global memory -------------------------------------------------------- */
 
 /* Sectors, and of how many lines. */
 static void touch_sectors(const Machine *m, const Lanes *lanes,
@@ -269,7 +269,7 @@ static void touch_sectors(const Machine *m, const Lanes *lanes,
 	t->lines = (double)join_rows(&rows);
 }
 
-/* --- shared memory ---------------------------------------------------------------- */
+/* --- shared memory -------------------------------------------------------- */
 
 static int64_t ceil_of(int64_t a, int64_t b)
 {
