@@ -251,6 +251,7 @@ static void matrix(DType type, LowBufferKind kind, int lanes, int64_t first,
 	n->address.constant = first;
 	if (reason) {
 		refused(&q, reason);
+		arena_free(q.arena);
 		return;
 	}
 	if (!low_function_verify(&q.f, why, sizeof why))
