@@ -68,6 +68,11 @@ int fragment_lanes(const Intrinsic *in, bool b)
 	return (b ? in->columns : in->rows) * in->terms / 32;
 }
 
+bool fragment_rounds(const Intrinsic *in)
+{
+	return in->rows && in->a == DT_F32;
+}
+
 static bool is_operand(const Expr *e)
 {
 	return e->op == OP_CAST && e->arg[0]->op == OP_READ;
@@ -85,10 +90,17 @@ const Intrinsic *intrinsic_of_body(const Expr *body)
 	return in && in->sum == body->type ? in : NULL;
 }
 
+const Expr *fragment_read(const Expr *body, int operand)
+{
+	const Expr *e = body->arg[operand];
+	return e->op == OP_CAST ? e->arg[0] : e;
+}
+
 bool fragment_sums(const Intrinsic *in, const Expr *body)
 {
-	return body->op == OP_MUL && is_operand(body->arg[0]) &&
-	    is_operand(body->arg[1]) && body->type == in->sum &&
-	    body->arg[0]->arg[0]->type == in->a &&
-	    body->arg[1]->arg[0]->type == in->b;
+	if (body->op != OP_MUL || body->type != in->sum)
+		return false;
+	const Expr *a = fragment_read(body, 0), *b = fragment_read(body, 1);
+	return a->op == OP_READ && b->op == OP_READ && a->type == in->a &&
+	    b->type == in->b;
 }

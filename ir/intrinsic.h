@@ -32,11 +32,14 @@ const Intrinsic *fragment_of(DType a, DType b, int terms);
 /* Elements of an operand in 4 bytes, and of a and b in a thread. */
 int fragment_word(const Intrinsic *in);
 int fragment_lanes(const Intrinsic *in, bool b);
+bool fragment_rounds(const Intrinsic *in); /* f32 to tf32 */
 enum { FRAGMENT_SUMS = 4 }; /* of c in a thread */
 /* That sums what the body of a sum gives, a product of two reads that are
  * converted; NULL. */
 const Intrinsic *intrinsic_of_body(const Expr *body);
-/* May a fragment sum what the body gives? */
+/* May a fragment sum what the body gives?  A product of two reads, converted where
+ * they are not of the sum's type. */
 bool fragment_sums(const Intrinsic *in, const Expr *body);
+const Expr *fragment_read(const Expr *body, int operand); /* of such a product */
 
 #endif

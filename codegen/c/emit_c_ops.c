@@ -870,6 +870,7 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_WAIT:
 	case LOW_BARRIER: /* a GPU's: lower() refuses it for other machines */
 	case LOW_LOAD_MATRIX:
+	case LOW_ROUND_TF32:
 	case LOW_MMA:
 	case LOW_WARP_XOR:
 	case LOW_COUNT: break;

@@ -189,6 +189,22 @@ bool low_op_is_warps(LowOpcode op)
 	return op == LOW_WARP_XOR || op == LOW_MMA || op == LOW_LOAD_MATRIX;
 }
 
+static bool body_has(const LowBody *body, LowOpcode op)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if ((n->kind == LOWNODE_OP && n->op == op) ||
+		    body_has(&n->body, op) || body_has(&n->other, op))
+			return true;
+	}
+	return false;
+}
+
+bool lowered_has(const Lowered *lowered, LowOpcode op)
+{
+	return body_has(&lowered->kernel->body, op);
+}
+
 const Intrinsic *low_fragment(const LowFunction *f, const LowNode *mma)
 {
 	const LowTemp *a = &f->temps.at[mma->arg[0]];

@@ -195,6 +195,7 @@ bool low_op_writes(LowOpcode op);
 bool low_op_is_comparison(LowOpcode op);
 bool low_op_has_buffer(LowOpcode op); /* any of these, or a hint */
 bool low_op_is_warps(LowOpcode op); /* all threads of a warp do it at once */
+bool lowered_has(const Lowered *lowered, LowOpcode op); /* in its kernel */
 /* Of an MMA; NULL: there is none with these operands. */
 const Intrinsic *low_fragment(const LowFunction *f, const LowNode *mma);
 /* What every address of this form is a multiple of, in bytes, where the buffer

@@ -122,6 +122,21 @@ static void any(const Code *code, Scalar *frame)
 	frame[code->d].i = some;
 }
 
+/* The low 13 bits of 23 are rounded away; a NaN stays one. */
+static void round_tf32(const Code *code, Scalar *frame)
+{
+	LANES {
+		uint32_t bits;
+		memcpy(&bits, &A.f, sizeof bits);
+		if ((bits & 0x7f800000u) != 0x7f800000u)
+			bits += 0x1000u;
+		else if (bits & 0x7fffffu)
+			bits |= 0x400000u;
+		bits &= ~0x1fffu;
+		memcpy(&D.f, &bits, sizeof bits);
+	}
+}
+
 static void insert(const Code *code, Scalar *frame)
 {
 	Scalar x = frame[code->b];
@@ -172,6 +187,7 @@ static const struct {
     [LOW_FMA] = {NULL, NULL, fma_f32, fma_f64},
     [LOW_SCALE] = {NULL, NULL, scale_f32, scale_f64},
     [LOW_RSQRT] = {NULL, NULL, rsqrt_f32, NULL},
+    [LOW_ROUND_TF32] = {NULL, NULL, round_tf32, NULL},
     [LOW_LT] = {lt_i64, lt_i64, lt_f32, lt_f64},
     [LOW_LE] = {le_i64, le_i64, le_f32, le_f64},
     [LOW_EQ] = {eq_i64, eq_i64, eq_f32, eq_f64},

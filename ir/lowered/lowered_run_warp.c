@@ -1,6 +1,8 @@
 /* What all threads of a warp do at once, with each other's temporaries. */
 #include "ir/lowered/lowered_run.h"
 
+#include <string.h>
+
 static void exclusive_or(const Code *code, Scalar *const *frames)
 {
 	Scalar values[LOW_WARP];
@@ -48,11 +50,23 @@ static void collect(const Code *code, Scalar *const *frames, Operands *o)
 	}
 }
 
+/* Of f32 the machine does not look at what tf32 does not have. */
+static float factor(const Code *code, Scalar x)
+{
+	uint32_t bits;
+	if (!fragment_rounds(code->fragment))
+		return x.f;
+	memcpy(&bits, &x.f, sizeof bits);
+	bits &= ~0x1fffu;
+	memcpy(&x.f, &bits, sizeof bits);
+	return x.f;
+}
+
 static Scalar sum(const Code *code, const Scalar *a, const Scalar *b, Scalar c)
 {
 	for (int k = 0; k < code->fragment->terms; k++)
 		if (code->type == DT_F32)
-			c.f += a[k].f * b[k].f;
+			c.f += factor(code, a[k]) * factor(code, b[k]);
 		else
 			c.i = scalar_wrap(
 			    code->type, c.i + a[k].i * b[k].i);

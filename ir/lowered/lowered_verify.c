@@ -288,6 +288,7 @@ static bool type_allows(LowOpcode op, DType type)
 	case LOW_FMA:
 	case LOW_SCALE:
 	case LOW_MATH: return number && dtype_is_float(type);
+	case LOW_ROUND_TF32:
 	case LOW_RSQRT: return type == DT_F32;
 	case LOW_FLOORDIV:
 	case LOW_MOD: return number && !dtype_is_float(type);

@@ -737,10 +737,10 @@ static void add_op(Cases *cases, LowOpcode op)
 	}
 }
 
-/* What the threads of a GPU's block do together. */
+/* What the threads of a GPU's block do together, and what only a GPU has. */
 static bool is_of_threads(LowOpcode op)
 {
-	return op == LOW_BARRIER || low_op_is_warps(op) ||
+	return op == LOW_BARRIER || op == LOW_ROUND_TF32 || low_op_is_warps(op) ||
 	    op == LOW_COPY_ASYNC || op == LOW_COMMIT || op == LOW_WAIT;
 }
 

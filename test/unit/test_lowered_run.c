@@ -1,6 +1,7 @@
 /* The interpreter of the lowered form: what it refuses, what it counts, and a
  * GPU's matrix product with planted mistakes.  test_llvm.c has every operation.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -546,6 +547,40 @@ static void test_matrices(void **state)
 	    "a race: s[8], which another iteration read");
 }
 
+/* 11 digits, to the nearest, of two that are as near the one farther from 0. */
+static void test_tf32(void **state)
+{
+	static const float cases[][2] = {{0, 0}, {-0.f, -0.f},
+	    {0x1.002p0f, 0x1.004p0f}, {-0x1.002p0f, -0x1.004p0f},
+	    {0x1.006p0f, 0x1.008p0f}, {0x1.001ffep0f, 1},
+	    {0x1.fffp5f, 0x1p6f}, {0x1p-149f, 0}, {0x1p-137f, 0x1p-136f},
+	    {0x1.ffep127f, INFINITY}, {0x1.ffcp127f, 0x1.ffcp127f},
+	    {-INFINITY, -INFINITY}};
+	enum { CASES = sizeof cases / sizeof *cases };
+	float in[CASES + 1], out[CASES + 1];
+	void *args[] = {in, out};
+	LowRun run = {0};
+	(void)state;
+	LowFunction *f = lowtest_function(arena, "f");
+	lowtest_buffer(arena, f, "in", DT_F32, CASES + 1, false);
+	lowtest_buffer(arena, f, "out", DT_F32, CASES + 1, true);
+	LowNode *i =
+	    lowtest_loop(arena, f, &f->body, LOOP_SERIAL, CASES + 1, "i");
+	int x = new_temp(f, DT_F32, 1), y = new_temp(f, DT_F32, 1);
+	LowAffine at = lowtest_at(arena, i->var, 1, 0);
+	memory(&i->body, LOW_LOAD, x, -1, 0, at);
+	low_op(arena, &i->body, LOW_ROUND_TF32, y, x, -1, -1);
+	memory(&i->body, LOW_STORE, -1, y, 1, at);
+	for (int k = 0; k < CASES; k++)
+		in[k] = cases[k][0];
+	const uint32_t nan = 0x7f800001; /* its digits are lost */
+	memcpy(&in[CASES], &nan, sizeof nan);
+	runs(f, args, &run);
+	for (int k = 0; k < CASES; k++)
+		assert_memory_equal(&out[k], &cases[k][1], sizeof out[k]);
+	assert_true(isnan(out[CASES]));
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -576,6 +611,7 @@ int main(void)
 	    cmocka_unit_test(test_range),
 	    cmocka_unit_test(test_exchange),
 	    cmocka_unit_test(test_matrices),
+	    cmocka_unit_test(test_tf32),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
