@@ -2,6 +2,7 @@
  * at a barrier, exchanges with its warp, or ends. */
 #include "test/common_fibers.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,18 @@ void fibers_mma(const char *name, const uint32_t *words, uint32_t *sums)
 		add_product(in, lane / 4 + v / 2 * 8, lane % 4 * 2 + v % 2,
 		    &sums[v]);
 	wait_as(IN_WARP);
+}
+
+/* To 11 digits, as numbers. */
+uint32_t fibers_tf32(float x)
+{
+	int exponent;
+	float digits = frexpf(x, &exponent);
+	float y = isfinite(x) ? ldexpf(roundf(ldexpf(digits, 11)), exponent - 11)
+			      : x;
+	uint32_t bits;
+	memcpy(&bits, &y, sizeof bits);
+	return bits;
 }
 
 /* Copies are made at once: nobody looks before the wait. */

@@ -24,6 +24,7 @@ uint32_t fibers_shuffle_xor(uint32_t value, unsigned mask);
 void fibers_matrix(uint32_t *to, const void *row, int n, int transposed);
 /* A warp's product (ir/fragments.def); a's words, then b's; 4 sums. */
 void fibers_mma(const char *name, const uint32_t *words, uint32_t *sums);
+uint32_t fibers_tf32(float x);
 /* To an address of which these are the low bits, in the library that runs. */
 void fibers_copy(uint32_t to, const void *from, int bytes);
 

@@ -23,6 +23,7 @@ static const struct {
     {"@llvm.nvvm.read.ptx.sreg.ctaid.", "@fibers_ctaid_"},
     {"@llvm.nvvm.barrier0", "@fibers_barrier"},
     {"@llvm.nvvm.shfl.sync.bfly.i32", "@fibers_exchange"},
+    {"@llvm.nvvm.f2tf32.rna", "@fibers_tf32"},
     {"@llvm.nvvm.ldmatrix.sync.aligned.m8n8.", "@matrix."},
     {" immarg", ""}, {"@llvm.nvvm.cp.async.commit.group", "@fibers_commit"},
     {"@llvm.nvvm.cp.async.wait.group", "@fibers_wait"},
@@ -91,6 +92,11 @@ static const char *ptx_name(DType type)
 	return type == DT_I8 ? "s8" : type == DT_I32 ? "s32" : dtype_name(type);
 }
 
+static const char *operand_name(DType type)
+{
+	return type == DT_F32 ? "tf32" : ptx_name(type);
+}
+
 static void define_mma(Buf *out, const Intrinsic *in)
 {
 	const char *type = in->sum == DT_F32 ? "float" : "i32";
@@ -101,8 +107,8 @@ static void define_mma(Buf *out, const Intrinsic *in)
 	    "define internal { %s, %s, %s, %s } @\"mma.sync.aligned.m%dn%dk%d."
 	    "row.col.%s.%s.%s.%s\"(",
 	    in->name, size, in->name, type, type, type, type, in->rows,
-	    in->columns, in->terms, ptx_name(in->sum), ptx_name(in->a),
-	    ptx_name(in->b), ptx_name(in->sum));
+	    in->columns, in->terms, ptx_name(in->sum), operand_name(in->a),
+	    operand_name(in->b), ptx_name(in->sum));
 	for (int i = 0; i < n; i++)
 		buf_printf(out, "i32 %%w%d, ", i);
 	for (int i = 0; i < FRAGMENT_SUMS; i++)

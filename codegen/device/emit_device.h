@@ -114,6 +114,7 @@ void device_copies(EmitDevice *e, const LowNode *n); /* their groups */
 /* emit_device_fragment.c */
 void device_mma(EmitDevice *e, const LowNode *n);
 void device_load_matrix(EmitDevice *e, const LowNode *n);
+const char *device_tf32(EmitDevice *e, const char *x); /* it, rounded */
 
 /* emit_device.c */
 /* "float x" where this assignment declares x, else "x". */

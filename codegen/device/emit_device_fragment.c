@@ -48,6 +48,11 @@ static const char *ptx_name(DType type)
 	}
 }
 
+static const char *operand_name(DType type)
+{
+	return type == DT_F32 ? "tf32" : ptx_name(type);
+}
+
 static void put_list(EmitDevice *e, int first, int n, const char *end)
 {
 	put(e, "{");
@@ -71,7 +76,7 @@ static const char *mma_function(EmitDevice *e, const Intrinsic *in)
 	put_each(e, 0, na + nb, "unsigned w%d");
 	put(e, ")\n{\n\tasm volatile(\"mma.sync.aligned.m%dn%dk%d.row.col."
 	    "%s.%s.%s.%s \"\n\t    \"", in->rows, in->columns, in->terms,
-	    ptx_name(in->sum), ptx_name(in->a), ptx_name(in->b),
+	    ptx_name(in->sum), operand_name(in->a), operand_name(in->b),
 	    ptx_name(in->sum));
 	put_list(e, 0, sums, ", ");
 	put_list(e, sums, na, ", ");
@@ -89,6 +94,9 @@ static const char *word_of(EmitDevice *e, int temp, int first, int lanes)
 {
 	const char *type = lanes == 4 ? "unsigned char" : "unsigned short";
 	const char *all = "";
+	if (lanes == 1)
+		return device_text(
+		    e, "__float_as_uint(%s)", device_lane(e, temp, first));
 	for (int i = 0; i < lanes; i++)
 		all = device_text(e, "%s%s(unsigned)(%s)%s << %d", all,
 		    i ? " | " : "", type, device_lane(e, temp, first + i),
@@ -157,9 +165,24 @@ void device_load_matrix(EmitDevice *e, const LowNode *n)
 	emit_c_line(&e->c, "%s(words, &%s[%s]);", name,
 	    e->c.buffer[n->buffer], device_affine(e, &n->address));
 	for (int l = 0; l < lanes; l++)
-		emit_c_line(&e->c, "%s = (%s)(words[%d] >> %d);",
-		    device_name(e, n->dst, l), type, l / word,
-		    32 / word * (l % word));
+		if (word == 1)
+			emit_c_line(&e->c, "%s = __uint_as_float(words[%d]);",
+			    device_name(e, n->dst, l), l);
+		else
+			emit_c_line(&e->c, "%s = (%s)(words[%d] >> %d);",
+			    device_name(e, n->dst, l), type, l / word,
+			    32 / word * (l % word));
 	e->c.depth--;
 	emit_c_line(&e->c, "}");
+}
+
+const char *device_tf32(EmitDevice *e, const char *x)
+{
+	if (emit_c_first(&e->c, "tunec_tf32"))
+		put(e, "#ifndef TUNEC_HOST\n%sfloat tunec_tf32(float x)\n{\n"
+		    "\tunsigned y;\n"
+		    "\tasm(\"cvt.rna.tf32.f32 %%0, %%1;\" : \"=r\"(y) : "
+		    "\"f\"(x));\n\treturn __uint_as_float(y);\n}\n#endif\n\n",
+		    e->dialect->function);
+	return device_text(e, "tunec_tf32(%s)", x);
 }

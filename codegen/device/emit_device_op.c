@@ -468,6 +468,11 @@ static const char *text_dot(EmitDevice *e, const LowNode *n, int part)
 	return device_from_lanes(e, n, part, lane_dot);
 }
 
+static const char *text_tf32(EmitDevice *e, const LowNode *n, int part)
+{
+	return device_tf32(e, arg(e, n, 0, part));
+}
+
 /* Of CUDA C alone; what is narrower than a word goes as one. */
 static const char *text_warp_xor(EmitDevice *e, const LowNode *n, int part)
 {
@@ -516,6 +521,7 @@ static PartText *text_of(LowOpcode op)
 	case LOW_ANY: return text_any;
 	case LOW_SELECT: return text_select;
 	case LOW_WARP_XOR: return text_warp_xor;
+	case LOW_ROUND_TF32: return text_tf32;
 	case LOW_RSQRT:
 	case LOW_MATH: return text_math;
 	case LOW_DOT: return text_dot;

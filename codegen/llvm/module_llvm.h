@@ -92,6 +92,7 @@ LLVMValueRef llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer);
 
 /* module_llvm_fragment.c */
 LLVMValueRef llvm_mma(LlvmFunction *f, const LowNode *node, LLVMValueRef *args);
+LLVMValueRef llvm_round_tf32(LlvmGen *gen, LLVMValueRef x, int lanes);
 LLVMValueRef llvm_load_matrix(LlvmFunction *f, const LowNode *node);
 
 /* module_llvm_op.c: an index is held in 32 bits where its range and the target

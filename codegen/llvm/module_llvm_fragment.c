@@ -20,6 +20,11 @@ static const char *ptx_name(DType type)
 	}
 }
 
+static const char *operand_name(DType type)
+{
+	return type == DT_F32 ? "tf32" : ptx_name(type);
+}
+
 /* Lanes as words of 32 bits, behind those that there are. */
 static void add_words(LlvmGen *gen, V x, int word, int n, V *words)
 {
@@ -62,7 +67,7 @@ V llvm_mma(LlvmFunction *f, const LowNode *node, V *args)
 		types[i] = LLVMTypeOf(words[i]);
 	buf_printf(&text, "mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s ",
 	    in->rows, in->columns, in->terms, ptx_name(in->sum),
-	    ptx_name(in->a), ptx_name(in->b), ptx_name(in->sum));
+	    operand_name(in->a), operand_name(in->b), ptx_name(in->sum));
 	put_list(&text, &constraints, 0, FRAGMENT_SUMS,
 	    *c == 'f' ? "=f" : "=r");
 	buf_puts(&text, ", ");
@@ -105,4 +110,21 @@ V llvm_load_matrix(LlvmFunction *f, const LowNode *node)
 		    llvm_int(gen, 32, i, 1), "");
 	return LLVMBuildBitCast(
 	    gen->builder, all, llvm_type(gen, d->type, d->lanes), "");
+}
+
+V llvm_round_tf32(LlvmGen *gen, V x, int lanes)
+{
+	V all = LLVMGetPoison(LLVMTypeOf(x));
+	LLVMTypeRef type = llvm_type(gen, DT_F32, 1);
+	for (int l = 0; l < lanes; l++) {
+		V lane = llvm_pick(gen, x, l, 1, 1);
+		lane = LLVMBuildBitCast(gen->builder,
+		    llvm_intrinsic(
+			gen, "llvm.nvvm.f2tf32.rna", NULL, 0, &lane, 1),
+		    type, "");
+		all = lanes == 1 ? lane
+		    : LLVMBuildInsertElement(gen->builder, all, lane,
+			  llvm_int(gen, 32, l, 1), "");
+	}
+	return all;
 }

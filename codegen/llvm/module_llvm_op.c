@@ -493,6 +493,8 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args,
 		return math(gen, node->math, d->type, args, d->lanes);
 	case LOW_WARP_XOR:
 		return llvm_launch_xor(gen, d->type, args[0], node->i);
+	case LOW_ROUND_TF32:
+		return llvm_round_tf32(gen, args[0], d->lanes);
 	case LOW_MMA:
 		return llvm_mma(f, node, args);
 	case LOW_DOT:

@@ -21,6 +21,8 @@
  * then transposed.  What an instruction has room for beside this fragment's it
  * loads of its neighbours', which find it loaded.
  *
+ * f32 is rounded to tf32 where it has been loaded.
+ *
  * All of it must count, in all 32 threads of the warp; else nothing is emitted
  * here and the loops are repeated. */
 #include "codegen/lower/lower_internal.h"
@@ -419,10 +421,29 @@ static int by_rows(const Unit *u, const Operand *o)
 
 /* --- operands ------------------------------------------------------------------ */
 
+/* Scalars side by side. */
+static int inserted(const Unit *u, DType type, const int *words, int n)
+{
+	Lower *l = u->l;
+	int v = dtype_is_float(type) ? const_float(l, type, n, 0)
+				     : const_int(l, type, n, 0);
+	for (int i = 0; i < n; i++) {
+		Key key = {.op = LOW_INSERT,
+		    .type = type,
+		    .lanes = n,
+		    .arg = {v, words[i], -1},
+		    .i = i};
+		v = emit_pure(l, &key, "word");
+	}
+	return v;
+}
+
 static int joined(const Unit *u, DType type, const int *words, int n, int lanes)
 {
 	if (n == 1)
 		return words[0];
+	if (lanes == 1)
+		return inserted(u, type, words, n);
 	int *order = NEW_N(u->l->arena, int, n * lanes);
 	for (int i = 0; i < n * lanes; i++)
 		order[i] = i;
@@ -447,19 +468,13 @@ static int word_of(const Unit *u, const Operand *o, Index at, int step)
 	at.form.constant += o->steps[step];
 	if (together)
 		return load_lanes_at(l, o->buffer, n, at);
-	int v = dtype_is_float(type) ? const_float(l, type, n, 0)
-				     : const_int(l, type, n, 0);
+	int words[4];
 	for (int e = 0; e < n; e++) {
 		Index one = at;
 		one.form.constant += o->steps[step + e] - o->steps[step];
-		Key key = {.op = LOW_INSERT,
-		    .type = type,
-		    .lanes = n,
-		    .arg = {v, load_lanes_at(l, o->buffer, 1, one), -1},
-		    .i = e};
-		v = emit_pure(l, &key, "word");
+		words[e] = load_lanes_at(l, o->buffer, 1, one);
 	}
-	return v;
+	return inserted(u, type, words, n);
 }
 
 static Index moved(const Unit *u, Index at, int thread, int64_t by)
@@ -470,11 +485,9 @@ static Index moved(const Unit *u, Index at, int thread, int64_t by)
 static int rows_of(const Unit *u, const Operand *o)
 {
 	int words[8], word = fragment_word(u->in);
-	int n = fragment_lanes(u->in, false) / word, all = by_rows(u, o);
+	int n = fragment_lanes(u->in, false) / word;
 	Index at = moved(u, o->first, u->x, o->member);
 	assert(n <= 8);
-	if (all >= 0)
-		return all;
 	for (int i = 0; i < n; i++) {
 		Index row = at;
 		row.form.constant += o->own[i % 2];
@@ -486,15 +499,25 @@ static int rows_of(const Unit *u, const Operand *o)
 static int columns_of(const Unit *u, const Operand *o)
 {
 	int words[4], word = fragment_word(u->in);
-	int n = fragment_lanes(u->in, true) / word, all = by_rows(u, o);
+	int n = fragment_lanes(u->in, true) / word;
 	Index at = moved(u, o->first, u->x, o->member);
 	at = moved(u, at, u->y, o->column);
 	assert(n <= 4);
-	if (all >= 0)
-		return all;
 	for (int i = 0; i < n; i++)
 		words[i] = word_of(u, o, at, i * MEMBERS * word);
 	return joined(u, u->in->b, words, n, word);
+}
+
+/* What a thread has of a or b. */
+static int loaded(const Unit *u, const Operand *o)
+{
+	int all = by_rows(u, o);
+	if (all < 0)
+		all = o->columns ? columns_of(u, o) : rows_of(u, o);
+	if (!fragment_rounds(u->in))
+		return all;
+	return emit_op(u->l, LOW_ROUND_TF32, u->in->a,
+	    fragment_lanes(u->in, o->columns), all, -1, -1, "rounded");
 }
 
 /* --- sums ---------------------------------------------------------------------- */
@@ -544,7 +567,8 @@ bool fragment_step(Lower *l, int stage)
 	    .in = intrinsic_at(s->intrinsic),
 	    .stage = stage};
 	Operand a, b;
-	const Expr *x = s->body->arg[0]->arg[0], *y = s->body->arg[1]->arg[0];
+	const Expr *x = fragment_read(s->body, 0);
+	const Expr *y = fragment_read(s->body, 1);
 	int outer = l->stage;
 	bool done = false;
 	assert(fragment_sums(u.in, s->body) && u.in->rows == 2 * GROUPS &&
@@ -559,7 +583,7 @@ bool fragment_step(Lower *l, int stage)
 		if (!right && x->type == y->type) /* b*a */
 			right = find_rows(&u, y, &a) && find_columns(&u, x, &b);
 		if (right)
-			add_product(&u, rows_of(&u, &a), columns_of(&u, &b));
+			add_product(&u, loaded(&u, &a), loaded(&u, &b));
 		done = right;
 	}
 	l->stage = outer;

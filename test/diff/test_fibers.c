@@ -224,7 +224,8 @@ static void test_products(void **state)
 	    {"product_bf16", "product_bf16", "cuda -arch=sm_80"},
 	    {"product_i8", "product_i8", "cuda -arch=sm_80"},
 	    {"product_f16", "product_f16_deep", "cuda -arch=sm_86"},
-	    {"product_f32", "product_f32_deep", "cuda -arch=sm_80"}};
+	    {"product_f32", "product_f32_deep", "cuda -arch=sm_80"},
+	    {"product_tf32", "product_tf32", "cuda -arch=sm_80"}};
 	(void)state;
 	if (!have_llc && !have_cxx)
 		skip();
@@ -232,10 +233,10 @@ static void test_products(void **state)
 		Arena *arena = arena_new();
 		Error error = {0};
 		Rng rng = rng_stream(78, i, 0);
-		Program *p = product_load(
-		    arena, products[i].name, "128", NUMERICS_DEFAULT);
-		void **data = lowercheck_data(arena, p, &rng);
-		lowercheck_expect(p, data);
+		Program *p = product_load(arena, products[i].name, "128");
+		void **data = product_data(arena, p, &rng);
+		product_expect(
+		    p, strstr(products[i].name, "tf32") != NULL, data);
 		check(arena, p, product_trace(arena, products[i].trace),
 		    target_parse(arena, products[i].target, &error), data);
 		arena_free(arena);

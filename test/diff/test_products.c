@@ -39,6 +39,9 @@ static const Product products[] = {
     {"product_f16", "sm_80", "128", true, true},
     {"product_f16", "sm_86", "256", false, true},
     {"product_f32", "sm_90a", "200", false, true},
+    {"product_tf32", "sm_80", "256", false, false},
+    {"product_tf32", "sm_90a", "128", true, false},
+    {"product_tf32", "sm_75", "128", false, false},
 };
 enum { NPRODUCTS = sizeof products / sizeof *products };
 
@@ -179,18 +182,18 @@ static void check(const Product *x)
 	Error error = {0};
 	char why[512];
 	Rng rng = rng_stream(31, (uint64_t)(x - products), 0);
-	Program *p = product_load(arena, x->name, x->n, NUMERICS_DEFAULT);
+	Program *p = product_load(arena, x->name, x->n);
 	const Target *t = target_parse(
 	    arena, arena_printf(arena, "cuda -arch=%s", x->arch), &error);
 	Trace *trace = product_trace(arena,
 	    arena_printf(arena, "%s%s", x->name, x->deep ? "_deep" : ""));
-	void **data = lowercheck_data(arena, p, &rng);
-	lowercheck_expect(p, data);
+	void **data = product_data(arena, p, &rng);
 	Nest *nest = schedule_nest(arena, p, &t->machine, trace, &error);
 	Lowered *l = nest ? lower(arena, nest, &t->machine, &error) : NULL;
 	if (!l)
 		fail_msg("%s on %s: %s", x->name, x->arch, error.text);
 	check_dynamic(x, t, l);
+	product_expect(p, lowered_has(l, LOW_ROUND_TF32), data);
 	if (!lowered_verify(l, why, sizeof why))
 		fail_msg("%s on %s: %s", x->name, x->arch, why);
 	const char *wrong = lowercheck_run(arena, l, data, 1e-4, NULL, NULL);
@@ -215,8 +218,7 @@ static void test_too_much(void **state)
 	Arena *arena = arena_new();
 	Error error = {0};
 	const Target *t = target_parse(arena, "cuda -arch=sm_75", &error);
-	Program *p =
-	    product_load(arena, "product_f32", "256", NUMERICS_DEFAULT);
+	Program *p = product_load(arena, "product_f32", "256");
 	Nest *nest = schedule_nest(arena, p, &t->machine,
 	    product_trace(arena, "product_f32_deep"), &error);
 	assert_non_null(nest);
@@ -227,11 +229,33 @@ static void test_too_much(void **state)
 	arena_free(arena);
 }
 
+/* Operands are rounded only where that is allowed. */
+static void test_rounded(void **state)
+{
+	static const Numerics modes[] = {NUMERICS_DEFAULT, NUMERICS_EXACT};
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		Arena *arena = arena_new();
+		Error error = {0};
+		Program *p = product_load(arena, "product_tf32", "128");
+		const Target *t =
+		    target_parse(arena, "cuda -arch=sm_80", &error);
+		p->numerics = modes[i];
+		assert_null(schedule_nest(arena, p, &t->machine,
+		    product_trace(arena, "product_tf32"), &error));
+		assert_string_equal(error.text,
+		    "step 50, tensorize(ai2, mma16x8x8_tf32): only "
+		    "--numerics=fast rounds f32 to tf32");
+		arena_free(arena);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_products),
 	    cmocka_unit_test(test_too_much),
+	    cmocka_unit_test(test_rounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

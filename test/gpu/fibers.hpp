@@ -124,6 +124,11 @@ static inline unsigned short tunec_f16_from_f32x1(float x)
 }
 
 /* Products of a warp, and their operands. */
+extern "C" unsigned fibers_tf32(float x);
+static inline float tunec_tf32(float x)
+{
+	return bits_as<float>(fibers_tf32(x));
+}
 extern "C" void fibers_matrix(unsigned *to, const void *row, int n, int transposed);
 extern "C" void fibers_mma(const char *name, const unsigned *words, unsigned *sums);
 #define tunec_matrix1(to, row) fibers_matrix(to, row, 1, 0)
