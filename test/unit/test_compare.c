@@ -121,7 +121,7 @@ static int right_sets(Case *c, Kernel *kernel, int from, float spoil)
 		kernel(c->inputs[s], y, from);
 		y[5 * N + 5] += spoil;
 		right += compare_output(
-		    &c->data, s, 0, y, c->why, sizeof c->why);
+		    &c->data, s, 0, 0, y, c->why, sizeof c->why);
 	}
 	free(y);
 	return right;
@@ -152,6 +152,55 @@ static void test_softmax(void **state)
 {
 	(void)state;
 	check(softmax, weigh_rows);
+}
+
+static const char product[] = "tunec: 1\nname: p\n"
+    "inputs: {a: \"f32[96, 96]\", b: \"f32[96, 96]\"}\n"
+    "compute: |\n"
+    "  y[i < 96, j < 96] = sum[k < 96](a[i, k]*b[j, k])\n";
+
+static float rounded(float x, int digits)
+{
+	int exponent;
+	float d = frexpf(x, &exponent);
+	return ldexpf(roundf(ldexpf(d, digits)), exponent - digits);
+}
+
+/* How many sets are right with operands of so many digits, if such are asked for
+ * that are off by `allowed`? */
+static int right_products(Case *c, int digits, double allowed, float spoil)
+{
+	float *y = must_alloc(sizeof *y * N * N);
+	int right = 0;
+	for (int s = 0; s < MEASURE_SETS; s++) {
+		const float *a = c->inputs[s][0], *b = c->inputs[s][1];
+		for (int i = 0; i < N * N; i++) {
+			y[i] = 0;
+			for (int k = 0; k < N; k++)
+				y[i] += rounded(a[i / N * N + k], digits) *
+				    rounded(b[i % N * N + k], digits);
+		}
+		y[5 * N + 5] += spoil;
+		right += compare_output(
+		    &c->data, s, 0, allowed, y, c->why, sizeof c->why);
+	}
+	free(y);
+	return right;
+}
+
+/* Operands in tf32 are right where the schedule rounds them so, and not where it
+ * does not; fewer digits nowhere. */
+static void test_rounded(void **state)
+{
+	Case c;
+	(void)state;
+	open_case(&c, product);
+	assert_int_equal(right_products(&c, 11, 0x1p-11, 0), MEASURE_SETS);
+	assert_true(right_products(&c, 11, 0, 0) < MEASURE_SETS);
+	assert_true(right_products(&c, 5, 0x1p-11, 0) < MEASURE_SETS);
+	assert_true(right_products(&c, 11, 0x1p-11, 1e3f) < MEASURE_SETS);
+	assert_int_equal(right_products(&c, 24, 0, 0), MEASURE_SETS);
+	close_case(&c);
 }
 
 /* The exact program has the inputs' and constants' values as they are. */
@@ -192,6 +241,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_quotient),
 	    cmocka_unit_test(test_softmax),
+	    cmocka_unit_test(test_rounded),
 	    cmocka_unit_test(test_exact),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

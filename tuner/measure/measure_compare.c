@@ -60,9 +60,10 @@ static bool is_float_chain(const Program *program)
 }
 
 /* An error of a few units in the last place of the largest element for each
- * doubling that random rounding errors of the reduction make likely. */
-static double tolerance(
-    const Program *program, const Buffer *b, double largest)
+ * doubling that random rounding errors of the reduction make likely.  Those of a
+ * product's operands come once for each term, and add up as the terms do. */
+static double tolerance(const Program *program, const Buffer *b, double largest,
+    double rounded)
 {
 	if (!dtype_is_float(b->type))
 		return is_float_chain(program) ? 1 : 0;
@@ -73,7 +74,7 @@ static double tolerance(
 		    program->buffers[i].role == BUFFER_TEMP)
 			eps = e;
 	}
-	return 16 * eps * sqrt(reduction_length(program)) * largest;
+	return 16 * (eps * sqrt(reduction_length(program)) + rounded) * largest;
 }
 
 static double largest_number(const Buffer *b, const void *data)
@@ -104,7 +105,8 @@ static Judged *judged_of(const MeasureData *data, int set, int output)
 	return &all[set * data->program->noutputs + output];
 }
 
-static double allowed_of(const MeasureData *data, int set, int output)
+static double allowed_of(
+    const MeasureData *data, int set, int output, double rounded)
 {
 	const Buffer *b = buffer_of(data, output);
 	Judged *j = judged_of(data, set, output);
@@ -113,7 +115,7 @@ static double allowed_of(const MeasureData *data, int set, int output)
 	if (!(j->largest > 0))
 		j->largest =
 		    largest_number(b, expected_of(data, set, output));
-	double rounding = tolerance(data->program, b, j->largest);
+	double rounding = tolerance(data->program, b, j->largest, rounded);
 	return fmax(rounding, (SLACK + 1) * j->error);
 }
 
@@ -256,7 +258,7 @@ static bool check_points(const MeasureData *data, int output,
 	}
 	for (int i = 0; i < points->n; i++) {
 		const Point *p = &points->at[i];
-		double allowed = allowed_of(data, p->set, output);
+		double allowed = allowed_of(data, p->set, output, 0);
 		if (same_number(p->want, p->exact) ||
 		    same_number(p->want, p->plain) ||
 		    fabs(p->want - p->exact) <= allowed)
@@ -340,7 +342,7 @@ static Verdict judge_element(Judge *j, int set, int output, int64_t at,
 		return ELEMENT_WRONG;
 	double error = fmax(fabs(want - exact), fabs(plain - exact));
 	double rounding = tolerance(j->data->program, b,
-	    judged_of(j->data, set, output)->largest);
+	    judged_of(j->data, set, output)->largest, 0);
 	if (isnan(want - exact) || isnan(plain - exact) || isinf(error) ||
 	    (error > fabs(exact) / 4 && error > SLACK * rounding))
 		return ELEMENT_UNKNOWN;
@@ -350,7 +352,7 @@ static Verdict judge_element(Judge *j, int set, int output, int64_t at,
 	return ELEMENT_RIGHT;
 }
 
-static bool settle(const MeasureData *data, int set, int output,
+static bool settle(const MeasureData *data, int set, int output, double rounded,
     const void *got, char *why, size_t size)
 {
 	const Buffer *b = buffer_of(data, output);
@@ -360,8 +362,8 @@ static bool settle(const MeasureData *data, int set, int output,
 	Judge j = judge_open(data, settle_s);
 	Verdict v = ELEMENT_RIGHT;
 	for (int k = 0; k <= ELEMENTS_MAX && v != ELEMENT_WRONG; k++) {
-		at = find_worst(b, got, want, allowed_of(data, set, output),
-		    excused, nexcused);
+		at = find_worst(b, got, want,
+		    allowed_of(data, set, output, rounded), excused, nexcused);
 		if (at < 0)
 			break;
 		double g = scalar_element(b->type, got, at);
@@ -379,14 +381,14 @@ static bool settle(const MeasureData *data, int set, int output,
 	return v != ELEMENT_WRONG;
 }
 
-bool compare_output(const MeasureData *data, int set, int output,
+bool compare_output(const MeasureData *data, int set, int output, double rounded,
     const void *got, char *why, size_t size)
 {
 	const Buffer *b = buffer_of(data, output);
 	const void *want = expected_of(data, set, output);
 	if (!memcmp(got, want, (size_t)buffer_bytes(b)))
 		return true;
-	double allowed = allowed_of(data, set, output);
+	double allowed = allowed_of(data, set, output, rounded);
 	if (all_near(b, got, want, allowed))
 		return true;
 	int64_t at = find_worst(b, got, want, allowed, NULL, 0);
@@ -396,5 +398,5 @@ bool compare_output(const MeasureData *data, int set, int output,
 	    scalar_element(b->type, want, at), why, size);
 	return data->program->numerics != NUMERICS_EXACT &&
 	    is_float_chain(data->program) &&
-	    settle(data, set, output, got, why, size);
+	    settle(data, set, output, rounded, got, why, size);
 }

@@ -32,8 +32,9 @@ void measure_data_forget(MeasureData *data); /* gives back the memory */
 void measure_data_free(MeasureData *data);
 
 /* measure_compare.c: is an output what is expected?  False, and where it
- * differs: "out[3, 0] is 1.5, expected 2.5". */
-bool compare_output(const MeasureData *data, int set, int output,
+ * differs: "out[3, 0] is 1.5, expected 2.5".  `rounded`: by how much of themselves
+ * the operands of its products were rounded; 0: they were not. */
+bool compare_output(const MeasureData *data, int set, int output, double rounded,
     const void *got, char *why, size_t size);
 /* The expected outputs against the interpreter at the corners and 64 points, as
  * many as fit into so many seconds. */

@@ -376,6 +376,7 @@ static bool is_hopeless(Loaded *k, double took_s, double best_s)
 bool kernel_check(Loaded *k, double best_s, Measurement *m)
 {
 	const Program *p = k->context->program;
+	double rounded = lowered_has(k->lowered, LOW_ROUND_TF32) ? 0x1p-11 : 0;
 	m->nruns = 0;
 	if (!kernel_pin(k, m))
 		return false;
@@ -390,7 +391,7 @@ bool kernel_check(Loaded *k, double best_s, Measurement *m)
 		if (!kernel_inputs_unchanged(k, set, m))
 			return false;
 		for (int o = 0; o < p->noutputs; o++)
-			if (!compare_output(k->context->data, set, o,
+			if (!compare_output(k->context->data, set, o, rounded,
 				k->args[p->ninputs + o], m->error,
 				sizeof m->error))
 				return false;
