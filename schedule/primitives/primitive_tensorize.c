@@ -10,8 +10,9 @@
  *     for i8 in 2 for j1 in 2 for ki in 16   c[...] += f32(a[...]) * f32(b[...])
  *
  * Legal if the loops, the body and the types match the description in
- * ir/intrinsics.def or ir/fragments.def.  What it means does not change: code generation may use the
- * instruction where the target has it. */
+ * ir/intrinsics.def or ir/fragments.def.  What it means does not change: code
+ * generation may use the instruction where the target has it.  One of f32 rounds
+ * operands to tf32 there, and wants --numerics=fast. */
 #include "schedule/internal.h"
 
 typedef struct {
@@ -64,6 +65,8 @@ static Refusal fragment_legal(Nest *nest, const Intrinsic *in, int loop)
 
 	if (s->reduce != REDUCE_SUM || !fragment_sums(in, s->body))
 		return "the body is not what the intrinsic computes";
+	if (fragment_rounds(in) && nest->program->numerics != NUMERICS_FAST)
+		return "only --numerics=fast rounds f32 to tf32";
 	if (dtype_is_float(in->sum) &&
 	    edit_is_exact(nest, nest->vars.at[loop].stage))
 		return "exact numerics keep the order of the reduction";

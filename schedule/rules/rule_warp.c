@@ -44,26 +44,30 @@ static void put(Warps *w, const char *format, ...)
 
 /* --- where it may be ------------------------------------------------------------ */
 
+/* The one with most terms of which there are whole ones. */
 static const Intrinsic *fragment_for(const Rules *r, int i)
 {
-	const Expr *body = r->bodies ? r->bodies[i] : r->program->blocks[i].body;
+	const Block *block = &r->program->blocks[i];
+	const Expr *body = r->bodies ? r->bodies[i] : block->body;
 	const Intrinsic *in = NULL;
-	if (body->op != OP_MUL || body->arg[0]->op != OP_CAST ||
-	    body->arg[1]->op != OP_CAST)
+	if (body->op != OP_MUL)
 		return NULL;
-	DType a = body->arg[0]->arg[0]->type, b = body->arg[1]->arg[0]->type;
+	DType a = fragment_read(body, 0)->type;
+	DType b = fragment_read(body, 1)->type;
 	for (int terms = 64; terms >= 4 && !in; terms /= 2) {
 		in = fragment_of(a, b, terms);
 		if (in && (!fragment_sums(in, body) ||
-			      in->capability > r->machine->capability))
+			      in->capability > r->machine->capability ||
+			      block->axes[block->nspatial].extent % terms ||
+			      (fragment_rounds(in) &&
+				  r->program->numerics != NUMERICS_FAST)))
 			in = NULL;
 	}
 	return in;
 }
 
-static const RuleRead *read_of(const RuleBlock *b, const Expr *operand)
+static const RuleRead *read_of(const RuleBlock *b, const Expr *e)
 {
-	const Expr *e = operand->arg[0];
 	for (int i = 0; i < b->reads.n; i++) {
 		const RuleRead *read = &b->reads.at[i];
 		bool same = read->buffer == e->id;
@@ -102,8 +106,8 @@ static bool find(const Rules *r, int i, Warps *w)
 		dtype_is_float(out->type)))
 		return false;
 	const Expr *body = r->bodies ? r->bodies[i] : block->body;
-	w->a = read_of(info, body->arg[0]);
-	w->b = read_of(info, body->arg[1]);
+	w->a = read_of(info, fragment_read(body, 0));
+	w->b = read_of(info, fragment_read(body, 1));
 	if (!w->a || !w->b || w->a == w->b || !w->a->plain || !w->b->plain ||
 	    w->a->nindex < 2 || w->b->nindex < 2)
 		return false;
@@ -111,8 +115,7 @@ static bool find(const Rules *r, int i, Warps *w)
 	w->row = axis_alone(block, w->a, w->b, EACH * ROWS);
 	w->column = axis_alone(block, w->b, w->a, EACH * COLUMNS);
 	return w->row >= 0 && w->column >= 0 && w->a->uses[w->step] &&
-	    w->b->uses[w->step] &&
-	    block->axes[w->step].extent % w->in->terms == 0;
+	    w->b->uses[w->step];
 }
 
 bool rule_warp_fits(const Rules *r, int i)
@@ -277,17 +280,28 @@ static void put_sums(Warps *w)
 
 /* --- what is fetched ---------------------------------------------------------------- */
 
+/* By how much a row is longer than whole banks: eight rows of 16 bytes are loaded at
+ * once; of f32 that lies as rows of columns, four rows of eight words. */
+static int row_ahead(const Warps *w, const RuleRead *read, DType type)
+{
+	int lanes = FETCHED / dtype_bytes(type);
+	bool steps = rule_axis_of(read->index[read->nindex - 1]) == w->step;
+	return steps || dtype_bytes(type) != 4 ? lanes : 2 * lanes;
+}
+
 static void put_copy(Warps *w, const RuleRead *read, DType type)
 {
 	const Buffer *b = &w->r->program->buffers[read->buffer];
 	int lanes = FETCHED / dtype_bytes(type);
+	int ahead = row_ahead(w, read, type);
 	const char *copy = rule_plain_name(arena_printf(w->r->arena,
 	    "%s_%s_s%d", w->block->name, b->name, read->number));
 	put(w, "%s = cache_read(%s, %s, shared", copy, w->acc, b->name);
 	if (rule_reads_of(w->info, read->buffer) > 1)
 		put(w, ", read=%d", read->number);
 	put(w, ")\ncompute_at(%s, %s)\nstorage_align(%s, %d, %d, %d)\n", copy,
-	    sums(w, w->step, "0"), copy, read->nindex - 2, 2 * lanes, lanes);
+	    sums(w, w->step, "0"), copy, read->nindex - 2,
+	    ahead == lanes ? 2 * lanes : 4 * ahead, ahead);
 	put(w, "%s_f = fuse(", copy);
 	for (int d = 0; d < read->nindex; d++)
 		put(w, "%s%s.x%d", d ? ", " : "", copy, d);

@@ -12,9 +12,9 @@ ptxas=$(tool ptxas) nvdisasm=$(tool nvdisasm)
 [ -n "$nvdisasm" ] || echo '# nvdisasm is not here: no loop is looked at'
 
 # What is aligned stands in front of what need not be: the first large loop.
-build() { # NAME ARCH [_deep]: NAME.cubin, what ptxas said, the loop over steps
+build() { # NAME ARCH _deep OPTION: NAME.cubin, what ptxas said, the loop over steps
 	"$TUNEC" build -q "$products/$1.yaml" --trace "$products/$1${3-}.trace" \
-		--target "cuda -arch=$2" --emit=ptx --db none || return
+		--target "cuda -arch=$2" --emit=ptx --db none ${4-} || return
 	[ -z "$ptxas" ] && return
 	"$ptxas" -arch=$2 -v "$1.ptx" -o "$1.cubin" >"$1.said" 2>&1 || return
 	[ -z "$nvdisasm" ] && return
@@ -80,6 +80,28 @@ for arch in sm_80 sm_86 sm_90a; do
 	ok f16-deep-$arch-barriers [ "$(count product_f16 'BAR.*')" = 1 ]
 done
 
+# Of f32 in tf32, where that is allowed: words of b as rows of steps, and each word
+# rounded, by two instructions.
+for arch in sm_80 sm_90a; do
+	name=product_tf32
+	ok $name-$arch build $name $arch "" --numerics=fast
+	ok $name-$arch-rounded [ "$(grep -c cvt.rna.tf32.f32 $name.ptx)" -ge 80 ]
+	ok $name-$arch-no-spill assembled $name
+	looked_at || continue
+	ok $name-$arch-mma [ "$(count $name HMMA.1688.F32.TF32)" = 64 ]
+	ok $name-$arch-matrices [ "$(count $name 'LDSM[.].*')" = 4 ]
+	ok $name-$arch-words [ "$(count $name 'LDS')" -le 67 ]
+	ok $name-$arch-asynchronous [ "$(count $name 'LDGSTS.*128')" = 8 ]
+	ok $name-$arch-past-registers [ "$(count $name 'LDG[.].*|STS.*')" = 0 ]
+	ok $name-$arch-barriers [ "$(count $name 'BAR.*')" = 1 ]
+	ok $name-$arch-others [ "$(cut -d ' ' -f 2 $name.loop)" -le 360 ]
+done
+for mode in default exact; do
+	build product_tf32 sm_80 "" --numerics=$mode 2>refusal
+	ok product_tf32-$mode-refused [ $? = 1 ]
+	ok product_tf32-$mode-why has refusal 'step 50, tensorize(ai2, mma16x8x8_tf32): only --numerics=fast rounds f32 to tf32'
+done
+
 # What the rules make of such a product, b as rows of steps, also with an epilogue.
 for case in f16:sm_75 f16:sm_80 f16:sm_90a bf16:sm_80; do
 	type=${case%:*} arch=${case#*:}
@@ -104,4 +126,14 @@ for case in f16:sm_75 f16:sm_80 f16:sm_90a bf16:sm_80; do
 	[ -z "$ptxas" ] ||
 		"$ptxas" -arch=$arch -v dense.ptx -o dense.cubin >dense.said 2>&1
 	ok dense-$case-no-spill assembled dense
+done
+
+# Of f32 they take the matrix unit only where it may round.
+for mode in default exact fast; do
+	"$TUNEC" build -q "$products/product_tf32.yaml" -DN=512 --numerics=$mode \
+		--target 'cuda -arch=sm_80' --emit=ptx --db none
+	said=lacks
+	[ $mode = fast ] && said=has
+	ok product_tf32-$mode-default $said product_tf32.ptx \
+		'mma\.sync\.aligned\.m16n8k8\.row\.col\.f32\.tf32'
 done

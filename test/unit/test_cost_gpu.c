@@ -354,7 +354,7 @@ static LaunchCost cost_of_file(
 	Buf text = {0};
 	char line[256];
 	if (spec_load(arena, arena_printf(arena, "test/gpu/%s.yaml", name), NULL,
-		0, NUMERICS_DEFAULT, &diag, &error, &programs))
+		0, NUMERICS_FAST, &diag, &error, &programs))
 		fail_msg("%s", error.text);
 	FILE *f =
 	    fopen(arena_printf(arena, "test/gpu/%s.trace", name), "r");
@@ -392,6 +392,9 @@ static void fragments(void **state)
 	assert_true(rows.seconds <= f16.seconds);
 	assert_true(cost_of_file(
 	    &m, "product_f16", "storage_align(a_s").turns > 5);
+	LaunchCost tf32 = cost_of_file(&m, "product_tf32", NULL);
+	assert_true(tf32.seconds < f32.seconds / 2.5);
+	assert_true(tf32.seconds > f16.seconds * 1.5);
 	m.tensor_per_cycle = 0; /* the loops are repeated */
 	assert_true(cost_of_file(&m, "product_f16", NULL).seconds > f32.seconds / 2);
 }
