@@ -46,6 +46,28 @@ static const char *product(Draw *d)
 	    o, b[y], batch ? "o < 3" : "", batch ? ", " : "", m, n, last);
 }
 
+/* The same in whole fragments of a warp, which f32 is for --numerics=fast. */
+static const char *fragments(Draw *d)
+{
+	static const char *const kinds[] = {"f16", "bf16", "f32", "i8"};
+	const char *a[] = {"i, k", "k, i"}, *b[] = {"k, j", "j, k"};
+	const char *type = one_of(d, kinds, 4);
+	const char *sum = !strcmp(type, "i8") ? "i32" : "f32";
+	bool plain = !strcmp(type, "f32");
+	int m = 16 * between(d, 1, 5), n = 8 * between(d, 1, 6);
+	int k = (plain ? 8 : 16) * between(d, 1, 4);
+	int x = between(d, 0, 1), y = between(d, 0, 1);
+	return arena_printf(d->arena,
+	    "inputs: {a: '%s[%d, %d]', b: '%s%s[%d, %d]', t: '%s[%d]'}\n"
+	    "compute: |\n"
+	    "  c[i < %d, j < %d] = sum[k < %d](%s(a[%s])*%s(b[%s]))\n"
+	    "  y[i < %d, j < %d] = %s\noutputs: [y]\n",
+	    type, x ? k : m, x ? m : k, between(d, 0, 1) ? "const " : "", type,
+	    y ? n : k, y ? k : n, sum, n, m, n, k, plain ? "" : sum, a[x],
+	    plain ? "" : sum, b[y], m, n,
+	    between(d, 0, 1) ? "max(c[i, j] + t[j], 0)" : "c[i, j]*t[j]");
+}
+
 /* With a border, a stride, gaps in the window, groups; channels first or last. */
 static const char *convolution(Draw *d)
 {
@@ -250,6 +272,10 @@ static const char *transpose(Draw *d)
 	}
 }
 
+/* Candidates with fragments, and those of them that are a warp's products: others
+ * have tiles that are not whole, and repeat the loops. */
+static int tensorized, products;
+
 static void check(Arena *arena, Space *space, const Program *p,
     const Candidate *c, const Machine *machine, void *const *data,
     const char *text)
@@ -268,6 +294,8 @@ static void check(Arena *arena, Space *space, const Program *p,
 		fail_msg("%s\n%s\n%s", error.text, text, buf_text(&steps));
 	if (!lowered_verify(l, why, sizeof why))
 		fail_msg("%s\n%s\n%s", why, text, buf_text(&steps));
+	tensorized += strstr(buf_text(&steps), "tensorize") != NULL;
+	products += lowered_has(l, LOW_MMA);
 	const char *wrong = lowercheck_run(arena, l, data, 1e-5, NULL, NULL);
 	if (wrong)
 		fail_msg("%s\n%s\n%s", wrong, text, buf_text(&steps));
@@ -287,12 +315,12 @@ static int check_sketches(Draw *d, const Program *p, const Target *t,
 	Error error = {0};
 	Candidate c;
 	Space *space = space_new(d->arena, p, &t->machine, &error);
-	int blocks = 0;
+	int named = 0;
 	assert_non_null(space);
 	int *left = NEW_N(d->arena, int, space_nsketches(space));
 	for (int i = 0; i < space_nsketches(space); i++) {
 		left[i] = SAMPLES;
-		blocks += strstr(space_sketch_name(space, i), name) != NULL;
+		named += strstr(space_sketch_name(space, i), name) != NULL;
 	}
 	bool any = space_first(space, 64, &c);
 	for (int i = 0; any && i < SAMPLES * 5; i++) {
@@ -309,21 +337,28 @@ static int check_sketches(Draw *d, const Program *p, const Target *t,
 		    n ? refused[n - 1].why : "", text);
 	for (int i = 0; i < space_nsketches(space); i++)
 		*missed += left[i] == SAMPLES;
-	return blocks;
+	return named;
 }
 
 typedef struct {
 	const char *name;
 	const char *(*text)(Draw *d); /* but for the first lines */
-	const char *sketch;
-	int least; /* of ten that have such a one */
+	int least; /* of ten that have the sketch */
+	const char *sketch; /* that is wanted */
+	const char *arch;
+	Numerics numerics;
 } Form;
 
-static const Form forms[] = {{"product", product, ".blocks", 10},
-    {"convolution", convolution, ".blocks", 6},
-    {"others", others, ".blocks", 2}, {"attention", attention, " rows", 7},
-    {"deep", deep, ".blocks", 10}, {"window", window, ".blocks", 0},
-    {"transpose", transpose, ".blocks", 0}};
+static const Form forms[] = {
+    {"product", product, 10, ".blocks", "sm_80", NUMERICS_DEFAULT},
+    {"convolution", convolution, 6, ".blocks", "sm_80", NUMERICS_DEFAULT},
+    {"others", others, 2, ".blocks", "sm_80", NUMERICS_DEFAULT},
+    {"attention", attention, 7, " rows", "sm_80", NUMERICS_DEFAULT},
+    {"deep", deep, 10, ".blocks", "sm_80", NUMERICS_DEFAULT},
+    {"window", window, 0, ".blocks", "sm_80", NUMERICS_DEFAULT},
+    {"transpose", transpose, 0, ".blocks", "sm_80", NUMERICS_DEFAULT},
+    {"fragments", fragments, 10, " warps", "sm_80", NUMERICS_FAST},
+    {"fragments", fragments, 0, " warps", "sm_75", NUMERICS_FAST}};
 enum { FORMS = sizeof forms / sizeof *forms };
 
 static int trial(const Form *form, int number, int *missed)
@@ -333,14 +368,15 @@ static int trial(const Form *form, int number, int *missed)
 	Error error = {0};
 	const char *text = arena_printf(
 	    d.arena, "tunec: 1\nname: %s\n%s", form->name, form->text(&d));
-	Program *p = program_of_text(d.arena, text, NUMERICS_DEFAULT);
-	const Target *t = target_parse(d.arena, "cuda -arch=sm_80", &error);
+	Program *p = program_of_text(d.arena, text, form->numerics);
+	const Target *t = target_parse(d.arena,
+	    arena_printf(d.arena, "cuda -arch=%s", form->arch), &error);
 	void **data = lowercheck_data(d.arena, p, &d.rng);
 	lowercheck_expect(p, data);
-	int found = check_sketches(
-	    &d, p, t, data, text, form->sketch, missed);
+	int named =
+	    check_sketches(&d, p, t, data, text, form->sketch, missed);
 	arena_free(d.arena);
-	return found;
+	return named;
 }
 
 static void test_blocks(void **state)
@@ -352,9 +388,11 @@ static void test_blocks(void **state)
 		int found = 0, missed = 0, first = seed ? atoi(seed) : 0;
 		for (int i = first; i < first + n; i++)
 			found += trial(&forms[f], i, &missed) > 0;
-		print_message("%s: %d of %d have one%s, %d sketches missed\n",
-		    forms[f].name, found, n, forms[f].sketch, missed);
+		print_message("%s: %d of %d have %s, %d sketches missed, %d of "
+		    "%d products of a warp\n", forms[f].name, found, n,
+		    forms[f].sketch, missed, products, tensorized);
 		assert_true(10 * missed <= n);
+		assert_true(4 * products >= tensorized);
 		assert_true(10 * found >= forms[f].least * n);
 	}
 }
