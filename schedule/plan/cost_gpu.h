@@ -39,8 +39,6 @@ void registers_stage(Registers *registers, const PlanStage *stage,
 /* Of a block with so many threads, after all its stages. */
 void registers_settle(Registers *registers, const Machine *machine,
     double threads, double shared_bytes);
-/* That threads of so many blocks can have on one processor. */
-double registers_most(const Machine *machine, double threads, double blocks);
 
 /* --- launch.c, what stages need ------------------------------------------------ */
 

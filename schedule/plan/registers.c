@@ -178,7 +178,8 @@ void registers_stage(Registers *r, const PlanStage *s, const Machine *m,
 	r->exchanges |= (steps_of(s) & shape->threads) != 0;
 }
 
-double registers_most(const Machine *m, double threads, double blocks)
+/* That threads of so many blocks can have on one processor. */
+static double registers_most(const Machine *m, double threads, double blocks)
 {
 	double most = m->thread_registers > 0 ? m->thread_registers : 1e9;
 	if (m->processor_registers <= 0 || m->warp <= 0)
