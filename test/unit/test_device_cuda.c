@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "tuner/device/cuda_driver.h"
+#include "tuner/measure/measure_internal.h"
 
 /* --- the numbers of our own prototypes ------------------------------------ */
 
@@ -124,6 +125,29 @@ static void test_facts(void **state)
 	assert_int_equal(facts[0].group_size[2], 64);
 	assert_int_equal(facts[0].local_bytes, 232448);
 	assert_ptr_equal(device_driver("cuda"), cu);
+	arena_free(arena);
+}
+
+/* A target of another architecture is not measured here, but its results may be
+ * looked at. */
+static void test_choice(void **state)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	MeasureDevice found;
+	(void)state;
+	const Target *t = target_parse(arena, "cuda -arch=sm_90a", &error);
+	assert_int_equal(
+	    measure_device_find(t, false, &found, &error), STATUS_OK);
+	measure_device_forget(&found);
+	t = target_parse(arena, "cuda -arch=sm_80", &error);
+	assert_int_equal(
+	    measure_device_find(t, true, &found, &error), STATUS_OK);
+	measure_device_forget(&found);
+	assert_int_equal(
+	    measure_device_find(t, false, &found, &error), STATUS_MISSING);
+	assert_non_null(strstr(error.text, "the first of cuda is a gpu, Fake 0, "
+					   "sm_90"));
 	arena_free(arena);
 }
 
@@ -294,6 +318,7 @@ int main(void)
 	    cmocka_unit_test(test_none),
 	    cmocka_unit_test(test_facts),
 	    cmocka_unit_test(test_sticky),
+	    cmocka_unit_test(test_choice),
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test(test_shares),
 	    cmocka_unit_test(test_refusals),

@@ -47,17 +47,28 @@ Target *measure_target(Arena *arena, const char *text, Error *error)
 
 /* --- the device for a target -------------------------------------------------- */
 
-/* Targets for GPUs have blocks of threads. */
+/* sm_90 is what sm_90a is for, too. */
+static bool is_arch(const DeviceFacts *f, const char *arch)
+{
+	size_t n = strlen(f->arch);
+	return n && !strncmp(f->arch, arch, n) &&
+	    (!arch[n] || !strcmp(arch + n, "a"));
+}
+
+/* Targets for GPUs have blocks of threads; one that names an architecture is for
+ * no other. */
 static int choose(
     const Target *t, bool any, const DeviceFacts *facts, int n)
 {
 	DeviceType type = t->machine.gpu ? DEVICE_GPU : DEVICE_CPU;
-	for (int i = 0; i < n; i++)
-		if (facts[i].usable && *t->cpu &&
-		    !strcmp(facts[i].arch, t->cpu))
-			return i;
-	int i = device_choose(facts, n, false, type);
-	return i < 0 && any ? device_choose(facts, n, true, type) : i;
+	bool named = t->kind == TARGET_CUDA;
+	int found = -1;
+	for (int i = n - 1; i >= 0; i--)
+		if (facts[i].usable && named && is_arch(&facts[i], t->cpu))
+			found = i;
+	if (found < 0 && !named)
+		found = device_choose(facts, n, false, type);
+	return found < 0 && any ? device_choose(facts, n, true, type) : found;
 }
 
 static Status find(const Target *target, const DeviceDriver *driver, bool any,
@@ -70,9 +81,10 @@ static Status find(const Target *target, const DeviceDriver *driver, bool any,
 	if (!status && (i = choose(target, any, facts, n)) < 0)
 		status = error_set(error, STATUS_MISSING,
 		    "no device here is what '%s' is for: the first of %s is "
-		    "a %s, %s",
+		    "a %s, %s%s%s",
 		    target->text, driver->name,
-		    device_type_name(facts[0].type), facts[0].name);
+		    device_type_name(facts[0].type), facts[0].name,
+		    *facts[0].arch ? ", " : "", facts[0].arch);
 	if (!status)
 		*out = (MeasureDevice){driver, i, facts[i], ""};
 	arena_free(arena);
