@@ -111,21 +111,25 @@ static double tiles_of(int64_t length, int64_t tile)
 	return (double)((length + tile - 1) / tile);
 }
 
-/* Tiles of `below` values of an axis each time its place is reached: the mean
- * over its starts, of which the last reach the end of the block. */
+/* Tiles of `below` values of an axis each time its place is reached, no more than
+ * `most`: the mean over its starts, of which the last reach the end of the
+ * block. */
 static double clipped_tiles(const PlanAxis *a, const int64_t *values,
-    double starts, int64_t step, int64_t below)
+    double starts, int64_t step, int64_t below, double most)
 {
 	int64_t n = values[a->covered];
-	if (!step || values[a->end] <= a->length)
-		return tiles_of(n < a->length ? n : a->length, below);
+	if (!step || values[a->end] <= a->length) {
+		int64_t length = n < a->length ? n : a->length;
+		return (double)length >= most * (double)below
+		    ? most : min2(most, tiles_of(length, below));
+	}
 	int64_t i = (int64_t)starts;
 	double sum = 0;
 	while (i > 0 && (i - 1) * step + n > a->length) {
 		int64_t rest = a->length - --i * step;
 		sum += tiles_of(rest < n ? rest : n, below);
 	}
-	return (sum + tiles_of(n, below) * (double)i) / starts;
+	return min2(most, (sum + tiles_of(n, below) * (double)i) / starts);
 }
 
 /* trips[d]: how often the body of loop d-1 starts, for trips[0] = 1.  Along an
@@ -163,8 +167,8 @@ void count_trips(const StageNow *w, StageCost *c)
 				least[l->axis] = below;
 			t *= tiles[l->axis];
 			if (!runs_whole(l, values))
-				t = min2(t, clipped_tiles(a, values, starts,
-						step, least[l->axis]));
+				t = clipped_tiles(a, values, starts, step,
+				    least[l->axis], t);
 			product *= tiles[l->axis] > 0 ? t / tiles[l->axis] : 0;
 			tiles[l->axis] = t;
 		}

@@ -281,16 +281,20 @@ typedef struct {
 	double found[PLAN_ACCESSES]; /* of these not in the first cache */
 } Globals;
 
-/* Bytes of all that is read while the loops of the mask run. */
-static double reads_of(const Part *p, const Globals *g,
-    uint32_t loops, int sector)
+/* What is read while some loops run, in bytes. */
+typedef struct {
+	double each[PLAN_ACCESSES], all;
+} Reads;
+
+static void reads_fill(const Part *p, const Globals *g, uint32_t loops,
+    int sector, Reads *r)
 {
-	double sum = 0;
-	for (int i = 0; i < g->n; i++)
-		if (!g->at[i].access->write)
-			sum += region_bytes(
-			    &g->at[i], loops, p->extent, sector);
-	return sum;
+	r->all = 0;
+	for (int i = 0; i < g->n; i++) {
+		r->each[i] = g->at[i].access->write
+		    ? 0 : region_bytes(&g->at[i], loops, p->extent, sector);
+		r->all += r->each[i];
+	}
 }
 
 /* What comes from the second cache: from the loop on at which all that a block
@@ -301,22 +305,24 @@ static void count_l2(const Launch *l, const Part *p, Globals *g, int sector)
 	uint32_t serial = p->shape->serial;
 	uint32_t inner = loops_of_block(p) & ~serial;
 	double starts = iterations_of(p, serial);
-	bool fits = reads_of(p, g, inner, sector) <= l->l1_bytes;
-	while (fits && serial) {
-		uint32_t next = serial;
-		int d = last_loop(&next);
-		if (reads_of(p, g, inner | 1u << d, sector) > l->l1_bytes)
-			break;
+	Reads reads, more;
+	memcpy(g->found, g->asked, sizeof *g->found * (size_t)g->n);
+	reads_fill(p, g, inner, sector, &reads);
+	if (reads.all > l->l1_bytes)
+		return;
+	while (serial) {
+		int d = last_loop(&serial);
 		inner |= 1u << d;
-		serial = next;
+		reads_fill(p, g, inner, sector, &more);
+		if (more.all > l->l1_bytes)
+			break;
+		reads = more;
 		starts /= p->extent[d];
 	}
-	for (int i = 0; i < g->n; i++) {
-		g->found[i] = g->asked[i];
-		if (fits && !g->at[i].access->write)
-			g->found[i] = min2(g->asked[i], starts *
-			    region_bytes(&g->at[i], inner, p->extent, sector));
-	}
+	for (int i = 0; i < g->n; i++)
+		if (!g->at[i].access->write)
+			g->found[i] =
+			    min2(g->asked[i], starts * reads.each[i]);
 }
 
 static bool was_read(const Launch *l, int buffer)

@@ -17,7 +17,8 @@ typedef struct {
 	int64_t grid[DIRECTIONS], block[DIRECTIONS];
 } Shape;
 
-Shape launch_shape(const PlanStage *stage, const int64_t *values);
+void launch_shape(
+    const PlanStage *stage, const int64_t *values, Shape *shape);
 double extents_of(
     const PlanStage *stage, const int64_t *values, uint32_t loops);
 

@@ -66,7 +66,8 @@ static float step_column(const PlanAccess *a, const int64_t *values, int loop)
 
 static void put_stage(const PlanStage *s, const int64_t *values, Columns *at)
 {
-	Shape shape = launch_shape(s, values);
+	Shape shape;
+	launch_shape(s, values, &shape);
 	int thread = innermost(shape.threads), code = innermost(shape.code);
 	int serial = innermost(shape.serial);
 	for (int d = s->nloops - 1, i = 0; i < LOOPS_SHOWN && d >= 0; d--) {

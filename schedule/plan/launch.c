@@ -27,18 +27,17 @@ static int64_t iterations(
 
 /* Bound loops are nowhere in the order of a thread; of the others those in code
  * inside of the innermost that runs make its body. */
-Shape launch_shape(const PlanStage *s, const int64_t *values)
+void launch_shape(const PlanStage *s, const int64_t *values, Shape *shape)
 {
-	Shape shape = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
 	uint32_t others = 0, code = s->repeated;
 	for (int d = 0; d < s->nloops; d++)
 		others |= (uint32_t)(values[s->loops[d].extent] > 1) << d;
-	shape.blocks = others & s->blocks;
-	shape.threads = others & s->threads;
+	shape->blocks = others & s->blocks;
+	shape->threads = others & s->threads;
 	others &= ~(s->blocks | s->threads);
 	for (int k = 0; k < DIRECTIONS; k++) {
-		shape.grid[k] = iterations(s, values, s->blocks & s->along[k]);
-		shape.block[k] =
+		shape->grid[k] = iterations(s, values, s->blocks & s->along[k]);
+		shape->block[k] =
 		    iterations(s, values, s->threads & s->along[k]);
 	}
 	for (uint32_t loops = s->limited & others; loops; loops &= loops - 1) {
@@ -47,9 +46,8 @@ Shape launch_shape(const PlanStage *s, const int64_t *values)
 			code |= 1u << d;
 	}
 	int inner = others & ~code ? 32 - __builtin_clz(others & ~code) : 0;
-	shape.code = inner < 32 ? others >> inner << inner : 0;
-	shape.serial = others & ~shape.code;
-	return shape;
+	shape->code = inner < 32 ? others >> inner << inner : 0;
+	shape->serial = others & ~shape->code;
 }
 
 /* --- what it needs of a processor ------------------------------------------------ */
@@ -150,7 +148,7 @@ Needs launch_needs(const Plan *plan, const Machine *m, const int64_t *values,
 		const PlanStage *s = &plan->stages[i];
 		if (s->launch != first)
 			continue;
-		shapes[i] = launch_shape(s, values);
+		launch_shape(s, values, &shapes[i]);
 		add_stage(&n, s, m, values, &shapes[i]);
 	}
 	for (int i = first; i < plan->nstages; i++)

@@ -61,14 +61,6 @@ static uint32_t movers_of(
 	return moves;
 }
 
-static uint32_t steps_of(const PlanStage *s)
-{
-	uint32_t steps = 0;
-	for (int d = 0; d < s->nloops; d++)
-		steps |= (uint32_t)s->loops[d].reduce << d;
-	return steps;
-}
-
 /* A buffer in registers, of which each thread has its share, by loops of threads
  * inside of its place: of what the stage fills, the stage's own. */
 static double share_of(const PlanStage *s, const PlanAccess *a,
@@ -87,7 +79,7 @@ void registers_hold(Registers *r, const PlanStage *s, const PlanAccess *a,
     const int64_t *values, const Shape *shape)
 {
 	double share = share_of(s, a, values, shape);
-	if (s->reduce && (steps_of(s) & shape->serial))
+	if (s->reduce && s->steps & shape->serial)
 		r->sums += share;
 	else
 		r->passed += share;
@@ -112,7 +104,7 @@ static Loads loads_of(const PlanStage *s, const Machine *m,
     const int64_t *values, const Shape *shape)
 {
 	Loads loads = {0};
-	uint32_t code = shape->code, steps = steps_of(s);
+	uint32_t code = shape->code;
 	double part = s->fragment && m->warp > 0 ? 1.0 / m->warp : 1;
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
@@ -131,7 +123,7 @@ static Loads loads_of(const PlanStage *s, const Machine *m,
 		loads.step += words * (s->fragment
 			? extents_of(s, values, movers_of(a, values, code))
 			: extents_of(s, values,
-			      movers_of(a, values, code & ~steps)));
+			      movers_of(a, values, code & ~s->steps)));
 	}
 	return loads;
 }
@@ -165,7 +157,7 @@ void registers_stage(Registers *r, const PlanStage *s, const Machine *m,
 		    min2(all, s->accesses[0].scope == SCOPE_SHARED
 			    ? FILL_LOADS_MOST : COPY_LOADS_MOST);
 	else if (!loads.shared &&
-	    extents_of(s, values, shape->code & ~steps_of(s)) <= 1)
+	    extents_of(s, values, shape->code & ~s->steps) <= 1)
 		wish = OWN_SUM + POINTER * loads.pointers + SUM_LOADS * all;
 	else {
 		wish = OWN_TILE + OPERANDS_EARLY * loads.step +
@@ -175,7 +167,7 @@ void registers_stage(Registers *r, const PlanStage *s, const Machine *m,
 	}
 	r->need = max2(r->need, need);
 	r->wish = max2(r->wish, wish);
-	r->exchanges |= (steps_of(s) & shape->threads) != 0;
+	r->exchanges |= (s->steps & shape->threads) != 0;
 }
 
 /* That threads of so many blocks can have on one processor. */

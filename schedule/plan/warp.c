@@ -98,7 +98,8 @@ void lanes_fill(const StageNow *now, const Shape *own, const Shape *launch,
 			add_places(now, n, k, box, lanes);
 		if (idle)
 			return;
-		set_place(now, lanes, k, whole, &box);
+		if (whole)
+			set_place(now, lanes, k, whole, &box);
 	}
 }
 
