@@ -398,6 +398,12 @@ static void write_stages(Generator *g, Buf *out)
 	    (long long)(2 + below(g, 3)));
 }
 
+static void write_swizzle(Generator *g, Buf *out)
+{
+	buf_printf(out, "swizzle(%s, %lld)", stage_name(g, any_stage(g)),
+	    (long long)(32 << below(g, 3)));
+}
+
 static void write_storage_align(Generator *g, Buf *out)
 {
 	buf_printf(out, "storage_align(%s, %lld, %lld, %lld)",
@@ -725,6 +731,9 @@ static void write_tile(Generator *g, Buf *out)
 	    below(g, 2) ? block : loop_of(g, stage));
 	if (*scope == 's' || below(g, 2))
 		buf_printf(out, "bind(%s.%s, threadIdx.x)\n", t, axis);
+	if (*scope == 's' && below(g, 2))
+		buf_printf(out, "swizzle(%s, %lld)\n", t,
+		    (long long)(32 << below(g, 3)));
 	if (*scope == 's' && below(g, 2))
 		buf_printf(out, "stages(%s, %lld)\n", t,
 		    (long long)(2 + below(g, 3)));

@@ -837,6 +837,7 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_SUB: op_wrap(e, n, "-"); return;
 	case LOW_MUL: op_wrap(e, n, "*"); return;
 	case LOW_DIV: op_wrap(e, n, "/"); return;
+	case LOW_XOR: op_wrap(e, n, "^"); return;
 	case LOW_NEG: op_wrap(e, n, "-"); return;
 	case LOW_FLOORDIV:
 	case LOW_MOD: op_divide(e, n); return;

@@ -234,7 +234,7 @@ static const char *text_bits(EmitDevice *e, const LowNode *n, int part)
 static const char *sign_of(LowOpcode op)
 {
 	return op == LOW_ADD ? "+" : op == LOW_MUL ? "*"
-	    : op == LOW_DIV  ? "/" : "-";
+	    : op == LOW_DIV  ? "/" : op == LOW_XOR ? "^" : "-";
 }
 
 /* Integers wrap, which C promises for unsigned ones only. */
@@ -503,6 +503,7 @@ static PartText *text_of(LowOpcode op)
 	case LOW_SUB:
 	case LOW_MUL:
 	case LOW_DIV:
+	case LOW_XOR:
 	case LOW_NEG: return text_arithmetic;
 	case LOW_FLOORDIV:
 	case LOW_MOD: return text_divide;

@@ -230,6 +230,8 @@ static V arithmetic(
 			       : LLVMBuildMul(bl, a, b, "");
 	case LOW_DIV:
 		return LLVMBuildFDiv(bl, a, b, "");
+	case LOW_XOR:
+		return LLVMBuildXor(bl, a, b, "");
 	case LOW_NEG:
 		return real ? LLVMBuildFNeg(bl, a, "")
 			    : LLVMBuildNeg(bl, a, "");

@@ -358,6 +358,7 @@ static int64_t operated(LowOpcode op, int64_t a, int64_t b)
 	case LOW_MOD: return a - floor_div(a, b) * b;
 	case LOW_MIN: return a < b ? a : b;
 	case LOW_MAX: return a > b ? a : b;
+	case LOW_XOR: return a ^ b;
 	default: return sat_mul(a, b);
 	}
 }
@@ -589,6 +590,21 @@ Index index_min(Lower *l, Index a, Index b, bool max)
 	Interval r = max ? interval_max(x, y) : interval_min(x, y);
 	return computed(l, max ? LOW_MAX : LOW_MIN, a, b, r,
 	    max ? "most" : "least");
+}
+
+/* Bits of b's size alone change. */
+Index index_xor(Lower *l, Index a, Index b)
+{
+	Interval x = range_of(l, a), y = range_of(l, b);
+	Wide bits = 1;
+	assert(y.lo >= 0);
+	if (x.lo == x.hi && y.lo == y.hi)
+		return index_const(saturated(x.lo ^ y.lo));
+	while (bits <= y.hi)
+		bits *= 2;
+	Interval r = {bits * wide_floordiv(x.lo, bits),
+	    bits * wide_floordiv(x.hi, bits) + bits - 1};
+	return y.hi ? computed(l, LOW_XOR, a, b, r, "x") : a;
 }
 
 static Index index_abs(Lower *l, Index a)

@@ -18,6 +18,7 @@
  *     lower_threads.c  likewise what threads have of one
  *     lower_index.c  index algebra: affine forms, ranges, facts
  *     lower_memory.c loads, stores, elements kept in temporaries
+ *     lower_swizzle.c  chunks of shared rows that change places
  *     lower_apart.c  vectors of elements that lie apart
  *     lower_workspace.c  where temporary buffers lie
  *     lower_pack.c   what is done ahead to constant inputs
@@ -327,6 +328,7 @@ Index index_mod(Lower *l, Index a, int64_t divisor);
 bool index_wraps(Lower *l, Index a, int64_t divisor, Index forms[2]);
 int64_t index_divisor(Lower *l, const Expr *e); /* of // and % */
 Index index_min(Lower *l, Index a, Index b, bool max);
+Index index_xor(Lower *l, Index a, Index b); /* b at least 0 */
 Index index_of(Lower *l, const Expr *e);
 Index index_of_var(Lower *l, int var);
 Index index_of_axis(Lower *l, int stage, int axis);
@@ -350,6 +352,11 @@ void fact_push(Lower *l, Index x); /* x >= 0 */
 int index_scalar(Lower *l, Index x); /* as a temporary; no lanes */
 int index_vector(Lower *l, Index x); /* as a vector of l->lanes */
 LowAffine index_address(Lower *l, Index x); /* no lanes, no free symbols */
+
+/* lower_swizzle.c: the element that stands for x; bytes that it begins at a
+ * multiple of */
+Index swizzled(Lower *l, const NestBuffer *b, Index x);
+int swizzle_align(const NestBuffer *b);
 
 /* lower_expr.c */
 Value value_const(DType type, double f, int64_t i);
@@ -410,6 +417,8 @@ bool math_pow(Lower *l, Value x, Value y, Value *power);
 /* lower_memory.c */
 /* In elements, from the buffer's first one. */
 Index buffer_address(Lower *l, int buffer, Expr *const *index, int n);
+/* Where it would lie if nothing were swizzled. */
+Index buffer_place(Lower *l, int buffer, Expr *const *index, int n);
 Value memory_load(Lower *l, int buffer, Index address);
 void memory_store(Lower *l, int buffer, Index address, Value v);
 /* `lanes` elements side by side, all inside of the buffer. */

@@ -24,7 +24,7 @@ static Index data_inside(Lower *l, Index x, const Expr *index, int64_t n)
 	return index_min(l, x, index_const(n - 1), false);
 }
 
-Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
+Index buffer_place(Lower *l, int buffer, Expr *const *index, int n)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
 	const Tape *tape = l->nest->tape;
@@ -51,6 +51,12 @@ Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
 		    l, address, x, tape_value(tape, part->stride));
 	}
 	return address;
+}
+
+Index buffer_address(Lower *l, int buffer, Expr *const *index, int n)
+{
+	return swizzled(l, &l->nest->buffers.at[buffer],
+	    buffer_place(l, buffer, index, n));
 }
 
 bool memory_inside(Lower *l, int buffer, Index address)

@@ -186,9 +186,10 @@ static void declare_on_chip(
     Lower *l, int buffer, LowBufferKind kind, const bool *written)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
+	int align = swizzle_align(b);
 	int d = declare_buffer(l, b->name, b->type,
 	    tape_value(l->nest->tape, b->elements), kind, 0, 0,
-	    WORKSPACE_ALIGN);
+	    align > WORKSPACE_ALIGN ? align : WORKSPACE_ALIGN);
 	l->low_buffer[buffer] = d;
 	l->f->buffers.at[d].written = written[buffer];
 }

@@ -109,6 +109,9 @@ static LowRange of_two(LowOpcode op, LowRange a, LowRange b)
 	case LOW_SUB:
 		return range((Wide)a.least - b.most, (Wide)a.most - b.least);
 	case LOW_MUL: return corners(a, b, times);
+	case LOW_XOR:
+		return a.least < 0 || b.least < 0
+		    ? unknown : range(0, (Wide)a.most + b.most);
 	case LOW_FLOORDIV: return quotient(a, b);
 	case LOW_MIN:
 		return range(wide_min(a.least, b.least),

@@ -28,6 +28,7 @@ INTEGER(sub, (uint64_t)A.i - (uint64_t)B.i)
 INTEGER(mul, (uint64_t)A.i *(uint64_t)B.i)
 INTEGER(neg, 0 - (uint64_t)A.i)
 INTEGER(abs, A.i < 0 ? 0 - (uint64_t)A.i : (uint64_t)A.i)
+INTEGER(xor, (uint64_t)A.i ^ (uint64_t)B.i)
 OPERATION(floordiv, D.i = scalar_floordiv(A.i, B.i))
 OPERATION(mod, D.i = scalar_mod(A.i, B.i))
 OPERATION(min_i64, D.i = A.i < B.i ? A.i : B.i)
@@ -180,6 +181,7 @@ static const struct {
     [LOW_DIV] = {NULL, NULL, div_f32, div_f64},
     [LOW_FLOORDIV] = {floordiv, floordiv, NULL, NULL},
     [LOW_MOD] = {mod, mod, NULL, NULL},
+    [LOW_XOR] = {xor_i64, xor_int, NULL, NULL},
     [LOW_NEG] = {neg_i64, neg_int, neg_f32, neg_f64},
     [LOW_ABS] = {abs_i64, abs_int, abs_f32, abs_f64},
     [LOW_MIN] = {min_i64, min_i64, min_f32, min_f64},

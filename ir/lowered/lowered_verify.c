@@ -291,7 +291,8 @@ static bool type_allows(LowOpcode op, DType type)
 	case LOW_ROUND_TF32:
 	case LOW_RSQRT: return type == DT_F32;
 	case LOW_FLOORDIV:
-	case LOW_MOD: return number && !dtype_is_float(type);
+	case LOW_MOD:
+	case LOW_XOR: return number && !dtype_is_float(type);
 	case LOW_MIN:
 	case LOW_MAX:
 	case LOW_LT:

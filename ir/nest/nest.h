@@ -144,6 +144,9 @@ typedef struct {
 	LayoutPart *parts;  /* outer to inner; default: one a dimension */
 	int align_part;     /* storage_align: stride of this part is a multiple of */
 	Handle align_factor, align_offset; /* factor, plus offset; -1 none */
+	int swizzle;        /* bytes of rows whose chunks of 16 lie where the
+			       row says (lower_swizzle.c), of a shared buffer;
+			       0: they lie in order */
 	Handle slots;       /* stages: what so many iterations of the loop at its
 			       place need is there at once; NONE: one */
 	Handle slot;        /* (inferred) elements from one to the next */

@@ -618,7 +618,15 @@ static void hold_region(Infer *f, int buffer)
 	}
 }
 
-enum { SLOT_ELEMENTS = 64 };
+enum { SLOT_ELEMENTS = 64, SWIZZLED = 8 };
+
+/* What changes places does so inside of whole rows, 8 of 128 bytes. */
+static Handle rounded(Infer *f, Handle elements, int64_t to)
+{
+	Handle unit = tape_const(f->tape, to);
+	return tape_mul(
+	    f->tape, unit, tape_ceildiv(f->tape, elements, unit));
+}
 
 static void lay_out(Infer *f, NestBuffer *b)
 {
@@ -638,12 +646,15 @@ static void lay_out(Infer *f, NestBuffer *b)
 		p->stride = stride;
 		stride = tape_mul(tape, stride, p->extent);
 	}
+	if (b->swizzle)
+		stride = rounded(f, stride,
+		    SWIZZLED * b->swizzle / dtype_bytes(b->type));
 	b->elements = b->slot = stride;
 	if (b->slots == HANDLE_NONE)
 		return;
 	/* each begins where vectors may */
-	b->slot = tape_mul(tape, tape_const(tape, SLOT_ELEMENTS),
-	    tape_ceildiv(tape, stride, tape_const(tape, SLOT_ELEMENTS)));
+	if (!b->swizzle)
+		b->slot = rounded(f, stride, SLOT_ELEMENTS);
 	b->elements = tape_mul(tape, b->slot, b->slots);
 }
 

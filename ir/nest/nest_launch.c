@@ -273,6 +273,8 @@ static bool check_slots(const Launches *l, int stage)
 	const Nest *nest = l->nest;
 	const Stage *s = &nest->stages.at[stage];
 	const NestBuffer *b = &nest->buffers.at[s->buffer];
+	if (b->swizzle && b->scope != SCOPE_SHARED)
+		return refuse(l, "a swizzled buffer is not shared");
 	if (b->slots == HANDLE_NONE)
 		return true;
 	if (b->scope != SCOPE_SHARED)

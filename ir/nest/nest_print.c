@@ -112,6 +112,8 @@ static void print_buffer(Buf *out, const Nest *nest, const NestBuffer *b)
 		buf_puts(out, " + ");
 		print_handle(out, nest, b->align_offset);
 	}
+	if (b->swizzle)
+		buf_printf(out, ", rows of %d bytes swizzled", b->swizzle);
 	if (b->slots != HANDLE_NONE) {
 		buf_puts(out, ", for ");
 		print_handle(out, nest, b->slots);

@@ -336,6 +336,7 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 	    .bytes = dtype_bytes(b->type),
 	    .ndim = nindex < PLAN_DIMS ? nindex : PLAN_DIMS,
 	    .elements = b->scope == SCOPE_SHARED ? b->elements : HANDLE_NONE,
+	    .swizzle = b->swizzle,
 	    .slots = b->slots};
 	for (int l = 0; l < PLAN_DEPTH; l++) {
 		a->across[l] = HANDLE_NONE;

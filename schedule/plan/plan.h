@@ -78,6 +78,7 @@ typedef struct {
 	uint32_t movers;	   /* bit d: some dimension moves with loop d */
 	uint32_t by_data;          /* bit d: loop d moves it where data says */
 	Handle elements;	   /* allocated, of a shared buffer; HANDLE_NONE */
+	int swizzle;               /* of it, as the nest has it */
 	Handle slots;              /* of it, filled ahead; HANDLE_NONE */
 	Handle across[PLAN_DEPTH]; /* 1: the loop moves what is divided by more
 				      than 1 by no multiple of that */

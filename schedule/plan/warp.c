@@ -317,16 +317,31 @@ static int64_t fullest_bank(const Rows *rows, int banks)
 	return everywhere + most;
 }
 
+/* The same where words 4 to 16 lie in others of these, as their line's number says:
+ * bits 2 to 4 of a word xor 5 to 7, or fewer. */
+static int64_t fullest_swizzled(const Rows *rows, int banks, int swizzle)
+{
+	int in_bank[WARP_MOST] = {0}, most = 0;
+	int64_t turned = (swizzle >> WORD_BITS) - WIDEST;
+	for (int i = 0; i < rows->n; i++)
+		for (int64_t w = rows->at[i].first; w <= rows->at[i].last; w++) {
+			int at = (int)((w ^ (w >> 3 & turned)) % banks);
+			at += at < 0 ? banks : 0;
+			most = ++in_bank[at] > most ? in_bank[at] : most;
+		}
+	return most;
+}
+
 /* Turns until all have their words. */
 static double bank_turns(const Machine *m, const Lanes *lanes,
-    const int64_t *step, int width)
+    const int64_t *step, int width, int swizzle)
 {
 	int banks = m->banks > 0 && m->banks <= WARP_MOST ? m->banks : 32;
 	int each = width > WORD ? width / WORD : 1;
 	each = each < WIDEST ? each : WIDEST;
 	Grain words = {WORD_BITS, WORD * each, WORD * (each - 1)};
 	Rows rows;
-	if (lanes->nboxes == 1) {
+	if (lanes->nboxes == 1 && !swizzle) {
 		Begins b;
 		begins_of(&lanes->box[0], step, lanes->nloops, &b);
 		int64_t turns = turns_apart(&b, &words, banks);
@@ -335,7 +350,8 @@ static double bank_turns(const Machine *m, const Lanes *lanes,
 	}
 	rows_of(lanes, step, &words, &rows);
 	join_rows(&rows);
-	return (double)fullest_bank(&rows, banks);
+	return (double)(swizzle ? fullest_swizzled(&rows, banks, swizzle)
+				: fullest_bank(&rows, banks));
 }
 
 Touch warp_touch(const StageNow *now, const PlanAccess *a, const Lanes *lanes,
@@ -352,7 +368,8 @@ Touch warp_touch(const StageNow *now, const PlanAccess *a, const Lanes *lanes,
 	if (!moves && width <= WORD)
 		return t;
 	if (a->scope == SCOPE_SHARED)
-		t.turns = bank_turns(now->machine, lanes, step, width);
+		t.turns = bank_turns(
+		    now->machine, lanes, step, width, a->swizzle);
 	else
 		touch_sectors(now->machine, lanes, step, width, &t);
 	return t;

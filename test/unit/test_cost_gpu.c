@@ -185,6 +185,8 @@ static void conflicts(void **state)
 	/* one turn to write, 32 to read; with a row of 33 one to read */
 	assert_true(transposing_turns("") == (1 + 32) / 2.0);
 	assert_true(transposing_turns("storage_align(s, 0, 32, 1)\n") == 1);
+	/* words of 8 chunks in turn are in 8 banks */
+	assert_true(transposing_turns("swizzle(s, 128)\n") == (1 + 4) / 2.0);
 }
 
 /* 64 KiB are too much, whatever it would cost. */

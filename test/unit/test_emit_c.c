@@ -462,6 +462,7 @@ static void typed_cases(Maker *m, DType type, int lanes)
 	} else if (number) {
 		binary(m, LOW_FLOORDIV, type, lanes);
 		binary(m, LOW_MOD, type, lanes);
+		binary(m, LOW_XOR, type, lanes);
 	}
 }
 

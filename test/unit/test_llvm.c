@@ -247,6 +247,9 @@ static Lane int_op(const Case *c, int64_t a, int64_t b)
 	case LOW_FLOORDIV:
 		r = a / b - (a % b < 0);
 		break;
+	case LOW_XOR:
+		r = a ^ b;
+		break;
 	case LOW_AND:
 		r = a & b;
 		break;
