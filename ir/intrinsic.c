@@ -6,13 +6,17 @@
 
 static const Intrinsic intrinsics[] = {
 #define INTRINSIC(name, a, b, sum, terms)                                      \
-	{#name, DT_##a, DT_##b, DT_##sum, terms, 0, 0, 0},
+	{#name, DT_##a, DT_##b, DT_##sum, terms, 0, 0, 0, 0},
 #include "ir/intrinsics.def"
 #undef INTRINSIC
 #define FRAGMENT(name, a, b, sum, rows, columns, terms, capability)            \
-	{#name, DT_##a, DT_##b, DT_##sum, terms, rows, columns, capability},
+	{#name, DT_##a, DT_##b, DT_##sum, terms, rows, columns, capability, 1},
 #include "ir/fragments.def"
 #undef FRAGMENT
+#define WARPGROUP(name, a, b, sum, terms)                                      \
+	{#name, DT_##a, DT_##b, DT_##sum, terms, GROUP_ROWS, 0, 0, GROUP_WARPS},
+#include "ir/warpgroups.def"
+#undef WARPGROUP
 };
 enum {
 #define INTRINSIC(name, a, b, sum, terms) NUMBER_##name,
@@ -53,7 +57,16 @@ const Intrinsic *fragment_of(DType a, DType b, int terms)
 {
 	for (int i = PLAIN; i < COUNT; i++)
 		if (intrinsics[i].a == a && intrinsics[i].b == b &&
-		    intrinsics[i].terms == terms)
+		    intrinsics[i].terms == terms && intrinsics[i].warps == 1)
+			return &intrinsics[i];
+	return NULL;
+}
+
+const Intrinsic *warpgroup_of(DType a, DType b)
+{
+	for (int i = PLAIN; i < COUNT; i++)
+		if (intrinsics[i].a == a && intrinsics[i].b == b &&
+		    intrinsics[i].warps == GROUP_WARPS)
 			return &intrinsics[i];
 	return NULL;
 }

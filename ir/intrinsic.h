@@ -8,7 +8,18 @@
  *     of b  word w, element e:  column g,           k = E*t + e + 4*E*w
  *     of c  element v:          row g + 8*(v / 2),  column 2*t + v % 2
  *
- * (PTX ISA, matrix fragments of mma.m16n8k*). */
+ * (PTX ISA, matrix fragments of mma.m16n8k*).
+ *
+ * A warpgroup's product is c[64, N] += a[64, terms] * b[terms, N] of its 128
+ * threads, which have a warp's w = 0 .. 3, g and t:
+ *
+ *     of c  element v:          row 16*w + g + 8*(v / 2 % 2),
+ *                               column 2*t + v % 2 + 8*(v / 4)
+ *
+ * a and b are read from shared memory, in lines of 128 bytes, chunks of 16 of which
+ * lie as swizzle(128) has them: element (m, k) of a, (n, k) of b, is in line m or n
+ * at k; or, where an operand lies across, in line k at m or n, of 64 of these, the
+ * next 64 so many lines further (PTX ISA, shared memory layout of wgmma). */
 #ifndef IR_INTRINSIC_H
 #define IR_INTRINSIC_H
 
@@ -20,6 +31,7 @@ typedef struct {
 	int terms;
 	int rows, columns; /* of a fragment; 0 */
 	int capability;    /* 10*major + minor, that a GPU has at least; 0 */
+	int warps;         /* that make it together; 0: one thread does */
 } Intrinsic;
 
 int intrinsic_find(const char *name); /* its number; -1 */
@@ -29,6 +41,10 @@ int intrinsic_count(void); /* that are no fragments: they have numbers below */
 const Intrinsic *intrinsic_of(DType a, DType b);
 /* The fragment with these operands and terms; NULL. */
 const Intrinsic *fragment_of(DType a, DType b, int terms);
+/* The warpgroup's product with these operands; NULL. */
+const Intrinsic *warpgroup_of(DType a, DType b);
+enum { GROUP_WARPS = 4, GROUP_ROWS = 64, GROUP_MOST_COLUMNS = 128,
+	GROUP_LINE = 128 }; /* bytes */
 /* Elements of an operand in 4 bytes, and of a and b in a thread. */
 int fragment_word(const Intrinsic *in);
 int fragment_lanes(const Intrinsic *in, bool b);

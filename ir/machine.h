@@ -58,6 +58,8 @@ typedef struct {
 	int l1_ns, l2_ns, memory_ns; /* until what is loaded is there */
 	int launch_ns;          /* between a kernel and the next */
 	bool async_copies;      /* to shared memory, past the registers */
+	bool warpgroups;        /* four warps multiply what a block shares
+				   (ir/warpgroups.def) */
 	int capability;         /* 10*major + minor of NVIDIA's; 0: another's */
 } Machine;
 

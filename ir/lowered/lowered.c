@@ -186,7 +186,30 @@ bool low_op_has_buffer(LowOpcode op)
 
 bool low_op_is_warps(LowOpcode op)
 {
-	return op == LOW_WARP_XOR || op == LOW_MMA || op == LOW_LOAD_MATRIX;
+	return op == LOW_WARP_XOR || op == LOW_MMA || op == LOW_LOAD_MATRIX ||
+	    op == LOW_WGMMA;
+}
+
+bool low_op_has_source(LowOpcode op)
+{
+	return op == LOW_COPY_ASYNC || op == LOW_WGMMA;
+}
+
+bool low_has_op(const LowBody *body, LowOpcode op)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if ((n->kind == LOWNODE_OP && n->op == op) ||
+		    low_has_op(&n->body, op) || low_has_op(&n->other, op))
+			return true;
+	}
+	return false;
+}
+
+const Intrinsic *low_warpgroup(const LowFunction *f, const LowNode *wgmma)
+{
+	return warpgroup_of(f->buffers.at[wgmma->source].type,
+	    f->buffers.at[wgmma->buffer].type);
 }
 
 static bool body_has(const LowBody *body, LowOpcode op)
@@ -250,7 +273,7 @@ static void capture_node(Captures *c, const LowNode *node)
 		for (int i = 0; i < 3; i++)
 			capture(c, node->arg[i]);
 		capture_affine(c, &node->address);
-		if (node->op == LOW_COPY_ASYNC)
+		if (low_op_has_source(node->op))
 			capture_affine(c, &node->from);
 		if (node->dst >= 0)
 			c->set[node->dst] = 1;

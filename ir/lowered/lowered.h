@@ -88,9 +88,16 @@ enum { LOW_SHARED_ALIGN = 64 };
 typedef struct LowNode LowNode;
 typedef VEC(LowNode *) LowBody;
 
-/* Threads of a block that have 32 consecutive numbers, x fastest, then y, z; a
- * row of a matrix that they load, in bytes. */
-enum { LOW_WARP = 32, LOW_MATRIX_ROW = 16 };
+/* Threads of a block that have 32 consecutive numbers, x fastest, then y, z, and
+ * four of these; a row of a matrix that a warp loads, in bytes. */
+enum { LOW_WARP = 32, LOW_GROUP = 4 * LOW_WARP, LOW_MATRIX_ROW = 16 };
+
+/* How an operand of a WGMMA lies (ir/intrinsic.h): across, elements to the next 64
+ * rows or columns. */
+typedef struct {
+	bool across;
+	int64_t next;
+} LowTile;
 
 typedef enum { LOWNODE_OP, LOWNODE_LOOP, LOWNODE_IF, LOWNODE_COMMENT } LowNodeKind;
 
@@ -102,11 +109,13 @@ struct LowNode {
 	int arg[3];     /* -1: none */
 	int buffer;
 	LowAffine address; /* elements */
-	int source;        /* COPY_ASYNC: the buffer that is copied from, */
+	int source;        /* COPY_ASYNC: the buffer that is copied from, WGMMA:
+			    * that has a, */
 	LowAffine from;    /* from this element on */
+	const LowTile *tiles; /* WGMMA: a's and b's */
 	int64_t i;      /* CONST, EXTRACT, INSERT, PREFETCH, COPY_ASYNC, WAIT,
-			 * WARP_XOR, LOAD_MATRIX; SCATTER: how far the lanes of b are apart,
-			 * 0: not known */
+			 * WARP_XOR, LOAD_MATRIX, BARRIER; SCATTER: how far the
+			 * lanes of b are apart, 0: not known */
 	double f;       /* CONST */
 	Op math;        /* MATH */
 	int *shuffle;   /* dst's lanes entries */
@@ -194,10 +203,15 @@ bool low_op_reads(LowOpcode op);  /* a buffer */
 bool low_op_writes(LowOpcode op);
 bool low_op_is_comparison(LowOpcode op);
 bool low_op_has_buffer(LowOpcode op); /* any of these, or a hint */
+bool low_op_has_source(LowOpcode op); /* a second one, which it reads */
 bool low_op_is_warps(LowOpcode op); /* all threads of a warp do it at once */
 bool lowered_has(const Lowered *lowered, LowOpcode op); /* in its kernel */
 /* Of an MMA; NULL: there is none with these operands. */
 const Intrinsic *low_fragment(const LowFunction *f, const LowNode *mma);
+/* Of a WGMMA; NULL: there is none with these operands. */
+const Intrinsic *low_warpgroup(const LowFunction *f, const LowNode *wgmma);
+/* Has it one? */
+bool low_has_op(const LowBody *body, LowOpcode op);
 /* What every address of this form is a multiple of, in bytes, where the buffer
  * begins at a multiple of `align`; at most that. */
 int64_t low_affine_align(const LowAffine *a, DType type, int64_t align);

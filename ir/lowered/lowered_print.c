@@ -95,6 +95,24 @@ static void print_shuffle(Print *p, const LowNode *node)
 	buf_putc(p->out, ']');
 }
 
+static void print_tile(Print *p, LowTile tile)
+{
+	if (tile.across)
+		buf_printf(p->out, " across %lld,", (long long)tile.next);
+	else
+		buf_putc(p->out, ',');
+}
+
+static void print_wgmma(Print *p, const LowNode *node)
+{
+	LowNode a = {.buffer = node->source, .address = node->from};
+	print_element(p, &a, -1);
+	print_tile(p, node->tiles[0]);
+	print_element(p, node, -1);
+	print_tile(p, node->tiles[1]);
+	print_args(p, node, 0, 1);
+}
+
 static void print_operands(Print *p, const LowNode *node)
 {
 	switch (node->op) {
@@ -143,6 +161,12 @@ static void print_operands(Print *p, const LowNode *node)
 		    p->f->buffers.at[node->source].name);
 		print_affine(p, &node->from, -1);
 		buf_printf(p->out, "], %lld elements", (long long)node->i);
+		break;
+	case LOW_WGMMA:
+		print_wgmma(p, node);
+		break;
+	case LOW_BARRIER:
+		buf_puts(p->out, node->i ? " for wgmma" : "");
 		break;
 	case LOW_WAIT:
 		buf_printf(p->out, " %lld", (long long)node->i);

@@ -5,7 +5,8 @@
  * the thread that has it.  On a GPU's blocks, one after another, the threads
  * have frames of their own; each runs until a barrier or its end, and when all
  * have, they go on together, or the barrier that not all reached is reported.
- * Those of a warp stop at an exchange likewise, and go on when all have.
+ * Those of a warp stop at an exchange likewise, and go on when all have, and those
+ * of a warpgroup at its product.
  * All threads of a block run all of it: a thread loop only names the thread. */
 #include "ir/lowered/lowered_run.h"
 
@@ -13,13 +14,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef enum { RUN_FAILED, RUN_BARRIER, RUN_EXCHANGE, RUN_END } RunState;
+typedef enum {
+	RUN_FAILED, RUN_BARRIER, RUN_EXCHANGE, RUN_GROUP, RUN_END
+} RunState;
 
 static int describe(const Code *code, char *text, size_t size)
 {
 	if (code->kind == CODE_MEMORY || code->kind == CODE_DIVIDE ||
 	    code->kind == CODE_INDEX || code->kind == CODE_BARRIER ||
-	    code->kind == CODE_EXCHANGE || code->kind == CODE_ASYNC)
+	    code->kind == CODE_EXCHANGE || code->kind == CODE_GROUP ||
+	    code->kind == CODE_ASYNC)
 		return snprintf(text, size, "%s: ", low_op_name(code->op));
 	return 0;
 }
@@ -195,6 +199,9 @@ static RunState execute(Runner *r, Scalar *frame, int *at)
 				return RUN_FAILED;
 			*at = (int)(code - codes) + 1;
 			return RUN_EXCHANGE;
+		case CODE_GROUP:
+			*at = (int)(code - codes) + 1;
+			return RUN_GROUP;
 		case CODE_END:
 			return RUN_END;
 		case CODE_UNDEFINED:
@@ -293,7 +300,8 @@ static bool exchange(Runner *r, Thread *warp, int first, int n)
 	return true;
 }
 
-/* Until each thread of the warp waits for the block or has ended. */
+/* Until each thread of the warp waits for the block or its warpgroup, or has
+ * ended. */
 static bool run_warp(
     Runner *r, const Code *code, Thread *warp, int first, int n)
 {
@@ -310,11 +318,50 @@ static bool run_warp(
 	return true;
 }
 
+/* All threads of a warpgroup are at one product, or it is told which are not. */
+static bool product(Runner *r, Thread *group, int first, int n)
+{
+	Scalar *frames[LOW_GROUP];
+	int at = 0;
+	while (group[at].state != RUN_GROUP)
+		at++;
+	const Code *code = &r->function->code.at[group[at].at - 1];
+	for (int i = 0; i < n; i++) {
+		if (group[i].state != RUN_GROUP || group[i].at != group[at].at)
+			return run_fail(r, code, group[at].frame,
+			    "thread %d is at a product that thread %d of its "
+			    "warpgroup is not at", first + at, first + i);
+		frames[i] = group[i].frame;
+	}
+	if (n < LOW_GROUP)
+		return run_fail(r, code, group->frame,
+		    "thread %d is in a warpgroup of %d threads", first, n);
+	return group_run(r, code, frames, first);
+}
+
+/* Until each thread of the warpgroup waits for the block or has ended. */
+static bool run_group(
+    Runner *r, const Code *code, Thread *group, int first, int n)
+{
+	for (bool products = true; products;) {
+		for (int i = 0; i < n; i += LOW_WARP)
+			if (!run_warp(r, code, group + i, first + i,
+				n - i < LOW_WARP ? n - i : LOW_WARP))
+				return false;
+		products = false;
+		for (int i = 0; i < n; i++)
+			products |= group[i].state == RUN_GROUP;
+		if (products && !product(r, group, first, n))
+			return false;
+	}
+	return true;
+}
+
 static bool run_phase(Runner *r, const Code *code, Thread *threads, int n)
 {
-	for (int i = 0; i < n; i += LOW_WARP)
-		if (!run_warp(r, code, threads + i, i,
-			n - i < LOW_WARP ? n - i : LOW_WARP))
+	for (int i = 0; i < n; i += LOW_GROUP)
+		if (!run_group(r, code, threads + i, i,
+			n - i < LOW_GROUP ? n - i : LOW_GROUP))
 			return false;
 	return true;
 }
@@ -345,6 +392,9 @@ static bool run_threads(Runner *r, const Code *code, Thread *threads, int n)
 		    !check_phase(r, threads, n))
 			return false;
 		race_barrier(r);
+		if (threads[0].state == RUN_BARRIER &&
+		    r->function->code.at[threads[0].at - 1].number)
+			group_barrier(r);
 	} while (threads[0].state == RUN_BARRIER);
 	return true;
 }
@@ -404,7 +454,8 @@ static int64_t flops_of(const Code *code)
 	case LOW_MATH: return code->type == DT_INDEX ? 0 : code->lanes;
 	case LOW_FMA: return 2 * code->lanes;
 	case LOW_DOT: return 2 * code->sources;
-	case LOW_MMA: return 2 * code->lanes * code->fragment->terms;
+	case LOW_MMA:
+	case LOW_WGMMA: return 2 * code->lanes * code->fragment->terms;
 	default: return 0;
 	}
 }
@@ -423,6 +474,7 @@ static void count(Runner *r)
 		case CODE_ASYNC:
 		case CODE_BARRIER:
 		case CODE_EXCHANGE:
+		case CODE_GROUP:
 			out->op_count[code->op] += code->count;
 			out->flops += code->count * flops_of(code);
 			break;
@@ -498,12 +550,13 @@ bool low_function_run(const LowFunction *f, void *const *args, LowRun *run)
 	r.most_steps = run->max_steps > 0 ? run->max_steps : INT64_MAX;
 	code_compile(r.arena, f, &function);
 	race_start(&r);
+	group_start(&r);
 	Scalar *frame = NEW_N(r.arena, Scalar, function.slots);
 	if (find_buffers(&r, args))
 		/* a barrier of a block without threads orders nothing */
 		while ((state = execute(&r, frame, &at)) == RUN_BARRIER)
 			continue;
-	if (state == RUN_EXCHANGE)
+	if (state == RUN_EXCHANGE || state == RUN_GROUP)
 		run_fail(&r, &function.code.at[at - 1], frame,
 		    "there is no warp");
 	count(&r);

@@ -5,6 +5,7 @@
  *     lowered_run_compile.c  tree -> code
  *     lowered_run_op.c       what operations on temporaries do
  *     lowered_run_warp.c     what a warp's threads do together
+ *     lowered_run_group.c    what a warpgroup's do
  *     lowered_run_memory.c   loads, stores, bounds
  *     lowered_run_async.c    copies on their way
  *     lowered_run_race.c     who touched which element when
@@ -26,6 +27,7 @@ typedef enum {
 	CODE_BARRIER,
 	CODE_EXCHANGE,  /* between the threads of a warp; of a buffer: of what
 			   each has loaded of it */
+	CODE_GROUP,     /* of a warpgroup's */
 	CODE_ASYNC,     /* begins a copy, ends a group, waits for some */
 	CODE_UNDEFINED, /* the next operation reads `temp` undefined */
 	CODE_LOOP,      /* enters the body or jumps to `target` */
@@ -63,18 +65,20 @@ struct Code {
 	DType type, from;   /* of d or the buffer; of a */
 	int buffer;
 	CodeAffine at;      /* address; LOOP: limit */
-	int source;         /* COPY_ASYNC: the buffer, and */
+	int source;         /* COPY_ASYNC, WGMMA: the second buffer, and */
 	CodeAffine source_at;
+	const LowTile *tiles; /* WGMMA */
 	bool limited;
 	int64_t extent;
 	Scalar constant;
 	int number;         /* EXTRACT, INSERT: lane; THREAD: direction;
 			       WARP_XOR: which bits of the thread's number;
 			       LOAD_MATRIX: is it transposed?
-			       COPY_ASYNC: elements; WAIT: groups */
+			       COPY_ASYNC: elements; WAIT: groups; BARRIER: 1:
+			       a WGMMA behind it reads what was stored */
 	const int *shuffle;
 	int sources;        /* lanes of a */
-	const Intrinsic *fragment; /* MMA */
+	const Intrinsic *fragment; /* MMA, WGMMA */
 	Op math;
 	int temp;           /* UNDEFINED, LOOP, NEXT, INDEX: the temporary */
 	int bound;          /* LOOP, NEXT: slot of the number of iterations */
@@ -122,6 +126,8 @@ typedef struct {
 	Shadow **shadow;   /* by buffer; NULL: not watched */
 	char **awaited;    /* by buffer, then element: is one on its way there?
 			      NULL: none ever was */
+	char **stored;     /* by buffer, then element: since the last barrier
+			      for a WGMMA?  NULL: there is none */
 	Copies *copies;    /* by thread of the block, as many as had any */
 	int ncopies;
 	int64_t steps, most_steps;
@@ -171,6 +177,13 @@ static inline bool async_awaited(const Runner *r, int buffer, int64_t at)
 }
 bool async_touched(
     Runner *r, const Code *code, const Scalar *frame, int64_t at);
+
+/* lowered_run_group.c */
+void group_start(Runner *r);
+void group_stored(Runner *r, int buffer, int64_t at);
+void group_barrier(Runner *r);
+/* The product of the warpgroup whose first thread has that number. */
+bool group_run(Runner *r, const Code *code, Scalar *const *frames, int first);
 
 /* lowered_run_race.c */
 void race_start(Runner *r);

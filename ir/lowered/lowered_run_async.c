@@ -91,6 +91,7 @@ static bool wait(Runner *r, const Code *code, const Scalar *frame)
 			    r, code, frame, other, e->buffer, e->at);
 		scalar_store(buffers[e->buffer].type, r->base[e->buffer],
 		    e->at, e->value);
+		group_stored(r, e->buffer, e->at);
 		r->awaited[e->buffer][e->at] = 0;
 	}
 	if (copies->first > copies->elements.n / 2) {

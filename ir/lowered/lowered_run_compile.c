@@ -89,6 +89,8 @@ static CodeKind kind_of(const Compiler *c, const LowNode *node)
 {
 	if (node->op == LOW_FLOORDIV || node->op == LOW_MOD)
 		return CODE_DIVIDE;
+	if (node->op == LOW_WGMMA)
+		return CODE_GROUP;
 	if (node->op == LOW_COPY_ASYNC || node->op == LOW_COMMIT ||
 	    node->op == LOW_WAIT)
 		return CODE_ASYNC;
@@ -139,9 +141,14 @@ static void compile_op(Compiler *c, const LowNode *node)
 		code.sources = LOW_MATRIX_ROW / dtype_bytes(code.type);
 		c->out->slots += code.sources;
 	}
-	if (node->op == LOW_COPY_ASYNC) {
+	if (low_op_has_source(node->op)) {
 		code.source = node->source;
 		code.source_at = read_affine(c, &node->from);
+	}
+	if (code.kind == CODE_GROUP) {
+		code.type = c->f->temps.at[node->dst].type;
+		code.fragment = low_warpgroup(c->f, node);
+		code.tiles = node->tiles;
 	}
 	if (code.kind == CODE_OP || code.kind == CODE_INDEX ||
 	    code.kind == CODE_DIVIDE)

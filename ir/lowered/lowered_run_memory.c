@@ -116,6 +116,7 @@ static bool store(Runner *r, const Code *code, Scalar *frame)
 			return run_raced(
 			    r, code, frame, other, code->buffer, at);
 		scalar_store(code->type, base, at, frame[code->a + l]);
+		group_stored(r, code->buffer, at);
 		watch_access(r, code, at, true);
 		r->out->stores++;
 	}

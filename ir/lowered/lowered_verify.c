@@ -402,7 +402,8 @@ static bool check_memory(Verify *v, const LowNode *n)
 	TRY(check_affine(v, &n->address));
 	REQUIRE(v, !low_op_writes(n->op) || b->written,
 	    "%s: %s is not marked as written", name, b->name);
-	REQUIRE(v, n->dst < 0 || v->f->temps.at[n->dst].type == b->type,
+	REQUIRE(v, n->dst < 0 || n->op == LOW_WGMMA ||
+		v->f->temps.at[n->dst].type == b->type,
 	    "%s: %s is %s, %s is not", name, b->name, dtype_name(b->type),
 	    temp_name(v, n->dst));
 	REQUIRE(v,
@@ -510,6 +511,39 @@ static bool check_mma(Verify *v, const LowNode *n)
 	return true;
 }
 
+static bool check_tile(
+    Verify *v, int buffer, const LowAffine *at, LowTile tile)
+{
+	const LowBuffer *b = &v->f->buffers.at[buffer];
+	int bytes = dtype_bytes(b->type);
+	enum { ATOM = 8 * GROUP_LINE };
+	REQUIRE(v, b->kind == LOWBUF_SHARED, "WGMMA: %s is not shared", b->name);
+	REQUIRE(v, low_affine_align(at, b->type, b->align) % ATOM == 0,
+	    "WGMMA: %s is not aligned", b->name);
+	REQUIRE(v, !tile.across || bytes == 2,
+	    "WGMMA: %s, of elements of %d bytes, lies across", b->name, bytes);
+	REQUIRE(v, tile.next >= 0 && tile.next * bytes % ATOM == 0,
+	    "WGMMA: %s goes on after %lld elements", b->name,
+	    (long long)tile.next);
+	return true;
+}
+
+static bool check_wgmma(Verify *v, const LowNode *n)
+{
+	const LowTemp *d = &v->f->temps.at[n->dst];
+	REQUIRE(v, v->thread || v->block, "WGMMA outside of a thread block");
+	REQUIRE(v, n->source >= 0 && n->source < v->f->buffers.n && n->tiles,
+	    "WGMMA: no such source");
+	const Intrinsic *in = low_warpgroup(v->f, n);
+	REQUIRE(v, in && d->type == in->sum, "WGMMA: no product of %s and %s",
+	    v->f->buffers.at[n->source].name, v->f->buffers.at[n->buffer].name);
+	REQUIRE(v, d->lanes >= 4 && d->lanes <= GROUP_MOST_COLUMNS / 2,
+	    "WGMMA: %s has %d lanes", d->name, d->lanes);
+	TRY(check_affine(v, &n->from));
+	TRY(check_tile(v, n->source, &n->from, n->tiles[0]));
+	return check_tile(v, n->buffer, &n->address, n->tiles[1]);
+}
+
 static bool check_extras(Verify *v, const LowNode *n)
 {
 	switch (n->op) {
@@ -556,6 +590,7 @@ static bool check_extras(Verify *v, const LowNode *n)
 		return true;
 	case LOW_LOAD_MATRIX: return check_load_matrix(v, n);
 	case LOW_MMA: return check_mma(v, n);
+	case LOW_WGMMA: return check_wgmma(v, n);
 	case LOW_DOT: return check_dot(v, n);
 	default: return true;
 	}

@@ -229,6 +229,71 @@ static void verify(void **state)
 	arena_free(q.arena);
 }
 
+/* A product of 64 x 64 elements of a and as many of b. */
+typedef struct {
+	DType type, sum;
+	LowBufferKind kind;
+	int align, lanes;
+	int64_t first;
+	LowTile b;
+} Wgmma;
+
+static void product(Wgmma x, const char *reason)
+{
+	Square q;
+	char why[256];
+	square_new(&q);
+	for (int i = 0; i < 2; i++)
+		vec_push(q.arena, &q.f.buffers,
+		    (LowBuffer){.name = i ? "b_s" : "a_s",
+			.type = x.type,
+			.elements = 16384,
+			.kind = x.kind,
+			.align = x.align});
+	LowNode *loop = loop_node(q.arena, &q.f.body, LOOP_THREAD_X,
+	    low_temp(q.arena, &q.f, DT_INDEX, 1, "t"), 128);
+	int c = low_temp(q.arena, &q.f, x.sum, x.lanes, "c");
+	low_op(q.arena, &loop->body, LOW_CONST, c, -1, -1, -1);
+	LowNode *n = low_op(q.arena, &loop->body, LOW_WGMMA, c, c, -1, -1);
+	const LowTile tiles[] = {{false, 0}, x.b};
+	n->source = 2;
+	n->buffer = 3;
+	n->from.constant = x.first;
+	n->tiles = arena_memdup(q.arena, tiles, sizeof tiles);
+	if (reason) {
+		refused(&q, reason);
+		return;
+	}
+	if (!low_function_verify(&q.f, why, sizeof why))
+		fail_msg("%s", why);
+	arena_free(q.arena);
+}
+
+static void products(void **state)
+{
+	const Wgmma right = {
+	    DT_F16, DT_F32, LOWBUF_SHARED, 1024, 32, 512, {true, 4096}};
+	Wgmma x = right;
+	(void)state;
+	product(x, NULL);
+	x.kind = LOWBUF_LOCAL;
+	product(x, "WGMMA: a_s is not shared");
+	x = right, x.align = 512;
+	product(x, "WGMMA: a_s is not aligned");
+	x = right, x.first = 64;
+	product(x, "WGMMA: a_s is not aligned");
+	x = right, x.lanes = 2;
+	product(x, "WGMMA: c_11 has 2 lanes");
+	x = right, x.sum = DT_I32;
+	product(x, "WGMMA: no product of a_s and b_s");
+	x = right, x.type = DT_F32;
+	product(x, "WGMMA: no product of a_s and b_s");
+	x = right, x.b.next = 64;
+	product(x, "WGMMA: b_s goes on after 64 elements");
+	x = (Wgmma){DT_I8, DT_I32, LOWBUF_SHARED, 1024, 32, 0, {true, 8192}};
+	product(x, "WGMMA: b_s, of elements of 1 bytes, lies across");
+}
+
 /* One that a warp loads of 64 elements. */
 static void matrix(DType type, LowBufferKind kind, int lanes, int64_t first,
     int transposed, const char *reason)
@@ -361,6 +426,7 @@ int main(void)
 	    cmocka_unit_test(captures),
 	    cmocka_unit_test(verify),
 	    cmocka_unit_test(matrices),
+	    cmocka_unit_test(products),
 	    cmocka_unit_test(ranges),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
