@@ -76,6 +76,7 @@ void gpu_machine(const Gpu *gpu, Machine *machine)
 	    .block_shared_most = gpu->shared_most * (int64_t)KIB,
 	    .block_shared_own = gpu->shared_kept,
 	    .async_copies = capability >= 80,
+	    .warpgroups = !strcmp(gpu->arch, "sm_90a"),
 	    .capability = capability,
 	    .processor_shared = gpu->shared_all * (int64_t)KIB,
 	    .processor_shared_least = shared_least(gpu),

@@ -873,6 +873,7 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_LOAD_MATRIX:
 	case LOW_ROUND_TF32:
 	case LOW_MMA:
+	case LOW_WGMMA:
 	case LOW_WARP_XOR:
 	case LOW_COUNT: break;
 	}

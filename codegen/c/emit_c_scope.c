@@ -201,7 +201,7 @@ static void use_node(Scopes *s, const LowNode *n, int body)
 		for (int i = 0; i < 3; i++)
 			use(s, n->arg[i], body, false);
 		use_affine(s, &n->address, body);
-		if (n->op == LOW_COPY_ASYNC)
+		if (low_op_has_source(n->op))
 			use_affine(s, &n->from, body);
 		use(s, n->dst, body, true);
 		note_constant(s->e, n);

@@ -195,7 +195,7 @@ static void mark_used(const LowBody *body, bool *used)
 		if (n->kind == LOWNODE_OP && low_op_has_buffer(n->op) &&
 		    n->op != LOW_PREFETCH)
 			used[n->buffer] = true;
-		if (n->kind == LOWNODE_OP && n->op == LOW_COPY_ASYNC)
+		if (n->kind == LOWNODE_OP && low_op_has_source(n->op))
 			used[n->source] = true;
 		mark_used(&n->body, used);
 		mark_used(&n->other, used);

@@ -116,6 +116,10 @@ void device_mma(EmitDevice *e, const LowNode *n);
 void device_load_matrix(EmitDevice *e, const LowNode *n);
 const char *device_tf32(EmitDevice *e, const char *x); /* it, rounded */
 
+/* emit_device_group.c: of a warpgroup, and what they need of a barrier */
+void device_wgmma(EmitDevice *e, const LowNode *n);
+void device_barrier(EmitDevice *e, const LowNode *n);
+
 /* emit_device.c */
 /* "float x" where this assignment declares x, else "x". */
 const char *device_place(EmitDevice *e, int temp, int part);

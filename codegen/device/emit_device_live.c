@@ -47,7 +47,7 @@ static void live_node(Live *l, const LowNode *n)
 		if (i != 1 || !device_divides_by_bits(l->e, n))
 			read_temp(l, n->arg[i]);
 	read_affine(l, &n->address);
-	if (n->op == LOW_COPY_ASYNC)
+	if (low_op_has_source(n->op))
 		read_affine(l, &n->from);
 }
 

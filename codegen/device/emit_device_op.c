@@ -543,11 +543,10 @@ void device_op(EmitDevice *e, const LowNode *n)
 	case LOW_PREFETCH: return; /* a hint */
 	case LOW_MMA: device_mma(e, n); return;
 	case LOW_LOAD_MATRIX: device_load_matrix(e, n); return;
+	case LOW_WGMMA: device_wgmma(e, n); return;
 	case LOW_COMMIT:
 	case LOW_WAIT: device_copies(e, n); return;
-	case LOW_BARRIER:
-		emit_c_line(&e->c, "%s", e->dialect->barrier);
-		return;
+	case LOW_BARRIER: device_barrier(e, n); return;
 	default: assert(!"an operation");
 	}
 }

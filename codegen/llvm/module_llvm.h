@@ -7,6 +7,7 @@
  *     module_llvm_memory.c    loads, stores
  *     module_llvm_op.c        operations on temporaries
  *     module_llvm_fragment.c  products of a GPU's warp
+ *     module_llvm_group.c     of its warpgroup
  *     module_llvm_convert.c   conversions between element types
  *     module_llvm_load.c      an object linked into this process
  *     module_llvm_value.c     types, constants, calls of intrinsics and libm */
@@ -83,7 +84,7 @@ void llvm_launch_emit(LlvmGen *gen, const LowLaunch *launch);
 void llvm_launch_mark(
     LlvmGen *gen, LLVMValueRef function, const LowLaunch *launch);
 LLVMValueRef llvm_launch_index(LlvmGen *gen, LoopKind kind);
-void llvm_launch_barrier(LlvmGen *gen);
+void llvm_launch_barrier(LlvmGen *gen, const LowNode *node);
 /* Of the thread whose number in its warp differs in these bits. */
 LLVMValueRef llvm_launch_xor(
     LlvmGen *gen, DType dtype, LLVMValueRef x, int64_t bits);
@@ -94,6 +95,9 @@ LLVMValueRef llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer);
 LLVMValueRef llvm_mma(LlvmFunction *f, const LowNode *node, LLVMValueRef *args);
 LLVMValueRef llvm_round_tf32(LlvmGen *gen, LLVMValueRef x, int lanes);
 LLVMValueRef llvm_load_matrix(LlvmFunction *f, const LowNode *node);
+
+/* module_llvm_group.c: a warpgroup's product */
+void llvm_wgmma(LlvmFunction *f, const LowNode *node);
 
 /* module_llvm_op.c: an index is held in 32 bits where its range and the target
  * have it so: as DT_I32, else as its own type */

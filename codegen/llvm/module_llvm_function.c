@@ -169,7 +169,7 @@ static void mark_used(LlvmFunction *f, const LowBody *body)
 		const LowNode *node = body->at[i];
 		if (node->kind == LOWNODE_OP && node->buffer >= 0)
 			f->used[node->buffer] = true;
-		if (node->kind == LOWNODE_OP && node->op == LOW_COPY_ASYNC)
+		if (node->kind == LOWNODE_OP && low_op_has_source(node->op))
 			f->used[node->source] = true;
 		if (is_region(f, node))
 			continue;

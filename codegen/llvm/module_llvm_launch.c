@@ -40,8 +40,12 @@ V llvm_launch_index(LlvmGen *gen, LoopKind kind)
 	return llvm_intrinsic(gen, name, NULL, 0, NULL, 0);
 }
 
-void llvm_launch_barrier(LlvmGen *gen)
+void llvm_launch_barrier(LlvmGen *gen, const LowNode *node)
 {
+	if (node->i)
+		llvm_assembly(gen, "fence.proxy.async.shared::cta;",
+		    "~{memory}", LLVMVoidTypeInContext(gen->context), NULL,
+		    NULL, 0);
 	llvm_intrinsic(gen, "llvm.nvvm.barrier0", NULL, 0, NULL, 0);
 }
 

@@ -379,6 +379,9 @@ void llvm_memory_emit(LlvmFunction *f, const LowNode *node)
 	case LOW_STREAM:
 		stream(f, node, type, lanes);
 		break;
+	case LOW_WGMMA:
+		llvm_wgmma(f, node);
+		break;
 	case LOW_COPY_ASYNC:
 		copy_async(f, node, type);
 		break;

@@ -569,7 +569,7 @@ void llvm_op_emit(LlvmFunction *f, const LowNode *node)
 		return;
 	}
 	if (node->op == LOW_BARRIER) {
-		llvm_launch_barrier(f->gen);
+		llvm_launch_barrier(f->gen, node);
 		return;
 	}
 	if (node->op == LOW_COMMIT || node->op == LOW_WAIT) {

@@ -55,7 +55,7 @@ static void flow_op(Flow *w, const LowNode *n, Touched t)
 		t.read[n->buffer] = true;
 	if (low_op_writes(n->op))
 		t.written[n->buffer] = true;
-	if (n->op == LOW_COPY_ASYNC)
+	if (low_op_has_source(n->op))
 		t.read[n->source] = true;
 }
 
@@ -131,7 +131,22 @@ static void drop_from(Lower *l, LowBody *body)
 	}
 }
 
+/* A warpgroup's product reads shared memory past the path of stores: what these
+ * wrote is there behind a barrier that is told so. */
+static void tell(LowBody *body)
+{
+	for (int i = 0; i < body->n; i++) {
+		LowNode *n = body->at[i];
+		if (n->kind == LOWNODE_OP && n->op == LOW_BARRIER)
+			n->i = 1;
+		tell(&n->body);
+		tell(&n->other);
+	}
+}
+
 void drop_barriers(Lower *l)
 {
 	drop_from(l, &l->f->body);
+	if (low_has_op(&l->f->body, LOW_WGMMA))
+		tell(&l->f->body);
 }

@@ -95,17 +95,17 @@ static bool is_uniform(const Lower *l)
 	return true;
 }
 
-static bool all_counts(const Unit *u)
+bool fragment_counts(Lower *l, int stage)
 {
-	const Stage *s = &u->l->nest->stages.at[u->stage];
+	const Stage *s = &l->nest->stages.at[stage];
 	for (int a = 0; a < s->naxes; a++)
 		for (End end = ABOVE; end <= BELOW; end++)
-			if (axis_tested(u->l, u->stage, a, end) &&
-			    !index_nonnegative(u->l,
-				slack_of_all(u->l, u->stage, a, end)))
+			if (axis_tested(l, stage, a, end) &&
+			    !index_nonnegative(
+				l, slack_of_all(l, stage, a, end)))
 				return false;
-	return u->l->mask.lanes <= 1 && u->l->lanes == 1 &&
-	    !step_condition(u->l, u->stage);
+	return is_uniform(l) && l->mask.lanes <= 1 && l->lanes == 1 &&
+	    l->sums.stage < 0 && !step_condition(l, stage);
 }
 
 /* --- addresses ------------------------------------------------------------------ */
@@ -322,8 +322,8 @@ static bool all_lie_apart(const Unit *u, const Operand *o, int loop,
 		Index at = address_at(u, o->read, u->step, 0, 0);
 		if (i == 0)
 			first = at;
-		right = all_counts(u) && distance(u, first, at, &found) &&
-		    found == i * apart;
+		right = fragment_counts(l, u->stage) &&
+		    distance(u, first, at, &found) && found == i * apart;
 	}
 	bind(l, loop, was);
 	return right;
@@ -577,8 +577,7 @@ bool fragment_step(Lower *l, int stage)
 	if (l->machine->capability >= u.in->capability &&
 	    l->nest->buffers.at[s->buffer].scope == SCOPE_REG &&
 	    l->nest->buffers.at[s->buffer].type == u.in->sum &&
-	    l->sums.stage < 0 && find_loops(&u) && is_uniform(l) &&
-	    all_counts(&u)) {
+	    find_loops(&u) && fragment_counts(l, stage)) {
 		bool right = find_rows(&u, x, &a) && find_columns(&u, y, &b);
 		if (!right && x->type == y->type) /* b*a */
 			right = find_rows(&u, y, &a) && find_columns(&u, x, &b);

@@ -13,6 +13,7 @@
  *     lower_expr.c   values of bodies
  *     lower_dot.c    steps of a reduction as one operation
  *     lower_fragment.c  the same of a warp's threads together
+ *     lower_group.c  of a warpgroup's
  *     lower_math*.c  functions of vectors
  *     lower_across.c lanes of a reduction to one value
  *     lower_threads.c  likewise what threads have of one
@@ -400,6 +401,11 @@ bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b);
 /* lower_fragment.c: the tensorized loops as one MMA of the warp; false: they have
  * to be repeated. */
 bool fragment_step(Lower *l, int stage);
+/* Do all steps of the stage count here, for all threads of the block? */
+bool fragment_counts(Lower *l, int stage);
+
+/* lower_group.c: the same of a warpgroup's */
+bool group_step(Lower *l, int stage);
 
 /* lower_math.c: are functions written out for so many lanes, rather than libm's?
  * One of a vector, to 2 ulp; -1: none here.  `peak`: of x

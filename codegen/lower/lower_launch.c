@@ -121,7 +121,7 @@ static void read_by(const LowNode *n, bool *read)
 			read[n->arg[i]] = true;
 	for (int i = 0; i < n->address.n; i++)
 		read[n->address.terms[i].temp] = true;
-	for (int i = 0; n->op == LOW_COPY_ASYNC && i < n->from.n; i++)
+	for (int i = 0; low_op_has_source(n->op) && i < n->from.n; i++)
 		read[n->from.terms[i].temp] = true;
 }
 

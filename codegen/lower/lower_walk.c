@@ -280,7 +280,9 @@ static bool tensor_step(Lower *l, int stage)
 	bool reg = l->nest->buffers.at[s->buffer].scope == SCOPE_REG;
 	DType type = l->nest->buffers.at[s->buffer].type;
 	int a, b, into, outer = l->stage;
-	if (intrinsic_at(s->intrinsic)->rows)
+	if (intrinsic_at(s->intrinsic)->warps > 1)
+		return group_step(l, stage);
+	if (intrinsic_at(s->intrinsic)->warps)
 		return fragment_step(l, stage);
 	l->stage = stage;
 	if (!dot_operands(l, stage, reg || accumulator(l, s) >= 0, &a, &b)) {

@@ -9,10 +9,15 @@
  *
  *     for i8 in 2 for j1 in 2 for ki in 16   c[...] += f32(a[...]) * f32(b[...])
  *
+ * Of a warpgroup the same with a fourth loop, a half, quarter .. of the columns'
+ * blocks of 8.
+ *
+ *     for i8 in 2 for j8 in 16 for j1 in 2 for ki in 64   c[...] += ...
+ *
  * Legal if the loops, the body and the types match the description in
- * ir/intrinsics.def or ir/fragments.def.  What it means does not change: code
- * generation may use the instruction where the target has it.  One of f32 rounds
- * operands to tf32 there, and wants --numerics=fast. */
+ * ir/intrinsics.def, fragments.def or warpgroups.def.  What it means does not
+ * change: code generation may use the instruction where the target has it.  One of
+ * f32 rounds operands to tf32 there, and wants --numerics=fast. */
 #include "schedule/internal.h"
 
 typedef struct {
@@ -59,6 +64,38 @@ static Refusal unit_legal(Nest *nest, const Intrinsic *in, int loop)
 	return steps == 1 ? NULL : "a fragment has one loop of the reduction";
 }
 
+/* A row's and a column's axis, and the steps, outer to inner: rows of 2, columns,
+ * columns of 2, the reduction. */
+static Refusal group_legal(Nest *nest, const Intrinsic *in, int loop)
+{
+	enum { LOOPS = 4 };
+	const int64_t wanted[LOOPS] = {2, GROUP_MOST_COLUMNS / 8, 2, in->terms};
+	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
+	const Var *v[LOOPS];
+	int first = nest_loop_position(nest, loop);
+	const char *refusal;
+
+	if (s->nloops - first != LOOPS)
+		return "a warpgroup's product is four loops";
+	for (int i = 0; i < LOOPS; i++) {
+		Handle n = edit_fixed_extent(nest, s->loops[first + i]);
+		Handle most = tape_const(nest->tape, wanted[i]);
+		v[i] = &nest->vars.at[s->loops[first + i]];
+		if (n == HANDLE_NONE ||
+		    !nest_require(nest, i == 1
+			    ? tape_at_most(nest->tape, n, most)
+			    : tape_equal(nest->tape, n, most),
+			"a loop of the product has not as many iterations",
+			&refusal))
+			return "a loop of the product has not as many iterations";
+		if (v[i]->reduce != (i == 3) || v[i]->axis < 0)
+			return "a warpgroup's product is rows, columns twice, and "
+			       "steps";
+	}
+	return v[0]->axis != v[1]->axis && v[1]->axis == v[2]->axis
+	    ? NULL : "a warpgroup's product is rows, columns twice, and steps";
+}
+
 static Refusal fragment_legal(Nest *nest, const Intrinsic *in, int loop)
 {
 	const Stage *s = &nest->stages.at[nest->vars.at[loop].stage];
@@ -70,7 +107,8 @@ static Refusal fragment_legal(Nest *nest, const Intrinsic *in, int loop)
 	if (dtype_is_float(in->sum) &&
 	    edit_is_exact(nest, nest->vars.at[loop].stage))
 		return "exact numerics keep the order of the reduction";
-	Refusal why = unit_legal(nest, in, loop);
+	Refusal why = in->warps > 1 ? group_legal(nest, in, loop)
+				    : unit_legal(nest, in, loop);
 	return why ? why : edit_unit_legal(nest, loop);
 }
 

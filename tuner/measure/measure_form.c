@@ -67,9 +67,13 @@ static void add_op(Form *f, const LowNode *n)
 		add_temp(f, n->arg[i]);
 	add(f, n->buffer);
 	add_affine(f, &n->address);
-	if (n->op == LOW_COPY_ASYNC) {
+	if (low_op_has_source(n->op)) {
 		add(f, n->source);
 		add_affine(f, &n->from);
+	}
+	for (int i = 0; n->op == LOW_WGMMA && i < 2; i++) {
+		add(f, n->tiles[i].across);
+		add(f, n->tiles[i].next);
 	}
 	add(f, n->i);
 	add_float(f, n->f);
