@@ -53,24 +53,33 @@ static void count_shared(Count *c, int buffer)
 	c->launch->shared_bytes += low_buffer_whole(b) * dtype_bytes(b->type);
 }
 
-/* A kernel declares what its blocks share, up to a limit; what is more the launch
- * gives, all of it at once, and buffers lie in it one behind the other.  A buffer
- * that blocks share is of one launch, as its place is. */
-static void lay_out_shared(Count *c, const Machine *m)
+/* Those of one alignment. */
+static void lay_out_aligned(Count *c, int align)
 {
 	LowLaunch *launch = c->launch;
-	if (!m->block_shared || launch->shared_bytes <= m->block_shared)
-		return;
 	for (int i = 0; i < launch->function->buffers.n; i++) {
 		LowBuffer *b = &launch->function->buffers.at[i];
-		if (!c->used[i])
+		if (!c->used[i] || b->align != align)
 			continue;
-		assert(LOW_SHARED_ALIGN % b->align == 0);
 		b->dynamic = true;
 		b->offset = launch->dynamic_bytes;
 		launch->dynamic_bytes +=
 		    low_buffer_whole(b) * dtype_bytes(b->type);
 	}
+}
+
+/* A kernel declares what its blocks share, up to a limit; what is more the launch
+ * gives, all of it at once, and buffers lie in it one behind the other, those with
+ * the largest alignment first.  A buffer that blocks share is of one launch, as its
+ * place is. */
+static void lay_out_shared(Count *c, const Machine *m)
+{
+	LowLaunch *launch = c->launch;
+	if (!m->block_shared || launch->shared_bytes <= m->block_shared)
+		return;
+	for (int align = LOW_SHARED_ALIGN; align; align /= 2)
+		lay_out_aligned(c, align);
+	assert(launch->dynamic_bytes == launch->shared_bytes);
 }
 
 /* A GPU has loads of 16 bytes and less. */

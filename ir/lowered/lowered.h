@@ -83,7 +83,7 @@ typedef struct {
 } LowBuffer;
 
 /* What a launch gives its blocks begins at a multiple of so many bytes. */
-enum { LOW_SHARED_ALIGN = 64 };
+enum { LOW_SHARED_ALIGN = 1024 };
 
 typedef struct LowNode LowNode;
 typedef VEC(LowNode *) LowBody;

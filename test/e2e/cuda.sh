@@ -54,9 +54,9 @@ ok header-says-what-a-launch-gives has product_f16.h \
 	'^#define PRODUCT_F16_K0_DYNAMIC_BYTES 81920$'
 ok header-of-others has matmul.h '_K0_DYNAMIC_BYTES 0$'
 ok ptx-declares-none has product_f16.ptx \
-	'^\.extern \.shared \.align 64 \.b8 tunec_shared\[\];$'
+	'^\.extern \.shared \.align 1024 \.b8 tunec_shared\[\];$'
 ok cuda-c-declares-none has product_f16.cu \
-	'^extern __shared__ __align__(64) unsigned char tunec_shared\[\];$'
+	'^extern __shared__ __align__(1024) unsigned char tunec_shared\[\];$'
 "$TUNEC" show "$deep.yaml" --stage=lowered --db none --target "$target" \
 	--trace "${deep}_deep.trace" >lowered
 ok shown-where has lowered \
