@@ -153,6 +153,54 @@ uint32_t fibers_tf32(float x)
 	return bits;
 }
 
+/* --- products of a warpgroup ----------------------------------------------------- */
+
+/* What has these low 18 bits of its address, of the data behind the kernel. */
+static const char *behind_kernel(uint64_t low)
+{
+	uint64_t kernel = (uint64_t)(uintptr_t)launch.f;
+	return (const char *)(uintptr_t)(kernel + (low - kernel) % (1 << 18));
+}
+
+/* By the fields of its descriptor, as the PTX ISA has them: element (m, k) of a
+ * step, of rows of 128 bytes in eights; bits 4 to 6 of an address xor 7 to 9. */
+static Scalar of_tile(uint64_t tile, DType type, int across, int m, int k)
+{
+	uint64_t first = tile & 0x3fff, next = tile >> 16 & 0x3fff;
+	uint64_t eight = tile >> 32 & 0x3fff, line = across ? k : m;
+	uint64_t in = (uint64_t)((across ? m % 64 : k) * dtype_bytes(type));
+	uint64_t at = 16 * first + line / 8 * 16 * eight + line % 8 * 128 + in +
+	    (across ? (uint64_t)m / 64 * 16 * next : 0);
+	if (tile >> 62 != 1)
+		abort();
+	at ^= at >> 3 & 0x70;
+	return scalar_load(type, behind_kernel(at), 0);
+}
+
+/* Each thread for itself: what is read nobody changes before the next barrier. */
+void fibers_wgmma(const char *name, void *sums, int n, const uint64_t *tiles,
+    int a_across, int b_across)
+{
+	const Intrinsic *in = intrinsic_at(intrinsic_find(name));
+	int thread = launch.now % (4 * WARP), g = thread % WARP / 4;
+	int steps = 32 / dtype_bytes(in->a);
+	for (int v = 0; v < n / 2; v++) {
+		int m = thread / WARP * 16 + g + v / 2 % 2 * 8;
+		int column = thread % 4 * 2 + v % 2 + v / 4 * 8;
+		for (int k = 0; k < in->terms; k++) {
+			const uint64_t *at = &tiles[k / steps * 2];
+			Scalar a = of_tile(
+			    at[0], in->a, a_across, m, k % steps);
+			Scalar b = of_tile(
+			    at[1], in->b, b_across, column, k % steps);
+			if (dtype_is_float(in->sum))
+				((float *)sums)[v] += (float)a.f * (float)b.f;
+			else
+				((int32_t *)sums)[v] += (int32_t)(a.i * b.i);
+		}
+	}
+}
+
 /* Copies are made at once: nobody looks before the wait. */
 void fibers_copy(uint32_t to, const void *from, int bytes)
 {

@@ -25,6 +25,10 @@ void fibers_matrix(uint32_t *to, const void *row, int n, int transposed);
 /* A warp's product (ir/fragments.def); a's words, then b's; 4 sums. */
 void fibers_mma(const char *name, const uint32_t *words, uint32_t *sums);
 uint32_t fibers_tf32(float x);
+/* A warpgroup's (ir/warpgroups.def), of n columns; a's descriptor and b's, by turns,
+ * of each step; do they lie across? */
+void fibers_wgmma(const char *name, void *sums, int n, const uint64_t *tiles,
+    int a_across, int b_across);
 /* To an address of which these are the low bits, in the library that runs. */
 void fibers_copy(uint32_t to, const void *from, int bytes);
 

@@ -7,6 +7,8 @@
  *     call { float, .. } @"mma.."(i32 %a, ..) */
 #include "test/common_fibers.h"
 
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ir/intrinsic.h"
@@ -31,12 +33,29 @@ static const struct {
 
 static const char assembly[] = "asm sideeffect \"";
 
+/* "@wgmma.n64k16.f32.f16.f16.a0b1": its shape and types, and the last two numbers
+ * of floats, which say what lies across. */
+static void put_group(Buf *out, const char *text, const char *end)
+{
+	const char *shape = strstr(text, ".m64") + strlen(".m64");
+	const char *last = strstr(text, "wgmma.commit") - strlen("0, 0;\\0A");
+	bool floats = strstr(text, "k16.") && strstr(text, "k16.") < end;
+	buf_printf(out, "@wgmma.%.*s.a%cb%c",
+	    (int)(strchr(shape, ' ') - shape), shape, floats ? last[0] : '0',
+	    floats ? last[3] : '0');
+}
+
 /* The text, up to its first list of registers, becomes the name. */
 static const char *put_assembly(Buf *out, const char *text)
 {
 	const char *name = text + strlen(assembly);
 	const char *end = strchr(name, '"'), *list = strstr(name, " {");
 	const char *behind = strchr(end, '('); /* the constraints */
+	const char *group = strstr(name, "wgmma.mma_async");
+	if (group && group < end) {
+		put_group(out, name, end);
+		return behind;
+	}
 	if (list && list < end)
 		end = list;
 	buf_printf(out, "@\"%.*s\"", (int)(end - name), name);
@@ -124,6 +143,51 @@ static void define_mma(Buf *out, const Intrinsic *in)
 	    in->name, type, type, type, type, type, type, type, type);
 }
 
+/* If the text has it. */
+static void define_group(Buf *out, const Intrinsic *in, int n, int across)
+{
+	const char *type = in->sum == DT_F32 ? "float" : "i32";
+	int size = (int)strlen(in->name) + 1, a = across % 2, b = across / 2;
+	char name[80];
+	snprintf(name, sizeof name, "@wgmma.n%dk%d.%s.%s.%s.a%db%d(", n,
+	    in->terms / 4, ptx_name(in->sum), ptx_name(in->a), ptx_name(in->b),
+	    a, b);
+	if (!strstr(buf_text(out), name))
+		return;
+	buf_printf(out,
+	    "@%s.%d.%d = internal constant [%d x i8] c\"%s\\00\"\n"
+	    "define internal { ", in->name, n, across, size, in->name);
+	for (int i = 0; i < n / 2; i++)
+		buf_printf(out, "%s%s", i ? ", " : "", type);
+	buf_printf(out, " } %s", name);
+	for (int i = 0; i < 8; i++)
+		buf_printf(out, "i64 %%t%d, ", i);
+	for (int i = 0; i < n / 2; i++)
+		buf_printf(out, "%s%s %%c%d", i ? ", " : "", type, i);
+	buf_printf(out, ") {\n  %%t = alloca [8 x i64]\n"
+	    "  %%c = alloca [%d x i32]\n", n / 2);
+	for (int i = 0; i < 8; i++)
+		buf_printf(out, "  %%pt%d = getelementptr i64, ptr %%t, i32 %d\n"
+		    "  store i64 %%t%d, ptr %%pt%d\n", i, i, i, i);
+	put_stores(out, type, 'c', n / 2);
+	buf_printf(out,
+	    "  call void @fibers_wgmma(ptr @%s.%d.%d, ptr %%c, i32 %d, ptr "
+	    "%%t, i32 %d, i32 %d)\n", in->name, n, across, n, a, b);
+	for (int i = 0; i < 2; i++) {
+		buf_puts(out, i ? "  ret { " : "  %all = load { ");
+		for (int k = 0; k < n / 2; k++)
+			buf_printf(out, "%s%s", k ? ", " : "", type);
+		buf_puts(out, i ? " } %all\n}\n" : " }, ptr %c\n");
+	}
+}
+
+static void define_groups(Buf *out, const Intrinsic *in)
+{
+	for (int n = 8; n <= GROUP_MOST_COLUMNS; n *= 2)
+		for (int across = 0; across < 4; across++)
+			define_group(out, in, n, across);
+}
+
 static void define_copy(Buf *out, const char *cache, int bytes)
 {
 	buf_printf(out,
@@ -152,6 +216,13 @@ void fibers_ir(Buf *out, const char *text)
 	define_mma(out, intrinsic_at(intrinsic_find(#name)));
 #include "ir/fragments.def"
 #undef FRAGMENT
+#define WARPGROUP(name, ...) \
+	define_groups(out, intrinsic_at(intrinsic_find(#name)));
+#include "ir/warpgroups.def"
+#undef WARPGROUP
+	buf_puts(out, "declare void @fibers_wgmma(ptr, ptr, i32, ptr, i32, i32)\n"
+	    "define internal void @\"fence.proxy.async.shared::cta;\"() {\n"
+	    "  ret void\n}\n");
 	define_copy(out, "ca", 4);
 	define_copy(out, "ca", 8);
 	define_copy(out, "cg", 16);

@@ -213,7 +213,7 @@ static void test_workloads(void **state)
 }
 
 /* Fragments of all types, loaded as rows of 16 bytes; more shared memory than a
- * kernel can declare. */
+ * kernel can declare; products of warpgroups. */
 static void test_products(void **state)
 {
 	static const struct {
@@ -225,7 +225,12 @@ static void test_products(void **state)
 	    {"product_i8", "product_i8", "cuda -arch=sm_80"},
 	    {"product_f16", "product_f16_deep", "cuda -arch=sm_86"},
 	    {"product_f32", "product_f32_deep", "cuda -arch=sm_80"},
-	    {"product_tf32", "product_tf32", "cuda -arch=sm_80"}};
+	    {"product_tf32", "product_tf32", "cuda -arch=sm_80"},
+	    {"product_f16", "wgmma_f16", "cuda -arch=sm_90a"},
+	    {"product_f16", "wgmma_f16_deep", "cuda -arch=sm_90a"},
+	    {"product_bf16", "wgmma_bf16", "cuda -arch=sm_90a"},
+	    {"product_i8", "wgmma_i8", "cuda -arch=sm_90a"},
+	    {"wgmma_across", "wgmma_across", "cuda -arch=sm_90a"}};
 	(void)state;
 	if (!have_llc && !have_cxx)
 		skip();

@@ -16,32 +16,41 @@
 #include <cmocka.h>
 
 typedef struct {
-	const char *name, *arch, *n;
-	bool free; /* of conflicts between banks, in loads */
-	bool deep; /* with more shared memory than a kernel can declare */
+	const char *name, *trace, *arch, *n;
+	bool free;  /* of conflicts between banks, in loads */
+	bool group; /* made by warpgroups */
 } Product;
 
 static const Product products[] = {
-    {"product_f32", "sm_75", "128", true, false},
-    {"product_f32", "sm_80", "256", false, false},
-    {"product_f16", "sm_80", "256", false, false},
-    {"product_f16", "sm_80", "128", true, false},
-    {"product_f16", "sm_75", "128", false, false},
-    {"product_f16_rows", "sm_80", "256", true, false},
-    {"product_f16_rows", "sm_90a", "128", true, false},
-    {"product_bf16", "sm_90a", "128", true, false},
+    {"product_f32", "product_f32", "sm_75", "128", true, false},
+    {"product_f32", "product_f32", "sm_80", "256", false, false},
+    {"product_f16", "product_f16", "sm_80", "256", false, false},
+    {"product_f16", "product_f16", "sm_80", "128", true, false},
+    {"product_f16", "product_f16", "sm_75", "128", false, false},
+    {"product_f16_rows", "product_f16_rows", "sm_80", "256", true, false},
+    {"product_f16_rows", "product_f16_rows", "sm_90a", "128", true, false},
+    {"product_bf16", "product_bf16", "sm_90a", "128", true, false},
     /* whose tiles do not divide */
-    {"product_f32", "sm_75", "101", false, false},
-    {"product_f32", "sm_80", "70", false, false},
-    {"product_i8", "sm_80", "128", true, false},
-    {"product_i8", "sm_75", "128", false, false},
+    {"product_f32", "product_f32", "sm_75", "101", false, false},
+    {"product_f32", "product_f32", "sm_80", "70", false, false},
+    {"product_i8", "product_i8", "sm_80", "128", true, false},
+    {"product_i8", "product_i8", "sm_75", "128", false, false},
     /* 80 and 65 KiB */
-    {"product_f16", "sm_80", "128", true, true},
-    {"product_f16", "sm_86", "256", false, true},
-    {"product_f32", "sm_90a", "200", false, true},
-    {"product_tf32", "sm_80", "256", false, false},
-    {"product_tf32", "sm_90a", "128", true, false},
-    {"product_tf32", "sm_75", "128", false, false},
+    {"product_f16", "product_f16_deep", "sm_80", "128", true, false},
+    {"product_f16", "product_f16_deep", "sm_86", "256", false, false},
+    {"product_f32", "product_f32_deep", "sm_90a", "200", false, false},
+    {"product_tf32", "product_tf32", "sm_80", "256", false, false},
+    {"product_tf32", "product_tf32", "sm_90a", "128", true, false},
+    {"product_tf32", "product_tf32", "sm_75", "128", false, false},
+    /* by warpgroups, and where there are none */
+    {"product_f16", "wgmma_f16", "sm_90a", "128", false, true},
+    {"product_f16", "wgmma_f16", "sm_90a", "256", false, true},
+    {"product_f16", "wgmma_f16_deep", "sm_90a", "256", false, true},
+    {"product_bf16", "wgmma_bf16", "sm_90a", "128", false, true},
+    {"product_i8", "wgmma_i8", "sm_90a", "256", false, true},
+    {"wgmma_across", "wgmma_across", "sm_90a", "128", false, true},
+    {"wgmma_across", "wgmma_across", "sm_90", "128", false, false},
+    {"product_i8", "wgmma_i8", "sm_80", "128", false, false},
 };
 enum { NPRODUCTS = sizeof products / sizeof *products };
 
@@ -169,11 +178,12 @@ static int64_t conflicts(Arena *arena, const Lowered *l, void *const *data)
 static void check_dynamic(
     const Product *x, const Target *t, const Lowered *l)
 {
+	bool is_deep = strstr(x->trace, "_deep") != NULL;
 	const LowLaunch *k = &l->launches.at[0];
 	assert_int_equal(l->launches.n, 1);
-	assert_int_equal(k->dynamic_bytes, x->deep ? k->shared_bytes : 0);
+	assert_int_equal(k->dynamic_bytes, is_deep ? k->shared_bytes : 0);
 	assert_int_equal(
-	    x->deep, k->shared_bytes > t->machine.block_shared);
+	    is_deep, k->shared_bytes > t->machine.block_shared);
 }
 
 static void check(const Product *x)
@@ -185,8 +195,7 @@ static void check(const Product *x)
 	Program *p = product_load(arena, x->name, x->n);
 	const Target *t = target_parse(
 	    arena, arena_printf(arena, "cuda -arch=%s", x->arch), &error);
-	Trace *trace = product_trace(arena,
-	    arena_printf(arena, "%s%s", x->name, x->deep ? "_deep" : ""));
+	Trace *trace = product_trace(arena, x->trace);
 	void **data = product_data(arena, p, &rng);
 	Nest *nest = schedule_nest(arena, p, &t->machine, trace, &error);
 	Lowered *l = nest ? lower(arena, nest, &t->machine, &error) : NULL;
@@ -199,6 +208,7 @@ static void check(const Product *x)
 	const char *wrong = lowercheck_run(arena, l, data, 1e-4, NULL, NULL);
 	if (wrong)
 		fail_msg("%s on %s: %s", x->name, x->arch, wrong);
+	assert_int_equal(low_has_op(&l->kernel->body, LOW_WGMMA), x->group);
 	if (x->free)
 		assert_int_equal(conflicts(arena, l, data), 0);
 	arena_free(arena);
@@ -250,12 +260,125 @@ static void test_rounded(void **state)
 	}
 }
 
+/* --- a warpgroup's protocol ------------------------------------------------------ */
+
+typedef void Damage(LowNode *node);
+
+static void leave_out(LowNode *node)
+{
+	*node = (LowNode){.kind = LOWNODE_COMMENT, .comment = "-"};
+}
+
+/* As if for loads alone. */
+static void do_not_tell(LowNode *node)
+{
+	node->i = 0;
+}
+
+static void move_on(LowNode *node)
+{
+	node->from.constant += 512;
+}
+
+/* Does so to the n-th of these operations; false: there are not so many. */
+static bool damage(LowBody *body, LowOpcode op, Damage *how, int *n)
+{
+	for (int i = 0; i < body->n; i++) {
+		LowNode *node = body->at[i];
+		if (node->kind == LOWNODE_OP && node->op == op && !(*n)--) {
+			how(node);
+			return true;
+		}
+		if (damage(&node->body, op, how, n) ||
+		    damage(&node->other, op, how, n))
+			return true;
+	}
+	return false;
+}
+
+/* How many there are; each of them is missed. */
+static int missed(LowOpcode op, Damage *how, const char *found)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	Rng rng = rng_stream(32, 0, 0);
+	Program *p = product_load(arena, "product_f16", "256");
+	Trace *trace = product_trace(arena, "wgmma_f16");
+	const Target *t = target_parse(arena, "cuda -arch=sm_90a", &error);
+	void **data = product_data(arena, p, &rng);
+	int number = 0;
+	for (;; number++) {
+		int n = number;
+		Nest *nest =
+		    schedule_nest(arena, p, &t->machine, trace, &error);
+		Lowered *l = lower(arena, nest, &t->machine, &error);
+		if (!damage(&l->launches.at[0].function->body, op, how, &n))
+			break;
+		const char *wrong =
+		    lowercheck_run(arena, l, data, 1e-4, NULL, NULL);
+		if (!wrong || !strstr(wrong, found))
+			fail_msg("number %d: %s", number, wrong);
+	}
+	arena_free(arena);
+	return number;
+}
+
+static void test_protocol(void **state)
+{
+	(void)state;
+	assert_int_equal(missed(LOW_BARRIER, leave_out, ""), 1);
+	assert_int_equal(missed(LOW_BARRIER, do_not_tell,
+			     "was stored, with no barrier for a wgmma"), 1);
+	assert_int_equal(missed(LOW_WAIT, leave_out, "on its way"), 1);
+	/* another matrix: into the other slot, or the other's */
+	assert_int_equal(missed(LOW_WGMMA, move_on, ""), 1);
+}
+
+/* Which loops are a warpgroup's product; NULL: these are. */
+static void test_units(void **state)
+{
+	static const struct {
+		const char *columns, *order, *steps, *why;
+	} units[] = {{"8, 2", "i1, j1, j2, k1", "64", NULL},
+	    {"1, 2", "i1, j1, j2, k1", "64", NULL},
+	    {"32, 2", "i1, j1, j2, k1", "64", "not as many iterations"},
+	    {"8, 4", "i1, j1, j2, k1", "64", "not as many iterations"},
+	    {"8, 2", "i1, j1, j2, k1", "32", "not as many iterations"},
+	    {"8, 2", "j2, j1, i1, k1", "64", "rows, columns twice, and steps"},
+	    {"8, 2", "k1, i1, j1, j2", "64", "not as many iterations"},
+	    {"8, 2", "j1, j2, k1, i1", "64", "not as many iterations"},
+	    {"8, 2", "j2, k1", "64", "is four loops"}};
+	(void)state;
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+		Arena *arena = arena_new();
+		Error error = {0};
+		Machine machine = {.gpu = true};
+		Program *p = product_load(
+		    arena, "product_f16", "128");
+		Trace *trace = schedule_steps(arena, arena_printf(arena,
+		    "i0, i1 = split(c.i, [_, 2])\n"
+		    "j0, j1, j2 = split(c.j, [_, %s])\n"
+		    "k0, k1 = split(c.k, [_, %s])\n"
+		    "reorder(k0, i0, j0, i1)\nreorder(%s)\n"
+		    "tensorize(%.2s, wgmma64_f16)", units[i].columns,
+		    units[i].steps, units[i].order, units[i].order));
+		Nest *nest =
+		    schedule_nest(arena, p, &machine, trace, &error);
+		if (!nest != !!units[i].why ||
+		    (!nest && !strstr(error.text, units[i].why)))
+			fail_msg("%d: %s", (int)i, error.text);
+		arena_free(arena);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_products),
 	    cmocka_unit_test(test_too_much),
 	    cmocka_unit_test(test_rounded),
+	    cmocka_unit_test(test_protocol),
+	    cmocka_unit_test(test_units),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,15 +12,16 @@ ptxas=$(tool ptxas) nvdisasm=$(tool nvdisasm)
 [ -n "$nvdisasm" ] || echo '# nvdisasm is not here: no loop is looked at'
 
 # What is aligned stands in front of what need not be: the first large loop.
-build() { # NAME ARCH _deep OPTION: NAME.cubin, what ptxas said, the loop over steps
-	"$TUNEC" build -q "$products/$1.yaml" --trace "$products/$1${3-}.trace" \
+build() { # NAME ARCH TRACE OPTION: NAME.cubin, what ptxas said, the loop over steps
+	"$TUNEC" build -q "$products/$1.yaml" \
+		--trace "$products/${3:-$1}.trace" \
 		--target "cuda -arch=$2" --emit=ptx --db none ${4-} || return
 	[ -z "$ptxas" ] && return
 	"$ptxas" -arch=$2 -v "$1.ptx" -o "$1.cubin" >"$1.said" 2>&1 || return
 	[ -z "$nvdisasm" ] && return
 	"$nvdisasm" -c "$1.cubin" >"$1.sass" || return
 	awk -f "$products/loops.awk" "$1.sass" |
-		awk '$2 > 100 && !n++' >"$1.loop"
+		awk '$2 > 70 && !n++' >"$1.loop"
 	[ -s "$1.loop" ]
 }
 count() { # NAME PATTERN: instructions of the loop that match
@@ -70,9 +71,9 @@ done
 
 # With more shared memory than a kernel can declare.
 for arch in sm_80 sm_86 sm_90a; do
-	ok f32-deep-$arch build product_f32 $arch _deep
+	ok f32-deep-$arch build product_f32 $arch product_f32_deep
 	ok f32-deep-$arch-no-spill assembled product_f32
-	ok f16-deep-$arch build product_f16 $arch _deep
+	ok f16-deep-$arch build product_f16 $arch product_f16_deep
 	ok f16-deep-$arch-no-spill assembled product_f16
 	looked_at || continue
 	ok f16-deep-$arch-mma [ "$(count product_f16 HMMA.16816.F32)" = 64 ]
@@ -100,6 +101,31 @@ for mode in default exact; do
 	build product_tf32 sm_80 "" --numerics=$mode 2>refusal
 	ok product_tf32-$mode-refused [ $? = 1 ]
 	ok product_tf32-$mode-why has refusal 'step 50, tensorize(ai2, mma16x8x8_tf32): only --numerics=fast rounds f32 to tf32'
+done
+
+# By warpgroups: products of what a block shares, as ptxas wants them.
+for case in product_f16:wgmma_f16:HGMMA.64x64x16.F32 \
+	product_bf16:wgmma_bf16:HGMMA.64x64x16.F32.BF16 \
+	product_i8:wgmma_i8:IGMMA.64x64x32.S8.S8 \
+	wgmma_across:wgmma_across:HGMMA.64x128x16.F32; do
+	name=${case%%:*} instruction=${case##*:} trace=${case#*:}
+	trace=${trace%:*}
+	ok $trace build $name sm_90a $trace
+	ok $trace-no-spill assembled $name
+	ok $trace-not-serialized lacks $name.said 'C75\|serialized\|arning'
+	looked_at || continue
+	ok $trace-products [ "$(count $name "$instruction")" = 4 ]
+	ok $trace-asynchronous [ "$(count $name 'LDGSTS.*128')" -ge 6 ]
+	ok $trace-past-registers \
+		[ "$(count $name 'LDG[.].*|STS.*|LDS.*M.*')" = 0 ]
+	ok $trace-barriers [ "$(count $name 'BAR.*')" = 1 ]
+	ok $trace-others [ "$(cut -d ' ' -f 2 $name.loop)" -le 120 ]
+done
+for arch in sm_80 sm_90; do
+	ok no-warpgroups-$arch "$TUNEC" build -q "$products/product_f16.yaml" \
+		--trace "$products/wgmma_f16.trace" --target "cuda -arch=$arch" \
+		--emit=ptx --db none
+	ok no-warpgroups-$arch-none lacks product_f16.ptx wgmma
 done
 
 # What the rules make of such a product, b as rows of steps, also with an epilogue.

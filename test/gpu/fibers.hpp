@@ -15,10 +15,9 @@ extern "C" void fibers_barrier(void);
 extern "C" unsigned fibers_shuffle_xor(unsigned, unsigned);
 #define __syncthreads fibers_barrier
 
-/* What a launch gives its blocks; here, since copies go to what is near. */
-extern "C" {
-alignas(64) unsigned char tunec_shared[227*1024];
-}
+/* What a launch gives its blocks; here, since copies go to what is near.  Where
+ * nobody takes it, it is not there. */
+alignas(1024) static unsigned char tunec_shared[227*1024];
 
 struct Fiber {
 	unsigned (*number)(int);
@@ -155,6 +154,37 @@ template <class Sum, class... Words> static void product(
 	{ product(#name, d0, d1, d2, d3, words...); }
 #include "../../ir/fragments.def"
 #undef FRAGMENT
+
+/* Of a warpgroup: descriptors of each step follow from the first. */
+extern "C" void fibers_wgmma(const char *name, void *sums, int n,
+    const unsigned long long *tiles, int a_across, int b_across);
+static inline unsigned long long tunec_tile(
+    const void *first, unsigned long long layout)
+{
+	return layout | ((unsigned long long)first >> 4 & 0x3fff);
+}
+static inline void group_product(const char *name, void *sums, int n,
+    unsigned long long a, unsigned long long b, bool a_across, bool b_across)
+{
+	unsigned long long tiles[8];
+	for (int i = 0; i < 4; i++) {
+		tiles[2 * i] = a + i * (a_across ? 16 * 128 : 32) / 16;
+		tiles[2 * i + 1] = b + i * (b_across ? 16 * 128 : 32) / 16;
+	}
+	fibers_wgmma(name, sums, n, tiles, a_across, b_across);
+}
+#define GROUP_OF(name, n, ends, a, b) \
+	static inline void tunec_##name##_n##n##ends(void *sums, \
+	    unsigned long long x, unsigned long long y) \
+	{ group_product(#name, sums, n, x, y, a, b); }
+#define GROUPS(name, n) GROUP_OF(name, n, , false, false) \
+	GROUP_OF(name, n, _a, true, false) GROUP_OF(name, n, _b, false, true) \
+	GROUP_OF(name, n, _a_b, true, true)
+#define WARPGROUP(name, ...) GROUPS(name, 8) GROUPS(name, 16) \
+	GROUPS(name, 32) GROUPS(name, 64) GROUPS(name, 128)
+#include "../../ir/warpgroups.def"
+#undef WARPGROUP
+#define tunec_fence() ((void)0)
 
 /* Copies are made at once: nobody looks before the wait. */
 #define COPY(n) \
