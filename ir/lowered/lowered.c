@@ -212,20 +212,9 @@ const Intrinsic *low_warpgroup(const LowFunction *f, const LowNode *wgmma)
 	    f->buffers.at[wgmma->buffer].type);
 }
 
-static bool body_has(const LowBody *body, LowOpcode op)
-{
-	for (int i = 0; i < body->n; i++) {
-		const LowNode *n = body->at[i];
-		if ((n->kind == LOWNODE_OP && n->op == op) ||
-		    body_has(&n->body, op) || body_has(&n->other, op))
-			return true;
-	}
-	return false;
-}
-
 bool lowered_has(const Lowered *lowered, LowOpcode op)
 {
-	return body_has(&lowered->kernel->body, op);
+	return low_has_op(&lowered->kernel->body, op);
 }
 
 const Intrinsic *low_fragment(const LowFunction *f, const LowNode *mma)

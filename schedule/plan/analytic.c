@@ -2,7 +2,7 @@
  * candidate 1, tells the search what cannot be good, and is a feature. */
 #include <math.h>
 
-#include "schedule/plan/plan.h"
+#include "schedule/plan/cost_gpu.h"
 
 /* Of a GPU, the sum over its launches. */
 static double launches_seconds(
@@ -48,7 +48,8 @@ Refusal plan_limits(
 		if (s->ahead)
 			continue; /* a copy: no arithmetic, no registers */
 		stage_body(s, machine, values, &c);
-		if (c.unrolled * c.copies * s->flops > most)
+		if (c.unrolled * c.copies * s->flops >
+		    most * group_work(s, values))
 			return "the unrolled body is too large";
 		if (s->reduce && s->accesses[0].scope == SCOPE_REG &&
 		    machine->vector_registers &&

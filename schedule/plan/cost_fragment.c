@@ -5,10 +5,16 @@
  *     a_s[i, k], rows 80 bytes apart    16 bytes a thread; 4 turns
  *     a_s[i, k], rows 64 bytes apart    16 turns: every other row in one place
  *
- * codegen/lower/lower_fragment.c has the same conditions. */
+ * codegen/lower/lower_fragment.c has the same conditions.
+ *
+ * A warpgroup's product reads its operands itself, 128 bytes a cycle, and all of
+ * both for each product. */
 #include "schedule/plan/cost_gpu.h"
 
 enum { ROW = 16, ROWS = 8, WORD = 4 };
+
+/* Of a warpgroup: cycles until a product begins, and until its sums may be used. */
+enum { GROUP_LATENCY = 60 };
 
 /* Loops of a fragment: a row's, a column's, steps'; then those of the threads that
  * it is made by. */
@@ -77,4 +83,41 @@ int matrix_width(const StageNow *now, const PlanAccess *a, uint32_t code,
 	}
 	*turns = turns_of(now->machine, stride, width);
 	return width;
+}
+
+/* --- products of a warpgroup -------------------------------------------------- */
+
+bool is_group(const PlanStage *s)
+{
+	return s->fragment && s->fragment->warps > 1;
+}
+
+/* Its loops: a row's, columns, columns' two, steps'. */
+double group_work(const PlanStage *s, const int64_t *values)
+{
+	double work = 1;
+	for (int i = 0; i < 4 && is_group(s); i++)
+		work *= (double)values[s->loops[s->fragment_loop + i].extent];
+	return work;
+}
+
+static double columns_of(const StageNow *now)
+{
+	return (double)now->extent[now->stage->fragment_loop + 1] * ROWS;
+}
+
+double group_cycles(const StageNow *now, double rate)
+{
+	const Intrinsic *in = now->stage->fragment;
+	return GROUP_LATENCY +
+	    GROUP_ROWS * columns_of(now) * in->terms / rate;
+}
+
+double group_reading(const StageNow *now, const PlanAccess *a)
+{
+	const AccessNow *at = access_now(now, a);
+	bool row = at->moves >> now->stage->fragment_loop & 1;
+	double banks = now->machine->banks > 0 ? now->machine->banks : 32;
+	return (row ? GROUP_ROWS : columns_of(now)) * GROUP_LINE /
+	    (banks * WORD);
 }

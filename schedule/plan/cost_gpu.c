@@ -390,10 +390,25 @@ static double loading_cycles(const Machine *m, const PlanAccess *a,
 	return max2(max2(begin, t->lines), t->sectors / 4);
 }
 
+/* What a warpgroup's products read of an operand. */
+static void add_group_reading(Launch *l, const Part *p, const PlanAccess *a)
+{
+	double products = p->warps / GROUP_WARPS * p->runs * p->copies /
+	    group_work(p->now.stage, l->values);
+	double cycles = group_reading(&p->now, a);
+	l->cost->loading += products * cycles;
+	l->shared_touches += products;
+	l->turns += products * cycles;
+}
+
 static void add_access(Launch *l, Part *p, Globals *g, const PlanAccess *a,
     uint32_t steps, double *instructions)
 {
 	double turns = 0;
+	if (is_group(p->now.stage) && a->scope == SCOPE_SHARED && !a->write) {
+		add_group_reading(l, p, a);
+		return;
+	}
 	int rows = is_fragment(l->machine, p->now.stage)
 	    ? matrix_width(&p->now, a, p->shape->code, &turns) : 0;
 	int width = rows ? rows : width_of(l, p, a);
@@ -489,6 +504,9 @@ static double chain_of(const Launch *l, const Part *p, uint32_t steps)
 {
 	const PlanStage *s = p->now.stage;
 	double n = iterations_of(p, steps & p->shape->code);
+	if (is_group(s))
+		return p->copies / group_work(p->now.stage, l->values) *
+		    group_cycles(&p->now, fma_rate(l->machine, s));
 	return is_fragment(l->machine, s)
 	    ? n / s->fragment->terms * FRAGMENT_CYCLES
 	    : n * l->machine->fma_latency;
@@ -511,7 +529,8 @@ static void add_part(Launch *l, const PlanStage *s, const Shape *shape)
 	    p.trips.trips[s->nloops] / (double)s->points));
 	double made = density.bodies * density.copies;
 	double operations = arithmetic_of(l, &p) * p.runs * made;
-	double each = is_fragment(m, s) ? FRAGMENT_SUMS * s->fragment->terms
+	double each = is_group(s) ? group_work(s, l->values)
+	    : is_fragment(m, s)   ? FRAGMENT_SUMS * s->fragment->terms
 					: 1;
 	double instructions = operations / each +
 	    p.runs * LOOP_INSTRUCTIONS + BEGIN_INSTRUCTIONS * p.begins;

@@ -30,6 +30,8 @@ typedef struct {
 	double sums;    /* that are made over loops of steps */
 	double passed;  /* from loops to loops */
 	bool exchanges; /* threads share out a sum: these loops stay apart */
+	bool group;     /* some are sums of a warpgroup's products, which have to
+			   stay where they are */
 } Registers;
 
 /* What a stage has in a buffer in registers; what it loads. */
@@ -90,6 +92,13 @@ Touch warp_touch(
  * anything else. */
 int matrix_width(const StageNow *now, const PlanAccess *access, uint32_t code,
     double *turns);
+/* Of a warpgroup's product: the steps of a thread that are one, 1 where there is
+ * none; its cycles from its beginning to its end; those that shared memory takes for
+ * an operand. */
+bool is_group(const PlanStage *stage);
+double group_work(const PlanStage *stage, const int64_t *values);
+double group_cycles(const StageNow *now, double rate);
+double group_reading(const StageNow *now, const PlanAccess *access);
 
 /* --- region.c ---------------------------------------------------------------- */
 

@@ -135,7 +135,8 @@ static Refusal too_large(const Machine *m, const Needs *n)
 		return "a block has too many threads";
 	if (shared && n->shared_bytes > (double)shared)
 		return "a block shares too many bytes";
-	if (n->registers.need > n->registers.most * TOO_MANY)
+	double more = n->registers.group ? 1 : TOO_MANY;
+	if (n->registers.need > n->registers.most * more)
 		return "the registers of a block's threads do not fit";
 	return NULL;
 }

@@ -887,7 +887,8 @@ static void record_fragment(Recorder *r, const Stage *stage)
 	if (!in || !in->rows)
 		return;
 	s->fragment_loop = r->position[stage->tensor_loop];
-	if (s->fragment_loop >= 0 && s->fragment_loop + 3 <= s->nloops)
+	int loops = in->warps > 1 ? 4 : 3;
+	if (s->fragment_loop >= 0 && s->fragment_loop + loops <= s->nloops)
 		s->fragment = in;
 }
 

@@ -86,7 +86,8 @@ void registers_hold(Registers *r, const PlanStage *s, const PlanAccess *a,
 }
 
 /* What one body loads, and of it what moves with none of its steps: a thread has
- * its part of a warp's fragments. */
+ * its part of a warp's fragments, and nothing of what a warpgroup's product
+ * reads. */
 typedef struct {
 	double all, step;
 	int pointers;
@@ -105,7 +106,8 @@ static Loads loads_of(const PlanStage *s, const Machine *m,
 {
 	Loads loads = {0};
 	uint32_t code = shape->code;
-	double part = s->fragment && m->warp > 0 ? 1.0 / m->warp : 1;
+	double part = !s->fragment || m->warp <= 0 ? 1
+	    : s->fragment->warps > 1		   ? 0 : 1.0 / m->warp;
 	for (int i = 0; i < s->naccesses; i++) {
 		const PlanAccess *a = &s->accesses[i];
 		if (a->scope == SCOPE_REG)
@@ -167,6 +169,7 @@ void registers_stage(Registers *r, const PlanStage *s, const Machine *m,
 	}
 	r->need = max2(r->need, need);
 	r->wish = max2(r->wish, wish);
+	r->group |= is_group(s);
 	r->exchanges |= (s->steps & shape->threads) != 0;
 }
 

@@ -14,27 +14,11 @@
  * x.  What is fetched is of 16 bytes, rows of it a few banks apart, a step ahead
  * or more.  Fragments lie in the product in whole numbers, and tiles: an inner
  * loop is split exactly.  The writer is as rule_block.c has it. */
-#include "schedule/rules/block.h"
+#include "schedule/rules/warp.h"
 
 #include <assert.h>
 
-enum { ROWS = 8, COLUMNS = 4, EACH = 2, FETCHED = 16 };
-
-typedef struct {
-	Rules *r;
-	const Block *block;
-	const RuleBlock *info;
-	const Intrinsic *in;
-	const RuleRead *a, *b;
-	int row, column, step;
-	const Block *writer; /* the block's reader, or the block */
-	int reader;          /* -1: it is the block */
-	const char *acc, *tiles;
-} Warps;
-
-static void put(Warps *w, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put(Warps *w, const char *format, ...)
+void warp_put(Warps *w, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
@@ -93,15 +77,16 @@ static int axis_alone(const Block *block, const RuleRead *read,
 	return -1;
 }
 
-static bool find(const Rules *r, int i, Warps *w)
+bool warp_find(const Rules *r, int i, const Intrinsic *in, int rows,
+    int columns, Warps *w)
 {
 	const Block *block = &r->program->blocks[i];
 	const RuleBlock *info = &r->blocks[i];
 	const Buffer *out = &r->program->buffers[block->buffer];
-	*w = (Warps){.r = (Rules *)r, .block = block, .info = info};
-	if (info->inlined || block->reduce != REDUCE_SUM ||
-	    block->naxes != block->nspatial + 1 ||
-	    !(w->in = fragment_for(r, i)) || out->type != w->in->sum ||
+	*w = (Warps){
+	    .r = (Rules *)r, .block = block, .info = info, .in = in};
+	if (!in || info->inlined || block->reduce != REDUCE_SUM ||
+	    block->naxes != block->nspatial + 1 || out->type != in->sum ||
 	    (r->program->numerics == NUMERICS_EXACT &&
 		dtype_is_float(out->type)))
 		return false;
@@ -112,10 +97,16 @@ static bool find(const Rules *r, int i, Warps *w)
 	    w->a->nindex < 2 || w->b->nindex < 2)
 		return false;
 	w->step = block->nspatial;
-	w->row = axis_alone(block, w->a, w->b, EACH * ROWS);
-	w->column = axis_alone(block, w->b, w->a, EACH * COLUMNS);
+	w->row = axis_alone(block, w->a, w->b, rows);
+	w->column = axis_alone(block, w->b, w->a, columns);
 	return w->row >= 0 && w->column >= 0 && w->a->uses[w->step] &&
 	    w->b->uses[w->step];
+}
+
+static bool find(const Rules *r, int i, Warps *w)
+{
+	return warp_find(r, i, fragment_for(r, i), WARP_EACH * WARP_ROWS,
+	    WARP_EACH * WARP_COLUMNS, w);
 }
 
 bool rule_warp_fits(const Rules *r, int i)
@@ -132,29 +123,29 @@ bool rule_warp_applies(const Rules *r, int i)
 
 /* --- the writer ------------------------------------------------------------------- */
 
-static const char *axis_of_writer(const Warps *w, int axis)
+const char *warp_writer_axis(const Warps *w, int axis)
 {
 	return w->writer->axes[rule_reader_axis(
 	    w->r, w->block, w->reader, axis)].name;
 }
 
-static const char *name(Warps *w, int axis, const char *suffix)
+const char *warp_name(Warps *w, int axis, const char *suffix)
 {
-	return rule_name(w->r, w->writer, axis_of_writer(w, axis), suffix);
+	return rule_name(w->r, w->writer, warp_writer_axis(w, axis), suffix);
 }
 
-static const char *sums(Warps *w, int axis, const char *suffix)
+const char *warp_sums(Warps *w, int axis, const char *suffix)
 {
 	return rule_plain_name(arena_printf(w->r->arena, "%s_%s%s", w->acc,
 	    w->block->axes[axis].name, suffix));
 }
 
 /* Of the writer, or of the sums, the axes that are not tiled. */
-static void put_others(Warps *w, const char *stage, bool writes)
+void warp_put_others(Warps *w, const char *stage, bool writes)
 {
 	for (int a = 0; a < w->block->nspatial; a++)
 		if (a != w->row && a != w->column)
-			put(w, "%s.%s, ", stage, writes ? axis_of_writer(w, a)
+			warp_put(w, "%s.%s, ", stage, writes ? warp_writer_axis(w, a)
 				: w->block->axes[a].name);
 }
 
@@ -165,8 +156,8 @@ typedef struct {
 
 static Shape fit_shape(const Warps *w, Shape s)
 {
-	int64_t rows = w->block->axes[w->row].extent / (EACH * ROWS);
-	int64_t columns = w->block->axes[w->column].extent / (EACH * COLUMNS);
+	int64_t rows = w->block->axes[w->row].extent / (WARP_EACH * WARP_ROWS);
+	int64_t columns = w->block->axes[w->column].extent / (WARP_EACH * WARP_COLUMNS);
 	while (s.rows > 1 && rows % (s.warps * s.rows))
 		s.rows /= 2;
 	while (s.warps > 1 && rows % (s.warps * s.rows))
@@ -178,8 +169,8 @@ static Shape fit_shape(const Warps *w, Shape s)
 
 static double blocks_of(const Warps *w, Shape s)
 {
-	double blocks = 1.0 / (s.warps * s.rows * EACH * ROWS) /
-	    (s.columns * EACH * COLUMNS);
+	double blocks = 1.0 / (s.warps * s.rows * WARP_EACH * WARP_ROWS) /
+	    (s.columns * WARP_EACH * WARP_COLUMNS);
 	for (int a = 0; a < w->block->nspatial; a++)
 		blocks *= (double)w->block->axes[a].extent;
 	return blocks;
@@ -200,37 +191,37 @@ static void put_writer(Warps *w)
 {
 	Shape s = choose_shape(w);
 	const char *c = w->writer->name;
-	put(w, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
-	    name(w, w->row, "w"), name(w, w->row, "2"), name(w, w->row, "y"), c,
-	    axis_of_writer(w, w->row), EACH, ROWS);
-	put(w, "%s, %s, %s = split(%s, ?=[_, %d, %d] in "
-	    "tile([1, 2, 4, 8], [1, 2, 4]))\n", name(w, w->row, "0"),
-	    name(w, w->row, "z"), name(w, w->row, "1"), name(w, w->row, "w"),
+	warp_put(w, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
+	    warp_name(w, w->row, "w"), warp_name(w, w->row, "2"), warp_name(w, w->row, "y"), c,
+	    warp_writer_axis(w, w->row), WARP_EACH, WARP_ROWS);
+	warp_put(w, "%s, %s, %s = split(%s, ?=[_, %d, %d] in "
+	    "tile([1, 2, 4, 8], [1, 2, 4]))\n", warp_name(w, w->row, "0"),
+	    warp_name(w, w->row, "z"), warp_name(w, w->row, "1"), warp_name(w, w->row, "w"),
 	    s.warps, s.rows);
-	put(w, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
-	    name(w, w->column, "w"), name(w, w->column, "x"),
-	    name(w, w->column, "2"), c, axis_of_writer(w, w->column), COLUMNS,
-	    EACH);
-	put(w, "%s, %s = split(%s, ?=[_, %d] in tile([1, 2, 4, 8, 16]))\n",
-	    name(w, w->column, "0"), name(w, w->column, "1"),
-	    name(w, w->column, "w"), s.columns);
-	put(w, "reorder(");
-	put_others(w, c, true);
-	put(w, "%s, %s, %s, %s, %s, %s, %s, %s, %s)\n%s = fuse(",
-	    name(w, w->row, "0"), name(w, w->column, "0"),
-	    name(w, w->row, "z"), name(w, w->row, "y"),
-	    name(w, w->column, "x"), name(w, w->row, "1"),
-	    name(w, w->row, "2"), name(w, w->column, "1"),
-	    name(w, w->column, "2"), w->tiles);
-	put_others(w, c, true);
-	put(w, "%s, %s)\nbind(%s, blockIdx.x)\nbind(%s, threadIdx.z)\n"
+	warp_put(w, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
+	    warp_name(w, w->column, "w"), warp_name(w, w->column, "x"),
+	    warp_name(w, w->column, "2"), c, warp_writer_axis(w, w->column), WARP_COLUMNS,
+	    WARP_EACH);
+	warp_put(w, "%s, %s = split(%s, ?=[_, %d] in tile([1, 2, 4, 8, 16]))\n",
+	    warp_name(w, w->column, "0"), warp_name(w, w->column, "1"),
+	    warp_name(w, w->column, "w"), s.columns);
+	warp_put(w, "reorder(");
+	warp_put_others(w, c, true);
+	warp_put(w, "%s, %s, %s, %s, %s, %s, %s, %s, %s)\n%s = fuse(",
+	    warp_name(w, w->row, "0"), warp_name(w, w->column, "0"),
+	    warp_name(w, w->row, "z"), warp_name(w, w->row, "y"),
+	    warp_name(w, w->column, "x"), warp_name(w, w->row, "1"),
+	    warp_name(w, w->row, "2"), warp_name(w, w->column, "1"),
+	    warp_name(w, w->column, "2"), w->tiles);
+	warp_put_others(w, c, true);
+	warp_put(w, "%s, %s)\nbind(%s, blockIdx.x)\nbind(%s, threadIdx.z)\n"
 	    "bind(%s, threadIdx.y)\nbind(%s, threadIdx.x)\n",
-	    name(w, w->row, "0"), name(w, w->column, "0"), w->tiles,
-	    name(w, w->row, "z"), name(w, w->row, "y"),
-	    name(w, w->column, "x"));
-	put(w, "unroll(%s)\nunroll(%s)\nunroll(%s)\nvectorize(%s, %d)\n",
-	    name(w, w->row, "1"), name(w, w->row, "2"),
-	    name(w, w->column, "1"), name(w, w->column, "2"), EACH);
+	    warp_name(w, w->row, "0"), warp_name(w, w->column, "0"), w->tiles,
+	    warp_name(w, w->row, "z"), warp_name(w, w->row, "y"),
+	    warp_name(w, w->column, "x"));
+	warp_put(w, "unroll(%s)\nunroll(%s)\nunroll(%s)\nvectorize(%s, %d)\n",
+	    warp_name(w, w->row, "1"), warp_name(w, w->row, "2"),
+	    warp_name(w, w->column, "1"), warp_name(w, w->column, "2"), WARP_EACH);
 }
 
 /* --- the sums ---------------------------------------------------------------------- */
@@ -238,95 +229,107 @@ static void put_writer(Warps *w)
 static void put_sums(Warps *w)
 {
 	const Block *b = w->block;
-	put(w, "compute_at(%s, %s)\n", w->acc, w->tiles);
-	put(w, "%s, %s, %s, %s = split(%s.%s, [_, %s, %d, %d])\n",
-	    sums(w, w->row, "z"), sums(w, w->row, "1"), sums(w, w->row, "2"),
-	    sums(w, w->row, "y"), w->acc, b->axes[w->row].name,
-	    name(w, w->row, "1"), EACH, ROWS);
-	put(w, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
-	    sums(w, w->column, "1"), sums(w, w->column, "x"),
-	    sums(w, w->column, "2"), w->acc, b->axes[w->column].name, COLUMNS,
-	    EACH);
+	warp_put(w, "compute_at(%s, %s)\n", w->acc, w->tiles);
+	warp_put(w, "%s, %s, %s, %s = split(%s.%s, [_, %s, %d, %d])\n",
+	    warp_sums(w, w->row, "z"), warp_sums(w, w->row, "1"), warp_sums(w, w->row, "2"),
+	    warp_sums(w, w->row, "y"), w->acc, b->axes[w->row].name,
+	    warp_name(w, w->row, "1"), WARP_EACH, WARP_ROWS);
+	warp_put(w, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
+	    warp_sums(w, w->column, "1"), warp_sums(w, w->column, "x"),
+	    warp_sums(w, w->column, "2"), w->acc, b->axes[w->column].name, WARP_COLUMNS,
+	    WARP_EACH);
 	int64_t fetched = b->axes[w->step].extent / w->in->terms;
-	put(w, "%s, %s = split(%s.%s, [_, %d])\n", sums(w, w->step, "t"),
-	    sums(w, w->step, "2"), w->acc, b->axes[w->step].name,
+	warp_put(w, "%s, %s = split(%s.%s, [_, %d])\n", warp_sums(w, w->step, "t"),
+	    warp_sums(w, w->step, "2"), w->acc, b->axes[w->step].name,
 	    w->in->terms);
-	put(w, "%s, %s = split(%s, ?=[_, %d] in tile([1, 2, 4]))\n",
-	    sums(w, w->step, "0"), sums(w, w->step, "1"),
-	    sums(w, w->step, "t"), fetched % 2 ? 1 : 2);
-	put(w, "reorder(%s, %s, %s, %s, ", sums(w, w->step, "0"),
-	    sums(w, w->row, "z"), sums(w, w->row, "y"),
-	    sums(w, w->column, "x"));
-	put_others(w, w->acc, false);
-	put(w, "%s, %s, %s, %s, %s, %s)\n", sums(w, w->step, "1"),
-	    sums(w, w->row, "1"), sums(w, w->column, "1"),
-	    sums(w, w->row, "2"), sums(w, w->column, "2"),
-	    sums(w, w->step, "2"));
-	put(w, "bind(%s, threadIdx.z)\nbind(%s, threadIdx.y)\n"
-	    "bind(%s, threadIdx.x)\n", sums(w, w->row, "z"),
-	    sums(w, w->row, "y"), sums(w, w->column, "x"));
+	warp_put(w, "%s, %s = split(%s, ?=[_, %d] in tile([1, 2, 4]))\n",
+	    warp_sums(w, w->step, "0"), warp_sums(w, w->step, "1"),
+	    warp_sums(w, w->step, "t"), fetched % 2 ? 1 : 2);
+	warp_put(w, "reorder(%s, %s, %s, %s, ", warp_sums(w, w->step, "0"),
+	    warp_sums(w, w->row, "z"), warp_sums(w, w->row, "y"),
+	    warp_sums(w, w->column, "x"));
+	warp_put_others(w, w->acc, false);
+	warp_put(w, "%s, %s, %s, %s, %s, %s)\n", warp_sums(w, w->step, "1"),
+	    warp_sums(w, w->row, "1"), warp_sums(w, w->column, "1"),
+	    warp_sums(w, w->row, "2"), warp_sums(w, w->column, "2"),
+	    warp_sums(w, w->step, "2"));
+	warp_put(w, "bind(%s, threadIdx.z)\nbind(%s, threadIdx.y)\n"
+	    "bind(%s, threadIdx.x)\n", warp_sums(w, w->row, "z"),
+	    warp_sums(w, w->row, "y"), warp_sums(w, w->column, "x"));
 	for (int i = 0; i < 3; i++)
-		put(w, "unroll(%s)\n", i == 0 ? sums(w, w->step, "1")
-			: i == 1 ? sums(w, w->row, "1")
-				 : sums(w, w->column, "1"));
+		warp_put(w, "unroll(%s)\n", i == 0 ? warp_sums(w, w->step, "1")
+			: i == 1 ? warp_sums(w, w->row, "1")
+				 : warp_sums(w, w->column, "1"));
 	for (int i = 0; i < 3; i++)
-		put(w, "unroll(%s)\n", i == 0 ? sums(w, w->row, "2")
-			: i == 1 ? sums(w, w->column, "2")
-				 : sums(w, w->step, "2"));
+		warp_put(w, "unroll(%s)\n", i == 0 ? warp_sums(w, w->row, "2")
+			: i == 1 ? warp_sums(w, w->column, "2")
+				 : warp_sums(w, w->step, "2"));
 	for (int a = 0; a < b->nspatial; a++)
 		if (a != w->row && a != w->column)
-			put(w, "unroll(%s.%s)\n", w->acc, b->axes[a].name);
+			warp_put(w, "unroll(%s.%s)\n", w->acc, b->axes[a].name);
 }
 
 /* --- what is fetched ---------------------------------------------------------------- */
+
+const char *warp_put_copy(Warps *w, const RuleRead *read)
+{
+	const Buffer *b = &w->r->program->buffers[read->buffer];
+	const char *copy = rule_plain_name(arena_printf(w->r->arena,
+	    "%s_%s_s%d", w->block->name, b->name, read->number));
+	warp_put(w, "%s = cache_read(%s, %s, shared", copy, w->acc, b->name);
+	if (rule_reads_of(w->info, read->buffer) > 1)
+		warp_put(w, ", read=%d", read->number);
+	warp_put(w, ")\ncompute_at(%s, %s)\n", copy,
+	    warp_sums(w, w->step, "0"));
+	return copy;
+}
+
+void warp_put_fetch(
+    Warps *w, const RuleRead *read, DType type, const char *copy)
+{
+	int lanes = WARP_FETCHED / dtype_bytes(type);
+	warp_put(w, "%s_f = fuse(", copy);
+	for (int d = 0; d < read->nindex; d++)
+		warp_put(w, "%s%s.x%d", d ? ", " : "", copy, d);
+	warp_put(w, ")\n%s_0, %s_z, %s_y, %s_x, %s_v = split(%s_f, "
+	    "[_, %s, %d, %d, %d])\n", copy, copy, copy, copy, copy, copy,
+	    warp_name(w, w->row, "z"), WARP_ROWS, WARP_COLUMNS, lanes);
+	warp_put(w, "bind(%s_z, threadIdx.z)\nbind(%s_y, threadIdx.y)\n"
+	    "bind(%s_x, threadIdx.x)\nvectorize(%s_v, %d)\n", copy, copy,
+	    copy, copy, lanes);
+	warp_put(w, "unroll(%s_0, 8)\n", copy);
+	warp_put(w, "stages(%s, %s)\n", copy,
+	    w->r->machine->async_copies ? "?=2 in {2, 3, 4}" : "2");
+}
+
+bool warp_b_first(const Warps *w)
+{
+	return w->a->buffer == w->b->buffer && w->a->number < w->b->number;
+}
 
 /* By how much a row is longer than whole banks: eight rows of 16 bytes are loaded at
  * once; of f32 that lies as rows of columns, four rows of eight words. */
 static int row_ahead(const Warps *w, const RuleRead *read, DType type)
 {
-	int lanes = FETCHED / dtype_bytes(type);
+	int lanes = WARP_FETCHED / dtype_bytes(type);
 	bool steps = rule_axis_of(read->index[read->nindex - 1]) == w->step;
 	return steps || dtype_bytes(type) != 4 ? lanes : 2 * lanes;
 }
 
-static void put_copy(Warps *w, const RuleRead *read, DType type)
+static void put_copy(Warps *w, bool b)
 {
-	const Buffer *b = &w->r->program->buffers[read->buffer];
-	int lanes = FETCHED / dtype_bytes(type);
+	const RuleRead *read = b ? w->b : w->a;
+	DType type = b ? w->in->b : w->in->a;
+	int lanes = WARP_FETCHED / dtype_bytes(type);
 	int ahead = row_ahead(w, read, type);
-	const char *copy = rule_plain_name(arena_printf(w->r->arena,
-	    "%s_%s_s%d", w->block->name, b->name, read->number));
-	put(w, "%s = cache_read(%s, %s, shared", copy, w->acc, b->name);
-	if (rule_reads_of(w->info, read->buffer) > 1)
-		put(w, ", read=%d", read->number);
-	put(w, ")\ncompute_at(%s, %s)\nstorage_align(%s, %d, %d, %d)\n", copy,
-	    sums(w, w->step, "0"), copy, read->nindex - 2,
-	    ahead == lanes ? 2 * lanes : 4 * ahead, ahead);
-	put(w, "%s_f = fuse(", copy);
-	for (int d = 0; d < read->nindex; d++)
-		put(w, "%s%s.x%d", d ? ", " : "", copy, d);
-	put(w, ")\n%s_0, %s_z, %s_y, %s_x, %s_v = split(%s_f, "
-	    "[_, %s, %d, %d, %d])\n", copy, copy, copy, copy, copy, copy,
-	    name(w, w->row, "z"), ROWS, COLUMNS, lanes);
-	put(w, "bind(%s_z, threadIdx.z)\nbind(%s_y, threadIdx.y)\n"
-	    "bind(%s_x, threadIdx.x)\nvectorize(%s_v, %d)\n", copy, copy,
-	    copy, copy, lanes);
-	put(w, "unroll(%s_0, 8)\n", copy);
-	put(w, "stages(%s, %s)\n", copy,
-	    w->r->machine->async_copies ? "?=2 in {2, 3, 4}" : "2");
-}
-
-/* The copies last of the last read first: a read that was replaced no longer
- * counts. */
-static void put_copies(Warps *w)
-{
-	bool swap = w->a->buffer == w->b->buffer && w->a->number < w->b->number;
-	put_copy(w, swap ? w->b : w->a, swap ? w->in->b : w->in->a);
-	put_copy(w, swap ? w->a : w->b, swap ? w->in->a : w->in->b);
+	const char *copy = warp_put_copy(w, read);
+	warp_put(w, "storage_align(%s, %d, %d, %d)\n", copy,
+	    read->nindex - 2, ahead == lanes ? 2 * lanes : 4 * ahead, ahead);
+	warp_put_fetch(w, read, type, copy);
 }
 
 /* As rule_block.c does. */
-static void choose_writer(Warps *w, int i)
+void warp_choose_writer(Warps *w, int i)
 {
 	Rules *r = w->r;
 	w->reader = rule_elementwise_reader(r, w->info);
@@ -335,12 +338,12 @@ static void choose_writer(Warps *w, int i)
 	r->blocks[i].scheduled = true;
 	if (w->reader < 0) {
 		w->acc = rule_name(r, w->block, "acc", "");
-		put(w, "%s = cache_write(%s, reg)\n", w->acc, w->block->name);
+		warp_put(w, "%s = cache_write(%s, reg)\n", w->acc, w->block->name);
 		return;
 	}
 	w->acc = w->block->name;
 	r->blocks[w->reader].scheduled = true;
-	put(w, "set_scope(%s, reg)\n", w->acc);
+	warp_put(w, "set_scope(%s, reg)\n", w->acc);
 }
 
 void rule_warp(Rules *r, int i)
@@ -349,9 +352,10 @@ void rule_warp(Rules *r, int i)
 	bool found = find(r, i, &w);
 	assert(found);
 	(void)found;
-	choose_writer(&w, i);
+	warp_choose_writer(&w, i);
 	put_writer(&w);
 	put_sums(&w);
-	put_copies(&w);
-	put(&w, "tensorize(%s, %s)\n", sums(&w, w.row, "2"), w.in->name);
+	put_copy(&w, warp_b_first(&w));
+	put_copy(&w, !warp_b_first(&w));
+	warp_put(&w, "tensorize(%s, %s)\n", warp_sums(&w, w.row, "2"), w.in->name);
 }

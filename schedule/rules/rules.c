@@ -379,7 +379,8 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 	if (t->block >= 0 && r->machine->gpu)
 		name = arena_printf(r->arena, "%s.blocks%s",
 		    r->program->blocks[t->block].name,
-		    t->warps       ? " warps"
+		    t->warps	   ? " warps"
+			: t->groups ? " warpgroups"
 			: t->outer ? " taps"
 			: t->split ? " split"
 			: t->rows  ? " rows" : "");
@@ -484,6 +485,11 @@ static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
 			rule_work(r, i) > rule_work(r, r->tiled.block)))
 			r->tiled = (RuleTiled){.block = i};
 	int anchor = r->tiled.block;
+	if (anchor >= 0 && rule_group_fits(r, anchor)) {
+		r->tiled = (RuleTiled){.block = anchor, .groups = true};
+		add_sketch(r, out);
+		r->tiled.groups = false;
+	}
 	if (anchor >= 0 && rule_warp_fits(r, anchor)) {
 		r->tiled = (RuleTiled){.block = anchor, .warps = true};
 		add_sketch(r, out);

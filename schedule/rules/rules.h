@@ -75,7 +75,8 @@ typedef struct {
 	int axis, lanes;   /* spatial; -1: none */
 	bool outer;        /* the axis's tiles run outside of the others'; of a
 			      GPU: the window's axes outside of the steps */
-	bool warps;        /* of a GPU: by its matrix units */
+	bool warps, groups; /* of a GPU: by its matrix units, of a warp or of
+			       four */
 	bool split;        /* of a GPU: blocks share out the reduction, too */
 	bool rows;         /* of a GPU: with all that makes its rows */
 } RuleTiled;
@@ -265,6 +266,7 @@ bool rule_block_has_window(const Rules *r, int block);
 bool rule_block_splits(const Rules *r, int block);
 /* rule_warp.c: is it a product that matrix units make? */
 bool rule_warp_fits(const Rules *r, int block);
+bool rule_group_fits(const Rules *r, int block);
 /* rule_points.c: the choice; is the block made point by point with others? */
 void rule_points_choose(Rules *r);
 bool rule_is_point(const Rules *r, int block);

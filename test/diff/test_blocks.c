@@ -68,6 +68,27 @@ static const char *fragments(Draw *d)
 	    between(d, 0, 1) ? "max(c[i, j] + t[j], 0)" : "c[i, j]*t[j]");
 }
 
+/* In whole products of a warpgroup. */
+static const char *groups(Draw *d)
+{
+	static const char *const kinds[] = {"f16", "bf16", "i8"};
+	const char *a[] = {"i, k", "k, i"}, *b[] = {"k, j", "j, k"};
+	const char *type = one_of(d, kinds, 3);
+	bool bytes = !strcmp(type, "i8");
+	const char *sum = bytes ? "i32" : "f32";
+	int m = 64 * between(d, 1, 2), n = 64 * between(d, 1, 2);
+	int k = (bytes ? 128 : 64) * between(d, 1, 2);
+	int x = bytes ? 0 : between(d, 0, 1), y = bytes || between(d, 0, 1);
+	return arena_printf(d->arena,
+	    "inputs: {a: '%s[%d, %d]', b: '%s%s[%d, %d]', t: '%s[%d]'}\n"
+	    "compute: |\n"
+	    "  c[i < %d, j < %d] = sum[k < %d](%s(a[%s])*%s(b[%s]))\n"
+	    "  y[i < %d, j < %d] = %s\noutputs: [y]\n",
+	    type, x ? k : m, x ? m : k, between(d, 0, 1) ? "const " : "", type,
+	    y ? n : k, y ? k : n, sum, n, m, n, k, sum, a[x], sum, b[y], m, n,
+	    between(d, 0, 1) ? "max(c[i, j] + t[j], 0)" : "c[i, j]*t[j]");
+}
+
 /* With a border, a stride, gaps in the window, groups; channels first or last. */
 static const char *convolution(Draw *d)
 {
@@ -295,7 +316,8 @@ static void check(Arena *arena, Space *space, const Program *p,
 	if (!lowered_verify(l, why, sizeof why))
 		fail_msg("%s\n%s\n%s", why, text, buf_text(&steps));
 	tensorized += strstr(buf_text(&steps), "tensorize") != NULL;
-	products += lowered_has(l, LOW_MMA);
+	products += lowered_has(l, LOW_MMA) ||
+	    lowered_has(l, LOW_WGMMA);
 	const char *wrong = lowercheck_run(arena, l, data, 1e-5, NULL, NULL);
 	if (wrong)
 		fail_msg("%s\n%s\n%s", wrong, text, buf_text(&steps));
@@ -358,7 +380,8 @@ static const Form forms[] = {
     {"window", window, 0, ".blocks", "sm_80", NUMERICS_DEFAULT},
     {"transpose", transpose, 0, ".blocks", "sm_80", NUMERICS_DEFAULT},
     {"fragments", fragments, 10, " warps", "sm_80", NUMERICS_FAST},
-    {"fragments", fragments, 0, " warps", "sm_75", NUMERICS_FAST}};
+    {"fragments", fragments, 0, " warps", "sm_75", NUMERICS_FAST},
+    {"groups", groups, 10, " warpgroups", "sm_90a", NUMERICS_DEFAULT}};
 enum { FORMS = sizeof forms / sizeof *forms };
 
 static int trial(const Form *form, int number, int *missed)

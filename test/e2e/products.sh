@@ -128,6 +128,18 @@ for arch in sm_80 sm_90; do
 	ok no-warpgroups-$arch-none lacks product_f16.ptx wgmma
 done
 
+# What the rules make of products that fill such a card.
+for name in product_f16 product_f16_rows product_bf16 product_i8; do
+	ok rules-$name "$TUNEC" build -q "$products/$name.yaml" \
+		--target 'cuda -arch=sm_90a' --emit=ptx --db none
+	ok rules-$name-groups has $name.ptx 'wgmma\.mma_async'
+	[ -z "$ptxas" ] ||
+		"$ptxas" -arch=sm_90a -v $name.ptx -o $name.cubin >$name.said 2>&1
+	ok rules-$name-no-spill assembled $name
+	[ -z "$ptxas" ] || ok rules-$name-not-serialized \
+		lacks $name.said 'C75\|serialized\|arning'
+done
+
 # What the rules make of such a product, b as rows of steps, also with an epilogue.
 for case in f16:sm_75 f16:sm_80 f16:sm_90a bf16:sm_80; do
 	type=${case%:*} arch=${case#*:}

@@ -347,8 +347,8 @@ static void digits(void **state)
 	assert_true(c.grid == 6 && c.threads == 15);
 }
 
-static LaunchCost cost_of_file(
-    const Machine *m, const char *name, const char *but)
+static LaunchCost cost_of_trace(
+    const Machine *m, const char *name, const char *trace, const char *but)
 {
 	Error error = {0};
 	Diag diag = {0};
@@ -359,7 +359,7 @@ static LaunchCost cost_of_file(
 		0, NUMERICS_FAST, &diag, &error, &programs))
 		fail_msg("%s", error.text);
 	FILE *f =
-	    fopen(arena_printf(arena, "test/gpu/%s.trace", name), "r");
+	    fopen(arena_printf(arena, "test/gpu/%s.trace", trace), "r");
 	assert_non_null(f);
 	while (fgets(line, sizeof line, f))
 		if (!but || !strstr(line, but))
@@ -368,6 +368,12 @@ static LaunchCost cost_of_file(
 	LaunchCost cost = cost_of(programs.at[0], m, buf_text(&text));
 	buf_free(&text);
 	return cost;
+}
+
+static LaunchCost cost_of_file(
+    const Machine *m, const char *name, const char *but)
+{
+	return cost_of_trace(m, name, name, but);
 }
 
 /* Products of a warp are the matrix unit's: of f16 at five times the rate of f32 at
@@ -401,6 +407,21 @@ static void fragments(void **state)
 	assert_true(cost_of_file(&m, "product_f16", NULL).seconds > f32.seconds / 2);
 }
 
+/* Those of warpgroups, of sm_90a, are nearer to the data sheet's rate. */
+static void groups(void **state)
+{
+	Machine m = machine_of("sm_90a");
+	LaunchCost warps = cost_of_file(&m, "product_f16", NULL);
+	LaunchCost groups =
+	    cost_of_trace(&m, "product_f16", "wgmma_f16_deep", NULL);
+	double peak = 2. * m.processors * m.tensor_per_cycle * m.clock_ghz *
+	    1e9;
+	(void)state;
+	assert_true(groups.seconds < warps.seconds);
+	assert_true(2. * 4096 * 4096 * 4096 / groups.seconds < peak);
+	assert_true(groups.registers > 78 && groups.registers < 120);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -429,6 +450,7 @@ int main(void)
 	    cmocka_unit_test(shared_out),
 	    cmocka_unit_test(digits),
 	    cmocka_unit_test(fragments),
+	    cmocka_unit_test(groups),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
