@@ -80,7 +80,8 @@ static void set_occupancy(Launch *l, const Needs *n)
 	const Machine *m = l->machine;
 	LaunchCost *c = l->cost;
 	Occupancy o = occupancy(m, whole(n->threads),
-	    whole(min2(n->registers.given, n->registers.most)), whole(n->shared_bytes));
+	    whole(min2(n->registers.given, n->registers.most)),
+	    whole(n->shared_bytes));
 	double processors = m->processors > 0 ? m->processors : 1;
 	c->grid = product_of(n->shape.grid);
 	c->threads = n->threads;

@@ -118,14 +118,12 @@ static Loads loads_of(const PlanStage *s, const Machine *m,
 		if (a->write)
 			continue;
 		loads.shared |= a->scope == SCOPE_SHARED;
-		double words = s->fragment ? a->bytes * part / WORD
-					   : words_of(a);
-		loads.all += words *
-		    extents_of(s, values, movers_of(a, values, code));
-		loads.step += words * (s->fragment
-			? extents_of(s, values, movers_of(a, values, code))
-			: extents_of(s, values,
-			      movers_of(a, values, code & ~s->steps)));
+		double words =
+		    s->fragment ? a->bytes * part / WORD : words_of(a);
+		uint32_t moves = movers_of(a, values, code);
+		uint32_t kept = s->fragment ? moves : moves & ~s->steps;
+		loads.all += words * extents_of(s, values, moves);
+		loads.step += words * extents_of(s, values, kept);
 	}
 	return loads;
 }
