@@ -260,11 +260,9 @@ static void product(Wgmma x, const char *reason)
 	n->buffer = 3;
 	n->from.constant = x.first;
 	n->tiles = arena_memdup(q.arena, tiles, sizeof tiles);
-	if (reason) {
+	if (reason)
 		refused(&q, reason);
-		return;
-	}
-	if (!low_function_verify(&q.f, why, sizeof why))
+	else if (!low_function_verify(&q.f, why, sizeof why))
 		fail_msg("%s", why);
 	arena_free(q.arena);
 }
