@@ -91,3 +91,17 @@ Status proc_run(const char *const *argv, const char *folder, double limit_s,
 		    error, STATUS_MISSING, "%s cannot be started", argv[0]);
 	return STATUS_OK;
 }
+
+char *proc_find(Arena *arena, const char *folders, const char *name)
+{
+	char *found = NULL;
+	while (folders && *folders && !found) {
+		size_t n = strcspn(folders, ":");
+		char *path =
+		    arena_printf(arena, "%.*s/%s", (int)n, folders, name);
+		if (n && !access(path, X_OK))
+			found = path;
+		folders += n + (folders[n] == ':');
+	}
+	return found;
+}

@@ -1,7 +1,8 @@
-/* A program run to its end, with what it said. */
+/* Programs: where one is, and one run to its end, with what it said. */
 #ifndef LIB_PROC_H
 #define LIB_PROC_H
 
+#include "lib/arena.h"
 #include "lib/buf.h"
 #include "lib/status.h"
 
@@ -11,5 +12,9 @@
  * STATUS_TIMEOUT: by us, after so many seconds.  *code: what it exited with. */
 Status proc_run(const char *const *argv, const char *folder, double limit_s,
     Buf *said, int *code, Error *error);
+
+/* A program in one of the folders "a:b:c", the first that has it.  NULL: none;
+ * `folders` may be NULL. */
+char *proc_find(Arena *arena, const char *folders, const char *name);
 
 #endif

@@ -68,28 +68,6 @@ void ptxas_read(Arena *arena, const char *said, CudaUseVec *uses)
 
 /* --- running it ------------------------------------------------------------- */
 
-static bool write_file(const char *path, const char *data, size_t size)
-{
-	FILE *file = fopen(path, "wb");
-	bool ok = file && fwrite(data, 1, size, file) == size;
-	if (file && fclose(file))
-		ok = false;
-	return ok;
-}
-
-static bool read_file(const char *path, Buf *out)
-{
-	char piece[65536];
-	size_t n;
-	FILE *file = fopen(path, "rb");
-	while (file && (n = fread(piece, 1, sizeof piece, file)) > 0)
-		buf_add(out, piece, n);
-	bool ok = file && !ferror(file);
-	if (file)
-		fclose(file);
-	return ok;
-}
-
 /* The names are the same each time, so that none gets into the cubin. */
 static Status assemble(const char *program, const char *arch,
     const char *folder, Buf *said, Error *error)
@@ -118,12 +96,12 @@ static Status run_in(Arena *arena, const char *program, const char *folder,
 	Buf said = {0};
 	const char *from = arena_printf(arena, "%s/kernel.ptx", folder);
 	const char *to = arena_printf(arena, "%s/kernel.cubin", folder);
-	Status status = write_file(from, ptx, size) ? STATUS_OK
+	Status status = folder_write(from, ptx, size) ? STATUS_OK
 	    : error_set(error, STATUS_IO, "cannot write %s: %s", from,
 		  strerror(errno));
 	if (!status)
 		status = assemble(program, arch, folder, &said, error);
-	if (!status && cubin && !read_file(to, cubin))
+	if (!status && cubin && !folder_read(to, cubin))
 		status = error_set(error, STATUS_IO, "cannot read %s", to);
 	if (!status && uses)
 		ptxas_read(arena, buf_text(&said), uses);
