@@ -70,6 +70,7 @@ static void gpu_device(const OpenclClass *d, Machine *m)
 	    .thread_registers = THREAD_REGISTERS,
 	    .processor_registers = 65536,
 	    .partitions = PARTITIONS,
+	    .issue_per_cycle = PARTITIONS,
 	    .banks = BANKS,
 	    .sector_bytes = SECTOR_BYTES,
 	    .load_per_cycle = LOADS,

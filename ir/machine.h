@@ -37,9 +37,12 @@ typedef struct {
 	int processors;         /* that run blocks ("SM", compute unit) */
 	int partitions;         /* of a processor, each with its registers */
 	int warp;               /* threads that run together */
-	bool exchanges;         /* these read each other's registers */
+	int exchanges;          /* threads that read each other's registers, of
+				   consecutive numbers; 0: none do */
+	int issue_per_cycle;    /* instructions of warps that begin */
 	int block_threads;      /* at most */
 	int processor_threads, processor_blocks; /* at once, at most */
+	int processor_barriers; /* blocks that have several warps; 0: as many */
 	int thread_registers, processor_registers; /* of 32 bits */
 	int register_unit;      /* a warp gets a multiple of it */
 	int64_t block_shared;   /* bytes, at most, as a kernel declares them */

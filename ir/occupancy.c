@@ -1,5 +1,6 @@
 /* Threads, registers and shared memory of a kernel -> blocks that a processor of a
- * GPU runs at once, as NVIDIA's runtime counts them.
+ * GPU runs at once, as NVIDIA's runtime counts them; of AMD's, waves, SIMDs and
+ * their registers count the same way.
  *
  *     sm_80: 256 threads of 128 registers, 16 KiB shared -> 2 blocks, by registers
  *
@@ -86,6 +87,9 @@ Occupancy occupancy(const Machine *m, int64_t threads, int64_t registers,
 	o.by_registers = by_registers(m, warps, registers);
 	o.by_shared = by_shared(m, shared_bytes);
 	o.blocks = m->processor_blocks ? m->processor_blocks : 1;
+	if (warps > 1 && m->processor_barriers &&
+	    m->processor_barriers < o.blocks)
+		o.blocks = m->processor_barriers;
 	if (o.by_threads < o.blocks)
 		o.blocks = o.by_threads;
 	if (o.by_registers < o.blocks)

@@ -458,8 +458,7 @@ static void add_exchanges(Launch *l, const Part *p)
 		return;
 	double starts = p->begins;
 	double sums = iterations_of(p, p->shape->code & ~s->steps);
-	double warp = max2(m->warp, 1);
-	double within = m->exchanges ? min2(threads, warp) : 1;
+	double within = m->exchanges ? min2(threads, m->exchanges) : 1;
 	double between = ceil(threads / within);
 	double instructions = 2 * log2(within) +
 	    (between > 1 ? 2 + 2 * log2(between) : 0);
@@ -468,7 +467,7 @@ static void add_exchanges(Launch *l, const Part *p)
 	    EXCHANGE_CYCLES;
 	c->barriers += between > 1 ? starts : 0;
 	c->issue += p->warps * starts * sums * instructions /
-	    max2(m->partitions, 1);
+	    max2(m->issue_per_cycle, 1);
 	c->loading += p->warps * starts * sums * instructions / 2;
 }
 
@@ -525,7 +524,7 @@ static void add_part(Launch *l, const PlanStage *s, const Shape *shape)
 	int sector = m->sector_bytes > 0 ? m->sector_bytes : 32;
 	double fma = fma_rate(m, s);
 	double special = m->special_per_cycle > 0 ? m->special_per_cycle : fma;
-	double issue = m->partitions > 0 ? m->partitions : 1;
+	double issue = max2(m->issue_per_cycle, 1);
 	StageDensity density = stage_density(s, l->values, max2(1,
 	    p.trips.trips[s->nloops] / (double)s->points));
 	double made = density.bodies * density.copies;

@@ -94,10 +94,10 @@ static double results_of(const PlanStage *s, const int64_t *values,
 static int64_t combined_in_warps(
     const Machine *m, int64_t threads, int64_t count, int64_t stride)
 {
-	int64_t width = 1, warp = m->warp;
-	if (!m->exchanges || threads % warp || stride & (stride - 1))
+	int64_t width = 1;
+	if (!m->exchanges || threads % m->exchanges || stride & (stride - 1))
 		return 1;
-	while (stride * width < warp && count % (2 * width) == 0)
+	while (stride * width < m->exchanges && count % (2 * width) == 0)
 		width *= 2;
 	return width;
 }

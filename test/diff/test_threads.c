@@ -119,7 +119,7 @@ static Machine machine_of(bool exchanges)
 {
 	Machine machine;
 	gpu_machine(gpu_find("sm_80"), &machine);
-	machine.exchanges = exchanges;
+	machine.exchanges = exchanges ? LOW_WARP : 0;
 	return machine;
 }
 
