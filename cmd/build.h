@@ -31,6 +31,7 @@ typedef enum {
 	KIND_PTX,
 	KIND_CUBIN,
 	KIND_CL,
+	KIND_HSACO,
 	KIND_COUNT
 } Kind;
 

@@ -9,6 +9,7 @@
 
 #include "cmd/build.h"
 #include "codegen/cuda/cuda.h"
+#include "codegen/hip/hip.h"
 #include "lib/folder.h"
 
 typedef struct {
@@ -17,7 +18,7 @@ typedef struct {
 	const Lowered **lowered;
 	EmitComment *comments;
 	const Target *target;
-	Buf object; /* kept for .o and .so */
+	Buf object; /* kept for .o, .so and .hsaco */
 	Buf ptx;    /* kept for .ptx, .cubin and .c */
 } Contents;
 
@@ -79,16 +80,6 @@ static Status link_object(
 	return STATUS_OK;
 }
 
-static Status put_file(const char *path, const Buf *data, Error *error)
-{
-	FILE *file = fopen(path, "wb");
-	bool ok = file && fwrite(data->data, 1, data->size, file) == data->size;
-	if (file && fclose(file))
-		ok = false;
-	return ok ? STATUS_OK : error_set(error, STATUS_IO, "cannot write %s: %s",
-				    path, strerror(errno));
-}
-
 static Status shared_object(Contents *c, Buf *out, Error *error)
 {
 	FORWARD_IF_ERROR(object(c, error));
@@ -100,39 +91,56 @@ static Status shared_object(Contents *c, Buf *out, Error *error)
 	/* the same names for every output, so that no name gets into it */
 	const char *o = arena_printf(arena, "%s/kernel.o", folder);
 	const char *so = arena_printf(arena, "%s/kernel.so", folder);
-	size_t size = 0;
-	char *bytes = NULL;
-	Status status = put_file(o, &c->object, error);
+	Status status = STATUS_OK;
+	if (!folder_write(o, c->object.data, c->object.size))
+		status = error_set(error, STATUS_IO, "cannot write %s: %s", o,
+		    strerror(errno));
 	if (!status)
 		status = link_object(o, so, uses_threads(c), error);
-	if (!status && (bytes = kernels_read_file(arena, so, &size, error)))
-		buf_add(out, bytes, size);
+	if (!status && !folder_read(so, out))
+		status = error_set(error, STATUS_IO, "cannot read %s: %s", so,
+		    strerror(errno));
 	unlink(o);
 	unlink(so);
 	rmdir(folder);
-	return status ? status : bytes ? STATUS_OK : error->status;
+	return status;
 }
+
+/* What targets for devices have; kinds of one alone are no other's. */
+static const struct {
+	TargetKind target;
+	unsigned alone, all; /* bits of kinds */
+	const char *says, *take;
+} devices[] = {
+    {TARGET_CUDA, 1u << KIND_PTX | 1u << KIND_CUBIN | 1u << KIND_CU,
+	1u << KIND_PTX | 1u << KIND_CUBIN | 1u << KIND_CU | 1u << KIND_C |
+	    1u << KIND_LL | 1u << KIND_BC | 1u << KIND_H,
+	".ptx, .cubin, .cu, .c, .ll, .bc and .h", "cuda -arch=sm_90"},
+    {TARGET_HIP, 1u << KIND_HSACO,
+	1u << KIND_HSACO | 1u << KIND_S | 1u << KIND_LL | 1u << KIND_BC |
+	    1u << KIND_C | 1u << KIND_H,
+	".hsaco, .s, .ll, .bc, .c and .h", "hip -arch=gfx90a"},
+    {TARGET_OPENCL, 1u << KIND_CL,
+	1u << KIND_CL | 1u << KIND_C | 1u << KIND_H, ".cl, .c and .h",
+	"opencl -device=gpu"},
+};
 
 /* Does the target have files of the kind? */
 static Status check_kind(const Target *t, Kind kind, Error *error)
 {
-	const unsigned common = 1u << KIND_C | 1u << KIND_H;
-	const unsigned cuda = 1u << KIND_PTX | 1u << KIND_CUBIN | 1u << KIND_CU;
-	const unsigned llvm = 1u << KIND_LL | 1u << KIND_BC;
-	const unsigned opencl = 1u << KIND_CL, asked = 1u << kind;
-	if (t->kind == TARGET_CUDA && !(asked & (common | cuda | llvm)))
-		return error_set(error, STATUS_UNSUPPORTED,
-		    "target '%s' gives .ptx, .cubin, .cu, .c, .ll, .bc and .h",
-		    t->text);
-	if (t->kind == TARGET_OPENCL && !(asked & (common | opencl)))
-		return error_set(error, STATUS_UNSUPPORTED,
-		    "target '%s' gives .cl, .c and .h", t->text);
-	if (((asked & cuda) && t->kind != TARGET_CUDA) ||
-	    ((asked & opencl) && t->kind != TARGET_OPENCL))
-		return error_set(error, STATUS_UNSUPPORTED,
-		    "target '%s' gives no .%s; take '%s'", t->text,
-		    plan_suffix_of(kind), kind == KIND_CL
-			? "opencl -device=gpu" : "cuda -arch=sm_90");
+	const unsigned asked = 1u << kind;
+	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+		if (devices[i].target != t->kind) {
+			if (!(devices[i].alone & asked))
+				continue;
+			return error_set(error, STATUS_UNSUPPORTED,
+			    "target '%s' gives no .%s; take '%s'", t->text,
+			    plan_suffix_of(kind), devices[i].take);
+		}
+		if (!(devices[i].all & asked))
+			return error_set(error, STATUS_UNSUPPORTED,
+			    "target '%s' gives %s", t->text, devices[i].says);
+	}
 	return STATUS_OK;
 }
 
@@ -149,7 +157,9 @@ static Status fill(Contents *c, Output *o, Error *error)
 			    c->ptx.data, c->ptx.size);
 			return STATUS_OK;
 		}
-		if (c->target->kind == TARGET_OPENCL)
+		if (c->target->kind == TARGET_HIP)
+			emit_packs(&o->data, c->lowered, n, c->comments);
+		else if (c->target->kind == TARGET_OPENCL)
 			emit_opencl_host(&o->data, c->lowered, n, c->target,
 			    c->comments);
 		else
@@ -185,6 +195,10 @@ static Status fill(Contents *c, Output *o, Error *error)
 		FORWARD_IF_ERROR(object(c, error));
 		buf_add(&o->data, c->object.data, c->object.size);
 		return STATUS_OK;
+	case KIND_HSACO:
+		FORWARD_IF_ERROR(object(c, error));
+		return hsaco_link(
+		    c->plan->arena, &c->object, &o->data, error);
 	case KIND_SO:
 		return shared_object(c, &o->data, error);
 	case KIND_COUNT: break;

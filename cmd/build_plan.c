@@ -9,7 +9,8 @@ static const char *const kinds[KIND_COUNT] = {
 	[KIND_C] = "c", [KIND_LL] = "ll", [KIND_BC] = "bc", [KIND_O] = "o",
 	[KIND_S] = "s", [KIND_SO] = "so", [KIND_H] = "h",
 	[KIND_MAIN] = "main", [KIND_CU] = "cu", [KIND_PTX] = "ptx",
-	[KIND_CUBIN] = "cubin", [KIND_CL] = "cl"};
+	[KIND_CUBIN] = "cubin", [KIND_CL] = "cl",
+	[KIND_HSACO] = "hsaco"};
 
 static int kind_find(const char *name, size_t length)
 {
@@ -91,7 +92,7 @@ static int add_asked(OutputPlan *plan, bool *stream)
 		if (kind < 0 || kind == KIND_MAIN)
 			return say_usage("build",
 			    "'%s' has none of the suffixes .c .ll .bc .o .s "
-			    ".so .h .cu .ptx .cubin .cl", path);
+			    ".so .h .cu .ptx .cubin .cl .hsaco", path);
 		add_output(plan, path, (Kind)kind, true, -1);
 	}
 	return EXIT_DONE;

@@ -118,10 +118,12 @@ static Status put_kernel(
 	case SHOW_C:
 		if (k->target->kind == TARGET_CUDA)
 			emit_device(out, &lowered, 1, k->target, &k->comment);
-		else if (k->target->kind == TARGET_OPENCL)
+		else if (k->target->kind == TARGET_OPENCL ||
+		    k->target->kind == TARGET_HIP)
 			return error_set(error, STATUS_UNSUPPORTED,
-			    "target '%s' has no C: --stage=opencl",
-			    k->target->text);
+			    "target '%s' has no C: --stage=%s",
+			    k->target->text,
+			    k->target->kind == TARGET_HIP ? "asm" : "opencl");
 		else
 			emit_c(out, k->lowered, k->target, &k->comment);
 		return STATUS_OK;

@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "codegen/codegen.h"
 #include "codegen/cuda/cuda.h"
+#include "codegen/hip/hip.h"
 #include "tuner/device/device.h"
 #include "tuner/measure/measure.h"
 #include "tuner/tuner.h"
@@ -44,6 +45,7 @@ enum {
 	PART_LLVM,
 	PART_C,
 	PART_CUDA,
+	PART_HIP,
 	PART_OPENCL,
 	NKINDS,
 	MODULE_LLVM = NKINDS,
@@ -104,6 +106,18 @@ static void try_cuda(Arena *arena, Part *target, const Part *llvm)
 	    ptxas ? ptxas : "missing: pip install nvidia-cuda-nvcc");
 }
 
+/* Code by LLVM, linked by lld; nothing here runs it. */
+static void try_hip(Arena *arena, Part *target, const Part *llvm)
+{
+	const char *lld = hsaco_linker(arena);
+	target->works = llvm->works;
+	snprintf(target->text, sizeof target->text,
+	    "code by LLVM (%.400s); .hsaco by ld.lld (%.300s); built, not run "
+	    "here",
+	    llvm->works ? "works" : llvm->text,
+	    lld ? lld : "missing: apt install lld-19, or ROCm");
+}
+
 /* Emitting OpenCL C needs nothing; a device's driver builds and runs it. */
 static void try_opencl(Arena *arena, Part *target, const Devices *devices)
 {
@@ -143,12 +157,14 @@ static void find_parts(
     Arena *arena, const Devices *devices, Part parts[NPARTS])
 {
 	static const char *const names[NPARTS] = {
-	    "llvm", "c", "cuda", "opencl", "tunec-llvm.so", "tunec-xgboost.so"};
+	    "llvm", "c", "cuda", "hip", "opencl",
+	    "tunec-llvm.so", "tunec-xgboost.so"};
 	for (int i = 0; i < NPARTS; i++)
 		parts[i].name = names[i];
 	try_llvm(&parts[PART_LLVM], &parts[MODULE_LLVM]);
 	try_c(&parts[PART_C]);
 	try_cuda(arena, &parts[PART_CUDA], &parts[MODULE_LLVM]);
+	try_hip(arena, &parts[PART_HIP], &parts[MODULE_LLVM]);
 	try_opencl(
 	    arena, &parts[PART_OPENCL], devices_of(devices, "opencl"));
 	try_xgboost(&parts[MODULE_XGBOOST]);

@@ -1,12 +1,14 @@
 /* The face of codegen/: nests to what a compiler, a linker or a person reads.
  *
  *     target.c        canonical target text; cpu.c what it says of a CPU,
- *                     gpu.c of a GPU; host.c this machine's own numbers
+ *                     gpu.c and amd_gpu.c of a GPU; host.c this machine's own
+ *                     numbers
  *     lower*.c        nest -> lowered form, one pass a file
  *     emit_c.c        lowered form -> C
  *     emit_device.c   its launches -> OpenCL C, CUDA C
  *     emit_header.c   the header; emit_main.c the driver
  *     cuda/           NVIDIA's tools, and the .c that launches kernels
+ *     hip/            what links a GPU of AMD's its kernels
  *     llvm.c          opens tunec-llvm.so; module_llvm*.c are that module:
  *                     lowered form -> LLVM IR -> .ll .bc .o .s
  *     outputs.c       files: all or none, untouched if equal */
@@ -17,7 +19,13 @@
 
 /* --- targets ------------------------------------------------------------- */
 
-typedef enum { TARGET_LLVM, TARGET_C, TARGET_CUDA, TARGET_OPENCL } TargetKind;
+typedef enum {
+	TARGET_LLVM,
+	TARGET_C,
+	TARGET_CUDA,
+	TARGET_HIP,
+	TARGET_OPENCL
+} TargetKind;
 
 typedef struct {
 	TargetKind kind;
@@ -30,7 +38,8 @@ typedef struct {
 	Machine machine;
 } Target;
 
-/* "host", "llvm -mcpu=… -threads=2", "c", "cuda -arch=sm_90". */
+/* "host", "llvm -mcpu=… -threads=2", "c", "cuda -arch=sm_90",
+ * "hip -arch=gfx90a". */
 Target *target_parse(Arena *arena, const char *text, Error *error);
 Target *target_host(Arena *arena, Error *error);
 /* Can this machine run code for the target (triple and features)? */

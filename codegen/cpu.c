@@ -127,6 +127,8 @@ Arch cpu_arch(const char *triple)
 		return ARCH_AARCH64;
 	if (!strncmp(triple, "nvptx64-", 8))
 		return ARCH_NVPTX;
+	if (!strncmp(triple, "amdgcn-", 7))
+		return ARCH_AMDGPU;
 	return ARCH_OTHER;
 }
 

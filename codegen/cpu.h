@@ -10,7 +10,8 @@
 #include "ir/machine.h"
 #include "lib/arena.h"
 
-typedef enum { ARCH_X86_64, ARCH_AARCH64, ARCH_NVPTX, ARCH_OTHER } Arch;
+typedef enum { ARCH_X86_64, ARCH_AARCH64, ARCH_NVPTX, ARCH_AMDGPU,
+	ARCH_OTHER } Arch;
 
 typedef enum {
 #define CPU_FEATURE(id, name, flag, implies) FEATURE_##id,

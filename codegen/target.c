@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codegen/amd_gpu.h"
 #include "codegen/codegen.h"
 #include "codegen/cpu.h"
 #include "codegen/opencl_class.h"
@@ -43,6 +44,7 @@ static const char *const llvm_keys[] = {
     "-mtriple", "-mcpu", "-mattr", "-threads", NULL};
 static const char *const no_keys[] = {NULL};
 static const char *const cuda_keys[] = {"-arch", "-compiler", NULL};
+static const char *const hip_keys[] = {"-arch", NULL};
 static const char *const opencl_keys[] = {"-device", NULL};
 
 enum { MAX_KEYS = 4 };
@@ -55,6 +57,7 @@ static const struct {
     {"llvm", TARGET_LLVM, llvm_keys},
     {"c", TARGET_C, no_keys},
     {"cuda", TARGET_CUDA, cuda_keys},
+    {"hip", TARGET_HIP, hip_keys},
     {"opencl", TARGET_OPENCL, opencl_keys},
 };
 enum { NKINDS = sizeof kinds / sizeof *kinds };
@@ -244,6 +247,25 @@ static Status read_cuda(
 	return STATUS_OK;
 }
 
+static Status read_hip(
+    Arena *arena, Target *t, const char *const values[MAX_KEYS], Error *error)
+{
+	if (!values[0])
+		return error_set(error, STATUS_USAGE,
+		    "target: hip needs -arch=, one of %s",
+		    amd_gpu_list(arena));
+	const AmdGpu *gpu = amd_gpu_find(values[0]);
+	if (!gpu)
+		return error_set(error, STATUS_USAGE,
+		    "target: -arch=%s is none of %s", values[0],
+		    amd_gpu_list(arena));
+	t->triple = "amdgcn-amd-amdhsa";
+	t->cpu = gpu->arch;
+	t->text = arena_printf(arena, "hip -arch=%s", gpu->arch);
+	amd_gpu_machine(gpu, &t->machine);
+	return STATUS_OK;
+}
+
 /* Without a device's name: a GPU of no maker's. */
 static Status read_opencl(
     Arena *arena, Target *t, const char *const values[MAX_KEYS], Error *error)
@@ -259,9 +281,16 @@ static Status read_opencl(
 	return STATUS_OK;
 }
 
+/* Are its kernels launched on a device by a host? */
+static bool is_of_device(const Target *t)
+{
+	return t->kind == TARGET_CUDA || t->kind == TARGET_HIP ||
+	    t->kind == TARGET_OPENCL;
+}
+
 static Target *target_finish(Arena *arena, Target *t)
 {
-	if (t->kind == TARGET_CUDA || t->kind == TARGET_OPENCL)
+	if (is_of_device(t))
 		return t;
 	t->text = t->kind == TARGET_C
 		      ? "c"
@@ -294,10 +323,11 @@ static Status read_llvm(
 		    "target: -mtriple=%s is no triple such as "
 		    "x86_64-pc-linux-gnu",
 		    t->triple);
-	if (arch == ARCH_NVPTX)
+	if (arch == ARCH_NVPTX || arch == ARCH_AMDGPU)
 		return error_set(error, STATUS_USAGE,
-		    "target: -mtriple=%s is a GPU: take 'cuda -arch=sm_90'",
-		    t->triple);
+		    "target: -mtriple=%s is a GPU: take '%s'", t->triple,
+		    arch == ARCH_NVPTX ? "cuda -arch=sm_90"
+				       : "hip -arch=gfx90a");
 	if (!strcmp(t->cpu, "native") || !strcmp(t->cpu, "host"))
 		return error_set(error, STATUS_USAGE,
 		    "target: -mcpu=%s names no CPU; the target 'host' is this "
@@ -377,7 +407,8 @@ Target *target_parse(Arena *arena, const char *text, Error *error)
 		kind++;
 	if (kind == NKINDS) {
 		error_set(error, STATUS_USAGE,
-		    "target: unknown kind '%s' (host, llvm, c, cuda, opencl)",
+		    "target: unknown kind '%s' (host, llvm, c, cuda, hip, "
+		    "opencl)",
 		    word);
 		return NULL;
 	}
@@ -392,6 +423,7 @@ Target *target_parse(Arena *arena, const char *text, Error *error)
 	    .threads = 1};
 	if ((t->kind == TARGET_LLVM && read_llvm(arena, t, values, error)) ||
 	    (t->kind == TARGET_CUDA && read_cuda(arena, t, values, error)) ||
+	    (t->kind == TARGET_HIP && read_hip(arena, t, values, error)) ||
 	    (t->kind == TARGET_OPENCL &&
 		read_opencl(arena, t, values, error)))
 		return NULL;
@@ -448,7 +480,7 @@ bool target_runs_here_why(const Target *target, char *why, size_t size)
 		*why = 0;
 	if (target->kind == TARGET_C)
 		return true;
-	if (target->kind == TARGET_CUDA || target->kind == TARGET_OPENCL) {
+	if (is_of_device(target)) {
 		snprintf(
 		    why, size, "kernels of devices are built, not run yet");
 		return false;

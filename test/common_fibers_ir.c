@@ -1,4 +1,4 @@
-/* LLVM's IR for NVPTX as one for a CPU: what a GPU has in its words becomes calls of
+/* LLVM's IR for NVPTX or AMDGPU as one for a CPU: what a GPU has in its words becomes calls of
  * common_fibers.h, by names; what has an assembly text or gives several values,
  * of functions that are added at the end.
  *
@@ -17,10 +17,19 @@ static const struct {
 	const char *from, *to;
 } words[] = {{"e-p3:32:32-p4:32:32-p5:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64",
 		 "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"},
+    {"e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128-p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:1024-v2048:2048-n32:64-S32-A5-G1-ni:7:8:9",
+	"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"},
     {"nvptx64-nvidia-cuda", "x86_64-pc-linux-gnu"},
+    {"amdgcn-amd-amdhsa", "x86_64-pc-linux-gnu"},
     {"@tunec_shared = external addrspace(3) global [0 x i8]",
 	"@tunec_shared = global [232448 x i8] zeroinitializer"},
     {" addrspace(1)", ""}, {" addrspace(3)", ""},
+    {", addrspace(5)", ""}, {" addrspace(5)", ""},
+    {"define amdgpu_kernel", "define"}, {"syncscope(\"workgroup\") ", ""},
+    {"@llvm.amdgcn.workitem.id.", "@fibers_tid_"},
+    {"@llvm.amdgcn.workgroup.id.", "@fibers_ctaid_"},
+    {"@llvm.amdgcn.s.barrier", "@fibers_barrier"},
+    {"@llvm.amdgcn.ds.swizzle", "@fibers_swizzle"},
     {"@llvm.nvvm.read.ptx.sreg.tid.", "@fibers_tid_"},
     {"@llvm.nvvm.read.ptx.sreg.ctaid.", "@fibers_ctaid_"},
     {"@llvm.nvvm.barrier0", "@fibers_barrier"},

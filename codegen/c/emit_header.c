@@ -140,9 +140,9 @@ static void put_kernel(
 	if (kind == TARGET_CUDA || kind == TARGET_OPENCL)
 		emit_header_launcher(out, l->kernel, names,
 		    emit_header_stream(arena, l->kernel, names, kind), kind);
-	else
+	else if (kind != TARGET_HIP)
 		emit_c_signature(out, l->kernel, names);
-	buf_puts(out, ";\n");
+	buf_puts(out, kind == TARGET_HIP ? "" : ";\n");
 	for (int i = 0; i < l->packs.n; i++) {
 		const LowFunction *pack = l->packs.at[i];
 		emit_c_signature(out, pack, emit_header_names(arena, pack));
@@ -190,6 +190,12 @@ static const char opencl_types[] =
     " * on a queue, without waiting, and returns 0 or OpenCL's error.  The\n"
     " * first call for a context and a device builds the program. */\n\n";
 
+static const char hip_kernels[] =
+    "/* The kernels are in the .hsaco: SYMBOL_k0, SYMBOL_k1 and so on, launched\n"
+    " * in order by hipModuleLaunchKernel with the sizes below.  Each takes all\n"
+    " * inputs, outputs and a workspace, in this order: pointers to the\n"
+    " * device's memory. */\n\n";
+
 void emit_header_all(Buf *out, const Lowered *const *lowered, int n,
     const Target *target, const EmitComment *comments)
 {
@@ -205,6 +211,8 @@ void emit_header_all(Buf *out, const Lowered *const *lowered, int n,
 	    guard, guard);
 	if (target->kind == TARGET_CUDA)
 		buf_puts(out, cuda_types);
+	if (target->kind == TARGET_HIP)
+		buf_puts(out, hip_kernels);
 	if (target->kind == TARGET_OPENCL)
 		buf_puts(out, opencl_types);
 	for (int i = 0; i < n; i++)

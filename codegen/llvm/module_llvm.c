@@ -81,6 +81,18 @@ static void shorten_pointers(void)
 	told = true;
 }
 
+/* A thread's own arrays do not become shared memory, of which a header says how
+ * much there is; as above. */
+static void keep_private(void)
+{
+	static const char *const options[] = {
+	    "tunec", "-disable-promote-alloca-to-lds"};
+	static bool told;
+	if (!told)
+		LLVMParseCommandLineOptions(2, options, NULL);
+	told = true;
+}
+
 static LLVMTargetMachineRef open_machine(
     const char *triple, const char *cpu, const char *attrs, Error *error)
 {
@@ -103,6 +115,12 @@ static LLVMTargetMachineRef open_machine(
 		LLVMInitializeNVPTXTargetMC();
 		LLVMInitializeNVPTXAsmPrinter();
 		shorten_pointers();
+	} else if (arch == ARCH_AMDGPU) {
+		LLVMInitializeAMDGPUTargetInfo();
+		LLVMInitializeAMDGPUTarget();
+		LLVMInitializeAMDGPUTargetMC();
+		LLVMInitializeAMDGPUAsmPrinter();
+		keep_private();
 	} else {
 		error_set(error, STATUS_UNSUPPORTED,
 		    "target: no code is generated for '%s' (x86_64 and "
@@ -118,7 +136,8 @@ static LLVMTargetMachineRef open_machine(
 		return NULL;
 	}
 	return LLVMCreateTargetMachine(target, triple, cpu, attrs,
-	    arch == ARCH_NVPTX ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelLess,
+	    arch == ARCH_NVPTX || arch == ARCH_AMDGPU
+		? LLVMCodeGenLevelDefault : LLVMCodeGenLevelLess,
 	    LLVMRelocPIC, LLVMCodeModelDefault);
 }
 
@@ -145,11 +164,20 @@ static LLVMTargetMachineRef keep_machine(
 
 /* --- compiling ------------------------------------------------------------ */
 
-static void set_pic_flag(LlvmGen *gen)
+/* Of a module for AMD's GPUs: a version of code objects that every linker and
+ * runtime of these years knows. */
+static void set_flags(LlvmGen *gen)
 {
-	static const char key[] = "PIC Level";
-	LLVMAddModuleFlag(gen->module, LLVMModuleFlagBehaviorWarning, key,
-	    sizeof key - 1, LLVMValueAsMetadata(llvm_int(gen, 32, 2, 1)));
+	static const char pic[] = "PIC Level";
+	static const char version[] = "amdhsa_code_object_version";
+	if (!llvm_is_gpu(gen))
+		LLVMAddModuleFlag(gen->module, LLVMModuleFlagBehaviorWarning,
+		    pic, sizeof pic - 1,
+		    LLVMValueAsMetadata(llvm_int(gen, 32, 2, 1)));
+	if (gen->arch == ARCH_AMDGPU)
+		LLVMAddModuleFlag(gen->module, LLVMModuleFlagBehaviorError,
+		    version, sizeof version - 1,
+		    LLVMValueAsMetadata(llvm_int(gen, 32, 400, 1)));
 }
 
 static Status build_module(LlvmGen *gen, const Lowered *const *lowered, int n,
@@ -158,8 +186,7 @@ static Status build_module(LlvmGen *gen, const Lowered *const *lowered, int n,
 	LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
 	LLVMSetModuleDataLayout(gen->module, layout);
 	LLVMDisposeTargetData(layout);
-	if (gen->arch != ARCH_NVPTX)
-		set_pic_flag(gen);
+	set_flags(gen);
 	for (int i = 0; i < n; i++) {
 		for (int k = 0; k < lowered[i]->launches.n; k++)
 			llvm_launch_emit(gen, &lowered[i]->launches.at[k]);

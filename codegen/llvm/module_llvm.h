@@ -3,6 +3,8 @@
  *     module_llvm.c           what the program sees: compile, check, features
  *     module_llvm_function.c  functions, loops, parallel regions, buffers
  *     module_llvm_launch.c    what a GPU's launch has beyond that
+ *     module_llvm_nvptx.c     the same in NVIDIA's words
+ *     module_llvm_amdgpu.c    and in AMD's
  *     module_llvm_address.c   addresses that move with loops
  *     module_llvm_memory.c    loads, stores
  *     module_llvm_op.c        operations on temporaries
@@ -78,6 +80,23 @@ typedef struct {
 /* module_llvm_function.c: adds it to the module */
 void llvm_function_emit(LlvmGen *gen, const LowFunction *low);
 void llvm_launch_emit(LlvmGen *gen, const LowLaunch *launch);
+
+/* What a GPU's launch is to a back end of LLVM's. */
+typedef struct {
+	/* Intrinsics that give the number of a block and a thread, without the
+	 * direction. */
+	const char *block, *thread;
+	/* The function is a kernel of so many threads. */
+	void (*mark)(LlvmGen *gen, LLVMValueRef function,
+	    const LowLaunch *launch);
+	void (*barrier)(LlvmGen *gen, const LowNode *node);
+	/* A word of 32 bits, of the thread of the same 32 whose number differs
+	 * in these bits. */
+	LLVMValueRef (*exchange)(LlvmGen *gen, LLVMValueRef word, int64_t bits);
+} LlvmDevice;
+extern const LlvmDevice llvm_nvptx, llvm_amdgpu;
+
+bool llvm_is_gpu(const LlvmGen *gen);
 
 /* module_llvm_launch.c: a kernel of so many threads; the number of this block or
  * thread, i32; all threads of the block are here; memory of a block or thread */

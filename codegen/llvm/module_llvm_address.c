@@ -136,7 +136,7 @@ static int narrow_terms(
 {
 	int count = 1;
 	int bytes = dtype_bytes(f->low->buffers.at[buffer].type);
-	if (f->gen->arch != ARCH_NVPTX)
+	if (!llvm_is_gpu(f->gen))
 		return 0;
 	while (count < n && !loop_of_term(f, terms[n - count - 1]))
 		count++;

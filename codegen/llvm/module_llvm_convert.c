@@ -36,7 +36,8 @@ static V to_16_bits(Cast *c, V x)
 
 static bool has_half(const LlvmGen *gen)
 {
-	return gen->arch == ARCH_AARCH64 || llvm_has(gen, FEATURE_F16C);
+	return gen->arch == ARCH_AARCH64 || gen->arch == ARCH_AMDGPU ||
+	    llvm_has(gen, FEATURE_F16C);
 }
 
 static LLVMTypeRef half_type(Cast *c)

@@ -50,6 +50,7 @@ static void put_list(Buf *text, Buf *constraints, int first, int n,
 V llvm_mma(LlvmFunction *f, const LowNode *node, V *args)
 {
 	LlvmGen *gen = f->gen;
+	assert(gen->arch == ARCH_NVPTX); /* no other has such products */
 	const Intrinsic *in = low_fragment(f->low, node);
 	int word = fragment_word(in);
 	int na = fragment_lanes(in, false) / word;

@@ -100,7 +100,7 @@ static void emit_serial(LlvmFunction *f, const LowNode *loop)
 	if (loop->extent == 1 && !loop->limit) {
 		/* a piece of a loop: what others read as well is read again,
 		 * for as many vectors as that is are more than registers */
-		if (f->gen->arch != ARCH_NVPTX)
+		if (!llvm_is_gpu(f->gen))
 			LLVMBuildFence(f->gen->builder,
 			    LLVMAtomicOrderingAcquireRelease, 1, "");
 		llvm_temp_write(f, loop->var, zero);

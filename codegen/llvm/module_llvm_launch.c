@@ -1,7 +1,5 @@
-/* Launches of a GPU as LLVM's NVPTX back end has them: kernels are marked by
- * metadata, blocks and threads read their numbers from special registers, what a
- * block shares are globals of address space 3: one for each buffer, or pieces of
- * one whose size the launch gives. */
+/* Launches of a GPU: what they have beyond other functions, in the words of its
+ * back end.  What a block shares is a global of address space 3 for all of them. */
 #include "codegen/llvm/module_llvm.h"
 
 #include <assert.h>
@@ -10,52 +8,38 @@
 
 typedef LLVMValueRef V;
 
-enum { PTX_SHARED = 3 };
+enum { SHARED_SPACE = 3 };
 
-static void annotate(LlvmGen *gen, V function, const char *key, int64_t value)
+bool llvm_is_gpu(const LlvmGen *gen)
 {
-	LLVMContextRef context = gen->context;
-	LLVMMetadataRef parts[] = {LLVMValueAsMetadata(function),
-	    LLVMMDStringInContext2(context, key, strlen(key)),
-	    LLVMValueAsMetadata(llvm_int(gen, 32, value, 1))};
-	LLVMAddNamedMetadataOperand(gen->module, "nvvm.annotations",
-	    LLVMMetadataAsValue(
-		context, LLVMMDNodeInContext2(context, parts, 3)));
+	return gen->arch == ARCH_NVPTX || gen->arch == ARCH_AMDGPU;
+}
+
+static const LlvmDevice *device_of(const LlvmGen *gen)
+{
+	assert(llvm_is_gpu(gen));
+	return gen->arch == ARCH_NVPTX ? &llvm_nvptx : &llvm_amdgpu;
 }
 
 void llvm_launch_mark(LlvmGen *gen, V function, const LowLaunch *launch)
 {
-	static const char *const sizes[] = {"reqntidx", "reqntidy", "reqntidz"};
-	annotate(gen, function, "kernel", 1);
-	for (int i = 0; i < 3; i++)
-		annotate(gen, function, sizes[i], launch->block[i]);
+	device_of(gen)->mark(gen, function, launch);
 }
 
 V llvm_launch_index(LlvmGen *gen, LoopKind kind)
 {
 	char name[64];
-	assert(loop_is_bound(kind) && gen->arch == ARCH_NVPTX);
-	snprintf(name, sizeof name, "llvm.nvvm.read.ptx.sreg.%s.%c",
-	    loop_is_block(kind) ? "ctaid" : "tid", "xyz"[loop_direction(kind)]);
+	const LlvmDevice *device = device_of(gen);
+	assert(loop_is_bound(kind));
+	snprintf(name, sizeof name, "%s%c",
+	    loop_is_block(kind) ? device->block : device->thread,
+	    "xyz"[loop_direction(kind)]);
 	return llvm_intrinsic(gen, name, NULL, 0, NULL, 0);
 }
 
 void llvm_launch_barrier(LlvmGen *gen, const LowNode *node)
 {
-	if (node->i)
-		llvm_assembly(gen, "fence.proxy.async.shared::cta;",
-		    "~{memory}", LLVMVoidTypeInContext(gen->context), NULL,
-		    NULL, 0);
-	llvm_intrinsic(gen, "llvm.nvvm.barrier0", NULL, 0, NULL, 0);
-}
-
-/* One word of 32 bits, between all threads of a warp. */
-static V exchange_word(LlvmGen *gen, V word, int64_t bits)
-{
-	V args[] = {llvm_int(gen, 32, -1, 1), word, llvm_int(gen, 32, bits, 1),
-	    llvm_int(gen, 32, LOW_WARP - 1, 1)};
-	return llvm_intrinsic(
-	    gen, "llvm.nvvm.shfl.sync.bfly.i32", NULL, 0, args, 4);
+	device_of(gen)->barrier(gen, node);
 }
 
 V llvm_launch_xor(LlvmGen *gen, DType dtype, V x, int64_t bits)
@@ -64,17 +48,18 @@ V llvm_launch_xor(LlvmGen *gen, DType dtype, V x, int64_t bits)
 	LLVMTypeRef type = LLVMTypeOf(x), word = llvm_int_type(gen, 32, 1);
 	int size = dtype == DT_BOOL ? 1 : 8 * dtype_bytes(dtype);
 	LLVMTypeRef whole = llvm_int_type(gen, size, 1);
+	V (*exchange)(LlvmGen *, V, int64_t) = device_of(gen)->exchange;
 	x = LLVMBuildBitCast(b, x, whole, "");
 	if (size <= 32) {
 		x = LLVMBuildZExt(b, x, word, "");
-		x = exchange_word(gen, x, bits);
+		x = exchange(gen, x, bits);
 		return LLVMBuildBitCast(
 		    b, LLVMBuildTrunc(b, x, whole, ""), type, "");
 	}
 	assert(size == 64);
 	V half = llvm_int(gen, 64, 32, 1);
-	V low = exchange_word(gen, LLVMBuildTrunc(b, x, word, ""), bits);
-	V high = exchange_word(gen,
+	V low = exchange(gen, LLVMBuildTrunc(b, x, word, ""), bits);
+	V high = exchange(gen,
 	    LLVMBuildTrunc(b, LLVMBuildLShr(b, x, half, ""), word, ""), bits);
 	x = LLVMBuildOr(b, LLVMBuildZExt(b, low, whole, ""),
 	    LLVMBuildShl(b, LLVMBuildZExt(b, high, whole, ""), half, ""), "");
@@ -84,6 +69,7 @@ V llvm_launch_xor(LlvmGen *gen, DType dtype, V x, int64_t bits)
 void llvm_launch_copies(LlvmGen *gen, const LowNode *node)
 {
 	V n = llvm_int(gen, 32, node->i, 1);
+	assert(gen->arch == ARCH_NVPTX); /* no other has such copies */
 	if (node->op == LOW_COMMIT)
 		llvm_intrinsic(gen, "llvm.nvvm.cp.async.commit.group", NULL, 0,
 		    NULL, 0);
@@ -101,7 +87,7 @@ static V dynamic_piece(LlvmGen *gen, const LowBuffer *buffer)
 	V offset = llvm_int(gen, 32, buffer->offset, 1);
 	if (!all) {
 		all = LLVMAddGlobalInAddressSpace(gen->module,
-		    LLVMArrayType2(byte, 0), name, PTX_SHARED);
+		    LLVMArrayType2(byte, 0), name, SHARED_SPACE);
 		LLVMSetAlignment(all, LOW_SHARED_ALIGN);
 	}
 	return LLVMConstGEP2(byte, all, &offset, 1);
@@ -126,7 +112,7 @@ V llvm_launch_memory(LlvmFunction *f, const LowBuffer *buffer)
 	}
 	snprintf(name, sizeof name, "%s_%s", f->low->name, buffer->name);
 	V shared = LLVMAddGlobalInAddressSpace(
-	    gen->module, type, name, PTX_SHARED);
+	    gen->module, type, name, SHARED_SPACE);
 	LLVMSetLinkage(shared, LLVMInternalLinkage);
 	LLVMSetInitializer(shared, LLVMGetUndef(type));
 	LLVMSetAlignment(shared, (unsigned)buffer->align);

@@ -15,7 +15,7 @@ static const LowTemp *temp_of(LlvmFunction *f, int temp)
 
 DType llvm_held_as(const LlvmFunction *f, int temp)
 {
-	return f->gen->arch == ARCH_NVPTX && low_temp_is_narrow(f->low, temp)
+	return llvm_is_gpu(f->gen) && low_temp_is_narrow(f->low, temp)
 	    ? DT_I32 : f->low->temps.at[temp].type;
 }
 
@@ -549,7 +549,7 @@ static V operate_held(LlvmFunction *f, const LowNode *node, V *args)
  * operation that cannot fail. */
 static bool is_fixed(const LlvmFunction *f, const LowNode *node)
 {
-	if (f->gen->arch != ARCH_NVPTX || node->dst < 0 ||
+	if (!llvm_is_gpu(f->gen) || node->dst < 0 ||
 	    f->assigned[node->dst] > 1 || node->buffer >= 0 ||
 	    f->low->temps.at[node->dst].type != DT_INDEX ||
 	    f->low->temps.at[node->dst].lanes > 1)

@@ -37,9 +37,9 @@ LLVMTypeRef llvm_int_type(LlvmGen *gen, int bits, int lanes)
 
 LLVMTypeRef llvm_pointer_type(LlvmGen *gen)
 {
-	enum { PTX_GLOBAL = 1 };
+	enum { GLOBAL_SPACE = 1 };
 	return LLVMPointerTypeInContext(
-	    gen->context, gen->arch == ARCH_NVPTX ? PTX_GLOBAL : 0);
+	    gen->context, llvm_is_gpu(gen) ? GLOBAL_SPACE : 0);
 }
 
 bool llvm_is_signed(DType type)
@@ -169,7 +169,7 @@ LLVMValueRef llvm_libm(LlvmGen *gen, const char *name, DType type,
     LLVMValueRef *args, int nargs, int lanes)
 {
 	char full[32];
-	if (gen->arch == ARCH_NVPTX)
+	if (llvm_is_gpu(gen))
 		gen->lacks = name;
 	LLVMTypeRef scalar = llvm_scalar_type(gen, type);
 	LLVMTypeRef params[2] = {scalar, scalar};

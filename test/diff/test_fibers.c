@@ -1,6 +1,6 @@
 /* Kernels of a GPU as their emitters write them, on a CPU with a fiber for each
- * thread: LLVM IR for NVPTX, its special registers and barriers bound to fibers,
- * by llc; CUDA C, as C++.  Every operator of workloads/, small, with what the
+ * thread: LLVM IR for NVPTX and AMDGPU, special registers and barriers bound to
+ * fibers, by llc; CUDA C, as C++.  Every operator of workloads/, small, with what the
  * rules make of it, gives what it says. */
 #include "test/common_fibers.h"
 #include "test/common_lower.h"
@@ -84,6 +84,14 @@ uint32_t fibers_exchange(
 {
 	(void)all, (void)last;
 	return fibers_shuffle_xor(value, mask);
+}
+
+/* Of 32 lanes: and, or and xor of their numbers, five bits each. */
+uint32_t fibers_swizzle(uint32_t, uint32_t);
+uint32_t fibers_swizzle(uint32_t value, uint32_t pattern)
+{
+	assert_int_equal(pattern & 0x83ff, 0x1f);
+	return fibers_shuffle_xor(value, pattern >> 10);
 }
 
 void fibers_commit(void);
@@ -184,7 +192,8 @@ static void check(Arena *arena, const Program *p, const Trace *trace,
 	Nest *nest = schedule_nest(arena, p, &target->machine, trace, &error);
 	Lowered *l = nest ? lower(arena, nest, &target->machine, &error) : NULL;
 	const char *wrong = l ? NULL : error.text;
-	for (int i = 0; i < 2 && !wrong; i++)
+	int n = target->kind == TARGET_CUDA ? 2 : 1;
+	for (int i = 0; i < n && !wrong; i++)
 		if (have[i])
 			wrong = run(arena, l, target, compilers[i], data);
 	trace_print(&text, trace);
@@ -203,6 +212,15 @@ static void check_workload(int number)
 	    number, targets[number % 3], &rng, QUICK, LONG, false, check);
 }
 
+static void check_amd(int number)
+{
+	static const char *const targets[] = {"hip -arch=gfx90a",
+	    "hip -arch=gfx1030", "hip -arch=gfx906", "hip -arch=gfx1100"};
+	Rng rng = rng_stream(79, (uint64_t)number, 0);
+	workload_check(
+	    number, targets[number % 4], &rng, 1, LONG, false, check);
+}
+
 static void test_workloads(void **state)
 {
 	(void)state;
@@ -210,6 +228,15 @@ static void test_workloads(void **state)
 		skip();
 	for (int i = 0; i < workload_count(); i += workload_step())
 		check_workload(i);
+}
+
+static void test_amd(void **state)
+{
+	(void)state;
+	if (!have_llc)
+		skip();
+	for (int i = 0; i < workload_count(); i += workload_step())
+		check_amd(i);
 }
 
 /* Fragments of all types, loaded as rows of 16 bytes; more shared memory than a
@@ -226,6 +253,7 @@ static void test_products(void **state)
 	    {"product_f16", "product_f16_deep", "cuda -arch=sm_86"},
 	    {"product_f32", "product_f32_deep", "cuda -arch=sm_80"},
 	    {"product_tf32", "product_tf32", "cuda -arch=sm_80"},
+	    {"product_bf16", "product_bf16", "hip -arch=gfx90a"}, /* as loops */
 	    {"product_f16", "wgmma_f16", "cuda -arch=sm_90a"},
 	    {"product_f16", "wgmma_f16_deep", "cuda -arch=sm_90a"},
 	    {"product_bf16", "wgmma_bf16", "cuda -arch=sm_90a"},
@@ -277,6 +305,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_workloads),
+	    cmocka_unit_test(test_amd),
 	    cmocka_unit_test(test_products),
 	};
 	return cmocka_run_group_tests(tests, find_tools, remove_folder);

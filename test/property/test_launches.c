@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "codegen/codegen.h"
+#include "codegen/amd_gpu.h"
 #include "codegen/gpu.h"
 #include "schedule/plan/plan.h"
 #include "test/common_lower.h"
@@ -109,9 +110,10 @@ static int is_spec(const struct dirent *e)
 static void test_workloads(void **state)
 {
 	struct dirent **names;
-	Machine machine;
+	Machine machines[2];
 	(void)state;
-	gpu_machine(gpu_find("sm_86"), &machine);
+	gpu_machine(gpu_find("sm_86"), &machines[0]);
+	amd_gpu_machine(amd_gpu_find("gfx90a"), &machines[1]);
 	int n = scandir("workloads", &names, is_spec, alphasort);
 	assert_true(n > 0);
 	for (int i = 0; i < n; i++) {
@@ -124,8 +126,11 @@ static void test_workloads(void **state)
 		if (spec_load(arena, path, NULL, 0, NUMERICS_DEFAULT, &diag,
 			&error, &programs))
 			fail_msg("%s%s", buf_text(&diag.text), error.text);
-		check_program(programs.at[0], &machine);
-		check_program(programs.at[programs.n - 1], &machine);
+		for (int m = 0; m < 2; m++) {
+			check_program(programs.at[0], &machines[m]);
+			check_program(
+			    programs.at[programs.n - 1], &machines[m]);
+		}
 		arena_free(arena);
 		diag_free(&diag);
 		free(names[i]);

@@ -2,12 +2,13 @@
 # Installs the Debian packages that the build and the tests need, if any is
 # missing, and those that are named: deps.sh [PACKAGE]...  With all of them
 # there it takes milliseconds and asks nobody.  Without the optional ones tests
-# are skipped: OpenCL's loader, and a driver that makes the CPU a device.
+# are skipped: OpenCL's loader, a driver that makes the CPU a device, and a linker
+# for GPUs of AMD's.
 set -eu
 packages='gcc make libc6-dev llvm-19-dev libxgboost-dev libyaml-dev
 libsqlite3-dev libjansson-dev libcmocka-dev libgomp1 sqlite3 clang-14
 libclang-rt-14-dev libomp-14-dev'
-optional='ocl-icd-libopencl1 pocl-opencl-icd'
+optional='ocl-icd-libopencl1 pocl-opencl-icd lld-19'
 lacking() { # PACKAGE...: those that are not installed
 	for p; do
 		state=$(dpkg-query -W -f='${Status}' "$p" 2>/dev/null || true)

@@ -33,6 +33,7 @@ room schedule/rules
 room codegen/lower
 room codegen/c
 room codegen/cuda codegen/c
+room codegen/hip
 room codegen/device codegen/c
 room codegen/llvm
 room tuner/store tuner/measure

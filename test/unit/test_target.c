@@ -52,6 +52,7 @@ static void test_canonical(void **state)
 		"-mattr=-avx,-fma,+sse4a -threads=1"},
 	    {"c", "c"},
 	    {" cuda  -arch=sm_90a ", "cuda -arch=sm_90a -compiler=llvm"},
+	    {" hip  -arch=gfx90a ", "hip -arch=gfx90a"},
 	    {"cuda -compiler=nvrtc -arch=sm_80",
 		"cuda -arch=sm_80 -compiler=nvrtc"},
 	};
@@ -90,6 +91,15 @@ static void test_refused(void **state)
 	    {"cuda -arch=sm_80 -compiler=nvcc", "none of llvm, nvrtc",
 		STATUS_USAGE},
 	    {"llvm -mtriple=nvptx64-nvidia-cuda", "take 'cuda -arch=sm_90'",
+		STATUS_USAGE},
+	    {"llvm -mtriple=amdgcn-amd-amdhsa", "take 'hip -arch=gfx90a'",
+		STATUS_USAGE},
+	    {"hip", "hip needs -arch=, one of gfx906, ", STATUS_USAGE},
+	    {"hip -arch=gfx900", "-arch=gfx900 is none of gfx906, ",
+		STATUS_USAGE},
+	    {"hip -arch=sm_90", "-arch=sm_90 is none of gfx906, ",
+		STATUS_USAGE},
+	    {"hip -compiler=llvm", "unknown key '-compiler' of hip",
 		STATUS_USAGE},
 	    {"opencl -device=0", "-device=0 is none of cpu, cpu512, gpu", STATUS_USAGE},
 	    {"opencl -arch=sm_90", "unknown key", STATUS_USAGE},
@@ -149,6 +159,16 @@ static void test_machine(void **state)
 	assert_int_equal(t->machine.processor_registers, 65536);
 	assert_int_equal(t->machine.block_shared_most, 99 << 10);
 	assert_int_equal(t->machine.memory_gb_per_s, 936);
+	t = target_parse(arena, "hip -arch=gfx90a", &error);
+	assert_true(t->machine.gpu && t->machine.fma);
+	assert_int_equal(t->machine.warp, 64);
+	assert_int_equal(t->machine.exchanges, 32);
+	assert_int_equal(t->machine.block_shared, 64 << 10);
+	assert_int_equal(t->machine.processor_registers, 131072);
+	assert_false(t->machine.async_copies || t->machine.capability);
+	t = target_parse(arena, "hip -arch=gfx1030", &error);
+	assert_int_equal(t->machine.warp, 32);
+	assert_int_equal(t->machine.processor_threads, 2048);
 }
 
 static void test_runs_here(void **state)
@@ -160,6 +180,8 @@ static void test_runs_here(void **state)
 	assert_true(target_runs_here(target_parse(arena, "c", &error)));
 	assert_false(target_runs_here(
 	    target_parse(arena, "cuda -arch=sm_90", &error)));
+	assert_false(target_runs_here(
+	    target_parse(arena, "hip -arch=gfx90a", &error)));
 #ifdef __x86_64__
 	assert_true(
 	    target_runs_here(target_parse(arena, "llvm -mcpu=x86-64", &error)));
