@@ -25,7 +25,7 @@ link "$root/bin/tunec" /../lib/tunec -rdynamic $objects $libraries
 link "$root/lib/tunec/tunec-xgboost.so" '' -shared \
 	"$BUILD/obj/tuner/model/module_xgboost.o" -lxgboost
 if [ "${LLVM:-1}" != 0 ]; then
-	parts='x86 aarch64 nvptx passes orcjit bitwriter'
+	parts='x86 aarch64 nvptx amdgpu passes orcjit bitwriter irreader'
 	# shellcheck disable=SC2046,SC2086
 	link "$root/lib/tunec/tunec-llvm.so" '' -shared $llvm_objects \
 		-Wl,--gc-sections,--exclude-libs,ALL,--as-needed \
