@@ -626,8 +626,7 @@ static void add_spills(Launch *l)
 static void launch_cost(const Plan *plan, const Machine *machine,
     const int64_t *values, int first, LaunchCost *c)
 {
-	Shape shapes[plan->nstages];
-	Needs needs = launch_needs(plan, machine, values, first, shapes);
+	Needs needs = launch_needs(plan, machine, values, first);
 	Launch l = {.machine = machine,
 	    .values = values,
 	    .cost = c,
@@ -638,9 +637,8 @@ static void launch_cost(const Plan *plan, const Machine *machine,
 		c->seconds = INFINITY;
 		return;
 	}
-	for (int i = first; i < plan->nstages; i++)
-		if (plan->stages[i].launch == first)
-			add_part(&l, &plan->stages[i], &shapes[i]);
+	for (int i = first; i >= 0; i = plan->stages[i].next)
+		add_part(&l, &plan->stages[i], &plan->shapes[i]);
 	add_spills(&l);
 	set_seconds(&l);
 }

@@ -12,7 +12,7 @@ enum { WARP_MOST = 64, THREAD_LOOPS = 8, LANE_BOXES = 32 };
 
 /* How the loops of a stage run that do so more than once: one after another, in
  * the code of one body, or as blocks and threads. */
-typedef struct {
+typedef struct Shape {
 	uint32_t blocks, threads, code, serial;
 	int64_t grid[DIRECTIONS], block[DIRECTIONS];
 } Shape;
@@ -53,9 +53,9 @@ typedef struct {
 	Registers registers;
 	Refusal why;         /* it is too much; NULL */
 } Needs;
-/* Fills shapes[i] of each stage i of the launch; there are as many as stages. */
+/* Fills plan->shapes[i] of each stage i of the launch. */
 Needs launch_needs(const Plan *plan, const Machine *machine,
-    const int64_t *values, int first, Shape *shapes);
+    const int64_t *values, int first);
 
 /* --- warp.c -------------------------------------------------------------------- */
 

@@ -142,20 +142,17 @@ static Refusal too_large(const Machine *m, const Needs *n)
 }
 
 Needs launch_needs(const Plan *plan, const Machine *m, const int64_t *values,
-    int first, Shape *shapes)
+    int first)
 {
 	Needs n = {.shape = {.grid = {1, 1, 1}, .block = {1, 1, 1}}};
-	for (int i = first; i < plan->nstages; i++) {
+	for (int i = first; i >= 0; i = plan->stages[i].next) {
 		const PlanStage *s = &plan->stages[i];
-		if (s->launch != first)
-			continue;
-		launch_shape(s, values, &shapes[i]);
-		add_stage(&n, s, m, values, &shapes[i]);
+		launch_shape(s, values, &plan->shapes[i]);
+		add_stage(&n, s, m, values, &plan->shapes[i]);
 	}
-	for (int i = first; i < plan->nstages; i++)
-		if (plan->stages[i].launch == first)
-			n.shared_bytes += parts_bytes(
-			    &plan->stages[i], m, values, &shapes[i], &n);
+	for (int i = first; i >= 0; i = plan->stages[i].next)
+		n.shared_bytes += parts_bytes(
+		    &plan->stages[i], m, values, &plan->shapes[i], &n);
 	const int64_t *block = n.shape.block;
 	n.threads = (double)block[0] * (double)block[1] * (double)block[2];
 	registers_settle(&n.registers, m, n.threads, n.shared_bytes);
@@ -166,11 +163,9 @@ Needs launch_needs(const Plan *plan, const Machine *m, const int64_t *values,
 Refusal plan_launches(
     const Plan *plan, const Machine *machine, const int64_t *values)
 {
-	Shape shapes[plan->nstages];
 	Refusal why = NULL;
 	for (int i = 0; i < plan->nstages && !why; i++)
 		if (plan->stages[i].launch == i)
-			why = launch_needs(
-			    plan, machine, values, i, shapes).why;
+			why = launch_needs(plan, machine, values, i).why;
 	return why;
 }

@@ -160,6 +160,7 @@ typedef struct {
 	uint32_t limited;  /* so where that are not too many */
 	uint32_t reads;    /* bit s: it reads what is in Scope s */
 	int launch;       /* of a GPU: the first stage in its launch; -1: ahead */
+	int next;         /* stage of that launch; -1 */
 } PlanStage;
 
 typedef struct {
@@ -171,6 +172,7 @@ typedef struct {
 	int nguards;
 	Guard *guards;
 	int64_t program_flops, program_bytes;
+	struct Shape *shapes; /* of stages, while a GPU's launch is looked at */
 } Plan;
 
 /* plan.c */

@@ -2,7 +2,7 @@
  * are what, which stages run in one launch of a GPU, which buffers that needs, and
  * along which loops an access moves by simple terms.  Settled once for each plan,
  * of which thousands of candidates are asked. */
-#include "schedule/plan/plan.h"
+#include "schedule/plan/cost_gpu.h"
 
 static void settle_loops(PlanStage *s)
 {
@@ -53,6 +53,21 @@ static void settle_launches(Plan *plan)
 		if (loop < 0 && serial >= 0)
 			s->launch = serial;
 		serial = loop < 0 ? s->launch : -1;
+	}
+}
+
+/* Each stage knows the next one of its launch. */
+static void settle_next(Plan *plan)
+{
+	int *last = NEW_N(plan->arena, int, plan->nstages); /* by launch */
+	for (int i = 0; i < plan->nstages; i++) {
+		PlanStage *s = &plan->stages[i];
+		s->next = -1;
+		if (s->ahead)
+			continue;
+		if (s->launch != i)
+			plan->stages[last[s->launch]].next = i;
+		last[s->launch] = i;
 	}
 }
 
@@ -117,6 +132,8 @@ void plan_settle(Plan *plan)
 	for (int i = 0; i < plan->nstages; i++)
 		settle_loops(&plan->stages[i]);
 	settle_launches(plan);
+	settle_next(plan);
+	plan->shapes = NEW_N(plan->arena, Shape, plan->nstages);
 	for (int i = 0; i < plan->nstages; i++)
 		settle_accesses(plan, i);
 }

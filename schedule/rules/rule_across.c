@@ -428,24 +428,42 @@ static bool place_of(const Kernel *k, int buffer, int *rows, int *line)
 	return false;
 }
 
-/* Inputs that several read of a row, every row a part of its own. */
+/* Do several read the input by rows, every row a part of its own? */
+static bool is_cached(const Kernel *k, int b)
+{
+	const Buffer *buffer = &k->r->program->buffers[b];
+	int rows[MOST_ROWS], line, readers, found = 0;
+	if (buffer->ndim > MOST_ROWS || buffer->ndim == 0 ||
+	    (buffer->block >= 0 && k->row_of[buffer->block]) ||
+	    !readers_of(k, b, &readers) || readers < 2 ||
+	    !place_of(k, b, rows, &line) || !same_lines(k, b, rows, line))
+		return false;
+	for (int d = 0; d < buffer->ndim; d++)
+		found += rows[d] >= 0;
+	return found == k->nrows;
+}
+
+/* In the order of their numbers. */
+static void add_cached(Kernel *k, int b)
+{
+	int i = k->ncached;
+	while (i > 0 && k->cached[i - 1] > b)
+		i--;
+	if (i > 0 && k->cached[i - 1] == b)
+		return;
+	memmove(&k->cached[i + 1], &k->cached[i],
+	    sizeof *k->cached * (size_t)(k->ncached++ - i));
+	k->cached[i] = b;
+}
+
 static void find_cached(Kernel *k)
 {
-	const Program *p = k->r->program;
 	k->ncached = 0;
-	for (int b = 0; b < p->nbuffers && k->registers; b++) {
-		const Buffer *buffer = &p->buffers[b];
-		int rows[MOST_ROWS], line, readers, found = 0;
-		if (buffer->ndim > MOST_ROWS || buffer->ndim == 0 ||
-		    (buffer->block >= 0 && k->row_of[buffer->block]) ||
-		    !readers_of(k, b, &readers) || readers < 2 ||
-		    !place_of(k, b, rows, &line) ||
-		    !same_lines(k, b, rows, line))
-			continue;
-		for (int d = 0; d < buffer->ndim; d++)
-			found += rows[d] >= 0;
-		if (found == k->nrows)
-			k->cached[k->ncached++] = b;
+	for (int i = 0; i <= k->anchor && k->registers; i++) {
+		const RuleBlock *b = &k->r->blocks[i];
+		for (int n = 0; k->row_of[i] && n < b->reads.n; n++)
+			if (is_cached(k, b->reads.at[n].buffer))
+				add_cached(k, b->reads.at[n].buffer);
 	}
 }
 
