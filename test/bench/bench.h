@@ -61,4 +61,16 @@ static inline void bench_pin(int thread, int i)
 	sched_setaffinity(thread, sizeof set, &set);
 }
 
+/* Before OpenBLAS is loaded: the kernels of the widest vectors.  Where it does
+ * not know the model of the CPU, Debian 12's takes those for SSE. */
+static inline void prepare_openblas(void)
+{
+#if defined __x86_64__
+	if (__builtin_cpu_supports("avx512f"))
+		setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+	else if (__builtin_cpu_supports("avx2"))
+		setenv("OPENBLAS_CORETYPE", "Haswell", 0);
+#endif
+}
+
 #endif

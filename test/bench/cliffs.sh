@@ -89,30 +89,38 @@ rate() {
 	row "$1" "$(column "$2" 4)" x at-least "$3" "$(disturbed)$(speeds)"
 }
 
+# A library as a side, of test/bench/peers: NAME TEXT [OPTION...]
+library() {
+	local so=$cliffs/$1.so c=test/bench/peers/$1.c
+	if [ ! -e "$so" ] || [ "$c" -nt "$so" ] || [ test/bench/peers/side.h -nt "$so" ]
+	then
+		gcc -std=gnu11 -D_GNU_SOURCE -I. -O2 -fPIC -shared -o "$so" \
+			"$c" "${@:3}" 2>"$so.log"
+	fi
+	echo "lib:$so $2"
+}
+
 dnnl() {
-	local so=$cliffs/dnnl.so
-	[ -e "$so" ] && [ ! "$here/dnnl.c" -nt "$so" ] || gcc -std=gnu11 -O2 \
-		-fPIC -shared -o "$so" $here/dnnl.c -ldnnl 2>"$so.log"
-	echo "dnnl=dnnl:$1@$so"
+	echo "dnnl=$(library dnnl "any $1" -ldnnl)"
 }
 
 # --- rows -------------------------------------------------------------------------
 
-# CI,H,CO,R,STRIDE,PAD of a convolution of ResNet-18
+# A convolution of ResNet-18, as side.h has it
 shape() {
 	case $1 in
-	c1) echo 3,224,64,7,2,3 ;;
-	c2) echo 64,56,64,3,1,1 ;;
-	c3) echo 64,56,64,1,1,0 ;;
-	c4) echo 64,56,128,3,2,1 ;;
-	c5) echo 64,56,128,1,2,0 ;;
-	c6) echo 128,28,128,3,1,1 ;;
-	c7) echo 128,28,256,3,2,1 ;;
-	c8) echo 128,28,256,1,2,0 ;;
-	c9) echo 256,14,256,3,1,1 ;;
-	c10) echo 256,14,512,3,2,1 ;;
-	c11) echo 256,14,512,1,2,0 ;;
-	c12) echo 512,7,512,3,1,1 ;;
+	c1) echo ci=3,h=224,co=64,r=7,s=2,p=3 ;;
+	c2) echo ci=64,h=56,co=64,r=3,s=1,p=1 ;;
+	c3) echo ci=64,h=56,co=64,r=1,s=1,p=0 ;;
+	c4) echo ci=64,h=56,co=128,r=3,s=2,p=1 ;;
+	c5) echo ci=64,h=56,co=128,r=1,s=2,p=0 ;;
+	c6) echo ci=128,h=28,co=128,r=3,s=1,p=1 ;;
+	c7) echo ci=128,h=28,co=256,r=3,s=2,p=1 ;;
+	c8) echo ci=128,h=28,co=256,r=1,s=2,p=0 ;;
+	c9) echo ci=256,h=14,co=256,r=3,s=1,p=1 ;;
+	c10) echo ci=256,h=14,co=512,r=3,s=2,p=1 ;;
+	c11) echo ci=256,h=14,co=512,r=1,s=2,p=0 ;;
+	c12) echo ci=512,h=7,co=512,r=3,s=1,p=1 ;;
 	esac
 }
 
@@ -124,7 +132,7 @@ layout() {
 	cliff_tune $plain conv_$c && cliff_tune $spec ${kind}_$c &&
 		measure layout_$1 $kind=$spec@$cliffs/${kind}_$c.so \
 			plain=$plain@$cliffs/conv_$c.so \
-			"$(dnnl conv:"$(shape $c)",1,1)" ||
+			"$(dnnl "conv,$(shape $c),bias,relu")" ||
 		{ missing "$what" at-least 0.95; return; }
 	rate "$what" plain 0.95
 	column plain 4 >>"$cliffs/mean.$kind"
@@ -151,30 +159,31 @@ against() {
 
 layer() {
 	against conv_$1 workloads/conv2d.yaml:resnet18_$1 \
-		conv:"$(shape $1)",1,1 0.95 $1
+		"conv,$(shape $1),bias,relu" 0.95 $1
 }
 
 transposed() {
 	local s
 	case $1 in
-	1) s=512,4,256 ;;
-	2) s=256,8,128 ;;
-	3) s=128,16,64 ;;
-	4) s=64,32,3 ;;
+	1) s=ci=512,h=4,co=256 ;;
+	2) s=ci=256,h=8,co=128 ;;
+	3) s=ci=128,h=16,co=64 ;;
+	4) s=ci=64,h=32,co=3 ;;
 	esac
 	against t2d_$1 workloads/conv2d_transposed.yaml:t2d_$1 \
-		deconv:$s,4,2,1 0.90 "T2D $1"
+		deconv,$s,r=4,s=2,p=1 0.90 "T2D $1"
 }
 
 depthwise() {
 	local s
 	case $1 in
-	d1) s=32,112,32 ;;
-	d3) s=128,56,128 ;;
-	d9) s=1024,7,1024 ;;
+	d1) s='32 112' ;;
+	d3) s='128 56' ;;
+	d9) s='1024 7' ;;
 	esac
 	against depthwise_$1 workloads/depthwise.yaml:mobilenet_$1 \
-		conv:$s,3,1,1,${s%%,*},0 0.95 "depthwise $s"
+		"conv,ci=${s% *},h=${s#* },co=${s% *},r=3,s=1,p=1,g=${s% *}" \
+		0.95 "depthwise ${s% *},${s#* },${s% *}"
 }
 
 # A big operator: its budget, what more time finds, a library.
@@ -182,9 +191,9 @@ product() {
 	local spec=$here/product.yaml:p$1 peer= n=$1
 	if [ $1 = c3d ]; then
 		spec=$here/conv3d.yaml:c3d
-		peer=$(dnnl conv3d:3,16,224,64,7,2,3)
+		peer=$(dnnl conv,nd=3,ci=3,depth=16,h=224,co=64,r=7,s=2,p=3)
 	else
-		peer=openblas=openblas:$n,$n,$n
+		peer=openblas=$(library blas "openblas product,m=$n,n=$n,k=$n")
 	fi
 	options='-b 5'
 	cliff_tune $spec short_$1 15s ||

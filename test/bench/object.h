@@ -36,18 +36,6 @@ static inline void *aligned(size_t bytes)
 	return p;
 }
 
-/* Before OpenBLAS is loaded: the kernels of the widest vectors.  Where it does
- * not know the model of the CPU, Debian 12's takes those for SSE. */
-static inline void prepare_openblas(void)
-{
-#if defined __x86_64__
-	if (__builtin_cpu_supports("avx512f"))
-		setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
-	else if (__builtin_cpu_supports("avx2"))
-		setenv("OPENBLAS_CORETYPE", "Haswell", 0);
-#endif
-}
-
 /* The value of `#define SUFFIX n` in the header beside the object. */
 static inline size_t header_number(const char *so, const char *symbol,
     const char *suffix)
