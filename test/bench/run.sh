@@ -1,11 +1,12 @@
 #!/bin/bash
 # make bench [ONLY=substring]: the figures of the acceptance, measured.
 #
-# ONLY=families is families.sh, operators against C; ONLY=cliffs is cliffs.sh,
-# what was slow outside of the path of plain operators; ONLY=gpu is gpu.sh.  Of the others a row for
-# each: what, measured, wanted, verdict.  Measurements of kernels are
-# those of bench_kernels (pinned, interleaved, medians, shares of the FMA peak
-# of the same run); a run whose peak varied by more than 5 % is marked noisy.
+# ONLY=peers is peers.sh, against libraries; ONLY=families is families.sh,
+# operators against C; ONLY=cliffs is cliffs.sh, what was slow outside of the
+# path of plain operators; ONLY=gpu is gpu.sh.  Of the others a row for each:
+# what, measured, wanted, verdict.  Measurements of kernels are those of
+# bench_kernels (pinned, interleaved, medians, shares of the FMA peak of the same
+# run); a run whose peak varied by more than 5 % is marked noisy.
 # TIME=60s is what each tuning gets; stores and kernels are left in build/bench.
 # One measurement at a time on a machine: all is under a lock.
 set -u
@@ -229,45 +230,6 @@ matmul() {
 	tuned matmul $mm 78 58
 }
 
-# Each operator against the best of oneDNN, ONNX Runtime, PyTorch, OpenBLAS and
-# BLIS, as the share of the FMA peak that it reached on two cores of a Zen 3.
-peers() {
-	local spec share name out
-	local time=${TIME:-15s}
-	while read -r spec share; do
-		name=${spec#*:}
-		out=$work/peers-$name.txt
-		tune "workloads/${spec/:/.yaml:}" "$two" "peers-$name" || continue
-		$programs/bench_kernels "workloads/${spec/:/.yaml:}" \
-			tuned:2="$work/peers-$name.so" >"$out" || continue
-		row "$name tuned $time, two threads" "$(side "$out" tuned 2 5)" \
-			'% peak' at-least "$share" "$(noisy "$out" 2)"
-	done <<-END
-		conv2d:resnet18_c1 82
-		conv2d:resnet18_c2 77
-		conv2d:resnet18_c3 81
-		conv2d:resnet18_c4 71
-		conv2d:resnet18_c5 59
-		conv2d:resnet18_c6 86
-		conv2d:resnet18_c7 71
-		conv2d:resnet18_c8 79
-		conv2d:resnet18_c9 75
-		conv2d:resnet18_c10 71
-		conv2d:resnet18_c11 69
-		conv2d:resnet18_c12 66
-		depthwise:mobilenet_d1 29
-		depthwise:mobilenet_d3 44
-		depthwise:mobilenet_d5 38
-		depthwise:mobilenet_d7 28
-		depthwise:mobilenet_d9 21
-		grouped:grp_1 68
-		dilated:dil_1 85
-		matmul:square_512 87
-		batch_matmul:gmm_128 71
-		transpose_batch_matmul:tbg_12 70
-	END
-}
-
 # took SPEC STORE TARGET: seconds of the best record, now
 took() {
 	$tunec replay "$1" --db "$2" --target "$3" --measure --json |
@@ -303,13 +265,14 @@ devices() {
 		'BEGIN {printf "%.2f", a / b}')" x at-least 0.25
 }
 
+. test/bench/peers.sh
 . test/bench/families.sh
 . test/bench/cliffs.sh
 . test/bench/gpu.sh
 
 lscpu | sed -n 's/^Model name: */machine: /p'
 printf 'target:  %s\ndate:    %s\n\n' "$host" "$(date -u +%F)"
-[[ ${ONLY:-} =~ ^(families|cliffs|gpu)$ ]] ||
+[[ ${ONLY:-} =~ ^(peers|families|cliffs|gpu)$ ]] ||
 	printf '%-52s %10s %-7s %8s %8s  %s\n' what measured '' '' wanted verdict
 for m in plans process hand matmul conv peers devices cliffs families gpu; do
 	wanted $m && $m
