@@ -90,8 +90,19 @@ static int tunec(int argc, char **argv)
 	return verb_run(verb, argc - 2, argv + 2);
 }
 
+/* Threads are put on CPUs here (tuner/measure/measure_team.c).  Where OpenMP is told
+ * to do so, too, it binds the thread that loads it, and whatever that makes begins
+ * on the one CPU that is left. */
+static void forget_openmp_places(void)
+{
+	unsetenv("OMP_PROC_BIND");
+	unsetenv("OMP_PLACES");
+	unsetenv("GOMP_CPU_AFFINITY");
+}
+
 int main(int argc, char **argv)
 {
+	forget_openmp_places();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a write past the limit fails instead */
 	return flush_output(tunec(argc, argv));

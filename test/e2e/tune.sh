@@ -36,6 +36,32 @@ END
 exits sums-made-once-are-plausible 0 tune rows.yaml --trials 3 --db rows.db
 ok all-plausible sh -c '! grep -q implausible err'
 
+# Where OpenMP is told to pin threads, too: loaded, it takes all CPUs but one from
+# the thread that loads it, and all threads were measured on that.
+shares_a_cpu() { # PID: a team that is bound to the same one
+	awk -v all="$cpus" '/^Cpus_allowed_list/ { n++; one[$2] = 1; last = $2 }
+		END { if (n > 1 && length(one) == 1 && last != all)
+			print "shared" }' /proc/"$1"/task/*/status 2>/dev/null |
+		grep -q shared
+}
+keeps_cpus() { # tunes, and looks at the threads that do so
+	local pid p bad=0
+	OMP_PROC_BIND=true OMP_PLACES=cores setsid "$TUNEC" tune --target \
+		"$target" "$workloads/matmul.yaml:square_512" --trials 8 \
+		--db bound.db >/dev/null 2>&1 &
+	pid=$!
+	while kill -0 $pid 2>/dev/null; do
+		for p in $(awk -v s=$pid '$6 == s { print $1 }' \
+			/proc/[0-9]*/stat 2>/dev/null); do
+			shares_a_cpu "$p" && bad=1
+		done
+		sleep 0.02
+	done
+	return $bad
+}
+cpus=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status)
+ok openmp-s-pinning-is-not-ours keeps_cpus
+
 # --- budgets ------------------------------------------------------------------
 exits tunes 0 tune mm.yaml:small --trials 12 --db a.db
 ok trials-are-a-total [ "$(trials a.db)" = 12 ]
