@@ -8,8 +8,8 @@ function floor_of(i,    k) {
 	return least_wanted[k == "products" ? k "-" threads[i] : k]
 }
 
-function notes(i,    text, k, parts, count, most) {
-	text = ""
+function notes(i, behind,    text, k, parts, count, most) {
+	text = behind ? "behind; " : ""
 	most = threads[i] > 1 ? 10 : 5
 	if (shared[i])
 		text = text sprintf("the threads shared a core in %d turns; ", shared[i])
@@ -55,13 +55,13 @@ function row_line(i,    b, x, behind) {
 	}
 	b = best(i, "")
 	x = figure[i] == "memory" ? memory_score(i) : against(i, "")
-	behind = b && x < floor_of(i) ? "behind; " : ""
-	printf "| %s | %s | %.1f | %s | %s | %s | %s | %.2f | %s | %s%s |\n",
+	behind = b && x < floor_of(i)
+	printf "| %s | %s | %.1f | %s | %s | %s | %s | %.2f | %s | %s |\n",
 		name[i], threads[i], ms[i, "tuned"] * 1e3, speed(i, "tuned"),
 		b ? sprintf("%.3f", ratio[i, b]) : "-",
 		b ? b " " speed(i, b) ": " about[i, b] : "none", rest(i, b),
 		untuned(i), peak[i] (threads[i] > 1 ? ", " cores[i] : ""),
-		behind, notes(i)
+		notes(i, behind)
 }
 
 function rows_head() {
