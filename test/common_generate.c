@@ -504,6 +504,30 @@ static void write_extract(Generator *g, Buf *out)
 	buf_printf(out, "%s = extract(%s, %d)", new_name(g), stage, number);
 }
 
+/* Of the last convolution, or any; by tiles of 2, which are exact for integers. */
+static void write_winograd(Generator *g, Buf *out)
+{
+	const char *stage = stage_name(g, any_stage(g));
+	int nparts = 4;
+
+	for (int i = 0; i < g->nest->order.n; i++) {
+		const Stage *s =
+		    &g->nest->stages.at[g->nest->order.at[i]];
+		int64_t *extents = NEW_N(g->arena, int64_t, s->naxes);
+		Winograd w;
+		for (int a = 0; a < s->naxes; a++)
+			extents[a] = s->axes[a].extent;
+		if (winograd_find(g->arena, s->reduce, s->body, extents,
+			s->nspatial, s->naxes, &w))
+			continue;
+		stage = s->name;
+		nparts = winograd_nparts(&w);
+	}
+	for (int i = 0; i < nparts; i++)
+		buf_printf(out, "%s%s", i ? ", " : "", new_name(g));
+	buf_printf(out, " = winograd(%s, 2)", stage);
+}
+
 static void write_unfold(Generator *g, Buf *out)
 {
 	call1(out, "unfold", stage_name(g, any_stage(g)));
@@ -587,6 +611,14 @@ static Program *program_windows(Arena *arena, int rows, int n, int step)
 	    NUMERICS_DEFAULT);
 }
 
+/* One that may be made by tiles. */
+static Program *program_fast_conv(Arena *arena, int c, int x, int o, int stride)
+{
+	Program *p = program_conv(arena, c, x, o, stride);
+	p->numerics = NUMERICS_FAST;
+	return p;
+}
+
 Program *schedule_random_program(Arena *arena, Rng *rng)
 {
 	switch (rng_below(rng, 11)) {
@@ -605,8 +637,8 @@ Program *schedule_random_program(Arena *arena, Rng *rng)
 		return program_matmul(arena, extent(rng, 9), extent(rng, 20),
 		    extent(rng, 9));
 	case 1:
-		return program_conv(arena, extent(rng, 4), 3 + extent(rng, 12),
-		    extent(rng, 9), extent(rng, 2));
+		return program_fast_conv(arena, extent(rng, 4),
+		    3 + extent(rng, 12), extent(rng, 9), extent(rng, 2));
 	case 2:
 		return program_quotient(arena, 3 + extent(rng, 30));
 	case 3:

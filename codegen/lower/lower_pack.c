@@ -1,6 +1,7 @@
 /* What is done ahead to a constant input: the packed argument is a row of
  * pieces, each aligned to 64 bytes: the input as it is, if the kernel reads it
- * so or nothing else of it, and the buffer of each stage that only copies it.
+ * so or nothing else of it, and the buffer of each stage made of it alone;
+ * what such a stage has in its loops is in registers.
  *
  *     void NAME_pack_w(const float *w, void *packed)
  *       packed[0 ..] = w, then for each stage its loops */
@@ -10,12 +11,36 @@
 
 enum { PIECE_ALIGN = 64 };
 
+static const Expr *first_read(const Expr *e)
+{
+	const Expr *read = e->op == OP_READ ? e : NULL;
+	for (int i = 0; i < e->narg && !read; i++)
+		read = first_read(e->arg[i]);
+	return read;
+}
+
 static int64_t piece_bytes(const Nest *nest, int buffer)
 {
 	const NestBuffer *b = &nest->buffers.at[buffer];
 	int64_t bytes =
 	    tape_value(nest->tape, b->elements) * dtype_bytes(b->type);
 	return (bytes + PIECE_ALIGN - 1) / PIECE_ALIGN * PIECE_ALIGN;
+}
+
+/* Is it a piece of what that input becomes? */
+static bool is_piece(const Nest *nest, const Stage *s, int input)
+{
+	const Stage *of = s;
+	if (!s->ahead || s->place >= 0)
+		return false;
+	while (!expr_find_read(of->body, input)) {
+		const Expr *read = first_read(of->body);
+		int writer = nest->buffers.at[read->id].writer;
+		if (writer < 0)
+			return false;
+		of = &nest->stages.at[writer];
+	}
+	return true;
 }
 
 int64_t pack_layout(const Nest *nest, int input, int64_t *offsets)
@@ -35,7 +60,7 @@ int64_t pack_layout(const Nest *nest, int input, int64_t *offsets)
 	}
 	for (int i = 0; i < nest->order.n; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
-		if (!s->ahead || !expr_find_read(s->body, input))
+		if (!is_piece(nest, s, input))
 			continue;
 		assert(size % PIECE_ALIGN == 0 && s->buffer != input);
 		offsets[s->buffer] = size;

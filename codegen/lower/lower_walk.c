@@ -494,7 +494,7 @@ static void lower_placed(Lower *l, int var, bool after)
 	for (int i = 0; i < l->hung[var].n; i++) {
 		int stage = l->hung[var].at[i];
 		const Stage *s = &l->nest->stages.at[stage];
-		if (s->after == after && !s->ahead)
+		if (s->after == after)
 			lower_stage(l, stage);
 	}
 }

@@ -106,8 +106,9 @@ typedef struct {
 	int init_at;      /* loop before which a reduction is initialized;
 			     -1: its outermost reduction loop */
 	bool is_copy;     /* body is one read at the axes: cache_read */
-	bool ahead;       /* (inferred) copy of a const input at the root: done
-			     by the pack function, not by the kernel */
+	bool ahead;       /* (inferred) made of one const input alone, at the
+			     root or in the loops of such a stage: done by the
+			     pack function, not by the kernel */
 	TailStyle tail;
 	Expr *fill;       /* pad: stored where the axes leave the block; or NULL */
 	bool barrier;     /* a barrier of the thread block follows the stage */
@@ -366,11 +367,60 @@ Expr *window_columns(
     Arena *arena, const SlidingWindow *window, Expr *body, int naxes);
 Expr *window_across(Arena *arena, const SlidingWindow *window, DType type,
     int columns, int nspatial);
+/* An expression without 0 that is added in an index, and products of numbers. */
+Expr *window_folded(Arena *arena, Expr *e);
 /* A reduction of so many steps, 0: of more, written out; from its first element
  * where that is what the identity and it give. */
 int64_t unfold_steps(const int64_t *extents, int n, int64_t most);
 Expr *unfold_body(Arena *arena, ReduceOp op, Expr *body, int nspatial,
     const int64_t *extents, int naxes, bool from_first);
+
+/* nest_winograd.c: a sum of products of two factors, one of which a spatial axis y
+ * moves as a reduction axis of three taps does, which moves the other one: m
+ * results from m + 2 products, m 2, 4 or 6; one pair of axes or two. */
+enum { WINOGRAD_TAPS = 3, WINOGRAD_MOST = 6, WINOGRAD_PARTS = 7 };
+typedef struct {
+	int npairs;
+	int y[2], r[2];
+	int64_t extent[2];   /* of y */
+	const Expr *data, *weights; /* the factors, over the block's axes */
+	int nspatial, naxes; /* of the block */
+	const int64_t *extents;
+} Winograd;
+/* A block on the way: all its axes are new. */
+typedef struct {
+	int nspatial, naxes;
+	int64_t *extents;
+	ReduceOp reduce;
+	Expr *body;
+} WinogradPart;
+/* NULL, or why the block is none. */
+const char *winograd_find(Arena *arena, ReduceOp op, Expr *body,
+    const int64_t *extents, int nspatial, int naxes, Winograd *w);
+/* Weights, which two pairs take one after the other, the data in whole tiles, the
+ * data transformed, in one step or two, products, and of two pairs the first of
+ * the results; then the block itself.  Each reads buffers of those before. */
+typedef enum {
+	WINOGRAD_U1, WINOGRAD_U, /* weights */
+	WINOGRAD_D,              /* data */
+	WINOGRAD_V1, WINOGRAD_V,
+	WINOGRAD_P,              /* products */
+	WINOGRAD_Y1
+} WinogradRole;
+int winograd_nparts(const Winograd *w);
+/* The number of that part; -1: of one pair there are no U1, V1, Y1. */
+int winograd_number(const Winograd *w, WinogradRole role);
+/* The block's axes that a factor has, but for y and taps, in their order: the
+ * first axes of what is made of it; how many. */
+int winograd_own(const Winograd *w, const Expr *factor, int *axes);
+WinogradPart winograd_part(
+    Arena *arena, const Winograd *w, int m, int number, const int *buffers);
+Expr *winograd_whole(
+    Arena *arena, const Winograd *w, int m, const int *buffers);
+/* Elements of the three matrices. */
+double winograd_weight(int m, int i, int tap);
+double winograd_input(int m, int i, int k);
+double winograd_output(int m, int result, int i);
 
 /* nest_factor.c: of a product its factor with that number, from 1, and all factors
  * that have no other axes; false: it is no product, or all move with it. */

@@ -674,12 +674,48 @@ static void infer_buffers(Infer *f)
 
 /* --- pack functions ------------------------------------------------------- */
 
-static bool hosts_others(const Infer *f, int stage)
+/* The one const input that all a stage reads comes from, or what is made in its
+ * loops from that; -1.  `most`: so many stages one inside of the other. */
+static int made_of(const Infer *f, int stage, int most)
 {
-	for (int i = 0; i < f->nest->order.n; i++)
-		if (nest_tree_host(&f->tree, f->nest->order.at[i]) == stage)
-			return true;
-	return false;
+	const Nest *nest = f->nest;
+	ExprVec reads = f->tree.reads[stage];
+	int input = -1;
+	for (int i = 0; i < reads.n; i++) {
+		const NestBuffer *b = &nest->buffers.at[reads.at[i]->id];
+		int from = b->program_buffer, of = -1;
+		if (b->writer >= 0 && most && b->scope == SCOPE_REG &&
+		    hangs_below(f, b->writer, stage))
+			of = made_of(f, b->writer, most - 1);
+		else if (from >= 0 && nest->program->buffers[from].is_const)
+			of = from;
+		if (of < 0 || (input >= 0 && of != input))
+			return -1;
+		input = of;
+	}
+	return input;
+}
+
+/* All that hangs at its loops is made for it there. */
+static bool hosts_own(const Infer *f, int stage)
+{
+	for (int i = 0; i < f->nest->order.n; i++) {
+		int s = f->nest->order.at[i];
+		const Stage *of = &f->nest->stages.at[s];
+		if (hangs_below(f, s, stage) &&
+		    (of->after ||
+			f->nest->buffers.at[of->buffer].scope != SCOPE_REG))
+			return false;
+	}
+	return true;
+}
+
+static bool is_sharing(const Nest *nest, int stage)
+{
+	bool sharing = nest->stages.at[stage].with >= 0;
+	for (int i = 0; i < nest->order.n; i++)
+		sharing |= nest->stages.at[nest->order.at[i]].with == stage;
+	return sharing;
 }
 
 static bool runs_ahead(Infer *f, int stage)
@@ -687,12 +723,23 @@ static bool runs_ahead(Infer *f, int stage)
 	const Nest *nest = f->nest;
 	const Stage *s = stage_at(f, stage);
 	const NestBuffer *to = &nest->buffers.at[s->buffer];
-	ExprVec reads = f->tree.reads[stage];
-	if (!s->is_copy || s->place >= 0 || to->scope != SCOPE_GLOBAL ||
-	    to->program_buffer >= 0 || reads.n != 1 || hosts_others(f, stage))
-		return false;
-	int from = nest->buffers.at[reads.at[0]->id].program_buffer;
-	return from >= 0 && nest->program->buffers[from].is_const;
+	return s->place < 0 && to->scope == SCOPE_GLOBAL &&
+	    to->program_buffer < 0 && !is_sharing(nest, stage) &&
+	    hosts_own(f, stage) && made_of(f, stage, nest->order.n) >= 0;
+}
+
+static void find_ahead(Infer *f)
+{
+	const Nest *nest = f->nest;
+	for (int i = 0; i < nest->order.n; i++) {
+		int s = nest->order.at[i];
+		stage_at(f, s)->ahead = runs_ahead(f, s);
+	}
+	for (int i = 0; i < nest->order.n; i++) {
+		int s = nest->order.at[i];
+		for (int h = s; h >= 0; h = nest_tree_host(&f->tree, h))
+			stage_at(f, s)->ahead |= runs_ahead(f, h);
+	}
 }
 
 /* --- the whole ------------------------------------------------------------ */
@@ -731,10 +778,7 @@ bool nest_infer(Nest *nest, const char **why)
 	if (!infer_stages(&f))
 		return false;
 	infer_buffers(&f);
-	for (int i = 0; i < nest->order.n; i++) {
-		int s = nest->order.at[i];
-		nest->stages.at[s].ahead = runs_ahead(&f, s);
-	}
+	find_ahead(&f);
 	nest->ninferred = nest->guards.n - nest->first_inferred;
 	nest->inferred = true;
 	nest_assert_inferred(nest);

@@ -201,7 +201,8 @@ static void axes_inferred(const Sound *s)
 		if (axis->start)
 			expr_walk(axis->start, start_sound, (void *)s);
 	}
-	assert(!s->stage->ahead || (s->stage->is_copy && s->stage->place < 0));
+	assert(!s->stage->ahead || s->stage->place < 0 ||
+	    nest->stages.at[nest->vars.at[s->stage->place].stage].ahead);
 }
 
 static void buffer_inferred(const Nest *nest, int number)

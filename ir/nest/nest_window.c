@@ -129,9 +129,16 @@ static Expr *folded(Arena *arena, Expr *e, void *context)
 	if ((e->op == OP_ADD && a->op == OP_INT && !a->i) ||
 	    (e->op == OP_MUL && a->op == OP_INT && a->i == 1))
 		return b;
-	if ((e->op == OP_ADD || e->op == OP_SUB) && b->op == OP_INT && !b->i)
+	if (b->op == OP_INT &&
+	    (((e->op == OP_ADD || e->op == OP_SUB) && !b->i) ||
+		(e->op == OP_MUL && b->i == 1)))
 		return a;
 	return e;
+}
+
+Expr *window_folded(Arena *arena, Expr *e)
+{
+	return expr_rewrite(arena, e, folded, NULL);
 }
 
 Expr *window_columns(Arena *arena, const SlidingWindow *w, Expr *body, int naxes)
@@ -144,8 +151,8 @@ Expr *window_columns(Arena *arena, const SlidingWindow *w, Expr *body, int naxes
 	Expr *u = values[w->j];
 	values[w->j] = w->step == 1 ? u : zero;
 	values[w->s] = w->step == 1 ? zero : u;
-	return expr_rewrite(arena,
-	    expr_substitute_axes(arena, body, values, naxes), folded, NULL);
+	return window_folded(
+	    arena, expr_substitute_axes(arena, body, values, naxes));
 }
 
 Expr *window_across(Arena *arena, const SlidingWindow *w, DType type, int columns,
@@ -159,8 +166,8 @@ Expr *window_across(Arena *arena, const SlidingWindow *w, DType type, int column
 		expr_axis(arena, w->j)),
 	    expr_binary(arena, OP_MUL, expr_int(arena, DT_INDEX, w->apart),
 		expr_axis(arena, nspatial)));
-	return expr_rewrite(arena,
-	    expr_read(arena, type, columns, index, nspatial), folded, NULL);
+	return window_folded(
+	    arena, expr_read(arena, type, columns, index, nspatial));
 }
 
 /* --- written out -------------------------------------------------------------- */
@@ -193,9 +200,8 @@ Expr *unfold_body(Arena *arena, ReduceOp op, Expr *body, int nspatial,
 			values[a] = expr_int(arena, DT_INDEX, rest % extents[a]);
 			rest /= extents[a];
 		}
-		Expr *e = expr_rewrite(arena,
-		    expr_substitute_axes(arena, body, values, naxes), folded,
-		    NULL);
+		Expr *e = window_folded(
+		    arena, expr_substitute_axes(arena, body, values, naxes));
 		so_far = so_far ? expr_binary(arena, ops[op], e, so_far) : e;
 	}
 	return so_far;

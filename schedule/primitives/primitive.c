@@ -53,6 +53,7 @@ bool primitive_gives(int primitive, int nouts)
 	switch (primitive_outs(primitive)) {
 	case 'B': return nouts == 1;
 	case 'P': return nouts == 2;
+	case 'W': return nouts == 4 || nouts == 7;
 	case 'L': return nouts > 0;
 	default: return nouts == 0;
 	}

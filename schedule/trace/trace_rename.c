@@ -257,7 +257,8 @@ static int axes_of(const Rename *r, const Step *step)
 	const char *dot;
 	const Name *name;
 
-	if (step->primitive == PRIMITIVE_cache_read || step->nargs < 1 ||
+	if (step->primitive == PRIMITIVE_cache_read ||
+	    step->primitive == PRIMITIVE_winograd || step->nargs < 1 ||
 	    step->args[0].open || step->args[0].value.kind != VALUE_WORD)
 		return -1;
 	word = step->args[0].value.word;

@@ -846,8 +846,9 @@ static void judge_coverage(const Report *r, int n)
 	if (gap)
 		fail_msg("no program has: %s", gap);
 	assert_true(r->joined > 0);
+	/* not of these numerics: test_winograd.c */
 	for (int i = 0; i < PRIMITIVE_COUNT; i++)
-		if (r->accepted[i] < LEAST_ACCEPTED)
+		if (r->accepted[i] < LEAST_ACCEPTED && i != PRIMITIVE_winograd)
 			fail_msg("%s was accepted %lld times",
 			    primitive_name(i), (long long)r->accepted[i]);
 	for (int i = 0; i < DEVICE_COUNT; i++)

@@ -527,6 +527,61 @@ static Program *factor_program(Arena *arena)
 	    "  z[i < 6] = sum[k < 7](x[i, k] + s[k])\n");
 }
 
+static const Case convolved[] = {
+    {"", "u1, u, d, v1, v, q, z = winograd(y, 2)", NULL},
+    {"", "u1, u, d, v1, v, q, z = winograd(y, 4)", NULL},
+    {"", "u1, u, d, v1, v, q, z = winograd(y, 6)", NULL},
+    {"", "u, d, v, q = winograd(line, 4)", NULL},
+    {"", "u, d, v, q = winograd(left, 4)", NULL},
+    {"u, d, v, q = winograd(line, 4)", "compute_inline(d)", NULL},
+    {"", "u1, u, d, v1, v, q, z = winograd(y, 3)", "2, 4 or 6 results"},
+    {"", "u1, u, d, v1, v, q, z = winograd(y, x)", "a number is expected"},
+    {"", "u, d, v, q = winograd(y, 4)", "as many names"},
+    {"", "u1, u, d, v1, v, q, z = winograd(line, 4)", "as many names"},
+    {"", "u, d, v, y = winograd(line, 4)", "is taken"},
+    {"", "u, d, v, q = winograd(strided, 4)", "three taps side by side"},
+    {"", "u, d, v, q = winograd(dilated, 4)", "three taps side by side"},
+    {"", "u, d, v, q = winograd(five, 4)", "three taps side by side"},
+    {"", "u, d, v, q = winograd(deep, 4)", "there are no channels"},
+    {"", "u, d, v, q = winograd(least, 4)", "no sum of products"},
+    {"", "u, d, v, q = winograd(added, 4)", "no sum of products"},
+    {"", "u, d, v, q = winograd(half, 4)", "f32 in memory"},
+    {"", "u, d, v, q = winograd(run, 4)", "weights are not const"},
+    {"unroll(line.c)", "u, d, v, q = winograd(line, 4)", "scheduled already"},
+    {"cw = cache_write(line)", "u, d, v, q = winograd(line, 4)",
+	"no sum of products"},
+};
+
+/* In two dimensions and one, mirrored taps; a stride, a dilation, five taps, taps
+ * alone, an extreme, no product, other types, weights of a run. */
+static Program *convolved_program(Arena *arena)
+{
+	Program *p = program_of(arena, "tunec: 1\nname: convolved\n"
+	    "inputs: {x: 'f32[4, 10, 12]', w: 'const f32[6, 4, 3, 3]',\n"
+	    "  l: 'f32[4, 20]', lw: 'const f32[5, 4, 3]', lr: 'f32[5, 4, 3]',\n"
+	    "  w5: 'const f32[5, 4, 5]', h: 'f16[4, 20]', t: 'const f32[3]'}\n"
+	    "outputs: [y, line, left, strided, dilated, five, deep, least, added,"
+	    " half, run]\n"
+	    "compute: |\n"
+	    "  y[o < 6, i < 8, j < 10] = sum[c < 4, r < 3, s < 3]("
+	    "x[c, i + r, j + s]*w[o, c, r, s])\n"
+	    "  line[o < 5, j < 18] = sum[c < 4, s < 3](l[c, j + s]*lw[o, c, s])\n"
+	    "  left[j < 18, o < 5] = "
+	    "sum[s < 3, c < 4](lw[o, c, 2 - s]*l[c, j + s])\n"
+	    "  strided[o < 5, j < 9] = "
+	    "sum[c < 4, s < 3](l[c, 2*j + s]*lw[o, c, s])\n"
+	    "  dilated[o < 5, j < 16] = "
+	    "sum[c < 4, s < 3](l[c, j + 2*s]*lw[o, c, s])\n"
+	    "  five[o < 5, j < 16] = sum[c < 4, s < 5](l[c, j + s]*w5[o, c, s])\n"
+	    "  deep[c < 4, j < 18] = sum[s < 3](l[c, j + s]*t[s])\n"
+	    "  least[o < 5, j < 18] = min[c < 4, s < 3](l[c, j + s]*lw[o, c, s])\n"
+	    "  added[o < 5, j < 18] = sum[c < 4, s < 3](l[c, j + s] + lw[o, c, s])\n"
+	    "  half[o < 5, j < 18] = sum[c < 4, s < 3](h[c, j + s]*lw[o, c, s])\n"
+	    "  run[o < 5, j < 18] = sum[c < 4, s < 3](l[c, j + s]*lr[o, c, s])\n");
+	p->numerics = NUMERICS_FAST;
+	return p;
+}
+
 static int accepted[PRIMITIVE_COUNT];
 
 static void apply_all(Nest *nest, const Trace *trace, ApplyContext *context)
@@ -586,6 +641,8 @@ static void test_cases(void **state)
 		check_case(&factors[i], factor_program);
 	for (size_t i = 0; i < sizeof divided / sizeof *divided; i++)
 		check_case(&divided[i], divided_program);
+	for (size_t i = 0; i < sizeof convolved / sizeof *convolved; i++)
+		check_case(&convolved[i], convolved_program);
 	for (int i = 0; i < PRIMITIVE_COUNT; i++)
 		if (!accepted[i])
 			fail_msg("%s was never accepted", primitive_name(i));
