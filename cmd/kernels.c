@@ -563,6 +563,17 @@ Making *kernels_open(Arena *arena, const Common *common,
 	return m;
 }
 
+/* --numerics=fast may have asked for what the operator is not. */
+static void say_same(const Making *m, Arena *arena, const Kernel *k)
+{
+	const Program *p = k->program;
+	if (m->common->verbose && p->numerics == NUMERICS_FAST &&
+	    !k->target->machine.gpu && !winograd_fits(arena, p))
+		say_note("%s: no convolution that Winograd's algorithm fits: "
+			 "the kernel is that of --numerics=default",
+		    program_label(arena, p));
+}
+
 int kernels_one(Making *m, Arena *arena, const Program *program,
     KernelStage stage, Kernel *k)
 {
@@ -570,6 +581,8 @@ int kernels_one(Making *m, Arena *arena, const Program *program,
 	m->arena = arena;
 	*k = (Kernel){.program = program, .comment = {"", "none", ""}};
 	Status status = make_one(m, k, stage, &error);
+	if (!status)
+		say_same(m, arena, k);
 	if (status && *error.text)
 		say_error("%s: %s", program_label(arena, program), error.text);
 	return exit_of_status(status);

@@ -170,6 +170,8 @@ typedef struct Space Space;
  * machine.  Candidate 0 is outside of every sketch and always legal. */
 Space *space_new(Arena *arena, const Program *program, const Machine *machine,
     Error *error);
+/* Has it a convolution that Winograd's algorithm is for (rule_winograd.c)? */
+bool winograd_fits(Arena *arena, const Program *program);
 int space_nsketches(const Space *space);
 const Trace *space_sketch(const Space *space, int sketch); /* open */
 const char *space_sketch_name(const Space *space, int sketch);

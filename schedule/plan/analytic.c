@@ -46,7 +46,7 @@ Refusal plan_limits(
 		const PlanStage *s = &plan->stages[i];
 		StageCost c;
 		if (s->ahead)
-			continue; /* a copy: no arithmetic, no registers */
+			continue; /* it is not timed */
 		stage_body(s, machine, values, &c);
 		if (c.unrolled * c.copies * s->flops >
 		    most * group_work(s, values))

@@ -393,6 +393,8 @@ typedef struct {
 	int nseen;
 	VEC(const Expr *) computed; /* values so far, each once */
 	uint32_t *movers; /* by axis: loops that move it */
+	uint32_t chosen;  /* loops in code that say which row it is */
+	double part;      /* of the evaluations that compute what is walked */
 	double flops, branches;
 } BodyWalk;
 
@@ -464,18 +466,63 @@ static bool is_computed(BodyWalk *w, const Expr *e)
 }
 
 static void visit_index(BodyWalk *w, Expr *e);
+static bool visit_body(Expr *e, void *context);
+
+/* A row of a matrix of Winograd's (ir/nest/nest_winograd.c), chosen by a number:
+ * `if i == 0 then … else`? */
+static bool is_choice(const BodyWalk *w, const Expr *e)
+{
+	return w->r->nest->program->numerics == NUMERICS_FAST &&
+	    e->op == OP_IF && e->type != DT_INDEX &&
+	    e->arg[0]->op == OP_EQ && e->arg[0]->arg[0]->type == DT_INDEX &&
+	    e->arg[0]->arg[1]->op == OP_INT;
+}
+
+/* Loops in code that move an index. */
+static uint32_t choosers_of(const BodyWalk *w, const Expr *index)
+{
+	const PlanStage *s = w->r->stage;
+	uint32_t loops = movers_of(w, index);
+	for (int l = 0; l < s->nloops; l++)
+		if (s->loops[l].kind != LOOP_UNROLL)
+			loops &= ~(1u << l);
+	return loops;
+}
+
+/* Each evaluation computes one of the rows, and all of them together what they
+ * have in common once. */
+static void visit_rows(BodyWalk *w, Expr *e)
+{
+	double part = w->part;
+	uint32_t chosen = w->chosen;
+	int n = 1;
+	for (Expr *row = e; is_choice(w, row); row = row->arg[2])
+		n++;
+	w->part /= n;
+	w->chosen |= choosers_of(w, e->arg[0]->arg[0]);
+	for (; is_choice(w, e); e = e->arg[2])
+		expr_walk(e->arg[1], visit_body, w);
+	expr_walk(e, visit_body, w);
+	w->part = part;
+	w->chosen = chosen;
+}
 
 static bool visit_body(Expr *e, void *context)
 {
 	BodyWalk *w = context;
 	if (e->type == DT_BOOL && e->narg && e->arg[0]->type == DT_INDEX)
 		return false; /* a condition on axes */
+	if (is_choice(w, e)) {
+		visit_rows(w, e);
+		return false;
+	}
 	if (e->type != DT_INDEX && op_flops(e->op)) {
 		if (is_computed(w, e))
 			return false;
-		w->flops += op_flops(e->op);
+		w->flops += w->part * op_flops(e->op);
 		w->r->stage->specials += is_special(e->op);
-		add_work(w->r->stage, movers_of(w, e), weight_of(e->op));
+		add_work(w->r->stage, movers_of(w, e) & ~w->chosen,
+		    weight_of(e->op));
 	}
 	w->branches += e->op == OP_IF && e->type != DT_INDEX &&
 	    (e->arg[1]->narg || e->arg[2]->narg);
@@ -835,7 +882,7 @@ static void record_bodies(Recorder *r, int leader)
 {
 	PlanStage *s = r->stage;
 	IntVec sharing = nest_sharing(r->nest, r->arena, leader);
-	BodyWalk walk = {.r = r};
+	BodyWalk walk = {.r = r, .part = 1};
 	for (int i = 0; i < sharing.n; i++) {
 		const Stage *stage = &r->nest->stages.at[sharing.at[i]];
 		record_access(
@@ -946,7 +993,7 @@ Plan *plan_record(Arena *arena, const Nest *nest)
 			if (!plan->stages[k].ahead)
 				record_after(r.stage, &plan->stages[k]);
 		double work = r.stage->flops * (double)r.stage->points;
-		if (work > most) {
+		if (work > most && !r.stage->ahead) {
 			most = work;
 			plan->anchor = plan->nstages;
 		}

@@ -81,8 +81,13 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 	const Block *block = &r->program->blocks[i];
 	if (b->output || !b->consumers.n ||
 	    rule_is_separated(r, i) || rule_is_extracted(r, i) ||
-	    rule_rows_block_keeps(r, i))
+	    rule_rows_block_keeps(r, i) || rule_winograd_keeps(r, i))
 		return false;
+	if (rule_winograd_results(r, body))
+		return b->consumers.n == 1 &&
+		    r->program->blocks[b->consumers.at[0]].reduce ==
+			REDUCE_NONE &&
+		    read_once(r, b->consumers.at[0], block->buffer);
 	if (read_at_once(r, b, block->buffer))
 		return true;
 	RuleWork w = rule_work_of(body);
@@ -110,11 +115,14 @@ static bool add_merged(Expr *e, void *context)
 	return e->op != OP_READ;
 }
 
-static bool stays_small(const Inlining *in, Expr *reader)
+/* Of the results of tiles one arm is left in code. */
+static bool stays_small(const Rules *r, const Inlining *in, Expr *reader)
 {
 	Merged m = {in->buffer, rule_work_of(in->body).flops, 0};
 	if (!inlining_fits(in, reader))
 		return false;
+	if (rule_winograd_results(r, in->body))
+		return true;
 	expr_walk(reader, add_merged, &m);
 	return !m.body_flops || m.flops <= BODY_FLOPS_MAX;
 }
@@ -136,7 +144,7 @@ void rule_inline_choose(Rules *r)
 		    !p->buffers[p->blocks[i].buffer].once, chosen;
 		for (int k = 0; small && k < b->consumers.n; k++)
 			small = stays_small(
-			    &in, r->bodies[b->consumers.at[k]]);
+			    r, &in, r->bodies[b->consumers.at[k]]);
 		chosen = small && worth_inlining(r, i, r->bodies[i]);
 		for (int k = 0; chosen && k < b->consumers.n; k++) {
 			Expr **reader = &r->bodies[b->consumers.at[k]];

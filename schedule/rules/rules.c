@@ -376,7 +376,11 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 	Trace *trace = sketch_trace(r);
 	const RuleTiled *t = &r->tiled;
 	const char *name = "plain";
-	if (t->block >= 0 && r->machine->gpu)
+	if (r->winograd)
+		name = arena_printf(r->arena, "%s.winograd%d%s",
+		    r->program->blocks[r->winograd->whole].name,
+		    r->winograd->m, r->winograd->outputs ? " outputs" : "");
+	else if (t->block >= 0 && r->machine->gpu)
 		name = arena_printf(r->arena, "%s.blocks%s",
 		    r->program->blocks[t->block].name,
 		    t->warps	   ? " warps"
@@ -514,6 +518,56 @@ static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
 	buf_free(&r->text);
 }
 
+/* By buffer, -1 for those that are added. */
+static int *running_of(const Rules *r, const Program *before, const Program *p)
+{
+	int *running = NEW_N(r->arena, int, p->nbuffers);
+	for (int i = 0; i < p->nbuffers; i++)
+		running[i] = i < before->nbuffers ? r->running[i] : -1;
+	return running;
+}
+
+/* By block: none is made point by point with others. */
+static int *no_points(const Rules *r, const Program *p)
+{
+	int *points = NEW_N(r->arena, int, p->nblocks);
+	for (int i = 0; i < p->nblocks; i++)
+		points[i] = -1;
+	return points;
+}
+
+/* What --numerics=fast allows: the program by Winograd's algorithm, which needs
+ * vectors. */
+static void winograd_sketches(
+    Rules *r, const Program *program, RuleSketchVec *out)
+{
+	const char *first = r->first;
+	if (program->numerics != NUMERICS_FAST || rule_lanes(r->machine, DT_F32) < 4)
+		return;
+	r->tiled = (RuleTiled){.block = -1};
+	r->rows = NULL;
+	for (int i = 0; i < 6; i++) {
+		RuleWinograd x = {.m = 2 + i / 2 * 2, .outputs = i % 2};
+		Rules of = *r;
+		Buf steps = {0};
+		const Program *p =
+		    rule_winograd_program(r->arena, program, &x, &steps);
+		/* in two dimensions tiles of 6 lose a digit more */
+		if (p && (x.m < WINOGRAD_MOST || x.winograd.npairs == 1)) {
+			of.first = arena_printf(
+			    r->arena, "%s%s", first, buf_text(&steps));
+			of.running = running_of(r, program, p);
+			of.points = no_points(r, p);
+			of.winograd = &x;
+			begin(&of, p);
+			add_sketch(&of, out);
+			r->text = of.text;
+			r->places = of.places;
+		}
+		buf_free(&steps);
+	}
+}
+
 void rules_sketches(Arena *arena, const Program *program,
     const Machine *machine, RuleSketchVec *out)
 {
@@ -549,5 +603,6 @@ void rules_sketches(Arena *arena, const Program *program,
 		r.tiled = (RuleTiled){.block = -1};
 		add_sketch(&r, out);
 	}
+	winograd_sketches(&r, program, out);
 	buf_free(&r.text);
 }

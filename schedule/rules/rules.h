@@ -91,6 +91,17 @@ typedef struct {
 	bool columns;      /* a block of the last of these, for filters */
 } RulePlace;
 
+/* A convolution by tiles of m results (rule_winograd.c). */
+enum { WINOGRAD_AXES = 16 };
+typedef struct {
+	int m;
+	bool outputs;      /* in blocks of outputs, too */
+	Winograd winograd;
+	int output;        /* the axis that lanes are along */
+	int block[WINOGRAD_PARTS]; /* by role */
+	int whole;         /* the block that was the convolution */
+} RuleWinograd;
+
 /* One way of scheduling the whole program. */
 typedef struct {
 	Arena *arena;
@@ -118,6 +129,7 @@ typedef struct {
 			      NULL: not chosen yet */
 	bool *separated;   /* rule_separate.c */
 	bool *extracted;   /* rule_extract.c */
+	const RuleWinograd *winograd; /* NULL: none */
 } Rules;
 
 /* rules.c: what the program is, and the sketches of it. */
@@ -214,6 +226,13 @@ const Program *rule_again(Arena *arena, const Program *program,
  * it so; running[]: by buffer the axis along which such a sum runs; -1. */
 const Program *rule_prefix(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps, int **running);
+/* rule_winograd.c: the program with its convolution of most work so, and the step;
+ * x has m and `outputs`; NULL: there is none. */
+const Program *rule_winograd_program(Arena *arena, const Program *from,
+    RuleWinograd *x, Buf *steps);
+/* Is the block a part of it; does a body take the results of tiles? */
+bool rule_winograd_keeps(const Rules *r, int block);
+bool rule_winograd_results(const Rules *r, const Expr *body);
 bool rule_is_separated(const Rules *r, int block);
 bool rule_is_running(const Rules *r, int block); /* a part of one? */
 /* The axis of one that its parts are put together to; -1. */

@@ -41,6 +41,8 @@ ok says-default has err 'default schedule'
 for k in c h o ll bc s so; do
 	ok "writes-$k" test -s k.$k
 done
+exits fast 0 b -v --numerics=fast mm.yaml:big -o fast.c
+ok fast-says-same has err "no convolution that Winograd's algorithm fits"
 exits quiet 0 b -q mm.yaml:big -o k.c
 ok quiet-says-nothing test ! -s err
 ok library-has-symbols sh -c \

@@ -290,13 +290,13 @@ static bool some_sketch_has(const Space *space, const char *text)
 	return found;
 }
 
-static void check_case(
-    Arena *arena, const Case *c, const Machine *machine)
+static void check_case_in(Arena *arena, const Case *c, const Machine *machine,
+    Numerics numerics)
 {
 	ProgramVec programs = {0};
 	Diag diag = {0};
 	Error error = {0};
-	if (spec_load(arena, c->spec, NULL, 0, NUMERICS_DEFAULT, &diag, &error,
+	if (spec_load(arena, c->spec, NULL, 0, numerics, &diag, &error,
 		&programs))
 		fail_msg("%s%s", buf_text(&diag.text), error.text);
 	Space *space = space_new(arena, programs.at[0], machine, &error);
@@ -309,6 +309,46 @@ static void check_case(
 		if (some_sketch_has(space, c->none[i]))
 			fail_msg("%s: a sketch has %s", c->spec, c->none[i]);
 	diag_free(&diag);
+}
+
+static void check_case(
+    Arena *arena, const Case *c, const Machine *machine)
+{
+	check_case_in(arena, c, machine, NUMERICS_DEFAULT);
+}
+
+static const Case fast_cases[] = {
+    /* tiles of 2 and 4 in two dimensions; what is transformed of a tile's
+     * columns is in registers, weights are made ahead in the order of the
+     * products, data where it is read or before */
+    {"workloads/conv2d.yaml:resnet18_c6",
+	{"conv_u1, conv_u, conv_d, conv_v1, conv_v, conv_p, conv_y1 = "
+	 "winograd(conv, 4)",
+	    "compute_at(conv_y1, out_o1)\nset_scope(conv_y1, reg)",
+	    "transform_layout(conv_u, [x2, x3, "
+	    "x0//(conv_p_x11*conv_p_x1v), x1, x0%(conv_p_x11*conv_p_x1v)])",
+	    "compute_at(conv_u1, conv_u.x1)\nset_scope(conv_u1, reg)",
+	    "compute_at(conv_v, out_tile)",
+	    "compute_at(conv_v1, conv_v_x30)",
+	    "transform_layout(conv_v, [x0, x4, x5, x1, x2, x3])"},
+	{"winograd(conv, 6)"}},
+    /* lanes of the data along its channels */
+    {"test/layouts/nhwc.yaml",
+	{"out_v_x10, out_v_x1v = split(out_v.x1, [_, 16])", "winograd(out, 2)"},
+	{"split(out_v.x2"}},
+    /* a stride, and no convolution */
+    {"workloads/conv2d.yaml:resnet18_c4", {NULL}, {"winograd("}},
+    {"workloads/matmul.yaml:square_1024", {NULL}, {"winograd("}},
+};
+
+static void test_fast_sketches(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof fast_cases / sizeof *fast_cases; i++) {
+		Arena *arena = arena_new();
+		check_case_in(arena, &fast_cases[i], &machine, NUMERICS_FAST);
+		arena_free(arena);
+	}
 }
 
 static void test_sketches(void **state)
@@ -411,6 +451,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_sketches),
+	    cmocka_unit_test(test_fast_sketches),
 	    cmocka_unit_test(test_gpu_sketches), cmocka_unit_test(test_first)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
