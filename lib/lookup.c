@@ -38,6 +38,12 @@ void lookup_add(Lookup *l, const char *name, int number)
 	link_entry(l, l->entries.n - 1);
 }
 
+void lookup_drop(Lookup *l)
+{
+	LookupEntry *entry = &l->entries.at[--l->entries.n];
+	*bucket_of(l, entry->name, strlen(entry->name)) = entry->next;
+}
+
 /* The entry, or the first behind it in its bucket, that has the name. */
 static int match(const Lookup *l, int e, const char *name, size_t length)
 {

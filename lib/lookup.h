@@ -27,6 +27,7 @@ typedef struct {
 } Lookup;
 
 void lookup_add(Lookup *l, const char *name, int number);
+void lookup_drop(Lookup *l); /* the newest entry */
 /* An entry of the name, which is `length` bytes long; -1: none. */
 int lookup_first(const Lookup *l, const char *name, size_t length);
 int lookup_next(const Lookup *l, int entry);
