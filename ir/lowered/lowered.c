@@ -51,7 +51,8 @@ int low_temp(Arena *arena, LowFunction *f, DType type, int lanes,
 		name = arena_printf(arena, "t%s", name);
 	while (name_taken(arena, f, name))
 		name = arena_printf(arena, "%s_%d", name, temp);
-	vec_push(arena, &f->temps, (LowTemp){name, type, lanes, {0}});
+	vec_push(arena, &f->temps,
+	    (LowTemp){name, type, lanes, arena_strdup(arena, name_hint), {0}});
 	return temp;
 }
 

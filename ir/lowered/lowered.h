@@ -47,6 +47,8 @@ typedef struct {
 	const char *name; /* unique in the function, a C identifier */
 	DType type;       /* DT_INDEX: 64-bit integer */
 	int lanes;        /* 1: scalar */
+	const char *wish; /* what it would be called if it had the name alone:
+			     "conv.k0", a loop of conv's */
 	LowRange range;   /* of DT_INDEX; see low_ranges */
 } LowTemp;
 
@@ -232,6 +234,8 @@ void lowered_body_captures(
  * it is the offset of an address, to be extended by sign once, where it is added
  * to the buffer's pointer. */
 void low_ranges(LowFunction *f);
+/* The same, by temporary, of a function that has none. */
+const LowRange *low_ranges_of(Arena *arena, const LowFunction *f);
 int low_ranges_wrong(const LowFunction *f); /* a temporary; -1: none */
 bool low_temp_is_narrow(const LowFunction *f, int temp);
 bool low_affine_is_narrow(const LowFunction *f, LowAffine a, int64_t scale);

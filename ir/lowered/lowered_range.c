@@ -227,6 +227,13 @@ void low_ranges(LowFunction *f)
 	free(ranges);
 }
 
+const LowRange *low_ranges_of(Arena *arena, const LowFunction *f)
+{
+	LowRange *ranges = NEW_N(arena, LowRange, f->temps.n + 1);
+	derive(f, ranges);
+	return ranges;
+}
+
 int low_ranges_wrong(const LowFunction *f)
 {
 	int wrong = -1;
