@@ -23,6 +23,7 @@
  *     lower_apart.c  vectors of elements that lie apart
  *     lower_workspace.c  where temporary buffers lie
  *     lower_pack.c   what is done ahead to constant inputs
+ *     lower_words.c  what a loop is, in words
  *     lower_transpose.c  vectors stored an element a row, afterwards
  *     lower_join.c   lanes of a vector stored one by one, afterwards
  *     lower_stages.c shared buffers that are filled iterations ahead
@@ -564,6 +565,11 @@ int64_t place_workspace(Lower *l, const bool *used, const bool *written);
  * (-1: no piece) and returns the bytes. */
 int64_t pack_layout(const Nest *nest, int input, int64_t *offsets);
 void lower_pack(Lower *l, LowFunction *f, int input);
+/* Of a loop over a dimension of what a stage packs: how much a step of each
+ * digit of the layout is, the greatest first; not of the last, which is 1. */
+void pack_digits(Lower *l, int stage, int var, IntVec *digits);
+/* lower_words.c: what a loop of a stage is, for who reads the code */
+const char *loop_words(Lower *l, int stage, int var);
 /* lower_transpose.c: of the function that was emitted last */
 void lower_transpose(Lower *l);
 bool low_touches_memory(LowOpcode op);

@@ -69,6 +69,45 @@ int64_t pack_layout(const Nest *nest, int input, int64_t *offsets)
 	return size;
 }
 
+static void add_digit(Lower *l, IntVec *digits, int64_t digit, int64_t extent)
+{
+	int i = 0;
+	if (digit <= 1 || digit >= extent || digit > INT32_MAX)
+		return;
+	for (; i < digits->n && digits->at[i] >= digit; i++)
+		if (digits->at[i] == digit)
+			return;
+	vec_push(l->arena, digits, 0);
+	for (int k = digits->n - 1; k > i; k--)
+		digits->at[k] = digits->at[k - 1];
+	digits->at[i] = (int)digit;
+}
+
+/* The loop of an axis that is no part of one, and whose index is a dimension of
+ * the buffer; each digit divides the one before. */
+void pack_digits(Lower *l, int stage, int var, IntVec *digits)
+{
+	const Nest *nest = l->nest;
+	const Stage *s = &nest->stages.at[stage];
+	const NestBuffer *b = &nest->buffers.at[s->buffer];
+	for (int p = 0; s->ahead && p < b->nparts; p++) {
+		const LayoutPart *part = &b->parts[p];
+		const Expr *index = s->write[part->dim];
+		if (index->op != OP_AXIS || s->axes[index->id].start ||
+		    s->axes[index->id].var != var)
+			continue;
+		int64_t div = tape_value(nest->tape, part->div);
+		add_digit(l, digits, div, loop_extent(l, var));
+		if (part->mod != HANDLE_NONE)
+			add_digit(l, digits,
+			    div * tape_value(nest->tape, part->mod),
+			    loop_extent(l, var));
+	}
+	for (int i = 1; i < digits->n; i++)
+		if (digits->at[i - 1] % digits->at[i])
+			digits->n = 0;
+}
+
 static void copy_plain(Lower *l, int input, int to)
 {
 	const NestBuffer *b = &l->nest->buffers.at[input];

@@ -701,6 +701,7 @@ static void running_loop(
 	int facts = l->facts.n;
 	scope_open(l, &frame, &node->body);
 	node->var = new_temp(l, DT_INDEX, 1, v->name);
+	node->comment = loop_words(l, stage, var);
 	l->temps.at[node->var].range = (Interval){0, span->count - 1};
 	l->temps.at[node->var].thread = loop_is_thread(node->loop);
 	Index value = piece ? span->first
@@ -867,6 +868,58 @@ static void serial_loop(
 	    steps);
 }
 
+/* In a pack function, a loop by digits of the layout: where tiles of 16 lie one
+ * behind the other, a loop over them and one of 16, so that nothing is divided.
+ * `digits` are how much one step of each of these loops is, but the last. */
+static void digit_loops(Lower *l, int stage, int pos, Index first,
+    int64_t count, const IntVec *digits, int at)
+{
+	int var = l->nest->stages.at[stage].loops[pos];
+	int64_t extent = loop_extent(l, var);
+	if (at == digits->n) {
+		LoopSpan span = {.first = first, .count = count,
+		    .end = extent, .limit = index_const(extent)};
+		span.limited = !index_nonnegative(l,
+		    index_add(l, index_const(extent - count), first, -1));
+		running_loop(l, stage, pos, PHASE_UPDATE, &span);
+		return;
+	}
+	int64_t digit = digits->at[at];
+	LowNode *node = NEW(l->arena, LowNode);
+	node->kind = LOWNODE_LOOP;
+	node->dst = node->buffer = node->condition = -1;
+	node->extent = (count + digit - 1) / digit;
+	node->loop = LOOP_SERIAL;
+	node->comment = loop_words(l, stage, var);
+	IntVec written = written_below(l, stage, pos);
+	Frame frame = {.loop = true, .written = written};
+	note_written(l, &written);
+	note_control(l);
+	scope_open(l, &frame, &node->body);
+	node->var = new_temp(
+	    l, DT_INDEX, 1, l->nest->vars.at[var].name);
+	l->temps.at[node->var].range = (Interval){0, node->extent - 1};
+	first = index_add(l, first, index_symbol(l, node->var), digit);
+	digit_loops(l, stage, pos, first, digit, digits, at + 1);
+	scope_close(l);
+	note_written(l, &written);
+	note_control(l);
+	vec_push(l->arena, l->scope->body, node);
+}
+
+static bool packs_by_digits(Lower *l, int stage, int pos, Phase phase)
+{
+	int var = l->nest->stages.at[stage].loops[pos];
+	IntVec digits = {0};
+	if (l->f->role != LOWFN_PACK || phase != PHASE_UPDATE)
+		return false;
+	pack_digits(l, stage, var, &digits);
+	if (digits.n)
+		digit_loops(l, stage, pos, index_const(0), loop_extent(l, var),
+		    &digits, 0);
+	return digits.n > 0;
+}
+
 static void begin_at(Lower *l, StepLimits *steps, Index first)
 {
 	steps->first =
@@ -1031,6 +1084,8 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 		    .count = loop_is_thread(kind)
 			? nest_launch_extent(l->nest, var) : extent};
 		running_loop(l, stage, pos, phase, &span);
+	} else if (packs_by_digits(l, stage, pos, phase)) {
+		return;
 	} else if (kind_of(l, var) == LOOP_SERIAL) {
 		if (leaves_out(l, stage, pos) &&
 		    demand_limits(l, stage, var, &demand))
