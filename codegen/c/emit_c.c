@@ -14,11 +14,13 @@
 
 #include "codegen/c/emit_c.h"
 #include "lib/escape.h"
+#include "lib/wide.h"
 
 /* --- text ---------------------------------------------------------------- */
 
 void emit_c_line(EmitC *e, const char *format, ...)
 {
+	emit_c_end_list(e);
 	for (int i = 0; i < e->depth; i++)
 		buf_putc(e->out, '\t');
 	va_list args;
@@ -36,38 +38,13 @@ static void comment_line(EmitC *e, const char *text)
 	buf_free(&safe);
 }
 
-const char *emit_c_affine(EmitC *e, const LowAffine *a)
-{
-	Buf text = {0};
-	for (int i = 0; i < a->n; i++) {
-		int64_t k = a->terms[i].coefficient;
-		const char *name = e->temp[a->terms[i].temp];
-		const char *sign = text.size ? k < 0 ? " - " : " + "
-					     : k < 0 ? "-" : "";
-		uint64_t size = k < 0 ? -(uint64_t)k : (uint64_t)k;
-		if (!k)
-			continue;
-		buf_printf(&text, "%s%s", sign, name);
-		if (size != 1)
-			buf_printf(&text, "*%llu", (unsigned long long)size);
-	}
-	uint64_t size = a->constant < 0 ? -(uint64_t)a->constant
-					: (uint64_t)a->constant;
-	if (!text.size)
-		buf_printf(&text, "%lld", (long long)a->constant);
-	else if (size)
-		buf_printf(&text, " %c %llu", a->constant < 0 ? '-' : '+',
-		    (unsigned long long)size);
-	char *copy = arena_strdup(e->arena, buf_text(&text));
-	buf_free(&text);
-	return copy;
-}
-
 const char *emit_c_place(EmitC *e, int temp)
 {
 	if (e->declared[temp])
 		return e->temp[temp];
 	e->declared[temp] = true;
+	if (e->plan)
+		e->temp[temp] = emit_c_name(e, e->f->temps.at[temp].wish);
 	return arena_printf(
 	    e->arena, "%s %s", emit_c_type(e, temp), e->temp[temp]);
 }
@@ -75,6 +52,7 @@ const char *emit_c_place(EmitC *e, int temp)
 /* --- bodies -------------------------------------------------------------- */
 
 static void emit_body(EmitC *e, const LowBody *body);
+static void emit_nodes(EmitC *e, const LowBody *body);
 
 /* Temporaries of this body that are first used further in. */
 static void declare_ahead(EmitC *e, const LowBody *body)
@@ -88,44 +66,128 @@ static void declare_ahead(EmitC *e, const LowBody *body)
 	}
 }
 
-/* The end of a loop: its extent, or the least of that and the limit. */
+/* What a sum never exceeds. */
+static int64_t most_of(const EmitC *e, const LowAffine *sum)
+{
+	Wide most = sum->constant;
+	for (int i = 0; i < sum->n; i++) {
+		const LowRange *r = &e->ranges[sum->terms[i].temp];
+		Wide k = sum->terms[i].coefficient;
+		if (!r->known)
+			return INT64_MAX;
+		most += k * (k < 0 ? r->least : r->most);
+	}
+	return wide_fits(most) ? (int64_t)most : INT64_MAX;
+}
+
+/* The end of a loop: its extent, or the least of that and the limit, which may
+ * never be more. */
 static const char *loop_end(EmitC *e, const LowNode *n)
 {
+	const char *extent =
+	    arena_printf(e->arena, "%lld", (long long)n->extent);
 	if (!n->limit)
-		return arena_printf(e->arena, "%lld", (long long)n->extent);
+		return extent;
 	e->conditional = true;
-	const char *end = arena_printf(e->arena, "%s_end", e->temp[n->var]);
-	emit_c_line(e, "int64_t %s = %s;", end, emit_c_affine(e, n->limit));
-	emit_c_line(e, "if (%s > %lld)", end, (long long)n->extent);
-	emit_c_line(e, "\t%s = %lld;", end, (long long)n->extent);
+	LowAffine limit = emit_c_sum(e, n->limit);
+	const char *text = emit_c_affine(e, n->limit);
+	if (most_of(e, &limit) <= n->extent)
+		return text;
+	const char *end = emit_c_name(e,
+	    arena_printf(e->arena, "%s_end", e->f->temps.at[n->var].wish));
+	emit_c_line(e, "int64_t %s = %s(%s, %s);", end,
+	    emit_c_index_extreme(e, false), text, extent);
 	return end;
 }
 
-static void emit_loop_body(EmitC *e, const LowNode *n)
+/* Does the text from there on say one thing, in a line or a loop?  Not an `if`,
+ * which the next `else` might be taken for. */
+static bool is_one_statement(const EmitC *e, size_t from)
 {
+	const char *text = e->out->data + from, *inner = text + e->depth;
+	size_t tabs = (size_t)e->depth + 1;
+	bool loop = !strncmp(inner, "for (", 5);
+	if (!loop && !strncmp(inner, "if (", 4))
+		return false;
+	const char *end = strchr(text, '\n');
+	if (!end[1])
+		return end[-1] == ';';
+	if (!loop || end[-1] == '{')
+		return false;
+	for (const char *line = end + 1; *line; line = strchr(line, '\n') + 1)
+		if (strspn(line, "\t") < tabs)
+			return false;
+	return true;
+}
+
+/* What follows "for (…)", in braces where it is more than one thing. */
+static void put_block(
+    EmitC *e, const LowBody *body, const char *head, const char *comment)
+{
+	Buf safe = {0};
+	buf_puts(&safe, comment ? " /* " : "");
+	escape_comment(&safe, comment ? comment : "");
+	buf_puts(&safe, comment ? " */" : "");
+	emit_c_line(e, "%s {%s", head, buf_text(&safe));
+	size_t from = e->out->size, tail = safe.size + 1;
+	buf_free(&safe);
 	e->depth++;
-	emit_body(e, &n->body);
+	emit_body(e, body);
+	bool one = e->out->size > from && is_one_statement(e, from);
 	e->depth--;
-	emit_c_line(e, "}");
+	if (!one) {
+		emit_c_line(e, "}");
+		return;
+	}
+	char *brace = e->out->data + from - tail - 2; /* " {" */
+	memmove(brace, brace + 2, e->out->size - from + tail + 1);
+	e->out->size -= 2;
+}
+
+/* A piece that is a loop so that what it reads is its own: in C that is nothing. */
+static bool runs_once(const EmitC *e, const LowNode *n)
+{
+	return n->extent == 1 && !n->limit && n->loop == LOOP_SERIAL &&
+	    !e->plan[n->var].reads;
+}
+
+static void put_loop(
+    EmitC *e, const LowNode *n, const char *from, const char *end)
+{
+	const char *var = e->temp[n->var];
+	put_block(e, &n->body,
+	    arena_printf(e->arena, "for (int64_t %s = %s; %s < %s; %s++)", var,
+		from, var, end, var),
+	    n->comment);
+}
+
+static void name_variable(EmitC *e, const LowNode *n)
+{
+	e->temp[n->var] = emit_c_name(e, e->f->temps.at[n->var].wish);
 }
 
 static void emit_serial(EmitC *e, const LowNode *n)
 {
-	const char *end = loop_end(e, n), *var = e->temp[n->var];
-	emit_c_line(e, "for (int64_t %s = 0; %s < %s; %s++) {", var, var, end,
-	    var);
-	emit_loop_body(e, n);
+	if (runs_once(e, n)) {
+		emit_nodes(e, &n->body);
+		return;
+	}
+	const char *end = loop_end(e, n);
+	emit_c_open_names(e);
+	name_variable(e, n);
+	put_loop(e, n, "0", end);
+	emit_c_close_names(e);
 }
 
 /* Thread t of T runs t*E/T to (t+1)*E/T - 1. */
 static void emit_partition(EmitC *e, const LowNode *n)
 {
-	const char *end = loop_end(e, n), *var = e->temp[n->var];
-	emit_c_line(e, "int64_t %s_last = (thread + 1)*%s/threads;", var, end);
-	emit_c_line(e,
-	    "for (int64_t %s = thread*%s/threads; %s < %s_last; %s++) {", var,
-	    end, var, var, var);
-	emit_loop_body(e, n);
+	const char *end = loop_end(e, n);
+	name_variable(e, n);
+	if (strpbrk(end, " "))
+		end = arena_printf(e->arena, "(%s)", end);
+	put_loop(e, n, arena_printf(e->arena, "thread*%s/threads", end),
+	    arena_printf(e->arena, "(thread + 1)*%s/threads", end));
 }
 
 /* --- buffers and arguments ----------------------------------------------- */
@@ -158,7 +220,8 @@ static void used_body(EmitC *e, const LowBody *body, bool regions, Used *used)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
-		if (n->kind == LOWNODE_OP && low_op_has_buffer(n->op))
+		if (n->kind == LOWNODE_OP && low_op_has_buffer(n->op) &&
+		    !emit_c_is_left_out(e, n))
 			used_buffer(e, n->buffer, used);
 		if (n->kind != LOWNODE_LOOP && n->kind != LOWNODE_IF)
 			continue;
@@ -186,7 +249,7 @@ static const char *buffer_place(EmitC *e, const LowBuffer *b, const char *base)
 	return base;
 }
 
-static bool buffer_is_const(const EmitC *e, const LowBuffer *b)
+bool emit_c_is_const(const EmitC *e, const LowBuffer *b)
 {
 	const LowParam *p = &e->f->params.at[b->param];
 	return b->kind == LOWBUF_PARAM && !p->output && !p->workspace;
@@ -203,7 +266,7 @@ static void declare_buffers(EmitC *e, const Used *used)
 		const LowBuffer *b = &f->buffers.at[i];
 		if (!used->buffer[i] || emit_c_is_argument(f, b))
 			continue;
-		const char *constant = buffer_is_const(e, b) ? "const " : "";
+		const char *constant = emit_c_is_const(e, b) ? "const " : "";
 		const char *type = dtype_ctype(b->type);
 		int p = b->kind == LOWBUF_PARAM ? b->param : workspace;
 		const char *base = arena_printf(
@@ -253,7 +316,7 @@ static void put_capture(EmitC *e, Buf *takes, Buf *call, int temp)
 {
 	bool wide = e->f->temps.at[temp].lanes > 1;
 	const char *between = takes->size ? ", " : "";
-	buf_printf(takes, wide ? "%sconst %s *at_%s" : "%s%s %s", between,
+	buf_printf(takes, wide ? "%sconst %s *tunec_%s" : "%s%s %s", between,
 	    emit_c_type(e, temp), e->temp[temp]);
 	buf_printf(call, "%s%s%s", between, wide ? "&" : "", e->temp[temp]);
 }
@@ -279,14 +342,11 @@ static void put_arguments(EmitC *e, const LowNode *n, const Used *used,
 static void put_region_body(
     EmitC *e, const LowNode *n, const Used *used, const IntVec *captures)
 {
-	emit_c_line(e, "int64_t thread = 0, threads = 1;");
-	buf_puts(e->out,
-	    "#ifdef _OPENMP\n\tthread = omp_get_thread_num();\n"
-	    "\tthreads = omp_get_num_threads();\n#endif\n");
+	emit_c_line(e, "int64_t thread = TUNEC_THREAD, threads = TUNEC_THREADS;");
 	for (int i = 0; i < captures->n; i++) {
 		int t = captures->at[i];
 		if (e->f->temps.at[t].lanes > 1)
-			emit_c_line(e, "%s %s = *at_%s;", emit_c_type(e, t),
+			emit_c_line(e, "%s %s = *tunec_%s;", emit_c_type(e, t),
 			    e->temp[t], e->temp[t]);
 	}
 	declare_buffers(e, used);
@@ -306,12 +366,14 @@ static void emit_region(EmitC *e, const LowNode *n)
 	Used used = used_new(e);
 	used_body(e, &n->body, true, &used);
 	IntVec captures = {0};
-	lowered_captures(e->arena, e->f, n, &captures);
+	emit_c_captures(e, n, &captures);
 	Buf takes = {0}, call = {0};
 	put_arguments(e, n, &used, &captures, &takes, &call);
 	const char *name = arena_printf(
 	    e->arena, "tunec_%s_region%d", e->f->name, e->nregions++);
 
+	emit_c_end_list(e);
+	emit_c_open_names(e);
 	Buf *outer = e->out;
 	int depth = e->depth;
 	bool streams = e->streams;
@@ -319,12 +381,16 @@ static void emit_region(EmitC *e, const LowNode *n)
 	e->depth = 1;
 	e->in_region = e->omp = true;
 	e->streams = false;
+	EmitBases bases = e->bases;
+	e->bases = (EmitBases){0};
 	buf_printf(e->out, "static TUNEC_FUNCTION void %s(%s)\n{\n", name,
 	    takes.size ? buf_text(&takes) : "void");
 	put_region_body(e, n, &used, &captures);
+	emit_c_close_names(e);
 	put_fence(e);
 	buf_puts(e->out, "}\n\n");
 	e->out = outer;
+	e->bases = bases;
 	e->depth = depth;
 	e->in_region = false;
 	e->streams = streams;
@@ -339,19 +405,23 @@ static void emit_region(EmitC *e, const LowNode *n)
 
 /* --- nodes --------------------------------------------------------------- */
 
-static void emit_if(EmitC *e, const LowNode *n)
+static void emit_if(EmitC *e, const LowNode *n, const LowBody *all)
 {
+	const char *head = arena_printf(e->arena, "if (%s)",
+	    emit_c_text(e, n->condition, LEVEL_CHOICE));
 	e->conditional = true;
-	emit_c_line(e, "if (%s) {", e->temp[n->condition]);
+	if (!n->other.n) {
+		put_block(e, all, head, NULL);
+		return;
+	}
+	emit_c_line(e, "%s {", head);
 	e->depth++;
 	emit_body(e, &n->body);
 	e->depth--;
-	if (n->other.n) {
-		emit_c_line(e, "} else {");
-		e->depth++;
-		emit_body(e, &n->other);
-		e->depth--;
-	}
+	emit_c_line(e, "} else {");
+	e->depth++;
+	emit_body(e, &n->other);
+	e->depth--;
 	emit_c_line(e, "}");
 }
 
@@ -368,7 +438,7 @@ static void emit_node(EmitC *e, const LowNode *n)
 			emit_serial(e, n);
 		return;
 	case LOWNODE_IF:
-		emit_if(e, n);
+		emit_if(e, n, &n->body);
 		return;
 	case LOWNODE_COMMENT:
 		comment_line(e, n->comment);
@@ -376,17 +446,73 @@ static void emit_node(EmitC *e, const LowNode *n)
 	}
 }
 
+/* Without an `else`, and only operations inside. */
+static bool is_plain_if(const LowNode *n)
+{
+	if (n->kind != LOWNODE_IF || n->other.n)
+		return false;
+	for (int i = 0; i < n->body.n; i++)
+		if (n->body.at[i]->kind != LOWNODE_OP)
+			return false;
+	return true;
+}
+
+/* One `if` behind another under the same condition: what both say, and the place
+ * of the last; 0: there is no other. */
+static int join_ifs(EmitC *e, const LowBody *body, int at, LowBody *all)
+{
+	const LowNode *first = body->at[at];
+	int last = 0;
+	if (!is_plain_if(first) ||
+	    e->plan[first->condition].assigned != 1)
+		return 0;
+	for (int i = at; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if (n->kind == LOWNODE_OP && emit_c_is_left_out(e, n))
+			continue;
+		if (!is_plain_if(n) || n->condition != first->condition)
+			break;
+		last = i > at ? i : 0;
+		for (int k = 0; k < n->body.n; k++)
+			vec_push(e->arena, all, n->body.at[k]);
+	}
+	return last;
+}
+
+static void emit_nodes(EmitC *e, const LowBody *body)
+{
+	EmitBases outer = e->bases;
+	declare_ahead(e, body);
+	emit_c_find_bases(e, body);
+	for (int i = 0; i < body->n; i++) {
+		LowBody all = {0};
+		int last = join_ifs(e, body, i, &all);
+		if (last) {
+			emit_if(e, body->at[i], &all);
+			i = last;
+		} else {
+			emit_node(e, body->at[i]);
+		}
+	}
+	emit_c_end_list(e);
+	e->bases = outer;
+}
+
 static void emit_body(EmitC *e, const LowBody *body)
 {
-	declare_ahead(e, body);
-	for (int i = 0; i < body->n; i++)
-		emit_node(e, body->at[i]);
+	emit_c_open_names(e);
+	emit_nodes(e, body);
+	emit_c_close_names(e);
 }
 
 /* --- functions ----------------------------------------------------------- */
 
 static void emit_function(EmitC *e, const LowFunction *f)
 {
+	e->f = f;
+	e->names = (Lookup){.arena = e->arena};
+	emit_c_plan(e);
+	e->ranges = low_ranges_of(e->arena, f);
 	emit_c_prepare(e, f);
 	e->nregions = 0;
 	e->in_region = e->streams = false;
@@ -539,7 +665,11 @@ static void put_headers(EmitC *e, Buf *out)
 	if (e->omp)
 		buf_puts(out,
 		    "#ifdef _OPENMP\nint omp_get_thread_num(void);\n"
-		    "int omp_get_num_threads(void);\n#endif\n\n");
+		    "int omp_get_num_threads(void);\n"
+		    "#define TUNEC_THREAD omp_get_thread_num()\n"
+		    "#define TUNEC_THREADS omp_get_num_threads()\n"
+		    "#else\n#define TUNEC_THREAD 0\n"
+		    "#define TUNEC_THREADS 1\n#endif\n\n");
 }
 
 /* Each function is followed by an empty line. */
@@ -565,6 +695,7 @@ void emit_c_all(Buf *out, const Lowered *const *lowered, int n,
 	    .isa = emit_c_isa(target),
 	    .reserved = emit_c_reserved};
 	for (int i = 0; i < n; i++) {
+		e.program = lowered[i]->program;
 		for (int k = 0; k < lowered[i]->packs.n; k++)
 			emit_function(&e, lowered[i]->packs.at[k]);
 		emit_function(&e, lowered[i]->kernel);
@@ -580,9 +711,11 @@ void emit_packs(Buf *out, const Lowered *const *lowered, int n,
 	EmitC e = {.arena = arena_new(),
 	    .isa = {.plain = true},
 	    .reserved = emit_c_reserved};
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		e.program = lowered[i]->program;
 		for (int k = 0; k < lowered[i]->packs.n; k++)
 			emit_function(&e, lowered[i]->packs.at[k]);
+	}
 	put_file(&e, out, lowered, n, comments);
 }
 

@@ -1,8 +1,13 @@
 /* What the files of the C emitter share.
  *
  *     emit_c.c         functions, loops, declarations, parallel regions
+ *     emit_c_plan.c    what of each temporary the text needs
+ *     emit_c_fold.c    what stands where it is read
  *     emit_c_scope.c   names, places of declarations, widths of masks
- *     emit_c_ops.c     one operation: a statement
+ *     emit_c_name.c    the shortest name that is free where it is declared
+ *     emit_c_text.c    numbers, sums of indices, parentheses, assignments
+ *     emit_c_ops.c     one operation: an expression
+ *     emit_c_memory.c  loads and stores
  *     emit_c_types.c   vector types and helpers, written once where needed
  *     emit_c_macros.c  vector operations that C has no operator for
  *     emit_c_x86.c     those that x86 has an intrinsic for */
@@ -10,6 +15,7 @@
 #define CODEGEN_EMIT_C_H
 
 #include "codegen/codegen.h"
+#include "lib/lookup.h"
 
 /* What the C may rely on; wider and other vectors are generic. */
 typedef struct {
@@ -20,6 +26,58 @@ typedef struct {
 
 typedef VEC(const char *) EmitNames;
 
+/* What an expression's text is, the tightest first: an operand that binds less
+ * than its place asks for stands in parentheses.  LIST: a comma is in it. */
+typedef enum {
+	LEVEL_NAME,    /* x, 4 */
+	LEVEL_PRIMARY, /* f(x), a[i] */
+	LEVEL_UNARY,   /* -x, (float)x */
+	LEVEL_PRODUCT,
+	LEVEL_SUM,
+	LEVEL_COMPARE,
+	LEVEL_BITS, /* & | ^ << >>, which nobody knows the order of */
+	LEVEL_AND,
+	LEVEL_OR,
+	LEVEL_CHOICE, /* a ? b : c */
+	LEVEL_LIST
+} EmitLevel;
+
+/* Of a temporary, in the text. */
+typedef struct {
+	int assigned; /* how often, left out or not; a loop's variable once */
+	int reads;    /* by what is not left out */
+	bool live;    /* something that has an effect hangs on it */
+	const LowNode *def;   /* the only one that assigns it; NULL: several do */
+	const LowNode *first; /* that assigns it */
+	bool restarts; /* the value of `first` is never read, and what is after
+			  that is in bodies that begin with a value of their
+			  own, each a variable there */
+	VEC(const LowNode *) starts; /* these values */
+	const LowNode *user;  /* the last that reads it */
+	int user_arg;	      /* as which argument; -1: in a sum of indices */
+	const LowNode *other; /* the last but one */
+	int other_arg;
+	bool is_sum;	      /* stands, as `sum`, wherever it is read */
+	LowAffine sum;
+	bool stands; /* may stand where it is read */
+	/* once it is assigned */
+	EmitLevel level;
+	int weight; /* operations in its text */
+} EmitTemp;
+
+/* Elements of a buffer whose addresses differ by numbers only. */
+typedef struct {
+	int buffer;
+	LowAffine from; /* of the first */
+	int count;
+	const char *name; /* of a pointer to that; NULL: none yet */
+} EmitBase;
+typedef VEC(EmitBase) EmitBases;
+
+typedef struct {
+	const char *text, *vector, *name; /* of a macro; the result's type */
+} EmitShuffle;
+
 typedef struct {
 	Arena *arena;
 	EmitIsa isa;
@@ -28,6 +86,7 @@ typedef struct {
 	Buf regions;      /* bodies of parallel loops, before their function */
 	Buf code;         /* functions */
 	EmitNames have;   /* what the prelude defines */
+	VEC(EmitShuffle) shuffles;
 	bool math;        /* <math.h> is needed */
 	bool omp;         /* there is a parallel region */
 	bool apart;       /* TUNEC_APART is used */
@@ -35,6 +94,7 @@ typedef struct {
 
 	/* The function at hand. */
 	bool (*reserved)(const char *name); /* what nothing is called */
+	const Program *program;
 	const LowFunction *f;
 	Buf *out;         /* &code or &regions */
 	int depth;        /* tabs */
@@ -48,6 +108,15 @@ typedef struct {
 	const LowNode **constant; /* its one assignment, of a CONST; or NULL */
 	bool in_region;   /* `thread` and `threads` exist */
 	int nregions;
+	EmitTemp *plan;   /* by temporary; NULL: each is a variable */
+	const LowRange *ranges; /* by temporary; NULL: not known */
+	Lookup names;     /* visible here */
+	IntVec scopes;    /* of each open body: names before it */
+	EmitBases bases;  /* of the body at hand */
+	const LowNode *node; /* the operation at hand */
+	const char *listed; /* the type of declarations on one line, and where */
+	Buf list;           /* they are gathered; empty: none */
+	const char *chained; /* what these variables get, where no declarations */
 	bool streams;     /* a streaming store was written in this function */
 } EmitC;
 
@@ -57,6 +126,51 @@ void emit_c_prepare(EmitC *e, const LowFunction *f);
 bool emit_c_is_argument(const LowFunction *f, const LowBuffer *b);
 /* Means something else to a compiler or to the emitted file. */
 bool emit_c_reserved(const char *name);
+
+/* emit_c_plan.c */
+void emit_c_plan(EmitC *e);
+bool emit_c_is_left_out(const EmitC *e, const LowNode *n);
+/* Does it assign the first value of a variable?  Of a temporary that restarts. */
+bool emit_c_starts(const EmitC *e, const LowNode *n);
+typedef void EmitRead(void *context, int temp, const LowNode *n, int arg);
+/* Of the node itself, not of what is inside. */
+void emit_c_each_read(
+    EmitC *e, const LowNode *n, EmitRead *read, void *context);
+/* As lowered_captures, of what is in the text. */
+void emit_c_captures(EmitC *e, const LowNode *loop, IntVec *captures);
+/* With what stands for its terms. */
+LowAffine emit_c_sum(EmitC *e, const LowAffine *a);
+LowAffine emit_c_index(EmitC *e, int temp);
+
+/* emit_c_fold.c */
+void emit_c_fold(EmitC *e);
+/* How often an argument's text is evaluated where it is longest. */
+int emit_c_times(EmitC *e, const LowNode *n, int arg);
+
+/* emit_c_name.c: a name that nothing has here, until the body ends */
+const char *emit_c_name(EmitC *e, const char *wish);
+void emit_c_open_names(EmitC *e);
+void emit_c_close_names(EmitC *e);
+
+/* emit_c_text.c */
+const char *emit_c_int(EmitC *e, DType type, int64_t value);
+/* The shortest literal that reads back the same. */
+const char *emit_c_float(EmitC *e, DType type, double value);
+const char *emit_c_number(EmitC *e, const LowNode *n, EmitLevel *level);
+const char *emit_c_affine(EmitC *e, const LowAffine *a);
+/* Where a sum is at least 0 (LE), is 0, is not. */
+const char *emit_c_condition(EmitC *e, LowOpcode op, LowAffine sum);
+/* An operand, in parentheses where it binds less than that. */
+const char *emit_c_text(EmitC *e, int temp, EmitLevel level);
+EmitLevel emit_c_has_level(EmitC *e, int temp);
+/* The value of the operation at hand: assigned now, or kept for who reads it. */
+void emit_c_assign(EmitC *e, int dst, EmitLevel level, const char *value);
+void emit_c_end_list(EmitC *e);
+
+/* emit_c_memory.c */
+bool emit_c_is_const(const EmitC *e, const LowBuffer *b); /* read only */
+void emit_c_memory(EmitC *e, const LowNode *n);
+void emit_c_find_bases(EmitC *e, const LowBody *body);
 
 /* emit_c_types.c */
 int emit_c_lane_bytes(const EmitC *e, int temp);
@@ -76,7 +190,15 @@ const char *emit_c_iota(EmitC *e, const char *vector);
 const char *emit_c_floordiv(EmitC *e, DType type, bool remainder);
 const char *emit_c_saturate(EmitC *e, DType from, DType to);
 const char *emit_c_half(EmitC *e, DType from, DType to);
-const char *emit_c_below(EmitC *e);
+/* A mask of the lanes below a number; the lesser of two indices. */
+const char *emit_c_lanes_below(EmitC *e, const char *vector);
+const char *emit_c_index_extreme(EmitC *e, bool greatest);
+/* A macro that puts lanes of one vector or two together. */
+const char *emit_c_shuffle(
+    EmitC *e, const char *vector, const char *takes, const char *text);
+/* A vector from an address, to one. */
+const char *emit_c_load(EmitC *e, const char *vector);
+const char *emit_c_store(EmitC *e, const char *vector);
 /* True once for each key: then its text is to be added to the prelude. */
 bool emit_c_first(EmitC *e, const char *key);
 char *emit_c_upper(EmitC *e, const char *text);
@@ -114,13 +236,17 @@ void emit_c_op(EmitC *e, const LowNode *node);
 /* k of a temporary that is the constant 2^k, else -1. */
 int emit_c_power_of_two(const EmitC *e, int temp);
 const char *emit_c_comparison(LowOpcode op); /* "<=" */
-/* The shortest literal that reads back the same. */
-const char *emit_c_float(EmitC *e, DType type, double value);
+/* The storage type of a bool is a byte, of an index 64 bits. */
+DType emit_c_storage(DType type);
+/* A vector of bools with lanes of so many bytes. */
+const char *emit_c_mask_of(EmitC *e, int temp, int bytes, EmitLevel level);
+/* `vector` (of lanes of `bytes`) != 0, as dst's masks. */
+void emit_c_assign_not_zero(
+    EmitC *e, int dst, const char *type, const char *vector, int bytes);
 
 /* emit_c.c */
 void emit_c_line(EmitC *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-const char *emit_c_affine(EmitC *e, const LowAffine *a);
 /* "float x" where x is declared by this assignment, else "x". */
 const char *emit_c_place(EmitC *e, int temp);
 /* "const float *data", without the name's comma; shared with the header. */

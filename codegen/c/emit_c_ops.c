@@ -1,8 +1,6 @@
-/* One operation of the lowered form as one C statement. */
+/* One operation of the lowered form as a C expression, which is assigned to its
+ * temporary or stands where that is read (emit_c_text.c). */
 #include <assert.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "codegen/c/emit_c.h"
@@ -17,156 +15,155 @@ static bool is_vector(const EmitC *e, int temp)
 	return temp_of(e, temp)->lanes > 1;
 }
 
+/* An operand in a list of arguments, and as what binds tightest. */
+static const char *loose(EmitC *e, int temp)
+{
+	return emit_c_text(e, temp, LEVEL_CHOICE);
+}
+
+static const char *tight(EmitC *e, int temp)
+{
+	return emit_c_text(e, temp, LEVEL_UNARY);
+}
+
+/* Of a call, a macro, a name. */
 static void assign(EmitC *e, int dst, const char *value)
 {
-	bool fresh = !e->declared[dst];
-	emit_c_line(e, "%s = %s;", emit_c_place(e, dst), value);
-	if (fresh && !e->is_read[dst])
-		emit_c_line(e, "(void)%s;", e->temp[dst]);
+	emit_c_assign(e, dst, LEVEL_PRIMARY, value);
 }
 
-/* Reads what a statement leaves out. */
+static void assign_format(EmitC *e, int dst, EmitLevel level,
+    const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+static void assign_format(
+    EmitC *e, int dst, EmitLevel level, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	const char *value = arena_vprintf(e->arena, format, args);
+	va_end(args);
+	emit_c_assign(e, dst, level, value);
+}
+
+/* The same value. */
+static void assign_as_is(EmitC *e, int dst, int a)
+{
+	emit_c_assign(e, dst, emit_c_has_level(e, a), loose(e, a));
+}
+
+/* What a statement leaves out. */
 static void read_anyway(EmitC *e, int temp)
 {
-	emit_c_line(e, "(void)%s;", e->temp[temp]);
+	if (e->declared[temp])
+		emit_c_line(e, "(void)%s;", e->temp[temp]);
 }
 
-/* The storage type of a bool is a byte, of an index 64 bits. */
-static DType storage(DType type)
+DType emit_c_storage(DType type)
 {
 	return type == DT_BOOL ? DT_U8 : type == DT_INDEX ? DT_I64 : type;
 }
 
 /* --- masks --------------------------------------------------------------- */
 
-static const char *mask(EmitC *e, int temp, int bytes)
+const char *emit_c_mask_of(EmitC *e, int temp, int bytes, EmitLevel level)
 {
-	return emit_c_resized(e, e->temp[temp], e->mask_bytes[temp], bytes,
+	if (e->mask_bytes[temp] == bytes)
+		return emit_c_text(e, temp, level);
+	return emit_c_resized(e, loose(e, temp), e->mask_bytes[temp], bytes,
 	    temp_of(e, temp)->lanes);
 }
 
-/* `vector` (of lanes of `bytes`) != 0, as dst's masks. */
-static const char *not_zero(
-    EmitC *e, int dst, const char *type, const char *vector, int bytes)
+static const char *mask(EmitC *e, int temp, int bytes)
+{
+	return emit_c_mask_of(e, temp, bytes, LEVEL_UNARY);
+}
+
+/* A test of lanes of `bytes` as dst's masks. */
+static void assign_test(EmitC *e, int dst, const char *test, int bytes)
 {
 	int lanes = temp_of(e, dst)->lanes;
-	const char *test = arena_printf(e->arena, "(%s)(%s != (%s){0})",
-	    emit_c_mask(e, bytes, lanes), vector, type);
-	return emit_c_resized(e, test, bytes, e->mask_bytes[dst], lanes);
+	emit_c_assign(e, dst,
+	    bytes == e->mask_bytes[dst] ? LEVEL_UNARY : LEVEL_PRIMARY,
+	    emit_c_resized(e,
+		arena_printf(e->arena, "(%s)(%s)",
+		    emit_c_mask(e, bytes, lanes), test),
+		bytes, e->mask_bytes[dst], lanes));
 }
 
-/* --- constants ----------------------------------------------------------- */
-
-const char *emit_c_float(EmitC *e, DType type, double value)
+void emit_c_assign_not_zero(
+    EmitC *e, int dst, const char *type, const char *vector, int bytes)
 {
-	const char *f = type == DT_F32 ? "f" : "";
-	if (isnan(value) || isinf(value)) {
-		e->math = true;
-		return isnan(value) ? "NAN" : value < 0 ? "-INFINITY"
-							: "INFINITY";
-	}
-	char text[64];
-	for (int digits = 1; digits <= 17; digits++) {
-		snprintf(text, sizeof text, "%.*g", digits, value);
-		if (type == DT_F32 ? strtof(text, NULL) == (float)value
-				   : strtod(text, NULL) == value)
-			break;
-	}
-	return arena_printf(e->arena, "%s%s%s", text,
-	    strpbrk(text, ".e") ? "" : ".0", f);
-}
-
-static const char *int_text(EmitC *e, DType type, int64_t value)
-{
-	if (value == INT64_MIN)
-		return "INT64_MIN";
-	if (type == DT_I32 && value == INT32_MIN)
-		return "INT32_MIN";
-	return arena_printf(e->arena,
-	    value > INT32_MAX || value < INT32_MIN ? "INT64_C(%lld)" : "%lld",
-	    (long long)value);
-}
-
-static const char *constant(EmitC *e, DType type, const LowNode *node)
-{
-	if (type == DT_F16)
-		return arena_printf(e->arena, "0x%04x", f16_from_f64(node->f));
-	if (type == DT_BF16)
-		return arena_printf(e->arena, "0x%04x", bf16_from_f64(node->f));
-	if (dtype_is_float(type))
-		return emit_c_float(e, type, node->f);
-	if (type == DT_BOOL)
-		return node->i ? "true" : "false";
-	return int_text(e, type, node->i);
-}
-
-static const char *splat(EmitC *e, int dst, const char *scalar)
-{
-	const char *type = emit_c_type(e, dst);
-	return arena_printf(
-	    e->arena, "%s(%s)", emit_c_splat(e, type), scalar);
-}
-
-static void op_const(EmitC *e, const LowNode *n)
-{
-	const LowTemp *d = temp_of(e, n->dst);
-	const char *text = constant(e, d->type, n);
-	if (d->lanes > 1 && d->type == DT_BOOL)
-		text = n->i ? "-1" : "0";
-	assign(e, n->dst, d->lanes > 1 ? splat(e, n->dst, text) : text);
+	assign_test(e, dst,
+	    arena_printf(e->arena, "%s != (%s){0}", vector, type), bytes);
 }
 
 /* --- lanes --------------------------------------------------------------- */
 
+static const char *splat(EmitC *e, int dst, const char *scalar)
+{
+	return arena_printf(e->arena, "%s(%s)",
+	    emit_c_splat(e, emit_c_type(e, dst)), scalar);
+}
+
+static void op_const(EmitC *e, const LowNode *n)
+{
+	EmitLevel level;
+	const char *value = emit_c_number(e, n, &level);
+	emit_c_assign(e, n->dst, level, value);
+}
+
 static void op_broadcast(EmitC *e, const LowNode *n)
 {
-	const char *a = e->temp[n->arg[0]];
+	int a = n->arg[0];
 	if (!is_vector(e, n->dst))
-		assign(e, n->dst, a);
+		assign_as_is(e, n->dst, a);
 	else if (temp_of(e, n->dst)->type == DT_BOOL)
 		assign(e, n->dst, splat(e, n->dst,
-				      arena_printf(e->arena, "-%s", a)));
+				      arena_printf(e->arena, "-%s",
+					  emit_c_text(e, a, LEVEL_PRIMARY))));
 	else
-		assign(e, n->dst, splat(e, n->dst, a));
+		assign(e, n->dst, splat(e, n->dst, loose(e, a)));
 }
 
 static void op_iota(EmitC *e, const LowNode *n)
 {
-	const char *a = e->temp[n->arg[0]];
+	int a = n->arg[0];
 	if (!is_vector(e, n->dst)) {
-		assign(e, n->dst, a);
+		assign_as_is(e, n->dst, a);
 		return;
 	}
 	const LowTemp *d = temp_of(e, n->dst);
 	const char *type = emit_c_type(e, n->dst);
 	const char *u = emit_c_vector_unsigned(
 	    e, d->type == DT_INDEX ? 8 : dtype_bytes(d->type), d->lanes);
-	assign(e, n->dst, arena_printf(e->arena, "(%s)((%s)%s + (%s)%s)", type,
-			      u, splat(e, n->dst, a), u, emit_c_iota(e, type)));
+	const LowNode *from = e->constant[a];
+	if (from && !from->i) {
+		assign(e, n->dst, emit_c_iota(e, type));
+		return;
+	}
+	assign_format(e, n->dst, LEVEL_UNARY, "(%s)((%s)%s + (%s)%s)", type, u,
+	    splat(e, n->dst, loose(e, a)), u, emit_c_iota(e, type));
 }
 
 static void op_lanes_below(EmitC *e, const LowNode *n)
 {
-	const char *a = e->temp[n->arg[0]];
 	const LowTemp *d = temp_of(e, n->dst);
-	if (d->lanes == 1) {
-		assign(e, n->dst, arena_printf(e->arena, "%s > 0", a));
-		return;
-	}
-	const char *type = emit_c_type(e, n->dst);
-	const char *most = arena_printf(
-	    e->arena, "%s(%s, %d)", emit_c_below(e), a, d->lanes);
-	assign(e, n->dst, arena_printf(e->arena, "(%s)(%s < %s)", type,
-			      emit_c_iota(e, type), splat(e, n->dst, most)));
+	if (d->lanes == 1)
+		assign_format(e, n->dst, LEVEL_COMPARE, "%s > 0",
+		    emit_c_text(e, n->arg[0], LEVEL_SUM));
+	else
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
+		    emit_c_lanes_below(e, emit_c_type(e, n->dst)),
+		    loose(e, n->arg[0]));
 }
 
 /* Lane `lane` of a temporary that may be a scalar. */
 static const char *lane_text(EmitC *e, int temp, int64_t lane)
 {
-	if (!is_vector(e, temp))
-		return e->temp[temp];
-	return arena_printf(
-	    e->arena, "%s[%lld]", e->temp[temp], (long long)lane);
+	const char *text = emit_c_text(e, temp, LEVEL_PRIMARY);
+	return is_vector(e, temp)
+	    ? arena_printf(e->arena, "%s[%lld]", text, (long long)lane)
+	    : text;
 }
 
 static void op_extract(EmitC *e, const LowNode *n)
@@ -174,8 +171,9 @@ static void op_extract(EmitC *e, const LowNode *n)
 	int a = n->arg[0];
 	const char *text = lane_text(e, a, n->i);
 	if (is_vector(e, a) && temp_of(e, a)->type == DT_BOOL)
-		text = arena_printf(e->arena, "%s != 0", text);
-	assign(e, n->dst, text);
+		assign_format(e, n->dst, LEVEL_COMPARE, "%s != 0", text);
+	else
+		assign(e, n->dst, text);
 	/* of a sum over lanes: emit_c.c says why */
 	if (n->i > 0 && temp_of(e, a)->type == DT_I32 && e->isa.x86) {
 		e->apart = true;
@@ -189,26 +187,26 @@ static void op_insert(EmitC *e, const LowNode *n)
 	bool is_bool = temp_of(e, n->dst)->type == DT_BOOL;
 	if (!is_vector(e, n->dst)) {
 		read_anyway(e, a);
-		assign(e, n->dst, e->temp[b]);
+		assign_as_is(e, n->dst, b);
 		return;
 	}
 	if (n->dst != a)
-		assign(e, n->dst, is_bool
-			? mask(e, a, e->mask_bytes[n->dst]) : e->temp[a]);
+		assign(e, n->dst, is_bool ? mask(e, a, e->mask_bytes[n->dst])
+					  : loose(e, a));
 	emit_c_line(e, "%s[%lld] = %s%s;", e->temp[n->dst], (long long)n->i,
-	    is_bool ? "-" : "", e->temp[b]);
+	    is_bool ? "-" : "",
+	    emit_c_text(e, b, is_bool ? LEVEL_PRIMARY : LEVEL_CHOICE));
 }
 
 /* Where a source or the result is a scalar: lane by lane. */
-static const char *shuffle_by_lanes(EmitC *e, const LowNode *n)
+static void shuffle_by_lanes(EmitC *e, const LowNode *n, int b)
 {
-	int a = n->arg[0], b = n->arg[1];
+	int a = n->arg[0], split = temp_of(e, a)->lanes;
 	const LowTemp *d = temp_of(e, n->dst);
 	bool is_bool = d->type == DT_BOOL;
 	Buf text = {0};
 	for (int l = 0; l < d->lanes; l++) {
 		int from = n->shuffle[l] < 0 ? 0 : n->shuffle[l];
-		int split = temp_of(e, a)->lanes;
 		int source = from < split ? a : b;
 		const char *lane =
 		    lane_text(e, source, from < split ? from : from - split);
@@ -218,10 +216,13 @@ static const char *shuffle_by_lanes(EmitC *e, const LowNode *n)
 		buf_printf(&text, "%s%s%s%s", l ? ", " : "", minus ? "-" : "",
 		    lane, test);
 	}
-	char *list = arena_strdup(e->arena, buf_text(&text));
+	if (d->lanes == 1)
+		assign_format(
+		    e, n->dst, LEVEL_COMPARE, "%s", buf_text(&text));
+	else
+		assign_format(e, n->dst, LEVEL_LIST, "(%s){%s}",
+		    emit_c_type(e, n->dst), buf_text(&text));
 	buf_free(&text);
-	return d->lanes == 1 ? list
-	    : arena_printf(e->arena, "(%s){%s}", emit_c_type(e, n->dst), list);
 }
 
 /* Both, as one vector twice as long or longer, half as long as the result: GCC
@@ -248,6 +249,29 @@ static void widen_sources(EmitC *e, DType type, int lanes, int to,
 	    e->arena, "(%s){0}", emit_c_vector(e, type, lanes));
 }
 
+/* The macro that has the list of lanes, of one vector or two: a number tells
+ * lists of one shape apart. */
+static const char *shuffle_macro(
+    EmitC *e, const LowNode *n, int bytes, bool one)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	int lanes = temp_of(e, n->arg[0])->lanes;
+	const char *first = "(a)", *second = one ? "(a)" : "(b)";
+	if (!bytes)
+		widen_sources(e, d->type, lanes, d->lanes, &first, &second);
+	Buf text = {0};
+	buf_printf(&text, "__builtin_shufflevector(%s, %s", first, second);
+	for (int l = 0; l < d->lanes; l++)
+		buf_printf(&text, ", %d", n->shuffle[l]);
+	buf_puts(&text, ")");
+	const char *name = emit_c_shuffle(e,
+	    bytes ? emit_c_mask(e, bytes, d->lanes)
+		  : emit_c_vector(e, d->type, d->lanes),
+	    one ? "a" : "a, b", buf_text(&text));
+	buf_free(&text);
+	return name;
+}
+
 static void op_shuffle(EmitC *e, const LowNode *n)
 {
 	int a = n->arg[0], b = n->arg[1] < 0 ? a : n->arg[1];
@@ -256,57 +280,54 @@ static void op_shuffle(EmitC *e, const LowNode *n)
 	    temp_of(e, a)->lanes != temp_of(e, b)->lanes) {
 		read_anyway(e, a);
 		read_anyway(e, b);
-		assign(e, n->dst, shuffle_by_lanes(e, n));
+		shuffle_by_lanes(e, n, b);
 		return;
 	}
 	int bytes = d->type == DT_BOOL ? e->mask_bytes[n->dst] : 0;
-	int lanes = temp_of(e, a)->lanes;
-	const char *first = bytes ? mask(e, a, bytes) : e->temp[a];
-	const char *second = bytes ? mask(e, b, bytes) : e->temp[b];
-	if (!bytes)
-		widen_sources(e, d->type, lanes, d->lanes, &first, &second);
-	Buf text = {0};
-	buf_printf(&text, "__builtin_shufflevector(%s, %s", first, second);
-	for (int l = 0; l < d->lanes; l++)
-		buf_printf(&text, ", %d", n->shuffle[l]);
-	buf_puts(&text, ")");
-	assign(e, n->dst, buf_text(&text));
-	buf_free(&text);
+	const char *first = bytes ? mask(e, a, bytes) : loose(e, a);
+	const char *second = bytes ? mask(e, b, bytes) : loose(e, b);
+	const char *name = shuffle_macro(e, n, bytes, a == b);
+	if (a == b)
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)", name, first);
+	else
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)", name,
+		    first, second);
 }
 
 /* --- conversions --------------------------------------------------------- */
 
-static const char *mask_to_value(EmitC *e, int a, DType to)
+static void mask_to_value(EmitC *e, int dst, int a, DType to)
 {
 	int lanes = temp_of(e, a)->lanes;
 	bool half = to == DT_F16 || to == DT_BF16;
 	int bytes = to == DT_INDEX ? 8 : dtype_bytes(to);
 	const char *m = emit_c_mask(e, bytes, lanes);
-	const char *bits = mask(e, a, bytes);
+	const char *type = emit_c_vector(e, to, lanes);
+	const char *bits = emit_c_mask_of(e, a, bytes, LEVEL_PRIMARY);
 	if (half) /* 1.0 under the mask */
-		return arena_printf(e->arena, "(%s)(%s & %s(%s))",
-		    emit_c_vector(e, to, lanes), bits, emit_c_splat(e, m),
+		assign_format(e, dst, LEVEL_UNARY, "(%s)(%s & %s(%s))", type,
+		    bits, emit_c_splat(e, m),
 		    to == DT_F16 ? "0x3c00" : "0x3f80");
-	if (dtype_is_float(to))
-		return arena_printf(e->arena, "__builtin_convertvector(-%s, %s)",
-		    bits, emit_c_vector(e, to, lanes));
-	return arena_printf(
-	    e->arena, "(%s)-%s", emit_c_vector(e, to, lanes), bits);
+	else if (dtype_is_float(to))
+		assign_format(e, dst, LEVEL_PRIMARY,
+		    "__builtin_convertvector(-%s, %s)", bits, type);
+	else
+		assign_format(e, dst, LEVEL_UNARY, "(%s)-%s", type, bits);
 }
 
-static const char *value_to_mask(EmitC *e, int dst, int a)
+static void value_to_mask(EmitC *e, int dst, int a)
 {
 	const LowTemp *t = temp_of(e, a);
 	const char *type = emit_c_vector(e, t->type, t->lanes);
-	const char *text = e->temp[a];
+	const char *text = emit_c_text(e, a, LEVEL_SUM);
 	if (t->type == DT_F16 || t->type == DT_BF16)
-		text = arena_printf(e->arena, "(%s & %s(0x7fff))", text,
+		text = arena_printf(e->arena, "(%s & %s(0x7fff))", tight(e, a),
 		    emit_c_splat(e, type));
-	return not_zero(e, dst, type, text, emit_c_lane_bytes(e, a));
+	emit_c_assign_not_zero(e, dst, type, text, emit_c_lane_bytes(e, a));
 }
 
 /* Between vectors of numbers; by __builtin_convertvector where that means the
- * same. */
+ * same.  Level: UNARY. */
 static const char *convert_vector(EmitC *e, DType from, DType to, int lanes,
     const char *a)
 {
@@ -338,80 +359,109 @@ static void op_convert(EmitC *e, const LowNode *n)
 {
 	int a = n->arg[0];
 	const LowTemp *d = temp_of(e, n->dst), *s = temp_of(e, a);
-	if (d->lanes == 1)
-		assign(e, n->dst, emit_c_convert(e, s->type, d->type, e->temp[a]));
+	if (d->lanes == 1 && d->type == s->type)
+		assign_as_is(e, n->dst, a);
+	else if (d->lanes == 1)
+		emit_c_assign(e, n->dst,
+		    d->type == DT_BOOL ? LEVEL_COMPARE : LEVEL_UNARY,
+		    emit_c_convert(e, s->type, d->type, tight(e, a)));
 	else if (d->type == DT_BOOL && s->type == DT_BOOL)
-		assign(e, n->dst, mask(e, a, e->mask_bytes[n->dst]));
+		emit_c_assign(e, n->dst, LEVEL_UNARY,
+		    mask(e, a, e->mask_bytes[n->dst]));
 	else if (d->type == DT_BOOL)
-		assign(e, n->dst, value_to_mask(e, n->dst, a));
+		value_to_mask(e, n->dst, a);
 	else if (s->type == DT_BOOL)
-		assign(e, n->dst, mask_to_value(e, a, d->type));
-	else if (storage(s->type) == storage(d->type))
-		assign(e, n->dst, e->temp[a]);
+		mask_to_value(e, n->dst, a, d->type);
+	else if (emit_c_storage(s->type) == emit_c_storage(d->type))
+		assign_as_is(e, n->dst, a);
 	else
-		assign(e, n->dst, convert_vector(e, s->type, d->type, d->lanes,
-				      e->temp[a]));
+		emit_c_assign(e, n->dst, LEVEL_UNARY,
+		    convert_vector(
+			e, s->type, d->type, d->lanes, loose(e, a)));
 }
 
 /* --- arithmetic ---------------------------------------------------------- */
 
+/* An operand of + - * / of floats or of indices, as C reads them. */
+static const char *operand(EmitC *e, const LowNode *n, int arg)
+{
+	EmitLevel level = n->op == LOW_ADD || n->op == LOW_SUB ? LEVEL_SUM
+							       : LEVEL_PRODUCT;
+	if (arg && n->op != LOW_ADD && n->op != LOW_MUL)
+		level--;
+	/* the order of a sum, or of a product, is part of what it is */
+	if (arg && (n->op == LOW_ADD || n->op == LOW_MUL))
+		level--;
+	return emit_c_text(e, n->arg[arg], level);
+}
+
+static void wrap_plainly(EmitC *e, const LowNode *n, const char *sign)
+{
+	bool sum = n->op == LOW_ADD || n->op == LOW_SUB;
+	if (n->arg[1] < 0)
+		assign_format(e, n->dst, LEVEL_UNARY, "-%s",
+		    emit_c_text(e, n->arg[0], LEVEL_PRIMARY));
+	else if (n->op == LOW_XOR)
+		assign_format(e, n->dst, LEVEL_BITS, "%s ^ %s",
+		    tight(e, n->arg[0]), tight(e, n->arg[1]));
+	else
+		assign_format(e, n->dst, sum ? LEVEL_SUM : LEVEL_PRODUCT,
+		    "%s %s %s", operand(e, n, 0), sign, operand(e, n, 1));
+}
+
 /* Integers wrap, which C promises for unsigned ones only. */
-static void op_wrap(EmitC *e, const LowNode *n, const char *operator)
+static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 {
 	const LowTemp *d = temp_of(e, n->dst);
-	const char *a = e->temp[n->arg[0]];
-	const char *b = n->arg[1] < 0 ? NULL : e->temp[n->arg[1]];
 	const char *type = emit_c_type(e, n->dst);
-	const char *format = b ? "%s %s %s" : "%s%s%s";
-	if (dtype_is_float(d->type) || (d->lanes == 1 && d->type == DT_INDEX))
-		assign(e, n->dst, arena_printf(e->arena, format, b ? a : "",
-				      operator, b ? b : a));
-	else if (d->lanes > 1) {
-		const char *u = emit_c_vector_unsigned(e,
-		    emit_c_lane_bytes(e, n->dst), d->lanes);
-		assign(e, n->dst, b
-			? arena_printf(e->arena, "(%s)((%s)%s %s (%s)%s)", type,
-			      u, a, operator, u, b)
-			: arena_printf(e->arena, "(%s)-(%s)%s", type, u, a));
-	} else {
-		const char *u = d->type == DT_I64 ? "uint64_t" : "uint32_t";
-		assign(e, n->dst, b
-			? arena_printf(e->arena, "(%s)((%s)%s %s (%s)%s)", type,
-			      u, a, operator, u, b)
-			: arena_printf(e->arena, "(%s)(0 - (%s)%s)", type, u, a));
+	if (dtype_is_float(d->type) || (d->lanes == 1 && d->type == DT_INDEX)) {
+		wrap_plainly(e, n, sign);
+		return;
 	}
+	const char *u = d->lanes > 1
+	    ? emit_c_vector_unsigned(e, emit_c_lane_bytes(e, n->dst), d->lanes)
+	    : d->type == DT_I64 ? "uint64_t" : "uint32_t";
+	const char *a = tight(e, n->arg[0]);
+	if (n->arg[1] >= 0)
+		assign_format(e, n->dst, LEVEL_UNARY, "(%s)((%s)%s %s (%s)%s)",
+		    type, u, a, sign, u, tight(e, n->arg[1]));
+	else if (d->lanes > 1)
+		assign_format(
+		    e, n->dst, LEVEL_UNARY, "(%s)-(%s)%s", type, u, a);
+	else
+		assign_format(
+		    e, n->dst, LEVEL_UNARY, "(%s)(0 - (%s)%s)", type, u, a);
 }
 
 static void op_abs(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
-	const char *a = e->temp[n->arg[0]], *type = emit_c_type(e, n->dst);
+	int a = n->arg[0];
+	const char *type = emit_c_type(e, n->dst), *x = tight(e, a);
 	if (d->type == DT_U8 || d->type == DT_BOOL) {
-		assign(e, n->dst, a);
+		assign_as_is(e, n->dst, a);
 	} else if (dtype_is_float(d->type) && d->lanes == 1) {
 		e->math = true;
-		assign(e, n->dst, arena_printf(e->arena, "fabs%s(%s)",
-				      d->type == DT_F32 ? "f" : "", a));
+		assign_format(e, n->dst, LEVEL_PRIMARY, "fabs%s(%s)",
+		    d->type == DT_F32 ? "f" : "", loose(e, a));
 	} else if (dtype_is_float(d->type)) {
-		const char *m =
-		    emit_c_mask(e, dtype_bytes(d->type), d->lanes);
-		assign(e, n->dst, arena_printf(e->arena, "(%s)((%s)%s & %s(%s))",
-				      type, m, a, emit_c_splat(e, m),
-				      d->type == DT_F32 ? "INT32_MAX"
-							: "INT64_MAX"));
+		const char *m = emit_c_mask(e, dtype_bytes(d->type), d->lanes);
+		assign_format(e, n->dst, LEVEL_UNARY, "(%s)((%s)%s & %s(%s))",
+		    type, m, x, emit_c_splat(e, m),
+		    d->type == DT_F32 ? "INT32_MAX" : "INT64_MAX");
 	} else if (d->lanes > 1) {
 		const char *u = emit_c_vector_unsigned(
 		    e, emit_c_lane_bytes(e, n->dst), d->lanes);
 		const char *sign = arena_printf(
-		    e->arena, "(%s)(%s < (%s){0})", u, a, type);
-		assign(e, n->dst, arena_printf(e->arena,
-				      "(%s)(((%s)%s ^ %s) - %s)", type, u, a,
-				      sign, sign));
+		    e->arena, "(%s)(%s < (%s){0})", u, x, type);
+		assign_format(e, n->dst, LEVEL_UNARY,
+		    "(%s)(((%s)%s ^ %s) - %s)", type, u, x, sign, sign);
 	} else {
-		assign(e, n->dst, arena_printf(e->arena,
-				      "%s < 0 ? (%s)(0 - (%s)%s) : %s", a, type,
-				      dtype_bytes(storage(d->type)) == 8
-					  ? "uint64_t" : "uint32_t", a, a));
+		assign_format(e, n->dst, LEVEL_CHOICE,
+		    "%s < 0 ? (%s)(0 - (%s)%s) : %s", x, type,
+		    dtype_bytes(emit_c_storage(d->type)) == 8 ? "uint64_t"
+							      : "uint32_t",
+		    x, x);
 	}
 }
 
@@ -427,14 +477,20 @@ int emit_c_power_of_two(const EmitC *e, int temp)
 /* Of a vector by 2^k: compilers shift a sign in, as the machines do. */
 static void divide_by_bits(EmitC *e, const LowNode *n, int k)
 {
-	const char *a = e->temp[n->arg[0]], *type = emit_c_type(e, n->dst);
-	read_anyway(e, n->arg[1]);
-	assign(e, n->dst, n->op == LOW_FLOORDIV
-		? arena_printf(e->arena, "%s >> %d", a, k)
-		: arena_printf(e->arena, "%s & %s(%s)", a,
-		      emit_c_splat(e, type),
-		      int_text(e, temp_of(e, n->dst)->type,
-			  (INT64_C(1) << k) - 1)));
+	const char *a = tight(e, n->arg[0]);
+	if (n->op == LOW_FLOORDIV)
+		assign_format(e, n->dst, LEVEL_BITS, "%s >> %d", a, k);
+	else
+		assign_format(e, n->dst, LEVEL_BITS, "%s & %s(%s)", a,
+		    emit_c_splat(e, emit_c_type(e, n->dst)),
+		    emit_c_int(e, temp_of(e, n->dst)->type,
+			(INT64_C(1) << k) - 1));
+}
+
+/* Of an index that is never below 0 C's own will do. */
+static bool is_natural(const EmitC *e, int temp)
+{
+	return e->ranges && e->ranges[temp].known && e->ranges[temp].least >= 0;
 }
 
 static void op_divide(EmitC *e, const LowNode *n)
@@ -445,31 +501,43 @@ static void op_divide(EmitC *e, const LowNode *n)
 		divide_by_bits(e, n, k);
 		return;
 	}
+	if (d->lanes == 1 && d->type == DT_INDEX && is_natural(e, n->arg[0])) {
+		assign_format(e, n->dst, LEVEL_PRODUCT, "%s %c %s",
+		    emit_c_text(e, n->arg[0], LEVEL_UNARY),
+		    n->op == LOW_MOD ? '%' : '/', tight(e, n->arg[1]));
+		return;
+	}
 	const char *name = d->lanes > 1
 	    ? emit_c_macro(e, n->op, OP_CAST, d->type, d->type, d->lanes)
 	    : emit_c_floordiv(e, d->type, n->op == LOW_MOD);
-	assign(e, n->dst, arena_printf(e->arena, "%s(%s, %s)", name,
-			      e->temp[n->arg[0]], e->temp[n->arg[1]]));
+	assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)", name,
+	    loose(e, n->arg[0]), loose(e, n->arg[1]));
 }
 
 static void op_min_max(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
-	const char *a = e->temp[n->arg[0]], *b = e->temp[n->arg[1]];
-	if (n->arg[0] == n->arg[1])
-		assign(e, n->dst, a);
+	int a = n->arg[0], b = n->arg[1];
+	if (a == b)
+		assign_as_is(e, n->dst, a);
+	else if (d->lanes == 1 && d->type == DT_INDEX)
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
+		    emit_c_index_extreme(e, n->op == LOW_MAX), loose(e, a),
+		    loose(e, b));
 	else if (d->lanes == 1)
-		assign(e, n->dst, arena_printf(e->arena, "%s %c %s ? %s : %s",
-				      a, n->op == LOW_MIN ? '<' : '>', b, a, b));
+		assign_format(e, n->dst, LEVEL_CHOICE, "%s %c %s ? %s : %s",
+		    tight(e, a), n->op == LOW_MIN ? '<' : '>', tight(e, b),
+		    tight(e, a), tight(e, b));
 	else if (d->type == DT_BOOL)
-		assign(e, n->dst, arena_printf(e->arena, "%s %c %s",
-				      mask(e, n->arg[0], e->mask_bytes[n->dst]),
-				      n->op == LOW_MIN ? '&' : '|',
-				      mask(e, n->arg[1], e->mask_bytes[n->dst])));
+		assign_format(e, n->dst, LEVEL_BITS, "%s %c %s",
+		    mask(e, a, e->mask_bytes[n->dst]),
+		    n->op == LOW_MIN ? '&' : '|',
+		    mask(e, b, e->mask_bytes[n->dst]));
 	else
-		assign(e, n->dst, arena_printf(e->arena, "%s(%s, %s)",
-				      emit_c_macro(e, n->op, OP_CAST, d->type,
-					  d->type, d->lanes), a, b));
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
+		    emit_c_macro(
+			e, n->op, OP_CAST, d->type, d->type, d->lanes),
+		    loose(e, a), loose(e, b));
 }
 
 static void op_fma(EmitC *e, const LowNode *n)
@@ -477,26 +545,27 @@ static void op_fma(EmitC *e, const LowNode *n)
 	const LowTemp *d = temp_of(e, n->dst);
 	const char *name = d->lanes == 1 ? emit_c_fma(e, d->type)
 	    : emit_c_macro(e, LOW_FMA, OP_CAST, d->type, d->type, d->lanes);
-	assign(e, n->dst, arena_printf(e->arena, "%s(%s, %s, %s)", name,
-			      e->temp[n->arg[0]], e->temp[n->arg[1]],
-			      e->temp[n->arg[2]]));
+	assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s, %s)", name,
+	    loose(e, n->arg[0]), loose(e, n->arg[1]), loose(e, n->arg[2]));
 }
 
 static void op_scale(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
-	const char *a = e->temp[n->arg[0]], *b = e->temp[n->arg[1]];
+	const char *a = tight(e, n->arg[0]), *b = tight(e, n->arg[1]);
 	bool masked = n->arg[2] >= 0;
-	if (d->lanes == 1) {
-		assign(e, n->dst, emit_c_scale(e, d->type, a, b,
-				      masked ? e->temp[n->arg[2]] : NULL));
-		return;
-	}
-	assign(e, n->dst, arena_printf(e->arena, "%s(%s, %s%s%s)",
-		emit_c_macro(e, LOW_SCALE, OP_CAST, d->type,
-		    masked ? DT_BOOL : d->type, d->lanes),
-		a, b, masked ? ", " : "", masked
-		? mask(e, n->arg[2], emit_c_lane_bytes(e, n->dst)) : ""));
+	if (d->lanes == 1)
+		emit_c_assign(e, n->dst, LEVEL_CHOICE,
+		    emit_c_scale(e, d->type, a, b,
+			masked ? emit_c_text(e, n->arg[2], LEVEL_PRIMARY)
+			       : NULL));
+	else
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s%s%s)",
+		    emit_c_macro(e, LOW_SCALE, OP_CAST, d->type,
+			masked ? DT_BOOL : d->type, d->lanes),
+		    a, b, masked ? ", " : "",
+		    masked ? mask(e, n->arg[2], emit_c_lane_bytes(e, n->dst))
+			   : "");
 }
 
 /* --- comparisons and bools ----------------------------------------------- */
@@ -508,56 +577,92 @@ const char *emit_c_comparison(LowOpcode op)
 }
 
 /* Of two vectors of bools, bit by bit. */
-static const char *compare_masks(EmitC *e, const LowNode *n)
+static void compare_masks(EmitC *e, const LowNode *n)
 {
 	int bytes = e->mask_bytes[n->dst];
-	const char *a = mask(e, n->arg[0], bytes);
-	const char *b = mask(e, n->arg[1], bytes);
+	const char *a = emit_c_mask_of(e, n->arg[0], bytes, LEVEL_PRIMARY);
+	const char *b = emit_c_mask_of(e, n->arg[1], bytes, LEVEL_PRIMARY);
 	const char *format = n->op == LOW_LT ? "~%s & %s"
 	    : n->op == LOW_LE ? "~%s | %s"
 	    : n->op == LOW_EQ ? "~(%s ^ %s)" : "%s ^ %s";
-	return arena_printf(e->arena, format, a, b);
+	emit_c_assign(e, n->dst, n->op == LOW_EQ ? LEVEL_UNARY : LEVEL_BITS,
+	    arena_printf(e->arena, format, a, b));
+}
+
+/* b - a, or that less 1. */
+static void compare_indices(EmitC *e, const LowNode *n)
+{
+	LowAffine a = emit_c_index(e, n->arg[0]), b = emit_c_index(e, n->arg[1]);
+	LowAffine form = low_affine_add(e->arena, b, a, -1);
+	form.constant -= n->op == LOW_LT;
+	emit_c_assign(e, n->dst, LEVEL_COMPARE,
+	    emit_c_condition(
+		e, n->op == LOW_LT ? LOW_LE : n->op, form));
+}
+
+static void compare_scalars(EmitC *e, const LowNode *n)
+{
+	int a = n->arg[0], b = n->arg[1];
+	const LowTemp *s = temp_of(e, a);
+	EmitLevel level = s->type == DT_BOOL ? LEVEL_PRIMARY : LEVEL_SUM;
+	if (a == b && !dtype_is_float(s->type)) {
+		read_anyway(e, a);
+		assign(e, n->dst, n->op == LOW_LE || n->op == LOW_EQ
+			? "true" : "false");
+	} else if (s->type == DT_INDEX &&
+	    (e->plan[a].is_sum || e->plan[b].is_sum)) {
+		compare_indices(e, n);
+	} else {
+		assign_format(e, n->dst, LEVEL_COMPARE, "%s %s %s",
+		    emit_c_text(e, a, level), emit_c_comparison(n->op),
+		    emit_c_text(e, b, level));
+	}
 }
 
 static void op_compare(EmitC *e, const LowNode *n)
 {
-	int a = n->arg[0], b = n->arg[1];
+	int a = n->arg[0];
 	const LowTemp *s = temp_of(e, a);
-	const char *sign = emit_c_comparison(n->op);
-	if (s->lanes == 1 && a == b && !dtype_is_float(s->type)) {
-		read_anyway(e, a);
-		assign(e, n->dst, n->op == LOW_LE || n->op == LOW_EQ
-			? "true" : "false");
-	} else if (s->lanes == 1) {
-		assign(e, n->dst, arena_printf(e->arena, "%s %s %s", e->temp[a],
-				      sign, e->temp[b]));
-	} else if (s->type == DT_BOOL) {
-		assign(e, n->dst, compare_masks(e, n));
-	} else {
-		int bytes = emit_c_lane_bytes(e, a);
-		const char *test = arena_printf(e->arena, "(%s)(%s %s %s)",
-		    emit_c_mask(e, bytes, s->lanes), e->temp[a], sign,
-		    e->temp[b]);
-		assign(e, n->dst, emit_c_resized(e, test, bytes,
-				      e->mask_bytes[n->dst], s->lanes));
-	}
+	if (s->lanes == 1)
+		compare_scalars(e, n);
+	else if (s->type == DT_BOOL)
+		compare_masks(e, n);
+	else
+		assign_test(e, n->dst,
+		    arena_printf(e->arena, "%s %s %s",
+			emit_c_text(e, a, LEVEL_SUM),
+			emit_c_comparison(n->op),
+			emit_c_text(e, n->arg[1], LEVEL_SUM)),
+		    emit_c_lane_bytes(e, a));
+}
+
+static void logic_of_masks(EmitC *e, const LowNode *n)
+{
+	int bytes = e->mask_bytes[n->dst];
+	const char *a = mask(e, n->arg[0], bytes);
+	if (n->op == LOW_NOT)
+		assign_format(e, n->dst, LEVEL_UNARY, "~%s", a);
+	else if (n->arg[0] == n->arg[1])
+		emit_c_assign(e, n->dst, LEVEL_UNARY, a);
+	else
+		assign_format(e, n->dst, LEVEL_BITS, "%s %c %s", a,
+		    n->op == LOW_AND ? '&' : '|', mask(e, n->arg[1], bytes));
 }
 
 static void op_logic(EmitC *e, const LowNode *n)
 {
-	int a = n->arg[0], b = n->arg[1];
-	bool vector = is_vector(e, n->dst);
-	int bytes = vector ? e->mask_bytes[n->dst] : 0;
-	const char *ta = vector ? mask(e, a, bytes) : e->temp[a];
-	if (n->op == LOW_NOT) {
-		assign(e, n->dst, arena_printf(
-				      e->arena, "%c%s", vector ? '~' : '!', ta));
-		return;
-	}
-	const char *tb = vector ? mask(e, b, bytes) : e->temp[b];
-	const char *sign = n->op == LOW_AND ? vector ? "&" : "&&"
-					    : vector ? "|" : "||";
-	assign(e, n->dst, arena_printf(e->arena, "%s %s %s", ta, sign, tb));
+	EmitLevel level = n->op == LOW_AND ? LEVEL_AND : LEVEL_COMPARE;
+	if (is_vector(e, n->dst))
+		logic_of_masks(e, n);
+	else if (n->op == LOW_NOT)
+		assign_format(e, n->dst, LEVEL_UNARY, "!%s",
+		    emit_c_text(e, n->arg[0], LEVEL_PRIMARY));
+	else
+		assign_format(e, n->dst,
+		    n->op == LOW_AND ? LEVEL_AND : LEVEL_OR, "%s %s %s",
+		    emit_c_text(e, n->arg[0], level),
+		    n->op == LOW_AND ? "&&" : "||",
+		    emit_c_text(e, n->arg[1], LEVEL_COMPARE));
 }
 
 static void op_any(EmitC *e, const LowNode *n)
@@ -566,10 +671,12 @@ static void op_any(EmitC *e, const LowNode *n)
 	    [1] = DT_I8, [2] = DT_I16, [4] = DT_I32, [8] = DT_I64};
 	int a = n->arg[0];
 	DType type = of_bytes[is_vector(e, a) ? e->mask_bytes[a] : 1];
-	assign(e, n->dst, !is_vector(e, a) ? e->temp[a]
-		: arena_printf(e->arena, "%s(%s)",
-		      emit_c_macro(e, LOW_ANY, OP_CAST, type, type,
-			  temp_of(e, a)->lanes), e->temp[a]));
+	if (!is_vector(e, a))
+		assign_as_is(e, n->dst, a);
+	else
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
+		    emit_c_macro(e, LOW_ANY, OP_CAST, type, type,
+			temp_of(e, a)->lanes), loose(e, a));
 }
 
 static void op_select(EmitC *e, const LowNode *n)
@@ -577,251 +684,104 @@ static void op_select(EmitC *e, const LowNode *n)
 	const LowTemp *d = temp_of(e, n->dst);
 	int c = n->arg[0], a = n->arg[1], b = n->arg[2];
 	if (d->lanes == 1) {
-		assign(e, n->dst, arena_printf(e->arena, "%s ? %s : %s",
-				      e->temp[c], e->temp[a], e->temp[b]));
+		assign_format(e, n->dst, LEVEL_CHOICE, "%s ? %s : %s",
+		    emit_c_text(e, c, LEVEL_OR), emit_c_text(e, a, LEVEL_OR),
+		    emit_c_text(e, b, LEVEL_OR));
 		return;
 	}
 	int bytes = emit_c_lane_bytes(e, n->dst);
-	const char *m = mask(e, c, bytes);
+	const char *m = emit_c_mask_of(e, c, bytes, LEVEL_PRIMARY);
 	if (d->type == DT_BOOL)
-		assign(e, n->dst, arena_printf(e->arena,
-				      "(%s & %s) | (~%s & %s)", m,
-				      mask(e, a, bytes), m, mask(e, b, bytes)));
+		assign_format(e, n->dst, LEVEL_BITS, "(%s & %s) | (~%s & %s)",
+		    m, mask(e, a, bytes), m, mask(e, b, bytes));
 	else
-		assign(e, n->dst, arena_printf(e->arena, "%s(%s, %s, %s)",
-				      emit_c_macro(e, LOW_SELECT, OP_CAST,
-					  d->type, d->type, d->lanes),
-				      m, e->temp[a], e->temp[b]));
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s, %s)",
+		    emit_c_macro(e, LOW_SELECT, OP_CAST, d->type, d->type,
+			d->lanes), m, loose(e, a), loose(e, b));
 }
 
 static void op_math(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
 	Op math = (Op)n->math;
-	const char *a = e->temp[n->arg[0]];
-	const char *b = n->arg[1] < 0 ? NULL : e->temp[n->arg[1]];
 	if (d->lanes == 1) {
-		assign(e, n->dst, emit_c_math(e, math, d->type, a, b));
+		emit_c_assign(e, n->dst, LEVEL_CHOICE,
+		    emit_c_math(e, math, d->type,
+			emit_c_text(e, n->arg[0], LEVEL_PRIMARY),
+			n->arg[1] < 0 ? NULL
+				      : emit_c_text(e, n->arg[1],
+					    LEVEL_PRIMARY)));
 		return;
 	}
 	const char *name =
 	    emit_c_macro(e, LOW_MATH, math, d->type, d->type, d->lanes);
-	assign(e, n->dst, op_arity(math) == 2
-		? arena_printf(e->arena, "%s(%s, %s)", name, a, b)
-		: arena_printf(e->arena, "%s(%s)", name, a));
+	const char *a = loose(e, n->arg[0]);
+	if (op_arity(math) == 2)
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)", name, a,
+		    loose(e, n->arg[1]));
+	else
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)", name, a);
 }
 
 static void op_rsqrt(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
-	const char *a = e->temp[n->arg[0]];
-	assign(e, n->dst, d->lanes == 1
-		? emit_c_math(e, OP_RSQRT, d->type, a, NULL)
-		: arena_printf(e->arena, "%s(%s)",
-		      emit_c_macro(e, LOW_RSQRT, OP_CAST, d->type, d->type,
-			  d->lanes), a));
+	if (d->lanes == 1)
+		emit_c_assign(e, n->dst, LEVEL_CHOICE,
+		    emit_c_math(e, OP_RSQRT, d->type,
+			emit_c_text(e, n->arg[0], LEVEL_PRIMARY), NULL));
+	else
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
+		    emit_c_macro(e, LOW_RSQRT, OP_CAST, d->type, d->type,
+			d->lanes), loose(e, n->arg[0]));
 }
 
 static void op_dot(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
-	const char *a = e->temp[n->arg[0]], *b = e->temp[n->arg[1]];
-	const char *c = e->temp[n->arg[2]];
 	DType of_a = temp_of(e, n->arg[0])->type;
 	DType of_b = temp_of(e, n->arg[1])->type;
+	const char *a = tight(e, n->arg[0]), *b = tight(e, n->arg[1]);
+	const char *c = tight(e, n->arg[2]);
 	if (d->lanes == 1)
-		assign(e, n->dst, emit_c_dot(e, intrinsic_of(of_a, of_b), a, b,
-				      c, ""));
+		emit_c_assign(e, n->dst, LEVEL_UNARY,
+		    emit_c_dot(e, intrinsic_of(of_a, of_b), a, b, c, ""));
 	else
-		assign(e, n->dst, arena_printf(e->arena, "%s(%s, %s, %s)",
-				      emit_c_macro(e, LOW_DOT, OP_CAST, of_a,
-					  of_b, d->lanes), a, b, c));
-}
-
-/* --- memory -------------------------------------------------------------- */
-
-static const char *element(EmitC *e, const LowNode *n)
-{
-	return arena_printf(e->arena, "%s[%s]", e->buffer[n->buffer],
-	    emit_c_affine(e, &n->address));
-}
-
-static void op_load(EmitC *e, const LowNode *n)
-{
-	const LowTemp *d = temp_of(e, n->dst);
-	const char *from = element(e, n);
-	if (d->lanes == 1) {
-		assign(e, n->dst, d->type == DT_BOOL
-			? arena_printf(e->arena, "%s != 0", from) : from);
-		return;
-	}
-	const char *type = emit_c_vector(e, d->type, d->lanes);
-	const char *value = arena_printf(e->arena, "*(const %s *)&%s",
-	    emit_c_unaligned(e, type), from);
-	assign(e, n->dst, d->type == DT_BOOL
-		? not_zero(e, n->dst, type, value, 1) : value);
-}
-
-/* "&a[i]", of the element that the vector's first lane has. */
-static const char *pointer(EmitC *e, const LowNode *n)
-{
-	return arena_printf(e->arena, "&%s", element(e, n));
-}
-
-static void op_load_masked(EmitC *e, const LowNode *n)
-{
-	const LowTemp *d = temp_of(e, n->dst);
-	int m = n->arg[0];
-	e->conditional = true;
-	if (d->lanes == 1) {
-		assign(e, n->dst, arena_printf(e->arena, "%s ? %s%s : 0",
-				      e->temp[m], element(e, n),
-				      d->type == DT_BOOL ? " != 0" : ""));
-		return;
-	}
-	DType type = storage(d->type);
-	const char *value = arena_printf(e->arena, "%s(%s, %s)",
-	    emit_c_macro(e, LOW_LOAD_MASKED, OP_CAST, type, type, d->lanes),
-	    pointer(e, n), mask(e, m, dtype_bytes(type)));
-	assign(e, n->dst, d->type == DT_BOOL
-		? not_zero(e, n->dst, emit_c_vector(e, type, d->lanes), value, 1)
-		: value);
-}
-
-static const char *gather_scalar(EmitC *e, const LowNode *n)
-{
-	const LowTemp *d = temp_of(e, n->dst);
-	const char *value = arena_printf(e->arena, "%s[%s + %s]%s",
-	    e->buffer[n->buffer], emit_c_affine(e, &n->address),
-	    e->temp[n->arg[0]], d->type == DT_BOOL ? " != 0" : "");
-	return n->arg[1] < 0 ? value
-	    : arena_printf(e->arena, "%s ? %s : 0", e->temp[n->arg[1]], value);
-}
-
-static void op_gather(EmitC *e, const LowNode *n)
-{
-	const LowTemp *d = temp_of(e, n->dst);
-	int m = n->arg[1];
-	e->conditional |= m >= 0;
-	if (d->lanes == 1) {
-		assign(e, n->dst, gather_scalar(e, n));
-		return;
-	}
-	DType type = storage(d->type);
-	const char *value = arena_printf(e->arena, "%s(%s, %s%s%s)",
-	    emit_c_macro(e, LOW_GATHER, OP_CAST, type,
-		m < 0 ? type : DT_BOOL, d->lanes),
-	    pointer(e, n), e->temp[n->arg[0]], m < 0 ? "" : ", ",
-	    m < 0 ? "" : e->temp[m]);
-	assign(e, n->dst, d->type == DT_BOOL
-		? not_zero(e, n->dst, emit_c_vector(e, type, d->lanes), value, 1)
-		: value);
-}
-
-/* What is stored: a vector of bools as bytes of 0 and 1. */
-static const char *stored(EmitC *e, int temp)
-{
-	const LowTemp *t = temp_of(e, temp);
-	if (t->lanes == 1 || t->type != DT_BOOL)
-		return e->temp[temp];
-	return arena_printf(e->arena, "(%s)-%s",
-	    emit_c_vector(e, DT_U8, t->lanes), mask(e, temp, 1));
-}
-
-static void op_store(EmitC *e, const LowNode *n)
-{
-	const LowTemp *s = temp_of(e, n->arg[0]);
-	const char *value = stored(e, n->arg[0]);
-	if (s->lanes == 1) {
-		emit_c_line(e, "%s = %s;", element(e, n), value);
-		return;
-	}
-	const char *type = emit_c_vector(e, s->type, s->lanes);
-	DType store = storage(s->type);
-	if (n->op == LOW_STREAM &&
-	    emit_c_x86(e, LOW_STREAM, OP_CAST, store, store, s->lanes)) {
-		emit_c_line(e, "%s(%s, %s);",
-		    emit_c_macro(e, LOW_STREAM, OP_CAST, store, store, s->lanes),
-		    pointer(e, n), value);
-		e->streams = true;
-		return;
-	}
-	emit_c_line(e, "*(%s *)&%s = %s;", emit_c_unaligned(e, type),
-	    element(e, n), value);
-}
-
-static void op_store_masked(EmitC *e, const LowNode *n)
-{
-	const LowTemp *s = temp_of(e, n->arg[0]);
-	if (s->lanes == 1) {
-		emit_c_line(e, "if (%s)", e->temp[n->arg[1]]);
-		emit_c_line(e, "\t%s = %s;", element(e, n),
-		    stored(e, n->arg[0]));
-		return;
-	}
-	DType type = storage(s->type);
-	emit_c_line(e, "%s(%s, %s, %s);",
-	    emit_c_macro(e, LOW_STORE_MASKED, OP_CAST, type, type, s->lanes),
-	    pointer(e, n), mask(e, n->arg[1], dtype_bytes(type)),
-	    stored(e, n->arg[0]));
-}
-
-static void op_scatter(EmitC *e, const LowNode *n)
-{
-	const LowTemp *s = temp_of(e, n->arg[0]);
-	int m = n->arg[2];
-	DType type = storage(s->type);
-	if (s->lanes == 1) {
-		if (m >= 0)
-			emit_c_line(e, "if (%s)", e->temp[m]);
-		emit_c_line(e, "%s%s[%s + %s] = %s;", m >= 0 ? "\t" : "",
-		    e->buffer[n->buffer], emit_c_affine(e, &n->address),
-		    e->temp[n->arg[1]], stored(e, n->arg[0]));
-		return;
-	}
-	emit_c_line(e, "%s(%s, %s, %s%s%s);",
-	    emit_c_macro(e, LOW_SCATTER, OP_CAST, type,
-		m < 0 ? type : DT_BOOL, s->lanes),
-	    pointer(e, n), e->temp[n->arg[1]], stored(e, n->arg[0]),
-	    m < 0 ? "" : ", ", m < 0 ? "" : e->temp[m]);
-}
-
-static void op_prefetch(EmitC *e, const LowNode *n)
-{
-	if (e->isa.plain) /* C has none; the address keeps its parts in use */
-		emit_c_line(e, "(void)%s;", pointer(e, n));
-	else
-		emit_c_line(e, "__builtin_prefetch(%s, 0, %d);", pointer(e, n),
-		    n->i >= 1 && n->i <= 3 ? 4 - (int)n->i : 1);
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s, %s)",
+		    emit_c_macro(e, LOW_DOT, OP_CAST, of_a, of_b, d->lanes), a,
+		    b, c);
 }
 
 static void op_copy(EmitC *e, const LowNode *n)
 {
 	int a = n->arg[0];
-	bool masks = is_vector(e, a) && temp_of(e, a)->type == DT_BOOL;
-	assign(e, n->dst,
-	    masks ? mask(e, a, e->mask_bytes[n->dst]) : e->temp[a]);
+	if (is_vector(e, a) && temp_of(e, a)->type == DT_BOOL)
+		emit_c_assign(e, n->dst, LEVEL_UNARY,
+		    mask(e, a, e->mask_bytes[n->dst]));
+	else
+		assign_as_is(e, n->dst, a);
 }
 
 /* A cast between vectors of one size keeps the bits. */
 static void op_bits(EmitC *e, const LowNode *n)
 {
-	const LowTemp *from = temp_of(e, n->arg[0]);
-	if (from->lanes == 1) {
-		assign(e, n->dst,
-		    arena_printf(e->arena,
-			"((union {%s from; %s to;}){%s}).to",
-			emit_c_type(e, n->arg[0]), emit_c_type(e, n->dst),
-			e->temp[n->arg[0]]));
-		return;
-	}
-	assign(e, n->dst,
-	    arena_printf(e->arena, "(%s)%s", emit_c_type(e, n->dst),
-		e->temp[n->arg[0]]));
+	int a = n->arg[0];
+	if (!is_vector(e, a))
+		assign_format(e, n->dst, LEVEL_PRIMARY,
+		    "((union {%s from; %s to;}){%s}).to", emit_c_type(e, a),
+		    emit_c_type(e, n->dst), loose(e, a));
+	else
+		assign_format(e, n->dst, LEVEL_UNARY, "(%s)%s",
+		    emit_c_type(e, n->dst), tight(e, a));
 }
 
 void emit_c_op(EmitC *e, const LowNode *n)
 {
+	e->node = n;
+	if (emit_c_is_left_out(e, n))
+		return;
+	if (n->dst >= 0 && emit_c_starts(e, n))
+		e->declared[n->dst] = false;
 	switch (n->op) {
 	case LOW_CONST: op_const(e, n); return;
 	case LOW_COPY: op_copy(e, n); return;
@@ -857,15 +817,15 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_SELECT: op_select(e, n); return;
 	case LOW_MATH: op_math(e, n); return;
 	case LOW_RSQRT: op_rsqrt(e, n); return;
-	case LOW_LOAD: op_load(e, n); return;
-	case LOW_LOAD_MASKED: op_load_masked(e, n); return;
-	case LOW_GATHER: op_gather(e, n); return;
-	case LOW_STORE:
-	case LOW_STREAM: op_store(e, n); return;
-	case LOW_STORE_MASKED: op_store_masked(e, n); return;
-	case LOW_SCATTER: op_scatter(e, n); return;
-	case LOW_PREFETCH: op_prefetch(e, n); return;
 	case LOW_DOT: op_dot(e, n); return;
+	case LOW_LOAD:
+	case LOW_LOAD_MASKED:
+	case LOW_GATHER:
+	case LOW_STORE:
+	case LOW_STREAM:
+	case LOW_STORE_MASKED:
+	case LOW_SCATTER:
+	case LOW_PREFETCH: emit_c_memory(e, n); return;
 	case LOW_COPY_ASYNC:
 	case LOW_COMMIT:
 	case LOW_WAIT:

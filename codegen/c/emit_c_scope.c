@@ -42,13 +42,13 @@ static bool is_math_name(const char *name)
 	return false;
 }
 
-/* f32x8, u8x16_u */
+/* f32x8, u8x16_u, F32X8 */
 static bool is_vector_name(const char *name)
 {
-	if (!strchr("fiu", name[0]) || !isdigit((unsigned char)name[1]))
+	if (!strchr("fiuFIU", name[0]) || !isdigit((unsigned char)name[1]))
 		return false;
 	const char *x = name + 1 + strspn(name + 1, "0123456789");
-	return *x == 'x';
+	return *x == 'x' || *x == 'X';
 }
 
 static bool is_macro_family(const char *name)
@@ -125,7 +125,6 @@ static void name_all(EmitC *e)
 	Names names = {e, NEW_N(e->arena, const char *, most), 0};
 	e->param = NEW_N(e->arena, const char *, f->params.n);
 	e->buffer = NEW_N(e->arena, const char *, f->buffers.n);
-	e->temp = NEW_N(e->arena, const char *, f->temps.n);
 	take_name(&names, f->name);
 	for (int i = 0; i < f->params.n; i++)
 		e->param[i] = take_name(&names, f->params.at[i].name);
@@ -133,6 +132,11 @@ static void name_all(EmitC *e)
 		const LowBuffer *b = &f->buffers.at[i];
 		e->buffer[i] = emit_c_is_argument(f, b)
 		    ? e->param[b->param] : take_name(&names, b->name);
+	}
+	if (e->plan) { /* each gets its name where it is declared */
+		for (int i = 0; i < names.n; i++)
+			lookup_add(&e->names, names.names[i], 0);
+		return;
 	}
 	for (int i = 0; i < f->temps.n; i++)
 		e->temp[i] = unique_name(&names, f->temps.at[i].name);
@@ -194,8 +198,43 @@ static void use_affine(Scopes *s, const LowAffine *a, int body)
 
 static void use_body(Scopes *s, const LowBody *body, int parent);
 
+typedef struct {
+	Scopes *scopes;
+	int body;
+} Reading;
+
+static void use_read(void *context, int temp, const LowNode *n, int arg)
+{
+	Reading *r = context;
+	(void)n;
+	(void)arg;
+	use(r->scopes, temp, r->body, false);
+}
+
+/* What is in the text of a planned node. */
+static void use_planned(Scopes *s, const LowNode *n, int body)
+{
+	Reading r = {s, body};
+	if (emit_c_is_left_out(s->e, n))
+		return;
+	emit_c_each_read(s->e, n, use_read, &r);
+	if (n->kind == LOWNODE_OP)
+		use(s, n->dst, body, true);
+	if (n->kind == LOWNODE_LOOP)
+		s->e->declared[n->var] = true;
+	use_body(s, &n->body, body);
+	use_body(s, &n->other, body);
+}
+
 static void use_node(Scopes *s, const LowNode *n, int body)
 {
+	if (s->e->plan) {
+		if (n->kind == LOWNODE_OP)
+			note_constant(s->e, n);
+		if (n->kind != LOWNODE_COMMENT)
+			use_planned(s, n, body);
+		return;
+	}
 	switch (n->kind) {
 	case LOWNODE_OP:
 		for (int i = 0; i < 3; i++)
@@ -224,6 +263,8 @@ static void use_node(Scopes *s, const LowNode *n, int body)
 static void use_body(Scopes *s, const LowBody *body, int parent)
 {
 	int id = s->bodies.n;
+	if (!body->n)
+		return;
 	int depth = parent < 0 ? 0 : s->bodies.at[parent].depth + 1;
 	vec_push(s->e->arena, &s->bodies, (BodyInfo){body, parent, depth});
 	for (int i = 0; i < body->n; i++)
@@ -252,6 +293,8 @@ static void find_scopes(EmitC *e)
 		e->scope[i] = s.bodies.at[s.scope[i]].body;
 		e->starts[i] =
 		    s.assigned_first[i] && s.first[i] == s.scope[i];
+		if (e->plan && e->plan[i].restarts)
+			e->starts[i] = true;
 	}
 }
 
@@ -338,6 +381,7 @@ static void size_masks(EmitC *e)
 void emit_c_prepare(EmitC *e, const LowFunction *f)
 {
 	e->f = f;
+	e->temp = NEW_N(e->arena, const char *, f->temps.n);
 	name_all(e);
 	find_scopes(e);
 	size_masks(e);

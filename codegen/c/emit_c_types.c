@@ -148,8 +148,7 @@ const char *emit_c_type(EmitC *e, int temp)
 
 const char *emit_c_splat(EmitC *e, const char *vector)
 {
-	const char *name =
-	    arena_printf(e->arena, "SPLAT_%s", emit_c_upper(e, vector));
+	const char *name = emit_c_upper(e, vector);
 	if (emit_c_first(e, name)) {
 		buf_printf(&e->prelude, "#define %s(x) ((%s){", name, vector);
 		int lanes = vector_lanes(vector);
@@ -305,7 +304,7 @@ const char *emit_c_half(EmitC *e, DType from, DType to)
 	return name;
 }
 
-const char *emit_c_below(EmitC *e)
+static void put_between(EmitC *e)
 {
 	if (emit_c_first(e, "tunec_between"))
 		buf_puts(&e->prelude,
@@ -313,5 +312,70 @@ const char *emit_c_below(EmitC *e)
 		    "int8_t tunec_between(int64_t n, int8_t lanes)\n{\n"
 		    "\treturn n < 0 ? 0 : n > lanes ? lanes : (int8_t)n;\n"
 		    "}\n\n");
-	return "tunec_between";
+}
+
+const char *emit_c_lanes_below(EmitC *e, const char *vector)
+{
+	const char *name =
+	    arena_printf(e->arena, "BELOW_%s", emit_c_upper(e, vector));
+	const char *iota = emit_c_iota(e, vector);
+	const char *splat = emit_c_splat(e, vector);
+	put_between(e);
+	if (emit_c_first(e, name))
+		buf_printf(&e->prelude,
+		    "#define %s(n) \\\n"
+		    "\t((%s)(%s < %s(tunec_between(n, %d))))\n",
+		    name, vector, iota, splat, vector_lanes(vector));
+	return name;
+}
+
+const char *emit_c_index_extreme(EmitC *e, bool greatest)
+{
+	const char *name = greatest ? "tunec_max" : "tunec_min";
+	if (emit_c_first(e, name))
+		buf_printf(&e->prelude,
+		    HELPER "int64_t %s(int64_t a, int64_t b)\n{\n"
+		    "\treturn a %c b ? a : b;\n}\n\n",
+		    name, greatest ? '>' : '<');
+	return name;
+}
+
+const char *emit_c_load(EmitC *e, const char *vector)
+{
+	const char *name =
+	    arena_printf(e->arena, "LOAD_%s", emit_c_upper(e, vector));
+	const char *type = emit_c_unaligned(e, vector);
+	if (emit_c_first(e, name))
+		buf_printf(&e->prelude, "#define %s(p) (*(const %s *)(p))\n",
+		    name, type);
+	return name;
+}
+
+const char *emit_c_store(EmitC *e, const char *vector)
+{
+	const char *name =
+	    arena_printf(e->arena, "STORE_%s", emit_c_upper(e, vector));
+	const char *type = emit_c_unaligned(e, vector);
+	if (emit_c_first(e, name))
+		buf_printf(&e->prelude,
+		    "#define %s(p, v) (*(%s *)(p) = (v))\n", name, type);
+	return name;
+}
+
+/* The texts are what tells them apart, the numbers what they are called by. */
+const char *emit_c_shuffle(
+    EmitC *e, const char *vector, const char *takes, const char *text)
+{
+	const char *upper = emit_c_upper(e, vector);
+	for (int i = 0; i < e->shuffles.n; i++)
+		if (!strcmp(e->shuffles.at[i].text, text) &&
+		    !strcmp(e->shuffles.at[i].vector, vector))
+			return e->shuffles.at[i].name;
+	const char *name = arena_printf(
+	    e->arena, "SHUFFLE%d_%s", e->shuffles.n, upper);
+	vec_push(e->arena, &e->shuffles,
+	    (EmitShuffle){arena_strdup(e->arena, text), vector, name});
+	buf_printf(
+	    &e->prelude, "#define %s(%s) \\\n\t%s\n", name, takes, text);
+	return name;
 }

@@ -130,7 +130,7 @@ struct LowNode {
 	/* IF */
 	int condition;    /* bool scalar */
 	LowBody other;    /* else */
-	/* COMMENT */
+	/* COMMENT; also LOOP: what it is, for who reads the code; or NULL */
 	const char *comment;
 };
 

@@ -44,11 +44,16 @@
 #ifdef _OPENMP
 int omp_get_thread_num(void);
 int omp_get_num_threads(void);
+#define TUNEC_THREAD omp_get_thread_num()
+#define TUNEC_THREADS omp_get_num_threads()
+#else
+#define TUNEC_THREAD 0
+#define TUNEC_THREADS 1
 #endif
 
-typedef float f32x8 __attribute__((vector_size(32)));
-#define SPLAT_F32X8(x) ((f32x8){x, x, x, x, x, x, x, x})
 typedef int32_t i32x8 __attribute__((vector_size(32)));
+#define IOTA_I32X8 ((i32x8){0, 1, 2, 3, 4, 5, 6, 7})
+#define I32X8(x) ((i32x8){x, x, x, x, x, x, x, x})
 
 /* n, but at least 0 and at most lanes */
 TUNEC_HELPER int8_t tunec_between(int64_t n, int8_t lanes)
@@ -56,10 +61,12 @@ TUNEC_HELPER int8_t tunec_between(int64_t n, int8_t lanes)
 	return n < 0 ? 0 : n > lanes ? lanes : (int8_t)n;
 }
 
-#define SPLAT_I32X8(x) ((i32x8){x, x, x, x, x, x, x, x})
-#define IOTA_I32X8 ((i32x8){0, 1, 2, 3, 4, 5, 6, 7})
+#define BELOW_I32X8(n) \
+	((i32x8)(IOTA_I32X8 < I32X8(tunec_between(n, 8))))
+typedef float f32x8 __attribute__((vector_size(32)));
 typedef float f32x8_u
     __attribute__((vector_size(32), aligned(4), may_alias));
+#define LOAD_F32X8(p) (*(const f32x8_u *)(p))
 #ifdef TUNEC_X86
 #define FMA_F32X8(a, b, c) \
 	((f32x8)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
@@ -67,6 +74,8 @@ typedef float f32x8_u
 #define FMA_F32X8(a, b, c) \
 	((a) * (b) + (c))
 #endif
+#define F32X8(x) ((f32x8){x, x, x, x, x, x, x, x})
+#define STORE_F32X8(p, v) (*(f32x8_u *)(p) = (v))
 #ifdef TUNEC_X86
 #define LOAD_MASKED_F32X8(p, m) \
 	((f32x8)_mm256_maskload_ps((const float *)(p), (__m256i)(m)))
@@ -82,35 +91,27 @@ typedef float f32x8_u
 	do { if ((m)[0]) (p)[0] = (v)[0]; if ((m)[1]) (p)[1] = (v)[1]; if ((m)[2]) (p)[2] = (v)[2]; if ((m)[3]) (p)[3] = (v)[3]; if ((m)[4]) (p)[4] = (v)[4]; if ((m)[5]) (p)[5] = (v)[5]; if ((m)[6]) (p)[6] = (v)[6]; if ((m)[7]) (p)[7] = (v)[7]; } while (0)
 #endif
 
-static TUNEC_FUNCTION void tunec_tile_region0(const float *x, float *y, const f32x8 *at_two_0, const i32x8 *at_mask_3)
+static TUNEC_FUNCTION void tunec_tile_region0(const float *x, float *y, const i32x8 *tunec_mask)
 {
-	int64_t thread = 0, threads = 1;
-#ifdef _OPENMP
-	thread = omp_get_thread_num();
-	threads = omp_get_num_threads();
-#endif
-	f32x8 two_0 = *at_two_0;
-	i32x8 mask_3 = *at_mask_3;
-	int64_t i_2_last = (thread + 1)*64/threads;
-	for (int64_t i_2 = thread*64/threads; i_2 < i_2_last; i_2++) {
+	int64_t thread = TUNEC_THREAD, threads = TUNEC_THREADS;
+	i32x8 mask = *tunec_mask;
+	for (int64_t i = thread*64/threads; i < (thread + 1)*64/threads; i++) {
 		/* y.i, a row */
-		f32x8 v_4 = *(const f32x8_u *)&x[i_2*12];
-		v_4 = FMA_F32X8(v_4, two_0, v_4);
-		*(f32x8_u *)&y[i_2*12] = v_4;
-		f32x8 w_5 = LOAD_MASKED_F32X8(&x[i_2*12 + 8], mask_3);
-		w_5 = FMA_F32X8(w_5, two_0, w_5);
-		STORE_MASKED_F32X8(&y[i_2*12 + 8], mask_3, w_5);
+		f32x8 v = LOAD_F32X8(x + i*12);
+		v = FMA_F32X8(v, F32X8(2.0f), v);
+		STORE_F32X8(y + i*12, v);
+		f32x8 w = LOAD_MASKED_F32X8(&x[i*12 + 8], mask);
+		w = FMA_F32X8(w, F32X8(2.0f), w);
+		STORE_MASKED_F32X8(&y[i*12 + 8], mask, w);
 	}
 }
 
 TUNEC_FUNCTION void tile(const float *x, float *y, void *workspace)
 {
 	(void)workspace;
-	f32x8 two_0 = SPLAT_F32X8(2.0f);
-	int64_t columns_1 = 4;
-	i32x8 mask_3 = (i32x8)(IOTA_I32X8 < SPLAT_I32X8(tunec_between(columns_1, 8)));
+	i32x8 mask = BELOW_I32X8(4);
 #ifdef _OPENMP
 #pragma omp parallel num_threads(2)
 #endif
-	tunec_tile_region0(x, y, &two_0, &mask_3);
+	tunec_tile_region0(x, y, &mask);
 }

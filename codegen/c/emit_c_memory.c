@@ -1,0 +1,330 @@
+/* Loads and stores.  Addresses in one body that differ by numbers only are
+ * offsets from one pointer:
+ *
+ *     a[i*512 + k], a[i*512 + k + 512]      float *a_at = &a[i*512 + k];
+ *                                     -->   a_at[0], a_at[512]
+ *
+ * It points at the first of them, so never outside of the buffer where the text
+ * did not.  Where the sum is short the buffer itself is as good. */
+#include <string.h>
+
+#include "codegen/c/emit_c.h"
+
+/* --- pointers ------------------------------------------------------------- */
+
+static bool is_same_sum(const LowAffine *a, const LowAffine *b)
+{
+	LowAffine x = *a, y = *b;
+	x.constant = y.constant = 0;
+	return low_affine_equal(x, y);
+}
+
+static EmitBase *base_in(EmitBases *bases, int buffer, const LowAffine *sum)
+{
+	for (int i = 0; i < bases->n; i++)
+		if (bases->at[i].buffer == buffer &&
+		    is_same_sum(&bases->at[i].from, sum))
+			return &bases->at[i];
+	return NULL;
+}
+
+/* Terms that stay what they are. */
+static bool is_steady(const EmitC *e, const LowAffine *sum)
+{
+	for (int i = 0; i < sum->n; i++)
+		if (e->plan[sum->terms[i].temp].assigned != 1 ||
+		    e->plan[sum->terms[i].temp].stands)
+			return false;
+	return true;
+}
+
+/* Pointers of the bodies around this one; not of its function, a parallel loop's
+ * has its own. */
+static void add_outer(EmitC *e, EmitBases *bases)
+{
+	for (int i = 0; i < e->bases.n; i++) {
+		EmitBase *outer = &e->bases.at[i];
+		EmitBase *own = base_in(bases, outer->buffer, &outer->from);
+		if (!outer->name)
+			continue;
+		if (own)
+			*own = *outer;
+		else
+			vec_push(e->arena, bases, *outer);
+	}
+}
+
+void emit_c_find_bases(EmitC *e, const LowBody *body)
+{
+	EmitBases bases = {0};
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if (n->kind != LOWNODE_OP || !low_op_has_buffer(n->op) ||
+		    n->op == LOW_PREFETCH || emit_c_is_left_out(e, n))
+			continue;
+		LowAffine sum = emit_c_sum(e, &n->address);
+		if (!is_steady(e, &sum))
+			continue;
+		EmitBase *b = base_in(&bases, n->buffer, &sum);
+		if (!b) {
+			vec_push(e->arena, &bases,
+			    (EmitBase){n->buffer, sum, 1, NULL});
+			continue;
+		}
+		b->count++;
+		if (sum.constant < b->from.constant)
+			b->from.constant = sum.constant;
+	}
+	add_outer(e, &bases);
+	e->bases = bases;
+}
+
+/* Is the text shorter by it? */
+static bool is_worth_a_pointer(EmitC *e, const EmitBase *b)
+{
+	enum { DECLARATION = 28, OFFSET = 3 };
+	LowAffine sum = b->from;
+	sum.constant = 0;
+	int length = (int)strlen(emit_c_affine(e, &sum));
+	return b->count > 1 && sum.n > 0 &&
+	    b->count * (length - OFFSET) > length + DECLARATION;
+}
+
+static const char *pointer_to(EmitC *e, EmitBase *b)
+{
+	const LowBuffer *buffer = &e->f->buffers.at[b->buffer];
+	const char *name = e->buffer[b->buffer];
+	if (b->name)
+		return b->name;
+	b->name = emit_c_name(e, arena_printf(e->arena, "%s_at", name));
+	emit_c_line(e, "%s%s *%s = &%s[%s];",
+	    emit_c_is_const(e, buffer) ? "const " : "",
+	    dtype_ctype(buffer->type), b->name, name,
+	    emit_c_affine(e, &b->from));
+	return b->name;
+}
+
+/* "a[4*i + 1]", of `more` besides the address where that is a text. */
+static const char *place(
+    EmitC *e, const LowNode *n, const char *more, bool pointer)
+{
+	LowAffine sum = emit_c_sum(e, &n->address);
+	EmitBase *b = n->op == LOW_PREFETCH
+	    ? NULL : base_in(&e->bases, n->buffer, &sum);
+	const char *name = e->buffer[n->buffer];
+	if (b && (b->name || is_worth_a_pointer(e, b))) {
+		name = pointer_to(e, b);
+		sum = low_affine_const(sum.constant - b->from.constant);
+	}
+	const char *at = emit_c_affine(e, &sum);
+	bool zero = !sum.n && !sum.constant;
+	if (more)
+		at = zero ? more : arena_printf(e->arena, "%s + %s", at, more);
+	if (!pointer)
+		return arena_printf(e->arena, "%s[%s]", name, at);
+	if (zero && !more)
+		return name;
+	return sum.n + (sum.constant != 0) > 1
+	    ? arena_printf(e->arena, "&%s[%s]", name, at)
+	    : arena_printf(e->arena, "%s + %s", name, at);
+}
+
+static const char *element(EmitC *e, const LowNode *n)
+{
+	return place(e, n, NULL, false);
+}
+
+static const char *pointer(EmitC *e, const LowNode *n)
+{
+	return place(e, n, NULL, true);
+}
+
+/* --- loads ------------------------------------------------------------------ */
+
+static const LowTemp *temp_of(const EmitC *e, int temp)
+{
+	return &e->f->temps.at[temp];
+}
+
+static const char *loose(EmitC *e, int temp)
+{
+	return emit_c_text(e, temp, LEVEL_CHOICE);
+}
+
+/* A vector as it lies in memory; bools are bytes of 0 and 1. */
+static void assign_vector(EmitC *e, int dst, const char *value)
+{
+	const LowTemp *d = temp_of(e, dst);
+	if (d->type == DT_BOOL)
+		emit_c_assign_not_zero(e, dst,
+		    emit_c_vector(e, DT_U8, d->lanes), value, 1);
+	else
+		emit_c_assign(e, dst, LEVEL_PRIMARY, value);
+}
+
+static void op_load(EmitC *e, const LowNode *n)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	if (d->lanes > 1)
+		assign_vector(e, n->dst,
+		    arena_printf(e->arena, "%s(%s)",
+			emit_c_load(e, emit_c_vector(e, d->type, d->lanes)),
+			pointer(e, n)));
+	else if (d->type == DT_BOOL)
+		emit_c_assign(e, n->dst, LEVEL_COMPARE,
+		    arena_printf(e->arena, "%s != 0", element(e, n)));
+	else
+		emit_c_assign(e, n->dst, LEVEL_PRIMARY, element(e, n));
+}
+
+static void assign_where(
+    EmitC *e, const LowNode *n, int m, const char *value)
+{
+	const char *test = temp_of(e, n->dst)->type == DT_BOOL ? " != 0" : "";
+	if (m < 0)
+		emit_c_assign(e, n->dst, *test ? LEVEL_COMPARE : LEVEL_PRIMARY,
+		    arena_printf(e->arena, "%s%s", value, test));
+	else
+		emit_c_assign(e, n->dst, LEVEL_CHOICE,
+		    arena_printf(e->arena, "%s ? %s%s : 0",
+			emit_c_text(e, m, LEVEL_OR), value, test));
+}
+
+static void op_load_masked(EmitC *e, const LowNode *n)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	DType type = emit_c_storage(d->type);
+	int m = n->arg[0];
+	e->conditional = true;
+	if (d->lanes == 1)
+		assign_where(e, n, m, element(e, n));
+	else
+		assign_vector(e, n->dst,
+		    arena_printf(e->arena, "%s(%s, %s)",
+			emit_c_macro(e, LOW_LOAD_MASKED, OP_CAST, type, type,
+			    d->lanes),
+			pointer(e, n),
+			emit_c_mask_of(
+			    e, m, dtype_bytes(type), LEVEL_CHOICE)));
+}
+
+static void op_gather(EmitC *e, const LowNode *n)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	DType type = emit_c_storage(d->type);
+	int m = n->arg[1];
+	e->conditional |= m >= 0;
+	if (d->lanes == 1)
+		assign_where(e, n, m,
+		    place(e, n, emit_c_text(e, n->arg[0], LEVEL_PRODUCT),
+			false));
+	else
+		assign_vector(e, n->dst,
+		    arena_printf(e->arena, "%s(%s, %s%s%s)",
+			emit_c_macro(e, LOW_GATHER, OP_CAST, type,
+			    m < 0 ? type : DT_BOOL, d->lanes),
+			pointer(e, n), loose(e, n->arg[0]), m < 0 ? "" : ", ",
+			m < 0 ? "" : loose(e, m)));
+}
+
+/* --- stores ------------------------------------------------------------------ */
+
+/* What is stored: a vector of bools as bytes of 0 and 1. */
+static const char *stored(EmitC *e, int temp)
+{
+	const LowTemp *t = temp_of(e, temp);
+	if (t->lanes == 1 || t->type != DT_BOOL)
+		return loose(e, temp);
+	return arena_printf(e->arena, "(%s)-%s",
+	    emit_c_vector(e, DT_U8, t->lanes),
+	    emit_c_mask_of(e, temp, 1, LEVEL_PRIMARY));
+}
+
+static void op_store(EmitC *e, const LowNode *n)
+{
+	const LowTemp *s = temp_of(e, n->arg[0]);
+	const char *value = stored(e, n->arg[0]);
+	if (s->lanes == 1) {
+		const char *at = element(e, n);
+		emit_c_line(e, "%s = %s;", at, value);
+		return;
+	}
+	const char *type = emit_c_vector(e, s->type, s->lanes);
+	const char *name, *at = pointer(e, n);
+	DType store = emit_c_storage(s->type);
+	bool streams = n->op == LOW_STREAM &&
+	    emit_c_x86(e, LOW_STREAM, OP_CAST, store, store, s->lanes);
+	name = streams
+	    ? emit_c_macro(e, LOW_STREAM, OP_CAST, store, store, s->lanes)
+	    : emit_c_store(e, type);
+	e->streams |= streams;
+	emit_c_line(e, "%s(%s, %s);", name, at, value);
+}
+
+static void store_scalar_where(
+    EmitC *e, const LowNode *n, int m, const char *at)
+{
+	const char *value = stored(e, n->arg[0]);
+	if (m >= 0)
+		emit_c_line(e, "if (%s)", loose(e, m));
+	emit_c_line(e, "%s%s = %s;", m >= 0 ? "\t" : "", at, value);
+}
+
+static void op_store_masked(EmitC *e, const LowNode *n)
+{
+	const LowTemp *s = temp_of(e, n->arg[0]);
+	DType type = emit_c_storage(s->type);
+	if (s->lanes == 1) {
+		store_scalar_where(e, n, n->arg[1], element(e, n));
+		return;
+	}
+	const char *at = pointer(e, n);
+	emit_c_line(e, "%s(%s, %s, %s);",
+	    emit_c_macro(e, LOW_STORE_MASKED, OP_CAST, type, type, s->lanes),
+	    at,
+	    emit_c_mask_of(e, n->arg[1], dtype_bytes(type), LEVEL_CHOICE),
+	    stored(e, n->arg[0]));
+}
+
+static void op_scatter(EmitC *e, const LowNode *n)
+{
+	const LowTemp *s = temp_of(e, n->arg[0]);
+	int m = n->arg[2];
+	DType type = emit_c_storage(s->type);
+	if (s->lanes == 1) {
+		store_scalar_where(e, n, m,
+		    place(e, n, emit_c_text(e, n->arg[1], LEVEL_PRODUCT),
+			false));
+		return;
+	}
+	const char *at = pointer(e, n);
+	emit_c_line(e, "%s(%s, %s, %s%s%s);",
+	    emit_c_macro(e, LOW_SCATTER, OP_CAST, type,
+		m < 0 ? type : DT_BOOL, s->lanes),
+	    at, loose(e, n->arg[1]), stored(e, n->arg[0]),
+	    m < 0 ? "" : ", ", m < 0 ? "" : loose(e, m));
+}
+
+static void op_prefetch(EmitC *e, const LowNode *n)
+{
+	const char *at = arena_printf(e->arena, "&%s", element(e, n));
+	if (e->isa.plain) /* C has none; the address keeps its parts in use */
+		emit_c_line(e, "(void)%s;", at);
+	else
+		emit_c_line(e, "__builtin_prefetch(%s, 0, %d);", at,
+		    n->i >= 1 && n->i <= 3 ? 4 - (int)n->i : 1);
+}
+
+void emit_c_memory(EmitC *e, const LowNode *n)
+{
+	switch (n->op) {
+	case LOW_LOAD: op_load(e, n); return;
+	case LOW_LOAD_MASKED: op_load_masked(e, n); return;
+	case LOW_GATHER: op_gather(e, n); return;
+	case LOW_STORE:
+	case LOW_STREAM: op_store(e, n); return;
+	case LOW_STORE_MASKED: op_store_masked(e, n); return;
+	case LOW_SCATTER: op_scatter(e, n); return;
+	default: op_prefetch(e, n); return;
+	}
+}
