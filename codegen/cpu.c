@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ir/intrinsic.h"
 #include "lib/buf.h"
 
 enum {
@@ -24,6 +25,12 @@ static const struct {
 #define CPU_FEATURE(id, name, flag, implies) {name, flag, implies},
 #include "codegen/cpu_features.def"
 #undef CPU_FEATURE
+};
+
+static const char *const arm_features[ARM_FEATURE_COUNT] = {
+#define ARM_FEATURE(id, name) name,
+#include "codegen/arm_features.def"
+#undef ARM_FEATURE
 };
 
 #define F(id)  FEATURE_BIT(id)
@@ -55,6 +62,8 @@ static const struct {
 #define SET_ZEN3 (SET_ZEN1 | F(VAES) | F(VPCLMULQDQ))
 #define SET_ZEN4 (SET_ZEN3 | SET_ICL | F(AVX512BF16))
 #define SET_ZEN5 (SET_ZEN4 | F(AVXVNNI) | F(AVX512VP2I))
+#define SET_A76	 ARM_BIT(DOTPROD)
+#define SET_V1	 (SET_A76 | ARM_BIT(I8MM) | ARM_BIT(BF16))
 
 static const Cpu cpus[] = {
 #define CPU(name, arch, set, masked, fma, latency, l1, ways, l2, l3, clock)    \
@@ -210,6 +219,29 @@ CpuFeatures cpu_features(const char *cpu, const char *attrs)
 	return set;
 }
 
+const char *cpu_arm_feature_name(ArmFeature feature)
+{
+	assert(feature < ARM_FEATURE_COUNT);
+	return arm_features[feature];
+}
+
+CpuFeatures cpu_arm_features(const char *cpu, const char *attrs)
+{
+	const Cpu *known = cpu_find(ARCH_AARCH64, cpu);
+	CpuFeatures set = known ? known->features : 0;
+	while (*attrs) {
+		size_t n = strcspn(attrs, ",");
+		for (int i = 0; i < ARM_FEATURE_COUNT; i++) {
+			CpuFeatures bit = (CpuFeatures)1 << i;
+			if (n == 1 + strlen(arm_features[i]) &&
+			    !memcmp(attrs + 1, arm_features[i], n - 1))
+				set = *attrs == '+' ? set | bit : set & ~bit;
+		}
+		attrs += n + (attrs[n] == ',');
+	}
+	return set;
+}
+
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a + 1, *(char *const *)b + 1);
@@ -336,14 +368,42 @@ void cpu_host(CpuHost *host)
 	cpu_host_parse(text, host);
 }
 
+/* Sums of products by instructions: the first row that fits. */
+static const struct {
+	const char *intrinsic;
+	Arch arch;
+	CpuFeatures needs;
+	int bytes;
+	Numerics numerics;
+	int instructions;
+} dots[] = {
+#define CPU_DOT(name, arch, needs, bytes, numerics, instructions)              \
+	{#name, ARCH_##arch, needs, bytes, NUMERICS_##numerics, instructions},
+#include "codegen/cpu_dots.def"
+#undef CPU_DOT
+};
+
+static void fill_dots(const Cpu *cpu, CpuFeatures set, Machine *machine)
+{
+	for (int i = 0; i < COUNT(dots); i++) {
+		MachineDot *dot = &machine->dots[intrinsic_find(dots[i].intrinsic)];
+		if (dot->instructions || dots[i].arch != cpu->arch ||
+		    (dots[i].needs & ~set) ||
+		    (dots[i].bytes && dots[i].bytes != machine->vector_bytes))
+			continue;
+		dot->instructions = (unsigned char)dots[i].instructions;
+		dot->flushes = dots[i].numerics == NUMERICS_FAST;
+	}
+}
+
 void cpu_machine(const Cpu *cpu, CpuFeatures set, Machine *machine)
 {
 	bool x86 = cpu->arch == ARCH_X86_64;
-	bool avx512 = !(SET_AVX512 & ~F(AVX512CD) & ~set);
+	bool avx512 = x86 && !(SET_AVX512 & ~F(AVX512CD) & ~set);
 	*machine = (Machine){
 	    .threads = 1,
 	    .vector_bytes = avx512	   ? 64
-			    : set & F(AVX) ? 32
+			    : x86 && (set & F(AVX)) ? 32
 					   : 16,
 	    .vector_registers = avx512 || !x86 ? 32 : 16,
 	    .fma = !x86 || (set & F(FMA)),
@@ -352,7 +412,7 @@ void cpu_machine(const Cpu *cpu, CpuFeatures set, Machine *machine)
 	    .scale = avx512,
 	    .rsqrt = avx512,
 	    .masked = avx512 || (cpu->masked_avx2 && (set & F(AVX2))),
-	    .gather = set & F(AVX2),
+	    .gather = x86 && (set & F(AVX2)),
 	    .f16c = !x86 || (set & F(F16C)),
 	    .fma_per_cycle = cpu->fma_per_cycle,
 	    .fma_latency = cpu->fma_latency,
@@ -366,4 +426,5 @@ void cpu_machine(const Cpu *cpu, CpuFeatures set, Machine *machine)
 		    : 64,
 	    .clock_ghz = cpu->clock_ghz,
 	};
+	fill_dots(cpu, set, machine);
 }

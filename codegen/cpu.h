@@ -20,9 +20,17 @@ typedef enum {
 	CPU_FEATURE_COUNT
 } CpuFeature;
 
-/* A bit for each CpuFeature. */
+typedef enum {
+#define ARM_FEATURE(id, name) ARM_FEATURE_##id,
+#include "codegen/arm_features.def"
+#undef ARM_FEATURE
+	ARM_FEATURE_COUNT
+} ArmFeature;
+
+/* A bit for each CpuFeature, or of an aarch64 CPU for each ArmFeature. */
 typedef uint64_t CpuFeatures;
 #define FEATURE_BIT(id) ((CpuFeatures)1 << FEATURE_##id)
+#define ARM_BIT(id)	((CpuFeatures)1 << ARM_FEATURE_##id)
 
 typedef struct {
 	const char *name; /* LLVM's */
@@ -49,6 +57,9 @@ CpuFeatures cpu_feature_remove(CpuFeatures set, CpuFeature feature);
 /* Of an x86-64 CPU and attributes "+a,-b"; a CPU that is not in the table
  * counts as plain x86-64, attributes that are not are passed over. */
 CpuFeatures cpu_features(const char *cpu, const char *attrs);
+/* Of an aarch64 CPU: one that is not in the table has none but those of attrs. */
+CpuFeatures cpu_arm_features(const char *cpu, const char *attrs);
+const char *cpu_arm_feature_name(ArmFeature feature);
 /* The shortest attributes, sorted, that turn `from` into `to`. */
 char *cpu_feature_difference(Arena *arena, CpuFeatures from, CpuFeatures to);
 

@@ -214,11 +214,14 @@ static void fill_machine(Target *t)
 		    cpu_find(arch, arch == ARCH_AARCH64 ? "generic" : "x86-64");
 	if (!cpu || t->kind == TARGET_C)
 		cpu = cpu_find(ARCH_X86_64, "x86-64");
-	cpu_machine(cpu, arch == ARCH_X86_64 ? features_of(t) : 0, &t->machine);
+	cpu_machine(cpu, arch == ARCH_X86_64 ? features_of(t)
+		: arch == ARCH_AARCH64 ? cpu_arm_features(t->cpu, t->attrs)
+				       : 0, &t->machine);
 	if (t->kind == TARGET_C || arch == ARCH_OTHER) {
 		t->machine.vector_bytes = 0;
 		t->machine.vector_registers = 16;
 		t->machine.fma = t->machine.f16c = false;
+		memset(t->machine.dots, 0, sizeof t->machine.dots);
 	}
 	t->machine.threads = t->threads;
 }

@@ -53,6 +53,16 @@ const Intrinsic *intrinsic_of(DType a, DType b)
 	return NULL;
 }
 
+int intrinsic_instructions(
+    const Intrinsic *in, const Machine *machine, Numerics numerics)
+{
+	_Static_assert((int)PLAIN <= (int)MACHINE_DOTS, "Machine.dots has too few");
+	const MachineDot *dot = &machine->dots[in - intrinsics];
+	assert(in - intrinsics < PLAIN);
+	return dot->flushes && numerics != NUMERICS_FAST ? 0
+							 : dot->instructions;
+}
+
 const Intrinsic *fragment_of(DType a, DType b, int terms)
 {
 	for (int i = PLAIN; i < COUNT; i++)

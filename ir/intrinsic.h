@@ -24,6 +24,8 @@
 #define IR_INTRINSIC_H
 
 #include "ir/expr.h"
+#include "ir/machine.h"
+#include "ir/program.h"
 
 typedef struct {
 	const char *name;
@@ -39,6 +41,10 @@ const Intrinsic *intrinsic_at(int number);
 int intrinsic_count(void); /* that are no fragments: they have numbers below */
 /* With these operands, in this order, no fragment; NULL. */
 const Intrinsic *intrinsic_of(DType a, DType b);
+/* Instructions that the machine takes for one, for each vector of sums; 0: it has
+ * none that these numerics allow.  What rules and models ask. */
+int intrinsic_instructions(
+    const Intrinsic *in, const Machine *machine, Numerics numerics);
 /* The fragment with these operands and terms; NULL. */
 const Intrinsic *fragment_of(DType a, DType b, int terms);
 /* The warpgroup's product with these operands; NULL. */

@@ -6,6 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A sum of products as one operation. */
+typedef struct {
+	unsigned char instructions; /* for one; 0: it is not worth tiling for */
+	bool flushes;               /* subnormals, to 0 */
+} MachineDot;
+enum { MACHINE_DOTS = 8 }; /* at least those of ir/intrinsics.def */
+
 typedef struct {
 	bool gpu;               /* blocks of threads, memory that those of a
 				   block share, barriers */
@@ -24,6 +31,7 @@ typedef struct {
 	bool rsqrt;             /* estimates of reciprocal roots of f32, to 14
 				   bits */
 	bool f16c;              /* f16 <-> f32 conversion instructions */
+	MachineDot dots[MACHINE_DOTS]; /* by number of an intrinsic */
 	int fma_per_cycle;      /* vector FMAs issued per cycle */
 	int fma_latency;        /* cycles */
 	int64_t l1_bytes, l2_bytes, l3_bytes; /* data; l3 as one core may use it */

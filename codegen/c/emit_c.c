@@ -588,11 +588,11 @@ static void put_attributes(EmitC *e, Buf *out)
 	const char *width =
 	    e->isa.avx512 ? ", min_vector_width(512)" : "";
 	if (e->isa.x86)
-		buf_puts(out,
-		    "#if defined __x86_64__ && "
-		    "(__GNUC__ >= 8 || __clang_major__ >= 7) && \\\n"
+		buf_printf(out,
+		    "#if defined __x86_64__ && %s && \\\n"
 		    "    !defined TUNEC_GENERIC\n"
-		    "#define TUNEC_X86 1\n#include <immintrin.h>\n#endif\n\n");
+		    "#define TUNEC_X86 1\n#include <immintrin.h>\n#endif\n\n",
+		    emit_c_x86_compilers(&e->isa));
 	buf_puts(out,
 	    "/* The machine of each function; a*b + c is what it says. */\n"
 	    "#if defined __clang__\n#pragma STDC FP_CONTRACT OFF\n"
@@ -692,7 +692,8 @@ void emit_c_all(Buf *out, const Lowered *const *lowered, int n,
     const Target *target, const EmitComment *comments)
 {
 	EmitC e = {.arena = arena_new(),
-	    .isa = emit_c_isa(target),
+	    .isa = emit_c_isa(target, n && lowered[0]->program
+		    ? lowered[0]->program->numerics : NUMERICS_DEFAULT),
 	    .reserved = emit_c_reserved};
 	for (int i = 0; i < n; i++) {
 		e.program = lowered[i]->program;

@@ -21,7 +21,8 @@
 typedef struct {
 	bool plain;   /* target `c`: scalar C11, no extension */
 	bool x86;     /* intrinsics, where the compiler is one for x86-64 */
-	bool avx, avx2, fma, f16c, avx512, vnni;
+	bool avx, avx2, fma, f16c, avx512, vnni, avxvnni;
+	bool bf16;    /* products that flush subnormals, which is allowed */
 } EmitIsa;
 
 typedef VEC(const char *) EmitNames;
@@ -229,7 +230,9 @@ const char *emit_c_x86(EmitC *e, LowOpcode op, Op math, DType type, DType to,
     int lanes);
 /* The `target` attribute's features: "avx2,fma"; "" for the baseline. */
 const char *emit_c_x86_features(const EmitIsa *isa);
-EmitIsa emit_c_isa(const Target *target);
+/* A condition: compilers that know all of it. */
+const char *emit_c_x86_compilers(const EmitIsa *isa);
+EmitIsa emit_c_isa(const Target *target, Numerics numerics);
 
 /* emit_c_ops.c */
 void emit_c_op(EmitC *e, const LowNode *node);

@@ -222,15 +222,32 @@ static const char *saturated(EmitC *e, DType from, DType to, int lanes)
 	    e->arena, "(%s | (%s)((%s)%s >> 1))", x, by, u, above);
 }
 
+/* The last term first, each rounded once. */
+static const char *dot_of_floats(EmitC *e, const Intrinsic *in,
+    const char *a, const char *b, const char *c, const char *first)
+{
+	for (int i = in->terms - 1; i >= 0; i--)
+		c = arena_printf(e->arena, "%s(%s, %s, %s)",
+		    emit_c_fma(e, in->sum),
+		    emit_c_convert(e, in->a, in->sum,
+			arena_printf(e->arena, "%s[%s%d]", a, first, i)),
+		    emit_c_convert(e, in->b, in->sum,
+			arena_printf(e->arena, "%s[%s%d]", b, first, i)), c);
+	return c;
+}
+
 /* The products of one lane's terms behind element `first` of both. */
 const char *emit_c_dot(EmitC *e, const Intrinsic *in, const char *a,
     const char *b, const char *c, const char *first)
 {
 	const char *ctype = dtype_ctype(in->sum);
 	const char *sum = arena_printf(e->arena, "(u%s)%s", ctype, c);
+	if (dtype_is_float(in->sum))
+		return dot_of_floats(e, in, a, b, c, first);
 	for (int i = 0; i < in->terms; i++)
-		sum = arena_printf(e->arena, "%s + (u%s)(%s[%s%d] * %s[%s%d])",
-		    sum, ctype, a, first, i, b, first, i);
+		sum = arena_printf(e->arena,
+		    "%s + (u%s)%s[%s%d] * (u%s)%s[%s%d]", sum, ctype, a,
+		    first, i, ctype, b, first, i);
 	return arena_printf(e->arena, "(%s)(%s)", ctype, sum);
 }
 

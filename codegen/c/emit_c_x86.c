@@ -5,9 +5,11 @@
 #include "codegen/cpu.h"
 #include "codegen/c/emit_c.h"
 
+#define AVX512 "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"
+
 /* --- the machine --------------------------------------------------------- */
 
-EmitIsa emit_c_isa(const Target *target)
+EmitIsa emit_c_isa(const Target *target, Numerics numerics)
 {
 	EmitIsa isa = {.plain = target->kind == TARGET_C};
 	const Machine *machine = &target->machine;
@@ -21,18 +23,23 @@ EmitIsa emit_c_isa(const Target *target)
 	isa.avx2 = isa.avx && machine->gather;
 	isa.fma = isa.avx && machine->fma;
 	isa.f16c = isa.avx && machine->f16c;
-	isa.vnni = isa.avx512 && (cpu_features(target->cpu, target->attrs) &
-				     FEATURE_BIT(AVX512VNNI));
+	CpuFeatures all = cpu_features(target->cpu, target->attrs);
+	isa.vnni = isa.avx512 && (all & FEATURE_BIT(AVX512VNNI));
+	isa.avxvnni = isa.avx2 && !isa.avx512 && (all & FEATURE_BIT(AVXVNNI));
+	isa.bf16 = isa.avx512 && numerics == NUMERICS_FAST &&
+	    (all & FEATURE_BIT(AVX512BF16));
 	return isa;
 }
 
 const char *emit_c_x86_features(const EmitIsa *isa)
 {
-	if (isa->vnni)
-		return "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,"
-		       "avx512vnni";
 	if (isa->avx512)
-		return "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl";
+		return isa->vnni && isa->bf16
+		    ? AVX512 ",avx512vnni,avx512bf16"
+		    : isa->vnni ? AVX512 ",avx512vnni"
+		    : isa->bf16 ? AVX512 ",avx512bf16" : AVX512;
+	if (isa->avxvnni)
+		return "avx2,fma,f16c,avxvnni";
 	if (isa->avx2)
 		return isa->fma ? isa->f16c ? "avx2,fma,f16c" : "avx2,fma"
 		    : isa->f16c ? "avx2,f16c" : "avx2";
@@ -40,6 +47,15 @@ const char *emit_c_x86_features(const EmitIsa *isa)
 		return isa->fma ? isa->f16c ? "avx,fma,f16c" : "avx,fma"
 		    : isa->f16c ? "avx,f16c" : "avx";
 	return "";
+}
+
+const char *emit_c_x86_compilers(const EmitIsa *isa)
+{
+	if (isa->avxvnni)
+		return "(__GNUC__ >= 11 || __clang_major__ >= 12)";
+	if (isa->bf16)
+		return "(__GNUC__ >= 10 || __clang_major__ >= 9)";
+	return "(__GNUC__ >= 8 || __clang_major__ >= 7)";
 }
 
 /* --- shapes -------------------------------------------------------------- */
@@ -134,25 +150,34 @@ static const char *mask_element(const Shape *s)
 	return s->lane == 4 ? "int" : "long long";
 }
 
+/* Half of the bytes of an operand, those of each 16 bytes, in 16 bits. */
+static const char *x86_widened(
+    EmitC *e, DType type, const char *operand, int part, const Shape *s)
+{
+	const char *unpack = part ? "unpackhi_epi8" : "unpacklo_epi8";
+	if (type == DT_U8)
+		return arena_printf(e->arena, "%s_%s((%s)%s, (%s)(%s ^ %s))",
+		    s->prefix, unpack, s->mi, operand, s->mi, operand, operand);
+	return arena_printf(e->arena, "%s_srai_epi16(%s_%s((%s)%s, (%s)%s), 8)",
+	    s->prefix, s->prefix, unpack, s->mi, operand, s->mi, operand);
+}
+
 /* Without the instruction: 16-bit products in pairs, then the pairs of pairs;
  * within 16 bytes both come out in order. */
-static const char *x86_dot4(EmitC *e, const Shape *s)
+static const char *x86_dot4(EmitC *e, const Intrinsic *in, const Shape *s)
 {
 	const char *half[2], *sum;
-	if (e->isa.vnni)
+	if (in->a == DT_U8 && in->b == DT_I8 &&
+	    (e->isa.vnni || (e->isa.avxvnni && s->bytes <= 32)))
 		return arena_printf(e->arena,
-		    "%s_dpbusd_epi32((%s)(c), (%s)(a), (%s)(b))", s->prefix,
-		    s->mi, s->mi, s->mi);
+		    "%s_dpbusd_%sepi32((%s)(c), (%s)(a), (%s)(b))", s->prefix,
+		    e->isa.vnni ? "" : "avx_", s->mi, s->mi, s->mi);
 	if (!e->isa.avx2)
 		return NULL;
-	for (int i = 0; i < 2; i++) {
-		const char *part = i ? "unpackhi_epi8" : "unpacklo_epi8";
-		half[i] = arena_printf(e->arena,
-		    "%s_madd_epi16(%s_%s((%s)(a), (%s)((a) ^ (a))), "
-		    "%s_srai_epi16(%s_%s((%s)(b), (%s)(b)), 8))",
-		    s->prefix, s->prefix, part, s->mi, s->mi, s->prefix,
-		    s->prefix, part, s->mi, s->mi);
-	}
+	for (int i = 0; i < 2; i++)
+		half[i] = arena_printf(e->arena, "%s_madd_epi16(%s, %s)",
+		    s->prefix, x86_widened(e, in->a, "(a)", i, s),
+		    x86_widened(e, in->b, "(b)", i, s));
 	sum = s->bytes == 64
 	    ? arena_printf(e->arena,
 		  "_mm512_add_epi32((__m512i)_mm512_shuffle_ps((__m512)%s, "
@@ -163,6 +188,34 @@ static const char *x86_dot4(EmitC *e, const Shape *s)
 		  half[0], half[1]);
 	return arena_printf(
 	    e->arena, "%s_add_epi32((%s)(c), %s)", s->prefix, s->mi, sum);
+}
+
+/* Of pairs of bf16 the second or the first, as f32. */
+static const char *x86_half(
+    EmitC *e, const char *operand, bool second, const Shape *s)
+{
+	const char *words = second
+	    ? arena_printf(e->arena, "%s_and_si%d((%s)%s, %s_set1_epi32(-65536))",
+		  s->prefix, 8 * s->bytes, s->mi, operand, s->prefix)
+	    : arena_printf(e->arena, "%s_slli_epi32((%s)%s, 16)", s->prefix,
+		  s->mi, operand);
+	return arena_printf(e->arena, "(%s)%s", s->m, words);
+}
+
+static const char *x86_dot_bf16(EmitC *e, const Shape *s)
+{
+	if (e->isa.bf16)
+		return arena_printf(e->arena,
+		    "%s_dpbf16_ps((%s)(c), (%sbh)(a), (%sbh)(b))", s->prefix,
+		    s->m, s->m, s->m);
+	if (!e->isa.fma || !e->isa.avx2)
+		return NULL;
+	const char *sum = arena_printf(e->arena, "(%s)(c)", s->m);
+	for (int second = 1; second >= 0; second--)
+		sum = arena_printf(e->arena, "%s_fmadd_ps(%s, %s, %s)",
+		    s->prefix, x86_half(e, "(a)", second, s),
+		    x86_half(e, "(b)", second, s), sum);
+	return sum;
 }
 
 static const char *x86_load_masked(EmitC *e, const Shape *s)
@@ -209,8 +262,15 @@ static const char *x86_math(EmitC *e, Op math, const Shape *s)
 
 static const char *x86_dot(EmitC *e, const Intrinsic *in, const Shape *s)
 {
-	if (in->a == DT_U8 && in->b == DT_I8 && in->terms == 4)
-		return x86_dot4(e, s);
+	if (in->a == DT_BF16)
+		return x86_dot_bf16(e, s);
+	if (in->terms == 4)
+		return x86_dot4(e, in, s);
+	if (in->a == DT_I16 && in->b == DT_I16 &&
+	    (s->bytes == 16 || e->isa.avx2))
+		return arena_printf(e->arena,
+		    "%s_add_epi32((%s)(c), %s_madd_epi16((%s)(a), (%s)(b)))",
+		    s->prefix, s->mi, s->prefix, s->mi, s->mi);
 	return NULL;
 }
 

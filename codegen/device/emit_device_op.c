@@ -453,12 +453,17 @@ static const char *lane_dot(EmitDevice *e, const LowNode *n, int lane)
 {
 	const Intrinsic *in = intrinsic_of(temp_of(e, n->arg[0])->type,
 	    temp_of(e, n->arg[1])->type);
-	const char *t = device_element(e, in->sum);
+	bool real = dtype_is_float(in->sum);
 	const char *sum = device_lane(e, n->arg[2], lane);
-	for (int i = 0; i < in->terms; i++) {
-		const char *a = device_lane(e, n->arg[0], in->terms * lane + i);
-		const char *b = device_lane(e, n->arg[1], in->terms * lane + i);
-		sum = device_text(e, "%s + (%s)%s * (%s)%s", sum, t, a, t, b);
+	for (int i = in->terms - 1; i >= 0; i--) {
+		int at = in->terms * lane + i;
+		const char *a = device_convert(
+		    e, in->a, in->sum, 1, device_lane(e, n->arg[0], at));
+		const char *b = device_convert(
+		    e, in->b, in->sum, 1, device_lane(e, n->arg[1], at));
+		sum = !real ? device_text(e, "%s + %s * %s", sum, a, b)
+			    : device_text(e, "fma%s(%s, %s, %s)",
+				  is_opencl(e) ? "" : "f", a, b, sum);
 	}
 	return sum;
 }

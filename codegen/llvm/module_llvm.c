@@ -275,7 +275,10 @@ static Status compile(const Lowered *const *lowered, int n, const char *triple,
 	}
 	LlvmGen gen = {.context = LLVMContextCreate(),
 	    .arch = cpu_arch(triple),
-	    .features = cpu_features(cpu, attrs),
+	    .features = cpu_arch(triple) == ARCH_AARCH64
+		? cpu_arm_features(cpu, attrs) : cpu_features(cpu, attrs),
+	    .flushes = n && lowered[0]->program &&
+		lowered[0]->program->numerics == NUMERICS_FAST,
 	    .cpu = cpu,
 	    .attrs = all.data};
 	LLVMContextSetDiagnosticHandler(gen.context, take_diagnostic, error);

@@ -8,6 +8,7 @@
  *     module_llvm_address.c   addresses that move with loops
  *     module_llvm_memory.c    loads, stores
  *     module_llvm_op.c        operations on temporaries
+ *     module_llvm_dot.c       sums of products that are one operation
  *     module_llvm_fragment.c  products of a GPU's warp
  *     module_llvm_group.c     of its warpgroup
  *     module_llvm_convert.c   conversions between element types
@@ -26,7 +27,8 @@ typedef struct {
 	LLVMModuleRef module;
 	LLVMBuilderRef builder;
 	Arch arch;
-	CpuFeatures features; /* x86-64 */
+	CpuFeatures features; /* of `arch` */
+	bool flushes; /* subnormals, by products of narrow floats: allowed */
 	const char *cpu, *attrs;
 	const char *lacks; /* a function that the target has not; NULL */
 } LlvmGen;
@@ -143,6 +145,10 @@ int llvm_sorted_terms(
     LlvmFunction *f, const LowAffine *affine, LowTerm *terms);
 /* What moved with the loop makes its step; the builder stands in its latch. */
 void llvm_addresses_step(LlvmFunction *f, LlvmLoop *loop);
+
+/* module_llvm_dot.c */
+LLVMValueRef llvm_dot(LlvmGen *gen, const Intrinsic *in, LLVMValueRef a,
+    LLVMValueRef b, LLVMValueRef c, int lanes);
 
 /* module_llvm_convert.c: as a cast of language.md, lane by lane */
 LLVMValueRef llvm_convert(

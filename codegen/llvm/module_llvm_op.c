@@ -288,25 +288,6 @@ static V least_or_most(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
 	return LLVMBuildSelect(gen->builder, take_a, a, b, "");
 }
 
-/* vpdpbusd; NULL without it. */
-static V dot4_instruction(LlvmGen *gen, V a, V b, V c, int lanes)
-{
-	LLVMBuilderRef bl = gen->builder;
-	bool vnni = llvm_has(gen, FEATURE_AVX512VNNI) &&
-		    (lanes == 16 || llvm_has(gen, FEATURE_AVX512VL));
-	bool vex = llvm_has(gen, FEATURE_AVXVNNI) && lanes <= 8;
-	if ((!vnni && !vex) || lanes < 4)
-		return NULL;
-	LLVMTypeRef t = llvm_int_type(gen, 32, lanes);
-	V args[] = {c, LLVMBuildBitCast(bl, a, t, ""),
-	    LLVMBuildBitCast(bl, b, t, "")};
-	return llvm_intrinsic(gen,
-	    lanes == 16	 ? "llvm.x86.avx512.vpdpbusd.512"
-	    : lanes == 8 ? "llvm.x86.avx512.vpdpbusd.256"
-			 : "llvm.x86.avx512.vpdpbusd.128",
-	    NULL, 0, args, 3);
-}
-
 /* Of eight lanes, those that are not there off. */
 static V widened_mask(LlvmGen *gen, V mask, int lanes)
 {
@@ -375,33 +356,6 @@ static V rsqrt(LlvmGen *gen, V a, int lanes)
 	}
 	return LLVMBuildFDiv(bl, llvm_float(gen, DT_F32, 1, lanes),
 	    llvm_intrinsic_of(gen, "llvm.sqrt", &a, 1), "");
-}
-
-static V extended(LlvmGen *gen, DType type, V x, LLVMTypeRef wide)
-{
-	return llvm_is_signed(type) ? LLVMBuildSExt(gen->builder, x, wide, "")
-				    : LLVMBuildZExt(gen->builder, x, wide, "");
-}
-
-/* The instruction where there is one; without, products whose neighbours are
- * added, which LLVM knows as pmaddwd where they are of 16 bits. */
-static V dot(LlvmGen *gen, const Intrinsic *in, V a, V b, V c, int lanes)
-{
-	LLVMBuilderRef bl = gen->builder;
-	V sum = in->a == DT_U8 && in->b == DT_I8 && in->terms == 4
-	    ? dot4_instruction(gen, a, b, c, lanes)
-	    : NULL;
-	if (sum)
-		return sum;
-	LLVMTypeRef wide = llvm_int_type(
-	    gen, 8 * dtype_bytes(in->sum), in->terms * lanes);
-	V p = LLVMBuildMul(bl, extended(gen, in->a, a, wide),
-	    extended(gen, in->b, b, wide), "");
-	for (int terms = in->terms; terms > 1; terms /= 2)
-		p = LLVMBuildAdd(bl,
-		    llvm_pick(gen, p, 0, 2, terms / 2 * lanes),
-		    llvm_pick(gen, p, 1, 2, terms / 2 * lanes), "");
-	return LLVMBuildAdd(bl, c, p, "");
 }
 
 /* --- functions ------------------------------------------------------------ */
@@ -500,7 +454,7 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args,
 	case LOW_MMA:
 		return llvm_mma(f, node, args);
 	case LOW_DOT:
-		return dot(gen,
+		return llvm_dot(gen,
 		    intrinsic_of(a->type, temp_of(f, node->arg[1])->type),
 		    args[0], args[1], args[2], d->lanes);
 	default:

@@ -10,8 +10,9 @@
  * The four elements of a step lie side by side in both operands, and those of
  * all lanes behind one another or in the same place; every step
  * counts, and every lane, or what is read for the others lies in the buffers
- * and what becomes of them is nobody's.  Else nothing is emitted here, and the loop is repeated: results are
- * the same to the bit, since sums of i32 wrap around. */
+ * and what becomes of them is nobody's.  Else nothing is emitted here, and the
+ * loop is repeated: results of integers are the same to the bit, since sums of
+ * i32 wrap around. */
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>

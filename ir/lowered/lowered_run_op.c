@@ -157,9 +157,26 @@ static void shuffle(const Code *code, Scalar *frame)
 	memcpy(frame + code->d, result, sizeof *result * (size_t)code->lanes);
 }
 
+/* The last term first, each rounded once. */
+static void dot_of_floats(const Code *code, Scalar *frame)
+{
+	int terms = code->sources / code->lanes;
+	LANES {
+		float sum = C.f;
+		for (int k = terms * (l + 1) - 1; k >= terms * l; k--)
+			sum = fmaf(frame[code->a + k].f,
+			    frame[code->b + k].f, sum);
+		D.f = sum;
+	}
+}
+
 static void dot(const Code *code, Scalar *frame)
 {
 	int terms = code->sources / code->lanes;
+	if (code->type == DT_F32) {
+		dot_of_floats(code, frame);
+		return;
+	}
 	LANES {
 		int64_t sum = C.i;
 		for (int k = terms * l; k < terms * (l + 1); k++)

@@ -30,6 +30,7 @@ typedef struct {
 	Op math;
 	bool masked; /* GATHER, SCATTER, SCALE */
 	bool index;  /* operands are converted to index, from i64 */
+	const Intrinsic *dot; /* of DOT */
 	Lowered *lowered;
 } Case;
 
@@ -348,16 +349,16 @@ static void fill_inputs(const Case *c, Inputs *in)
 {
 	Rng rng = rng_stream(7, (uint64_t)c->type, (uint64_t)c->op);
 	bool divides = c->op == LOW_FLOORDIV || c->op == LOW_MOD;
-	fill(&rng, c->op == LOW_DOT ? DT_U8 : c->from, in->a, false);
+	fill(&rng, c->dot ? c->dot->a : c->from, in->a, false);
 	Rng more = rng_stream(8, (uint64_t)c->type, (uint64_t)c->op);
-	fill(&more, c->op == LOW_DOT ? DT_I8 : c->from, in->b, divides);
+	fill(&more, c->dot ? c->dot->b : c->from, in->b, divides);
 	if (dtype_is_float(c->from)) { /* specials meet others */
 		int bytes = dtype_bytes(c->from);
 		memmove(in->b, in->b + 5 * bytes, (size_t)((DATA - 5) * bytes));
 	}
 	if (c->op == LOW_SCALE)
 		fill_exponents(c->type, in->b);
-	fill(&more, c->op == LOW_DOT ? DT_I32 : c->type, in->c, false);
+	fill(&more, c->type, in->c, false);
 	for (int i = 0; i < DATA; i++) {
 		in->mask[i] = rng_next(&rng) & 1;
 		in->index[i] = (int64_t)rng_below(&rng, N);
@@ -374,9 +375,9 @@ static DType buffer_type(const Case *c, int buffer)
 {
 	switch (buffer) {
 	case A:
-		return c->op == LOW_DOT ? DT_U8 : c->from;
+		return c->dot ? c->dot->a : c->from;
 	case B:
-		return c->op == LOW_DOT ? DT_I8 : c->from;
+		return c->dot ? c->dot->b : c->from;
 	case MASK:
 		return DT_BOOL;
 	case INDEX:
@@ -498,8 +499,8 @@ static bool emit_special(Emit *e, const Case *c, int d)
 		low_op(arena, body, LOW_SELECT, d, x, y, load(e, B, n));
 		return true;
 	case LOW_DOT:
-		x = load(e, A, 4 * n);
-		y = load(e, B, 4 * n);
+		x = load(e, A, c->dot->terms * n);
+		y = load(e, B, c->dot->terms * n);
 		low_op(arena, body, LOW_DOT, d, x, y, load(e, C, n));
 		return true;
 	default:
@@ -577,6 +578,17 @@ static LowFunction *case_function(const Case *c, int number)
 /* --- what it should give
  * ---------------------------------------------------------- */
 
+/* Integers wrap; of floats the last term comes first. */
+static Lane dot(const Intrinsic *of, const Inputs *in, int i, Lane sum)
+{
+	for (int k = of->terms * (i + 1) - 1; k >= of->terms * i; k--) {
+		Lane a = get(of->a, in->a, k), b = get(of->b, in->b, k);
+		sum.f = fmaf((float)a.f, (float)b.f, (float)sum.f);
+		sum.i += a.i * b.i;
+	}
+	return sum;
+}
+
 static Lane expected(const Case *c, const Inputs *in, int i)
 {
 	int n = c->lanes, block = i / n, l = i % n, s;
@@ -632,10 +644,7 @@ static Lane expected(const Case *c, const Inputs *in, int i)
 	case LOW_SELECT:
 		return in->mask[i] ? a : b;
 	case LOW_DOT:
-		for (int k = 0; k < 4; k++)
-			d.i += get(DT_U8, in->a, 4 * i + k).i *
-			       get(DT_I8, in->b, 4 * i + k).i;
-		return d;
+		return dot(c->dot, in, i, d);
 	case LOW_COPY:
 		return a;
 	default:
@@ -709,8 +718,21 @@ static void add_widths(Cases *cases, Case c, bool all)
 	}
 }
 
+static void add_dots(Cases *cases)
+{
+	for (int i = 0; i < intrinsic_count(); i++) {
+		const Intrinsic *in = intrinsic_at(i);
+		add_widths(cases, (Case){.op = LOW_DOT, .type = in->sum,
+		    .from = in->a, .dot = in}, true);
+	}
+}
+
 static void add_op(Cases *cases, LowOpcode op)
 {
+	if (op == LOW_DOT) {
+		add_dots(cases);
+		return;
+	}
 	for (int t = 0; t <= DT_INDEX; t++) {
 		Case c = {.op = op, .type = (DType)t, .from = (DType)t};
 		bool wide = t == DT_F32 || t == DT_I8;

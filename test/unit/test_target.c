@@ -252,6 +252,49 @@ static void test_tables(void **state)
 	}
 }
 
+/* Instructions for a sum of products, for each of intrinsics.def in this order:
+ * u8i8, i8, u8, i16, bf16; one that flushes is negative. */
+static void test_dots(void **state)
+{
+	static const struct {
+		const char *target;
+		int dots[5];
+	} cases[] = {
+	    {"llvm -mcpu=haswell", {8, 8, 8, 2, 0}},
+	    {"llvm -mcpu=skylake-avx512", {8, 8, 8, 2, 0}},
+	    {"llvm -mcpu=icelake-server", {1, 8, 8, 2, 0}},
+	    {"llvm -mcpu=znver4", {1, 8, 8, 2, -1}},
+	    {"llvm -mcpu=znver4 -mattr=-avx512vnni", {8, 8, 8, 2, -1}},
+	    {"llvm -mcpu=alderlake", {1, 8, 8, 2, 0}},
+	    {"llvm -mcpu=alderlake -mattr=+avxvnniint8", {1, 1, 1, 2, 0}},
+	    {"llvm -mcpu=cortex-a72", {0, 0, 0, 0, 0}},
+	    {"llvm -mcpu=neoverse-n1", {0, 1, 1, 0, 0}},
+	    {"llvm -mcpu=neoverse-n1 -mattr=+i8mm", {1, 1, 1, 0, 0}},
+	    {"llvm -mcpu=neoverse-n1 -mattr=-dotprod", {0, 0, 0, 0, 0}},
+	    {"llvm -mcpu=neoverse-v1", {1, 1, 1, 0, -1}},
+	    {"c", {0, 0, 0, 0, 0}}};
+	Arena *arena = arena_new();
+	Error error = {0};
+	(void)state;
+	assert_int_equal(intrinsic_count(), 5);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const Target *t = target_parse(arena, cases[i].target, &error);
+		if (!t)
+			fail_msg("%s: %s", cases[i].target, error.text);
+		for (int k = 0; k < 5; k++) {
+			int n = cases[i].dots[k];
+			const Intrinsic *in = intrinsic_at(k);
+			assert_int_equal(n > 0 ? n : 0,
+			    intrinsic_instructions(
+				in, &t->machine, NUMERICS_DEFAULT));
+			assert_int_equal(abs(n),
+			    intrinsic_instructions(
+				in, &t->machine, NUMERICS_FAST));
+		}
+	}
+	arena_free(arena);
+}
+
 /* Machines as /proc/cpuinfo shows them. */
 static void test_cpuinfo(void **state)
 {
@@ -313,6 +356,7 @@ int main(void)
 	    cmocka_unit_test(test_machine),
 	    cmocka_unit_test(test_runs_here),
 	    cmocka_unit_test(test_tables),
+	    cmocka_unit_test(test_dots),
 	    cmocka_unit_test(test_cpuinfo),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
