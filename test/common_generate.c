@@ -548,10 +548,60 @@ static void write_blockize(Generator *g, Buf *out)
 	call1(out, "blockize", loop_of(g, any_stage(g)));
 }
 
+/* What sums the products of a loop's block; any one where nothing does. */
+static const Intrinsic *intrinsic_for(Generator *g, int var)
+{
+	int stage = var < 0 ? -1 : g->nest->vars.at[var].stage;
+	const Intrinsic *in = stage < 0
+	    ? NULL : intrinsic_of_body(g->nest->stages.at[stage].body);
+
+	return in ? in
+		  : intrinsic_at((int)below(g, (uint64_t)intrinsic_count()));
+}
+
 static void write_tensorize(Generator *g, Buf *out)
 {
-	call2(out, "tensorize", var_name(g, var_where(g, is_reduced)),
-	    "dot4_u8i8");
+	int var = var_where(g, is_reduced);
+
+	call2(out, "tensorize", var_name(g, var), intrinsic_for(g, var)->name);
+}
+
+/* A product of narrow elements; -1. */
+static int narrow_product(Generator *g)
+{
+	for (int i = 0; i < g->nest->order.n; i++) {
+		int stage = g->nest->order.at[i];
+		const Expr *e = g->nest->stages.at[stage].body;
+		if (e->op == OP_MUL && e->arg[0]->op == OP_CAST &&
+		    e->arg[1]->op == OP_CAST)
+			return stage;
+	}
+	return -1;
+}
+
+static void write_retype(Generator *g, Buf *out)
+{
+	static const char *const types[] = {"u8", "i8", "i16", "f32"};
+	int stage = narrow_product(g);
+
+	if (stage < 0)
+		stage = any_stage(g);
+	buf_printf(out, "%s = retype(%s, %d, %s)", new_name(g),
+	    stage_name(g, stage), 1 + (int)below(g, 2), types[below(g, 4)]);
+}
+
+static void write_distribute(Generator *g, Buf *out)
+{
+	int stage = narrow_product(g);
+
+	if (stage < 0)
+		stage = any_stage(g);
+	if (below(g, 3))
+		buf_printf(out, "%s = retype(%s, %d, %s)\n", new_name(g),
+		    stage_name(g, stage), 1 + (int)below(g, 2),
+		    below(g, 2) ? "u8" : "i8");
+	buf_printf(out, "%s, %s = distribute(%s)", new_name(g), new_name(g),
+	    stage_name(g, stage));
 }
 
 static void write_prefetch(Generator *g, Buf *out)
@@ -619,9 +669,28 @@ static Program *program_fast_conv(Arena *arena, int c, int x, int o, int stride)
 	return p;
 }
 
+/* Of narrow elements, whose sum is wider. */
+static Program *program_narrow(Arena *arena, Rng *rng)
+{
+	static const char *const types[][2] = {{"u8", "i8"}, {"i8", "u8"},
+	    {"i8", "i8"}, {"u8", "u8"}, {"i16", "i16"}, {"bf16", "bf16"},
+	    {"f16", "f16"}};
+	const char *const *t = types[rng_below(rng, 7)];
+	int m = extent(rng, 9), k = extent(rng, 24), n = extent(rng, 20);
+
+	return program_of_text(arena, arena_printf(arena,
+	    "tunec: 1\nname: narrow\ninputs:\n"
+	    "  a: '%s[%d, %d]'\n  b: '%s%s[%d, %d]'\n"
+	    "compute: |\n  y[i < %d, j < %d] = sum[k < %d](a[i, k]*b[k, j])\n",
+	    t[0], m, k, rng_below(rng, 2) ? "const " : "", t[1], k, n, m, n, k),
+	    NUMERICS_DEFAULT);
+}
+
 Program *schedule_random_program(Arena *arena, Rng *rng)
 {
-	switch (rng_below(rng, 11)) {
+	switch (rng_below(rng, 12)) {
+	case 11:
+		return program_narrow(arena, rng);
 	case 10:
 		return program_windows(arena, extent(rng, 4),
 		    2 + extent(rng, 12), extent(rng, 2));
@@ -682,7 +751,8 @@ static void prepare(Generator *g, int primitive, Buf *out)
 {
 	static const int lanes[] = {2, 4, 8, 8, 16, 16};
 	bool tensor = primitive == PRIMITIVE_tensorize;
-	int var, length = tensor ? 4 : lanes[below(g, 6)];
+	int var, length = lanes[below(g, 6)];
+	const Intrinsic *in;
 	const char *outer, *inner;
 
 	if ((!tensor && primitive != PRIMITIVE_vectorize) || !below(g, 3))
@@ -692,10 +762,11 @@ static void prepare(Generator *g, int primitive, Buf *out)
 		return;
 	outer = new_name(g);
 	inner = new_name(g);
+	in = intrinsic_for(g, var);
 	buf_printf(out, "%s, %s = split(%s, [_, %d])\n", outer, inner,
-	    var_name(g, var), length);
+	    var_name(g, var), tensor ? in->terms : length);
 	if (tensor)
-		buf_printf(out, "tensorize(%s, dot4_u8i8)", inner);
+		buf_printf(out, "tensorize(%s, %s)", inner, in->name);
 	else
 		buf_printf(out, "vectorize(%s, %d)", inner, length);
 }

@@ -105,7 +105,8 @@ typedef struct {
 			     -1 */
 	int init_at;      /* loop before which a reduction is initialized;
 			     -1: its outermost reduction loop */
-	bool is_copy;     /* body is one read at the axes: cache_read */
+	bool is_copy;     /* body is one read at the axes, perhaps in another
+			     type: cache_read, retype */
 	bool ahead;       /* (inferred) made of one const input alone, at the
 			     root or in the loops of such a stage: done by the
 			     pack function, not by the kernel */
@@ -435,6 +436,34 @@ bool factor_find(
 Expr *factor_element(Arena *arena, const Factor *factor, int naxes);
 /* The product with a buffer of such elements. */
 Expr *factor_product(Arena *arena, const Factor *factor, int buffer);
+
+/* nest_retype.c: a product whose operand, the first or the second, is kept in
+ * another type: what an element of that is, over the read that it is made of,
+ * and the product that reads the buffer with them.  Is the body one read, but for
+ * its type? */
+typedef struct {
+	int operand;
+	DType to;
+	const Expr *read;
+	int64_t offset; /* that is added where it is read; 0: it is exact */
+} Retype;
+bool retype_find(const Expr *body, int operand, DType to, Retype *out);
+Expr *retype_element(Arena *arena, const Retype *r, Expr *read);
+Expr *retype_product(Arena *arena, const Retype *r, Expr *body, int buffer);
+bool retype_is_copy(const Expr *body);
+
+/* A sum of (x + k)*w as that of x*w and `times` that of w, which has so many of
+ * the axes: w over these, and the sum of both in the axes of the whole. */
+typedef struct {
+	Expr *product, *other;
+	int64_t times;
+	int naxes, nspatial, *axes;
+} Distribution;
+bool distribution_find(Arena *arena, Expr *body, const int64_t *extents,
+    int nspatial, int naxes, Distribution *d);
+Expr *distribution_other(Arena *arena, const Distribution *d, int naxes);
+Expr *distribution_whole(Arena *arena, const Distribution *d, int nspatial,
+    int product, int other);
 
 /* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
  * the structure has no meaning (a reader that is not below its copy, say). */

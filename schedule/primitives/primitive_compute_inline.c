@@ -89,7 +89,7 @@ void compute_inline_apply(const Call *call)
 		Stage *s = &nest->stages.at[readers.at[i]];
 		nest_set_body(nest, readers.at[i],
 		    inlining_body(nest->arena, &in, s->body));
-		s->is_copy = s->is_copy && s->body->op == OP_READ &&
+		s->is_copy = s->is_copy && retype_is_copy(s->body) &&
 		    from->is_copy;
 		drop_prefetch(s, in.buffer);
 	}

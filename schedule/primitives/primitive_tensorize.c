@@ -131,6 +131,8 @@ Refusal tensorize_legal(const Call *call)
 		return fragment_legal(nest, in, p.loop);
 	if (s->reduce != REDUCE_SUM || intrinsic_of_body(s->body) != in)
 		return "the body is not what the intrinsic computes";
+	if (edit_is_exact(nest, nest->vars.at[p.loop].stage))
+		return "exact numerics keep the order of the reduction";
 	if (!nest->vars.at[p.loop].reduce ||
 	    nest_loop_position(nest, p.loop) != s->nloops - 1)
 		return "the loop is not the innermost reduction loop";

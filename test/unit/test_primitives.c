@@ -266,6 +266,23 @@ static const Case chain[] = {
 };
 
 static const Case dot[] = {
+    {"", "t = retype(g, 1, i16)", NULL},
+    {"", "t = retype(g, 2, i16)", NULL},
+    {"", "t = retype(g, 1, i8)", NULL},
+    {"", "t = retype(g, 1, u8)", "no product of an element that has such"},
+    {"", "t = retype(g, 1, i32)", "no product of an element that has such"},
+    {"", "t = retype(g, 3, i16)", "no product of an element that has such"},
+    {"", "t = retype(g, 1, wide)", "there is no such type"},
+    {"ko, ki = split(g.k, [_, 4])", "t = retype(g, 1, i16)",
+	"scheduled already"},
+    {"t = retype(g, 1, i16)", "x = retype(g, 1, i16)",
+	"no product of an element that has such"},
+    {"t = retype(g, 1, i8)", "p, s = distribute(g)", NULL},
+    {"", "p, s = distribute(g)", "no sum of products with an offset"},
+    {"t = retype(g, 1, i8)\nko, ki = split(g.k, [_, 4])",
+	"p, s = distribute(g)", "scheduled already"},
+    {"t = retype(g, 1, i16)\nx = retype(g, 2, i16)\n"
+     "ko, ki = split(g.k, [_, 2])", "tensorize(ki, dot2_i16)", NULL},
     {"ko, ki = split(g.k, [_, 4])", "tensorize(ki, dot4_u8i8)", NULL},
     {"ko, ki = split(g.k, [_, 4])\nblockize(ki)", "tensorize(ki, dot4_u8i8)",
 	NULL},
