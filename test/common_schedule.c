@@ -8,6 +8,8 @@ const Machine test_machine = {.threads = 2,
     .masked = true,
     .gather = true,
     .f16c = true,
+    .dots = {{.instructions = 8}, {.instructions = 8}, {.instructions = 8},
+	{.instructions = 2}}, /* dot4_u8i8, dot4_i8, dot4_u8, dot2_i16 */
     .fma_per_cycle = 2,
     .fma_latency = 4,
     .l1_bytes = 32 << 10,

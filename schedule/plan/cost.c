@@ -34,6 +34,10 @@ enum { ISSUE = 4, LOOP_INSTRUCTIONS = 3 };
 /* Operations that a shuffle of two vectors takes the time of. */
 enum { SHUFFLE = 2 };
 
+/* What a reduction reads of fewer bytes than a word is converted: a vector at
+ * once, and what is the same for all lanes before it is in all of them. */
+enum { WORD = 4, CONVERT_ONE = 3 };
+
 /* Operations to make the mask of a store from where its row stands. */
 enum { MASK = 4 };
 
@@ -351,8 +355,8 @@ static double lines_each(const StageNow *w, const PlanAccess *a, int vector)
 {
 	const Machine *m = w->machine;
 	uint32_t loops = access_now(w, a)->moves & ~(1u << vector);
-	double bytes =
-	    min2((double)w->extent[vector] * a->bytes, m->vector_bytes);
+	double bytes = min2((double)w->extent[vector] * a->bytes *
+		(w->merged ? w->merged : 1), m->vector_bytes);
 	while (loops) {
 		int64_t step = access_now(w, a)->step[last_loop(&loops)];
 		if (step * a->bytes % m->line_bytes)
@@ -415,6 +419,45 @@ static bool is_masked(const PlanStage *s, const int64_t *values,
 	return false;
 }
 
+/* Is the innermost loop of products one operation, as codegen/lower/lower_dot.c
+ * has it: a step's elements side by side in both operands? */
+static bool is_one_operation(const StageNow *w)
+{
+	const PlanStage *s = w->stage;
+	if (!s->dot)
+		return false;
+	for (int i = 0; i < s->naccesses; i++)
+		if (!s->accesses[i].write &&
+		    s->accesses[i].scope != SCOPE_REG &&
+		    w->at[i].step[s->nloops - 1] != 1)
+			return false;
+	return true;
+}
+
+/* Of such a stage: without that loop, elements as wide as all its steps are. */
+static void merge_steps(StageNow *w)
+{
+	int four = w->stage->nloops - 1;
+	w->extent[four] = 1;
+	w->runs &= ~(1u << four);
+	w->merged = w->stage->dot->terms;
+	for (int i = 0; i < w->stage->naccesses; i++) {
+		AccessNow *now = &w->at[i];
+		now->moves &= ~(1u << four);
+		for (int d = 0; d < four && now->step[four] == 1; d++)
+			if (now->step[d] % w->merged == 0)
+				now->step[d] /= w->merged;
+	}
+}
+
+static double count_dots(const StageNow *w, double words, const StageCost *c)
+{
+	int n = intrinsic_instructions(
+	    w->stage->dot, w->machine, w->stage->numerics);
+	return c->unrolled * words *
+	    (n ? n : 2 * w->stage->dot->terms);
+}
+
 /* Instructions of the body: one for each access that differs. */
 static void count_body(const StageNow *w, StageCost *c)
 {
@@ -429,7 +472,7 @@ static void count_body(const StageNow *w, StageCost *c)
 			vector = c->body;
 			c->lanes = at(values, l->extent);
 		} else {
-			c->unrolled *= at(values, l->extent);
+			c->unrolled *= (double)w->extent[c->body];
 		}
 	}
 	double bytes = c->lanes * s->accesses[0].bytes;
@@ -445,7 +488,8 @@ static void count_body(const StageNow *w, StageCost *c)
 	    ? c->unrolled * words * s->nwrites * density.copies
 	    : 0;
 	c->operations = density.copies *
-	    (count_work(s, m, values, vector, words, c) +
+	    ((w->merged ? count_dots(w, words, c)
+			: count_work(s, m, values, vector, words, c)) +
 		c->unrolled * words * BRANCH_OPERATIONS * branches);
 	double streams = 1e9, broadcasts = 0, narrow = 0;
 	double shared = 0, again = 0; /* vectors that copies read; loads if not */
@@ -505,6 +549,8 @@ static void count_body(const StageNow *w, StageCost *c)
 		}
 		if (!a->write && !wide && vector >= 0 && !m->splat)
 			c->operations += copies; /* a shuffle */
+		if (!a->write && s->reduce && a->bytes < WORD && !w->merged)
+			c->operations += copies * (wide ? words : CONVERT_ONE);
 		if (!a->write && copies * each >= c->operations &&
 		    (wide || m->broadcast))
 			folded = c->operations;
@@ -529,6 +575,18 @@ static void count_body(const StageNow *w, StageCost *c)
 		c->loads += again;
 	c->instructions = c->operations + c->loads - folded + c->stores +
 	    LOOP_INSTRUCTIONS;
+}
+
+static void count_instructions(const StageNow *w, StageCost *c)
+{
+	StageNow merged;
+	if (!is_one_operation(w)) {
+		count_body(w, c);
+		return;
+	}
+	merged = *w;
+	merge_steps(&merged);
+	count_body(&merged, c);
 }
 
 /* Is what the body touches of each row a line, which need not stay? */
@@ -651,6 +709,7 @@ void stage_now(const PlanStage *s, const Machine *m, const int64_t *values,
 	w->machine = m;
 	w->values = values;
 	w->runs = 0;
+	w->merged = 0;
 	w->nrunning = 0;
 	for (int d = 0; d < s->nloops; d++) {
 		bool runs = values[s->loops[d].extent] > 1;
@@ -679,7 +738,7 @@ static void count_stage(const StageNow *w, StageCost *c)
 	count_trips(w, c);
 	c->padding = max2(
 	    1, c->trips[w->stage->nloops] / (double)w->stage->points);
-	count_body(w, c);
+	count_instructions(w, c);
 }
 
 void stage_body(const PlanStage *s, const Machine *m, const int64_t *values,

@@ -16,6 +16,8 @@ typedef struct {
 	const int64_t *values;
 	int64_t extent[PLAN_DEPTH];
 	uint32_t runs; /* bit d: loop d has more than one iteration */
+	int merged;    /* steps of the innermost loop, which are one operation and
+			  left out of the above; 0: none are */
 	int nrunning;
 	uint8_t running[PLAN_DEPTH]; /* these loops, outermost first */
 	AccessNow at[PLAN_ACCESSES];

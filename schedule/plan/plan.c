@@ -946,7 +946,10 @@ static void record_stage(Recorder *r, int number)
 	*s = (PlanStage){.stage = number,
 	    .reduce = stage->reduce != REDUCE_NONE,
 	    .ahead = stage->ahead,
-	    .dot = stage->intrinsic >= 0,
+	    .dot = stage->intrinsic >= 0 &&
+		    !intrinsic_at(stage->intrinsic)->rows
+		? intrinsic_at(stage->intrinsic) : NULL,
+	    .numerics = r->nest->program->numerics,
 	    .tail = stage->tail,
 	    .points = 1,
 	    .program_bytes = r->nest->program->bytes};

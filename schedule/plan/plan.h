@@ -142,7 +142,8 @@ typedef struct {
 	int nzeros;
 	PlanZero *zeros;
 	bool reduce, ahead;
-	bool dot;         /* its innermost loop is one operation */
+	const Intrinsic *dot; /* that its innermost loop is; NULL: none */
+	Numerics numerics;
 	/* three of its loops, from this one on, are one of a warp (a row's, a
 	 * column's, the steps); NULL: none */
 	const Intrinsic *fragment;

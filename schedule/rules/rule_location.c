@@ -115,6 +115,21 @@ void rule_root(Rules *r, int i)
 		b->moved_by[a] = a < block->nspatial ? a : -1;
 }
 
+/* Do its readers read copies of it, which are packed? */
+static bool is_packed(const Rules *r, int block)
+{
+	int buffer = r->program->blocks[block].buffer;
+	const RuleBlock *b = &r->blocks[block];
+	for (int i = 0; i < b->consumers.n; i++) {
+		const RuleBlock *c = &r->blocks[b->consumers.at[i]];
+		for (int k = 0; k < c->reads.n; k++)
+			if (c->reads.at[k].buffer == buffer &&
+			    c->reads.at[k].packable)
+				return rule_is_extracted(r, block);
+	}
+	return false;
+}
+
 bool rule_location_applies(const Rules *r, int i)
 {
 	return rule_is_open(r, i) && r->blocks[i].home < 0;
@@ -137,7 +152,7 @@ void rule_location(Rules *r, int i)
 	Buf places = {0};
 	for (int p = 0; p < r->places.n; p++) {
 		const RulePlace *place = &r->places.at[p];
-		if (place->block != home || rule_is_extracted(r, i))
+		if (place->block != home || is_packed(r, i))
 			continue;
 		if (place->naxes < 0)
 			buf_printf(&places, ", %s", place->loop);

@@ -424,12 +424,15 @@ static void put_inner_values(Tiling *t, const ReduceLoop *x, int64_t times)
 }
 
 /* The intrinsic for what the block computes, with what the inline rule puts
- * in; NULL. */
+ * in, if the machine has instructions for it; NULL. */
 static const Intrinsic *intrinsic_of_sum(const Tiling *t)
 {
-	return t->block->reduce == REDUCE_SUM
+	const Intrinsic *in = t->block->reduce == REDUCE_SUM && !keeps_order(t)
 	    ? intrinsic_of_body(t->r->bodies[t->tiled->block])
 	    : NULL;
+	return in && intrinsic_instructions(in, t->r->machine,
+			 t->r->program->numerics)
+	    ? in : NULL;
 }
 
 /* The same, and the fours below all. */
@@ -886,6 +889,13 @@ static void place_in_batch(Tiling *t, const char *copy)
 	    t->r->batch_loop);
 }
 
+/* What only changes a const input's type is done by the copy that is packed. */
+static void inline_ahead(Tiling *t, const Buffer *b)
+{
+	rule_put(t->r, "compute_inline(%s)\n", b->name);
+	t->r->blocks[b->block].scheduled = true;
+}
+
 static void pack_operand(Tiling *t, const RuleRead *read)
 {
 	const Buffer *b = &t->r->program->buffers[read->buffer];
@@ -896,6 +906,8 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 	if (!tiled || (!is_anchor(t) && !b->is_const && lies_in_lanes(t, read)))
 		return;
 	put_copy(t, read, copy);
+	if (b->is_const && b->block >= 0)
+		inline_ahead(t, b);
 	if (makes_rows(t) && t->r->batch_loop && !b->is_const)
 		place_in_batch(t, copy);
 	else if (b->is_const || !is_anchor(t))

@@ -31,7 +31,9 @@ enum { MASKED_LEAST = 64 }; /* bytes of a vector: then bytes have masks, too */
 static int widest_value(const Machine *machine, const Expr *e)
 {
 	bool narrow = e->op == OP_READ || e->op == OP_INT ||
-	    e->op == OP_MAX || e->op == OP_MIN ||
+	    e->op == OP_MAX || e->op == OP_MIN || e->op == OP_ADD ||
+	    (e->op == OP_CAST && dtype_is_int(e->arg[0]->type) &&
+		dtype_bytes(e->arg[0]->type) == dtype_bytes(e->type)) ||
 	    (e->op == OP_IF && machine->vector_bytes >= MASKED_LEAST);
 	int bytes = narrow && dtype_is_int(e->type) ? dtype_bytes(e->type) : 0;
 	for (int i = e->op == OP_IF; bytes && e->op != OP_READ && i < e->narg;
@@ -580,6 +582,7 @@ void rules_sketches(Arena *arena, const Program *program,
 	program = rule_thin(arena, program, &steps);
 	program = rule_separate(arena, program, &steps, &r.separated);
 	program = rule_extract(arena, program, &steps, &r.extracted);
+	program = rule_dot(arena, program, machine, &steps, r.extracted);
 	program = rule_again(arena, program, machine, &steps);
 	program = rule_prefix(arena, program, machine, &steps, &r.running);
 	r.first = arena_strdup(arena, buf_text(&steps));

@@ -216,6 +216,10 @@ const Program *rule_separate(
 const Program *rule_extract(
     Arena *arena, const Program *program, Buf *steps, bool **extracted);
 bool rule_is_extracted(const Rules *r, int block);
+/* rule_dot.c: the program with operands of products in types that the machine
+ * sums products of, and the steps; `extracted` as above. */
+const Program *rule_dot(Arena *arena, const Program *program,
+    const Machine *machine, Buf *steps, bool *extracted);
 /* rule_separate.c: operations of an element, functions for what they cost. */
 double rule_flops(Arena *arena, const Expr *e);
 /* rule_again.c: the program with outputs computed again in the reductions that

@@ -20,6 +20,8 @@ static const Machine machine = {.threads = 1,
     .masked = true,
     .gather = true,
     .broadcast = true,
+    .dots = {{.instructions = 1}, {.instructions = 8}, {.instructions = 8},
+	{.instructions = 2}}, /* dot4_u8i8; dot4_i8, dot4_u8, dot2_i16 */
     .fma_per_cycle = 2,
     .fma_latency = 4,
     .l1_bytes = 49152,
@@ -214,6 +216,18 @@ static const Case cases[] = {
 	    "x1%4])",
 	    "tensorize(c_kq, dot4_u8i8)"},
 	{0}},
+    /* i8 by i8 as u8 by i8: the constant operand is packed so, and rows of the
+     * other are summed */
+    {"test/layouts/product_i8.yaml",
+	{"c_t2 = retype(c, 2, u8)\nc_p, c_s = distribute(c)\n",
+	    "c_t2_pack = cache_read(c_p, c_t2)\ncompute_inline(c_t2)\n"
+	    "compute_at(c_t2_pack, root)",
+	    "tensorize(c_p_kq, dot4_u8i8)", "c_s.k, ? in tile("},
+	{0}},
+    /* of bf16 panels of f32 */
+    {"workloads/matmul_bf16.yaml:square_1024",
+	{"c_1_t1 = retype(c~1, 1, f32)\nc_1_t2 = retype(c~1, 2, f32)\n"},
+	{"tensorize(", "distribute("}},
     /* running sums by blocks, their parts in the rows of the result */
     {"test/layouts/running.yaml",
 	{"y_w, y_p = prefix(y.k, 16)", "y_p_w, y_p_p = prefix(y_p.x0, 16)",
@@ -361,6 +375,46 @@ static void test_sketches(void **state)
 	}
 }
 
+/* As the machines of these targets have instructions for them. */
+static const struct {
+	const char *target;
+	Case of;
+} dot_cases[] = {
+    {"llvm -mcpu=haswell", {"workloads/matmul_u8i8.yaml",
+	{"c_t1 = retype(c, 1, i16)\nc_t2 = retype(c, 2, i16)\n",
+	    "tensorize(c_kq, dot2_i16)"}, {"distribute("}}},
+    {"llvm -mcpu=haswell", {"test/layouts/product_i8.yaml",
+	{"c_t1 = retype(c, 1, i16)\nc_t2 = retype(c, 2, i16)\n",
+	    "tensorize(c_kq, dot2_i16)"}, {"distribute("}}},
+    {"llvm -mcpu=neoverse-n1", {"test/layouts/product_i8.yaml",
+	{"tensorize(c_kq, dot4_i8)"}, {"retype(", "distribute("}}},
+    {"llvm -mcpu=neoverse-n1", {"workloads/matmul_u8i8.yaml",
+	{"c_t2 = retype(c, 2, u8)\nc_p, c_s = distribute(c)",
+	    "tensorize(c_p_kq, dot4_u8)"}, {NULL}}},
+    {"llvm -mcpu=neoverse-v1", {"workloads/matmul_u8i8.yaml",
+	{"tensorize(c_kq, dot4_u8i8)"}, {"retype("}}},
+    {"llvm -mcpu=znver4", {"workloads/matmul_bf16.yaml:square_1024",
+	{"c_1_t1 = retype(c~1, 1, f32)"}, {"tensorize("}}},
+    {"llvm -mcpu=cortex-a72", {"workloads/matmul_u8i8.yaml",
+	{NULL}, {"tensorize("}}},
+    /* without vectors nothing is gained */
+    {"c", {"test/layouts/product_i8.yaml", {NULL},
+	{"retype(", "tensorize("}}}};
+
+static void test_dot_sketches(void **state)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	(void)state;
+	for (size_t i = 0; i < sizeof dot_cases / sizeof *dot_cases; i++) {
+		const Target *t =
+		    target_parse(arena, dot_cases[i].target, &error);
+		assert_non_null(t);
+		check_case(arena, &dot_cases[i].of, &t->machine);
+	}
+	arena_free(arena);
+}
+
 static const Case gpu_cases[] = {
     /* the sums and the copies follow the writer's decisions */
     {"workloads/matmul.yaml:square_1024",
@@ -452,6 +506,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_sketches),
 	    cmocka_unit_test(test_fast_sketches),
+	    cmocka_unit_test(test_dot_sketches),
 	    cmocka_unit_test(test_gpu_sketches), cmocka_unit_test(test_first)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
