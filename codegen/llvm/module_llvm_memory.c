@@ -133,8 +133,22 @@ static V load_aligned(
 	return x;
 }
 
+/* aarch64 has no vectors of 32 bits: LLVM would load and widen element by
+ * element. */
+static bool is_word(const LlvmFunction *f, DType type, int lanes)
+{
+	return f->gen->arch == ARCH_AARCH64 && lanes > 1 && type != DT_BOOL &&
+	    lanes * dtype_bytes(type) == 4;
+}
+
 static V load(LlvmFunction *f, const LowNode *node, DType type, int lanes)
 {
+	if (is_word(f, type, lanes)) {
+		V word = load_aligned(f, DT_I32, 1, llvm_address(f, node),
+		    (int)alignment(f, node));
+		return LLVMBuildBitCast(f->gen->builder, tag(f, node, word),
+		    llvm_type(f->gen, type, lanes), "");
+	}
 	V x = load_aligned(f, type, lanes, llvm_address(f, node),
 	    (int)alignment(f, node));
 	return from_memory(

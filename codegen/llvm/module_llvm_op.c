@@ -133,9 +133,33 @@ static V insert(LlvmGen *gen, V a, V b, int64_t lane, int lanes)
 				llvm_int(gen, 32, lane, 1), "");
 }
 
+/* All of a, of few bytes, again and again: one word in all lanes.  Elsewhere than
+ * on x86-64 LLVM would widen the elements, and narrow them again. */
+static V repeated(LlvmGen *gen, const LowNode *node, V a, int from, int to)
+{
+	LLVMBuilderRef bl = gen->builder;
+	LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(a));
+	if (LLVMGetTypeKind(element) != LLVMIntegerTypeKind ||
+	    LLVMGetIntTypeWidth(element) < 8)
+		return NULL;
+	int bits = from * (int)LLVMGetIntTypeWidth(element);
+	for (int i = 0; i < to; i++)
+		if (node->shuffle[i] != i % from)
+			return NULL;
+	if (to % from || to == from || (bits != 32 && bits != 64))
+		return NULL;
+	V word = LLVMBuildBitCast(bl, a, llvm_int_type(gen, bits, 1), "");
+	return LLVMBuildBitCast(bl, llvm_splat(gen, word, to / from),
+	    llvm_lanes(element, to), "");
+}
+
 static V shuffle(LlvmGen *gen, const LowNode *node, V a, V b, int from, int to)
 {
 	V lanes[64];
+	V words = from > 1 && !llvm_is_gpu(gen)
+	    ? repeated(gen, node, a, from, to) : NULL;
+	if (words)
+		return words;
 	if (from == 1 || to == 1) { /* LLVM shuffles vectors only */
 		V result = LLVMGetPoison(
 		    llvm_lanes(from == 1 ? LLVMTypeOf(a)
