@@ -110,16 +110,28 @@ static bool put_choice(Buf *list, const char *target, int left)
 	return fits;
 }
 
+/* The only target that records have, and what this CPU lacks for it. */
+static void say_target(const Program *p, Arena *arena, const Target *target)
+{
+	char why[256];
+	bool runs = target->kind != TARGET_LLVM ||
+	    target_runs_here_why(target, why, sizeof why);
+	bool lacks = !runs && !strncmp(why, "this CPU", strlen("this CPU"));
+	say_note("%s: target '%s', which its records have%s%s",
+	    program_label(arena, p), target->text,
+	    lacks ? "; " : "", lacks ? why : "");
+}
+
 Target *kernels_choose_target(Arena *arena, const Common *common,
     const Program *p, Target *host, const TextVec *targets, Error *error)
 {
 	if (!targets->n || among(targets, host->text))
 		return host;
 	if (targets->n == 1) {
-		if (!common->quiet)
-			say_note("%s: target '%s', which its records have",
-			    program_label(arena, p), targets->at[0]);
-		return target_parse(arena, targets->at[0], error);
+		Target *only = target_parse(arena, targets->at[0], error);
+		if (only && !common->quiet)
+			say_target(p, arena, only);
+		return only;
 	}
 	Buf list = {0};
 	for (int i = 0; i < targets->n; i++)

@@ -159,7 +159,7 @@ static int replay_trace(Run *run, const Program *p, const Target *target,
 		print_row(run, &row);
 		if (!run->options->require_run)
 			return EXIT_DONE;
-		say_error("%s: %s: not run here", label, row.what);
+		say_error("%s: %s: not run here: %s", label, row.what, why);
 		return EXIT_FAILED;
 	}
 	Measurement m = {0};
