@@ -688,8 +688,9 @@ static Program *program_narrow(Arena *arena, Rng *rng)
 
 Program *schedule_random_program(Arena *arena, Rng *rng)
 {
-	switch (rng_below(rng, 12)) {
+	switch (rng_below(rng, 13)) {
 	case 11:
+	case 12:
 		return program_narrow(arena, rng);
 	case 10:
 		return program_windows(arena, extent(rng, 4),
