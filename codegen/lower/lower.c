@@ -304,6 +304,7 @@ Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
 	    .registers = NEW_N(arena, ElementVec, nest->buffers.n)};
 	l->hung = NEW_N(arena, IntVec, nest->vars.n);
 	l->ahead = NEW_N(arena, int64_t, nest->vars.n);
+	l->keeps = NEW_N(arena, int, nest->vars.n);
 	l->steps = NEW_N(arena, StepConditions, nest->stages.n);
 	l->sharing = NEW_N(arena, IntVec, nest->stages.n);
 	for (int i = 0; i < nest->order.n; i++)

@@ -263,6 +263,7 @@ typedef struct {
 			   buffers filled ahead; 0: it does not */
 	Filling filling;
 	IntVec kept; /* temporaries of FILL_LOAD, in order */
+	int *keeps;  /* by variable: how many there were before its iteration */
 	int nkept;   /* of these stored */
 } Lower;
 

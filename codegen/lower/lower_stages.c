@@ -300,7 +300,7 @@ void stages_step(Lower *l, int var)
 		if (!s->after && !s->ahead && !is_ahead(l, stage))
 			lower_stage(l, stage);
 	}
-	l->kept.n = 0;
+	l->keeps[var] = l->kept.n; /* a loop around may have some */
 	fill_each(l, var, false);
 	if (least)
 		emit_effect(l, LOW_COMMIT, -1, -1, -1);
@@ -308,9 +308,10 @@ void stages_step(Lower *l, int var)
 
 void stages_end_step(Lower *l, int var)
 {
-	l->nkept = 0;
+	l->nkept = l->keeps[var];
 	fill_each(l, var, true);
 	assert(l->failed || l->nkept == l->kept.n);
+	l->kept.n = l->keeps[var];
 }
 
 void stages_end(Lower *l, int var)

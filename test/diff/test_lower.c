@@ -1105,6 +1105,14 @@ static const struct {
 	4 * 4 * 4},
     {FILL "bind(t.x0, threadIdx.x)\nunroll(t.x1)\nstages(t, 8)\n", NULL,
 	4 * 4 * 4},
+    /* kept over a step of a loop, in which others are over one of a loop inside */
+    {"i0, i1 = split(c.i, [_, 4])\nreorder(i0, c.j, c.k, i1)\n"
+     "bind(i0, blockIdx.x)\nbind(i1, threadIdx.x)\n"
+     "t = cache_read(c, a, shared)\ncompute_at(t, c.k)\n"
+     "bind(t.x0, threadIdx.x)\nstages(t, 2)\n"
+     "u = cache_read(c, b, shared)\ncompute_at(u, c.j)\n"
+     "u0, u1 = split(u.x0, [_, 4])\nunroll(u0)\nbind(u1, threadIdx.x)\n"
+     "stages(u, 2)\n", NULL, 4 * 4 * 5 * 9},
     /* filled once: nothing to be ahead of */
     {BLOCKS "t = cache_read(c, a, shared)\ncompute_at(t, i0)\n"
 	"bind(t.x0, threadIdx.x)\nstages(t, 2)\n", NULL, 4 * 4},
