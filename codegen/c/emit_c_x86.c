@@ -113,16 +113,21 @@ static const char *x86_min_max(EmitC *e, LowOpcode op, DType type, const Shape *
 	    op == LOW_MIN ? "min" : "max", suffix, s->m, s->m);
 }
 
+/* By the sign of each word, never of each byte: with AVX-512 gcc 12 takes the wrong
+ * arm of _mm_blendv_epi8 where the mask is ~m. */
 static const char *x86_select(EmitC *e, const Shape *s)
 {
+	const char *words = s->lane == 8 ? "pd" : "ps";
+	const char *type = arena_printf(e->arena, "__m%d%s", 8 * s->bytes,
+	    s->lane == 8 ? "d" : "");
 	if (s->bytes == 64)
 		return arena_printf(e->arena,
 		    "%s_mask_blend_%s(%s, (%s)(b), (%s)(a))", s->prefix,
 		    s->suffix, mask_register(e, s), s->m, s->m);
-	if (s->is_float ? !e->isa.avx : !e->isa.avx2)
+	if (!e->isa.avx || s->lane < 4)
 		return NULL;
 	return arena_printf(e->arena, "%s_blendv_%s((%s)(b), (%s)(a), (%s)(m))",
-	    s->prefix, s->is_float ? s->suffix : "epi8", s->m, s->m, s->m);
+	    s->prefix, words, type, type, type);
 }
 
 static const char *x86_scale(EmitC *e, bool masked, const Shape *s)
