@@ -590,16 +590,20 @@ static void write_retype(Generator *g, Buf *out)
 	    stage_name(g, stage), 1 + (int)below(g, 2), types[below(g, 4)]);
 }
 
+/* After a byte was taken for one of the other sign, if there is one. */
 static void write_distribute(Generator *g, Buf *out)
 {
-	int stage = narrow_product(g);
+	int stage = narrow_product(g), operand = (int)below(g, 2);
+	bool narrow = stage >= 0;
 
-	if (stage < 0)
+	if (!narrow)
 		stage = any_stage(g);
-	if (below(g, 3))
+	if (narrow && below(g, 3)) {
+		const Expr *e = g->nest->stages.at[stage].body->arg[operand];
+		bool is_u8 = e->arg[0]->type == DT_U8;
 		buf_printf(out, "%s = retype(%s, %d, %s)\n", new_name(g),
-		    stage_name(g, stage), 1 + (int)below(g, 2),
-		    below(g, 2) ? "u8" : "i8");
+		    stage_name(g, stage), 1 + operand, is_u8 ? "i8" : "u8");
+	}
 	buf_printf(out, "%s, %s = distribute(%s)", new_name(g), new_name(g),
 	    stage_name(g, stage));
 }
