@@ -1,9 +1,10 @@
 #!/bin/bash
 # Emitted C is short: the lines and bytes of all cases of all workloads, for four
 # targets, functions only, are held to a budget; with -v what each workload takes.
-# Half of what it was before: 181128 lines, 11224210 bytes.
+# Half of what it was before, 174394 lines, and 4964 of products of bytes and of
+# bf16, whose kernels are others since; half of 11224210 bytes of all.
 . "$(dirname "$0")/lib.sh"
-most_lines=90564 most_bytes=5612105
+most_lines=92161 most_bytes=5612105
 targets=('llvm -mcpu=znver4 -threads=2' 'llvm -mcpu=haswell -threads=2'
 	'llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1 -threads=2' c)
 lines=0 bytes=0
