@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 enum {
-	QUICK = 2000, LONG = 50000, /* through both LLVM and C */
+	QUICK = 1500, LONG = 50000, /* through both LLVM and C */
 	BATCH = 50, AT_ONCE = 2, MOST_FAILURES = 5,
 	LEAST_ACCEPTED = 15, LEAST_MEDIAN = 8, STEPS_MOST = 64, NAMES = 8,
 	LARGE = 600, LARGER = 1000,

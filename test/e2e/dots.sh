@@ -151,7 +151,7 @@ run() { # A B K CPU FILE.c
 	done
 }
 
-for cpu in haswell skylake-avx512 icelake-server znver4; do
+for cpu in haswell skylake-avx512 znver4; do
 	for types in 'u8 i8' 'i8 u8' 'i8 i8' 'u8 u8' 'i16 i16'; do
 		run $types 103 $cpu integers.c
 	done
