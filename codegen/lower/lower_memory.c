@@ -113,6 +113,27 @@ static bool is_place(Lower *l, Index address, Place *p)
 	    own_part(l, index_without(l, address, SYMBOL_LANE)), &p->at);
 }
 
+/* acc_1_3: where it lies along what the buffer has more than one of; lanes are
+ * one. */
+static const char *element_name(
+    const Lower *l, const NestBuffer *b, const Place *place)
+{
+	const Tape *tape = l->nest->tape;
+	const char *name = b->name;
+	int64_t at = place->at;
+	for (int p = 0; p < b->nparts && at >= 0; p++) {
+		int64_t n = tape_value(tape, b->parts[p].extent);
+		int64_t stride = tape_value(tape, b->parts[p].stride);
+		int lanes = stride == place->step ? place->lanes : 1;
+		if (n <= lanes)
+			continue;
+		name = arena_printf(l->arena, "%s_%lld", name,
+		    (long long)(at / stride / lanes));
+		at %= stride;
+	}
+	return name;
+}
+
 int register_temp(Lower *l, int buffer, Index address)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
@@ -127,7 +148,7 @@ int register_temp(Lower *l, int buffer, Index address)
 	int temp = find_element(l, buffer, p);
 	if (temp >= 0)
 		return temp;
-	temp = new_variable(l, b->type, p.lanes, b->name);
+	temp = new_variable(l, b->type, p.lanes, element_name(l, b, &p));
 	vec_push(l->arena, &l->registers[buffer],
 	    (Element){p.at, p.step, p.lanes, temp});
 	return temp;

@@ -154,8 +154,9 @@ void lower_pack(Lower *l, LowFunction *f, int input)
 	for (int i = 0; i < nest->buffers.n; i++) {
 		if (offsets[i] < 0)
 			continue;
+		const char *name = nest->buffers.at[i].name;
 		int piece = declare_buffer(l,
-		    arena_printf(l->arena, "%s_packed", nest->buffers.at[i].name),
+		    i == input ? arena_printf(l->arena, "%s_packed", name) : name,
 		    nest->buffers.at[i].type,
 		    tape_value(nest->tape, nest->buffers.at[i].elements),
 		    LOWBUF_PARAM, 1, offsets[i], PIECE_ALIGN);

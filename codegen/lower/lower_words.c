@@ -2,7 +2,10 @@
  * and how much of each a step is, by the names of the spec.
  *
  *     for parallel out_tile < 4    threads: out.y by 7
- *     for conv_c0 < 64             conv.c by 2, summed */
+ *     for conv_c0 < 64             conv.c by 2, summed
+ *
+ * What is made ahead has a function of its own: there the name of a loop through
+ * a whole axis says it all. */
 #include "codegen/lower/lower_internal.h"
 
 /* How much of `root` a step of the loop is, where it is one at all; of a fused
@@ -30,6 +33,9 @@ const char *loop_words(Lower *l, int stage, int var)
 	const Stage *s = &l->nest->stages.at[stage];
 	const Var *v = &l->nest->vars.at[var];
 	Buf words = {0};
+	for (int a = 0; a < s->naxes; a++)
+		if (s->ahead && s->axes[a].var == var)
+			return NULL;
 	for (int a = 0; a < s->naxes; a++) {
 		int64_t step = step_of(l, s->axes[a].var, var);
 		if (!step)
