@@ -13,16 +13,24 @@
  * So memory has a whole iteration of j's time for what the next one reads; asked
  * for at once, or where j's first i needs it, it would be waited for.
  *
+ * Of a loop of its own with others inside that run, each iteration of the innermost
+ * asks for the lines that it reads then, some rows at once:
+ *
+ *     for k for j                   for k for j
+ *       c[j] += b[k, j]               prefetch b[k + 1, j]; c[j] += b[k, j]
+ *
  * What all of j's iterations read may stay in the second cache until a loop around
  * them, that does not move it, starts again: then the next loop around that does
  * is looked ahead of, or none. */
 #include <assert.h>
+#include <stdlib.h>
 
 #include "codegen/lower/lower_internal.h"
 
 enum {
 	PART_FEW = 8,   /* lines at once, where there is a loop further in */
 	PART_MOST = 16, /* else nothing is asked for */
+	LINES_MOST = 64, /* of the copies in an iteration */
 	LEVEL_NEXT = 1, /* caches: of what is used soon, and in a while */
 	LEVEL_LATER = 2
 };
@@ -111,12 +119,61 @@ static void emit_prefetch(Lower *l, int buffer, Index address, int level)
 
 /* --- in its own loop ------------------------------------------------------- */
 
-static void one_ahead(Lower *l, int stage, const Prefetch *p)
+/* Of what the copies read that one iteration repeats in code. */
+typedef struct {
+	int n;
+	Index at[LINES_MOST];
+} Lines;
+
+static void add_line(Lower *l, const Prefetch *p, Index address, Lines *lines)
 {
-	Index address = address_ahead(l, stage, p, NULL, 0,
-	    tape_value(l->nest->tape, p->distance));
-	if (!index_has_lanes(address))
-		emit_prefetch(l, p->access, address, LEVEL_NEXT);
+	int bytes = dtype_bytes(l->nest->buffers.at[p->access].type);
+	int64_t far;
+	for (int i = 0; i < lines->n; i++)
+		if (index_is_const(
+			index_add(l, address, lines->at[i], -1), &far) &&
+		    llabs(far) * bytes < l->machine->line_bytes)
+			return;
+	if (lines->n < LINES_MOST && !index_has_lanes(address))
+		lines->at[lines->n++] = address;
+}
+
+/* With the stage's loops from `pos` on in each of their iterations, lanes in the
+ * first. */
+static void find_lines(
+    Lower *l, int stage, int pos, const Prefetch *p, Lines *lines)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	int64_t distance = tape_value(l->nest->tape, p->distance);
+	if (pos == s->nloops) {
+		add_line(l, p,
+		    address_ahead(l, stage, p, NULL, 0, distance), lines);
+		return;
+	}
+	int var = s->loops[pos];
+	bool lanes = l->nest->vars.at[var].kind == LOOP_VECTOR;
+	int64_t n = lanes ? 1 : loop_extent(l, var);
+	for (int64_t i = 0; i < n && lines->n < LINES_MOST; i++) {
+		Binding was = bind(l, var, (Binding){true, index_const(i)});
+		find_lines(l, stage, pos + 1, p, lines);
+		bind(l, var, was);
+	}
+}
+
+static void lines_ahead(Lower *l, int stage, int pos, const Prefetch *p)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	Lines lines = {0};
+	if (p->var == s->loops[pos])
+		add_line(l, p,
+		    address_ahead(l, stage, p, NULL, 0,
+			tape_value(l->nest->tape, p->distance)),
+		    &lines);
+	else
+		find_lines(l, stage, pos + 1, p, &lines);
+	for (int i = 0; i < lines.n; i++)
+		emit_prefetch(l, p->access, lines.at[i],
+		    p->var == s->loops[pos] ? LEVEL_NEXT : LEVEL_LATER);
 }
 
 /* --- in parts ------------------------------------------------------------------ */
@@ -311,6 +368,17 @@ static void part_ahead(Lower *l, int stage, int pos, Prefetch p)
 		    LEVEL_LATER);
 }
 
+/* Is the loop at `pos` the innermost that runs of those from the one that is
+ * looked ahead of, or that one where none runs inside? */
+static bool is_innermost(const Lower *l, int stage, int pos, const Prefetch *p)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	for (int i = pos + 1; i < s->nloops; i++)
+		if (s->loops[i] == p->var || is_running(l, s->loops[i]))
+			return false;
+	return s->loops[pos] == p->var || is_running(l, s->loops[pos]);
+}
+
 void prefetch_in(Lower *l, int stage, int pos)
 {
 	const Stage *s = &l->nest->stages.at[stage];
@@ -318,10 +386,10 @@ void prefetch_in(Lower *l, int stage, int pos)
 		const Prefetch *p = &s->prefetches.at[i];
 		if (!read_of(l, stage, p))
 			continue; /* not at an address that is known */
-		if (p->var == s->loops[pos])
-			one_ahead(l, stage, p);
-		else if (is_running(l, s->loops[pos]) &&
-		    l->nest->vars.at[p->var].stage != stage)
+		if (l->nest->vars.at[p->var].stage == stage) {
+			if (is_innermost(l, stage, pos, p))
+				lines_ahead(l, stage, pos, p);
+		} else if (is_running(l, s->loops[pos]))
 			part_ahead(l, stage, pos, *p);
 	}
 }

@@ -203,6 +203,26 @@ static void test_used_once(void **state)
 	arena_free(arena);
 }
 
+/* Of a loop of its own with another inside: what the copies of each iteration read
+ * next, some rows of it, a line each. */
+static void test_own_rows(void **state)
+{
+	Arena *arena = arena_new();
+	Watch *w = NEW(arena, Watch);
+	enum { ROWS_ = 4, ROW = 64 };
+	(void)state;
+	watch_panel_of(arena, PRODUCT("1"),
+	    "k0, k1 = split(c.k, [_, 4])\nj0, j1 = split(c.j, [_, 16])\n"
+	    "reorder(c.i, k0, j0, k1, j1)\nunroll(k1)\nvectorize(j1, 16)\n"
+	    "decompose_reduction(c, k0)\nprefetch(c, b, k0, 2)\n",
+	    1 << 20, 3, w);
+	for (int64_t at = 0; at < MOST; at += LINE_FLOATS)
+		assert_int_equal(w->asked[at / LINE_FLOATS],
+		    at >= 5 * ROWS_ * ROW && at < 6 * ROWS_ * ROW);
+	assert_int_equal(w->most_at_once, ROWS_);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +232,7 @@ int main(void)
 	    cmocka_unit_test(test_what_stays),
 	    cmocka_unit_test(test_all_stays),
 	    cmocka_unit_test(test_used_once),
+	    cmocka_unit_test(test_own_rows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
