@@ -623,6 +623,12 @@ static void count_conflicts(const StageNow *w, StageCost *c)
 	}
 }
 
+/* Is the next body of the same sums?  Those of other sums run at once. */
+static bool waits_for_sums(const PlanStage *s, const StageCost *c)
+{
+	return c->results > 0 || !c->body || s->loops[c->body - 1].reduce;
+}
+
 static void count_parallel(const PlanStage *s, const Machine *m,
     const int64_t *values, StageCost *c)
 {
@@ -762,7 +768,7 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 	double latency = m->fma_latency > 0 ? m->fma_latency : 4;
 	double body = max2(c->operations / issue, c->loads * LOAD_CYCLES);
 	body = max2(body, c->stores);
-	if (s->reduce && c->accumulators > 0)
+	if (s->reduce && c->accumulators > 0 && waits_for_sums(s, c))
 		body = max2(body, c->steps / c->accumulators * latency * LATE);
 	if (m->vector_registers)
 		body += spilling(m, c);

@@ -65,6 +65,11 @@ enum { PAGE = 4096, PAGE_LINES = 64, PAGE_LINE = PAGE / PAGE_LINES };
  * What is read of more of them, so little of each, waits for each line. */
 enum { STREAMS = 32, SHORT_ROW = 256, WAITING = 3 };
 
+/* It stops at the end of a page: where a row ends and the next one in turn is in
+ * another page, one of many, a sum of it waits for as long as so many bytes take.
+ * Of what is used more often there is enough to do meanwhile. */
+enum { ROW_BEGINS = 1024, ROW_MOST = 4, USED_FEW = 8 };
+
 /* Lines come in pairs.  A core waits for so few lines at once that those which
  * nothing brings ahead take twice the time, where only one of each pair is read. */
 enum { LONE_ROWS = 64, LONE = 2 };
@@ -96,20 +101,46 @@ static bool is_region(const PlanStage *s, int access)
 	return a->like == access && a->scope != SCOPE_REG;
 }
 
-static bool is_waiting(const StageNow *w, const PlanAccess *a)
+/* Bytes that are read of a row before the next ones in turn, of more than are
+ * seen, and how far those lie off; 0: there are not so many.  Rows that are read
+ * side by side to their ends, where the next ones begin, are one. */
+static int64_t read_of_row(const StageNow *w, const PlanAccess *a, int64_t *off)
 {
 	double rows = 1;
-	int64_t row = a->bytes;
+	int64_t row = a->bytes, all = row;
 	uint32_t loops = a->write ? 0 : access_now(w, a)->moves;
 	while (loops && rows <= STREAMS) {
 		int d = last_loop(&loops);
-		int64_t step = access_now(w, a)->step[d] * a->bytes;
-		if (step > row + SHORT_ROW)
+		*off = access_now(w, a)->step[d] * a->bytes;
+		if (*off == all && rows * (double)row >= (double)all) {
+			row = all;
+			rows = 1;
+		}
+		all += (w->extent[d] - 1) * *off;
+		if (*off > row + SHORT_ROW)
 			rows *= (double)w->extent[d];
 		else
-			row += (w->extent[d] - 1) * step;
+			row += (w->extent[d] - 1) * *off;
 	}
-	return rows > STREAMS && row <= SHORT_ROW;
+	return rows > STREAMS ? row : 0;
+}
+
+static bool is_waiting(const StageNow *w, const PlanAccess *a)
+{
+	int64_t off, row = read_of_row(w, a, &off);
+	return row && row <= SHORT_ROW;
+}
+
+/* The times that a byte takes, with what its row waits for at first, where so
+ * many elements are read. */
+static double begin_rows(
+    const StageNow *w, const PlanAccess *a, double elements)
+{
+	int64_t off, row = read_of_row(w, a, &off);
+	bool few = w->stage->reduce &&
+	    (double)w->stage->points <= USED_FEW * elements;
+	return few && row && off >= PAGE
+	    ? 1 + min2(ROW_MOST, (double)ROW_BEGINS / (double)row) : 1;
 }
 
 /* Is one line read of each of many rows in turn?  Rows that do not begin at lines
@@ -138,6 +169,7 @@ static bool is_lone(const StageNow *w, const PlanAccess *a)
 typedef struct {
 	const PlanAccess *access;
 	bool waiting, lone;
+	double begins; /* begin_rows() */
 	double bytes[PLAN_DEPTH + 1];
 } Region;
 
@@ -205,6 +237,7 @@ static void add_region(const StageNow *w, const PlanAccess *a, Footprint *f)
 		f->taken[j] += r->bytes[j] * sets.share;
 		f->pages[j] += sets.pages;
 	}
+	r->begins = sets.pages > PAGES ? begin_rows(w, a, one.elements) : 1;
 }
 
 /* How often the j-th of the loops that run starts. */
@@ -248,7 +281,7 @@ static double fits_traffic(const StageNow *w, const StageCost *c,
 			continue;
 		if (j && moved)
 			bytes = min2(bytes, r->bytes[j - 1] * once);
-		sum += bytes;
+		sum += stays ? bytes * r->begins : bytes;
 		if (r->lone && stays)
 			sum += (LONE - 1) * bytes;
 		if (r->waiting && stays)

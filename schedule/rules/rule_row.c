@@ -308,7 +308,7 @@ static void put_with(Row *w)
 			    put_chunks(w, &r->program->blocks[i], w->chunked,
 				w->chunk),
 			    w->stage);
-	rule_put_with(r, leader, w->block->name, w->block->name);
+	rule_put_with(r, leader, w->block->name, w->block->name, NULL);
 }
 
 bool rule_row_applies(const Rules *r, int i)

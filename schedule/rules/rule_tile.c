@@ -967,7 +967,7 @@ static void operands(Tiling *t)
 
 bool rule_tile_applies(const Rules *r, int i)
 {
-	return i == r->tiled.block;
+	return i == r->tiled.block && !r->tiled.streams;
 }
 
 void rule_tile(Rules *r, int i)
@@ -1009,5 +1009,5 @@ void rule_tile_along(Rules *r, const RuleTiled *tiled)
 	if (t.four)
 		rule_put(t.r, "tensorize(%s, %s)\n", t.four, t.dot->name);
 	rule_with_place(r, tiled->block);
-	rule_put_with(r, tiled->block, t.writer, t.reduce);
+	rule_put_with(r, tiled->block, t.writer, t.reduce, "reg");
 }

@@ -96,7 +96,7 @@ void rule_window(Rules *r, int i)
 	rule_lanes_in_space(r, i);
 	r->blocks[i].scheduled = true;
 	rule_with_place(r, i);
-	rule_put_with(r, i, name, name);
+	rule_put_with(r, i, name, name, NULL);
 }
 
 static void put_reduction(Rules *r, const Block *b, const char *format)

@@ -186,8 +186,8 @@ void rule_with_place(Rules *r, int leader)
 	}
 }
 
-void rule_put_with(
-    Rules *r, int leader, const char *writer, const char *reduce)
+void rule_put_with(Rules *r, int leader, const char *writer,
+    const char *reduce, const char *scope)
 {
 	const char *own = r->program->blocks[leader].name;
 	for (int i = 0; i < r->program->nblocks; i++) {
@@ -198,9 +198,9 @@ void rule_put_with(
 		if (reduce != own) {
 			acc = rule_name(r, block, "acc", "");
 			buf_printf(&r->text,
-			    "%s = cache_write(%s, reg)\n"
+			    "%s = cache_write(%s, %s)\n"
 			    "compute_with(%s, %s)\n",
-			    acc, block->name, block->name, writer);
+			    acc, block->name, scope, block->name, writer);
 		}
 		buf_printf(&r->text, "compute_with(%s, %s)\n", acc, reduce);
 	}

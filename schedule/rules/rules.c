@@ -394,7 +394,8 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 		name = arena_printf(r->arena, "%s.%sx%d%s",
 		    r->program->blocks[t->block].name,
 		    r->program->blocks[t->block].axes[t->axis].name,
-		    t->lanes, t->outer ? " outer" : "");
+		    t->lanes,
+		    t->streams ? " stream" : t->outer ? " outer" : "");
 	if (trace)
 		vec_push(r->arena, out, (RuleSketch){name, trace});
 }
@@ -448,6 +449,14 @@ static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 			    .axis = a,
 			    .lanes = lanes,
 			    .outer = i % 2};
+			add_sketch(r, out);
+		}
+		if (w.lanes * 2 >= best && w.lanes &&
+		    rule_stream_fits(r, tiled, a, w.lanes)) {
+			r->tiled = (RuleTiled){.block = tiled,
+			    .axis = a,
+			    .lanes = w.lanes,
+			    .streams = true};
 			add_sketch(r, out);
 		}
 	}

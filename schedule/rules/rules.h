@@ -75,6 +75,7 @@ typedef struct {
 	int axis, lanes;   /* spatial; -1: none */
 	bool outer;        /* the axis's tiles run outside of the others'; of a
 			      GPU: the window's axes outside of the steps */
+	bool streams;      /* row by row, where it reads a lot once */
 	bool warps, groups; /* of a GPU: by its matrix units, of a warp or of
 			       four */
 	bool split;        /* of a GPU: blocks share out the reduction, too */
@@ -277,6 +278,9 @@ typedef struct {
 RuleWork rule_work_of(Expr *body);
 /* rule_tile.c: the block, its writer, its operands. */
 void rule_tile_along(Rules *r, const RuleTiled *tiled);
+/* rule_stream.c: does the block read something large once, that lies along the
+ * axis? */
+bool rule_stream_fits(const Rules *r, int block, int axis, int lanes);
 /* The block's only reader, if it reads each element at its own place; -1.  Its axis
  * that goes along with an axis of the block (reader -1: the block itself). */
 int rule_elementwise_reader(const Rules *r, const RuleBlock *b);
@@ -321,12 +325,12 @@ int rule_axis_at(const Rules *r, int block, int depth);
 int *rule_movers(Rules *r, const RuleBlock *b);
 /* rule_with.c: may a block run in the loops of another, a reduction; how many
  * results there are in a block's loops; those that follow it are where it is;
- * the steps for them: its stages that write and reduce. */
+ * the steps for them: its stages that write and reduce; the scope of copies. */
 bool rule_runs_with(const Rules *r, int leader, int block);
 int rule_results(const Rules *r, int block);
 void rule_with_place(Rules *r, int leader);
-void rule_put_with(
-    Rules *r, int leader, const char *writer, const char *reduce);
+void rule_put_with(Rules *r, int leader, const char *writer,
+    const char *reduce, const char *scope);
 /* rule_beside.c */
 bool rule_only_outputs_read(const Rules *r, int block);
 /* rule_spatial.c: one axis, no reduction */

@@ -278,6 +278,19 @@ static const Case cases[] = {
 	    "compute_at(y_f1, ? in {root, inline})",
 	    "compute_at(c, ? in {root, inline})"},
 	{"compute_inline(c)"}},
+    /* what is read once is read row by row; what a cache keeps, or what many
+     * rows use, in tiles alone */
+    {"test/bench/peers/product.yaml:s1x4096x4096",
+	{"c_acc = cache_write(c, local)",
+	    "reorder(c_k0, c_j_acc, c_k1, c_acc.i, c_j_next, c_j_lane)",
+	    "prefetch(c_acc, b, c_k0, 1)",
+	    "c_k0, c_k1 = split(c_acc.k, ? in tile([8]))"},
+	{0}},
+    {"test/layouts/column_sums.yaml",
+	{"q_acc = cache_write(q, local)\ncompute_with(q, s)\n"
+	 "compute_with(q_acc, s_acc)"},
+	{0}},
+    {"test/bench/peers/product.yaml:s2048", {0}, {"prefetch("}},
     {"workloads/matmul.yaml", {0}, {"extract("}},
     {"workloads/gemm_gelu.yaml", {0}, {"extract("}},
     {"workloads/avg_pool.yaml", {0}, {"separate("}},
@@ -497,6 +510,8 @@ static void test_first(void **state)
 	check_first("test/bench/families/stencils/harris.yaml",
 	    (const char *[]){"compute_at(gx, ?=y_jb", "compute_at(sxx_c, ?=y_jb"},
 	    2);
+	check_first("test/bench/peers/product.yaml:s1x4096x4096",
+	    (const char *[]){"prefetch(c_acc, b, c_k0, 1)"}, 1);
 	check_first("workloads/matmul_u8i8.yaml:odd",
 	    (const char *[]){"tail(c_acc, ?=pad"}, 1);
 }
