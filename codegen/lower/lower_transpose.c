@@ -20,6 +20,8 @@
  *     scatter out[x + 3*lane + 1], b      store out[x + 4], b1 c1 a2 b2
  *     scatter out[x + 3*lane + 2], c      store out[x + 8], c2 a3 b3 c3
  *
+ * and at the end of a row, where only the first lanes are, as many elements.
+ *
  * A run of scatters is what stands in one body without anything between that
  * may see their order; they are stored where the last of a group was. */
 #include <stdlib.h>
@@ -32,13 +34,15 @@ typedef VEC(int) Positions;
 
 /* --- runs of scatters ---------------------------------------------------- */
 
-/* By how much each lane's element is further than the last one's; 0: unknown,
- * or a mask has lanes off. */
+/* By how much each lane's element is further than the last one's; 0: unknown. */
 static int64_t stride(const LowNode *n)
 {
-	return n->kind == LOWNODE_OP && n->op == LOW_SCATTER && n->arg[2] < 0
-	    ? n->i
-	    : 0;
+	return n->kind == LOWNODE_OP && n->op == LOW_SCATTER ? n->i : 0;
+}
+
+static bool is_masked(const LowNode *scatter)
+{
+	return scatter->arg[2] >= 0;
 }
 
 static bool same_terms(LowAffine a, LowAffine b)
@@ -256,10 +260,115 @@ static void store_rows(Lower *l, LowBody *to, LowNode *const *scatters, int n)
 
 /* --- rows side by side ---------------------------------------------------------- */
 
-static void store_whole(Lower *l, LowBody *to, const LowNode *first, int temp,
-    int64_t at)
+/* By temporary: how often it is assigned; of a mask that has the first lanes on,
+ * what says how many, or -1; and a constant, or -1. */
+typedef struct {
+	int *times, *count;
+	int64_t *constant;
+} Masks;
+
+static void note_masks(Masks *m, const LowBody *body)
 {
-	LowNode *n = low_op(l->arena, to, LOW_STORE, -1, temp, -1, -1);
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		note_masks(m, &n->body);
+		note_masks(m, &n->other);
+		if (n->kind != LOWNODE_OP || n->dst < 0)
+			continue;
+		m->times[n->dst]++;
+		if (n->op == LOW_CONST)
+			m->constant[n->dst] = n->i;
+		if (n->op == LOW_LANES_BELOW)
+			m->count[n->dst] = n->arg[0];
+	}
+}
+
+static Masks find_masks(const Lower *l)
+{
+	int n = l->f->temps.n;
+	Masks m = {NEW_N(l->arena, int, n), NEW_N(l->arena, int, n),
+	    NEW_N(l->arena, int64_t, n)};
+	for (int i = 0; i < n; i++)
+		m.constant[i] = m.count[i] = -1;
+	note_masks(&m, &l->f->body);
+	return m;
+}
+
+/* Of how many elements side by side the first are stored: more + times*temp. */
+typedef struct {
+	int temp; /* -1: no such term */
+	int64_t times, more;
+	bool known;
+} Count;
+
+/* Of how many lanes a scatter stores. */
+static Count lanes_on(const Lower *l, const Masks *m, const LowNode *scatter)
+{
+	int mask = scatter->arg[2];
+	if (mask < 0)
+		return (Count){-1, 0, lanes_of(l->f, scatter), true};
+	int count = m->times[mask] == 1 ? m->count[mask] : -1;
+	if (count < 0 || m->times[count] > 1)
+		return (Count){.known = false};
+	return m->constant[count] < 0 ? (Count){count, 1, 0, true}
+				      : (Count){-1, 0, m->constant[count], true};
+}
+
+/* Of `n` scatters of rows that lie side by side; unknown where it is others than
+ * the first elements. */
+static Count elements_on(
+    const Lower *l, const Masks *m, LowNode *const *scatters, int n)
+{
+	Count first = lanes_on(l, m, scatters[0]), sum = first;
+	int64_t last = first.more;
+	for (int i = 1; i < n; i++) {
+		Count on = lanes_on(l, m, scatters[i]);
+		if (on.temp != first.temp || on.more > last ||
+		    on.more < first.more - 1 || !on.known)
+			return (Count){.known = false};
+		last = on.more;
+		sum.times += on.times;
+		sum.more += on.more;
+	}
+	return sum;
+}
+
+static int number(Lower *l, LowBody *to, int64_t i)
+{
+	int temp = low_temp(l->arena, l->f, DT_INDEX, 1, "n");
+	low_op(l->arena, to, LOW_CONST, temp, -1, -1, -1)->i = i;
+	return temp;
+}
+
+/* The lanes, of elements from `at` on, that are among those. */
+static int lanes_among(
+    Lower *l, LowBody *to, const Count *on, int lanes, int64_t at)
+{
+	int count = number(l, to, on->more - at);
+	int mask = low_temp(l->arena, l->f, DT_BOOL, lanes, "lanes");
+	if (on->temp >= 0) {
+		int times = number(l, to, on->times);
+		int product = low_temp(l->arena, l->f, DT_INDEX, 1, "n");
+		int sum = low_temp(l->arena, l->f, DT_INDEX, 1, "n");
+		low_op(l->arena, to, LOW_MUL, product, on->temp, times, -1);
+		low_op(l->arena, to, LOW_ADD, sum, product, count, -1);
+		count = sum;
+	}
+	low_op(l->arena, to, LOW_LANES_BELOW, mask, count, -1, -1);
+	return mask;
+}
+
+/* Stores what of the vector is among those elements. */
+static void store_first(Lower *l, LowBody *to, const LowNode *first, int temp,
+    int64_t at, const Count *on)
+{
+	int lanes = l->f->temps.at[temp].lanes, mask = -1;
+	if (on->temp < 0 && on->more <= at)
+		return;
+	if (on->temp >= 0 || on->more - at < lanes)
+		mask = lanes_among(l, to, on, lanes, at);
+	LowNode *n = low_op(l->arena, to,
+	    mask < 0 ? LOW_STORE : LOW_STORE_MASKED, -1, temp, mask, -1);
 	n->buffer = first->buffer;
 	n->address = first->address;
 	n->address.constant += at;
@@ -286,14 +395,15 @@ static int zipped(Lower *l, LowBody *to, LowNode *const *scatters, int n, int k)
 }
 
 /* Stores what `n` scatters of rows that lie side by side would. */
-static void store_zipped(Lower *l, LowBody *to, LowNode *const *scatters, int n)
+static void store_zipped(Lower *l, LowBody *to, LowNode *const *scatters, int n,
+    const Count *on)
 {
 	int lanes = lanes_of(l->f, scatters[0]);
 	Blocks v[ROWS_MAX];
 	if (n & (n - 1)) {
 		for (int k = 0; k < n; k++)
-			store_whole(l, to, scatters[0],
-			    zipped(l, to, scatters, n, k), k * lanes);
+			store_first(l, to, scatters[0],
+			    zipped(l, to, scatters, n, k), k * lanes, on);
 		return;
 	}
 	for (int i = 0; i < n; i++) {
@@ -303,8 +413,8 @@ static void store_zipped(Lower *l, LowBody *to, LowNode *const *scatters, int n)
 	}
 	interleave(l, to, v, n, 1, lanes);
 	for (int i = 0; i < n; i++)
-		store_whole(l, to, scatters[0], v[i].temp,
-		    (int64_t)v[i].row[0] * n);
+		store_first(l, to, scatters[0], v[i].temp,
+		    (int64_t)v[i].row[0] * n, on);
 }
 
 /* --- groups --------------------------------------------------------------- */
@@ -314,6 +424,7 @@ typedef struct {
 	LowNode *scatters[ROWS_MAX]; /* by address */
 	int last;		     /* position where they are stored */
 	bool zipped;		     /* rows lie side by side */
+	Count on;		     /* then how many of the elements */
 } Group;
 typedef VEC(Group) GroupVec;
 
@@ -330,37 +441,45 @@ static void sort_by_address(const LowBody *body, Positions *run)
 		}
 }
 
-/* How many from `first` on are neighbours. */
+/* How many from `first` on are neighbours, all with a mask or all without. */
 static int neighbours(const LowBody *body, const Positions *run, int first)
 {
 	int n = 1;
 	while (first + n < run->n &&
 	    body->at[run->at[first + n]]->address.constant ==
-		body->at[run->at[first]]->address.constant + n)
+		body->at[run->at[first]]->address.constant + n &&
+	    is_masked(body->at[run->at[first + n]]) ==
+		is_masked(body->at[run->at[first]]))
 		n++;
 	return n;
 }
 
-static void group(Lower *l, const LowBody *body, Positions *run, GroupVec *out)
+static void group(Lower *l, const Masks *masks, const LowBody *body,
+    Positions *run, GroupVec *out)
 {
 	int most = lanes_of(l->f, body->at[run->at[0]]);
 	sort_by_address(body, run);
 	for (int i = 0; i < run->n;) {
 		int there = neighbours(body, run, i);
 		int64_t step = stride(body->at[run->at[i]]);
-		Group g = {.n = most < ROWS_MAX ? most : ROWS_MAX};
-		g.zipped = step > 1 && step <= there && step <= most &&
+		bool zipped = step > 1 && step <= there && step <= most &&
 		    step <= ((step & (step - 1)) ? ZIP_MAX : ROWS_MAX);
-		while (!g.zipped && g.n > there)
-			g.n /= 2;
-		if (g.zipped)
+		Group g = {.n = most < ROWS_MAX ? most : ROWS_MAX,
+		    .zipped = zipped};
+		if (zipped)
 			g.n = (int)step;
+		else if (is_masked(body->at[run->at[i]]))
+			g.n = 1;
+		while (g.n > there)
+			g.n /= 2;
 		for (int k = 0; k < g.n; k++) {
 			int at = run->at[i + k];
 			g.scatters[k] = body->at[at];
 			g.last = at > g.last ? at : g.last;
 		}
-		if (g.n > 1)
+		if (zipped)
+			g.on = elements_on(l, masks, g.scatters, g.n);
+		if (g.n > 1 && (!zipped || g.on.known))
 			vec_push(l->arena, out, g);
 		i += g.n;
 	}
@@ -375,7 +494,7 @@ static const Group *group_of(const GroupVec *groups, const LowNode *n)
 	return NULL;
 }
 
-static bool transpose(Lower *l, LowBody *body)
+static bool transpose(Lower *l, const Masks *masks, LowBody *body)
 {
 	if (!body->n)
 		return false;
@@ -384,14 +503,14 @@ static bool transpose(Lower *l, LowBody *body)
 	LowBody to = {0};
 	for (int i = 0; i < body->n; i++) {
 		LowNode *n = body->at[i];
-		any = transpose(l, &n->body) || any;
-		any = transpose(l, &n->other) || any;
+		any = transpose(l, masks, &n->body) || any;
+		any = transpose(l, masks, &n->other) || any;
 		if (!stride(n) || seen[i])
 			continue;
 		Positions run = run_from(l->arena, l->f, body, i);
 		for (int k = 0; k < run.n; k++)
 			seen[run.at[k]] = true;
-		group(l, body, &run, &groups);
+		group(l, masks, body, &run, &groups);
 	}
 	if (!groups.n)
 		return any;
@@ -400,7 +519,7 @@ static bool transpose(Lower *l, LowBody *body)
 		if (!g)
 			vec_push(l->arena, &to, body->at[i]);
 		else if (g->last == i && g->zipped)
-			store_zipped(l, &to, g->scatters, g->n);
+			store_zipped(l, &to, g->scatters, g->n, &g->on);
 		else if (g->last == i)
 			store_rows(l, &to, g->scatters, g->n);
 	}
@@ -432,7 +551,8 @@ static bool drop_unread(LowBody *body, const bool *read)
 void lower_transpose(Lower *l)
 {
 	join_stores(l);
-	bool left = transpose(l, &l->f->body) || l->folded;
+	Masks masks = find_masks(l);
+	bool left = transpose(l, &masks, &l->f->body) || l->folded;
 	while (left) {
 		IntVec reads = {0};
 		bool *read = NEW_N(l->arena, bool, l->f->temps.n);

@@ -17,8 +17,14 @@
  * ir/intrinsics.def:
  *
  *     for k0 unroll k1 .. vector jv for kq in 4      tensorized; k%4 innermost
- *  This is Goto's nest (BLIS) without
- * a level over k: accumulators stay in registers for the whole reduction. */
+ *
+ * Where half of the lanes would multiply zeros (`if (j + k) % 2 == 0`, a
+ * transposed convolution), a vector has every second element:
+ *
+ *     unroll j2 unroll jp in 2 vector jv             j = (.. + jv)*2 + jp
+ *
+ * This is Goto's nest (BLIS) without a level over k: accumulators stay in
+ * registers for the whole reduction. */
 #include "schedule/rules/rules.h"
 
 #include <assert.h>
@@ -29,7 +35,7 @@ typedef struct {
 	int64_t extent;
 	bool vector;
 	bool batch; /* one after another, in no tiles: `outer` alone */
-	const char *outer, *middle, *inner, *lane; /* its loops */
+	const char *outer, *middle, *inner, *phase, *lane; /* its loops */
 } TileAxis;
 
 enum {
@@ -190,13 +196,20 @@ static void name_axes(Tiling *t, int reader)
 			x->outer = rule_name(r, t->writer_block, name, "0");
 			x->middle = rule_name(r, t->writer_block, name, "1");
 			x->inner = rule_name(r, t->writer_block, name, "2");
+			x->phase = rule_name(r, t->writer_block, name, "p");
 			x->lane = rule_name(r, t->writer_block, name, "v");
 		}
+}
+
+static bool has_phases(const Tiling *t)
+{
+	return t->tiled->phases > 1;
 }
 
 static void split_writer(Tiling *t)
 {
 	int lanes = t->tiled->lanes;
+	int vector = lanes * (has_phases(t) ? t->tiled->phases : 1);
 	for (int i = 0; i < t->naxes; i++) {
 		const TileAxis *x = &t->axes[i];
 		if (x->batch)
@@ -204,8 +217,10 @@ static void split_writer(Tiling *t)
 		rule_put(t->r, "%s, %s, %s", x->outer, x->middle, x->inner);
 		if (x->vector)
 			rule_put(t->r, ", %s", x->lane);
+		if (x->vector && has_phases(t))
+			rule_put(t->r, ", %s", x->phase);
 		rule_put(t->r, " = split(%s.%s, ? in tile(", t->writer, x->name);
-		int64_t tiles = x->vector ? (x->extent + lanes - 1) / lanes
+		int64_t tiles = x->vector ? (x->extent + vector - 1) / vector
 					  : x->extent;
 		put_values(t, middle_values, COUNT(middle_values), tiles);
 		rule_put(t->r, ", ");
@@ -213,6 +228,8 @@ static void split_writer(Tiling *t)
 			put_values(t, vector_values, COUNT(vector_values),
 			    tiles);
 			rule_put(t->r, ", [%d]", lanes);
+			if (has_phases(t))
+				rule_put(t->r, ", [%d]", t->tiled->phases);
 		} else {
 			put_values(t, row_values, COUNT(row_values), tiles);
 		}
@@ -248,11 +265,15 @@ static void order_writer(Tiling *t)
 			rule_put(t->r, ", %s", t->axes[i].inner);
 	}
 	if (v)
-		rule_put(t->r, ", %s, %s", v->inner, v->lane);
+		rule_put(t->r, ", %s%s%s, %s", v->inner,
+		    has_phases(t) ? ", " : "", has_phases(t) ? v->phase : "",
+		    v->lane);
 	rule_put(t->r, ")\n");
 	for (int i = 0; i < t->naxes; i++)
 		if (!t->axes[i].batch)
 			rule_put(t->r, "unroll(%s)\n", t->axes[i].inner);
+	if (v && has_phases(t))
+		rule_put(t->r, "unroll(%s)\n", v->phase);
 	if (v)
 		rule_put(t->r, "vectorize(%s, %d)\n", v->lane, t->tiled->lanes);
 	put_tail(t, t->writer, "peel, mask");
@@ -527,13 +548,19 @@ static void schedule_reduction(Tiling *t)
 	const char *n = t->reduce, *vector = NULL;
 	rule_put(t->r, "compute_at(%s, %s)\n", n, t->axes[t->naxes - 1].middle);
 	reduction_loops(t);
-	const char *v0 = "", *vv = "", *sep = "";
+	const char *v0 = "", *vv = "", *vp = "", *sep = "";
 	if (t->tiled->axis >= 0) {
 		vector = b->axes[t->tiled->axis].name;
 		v0 = rule_name(t->r, b, vector, "_acc");
 		vv = rule_name(t->r, b, vector, "_lane");
-		rule_put(t->r, "%s, %s = split(%s.%s, [_, %d])\n", v0, vv, n, vector,
-		    t->tiled->lanes);
+		vp = rule_name(t->r, b, vector, "_phase");
+		if (has_phases(t))
+			rule_put(t->r, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
+			    v0, vv, vp, n, vector, t->tiled->lanes,
+			    t->tiled->phases);
+		else
+			rule_put(t->r, "%s, %s = split(%s.%s, [_, %d])\n", v0, vv,
+			    n, vector, t->tiled->lanes);
 	}
 	rule_put(t->r, "reorder(");
 	for (int i = 0; i < t->loops.n - (t->four != NULL); i++, sep = ", ")
@@ -546,7 +573,8 @@ static void schedule_reduction(Tiling *t)
 				sep = ", ";
 			}
 	if (vector)
-		rule_put(t->r, "%s%s, %s", sep, v0, vv);
+		rule_put(t->r, "%s%s%s%s, %s", sep, v0,
+		    has_phases(t) ? ", " : "", has_phases(t) ? vp : "", vv);
 	if (t->four)
 		rule_put(t->r, ", %s", t->four);
 	rule_put(t->r, ")\n");
@@ -554,6 +582,8 @@ static void schedule_reduction(Tiling *t)
 		if (a != t->tiled->axis)
 			rule_put(t->r, "unroll(%s.%s)\n", n, b->axes[a].name);
 	unroll_reduction(t);
+	if (vector && has_phases(t))
+		rule_put(t->r, "unroll(%s)\n", vp);
 	if (vector)
 		rule_put(t->r, "unroll(%s)\nvectorize(%s, %d)\n", v0, vv,
 		    t->tiled->lanes);

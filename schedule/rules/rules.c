@@ -391,17 +391,55 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 			: t->split ? " split"
 			: t->rows  ? " rows" : "");
 	else if (t->block >= 0)
-		name = arena_printf(r->arena, "%s.%sx%d%s",
+		name = arena_printf(r->arena, "%s.%sx%d%s%s",
 		    r->program->blocks[t->block].name,
 		    r->program->blocks[t->block].axes[t->axis].name,
-		    t->lanes,
+		    t->lanes, t->phases > 1 ? " phases" : "",
 		    t->streams ? " stream" : t->outer ? " outer" : "");
 	if (trace)
 		vec_push(r->arena, out, (RuleSketch){name, trace});
 }
 
 typedef struct {
+	int axis;
+	int64_t step; /* of what was found so far */
+} Phases;
+
+/* A condition that holds for every n-th element of the axis. */
+static bool find_phases(Expr *e, void *context)
+{
+	enum { MOST = 8 };
+	Phases *x = context;
+	if (e->op != OP_EQ && e->op != OP_NE)
+		return true;
+	for (int i = 0; i < 2; i++) {
+		const Expr *mod = e->arg[i];
+		if (mod->op != OP_MOD || mod->type != DT_INDEX ||
+		    mod->arg[1]->op != OP_INT || mod->arg[1]->i > MOST)
+			continue;
+		int64_t period = rule_period(mod, x->axis);
+		if (period > x->step && period <= MOST)
+			x->step = period;
+	}
+	return true;
+}
+
+/* How far apart lanes along the axis are, so that conditions of a sum are the same
+ * for all of them; nothing that is packed in vectors moves with it. */
+static int phases_of(const Rules *r, int tiled, int axis)
+{
+	const RuleBlock *info = &r->blocks[tiled];
+	Phases x = {axis, 1};
+	for (int i = 0; i < info->reads.n; i++)
+		if (info->reads.at[i].packable && info->reads.at[i].uses[axis])
+			return 1;
+	expr_walk(r->bodies[tiled], find_phases, &x);
+	return (int)x.step;
+}
+
+typedef struct {
 	int lanes, more; /* widths worth a sketch; 0: none */
+	int phases;
 } Widths;
 
 /* As wide as the axis is long, at least half of the lanes busy; narrower ones,
@@ -412,9 +450,12 @@ static Widths widths_of(const Rules *r, int tiled, int axis)
 	int64_t n = block->axes[axis].extent;
 	int widest =
 	    rule_lanes(r->machine, r->program->buffers[block->buffer].type);
-	Widths w = {0};
+	Widths w = {.phases = phases_of(r, tiled, axis)};
 	if (!rule_worth_vectors(r, tiled, axis))
-		return w;
+		return (Widths){0};
+	if (n < w.phases * 4)
+		w.phases = 1;
+	n = (n - 1) / w.phases + 1;
 	w.lanes = widest;
 	while (w.lanes >= 4 && n * 2 <= w.lanes)
 		w.lanes /= 2;
@@ -448,6 +489,7 @@ static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 			r->tiled = (RuleTiled){.block = tiled,
 			    .axis = a,
 			    .lanes = lanes,
+			    .phases = w.phases,
 			    .outer = i % 2};
 			add_sketch(r, out);
 		}

@@ -78,6 +78,8 @@ typedef struct {
 	bool streams;      /* row by row, where it reads a lot once */
 	bool warps, groups; /* of a GPU: by its matrix units, of a warp or of
 			       four */
+	int phases;        /* lanes are so far apart: conditions hold for each such
+			      element of the axis or for none; else 1 */
 	bool split;        /* of a GPU: blocks share out the reduction, too */
 	bool rows;         /* of a GPU: with all that makes its rows */
 } RuleTiled;
