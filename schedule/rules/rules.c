@@ -453,7 +453,7 @@ static Widths widths_of(const Rules *r, int tiled, int axis)
 	Widths w = {.phases = phases_of(r, tiled, axis)};
 	if (!rule_worth_vectors(r, tiled, axis))
 		return (Widths){0};
-	if (n < w.phases * 4)
+	if (n < w.phases * (widest < 8 ? widest : 8)) /* short vectors lose more */
 		w.phases = 1;
 	n = (n - 1) / w.phases + 1;
 	w.lanes = widest;
