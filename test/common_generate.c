@@ -484,6 +484,32 @@ static void write_separate(Generator *g, Buf *out)
 		buf_printf(out, "%s = separate(%s)", new_name(g), loop);
 }
 
+/* Of the last input that has such dimensions, or any. */
+static void write_flatten(Generator *g, Buf *out)
+{
+	const Nest *nest = g->nest;
+	FlatBuffer of = {(int)below(g, (uint64_t)nest->buffers.n), 0, NULL};
+
+	for (int i = 0; i < nest->order.n; i++) {
+		const Stage *s = &nest->stages.at[nest->order.at[i]];
+		int64_t *extents = NEW_N(g->arena, int64_t, s->naxes);
+		for (int a = 0; a < s->naxes; a++)
+			extents[a] = s->axes[a].extent;
+		for (int b = 0; b < nest->buffers.n; b++) {
+			const NestBuffer *x = &nest->buffers.at[b];
+			for (int d = 0; x->writer < 0 && d < x->ndim - 1; d++) {
+				FlatBuffer at = {b, d, x->shape};
+				FlatAxes axes;
+				if (flat_find(s->body, &at, extents,
+					s->nspatial, &axes))
+					of = at;
+			}
+		}
+	}
+	buf_printf(out, "flatten(%s, %d)", nest->buffers.at[of.buffer].name,
+	    of.dim);
+}
+
 /* Of the last product that has such a factor, or any. */
 static void write_extract(Generator *g, Buf *out)
 {
@@ -665,6 +691,17 @@ static Program *program_windows(Arena *arena, int rows, int n, int step)
 	    NUMERICS_DEFAULT);
 }
 
+/* Of whole planes. */
+static Program *program_planes(Arena *arena, int n, int rows, int columns)
+{
+	return program_of_text(arena, arena_printf(arena,
+	    "tunec: 1\nname: planes\ninputs: {a: 'f32[%d, %d, %d]'}\n"
+	    "compute: |\n  y[i < %d, j < 1] = sum[r < %d, s < %d]("
+	    "a[i, r, j + s])\n",
+	    n, rows, columns, n, rows, columns),
+	    NUMERICS_DEFAULT);
+}
+
 /* One that may be made by tiles. */
 static Program *program_fast_conv(Arena *arena, int c, int x, int o, int stride)
 {
@@ -692,10 +729,13 @@ static Program *program_narrow(Arena *arena, Rng *rng)
 
 Program *schedule_random_program(Arena *arena, Rng *rng)
 {
-	switch (rng_below(rng, 13)) {
+	switch (rng_below(rng, 14)) {
 	case 11:
 	case 12:
 		return program_narrow(arena, rng);
+	case 13:
+		return program_planes(arena, extent(rng, 9),
+		    1 + extent(rng, 6), 1 + extent(rng, 12));
 	case 10:
 		return program_windows(arena, extent(rng, 4),
 		    2 + extent(rng, 12), extent(rng, 2));
@@ -868,7 +908,7 @@ static int first_or_chosen(Generator *g, const Coverage *coverage)
 	    (!coverage->tried[PRIMITIVE_thin] || !below(g, 4));
 	if (!first || !below(g, 4))
 		return choose(g, coverage);
-	static const Primitive firsts[] = {PRIMITIVE_thin, PRIMITIVE_thin,
+	static const Primitive firsts[] = {PRIMITIVE_thin, PRIMITIVE_flatten,
 	    PRIMITIVE_separate, PRIMITIVE_extract, PRIMITIVE_carry};
 	return (int)firsts[below(g, 5)];
 }

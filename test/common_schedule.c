@@ -300,8 +300,11 @@ static void dump_buffer(Buf *out, const Nest *nest, const NestBuffer *b)
 {
 	if (b->slots != HANDLE_NONE)
 		buf_printf(out, "slots %d ", b->slots);
-	buf_printf(out, "%s scope %d writer %d align %d swizzle %d:", b->name,
+	buf_printf(out, "%s scope %d writer %d align %d swizzle %d", b->name,
 	    b->scope, b->writer, b->align_part, b->swizzle);
+	for (int i = 0; i < b->ndim; i++)
+		buf_printf(out, " %lld", (long long)b->shape[i]);
+	buf_puts(out, ":");
 	for (int i = 0; i < b->nparts; i++) {
 		buf_printf(out, " %d//", b->parts[i].dim);
 		tape_print(out, nest->tape, b->parts[i].div);

@@ -320,6 +320,22 @@ Expr *phase_body(Arena *arena, const ElementPhase *phase, Expr *body, int naxes)
 Expr *phase_reader(
     Arena *arena, const ElementPhase *phase, int buffer, Expr *body);
 
+/* nest_flat.c: the axis that an index is, but for axes of one value; -1. */
+int flat_axis(const Expr *index, const int64_t *extents);
+/* A dimension of a buffer, and the one behind it; the axes that go over them. */
+typedef struct {
+	int buffer, dim;
+	const int64_t *shape;
+} FlatBuffer;
+typedef struct {
+	int outer, inner;
+} FlatAxes;
+/* Does a body read the buffer at two axes of its reduction alone, each of which
+ * goes over a whole dimension, the outer one's not of one value, and stands
+ * nowhere else? */
+bool flat_find(Expr *body, const FlatBuffer *of, const int64_t *extents,
+    int nspatial, FlatAxes *axes);
+
 /* nest_prefix.c: a reduction over the k up to j, or from j on, of elements that j
  * does not move, by blocks of `size`: within a block, over the blocks before (or
  * behind), and both combined.  Axes have equal numbers in all; k is t and c, j is b. */

@@ -406,6 +406,20 @@ static Program *divided_program(Arena *arena)
 	    "  y[i < 6, j < 20] = x[i, j%5]*t[j//4] + f32(j//10 + j%10)\n");
 }
 
+static Program *planes_program(Arena *arena)
+{
+	return program_of(arena, "tunec: 1\nname: planes\n"
+	    "inputs: {x: 'f32[6, 5, 3, 4]', w: 'f32[5, 4]', v: 'f32[5, 4]', "
+	    "u: 'f32[5, 4]'}\n"
+	    "compute: |\n"
+	    "  y[i < 6, j < 1] = sum[d < 5, r < 3, s < 4](x[i, d, j*2 + r, s])\n"
+	    "  m[i < 6, j < 1] = max[d < 5, r < 3, s < 4](x[i, d, r, s + j])\n"
+	    "  p[i < 4] = sum[r < 5, s < 4](w[r, s]*f32(s))\n"
+	    "  q[i < 4] = sum[r < 5](v[r, i])\n"
+	    "  t[i < 4] = sum[r < 4, s < 3](u[r, s])\n"
+	    "outputs: [y, m, p, q, t]\n");
+}
+
 static Program *spread_program(Arena *arena)
 {
 	return program_of(arena, "tunec: 1\nname: spread\n"
@@ -414,6 +428,27 @@ static Program *spread_program(Arena *arena)
 	    "  u[x < 10] = if x % 2 == 0 then f32(1) else f32(x)\n"
 	    "  y[x < 10] = sum[r < 3](p[x + r]*u[x])\n");
 }
+
+static const Case planes[] = {
+    {"", "flatten(x, 1)", NULL},
+    {"", "flatten(x, 2)", NULL},
+    {"flatten(x, 1)", "flatten(x, 2)", NULL},
+    {"flatten(x, 2)", "flatten(x, 1)", NULL},
+    {"flatten(x, 1)", "flatten(x, 1)", "does not reduce both dimensions"},
+    {"flatten(x, 1)", "s0, s1 = split(y.s, [_, 4])", NULL},
+    {"", "flatten(x, 0)", "does not reduce both dimensions"},
+    {"", "flatten(x, 3)", "no such dimension"},
+    {"", "flatten(x, -1)", "no such dimension"},
+    {"", "flatten(y, 0)", "is no input"},
+    {"", "flatten(k, 0)", "there is no buffer"},
+    {"", "flatten(x, z)", "a number is expected"},
+    {"", "flatten(w, 0)", "does not reduce both dimensions"},
+    {"", "flatten(v, 0)", "does not reduce both dimensions"},
+    {"", "flatten(u, 0)", "does not reduce both dimensions"},
+    {"unroll(m.s)", "flatten(x, 1)", "scheduled already"},
+    {"compute_with(m, y)", "flatten(x, 1)", "scheduled already"},
+    {"c = cache_read(y, x)", "flatten(x, 1)", "does not reduce"},
+};
 
 static const Case running[] = {
     {"", "w, q = prefix(y.k, 4)", NULL},
@@ -648,6 +683,8 @@ static void test_cases(void **state)
 		check_case(&dot[i], schedule_dot);
 	for (size_t i = 0; i < sizeof several / sizeof *several; i++)
 		check_case(&several[i], moments);
+	for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
+		check_case(&planes[i], planes_program);
 	for (size_t i = 0; i < sizeof spread / sizeof *spread; i++)
 		check_case(&spread[i], spread_program);
 	for (size_t i = 0; i < sizeof running / sizeof *running; i++)
