@@ -33,10 +33,17 @@ static int64_t times_read(const Block *block, const RuleRead *read)
 	return n;
 }
 
-/* The axis along which neighbours are read; -1. */
-static int last_axis(const RuleRead *read)
+/* The axis along which neighbours are read; -1.  Axes of one value are none. */
+static int last_axis(const Block *block, const RuleRead *read)
 {
-	return read->nindex ? rule_axis_of(read->index[read->nindex - 1]) : -1;
+	if (!read->nindex)
+		return -1;
+	const RuleIndex *last = &read->dims[read->nindex - 1];
+	if (last->irregular || last->offset || last->digits.n != 1)
+		return -1;
+	const RuleDigit *d = &last->digits.at[0];
+	return d->stride == 1 && d->count == extent_of(block, d->axis)
+	    ? d->axis : -1;
 }
 
 /* The widest vector that the axis fills by half. */
@@ -59,7 +66,7 @@ static int lane_axis(const Rules *r, int i, bool streamed)
 	int axis = -1;
 	for (int k = 0; k < b->reads.n; k++) {
 		const RuleRead *read = &b->reads.at[k];
-		int a = last_axis(read);
+		int a = last_axis(block, read);
 		if (a < block->nspatial || extent_of(block, a) <= 1)
 			continue;
 		int64_t times = times_read(block, read);
@@ -82,7 +89,7 @@ static bool lies_in_space(const Rules *r, int i)
 	const RuleBlock *b = &r->blocks[i];
 	for (int k = 0; k < b->reads.n; k++) {
 		const RuleRead *read = &b->reads.at[k];
-		int a = last_axis(read);
+		int a = last_axis(block, read);
 		if (a >= 0 && a < block->nspatial && extent_of(block, a) > 1 &&
 		    times_read(block, read) <= SHARED_MOST)
 			return true;

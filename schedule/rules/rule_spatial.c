@@ -450,6 +450,28 @@ static void split_last(Spatial *s)
 		note_lanes(s, s->v0, s->last, lanes);
 }
 
+static bool reads_inputs(const Rules *r, int block)
+{
+	const RuleBlock *b = &r->blocks[block];
+	for (int i = 0; i < b->reads.n; i++)
+		if (r->program->buffers[b->reads.at[i].buffer].block >= 0)
+			return false;
+	return true;
+}
+
+/* Does it finish row by row what another block sums up, in one pass? */
+static bool finishes_rows(const Spatial *s)
+{
+	for (int i = 0; i < s->info->reads.n; i++) {
+		int from =
+		    s->r->program->buffers[s->info->reads.at[i].buffer].block;
+		if (from >= 0 && rule_is_row(s->r, from) &&
+		    reads_inputs(s->r, from))
+			return true;
+	}
+	return false;
+}
+
 static void add_places(Spatial *s)
 {
 	bool along = false;
@@ -463,6 +485,9 @@ static void add_places(Spatial *s)
 	}
 	if (s->sizes)
 		rule_add_columns(s->r, s->info->block, s->v0, s->last + 1);
+	else if (s->v0 && !s->part && finishes_rows(s))
+		rule_add_place(
+		    s->r, s->info->block, s->v0, s->block->nspatial);
 }
 
 bool rule_is_flat(const Rules *r, int i)
@@ -499,6 +524,25 @@ static bool is_of_rows(const Spatial *s)
 	return false;
 }
 
+/* Axes of one value behind the last longer one go outside of it. */
+static void put_ones_outside(Spatial *s)
+{
+	int n = s->block->nspatial;
+	int *order = NEW_N(s->r->arena, int, n);
+	if (s->last == n - 1)
+		return;
+	rule_put(s->r, "reorder(");
+	for (int a = 0, k = 0; a < n; a++) {
+		if (a != s->last)
+			order[k++] = a;
+		if (a > s->last)
+			rule_put(s->r, "%s, ", loop_of(s, a));
+	}
+	rule_put(s->r, "%s)\n", loop_of(s, s->last));
+	order[n - 1] = s->last;
+	s->r->blocks[s->info->block].order = order;
+}
+
 bool rule_spatial_applies(const Rules *r, int i)
 {
 	return rule_is_open(r, i) &&
@@ -511,11 +555,13 @@ void rule_spatial(Rules *r, int i)
 	Spatial s = {.r = r,
 	    .block = block,
 	    .info = &r->blocks[i],
-	    .last = block->nspatial - 1,
+	    .last = rule_longer_axis(block, block->nspatial),
 	    .kinds = NEW_N(r->arena, bool, block->nspatial + 1)};
 	r->blocks[i].scheduled = true;
-	if (s.last < 0)
+	if (!block->nspatial)
 		return;
+	if (s.last < 0)
+		s.last = block->nspatial - 1;
 	s.row = s.last - 1;
 	while (s.row >= 0 && block->axes[s.row].extent == 1)
 		s.row--;
@@ -529,13 +575,14 @@ void rule_spatial(Rules *r, int i)
 		rule_put(s.r, "unroll(%s, limit=%d)\n", loop_of(&s, s.last), ROWS_MOST);
 		return;
 	}
+	put_ones_outside(&s);
 	s.across = axis_across(&s);
 	if (s.across >= 0 && widest_along(&s, s.across) >= SQUARE_LEAST) {
 		put_square(&s);
 		return;
 	}
 	choose_kinds(&s);
-	if (!s.has_kinds)
+	if (!s.has_kinds && s.last == block->nspatial - 1)
 		choose_order(&s);
 	if (is_narrow(&s)) {
 		put_narrow(&s);

@@ -631,6 +631,7 @@ void rules_sketches(Arena *arena, const Program *program,
 		return;
 	}
 	program = rule_thin(arena, program, &steps);
+	program = rule_flatten(arena, program, &steps);
 	program = rule_separate(arena, program, &steps, &r.separated);
 	program = rule_extract(arena, program, &steps, &r.extracted);
 	program = rule_dot(arena, program, machine, &steps, r.extracted);

@@ -210,6 +210,9 @@ double rule_work(const Rules *r, int block); /* all of its arithmetic */
 /* rule_thin.c: the program without what is 0 between the elements of a phase,
  * and the steps that make it so. */
 const Program *rule_thin(Arena *arena, const Program *program, Buf *steps);
+/* rule_flatten.c: the program with dimensions of inputs that reductions go over
+ * whole as one, and the steps. */
+const Program *rule_flatten(Arena *arena, const Program *program, Buf *steps);
 /* rule_separate.c: the program with windows by columns, and the steps; by buffer:
  * was it made by that? */
 const Program *rule_separate(

@@ -314,6 +314,19 @@ static const Case cases[] = {
     {"workloads/conv2d_transposed.yaml:t2d_1", {0}, {"out_xp"}},
     {"workloads/conv2d.yaml:resnet18_c1", {0}, {"out_xp"}},
     {"workloads/matmul.yaml", {"unroll("}, {"tensorize", "thin("}},
+    /* planes that are summed whole are one row; its sums are finished by
+     * vectors, along the one axis that has several */
+    {"workloads/avg_pool.yaml:global_7",
+	{"flatten(data, 2)\n",
+	    "out_1_s0, out_1_s1, out_1_sv = split(out~1.s, ? in tile([1, 2, 3, "
+	    "4], [16]))",
+	    "reorder(out.y, out.x, out.c)\n", "vectorize(out_cv, 16)",
+	    "compute_at(out~1, ? in {root, out_c0})"},
+	{0}},
+    {"workloads/avg_pool.yaml:halves", {0}, {"flatten("}},
+    {"test/bench/families/several/channel_peaks.yaml",
+	{"flatten(x, 2)\n", "vectorize(hi_zv, 16)"}, {0}},
+    {"workloads/layer_norm.yaml", {0}, {"flatten("}},
 };
 
 static bool some_sketch_has(const Space *space, const char *text)
