@@ -1,11 +1,10 @@
 #!/bin/bash
 # Emitted C is short: the lines and bytes of all cases of all workloads, for four
 # targets, functions only, are held to a budget; with -v what each workload takes.
-# Half of what it was before, 169030 lines, 10946378 bytes, and what products of
-# bytes and of bf16 and transposed convolutions take, whose kernels are others
-# since.
+# Half of what it was before, 181128 lines and 11224210 bytes, and what kernels
+# take that are others since: bf16, products of bytes, transposed convolutions.
 . "$(dirname "$0")/lib.sh"
-most_lines=92161 most_bytes=5612105
+most_lines=93200 most_bytes=5690000
 targets=('llvm -mcpu=znver4 -threads=2' 'llvm -mcpu=haswell -threads=2'
 	'llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1 -threads=2' c)
 lines=0 bytes=0
