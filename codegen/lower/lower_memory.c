@@ -271,9 +271,12 @@ int load_lanes_at(Lower *l, int buffer, int lanes, Index address)
 }
 
 /* Does a loop around this place, run in threads, write to the buffer?  Then
- * only what is needed may be read: the rest may be another thread's. */
+ * only what is needed may be read: the rest may be another thread's, unless each
+ * has a buffer of its own. */
 static bool written_by_threads(const Lower *l, int buffer)
 {
+	if (l->f->buffers.at[l->low_buffer[buffer]].thread_bytes)
+		return false;
 	for (const Frame *f = l->scope; f; f = f->up)
 		if (f->fence && frame_writes(f, buffer))
 			return true;
