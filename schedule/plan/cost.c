@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "lib/gcd.h"
 #include "schedule/plan/cost.h"
 
 /* A condition, a select, and what it keeps from being shared; rows that are
@@ -600,25 +601,30 @@ static bool whole_lines(
 	return false;
 }
 
-/* Rows a multiple of a cache way apart fall into one set: more of them than
- * there are ways, and none stays until its next element is read. */
+/* Rows that lie a multiple of a cache way apart fall into one set, half a way apart
+ * into two: more of them than these have lines, and none stays until its next
+ * element is read. */
 static void count_conflicts(const StageNow *w, StageCost *c)
 {
 	const Machine *m = w->machine;
 	int64_t way = m->l1_ways > 0 ? m->l1_bytes / m->l1_ways : 4096;
 	for (int i = 0; i < w->stage->naccesses; i++) {
 		const PlanAccess *a = &w->stage->accesses[i];
-		double rows = 1;
+		double rows = 1, sets = 1;
 		if (a->scope == SCOPE_REG || whole_lines(w, a, c))
 			continue;
 		uint32_t loops = w->at[i].moves >> c->body << c->body;
 		while (loops) {
 			int d = last_loop(&loops);
+			int64_t n = w->extent[d];
 			int64_t step = w->at[i].step[d] * a->bytes;
-			if (step && step % way == 0)
-				rows *= (double)w->extent[d];
+			if (step < m->line_bytes)
+				continue;
+			int64_t own = way / gcd(step, way);
+			rows *= (double)n;
+			sets *= (double)(own < n ? own : n);
 		}
-		if (rows > m->l1_ways)
+		if (rows > m->l1_ways * sets)
 			c->conflicts += rows;
 	}
 }
@@ -629,19 +635,52 @@ static bool waits_for_sums(const PlanStage *s, const StageCost *c)
 	return c->results > 0 || !c->body || s->loops[c->body - 1].reduce;
 }
 
+/* The part of the tiles of a parallel loop's axis that there is: seven rows by six
+ * are 7/12 of two tiles.  What a loop above moves is cut elsewhere. */
+static double filled(
+    const PlanStage *s, const int64_t *values, int body, int loop)
+{
+	const PlanLoop *l = &s->loops[loop];
+	int64_t least = values[l->below], most;
+	if (l->axis < 0 || axis_mover(&s->axes[l->axis], values) >= 0)
+		return 1;
+	most = values[l->extent] * values[l->below];
+	for (int d = 0; d < body; d++) {
+		const PlanLoop *other = &s->loops[d];
+		if (other->axis != l->axis)
+			continue;
+		if (d < loop && other->kind == LOOP_PARALLEL)
+			return 1; /* the outermost of them has counted it */
+		if (!runs_whole(other, values) && values[other->below] < least)
+			least = values[other->below];
+	}
+	double made = tiles_of(s->axes[l->axis].length, least) * (double)least;
+	return min2(1, made / (double)most);
+}
+
+/* Of P iterations thread t of T makes those from t P / T on: the last one as many
+ * as any, and those that there are not; others so many only where two or more are
+ * left over.  A loop that each thread goes through leaves as much to all. */
 static void count_parallel(const PlanStage *s, const Machine *m,
     const int64_t *values, StageCost *c)
 {
+	double threads = m->threads > 1 ? m->threads : 1;
 	for (int d = 0; d < s->nloops; d++)
 		if (s->loops[d].kind == LOOP_PARALLEL)
 			c->parallel *= at(values, s->loops[d].extent);
-	double threads = m->threads > 1 ? m->threads : 1;
-	c->imbalance = 1;
-	if (c->parallel > 1)
-		c->imbalance = ceil(c->parallel / threads) * threads /
-		    max2(c->parallel, 1);
-	else
-		c->imbalance = threads;
+	double each = floor(c->parallel / threads);
+	double over = c->parallel - each * threads;
+	double round = c->parallel, made = c->parallel;
+	for (int d = 0; d < s->nloops && round > each; d++) {
+		double extent = at(values, s->loops[d].extent);
+		if (s->loops[d].kind != LOOP_PARALLEL || extent == 1)
+			continue;
+		made *= filled(s, values, c->body, d);
+		round /= extent;
+	}
+	double others = threads > 1 ? each + (over > 1) : 0;
+	double last = each + (over > 0) - (c->parallel - made);
+	c->imbalance = max2(others, last) * threads / made;
 }
 
 /* Cycles for one result: its partial results in pairs, two instructions for

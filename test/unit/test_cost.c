@@ -1,0 +1,128 @@
+/* What the analytic model says of lines that come from the last cache, of rows
+ * that share sets of the first, of threads that have less to do than others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "schedule/plan/plan.h"
+#include "test/common_program.h"
+#include "test/common_schedule.h"
+
+/* What the heaviest stage of a product of m x k and k x n costs. */
+static StageCost cost_of(
+    int rows, int columns, int steps, int threads, const char *schedule)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	Machine m = test_machine;
+	m.line_bytes = m.vector_bytes = 64;
+	m.l1_bytes = 32 << 10;
+	m.l1_ways = 8;
+	m.l2_bytes = 1 << 20;
+	m.l3_bytes = 1 << 26;
+	m.threads = threads;
+	Program *p = program_matmul(arena, rows, columns, steps);
+	Nest *nest = schedule_nest(
+	    arena, p, &m, schedule_steps(arena, schedule), &error);
+	if (!nest)
+		fail_msg("%s", error.text);
+	Plan *plan = plan_record(arena, nest);
+	int64_t *values = NEW_N(arena, int64_t, tape_size(nest->tape));
+	tape_eval(nest->tape, NULL, values);
+	StageCost cost;
+	stage_cost(&plan->stages[plan->anchor], &m, values, &cost);
+	arena_free(arena);
+	return cost;
+}
+
+/* Bytes from the last cache for a row times a matrix of 512 rows and `columns`,
+ * `tile` columns at once. */
+static double brought(int columns, int tile)
+{
+	char schedule[256];
+	snprintf(schedule, sizeof schedule,
+	    "j0, j1, j2 = split(c.j, [_, %d, 16])\n"
+	    "reorder(j0, c.k, j1, j2)\nunroll(j1)\nvectorize(j2, 16)\n",
+	    tile / 16);
+	return cost_of(1, columns, 512, 1, schedule).traffic[1];
+}
+
+/* One line of each of 512 rows takes twice the time of two; where rows begin
+ * anywhere it is two, too. */
+static void lone_lines(void **state)
+{
+	(void)state;
+	double pairs = brought(1024, 32), lone = brought(1024, 16);
+	assert_true(pairs > 512 * 1024 * 4);
+	assert_true(lone > 1.9 * pairs && lone < 2.1 * pairs);
+	assert_true(brought(1040, 16) > 1.9 * brought(1040, 32));
+	assert_true(brought(1036, 16) < 1.1 * brought(1036, 32));
+}
+
+/* Loads of a tile of `rows` rows of `steps` elements that push each other out. */
+static double pushed_out(int rows, int steps)
+{
+	char schedule[256];
+	snprintf(schedule, sizeof schedule,
+	    "i0, i1 = split(c.i, [_, %d])\nj0, j1 = split(c.j, [_, 16])\n"
+	    "reorder(i0, j0, c.k, i1, j1)\nunroll(i1)\nvectorize(j1, 16)\n",
+	    rows);
+	return cost_of(1024, 64, steps, 1, schedule).conflicts;
+}
+
+/* 32 KiB by eight ways: rows of 4 KiB share one set, of 6 KiB two, of 5 KiB
+ * four. */
+static void rows_in_few_sets(void **state)
+{
+	(void)state;
+	assert_true(pushed_out(8, 1024) == 0);
+	assert_true(pushed_out(9, 1024) == 9);
+	assert_true(pushed_out(16, 1536) == 0);
+	assert_true(pushed_out(24, 1536) == 24);
+	assert_true(pushed_out(24, 1280) == 0);
+	assert_true(pushed_out(24, 1537) == 0);
+}
+
+/* How much longer the slowest of `threads` takes than all share equally, where
+ * each iteration of the parallel loops has so many rows and columns of 7 x 128. */
+static double imbalance(int rows, int columns, int threads)
+{
+	char schedule[256];
+	snprintf(schedule, sizeof schedule,
+	    "i0, i1 = split(c.i, [_, %d])\nj0, j1 = split(c.j, [_, %d])\n"
+	    "reorder(i0, j0, i1, j1, c.k)\np = fuse(i0, j0)\nparallel(p)\n",
+	    rows, columns);
+	return cost_of(7, 128, 64, threads, schedule).imbalance;
+}
+
+static void last_tiles_are_smaller(void **state)
+{
+	(void)state;
+	const double most = 1e-9;
+	assert_float_equal(imbalance(1, 128, 1), 1, most);
+	assert_float_equal(imbalance(6, 128, 1), 1, most);
+	assert_float_equal(imbalance(7, 128, 2), 2, most);
+	assert_float_equal(imbalance(7, 64, 2), 1, most);
+	assert_float_equal(imbalance(7, 80, 2), 1.25, most);
+	assert_float_equal(imbalance(6, 128, 2), 12. / 7, most);
+	assert_float_equal(imbalance(4, 128, 2), 8. / 7, most);
+	assert_float_equal(imbalance(3, 128, 2), 8. / 7, most);
+	assert_float_equal(imbalance(2, 128, 4), 8. / 7, most);
+	assert_float_equal(imbalance(3, 128, 16), 48. / 7, most);
+	/* each thread has narrow tiles as well as wide ones */
+	assert_float_equal(imbalance(1, 80, 7), 1, most);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(lone_lines),
+	    cmocka_unit_test(rows_in_few_sets),
+	    cmocka_unit_test(last_tiles_are_smaller),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
