@@ -17,6 +17,7 @@
 enum {
 	ACROSS_MOST = 16, /* steps that are written out */
 	FUNCTION = 12, QUOTIENT = 4, /* operations that these are worth */
+	STRIDED = 2, /* and every n-th element of a row: a load more, a shuffle */
 	TIMES_MOST = 16
 };
 /* Of what the window takes as it is; e is computed once: of what neighbouring
@@ -56,11 +57,11 @@ double rule_flops(Arena *arena, const Expr *e)
 	return c.flops;
 }
 
-static double cost_of(Arena *arena, const Block *b)
+static Cost cost_of(Arena *arena, const Block *b)
 {
 	Cost c = {.arena = arena};
 	add_cost(&c, b->body);
-	return c.flops + c.reads.n + 1;
+	return c;
 }
 
 /* --- which ------------------------------------------------------------------------- */
@@ -73,19 +74,24 @@ static double steps_of(const Block *b)
 	return n;
 }
 
-/* Work by columns, of the work without. */
-static double gain_of(const Block *b, const SlidingWindow *w, double cost)
+/* Work by columns, of the work without.  Along the last axis, which has the lanes,
+ * columns are read side by side. */
+static double gain_of(const Block *b, const SlidingWindow *w, const Cost *c)
 {
 	double ns = (double)b->axes[w->s].extent, all = steps_of(b);
 	double nj = (double)b->axes[w->j].extent;
+	double cost = c->flops + c->reads.n + 1;
+	double apart = w->step > 1 && w->j == b->nspatial - 1 ? STRIDED : 0;
 	double columns = (double)w->extent * (all / ns * cost + 1);
-	return (columns + nj * ns * 2) / (nj * all * cost);
+	double across = nj * ns * (2 + apart);
+	return (columns + across) / (nj * all * (cost + c->reads.n * apart));
 }
 
 /* The axes with most to gain; false: there is not enough. */
 static bool choose(Arena *arena, const Block *b, SlidingWindow *best)
 {
-	double cost = cost_of(arena, b), least = 1;
+	const Cost cost = cost_of(arena, b);
+	double least = 1;
 	for (int s = b->nspatial; s < b->naxes; s++)
 		for (int j = 0; j < b->nspatial; j++) {
 			SlidingWindow w;
@@ -93,7 +99,7 @@ static bool choose(Arena *arena, const Block *b, SlidingWindow *best)
 			    !window_find(b->body, j, b->axes[j].extent, s,
 				b->axes[s].extent, &w))
 				continue;
-			double gain = gain_of(b, &w, cost);
+			double gain = gain_of(b, &w, &cost);
 			if (gain > least)
 				continue;
 			least = gain;
