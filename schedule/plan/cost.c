@@ -19,6 +19,11 @@ enum { BRANCH_OPERATIONS = 4, ROWS_MAX = 16, ZIP_MAX = 8 };
 /* Two loads a cycle, but no code fills both ports always. */
 #define LOAD_CYCLES 0.56
 
+/* And what a dot product takes for all its lanes, which is an instruction of its
+ * own: with one for each of 16 rows by a vector a Zen 4 has 0.74 of its peak, with
+ * 8 by 2 all of it. */
+#define DOT_BROADCAST 2.5
+
 /* A chain waits for its operands, too. */
 #define LATE 1.2
 
@@ -543,7 +548,8 @@ static void count_body(const StageNow *w, StageCost *c)
 		if (a->write)
 			c->stores += copies * each;
 		if (!a->write || s->reduce)
-			c->loads += loaded * each;
+			c->loads += loaded * each *
+			    (w->merged && !wide ? DOT_BROADCAST : 1);
 		if (!a->write && loaded < copies) {
 			again += (copies - loaded) * each;
 			shared += step_copies * words * whole;
