@@ -1126,7 +1126,7 @@ static int enter(void **state)
 	const char *variant = getenv("VARIANT");
 	const char *tier = getenv("TIER");
 	if (variant && strcmp(variant, "release"))
-		stride = 5;
+		stride = 7;
 	else if (!tier || strcmp(tier, "long"))
 		stride = 2;
 	program = getenv("TUNEC");
