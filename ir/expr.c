@@ -151,6 +151,14 @@ bool expr_has_data(const Expr *e)
 	return false;
 }
 
+bool expr_has_function(const Expr *e)
+{
+	bool found = op_kind(e->op) == OPKIND_FUNCTION;
+	for (int i = 0; i < e->narg && !found; i++)
+		found = expr_has_function(e->arg[i]);
+	return found;
+}
+
 const Expr *expr_find_read(const Expr *e, int buffer)
 {
 	const Expr *found = NULL;

@@ -124,6 +124,8 @@ Expr *expr_call(Arena *arena, Op op, DType type, Expr **args, int nargs);
 ReduceOp reduce_picked(ReduceOp op);
 /* Does an index depend on data? */
 bool expr_has_data(const Expr *index);
+/* Does it compute a function: exp, tanh …? */
+bool expr_has_function(const Expr *e);
 /* The first read of a buffer, in pre-order; NULL: there is none. */
 const Expr *expr_find_read(const Expr *e, int buffer);
 /* The values of an integer dtype. */

@@ -273,11 +273,12 @@ static bool is_too_large(const Lower *l, const Prefetch *p, int64_t elements)
 	    KEPT * (double)l->machine->l2_bytes;
 }
 
-/* By how many steps of the stage's loops a vector is used once it is read. */
+/* Operations for each vector once it is read: steps of the stage's loops that use
+ * it; a function is so many at once. */
 static int64_t uses_of(Lower *l, int stage, int pos, const Prefetch *p)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	int64_t uses = 1;
+	int64_t uses = expr_has_function(s->body) ? OPERATIONS_LEAST : 1;
 	for (int i = 0; i < s->nloops; i++) {
 		Prefetch loop = *p;
 		Index next;

@@ -9,7 +9,9 @@
  * outside of which nothing moves that the block does not move with: there
  * nothing is computed twice, but for what neighbouring rows share; filters are
  * offered a block of rows and columns, which with all that is computed for it
- * stays in the nearest cache.  What is offered no place is a home itself. */
+ * stays in the nearest cache.  What is offered no place is a home itself.  What
+ * computes functions of rows that come from far is made there, and nowhere else,
+ * so that it can ask for the next ones. */
 #include "schedule/rules/rules.h"
 
 #include <assert.h>
@@ -130,6 +132,25 @@ static bool is_packed(const Rules *r, int block)
 	return false;
 }
 
+/* What computes a function of each element of an input that no near cache keeps,
+ * row by row, has time to ask for the next rows: the buffer; -1. */
+static int looks_ahead(const Rules *r, int i)
+{
+	const RuleBlock *b = &r->blocks[i];
+	const Block *block = &r->program->blocks[i];
+	if (block->reduce != REDUCE_NONE || !expr_has_function(block->body))
+		return -1;
+	for (int k = 0; k < b->reads.n; k++) {
+		const Buffer *from = &r->program->buffers[b->reads.at[k].buffer];
+		if (from->block < 0 && b->reads.at[k].plain &&
+		    b->reads.at[k].nindex == block->nspatial &&
+		    r->machine->l2_bytes > 0 &&
+		    buffer_bytes(from) > r->machine->l2_bytes)
+			return b->reads.at[k].buffer;
+	}
+	return -1;
+}
+
 bool rule_location_applies(const Rules *r, int i)
 {
 	return rule_is_open(r, i) && r->blocks[i].home < 0;
@@ -172,7 +193,12 @@ void rule_location(Rules *r, int i)
 		    &places, ", %s", b->columns ? columns->loop : best->loop);
 	if (r->inlinable[i])
 		buf_puts(&places, ", inline");
-	if (places.size)
+	b->ahead_of = best && !b->columns ? looks_ahead(r, i) : -1;
+	if (b->ahead_of >= 0) {
+		b->ahead = best->loop;
+		buf_printf(&r->text, "compute_at(%s, %s)\n",
+		    r->program->blocks[i].name, b->ahead);
+	} else if (places.size)
 		buf_printf(&r->text, "compute_at(%s, ? in {root%s})\n",
 		    r->program->blocks[i].name, buf_text(&places));
 	else

@@ -602,4 +602,7 @@ void rule_spatial(Rules *r, int i)
 		rule_put(s.r, "parallel(%s)\n", outer);
 	if (is_home(&s) && !s.has_kinds)
 		add_places(&s);
+	if (s.info->ahead)
+		rule_put(s.r, "prefetch(%s, %s, %s, 1)\n", block->name,
+		    r->program->buffers[s.info->ahead_of].name, s.info->ahead);
 }

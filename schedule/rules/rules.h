@@ -64,6 +64,8 @@ typedef struct {
 	int *order;        /* of its axes, where its loops have another one than
 			      the program; NULL */
 	bool columns;      /* it may be computed for a block of rows and columns */
+	const char *ahead; /* the loop around it whose next rows it asks for; NULL */
+	int ahead_of;      /* of that buffer */
 	const char *copies; /* steps that place its operands' copies, once it is
 			       where it is computed; NULL: none */
 } RuleBlock;

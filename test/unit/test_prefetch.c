@@ -223,6 +223,34 @@ static void test_own_rows(void **state)
 	arena_free(arena);
 }
 
+/* Rows of which something is computed for each row of what reads it: a function
+ * takes long enough to ask for the next row. */
+#define OF_ROWS(E)                                                             \
+	"tunec: 1\nname: rows\nparams: {}\n"                                   \
+	"inputs: {x: 'f32[8, 64]'}\ncompute: |\n"                              \
+	"  e[i < 8, j < 64] = " E "\n  y[i < 8, j < 64] = e[i, j] + 1\n"       \
+	"outputs: [y]\n"
+
+static void test_rows_of_functions(void **state)
+{
+	static const char steps[] =
+	    "compute_at(e, y.i)\nj0, j1 = split(e.j, [_, 16])\n"
+	    "vectorize(j1, 16)\nprefetch(e, x, y.i, 1)\n";
+	Arena *arena = arena_new();
+	Watch *w = NEW(arena, Watch);
+	enum { ROW = 64 };
+	(void)state;
+	watch_panel_of(
+	    arena, OF_ROWS("exp(x[i, j])"), steps, 1 << 20, 3, w);
+	for (int64_t at = 0; at < MOST; at += LINE_FLOATS)
+		assert_int_equal(w->asked[at / LINE_FLOATS],
+		    at >= 4 * ROW && at < 5 * ROW);
+	assert_int_equal(w->most_at_once, 1);
+	watch_panel_of(arena, OF_ROWS("x[i, j]*2"), steps, 1 << 20, 3, w);
+	assert_int_equal(w->most_at_once, 0);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +261,7 @@ int main(void)
 	    cmocka_unit_test(test_all_stays),
 	    cmocka_unit_test(test_used_once),
 	    cmocka_unit_test(test_own_rows),
+	    cmocka_unit_test(test_rows_of_functions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -292,6 +292,12 @@ static const Case cases[] = {
 	{"q_acc = cache_write(q, local)\ncompute_with(q, s)\n"
 	 "compute_with(q_acc, s_acc)"},
 	{0}},
+    /* so are rows of which functions are computed: there is time to ask for the
+     * next ones */
+    {"workloads/softmax.yaml:sfm_2048",
+	{"compute_at(e, out_i0)", "prefetch(e, x, out_i0, 1)"}, {0}},
+    {"workloads/softmax.yaml:sfm_256", {"compute_at(e, ? in {root, out_i0, inline})"},
+	{"prefetch("}},
     {"test/bench/peers/product.yaml:s2048", {0}, {"prefetch("}},
     {"workloads/matmul.yaml", {0}, {"extract("}},
     {"workloads/gemm_gelu.yaml", {0}, {"extract("}},
