@@ -60,12 +60,23 @@ static void add_term(Terms *t, Term x)
 	}
 }
 
+/* Do the loops that may move an axis? */
+static bool is_moved(const PlanStage *s, const int64_t *values, int axis)
+{
+	const PlanAxis *a = &s->axes[axis];
+	for (int i = 0; i < a->nmovers; i++)
+		if (values[a->step[i]] &&
+		    values[s->loops[a->mover[i]].extent] > 1)
+			return true;
+	return false;
+}
+
 /* Tiles outside of an axis are not run. */
 static void clip(const PlanStage *s, const int64_t *values, Terms *t)
 {
 	for (int i = 0; i < t->n; i++) {
 		Term *x = &t->at[i];
-		if (x->axis < 0 || axis_mover(&s->axes[x->axis], values) >= 0)
+		if (x->axis < 0 || is_moved(s, values, x->axis))
 			continue;
 		int64_t n = (s->axes[x->axis].length + x->below - 1) / x->below;
 		if (n > 0 && n < x->extent)
