@@ -159,6 +159,14 @@ bool expr_has_function(const Expr *e)
 	return found;
 }
 
+void expr_mark_axes(const Expr *e, bool *axes)
+{
+	if (e->op == OP_AXIS)
+		axes[e->id] = true;
+	for (int i = 0; i < e->narg; i++)
+		expr_mark_axes(e->arg[i], axes);
+}
+
 const Expr *expr_find_read(const Expr *e, int buffer)
 {
 	const Expr *found = NULL;

@@ -126,6 +126,8 @@ ReduceOp reduce_picked(ReduceOp op);
 bool expr_has_data(const Expr *index);
 /* Does it compute a function: exp, tanh …? */
 bool expr_has_function(const Expr *e);
+/* Sets axes[i] for each axis i that it has. */
+void expr_mark_axes(const Expr *e, bool *axes);
 /* The first read of a buffer, in pre-order; NULL: there is none. */
 const Expr *expr_find_read(const Expr *e, int buffer);
 /* The values of an integer dtype. */

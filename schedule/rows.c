@@ -33,14 +33,6 @@ typedef struct {
 	bool two;
 } Operands;
 
-static void mark_axes(const Expr *e, bool *uses)
-{
-	if (e->op == OP_AXIS)
-		uses[e->id] = true;
-	for (int i = 0; i < e->narg; i++)
-		mark_axes(e->arg[i], uses);
-}
-
 /* Moves with the reduction, and stands still along a spatial axis: marks it. */
 static bool is_used_again(const Block *b, const Expr *read, bool *still)
 {
@@ -48,7 +40,7 @@ static bool is_used_again(const Block *b, const Expr *read, bool *still)
 	bool *uses = must_alloc((size_t)b->naxes);
 	memset(uses, 0, (size_t)b->naxes);
 	for (int i = 0; i < read->narg; i++)
-		mark_axes(read->arg[i], uses);
+		expr_mark_axes(read->arg[i], uses);
 	for (int a = b->nspatial; a < b->naxes; a++)
 		moves |= uses[a];
 	for (int a = 0; a < b->nspatial && moves; a++)

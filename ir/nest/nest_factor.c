@@ -30,14 +30,6 @@ static void collect(Factors *f, Expr *e)
 		f->at[f->n++] = e;
 }
 
-static void mark_axes(const Expr *e, bool *axes)
-{
-	if (e->op == OP_AXIS)
-		axes[e->id] = true;
-	for (int i = 0; i < e->narg; i++)
-		mark_axes(e->arg[i], axes);
-}
-
 static bool is_within(const Expr *e, const bool *axes)
 {
 	if (e->op == OP_AXIS)
@@ -75,7 +67,7 @@ static void order_axes(Arena *arena, Factor *f, const bool *has, int naxes)
 	bool *of_read = NEW_N(arena, bool, naxes);
 	find_read(f->element, &read);
 	if (read)
-		mark_axes(read, of_read);
+		expr_mark_axes(read, of_read);
 	f->axes = NEW_N(arena, int, naxes);
 	for (int a = 0; a < naxes; a++)
 		if (left[a] && !of_read[a]) {
@@ -100,7 +92,7 @@ bool factor_find(
 	if (!f.fits || f.n < 2 || number < 1 || number > f.n)
 		return false;
 	bool *has = NEW_N(arena, bool, naxes);
-	mark_axes(f.at[number - 1], has);
+	expr_mark_axes(f.at[number - 1], has);
 	for (int i = 0; i < f.n; i++) {
 		if (f.at[i]->type != body->type)
 			return false;

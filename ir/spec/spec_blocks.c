@@ -99,13 +99,6 @@ static void assume(Hoist *h, Expr *c, bool truth)
 	}
 }
 
-static bool mark_axis(Expr *e, void *context)
-{
-	if (e->op == OP_AXIS)
-		((bool *)context)[e->id] = true;
-	return true;
-}
-
 static bool adds_axis(const Expr *e, const bool *axes)
 {
 	if (e->op == OP_AXIS)
@@ -166,7 +159,7 @@ static Expr *conditioned(const Hoist *h, Expr *element, Expr *identity)
 	bool *axes = NEW_N(h->arena, bool, h->definition->naxes);
 	Bounds *bounds = bounds_new(h->arena, h->definition->axes);
 	Expr *some = NULL;
-	expr_walk(element, mark_axis, axes);
+	expr_mark_axes(element, axes);
 	for (int keep = KEEP_FREE; keep <= KEEP_ALL; keep++) {
 		some = conjunction(h, (Keep)keep, axes);
 		int mark = bounds_mark(bounds);
@@ -271,7 +264,7 @@ static Expr *hoist_block(Hoist *h, const char *name, const Expr *e,
 	element = conditioned(h, element,
 	    expr_identity(h->arena, op ? op : REDUCE_SUM, element->type));
 	bool *chosen = NEW_N(h->arena, bool, d->naxes);
-	expr_walk(element, mark_axis, chosen);
+	expr_mark_axes(element, chosen);
 	Buffer buffer = {.name = name, .type = element->type,
 	    .role = BUFFER_TEMP,
 	    .shape = NEW_N(h->arena, int64_t, d->naxes), .span = e->span};
@@ -403,7 +396,7 @@ static Expr *with_args(Hoist *h, Expr *e, Expr **args)
 static Expr *hoisted_element(Hoist *h, Expr *e, bool *axes)
 {
 	const bool *outer = h->element;
-	expr_walk(e, mark_axis, axes);
+	expr_mark_axes(e, axes);
 	h->element = axes;
 	Expr *element = hoisted(h, e);
 	h->element = outer;
@@ -428,7 +421,7 @@ static bool is_repeated(const Hoist *h, Expr *e)
 	if (!dear)
 		return false;
 	bool *axes = NEW_N(h->arena, bool, d->naxes);
-	expr_walk(e, mark_axis, axes);
+	expr_mark_axes(e, axes);
 	for (int a = 0; a < d->naxes; a++)
 		repeated |= h->element[a] && !axes[a] &&
 		    d->axes[a].extent >= REPEATED_LEAST;

@@ -203,13 +203,6 @@ static bool cost_of(Count *c, const Expr *e, Cost *out)
 
 /* --- the outer axes ---------------------------------------------------------- */
 
-static bool mark_axis(Expr *e, void *context)
-{
-	if (e->op == OP_AXIS)
-		((bool *)context)[e->id] = true;
-	return true;
-}
-
 /* Of the body over an interval of one axis, the others standing still. */
 static bool sum_line(Count *c, const Expr *body, int axis, int64_t first,
     int64_t last, Wide *sum)
@@ -262,7 +255,7 @@ bool flops_of_definition(Arena *arena, Definition *d, Expr *const *limits)
 	c.walk.point = NEW_N(arena, int64_t, d->naxes);
 	for (int i = 0; i < d->naxes; i++)
 		if (limits[i])
-			expr_walk(limits[i], mark_axis, c.free);
+			expr_mark_axes(limits[i], c.free);
 	if (!sum_points(&c, d, 0, longest_free(&c, d), &flops) && !c.huge)
 		return false;
 	for (int i = 0; i < d->nspatial; i++)

@@ -83,17 +83,10 @@ static bool is_dear(const Expr *e)
 	return false;
 }
 
-static bool mark_axis(Expr *e, void *context)
-{
-	if (e->op == OP_AXIS)
-		((bool *)context)[e->id] = true;
-	return true;
-}
-
 static bool *axes_of(const Share *s, const Block *b, Expr *e)
 {
 	bool *uses = NEW_N(s->arena, bool, b->naxes);
-	expr_walk(e, mark_axis, uses);
+	expr_mark_axes(e, uses);
 	return uses;
 }
 

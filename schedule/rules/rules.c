@@ -5,14 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-static void mark_axes(const Expr *e, bool *uses)
-{
-	if (e->op == OP_AXIS)
-		uses[e->id] = true;
-	for (int i = 0; i < e->narg; i++)
-		mark_axes(e->arg[i], uses);
-}
-
 int rule_axis_of(const Expr *e)
 {
 	return e->op == OP_AXIS ? e->id : -1;
@@ -142,7 +134,7 @@ static bool visit_expr(Expr *e, void *context)
 	    .plain = plain_index(e),
 	    .uses = NEW_N(visit->arena, bool, visit->block->naxes)};
 	for (int i = 0; i < e->narg; i++)
-		mark_axes(e->arg[i], r.uses);
+		expr_mark_axes(e->arg[i], r.uses);
 	rule_digits(visit->arena, visit->block, &r);
 	vec_push(visit->arena, &b->reads, r);
 	return true; /* an index may read, too */
