@@ -376,7 +376,7 @@ void blocks_of_definition(Arena *arena, const Definition *definition,
  * outputs need are there. */
 void blocks_share(Arena *arena, BufferVec *buffers, BlockVec *blocks);
 
-/* spec_line.c: an index over an interval of one axis */
+/* spec_line.c: an index over an interval of one axis, and all intervals of axes */
 typedef struct {
 	int axis;            /* -1: none moves */
 	int64_t first, last; /* both included */
@@ -391,6 +391,23 @@ Wide line_end(const Walk *walk, Line a);
 /* False where it is no line over the whole interval. */
 bool line_of(const Walk *walk, const Expr *e, Line *out);
 bool line_greatest(const Walk *walk, Line a, Line b, Line *out);
+
+typedef enum {
+	VISIT_NEXT,  /* the interval is done */
+	VISIT_HALVE, /* its halves are to be visited; one point ends the walk */
+	VISIT_END    /* no more is wanted */
+} Visit;
+
+/* All points of the axes below `naxes` that move, by intervals of the longest of
+ * them: those of the others are gone through one by one.  `walk->point` is there.
+ * False where a visit ended it. */
+bool walk_axes(Walk *walk, const Axis *axes, int naxes, const bool *moves,
+    Visit (*visit)(Walk *walk, void *context), void *context);
+
+/* The greatest value of an index over the axes before `naxes`, which is at most
+ * `most`; `most` where there are too many points to look at. */
+Wide line_most(Arena *arena, const Expr *index, const Axis *axes, int naxes,
+    Wide most);
 
 /* spec_flops.c: sets `flops`; `limits` are the extents of axes where these
  * depend on other axes, else NULL.  False where the points below them are too

@@ -25,7 +25,9 @@ typedef struct {
 	const Axis *axes;
 	Expr *const *limits; /* by axis: its extent; NULL where constant */
 	bool *free; /* by axis: an extent depends on it */
+	const Expr *body;
 	Walk walk;
+	Wide flops; /* of the points so far */
 	int64_t steps;
 	bool huge; /* past 64 bits: then the count is the greatest number */
 } Count;
@@ -203,64 +205,37 @@ static bool cost_of(Count *c, const Expr *e, Cost *out)
 
 /* --- the outer axes ---------------------------------------------------------- */
 
-/* Of the body over an interval of one axis, the others standing still. */
-static bool sum_line(Count *c, const Expr *body, int axis, int64_t first,
-    int64_t last, Wide *sum)
+/* What the body costs over an interval of one axis. */
+static Visit add_interval(Walk *walk, void *context)
 {
+	Count *c = context;
 	Cost cost;
-	if (!walk_to(c, axis, first, last))
-		return false;
-	if (cost_of(c, body, &cost)) {
-		add_line(c, cost.flops, sum);
-		return true;
-	}
-	int64_t middle = first + (last - first) / 2;
-	return first < last && sum_line(c, body, axis, first, middle, sum) &&
-	    sum_line(c, body, axis, middle + 1, last, sum);
-}
-
-/* Over all points of the free axes but `along`, from axis `at` on. */
-static bool sum_points(Count *c, const Definition *d, int at, int along,
-    Wide *sum)
-{
-	if (at == d->nspatial)
-		return sum_line(c, d->body, along, 0,
-		    along < 0 ? 0 : d->axes[along].extent - 1, sum);
-	if (at == along || !c->free[at])
-		return sum_points(c, d, at + 1, along, sum);
-	for (int64_t i = 0; i < d->axes[at].extent; i++) {
-		c->walk.point[at] = i;
-		if (!sum_points(c, d, at + 1, along, sum))
-			return false;
-	}
-	return true;
-}
-
-/* The longest axis that an extent depends on, or -1. */
-static int longest_free(const Count *c, const Definition *d)
-{
-	int along = -1;
-	for (int i = 0; i < d->nspatial; i++)
-		if (c->free[i] && (along < 0 ||
-				      d->axes[i].extent > d->axes[along].extent))
-			along = i;
-	return along;
+	(void)walk;
+	if (++c->steps > STEPS_MAX || c->huge)
+		return VISIT_END;
+	if (!cost_of(c, c->body, &cost))
+		return VISIT_HALVE;
+	add_line(c, cost.flops, &c->flops);
+	return VISIT_NEXT;
 }
 
 bool flops_of_definition(Arena *arena, Definition *d, Expr *const *limits)
 {
-	Count c = {.arena = arena, .axes = d->axes, .limits = limits};
-	Wide flops = 0;
+	Count c = {.arena = arena, .axes = d->axes, .limits = limits,
+		.body = d->body};
 	c.free = NEW_N(arena, bool, d->naxes);
 	c.walk.point = NEW_N(arena, int64_t, d->naxes);
 	for (int i = 0; i < d->naxes; i++)
 		if (limits[i])
 			expr_mark_axes(limits[i], c.free);
-	if (!sum_points(&c, d, 0, longest_free(&c, d), &flops) && !c.huge)
+	if (!walk_axes(
+		&c.walk, d->axes, d->nspatial, c.free, add_interval, &c) &&
+	    !c.huge)
 		return false;
 	for (int i = 0; i < d->nspatial; i++)
 		if (!c.free[i])
-			flops = wide_min(INT64_MAX, flops * d->axes[i].extent);
-	d->flops = c.huge ? INT64_MAX : (int64_t)flops;
+			c.flops = wide_min(
+			    INT64_MAX, c.flops * d->axes[i].extent);
+	d->flops = c.huge ? INT64_MAX : (int64_t)c.flops;
 	return true;
 }

@@ -3,10 +3,14 @@
  *
  *     min(i + 1, 8)   i in 0..7: 1, 1      i in 8..20: 8, 0      i in 0..20: none
  *
- * Where an interval is none, a half of it may be; one point always is. */
+ * Where an interval is none, a half of it may be; one point always is.  So what
+ * holds at every point of some axes is found without going to each. */
 #include "ir/spec/spec.h"
 
 #include <assert.h>
+
+/* A tenth of a second. */
+enum { VISITS_MAX = 1 << 20 };
 
 static Line fixed(Wide value)
 {
@@ -168,4 +172,91 @@ bool line_of(const Walk *walk, const Expr *e, Line *out)
 	default:
 		return line_binary(walk, e, out);
 	}
+}
+
+/* --- all points of axes ------------------------------------------------------ */
+
+typedef struct {
+	Walk *walk;
+	const Axis *axes;
+	int naxes;
+	const bool *moves;
+	Visit (*visit)(Walk *walk, void *context);
+	void *context;
+} Axes;
+
+static bool walk_interval(const Axes *a, int64_t first, int64_t last)
+{
+	Walk *walk = a->walk;
+	walk->first = first;
+	walk->last = last;
+	if (walk->axis >= 0)
+		walk->point[walk->axis] = first;
+	Visit next = a->visit(walk, a->context);
+	if (next != VISIT_HALVE)
+		return next == VISIT_NEXT;
+	int64_t middle = first + (last - first) / 2;
+	return first < last && walk_interval(a, first, middle) &&
+	    walk_interval(a, middle + 1, last);
+}
+
+/* From axis `at` on. */
+static bool walk_points(const Axes *a, int at)
+{
+	Walk *walk = a->walk;
+	if (at == a->naxes)
+		return walk_interval(a, 0,
+		    walk->axis < 0 ? 0 : a->axes[walk->axis].extent - 1);
+	if (at == walk->axis || !a->moves[at])
+		return walk_points(a, at + 1);
+	for (int64_t i = 0; i < a->axes[at].extent; i++) {
+		walk->point[at] = i;
+		if (!walk_points(a, at + 1))
+			return false;
+	}
+	return true;
+}
+
+bool walk_axes(Walk *walk, const Axis *axes, int naxes, const bool *moves,
+    Visit (*visit)(Walk *walk, void *context), void *context)
+{
+	Axes a = {walk, axes, naxes, moves, visit, context};
+	walk->axis = -1;
+	for (int i = 0; i < naxes; i++)
+		if (moves[i] && (walk->axis < 0 ||
+		    axes[i].extent > axes[walk->axis].extent))
+			walk->axis = i;
+	return walk_points(&a, 0);
+}
+
+typedef struct {
+	const Expr *index;
+	Wide most, found;
+	int visits;
+} Most;
+
+static Visit look_at(Walk *walk, void *context)
+{
+	Most *m = context;
+	Line line;
+	if (++m->visits > VISITS_MAX) {
+		m->found = m->most;
+		return VISIT_END;
+	}
+	if (!line_of(walk, m->index, &line))
+		return VISIT_HALVE;
+	m->found = wide_max(m->found,
+	    wide_max(line.begin, line_end(walk, line)));
+	return m->found < m->most ? VISIT_NEXT : VISIT_END;
+}
+
+Wide line_most(Arena *arena, const Expr *index, const Axis *axes, int naxes,
+    Wide most)
+{
+	Most m = {.index = index, .most = most, .found = INT64_MIN};
+	Walk walk = {.point = NEW_N(arena, int64_t, naxes)};
+	bool *moves = NEW_N(arena, bool, naxes);
+	expr_mark_axes(index, moves);
+	walk_axes(&walk, axes, naxes, moves, look_at, &m);
+	return m.found;
 }

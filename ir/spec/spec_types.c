@@ -1049,8 +1049,10 @@ Expr *type_limit(Typer *typer, Node *node, int64_t *greatest)
 		    : "has a dtype: an extent is made of numbers, params and "
 		      "axes alone";
 	else if (bounds_range(typer->bounds, v.e, &r, &why)) {
-		*greatest = (int64_t)wide_max(
-		    1, wide_min(r.hi, v.range.hi));
+		const Definition *d = typer->definition;
+		Wide most = wide_min(r.hi, v.range.hi);
+		*greatest = (int64_t)wide_max(1,
+		    line_most(t.arena, v.e, d->axes, d->naxes, most));
 		return v.e;
 	}
 	refuse_number(typer, node, why);

@@ -1,6 +1,7 @@
 /* Extents over outer axes, against the definition: `sum[j < E](e)` is
- * `sum[j < J](if j < E then e else 0)`, bit for bit, and its FLOPs are those
- * of the points below E, counted here one by one.  Extents are random. */
+ * `sum[j < J](if j < E then e else 0)`, bit for bit, J is the greatest of E over
+ * its axes, and its FLOPs are those of the points below E, all counted here one
+ * by one.  Extents are random. */
 #include "ir/program.h"
 #include "lib/rng.h"
 #include "test/common_program.h"
@@ -34,7 +35,8 @@ typedef struct {
 	Rng rng;
 	int64_t extent[2];     /* of a, b */
 	Term *limit[NAXES];    /* of j, k, l */
-	int64_t greatest[NAXES];
+	int64_t greatest[NAXES]; /* of those below */
+	int64_t extents[NAXES];  /* of all axes, so the greatest of all points */
 	int64_t flops;
 } Trial;
 
@@ -156,6 +158,35 @@ static void visit(Trial *t, int i, int64_t *axis)
 	}
 }
 
+/* The extents of axes j, k, l, one after another, over those before them. */
+static void find_extents(Trial *t, int i, int of, int64_t *axis)
+{
+	if (i == of) {
+		int64_t extent = value(t->limit[of], axis);
+		if (extent > t->extents[of])
+			t->extents[of] = extent;
+		return;
+	}
+	for (axis[i] = 0; axis[i] < t->extents[i]; axis[i]++)
+		find_extents(t, i + 1, of, axis);
+}
+
+static void check_extents(Trial *t, const Program *p, const char *text)
+{
+	const Definition *d = &p->definitions[0];
+	int64_t axis[NAXES] = {0};
+	for (int i = 0; i < J; i++)
+		t->extents[i] = t->extent[i];
+	for (int i = J; i <= L; i++) {
+		t->extents[i] = 1;
+		find_extents(t, 0, i, axis);
+		if (d->axes[i].extent != t->extents[i])
+			fail_msg("%s%c has %lld, not %lld", text, names[i],
+			    (long long)d->axes[i].extent,
+			    (long long)t->extents[i]);
+	}
+}
+
 static void print_text(Buf *out, const Trial *t, bool explicitly)
 {
 	static const char *const inner[] = {"j", "k", "l"};
@@ -191,13 +222,18 @@ static void print_text(Buf *out, const Trial *t, bool explicitly)
 	    explicitly ? " else 0" : "", explicitly ? " else 0" : "");
 }
 
-/* Runs a text; the result's elements, and its FLOPs. */
-static float *run(Trial *t, const char *text, int64_t *flops)
+static Program *program(Trial *t, const char *text)
 {
 	char why[200];
 	Program *p = program_of_text(t->arena, text, NUMERICS_EXACT);
 	if (!program_verify(p, why, sizeof why))
 		fail_msg("%s\n%s", text, why);
+	return p;
+}
+
+/* The result's elements. */
+static float *run(Trial *t, const Program *p)
+{
 	void **data = NEW_N(t->arena, void *, p->nbuffers);
 	for (int i = 0; i < p->nbuffers; i++)
 		data[i] = arena_alloc(
@@ -205,7 +241,6 @@ static float *run(Trial *t, const char *text, int64_t *flops)
 	for (int i = 0; i < NX; i++)
 		((float *)data[0])[i] = (float)(i*i + 1) / 3;
 	interp_run(p, data);
-	*flops = p->flops;
 	return data[p->outputs[0]];
 }
 
@@ -213,7 +248,7 @@ static void trial(uint64_t seed)
 {
 	Trial t = {.arena = arena_new(), .rng = rng_stream(seed, 0, 0)};
 	Buf texts[2] = {{0}, {0}};
-	int64_t flops[2], axis[NAXES] = {0};
+	int64_t axis[NAXES] = {0};
 	for (int i = J; i <= L; i++) {
 		t.greatest[i] = 1;
 		do
@@ -225,11 +260,13 @@ static void trial(uint64_t seed)
 	visit(&t, 0, axis);
 	print_text(&texts[0], &t, false);
 	print_text(&texts[1], &t, true);
-	float *got = run(&t, buf_text(&texts[0]), &flops[0]);
-	float *want = run(&t, buf_text(&texts[1]), &flops[1]);
-	if (flops[0] != t.flops)
+	const Program *p = program(&t, buf_text(&texts[0]));
+	check_extents(&t, p, buf_text(&texts[0]));
+	if (p->flops != t.flops)
 		fail_msg("%s%lld flops, not %lld", buf_text(&texts[0]),
-		    (long long)flops[0], (long long)t.flops);
+		    (long long)p->flops, (long long)t.flops);
+	float *got = run(&t, p);
+	float *want = run(&t, program(&t, buf_text(&texts[1])));
 	for (int64_t i = 0; i < t.extent[0] * t.extent[1]; i++)
 		if (memcmp(&got[i], &want[i], sizeof *got))
 			fail_msg("%s%selement %d is %g, not %g",

@@ -373,6 +373,14 @@ static void test_varying_extents(void **state)
 	    "f32 sum[x < 8, y < 7](if y < x then m[y, x] else 0.0)");
 	accepts("o[x < N]: i16 = max[y < x](y)",
 	    "i16 i16(max[y < 7](if y < x then i32(y) else -2147483648))");
+	accepts("o[x < 7] = sum[y < ((x + 1)*20 + 6)//7 - x*20//7](f[y])",
+	    "f32 sum[y < 4](if y < ((x + 1)*20 + 6)//7 - x*20//7 then f[y] "
+	    "else 0.0)");
+	accepts("o[x < N] = sum[y < x%4 - x%2](f[y])",
+	    "f32 sum[y < 2](if y < x%4 - x%2 then f[y] else 0.0)");
+	/* too many points to look at */
+	accepts("o[x < 2000000] = sum[y < x%4 - x%2](f[y])",
+	    "f32 sum[y < 3](if y < x%4 - x%2 then f[y] else 0.0)");
 	refuses("o[x < N] = sum[y < x + 2](f[y])", "reaches 8, past its extent");
 	refuses("o[x < N] = sum[y < x/2](f[y])", "is a float");
 	refuses("o[x < N] = sum[y < i64(x)](f[y])", "has a dtype");
