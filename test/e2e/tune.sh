@@ -36,6 +36,21 @@ END
 exits sums-made-once-are-plausible 0 tune rows.yaml --trials 3 --db rows.db
 ok all-plausible sh -c '! grep -q implausible err'
 
+# Bytes are multiplied four at a time, whatever their signs, and windows share.
+cat >fast.yaml <<'END'
+tunec: 1
+name: fast
+params: {N: 256, R: 17}
+inputs: {a: "i8[N, N]", b: "const i8[N, N]", x: "u8[N + R, N + R]"}
+compute: |
+  c[i < N, j < N] = sum[k < N](a[i, k]*b[k, j])
+  y[i < N, j < N] = max[r < R, s < R](x[i + r, j + s])
+outputs: [c, y]
+END
+exits bytes-and-windows-are-plausible 0 tune fast.yaml --trials 6 --db fast.db
+exits none-was-implausible 0 "$TUNEC" log errors --db fast.db
+ok none-is-listed lacks out implausible
+
 # Where OpenMP is told to pin threads, too: loaded, it takes all CPUs but one from
 # the thread that loads it, and all threads were measured on that.
 shares_a_cpu() { # PID: a team that is bound to the same one

@@ -33,7 +33,7 @@ typedef struct {
 	Measurer *last; /* whose candidates wait */
 	LoweredTrace lowered[MEASURE_LOWERED];
 	int nlowered; /* so far; the places are taken in turn */
-	double peak_one[2], peak_all[2]; /* [peak_is_dot]; 0: not measured */
+	double peak_one[PEAK_KINDS], peak_all[PEAK_KINDS]; /* 0: not measured */
 	double probe_s; /* the least of the run; 0: none */
 	int cpus;
 } Nursery;
@@ -169,14 +169,21 @@ static double limited(const Measurer *m, double limit_s, bool *cut)
 	return *cut ? left : limit_s;
 }
 
+static int peak_kind_of(const Measurer *m)
+{
+	return peak_of_program(
+	    m->context.program, &m->context.host->machine);
+}
+
 static bool exchange(
     Measurer *m, JobHeader job, json_t *traces, Measurement *out)
 {
 	Nursery *s = m->nursery;
-	bool cut, dot = peak_is_dot(m->context.program);
+	bool cut;
+	int kind = peak_kind_of(m);
 	job.program = m->number;
 	job.peak = fmax(
-	    s->peak_all[dot], s->peak_one[dot] * m->context.host->threads);
+	    s->peak_all[kind], s->peak_one[kind] * m->context.host->threads);
 	job.probe_s = s->probe_s;
 	job.limit_s = limited(m, job.limit_s, &cut);
 	bool done = servers_exchange(&s->servers, job, traces, out);
@@ -483,24 +490,24 @@ Status measure_peak(
 {
 	Nursery *s = m->nursery;
 	Measurement out[2];
-	bool dot = peak_is_dot(m->context.program);
+	int kind = peak_kind_of(m);
 	*one = *all = 0;
 	if (is_simulated(m) || is_elsewhere(m))
 		return STATUS_OK;
 	JobHeader job = {.kind = JOB_PEAK,
 	    .n = 2,
 	    .limit_s = s->options.build_limit_s + 5};
-	if (again || !(s->peak_one[dot] > 0)) {
+	if (again || !(s->peak_one[kind] > 0)) {
 		FORWARD_IF_ERROR(run_job(m, job, json_array(), out, error));
 		if (out[0].outcome || out[1].outcome)
 			return error_set(error, STATUS_CRASH,
 			    "the FMA peak could not be measured: %.900s",
 			    out[out[0].outcome ? 0 : 1].error);
-		s->peak_one[dot] = fmax(s->peak_one[dot], out[0].time_s);
-		s->peak_all[dot] = fmax(s->peak_all[dot], out[1].time_s);
+		s->peak_one[kind] = fmax(s->peak_one[kind], out[0].time_s);
+		s->peak_all[kind] = fmax(s->peak_all[kind], out[1].time_s);
 	}
-	*one = s->peak_one[dot];
-	*all = s->peak_all[dot];
+	*one = s->peak_one[kind];
+	*all = s->peak_all[kind];
 	return STATUS_OK;
 }
 

@@ -14,7 +14,8 @@
  *     measure_team.c    threads, each on its CPU before a kernel is called
  *     measure_noise.c   how quiet the machine was meanwhile
  *     measure_simulate.c  a deterministic machine in place of this one
- *     peak.c            the machine's FMA peak
+ *     peak.c            the machine's peak
+ *     plausible.c       what a kernel takes at least
  *
  * The driver itself runs no generated code. */
 #ifndef TUNER_MEASURE_H

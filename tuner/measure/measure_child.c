@@ -47,58 +47,6 @@ void job_time(Loaded *k, double best_s, double probe_s, Measurement *m)
 	noise_end(&noise, m, 1);
 }
 
-static bool find_condition(Expr *e, void *context)
-{
-	*(bool *)context |= e->op == OP_IF;
-	return true;
-}
-
-/* Are there zeros that need not be multiplied? */
-static bool has_conditions(const Program *p)
-{
-	bool found = false;
-	for (int i = 0; i < p->nblocks; i++)
-		expr_walk(p->blocks[i].body, find_condition, &found);
-	return found;
-}
-
-static bool count_operations(Expr *e, void *context)
-{
-	*(double *)context += op_flops(e->op);
-	return true;
-}
-
-/* The operations that are done at least: as counted, or those of the blocks,
- * where a reduction that does not vary inside stands once. */
-static double least_operations(const Program *p)
-{
-	double sum = 0;
-	for (int i = 0; i < p->nblocks; i++) {
-		const Block *b = &p->blocks[i];
-		double points = 1, each = b->reduce != REDUCE_NONE;
-		for (int a = 0; a < b->naxes; a++)
-			points *= (double)b->axes[a].extent;
-		expr_walk(b->body, count_operations, &each);
-		sum += points * each;
-	}
-	return fmin(sum, (double)p->flops);
-}
-
-/* What the peak allows: all operations that are needed, or a part of them where
- * a kernel may leave some out. */
-void job_judge(const Loaded *k, double peak, Measurement *m)
-{
-	const Program *p = k->context->program;
-	double part = has_conditions(p) ? 1.0 / 64 : 0.5;
-	m->outcome = OUTCOME_OK;
-	if (peak > 0 && m->time_s * peak < least_operations(p) * part) {
-		m->outcome = OUTCOME_IMPLAUSIBLE;
-		snprintf(m->error, sizeof m->error,
-		    "%.3g s is less than a part of %.2g of what the peak "
-		    "allows", m->time_s, part);
-	}
-}
-
 /* What takes so long is not called again for its time. */
 static const double long_s = 0.25;
 
@@ -120,7 +68,7 @@ static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 		return;
 	if (m->nruns == MEASURE_SETS && m->runs_s[1] > long_s) {
 		time_by_check(m);
-		job_judge(k, run->peak, m);
+		plausible_judge(k->context, run->peak, m);
 		return;
 	}
 	start = measure_now();
@@ -129,7 +77,7 @@ static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 	job_time(k, run->best_s, run->probe_s, m);
 	m->run_s = measure_now() - start;
 	if (!kernel_on_device(k) || device_sound(k, m))
-		job_judge(k, run->peak, m);
+		plausible_judge(k->context, run->peak, m);
 }
 
 static void answer_form(const Lowered *lowered, Measurement *m)
@@ -314,15 +262,17 @@ static void job_peak(const MeasureContext *c, Arena *arena, Measurement *m)
 		int threads = i ? c->target->threads : 1;
 		Loaded k = {.context = c,
 		    .lowered = peak_lowered(
-			arena, c->target, threads, peak_is_dot(c->program),
-			&flops)};
+			arena, c->program, c->target, threads, &flops)};
 		m[i].outcome = OUTCOME_BUILD;
 		if (!kernel_compile_lowered(&k, &m[i]) || !kernel_load(&k, &m[i]))
 			return;
-		int64_t sums = k.lowered->kernel->buffers.at[0].elements;
-		k.args[0] = NEW_N(arena, float, sums);
-		k.args[1] = NULL;
-		k.nargs = 2;
+		const LowFunction *f = k.lowered->kernel;
+		for (int b = 0; b < f->buffers.n; b++) {
+			const LowBuffer *of = &f->buffers.at[b];
+			k.args[of->param] = arena_alloc(arena,
+			    (size_t)(of->elements * dtype_bytes(of->type)));
+		}
+		k.nargs = f->params.n;
 		if (threads > 1 && !kernel_pin(&k, &m[i]))
 			return;
 		kernel_call(&k);

@@ -217,17 +217,28 @@ void job_fast(const MeasureContext *context, Arena *arena,
  * probe of the run; 0: none yet. */
 typedef struct Loaded Loaded;
 void job_time(Loaded *kernel, double best_s, double probe_s, Measurement *m);
-/* Is its time plausible? */
-void job_judge(const Loaded *kernel, double peak, Measurement *m);
+
+/* plausible.c: operations that no schedule saves, which the peak of the program's
+ * kind is a bound to. */
+double plausible_operations(
+    Arena *arena, const Program *program, const Machine *machine);
+/* Sets the outcome: ok, or implausible; FLOPs a second, 0: not known. */
+void plausible_judge(const MeasureContext *context, double peak, Measurement *m);
 
 /* Calls a function of n pointers; false: there are too many. */
 bool measure_call(void *function, void **args, int n);
 
-/* peak.c: a kernel that does nothing but FMAs, or sums of u8*i8 by fours for
- * programs that have such; its FLOPs a call. */
-bool peak_is_dot(const Program *program);
-Lowered *peak_lowered(Arena *arena, const Target *target, int threads,
-    bool dot, double *flops);
+/* peak.c: what multiplies and adds most of what a block sums, or of the largest of
+ * a program's sums of products: PEAK_DOT and the number of an intrinsic, else FMAs. */
+enum { PEAK_F32, PEAK_F64, PEAK_DOT, PEAK_KINDS = PEAK_DOT + MACHINE_DOTS };
+bool peak_sums_products(const Block *block); /* of two reads, or casts of them */
+int peak_kind(
+    const Program *program, const Block *block, const Machine *machine);
+int peak_of_program(const Program *program, const Machine *machine);
+/* A kernel that does nothing but what a program's products are summed by; its
+ * FLOPs a call. */
+Lowered *peak_lowered(Arena *arena, const Program *program,
+    const Target *target, int threads, double *flops);
 /* The same that copies so many elements, `bytes` read and written in all. */
 Lowered *copy_lowered(
     Arena *arena, const Target *target, int64_t bytes, int64_t *elements);

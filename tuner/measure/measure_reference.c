@@ -208,7 +208,7 @@ void job_fast(const MeasureContext *c, Arena *arena, const json_t *traces,
 	m->check_s = measure_now() - start;
 	start = measure_now();
 	if (agrees && own_time(&k, job, m))
-		job_judge(&k, job->peak, m);
+		plausible_judge(c, job->peak, m);
 	m->run_s = measure_now() - start;
 	if (agrees)
 		return;

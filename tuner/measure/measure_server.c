@@ -477,8 +477,8 @@ static void warm_up(Server *s, const JobHeader *job)
 	Measurement ignored = measure_nothing(OUTCOME_OK);
 	double flops;
 	Loaded k = {.context = c,
-	    .lowered = peak_lowered(arena, c->target, c->target->threads,
-		peak_is_dot(c->program), &flops)};
+	    .lowered = peak_lowered(
+		arena, c->program, c->target, c->target->threads, &flops)};
 	kernel_compile_lowered(&k, &ignored);
 	buf_free(&k.object);
 	arena_free(arena);

@@ -4,13 +4,83 @@
  *
  *     parallel t: acc0 … acc11 = 1; for i: acc_k = acc_k * x + y
  *
- * For programs that sum products u8*i8, which targets add four at a time:
- * acc_k = dot4(x, y, acc_k).
+ * They are of f64 where the program's products are; where the target sums products
+ * of their operands several at a time, or those of what operands can be taken to
+ * (schedule/rules/rule_dot.c): acc_k = dot4(x, y, acc_k).
  *
  * And one that does nothing but copy: what memory allows. */
+#include "ir/intrinsic.h"
 #include "tuner/measure/measure_internal.h"
 
-enum { CHAINS = 12, STEPS = 400000 };
+enum { CHAINS = 12, ROWS = 64, STEPS = 400000 };
+
+/* --- of what ----------------------------------------------------------------- */
+
+static const Expr *read_of(const Expr *e)
+{
+	return e->op == OP_READ ? e
+	    : e->op == OP_CAST && e->arg[0]->op == OP_READ ? e->arg[0] : NULL;
+}
+
+bool peak_sums_products(const Block *b)
+{
+	return b->reduce == REDUCE_SUM && b->body->op == OP_MUL &&
+	    read_of(b->body->arg[0]) && read_of(b->body->arg[1]);
+}
+
+/* Bytes of either sign are taken to each other, and to words. */
+static bool can_be_taken(DType from, DType to)
+{
+	return from == to ||
+	    (dtype_is_int(from) && dtype_is_int(to) &&
+		dtype_bytes(from) == 1);
+}
+
+static bool sums_for(const Intrinsic *in, const Expr *body)
+{
+	return in->sum == body->type &&
+	    can_be_taken(read_of(body->arg[0])->type, in->a) &&
+	    can_be_taken(read_of(body->arg[1])->type, in->b);
+}
+
+int peak_kind(const Program *p, const Block *b, const Machine *machine)
+{
+	double most = 1;
+	int kind = PEAK_F32;
+	if (!peak_sums_products(b))
+		return PEAK_F32;
+	if (b->body->type == DT_F64)
+		return PEAK_F64;
+	for (int i = 0; i < intrinsic_count(); i++) {
+		const Intrinsic *in = intrinsic_at(i);
+		int n = intrinsic_instructions(in, machine, p->numerics);
+		if (!n || !sums_for(in, b->body) ||
+		    in->terms < most * n)
+			continue;
+		most = (double)in->terms / n;
+		kind = PEAK_DOT + i;
+	}
+	return kind;
+}
+
+int peak_of_program(const Program *p, const Machine *machine)
+{
+	double most = 0;
+	int kind = PEAK_F32;
+	for (int i = 0; i < p->nblocks; i++) {
+		const Block *b = &p->blocks[i];
+		double points = 1;
+		for (int a = 0; a < b->naxes; a++)
+			points *= (double)b->axes[a].extent;
+		if (!peak_sums_products(b) || points <= most)
+			continue;
+		most = points;
+		kind = peak_kind(p, b, machine);
+	}
+	return kind;
+}
+
+/* --- multiply-adds ----------------------------------------------------------- */
 
 static LowNode *loop_node(
     Arena *arena, LowFunction *f, const char *name, int64_t extent, LoopKind kind)
@@ -33,40 +103,35 @@ static int constant(Arena *arena, LowFunction *f, LowBody *body, DType type,
 	return t;
 }
 
-/* Bytes that the compiler does not know. */
-static int bytes_of_out(Arena *arena, LowFunction *f, LowBody *body, DType type,
-    int lanes, const char *name)
+static int add_input(
+    Arena *arena, LowFunction *f, const char *name, DType type, int64_t elements)
 {
-	int t = low_temp(arena, f, type, 4 * lanes, name);
-	LowNode *node = low_op(arena, body, LOW_LOAD, t, -1, -1, -1);
-	node->buffer = f->buffers.n;
+	LowParam param = {.name = name, .type = type};
 	vec_push(arena, &f->buffers,
 	    (LowBuffer){.name = name,
 		.type = type,
-		.elements = (int64_t)4 * lanes,
-		.align = 1});
-	return t;
+		.elements = elements,
+		.param = f->params.n,
+		.align = dtype_bytes(type)});
+	vec_push(arena, &f->params, param);
+	return f->buffers.n - 1;
 }
 
-static bool reads_widened(const Expr *e, DType type)
+/* Vector `at` of a buffer; where there is a variable, the one that is it further. */
+static int load_vector(Arena *arena, LowFunction *f, LowBody *body, int buffer,
+    int lanes, int var, int64_t at)
 {
-	return e->op == OP_CAST && e->arg[0]->op == OP_READ &&
-	    e->arg[0]->type == type;
-}
-
-bool peak_is_dot(const Program *p)
-{
-	for (int i = 0; i < p->nblocks; i++) {
-		const Expr *e = p->blocks[i].body;
-		if (p->blocks[i].reduce != REDUCE_SUM || e->op != OP_MUL ||
-		    e->type != DT_I32)
-			continue;
-		for (int k = 0; k < 2; k++)
-			if (reads_widened(e->arg[k], DT_U8) &&
-			    reads_widened(e->arg[1 - k], DT_I8))
-				return true;
+	const LowBuffer *from = &f->buffers.at[buffer];
+	int t = low_temp(arena, f, from->type, lanes, from->name);
+	LowNode *node = low_op(arena, body, LOW_LOAD, t, -1, -1, -1);
+	node->buffer = buffer;
+	node->address.constant = at * lanes;
+	if (var >= 0) {
+		node->address.n = 1;
+		node->address.terms = NEW(arena, LowTerm);
+		*node->address.terms = (LowTerm){var, lanes};
 	}
-	return false;
+	return t;
 }
 
 /* acc = acc * x + y */
@@ -77,53 +142,81 @@ static void multiply_add(Arena *arena, LowFunction *f, LowBody *body, bool fma,
 		low_op(arena, body, LOW_FMA, acc, acc, x, y);
 		return;
 	}
-	int product =
-	    low_temp(arena, f, DT_F32, f->temps.at[acc].lanes, "product");
+	int product = low_temp(arena, f, f->temps.at[acc].type,
+	    f->temps.at[acc].lanes, "product");
 	low_op(arena, body, LOW_MUL, product, acc, x, -1);
 	low_op(arena, body, LOW_ADD, acc, product, y, -1);
 }
 
-Lowered *peak_lowered(Arena *arena, const Target *target, int threads,
-    bool dot, double *flops)
+/* What is the same in each step would be taken out of the loops: an instruction of
+ * two, where that is what a dot product takes. */
+static void sum_dots(Arena *arena, LowFunction *f, LowNode *outer,
+    const Intrinsic *dot, const int *acc, int lanes)
+{
+	int n = dot->terms * lanes, y[CHAINS];
+	int xs = add_input(arena, f, "x", dot->a, (int64_t)ROWS * n);
+	int ys = add_input(arena, f, "y", dot->b, (int64_t)CHAINS * n);
+	LowNode *steps = loop_node(arena, f, "j", STEPS / ROWS, LOOP_SERIAL);
+	LowNode *rows = loop_node(arena, f, "i", ROWS, LOOP_SERIAL);
+	for (int k = 0; k < CHAINS; k++)
+		y[k] = load_vector(arena, f, &outer->body, ys, n, -1, k);
+	int x = load_vector(arena, f, &rows->body, xs, n, rows->var, 0);
+	for (int k = 0; k < CHAINS; k++)
+		low_op(
+		    arena, &rows->body, LOW_DOT, acc[k], x, y[k], acc[k]);
+	vec_push(arena, &steps->body, rows);
+	vec_push(arena, &outer->body, steps);
+}
+
+static void sum_products(Arena *arena, LowFunction *f, LowNode *outer,
+    const Machine *machine, const int *acc, DType type, int lanes)
+{
+	LowNode *steps = loop_node(arena, f, "i", STEPS, LOOP_SERIAL);
+	int x = constant(
+	    arena, f, &outer->body, type, lanes, "x", 0.999999);
+	int y = constant(arena, f, &outer->body, type, lanes, "y", 1e-7);
+	for (int k = 0; k < CHAINS; k++)
+		multiply_add(
+		    arena, f, &steps->body, machine->fma, acc[k], x, y);
+	vec_push(arena, &outer->body, steps);
+}
+
+Lowered *peak_lowered(Arena *arena, const Program *program,
+    const Target *target, int threads, double *flops)
 {
 	Lowered *lowered = NEW(arena, Lowered);
 	LowFunction *f = NEW(arena, LowFunction);
-	int lanes = target->machine.vector_bytes / 4;
-	DType type = dot ? DT_I32 : DT_F32;
+	int kind = peak_of_program(program, &target->machine);
+	const Intrinsic *dot =
+	    kind >= PEAK_DOT ? intrinsic_at(kind - PEAK_DOT) : NULL;
+	DType type = dot ? dot->sum : kind == PEAK_F64 ? DT_F64 : DT_F32;
+	int lanes = target->machine.vector_bytes / dtype_bytes(type);
 	lanes = lanes ? lanes : 1;
-	*lowered = (Lowered){.arena = arena, .kernel = f};
+	*lowered =
+	    (Lowered){.arena = arena, .program = program, .kernel = f};
 	f->name = "tunec_peak";
 	f->nthreads = threads;
 	vec_push(arena, &f->params,
 	    (LowParam){.name = "out", .type = type, .output = true});
-	vec_push(arena, &f->params,
-	    (LowParam){.name = "workspace", .workspace = true});
 	vec_push(arena, &f->buffers,
 	    (LowBuffer){.name = "out",
 		.type = type,
 		.elements = (int64_t)threads * lanes,
-		.align = 4,
+		.align = dtype_bytes(type),
 		.written = true});
 	LowNode *outer = loop_node(arena, f, "t", threads,
 	    threads > 1 ? LOOP_PARALLEL : LOOP_SERIAL);
-	LowNode *inner = loop_node(arena, f, "i", STEPS, LOOP_SERIAL);
 	int acc[CHAINS];
 	for (int k = 0; k < CHAINS; k++)
 		acc[k] = constant(
 		    arena, f, &outer->body, type, lanes, "acc", 1 + k);
-	int x = dot ? bytes_of_out(arena, f, &outer->body, DT_U8, lanes, "x")
-		    : constant(
-			  arena, f, &outer->body, type, lanes, "x", 0.999999);
-	int y = dot ? bytes_of_out(arena, f, &outer->body, DT_I8, lanes, "y")
-		    : constant(arena, f, &outer->body, type, lanes, "y", 1e-7);
-	for (int k = 0; k < CHAINS; k++)
-		if (dot)
-			low_op(arena, &inner->body, LOW_DOT, acc[k], x, y,
-			    acc[k]);
-		else
-			multiply_add(arena, f, &inner->body,
-			    target->machine.fma, acc[k], x, y);
-	vec_push(arena, &outer->body, inner);
+	if (dot)
+		sum_dots(arena, f, outer, dot, acc, lanes);
+	else
+		sum_products(
+		    arena, f, outer, &target->machine, acc, type, lanes);
+	vec_push(arena, &f->params,
+	    (LowParam){.name = "workspace", .workspace = true});
 	int sum = acc[0];
 	for (int k = 1; k < CHAINS; k++) {
 		int next = low_temp(arena, f, type, lanes, "sum");
@@ -137,9 +230,12 @@ Lowered *peak_lowered(Arena *arena, const Target *target, int threads,
 	store->address.terms = NEW(arena, LowTerm);
 	*store->address.terms = (LowTerm){outer->var, lanes};
 	vec_push(arena, &f->body, outer);
-	*flops = (dot ? 8.0 : 2.0) * CHAINS * STEPS * lanes * threads;
+	*flops = 2.0 * (dot ? dot->terms : 1) * CHAINS * STEPS * lanes *
+	    threads;
 	return lowered;
 }
+
+/* --- a copy ------------------------------------------------------------------ */
 
 static LowBuffer copied(const char *name, int param, int64_t elements)
 {
