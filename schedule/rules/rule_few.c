@@ -62,7 +62,8 @@ bool rule_is_few(const Rules *r, int i)
 	int along = b->reduce == REDUCE_NONE ? -1 : long_axis(b);
 	int lanes = rule_lanes(r->machine, b->body->type);
 	bool apart = false;
-	if (along < 0 || lanes < 4 || b->axes[along].extent < lanes ||
+	if (along < 0 || lanes < rule_least_lanes(lanes) ||
+	    b->axes[along].extent < lanes ||
 	    rule_steps(b) > STEPS_MOST || rule_steps(b) < 2 ||
 	    results_of(b, along + 1) > SMALL ||
 	    results_of(b, 0) > RESULTS_MOST || rule_rows_has(r, i))

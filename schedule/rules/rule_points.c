@@ -191,10 +191,11 @@ static bool belongs(const Rules *r, int host, int i)
 
 static bool may_host(const Rules *r, int i)
 {
-	int along = point_axis(r, i);
+	int along = point_axis(r, i), lanes = lanes_of(r, i);
 	return block_of(r, i)->reduce == REDUCE_NONE && along >= 0 &&
-	    is_free(r, i) && r->points[i] < 0 && lanes_of(r, i) >= 4 &&
-	    block_of(r, i)->axes[along].extent >= lanes_of(r, i);
+	    is_free(r, i) && r->points[i] < 0 &&
+	    lanes >= rule_least_lanes(lanes) &&
+	    block_of(r, i)->axes[along].extent >= lanes;
 }
 
 /* Is there a reduction of what belongs to the host, too? */

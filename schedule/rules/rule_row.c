@@ -135,11 +135,13 @@ bool rule_is_plain(const Rules *r, int i)
 bool rule_is_row(const Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
+	DType type = r->program->buffers[block->buffer].type;
+	int least = rule_least_lanes(rule_lanes(r->machine, type));
 	int axis = block->reduce == REDUCE_NONE || keeps_order(r, block)
 	    ? -1
 	    : lane_axis(r, i, true);
 	return axis >= 0 && !lies_in_space(r, i) &&
-	    lanes_along(r, block, axis) >= 4;
+	    lanes_along(r, block, axis) >= least;
 }
 
 /* --- the nest ---------------------------------------------------------------- */

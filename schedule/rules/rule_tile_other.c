@@ -4,7 +4,7 @@
 #include "schedule/rules/rules.h"
 
 /* Of the anchor's arithmetic that another reduction has at least. */
-enum { LEAST_SHARE = 16, LEAST_LANES = 4 };
+enum { LEAST_SHARE = 16 };
 
 /* Vectors along the last axis that is worth it, as wide as it is long. */
 static RuleTiled plain_choice(const Rules *r, int i)
@@ -12,8 +12,9 @@ static RuleTiled plain_choice(const Rules *r, int i)
 	const Block *block = &r->program->blocks[i];
 	int widest =
 	    rule_lanes(r->machine, r->program->buffers[block->buffer].type);
+	int least = rule_least_lanes(widest);
 	for (int a = block->nspatial - 1; a >= 0; a--)
-		for (int lanes = widest; lanes >= LEAST_LANES; lanes /= 2)
+		for (int lanes = widest; lanes >= least; lanes /= 2)
 			if (rule_worth_vectors(r, i, a) &&
 			    !rule_rows_is_row(r, i, a) &&
 			    block->axes[a].extent >= lanes)

@@ -111,11 +111,12 @@ void rule_lanes_in_space(Rules *r, int block)
 	int last = rule_longer_axis(b, b->nspatial);
 	int row = rule_longer_axis(b, last < 0 ? 0 : last);
 	int lanes = rule_value_lanes(r, block);
+	int least = rule_least_lanes(lanes);
 	bool home = r->blocks[block].home == block;
 	const char *n = b->name;
 	while (last >= 0 && lanes > 1 && b->axes[last].extent * 2 <= lanes)
 		lanes /= 2;
-	if (last < 0 || lanes < 4)
+	if (last < 0 || lanes < least)
 		return;
 	const char *sizes = rule_columns(r, block, last, lanes);
 	RuleSplit v = rule_split(r, b, last, sizes);

@@ -16,6 +16,11 @@ int rule_lanes(const Machine *machine, DType type)
 	return machine->vector_bytes > bytes ? machine->vector_bytes / bytes : 1;
 }
 
+int rule_least_lanes(int widest)
+{
+	return widest < 4 ? 2 : 4;
+}
+
 enum { MASKED_LEAST = 64 }; /* bytes of a vector: then bytes have masks, too */
 
 /* Bytes of the widest value, where all that is done is the same in the type that
@@ -434,14 +439,15 @@ typedef struct {
 	int phases;
 } Widths;
 
-/* As wide as the axis is long, at least half of the lanes busy; narrower ones,
- * too, where the last vector is not full. */
+/* As wide as the axis is long, at least half of the lanes busy, four at least or
+ * as many as there are; narrower ones, too, where the last vector is not full. */
 static Widths widths_of(const Rules *r, int tiled, int axis)
 {
 	const Block *block = &r->program->blocks[tiled];
 	int64_t n = block->axes[axis].extent;
 	int widest =
 	    rule_lanes(r->machine, r->program->buffers[block->buffer].type);
+	int least = rule_least_lanes(widest);
 	Widths w = {.phases = phases_of(r, tiled, axis)};
 	if (!rule_worth_vectors(r, tiled, axis))
 		return (Widths){0};
@@ -449,9 +455,9 @@ static Widths widths_of(const Rules *r, int tiled, int axis)
 		w.phases = 1;
 	n = (n - 1) / w.phases + 1;
 	w.lanes = widest;
-	while (w.lanes >= 4 && n * 2 <= w.lanes)
+	while (w.lanes >= least && n * 2 <= w.lanes)
 		w.lanes /= 2;
-	if (w.lanes < 4)
+	if (w.lanes < least)
 		return (Widths){0};
 	if (w.lanes == widest && w.lanes > 4 && n % w.lanes &&
 	    n <= 8 * w.lanes)

@@ -156,6 +156,8 @@ int rule_axis_of(const Expr *e); /* of a plain index; -1 */
 /* How many different reads of the buffer the block has. */
 int rule_reads_of(const RuleBlock *b, int buffer);
 int rule_lanes(const Machine *machine, DType type);
+/* The fewest that make a vector where so many are the most: 4, or 2 of 2. */
+int rule_least_lanes(int widest);
 /* Those of what the block computes: more, where that is in narrower types than
  * sums are. */
 int rule_value_lanes(const Rules *r, int block);

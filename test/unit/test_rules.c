@@ -420,11 +420,15 @@ static void test_sketches(void **state)
 	}
 }
 
-/* As the machines of these targets have instructions for them. */
+/* As the machines of these targets have instructions and lanes for them. */
 static const struct {
 	const char *target;
 	Case of;
-} dot_cases[] = {
+} target_cases[] = {
+    {"llvm -mcpu=neoverse-n1", {"test/layouts/product_f64.yaml",
+	{"vectorize(c_jv, 2)", "transform_layout(b_pack, "}, {NULL}}},
+    {"llvm -mcpu=x86-64", {"test/layouts/product_f64.yaml",
+	{"vectorize(c_jv, 2)", "transform_layout(b_pack, "}, {NULL}}},
     {"llvm -mcpu=haswell", {"workloads/matmul_u8i8.yaml",
 	{"c_t1 = retype(c, 1, i16)\nc_t2 = retype(c, 2, i16)\n",
 	    "tensorize(c_kq, dot2_i16)"}, {"distribute("}}},
@@ -446,16 +450,16 @@ static const struct {
     {"c", {"test/layouts/product_i8.yaml", {NULL},
 	{"retype(", "tensorize("}}}};
 
-static void test_dot_sketches(void **state)
+static void test_target_sketches(void **state)
 {
 	Arena *arena = arena_new();
 	Error error = {0};
 	(void)state;
-	for (size_t i = 0; i < sizeof dot_cases / sizeof *dot_cases; i++) {
+	for (size_t i = 0; i < sizeof target_cases / sizeof *target_cases; i++) {
 		const Target *t =
-		    target_parse(arena, dot_cases[i].target, &error);
+		    target_parse(arena, target_cases[i].target, &error);
 		assert_non_null(t);
-		check_case(arena, &dot_cases[i].of, &t->machine);
+		check_case(arena, &target_cases[i].of, &t->machine);
 	}
 	arena_free(arena);
 }
@@ -553,7 +557,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_sketches),
 	    cmocka_unit_test(test_fast_sketches),
-	    cmocka_unit_test(test_dot_sketches),
+	    cmocka_unit_test(test_target_sketches),
 	    cmocka_unit_test(test_gpu_sketches), cmocka_unit_test(test_first)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
