@@ -634,6 +634,7 @@ void rules_sketches(Arena *arena, const Program *program,
 	program = rule_extract(arena, program, &steps, &r.extracted);
 	program = rule_dot(arena, program, machine, &steps, r.extracted);
 	program = rule_again(arena, program, machine, &steps);
+	program = rule_parts(arena, program, machine, &steps);
 	program = rule_prefix(arena, program, machine, &steps, &r.running);
 	r.first = arena_strdup(arena, buf_text(&steps));
 	buf_free(&steps);

@@ -230,6 +230,10 @@ bool rule_is_extracted(const Rules *r, int block);
  * sums products of, and the steps; `extracted` as above. */
 const Program *rule_dot(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps, bool *extracted);
+/* rule_parts.c: the program with reductions to few results in parts for the
+ * threads, and the steps. */
+const Program *rule_parts(Arena *arena, const Program *program,
+    const Machine *machine, Buf *steps);
 /* rule_separate.c: operations of an element, functions for what they cost. */
 double rule_flops(Arena *arena, const Expr *e);
 /* rule_again.c: the program with outputs computed again in the reductions that

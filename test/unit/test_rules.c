@@ -59,6 +59,16 @@ static const Case cases[] = {
 	{"transform_layout(q_pack, [x0//s_i2, x1//(32*s_h2), x1%32, x0%s_i2, "
 	 "x1//32%s_h2])"},
 	{0}},
+    /* a long sum to less than a vector of results is made in parts; not what
+     * another reduction makes in the same pass, nor what lies along the steps */
+    {"test/layouts/narrow_sums.yaml",
+	{"y_i_part, y_i_rest = split(y.i, [_, 2502])\n"
+	 "y_parts = rfactor(y_i_part)",
+	    "m_i_part, m_i_rest = split(m.i, [_, 1024])\n"
+	    "m_parts = rfactor(m_i_part)",
+	    "compute_at(y_parts_acc, "},
+	{"s_parts", "q_parts"}},
+    {"test/layouts/matvec.yaml", {0}, {"_parts = rfactor("}},
     {"test/layouts/heads.yaml",
 	{"y_e_d0, y_e_d1 = split(y_acc.e, [_, 16])",
 	    "transform_layout(w_pack, [x0//(y_o2*16), x1, x0%(y_o2*16)])"},
