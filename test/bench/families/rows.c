@@ -168,3 +168,28 @@ void mean_over_time(const float *restrict x, float *restrict y,
 			y[c] = sum[c] / T;
 	}
 }
+
+void tall_sums(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { M = 40000, N = 8 };
+	float sum[N] = {0};
+	(void)workspace;
+	for (int i = 0; i < M; i++, x += N)
+		for (int j = 0; j < N; j++)
+			sum[j] += x[j];
+	for (int j = 0; j < N; j++)
+		y[j] = sum[j];
+}
+
+void channel_sums(
+    const uint8_t *restrict x, int32_t *restrict y, void *workspace)
+{
+	enum { H = 720, W = 1280, C = 3 };
+	int32_t sum[C] = {0};
+	(void)workspace;
+	for (int i = 0; i < H * W; i++, x += C)
+		for (int c = 0; c < C; c++)
+			sum[c] += x[c];
+	for (int c = 0; c < C; c++)
+		y[c] = sum[c];
+}
