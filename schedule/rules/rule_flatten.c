@@ -19,11 +19,6 @@ static bool flat_axes(
 	return flat_find(b->body, of, extents, b->nspatial, axes);
 }
 
-static bool keeps_order(const Program *p, const Block *b)
-{
-	return p->numerics == NUMERICS_EXACT && dtype_is_float(b->body->type);
-}
-
 /* Do all that read it go over this dimension and the next? */
 static bool is_flat(Arena *arena, const Program *p, const FlatBuffer *of)
 {
@@ -34,7 +29,7 @@ static bool is_flat(Arena *arena, const Program *p, const FlatBuffer *of)
 		if (!expr_find_read(b->body, of->buffer))
 			continue;
 		readers++;
-		if (keeps_order(p, b) || !flat_axes(arena, b, of, &axes))
+		if (rule_keeps_order(p, b) || !flat_axes(arena, b, of, &axes))
 			return false;
 	}
 	return readers > 0;

@@ -31,11 +31,6 @@ typedef struct {
 	bool found;
 } Shared;
 
-static bool keeps_order(const Program *p, const Block *b)
-{
-	return p->numerics == NUMERICS_EXACT && dtype_is_float(b->body->type);
-}
-
 /* Does an operand lie side by side along the results? */
 static bool lies_along_results(const Block *b, const Expr *e)
 {
@@ -89,7 +84,7 @@ static bool choose(
 	double steps = points_of(b, b->nspatial, b->naxes);
 	int64_t threads = machine->threads > 1 ? machine->threads : 1;
 	int64_t most = threads > 1 ? PARTS * threads : CHAINS;
-	if (b->reduce == REDUCE_NONE || keeps_order(p, b) ||
+	if (b->reduce == REDUCE_NONE || rule_keeps_order(p, b) ||
 	    results > lanes * VECTORS * threads ||
 	    steps < most * PART_LEAST ||
 	    !lies_along_results(b, b->body) || shares_reads(p, b))

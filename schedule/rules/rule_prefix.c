@@ -110,8 +110,7 @@ const Program *rule_prefix(Arena *arena, const Program *program,
 			(*running)[b->buffer] = CARRIES + x.j;
 			continue;
 		}
-		if (p->numerics == NUMERICS_EXACT &&
-		    dtype_is_float(b->body->type))
+		if (rule_keeps_order(p, b))
 			continue;
 		int64_t size = size_of(machine, b, &x);
 		int64_t nj = b->axes[x.j].extent, nk = b->axes[x.k].extent;

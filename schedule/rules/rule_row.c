@@ -97,12 +97,6 @@ static bool lies_in_space(const Rules *r, int i)
 	return false;
 }
 
-static bool keeps_order(const Rules *r, const Block *block)
-{
-	return r->program->numerics == NUMERICS_EXACT &&
-	    dtype_is_float(block->body->type);
-}
-
 /* The last axis that has several rows. */
 static int row_axis(const Block *block)
 {
@@ -120,7 +114,7 @@ bool rule_has_row(const Block *block)
 int rule_row_lanes(const Rules *r, int i, int *axis)
 {
 	const Block *block = &r->program->blocks[i];
-	*axis = keeps_order(r, block) ? -1 : lane_axis(r, i, false);
+	*axis = rule_keeps_order(r->program, block) ? -1 : lane_axis(r, i, false);
 	return *axis < 0 ? 1 : lanes_along(r, block, *axis);
 }
 
@@ -137,7 +131,7 @@ bool rule_is_row(const Rules *r, int i)
 	const Block *block = &r->program->blocks[i];
 	DType type = r->program->buffers[block->buffer].type;
 	int least = rule_least_lanes(rule_lanes(r->machine, type));
-	int axis = block->reduce == REDUCE_NONE || keeps_order(r, block)
+	int axis = block->reduce == REDUCE_NONE || rule_keeps_order(r->program, block)
 	    ? -1
 	    : lane_axis(r, i, true);
 	return axis >= 0 && !lies_in_space(r, i) &&
@@ -192,7 +186,7 @@ static void chunks(Row *w)
 	const char *inner = rule_name(r, block, k, "_rest");
 	int64_t count = r->machine->threads * CHUNKS;
 	int64_t each = (extent_of(block, axis) + count - 1) / count;
-	if (extent_of(block, axis) < 2 * count || keeps_order(r, block))
+	if (extent_of(block, axis) < 2 * count || rule_keeps_order(r->program, block))
 		return;
 	w->stage = put_chunks(w, block, axis, each);
 	w->parallel = arena_printf(r->arena, "%s.%s", w->stage,
@@ -334,7 +328,7 @@ void rule_row(Rules *r, int i)
 	    .stage = block->name,
 	    .row = row_axis(block),
 	    .chunked = -1,
-	    .along = keeps_order(r, block) ? -1 : lane_axis(r, i, false)};
+	    .along = rule_keeps_order(r->program, block) ? -1 : lane_axis(r, i, false)};
 	const char *row0 = NULL, *row1 = NULL;
 
 	r->blocks[i].scheduled = true;

@@ -158,9 +158,7 @@ const Program *rule_separate(
 	for (int i = 0; i < p->nblocks && times < TIMES_MOST; i++) {
 		const Block *b = &p->blocks[i];
 		SlidingWindow w;
-		if (b->reduce == REDUCE_NONE ||
-		    (p->numerics == NUMERICS_EXACT &&
-			dtype_is_float(b->body->type)) ||
+		if (b->reduce == REDUCE_NONE || rule_keeps_order(p, b) ||
 		    !choose(arena, b, &w))
 			continue;
 		const char *name = rule_new_name(arena, p, b, "c");

@@ -183,8 +183,7 @@ static void parallel_writer(Stream *s)
 static int row_axis(const Stream *s)
 {
 	const Rules *r = s->r;
-	bool ordered = r->program->numerics == NUMERICS_EXACT &&
-	    dtype_is_float(s->block->body->type);
+	bool ordered = rule_keeps_order(r->program, s->block);
 	int best = -1;
 	for (int a = s->block->nspatial; a < s->block->naxes; a++) {
 		int64_t stride = rule_stride(r->program, s->read, a, 1);

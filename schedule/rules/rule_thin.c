@@ -23,9 +23,7 @@ static bool read_by_sums(const Program *p, int buffer)
 		if (!expr_find_read(b->body, buffer))
 			continue;
 		readers++;
-		if (b->reduce != REDUCE_SUM ||
-		    (dtype_is_float(b->body->type) &&
-			p->numerics == NUMERICS_EXACT))
+		if (b->reduce != REDUCE_SUM || rule_keeps_order(p, b))
 			return false;
 	}
 	return readers > 0;

@@ -341,8 +341,7 @@ static void parallel_writer(Tiling *t)
 
 static bool keeps_order(const Tiling *t)
 {
-	return t->r->program->numerics == NUMERICS_EXACT &&
-	    dtype_is_float(t->block->body->type);
+	return rule_keeps_order(t->r->program, t->block);
 }
 
 /* How far apart neighbours along a digit lie in what is not packed ahead: the

@@ -10,6 +10,11 @@ int rule_axis_of(const Expr *e)
 	return e->op == OP_AXIS ? e->id : -1;
 }
 
+bool rule_keeps_order(const Program *p, const Block *b)
+{
+	return p->numerics == NUMERICS_EXACT && dtype_is_float(b->body->type);
+}
+
 int rule_lanes(const Machine *machine, DType type)
 {
 	int bytes = dtype_bytes(dtype_promoted(type));

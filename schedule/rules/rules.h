@@ -153,6 +153,8 @@ const char *rule_name(Rules *r, const Block *block, const char *axis,
     const char *suffix);
 const char *rule_plain_name(char *name); /* without '~', in place */
 int rule_axis_of(const Expr *e); /* of a plain index; -1 */
+/* Do exact numerics forbid to reduce in another order? */
+bool rule_keeps_order(const Program *program, const Block *block);
 /* How many different reads of the buffer the block has. */
 int rule_reads_of(const RuleBlock *b, int buffer);
 int rule_lanes(const Machine *machine, DType type);
