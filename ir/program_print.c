@@ -96,6 +96,14 @@ int64_t buffer_elements(const Buffer *buffer)
 	return n;
 }
 
+double block_points(const Block *b, int first, int end)
+{
+	double n = 1;
+	for (int a = first; a < end; a++)
+		n *= (double)b->axes[a].extent;
+	return n;
+}
+
 int64_t buffer_bytes(const Buffer *buffer)
 {
 	return buffer_elements(buffer) * dtype_bytes(buffer->type);

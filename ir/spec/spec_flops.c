@@ -102,15 +102,17 @@ static void add_line(Count *c, Line a, Wide *sum)
 	c->huge |= *sum > INT64_MAX;
 }
 
-/* One more interval of an axis. */
-static bool walk_to(Count *c, int axis, int64_t first, int64_t last)
+/* One more interval. */
+static bool may_go_on(Count *c)
+{
+	return ++c->steps <= STEPS_MAX && !c->huge;
+}
+
+static void walk_to(Count *c, int axis, int64_t first, int64_t last)
 {
 	c->walk.axis = axis;
-	c->walk.first = first;
+	c->walk.first = c->walk.point[axis] = first;
 	c->walk.last = last;
-	if (axis >= 0)
-		c->walk.point[axis] = first;
-	return ++c->steps <= STEPS_MAX && !c->huge;
 }
 
 /* The first axis of a reduction, from its axis `from` on, that an extent
@@ -130,8 +132,9 @@ static bool sum_over(Count *c, const Expr *e, int k, int64_t first,
 {
 	int next = next_free(c, e, k + 1);
 	Cost cost;
-	if (!walk_to(c, e->reduce.first_axis + k, first, last))
+	if (!may_go_on(c))
 		return false;
+	walk_to(c, e->reduce.first_axis + k, first, last);
 	if (next == e->reduce.naxes && cost_of_points(c, e, &cost)) {
 		*data = cost.data;
 		add_line(c, cost.flops, sum);
@@ -211,7 +214,7 @@ static Visit add_interval(Walk *walk, void *context)
 	Count *c = context;
 	Cost cost;
 	(void)walk;
-	if (++c->steps > STEPS_MAX || c->huge)
+	if (!may_go_on(c))
 		return VISIT_END;
 	if (!cost_of(c, c->body, &cost))
 		return VISIT_HALVE;

@@ -45,14 +45,6 @@ static bool lies_along_results(const Block *b, const Expr *e)
 	return false;
 }
 
-static double points_of(const Block *b, int from, int to)
-{
-	double n = 1;
-	for (int a = from; a < to; a++)
-		n *= (double)b->axes[a].extent;
-	return n;
-}
-
 static bool find_shared(Expr *e, void *context)
 {
 	Shared *s = context;
@@ -80,8 +72,8 @@ static bool choose(
     const Program *p, const Block *b, const Machine *machine, Parts *out)
 {
 	int lanes = rule_lanes(machine, p->buffers[b->buffer].type);
-	double results = points_of(b, 0, b->nspatial);
-	double steps = points_of(b, b->nspatial, b->naxes);
+	double results = block_points(b, 0, b->nspatial);
+	double steps = block_points(b, b->nspatial, b->naxes);
 	int64_t threads = machine->threads > 1 ? machine->threads : 1;
 	int64_t most = threads > 1 ? PARTS * threads : CHAINS;
 	if (b->reduce == REDUCE_NONE || rule_keeps_order(p, b) ||

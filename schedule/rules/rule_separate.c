@@ -66,19 +66,11 @@ static Cost cost_of(Arena *arena, const Block *b)
 
 /* --- which ------------------------------------------------------------------------- */
 
-static double steps_of(const Block *b)
-{
-	double n = 1;
-	for (int a = b->nspatial; a < b->naxes; a++)
-		n *= (double)b->axes[a].extent;
-	return n;
-}
-
 /* Work by columns, of the work without.  Along the last axis, which has the lanes,
  * columns are read side by side. */
 static double gain_of(const Block *b, const SlidingWindow *w, const Cost *c)
 {
-	double ns = (double)b->axes[w->s].extent, all = steps_of(b);
+	double ns = (double)b->axes[w->s].extent, all = block_points(b, b->nspatial, b->naxes);
 	double nj = (double)b->axes[w->j].extent;
 	double cost = c->flops + c->reads.n + 1;
 	double apart = w->step > 1 && w->j == b->nspatial - 1 ? STRIDED : 0;

@@ -172,14 +172,6 @@ static void analyse(Rules *r)
 	}
 }
 
-static double block_points(const Block *block)
-{
-	double n = 1;
-	for (int a = 0; a < block->naxes; a++)
-		n *= (double)block->axes[a].extent;
-	return n;
-}
-
 /* Is there something to tile for: an operand that is read again along a spatial
  * axis, or one whose neighbours lie along one? */
 static bool worth_tiling(const Program *program, const RuleBlock *b)
@@ -206,7 +198,8 @@ double rule_work(const Rules *r, int block)
 	for (int i = 0; i < r->program->nblocks; i++)
 		if (r->blocks[i].with == block)
 			flops += r->blocks[i].flops;
-	return block_points(&r->program->blocks[block]) * flops;
+	const Block *b = &r->program->blocks[block];
+	return block_points(b, 0, b->naxes) * flops;
 }
 
 bool rule_can_tile(const Rules *r, int block)

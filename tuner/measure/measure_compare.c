@@ -33,10 +33,7 @@ static double reduction_length(const Program *program)
 	double sum = 1;
 	for (int i = 0; i < program->nblocks; i++) {
 		const Block *b = &program->blocks[i];
-		double n = 1;
-		for (int a = b->nspatial; a < b->naxes; a++)
-			n *= (double)b->axes[a].extent;
-		sum += b->reduce == REDUCE_NONE ? 1 : n;
+		sum += block_points(b, b->nspatial, b->naxes);
 	}
 	return sum;
 }

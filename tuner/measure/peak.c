@@ -16,16 +16,11 @@ enum { CHAINS = 12, ROWS = 64, STEPS = 400000 };
 
 /* --- of what ----------------------------------------------------------------- */
 
-static const Expr *read_of(const Expr *e)
-{
-	return e->op == OP_READ ? e
-	    : e->op == OP_CAST && e->arg[0]->op == OP_READ ? e->arg[0] : NULL;
-}
-
 bool peak_sums_products(const Block *b)
 {
 	return b->reduce == REDUCE_SUM && b->body->op == OP_MUL &&
-	    read_of(b->body->arg[0]) && read_of(b->body->arg[1]);
+	    fragment_read(b->body, 0)->op == OP_READ &&
+	    fragment_read(b->body, 1)->op == OP_READ;
 }
 
 /* Bytes of either sign are taken to each other, and to words. */
@@ -39,8 +34,8 @@ static bool can_be_taken(DType from, DType to)
 static bool sums_for(const Intrinsic *in, const Expr *body)
 {
 	return in->sum == body->type &&
-	    can_be_taken(read_of(body->arg[0])->type, in->a) &&
-	    can_be_taken(read_of(body->arg[1])->type, in->b);
+	    can_be_taken(fragment_read(body, 0)->type, in->a) &&
+	    can_be_taken(fragment_read(body, 1)->type, in->b);
 }
 
 int peak_kind(const Program *p, const Block *b, const Machine *machine)
@@ -69,9 +64,7 @@ int peak_of_program(const Program *p, const Machine *machine)
 	int kind = PEAK_F32;
 	for (int i = 0; i < p->nblocks; i++) {
 		const Block *b = &p->blocks[i];
-		double points = 1;
-		for (int a = 0; a < b->naxes; a++)
-			points *= (double)b->axes[a].extent;
+		double points = block_points(b, 0, b->naxes);
 		if (!peak_sums_products(b) || points <= most)
 			continue;
 		most = points;

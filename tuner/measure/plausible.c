@@ -18,7 +18,7 @@
 
 enum { WINOGRAD = 8 };
 
-/* Of two threads that shared a core while the peak was measured, and so on. */
+/* The peak may have been measured while two threads shared a core. */
 #define PART 0.5
 
 static bool find_condition(Expr *e, void *context)
@@ -36,7 +36,7 @@ static bool has_conditions(const Program *p)
 	return found;
 }
 
-/* Does it have an element of its own at each place of a reduction's axis? */
+/* Do neighbours share what they reduce along the axis? */
 static bool slides(const Block *b, int axis)
 {
 	SlidingWindow w;
