@@ -18,7 +18,8 @@ enum {
 	VECTORS = 2,      /* of results for each thread, that need no parts */
 	PARTS = 4,        /* for each thread */
 	CHAINS = 8,       /* of one thread: sums wait for themselves */
-	PART_LEAST = 512  /* steps of a part */
+	PART_LEAST = 512, /* steps of a part */
+	TIMES_MOST = 16   /* buffers that are added: rule_room */
 };
 
 typedef struct {
@@ -154,7 +155,8 @@ const Program *rule_parts(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps)
 {
 	Program *p = rule_copy_program(arena, program);
-	for (int i = 0; i < p->nblocks; i++) {
+	int times = 0;
+	for (int i = 0; i < p->nblocks && times < TIMES_MOST; i++) {
 		const Block *b = &p->blocks[i];
 		Parts x;
 		if (!choose(p, b, machine, &x))
@@ -168,6 +170,7 @@ const Program *rule_parts(Arena *arena, const Program *program,
 		buf_printf(steps, "%s, %s = split(%s.%s, [_, %lld])\n%s = rfactor(%s)\n",
 		    part, rest, b->name, axis, (long long)x.each, name, part);
 		make_parts(arena, p, i++, &x, name, part, rest);
+		times++;
 	}
 	return p;
 }

@@ -543,6 +543,47 @@ static void check_first(const char *spec, const char *const *steps, int n)
 	arena_free(arena);
 }
 
+static int times_in(const char *text, const char *what)
+{
+	int n = 0;
+	while ((text = strstr(text, what))) {
+		text += strlen(what);
+		n++;
+	}
+	return n;
+}
+
+/* Buffers are added to a program up to a number: rules have room for so many. */
+static void test_many_parts(void **state)
+{
+	enum { N = 300, MOST = 16 };
+	Arena *arena = arena_new();
+	Buf text = {0}, out = {0};
+	Error error = {0};
+	(void)state;
+	buf_puts(&text, "tunec: 1\nname: many\ninputs: {x0: 'f32[5000, 4]'");
+	for (int i = 1; i < N; i++)
+		buf_printf(&text, ", x%d: 'f32[5000, 4]'", i);
+	buf_puts(&text, "}\ncompute: |\n");
+	for (int i = 0; i < N; i++)
+		buf_printf(&text,
+		    "  y%d[j < 4] = sum[i < 5000](x%d[i, j])\n", i, i);
+	buf_puts(&text, "outputs: [y0");
+	for (int i = 1; i < N; i++)
+		buf_printf(&text, ", y%d", i);
+	buf_puts(&text, "]\n");
+	Space *space = space_new(arena,
+	    program_of_text(arena, buf_text(&text), NUMERICS_DEFAULT),
+	    &machine, &error);
+	if (!space)
+		fail_msg("%s", error.text);
+	trace_print(&out, space_sketch(space, 0));
+	assert_int_equal(times_in(buf_text(&out), "= rfactor("), MOST);
+	buf_free(&text);
+	buf_free(&out);
+	arena_free(arena);
+}
+
 /* Rows of B a multiple of a page apart share a few sets: read in place they
  * stay in no cache.  Steps of a dot product behind the last four cost as much as
  * many fours. */
@@ -568,6 +609,7 @@ int main(void)
 	    cmocka_unit_test(test_sketches),
 	    cmocka_unit_test(test_fast_sketches),
 	    cmocka_unit_test(test_target_sketches),
-	    cmocka_unit_test(test_gpu_sketches), cmocka_unit_test(test_first)};
+	    cmocka_unit_test(test_gpu_sketches), cmocka_unit_test(test_first),
+	    cmocka_unit_test(test_many_parts)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
