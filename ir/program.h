@@ -67,7 +67,8 @@ typedef struct {
 
 typedef enum { NUMERICS_DEFAULT, NUMERICS_EXACT, NUMERICS_FAST } Numerics;
 
-typedef struct {
+typedef struct Program Program;
+struct Program {
 	const Source *source;
 	const char *name;      /* of the operator */
 	const char *case_name; /* "" for the bare params */
@@ -96,7 +97,11 @@ typedef struct {
 
 	const char *schedule_text; /* the `schedule:` block; NULL if none */
 	Span schedule_span;
-} Program;
+
+	/* of a part: what it was cut from, and by buffer which of that */
+	const Program *whole; /* NULL: it is no part */
+	const int *of_whole;
+};
 
 /* spec.c: a file, its cases, its programs */
 typedef struct Spec Spec;

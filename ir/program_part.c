@@ -31,6 +31,7 @@ typedef struct {
 	/* of the part in hand */
 	Program *part;
 	int *to;            /* buffer of the whole -> of the part; -1 */
+	int *from;	    /* and back */
 	int *definition_to; /* definition of the whole -> of the part; -1 */
 } Cutting;
 
@@ -95,6 +96,7 @@ static void add_buffer(Cutting *c, int buffer, BufferRole role)
 	copy.role = role;
 	copy.block = -1;
 	c->to[buffer] = p->nbuffers;
+	c->from[p->nbuffers] = buffer;
 	p->buffers[p->nbuffers++] = copy;
 }
 
@@ -261,6 +263,9 @@ static Program *cut(Cutting *c, BlockList *blocks, const char *name)
 	p->buffers = arena_memdup(
 	    c->arena, buffers, sizeof *buffers * (size_t)p->nbuffers);
 	free(buffers);
+	p->whole = whole;
+	p->of_whole = arena_memdup(
+	    c->arena, c->from, sizeof *c->from * (size_t)p->nbuffers);
 	qsort(blocks->at, (size_t)blocks->n, sizeof *blocks->at, compare_ints);
 	for (int i = 0; i < blocks->n; i++)
 		add_block(c, blocks->at[i]);
@@ -281,6 +286,7 @@ Program **program_parts(Arena *arena, const Program *whole,
 	c.crosses = NEW_N(scratch, bool, whole->nbuffers);
 	c.blocks = NEW_N(scratch, Ranked, whole->nblocks);
 	c.to = NEW_N(scratch, int, whole->nbuffers);
+	c.from = NEW_N(scratch, int, whole->nbuffers);
 	c.definition_to = NEW_N(scratch, int, whole->ndefinitions);
 	for (int i = 0; i < whole->nbuffers; i++)
 		c.to[i] = -1;

@@ -202,8 +202,7 @@ Trace *schedule_plain(Arena *arena, const Program *program)
 
 /* --- a nest ---------------------------------------------------------------- */
 
-static void tell(
-    Error *error, const Trace *trace, int step, const char *why)
+void trace_tell(Error *error, const Trace *trace, int step, const char *why)
 {
 	Buf text = {0};
 	Trace one = {{0}};
@@ -221,20 +220,32 @@ static void tell(
 	buf_free(&text);
 }
 
-Nest *schedule_nest(Arena *arena, const Program *program,
-    const Machine *machine, const Trace *trace, Error *error)
+Nest *nest_under(Arena *arena, const Program *program, const Machine *machine,
+    const Trace *trace, int first, int end, Error *error)
 {
 	ApplyContext context = {.machine = machine};
 	Nest *nest = nest_new(arena, program, tape_new(arena));
+	Trace steps = {{0}};
 	Refusal why;
 	int step = -1;
 
-	if (!trace)
-		trace = schedule_plain(arena, program);
-	if (trace_apply(nest, trace, &context, &step, &why))
+	steps.steps.at = trace->steps.at + first;
+	steps.steps.n = end - first;
+	if (trace_apply(nest, &steps, &context, &step, &why))
 		why = nest_guards_hold(nest);
 	if (!why)
 		return nest;
-	tell(error, trace, step, why);
+	trace_tell(error, trace, step < 0 ? step : first + step, why);
 	return NULL;
+}
+
+Nest *schedule_nest(Arena *arena, const Program *program,
+    const Machine *machine, const Trace *trace, Error *error)
+{
+	if (!trace)
+		trace = schedule_plain(arena, program);
+	if (trace_has_groups(trace))
+		return nest_of_groups(arena, program, machine, trace, error);
+	return nest_under(
+	    arena, program, machine, trace, 0, trace->steps.n, error);
 }

@@ -465,6 +465,21 @@ Groups *groups_of(Arena *arena, const Program *program)
 	return g;
 }
 
+/* group(its blocks), then the trace; NULL: nothing is done to them. */
+static Trace *headed(Arena *arena, const Program *group, const Trace *trace)
+{
+	Trace *t = NEW(arena, Trace);
+	Step head = {.primitive = PRIMITIVE_group,
+	    .nargs = group->nblocks,
+	    .args = NEW_N(arena, Arg, group->nblocks)};
+	for (int i = 0; i < group->nblocks; i++)
+		head.args[i].value = value_word(group->blocks[i].name);
+	vec_push(arena, &t->steps, head);
+	for (int i = 0; trace && i < trace->steps.n; i++)
+		vec_push(arena, &t->steps, trace->steps.at[i]);
+	return t;
+}
+
 Trace *groups_join(
     Arena *arena, const Groups *g, Trace *const *traces, Error *error)
 {
@@ -473,10 +488,8 @@ Trace *groups_join(
 	if (g->n == 1)
 		return traces[0] ? traces[0] : joined;
 	for (int i = 0; i < g->n; i++) {
-		if (!traces[i])
-			continue;
-		Trace *t = trace_canonical_after(
-		    arena, g->whole, traces[i], &names);
+		Trace *t = trace_canonical_after(arena, g->whole,
+		    headed(arena, g->groups[i].program, traces[i]), &names);
 		for (int k = 0; k < t->steps.n; k++)
 			vec_push(arena, &joined->steps, t->steps.at[k]);
 	}

@@ -2,9 +2,9 @@
  *
  * A group is what is searched for itself: one product with what is fused around
  * it, or the blocks between products.  It is a program of its own, with its own
- * hash, space and records, which all programs that contain it share.  Groups
- * divide the search, not the code: the schedule of the whole is the groups'
- * traces one after another. */
+ * hash, space and records, which all programs that contain it share.  The schedule
+ * of the whole is the groups' traces one after another, each under a step `group`
+ * that names its blocks: applied, lowered and linked as the program that it is. */
 #ifndef SCHEDULE_GROUPS_H
 #define SCHEDULE_GROUPS_H
 

@@ -36,6 +36,21 @@ const char *primitive_arguments(int primitive); /* for messages */
 /* Has the step arguments as the table says? */
 Refusal primitive_check(const Step *step);
 
+/* --- apply.c ------------------------------------------------------------------ */
+
+/* The nest under the steps from `first` to before `end`, of which messages speak
+ * by their number in the trace; NULL with a message. */
+Nest *nest_under(Arena *arena, const Program *program, const Machine *machine,
+    const Trace *trace, int first, int end, Error *error);
+/* `why` a step (-1: the finished nest) is refused. */
+void trace_tell(Error *error, const Trace *trace, int step, const char *why);
+
+/* --- apply_groups.c ------------------------------------------------------------ */
+
+/* The nest of a trace that has groups, a part for each; NULL with a message. */
+Nest *nest_of_groups(Arena *arena, const Program *program,
+    const Machine *machine, const Trace *trace, Error *error);
+
 /* --- trace_text.c ----------------------------------------------------------- */
 
 void value_print(Buf *out, const TraceValue *value);

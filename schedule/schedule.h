@@ -145,6 +145,9 @@ bool trace_apply(Nest *nest, const Trace *trace, ApplyContext *context,
 /* With constants only: the first guard that is not 1; NULL if all hold. */
 Refusal nest_guards_hold(const Nest *nest);
 
+/* apply_groups.c: is it a schedule for each of several parts of a program? */
+bool trace_has_groups(const Trace *trace);
+
 /* The nest of a trace without open decisions, or NULL with a message that
  * names the step.  trace NULL: candidate 0's nest. */
 Nest *schedule_nest(Arena *arena, const Program *program,

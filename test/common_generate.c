@@ -646,6 +646,14 @@ static void write_prefetch(Generator *g, Buf *out)
 		    stage_name(g, stage), buffer, loop, (long long)factor(g));
 }
 
+/* Refused behind other steps: test_groups.c and test_pairs.c have traces that
+ * begin with it. */
+static void write_group(Generator *g, Buf *out)
+{
+	if (g->trace->steps.n)
+		buf_printf(out, "group(%s)", stage_name(g, any_stage(g)));
+}
+
 static const Writer writers[] = {
 #define PRIMITIVE(name, roles, outs, arguments) write_##name,
 #include "schedule/primitives/primitives.def"

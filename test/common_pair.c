@@ -92,6 +92,7 @@ static Trace *random_trace(Arena *arena, Pair *pair, const Target *target,
 	c->finished[PRIMITIVE_vectorize] = (int)rng_below(rng, 100);
 	c->device = device;
 	c->excluded[PRIMITIVE_bind] = !device;
+	c->excluded[PRIMITIVE_group] = true;
 	c->excluded[PRIMITIVE_stages] = !device;
 	if (device)
 		c->finished[PRIMITIVE_bind] = 0;

@@ -1,5 +1,12 @@
 /* Nest -> lowered form: the kernel and one pack function for each constant
- * input; their parameters and buffers. */
+ * input; their parameters and buffers.
+ *
+ *     nest of {c, r}   \    void k(x, w, y, workspace)
+ *     nest of {p}      /->    the loops of c and r, then those of p
+ *
+ * A nest of parts is lowered part by part into the same functions: what a part
+ * reads and writes of the whole is one buffer for all of them, what it has of its
+ * own is its own (lower_link.c). */
 #include <assert.h>
 #include <ctype.h>
 #include <string.h>
@@ -95,9 +102,10 @@ static void add_param(Lower *l, LowFunction *f, const Buffer *b, bool output)
 	vec_push(l->arena, &f->params, p);
 }
 
-static void add_params(Lower *l, LowFunction *f)
+static void add_params(Link *link, LowFunction *f)
 {
-	const Program *p = l->nest->program;
+	Lower *l = link->parts[0];
+	const Program *p = link->whole;
 	for (int i = 0; i < p->ninputs; i++)
 		add_param(l, f, &p->buffers[i], false);
 	for (int i = 0; i < p->noutputs; i++)
@@ -105,38 +113,6 @@ static void add_params(Lower *l, LowFunction *f)
 	vec_push(l->arena, &f->params,
 	    (LowParam){
 		.name = "workspace", .type = DT_U8, .workspace = true});
-}
-
-static void place_params(Lower *l, const bool *used, const bool *written)
-{
-	const Program *p = l->nest->program;
-	const Nest *nest = l->nest;
-	for (int i = 0; i < p->ninputs + p->noutputs; i++) {
-		int b = i < p->ninputs ? i : p->outputs[i - p->ninputs];
-		const NestBuffer *n = &nest->buffers.at[b];
-		if (used[b] && !p->buffers[b].is_const) {
-			l->low_buffer[b] = declare_buffer(l, n->name, n->type,
-			    tape_value(nest->tape, n->elements), LOWBUF_PARAM,
-			    i, 0, dtype_bytes(n->type));
-			l->f->buffers.at[l->low_buffer[b]].written =
-			    written[b];
-		}
-		if (i >= p->ninputs || !p->buffers[i].is_const)
-			continue;
-		int64_t *offsets = NEW_N(l->arena, int64_t, nest->buffers.n);
-		for (int k = 0; k < nest->buffers.n; k++)
-			offsets[k] = -1;
-		pack_layout(nest, i, offsets);
-		for (int k = 0; k < nest->buffers.n; k++)
-			if (used[k] && offsets[k] >= 0)
-				l->low_buffer[k] = declare_buffer(l,
-				    nest->buffers.at[k].name,
-				    nest->buffers.at[k].type,
-				    tape_value(nest->tape,
-					nest->buffers.at[k].elements),
-				    LOWBUF_PARAM, i, offsets[k],
-				    WORKSPACE_ALIGN);
-	}
 }
 
 static void reset(Lower *l)
@@ -158,25 +134,38 @@ static void reset(Lower *l)
 	l->streamed = NULL;
 }
 
+static void mark_all_read(const Program *p, bool *read)
+{
+	for (int i = 0; i < p->nblocks; i++)
+		expr_walk(p->blocks[i].body, mark_read, read);
+}
+
 /* Outputs that nothing reads, where what the kernel's parameters hold fills more
  * than half of the last cache: nothing of them would be there when the caller
  * reads them. */
-static bool *streamed_outputs(Lower *l)
+static bool *streamed_outputs(const Link *link, int part)
 {
-	const Program *p = l->nest->program;
+	Lower *l = link->parts[part];
+	const Program *whole = link->whole, *p = l->nest->program;
 	bool *streamed = NEW_N(l->arena, bool, l->nest->buffers.n);
+	bool *read_in_whole = NEW_N(l->arena, bool, whole->nbuffers);
 	int64_t bytes = 0;
-	for (int i = 0; i < p->nbuffers; i++)
-		if (p->buffers[i].role != BUFFER_TEMP)
-			bytes += buffer_bytes(&p->buffers[i]);
+	for (int i = 0; i < whole->nbuffers; i++)
+		if (whole->buffers[i].role != BUFFER_TEMP)
+			bytes += buffer_bytes(&whole->buffers[i]);
 	if (!l->machine->l3_bytes || bytes <= l->machine->l3_bytes / 2)
 		return NULL;
 	bool *read = NEW_N(l->arena, bool, l->nest->buffers.n);
 	for (int i = 0; i < l->nest->order.n; i++)
 		expr_walk(l->nest->stages.at[l->nest->order.at[i]].body,
 		    mark_read, read);
-	for (int i = 0; i < p->noutputs; i++)
-		streamed[p->outputs[i]] = !read[p->outputs[i]];
+	if (p != whole)
+		mark_all_read(whole, read_in_whole);
+	for (int i = 0; i < p->noutputs; i++) {
+		int b = p->outputs[i];
+		streamed[b] =
+		    !read[b] && !read_in_whole[link_of_whole(link, part, b)];
+	}
 	return streamed;
 }
 
@@ -189,19 +178,14 @@ static bool is_at_rest(const Lower *l, const Frame *frame)
 	    !l->elementwise && !l->silent && l->sums.stage < 0 && !l->facts.n;
 }
 
-static int64_t lower_kernel(Lower *l, LowFunction *f)
+static void lower_part(const Link *link, int part)
 {
+	Lower *l = link->parts[part];
 	const Nest *nest = l->nest;
-	bool *written = NEW_N(l->arena, bool, nest->buffers.n);
 	Frame frame = {0};
-	emit_begin(l, f);
-	add_params(l, f);
-	bool *used = buffers_used(l, written);
-	place_params(l, used, written);
-	int64_t bytes = place_workspace(l, used, written);
-	scope_open(l, &frame, &f->body);
+	scope_open(l, &frame, &l->f->body);
 	l->threads = true;
-	l->streamed = streamed_outputs(l);
+	l->streamed = streamed_outputs(link, part);
 	for (int i = 0; i < nest->order.n && !l->failed; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
 		if (s->place < 0 && !s->ahead && s->with < 0)
@@ -210,13 +194,32 @@ static int64_t lower_kernel(Lower *l, LowFunction *f)
 	}
 	scope_close(l);
 	assert(!l->scope);
-	lower_transpose(l);
-	if (l->machine->gpu)
-		drop_barriers(l);
+}
+
+static int64_t lower_kernel(Link *link, LowFunction *f)
+{
+	Lower *last = link->parts[link->n - 1];
+	add_params(link, f);
+	for (int i = 0; i < link->n; i++) {
+		Lower *l = link->parts[i];
+		bool *written = NEW_N(l->arena, bool, l->nest->buffers.n);
+		reset(l);
+		emit_begin(l, f);
+		link_place(link, i, buffers_used(l, written), written);
+	}
+	int64_t bytes = link_workspace(link, f);
+	for (int i = 0; i < link->n && !link_failed(link); i++) {
+		if (i)
+			emit_follow(link->parts[i], link->parts[i - 1]);
+		lower_part(link, i);
+	}
+	lower_transpose(last);
+	if (last->machine->gpu)
+		drop_barriers(last);
 	return bytes;
 }
 
-/* --- the whole ---------------------------------------------------------- */
+/* --- pack functions ------------------------------------------------------ */
 
 static LowFunction *new_function(
     Arena *arena, const char *name, LowFunctionRole role)
@@ -229,27 +232,51 @@ static LowFunction *new_function(
 	return f;
 }
 
-static void lower_packs(Lower *l, Lowered *out)
+static void lower_pack(Link *link, LowFunction *f, int input)
 {
-	const Program *p = l->nest->program;
-	out->packed_bytes = NEW_N(l->arena, int64_t, p->ninputs);
-	int64_t *offsets =
-	    NEW_N(l->arena, int64_t, l->nest->buffers.n);
-	for (int i = 0; i < p->ninputs && !l->failed; i++) {
+	const Buffer *b = &link->whole->buffers[input];
+	Arena *arena = link->arena;
+	Lower *before = NULL;
+	vec_push(
+	    arena, &f->params, (LowParam){.name = b->name, .type = b->type});
+	vec_push(arena, &f->params,
+	    (LowParam){.name = "packed", .type = DT_U8, .output = true});
+	link_begin(link);
+	for (int i = 0; i < link->n && !link_failed(link); i++) {
+		Lower *l = link->parts[i];
+		if (link_in_part(link, i, input) < 0)
+			continue;
+		reset(l);
+		emit_begin(l, f);
+		if (before)
+			emit_follow(l, before);
+		lower_pack_part(link, i, input);
+		before = l;
+	}
+	if (before)
+		lower_transpose(before);
+}
+
+static void lower_packs(Link *link, Lowered *out)
+{
+	const Program *p = link->whole;
+	Arena *arena = link->arena;
+	out->packed_bytes = NEW_N(arena, int64_t, p->ninputs);
+	for (int i = 0; i < p->ninputs && !link_failed(link); i++) {
 		if (!p->buffers[i].is_const)
 			continue;
-		LowFunction *f = new_function(l->arena,
-		    arena_printf(l->arena, "%s_pack_%s", p->symbol,
-			p->buffers[i].name),
+		LowFunction *f = new_function(arena,
+		    arena_printf(
+			arena, "%s_pack_%s", p->symbol, p->buffers[i].name),
 		    LOWFN_PACK);
 		f->pack_input = i;
-		out->packed_bytes[out->packs.n] =
-		    pack_layout(l->nest, i, offsets);
-		reset(l);
-		lower_pack(l, f, i);
-		vec_push(l->arena, &out->packs, f);
+		out->packed_bytes[out->packs.n] = link->packed_bytes[i];
+		lower_pack(link, f, i);
+		vec_push(arena, &out->packs, f);
 	}
 }
+
+/* --- the whole ---------------------------------------------------------- */
 
 /* What only a GPU has, in a nest for another machine. */
 static void refuse_gpu(Lower *l)
@@ -286,13 +313,11 @@ static bool check_result(const Lowered *out, Error *error)
 	return false;
 }
 
-Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
-    int most, bool *larger, Error *error)
+static Lower *lower_new(Arena *arena, const Nest *nest, const Machine *machine,
+    int most, Error *error)
 {
 	Lower *l = NEW(arena, Lower);
-	Lowered *out = NEW(arena, Lowered);
-	assert(nest->inferred && most > 0);
-	*larger = false;
+	assert(nest->inferred && !nest->nparts && most > 0);
 	*l = (Lower){.arena = arena,
 	    .nest = nest,
 	    .machine = machine,
@@ -317,17 +342,31 @@ Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
 			vec_push(arena, &l->hung[place], nest->order.at[i]);
 	}
 	l->most_operations = most;
+	refuse_gpu(l);
+	return l;
+}
+
+Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
+    int most, bool *larger, Error *error)
+{
+	Lowered *out = NEW(arena, Lowered);
+	int n = nest->nparts ? nest->nparts : 1;
+	Lower **parts = NEW_N(arena, Lower *, n);
+	*larger = false;
+	for (int i = 0; i < n; i++)
+		parts[i] = lower_new(arena,
+		    nest->nparts ? nest->parts[i] : nest, machine, most, error);
+	Link link = link_new(arena, nest->program, parts, n);
 	*out = (Lowered){.arena = arena, .program = nest->program};
 	out->kernel =
 	    new_function(arena, nest->program->symbol, LOWFN_KERNEL);
-	refuse_gpu(l);
-	if (l->failed)
+	if (link_failed(&link))
 		return NULL;
-	reset(l);
-	out->workspace_bytes = lower_kernel(l, out->kernel);
-	lower_packs(l, out);
-	*larger = l->operations > l->most_operations;
-	if (l->failed)
+	out->workspace_bytes = lower_kernel(&link, out->kernel);
+	lower_packs(&link, out);
+	for (int i = 0; i < n; i++)
+		*larger |= parts[i]->operations > most;
+	if (link_failed(&link))
 		return NULL;
 	if (machine->gpu) /* where 64 bits cost twice as much */
 		low_ranges(out->kernel);
@@ -342,8 +381,10 @@ Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
 Lowered *lower(
     Arena *arena, const Nest *nest, const Machine *machine, Error *error)
 {
+	int stages = nest->order.n;
 	bool larger;
+	for (int i = 0; i < nest->nparts; i++)
+		stages += nest->parts[i]->order.n;
 	return lower_up_to(arena, nest, machine,
-	    MOST_OPERATIONS + STAGE_OPERATIONS * nest->order.n, &larger,
-	    error);
+	    MOST_OPERATIONS + STAGE_OPERATIONS * stages, &larger, error);
 }

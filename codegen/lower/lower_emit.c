@@ -38,6 +38,12 @@ void emit_begin(Lower *l, LowFunction *f)
 	l->buckets = NEW_N(l->arena, Numbered *, l->nbuckets);
 }
 
+void emit_follow(Lower *l, const Lower *before)
+{
+	assert(l->f == before->f && !l->scope && !before->scope);
+	l->temps = before->temps;
+}
+
 void scope_open(Lower *l, Frame *scope, LowBody *body)
 {
 	scope->up = l->scope;

@@ -22,6 +22,7 @@
  *     lower_swizzle.c  chunks of shared rows that change places
  *     lower_apart.c  vectors of elements that lie apart
  *     lower_workspace.c  where temporary buffers lie
+ *     lower_link.c   parts of a program in one function
  *     lower_pack.c   what is done ahead to constant inputs
  *     lower_words.c  what a loop is, in words
  *     lower_transpose.c  vectors stored an element a row, afterwards
@@ -273,6 +274,8 @@ void lower_fail(Lower *l, const char *format, ...)
 
 /* lower_emit.c */
 void emit_begin(Lower *l, LowFunction *f);
+/* Of the same function, behind what another part has emitted. */
+void emit_follow(Lower *l, const Lower *before);
 void scope_open(Lower *l, Frame *scope, LowBody *body);
 void scope_close(Lower *l);
 int new_temp(Lower *l, DType type, int lanes, const char *hint);
@@ -557,15 +560,70 @@ void lower_stage_alone(Lower *l, int stage); /* without its barriers */
 int declare_buffer(Lower *l, const char *name, DType type, int64_t elements,
     LowBufferKind kind, int param, int64_t offset, int align);
 
-/* lower_workspace.c: declares what is used and has no place yet; the bytes of
- * the workspace */
+/* lower_workspace.c */
+
+/* What takes `bytes` of the workspace while something from `first` to `last` is
+ * done. */
+typedef struct {
+	int buffer; /* tells pieces apart */
+	int first, last;
+	int64_t bytes, offset; /* multiples of WORKSPACE_ALIGN */
+} Piece;
+typedef VEC(Piece) PieceVec;
+
+int64_t workspace_rounded(int64_t bytes);
+/* Fills the offsets; returns the bytes of all. */
+int64_t place_pieces(Arena *arena, PieceVec *pieces);
+/* Declares what is used and has no place yet; the bytes that it takes. */
 int64_t place_workspace(Lower *l, const bool *used, const bool *written);
 
+/* lower_link.c: parts of a program, lowered into the same functions */
+typedef struct {
+	int from, end; /* buffers of the function that are the part's own */
+	int64_t bytes; /* that those of the workspace take */
+} OwnBuffers;
+
+typedef struct {
+	Arena *arena;
+	const Program *whole;
+	int n; /* parts, producers first; 1: the whole itself */
+	Lower **parts;
+	int64_t *packed_bytes; /* by input of the whole; of const ones */
+	int64_t *packed_at;    /* by input, then part: where its pieces begin */
+	/* of the function in hand, by buffer of the whole */
+	int *low_buffer; /* what it is for all parts; -1: nothing yet */
+	int *last;	 /* part that has it; the first one declared it */
+	int *first;
+	OwnBuffers *own;  /* by part */
+	int source, copy; /* of a pack function: its input, and that as it is;
+			     -1 */
+} Link;
+
+Link link_new(Arena *arena, const Program *whole, Lower **parts, int n);
+bool link_failed(const Link *link);
+/* Which buffer of the whole a part's is; and back, -1: it has not that one. */
+int link_of_whole(const Link *link, int part, int buffer);
+int link_in_part(const Link *link, int part, int whole_buffer);
+void link_begin(Link *link); /* of a function */
+/* Places all buffers that a part uses; those of the workspace for now as if no
+ * other part had any. */
+void link_place(Link *link, int part, const bool *used, const bool *written);
+/* Says where those lie; the bytes of the workspace. */
+int64_t link_workspace(Link *link, LowFunction *f);
+/* Fills offsets by buffer of the part's nest: where pieces of a const input lie;
+ * -1: no piece. */
+void link_packed(const Link *link, int part, int whole_input, int64_t *offsets);
+
 /* lower_pack.c */
-/* Where the pieces of each constant input lie; fills offsets by nest buffer
- * (-1: no piece) and returns the bytes. */
-int64_t pack_layout(const Nest *nest, int input, int64_t *offsets);
-void lower_pack(Lower *l, LowFunction *f, int input);
+/* Is a constant input read as it is, too? */
+bool pack_is_plain(const Nest *nest, int input);
+int64_t pack_plain_bytes(const Nest *nest, int input);
+/* Where the pieces of a constant input lie, from an offset on; fills offsets by
+ * nest buffer, where it is a piece, and returns where they end. */
+int64_t pack_layout(
+    const Nest *nest, int input, int64_t from, int64_t *offsets);
+/* What a part has of it. */
+void lower_pack_part(Link *link, int part, int whole_input);
 /* Of a loop over a dimension of what a stage packs: how much a step of each
  * digit of the layout is, the greatest first; not of the last, which is 1. */
 void pack_digits(Lower *l, int stage, int var, IntVec *digits);

@@ -4,7 +4,10 @@
  * what such a stage has in its loops is in registers.
  *
  *     void NAME_pack_w(const float *w, void *packed)
- *       packed[0 ..] = w, then for each stage its loops */
+ *       packed[0 ..] = w, then for each stage its loops
+ *
+ * Parts of a program that read the same input have pieces of their own, and the
+ * input as it is in common. */
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>
@@ -43,10 +46,9 @@ static bool is_piece(const Nest *nest, const Stage *s, int input)
 	return true;
 }
 
-int64_t pack_layout(const Nest *nest, int input, int64_t *offsets)
+bool pack_is_plain(const Nest *nest, int input)
 {
 	bool copied = false, plain = false;
-	int64_t size = 0;
 	for (int i = 0; i < nest->order.n; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
 		if (!expr_find_read(s->body, input))
@@ -54,19 +56,27 @@ int64_t pack_layout(const Nest *nest, int input, int64_t *offsets)
 		copied |= s->ahead;
 		plain |= !s->ahead;
 	}
-	if (plain || !copied) {
+	return plain || !copied;
+}
+
+int64_t pack_plain_bytes(const Nest *nest, int input)
+{
+	return piece_bytes(nest, input);
+}
+
+int64_t pack_layout(const Nest *nest, int input, int64_t from, int64_t *offsets)
+{
+	if (pack_is_plain(nest, input))
 		offsets[input] = 0;
-		size = piece_bytes(nest, input);
-	}
 	for (int i = 0; i < nest->order.n; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
 		if (!is_piece(nest, s, input))
 			continue;
-		assert(size % PIECE_ALIGN == 0 && s->buffer != input);
-		offsets[s->buffer] = size;
-		size += piece_bytes(nest, s->buffer);
+		assert(from % PIECE_ALIGN == 0 && s->buffer != input);
+		offsets[s->buffer] = from;
+		from += piece_bytes(nest, s->buffer);
 	}
-	return size;
+	return from;
 }
 
 static void add_digit(Lower *l, IntVec *digits, int64_t digit, int64_t extent)
@@ -132,43 +142,56 @@ static void copy_plain(Lower *l, int input, int to)
 	vec_push(l->arena, l->scope->body, loop);
 }
 
-void lower_pack(Lower *l, LowFunction *f, int input)
+/* The input itself, and what it is copied to, are there once for all parts. */
+static int shared_buffer(
+    Lower *l, int *shared, int input, const char *name, int param, int align)
 {
+	const NestBuffer *b = &l->nest->buffers.at[input];
+	if (*shared < 0)
+		*shared = declare_buffer(l, name, b->type,
+		    tape_value(l->nest->tape, b->elements), LOWBUF_PARAM, param,
+		    0, align);
+	return *shared;
+}
+
+static void copy_input(Lower *l, int *copy, int input)
+{
+	if (*copy >= 0) /* another part did */
+		return;
+	const char *name = arena_printf(
+	    l->arena, "%s_packed", l->nest->buffers.at[input].name);
+	int to = shared_buffer(l, copy, input, name, 1, PIECE_ALIGN);
+	l->f->buffers.at[to].written = true;
+	copy_plain(l, input, to);
+}
+
+void lower_pack_part(Link *link, int part, int whole_input)
+{
+	Lower *l = link->parts[part];
 	const Nest *nest = l->nest;
+	int input = link_in_part(link, part, whole_input);
 	const NestBuffer *b = &nest->buffers.at[input];
 	int64_t *offsets = NEW_N(l->arena, int64_t, nest->buffers.n);
-	for (int i = 0; i < nest->buffers.n; i++)
-		offsets[i] = -1;
-	pack_layout(nest, input, offsets);
-	vec_push(l->arena, &f->params,
-	    (LowParam){.name = b->name, .type = b->type});
-	vec_push(l->arena, &f->params,
-	    (LowParam){.name = "packed", .type = DT_U8, .output = true});
 	Frame frame = {0};
-	emit_begin(l, f);
-	scope_open(l, &frame, &f->body);
+	link_packed(link, part, whole_input, offsets);
+	scope_open(l, &frame, &l->f->body);
 	l->threads = false;
-	l->low_buffer[input] = declare_buffer(l, b->name, b->type,
-	    tape_value(nest->tape, b->elements), LOWBUF_PARAM, 0, 0,
-	    dtype_bytes(b->type));
+	l->low_buffer[input] = shared_buffer(
+	    l, &link->source, input, b->name, 0, dtype_bytes(b->type));
 	for (int i = 0; i < nest->buffers.n; i++) {
+		const NestBuffer *piece = &nest->buffers.at[i];
 		if (offsets[i] < 0)
 			continue;
-		const char *name = nest->buffers.at[i].name;
-		int piece = declare_buffer(l,
-		    i == input ? arena_printf(l->arena, "%s_packed", name) : name,
-		    nest->buffers.at[i].type,
-		    tape_value(nest->tape, nest->buffers.at[i].elements),
-		    LOWBUF_PARAM, 1, offsets[i], PIECE_ALIGN);
-		f->buffers.at[piece].written = true;
 		if (i == input) {
-			copy_plain(l, input, piece);
+			copy_input(l, &link->copy, input);
 			continue;
 		}
-		assert(nest->stages.at[nest->buffers.at[i].writer].ahead);
-		l->low_buffer[i] = piece;
-		lower_stage(l, nest->buffers.at[i].writer);
+		assert(nest->stages.at[piece->writer].ahead);
+		l->low_buffer[i] = declare_buffer(l, piece->name, piece->type,
+		    tape_value(nest->tape, piece->elements), LOWBUF_PARAM, 1,
+		    offsets[i], PIECE_ALIGN);
+		l->f->buffers.at[l->low_buffer[i]].written = true;
+		lower_stage(l, piece->writer);
 	}
 	scope_close(l);
-	lower_transpose(l);
 }

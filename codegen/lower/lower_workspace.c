@@ -20,15 +20,6 @@
 
 enum { MOST_PLACED = 2048 }; /* the rest lies one behind the other */
 
-/* A buffer of the workspace. */
-typedef struct {
-	int buffer; /* of the nest */
-	int first, last; /* stages at the root, by position in nest order */
-	int64_t bytes, offset;
-} Piece;
-
-typedef VEC(Piece) PieceVec;
-
 typedef struct {
 	Lower *l;
 	int *root; /* by stage: position of its root stage in nest order */
@@ -115,6 +106,11 @@ static int by_offset(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+static int by_number(const void *a, const void *b)
+{
+	return ((const Piece *)a)->buffer - ((const Piece *)b)->buffer;
+}
+
 static bool live_together(const Piece *a, const Piece *b)
 {
 	return a->first <= b->last && b->first <= a->last;
@@ -134,10 +130,9 @@ static int64_t lowest_place(const Piece *p, Piece *const *near, int n)
 	return at;
 }
 
-/* Returns the bytes of all. */
-static int64_t place_pieces(Lower *l, PieceVec *pieces)
+int64_t place_pieces(Arena *arena, PieceVec *pieces)
 {
-	Piece **near = NEW_N(l->arena, Piece *, pieces->n);
+	Piece **near = NEW_N(arena, Piece *, pieces->n);
 	int64_t size = 0;
 	if (pieces->n)
 		qsort(pieces->at, (size_t)pieces->n, sizeof *pieces->at,
@@ -158,6 +153,9 @@ static int64_t place_pieces(Lower *l, PieceVec *pieces)
 		if (p->offset + p->bytes > size)
 			size = p->offset + p->bytes;
 	}
+	if (pieces->n)
+		qsort(pieces->at, (size_t)pieces->n, sizeof *pieces->at,
+		    by_number);
 	return size;
 }
 
@@ -176,11 +174,6 @@ static void declare_pieces(Lower *l, const PieceVec *pieces, int64_t from,
 	}
 }
 
-static int by_number(const void *a, const void *b)
-{
-	return ((const Piece *)a)->buffer - ((const Piece *)b)->buffer;
-}
-
 /* What a GPU's block, or each of its threads, has is not the workspace's. */
 static void declare_on_chip(
     Lower *l, int buffer, LowBufferKind kind, const bool *written)
@@ -194,7 +187,7 @@ static void declare_on_chip(
 	l->f->buffers.at[d].written = written[buffer];
 }
 
-static int64_t rounded(int64_t bytes)
+int64_t workspace_rounded(int64_t bytes)
 {
 	return (bytes + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN *
 	    WORKSPACE_ALIGN;
@@ -229,15 +222,11 @@ int64_t place_workspace(Lower *l, const bool *used, const bool *written)
 		Piece p = {.buffer = i,
 		    .first = lives.first[i],
 		    .last = lives.last[i],
-		    .bytes = rounded(n * dtype_bytes(b->type))};
+		    .bytes = workspace_rounded(n * dtype_bytes(b->type))};
 		vec_push(l->arena, &pieces[is_private(nest, b)], p);
 	}
-	for (int k = 0; k < 2; k++) {
-		bytes[k] = place_pieces(l, &pieces[k]);
-		if (pieces[k].n)
-			qsort(pieces[k].at, (size_t)pieces[k].n,
-			    sizeof *pieces[k].at, by_number);
-	}
+	for (int k = 0; k < 2; k++)
+		bytes[k] = place_pieces(l->arena, &pieces[k]);
 	declare_pieces(l, &pieces[0], 0, 0, written);
 	declare_pieces(l, &pieces[1], bytes[0], bytes[1], written);
 	int threads = l->machine->threads > 1 ? l->machine->threads : 1;

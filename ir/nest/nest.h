@@ -172,7 +172,8 @@ typedef struct {
 	int nstages, nbuffers, nvars; /* taken in */
 } NestNames;
 
-typedef struct {
+typedef struct Nest Nest;
+struct Nest {
 	Arena *arena;
 	const Program *program;
 	Tape *tape;
@@ -189,7 +190,11 @@ typedef struct {
 	VEC(Guard) guards;       /* (inferred) and from primitives */
 	int first_inferred, ninferred; /* which guards the next inference drops */
 	bool inferred;
-} Nest;
+	/* Of a program whose groups are scheduled each by itself: a nest for
+	 * each part, producers first.  Then there is nothing else in it. */
+	int nparts;
+	Nest **parts;
+};
 
 /* nest.c */
 

@@ -265,8 +265,21 @@ static bool is_used(const Nest *nest, const NestBuffer *b)
 	return b->writer < 0 || nest->stages.at[b->writer].live;
 }
 
+static void print_parts(Buf *out, const Nest *nest)
+{
+	for (int i = 0; i < nest->nparts; i++) {
+		buf_printf(out, "%s# group %s\n", i ? "\n" : "",
+		    nest->parts[i]->program->name);
+		nest_print(out, nest->parts[i]);
+	}
+}
+
 void nest_print(Buf *out, const Nest *nest)
 {
+	if (nest->nparts) {
+		print_parts(out, nest);
+		return;
+	}
 	for (int i = 0; i < nest->buffers.n; i++)
 		if (is_used(nest, &nest->buffers.at[i]))
 			print_buffer(out, nest, &nest->buffers.at[i]);

@@ -66,7 +66,7 @@ static Refusal unit_legal(Nest *nest, const Intrinsic *in, int loop)
 
 /* A row's and a column's axis, and the steps, outer to inner: rows of 2, columns,
  * columns of 2, the reduction. */
-static Refusal group_legal(Nest *nest, const Intrinsic *in, int loop)
+static Refusal warpgroup_legal(Nest *nest, const Intrinsic *in, int loop)
 {
 	enum { LOOPS = 4 };
 	const int64_t wanted[LOOPS] = {2, GROUP_MOST_COLUMNS / 8, 2, in->terms};
@@ -107,7 +107,7 @@ static Refusal fragment_legal(Nest *nest, const Intrinsic *in, int loop)
 	if (dtype_is_float(in->sum) &&
 	    edit_is_exact(nest, nest->vars.at[loop].stage))
 		return "exact numerics keep the order of the reduction";
-	Refusal why = in->warps > 1 ? group_legal(nest, in, loop)
+	Refusal why = in->warps > 1 ? warpgroup_legal(nest, in, loop)
 				    : unit_legal(nest, in, loop);
 	return why ? why : edit_unit_legal(nest, loop);
 }

@@ -236,6 +236,87 @@ static void test_joined(void **state)
 	check_joined(program(attention));
 }
 
+/* The buffer of another group, one that two groups read, one that a product reads
+ * too: what is made one row in a group, or copied for its readers, is a buffer
+ * that the whole has otherwise. */
+static const char *const shared[] = {
+    "tunec: 1\nname: made\n"
+    "inputs: {x: 'f32[16, 8, 8]', w: 'const f32[16, 16]'}\ncompute: |\n"
+    "  c[o < 16, y < 8, z < 8] = sum[i < 16](x[i, y, z] * w[o, i])\n"
+    "  g[o < 16] = sum[y < 8, z < 8](c[o, y, z])\n",
+    "tunec: 1\nname: twice\n"
+    "inputs: {x: 'f32[16, 8, 8]', w: 'const f32[16, 16]', "
+    "v: 'f32[16, 16]'}\ncompute: |\n"
+    "  g[o < 16] = sum[y < 8, z < 8](x[o, y, z])/64\n"
+    "  h[j < 16] = sum[o < 16](g[o]*v[j, o])\n"
+    "  s[o < 16, y < 8, z < 8] = x[o, y, z]*sigmoid(h[o])\n"
+    "  c[o < 16, y < 8, z < 8] = sum[i < 16](s[i, y, z] * w[o, i])\n",
+    "tunec: 1\nname: both\n"
+    "inputs: {x: 'f32[16, 8, 8]', w: 'const f32[16, 16]'}\ncompute: |\n"
+    "  g[o < 16] = sum[y < 8, z < 8](x[o, y, z])\n"
+    "  c[o < 16, y < 8, z < 8] = sum[i < 16](x[i, y, z] * w[o, i])\n"
+    "outputs: [g, c]\n",
+    "tunec: 1\nname: norm\n"
+    "inputs: {x: 'f32[16, 16]', w: 'const f32[16, 16]'}\ncompute: |\n"
+    "  c[t < 16, d < 16] = sum[k < 16](x[t, k] * w[k, d])\n"
+    "  m[t < 16] = sum[k < 16](x[t, k])/16\n"
+    "  e[t < 16, d < 16] = x[t, d] - m[t]\n"
+    "  v[t < 16] = sum[k < 16](e[t, k]*e[t, k])/16\n"
+    "  y[t < 16, d < 16] = e[t, d]/sqrt(v[t] + 1e-5)\n"
+    "outputs: [c, y]\n",
+    /* const inputs that two groups read as they are, and packed */
+    "tunec: 1\nname: tied\n"
+    "inputs: {x: 'f32[8, 16]', w: 'const f32[16, 16]', b: 'const f32[16]', "
+    "u: 'const f32[3]'}\ncompute: |\n"
+    "  c[t < 8, d < 16] = sum[k < 16](x[t, k] * w[k, d]) + b[d]\n"
+    "  e[t < 8, d < 16] = sum[k < 16](c[t, k] * w[d, k]) + b[d]\n"
+    "outputs: [c, e]\n",
+};
+
+static void test_shared(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+		const Program *p = program(shared[i]);
+		assert_true(groups_of(arena, p)->n > 1);
+		check_joined(p);
+	}
+}
+
+/* --- traces of groups -------------------------------------------------------------- */
+
+static const struct {
+	const char *trace, *why;
+} scoped[] = {
+    {"group(c)\ngroup(g)\nparallel(g.o)", NULL},
+    {"group(c, g)\nparallel(c.o)", NULL},
+    {"group(c)\nl0, l1 = split(c.o, [_, 4])\ngroup(g)\n"
+     "l0, l1 = split(g.o, [_, 4])",
+	NULL},
+    {"group(g)\ngroup(c)", "reads what a later one writes"},
+    {"group(c)", "block 'g' is in no group"},
+    {"group(c)\ngroup(c, g)", "a block is in two groups"},
+    {"group(c)\ngroup(g, q)", "there is no block of that name"},
+    {"group(c)\ngroup(g)\nparallel(c.o)", "step 3, parallel(c.o): "},
+    {"parallel(c.o)\ngroup(c, g)", "from its first step on, or none"},
+};
+
+static void test_scopes(void **state)
+{
+	(void)state;
+	const Program *p = program(shared[0]);
+	for (size_t i = 0; i < sizeof scoped / sizeof *scoped; i++) {
+		Error error = {0};
+		Trace *trace = schedule_steps(arena, scoped[i].trace);
+		Nest *nest =
+		    schedule_nest(arena, p, &test_machine, trace, &error);
+		if (!nest != !!scoped[i].why)
+			fail_msg("%s: %s", scoped[i].trace, error.text);
+		if (scoped[i].why && !strstr(error.text, scoped[i].why))
+			fail_msg("%s: %s", scoped[i].trace, error.text);
+	}
+}
+
 /* What a part reads of another may be a block's result that has no name of its
  * own. */
 static void test_unnamed(void **state)
@@ -342,6 +423,8 @@ int main(void)
 	    cmocka_unit_test(test_alone),
 	    cmocka_unit_test(test_equal),
 	    cmocka_unit_test(test_joined),
+	    cmocka_unit_test(test_shared),
+	    cmocka_unit_test(test_scopes),
 	    cmocka_unit_test(test_unnamed),
 	    cmocka_unit_test(test_two_ends),
 	    cmocka_unit_test(test_no_product),

@@ -31,6 +31,20 @@ static double effects(
 	return product;
 }
 
+static double nest_seconds(
+    Arena *arena, const Nest *nest, const Machine *machine)
+{
+	double seconds = 0;
+	for (int i = 0; i < nest->nparts; i++)
+		seconds += nest_seconds(arena, nest->parts[i], machine);
+	if (nest->nparts)
+		return seconds;
+	Plan *plan = plan_record(arena, nest);
+	int64_t *values = NEW_N(arena, int64_t, tape_size(plan->tape));
+	tape_eval(plan->tape, NULL, values);
+	return plan_seconds(plan, machine, values);
+}
+
 double simulate_seconds(const Program *program, const Target *target,
     const Trace *trace, uint64_t seed, Error *error)
 {
@@ -39,11 +53,7 @@ double simulate_seconds(const Program *program, const Target *target,
 	Nest *nest =
 	    schedule_nest(arena, program, &target->machine, trace, error);
 	if (nest) {
-		Plan *plan = plan_record(arena, nest);
-		int64_t *values =
-		    NEW_N(arena, int64_t, tape_size(plan->tape));
-		tape_eval(plan->tape, NULL, values);
-		seconds = plan_seconds(plan, &target->machine, values);
+		seconds = nest_seconds(arena, nest, &target->machine);
 		if (trace)
 			seconds *= effects(arena, program, trace, seed);
 	}

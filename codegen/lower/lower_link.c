@@ -1,0 +1,220 @@
+/* Parts of a program in one function: what belongs to all of them, and to each.
+ *
+ *     whole  x -> [c, r] -> r -> [p] -> y      two parts, r between them
+ *
+ *     x, y   parameters, r a piece of the workspace: one buffer of the function
+ *            each, whatever it is called in the parts that have it
+ *     rest   a part's own, at places that it has while the part runs
+ *
+ * The workspace is laid out by the lives of these pieces, counted in parts:
+ * inside of its own piece a part has laid out its buffers by itself.  A packed
+ * argument has the input as it is, if a part reads it so, then each part's
+ * pieces. */
+#include <assert.h>
+
+#include "codegen/lower/lower_internal.h"
+
+/* --- the map ------------------------------------------------------------------ */
+
+/* One part may be a whole that is a part of another. */
+static bool is_cut(const Link *link, int part)
+{
+	const Program *p = link->parts[part]->nest->program;
+	assert(p == link->whole || p->whole == link->whole);
+	return p != link->whole;
+}
+
+int link_of_whole(const Link *link, int part, int buffer)
+{
+	const Program *p = link->parts[part]->nest->program;
+	assert(buffer >= 0 && buffer < p->nbuffers);
+	return is_cut(link, part) ? p->of_whole[buffer] : buffer;
+}
+
+int link_in_part(const Link *link, int part, int whole_buffer)
+{
+	const Program *p = link->parts[part]->nest->program;
+	if (!is_cut(link, part))
+		return whole_buffer;
+	for (int i = 0; i < p->nbuffers; i++)
+		if (p->of_whole[i] == whole_buffer)
+			return i;
+	return -1;
+}
+
+bool link_failed(const Link *link)
+{
+	for (int i = 0; i < link->n; i++)
+		if (link->parts[i]->failed)
+			return true;
+	return false;
+}
+
+/* --- packed arguments ----------------------------------------------------------- */
+
+static void lay_out_packed(Link *link, int input)
+{
+	int64_t at = 0;
+	for (int i = 0; i < link->n; i++) {
+		const Nest *nest = link->parts[i]->nest;
+		int b = link_in_part(link, i, input);
+		if (b >= 0 && pack_is_plain(nest, b))
+			at = pack_plain_bytes(nest, b);
+	}
+	for (int i = 0; i < link->n; i++) {
+		const Nest *nest = link->parts[i]->nest;
+		int b = link_in_part(link, i, input);
+		link->packed_at[input * link->n + i] = at;
+		if (b >= 0)
+			at = pack_layout(nest, b, at,
+			    NEW_N(link->arena, int64_t, nest->buffers.n));
+	}
+	link->packed_bytes[input] = at;
+}
+
+void link_packed(
+    const Link *link, int part, int whole_input, int64_t *offsets)
+{
+	const Nest *nest = link->parts[part]->nest;
+	for (int i = 0; i < nest->buffers.n; i++)
+		offsets[i] = -1;
+	pack_layout(nest, link_in_part(link, part, whole_input),
+	    link->packed_at[whole_input * link->n + part], offsets);
+}
+
+Link link_new(Arena *arena, const Program *whole, Lower **parts, int n)
+{
+	Link link = {.arena = arena,
+	    .whole = whole,
+	    .n = n,
+	    .parts = parts,
+	    .packed_bytes = NEW_N(arena, int64_t, whole->ninputs),
+	    .packed_at = NEW_N(arena, int64_t, whole->ninputs * n),
+	    .low_buffer = NEW_N(arena, int, whole->nbuffers),
+	    .first = NEW_N(arena, int, whole->nbuffers),
+	    .last = NEW_N(arena, int, whole->nbuffers),
+	    .own = NEW_N(arena, OwnBuffers, n)};
+	for (int i = 0; i < whole->ninputs; i++)
+		if (whole->buffers[i].is_const)
+			lay_out_packed(&link, i);
+	link_begin(&link);
+	return link;
+}
+
+void link_begin(Link *link)
+{
+	for (int i = 0; i < link->whole->nbuffers; i++)
+		link->low_buffer[i] = -1;
+	link->source = link->copy = -1;
+}
+
+/* --- the kernel's buffers --------------------------------------------------------- */
+
+/* Which parameter of the kernel's holds a buffer of the whole; -1: none. */
+static int param_of(const Program *whole, int buffer)
+{
+	if (buffer < whole->ninputs)
+		return buffer;
+	for (int i = 0; i < whole->noutputs; i++)
+		if (whole->outputs[i] == buffer)
+			return whole->ninputs + i;
+	return -1;
+}
+
+/* An input or output of the part that is not packed. */
+static void place_common(Link *link, int part, int b, bool written)
+{
+	Lower *l = link->parts[part];
+	const NestBuffer *n = &l->nest->buffers.at[b];
+	int64_t elements = tape_value(l->nest->tape, n->elements);
+	int whole = link_of_whole(link, part, b);
+	int param = param_of(link->whole, whole);
+	int *low = &link->low_buffer[whole];
+	if (*low < 0) {
+		*low = param >= 0
+		    ? declare_buffer(l, n->name, n->type, elements,
+			  LOWBUF_PARAM, param, 0, dtype_bytes(n->type))
+		    : declare_buffer(l, n->name, n->type, elements,
+			  LOWBUF_WORKSPACE, 0, 0, WORKSPACE_ALIGN);
+		link->first[whole] = part;
+	}
+	link->last[whole] = part;
+	l->low_buffer[b] = *low;
+	l->f->buffers.at[*low].written |= written;
+	assert(l->f->buffers.at[*low].elements == elements);
+}
+
+static void place_packed(Link *link, int part, int input, const bool *used)
+{
+	Lower *l = link->parts[part];
+	const Nest *nest = l->nest;
+	int whole = link_of_whole(link, part, input);
+	int64_t *offsets = NEW_N(l->arena, int64_t, nest->buffers.n);
+	link_packed(link, part, whole, offsets);
+	for (int i = 0; i < nest->buffers.n; i++) {
+		const NestBuffer *b = &nest->buffers.at[i];
+		if (!used[i] || offsets[i] < 0)
+			continue;
+		int *low = i == input ? &link->low_buffer[whole]
+				      : &l->low_buffer[i];
+		if (*low < 0)
+			*low = declare_buffer(l, b->name, b->type,
+			    tape_value(nest->tape, b->elements), LOWBUF_PARAM,
+			    whole, offsets[i], WORKSPACE_ALIGN);
+		l->low_buffer[i] = *low;
+	}
+}
+
+void link_place(Link *link, int part, const bool *used, const bool *written)
+{
+	Lower *l = link->parts[part];
+	const Program *p = l->nest->program;
+	OwnBuffers *own = &link->own[part];
+	for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+		int b = i < p->ninputs ? i : p->outputs[i - p->ninputs];
+		if (i < p->ninputs && p->buffers[i].is_const)
+			place_packed(link, part, i, used);
+		else if (used[b])
+			place_common(link, part, b, written[b]);
+	}
+	own->from = l->f->buffers.n;
+	own->bytes = place_workspace(l, used, written);
+	own->end = l->f->buffers.n;
+}
+
+int64_t link_workspace(Link *link, LowFunction *f)
+{
+	const Program *whole = link->whole;
+	PieceVec pieces = {0};
+	for (int i = 0; i < whole->nbuffers; i++) {
+		int low = link->low_buffer[i];
+		if (low < 0 || f->buffers.at[low].kind != LOWBUF_WORKSPACE)
+			continue;
+		Piece p = {.buffer = i,
+		    .first = link->first[i],
+		    .last = link->last[i],
+		    .bytes = workspace_rounded(
+			buffer_bytes(&whole->buffers[i]))};
+		vec_push(link->arena, &pieces, p);
+	}
+	for (int i = 0; i < link->n; i++) {
+		Piece p = {.buffer = whole->nbuffers + i,
+		    .first = i,
+		    .last = i,
+		    .bytes = workspace_rounded(link->own[i].bytes)};
+		vec_push(link->arena, &pieces, p);
+	}
+	int64_t bytes = place_pieces(link->arena, &pieces);
+	for (int i = 0; i < pieces.n; i++) {
+		const Piece *p = &pieces.at[i];
+		int part = p->buffer - whole->nbuffers;
+		if (part < 0)
+			f->buffers.at[link->low_buffer[p->buffer]].offset =
+			    p->offset;
+		for (int k = part < 0 ? 0 : link->own[part].from;
+		     part >= 0 && k < link->own[part].end; k++)
+			if (f->buffers.at[k].kind == LOWBUF_WORKSPACE)
+				f->buffers.at[k].offset += p->offset;
+	}
+	return bytes;
+}
