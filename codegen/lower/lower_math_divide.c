@@ -72,16 +72,18 @@ static Value reciprocal(Lower *l, Value s)
 	    math_choose(m, inside, z, math_number(m, NAN)));
 }
 
-/* Some lane is NaN, or so small that it may be wrong; but 0 of 0 is right.  It
- * is compared with -0: of a comparison with 0 LLVM makes one with -a, which it
- * then computes. */
-static int is_doubtful(Vectors m, int a, int quotient)
+/* Some lane is NaN, or so small that it may be wrong; but 0 of 0 is right where
+ * s is inside.  What a is compared with is NaN where s is not, which is unequal
+ * to all, else -0: of a comparison with 0 LLVM makes one with -a, which it then
+ * computes. */
+static int is_doubtful(Vectors m, int a, int z, int quotient)
 {
 	int large = math_compare(m, LOW_LE, math_number(m, SMALL),
 	    math_real(m, LOW_ABS, quotient, -1));
 	int small =
 	    emit_op(m.l, LOW_NOT, DT_BOOL, m.lanes, large, -1, -1, "m");
-	int some = math_compare(m, LOW_NE, a, math_number(m, -0.0));
+	int nought = math_real(m, LOW_MUL, z, math_number(m, -0.0));
+	int some = math_compare(m, LOW_NE, a, nought);
 	int doubtful =
 	    emit_op(m.l, LOW_AND, DT_BOOL, m.lanes, small, some, -1, "m");
 	return emit_op(m.l, LOW_ANY, DT_BOOL, 1, doubtful, -1, -1, "doubtful");
@@ -99,7 +101,7 @@ static int quotient(Vectors m, int a, int s, int z, bool safe)
 	int result = new_temp(m.l, m.type, m.lanes, "quotient");
 	emit_into(m.l, result, LOW_COPY, y, -1, -1);
 	Branch b;
-	branch_begin(m.l, &b, is_doubtful(m, a, y));
+	branch_begin(m.l, &b, is_doubtful(m, a, z, y));
 	emit_into(m.l, result, LOW_DIV, a, s, -1);
 	branch_end(m.l, &b);
 	return result;

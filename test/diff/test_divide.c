@@ -1,6 +1,7 @@
 /* Quotients by what does not vary in the loop are those of a division, bit for
  * bit: of any floats, of specials, of what is as near to the middle between two
- * floats as a quotient gets, and scaled to all ends of the range. */
+ * floats as a quotient gets, and scaled to all ends of the range; in vectors of
+ * these alone, of one of them alone, and mixed. */
 #include "lib/rng.h"
 #include "test/common_lower.h"
 #include "test/common_lowered.h"
@@ -19,7 +20,7 @@
 #include <dlfcn.h>
 #include <math.h>
 
-enum { ROWS = 64, COLUMNS = 64, ROUNDS = 400 };
+enum { ROWS = 64, COLUMNS = 64, LANES = 16, ROUNDS = 400 };
 
 typedef struct {
 	float a[ROWS][COLUMNS], s[ROWS], y[ROWS][COLUMNS];
@@ -113,6 +114,21 @@ static float near_middle(Rng *rng, uint32_t s)
 	return (float)(0x800000 + rng_below(rng, 0x800000));
 }
 
+/* A third of the vectors has nothing but specials, or one that is repeated, 0
+ * most often. */
+static void fill_vectors(Rng *rng, float *a)
+{
+	for (int i = 0; i < COLUMNS; i += LANES) {
+		int kind = (int)rng_below(rng, 9);
+		float one = special(rng);
+		for (int n = 0; n < LANES && kind < 3; n++)
+			a[i + n] = kind == 0 ? special(rng)
+			    : kind == 1	     ? one
+			    : rng_below(rng, 2) ? 0
+						 : -0.0f;
+	}
+}
+
 static void fill_row(Rng *rng, float *a, float *s)
 {
 	int kind = (int)rng_below(rng, 4);
@@ -131,6 +147,7 @@ static void fill_row(Rng *rng, float *a, float *s)
 		if (kind > 1 && rng_below(rng, 2))
 			a[i] = -a[i];
 	}
+	fill_vectors(rng, a);
 }
 
 static void expect(const Data *d, float divisor)
