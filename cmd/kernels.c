@@ -239,9 +239,10 @@ static const char *measured_text(Making *m, const Program *p, double time_s)
 }
 
 typedef struct {
-	Trace *trace; /* in the program's names; NULL: there is no record */
-	char id[17];
+	Trace *trace; /* in the program's names; NULL: no record applies */
+	char id[17];  /* "": there is no record */
 	double time_s;
+	Error why;    /* there is one, but it is no trace of the program */
 } Recorded;
 
 /* The best record of a program for a target. */
@@ -258,11 +259,11 @@ static Status find_record(Making *m, const Program *p, const Target *target,
 	memcpy(out->id, best.id, sizeof out->id);
 	out->time_s = best.time_s;
 	Trace *found = trace_from_json(
-	    m->arena, json_object_get(best.json, "trace"), error);
+	    m->arena, json_object_get(best.json, "trace"), &out->why);
 	line_free(&best);
 	if (found)
-		out->trace = trace_localized(m->arena, p, found, error);
-	return out->trace ? STATUS_OK : error->status;
+		out->trace = trace_localized(m->arena, p, found, &out->why);
+	return STATUS_OK;
 }
 
 /* The targets that there are records for: of the program, else of its
@@ -285,30 +286,33 @@ static Status recorded_targets(
 	return STATUS_OK;
 }
 
-/* The trace of the best record for the operator and target; sets k->trace and
- * what the outputs say of it.  Leaves k->trace NULL where there is no record. */
-static Status build_trace_for(Making *m, Kernel *k, Error *error)
+/* Which target a kernel is for, where there are records. */
+static Status choose_target(Making *m, Kernel *k, Error *error)
 {
-	const Program *p = k->program;
 	TextVec targets = {0};
-	Recorded best;
 	k->target = m->target;
-	k->groups = groups_of(m->arena, p);
-	if (!k->target) {
-		FORWARD_IF_ERROR(recorded_targets(m, k, &targets, error));
-		Target *host = host_target(m, error);
-		k->target = host ? kernels_choose_target(m->arena, m->common, p,
-				       host, &targets, error)
-				 : NULL;
-		if (!k->target)
-			return error->status;
-	}
-	FORWARD_IF_ERROR(find_record(m, p, k->target, &best, error));
-	k->trace = best.trace;
-	if (!best.trace)
+	k->groups = groups_of(m->arena, k->program);
+	if (k->target)
 		return STATUS_OK;
-	k->comment.record = arena_strdup(m->arena, best.id);
-	k->comment.measured = measured_text(m, p, best.time_s);
+	FORWARD_IF_ERROR(recorded_targets(m, k, &targets, error));
+	Target *host = host_target(m, error);
+	k->target = host ? kernels_choose_target(m->arena, m->common,
+			       k->program, host, &targets, error)
+			 : NULL;
+	return k->target ? STATUS_OK : error->status;
+}
+
+/* A record that does not apply is as none, which is said; with --frozen that is
+ * an error. */
+static Status void_record(Making *m, const Kernel *k, const char *whose,
+    const char *id, const Error *why, Error *error)
+{
+	const char *text = arena_printf(m->arena,
+	    "record %s%s does not apply: %s", id, whose, why->text);
+	if (m->options->frozen)
+		return error_set(error, STATUS_NO_RECORD, "%s", text);
+	if (!m->common->quiet)
+		say_warning("%s: %s", program_label(m->arena, k->program), text);
 	return STATUS_OK;
 }
 
@@ -329,37 +333,6 @@ static Status no_record(
 	if (!*groups)
 		k->comment.record = "none (default schedule)";
 	return STATUS_OK;
-}
-
-/* There is no record of the program: those of its groups, or of all of them but
- * some, which is said; with --frozen that is an error. */
-static Status group_records(
-    Making *m, Kernel *k, Trace **traces, Error *error)
-{
-	const Groups *g = k->groups;
-	Buf missing = {0};
-	int nmissing = 0;
-	Status status = STATUS_OK;
-	for (int i = 0; i < g->n && g->n > 1 && !status; i++) {
-		Recorded best;
-		status = find_record(
-		    m, g->groups[i].program, k->target, &best, error);
-		traces[i] = best.trace;
-		if (!traces[i])
-			buf_printf(&missing, "%s'%s'", nmissing++ ? ", " : "",
-			    g->groups[i].name);
-	}
-	const char *names = arena_strdup(m->arena, buf_text(&missing));
-	buf_free(&missing);
-	if (status)
-		return status;
-	if (g->n == 1 || nmissing == g->n)
-		return no_record(m, k, "", error);
-	k->comment.record = nmissing ? "those of some of its groups"
-				     : "those of its groups";
-	return nmissing ? no_record(m, k,
-	    arena_printf(m->arena, " of its groups %s", names), error)
-			: STATUS_OK;
 }
 
 enum { FIRST_TRIES = 2000 };
@@ -453,100 +426,205 @@ static Status carry_out(Making *m, Kernel *k, KernelStage stage, Error *error)
 	return STATUS_OK;
 }
 
-/* Is the group's trace carried out where it is alone? */
-static bool accepted(Making *m, const Kernel *k, const Program *program,
-    const Trace *trace)
+/* --- the schedule of each group -------------------------------------------- */
+
+/* What a group has: the trace of its best record, then candidate 1, then its plain
+ * loops; the next where one is refused. */
+typedef enum { OF_RECORD, OF_MODEL, OF_PLAIN } Origin;
+
+typedef struct {
+	Origin origin;
+	Trace *trace;
+	char id[17]; /* of the record */
+} Choice;
+
+/* " of its group 'c'", of one of several. */
+static const char *whose(Making *m, const Groups *g, int i)
+{
+	return g->n == 1 ? ""
+	    : arena_printf(m->arena, " of its group '%s'", g->groups[i].name);
+}
+
+/* There is no record of the program: those of its groups, or of all of them but
+ * some, which is said; with --frozen that is an error. */
+static Status choose_records(
+    Making *m, Kernel *k, Choice *choices, Error *error)
+{
+	const Groups *g = k->groups;
+	Buf missing = {0};
+	int nmissing = 0;
+	Status status = STATUS_OK;
+	for (int i = 0; i < g->n && g->n > 1 && !status; i++) {
+		Recorded best;
+		status = find_record(
+		    m, g->groups[i].program, k->target, &best, error);
+		choices[i].trace = best.trace;
+		memcpy(choices[i].id, best.id, sizeof best.id);
+		if (!best.trace && *best.id)
+			status = void_record(
+			    m, k, whose(m, g, i), best.id, &best.why, error);
+		else if (!best.trace)
+			buf_printf(&missing, "%s'%s'", nmissing++ ? ", " : "",
+			    g->groups[i].name);
+	}
+	const char *names = arena_strdup(m->arena, buf_text(&missing));
+	buf_free(&missing);
+	if (status)
+		return status;
+	if (g->n == 1 || nmissing == g->n)
+		return no_record(m, k, "", error);
+	k->comment.record = nmissing ? "those of some of its groups"
+				     : "those of its groups";
+	return nmissing ? no_record(m, k,
+	    arena_printf(m->arena, " of its groups %s", names), error)
+			: STATUS_OK;
+}
+
+static Choice plain_choice(
+    Making *m, const Kernel *k, int i, const char *why)
+{
+	const Groups *g = k->groups;
+	if (!m->common->quiet)
+		say_warning("%s: %s%s%s compiled as plain loops: %s",
+		    program_label(m->arena, k->program),
+		    g->n > 1 ? "group '" : "it",
+		    g->n > 1 ? g->groups[i].name : "", g->n > 1 ? "' is" : " is",
+		    why);
+	return (Choice){
+	    OF_PLAIN, schedule_plain(m->arena, g->groups[i].program), ""};
+}
+
+/* Candidate 1, or the plain loops where there is none. */
+static Choice default_choice(Making *m, const Kernel *k, int i)
+{
+	Choice choice = {OF_MODEL,
+	    first_trace(m->arena, k->groups->groups[i].program,
+		&k->target->machine),
+	    ""};
+	return choice.trace
+	    ? choice : plain_choice(m, k, i, "it has no other schedule");
+}
+
+/* Of each group that has no record; once for those that are equal. */
+static void choose_defaults(Making *m, const Kernel *k, Choice *choices)
+{
+	const Groups *g = k->groups;
+	Choice *firsts = NEW_N(m->arena, Choice, g->n);
+	Error ignored = {0};
+	for (int i = 0; i < g->n; i++) {
+		int first = g->groups[i].same_as;
+		if (choices[i].trace)
+			continue;
+		if (!firsts[first].trace)
+			firsts[first] = default_choice(m, k, first);
+		choices[i] = firsts[first];
+		choices[i].trace = groups_trace(
+		    m->arena, g, i, firsts[first].trace, &ignored);
+		assert(choices[i].trace && "equal groups have the same names");
+	}
+}
+
+/* Is it carried out where the group is alone? */
+static bool is_accepted(
+    const Kernel *k, const Program *group, const Trace *trace, Error *why)
 {
 	Arena *scratch = arena_new();
 	const Machine *machine = &k->target->machine;
-	Error refused = {0};
-	Nest *nest = trace
-	    ? schedule_nest(scratch, program, machine, trace, &refused)
-	    : NULL;
-	bool fine = nest && lower(scratch, nest, machine, &refused);
-	if (!fine && !m->common->quiet)
-		say_warning("%s: group '%s' is compiled as plain loops%s%s",
-		    program_label(m->arena, k->program), program->name,
-		    trace ? ": " : "", trace ? refused.text : "");
+	Nest *nest = schedule_nest(scratch, group, machine, trace, why);
+	bool accepted = nest && lower(scratch, nest, machine, why);
 	arena_free(scratch);
-	return fine;
+	return accepted;
 }
 
-/* The groups' traces joined; each that is NULL is that of its plain loops. */
-static Trace *joined_trace(
-    Making *m, const Groups *g, Trace **traces, Error *error)
+/* The first that is accepted, from what it has on. */
+static Status settle_group(
+    Making *m, const Kernel *k, int i, Choice *choice, Error *error)
 {
-	for (int i = 0; i < g->n; i++)
-		if (!traces[i])
-			traces[i] = schedule_plain(
-			    m->arena, g->groups[i].program);
-	return groups_join(m->arena, g, traces, error);
+	const Program *p = k->groups->groups[i].program;
+	Error why = {0};
+	while (choice->origin < OF_PLAIN &&
+	    !is_accepted(k, p, choice->trace, &why)) {
+		if (choice->origin == OF_RECORD)
+			FORWARD_IF_ERROR(void_record(m, k,
+			    whose(m, k->groups, i), choice->id, &why,
+			    error));
+		*choice = choice->origin == OF_RECORD
+		    ? default_choice(m, k, i)
+		    : plain_choice(m, k, i, why.text);
+	}
+	return STATUS_OK;
 }
 
-/* The groups' traces, and where the whole is refused with them, without those
- * that are refused alone. */
-static Status carry_out_groups(Making *m, Kernel *k, Trace **traces,
+static Status carry_out_choices(Making *m, Kernel *k, const Choice *choices,
     KernelStage stage, Error *error)
 {
-	const Groups *g = k->groups;
+	Trace **traces = NEW_N(m->arena, Trace *, k->groups->n);
+	for (int i = 0; i < k->groups->n; i++)
+		traces[i] = choices[i].trace;
+	k->trace = groups_join(m->arena, k->groups, traces, error);
+	return k->trace ? carry_out(m, k, stage, error) : error->status;
+}
+
+/* The groups' schedules, each another where it is refused. */
+static Status carry_out_groups(
+    Making *m, Kernel *k, KernelStage stage, Error *error)
+{
+	Choice *choices = NEW_N(m->arena, Choice, k->groups->n);
 	Error refused = {0};
-	k->trace = joined_trace(m, g, traces, &refused);
-	if (k->trace && !carry_out(m, k, stage, &refused))
+	FORWARD_IF_ERROR(choose_records(m, k, choices, error));
+	choose_defaults(m, k, choices);
+	if (!carry_out_choices(m, k, choices, stage, &refused))
 		return STATUS_OK;
 	if (refused.status == STATUS_INTERNAL) { /* not to be hidden */
 		*error = refused;
 		return error->status;
 	}
-	for (int i = 0; i < g->n; i++)
-		if (!accepted(m, k, g->groups[i].program, traces[i]))
-			traces[i] = schedule_plain(
-			    m->arena, g->groups[i].program);
-	k->trace = joined_trace(m, g, traces, error);
-	if (k->trace && !carry_out(m, k, stage, error))
-		return STATUS_OK;
-	if (!m->common->quiet)
-		say_warning("%s: compiled as plain loops: %s",
-		    program_label(m->arena, k->program), error->text);
-	k->trace = schedule_plain(m->arena, k->program);
-	return carry_out(m, k, stage, error);
+	for (int i = 0; i < k->groups->n; i++)
+		FORWARD_IF_ERROR(settle_group(m, k, i, &choices[i], error));
+	return carry_out_choices(m, k, choices, stage, error);
 }
 
-/* Candidate 1 of each group for which traces[] has none. */
-static void default_traces(Making *m, const Kernel *k, Trace **traces)
+/* --- one kernel ------------------------------------------------------------ */
+
+/* As somebody said; with --frozen one that does not apply is none. */
+static Status make_given(
+    Making *m, Kernel *k, KernelStage stage, Error *error)
 {
-	const Groups *g = k->groups;
-	const Machine *machine = &k->target->machine;
-	Trace **firsts = NEW_N(m->arena, Trace *, g->n);
-	Error ignored = {0};
-	for (int i = 0; i < g->n; i++) {
-		int first = g->groups[i].same_as;
-		if (traces[i])
-			continue;
-		if (!firsts[first])
-			firsts[first] = first_trace(m->arena,
-			    g->groups[first].program, machine);
-		if (!firsts[first])
-			continue;
-		traces[i] = groups_trace(
-		    m->arena, g, i, firsts[first], &ignored);
-		assert(traces[i] && "equal groups have the same names");
-	}
+	FORWARD_IF_ERROR(given_trace(m, k, error));
+	k->comment.target = k->target->text;
+	Status status = carry_out(m, k, stage, error);
+	if (status == STATUS_INPUT && m->options->frozen)
+		status = error->status = STATUS_NO_RECORD;
+	return status;
 }
 
+/* By the program's record, where that applies; else by its groups'. */
 static Status make_one(
     Making *m, Kernel *k, KernelStage stage, Error *error)
 {
-	if (needs_records(m->options))
-		FORWARD_IF_ERROR(build_trace_for(m, k, error));
-	else
-		FORWARD_IF_ERROR(given_trace(m, k, error));
+	Recorded best;
+	if (!needs_records(m->options))
+		return make_given(m, k, stage, error);
+	FORWARD_IF_ERROR(choose_target(m, k, error));
 	k->comment.target = k->target->text;
-	if (k->trace || stage == KERNEL_TARGET)
-		return carry_out(m, k, stage, error);
-	Trace **traces = NEW_N(m->arena, Trace *, k->groups->n);
-	FORWARD_IF_ERROR(group_records(m, k, traces, error));
-	default_traces(m, k, traces);
-	return carry_out_groups(m, k, traces, stage, error);
+	if (stage == KERNEL_TARGET)
+		return STATUS_OK;
+	FORWARD_IF_ERROR(find_record(m, k->program, k->target, &best, error));
+	k->trace = best.trace;
+	if (best.trace && !carry_out(m, k, stage, &best.why)) {
+		k->comment.record = arena_strdup(m->arena, best.id);
+		k->comment.measured =
+		    measured_text(m, k->program, best.time_s);
+		return STATUS_OK;
+	}
+	if (best.why.status == STATUS_INTERNAL) { /* not to be hidden */
+		*error = best.why;
+		return error->status;
+	}
+	if (*best.id)
+		FORWARD_IF_ERROR(
+		    void_record(m, k, "", best.id, &best.why, error));
+	return carry_out_groups(m, k, stage, error);
 }
 
 static int check_options(const KernelOptions *options)

@@ -3,6 +3,7 @@
  *     trace.c       a schedule as a list of steps, text and JSON
  *     primitive_*.c one file a primitive: parameters, legal, apply
  *     apply.c       a trace applied to the plain nest
+ *     apply_groups.c  a trace of groups: a nest for each part of the program
  *     plan.c        a trace applied once with open tile sizes: flat arrays
  *     features.c    the cost model's row, from a plan
  *     rules_*.c     traces with open decisions, written for a program

@@ -53,6 +53,20 @@ exits some-groups 0 "$TUNEC" build net.yaml --db log.jsonl -o some.h
 ok some-groups-are-said has err "no record of its groups 'top', 'y~1'"
 ok header-says-some has some.h 'record: those of some of its groups'
 
+# A record that does not apply is as none, of its group alone: its axis is gone.
+sed 's/d0\.a0/d0.a9/g' log.jsonl >void.jsonl
+exits void-record 0 "$TUNEC" build net.yaml --db void.jsonl -o void.o --emit=h,main
+ok void-record-says-why has err "record [0-9a-f]* of its group 'a' does not apply: .*a9"
+ok no-plain-loops lacks err 'plain loops'
+exits void-compiles 0 "${CC:-cc}" -O1 -fopenmp -I. net_main.c void.o -lm -o void
+exits void-right 0 ./void
+exits void-frozen 3 "$TUNEC" build layer.yaml --db void.jsonl --frozen -o f.o
+ok void-frozen-says-why has err 'record [0-9a-f]* does not apply: .*a9'
+ok void-frozen-writes-nothing absent f.o
+printf 'parallel(c.q)\n' >void.trace
+exits void-trace 3 "$TUNEC" build layer.yaml --trace void.trace --frozen -o f.o
+ok void-trace-says-why has err 'c\.q'
+
 # A schedule of the whole, as space draws it, is one that build takes.
 "$TUNEC" space net.yaml --sample 1 --json --seed 4 |
 	sed 's/.*"samples":\[\(.*\)\]}$/\1/' >sample.json
