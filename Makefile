@@ -58,7 +58,7 @@ LLVM_OBJECTS := $(patsubst %.c,$B/obj/%.o,$(wildcard codegen/llvm/module_*.c))
 
 $B/tunec-llvm.so: $(LLVM_OBJECTS)
 	@echo "  link $@"
-	@$(CC) $(LDFLAGS) -shared -o $@ $^ $(shell $(LLVM_CONFIG) --ldflags --libs)
+	@$(CC) $(LDFLAGS) -shared -o $@ $^ $(shell $(LLVM_CONFIG) --ldflags --libs) -lffi
 
 $(LLVM_OBJECTS): CPPFLAGS += $(shell $(LLVM_CONFIG) --cppflags 2>/dev/null)
 

@@ -200,18 +200,27 @@ static int show_one(const Run *run, int i)
 /* Expected outputs beyond this are made twice. */
 static const size_t kept_bytes = (size_t)1 << 30;
 
-static bool lacks_first(Run *run, int i)
+static bool lacks_first(const Run *run, int i)
 {
 	return run->tunings[i] && !run->broken[i] &&
 	    !tune_has_first(run->tunings[i]);
 }
 
-static int count_lacking(Run *run)
+static int count_lacking(const Run *run)
 {
 	int lacking = 0;
 	for (int i = 0; i < run->n; i++)
 		lacking += lacks_first(run, i);
 	return lacking;
+}
+
+/* Different ones that have a candidate 1: a whole has those of its groups. */
+static int count_tuned(const Run *run)
+{
+	int n = 0;
+	for (int i = 0; i < run->n; i++)
+		n += run->tunings[i] && !run->tasks.at[i].groups;
+	return n;
 }
 
 static const char *operators(int n)
@@ -229,15 +238,22 @@ static int say_trials_short(const Run *run, int lacking)
 	return EXIT_FAILED;
 }
 
+/* What was measured is kept, and enough to go on with; nothing is a failure. */
 static int say_time_short(const Run *run, int asked, int lacking)
 {
 	double took = measure_now() - run->start_s;
 	double each = took / (asked > lacking ? asked - lacking : 1);
 	double have = run->options.time_s - run->budgets.time.left;
-	say_error("the budget has no time for candidate 1 of %d %s: "
-		  "it takes about --time %.0fs",
+	const char *text = arena_printf(run->arena,
+	    "the budget has no time for candidate 1 of %d %s: "
+	    "it takes about --time %.0fs",
 	    lacking, operators(lacking), ceil(have + 1.5 * each * lacking));
-	return EXIT_FAILED;
+	if (count_lacking(run) == count_tuned(run)) {
+		say_error("%s", text);
+		return EXIT_FAILED;
+	}
+	say_warning("%s", text);
+	return EXIT_DONE;
 }
 
 static bool has_time(const Run *run)
@@ -318,13 +334,23 @@ static int tune_repeated(Run *run, int i)
 	return show_one(run, i);
 }
 
+/* The whole has no schedule before each of its groups has one. */
+static bool lacks_group(const Run *run, int i)
+{
+	const TuneTask *t = &run->tasks.at[i];
+	for (int k = 0; t->groups && k < t->groups->n; k++)
+		if (lacks_first(run, run->tasks.at[t->of_group[k]].same))
+			return true;
+	return false;
+}
+
 /* Nothing is to be done, or it was said why nothing can be.  A run that began is
  * ended in order, whatever interrupts it. */
-static bool is_over(Run *run, int i)
+static bool is_over(const Run *run, int i)
 {
 	bool began = run->tunings[i] && tune_has_begun(run->tunings[i]);
 	return run->broken[i] || (interrupted && !began) ||
-	    (!began && lacks_first(run, i));
+	    (!began && (lacks_first(run, i) || lacks_group(run, i)));
 }
 
 /* Of cases that are one operator the sum; of a program of several groups what

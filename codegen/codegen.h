@@ -131,12 +131,14 @@ typedef struct {
 	 * after one kernel).  addresses[i] is where names[i] is. */
 	Status (*load)(const void *object, size_t size,
 	    const char *const *names, int n, void **addresses, Error *error);
+	/* Calls a function that takes n pointers, with args[0] ... */
+	void (*call)(void *function, void **args, int n);
 	/* All features that a CPU and attributes imply: "+avx2,+fma,…", sorted;
 	 * malloc'd. */
 	char *(*features)(const char *triple, const char *cpu, const char *attrs);
 } LlvmModule;
 
-enum { LLVM_MODULE_VERSION = 1 };
+enum { LLVM_MODULE_VERSION = 2 };
 
 /* The module beside the program (build/tunec-llvm.so, or ../lib/tunec/ of an
  * installed one; TUNEC_MODULES names another folder); NULL and what is missing. */

@@ -484,4 +484,5 @@ const LlvmModule tunec_llvm = {
     .check = check,
     .features = features,
     .load = module_llvm_load,
+    .call = module_llvm_call,
 };

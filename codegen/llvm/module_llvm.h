@@ -191,5 +191,6 @@ bool llvm_has(const LlvmGen *gen, CpuFeature feature);
 /* module_llvm_load.c: see codegen.h. */
 Status module_llvm_load(const void *object, size_t size,
     const char *const *names, int n, void **addresses, Error *error);
+void module_llvm_call(void *function, void **args, int n);
 
 #endif

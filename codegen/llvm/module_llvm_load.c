@@ -1,5 +1,10 @@
-/* An object for this host, linked into the process by LLVM's JIT linker.
- * Nothing is ever unloaded: the process ends after one kernel. */
+/* An object for this host, linked into the process by LLVM's JIT linker, and
+ * called.  Nothing is ever unloaded: the process ends after one kernel. */
+#include <ffi.h>
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/LLJIT.h>
@@ -58,4 +63,26 @@ Status module_llvm_load(const void *object, size_t size,
 	if (llvm)
 		report(error, llvm);
 	return error->status;
+}
+
+/* Functions of a program of many layers take hundreds of pointers, which C cannot
+ * say: libffi can, and LLVM brings it along. */
+void module_llvm_call(void *function, void **args, int n)
+{
+	ffi_cif cif;
+	ffi_type **types = must_alloc(sizeof *types * (size_t)n);
+	void **at = must_alloc(sizeof *at * (size_t)n);
+	void (*f)(void);
+	memcpy(&f, &function, sizeof f);
+	for (int i = 0; i < n; i++) {
+		types[i] = &ffi_type_pointer;
+		at[i] = &args[i];
+	}
+	ffi_status prepared = ffi_prep_cif(
+	    &cif, FFI_DEFAULT_ABI, (unsigned)n, &ffi_type_void, types);
+	assert(prepared == FFI_OK && "pointers are always types");
+	(void)prepared;
+	ffi_call(&cif, f, NULL, at);
+	free(types);
+	free(at);
 }

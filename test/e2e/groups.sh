@@ -79,6 +79,24 @@ exits whole-right 0 ./net
 ok workspace-is-shared [ "$(sed -n 's/.*NET_WORKSPACE_BYTES \([0-9]*\)/\1/p' \
 	net.h)" -lt 40000 ]
 
+# Of a network of 40 layers what there is time for is measured, and kept.
+{
+	printf 'tunec: 1\nname: deep\ninputs:\n  r0: "f32[16, 32]"\n'
+	for k in $(seq 40); do
+		printf '  w%d: "const f32[%d, %d]"\n' $k $((31 + k)) $((32 + k))
+	done
+	echo 'compute: |'
+	for k in $(seq 40); do
+		printf '  c%d[i < 16, j < %d] = sum[k < %d](r%d[i, k]*w%d[k, j])\n' \
+			$k $((32 + k)) $((31 + k)) $((k - 1)) $k
+		printf '  r%d[i < 16, j < %d] = max(c%d[i, j], 0)\n' \
+			$k $((32 + k)) $k
+	done
+} >deep.yaml
+exits little-time 0 "$TUNEC" tune deep.yaml --time 1s --db deep.jsonl
+ok little-time-is-said has err 'no time for candidate 1 of [0-9]* operators'
+ok little-time-is-used has deep.jsonl '"outcome":"ok"'
+
 # A group of many blocks: what a candidate has no room for is said.
 {
 	printf 'tunec: 1\nname: chain\ninputs: {y0: "f32[64, 96]"}\ncompute: |\n'

@@ -6,7 +6,7 @@
 # for GPUs of AMD's.
 set -eu
 packages='gcc make libc6-dev llvm-19-dev libxgboost-dev libyaml-dev
-libsqlite3-dev libjansson-dev libcmocka-dev libgomp1 sqlite3 clang-14
+libffi-dev libsqlite3-dev libjansson-dev libcmocka-dev libgomp1 sqlite3 clang-14
 libclang-rt-14-dev libomp-14-dev'
 optional='ocl-icd-libopencl1 pocl-opencl-icd lld-19'
 lacking() { # PACKAGE...: those that are not installed

@@ -30,7 +30,7 @@ if [ "${LLVM:-1}" != 0 ]; then
 	link "$root/lib/tunec/tunec-llvm.so" '' -shared $llvm_objects \
 		-Wl,--gc-sections,--exclude-libs,ALL,--as-needed \
 		$($config --link-static --ldflags --libs $parts) \
-		-l:libz.so.1 -l:libzstd.so.1 -l:libtinfo.so.6 -l:libxml2.so.2 \
+		-lffi -l:libz.so.1 -l:libzstd.so.1 -l:libtinfo.so.6 -l:libxml2.so.2 \
 		-lrt -ldl -lm -lstdc++
 fi
 

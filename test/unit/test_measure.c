@@ -354,8 +354,8 @@ static void test_peak_of_many_threads(void **state)
 	assert_true(one > 0 && all > 0);
 }
 
-/* The driver calls a kernel with up to 64 pointers. */
-static void test_too_many_buffers(void **state)
+/* As a network of many layers has them. */
+static void test_many_buffers(void **state)
 {
 	Case *c = *state;
 	ReferenceWish wish = {0};
@@ -366,8 +366,8 @@ static void test_too_many_buffers(void **state)
 		c->program, c->target, &c->options, &c->measurer, &c->error) ||
 	    measure_reference(c->measurer, &wish, &r, &c->error))
 		fail_msg("%s", c->error.text);
-	assert_int_equal(r.by.outcome, OUTCOME_CRASH);
-	assert_non_null(strstr(r.by.error, "more than 63"));
+	if (r.by.outcome != OUTCOME_OK)
+		fail_msg("%s", r.by.error);
 }
 
 typedef struct {
@@ -575,7 +575,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(
 		test_peak_of_many_threads, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
-		test_too_many_buffers, setup, teardown),
+		test_many_buffers, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_rivals_are_noise, setup, teardown),
 	    cmocka_unit_test_setup_teardown(

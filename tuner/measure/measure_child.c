@@ -272,7 +272,6 @@ static void job_peak(const MeasureContext *c, Arena *arena, Measurement *m)
 			k.args[of->param] = arena_alloc(arena,
 			    (size_t)(of->elements * dtype_bytes(of->type)));
 		}
-		k.nargs = f->params.n;
 		if (threads > 1 && !kernel_pin(&k, &m[i]))
 			return;
 		kernel_call(&k);
@@ -299,7 +298,6 @@ static void job_copy(const MeasureContext *c, Arena *arena, Measurement *m)
 		k.args[i] = must_alloc((size_t)elements * sizeof(float));
 		memset(k.args[i], i, (size_t)elements * sizeof(float));
 	}
-	k.nargs = 3;
 	if (!kernel_pin(&k, m))
 		return;
 	kernel_call(&k);

@@ -226,7 +226,7 @@ double plausible_operations(
 void plausible_judge(const MeasureContext *context, double peak, Measurement *m);
 
 /* Calls a function of n pointers; false: there are too many. */
-bool measure_call(void *function, void **args, int n);
+void measure_call(void *function, void **args, int n);
 
 /* peak.c: what multiplies and adds most of what a block sums, or of the largest of
  * a program's sums of products: PEAK_DOT and the number of an intrinsic, else FMAs. */

@@ -50,8 +50,9 @@ static void *aligned(size_t size)
 
 /* --- calls ----------------------------------------------------------------- */
 
-bool measure_call(void *function, void **a, int n)
+void measure_call(void *function, void **a, int n)
 {
+	Error error;
 	switch (n) {
 #define CALL(n)                                                                \
 	case n: {                                                              \
@@ -62,9 +63,9 @@ bool measure_call(void *function, void **a, int n)
 	}
 #include "tuner/call.def"
 #undef CALL
-	default: return false;
+	default: /* it was loaded by that module */
+		llvm_module(&error)->call(function, a, n);
 	}
-	return true;
 }
 
 void kernel_call(void *context)
@@ -171,28 +172,43 @@ static bool open_openmp(Measurement *m)
 	return true;
 }
 
+static void *zeros(size_t n, size_t size)
+{
+	return memset(must_alloc(n * size), 0, n * size);
+}
+
+/* For arguments that are not there yet. */
+static void make_room(Loaded *k)
+{
+	size_t n = k->nargs = k->lowered->kernel->params.n;
+	k->args = zeros(n, sizeof *k->args);
+	k->sources = zeros(n, sizeof *k->sources);
+	k->buffers = zeros(n, sizeof *k->buffers);
+	k->packs = zeros(n + 1, sizeof *k->packs);
+}
+
 bool kernel_load(Loaded *k, Measurement *m)
 {
 	Error error = {0};
-	const char *names[KERNEL_ARGS + 1];
-	void *addresses[KERNEL_ARGS + 1];
 	int n = 0;
+	make_room(k);
 	if (kernel_on_device(k))
 		return device_load(k, m);
 	const LlvmModule *llvm = llvm_module(&error);
 	if (!open_openmp(m))
 		return false;
-	names[n++] = k->lowered->kernel->name;
-	for (int i = 0; i < k->lowered->packs.n && n <= KERNEL_ARGS; i++)
+	const char **names =
+	    zeros((size_t)k->lowered->packs.n + 1, sizeof *names);
+	for (int i = 0; i < k->lowered->packs.n; i++)
 		names[n++] = k->lowered->packs.at[i]->name;
+	names[n++] = k->lowered->kernel->name;
 	if (!llvm ||
-	    llvm->load(k->object.data, k->object.size, names, n, addresses,
+	    llvm->load(k->object.data, k->object.size, names, n, k->packs,
 		&error)) {
 		kernel_tell(error.text, 0, m);
 		return false;
 	}
-	k->function = addresses[0];
-	memcpy(k->packs, addresses + 1, sizeof *addresses * (size_t)(n - 1));
+	k->function = k->packs[n - 1];
 	return true;
 }
 
@@ -230,7 +246,8 @@ static bool pack_input(Loaded *k, int i, int pack)
 		return false;
 	memset(packed, POISON, size);
 	void *args[2] = {k->sources[i], packed};
-	return measure_call(k->packs[pack], args, 2);
+	measure_call(k->packs[pack], args, 2);
+	return true;
 }
 
 static bool fill_inputs(Loaded *k, int set)
@@ -264,7 +281,6 @@ static bool poison_workspace(Loaded *k, size_t bytes)
 {
 	const Program *p = k->context->program;
 	void **at = &k->args[p->ninputs + p->noutputs];
-	k->nargs = p->ninputs + p->noutputs + 1;
 	k->workspace = bytes;
 	if (!bytes || kernel_on_device(k))
 		return true;
@@ -274,31 +290,22 @@ static bool poison_workspace(Loaded *k, size_t bytes)
 	return *at != NULL;
 }
 
-static bool args_fit(const Program *p, Measurement *m)
-{
-	if (p->ninputs + p->noutputs + 1 <= KERNEL_ARGS)
-		return true;
-	m->outcome = OUTCOME_CRASH;
-	snprintf(m->error, sizeof m->error,
-	    "more than %d inputs and outputs cannot be measured",
-	    KERNEL_ARGS - 1);
-	return false;
-}
-
 static bool no_memory(const Loaded *k, Measurement *m)
 {
 	tell_errno("no memory for the kernel's buffers", k->wanted, m);
 	return false;
 }
 
+static void forget_places(Loaded *k)
+{
+	memset(k->args, 0, sizeof *k->args * (size_t)k->nargs);
+	memset(k->sources, 0, sizeof *k->sources * (size_t)k->nargs);
+}
+
 bool kernel_guard(Loaded *k, int set, Measurement *m)
 {
-	if (!args_fit(k->context->program, m))
-		return false;
-	if (!k->guarded) {
-		memset(k->args, 0, sizeof k->args);
-		memset(k->sources, 0, sizeof k->sources);
-	}
+	if (!k->guarded)
+		forget_places(k);
 	k->guarded = true;
 	if (!fill_inputs(k, set) || !poison_outputs(k) ||
 	    !poison_workspace(k, (size_t)k->lowered->workspace_bytes))
@@ -310,15 +317,12 @@ bool kernel_place(Loaded *const *kernels, int n, Measurement *m)
 {
 	const Program *p = kernels[0]->context->program;
 	size_t workspace = 0;
-	if (!args_fit(p, m))
-		return false;
 	for (int i = 0; i < n; i++)
 		if ((size_t)kernels[i]->lowered->workspace_bytes > workspace)
 			workspace = (size_t)kernels[i]->lowered->workspace_bytes;
 	for (int i = 0; i < n; i++) {
 		Loaded *k = kernels[i];
-		memset(k->args, 0, sizeof k->args);
-		memset(k->sources, 0, sizeof k->sources);
+		forget_places(k);
 		k->guarded = false;
 		for (int a = 0; i && a < kernels[0]->nargs; a++)
 			if (a >= p->ninputs || !p->buffers[a].is_const)

@@ -9,8 +9,6 @@
 
 #include "tuner/measure/measure_internal.h"
 
-enum { KERNEL_ARGS = 64 };
-
 struct Loaded {
 	const MeasureContext *context;
 	int most_operations; /* of the lowered form; 0: any */
@@ -18,10 +16,10 @@ struct Loaded {
 	Lowered *lowered;
 	Buf object;
 	void *function;
-	void *packs[KERNEL_ARGS];
-	int nargs;
-	void *args[KERNEL_ARGS];
-	void *sources[KERNEL_ARGS]; /* const inputs as they are before packing */
+	int nargs;    /* the kernel's, workspace included */
+	/* by argument, once loaded: */
+	void **args, **sources; /* const inputs as they are before packing */
+	void **packs;           /* by const input: its function */
 	bool guarded;  /* the buffers end at pages without access */
 	size_t wanted; /* bytes of the buffer that was asked for last */
 	size_t workspace; /* bytes */
@@ -29,7 +27,7 @@ struct Loaded {
 	/* On a device; args are copies on this side, the workspace has none. */
 	DeviceProgram *program;
 	DeviceLaunch *launches; /* as lowered->launches */
-	DeviceBuffer *buffers[KERNEL_ARGS];
+	DeviceBuffer **buffers; /* by argument */
 	double call_s; /* of the last call */
 	Error failed;  /* of a call */
 };

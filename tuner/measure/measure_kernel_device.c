@@ -103,7 +103,11 @@ static bool load_packs(Loaded *k, Measurement *m)
 	lowered.kernel = &nothing;
 	lowered.launches.n = 0;
 	if (kernel_compile_lowered(&packs, &by) && kernel_load(&packs, &by)) {
-		memcpy(k->packs, packs.packs, sizeof k->packs);
+		free(k->packs);
+		k->packs = packs.packs;
+		free(packs.args);
+		free(packs.sources);
+		free(packs.buffers);
 		buf_free(&packs.object);
 		return true;
 	}
@@ -310,12 +314,16 @@ double device_seconds(void *loaded, int calls)
 void device_release(Loaded *k)
 {
 	const DeviceDriver *d = driver_of(k);
-	for (int i = 0; i < KERNEL_ARGS; i++) {
+	for (int i = 0; i < k->nargs; i++) {
 		if (k->buffers[i])
 			d->free(opened, k->buffers[i]);
 		free(k->args[i]);
 		free(k->sources[i]);
 	}
+	free(k->args);
+	free(k->sources);
+	free(k->buffers);
+	free(k->packs);
 	if (k->program)
 		d->drop(opened, k->program);
 	buf_free(&k->object);
