@@ -573,7 +573,11 @@ static void put_head(EmitMain *m, Buf *out, const Lowered *l)
 	    TUNEC_VERSION, l->kernel->name, l->kernel->name);
 	buf_puts(out, "#include <float.h>\n#include <math.h>\n#include <stdbool.h>\n"
 	    "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
-	    "#include <string.h>\n#include <time.h>\n\n");
+	    "#include <string.h>\n#include <time.h>\n\n"
+	    "/* Conditions are as they are written, also those that always "
+	    "hold. */\n#ifdef __GNUC__\n"
+	    "#pragma GCC diagnostic ignored \"-Wtautological-compare\"\n"
+	    "#pragma GCC diagnostic ignored \"-Wtype-limits\"\n#endif\n\n");
 	buf_puts(out, "#define SYMBOL ");
 	escape_c_string(out, l->kernel->name);
 	buf_printf(out,

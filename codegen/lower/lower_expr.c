@@ -244,6 +244,48 @@ void push_facts(Lower *l, const Expr *e, bool holds)
 
 /* --- operations --------------------------------------------------------- */
 
+/* What an integer, or a bool, may be; false: a float, or an index. */
+static bool value_range(Value v, Interval *range)
+{
+	int64_t least = 0, greatest = 1;
+	if (dtype_is_float(v.type) || v.type == DT_INDEX)
+		return false;
+	if (v.type != DT_BOOL)
+		dtype_range(v.type, &least, &greatest);
+	*range = v.temp == -1 ? interval_of(v.i)
+			      : (Interval){least, greatest};
+	return true;
+}
+
+/* One value on both sides, or one that is on one side of all that the other may
+ * be: then it reads nothing, and what an arm of it would do is known. */
+static bool comparison_known(LowOpcode op, Value a, Value b, bool *holds)
+{
+	Interval x, y;
+	bool same = a.temp >= 0 && a.temp == b.temp;
+	if (same && (op == LOW_LT || !dtype_is_float(a.type))) {
+		*holds = op == LOW_LE || op == LOW_EQ;
+		return true;
+	}
+	if (!value_range(a, &x) || !value_range(b, &y))
+		return false;
+	bool apart = x.hi < y.lo || y.hi < x.lo;
+	*holds = op == LOW_LT ? x.hi < y.lo
+	    : op == LOW_LE    ? x.hi <= y.lo : op == LOW_NE;
+	return *holds ? op != LOW_NE || apart
+	    : op == LOW_LT ? x.lo >= y.hi
+	    : op == LOW_LE ? x.lo > y.hi : apart;
+}
+
+static Value compare(Lower *l, LowOpcode op, Value a, Value b)
+{
+	bool holds;
+	if (!comparison_known(op, a, b, &holds))
+		return binary(l, op, DT_BOOL, a, b);
+	l->folded = true;
+	return value_bool(holds);
+}
+
 static bool is_half(DType type)
 {
 	return type == DT_F16 || type == DT_BF16;
@@ -268,9 +310,22 @@ static Value choose(Lower *l, Value condition, Value yes, Value no)
 	return value_convert(l, value_temp(work, lanes, temp), type);
 }
 
+/* Is it known which of two is the lesser? */
+static bool order_known(Value a, Value b, bool *first)
+{
+	bool holds;
+	*first = comparison_known(LOW_LE, a, b, &holds) && holds;
+	return *first || (comparison_known(LOW_LE, b, a, &holds) && holds);
+}
+
 static Value min_or_max(Lower *l, bool max, Value a, Value b)
 {
 	DType type = a.type, work = work_type(type);
+	bool first;
+	if (order_known(a, b, &first)) {
+		l->folded = true;
+		return first != max ? a : b;
+	}
 	Value v = binary(l, max ? LOW_MAX : LOW_MIN, work,
 	    value_convert(l, a, work), value_convert(l, b, work));
 	return value_convert(l, v, type);
@@ -336,12 +391,12 @@ static Value eval_binary(Lower *l, const Expr *e)
 	a = value_convert(l, a, work_type(a.type));
 	b = value_convert(l, b, work_type(b.type));
 	switch (e->op) {
-	case OP_LT: return binary(l, LOW_LT, DT_BOOL, a, b);
-	case OP_LE: return binary(l, LOW_LE, DT_BOOL, a, b);
-	case OP_GT: return binary(l, LOW_LT, DT_BOOL, b, a);
-	case OP_GE: return binary(l, LOW_LE, DT_BOOL, b, a);
-	case OP_EQ: return binary(l, LOW_EQ, DT_BOOL, a, b);
-	default: return binary(l, LOW_NE, DT_BOOL, a, b);
+	case OP_LT: return compare(l, LOW_LT, a, b);
+	case OP_LE: return compare(l, LOW_LE, a, b);
+	case OP_GT: return compare(l, LOW_LT, b, a);
+	case OP_GE: return compare(l, LOW_LE, b, a);
+	case OP_EQ: return compare(l, LOW_EQ, a, b);
+	default: return compare(l, LOW_NE, a, b);
 	}
 }
 
@@ -638,6 +693,12 @@ Value eval_combined(Lower *l, ReduceOp op, Value acc, Value value, int into)
 	    : op == REDUCE_MAX	       ? LOW_MAX
 				       : LOW_MIN;
 	int lanes = wider(acc, value);
+	bool least;
+	if ((code == LOW_MIN || code == LOW_MAX) && acc.temp == into &&
+	    order_known(acc, value, &least) && least == (code == LOW_MIN)) {
+		l->folded = true;
+		return acc;
+	}
 	Value element_first = value_convert(l, value, work);
 	Value so_far = value_convert(l, acc, work);
 	bool sum = op == REDUCE_SUM || op == REDUCE_PROD;

@@ -1,6 +1,6 @@
 /* Random operators under random schedules: what the interpreter of programs
  * computes is what the lowered form's interpreter, LLVM's object and emitted C
- * under sanitizers compute.  Of every fifth batch the C is also compiled as
+ * under sanitizers compute.  No compiler warns of the C.  Of every fifth batch the C is also compiled as
  * users do for speed, by gcc -O3 and clang -O3, and run between pages without
  * access: once with each buffer's end at one, once with its beginning.
  *
@@ -34,6 +34,8 @@ enum {
 	LARGE = 600, LARGER = 1000,
 	OPTIMIZED = 5 /* every such batch */
 };
+
+#define STRICT "-Wall -Wextra -Werror"
 
 static const char *const compilers[] = {"gcc", "clang-14"};
 static const char *const isas[] = {"C", "SSE2", "AVX2", "AVX-512"};
@@ -393,6 +395,30 @@ static bool run_between_pages(Batch *b, const char *how)
 	return true;
 }
 
+/* What both say of the text alone; what else they say shows as they optimize. */
+static bool without_warnings(Batch *b)
+{
+	size_t size;
+	Buf text = {0};
+
+	write_kernels(b, &text);
+	write_file(b, "kernels.c", &text);
+	buf_free(&text);
+	for (int c = 0; c < COMPILERS; c++) {
+		stage(b, b->n == 1 ? b->pairs[0] : NULL,
+		    arena_printf(b->arena, "warnings of %s", compilers[c]));
+		if (has_compiler(compilers[c]) &&
+		    system(arena_printf(b->arena,
+			"cd %s && %s -std=c11 " STRICT
+			" -fopenmp -fsyntax-only kernels.c 2>said",
+			b->folder, compilers[c])))
+			return !failed(b, b->n == 1 ? b->pairs[0] : NULL,
+			    arena_printf(b->arena, "%.900s",
+				read_file(b, "said", &size)));
+	}
+	return true;
+}
+
 /* Compiled by compilers[c], and run where this machine can. */
 static bool through_optimizer(Batch *b, int c, const char *flags)
 {
@@ -408,8 +434,8 @@ static bool through_optimizer(Batch *b, int c, const char *flags)
 	write_file(b, "kernels.c", &text);
 	buf_free(&text);
 	if (system(arena_printf(b->arena,
-		"cd %s && %s -std=c11 -w -fPIC -shared kernels.c -o %s.so "
-		"-lm 2>said",
+		"cd %s && %s -std=c11 " STRICT
+		" -fPIC -shared kernels.c -o %s.so -lm 2>said",
 		b->folder, how, compilers[c]))) {
 		const char *said = read_file(b, "said", &size);
 		/* clang 14 gives up on some halves of CPUs that have f16 */
@@ -599,7 +625,7 @@ static void run_batch(Report *report, int first, int n)
 	for (int i = 0; i < n; i++)
 		if (!take(b, first + i))
 			break;
-	if (!*report->failure && b->n &&
+	if (!*report->failure && b->n && without_warnings(b) &&
 	    (!b->runs_here || (through_c(b) && through_llvm(b))) &&
 	    first / BATCH % OPTIMIZED == 0)
 		through_optimizers(b);
