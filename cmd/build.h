@@ -1,7 +1,9 @@
 /* What tunec build writes: from the options to files.
  *
  *     build_plan.c      which files, of which kinds
+ *     build_names.c     what the kernels are called there
  *     build_contents.c  what stands in each
+ *     build_facts.c     what a build system is told of them, as JSON
  *     build_depend.c    rules for make about them
  *     verb_build.c      the verb: specs, records, all files or none */
 #ifndef CMD_BUILD_H
@@ -14,6 +16,7 @@ typedef struct {
 	KernelOptions kernel;
 	TextList output; /* -o */
 	TextList emit;   /* --emit */
+	const char *symbol, *prefix; /* NULL: as the spec says */
 	bool depend;     /* -MD */
 	const char *depend_file; /* -MF */
 } Build;
@@ -32,6 +35,7 @@ typedef enum {
 	KIND_CUBIN,
 	KIND_CL,
 	KIND_HSACO,
+	KIND_JSON,
 	KIND_COUNT
 } Kind;
 
@@ -62,6 +66,14 @@ int plan_outputs(OutputPlan *plan);
 /* The suffix of a path, without the dot; "" if there is none. */
 const char *plan_suffix(const char *path);
 const char *plan_suffix_of(Kind kind); /* "ptx" */
+
+/* build_names.c: gives the programs their symbols, and sees that they go together
+ * in one file; an exit code, and what is wrong is said. */
+int build_names_usage(Arena *arena, const Build *build);
+int build_names(Arena *arena, const Build *build, const ProgramVec *programs);
+
+/* build_facts.c: an object of JSON on a line. */
+void build_facts(Buf *out, const Kernel *kernel);
 
 /* build_contents.c: fills the outputs of a plan. */
 Status plan_fill(OutputPlan *plan, const KernelVec *kernels, Error *error);

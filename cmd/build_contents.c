@@ -15,6 +15,7 @@
 typedef struct {
 	OutputPlan *plan;
 	int n; /* kernels */
+	const Kernel *kernels;
 	const Lowered **lowered;
 	EmitComment *comments;
 	const Target *target;
@@ -129,6 +130,8 @@ static const struct {
 static Status check_kind(const Target *t, Kind kind, Error *error)
 {
 	const unsigned asked = 1u << kind;
+	if (kind == KIND_JSON) /* of every target */
+		return STATUS_OK;
 	for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
 		if (devices[i].target != t->kind) {
 			if (!(devices[i].alone & asked))
@@ -201,6 +204,10 @@ static Status fill(Contents *c, Output *o, Error *error)
 		    c->plan->arena, &c->object, &o->data, error);
 	case KIND_SO:
 		return shared_object(c, &o->data, error);
+	case KIND_JSON:
+		for (int i = 0; i < n; i++)
+			build_facts(&o->data, &c->kernels[i]);
+		return STATUS_OK;
 	case KIND_COUNT: break;
 	}
 	assert(!"a kind of file");
@@ -213,6 +220,7 @@ static Status fill_output(Contents *all, Output *o, Error *error)
 		return fill(all, o, error);
 	Contents one = *all;
 	one.n = 1;
+	one.kernels += o->kernel;
 	one.lowered += o->kernel;
 	one.comments += o->kernel;
 	one.object = one.ptx = (Buf){0};
@@ -225,7 +233,7 @@ static Status fill_output(Contents *all, Output *o, Error *error)
 Status plan_fill(OutputPlan *plan, const KernelVec *kernels, Error *error)
 {
 	Contents c = {.plan = plan, .n = kernels->n,
-	    .target = kernels->at[0].target};
+	    .kernels = kernels->at, .target = kernels->at[0].target};
 	Status status = STATUS_OK;
 	c.lowered = NEW_N(plan->arena, const Lowered *, kernels->n);
 	c.comments = NEW_N(plan->arena, EmitComment, kernels->n);

@@ -10,7 +10,7 @@ static const char *const kinds[KIND_COUNT] = {
 	[KIND_S] = "s", [KIND_SO] = "so", [KIND_H] = "h",
 	[KIND_MAIN] = "main", [KIND_CU] = "cu", [KIND_PTX] = "ptx",
 	[KIND_CUBIN] = "cubin", [KIND_CL] = "cl",
-	[KIND_HSACO] = "hsaco"};
+	[KIND_HSACO] = "hsaco", [KIND_JSON] = "json"};
 
 static int kind_find(const char *name, size_t length)
 {
@@ -92,7 +92,7 @@ static int add_asked(OutputPlan *plan, bool *stream)
 		if (kind < 0 || kind == KIND_MAIN)
 			return say_usage("build",
 			    "'%s' has none of the suffixes .c .ll .bc .o .s "
-			    ".so .h .cu .ptx .cubin .cl .hsaco", path);
+			    ".so .h .cu .ptx .cubin .cl .hsaco .json", path);
 		add_output(plan, path, (Kind)kind, true, -1);
 	}
 	return EXIT_DONE;
@@ -149,12 +149,16 @@ static void add_emitted(OutputPlan *plan)
 int plan_usage(OutputPlan *plan)
 {
 	const Build *build = plan->build;
-	if (!build->output.n && !build->emit.n)
+	bool json = build->common.json;
+	if (!build->output.n && !build->emit.n && !json)
 		return say_usage("build", "nothing to write: -o FILE or --emit");
 	int code = read_emit(plan);
 	bool stream = false;
 	if (!code)
 		code = add_asked(plan, &stream);
+	if (!code && stream && json)
+		code = say_usage("build",
+		    "-o - and --json both print: take --emit=json");
 	return code;
 }
 

@@ -143,6 +143,8 @@ int specs_load(Arena *arena, const Common *common, int n, char **operands,
 typedef int SpecVisit(Arena *arena, const Program *program, void *context);
 int specs_each(const Common *common, int n, char **operands, SpecVisit *visit,
     void *context);
+/* Name, dtype and shape, for machines. */
+json_t *json_buffer(const Buffer *buffer);
 /* "conv2d:resnet18_c6", as messages name an operator. */
 const char *program_label(Arena *arena, const Program *program);
 /* --target as given, else TUNEC_TARGET; NULL if neither is. */

@@ -180,6 +180,17 @@ int specs_each(const Common *common, int n, char **operands, SpecVisit *visit,
 	return each.code;
 }
 
+json_t *json_buffer(const Buffer *b)
+{
+	json_t *o = json_object(), *shape = json_array();
+	for (int i = 0; i < b->ndim; i++)
+		json_array_append_new(shape, json_integer(b->shape[i]));
+	json_object_set_new(o, "name", json_string(b->name));
+	json_object_set_new(o, "dtype", json_string(dtype_name(b->type)));
+	json_object_set_new(o, "shape", shape);
+	return o;
+}
+
 const char *program_label(Arena *arena, const Program *p)
 {
 	return *p->case_name

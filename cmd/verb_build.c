@@ -1,9 +1,7 @@
 /* tunec build: the outputs, from the best record. */
-#include <ctype.h>
 #include <string.h>
 
 #include "cmd/build.h"
-#include "lib/lookup.h"
 
 static Status write_all(OutputPlan *plan, Error *error)
 {
@@ -32,61 +30,6 @@ static int check_targets(const KernelVec *kernels)
 	return EXIT_DONE;
 }
 
-/* Names by their lower case, which macros do not keep apart. */
-typedef struct {
-	Arena *arena;
-	VEC(const char *) names;
-	Lookup lower; /* in `names` */
-} Taken;
-
-/* Takes a name of the header of a program; false where another program has it. */
-static bool take_name(Taken *taken, int first, const char *name)
-{
-	char *lower = arena_strdup(taken->arena, name);
-	for (char *p = lower; *p; p++)
-		*p = (char)tolower((unsigned char)*p);
-	int e = lookup_first(&taken->lower, lower, strlen(lower));
-	int other = e < 0 ? first : taken->lower.entries.at[e].number;
-	if (other >= first) {
-		lookup_add(&taken->lower, lower, taken->names.n);
-		vec_push(taken->arena, &taken->names, name);
-		return true;
-	}
-	if (!strcmp(taken->names.at[other], name))
-		say_error("two kernels are named %s", name);
-	else
-		say_error("names of two kernels, %s and %s, differ in case "
-			  "alone",
-		    taken->names.at[other], name);
-	return false;
-}
-
-/* Kernels meet in one file: neither functions may have one name, nor macros,
- * which are in upper case.  The workspace's size goes with the symbol. */
-static int check_symbols(Arena *arena, const ProgramVec *programs)
-{
-	Taken taken = {.arena = arena, .lower = {.arena = arena}};
-	for (int i = 0; i < programs->n; i++) {
-		const Program *p = programs->at[i];
-		int first = taken.names.n;
-		bool good = take_name(&taken, first, p->symbol);
-		for (int k = 0; k < p->ninputs && good; k++) {
-			const Buffer *b = &p->buffers[k];
-			if (!b->is_const)
-				continue;
-			good = take_name(&taken, first,
-				   arena_printf(arena, "%s_pack_%s",
-				       p->symbol, b->name)) &&
-			    take_name(&taken, first,
-				arena_printf(arena, "%s_packed_%s_bytes",
-				    p->symbol, b->name));
-		}
-		if (!good)
-			return EXIT_FAILED;
-	}
-	return EXIT_DONE;
-}
-
 static int write_kernels(OutputPlan *plan, const KernelVec *kernels)
 {
 	Error error = {0};
@@ -100,6 +43,15 @@ static int write_kernels(OutputPlan *plan, const KernelVec *kernels)
 	return exit_of_status(status);
 }
 
+static void print_facts(const KernelVec *kernels)
+{
+	Buf out = {0};
+	for (int i = 0; i < kernels->n; i++)
+		build_facts(&out, &kernels->at[i]);
+	out_text("%s", buf_text(&out));
+	buf_free(&out);
+}
+
 static int build_all(OutputPlan *plan, int n, char **operands)
 {
 	const Build *build = plan->build;
@@ -107,11 +59,13 @@ static int build_all(OutputPlan *plan, int n, char **operands)
 	KernelVec kernels = {0};
 	plan->programs = &programs;
 	int code = plan_usage(plan);
+	if (!code)
+		code = build_names_usage(plan->arena, build);
 	if (code)
 		return code;
 	code = specs_load(plan->arena, &build->common, n, operands, &programs);
 	if (programs.n && !code)
-		code = check_symbols(plan->arena, &programs);
+		code = build_names(plan->arena, build, &programs);
 	if (programs.n && !code)
 		code = plan_outputs(plan);
 	if (!programs.n || (code && code != EXIT_FAILED))
@@ -121,7 +75,11 @@ static int build_all(OutputPlan *plan, int n, char **operands)
 	code = exit_worse(code, made);
 	if (!code)
 		code = check_targets(&kernels);
-	return code ? code : write_kernels(plan, &kernels);
+	if (!code)
+		code = write_kernels(plan, &kernels);
+	if (!code && build->common.json)
+		print_facts(&kernels);
+	return code;
 }
 
 static int build_run(void *options, int n, char **operands)
@@ -137,12 +95,18 @@ static int build_run(void *options, int n, char **operands)
 
 static const Option options[] = {
 	{NULL, 'o', OPTION_LIST, offsetof(Build, output), "FILE", NULL,
-	    "write FILE, its kind by the suffix: .c .ll .bc .o .s .so .h\n"
-	    ".ptx; repeatable; - is standard output, with --emit"},
+	    "write FILE, its kind by the suffix: .c .h .o .so .s .ll .bc\n"
+	    ".ptx .cubin .cu .cl .hsaco, or .json: what a build system\n"
+	    "asks; repeatable; - is standard output, with --emit"},
 	{"emit", 0, OPTION_LIST, offsetof(Build, emit), "KIND,...", NULL,
 	    "write these kinds too, beside the first -o under its stem,\n"
 	    "else here as SYMBOL.KIND; main: SYMBOL_main.c, a driver that\n"
 	    "checks and times the kernel"},
+	{"symbol", 0, OPTION_TEXT, offsetof(Build, symbol), "NAME", NULL,
+	    "call the kernel so, its macros and files likewise\n"
+	    "(default: the operator's name, and the case's behind it)"},
+	{"prefix", 0, OPTION_TEXT, offsetof(Build, prefix), "P", NULL,
+	    "put P before the names of all kernels"},
 	KERNEL_OPTIONS(Build),
 	{"frozen", 0, OPTION_FLAG, offsetof(Build, kernel.frozen), NULL, NULL,
 	    "without a record write nothing and exit 3"},

@@ -27,23 +27,6 @@ static double intensity(const Program *p)
 
 /* --- for machines ------------------------------------------------------------ */
 
-static json_t *json_shape(const Buffer *b)
-{
-	json_t *shape = json_array();
-	for (int i = 0; i < b->ndim; i++)
-		json_array_append_new(shape, json_integer(b->shape[i]));
-	return shape;
-}
-
-static json_t *json_buffer(const Buffer *b)
-{
-	json_t *o = json_object();
-	json_object_set_new(o, "name", json_string(b->name));
-	json_object_set_new(o, "dtype", json_string(dtype_name(b->type)));
-	json_object_set_new(o, "shape", json_shape(b));
-	return o;
-}
-
 static json_t *json_argument(const Buffer *b)
 {
 	json_t *o = json_buffer(b);

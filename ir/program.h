@@ -128,6 +128,9 @@ const char *spec_name(const Spec *spec);
 Program *spec_program(Arena *arena, Spec *spec, const char *case_name,
     const SpecDefine *defines, int ndefines, Numerics numerics, Diag *diag);
 
+/* spec_lex.c: can a kernel's C function have the name?  Else why not. */
+bool name_symbol_valid(const char *text, const char **why);
+
 /* spec_reduced.c: the same operator with its params divided, but none below some
  * size; NULL where it has none, or they do not go together. */
 Program *program_reduced(

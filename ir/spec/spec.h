@@ -121,8 +121,6 @@ Span token_span(const Tokens *tokens, const Token *token);
 const char *token_spelled(TokenKind kind);
 /* A NAME of the language?  Else why not. */
 bool name_valid(const char *text, size_t size, const char **why);
-/* Of C or C++. */
-bool name_is_keyword(const char *text, size_t size);
 /* An identifier of the C library, or main? */
 bool name_in_libc(const char *text);
 

@@ -66,12 +66,10 @@ static void check_case_name(Spec *spec, const YamlScalar *s)
 	}
 	const char *symbol = arena_printf(
 	    spec->arena, "%s_%s", spec_name(spec), s->text);
-	if (name_in_libc(symbol))
-		report_error(&spec->report, s->span,
-		    "'%s' is an identifier of the C library", symbol);
-	else if (name_is_keyword(symbol, strlen(symbol)))
-		report_error(&spec->report, s->span,
-		    "'%s' is a keyword of C or C++", symbol);
+	const char *why;
+	if (name_valid(spec_name(spec), strlen(spec_name(spec)), &why) &&
+	    !name_symbol_valid(symbol, &why))
+		report_error(&spec->report, s->span, "'%s' %s", symbol, why);
 }
 
 static void collect_override(Spec *spec, CaseNode *c, const DocEntry *e)

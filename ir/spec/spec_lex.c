@@ -99,7 +99,7 @@ static bool is_word(char c)
 	return is_letter(c) || is_digit(c);
 }
 
-bool name_is_keyword(const char *text, size_t size)
+static bool is_keyword(const char *text, size_t size)
 {
 	for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++)
 		if (strlen(keywords[i]) == size &&
@@ -108,26 +108,46 @@ bool name_is_keyword(const char *text, size_t size)
 	return false;
 }
 
-bool name_valid(const char *text, size_t size, const char **why)
+static bool is_identifier(const char *text, size_t size, const char **why)
 {
-	Word word;
 	*why = "is no name: letters, digits and underscores, no digit first";
 	if (!size || !is_letter(text[0]))
 		return false;
 	for (size_t i = 0; i < size; i++)
 		if (!is_word(text[i]))
 			return false;
-	*why = "is longer than 63 bytes";
-	if (size > NAME_SIZE_MAX)
-		return false;
+	return true;
+}
+
+/* An identifier that is not spoken for? */
+static bool is_free(const char *text, size_t size, const char **why)
+{
+	Word word;
 	*why = "is a word of the language";
 	if (find_word(text, size, &word))
 		return false;
 	*why = "is a keyword of C or C++";
-	if (name_is_keyword(text, size))
+	if (is_keyword(text, size))
 		return false;
 	*why = "is taken: every kernel has an argument of this name";
 	return size != 9 || memcmp(text, "workspace", 9);
+}
+
+bool name_valid(const char *text, size_t size, const char **why)
+{
+	if (!is_identifier(text, size, why))
+		return false;
+	*why = "is longer than 63 bytes";
+	return size <= NAME_SIZE_MAX && is_free(text, size, why);
+}
+
+bool name_symbol_valid(const char *text, const char **why)
+{
+	size_t size = strlen(text);
+	if (!is_identifier(text, size, why) || !is_free(text, size, why))
+		return false;
+	*why = "is an identifier of the C library";
+	return !name_in_libc(text);
 }
 
 /* --- the scanner ---------------------------------------------------------------- */

@@ -1,0 +1,66 @@
+#!/bin/bash
+# What a new user meets in the first hour: names of their own, facts for their
+# build, what is printed when something is mistyped.
+. "$(dirname "$0")/lib.sh"
+b() { "$TUNEC" build -q --db none.db "$@"; }
+
+cat >mm.yaml <<'YAML'
+tunec: 1
+name: mm
+params: {M: 20, N: 33, K: 9}
+inputs:
+  a: 'f32[M, K]'
+  b: 'const f32[K, N]'
+  s: 'f32[]'
+compute: |
+  c[i < M, j < N] = s[] * sum[k < K](a[i, k] * b[k, j])
+cases:
+  big: {M: 31, N: 49}
+  small: {K: 1}
+YAML
+
+# --- build --symbol, --prefix
+exits symbol 0 b mm.yaml:big --symbol product -o p.o -o p.c -o p.h --emit=main
+ok symbol-of-the-driver test -s product_main.c
+ok symbol-of-functions sh -c 'nm p.o | grep -q "T product$" &&
+	nm p.o | grep -q "T product_pack_b$" && ! nm p.o | grep -q mm_big'
+ok symbol-of-macros sh -c 'grep -q "^#define PRODUCT_PACKED_B_BYTES " p.h &&
+	grep -q "^#define PRODUCT_WORKSPACE_BYTES " p.h && ! grep -q MM_BIG p.h'
+ok symbol-is-right sh -c 'gcc p.c product_main.c -lm -o p && ./p'
+exits prefix 0 b mm.yaml --prefix net_ -o q.c -o q.h
+ok prefix-of-all sh -c 'grep -q "^void net_mm_big(" q.h &&
+	grep -q "^void net_mm_small_pack_b(" q.h &&
+	grep -q "^#define NET_MM_SMALL_WORKSPACE_BYTES " q.h'
+exits prefix-of-a-symbol 0 b mm.yaml:big --prefix net_ --symbol product -o q.h
+ok prefix-comes-first has q.h '^void net_product('
+exits prefix-of-files 0 b mm.yaml:big --prefix net_ --emit=h
+ok prefix-names-files test -s net_mm_big.h
+exits symbol-of-several 2 b mm.yaml --symbol product -o n.h
+ok symbol-of-several-says has err 'prefix'
+for name in 'a b' 9a a-b int class printf main ''; do
+	exits "symbol-'$name'" 2 b mm.yaml:big --symbol "$name" -o n.h
+done
+exits prefix-no-name 2 b mm.yaml:big --prefix 9_ -o n.h
+ok refused-names-write-nothing absent n.h
+
+# --- build --json
+exits json 0 b --json mm.yaml:big -o k.json -o k.h
+ok json-is-printed cmp out k.json
+ok json-is-a-line [ "$(wc -l <k.json)" = 1 ]
+ok json-symbol has k.json '^{"name":"mm","case":"big","symbol":"mm_big",'
+ok json-arguments has k.json '"arguments":\[{"name":"a","dtype":"f32","shape":\[31,9\],"const":false,"role":"input"},{"name":"b","dtype":"f32","shape":\[9,49\],"const":true,"role":"input","packed_bytes":[0-9]*},{"name":"s","dtype":"f32","shape":\[\],"const":false,"role":"input"},{"name":"c","dtype":"f32","shape":\[31,49\],"const":false,"role":"output"}\]'
+number() { sed -n "s/.*\"$2\":\([0-9]*\).*/\1/p" "$1"; }
+ok json-packed-bytes has k.h "PACKED_B_BYTES $(number k.json packed_bytes)\$"
+ok json-workspace has k.h "WORKSPACE_BYTES $(number k.json workspace_bytes)\$"
+ok json-target has k.json "\"target\":\"$("$TUNEC" target --print)\""
+ok json-no-record has k.json '"record":null,"schedule":"none (default schedule)"'
+exits json-of-several 0 b mm.yaml --prefix p_ -o k.json
+ok json-lines [ "$(grep -c '^{"name":"mm",.*"symbol":"p_mm_' k.json)" = 2 ]
+exits json-alone 0 b --json mm.yaml:big
+ok json-alone-prints has out '"symbol":"mm_big"'
+exits json-stream 0 b mm.yaml:big -o - --emit=json
+ok json-stream-prints has out '"symbol":"mm_big"'
+exits json-and-a-stream 2 b --json mm.yaml:big -o - --emit=c
+"$TUNEC" tune -q mm.yaml:big --trials 2 --db j.jsonl
+exits json-of-a-record 0 "$TUNEC" build --frozen --json mm.yaml:big --db j.jsonl
+ok json-record sh -c 'grep -q "$(sed -n "s/.*\"record\":\"\([0-9a-f]\{16\}\)\".*/\1/p" out)" j.jsonl'
