@@ -62,19 +62,23 @@ static Status put_llvm(const Kernel *k, LlvmKind kind, Buf *out, Error *error)
 	    &lowered, 1, t->triple, t->cpu, t->attrs, kind, out, error);
 }
 
-/* The trace, then the nest that it makes. */
-static void put_schedule(const Kernel *k, Buf *out)
+/* A trace as --trace takes it, then the nest that it makes, as a comment. */
+static void put_schedule(Arena *arena, const Kernel *k, Buf *out)
 {
-	Buf trace = {0};
-	trace_print(&trace, k->trace);
-	const char *line = buf_text(&trace);
+	Buf nest = {0};
+	buf_printf(out, "# %s, target '%s', record: %s\n",
+	    program_label(arena, k->program), k->comment.target,
+	    k->comment.record);
+	trace_print(out, k->trace);
+	nest_print(&nest, k->nest);
+	const char *line = buf_text(&nest);
+	buf_puts(out, "#\n");
 	while (*line) {
 		int n = (int)strcspn(line, "\n");
 		buf_printf(out, "# %.*s\n", n, line);
 		line += n + (line[n] == '\n');
 	}
-	buf_free(&trace);
-	nest_print(out, k->nest);
+	buf_free(&nest);
 }
 
 static Status put_space(Arena *arena, const Kernel *k, Buf *out, Error *error)
@@ -110,7 +114,7 @@ static Status put_kernel(
 	case SHOW_SPACE:
 		return put_space(arena, k, out, error);
 	case SHOW_SCHEDULE:
-		put_schedule(k, out);
+		put_schedule(arena, k, out);
 		return STATUS_OK;
 	case SHOW_LOWERED:
 		lowered_print(out, k->lowered);

@@ -5,8 +5,12 @@
  *
  * Definitions are d0, d1 ..., blocks split off from them d0~1, inputs i0 ...,
  * axes of a block a0 ... and r0 ...; names that the trace gives are numbered in
- * order, l0 ... for loops, b0 ... for blocks.  The way back keeps the latter,
- * with a `_` behind where the spec has that name. */
+ * order, l0 ... for loops, b0 ... for blocks.  The way back names these for what
+ * they are made of, and once more where a name is taken:
+ *
+ *     l0, l1 = split(d0.a0, [_, 6])     c_i0, c_i1 = split(c.i, [_, 6])
+ *     l2 = fuse(l0, d0.a1)              c_i0_j = fuse(c_i0, c.j)
+ *     b0 = cache_read(d0, i0)           a_pack = cache_read(c, a) */
 #include "schedule/internal.h"
 
 #include <assert.h>
@@ -15,6 +19,8 @@
 typedef struct {
 	const char *from, *to;
 	int block; /* whose axes the stage, or the loop's stage, has; -1: x0 ... */
+	const char *stem; /* of a loop that the trace names: its stage, as names
+			     begin with it; else NULL */
 } Name;
 
 typedef struct {
@@ -53,7 +59,7 @@ static void push_name(Rename *r, Name name)
 static void add_name(
     Rename *r, const char *spec, const char *canonical, int block)
 {
-	Name name = {spec, canonical, block};
+	Name name = {spec, canonical, block, NULL};
 
 	if (!r->canonical) {
 		name.from = canonical;
@@ -239,14 +245,125 @@ static bool is_taken(const Rename *r, const char *name)
 	    lookup_first(&r->to, name, n) >= 0;
 }
 
-static const char *new_name(Rename *r, char kind)
+static const char *canonical_name(Rename *r, char kind)
 {
-	const char *name = kind != 'L'
-	    ? arena_printf(r->arena, "b%d", r->nblocks++)
-	    : arena_printf(r->arena, "l%d", r->nloops++);
+	return kind != 'L' ? arena_printf(r->arena, "b%d", r->nblocks++)
+			   : arena_printf(r->arena, "l%d", r->nloops++);
+}
 
-	while (!r->canonical && is_taken(r, name))
-		name = arena_printf(r->arena, "%s_", name);
+enum { STEM_MOST = 40 }; /* bytes: a name of names ends there */
+
+/* A stage or a loop in a name: t~1.j as t_1_j. */
+static char *as_stem(Arena *arena, const char *word, size_t size)
+{
+	char *stem = arena_strndup(arena, word, size);
+
+	for (char *c = stem; *c; c++)
+		if (*c == '.' || *c == '~')
+			*c = '_';
+	return stem;
+}
+
+/* The stage of a loop in the new names, as names begin with it. */
+static const char *stem_of_loop(const Rename *r, const char *loop)
+{
+	int e = lookup_first(&r->to, loop, strlen(loop));
+	const Name *name =
+	    e < 0 ? NULL : &r->names.at[r->to.entries.at[e].number];
+
+	return name && name->stem ? name->stem
+	    : as_stem(r->arena, loop, strcspn(loop, "."));
+}
+
+/* c_i0_j of c_i0 and c.j. */
+static const char *fused_stem(const Rename *r, const Step *step)
+{
+	const char *stage = stem_of_loop(r, step->args[0].value.word);
+	Buf text = {0};
+	const char *stem;
+
+	buf_puts(&text, stage);
+	for (int i = 0; i < step->nargs; i++) {
+		const char *loop = step->args[i].value.word;
+		const char *part = as_stem(r->arena, loop, strlen(loop));
+		size_t same = strlen(stage);
+		bool begins = !strncmp(part, stage, same) && part[same] == '_';
+		buf_printf(&text, "_%s", begins ? part + same + 1 : part);
+	}
+	stem = text.size <= STEM_MOST
+	    ? arena_strdup(r->arena, buf_text(&text))
+	    : arena_printf(r->arena, "%s_fused", stage);
+	buf_free(&text);
+	return stem;
+}
+
+/* What a name tells of the step, whose arguments have their new names. */
+static const char *stem_of(const Rename *r, const Step *step)
+{
+	const char *of = step->args[0].value.word;
+	const char *what = primitive_name(step->primitive);
+	bool reads = step->primitive == PRIMITIVE_cache_read;
+	bool writes = step->primitive == PRIMITIVE_cache_write;
+	int scope = reads ? 2 : 1; /* which argument */
+
+	if (step->primitive == PRIMITIVE_fuse)
+		return fused_stem(r, step);
+	of = as_stem(r->arena, of, strlen(of));
+	if (primitive_outs(step->primitive) == 'L')
+		return of;
+	if (reads)
+		what = "pack";
+	if ((reads || writes) && step->nargs > scope &&
+	    !step->args[scope].key &&
+	    step->args[scope].value.kind == VALUE_WORD)
+		what = step->args[scope].value.word;
+	if (reads && step->args[1].value.kind == VALUE_WORD)
+		of = as_stem(r->arena, step->args[1].value.word,
+		    strlen(step->args[1].value.word));
+	return arena_printf(r->arena, "%s_%s", of, what);
+}
+
+/* The i-th of a step's names; digits tell several apart. */
+static const char *speaking_name(const Rename *r, const Step *step, int i)
+{
+	const char *stem = stem_of(r, step), *name = stem;
+	size_t n = strlen(stem);
+
+	if (step->nouts > 1 || primitive_outs(step->primitive) == 'P')
+		name = stem = arena_printf(r->arena, "%s%s%d", stem,
+		    stem[n - 1] >= '0' && stem[n - 1] <= '9' ? "_" : "", i);
+	for (int k = 2; is_taken(r, name); k++)
+		name = arena_printf(r->arena, "%s_%d", stem, k);
+	return name;
+}
+
+/* Has every argument that names are made of a word? */
+static bool has_words(const Step *step)
+{
+	int n = step->primitive == PRIMITIVE_fuse ? step->nargs : 1;
+
+	for (int i = 0; i < n; i++)
+		if (i >= step->nargs || step->args[i].open ||
+		    step->args[i].value.kind != VALUE_WORD)
+			return false;
+	return true;
+}
+
+/* The i-th name that a renamed step gives. */
+static Name new_name(Rename *r, const Step *step, int i, const char *from)
+{
+	char kind = primitive_outs(step->primitive);
+	Name name = {.from = from};
+
+	if (r->canonical || !has_words(step)) {
+		name.to = canonical_name(r, kind);
+		while (!r->canonical && is_taken(r, name.to))
+			name.to = arena_printf(r->arena, "%s_", name.to);
+		return name;
+	}
+	name.to = speaking_name(r, step, i);
+	if (kind == 'L')
+		name.stem = stem_of_loop(r, step->args[0].value.word);
 	return name;
 }
 
@@ -270,7 +387,6 @@ static int axes_of(const Rename *r, const Step *step)
 static Step rename_step(Rename *r, const Step *from)
 {
 	Step s = *from;
-	char kind = primitive_outs(s.primitive);
 	int block = axes_of(r, from);
 	const Name *stage = NULL;
 
@@ -288,7 +404,8 @@ static Step rename_step(Rename *r, const Step *from)
 	}
 	s.outs = NEW_N(r->arena, const char *, s.nouts);
 	for (int i = 0; i < s.nouts; i++) {
-		Name name = {from->outs[i], new_name(r, kind), block};
+		Name name = new_name(r, &s, i, from->outs[i]);
+		name.block = block;
 		s.outs[i] = name.to;
 		push_name(r, name);
 	}

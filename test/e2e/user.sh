@@ -64,3 +64,34 @@ exits json-and-a-stream 2 b --json mm.yaml:big -o - --emit=c
 "$TUNEC" tune -q mm.yaml:big --trials 2 --db j.jsonl
 exits json-of-a-record 0 "$TUNEC" build --frozen --json mm.yaml:big --db j.jsonl
 ok json-record sh -c 'grep -q "$(sed -n "s/.*\"record\":\"\([0-9a-f]\{16\}\)\".*/\1/p" out)" j.jsonl'
+
+# --- show --stage=schedule prints what --trace takes, whichever schedule it is
+again() { # name, SPEC, options: the same kernel by the trace that is shown
+	local name=$1 spec=$2
+	shift 2
+	exits "shows-$name" 0 "$TUNEC" show -q --stage=schedule "$spec" "$@"
+	cp out "$name.trace"
+	"$TUNEC" build -q "$spec" "$@" -o - --emit=ll 2>&1 |
+		sed '/^;/d; /^$/d' >"$name.by-record"
+	"$TUNEC" build -q "$spec" "$@" --trace "$name.trace" -o - --emit=ll 2>&1 |
+		sed '/^;/d; /^$/d' >"$name.by-trace"
+	ok "shown-is-taken-$name" cmp "$name.by-record" "$name.by-trace"
+	ok "shown-has-names-of-the-spec-$name" lacks "$name.trace" \
+		'\<[lb][0-9][0-9]*\>'
+}
+cpu='llvm -mcpu=x86-64-v3 -threads=2'
+for w in softmax.yaml:odd gemm_gelu.yaml attention.yaml:small \
+	layer_norm.yaml:odd conv2d.yaml:resnet18_c6; do
+	again "${w%.yaml*}" "$workloads/$w" --db none.db --target "$cpu"
+done
+again cuda "$workloads/gemm_gelu.yaml" --db none.db --target 'cuda -arch=sm_80'
+again record mm.yaml:big --db j.jsonl
+ok record-is-named has record.trace '^# mm:big, target .*, record: [0-9a-f]\{16\}$'
+sed 's/^name: mm/name: other/; s/\[i\>/[row/g' mm.yaml >other.yaml
+again renamed other.yaml:big --db j.jsonl
+ok renamed-is-a-record has renamed.trace 'record: [0-9a-f]\{16\}$'
+ok renamed-has-its-names has renamed.trace 'c_row0'
+"$TUNEC" show -q --stage=schedule mm.yaml:big --db j.jsonl |
+	"$TUNEC" build -q mm.yaml:big --trace - -o piped.h
+ok shown-is-piped test -s piped.h
+
