@@ -58,6 +58,8 @@ typedef struct {
 	/* verbs with `specs` */
 	TextList define;      /* -D NAME=EXPR */
 	const char *numerics; /* "default", "exact", "fast" */
+	bool apply_templates; /* no option: set by the verb that looks at the
+				 spec alone */
 } Common;
 
 typedef enum {

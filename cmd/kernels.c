@@ -21,6 +21,7 @@ struct Making {
 	Stores stores;
 	char *trace_text; /* of --trace; NULL until read */
 	size_t trace_size;
+	const Source *trace_source; /* of a trace that was given as text */
 };
 
 /* --- files --------------------------------------------------------------- */
@@ -146,13 +147,32 @@ Target *kernels_choose_target(Arena *arena, const Common *common,
 
 /* --- traces -------------------------------------------------------------- */
 
-static bool has_open(const Trace *trace)
+/* NULL: there is none. */
+static const Arg *first_open(const Trace *trace)
 {
 	for (int s = 0; s < trace->steps.n; s++)
 		for (int a = 0; a < trace->steps.at[s].nargs; a++)
 			if (trace->steps.at[s].args[a].open)
-				return true;
-	return false;
+				return &trace->steps.at[s].args[a];
+	return NULL;
+}
+
+/* At its place in the text of the trace; said already, then. */
+static void say_place(
+    const Making *m, Span span, const char *message, Error *error)
+{
+	Diag diag = {0};
+	diag_error(&diag, m->trace_source, span, "%s", message);
+	say_diag(&diag, m->common);
+	diag_free(&diag);
+	*error = (Error){.status = STATUS_INPUT};
+}
+
+/* What JSON has no places for. */
+static void name_file(const Making *m, Error *error)
+{
+	Error inner = *error;
+	error_set(error, inner.status, "%s: %s", m->options->trace, inner.text);
 }
 
 /* A list of steps, or an object that has one: a line of a log.  A record names
@@ -171,8 +191,10 @@ static Trace *json_trace(
 					     : json;
 	Trace *trace = trace_from_json(m->arena, steps, error);
 	json_decref(json);
-	if (!trace)
+	if (!trace) {
+		name_file(m, error);
 		return NULL;
+	}
 	Error ignored = {0};
 	Trace *named = trace_localized(m->arena, p, trace, &ignored);
 	return named ? named : trace;
@@ -191,10 +213,11 @@ static Trace *file_trace(Making *m, const Program *p, Error *error)
 	char first = text[strspn(text, " \t\r\n")];
 	if (first == '[' || first == '{')
 		return json_trace(m, p, text, size, error);
-	Source source = {path, text, size};
+	Source *source = NEW(m->arena, Source);
 	Diag diag = {0};
-	Trace *trace =
-	    trace_parse(m->arena, &source, (Span){0, size}, &diag);
+	*source = (Source){path, text, size};
+	m->trace_source = source;
+	Trace *trace = trace_parse(m->arena, source, (Span){0, size}, &diag);
 	say_diag(&diag, m->common);
 	if (!trace || diag.errors) {
 		error->status = STATUS_INPUT; /* said already */
@@ -210,6 +233,7 @@ static Trace *named_trace(Making *m, const Program *p, Error *error)
 	NamedTraceVec all = {0};
 	Diag diag = {0};
 	bool ok = !p->schedule_text || templates_parse(m->arena, p, &diag, &all);
+	m->trace_source = p->source;
 	say_diag(&diag, m->common);
 	diag_free(&diag);
 	if (!ok) {
@@ -382,9 +406,16 @@ static Status given_trace(Making *m, Kernel *k, Error *error)
 	k->comment.record = file ? "none (a trace that was given)"
 	    : arena_printf(m->arena, "none (schedule %s of the spec)",
 		  m->options->schedule);
-	if (has_open(trace))
-		return error_set(error, STATUS_INPUT,
-		    "the trace has open decisions; give each a value, or tune");
+	const Arg *open = first_open(trace);
+	if (open && m->trace_source)
+		say_place(m, open->span,
+		    "the decision is open: give it a value, or tune", error);
+	else if (open)
+		error_set(error, STATUS_INPUT,
+		    "%s has open decisions: give each a value, or tune",
+		    m->options->trace);
+	if (open)
+		return error->status;
 	k->trace = trace_resolve_lanes(m->arena, trace, &k->target->machine);
 	return STATUS_OK;
 }
@@ -405,13 +436,37 @@ static void without_threads(LowBody *body)
 	}
 }
 
+/* A refusal of a given trace is told where its text stands. */
+static Nest *nest_of(Making *m, const Kernel *k, Error *error)
+{
+	const Machine *machine = &k->target->machine;
+	Refused refused;
+	Nest *nest;
+	if (!m->trace_source) {
+		nest = schedule_nest(
+		    m->arena, k->program, machine, k->trace, error);
+		if (!nest && m->options->trace)
+			name_file(m, error);
+		return nest;
+	}
+	nest = schedule_nest_or(
+	    m->arena, k->program, machine, k->trace, &refused);
+	if (!nest && refused.step >= 0)
+		say_place(m, k->trace->steps.at[refused.step].span,
+		    refused.why, error);
+	else if (!nest)
+		error_set(error, STATUS_INPUT, "the schedule of %s: %s",
+		    m->trace_source->name, refused.why);
+	return nest;
+}
+
 /* The nest and the lowered form of k->trace, as far as the stage needs. */
 static Status carry_out(Making *m, Kernel *k, KernelStage stage, Error *error)
 {
 	const Machine *machine = &k->target->machine;
 	if (stage <= KERNEL_TRACE)
 		return STATUS_OK;
-	k->nest = schedule_nest(m->arena, k->program, machine, k->trace, error);
+	k->nest = nest_of(m, k, error);
 	if (!k->nest)
 		return error->status;
 	if (stage == KERNEL_NEST)
@@ -669,6 +724,7 @@ int kernels_one(Making *m, Arena *arena, const Program *program,
 {
 	Error error = {0};
 	m->arena = arena;
+	m->trace_source = NULL;
 	*k = (Kernel){.program = program, .comment = {"", "none", ""}};
 	Status status = make_one(m, k, stage, &error);
 	if (!status)

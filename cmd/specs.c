@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "codegen/codegen.h"
 #include "schedule/schedule.h"
 
 /* --- exit codes ------------------------------------------------------------- */
@@ -63,11 +64,25 @@ bool define_parse(Arena *arena, const char *text, SpecDefine *define)
 	return true;
 }
 
-/* The same text in all cases of a file: looked at once. */
-static bool check_templates(Arena *arena, const Program *p, Diag *diag)
+/* For this machine; the steps know little of one. */
+static bool apply_templates(Arena *arena, const Program *p,
+    const NamedTraceVec *templates, Diag *diag)
 {
-	NamedTraceVec ignored = {0};
-	return !p->schedule_text || templates_parse(arena, p, diag, &ignored);
+	Error ignored = {0};
+	Target *host = target_host(arena, &ignored);
+	return !host || templates_apply(p, &host->machine, templates, diag);
+}
+
+/* The same text in all cases of a file: looked at once. */
+static bool check_templates(
+    Arena *arena, const Common *common, const Program *p, Diag *diag)
+{
+	NamedTraceVec templates = {0};
+	if (!p->schedule_text)
+		return true;
+	return templates_parse(arena, p, diag, &templates) &&
+	    (!common->apply_templates ||
+		apply_templates(arena, p, &templates, diag));
 }
 
 static int load_one(Arena *arena, const Common *common, const char *operand,
@@ -79,7 +94,7 @@ static int load_one(Arena *arena, const Common *common, const char *operand,
 	Status status = spec_load(arena, operand, defines, common->define.n,
 	    numerics, &diag, &error, programs);
 	if (programs->n > before &&
-	    !check_templates(arena, programs->at[before], &diag)) {
+	    !check_templates(arena, common, programs->at[before], &diag)) {
 		programs->n = before;
 		status = STATUS_INPUT;
 	}
@@ -136,7 +151,8 @@ static bool each_program(Arena *arena, Program *p, void *context)
 	Each *each = context;
 	bool good = true;
 	if (p && !each->checked) {
-		good = check_templates(arena, p, &each->diag);
+		good = check_templates(
+		    arena, each->common, p, &each->diag);
 		each->checked = true;
 	}
 	say_diag(&each->diag, each->common);

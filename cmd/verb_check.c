@@ -183,6 +183,7 @@ static int check_one(Arena *arena, const Program *p, void *context)
 static int check_run(void *options, int n, char **operands)
 {
 	Common *common = &((Check *)options)->common;
+	common->apply_templates = true;
 	return specs_each(common, n, operands, check_one, common);
 }
 

@@ -219,7 +219,7 @@ static int replay_given(Run *run, const ProgramVec *programs)
 	const Replay *v = run->options;
 	KernelVec kernels = {0};
 	int code = kernels_make(run->arena, &v->common, &v->kernel, programs,
-	    KERNEL_TRACE, &kernels);
+	    KERNEL_NEST, &kernels);
 	for (int i = 0; i < kernels.n; i++) {
 		const Kernel *k = &kernels.at[i];
 		Row row = {.label = program_label(run->arena, k->program),

@@ -202,26 +202,27 @@ Trace *schedule_plain(Arena *arena, const Program *program)
 
 /* --- a nest ---------------------------------------------------------------- */
 
-void trace_tell(Error *error, const Trace *trace, int step, const char *why)
+static void tell(Error *error, const Trace *trace, const Refused *refused)
 {
 	Buf text = {0};
 	Trace one = {{0}};
 
-	if (step < 0) {
-		error_set(error, STATUS_INPUT, "the schedule: %s", why);
+	if (refused->step < 0) {
+		error_set(
+		    error, STATUS_INPUT, "the schedule: %s", refused->why);
 		return;
 	}
-	one.steps.at = &trace->steps.at[step];
+	one.steps.at = &trace->steps.at[refused->step];
 	one.steps.n = 1;
 	trace_print(&text, &one);
 	text.data[text.size - 1] = 0;
-	error_set(error, STATUS_INPUT, "step %d, %s: %s", step + 1,
-	    buf_text(&text), why);
+	error_set(error, STATUS_INPUT, "step %d, %s: %s", refused->step + 1,
+	    buf_text(&text), refused->why);
 	buf_free(&text);
 }
 
 Nest *nest_under(Arena *arena, const Program *program, const Machine *machine,
-    const Trace *trace, int first, int end, Error *error)
+    const Trace *trace, int first, int end, Refused *refused)
 {
 	ApplyContext context = {.machine = machine};
 	Nest *nest = nest_new(arena, program, tape_new(arena));
@@ -235,17 +236,30 @@ Nest *nest_under(Arena *arena, const Program *program, const Machine *machine,
 		why = nest_guards_hold(nest);
 	if (!why)
 		return nest;
-	trace_tell(error, trace, step < 0 ? step : first + step, why);
+	*refused = (Refused){step < 0 ? step : first + step, why};
 	return NULL;
+}
+
+Nest *schedule_nest_or(Arena *arena, const Program *program,
+    const Machine *machine, const Trace *trace, Refused *refused)
+{
+	if (trace_has_groups(trace))
+		return nest_of_groups(
+		    arena, program, machine, trace, refused);
+	return nest_under(arena, program, machine, trace, 0, trace->steps.n,
+	    refused);
 }
 
 Nest *schedule_nest(Arena *arena, const Program *program,
     const Machine *machine, const Trace *trace, Error *error)
 {
+	Refused refused;
+	Nest *nest;
+
 	if (!trace)
 		trace = schedule_plain(arena, program);
-	if (trace_has_groups(trace))
-		return nest_of_groups(arena, program, machine, trace, error);
-	return nest_under(
-	    arena, program, machine, trace, 0, trace->steps.n, error);
+	nest = schedule_nest_or(arena, program, machine, trace, &refused);
+	if (!nest)
+		tell(error, trace, &refused);
+	return nest;
 }

@@ -119,7 +119,7 @@ static const char **names_of(const Scopes *s)
 }
 
 Nest *nest_of_groups(Arena *arena, const Program *program,
-    const Machine *machine, const Trace *trace, Error *error)
+    const Machine *machine, const Trace *trace, Refused *refused)
 {
 	Scopes s = {.arena = arena,
 	    .program = program,
@@ -130,7 +130,7 @@ Nest *nest_of_groups(Arena *arena, const Program *program,
 	if (!why)
 		why = check_order(&s, &step);
 	if (why) {
-		trace_tell(error, trace, step, why);
+		*refused = (Refused){step, why};
 		return NULL;
 	}
 	Program **parts = program_parts(
@@ -146,7 +146,7 @@ Nest *nest_of_groups(Arena *arena, const Program *program,
 		int end = i + 1 < s.heads.n ? s.heads.at[i + 1]
 					    : trace->steps.n;
 		nest->parts[i] = nest_under(
-		    arena, parts[i], machine, trace, first, end, error);
+		    arena, parts[i], machine, trace, first, end, refused);
 		if (!nest->parts[i])
 			return NULL;
 	}

@@ -38,18 +38,16 @@ Refusal primitive_check(const Step *step);
 
 /* --- apply.c ------------------------------------------------------------------ */
 
-/* The nest under the steps from `first` to before `end`, of which messages speak
- * by their number in the trace; NULL with a message. */
+/* The nest under the steps from `first` to before `end`, which are told by
+ * their number in the trace. */
 Nest *nest_under(Arena *arena, const Program *program, const Machine *machine,
-    const Trace *trace, int first, int end, Error *error);
-/* `why` a step (-1: the finished nest) is refused. */
-void trace_tell(Error *error, const Trace *trace, int step, const char *why);
+    const Trace *trace, int first, int end, Refused *refused);
 
 /* --- apply_groups.c ------------------------------------------------------------ */
 
-/* The nest of a trace that has groups, a part for each; NULL with a message. */
+/* The nest of a trace that has groups, a part for each. */
 Nest *nest_of_groups(Arena *arena, const Program *program,
-    const Machine *machine, const Trace *trace, Error *error);
+    const Machine *machine, const Trace *trace, Refused *refused);
 
 /* --- trace_text.c ----------------------------------------------------------- */
 

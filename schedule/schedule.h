@@ -108,6 +108,10 @@ typedef struct {
 typedef VEC(NamedTrace) NamedTraceVec;
 bool templates_parse(
     Arena *arena, const Program *program, Diag *diag, NamedTraceVec *out);
+/* space_template.c: is each a schedule by some choice of its decisions?  Else the
+ * step that none gets past is told at its place. */
+bool templates_apply(const Program *program, const Machine *machine,
+    const NamedTraceVec *templates, Diag *diag);
 
 /* --- primitives --------------------------------------------------------- */
 
@@ -153,6 +157,13 @@ bool trace_has_groups(const Trace *trace);
  * names the step.  trace NULL: candidate 0's nest. */
 Nest *schedule_nest(Arena *arena, const Program *program,
     const Machine *machine, const Trace *trace, Error *error);
+/* The same for who says himself what is refused of a trace, and why. */
+typedef struct {
+	int step; /* -1: the finished nest */
+	Refusal why;
+} Refused;
+Nest *schedule_nest_or(Arena *arena, const Program *program,
+    const Machine *machine, const Trace *trace, Refused *refused);
 /* Candidate 0: the plain nest, outermost spatial loops parallel. */
 Trace *schedule_plain(Arena *arena, const Program *program);
 

@@ -141,13 +141,20 @@ Trace *sketch_fill(
 	return t;
 }
 
-static void add_sketch(Space *space, const char *name, Trace *trace)
+Sketch sketch_of(
+    Arena *arena, const Program *program, const char *name, Trace *trace)
 {
 	Sketch s = {.name = name};
-	s.trace = trace = decide_beyond(space->arena, trace, &s.nsettled);
+	s.trace = trace = decide_beyond(arena, trace, &s.nsettled);
 	sketch_parts(&s);
 	assert(s.nparts <= CANDIDATE_PARTS);
-	s.canonical = trace_canonical(space->arena, space->program, trace);
+	s.canonical = trace_canonical(arena, program, trace);
+	return s;
+}
+
+static void add_sketch(Space *space, const char *name, Trace *trace)
+{
+	Sketch s = sketch_of(space->arena, space->program, name, trace);
 	vec_push(space->arena, &space->sketches, s);
 }
 

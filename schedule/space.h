@@ -3,7 +3,8 @@
  *     space.c             sketches and their decisions, counted and numbered
  *     space_plans.c       candidates -> plans: what is legal
  *     space_normal.c      decisions that change nothing
- *     space_candidates.c  drawn, changed, found; features and predictions */
+ *     space_candidates.c  drawn, changed, found; features and predictions
+ *     space_template.c    is a spec's template a schedule at all? */
 #ifndef SCHEDULE_SPACE_H
 #define SCHEDULE_SPACE_H
 
@@ -58,7 +59,10 @@ struct Space {
 	int nrefusals;
 };
 
-/* space.c: the trace with decisions taken from `at`; with `slots`, those that
+/* space.c: a trace as a sketch, its open decisions numbered. */
+Sketch sketch_of(
+    Arena *arena, const Program *program, const char *name, Trace *trace);
+/* The trace with decisions taken from `at`; with `slots`, those that
  * are slots stay open. */
 Trace *sketch_fill(
     Arena *arena, const Sketch *s, const int16_t *at, bool slots);

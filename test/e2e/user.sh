@@ -85,6 +85,16 @@ for w in softmax.yaml:odd gemm_gelu.yaml attention.yaml:small \
 	again "${w%.yaml*}" "$workloads/$w" --db none.db --target "$cpu"
 done
 again cuda "$workloads/gemm_gelu.yaml" --db none.db --target 'cuda -arch=sm_80'
+cat >net.yaml <<'YAML'
+tunec: 1
+name: net
+inputs: {x: 'f32[64, 64]', w: 'const f32[64, 64]', v: 'const f32[64, 48]'}
+compute: |
+  h[i < 64, j < 64] = sum[k < 64](x[i, k] * w[k, j])
+  n[i < 64] = sum[j < 64](h[i, j] * h[i, j])
+  y[i < 64, j < 48] = sum[k < 64](h[i, k] / sqrt(n[i] + 1) * v[k, j])
+YAML
+again net net.yaml --db none.db --target "$cpu"
 again record mm.yaml:big --db j.jsonl
 ok record-is-named has record.trace '^# mm:big, target .*, record: [0-9a-f]\{16\}$'
 sed 's/^name: mm/name: other/; s/\[i\>/[row/g' mm.yaml >other.yaml
@@ -95,3 +105,49 @@ ok renamed-has-its-names has renamed.trace 'c_row0'
 	"$TUNEC" build -q mm.yaml:big --trace - -o piped.h
 ok shown-is-piped test -s piped.h
 
+# --- mistakes of a trace, and of a template, are told at their place
+at() { # name, FILE:LINE:COLUMN, message: in err
+	ok "$1-at" grep -q "^$2: error: ${3:-}" err
+}
+printf '# mine\nio, ii = split(c.i, [_, 4])\nparallel(c.q)\n' >bad.trace
+for v in "build -o n.c" "show --stage=schedule" replay; do
+	exits "trace-${v%% *}" 1 "$TUNEC" $v mm.yaml:big --trace bad.trace
+	at "trace-${v%% *}" bad.trace:3:1 "there is no loop 'c.q'"
+	ok "trace-${v%% *}-says-it-once" [ "$(grep -c error: err)" = 1 ]
+done
+printf 'io, ii = split(c.i, ? in tile(2, inner<=4))\n' >open.trace
+exits trace-open 1 "$TUNEC" build mm.yaml:big --trace open.trace -o n.c
+at trace-open open.trace:1:21 'the decision is open'
+printf '[{"step": "parallel", "args": ["d0.a7"]}]' >bad.json
+exits trace-json 1 "$TUNEC" build mm.yaml:big --trace bad.json -o n.c
+ok trace-json-names-the-file has err 'bad.json: '
+printf '[{"step": "paralel", "args": ["d0.a0"]}]' >bad.json
+exits trace-json-step 1 "$TUNEC" build mm.yaml:big --trace bad.json -o n.c
+ok trace-json-step-names-the-file has err 'bad.json: '
+(cat mm.yaml; cat <<'YAML'
+schedule: |
+  good:
+    io, ii = split(c.i, ? in tile(2, inner<=16))
+    cw = cache_write(c, reg)
+    compute_at(cw, ? in {root, io, ii})
+    tail(c, ? in {pad, mask})
+  gone:
+    qo, qi = split(c.q, ? in tile(2, inner<=16))
+  late:
+    io, ii = split(c.i, ? in tile(2, inner<=16))
+    cw = cache_write(c, reg)
+    compute_at(cw, ? in {q0, q1})
+  fixed:
+    parallel(c.i)
+    parallel(c.i)
+YAML
+) >templates.yaml
+exits templates 1 "$TUNEC" check templates.yaml
+at template-gone templates.yaml:20:5 "there is no loop 'c.q'"
+at template-late templates.yaml:24:5 "there is no loop 'q"
+at template-fixed templates.yaml:27:5
+ok templates-each-once [ "$(grep -c error: err)" = 3 ]
+sed '/gone:/,$d' templates.yaml >good.yaml
+exits template-good 0 "$TUNEC" check good.yaml
+exits template-by-name 1 "$TUNEC" build templates.yaml:big --schedule fixed -o n.c
+at template-by-name templates.yaml:27:5
