@@ -6,6 +6,8 @@ CC      ?= cc
 B       := $(if $(filter release,$(VARIANT)),build,build/$(VARIANT))
 
 VERSION   := 0.1.0
+COMMIT    := $(if $(wildcard .git),$(shell git describe --always --dirty \
+	--exclude='*' --abbrev=12 2>/dev/null))
 LLVM_CONFIG ?= llvm-config-19
 
 FLAGS_release := -O2
@@ -65,6 +67,15 @@ $(LLVM_OBJECTS): CPPFLAGS += $(shell $(LLVM_CONFIG) --cppflags 2>/dev/null)
 $B/tunec-xgboost.so: $B/obj/tuner/model/module_xgboost.o $(LIBRARY)
 	@echo "  link $@"
 	@$(CC) $(LDFLAGS) -shared -o $@ $< -lxgboost
+
+# What `tunec --version` says; written where it changed.
+$B/commit: FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
+FORCE:
+
+$B/obj/cmd/main.o: $B/commit
+$B/obj/cmd/main.o: CPPFLAGS += -DTUNEC_COMMIT='"$(COMMIT)"'
 
 $B/obj/%.o: %.c
 	@mkdir -p $(@D)

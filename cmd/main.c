@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "codegen/codegen.h"
+#include "lib/alike.h"
 
 #define VERB(name) extern const Verb verb_##name;
 #include "cmd/verbs.def"
@@ -23,6 +25,37 @@ static const Verb *verb_find(const char *name)
 		if (!strcmp(verbs[i]->name, name))
 			return verbs[i];
 	return NULL;
+}
+
+static int unknown_verb(const char *word)
+{
+	Alike a = alike_to(word);
+	for (int i = 0; i < NVERBS; i++)
+		alike_look(&a, verbs[i]->name);
+	return say_usage(
+	    NULL, "unknown verb '%s'%s", word, alike_question(&a, ""));
+}
+
+static int unknown_option(const char *word)
+{
+	Alike a = alike_to(word);
+	alike_look(&a, "--help");
+	alike_look(&a, "--version");
+	return say_usage(
+	    NULL, "unknown option '%s'%s", word, alike_question(&a, ""));
+}
+
+/* What bug reports need: the commit, and the LLVM that makes objects. */
+static void print_version(void)
+{
+	Error error = {0};
+	const LlvmModule *llvm = llvm_module(&error);
+	out_text("tunec %s%s%s%s\n", TUNEC_VERSION, *TUNEC_COMMIT ? " (" : "",
+	    TUNEC_COMMIT, *TUNEC_COMMIT ? ")" : "");
+	if (llvm)
+		out_text("LLVM %s\n", llvm->llvm_version());
+	else
+		out_text("LLVM: %s\n", error.text);
 }
 
 static void print_help(void)
@@ -79,14 +112,14 @@ static int tunec(int argc, char **argv)
 		return EXIT_DONE;
 	}
 	if (!strcmp(argv[1], "--version")) {
-		out_text("tunec %s\n", TUNEC_VERSION);
+		print_version();
 		return EXIT_DONE;
 	}
 	if (argv[1][0] == '-')
-		return say_usage(NULL, "unknown option '%s'", argv[1]);
+		return unknown_option(argv[1]);
 	const Verb *verb = verb_find(argv[1]);
 	if (!verb)
-		return say_usage(NULL, "unknown verb '%s'", argv[1]);
+		return unknown_verb(argv[1]);
 	return verb_run(verb, argc - 2, argv + 2);
 }
 

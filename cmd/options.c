@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "lib/alike.h"
 
 static const Option common_options[] = {
 	{"quiet", 'q', OPTION_FLAG, offsetof(Common, quiet), NULL, NULL,
@@ -178,6 +179,23 @@ static void take_option(
 	store(p, o, shown, value);
 }
 
+static void look_at_name(const Option *o, void *context)
+{
+	if (o->name && o->name[0] != '-')
+		alike_look(context, o->name);
+}
+
+/* The first `size` bytes of the word are no option. */
+static void unknown_long(Parse *p, const char *word, int size)
+{
+	char name[ALIKE_SIZE + 1];
+	snprintf(name, sizeof name, "%.*s", size - 2, word + 2);
+	Alike a = alike_to(name);
+	each_option(p->verb, look_at_name, &a);
+	say_usage(p->verb->name, "unknown option '%.*s'%s", size, word,
+	    alike_question(&a, "--"));
+}
+
 static void parse_long(Parse *p, const char *word)
 {
 	const char *equals = strchr(word, '=');
@@ -187,8 +205,11 @@ static void parse_long(Parse *p, const char *word)
 	const Option *o = name.exact ? name.exact : name.begins;
 	int shown = (int)name.size + 2;
 	if (!o || (!name.exact && name.ambiguous)) {
-		say_usage(p->verb->name, "%s option '%.*s'",
-		    o ? "ambiguous" : "unknown", shown, word);
+		if (o)
+			say_usage(p->verb->name, "ambiguous option '%.*s'",
+			    shown, word);
+		else
+			unknown_long(p, word, shown);
 		p->failed = true;
 		return;
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/log.h"
+#include "lib/alike.h"
 #include "lib/escape.h"
 #include "tuner/measure/measure.h"
 
@@ -543,7 +544,13 @@ static int log_run(void *options, int n, char **operands)
 		if (!strcmp(what, spec_verbs[i].name))
 			return run_on_specs(
 			    log, spec_verbs[i].run, n - 1, operands + 1);
-	return say_usage("log", "unknown log verb '%s'", what);
+	Alike a = alike_to(what);
+	alike_look(&a, "show");
+	alike_look(&a, "import");
+	for (size_t i = 0; i < sizeof spec_verbs / sizeof *spec_verbs; i++)
+		alike_look(&a, spec_verbs[i].name);
+	return say_usage(
+	    "log", "unknown log verb '%s'%s", what, alike_question(&a, ""));
 }
 
 static const Option options[] = {STORES_OPTION(offsetof(Log, db)),

@@ -19,6 +19,7 @@
 #define IR_SPEC_H
 
 #include "ir/program.h"
+#include "lib/alike.h"
 #include "lib/lookup.h"
 #include "lib/interval.h"
 
@@ -289,6 +290,7 @@ struct Spec {
 void collect_document(Spec *spec);
 void collect_outputs(Spec *spec);
 void collect_used(Spec *spec);
+Alike spec_param_alike(const Spec *spec, const char *name);
 
 /* spec_names.c: declares and resolves everything. */
 void names_resolve(Spec *spec);

@@ -55,6 +55,14 @@ static int find_param(const Spec *spec, const char *name)
 	return -1;
 }
 
+Alike spec_param_alike(const Spec *spec, const char *name)
+{
+	Alike a = alike_to(name);
+	for (int i = 0; i < spec->params.n; i++)
+		alike_look(&a, spec->params.at[i].symbol->name->text);
+	return a;
+}
+
 static void check_case_name(Spec *spec, const YamlScalar *s)
 {
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -78,11 +86,13 @@ static void collect_override(Spec *spec, CaseNode *c, const DocEntry *e)
 		parse_expression(
 		    spec->arena, &spec->report, &spec->names, &e->value),
 		&spec->report};
-	if (o.param < 0)
-		report_error(&spec->report, e->key.span, "'%s' is no param",
-		    e->key.text);
-	else
+	if (o.param >= 0) {
 		vec_push(spec->arena, &c->overrides, o);
+		return;
+	}
+	Alike a = spec_param_alike(spec, e->key.text);
+	report_error(&spec->report, e->key.span, "'%s' is no param%s",
+	    e->key.text, alike_question(&a, ""));
 }
 
 static void collect_cases(Spec *spec)

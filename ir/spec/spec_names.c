@@ -19,49 +19,15 @@ static const char *const kinds[] = {"a param", "an input", "a definition"};
 
 /* --- messages -------------------------------------------------------------------- */
 
-/* Letters to change, insert or drop, up to 2; 3 if more. */
-static int distance(const char *a, const char *b)
+/* The name in scope that is most like this one. */
+static Alike alike(const Names *s, const char *text)
 {
-	size_t na = strlen(a), nb = strlen(b);
-	if (na > NAME_SIZE_MAX || nb > NAME_SIZE_MAX ||
-	    na > nb + 2 || nb > na + 2)
-		return 3;
-	int row[NAME_SIZE_MAX + 1];
-	for (size_t j = 0; j <= nb; j++)
-		row[j] = (int)j;
-	for (size_t i = 1; i <= na; i++) {
-		int diagonal = row[0];
-		row[0] = (int)i;
-		for (size_t j = 1; j <= nb; j++) {
-			int change = diagonal + (a[i - 1] != b[j - 1]);
-			diagonal = row[j];
-			int best = change;
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[nb] > 2 ? 3 : row[nb];
-}
-
-/* The name in scope that is most like this one, or NULL. */
-static const char *alike(const Names *s, const char *text)
-{
-	int best = strlen(text) < 4 ? 2 : 3;
-	const char *found = NULL;
+	Alike a = alike_to(text);
 	for (int i = 0; i < NAME_BUCKETS; i++)
-		for (SpecName *n = s->spec->names.bucket[i]; n; n = n->next) {
-			bool known = n->axis || n->symbol;
-			int d = known ? distance(text, n->text) : 3;
-			if (d < best || (d == best && found && d < 3 &&
-						strcmp(n->text, found) < 0)) {
-				best = d;
-				found = n->text;
-			}
-		}
-	return found;
+		for (SpecName *n = s->spec->names.bucket[i]; n; n = n->next)
+			if (n->axis || n->symbol)
+				alike_look(&a, n->text);
+	return a;
 }
 
 static void refuse_unknown(Names *s, Node *n)
@@ -76,10 +42,9 @@ static void refuse_unknown(Names *s, Node *n)
 		report_error(s->report, n->span,
 		    "unknown name '%s': write %s", text, other);
 	} else if (!report_full(s->report)) {
-		other = alike(s, text);
-		report_error(s->report, n->span, "unknown name '%s'%s%s%s",
-		    text, other ? "; is it '" : "", other ? other : "",
-		    other ? "'?" : "");
+		Alike a = alike(s, text);
+		report_error(s->report, n->span, "unknown name '%s'%s", text,
+		    alike_question(&a, ""));
 	}
 	n->kind = NODE_BAD;
 }

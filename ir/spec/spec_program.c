@@ -59,9 +59,10 @@ static void take_define(Build *b, const SpecDefine *define)
 	Span span = {head, head + size};
 	int i = param_index(b->spec, define->name);
 	if (i < 0) {
+		Alike a = spec_param_alike(b->spec, define->name);
 		report_error(report, (Span){0, head - 1},
-		    "'%s' is no param of '%s'", define->name,
-		    b->program->name);
+		    "'%s' is no param of '%s'%s", define->name,
+		    b->program->name, alike_question(&a, ""));
 		b->failed = true;
 		return;
 	}

@@ -151,3 +151,23 @@ sed '/gone:/,$d' templates.yaml >good.yaml
 exits template-good 0 "$TUNEC" check good.yaml
 exits template-by-name 1 "$TUNEC" build templates.yaml:big --schedule fixed -o n.c
 at template-by-name templates.yaml:27:5
+
+# --- what is mistyped
+exits verb 2 "$TUNEC" tnue mm.yaml
+ok verb-is-asked has err "unknown verb 'tnue'; is it 'tune'?"
+exits verb-like-none 2 "$TUNEC" frobnicate mm.yaml
+ok verb-like-none-is-not-asked lacks err 'is it'
+exits option 2 "$TUNEC" tune --trails=3 mm.yaml
+ok option-is-asked has err "unknown option '--trails'; is it '--trials'?"
+exits option-of-none 2 "$TUNEC" --verison
+ok option-of-none-is-asked has err "is it '--version'?"
+exits log-verb 2 "$TUNEC" log lsit
+ok log-verb-is-asked has err "is it 'list'?"
+sed 's/^params: .*/params: {rows: 20, N: 33, K: 9}/; s/\<M\>/rows/g' mm.yaml >param.yaml
+exits param 1 "$TUNEC" check param.yaml: -D rwos=4
+ok param-is-asked has err "'rwos' is no param of 'mm'; is it 'rows'?"
+exits letter 1 "$TUNEC" check mm.yaml: -D Q=4
+ok letter-is-like-none lacks err 'is it'
+# --- --version
+exits version 0 "$TUNEC" --version
+ok version-of-llvm has out '^LLVM [0-9]'
