@@ -345,15 +345,17 @@ static Status void_record(Making *m, const Kernel *k, const char *whose,
 static Status no_record(
     Making *m, Kernel *k, const char *groups, Error *error)
 {
+	const char *why = stores_exist(&m->stores)
+	    ? "; `tunec log explain` says why" : "";
 	if (m->options->frozen)
 		return error_set(error, STATUS_NO_RECORD,
-		    "no record%s for target '%s'; `tunec tune` makes one",
-		    groups, k->target->text);
+		    "no record%s for target '%s'; `tunec tune` makes one%s",
+		    groups, k->target->text, why);
 	if (!m->common->quiet)
 		say_warning("%s: no record%s for target '%s': the default "
-			    "schedule is used",
+			    "schedule is used%s",
 		    program_label(m->arena, k->program), groups,
-		    k->target->text);
+		    k->target->text, why);
 	if (!*groups)
 		k->comment.record = "none (default schedule)";
 	return STATUS_OK;

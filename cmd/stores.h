@@ -8,6 +8,7 @@
 typedef struct {
 	int n;
 	Store **at; /* on the heap */
+	int nread;  /* of these at the end, that the user named, only to be read */
 } Stores;
 
 /* The option's line in a verb's table. */
@@ -25,7 +26,10 @@ typedef struct {
 const char *stores_preset(void); /* TUNEC_DB, else the default */
 int stores_open(const TextList *db, StoreMode first, Stores *out);
 void stores_close(Stores *stores);
-/* Warns of what was skipped by the last reading of each. */
+/* Is there any to look into, not counting what does not exist? */
+bool stores_exist(const Stores *stores);
+/* Warns of what was skipped by the last reading of each, and of those that were to
+ * be read and do not exist: to a reader they are empty, and may be mistyped. */
 void stores_warn(const Stores *stores, const Common *common);
 
 #endif

@@ -290,7 +290,9 @@ static int replay_program(Run *run, const Program *p)
 		code = exit_worse(code,
 		    replay_target(run, p, label, targets.at[i]));
 	if (run->replayed == before && !code) {
-		say_error("%s: no record", label);
+		say_error("%s: no record; `tunec tune` makes one%s", label,
+		    stores_exist(&run->stores)
+			? ", `tunec log explain` says why there is none" : "");
 		code = EXIT_NO_RECORD;
 	}
 	return code;

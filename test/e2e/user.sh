@@ -168,6 +168,23 @@ exits param 1 "$TUNEC" check param.yaml: -D rwos=4
 ok param-is-asked has err "'rwos' is no param of 'mm'; is it 'rows'?"
 exits letter 1 "$TUNEC" check mm.yaml: -D Q=4
 ok letter-is-like-none lacks err 'is it'
+# --- stores that are not there
+for v in "build -o n.h" replay "log list" "log best" "log explain" "log export" \
+	"log errors" "show --stage=schedule"; do
+	"$TUNEC" $v mm.yaml:big --db mistyped.db >out 2>err </dev/null
+	ok "no-file-${v// /-}" [ "$(grep -c 'there is no file mistyped.db' err)" = 1 ]
+	ok "makes-none-${v// /-}" absent mistyped.db
+done
+exits no-file-of-the-environment 0 env TUNEC_DB=mistyped.db "$TUNEC" build \
+	mm.yaml:big -o n.h
+ok no-file-of-the-environment-is-said has err 'there is no file mistyped.db'
+exits no-file-at-all 0 "$TUNEC" build mm.yaml:big -o n.h
+ok no-file-at-all-is-usual lacks err 'no file'
+exits other-operator 3 "$TUNEC" build --frozen mm.yaml:small --db j.jsonl -o n.h
+ok explain-is-named has err '`tunec log explain` says why'
+exits other-operator-replayed 3 "$TUNEC" replay mm.yaml:small --db j.jsonl
+ok replay-names-explain has err '`tunec log explain`'
+
 # --- --version
 exits version 0 "$TUNEC" --version
 ok version-of-llvm has out '^LLVM [0-9]'
