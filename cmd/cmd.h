@@ -114,6 +114,7 @@ void out_json_text(const char *text);
 void out_line(const char *text);
 /* Has everything arrived that was printed? */
 bool out_flush(void);
+bool out_closed(void); /* it did not, since nobody reads any more */
 
 /* --- messages ---------------------------------------------------------------- */
 

@@ -71,10 +71,16 @@ static void print_help(void)
 	       "params, and - standard input.\n");
 }
 
-/* What was printed must have arrived. */
+/* What was printed must have arrived.  Who closed a pipe has read enough: that is
+ * no error to tell, and the end is that of other programs, by the signal. */
 static int flush_output(int code)
 {
-	if (!out_flush()) {
+	bool arrived = out_flush();
+	if (out_closed()) {
+		signal(SIGPIPE, SIG_DFL);
+		if (code == EXIT_DONE)
+			raise(SIGPIPE);
+	} else if (!arrived) {
 		say_error("cannot write standard output");
 		return exit_worse(code, EXIT_FAILED);
 	}

@@ -1,11 +1,24 @@
 /* Standard output: the only file that writes to it, so that no text of a
  * stranger reaches a terminal as it came (test/tools/layers.sh looks). */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
 #include "lib/escape.h"
 #include "tuner/tuner.h"
+
+static bool closed; /* its reader went away */
+
+static void note(bool written)
+{
+	closed |= !written && errno == EPIPE;
+}
+
+static void put_line(const char *text)
+{
+	note(puts(text) >= 0);
+}
 
 void out_text(const char *format, ...)
 {
@@ -15,7 +28,7 @@ void out_text(const char *format, ...)
 	buf_vprintf(&text, format, args);
 	va_end(args);
 	escape_terminal(&safe, buf_text(&text), text.size, "\n\t");
-	fwrite(buf_text(&safe), 1, safe.size, stdout);
+	note(fwrite(buf_text(&safe), 1, safe.size, stdout) == safe.size);
 	buf_free(&text);
 	buf_free(&safe);
 }
@@ -41,16 +54,22 @@ void out_json_text(const char *text)
 {
 	Buf safe = {0};
 	escape_json_text(&safe, text, strlen(text));
-	puts(buf_text(&safe));
+	put_line(buf_text(&safe));
 	buf_free(&safe);
 }
 
 void out_line(const char *text)
 {
-	puts(text);
+	put_line(text);
 }
 
 bool out_flush(void)
 {
-	return !fflush(stdout) && !ferror(stdout);
+	note(!fflush(stdout));
+	return !ferror(stdout);
+}
+
+bool out_closed(void)
+{
+	return closed;
 }

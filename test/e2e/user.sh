@@ -185,6 +185,20 @@ ok explain-is-named has err '`tunec log explain` says why'
 exits other-operator-replayed 3 "$TUNEC" replay mm.yaml:small --db j.jsonl
 ok replay-names-explain has err '`tunec log explain`'
 
+# --- a pipe that is closed is no failure to speak of
+closed() { # command: its reader has gone
+	"$@" 2>err | true
+	[ ! -s err ]
+}
+ok pipe-closed-is-silent closed "$TUNEC" space -v mm.yaml
+ok pipe-closed-while-printing sh -c \
+	'"$0" space -v "$1" 2>err | head -n 1 >out; [ ! -s err ]' \
+	"$TUNEC" "$workloads/conv2d.yaml"
+bash -c '"$0" space -v mm.yaml | true; exit ${PIPESTATUS[0]}' "$TUNEC"
+ok pipe-closed-is-its-signal [ $? = 141 ]
+exits full-disk 1 sh -c '"$0" check mm.yaml >/dev/full' "$TUNEC"
+ok full-disk-is-said has err 'cannot write standard output'
+
 # --- --version
 exits version 0 "$TUNEC" --version
 ok version-of-llvm has out '^LLVM [0-9]'
