@@ -123,11 +123,48 @@ static void say_target(const Program *p, Arena *arena, const Target *target)
 	    lacks ? "; " : "", lacks ? why : "");
 }
 
+static bool differs_in_threads_alone(const Target *a, const Target *b)
+{
+	return a->kind == TARGET_LLVM && b->kind == TARGET_LLVM &&
+	    !strcmp(a->triple, b->triple) && !strcmp(a->cpu, b->cpu) &&
+	    !strcmp(a->attrs, b->attrs) && a->threads != b->threads;
+}
+
+/* This machine with another number of threads: the most that it has, else the
+ * fewest that there are, since a kernel is right on any number.  NULL: none. */
+static Target *with_other_threads(
+    Arena *arena, const Target *host, const TextVec *targets)
+{
+	Target *found = NULL;
+	for (int i = 0; i < targets->n; i++) {
+		Error ignored = {0};
+		Target *t = target_parse(arena, targets->at[i], &ignored);
+		if (!t || !differs_in_threads_alone(t, host))
+			continue;
+		bool fits = t->threads <= host->threads;
+		bool found_fits = found && found->threads <= host->threads;
+		if (!found || fits > found_fits ||
+		    (fits == found_fits &&
+			(fits ? t->threads > found->threads
+			      : t->threads < found->threads)))
+			found = t;
+	}
+	return found;
+}
+
 Target *kernels_choose_target(Arena *arena, const Common *common,
     const Program *p, Target *host, const TextVec *targets, Error *error)
 {
 	if (!targets->n || among(targets, host->text))
 		return host;
+	Target *other = with_other_threads(arena, host, targets);
+	if (other && !common->quiet)
+		say_note("%s: the records for %d thread%s are used, there are "
+			 "none for -threads=%d",
+		    program_label(arena, p), other->threads,
+		    other->threads == 1 ? "" : "s", host->threads);
+	if (other)
+		return other;
 	if (targets->n == 1) {
 		Target *only = target_parse(arena, targets->at[0], error);
 		if (only && !common->quiet)

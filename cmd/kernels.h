@@ -68,7 +68,8 @@ int kernels_one(Making *making, Arena *arena, const Program *program,
 void kernels_close(Making *making);
 
 /* The target to take where none was asked for: the host's where `targets`, which
- * there are records for, has it or is empty; else the only one, which is said.
+ * there are records for, has it or is empty; else one that differs from it in its
+ * threads alone, or the only one, which is said.
  * NULL (and `error`) where there are several. */
 Target *kernels_choose_target(Arena *arena, const Common *common,
     const Program *program, Target *host, const TextVec *targets, Error *error);

@@ -255,8 +255,8 @@ static int replay_target(
 	return code;
 }
 
-/* The one that was asked for; all that there are records for where the host's
- * is among them; else the only one. */
+/* The one that was asked for; else all that there are records for; of those that
+ * have to run, as build chooses. */
 static Status find_targets(
     Run *run, const Program *p, TextVec *targets, Error *error)
 {
@@ -271,9 +271,18 @@ static Status find_targets(
 	    run->stores.n, p->op, targets, error));
 	if (!run->host && !(run->host = target_host(run->arena, error)))
 		return error->status;
-	return kernels_choose_target(run->arena, &run->options->common, p,
-		   run->host, targets, error)
-	    ? STATUS_OK : error->status;
+	for (int i = 0; i < targets->n; i++)
+		if (!strcmp(targets->at[i], run->host->text))
+			return STATUS_OK;
+	if (targets->n > 1 && !run->options->require_run)
+		return STATUS_OK;
+	Target *t = kernels_choose_target(run->arena, &run->options->common, p,
+	    run->host, targets, error);
+	if (!t)
+		return error->status;
+	targets->n = 0;
+	vec_push(run->arena, targets, t->text);
+	return STATUS_OK;
 }
 
 static int replay_program(Run *run, const Program *p)
@@ -340,8 +349,7 @@ static int replay_run(void *options, int n, char **operands)
 
 static const Option options[] = {
     {"target", 0, OPTION_TEXT, offsetof(Replay, kernel.target), "TARGET", NULL,
-	"only records for this target (default: all, where this\n"
-	"machine's is among them)"},
+	"only records for this target (default: all)"},
     {"db", 0, OPTION_LIST, offsetof(Replay, kernel.db), "STORE", NULL,
 	"where records are; repeatable\n(default: $TUNEC_DB, or tunec.db)"},
     {"trace", 0, OPTION_TEXT, offsetof(Replay, kernel.trace), "FILE", NULL,

@@ -324,7 +324,10 @@ for cpu in apple-m1 apple-m2; do
 		--require-run --db far.jsonl
 	ok replay-require-run-is-said grep -q 'not run here' err
 done
-exits replay-several-targets 3 "$TUNEC" replay mm.yaml:small --db far.jsonl
+exits replay-several-targets 0 "$TUNEC" replay mm.yaml:small --db far.jsonl
+ok replay-counts-them grep -q '2 not run here' out
+exits replay-several-to-run 3 "$TUNEC" replay mm.yaml:small --db far.jsonl \
+	--require-run
 ok replay-names-targets grep -q 'apple-m1.*apple-m2' err
 exits replay-one-of-several 0 "$TUNEC" replay mm.yaml:small --db far.jsonl \
 	--target 'llvm -mtriple=aarch64-linux-gnu -mcpu=apple-m2 -threads=1'

@@ -202,3 +202,31 @@ ok full-disk-is-said has err 'cannot write standard output'
 # --- --version
 exits version 0 "$TUNEC" --version
 ok version-of-llvm has out '^LLVM [0-9]'
+
+# --- a record for another number of threads is this machine's
+host=$("$TUNEC" target --print)
+threads=${host##*-threads=}
+line() { # threads, id
+	sed -n "s/\"target\":\"[^\"]*\"/\"target\":\"${host% -threads=*} -threads=$1\"/
+		s/\"id\":\"[^\"]*\"/\"id\":\"00000000000000$2\"/
+		s/\"measure\":\"[a-z]*\",*//
+		/\"kind\":\"trial\"/{ /\"outcome\":\"ok\"/p; }" j.jsonl | head -n 1
+}
+line $((threads + 1)) 01 >threads.jsonl
+exits threads-more 0 "$TUNEC" build --frozen mm.yaml:big --db threads.jsonl -o t.h
+ok threads-are-said has err "records for $((threads + 1)) threads are used"
+ok threads-in-one-line [ "$(wc -l <err)" = 1 ]
+ok threads-are-of-the-record has t.h "record: 0000000000000001"
+sed 's/mcpu=[^ ]*/mcpu=haswell/; s/"id":"[^"]*"/"id":"0000000000000003"/' \
+	threads.jsonl >haswell.jsonl
+cat haswell.jsonl >>threads.jsonl
+line $((threads + 9)) 02 >>threads.jsonl
+exits threads-of-several 0 "$TUNEC" build -q --frozen mm.yaml:big --db threads.jsonl \
+	-o t.h
+ok threads-nearest has t.h "record: 0000000000000001"
+exits threads-replayed 0 "$TUNEC" replay mm.yaml:big --db threads.jsonl --require-run
+ok threads-replayed-one has out '^1 replayed'
+line "$threads" 04 >>threads.jsonl
+exits threads-own-first 0 "$TUNEC" build --frozen mm.yaml:big --db threads.jsonl -o t.h
+ok threads-own has t.h "record: 0000000000000004"
+ok threads-own-says-nothing [ ! -s err ]
