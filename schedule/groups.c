@@ -10,6 +10,11 @@
  *     y = e / z              /
  *     o = sum(y * v)         product
  *
+ * A reduction over what another has made, element by element of that (a pool of a
+ * depthwise convolution, an argmax over its channels), shares no loops with it
+ * that it would choose alone: the first is a group as a product is, where the
+ * model says that this is faster (groups_apart.c).
+ *
  * A product is a reduction with two operands that are used again along a spatial
  * axis each, another one: only that is worth a tile of registers, and what it reads is
  * best written whole before, but where a block of its rows needs only those rows
@@ -35,6 +40,7 @@ typedef struct {
 	int *at;         /* blocks in canonical order, whatever the file's is */
 	int *rank;       /* by block: where it stands in that */
 	int *group;      /* by block; NONE: between products */
+	const bool *apart; /* by block: it has a group as a product has */
 	int *product;    /* by group: its block */
 	IntVec *members; /* by group: the product, and what ends it */
 	int ngroups;
@@ -198,7 +204,7 @@ static void group_products(Cut *c)
 		c->group[i] = NONE;
 	for (int k = 0; k < p->nblocks; k++) {
 		int i = c->at[k];
-		bool product = rows_is_product(&p->blocks[i]);
+		bool product = c->apart[i] || rows_is_product(&p->blocks[i]);
 		if (product)
 			c->product[c->ngroups] = i;
 		c->group[i] = product ? c->ngroups++ : epilogue_of(c, i);
@@ -237,8 +243,9 @@ static void find_ahead(const Cut *c, int block, bool *ahead)
  * the first. */
 static void join_group(Cut *c, int from, int to)
 {
-	const Rows *rows = rows_between(
-	    c->arena, c->program, c->product[from], c->product[to]);
+	int first = c->product[from], second = c->product[to];
+	const Rows *rows = c->apart[first] || c->apart[second]
+	    ? NULL : rows_between(c->arena, c->program, first, second);
 	for (int i = 0; rows && i < c->program->nblocks; i++)
 		if (rows->between[i] || c->group[i] == from)
 			c->group[i] = to;
@@ -399,6 +406,7 @@ static Groups *whole_as_one(Groups *g)
 	g->n = 1;
 	g->groups = NEW(g->arena, Group);
 	g->groups[0] = (Group){g->whole, "", 0};
+	g->group_of = NEW_N(g->arena, int, g->whole->nblocks);
 	return g;
 }
 
@@ -415,52 +423,86 @@ static void find_equal(Groups *g)
 	}
 }
 
-Groups *groups_of(Arena *arena, const Program *program)
+/* Which blocks are in which group; all in one: NULL. */
+static Cut *cut_program(
+    Arena *arena, const Program *program, const bool *apart)
 {
-	Groups *g = NEW(arena, Groups);
-	Arena *scratch = arena_new();
 	size_t n = (size_t)program->nblocks;
-	Cut c = {.arena = scratch,
+	Cut *c = NEW(arena, Cut);
+	*c = (Cut){.arena = arena,
 	    .program = program,
-	    .readers = NEW_N(scratch, IntVec, n),
-	    .sources = NEW_N(scratch, IntVec, n),
-	    .at = NEW_N(scratch, int, n),
-	    .rank = NEW_N(scratch, int, n),
-	    .group = NEW_N(scratch, int, n),
-	    .members = NEW_N(scratch, IntVec, n),
-	    .product = NEW_N(scratch, int, n)};
-	*g = (Groups){.arena = arena, .whole = program};
-	rank_blocks(&c);
+	    .readers = NEW_N(arena, IntVec, n),
+	    .sources = NEW_N(arena, IntVec, n),
+	    .at = NEW_N(arena, int, n),
+	    .rank = NEW_N(arena, int, n),
+	    .group = NEW_N(arena, int, n),
+	    .apart = apart,
+	    .members = NEW_N(arena, IntVec, n),
+	    .product = NEW_N(arena, int, n)};
+	rank_blocks(c);
 	for (int i = 0; i < program->nblocks; i++) {
-		Visit v = {&c, i};
+		Visit v = {c, i};
 		expr_walk(program->blocks[i].body, add_source, &v);
 	}
-	group_products(&c);
-	join_rows(&c);
+	group_products(c);
+	join_rows(c);
 	/* a spec's templates are for the whole */
-	if (c.ngroups)
-		group_others(&c);
-	if (c.ngroups <= 1 || program->schedule_text) {
-		arena_free(scratch);
+	if (!c->ngroups || program->schedule_text)
+		return NULL;
+	group_others(c);
+	return c->ngroups > 1 ? c : NULL;
+}
+
+/* The groups of a cut as programs, producers first. */
+static Groups *programs_of(Arena *arena, const Cut *c, const Program *whole)
+{
+	Groups *g = NEW(arena, Groups);
+	*g = (Groups){.arena = arena, .whole = whole};
+	if (!c)
 		return whole_as_one(g);
-	}
-	int *order = order_of(&c, scratch);
-	int *part_of = NEW_N(scratch, int, n);
-	int *position = NEW_N(scratch, int, c.ngroups);
-	const char **names = NEW_N(scratch, const char *, c.ngroups);
-	for (int i = 0; i < c.ngroups; i++) {
+	int *order = order_of(c, c->arena);
+	g->n = c->ngroups;
+	g->group_of = NEW_N(arena, int, whole->nblocks);
+	int *position = NEW_N(c->arena, int, g->n);
+	const char **names = NEW_N(c->arena, const char *, g->n);
+	for (int i = 0; i < g->n; i++) {
 		position[order[i]] = i;
-		names[i] = name_of(&c, order[i]);
+		names[i] = name_of(c, order[i]);
 	}
-	for (size_t i = 0; i < n; i++)
-		part_of[i] = position[c.group[i]];
+	for (int i = 0; i < whole->nblocks; i++)
+		g->group_of[i] = position[c->group[i]];
 	Program **parts =
-	    program_parts(arena, program, part_of, names, c.ngroups);
-	g->n = c.ngroups;
+	    program_parts(arena, whole, g->group_of, names, g->n);
 	g->groups = NEW_N(arena, Group, g->n);
 	for (int i = 0; i < g->n; i++)
 		g->groups[i] = (Group){parts[i], names[i], i};
 	find_equal(g);
+	return g;
+}
+
+Groups *groups_of_products(Arena *arena, const Program *program)
+{
+	Arena *scratch = arena_new();
+	bool *apart = NEW_N(scratch, bool, program->nblocks);
+	Groups *g = programs_of(
+	    arena, cut_program(scratch, program, apart), program);
+	arena_free(scratch);
+	return g;
+}
+
+Groups *groups_of(Arena *arena, const Program *program)
+{
+	Groups *joined = groups_of_products(arena, program);
+	Arena *scratch = arena_new();
+	bool *apart = apart_may(scratch, joined);
+	Groups *g = joined;
+	if (apart) {
+		Groups *cut = programs_of(scratch,
+		    cut_program(scratch, program, apart), program);
+		apart_choose(joined, cut, apart);
+		g = programs_of(
+		    arena, cut_program(scratch, program, apart), program);
+	}
 	arena_free(scratch);
 	return g;
 }

@@ -21,9 +21,20 @@ typedef struct {
 	const Program *whole;
 	int n;        /* at least 1 */
 	Group *groups; /* producers first */
+	int *group_of; /* by block of the whole */
 } Groups;
 
 Groups *groups_of(Arena *arena, const Program *program);
+/* The same, but that a reduction which is no product has no group of its own:
+ * asks no model. */
+Groups *groups_of_products(Arena *arena, const Program *program);
+
+/* groups_apart.c: by block, which of the reductions between products might have a
+ * group each; NULL: none. */
+bool *apart_may(Arena *arena, const Groups *joined);
+/* Leaves those where the groups of `cut`, which has them all so, take less time by
+ * the model than the group that they are in. */
+void apart_choose(const Groups *joined, const Groups *cut, bool *apart);
 
 /* What a trace of the first group with the same hash is in `group`'s names. */
 Trace *groups_trace(Arena *arena, const Groups *groups, int group,

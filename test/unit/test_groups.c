@@ -113,6 +113,43 @@ static const char inverted[] =
     "  y[o < 4, i < 6, j < 6] = sum[c < 8](r[c, i, j] * w[o, c])\n"
     "outputs: [y]\n";
 
+/* A pool of what is filtered, extremes over its channels: each is better off
+ * alone. */
+#define FILTERED                                                               \
+	"inputs: {a: 'f32[64, 30, 30]', w: 'const f32[64, 3, 3]'}\n"           \
+	"compute: |\n"                                                         \
+	"  p[c < 64, y < 30, x < 30] = if 1 <= y < 29 and 1 <= x < 29 then "   \
+	"a[c, y, x] else 0\n"                                                  \
+	"  d[c < 64, y < 28, x < 28] = sum[r < 3, s < 3]("                     \
+	"p[c, y + r, x + s]*w[c, r, s])\n"                                     \
+	"  t[c < 64, y < 28, x < 28] = max(d[c, y, x], 0)\n"
+
+static const char *const apart[][2] = {
+    {"tunec: 1\nname: pooled\n" FILTERED
+     "  g[c < 64, y < 14, x < 14] = max[r < 2, s < 2](t[c, 2*y + r, 2*x + s])\n",
+	"p d t | g "},
+    {"tunec: 1\nname: widest\n" FILTERED
+     "  g[y < 28, x < 28] = max[c < 64](t[c, y, x])\n", "p d t | g "},
+    {"tunec: 1\nname: normed\n" FILTERED
+     "  m[y < 28, x < 28] = max[c < 64](t[c, y, x])\n"
+     "  z[y < 28, x < 28] = sum[c < 64](exp(t[c, y, x] - m[y, x]))\n"
+     "  g[c < 64, y < 28, x < 28] = exp(t[c, y, x] - m[y, x])/z[y, x]\n",
+	"p d t | m z~1 z g "},
+};
+
+static void test_apart(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+		assert_string_equal(cut(program(apart[i][0])), apart[i][1]);
+	/* but not rows of one thing */
+	assert_int_equal(groups_of(arena, program(
+	    "tunec: 1\nname: softmax\ninputs: {x: 'f32[64, 512]'}\ncompute: |\n"
+	    "  m[i < 64] = max[j < 512](x[i, j])\n"
+	    "  z[i < 64] = sum[j < 512](exp(x[i, j] - m[i]))\n"
+	    "  y[i < 64, j < 512] = exp(x[i, j] - m[i])/z[i]\n"))->n, 1);
+}
+
 static void test_cut(void **state)
 {
 	(void)state;
@@ -419,6 +456,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_cut),
+	    cmocka_unit_test(test_apart),
 	    cmocka_unit_test(test_order),
 	    cmocka_unit_test(test_alone),
 	    cmocka_unit_test(test_equal),

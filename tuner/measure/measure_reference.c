@@ -26,7 +26,7 @@ enum { REDUCED_FLOPS = 30000000, DIVISOR_MAX = 1 << 16 };
 static bool is_composed(const Program *p)
 {
 	Arena *arena = arena_new();
-	bool composed = groups_of(arena, p)->n > 1;
+	bool composed = groups_of_products(arena, p)->n > 1;
 	arena_free(arena);
 	return composed;
 }
