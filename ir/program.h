@@ -210,6 +210,10 @@ bool interp_point_unless(const Program *program, void *const *inputs,
 /* exact.c: the same program with every float an f64, for the interpreter. */
 Program *program_exact(Arena *arena, const Program *program);
 
+/* program_nan.c: may a right kernel have a number where the program as it stands
+ * has NaN? */
+bool program_may_hide_nan(const Program *program);
+
 /* Of the axes from `first` to before `end`. */
 double block_points(const Block *block, int first, int end);
 int64_t buffer_elements(const Buffer *buffer);

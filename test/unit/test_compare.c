@@ -69,7 +69,7 @@ typedef struct {
 	Arena *arena;
 	Program *program;
 	MeasureData data;
-	void *inputs[MEASURE_SETS][2];
+	void *inputs[MEASURE_SETS][3];
 	char why[256];
 } Case;
 
@@ -203,6 +203,156 @@ static void test_rounded(void **state)
 	close_case(&c);
 }
 
+/* --- the set of zeros, infinities and the like ------------------------------- */
+
+enum { COLUMNS = 128, ROWS = 200 };
+
+static const char rows[] = "tunec: 1\nname: r\n"
+    "inputs: {x: \"f32[200, 128]\", s: \"f32[200]\", e: \"f32[]\"}\n"
+    "compute: |\n"
+    "  y[i < 200, j < 128] = x[i, j]/s[i]*e[]\n";
+
+static bool all_are(const float *x, int n, bool (*is)(float))
+{
+	for (int i = 0; i < n; i++)
+		if (!is(x[i]))
+			return false;
+	return true;
+}
+
+static bool is_zero(float x)
+{
+	return x == 0;
+}
+
+static bool is_infinite(float x)
+{
+	return isinf(x);
+}
+
+static bool is_subnormal(float x)
+{
+	return fpclassify(x) == FP_SUBNORMAL;
+}
+
+static bool is_tiny(float x)
+{
+	return isnormal(x) && fabsf(x) < 0x1p-20f;
+}
+
+static bool is_negative(float x)
+{
+	return isfinite(x) && x <= -0.25f;
+}
+
+static bool has(const float *x, int n, int lanes, bool (*is)(float))
+{
+	for (int i = 0; i + lanes <= n; i += lanes)
+		if (all_are(x + i, lanes, is))
+			return true;
+	return false;
+}
+
+static bool has_vector(const float *x, int n, bool (*is)(float))
+{
+	return has(x, n, 16, is);
+}
+
+/* Whole vectors of everything, rows of 0 and of one number. */
+static void test_special(void **state)
+{
+	int zero = 0, constant = 0, n = ROWS * COLUMNS;
+	Case c;
+	(void)state;
+	open_case(&c, rows);
+	const float *x = c.inputs[SET_SPECIAL][0], *s = c.inputs[SET_SPECIAL][1];
+	assert_true(has_vector(x, n, is_zero));
+	assert_true(has_vector(x, n, is_infinite));
+	assert_true(has_vector(x, n, is_subnormal));
+	assert_true(has_vector(x, n, is_tiny));
+	assert_true(has_vector(x, n, is_negative));
+	for (int i = 0; i < ROWS; i++) {
+		const float *row = x + i * COLUMNS;
+		bool same = !memcmp(
+		    row, row + 1, sizeof *row * (COLUMNS - 1));
+		zero += same && *row == 0;
+		constant += same && *row != 0;
+	}
+	assert_true(zero > 1 && constant > 1);
+	assert_true(has(s, ROWS, 1, is_zero) && has(s, ROWS, 1, is_tiny));
+	assert_true(has(s, ROWS, 4, is_negative));
+	assert_true(isnormal(*(float *)(c.data.base +
+	    c.data.input[SET_SPECIAL][2])));
+	/* and without what leaves nothing to compare */
+	measure_data_special(&c.data, 1, SPECIAL_FINITE);
+	for (int i = 0; i < n; i++)
+		assert_true(isfinite(x[i]));
+	assert_true(has_vector(x, n, is_zero));
+	measure_data_special(&c.data, 1, SPECIAL_NONZERO);
+	for (int i = 0; i < n; i++)
+		assert_true(fabsf(x[i]) > 0x1p-40f);
+	close_case(&c);
+}
+
+/* Rows by a reciprocal that is NaN for what is small or negative, unless a vector
+ * has a doubtful lane: 0 is none. */
+static void divide_short(void *const *in, float *y, int from)
+{
+	const float *x = in[0], *s = in[1];
+	(void)from;
+	for (int k = 0; k < ROWS * COLUMNS; k++) {
+		float d = s[k / COLUMNS];
+		int lane = k / 16 * 16;
+		float z = d >= 0x1p-12f && d <= 0x1p60f ? 1 / d : NAN;
+		bool zeros = all_are(x + lane, 16, is_zero);
+		y[k] = zeros ? x[k] * z : x[k] / d;
+	}
+}
+
+static void test_short_cut(void **state)
+{
+	static const char text[] = "tunec: 1\nname: r\n"
+	    "inputs: {x: \"f32[200, 128]\", s: \"f32[200]\"}\n"
+	    "compute: |\n"
+	    "  y[i < 200, j < 128] = x[i, j]/s[i]\n";
+	float *y = must_alloc(sizeof *y * ROWS * COLUMNS);
+	Case c;
+	(void)state;
+	open_case(&c, text);
+	for (int set = 0; set < MEASURE_SETS; set++) {
+		divide_short(c.inputs[set], y, 0);
+		assert_int_equal(compare_output(&c.data, set, 0, 0, y, c.why,
+				     sizeof c.why),
+		    set != SET_SPECIAL);
+	}
+	free(y);
+	close_case(&c);
+}
+
+/* Where infinity may be taken for 0 there is none. */
+static void test_open(void **state)
+{
+	static const char text[] = "tunec: 1\nname: p\n"
+	    "inputs: {x: \"f32[200, 128]\", w: \"f32[128]\"}\n"
+	    "compute: |\n"
+	    "  p[i < 200, j < 130] = if 1 <= j < 129 then x[i, j - 1] else 0\n"
+	    "  y[i < 200, j < 3] = sum[k < 128](p[i, j + k]*w[k])\n"
+	    "outputs: [y]\n";
+	Case c;
+	(void)state;
+	open_case(&c, text);
+	assert_true(program_may_hide_nan(c.program));
+	assert_int_equal(special_first(c.program), SPECIAL_FINITE);
+	assert_true(special_serves(&c.data));
+	close_case(&c);
+	open_case(&c, rows);
+	assert_false(program_may_hide_nan(c.program));
+	close_case(&c);
+	open_case(&c, softmax);
+	assert_false(program_may_hide_nan(c.program));
+	close_case(&c);
+}
+
 /* The exact program has the inputs' and constants' values as they are. */
 static void test_exact(void **state)
 {
@@ -243,6 +393,9 @@ int main(void)
 	    cmocka_unit_test(test_softmax),
 	    cmocka_unit_test(test_rounded),
 	    cmocka_unit_test(test_exact),
+	    cmocka_unit_test(test_special),
+	    cmocka_unit_test(test_short_cut),
+	    cmocka_unit_test(test_open),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

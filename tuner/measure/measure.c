@@ -292,7 +292,8 @@ static Status by_fast(Measurer *m, const Trace *fast, const Trace *other,
 double measure_plain_guess(const Program *program, const Target *target)
 {
 	Error ignored;
-	return 3 * simulate_seconds(program, target, NULL, 0, &ignored);
+	return MEASURE_SETS *
+	    simulate_seconds(program, target, NULL, 0, &ignored);
 }
 
 Status measure_reference(Measurer *m, const ReferenceWish *wish,
@@ -315,7 +316,7 @@ Status measure_reference(Measurer *m, const ReferenceWish *wish,
 		    by_fast(m, wish->other, wish->fast, out, error));
 	out->estimated = true;
 	if (!(out->plain.time_s > 0))
-		out->plain.time_s = guess / 3;
+		out->plain.time_s = guess / MEASURE_SETS;
 	return STATUS_OK;
 }
 

@@ -9,6 +9,7 @@
  *     measure_reference.c  the expected outputs: made and checked
  *     measure_device.c  which device candidates run on, if not on this CPU
  *     measure_data.c    input sets and expected outputs, shared by all
+ *     measure_special.c the set of zeros, infinities and the like
  *     measure_form.c    what tells a candidate from another before compiling
  *     measure_time.c    the timing policy
  *     measure_team.c    threads, each on its CPU before a kernel is called
@@ -23,7 +24,7 @@
 
 #include "tuner/tuner.h"
 
-enum { MEASURE_RUNS = 32, MEASURE_SETS = 3, MEASURE_WIDTH = 16 };
+enum { MEASURE_RUNS = 32, MEASURE_SETS = 4, MEASURE_WIDTH = 16 };
 /* Seconds for each of the finalists in their interleaved re-measurement. */
 #define MEASURE_FINAL_S 1.0
 
@@ -94,7 +95,7 @@ void measure_until(Measurer *m, double end_s);
 typedef struct {
 	/* Of two structures; NULL: the plain nest alone, whatever it takes. */
 	const Trace *fast, *other;
-	double plain_allowed_s; /* for three runs of the plain nest */
+	double plain_allowed_s; /* for a run of the plain nest on each set */
 } ReferenceWish;
 
 typedef struct {
@@ -105,7 +106,7 @@ typedef struct {
 	bool estimated;    /* its time was not measured */
 } Reference;
 
-/* Seconds that the analytic model expects of three runs of the plain nest. */
+/* Seconds that the analytic model expects of the plain nest on all sets. */
 double measure_plain_guess(const Program *program, const Target *target);
 Status measure_reference(Measurer *m, const ReferenceWish *wish,
     Reference *out, Error *error);

@@ -66,7 +66,7 @@ static void run_compiled(Loaded *k, const JobHeader *run, Measurement *m)
 	m->check_s = measure_now() - start;
 	if (!right)
 		return;
-	if (m->nruns == MEASURE_SETS && m->runs_s[1] > long_s) {
+	if (m->nruns == SET_SPECIAL && m->runs_s[1] > long_s) {
 		time_by_check(m);
 		plausible_judge(k->context, run->peak, m);
 		return;

@@ -8,7 +8,12 @@
  * most is computed twice by the interpreter, in f32 as it stands and in f64: a
  * candidate is right there if it is no farther from the exact result than the
  * two in f32 are, SLACK times.  What is learnt so counts for the set's other
- * elements and for all candidates that follow; the other sets stay strict. */
+ * elements and for all candidates that follow; the other sets stay strict.
+ *
+ * Where f32 says nothing of an element, as where it overflows, it is excused.
+ * Of a set with more of them than are looked at one by one, the largest first, as
+ * many again are, spread over what differs: one that is known to be wrong
+ * suffices. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +24,7 @@
 enum {
 	POINTS = 64,
 	SLACK = 16,
-	ELEMENTS_MAX = 64 /* of an output that are computed, at most */
+	ELEMENTS_MAX = 64 /* of an output that are computed, twice at most */
 };
 
 /* Seconds for the interpreter to settle a difference. */
@@ -193,6 +198,12 @@ static bool same_number(double a, double b)
 	return a == b || (isnan(a) && isnan(b));
 }
 
+/* NaN or infinite the one, and not the other: f32 says nothing of the element. */
+static bool says_nothing(double plain, double exact)
+{
+	return !same_number(plain, exact) && !isfinite(plain - exact);
+}
+
 /* --- the reference itself -------------------------------------------------------- */
 
 typedef struct {
@@ -258,6 +269,7 @@ static bool check_points(const MeasureData *data, int output,
 		double allowed = allowed_of(data, p->set, output, 0);
 		if (same_number(p->want, p->exact) ||
 		    same_number(p->want, p->plain) ||
+		    says_nothing(p->plain, p->exact) ||
 		    fabs(p->want - p->exact) <= allowed)
 			continue;
 		describe(b, p->at, p->want, p->exact, why, size);
@@ -327,7 +339,7 @@ static bool all_near(const Buffer *b, const void *got, const void *want,
 typedef enum { ELEMENT_WRONG, ELEMENT_RIGHT, ELEMENT_UNKNOWN } Verdict;
 
 /* Unknown: f32 says nothing of the element, it is off by a good part of it, and
- * not for being a small difference of large numbers. */
+ * not for being a small difference of large numbers; or it may be NaN or not. */
 static Verdict judge_element(Judge *j, int set, int output, int64_t at,
     double got, double want)
 {
@@ -340,7 +352,8 @@ static Verdict judge_element(Judge *j, int set, int output, int64_t at,
 	double error = fmax(fabs(want - exact), fabs(plain - exact));
 	double rounding = tolerance(j->data->program, b,
 	    judged_of(j->data, set, output)->largest, 0);
-	if (isnan(want - exact) || isnan(plain - exact) || isinf(error) ||
+	if (says_nothing(want, exact) || says_nothing(plain, exact) ||
+	    (isnan(exact) && program_may_hide_nan(j->data->program)) ||
 	    (error > fabs(exact) / 4 && error > SLACK * rounding))
 		return ELEMENT_UNKNOWN;
 	if (!(fabs(got - exact) <= SLACK * error))
@@ -349,33 +362,75 @@ static Verdict judge_element(Judge *j, int set, int output, int64_t at,
 	return ELEMENT_RIGHT;
 }
 
-static bool settle(const MeasureData *data, int set, int output, double rounded,
-    const void *got, char *why, size_t size)
+typedef struct {
+	const MeasureData *data;
+	int set, output;
+	const void *got, *want;
+	char *why;
+	size_t size;
+} Difference;
+
+static Verdict judge_difference(Judge *j, const Difference *d, int64_t at)
 {
-	const Buffer *b = buffer_of(data, output);
-	const void *want = expected_of(data, set, output);
+	const Buffer *b = buffer_of(d->data, d->output);
+	double g = scalar_element(b->type, d->got, at);
+	double w = scalar_element(b->type, d->want, at);
+	describe(b, at, g, w, d->why, d->size);
+	return judge_element(j, d->set, d->output, at, g, w);
+}
+
+/* Are those that differ, of which there are too many, unknown or right wherever
+ * there is time to look at them? */
+static bool settle_spread(Judge *j, const Difference *d, double rounded)
+{
+	const Buffer *b = buffer_of(d->data, d->output);
+	int64_t n = buffer_elements(b), next = 0;
+	for (int64_t i = 0; i < n; i++) {
+		double off = fabs(scalar_element(b->type, d->got, i) -
+		    scalar_element(b->type, d->want, i));
+		if (i < next ||
+		    off <= allowed_of(d->data, d->set, d->output, rounded) ||
+		    same_number(scalar_element(b->type, d->got, i),
+			scalar_element(b->type, d->want, i)))
+			continue;
+		if (judge_difference(j, d, i) == ELEMENT_WRONG)
+			return is_over(j);
+		next = i + 1 + n / ELEMENTS_MAX;
+	}
+	return true;
+}
+
+static bool settle_worst(Judge *j, const Difference *d, double rounded)
+{
+	const Buffer *b = buffer_of(d->data, d->output);
 	int64_t excused[ELEMENTS_MAX], at;
 	int nexcused = 0;
-	Judge j = judge_open(data, settle_s);
-	Verdict v = ELEMENT_RIGHT;
-	for (int k = 0; k <= ELEMENTS_MAX && v != ELEMENT_WRONG; k++) {
-		at = find_worst(b, got, want,
-		    allowed_of(data, set, output, rounded), excused, nexcused);
+	for (int k = 0; k < ELEMENTS_MAX; k++) {
+		at = find_worst(b, d->got, d->want,
+		    allowed_of(d->data, d->set, d->output, rounded), excused,
+		    nexcused);
 		if (at < 0)
-			break;
-		double g = scalar_element(b->type, got, at);
-		double w = scalar_element(b->type, want, at);
-		describe(b, at, g, w, why, size);
-		v = k == ELEMENTS_MAX
-		    ? ELEMENT_WRONG
-		    : judge_element(&j, set, output, at, g, w);
+			return true;
+		Verdict v = judge_difference(j, d, at);
+		if (v == ELEMENT_WRONG)
+			return false;
 		if (v == ELEMENT_UNKNOWN)
 			excused[nexcused++] = at;
 	}
+	return settle_spread(j, d, rounded);
+}
+
+static bool settle(const MeasureData *data, int set, int output, double rounded,
+    const void *got, char *why, size_t size)
+{
+	Difference d = {data, set, output, got,
+	    expected_of(data, set, output), why, size};
+	Judge j = judge_open(data, settle_s);
+	bool right = settle_worst(&j, &d, rounded);
 	arena_free(j.arena);
-	if (v != ELEMENT_WRONG)
+	if (right)
 		*why = 0;
-	return v != ELEMENT_WRONG;
+	return right;
 }
 
 bool compare_output(const MeasureData *data, int set, int output, double rounded,

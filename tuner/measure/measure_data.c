@@ -1,22 +1,22 @@
 /* Input sets, and room for the expected outputs.
  *
- * Three sets: uniform in [-1, 1); small integers, for which sums in f32 are
- * exact; mixed signs and magnitudes with zeros and extremes.  Floats are scaled
- * by a power of two where those of a deep program would overflow; integers that
- * an index reads are spread over what it is an index of, so that look-ups are
- * as far apart as they may be. */
+ * Four sets: uniform in [-1, 1); small integers, for which sums in f32 are
+ * exact; mixed signs and magnitudes with zeros and extremes; runs of what kernels
+ * take short cuts for (measure_special.c).  Floats are scaled by a power of two
+ * where those of a deep program would overflow; integers that an index reads are
+ * spread over what it is an index of, so that look-ups are as far apart as they
+ * may be. */
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "ir/scalar.h"
-#include "lib/rng.h"
 #include "tuner/measure/measure_internal.h"
 
-enum { ALIGN = 64, DRAWN = 1 << 16, PIECE = 1 << 12 };
+enum { ALIGN = 64, DRAWN = RUNS_DRAWN, PIECE = 1 << 12 };
 
 /* Exponent of the largest float of each set. */
-static const int largest_exponent[MEASURE_SETS] = {0, 2, 10};
+static const int largest_exponent[MEASURE_SETS] = {0, 2, 10, 2};
 
 static size_t reserve(size_t *size, int64_t bytes)
 {
@@ -28,9 +28,9 @@ static size_t reserve(size_t *size, int64_t bytes)
 static double draw_float(Rng *rng, int set)
 {
 	double u = 2 * rng_double(rng) - 1;
-	if (set == 0)
+	if (set == SET_UNIFORM || set == SET_SPECIAL)
 		return u;
-	if (set == 1)
+	if (set == SET_INTEGERS)
 		return (double)rng_below(rng, 9) - 4;
 	switch (rng_below(rng, 16)) {
 	case 0: return 0;
@@ -46,31 +46,39 @@ typedef struct {
 	int set;
 	double scale;
 	int64_t values; /* 0: no index */
+	SpecialLevel level;
+	Runs runs;      /* of the special set */
 } Draw;
 
 static int64_t draw_int(
     Rng *rng, const Draw *draw, int64_t least, int64_t most)
 {
 	int set = draw->set;
-	if (set == 2)
+	if (set == SET_EXTREMES)
 		switch (rng_below(rng, 8)) {
 		case 0: return least;
 		case 1: return most;
 		case 2: return 0;
 		}
-	int64_t low = set == 1 ? -4 : -100, high = -low;
+	int64_t low = set == SET_INTEGERS ? -4 : -100, high = -low;
 	if (draw->values)
 		low = 0, high = draw->values - 1;
 	low = low < least ? least : low;
 	high = high > most ? most : high;
-	return low + (int64_t)rng_below(rng, (uint64_t)(high - low + 1));
+	int64_t any = low + (int64_t)rng_below(rng, (uint64_t)(high - low + 1));
+	if (set != SET_SPECIAL)
+		return any;
+	return draw->values ? runs_int(&draw->runs, any, low, high, low, high)
+			    : runs_int(&draw->runs, any, low, high, least, most);
 }
 
 static void put_element(
     void *at, int64_t i, DType type, Rng *rng, const Draw *draw)
 {
-	double x = dtype_is_float(type)
-	    ? draw->scale * draw_float(rng, draw->set) : 0;
+	double x = dtype_is_float(type) ? draw_float(rng, draw->set) : 0;
+	x = draw->set == SET_SPECIAL
+	    ? runs_float(&draw->runs, i, type, x, draw->scale)
+	    : draw->scale * x;
 	switch (type) {
 	case DT_F64: ((double *)at)[i] = x; break;
 	case DT_F32: ((float *)at)[i] = (float)x; break;
@@ -94,7 +102,7 @@ static void put_element(
 	case DT_U8:
 		((uint8_t *)at)[i] = (uint8_t)draw_int(rng, draw, 0, 255);
 		break;
-	default: ((uint8_t *)at)[i] = (uint8_t)rng_below(rng, 2); break;
+	default: ((uint8_t *)at)[i] = (uint8_t)draw_int(rng, draw, 0, 1); break;
 	}
 }
 
@@ -129,13 +137,18 @@ Status measure_data_new(Arena *arena, const Program *program,
 /* The first elements are drawn one by one, pieces of them make the rest: a
  * buffer of 64 MB takes as long as it takes to write. */
 static void fill_buffer(
-    const Buffer *b, unsigned char *at, Rng *rng, const Draw *draw)
+    const Buffer *b, unsigned char *at, Rng *rng, Draw *draw)
 {
 	int64_t n = buffer_elements(b);
 	int64_t drawn = n < DRAWN ? n : DRAWN;
 	size_t bytes = (size_t)dtype_bytes(b->type);
-	for (int64_t k = 0; k < drawn; k++)
+	if (draw->set == SET_SPECIAL)
+		draw->runs = runs_of(b, draw->level, rng);
+	for (int64_t k = 0; k < drawn; k++) {
+		if (draw->set == SET_SPECIAL)
+			runs_step(&draw->runs, rng, k);
 		put_element(at, k, b->type, rng, draw);
+	}
 	for (int64_t k = drawn; k < n; k += PIECE) {
 		int64_t piece = n - k < PIECE ? n - k : PIECE;
 		uint64_t from = rng_below(rng, DRAWN - PIECE);
@@ -172,20 +185,30 @@ static int64_t index_values(const Program *program, int input)
 	return s.values;
 }
 
-void measure_data_fill(MeasureData *data, uint64_t seed)
+static void fill_set(
+    MeasureData *data, uint64_t seed, int set, SpecialLevel level)
 {
 	const Program *program = data->program;
-	for (int s = 0; s < MEASURE_SETS; s++) {
-		Draw draw = {.set = s,
-		    .scale = exp2(-magnitude_shift(
-			program, largest_exponent[s]))};
-		for (int i = 0; i < program->ninputs; i++) {
-			Rng rng = rng_stream(seed, (uint64_t)s, (uint64_t)i);
-			draw.values = index_values(program, i);
-			fill_buffer(&program->buffers[i],
-			    data->base + data->input[s][i], &rng, &draw);
-		}
+	int shift = magnitude_shift(program, largest_exponent[set]);
+	Draw draw = {.set = set, .scale = exp2(-shift), .level = level};
+	for (int i = 0; i < program->ninputs; i++) {
+		Rng rng = rng_stream(seed, (uint64_t)set, (uint64_t)i);
+		draw.values = index_values(program, i);
+		fill_buffer(&program->buffers[i],
+		    data->base + data->input[set][i], &rng, &draw);
 	}
+}
+
+void measure_data_fill(MeasureData *data, uint64_t seed)
+{
+	for (int s = 0; s < MEASURE_SETS; s++)
+		fill_set(data, seed, s, special_first(data->program));
+}
+
+void measure_data_special(
+    MeasureData *data, uint64_t seed, SpecialLevel level)
+{
+	fill_set(data, seed, SET_SPECIAL, level);
 }
 
 void measure_data_forget(MeasureData *data)

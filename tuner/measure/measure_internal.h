@@ -1,6 +1,7 @@
 #ifndef TUNER_MEASURE_INTERNAL_H
 #define TUNER_MEASURE_INTERNAL_H
 
+#include "lib/rng.h"
 #include "tuner/device/device.h"
 #include "tuner/measure/measure.h"
 
@@ -16,6 +17,7 @@ typedef struct {
 } Judged;
 
 /* measure_data.c: one shared mapping, made before the server is forked. */
+enum { SET_UNIFORM, SET_INTEGERS, SET_EXTREMES, SET_SPECIAL };
 typedef struct {
 	const Program *program;
 	unsigned char *base; /* shared between all processes */
@@ -25,9 +27,37 @@ typedef struct {
 	size_t judged; /* of each set, of each output */
 } MeasureData;
 
+/* measure_special.c: the runs of an input of the fourth set. */
+typedef enum { SPECIAL_ALL, SPECIAL_FINITE, SPECIAL_NONZERO } SpecialLevel;
+typedef enum { RUN_ORDINARY, RUN_ZERO, RUN_REPEATED, RUN_TINY, RUN_SUBNORMAL }
+    RunKind;
+typedef struct {
+	SpecialLevel level;
+	int64_t elements, row, plane; /* of the buffer */
+	double zero, infinity;
+	int64_t infinite, finite; /* the elements from and to before which */
+	/* at hand: */
+	RunKind kind;
+	int64_t end;
+	double repeated, share; /* 0 to 1 */
+} Runs;
+enum { RUNS_DRAWN = 1 << 16 }; /* elements; the others are copies */
+Runs runs_of(const Buffer *b, SpecialLevel level, Rng *rng);
+void runs_step(Runs *r, Rng *rng, int64_t at); /* before each element */
+double runs_float(const Runs *r, int64_t at, DType type, double ordinary,
+    double scale);
+int64_t runs_int(const Runs *r, int64_t ordinary, int64_t low, int64_t high,
+    int64_t least, int64_t most);
+/* What the set begins with, and whether expected outputs are there to compare,
+ * else it is drawn again with the next level. */
+SpecialLevel special_first(const Program *program);
+bool special_serves(const MeasureData *data);
+
 Status measure_data_new(Arena *arena, const Program *program,
     MeasureData *data, Error *error);
 void measure_data_fill(MeasureData *data, uint64_t seed); /* the inputs */
+void measure_data_special(
+    MeasureData *data, uint64_t seed, SpecialLevel level);
 void measure_data_forget(MeasureData *data); /* gives back the memory */
 void measure_data_free(MeasureData *data);
 
