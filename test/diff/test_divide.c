@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -28,6 +29,7 @@ typedef struct {
 
 typedef struct {
 	Arena *arena;
+	Target *target;
 	Lowered *lowered;
 	void *function;
 	Buf object;
@@ -50,6 +52,7 @@ static bool make(
 	Target *target = target_parse(k->arena,
 	    arena_printf(k->arena, "llvm -mcpu=%s -threads=1", cpu), &error);
 	assert_non_null(target);
+	k->target = target;
 	Nest *nest = schedule_nest(k->arena, p, &target->machine,
 	    schedule_steps(k->arena, steps), &error);
 	assert_non_null(nest);
@@ -202,6 +205,58 @@ static void test_rows(void **state)
 	unmake(&k);
 }
 
+/* As C by a compiler; NULL where there is none. */
+static void *through_c(const Kernel *k, const char *cc)
+{
+	char folder[] = "/tmp/tunec-divide-XXXXXX";
+	const Lowered *l = k->lowered;
+	EmitComment none = {"", "none", ""};
+	Buf c = {0};
+	assert_non_null(mkdtemp(folder));
+	const char *file = arena_printf(k->arena, "%s/k.c", folder);
+	emit_c_all(&c, &l, 1, k->target, &none);
+	FILE *f = fopen(file, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(c.data, 1, c.size, f), c.size);
+	fclose(f);
+	buf_free(&c);
+	int failed = system(arena_printf(k->arena,
+	    "command -v %s >/dev/null && cd %s && "
+	    "%s -O2 -fPIC -shared k.c -o k.so -lm",
+	    cc, folder, cc));
+	void *library = failed
+	    ? NULL
+	    : dlopen(arena_printf(k->arena, "%s/k.so", folder), RTLD_NOW);
+	system(arena_printf(k->arena, "rm -r %s", folder));
+	return library ? dlsym(library, l->kernel->name) : NULL;
+}
+
+static void test_c(void **state)
+{
+	static const char *const compilers[] = {"gcc", "clang-14"};
+	char none[64];
+	Kernel k = {0};
+	Rng rng = rng_stream(15, 0, 0);
+	int compiled = 0;
+	(void)state;
+	if (!make(&k, text, lanes, "skylake-avx512"))
+		skip();
+	Data *d = NEW(k.arena, Data);
+	for (int c = 0; c < 2; c++) {
+		void *function = through_c(&k, compilers[c]);
+		compiled += function != NULL;
+		for (int round = 0; function && round < ROUNDS; round++) {
+			for (int r = 0; r < ROWS; r++)
+				fill_row(&rng, d->a[r], &d->s[r]);
+			lowercheck_call(
+			    function, (void *[]){d->a, d->s, d->y, none}, 4);
+			expect(d, 0);
+		}
+	}
+	assert_true(compiled);
+	unmake(&k);
+}
+
 /* Most vectors are not divided. */
 static void test_seldom(void **state)
 {
@@ -320,6 +375,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_rows),
+	    cmocka_unit_test(test_c),
 	    cmocka_unit_test(test_seldom),
 	    cmocka_unit_test(test_number),
 	    cmocka_unit_test(test_whole),

@@ -1,8 +1,9 @@
 /* Functions of vectors against libm in a wider type: at most 2 ulp, specials
  * alike.  Every 9001st float is tried (of doubles as many, with random low
  * bits), and all around 0, the range's ends and the places where the algorithms
- * change; in the long tier every 61st.  Powers: numbers, small integers and
- * specials to each other's. */
+ * change; in the long tier every 61st.  Vectors have one value in all lanes, in
+ * one of them, in every other one.  Powers: numbers, small integers and specials
+ * to each other's. */
 #include "lib/rng.h"
 #include "test/common_lower.h"
 #include "test/common_lowered.h"
@@ -22,7 +23,7 @@
 #include <dlfcn.h>
 #include <math.h>
 
-enum { N = 4096, QUICK = 9001, LONG = 61, NEAR = 1500 };
+enum { N = 4096, LANES = 16, QUICK = 9001, LONG = 61, NEAR = 1500 };
 
 static const Op functions[] = {OP_EXP, OP_LOG, OP_TANH, OP_SIGMOID, OP_ERF,
     OP_SQRT, OP_RSQRT, OP_SIN, OP_COS, OP_POW, OP_FLOOR, OP_CEIL, OP_ROUND};
@@ -181,6 +182,33 @@ static void try_near(Check *c, double x)
 	}
 }
 
+/* The i-th vector of a value x among others: all lanes, one of them, all but one,
+ * every other one. */
+static bool has_value(int i, int lane)
+{
+	int kind = i / LANES, at = i % LANES;
+	return kind == 0 || (kind == 1 && lane == at) ||
+	    (kind == 2 && lane != at) || (kind == 3 && (lane + at) % 2);
+}
+
+static void try_vectors(Check *c, const double *values, int n)
+{
+	static const double others[] = {0.75, 1.5, 3, 0.3};
+	for (int k = 0; k < n; k++)
+		for (int i = 0; i < 4 * LANES; i++)
+			for (int lane = 0; lane < LANES; lane++) {
+				double other = i % 2
+				    ? values[(k + 1 + i / 2) % n]
+				    : others[lane % 4];
+				try_pair(c,
+				    has_value(i, lane) ? (float)values[k]
+						       : (float)other,
+				    c->op == OP_POW
+					? (float)values[(k + i / 8) % n]
+					: 0);
+			}
+}
+
 static void try_powers(Check *c)
 {
 	static const double places[] = {0, -0.0, 1, -1, INFINITY, -INFINITY, NAN,
@@ -191,6 +219,7 @@ static void try_powers(Check *c)
 	for (int i = 0; i < PLACES; i++)
 		for (int k = 0; k < PLACES; k++)
 			try_pair(c, (float)places[i], (float)places[k]);
+	try_vectors(c, places, PLACES);
 	/* results all over the range */
 	for (int i = 0; i < 20 * N; i++) {
 		float x = float_of((uint32_t)rng_below(&c->rng, 0x7f800000));
@@ -203,12 +232,14 @@ static void try_powers(Check *c)
 static void check(Check *c)
 {
 	static const double places[] = {0, -0.0, 1, -1, INFINITY, -INFINITY,
-	    NAN, 0x1p-126, -0x1p-126, 88.7228, 89, -87.33, -103.97, -104,
-	    0.625, -0.625, 0.927734375, -0.927734375, 2. / 3, 4. / 3, 4,
-	    9.01, 44.4, 709.78, -745.13, -708.4, 0x1p-1022, 0.70710678118654752,
-	    0.35, 1.5707963267948966, 3.1415926535897932, 710, 19.06, 1e5, 1e9,
-	    0.4, -0.4, 0.35, 0.2, -355, 103993, 99996.2, 6.28318530717958647,
-	    0x1.6ac5b262ca1ffp+849, 0x1.5bdbp+100, 1e22};
+	    NAN, 0x1p-126, -0x1p-126, 88.7228, 89, -87.33, -103.97, -104, 0.625,
+	    -0.625, 0.927734375, -0.927734375, 2. / 3, 4. / 3, 4, 9.01, 44.4,
+	    709.78, -745.13, -708.4, 0x1p-1022, 0.70710678118654752, 0.35,
+	    1.5707963267948966, 3.1415926535897932, 710, 19.06, 1e5, 1e9, 0.4,
+	    -0.4, 0.35, 0.2, -355, 103993, 99996.2, 6.28318530717958647,
+	    0x1.6ac5b262ca1ffp+849, 0x1.5bdbp+100, 1e22, 0x1p-149, -0x1p-140,
+	    0x1p-1074, -2.5};
+	try_vectors(c, places, sizeof places / sizeof *places);
 	const char *tier = getenv("TIER");
 	uint32_t step = tier && !strcmp(tier, "long") ? LONG : QUICK;
 	for (uint64_t bits = 0; bits <= UINT32_MAX; bits += step)
