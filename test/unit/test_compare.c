@@ -353,6 +353,76 @@ static void test_open(void **state)
 	close_case(&c);
 }
 
+/* --- products ---------------------------------------------------------------- */
+
+enum { LINES = 8, LENGTH = 256, PIECE = 16 };
+
+static const char running[] = "tunec: 1\nname: p\n"
+			      "inputs: {x: \"f32[8, 256]\"}\n"
+			      "compute: |\n"
+			      "  p[b < 8, i < 256] = prod[j < i](%s)\n";
+
+static float factor(int kind, float x)
+{
+	switch (kind) {
+	case 0: return x;
+	case 1: return x + 0.5f;
+	case 2: return expf(x);
+	case 3: return 1 - x;
+	case 4: return x * 1000;
+	default: return x + 8;
+	}
+}
+
+/* In pieces, from the product of all pieces before; one factor is forgotten. */
+static void run_products(int kind, const float *x, float *y, int forgotten)
+{
+	for (int b = 0; b < LINES; b++) {
+		volatile float before = 1;
+		for (int i = 0; i < LENGTH; i += PIECE) {
+			volatile float own = 1;
+			for (int k = i; k < i + PIECE; k++) {
+				y[b * LENGTH + k] = before * own;
+				if (k != forgotten)
+					own *= factor(kind, x[b * LENGTH + k]);
+			}
+			before *= own;
+		}
+	}
+}
+
+/* Any order of them is right on all sets; a factor that is forgotten, however far
+ * along, is not where they do not become 0 or infinite whatever is done. */
+static void test_products(void **state)
+{
+	static const char *const factors[] = {"x[b, j]", "x[b, j] + 0.5",
+	    "exp(x[b, j])", "1 - x[b, j]", "x[b, j]*1000", "x[b, j] + 8"};
+	static const bool lasts[] = {true, false, true, true, false, false};
+	float *y = must_alloc(sizeof *y * LINES * LENGTH);
+	(void)state;
+	for (int f = 0; f < 6; f++) {
+		char text[300];
+		int right = 0;
+		Case c;
+		snprintf(text, sizeof text, running, factors[f]);
+		open_case(&c, text);
+		for (int set = 0; set < MEASURE_SETS; set++) {
+			run_products(f, c.inputs[set][0], y, -1);
+			if (!compare_output(
+				&c.data, set, 0, 0, y, c.why, sizeof c.why))
+				fail_msg(
+				    "%s, set %d: %s", factors[f], set, c.why);
+			run_products(f, c.inputs[set][0], y, 200);
+			right += compare_output(
+			    &c.data, set, 0, 0, y, c.why, sizeof c.why);
+		}
+		if (lasts[f])
+			assert_true(right < MEASURE_SETS);
+		close_case(&c);
+	}
+	free(y);
+}
+
 /* The exact program has the inputs' and constants' values as they are. */
 static void test_exact(void **state)
 {
@@ -396,6 +466,7 @@ int main(void)
 	    cmocka_unit_test(test_special),
 	    cmocka_unit_test(test_short_cut),
 	    cmocka_unit_test(test_open),
+	    cmocka_unit_test(test_products),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

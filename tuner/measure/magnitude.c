@@ -105,5 +105,7 @@ int magnitude_shift(const Program *program, int exponent)
 			most = fmin(most, (bits - x->bits) / x->degree);
 	}
 	arena_free(arena);
-	return (int)ceil(exponent - most);
+	int shift = (int)ceil(exponent - most);
+	int less = magnitude_product_shift(program, exponent);
+	return shift > less ? shift : less;
 }

@@ -3,9 +3,10 @@
  * Four sets: uniform in [-1, 1); small integers, for which sums in f32 are
  * exact; mixed signs and magnitudes with zeros and extremes; runs of what kernels
  * take short cuts for (measure_special.c).  Floats are scaled by a power of two
- * where those of a deep program would overflow; integers that an index reads are
- * spread over what it is an index of, so that look-ups are as far apart as they
- * may be. */
+ * where those of a deep program would overflow, and what a product over an axis
+ * multiplies is drawn about 1 and -1, not uniform; integers that an index reads
+ * are spread over what it is an index of, so that look-ups are as far apart as
+ * they may be. */
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -25,9 +26,30 @@ static size_t reserve(size_t *size, int64_t bytes)
 	return at;
 }
 
-static double draw_float(Rng *rng, int set)
+/* What is drawn: for a float its scale; for an integer, if it is an index, how
+ * many values that has. */
+typedef struct {
+	int set;
+	double scale;
+	double factors; /* of a product; 0: it is none */
+	int64_t values; /* 0: no index */
+	SpecialLevel level;
+	Runs runs; /* of the special set */
+} Draw;
+
+/* So near to 1 that a product of so many stays about there. */
+static double draw_factor(double u, double factors)
 {
+	double size = exp2((4 * fabs(u) - 2) * fmin(0.5, 8 / sqrt(factors)));
+	return u < 0 ? -size : size;
+}
+
+static double draw_float(Rng *rng, const Draw *draw)
+{
+	int set = draw->set;
 	double u = 2 * rng_double(rng) - 1;
+	if (set == SET_UNIFORM && draw->factors > 0)
+		return draw_factor(u, draw->factors);
 	if (set == SET_UNIFORM || set == SET_SPECIAL)
 		return u;
 	if (set == SET_INTEGERS)
@@ -39,16 +61,6 @@ static double draw_float(Rng *rng, int set)
 	default: return u * exp2((double)rng_below(rng, 21) - 10);
 	}
 }
-
-/* What is drawn: for a float its scale; for an integer, if it is an index, how
- * many values that has. */
-typedef struct {
-	int set;
-	double scale;
-	int64_t values; /* 0: no index */
-	SpecialLevel level;
-	Runs runs;      /* of the special set */
-} Draw;
 
 static int64_t draw_int(
     Rng *rng, const Draw *draw, int64_t least, int64_t most)
@@ -75,7 +87,7 @@ static int64_t draw_int(
 static void put_element(
     void *at, int64_t i, DType type, Rng *rng, const Draw *draw)
 {
-	double x = dtype_is_float(type) ? draw_float(rng, draw->set) : 0;
+	double x = dtype_is_float(type) ? draw_float(rng, draw) : 0;
 	x = draw->set == SET_SPECIAL
 	    ? runs_float(&draw->runs, i, type, x, draw->scale)
 	    : draw->scale * x;
@@ -194,6 +206,7 @@ static void fill_set(
 	for (int i = 0; i < program->ninputs; i++) {
 		Rng rng = rng_stream(seed, (uint64_t)set, (uint64_t)i);
 		draw.values = index_values(program, i);
+		draw.factors = magnitude_factors(program, i);
 		fill_buffer(&program->buffers[i],
 		    data->base + data->input[set][i], &rng, &draw);
 	}

@@ -9,6 +9,12 @@
  * expected to overflow where floats of the inputs are at most
  * 2^(exponent - s). */
 int magnitude_shift(const Program *program, int exponent);
+/* magnitude_product.c: such that no order of a product overflows; does the
+ * program have products of floats over an axis, and of how many elements of an
+ * input at most (0: of none as they are)? */
+int magnitude_product_shift(const Program *program, int exponent);
+bool magnitude_multiplies(const Program *program);
+double magnitude_factors(const Program *program, int input);
 
 /* What is known of an expected output on a set, for all processes. */
 typedef struct {

@@ -11,7 +11,8 @@
  *
  * An input has one run of infinities at most.  Where they, or the zeros that
  * something is divided by, leave less than half of the results to compare, or
- * where it is open which of them are NaN, the set is drawn again without. */
+ * where it is open which of them are NaN, the set is drawn again without; for a
+ * product over an axis at once, in which infinity may meet what is small or 0. */
 #include <math.h>
 #include <string.h>
 
@@ -133,7 +134,9 @@ int64_t runs_int(const Runs *r, int64_t ordinary, int64_t low, int64_t high,
 
 SpecialLevel special_first(const Program *program)
 {
-	return program_may_hide_nan(program) ? SPECIAL_FINITE : SPECIAL_ALL;
+	return program_may_hide_nan(program) || magnitude_multiplies(program)
+	    ? SPECIAL_FINITE
+	    : SPECIAL_ALL;
 }
 
 /* Are there results to compare? */
