@@ -1,6 +1,8 @@
 /* SYMBOL_main.c: a program that fills the inputs from a seed, runs the kernel
  * and the plain loop nest of the operator, compares them and times the kernel.
- * It needs the kernel's object or .c and libm, not its header.
+ * It does so twice, first with inputs that have runs of zeros, of one number, of
+ * tiny and of infinite ones, then with uniform ones.  It needs the kernel's object
+ * or .c and libm, not its header.
  *
  * In the plain nest a value of f16 or bf16 is a float that the type can hold. */
 #include <assert.h>
@@ -406,49 +408,78 @@ static void put_call(EmitMain *m, Buf *out, const Lowered *l)
 	buf_puts(out, "tunec_workspace);\n}\n\n");
 }
 
-static const char *fill_text(EmitMain *m, DType type)
+static const char *integer_text(EmitMain *m, const Buffer *b, long long row)
 {
-	switch (type) {
-	case DT_F64: return "tunec_uniform()";
-	case DT_F32: return "(float)tunec_uniform()";
+	bool byte = dtype_bytes(b->type) == 1, is_signed = b->type != DT_U8;
+	return arena_printf(m->c.arena,
+	    "(%s)tunec_integer(i, %lld, %lld, %d, %d)", dtype_ctype(b->type),
+	    row, (long long)elements(b),
+	    b->type == DT_BOOL ? 0
+		: !is_signed   ? 0
+		: byte	       ? -128
+			       : -64,
+	    b->type == DT_BOOL ? 1
+		: !is_signed   ? 255
+		: byte	       ? 127
+			       : 63);
+}
+
+static const char *fill_text(EmitMain *m, const Buffer *b)
+{
+	long long row = b->ndim ? (long long)b->shape[b->ndim - 1] : 1;
+	const char *x = arena_printf(m->c.arena, "tunec_value(i, %lld, %lld)",
+	    row, (long long)elements(b));
+	switch (b->type) {
+	case DT_F64: return x;
+	case DT_F32: return arena_printf(m->c.arena, "(float)%s", x);
 	case DT_F16:
 	case DT_BF16:
-		return arena_printf(m->c.arena, "%s(tunec_uniform())",
-		    emit_c_half(&m->c, DT_F64, type));
-	case DT_U8: return "(uint8_t)(tunec_next() >> 56)";
-	case DT_BOOL: return "(uint8_t)(tunec_next() >> 63)";
-	default:
-		return arena_printf(m->c.arena, "(%s)(tunec_next() >> 57) - 64",
-		    dtype_ctype(type));
+		return arena_printf(m->c.arena, "%s(%s)",
+		    emit_c_half(&m->c, DT_F64, b->type), x);
+	default: return integer_text(m, b, row);
 	}
 }
 
 static void put_setup(EmitMain *m, Buf *out, const Lowered *l)
 {
 	buf_puts(out, "static void tunec_setup(void)\n{\n");
-	for (int i = 0; i < m->p->nbuffers; i++) {
-		const Buffer *b = &m->p->buffers[i];
-		const char *name = buffer_name(m, i);
-		long long n = (long long)elements(b);
-		buf_printf(out, "\t%s = tunec_memory(%lld);\n", name,
-		    (long long)bytes_of(b));
-		if (i < m->p->ninputs)
-			buf_printf(out,
-			    "\tfor (int64_t i = 0; i < %lld; i++)\n"
-			    "\t\t%s[i] = %s;\n",
-			    n, name, fill_text(m, b->type));
-	}
+	for (int i = 0; i < m->p->nbuffers; i++)
+		buf_printf(out, "\t%s = tunec_memory(%lld);\n",
+		    buffer_name(m, i), (long long)bytes_of(&m->p->buffers[i]));
 	for (int i = 0; i < m->p->noutputs; i++)
 		buf_printf(out, "\ttunec_out%d = tunec_memory(%lld);\n", i,
 		    (long long)bytes_of(&m->p->buffers[m->p->outputs[i]]));
-	for (int i = 0; i < l->packs.n; i++) {
-		int input = l->packs.at[i]->pack_input;
-		buf_printf(out, "\ttunec_packed%d = tunec_memory(%lld);\n\t%s(%s, tunec_packed%d);\n",
-		    input, (long long)l->packed_bytes[i], l->packs.at[i]->name,
-		    buffer_name(m, input), input);
-	}
+	for (int i = 0; i < l->packs.n; i++)
+		buf_printf(out, "\ttunec_packed%d = tunec_memory(%lld);\n",
+		    l->packs.at[i]->pack_input, (long long)l->packed_bytes[i]);
 	buf_printf(out, "\ttunec_workspace = tunec_memory(%lld);\n}\n\n",
 	    (long long)l->workspace_bytes);
+}
+
+static void put_fill(EmitMain *m, Buf *out, const Lowered *l)
+{
+	buf_printf(out, "static void tunec_fill(bool special)\n{\n\t%s;\n",
+	    m->p->ninputs ? "tunec_special = special" : "(void)special");
+	for (int i = 0; i < m->p->ninputs; i++) {
+		const Buffer *b = &m->p->buffers[i];
+		buf_printf(out,
+		    "\tfor (int64_t i = 0; i < %lld; i++)\n\t\t%s[i] = %s;\n",
+		    (long long)elements(b), buffer_name(m, i), fill_text(m, b));
+	}
+	for (int i = 0; i < l->packs.n; i++) {
+		int input = l->packs.at[i]->pack_input;
+		buf_printf(out, "\t%s(%s, tunec_packed%d);\n",
+		    l->packs.at[i]->name, buffer_name(m, input), input);
+	}
+	buf_puts(out, "}\n\n");
+}
+
+static bool has_input(const Program *p, bool of_floats)
+{
+	for (int i = 0; i < p->ninputs; i++)
+		if (dtype_is_float(p->buffers[i].type) == of_floats)
+			return true;
+	return false;
 }
 
 /* A value of an output as a double. */
@@ -463,7 +494,7 @@ static const char *as_double(EmitMain *m, DType type, const char *text)
 static void put_check(EmitMain *m, Buf *out)
 {
 	/* an integer made of a float may be off by one */
-	bool floats = tolerance(m->p) > 0;
+	bool floats = tolerance(m->p) > 0 || has_input(m->p, true);
 	buf_puts(out, "static int tunec_check(void)\n{\n\tint wrong = 0;\n");
 	for (int i = 0; i < m->p->noutputs; i++) {
 		int b = m->p->outputs[i];
@@ -507,7 +538,8 @@ static const char tools[] =
     "\tdouble allowed = TOLERANCE * (1 + tunec_scale);\n"
     "\tif (allowed < least)\n\t\tallowed = least;\n"
     "\tdouble error = got < want ? want - got : got - want;\n"
-    "\tif (got == want || (got != got && want != want))\n\t\treturn 0;\n"
+    "\tif (got == want || (want != want && (got != got || MAY_HIDE_NAN)))\n"
+    "\t\treturn 0;\n"
     "\tif (error <= allowed) {\n"
     "\t\tif (error > tunec_largest * allowed)\n\t\t\ttunec_largest = error / allowed;\n"
     "\t\treturn 0;\n\t}\n"
@@ -525,9 +557,52 @@ static const char next[] =
     "\tx = (x ^ (x >> 27)) * 0x94d049bb133111ebu;\n"
     "\treturn x ^ (x >> 31);\n}\n\n";
 
-static const char uniform[] =
-    "static double tunec_uniform(void) /* -1 to 1 */\n{\n"
-    "\treturn (double)(int64_t)tunec_next() * 0x1p-63;\n}\n\n";
+static const char runs[] =
+    "/* Runs of one kind, a quarter of the rows one each. */\n"
+    "enum { TUNEC_ZERO, TUNEC_SAME = 3, TUNEC_TINY = 5, TUNEC_SUBNORMAL,\n"
+    "\tTUNEC_ANY, TUNEC_KINDS = 12 };\n"
+    "static bool tunec_special;\n"
+    "static int tunec_kind;\n"
+    "static int64_t tunec_end;\n\n"
+    "static bool tunec_run(int64_t i, int64_t row, int64_t n)\n{\n"
+    "\tif (i && i < tunec_end && (i % row || tunec_end - i >= row))\n"
+    "\t\treturn false;\n"
+    "\tuint64_t x = tunec_next(), most = n < 256 ? (uint64_t)n / 4 + 1 : 64;\n"
+    "\ttunec_kind = tunec_special && n >= 8 ? (int)(x % TUNEC_KINDS) : TUNEC_ANY;\n"
+    "\ttunec_end = i + 1 + (int64_t)((x >> 8) % most);\n"
+    "\tif (i % row == 0 && n / row >= 4 && x >> 62 == 0)\n"
+    "\t\ttunec_end = i + row;\n"
+    "\treturn true;\n}\n\n";
+
+static const char value[] =
+    "static double tunec_value(int64_t i, int64_t row, int64_t n)\n{\n"
+    "\tstatic double same;\n"
+    "\tstatic int64_t infinite;\n"
+    "\tdouble u = (double)(int64_t)tunec_next() * 0x1p-63; /* -1 to 1 */\n"
+    "\tif (i == 0)\n"
+    "\t\tinfinite = (int64_t)(tunec_next() % (uint64_t)n);\n"
+    "\tif (tunec_run(i, row, n))\n"
+    "\t\tsame = u < 0 ? (int)(u * 16) / 4.0 - 0.25 : (int)(u * 16) / 4.0 + 0.25;\n"
+    "\tif (INFINITIES && tunec_special && n >= 64 && i - infinite < 16 &&\n"
+    "\t    i >= infinite)\n"
+    "\t\treturn INFINITY;\n"
+    "\tif (tunec_kind < TUNEC_SAME)\n\t\treturn 0;\n"
+    "\tif (tunec_kind < TUNEC_TINY)\n\t\treturn same;\n"
+    "\treturn tunec_kind == TUNEC_TINY\t    ? u * 0x1p-24\n"
+    "\t    : tunec_kind == TUNEC_SUBNORMAL ? u * 0x1p-126\n"
+    "\t\t\t\t\t    : u;\n}\n\n";
+
+static const char integer[] =
+    "static int64_t tunec_integer(\n"
+    "    int64_t i, int64_t row, int64_t n, int least, int most)\n{\n"
+    "\tstatic int64_t same;\n"
+    "\tint64_t any = least + (int64_t)(tunec_next() >> 32) % (most - least + 1);\n"
+    "\tif (tunec_run(i, row, n))\n\t\tsame = any;\n"
+    "\tif (tunec_kind < TUNEC_SAME)\n\t\treturn 0;\n"
+    "\tif (tunec_kind < TUNEC_TINY)\n\t\treturn same;\n"
+    "\treturn tunec_kind == TUNEC_TINY\t    ? least\n"
+    "\t    : tunec_kind == TUNEC_SUBNORMAL ? most\n"
+    "\t\t\t\t\t    : any;\n}\n\n";
 
 static const char ending[] =
     "static int tunec_order(const void *a, const void *b)\n{\n"
@@ -543,8 +618,10 @@ static const char ending[] =
     "\t\ttimes[n] = tunec_now() - begin;\n\t}\n"
     "\tqsort(times, (size_t)n, sizeof times[0], tunec_order);\n"
     "\treturn times[n / 2];\n}\n\n"
-    "int main(void)\n{\n\ttunec_setup();\n\ttunec_reference();\n\ttunec_call();\n"
-    "\tint wrong = tunec_check();\n"
+    "int main(void)\n{\n\tint wrong = 0;\n\ttunec_setup();\n"
+    "\tfor (int set = SPECIAL; set >= 0; set--) {\n"
+    "\t\ttunec_fill(set > 0);\n\t\ttunec_reference();\n\t\ttunec_call();\n"
+    "\t\twrong += tunec_check();\n\t}\n"
     "\tif (wrong) {\n"
     "\t\tprintf(SYMBOL \": wrong: %d elements differ\\n\", wrong);\n"
     "\t\treturn 1;\n\t}\n"
@@ -554,12 +631,23 @@ static const char ending[] =
     "\t    t > 0 ? FLOPS / t * 1e-9 : 0);\n"
     "\treturn 0;\n}\n";
 
-static bool has_float_input(const Program *p)
+static bool finds_order(Expr *e, void *found)
 {
-	for (int i = 0; i < p->ninputs; i++)
-		if (dtype_is_float(p->buffers[i].type))
-			return true;
-	return false;
+	*(bool *)found |= e->op == OP_REDUCE &&
+	    dtype_is_float(e->arg[0]->type) &&
+	    (e->reduce.op == REDUCE_PROD || e->reduce.op == REDUCE_ARGMAX ||
+		e->reduce.op == REDUCE_ARGMIN);
+	return !*(bool *)found;
+}
+
+/* Of special inputs: it decides which part of a product overflows, and which of
+ * two distances that are equal but for rounding is the first. */
+static bool order_decides(const Program *p)
+{
+	bool found = false;
+	for (int i = 0; i < p->ndefinitions; i++)
+		expr_walk(p->definitions[i].body, finds_order, &found);
+	return found;
 }
 
 static void put_head(EmitMain *m, Buf *out, const Lowered *l)
@@ -582,8 +670,12 @@ static void put_head(EmitMain *m, Buf *out, const Lowered *l)
 	escape_c_string(out, l->kernel->name);
 	buf_printf(out,
 	    "\n#define FLOPS %lld.0\n"
-	    "#define TOLERANCE %.3g\n#define TUNEC_HELPER static inline\n\n",
-	    (long long)p->flops, tolerance(p));
+	    "#define TOLERANCE %.3g\n#define TUNEC_HELPER static inline\n"
+	    "#define SPECIAL %d /* are there special inputs? */\n"
+	    "#define INFINITIES %d\n"
+	    "#define MAY_HIDE_NAN %d /* as the language allows it */\n\n",
+	    (long long)p->flops, tolerance(p), !order_decides(p),
+	    p->numerics != NUMERICS_FAST, program_may_hide_nan(p));
 }
 
 static void put_prototypes(Arena *arena, Buf *out, const Lowered *l)
@@ -610,6 +702,7 @@ void emit_main(Buf *out, const Lowered *lowered, const Target *target)
 	Buf setup = {0};
 	put_call(&m, &setup, lowered);
 	put_setup(&m, &setup, lowered);
+	put_fill(&m, &setup, lowered);
 	put_check(&m, &setup);
 
 	put_head(&m, out, lowered);
@@ -618,10 +711,14 @@ void emit_main(Buf *out, const Lowered *lowered, const Target *target)
 	put_buffers(&m, out);
 	buf_add(out, buf_text(&m.c.code), m.c.code.size);
 	buf_puts(out, tools);
-	if (m.p->ninputs)
+	if (m.p->ninputs) {
 		buf_puts(out, next);
-	if (has_float_input(m.p))
-		buf_puts(out, uniform);
+		buf_puts(out, runs);
+	}
+	if (has_input(m.p, true))
+		buf_puts(out, value);
+	if (has_input(m.p, false))
+		buf_puts(out, integer);
 	buf_add(out, buf_text(&setup), setup.size);
 	buf_puts(out, ending);
 	buf_free(&setup);
