@@ -611,6 +611,39 @@ static Value negated(Gen *g, DType type, int depth)
 	return rounded(v);
 }
 
+/* By what is at least 1 in size, or 1e-4 where both are exact. */
+static Value divided_by(Gen *g, DType type, Value a, Value b)
+{
+	static const char *const forms[] = {
+	    "(abs(%s) + 1)", "(-1 - abs(%s))", "min(%s, -1)"};
+	bool tiny = a.error == 0 && b.error == 0 && below(g, 4) == 0;
+	int form = tiny ? below(g, 2) : below(g, 3);
+	double scale = tiny ? 1.001e4 : 1;
+
+	return rounded(
+	    value(TEXT(g, tiny ? "%s / (%s * 1e-4)" : "%s / %s",
+		      operand(g, a, LEVEL_MUL), TEXT(g, forms[form], b.text)),
+		type, LEVEL_MUL, scale * a.bound,
+		a.error + b.error * a.bound +
+		    ldexp(scale * a.bound, 2 - mantissa(type)),
+		OFF_GRID));
+}
+
+/* Of outer axes alone, as what rows are divided by. */
+static Value make_outer(Gen *g, DType type, int depth)
+{
+	Named axes[MOST_AXES];
+	int n = g->naxes;
+	Value v;
+
+	memcpy(axes, g->axis, sizeof axes);
+	g->naxes = n ? below(g, n) : 0;
+	v = make_operand(g, type, depth);
+	memcpy(g->axis, axes, sizeof axes);
+	g->naxes = n;
+	return v;
+}
+
 static Value divided(Gen *g, DType type, int depth)
 {
 	Value a = make_operand(g, type, depth), b, v;
@@ -623,12 +656,9 @@ static Value divided(Gen *g, DType type, int depth)
 		v.bits = a.bits == OFF_GRID ? OFF_GRID : a.bits + 1;
 		return rounded(v);
 	}
-	b = make_operand(g, type, depth);
-	return rounded(value(TEXT(g, "%s / (abs(%s) + 1)",
-				 operand(g, a, LEVEL_MUL), b.text),
-	    type, LEVEL_MUL, a.bound,
-	    a.error + b.error * a.bound + ldexp(a.bound, 2 - mantissa(type)),
-	    OFF_GRID));
+	b = below(g, 2) ? make_outer(g, type, depth)
+			: make_operand(g, type, depth);
+	return divided_by(g, type, a, b);
 }
 
 static Value floor_divided(Gen *g, DType type, int depth)
@@ -1130,6 +1160,52 @@ static void define_window(
 	    (OperatorError){name, made->value.error});
 }
 
+/* Rows of a buffer by what each of them has: its least or greatest, which is
+ * negative, or tiny where the row is 0. */
+static void write_rows(Gen *g, OperatorText *out, const Readable *b,
+    const char *form, double least)
+{
+	const char *low = TEXT(g, "d%d", g->names++);
+	const char *name = TEXT(g, "d%d", g->names++);
+	Buf axes = {0}, outer = {0};
+	Value v = b->value;
+
+	for (int d = 0; d + 1 < b->ndim; d++) {
+		const char *sep = d ? ", " : "";
+		buf_printf(&axes, "%sz%d < %d", sep, d, b->shape[d]);
+		buf_printf(&outer, "%sz%d", sep, d);
+	}
+	buf_printf(&g->compute, "  %s[%s] = %s[z < %d](%s[%s, z])\n", low,
+	    buf_text(&axes), strstr(form, "min") ? "min" : "max",
+	    b->shape[b->ndim - 1], b->name, buf_text(&outer));
+	buf_printf(&g->compute, "  %s[%s, z < %d] = %s[%s, z] / ", name,
+	    buf_text(&axes), b->shape[b->ndim - 1], b->name, buf_text(&outer));
+	buf_printf(&g->compute, form, low, buf_text(&outer));
+	buf_putc(&g->compute, '\n');
+	vec_push(g->arena, &out->errors, (OperatorError){low, v.error});
+	vec_push(g->arena, &out->errors,
+	    (OperatorError){name,
+		v.error + v.error * v.bound +
+		    ldexp(v.bound / least, 2 - mantissa(b->type))});
+	buf_free(&axes);
+	buf_free(&outer);
+}
+
+static void define_rows(Gen *g, OperatorText *out)
+{
+	const Readable *b = &g->buffer[below(g, g->nbuffers)];
+	int form = below(g, 3);
+
+	if (!is_float(b->type) || b->type == DT_F16 || b->type == DT_BF16 ||
+	    b->ndim < 2)
+		return;
+	if (form == 2 && b->value.error == 0)
+		write_rows(g, out, b, "(max(%s[%s], 0) + 1e-4)", 0.999e-4);
+	else
+		write_rows(g, out, b,
+		    form ? "(max(%s[%s], 0) + 1)" : "(min(%s[%s], 0) - 1)", 1);
+}
+
 /* 0 but for every step-th element of an axis. */
 static Value in_phase(Gen *g, Value v)
 {
@@ -1192,6 +1268,8 @@ static void define(Gen *g, OperatorText *out)
 		*b = made;
 		g->nbuffers++;
 	}
+	if (g->nbuffers && below(g, 2))
+		define_rows(g, out);
 }
 
 static void write_outputs(Gen *g, const OperatorText *text, Buf *out)

@@ -1,8 +1,13 @@
 /* Values of inputs: small multiples of a power of two, which few operations
- * round, with infinities and NaN, or any float; all integers. */
+ * round, with infinities and NaN, or any float; all integers.  Half of the
+ * inputs have them one by one; of a quarter each element is 0 as likely as not;
+ * the rest has runs of 0 and of one value, from one element to many vectors. */
 #include "test/common_operator.h"
 
 #include <math.h>
+#include <string.h>
+
+enum { LONGEST_RUN = 7 }; /* 2^so many elements less one */
 
 static double draw_special(Rng *rng, OperatorData kind)
 {
@@ -37,8 +42,7 @@ static int64_t draw_int(Rng *rng, int64_t least, int64_t most)
 	}
 }
 
-void operator_fill(
-    const Buffer *b, void *data, OperatorData kind, Rng *rng)
+static void fill_each(const Buffer *b, void *data, OperatorData kind, Rng *rng)
 {
 	for (int64_t i = 0; i < buffer_elements(b); i++)
 		switch (b->type) {
@@ -78,4 +82,48 @@ void operator_fill(
 			break;
 		default: ((uint8_t *)data)[i] = rng_below(rng, 2); break;
 		}
+}
+
+/* +0, or -0 of a float. */
+static void clear(const Buffer *b, unsigned char *at, Rng *rng)
+{
+	size_t size = (size_t)dtype_bytes(b->type);
+	memset(at, 0, size);
+	if (dtype_is_float(b->type) && rng_below(rng, 2))
+		at[size - 1] = 0x80;
+}
+
+static void clear_half(const Buffer *b, unsigned char *data, Rng *rng)
+{
+	for (int64_t i = 0; i < buffer_elements(b); i++)
+		if (rng_below(rng, 2))
+			clear(b, data + i * dtype_bytes(b->type), rng);
+}
+
+/* Half of the runs stay as they are. */
+static void fill_runs(const Buffer *b, unsigned char *data, Rng *rng)
+{
+	int64_t size = dtype_bytes(b->type), n = buffer_elements(b);
+	for (int64_t i = 0, end; i < n; i = end) {
+		int kind = (int)rng_below(rng, 4);
+		end = i +
+		    (int64_t)rng_below(
+			rng, UINT64_C(1) << rng_below(rng, LONGEST_RUN + 1)) +
+		    1;
+		end = end < n ? end : n;
+		if (kind == 0)
+			clear(b, data + i * size, rng);
+		for (int64_t k = i + 1; k < end && kind < 2; k++)
+			memcpy(data + k * size, data + i * size, (size_t)size);
+	}
+}
+
+void operator_fill(const Buffer *b, void *data, OperatorData kind, Rng *rng)
+{
+	fill_each(b, data, kind, rng);
+	switch (rng_below(rng, 4)) {
+	case 0: clear_half(b, data, rng); return;
+	case 1: fill_runs(b, data, rng); return;
+	default: return;
+	}
 }
