@@ -266,7 +266,7 @@ static int measure_firsts(Run *run)
 {
 	int code = EXIT_DONE, asked = count_lacking(run), lacking;
 	size_t bytes = 0;
-	if (run->budgets.trials.left < asked)
+	if (asked && run->budgets.trials.left < asked)
 		return say_trials_short(run, asked);
 	for (int i = 0; i < run->n; i++)
 		bytes += measure_data_bytes(run->measurers[i]);

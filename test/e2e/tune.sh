@@ -86,6 +86,8 @@ exits covered 0 tune mm.yaml:small --trials 12 --db a.db
 ok covered-says-so grep -q covered out
 "$TUNEC" log export --db a.db >again.lines 2>/dev/null
 ok covered-measures-nothing cmp a.lines again.lines
+exits covered-with-more 0 tune mm.yaml:small --trials 3 --db a.db
+ok covered-with-more-says-so grep -q '12 trials: covered' out
 exits resumes 0 tune mm.yaml:small --trials 20 --db a.db
 ok resumed-to-the-total [ "$(trials a.db)" = 20 ]
 exits more 0 tune mm.yaml:small --trials 5 --more --db a.db
