@@ -45,8 +45,8 @@ FUZZ_PROGRAMS := $(patsubst %.c,$B/%,$(wildcard test/fuzz/fuzz_*.c))
 FUZZ_COMMON   := $B/obj/test/fuzz/common.o $B/obj/test/fuzz/stores.o \
 	$(if $(filter fuzz,$(VARIANT)),,$B/obj/test/fuzz/driver.o)
 
-.PHONY: all demo test test-long test-gpu bench dist fuzz fuzzers install deps layers fmt lint \
-	clean bless tests
+.PHONY: all demo test test-long test-gpu bench dist fuzz fuzzers install uninstall deps layers fmt \
+	lint clean bless tests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -150,10 +150,19 @@ layers:
 fmt:
 	git clang-format-14 --force -- $(FOLDERS) test ':!test/golden'
 
+# Below DESTDIR, which is where a package is made; a path may have spaces.
+PLACE   := '$(subst ','\'',$(DESTDIR)$(PREFIX))'
+
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/tunec
-	install $B/tunec $(DESTDIR)$(PREFIX)/bin/tunec
-	install -m 644 $(MODULE_FILES) $(DESTDIR)$(PREFIX)/lib/tunec
+	install -d $(PLACE)/bin $(PLACE)/lib/tunec
+	install $B/tunec $(PLACE)/bin/tunec
+	$(if $(MODULE_FILES),install -m 644 $(MODULE_FILES) $(PLACE)/lib/tunec)
+
+uninstall:
+	rm -f $(PLACE)/bin/tunec $(PLACE)/lib/tunec/tunec-llvm.so \
+		$(PLACE)/lib/tunec/tunec-xgboost.so
+	test ! -d $(PLACE)/lib/tunec || \
+		rmdir --ignore-fail-on-non-empty $(PLACE)/lib/tunec
 
 clean:
 	rm -rf build
