@@ -92,7 +92,7 @@ bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b)
 	int var = s->tensor_loop, outer = l->stage;
 	const Expr *x = s->body->arg[0]->arg[0], *y = s->body->arg[1]->arg[0];
 	Index at_x, at_y;
-	bool known = true, all, good;
+	bool some, constant, all, good;
 	const Intrinsic *in = intrinsic_at(s->intrinsic);
 	assert(intrinsic_of_body(s->body) == in);
 	assert(loop_extent(l, var) == in->terms);
@@ -108,11 +108,12 @@ bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b)
 	    all_counts(l, stage, var);
 	if (good) {
 		bind(l, var, (Binding){true, index_const(0)});
-		all = value_is_bool(
-			  tail_mask(l, stage, PHASE_UPDATE), &known) &&
-		    l->mask.lanes <= 1;
+		constant = value_is_bool(
+		    tail_mask(l, stage, PHASE_UPDATE), &some);
+		all = constant && l->mask.lanes <= 1;
 		unbind(l, var);
-		good = known && lies_together(l, x, in->terms, var, &at_x) &&
+		good = (some || !constant) &&
+		    lies_together(l, x, in->terms, var, &at_x) &&
 		    lies_together(l, y, in->terms, var, &at_y) &&
 		    (all || (masked && is_inside(l, x, in->terms, at_x) &&
 				is_inside(l, y, in->terms, at_y)));

@@ -8,6 +8,7 @@
  * Stages are visited readers first, because a region is the hull of its
  * readers' accesses; a stage placed after a loop's body (reverse_compute_at)
  * comes after what it reads there, because its region is what was written. */
+#include "ir/intrinsic.h"
 #include "ir/nest/nest_internal.h"
 
 #include <assert.h>
@@ -628,7 +629,32 @@ static Handle rounded(Infer *f, Handle elements, int64_t to)
 	    f->tape, unit, tape_ceildiv(f->tape, elements, unit));
 }
 
-static void lay_out(Infer *f, NestBuffer *b)
+/* How far the last lanes of dot products that read it reach behind its end, where
+ * their axis ends inside of a vector: what they read there is nobody's. */
+static int64_t reached_behind(Infer *f, int buffer)
+{
+	const NestBuffer *b = &f->nest->buffers.at[buffer];
+	const NestReads *reads = &f->tree.readers[buffer];
+	int64_t most = 0;
+	for (int i = 0; i < reads->n && b->scope != SCOPE_REG &&
+	     b->scope != SCOPE_SHARED; i++) {
+		const Stage *s = stage_at(f, reads->at[i].stage);
+		const Intrinsic *in =
+		    s->intrinsic >= 0 ? intrinsic_at(s->intrinsic) : NULL;
+		for (int k = 0; k < s->nloops && in && !in->rows; k++) {
+			const Var *v = &f->nest->vars.at[s->loops[k]];
+			int64_t lanes;
+			if (v->kind == LOOP_VECTOR && v->axis >= 0 &&
+			    tape_is_const(f->tape, v->extent, &lanes) &&
+			    s->axes[v->axis].extent % lanes &&
+			    (lanes - 1) * in->terms > most)
+				most = (lanes - 1) * in->terms;
+		}
+	}
+	return most;
+}
+
+static void lay_out(Infer *f, NestBuffer *b, int64_t behind)
 {
 	Tape *tape = f->tape;
 	Handle stride = tape_const(tape, 1);
@@ -646,6 +672,7 @@ static void lay_out(Infer *f, NestBuffer *b)
 		p->stride = stride;
 		stride = tape_mul(tape, stride, p->extent);
 	}
+	stride = tape_add(tape, stride, tape_const(tape, behind));
 	if (b->swizzle)
 		stride = rounded(f, stride,
 		    SWIZZLED * b->swizzle / dtype_bytes(b->type));
@@ -668,7 +695,8 @@ static void infer_buffers(Infer *f)
 			hold_whole(f, b);
 		else
 			hold_region(f, i);
-		lay_out(f, b);
+		lay_out(f, b,
+		    nest_is_argument(nest, i) ? 0 : reached_behind(f, i));
 	}
 }
 

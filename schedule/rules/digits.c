@@ -176,6 +176,49 @@ int64_t rule_stride(
 	return sum < 0 ? -sum : sum;
 }
 
+int rule_terms_dim(const RuleRead *r, int axis, int64_t below, int terms)
+{
+	int found = -1;
+	for (int d = 0; d < r->nindex; d++) {
+		const RuleIndex *index = &r->dims[d];
+		for (int i = 0; i < index->digits.n; i++) {
+			const RuleDigit *t = &index->digits.at[i];
+			if (t->axis != axis || t->below > below ||
+			    below >= t->below * t->count)
+				continue;
+			if (found >= 0 || t->below != below || t->stride != 1)
+				return -1;
+			found = d;
+		}
+	}
+	if (found < 0 || r->dims[found].irregular || r->dims[found].offset)
+		return -1;
+	for (int i = 0; i < r->dims[found].digits.n; i++) {
+		const RuleDigit *t = &r->dims[found].digits.at[i];
+		if ((t->axis != axis || t->below != below) && t->stride % terms)
+			return -1;
+	}
+	return found;
+}
+
+int rule_lanes_dim(const RuleRead *r, int axis)
+{
+	int found = -1;
+	for (int d = 0; d < r->nindex; d++) {
+		const RuleIndex *index = &r->dims[d];
+		for (int i = 0; i < index->digits.n; i++) {
+			const RuleDigit *t = &index->digits.at[i];
+			if (t->axis != axis)
+				continue;
+			if (found >= 0 || t->below != 1 || t->stride != 1 ||
+			    index->irregular)
+				return -1;
+			found = d;
+		}
+	}
+	return found;
+}
+
 /* --- where an axis is cut ----------------------------------------------------- */
 
 static void add_cut(Arena *arena, RuleCuts *cuts, int64_t at, int64_t extent)

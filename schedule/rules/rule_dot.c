@@ -17,6 +17,7 @@
 
 #include <assert.h>
 #include <float.h>
+#include <string.h>
 
 enum {
 	USES_LEAST = 16, /* of an element of a copy */
@@ -213,6 +214,17 @@ static void distribute(Arena *arena, Program *p, int at, Buf *steps)
 	add_parts(arena, p, at, &d, product, other);
 }
 
+/* A name that no loop has: those of an axis t are t0, t1 … */
+static const char *copy_name(
+    Arena *arena, const Program *p, const Block *b, int operand)
+{
+	bool like_loop = false;
+	for (int a = 0; a < b->naxes; a++)
+		like_loop |= !strcmp(b->axes[a].name, "t");
+	return rule_new_name(arena, p, b,
+	    arena_printf(arena, like_loop ? "t%d_" : "t%d", operand));
+}
+
 /* How many blocks there are more than before. */
 static int take_way(Arena *arena, Program *p, int at, const Way *way,
     Buf *steps, bool *extracted)
@@ -226,8 +238,7 @@ static int take_way(Arena *arena, Program *p, int at, const Way *way,
 			continue;
 		if (!retype_find(b->body, i + 1, way->to[i], &r))
 			assert(!"a way that was found");
-		const char *name = rule_new_name(
-		    arena, p, b, arena_printf(arena, "t%d", i + 1));
+		const char *name = copy_name(arena, p, b, i + 1);
 		buf_printf(steps, "%s = retype(%s, %d, %s)\n", name, b->name,
 		    i + 1, dtype_name(way->to[i]));
 		add_copy(arena, p, at++, &r, name);

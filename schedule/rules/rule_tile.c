@@ -18,6 +18,11 @@
  *
  *     for k0 unroll k1 .. vector jv for kq in 4      tensorized; k%4 innermost
  *
+ * An operand whose fours lie apart, and of which no panels are made, is copied in
+ * its order but for these:
+ *
+ *     data[c, y + r, x + s]       data_pack[c//4, y + r, x + s, c%4]
+ *
  * Where half of the lanes would multiply zeros (`if (j + k) % 2 == 0`, a
  * transposed convolution), a vector has every second element:
  *
@@ -455,6 +460,101 @@ static const Intrinsic *intrinsic_of_sum(const Tiling *t)
 	    ? in : NULL;
 }
 
+static bool read_by_others(const Tiling *t, int buffer)
+{
+	for (int i = 0; i < t->r->program->nblocks; i++)
+		if (&t->r->blocks[i] != t->info &&
+		    rule_reads_of(&t->r->blocks[i], buffer))
+			return true;
+	return false;
+}
+
+static bool is_const(const Tiling *t, const RuleRead *read)
+{
+	return t->r->program->buffers[read->buffer].is_const;
+}
+
+/* --- the terms of a dot product ------------------------------------------------ */
+
+/* Are they side by side where they are, the same for all lanes? */
+static bool lies_by_terms(
+    const Tiling *t, const RuleRead *read, const ReduceLoop *x)
+{
+	return !read->uses[t->tiled->axis] &&
+	    rule_stride(t->r->program, read, x->axis, x->below) == 1;
+}
+
+static bool lies_by_fours(const Tiling *t, const RuleRead *read)
+{
+	return lies_by_terms(t, read, &t->loops.at[t->loops.n - 1]);
+}
+
+/* The dimension along which they can be brought together; -1. */
+static int terms_dim(const Tiling *t, const RuleRead *read)
+{
+	const ReduceLoop *x = &t->loops.at[t->loops.n - 1];
+	return t->four
+	    ? rule_terms_dim(read, x->axis, x->below, t->dot->terms)
+	    : -1;
+}
+
+/* Is the buffer made by tiles of another product, or is it read elsewhere and
+ * packed in another order? */
+static bool is_elsewhere(const Tiling *t, const RuleRead *read)
+{
+	const Buffer *b = &t->r->program->buffers[read->buffer];
+	if (b->block >= 0 && !rule_is_extracted(t->r, b->block))
+		return !is_anchor(t) || t->r->rows ||
+		    t->r->program->blocks[b->block].reduce != REDUCE_NONE;
+	return b->is_const && !is_anchor(t) && read_by_others(t, read->buffer);
+}
+
+/* Can a copy have them side by side, and those of the lanes behind one another? */
+static bool can_be_brought(
+    const Tiling *t, const RuleRead *read, const ReduceLoop *x)
+{
+	int lanes = t->tiled->axis;
+	if (is_elsewhere(t, read) ||
+	    !rule_stride(t->r->program, read, x->axis, x->below))
+		return false;
+	if (read->packable && (read->uses[lanes] || is_const(t, read)))
+		return true;
+	return rule_terms_dim(read, x->axis, x->below, t->dot->terms) >= 0 &&
+	    (!read->uses[lanes] || rule_lanes_dim(read, lanes) >= 0);
+}
+
+/* Can all operands of the sum have terms of this loop so? */
+static bool has_terms(Tiling *t, int i)
+{
+	const ReduceLoop x = t->loops.at[i];
+	bool whole = x.count == t->block->axes[x.axis].extent;
+	bool can = x.count >= t->dot->terms &&
+	    (whole || x.count % t->dot->terms == 0);
+	for (int k = 0; k < t->info->reads.n && can; k++) {
+		const RuleRead *read = &t->info->reads.at[k];
+		can = lies_by_terms(t, read, &x) || can_be_brought(t, read, &x);
+	}
+	return can;
+}
+
+/* The loop whose steps an instruction sums, and the instruction: the one that
+ * would be split, or the longest; -1: none. */
+static int loop_of_terms(Tiling *t, int split)
+{
+	bool alone = rule_results(t->r, t->tiled->block) == 1;
+	int best = -1;
+	t->dot = t->tiled->axis >= 0 && alone ? intrinsic_of_sum(t) : NULL;
+	for (int i = 0; t->dot && i < t->loops.n; i++)
+		if (has_terms(t, i) &&
+		    (best < 0 || i == split ||
+			(best != split &&
+			    t->loops.at[i].count > t->loops.at[best].count)))
+			best = i;
+	if (best < 0)
+		t->dot = NULL;
+	return best;
+}
+
 /* The same, and the fours below all. */
 static void split_in_fours(Tiling *t, int i)
 {
@@ -501,17 +601,9 @@ static void reduction_loops(Tiling *t)
 		cut_axis(t, a);
 	if (!keeps_order(t))
 		order_loops(t);
-	int split = loop_to_split(t);
-	bool alone = rule_results(t->r, t->tiled->block) == 1;
-	t->dot = t->tiled->axis >= 0 && split >= 0 && alone
-	    ? intrinsic_of_sum(t)
-	    : NULL;
-	if (t->dot && t->loops.at[split].count % t->dot->terms &&
-	    t->loops.at[split].count !=
-		b->axes[t->loops.at[split].axis].extent)
-		t->dot = NULL;
-	if (t->dot)
-		split_in_fours(t, split);
+	int split = loop_to_split(t), fours = loop_of_terms(t, split);
+	if (fours >= 0)
+		split_in_fours(t, fours);
 	else if (split >= 0)
 		split_loop(t, split);
 }
@@ -795,15 +887,6 @@ static void put_copy(Tiling *t, const RuleRead *read, const char *copy)
 	rule_put(t->r, ")\n");
 }
 
-static bool read_by_others(const Tiling *t, int buffer)
-{
-	for (int i = 0; i < t->r->program->nblocks; i++)
-		if (&t->r->blocks[i] != t->info &&
-		    rule_reads_of(&t->r->blocks[i], buffer))
-			return true;
-	return false;
-}
-
 /* Is it read in place as well: side by side, or one element for all lanes? */
 static bool lies_in_lanes(const Tiling *t, const RuleRead *read)
 {
@@ -843,6 +926,35 @@ static int rows_together(const Tiling *t, int64_t rows)
 	return t->four || !whole || lanes < LEAST ? LEAST : lanes;
 }
 
+/* Vectors of as many rows as a dot product has terms, stored as one: elements of a
+ * row are neighbours of those of the others.  As wide as rows are long. */
+static const char *terms_loops(
+    Tiling *t, const RuleRead *read, const char *copy, int terms)
+{
+	int last = read->nindex - 1, lanes = t->tiled->lanes;
+	int64_t row = t->r->program->buffers[read->buffer].shape[last];
+	while (lanes > 2 && lanes / 2 >= row)
+		lanes /= 2;
+	rule_put(t->r, "%s_q0, %s_q1 = split(%s.x%d, [_, %d])\n", copy, copy, copy,
+	    terms, t->dot->terms);
+	rule_put(t->r, "%s_v0, %s_v1 = split(%s.x%d, [_, %d])\nreorder(", copy,
+	    copy, copy, last, lanes);
+	for (int d = 0; d < last; d++)
+		if (d == terms)
+			rule_put(t->r, "%s_q0, ", copy);
+		else
+			rule_put(t->r, "%s.x%d, ", copy, d);
+	rule_put(t->r, "%s_v0, %s_q1, %s_v1)\nunroll(%s_q1)\n", copy, copy, copy,
+	    copy);
+	rule_put(t->r, "vectorize(%s_v1, %d)\ntail(%s, peel)\n", copy, lanes,
+	    copy);
+	int outer = longest_dim(&t->r->program->buffers[read->buffer]);
+	return arena_printf(t->r->arena,
+	    outer == terms      ? "%s_q0"
+		: outer == last ? "%s_v0"
+				: "%s.x%d", copy, outer);
+}
+
 /* Panels of lanes are copied in vectors along the rows of the input.  Where
  * those lie across the panels, several go together: their elements are
  * neighbours there, and are stored at once. */
@@ -854,9 +966,13 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 	int along = lanes_dim(t, read), last = read->nindex - 1;
 	const char **outer = NEW_N(t->r->arena, const char *, read->nindex);
 	const char *inner = "";
+	int terms = terms_dim(t, read);
 	for (int d = 0; d <= last; d++)
 		outer[d] = arena_printf(t->r->arena, "%s.x%d", copy, d);
-	if (along >= 0 && b->shape[last] >= lanes &&
+	if (terms >= 0 && terms != last && b->shape[last] > 1 &&
+	    (along == last || !read->uses[t->tiled->axis])) {
+		outer[longest_dim(b)] = terms_loops(t, read, copy, terms);
+	} else if (along >= 0 && b->shape[last] >= lanes &&
 	    (along == last || !read->dims[last].spatial)) {
 		if (along < last) {
 			rule_put(t->r, "%s_r0, %s_r1 = split(%s, [_, %d])\n", copy,
@@ -873,8 +989,7 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 			rule_put(t->r, "%s, ", outer[d]);
 		rule_put(t->r, "%s%s_v1)\nvectorize(%s_v1, %d)\ntail(%s, peel)\n",
 		    inner, copy, copy, lanes, copy);
-	}
-	else if (t->four && moves_fours(t, read, last)) {
+	} else if (t->four && moves_fours(t, read, last)) {
 		rule_put(t->r, "%s_v0, %s_v1 = split(%s, [_, %d])\n", copy, copy,
 		    outer[last], lanes);
 		rule_put(t->r, "vectorize(%s_v1, %d)\ntail(%s, peel)\n", copy, lanes,
@@ -883,14 +998,6 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 	}
 	if (t->r->machine->threads > 1)
 		rule_put(t->r, "parallel(%s)\n", outer[longest_dim(b)]);
-}
-
-/* Are the fours of all lanes in place where they are? */
-static bool lies_by_fours(const Tiling *t, const RuleRead *read)
-{
-	int axis = t->loops.at[t->loops.n - 1].axis;
-	return !read->uses[t->tiled->axis] &&
-	    rule_stride(t->r->program, read, axis, 1) == 1;
 }
 
 /* Of a packed operand that a cache does not keep, the next panel comes while one
@@ -918,11 +1025,16 @@ static void place_in_batch(Tiling *t, const char *copy)
 	    t->r->batch_loop);
 }
 
-/* What only changes a const input's type is done by the copy that is packed. */
-static void inline_ahead(Tiling *t, const Buffer *b)
+/* What makes each element is done by the copy that is packed: a const input's type
+ * is changed ahead, and what pads or chooses is not stored twice. */
+static void inline_maker(Tiling *t, const Buffer *b)
 {
+	RuleBlock *maker = &t->r->blocks[b->block];
+	if (!b->is_const && (maker->output || maker->consumers.n != 1 ||
+				maker->scheduled || maker->inlined))
+		return;
 	rule_put(t->r, "compute_inline(%s)\n", b->name);
-	t->r->blocks[b->block].scheduled = true;
+	maker->scheduled = true;
 }
 
 static void pack_operand(Tiling *t, const RuleRead *read)
@@ -932,11 +1044,12 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 	bool tiled = false;
 	for (int d = 0; d < read->nindex; d++)
 		tiled |= read->dims[d].spatial;
-	if (!tiled || (!is_anchor(t) && !b->is_const && lies_in_lanes(t, read)))
+	if (!tiled ||
+	    (!is_anchor(t) && !b->is_const && lies_in_lanes(t, read) && !t->four))
 		return;
 	put_copy(t, read, copy);
-	if (b->is_const && b->block >= 0)
-		inline_ahead(t, b);
+	if (b->block >= 0 && (b->is_const || !rule_is_extracted(t->r, b->block)))
+		inline_maker(t, b);
 	if (makes_rows(t) && t->r->batch_loop && !b->is_const)
 		place_in_batch(t, copy);
 	else if (b->is_const || !is_anchor(t))
@@ -949,6 +1062,43 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 	if (b->is_const)
 		bring_panels(t, read, copy);
 	else
+		copy_loops(t, read, copy);
+}
+
+/* The terms of a dot product, which lie apart, innermost; before them what lanes
+ * go along; the rest as it is. */
+static void fours_layout(
+    Tiling *t, const RuleRead *read, const char *copy, int terms)
+{
+	int lanes = read->uses[t->tiled->axis]
+	    ? rule_lanes_dim(read, t->tiled->axis)
+	    : -1;
+	rule_put(t->r, "transform_layout(%s, [", copy);
+	for (int d = 0; d < read->nindex; d++)
+		if (d == terms)
+			rule_put(t->r, "x%d//%d, ", d, t->dot->terms);
+		else if (d != lanes)
+			rule_put(t->r, "x%d, ", d);
+	if (lanes >= 0)
+		rule_put(t->r, "x%d, ", lanes);
+	rule_put(t->r, "x%d%%%d])\n", terms, t->dot->terms);
+}
+
+/* A copy for an instruction that sums steps which lie apart. */
+static void fours_operand(Tiling *t, const RuleRead *read, int terms)
+{
+	const Buffer *b = &t->r->program->buffers[read->buffer];
+	const char *copy = copy_name(t, read, "_pack");
+	put_copy(t, read, copy);
+	if (b->block >= 0)
+		inline_maker(t, b);
+	if (b->is_const || !is_anchor(t))
+		rule_put(t->r, "compute_at(%s, root)\n", copy);
+	else
+		put_places(t, copy, "");
+	fours_layout(t, read, copy, terms);
+	rule_put(t->r, "pad(%s, 0)\n", copy);
+	if (!b->is_const)
 		copy_loops(t, read, copy);
 }
 
@@ -979,10 +1129,17 @@ static void operands(Tiling *t)
 	for (int i = 0; i < t->info->reads.n; i++) {
 		const RuleRead *read = read_in_turn(t->info, i);
 		const Buffer *b = &t->r->program->buffers[read->buffer];
-		if (b->block >= 0 && !rule_is_extracted(t->r, b->block))
-			continue; /* inlined, or the location rule's */
-		if (b->block >= 0 && !read->packable)
+		bool own = b->block >= 0 && !rule_is_extracted(t->r, b->block);
+		bool apart = t->four && !lies_by_fours(t, read);
+		int terms = terms_dim(t, read);
+		bool panels = read->packable &&
+		    (read->uses[t->tiled->axis] || b->is_const);
+		if (apart && terms >= 0 && !panels) {
+			fours_operand(t, read, terms);
 			continue;
+		}
+		if (!apart && (own || (b->block >= 0 && !read->packable)))
+			continue; /* inlined, or the location rule's */
 		if (b->is_const && !is_anchor(t) &&
 		    read_by_others(t, read->buffer))
 			continue; /* packed once, in one order */

@@ -183,6 +183,11 @@ void rule_digits(Arena *arena, const Block *block, RuleRead *read);
  * counts `below` values; 0: it does not move the read. */
 int64_t rule_stride(const Program *program, const RuleRead *read, int axis,
     int64_t below);
+/* The one dimension along which neighbours along that digit are neighbours, in
+ * whole groups of so many from its begin on; -1. */
+int rule_terms_dim(const RuleRead *read, int axis, int64_t below, int terms);
+/* The one dimension that an axis moves along, by 1; -1. */
+int rule_lanes_dim(const RuleRead *read, int axis);
 /* Where the reads divide an axis, smallest first, each a multiple of the one
  * before. */
 RuleCuts rule_cuts(

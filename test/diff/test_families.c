@@ -20,7 +20,8 @@
 enum { QUICK = 60, LONG = 3000, SAMPLES = 3 };
 
 static const char *const targets[] = {"llvm -mcpu=skylake-avx512 -threads=1",
-    "llvm -mcpu=haswell -threads=2", "llvm -mcpu=x86-64 -threads=1"};
+    "llvm -mcpu=haswell -threads=2", "llvm -mcpu=x86-64 -threads=1",
+    "llvm -mcpu=znver4 -threads=1"};
 enum { TARGETS = sizeof targets / sizeof *targets };
 
 static const char *best(Draw *d)
@@ -164,6 +165,60 @@ static const char *steps(Draw *d)
 	    first ? sum : each);
 }
 
+/* `each` for each of n axes, # its number, with `own` at place `at` among them. */
+static const char *list(Draw *d, int n, const char *each, int at,
+    const char *own, const char *between_them)
+{
+	Buf text = {0};
+	for (int i = 0; i < n + (at >= 0); i++) {
+		const char *c = i == at ? own : each;
+		buf_puts(&text, i ? between_them : "");
+		for (; *c; c++)
+			buf_putc(&text, *c != '#' ? *c
+				: (char)('0' + i - (at >= 0 && i > at)));
+	}
+	const char *all = arena_strdup(d->arena, buf_text(&text));
+	buf_free(&text);
+	return all;
+}
+
+static const char *axes(
+    Draw *d, int n, const char *each, int at, const char *own)
+{
+	return list(d, n, each, at, own, ", ");
+}
+
+/* Sums of products of bytes and words, wherever channels lie: matrices, or windows
+ * in one to three dimensions. */
+static const char *bytes(Draw *d)
+{
+	static const char *const types[] = {"u8", "i8", "i16"};
+	int n = between(d, 1, 3), w = between(d, 1, 3);
+	int kind = between(d, 0, 8), at = between(d, 0, n), wat = between(d, 0, n);
+	const char *a = types[kind < 8 ? kind % 2 : 2];
+	const char *b = kind < 8 ? types[between(d, 0, 1)] : a;
+	bool first = between(d, 0, 1), pads = between(d, 0, 2);
+	const char *pad = pads ? arena_printf(d->arena,
+	    "if %s then x[%s] else %s(0)",
+	    list(d, n, "1 <= j# < S + 1", -1, "", " and "),
+	    axes(d, n, "j# - 1", at, "c"), a)
+	    : arena_printf(d->arena, "x[%s]", axes(d, n, "j#", at, "c"));
+	return arena_printf(d->arena,
+	    "params: {C: %d, O: %d, S: %d, W: %d, T: %d, P: %d, "
+	    "E: '(S + P - W)//T + 1'}\n"
+	    "inputs: {x: '%s[%s]', w: '%s%s[%s]'}\ncompute: |\n"
+	    "  p[%s] = %s\n  y[%s] = sum[%s](p[%s]*w[%s])\n",
+	    between(d, 5, 21), between(d, 8, 40), between(d, 5, 9), w,
+	    between(d, 1, 2), pads ? 2 : 0, a, axes(d, n, "S", at, "C"),
+	    between(d, 0, 1) ? "const " : "", b,
+	    axes(d, n, "W", wat, first ? "O, C" : "C, O"),
+	    axes(d, n, pads ? "j# < S + 2" : "j# < S", at, "c < C"), pad,
+	    axes(d, n, "i# < E", between(d, 0, n), "o < O"),
+	    axes(d, n, "k# < W", 0, "c < C"),
+	    axes(d, n, "i#*T + k#", at, "c"),
+	    axes(d, n, "k#", wat, first ? "o, c" : "c, o"));
+}
+
 typedef struct {
 	const char *name;
 	const char *(*text)(Draw *d); /* but for the first lines */
@@ -179,6 +234,7 @@ static const Form forms[] = {
     {"wraps", wraps, "vectorize(y_jv, "},
     {"narrow", narrow, "vectorize(y_iv, "},
     {"steps", steps, "reverse_compute_at(y, s_c0)"},
+    {"bytes", bytes, "tensorize(y_cq, "},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 

@@ -1,0 +1,84 @@
+#!/bin/bash
+# Sums of products of bytes and words by the instructions for them, wherever the
+# channels lie: the default schedule for CPUs that need not be here has them, and
+# where one is here, objects and C give what the plain loops do.
+. "$(dirname "$0")/lib.sh"
+command -v cc >/dev/null || {
+	echo "there is no cc"
+	exit 77
+}
+
+spec() { # NAME INPUTS <definitions
+	printf 'tunec: 1\nname: %s\nparams: {C: 36, O: 40, S: 12, M: 50, G: 3}\n' \
+		"$1" >spec.yaml
+	printf 'inputs: {%s}\ncompute: |\n' "$2" >>spec.yaml
+	sed 's/^/  /' >>spec.yaml
+}
+
+built() { # NAME CPU INSTRUCTION [OPTION]
+	local target="llvm -mcpu=$2 -threads=1" here='' from
+	"$TUNEC" target "$target" | grep -q '^runs here' &&
+		here="-o $1.o -o $1.c -o $1.h --emit=main"
+	ok "$1-$2" "$TUNEC" build -q spec.yaml --db none.db --target "$target" \
+		${4-} -o $1.s $here
+	ok "$1-$2-by-instruction" has $1.s "$3"
+	for from in ${here:+o c}; do
+		ok "$1-$2-compiles-$from" cc -O1 $1.$from $1_main.c -lm -o run
+		ok "$1-$2-computes-$from" ./run
+	done
+}
+bytes() { # NAME INPUTS <definitions
+	spec "$@"
+	built $1 znver4 vpdpbusd
+	built $1 haswell vpmaddwd
+}
+
+bytes nchw 'x: "u8[C, S, S]", w: "const i8[O, C, 3, 3]"' <<'END'
+p[c < C, y < S + 2, x1 < S + 2] =
+  if 1 <= y < S + 1 and 1 <= x1 < S + 1 then x[c, y - 1, x1 - 1] else u8(0)
+z[o < O, y < S, x1 < S] = sum[c < C, r < 3, s < 3](p[c, y + r, x1 + s]*w[o, c, r, s])
+END
+bytes valid 'x: "u8[C, S, S]", w: "const i8[O, C, 5, 5]"' <<'END'
+z[o < O, y < S - 4, x1 < S - 4] =
+  sum[c < C, r < 5, s < 5](x[c, y + r, x1 + s]*w[o, c, r, s])
+END
+bytes strided 'x: "i8[C, S, S]", w: "const i8[O, C, 3, 3]"' <<'END'
+p[c < C, y < S + 2, x1 < S + 2] =
+  if 1 <= y < S + 1 and 1 <= x1 < S + 1 then x[c, y - 1, x1 - 1] else i8(0)
+z[o < O, y < S//2, x1 < S//2] =
+  sum[c < C, r < 3, s < 3](p[c, 2*y + r, 2*x1 + s]*w[o, c, r, s])
+END
+bytes pointwise 'x: "u8[C, S, S]", w: "const i8[O, C]"' <<'END'
+z[o < O, y < S, x1 < S] = sum[c < C](x[c, y, x1]*w[o, c])
+END
+bytes grouped 'x: "u8[G*C, S, S]", w: "const i8[G*O, C, 3, 3]"' <<'END'
+z[g < G, o < O, y < S - 2, x1 < S - 2] =
+  sum[c < C, r < 3, s < 3](x[g*C + c, y + r, x1 + s]*w[g*O + o, c, r, s])
+END
+bytes line 'x: "u8[C, S*S]", w: "const i8[O, C, 3]"' <<'END'
+z[o < O, t < S*S - 2] = sum[c < C, r < 3](x[c, t + r]*w[o, c, r])
+END
+bytes solid 'x: "u8[C, S, S, S]", w: "const i8[O, C, 3, 3, 3]"' <<'END'
+z[o < O, a < S - 2, y < S - 2, x1 < S - 2] =
+  sum[c < C, d < 3, r < 3, s < 3](x[c, a + d, y + r, x1 + s]*w[o, c, d, r, s])
+END
+bytes middle 'x: "u8[S, C, S]", w: "const i8[C, O, 3, 3]"' <<'END'
+z[y < S - 2, o < O, x1 < S - 2] =
+  sum[c < C, r < 3, s < 3](x[y + r, c, x1 + s]*w[c, o, r, s])
+END
+bytes columns 'x: "u8[C, M]", w: "i8[C, O]"' <<'END'
+z[i < M, j < O] = sum[k < C](x[k, i]*w[k, j])
+END
+bytes across 'x: "u8[C, M]", w: "i8[O, C]"' <<'END'
+z[i < M, j < O] = sum[k < C](x[k, i]*w[j, k])
+END
+bytes rows 'x: "u8[M, C]", w: "i8[C, O]"' <<'END'
+z[i < M, j < O] = sum[k < C](x[i, k]*w[k, j])
+END
+
+# pairs, under --numerics=fast
+spec pairs 'x: "bf16[C, S, S]", w: "const bf16[O, C, 3, 3]"' <<'END'
+z[o < O, y < S - 2, x1 < S - 2] =
+  sum[c < C, r < 3, s < 3](x[c, y + r, x1 + s]*w[o, c, r, s])
+END
+built pairs znver4 vdpbf16ps --numerics=fast
