@@ -184,8 +184,10 @@ static Value compare_indices(Lower *l, const Expr *e)
 	case OP_GE: return value_nonnegative(l, down);
 	default: break;
 	}
-	Value equal = value_and(
-	    l, value_nonnegative(l, up), value_nonnegative(l, down));
+	Value equal = index_nonzero(up)
+	    ? value_bool(false)
+	    : value_and(l, value_nonnegative(l, up),
+		  value_nonnegative(l, down));
 	return e->op == OP_EQ ? equal : value_not(l, equal);
 }
 

@@ -614,13 +614,19 @@ static Index index_abs(Lower *l, Index a)
 
 /* --- facts -------------------------------------------------------------- */
 
+static int64_t coefficients_gcd(LowAffine form)
+{
+	int64_t g = 0;
+	for (int i = 0; i < form.n; i++)
+		g = gcd(form.terms[i].coefficient, g);
+	return g;
+}
+
 void fact_push(Lower *l, Index x)
 {
 	if (index_has_lanes(x) || !x.form.n || index_has_free(x))
 		return;
-	int64_t g = 0;
-	for (int i = 0; i < x.form.n; i++)
-		g = gcd(x.form.terms[i].coefficient, g);
+	int64_t g = coefficients_gcd(x.form);
 	LowTerm *terms = NEW_N(l->arena, LowTerm, x.form.n);
 	for (int i = 0; i < x.form.n; i++)
 		terms[i] = (LowTerm){x.form.terms[i].temp,
@@ -673,6 +679,13 @@ bool index_negative(Lower *l, Index x)
 {
 	return index_nonnegative(
 	    l, index_add(l, index_const(-1), x, -1));
+}
+
+/* 4*i - 14 is never 0. */
+bool index_nonzero(Index x)
+{
+	int64_t g = coefficients_gcd(x.form);
+	return x.vector < 0 && (g ? x.form.constant % g : x.form.constant);
 }
 
 /* --- variables and expressions ------------------------------------------ */

@@ -354,6 +354,7 @@ bool index_apart(const Lower *l, Index a, Index b);
 /* Whether x >= 0 for all values: by ranges and facts. */
 bool index_nonnegative(Lower *l, Index x);
 bool index_negative(Lower *l, Index x);
+bool index_nonzero(Index x);
 void fact_push(Lower *l, Index x); /* x >= 0 */
 int index_scalar(Lower *l, Index x); /* as a temporary; no lanes */
 int index_vector(Lower *l, Index x); /* as a vector of l->lanes */

@@ -9,6 +9,7 @@ list() {
 	cat <<-'END'
 	same | x: 'f32[7]' | y[i < 7] = if i32(i) == i32(i) then x[i] else 0
 	same_sum | x: 'f32[7, 9]' | y[i < 7] = sum[k < 9](if i32(k) != i32(k) then x[i, k] else 1)
+	never_whole | x: 'f32[9]' | y[i < 9] = if 4*i != 14 and x[i] <= 1 then x[i] else 0
 	less | x: 'i32[64]' | y[i < 64] = x[i] < x[i]
 	less_u8 | x: 'u8[7]' | y[i < 7] = x[i] < x[i] or x[i] != x[i]
 	less_f32 | x: 'f32[]' | y[] = if x[] < x[] then 1.0 else 2.0
