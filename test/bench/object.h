@@ -13,7 +13,7 @@
 #include "ir/scalar.h"
 #include "lib/rng.h"
 
-enum { MOST_ARGUMENTS = 64, FEW_ARGUMENTS = 12 };
+enum { MOST_ARGUMENTS = 256, FEW_ARGUMENTS = 12 };
 
 typedef struct {
 	void (*kernel)(void);
@@ -131,17 +131,25 @@ static inline bool object_open(Object *o, const Program *p, void *const *plain,
 static inline void object_call(const Object *o)
 {
 #define P4 void *, void *, void *, void *
+#define P16 P4, P4, P4, P4
+#define P64 P16, P16, P16, P16
 #define A4(i) a[i], a[i + 1], a[i + 2], a[i + 3]
 #define A16(i) A4(i), A4(i + 4), A4(i + 8), A4(i + 12)
+#define A64(i) A16(i), A16(i + 16), A16(i + 32), A16(i + 48)
 	void *const *a = o->args;
 	if (o->nargs <= FEW_ARGUMENTS)
 		((void (*)(P4, P4, P4))o->kernel)(A4(0), A4(4), A4(8));
+	else if (o->nargs <= 64)
+		((void (*)(P64))o->kernel)(A64(0));
 	else
-		((void (*)(P4, P4, P4, P4, P4, P4, P4, P4, P4, P4, P4, P4, P4,
-		    P4, P4, P4))o->kernel)(A16(0), A16(16), A16(32), A16(48));
+		((void (*)(P64, P64, P64, P64))o->kernel)(
+		    A64(0), A64(64), A64(128), A64(192));
 #undef P4
+#undef P16
+#undef P64
 #undef A4
 #undef A16
+#undef A64
 }
 
 static inline const Program *load_program(Arena *arena, const char *spec)

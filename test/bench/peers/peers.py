@@ -10,6 +10,7 @@ import os
 import sys
 import time
 
+import networks
 import numpy as np
 
 FOLDER = os.environ["SIDE_FOLDER"]
@@ -66,6 +67,8 @@ def onnx_nodes(t):
     def node(op, ins, out="Y", **attributes):
         return helper.make_node(op, ins, [out], **attributes)
 
+    if t.kind in networks.NETWORKS:
+        return networks.onnx_nodes(t.kind, given)
     if t.kind in ("conv", "deconv"):
         nd, x, w, bias = convolution_inputs(t)
         ins = ["X", "W"] + (["B"] if bias is not None else [])
