@@ -117,8 +117,11 @@ class Spec:
         self.define("z%d[h < %d, i < %d] = sum[j < %d](e%d[h, i, j])" % (
             n, heads, rows, rows, n))
         self.define(
-            "t%d[i < %d, o < %d] = sum[j < %d](e%d[o//%d, i, j] * %s[j, o]) "
-            "/ z%d[o//%d, i]" % (n, rows, co, rows, n, d, v[0], n, d))
+            "c%d[h < %d, i < %d, d < %d] = sum[j < %d](e%d[h, i, j] * "
+            "%s[j, h*%d + d]) / z%d[h, i]" % (
+                n, heads, rows, d, rows, n, v[0], d, n))
+        self.define("t%d[i < %d, j < %d] = c%d[j//%d, i, j %% %d]" % (
+            n, rows, co, n, d, d))
         return "t%d" % n, (rows, co)
 
     def layer_norm(self, source):
