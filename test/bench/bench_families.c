@@ -1,6 +1,6 @@
 /* One operator, built by tunec and written in C, side by side on one core.
  *
- *     bench_families [-b TURNS] SPEC[:CASE] NAME=FILE.so...
+ *     bench_families [-s] [-b TURNS] SPEC[:CASE] NAME=FILE.so...
  *
  * FILE.so has the operator's function, as in tunec's header.  Beside a FILE.so
  * that `tunec build` wrote lies FILE.h; without it the function is C written by
@@ -14,6 +14,9 @@
  * and half of the middle half of these, in %; the variation of the peak (10th
  * to 90th percentile, %), which is measured in each turn, above 5 makes a run
  * noisy.  Exit 3 if the reference has no such function, 1 if results differ.
+ *
+ * -s: sides of one schedule, which share packed inputs, outputs and workspace
+ * when they are timed; pages of its own make a side some percent faster or slower.
  *
  * All sides take their turn within milliseconds of each other, in reverse order
  * every second time; a side's part is one call that is not timed and then at
@@ -79,6 +82,14 @@ static double part_s(const Side *s)
 		object_call(&s->object);
 	while (++calls, (spent = thread_s() - begin) < 0.004);
 	return spent / calls;
+}
+
+/* Of the first side, for all. */
+static void share_buffers(Bench *b)
+{
+	for (int i = 1; i < b->nsides; i++)
+		memcpy(b->sides[i].object.args, b->sides[0].object.args,
+		    sizeof b->sides[0].object.args);
 }
 
 static void measure(Bench *b)
@@ -164,9 +175,12 @@ int main(int argc, char **argv)
 {
 	static Bench b = {.nturns = 21};
 	int option;
-	while ((option = getopt(argc, argv, "+b:")) != -1)
+	bool share = false;
+	while ((option = getopt(argc, argv, "+b:s")) != -1)
 		if (option == 'b')
 			b.nturns = atoi(optarg);
+		else if (option == 's')
+			share = true;
 		else
 			return 2;
 	if (argc - optind < 2 || b.nturns < 1 || b.nturns > MOST_TURNS)
@@ -183,6 +197,8 @@ int main(int argc, char **argv)
 		object_call(&b.sides[i].object);
 	bool right = check(&b);
 	if (right) {
+		if (share)
+			share_buffers(&b);
 		measure(&b);
 		report(&b);
 	}

@@ -3,8 +3,9 @@
 #
 # ONLY=peers is peers.sh, against libraries; ONLY=families is families.sh,
 # operators against C; ONLY=cliffs is cliffs.sh, what was slow outside of the
-# path of plain operators; ONLY=gpu is gpu.sh; ONLY=networks is networks.sh,
-# whole networks beside ONNX Runtime.  Of the others a row for each:
+# path of plain operators; ONLY=c is emitted.sh, emitted C beside its object;
+# ONLY=gpu is gpu.sh; ONLY=networks is networks.sh, whole networks beside ONNX
+# Runtime.  Of the others a row for each:
 # what, measured, wanted, verdict.  Measurements of kernels are those of
 # bench_kernels (pinned, interleaved, medians, shares of the FMA peak of the same
 # run); a run whose peak varied by more than 5 % is marked noisy.
@@ -63,7 +64,8 @@ noisy() { # FILE THREADS
 }
 
 wanted() {
-	[ -z "${ONLY:-}" ] || [[ $1 == *$ONLY* ]]
+	[ -z "${ONLY:-}" ] || [ "$1" = "$ONLY" ] ||
+		[[ $ONLY != c && $1 == *$ONLY* ]]
 }
 
 build() { # SPEC TARGET STEM [OPTION...]
@@ -269,14 +271,15 @@ devices() {
 . test/bench/peers.sh
 . test/bench/families.sh
 . test/bench/cliffs.sh
+. test/bench/emitted.sh
 . test/bench/gpu.sh
 . test/bench/networks.sh
 
 lscpu | sed -n 's/^Model name: */machine: /p'
 printf 'target:  %s\ndate:    %s\n\n' "$host" "$(date -u +%F)"
-[[ ${ONLY:-} =~ ^(peers|families|cliffs|gpu|networks)$ ]] ||
+[[ ${ONLY:-} =~ ^(peers|families|cliffs|c|gpu|networks)$ ]] ||
 	printf '%-52s %10s %-7s %8s %8s  %s\n' what measured '' '' wanted verdict
-for m in plans process hand matmul conv peers devices cliffs families gpu \
+for m in plans process hand matmul conv peers devices cliffs families c gpu \
 	networks; do
 	wanted $m && $m
 done
