@@ -26,6 +26,7 @@ typedef struct {
 } EmitIsa;
 
 typedef VEC(const char *) EmitNames;
+typedef VEC(const LowNode *) EmitNodes;
 
 /* What an expression's text is, the tightest first: an operand that binds less
  * than its place asks for stands in parentheses.  LIST: a comma is in it. */
@@ -53,7 +54,8 @@ typedef struct {
 	bool restarts; /* the value of `first` is never read, and what is after
 			  that is in bodies that begin with a value of their
 			  own, each a variable there */
-	VEC(const LowNode *) starts; /* these values */
+	EmitNodes starts;     /* these values */
+	EmitNodes idle;	      /* of these, what nothing uses */
 	const LowNode *user;  /* the last that reads it */
 	int user_arg;	      /* as which argument; -1: in a sum of indices */
 	const LowNode *other; /* the last but one */

@@ -179,22 +179,27 @@ static bool has_effect(const LowNode *n)
 	return n->kind != LOWNODE_OP || n->dst < 0;
 }
 
+static bool is_among(const EmitNodes *nodes, const LowNode *n)
+{
+	for (int i = 0; i < nodes->n; i++)
+		if (nodes->at[i] == n)
+			return true;
+	return false;
+}
+
 bool emit_c_is_left_out(const EmitC *e, const LowNode *n)
 {
 	if (has_effect(n))
 		return false;
 	const EmitTemp *t = &e->plan[n->dst];
 	return !t->live || t->is_sum || is_number(e, n->dst) ||
-	    (t->restarts && t->first == n);
+	    (t->restarts && (t->first == n || is_among(&t->idle, n)));
 }
 
 bool emit_c_starts(const EmitC *e, const LowNode *n)
 {
 	const EmitTemp *t = &e->plan[n->dst];
-	for (int i = 0; t->restarts && i < t->starts.n; i++)
-		if (t->starts.at[i] == n)
-			return true;
-	return false;
+	return t->restarts && is_among(&t->starts, n);
 }
 
 static void count_read(void *context, int temp, const LowNode *n, int arg)
@@ -260,6 +265,7 @@ static void count_live(EmitC *e, const LowNode *n)
  * has assigned it before. */
 typedef struct {
 	const LowBody *body; /* the last of these; NULL: none yet */
+	const LowNode *start; /* its assignment, while nothing has read it */
 	bool fails;
 } Later;
 
@@ -281,9 +287,16 @@ static void use_later(Uses *u, int temp, const LowNode *assigns)
 {
 	Later *l = &u->later[temp];
 	EmitTemp *t = &u->e->plan[temp];
-	if (t->assigned < 2 || l->fails || (l->body && is_open(u, l->body)))
+	if (t->assigned < 2 || l->fails)
 		return;
+	if (l->body && is_open(u, l->body)) {
+		l->start = NULL;
+		return;
+	}
+	if (l->start)
+		vec_push(u->e->arena, &t->idle, l->start);
 	l->body = u->open.at[u->open.n - 1];
+	l->start = assigns;
 	if (assigns)
 		vec_push(u->e->arena, &t->starts, assigns);
 	l->fails = !assigns;
@@ -316,8 +329,11 @@ static void find_restarts(EmitC *e)
 {
 	Uses u = {.e = e, .later = NEW_N(e->arena, Later, e->f->temps.n)};
 	uses_body(&u, &e->f->body);
-	for (int i = 0; i < e->f->temps.n; i++)
+	for (int i = 0; i < e->f->temps.n; i++) {
 		e->plan[i].restarts = u.later[i].body && !u.later[i].fails;
+		if (u.later[i].start)
+			vec_push(e->arena, &e->plan[i].idle, u.later[i].start);
+	}
 }
 
 /* --- captures ---------------------------------------------------------------- */

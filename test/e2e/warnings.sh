@@ -39,6 +39,13 @@ for target in c 'llvm -mcpu=x86-64' 'llvm -mcpu=x86-64-v3' \
 			-Werror -c k.c
 	done
 done
+# accumulators of pixels that lie outside, in a piece of their own
+ok builds-pieces "$TUNEC" build -q "$root/workloads/conv2d.yaml:resnet18_c5" \
+	--target 'llvm -mcpu=x86-64-v3 -threads=1' -o pieces.c
+for cc in gcc clang-14; do
+	command -v $cc >/dev/null || continue
+	ok "silent-pieces-$cc" $cc -Wall -Wextra -Werror -fsyntax-only pieces.c
+done
 for main in *_main.c; do
 	name=${main%_main.c}
 	ok "silent-main-$name" cc -O1 -Wall -Wextra -Werror "$main" k.c -fopenmp \
