@@ -144,7 +144,7 @@ static void put_block(
 	e->out->size -= 2;
 }
 
-/* A piece that is a loop so that what it reads is its own: in C that is nothing. */
+/* A piece that is a loop so that what it reads is its own: in C it is none. */
 static bool runs_once(const EmitC *e, const LowNode *n)
 {
 	return n->extent == 1 && !n->limit && n->loop == LOOP_SERIAL &&
@@ -161,6 +161,21 @@ static void put_loop(
 	    n->comment);
 }
 
+/* What other pieces read as well is read again, for as many vectors as that is
+ * are more than registers: without it compilers keep them, on the stack. */
+static void put_again(EmitC *e)
+{
+	if (e->isa.plain)
+		return;
+	if (emit_c_first(e, "TUNEC_AGAIN"))
+		buf_puts(&e->prelude,
+		    "/* What was read before is not kept, but read again. */\n"
+		    "#ifdef __GNUC__\n#define TUNEC_AGAIN() "
+		    "__atomic_signal_fence(__ATOMIC_ACQ_REL)\n"
+		    "#else\n#define TUNEC_AGAIN() ((void)0)\n#endif\n");
+	emit_c_line(e, "TUNEC_AGAIN();");
+}
+
 static void name_variable(EmitC *e, const LowNode *n)
 {
 	e->temp[n->var] = emit_c_name(e, e->f->temps.at[n->var].wish);
@@ -169,6 +184,7 @@ static void name_variable(EmitC *e, const LowNode *n)
 static void emit_serial(EmitC *e, const LowNode *n)
 {
 	if (runs_once(e, n)) {
+		put_again(e);
 		emit_nodes(e, &n->body);
 		return;
 	}
