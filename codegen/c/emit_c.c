@@ -567,21 +567,23 @@ static void emit_function(EmitC *e, const LowFunction *f)
  * would not do: inputs end where the caller says. */
 static void put_gcc_options(const EmitC *e, Buf *out)
 {
-	const char *contract =
-	    "#define TUNEC_OPTIMIZE optimize(\"fp-contract=off\")\n";
-	if (!e->conditional) {
-		buf_puts(out, contract);
-		return;
-	}
-	buf_printf(out,
-	    "/* gcc up to 13 would read past what an `if` guards. */\n"
-	    "#if __GNUC__ < 14 && %s\n"
-	    "#define TUNEC_OPTIMIZE \\\n"
-	    "\toptimize(\"fp-contract=off\", \"no-tree-loop-if-convert\")\n"
-	    "#else\n%s#endif\n",
-	    e->isa.avx512 ? "(defined TUNEC_X86 || defined __AVX512VL__)"
-			  : "defined __AVX512VL__",
-	    contract);
+	/* it would carry what the next iteration reads as well through the
+	 * loop, in registers that the sums need */
+	const char *all = e->isa.plain
+	    ? "\"fp-contract=off\""
+	    : "\"fp-contract=off\", \"no-predictive-commoning\"";
+	if (e->conditional)
+		buf_printf(out,
+		    "/* gcc up to 13 would read past what an `if` guards. */\n"
+		    "#if __GNUC__ < 14 && %s\n"
+		    "#define TUNEC_OPTIMIZE \\\n"
+		    "\toptimize(%s, \"no-tree-loop-if-convert\")\n#else\n",
+		    e->isa.avx512
+			? "(defined TUNEC_X86 || defined __AVX512VL__)"
+			: "defined __AVX512VL__",
+		    all);
+	buf_printf(out, "#define TUNEC_OPTIMIZE optimize(%s)\n%s", all,
+	    e->conditional ? "#endif\n" : "");
 }
 
 /* clang 14 makes vpdpbusd of a sum over lanes of u8 by i8 and takes one for the
