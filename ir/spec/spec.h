@@ -9,8 +9,9 @@
  *     spec_params.c  arithmetic on numbers, exact; params
  *     spec_bounds.c  the proof that reads are in bounds
  *     spec_blocks.c  definitions -> blocks
+ *     spec_line.c    indices over an interval of one axis, for extents
  *     spec_flops.c   counts
- *     spec_line.c    indices over an interval of one axis, for these
+ *     spec_cost.c    sums of these below extents that vary
  *     spec_report.c  messages
  *     spec_collect.c the document's entries -> declarations
  *     spec_program.c the program of one case
@@ -348,6 +349,9 @@ typedef struct {
 	Bounds *bounds;
 	Expr **limits; /* by axis: the extent that varies; else NULL */
 	int *buffer; /* of inputs, then definitions; -1: none */
+	/* what the case may still spend on extents that vary: intervals to
+	 * find the greatest, steps to count what lies below them */
+	int64_t intervals_left, steps_left;
 } Typer;
 
 /* spec_types.c.  `program->buffers` holds what may be read, `buffer[i]` that of
@@ -376,43 +380,41 @@ void blocks_of_definition(Arena *arena, const Definition *definition,
  * outputs need are there. */
 void blocks_share(Arena *arena, BufferVec *buffers, BlockVec *blocks);
 
-/* spec_line.c: an index over an interval of one axis, and all intervals of axes */
-typedef struct {
-	int axis;            /* -1: none moves */
-	int64_t first, last; /* both included */
-	int64_t *point;      /* by axis: where the others stand */
-} Walk;
-
-typedef struct {
-	Wide begin, step;
-} Line;
-
-Wide line_end(const Walk *walk, Line a);
-/* False where it is no line over the whole interval. */
-bool line_of(const Walk *walk, const Expr *e, Line *out);
-bool line_greatest(const Walk *walk, Line a, Line b, Line *out);
-
-typedef enum {
-	VISIT_NEXT,  /* the interval is done */
-	VISIT_HALVE, /* its halves are to be visited; one point ends the walk */
-	VISIT_END    /* no more is wanted */
-} Visit;
-
-/* All points of the axes below `naxes` that move, by intervals of the longest of
- * them: those of the others are gone through one by one.  `walk->point` is there.
- * False where a visit ended it. */
-bool walk_axes(Walk *walk, const Axis *axes, int naxes, const bool *moves,
-    Visit (*visit)(Walk *walk, void *context), void *context);
-
-/* The greatest value of an index over the axes before `naxes`, which is at most
- * `most`; `most` where there are too many points to look at. */
+/* spec_line.c: the greatest value of an index over the axes before `naxes`,
+ * which is at most `most`; `most` where there are too many points to look at.
+ * *left are the intervals that may be looked at in all. */
 Wide line_most(Arena *arena, const Expr *index, const Axis *axes, int naxes,
-    Wide most);
+    Wide most, int64_t *left);
+
+/* What a point costs: a number, and what extents decide that vary. */
+typedef struct CostPart CostPart;
+typedef struct {
+	Wide fixed;
+	CostPart *parts;
+	int64_t period; /* of quotients and remainders in extents; 1: none */
+} Cost;
+
+/* A sum over an axis, or (axis -1) the dearer of two. */
+struct CostPart {
+	CostPart *next;
+	int axis;
+	const Expr *limit; /* the axis's extent; NULL: `extent` */
+	int64_t extent;
+	Cost cost[2];  /* of a point; of both arms */
+	bool varies;   /* along the axis */
+	IntVec others; /* axes that cost[0] depends on, without that one */
+	IntVec needs;  /* the same of the whole */
+};
+
+/* spec_cost.c: the sum, INT64_MAX where it is past 64 bits; false where *left
+ * steps were too few.  What is kept on the way lies in the arena. */
+bool cost_sum(
+    Arena *arena, const Cost *cost, int naxes, int64_t *left, int64_t *sum);
 
 /* spec_flops.c: sets `flops`; `limits` are the extents of axes where these
  * depend on other axes, else NULL.  False where the points below them are too
- * many to be counted. */
+ * many to be counted in *left steps. */
 bool flops_of_definition(
-    Arena *arena, Definition *definition, Expr *const *limits);
+    Arena *arena, Definition *definition, Expr *const *limits, int64_t *left);
 
 #endif

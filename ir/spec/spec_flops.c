@@ -3,242 +3,215 @@
  * and all, whatever algorithm is used.
  *
  * Of a reduction whose extent depends on axes the points below it count,
- * exactly.  What one point of the outer axes costs is then a function of them.
- * Where it is a line over an interval of one axis its sum is known; where it is
- * none the interval is halved:
+ * exactly: the expression becomes a cost, of which no more is left than what
+ * depends on such an extent, and spec_cost.c sums it.
  *
- *     y[i < N] = sum[j < i + 1](x[j])     1, 2, 3 … N: N*(N + 1)/2 additions
- *
- * Axes that no extent depends on multiply. */
+ *     y[i < N] = sum[j < i + 1](x[j]) + 1     1 + sum[j < i + 1](1), i < N */
 #include "ir/spec/spec.h"
-
-/* Half a second. */
-enum { STEPS_MAX = 1 << 23 };
-
-typedef struct {
-	Line flops;
-	bool data; /* depends on what was read */
-} Cost;
 
 typedef struct {
 	Arena *arena;
-	const Axis *axes;
+	const Definition *definition;
 	Expr *const *limits; /* by axis: its extent; NULL where constant */
-	bool *free; /* by axis: an extent depends on it */
-	const Expr *body;
-	Walk walk;
-	Wide flops; /* of the points so far */
-	int64_t steps;
-	bool huge; /* past 64 bits: then the count is the greatest number */
 } Count;
 
-/* Keeps both ends within 64 bits, so that products fit. */
-static Line kept(Count *c, Line a)
+/* --- axes that something depends on: numbers, ascending ------------------------ */
+
+static bool has_axis(const IntVec *axes, int axis)
 {
-	if (a.begin <= INT64_MAX && line_end(&c->walk, a) <= INT64_MAX)
-		return a;
-	c->huge = true;
-	return (Line){0, 0};
+	for (int i = 0; i < axes->n; i++)
+		if (axes->at[i] == axis)
+			return true;
+	return false;
 }
 
-static bool times(Count *c, Line a, Line b, Line *out)
+static void add_axis(Arena *arena, IntVec *axes, int axis)
 {
-	*out = kept(c, (Line){a.begin * b.begin,
-			   a.step ? a.step * b.begin : a.begin * b.step});
-	return !a.step || !b.step;
+	if (!has_axis(axes, axis))
+		vec_push(arena, axes, axis);
 }
 
-static bool cost_of(Count *c, const Expr *e, Cost *out);
-
-static bool cost_of_if(Count *c, const Expr *e, Cost *out)
+static void add_axes_of(Arena *arena, IntVec *axes, const Expr *e)
 {
-	Cost condition, yes, no;
-	if (!cost_of(c, e->arg[0], &condition) ||
-	    !cost_of(c, e->arg[1], &yes) || !cost_of(c, e->arg[2], &no) ||
-	    !line_greatest(&c->walk, yes.flops, no.flops, &out->flops))
+	if (e->op == OP_AXIS)
+		add_axis(arena, axes, e->id);
+	for (int i = 0; i < e->narg; i++)
+		add_axes_of(arena, axes, e->arg[i]);
+}
+
+static void add_needs(Arena *arena, IntVec *axes, const Cost *cost, int but)
+{
+	for (const CostPart *p = cost->parts; p; p = p->next)
+		for (int i = 0; i < p->needs.n; i++)
+			if (p->needs.at[i] != but)
+				add_axis(arena, axes, p->needs.at[i]);
+}
+
+static bool needs_axis(const Cost *cost, int axis)
+{
+	for (const CostPart *p = cost->parts; p; p = p->next)
+		if (has_axis(&p->needs, axis))
+			return true;
+	return false;
+}
+
+/* --- periods ----------------------------------------------------------------- */
+
+/* Of what repeats with both, or 1 where that is too long to be of use. */
+static int64_t period_of_both(int64_t a, int64_t b)
+{
+	enum { PERIOD_MAX = 1 << 12 };
+	int64_t x = a, y = b;
+	if (b > PERIOD_MAX)
+		return 1;
+	while (y) {
+		int64_t rest = x % y;
+		x = y;
+		y = rest;
+	}
+	return a / x * b > PERIOD_MAX ? 1 : a / x * b;
+}
+
+static int64_t period_of(const Expr *e)
+{
+	bool divides = e->op == OP_FLOORDIV || e->op == OP_MOD;
+	int64_t period = divides ? e->arg[1]->i : 1;
+	for (int i = 0; i < e->narg; i++)
+		period = period_of_both(period, period_of(e->arg[i]));
+	return period;
+}
+
+/* --- costs ------------------------------------------------------------------- */
+
+static void add_part(Count *c, Cost *to, CostPart part)
+{
+	CostPart *p = arena_memdup(c->arena, &part, sizeof part);
+	int64_t period = 1;
+	for (int i = 0; i < 2; i++)
+		if (part.cost[i].parts)
+			period = period_of_both(period, part.cost[i].period);
+	if (part.limit)
+		period = period_of_both(period, period_of(part.limit));
+	p->next = to->parts;
+	to->period = to->parts ? period_of_both(to->period, period) : period;
+	to->parts = p;
+}
+
+/* The sum of a cost over an axis. */
+static Cost summed(Count *c, int axis, Cost point)
+{
+	const Expr *limit = c->limits[axis];
+	int64_t extent = c->definition->axes[axis].extent;
+	Cost sum = {0};
+	if (!limit && !point.parts) {
+		sum.fixed = interval_product(point.fixed, extent);
+		return sum;
+	}
+	CostPart p = {.axis = axis,
+	    .limit = limit,
+	    .extent = extent,
+	    .cost = {point},
+	    .varies = needs_axis(&point, axis)};
+	add_needs(c->arena, &p.others, &point, axis);
+	for (int i = 0; i < p.others.n; i++)
+		vec_push(c->arena, &p.needs, p.others.at[i]);
+	if (limit)
+		add_axes_of(c->arena, &p.needs, limit);
+	add_part(c, &sum, p);
+	return sum;
+}
+
+static void add_cost(Cost *to, Cost cost)
+{
+	CostPart **end = &cost.parts;
+	to->fixed = interval_limited(to->fixed + cost.fixed);
+	if (!cost.parts)
+		return;
+	to->period =
+	    to->parts ? period_of_both(to->period, cost.period) : cost.period;
+	while (*end)
+		end = &(*end)->next;
+	*end = to->parts;
+	to->parts = cost.parts;
+}
+
+static bool add_cost_of(Count *c, const Expr *e, Cost *to);
+
+static bool add_cost_of_if(Count *c, const Expr *e, Cost *to)
+{
+	CostPart p = {.axis = -1};
+	bool data = add_cost_of(c, e->arg[0], to);
+	for (int i = 0; i < 2; i++) {
+		data |= add_cost_of(c, e->arg[i + 1], &p.cost[i]);
+		add_needs(c->arena, &p.needs, &p.cost[i], -1);
+	}
+	if (p.cost[0].parts || p.cost[1].parts)
+		add_part(c, to, p);
+	else
+		to->fixed += wide_max(p.cost[0].fixed, p.cost[1].fixed);
+	return data;
+}
+
+static bool add_cost_of_reduce(Count *c, const Expr *e, Cost *to)
+{
+	Cost cost = {.fixed = op_flops(OP_REDUCE)};
+	if (!add_cost_of(c, e->arg[0], &cost))
 		return false;
-	out->flops.begin += condition.flops.begin;
-	out->flops.step += condition.flops.step;
-	out->flops = kept(c, out->flops);
-	out->data = condition.data || yes.data || no.data;
+	for (int i = e->reduce.naxes - 1; i >= 0; i--)
+		cost = summed(c, e->reduce.first_axis + i, cost);
+	add_cost(to, cost);
 	return true;
 }
 
-/* How many values an axis of a reduction takes. */
-static bool extent_of(Count *c, int axis, Line *out)
+/* Adds what a point costs; does it depend on what was read? */
+static bool add_cost_of(Count *c, const Expr *e, Cost *to)
 {
-	*out = (Line){c->axes[axis].extent, 0};
-	return !c->limits[axis] ||
-	    (line_of(&c->walk, c->limits[axis], out) &&
-		line_greatest(&c->walk, *out, (Line){0, 0}, out));
+	bool data = e->op == OP_READ;
+	if (e->op == OP_IF)
+		return add_cost_of_if(c, e, to);
+	if (e->op == OP_REDUCE)
+		return add_cost_of_reduce(c, e, to);
+	for (int i = 0; i < e->narg && e->op != OP_READ; i++)
+		data |= add_cost_of(c, e->arg[i], to);
+	if (data)
+		to->fixed += op_flops(e->op);
+	return data;
 }
 
-/* Of the points of those axes of a reduction that no extent depends on. */
-static bool cost_of_points(Count *c, const Expr *e, Cost *out)
+/* Over the definition's own axes, the longest innermost: the order is free, and
+ * along that one most is summed at once. */
+static Cost summed_outside(Count *c, Cost cost)
 {
-	if (!cost_of(c, e->arg[0], out))
-		return false;
-	if (!out->data) {
-		out->flops = (Line){0, 0};
-		return true;
+	const Definition *d = c->definition;
+	IntVec axes = {0};
+	add_needs(c->arena, &axes, &cost, -1);
+	while (axes.n) {
+		int longest = 0;
+		for (int i = 1; i < axes.n; i++)
+			if (d->axes[axes.at[i]].extent >
+			    d->axes[axes.at[longest]].extent)
+				longest = i;
+		cost = summed(c, axes.at[longest], cost);
+		axes.at[longest] = axes.at[--axes.n];
 	}
-	out->flops.begin += op_flops(OP_REDUCE);
-	for (int i = 0; i < e->reduce.naxes; i++) {
-		int axis = e->reduce.first_axis + i;
-		Line extent;
-		if (c->free[axis])
-			continue;
-		if (!extent_of(c, axis, &extent) ||
-		    !times(c, out->flops, extent, &out->flops))
-			return false;
-	}
-	return true;
+	return cost;
 }
 
-static void add_line(Count *c, Line a, Wide *sum)
+bool flops_of_definition(
+    Arena *arena, Definition *d, Expr *const *limits, int64_t *left)
 {
-	Wide n = (Wide)c->walk.last - c->walk.first + 1;
-	*sum += (a.begin + line_end(&c->walk, a)) * n / 2;
-	c->huge |= *sum > INT64_MAX;
-}
-
-/* One more interval. */
-static bool may_go_on(Count *c)
-{
-	return ++c->steps <= STEPS_MAX && !c->huge;
-}
-
-static void walk_to(Count *c, int axis, int64_t first, int64_t last)
-{
-	c->walk.axis = axis;
-	c->walk.first = c->walk.point[axis] = first;
-	c->walk.last = last;
-}
-
-/* The first axis of a reduction, from its axis `from` on, that an extent
- * depends on; naxes where there is none. */
-static int next_free(const Count *c, const Expr *e, int from)
-{
-	while (from < e->reduce.naxes &&
-	    !c->free[e->reduce.first_axis + from])
-		from++;
-	return from;
-}
-
-static bool sum_of(Count *c, const Expr *e, int k, Wide *sum, bool *data);
-
-static bool sum_over(Count *c, const Expr *e, int k, int64_t first,
-    int64_t last, Wide *sum, bool *data)
-{
-	int next = next_free(c, e, k + 1);
-	Cost cost;
-	if (!may_go_on(c))
-		return false;
-	walk_to(c, e->reduce.first_axis + k, first, last);
-	if (next == e->reduce.naxes && cost_of_points(c, e, &cost)) {
-		*data = cost.data;
-		add_line(c, cost.flops, sum);
-		return true;
-	}
-	if (first == last)
-		return next < e->reduce.naxes &&
-		    sum_of(c, e, next, sum, data);
-	int64_t middle = first + (last - first) / 2;
-	return sum_over(c, e, k, first, middle, sum, data) &&
-	    sum_over(c, e, k, middle + 1, last, sum, data);
-}
-
-/* Over axis k of a reduction and those behind it, at one point of what is
- * around them. */
-static bool sum_of(Count *c, const Expr *e, int k, Wide *sum, bool *data)
-{
-	Walk walk = c->walk;
-	Line extent;
-	if (!extent_of(c, e->reduce.first_axis + k, &extent))
-		return false;
-	bool fine = extent.begin <= 0 ||
-	    sum_over(c, e, k, 0, (int64_t)extent.begin - 1, sum, data);
-	c->walk = walk;
-	return fine;
-}
-
-static bool cost_of_reduce(Count *c, const Expr *e, Cost *out)
-{
-	int k = next_free(c, e, 0);
-	Wide sum = 0;
-	if (k == e->reduce.naxes)
-		return cost_of_points(c, e, out);
-	*out = (Cost){.data = true};
-	if (c->walk.first != c->walk.last ||
-	    !sum_of(c, e, k, &sum, &out->data))
-		return false;
-	out->flops = kept(c, (Line){sum, 0});
-	return true;
-}
-
-/* False where it is no line over the interval at hand. */
-static bool cost_of(Count *c, const Expr *e, Cost *out)
-{
-	Cost sum = {{0, 0}, false};
-	switch (e->op) {
-	case OP_READ:
-		*out = (Cost){{0, 0}, true};
-		return true;
-	case OP_IF:
-		return cost_of_if(c, e, out);
-	case OP_REDUCE:
-		return cost_of_reduce(c, e, out);
-	default:
-		break;
-	}
-	for (int i = 0; i < e->narg; i++) {
-		Cost part;
-		if (!cost_of(c, e->arg[i], &part))
-			return false;
-		sum.flops.begin += part.flops.begin;
-		sum.flops.step += part.flops.step;
-		sum.data |= part.data;
-	}
-	if (sum.data)
-		sum.flops.begin += op_flops(e->op);
-	sum.flops = kept(c, sum.flops);
-	*out = sum;
-	return true;
-}
-
-/* --- the outer axes ---------------------------------------------------------- */
-
-/* What the body costs over an interval of one axis. */
-static Visit add_interval(Walk *walk, void *context)
-{
-	Count *c = context;
-	Cost cost;
-	(void)walk;
-	if (!may_go_on(c))
-		return VISIT_END;
-	if (!cost_of(c, c->body, &cost))
-		return VISIT_HALVE;
-	add_line(c, cost.flops, &c->flops);
-	return VISIT_NEXT;
-}
-
-bool flops_of_definition(Arena *arena, Definition *d, Expr *const *limits)
-{
-	Count c = {.arena = arena, .axes = d->axes, .limits = limits,
-		.body = d->body};
-	c.free = NEW_N(arena, bool, d->naxes);
-	c.walk.point = NEW_N(arena, int64_t, d->naxes);
-	for (int i = 0; i < d->naxes; i++)
-		if (limits[i])
-			expr_mark_axes(limits[i], c.free);
-	if (!walk_axes(
-		&c.walk, d->axes, d->nspatial, c.free, add_interval, &c) &&
-	    !c.huge)
-		return false;
+	Arena *own = arena_child(arena);
+	Count c = {own, d, limits};
+	Cost cost = {0};
+	IntVec axes = {0};
+	add_cost_of(&c, d->body, &cost);
+	add_needs(own, &axes, &cost, -1);
+	cost = summed_outside(&c, cost);
+	bool fine = cost_sum(own, &cost, d->naxes, left, &d->flops);
 	for (int i = 0; i < d->nspatial; i++)
-		if (!c.free[i])
-			c.flops = wide_min(
-			    INT64_MAX, c.flops * d->axes[i].extent);
-	d->flops = c.huge ? INT64_MAX : (int64_t)c.flops;
-	return true;
+		if (!has_axis(&axes, i))
+			d->flops = (int64_t)wide_min(
+			    INT64_MAX, (Wide)d->flops * d->axes[i].extent);
+	arena_free(own);
+	return fine;
 }

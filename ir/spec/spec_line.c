@@ -9,15 +9,27 @@
 
 #include <assert.h>
 
+typedef struct {
+	int axis;	     /* -1: none moves */
+	int64_t first, last; /* both included */
+	int64_t *point;	     /* by axis: where the others stand */
+} Walk;
+
+typedef struct {
+	Wide begin, step;
+} Line;
+
 /* A tenth of a second. */
 enum { VISITS_MAX = 1 << 20 };
+
+static bool line_of(const Walk *walk, const Expr *e, Line *out);
 
 static Line fixed(Wide value)
 {
 	return (Line){value, 0};
 }
 
-Wide line_end(const Walk *walk, Line a)
+static Wide line_end(const Walk *walk, Line a)
 {
 	return a.begin + a.step * (walk->last - walk->first);
 }
@@ -35,7 +47,7 @@ static Line minus(Line a, Line b)
 	return (Line){a.begin - b.begin, a.step - b.step};
 }
 
-bool line_greatest(const Walk *walk, Line a, Line b, Line *out)
+static bool line_greatest(const Walk *walk, Line a, Line b, Line *out)
 {
 	int s = side(walk, minus(a, b));
 	*out = s < 0 ? b : a;
@@ -145,7 +157,7 @@ static bool line_binary(const Walk *walk, const Expr *e, Line *out)
 	}
 }
 
-bool line_of(const Walk *walk, const Expr *e, Line *out)
+static bool line_of(const Walk *walk, const Expr *e, Line *out)
 {
 	bool truth;
 	switch (e->op) {
@@ -177,86 +189,74 @@ bool line_of(const Walk *walk, const Expr *e, Line *out)
 /* --- all points of axes ------------------------------------------------------ */
 
 typedef struct {
-	Walk *walk;
+	const Expr *index;
 	const Axis *axes;
 	int naxes;
 	const bool *moves;
-	Visit (*visit)(Walk *walk, void *context);
-	void *context;
-} Axes;
+	Walk walk;
+	Wide most, found;
+	int visits;
+	int64_t *left;
+} Most;
 
-static bool walk_interval(const Axes *a, int64_t first, int64_t last)
+/* Is the greatest known, or may no more be looked at? */
+static bool look_at(Most *m, int64_t first, int64_t last)
 {
-	Walk *walk = a->walk;
+	Walk *walk = &m->walk;
+	Line line;
 	walk->first = first;
 	walk->last = last;
 	if (walk->axis >= 0)
 		walk->point[walk->axis] = first;
-	Visit next = a->visit(walk, a->context);
-	if (next != VISIT_HALVE)
-		return next == VISIT_NEXT;
-	int64_t middle = first + (last - first) / 2;
-	return first < last && walk_interval(a, first, middle) &&
-	    walk_interval(a, middle + 1, last);
-}
-
-/* From axis `at` on. */
-static bool walk_points(const Axes *a, int at)
-{
-	Walk *walk = a->walk;
-	if (at == a->naxes)
-		return walk_interval(a, 0,
-		    walk->axis < 0 ? 0 : a->axes[walk->axis].extent - 1);
-	if (at == walk->axis || !a->moves[at])
-		return walk_points(a, at + 1);
-	for (int64_t i = 0; i < a->axes[at].extent; i++) {
-		walk->point[at] = i;
-		if (!walk_points(a, at + 1))
-			return false;
-	}
-	return true;
-}
-
-bool walk_axes(Walk *walk, const Axis *axes, int naxes, const bool *moves,
-    Visit (*visit)(Walk *walk, void *context), void *context)
-{
-	Axes a = {walk, axes, naxes, moves, visit, context};
-	walk->axis = -1;
-	for (int i = 0; i < naxes; i++)
-		if (moves[i] && (walk->axis < 0 ||
-		    axes[i].extent > axes[walk->axis].extent))
-			walk->axis = i;
-	return walk_points(&a, 0);
-}
-
-typedef struct {
-	const Expr *index;
-	Wide most, found;
-	int visits;
-} Most;
-
-static Visit look_at(Walk *walk, void *context)
-{
-	Most *m = context;
-	Line line;
-	if (++m->visits > VISITS_MAX) {
+	if (++m->visits > VISITS_MAX || --*m->left < 0) {
 		m->found = m->most;
-		return VISIT_END;
+		return true;
 	}
-	if (!line_of(walk, m->index, &line))
-		return VISIT_HALVE;
-	m->found = wide_max(m->found,
-	    wide_max(line.begin, line_end(walk, line)));
-	return m->found < m->most ? VISIT_NEXT : VISIT_END;
+	if (!line_of(walk, m->index, &line)) {
+		int64_t middle = first + (last - first) / 2;
+		return look_at(m, first, middle) ||
+		    look_at(m, middle + 1, last);
+	}
+	m->found =
+	    wide_max(m->found, wide_max(line.begin, line_end(walk, line)));
+	return m->found >= m->most;
+}
+
+/* All points of the axes from `at` on that move, by intervals of the longest of
+ * them: those of the others are gone through one by one. */
+static bool look_from(Most *m, int at)
+{
+	int axis = m->walk.axis;
+	if (at == m->naxes)
+		return look_at(m, 0, axis < 0 ? 0 : m->axes[axis].extent - 1);
+	if (at == axis || !m->moves[at])
+		return look_from(m, at + 1);
+	for (int64_t i = 0; i < m->axes[at].extent; i++) {
+		m->walk.point[at] = i;
+		if (look_from(m, at + 1))
+			return true;
+	}
+	return false;
 }
 
 Wide line_most(Arena *arena, const Expr *index, const Axis *axes, int naxes,
-    Wide most)
+    Wide most, int64_t *left)
 {
-	Most m = {.index = index, .most = most, .found = INT64_MIN};
-	Walk walk = {.point = NEW_N(arena, int64_t, naxes)};
 	bool *moves = NEW_N(arena, bool, naxes);
+	Most m = {.index = index,
+	    .axes = axes,
+	    .naxes = naxes,
+	    .moves = moves,
+	    .walk = {.axis = -1, .point = NEW_N(arena, int64_t, naxes)},
+	    .most = most,
+	    .found = INT64_MIN,
+	    .left = left};
 	expr_mark_axes(index, moves);
-	walk_axes(&walk, axes, naxes, moves, look_at, &m);
+	for (int i = 0; i < naxes; i++)
+		if (moves[i] &&
+		    (m.walk.axis < 0 ||
+			axes[i].extent > axes[m.walk.axis].extent))
+			m.walk.axis = i;
+	look_from(&m, 0);
 	return m.found;
 }

@@ -5,6 +5,10 @@
 
 #include "ir/spec/spec.h"
 
+/* What extents that vary may cost in a file with all its cases: a second or two
+ * each. */
+enum { INTERVALS_MAX = 1 << 22, STEPS_MAX = 1 << 26 };
+
 typedef struct {
 	Arena *arena;
 	Spec *spec;
@@ -211,7 +215,8 @@ static Buffer definition_buffer(Build *b, const Definition *d, DType type,
 
 static void count_flops(Build *b, Definition *d)
 {
-	if (flops_of_definition(b->arena, d, b->typer.limits))
+	if (flops_of_definition(
+		b->arena, d, b->typer.limits, &b->typer.steps_left))
 		return;
 	report_error(&b->report, d->span,
 	    "the points below the extents in '%s' are too many to count",
@@ -319,7 +324,12 @@ static Build build_new(Arena *arena, Spec *spec, Diag *diag)
 	Build b = {.arena = arena, .spec = spec, .report = spec->report};
 	b.report.diag = diag;
 	b.program = NEW(arena, Program);
-	b.typer = (Typer){.arena = arena, .spec = spec, .program = b.program};
+	int64_t cases = spec->cases.n ? spec->cases.n : 1;
+	b.typer = (Typer){.arena = arena,
+	    .spec = spec,
+	    .program = b.program,
+	    .intervals_left = INTERVALS_MAX / cases,
+	    .steps_left = STEPS_MAX / cases};
 	b.typer.buffer =
 	    NEW_N(arena, int, spec->inputs.n + spec->definitions.n);
 	return b;

@@ -1052,7 +1052,8 @@ Expr *type_limit(Typer *typer, Node *node, int64_t *greatest)
 		const Definition *d = typer->definition;
 		Wide most = wide_min(r.hi, v.range.hi);
 		*greatest = (int64_t)wide_max(1,
-		    line_most(t.arena, v.e, d->axes, d->naxes, most));
+		    line_most(t.arena, v.e, d->axes, d->naxes, most,
+			&typer->intervals_left));
 		return v.e;
 	}
 	refuse_number(typer, node, why);

@@ -394,7 +394,15 @@ static void test_varying_extents(void **state)
 	count("o[x < 1000000] = sum[y < min(x + 1, 64)](f[0])", 63997984);
 	count("o[x < 300] = sum[y < x](sum[z < y](f[0]))", 4455100 + 44850);
 	count("o[x < 3000000000] = sum[y < 3*x](f[0])", INT64_MAX);
-	refuses("o[x < 5000, z < 5000] = sum[y < (x + z)%7](f[0])",
+	count("o[x < 5000, z < 5000] = sum[y < (x + z)%7](f[0])", 74999992);
+	count("o[x < 400] = sum[y < x, z < y, w < z - 1, v < y - z](f[0])",
+	    83218600080);
+	count("o[x < 9000] = sum[y < x + 1, z < y + 1, w < z + 1](f[0])",
+	    273557287127250);
+	count("o[x < 9000] = sum[y < 9000 - x, z < y - x](f[0])", 60760124250);
+	count("o[x < 300] = sum[y < x%7, z < min(x, y*2//5)](f[0])", 297);
+	refuses("o[x < 4000] = sum[y < x, z < min(y, 5), w < z + x, v < w//3]"
+		"(f[0])",
 	    "too many to count");
 }
 
