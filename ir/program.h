@@ -28,6 +28,8 @@ typedef struct {
 	bool is_const;    /* inputs only */
 	bool once;        /* is compared with what was computed from it: is
 			     never computed in two places */
+	bool kept;	  /* so is, or has the same bits anywhere, all that it
+			     is computed from (spec_blocks.c) */
 	int block;        /* that writes it; -1 for inputs */
 	Span span;
 } Buffer;

@@ -20,6 +20,7 @@
 #define IR_SPEC_H
 
 #include "ir/program.h"
+#include "ir/summary.h"
 #include "lib/alike.h"
 #include "lib/lookup.h"
 #include "lib/interval.h"

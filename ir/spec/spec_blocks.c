@@ -38,28 +38,33 @@
 
 enum { REPEATED_LEAST = 4 };
 
+/* A condition around a place, and whether it holds there. */
+typedef struct {
+	Expr *e;
+	bool truth;
+} Around;
+
 typedef struct {
 	Arena *arena;
+	Summaries *seen; /* of this definition's expressions */
 	const Definition *definition;
 	int number, hoisted; /* of the definition; blocks named so far */
 	BufferVec *buffers;
 	BlockVec *blocks;
-	VEC(Expr *) conditions; /* around the place at hand */
-	const bool *element; /* axes of the reduction's element that we are in;
-				NULL: in none */
+	VEC(Around) around;	/* the place at hand */
+	VEC(Expr *) conditions; /* what these say, each alone */
+	Expr **value; /* by axis of the definition: for add_block, else NULL */
+	int *slot, nslots; /* the definition's blocks, by what they compute */
+	const AxisSet *element; /* of the reduction's element that we are in;
+				   NULL: in none */
 } Hoist;
 
 /* Which of the conditions a hoisted reduction keeps. */
 typedef enum { KEEP_FREE, KEEP_INDICES, KEEP_ALL } Keep;
 
-static bool reads(const Expr *e)
+static bool reads(const Hoist *h, const Expr *e)
 {
-	if (e->op == OP_READ || e->op == OP_REDUCE)
-		return true;
-	for (int i = 0; i < e->narg; i++)
-		if (reads(e->arg[i]))
-			return true;
-	return false;
+	return summary_of(h->seen, e)->reads;
 }
 
 /* --- conditions -------------------------------------------------------------- */
@@ -75,16 +80,6 @@ static Expr *complement(Arena *arena, Expr *c)
 	return expr_unary(arena, OP_NOT, c);
 }
 
-static bool reduces(const Expr *e)
-{
-	if (e->op == OP_REDUCE)
-		return true;
-	for (int i = 0; i < e->narg; i++)
-		if (reduces(e->arg[i]))
-			return true;
-	return false;
-}
-
 /* What a condition that held (or not) says of axes and of data. */
 static void assume(Hoist *h, Expr *c, bool truth)
 {
@@ -93,18 +88,16 @@ static void assume(Hoist *h, Expr *c, bool truth)
 	} else if ((c->op == OP_AND && truth) || (c->op == OP_OR && !truth)) {
 		assume(h, c->arg[0], truth);
 		assume(h, c->arg[1], truth);
-	} else if (!reduces(c)) {
+	} else if (!summary_of(h->seen, c)->reduces) {
 		Expr *e = truth ? c : complement(h->arena, c);
 		vec_push(h->arena, &h->conditions, e);
 	}
 }
 
-static bool adds_axis(const Expr *e, const bool *axes)
+static bool adds_axis(const AxisSet *to, const AxisSet *axes)
 {
-	if (e->op == OP_AXIS)
-		return !axes[e->id];
-	for (int i = 0; i < e->narg; i++)
-		if (adds_axis(e->arg[i], axes))
+	for (int i = 0; i < axes->n; i++)
+		if (!axis_set_has(to, axes->axis[i]))
 			return true;
 	return false;
 }
@@ -140,13 +133,14 @@ static bool proven(const Hoist *h, Bounds *bounds, const Expr *e)
 
 /* The conditions in force that are kept; KEEP_FREE: those that say nothing of
  * data and add no axis to these.  NULL: there is none. */
-static Expr *conjunction(const Hoist *h, Keep keep, const bool *axes)
+static Expr *conjunction(const Hoist *h, Keep keep, const AxisSet *axes)
 {
 	Expr *all = NULL;
 	for (int i = 0; i < h->conditions.n; i++) {
 		Expr *c = h->conditions.at[i];
-		if ((keep != KEEP_ALL && reads(c)) ||
-		    (keep == KEEP_FREE && adds_axis(c, axes)))
+		const Summary *s = summary_of(h->seen, c);
+		if ((keep != KEEP_ALL && s->reads) ||
+		    (keep == KEEP_FREE && adds_axis(axes, s->axes)))
 			continue;
 		all = all ? expr_binary(h->arena, OP_AND, all, c) : c;
 	}
@@ -154,14 +148,18 @@ static Expr *conjunction(const Hoist *h, Keep keep, const bool *axes)
 }
 
 /* As few as prove the reads. */
-static Expr *conditioned(const Hoist *h, Expr *element, Expr *identity)
+static Expr *conditioned(Hoist *h, Expr *element, Expr *identity)
 {
-	bool *axes = NEW_N(h->arena, bool, h->definition->naxes);
-	Bounds *bounds = bounds_new(h->arena, h->definition->axes);
 	Expr *some = NULL;
-	expr_mark_axes(element, axes);
+	h->conditions.n = 0;
+	for (int i = 0; i < h->around.n; i++)
+		assume(h, h->around.at[i].e, h->around.at[i].truth);
+	if (!h->conditions.n)
+		return element;
+	Bounds *bounds = bounds_new(h->arena, h->definition->axes);
 	for (int keep = KEEP_FREE; keep <= KEEP_ALL; keep++) {
-		some = conjunction(h, (Keep)keep, axes);
+		some = conjunction(
+		    h, (Keep)keep, summary_of(h->seen, element)->axes);
 		int mark = bounds_mark(bounds);
 		if (some)
 			bounds_assume(bounds, some, true);
@@ -180,71 +178,100 @@ typedef struct {
 	int first, naxes; /* of the definition */
 } Reduction;
 
+static bool is_reduced(const Reduction *r, int axis)
+{
+	return axis >= r->first && axis < r->first + r->naxes;
+}
+
+/* Axis number `i` of the definition is the block's next one. */
+static void add_axis(Hoist *h, Block *b, int i, bool reduce)
+{
+	h->value[i] = expr_axis(h->arena, b->naxes);
+	b->axes[b->naxes] = h->definition->axes[i];
+	b->axes[b->naxes++].reduce = reduce;
+}
+
 /* A block over the axes `chosen` of the definition, those of `reduction` being
  * reduced.  The body's axes are renumbered. */
 static void add_block(Hoist *h, const char *name, int buffer,
-    const bool *chosen, Reduction reduction, Expr *body)
+    const AxisSet *chosen, Reduction reduction, Expr *body)
 {
-	const Definition *d = h->definition;
-	int first = reduction.first, nreduce = reduction.naxes;
-	Expr **value = NEW_N(h->arena, Expr *, d->naxes);
+	int first = reduction.first, end = first + reduction.naxes;
 	Block b = {.name = name,
 	    .buffer = buffer,
-	    .axes = NEW_N(h->arena, Axis, d->naxes),
+	    .axes = NEW_N(h->arena, Axis, chosen->n + reduction.naxes),
 	    .reduce = reduction.op,
 	    .definition = h->number};
-	for (int i = 0; i < d->naxes; i++) {
-		if (!chosen[i] || (i >= first && i < first + nreduce))
-			continue;
-		value[i] = expr_axis(h->arena, b.naxes);
-		b.axes[b.naxes] = d->axes[i];
-		b.axes[b.naxes++].reduce = false;
-	}
+	for (int i = 0; i < chosen->n; i++)
+		if (!is_reduced(&reduction, chosen->axis[i]))
+			add_axis(h, &b, chosen->axis[i], false);
 	b.nspatial = b.naxes;
-	for (int i = first; i < first + nreduce; i++) {
-		value[i] = expr_axis(h->arena, b.naxes);
-		b.axes[b.naxes] = d->axes[i];
-		b.axes[b.naxes++].reduce = true;
-	}
-	b.body = expr_substitute_axes(h->arena, body, value, d->naxes);
+	for (int i = first; i < end; i++)
+		add_axis(h, &b, i, true);
+	b.body = expr_substitute_axes(
+	    h->arena, body, h->value, h->definition->naxes);
+	for (int i = 0; i < chosen->n; i++)
+		h->value[chosen->axis[i]] = NULL;
+	for (int i = first; i < end; i++)
+		h->value[i] = NULL;
 	h->buffers->at[buffer].block = h->blocks->n;
 	vec_push(h->arena, h->blocks, b);
 }
 
-static bool same_block(const Block *a, const Block *b)
+static bool same_block(Hoist *h, const Block *a, const Block *b)
 {
-	if (a->definition != b->definition || a->reduce != b->reduce ||
-	    a->naxes != b->naxes || a->nspatial != b->nspatial ||
-	    !expr_equal(a->body, b->body))
+	if (a->reduce != b->reduce || a->naxes != b->naxes ||
+	    a->nspatial != b->nspatial ||
+	    !summary_equal(h->seen, a->body, b->body))
 		return false;
 	for (int i = 0; i < a->naxes; i++)
 		if (a->axes[i].extent != b->axes[i].extent)
 			return false;
-	return true;
+	return h->buffers->at[a->buffer].type == h->buffers->at[b->buffer].type;
 }
 
-/* A buffer that an earlier block of the definition writes with the same; then the last block, its
- * buffer and its name are given back.  Else the last buffer. */
+/* Where the number of an equal block, + 1, stands or is to stand. */
+static int *slot_of(Hoist *h, const Block *b)
+{
+	unsigned at = (unsigned)summary_of(h->seen, b->body)->hash;
+	for (;; at++) {
+		int *slot = &h->slot[at & (unsigned)(h->nslots - 1)];
+		if (!*slot || same_block(h, &h->blocks->at[*slot - 1], b))
+			return slot;
+	}
+}
+
+static void grow_blocks(Hoist *h)
+{
+	int n = h->nslots, *old = h->slot;
+	h->nslots = n ? n * 2 : 16;
+	h->slot = NEW_N(h->arena, int, h->nslots);
+	for (int i = 0; i < n; i++)
+		if (old[i])
+			*slot_of(h, &h->blocks->at[old[i] - 1]) = old[i];
+}
+
+/* A buffer that an earlier block of the definition writes with the same; then the
+ * last block, its buffer and its name are given back.  Else the last buffer. */
 static int equal_before(Hoist *h, int buffer)
 {
 	const Block *last = &h->blocks->at[h->blocks->n - 1];
 	assert(last->buffer == buffer && buffer == h->buffers->n - 1);
-	for (int i = 0; i < h->blocks->n - 1; i++) {
-		const Block *b = &h->blocks->at[i];
-		if (!same_block(b, last) ||
-		    h->buffers->at[b->buffer].type !=
-			h->buffers->at[buffer].type)
-			continue;
-		h->blocks->n--;
-		h->buffers->n--;
-		h->hoisted--;
-		return b->buffer;
+	if (h->hoisted * 2 >= h->nslots)
+		grow_blocks(h);
+	int *slot = slot_of(h, last);
+	if (!*slot) {
+		*slot = h->blocks->n;
+		return buffer;
 	}
-	return buffer;
+	h->blocks->n--;
+	h->buffers->n--;
+	h->hoisted--;
+	return h->blocks->at[*slot - 1].buffer;
 }
 
 static Expr *hoisted(Hoist *h, Expr *e);
-static Expr *hoisted_element(Hoist *h, Expr *e, bool *axes);
+static Expr *hoisted_element(Hoist *h, Expr *e, const AxisSet *axes);
 
 static const char *next_name(Hoist *h)
 {
@@ -252,37 +279,46 @@ static const char *next_name(Hoist *h)
 	    h->arena, "%s~%d", h->definition->name, ++h->hoisted);
 }
 
+/* The read of a buffer that a block over the axes `chosen` writes; the buffer's
+ * shape is made. */
+static Expr *read_of(
+    Hoist *h, Buffer *buffer, const AxisSet *chosen, Reduction r)
+{
+	Expr **index = NEW_N(h->arena, Expr *, chosen->n);
+	buffer->shape = NEW_N(h->arena, int64_t, chosen->n);
+	for (int i = 0; i < chosen->n; i++) {
+		int axis = chosen->axis[i];
+		if (is_reduced(&r, axis))
+			continue;
+		index[buffer->ndim] = expr_axis(h->arena, axis);
+		buffer->shape[buffer->ndim++] =
+		    h->definition->axes[axis].extent;
+	}
+	Expr *read = expr_read(h->arena, buffer->type, -1, index, buffer->ndim);
+	read->span = buffer->span;
+	return read;
+}
+
 /* A block over the axes of `e` that reduces `element` over them, or just stores
  * it (REDUCE_NONE); returns the read of what it writes. */
 static Expr *hoist_block(Hoist *h, const char *name, const Expr *e,
     ReduceOp op, Expr *element)
 {
-	const Definition *d = h->definition;
 	Reduction r = {op, 0, 0};
 	if (op != REDUCE_NONE)
 		r = (Reduction){op, e->reduce.first_axis, e->reduce.naxes};
 	element = conditioned(h, element,
 	    expr_identity(h->arena, op ? op : REDUCE_SUM, element->type));
-	bool *chosen = NEW_N(h->arena, bool, d->naxes);
-	expr_mark_axes(element, chosen);
-	Buffer buffer = {.name = name, .type = element->type,
+	const AxisSet *chosen = summary_of(h->seen, element)->axes;
+	Buffer buffer = {.name = name,
+	    .type = element->type,
 	    .role = BUFFER_TEMP,
-	    .shape = NEW_N(h->arena, int64_t, d->naxes), .span = e->span};
-	Expr **index = NEW_N(h->arena, Expr *, d->naxes);
-	int first = r.first, end = first + r.naxes;
-	for (int i = 0; i < d->naxes; i++) {
-		if (!chosen[i] || (i >= first && i < end))
-			continue;
-		index[buffer.ndim] = expr_axis(h->arena, i);
-		buffer.shape[buffer.ndim++] = d->axes[i].extent;
-	}
+	    .span = e->span};
+	Expr *read = read_of(h, &buffer, chosen, r);
 	int number = h->buffers->n;
 	vec_push(h->arena, h->buffers, buffer);
 	add_block(h, name, number, chosen, r, element);
-	number = equal_before(h, number);
-	Expr *read =
-	    expr_read(h->arena, buffer.type, number, index, buffer.ndim);
-	read->span = e->span;
+	read->id = equal_before(h, number);
 	return read;
 }
 
@@ -310,8 +346,9 @@ static void read_once(Hoist *h, const Expr *e);
 static void keep(Hoist *h, int buffer)
 {
 	Buffer *b = &h->buffers->at[buffer];
-	if (b->block < 0)
+	if (b->block < 0 || b->once || b->kept)
 		return;
+	b->kept = true;
 	const Block *block = &h->blocks->at[b->block];
 	if (block->reduce != REDUCE_NONE || !same_bits(block->body))
 		b->once = true;
@@ -345,7 +382,7 @@ static Expr *hoist_place(Hoist *h, const Expr *e)
 {
 	Arena *arena = h->arena;
 	ReduceOp op = reduce_picked(e->reduce.op);
-	const bool *outer = h->element;
+	const AxisSet *outer = h->element;
 	h->element = NULL;
 	Expr *element = hoisted(h, e->arg[0]);
 	h->element = outer;
@@ -376,55 +413,49 @@ static Expr *hoist(Hoist *h, const Expr *e)
 	if (e->reduce.op != reduce_picked(e->reduce.op))
 		return hoist_place(h, e);
 	const char *name = next_name(h);
-	bool *axes = NEW_N(h->arena, bool, h->definition->naxes);
 	return hoist_block(h, name, e, e->reduce.op,
-	    hoisted_element(h, e->arg[0], axes));
+	    hoisted_element(
+		h, e->arg[0], summary_of(h->seen, e->arg[0])->axes));
 }
 
 static Expr *with_args(Hoist *h, Expr *e, Expr **args)
 {
-	Expr *copy = arena_memdup(h->arena, e, sizeof *e);
+	bool same = true;
 	for (int i = 0; i < e->narg; i++)
-		if (args[i] != e->arg[i]) {
-			copy->arg = args;
-			return copy;
-		}
-	return e;
+		same &= args[i] == e->arg[i];
+	if (same)
+		return e;
+	Expr *copy = arena_memdup(h->arena, e, sizeof *e);
+	copy->arg =
+	    arena_memdup(h->arena, args, sizeof *args * (size_t)e->narg);
+	return copy;
 }
 
-/* The element of a reduction. */
-static Expr *hoisted_element(Hoist *h, Expr *e, bool *axes)
+/* The element of a reduction, which is computed for these axes. */
+static Expr *hoisted_element(Hoist *h, Expr *e, const AxisSet *axes)
 {
-	const bool *outer = h->element;
-	expr_mark_axes(e, axes);
+	const AxisSet *outer = h->element;
 	h->element = axes;
 	Expr *element = hoisted(h, e);
 	h->element = outer;
 	return element;
 }
 
-static bool find_dear(Expr *e, void *found)
-{
-	*(bool *)found |= op_kind(e->op) == OPKIND_FUNCTION ||
-	    (e->op == OP_DIV && reads(e->arg[1]));
-	return !*(bool *)found && e->op != OP_READ && e->op != OP_REDUCE;
-}
-
 /* Would it be computed again for each of several values of an axis? */
 static bool is_repeated(const Hoist *h, Expr *e)
 {
 	const Definition *d = h->definition;
-	bool dear = false, repeated = false;
+	bool repeated = false;
 	if (!h->element || (e->type != DT_F32 && e->type != DT_F64))
 		return false;
-	expr_walk(e, find_dear, &dear);
-	if (!dear)
+	const Summary *s = summary_of(h->seen, e);
+	if (!s->function && !s->division_by_data)
 		return false;
-	bool *axes = NEW_N(h->arena, bool, d->naxes);
-	expr_mark_axes(e, axes);
-	for (int a = 0; a < d->naxes; a++)
-		repeated |= h->element[a] && !axes[a] &&
-		    d->axes[a].extent >= REPEATED_LEAST;
+	for (int i = 0; i < h->element->n && s->axes != h->element; i++) {
+		int a = h->element->axis[i];
+		repeated |= d->axes[a].extent >= REPEATED_LEAST &&
+		    !axis_set_has(s->axes, a);
+	}
 	return repeated;
 }
 
@@ -432,36 +463,55 @@ static bool is_repeated(const Hoist *h, Expr *e)
  * first. */
 static Expr *hoisted(Hoist *h, Expr *e)
 {
+	enum { ARGS_MOST = 3 };
+	Expr *few[ARGS_MOST], **args = few;
 	if (e->op == OP_REDUCE)
 		return hoist(h, e);
-	if (!reads(e))
+	if (!reads(h, e))
 		return e;
 	if (is_repeated(h, e)) {
-		const bool *outer = h->element;
+		const AxisSet *outer = h->element;
 		h->element = NULL;
 		Expr *once = hoisted(h, e);
 		h->element = outer;
 		return hoist_block(h, next_name(h), e, REDUCE_NONE, once);
 	}
-	int mark = h->conditions.n;
-	Expr **args = NEW_N(h->arena, Expr *, e->narg);
+	int mark = h->around.n;
+	if (e->narg > ARGS_MOST)
+		args = NEW_N(h->arena, Expr *, e->narg);
 	for (int i = 0; i < e->narg; i++) {
-		if (e->op == OP_IF && i > 0)
-			assume(h, e->arg[0], i == 1);
-		else if ((e->op == OP_AND || e->op == OP_OR) && i == 1)
-			assume(h, e->arg[0], e->op == OP_AND);
+		Around c = {
+		    e->arg[0], e->op == OP_IF ? i == 1 : e->op == OP_AND};
+		if ((e->op == OP_IF && i > 0) ||
+		    ((e->op == OP_AND || e->op == OP_OR) && i == 1))
+			vec_push(h->arena, &h->around, c);
 		args[i] = hoisted(h, e->arg[i]);
-		h->conditions.n = mark;
+		h->around.n = mark;
 	}
 	return with_args(h, e, args);
+}
+
+static const AxisSet *spatial_axes(Hoist *h)
+{
+	int n = h->definition->nspatial;
+	int *axis = NEW_N(h->arena, int, n);
+	AxisSet *all = NEW(h->arena, AxisSet);
+	for (int i = 0; i < n; i++)
+		axis[i] = i;
+	*all = (AxisSet){n, axis};
+	return all;
 }
 
 void blocks_of_definition(Arena *arena, const Definition *definition,
     int number, BufferVec *buffers, BlockVec *blocks)
 {
-	Hoist h = {.arena = arena, .definition = definition, .number = number,
-	    .buffers = buffers, .blocks = blocks};
-	bool *chosen = NEW_N(arena, bool, definition->naxes);
+	Arena *own = arena_child(arena);
+	Hoist h = {.arena = arena,
+	    .seen = summaries_new(own),
+	    .definition = definition,
+	    .number = number,
+	    .buffers = buffers,
+	    .blocks = blocks};
 	Expr *body = definition->body;
 	Reduction r = {REDUCE_NONE, 0, 0};
 	if (body->op == OP_REDUCE &&
@@ -469,12 +519,15 @@ void blocks_of_definition(Arena *arena, const Definition *definition,
 		r = (Reduction){body->reduce.op, body->reduce.first_axis,
 		    body->reduce.naxes};
 	assert(body->type == buffers->at[definition->buffer].type);
-	for (int i = 0; i < definition->nspatial; i++)
-		chosen[i] = true;
+	h.value = NEW_N(own, Expr *, definition->naxes);
+	const AxisSet *chosen = spatial_axes(&h);
 	expr_walk(body, keep_indices, &h);
-	bool *axes = arena_memdup(
-	    arena, chosen, sizeof *chosen * (size_t)definition->naxes);
-	body = r.op ? hoisted_element(&h, body->arg[0], axes)
-		    : hoisted(&h, body);
+	if (r.op)
+		body = hoisted_element(&h, body->arg[0],
+		    axis_set_union(h.seen, chosen,
+			summary_of(h.seen, body->arg[0])->axes));
+	else
+		body = hoisted(&h, body);
 	add_block(&h, definition->name, definition->buffer, chosen, r, body);
+	arena_free(own);
 }
