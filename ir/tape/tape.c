@@ -155,6 +155,7 @@ Tape *tape_new(Arena *arena)
 {
 	Tape *tape = NEW(arena, Tape);
 	tape->arena = arena;
+	tape->memo = memo_new(arena);
 	table_grow(tape);
 	return tape;
 }
@@ -392,7 +393,7 @@ static bool divide_common(Tape *tape, const Poly *a, const Poly *b, Handle *out)
 		return false;
 	for (int i = 0; i < b->term[0].n; i++) {
 		Poly f, x, rest, g;
-		Term unit = {1, 1, {b->term[0].factor[i]}}, t;
+		Term unit = term_unit(b->term[0].factor[i]), t;
 		poly_clear(&f);
 		poly_add_term(&f, &unit);
 		poly_extract(a, &f, &x, &rest);

@@ -1,7 +1,8 @@
-/* Inside the tape: what its four files share.
+/* Inside the tape: what its five files share.
  *
  *     tape.c         nodes, arithmetic, division
  *     tape_poly.c    polynomials over atoms, and their signs
+ *     tape_memo.c    what was asked before
  *     tape_sample.c  values for a few slots: counterexamples
  *     tape_eval.c    evaluation, extraction, text */
 #ifndef IR_TAPE_INTERNAL_H
@@ -12,7 +13,7 @@
 #include "ir/tape/tape.h"
 #include "lib/vec.h"
 
-enum { MAX_TERMS = 48, MAX_FACTORS = 24, SAMPLES = 8 };
+enum { MAX_TERMS = 48, MAX_FACTORS = 24, SAMPLES = 8, SIGN_DEPTH = 3 };
 
 /* A value that a sample of the slots does not give: too large, or of what no
  * slots should make. */
@@ -41,6 +42,14 @@ typedef struct {
 	int64_t sample[SAMPLES]; /* its values for a few slots, or NO_VALUE */
 } TapeNode;
 
+/* What is known of the sign of a polynomial: it is at least 0, which `proven`
+ * replacements in a row show and more do, too; `failed` do not. */
+typedef struct {
+	int8_t proven, failed;
+} Sign;
+
+typedef struct TapeMemo TapeMemo;
+
 struct Tape {
 	Arena *arena;
 	VEC(TapeNode) nodes;
@@ -48,11 +57,13 @@ struct Tape {
 	int nslots;
 	int *table; /* handle + 1; 0: empty */
 	int table_size;
+	TapeMemo *memo;
 };
 
 /* A monomial with its coefficient; factors sorted, none a product. */
 typedef struct {
 	int64_t coefficient;
+	uint64_t key; /* of its factors: the sum of theirs */
 	int n;
 	Handle factor[MAX_FACTORS];
 } Term;
@@ -100,7 +111,14 @@ void sample_node(const Tape *tape, TapeNode *node, const TapeArg *arg);
 /* Is it negative for some slots? */
 bool sample_refutes(const Tape *tape, const Poly *p);
 
+/* tape_memo.c */
+TapeMemo *memo_new(Arena *arena);
+/* The polynomial's, which stays where it is; new: nothing is known. */
+Sign *memo_sign(TapeMemo *memo, const Poly *p);
+
 /* tape_poly.c */
+Term term_unit(Handle factor);
+bool monomial_equal(const Term *a, const Term *b);
 int monomial_compare(const Term *a, const Term *b);
 void poly_clear(Poly *p);
 void poly_add_term(Poly *p, const Term *t);

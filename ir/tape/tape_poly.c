@@ -10,9 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIGN_DEPTH = 3 };
+#include "lib/hash.h"
 
 /* --- polynomials --------------------------------------------------------- */
+
+static uint64_t factor_key(Handle factor)
+{
+	return hash_mix((uint64_t)factor);
+}
+
+Term term_unit(Handle factor)
+{
+	return (Term){1, factor_key(factor), 1, {factor}};
+}
+
+bool monomial_equal(const Term *a, const Term *b)
+{
+	return a->key == b->key && a->n == b->n &&
+	    !memcmp(a->factor, b->factor, sizeof(Handle) * (size_t)a->n);
+}
 
 /* By degree, then by factors: an order that products keep. */
 int monomial_compare(const Term *a, const Term *b)
@@ -34,6 +50,7 @@ void poly_clear(Poly *p)
 void term_copy(Term *to, const Term *from)
 {
 	to->coefficient = from->coefficient;
+	to->key = from->key;
 	to->n = from->n;
 	memcpy(to->factor, from->factor, sizeof(Handle) * (size_t)from->n);
 }
@@ -52,7 +69,7 @@ void poly_add_term(Poly *p, const Term *t)
 		return;
 	for (int i = 0; i < p->n; i++) {
 		Term *q = &p->term[i];
-		if (monomial_compare(q, t))
+		if (!monomial_equal(q, t))
 			continue;
 		if (__builtin_add_overflow(
 			q->coefficient, t->coefficient, &q->coefficient))
@@ -71,6 +88,7 @@ void poly_add_const(Poly *p, int64_t value)
 {
 	Term t;
 	t.coefficient = value;
+	t.key = 0;
 	t.n = 0;
 	poly_add_term(p, &t);
 }
@@ -82,6 +100,7 @@ bool term_mul(Term *out, const Term *a, const Term *b)
 	if (a->n + b->n > MAX_FACTORS || __builtin_mul_overflow(a->coefficient,
 					     b->coefficient, &out->coefficient))
 		return false;
+	out->key = a->key + b->key;
 	out->n = a->n + b->n;
 	for (int k = 0; k < out->n; k++)
 		out->factor[k] =
@@ -97,6 +116,7 @@ bool term_div(Term *out, const Term *a, const Term *b)
 	if (a->coefficient % b->coefficient || b->n > a->n)
 		return false;
 	out->coefficient = a->coefficient / b->coefficient;
+	out->key = a->key - b->key;
 	out->n = 0;
 	int j = 0;
 	for (int i = 0; i < a->n; i++)
@@ -123,6 +143,7 @@ void poly_add_times(Poly *p, const Poly *a, int64_t k)
 {
 	Term t;
 	t.coefficient = k;
+	t.key = 0;
 	t.n = 0;
 	poly_add_scaled(p, a, &t);
 }
@@ -139,13 +160,17 @@ void term_of(const Tape *tape, Term *t, Handle h, int64_t coefficient)
 {
 	const TapeNode *d = tape_node(tape, h);
 	t->coefficient = coefficient;
+	t->key = factor_key(h);
 	t->n = 1;
 	t->factor[0] = h;
 	if (d->kind != TAPE_PRODUCT)
 		return;
+	t->key = 0;
 	t->n = d->n;
-	for (int i = 0; i < d->n; i++)
+	for (int i = 0; i < d->n; i++) {
 		t->factor[i] = tape_args(tape, h)[i].h;
+		t->key += factor_key(t->factor[i]);
+	}
 }
 
 void poly_of(const Tape *tape, Poly *p, Handle h)
@@ -234,7 +259,7 @@ static void poly_primitive(Poly *out, const Poly *p)
 {
 	poly_copy(out, p);
 	for (int i = 0; p->n && i < p->term[0].n; i++) {
-		Term unit = {1, 1, {p->term[0].factor[i]}}, t;
+		Term unit = term_unit(p->term[0].factor[i]), t;
 		bool all = true;
 		for (int j = 0; j < out->n && all; j++)
 			all = term_div(&t, &out->term[j], &unit);
@@ -264,7 +289,7 @@ static bool poly_plainly_nonnegative(const Tape *tape, const Poly *all)
 		for (int j = 0; j < t->n; j++) {
 			int64_t low = tape_node(tape, t->factor[j])->low;
 			Poly factor, product;
-			Term x = {1, 1, {t->factor[j]}};
+			Term x = term_unit(t->factor[j]);
 			poly_clear(&factor);
 			poly_add_term(&factor, &x);
 			poly_add_const(&factor, low);
@@ -279,7 +304,7 @@ static bool poly_plainly_nonnegative(const Tape *tape, const Poly *all)
 /* p = slope*x + rest; false where x is not linear. */
 static bool poly_split(const Poly *p, Handle x, Poly *slope, Poly *rest)
 {
-	Term unit = {1, 1, {x}}, t;
+	Term unit = term_unit(x), t;
 	poly_clear(slope);
 	poly_clear(rest);
 	for (int i = 0; i < p->n; i++)
@@ -355,17 +380,9 @@ static bool nonnegative_by_atom(
 		   : nonnegative_by_minmax(tape, x, &slope, &rest, depth);
 }
 
-static bool poly_nonnegative(const Tape *tape, const Poly *p, int depth)
+static bool nonnegative_by_atoms(const Tape *tape, const Poly *p, int depth)
 {
 	Handle tried = INT32_MAX;
-	if (p->bad)
-		return false;
-	if (p->n == 1 && p->term[0].n == 0)
-		return p->term[0].coefficient >= 0;
-	if (sample_refutes(tape, p))
-		return false;
-	if (poly_plainly_nonnegative(tape, p))
-		return true;
 	while (depth > 0) { /* every atom once, newest first */
 		Handle x = -1;
 		for (int i = 0; i < p->n; i++)
@@ -380,6 +397,28 @@ static bool poly_nonnegative(const Tape *tape, const Poly *p, int depth)
 		tried = x;
 	}
 	return false;
+}
+
+static bool poly_nonnegative(const Tape *tape, const Poly *p, int depth)
+{
+	if (p->bad)
+		return false;
+	if (p->n == 1 && p->term[0].n == 0)
+		return p->term[0].coefficient >= 0;
+	Sign *sign = memo_sign(tape->memo, p);
+	if (sign->failed < 0 && sign->proven > SIGN_DEPTH) {
+		if (sample_refutes(tape, p))
+			sign->failed = SIGN_DEPTH;
+		else if (poly_plainly_nonnegative(tape, p))
+			sign->proven = 0;
+	}
+	if (depth >= sign->proven || depth <= sign->failed)
+		return depth >= sign->proven;
+	if (nonnegative_by_atoms(tape, p, depth))
+		sign->proven = (int8_t)depth;
+	else
+		sign->failed = (int8_t)depth;
+	return depth >= sign->proven;
 }
 
 bool poly_handle_nonnegative(const Tape *tape, Handle h)
