@@ -467,12 +467,24 @@ static Value guarded(Gen *g, const Readable *b)
 {
 	Value v = b->value, other;
 	const Named *a = &g->axis[below(g, g->naxes)];
+	const char *m = g->axis[below(g, g->naxes)].name;
 	const char *n = a->name, *index, *condition;
 	const char *data;
 	int extent = b->shape[0], k = 1 + below(g, 3);
 	DType type;
 
-	switch (below(g, 8)) {
+	switch (below(g, 10)) {
+	case 8: /* facts of min and max */
+		index = TEXT(g, "%s - %s", n, m);
+		condition = TEXT(
+		    g, "%s <= min(%s, %d) and %s < %d", m, n, k, n, extent);
+		break;
+	case 9:
+		index = TEXT(g, "%s + %d - %s", n, k, m);
+		condition =
+		    TEXT(g, "not %d < max(%s + %d - %s, %d - %s) and %s >= 0",
+			extent, n, k + 1, m, k + 1, m, index);
+		break;
 	case 6: /* a phase */
 		n = TEXT(g, "(%s + %d)", n, below(g, 3));
 		index = TEXT(g, "%s//%d", n, k + 1);
@@ -842,7 +854,7 @@ static bool add_varying_axis(Gen *g, bool empty, Buf *out)
 		text = TEXT(g, "%s//%d + 1", o, k), n = (n - 1) / k + 1;
 		break;
 	case 3:
-		text = TEXT(g, "min(%s + 1, %d)", o, k), n = n < k ? n : k;
+		text = TEXT(g, "min(%s, %d) + 1", o, k - 1), n = n < k ? n : k;
 		break;
 	case 4:
 		text = TEXT(g, "%s - %d", o, k - 1), n -= k;

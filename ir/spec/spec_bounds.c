@@ -31,7 +31,7 @@ typedef struct {
 typedef VEC(Fact) Facts;
 
 struct Term {
-	Op op;  /* AXIS READ FLOORDIV MOD MIN MAX CLAMP ABS IF */
+	Op op;	/* AXIS READ FLOORDIV MOD MIN MAX CLAMP ABS IF */
 	int id; /* AXIS */
 	const Expr *read;
 	int nform;
@@ -64,12 +64,16 @@ struct Bounds {
 	int nbuckets, nsaid;
 	bool current;     /* the terms' `left` are those of the facts */
 	bool unreachable; /* the facts contradict each other */
+	bool products;	  /* the index reads data: axes may be multiplied */
 	int64_t work;     /* term ranges taken for this definition */
 };
 
 /* Conditions inside conditions can double the work at each depth; what needs
  * more than this is not proven. */
 enum { WORK_MAX = 1000000, FEW = 16 };
+
+/* Facts that one comparison is taken apart into; see assume_parts. */
+enum { PARTS_MAX = 64 };
 
 static const Interval everything = {-INTERVAL_LIMIT, INTERVAL_LIMIT};
 
@@ -506,6 +510,57 @@ void bounds_forget(Bounds *bounds, int mark)
 	bounds->facts.n = mark;
 }
 
+/* What holds of c*t, t being min, max or clamp, holds of c*part[0] and of
+ * c*part[1]: c times a min is at most c times either, c above 0; a max below 0
+ * likewise; a clamp below 0 is the max of min(x, hi) and of lo, or of min(lo, hi)
+ * where hi may be less. */
+static bool parts_of(Bounds *b, const Part *p, Form part[2])
+{
+	const Term *t = p->term;
+	const Form *low = &t->form[1], *high = &t->form[2];
+	bool apart = (t->op == OP_MIN && p->coefficient > 0) ||
+	    (t->op == OP_MAX && p->coefficient < 0);
+	part[0] = part[1] = (Form){0};
+	if (apart)
+		return add_form(b, &part[0], &t->form[0], 1) &&
+		    add_form(b, &part[1], &t->form[1], 1);
+	if (t->op != OP_CLAMP || p->coefficient > 0)
+		return false;
+	Form room = {0};
+	if (!add_form(b, &room, high, 1) || !add_form(b, &room, low, -1))
+		return false;
+	bool ordered = !room.parts.n && room.constant >= 0;
+	Term x = {OP_MIN, .nform = 2, .form = {t->form[0], *high}};
+	Term end = {OP_MIN, .nform = 2, .form = {*low, *high}};
+	return add_part(b, &part[0], intern(b, &x), 1) &&
+	    (ordered ? add_form(b, &part[1], low, 1)
+		     : add_part(b, &part[1], intern(b, &end), 1));
+}
+
+/* The facts that f >= 0 is as well: with the parts of each min, max and clamp in
+ * its place.  What is left of `most` is not taken apart further. */
+static void assume_parts(Bounds *b, const Form *f, int *most)
+{
+	Form part[2];
+	int i = 0;
+	while (i < f->parts.n && !parts_of(b, &f->parts.at[i], part))
+		i++;
+	if (i == f->parts.n || *most < 2) {
+		vec_push(b->arena, &b->facts, (Fact){false, *f});
+		return;
+	}
+	Part p = f->parts.at[i];
+	--*most;
+	for (int k = 0; k < 2; k++) {
+		Form g = {0};
+		if (add_form(b, &g, f, 1) &&
+		    add_part(b, &g, p.term, -p.coefficient) &&
+		    add_form(b, &g, &part[k], p.coefficient) &&
+		    join_remainders(b, &g) && wide_fits(g.constant))
+			assume_parts(b, &g, most);
+	}
+}
+
 /* left - right - less, as a fact; one without a normal form is none. */
 static void assume_form(Bounds *b, const Expr *left, const Expr *right,
     int less, bool differs)
@@ -518,8 +573,12 @@ static void assume_form(Bounds *b, const Expr *left, const Expr *right,
 	f.constant -= less;
 	if (!wide_fits(f.constant))
 		return;
-	vec_push(b->arena, &b->facts, (Fact){differs, f});
 	b->current = false;
+	int most = PARTS_MAX;
+	if (!differs)
+		assume_parts(b, &f, &most);
+	if (differs || most < PARTS_MAX)
+		vec_push(b->arena, &b->facts, (Fact){differs, f});
 }
 
 static Op negated(Op op)

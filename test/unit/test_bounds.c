@@ -221,6 +221,103 @@ static void test_facts_inside_terms(void **state)
 	RANGE(call(OP_MAX, add(ax(I), ax(J)), ix(2), NULL), 2, 7);
 }
 
+/* A fact with a min above 0, a max or a clamp below it is two. */
+static void test_facts_of_min_and_max(void **state)
+{
+	(void)state;
+	Expr *i = ax(I), *j = ax(J), *two = sub(j, ix(2));
+	Expr *least = call(OP_MIN, i, ix(4), NULL);
+	Expr *most = call(OP_MAX, i, ix(4), NULL);
+	int mark = bounds_mark(bounds);
+	assume(op2(OP_LT, j, add(least, ix(1))), true);
+	RANGE(sub(i, j), 0, 9);
+	RANGE(j, 0, 4);
+	RANGE(sub(least, j), 0, 4);
+	bounds_forget(bounds, mark);
+	assume(op2(OP_GE, j, add(least, ix(1))), false); /* not */
+	RANGE(sub(i, j), 0, 9);
+	bounds_forget(bounds, mark);
+	assume(op2(OP_GE, j, least), true); /* the other sign: one fact */
+	RANGE(sub(j, i), -9, 9);
+	bounds_forget(bounds, mark);
+	assume(op2(OP_GE, j, most), true);
+	RANGE(sub(j, i), 0, 9);
+	RANGE(j, 4, 9);
+	bounds_forget(bounds, mark);
+	assume(op2(OP_LE, j, most), true); /* the other sign */
+	RANGE(sub(j, i), -9, 9);
+	bounds_forget(bounds, mark);
+	assume(op2(OP_LE, mul(j, 2), mul(least, 3)), true);
+	RANGE(sub(mul(i, 3), mul(j, 2)), 0, 27);
+	RANGE(j, 0, 6);
+	bounds_forget(bounds, mark);
+	assume(op2(OP_EQ, two, most), true); /* two facts, one is two */
+	RANGE(sub(two, i), 0, 7);
+	bounds_forget(bounds, mark);
+	assume(op2(OP_NE, two, most), true);
+	RANGE(sub(two, i), -11, 7);
+}
+
+static void test_facts_of_clamp(void **state)
+{
+	(void)state;
+	Expr *i = ax(I), *j = ax(J), *r = ax(R);
+	Expr *c = call(OP_CLAMP, i, ix(2), ix(5));
+	int mark = bounds_mark(bounds);
+	assume(op2(OP_GE, j, c), true);
+	RANGE(j, 2, 9);
+	RANGE(sub(j, call(OP_MIN, i, ix(5), NULL)), 0, 9);
+	bounds_forget(bounds, mark);
+	/* from r to j, either being the less */
+	assume(op2(OP_GE, j, call(OP_CLAMP, i, add(r, ix(3)), ax(I))), true);
+	RANGE(sub(j, call(OP_MIN, add(r, ix(3)), i, NULL)), 0, 9);
+	RANGE(j, 0, 9);
+	bounds_forget(bounds, mark);
+	assume(op2(OP_LE, j, c), true); /* the max of a min: one fact */
+	RANGE(sub(i, j), -5, 9);
+	RANGE(j, 0, 5);
+	bounds_forget(bounds, mark);
+	assume(op2(OP_LT, j, call(OP_CLAMP, i, ix(0), r)), true);
+	RANGE(sub(r, j), -1, 2);
+}
+
+static void test_facts_of_min_nested(void **state)
+{
+	(void)state;
+	Expr *i = ax(I), *j = ax(J), *r = ax(R);
+	Expr *least = call(OP_MIN, call(OP_MIN, i, add(r, ix(3)), NULL),
+	    call(OP_MIN, ix(7), sub(ix(9), i), NULL), NULL);
+	int mark = bounds_mark(bounds);
+	assume(op2(OP_LE, j, least), true);
+	RANGE(sub(i, j), 0, 9);
+	RANGE(add(r, sub(ix(3), j)), 0, 5);
+	RANGE(add(i, j), 0, 9);
+	RANGE(j, 0, 5);
+	bounds_forget(bounds, mark);
+	/* in a quotient it stays */
+	assume(op2(OP_LE, j, fdiv(least, 2)), true);
+	RANGE(sub(i, j), -2, 9);
+	RANGE(j, 0, 2);
+	bounds_forget(bounds, mark);
+	/* a max in a min, above 0: of the two only the min is taken apart */
+	Expr *both = call(OP_MIN, call(OP_MAX, i, r, NULL), add(i, r), NULL);
+	assume(op2(OP_LE, j, both), true);
+	RANGE(sub(add(i, r), j), 0, 11);
+	RANGE(sub(call(OP_MAX, i, r, NULL), j), 0, 9);
+	RANGE(sub(i, j), -2, 9);
+}
+
+/* Sums of ever more of them end in time. */
+static void test_facts_of_many_mins(void **state)
+{
+	(void)state;
+	Expr *sum = ix(0);
+	for (int k = 0; k < 40; k++)
+		sum = add(sum, call(OP_MIN, ax(I), ix(k), NULL));
+	assume(op2(OP_LE, ax(J), sum), true);
+	RANGE(ax(J), 0, 9);
+}
+
 /* Where nothing can hold nothing is read. */
 static void test_contradiction(void **state)
 {
@@ -277,6 +374,10 @@ int main(void)
 	    TEST(test_conditions_that_give_nothing),
 	    TEST(test_if),
 	    TEST(test_facts_inside_terms),
+	    TEST(test_facts_of_min_and_max),
+	    TEST(test_facts_of_clamp),
+	    TEST(test_facts_of_min_nested),
+	    TEST(test_facts_of_many_mins),
 	    TEST(test_contradiction),
 	    TEST(test_refused),
 	    TEST(test_deep),
