@@ -342,7 +342,7 @@ static const char *lookup(Gen *g, int extent)
 
 	if (!r)
 		return "";
-	switch (below(g, type == DT_I64 ? 6 : 8)) {
+	switch (below(g, type == DT_I64 ? 6 : 12)) {
 	case 0:
 		return TEXT(g, "clamp(%s, 0, %d)", r, extent - 1);
 	case 1:
@@ -359,8 +359,20 @@ static const char *lookup(Gen *g, int extent)
 	case 6:
 		return TEXT(g, "clamp(%s + %s - %d, 0, %d)", r, n,
 		    below(g, 4), extent - 1);
-	default:
+	case 7:
 		return TEXT(g, "abs(%s) %% %d", r, extent);
+	case 8:
+		return TEXT(g, "clamp(%s*%s - %d, 0, %d)", r, n, below(g, 4),
+		    extent - 1);
+	case 9:
+		return TEXT(g, "(%d*%s + %s*%s) %% %d", 1 + below(g, 3), n, n,
+		    r, extent);
+	case 10:
+		return TEXT(
+		    g, "max(min(%s*(%s - 1), %d), 0)", r, r, extent - 1);
+	default:
+		return TEXT(g, "if 0 <= %s < %d then min(%s*%s, %d) else 0", r,
+		    extent, r, n, extent - 1);
 	}
 }
 

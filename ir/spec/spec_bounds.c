@@ -31,7 +31,7 @@ typedef struct {
 typedef VEC(Fact) Facts;
 
 struct Term {
-	Op op;	/* AXIS READ FLOORDIV MOD MIN MAX CLAMP ABS IF */
+	Op op;	/* AXIS READ MUL FLOORDIV MOD MIN MAX CLAMP ABS IF */
 	int id; /* AXIS */
 	const Expr *read;
 	int nform;
@@ -205,11 +205,17 @@ static bool form_product(Bounds *b, const Expr *e, Form *f, const char **why)
 	Form x = {0}, y = {0};
 	if (!form_of(b, e->arg[0], &x, why) || !form_of(b, e->arg[1], &y, why))
 		return false;
-	if (x.parts.n && y.parts.n) {
+	bool product = x.parts.n && y.parts.n;
+	if (product && !b->products) {
 		*why = "multiplies axes with each other";
 		return false;
 	}
 	*why = past;
+	if (product)
+		return add_part(b, f,
+		    intern(
+			b, &(Term){.op = OP_MUL, .nform = 2, .form = {x, y}}),
+		    1);
 	return x.parts.n ? add_form(b, f, &x, y.constant)
 			 : add_form(b, f, &y, x.constant);
 }
@@ -405,6 +411,7 @@ static Interval own_range(Bounds *b, Term *t, bool with_facts)
 	for (int i = 0; i < t->nform; i++)
 		r[i] = form_range(b, &t->form[i], with_facts, true);
 	switch (t->op) {
+	case OP_MUL: return interval_mul(r[0], r[1]);
 	case OP_FLOORDIV: return interval_floordiv(r[0], t->divisor);
 	case OP_MOD: return interval_mod(r[0], t->divisor);
 	case OP_MIN: return interval_min(r[0], r[1]);
@@ -744,7 +751,10 @@ bool bounds_range(
     Bounds *bounds, const Expr *index, Interval *range, const char **why)
 {
 	Form e = {0};
-	if (!form_of(bounds, index, &e, why))
+	bounds->products = expr_has_data(index);
+	bool formed = form_of(bounds, index, &e, why);
+	bounds->products = false;
+	if (!formed)
 		return false;
 	renew(bounds);
 	*range = form_range(bounds, &e, true, false);

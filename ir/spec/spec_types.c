@@ -456,7 +456,9 @@ static Value refuse(Types *t, const Node *n, const char *why)
 static Value index_value(Types *t, const Node *n, Expr *e, Interval r, bool data)
 {
 	if (!data && (!wide_fits(r.lo) || !wide_fits(r.hi)))
-		return refuse(t, n, "may pass 64 bits");
+		return refuse(t, n,
+		    expr_has_data(e) ? "may pass 64 bits: clamp the data first"
+				     : "may pass 64 bits");
 	return (Value){e, r, data};
 }
 
@@ -671,9 +673,15 @@ static long long shown(Wide x)
 	return (long long)wide_max(INT64_MIN, wide_min(INT64_MAX, x));
 }
 
+/* A condition on data is about what is read alone. */
+static bool is_read(const Expr *index)
+{
+	return index->op == OP_CAST && index->arg[0]->op == OP_READ;
+}
+
 /* What of a range is outside of 0 .. extent-1, and what would prove it. */
-static void refuse_range(
-    Types *t, const Node *n, const Buffer *buffer, int64_t extent, Interval r)
+static void refuse_range(Types *t, const Node *n, const Expr *index,
+    const Buffer *buffer, int64_t extent, Interval r)
 {
 	const char *text = quote(t, n->span);
 	long long lo = shown(r.lo), hi = shown(r.hi), end = extent;
@@ -685,7 +693,12 @@ static void refuse_range(
 		report_error(t->report, n->span,
 		    "index '%s' of '%s' reaches %lld, below 0", text,
 		    buffer->name, lo);
-	if (r.lo >= 0)
+	if (expr_has_data(index) && !is_read(index))
+		report_note(t->report, n->span,
+		    "its range is %lld to %lld; 'clamp(%s, 0, %lld)' would be "
+		    "proven",
+		    lo, hi, text, end - 1);
+	else if (r.lo >= 0)
 		report_note(t->report, n->span,
 		    "its range is %lld to %lld; the condition '%s < %lld' "
 		    "would prove the read", lo, hi, text, end);
@@ -720,7 +733,7 @@ static bool index_fine(
 	}
 	if (r.lo > r.hi || (r.lo >= 0 && r.hi < extent))
 		return true;
-	refuse_range(t, n, buffer, extent, r);
+	refuse_range(t, n, v.e, buffer, extent, r);
 	return false;
 }
 

@@ -38,6 +38,10 @@ static const struct {
 	{"clamp(@ + i, 0, V - 1)", true},
 	{"if i > 4 then @%5 else i", false},
 	{"if not @ >= 4 then @%4 else min(@ - 4, i)", true},
+	{"clamp(@*i - 3, 0, V - 1)", true},
+	{"(@*@ + i*i*@)%V", true},
+	{"if 0 <= @ < V then @*i//N else V - 1", true},
+	{"clamp((@ - 1)*(i - 4), 0, V - 1)", true},
 };
 
 static const DType dtypes[] = {DT_I64, DT_I32, DT_I16, DT_I8, DT_U8};

@@ -318,6 +318,28 @@ static void test_facts_of_many_mins(void **state)
 	RANGE(ax(J), 0, 9);
 }
 
+/* Products of data and of axes beside it. */
+static void test_products_of_data(void **state)
+{
+	(void)state;
+	Expr *i = ax(I), *zero = ix(0);
+	Expr *read = expr_read(arena, DT_I8, 0, &zero, 1);
+	Expr *m = expr_cast(arena, DT_INDEX, read);
+	int mark = bounds_mark(bounds);
+	RANGE(op2(OP_MUL, m, i), -1152, 1143);
+	RANGE(op2(OP_MUL, m, m), -16256, 16384);
+	RANGE(add(op2(OP_MUL, m, i), op2(OP_MUL, i, ax(J))), -1152, 1224);
+	RANGE(mod(op2(OP_MUL, m, i), 7), 0, 6);
+	RANGE(call(OP_CLAMP, op2(OP_MUL, i, m), ix(0), ix(5)), 0, 5);
+	RANGE(sub(op2(OP_MUL, m, i), op2(OP_MUL, m, i)), 0, 0);
+	assume(op2(OP_AND, op2(OP_GE, read, expr_int(arena, DT_I8, 0)),
+		   op2(OP_LT, read, expr_int(arena, DT_I8, 4))),
+	    true);
+	RANGE(op2(OP_MUL, m, i), 0, 27);
+	bounds_forget(bounds, mark);
+	RANGE(op2(OP_MUL, m, ix(3)), -384, 381);
+}
+
 /* Where nothing can hold nothing is read. */
 static void test_contradiction(void **state)
 {
@@ -378,6 +400,7 @@ int main(void)
 	    TEST(test_facts_of_clamp),
 	    TEST(test_facts_of_min_nested),
 	    TEST(test_facts_of_many_mins),
+	    TEST(test_products_of_data),
 	    TEST(test_contradiction),
 	    TEST(test_refused),
 	    TEST(test_deep),
