@@ -135,8 +135,9 @@ const char *hint_reduction(const char *word);
 const char *hint_dtype(const char *word);
 const char *hint_value(const char *word);
 /* The length of a sign of another language that the text begins with, and what
- * is to be said of it; 0: it begins with none. */
-size_t hint_sign(const char *text, size_t size, const char **what);
+ * to write for it; 0: it begins with none. */
+size_t hint_sign(const char *text, size_t size, const char **write);
+/* What is to be said of a character that is none of the language. */
 const char *hint_character(char c);
 
 /* --- trees ------------------------------------------------------------------- */

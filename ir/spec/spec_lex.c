@@ -283,14 +283,21 @@ static void match_bracket(Lexer *l, TokenKind kind)
 		l->out.at[l->open.at[--l->open.n]].match = here;
 }
 
+static void push_foreign(Lexer *l, size_t length, const char *write)
+{
+	push_bad(l, l->at + length,
+	    arena_printf(l->arena, "is no operator: write %s", write));
+}
+
+/* Foreign signs of two characters come before signs of the language, which may
+ * begin with one. */
 static void lex_punctuation(Lexer *l)
 {
-	const char *text = l->tokens->text + l->at;
+	const char *text = l->tokens->text + l->at, *write;
 	size_t left = l->tokens->size - l->at;
-	const char *what;
-	size_t foreign = hint_sign(text, left, &what);
-	if (foreign) {
-		push_bad(l, l->at + foreign, what);
+	size_t foreign = hint_sign(text, left, &write);
+	if (foreign == 2) {
+		push_foreign(l, foreign, write);
 		return;
 	}
 	for (int kind = TOKEN_LE; kind < TOKEN_COUNT; kind++) {
@@ -301,7 +308,10 @@ static void lex_punctuation(Lexer *l)
 		match_bracket(l, (TokenKind)kind);
 		return;
 	}
-	lex_bad(l);
+	if (foreign)
+		push_foreign(l, foreign, write);
+	else
+		lex_bad(l);
 }
 
 Tokens lex_scalar(Arena *arena, Report *report, const YamlScalar *scalar)
