@@ -259,11 +259,13 @@ static Expr *retype_number(Types *t, Expr *e, DType type)
 		return x;
 	}
 	const char *text = quote(t, e->span), *name = dtype_name(type);
+	bool is_float = number_of(e).is_float && !dtype_is_float(type);
+	const char *wider = is_float ? "f32" : dtype_is_float(type) ? "f64"
+	    : type == DT_I32 ? "i64" : "i32";
 	report_error(t->report, e->span,
-	    "'%s' %s where %s is needed: cast one of the two, as in '%s(%s)'",
-	    text, number_of(e).is_float && !dtype_is_float(type)
-		? "is a float" : "does not fit",
-	    name, name, text);
+	    "'%s' %s where %s is needed: cast what is beside it, as in "
+	    "'%s(x)', or it, as in '%s(%s)'", text,
+	    is_float ? "is a float" : "does not fit", name, wider, name, text);
 	return NULL;
 }
 
@@ -525,8 +527,10 @@ static Value arithmetic(Types *t, Node *n, Value *v)
 	    !agree(t, n, v, 2, true, args, &type))
 		return bad;
 	if (n->op == OP_DIV && dtype_is_int(type))
-		return refuse(t, n,
-		    "divides integers: use '//', or cast them to floats");
+		return refuse(t, n, v[1].e->op == OP_INT && v[1].e->i > 0
+			? "divides integers: use '//', or cast them to floats, "
+			  "as in f32(x)"
+			: "divides integers: cast them to floats, as in f32(x)");
 	bool data = any_data(v, 2);
 	Interval r = {0, 0};
 	if (type == DT_INDEX && !data)
