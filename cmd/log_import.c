@@ -54,7 +54,8 @@ static int parse_lines(const char *name, const Buf *all, Lines *lines)
 		if (!blank && !status) {
 			take(&line, lines);
 			line_free(&line);
-		} else if (status == STATUS_INPUT && !newline && number > 1) {
+		} else if (status == STATUS_INPUT && !newline && number > 1 &&
+		    size <= LINE_MOST) {
 			say_warning(
 			    "%s:%d: torn last line skipped", name, number);
 		} else if (status) {

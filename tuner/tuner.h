@@ -84,6 +84,7 @@ void line_trial(const Trial *trial, Line *line);
  * Those who read marks by operator look at "op" or "ops", a list. */
 void line_mark(LineKind kind, const json_t *fields, Line *line);
 /* STATUS_INPUT: damaged.  STATUS_UNSUPPORTED: of a newer format. */
+enum { LINE_MOST = 16 << 20 }; /* bytes; a line of more is damaged */
 Status line_parse(const char *text, size_t size, Line *line, Error *error);
 void line_free(Line *line);
 /* The exact bytes of the line, without newline, malloc'd; computes the id of a

@@ -348,6 +348,8 @@ static bool look(const StoredLine *stored, void *context)
 {
 	Finding *f = context;
 	Member m[NMEMBERS];
+	if (stored->size > LINE_MOST)
+		return read_whole(f, stored) || !f->status;
 	if (!line_members(stored->text, stored->size, keys, NMEMBERS, m) ||
 	    !m[FORMAT].at) {
 		store_damaged(f->store, stored->number, "no record");

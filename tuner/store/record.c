@@ -227,6 +227,9 @@ Status line_parse(const char *text, size_t size, Line *line, Error *error)
 {
 	json_error_t why;
 	*line = (Line){.time_s = NAN};
+	if (size > LINE_MOST)
+		return error_set(
+		    error, STATUS_INPUT, "a line over %d MiB", LINE_MOST >> 20);
 	while (size && isspace((unsigned char)text[size - 1]))
 		size--;
 	/* jansson skips one that stands behind a number */

@@ -183,6 +183,10 @@ Status store_append_all(
 		if (memchr(lines[i]->text, '\n', lines[i]->size))
 			return error_set(error, STATUS_INPUT,
 			    "%s: a record of more than one line", store->path);
+		if (lines[i]->size > LINE_MOST)
+			return error_set(error, STATUS_INPUT,
+			    "%s: a record over %d MiB", store->path,
+			    LINE_MOST >> 20);
 	}
 	sigset_t old;
 	limit_begin(&old);

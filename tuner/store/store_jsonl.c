@@ -98,60 +98,66 @@ static bool is_record(const char *text, size_t size)
 	return !status || status == STATUS_UNSUPPORTED;
 }
 
-/* A newline behind a whole record that lacks it, a torn one cut off.  Anything
- * else is not ours: refused, so that no other file loses its end. */
-static Status mend_end(Store *store, off_t size, Error *error)
+/* Where the last line begins that has no newline; -1, errno. */
+static off_t last_line(int fd, off_t size)
+{
+	char piece[1 << 16];
+	off_t begin = size;
+	while (begin > 0) {
+		size_t n =
+		    begin < (off_t)sizeof piece ? (size_t)begin : sizeof piece;
+		if (pread(fd, piece, n, begin - (off_t)n) != (ssize_t)n)
+			return -1;
+		const char *newline = memrchr(piece, '\n', n);
+		if (newline)
+			return begin - (off_t)n + (newline + 1 - piece);
+		begin -= (off_t)n;
+	}
+	return begin;
+}
+
+/* A newline behind a line that lacks it, be it whole or too long; a torn one cut
+ * off.  Anything else is not ours: refused, so that no other file loses its end. */
+static Status mend_line(
+    Store *store, const char *text, size_t size, off_t begin, Error *error)
 {
 	Jsonl *state = store->state;
-	enum { STEP = 1 << 16 };
-	Buf tail = {0};
-	off_t begin = size;
-	bool found = false;
-	while (begin > 0 && !found) {
-		size_t n = begin < STEP ? (size_t)begin : STEP;
-		Buf more = {0};
-		char *piece = must_alloc(n);
-		if (pread(state->fd, piece, n, begin - (off_t)n) !=
-		    (ssize_t)n) {
-			free(piece);
-			buf_free(&tail);
-			return failed(store, "read", error);
-		}
-		const char *newline = memrchr(piece, '\n', n);
-		size_t skip = newline ? (size_t)(newline + 1 - piece) : 0;
-		found = newline != NULL;
-		buf_add(&more, piece + skip, n - skip);
-		buf_add(&more, buf_text(&tail), tail.size);
-		begin -= (off_t)(n - skip);
-		free(piece);
-		buf_free(&tail);
-		tail = more;
-	}
-	Status status = STATUS_OK;
-	const char *text = buf_text(&tail);
-	if (!tail.size)
-		;
-	else if (is_record(text, tail.size))
-		status = write(state->fd, "\n", 1) == 1
-			     ? STATUS_OK
-			     : failed(store, "write", error);
-	else if (!is_torn_record(text, tail.size))
-		status = error_set(error, STATUS_INPUT,
+	bool torn = is_torn_record(text, size);
+	if (is_record(text, size) || (torn && size > LINE_MOST))
+		return write(state->fd, "\n", 1) == 1
+		    ? STATUS_OK
+		    : failed(store, "write", error);
+	if (!torn)
+		return error_set(error, STATUS_INPUT,
 		    "%s: the last line is no record, and has no end; not "
 		    "written to",
 		    store->path);
-	else if (ftruncate(state->fd, begin))
-		status = failed(store, "cut off a torn last line", error);
-	buf_free(&tail);
+	return ftruncate(state->fd, begin)
+	    ? failed(store, "cut off a torn last line", error)
+	    : STATUS_OK;
+}
+
+static Status mend_end(Store *store, off_t end, Error *error)
+{
+	Jsonl *state = store->state;
+	off_t begin = last_line(state->fd, end);
+	if (begin == end)
+		return STATUS_OK;
+	size_t size = begin < 0 || end - begin > LINE_MOST
+	    ? LINE_MOST + 1
+	    : (size_t)(end - begin);
+	char *text = must_alloc(size);
+	Status status =
+	    begin < 0 || pread(state->fd, text, size, begin) != (ssize_t)size
+	    ? failed(store, "read", error)
+	    : mend_line(store, text, size, begin, error);
+	free(text);
 	return status;
 }
 
 /* --- line by line -------------------------------------------------------- */
 
-enum {
-	PIECE = 1 << 18,
-	LINE_MOST = 16 << 20 /* bytes; what is longer is damaged */
-};
+enum { PIECE = 1 << 18 };
 
 /* A file in pieces; what is read and not yet given is text[at .. size). */
 typedef struct {
@@ -183,29 +189,40 @@ static bool read_piece(LineReader *r)
 	return true;
 }
 
-/* The next line, without its newline; of one that is too long its beginning,
- * which is no record.  *whole: there was a newline.  False at the end, or with an
+/* Looks for the next newline; of a line that is too long one byte more is kept than
+ * a line may have, and *dropped counts the others.  NULL: the file's end. */
+static const char *find_newline(LineReader *r, size_t *dropped)
+{
+	size_t seen = 0;
+	*dropped = 0;
+	do {
+		size_t size = r->text.size - r->at;
+		char *s = r->text.data + r->at;
+		char *newline =
+		    size > seen ? memchr(s + seen, '\n', size - seen) : NULL;
+		size_t line = newline ? (size_t)(newline - s) : size;
+		if (line > LINE_MOST + 1) {
+			size_t more = line - (LINE_MOST + 1);
+			memmove(s + LINE_MOST + 1, s + line, size - line);
+			r->text.size -= more;
+			*dropped += more;
+			newline = newline ? newline - more : NULL;
+			line = LINE_MOST + 1;
+		}
+		if (newline)
+			return newline;
+		seen = line;
+	} while (read_piece(r));
+	return NULL;
+}
+
+/* The next line, without its newline; of one that is too long its beginning, too
+ * long as well.  *whole: there was a newline.  False at the end, or with an
  * error. */
 static bool next_line(LineReader *r, StoredLine *line, bool *whole)
 {
-	size_t seen = 0, skipped = 0;
-	const char *newline = NULL;
-	bool more = true;
-	while (!newline && more) {
-		size_t size = r->text.size - r->at;
-		const char *s = buf_text(&r->text) + r->at;
-		if (size > seen)
-			newline = memchr(s + seen, '\n', size - seen);
-		if (newline)
-			break;
-		if (size > LINE_MOST) {
-			skipped += size - LINE_MOST;
-			r->text.size -= size - LINE_MOST;
-			size = LINE_MOST;
-		}
-		seen = size;
-		more = read_piece(r);
-	}
+	size_t dropped;
+	const char *newline = find_newline(r, &dropped);
 	if (r->error)
 		return false;
 	const char *s = buf_text(&r->text) + r->at;
@@ -214,8 +231,8 @@ static bool next_line(LineReader *r, StoredLine *line, bool *whole)
 	*line = (StoredLine){s, size, r->number, r->offset};
 	r->at += size + *whole;
 	r->number++;
-	r->offset += (int64_t)(size + skipped + *whole);
-	if (line->size && s[line->size - 1] == '\r')
+	r->offset += (int64_t)(size + dropped + *whole);
+	if (line->size && !dropped && s[line->size - 1] == '\r')
 		line->size--;
 	return *whole || size;
 }
@@ -312,14 +329,15 @@ static Status jsonl_append(
 	return status;
 }
 
-/* An operator's line has its 64 digits in it; a line that is not closed is
- * looked at whatever it holds, so that damage is named. */
+/* An operator's line has its 64 digits in it; a line that is not closed, or too
+ * long, is looked at whatever it holds, so that damage is named. */
 static bool may_concern(const StoredLine *line, const char *op)
 {
 	const char *s = line->text;
 	size_t n = line->size;
-	return n && (!op || s[0] != '{' || s[n - 1] != '}' ||
-			memmem(s, n, op, strlen(op)));
+	return n &&
+	    (!op || s[0] != '{' || s[n - 1] != '}' || n > LINE_MOST ||
+		memmem(s, n, op, strlen(op)));
 }
 
 /* What stands before a byte of the file, to know it again. */
@@ -357,7 +375,8 @@ static Status scan_lines(Store *store, LineReader *r, const StoreQuery *query,
 	StoredLine line;
 	bool whole, more = true;
 	while (more && next_line(r, &line, &whole)) {
-		if (!whole && !is_record(line.text, line.size)) {
+		if (!whole && line.size <= LINE_MOST &&
+		    !is_record(line.text, line.size)) {
 			if (!query->place)
 				store_note(store,
 				    "%s:%lld: torn last line skipped",
