@@ -1,13 +1,12 @@
 /* From the operators on a command line to lowered kernels. */
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd/kernels.h"
 #include "cmd/stores.h"
 #include "lib/escape.h"
+#include "lib/input.h"
 #include "tuner/measure/measure.h"
 
 /* Everything that one run has in hand. */
@@ -23,34 +22,6 @@ struct Making {
 	size_t trace_size;
 	const Source *trace_source; /* of a trace that was given as text */
 };
-
-/* --- files --------------------------------------------------------------- */
-
-char *kernels_read_file(
-    Arena *arena, const char *path, size_t *size, Error *error)
-{
-	FILE *file = strcmp(path, "-") ? fopen(path, "rb") : stdin;
-	if (!file) {
-		error_set(error, STATUS_IO, "cannot read %s: %s", path,
-		    strerror(errno));
-		return NULL;
-	}
-	Buf text = {0};
-	char part[4096];
-	for (size_t n; (n = fread(part, 1, sizeof part, file)) > 0;)
-		buf_add(&text, part, n);
-	bool failed = ferror(file);
-	if (failed)
-		error_set(error, STATUS_IO, "cannot read %s: %s", path,
-		    strerror(errno));
-	if (file != stdin)
-		fclose(file);
-	*size = text.size;
-	char *copy = failed
-	    ? NULL : arena_strndup(arena, buf_text(&text), text.size);
-	buf_free(&text);
-	return copy;
-}
 
 /* --- stores -------------------------------------------------------------- */
 
@@ -237,16 +208,34 @@ static Trace *json_trace(
 	return named ? named : trace;
 }
 
+enum { TRACE_MOST = LINE_MOST }; /* bytes: of a line with one, too */
+
+/* Once for all operators. */
+static Status read_trace(Making *m, Error *error)
+{
+	const char *path = m->options->trace;
+	Buf text = {0};
+	if (m->trace_text)
+		return STATUS_OK;
+	Status status = input_read(path, TRACE_MOST + 1, &text, error);
+	if (!status && text.size > TRACE_MOST)
+		status = error_set(error, STATUS_INPUT,
+		    "%s: a trace over %d MiB", path, TRACE_MOST >> 20);
+	m->trace_size = text.size;
+	if (!status)
+		m->trace_text =
+		    arena_strndup(m->kept, buf_text(&text), text.size);
+	buf_free(&text);
+	return status;
+}
+
 static Trace *file_trace(Making *m, const Program *p, Error *error)
 {
 	const char *path = m->options->trace;
-	if (!m->trace_text)
-		m->trace_text = kernels_read_file(
-		    m->kept, path, &m->trace_size, error);
+	if (read_trace(m, error))
+		return NULL;
 	const char *text = m->trace_text;
 	size_t size = m->trace_size;
-	if (!text)
-		return NULL;
 	char first = text[strspn(text, " \t\r\n")];
 	if (first == '[' || first == '{')
 		return json_trace(m, p, text, size, error);

@@ -78,8 +78,4 @@ Target *kernels_choose_target(Arena *arena, const Common *common,
 void kernels_stores(
     Arena *arena, const KernelOptions *options, TextVec *paths);
 
-/* A whole file with a NUL behind it. */
-char *kernels_read_file(
-    Arena *arena, const char *path, size_t *size, Error *error);
-
 #endif

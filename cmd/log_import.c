@@ -1,10 +1,10 @@
 /* tunec log import: lines into the first store, all or none. */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cmd/log.h"
+#include "lib/input.h"
 #include "lib/sort.h"
 
 typedef struct {
@@ -67,23 +67,6 @@ static int parse_lines(const char *name, const Buf *all, Lines *lines)
 	return code;
 }
 
-static bool read_file(const char *path, Buf *out)
-{
-	bool stream = !strcmp(path, "-");
-	FILE *f = stream ? stdin : fopen(path, "rb");
-	char piece[1 << 16];
-	if (!f)
-		return false;
-	for (size_t n; (n = fread(piece, 1, sizeof piece, f));)
-		buf_add(out, piece, n);
-	bool good = !ferror(f);
-	int why = errno;
-	if (!stream)
-		fclose(f);
-	errno = why;
-	return good;
-}
-
 static int read_store(const char *path, Lines *lines)
 {
 	Store *store;
@@ -105,20 +88,44 @@ static int read_store(const char *path, Lines *lines)
 	return code;
 }
 
-static int read_one(const char *path, Lines *lines)
+enum { FILE_MOST = 1 << 30 }; /* bytes; it is in memory as a whole */
+
+static Status too_large(const char *path, Error *error)
+{
+	return error_set(error, STATUS_INPUT,
+	    "%s: larger than %d GiB: import it in parts", path,
+	    FILE_MOST >> 30);
+}
+
+static bool is_database(const char *path)
 {
 	static const char magic[] = "SQLite format 3";
+	Buf head = {0};
+	Error ignored;
+	bool is = !input_read(path, sizeof magic, &head, &ignored) &&
+	    head.size == sizeof magic && !strcmp(head.data, magic);
+	buf_free(&head);
+	return is;
+}
+
+static int read_one(const char *path, Lines *lines)
+{
+	struct stat st;
+	bool stream = !strcmp(path, "-");
+	bool file = !stream && !stat(path, &st) && S_ISREG(st.st_mode);
+	if (file && is_database(path))
+		return read_store(path, lines);
 	Buf all = {0};
-	int code;
-	if (!read_file(path, &all)) {
-		say_error("%s: cannot read: %s", path, strerror(errno));
-		code = EXIT_FAILED;
-	} else if (all.size > sizeof magic && !strcmp(all.data, magic)) {
-		code = read_store(path, lines);
-	} else {
-		code = parse_lines(
-		    strcmp(path, "-") ? path : "<stdin>", &all, lines);
-	}
+	Error error;
+	const char *name = stream ? "<stdin>" : path;
+	Status status = file && st.st_size > FILE_MOST
+	    ? too_large(name, &error)
+	    : input_read(path, (size_t)FILE_MOST + 1, &all, &error);
+	if (!status && all.size > FILE_MOST)
+		status = too_large(name, &error);
+	if (status)
+		say_error("%s", error.text);
+	int code = status ? EXIT_FAILED : parse_lines(name, &all, lines);
 	buf_free(&all);
 	return code;
 }

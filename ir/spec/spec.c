@@ -1,10 +1,8 @@
 /* A spec, its cases, and PATH[:CASE]. */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ir/spec/spec.h"
+#include "lib/input.h"
 
 /* --- the spec ---------------------------------------------------------------- */
 
@@ -72,29 +70,13 @@ const char *spec_name(const Spec *spec)
 static Status read_all(
     Arena *arena, const char *path, Source *source, Error *error)
 {
-	int fd = strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC) : 0;
-	if (fd < 0)
-		return error_set(error, STATUS_IO, "cannot read '%s': %s",
-		    path, strerror(errno));
 	Buf text = {0};
-	char block[65536];
-	ssize_t n = 0;
-	while (text.size <= SPEC_SIZE_MAX &&
-	    ((n = read(fd, block, sizeof block)) > 0 ||
-		(n < 0 && errno == EINTR)))
-		if (n > 0)
-			buf_add(&text, block, (size_t)n);
-	int failed = n < 0 ? errno : 0;
-	if (fd)
-		close(fd);
+	Status status = input_read(path, SPEC_SIZE_MAX + 1, &text, error);
 	source->name = arena_strdup(arena, path);
 	source->size = text.size;
 	source->text = arena_strndup(arena, buf_text(&text), text.size);
 	buf_free(&text);
-	if (failed)
-		return error_set(error, STATUS_IO, "cannot read '%s': %s",
-		    path, strerror(failed));
-	return STATUS_OK;
+	return status;
 }
 
 typedef struct {

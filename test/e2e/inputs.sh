@@ -52,3 +52,53 @@ for db in long.jsonl:3 last.jsonl:$(($(wc -l <s.jsonl) + 1)); do
 		--measure="replay:${db%:*}"
 	rm -f c.jsonl sim.jsonl
 done
+
+# --- what nobody writes to, and what is no file -------------------------------
+mkfifo p p.jsonl
+ln -s p l.db
+mkdir folder.jsonl
+quick() { exits "$1" 1 timeout 20 "${@:3}" && ok "$1-says" has err "$2"; }
+silent='nobody writes to this pipe'
+quick spec-pipe "'p': $silent" "$TUNEC" check p
+quick spec-pipe-case "'p': $silent" "$TUNEC" build p:c -o n.h
+quick spec-folder 'Is a directory' "$TUNEC" check folder.jsonl
+quick spec-endless 'larger than 1 MiB' "$TUNEC" check /dev/zero
+quick trace-pipe "'p': $silent" "$TUNEC" build mm.yaml --trace p -o n.h
+quick trace-endless 'a trace over 16 MiB' "$TUNEC" replay mm.yaml --trace /dev/zero
+quick import-pipe "'p': $silent" "$TUNEC" log import p --db n.db
+quick import-folder 'Is a directory' "$TUNEC" log import folder.jsonl --db n.db
+truncate -s 2G large.jsonl
+quick import-large 'large.jsonl: larger than 1 GiB' "$TUNEC" log import large.jsonl \
+	--db n.db
+rm large.jsonl
+for db in p p.jsonl l.db /dev/null "$tmp"; do
+	for v in "log list" "build mm.yaml -o n.h" "replay mm.yaml" \
+		"tune mm.yaml --trials 1" "log import s.jsonl"; do
+		quick "store-$db-${v%% *}" 'not a regular file' "$TUNEC" $v --db "$db"
+	done
+done
+"$TUNEC" log import -q s.jsonl --db s.db
+for end in -wal -shm -journal; do
+	cp s.db n.db
+	mkfifo n.db$end
+	for v in "log list" "build mm.yaml -o n.h" "tune mm.yaml --trials 9"; do
+		quick "beside$end-${v%% *}" "n.db$end: not a regular file" \
+			"$TUNEC" $v --db n.db
+	done
+	rm n.db n.db$end
+done
+ok nothing-was-written absent n.h
+
+# --- pipes that somebody writes to are read -----------------------------------
+exits spec-of-a-process 0 "$TUNEC" check <(cat mm.yaml)
+exits spec-of-a-slow-process 0 "$TUNEC" check <(sleep 1.5; cat mm.yaml)
+(sleep 0.2; cat mm.yaml >p) &
+exits spec-of-a-late-process 0 "$TUNEC" check p
+wait
+ok spec-of-standard-input sh -c 'cat mm.yaml | "$0" check -' "$TUNEC"
+ok spec-of-its-file sh -c 'cat mm.yaml | "$0" check /dev/stdin' "$TUNEC"
+"$TUNEC" show -q --stage=schedule mm.yaml --db s.jsonl >t.trace
+exits trace-of-a-process 0 "$TUNEC" build mm.yaml --trace <(cat t.trace) -o k.h
+exits import-of-a-process 0 "$TUNEC" log import <(cat s.jsonl) --db n.db
+ok import-of-standard-input sh -c 'cat s.jsonl | "$0" log import - --db n.jsonl' \
+	"$TUNEC"

@@ -204,6 +204,37 @@ static Status check_ours(Store *store, bool *empty, Error *error)
 	return check_schema(store, error);
 }
 
+/* --- its files ----------------------------------------------------------- */
+
+/* What a store is made of, as SQLite names it; the last is an index of the second,
+ * and no part of a copy. */
+static const char *const beside[] = {"", "-wal", "-journal", "-shm"};
+enum { NBESIDE = 3, NFILES };
+
+static bool is_absent_or_file(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) || S_ISREG(st.st_mode);
+}
+
+/* A pipe of such a name would be waited for.  SQLite looks beside the file that a
+ * link leads to. */
+static Status check_files(const Store *store, Error *error)
+{
+	char *real = realpath(store->path, NULL);
+	Status status = STATUS_OK;
+	for (int i = 0; i < NFILES && !status; i++) {
+		Buf name = {0};
+		buf_printf(&name, "%s%s", real ? real : store->path, beside[i]);
+		if (!is_absent_or_file(name.data))
+			status = error_set(error, STATUS_INPUT,
+			    "%s%s: not a regular file", store->path, beside[i]);
+		buf_free(&name);
+	}
+	free(real);
+	return status;
+}
+
 /* --- readers ------------------------------------------------------------- */
 
 static bool has_beside(const char *path, const char *suffix)
@@ -261,9 +292,6 @@ static bool copy_file(const char *from, const char *to)
 		close(out);
 	return n == 0;
 }
-
-static const char *const beside[] = {"", "-wal", "-journal"};
-enum { NBESIDE = sizeof beside / sizeof *beside };
 
 static bool stamp(const char *path, struct stat st[NBESIDE])
 {
@@ -335,12 +363,11 @@ static Status open_copy(Store *store, Error *error)
 
 static void remove_copy(char *folder)
 {
-	static const char *const names[] = {"", "-wal", "-journal", "-shm"};
 	if (!folder)
 		return;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < NFILES; i++) {
 		Buf name = {0};
-		buf_printf(&name, "%s/db%s", folder, names[i]);
+		buf_printf(&name, "%s/db%s", folder, beside[i]);
 		unlink(name.data);
 		buf_free(&name);
 	}
@@ -375,9 +402,6 @@ static Status open_reader(Store *store, Error *error)
 		return error_set(error, STATUS_IO, "%s: cannot open: %s", path,
 		    strerror(errno));
 	}
-	if (!S_ISREG(st.st_mode))
-		return error_set(
-		    error, STATUS_INPUT, "%s: not a regular file", path);
 	bool wal = has_beside(path, "-wal"), shm = has_beside(path, "-shm");
 	bool writable = folder_writable(path);
 	if (has_beside(path, "-journal") || (wal && !(shm && writable)))
@@ -620,6 +644,7 @@ static Status sqlite_open(Store *store, Error *error)
 	Sqlite *state = must_alloc(sizeof *state);
 	*state = (Sqlite){.wal = -1};
 	store->state = state;
+	FORWARD_IF_ERROR(check_files(store, error));
 	if (store->mode == STORE_WRITE)
 		return open_writer(store, error);
 	FORWARD_IF_ERROR(open_reader(store, error));
