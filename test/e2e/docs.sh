@@ -441,8 +441,8 @@ page() { # file
 	cd "$tmp" && rm -rf page
 }
 
-for verb in $(sed -n 's/^VERB(\(\w*\).*/\1/p' "$root/cmd/verbs.def"); do
-	"$real" "$verb" --help
+for verb in '' $(sed -n 's/^VERB(\(\w*\).*/\1/p' "$root/cmd/verbs.def"); do
+	"$real" $verb --help
 done >"$tmp/help"
 for file in "$root"/README.md "$root"/CONTRIBUTING.md "$root"/docs/*.md; do
 	page "$file"
