@@ -57,7 +57,8 @@ static void add_output(
     OutputPlan *plan, const char *path, Kind kind, bool asked, int kernel)
 {
 	for (int i = 0; i < plan->outputs.n; i++)
-		if (!strcmp(plan->outputs.at[i].path, path))
+		if (!strcmp(plan->outputs.at[i].path, path) &&
+		    plan->outputs.at[i].kind == kind)
 			return;
 	Output output = {path, kind, asked, kernel, {0}};
 	vec_push(plan->arena, &plan->outputs, output);

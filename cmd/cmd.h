@@ -16,7 +16,8 @@
  *     options.c   GNU long and short options from such tables
  *     out.c       standard output
  *     say.c       messages on standard error
- *     specs.c     SPEC operands, exit codes */
+ *     specs.c     SPEC operands, exit codes
+ *     stores.c    --db; apart.c: outputs that are no inputs */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 

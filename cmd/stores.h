@@ -32,4 +32,18 @@ bool stores_exist(const Stores *stores);
  * be read and do not exist: to a reader they are empty, and may be mistyped. */
 void stores_warn(const Stores *stores, const Common *common);
 
+/* --- apart.c: outputs that are no inputs ------------------------------------- */
+
+typedef struct {
+	const char *path, *what; /* "the spec" */
+} Input;
+typedef VEC(Input) InputVec;
+
+/* What a command reads.  trace: NULL where it takes none. */
+void inputs_of(Arena *arena, const ProgramVec *programs, const char *trace,
+    const TextVec *stores, InputVec *inputs);
+/* An exit code, and what is wrong is said: an output that is the same file as
+ * something that is read, or as another. */
+int outputs_apart(Arena *arena, const TextVec *outputs, const InputVec *inputs);
+
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cmd/build.h"
+#include "cmd/stores.h"
 
 static Status write_all(OutputPlan *plan, Error *error)
 {
@@ -30,17 +31,31 @@ static int check_targets(const KernelVec *kernels)
 	return EXIT_DONE;
 }
 
+/* No output is what it is made from, nor another. */
+static int check_apart(const OutputPlan *plan)
+{
+	const KernelOptions *kernel = &plan->build->kernel;
+	TextVec paths = {0}, stores = {0};
+	InputVec inputs = {0};
+	for (int i = 0; i < plan->outputs.n; i++)
+		vec_push(plan->arena, &paths, plan->outputs.at[i].path);
+	kernels_stores(plan->arena, kernel, &stores);
+	inputs_of(plan->arena, plan->programs, kernel->trace, &stores, &inputs);
+	return outputs_apart(plan->arena, &paths, &inputs);
+}
+
 static int write_kernels(OutputPlan *plan, const KernelVec *kernels)
 {
 	Error error = {0};
 	Status status = plan_fill(plan, kernels, &error);
 	if (!status && (plan->build->depend || plan->build->depend_file))
 		status = plan_depend(plan, &error);
-	if (!status)
+	int code = status ? EXIT_DONE : check_apart(plan);
+	if (!status && !code)
 		status = write_all(plan, &error);
 	if (status)
 		say_error("%s", error.text);
-	return exit_of_status(status);
+	return code ? code : exit_of_status(status);
 }
 
 static void print_facts(const KernelVec *kernels)

@@ -392,18 +392,33 @@ static int log_show(
 
 /* --- export, errors ------------------------------------------------------ */
 
+/* Not over a store that is read, nor a spec. */
+static int check_export(Arena *arena, const char *path, const Stores *stores,
+    const ProgramVec *programs)
+{
+	TextVec outputs = {0}, paths = {0};
+	InputVec inputs = {0};
+	vec_push(arena, &outputs, path);
+	for (int i = 0; i < stores->n; i++)
+		vec_push(arena, &paths, store_path(stores->at[i]));
+	inputs_of(arena, programs, NULL, &paths, &inputs);
+	return outputs_apart(arena, &outputs, &inputs);
+}
+
 static int log_export(Arena *arena, const Log *log, const Stores *stores,
     const ProgramVec *programs)
 {
 	RowVec rows = {0};
-	int code = log_rows(arena, log, stores, programs, true, &rows);
+	const char *path = log->output ? log->output : "-";
+	int code = check_export(arena, path, stores, programs);
+	if (!code)
+		code = log_rows(arena, log, stores, programs, true, &rows);
 	if (code)
 		return code;
 	Buf text = {0};
 	for (int i = 0; i < rows.n; i++)
 		buf_printf(&text, "%s\n", rows.at[i].text);
-	OutputFile file = {
-	    log->output ? log->output : "-", buf_text(&text), text.size};
+	OutputFile file = {path, buf_text(&text), text.size};
 	Error error;
 	Status status = outputs_write(&file, 1, &error);
 	if (status)

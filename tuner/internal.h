@@ -35,6 +35,7 @@ typedef struct {
  * scan sets *narrowed where it left out trials that the query does not want;
  * fetch gives the line that scan gave from there. */
 typedef struct {
+	const char *const *beside; /* as store_beside gives them */
 	Status (*open)(Store *store, Error *error);
 	void (*close)(Store *store);
 	Status (*append)(

@@ -134,6 +134,9 @@ typedef struct {
 Status store_follow(Store *store, const char *op, StorePlace *place,
     bool (*each)(Line *line, void *context), void *context, Error *error);
 const char *store_path(const Store *store);
+/* What the names of files end with that the store of this name has beside it, at
+ * times; NULL ends them. */
+const char *const *store_beside(const char *path);
 /* What the last reading skipped, a line each: "" if nothing. */
 const char *store_notes(const Store *store);
 

@@ -102,3 +102,67 @@ exits trace-of-a-process 0 "$TUNEC" build mm.yaml --trace <(cat t.trace) -o k.h
 exits import-of-a-process 0 "$TUNEC" log import <(cat s.jsonl) --db n.db
 ok import-of-standard-input sh -c 'cat s.jsonl | "$0" log import - --db n.jsonl' \
 	"$TUNEC"
+
+# --- no output is what is read, nor another output -----------------------------
+b() { "$TUNEC" build -q "$@"; }
+keeps() { # name, exit, file, what is said, command: the file is as before
+	local name=$1 want=$2 file=$3 said=$4
+	shift 4
+	cp "$file" before
+	exits "$name" "$want" "$@"
+	ok "$name-says" has err "$said"
+	ok "$name-keeps" cmp "$file" before
+}
+for f in spec.c spec.h spec.o spec.json; do
+	cp mm.yaml $f
+	keeps "spec-$f" 1 $f 'over the spec' b $f --db s.jsonl -o $f
+done
+ln -s spec.c soft.c
+ln spec.c hard.c
+mkdir -p below
+for o in ./spec.c "$PWD/spec.c" below/../spec.c soft.c hard.c; do
+	keeps "spec-as-${o##*/}" 1 spec.c 'over the spec, spec.c' b spec.c \
+		--db s.jsonl -o "$o"
+	ok "spec-as-${o##*/}-stays-a-link" [ soft.c -ef spec.c ] && [ hard.c -ef spec.c ]
+done
+keeps spec-through-a-link 1 spec.c 'over the spec, soft.c' b soft.c --db s.jsonl -o spec.c
+keeps spec-by-rules 1 mm.yaml 'over the spec' b mm.yaml --db s.jsonl -o n.h -MF mm.yaml
+cp mm.yaml n.h.d
+keeps spec-by-a-rule 1 n.h.d 'over the spec' b n.h.d --db s.jsonl -o n.h -MD
+cp mm.yaml mm_main.c
+keeps spec-by-a-driver 1 mm_main.c 'over the spec' b mm_main.c --db s.jsonl --emit=main
+cp mm.yaml mm.h
+keeps spec-by-a-stem 1 mm.h 'over the spec' b mm.h --db s.jsonl -o mm.c --emit=h
+ok nothing-of-several-is-written absent mm.c
+cp t.trace t.s
+keeps trace 1 t.s 'over the trace' b mm.yaml --trace t.s -o t.s
+cp s.jsonl s.json
+keeps store 1 s.jsonl 'over the store' b mm.yaml --db s.jsonl -o n.h -MF s.jsonl
+keeps store-by-default 1 s.jsonl 'over the store' \
+	env TUNEC_DB=s.jsonl "$TUNEC" build mm.yaml -o n.h -MF s.jsonl
+keeps store-behind 1 s.db 'over the store, s.db' b mm.yaml --db s.jsonl --db s.db \
+	-o n.h -MF ./s.db
+ln -s s.db link.db
+for end in -wal -journal -shm; do
+	exits "store$end" 1 b mm.yaml --db link.db -o n.h -MF s.db$end
+	ok "store$end-says" has err "over the store's, .*/s.db$end"
+	ok "store$end-is-not-made" absent s.db$end
+done
+exits store-to-be 1 b mm.yaml --db to-be.jsonl -o n.h -MF to-be.jsonl
+ok store-to-be-is-not-made absent to-be.jsonl
+keeps export-store 1 s.jsonl 'over the store' "$TUNEC" log export --db s.jsonl -o s.jsonl
+keeps export-spec 1 mm.yaml 'over the spec' "$TUNEC" log export mm.yaml --db s.jsonl \
+	-o mm.yaml
+keeps appended 1 s.jsonl 'over the store' sh -c '"$0" log export --db s.jsonl >>s.jsonl' \
+	"$TUNEC"
+printf '/* old */\n' >one.c
+ln one.c two.c
+keeps twice 2 one.c "'two.c' is written twice, as 'one.c' too" b mm.yaml --db s.jsonl \
+	-o one.c -o two.c
+keeps twice-by-rules 2 one.c 'written twice' b mm.yaml --db s.jsonl -o one.c -MF one.c
+exits twice-of-two-kinds 2 b mm.yaml --db s.jsonl -o mm_main.h -o twice_main.c \
+	--symbol twice --emit=main
+ok twice-of-two-kinds-says has err 'twice_main.c is written twice'
+exits twice-alike 0 b mm.yaml --db s.jsonl -o u.c -o u.c -o u.h --emit=h
+exits to-no-file 0 b mm.yaml --db s.jsonl -o - --emit=h
+ok nothing-of-it-was-written absent n.h

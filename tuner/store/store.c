@@ -127,6 +127,16 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && !strcmp(text + n - m, end);
 }
 
+static const StoreKind *kind_of(const char *path)
+{
+	return ends_with(path, ".jsonl") ? &store_jsonl : &store_sqlite;
+}
+
+const char *const *store_beside(const char *path)
+{
+	return kind_of(path)->beside;
+}
+
 Status store_open(const char *path, StoreMode mode, Store **out, Error *error)
 {
 	*out = NULL;
@@ -138,7 +148,7 @@ Status store_open(const char *path, StoreMode mode, Store **out, Error *error)
 		    "%s: PostgreSQL stores are not built yet", path);
 	Store *store = must_alloc(sizeof *store);
 	*store = (Store){.mode = mode, .syncer.fd = -1};
-	store->kind = ends_with(path, ".jsonl") ? &store_jsonl : &store_sqlite;
+	store->kind = kind_of(path);
 	store->path = must_alloc(strlen(path) + 1);
 	strcpy(store->path, path);
 	sigset_t old;

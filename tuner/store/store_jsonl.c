@@ -443,5 +443,7 @@ static Status jsonl_fetch(
 	return status;
 }
 
+static const char *const beside[] = {NULL};
+
 const StoreKind store_jsonl = {
-    jsonl_open, jsonl_close, jsonl_append, jsonl_scan, jsonl_fetch};
+    beside, jsonl_open, jsonl_close, jsonl_append, jsonl_scan, jsonl_fetch};

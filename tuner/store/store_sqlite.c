@@ -208,8 +208,8 @@ static Status check_ours(Store *store, bool *empty, Error *error)
 
 /* What a store is made of, as SQLite names it; the last is an index of the second,
  * and no part of a copy. */
-static const char *const beside[] = {"", "-wal", "-journal", "-shm"};
-enum { NBESIDE = 3, NFILES };
+static const char *const files[] = {"", "-wal", "-journal", "-shm", NULL};
+enum { NCOPIED = 3, NFILES };
 
 static bool is_absent_or_file(const char *path)
 {
@@ -225,10 +225,10 @@ static Status check_files(const Store *store, Error *error)
 	Status status = STATUS_OK;
 	for (int i = 0; i < NFILES && !status; i++) {
 		Buf name = {0};
-		buf_printf(&name, "%s%s", real ? real : store->path, beside[i]);
+		buf_printf(&name, "%s%s", real ? real : store->path, files[i]);
 		if (!is_absent_or_file(name.data))
 			status = error_set(error, STATUS_INPUT,
-			    "%s%s: not a regular file", store->path, beside[i]);
+			    "%s%s: not a regular file", store->path, files[i]);
 		buf_free(&name);
 	}
 	free(real);
@@ -293,12 +293,12 @@ static bool copy_file(const char *from, const char *to)
 	return n == 0;
 }
 
-static bool stamp(const char *path, struct stat st[NBESIDE])
+static bool stamp(const char *path, struct stat st[NCOPIED])
 {
-	memset(st, 0, sizeof *st * NBESIDE);
-	for (int i = 0; i < NBESIDE; i++) {
+	memset(st, 0, sizeof *st * NCOPIED);
+	for (int i = 0; i < NCOPIED; i++) {
 		Buf name = {0};
-		buf_printf(&name, "%s%s", path, beside[i]);
+		buf_printf(&name, "%s%s", path, files[i]);
 		int bad = stat(name.data, &st[i]);
 		buf_free(&name);
 		if (bad && errno != ENOENT)
@@ -309,7 +309,7 @@ static bool stamp(const char *path, struct stat st[NBESIDE])
 
 static bool same_stamp(const struct stat *a, const struct stat *b)
 {
-	for (int i = 0; i < NBESIDE; i++)
+	for (int i = 0; i < NCOPIED; i++)
 		if (a[i].st_size != b[i].st_size ||
 		    a[i].st_ino != b[i].st_ino ||
 		    a[i].st_mtim.tv_sec != b[i].st_mtim.tv_sec ||
@@ -321,10 +321,10 @@ static bool same_stamp(const struct stat *a, const struct stat *b)
 static bool copy_once(const char *path, const char *folder)
 {
 	bool good = true;
-	for (int i = 0; i < NBESIDE; i++) {
+	for (int i = 0; i < NCOPIED; i++) {
 		Buf from = {0}, to = {0};
-		buf_printf(&from, "%s%s", path, beside[i]);
-		buf_printf(&to, "%s/db%s", folder, beside[i]);
+		buf_printf(&from, "%s%s", path, files[i]);
+		buf_printf(&to, "%s/db%s", folder, files[i]);
 		unlink(to.data);
 		good = copy_file(from.data, to.data) && good;
 		buf_free(&from);
@@ -345,7 +345,7 @@ static Status open_copy(Store *store, Error *error)
 		    store->path, strerror(errno));
 	buf_puts(&name, folder);
 	state->copy = name.data;
-	struct stat before[NBESIDE], after[NBESIDE];
+	struct stat before[NCOPIED], after[NCOPIED];
 	bool good = false;
 	for (int i = 0; i < 20 && !good; i++)
 		good = stamp(store->path, before) &&
@@ -367,7 +367,7 @@ static void remove_copy(char *folder)
 		return;
 	for (int i = 0; i < NFILES; i++) {
 		Buf name = {0};
-		buf_printf(&name, "%s/db%s", folder, beside[i]);
+		buf_printf(&name, "%s/db%s", folder, files[i]);
 		unlink(name.data);
 		buf_free(&name);
 	}
@@ -920,5 +920,5 @@ static Status sqlite_fetch(
 			  store->path, (long long)where->number);
 }
 
-const StoreKind store_sqlite = {
-    sqlite_open, sqlite_close, sqlite_append, sqlite_scan, sqlite_fetch};
+const StoreKind store_sqlite = {files + 1, sqlite_open, sqlite_close,
+    sqlite_append, sqlite_scan, sqlite_fetch};
