@@ -5,8 +5,9 @@
  *     parts {p, c, r} and {q}:  inputs x and const w, output r;  input r
  *
  * A definition all of whose blocks are in one part stays as it was written, so
- * that a part has the canonical text of a file that holds it alone; of another
- * each block becomes a definition.  Blocks, axes and buffers keep their names,
+ * that a part has the canonical text of a file that holds it alone; of another,
+ * and of one that shares with another part what is in the middle of a
+ * definition, each block becomes a definition.  Blocks, axes and buffers keep their names,
  * so that a trace of a part is one of the whole.  Inputs stand in the order in
  * which the definitions, in canonical order, read them first. */
 #include <assert.h>
@@ -54,18 +55,25 @@ static int compare_ranked(const void *a, const void *b)
 
 typedef struct {
 	Cutting *c;
-	int part;
+	int block;
 } Reader;
 
 static bool mark_crossing(Expr *e, void *context)
 {
 	const Reader *r = context;
-	const Program *p = r->c->whole;
+	Cutting *c = r->c;
+	const Program *p = c->whole;
 	if (e->op != OP_READ)
 		return true;
 	int from = p->buffers[e->id].block;
-	if (from >= 0 && r->c->part_of[from] != r->part)
-		r->c->crosses[e->id] = true;
+	if (from < 0 || c->part_of[from] == c->part_of[r->block])
+		return true;
+	int made_by = p->blocks[from].definition;
+	c->crosses[e->id] = true;
+	/* what no file has a name for */
+	if (p->definitions[made_by].buffer != e->id)
+		c->definition_in[made_by] =
+		    c->definition_in[p->blocks[r->block].definition] = SEVERAL;
 	return true;
 }
 
@@ -78,10 +86,12 @@ static void look_at_whole(Cutting *c)
 		int *in = &c->definition_in[p->blocks[i].definition];
 		*in = *in == NOWHERE || *in == c->part_of[i] ? c->part_of[i]
 							     : SEVERAL;
-		Reader reader = {c, c->part_of[i]};
-		expr_walk(p->blocks[i].body, mark_crossing, &reader);
 		c->blocks[i] = (Ranked){
 		    program_rank(p, p->blocks[i].definition), i};
+	}
+	for (int i = 0; i < p->nblocks; i++) {
+		Reader reader = {c, i};
+		expr_walk(p->blocks[i].body, mark_crossing, &reader);
 	}
 	qsort(c->blocks, (size_t)p->nblocks, sizeof *c->blocks,
 	    compare_ranked);

@@ -432,6 +432,21 @@ static void test_one_definition(void **state)
 	check_joined(program(two));
 }
 
+/* What is in the middle of two definitions is made once, by one of the groups. */
+static void test_shared_middle(void **state)
+{
+	static const char shared[] =
+	    "tunec: 1\nname: shared\n"
+	    "inputs: {x: 'f32[8, 12]', w: 'const f32[12, 6]'}\n"
+	    "compute: |\n"
+	    "  z[i < 8] = sum[k < 12](exp(x[i, k]))\n"
+	    "  p[i < 8, j < 12] = exp(x[i, j])/z[i]\n"
+	    "  y[i < 8, j < 6] = sum[k < 12](p[i, k]*w[k, j])\n";
+	(void)state;
+	assert_string_equal(cut(program(shared)), "z~1 z | p y ");
+	check_joined(program(shared));
+}
+
 /* Two such products may be equal: then one is tuned, and its trace holds for the
  * other.  What is written twice is computed once. */
 static void test_equal_blocks(void **state)
@@ -467,6 +482,7 @@ int main(void)
 	    cmocka_unit_test(test_two_ends),
 	    cmocka_unit_test(test_no_product),
 	    cmocka_unit_test(test_one_definition),
+	    cmocka_unit_test(test_shared_middle),
 	    cmocka_unit_test(test_equal_blocks),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
