@@ -353,10 +353,16 @@ static void put_writer(Together *t)
 	    s.lanes);
 	product_put(p, "reorder(");
 	put_tiles(t);
-	product_put(p, ", %s, %s, %s, %s, %s)\n%s = fuse(", y->threads,
-	    x->threads, y->results, x->results, x->lanes, p->tiles);
-	put_tiles(t);
-	product_put(p, ")\nbind(%s, blockIdx.x)\nbind(%s, threadIdx.y)\n"
+	product_put(p, ", %s, %s, %s, %s, %s)\n", y->threads, x->threads,
+	    y->results, x->results, x->lanes);
+	if (p->writer_block->nspatial > 2) {
+		product_put(p, "%s = fuse(", p->tiles);
+		put_tiles(t);
+		product_put(p, ")\n");
+	} else {
+		p->tiles = y->outer; /* of one head */
+	}
+	product_put(p, "bind(%s, blockIdx.x)\nbind(%s, threadIdx.y)\n"
 		"bind(%s, threadIdx.x)\nunroll(%s)\nunroll(%s)\nunroll(%s)\n"
 		"tail(%s, mask)\n",
 	    p->tiles, y->threads, x->threads, y->results, x->results, x->lanes,
