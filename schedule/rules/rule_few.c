@@ -149,6 +149,11 @@ void rule_few(Rules *r, int i)
 	put_small(r, b, "%s.%s, ");
 	buf_printf(&r->text, "%s)\n", v);
 	put_small(r, b, "unroll(%s.%s)\n");
+	/* of one step there */
+	for (int a = 0; a < along && host >= 0; a++)
+		if (!is_small(b, a))
+			buf_printf(&r->text, "unroll(%s.%s)\n", b->name,
+			    b->axes[a].name);
 	if (host >= 0)
 		buf_printf(&r->text, "unroll(%s)\n", outer);
 	buf_printf(&r->text, "vectorize(%s, %d)\ntail(%s, peel)\n", v, lanes, b->name);
