@@ -247,21 +247,23 @@ void push_facts(Lower *l, const Expr *e, bool holds)
 /* --- operations --------------------------------------------------------- */
 
 /* What an integer, or a bool, may be; false: a float, or an index. */
-static bool value_range(Value v, Interval *range)
+static bool value_range(Lower *l, Value v, Interval *range)
 {
 	int64_t least = 0, greatest = 1;
 	if (dtype_is_float(v.type) || v.type == DT_INDEX)
 		return false;
 	if (v.type != DT_BOOL)
 		dtype_range(v.type, &least, &greatest);
-	*range = v.temp == -1 ? interval_of(v.i)
-			      : (Interval){least, greatest};
+	*range = v.temp == -1 ? interval_of(v.i) : (Interval){least, greatest};
+	if (v.temp >= 0 && !l->temps.at[v.temp].mutable)
+		*range = interval_meet(*range, l->temps.at[v.temp].range);
 	return true;
 }
 
 /* One value on both sides, or one that is on one side of all that the other may
  * be: then it reads nothing, and what an arm of it would do is known. */
-static bool comparison_known(LowOpcode op, Value a, Value b, bool *holds)
+static bool comparison_known(
+    Lower *l, LowOpcode op, Value a, Value b, bool *holds)
 {
 	Interval x, y;
 	bool same = a.temp >= 0 && a.temp == b.temp;
@@ -269,7 +271,7 @@ static bool comparison_known(LowOpcode op, Value a, Value b, bool *holds)
 		*holds = op == LOW_LE || op == LOW_EQ;
 		return true;
 	}
-	if (!value_range(a, &x) || !value_range(b, &y))
+	if (!value_range(l, a, &x) || !value_range(l, b, &y))
 		return false;
 	bool apart = x.hi < y.lo || y.hi < x.lo;
 	*holds = op == LOW_LT ? x.hi < y.lo
@@ -282,7 +284,7 @@ static bool comparison_known(LowOpcode op, Value a, Value b, bool *holds)
 static Value compare(Lower *l, LowOpcode op, Value a, Value b)
 {
 	bool holds;
-	if (!comparison_known(op, a, b, &holds))
+	if (!comparison_known(l, op, a, b, &holds))
 		return binary(l, op, DT_BOOL, a, b);
 	l->folded = true;
 	return value_bool(holds);
@@ -313,18 +315,18 @@ static Value choose(Lower *l, Value condition, Value yes, Value no)
 }
 
 /* Is it known which of two is the lesser? */
-static bool order_known(Value a, Value b, bool *first)
+static bool order_known(Lower *l, Value a, Value b, bool *first)
 {
 	bool holds;
-	*first = comparison_known(LOW_LE, a, b, &holds) && holds;
-	return *first || (comparison_known(LOW_LE, b, a, &holds) && holds);
+	*first = comparison_known(l, LOW_LE, a, b, &holds) && holds;
+	return *first || (comparison_known(l, LOW_LE, b, a, &holds) && holds);
 }
 
 static Value min_or_max(Lower *l, bool max, Value a, Value b)
 {
 	DType type = a.type, work = work_type(type);
 	bool first;
-	if (order_known(a, b, &first)) {
+	if (order_known(l, a, b, &first)) {
 		l->folded = true;
 		return first != max ? a : b;
 	}
@@ -697,7 +699,7 @@ Value eval_combined(Lower *l, ReduceOp op, Value acc, Value value, int into)
 	int lanes = wider(acc, value);
 	bool least;
 	if ((code == LOW_MIN || code == LOW_MAX) && acc.temp == into &&
-	    order_known(acc, value, &least) && least == (code == LOW_MIN)) {
+	    order_known(l, acc, value, &least) && least == (code == LOW_MIN)) {
 		l->folded = true;
 		return acc;
 	}
