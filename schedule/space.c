@@ -179,7 +179,7 @@ Space *space_new(Arena *arena, const Program *program, const Machine *machine,
 	rules_sketches(arena, program, machine, &made);
 	for (int i = 0; i < made.n; i++)
 		add_sketch(space, made.at[i].name, made.at[i].trace);
-	space->plans = arena_child(arena);
+	space_start_plans(space);
 	space->whys.arena = arena;
 	space->table_size = 1024;
 	space->table = NEW_N(arena, PlanEntry, space->table_size);

@@ -48,6 +48,7 @@ struct Space {
 	const Machine *machine;
 	VEC(Sketch) sketches;
 	Arena *plans;     /* what the table's entries hold */
+	Tape *tape;	  /* that they are recorded on, one after another */
 	int stages_kept;  /* of those plans; a refusal counts as one */
 	Lookup whys;      /* refusals, which outlive the plans */
 	PlanEntry *table; /* open addressing; positions NULL: empty */
@@ -67,7 +68,9 @@ Sketch sketch_of(
 Trace *sketch_fill(
     Arena *arena, const Sketch *s, const int16_t *at, bool slots);
 
-/* space_plans.c: what the candidate's structural positions lead to. */
+/* space_plans.c: none are kept yet. */
+void space_start_plans(Space *space);
+/* What the candidate's structural positions lead to. */
 const PlanEntry *space_entry(Space *space, const Candidate *c);
 /* The plan's tape, evaluated for the candidate. */
 const int64_t *space_values(

@@ -46,12 +46,19 @@ static const char *keep_why(Space *space, const char *why)
 	return why;
 }
 
+void space_start_plans(Space *space)
+{
+	space->plans = arena_child(space->arena);
+	space->tape = tape_new(space->plans);
+	space->stages_kept = 0;
+}
+
 /* So many structures may be asked about that their plans do not fit. */
 static void forget_plans(Space *space)
 {
 	arena_free(space->plans);
-	space->plans = arena_child(space->arena);
-	space->stages_kept = space->table_used = 0;
+	space_start_plans(space);
+	space->table_used = 0;
 	memset(space->table, 0,
 	    sizeof *space->table * (size_t)space->table_size);
 }
@@ -60,7 +67,7 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 {
 	Arena *scratch = arena_new();
 	Trace *trace = sketch_fill(scratch, s, entry->positions, true);
-	Nest *nest = nest_new(scratch, space->program, tape_new(scratch));
+	Nest *nest = nest_new(scratch, space->program, space->tape);
 	ApplyContext context = {.machine = space->machine,
 	    .use_slots = true,
 	    .void_steps = NEW_N(scratch, bool, trace->steps.n)};

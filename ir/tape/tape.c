@@ -63,7 +63,7 @@ static int64_t sum_low(
 {
 	int64_t low = value;
 	for (int i = 0; i < n; i++) {
-		int64_t l = tape_node(tape, arg[i].h)->low, p;
+		int64_t l = tape_facts(tape, arg[i].h)->low, p;
 		if (l == INT64_MIN || arg[i].coefficient < 0 ||
 		    __builtin_mul_overflow(l, arg[i].coefficient, &p) ||
 		    __builtin_add_overflow(low, p, &low))
@@ -76,7 +76,7 @@ static int64_t product_low(const Tape *tape, const TapeArg *arg, int n)
 {
 	int64_t low = 1;
 	for (int i = 0; i < n; i++) {
-		int64_t l = tape_node(tape, arg[i].h)->low;
+		int64_t l = tape_facts(tape, arg[i].h)->low;
 		if (l < 0)
 			return INT64_MIN;
 		if (__builtin_mul_overflow(l, low, &low))
@@ -88,7 +88,7 @@ static int64_t product_low(const Tape *tape, const TapeArg *arg, int n)
 /* a/b, b >= 1: at least 1 where a is, at least a/c where b is c. */
 static int64_t ceildiv_low(const Tape *tape, Handle a, Handle b)
 {
-	int64_t l = tape_node(tape, a)->low;
+	int64_t l = tape_facts(tape, a)->low;
 	if (tape_node(tape, b)->kind == TAPE_CONST && l != INT64_MIN)
 		return ceil_div(l, tape_node(tape, b)->value);
 	if (l >= 0)
@@ -114,9 +114,23 @@ static int64_t node_low(
 	case TAPE_MAX:
 		break;
 	}
-	int64_t a = tape_node(tape, arg[0].h)->low,
-		b = tape_node(tape, arg[1].h)->low;
+	int64_t a = tape_facts(tape, arg[0].h)->low,
+		b = tape_facts(tape, arg[1].h)->low;
 	return (kind == TAPE_MIN) == (a < b) ? a : b;
+}
+
+/* The same for the same quantity in every tape, whatever else that holds. */
+static uint64_t node_key(
+    const Tape *tape, TapeKind kind, int64_t value, const TapeArg *arg, int n)
+{
+	uint64_t key = hash_mix((uint64_t)kind * 31 + (uint64_t)value);
+	for (int i = 0; i < n; i++) {
+		uint64_t k = tape_facts(tape, arg[i].h)->key;
+		uint64_t place = kind == TAPE_CEILDIV ? (uint64_t)i : 0;
+		key += hash_mix(
+		    k ^ hash_mix((uint64_t)arg[i].coefficient + place));
+	}
+	return key;
 }
 
 Handle tape_cons(
@@ -128,15 +142,14 @@ Handle tape_cons(
 	     i = (i + 1) & mask)
 		if (node_is(tape, tape->table[i] - 1, kind, value, arg, n))
 			return tape->table[i] - 1;
-	TapeNode d = {.kind = kind,
-	    .first = tape->args.n,
-	    .n = n,
-	    .value = value,
+	TapeNode d = {kind, n, tape->args.n, value};
+	TapeFacts facts = {.key = node_key(tape, kind, value, arg, n),
 	    .low = node_low(tape, kind, value, arg, n)};
-	sample_node(tape, &d, arg);
+	sample_node(tape, &d, arg, facts.sample);
 	for (int i = 0; i < n; i++)
 		vec_push(tape->arena, &tape->args, arg[i]);
 	vec_push(tape->arena, &tape->nodes, d);
+	vec_push(tape->arena, &tape->facts, facts);
 	Handle h = tape->nodes.n - 1;
 	if (tape->nodes.n * 2 > tape->table_size)
 		table_grow(tape);
@@ -230,17 +243,17 @@ static Handle add_times(Tape *tape, Handle a, Handle b, int64_t k)
 	return tape_cons(tape, TAPE_SUM, 0, a < b ? arg : swapped, 2);
 }
 
-Handle tape_add(Tape *tape, Handle a, Handle b)
+static Handle add(Tape *tape, Handle a, Handle b)
 {
 	return add_times(tape, a, b, 1);
 }
 
-Handle tape_sub(Tape *tape, Handle a, Handle b)
+static Handle sub(Tape *tape, Handle a, Handle b)
 {
 	return a == b ? tape_const(tape, 0) : add_times(tape, a, b, -1);
 }
 
-Handle tape_mul(Tape *tape, Handle a, Handle b)
+static Handle mul(Tape *tape, Handle a, Handle b)
 {
 	int64_t x, y;
 	Poly p, q, r;
@@ -385,15 +398,41 @@ static void reduce_by_constant(Poly *a, int64_t *c, Poly *quotient)
 
 static Handle divide(Tape *tape, Poly *a, Poly *b);
 
+/* Slots by their numbers, before all others: an order that what else the tape holds
+ * has no part in. */
+static int factor_compare(const Tape *tape, Handle a, Handle b)
+{
+	int x = tape_slot_of(tape, a), y = tape_slot_of(tape, b);
+	uint64_t j = x < 0 ? tape_facts(tape, a)->key : 0,
+		 k = y < 0 ? tape_facts(tape, b)->key : 0;
+	if ((x < 0) != (y < 0))
+		return x < 0 ? 1 : -1;
+	return x != y ? (x > y) - (x < y) : (j > k) - (j < k);
+}
+
+/* The factors of a term in that order. */
+static void order_factors(const Tape *tape, const Term *t, Handle *factor)
+{
+	for (int i = 0, at; i < t->n; i++) {
+		for (at = i; at &&
+		     factor_compare(tape, factor[at - 1], t->factor[i]) > 0;
+		     at--)
+			factor[at] = factor[at - 1];
+		factor[at] = t->factor[i];
+	}
+}
+
 /* b = f*g, a = f*x + rest with -f < rest <= 0: ceildiv(x, g).  True and the
  * result for the first such factor f of b. */
 static bool divide_common(Tape *tape, const Poly *a, const Poly *b, Handle *out)
 {
+	Handle factor[MAX_FACTORS];
 	if (b->n != 1)
 		return false;
+	order_factors(tape, &b->term[0], factor);
 	for (int i = 0; i < b->term[0].n; i++) {
 		Poly f, x, rest, g;
-		Term unit = term_unit(b->term[0].factor[i]), t;
+		Term unit = term_unit(factor[i]), t;
 		poly_clear(&f);
 		poly_add_term(&f, &unit);
 		poly_extract(a, &f, &x, &rest);
@@ -468,7 +507,7 @@ static Handle divide(Tape *tape, Poly *a, Poly *b)
 	return tape_add(tape, q, divide_rest(tape, &rest, b));
 }
 
-Handle tape_ceildiv(Tape *tape, Handle a, Handle b)
+static Handle ceildiv(Tape *tape, Handle a, Handle b)
 {
 	int64_t x, y;
 	Poly p, d;
@@ -486,7 +525,7 @@ Handle tape_ceildiv(Tape *tape, Handle a, Handle b)
 	return divide(tape, &p, &d);
 }
 
-Handle tape_floordiv(Tape *tape, Handle a, Handle b)
+static Handle floordiv(Tape *tape, Handle a, Handle b)
 {
 	int64_t c;
 	Handle one = tape_const(tape, 1);
@@ -499,7 +538,7 @@ Handle tape_floordiv(Tape *tape, Handle a, Handle b)
 	    tape, tape_ceildiv(tape, tape_add(tape, a, one), b), one);
 }
 
-Handle tape_mod(Tape *tape, Handle a, Handle b)
+static Handle mod(Tape *tape, Handle a, Handle b)
 {
 	return tape_sub(tape, a, tape_mul(tape, b, tape_floordiv(tape, a, b)));
 }
@@ -521,24 +560,24 @@ static Handle min_or_max(Tape *tape, TapeKind kind, Handle a, Handle b)
 		     : cons_pair(tape, kind, b, a);
 }
 
-Handle tape_min(Tape *tape, Handle a, Handle b)
+static Handle min(Tape *tape, Handle a, Handle b)
 {
 	return min_or_max(tape, TAPE_MIN, a, b);
 }
 
-Handle tape_max(Tape *tape, Handle a, Handle b)
+static Handle max(Tape *tape, Handle a, Handle b)
 {
 	return min_or_max(tape, TAPE_MAX, a, b);
 }
 
-Handle tape_at_most(Tape *tape, Handle a, Handle b)
+static Handle at_most(Tape *tape, Handle a, Handle b)
 {
 	Handle one = tape_const(tape, 1);
 	Handle slack = tape_add(tape, tape_sub(tape, b, a), one);
 	return tape_min(tape, one, tape_max(tape, tape_const(tape, 0), slack));
 }
 
-Handle tape_equal(Tape *tape, Handle a, Handle b)
+static Handle equal(Tape *tape, Handle a, Handle b)
 {
 	Handle one = tape_const(tape, 1);
 	Handle distance =
@@ -546,8 +585,87 @@ Handle tape_equal(Tape *tape, Handle a, Handle b)
 	return tape_sub(tape, one, tape_min(tape, one, distance));
 }
 
-Handle tape_multiple(Tape *tape, Handle a, Handle b)
+static Handle multiple(Tape *tape, Handle a, Handle b)
 {
 	Handle rounded = tape_mul(tape, b, tape_ceildiv(tape, a, b));
 	return tape_equal(tape, a, rounded);
+}
+
+/* --- each once ----------------------------------------------------------- */
+
+static Handle once(Tape *tape, TapeOp op, Handle a, Handle b)
+{
+	static Handle (*const make[])(Tape *, Handle, Handle) = {
+	    [TAPE_OP_ADD] = add,
+	    [TAPE_OP_SUB] = sub,
+	    [TAPE_OP_MUL] = mul,
+	    [TAPE_OP_FLOORDIV] = floordiv,
+	    [TAPE_OP_CEILDIV] = ceildiv,
+	    [TAPE_OP_MOD] = mod,
+	    [TAPE_OP_MIN] = min,
+	    [TAPE_OP_MAX] = max,
+	    [TAPE_OP_AT_MOST] = at_most,
+	    [TAPE_OP_EQUAL] = equal,
+	    [TAPE_OP_MULTIPLE] = multiple};
+	Handle h = memo_result(tape->memo, op, a, b);
+	if (h < 0) {
+		h = make[op](tape, a, b);
+		memo_keep_result(tape->memo, op, a, b, h);
+	}
+	return h;
+}
+
+Handle tape_add(Tape *tape, Handle a, Handle b)
+{
+	return once(tape, TAPE_OP_ADD, a, b);
+}
+
+Handle tape_sub(Tape *tape, Handle a, Handle b)
+{
+	return once(tape, TAPE_OP_SUB, a, b);
+}
+
+Handle tape_mul(Tape *tape, Handle a, Handle b)
+{
+	return once(tape, TAPE_OP_MUL, a, b);
+}
+
+Handle tape_floordiv(Tape *tape, Handle a, Handle b)
+{
+	return once(tape, TAPE_OP_FLOORDIV, a, b);
+}
+
+Handle tape_ceildiv(Tape *tape, Handle a, Handle b)
+{
+	return once(tape, TAPE_OP_CEILDIV, a, b);
+}
+
+Handle tape_mod(Tape *tape, Handle a, Handle b)
+{
+	return once(tape, TAPE_OP_MOD, a, b);
+}
+
+Handle tape_min(Tape *tape, Handle a, Handle b)
+{
+	return once(tape, TAPE_OP_MIN, a, b);
+}
+
+Handle tape_max(Tape *tape, Handle a, Handle b)
+{
+	return once(tape, TAPE_OP_MAX, a, b);
+}
+
+Handle tape_at_most(Tape *tape, Handle a, Handle b)
+{
+	return once(tape, TAPE_OP_AT_MOST, a, b);
+}
+
+Handle tape_equal(Tape *tape, Handle a, Handle b)
+{
+	return once(tape, TAPE_OP_EQUAL, a, b);
+}
+
+Handle tape_multiple(Tape *tape, Handle a, Handle b)
+{
+	return once(tape, TAPE_OP_MULTIPLE, a, b);
 }

@@ -49,11 +49,10 @@ int tape_size(const Tape *tape); /* handles are 0 .. size-1, arguments first */
 int tape_nslots(const Tape *tape);
 /* Evaluate every handle for one assignment of the slots. */
 void tape_eval(const Tape *tape, const int64_t *slots, int64_t *values);
-/* A tape of just the handles that are used (used[h] true on entry, and what
- * they are computed from); renamed[h] is the new handle, or -1.  For what has
- * been recorded and is only evaluated from now on. */
+/* A tape of just those quantities whose handles stand at n places, and of what they
+ * are computed from; what stands there is renamed.  It is only evaluated. */
 Tape *tape_extract(
-    Arena *arena, const Tape *tape, const bool *used, Handle *renamed);
+    Arena *arena, const Tape *tape, Handle *const *places, int n);
 void tape_print(Buf *out, const Tape *tape, Handle h);
 
 #endif

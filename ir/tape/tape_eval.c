@@ -108,32 +108,66 @@ void tape_print(Buf *out, const Tape *tape, Handle h)
 		buf_putc(out, ')');
 }
 
-/* --- extraction ------------------------------------------------------------
- */
+/* --- extraction ------------------------------------------------------------ */
 
-Tape *tape_extract(
-    Arena *arena, const Tape *tape, const bool *used, Handle *renamed)
+typedef struct {
+	const Tape *from;
+	Tape *to;
+	Handle *renamed; /* -1: not yet */
+	IntVec left;	 /* those to be renamed, their arguments first */
+} Extraction;
+
+/* One whose arguments are there. */
+static Handle extract_node(Extraction *x, Handle h)
 {
-	Tape *out = tape_new(arena);
-	bool *reached = must_alloc((size_t)tape->nodes.n + 1);
-	memcpy(reached, used, (size_t)tape->nodes.n);
-	for (Handle h = tape->nodes.n - 1; h >= 0; h--)
-		for (int i = 0; reached[h] && i < tape_node(tape, h)->n; i++)
-			reached[tape_args(tape, h)[i].h] = true;
-	for (Handle h = 0; h < tape->nodes.n; h++) {
-		const TapeNode *d = tape_node(tape, h);
-		TapeArg arg[MAX_TERMS + MAX_FACTORS];
-		renamed[h] = -1;
-		if (!reached[h])
-			continue;
-		assert(d->n <= MAX_TERMS + MAX_FACTORS);
-		for (int i = 0; i < d->n; i++) {
-			arg[i] = tape_args(tape, h)[i];
-			arg[i].h = renamed[arg[i].h];
-		}
-		renamed[h] = tape_cons(out, d->kind, d->value, arg, d->n);
+	const TapeNode *d = tape_node(x->from, h);
+	Tape *to = x->to;
+	TapeNode node = *d;
+	node.first = to->args.n;
+	for (int i = 0; i < d->n; i++) {
+		TapeArg arg = tape_args(x->from, h)[i];
+		arg.h = x->renamed[arg.h];
+		vec_push(to->arena, &to->args, arg);
 	}
-	out->nslots = tape->nslots;
-	free(reached);
-	return out;
+	vec_push(to->arena, &to->nodes, node);
+	return to->nodes.n - 1;
+}
+
+static void extract_from(Extraction *x, Arena *scratch, Handle root)
+{
+	vec_push(scratch, &x->left, root);
+	while (x->left.n) {
+		Handle h = x->left.at[x->left.n - 1];
+		const TapeNode *d = tape_node(x->from, h);
+		int waits = 0;
+		for (int i = 0; i < d->n && x->renamed[h] < 0; i++) {
+			Handle arg = tape_args(x->from, h)[i].h;
+			if (x->renamed[arg] >= 0)
+				continue;
+			vec_push(scratch, &x->left, arg);
+			waits++;
+		}
+		if (waits)
+			continue;
+		if (x->renamed[h] < 0)
+			x->renamed[h] = extract_node(x, h);
+		x->left.n--;
+	}
+}
+
+Tape *tape_extract(Arena *arena, const Tape *tape, Handle *const *places, int n)
+{
+	Arena *scratch = arena_new();
+	Extraction x = {.from = tape,
+	    .to = NEW(arena, Tape),
+	    .renamed = NEW_N(scratch, Handle, tape->nodes.n)};
+	*x.to = (Tape){.arena = arena, .nslots = tape->nslots};
+	for (int i = 0; i < tape->nodes.n; i++)
+		x.renamed[i] = -1;
+	for (int i = 0; i < n; i++) {
+		extract_from(&x, scratch, *places[i]);
+		*places[i] = x.renamed[*places[i]];
+	}
+	arena_free(scratch);
+	return x.to;
 }

@@ -36,11 +36,30 @@ typedef struct {
 
 typedef struct {
 	TapeKind kind;
-	int first, n; /* arguments */
+	int n, first; /* arguments */
 	int64_t value;
+} TapeNode;
+
+/* What is known of a node. */
+typedef struct {
+	uint64_t key; /* of the quantity, the same in every tape */
 	int64_t low; /* known lower bound; INT64_MIN: none */
 	int64_t sample[SAMPLES]; /* its values for a few slots, or NO_VALUE */
-} TapeNode;
+} TapeFacts;
+
+typedef enum {
+	TAPE_OP_ADD,
+	TAPE_OP_SUB,
+	TAPE_OP_MUL,
+	TAPE_OP_FLOORDIV,
+	TAPE_OP_CEILDIV,
+	TAPE_OP_MOD,
+	TAPE_OP_MIN,
+	TAPE_OP_MAX,
+	TAPE_OP_AT_MOST,
+	TAPE_OP_EQUAL,
+	TAPE_OP_MULTIPLE
+} TapeOp;
 
 /* What is known of the sign of a polynomial: it is at least 0, which `proven`
  * replacements in a row show and more do, too; `failed` do not. */
@@ -54,6 +73,8 @@ struct Tape {
 	Arena *arena;
 	VEC(TapeNode) nodes;
 	VEC(TapeArg) args;
+	/* Of a tape that is only evaluated there are none of these: */
+	VEC(TapeFacts) facts;
 	int nslots;
 	int *table; /* handle + 1; 0: empty */
 	int table_size;
@@ -81,6 +102,12 @@ static inline const TapeNode *tape_node(const Tape *tape, Handle h)
 	return &tape->nodes.at[h];
 }
 
+static inline const TapeFacts *tape_facts(const Tape *tape, Handle h)
+{
+	assert(h >= 0 && h < tape->facts.n);
+	return &tape->facts.at[h];
+}
+
 static inline const TapeArg *tape_args(const Tape *tape, Handle h)
 {
 	return tape->args.at + tape_node(tape, h)->first;
@@ -106,8 +133,9 @@ static inline int64_t ceil_div(int64_t a, int64_t b)
 Handle tape_cons(
     Tape *tape, TapeKind kind, int64_t value, const TapeArg *arg, int n);
 
-/* tape_sample.c: fills node->sample, its arguments' being there */
-void sample_node(const Tape *tape, TapeNode *node, const TapeArg *arg);
+/* tape_sample.c: the node's values for each sample, its arguments' being there */
+void sample_node(const Tape *tape, const TapeNode *node, const TapeArg *arg,
+    int64_t *sample);
 /* Is it negative for some slots? */
 bool sample_refutes(const Tape *tape, const Poly *p);
 
@@ -115,6 +143,10 @@ bool sample_refutes(const Tape *tape, const Poly *p);
 TapeMemo *memo_new(Arena *arena);
 /* The polynomial's, which stays where it is; new: nothing is known. */
 Sign *memo_sign(TapeMemo *memo, const Poly *p);
+/* The result of an operation; -1: not known. */
+Handle memo_result(const TapeMemo *memo, TapeOp op, Handle a, Handle b);
+void memo_keep_result(
+    TapeMemo *memo, TapeOp op, Handle a, Handle b, Handle result);
 
 /* tape_poly.c */
 Term term_unit(Handle factor);

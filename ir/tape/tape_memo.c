@@ -20,10 +20,18 @@ typedef struct {
 	Sign sign;
 } KnownPoly;
 
+typedef struct {
+	TapeOp op;
+	Handle a, b, result;
+} KnownResult;
+
+/* Tables of open addressing. */
 struct TapeMemo {
 	Arena *arena;
-	KnownPoly **polys; /* open addressing; NULL: empty */
+	KnownPoly **polys; /* NULL: empty */
 	int npolys, polys_size;
+	KnownResult *results; /* result -1: empty */
+	int nresults, results_size;
 };
 
 TapeMemo *memo_new(Arena *arena)
@@ -32,6 +40,8 @@ TapeMemo *memo_new(Arena *arena)
 	memo->arena = arena;
 	return memo;
 }
+
+/* --- signs ---------------------------------------------------------------- */
 
 /* Of its terms in any order. */
 static uint64_t poly_hash(const Poly *p)
@@ -114,4 +124,46 @@ Sign *memo_sign(TapeMemo *m, const Poly *p)
 		m->npolys++;
 	}
 	return &(*k)->sign;
+}
+
+/* --- results --------------------------------------------------------------- */
+
+static KnownResult *result_place(
+    const TapeMemo *m, TapeOp op, Handle a, Handle b)
+{
+	unsigned mask = (unsigned)m->results_size - 1;
+	uint64_t ab = (uint64_t)a << 32 | (uint64_t)b;
+	unsigned i = (unsigned)hash_mix(ab * 31 + op) & mask;
+	for (;; i = (i + 1) & mask) {
+		KnownResult *r = &m->results[i];
+		if (r->result < 0 || (r->a == a && r->b == b && r->op == op))
+			return r;
+	}
+}
+
+static void grow_results(TapeMemo *m)
+{
+	KnownResult *old = m->results;
+	int n = m->results_size;
+	m->results_size = n ? n * 2 : 256;
+	m->results = NEW_N(m->arena, KnownResult, m->results_size);
+	for (int i = 0; i < m->results_size; i++)
+		m->results[i].result = -1;
+	for (int i = 0; i < n; i++)
+		if (old[i].result >= 0)
+			*result_place(m, old[i].op, old[i].a, old[i].b) =
+			    old[i];
+}
+
+Handle memo_result(const TapeMemo *m, TapeOp op, Handle a, Handle b)
+{
+	return m->nresults ? result_place(m, op, a, b)->result : -1;
+}
+
+void memo_keep_result(TapeMemo *m, TapeOp op, Handle a, Handle b, Handle result)
+{
+	if (m->nresults * 2 >= m->results_size)
+		grow_results(m);
+	*result_place(m, op, a, b) = (KnownResult){op, a, b, result};
+	m->nresults++;
 }

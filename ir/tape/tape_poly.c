@@ -249,7 +249,7 @@ static bool atoms_nonnegative(const Tape *tape, const Poly *p)
 {
 	for (int i = 0; i < p->n; i++)
 		for (int j = 0; j < p->term[i].n; j++)
-			if (tape_node(tape, p->term[i].factor[j])->low < 0)
+			if (tape_facts(tape, p->term[i].factor[j])->low < 0)
 				return false;
 	return true;
 }
@@ -287,7 +287,7 @@ static bool poly_plainly_nonnegative(const Tape *tape, const Poly *all)
 		poly_clear(&shifted);
 		poly_add_const(&shifted, t->coefficient);
 		for (int j = 0; j < t->n; j++) {
-			int64_t low = tape_node(tape, t->factor[j])->low;
+			int64_t low = tape_facts(tape, t->factor[j])->low;
 			Poly factor, product;
 			Term x = term_unit(t->factor[j]);
 			poly_clear(&factor);
@@ -424,7 +424,7 @@ static bool poly_nonnegative(const Tape *tape, const Poly *p, int depth)
 bool poly_handle_nonnegative(const Tape *tape, Handle h)
 {
 	Poly p;
-	if (tape_node(tape, h)->low >= 0)
+	if (tape_facts(tape, h)->low >= 0)
 		return true;
 	if (tape_node(tape, h)->kind == TAPE_CONST)
 		return false;

@@ -49,28 +49,29 @@ static int64_t sample_value(
 		for (int i = 0; i < node->n; i++) {
 			product = 0;
 			add_product(
-			    &product, v, tape_node(tape, arg[i].h)->sample[s]);
+			    &product, v, tape_facts(tape, arg[i].h)->sample[s]);
 			v = product;
 		}
 		return v;
 	case TAPE_SUM:
 		for (int i = 0; i < node->n; i++)
 			add_product(&v, arg[i].coefficient,
-			    tape_node(tape, arg[i].h)->sample[s]);
+			    tape_facts(tape, arg[i].h)->sample[s]);
 		return v;
 	case TAPE_CEILDIV:
 	case TAPE_MIN:
 	case TAPE_MAX:
 		break;
 	}
-	return sample_pair(node->kind, tape_node(tape, arg[0].h)->sample[s],
-	    tape_node(tape, arg[1].h)->sample[s]);
+	return sample_pair(node->kind, tape_facts(tape, arg[0].h)->sample[s],
+	    tape_facts(tape, arg[1].h)->sample[s]);
 }
 
-void sample_node(const Tape *tape, TapeNode *node, const TapeArg *arg)
+void sample_node(
+    const Tape *tape, const TapeNode *node, const TapeArg *arg, int64_t *sample)
 {
 	for (int s = 0; s < SAMPLES; s++)
-		node->sample[s] = sample_value(tape, node, arg, s);
+		sample[s] = sample_value(tape, node, arg, s);
 }
 
 bool sample_refutes(const Tape *tape, const Poly *p)
@@ -83,7 +84,7 @@ bool sample_refutes(const Tape *tape, const Poly *p)
 			for (int j = 0; j < t->n; j++) {
 				next = 0;
 				add_product(&next, product,
-				    tape_node(tape, t->factor[j])->sample[s]);
+				    tape_facts(tape, t->factor[j])->sample[s]);
 				product = next;
 			}
 			add_product(&v, product, 1);

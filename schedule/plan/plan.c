@@ -1058,25 +1058,22 @@ static void each_handle(Plan *plan, Visit *visit, void *context)
 		visit(&plan->guards[i].value, context);
 }
 
-static void mark_used(Handle *h, void *used)
-{
-	if (*h != HANDLE_NONE)
-		((bool *)used)[*h] = true;
-}
+typedef struct {
+	Arena *arena;
+	VEC(Handle *) at;
+} Places;
 
-static void rename_handle(Handle *h, void *renamed)
+static void add_place(Handle *h, void *context)
 {
+	Places *places = context;
 	if (*h != HANDLE_NONE)
-		*h = ((Handle *)renamed)[*h];
+		vec_push(places->arena, &places->at, h);
 }
 
 Plan *plan_copy(Arena *arena, const Plan *plan)
 {
 	Plan *copy = arena_memdup(arena, plan, sizeof *plan);
-	int n = tape_size(plan->tape);
-	bool *used = must_alloc((size_t)n);
-	Handle *renamed = must_alloc(sizeof *renamed * (size_t)n);
-	memset(used, 0, (size_t)n);
+	Places places = {.arena = arena_new()};
 	copy->arena = arena;
 	copy->stages = arena_memdup(arena, plan->stages,
 	    sizeof *plan->stages * (size_t)plan->nstages);
@@ -1089,11 +1086,9 @@ Plan *plan_copy(Arena *arena, const Plan *plan)
 		s->zeros = arena_memdup(arena, s->zeros,
 		    sizeof *s->zeros * (size_t)s->nzeros);
 	}
-	each_handle(copy, mark_used, used);
-	copy->tape = tape_extract(arena, plan->tape, used, renamed);
-	each_handle(copy, rename_handle, renamed);
-	free(used);
-	free(renamed);
+	each_handle(copy, add_place, &places);
+	copy->tape = tape_extract(arena, plan->tape, places.at.at, places.at.n);
+	arena_free(places.arena);
 	plan_settle(copy);
 	plan_assert_sound(copy);
 	return copy;

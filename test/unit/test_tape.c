@@ -98,9 +98,9 @@ static void pool_grow(Pool *pool, Rng *rng)
 		    apply(op, pool->value[a][c], pool->value[b][c]);
 }
 
-static void pool_fill(Pool *pool, Arena *arena, Rng *rng)
+static void pool_fill(Pool *pool, Tape *tape, Rng *rng)
 {
-	pool->tape = tape_new(arena);
+	pool->tape = tape;
 	pool->n = 0;
 	for (int s = 0; s < SLOTS; s++) {
 		tape_slot(pool->tape, s);
@@ -162,9 +162,37 @@ static void random_expressions(void **state)
 		Arena *arena = arena_new();
 		Pool *pool = NEW(arena, Pool);
 		Rng rng = rng_stream((uint64_t)seed, 1, 2);
-		pool_fill(pool, arena, &rng);
+		pool_fill(pool, tape_new(arena), &rng);
 		check_values(pool, arena, seed);
 		check_claims(pool, arena, seed);
+		arena_free(arena);
+	}
+}
+
+/* What is known of quantities does not depend on what else a tape holds. */
+static void whatever_was_before(void **state)
+{
+	(void)state;
+	for (int seed = 0; seed < 400; seed++) {
+		Arena *arena = arena_new();
+		Pool *alone = NEW(arena, Pool), *last = NEW(arena, Pool);
+		Tape *shared = tape_new(arena);
+		for (int i = SLOTS - 1; i >= 0; i--)
+			tape_slot(shared, i);
+		for (int i = 3; i >= 0; i--) {
+			Rng rng = rng_stream((uint64_t)seed, 3, (uint64_t)i);
+			pool_fill(last, shared, &rng);
+		}
+		Rng rng = rng_stream((uint64_t)seed, 3, 0);
+		pool_fill(alone, tape_new(arena), &rng);
+		for (int i = 0; i < VALUES; i++) {
+			for (int k = 0; k < i; k++)
+				assert_int_equal(alone->h[i] == alone->h[k],
+				    last->h[i] == last->h[k]);
+			assert_int_equal(
+			    tape_known_nonnegative(alone->tape, alone->h[i]),
+			    tape_known_nonnegative(last->tape, last->h[i]));
+		}
 		arena_free(arena);
 	}
 }
@@ -321,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(random_expressions),
+	    cmocka_unit_test(whatever_was_before),
 	    cmocka_unit_test(sums_and_products),
 	    cmocka_unit_test(divisions),
 	    cmocka_unit_test(signs),
