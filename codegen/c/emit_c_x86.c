@@ -223,9 +223,11 @@ static const char *x86_dot_bf16(EmitC *e, const Shape *s)
 	return sum;
 }
 
+/* By mask registers where there are any: some machines take ten times as long to
+ * store under a vector. */
 static const char *x86_load_masked(EmitC *e, const Shape *s)
 {
-	if (s->bytes == 64 || (s->lane < 4 && e->isa.avx512))
+	if (e->isa.avx512)
 		return arena_printf(e->arena, "%s_maskz_loadu_%s(%s, (p))",
 		    s->prefix, s->suffix, mask_register(e, s));
 	if (s->lane < 4 || (s->is_float ? !e->isa.avx : !e->isa.avx2))
@@ -237,7 +239,7 @@ static const char *x86_load_masked(EmitC *e, const Shape *s)
 
 static const char *x86_store_masked(EmitC *e, const Shape *s)
 {
-	if (s->bytes == 64 || (s->lane < 4 && e->isa.avx512))
+	if (e->isa.avx512)
 		return arena_printf(e->arena,
 		    "%s_mask_storeu_%s((p), %s, (%s)(v))", s->prefix, s->suffix,
 		    mask_register(e, s), s->m);
