@@ -421,6 +421,19 @@ static Trace *first_trace(
 	return trace;
 }
 
+static Status check_closed(Making *m, const Trace *trace, Error *error)
+{
+	const Arg *open = first_open(trace);
+	if (open && m->trace_source)
+		say_place(m, open->span,
+		    "the decision is open: give it a value, or tune", error);
+	else if (open)
+		error_set(error, STATUS_INPUT,
+		    "%s has open decisions: give each a value, or tune",
+		    m->options->trace);
+	return open ? error->status : STATUS_OK;
+}
+
 static Status given_trace(Making *m, Kernel *k, Error *error)
 {
 	k->target = m->target ? m->target : host_target(m, error);
@@ -431,19 +444,10 @@ static Status given_trace(Making *m, Kernel *k, Error *error)
 			    : named_trace(m, k->program, error);
 	if (!trace)
 		return error->status;
-	k->comment.record = file ? "none (a trace that was given)"
+	k->comment.record = file
+	    ? "none (a trace that was given)"
 	    : arena_printf(m->arena, "none (schedule %s of the spec)",
 		  m->options->schedule);
-	const Arg *open = first_open(trace);
-	if (open && m->trace_source)
-		say_place(m, open->span,
-		    "the decision is open: give it a value, or tune", error);
-	else if (open)
-		error_set(error, STATUS_INPUT,
-		    "%s has open decisions: give each a value, or tune",
-		    m->options->trace);
-	if (open)
-		return error->status;
 	k->trace = trace_resolve_lanes(m->arena, trace, &k->target->machine);
 	return STATUS_OK;
 }
@@ -669,14 +673,17 @@ static Status carry_out_groups(
 
 /* --- one kernel ------------------------------------------------------------ */
 
-/* As somebody said; with --frozen one that does not apply is none. */
+/* As somebody said.  With --frozen one that does not apply is none: one of another
+ * operator or target, or with open decisions; but not a text that is no trace. */
 static Status make_given(
     Making *m, Kernel *k, KernelStage stage, Error *error)
 {
 	FORWARD_IF_ERROR(given_trace(m, k, error));
 	k->comment.target = k->target->text;
-	Status status = carry_out(m, k, stage, error);
-	if (status == STATUS_INPUT && m->options->frozen)
+	Status status = check_closed(m, k->trace, error);
+	if (!status)
+		status = carry_out(m, k, stage, error);
+	if (status && status != STATUS_INTERNAL && m->options->frozen)
 		status = error->status = STATUS_NO_RECORD;
 	return status;
 }

@@ -152,6 +152,28 @@ exits template-good 0 "$TUNEC" check good.yaml
 exits template-by-name 1 "$TUNEC" build templates.yaml:big --schedule fixed -o n.c
 at template-by-name templates.yaml:27:5
 
+# --- --frozen: what was given and does not apply is as no record at all
+"$TUNEC" show -q --stage=schedule mm.yaml:big --db none.db --target 'cuda -arch=sm_80' \
+	>gpu.trace
+frozen() { # name, exit, reason, options
+	exits "frozen-$1" "$2" b --frozen mm.yaml:big --target host -o n.c -o n.h -MD \
+		"${@:4}"
+	ok "frozen-$1-says-why" has err "$3"
+	ok "frozen-$1-writes-nothing" sh -c '! ls | grep -q "^n\."'
+}
+frozen trace 3 "bad.trace:3:1: error: there is no loop 'c.q'" --trace bad.trace
+frozen open 3 'open.trace:1:21: error: the decision is open' --trace open.trace
+frozen of-another-target 3 'which this target has not' --trace gpu.trace
+echo '[{"step": "parallel", "args": ["d0.a7"]}]' >void.json
+frozen json 3 "void.json: .*d0.a7" --trace void.json
+frozen no-trace 1 'bad.json: ' --trace bad.json
+frozen no-file 1 "'none.trace': No such file" --trace none.trace
+exits frozen-schedule 3 b --frozen templates.yaml:big --schedule gone -o n.c
+exits frozen-schedule-late 3 b --frozen templates.yaml:big --schedule fixed -o n.c
+exits frozen-schedule-open 3 b --frozen good.yaml:big --schedule good -o n.c
+exits frozen-no-schedule 1 b --frozen good.yaml:big --schedule none -o n.c
+ok frozen-schedules-write-nothing absent n.c
+
 # --- what is mistyped
 exits verb 2 "$TUNEC" tnue mm.yaml
 ok verb-is-asked has err "unknown verb 'tnue'; is it 'tune'?"
