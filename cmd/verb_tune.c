@@ -228,14 +228,23 @@ static const char *operators(int n)
 	return n == 1 ? "operator" : "operators";
 }
 
-/* What the budget would have to be for one candidate each. */
+/* What the budget would have to be for one candidate each.  Where the store has
+ * trials enough, the budget is covered, and those that have none are named. */
 static int say_trials_short(const Run *run, int lacking)
 {
-	double have = (double)run->options.trials - run->budgets.trials.left;
-	say_error("the budget has no room for candidate 1 of %d %s: "
-		  "it takes --trials %lld",
+	double left = run->budgets.trials.left;
+	double have = (double)run->options.trials - left;
+	const char *text = arena_printf(run->arena,
+	    "the budget has no room for candidate 1 of %d %s: "
+	    "it takes --trials %lld",
 	    lacking, operators(lacking), (long long)have + lacking);
-	return EXIT_FAILED;
+	if (left > 0 || lacking == count_tuned(run)) {
+		say_error("%s", text);
+		return EXIT_FAILED;
+	}
+	say_warning(
+	    "the store has %lld trials: covered; %s", (long long)have, text);
+	return EXIT_DONE;
 }
 
 /* What was measured is kept, and enough to go on with; nothing is a failure. */

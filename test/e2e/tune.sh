@@ -99,10 +99,14 @@ exits cold-spends-its-own-time 0 tune mm.yaml:small --cold --time 5s --db time.d
 ok cold-is-not-covered-by-warm sh -c '! grep -q covered out'
 # totals are over all operators: shared, what earlier runs made counted
 exits total-of-one 0 tune mm.yaml:small --trials 8 --db total.db
-exits total-has-no-room 1 tune mm.yaml:small mm.yaml:other --trials 8 \
+exits total-is-covered 0 tune mm.yaml:small mm.yaml:other --trials 8 \
 	--db total.db
-ok no-room-says-what-it-takes grep -q 'it takes --trials 9' err
-ok no-room-measures-nothing [ "$(trials total.db)" = 8 ]
+ok total-covered-says-so grep -q 'the store has 8 trials: covered' out
+ok total-covered-says-what-has-none grep -q 'it takes --trials 9' err
+ok total-covered-measures-nothing [ "$(trials total.db)" = 8 ]
+exits total-has-no-room 1 tune mm.yaml:small mm.yaml:other --trials 1 --db room.db
+ok no-room-says-what-it-takes grep -q 'it takes --trials 2' err
+ok no-room-measures-nothing [ "$(trials room.db)" = 0 ]
 exits total-of-two 0 tune mm.yaml --trials 14 --db total.db
 ok total-is-filled [ "$(trials total.db)" = 14 ]
 ok total-is-evened-out [ "$("$TUNEC" log export mm.yaml:other --db total.db |
