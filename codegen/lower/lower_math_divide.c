@@ -104,6 +104,7 @@ static int quotient(Vectors m, int a, int s, int z, bool safe)
 	branch_begin(m.l, &b, is_doubtful(m, a, z, y));
 	emit_into(m.l, result, LOW_DIV, a, s, -1);
 	branch_end(m.l, &b);
+	note_known(m.l, LOW_DIV, a, s, result);
 	return result;
 }
 
@@ -120,8 +121,11 @@ bool math_divide(Lower *l, const Expr *dividend, Value a, Value s, Value *y)
 		return false;
 	Vectors m = {l, lanes, DT_F32};
 	bool safe = s.temp < 0 && is_whole_number(dividend);
+	int above = value_as(l, a, lanes), below = value_as(l, s, lanes);
+	int known = emit_known(l, LOW_DIV, DT_F32, lanes, above, below);
 	*y = value_temp(DT_F32, lanes,
-	    quotient(m, value_as(l, a, lanes), value_as(l, s, lanes),
-		value_as(l, reciprocal(l, s), lanes), safe));
+	    known >= 0 ? known
+		       : quotient(m, above, below,
+			     value_as(l, reciprocal(l, s), lanes), safe));
 	return true;
 }

@@ -358,6 +358,41 @@ static void test_interleaved(void **state)
 	unmake(&k);
 }
 
+/* A quotient that several results need is made once. */
+static void test_again(void **state)
+{
+	Kernel k = {0};
+	char none[64];
+	LowRun run = {0};
+	(void)state;
+	make(&k,
+	    "tunec: 1\nname: quotients\n"
+	    "inputs: {a: 'f32[4, 64]', s: 'f32[]', w: 'f32[4, 3]'}\n"
+	    "compute: |\n"
+	    "  q[n < 4, i < 64] = a[n, i]/s[]\n"
+	    "  y[c < 3, i < 64] = sum[n < 4](q[n, i]*w[n, c])\n",
+	    "compute_inline(q)\ni0, i1 = split(y.i, [_, 16])\nreorder(i0, y.n, y.c, i1)\n"
+	    "unroll(y.c)\nvectorize(i1, 16)\n",
+	    "skylake-avx512");
+	float a[4][64], s = 0x1p-40f, w[4][3], y[3][64];
+	for (int n = 0; n < 4; n++) {
+		for (int i = 0; i < 64; i++)
+			a[n][i] = (float)(3 * (i - 20 + n));
+		for (int c = 0; c < 3; c++)
+			w[n][c] = (float)(n - c);
+	}
+	assert_true(low_function_run(
+	    k.lowered->kernel, (void *[]){a, &s, w, y, none}, &run));
+	/* and that of 1 */
+	assert_int_equal(run.op_count[LOW_DIV], 4 * 64 / 16 + 1);
+	for (int i = 0; i < 64; i++)
+		for (int c = 0; c < 3; c++)
+			assert_true(y[c][i] ==
+			    a[0][i] / s * w[0][c] + a[1][i] / s * w[1][c] +
+				a[2][i] / s * w[2][c] + a[3][i] / s * w[3][c]);
+	unmake(&k);
+}
+
 /* Vectors that are short are divided, and all where numerics are exact. */
 static void test_not(void **state)
 {
@@ -380,6 +415,7 @@ int main(void)
 	    cmocka_unit_test(test_number),
 	    cmocka_unit_test(test_whole),
 	    cmocka_unit_test(test_interleaved),
+	    cmocka_unit_test(test_again),
 	    cmocka_unit_test(test_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
