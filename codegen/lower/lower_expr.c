@@ -540,38 +540,51 @@ static Value eval_if_expr(Lower *l, const Expr *e)
 	return choose(l, condition, yes, no);
 }
 
-/* and, or: the right side is looked at under the facts of the left. */
-static Value eval_logic(Lower *l, const Expr *e)
+/* One more operand of a chain of `and` or `or`, `a` being those before it, the
+ * facts of which are in force. */
+static Value eval_next(Lower *l, bool both, Value a, const Expr *operand)
 {
-	bool both = e->op == OP_AND, known;
-	Value a = eval(l, e->arg[0]);
-	if (value_is_bool(a, &known) && known != both)
-		return a;
-	int facts = l->facts.n;
-	Value outer = l->mask;
-	if (a.lanes == 1)
-		push_facts(l, e->arg[0], both);
-	if (a.lanes > 1) {
-		Value mask = both ? a : value_not(l, a);
-		l->mask = outer.lanes ? value_and(l, outer, mask) : mask;
-	}
-	Value b;
-	if (a.lanes == 1 && a.temp >= 0 && arm_is_dear(e->arg[1])) {
+	if (a.lanes == 1 && a.temp >= 0 && arm_is_dear(operand)) {
+		Expr known = {.op = OP_INT, .type = DT_BOOL, .i = true};
 		Expr constant = {.op = OP_INT, .type = DT_BOOL, .i = !both};
 		Expr branch = {.op = OP_IF, .type = DT_BOOL};
-		Expr *args[3] = {e->arg[0], both ? e->arg[1] : &constant,
-		    both ? &constant : e->arg[1]};
+		Expr *right = (Expr *)(uintptr_t)operand;
+		Expr *args[3] = {
+		    &known, both ? right : &constant, both ? &constant : right};
 		branch.arg = args;
 		branch.narg = 3;
-		b = eval_branch(l, a, &branch, DT_BOOL);
-		l->mask = outer;
-		l->facts.n = facts;
-		return b;
+		return eval_branch(l, a, &branch, DT_BOOL);
 	}
-	b = eval(l, e->arg[1]);
-	l->mask = outer;
-	l->facts.n = facts;
+	Value b = eval(l, operand);
 	return both ? value_and(l, a, b) : value_or(l, a, b);
+}
+
+/* and, or: the right side is looked at under the facts of the left.  A chain is
+ * gone along once. */
+static Value eval_logic(Lower *l, const Expr *e)
+{
+	Op op = e->op;
+	bool both = op == OP_AND, known;
+	VEC(const Expr *) operands = {0};
+	for (; e->op == op; e = e->arg[0])
+		vec_push(l->arena, &operands, e->arg[1]);
+	int facts = l->facts.n;
+	Value outer = l->mask, a = eval(l, e);
+	while (operands.n && !(value_is_bool(a, &known) && known != both)) {
+		const Expr *operand = operands.at[--operands.n];
+		if (a.lanes == 1)
+			push_facts(l, e, both);
+		if (a.lanes > 1) {
+			Value mask = both ? a : value_not(l, a);
+			l->mask =
+			    outer.lanes ? value_and(l, outer, mask) : mask;
+		}
+		a = eval_next(l, both, a, operand);
+		l->mask = outer;
+		e = operand;
+	}
+	l->facts.n = facts;
+	return a;
 }
 
 /* --- expressions -------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #include "lib/gcd.h"
 
 #include <assert.h>
+#include <limits.h>
 
 enum { LANES_MAX = 64, TERMS_FEW = 64 };
 
@@ -622,20 +623,48 @@ static int64_t coefficients_gcd(LowAffine form)
 	return g;
 }
 
+/* Does a fact in force say more, of the same terms? */
+static bool is_beaten(const Lower *l, const Fact *fact)
+{
+	return fact->by < l->facts.n &&
+	    l->facts.at[fact->by].number == fact->by_number;
+}
+
+/* Of facts on the same terms one says all: `fact` is not pushed where one in
+ * force says as much, and beats what says less. */
+static bool beats_others(Lower *l, LowAffine fact)
+{
+	for (int i = l->facts.n - 1; i >= 0; i--) {
+		Fact *other = &l->facts.at[i];
+		LowAffine same = other->form;
+		same.constant = fact.constant;
+		if (is_beaten(l, other) || !low_affine_equal(same, fact))
+			continue;
+		if (other->form.constant <= fact.constant)
+			return false;
+		other->by = l->facts.n;
+		other->by_number = l->nfacts + 1;
+	}
+	return true;
+}
+
 void fact_push(Lower *l, Index x)
 {
 	if (index_has_lanes(x) || !x.form.n || index_has_free(x))
 		return;
 	int64_t g = coefficients_gcd(x.form);
-	LowTerm *terms = NEW_N(l->arena, LowTerm, x.form.n);
+	LowTerm few[TERMS_FEW], *terms = few;
+	size_t bytes = sizeof *terms * (size_t)x.form.n;
+	if (x.form.n > TERMS_FEW)
+		terms = arena_alloc(l->arena, bytes);
 	for (int i = 0; i < x.form.n; i++)
 		terms[i] = (LowTerm){x.form.terms[i].temp,
 			x.form.terms[i].coefficient / g};
-	LowAffine fact = {floor_div(x.form.constant, g), x.form.n, terms};
-	for (int i = 0; i < l->facts.n; i++)
-		if (low_affine_equal(l->facts.at[i].form, fact))
-			return;
-	vec_push(l->arena, &l->facts, (Fact){fact, ++l->nfacts});
+	LowAffine form = {floor_div(x.form.constant, g), x.form.n, terms};
+	if (!beats_others(l, form))
+		return;
+	form.terms = arena_memdup(l->arena, terms, bytes);
+	vec_push(l->arena, &l->facts, (Fact){form, ++l->nfacts, INT_MAX, 0});
 }
 
 /* form - multiple of the fact, so that the term goes away */
@@ -644,12 +673,14 @@ static bool nonnegative(Lower *l, LowAffine form, int depth)
 	LowTerm few[TERMS_FEW];
 	if (form_least(l, form) >= 0)
 		return true;
-	if (!depth)
+	if (!depth || !form.n)
 		return false;
 	l->asked_facts++;
 	for (int i = l->facts.n - 1; i >= 0; i--) {
 		LowAffine fact = l->facts.at[i].form;
 		LowTerm *terms = few;
+		if (is_beaten(l, &l->facts.at[i]))
+			continue;
 		if (form.n + fact.n > TERMS_FEW)
 			terms = NEW_N(l->arena, LowTerm, form.n + fact.n);
 		for (int j = 0; j < form.n; j++) {

@@ -190,6 +190,8 @@ typedef struct {
 typedef struct {
 	LowAffine form; /* at least 0 here */
 	int number;
+	/* the place and number of one that says more, if it is in force */
+	int by, by_number;
 } Fact;
 
 /* Where the steps of a reduction count: nest_step_conditions. */
