@@ -161,6 +161,7 @@ static void add_below(Summaries *s, Summary *to, const Expr *e)
 {
 	const Summary *a = summary_of(s, e);
 	to->hash = hash_mix(to->hash + a->hash);
+	to->alike = hash_mix(to->alike + a->alike);
 	to->axes = axis_set_union(s, to->axes, a->axes);
 	to->reads |= a->reads;
 	to->reduces |= a->reduces;
@@ -190,8 +191,11 @@ const Summary *summary_of(Summaries *s, const Expr *e)
 		return slot->summary;
 	Summary *to = NEW(s->arena, Summary);
 	*to = (Summary){.hash = leaf_hash(e), .axes = &none};
-	if (e->op == OP_AXIS)
+	to->alike = to->hash;
+	if (e->op == OP_AXIS) {
 		to->axes = set_of(s, &e->id, 1);
+		to->alike = OP_AXIS;
+	}
 	for (int i = 0; i < e->narg; i++)
 		add_below(s, to, e->arg[i]);
 	to->reduces |= e->op == OP_REDUCE;

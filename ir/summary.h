@@ -16,6 +16,7 @@ typedef struct {
 
 typedef struct {
 	uint64_t hash;	     /* equal expressions have one */
+	uint64_t alike;	     /* and those that are, but for their axes, this */
 	const AxisSet *axes; /* never NULL */
 	bool reads;	     /* READ or REDUCE */
 	bool reduces;

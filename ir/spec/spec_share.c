@@ -25,16 +25,21 @@
 #include <string.h>
 
 enum {
-	REPEATED = 16,   /* times that it would be computed */
-	CHEAP_FLOPS = 2, /* are computed again */
-	BLOCKS_MOST = 512, /* of a program that is looked through */
+	REPEATED = 16,	   /* times that it would be computed */
+	CHEAP_FLOPS = 2,   /* are computed again */
+	BLOCKS_MOST = 512, /* then no more is taken out */
 };
 static const int64_t BYTES_MOST = 1 << 28;
 
 typedef struct {
 	Arena *arena;
+	Summaries *seen;
 	BufferVec *buffers;
 	BlockVec *blocks;
+	/* `alike` of what blocks before the one at hand compute: open
+	 * addressing, 0 is free */
+	uint64_t *alike;
+	int nslots, nalike;
 } Share;
 
 static Block *block_at(const Share *s, int i)
@@ -44,50 +49,15 @@ static Block *block_at(const Share *s, int i)
 
 /* --- what it costs ------------------------------------------------------------- */
 
-typedef struct {
-	int flops;
-	bool function, division;
-} Work;
-
-static bool is_function(const Expr *e)
+static const Summary *summary(const Share *s, const Expr *e)
 {
-	return e->op >= OP_POW && e->op <= OP_ERF;
-}
-
-static bool add_work(Expr *e, void *context)
-{
-	Work *w = context;
-	if (e->type == DT_INDEX)
-		return false;
-	w->flops += e->op >= OP_ADD && e->op <= OP_ROUND;
-	w->function |= is_function(e);
-	w->division |= e->op == OP_DIV;
-	return e->op != OP_READ;
-}
-
-static Work work_of(Expr *e)
-{
-	Work w = {0};
-	expr_walk(e, add_work, &w);
-	return w;
+	return summary_of(s->seen, e);
 }
 
 /* More than a few instructions: a root is one, and so is its reciprocal. */
-static bool is_dear(const Expr *e)
+static bool is_dear(const Share *s, const Expr *e)
 {
-	if (is_function(e) && e->op != OP_SQRT && e->op != OP_RSQRT)
-		return true;
-	for (int i = 0; e->op != OP_READ && i < e->narg; i++)
-		if (is_dear(e->arg[i]))
-			return true;
-	return false;
-}
-
-static bool *axes_of(const Share *s, const Block *b, Expr *e)
-{
-	bool *uses = NEW_N(s->arena, bool, b->naxes);
-	expr_mark_axes(e, uses);
-	return uses;
+	return summary(s, e)->dear;
 }
 
 /* Only what is computed at every point can be computed ahead. */
@@ -97,12 +67,13 @@ static bool is_whole(const Expr *e)
 	    e->op != OP_READ && e->type != DT_INDEX && e->type != DT_BOOL;
 }
 
-static bool fits(const Block *b, const Expr *e, const bool *uses)
+static bool fits(const Share *s, const Block *b, const Expr *e)
 {
+	const AxisSet *uses = summary(s, e)->axes;
 	int64_t bytes = dtype_bytes(e->type);
-	for (int a = 0; a < b->naxes; a++)
-		if (uses[a] && __builtin_mul_overflow(
-				   bytes, b->axes[a].extent, &bytes))
+	for (int i = 0; i < uses->n; i++)
+		if (__builtin_mul_overflow(
+			bytes, b->axes[uses->axis[i]].extent, &bytes))
 			return false;
 	return bytes <= BYTES_MOST;
 }
@@ -165,21 +136,20 @@ static bool order_by(Expr *e, void *context)
 	return false;
 }
 
-static Order block_order(const Share *s, const Block *b, Expr *e)
+static Order block_order(const Share *s, const Expr *e)
 {
-	const bool *uses = axes_of(s, b, e);
-	Order order = {.axis = NEW_N(s->arena, int, b->naxes)};
-	for (int a = 0; a < b->naxes; a++)
-		if (uses[a])
-			order.axis[order.n++] = a;
+	const AxisSet *uses = summary(s, e)->axes;
+	Order order = {.n = uses->n, .axis = NEW_N(s->arena, int, uses->n)};
+	for (int i = 0; i < uses->n; i++)
+		order.axis[i] = uses->axis[i];
 	return order;
 }
 
 /* As something lies that it is computed of and that varies along all of them,
  * so that both are read side by side; else as the block has them. */
-static Order order_of(const Share *s, const Block *b, Expr *e)
+static Order order_of(const Share *s, Expr *e)
 {
-	Order order = block_order(s, b, e);
+	Order order = block_order(s, e);
 	expr_walk(e, order_by, &order);
 	return order;
 }
@@ -216,6 +186,7 @@ static int outline(Share *s, int at, Expr *e, const Order *order)
 }
 
 typedef struct {
+	const Share *share;
 	const Expr *from;
 	Expr *to;
 } Replace;
@@ -224,7 +195,7 @@ static Expr *replace_node(Arena *arena, Expr *e, void *context)
 {
 	const Replace *r = context;
 	(void)arena;
-	return expr_equal(e, r->from) ? r->to : e;
+	return summary_equal(r->share->seen, e, r->from) ? r->to : e;
 }
 
 /* `e` becomes a read of the buffer at the axes `index`. */
@@ -232,7 +203,8 @@ static void read_instead(
     Share *s, int block, const Expr *e, int buffer, Expr **index)
 {
 	const Buffer *b = &s->buffers->at[buffer];
-	Replace r = {e, expr_read(s->arena, b->type, buffer, index, b->ndim)};
+	Replace r = {
+	    s, e, expr_read(s->arena, b->type, buffer, index, b->ndim)};
 	r.to->span = e->span;
 	block_at(s, block)->body = expr_rewrite(
 	    s->arena, block_at(s, block)->body, replace_node, &r);
@@ -250,26 +222,25 @@ static Expr **index_of(const Share *s, const Order *order)
 
 /* How often it would be computed: along spatial axes outside of one that it
  * varies along, since what varies along outer ones alone leaves the loops. */
-static double repeats(const Block *b, const bool *uses)
+static double repeats(const Block *b, const AxisSet *uses)
 {
 	double n = 1;
-	int last = b->naxes - 1;
-	while (last >= 0 && !uses[last])
-		last--;
+	int last = uses->n ? uses->axis[uses->n - 1] : -1, i = 0;
 	for (int a = 0; a < b->nspatial && a < last; a++)
-		if (!uses[a])
+		if (a == uses->axis[i])
+			i++;
+		else
 			n *= (double)b->axes[a].extent;
 	return n;
 }
 
 static bool is_invariant(const Share *s, const Block *b, Expr *e)
 {
-	const bool *uses = axes_of(s, b, e);
-	Work w = work_of(e);
+	const Summary *w = summary(s, e);
 	bool worth = b->reduce == REDUCE_NONE
-	    ? w.function || w.division
-	    : w.function || w.flops > CHEAP_FLOPS;
-	return worth && repeats(b, uses) >= REPEATED && fits(b, e, uses);
+	    ? w->function || w->division
+	    : w->function || w->flops > CHEAP_FLOPS;
+	return worth && repeats(b, w->axes) >= REPEATED && fits(s, b, e);
 }
 
 /* The first largest one; NULL. */
@@ -287,12 +258,12 @@ static Expr *find_invariant(const Share *s, const Block *b, Expr *e)
 
 static void outline_invariants(Share *s)
 {
-	for (int i = 0; i < s->blocks->n; i++) {
+	for (int i = 0; i < s->blocks->n && s->blocks->n <= BLOCKS_MOST; i++) {
 		const Block *b = block_at(s, i);
 		Expr *e = find_invariant(s, b, b->body);
 		if (!e)
 			continue;
-		Order order = order_of(s, b, e);
+		Order order = order_of(s, e);
 		Expr **index = index_of(s, &order);
 		int buffer = outline(s, i, e, &order);
 		read_instead(s, i + 1, e, buffer, index);
@@ -349,11 +320,13 @@ static Expr *find_equal(
     const Share *s, Match *m, int a, int b, Expr *e, const Expr *other)
 {
 	Expr *found = NULL;
-	if (!is_whole(e) || !is_dear(e))
+	if (!is_whole(e) || !is_dear(s, e))
 		return NULL;
-	*m = new_match(s, a, b);
-	if (match(m, e, other))
-		return e;
+	if (summary(s, e)->alike == summary(s, other)->alike) {
+		*m = new_match(s, a, b);
+		if (match(m, e, other))
+			return e;
+	}
 	for (int i = 0; i < e->narg && !found; i++)
 		found = find_equal(s, m, a, b, e->arg[i], other);
 	return found;
@@ -369,21 +342,27 @@ static bool is_written(const Share *s, const Match *m, const Expr *e)
 	    s->buffers->at[m->a->buffer].type == e->type;
 }
 
-/* Both have it in common along some rows, and they are not reductions of the
- * same loops, which share what is computed in these. */
+/* They are no reductions of the same loops, which share what is computed in
+ * these. */
+static bool may_store(const Block *a, const Block *b)
+{
+	bool same = a->naxes == b->naxes && a->reduce != REDUCE_NONE &&
+	    b->reduce != REDUCE_NONE;
+	for (int i = 0; i < a->naxes && same; i++)
+		same = a->axes[i].extent == b->axes[i].extent;
+	return !same && (a->reduce != REDUCE_NONE || b->reduce != REDUCE_NONE);
+}
+
+/* Both have it in common along some rows. */
 static bool is_worth_storing(const Share *s, const Match *m, Expr *e)
 {
 	const Block *a = m->a, *b = m->b;
-	const bool *uses = axes_of(s, a, e);
-	bool rows = false, same = a->naxes == b->naxes;
-	for (int i = 0; i < a->nspatial; i++)
-		rows |= uses[i] && a->axes[i].extent > 1 &&
-		    m->map[i] < b->nspatial;
-	for (int i = 0; i < a->naxes && same; i++)
-		same = a->axes[i].extent == b->axes[i].extent;
-	same &= a->reduce != REDUCE_NONE && b->reduce != REDUCE_NONE;
-	return rows && !same && fits(a, e, uses) &&
-	    (a->reduce != REDUCE_NONE || b->reduce != REDUCE_NONE);
+	const AxisSet *uses = summary(s, e)->axes;
+	bool rows = false;
+	for (int i = 0; i < uses->n && uses->axis[i] < a->nspatial; i++)
+		rows |= a->axes[uses->axis[i]].extent > 1 &&
+		    m->map[uses->axis[i]] < b->nspatial;
+	return rows && may_store(a, b) && fits(s, a, e);
 }
 
 /* The other block's axes that go with those. */
@@ -395,33 +374,72 @@ static Expr **mapped(const Share *s, const Match *m, const Order *order)
 	return index;
 }
 
+static uint64_t *alike_slot(const Share *s, uint64_t alike)
+{
+	unsigned at = (unsigned)alike;
+	for (;; at++) {
+		uint64_t *slot = &s->alike[at & (unsigned)(s->nslots - 1)];
+		if (!*slot || *slot == alike)
+			return slot;
+	}
+}
+
+static void grow_alike(Share *s)
+{
+	uint64_t *old = s->alike;
+	int n = s->nslots;
+	s->nslots = n ? n * 2 : 64;
+	s->alike = NEW_N(s->arena, uint64_t, s->nslots);
+	for (int i = 0; i < n; i++)
+		if (old[i])
+			*alike_slot(s, old[i]) = old[i];
+}
+
+static void add_alikes(Share *s, const Expr *e)
+{
+	if (!is_whole(e) || !is_dear(s, e))
+		return;
+	if (s->nalike * 2 >= s->nslots)
+		grow_alike(s);
+	uint64_t alike = summary(s, e)->alike, *slot = alike_slot(s, alike);
+	s->nalike += !*slot;
+	*slot = alike;
+	for (int i = 0; i < e->narg; i++)
+		add_alikes(s, e->arg[i]);
+}
+
 /* Some part of block b that an earlier block computes, too, is read from where
  * it is stored; true where there was one.  The number of b may change. */
 static bool share_part(Share *s, int *b, Expr *e)
 {
-	if (!is_whole(e) || !is_dear(e))
+	if (!is_whole(e) || !is_dear(s, e))
 		return false;
-	for (int a = 0; a < *b; a++) {
+	bool known = *alike_slot(s, summary(s, e)->alike) != 0;
+	for (int a = 0; known && a < *b; a++) {
 		Match m;
+		if (block_at(s, a)->reduce != REDUCE_NONE &&
+		    !may_store(block_at(s, a), block_at(s, *b)))
+			continue;
 		Expr *equal =
 		    find_equal(s, &m, a, *b, block_at(s, a)->body, e);
 		if (!equal)
 			continue;
 		if (is_written(s, &m, equal)) {
-			Order all = block_order(s, m.a, equal);
+			Order all = block_order(s, equal);
 			read_instead(
 			    s, *b, e, m.a->buffer, mapped(s, &m, &all));
 			return true;
 		}
 		if (!is_worth_storing(s, &m, equal))
 			continue;
-		Order order = order_of(s, m.a, equal);
+		Order order = order_of(s, equal);
 		Expr **here = index_of(s, &order);
 		Expr **there = mapped(s, &m, &order);
 		int buffer = outline(s, a, equal, &order);
 		++*b;
 		read_instead(s, a + 1, equal, buffer, here);
 		read_instead(s, *b, e, buffer, there);
+		add_alikes(s, block_at(s, a + 1)->body);
 		return true;
 	}
 	for (int i = 0; i < e->narg; i++)
@@ -432,16 +450,22 @@ static bool share_part(Share *s, int *b, Expr *e)
 
 static void share_functions(Share *s)
 {
-	for (int b = 1; b < s->blocks->n; b++)
+	grow_alike(s);
+	for (int b = 0; b < s->blocks->n && s->blocks->n <= BLOCKS_MOST; b++) {
 		while (share_part(s, &b, block_at(s, b)->body))
 			;
+		add_alikes(s, block_at(s, b)->body);
+	}
 }
 
 void blocks_share(Arena *arena, BufferVec *buffers, BlockVec *blocks)
 {
-	Share s = {.arena = arena, .buffers = buffers, .blocks = blocks};
-	if (blocks->n > BLOCKS_MOST)
-		return;
+	Arena *own = arena_child(arena);
+	Share s = {.arena = arena,
+	    .seen = summaries_new(own),
+	    .buffers = buffers,
+	    .blocks = blocks};
 	outline_invariants(&s);
 	share_functions(&s);
+	arena_free(own);
 }
