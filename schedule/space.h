@@ -54,7 +54,9 @@ struct Space {
 	PlanEntry *table; /* open addressing; positions NULL: empty */
 	int table_size, table_used;
 	int64_t plans_made; /* those forgotten and refused ones too */
-	int64_t *values;  /* the tape, evaluated */
+	const Plan *evaluated; /* last, for these slots; NULL: none */
+	int64_t slots[CANDIDATE_PARTS];
+	int64_t *values; /* its tape's */
 	int values_size;
 	RefusalCount refusals[REFUSALS_KEPT];
 	int nrefusals;
