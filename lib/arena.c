@@ -1,5 +1,6 @@
 #include "lib/arena.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,32 @@ struct Arena {
 	Arena *parent; /* NULL: none */
 	Arena *children, *sibling;
 };
+
+/* Chunks that were given back, zeroed again: arenas come and go by the thousand, and
+ * new pages cost more than what is done in them. */
+enum { SPARES_MOST = 64 };
+static Chunk *spares;
+static int nspares;
+
+static bool spare_keep(Chunk *c)
+{
+	if (!CHUNK_BYTES || c->size != CHUNK_BYTES || nspares == SPARES_MOST)
+		return false;
+	memset(c->data, 0, c->used);
+	c->used = 0;
+	c->next = spares;
+	spares = c;
+	nspares++;
+	return true;
+}
+
+static Chunk *spare_take(void)
+{
+	Chunk *c = spares;
+	spares = c->next;
+	nspares--;
+	return c;
+}
 
 static _Noreturn void out_of_memory(void)
 {
@@ -87,7 +114,8 @@ void arena_free(Arena *arena)
 		leave_parent(arena);
 	for (Chunk *c = arena->chunks, *next; c; c = next) {
 		next = c->next;
-		free(c);
+		if (!spare_keep(c))
+			free(c);
 	}
 	free(arena);
 }
@@ -95,7 +123,8 @@ void arena_free(Arena *arena)
 static Chunk *chunk_new(Arena *arena, size_t need)
 {
 	size_t size = need > CHUNK_BYTES ? need : CHUNK_BYTES;
-	Chunk *c = calloc(1, sizeof *c + size);
+	Chunk *c = size == CHUNK_BYTES && spares ? spare_take()
+						 : calloc(1, sizeof *c + size);
 	if (!c)
 		out_of_memory();
 	c->size = size;
