@@ -567,11 +567,13 @@ static void emit_function(EmitC *e, const LowFunction *f)
  * would not do: inputs end where the caller says. */
 static void put_gcc_options(const EmitC *e, Buf *out)
 {
-	/* it would carry what the next iteration reads as well through the
-	 * loop, in registers that the sums need */
+	/* The one would carry what the next iteration reads as well through the
+	 * loop, in registers that the sums need; the other makes one register
+	 * of a sum's values in all branches, and copies. */
 	const char *all = e->isa.plain
 	    ? "\"fp-contract=off\""
-	    : "\"fp-contract=off\", \"no-predictive-commoning\"";
+	    : "\"fp-contract=off\", \"no-predictive-commoning\", \\\n"
+	      "\t    \"no-tree-coalesce-vars\"";
 	if (e->conditional)
 		buf_printf(out,
 		    "/* gcc up to 13 would read past what an `if` guards. */\n"
