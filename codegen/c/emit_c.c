@@ -602,11 +602,18 @@ static void put_apart(const EmitC *e, Buf *out)
 		    "#else\n#define TUNEC_APART(x) ((void)0)\n#endif\n\n");
 }
 
+/* clang orders instructions for a machine without AVX2 unless told otherwise, and
+ * reads vectors before there are registers for them. */
+static const char tune_text[] =
+    "#if __clang_major__ >= 13\n#define TUNEC_TUNE \",tune=haswell\"\n"
+    "#else\n#define TUNEC_TUNE\n#endif\n";
+
 static void put_attributes(EmitC *e, Buf *out)
 {
 	const char *features = e->isa.x86 ? emit_c_x86_features(&e->isa) : "";
 	const char *width =
 	    e->isa.avx512 ? ", min_vector_width(512)" : "";
+	const char *tune = e->isa.avx2 ? " TUNEC_TUNE" : "";
 	if (e->isa.x86)
 		buf_printf(out,
 		    "#if defined __x86_64__ && %s && \\\n"
@@ -619,15 +626,17 @@ static void put_attributes(EmitC *e, Buf *out)
 	    "#elif defined __GNUC__\n");
 	put_gcc_options(e, out);
 	buf_puts(out, "#endif\n");
+	if (*tune)
+		buf_puts(out, tune_text);
 	if (*features)
 		buf_printf(out,
 		    "#if defined __clang__ && defined TUNEC_X86\n"
 		    "#define TUNEC_FUNCTION \\\n"
-		    "\t__attribute__((target(\"%s\")%s))\n"
+		    "\t__attribute__((target(\"%s\"%s)%s))\n"
 		    "#elif defined TUNEC_X86\n"
 		    "#define TUNEC_FUNCTION \\\n"
 		    "\t__attribute__((target(\"%s\"), TUNEC_OPTIMIZE))\n#elif",
-		    features, width, features);
+		    features, tune, width, features);
 	else
 		buf_puts(out, "#if");
 	buf_puts(out,
