@@ -189,10 +189,13 @@ static void emit_serial(EmitC *e, const LowNode *n)
 		return;
 	}
 	const char *end = loop_end(e, n);
+	EmitBases outer = e->bases;
+	emit_c_find_rows(e, n);
 	emit_c_open_names(e);
 	name_variable(e, n);
 	put_loop(e, n, "0", end);
 	emit_c_close_names(e);
+	e->bases = outer;
 }
 
 /* Thread t of T runs t*E/T to (t+1)*E/T - 1. */

@@ -74,6 +74,7 @@ typedef struct {
 	LowAffine from; /* of the first */
 	int count;
 	const char *name; /* of a pointer to that; NULL: none yet */
+	int along;	  /* a loop's variable, no part of `from`; -1: none */
 } EmitBase;
 typedef VEC(EmitBase) EmitBases;
 
@@ -174,6 +175,7 @@ void emit_c_end_list(EmitC *e);
 bool emit_c_is_const(const EmitC *e, const LowBuffer *b); /* read only */
 void emit_c_memory(EmitC *e, const LowNode *n);
 void emit_c_find_bases(EmitC *e, const LowBody *body);
+void emit_c_find_rows(EmitC *e, const LowNode *loop);
 
 /* emit_c_types.c */
 int emit_c_lane_bytes(const EmitC *e, int temp);

@@ -5,7 +5,13 @@
  *                                     -->   a_at[0], a_at[512]
  *
  * It points at the first of them, so never outside of the buffer where the text
- * did not.  Where the sum is short the buffer itself is as good. */
+ * did not.  Where the sum is short the buffer itself is as good.
+ *
+ * Several rows of one buffer that an inner loop goes along have a pointer each
+ * before it, for clang adds up their indices in the registers of vectors:
+ *
+ *                                           x_at = &x[i*512], x_at_1 = &x[m*512];
+ *     for k  x[i*512 + k], x[m*512 + k] --> for k  x_at[k], x_at_1[k] */
 #include <string.h>
 
 #include "codegen/c/emit_c.h"
@@ -22,8 +28,35 @@ static bool is_same_sum(const LowAffine *a, const LowAffine *b)
 static EmitBase *base_in(EmitBases *bases, int buffer, const LowAffine *sum)
 {
 	for (int i = 0; i < bases->n; i++)
-		if (bases->at[i].buffer == buffer &&
+		if (bases->at[i].buffer == buffer && bases->at[i].along < 0 &&
 		    is_same_sum(&bases->at[i].from, sum))
+			return &bases->at[i];
+	return NULL;
+}
+
+/* The sum without a variable; its coefficient, or 0. */
+static int64_t split_off(
+    EmitC *e, const LowAffine *sum, int var, LowAffine *rest)
+{
+	for (int i = 0; i < sum->n; i++) {
+		if (sum->terms[i].temp != var)
+			continue;
+		int64_t k = sum->terms[i].coefficient;
+		LowTerm term = {var, 1};
+		*rest = low_affine_add(
+		    e->arena, *sum, (LowAffine){0, 1, &term}, -k);
+		return k;
+	}
+	return 0;
+}
+
+static EmitBase *row_in(EmitC *e, EmitBases *bases, int buffer,
+    const LowAffine *sum, LowAffine *rest)
+{
+	for (int i = 0; i < bases->n; i++)
+		if (bases->at[i].buffer == buffer && bases->at[i].along >= 0 &&
+		    split_off(e, sum, bases->at[i].along, rest) &&
+		    is_same_sum(&bases->at[i].from, rest))
 			return &bases->at[i];
 	return NULL;
 }
@@ -44,7 +77,9 @@ static void add_outer(EmitC *e, EmitBases *bases)
 {
 	for (int i = 0; i < e->bases.n; i++) {
 		EmitBase *outer = &e->bases.at[i];
-		EmitBase *own = base_in(bases, outer->buffer, &outer->from);
+		EmitBase *own = outer->along < 0
+		    ? base_in(bases, outer->buffer, &outer->from)
+		    : NULL;
 		if (!outer->name)
 			continue;
 		if (own)
@@ -68,7 +103,7 @@ void emit_c_find_bases(EmitC *e, const LowBody *body)
 		EmitBase *b = base_in(&bases, n->buffer, &sum);
 		if (!b) {
 			vec_push(e->arena, &bases,
-			    (EmitBase){n->buffer, sum, 1, NULL});
+			    (EmitBase){n->buffer, sum, 1, NULL, -1});
 			continue;
 		}
 		b->count++;
@@ -104,6 +139,62 @@ static const char *pointer_to(EmitC *e, EmitBase *b)
 	return b->name;
 }
 
+/* --- rows ------------------------------------------------------------------ */
+
+/* Is there before the loop whatever the sum needs? */
+static bool is_known(const EmitC *e, const LowAffine *sum)
+{
+	for (int i = 0; i < sum->n; i++)
+		if (!e->declared[sum->terms[i].temp])
+			return false;
+	return is_steady(e, sum);
+}
+
+static void note_row(EmitC *e, const LowNode *n, int var, EmitBases *rows)
+{
+	LowAffine rest, inner, sum = emit_c_sum(e, &n->address);
+	if (!split_off(e, &sum, var, &rest) || !rest.n || !is_known(e, &rest) ||
+	    row_in(e, &e->bases, n->buffer, &sum, &inner))
+		return;
+	EmitBase *b = row_in(e, rows, n->buffer, &sum, &inner);
+	if (!b)
+		vec_push(
+		    e->arena, rows, (EmitBase){n->buffer, rest, 1, NULL, var});
+	else if (rest.constant < b->from.constant)
+		b->from.constant = rest.constant;
+}
+
+static int rows_of(const EmitBases *rows, int buffer)
+{
+	int count = 0;
+	for (int i = 0; i < rows->n; i++)
+		count += rows->at[i].buffer == buffer;
+	return count;
+}
+
+/* Only what each step reads, from the first step on: so the pointers lie in the
+ * buffer. */
+void emit_c_find_rows(EmitC *e, const LowNode *loop)
+{
+	enum { SEVERAL = 3 };
+	EmitBases rows = {0};
+	if (loop->limit || e->isa.plain)
+		return;
+	for (int i = 0; i < loop->body.n; i++) {
+		const LowNode *n = loop->body.at[i];
+		if (n->kind == LOWNODE_OP && low_op_has_buffer(n->op) &&
+		    (n->op == LOW_LOAD || n->op == LOW_STORE) &&
+		    !emit_c_is_left_out(e, n))
+			note_row(e, n, loop->var, &rows);
+	}
+	for (int i = 0; i < rows.n; i++) {
+		if (rows_of(&rows, rows.at[i].buffer) < SEVERAL)
+			continue;
+		pointer_to(e, &rows.at[i]);
+		vec_push(e->arena, &e->bases, rows.at[i]);
+	}
+}
+
 /* "a[4*i + 1]", of `more` besides the address where that is a text. */
 static const char *place(
     EmitC *e, const LowNode *n, const char *more, bool pointer)
@@ -112,7 +203,14 @@ static const char *place(
 	EmitBase *b = n->op == LOW_PREFETCH
 	    ? NULL : base_in(&e->bases, n->buffer, &sum);
 	const char *name = e->buffer[n->buffer];
-	if (b && (b->name || is_worth_a_pointer(e, b))) {
+	LowAffine rest;
+	EmitBase *row = n->op == LOW_PREFETCH
+	    ? NULL
+	    : row_in(e, &e->bases, n->buffer, &sum, &rest);
+	if (row) {
+		name = row->name;
+		sum = low_affine_add(e->arena, sum, row->from, -1);
+	} else if (b && (b->name || is_worth_a_pointer(e, b))) {
 		name = pointer_to(e, b);
 		sum = low_affine_const(sum.constant - b->from.constant);
 	}
