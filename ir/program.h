@@ -132,6 +132,9 @@ Program *spec_program(Arena *arena, Spec *spec, const char *case_name,
 
 /* spec_lex.c: can a kernel's C function have the name?  Else why not. */
 bool name_symbol_valid(const char *text, const char **why);
+/* May a C compiler or a header of the C library have it as a macro, which would
+ * stand for a variable of that name? */
+bool name_is_macro(const char *text);
 
 /* spec_reduced.c: the same operator with its params divided, but none below some
  * size; NULL where it has none, or they do not go together. */

@@ -10,14 +10,10 @@
 
 /* Words that the emitted file uses, or that some header makes a macro. */
 static const char *const taken[] = {"thread", "threads", "bool", "true",
-	"false", "NULL", "NAN", "INFINITY", "HUGE_VAL", "HUGE_VALF", "EOF",
-	"errno", "linux", "unix", "i386", "alloca", "isnan", "isinf",
-	"signbit", "isfinite", "isnormal", "fpclassify", "DOMAIN", "SING",
-	"OVERFLOW", "UNDERFLOW", "PLOSS", "TLOSS", "MAXFLOAT", "ptrdiff_t",
-	"size_t", "max_align_t", "wchar_t", "offsetof", "fma", "fmaf", "fabs",
-	"fabsf", "ldexp", "ldexpf", "rint", "rintf", "omp_get_thread_num",
-	"omp_get_num_threads",
-	"EXIT_SUCCESS", "EXIT_FAILURE", "RAND_MAX", "MB_CUR_MAX"};
+	"false", "isnan", "isinf", "signbit", "isfinite", "isnormal",
+	"fpclassify", "DOMAIN", "SING", "OVERFLOW", "UNDERFLOW", "PLOSS",
+	"TLOSS", "offsetof", "fma", "fmaf", "fabs", "fabsf", "ldexp", "ldexpf",
+	"rint", "rintf", "omp_get_thread_num", "omp_get_num_threads"};
 
 static int text_order(const void *a, const void *b)
 {
@@ -73,7 +69,7 @@ bool emit_c_reserved(const char *name)
 	bool upper = strchr(name, '_') != NULL;
 	for (const char *c = name; *c; c++)
 		upper = upper && !islower((unsigned char)*c);
-	return upper || is_math_name(name) || is_vector_name(name) ||
+	return upper || name_is_macro(name) || is_math_name(name) || is_vector_name(name) ||
 	    is_macro_family(name);
 }
 

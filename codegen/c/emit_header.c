@@ -1,5 +1,6 @@
 /* The header of one or more kernels: what the spec fixes, and the sizes. */
 #include <string.h>
+#include <strings.h>
 
 #include "codegen/c/emit_c.h"
 #include "lib/escape.h"
@@ -14,19 +15,21 @@ static const char *upper(Arena *arena, const char *text)
  * may have included, and the sizes of other kernels. */
 static bool is_taken(const char *name)
 {
-	static const char *const words[] = {"linux", "unix", "i386", "NULL",
-		"EOF", "errno", "NAN", "INFINITY", "alloca"};
+	static const char *const types[] = {
+		"CUdeviceptr", "CUstream", "cl_mem", "cl_command_queue"};
 	static const char *const ends[] = {"_t", "_MAX", "_MIN", "_BYTES"};
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (!strcmp(name, words[i]))
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (!strcmp(name, types[i]))
 			return true;
+	if (name_is_macro(name) || !strncasecmp(name, "tunec_", 6))
+		return true;
 	size_t length = strlen(name);
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		size_t n = strlen(ends[i]);
 		if (length > n && !strcmp(name + length - n, ends[i]))
 			return true;
 	}
-	return !strncmp(name, "__", 2) || !strncmp(name, "tunec_", 6);
+	return false;
 }
 
 static bool is_other_parameter(

@@ -535,10 +535,10 @@ static const char tools[] =
     "static int tunec_differ(\n"
     "    const char *name, int64_t i, double got, double want, double least)\n"
     "{\n"
-    "\tdouble allowed = TOLERANCE * (1 + tunec_scale);\n"
+    "\tdouble allowed = TUNEC_TOLERANCE * (1 + tunec_scale);\n"
     "\tif (allowed < least)\n\t\tallowed = least;\n"
     "\tdouble error = got < want ? want - got : got - want;\n"
-    "\tif (got == want || (want != want && (got != got || MAY_HIDE_NAN)))\n"
+    "\tif (got == want || (want != want && (got != got || TUNEC_MAY_HIDE_NAN)))\n"
     "\t\treturn 0;\n"
     "\tif (error <= allowed) {\n"
     "\t\tif (error > tunec_largest * allowed)\n\t\t\ttunec_largest = error / allowed;\n"
@@ -583,7 +583,7 @@ static const char value[] =
     "\t\tinfinite = (int64_t)(tunec_next() % (uint64_t)n);\n"
     "\tif (tunec_run(i, row, n))\n"
     "\t\tsame = u < 0 ? (int)(u * 16) / 4.0 - 0.25 : (int)(u * 16) / 4.0 + 0.25;\n"
-    "\tif (INFINITIES && tunec_special && n >= 64 && i - infinite < 16 &&\n"
+    "\tif (TUNEC_INFINITIES && tunec_special && n >= 64 && i - infinite < 16 &&\n"
     "\t    i >= infinite)\n"
     "\t\treturn INFINITY;\n"
     "\tif (tunec_kind < TUNEC_SAME)\n\t\treturn 0;\n"
@@ -619,16 +619,16 @@ static const char ending[] =
     "\tqsort(times, (size_t)n, sizeof times[0], tunec_order);\n"
     "\treturn times[n / 2];\n}\n\n"
     "int main(void)\n{\n\tint wrong = 0;\n\ttunec_setup();\n"
-    "\tfor (int set = SPECIAL; set >= 0; set--) {\n"
+    "\tfor (int set = TUNEC_SPECIAL; set >= 0; set--) {\n"
     "\t\ttunec_fill(set > 0);\n\t\ttunec_reference();\n\t\ttunec_call();\n"
     "\t\twrong += tunec_check();\n\t}\n"
     "\tif (wrong) {\n"
-    "\t\tprintf(SYMBOL \": wrong: %d elements differ\\n\", wrong);\n"
+    "\t\tprintf(TUNEC_SYMBOL \": wrong: %d elements differ\\n\", wrong);\n"
     "\t\treturn 1;\n\t}\n"
     "\tdouble t = tunec_seconds();\n"
-    "\tprintf(SYMBOL \": ok, largest error %.2g of what is allowed; \"\n"
+    "\tprintf(TUNEC_SYMBOL \": ok, largest error %.2g of what is allowed; \"\n"
     "\t\t\"%.6g ms, %.4g GFLOP/s\\n\", tunec_largest, t * 1e3,\n"
-    "\t    t > 0 ? FLOPS / t * 1e-9 : 0);\n"
+    "\t    t > 0 ? TUNEC_FLOPS / t * 1e-9 : 0);\n"
     "\treturn 0;\n}\n";
 
 static bool finds_order(Expr *e, void *found)
@@ -666,14 +666,14 @@ static void put_head(EmitMain *m, Buf *out, const Lowered *l)
 	    "hold. */\n#ifdef __GNUC__\n"
 	    "#pragma GCC diagnostic ignored \"-Wtautological-compare\"\n"
 	    "#pragma GCC diagnostic ignored \"-Wtype-limits\"\n#endif\n\n");
-	buf_puts(out, "#define SYMBOL ");
+	buf_puts(out, "#define TUNEC_SYMBOL ");
 	escape_c_string(out, l->kernel->name);
 	buf_printf(out,
-	    "\n#define FLOPS %lld.0\n"
-	    "#define TOLERANCE %.3g\n#define TUNEC_HELPER static inline\n"
-	    "#define SPECIAL %d /* are there special inputs? */\n"
-	    "#define INFINITIES %d\n"
-	    "#define MAY_HIDE_NAN %d /* as the language allows it */\n\n",
+	    "\n#define TUNEC_FLOPS %lld.0\n"
+	    "#define TUNEC_TOLERANCE %.3g\n#define TUNEC_HELPER static inline\n"
+	    "#define TUNEC_SPECIAL %d /* are there special inputs? */\n"
+	    "#define TUNEC_INFINITIES %d\n"
+	    "#define TUNEC_MAY_HIDE_NAN %d /* as the language allows it */\n\n",
 	    (long long)p->flops, tolerance(p), !order_decides(p),
 	    p->numerics != NUMERICS_FAST, program_may_hide_nan(p));
 }

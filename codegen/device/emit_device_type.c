@@ -46,7 +46,7 @@ static bool is_type_name(const char *name)
 bool emit_device_reserved(const char *name)
 {
 	static const char *const beginnings[] = {
-		"get_", "as_", "convert_", "vload", "vstore", "atomic"};
+		"get_", "as_", "convert_", "vload", "vstore", "atomic", "cl_"};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (!strcmp(name, words[i]))
 			return true;

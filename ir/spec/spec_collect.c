@@ -10,9 +10,9 @@ static void check_name(Spec *spec, const YamlScalar *s)
 	if (!name_valid(s->text, s->size, &why))
 		report_error(&spec->report, s->span, "the name '%s' %s",
 		    s->text, why);
-	else if (name_in_libc(s->text))
-		report_error(&spec->report, s->span,
-		    "'%s' is an identifier of the C library", s->text);
+	else if (!name_symbol_valid(s->text, &why))
+		report_error(
+		    &spec->report, s->span, "'%s' %s", s->text, why);
 }
 
 static Symbol *new_symbol(Spec *spec, const YamlScalar *s)

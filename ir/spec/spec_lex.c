@@ -3,6 +3,7 @@
  * Newlines mean nothing and '#' starts a comment in a literal block; elsewhere
  * '#' is no character of the language. */
 #include <string.h>
+#include <strings.h>
 
 #include "ir/spec/spec.h"
 
@@ -141,13 +142,80 @@ bool name_valid(const char *text, size_t size, const char **why)
 	return size <= NAME_SIZE_MAX && is_free(text, size, why);
 }
 
+/* What C compilers have as macros where no -std says otherwise. */
+static bool is_predefined(const char *text)
+{
+	static const char *const macros[] = {"AVR", "MIPSEB", "MIPSEL", "PPC",
+		"WIN32", "WIN64", "WINNT", "hppa", "i386", "linux", "m68k",
+		"mips", "sparc", "sun", "unix", "vax"};
+	for (size_t i = 0; i < sizeof macros / sizeof macros[0]; i++)
+		if (!strcmp(macros[i], text))
+			return true;
+	return false;
+}
+
+static bool is_upper(char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+bool name_is_macro(const char *text)
+{
+	static const char *const others[] = {"alloca", "complex", "errno",
+		"imaginary", "math_errhandling", "noreturn"};
+	static const char *const beginnings[] = {"sa_", "si_", "sigev_", "st_"};
+	if (is_predefined(text) ||
+	    (text[0] == '_' && (text[1] == '_' || is_upper(text[1]))))
+		return true;
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		if (!strcmp(others[i], text))
+			return true;
+	bool like = is_upper(text[0]);
+	for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+		like |= !strncmp(text, beginnings[i], strlen(beginnings[i]));
+	return like && name_in_libc(text);
+}
+
+/* "32x16"? */
+static bool is_lanes(const char *text, char times)
+{
+	const char *x = text + strspn(text, "0123456789");
+	return x > text && *x == times && is_digit(x[1]);
+}
+
+/* "f32x16_u", "LOAD_F32X16", "tunec_floordiv": what emitted code calls its own
+ * types, macros and functions. */
+static bool is_emitted(const char *text)
+{
+	if (!strncasecmp(text, "tunec_", 6) ||
+	    (strchr("fiu", text[0]) && is_lanes(text + 1, 'x')))
+		return true;
+	bool found = false;
+	for (const char *c = text; *c; c++) {
+		if (*c >= 'a' && *c <= 'z')
+			return false;
+		found |= (c == text || c[-1] == '_') && strchr("FIU", *c) &&
+		    is_lanes(c + 1, 'X');
+	}
+	return found;
+}
+
 bool name_symbol_valid(const char *text, const char **why)
 {
 	size_t size = strlen(text);
 	if (!is_identifier(text, size, why) || !is_free(text, size, why))
 		return false;
 	*why = "is an identifier of the C library";
-	return !name_in_libc(text);
+	if (name_in_libc(text))
+		return false;
+	*why = "is a macro of C compilers";
+	if (is_predefined(text))
+		return false;
+	*why = "begins with an underscore, as names of C compilers do";
+	if (text[0] == '_')
+		return false;
+	*why = "is a name that emitted code has for its own";
+	return !is_emitted(text);
 }
 
 /* --- the scanner ---------------------------------------------------------------- */
