@@ -127,8 +127,11 @@ void say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Usage errors add a hint to --help and give EXIT_USAGE. */
 int say_usage(const char *verb, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* In place of the line before, on a terminal; "" leaves an empty one. */
+/* In place of the line before, on a terminal, as far as its width goes; "" leaves
+ * an empty one. */
 void say_live(const char *text);
+/* A note, from a handler of signals. */
+void say_in_signal(const char *text);
 /* Standard error is a terminal and NO_COLOR is not set. */
 bool say_colored(void);
 /* The diagnostics collected so far, coloured where that is allowed. */

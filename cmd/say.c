@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
@@ -73,11 +75,47 @@ int say_usage(const char *verb, const char *format, ...)
 	return EXIT_USAGE;
 }
 
+/* The window may change at any moment.  Its last column stays empty, since some
+ * terminals go on to the next line when that is written. */
+static size_t live_columns(void)
+{
+	struct winsize size;
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col < 2)
+		return 79;
+	return size.ws_col - 1u;
+}
+
+/* Bytes of a text that take so many columns: of one outside ASCII the bytes after
+ * its first take none. */
+static size_t cut_to(const char *text, size_t columns)
+{
+	size_t n = 0;
+	for (; text[n]; n++)
+		if ((text[n] & 0xc0) != 0x80 && !columns--)
+			break;
+	return n;
+}
+
 void say_live(const char *text)
 {
-	fprintf(stderr, "\r\033[K");
-	put_escaped(text, strlen(text));
+	Buf safe = {0};
+	escape_terminal(&safe, text, strlen(text), "");
+	fprintf(stderr, "\r\033[K%.*s",
+	    (int)cut_to(buf_text(&safe), live_columns()), buf_text(&safe));
 	fflush(stderr);
+	buf_free(&safe);
+}
+
+void say_in_signal(const char *text)
+{
+	const char *head = isatty(2) ? "\r\033[Ktunec: " : "tunec: ";
+	struct iovec parts[] = {
+	    {(void *)head, strlen(head)},
+	    {(void *)text, strlen(text)},
+	    {"\n", 1},
+	};
+	if (writev(STDERR_FILENO, parts, 3) < 0)
+		return; /* there is nobody to tell */
 }
 
 static void say_colored_line(const char *line, size_t size)

@@ -17,39 +17,59 @@ static const char *format_rate(char *text, size_t size, double flops_per_s)
 	return text;
 }
 
+static void put_progress(Buf *line, const TuneDisplay *d, const TuneProgress *p)
+{
+	char rate[32];
+	buf_printf(line, "%s  ", d->label);
+	if (p->phase == TUNE_REFERENCE) {
+		buf_puts(line, "plain loops, for comparison");
+		return;
+	}
+	buf_printf(line, "%lld trials", (long long)p->trials);
+	if (p->failed)
+		buf_printf(line, " (%lld failed)", (long long)p->failed);
+	if (p->best_s > 0)
+		buf_printf(line, "  best %s",
+		    format_rate(rate, sizeof rate, p->best_flops_per_s));
+	if (p->best_s > 0 && p->best_flops_per_s <= p->peak_flops_per_s)
+		buf_printf(line, " (%.0f %% of the peak)",
+		    100 * p->best_flops_per_s / p->peak_flops_per_s);
+	buf_printf(line, "  %.1f trials/s", p->trials_per_s);
+	if (!isnan(p->rank_correlation))
+		buf_printf(line, "  rank %.2f", p->rank_correlation);
+	if (p->phase == TUNE_FINAL)
+		buf_puts(line, "  measuring the best again");
+	else if (p->left_s >= 0)
+		buf_printf(line, "  %.0f s left", p->left_s);
+}
+
+/* Is it time for another line?  A log gets one each half minute. */
+static bool is_due(TuneDisplay *d, const TuneProgress *p)
+{
+	double now = measure_now();
+	if (d->live) {
+		if (p->phase == TUNE_SEARCH && p->elapsed_s - d->last < 0.1)
+			return false;
+		d->last = p->elapsed_s;
+		return true;
+	}
+	if (!d->told_s || now - *d->told_s < 30)
+		return false;
+	*d->told_s = now;
+	return true;
+}
+
 void tune_show_progress(const TuneProgress *p, void *context)
 {
 	TuneDisplay *d = context;
-	char rate[32];
-	if (!d->live ||
-	    (p->phase == TUNE_SEARCH && p->elapsed_s - d->last < 0.1))
-		return;
-	d->last = p->elapsed_s;
 	Buf line = {0};
-	buf_printf(&line, "%s  ", d->label);
-	if (p->phase == TUNE_REFERENCE) {
-		buf_puts(&line, "plain loops, for comparison");
-	} else {
-		buf_printf(&line, "%lld trials", (long long)p->trials);
-		if (p->failed)
-			buf_printf(&line, " (%lld failed)",
-			    (long long)p->failed);
-		if (p->best_s > 0)
-			buf_printf(&line, "  best %s",
-			    format_rate(rate, sizeof rate,
-				p->best_flops_per_s));
-		if (p->best_s > 0 && p->best_flops_per_s <= p->peak_flops_per_s)
-			buf_printf(&line, " (%.0f %% of the peak)",
-			    100 * p->best_flops_per_s / p->peak_flops_per_s);
-		buf_printf(&line, "  %.1f trials/s", p->trials_per_s);
-		if (!isnan(p->rank_correlation))
-			buf_printf(&line, "  rank %.2f", p->rank_correlation);
-		if (p->phase == TUNE_FINAL)
-			buf_puts(&line, "  measuring the best again");
-		else if (p->left_s >= 0)
-			buf_printf(&line, "  %.0f s left", p->left_s);
-	}
-	say_live(buf_text(&line));
+	if (!is_due(d, p))
+		return;
+	put_progress(&line, d, p);
+	if (d->live)
+		say_live(buf_text(&line));
+	else
+		say_note("%s", buf_text(&line));
 	buf_free(&line);
 }
 
@@ -138,17 +158,12 @@ static void print_text(
 		    format_time(a, sizeof a, r->plain_s),
 		    r->plain_s / r->best_s,
 		    r->plain_estimated ? " (estimated, not run)" : "");
-	if (verbose && !r->covered) {
-		const TuneTimes *t = &r->times;
-		out_text("  time: search %.2f s, features and model %.2f, train "
-		       "%.2f, compile %.2f, check %.2f, run %.2f, idle %.2f\n",
-		    t->search, t->features, t->train, t->compile, t->check,
-		    t->run, t->idle);
-		out_text("  %lld candidates scored, %.0f a second; passed over: "
-			 "%lld whose code was known, %lld of too much code\n",
-		    (long long)r->scored, r->scored_per_s,
-		    (long long)r->equal, (long long)r->large);
-	}
+	if (verbose && !r->covered)
+		out_text(
+		    "  %lld candidates scored, %.0f a second; passed over: "
+		    "%lld whose code was known, %lld of too much code\n",
+		    (long long)r->scored, r->scored_per_s, (long long)r->equal,
+		    (long long)r->large);
 }
 
 static void print_json(const Program *p, const TuneResult *r)
@@ -202,4 +217,17 @@ void tune_show(const Common *common, const Program *p, const char *label,
 		print_json(p, r);
 	else if (!common->quiet)
 		print_text(p, label, r, common->verbose);
+}
+
+void tune_show_times(const Common *common, const TuneTimes *t, double elapsed_s)
+{
+	double idle = elapsed_s - t->search - t->features - t->train -
+	    t->compile - t->check - t->run;
+	if (common->json || common->quiet)
+		return;
+	out_text("time: %.1f s: search %.1f s, features and predict %.1f s, "
+		 "train %.1f s, compile %.1f s, run %.1f s, check %.1f s, "
+		 "idle %.1f s\n",
+	    elapsed_s, t->search, t->features, t->train, t->compile, t->run,
+	    t->check, fmax(idle, 0));
 }

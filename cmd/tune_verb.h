@@ -63,11 +63,16 @@ int tune_static(Arena *arena, const StaticTune *t, const ProgramVec *programs);
 /* tune_show.c */
 typedef struct {
 	const char *label;
-	bool live;
+	bool live;   /* on a terminal */
 	double last; /* when it was drawn */
+	double *
+	    told_s; /* elsewhere: when the run's last line was; NULL: none are */
 } TuneDisplay;
 void tune_show_progress(const TuneProgress *progress, void *display);
 void tune_show(const Common *common, const Program *program,
     const char *label, const TuneResult *result);
+/* Where the time of a run went, in which those took part. */
+void tune_show_times(
+    const Common *common, const TuneTimes *sum, double elapsed_s);
 
 #endif

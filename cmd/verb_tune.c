@@ -22,11 +22,17 @@ static const double spare_s = 0.2;
 
 static volatile int interrupted;
 
+static bool says_interrupted; /* not -q */
+
+/* What is being measured may take seconds. */
 static void on_signal(int number)
 {
 	if (interrupted)
 		_exit(128 + number);
 	interrupted = 1;
+	if (says_interrupted)
+		say_in_signal("interrupted: a last measurement runs; a second "
+			      "ctrl-C stops it");
 }
 
 /* --- options --------------------------------------------------------------- */
@@ -105,9 +111,8 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 		return EXIT_FAILED;
 	}
 	if (!among(v->search, "sa random"))
-		return say_usage("tune",
-		    "--search is sa, evolve, ga, random or grid, not '%s'",
-		    v->search);
+		return say_usage(
+		    "tune", "--search is sa or random, not '%s'", v->search);
 	o->search = strcmp(v->search, "random") ? SEARCH_ANNEAL : SEARCH_RANDOM;
 	if (!among(v->model, "xgboost none"))
 		return say_usage("tune",
@@ -142,6 +147,7 @@ typedef struct {
 	TuneResult *results;
 	TuneBudgets budgets;
 	double start_s, end_s; /* no job goes on then */
+	double told_s; /* when the last line of progress was, off a terminal */
 } Run;
 
 static void best_of_stores(const Stores *stores,
@@ -371,6 +377,28 @@ static const double *weigh(const Run *run)
 	return weight;
 }
 
+/* Of all operators together, where anything was measured. */
+static void show_times(const Run *run)
+{
+	TuneTimes sum = {0};
+	bool measured = false;
+	for (int i = 0; i < run->n; i++) {
+		const TuneTimes *t = &run->results[i].times;
+		if (!run->tunings[i])
+			continue; /* it is there under another name */
+		measured |= run->results[i].trials > 0;
+		sum.search += t->search;
+		sum.features += t->features;
+		sum.train += t->train;
+		sum.compile += t->compile;
+		sum.check += t->check;
+		sum.run += t->run;
+	}
+	if (measured)
+		tune_show_times(
+		    &run->verb->common, &sum, measure_now() - run->start_s);
+}
+
 static int tune_all(Run *run)
 {
 	int code = measure_firsts(run);
@@ -381,6 +409,7 @@ static int tune_all(Run *run)
 		code = exit_worse(code, run->tunings[i]
 			? tune_one(run, i) : tune_repeated(run, i));
 	}
+	show_times(run);
 	return interrupted ? EXIT_INTERRUPTED : code;
 }
 
@@ -442,9 +471,9 @@ static Status open_tunings(Run *run, Error *error)
 	o->plain_s = plain_seconds(o, different);
 	for (int i = 0; i < run->n; i++) {
 		const Program *p = run->tasks.at[i].program;
-		run->displays[i] =
-		    (TuneDisplay){program_label(run->arena, p),
-			isatty(2) && !c->quiet && !c->json, -1};
+		bool shown = !c->quiet && !c->json;
+		run->displays[i] = (TuneDisplay){program_label(run->arena, p),
+		    shown && isatty(2), -1, shown ? &run->told_s : NULL};
 		TuneOptions own = *o;
 		own.composed = run->tasks.at[i].groups != NULL;
 		if (run->tasks.at[i].same == i)
@@ -483,8 +512,9 @@ static void close_run(Run *run)
 	}
 }
 
-static void catch_signals(void)
+static void catch_signals(const Common *common)
 {
+	says_interrupted = !common->quiet;
 	struct sigaction action = {.sa_handler = on_signal};
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
@@ -501,7 +531,7 @@ static int run_programs(Run *run, Stores *stores)
 	Target *target =
 	    open_target(run->arena, v, &run->options.measure, &error);
 	run->target = target;
-	catch_signals();
+	catch_signals(&v->common);
 	/* before anything starts a thread */
 	if (!target || measure_open_all(programs, run->n, target,
 			   &run->options.measure, run->measurers, &error)) {
@@ -563,7 +593,7 @@ static int tune_run(void *options, int n, char **operands)
 	} else if (code == EXIT_DONE) {
 		Run run = run_of(arena, v, &programs);
 		run.options = o;
-		run.start_s = start_s;
+		run.start_s = run.told_s = start_s;
 		code = run_programs(&run, &stores);
 		stores_warn(&stores, &v->common);
 		close_run(&run);

@@ -221,6 +221,33 @@ ok pipe-closed-is-its-signal [ $? = 141 ]
 exits full-disk 1 sh -c '"$0" check mm.yaml >/dev/full' "$TUNEC"
 ok full-disk-is-said has err 'cannot write standard output'
 
+# --- the live line keeps to its window; ctrl-C says what it waits for
+terminal() { # columns, seconds until ctrl-C, command: what it showed is in shown
+	python3 "$root/test/e2e/terminal.py" "$@" >shown
+}
+if command -v python3 >/dev/null; then
+	for columns in 30 81; do
+		ok "live-$columns" terminal $columns 0 "$TUNEC" tune mm.yaml:big \
+			--trials 8 --db "live$columns.jsonl"
+		read -r _ widest _ lines <shown
+		ok "live-$columns-fits" [ "$widest" -lt $columns ]
+		ok "live-$columns-is-live" [ "$lines" -ge 3 ]
+	done
+	ok live-cuts has shown 'mm:big  [0-9]* trials'
+	terminal 80 1.5 "$TUNEC" tune mm.yaml:big --time 30s --db stop.jsonl
+	ok interrupted-exits [ $? = 130 ]
+	ok interrupted-says has shown \
+		'interrupted: a last measurement runs; a second ctrl-C stops it'
+	ok interrupted-is-kept has stop.jsonl '"complete":false'
+fi
+exits off-a-terminal 0 "$TUNEC" tune mm.yaml:big --trials 9 --db live30.jsonl
+ok off-a-terminal-nothing-is-live [ ! -s err ]
+ok time-is-told has out '^time: [0-9.]* s: search .*, features and predict .*, train .*, compile .*, run .*, check .*, idle '
+exits time-quiet 0 "$TUNEC" tune -q mm.yaml:big --trials 10 --db live30.jsonl
+ok time-quiet-says-nothing [ ! -s out ]
+exits time-covered 0 "$TUNEC" tune mm.yaml:big --trials 1 --db live30.jsonl
+ok time-covered-says-none lacks out '^time'
+
 # --- --version
 exits version 0 "$TUNEC" --version
 ok version-of-llvm has out '^LLVM [0-9]'

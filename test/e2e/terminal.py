@@ -1,0 +1,31 @@
+"""A command on a terminal of a given width, and what it showed.
+
+    terminal.py COLUMNS SECONDS COMMAND...
+
+Sends ctrl-C after SECONDS (0: never).  Prints the widest live line, then
+everything that was shown, and exits as the command did."""
+import fcntl, os, pty, select, struct, sys, termios, time
+
+columns, seconds = int(sys.argv[1]), float(sys.argv[2])
+pid, fd = pty.fork()
+if not pid:
+    fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    os.execvp(sys.argv[3], sys.argv[3:])
+shown, begin = b"", time.time()
+while True:
+    ready, _, _ = select.select([fd], [], [], 0.1)
+    if seconds and time.time() - begin > seconds:
+        os.write(fd, b"\x03")
+        seconds = 0
+    try:
+        part = os.read(fd, 65536) if ready else b"-"
+    except OSError:
+        part = b""
+    if not part:
+        break
+    shown += part if ready else b""
+lines = [l for l in shown.split(b"\r\x1b[K") if b"\n" not in l]
+print("widest", max([len(l.decode()) for l in lines], default=0), "of", len(lines))
+print(shown.decode().replace("\r", "\n"))
+status = os.waitpid(pid, 0)[1]
+sys.exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status))
