@@ -61,9 +61,10 @@ static bool uses_threads(const Contents *c)
 }
 
 /* $CC -shared, in a shell since $CC may have several words. */
-static Status link_object(
-    const char *object_path, const char *out, bool threads, Error *error)
+static Status link_object(const Target *target, const char *object_path,
+    const char *out, bool threads, Error *error)
 {
+	const char *cc = getenv("CC");
 	pid_t child = fork();
 	if (!child) {
 		execl("/bin/sh", "sh", "-c",
@@ -76,8 +77,9 @@ static Status link_object(
 		;
 	if (child < 0 || status)
 		return error_set(error, STATUS_MISSING,
-		    "cannot link a shared object: '%s -shared' failed",
-		    getenv("CC") ? getenv("CC") : "cc");
+		    "cannot link a .so for %s: '%s -shared' failed; $CC names "
+		    "the compiler that links for it",
+		    target->triple, cc && *cc ? cc : "cc");
 	return STATUS_OK;
 }
 
@@ -97,7 +99,7 @@ static Status shared_object(Contents *c, Buf *out, Error *error)
 		status = error_set(error, STATUS_IO, "cannot write %s: %s", o,
 		    strerror(errno));
 	if (!status)
-		status = link_object(o, so, uses_threads(c), error);
+		status = link_object(c->target, o, so, uses_threads(c), error);
 	if (!status && !folder_read(so, out))
 		status = error_set(error, STATUS_IO, "cannot read %s: %s", so,
 		    strerror(errno));

@@ -17,12 +17,15 @@
 
 typedef struct {
 	Common common;
-	bool print;
+	bool print, cpus;
 } TargetOptions;
 
 static const Option options[] = {
     {"print", 0, OPTION_FLAG, offsetof(TargetOptions, print), NULL, NULL,
 	"print only the canonical text, for a Makefile"},
+    {"cpus", 0, OPTION_FLAG, offsetof(TargetOptions, cpus), NULL, NULL,
+	"list the names that -mcpu= takes, of this machine's\n"
+	"architecture or that of TARGET"},
     {0}};
 
 /* A kind of target or a module: whether it works, and its version or why not.
@@ -335,13 +338,47 @@ static int show_target(Arena *arena, const TargetOptions *o, const char *text)
 	return EXIT_DONE;
 }
 
+/* Of an llvm target, as LLVM lists them. */
+static int show_cpus(Arena *arena, const TargetOptions *o, const char *text)
+{
+	Error error = {0};
+	Buf names = {0};
+	Target *t = measure_target(arena, text, &error);
+	const LlvmModule *llvm = t ? llvm_module(&error) : NULL;
+	if (t && t->kind != TARGET_LLVM)
+		error_set(&error, STATUS_UNSUPPORTED,
+		    "target '%s' has no -mcpu=", t->text);
+	bool listed = llvm && t->kind == TARGET_LLVM &&
+	    llvm->cpus(t->triple, &names, &error);
+	if (listed)
+		error.status = STATUS_OK;
+	if (error.status)
+		say_error("%s", error.text);
+	else if (!o->common.json)
+		out_text("%s", buf_text(&names));
+	for (char *name = error.status || !o->common.json
+		 ? NULL
+		 : strtok(names.data, "\n");
+	     name; name = strtok(NULL, "\n")) {
+		json_t *json = json_pack("{ss}", "cpu", name);
+		out_json(json);
+		json_decref(json);
+	}
+	buf_free(&names);
+	return exit_of_status(error.status);
+}
+
 static int target_run(void *values, int n, char **operands)
 {
 	const TargetOptions *o = values;
 	Arena *arena = arena_new();
-	int code = n ? EXIT_DONE : show_machine(arena, o);
+	int code = n  ? EXIT_DONE
+	    : o->cpus ? show_cpus(arena, o, "host")
+		      : show_machine(arena, o);
 	for (int i = 0; i < n; i++)
-		code = exit_worse(code, show_target(arena, o, operands[i]));
+		code = exit_worse(code,
+		    o->cpus ? show_cpus(arena, o, operands[i])
+			    : show_target(arena, o, operands[i]));
 	arena_free(arena);
 	return code;
 }

@@ -136,9 +136,11 @@ typedef struct {
 	/* All features that a CPU and attributes imply: "+avx2,+fma,…", sorted;
 	 * malloc'd. */
 	char *(*features)(const char *triple, const char *cpu, const char *attrs);
+	/* The names that -mcpu= takes, a line each. */
+	bool (*cpus)(const char *triple, Buf *out, Error *error);
 } LlvmModule;
 
-enum { LLVM_MODULE_VERSION = 2 };
+enum { LLVM_MODULE_VERSION = 3 };
 
 /* The module beside the program (build/tunec-llvm.so, or ../lib/tunec/ of an
  * installed one; TUNEC_MODULES names another folder); NULL and what is missing. */

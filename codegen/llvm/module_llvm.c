@@ -6,6 +6,7 @@
  * register allocation (docs/targets.md has the figures).  Nothing of the host,
  * the time or a file's name gets into the output. */
 #include "codegen/llvm/module_llvm.h"
+#include "lib/alike.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -437,41 +438,92 @@ static void check_child(
 	_exit(0);
 }
 
-static bool check(
-    const char *triple, const char *cpu, const char *attrs, Error *error)
+/* What LLVM prints of them, to its end; STATUS_CRASH: that ended it. */
+static Status ask(const char *triple, const char *cpu, const char *attrs,
+    Buf *said, Error *error)
 {
-	char text[512];
-	size_t size = 0;
+	char block[4096];
 	ssize_t n;
 	int ends[2], state;
-	if (pipe(ends)) {
-		error_set(error, STATUS_IO, "cannot make a pipe");
-		return false;
-	}
+	if (pipe(ends))
+		return error_set(error, STATUS_IO, "cannot make a pipe");
 	pid_t child = fork();
 	if (child == 0)
 		check_child(triple, cpu, attrs, ends[1]);
 	close(ends[1]);
-	while (child > 0 && size < sizeof text - 1 &&
-	       (n = read(ends[0], text + size, sizeof text - 1 - size)) > 0)
-		size += (size_t)n;
+	while (child > 0 && (n = read(ends[0], block, sizeof block)) > 0)
+		buf_add(said, block, (size_t)n);
 	close(ends[0]);
-	if (child < 0 || waitpid(child, &state, 0) != child) {
-		error_set(error, STATUS_IO, "cannot ask LLVM about %s", cpu);
+	if (child < 0 || waitpid(child, &state, 0) != child)
+		return error_set(
+		    error, STATUS_IO, "cannot ask LLVM about %s", cpu);
+	return state ? error_set(error, STATUS_CRASH, "LLVM refuses it")
+		     : STATUS_OK;
+}
+
+/* Of a list of lines "  NAME - what it is", to an empty one.  It is printed for a
+ * CPU of this name, which then may be none that code can be made for. */
+static bool cpus(const char *triple, Buf *out, Error *error)
+{
+	static const char head[] = "Available CPUs for this target:\n\n";
+	Buf said = {0};
+	Status status = ask(triple, "help", "", &said, error);
+	const char *line = strstr(buf_text(&said), head);
+	for (line = line ? line + sizeof head - 1 : ""; *line == ' ';) {
+		const char *name = line + strspn(line, " ");
+		buf_printf(out, "%.*s\n", (int)strcspn(name, " \n"), name);
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	buf_free(&said);
+	if (!out->size && !status)
+		error_set(error, STATUS_UNSUPPORTED, "LLVM lists no CPUs");
+	return out->size > 0;
+}
+
+/* "; is it 'znver4'?", and where all of them are. */
+static void suggest_cpu(Buf *out, const char *triple, const char *cpu)
+{
+	Buf names = {0};
+	Error ignored;
+	Alike a = alike_to(cpu);
+	if (cpus(triple, &names, &ignored))
+		for (char *name = strtok(names.data, "\n"); name;
+		     name = strtok(NULL, "\n"))
+			alike_look(&a, name);
+	buf_printf(out, "%s (`tunec target --cpus` lists them)",
+	    alike_question(&a, ""));
+	buf_free(&names);
+}
+
+static bool check(
+    const char *triple, const char *cpu, const char *attrs, Error *error)
+{
+	static const char ours[] = "tunec: error: ";
+	Buf said = {0}, more = {0};
+	if (!strcmp(cpu, "help")) {
+		error_set(error, STATUS_USAGE,
+		    "target: `tunec target --cpus` lists what -mcpu= takes");
 		return false;
 	}
-	text[size] = 0;
-	if (!size && !state)
-		return true;
-	static const char ours[] = "tunec: error: ";
-	char *first = text;
+	Status status = ask(triple, cpu, attrs, &said, error);
+	if (status == STATUS_IO || (!status && !said.size)) {
+		buf_free(&said);
+		return !status;
+	}
+	const char *first = said.size ? said.data : "LLVM refuses it";
 	if (!strncmp(first, ours, sizeof ours - 1))
 		first += sizeof ours - 1;
-	char *aside = strstr(first, " (ignoring");
-	if (aside)
-		*aside = 0;
-	error_set(error, STATUS_USAGE, "target: %.*s",
-	    (int)strcspn(first, "\n"), size ? first : "LLVM refuses it");
+	size_t size = strcspn(first, "\n");
+	const char *aside = strstr(first, " (ignoring");
+	if (aside && (size_t)(aside - first) < size)
+		size = (size_t)(aside - first);
+	if (memmem(first, size, "processor", 9))
+		suggest_cpu(&more, triple, cpu);
+	error_set(error, STATUS_USAGE, "target: %.*s%s", (int)size, first,
+	    buf_text(&more));
+	buf_free(&said);
+	buf_free(&more);
 	return false;
 }
 
@@ -483,6 +535,7 @@ const LlvmModule tunec_llvm = {
     .host = host,
     .check = check,
     .features = features,
+    .cpus = cpus,
     .load = module_llvm_load,
     .call = module_llvm_call,
 };

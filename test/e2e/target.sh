@@ -49,3 +49,16 @@ ok missing-module-is-named says "$out" 'no /nonexistent/tunec-llvm.so'
 # the module is found beside the program
 out=$(env -u TUNEC_MODULES "$TUNEC" target)
 ok module-beside-program says "$out" 'tunec-llvm.so *works: LLVM'
+
+# --- the names of CPUs
+exits cpus 0 "$TUNEC" target --cpus
+ok cpus-are-listed has out '^haswell$'
+exits cpus-of-another 0 "$TUNEC" target --cpus 'llvm -mtriple=aarch64-linux-gnu'
+ok cpus-of-another-are-its-own has out '^cortex-a72$'
+exits cpus-of-none 1 "$TUNEC" target --cpus c
+exits cpu-mistyped 2 "$TUNEC" target 'llvm -mcpu=haswel'
+ok cpu-mistyped-is-asked has err "is it 'haswell'? (\`tunec target --cpus\`"
+printf 'tunec: 1\nname: op\ninputs: {x: "f32[8]"}\ncompute: |\n  y[i < 8] = x[i] + 1\n' >op.yaml
+exits no-linker 1 env CC=no-such-compiler "$TUNEC" build op.yaml --db none.db \
+	--target 'llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72' -o op.so
+ok no-linker-says has err "for aarch64-linux-gnu: 'no-such-compiler -shared' failed; \$CC"
