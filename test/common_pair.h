@@ -18,6 +18,7 @@ typedef enum {
 typedef struct {
 	int seed;
 	PairKind kind;
+	bool composed; /* of many layers: common_compose.h */
 	OperatorText text;
 	Program *program;
 	Trace *trace;
