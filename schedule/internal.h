@@ -30,7 +30,7 @@ typedef enum {
 
 /* The role letter of positional argument i; 0 past the last. */
 char primitive_role(int primitive, int i);
-char primitive_outs(int primitive); /* 'B', 'P', 'W', 'L' or '-' */
+char primitive_outs(int primitive); /* 'B', 'P', 'D', 'W', 'L' or '-' */
 bool primitive_gives(int primitive, int nouts); /* so many names? */
 const char *primitive_arguments(int primitive); /* for messages */
 /* Has the step arguments as the table says? */

@@ -616,22 +616,54 @@ static void write_retype(Generator *g, Buf *out)
 	    stage_name(g, stage), 1 + (int)below(g, 2), types[below(g, 4)]);
 }
 
-/* After a byte was taken for one of the other sign, if there is one. */
+/* So many sums are taken out of it; 0: it is no such block. */
+static int sums_of(Generator *g, int stage)
+{
+	const Stage *s = &g->nest->stages.at[stage];
+	int64_t *extents = NEW_N(g->arena, int64_t, s->naxes);
+	Distribution d;
+	for (int a = 0; a < s->naxes; a++)
+		extents[a] = s->axes[a].extent;
+	return s->reduce == REDUCE_SUM &&
+		distribution_find(g->arena, s->body, extents, s->nspatial,
+		    s->naxes, &d)
+	    ? d.nsums : 0;
+}
+
+/* Where there is none, after a byte was taken for one of the other sign, which
+ * leaves one. */
 static void write_distribute(Generator *g, Buf *out)
 {
-	int stage = narrow_product(g), operand = (int)below(g, 2);
-	bool narrow = stage >= 0;
-
-	if (!narrow)
-		stage = any_stage(g);
-	if (narrow && below(g, 3)) {
-		const Expr *e = g->nest->stages.at[stage].body->arg[operand];
+	int stage = any_stage(g), sums, product = narrow_product(g);
+	for (int i = 0; i < g->nest->order.n && !sums_of(g, stage); i++)
+		stage = g->nest->order.at[i];
+	sums = sums_of(g, stage);
+	if (!sums && product >= 0) {
+		int operand = (int)below(g, 2);
+		const Expr *e = g->nest->stages.at[product].body->arg[operand];
 		bool is_u8 = e->arg[0]->type == DT_U8;
+		stage = product;
+		sums = 1;
 		buf_printf(out, "%s = retype(%s, %d, %s)\n", new_name(g),
 		    stage_name(g, stage), 1 + operand, is_u8 ? "i8" : "u8");
 	}
-	buf_printf(out, "%s, %s = distribute(%s)", new_name(g), new_name(g),
-	    stage_name(g, stage));
+	for (int i = 0; i < sums + !sums; i++)
+		buf_printf(out, "%s, ", new_name(g));
+	buf_printf(out, "%s = distribute(%s)", new_name(g), stage_name(g, stage));
+}
+
+static void write_narrow(Generator *g, Buf *out)
+{
+	int stage = any_stage(g);
+	for (int i = 0; i < g->nest->order.n; i++) {
+		const Stage *s = &g->nest->stages.at[g->nest->order.at[i]];
+		Narrow n;
+		if (s->reduce == REDUCE_NONE &&
+		    narrow_find(g->arena, s->body,
+			g->nest->buffers.at[s->buffer].type, &n) && below(g, 3))
+			stage = g->nest->order.at[i];
+	}
+	call1(out, "narrow", stage_name(g, stage));
 }
 
 static void write_prefetch(Generator *g, Buf *out)
@@ -735,11 +767,38 @@ static Program *program_narrow(Arena *arena, Rng *rng)
 	    NUMERICS_DEFAULT);
 }
 
+/* Of bytes with zero points, which pad one of them before or after. */
+static Program *program_zero_points(Arena *arena, Rng *rng)
+{
+	static const char *const pads[] = {"p[c < C, j < T + 2] = if 1 <= j < T + 1 "
+	    "then i32(x[c, j - 1]) - z[] else 0",
+	    "p[c < C, j < T + 2]: i16 = if 1 <= j < T + 1 then x[c, j - 1] - "
+	    "z[] else 0",
+	    "p[c < C, j < T + 2] = if 1 <= j < T + 1 then x[c, j - 1] else z[]",
+	    "p[c < C, j < T + 2] = if 1 <= j < T + 1 then x[c, j - 1] - 7 else 0",
+	    "p[c < C, j < T + 2] = i32(x[c, j % T]) - z[]"};
+	static const char *const factors[] = {"p[c, t + r]*w[o, c, r]",
+	    "(p[c, t + r] - z[])*(w[o, c, r] - v[o])",
+	    "(i32(p[c, t + r]) - 3)*(w[o, c, r] - v[o])*v[o]",
+	    "(p[c, t + r] + v[o]*2)*w[o, c, r] - z[]*v[o]"};
+	const char *type = rng_below(rng, 2) ? "u8" : "i8";
+	return program_of_text(arena, arena_printf(arena,
+	    "tunec: 1\nname: points\nparams: {C: %d, O: %d, T: %d}\n"
+	    "inputs: {x: '%s[C, T]', z: '%s[]', w: '%si8[O, C, 3]', "
+	    "v: 'i8[O]'}\n"
+	    "compute: |\n  %s\n  y[o < O, t < T] = sum[c < C, r < 3](%s)\n",
+	    extent(rng, 9), extent(rng, 9), 7 + extent(rng, 9), type, type,
+	    rng_below(rng, 2) ? "const " : "", pads[rng_below(rng, 5)],
+	    factors[rng_below(rng, 4)]),
+	    NUMERICS_DEFAULT);
+}
+
 Program *schedule_random_program(Arena *arena, Rng *rng)
 {
 	switch (rng_below(rng, 14)) {
-	case 11:
 	case 12:
+		return program_zero_points(arena, rng);
+	case 11:
 		return program_narrow(arena, rng);
 	case 13:
 		return program_planes(arena, extent(rng, 9),

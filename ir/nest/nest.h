@@ -473,18 +473,43 @@ Expr *retype_element(Arena *arena, const Retype *r, Expr *read);
 Expr *retype_product(Arena *arena, const Retype *r, Expr *body, int buffer);
 bool retype_is_copy(const Expr *body);
 
-/* A sum of (x + k)*w as that of x*w and `times` that of w, which has so many of
- * the axes: w over these, and the sum of both in the axes of the whole. */
+/* The read that a copy of an operand would replace; NULL. */
+const Expr *retype_read(const Expr *body, int operand);
+
+/* nest_narrow.c: a block of i32, or i16, that are bytes but for what is added to
+ * all of them: its body then, and a reader's. */
 typedef struct {
-	Expr *product, *other;
-	int64_t times;
-	int naxes, nspatial, *axes;
+	DType type;    /* of the bytes */
+	DType from;    /* of the buffer */
+	Expr *element;
+	Expr *offset;  /* over the block's axes; NULL: 0 */
+} Narrow;
+bool narrow_find(Arena *arena, Expr *body, DType buffer, Narrow *narrow);
+Expr *narrow_reader(
+    Arena *arena, const Narrow *narrow, int buffer, Expr *body);
+
+/* nest_distribute.c: a sum of integers, in i32 or i64, multiplied out: a product,
+ * and sums of what has fewer axes, each multiplied with what does not vary. */
+typedef struct {
+	Expr *element; /* over the block's axes */
+	Expr *times;   /* over its spatial axes */
+	int naxes, nspatial, *axes; /* of the block, that the element has */
+} DistributedSum;
+typedef struct {
+	Expr *product; /* its element */
+	Expr *times;   /* NULL: 1 */
+	int nsums;
+	DistributedSum *sums;
+	Expr *rest; /* that is added; NULL: 0 */
 } Distribution;
 bool distribution_find(Arena *arena, Expr *body, const int64_t *extents,
     int nspatial, int naxes, Distribution *d);
-Expr *distribution_other(Arena *arena, const Distribution *d, int naxes);
-Expr *distribution_whole(Arena *arena, const Distribution *d, int nspatial,
-    int product, int other);
+/* Over the sum's own axes; what the block is then, of the buffers of the product
+ * and of the sums. */
+Expr *distribution_element(
+    Arena *arena, const DistributedSum *sum, int naxes);
+Expr *distribution_whole(
+    Arena *arena, const Distribution *d, int nspatial, const int *buffers);
 
 /* nest_infer.c: regions, extents, layouts, guards.  False and a reason where
  * the structure has no meaning (a reader that is not below its copy, say). */

@@ -4,21 +4,35 @@
  *     i32(x[k]) * i32(w[k])        as i16:  i32(t[k]) * i32(w[k])
  *                                  as u8:   (i32(t[k]) - 128) * i32(w[k])
  *
- * with t = i16(x), and t = u8(x + 128).  A sum of the latter is the sum of what
- * machines multiply, and of the other operand alone, which is no product:
- *
- *     sum((i32(t[k]) - 128) * i32(w[k]))
- *       = sum(i32(t[k]) * i32(w[k])) + -128 * sum(i32(w[k]))
- *
- * Integers wrap around, so both are the same to the bit. */
+ * with t = i16(x), and t = u8(x + 128).  A sum of the latter is that of what
+ * machines multiply, and one of the other operand alone (nest_distribute.c).
+ * An operand may have something added, (i32(x[k]) - z) * i32(w[k]): it is the read
+ * in it with the most indices. */
 #include "ir/nest/nest.h"
 
 #include <string.h>
 
-/* Of a cast of a read. */
-static const Expr *read_of(const Expr *e)
+/* Of what is added up the cast of a read with the most indices. */
+static Expr *cast_in(Expr *e)
 {
-	return e->op == OP_CAST && e->arg[0]->op == OP_READ ? e->arg[0] : NULL;
+	if (e->op == OP_CAST && e->arg[0]->op == OP_READ)
+		return e;
+	if (e->op != OP_ADD && e->op != OP_SUB && e->op != OP_NEG)
+		return NULL;
+	Expr *best = NULL;
+	for (int i = 0; i < e->narg; i++) {
+		Expr *cast = cast_in(e->arg[i]);
+		if (cast && (!best || cast->arg[0]->narg > best->arg[0]->narg))
+			best = cast;
+	}
+	return best;
+}
+
+const Expr *retype_read(const Expr *body, int operand)
+{
+	const Expr *cast =
+	    body->op == OP_MUL ? cast_in(body->arg[operand - 1]) : NULL;
+	return cast ? cast->arg[0] : NULL;
 }
 
 static bool is_byte(DType type)
@@ -29,9 +43,9 @@ static bool is_byte(DType type)
 bool retype_find(const Expr *body, int operand, DType to, Retype *out)
 {
 	*out = (Retype){.operand = operand, .to = to};
-	if (body->op != OP_MUL || operand < 1 || operand > 2)
+	if (operand < 1 || operand > 2)
 		return false;
-	out->read = read_of(body->arg[operand - 1]);
+	out->read = retype_read(body, operand);
 	if (!out->read)
 		return false;
 	DType from = out->read->type;
@@ -53,6 +67,18 @@ Expr *retype_element(Arena *arena, const Retype *r, Expr *read)
 			 : e;
 }
 
+typedef struct {
+	const Expr *read;
+	Expr *by;
+} Exchange;
+
+static Expr *exchange(Arena *arena, Expr *e, void *context)
+{
+	const Exchange *x = context;
+	(void)arena;
+	return e->op == OP_CAST && expr_equal(e->arg[0], x->read) ? x->by : e;
+}
+
 Expr *retype_product(Arena *arena, const Retype *r, Expr *body, int buffer)
 {
 	Expr *args[2] = {body->arg[0], body->arg[1]};
@@ -61,7 +87,8 @@ Expr *retype_product(Arena *arena, const Retype *r, Expr *body, int buffer)
 	if (r->offset)
 		e = expr_binary(arena, OP_ADD, e,
 		    expr_int(arena, body->type, r->offset));
-	args[r->operand - 1] = e;
+	args[r->operand - 1] = expr_rewrite(
+	    arena, args[r->operand - 1], exchange, &(Exchange){r->read, e});
 	return expr_binary(arena, OP_MUL, args[0], args[1]);
 }
 
@@ -71,74 +98,4 @@ bool retype_is_copy(const Expr *body)
 	    (body->op == OP_ADD && body->arg[1]->op == OP_INT))
 		body = body->arg[0];
 	return body->op == OP_READ;
-}
-
-/* --- the sum of both ---------------------------------------------------------- */
-
-static bool has_axis(const Expr *e, int axis)
-{
-	if (e->op == OP_AXIS)
-		return e->id == axis;
-	for (int i = 0; i < e->narg; i++)
-		if (has_axis(e->arg[i], axis))
-			return true;
-	return false;
-}
-
-static bool find_offset(Arena *arena, Expr *body, Distribution *d)
-{
-	for (int i = 0; i < 2 && body->op == OP_MUL; i++) {
-		Expr *sum = body->arg[i], *others = body->arg[1 - i];
-		if (sum->op != OP_ADD || sum->arg[1]->op != OP_INT)
-			continue;
-		d->other = others;
-		d->times = sum->arg[1]->i;
-		d->product = i
-		    ? expr_binary(arena, OP_MUL, others, sum->arg[0])
-		    : expr_binary(arena, OP_MUL, sum->arg[0], others);
-		return true;
-	}
-	return false;
-}
-
-bool distribution_find(Arena *arena, Expr *body, const int64_t *extents,
-    int nspatial, int naxes, Distribution *d)
-{
-	*d = (Distribution){.axes = NEW_N(arena, int, naxes)};
-	if (body->type != DT_I32 || !find_offset(arena, body, d))
-		return false;
-	for (int a = 0; a < naxes; a++) {
-		if (has_axis(d->other, a)) {
-			d->axes[d->naxes++] = a;
-			d->nspatial += a < nspatial;
-		} else if (a >= nspatial &&
-		    __builtin_mul_overflow(d->times, extents[a], &d->times)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-Expr *distribution_other(Arena *arena, const Distribution *d, int naxes)
-{
-	Expr **values = NEW_N(arena, Expr *, naxes);
-	for (int i = 0; i < d->naxes; i++)
-		values[d->axes[i]] = expr_axis(arena, i);
-	return expr_substitute_axes(arena, d->other, values, naxes);
-}
-
-Expr *distribution_whole(Arena *arena, const Distribution *d, int nspatial,
-    int product, int other)
-{
-	Expr **all = NEW_N(arena, Expr *, nspatial);
-	Expr **some = NEW_N(arena, Expr *, nspatial);
-	for (int a = 0; a < nspatial; a++)
-		all[a] = expr_axis(arena, a);
-	for (int i = 0; i < d->nspatial; i++)
-		some[i] = expr_axis(arena, d->axes[i]);
-	Expr *times = expr_int(arena, DT_I32, (int32_t)d->times);
-	return expr_binary(arena, OP_ADD,
-	    expr_read(arena, DT_I32, product, all, nspatial),
-	    expr_binary(arena, OP_MUL,
-		expr_read(arena, DT_I32, other, some, d->nspatial), times));
 }

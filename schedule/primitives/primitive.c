@@ -54,6 +54,7 @@ bool primitive_gives(int primitive, int nouts)
 	case 'B': return nouts == 1;
 	case 'P': return nouts == 2;
 	case 'W': return nouts == 4 || nouts == 7;
+	case 'D':
 	case 'L': return nouts > 0;
 	default: return nouts == 0;
 	}

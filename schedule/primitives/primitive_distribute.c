@@ -1,15 +1,15 @@
-/* distribute: a sum of products one factor of which has an offset, as the sum of
- * the products without it and the sum of the other factor.
+/* distribute: a sum of integers is multiplied out, and what does not vary along the
+ * reduction is taken out of it (ir/nest/nest_distribute.c).
  *
- *     c[i, j] = sum[k]((i32(t[i, k]) - 128) * i32(b[k, j]))    p, s = distribute(c)
- *   ->
- *     p[i, j] = sum[k](i32(t[i, k]) * i32(b[k, j]))
- *     s[j] = sum[k](i32(b[k, j]))
- *     c[i, j] = p[i, j] + s[j] * -128
+ *     c[i, j] = sum[k]((i32(a[i, k]) - z) * (i32(b[k, j]) - v[j]))
+ *   ->                                               p, s1, s2 = distribute(c)
+ *     p[i, j] = sum[k](i32(a[i, k]) * i32(b[k, j]))
+ *     s1[i] = sum[k](i32(a[i, k]))
+ *     s2[j] = sum[k](i32(b[k, j]))
+ *     c[i, j] = p[i, j] + s1[i] * (v[j] * -1) + s2[j] * (z * -1) + z * v[j] * 64
  *
- * s has the axes that the other factor has.  Integers wrap around, so the result
- * is the same; floats are refused.  Legal before anything of the block is
- * scheduled. */
+ * A sum has the axes that its element has.  Integers wrap around, so the result is
+ * the same; floats are refused.  Legal before anything of the block is scheduled. */
 #include "schedule/internal.h"
 
 typedef struct {
@@ -22,19 +22,18 @@ static Refusal parameters(const Call *call, Distribute *p)
 	const Nest *nest = call->nest;
 	Refusal why = call_stage(call, 0, &p->stage);
 
-	if (!why)
-		why = call_outs(call, 2);
 	if (why)
 		return why;
 	const Stage *s = &nest->stages.at[p->stage];
 	int64_t *extents = NEW_N(nest->arena, int64_t, s->naxes);
 	for (int a = 0; a < s->naxes; a++)
 		extents[a] = s->axes[a].extent;
-	return s->reduce == REDUCE_SUM &&
-		distribution_find(nest->arena, s->body, extents, s->nspatial,
-		    s->naxes, &p->parts)
-	    ? NULL
-	    : "the block is no sum of products with an offset of integers";
+	if (s->reduce != REDUCE_SUM ||
+	    !distribution_find(nest->arena, s->body, extents, s->nspatial,
+		s->naxes, &p->parts))
+		return "the block is no sum of integers with something to take "
+		       "out";
+	return call_outs(call, 1 + p->parts.nsums);
 }
 
 Refusal distribute_legal(const Call *call)
@@ -94,14 +93,17 @@ void distribute_apply(const Call *call)
 	int naxes = nest->stages.at[p.stage].naxes;
 	int nspatial = nest->stages.at[p.stage].nspatial;
 	int *all = NEW_N(nest->arena, int, naxes);
+	int *buffers = NEW_N(nest->arena, int, 1 + p.parts.nsums);
 	for (int a = 0; a < naxes; a++)
 		all[a] = a;
-	int product = add_part(nest, &p, call->step->outs[0], all, naxes,
-	    nspatial, p.parts.product);
-	int other = add_part(nest, &p, call->step->outs[1], p.parts.axes,
-	    p.parts.naxes, p.parts.nspatial,
-	    distribution_other(nest->arena, &p.parts, naxes));
+	buffers[0] = add_part(nest, &p, call->step->outs[0], all, naxes, nspatial,
+	    p.parts.product);
+	for (int i = 0; i < p.parts.nsums; i++) {
+		const DistributedSum *sum = &p.parts.sums[i];
+		buffers[i + 1] = add_part(nest, &p, call->step->outs[i + 1],
+		    sum->axes, sum->naxes, sum->nspatial,
+		    distribution_element(nest->arena, sum, naxes));
+	}
 	edit_make_elementwise(nest, p.stage,
-	    distribution_whole(
-		nest->arena, &p.parts, nspatial, product, other));
+	    distribution_whole(nest->arena, &p.parts, nspatial, buffers));
 }

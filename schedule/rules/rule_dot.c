@@ -10,6 +10,13 @@
  *     c_t1 = retype(c, 1, i16)      where there is i16 by i16: AVX2
  *     c_t2 = retype(c, 2, i16)
  *
+ * What is added to the operands, zero points, stands outside of such a sum: it is
+ * taken out of it (`distribute`), and before out of what pads an operand (`narrow`).
+ *
+ *     c[i, j] = sum[k]((i32(a[i, k]) - z[]) * i32(b[k, j]))
+ * -->
+ *     c_p, c_s = distribute(c)      c = c_p + c_s * -z, c_s[j] = sum b[k, j]
+ *
  * bf16 and f16 are taken to f32, unless there is an instruction for them that
  * these numerics allow.  The other rules see the program as it is then, a copy of
  * a const input as one. */
@@ -21,7 +28,8 @@
 
 enum {
 	USES_LEAST = 16, /* of an element of a copy */
-	AHEAD_LEAST = 2  /* of one that is made ahead */
+	AHEAD_LEAST = 2, /* of one that is made ahead */
+	WIDENED = 2      /* cycles of a product of what is widened first */
 };
 
 /* What the operands become, and what that costs. */
@@ -36,14 +44,10 @@ typedef struct {
 	const Machine *machine;
 	const Block *block;
 	const Expr *reads[2];
+	bool plain;    /* nothing is added to them */
 	bool worth[2]; /* is a copy? */
 	double points;
 } Product;
-
-static const Expr *read_of(const Expr *e)
-{
-	return e->op == OP_CAST && e->arg[0]->op == OP_READ ? e->arg[0] : NULL;
-}
 
 static double elements_of(const Buffer *b)
 {
@@ -72,6 +76,70 @@ static double points_of(const Block *b, const Expr *e)
 	return n;
 }
 
+static bool is_cast_of(const Expr *e, const Expr *read)
+{
+	return e->op == OP_CAST && expr_equal(e->arg[0], read);
+}
+
+static bool distributes(
+    Arena *arena, const Program *p, const Block *b, Distribution *d)
+{
+	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
+	(void)p;
+	for (int a = 0; a < b->naxes; a++)
+		extents[a] = b->axes[a].extent;
+	return b->reduce == REDUCE_SUM &&
+	    distribution_find(
+		arena, b->body, extents, b->nspatial, b->naxes, d);
+}
+
+static double sum_points(const Block *b, const DistributedSum *sum)
+{
+	double n = 1;
+	for (int i = 0; i < sum->naxes; i++)
+		n *= (double)b->axes[sum->axes[i]].extent;
+	return n;
+}
+
+typedef struct {
+	const Program *program;
+	bool is_const;
+} Reads;
+
+static bool find_read(Expr *e, void *context)
+{
+	Reads *r = context;
+	if (e->op == OP_READ)
+		r->is_const &= r->program->buffers[e->id].is_const;
+	return true;
+}
+
+/* Is it made of const inputs alone? */
+static bool is_ahead(const Program *p, Expr *e)
+{
+	Reads r = {p, true};
+	expr_walk(e, find_read, &r);
+	return r.is_const;
+}
+
+/* Multiplied out, is it one product of the two reads, and sums that are next to
+ * nothing beside it? */
+static bool leaves_product(const Product *p)
+{
+	Distribution d;
+	if (!distributes(p->arena, p->program, p->block, &d) ||
+	    d.product->op != OP_MUL)
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (!is_cast_of(d.product->arg[i], p->reads[i]))
+			return false;
+	for (int i = 0; i < d.nsums; i++)
+		if (p->points < sum_points(p->block, &d.sums[i]) * USES_LEAST &&
+		    !is_ahead(p->program, d.sums[i].element))
+			return false;
+	return true;
+}
+
 static bool is_product(Product *p, const Program *program, const Block *b)
 {
 	if (b->reduce != REDUCE_SUM || b->body->op != OP_MUL)
@@ -79,15 +147,17 @@ static bool is_product(Product *p, const Program *program, const Block *b)
 	p->program = program;
 	p->block = b;
 	p->points = points_of(b, NULL);
+	p->plain = true;
 	for (int i = 0; i < 2; i++) {
-		p->reads[i] = read_of(b->body->arg[i]);
+		p->reads[i] = retype_read(b->body, i + 1);
 		if (!p->reads[i])
 			return false;
+		p->plain &= is_cast_of(b->body->arg[i], p->reads[i]);
 		const Buffer *from = &program->buffers[p->reads[i]->id];
 		p->worth[i] = p->points >= elements_of(from) *
 		    (from->is_const ? AHEAD_LEAST : USES_LEAST);
 	}
-	return true;
+	return p->plain || leaves_product(p);
 }
 
 /* Of a product of these types, in instructions; as it is written, where there is
@@ -101,7 +171,7 @@ static double cycles_of(const Product *p, DType a, DType b)
 	    in, p->machine, p->program->numerics) : 0;
 	if (n && in->sum == p->block->body->type)
 		return (double)n / in->terms;
-	return a == b && a == p->block->body->type ? 1 : 2;
+	return a == b && a == p->block->body->type ? 1 : WIDENED;
 }
 
 /* The copies' elements, and those that are summed to take off an offset. */
@@ -174,44 +244,51 @@ static void add_copy(Arena *arena, Program *p, int at, const Retype *r,
 	rule_add_block(arena, p, at, t);
 }
 
-static void add_parts(Arena *arena, Program *p, int at, const Distribution *d,
-    const char *product, const char *other)
+static int add_part(Arena *arena, Program *p, int at, Block part, Expr *body)
 {
-	Block old = p->blocks[at];
-	Block of_both = rule_block_like(arena, &old, product);
-	Block of_one = rule_block_like(arena, &old, other);
-	of_both.body = d->product;
-	of_one.naxes = d->naxes;
-	of_one.nspatial = d->nspatial;
-	of_one.reduce = d->naxes > d->nspatial ? REDUCE_SUM : REDUCE_NONE;
-	for (int i = 0; i < d->naxes; i++)
-		of_one.axes[i] = old.axes[d->axes[i]];
-	of_one.body = distribution_other(arena, d, old.naxes);
-	of_both.buffer = rule_add_buffer(arena, p, &of_both, DT_I32);
-	of_one.buffer = rule_add_buffer(arena, p, &of_one, DT_I32);
-	rule_add_block(arena, p, at, of_both);
-	rule_add_block(arena, p, at + 1, of_one);
-	Block *whole = &p->blocks[at + 2];
-	whole->reduce = REDUCE_NONE;
-	whole->naxes = whole->nspatial;
-	whole->body = distribution_whole(
-	    arena, d, old.nspatial, of_both.buffer, of_one.buffer);
+	part.body = body;
+	part.buffer = rule_add_buffer(arena, p, &part, body->type);
+	p->buffers[part.buffer].is_const = is_ahead(p, body);
+	rule_add_block(arena, p, at, part);
+	return part.buffer;
+}
+
+static int add_sum(Arena *arena, Program *p, int at, const Block *old,
+    const DistributedSum *sum, const char *name)
+{
+	Block part = rule_block_like(arena, old, name);
+	part.naxes = sum->naxes;
+	part.nspatial = sum->nspatial;
+	part.reduce = sum->naxes > sum->nspatial ? REDUCE_SUM : REDUCE_NONE;
+	for (int i = 0; i < sum->naxes; i++)
+		part.axes[i] = old->axes[sum->axes[i]];
+	return add_part(arena, p, at, part,
+	    distribution_element(arena, sum, old->naxes));
 }
 
 static void distribute(Arena *arena, Program *p, int at, Buf *steps)
 {
-	const Block *b = &p->blocks[at];
-	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
+	const Block old = p->blocks[at];
 	Distribution d;
-	for (int a = 0; a < b->naxes; a++)
-		extents[a] = b->axes[a].extent;
-	if (!distribution_find(
-		arena, b->body, extents, b->nspatial, b->naxes, &d))
+	if (!distributes(arena, p, &old, &d))
 		return;
-	const char *product = rule_new_name(arena, p, b, "p");
-	const char *other = rule_new_name(arena, p, b, "s");
-	buf_printf(steps, "%s, %s = distribute(%s)\n", product, other, b->name);
-	add_parts(arena, p, at, &d, product, other);
+	int *buffers = NEW_N(arena, int, d.nsums + 1);
+	Block part = rule_block_like(
+	    arena, &old, rule_new_name(arena, p, &old, "p"));
+	buf_printf(steps, "%s", part.name);
+	buffers[0] = add_part(arena, p, at, part, d.product);
+	for (int i = 0; i < d.nsums; i++) {
+		const char *name = rule_new_name(arena, p, &old,
+		    d.nsums == 1 ? "s" : arena_printf(arena, "s%d", i + 1));
+		buf_printf(steps, ", %s", name);
+		buffers[i + 1] = add_sum(
+		    arena, p, at + 1 + i, &old, &d.sums[i], name);
+	}
+	buf_printf(steps, " = distribute(%s)\n", old.name);
+	Block *whole = &p->blocks[at + 1 + d.nsums];
+	whole->reduce = REDUCE_NONE;
+	whole->naxes = whole->nspatial;
+	whole->body = distribution_whole(arena, &d, old.nspatial, buffers);
 }
 
 /* A name that no loop has: those of an axis t are t0, t1 … */
@@ -232,9 +309,9 @@ static int take_way(Arena *arena, Program *p, int at, const Way *way,
 	int before = p->nblocks;
 	for (int i = 0; i < 2; i++) {
 		const Block *b = &p->blocks[at];
-		const Expr *read = read_of(b->body->arg[i]);
+		const Expr *read = retype_read(b->body, i + 1);
 		Retype r;
-		if (!read || read->type == way->to[i])
+		if (read->type == way->to[i])
 			continue;
 		if (!retype_find(b->body, i + 1, way->to[i], &r))
 			assert(!"a way that was found");
@@ -248,18 +325,102 @@ static int take_way(Arena *arena, Program *p, int at, const Way *way,
 	return p->nblocks - before;
 }
 
-const Program *rule_dot(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps, bool *extracted)
+/* Is there less to do with an instruction? */
+static bool is_way(const Product *p, const Way *way)
 {
-	Program *p = rule_copy_program(arena, program);
-	if (!machine->vector_bytes)
-		return p;
+	return p->plain || way->cycles < WIDENED;
+}
+
+/* The products that are taken to what the machine has. */
+static int take_products(Arena *arena, Program *p, const Machine *machine,
+    Buf *steps, bool *extracted)
+{
+	int taken = 0;
 	for (int i = 0; i < p->nblocks; i++) {
 		Product product = {.arena = arena, .machine = machine};
 		if (!is_product(&product, p, &p->blocks[i]))
 			continue;
 		Way way = best_way(&product);
+		if (!is_way(&product, &way))
+			continue;
+		taken += !product.plain;
 		i += take_way(arena, p, i, &way, steps, extracted);
 	}
+	return taken;
+}
+
+/* --- what pads an operand -------------------------------------------------------- */
+
+static void make_narrow(Arena *arena, Program *p, int block, const Narrow *n)
+{
+	int buffer = p->blocks[block].buffer;
+	p->blocks[block].body = n->element;
+	p->buffers[buffer].type = n->type;
+	for (int i = 0; i < p->nblocks; i++)
+		if (i != block && expr_find_read(p->blocks[i].body, buffer))
+			p->blocks[i].body = narrow_reader(
+			    arena, n, buffer, p->blocks[i].body);
+}
+
+/* Marks the blocks that lead to what a sum of products reads. */
+static bool *lead_to_products(Arena *arena, const Program *p)
+{
+	bool *lead = NEW_N(arena, bool, p->nblocks);
+	for (int i = p->nblocks - 1; i >= 0; i--) {
+		const Block *b = &p->blocks[i];
+		bool product = b->reduce == REDUCE_SUM &&
+		    b->body->op == OP_MUL && dtype_is_int(b->body->type);
+		for (int k = 0; k < i; k++)
+			lead[k] |= (product || lead[i]) &&
+			    p->blocks[k].reduce == REDUCE_NONE &&
+			    expr_find_read(b->body, p->blocks[k].buffer);
+	}
+	return lead;
+}
+
+static bool narrow_all(Arena *arena, Program *p, Buf *steps)
+{
+	const bool *lead = lead_to_products(arena, p);
+	bool any = false;
+	for (int i = 0; i < p->nblocks; i++) {
+		const Block *b = &p->blocks[i];
+		const Buffer *to = &p->buffers[b->buffer];
+		Narrow n;
+		if (!lead[i] || to->role != BUFFER_TEMP || to->once ||
+		    !narrow_find(arena, b->body, to->type, &n))
+			continue;
+		buf_printf(steps, "narrow(%s)\n", b->name);
+		make_narrow(arena, p, i, &n);
+		any = true;
+	}
+	return any;
+}
+
+/* The program so, if an instruction comes of it; else NULL. */
+static Program *narrowed(Arena *arena, const Program *program,
+    const Machine *machine, Buf *steps, bool *extracted)
+{
+	Program *p = rule_copy_program(arena, program);
+	return narrow_all(arena, p, steps) &&
+		take_products(arena, p, machine, steps, extracted)
+	    ? p : NULL;
+}
+
+const Program *rule_dot(Arena *arena, const Program *program,
+    const Machine *machine, Buf *steps, bool **extracted)
+{
+	Buf narrow = {0};
+	*extracted = NEW_N(arena, bool, rule_room(program));
+	if (!machine->vector_bytes)
+		return program;
+	Program *p = narrowed(arena, program, machine, &narrow, *extracted);
+	if (p) {
+		buf_puts(steps, buf_text(&narrow));
+	} else {
+		p = rule_copy_program(arena, program);
+		*extracted = NEW_N(arena, bool, rule_room(program));
+		take_products(arena, p, machine, steps, *extracted);
+	}
+	buf_free(&narrow);
 	return p;
 }

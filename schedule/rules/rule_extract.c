@@ -97,11 +97,10 @@ static int products(const Program *p, int *product)
 }
 
 const Program *rule_extract(
-    Arena *arena, const Program *program, Buf *steps, bool **extracted)
+    Arena *arena, const Program *program, Buf *steps, bool *extracted)
 {
 	Program *p = rule_copy_program(arena, program);
 	int at = 0;
-	*extracted = NEW_N(arena, bool, rule_room(p));
 	if (products(p, &at) != 1 || p->blocks[at].reduce != REDUCE_SUM)
 		return p;
 	for (int k = 1; k <= FACTORS_MOST; k++) {
@@ -116,7 +115,7 @@ const Program *rule_extract(
 		if (flops < 1)
 			continue;
 		if (maker >= 0) {
-			(*extracted)[f.element->id] = true;
+			extracted[f.element->id] = true;
 			continue;
 		}
 		if (p->numerics == NUMERICS_EXACT && f.together > 1 &&
@@ -126,7 +125,7 @@ const Program *rule_extract(
 		    arena, p, b, arena_printf(arena, "f%d", k));
 		buf_printf(steps, "%s = extract(%s, %d)\n", name, b->name, k);
 		make_element(arena, p, at, &f, name);
-		(*extracted)[p->nbuffers - 1] = true;
+		extracted[p->nbuffers - 1] = true;
 		at++;
 		k = 0; /* they have other numbers now */
 	}

@@ -159,7 +159,8 @@ bool rule_location_applies(const Rules *r, int i)
 void rule_location(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
-	bool root = b->output || b->hosts || b->beside >= 0 ||
+	bool ahead = r->program->buffers[r->program->blocks[i].buffer].is_const;
+	bool root = ahead || b->output || b->hosts || b->beside >= 0 ||
 	    rule_carries(r, i) >= 0;
 	int home = root ? -1 : home_of_readers(r, b), most = -1;
 	const RulePlace *best = NULL, *columns = NULL;

@@ -211,6 +211,20 @@ static bool has_phases(const Tiling *t)
 	return t->tiled->phases > 1;
 }
 
+/* Tiles of an axis that are not searched: a few rows of two vectors. */
+static void put_settled(Tiling *t, const TileAxis *x, int64_t tiles)
+{
+	enum { ROWS = 4, VECTORS = 2 };
+	int most = x->vector ? VECTORS : ROWS;
+	rule_put(t->r, " = split(%s.%s, [_, 1, %d", t->writer, x->name,
+	    tiles < most ? (int)tiles : most);
+	if (x->vector)
+		rule_put(t->r, ", %d", t->tiled->lanes);
+	if (x->vector && has_phases(t))
+		rule_put(t->r, ", %d", t->tiled->phases);
+	rule_put(t->r, "])\n");
+}
+
 static void split_writer(Tiling *t)
 {
 	int lanes = t->tiled->lanes;
@@ -224,9 +238,13 @@ static void split_writer(Tiling *t)
 			rule_put(t->r, ", %s", x->lane);
 		if (x->vector && has_phases(t))
 			rule_put(t->r, ", %s", x->phase);
-		rule_put(t->r, " = split(%s.%s, ? in tile(", t->writer, x->name);
 		int64_t tiles = x->vector ? (x->extent + vector - 1) / vector
 					  : x->extent;
+		if (t->tiled->settled) {
+			put_settled(t, x, tiles);
+			continue;
+		}
+		rule_put(t->r, " = split(%s.%s, ? in tile(", t->writer, x->name);
 		put_values(t, middle_values, COUNT(middle_values), tiles);
 		rule_put(t->r, ", ");
 		if (x->vector) {
@@ -601,7 +619,8 @@ static void reduction_loops(Tiling *t)
 		cut_axis(t, a);
 	if (!keeps_order(t))
 		order_loops(t);
-	int split = loop_to_split(t), fours = loop_of_terms(t, split);
+	int split = t->tiled->settled ? -1 : loop_to_split(t);
+	int fours = t->tiled->settled ? -1 : loop_of_terms(t, split);
 	if (fours >= 0)
 		split_in_fours(t, fours);
 	else if (split >= 0)
@@ -616,7 +635,8 @@ static void unroll_reduction(Tiling *t)
 			rule_put(t->r, "unroll(%s)\n", x->name);
 		else if (!x->times && x->count > 1 && x->count <= 16 &&
 		    x->count == t->block->axes[x->axis].extent)
-			rule_put(t->r, "unroll(%s, limit=? in {1, 16})\n", x->name);
+			rule_put(t->r, "unroll(%s, limit=%s)\n", x->name,
+			    t->tiled->settled ? "1" : "? in {1, 16}");
 	}
 }
 

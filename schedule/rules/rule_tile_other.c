@@ -1,10 +1,22 @@
 /* Reductions with a share of the anchor's arithmetic, each tiled for itself:
  * vectors along one axis, no choices of structure, since each of those would
- * multiply the sketches; what feeds them is not computed in their tiles. */
+ * multiply the sketches; what feeds them is not computed in their tiles.  Those
+ * with less that have no lanes but in tiles have tiles that are not searched. */
 #include "schedule/rules/rules.h"
 
 /* Of the anchor's arithmetic that another reduction has at least. */
 enum { LEAST_SHARE = 16 };
+
+static bool has_share(const Rules *r, int i)
+{
+	return rule_work(r, i) * LEAST_SHARE >= rule_work(r, r->tiled.block);
+}
+
+static bool has_row(const Rules *r, int i)
+{
+	int axis;
+	return rule_row_lanes(r, i, &axis) > 1;
+}
 
 /* Vectors along the last axis that is worth it, as wide as it is long. */
 static RuleTiled plain_choice(const Rules *r, int i)
@@ -28,12 +40,12 @@ bool rule_tile_other_applies(const Rules *r, int i)
 {
 	int anchor = r->tiled.block;
 	return anchor >= 0 && rule_is_open(r, i) && rule_can_tile(r, i) &&
-	    rule_work(r, i) * LEAST_SHARE >= rule_work(r, anchor) &&
-	    plain_choice(r, i).block >= 0;
+	    (has_share(r, i) || !has_row(r, i)) && plain_choice(r, i).block >= 0;
 }
 
 void rule_tile_other(Rules *r, int i)
 {
 	RuleTiled tiled = plain_choice(r, i);
+	tiled.settled = !has_share(r, i);
 	rule_tile_along(r, &tiled);
 }

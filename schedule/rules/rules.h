@@ -84,6 +84,7 @@ typedef struct {
 			      element of the axis or for none; else 1 */
 	bool split;        /* of a GPU: blocks share out the reduction, too */
 	bool rows;         /* of a GPU: with all that makes its rows */
+	bool settled;      /* its tiles are not searched */
 } RuleTiled;
 
 /* A loop that blocks may be computed at. */
@@ -228,15 +229,15 @@ const Program *rule_flatten(Arena *arena, const Program *program, Buf *steps);
  * was it made by that? */
 const Program *rule_separate(
     Arena *arena, const Program *program, Buf *steps, bool **separated);
-/* rule_extract.c: the program with factors of a product in blocks of their own,
- * and the steps; by buffer: is it such a factor? */
-const Program *rule_extract(
-    Arena *arena, const Program *program, Buf *steps, bool **extracted);
-bool rule_is_extracted(const Rules *r, int block);
 /* rule_dot.c: the program with operands of products in types that the machine
- * sums products of, and the steps; `extracted` as above. */
+ * sums products of, and the steps; by buffer: is it such an operand, made for that? */
 const Program *rule_dot(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps, bool *extracted);
+    const Machine *machine, Buf *steps, bool **extracted);
+/* rule_extract.c: the program with factors of a product in blocks of their own,
+ * and the steps; marks these, too. */
+const Program *rule_extract(
+    Arena *arena, const Program *program, Buf *steps, bool *extracted);
+bool rule_is_extracted(const Rules *r, int block);
 /* rule_parts.c: the program with reductions to few results in parts for the
  * threads, and the steps. */
 const Program *rule_parts(Arena *arena, const Program *program,

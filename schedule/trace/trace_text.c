@@ -715,6 +715,9 @@ static void check_outs(Parser *p, const Step *step)
 	else if (kind == 'P')
 		fail(p, step->span, "%s gives two names: NAME, NAME = %s(...)",
 		    spelled, spelled);
+	else if (kind == 'D')
+		fail(p, step->span, "%s gives names: NAME, NAME, ... = %s(...)",
+		    spelled, spelled);
 	else if (kind == 'W')
 		fail(p, step->span, "%s gives four names, of two pairs of axes "
 		    "seven: NAME, NAME, ... = %s(...)", spelled, spelled);

@@ -76,6 +76,32 @@ bytes rows 'x: "u8[M, C]", w: "i8[C, O]"' <<'END'
 z[i < M, j < O] = sum[k < C](x[i, k]*w[k, j])
 END
 
+# zero points: of one operand and of both, scalars, of each channel, numbers; taken
+# off before what pads it, and after
+bytes point 'x: "u8[C, S, S]", zx: "u8[]", w: "const i8[O, C, 3, 3]"' <<'END'
+p[c < C, y < S + 2, x1 < S + 2] =
+  if 1 <= y < S + 1 and 1 <= x1 < S + 1 then x[c, y - 1, x1 - 1] - zx[] else 0
+z[o < O, y < S, x1 < S] = sum[c < C, r < 3, s < 3](p[c, y + r, x1 + s]*w[o, c, r, s])
+END
+bytes points 'x: "u8[C, S, S]", zx: "u8[]", w: "const u8[O, C, 3, 3]", v: "const u8[O]"' <<'END'
+p[c < C, y < S + 2, x1 < S + 2] =
+  if 1 <= y < S + 1 and 1 <= x1 < S + 1 then x[c, y - 1, x1 - 1] else zx[]
+z[o < O, y < S//2, x1 < S//2] = sum[c < C, r < 3, s < 3](
+  (p[c, 2*y + r, 2*x1 + s] - zx[])*(w[o, c, r, s] - v[o]))
+END
+bytes numbers 'x: "i8[S, S, C]", w: "const i8[3, 3, C, O]"' <<'END'
+p[y < S + 2, x1 < S + 2, c < C]: i16 =
+  if 1 <= y < S + 1 and 1 <= x1 < S + 1 then x[y - 1, x1 - 1, c] + 5 else 0
+z[y < S, x1 < S, o < O] = sum[c < C, r < 3, s < 3](
+  i32(p[y + r, x1 + s, c])*(w[r, s, c, o] - 7))
+END
+bytes point_rows 'x: "u8[M, C]", zx: "u8[]", w: "i8[O, C]", v: "i8[]"' <<'END'
+z[i < M, j < O] = sum[k < C]((x[i, k] - zx[])*(w[j, k] - v[]))
+END
+bytes point_columns 'x: "i8[C, M]", zx: "i8[M]", w: "u8[C, O]", v: "u8[O]"' <<'END'
+z[i < M, j < O] = sum[k < C]((x[k, i] - zx[i])*(w[k, j] - v[j])) + i*j
+END
+
 # pairs, under --numerics=fast
 spec pairs 'x: "bf16[C, S, S]", w: "const bf16[O, C, 3, 3]"' <<'END'
 z[o < O, y < S - 2, x1 < S - 2] =

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-enum { QUICK = 2000, LONG = 20000, MOST_STEPS = 16, LEAST_ACCEPTED = 15 };
+enum { QUICK = 2400, LONG = 20000, MOST_STEPS = 16, LEAST_ACCEPTED = 15 };
 
 static char *printed(Arena *arena, const Trace *trace)
 {

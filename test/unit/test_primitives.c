@@ -278,7 +278,9 @@ static const Case dot[] = {
     {"t = retype(g, 1, i16)", "x = retype(g, 1, i16)",
 	"no product of an element that has such"},
     {"t = retype(g, 1, i8)", "p, s = distribute(g)", NULL},
-    {"", "p, s = distribute(g)", "no sum of products with an offset"},
+    {"t = retype(g, 1, i8)", "p = distribute(g)", "as many names as it makes"},
+    {"", "p, s = distribute(g)", "no sum of integers with something to take"},
+    {"", "narrow(g)", "does not make bytes"},
     {"t = retype(g, 1, i8)\nko, ki = split(g.k, [_, 4])",
 	"p, s = distribute(g)", "scheduled already"},
     {"t = retype(g, 1, i16)\nx = retype(g, 2, i16)\n"
@@ -674,6 +676,54 @@ static void check_case(const Case *c, Program *(*program)(Arena *))
 	arena_free(arena);
 }
 
+/* Bytes with zero points, padded before and after these are taken off. */
+static Program *points_program(Arena *arena)
+{
+	return program_of_text(arena,
+	    "tunec: 1\nname: points\n"
+	    "inputs: {x: 'u8[8, 20]', z: 'u8[]', q: 'i32[]', w: 'i8[4, 8, 3]', "
+	    "v: 'i8[4]', f: 'f32[8]'}\n"
+	    "outputs: [y, half, far, other, wide, real, o]\ncompute: |\n"
+	    "  p[c < 8, j < 22] = if 1 <= j < 21 then i32(x[c, j - 1]) - z[] "
+	    "else 0\n"
+	    "  h[c < 8, j < 22]: i16 = if 1 <= j < 21 then x[c, j - 1] - z[] "
+	    "else 0\n"
+	    "  r[c < 8, j < 22]: i16 = if 1 <= j < 21 then x[c, j - 1]*z[] "
+	    "else 0\n"
+	    "  s[c < 8, j < 22] = if 1 <= j < 21 then x[c, j - 1] - 300 else 0\n"
+	    "  t[c < 8, j < 22] = if 1 <= j < 21 then i32(x[c, j - 1]) - q[] "
+	    "else 0\n"
+	    "  y[o1 < 4, t1 < 20] = sum[c < 8, r1 < 3](p[c, t1 + r1]*"
+	    "(w[o1, c, r1] - v[o1]))\n"
+	    "  half[c < 8, j < 22] = h[c, j] + r[c, j]\n"
+	    "  far[c < 8, j < 22] = s[c, j] + t[c, j]\n"
+	    "  other[t1 < 8] = sum[c < 3](x[c, t1]*z[])\n"
+	    "  wide[o1 < 4, c < 8] = sum[r1 < 3]((i64(w[o1, c, r1]) - 9)*"
+	    "(i64(w[o1, c, r1]) - i64(v[o1])))\n"
+	    "  real[c < 8] = sum[j < 8]((f[j] - 1)*f[c])\n"
+	    "  o[i < 8] = i32(x[i, 0]) - 7\n",
+	    NUMERICS_DEFAULT);
+}
+
+static const Case points[] = {
+    {"", "narrow(p)", NULL},
+    {"", "narrow(h)", NULL},
+    {"", "narrow(r)", "does not make bytes"},
+    {"", "narrow(s)", "does not make bytes"}, /* 300 is none */
+    {"", "narrow(t)", "does not make bytes"}, /* what q is none */
+    {"", "narrow(o)", "writes an output"},
+    {"", "narrow(y)", "does not make bytes"},
+    {"parallel(p.c)", "narrow(p)", "scheduled already"},
+    {"k = cache_read(y, p)", "narrow(p)", "a copy reads it"},
+    {"", "a, b = distribute(y)", NULL},
+    {"", "a = distribute(y)", "as many names as it makes"},
+    {"narrow(p)", "a, b, c1 = distribute(y)", NULL},
+    {"", "a = distribute(other)", NULL},
+    {"", "a, b = distribute(wide)", NULL},
+    {"", "a, b = distribute(real)", "no sum of integers"},
+    {"", "a, b = distribute(o)", "no sum of integers"},
+};
+
 static void test_cases(void **state)
 {
 	(void)state;
@@ -681,6 +731,8 @@ static void test_cases(void **state)
 		check_case(&chain[i], schedule_chain);
 	for (size_t i = 0; i < sizeof dot / sizeof *dot; i++)
 		check_case(&dot[i], schedule_dot);
+	for (size_t i = 0; i < sizeof points / sizeof *points; i++)
+		check_case(&points[i], points_program);
 	for (size_t i = 0; i < sizeof several / sizeof *several; i++)
 		check_case(&several[i], moments);
 	for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)

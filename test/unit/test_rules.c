@@ -234,6 +234,12 @@ static const Case cases[] = {
 	    "compute_at(c_t2_pack, root)",
 	    "tensorize(c_p_kq, dot4_u8i8)", "c_s.k, ? in tile("},
 	{0}},
+    /* zero points are outside of the sums, and of what pads */
+    {"test/layouts/zero_points.yaml",
+	{"narrow(p)\na_p, a_s1, a_s2 = distribute(a)\n"
+	 "a_s1_c = separate(a_s1.s)\nunfold(a_s1)\n",
+	    "tensorize(a_p_cq, dot4_u8i8)", "vectorize(a_s1_c_tv, "},
+	{"extract("}},
     /* of bf16 panels of f32 */
     {"workloads/matmul_bf16.yaml:square_1024",
 	{"c_1_t1 = retype(c~1, 1, f32)\nc_1_t2 = retype(c~1, 2, f32)\n"},

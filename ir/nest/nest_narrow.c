@@ -1,0 +1,179 @@
+/* A block of integers that are bytes but for what is added to all of them, kept as
+ * these bytes:
+ *
+ *     p[i] = if 1 <= i then i32(x[i - 1]) - i32(z[]) else 0         x, z of u8
+ *   ->
+ *     p[i] = if 1 <= i then x[i - 1] else z[]
+ *
+ * and p[i] is i32(p[i]) - i32(z[]) to those who read it.  An arm that is a number
+ * has to be one of the bytes' values then.  What is added under a condition has no
+ * axes: it is read where the condition does not hold, too. */
+#include "ir/nest/nest.h"
+
+#include <assert.h>
+
+static bool is_byte(DType type)
+{
+	return type == DT_I8 || type == DT_U8;
+}
+
+static bool is_zero(const Expr *e)
+{
+	return e->op == OP_INT && e->i == 0;
+}
+
+/* a + b, numbers as one; of either NULL the other. */
+static Expr *plus(Arena *arena, Expr *a, Expr *b)
+{
+	if (!a || !b)
+		return a ? a : b;
+	if (a->op == OP_INT && b->op == OP_INT)
+		return expr_int(arena, DT_I32,
+		    (int32_t)((uint32_t)a->i + (uint32_t)b->i));
+	return expr_binary(arena, OP_ADD, a, b);
+}
+
+static Expr *minus(Arena *arena, Expr *a)
+{
+	return a->op == OP_INT ? expr_int(arena, DT_I32,
+				     (int32_t)-(uint32_t)a->i)
+			       : expr_unary(arena, OP_NEG, a);
+}
+
+static bool has_axes(const Expr *e)
+{
+	bool found = e->op == OP_AXIS;
+	for (int i = 0; e && i < e->narg; i++)
+		found |= has_axes(e->arg[i]);
+	return found;
+}
+
+static bool same(const Expr *a, const Expr *b)
+{
+	return a && b ? expr_equal(a, b) : a == b;
+}
+
+static bool split(Arena *arena, Expr *e, Narrow *n);
+
+/* A value as a byte to which the offset is added; NULL: it is none. */
+static Expr *as_byte(Arena *arena, Expr *e, const Narrow *like)
+{
+	int64_t least, greatest;
+	const Expr *offset = like->offset;
+	Narrow n;
+	if (split(arena, e, &n) && n.type == like->type &&
+	    same(n.offset, offset))
+		return n.element;
+	bool subtracted = offset && offset->op == OP_NEG &&
+	    offset->arg[0]->op == OP_CAST &&
+	    offset->arg[0]->arg[0]->type == like->type;
+	if (is_zero(e) && subtracted)
+		return offset->arg[0]->arg[0];
+	if (e->op != OP_INT || (offset && offset->op != OP_INT))
+		return NULL;
+	dtype_range(like->type, &least, &greatest);
+	int64_t value = e->i - (offset ? offset->i : 0);
+	return least <= value && value <= greatest
+	    ? expr_int(arena, like->type, value) : NULL;
+}
+
+static bool split_if(Arena *arena, Expr *e, Narrow *n)
+{
+	for (int i = 1; i <= 2; i++) {
+		if (!split(arena, e->arg[i], n) ||
+		    (n->offset && has_axes(n->offset)))
+			continue;
+		Expr *other = as_byte(arena, e->arg[3 - i], n);
+		if (!other)
+			continue;
+		n->element = i == 1
+		    ? expr_if(arena, e->arg[0], n->element, other)
+		    : expr_if(arena, e->arg[0], other, n->element);
+		return true;
+	}
+	return false;
+}
+
+static bool split(Arena *arena, Expr *e, Narrow *n)
+{
+	*n = (Narrow){0};
+	if (e->type != DT_I32)
+		return false;
+	if (e->op == OP_CAST && is_byte(e->arg[0]->type)) {
+		n->element = e->arg[0];
+		n->type = n->element->type;
+		return true;
+	}
+	if (e->op == OP_IF)
+		return split_if(arena, e, n);
+	bool negative = e->op == OP_SUB;
+	for (int i = 0; i < 2 && (e->op == OP_ADD || (negative && !i)); i++)
+		if (split(arena, e->arg[i], n)) {
+			Expr *other = e->arg[1 - i];
+			n->offset = plus(arena, n->offset,
+			    negative ? minus(arena, other) : other);
+			return true;
+		}
+	return false;
+}
+
+/* Are all its values in i16? */
+static bool fits_i16(const Narrow *n)
+{
+	int64_t least, greatest, low = 0, high = 0;
+	const Expr *e = n->offset;
+	bool negative = e && e->op == OP_NEG;
+	dtype_range(n->type, &least, &greatest);
+	if (negative)
+		e = e->arg[0];
+	if (e && e->op == OP_CAST && is_byte(e->arg[0]->type))
+		dtype_range(e->arg[0]->type, &low, &high);
+	else if (e && e->op == OP_INT)
+		low = high = e->i;
+	else if (e)
+		return false;
+	int64_t from = least + (negative ? -high : low);
+	int64_t to = greatest + (negative ? -low : high);
+	dtype_range(DT_I16, &least, &greatest);
+	return least <= from && to <= greatest;
+}
+
+bool narrow_find(Arena *arena, Expr *body, DType buffer, Narrow *n)
+{
+	bool stored = body->op == OP_CAST && body->type == DT_I16;
+	if (!split(arena, stored ? body->arg[0] : body, n) ||
+	    (stored && !fits_i16(n)))
+		return false;
+	n->from = buffer;
+	return buffer == (stored ? DT_I16 : DT_I32);
+}
+
+typedef struct {
+	const Narrow *narrow;
+	int buffer;
+} Reader;
+
+/* The element as the buffer had it. */
+static Expr *read_element(Arena *arena, Expr *e, void *context)
+{
+	const Reader *r = context;
+	const Narrow *n = r->narrow;
+	if (e->op == OP_CAST && e->type == DT_I32 &&
+	    e->arg[0]->op == OP_CAST && e->arg[0]->type == n->from &&
+	    expr_find_read(e->arg[0], r->buffer))
+		return e->arg[0]->arg[0]; /* in i16, and back */
+	if (e->op != OP_READ || e->id != r->buffer)
+		return e;
+	Expr *value = expr_cast(arena, DT_I32,
+	    expr_read(arena, n->type, e->id, e->arg, e->narg));
+	if (n->offset)
+		value = expr_binary(arena, OP_ADD, value,
+		    expr_substitute_axes(arena, n->offset, e->arg, e->narg));
+	return expr_cast(arena, n->from, value);
+}
+
+Expr *narrow_reader(Arena *arena, const Narrow *n, int buffer, Expr *body)
+{
+	return expr_rewrite(
+	    arena, body, read_element, &(Reader){n, buffer});
+}

@@ -1,0 +1,92 @@
+/* narrow: integers that are bytes but for what is added to all of them are kept as
+ * these bytes, and who reads them adds it (ir/nest/nest_narrow.c).
+ *
+ *     p[i] = if 1 <= i then i32(x[i - 1]) - i32(z[]) else 0       narrow(p)
+ *     c[o] = sum[i](p[i] * i32(w[o, i]))
+ *   ->
+ *     p[i] = if 1 <= i then x[i - 1] else z[]
+ *     c[o] = sum[i]((i32(p[i]) + -i32(z[])) * i32(w[o, i]))
+ *
+ * Legal for a block in i32, or in i16 that has all of the values, without reduction
+ * and no output, before anything of it is scheduled. */
+#include "schedule/internal.h"
+
+enum { BODY_NODES_MAX = 1024 };
+
+typedef struct {
+	int stage;
+	Narrow narrow;
+} Narrowing;
+
+static Refusal parameters(const Call *call, Narrowing *p)
+{
+	const Nest *nest = call->nest;
+	Refusal why = call_stage(call, 0, &p->stage);
+
+	if (why)
+		return why;
+	const Stage *s = &nest->stages.at[p->stage];
+	return s->reduce == REDUCE_NONE &&
+		narrow_find(nest->arena, s->body,
+		    nest->buffers.at[s->buffer].type, &p->narrow)
+	    ? NULL
+	    : "the block does not make bytes with something added";
+}
+
+static Refusal readers_legal(const Call *call, const Narrowing *p)
+{
+	const Nest *nest = call->nest;
+	int buffer = nest->stages.at[p->stage].buffer;
+	IntVec readers = edit_readers(nest, buffer);
+
+	for (int i = 0; i < readers.n; i++) {
+		const Stage *s = &nest->stages.at[readers.at[i]];
+		if (s->is_copy)
+			return "a copy reads it";
+		if (s->tensor_loop >= 0)
+			return "a block that reads it was made by blockize";
+		if (!expr_size_within(
+			narrow_reader(
+			    nest->arena, &p->narrow, buffer, s->body),
+			BODY_NODES_MAX))
+			return "the body of a block that reads it would be too "
+			       "large";
+	}
+	return NULL;
+}
+
+Refusal narrow_legal(const Call *call)
+{
+	const Nest *nest = call->nest;
+	Narrowing p;
+	Refusal why = parameters(call, &p);
+
+	if (why)
+		return why;
+	const Stage *s = &nest->stages.at[p.stage];
+	if (nest_is_argument(nest, s->buffer))
+		return "the block writes an output";
+	if (!edit_is_pristine(nest, p.stage))
+		return "the block is scheduled already";
+	if (!edit_is_identity_write(nest, p.stage))
+		return "the block does not write at its axes";
+	if (s->carries >= 0)
+		return "the block carries from element to element";
+	return readers_legal(call, &p);
+}
+
+void narrow_apply(const Call *call)
+{
+	Nest *nest = call->nest;
+	Narrowing p;
+
+	parameters(call, &p);
+	int buffer = nest->stages.at[p.stage].buffer;
+	IntVec readers = edit_readers(nest, buffer);
+	nest->buffers.at[buffer].type = p.narrow.type;
+	nest_set_body(nest, p.stage, p.narrow.element);
+	for (int i = 0; i < readers.n; i++)
+		nest_set_body(nest, readers.at[i],
+		    narrow_reader(nest->arena, &p.narrow, buffer,
+			nest->stages.at[readers.at[i]].body));
+}
