@@ -44,6 +44,7 @@ typedef struct {
 	HashVec *said; /* hashes of messages; a second one is not shown */
 	Arena *arena;
 	bool failed; /* an error was reported, whether it was shown or not */
+	bool quiet;  /* the last message was not shown: nor are its notes */
 } Report;
 
 void report_error(Report *report, Span span, const char *format, ...)
@@ -350,6 +351,8 @@ typedef struct {
 	Definition *definition;
 	Bounds *bounds;
 	Expr **limits; /* by axis: the extent that varies; else NULL */
+	Summaries *seen; /* of these */
+	int64_t *point;	 /* by axis: room for line_most */
 	int *buffer; /* of inputs, then definitions; -1: none */
 	/* what the case may still spend on extents that vary: intervals to
 	 * find the greatest, steps to count what lies below them */
@@ -382,11 +385,11 @@ void blocks_of_definition(Arena *arena, const Definition *definition,
  * outputs need are there. */
 void blocks_share(Arena *arena, BufferVec *buffers, BlockVec *blocks);
 
-/* spec_line.c: the greatest value of an index over the axes before `naxes`,
- * which is at most `most`; `most` where there are too many points to look at.
- * *left are the intervals that may be looked at in all. */
-Wide line_most(Arena *arena, const Expr *index, const Axis *axes, int naxes,
-    Wide most, int64_t *left);
+/* spec_line.c: the greatest value of an index over its axes, which is at most
+ * `most`; `most` where there are too many points to look at.  *left are the
+ * intervals that may be looked at in all, point[] has room for each axis. */
+Wide line_most(Summaries *seen, const Expr *index, const Axis *axes,
+    int64_t *point, Wide most, int64_t *left);
 
 /* What a point costs: a number, and what extents decide that vary. */
 typedef struct CostPart CostPart;

@@ -191,8 +191,7 @@ static bool line_of(const Walk *walk, const Expr *e, Line *out)
 typedef struct {
 	const Expr *index;
 	const Axis *axes;
-	int naxes;
-	const bool *moves;
+	const AxisSet *moves;
 	Walk walk;
 	Wide most, found;
 	int visits;
@@ -222,41 +221,40 @@ static bool look_at(Most *m, int64_t first, int64_t last)
 	return m->found >= m->most;
 }
 
-/* All points of the axes from `at` on that move, by intervals of the longest of
+/* All points of the axes from number `at` on, by intervals of the longest of
  * them: those of the others are gone through one by one. */
 static bool look_from(Most *m, int at)
 {
-	int axis = m->walk.axis;
-	if (at == m->naxes)
-		return look_at(m, 0, axis < 0 ? 0 : m->axes[axis].extent - 1);
-	if (at == axis || !m->moves[at])
+	int longest = m->walk.axis;
+	if (at == m->moves->n)
+		return look_at(
+		    m, 0, longest < 0 ? 0 : m->axes[longest].extent - 1);
+	int axis = m->moves->axis[at];
+	if (axis == longest)
 		return look_from(m, at + 1);
-	for (int64_t i = 0; i < m->axes[at].extent; i++) {
-		m->walk.point[at] = i;
+	for (int64_t i = 0; i < m->axes[axis].extent; i++) {
+		m->walk.point[axis] = i;
 		if (look_from(m, at + 1))
 			return true;
 	}
 	return false;
 }
 
-Wide line_most(Arena *arena, const Expr *index, const Axis *axes, int naxes,
-    Wide most, int64_t *left)
+Wide line_most(Summaries *seen, const Expr *index, const Axis *axes,
+    int64_t *point, Wide most, int64_t *left)
 {
-	bool *moves = NEW_N(arena, bool, naxes);
+	const AxisSet *moves = summary_of(seen, index)->axes;
 	Most m = {.index = index,
 	    .axes = axes,
-	    .naxes = naxes,
 	    .moves = moves,
-	    .walk = {.axis = -1, .point = NEW_N(arena, int64_t, naxes)},
+	    .walk = {.axis = -1, .point = point},
 	    .most = most,
 	    .found = INT64_MIN,
 	    .left = left};
-	expr_mark_axes(index, moves);
-	for (int i = 0; i < naxes; i++)
-		if (moves[i] &&
-		    (m.walk.axis < 0 ||
-			axes[i].extent > axes[m.walk.axis].extent))
-			m.walk.axis = i;
+	for (int i = 0; i < moves->n; i++)
+		if (m.walk.axis < 0 ||
+		    axes[moves->axis[i]].extent > axes[m.walk.axis].extent)
+			m.walk.axis = moves->axis[i];
 	look_from(&m, 0);
 	return m.found;
 }

@@ -239,22 +239,35 @@ static void declare_params(Names *s)
 	}
 }
 
+static const char *in_lower_case(Arena *arena, const char *name)
+{
+	char *lower = arena_strdup(arena, name);
+	for (char *c = lower; *c; c++)
+		if (*c >= 'A' && *c <= 'Z')
+			*c += 'a' - 'A';
+	return lower;
+}
+
 static void refuse_twins(Names *s)
 {
 	const Spec *spec = s->spec;
-	for (int i = 0; i < spec->inputs.n; i++)
-		for (int j = 0; j < i; j++) {
-			const InputNode *a = &spec->inputs.at[i];
-			const InputNode *b = &spec->inputs.at[j];
-			if (a->type.is_const && b->type.is_const &&
-			    !strcasecmp(a->symbol->name->text,
-				b->symbol->name->text))
-				report_error(s->report, a->span,
-				    "const inputs '%s' and '%s' differ in case alone, "
-				    "but their macros are in upper case",
-				    b->symbol->name->text,
-				    a->symbol->name->text);
-		}
+	Lookup names = {.arena = s->arena};
+	for (int i = 0; i < spec->inputs.n; i++) {
+		const InputNode *a = &spec->inputs.at[i];
+		const char *text = a->symbol->name->text;
+		const char *lower = in_lower_case(s->arena, text);
+		if (!a->type.is_const)
+			continue;
+		int e = lookup_first(&names, lower, strlen(lower));
+		if (e >= 0)
+			report_error(s->report, a->span,
+			    "const inputs '%s' and '%s' differ in case alone, "
+			    "but their macros are in upper case",
+			    spec->inputs.at[names.entries.at[e].number]
+				.symbol->name->text,
+			    text);
+		lookup_add(&names, lower, i);
+	}
 }
 
 static void declare_inputs(Names *s)

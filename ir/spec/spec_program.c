@@ -195,6 +195,10 @@ static void build_axes(Build *b, const DefinitionNode *node, bool *bad)
 			axis->extent = type_extent(typer, a->extent, bad);
 			continue;
 		}
+		if (!typer->point) {
+			typer->point = NEW_N(b->arena, int64_t, node->axes.n);
+			typer->seen = summaries_new(b->arena);
+		}
 		typer->limits[i] = *bad ? NULL
 		    : type_limit(typer, a->extent, &axis->extent);
 		*bad |= !typer->limits[i];
@@ -240,6 +244,7 @@ static void build_definition(Build *b, int number)
 	b->typer.definition = &d;
 	b->typer.bounds = bounds_new(b->arena, d.axes);
 	b->typer.limits = NEW_N(b->arena, Expr *, d.naxes);
+	b->typer.point = NULL;
 	build_axes(b, node, &bad);
 	d.body = bad ? NULL : type_body(&b->typer, node);
 	if (!d.body) {

@@ -30,7 +30,8 @@ static void report(
     Report *report, Span span, Say *say, const char *format, va_list args)
 {
 	const char *message = arena_vprintf(report->arena, format, args);
-	if (say_once(report, span, message))
+	report->quiet = !say_once(report, span, message);
+	if (!report->quiet)
 		say(report->diag, report->source, span, "%s", message);
 }
 
@@ -39,7 +40,8 @@ void report_error(Report *r, Span span, const char *format, ...)
 	va_list args;
 	va_start(args, format);
 	r->failed = true;
-	if (!report_full(r))
+	r->quiet = report_full(r);
+	if (!r->quiet)
 		report(r, span, diag_error, format, args);
 	va_end(args);
 }
@@ -48,7 +50,8 @@ void report_note(Report *r, Span span, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	report(r, span, diag_note, format, args);
+	if (!r->quiet)
+		report(r, span, diag_note, format, args);
 	va_end(args);
 }
 
@@ -56,7 +59,8 @@ void report_warning(Report *r, Span span, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
-	if (r->diag->warnings < SPEC_ERRORS_MAX)
+	r->quiet = r->diag->warnings >= SPEC_ERRORS_MAX;
+	if (!r->quiet)
 		report(r, span, diag_warning, format, args);
 	va_end(args);
 }

@@ -1069,7 +1069,7 @@ Expr *type_limit(Typer *typer, Node *node, int64_t *greatest)
 		const Definition *d = typer->definition;
 		Wide most = wide_min(r.hi, v.range.hi);
 		*greatest = (int64_t)wide_max(1,
-		    line_most(t.arena, v.e, d->axes, d->naxes, most,
+		    line_most(typer->seen, v.e, d->axes, typer->point, most,
 			&typer->intervals_left));
 		return v.e;
 	}

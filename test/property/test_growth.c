@@ -1,0 +1,460 @@
+/* Small files take small time: files of many shapes, each at a size and at four
+ * times that, through `tunec check` and `tunec build`.
+ *
+ * A shape is a text with a part that is repeated, one row below.  Twice the size
+ * may take 2.5 times the time, so four times 6.25 times: what is quadratic takes
+ * 16.  Counted is the CPU time of the process, 15 ms more at the smaller size for
+ * what a start takes; where it is too much all is measured again, and the least
+ * counts: a program beside us makes times longer, never shorter.
+ *
+ * TIER=long: files of as much as a file may have, 1 MiB, within 5 s and 500 MB
+ * (check), 60 s and 2 GB (build).
+ *
+ * SHAPE=name: that one alone; PRINT=n: prints it at that size. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/arena.h"
+#include "lib/buf.h"
+
+enum {
+	TIMES = 4,    /* the second size */
+	CHAIN = 1900, /* operands of one expression, below 2,000 */
+	FULL_BYTES = 1 << 20,
+	CHECK_S = 5,
+	CHECK_MB = 500,
+	BUILD_S = 60,
+	BUILD_MB = 2000,
+	TRIES = 4,
+	LONGEST_S = 100,
+	MOST_MB = 8000 /* then a run is ended */
+};
+#define GROWTH	6.25 /* of the time, from one size to the other */
+#define FLOOR_S 0.015
+
+/* `@` is the number of the item, `@1` one less, `@2` two less, `$` that of the
+ * definition; `@%7` the remainder.  A definition holds at most `most` items (0:
+ * all), with `between` between them. */
+typedef struct {
+	const char *name;
+	const char *head; /* inputs and what precedes the definitions */
+	const char *begin, *item, *between, *end; /* of a definition */
+	const char *tail;			  /* after the last one */
+	int most;
+	int check, build; /* items at the smaller size; 0: not run */
+	bool refused;
+	const char *inner, *close; /* after the last item, and once for each */
+} Shape;
+
+#define X      "inputs:\n  x: 'f32[64]'\ncompute: |\n"
+#define XI     "inputs:\n  x: 'f32[64]'\n  id: 'i32[64]'\ncompute: |\n"
+#define SQUARE "inputs:\n  x: 'f32[64, 64]'\ncompute: |\n"
+
+static const Shape shapes[] = {
+    {"chain", X "  d0[i < 64] = x[i]\n", "", "  d@[i < 64] = d@1[i] + 1\n", "",
+	"", "", 0, .check = 1000, .build = 250},
+    {"fibonacci", X "  d0[i < 64] = x[i]\n", "",
+	"  d@[i < 64] = d@1[i] + d@2[i]\n", "", "", "", 0, .check = 1000,
+	.build = 200},
+    {"stencils", X "  d0[i < 64] = x[i]\n", "",
+	"  d@[i < 64] = if 1 <= i < 63 then d@1[i - 1] + d@1[i + 1] else "
+	"d@1[i]\n",
+	"", "", "", 0, .check = 500, .build = 100},
+    {"unused", X, "", "  d@[i < 64] = x[i] + @\n", "", "", "", 0, .check = 1000,
+	.build = 500},
+    {"sum", X, "  y$[i < 64] = ", "x[i]*@", " + ", "\n", "", CHAIN,
+	.check = 475, .build = 0},
+    {"shifts", X, "  y$[i < 64] = ", "x[(i + @) % 64]", " + ", "\n", "", CHAIN,
+	.check = 475, .build = 50},
+    {"quotients", X, "  y$[i < 64] = ", "x[(i + @)//@ % 64]", " + ", "\n", "",
+	CHAIN, .check = 475, .build = 50},
+    {"padded", X, "  y$[i < 64] = ", "(if i >= @%64 then x[i - @%64] else 0)",
+	" + ", "\n", "", CHAIN, .check = 475, .build = 50},
+    {"selects", X, "  y$[i < 64] = ", "(if x[i] > @ then x[i] else 0)", " + ",
+	"\n", "", CHAIN, .check = 475, .build = 50},
+    {"lookups", XI, "  y$[i < 64] = ", "x[clamp(id[i] + @, 0, 63)]", " + ",
+	"\n", "", CHAIN, .check = 475, .build = 50},
+    {"ands", X, "  y$[i < 64] = if ", "i + @ >= 0", " and ",
+	" then x[i] else 0\n", "", CHAIN, .check = 475, .build = 475},
+    {"ands_terms", X, "  y$[i < 64] = if ", "i//(@ + 1) >= 0", " and ",
+	" then x[i] else 0\n", "", CHAIN, .check = 475, .build = 475},
+    {"ands_sums", X, "  y$[i < 64] = if ", "i + @%7*(i//3) >= @", " and ",
+	" then x[i] else 0\n", "", CHAIN, .check = 475, .build = 475},
+    {"ands_differ", X, "  y$[i < 64] = if ", "i != @", " and ",
+	" then x[i] else 0\n", "", CHAIN, .check = 475, .build = 475},
+    {"ands_data", X, "  y$[i < 64] = if ", "x[i] != @", " and ",
+	" then x[i] else 0\n", "", CHAIN, .check = 475, .build = 475},
+    {"ands_value", X, "  y$[i < 64] = f32(", "x[i] > @", " and ", ")\n", "",
+	CHAIN, .check = 475, .build = 475},
+    {"ors", X, "  y$[i < 64] = if ", "i == @", " or ", " then 0 else x[i]\n",
+	"", CHAIN, .check = 475, .build = 475},
+    {"ors_held", X, "  y$[i < 64] = if ", "i == @", " or ",
+	" then x[i] else 0\n", "", CHAIN, .check = 475, .build = 475},
+    {"ors_data", X, "  y$[i < 64] = if ", "x[i] > @", " or ",
+	" then 0 else x[i]\n", "", CHAIN, .check = 475, .build = 475},
+    {"middles", X, "  y$[i < 64] = if ", "i + @", " <= ", " then x[i] else 0\n",
+	"", 400, .check = 100, .build = 100},
+    {"else_ifs", X, "  y$[i < 64] = ", "if i == @ then x[(i + @) % 64]",
+	" else ", " else 0\n", "", 200, .check = 50, .build = 50},
+    {"else_data", X, "  y$[i < 64] = ", "if x[i] > @ then x[(i + @) % 64]",
+	" else ", " else 0\n", "", 200, .check = 50, .build = 50},
+    {"then_ifs", X, "  y$[i < 64] = ", "if i >= @ then ", "", "\n", "", 200,
+	.check = 50, .build = 50, .inner = "x[i]", .close = " else 0"},
+    {"then_sums", X, "  y$[i < 64] = ", "if i >= @ then 1 + ", "", "\n", "",
+	200, .check = 50, .build = 50, .inner = "x[i]", .close = " else 0"},
+    {"index_sum", X, "  y$[i < 64] = x[(", "i//(@ + 1)", " + ", ") % 64]\n", "",
+	CHAIN, .check = 475, .build = 100},
+    {"index_ifs", X, "  y$[i < 64] = x[", "if i == @ then @%64", " else ",
+	" else 0]\n", "", 200, .check = 50, .build = 50},
+    {"index_mins", X, "  y$[i < 64] = x[(", "min(i, @%64)", " + ", ") % 64]\n",
+	"", CHAIN, .check = 475, .build = 100},
+    {"inputs", "inputs:\n", "", "  x@: 'f32[64]'\n", "", "",
+	"compute: |\n"
+	"  y[i < 64] = x1[i]\n",
+	0, .check = 1000, .build = 1000},
+    {"reads", "inputs: {x: 'f32[64, 200000]'}\ncompute: |\n", "  y$[i < 64] = ",
+	"x[i, @]", " + ", "\n", "", CHAIN, .check = 475, .build = 0},
+    {"params", "params:\n  p0: 1\n", "", "  p@: p@1 + 1\n", "", "",
+	"inputs: {x: 'f32[64]'}\ncompute: |\n  y[i < 64] = x[i]\n", 0,
+	.check = 1000, .build = 1000},
+    {"params_flow", "params: {p0: 1", "", ", p@: p@1 + 1", "", "",
+	"}\ninputs: {x: 'f32[64]'}\ncompute: |\n  y[i < 64] = x[i]\n", 0,
+	.check = 1000, .build = 1000},
+    {"cases", "params: {N: 8}\ninputs: {x: 'f32[N]'}\ncases:\n", "",
+	"  c@: {N: @}\n", "", "", "compute: |\n  y[i < N] = x[i]\n", 0,
+	.check = 500, .build = 50},
+    {"cases_flow", "params: {N: 8}\ninputs: {x: 'f32[N]'}\ncases: {", "",
+	"c@: {N: @}", ", ", "", "}\ncompute: |\n  y[i < N] = x[i]\n", 0,
+	.check = 500, .build = 50},
+    {"weights",
+	"params: {N: 8}\ninputs: {x: 'f32[N]'}\nweights: {c1: 2}\ncases:\n", "",
+	"  c@: {N: @}\n", "", "", "compute: |\n  y[i < N] = x[i]\n", 0,
+	.check = 500, .build = 0},
+    {"outputs", "inputs: {x: 'f32[64]'}\ncompute: |\n", "  y$[i < 64] = ",
+	"x[i] + @", "", "\n", "", 1, .check = 1000, .build = 100},
+    {"axes", "compute: |\n  y[", "", "a@ < 1", ", ", "", "]: f32 = a1\n", 0,
+	.check = 1000, .build = 250},
+    {"reduced_axes", "inputs: {x: 'f32[64]'}\ncompute: |\n  y[i < 64] = sum[",
+	"", "a@ < 2 - 1", ", ", "", "](x[i])\n", 0, .check = 1000,
+	.build = 250},
+    {"reductions", SQUARE, "  y$[i < 64] = ", "sum[k < 64](x[i, k]*@)", " + ",
+	"\n", "", CHAIN, .check = 250, .build = 0},
+    {"equal_sums", SQUARE, "  y$[i < 64] = ", "sum[k < 64](x[i, k])", " + ",
+	"\n", "", CHAIN, .check = 250, .build = 50},
+    {"places", SQUARE, "  y$[i < 64] = ", "argmax[k < 64](x[i, k]*@)", " + ",
+	"\n", "", CHAIN, .check = 250, .build = 25},
+    {"functions", SQUARE,
+	"  y$[i < 64] = ", "sum[k < 64](x[i, k]*exp(x[k, i] + @))", " + ", "\n",
+	"", CHAIN, .check = 250, .build = 25},
+    {"softmax", SQUARE "  m[i < 64] = max[k < 64](x[i, k])\n",
+	"  y$[i < 64, j < 64] = ",
+	"exp(x[i, j] - m[i])/@"
+	"/sum[k < 64](exp(x[i, k] - m[i]))",
+	" + ", "\n", "", CHAIN, .check = 100, .build = 0},
+    {"nested_sums", X, "  y$[i < 64] = ", "sum[k@ < 2](1 + ", "", "\n", "", 200,
+	.check = 50, .build = 50, .inner = "x[i]", .close = ")"},
+    {"nested_triangles", X, "  y$[k < 8] = ", "sum[k@ < k + 1](1 + ", "", "\n",
+	"", 100, .check = 12, .build = 12, .inner = "x[k]", .close = ")"},
+    {"nested_mins", X, "  y$[i < 64] = x[", "min(i//@, ", "", "]\n", "", 200,
+	.check = 50, .build = 50, .inner = "i", .close = ")"},
+    {"nested_exps", X, "  y$[i < 64] = ", "exp(@ + ", "", "\n", "", 200,
+	.check = 50, .build = 50, .inner = "x[i]", .close = ")"},
+    {"nested_reads", XI, "  y$[i < 64] = x[", "clamp(id[", "", "]\n", "", 100,
+	.check = 25, .build = 25, .inner = "i", .close = "], 0, 63)"},
+    {"triangles", SQUARE, "  y$[i < 64] = ", "sum[k < i + 1](x[i, k]*@)", " + ",
+	"\n", "", CHAIN, .check = 100, .build = 25},
+    {"triangle_definitions", SQUARE, "",
+	"  y@[i < 64] = sum[j < i + 1, k < j + 1, l < k + 1](x[i, l]*x[j, k])\n",
+	"", "", "", 0, .check = 100, .build = 25},
+    {"quotient_extents", SQUARE, "",
+	"  y@[i < 64] = sum[j < i//2 + 1, k < min(j, 5) + i % 3](x[i, j]*x[j, "
+	"min(k, 63)])\n",
+	"", "", "", 0, .check = 25, .build = 25},
+    {"large_extents", SQUARE, "",
+	"  y@[i < 300]: f32 = sum[j < i*7//30 + 1, k < (j % 7)*3 + i//6]"
+	"(x[j%64, k%64])\n",
+	"", "", "", 0, .check = 25, .build = 0},
+    {"errors", X, "", "  d@[i < 64] = z@[i]\n", "", "", "", 0, .check = 1000,
+	.build = 0, .refused = true},
+    {"misspelt", X, "", "  d@[i < 64] = d@a[i]\n", "", "", "", 0, .check = 1000,
+	.build = 0, .refused = true},
+    {"comments", X "  y[i < 64] = x[i]\n", "", "  # comment @\n", "", "", "", 0,
+	.check = 5000, .build = 5000},
+    {"casts", X, "  y$[i < 64] = ", "f32(f64(x[i]) + @)", " + ", "\n", "",
+	CHAIN, .check = 475, .build = 0},
+    {"exponentials", X, "  y$[i < 64] = ", "exp(x[i]*@)", " + ", "\n", "",
+	CHAIN, .check = 475, .build = 0},
+    {"products", X, "  y$[i < 64] = ", "x[i]", "*", "\n", "", CHAIN,
+	.check = 475, .build = 0},
+    {"numbers", X, "  y$[i < 64] = x[i] + ", "i*@", " + ", "\n", "", CHAIN,
+	.check = 475, .build = 0},
+    {"quotients_of_sums", SQUARE, "  y$[i < 64, j < 64] = ",
+	"sum[k < 64]((x[i, k] - x[0, i])/x[1, i]*x[k, j]*@)", " + ", "\n", "",
+	600, .check = 100, .build = 25},
+    {"doubled_places", XI "  d0[i < 64] = id[i]\n", "",
+	"  d@[i < 64] = d@1[i] + d@1[i]\n", "", "",
+	"  y[i < 64] = x[clamp(d7[i], 0, 63)] + f32(argmax[k < 64](d7[k]))\n",
+	0, .check = 500, .build = 10},
+    {"const_inputs", "inputs:\n", "", "  x@: const f32[64]\n", "", "",
+	"compute: |\n"
+	"  y[i < 64] = x1[i]\n",
+	0, .check = 1000, .build = 0},
+    {"ands_proven", X, "  y$[i < 64] = if ", "x[i] > @", " and ",
+	" and i > 1 then x[i - 1] else 0\n", "", CHAIN, .check = 475,
+	.build = 475},
+    {"many_axes", "compute: |\n", "",
+	"  y@[i < 1, j < 1, k < 1, l < 1, m < 1, n < 1]: f32 = 1\n", "", "", "",
+	0, .check = 500, .build = 50},
+};
+
+static const Shape *shape_found(const char *name)
+{
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+		if (!strcmp(shapes[i].name, name))
+			return &shapes[i];
+	return NULL;
+}
+
+/* `text` with its numbers. */
+static void print(Buf *out, const char *text, int item, int definition)
+{
+	for (const char *p = text; *p; p++) {
+		if (*p == '$') {
+			buf_printf(out, "%d", definition);
+		} else if (*p != '@') {
+			buf_putc(out, *p);
+		} else if (p[1] == '%') {
+			char *end;
+			long by = strtol(p + 2, &end, 10);
+			buf_printf(out, "%d", item % (int)by);
+			p = end - 1;
+		} else if (p[1] == '1' || p[1] == '2') {
+			int number = item - (*++p - '0');
+			buf_printf(out, "%d", number < 0 ? 0 : number);
+		} else {
+			buf_printf(out, "%d", item);
+		}
+	}
+}
+
+static void end(Buf *out, const Shape *s, int items, int item, int definition)
+{
+	if (s->inner)
+		buf_puts(out, s->inner);
+	for (int i = 0; s->close && i < items; i++)
+		buf_puts(out, s->close);
+	print(out, s->end, item, definition);
+}
+
+/* With so many items, or (n is 0) with as many as a file can have. */
+static void generate(Buf *out, const Shape *s, int n)
+{
+	int definition = 0, place = 0, i = 1;
+	buf_puts(out, "tunec: 1\nname: op\n");
+	buf_puts(out, s->head);
+	for (; n ? i <= n : out->size < FULL_BYTES - 30000; i++) {
+		print(out, place ? s->between : s->begin, i,
+		    definition += !place);
+		print(out, s->item, i, definition);
+		if (++place == s->most) {
+			end(out, s, place, i, definition);
+			place = 0;
+		}
+	}
+	if (place)
+		end(out, s, place, i, definition);
+	buf_puts(out, s->tail);
+	for (int k = 1; k <= definition && definition > 1; k++)
+		buf_printf(out, "%s y%d", k > 1 ? "," : "outputs: [", k);
+	if (definition > 1)
+		buf_puts(out, "]\n");
+}
+
+/* --- runs -------------------------------------------------------------------- */
+
+typedef struct {
+	double seconds;
+	long kbytes;
+	bool fine; /* accepted, or refused where it is to be */
+} Cost;
+
+static char folder[] = "/tmp/growth-XXXXXX";
+
+static void write_spec(const Shape *s, int n)
+{
+	Buf text = {0};
+	generate(&text, s, n);
+	FILE *file = fopen("op.yaml", "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(text.data, 1, text.size, file), text.size);
+	assert_int_equal(fclose(file), 0);
+	buf_free(&text);
+}
+
+static void quiet(void)
+{
+	int null = open("/dev/null", O_RDWR);
+	dup2(null, 0);
+	dup2(null, 1);
+	dup2(null, 2);
+}
+
+/* `seconds` and `mbytes` are what the run may take. */
+static Cost run(const Shape *s, bool build, double seconds, long mbytes)
+{
+	const char *tunec = getenv("TUNEC");
+	struct rlimit time = {(rlim_t)seconds + 1, (rlim_t)seconds + 2};
+	struct rlimit memory = {(rlim_t)mbytes << 20, (rlim_t)mbytes << 20};
+	struct rusage usage;
+	int status;
+	pid_t pid = fork();
+	if (!pid) {
+		quiet();
+		setrlimit(RLIMIT_CPU, &time);
+		setrlimit(RLIMIT_AS, &memory);
+		if (build)
+			execl(tunec, "tunec", "build", "op.yaml", "--target",
+			    "c", "--db", "none.jsonl", "-o", "op.c", NULL);
+		else
+			execl(tunec, "tunec", "check", "op.yaml", NULL);
+		_exit(127);
+	}
+	assert_int_equal(wait4(pid, &status, 0, &usage), pid);
+	return (Cost){
+	    .seconds = (double)usage.ru_utime.tv_sec +
+		(double)usage.ru_utime.tv_usec * 1e-6,
+	    .kbytes = usage.ru_maxrss,
+	    .fine = WIFEXITED(status) && WEXITSTATUS(status) == s->refused,
+	};
+}
+
+/* The least of what was seen of both sizes, until one pair is in proportion. */
+static bool in_proportion(const Shape *s, bool build, int n, Cost *a, Cost *b)
+{
+	for (int try = 0; try < TRIES; try++) {
+		Cost now[2];
+		for (int i = 0; i < 2; i++) {
+			write_spec(s, i ? n * TIMES : n);
+			now[i] = run(s, build, LONGEST_S, MOST_MB);
+			if (!now[i].fine) {
+				*b = now[i];
+				return false;
+			}
+		}
+		if (!try || now[0].seconds < a->seconds)
+			*a = now[0];
+		if (!try || now[1].seconds < b->seconds)
+			*b = now[1];
+		if (b->seconds <= GROWTH * (a->seconds + FLOOR_S))
+			return true;
+	}
+	return false;
+}
+
+static int grows(const Shape *s, bool build)
+{
+	int n = build ? s->build : s->check;
+	Cost a = {0}, b = {0};
+	if (!n || in_proportion(s, build, n, &a, &b))
+		return 0;
+	print_error("%s %s: %d items take %.3f s, %d %.3f s and %ld MB%s\n",
+	    build ? "build" : "check", s->name, n, a.seconds, n * TIMES,
+	    b.seconds, b.kbytes >> 10, b.fine ? "" : ", and fail");
+	return 1;
+}
+
+static int fills(const Shape *s, bool build)
+{
+	double seconds = build ? BUILD_S : CHECK_S;
+	long mbytes = build ? BUILD_MB : CHECK_MB;
+	if (!(build ? s->build : s->check))
+		return 0;
+	write_spec(s, 0);
+	Cost c = run(s, build, LONGEST_S, MOST_MB);
+	if (c.fine && c.seconds <= seconds && c.kbytes >> 10 <= mbytes)
+		return 0;
+	print_error("%s %s: 1 MiB takes %.1f s and %ld MB%s\n",
+	    build ? "build" : "check", s->name, c.seconds, c.kbytes >> 10,
+	    c.fine ? "" : ", and fails");
+	return 1;
+}
+
+static void each_shape(int (*look)(const Shape *s, bool build), bool build)
+{
+	const char *only = getenv("SHAPE");
+	int bad = 0;
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+		if (!only || strstr(shapes[i].name, only))
+			bad += look(&shapes[i], build);
+	assert_int_equal(bad, 0);
+}
+
+static void test_check(void **state)
+{
+	(void)state;
+	each_shape(grows, false);
+}
+
+static void test_build(void **state)
+{
+	(void)state;
+	each_shape(grows, true);
+}
+
+static bool is_long(void)
+{
+	const char *tier = getenv("TIER");
+	return tier && !strcmp(tier, "long");
+}
+
+static void test_full_check(void **state)
+{
+	(void)state;
+	if (!is_long())
+		skip();
+	each_shape(fills, false);
+}
+
+static int work_in_folder(void **state)
+{
+	(void)state;
+	return !mkdtemp(folder) || chdir(folder);
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	unlink("op.yaml");
+	unlink("op.c");
+	return chdir("/") || rmdir(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_check),
+	    cmocka_unit_test(test_build),
+	    cmocka_unit_test(test_full_check),
+	};
+	const char *print = getenv("PRINT"), *shape = getenv("SHAPE");
+	if (print && shape && shape_found(shape)) {
+		Buf out = {0};
+		generate(&out, shape_found(shape), atoi(print));
+		fwrite(out.data, 1, out.size, stdout);
+		buf_free(&out);
+		return 0;
+	}
+	return cmocka_run_group_tests_name(
+	    "growth", tests, work_in_folder, remove_folder);
+}
