@@ -162,8 +162,10 @@ Space *space_new(Arena *arena, const Program *program, const Machine *machine,
     Error *error)
 {
 	Space *space = NEW(arena, Space);
-	*space = (Space){
-	    .arena = arena, .program = program, .machine = machine};
+	*space = (Space){.arena = arena,
+	    .program = program,
+	    .machine = machine,
+	    .work_most = INT64_MAX};
 	Diag diag = {0};
 	NamedTraceVec named = {0};
 	if (program->schedule_text &&

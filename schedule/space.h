@@ -39,7 +39,9 @@ typedef struct {
 
 enum {
 	REFUSALS_KEPT = 64,
-	STAGES_KEPT = 20000 /* of plans: some 100 MB */
+	STAGES_KEPT = 20000, /* of plans: some 100 MB */
+	PLAN_WORK = 1000,    /* beside what its tape takes */
+	STAGE_WORK = 16	     /* of a candidate that is asked about */
 };
 
 struct Space {
@@ -54,6 +56,10 @@ struct Space {
 	PlanEntry *table; /* open addressing; positions NULL: empty */
 	int table_size, table_used;
 	int64_t plans_made; /* those forgotten and refused ones too */
+	/* Counted, not timed, so that what is found is the same everywhere: what
+	 * plans and candidates took, in operations of the tape; a search of its
+	 * own ends there. */
+	int64_t work, work_most;
 	const Plan *evaluated; /* last, for these slots; NULL: none */
 	int64_t slots[CANDIDATE_PARTS];
 	int64_t *values; /* its tape's */

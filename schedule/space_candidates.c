@@ -16,10 +16,16 @@ static void draw(const Sketch *s, Rng *rng, bool structural, Candidate *c)
 			    rng, (uint64_t)s->parts[p].size);
 }
 
+static bool may_work(const Space *space)
+{
+	return space->work < space->work_most;
+}
+
 bool space_sample(Space *space, Rng *rng, Candidate *out)
 {
 	Refusal why = NULL;
-	for (int i = 0; i < STRUCTURE_TRIES && space->sketches.n; i++) {
+	for (int i = 0;
+	     i < STRUCTURE_TRIES && space->sketches.n && may_work(space); i++) {
 		memset(out, 0, sizeof *out);
 		out->sketch = (uint16_t)rng_below(
 		    rng, (uint64_t)space->sketches.n);
@@ -30,7 +36,7 @@ bool space_sample(Space *space, Rng *rng, Candidate *out)
 			space_refuse(space, e->why);
 			continue;
 		}
-		for (int k = 0; k < SLOT_TRIES; k++) {
+		for (int k = 0; k < SLOT_TRIES && may_work(space); k++) {
 			draw(s, rng, false, out);
 			if (space_legal(space, out, &why))
 				return true;
@@ -66,7 +72,7 @@ bool space_mutate(Space *space, Rng *rng, const Candidate *from, Candidate *out)
 	for (int p = 0; p < s->nparts; p++)
 		if (s->parts[p].size > 1)
 			free_parts[n++] = p;
-	for (int i = 0; i < MUTATE_TRIES && n; i++) {
+	for (int i = 0; i < MUTATE_TRIES && n && may_work(space); i++) {
 		if (i % 4 == 0)
 			*out = *from;
 		move_part(s, rng, free_parts[rng_below(rng, (uint64_t)n)],
@@ -204,8 +210,10 @@ enum {
 	FIRST_KEPT = 16,
 	FIRST_STEPS = 60,
 	FIRST_BLOCKS = 8,
-	FIRST_PLANS = 2500, /* made for samples: about half a second's */
-	FIRST_WORK = 60 * 64 /* blocks that a kept one's single moves look at */
+	FIRST_WORK =
+	    60 * 64, /* blocks that a kept one's single moves look at */
+	SAMPLES_WORK = 4500000, /* of a group: about 0.2 s on one Zen 4 core; */
+	MOVES_WORK = 1500000	/* of the moves after them */
 };
 
 static double analytic_one(Space *space, const Candidate *c)
@@ -254,8 +262,7 @@ static void keep_usual(Space *space, Kept *kept)
 
 static void keep_samples(Space *space, Rng *rng, int tries, Kept *kept)
 {
-	int64_t most = space->plans_made + FIRST_PLANS;
-	for (int i = 0; i < tries && space->plans_made < most; i++) {
+	for (int i = 0; i < tries && may_work(space); i++) {
 		Candidate c;
 		if (space_sample(space, rng, &c))
 			keep(space, &c, kept);
@@ -302,11 +309,14 @@ bool space_first(Space *space, int tries, Candidate *out)
 	/* A large program's samples cost more, and are each a new plan. */
 	if (blocks > FIRST_BLOCKS)
 		tries = tries * FIRST_BLOCKS / blocks * FIRST_BLOCKS / blocks + 1;
+	space->work_most = space->work + SAMPLES_WORK;
 	keep_samples(space, &rng, tries, &kept);
+	space->work_most = space->work + MOVES_WORK;
 	improve(space, &rng, &kept);
 	space->machine = machine;
 	if (machine->block_shared_most > machine->block_shared)
 		improve(space, &rng, &kept);
+	space->work_most = INT64_MAX;
 	for (int i = 1; i < kept.n; i++)
 		if (kept.cost[i] < kept.cost[best])
 			best = i;

@@ -72,6 +72,7 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 	ApplyContext context = {.machine = space->machine,
 	    .use_slots = true,
 	    .void_steps = NEW_N(scratch, bool, trace->steps.n)};
+	int64_t before = tape_work(space->tape);
 	int step;
 	Refusal why;
 	if (trace_apply(nest, trace, &context, &step, &why)) {
@@ -94,6 +95,7 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 		entry->why = keep_why(space, why);
 		space->stages_kept++;
 	}
+	space->work += PLAN_WORK + tape_work(space->tape) - before;
 	arena_free(scratch);
 }
 
@@ -260,6 +262,7 @@ bool space_legal(Space *space, Candidate *c, Refusal *why)
 	const Plan *plan = normalize(space, c, why);
 	if (!plan)
 		return false;
+	space->work += STAGE_WORK * plan->nstages;
 	const int64_t *values = space_values(space, plan, c);
 	if (!guards_hold(plan, values, why))
 		return false;

@@ -213,6 +213,11 @@ int tape_size(const Tape *tape)
 	return tape->nodes.n;
 }
 
+int64_t tape_work(const Tape *tape)
+{
+	return tape->work;
+}
+
 int tape_nslots(const Tape *tape)
 {
 	return tape->nslots;
@@ -608,6 +613,7 @@ static Handle once(Tape *tape, TapeOp op, Handle a, Handle b)
 	    [TAPE_OP_EQUAL] = equal,
 	    [TAPE_OP_MULTIPLE] = multiple};
 	Handle h = memo_result(tape->memo, op, a, b);
+	tape->work++;
 	if (h < 0) {
 		h = make[op](tape, a, b);
 		memo_keep_result(tape->memo, op, a, b, h);

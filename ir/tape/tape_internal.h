@@ -79,6 +79,7 @@ struct Tape {
 	int *table; /* handle + 1; 0: empty */
 	int table_size;
 	TapeMemo *memo;
+	int64_t work;
 };
 
 /* A monomial with its coefficient; factors sorted, none a product. */
