@@ -159,13 +159,18 @@ static bool is_upper(char c)
 	return c >= 'A' && c <= 'Z';
 }
 
+/* "__x" and "_X" are the compiler's, wherever they stand. */
+static bool is_reserved(const char *text)
+{
+	return text[0] == '_' && (text[1] == '_' || is_upper(text[1]));
+}
+
 bool name_is_macro(const char *text)
 {
 	static const char *const others[] = {"alloca", "complex", "errno",
 		"imaginary", "math_errhandling", "noreturn"};
 	static const char *const beginnings[] = {"sa_", "si_", "sigev_", "st_"};
-	if (is_predefined(text) ||
-	    (text[0] == '_' && (text[1] == '_' || is_upper(text[1]))))
+	if (is_predefined(text) || is_reserved(text))
 		return true;
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
 		if (!strcmp(others[i], text))
@@ -211,8 +216,8 @@ bool name_symbol_valid(const char *text, const char **why)
 	*why = "is a macro of C compilers";
 	if (is_predefined(text))
 		return false;
-	*why = "begins with an underscore, as names of C compilers do";
-	if (text[0] == '_')
+	*why = "begins as names of C compilers do";
+	if (is_reserved(text) || !strncmp(text, "_mm", 3))
 		return false;
 	*why = "is a name that emitted code has for its own";
 	return !is_emitted(text);
