@@ -37,6 +37,7 @@ enum {
 	BUILD_S = 60,
 	BUILD_MB = 2000,
 	TRIES = 4,
+	SMALL_S = 5, /* the CPU time of either size, at most */
 	LONGEST_S = 100,
 	MOST_MB = 8000 /* then a run is ended */
 };
@@ -177,6 +178,9 @@ static const Shape shapes[] = {
     {"triangle_definitions", SQUARE, "",
 	"  y@[i < 64] = sum[j < i + 1, k < j + 1, l < k + 1](x[i, l]*x[j, k])\n",
 	"", "", "", 0, .check = 100, .build = 25},
+    {"deep_triangles", X, "",
+	"  y@[i < 250] = sum[j < i + 1, k < j + 1, l < k % 7, m < l + k](x[0])\n",
+	"", "", "", 0, .check = 25, .build = 0},
     {"quotient_extents", SQUARE, "",
 	"  y@[i < 64] = sum[j < i//2 + 1, k < min(j, 5) + i % 3](x[i, j]*x[j, "
 	"min(k, 63)])\n",
@@ -263,7 +267,10 @@ static void generate(Buf *out, const Shape *s, int n)
 	int definition = 0, place = 0, i = 1;
 	buf_puts(out, "tunec: 1\nname: op\n");
 	buf_puts(out, s->head);
-	for (; n ? i <= n : out->size < FULL_BYTES - 30000; i++) {
+	/* the list of outputs takes some bytes for each definition */
+	for (; n ? i <= n
+		 : out->size + 10 * (size_t)definition < FULL_BYTES - 30000;
+	     i++) {
 		print(out, place ? s->between : s->begin, i,
 		    definition += !place);
 		print(out, s->item, i, definition);
@@ -346,7 +353,7 @@ static bool in_proportion(const Shape *s, bool build, int n, Cost *a, Cost *b)
 		Cost now[2];
 		for (int i = 0; i < 2; i++) {
 			write_spec(s, i ? n * TIMES : n);
-			now[i] = run(s, build, LONGEST_S, MOST_MB);
+			now[i] = run(s, build, SMALL_S, MOST_MB);
 			if (!now[i].fine) {
 				*b = now[i];
 				return false;
