@@ -19,14 +19,21 @@
 /* gcc up to 13 would read past what an `if` guards. */
 #if __GNUC__ < 14 && defined __AVX512VL__
 #define TUNEC_OPTIMIZE \
-	optimize("fp-contract=off", "no-tree-loop-if-convert")
+	optimize("fp-contract=off", "no-predictive-commoning", \
+	    "no-tree-coalesce-vars", "no-tree-loop-if-convert")
 #else
-#define TUNEC_OPTIMIZE optimize("fp-contract=off")
+#define TUNEC_OPTIMIZE optimize("fp-contract=off", "no-predictive-commoning", \
+	    "no-tree-coalesce-vars")
 #endif
+#endif
+#if __clang_major__ >= 13
+#define TUNEC_TUNE ",tune=haswell"
+#else
+#define TUNEC_TUNE
 #endif
 #if defined __clang__ && defined TUNEC_X86
 #define TUNEC_FUNCTION \
-	__attribute__((target("avx2,fma,f16c")))
+	__attribute__((target("avx2,fma,f16c" TUNEC_TUNE)))
 #elif defined TUNEC_X86
 #define TUNEC_FUNCTION \
 	__attribute__((target("avx2,fma,f16c"), TUNEC_OPTIMIZE))

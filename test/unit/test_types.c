@@ -302,7 +302,9 @@ static void test_indirect(void **state)
 	    "reaches");
 	refuses("o[x < N] = if 0 <= i[x] < i[0] then f[i[x]] else 0",
 	    "reaches 2147483647");
-	refuses("o[x < N] = f[i[x]*u[x]]", "multiplies");
+	refuses("o[x < N] = f[i[x]*u[x]]", "reaches 547608329985");
+	accepts("o[x < N] = f[clamp(i[x]*u[x] + x, 0, 7)]",
+	    "f32 f[clamp(i[x]*u[x] + x, 0, 7)]");
 	refuses("o[x < N] = f[(l[x] + 1)%N]", "may pass 64 bits");
 	refuses("o[x < N] = f[f[x]%N]", "only integer data may be read in an "
 	    "index");
