@@ -58,7 +58,7 @@ done
 for i in $(seq 0 23); do echo "compute_inline(d$i)"; done >inline.tr
 exits inline-trace 1 bounded 20 "$TUNEC" build double.yaml --target c \
 	--trace inline.tr -o out.c
-ok inline-trace-says has err 'compute_inline(d[0-9]*): the body of a block that reads it would be too large'
+ok inline-trace-says has err 'inline.tr:[0-9]*:1: error: the body of a block that reads it would be too large'
 
 # As many definitions as a chain of them can have in a file.
 spec 'd@[i < N] = d@1[i] + 1' 10000 8 >chain1.yaml

@@ -100,7 +100,7 @@ done
 for mode in default exact; do
 	build product_tf32 sm_80 "" --numerics=$mode 2>refusal
 	ok product_tf32-$mode-refused [ $? = 1 ]
-	ok product_tf32-$mode-why has refusal 'step 50, tensorize(ai2, mma16x8x8_tf32): only --numerics=fast rounds f32 to tf32'
+	ok product_tf32-$mode-why has refusal 'product_tf32.trace:34:1: error: only --numerics=fast rounds f32 to tf32'
 done
 
 # By warpgroups: products of what a block shares, as ptxas wants them.
