@@ -152,7 +152,9 @@ ok firsts-are-of-each [ "$(grep '"round":"search"' firsts.jsonl | head -n 2 |
 	grep -o '"case":"[a-z]*"' | sort -u | wc -l)" = 2 ]
 ok plain-loops-are-no-trial sh -c '! grep "\"round\":\"search\"" firsts.jsonl |
 	grep -q "\"trace\":\[{\"step\":\"parallel\",\"args\":\[[^]]*\]}\]"'
-exits no-time-for-firsts 0 tune mm.yaml --time 10ms --db hurry.jsonl
+# 1 where none was measured, which is up to the machine
+"$TUNEC" tune mm.yaml --time 10ms --db hurry.jsonl >out 2>err
+ok no-time-for-firsts [ $? -le 1 ]
 ok no-time-says-what-it-takes grep -q 'it takes about --time [1-9]' err
 
 # --- several tuners at once ------------------------------------------------------
