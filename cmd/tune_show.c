@@ -31,9 +31,8 @@ static void put_progress(Buf *line, const TuneDisplay *d, const TuneProgress *p)
 	if (p->best_s > 0)
 		buf_printf(line, "  best %s",
 		    format_rate(rate, sizeof rate, p->best_flops_per_s));
-	if (p->best_s > 0 && p->best_flops_per_s <= p->peak_flops_per_s)
-		buf_printf(line, " (%.0f %% of the peak)",
-		    100 * p->best_flops_per_s / p->peak_flops_per_s);
+	if (p->best_share > 0 && p->best_share <= 1)
+		buf_printf(line, " (%.0f %% of the peak)", 100 * p->best_share);
 	buf_printf(line, "  %.1f trials/s", p->trials_per_s);
 	if (!isnan(p->rank_correlation))
 		buf_printf(line, "  rank %.2f", p->rank_correlation);
@@ -92,20 +91,19 @@ static bool is_bound_by_memory(const Program *p, const TuneResult *r)
 {
 	return 2 * r->copy_bytes_per_s * r->best_s > (double)p->bytes &&
 	    r->peak_all > 0 &&
-	    1.5 * (double)p->flops / r->peak_all <
+	    1.5 * r->operations / r->peak_all <
 		(double)p->bytes / r->copy_bytes_per_s;
 }
 
-/* A part of the most there is; where it is more (zeros that are left out, reads
- * that are faster than copies) the most alone. */
-static void print_share(
-    double rate, double most, double unit, const char *of, const char *name)
+/* A part of the most there is; where it is more, the most alone, and why. */
+static void print_share(double rate, double most, double unit, const char *of,
+    const char *name, const char *why)
 {
 	if (rate <= most)
 		out_text(", %.1f %% of %s %.1f %s", 100 * rate / most, of,
 		    most * unit, name);
 	else
-		out_text(" (%s %.1f %s)", of, most * unit, name);
+		out_text(" (%s %.1f %s; %s)", of, most * unit, name, why);
 }
 
 static void print_rates(const Program *p, const TuneResult *r)
@@ -117,10 +115,10 @@ static void print_rates(const Program *p, const TuneResult *r)
 	if (is_bound_by_memory(p, r)) {
 		out_text(", %.1f GB/s", bytes_per_s * 1e-9);
 		print_share(bytes_per_s, r->copy_bytes_per_s, 1e-9,
-		    "a copy's", "GB/s");
+		    "a copy's", "GB/s", "it is in a cache");
 	} else if (r->peak_all > 0) {
-		print_share(flops_per_s, r->peak_all, 1e-9, "the peak of",
-		    "GFLOP/s");
+		print_share(r->operations / r->best_s, r->peak_all, 1e-9,
+		    "the peak of", "GFLOP/s", measure_past_peak(p));
 	}
 }
 

@@ -141,6 +141,11 @@ bool expr_equal(const Expr *a, const Expr *b)
 	return true;
 }
 
+bool expr_is_zero(const Expr *e)
+{
+	return e->op == OP_FLOAT ? e->f == 0 : e->op == OP_INT && e->i == 0;
+}
+
 bool expr_has_data(const Expr *e)
 {
 	if (e->op == OP_READ || (e->op == OP_CAST && e->type == DT_INDEX))

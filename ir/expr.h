@@ -122,6 +122,8 @@ Expr *expr_if(Arena *arena, Expr *condition, Expr *yes, Expr *no);
 Expr *expr_call(Arena *arena, Op op, DType type, Expr **args, int nargs);
 /* The reduction whose elements argmax and argmin are places of. */
 ReduceOp reduce_picked(ReduceOp op);
+/* Is it the number 0? */
+bool expr_is_zero(const Expr *e);
 /* Does an index depend on data? */
 bool expr_has_data(const Expr *index);
 /* Does it compute a function: exp, tanh …? */

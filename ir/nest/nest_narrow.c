@@ -17,11 +17,6 @@ static bool is_byte(DType type)
 	return type == DT_I8 || type == DT_U8;
 }
 
-static bool is_zero(const Expr *e)
-{
-	return e->op == OP_INT && e->i == 0;
-}
-
 /* a + b, numbers as one; of either NULL the other. */
 static Expr *plus(Arena *arena, Expr *a, Expr *b)
 {
@@ -67,7 +62,7 @@ static Expr *as_byte(Arena *arena, Expr *e, const Narrow *like)
 	bool subtracted = offset && offset->op == OP_NEG &&
 	    offset->arg[0]->op == OP_CAST &&
 	    offset->arg[0]->arg[0]->type == like->type;
-	if (is_zero(e) && subtracted)
+	if (expr_is_zero(e) && subtracted)
 		return offset->arg[0]->arg[0];
 	if (e->op != OP_INT || (offset && offset->op != OP_INT))
 		return NULL;

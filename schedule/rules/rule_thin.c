@@ -9,11 +9,6 @@
 
 #include <string.h>
 
-static bool is_zero(const Expr *e)
-{
-	return e->op == OP_FLOAT ? e->f == 0 : e->op == OP_INT && e->i == 0;
-}
-
 /* Only sums read it, in which a product with 0 is none. */
 static bool read_by_sums(const Program *p, int buffer)
 {
@@ -59,7 +54,7 @@ const Program *rule_thin(Arena *arena, const Program *program, Buf *steps)
 			continue;
 		for (int a = 0; a < b->naxes; a++) {
 			if (!phase_greatest(b->body, a, &phase) ||
-			    !is_zero(phase.other) ||
+			    !expr_is_zero(phase.other) ||
 			    !phase_extent(&phase, b->axes[a].extent) ||
 			    !read_by_sums(p, b->buffer))
 				continue;

@@ -114,6 +114,51 @@ static void measured_by(const char *target, const char *a, const char *b,
 	arena_free(arena);
 }
 
+/* Of what the peak is, and which operations count, on Zen 4. */
+static void peak_of(const char *inputs, const char *compute, const char *want,
+    double operations)
+{
+	Arena *arena = arena_new();
+	const Program *p =
+	    program(arena, inputs, compute, NUMERICS_DEFAULT);
+	const Machine *m = machine(arena, "llvm -mcpu=znver4");
+	int kind = peak_of_program(p, m);
+	const char *got = kind >= PEAK_DOT ? intrinsic_at(kind - PEAK_DOT)->name
+					   : "f32";
+	if (strcmp(got, want))
+		fail_msg("%s: %s, not %s", compute, got, want);
+	if (peak_operations(p, m) != operations)
+		fail_msg("%s: %g operations, not %g", compute,
+		    peak_operations(p, m), operations);
+	arena_free(arena);
+}
+
+/* What zero points and padding add to the file's operations is no speed. */
+static void test_counted(void **state)
+{
+	const char *bytes = "x: 'u8[8, 64]', w: 'const i8[64, 16]', "
+			    "zx: 'u8[]', zw: 'i8[16]'";
+	const double products = 2.0 * 8 * 16 * 64;
+	(void)state;
+	peak_of(bytes, "c[i < 8, j < 16] = sum[k < 64](x[i, k]*w[k, j])",
+	    "dot4_u8i8", products);
+	peak_of(bytes, "c[i < 8, j < 16] = sum[k < 64]((i32(x[i, k]) - "
+		      "i32(zx[]))*(w[k, j] - zw[j]))",
+	    "dot4_u8i8", products);
+	peak_of(bytes, "c[i < 8, j < 16] = sum[k < 64]((x[i, k] - 128)*w[k, j])",
+	    "dot4_u8i8", products);
+	peak_of(bytes,
+	    "p[i < 8, k < 66] = if 1 <= k < 65 then x[i, k - 1] - zx[] else 0\n"
+	    "  c[i < 8, j < 16] = sum[k < 64](p[i, k + 1]*w[k, j])",
+	    "dot4_u8i8", products);
+	peak_of(bytes,
+	    "c[i < 8, j < 16] = sum[k < 64](if k > 3 then x[i, k]*w[k, j] "
+	    "else 0)",
+	    "dot4_u8i8", products);
+	peak_of("x: 'f32[8, 64]', w: 'f32[64, 16]'",
+	    "c[i < 8, j < 16] = sum[k < 64](x[i, k]*w[k, j])", "f32", products);
+}
+
 static void test_kinds(void **state)
 {
 	const Numerics n = NUMERICS_DEFAULT;
@@ -139,6 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_operations),
 	    cmocka_unit_test(test_what_schedules_save),
+	    cmocka_unit_test(test_counted),
 	    cmocka_unit_test(test_kinds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

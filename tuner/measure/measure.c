@@ -512,6 +512,12 @@ Status measure_peak(
 	return STATUS_OK;
 }
 
+double measure_operations(const Measurer *m)
+{
+	return peak_operations(
+	    m->context.program, &m->context.host->machine);
+}
+
 Status measure_copy(Measurer *m, double *bytes_per_s, Error *error)
 {
 	Measurement out;

@@ -153,12 +153,17 @@ Status measure_run(
 Status measure_final(Measurer *m, const Trace *const *traces, int n,
     double allowed_s, Measurement *out, Error *error);
 
-/* FLOP/s of multiply-adds on registers alone, f32: one thread, and all of the
- * target's threads; the most that was measured for this run's programs.  It is
+/* FLOP/s of multiply-adds, or of what sums the program's products, on registers
+ * alone: one thread, and all of the target's threads; the most that was measured for this run's programs.  It is
  * measured where it never was, or `again`.  Faster than twice that is
  * implausible. */
 Status measure_peak(
     Measurer *m, bool again, double *one, double *all, Error *error);
+
+/* Of the program, those operations that the peak is of. */
+double measure_operations(const Measurer *m);
+/* Why a program may seem faster than the peak. */
+const char *measure_past_peak(const Program *program);
 
 /* Bytes read and written a second by a copy of as many bytes as the program
  * moves, on the target's threads; 0 if simulated. */

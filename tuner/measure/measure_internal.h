@@ -267,10 +267,13 @@ void measure_call(void *function, void **args, int n);
 /* peak.c: what multiplies and adds most of what a block sums, or of the largest of
  * a program's sums of products: PEAK_DOT and the number of an intrinsic, else FMAs. */
 enum { PEAK_F32, PEAK_F64, PEAK_DOT, PEAK_KINDS = PEAK_DOT + MACHINE_DOTS };
-bool peak_sums_products(const Block *block); /* of two reads, or casts of them */
 int peak_kind(
     const Program *program, const Block *block, const Machine *machine);
 int peak_of_program(const Program *program, const Machine *machine);
+/* The operations of a program that the peak's instruction can do: a product and a
+ * sum each of what dot products sum, whatever is taken off their factors; else
+ * all, as written. */
+double peak_operations(const Program *program, const Machine *machine);
 /* A kernel that does nothing but what a program's products are summed by; its
  * FLOPs a call. */
 Lowered *peak_lowered(Arena *arena, const Program *program,

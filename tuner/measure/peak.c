@@ -23,6 +23,65 @@ bool peak_sums_products(const Block *b)
 	    fragment_read(b->body, 1)->op == OP_READ;
 }
 
+static bool count_axis(Expr *e, void *n)
+{
+	*(int *)n += e->op == OP_AXIS;
+	return true;
+}
+
+/* That of two which axes tell apart: x[i, k] of x[i, k] - zero[i]. */
+static const Expr *varied(Expr *a, Expr *b)
+{
+	int of_a = 0, of_b = 0;
+	expr_walk(a, count_axis, &of_a);
+	expr_walk(b, count_axis, &of_b);
+	return of_a >= of_b ? a : b;
+}
+
+/* The elements that a factor of a sum is of, whatever a rewrite takes out of it:
+ * casts, what is added to integers, zeros around them, and blocks that do these
+ * alone.  NULL: of none. */
+static const Expr *factor_read(const Program *p, const Expr *e)
+{
+	const Expr *found = NULL;
+	for (;;) {
+		bool whole = dtype_is_int(e->type);
+		if (e->op == OP_READ) {
+			int from = p->buffers[e->id].block;
+			found = e;
+			if (!whole || from < 0 ||
+			    p->blocks[from].reduce != REDUCE_NONE)
+				return found;
+			e = p->blocks[from].body;
+		} else if (e->op == OP_CAST) {
+			e = e->arg[0];
+		} else if (e->op == OP_IF && expr_is_zero(e->arg[2])) {
+			e = e->arg[1];
+		} else if (whole && (e->op == OP_ADD || e->op == OP_SUB)) {
+			e = varied(e->arg[0], e->arg[1]);
+		} else {
+			return found;
+		}
+	}
+}
+
+typedef struct {
+	const Expr *product, *a, *b;
+} Summed;
+
+/* Is it a sum of products of elements? */
+static bool find_summed(const Program *p, const Block *b, Summed *s)
+{
+	const Expr *e = b->body;
+	if (e->op == OP_IF && expr_is_zero(e->arg[2]))
+		e = e->arg[1];
+	if (b->reduce != REDUCE_SUM || e->op != OP_MUL)
+		return false;
+	*s = (Summed){
+	    e, factor_read(p, e->arg[0]), factor_read(p, e->arg[1])};
+	return s->a && s->b;
+}
+
 /* Bytes of either sign are taken to each other, and to words. */
 static bool can_be_taken(DType from, DType to)
 {
@@ -31,26 +90,26 @@ static bool can_be_taken(DType from, DType to)
 		dtype_bytes(from) == 1);
 }
 
-static bool sums_for(const Intrinsic *in, const Expr *body)
+static bool sums_for(const Intrinsic *in, const Summed *s)
 {
-	return in->sum == body->type &&
-	    can_be_taken(fragment_read(body, 0)->type, in->a) &&
-	    can_be_taken(fragment_read(body, 1)->type, in->b);
+	return in->sum == s->product->type &&
+	    can_be_taken(s->a->type, in->a) &&
+	    can_be_taken(s->b->type, in->b);
 }
 
 int peak_kind(const Program *p, const Block *b, const Machine *machine)
 {
 	double most = 1;
 	int kind = PEAK_F32;
-	if (!peak_sums_products(b))
+	Summed s;
+	if (!find_summed(p, b, &s))
 		return PEAK_F32;
-	if (b->body->type == DT_F64)
+	if (s.product->type == DT_F64)
 		return PEAK_F64;
 	for (int i = 0; i < intrinsic_count(); i++) {
 		const Intrinsic *in = intrinsic_at(i);
 		int n = intrinsic_instructions(in, machine, p->numerics);
-		if (!n || !sums_for(in, b->body) ||
-		    in->terms < most * n)
+		if (!n || !sums_for(in, &s) || in->terms < most * n)
 			continue;
 		most = (double)in->terms / n;
 		kind = PEAK_DOT + i;
@@ -65,12 +124,27 @@ int peak_of_program(const Program *p, const Machine *machine)
 	for (int i = 0; i < p->nblocks; i++) {
 		const Block *b = &p->blocks[i];
 		double points = block_points(b, 0, b->naxes);
-		if (!peak_sums_products(b) || points <= most)
+		Summed s;
+		if (!find_summed(p, b, &s) || points <= most)
 			continue;
 		most = points;
 		kind = peak_kind(p, b, machine);
 	}
 	return kind;
+}
+
+double peak_operations(const Program *p, const Machine *machine)
+{
+	int kind = peak_of_program(p, machine);
+	double sum = 0;
+	if (kind < PEAK_DOT)
+		return (double)p->flops;
+	for (int i = 0; i < p->nblocks; i++)
+		if (peak_kind(p, &p->blocks[i], machine) == kind)
+			sum += 2 *
+			    block_points(
+				&p->blocks[i], 0, p->blocks[i].naxes);
+	return sum;
 }
 
 /* --- multiply-adds ----------------------------------------------------------- */

@@ -10,6 +10,7 @@
  * A window that slides over one read is shared by its neighbours, a factor without
  * the axis of the sum is taken out of it, zeros and what conditions leave out are
  * not computed, nor is what no output shows: these count as elements alone. */
+#include "ir/intrinsic.h"
 #include "tuner/measure/measure_internal.h"
 
 #include <stdio.h>
@@ -45,6 +46,14 @@ static bool slides(const Block *b, int axis)
 			b->axes[axis].extent, &w))
 			return true;
 	return false;
+}
+
+/* Is it a sum of products of two reads, or of casts of them? */
+static bool sums_reads(const Block *b)
+{
+	return b->reduce == REDUCE_SUM && b->body->op == OP_MUL &&
+	    fragment_read(b->body, 0)->op == OP_READ &&
+	    fragment_read(b->body, 1)->op == OP_READ;
 }
 
 /* Operations of a sum of products. */
@@ -120,7 +129,7 @@ double plausible_operations(
 		sum += (double)buffer_bytes(&p->buffers[p->outputs[i]]) /
 		    dtype_bytes(DT_F32);
 	for (int i = 0; !conditions && i < p->nblocks; i++)
-		if (needed[i] && peak_sums_products(&p->blocks[i]) &&
+		if (needed[i] && sums_reads(&p->blocks[i]) &&
 		    peak_kind(p, &p->blocks[i], machine) == kind)
 			sum += product_operations(arena, &p->blocks[i]) /
 			    (p->numerics == NUMERICS_FAST ? WINOGRAD : 1);
@@ -141,4 +150,13 @@ void plausible_judge(const MeasureContext *c, double peak, Measurement *m)
 		    "%.3g s is less than half of what the operations take at "
 		    "the peak", m->time_s);
 	}
+}
+
+const char *measure_past_peak(const Program *p)
+{
+	return p->numerics == NUMERICS_FAST
+	    ? "counted as written: Winograd's algorithm multiplies less"
+	    : has_conditions(p)
+	    ? "counted as written: what is multiplied by zeros is left out"
+	    : "clocks vary, and what neighbours share is computed once";
 }

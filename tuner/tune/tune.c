@@ -106,13 +106,14 @@ void tune_report(Tuning *t, TunePhase phase)
 	    .trials = r->trials,
 	    .failed = r->failed,
 	    .best_s = r->best_s,
-	    .peak_flops_per_s = r->peak_all,
 	    .trials_per_s = s > 0 ? (double)r->trials / s : 0,
 	    .rank_correlation = t->model ? model_correlation(t->model) : NAN,
 	    .elapsed_s = s,
 	    .left_s = isinf(left) ? -1 : left};
 	if (r->best_s > 0)
 		p.best_flops_per_s = (double)t->program->flops / r->best_s;
+	if (r->best_s > 0 && r->peak_all > 0)
+		p.best_share = r->operations / r->best_s / r->peak_all;
 	if (t->progress)
 		t->progress(&p, t->context);
 }
@@ -188,6 +189,7 @@ void tune_measure_peaks(Tuning *t, bool again)
 {
 	TuneResult *r = &t->result;
 	Error ignored;
+	r->operations = measure_operations(t->measurer);
 	if (tune_measures(t))
 		measure_peak(t->measurer, again, &r->peak_one, &r->peak_all,
 		    &ignored);
@@ -427,7 +429,7 @@ double tune_promise_s(const Tuning *t)
 	const Program *p = t->program;
 	int i = known_first(t);
 	double peak = t->result.peak_all > 0 ? t->result.peak_all : 50e9;
-	double bound = fmax((double)p->flops / (0.9 * peak),
+	double bound = fmax(measure_operations(t->measurer) / (0.9 * peak),
 	    (double)p->bytes / bytes_per_s);
 	double first_s = i < 0 ? INFINITY : t->known.at[i].time_s;
 	if (isinf(first_s))

@@ -39,7 +39,8 @@ typedef struct {
 	TunePhase phase;
 	int64_t trials, failed;    /* of this run */
 	double best_s;             /* 0: none yet */
-	double best_flops_per_s, peak_flops_per_s; /* of the target's threads */
+	double best_flops_per_s;
+	double best_share; /* of the peak of the target's threads; 0: not known */
 	double trials_per_s;
 	double rank_correlation;   /* NaN until known */
 	double elapsed_s, left_s;  /* left -1: by trials */
@@ -70,6 +71,7 @@ typedef struct {
 	bool final_quiet;  /* or it does not count */
 	char best_error[512]; /* the first failure, where there is no best */
 	double peak_one, peak_all; /* FLOP/s; 0 if simulated */
+	double operations; /* of the program's, those that the peak is of */
 	double copy_bytes_per_s; /* of a copy of the program's bytes; 0: not
 				    measured, memory cannot be the bound */
 	int64_t scored;
