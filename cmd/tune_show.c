@@ -109,7 +109,7 @@ static void print_share(double rate, double most, double unit, const char *of,
 static void print_rates(const Program *p, const TuneResult *r)
 {
 	char rate[32];
-	double flops_per_s = (double)p->flops / r->best_s;
+	double flops_per_s = r->operations / r->best_s;
 	double bytes_per_s = (double)p->bytes / r->best_s;
 	out_text(", %s", format_rate(rate, sizeof rate, flops_per_s));
 	if (is_bound_by_memory(p, r)) {
@@ -117,8 +117,8 @@ static void print_rates(const Program *p, const TuneResult *r)
 		print_share(bytes_per_s, r->copy_bytes_per_s, 1e-9,
 		    "a copy's", "GB/s", "it is in a cache");
 	} else if (r->peak_all > 0) {
-		print_share(r->operations / r->best_s, r->peak_all, 1e-9,
-		    "the peak of", "GFLOP/s", measure_past_peak(p));
+		print_share(flops_per_s, r->peak_all, 1e-9, "the peak of",
+		    "GFLOP/s", measure_past_peak(p));
 	}
 }
 

@@ -217,7 +217,7 @@ make_has() { # words of a command
 	''|NAME) return 0 ;;
 	esac
 	if [ "$bench" ] || [ $# = 1 ]; then
-		grep -q "^for m in .*\<$only\>" "$root/test/bench/run.sh" &&
+		grep -q "^benches=.*\<$only\>" "$root/test/bench/run.sh" &&
 			return 0
 	fi
 	if [ ! "$bench" ]; then

@@ -111,7 +111,7 @@ void tune_report(Tuning *t, TunePhase phase)
 	    .elapsed_s = s,
 	    .left_s = isinf(left) ? -1 : left};
 	if (r->best_s > 0)
-		p.best_flops_per_s = (double)t->program->flops / r->best_s;
+		p.best_flops_per_s = r->operations / r->best_s;
 	if (r->best_s > 0 && r->peak_all > 0)
 		p.best_share = r->operations / r->best_s / r->peak_all;
 	if (t->progress)
@@ -189,7 +189,6 @@ void tune_measure_peaks(Tuning *t, bool again)
 {
 	TuneResult *r = &t->result;
 	Error ignored;
-	r->operations = measure_operations(t->measurer);
 	if (tune_measures(t))
 		measure_peak(t->measurer, again, &r->peak_one, &r->peak_all,
 		    &ignored);
@@ -429,7 +428,7 @@ double tune_promise_s(const Tuning *t)
 	const Program *p = t->program;
 	int i = known_first(t);
 	double peak = t->result.peak_all > 0 ? t->result.peak_all : 50e9;
-	double bound = fmax(measure_operations(t->measurer) / (0.9 * peak),
+	double bound = fmax(t->result.operations / (0.9 * peak),
 	    (double)p->bytes / bytes_per_s);
 	double first_s = i < 0 ? INFINITY : t->known.at[i].time_s;
 	if (isinf(first_s))
@@ -493,6 +492,7 @@ Status tune_open(const Program *program, const Target *target, Store *store,
 	    .context = context};
 	*out = t;
 	t->options.end_s = INFINITY;
+	t->result.operations = measure_operations(measurer);
 	t->machine = lines_machine(t->arena);
 	json_t *device = measure_device_json(measurer);
 	if (device)
