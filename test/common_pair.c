@@ -99,7 +99,8 @@ static Trace *random_trace(Arena *arena, Pair *pair, const Target *target,
 	static const int rare[] = {PRIMITIVE_tensorize, PRIMITIVE_blockize,
 	    PRIMITIVE_rfactor, PRIMITIVE_compute_with, PRIMITIVE_reverse_compute_inline,
 	    PRIMITIVE_reverse_compute_at, PRIMITIVE_compute_inline,
-	    PRIMITIVE_decompose_reduction, PRIMITIVE_fuse, PRIMITIVE_pad};
+	    PRIMITIVE_decompose_reduction, PRIMITIVE_fuse, PRIMITIVE_pad,
+	    PRIMITIVE_narrow};
 	Coverage *c = &pair->steps;
 	bool device = pair->kind == PAIR_DEVICE;
 	Trace *trace;
