@@ -201,18 +201,8 @@ static bool plane_binary(Sums *s, const Moves *m, const Expr *e, Plane *out)
 /* Is d `op` 0 everywhere, or nowhere? */
 static bool plane_compare(const Moves *m, Op op, const Plane *d, bool *truth)
 {
-	Wide lo = plane_least(m, d), hi = plane_greatest(m, d);
-	bool never, always;
-	switch (op) {
-	case OP_LT: always = hi < 0, never = lo >= 0; break;
-	case OP_LE: always = hi <= 0, never = lo > 0; break;
-	case OP_GT: always = lo > 0, never = hi <= 0; break;
-	case OP_GE: always = lo >= 0, never = hi < 0; break;
-	case OP_EQ: always = !lo && !hi, never = lo > 0 || hi < 0; break;
-	default: always = lo > 0 || hi < 0, never = !lo && !hi;
-	}
-	*truth = always;
-	return always || never;
+	return compare_zero(
+	    op, plane_least(m, d), plane_greatest(m, d), truth);
 }
 
 static bool plane_truth(Sums *s, const Moves *m, const Expr *e, bool *truth)

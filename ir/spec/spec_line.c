@@ -74,10 +74,8 @@ static bool line_quotient(const Walk *walk, Op op, Line a, Wide c, Line *out)
 	return true;
 }
 
-static bool line_compare(const Walk *walk, Op op, Line d, bool *truth)
+bool compare_zero(Op op, Wide lo, Wide hi, bool *truth)
 {
-	Wide begin = d.begin, end = line_end(walk, d);
-	Wide lo = wide_min(begin, end), hi = wide_max(begin, end);
 	bool never, always;
 	switch (op) {
 	case OP_LT: always = hi < 0, never = lo >= 0; break;
@@ -89,6 +87,13 @@ static bool line_compare(const Walk *walk, Op op, Line d, bool *truth)
 	}
 	*truth = always;
 	return always || never;
+}
+
+static bool line_compare(const Walk *walk, Op op, Line d, bool *truth)
+{
+	Wide begin = d.begin, end = line_end(walk, d);
+	return compare_zero(
+	    op, wide_min(begin, end), wide_max(begin, end), truth);
 }
 
 static bool line_truth(const Walk *walk, const Expr *e, bool *truth)

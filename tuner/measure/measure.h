@@ -154,8 +154,8 @@ Status measure_final(Measurer *m, const Trace *const *traces, int n,
     double allowed_s, Measurement *out, Error *error);
 
 /* FLOP/s of multiply-adds, or of what sums the program's products, on registers
- * alone: one thread, and all of the target's threads; the most that was measured for this run's programs.  It is
- * measured where it never was, or `again`.  Faster than twice that is
+ * alone: one thread, and all of the target's threads; the most that was measured
+ * for this run's programs.  It is measured where it never was, or `again`.  Faster than twice that is
  * implausible. */
 Status measure_peak(
     Measurer *m, bool again, double *one, double *all, Error *error);
