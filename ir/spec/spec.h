@@ -385,7 +385,7 @@ void blocks_of_definition(Arena *arena, const Definition *definition,
  * outputs need are there. */
 void blocks_share(Arena *arena, BufferVec *buffers, BlockVec *blocks);
 
-/* spec_line.c: is any value from lo to hi `op` 0, or none of them?
+/* spec_line.c: are all values from lo to hi `op` 0, or none of them?
  * False: it depends.  *truth: which of the two. */
 bool compare_zero(Op op, Wide lo, Wide hi, bool *truth);
 /* spec_line.c: the greatest value of an index over its axes, which is at most

@@ -157,6 +157,6 @@ const char *measure_past_peak(const Program *p)
 	return p->numerics == NUMERICS_FAST
 	    ? "counted as written: Winograd's algorithm multiplies less"
 	    : has_conditions(p)
-	    ? "counted as written: what is multiplied by zeros is left out"
+	    ? "clocks vary, and products with zeros may be left out"
 	    : "clocks vary, and what neighbours share is computed once";
 }
