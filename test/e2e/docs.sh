@@ -98,6 +98,7 @@ mask() { # a machine that was not quiet has a line of its own
 		-e 's/[0-9.]+ %/SHARE/g' \
 		-e 's/ \(the peak of SPEED; [^)]*\)/, SHARE of the peak of SPEED/' \
 		-e "s/[0-9.]+ GB.s, SHARE of a copy's [0-9.]+ GB.s/SHARE of the peak of SPEED/" \
+		-e "s/[0-9.]+ GB.s \(a copy's [0-9.]+ GB.s; [^)]*\)/SHARE of the peak of SPEED/" \
 		-e 's/^(.*: )[0-9]+ trials in (.*), [0-9]+ failed/\1N trials in \2, N failed/' \
 		-e 's/[0-9.]+ a second/N a second/' \
 		-e 's/[0-9.]+ times slower/N times slower/' \
