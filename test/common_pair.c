@@ -444,14 +444,36 @@ const char *pair_run(Arena *arena, const Pair *pair, PairPlace place,
 	return why;
 }
 
+static const char *run_lowered(
+    Arena *arena, const LowFunction *f, void *const *args)
+{
+	LowRun run = {.check_races = true, .max_steps = MAX_STEPS};
+
+	return low_function_run(f, args, &run)
+	    ? NULL
+	    : arena_strdup(arena, run.message);
+}
+
+static const LowFunction *function_of(const Pair *pair, int pack)
+{
+	return pack < 0 ? pair->lowered->kernel : pair->lowered->packs.at[pack];
+}
+
 const char *pair_call_lowered(
     void *context, const Pair *pair, int pack, void **args, int n)
 {
-	LowRun run = {.check_races = true, .max_steps = MAX_STEPS};
-	const LowFunction *f = pack < 0 ? pair->lowered->kernel
-					: pair->lowered->packs.at[pack];
+	(void)n;
+	return run_lowered(context, function_of(pair, pack), args);
+}
+
+const char *pair_call_parts(
+    void *context, const Pair *pair, int pack, void **args, int n)
+{
+	const LowFunction *f = low_parts(context, function_of(pair, pack), 16);
+	char why[512];
 
 	(void)n;
-	return low_function_run(f, args, &run)
-	    ? NULL : arena_strdup(context, run.message);
+	if (!low_function_verify(f, why, sizeof why))
+		return arena_printf(context, "in parts: %s", why);
+	return run_lowered(context, f, args);
 }

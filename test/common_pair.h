@@ -53,5 +53,7 @@ const char *pair_compare(
 
 /* By the interpreter of the lowered form, races watched. */
 PairCall pair_call_lowered;
+/* The same with vectors in parts of 16 bytes: of a CPU. */
+PairCall pair_call_parts;
 
 #endif

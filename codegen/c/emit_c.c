@@ -528,6 +528,9 @@ static void emit_body(EmitC *e, const LowBody *body)
 
 static void emit_function(EmitC *e, const LowFunction *f)
 {
+	/* gcc takes wider ones apart lane by lane. */
+	if (e->isa.vector_bytes)
+		f = low_parts(e->arena, f, e->isa.vector_bytes);
 	e->f = f;
 	e->names = (Lookup){.arena = e->arena};
 	emit_c_plan(e);
@@ -613,7 +616,8 @@ static const char tune_text[] =
 
 static void put_attributes(EmitC *e, Buf *out)
 {
-	const char *features = e->isa.x86 ? emit_c_x86_features(&e->isa) : "";
+	const char *features =
+	    e->isa.x86 ? emit_c_x86_features(e->arena, &e->isa) : "";
 	const char *width =
 	    e->isa.avx512 ? ", min_vector_width(512)" : "";
 	const char *tune = e->isa.avx2 ? " TUNEC_TUNE" : "";

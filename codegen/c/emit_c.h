@@ -17,11 +17,12 @@
 #include "codegen/codegen.h"
 #include "lib/lookup.h"
 
-/* What the C may rely on; wider and other vectors are generic. */
+/* What the C may rely on; other vectors are generic. */
 typedef struct {
 	bool plain;   /* target `c`: scalar C11, no extension */
+	int vector_bytes; /* of a register; 0: none */
 	bool x86;     /* intrinsics, where the compiler is one for x86-64 */
-	bool avx, avx2, fma, f16c, avx512, vnni, avxvnni;
+	bool avx, avx2, fma, f16c, avx512, vbmi, vnni, avxvnni;
 	bool bf16;    /* products that flush subnormals, which is allowed */
 } EmitIsa;
 
@@ -233,7 +234,7 @@ const char *emit_c_convert(EmitC *e, DType from, DType to, const char *a);
 const char *emit_c_x86(EmitC *e, LowOpcode op, Op math, DType type, DType to,
     int lanes);
 /* The `target` attribute's features: "avx2,fma"; "" for the baseline. */
-const char *emit_c_x86_features(const EmitIsa *isa);
+const char *emit_c_x86_features(Arena *arena, const EmitIsa *isa);
 /* A condition: compilers that know all of it. */
 const char *emit_c_x86_compilers(const EmitIsa *isa);
 EmitIsa emit_c_isa(const Target *target, Numerics numerics);

@@ -5,8 +5,6 @@
 #include "codegen/cpu.h"
 #include "codegen/c/emit_c.h"
 
-#define AVX512 "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl"
-
 /* --- the machine --------------------------------------------------------- */
 
 EmitIsa emit_c_isa(const Target *target, Numerics numerics)
@@ -14,6 +12,7 @@ EmitIsa emit_c_isa(const Target *target, Numerics numerics)
 	EmitIsa isa = {.plain = target->kind == TARGET_C};
 	const Machine *machine = &target->machine;
 	isa.fma = machine->fma;
+	isa.vector_bytes = machine->vector_bytes;
 	if (target->kind != TARGET_LLVM || !machine->vector_bytes ||
 	    cpu_arch(target->triple) != ARCH_X86_64)
 		return isa;
@@ -24,6 +23,7 @@ EmitIsa emit_c_isa(const Target *target, Numerics numerics)
 	isa.fma = isa.avx && machine->fma;
 	isa.f16c = isa.avx && machine->f16c;
 	CpuFeatures all = cpu_features(target->cpu, target->attrs);
+	isa.vbmi = isa.avx512 && (all & FEATURE_BIT(AVX512VBMI));
 	isa.vnni = isa.avx512 && (all & FEATURE_BIT(AVX512VNNI));
 	isa.avxvnni = isa.avx2 && !isa.avx512 && (all & FEATURE_BIT(AVXVNNI));
 	isa.bf16 = isa.avx512 && numerics == NUMERICS_FAST &&
@@ -31,22 +31,19 @@ EmitIsa emit_c_isa(const Target *target, Numerics numerics)
 	return isa;
 }
 
-const char *emit_c_x86_features(const EmitIsa *isa)
+const char *emit_c_x86_features(Arena *arena, const EmitIsa *isa)
 {
 	if (isa->avx512)
-		return isa->vnni && isa->bf16
-		    ? AVX512 ",avx512vnni,avx512bf16"
-		    : isa->vnni ? AVX512 ",avx512vnni"
-		    : isa->bf16 ? AVX512 ",avx512bf16" : AVX512;
-	if (isa->avxvnni)
-		return "avx2,fma,f16c,avxvnni";
-	if (isa->avx2)
-		return isa->fma ? isa->f16c ? "avx2,fma,f16c" : "avx2,fma"
-		    : isa->f16c ? "avx2,f16c" : "avx2";
-	if (isa->avx)
-		return isa->fma ? isa->f16c ? "avx,fma,f16c" : "avx,fma"
-		    : isa->f16c ? "avx,f16c" : "avx";
-	return "";
+		return arena_printf(arena,
+		    "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl%s%s%s",
+		    isa->vbmi ? ",avx512vbmi" : "",
+		    isa->vnni ? ",avx512vnni" : "",
+		    isa->bf16 ? ",avx512bf16" : "");
+	if (!isa->avx)
+		return "";
+	return arena_printf(arena, "%s%s%s%s", isa->avx2 ? "avx2" : "avx",
+	    isa->fma ? ",fma" : "", isa->f16c ? ",f16c" : "",
+	    isa->avxvnni ? ",avxvnni" : "");
 }
 
 const char *emit_c_x86_compilers(const EmitIsa *isa)

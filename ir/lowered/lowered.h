@@ -240,6 +240,10 @@ int low_ranges_wrong(const LowFunction *f); /* a temporary; -1: none */
 bool low_temp_is_narrow(const LowFunction *f, int temp);
 bool low_affine_is_narrow(const LowFunction *f, LowAffine a, int64_t scale);
 
+/* lowered_parts.c: the function with vectors of at most so many bytes (16 or more),
+ * those of indices apart; itself where none is wider.  Numbers of temporaries stay. */
+const LowFunction *low_parts(Arena *arena, const LowFunction *f, int bytes);
+
 /* lowered_print.c: show --stage=lowered */
 void lowered_print(Buf *out, const Lowered *lowered);
 void low_function_print(Buf *out, const LowFunction *f);

@@ -573,6 +573,11 @@ static bool take(Batch *b, int seed)
 		leave_out(b, seed, why);
 		return true;
 	}
+	if (!why && pair->kind != PAIR_DEVICE) {
+		stage(b, pair, "lowered form in parts");
+		why = pair_run(
+		    b->arena, pair, PAIR_AT_END, pair_call_parts, b->arena);
+	}
 	if (failed(b, pair, why))
 		return false;
 	b->report->interpreted++;
