@@ -260,6 +260,14 @@ static const char *general_dot(EmitC *e, DType a, DType b, int lanes)
 		arena_printf(e->arena, "%d * # + ", in->terms)));
 }
 
+/* No lane of one is negative and none takes more than 16 bits. */
+static const char *general_words(EmitC *e, const char *vector, int lanes)
+{
+	const char *u = emit_c_vector_unsigned(e, 4, lanes);
+	return arena_printf(
+	    e->arena, "((%s)((%s)(a) * (%s)(b)))", vector, u, u);
+}
+
 static const char *general(
     EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)
 {
@@ -319,6 +327,7 @@ static const char *general(
 			    e, type, to == DT_INDEX ? DT_I64 : to, lanes);
 		return lane_list(e, emit_c_vector(e, to, lanes), lanes,
 		    emit_c_convert(e, type, to, "(a)[#]"));
+	case LOW_MUL: return general_words(e, vector, lanes);
 	case LOW_DOT:
 		return general_dot(e, type, to, lanes);
 	default:
@@ -337,6 +346,7 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 		return to == DT_BOOL ? "a, b, m" : "a, b";
 	case LOW_MIN:
 	case LOW_MAX:
+	case LOW_MUL:
 	case LOW_FLOORDIV:
 	case LOW_MOD:
 		return "a, b";

@@ -410,12 +410,71 @@ static void wrap_plainly(EmitC *e, const LowNode *n, const char *sign)
 }
 
 /* Integers wrap, which C promises for unsigned ones only. */
+/* What the lanes of a vector of i32 are, by how it is made; false: not known. */
+static bool small_range(const EmitC *e, int temp, int depth, LowRange *r)
+{
+	const LowNode *n = e->plan ? e->plan[temp].def : NULL;
+	LowRange b;
+	if (!n || depth == 0)
+		return false;
+	switch (n->op) {
+	case LOW_CONST:
+		*r = (LowRange){true, n->i, n->i};
+		return temp_of(e, temp)->type == DT_I32;
+	case LOW_CONVERT:
+		switch (temp_of(e, n->arg[0])->type) {
+		case DT_U8: *r = (LowRange){true, 0, UINT8_MAX}; return true;
+		case DT_I8:
+			*r = (LowRange){true, INT8_MIN, INT8_MAX};
+			return true;
+		case DT_I16:
+			*r = (LowRange){true, INT16_MIN, INT16_MAX};
+			return true;
+		default: return false;
+		}
+	case LOW_COPY:
+	case LOW_BROADCAST: return small_range(e, n->arg[0], depth - 1, r);
+	case LOW_ADD:
+	case LOW_SUB:
+		if (!small_range(e, n->arg[0], depth - 1, r) ||
+		    !small_range(e, n->arg[1], depth - 1, &b))
+			return false;
+		*r = n->op == LOW_ADD
+		    ? (LowRange){true, r->least + b.least, r->most + b.most}
+		    : (LowRange){true, r->least - b.most, r->most - b.least};
+		return r->least >= INT32_MIN && r->most <= INT32_MAX;
+	default: return false;
+	}
+}
+
+/* A product of lanes that have 16 bits, those of one are not negative: then the
+ * upper half of each is a product with 0, and x86 has one instruction for both. */
+static bool is_product_of_words(EmitC *e, const LowNode *n)
+{
+	enum { DEPTH = 4 };
+	LowRange a, b;
+	return n->op == LOW_MUL && temp_of(e, n->dst)->type == DT_I32 &&
+	    temp_of(e, n->dst)->lanes > 1 &&
+	    small_range(e, n->arg[0], DEPTH, &a) &&
+	    small_range(e, n->arg[1], DEPTH, &b) && a.least >= INT16_MIN &&
+	    a.most <= INT16_MAX && b.least >= INT16_MIN &&
+	    b.most <= INT16_MAX && (a.least >= 0 || b.least >= 0) &&
+	    emit_c_x86(
+		e, LOW_MUL, OP_MUL, DT_I32, DT_I32, temp_of(e, n->dst)->lanes);
+}
+
 static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 {
 	const LowTemp *d = temp_of(e, n->dst);
 	const char *type = emit_c_type(e, n->dst);
 	if (dtype_is_float(d->type) || (d->lanes == 1 && d->type == DT_INDEX)) {
 		wrap_plainly(e, n, sign);
+		return;
+	}
+	if (is_product_of_words(e, n)) {
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
+		    emit_c_macro(e, LOW_MUL, OP_MUL, DT_I32, DT_I32, d->lanes),
+		    loose(e, n->arg[0]), loose(e, n->arg[1]));
 		return;
 	}
 	const char *u = d->lanes > 1

@@ -340,6 +340,11 @@ const char *emit_c_x86(
 				    "%s_fmadd_%s((%s)(a), (%s)(b), (%s)(c))",
 				    s.prefix, s.suffix, s.m, s.m, s.m)
 				  : NULL;
+	case LOW_MUL: /* of i32 that have 16 bits, one of them not negative */
+		return s.bytes > 16 && !e->isa.avx2
+		    ? NULL
+		    : arena_printf(e->arena, "%s_madd_epi16((%s)(a), (%s)(b))",
+			  s.prefix, s.mi, s.mi);
 	case LOW_ANY:
 		return x86_any(e, &s);
 	case LOW_SCALE:

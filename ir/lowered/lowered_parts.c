@@ -20,6 +20,7 @@ typedef struct {
 	LowFunction *to;
 	int *lanes;    /* of a part, by temporary of f */
 	int *assigned; /* how often, by temporary of f */
+	bool *moves; /* only loaded, stored and converted, by temporary of f */
 	int **parts;   /* temporaries of `to`; NULL: itself, whole */
 	LowBody *out;
 } Parts;
@@ -57,8 +58,9 @@ static bool is_by_lane(LowOpcode op)
 	}
 }
 
-/* A mask has the lanes of what it is made of, and of what it is for. */
-static void narrow_masks(Parts *p, const LowNode *n, bool *changed)
+/* A mask has the lanes of what it is made of, and of what it is for; so has what
+ * is loaded to be converted, or the other way round. */
+static void narrow_others(Parts *p, const LowNode *n, bool *changed)
 {
 	const int temps[] = {n->dst, n->arg[0], n->arg[1], n->arg[2]};
 	int least = 64;
@@ -69,21 +71,37 @@ static void narrow_masks(Parts *p, const LowNode *n, bool *changed)
 		    p->lanes[temps[i]] < least)
 			least = p->lanes[temps[i]];
 	for (int i = 0; i < 4; i++)
-		if (is_mask(p, temps[i]))
+		if (is_mask(p, temps[i]) ||
+		    (temps[i] >= 0 && p->moves[temps[i]]))
 			narrow(p, temps[i], least, changed);
 }
 
-static void look_at(Parts *p, const LowBody *body, bool first, bool *changed)
+static void note_use(Parts *p, const LowNode *n)
+{
+	bool moves = n->op == LOW_LOAD || n->op == LOW_STORE ||
+	    n->op == LOW_STREAM || n->op == LOW_CONVERT;
+	if (n->dst >= 0) {
+		p->assigned[n->dst]++;
+		p->moves[n->dst] &= moves;
+	}
+	for (int i = 0; i < 3; i++)
+		if (n->arg[i] >= 0)
+			p->moves[n->arg[i]] &= moves;
+}
+
+/* Of each operation, in order; `changed` NULL: what is done with temporaries. */
+static void look_at(Parts *p, const LowBody *body, bool *changed)
 {
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
 		if (n->kind == LOWNODE_OP) {
-			narrow_masks(p, n, changed);
-			if (first && n->dst >= 0)
-				p->assigned[n->dst]++;
+			if (changed)
+				narrow_others(p, n, changed);
+			else
+				note_use(p, n);
 		} else if (n->kind != LOWNODE_COMMENT) {
-			look_at(p, &n->body, first, changed);
-			look_at(p, &n->other, first, changed);
+			look_at(p, &n->body, changed);
+			look_at(p, &n->other, changed);
 		}
 	}
 }
@@ -91,22 +109,24 @@ static void look_at(Parts *p, const LowBody *body, bool first, bool *changed)
 /* Is any vector wider than that? */
 static bool find_lanes(Parts *p, int bytes)
 {
-	bool any = false, changed = false;
+	bool any = false, changed;
 	p->lanes = NEW_N(p->arena, int, p->f->temps.n);
 	p->assigned = NEW_N(p->arena, int, p->f->temps.n);
+	p->moves = NEW_N(p->arena, bool, p->f->temps.n);
 	for (int i = 0; i < p->f->temps.n; i++) {
 		const LowTemp *t = &p->f->temps.at[i];
 		p->lanes[i] = t->lanes;
+		p->moves[i] = t->lanes > 1 && t->type != DT_INDEX;
 		if (t->lanes > 1 && t->type != DT_INDEX && t->type != DT_BOOL)
 			narrow(p, i, bytes / dtype_bytes(t->type), &any);
 	}
 	if (!any)
 		return false;
-	look_at(p, &p->f->body, true, &changed);
-	while (changed) {
+	look_at(p, &p->f->body, NULL);
+	do {
 		changed = false;
-		look_at(p, &p->f->body, false, &changed);
-	}
+		look_at(p, &p->f->body, &changed);
+	} while (changed);
 	return true;
 }
 

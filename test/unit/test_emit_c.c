@@ -389,8 +389,38 @@ static void dot_case(Maker *m, const Intrinsic *in, int lanes)
 	end(m, d);
 }
 
+/* (i32(a) - by) * i32(b) of bytes and words, with numbers at which 16 bits are just
+ * enough, or not. */
+static void words_case(Maker *m, DType of_a, DType of_b, int by, int lanes)
+{
+	begin(m, arena_printf(m->arena, "(%s - %d) * %s x%d", dtype_name(of_a),
+		     by, dtype_name(of_b), lanes));
+	int a = loaded(m, "a", of_a, lanes, 1), wide = temp(m, DT_I32, lanes);
+	int b = loaded(m, "b", of_b, lanes, 2), other = temp(m, DT_I32, lanes);
+	int number = temp(m, DT_I32, lanes), less = temp(m, DT_I32, lanes);
+	int d = temp(m, DT_I32, lanes);
+	op(m, LOW_CONVERT, wide, a, -1, -1);
+	op(m, LOW_CONVERT, other, b, -1, -1);
+	op(m, LOW_CONST, number, -1, -1, -1)->i = by;
+	op(m, LOW_SUB, less, wide, number, -1);
+	op(m, LOW_MUL, d, less, other, -1);
+	end(m, d);
+}
+
+static void words_cases(Maker *m)
+{
+	static const DType types[] = {DT_U8, DT_I8, DT_I16};
+	static const int numbers[] = {0, 128, -32512, 32767, 65536};
+	for (int a = 0; a < 3; a++)
+		for (int b = 0; b < 3; b++)
+			for (int i = 0; i < 5; i++)
+				words_case(m, types[a], types[b], numbers[i],
+				    4 << (a + b + i) % 4);
+}
+
 static void other_cases(Maker *m)
 {
+	words_cases(m);
 	for (int lanes = 1; lanes <= 64; lanes *= 4) {
 		for (int k = 0; k < 2; k++) {
 			DType type = k ? DT_INDEX : DT_I32;
