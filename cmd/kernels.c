@@ -243,6 +243,12 @@ static Trace *file_trace(Making *m, const Program *p, Error *error)
 	Diag diag = {0};
 	*source = (Source){path, text, size};
 	m->trace_source = source;
+	if (strspn(text, " \t\r\n") == size) {
+		say_place(m, (Span){0, 0},
+		    "there is no trace: the plain loops are '[]', or a comment",
+		    error);
+		return NULL;
+	}
 	Trace *trace = trace_parse(m->arena, source, (Span){0, size}, &diag);
 	say_diag(&diag, m->common);
 	if (!trace || diag.errors) {

@@ -15,7 +15,7 @@ ok no-driver-stores-nothing absent no.db
 ok no-driver-target no_driver target
 ok no-driver-builds no_driver build -q "$spec" --target opencl --db no.db -o k.cl
 ok no-driver-is-a-gpu has k.cl 'target: opencl -device=gpu'
-printf '\n' >plain.trace
+printf '# plain loops\n' >plain.trace
 exits no-driver-replay 0 no_driver replay "$spec" --trace plain.trace \
 	--target 'opencl -device=cpu'
 ok no-driver-not-run has out '1 not run here'

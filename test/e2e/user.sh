@@ -105,6 +105,29 @@ ok renamed-has-its-names has renamed.trace 'c_row0'
 	"$TUNEC" build -q mm.yaml:big --trace - -o piped.h
 ok shown-is-piped test -s piped.h
 
+# Of plain loops it is comments alone; nothing at all is what a pipe that failed
+# gives.
+printf '[]' >plain.json
+exits trace-of-plain-loops 0 "$TUNEC" show -q --stage=schedule mm.yaml:big \
+	--trace plain.json
+cp out plain.trace
+ok plain-loops-are-comments lacks plain.trace '^[^#]'
+exits shown-is-taken-plain 0 "$TUNEC" build -q mm.yaml:big --trace plain.trace \
+	-o - --emit=h
+for text in '' '\n' ' \t\r\n\n'; do
+	# shellcheck disable=SC2059
+	printf "$text" >empty.trace
+	for v in "build -o n.c" "show --stage=lowered" replay; do
+		exits "empty-${v%% *}" 1 "$TUNEC" $v mm.yaml:big --trace empty.trace
+		ok "empty-${v%% *}-at" has err \
+			'^empty.trace:1:1: error: there is no trace'
+	done
+done
+exits empty-stream 1 "$TUNEC" build mm.yaml:big --trace - -o n.c
+ok empty-stream-at has err '^<stdin>:1:1: error: there is no trace'
+exits empty-frozen 1 "$TUNEC" build mm.yaml:big --trace - -o n.c --frozen
+ok empty-writes-nothing absent n.c
+
 # --- mistakes of a trace, and of a template, are told at their place
 at() { # name, FILE:LINE:COLUMN, message: in err
 	ok "$1-at" grep -q "^$2: error: ${3:-}" err
