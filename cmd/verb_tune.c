@@ -457,6 +457,18 @@ static int count_named(const Run *run)
 	return n;
 }
 
+/* What is measured is not written into what is replayed. */
+static int check_replay(Arena *arena, const TuneVerb *v, const char *replayed)
+{
+	ProgramVec none = {0};
+	TextVec written = {0}, read = {0};
+	InputVec inputs = {0};
+	vec_push(arena, &written, v->db.n ? v->db.at[0] : stores_preset());
+	vec_push(arena, &read, replayed);
+	inputs_of(arena, &none, NULL, &read, &inputs);
+	return outputs_apart(arena, &written, &inputs);
+}
+
 static Status open_tunings(Run *run, Error *error)
 {
 	TuneOptions *o = &run->options;
@@ -586,6 +598,8 @@ static int tune_run(void *options, int n, char **operands)
 	StaticTune looked;
 	double start_s = measure_now();
 	int code = read_options(v, &o);
+	if (code == EXIT_DONE && o.replay_db)
+		code = check_replay(arena, v, o.replay_db);
 	if (code == EXIT_DONE)
 		code = specs_load(arena, &v->common, n, operands, &programs);
 	if (code == EXIT_DONE && is_static(arena, v, &o, &looked)) {

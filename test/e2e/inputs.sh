@@ -155,6 +155,17 @@ keeps export-spec 1 mm.yaml 'over the spec' "$TUNEC" log export mm.yaml --db s.j
 	-o mm.yaml
 keeps appended 1 s.jsonl 'over the store' sh -c '"$0" log export --db s.jsonl >>s.jsonl' \
 	"$TUNEC"
+for s in s.jsonl s.db; do
+	ln -s $s "replayed-$s"
+	ln $s "same-$s"
+	for from in $s ./$s "replayed-$s" "same-$s"; do
+		keeps "replayed-$from" 1 $s "'$s' would be written over the store, $from" \
+			"$TUNEC" tune -q mm.yaml --trials 9 --measure "replay:$from" \
+			--db $s
+	done
+	keeps "replayed-by-default-$s" 1 $s 'over the store' env TUNEC_DB=same-$s \
+		"$TUNEC" tune -q mm.yaml --trials 9 --measure "replay:$s"
+done
 printf '/* old */\n' >one.c
 ln one.c two.c
 keeps twice 2 one.c "'two.c' is written twice, as 'one.c' too" b mm.yaml --db s.jsonl \
