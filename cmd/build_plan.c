@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cmd/build.h"
+#include "lib/alike.h"
 
 /* --- kinds --------------------------------------------------------------- */
 
@@ -35,6 +36,15 @@ const char *plan_suffix(const char *path)
 	return dot ? dot + 1 : "";
 }
 
+static int say_unknown(const char *name)
+{
+	Alike a = alike_to(name);
+	for (int i = 0; i < KIND_COUNT; i++)
+		alike_look(&a, kinds[i]);
+	return say_usage("build", "unknown kind '%s' of --emit%s", name,
+	    alike_question(&a, ""));
+}
+
 static int read_emit(OutputPlan *plan)
 {
 	for (int i = 0; i < plan->build->emit.n; i++) {
@@ -43,9 +53,8 @@ static int read_emit(OutputPlan *plan)
 			size_t n = strcspn(text, ",");
 			int kind = kind_find(text, n);
 			if (kind < 0)
-				return say_usage("build",
-				    "unknown kind '%.*s' of --emit", (int)n,
-				    text);
+				return say_unknown(
+				    arena_strndup(plan->arena, text, n));
 			vec_push(plan->arena, &plan->emit, kind);
 			text += n + (text[n] == ',');
 		} while (*text);

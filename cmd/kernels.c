@@ -5,6 +5,7 @@
 
 #include "cmd/kernels.h"
 #include "cmd/stores.h"
+#include "lib/alike.h"
 #include "lib/escape.h"
 #include "lib/input.h"
 #include "tuner/measure/measure.h"
@@ -273,15 +274,18 @@ static Trace *named_trace(Making *m, const Program *p, Error *error)
 		return NULL;
 	}
 	Buf names = {0};
+	Alike a = alike_to(name);
 	for (int i = 0; i < all.n; i++) {
+		alike_look(&a, all.at[i].name);
 		if (!strcmp(all.at[i].name, name)) {
 			buf_free(&names);
 			return all.at[i].trace;
 		}
 		buf_printf(&names, "%s%s", i ? ", " : "", all.at[i].name);
 	}
-	error_set(error, STATUS_INPUT, "the spec has no schedule '%s' (%s)",
-	    name, all.n ? buf_text(&names) : "it names none");
+	error_set(error, STATUS_INPUT, "the spec has no schedule '%s' (%s)%s",
+	    name, all.n ? buf_text(&names) : "it names none",
+	    alike_question(&a, ""));
 	buf_free(&names);
 	return NULL;
 }

@@ -5,6 +5,7 @@
 
 #include "cmd/kernels.h"
 #include "codegen/cuda/cuda.h"
+#include "lib/alike.h"
 #include "tuner/tuner.h"
 
 typedef struct {
@@ -39,6 +40,17 @@ static const struct {
 	[SHOW_ASM] = {"asm", KERNEL_LOWERED},
 	[SHOW_PTX] = {"ptx", KERNEL_LOWERED},
 	[SHOW_OPENCL] = {"opencl", KERNEL_LOWERED}};
+
+static int say_unknown(const char *name)
+{
+	Alike a = alike_to(name);
+	for (int i = 0; i < SHOW_COUNT; i++)
+		alike_look(&a, stages[i].name);
+	return say_usage("show",
+	    "'%s' of --stage is none of ir, space, schedule, lowered, c, llvm, "
+	    "asm, ptx, opencl%s",
+	    name, alike_question(&a, ""));
+}
 
 static int stage_find(const char *name)
 {
@@ -228,9 +240,7 @@ static int show_run(void *options, int n, char **operands)
 	const Show *show = options;
 	int stage = stage_find(show->stage);
 	if (stage < 0)
-		return say_usage("show",
-		    "'%s' of --stage is none of ir, space, schedule, lowered, "
-		    "c, llvm, asm, ptx, opencl", show->stage);
+		return say_unknown(show->stage);
 	if (stage == SHOW_IR)
 		return specs_each(&show->common, n, operands, show_program,
 		    (void *)show);

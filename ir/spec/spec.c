@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "ir/spec/spec.h"
+#include "lib/alike.h"
 #include "lib/input.h"
 
 /* --- the spec ---------------------------------------------------------------- */
@@ -121,12 +122,15 @@ static Status no_such_case(
     const Spec *spec, const char *path, const char *name, Error *error)
 {
 	Buf list = {0};
-	for (int i = 0; i < spec->cases.n; i++)
+	Alike a = alike_to(name);
+	for (int i = 0; i < spec->cases.n; i++) {
+		alike_look(&a, spec_case(spec, i)->name);
 		buf_printf(&list, "%s%s", i ? ", " : "",
 		    spec_case(spec, i)->name);
-	error_set(error, STATUS_INPUT, "%s has no case '%s'; %s%s", path, name,
-	    spec->cases.n ? "its cases are " : "it has no cases",
-	    buf_text(&list));
+	}
+	error_set(error, STATUS_INPUT, "%s has no case '%s'; %s%s%s", path,
+	    name, spec->cases.n ? "its cases are " : "it has no cases",
+	    buf_text(&list), alike_question(&a, ""));
 	buf_free(&list);
 	return STATUS_INPUT;
 }

@@ -213,6 +213,19 @@ exits param 1 "$TUNEC" check param.yaml: -D rwos=4
 ok param-is-asked has err "'rwos' is no param of 'mm'; is it 'rows'?"
 exits letter 1 "$TUNEC" check mm.yaml: -D Q=4
 ok letter-is-like-none lacks err 'is it'
+exits case 1 "$TUNEC" check mm.yaml:samll
+ok case-is-asked has err "no case 'samll'; its cases are big, small; is it 'small'?"
+exits case-like-none 1 "$TUNEC" check mm.yaml:other
+ok case-like-none-is-not-asked lacks err 'is it'
+exits stage 2 "$TUNEC" show mm.yaml --stage=lowred
+ok stage-is-asked has err "is it 'lowered'?"
+exits schedule 1 b good.yaml:big --schedule godo -o n.c
+ok schedule-is-asked has err "no schedule 'godo' (good); is it 'good'?"
+exits emit 2 b mm.yaml --emit=h,mian,c
+ok emit-is-asked has err "unknown kind 'mian' of --emit; is it 'main'?"
+exits emit-like-none 2 b mm.yaml --emit=text
+ok emit-like-none-is-not-asked lacks err 'is it'
+
 # --- stores that are not there
 for v in "build -o n.h" replay "log list" "log best" "log explain" "log export" \
 	"log errors" "show --stage=schedule"; do
