@@ -10,6 +10,7 @@
 #include "cmd/build.h"
 #include "codegen/cuda/cuda.h"
 #include "codegen/hip/hip.h"
+#include "tuner/measure/measure.h"
 #include "lib/folder.h"
 
 typedef struct {
@@ -176,7 +177,9 @@ static Status fill(Contents *c, Output *o, Error *error)
 		    c->comments);
 		return STATUS_OK;
 	case KIND_MAIN:
-		emit_main(&o->data, c->lowered[0], c->target);
+		emit_main(&o->data, c->lowered[0], c->target,
+		    peak_operations(
+			c->kernels[0].program, &c->target->machine));
 		return STATUS_OK;
 	case KIND_CU:
 	case KIND_CL:

@@ -290,9 +290,10 @@ static Trace *named_trace(Making *m, const Program *p, Error *error)
 	return NULL;
 }
 
-static const char *measured_text(Making *m, const Program *p, double time_s)
+static const char *measured_text(Making *m, const Kernel *k, double time_s)
 {
-	double flops = (double)p->flops / time_s * 1e-9;
+	double flops =
+	    peak_operations(k->program, &k->target->machine) / time_s * 1e-9;
 	return time_s < 1e-3
 	    ? arena_printf(m->arena, "%.4g us, %.4g GFLOP/s", time_s * 1e6, flops)
 	    : arena_printf(m->arena, "%.4g ms, %.4g GFLOP/s", time_s * 1e3, flops);
@@ -713,8 +714,7 @@ static Status make_one(
 	k->trace = best.trace;
 	if (best.trace && !carry_out(m, k, stage, &best.why)) {
 		k->comment.record = arena_strdup(m->arena, best.id);
-		k->comment.measured =
-		    measured_text(m, k->program, best.time_s);
+		k->comment.measured = measured_text(m, k, best.time_s);
 		return STATUS_OK;
 	}
 	if (best.why.status == STATUS_INTERNAL) { /* not to be hidden */

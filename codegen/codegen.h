@@ -105,8 +105,10 @@ void emit_header(Buf *out, const Lowered *lowered, const Target *target,
     const EmitComment *comment);
 void emit_header_all(Buf *out, const Lowered *const *lowered, int n,
     const Target *target, const EmitComment *comments);
-/* SYMBOL_main.c: checks the kernel against the plain loop nest and times it. */
-void emit_main(Buf *out, const Lowered *lowered, const Target *target);
+/* SYMBOL_main.c: checks the kernel against the plain loop nest and times it; its
+ * speed is that of so many operations a call. */
+void emit_main(
+    Buf *out, const Lowered *lowered, const Target *target, double operations);
 
 /* --- LLVM, in a module opened on first use -------------------------------- */
 

@@ -650,7 +650,7 @@ static bool order_decides(const Program *p)
 	return found;
 }
 
-static void put_head(EmitMain *m, Buf *out, const Lowered *l)
+static void put_head(EmitMain *m, Buf *out, const Lowered *l, double operations)
 {
 	const Program *p = m->p;
 	emit_c_title(out, p);
@@ -669,12 +669,12 @@ static void put_head(EmitMain *m, Buf *out, const Lowered *l)
 	buf_puts(out, "#define TUNEC_SYMBOL ");
 	escape_c_string(out, l->kernel->name);
 	buf_printf(out,
-	    "\n#define TUNEC_FLOPS %lld.0\n"
+	    "\n#define TUNEC_FLOPS %.0f.0\n"
 	    "#define TUNEC_TOLERANCE %.3g\n#define TUNEC_HELPER static inline\n"
 	    "#define TUNEC_SPECIAL %d /* are there special inputs? */\n"
 	    "#define TUNEC_INFINITIES %d\n"
 	    "#define TUNEC_MAY_HIDE_NAN %d /* as the language allows it */\n\n",
-	    (long long)p->flops, tolerance(p), !order_decides(p),
+	    operations, tolerance(p), !order_decides(p),
 	    p->numerics != NUMERICS_FAST, program_may_hide_nan(p));
 }
 
@@ -691,7 +691,8 @@ static void put_prototypes(Arena *arena, Buf *out, const Lowered *l)
 	buf_putc(out, '\n');
 }
 
-void emit_main(Buf *out, const Lowered *lowered, const Target *target)
+void emit_main(
+    Buf *out, const Lowered *lowered, const Target *target, double operations)
 {
 	(void)target;
 	EmitMain m = {.p = lowered->program};
@@ -705,7 +706,7 @@ void emit_main(Buf *out, const Lowered *lowered, const Target *target)
 	put_fill(&m, &setup, lowered);
 	put_check(&m, &setup);
 
-	put_head(&m, out, lowered);
+	put_head(&m, out, lowered, operations);
 	put_prototypes(m.c.arena, out, lowered);
 	buf_add(out, buf_text(&m.c.prelude), m.c.prelude.size);
 	put_buffers(&m, out);

@@ -95,6 +95,26 @@ p[y < S + 2, x1 < S + 2, c < C]: i16 =
 z[y < S, x1 < S, o < O] = sum[c < C, r < 3, s < 3](
   i32(p[y + r, x1 + s, c])*(w[r, s, c, o] - 7))
 END
+# What zero points and padding take is no speed: a driver and a header count what
+# tune shows, a product and a sum each.
+operations=$((2*40*12*12*36*3*3))
+ok numbers-driver-counts "$TUNEC" build -q spec.yaml --db none.db --emit=main \
+	--target 'llvm -mcpu=znver4 -threads=1'
+ok numbers-driver-counts-products has numbers_main.c "^#define TUNEC_FLOPS $operations.0$"
+target='llvm -mcpu=haswell -threads=1'
+if "$TUNEC" target "$target" | grep -q '^runs here'; then
+	ok numbers-tunes "$TUNEC" tune -q spec.yaml --db numbers.jsonl --trials 1 \
+		--target "$target"
+	ok numbers-header "$TUNEC" build -q spec.yaml --db numbers.jsonl \
+		-o numbers.h --target "$target"
+	ok numbers-header-has-a-rate has numbers.h GFLOP/s
+	awk -v operations=$operations '/GFLOP/ {
+		sub(/.*measured: /, "")
+		rate = operations/($1*($2 ~ /^us/ ? 1e-6 : 1e-3))*1e-9
+		print ($3 > 0.99*rate && $3 < 1.01*rate) ? "right" : $0
+	}' numbers.h >counted
+	ok numbers-header-counts-products has counted '^right$'
+fi
 bytes point_rows 'x: "u8[M, C]", zx: "u8[]", w: "i8[O, C]", v: "i8[]"' <<'END'
 z[i < M, j < O] = sum[k < C]((x[i, k] - zx[])*(w[j, k] - v[]))
 END

@@ -155,7 +155,7 @@ static void write_all(const Lowered *l, const char *target_text)
 	Buf c = {0}, h = {0}, driver = {0};
 	emit_c(&c, l, target, &comment);
 	emit_header(&h, l, target, &comment);
-	emit_main(&driver, l, target);
+	emit_main(&driver, l, target, 2.0 * M * N * K);
 	put_file("mm.c", &c);
 	put_file("mm.h", &h);
 	put_file("mm_main.c", &driver);

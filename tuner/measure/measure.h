@@ -160,7 +160,11 @@ Status measure_final(Measurer *m, const Trace *const *traces, int n,
 Status measure_peak(
     Measurer *m, bool again, double *one, double *all, Error *error);
 
-/* Of the program, those operations that the peak is of. */
+/* peak.c: the operations of a program that the peak's instruction can do: a product
+ * and a sum each of what dot products sum, whatever is taken off their factors;
+ * else all, as written.  What is shown as speed is of these. */
+double peak_operations(const Program *program, const Machine *machine);
+/* Those of the program that is measured. */
 double measure_operations(const Measurer *m);
 /* Why a program may seem faster than the peak. */
 const char *measure_past_peak(const Program *program);

@@ -270,10 +270,6 @@ enum { PEAK_F32, PEAK_F64, PEAK_DOT, PEAK_KINDS = PEAK_DOT + MACHINE_DOTS };
 int peak_kind(
     const Program *program, const Block *block, const Machine *machine);
 int peak_of_program(const Program *program, const Machine *machine);
-/* The operations of a program that the peak's instruction can do: a product and a
- * sum each of what dot products sum, whatever is taken off their factors; else
- * all, as written. */
-double peak_operations(const Program *program, const Machine *machine);
 /* A kernel that does nothing but what a program's products are summed by; its
  * FLOPs a call. */
 Lowered *peak_lowered(Arena *arena, const Program *program,
