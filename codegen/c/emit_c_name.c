@@ -76,12 +76,20 @@ static char *stem_of(EmitC *e, const char *wish)
 	return stem;
 }
 
+/* Is no number behind it any help?  "A_1" may be a macro, "tunec_1" a helper. */
+static bool is_reserved_numbered(const EmitC *e, const char *stem)
+{
+	return e->reserved(arena_printf(e->arena, "%s_1", stem));
+}
+
 /* The last number that was tried behind the stem is an entry too, under a name
  * that nothing else has. */
 const char *emit_c_name(EmitC *e, const char *wish)
 {
 	char *stem = stem_of(e, wish);
-	if (e->reserved(stem)) /* "v_…_" never is */
+	if (is_taken(e, stem) &&
+	    (e->reserved(stem) || is_reserved_numbered(e, stem)))
+		/* "v_…_" never is */
 		stem = arena_printf(e->arena, "v_%s_", stem);
 	const char *name = stem, *counter = arena_printf(e->arena, "#%s", stem);
 	int entry = lookup_first(&e->names, counter, strlen(counter));
