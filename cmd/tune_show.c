@@ -150,7 +150,11 @@ static void print_text(
 		    r->final_quiet ? "was slower" : "was disturbed",
 		    format_time(a, sizeof a, r->final_s), r->final_id,
 		    r->final_quiet ? ", --accept takes the new one" : "");
-	if (r->plain_s > 0 && r->best_s > 0)
+	if (r->plain_s > 0 && r->plain_disturbed)
+		out_text("  plain loops %s, disturbed by other work: no "
+			 "comparison\n",
+		    format_time(a, sizeof a, r->plain_s));
+	else if (r->plain_s > 0 && r->best_s > 0)
 		out_text("  plain loops %s%s: %.1f times slower%s\n",
 		    r->plain_estimated ? "about " : "",
 		    format_time(a, sizeof a, r->plain_s),

@@ -297,6 +297,25 @@ ok deep-driver "$TUNEC" build --db deep.jsonl --emit=c,main deep.yaml
 ok deep-driver-compiles "${CC:-cc}" -O1 -fopenmp -w -o deep deep_main.c deep.c -lm
 ok deep-driver-agrees ./deep
 
+# --- plain loops that waited for their CPUs are not said to be slow
+cat >tiny.yaml <<'YAML'
+tunec: 1
+name: tiny
+inputs: {x: 'f32[64]'}
+compute: |
+  y[i < 64] = x[i]*2 + 1
+YAML
+busy=()
+for i in 1 2 3 4 5 6; do
+	timeout 3 sh -c 'while :; do :; done' &
+	busy+=($!)
+done
+for i in 1 2 3; do
+	"$TUNEC" tune tiny.yaml --trials 2 --db tiny-$i.jsonl
+done >out 2>err
+wait "${busy[@]}"
+ok waiting-is-not-slow lacks out 'plain loops [0-9.]* m\?s: '
+
 # --- log round trips, replay's exits ----------------------------------------------
 ok exports "$TUNEC" log export --db a.db -o one.jsonl
 ok imports "$TUNEC" log import one.jsonl --db two.db

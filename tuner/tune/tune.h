@@ -64,6 +64,7 @@ typedef struct {
 	int64_t stored;    /* search trials in the store at the end */
 	double plain_s;    /* candidate 0; 0: not known */
 	bool plain_estimated; /* it was not run at this size */
+	bool plain_disturbed; /* other work took its CPUs */
 	double best_s;     /* 0: no valid trial */
 	char best_id[17];
 	double final_s;    /* the best of this run's final round; 0: none */

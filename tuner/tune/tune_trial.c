@@ -129,6 +129,8 @@ void trial_plain(Tuning *t, const Measurement *m)
 	    .measured = *m};
 	t->result.plain_s = m->time_s > 0 ? m->time_s : 0;
 	t->result.plain_estimated = t->reference.estimated;
+	t->result.plain_disturbed =
+	    !measure_quiet(m->noise_probe, m->noise_switches, m->noise_cpu_s);
 	k.time_s = m->outcome == OUTCOME_OK && !t->reference.estimated &&
 		m->time_s > 0 && !tune_on_device(t)
 	    ? m->time_s : INFINITY;
