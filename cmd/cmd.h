@@ -27,6 +27,7 @@
 
 #include <jansson.h>
 
+#include "codegen/codegen.h"
 #include "ir/program.h"
 #include "lib/arena.h"
 #include "lib/status.h"
@@ -115,6 +116,8 @@ void out_json_text(const char *text);
 void out_line(const char *text);
 /* Has everything arrived that was printed? */
 bool out_flush(void);
+/* Files, all or none; what nobody reads any more is no failure. */
+Status out_files(const OutputFile *files, int n, Error *error);
 bool out_closed(void); /* it did not, since nobody reads any more */
 
 /* --- messages ---------------------------------------------------------------- */

@@ -69,6 +69,14 @@ bool out_flush(void)
 	return !ferror(stdout);
 }
 
+Status out_files(const OutputFile *files, int n, Error *error)
+{
+	out_flush();
+	Status status = outputs_write(files, n, error);
+	closed |= status == STATUS_CLOSED;
+	return status == STATUS_CLOSED ? STATUS_OK : status;
+}
+
 bool out_closed(void)
 {
 	return closed;

@@ -191,7 +191,7 @@ static void print_json(const Program *p, const TuneResult *r)
 	json_object_set_new(o, "equal", json_integer((json_int_t)r->equal));
 	json_object_set_new(o, "large", json_integer((json_int_t)r->large));
 	json_object_set_new(o, "flops_per_s",
-	    r->best_s > 0 ? json_real((double)p->flops / r->best_s)
+	    r->best_s > 0 ? json_real(r->operations / r->best_s)
 			  : json_null());
 	json_object_set_new(o, "bytes_per_s",
 	    r->best_s > 0 ? json_real((double)p->bytes / r->best_s)

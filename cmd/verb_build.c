@@ -12,8 +12,7 @@ static Status write_all(OutputPlan *plan, Error *error)
 		const Output *o = &plan->outputs.at[i];
 		files[i] = (OutputFile){o->path, o->data.data, o->data.size};
 	}
-	out_flush();
-	return outputs_write(files, n, error);
+	return out_files(files, n, error);
 }
 
 /* One file holds kernels of one target. */

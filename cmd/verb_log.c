@@ -420,7 +420,7 @@ static int log_export(Arena *arena, const Log *log, const Stores *stores,
 		buf_printf(&text, "%s\n", rows.at[i].text);
 	OutputFile file = {path, buf_text(&text), text.size};
 	Error error;
-	Status status = outputs_write(&file, 1, &error);
+	Status status = out_files(&file, 1, &error);
 	if (status)
 		say_error("%s", error.text);
 	buf_free(&text);

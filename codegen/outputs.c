@@ -32,8 +32,9 @@ typedef struct {
 
 static Status fail(Error *error, const char *path, int code)
 {
-	return error_set(
-	    error, STATUS_IO, "cannot write %s: %s", path, strerror(code));
+	bool closed = code == EPIPE && !strcmp(path, "-");
+	return error_set(error, closed ? STATUS_CLOSED : STATUS_IO,
+	    "cannot write %s: %s", path, strerror(code));
 }
 
 static Status write_all(int fd, const OutputFile *file, Error *error)

@@ -249,6 +249,9 @@ closed() { # command: its reader has gone
 	[ ! -s err ]
 }
 ok pipe-closed-is-silent closed "$TUNEC" space -v mm.yaml
+ok pipe-closed-to-files closed "$TUNEC" build -q \
+	"$workloads/matmul.yaml:square_1024" \
+	--db none.db -o - --emit=c
 ok pipe-closed-while-printing sh -c \
 	'"$0" space -v "$1" 2>err | head -n 1 >out; [ ! -s err ]' \
 	"$TUNEC" "$workloads/conv2d.yaml"
