@@ -228,6 +228,9 @@ const char *emit_c_fma(EmitC *e, DType type);
 const char *emit_c_scale(EmitC *e, DType type, const char *a, const char *b,
     const char *mask);
 const char *emit_c_convert(EmitC *e, DType from, DType to, const char *a);
+/* Of a vector: between integers, or to f64. */
+const char *emit_c_convert_vector(
+    EmitC *e, DType from, DType to, int lanes, const char *a);
 
 /* emit_c_x86.c */
 /* An expression over a macro's parameters, by an intrinsic; NULL: none. */

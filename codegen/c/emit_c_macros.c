@@ -106,11 +106,15 @@ const char *emit_c_scale(
 	    type == DT_F32 ? "ldexpf" : "ldexp", a, b, b);
 }
 
+static bool is_half(DType type)
+{
+	return type == DT_F16 || type == DT_BF16;
+}
+
 /* A float's dtype to an integer's, and all that ends or begins in a half. */
 const char *emit_c_convert(EmitC *e, DType from, DType to, const char *a)
 {
-	bool half_from = from == DT_F16 || from == DT_BF16;
-	bool half_to = to == DT_F16 || to == DT_BF16;
+	bool half_from = is_half(from), half_to = is_half(to);
 	if (from == to)
 		return a;
 	if (to == DT_BOOL && half_from)
@@ -136,6 +140,16 @@ const char *emit_c_convert(EmitC *e, DType from, DType to, const char *a)
 		    e->arena, "%s(%s)", emit_c_saturate(e, from, to), a);
 	return arena_printf(e->arena, "(%s)%s",
 	    to == DT_INDEX ? "int64_t" : dtype_ctype(to), a);
+}
+
+const char *emit_c_convert_vector(
+    EmitC *e, DType from, DType to, int lanes, const char *a)
+{
+	if (emit_c_x86(e, LOW_CONVERT, OP_CAST, from, to, lanes))
+		return arena_printf(e->arena, "%s(%s)",
+		    emit_c_macro(e, LOW_CONVERT, OP_CAST, from, to, lanes), a);
+	return arena_printf(e->arena, "__builtin_convertvector(%s, %s)", a,
+	    emit_c_vector(e, to, lanes));
 }
 
 /* --- the general form ---------------------------------------------------- */
@@ -210,8 +224,7 @@ static const char *saturated(EmitC *e, DType from, DType to, int lanes)
 					     : emit_c_vector(e, to, lanes);
 	x = arena_printf(e->arena, "__builtin_convertvector(%s, %s)", x, by);
 	if (dtype_bytes(to) < 4)
-		return arena_printf(e->arena, "__builtin_convertvector(%s, %s)",
-		    x, emit_c_vector(e, to, lanes));
+		return emit_c_convert_vector(e, DT_I32, to, lanes, x);
 	if (!inexact)
 		return x;
 	const char *above = emit_c_resized(e, arena_printf(e->arena, "(%s)((a) > %s)",
@@ -325,6 +338,10 @@ static const char *general(
 		    to != DT_BOOL)
 			return saturated(
 			    e, type, to == DT_INDEX ? DT_I64 : to, lanes);
+		if (!is_half(type) && !is_half(to))
+			return arena_printf(e->arena,
+			    "__builtin_convertvector(a, %s)",
+			    emit_c_vector(e, to, lanes));
 		return lane_list(e, emit_c_vector(e, to, lanes), lanes,
 		    emit_c_convert(e, type, to, "(a)[#]"));
 	case LOW_MUL: return general_words(e, vector, lanes);
@@ -432,10 +449,14 @@ const char *emit_c_macro(
 	else if (x86 && !no_vector)
 		x86 = arena_printf(e->arena, "((%s)%s)", result, x86);
 	emit_c_first(e, name);
+	/* GCC takes vectors apart that it converts, clang does as the object */
+	bool by_gcc = op == LOW_CONVERT && !is_half(type) && !is_half(to);
 	if (x86)
 		buf_printf(&e->prelude,
-		    "#ifdef TUNEC_X86\n#define %s(%s) \\\n\t%s\n#else\n"
+		    "#if%s\n#define %s(%s) \\\n\t%s\n#else\n"
 		    "#define %s(%s) \\\n\t%s\n#endif\n",
+		    by_gcc ? " defined TUNEC_X86 && !defined __clang__"
+			   : "def TUNEC_X86",
 		    name, takes, x86, name, takes, plain);
 	else
 		buf_printf(&e->prelude, "#define %s(%s) \\\n\t%s\n", name,

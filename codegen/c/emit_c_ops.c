@@ -1,6 +1,7 @@
 /* One operation of the lowered form as a C expression, which is assigned to its
  * temporary or stands where that is read (emit_c_text.c). */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "codegen/c/emit_c.h"
@@ -335,8 +336,7 @@ static const char *convert_vector(EmitC *e, DType from, DType to, int lanes,
 	bool half_to = to == DT_F16 || to == DT_BF16;
 	const char *type = emit_c_vector(e, to, lanes);
 	bool by_macro = half_to || (from == DT_F16) ||
-	    (dtype_is_float(from) && !dtype_is_float(to)) ||
-	    emit_c_x86(e, LOW_CONVERT, OP_CAST, from, to, lanes);
+	    (dtype_is_float(from) && !dtype_is_float(to));
 	if (half_from && to != DT_F32)
 		return arena_printf(e->arena, "%s(%s)",
 		    emit_c_macro(e, LOW_CONVERT, OP_CAST, from, to, lanes), a);
@@ -348,11 +348,68 @@ static const char *convert_vector(EmitC *e, DType from, DType to, int lanes,
 	if (by_macro)
 		return arena_printf(e->arena, "%s(%s)",
 		    emit_c_macro(e, LOW_CONVERT, OP_CAST, from, to, lanes), a);
-	/* GCC takes bytes apart on their way to floats, but not i32 */
-	if ((from == DT_I8 || from == DT_U8) && dtype_is_float(to))
-		a = convert_vector(e, from, DT_I32, lanes, a);
-	return arena_printf(
-	    e->arena, "__builtin_convertvector(%s, %s)", a, type);
+	/* GCC takes what is shorter apart on its way to floats, but not i32 */
+	if (dtype_bytes(from) < 4 && dtype_is_float(to)) {
+		a = emit_c_convert_vector(e, from, DT_I32, lanes, a);
+		from = DT_I32;
+	}
+	return emit_c_convert_vector(e, from, to, lanes, a);
+}
+
+static bool is_number(const EmitC *e, int temp, double *value)
+{
+	const LowNode *n = e->plan[temp].def;
+	if (n && n->kind == LOWNODE_OP && n->op == LOW_BROADCAST)
+		n = e->plan[n->arg[0]].def;
+	if (!n || n->kind != LOWNODE_OP || n->op != LOW_CONST)
+		return false;
+	*value = n->f;
+	return !isnan(n->f);
+}
+
+/* Between what a float lies; false: it may be a NaN, which neither a MIN nor a MAX
+ * with a number gives. */
+static bool is_clamped(const EmitC *e, int temp, double *least, double *most)
+{
+	const LowNode *n = e->plan[temp].def;
+	double x, (*pick)(double, double);
+	*least = -HUGE_VAL;
+	*most = HUGE_VAL;
+	if (!n || n->kind != LOWNODE_OP ||
+	    (n->op != LOW_MIN && n->op != LOW_MAX) ||
+	    !is_number(e, n->arg[1], &x))
+		return false;
+	pick = n->op == LOW_MIN ? fmin : fmax;
+	is_clamped(e, n->arg[0], least, most);
+	*least = pick(*least, x);
+	*most = pick(*most, x);
+	return true;
+}
+
+/* A vector of floats that truncate to what the integer, of fewer than 32 bits,
+ * holds. */
+static bool is_within(const EmitC *e, int temp, DType to)
+{
+	double least, most;
+	int bits = 8 * dtype_bytes(to);
+	DType from = temp_of(e, temp)->type;
+	if ((from != DT_F32 && from != DT_F64) || dtype_is_float(to) ||
+	    bits >= 32 || !is_clamped(e, temp, &least, &most))
+		return false;
+	return to == DT_U8
+	    ? least >= 0 && most <= 255
+	    : least >= -ldexp(1, bits - 1) && most <= ldexp(1, bits - 1) - 1;
+}
+
+/* By way of 32 bits, where all machines agree. */
+static void convert_within(EmitC *e, int dst, int a)
+{
+	const LowTemp *d = temp_of(e, dst);
+	const char *i32 =
+	    arena_printf(e->arena, "__builtin_convertvector(%s, %s)",
+		loose(e, a), emit_c_vector(e, DT_I32, d->lanes));
+	assign(
+	    e, dst, emit_c_convert_vector(e, DT_I32, d->type, d->lanes, i32));
 }
 
 static void op_convert(EmitC *e, const LowNode *n)
@@ -374,6 +431,8 @@ static void op_convert(EmitC *e, const LowNode *n)
 		mask_to_value(e, n->dst, a, d->type);
 	else if (emit_c_storage(s->type) == emit_c_storage(d->type))
 		assign_as_is(e, n->dst, a);
+	else if (is_within(e, a, d->type))
+		convert_within(e, n->dst, a);
 	else
 		emit_c_assign(e, n->dst, LEVEL_UNARY,
 		    convert_vector(

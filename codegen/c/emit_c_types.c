@@ -104,10 +104,12 @@ const char *emit_c_mask(EmitC *e, int lane_bytes, int lanes)
 const char *emit_c_resized(
     EmitC *e, const char *mask, int from, int to, int lanes)
 {
+	static const DType of_bytes[] = {
+	    [1] = DT_I8, [2] = DT_I16, [4] = DT_I32, [8] = DT_I64};
 	if (from == to)
 		return mask;
-	return arena_printf(e->arena, "__builtin_convertvector(%s, %s)", mask,
-	    emit_c_mask(e, to, lanes));
+	return emit_c_convert_vector(
+	    e, of_bytes[from], of_bytes[to], lanes, mask);
 }
 
 const char *emit_c_unaligned(EmitC *e, const char *vector)

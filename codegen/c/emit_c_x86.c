@@ -293,11 +293,82 @@ static const char *widening_source(EmitC *e, int bytes)
 	}
 }
 
+static bool is_integer(DType type)
+{
+	return !dtype_is_float(type) && type != DT_BOOL;
+}
+
+/* To integers of more bytes, or to f64. */
+static const char *x86_widen(EmitC *e, DType from, DType to, int lanes)
+{
+	Shape d;
+	int source = lanes * lane_bytes(from);
+	if (!shape_of(e, to, lanes, &d) || source < 4 ||
+	    !(d.bytes == 16 ? e->isa.avx2 : e->isa.avx))
+		return NULL;
+	if (to == DT_F64 && source >= 16 && from == DT_F32)
+		return arena_printf(
+		    e->arena, "%s_cvtps_pd((__m%d)(a))", d.prefix, 8 * source);
+	if (to == DT_F64 && source >= 16 && from == DT_I32)
+		return arena_printf(e->arena, "%s_cvtepi32_pd(%s)", d.prefix,
+		    widening_source(e, source));
+	if (!is_integer(from) || !is_integer(to) || !e->isa.avx2)
+		return NULL;
+	return arena_printf(e->arena, "%s_cvtep%s%d_%s(%s)", d.prefix,
+	    from == DT_U8 ? "u" : "i", 8 * lane_bytes(from), d.suffix,
+	    widening_source(e, source));
+}
+
+/* The low bytes of each lane side by side, in the lowest ones: within 16 bytes by
+ * pshufb, which makes the lower half of 32 bytes one piece by a permutation. */
+static const char *pick_low_bytes(EmitC *e, int from, int to, int bytes)
+{
+	Buf text = {0};
+	buf_printf(&text, "%s_shuffle_epi8((__m%di)(a), %s_setr_epi8(",
+	    bytes == 32 ? "_mm256" : "_mm", 8 * bytes,
+	    bytes == 32 ? "_mm256" : "_mm");
+	for (int i = 0; i < bytes; i++) {
+		int at = i % 16, lane = at / to;
+		buf_printf(&text, i ? ", %d" : "%d",
+		    lane < 16 / from ? lane * from + at % to : -1);
+	}
+	buf_puts(&text, "))");
+	const char *picked = arena_strdup(e->arena, buf_text(&text));
+	buf_free(&text);
+	if (bytes == 16)
+		return picked;
+	return arena_printf(e->arena,
+	    2 * to == from
+		? "_mm256_castsi256_si128(_mm256_permute4x64_epi64(%s, 8))"
+		: "_mm256_castsi256_si128(_mm256_permutevar8x32_epi32(%s, "
+		  "_mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)))",
+	    picked);
+}
+
+/* To integers of fewer bytes, which are the low ones. */
+static const char *x86_narrow(EmitC *e, DType from, DType to, int lanes)
+{
+	Shape s;
+	int left = lanes * lane_bytes(to);
+	if (!shape_of(e, from, lanes, &s) || !e->isa.avx2 || left < 4 ||
+	    !is_integer(from) || !is_integer(to))
+		return NULL;
+	if (!e->isa.avx512 && lane_bytes(from) > 4 * lane_bytes(to))
+		return NULL;
+	const char *low = e->isa.avx512
+	    ? arena_printf(e->arena, "%s_cvt%s_epi%d((%s)(a))", s.prefix,
+		  s.suffix, 8 * lane_bytes(to), s.m)
+	    : pick_low_bytes(e, s.lane, lane_bytes(to), s.bytes);
+	return left == 4 ? arena_printf(e->arena, "_mm_cvtsi128_si32(%s)", low)
+	    : left == 8	 ? arena_printf(e->arena, "_mm_cvtsi128_si64(%s)", low)
+			 : low;
+}
+
 static const char *x86_convert(EmitC *e, DType from, DType to, int lanes)
 {
 	Shape d;
 	int source = lanes * lane_bytes(from);
-	bool wide = shape_of(e, to, lanes, &d) && source >= 4 && source <= 32;
+	bool wide = shape_of(e, to, lanes, &d) && source <= 32;
 	if (from == DT_F16 && to == DT_F32 && e->isa.f16c && wide &&
 	    source >= 8)
 		return arena_printf(e->arena, "%s_cvtph_ps(%s)", d.prefix,
@@ -306,13 +377,9 @@ static const char *x86_convert(EmitC *e, DType from, DType to, int lanes)
 	    (lanes == 8 || (lanes == 16 && e->isa.avx512)))
 		return arena_printf(e->arena, "_mm%d_cvtps_ph((__m%d)(a), 0)",
 		    32 * lanes, 32 * lanes);
-	bool small = from == DT_U8 || from == DT_I8 || from == DT_I16;
-	if (small && (to == DT_I32 || (to == DT_I16 && from != DT_I16)) &&
-	    e->isa.avx2 && wide)
-		return arena_printf(e->arena, "%s_cvtep%s_%s(%s)", d.prefix,
-		    from == DT_U8 ? "u8" : from == DT_I8 ? "i8" : "i16",
-		    d.suffix, widening_source(e, source));
-	return NULL;
+	return lane_bytes(to) > lane_bytes(from) ? x86_widen(e, from, to, lanes)
+	    : lane_bytes(to) < lane_bytes(from) ? x86_narrow(e, from, to, lanes)
+						: NULL;
 }
 
 static const char *x86_stream(EmitC *e, const Shape *s)

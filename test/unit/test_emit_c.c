@@ -224,6 +224,40 @@ static void convert(Maker *m, DType from, DType to, int lanes)
 	end(m, d);
 }
 
+static int extreme(Maker *m, LowOpcode code, int a, double k)
+{
+	DType type = m->f->temps.at[a].type;
+	int lanes = m->f->temps.at[a].lanes;
+	int one = temp(m, type, 1), all = temp(m, type, lanes);
+	int d = temp(m, type, lanes);
+	op(m, LOW_CONST, one, -1, -1, -1)->f = k;
+	op(m, LOW_BROADCAST, all, one, -1, -1);
+	op(m, code, d, a, all, -1);
+	return d;
+}
+
+/* What was clamped before, to what the integer holds and not quite. */
+static void clamped_cases(Maker *m, DType from, DType to, int lanes)
+{
+	static const double least[] = {0, -128, -128, -129, -32768};
+	static const double most[] = {255, 127, 128, 127, 32767};
+	for (int k = 0; k < 12; k++) {
+		begin(m,
+		    arena_printf(m->arena, "clamped %d, %s -> %s x%d", k,
+			dtype_name(from), dtype_name(to), lanes));
+		int a = operand(m, "a", from, lanes, 2);
+		int d = temp(m, to, lanes);
+		if (k < 11)
+			a = extreme(m, k & 1 ? LOW_MIN : LOW_MAX, a,
+			    (k & 1 ? most : least)[k / 2 % 5]);
+		if (k < 10 || k == 11)
+			a = extreme(m, k & 1 ? LOW_MAX : LOW_MIN, a,
+			    (k & 1 ? least : most)[k / 2 % 5]);
+		op(m, LOW_CONVERT, d, a, -1, -1);
+		end(m, d);
+	}
+}
+
 static void select_case(Maker *m, DType type, int lanes)
 {
 	begin(m, label(m, LOW_SELECT, type, lanes));
@@ -509,6 +543,9 @@ static void all_cases(Maker *m, bool scalar)
 			for (int i = 0; i < (scalar ? 1 : n); i++)
 				convert(m, from, to, lanes[i]);
 		}
+	for (DType from = DT_F64; !scalar && from <= DT_F32; from++)
+		for (DType to = DT_I16; to <= DT_U8; to++)
+			clamped_cases(m, from, to, 8);
 	if (!scalar)
 		other_cases(m);
 }
