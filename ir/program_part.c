@@ -188,8 +188,8 @@ static Definition definition_of_block(Cutting *c, const Block *b)
 	    .body = reduction_of(c->arena, b, renumbered(c, b->body)),
 	    .span = c->whole->definitions[b->definition].span};
 	Expr **limits = NEW_N(c->arena, Expr *, d.naxes); /* none: the box */
-	int64_t steps = 0;
-	flops_of_definition(c->arena, &d, limits, &steps);
+	FlopsSums none = {0};
+	flops_of_definition(c->arena, &d, limits, &none);
 	return d;
 }
 

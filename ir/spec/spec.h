@@ -338,6 +338,14 @@ bool bounds_range(
 
 /* --- types ------------------------------------------------------------------- */
 
+/* Sums over points below extents that vary: definitions that are alike (layers
+ * of a network are) are summed once. */
+typedef struct {
+	int64_t steps_left;
+	Lookup known; /* from a cost, as text, to its place in `sums` */
+	VEC(int64_t) sums;
+} FlopsSums;
+
 /* One case: its params, and the program as it grows. */
 typedef struct {
 	Arena *arena;
@@ -356,7 +364,8 @@ typedef struct {
 	int *buffer; /* of inputs, then definitions; -1: none */
 	/* what the case may still spend on extents that vary: intervals to
 	 * find the greatest, steps to count what lies below them */
-	int64_t intervals_left, steps_left;
+	int64_t intervals_left;
+	FlopsSums flops;
 } Typer;
 
 /* spec_types.c.  `program->buffers` holds what may be read, `buffer[i]` that of
@@ -421,8 +430,8 @@ bool cost_sum(
 
 /* spec_flops.c: sets `flops`; `limits` are the extents of axes where these
  * depend on other axes, else NULL.  False where the points below them are too
- * many to be counted in *left steps. */
+ * many to be counted in the steps that are left. */
 bool flops_of_definition(
-    Arena *arena, Definition *definition, Expr *const *limits, int64_t *left);
+    Arena *arena, Definition *definition, Expr *const *limits, FlopsSums *sums);
 
 #endif

@@ -9,6 +9,8 @@
  *     y[i < N] = sum[j < i + 1](x[j]) + 1     1 + sum[j < i + 1](1), i < N */
 #include "ir/spec/spec.h"
 
+#include "lib/buf.h"
+
 typedef struct {
 	Arena *arena;
 	const Definition *definition;
@@ -197,8 +199,57 @@ static Cost summed_outside(Count *c, Cost cost)
 	return cost;
 }
 
+/* --- what was summed before -------------------------------------------------- */
+
+static void write_index(Buf *out, const Expr *e)
+{
+	int64_t number = e->op == OP_INT ? e->i : e->op == OP_AXIS ? e->id : 0;
+	buf_printf(out, "%d:%lld(", (int)e->op, (long long)number);
+	for (int i = 0; i < e->narg; i++)
+		write_index(out, e->arg[i]);
+	buf_putc(out, ')');
+}
+
+/* All that its sum depends on. */
+static void write_cost(Buf *out, const Cost *cost)
+{
+	buf_printf(out, "%lld{", (long long)cost->fixed);
+	for (const CostPart *p = cost->parts; p; p = p->next) {
+		buf_printf(out, "%d<%lld", p->axis, (long long)p->extent);
+		if (p->limit)
+			write_index(out, p->limit);
+		write_cost(out, &p->cost[0]);
+		if (p->axis < 0)
+			write_cost(out, &p->cost[1]);
+	}
+	buf_putc(out, '}');
+}
+
+/* The sum of a cost; false where the steps were too few. */
+static bool sum_of(
+    Arena *own, FlopsSums *sums, const Cost *cost, int naxes, int64_t *sum)
+{
+	Buf key = {0};
+	if (!cost->parts)
+		return cost_sum(own, cost, naxes, &sums->steps_left, sum);
+	write_cost(&key, cost);
+	int known = lookup_first(&sums->known, key.data, key.size);
+	bool fine = known >= 0;
+	if (fine) {
+		*sum = sums->sums.at[sums->known.entries.at[known].number];
+	} else if (cost_sum(own, cost, naxes, &sums->steps_left, sum)) {
+		Arena *arena = sums->known.arena;
+		lookup_add(
+		    &sums->known, arena_strdup(arena, key.data), sums->sums.n);
+		vec_push(arena, &sums->sums, *sum);
+		fine = true;
+	}
+	buf_free(&key);
+	return fine;
+}
+
 bool flops_of_definition(
-    Arena *arena, Definition *d, Expr *const *limits, int64_t *left)
+    Arena *arena, Definition *d, Expr *const *limits, FlopsSums *sums)
 {
 	Arena *own = arena_child(arena);
 	Count c = {own, d, limits};
@@ -207,7 +258,7 @@ bool flops_of_definition(
 	add_cost_of(&c, d->body, &cost);
 	add_needs(own, &axes, &cost, -1);
 	cost = summed_outside(&c, cost);
-	bool fine = cost_sum(own, &cost, d->naxes, left, &d->flops);
+	bool fine = sum_of(own, sums, &cost, d->naxes, &d->flops);
 	for (int i = 0; i < d->nspatial; i++)
 		if (!has_axis(&axes, i))
 			d->flops = (int64_t)wide_min(

@@ -219,8 +219,7 @@ static Buffer definition_buffer(Build *b, const Definition *d, DType type,
 
 static void count_flops(Build *b, Definition *d)
 {
-	if (flops_of_definition(
-		b->arena, d, b->typer.limits, &b->typer.steps_left))
+	if (flops_of_definition(b->arena, d, b->typer.limits, &b->typer.flops))
 		return;
 	report_error(&b->report, d->span,
 	    "the points below the extents in '%s' are too many to count",
@@ -334,7 +333,7 @@ static Build build_new(Arena *arena, Spec *spec, Diag *diag)
 	    .spec = spec,
 	    .program = b.program,
 	    .intervals_left = INTERVALS_MAX / cases,
-	    .steps_left = STEPS_MAX / cases};
+	    .flops = {.steps_left = STEPS_MAX / cases, .known.arena = arena}};
 	b.typer.buffer =
 	    NEW_N(arena, int, spec->inputs.n + spec->definitions.n);
 	return b;
