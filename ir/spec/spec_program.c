@@ -241,11 +241,13 @@ static void build_definition(Build *b, int number)
 		.naxes = node->axes.n, .nspatial = node->nspatial};
 	d.axes = NEW_N(b->arena, Axis, d.naxes);
 	b->typer.definition = &d;
-	b->typer.bounds = bounds_new(b->arena, d.axes);
+	Arena *scratch = arena_child(b->arena);
+	b->typer.bounds = bounds_new(scratch, d.axes);
 	b->typer.limits = NEW_N(b->arena, Expr *, d.naxes);
 	b->typer.point = NULL;
 	build_axes(b, node, &bad);
 	d.body = bad ? NULL : type_body(&b->typer, node);
+	arena_free(scratch);
 	if (!d.body) {
 		b->failed = true;
 		return;
