@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/summary.h"
+
 typedef struct {
 	Arena *arena;
 	const Nest *nest;
@@ -391,6 +393,7 @@ typedef struct {
 	int stage; /* whose body it is */
 	Expr *seen[PLAN_ACCESSES];
 	int nseen;
+	Summaries *known;	    /* of what is walked */
 	VEC(const Expr *) computed; /* values so far, each once */
 	uint32_t *movers; /* by axis: loops that move it */
 	uint32_t chosen;  /* loops in code that say which row it is */
@@ -417,9 +420,10 @@ static double weight_of(Op op)
 
 static uint32_t movers_of(const BodyWalk *w, const Expr *e)
 {
-	uint32_t movers = e->op == OP_AXIS ? w->movers[e->id] : 0;
-	for (int i = 0; i < e->narg; i++)
-		movers |= movers_of(w, e->arg[i]);
+	const AxisSet *axes = summary_of(w->known, e)->axes;
+	uint32_t movers = 0;
+	for (int i = 0; i < axes->n; i++)
+		movers |= w->movers[axes->axis[i]];
 	return movers;
 }
 
@@ -458,7 +462,7 @@ enum { COMPUTED_MOST = 24 };
 static bool is_computed(BodyWalk *w, const Expr *e)
 {
 	for (int i = 0; i < w->computed.n; i++)
-		if (expr_equal(w->computed.at[i], e))
+		if (summary_equal(w->known, w->computed.at[i], e))
 			return true;
 	if (w->computed.n < COMPUTED_MOST)
 		vec_push(w->r->arena, &w->computed, e);
@@ -882,7 +886,7 @@ static void record_bodies(Recorder *r, int leader)
 {
 	PlanStage *s = r->stage;
 	IntVec sharing = nest_sharing(r->nest, r->arena, leader);
-	BodyWalk walk = {.r = r, .part = 1};
+	BodyWalk walk = {.r = r, .part = 1, .known = summaries_new(r->arena)};
 	for (int i = 0; i < sharing.n; i++) {
 		const Stage *stage = &r->nest->stages.at[sharing.at[i]];
 		record_access(
