@@ -107,7 +107,6 @@ int call_nslots(const Step *step);
 
 /* --- edit.c: small questions about and changes of a nest ------------------- */
 
-bool edit_is_reading(const Nest *nest, int stage, int buffer);
 /* The n-th, from 1, of the stage's different reads of the buffer, in the order
  * of the body; NULL: there are fewer. */
 const Expr *edit_read_of(const Nest *nest, int stage, int buffer, int64_t n);

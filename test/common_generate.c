@@ -93,7 +93,7 @@ static int buffers_read(Generator *g, int stage, int *buffers)
 	int n = 0;
 
 	for (int b = 0; b < g->nest->buffers.n && n < MAX_NAMES; b++)
-		if (edit_is_reading(g->nest, stage, b))
+		if (nest_reads(g->nest, stage, b))
 			buffers[n++] = b;
 	return n;
 }
@@ -247,8 +247,8 @@ static bool may_share(const Generator *g, int a, int b)
 	const Stage *x = &g->nest->stages.at[a], *y = &g->nest->stages.at[b];
 
 	if (a == b || x->naxes != y->naxes ||
-	    edit_is_reading(g->nest, a, y->buffer) ||
-	    edit_is_reading(g->nest, b, x->buffer))
+	    nest_reads(g->nest, a, y->buffer) ||
+	    nest_reads(g->nest, b, x->buffer))
 		return false;
 	for (int i = 0; i < x->naxes; i++)
 		if (x->axes[i].extent != y->axes[i].extent)

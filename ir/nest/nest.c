@@ -2,6 +2,7 @@
 #include "ir/nest/nest.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- the plain nest ------------------------------------------------------ */
@@ -104,14 +105,36 @@ static void plain_stage(Nest *nest, int number)
 typedef struct {
 	Nest *nest;
 	int stage;
+	bool chooses;
+	IntVec reads;
 } ReaderWalk;
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+static void keep_each_once(IntVec *numbers)
+{
+	int n = 0;
+	if (numbers->n)
+		qsort(numbers->at, (size_t)numbers->n, sizeof *numbers->at,
+		    by_number);
+	for (int i = 0; i < numbers->n; i++)
+		if (!n || numbers->at[n - 1] != numbers->at[i])
+			numbers->at[n++] = numbers->at[i];
+	numbers->n = n;
+}
 
 static bool note_reader(Expr *e, void *context)
 {
-	const ReaderWalk *walk = context;
+	ReaderWalk *walk = context;
 	Nest *nest = walk->nest;
+	walk->chooses |= e->op == OP_IF;
 	if (e->op != OP_READ)
 		return true;
+	if (!walk->reads.n || walk->reads.at[walk->reads.n - 1] != e->id)
+		vec_push(nest->arena, &walk->reads, e->id);
 	while (nest->readers.n <= e->id)
 		vec_push(nest->arena, &nest->readers, (IntVec){0});
 	IntVec *readers = &nest->readers.at[e->id];
@@ -122,8 +145,21 @@ static bool note_reader(Expr *e, void *context)
 
 void nest_set_body(Nest *nest, int stage, Expr *body)
 {
-	nest->stages.at[stage].body = body;
-	expr_walk(body, note_reader, &(ReaderWalk){nest, stage});
+	ReaderWalk walk = {.nest = nest, .stage = stage};
+	Stage *s = &nest->stages.at[stage];
+	expr_walk(body, note_reader, &walk);
+	keep_each_once(&walk.reads);
+	s->body = body;
+	s->chooses = walk.chooses;
+	s->reads = walk.reads;
+}
+
+bool nest_reads(const Nest *nest, int stage, int buffer)
+{
+	const IntVec *reads = &nest->stages.at[stage].reads;
+	return reads->n &&
+	    bsearch(&buffer, reads->at, (size_t)reads->n, sizeof *reads->at,
+		by_number);
 }
 
 static bool mark_read(Expr *e, void *context)

@@ -90,6 +90,8 @@ typedef struct {
 	StageAxis *axes;
 	ReduceOp reduce;
 	Expr *body;       /* over OP_AXIS of this stage; OP_READ of nest buffers */
+	IntVec reads;	  /* buffers that it reads, ascending */
+	bool chooses;	  /* an `if` is in it */
 	int buffer;       /* written */
 	int nwrite;
 	Expr **write;     /* logical index of the element written, over OP_AXIS */
@@ -210,6 +212,7 @@ bool nest_has_name(const Nest *nest, const char *name);
 void nest_rename_var(Nest *nest, int var, const char *name);
 /* Gives a stage a body. */
 void nest_set_body(Nest *nest, int stage, Expr *body);
+bool nest_reads(const Nest *nest, int stage, int buffer);
 /* Loops around a stage's body, outermost first, through all places: fills
  * vars[] and returns how many.  `at` is a position in the stage's own loops:
  * that many of them are included.  `max` of nest->vars.n is always enough. */

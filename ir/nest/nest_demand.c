@@ -143,6 +143,11 @@ static void add_reader(Reads *r, int reader)
 	r->always = demand_of(&above, reader);
 	steps = nest_step_conditions(d->nest, d->arena, reader, true);
 	add_all(d, &r->always, &steps);
+	if (!r->always.n && !r->reader->chooses) {
+		r->any |= nest_reads(d->nest, reader, r->stage->buffer);
+		r->all.n = r->any ? 0 : r->all.n;
+		return;
+	}
 	find_reads(r, r->reader->body, &none);
 }
 

@@ -403,10 +403,13 @@ static bool same_list(ExprVec a, ExprVec b)
 
 bool nest_same_steps(const Nest *nest, Arena *arena, int a, int b)
 {
-	for (int reads = 0; reads < 2; reads++)
-		if (!same_list(nest_step_conditions(nest, arena, a, reads),
-			nest_step_conditions(nest, arena, b, reads)))
-			return false;
-	return same_list(
-	    nest_demand(nest, arena, a), nest_demand(nest, arena, b));
+	Arena *own = arena_child(arena);
+	bool same = true;
+	for (int reads = 0; reads < 2 && same; reads++)
+		same = same_list(nest_step_conditions(nest, own, a, reads),
+		    nest_step_conditions(nest, own, b, reads));
+	same = same &&
+	    same_list(nest_demand(nest, own, a), nest_demand(nest, own, b));
+	arena_free(own);
+	return same;
 }

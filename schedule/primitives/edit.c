@@ -8,11 +8,6 @@
 
 /* --- questions --------------------------------------------------------------- */
 
-bool edit_is_reading(const Nest *nest, int stage, int buffer)
-{
-	return expr_find_read(nest->stages.at[stage].body, buffer);
-}
-
 typedef struct {
 	int buffer;
 	int64_t left; /* of different reads, up to the one that is looked for */
@@ -304,7 +299,7 @@ IntVec edit_readers(const Nest *nest, int buffer)
 		int stage = noted->at[i];
 		if ((!i || noted->at[i - 1] != stage) &&
 		    nest->stages.at[stage].live &&
-		    edit_is_reading(nest, stage, buffer))
+		    nest_reads(nest, stage, buffer))
 			noted->at[n++] = stage;
 	}
 	noted->n = n;

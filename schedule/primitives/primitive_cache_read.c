@@ -58,7 +58,7 @@ static Refusal parameters(const Call *call, CacheRead *p)
 		why = call_buffer(call, 1, &p->buffer);
 	if (!why)
 		why = edit_scope_argument(call, 2, &p->scope);
-	if (!why && !edit_is_reading(call->nest, p->stage, p->buffer))
+	if (!why && !nest_reads(call->nest, p->stage, p->buffer))
 		why = "the block does not read the buffer";
 	if (!why)
 		why = read_argument(call, p);
@@ -108,7 +108,7 @@ static int first_reader(const Nest *nest, int buffer)
 {
 	int i = 0;
 
-	while (!edit_is_reading(nest, nest->order.at[i], buffer))
+	while (!nest_reads(nest, nest->order.at[i], buffer))
 		i++;
 	return nest->order.at[i];
 }
@@ -117,7 +117,7 @@ static void redirect_others(Nest *nest, int copy, int from, int to)
 {
 	for (int i = 0; i < nest->order.n; i++)
 		if (nest->order.at[i] != copy &&
-		    edit_is_reading(nest, nest->order.at[i], from))
+		    nest_reads(nest, nest->order.at[i], from))
 			edit_redirect(nest, nest->order.at[i], from, to, NULL);
 }
 

@@ -80,10 +80,8 @@ static bool reads_any(const Nest *nest, const ComputeWith *p)
 		int other = nest->order.at[i];
 		if (nest_leader(nest, other) != p->leader)
 			continue;
-		if (edit_is_reading(
-			nest, p->stage, nest->stages.at[other].buffer) ||
-		    edit_is_reading(
-			nest, other, nest->stages.at[p->stage].buffer))
+		if (nest_reads(nest, p->stage, nest->stages.at[other].buffer) ||
+		    nest_reads(nest, other, nest->stages.at[p->stage].buffer))
 			return true;
 	}
 	return false;

@@ -48,7 +48,7 @@ Refusal prefetch_legal(const Call *call)
 	if (why)
 		return why;
 	s = &nest->stages.at[p.stage];
-	if (!edit_is_reading(nest, p.stage, p.buffer))
+	if (!nest_reads(nest, p.stage, p.buffer))
 		return "the block does not read the buffer";
 	if (is_at_data(edit_read_of(nest, p.stage, p.buffer, 1)))
 		return "the buffer is read at an index that depends on data";

@@ -150,8 +150,7 @@ static bool others_come_before(const Nest *nest, const ReverseComputeAt *p)
 		if (other == producer)
 			return true;
 		if (edit_is_inside(nest, other, producer) &&
-		    edit_is_reading(
-			nest, p->stage, nest->stages.at[other].buffer))
+		    nest_reads(nest, p->stage, nest->stages.at[other].buffer))
 			return false;
 	}
 	return true;
@@ -160,8 +159,7 @@ static bool others_come_before(const Nest *nest, const ReverseComputeAt *p)
 /* Does a block that reads nothing of the host follow its steps? */
 static bool follows_steps(const Nest *nest, int stage, int host)
 {
-	return !edit_is_reading(
-		   nest, stage, nest->stages.at[host].buffer) &&
+	return !nest_reads(nest, stage, nest->stages.at[host].buffer) &&
 	    nest_beside_steps(nest, stage, host);
 }
 
@@ -183,7 +181,7 @@ static Refusal relation_legal(const Nest *nest, int stage, int producer)
 {
 	int made = nest->stages.at[producer].buffer;
 
-	if (!edit_is_reading(nest, stage, made))
+	if (!nest_reads(nest, stage, made))
 		return is_beside(nest, stage, producer)
 		    ? NULL
 		    : "the block does not read what the loop's block writes";
@@ -207,8 +205,7 @@ static bool reads_later_stage(const Nest *nest, const ReverseComputeAt *p)
 		    nest_leader(nest, other) != producer &&
 		    !(nest->stages.at[other].after &&
 			nest->stages.at[other].place == p->loop) &&
-		    edit_is_reading(
-			nest, p->stage, nest->stages.at[other].buffer))
+		    nest_reads(nest, p->stage, nest->stages.at[other].buffer))
 			return true;
 		if (other == producer)
 			later = true;
@@ -224,7 +221,7 @@ static bool is_read_inside(const Nest *nest, const ReverseComputeAt *p)
 	for (int i = 0; i < nest->order.n; i++)
 		if (edit_is_inside(nest, nest->order.at[i],
 			nest->vars.at[p->loop].stage) &&
-		    edit_is_reading(nest, nest->order.at[i], buffer))
+		    nest_reads(nest, nest->order.at[i], buffer))
 			return true;
 	return false;
 }
@@ -274,7 +271,7 @@ void reverse_compute_at_apply(const Call *call)
 	buffer = nest->stages.at[producer].buffer;
 	edit_set_place(nest, p.stage, p.loop);
 	nest->stages.at[p.stage].after = true;
-	if (edit_is_reading(nest, p.stage, buffer) &&
+	if (nest_reads(nest, p.stage, buffer) &&
 	    edit_readers(nest, buffer).n == 1 &&
 	    !nest_is_argument(nest, buffer) &&
 	    nest->buffers.at[buffer].scope == SCOPE_GLOBAL)

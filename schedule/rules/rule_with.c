@@ -116,26 +116,18 @@ static bool same_windows(const Rules *r, int a, int b)
 	    same_reads(r, x->consumers.at[0], a, b);
 }
 
-static int followers(const Rules *r, int leader)
-{
-	int n = 0;
-	for (int i = 0; i < r->program->nblocks; i++)
-		n += r->blocks[i].with == leader;
-	return n;
-}
-
 bool rule_runs_with(const Rules *r, int leader, int i)
 {
 	const RuleBlock *l = &r->blocks[leader];
-	if (r->program->blocks[leader].reduce == REDUCE_NONE || l->inlined || l->with >= 0 ||
+	if (r->program->blocks[leader].reduce == REDUCE_NONE || l->inlined ||
+	    l->with >= 0 || l->followers + 1 >= TOGETHER_MOST ||
 	    !same_axes(r, leader, i) || !share_reads(r, leader, i) ||
 	    !ready_before(r, i, leader) ||
 	    rule_is_row(r, leader) != rule_is_row(r, i) ||
 	    rule_is_window(r, leader) != rule_is_window(r, i) ||
 	    rule_is_point(r, leader) || rule_is_point(r, i) ||
 	    rule_rows_has(r, leader) || rule_rows_has(r, i) ||
-	    !nest_same_steps(r->plain, r->arena, leader, i) ||
-	    followers(r, leader) + 1 >= TOGETHER_MOST)
+	    !nest_same_steps(r->plain, r->arena, leader, i))
 		return false;
 	if (rule_is_window(r, leader))
 		return same_windows(r, leader, i);
@@ -162,6 +154,7 @@ void rule_with(Rules *r, int i)
 {
 	RuleBlock *b = &r->blocks[i];
 	b->with = leader_of(r, i);
+	r->blocks[b->with].followers++;
 	b->scheduled = true;
 	if (!rule_is_window(r, i) && !same_readers(r, b->with, i))
 		r->blocks[b->with].hosts = true;
@@ -169,7 +162,7 @@ void rule_with(Rules *r, int i)
 
 int rule_results(const Rules *r, int block)
 {
-	return 1 + followers(r, block);
+	return 1 + r->blocks[block].followers;
 }
 
 /* Where the leader is, for those whose readers ask. */

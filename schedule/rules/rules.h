@@ -52,6 +52,7 @@ typedef struct {
 	bool follows;      /* in those of its steps */
 	bool hosts;        /* some are in its tiles; it is at the root */
 	int with;          /* the reduction in whose loops it runs; -1 */
+	int followers;	   /* blocks that run in its own */
 	const char *tile;  /* the loop of a tile of its results */
 	const char *steps; /* of one of its reduction's; NULL: there is none */
 	const char *lane_loop; /* around vectors of all that one iteration makes,
