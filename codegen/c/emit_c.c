@@ -732,7 +732,7 @@ void emit_c_all(Buf *out, const Lowered *const *lowered, int n,
 		    ? lowered[0]->program->numerics : NUMERICS_DEFAULT),
 	    .reserved = emit_c_reserved};
 	for (int i = 0; i < n; i++) {
-		e.program = lowered[i]->program;
+		emit_c_name_blocks(&e, lowered[i]->program);
 		for (int k = 0; k < lowered[i]->packs.n; k++)
 			emit_function(&e, lowered[i]->packs.at[k]);
 		emit_function(&e, lowered[i]->kernel);
@@ -749,7 +749,7 @@ void emit_packs(Buf *out, const Lowered *const *lowered, int n,
 	    .isa = {.plain = true},
 	    .reserved = emit_c_reserved};
 	for (int i = 0; i < n; i++) {
-		e.program = lowered[i]->program;
+		emit_c_name_blocks(&e, lowered[i]->program);
 		for (int k = 0; k < lowered[i]->packs.n; k++)
 			emit_function(&e, lowered[i]->packs.at[k]);
 	}

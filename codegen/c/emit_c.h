@@ -99,11 +99,12 @@ typedef struct {
 
 	/* The function at hand. */
 	bool (*reserved)(const char *name); /* what nothing is called */
-	const Program *program;
+	Lookup blocks; /* names of the program's buffers, as identifiers */
 	const LowFunction *f;
 	Buf *out;         /* &code or &regions */
 	int depth;        /* tabs */
 	const char **param, **buffer, **temp; /* their names in C */
+	Lookup buffers;			      /* those of `buffer` */
 	int *mask_bytes;  /* of a bool vector temporary: width of a lane */
 	bool *declared;   /* temporary: already in scope */
 	const LowBody **scope; /* innermost body with all uses; NULL: unused */
@@ -154,6 +155,8 @@ int emit_c_times(EmitC *e, const LowNode *n, int arg);
 
 /* emit_c_name.c: a name that nothing has here, until the body ends */
 const char *emit_c_name(EmitC *e, const char *wish);
+/* Of the functions that follow. */
+void emit_c_name_blocks(EmitC *e, const Program *program);
 void emit_c_open_names(EmitC *e);
 void emit_c_close_names(EmitC *e);
 

@@ -30,34 +30,36 @@ void emit_c_close_names(EmitC *e)
 		lookup_drop(names);
 }
 
-/* The length of the longest of the program's names that it begins with, of
- * "score~1" and an underscore in "score_1_k0"; 0: none. */
+/* As it stands in names: "score_1" of "score~1". */
+void emit_c_name_blocks(EmitC *e, const Program *program)
+{
+	e->blocks = (Lookup){.arena = e->arena};
+	for (int i = 0; program && i < program->nbuffers; i++) {
+		char *name = arena_strdup(e->arena, program->buffers[i].name);
+		for (char *c = name; *c; c++)
+			if (*c == '~')
+				*c = '_';
+		lookup_add(&e->blocks, name, i);
+	}
+}
+
+/* The length of the longest of the program's names that it begins with, and of
+ * an underscore, of "score_1_" in "score_1_k0"; 0: none. */
 static size_t block_of(const EmitC *e, const char *name)
 {
-	size_t longest = 0;
-	for (int i = 0; e->program && i < e->program->nbuffers; i++) {
-		const char *block = e->program->buffers[i].name;
-		size_t n = 0;
-		while (block[n] && (block[n] == name[n] ||
-			(block[n] == '~' && name[n] == '_')))
-			n++;
-		if (!block[n] && name[n] == '_' && isalpha(
-			(unsigned char)name[n + 1]) && n + 1 > longest)
-			longest = n + 1;
-	}
-	return longest;
+	for (size_t n = strlen(name); n > 1; n--)
+		if (name[n - 1] == '_' && isalpha((unsigned char)name[n]) &&
+		    lookup_first(&e->blocks, name, n - 1) >= 0)
+			return n;
+	return 0;
 }
 
 /* "data_at", where data is one. */
 static bool points_into_buffer(const EmitC *e, const char *name)
 {
-	for (int i = 0; i < e->f->buffers.n; i++) {
-		const char *buffer = e->buffer[i];
-		size_t n = strlen(buffer);
-		if (!strncmp(buffer, name, n) && !strcmp(name + n, "_at"))
-			return true;
-	}
-	return false;
+	size_t n = strlen(name);
+	return n > 3 && !strcmp(name + n - 3, "_at") &&
+	    lookup_first(&e->buffers, name, n - 3) >= 0;
 }
 
 /* "k0" of "conv.k0" and "conv_k0", as an identifier; what points into a buffer keeps

@@ -121,6 +121,7 @@ static void name_all(EmitC *e)
 	Names names = {e, NEW_N(e->arena, const char *, most), 0};
 	e->param = NEW_N(e->arena, const char *, f->params.n);
 	e->buffer = NEW_N(e->arena, const char *, f->buffers.n);
+	e->buffers = (Lookup){.arena = e->arena};
 	take_name(&names, f->name);
 	for (int i = 0; i < f->params.n; i++)
 		e->param[i] = take_name(&names, f->params.at[i].name);
@@ -128,6 +129,7 @@ static void name_all(EmitC *e)
 		const LowBuffer *b = &f->buffers.at[i];
 		e->buffer[i] = emit_c_is_argument(f, b)
 		    ? e->param[b->param] : take_name(&names, b->name);
+		lookup_add(&e->buffers, e->buffer[i], i);
 	}
 	if (e->plan) { /* each gets its name where it is declared */
 		for (int i = 0; i < names.n; i++)

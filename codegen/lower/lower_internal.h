@@ -590,13 +590,21 @@ typedef struct {
 	int64_t bytes; /* that those of the workspace take */
 } OwnBuffers;
 
+/* A piece of a packed argument. */
+typedef struct {
+	int part,
+	    buffer; /* of the part's nest: the input as it is, or a copy */
+	int64_t offset;
+} PackPiece;
+typedef VEC(PackPiece) PackPieceVec;
+
 typedef struct {
 	Arena *arena;
 	const Program *whole;
 	int n; /* parts, producers first; 1: the whole itself */
 	Lower **parts;
 	int64_t *packed_bytes; /* by input of the whole; of const ones */
-	int64_t *packed_at;    /* by input, then part: where its pieces begin */
+	PackPieceVec *pieces;  /* by input: of each part in turn */
 	/* of the function in hand, by buffer of the whole */
 	int *low_buffer; /* what it is for all parts; -1: nothing yet */
 	int *last;	 /* part that has it; the first one declared it */
@@ -617,18 +625,15 @@ void link_begin(Link *link); /* of a function */
 void link_place(Link *link, int part, const bool *used, const bool *written);
 /* Says where those lie; the bytes of the workspace. */
 int64_t link_workspace(Link *link, LowFunction *f);
-/* Fills offsets by buffer of the part's nest: where pieces of a const input lie;
- * -1: no piece. */
-void link_packed(const Link *link, int part, int whole_input, int64_t *offsets);
 
 /* lower_pack.c */
 /* Is a constant input read as it is, too? */
 bool pack_is_plain(const Nest *nest, int input);
 int64_t pack_plain_bytes(const Nest *nest, int input);
-/* Where the pieces of a constant input lie, from an offset on; fills offsets by
- * nest buffer, where it is a piece, and returns where they end. */
+/* Adds the pieces that a part has of a constant input, from an offset on, in the
+ * order of their buffers; returns where they end. */
 int64_t pack_layout(
-    const Nest *nest, int input, int64_t from, int64_t *offsets);
+    Link *link, int part, int input, int64_t from, PackPieceVec *pieces);
 /* What a part has of it. */
 void lower_pack_part(Link *link, int part, int whole_input);
 /* Of a loop over a dimension of what a stage packs: how much a step of each

@@ -62,24 +62,11 @@ static void lay_out_packed(Link *link, int input)
 			at = pack_plain_bytes(nest, b);
 	}
 	for (int i = 0; i < link->n; i++) {
-		const Nest *nest = link->parts[i]->nest;
 		int b = link_in_part(link, i, input);
-		link->packed_at[input * link->n + i] = at;
 		if (b >= 0)
-			at = pack_layout(nest, b, at,
-			    NEW_N(link->arena, int64_t, nest->buffers.n));
+			at = pack_layout(link, i, b, at, &link->pieces[input]);
 	}
 	link->packed_bytes[input] = at;
-}
-
-void link_packed(
-    const Link *link, int part, int whole_input, int64_t *offsets)
-{
-	const Nest *nest = link->parts[part]->nest;
-	for (int i = 0; i < nest->buffers.n; i++)
-		offsets[i] = -1;
-	pack_layout(nest, link_in_part(link, part, whole_input),
-	    link->packed_at[whole_input * link->n + part], offsets);
 }
 
 Link link_new(Arena *arena, const Program *whole, Lower **parts, int n)
@@ -89,7 +76,7 @@ Link link_new(Arena *arena, const Program *whole, Lower **parts, int n)
 	    .n = n,
 	    .parts = parts,
 	    .packed_bytes = NEW_N(arena, int64_t, whole->ninputs),
-	    .packed_at = NEW_N(arena, int64_t, whole->ninputs * n),
+	    .pieces = NEW_N(arena, PackPieceVec, whole->ninputs),
 	    .low_buffer = NEW_N(arena, int, whole->nbuffers),
 	    .first = NEW_N(arena, int, whole->nbuffers),
 	    .last = NEW_N(arena, int, whole->nbuffers),
@@ -149,18 +136,18 @@ static void place_packed(Link *link, int part, int input, const bool *used)
 	Lower *l = link->parts[part];
 	const Nest *nest = l->nest;
 	int whole = link_of_whole(link, part, input);
-	int64_t *offsets = NEW_N(l->arena, int64_t, nest->buffers.n);
-	link_packed(link, part, whole, offsets);
-	for (int i = 0; i < nest->buffers.n; i++) {
+	const PackPieceVec *pieces = &link->pieces[whole];
+	for (int k = 0; k < pieces->n; k++) {
+		int i = pieces->at[k].buffer;
 		const NestBuffer *b = &nest->buffers.at[i];
-		if (!used[i] || offsets[i] < 0)
+		if (pieces->at[k].part != part || !used[i])
 			continue;
 		int *low = i == input ? &link->low_buffer[whole]
 				      : &l->low_buffer[i];
 		if (*low < 0)
 			*low = declare_buffer(l, b->name, b->type,
 			    tape_value(nest->tape, b->elements), LOWBUF_PARAM,
-			    whole, offsets[i], WORKSPACE_ALIGN);
+			    whole, pieces->at[k].offset, WORKSPACE_ALIGN);
 		l->low_buffer[i] = *low;
 	}
 }

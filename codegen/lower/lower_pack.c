@@ -36,7 +36,7 @@ static bool is_piece(const Nest *nest, const Stage *s, int input)
 	const Stage *of = s;
 	if (!s->ahead || s->place >= 0)
 		return false;
-	while (!expr_find_read(of->body, input)) {
+	while (!nest_reads(nest, (int)(of - nest->stages.at), input)) {
 		const Expr *read = first_read(of->body);
 		int writer = nest->buffers.at[read->id].writer;
 		if (writer < 0)
@@ -51,7 +51,7 @@ bool pack_is_plain(const Nest *nest, int input)
 	bool copied = false, plain = false;
 	for (int i = 0; i < nest->order.n; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
-		if (!expr_find_read(s->body, input))
+		if (!nest_reads(nest, nest->order.at[i], input))
 			continue;
 		copied |= s->ahead;
 		plain |= !s->ahead;
@@ -64,16 +64,30 @@ int64_t pack_plain_bytes(const Nest *nest, int input)
 	return piece_bytes(nest, input);
 }
 
-int64_t pack_layout(const Nest *nest, int input, int64_t from, int64_t *offsets)
+static void add_piece(Arena *arena, PackPieceVec *pieces, PackPiece piece)
 {
+	vec_push(arena, pieces, piece);
+	int i = pieces->n - 1;
+	for (; i && pieces->at[i - 1].part == piece.part &&
+	     pieces->at[i - 1].buffer > piece.buffer;
+	     i--)
+		pieces->at[i] = pieces->at[i - 1];
+	pieces->at[i] = piece;
+}
+
+int64_t pack_layout(
+    Link *link, int part, int input, int64_t from, PackPieceVec *pieces)
+{
+	const Nest *nest = link->parts[part]->nest;
 	if (pack_is_plain(nest, input))
-		offsets[input] = 0;
+		add_piece(link->arena, pieces, (PackPiece){part, input, 0});
 	for (int i = 0; i < nest->order.n; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
 		if (!is_piece(nest, s, input))
 			continue;
 		assert(from % PIECE_ALIGN == 0 && s->buffer != input);
-		offsets[s->buffer] = from;
+		add_piece(
+		    link->arena, pieces, (PackPiece){part, s->buffer, from});
 		from += piece_bytes(nest, s->buffer);
 	}
 	return from;
@@ -171,16 +185,16 @@ void lower_pack_part(Link *link, int part, int whole_input)
 	const Nest *nest = l->nest;
 	int input = link_in_part(link, part, whole_input);
 	const NestBuffer *b = &nest->buffers.at[input];
-	int64_t *offsets = NEW_N(l->arena, int64_t, nest->buffers.n);
+	const PackPieceVec *pieces = &link->pieces[whole_input];
 	Frame frame = {0};
-	link_packed(link, part, whole_input, offsets);
 	scope_open(l, &frame, &l->f->body);
 	l->threads = false;
 	l->low_buffer[input] = shared_buffer(
 	    l, &link->source, input, b->name, 0, dtype_bytes(b->type));
-	for (int i = 0; i < nest->buffers.n; i++) {
+	for (int k = 0; k < pieces->n; k++) {
+		int i = pieces->at[k].buffer;
 		const NestBuffer *piece = &nest->buffers.at[i];
-		if (offsets[i] < 0)
+		if (pieces->at[k].part != part)
 			continue;
 		if (i == input) {
 			copy_input(l, &link->copy, input);
@@ -189,7 +203,7 @@ void lower_pack_part(Link *link, int part, int whole_input)
 		assert(nest->stages.at[piece->writer].ahead);
 		l->low_buffer[i] = declare_buffer(l, piece->name, piece->type,
 		    tape_value(nest->tape, piece->elements), LOWBUF_PARAM, 1,
-		    offsets[i], PIECE_ALIGN);
+		    pieces->at[k].offset, PIECE_ALIGN);
 		l->f->buffers.at[l->low_buffer[i]].written = true;
 		lower_stage(l, piece->writer);
 	}

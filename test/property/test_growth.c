@@ -151,7 +151,7 @@ static const Shape shapes[] = {
 	"", "a@ < 2 - 1", ", ", "", "](x[i])\n", 0, .check = 1000,
 	.build = 250},
     {"reductions", SQUARE, "  y$[i < 64] = ", "sum[k < 64](x[i, k]*@)", " + ",
-	"\n", "", CHAIN, .check = 250, .build = 0},
+	"\n", "", CHAIN, .check = 250, .build = 50},
     {"equal_sums", SQUARE, "  y$[i < 64] = ", "sum[k < 64](x[i, k])", " + ",
 	"\n", "", CHAIN, .check = 250, .build = 50},
     {"places", SQUARE, "  y$[i < 64] = ", "argmax[k < 64](x[i, k]*@)", " + ",
@@ -214,7 +214,7 @@ static const Shape shapes[] = {
     {"const_inputs", "inputs:\n", "", "  x@: const f32[64]\n", "", "",
 	"compute: |\n"
 	"  y[i < 64] = x1[i]\n",
-	0, .check = 1000, .build = 0},
+	0, .check = 1000, .build = 1000},
     {"ands_proven", X, "  y$[i < 64] = if ", "x[i] > @", " and ",
 	" and i > 1 then x[i - 1] else 0\n", "", CHAIN, .check = 475,
 	.build = 475},
