@@ -33,7 +33,7 @@ static bool changes_shared(const Nest *nest, const Step *step)
 			var = nest_find_loop(nest, arg->value.word);
 		if (var >= 0)
 			stage = nest->vars.at[var].stage;
-		if (stage >= 0 && edit_is_sharing(nest, stage))
+		if (stage >= 0 && nest_is_sharing(nest, stage))
 			return true;
 	}
 	return false;

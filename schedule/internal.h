@@ -116,8 +116,6 @@ bool edit_is_below(const Nest *nest, int stage, int loop);
 bool edit_is_inside(const Nest *nest, int a, int b);
 bool edit_has_attached(const Nest *nest, int loop);
 bool edit_has_attached_stage(const Nest *nest, int stage); /* at any loop */
-/* Does it run in another's loops, or another one in its own? */
-bool edit_is_sharing(const Nest *nest, int stage);
 /* Is the loop below a blockized or tensorized one, or that one? */
 bool edit_is_sealed(const Nest *nest, int loop);
 /* An optional scope at position i or as scope=; none: global. */

@@ -315,11 +315,17 @@ int nest_leader(const Nest *nest, int stage)
 	return with < 0 ? stage : with;
 }
 
+bool nest_is_sharing(const Nest *nest, int stage)
+{
+	return nest->stages.at[stage].with >= 0 || nest->stages.at[stage].leads;
+}
+
 IntVec nest_sharing(const Nest *nest, Arena *arena, int stage)
 {
 	IntVec all = {0};
 	vec_push(arena, &all, stage);
-	for (int i = 0; i < nest->order.n; i++)
+	bool leads = nest->stages.at[stage].leads;
+	for (int i = 0; leads && i < nest->order.n; i++)
 		if (nest->stages.at[nest->order.at[i]].with == stage)
 			vec_push(arena, &all, nest->order.at[i]);
 	return all;

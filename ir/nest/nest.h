@@ -102,6 +102,7 @@ typedef struct {
 	int with;         /* the stage whose loops it shares: `loops`, the axes'
 			     variables, place and tail are that one's, and its
 			     body runs right behind that one's; -1 */
+	bool leads;	  /* some run with it */
 	int carries;      /* the axis along which an element is made from the one
 			     before, which the body reads: a running sum;
 			     -1 */
@@ -221,6 +222,8 @@ int nest_loops_above(const Nest *nest, int stage, int at, int *vars, int max);
 int nest_loop_position(const Nest *nest, int var);
 /* The stage that has the loops which it runs in: itself, but where it shares. */
 int nest_leader(const Nest *nest, int stage);
+/* Does it run in another's loops, or another one in its own? */
+bool nest_is_sharing(const Nest *nest, int stage);
 /* The stages that run in the loops of `stage`, itself first. */
 IntVec nest_sharing(const Nest *nest, Arena *arena, int stage);
 /* An input or output: its shape and layout are the caller's. */

@@ -738,21 +738,13 @@ static bool hosts_own(const Infer *f, int stage)
 	return true;
 }
 
-static bool is_sharing(const Nest *nest, int stage)
-{
-	bool sharing = nest->stages.at[stage].with >= 0;
-	for (int i = 0; i < nest->order.n; i++)
-		sharing |= nest->stages.at[nest->order.at[i]].with == stage;
-	return sharing;
-}
-
 static bool runs_ahead(Infer *f, int stage)
 {
 	const Nest *nest = f->nest;
 	const Stage *s = stage_at(f, stage);
 	const NestBuffer *to = &nest->buffers.at[s->buffer];
 	return s->place < 0 && to->scope == SCOPE_GLOBAL &&
-	    to->program_buffer < 0 && !is_sharing(nest, stage) &&
+	    to->program_buffer < 0 && !nest_is_sharing(nest, stage) &&
 	    hosts_own(f, stage) && made_of(f, stage, nest->order.n) >= 0;
 }
 

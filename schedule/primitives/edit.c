@@ -107,15 +107,6 @@ bool edit_is_sealed(const Nest *nest, int loop)
 	    nest_loop_position(nest, s->tensor_loop);
 }
 
-bool edit_is_sharing(const Nest *nest, int stage)
-{
-	bool sharing = nest->stages.at[stage].with >= 0;
-
-	for (int i = 0; i < nest->order.n && !sharing; i++)
-		sharing = nest->stages.at[nest->order.at[i]].with == stage;
-	return sharing;
-}
-
 bool edit_is_exact(const Nest *nest, int stage)
 {
 	const Stage *s = &nest->stages.at[stage];

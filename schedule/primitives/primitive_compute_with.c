@@ -111,7 +111,7 @@ Refusal compute_with_legal(const Call *call)
 	s = &nest->stages.at[p.stage];
 	if (p.stage == p.leader)
 		return "the blocks are the same";
-	if (edit_is_sharing(nest, p.stage))
+	if (nest_is_sharing(nest, p.stage))
 		return "the block shares loops already";
 	if (!same_axes(s, &nest->stages.at[p.leader]))
 		return "the blocks have other axes";
@@ -162,6 +162,7 @@ void compute_with_apply(const Call *call)
 	edit_set_place(nest, p.stage, leader->place);
 	s = &nest->stages.at[p.stage];
 	s->with = p.leader;
+	nest->stages.at[p.leader].leads = true;
 	s->after = leader->after;
 	s->tail = leader->tail;
 	s->init_at = leader->init_at;

@@ -56,7 +56,7 @@ Refusal divide_legal(const Call *call)
 		return "the block carries from element to element";
 	if (s->is_copy || !edit_is_identity_write(nest, p.stage))
 		return "the block does not write at its axes";
-	if (s->place >= 0 || edit_is_sharing(nest, p.stage) ||
+	if (s->place >= 0 || nest_is_sharing(nest, p.stage) ||
 	    edit_has_attached_stage(nest, p.stage))
 		return "the block is at another's loop, or another one at its";
 	if (s->fill)

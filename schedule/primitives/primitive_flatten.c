@@ -58,7 +58,7 @@ Refusal flatten_legal(const Call *call)
 		int stage = readers.at[i];
 		FlatAxes axes;
 		if (!edit_is_pristine(nest, stage) ||
-		    edit_is_sharing(nest, stage))
+		    nest_is_sharing(nest, stage))
 			return "a block that reads it is scheduled already";
 		if (edit_is_exact(nest, stage))
 			return "--numerics=exact keeps the order of a reduction";
