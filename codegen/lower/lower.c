@@ -9,6 +9,7 @@
  * own is its own (lower_link.c). */
 #include <assert.h>
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 #include "codegen/lower/lower_internal.h"
@@ -19,6 +20,9 @@ enum {
 	/* and for each block of a large program: products that are repeated in
 	 * code have up to 1,500 instructions, between blocks of a few */
 	STAGE_OPERATIONS = 1000,
+	/* and for each node of a body: what a long text says is code as well,
+	 * more than once where tails are cut off */
+	NODE_OPERATIONS = 4,
 };
 
 /* --- buffers ------------------------------------------------------------ */
@@ -378,13 +382,30 @@ Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
 	return out;
 }
 
+static bool count_node(Expr *e, void *count)
+{
+	(void)e;
+	++*(int64_t *)count;
+	return true;
+}
+
+/* So many may be needed. */
+static int64_t operations_of(const Nest *nest)
+{
+	int64_t nodes = 0, stages = nest->order.n;
+	for (int i = 0; i < nest->order.n; i++)
+		expr_walk(nest->stages.at[nest->order.at[i]].body, count_node,
+		    &nodes);
+	return stages * STAGE_OPERATIONS + nodes * NODE_OPERATIONS;
+}
+
 Lowered *lower(
     Arena *arena, const Nest *nest, const Machine *machine, Error *error)
 {
-	int stages = nest->order.n;
+	int64_t most = MOST_OPERATIONS + operations_of(nest);
 	bool larger;
 	for (int i = 0; i < nest->nparts; i++)
-		stages += nest->parts[i]->order.n;
+		most += operations_of(nest->parts[i]);
 	return lower_up_to(arena, nest, machine,
-	    MOST_OPERATIONS + STAGE_OPERATIONS * stages, &larger, error);
+	    (int)wide_min(most, INT_MAX - 1), &larger, error);
 }
