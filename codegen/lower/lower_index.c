@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <stdlib.h>
 
 enum { LANES_MAX = 64, TERMS_FEW = 64 };
 
@@ -295,12 +296,10 @@ int index_scalar(Lower *l, Index x)
 	assert(!index_has_lanes(x) && !index_has_free(x));
 	if (!x.form.n)
 		return const_int(l, DT_INDEX, 1, x.form.constant);
-	LowAffine sum = {0};
 	int temp = -1;
 	for (int i = 0; i < x.form.n; i++) {
-		LowAffine part = {0, 1, &x.form.terms[i]};
+		LowAffine sum = {0, i + 1, x.form.terms};
 		int term = scaled_term(l, x.form.terms[i]);
-		sum = low_affine_add(l->arena, sum, part, 1);
 		temp = temp < 0 ? term
 				: scalar_op(l, LOW_ADD, temp, term,
 				      form_range(l, sum), "i");
@@ -957,6 +956,41 @@ int64_t index_divisor(Lower *l, const Expr *e)
 	return value;
 }
 
+typedef struct {
+	const Expr *e;
+	int sign;
+} Operand;
+
+/* A long sum by halves: each sum on the way holds all of its terms. */
+static Index sum_of(Lower *l, const Operand *operands, int n)
+{
+	enum { LONG = 8 };
+	int left = n > LONG ? n / 2 : n - 1;
+	if (n == 1)
+		return index_scale(l, index_of(l, operands->e), operands->sign);
+	Index b = sum_of(l, operands + left, n - left);
+	return index_add(l, sum_of(l, operands, left), b, 1);
+}
+
+static bool is_sum(const Expr *e)
+{
+	return e->op == OP_ADD || e->op == OP_SUB;
+}
+
+static Index index_of_sum(Lower *l, const Expr *e)
+{
+	int n = 1;
+	for (const Expr *x = e; is_sum(x); x = x->arg[0])
+		n++;
+	Operand *operands = must_alloc(sizeof *operands * (size_t)n);
+	for (int i = n - 1; i > 0; e = e->arg[0])
+		operands[i--] = (Operand){e->arg[1], e->op == OP_ADD ? 1 : -1};
+	operands[0] = (Operand){e, 1};
+	Index sum = sum_of(l, operands, n);
+	free(operands);
+	return sum;
+}
+
 Index index_of(Lower *l, const Expr *e)
 {
 	switch (e->op) {
@@ -973,11 +1007,7 @@ Index index_of(Lower *l, const Expr *e)
 	case OP_NEG:
 		return index_scale(l, index_of(l, e->arg[0]), -1);
 	case OP_ADD:
-		return index_add(
-		    l, index_of(l, e->arg[0]), index_of(l, e->arg[1]), 1);
-	case OP_SUB:
-		return index_add(
-		    l, index_of(l, e->arg[0]), index_of(l, e->arg[1]), -1);
+	case OP_SUB: return index_of_sum(l, e);
 	case OP_MUL:
 		return index_product(l, e);
 	case OP_FLOORDIV:
