@@ -102,64 +102,72 @@ static void plain_stage(Nest *nest, int number)
 
 /* --- bodies -------------------------------------------------------------- */
 
-typedef struct {
-	Nest *nest;
-	int stage;
-	bool chooses;
-	IntVec reads;
-} ReaderWalk;
-
-static int by_number(const void *a, const void *b)
+static int by_buffer(const void *a, const void *b)
 {
-	return *(const int *)a - *(const int *)b;
+	const StageRead *x = a, *y = b;
+	return x->read->id != y->read->id ? x->read->id - y->read->id
+					  : x->number - y->number;
 }
 
-static void keep_each_once(IntVec *numbers)
+static void note_reader(Nest *nest, int stage, int buffer)
 {
-	int n = 0;
-	if (numbers->n)
-		qsort(numbers->at, (size_t)numbers->n, sizeof *numbers->at,
-		    by_number);
-	for (int i = 0; i < numbers->n; i++)
-		if (!n || numbers->at[n - 1] != numbers->at[i])
-			numbers->at[n++] = numbers->at[i];
-	numbers->n = n;
-}
-
-static bool note_reader(Expr *e, void *context)
-{
-	ReaderWalk *walk = context;
-	Nest *nest = walk->nest;
-	walk->chooses |= e->op == OP_IF;
-	if (e->op != OP_READ)
-		return true;
-	if (!walk->reads.n || walk->reads.at[walk->reads.n - 1] != e->id)
-		vec_push(nest->arena, &walk->reads, e->id);
-	while (nest->readers.n <= e->id)
+	while (nest->readers.n <= buffer)
 		vec_push(nest->arena, &nest->readers, (IntVec){0});
-	IntVec *readers = &nest->readers.at[e->id];
-	if (!readers->n || readers->at[readers->n - 1] != walk->stage)
-		vec_push(nest->arena, readers, walk->stage);
-	return true;
+	IntVec *readers = &nest->readers.at[buffer];
+	if (!readers->n || readers->at[readers->n - 1] != stage)
+		vec_push(nest->arena, readers, stage);
+}
+
+static void note_reads(Nest *nest, int stage, Expr *e, int arm, bool indexes)
+{
+	Stage *s = &nest->stages.at[stage];
+	if (e->op == OP_READ) {
+		note_reader(nest, stage, e->id);
+		vec_push(nest->arena, &s->reads,
+		    (StageRead){e, s->reads.n, arm, indexes});
+	}
+	for (int i = 0; i < e->narg; i++) {
+		int inside = arm;
+		if (e->op == OP_IF && i && !indexes) {
+			inside = s->arms.n;
+			vec_push(nest->arena, &s->arms, (StageArm){e, i, arm});
+		}
+		note_reads(nest, stage, e->arg[i], inside,
+		    indexes || e->op == OP_READ);
+	}
 }
 
 void nest_set_body(Nest *nest, int stage, Expr *body)
 {
-	ReaderWalk walk = {.nest = nest, .stage = stage};
 	Stage *s = &nest->stages.at[stage];
-	expr_walk(body, note_reader, &walk);
-	keep_each_once(&walk.reads);
 	s->body = body;
-	s->chooses = walk.chooses;
-	s->reads = walk.reads;
+	memset(&s->reads, 0, sizeof s->reads);
+	memset(&s->arms, 0, sizeof s->arms);
+	note_reads(nest, stage, body, -1, false);
+	if (s->reads.n)
+		qsort(s->reads.at, (size_t)s->reads.n, sizeof *s->reads.at,
+		    by_buffer);
+}
+
+const StageRead *nest_first_read(const Nest *nest, int stage, int buffer)
+{
+	const Stage *s = &nest->stages.at[stage];
+	int low = 0, high = s->reads.n;
+	while (low < high) {
+		int middle = (low + high) / 2;
+		if (s->reads.at[middle].read->id < buffer)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < s->reads.n && s->reads.at[low].read->id == buffer
+	    ? &s->reads.at[low]
+	    : NULL;
 }
 
 bool nest_reads(const Nest *nest, int stage, int buffer)
 {
-	const IntVec *reads = &nest->stages.at[stage].reads;
-	return reads->n &&
-	    bsearch(&buffer, reads->at, (size_t)reads->n, sizeof *reads->at,
-		by_number);
+	return nest_first_read(nest, stage, buffer);
 }
 
 static bool mark_read(Expr *e, void *context)

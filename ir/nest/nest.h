@@ -82,6 +82,20 @@ typedef struct {
 	Handle distance;  /* iterations ahead */
 } Prefetch;
 
+/* A read in a body. */
+typedef struct {
+	const Expr *read;
+	int number;   /* in the body's order */
+	int arm;      /* the innermost that it stands in; -1 */
+	bool indexes; /* in the index of another read */
+} StageRead;
+
+typedef struct {
+	Expr *of;    /* the `if` */
+	int number;  /* 1: then, 2: else */
+	int outside; /* the arm around it; -1 */
+} StageArm;
+
 typedef struct {
 	const char *name; /* the block's, or as a trace named it */
 	int block;        /* of the program; -1: a copy, or a part made by rfactor */
@@ -90,8 +104,8 @@ typedef struct {
 	StageAxis *axes;
 	ReduceOp reduce;
 	Expr *body;       /* over OP_AXIS of this stage; OP_READ of nest buffers */
-	IntVec reads;	  /* buffers that it reads, ascending */
-	bool chooses;	  /* an `if` is in it */
+	VEC(StageRead) reads; /* of the body, by buffer */
+	VEC(StageArm) arms;   /* the arms of its `if`s */
 	int buffer;       /* written */
 	int nwrite;
 	Expr **write;     /* logical index of the element written, over OP_AXIS */
@@ -214,6 +228,8 @@ void nest_rename_var(Nest *nest, int var, const char *name);
 /* Gives a stage a body. */
 void nest_set_body(Nest *nest, int stage, Expr *body);
 bool nest_reads(const Nest *nest, int stage, int buffer);
+/* The first of its reads of a buffer, those that follow it in `reads`; NULL. */
+const StageRead *nest_first_read(const Nest *nest, int stage, int buffer);
 /* Loops around a stage's body, outermost first, through all places: fills
  * vars[] and returns how many.  `at` is a position in the stage's own loops:
  * that many of them are included.  `max` of nest->vars.n is always enough. */

@@ -100,34 +100,32 @@ static void add_read(Reads *r, const Expr *read, const ExprVec *under)
 	r->any = true;
 }
 
-static bool finds_buffer(Expr *e, void *context)
+/* The conditions of an arm and of those around it. */
+static ExprVec under(const Reads *r, int arm)
 {
-	Reads *r = context;
-	r->whole |= e->op == OP_READ && e->id == r->stage->buffer;
-	return !r->whole;
+	ExprVec all = {0};
+	if (arm < 0)
+		return all;
+	const StageArm *a = &r->reader->arms.at[arm];
+	all = under(r, a->outside);
+	nest_condition_parts(
+	    r->d->nest, r->d->arena, a->of->arg[0], a->number == 1, &all);
+	return all;
 }
 
-static void find_reads(Reads *r, Expr *e, const ExprVec *under)
+static void find_reads(Reads *r, int reader)
 {
-	if (e->op == OP_READ) {
-		if (e->id == r->stage->buffer)
-			add_read(r, e, under);
-		for (int i = 0; i < e->narg; i++)
-			expr_walk(e->arg[i], finds_buffer, r);
-		return;
-	}
-	if (e->op != OP_IF) {
-		for (int i = 0; i < e->narg; i++)
-			find_reads(r, e->arg[i], under);
-		return;
-	}
-	find_reads(r, e->arg[0], under);
-	for (int i = 1; i < 3; i++) {
-		ExprVec inside = {0};
-		add_all(r->d, &inside, under);
-		nest_condition_parts(
-		    r->d->nest, r->d->arena, e->arg[0], i == 1, &inside);
-		find_reads(r, e->arg[i], &inside);
+	int buffer = r->stage->buffer;
+	const Stage *s = r->reader;
+	const StageRead *first = nest_first_read(r->d->nest, reader, buffer);
+	const StageRead *end = s->reads.at + s->reads.n;
+	for (; first && first < end && first->read->id == buffer; first++) {
+		ExprVec conditions = {0};
+		if (r->whole || (r->any && !r->all.n))
+			return;
+		r->whole |= first->indexes;
+		conditions = under(r, first->arm);
+		add_read(r, first->read, &conditions);
 	}
 }
 
@@ -137,18 +135,13 @@ static void add_reader(Reads *r, int reader)
 {
 	const Demand *d = r->d;
 	Demand above = {d->nest, d->arena, d->depth + 1, d->known};
-	ExprVec none = {0}, steps;
+	ExprVec steps;
 	r->reader = &d->nest->stages.at[reader];
 	r->whole |= r->reader->intrinsic >= 0;
 	r->always = demand_of(&above, reader);
 	steps = nest_step_conditions(d->nest, d->arena, reader, true);
 	add_all(d, &r->always, &steps);
-	if (!r->always.n && !r->reader->chooses) {
-		r->any |= nest_reads(d->nest, reader, r->stage->buffer);
-		r->all.n = r->any ? 0 : r->all.n;
-		return;
-	}
-	find_reads(r, r->reader->body, &none);
+	find_reads(r, reader);
 }
 
 /* Is it computed element by element, of which any may be left out? */

@@ -131,21 +131,20 @@ Refusal compute_with_legal(const Call *call)
 /* Behind the leader and those that share its loops already. */
 static void move_behind(Nest *nest, const ComputeWith *p)
 {
-	int n = 0, *order = NEW_N(nest->arena, int, nest->order.n);
-	int last = p->leader;
+	int *order = nest->order.at, from = 0, last = 0;
 
-	for (int i = 0; i < nest->order.n; i++)
-		if (nest->stages.at[nest->order.at[i]].with == p->leader)
-			last = nest->order.at[i];
 	for (int i = 0; i < nest->order.n; i++) {
-		int stage = nest->order.at[i];
-		if (stage != p->stage)
-			order[n++] = stage;
-		if (stage == last)
-			order[n++] = p->stage;
+		if (order[i] == p->stage)
+			from = i;
+		if (order[i] == p->leader ||
+		    nest->stages.at[order[i]].with == p->leader)
+			last = i;
 	}
-	assert(n == nest->order.n);
-	memcpy(nest->order.at, order, sizeof *order * (size_t)n);
+	for (; from < last; from++)
+		order[from] = order[from + 1];
+	for (; from > last + 1; from--)
+		order[from] = order[from - 1];
+	order[from] = p->stage;
 }
 
 void compute_with_apply(const Call *call)
