@@ -11,11 +11,12 @@
 #include "schedule/rules/rules.h"
 
 enum {
-	CHUNKS = 8,       /* for each thread */
-	SHARED_MOST = 8,  /* times that the operand is read */
-	AGAIN_MOST = 2,   /* that, of a row that is one vector: its lanes are
+	CHUNKS = 8,	   /* for each thread */
+	SHARED_MOST = 8,   /* times that the operand is read */
+	AGAIN_MOST = 2,	   /* that, of a row that is one vector: its lanes are
 			     added for each result */
-	SHORT_MOST = 4    /* of an axis all of whose results are made at once */
+	REPEATED_MOST = 4, /* times that an element is beside itself (j//2) */
+	SHORT_MOST = 4 /* of an axis all of whose results are made at once */
 };
 
 static int64_t extent_of(const Block *block, int axis)
@@ -33,7 +34,8 @@ static int64_t times_read(const Block *block, const RuleRead *read)
 	return n;
 }
 
-/* The axis along which neighbours are read; -1.  Axes of one value are none. */
+/* The axis along which neighbours are read, each perhaps a few times; -1.  Axes
+ * of one value are none. */
 static int last_axis(const Block *block, const RuleRead *read)
 {
 	if (!read->nindex)
@@ -42,8 +44,9 @@ static int last_axis(const Block *block, const RuleRead *read)
 	if (last->irregular || last->offset || last->digits.n != 1)
 		return -1;
 	const RuleDigit *d = &last->digits.at[0];
-	return d->stride == 1 && d->count == extent_of(block, d->axis)
-	    ? d->axis : -1;
+	bool whole = d->below * d->count >= extent_of(block, d->axis);
+	return d->stride == 1 && whole && d->below <= REPEATED_MOST ? d->axis
+								    : -1;
 }
 
 /* The widest vector that the axis fills by half. */
@@ -265,13 +268,16 @@ static const char *rows_of(const Row *w)
 				   : "1, 2";
 }
 
-static const char *copies_of(int64_t vectors)
+static const char *copies_of(const Row *w, int64_t vectors, int lanes)
 {
-	return vectors >= 8 ? "1, 2, 4, 8"
-	    : vectors >= 4  ? "1, 2, 3, 4"
-	    : vectors == 3  ? "1, 2, 3"
-	    : vectors == 2  ? "1, 2"
-			    : "1";
+	const RuleBlock *b = &w->r->blocks[w->block - w->r->program->blocks];
+	const char *anew = rule_copies(w->r, b, w->along, vectors, lanes);
+	return anew	   ? anew
+	    : vectors >= 8 ? "1, 2, 4, 8"
+	    : vectors >= 4 ? "1, 2, 3, 4"
+	    : vectors == 3 ? "1, 2, 3"
+	    : vectors == 2 ? "1, 2"
+			   : "1";
 }
 
 static void put_lanes(Row *w, const char *row0, const char *row1)
@@ -284,9 +290,9 @@ static void put_lanes(Row *w, const char *row0, const char *row1)
 	const char *kv = rule_name(r, w->block, name, "v");
 	if (lanes == 1)
 		return;
-	rule_put(w->r, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", k0, k1,
-	    kv, w->stage, w->along_name,
-	    copies_of((w->along_extent + lanes - 1) / lanes), lanes);
+	rule_put(w->r, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", k0,
+	    k1, kv, w->stage, w->along_name,
+	    copies_of(w, (w->along_extent + lanes - 1) / lanes, lanes), lanes);
 	put_order(w, row0, row1, k0, k1, kv);
 	r->blocks[w->block - r->program->blocks].steps = k0;
 	rule_put(w->r, "unroll(%s)\nvectorize(%s, %d)\n", k1, kv, lanes);

@@ -345,11 +345,11 @@ static void split_rows(Spatial *s)
 
 /* After how many values of an axis do all reads' indices begin anew, but for
  * a distance?  0: never. */
-static int64_t period_of(const Spatial *s, int axis)
+static int64_t period_of(const RuleBlock *b, int axis)
 {
 	int64_t period = 1;
-	for (int i = 0; i < s->info->reads.n; i++) {
-		const RuleRead *read = &s->info->reads.at[i];
+	for (int i = 0; i < b->reads.n; i++) {
+		const RuleRead *read = &b->reads.at[i];
 		for (int d = 0; d < read->nindex && period; d++)
 			period = rule_common_multiple(
 			    period, rule_period(read->index[d], axis));
@@ -357,17 +357,23 @@ static int64_t period_of(const Spatial *s, int axis)
 	return period;
 }
 
-/* Where indices begin anew after some vectors, as many at once, so that it is
- * known how far apart what they read lies. */
+const char *rule_copies(
+    const Rules *r, const RuleBlock *b, int axis, int64_t vectors, int lanes)
+{
+	int64_t period = period_of(b, axis);
+	int64_t n = period ? period / gcd(period, lanes) : 1;
+	return n > 1 && n <= COPIES_MOST && n <= vectors
+	    ? arena_printf(r->arena, 2 * n <= vectors ? "%lld, %lld" : "%lld",
+		  (long long)n, (long long)(2 * n))
+	    : NULL;
+}
+
 static const char *copies_of(const Spatial *s, int64_t tiles, int lanes)
 {
-	int64_t period = s->part ? 1 : period_of(s, s->last);
-	int64_t n = period ? period / gcd(period, lanes) : 1;
-	if (n > 1 && n <= COPIES_MOST && n <= tiles)
-		return arena_printf(s->r->arena,
-		    2 * n <= tiles ? "%lld, %lld" : "%lld", (long long)n,
-		    (long long)(2 * n));
-	return tiles > 4   ? "1, 2, 4, 8"
+	const char *anew =
+	    s->part ? NULL : rule_copies(s->r, s->info, s->last, tiles, lanes);
+	return anew	? anew
+	    : tiles > 4 ? "1, 2, 4, 8"
 	    : tiles > 2 ? "1, 2, 4"
 	    : tiles > 1 ? "1, 2"
 			: "1";
@@ -387,7 +393,7 @@ static bool divides(const Spatial *s, int64_t period, int lanes)
 static int cut_last(Spatial *s)
 {
 	const char *axis = s->block->axes[s->last].name;
-	int64_t period = period_of(s, s->last);
+	int64_t period = period_of(s->info, s->last);
 	int64_t extent = s->block->axes[s->last].extent;
 	int lanes = widest_last(s), part = lanes;
 	int least = divides(s, period, lanes) ? lanes / 2 : 4;

@@ -357,6 +357,11 @@ void rule_put_with(Rules *r, int leader, const char *writer,
 bool rule_only_outputs_read(const Rules *r, int block);
 /* rule_spatial.c: one axis, no reduction */
 bool rule_is_flat(const Rules *r, int block);
+/* Where the indices of an axis that is read begin anew after some vectors, as
+ * many at once, as a domain, so that it is known how far apart what they read
+ * lies; NULL: there are no such. */
+const char *rule_copies(
+    const Rules *r, const RuleBlock *b, int axis, int64_t vectors, int lanes);
 /* rule_location.c */
 void rule_add_place(Rules *r, int block, const char *loop, int naxes);
 void rule_add_columns(Rules *r, int block, const char *loop, int naxes);

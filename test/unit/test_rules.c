@@ -109,6 +109,13 @@ static const Case cases[] = {
 	    "reorder(y_i0, y_k0, y_k1, y_i1, y_kv)", "unroll(y_i1)",
 	    "vectorize(y_kv, 16)"},
 	{"cache_read", "cache_write"}},
+    /* which is enlarged, too: by as many vectors as its indices begin anew
+     * after */
+    {"test/layouts/enlarged.yaml",
+	{"compute_inline(u)", "vectorize(s_1_xv, 16)", "vectorize(v_1_xv, 16)"},
+	{0}},
+    {"test/layouts/enlarged_3.yaml",
+	{"s_j0, s_j1, s_jv = split(s.j, ? in tile([3, 6], [16]))"}, {0}},
     /* but not where a row that is read again is one vector */
     {"test/bench/families/control/dct.yaml", {"y_acc = cache_write(y, reg)"},
 	{"vectorize(y_jv"}},
