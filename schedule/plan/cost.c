@@ -355,6 +355,15 @@ static bool lanes_wander(
 	return false;
 }
 
+/* Does a condition tell lanes apart? */
+static bool lanes_open(const StageNow *w, int vector)
+{
+	for (int i = 0; i < w->stage->nzeros; i++)
+		if (w->stage->zeros[i].movers >> vector & 1)
+			return true;
+	return false;
+}
+
 /* Lines that a vector of neighbours touches: one where all its steps are whole
  * lines, else where it begins is anywhere. */
 static double lines_each(const StageNow *w, const PlanAccess *a, int vector)
@@ -519,6 +528,11 @@ static void count_body(const StageNow *w, StageCost *c)
 		bool wide = step != 0;
 		if (wide && lanes_wander(w, a, c->body, vector))
 			step = INT32_MAX;
+		if (wide && a->repeated >> vector & 1) {
+			if (a->zeros && lanes_open(w, vector))
+				step = INT32_MAX;
+			c->operations += copies * words * SHUFFLE;
+		}
 		if (a->write && s->reduce && !c->results)
 			c->accumulators += words * copies;
 		if (a->scope == SCOPE_REG || (a->write && c->results > 0))

@@ -8,6 +8,8 @@
 
 #include "ir/summary.h"
 
+enum { FEW = 8 }; /* neighbours that are one element */
+
 typedef struct {
 	Arena *arena;
 	const Nest *nest;
@@ -19,7 +21,7 @@ typedef struct {
 	PlanAccess accesses[PLAN_ACCESSES]; /* of the stage so far */
 	Expr *const *index[PLAN_ACCESSES]; /* theirs */
 	int64_t low[PLAN_ACCESSES][PLAN_DIMS]; /* of those like it, from it */
-	Handle *across; /* of the access that is recorded */
+	PlanAccess *access; /* that is recorded; NULL */
 	struct {
 		int var, part, loop;
 		Handle of_var, of_part; /* what a step of the loop is of each */
@@ -144,11 +146,21 @@ static Handle choose(Tape *tape, Handle which, Handle a, Handle b)
 
 static void add_across(Recorder *r, int loop, Handle across)
 {
-	Handle *h = &r->across[loop];
+	Handle *h = &r->access->across[loop];
 	int64_t value;
 	if (tape_is_const(r->tape, across, &value) && !value)
 		return;
 	*h = *h == HANDLE_NONE ? across : tape_max(r->tape, *h, across);
+}
+
+/* A few neighbours along the loop read the same: i//2. */
+static void note_repeated(
+    Recorder *r, const Expr *e, int loop, Handle step, Handle by)
+{
+	int64_t apart, few;
+	if (e->op == OP_FLOORDIV && tape_is_const(r->tape, by, &few) &&
+	    tape_is_const(r->tape, step, &apart) && apart < few && few <= FEW)
+		r->access->repeated |= 1u << loop;
 }
 
 /* e // c and e % c.  A loop whose step c divides moves the quotient only, by
@@ -170,8 +182,10 @@ static Coefs coefs_of_digit(Recorder *r, const Expr *e)
 		rest = tape_add(tape, rest,
 		    choose(tape, whole[l], zero,
 			tape_mul(tape, c.of[l], tape_sub(tape, extent, one))));
-		if (r->across)
-			add_across(r, l, tape_sub(tape, one, whole[l]));
+		if (!r->access)
+			continue;
+		add_across(r, l, tape_sub(tape, one, whole[l]));
+		note_repeated(r, e, l, c.of[l], by);
 	}
 	Handle within = tape_at_most(tape, tape_add(tape, rest, one), by);
 	for (int l = 0; l < r->stage->nloops; l++) {
@@ -346,9 +360,9 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 			a->coef[l][d] = HANDLE_NONE;
 	}
 	for (int d = 0; d < a->ndim; d++) {
-		r->across = a->across;
+		r->access = a;
 		Coefs c = coefs_of(r, index[d]);
-		r->across = NULL;
+		r->access = NULL;
 		if (above)
 			leave_to_start(r, &c, b->start[d], above);
 		for (int l = 0; l < PLAN_DEPTH; l++) {

@@ -82,6 +82,8 @@ typedef struct {
 	Handle slots;              /* of it, filled ahead; HANDLE_NONE */
 	Handle across[PLAN_DEPTH]; /* 1: the loop moves what is divided by more
 				      than 1 by no multiple of that */
+	uint32_t repeated;	   /* bit d: a few neighbours along loop d are
+				      one element */
 	bool zeros;		   /* only where the step counts */
 	uint32_t doubtful;	   /* bit d: that depends on slots */
 	/* Reads of one buffer that differ by constants move over one region. */

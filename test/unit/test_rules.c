@@ -610,6 +610,9 @@ static void test_first(void **state)
 	check_first("test/bench/families/stencils/harris.yaml",
 	    (const char *[]){"compute_at(gx, ?=y_jb", "compute_at(sxx_c, ?=y_jb"},
 	    2);
+	/* vectors in which elements are there twice, and some are zeros */
+	check_first("test/layouts/enlarged_filter.yaml",
+	    (const char *[]){"compute_at(p, ?=root"}, 1);
 	check_first("test/bench/peers/product.yaml:s1x4096x4096",
 	    (const char *[]){"prefetch(c_acc, b, c_k0, 1)"}, 1);
 	check_first("workloads/matmul_u8i8.yaml:odd",
