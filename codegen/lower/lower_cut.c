@@ -8,7 +8,9 @@
  *
  * A condition is a form that is at least 0.  Where vectors and loops that are
  * repeated in code move it, too, it holds for all of them, for none, or the
- * iteration is one between and tests.  Iterations keep their order. */
+ * iteration is one between and tests.  Iterations keep their order.
+ *
+ * What stands before a loop is not asked in it: there is one for each arm. */
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>
@@ -72,7 +74,8 @@ static bool add_forms(Expr *e, void *context)
 }
 
 /* Of a stage's body; no code comes of them. */
-static Forms body_forms(Lower *l, int stage)
+static Forms body_forms(
+    Lower *l, int stage, bool (*add)(Expr *e, void *context))
 {
 	Forms c = {.l = l};
 	const bool *clamp = l->clamp;
@@ -80,7 +83,7 @@ static Forms body_forms(Lower *l, int stage)
 	l->clamp = NULL;
 	l->stage = stage;
 	l->silent++;
-	expr_walk(l->nest->stages.at[stage].body, add_forms, &c);
+	expr_walk(l->nest->stages.at[stage].body, add, &c);
 	l->silent--;
 	l->stage = outer;
 	l->clamp = clamp;
@@ -130,7 +133,7 @@ static bool is_wrap(const Forms *f, int form)
 
 bool loop_cut(Lower *l, int stage, int var, int from, LoopCut *cut)
 {
-	Forms body = body_forms(l, stage);
+	Forms body = body_forms(l, stage, add_forms);
 	IndexVec forms = body.forms;
 	int symbol = SYMBOL_FREE - var;
 	assert(!l->vars[var].bound && from >= 0);
@@ -154,9 +157,30 @@ bool loop_cut(Lower *l, int stage, int var, int from, LoopCut *cut)
 	return false;
 }
 
+/* The form of a comparison alone, by which an arm is chosen. */
+static bool add_comparison(Expr *e, void *context)
+{
+	Forms *f = context;
+	if (e->op == OP_IF && op_kind(e->arg[0]->op) == OPKIND_COMPARE)
+		condition_forms(f->l, e->arg[0], true, &f->forms);
+	return true;
+}
+
+bool loop_decided(Lower *l, int stage, Index *form)
+{
+	IndexVec forms = body_forms(l, stage, add_comparison).forms;
+	for (int i = 0; i < forms.n; i++) {
+		*form = forms.at[i];
+		if (!index_has_free(*form) && !index_has_lanes(*form) &&
+		    !index_nonnegative(l, *form) && !index_negative(l, *form))
+			return true;
+	}
+	return false;
+}
+
 void loop_cut_facts(Lower *l, int stage, const CutFact *facts)
 {
-	IndexVec forms = body_forms(l, stage).forms;
+	IndexVec forms = body_forms(l, stage, add_forms).forms;
 	for (; facts; facts = facts->up) {
 		assert(facts->form >= 0 && facts->form < forms.n);
 		Index f = forms.at[facts->form];

@@ -261,6 +261,7 @@ typedef struct {
 	StepConditions *steps; /* by stage */
 	bool *streamed; /* by nest buffer: written past the caches; or NULL */
 	bool folded; /* vectors of indices may be left that nobody reads */
+	int arms; /* of loops that we are in, of which there is one for each arm */
 	int silent; /* >0: conditions emit nothing, and stay open */
 	int64_t *ahead; /* by variable: the iterations of a loop that runs with
 			   buffers filled ahead; 0: it does not */
@@ -511,6 +512,9 @@ typedef struct CutFact {
 /* lower_cut.c: by the first such form from number `from` on; false: none. */
 bool loop_cut(Lower *l, int stage, int var, int from, LoopCut *cut);
 void loop_cut_facts(Lower *l, int stage, const CutFact *facts);
+/* A form of a condition of the body that is known where a loop begins of which
+ * nothing is bound yet; false: none. */
+bool loop_decided(Lower *l, int stage, Index *form);
 /* The iterations of a loop that is not bound yet in which some step may. */
 typedef struct StepLimits {
 	bool begins, ends; /* not with the first, before the last */

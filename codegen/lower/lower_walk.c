@@ -1011,7 +1011,7 @@ static void narrowed_loop(Lower *l, int stage, int pos, Phase phase)
 	branch_end(l, &b);
 }
 
-enum { CUTS_MAX = 2 };
+enum { CUTS_MAX = 2, ARMS_MAX = 2 };
 
 /* By the conditions of the body from `form` on, if `cuts` more are allowed. */
 static void cut_loop(Lower *l, int stage, int pos, const StepLimits *limits,
@@ -1056,6 +1056,38 @@ static int cuts_allowed(const Lower *l, int stage, int pos, Phase phase)
 	return below.n ? 1 : CUTS_MAX;
 }
 
+static void lower_loop(Lower *l, int stage, int pos, Phase phase);
+
+/* One loop for each arm of a condition that it does not move, of a stage that
+ * computes elements and in whose loops no other is; false: there is none. */
+static bool parted_loop(Lower *l, int stage, int pos, Phase phase)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	IntVec below = {0};
+	Index form;
+	Branch b;
+	int facts = l->facts.n;
+	if (phase != PHASE_UPDATE || s->reduce != REDUCE_NONE ||
+	    kind_of(l, s->loops[pos]) != LOOP_SERIAL ||
+	    l->sharing[stage].n > 1 || l->arms == ARMS_MAX)
+		return false;
+	add_below(l, stage, pos, &below);
+	if (below.n || !loop_decided(l, stage, &form))
+		return false;
+	l->arms++;
+	branch_begin(l, &b, value_scalar(l, value_nonnegative(l, form)));
+	fact_push(l, form);
+	lower_loop(l, stage, pos, phase);
+	l->facts.n = facts;
+	branch_else(l, &b);
+	fact_push(l, index_add(l, index_const(-1), form, -1));
+	lower_loop(l, stage, pos, phase);
+	l->facts.n = facts;
+	branch_end(l, &b);
+	l->arms--;
+	return true;
+}
+
 static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 {
 	int var = l->nest->stages.at[stage].loops[pos];
@@ -1084,7 +1116,8 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 		    .count = loop_is_thread(kind)
 			? nest_launch_extent(l->nest, var) : extent};
 		running_loop(l, stage, pos, phase, &span);
-	} else if (packs_by_digits(l, stage, pos, phase)) {
+	} else if (packs_by_digits(l, stage, pos, phase) ||
+	    parted_loop(l, stage, pos, phase)) {
 		return;
 	} else if (kind_of(l, var) == LOOP_SERIAL) {
 		if (leaves_out(l, stage, pos) &&

@@ -948,6 +948,51 @@ static void test_cut_rows(void **state)
 	assert_true(count_of(p, l, data, LOW_ADD) < 64);
 }
 
+/* Quotients that a program of rows computes, vectors of 16. */
+static int64_t count_quotients(const char *body)
+{
+	Error error = {0};
+	Rng rng = rng_stream(23, 0, 0);
+	Program *p = program_of_text(arena,
+	    arena_printf(arena,
+		"tunec: 1\nname: joined\n"
+		"inputs: {a: 'f32[2, 8, 32]', m: 'f32[4]'}\n"
+		"compute: |\n  y[c < 6, i < 8, j < 32] = %s\n",
+		body),
+	    NUMERICS_DEFAULT);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Nest *nest = schedule_nest(arena, p, &target->machine,
+	    schedule_steps(
+		arena, "j0, j1 = split(y.j, [_, 16])\nvectorize(j1, 16)\n"),
+	    &error);
+	assert_non_null(nest);
+	Lowered *l = lower(arena, nest, &target->machine, &error);
+	assert_non_null(l);
+	if (lowercheck_run(arena, l, data, 0, NULL, NULL))
+		fail_msg("%s is wrong", body);
+	return count_of(p, l, data, LOW_DIV);
+}
+
+/* What an arm needs of a channel is computed once for it, or where a row decides
+ * between the arms once for the row. */
+static void test_arms(void **state)
+{
+	(void)state;
+	assert_int_equal(count_quotients("if c < 2 then a[c, i, j]*(m[c]/3)"
+					 " else a[c%2, i, j]"),
+	    2);
+	assert_int_equal(
+	    count_quotients("if c < 2 then a[c, i, j] else if c < 4 then "
+			    "a[c - 2, i, j]*(m[c]/3) else "
+			    "a[c - 4, i, j]*(m[c - 4]/3)"),
+	    4);
+	assert_int_equal(
+	    count_quotients("if c + i < 3 then a[0, i, j]*(m[c%4]/3) "
+			    "else a[c%2, i, j]"),
+	    6);
+}
+
 /* 127 rows in tiles of 4 tiles of 6: 22 tiles, whole where they are padded;
  * and so says the plan. */
 static void test_padding(void **state)
@@ -1310,10 +1355,11 @@ int main(void)
 	    cmocka_unit_test(test_apart),
 	    cmocka_unit_test(test_colours),
 	    cmocka_unit_test(test_wrapped),
-    cmocka_unit_test(test_streamed),
+	    cmocka_unit_test(test_streamed),
 	    cmocka_unit_test(test_fused),
 	    cmocka_unit_test(test_padding),
 	    cmocka_unit_test(test_cut_rows),
+	    cmocka_unit_test(test_arms),
 	    cmocka_unit_test(test_verified),
 	    cmocka_unit_test(test_bound),
 	    cmocka_unit_test(test_gpu),
