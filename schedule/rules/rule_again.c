@@ -35,7 +35,7 @@ static bool check_read(Expr *e, void *context)
 static bool is_cheap(const Block *b)
 {
 	RuleWork w = rule_work_of(b->body);
-	return !w.branch_or_call && !w.divides && w.flops <= FLOPS_MOST;
+	return !w.dear && !w.divides && w.flops <= FLOPS_MOST;
 }
 
 static bool is_output(const Program *p, const Block *b)

@@ -5,8 +5,9 @@
  *
  * Right where the block has no reduction; worth it where one reader reads each
  * element once, or several in the same loops do, so that nothing is computed
- * again, or where it is next to nothing: no branch, no function call, no division in a product, and few
- * operations, with all that was inlined into the block itself.  In both cases as long as the readers' bodies
+ * again, or where it is next to nothing: no branch, no function call, no division
+ * but by a number outside of a product, and few operations, with all that was
+ * inlined into the block itself.  In both cases as long as the readers' bodies
  * stay small; what is longer is computed in parts. */
 #include "schedule/internal.h"
 #include "schedule/rules/rules.h"
@@ -52,10 +53,12 @@ static bool add_work(Expr *e, void *context)
 {
 	RuleWork *w = context;
 	w->flops += rule_is_flop(e);
-	w->divides |= e->type != DT_INDEX && e->op == OP_DIV;
+	bool divides = e->type != DT_INDEX && e->op == OP_DIV;
+	w->divides |= divides;
 	if (e->type != DT_INDEX)
-		w->branch_or_call |= e->op == OP_IF ||
-		    op_kind(e->op) == OPKIND_FUNCTION;
+		w->dear |= e->op == OP_IF ||
+		    op_kind(e->op) == OPKIND_FUNCTION ||
+		    (divides && e->arg[1]->op != OP_FLOAT);
 	return e->op != OP_READ;
 }
 
@@ -91,7 +94,7 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 	if (read_at_once(r, b, block->buffer))
 		return true;
 	RuleWork w = rule_work_of(body);
-	return !w.branch_or_call && w.flops <= AGAIN_FLOPS_MAX &&
+	return !w.dear && w.flops <= AGAIN_FLOPS_MAX &&
 	    !(w.divides && feeds_product(r, b));
 }
 

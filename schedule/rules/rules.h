@@ -295,7 +295,8 @@ RuleSplit rule_split(
 void rule_inline_choose(Rules *r);
 typedef struct {
 	int flops;
-	bool branch_or_call, divides;
+	bool dear; /* a branch, a call, a quotient by what varies */
+	bool divides;
 } RuleWork;
 RuleWork rule_work_of(Expr *body);
 /* rule_tile.c: the block, its writer, its operands. */

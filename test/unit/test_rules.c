@@ -134,6 +134,11 @@ static const Case cases[] = {
 	{"vectorize(r_iv"}},
     {"test/layouts/channels.yaml", {"vectorize(s_iv, 16)"},
 	{"compute_at(s"}},
+    /* a quotient is not computed again for each reader unasked, one by a
+     * number is */
+    {"test/layouts/normalized.yaml",
+	{"compute_at(u, ? in {root, y_i0, inline})", "compute_inline(m)"},
+	{"compute_inline(u)"}},
     /* several results in one pass */
     {"test/layouts/moments.yaml", {"compute_with(q, s)"}, {"q_i0"}},
     {"test/layouts/column_moments.yaml",
