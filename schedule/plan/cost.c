@@ -273,6 +273,15 @@ static double stored_together(
 	return (double)n / groups;
 }
 
+/* Does each vector have a mask?  Then it is scattered as it is. */
+static bool lanes_masked(const StageNow *w, int vector)
+{
+	const PlanStage *s = w->stage;
+	int axis = s->loops[vector].axis;
+	return s->tail == TAIL_MASK && axis >= 0 &&
+	    s->axes[axis].length % w->extent[vector];
+}
+
 /* The part of a line that the copies leave alone, of a row that they store; none
  * where all of the buffer stays in the first cache until the rest follows. */
 static double part_of_line(
@@ -550,7 +559,7 @@ static void count_body(const StageNow *w, StageCost *c)
 			c->operations += copies * words * SHUFFLE * (whole - 1);
 		} else if (wide && step != 1) {
 			each = c->lanes;
-			double together = a->write
+			double together = a->write && !lanes_masked(w, vector)
 			    ? stored_together(w, a, c->body, vector)
 			    : 1;
 			each /= together;

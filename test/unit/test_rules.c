@@ -618,6 +618,10 @@ static void test_first(void **state)
 	/* vectors in which elements are there twice, and some are zeros */
 	check_first("test/layouts/enlarged_filter.yaml",
 	    (const char *[]){"compute_at(p, ?=root"}, 1);
+	/* lanes along rows would be scattered, each vector under its mask */
+	check_first("test/layouts/quotient_dense.yaml",
+	    (const char *[]){"vectorize(y_jv, 16)", "compute_at(u, ?=root"},
+	    2);
 	check_first("test/bench/peers/product.yaml:s1x4096x4096",
 	    (const char *[]){"prefetch(c_acc, b, c_k0, 1)"}, 1);
 	check_first("workloads/matmul_u8i8.yaml:odd",
