@@ -393,13 +393,13 @@ static bool same_lines(const Kernel *k, int buffer, const int *rows, int line)
 }
 
 /* Blocks that read a buffer; false: one of them is not of the kernel, or reads it
- * at more than one place. */
+ * at more than one place, or where its readers are, which it is inlined into. */
 static bool readers_of(const Kernel *k, int buffer, int *readers)
 {
 	*readers = 0;
 	for (int i = 0; i < k->r->program->nblocks; i++) {
 		int n = rule_reads_of(&k->r->blocks[i], buffer);
-		if (n > 1 || (n && !k->row_of[i]))
+		if (n > 1 || (n && (!k->row_of[i] || k->inlined[i])))
 			return false;
 		*readers += n;
 	}
@@ -605,6 +605,7 @@ static bool closes(Kernel *k)
 		measure(k);
 		choose_form(k);
 	} while (settle(k));
+	find_cached(k);
 	return k->inside >= (reduces(k, k->anchor) ? LEAST_INSIDE : 2);
 }
 

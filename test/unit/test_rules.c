@@ -493,6 +493,10 @@ static void test_target_sketches(void **state)
 }
 
 static const Case gpu_cases[] = {
+    /* a row is in registers for what reads it at its own places; what another
+     * block reads elsewhere is computed there */
+    {"test/layouts/shifted_norm.yaml", {"compute_inline(u)"},
+	{"x_row = cache_read("}},
     /* the sums and the copies follow the writer's decisions */
     {"workloads/matmul.yaml:square_1024",
 	{"c_i0, c_ig, c_it, c_ir = split(c.i, ? in tile([1, 2, 4, 8], ",
