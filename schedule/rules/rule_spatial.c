@@ -65,9 +65,21 @@ static bool is_home(const Spatial *s)
 	return s->info->home == s->info->block;
 }
 
-/* Do rows share what they read, or can what they read be computed for them? */
-static bool rows_share(const Spatial *s)
+static int widest_along(const Spatial *s, int axis)
 {
+	DType type = s->r->program->buffers[s->block->buffer].type;
+	int lanes = rule_lanes(s->r->machine, type);
+	while (lanes > 1 && s->block->axes[axis].extent * 2 <= lanes)
+		lanes /= 2;
+	return lanes;
+}
+
+/* Do rows share what they read, or can what they read be computed for them, or
+ * are they a vector or two, so that a loop over rows has little else to do? */
+static bool rows_together(const Spatial *s)
+{
+	if (s->block->axes[s->last].extent <= 2 * widest_along(s, s->last))
+		return true;
 	for (int i = 0; i < s->info->reads.n; i++) {
 		const RuleRead *read = &s->info->reads.at[i];
 		if (s->r->program->buffers[read->buffer].block >= 0)
@@ -191,15 +203,6 @@ static int axis_across(const Spatial *s)
 	    s->block->axes[s->last].extent < SQUARE_LEAST)
 		return -1;
 	return across;
-}
-
-static int widest_along(const Spatial *s, int axis)
-{
-	DType type = s->r->program->buffers[s->block->buffer].type;
-	int lanes = rule_lanes(s->r->machine, type);
-	while (lanes > 1 && s->block->axes[axis].extent * 2 <= lanes)
-		lanes /= 2;
-	return lanes;
 }
 
 /* All that is read along the last axis lies side by side. */
@@ -594,7 +597,7 @@ void rule_spatial(Rules *r, int i)
 		put_narrow(&s);
 	} else {
 		if (s.row >= 0 && is_home(&s) &&
-		    (s.has_kinds || rows_share(&s)))
+		    (s.has_kinds || rows_together(&s)))
 			split_rows(&s);
 		split_last(&s);
 	}

@@ -200,6 +200,11 @@ static const Case cases[] = {
 	{"y_j_d0, y_j_d1 = split(y.j, [_, 72])",
 	    "y_j0, y_j1, y_jv = split(y_j_d1, ? in tile([1, 2, 4, 8], [8]))"},
 	{0}},
+    /* rows of one vector: several at once */
+    {"test/layouts/short_rows.yaml",
+	{"y_i0, y_i1 = split(y.i, ? in tile([1, 2, 4, 8]))",
+	    "reorder(y_i0, y_j0, y_i1, y_j1, y_jv)"},
+	{0}},
     /* bytes and shorts alone: vectors of which a register holds half */
     {"test/bench/families/apart/grey_u8.yaml", {"vectorize(y_iv, 32)"}, {0}},
     {"test/bench/families/apart/mix_i16.yaml",
