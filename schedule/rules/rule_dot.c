@@ -325,13 +325,14 @@ static int take_way(Arena *arena, Program *p, int at, const Way *way,
 	return p->nblocks - before;
 }
 
-/* Is there less to do with an instruction? */
-static bool is_way(const Product *p, const Way *way)
+/* Is there an instruction for it, of integers? */
+static bool has_instruction(const Product *p, const Way *way)
 {
-	return p->plain || way->cycles < WIDENED;
+	return dtype_is_int(p->block->body->type) && way->cycles < WIDENED;
 }
 
-/* The products that are taken to what the machine has. */
+/* The products that are taken to what the machine has; how many of integers that
+ * an instruction sums. */
 static int take_products(Arena *arena, Program *p, const Machine *machine,
     Buf *steps, bool *extracted)
 {
@@ -341,9 +342,10 @@ static int take_products(Arena *arena, Program *p, const Machine *machine,
 		if (!is_product(&product, p, &p->blocks[i]))
 			continue;
 		Way way = best_way(&product);
-		if (!is_way(&product, &way))
+		bool summed = has_instruction(&product, &way);
+		if (!product.plain && !summed)
 			continue;
-		taken += !product.plain;
+		taken += summed;
 		i += take_way(arena, p, i, &way, steps, extracted);
 	}
 	return taken;

@@ -257,6 +257,9 @@ static const Case cases[] = {
 	 "a_s1_c = separate(a_s1.s)\nunfold(a_s1)\n",
 	    "tensorize(a_p_cq, dot4_u8i8)", "vectorize(a_s1_c_tv, "},
 	{"extract("}},
+    /* bytes that are padded in i32 are bytes */
+    {"test/bench/cliffs/qconv_plain.yaml:deep",
+	{"narrow(p)\n", "tensorize(a_cq, dot4_u8i8)"}, {"distribute("}},
     /* of bf16 panels of f32 */
     {"workloads/matmul_bf16.yaml:square_1024",
 	{"c_1_t1 = retype(c~1, 1, f32)\nc_1_t2 = retype(c~1, 2, f32)\n"},
