@@ -116,12 +116,20 @@ static bool same_windows(const Rules *r, int a, int b)
 	    same_reads(r, x->consumers.at[0], a, b);
 }
 
+/* Is it made of const inputs, by the pack function? */
+static bool is_ahead(const Rules *r, int block)
+{
+	int buffer = r->program->blocks[block].buffer;
+	return r->program->buffers[buffer].is_const;
+}
+
 bool rule_runs_with(const Rules *r, int leader, int i)
 {
 	const RuleBlock *l = &r->blocks[leader];
 	if (r->program->blocks[leader].reduce == REDUCE_NONE || l->inlined ||
 	    l->with >= 0 || l->followers + 1 >= TOGETHER_MOST ||
 	    !same_axes(r, leader, i) || !share_reads(r, leader, i) ||
+	    is_ahead(r, leader) != is_ahead(r, i) ||
 	    !ready_before(r, i, leader) ||
 	    rule_is_row(r, leader) != rule_is_row(r, i) ||
 	    rule_is_window(r, leader) != rule_is_window(r, i) ||

@@ -260,6 +260,10 @@ static const Case cases[] = {
     /* bytes that are padded in i32 are bytes */
     {"test/bench/cliffs/qconv_plain.yaml:deep",
 	{"narrow(p)\n", "tensorize(a_cq, dot4_u8i8)"}, {"distribute("}},
+    /* sums that are made ahead are not made beside others */
+    {"test/bench/families/bytes/qmatvec.yaml",
+	{"a_p, a_s1, a_s2 = distribute(a)\n", "tensorize(a_p_kq, dot4_u8i8)"},
+	{"compute_with("}},
     /* of bf16 panels of f32 */
     {"workloads/matmul_bf16.yaml:square_1024",
 	{"c_1_t1 = retype(c~1, 1, f32)\nc_1_t2 = retype(c~1, 2, f32)\n"},
