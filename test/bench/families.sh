@@ -28,6 +28,7 @@ family_title() {
 	several) echo 'several outputs, axes side by side' ;;
 	triangles) echo 'triangles, running sums' ;;
 	lookups) echo 'look-ups, where the greatest is' ;;
+	bytes) echo 'sums of products of bytes' ;;
 	control) echo 'at the reference before' ;;
 	*) echo "$1" ;;
 	esac
@@ -150,7 +151,7 @@ families() {
 	echo '| --- | --- | --- | --- | --- | --- |'
 	: >"$rows"
 	for family in twice moves rows attention stencils writes casts apart \
-		invariants several triangles lookups control; do
+		invariants several triangles lookups bytes control; do
 		[ "${FAMILY:-$family}" = $family ] || continue
 		reference $family || continue
 		for name in test/bench/families/$family/*"${OPERATOR:-}"*.yaml; do
