@@ -314,7 +314,8 @@ static const char *general(
 		    emit_c_unaligned(e, vector));
 	case LOW_GATHER:
 		return lane_list(e, vector, lanes,
-		    to == DT_BOOL ? "(m)[#] ? (p)[(i)[#]] : 0" : "(p)[(i)[#]]");
+		    to == DT_BOOL || to == DT_INDEX ? "(m)[#] ? (p)[(i)[#]] : 0"
+						    : "(p)[(i)[#]]");
 	case LOW_SCATTER:
 		return lane_statements(e, lanes,
 		    to == DT_BOOL ? "if ((m)[#]) (p)[(i)[#]] = (v)[#];"
@@ -378,7 +379,7 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 	case LOW_STREAM:
 		return "p, v";
 	case LOW_GATHER:
-		return to == DT_BOOL ? "p, i, m" : "p, i";
+		return to == DT_BOOL || to == DT_INDEX ? "p, i, m" : "p, i";
 	case LOW_SCATTER:
 		return to == DT_BOOL ? "p, i, v, m" : "p, i, v";
 	case LOW_MATH:
@@ -403,8 +404,9 @@ static const char *macro_name(
 	if (op == LOW_CONVERT)
 		shape = arena_printf(e->arena, "%s_%sx%d", dtype_name(to),
 		    dtype_name(type), lanes);
-	else if (to == DT_BOOL)
-		shape = arena_printf(e->arena, "%s_masked", shape);
+	else if (to == DT_BOOL || (op == LOW_GATHER && to == DT_INDEX))
+		shape = arena_printf(e->arena, "%s_masked%s", shape,
+		    op == LOW_GATHER && to == DT_BOOL ? "_i32" : "");
 	return emit_c_upper(e, arena_printf(e->arena, "%s_%s", word, shape));
 }
 

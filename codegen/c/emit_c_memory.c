@@ -306,6 +306,27 @@ static void op_load_masked(EmitC *e, const LowNode *n)
 			    e, m, dtype_bytes(type), LEVEL_CHOICE)));
 }
 
+/* By indices of 32 bits where there is an instruction that has such. */
+static void gather_where(EmitC *e, const LowNode *n, DType type)
+{
+	int lanes = temp_of(e, n->dst)->lanes, bytes = dtype_bytes(type);
+	const LowRange *r = e->ranges ? &e->ranges[n->arg[0]] : NULL;
+	bool narrow = bytes == 4 && r && r->known && r->least >= INT32_MIN &&
+	    r->most <= INT32_MAX &&
+	    emit_c_x86(e, LOW_GATHER, OP_CAST, type, DT_BOOL, lanes);
+	const char *index = loose(e, n->arg[0]);
+	if (narrow)
+		index =
+		    arena_printf(e->arena, "__builtin_convertvector(%s, %s)",
+			index, emit_c_vector(e, DT_I32, lanes));
+	assign_vector(e, n->dst,
+	    arena_printf(e->arena, "%s(%s, %s, %s)",
+		emit_c_macro(e, LOW_GATHER, OP_CAST, type,
+		    narrow ? DT_BOOL : DT_INDEX, lanes),
+		pointer(e, n), index,
+		emit_c_mask_of(e, n->arg[1], bytes, LEVEL_LIST)));
+}
+
 static void op_gather(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
@@ -316,13 +337,14 @@ static void op_gather(EmitC *e, const LowNode *n)
 		assign_where(e, n, m,
 		    place(e, n, emit_c_text(e, n->arg[0], LEVEL_PRODUCT),
 			false));
-	else
+	else if (m < 0)
 		assign_vector(e, n->dst,
-		    arena_printf(e->arena, "%s(%s, %s%s%s)",
-			emit_c_macro(e, LOW_GATHER, OP_CAST, type,
-			    m < 0 ? type : DT_BOOL, d->lanes),
-			pointer(e, n), loose(e, n->arg[0]), m < 0 ? "" : ", ",
-			m < 0 ? "" : loose(e, m)));
+		    arena_printf(e->arena, "%s(%s, %s)",
+			emit_c_macro(
+			    e, LOW_GATHER, OP_CAST, type, type, d->lanes),
+			pointer(e, n), loose(e, n->arg[0])));
+	else
+		gather_where(e, n, type);
 }
 
 /* --- stores ------------------------------------------------------------------ */

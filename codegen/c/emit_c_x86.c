@@ -247,6 +247,29 @@ static const char *x86_store_masked(EmitC *e, const Shape *s)
 	    s->suffix, mask_element(s), s->mi, s->m);
 }
 
+/* Of words and pairs of words with indices as wide, under a mask; lanes that it has
+ * off are not touched. */
+static const char *x86_gather(EmitC *e, DType index, const Shape *s)
+{
+	const char *of = s->is_float ? s->lane == 4 ? "float" : "double"
+	    : s->lane == 4	     ? "int"
+				     : "long long";
+	const char *none = s->is_float
+	    ? arena_printf(e->arena, "%s_setzero_%s()", s->prefix, s->suffix)
+	    : arena_printf(
+		  e->arena, "%s_setzero_si%d()", s->prefix, 8 * s->bytes);
+	if (!e->isa.avx2 || s->lane != (index == DT_INDEX ? 8 : 4))
+		return NULL;
+	if (s->bytes == 64)
+		return arena_printf(e->arena,
+		    "%s_mask_i%dgather_%s(%s, %s, (%s)(i), (const %s *)(p), %d)",
+		    s->prefix, 8 * s->lane, s->suffix, none,
+		    mask_register(e, s), s->mi, of, s->lane);
+	return arena_printf(e->arena,
+	    "%s_mask_i%dgather_%s(%s, (const %s *)(p), (%s)(i), (%s)(m), %d)",
+	    s->prefix, 8 * s->lane, s->suffix, none, of, s->mi, s->m, s->lane);
+}
+
 static const char *x86_math(EmitC *e, Op math, const Shape *s)
 {
 	if (!s->is_float)
@@ -432,6 +455,9 @@ const char *emit_c_x86(
 		return x86_store_masked(e, &s);
 	case LOW_STREAM:
 		return x86_stream(e, &s);
+	case LOW_GATHER:
+		return to == DT_BOOL || to == DT_INDEX ? x86_gather(e, to, &s)
+						       : NULL;
 	case LOW_MATH:
 		return x86_math(e, math, &s);
 	case LOW_DOT:
