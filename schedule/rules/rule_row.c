@@ -49,16 +49,6 @@ static int last_axis(const Block *block, const RuleRead *read)
 								    : -1;
 }
 
-/* The widest vector that the axis fills by half. */
-static int lanes_along(const Rules *r, const Block *block, int axis)
-{
-	DType type = r->program->buffers[block->buffer].type;
-	int lanes = rule_lanes(r->machine, type);
-	while (lanes > 1 && extent_of(block, axis) * 2 <= lanes)
-		lanes /= 2;
-	return lanes;
-}
-
 /* The reduction axis whose neighbours lie side by side in an operand, the one
  * that is read least often; -1. */
 static int lane_axis(const Rules *r, int i, bool streamed)
@@ -118,7 +108,7 @@ int rule_row_lanes(const Rules *r, int i, int *axis)
 {
 	const Block *block = &r->program->blocks[i];
 	*axis = rule_keeps_order(r->program, block) ? -1 : lane_axis(r, i, false);
-	return *axis < 0 ? 1 : lanes_along(r, block, *axis);
+	return *axis < 0 ? 1 : rule_widest(r, block, *axis);
 }
 
 bool rule_is_plain(const Rules *r, int i)
@@ -138,7 +128,7 @@ bool rule_is_row(const Rules *r, int i)
 	    ? -1
 	    : lane_axis(r, i, true);
 	return axis >= 0 && !lies_in_space(r, i) &&
-	    lanes_along(r, block, axis) >= least;
+	    rule_widest(r, block, axis) >= least;
 }
 
 /* --- the nest ---------------------------------------------------------------- */
@@ -283,7 +273,7 @@ static const char *copies_of(const Row *w, int64_t vectors, int lanes)
 static void put_lanes(Row *w, const char *row0, const char *row1)
 {
 	Rules *r = w->r;
-	int lanes = lanes_along(r, w->block, w->along);
+	int lanes = rule_widest(r, w->block, w->along);
 	const char *name = w->block->axes[w->along].name;
 	const char *k0 = rule_name(r, w->block, name, "0");
 	const char *k1 = rule_name(r, w->block, name, "1");

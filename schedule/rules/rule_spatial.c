@@ -65,20 +65,12 @@ static bool is_home(const Spatial *s)
 	return s->info->home == s->info->block;
 }
 
-static int widest_along(const Spatial *s, int axis)
-{
-	DType type = s->r->program->buffers[s->block->buffer].type;
-	int lanes = rule_lanes(s->r->machine, type);
-	while (lanes > 1 && s->block->axes[axis].extent * 2 <= lanes)
-		lanes /= 2;
-	return lanes;
-}
-
 /* Do rows share what they read, or can what they read be computed for them, or
  * are they a vector or two, so that a loop over rows has little else to do? */
 static bool rows_together(const Spatial *s)
 {
-	if (s->block->axes[s->last].extent <= 2 * widest_along(s, s->last))
+	if (s->block->axes[s->last].extent <=
+	    2 * rule_widest(s->r, s->block, s->last))
 		return true;
 	for (int i = 0; i < s->info->reads.n; i++) {
 		const RuleRead *read = &s->info->reads.at[i];
@@ -242,7 +234,7 @@ static bool reads_slim(const Rules *r, int block)
  * half of one: it is loaded and shuffled for all of them at once. */
 static int widest_stored(const Spatial *s, int axis)
 {
-	int lanes = widest_along(s, axis);
+	int lanes = rule_widest(s->r, s->block, axis);
 	return s->r->machine->vector_bytes >= WIDE && is_home(s) &&
 		is_slim(s->r, s->block->buffer) &&
 		reads_slim(s->r, s->info->block) &&
@@ -271,7 +263,7 @@ static void put_square(Spatial *s)
 	const char *v0 = rule_name(r, block, across, "0");
 	const char *vv = rule_name(r, block, across, "v");
 	const char *u1 = rule_name(r, block, last, "1");
-	int lanes = widest_along(s, s->across);
+	int lanes = rule_widest(s->r, s->block, s->across);
 	int64_t n = block->axes[s->last].extent;
 	s->v0 = rule_name(r, block, last, "0");
 	rule_put(s->r, "%s, %s = split(%s, ? in tile([%s]))\n%s, %s = split(%s, [_, %d])\n",
@@ -502,8 +494,7 @@ static void add_places(Spatial *s)
 bool rule_is_flat(const Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
-	Spatial s = {.r = (Rules *)r, .block = block};
-	return block->nspatial == 1 && widest_along(&s, 0) > 1;
+	return block->nspatial == 1 && rule_widest(r, block, 0) > 1;
 }
 
 /* In the tiles of another block: vectors of what a tile has. */
@@ -512,7 +503,7 @@ static void put_beside(Spatial *s)
 	const char *axis = s->block->axes[s->last].name;
 	const char *u = rule_name(s->r, s->block, axis, "u");
 	const char *v = rule_name(s->r, s->block, axis, "v");
-	int lanes = widest_along(s, s->last), along;
+	int lanes = rule_widest(s->r, s->block, s->last), along;
 	int steps = !s->info->follows
 	    ? lanes : rule_row_lanes(s->r, s->info->beside, &along);
 	lanes = steps < lanes ? steps : lanes;
@@ -586,7 +577,7 @@ void rule_spatial(Rules *r, int i)
 	}
 	put_ones_outside(&s);
 	s.across = axis_across(&s);
-	if (s.across >= 0 && widest_along(&s, s.across) >= SQUARE_LEAST) {
+	if (s.across >= 0 && rule_widest(r, block, s.across) >= SQUARE_LEAST) {
 		put_square(&s);
 		return;
 	}

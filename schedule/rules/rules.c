@@ -21,6 +21,15 @@ int rule_lanes(const Machine *machine, DType type)
 	return machine->vector_bytes > bytes ? machine->vector_bytes / bytes : 1;
 }
 
+int rule_widest(const Rules *r, const Block *block, int axis)
+{
+	DType type = r->program->buffers[block->buffer].type;
+	int lanes = rule_lanes(r->machine, type);
+	while (lanes > 1 && block->axes[axis].extent * 2 <= lanes)
+		lanes /= 2;
+	return lanes;
+}
+
 int rule_least_lanes(int widest)
 {
 	return widest < 4 ? 2 : 4;

@@ -162,6 +162,8 @@ int rule_reads_of(const RuleBlock *b, int buffer);
 int rule_lanes(const Machine *machine, DType type);
 /* The fewest that make a vector where so many are the most: 4, or 2 of 2. */
 int rule_least_lanes(int widest);
+/* The widest vector of what the block stores that the axis fills by half. */
+int rule_widest(const Rules *r, const Block *block, int axis);
 /* Those of what the block computes: more, where that is in narrower types than
  * sums are. */
 int rule_value_lanes(const Rules *r, int block);
