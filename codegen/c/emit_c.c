@@ -573,13 +573,15 @@ static void emit_function(EmitC *e, const LowFunction *f)
  * would not do: inputs end where the caller says. */
 static void put_gcc_options(const EmitC *e, Buf *out)
 {
-	/* The one would carry what the next iteration reads as well through the
-	 * loop, in registers that the sums need; the other makes one register
-	 * of a sum's values in all branches, and copies. */
+	/* The first would carry what the next iteration reads as well through the
+	 * loop, in registers that the sums need; the second makes one register
+	 * of a sum's values in all branches, and copies; the others make a tree
+	 * of a sum of integers and put it behind all its terms. */
 	const char *all = e->isa.plain
 	    ? "\"fp-contract=off\""
 	    : "\"fp-contract=off\", \"no-predictive-commoning\", \\\n"
-	      "\t    \"no-tree-coalesce-vars\"";
+	      "\t    \"no-tree-coalesce-vars\", \"no-tree-reassoc\", "
+	      "\"no-tree-ter\"";
 	if (e->conditional)
 		buf_printf(out,
 		    "/* gcc up to 13 would read past what an `if` guards. */\n"

@@ -250,6 +250,23 @@ static void widen_sources(EmitC *e, DType type, int lanes, int to,
 	    e->arena, "(%s){0}", emit_c_vector(e, type, lanes));
 }
 
+/* The vector as a whole, again and again: 4 bytes or 8 are an integer's, that
+ * compilers put into all lanes in one instruction. */
+static const char *repeated(EmitC *e, const LowNode *n, int lanes)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	int bytes = lanes * dtype_bytes(emit_c_storage(d->type));
+	if ((bytes != 4 && bytes != 8) || d->lanes % lanes)
+		return NULL;
+	for (int l = 0; l < d->lanes; l++)
+		if (n->shuffle[l] != l % lanes)
+			return NULL;
+	return arena_printf(e->arena, "((%s)%s((int%d_t)(a)))",
+	    emit_c_vector(e, d->type, d->lanes),
+	    emit_c_splat(e, emit_c_mask(e, bytes, d->lanes / lanes)),
+	    8 * bytes);
+}
+
 /* The macro that has the list of lanes, of one vector or two: a number tells
  * lists of one shape apart. */
 static const char *shuffle_macro(
@@ -258,6 +275,10 @@ static const char *shuffle_macro(
 	const LowTemp *d = temp_of(e, n->dst);
 	int lanes = temp_of(e, n->arg[0])->lanes;
 	const char *first = "(a)", *second = one ? "(a)" : "(b)";
+	const char *whole = one && !bytes ? repeated(e, n, lanes) : NULL;
+	if (whole)
+		return emit_c_shuffle(
+		    e, emit_c_vector(e, d->type, d->lanes), "a", whole);
 	if (!bytes)
 		widen_sources(e, d->type, lanes, d->lanes, &first, &second);
 	Buf text = {0};
