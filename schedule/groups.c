@@ -526,12 +526,12 @@ Trace *groups_join(
     Arena *arena, const Groups *g, Trace *const *traces, Error *error)
 {
 	Trace *joined = NEW(arena, Trace);
-	TraceNames names = {0};
 	if (g->n == 1)
 		return traces[0] ? traces[0] : joined;
+	TraceNames *names = trace_names(arena, g->whole);
 	for (int i = 0; i < g->n; i++) {
-		Trace *t = trace_canonical_after(arena, g->whole,
-		    headed(arena, g->groups[i].program, traces[i]), &names);
+		Trace *t = trace_canonical_after(
+		    names, headed(arena, g->groups[i].program, traces[i]));
 		for (int k = 0; k < t->steps.n; k++)
 			vec_push(arena, &joined->steps, t->steps.at[k]);
 	}

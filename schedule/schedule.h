@@ -88,12 +88,10 @@ Trace *trace_from_json(
 /* trace_rename.c: between the spec's names and canonical ones (d0, d0.a1, i2).
  * Names that the trace itself gives are renumbered in order (l0, l1 …, b0 …). */
 Trace *trace_canonical(Arena *arena, const Program *program, const Trace *trace);
-/* Of a trace that follows others, which have given so many names already. */
-typedef struct {
-	int loops, blocks;
-} TraceNames;
-Trace *trace_canonical_after(Arena *arena, const Program *program,
-    const Trace *trace, TraceNames *given);
+/* Of traces that follow one another: names that they give are numbered on. */
+typedef struct TraceNames TraceNames;
+TraceNames *trace_names(Arena *arena, const Program *program);
+Trace *trace_canonical_after(TraceNames *names, const Trace *trace);
 Trace *trace_localized(
     Arena *arena, const Program *program, const Trace *trace, Error *error);
 /* The same trace in the names of another program of the same operator. */

@@ -23,7 +23,7 @@ typedef struct {
 			     begin with it; else NULL */
 } Name;
 
-typedef struct {
+struct TraceNames {
 	Arena *arena;
 	const Program *program;
 	bool canonical; /* the way there */
@@ -32,7 +32,8 @@ typedef struct {
 	Lookup taken;    /* by the program */
 	int nloops, nblocks; /* given so far */
 	char unknown[128];   /* the first name that was not found */
-} Rename;
+};
+typedef struct TraceNames Rename;
 
 /* --- names of the program ---------------------------------------------------- */
 
@@ -412,12 +413,23 @@ static Step rename_step(Rename *r, const Step *from)
 	return s;
 }
 
+static Rename rename_new(Arena *arena, const Program *program, bool canonical)
+{
+	Rename r = {.arena = arena,
+	    .program = program,
+	    .canonical = canonical,
+	    .from.arena = arena,
+	    .to.arena = arena,
+	    .taken.arena = arena};
+
+	add_program(&r);
+	return r;
+}
+
 static Trace *rename_trace(Rename *r, const Trace *trace)
 {
 	Trace *out = NEW(r->arena, Trace);
 
-	r->from.arena = r->to.arena = r->taken.arena = r->arena;
-	add_program(r);
 	for (int i = 0; i < trace->steps.n; i++) {
 		Step step = rename_step(r, &trace->steps.at[i]);
 		vec_push(r->arena, &out->steps, step);
@@ -427,29 +439,35 @@ static Trace *rename_trace(Rename *r, const Trace *trace)
 
 Trace *trace_canonical(Arena *arena, const Program *program, const Trace *trace)
 {
-	Rename r = {.arena = arena, .program = program, .canonical = true};
+	Rename r = rename_new(arena, program, true);
 
 	return rename_trace(&r, trace);
 }
 
-Trace *trace_canonical_after(Arena *arena, const Program *program,
-    const Trace *trace, TraceNames *given)
+TraceNames *trace_names(Arena *arena, const Program *program)
 {
-	Rename r = {.arena = arena,
-	    .program = program,
-	    .canonical = true,
-	    .nloops = given->loops,
-	    .nblocks = given->blocks};
-	Trace *out = rename_trace(&r, trace);
+	Rename r = rename_new(arena, program, true);
 
-	*given = (TraceNames){r.nloops, r.nblocks};
+	return arena_memdup(arena, &r, sizeof r);
+}
+
+/* What this trace names is not there for the next one. */
+Trace *trace_canonical_after(TraceNames *names, const Trace *trace)
+{
+	int before = names->names.n;
+	Trace *out = rename_trace(names, trace);
+
+	for (; names->names.n > before; names->names.n--) {
+		lookup_drop(&names->from);
+		lookup_drop(&names->to);
+	}
 	return out;
 }
 
 Trace *trace_localized(
     Arena *arena, const Program *program, const Trace *trace, Error *error)
 {
-	Rename r = {.arena = arena, .program = program};
+	Rename r = rename_new(arena, program, false);
 	Trace *out = rename_trace(&r, trace);
 
 	if (!r.unknown[0])
