@@ -57,8 +57,10 @@ static void emit_nodes(EmitC *e, const LowBody *body);
 /* Temporaries of this body that are first used further in. */
 static void declare_ahead(EmitC *e, const LowBody *body)
 {
-	for (int i = 0; i < e->f->temps.n; i++) {
-		if (e->scope[i] != body || e->starts[i] || e->declared[i])
+	const EmitAhead *a = emit_c_first_ahead(e, body);
+	for (; a < e->ahead + e->nahead && a->body == body; a++) {
+		int i = a->temp;
+		if (e->declared[i])
 			continue;
 		emit_c_line(e, "%s;", emit_c_place(e, i));
 		if (!e->is_read[i])

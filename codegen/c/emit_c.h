@@ -79,6 +79,12 @@ typedef struct {
 } EmitBase;
 typedef VEC(EmitBase) EmitBases;
 
+/* A temporary that is declared before it is first used, in a body. */
+typedef struct {
+	const LowBody *body;
+	int temp;
+} EmitAhead;
+
 typedef struct {
 	const char *text, *vector, *name; /* of a macro; the result's type */
 } EmitShuffle;
@@ -108,6 +114,8 @@ typedef struct {
 	int *mask_bytes;  /* of a bool vector temporary: width of a lane */
 	bool *declared;   /* temporary: already in scope */
 	const LowBody **scope; /* innermost body with all uses; NULL: unused */
+	EmitAhead *ahead;      /* of those that do not start there, by body */
+	int nahead;
 	bool *starts;     /* its first use is an assignment in `scope` itself */
 	bool *is_read;    /* somewhere */
 	bool *is_assigned;
@@ -128,6 +136,9 @@ typedef struct {
 
 /* emit_c_scope.c */
 void emit_c_prepare(EmitC *e, const LowFunction *f);
+/* The first temporary of a body that is declared ahead, those that follow it in
+ * `ahead`; `ahead + nahead` where there is none. */
+const EmitAhead *emit_c_first_ahead(const EmitC *e, const LowBody *body);
 /* The buffer is a parameter as it is. */
 bool emit_c_is_argument(const LowFunction *f, const LowBuffer *b);
 /* Means something else to a compiler or to the emitted file. */

@@ -296,6 +296,37 @@ static void find_scopes(EmitC *e)
 	}
 }
 
+static int by_body(const void *a, const void *b)
+{
+	const EmitAhead *x = a, *y = b;
+	uintptr_t p = (uintptr_t)x->body, q = (uintptr_t)y->body;
+	return p != q ? (p > q) - (p < q) : x->temp - y->temp;
+}
+
+static void find_ahead(EmitC *e)
+{
+	int n = e->f->temps.n;
+	e->nahead = 0;
+	e->ahead = NEW_N(e->arena, EmitAhead, n);
+	for (int i = 0; i < n; i++)
+		if (e->scope[i] && !e->starts[i])
+			e->ahead[e->nahead++] = (EmitAhead){e->scope[i], i};
+	qsort(e->ahead, (size_t)e->nahead, sizeof *e->ahead, by_body);
+}
+
+const EmitAhead *emit_c_first_ahead(const EmitC *e, const LowBody *body)
+{
+	int low = 0, high = e->nahead;
+	while (low < high) {
+		int middle = (low + high) / 2;
+		if ((uintptr_t)e->ahead[middle].body < (uintptr_t)body)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return e->ahead + low;
+}
+
 /* --- vector bools -------------------------------------------------------- */
 
 typedef void MaskVisit(EmitC *e, const LowNode *n);
@@ -384,5 +415,6 @@ void emit_c_prepare(EmitC *e, const LowFunction *f)
 	e->temp = NEW_N(e->arena, const char *, f->temps.n);
 	name_all(e);
 	find_scopes(e);
+	find_ahead(e);
 	size_masks(e);
 }
