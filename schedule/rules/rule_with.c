@@ -144,12 +144,22 @@ bool rule_runs_with(const Rules *r, int leader, int i)
 		(r->blocks[i].output || rule_only_outputs_read(r, i)));
 }
 
+/* The first that it runs with: one that reads what it reads. */
 static int leader_of(const Rules *r, int i)
 {
-	for (int l = 0; l < i; l++)
-		if (rule_runs_with(r, l, i))
-			return l;
-	return -1;
+	const RuleBlock *b = &r->blocks[i];
+	int first = i;
+	for (int k = 0; k < b->reads.n; k++) {
+		int of = r->program->buffers[b->reads.at[k].buffer].block;
+		const RuleBlock *writer = of < 0 ? NULL : &r->blocks[of];
+		for (int j = 0; j < (writer ? writer->consumers.n : first);
+		     j++) {
+			int l = writer ? writer->consumers.at[j] : j;
+			if (l < first && rule_runs_with(r, l, i))
+				first = l;
+		}
+	}
+	return first < i ? first : -1;
 }
 
 bool rule_with_applies(const Rules *r, int i)
