@@ -18,6 +18,8 @@ typedef struct {
 	/* where variable v stands on the path; -1: not on it */
 	int *position;
 	int *path, *owners; /* record_path's: as long */
+	int *latest;  /* the plan's last stage whose outermost loop is v; -1 */
+	int *earlier; /* by stage of the plan: the one before in that loop */
 	PlanAccess accesses[PLAN_ACCESSES]; /* of the stage so far */
 	Expr *const *index[PLAN_ACCESSES]; /* theirs */
 	int64_t low[PLAN_ACCESSES][PLAN_DIMS]; /* of those like it, from it */
@@ -987,6 +989,21 @@ static void record_stage(Recorder *r, int number)
 		r->position[s->loops[l].var] = -1;
 }
 
+/* With those before it that have a loop in common. */
+static void record_common(Recorder *r, Plan *plan)
+{
+	int number = plan->nstages;
+	PlanStage *s = &plan->stages[number];
+	if (!s->nloops)
+		return;
+	int *latest = &r->latest[s->loops[0].var];
+	for (int k = *latest; k >= 0; k = r->earlier[k])
+		if (!plan->stages[k].ahead)
+			record_after(s, &plan->stages[k]);
+	r->earlier[number] = *latest;
+	*latest = number;
+}
+
 Plan *plan_record(Arena *arena, const Nest *nest)
 {
 	assert(nest->inferred);
@@ -1002,17 +1019,17 @@ Plan *plan_record(Arena *arena, const Nest *nest)
 	r.position = NEW_N(arena, int, nest->vars.n);
 	r.path = NEW_N(arena, int, nest->vars.n);
 	r.owners = NEW_N(arena, int, nest->vars.n);
+	r.latest = NEW_N(arena, int, nest->vars.n);
+	r.earlier = NEW_N(arena, int, nest->order.n);
 	for (int i = 0; i < nest->vars.n; i++)
-		r.position[i] = -1;
+		r.position[i] = r.latest[i] = -1;
 	double most = -1;
 	for (int i = 0; i < nest->order.n; i++) {
 		if (nest->stages.at[nest->order.at[i]].with >= 0)
 			continue;
 		r.stage = &plan->stages[plan->nstages];
 		record_stage(&r, nest->order.at[i]);
-		for (int k = 0; k < plan->nstages; k++)
-			if (!plan->stages[k].ahead)
-				record_after(r.stage, &plan->stages[k]);
+		record_common(&r, plan);
 		double work = r.stage->flops * (double)r.stage->points;
 		if (work > most && !r.stage->ahead) {
 			most = work;
