@@ -219,6 +219,7 @@ typedef struct {
 	Error *error;
 	bool failed;
 	bool exact; /* --numerics=exact */
+	bool launched; /* the nest has loops of a launch */
 
 	/* of the function that is being emitted */
 	LowFunction *f;

@@ -61,8 +61,8 @@ static const Expr *read_of(const Lower *l, int stage, const Prefetch *p)
 	const Expr *read =
 	    expr_find_read(l->nest->stages.at[stage].body, p->access);
 	bool memory = l->nest->buffers.at[p->access].scope != SCOPE_REG;
-	return read && memory && !reads_at_data(read) && !nest_is_launched(l->nest)
-	    ? read : NULL;
+	return read && memory && !reads_at_data(read) && !l->launched ? read
+								      : NULL;
 }
 
 /* Bindings that were changed for a while. */

@@ -15,8 +15,8 @@
 /* The blocks of a GPU compute what they are told. */
 static ExprVec demand_of(Lower *l, int stage)
 {
-	return nest_is_launched(l->nest)
-	    ? (ExprVec){0} : nest_demand(l->nest, l->arena, stage);
+	return l->launched ? (ExprVec){0}
+			   : nest_demand(l->nest, l->arena, stage);
 }
 
 static ConditionVec remembered(Lower *l, int stage, ExprVec conditions)

@@ -458,7 +458,8 @@ static bool check_shared(Infer *f, int stage)
 {
 	const Stage *s = stage_at(f, stage);
 	int leader = nest_leader(f->nest, stage);
-	for (int i = 0; i < f->nest->order.n; i++) {
+	bool sharing = nest_is_sharing(f->nest, stage);
+	for (int i = 0; sharing && i < f->nest->order.n; i++) {
 		int other = f->nest->order.at[i];
 		const Stage *o = stage_at(f, other);
 		if (!f->done[other] || nest_leader(f->nest, other) != leader)

@@ -186,8 +186,10 @@ int rule_results(const Rules *r, int block)
 /* Where the leader is, for those whose readers ask. */
 void rule_with_place(Rules *r, int leader)
 {
-	for (int i = 0; i < r->program->nblocks; i++) {
+	int left = r->blocks[leader].followers;
+	for (int i = leader; left && i < r->program->nblocks; i++) {
 		RuleBlock *b = &r->blocks[i];
+		left -= b->with == leader;
 		if (b->with != leader)
 			continue;
 		b->home = r->blocks[leader].home;
@@ -201,9 +203,11 @@ void rule_put_with(Rules *r, int leader, const char *writer,
     const char *reduce, const char *scope)
 {
 	const char *own = r->program->blocks[leader].name;
-	for (int i = 0; i < r->program->nblocks; i++) {
+	int left = r->blocks[leader].followers;
+	for (int i = leader; left && i < r->program->nblocks; i++) {
 		const Block *block = &r->program->blocks[i];
 		const char *acc = block->name;
+		left -= r->blocks[i].with == leader;
 		if (r->blocks[i].with != leader)
 			continue;
 		if (reduce != own) {
