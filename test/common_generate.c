@@ -616,7 +616,7 @@ static void write_retype(Generator *g, Buf *out)
 	    stage_name(g, stage), 1 + (int)below(g, 2), types[below(g, 4)]);
 }
 
-/* So many sums are taken out of it; 0: it is no such block. */
+/* So many sums are taken out of it, scaled ones twice; 0: it is no such block. */
 static int sums_of(Generator *g, int stage)
 {
 	const Stage *s = &g->nest->stages.at[stage];
@@ -625,9 +625,10 @@ static int sums_of(Generator *g, int stage)
 	for (int a = 0; a < s->naxes; a++)
 		extents[a] = s->axes[a].extent;
 	return s->reduce == REDUCE_SUM &&
-		distribution_find(g->arena, s->body, extents, s->nspatial,
-		    s->naxes, &d)
-	    ? d.nsums : 0;
+		distribution_find(
+		    g->arena, s->body, extents, s->nspatial, s->naxes, &d)
+	    ? d.nsums + d.nscaled
+	    : 0;
 }
 
 /* Where there is none, after a byte was taken for one of the other sign, which

@@ -516,20 +516,25 @@ typedef struct {
 	Expr *element; /* over the block's axes */
 	Expr *times;   /* over its spatial axes */
 	int naxes, nspatial, *axes; /* of the block, that the element has */
+	bool scaled;  /* multiplied once for each of the sum's elements */
+	Expr *addend; /* of a scaled one, added to it; NULL: 0 */
 } DistributedSum;
 typedef struct {
 	Expr *product; /* its element */
 	Expr *times;   /* NULL: 1 */
-	int nsums;
+	int nsums, nscaled;
 	DistributedSum *sums;
 	Expr *rest; /* that is added; NULL: 0 */
 } Distribution;
 bool distribution_find(Arena *arena, Expr *body, const int64_t *extents,
     int nspatial, int naxes, Distribution *d);
-/* Over the sum's own axes; what the block is then, of the buffers of the product
- * and of the sums. */
+/* Over the sum's own axes: its element, and of a scaled one what it is then, of the
+ * sum's buffer; what the block is, of the buffers of the product and of the sums,
+ * scaled where they are. */
 Expr *distribution_element(
     Arena *arena, const DistributedSum *sum, int naxes);
+Expr *distribution_scaled(
+    Arena *arena, const DistributedSum *sum, int naxes, int buffer);
 Expr *distribution_whole(
     Arena *arena, const Distribution *d, int nspatial, const int *buffers);
 

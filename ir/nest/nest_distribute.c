@@ -8,6 +8,10 @@
  * A term is a number, factors that the reduction moves, and others.  Those terms
  * with most moved factors of those whose moved factors have all axes are the
  * product; of the rest each is a sum over the axes that its moved factors have.
+ * A sum is multiplied before it is added where that is less often:
+ *
+ *     t[j] = s[j] * -z + K * z * v[j]        s[j] = sum[k](w[k, j])
+ *
  * Integers wrap around, so both sides are the same to the bit. */
 #include "ir/nest/nest.h"
 
@@ -261,6 +265,46 @@ static bool take_product(
 	return n;
 }
 
+static bool has_data(const Expr *e)
+{
+	bool found = e->op == OP_READ;
+	for (int i = 0; i < e->narg; i++)
+		found |= has_data(e->arg[i]);
+	return found;
+}
+
+/* Are its axes among the sum's? */
+static bool is_within(const Sum *s, const DistributedSum *sum, const Expr *e)
+{
+	bool *axes = NEW_N(s->arena, bool, s->naxes);
+	mark_axes(s, e, axes);
+	for (int i = 0; i < sum->nspatial; i++)
+		axes[sum->axes[i]] = false;
+	for (int a = 0; a < s->naxes; a++)
+		if (axes[a])
+			return false;
+	return true;
+}
+
+/* What is added besides goes with the first that has its axes. */
+static void scale_sums(const Sum *s, Distribution *d)
+{
+	for (int i = 0; i < d->nsums; i++) {
+		DistributedSum *sum = &d->sums[i];
+		if (sum->nspatial == s->nspatial ||
+		    !is_within(s, sum, sum->times))
+			continue;
+		Expr *rest =
+		    d->rest && is_within(s, sum, d->rest) ? d->rest : NULL;
+		sum->scaled = has_data(sum->times) || (rest && has_data(rest));
+		if (!sum->scaled)
+			continue;
+		d->nscaled++;
+		sum->addend = rest;
+		d->rest = rest ? NULL : d->rest;
+	}
+}
+
 bool distribution_find(Arena *arena, Expr *body, const int64_t *extents,
     int nspatial, int naxes, Distribution *d)
 {
@@ -279,18 +323,52 @@ bool distribution_find(Arena *arena, Expr *body, const int64_t *extents,
 	for (int i = 0; i < terms.n; i++)
 		if (!product[i])
 			add_sum(&s, &terms.at[i], d);
+	scale_sums(&s, d);
 	return d->nsums || d->rest || d->times;
 }
 
-Expr *distribution_element(
-    Arena *arena, const DistributedSum *sum, int naxes)
+/* Over the sum's axes. */
+static Expr *over_axes(
+    Arena *arena, const DistributedSum *sum, int naxes, Expr *e)
 {
 	Expr **values = NEW_N(arena, Expr *, naxes);
 	for (int a = 0; a < naxes; a++)
 		values[a] = expr_int(arena, DT_INDEX, 0); /* of one value */
 	for (int i = 0; i < sum->naxes; i++)
 		values[sum->axes[i]] = expr_axis(arena, i);
-	return expr_substitute_axes(arena, sum->element, values, naxes);
+	return expr_substitute_axes(arena, e, values, naxes);
+}
+
+Expr *distribution_element(Arena *arena, const DistributedSum *sum, int naxes)
+{
+	return over_axes(arena, sum, naxes, sum->element);
+}
+
+/* So many times e is added, or taken off. */
+static Expr *add_multiple(Arena *arena, Expr *to, Expr *e, Expr *by)
+{
+	bool negative =
+	    by->op == OP_MUL && by->arg[1]->op == OP_INT && by->arg[1]->i == -1;
+	if (negative)
+		by = by->arg[0];
+	if (by->op != OP_INT || by->i != 1)
+		e = expr_binary(arena, OP_MUL, e, by);
+	return expr_binary(arena, negative ? OP_SUB : OP_ADD, to, e);
+}
+
+Expr *distribution_scaled(
+    Arena *arena, const DistributedSum *sum, int naxes, int buffer)
+{
+	DType type = sum->times->type;
+	Expr **own = NEW_N(arena, Expr *, sum->nspatial);
+	for (int i = 0; i < sum->nspatial; i++)
+		own[i] = expr_axis(arena, i);
+	Expr *e = expr_read(arena, type, buffer, own, sum->nspatial);
+	Expr *times = over_axes(arena, sum, naxes, sum->times);
+	return sum->addend
+	    ? add_multiple(
+		  arena, over_axes(arena, sum, naxes, sum->addend), e, times)
+	    : expr_binary(arena, OP_MUL, e, times);
 }
 
 Expr *distribution_whole(
@@ -308,11 +386,10 @@ Expr *distribution_whole(
 		Expr **some = NEW_N(arena, Expr *, nspatial);
 		for (int k = 0; k < sum->nspatial; k++)
 			some[k] = expr_axis(arena, sum->axes[k]);
-		whole = expr_binary(arena, OP_ADD, whole,
-		    expr_binary(arena, OP_MUL,
-			expr_read(arena, type, buffers[i + 1], some,
-			    sum->nspatial),
-			sum->times));
+		Expr *e =
+		    expr_read(arena, type, buffers[i + 1], some, sum->nspatial);
+		whole = sum->scaled ? expr_binary(arena, OP_ADD, whole, e)
+				    : add_multiple(arena, whole, e, sum->times);
 	}
 	return d->rest ? expr_binary(arena, OP_ADD, whole, d->rest) : whole;
 }

@@ -2,13 +2,15 @@
  * reduction is taken out of it (ir/nest/nest_distribute.c).
  *
  *     c[i, j] = sum[k]((i32(a[i, k]) - z) * (i32(b[k, j]) - v[j]))
- *   ->                                               p, s1, s2 = distribute(c)
+ *   ->                                        p, s1, s2, t2 = distribute(c)
  *     p[i, j] = sum[k](i32(a[i, k]) * i32(b[k, j]))
  *     s1[i] = sum[k](i32(a[i, k]))
  *     s2[j] = sum[k](i32(b[k, j]))
- *     c[i, j] = p[i, j] + s1[i] * (v[j] * -1) + s2[j] * (z * -1) + z * v[j] * 64
+ *     t2[j] = z * v[j] * 64 - s2[j] * z
+ *     c[i, j] = p[i, j] - s1[i] * v[j] + t2[j]
  *
- * A sum has the axes that its element has.  Integers wrap around, so the result is
+ * A sum has the axes that its element has; one that is multiplied with data of no
+ * other axes is followed by what it is then, after all sums.  Integers wrap around, so the result is
  * the same; floats are refused.  Legal before anything of the block is scheduled. */
 #include "schedule/internal.h"
 
@@ -33,7 +35,7 @@ static Refusal parameters(const Call *call, Distribute *p)
 		s->naxes, &p->parts))
 		return "the block is no sum of integers with something to take "
 		       "out";
-	return call_outs(call, 1 + p->parts.nsums);
+	return call_outs(call, 1 + p->parts.nsums + p->parts.nscaled);
 }
 
 Refusal distribute_legal(const Call *call)
@@ -103,6 +105,15 @@ void distribute_apply(const Call *call)
 		buffers[i + 1] = add_part(nest, &p, call->step->outs[i + 1],
 		    sum->axes, sum->naxes, sum->nspatial,
 		    distribution_element(nest->arena, sum, naxes));
+	}
+	for (int i = 0, n = 1 + p.parts.nsums; i < p.parts.nsums; i++) {
+		const DistributedSum *sum = &p.parts.sums[i];
+		if (sum->scaled)
+			buffers[i + 1] =
+			    add_part(nest, &p, call->step->outs[n++], sum->axes,
+				sum->nspatial, sum->nspatial,
+				distribution_scaled(
+				    nest->arena, sum, naxes, buffers[i + 1]));
 	}
 	edit_make_elementwise(nest, p.stage,
 	    distribution_whole(nest->arena, &p.parts, nspatial, buffers));

@@ -15,7 +15,7 @@
  *
  *     c[i, j] = sum[k]((i32(a[i, k]) - z[]) * i32(b[k, j]))
  * -->
- *     c_p, c_s = distribute(c)      c = c_p + c_s * -z, c_s[j] = sum b[k, j]
+ *     c_p, c_s, c_t = distribute(c)    c = c_p + c_t, c_t[j] = -z * sum b[k, j]
  *
  * bf16 and f16 are taken to f32, unless there is an instruction for them that
  * these numerics allow.  The other rules see the program as it is then, a copy of
@@ -29,7 +29,8 @@
 enum {
 	USES_LEAST = 16, /* of an element of a copy */
 	AHEAD_LEAST = 2, /* of one that is made ahead */
-	WIDENED = 2      /* cycles of a product of what is widened first */
+	WIDENED = 2,	 /* cycles of a product of what is widened first */
+	ADDED_MOST = 40	 /* buffers that one product is taken to */
 };
 
 /* What the operands become, and what that costs. */
@@ -253,20 +254,49 @@ static int add_part(Arena *arena, Program *p, int at, Block part, Expr *body)
 	return part.buffer;
 }
 
+/* A block with so many of the sum's axes. */
 static int add_sum(Arena *arena, Program *p, int at, const Block *old,
-    const DistributedSum *sum, const char *name)
+    const DistributedSum *sum, int naxes, const char *name, Expr *body)
 {
 	Block part = rule_block_like(arena, old, name);
-	part.naxes = sum->naxes;
+	part.naxes = naxes;
 	part.nspatial = sum->nspatial;
-	part.reduce = sum->naxes > sum->nspatial ? REDUCE_SUM : REDUCE_NONE;
-	for (int i = 0; i < sum->naxes; i++)
+	part.reduce = naxes > sum->nspatial ? REDUCE_SUM : REDUCE_NONE;
+	for (int i = 0; i < naxes; i++)
 		part.axes[i] = old->axes[sum->axes[i]];
-	return add_part(arena, p, at, part,
-	    distribution_element(arena, sum, old->naxes));
+	return add_part(arena, p, at, part, body);
 }
 
-static void distribute(Arena *arena, Program *p, int at, Buf *steps)
+static const char *part_name(
+    Arena *arena, const Program *p, const Block *old, char letter, int i, int n)
+{
+	return rule_new_name(arena, p, old,
+	    n == 1 ? arena_printf(arena, "%c", letter)
+		   : arena_printf(arena, "%c%d", letter, i + 1));
+}
+
+/* The sums as they are multiplied, one after another; they are kept: the block
+ * would multiply them again for each of its elements. */
+static int add_scaled(Arena *arena, Program *p, int at, const Block *old,
+    const Distribution *d, int *buffers, Buf *steps, bool *extracted)
+{
+	for (int i = 0; i < d->nsums; i++) {
+		const DistributedSum *sum = &d->sums[i];
+		if (!sum->scaled)
+			continue;
+		const char *name = part_name(arena, p, old, 't', i, d->nsums);
+		buf_printf(steps, ", %s", name);
+		buffers[i + 1] =
+		    add_sum(arena, p, at++, old, sum, sum->nspatial, name,
+			distribution_scaled(
+			    arena, sum, old->naxes, buffers[i + 1]));
+		extracted[buffers[i + 1]] = true;
+	}
+	return at;
+}
+
+static void distribute(
+    Arena *arena, Program *p, int at, Buf *steps, bool *extracted)
 {
 	const Block old = p->blocks[at];
 	Distribution d;
@@ -278,14 +308,17 @@ static void distribute(Arena *arena, Program *p, int at, Buf *steps)
 	buf_printf(steps, "%s", part.name);
 	buffers[0] = add_part(arena, p, at, part, d.product);
 	for (int i = 0; i < d.nsums; i++) {
-		const char *name = rule_new_name(arena, p, &old,
-		    d.nsums == 1 ? "s" : arena_printf(arena, "s%d", i + 1));
+		const DistributedSum *sum = &d.sums[i];
+		const char *name = part_name(arena, p, &old, 's', i, d.nsums);
 		buf_printf(steps, ", %s", name);
-		buffers[i + 1] = add_sum(
-		    arena, p, at + 1 + i, &old, &d.sums[i], name);
+		buffers[i + 1] =
+		    add_sum(arena, p, at + 1 + i, &old, sum, sum->naxes, name,
+			distribution_element(arena, sum, old.naxes));
 	}
+	at = add_scaled(
+	    arena, p, at + 1 + d.nsums, &old, &d, buffers, steps, extracted);
 	buf_printf(steps, " = distribute(%s)\n", old.name);
-	Block *whole = &p->blocks[at + 1 + d.nsums];
+	Block *whole = &p->blocks[at];
 	whole->reduce = REDUCE_NONE;
 	whole->naxes = whole->nspatial;
 	whole->body = distribution_whole(arena, &d, old.nspatial, buffers);
@@ -321,7 +354,7 @@ static int take_way(Arena *arena, Program *p, int at, const Way *way,
 		add_copy(arena, p, at++, &r, name);
 		extracted[p->nbuffers - 1] = true;
 	}
-	distribute(arena, p, at, steps);
+	distribute(arena, p, at, steps, extracted);
 	return p->nblocks - before;
 }
 
@@ -336,8 +369,9 @@ static bool has_instruction(const Product *p, const Way *way)
 static int take_products(Arena *arena, Program *p, const Machine *machine,
     Buf *steps, bool *extracted)
 {
-	int taken = 0;
-	for (int i = 0; i < p->nblocks; i++) {
+	int taken = 0, room = rule_room(p);
+	for (int i = 0; i < p->nblocks && p->nbuffers + ADDED_MOST < room;
+	     i++) {
 		Product product = {.arena = arena, .machine = machine};
 		if (!is_product(&product, p, &p->blocks[i]))
 			continue;

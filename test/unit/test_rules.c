@@ -253,7 +253,7 @@ static const Case cases[] = {
 	{0}},
     /* zero points are outside of the sums, and of what pads */
     {"test/layouts/zero_points.yaml",
-	{"narrow(p)\na_p, a_s1, a_s2 = distribute(a)\n"
+	{"narrow(p)\na_p, a_s1, a_s2, a_t2 = distribute(a)\n"
 	 "a_s1_c = separate(a_s1.s)\nunfold(a_s1)\n",
 	    "tensorize(a_p_cq, dot4_u8i8)", "vectorize(a_s1_c_tv, "},
 	{"extract("}},
