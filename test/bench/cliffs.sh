@@ -338,6 +338,28 @@ candidates() { # after the rows
 		"$(sort -n "$cliffs/mean.candidate" | tail -n 1)" x at-most 1.02
 }
 
+# points NAME:CASE: products of bytes with zero points, to the same without, both
+# without a record
+points() {
+	local name=${1%:*} case=${1#*:} at=$cliffs/points_${1/:/_} side sides=
+	local what="$name $case, of no zero points"
+	for side in $name ${name}_plain; do
+		$tunec build -q "$here/$side.yaml:$case" \
+			--target "$cliff_target" --db "$cliffs/none" \
+			-o "$at.$side.so" -o "$at.$side.h" 2>"$at.log" || {
+			why=$(tail -n 1 "$at.log")
+			missing "$what" at-most 1.15
+			return
+		}
+		sides="$sides $side=$here/$side.yaml:$case@$at.$side.so"
+	done
+	# shellcheck disable=SC2086
+	measure "points_${1/:/_}" $sides ||
+		{ missing "$what" at-most 1.15; return; }
+	row "$what" "$(column parts 2)" x at-most 1.15 \
+		"$(disturbed)$(column "$name" 2) ms"
+}
+
 # Twelve cases, a second each: candidate 1 of every one, in time.
 budget() {
 	local at=$cliffs/budget begin
@@ -398,6 +420,12 @@ cliff_rows() {
 		lowrank
 	echo 'resnet18 -'
 	printf 'attention %s\n' bert causal
+	for f in qconv qconv_nhwc qmatmul; do
+		for c in $($tunec check --json "$here/$f.yaml" |
+			sed -n 's/.*"case": "\([^"]*\)".*/\1/p'); do
+			echo "points $f:$c"
+		done
+	done
 	echo 'budget -'
 	echo 'trials -'
 	printf 'target %s\n' x86-64 x86-64-v2 x86-64-v3 x86-64-v4
