@@ -12,6 +12,7 @@
  * A loop or `if` becomes part of the body around it only when it is complete,
  * so what is hoisted out of it lands before it. */
 #include "codegen/lower/lower_internal.h"
+#include "lib/hash.h"
 
 #include <assert.h>
 #include <string.h>
@@ -128,6 +129,12 @@ static uint32_t key_hash(const Key *key)
 	h = h * 0x9E3779B97F4A7C15u + bits;
 	h = h * 0x9E3779B97F4A7C15u + (uint64_t)(key->buffer + 1);
 	h = h * 0x9E3779B97F4A7C15u + (uint64_t)key->address.constant;
+	uint64_t sum = 0; /* in whatever order they stand */
+	for (int i = 0; i < key->address.n; i++) {
+		const LowTerm *t = &key->address.terms[i];
+		sum += hash_mix((uint64_t)t->temp) * (uint64_t)t->coefficient;
+	}
+	h = h * 0x9E3779B97F4A7C15u + sum;
 	return (uint32_t)(h >> 32);
 }
 
