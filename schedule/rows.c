@@ -238,7 +238,8 @@ static bool worth_it(const Walk *w, const bool *rows)
 	return all >= LEAST_ROWS && each / all <= LONGEST_ROW;
 }
 
-Rows *rows_between(Arena *arena, const Program *program, int from, int to)
+static Rows *found_between(
+    Arena *arena, const Program *program, int from, int to)
 {
 	size_t n = (size_t)program->nblocks;
 	Walk w = {.arena = arena,
@@ -251,9 +252,6 @@ Rows *rows_between(Arena *arena, const Program *program, int from, int to)
 	Rows *rows = NEW(arena, Rows);
 	*rows = (Rows){NEW_N(arena, bool, block->naxes),
 	    NEW_N(arena, bool, n), w.moves};
-	if (from >= to || !rows_is_product(&program->blocks[from]) ||
-	    !rows_is_product(block))
-		return NULL;
 	find_endings(&w);
 	if (!find_all_between(&w))
 		return NULL;
@@ -267,4 +265,16 @@ Rows *rows_between(Arena *arena, const Program *program, int from, int to)
 	for (int i = 0; i < program->nblocks; i++)
 		rows->between[i] = w.role[i] == BETWEEN;
 	return worth_it(&w, rows->axes) ? rows : NULL;
+}
+
+Rows *rows_between(Arena *arena, const Program *program, int from, int to)
+{
+	if (from >= to || !rows_is_product(&program->blocks[from]) ||
+	    !rows_is_product(&program->blocks[to]))
+		return NULL;
+	Arena *own = arena_child(arena); /* there are none between most */
+	Rows *rows = found_between(own, program, from, to);
+	if (!rows)
+		arena_free(own);
+	return rows;
 }
