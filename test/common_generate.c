@@ -520,9 +520,12 @@ static void write_extract(Generator *g, Buf *out)
 	for (int i = 0; i < g->nest->order.n; i++) {
 		const Stage *s =
 		    &g->nest->stages.at[g->nest->order.at[i]];
+		int64_t *extents = NEW_N(g->arena, int64_t, s->naxes);
+		for (int a = 0; a < s->naxes; a++)
+			extents[a] = s->axes[a].extent;
 		for (int k = 1; k <= 3; k++)
-			if (factor_find(
-				g->arena, s->body, s->naxes, k, &f)) {
+			if (factor_find(g->arena, s->body, extents, s->naxes,
+				k, &f)) {
 				stage = s->name;
 				number = k;
 			}

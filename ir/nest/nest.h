@@ -467,18 +467,31 @@ double winograd_input(int m, int i, int k);
 double winograd_output(int m, int result, int i);
 
 /* nest_factor.c: of a product its factor with that number, from 1, and all factors
- * that have no other axes; false: it is no product, or all move with it. */
+ * that have no other axes; false: it is no product, or all move with it.  Axes that
+ * it has in one linear form alone, as those of a window, are one of its own. */
 typedef struct {
-	int naxes, *axes; /* of the block, in the order of the element's own */
-	Expr *element;    /* over the block's axes */
-	Expr *others;     /* the other factors */
-	int together;     /* factors in the element */
+	int axis;       /* of the block; the first of several */
+	int64_t extent;
+	Expr *index;    /* over the block's axes */
+} FactorAxis;
+typedef struct {
+	int naxes;
+	FactorAxis *axes;
+	bool *has;     /* the block's axes */
+	bool is_window; /* is one made of several? */
+	Expr *element; /* over its own axes */
+	Expr *others;  /* the other factors */
+	int together;  /* factors in the element */
 } Factor;
-bool factor_find(
-    Arena *arena, Expr *body, int naxes, int number, Factor *factor);
-Expr *factor_element(Arena *arena, const Factor *factor, int naxes);
+bool factor_find(Arena *arena, Expr *body, const int64_t *extents, int naxes,
+    int number, Factor *factor);
 /* The product with a buffer of such elements. */
 Expr *factor_product(Arena *arena, const Factor *factor, int buffer);
+
+/* nest_forms.c: makes axes of `order` one where the expression allows, which is
+ * over these axes then; how many there are. */
+int forms_find(Arena *arena, Expr **e, const int64_t *extents, int naxes,
+    const int *order, int norder, FactorAxis *axes);
 
 /* nest_retype.c: a product whose operand, the first or the second, is kept in
  * another type: what an element of that is, over the read that it is made of,

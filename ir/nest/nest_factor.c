@@ -4,7 +4,9 @@
  *
  * the first with all others that have no other axes is an element over n and i:
  *
- *     t[n, i] = (x[n, i] - m[i]) * s[i]        t[n, i] * w[n, j] */
+ *     t[n, i] = (x[n, i] - m[i]) * s[i]        t[n, i] * w[n, j]
+ *
+ * Its axes are those of the block, or forms of them (nest_forms.c). */
 #include "ir/nest/nest.h"
 
 #include <assert.h>
@@ -49,33 +51,34 @@ static void find_read(const Expr *e, const Expr **best)
 		find_read(e->arg[i], best);
 }
 
-static void add_axes(Factor *f, const Expr *e, bool *left)
+static int add_axes(int *order, int n, const Expr *e, bool *left)
 {
 	if (e->op == OP_AXIS && left[e->id]) {
 		left[e->id] = false;
-		f->axes[f->naxes++] = e->id;
+		order[n++] = e->id;
 	}
 	for (int i = 0; i < e->narg; i++)
-		add_axes(f, e->arg[i], left);
+		n = add_axes(order, n, e->arg[i], left);
+	return n;
 }
 
-/* As the read has them, the others before. */
-static void order_axes(Arena *arena, Factor *f, const bool *has, int naxes)
+/* As the read has them, the others before; how many. */
+static int order_axes(Arena *arena, const Factor *f, int naxes, int *order)
 {
 	const Expr *read = NULL;
-	bool *left = arena_memdup(arena, has, sizeof *has * (size_t)naxes);
+	bool *left = arena_memdup(
+	    arena, f->has, sizeof *f->has * (size_t)naxes);
 	bool *of_read = NEW_N(arena, bool, naxes);
+	int n = 0;
 	find_read(f->element, &read);
 	if (read)
 		expr_mark_axes(read, of_read);
-	f->axes = NEW_N(arena, int, naxes);
 	for (int a = 0; a < naxes; a++)
 		if (left[a] && !of_read[a]) {
 			left[a] = false;
-			f->axes[f->naxes++] = a;
+			order[n++] = a;
 		}
-	if (read)
-		add_axes(f, read, left);
+	return read ? add_axes(order, n, read, left) : n;
 }
 
 static Expr *times(Arena *arena, Expr *a, Expr *b)
@@ -83,44 +86,42 @@ static Expr *times(Arena *arena, Expr *a, Expr *b)
 	return a ? expr_binary(arena, OP_MUL, a, b) : b;
 }
 
-bool factor_find(
-    Arena *arena, Expr *body, int naxes, int number, Factor *out)
+bool factor_find(Arena *arena, Expr *body, const int64_t *extents, int naxes,
+    int number, Factor *out)
 {
 	Factors f = {.fits = true};
 	collect(&f, body);
 	*out = (Factor){0};
 	if (!f.fits || f.n < 2 || number < 1 || number > f.n)
 		return false;
-	bool *has = NEW_N(arena, bool, naxes);
-	expr_mark_axes(f.at[number - 1], has);
+	out->has = NEW_N(arena, bool, naxes);
+	expr_mark_axes(f.at[number - 1], out->has);
 	for (int i = 0; i < f.n; i++) {
 		if (f.at[i]->type != body->type)
 			return false;
-		if (!is_within(f.at[i], has)) {
+		if (!is_within(f.at[i], out->has)) {
 			out->others = times(arena, out->others, f.at[i]);
 			continue;
 		}
 		out->together++;
 		out->element = times(arena, out->element, f.at[i]);
 	}
-	if (out->others)
-		order_axes(arena, out, has, naxes);
-	return out->others && out->naxes;
-}
-
-Expr *factor_element(Arena *arena, const Factor *f, int naxes)
-{
-	Expr **values = NEW_N(arena, Expr *, naxes);
-	for (int i = 0; i < f->naxes; i++)
-		values[f->axes[i]] = expr_axis(arena, i);
-	return expr_substitute_axes(arena, f->element, values, naxes);
+	if (!out->others)
+		return false;
+	int *order = NEW_N(arena, int, naxes);
+	int n = order_axes(arena, out, naxes, order);
+	out->axes = NEW_N(arena, FactorAxis, naxes);
+	out->naxes = forms_find(
+	    arena, &out->element, extents, naxes, order, n, out->axes);
+	out->is_window = out->naxes < n;
+	return out->naxes;
 }
 
 Expr *factor_product(Arena *arena, const Factor *f, int buffer)
 {
 	Expr **index = NEW_N(arena, Expr *, f->naxes);
 	for (int i = 0; i < f->naxes; i++)
-		index[i] = expr_axis(arena, f->axes[i]);
+		index[i] = f->axes[i].index;
 	return times(arena,
 	    expr_read(arena, f->element->type, buffer, index, f->naxes),
 	    f->others);

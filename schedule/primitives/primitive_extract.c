@@ -6,7 +6,9 @@
  *     t[n, i] = x[n, i] - m[i]
  *     y[i, j] = sum[n](t[n, i] * w[n, j])
  *
- * The factor with that number, and all that have no other axes than it has.
+ * The factor with that number, and all that have no other axes than it has.  Axes
+ * that it has in one form alone are one: of x[i + r] - m, where that is fewer, the
+ * block has the elements of x that are read.
  * Legal before anything of the block is scheduled; where several factors move
  * together --numerics=exact forbids it for floats. */
 #include "schedule/internal.h"
@@ -28,9 +30,12 @@ static Refusal parameters(const Call *call, Extract *p)
 	if (why)
 		return why;
 	const Stage *s = &call->nest->stages.at[p->stage];
+	int64_t *extents = NEW_N(call->nest->arena, int64_t, s->naxes);
+	for (int a = 0; a < s->naxes; a++)
+		extents[a] = s->axes[a].extent;
 	return number >= 1 && number <= INT32_MAX &&
-		factor_find(call->nest->arena, s->body, s->naxes, (int)number,
-		    &p->factor)
+		factor_find(call->nest->arena, s->body, extents, s->naxes,
+		    (int)number, &p->factor)
 	    ? NULL
 	    : "the block is no product with such a factor of fewer axes";
 }
@@ -70,16 +75,15 @@ static int add_element(Nest *nest, const Extract *p, const char *name)
 	like.ndim = f->naxes;
 	like.shape = NEW_N(nest->arena, int64_t, f->naxes);
 	for (int a = 0; a < f->naxes; a++) {
-		const StageAxis *from = &old->axes[f->axes[a]];
-		s->axes[a] = (StageAxis){.name = from->name,
-		    .extent = from->extent, .region = HANDLE_NONE};
+		const FactorAxis *axis = &f->axes[a];
+		s->axes[a] = (StageAxis){.name = old->axes[axis->axis].name,
+		    .extent = axis->extent, .region = HANDLE_NONE};
 		s->write[a] = expr_axis(nest->arena, a);
-		like.shape[a] = from->extent;
+		like.shape[a] = axis->extent;
 	}
 	s->buffer = edit_new_buffer(nest, name, &like, SCOPE_GLOBAL);
 	nest->buffers.at[s->buffer].writer = number;
-	nest_set_body(
-	    nest, number, factor_element(nest->arena, f, old->naxes));
+	nest_set_body(nest, number, f->element);
 	edit_new_loops(nest, number);
 	return s->buffer;
 }

@@ -11,7 +11,8 @@
  *     c_t2 = retype(c, 2, i16)
  *
  * What is added to the operands, zero points, stands outside of such a sum: it is
- * taken out of it (`distribute`), and before out of what pads an operand (`narrow`).
+ * taken out of it (`distribute`), and before out of what pads an operand (`narrow`),
+ * which is before it (`extract`).
  *
  *     c[i, j] = sum[k]((i32(a[i, k]) - z[]) * i32(b[k, j]))
  * -->
@@ -398,6 +399,39 @@ static void make_narrow(Arena *arena, Program *p, int block, const Narrow *n)
 			    arena, n, buffer, p->blocks[i].body);
 }
 
+static bool has_choice(const Expr *e)
+{
+	bool found = e->op == OP_IF;
+	for (int i = 0; i < e->narg; i++)
+		found |= has_choice(e->arg[i]);
+	return found;
+}
+
+/* What pads an operand in the sum is taken out of it, if bytes come of it. */
+static void extract_padding(Arena *arena, Program *p, Buf *steps)
+{
+	for (int i = 0; i < p->nblocks; i++) {
+		const Block *b = &p->blocks[i];
+		Factor f;
+		Narrow n;
+		if (b->reduce != REDUCE_SUM || b->body->type != DT_I32)
+			continue;
+		for (int k = 1; k <= 2; k++) {
+			if (!rule_factor(arena, b, k, &f) ||
+			    !has_choice(f.element) ||
+			    !narrow_find(arena, f.element, DT_I32, &n) ||
+			    !rule_is_reused(p, b, &f))
+				continue;
+			const char *name = rule_new_name(
+			    arena, p, b, arena_printf(arena, "f%d", k));
+			buf_printf(steps, "%s = extract(%s, %d)\n", name,
+			    b->name, k);
+			rule_make_element(arena, p, i++, &f, name);
+			break;
+		}
+	}
+}
+
 /* Marks the blocks that lead to what a sum of products reads. */
 static bool *lead_to_products(Arena *arena, const Program *p)
 {
@@ -437,6 +471,7 @@ static Program *narrowed(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps, bool *extracted)
 {
 	Program *p = rule_copy_program(arena, program);
+	extract_padding(arena, p, steps);
 	return narrow_all(arena, p, steps) &&
 		take_products(arena, p, machine, steps, extracted)
 	    ? p : NULL;

@@ -12,14 +12,6 @@
 
 enum { USES_LEAST = 16, FACTORS_MOST = 16 };
 
-static bool has_axis(const Factor *f, int axis)
-{
-	for (int i = 0; i < f->naxes; i++)
-		if (f->axes[i] == axis)
-			return true;
-	return false;
-}
-
 /* The elements of the largest buffer that is read. */
 static double largest_read(const Program *p, const Expr *e)
 {
@@ -36,15 +28,15 @@ static double largest_read(const Program *p, const Expr *e)
 	return most;
 }
 
-/* Is it used again for many elements, and no larger than what it is made of? */
-static bool is_reused(const Program *p, const Block *b, const Factor *f)
+bool rule_is_reused(const Program *p, const Block *b, const Factor *f)
 {
 	double elements = 1, uses = 1;
 	bool moves = false;
+	for (int i = 0; i < f->naxes; i++)
+		elements *= (double)f->axes[i].extent;
 	for (int a = 0; a < b->naxes; a++) {
 		double n = (double)b->axes[a].extent;
-		if (has_axis(f, a)) {
-			elements *= n;
+		if (f->has[a]) {
 			moves |= a >= b->nspatial;
 		} else if (a < b->nspatial) {
 			uses *= n;
@@ -69,17 +61,26 @@ static int maker_of(const Program *p, const Factor *f)
 	return b->block;
 }
 
-static void make_element(
+bool rule_factor(Arena *arena, const Block *b, int number, Factor *f)
+{
+	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
+	for (int a = 0; a < b->naxes; a++)
+		extents[a] = b->axes[a].extent;
+	return factor_find(arena, b->body, extents, b->naxes, number, f);
+}
+
+void rule_make_element(
     Arena *arena, Program *p, int at, const Factor *f, const char *name)
 {
 	Block old = p->blocks[at], t = rule_block_like(arena, &old, name);
 	for (int i = 0; i < f->naxes; i++) {
-		t.axes[i] = old.axes[f->axes[i]];
+		t.axes[i] = old.axes[f->axes[i].axis];
+		t.axes[i].extent = f->axes[i].extent;
 		t.axes[i].reduce = false;
 	}
 	t.naxes = t.nspatial = f->naxes;
 	t.reduce = REDUCE_NONE;
-	t.body = factor_element(arena, f, old.naxes);
+	t.body = f->element;
 	t.buffer = rule_add_buffer(arena, p, &t, t.body->type);
 	rule_add_block(arena, p, at, t);
 	p->blocks[at + 1].body = factor_product(arena, f, t.buffer);
@@ -106,8 +107,8 @@ const Program *rule_extract(
 	for (int k = 1; k <= FACTORS_MOST; k++) {
 		const Block *b = &p->blocks[at];
 		Factor f;
-		if (!factor_find(arena, b->body, b->naxes, k, &f) ||
-		    !is_reused(p, b, &f))
+		if (!rule_factor(arena, b, k, &f) || f.is_window ||
+		    !rule_is_reused(p, b, &f))
 			continue;
 		int maker = maker_of(p, &f);
 		double flops = rule_flops(arena,
@@ -124,7 +125,7 @@ const Program *rule_extract(
 		const char *name = rule_new_name(
 		    arena, p, b, arena_printf(arena, "f%d", k));
 		buf_printf(steps, "%s = extract(%s, %d)\n", name, b->name, k);
-		make_element(arena, p, at, &f, name);
+		rule_make_element(arena, p, at, &f, name);
 		extracted[p->nbuffers - 1] = true;
 		at++;
 		k = 0; /* they have other numbers now */

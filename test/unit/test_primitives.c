@@ -676,6 +676,54 @@ static void check_case(const Case *c, Program *(*program)(Arena *))
 	arena_free(arena);
 }
 
+/* Factors with windows: what extract makes of them. */
+static const struct {
+	const char *factor, *shape, *element;
+} windowed[] = {
+    {"x[i + r] - m[i + r]", "t: f32[10]", "t[i] = x[i] - m[i]"},
+    {"if 1 <= i + r < 9 then x[i + r - 1] - 1 else 0", "t: f32[10]",
+	"t[i] = if 1 <= i and i < 9 then x[i - 1] - 1.0 else 0.0"},
+    {"x[2*i + r] - m[0]", "t: f32[17]", "t[i] = x[i] - m[0]"},
+    {"x[i - r + 2] - m[0]", "t: f32[10]", "t[i] = x[i] - m[0]"},
+    {"x[2*i + 4*r] - m[i + 2*r]", "t: f32[12]", "t[i] = x[i * 2] - m[i]"},
+    {"x[(i + r)//2] - m[0]", "t: f32[10]", "t[i] = x[i // 2] - m[0]"},
+    /* as many, gaps, two forms */
+    {"x[3*i + r] - m[0]", "t: f32[8, 3]", "x[i * 3 + r] - m[0]"},
+    {"x[3*i + 2*r] - m[0]", "t: f32[8, 3]", "x[i * 3 + r * 2] - m[0]"},
+    {"x[i + r] - m[i]", "t: f32[8, 3]", "x[i + r] - m[i]"},
+};
+
+static void check_window(size_t i)
+{
+	Arena *arena = arena_new();
+	ApplyContext context = {.machine = &test_machine};
+	Program *program = program_of_text(arena, arena_printf(arena,
+	    "tunec: 1\nname: window\n"
+	    "inputs: {x: 'f32[64]', m: 'f32[64]', w: 'f32[4, 3]'}\n"
+	    "compute: |\n"
+	    "  y[o < 4, i < 8] = sum[r < 3]((%s)*w[o, r])\n",
+	    windowed[i].factor), NUMERICS_DEFAULT);
+	Nest *nest = nest_new(arena, program, tape_new(arena));
+	Buf out = {0};
+	const char *why;
+
+	apply_all(nest, schedule_steps(arena, "t = extract(y, 1)"), &context);
+	assert_true(nest_infer(nest, &why));
+	nest_print(&out, nest);
+	if (!strstr(buf_text(&out), windowed[i].shape) ||
+	    !strstr(buf_text(&out), windowed[i].element))
+		fail_msg("%s:\n%s", windowed[i].factor, buf_text(&out));
+	buf_free(&out);
+	arena_free(arena);
+}
+
+static void test_windows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof windowed / sizeof *windowed; i++)
+		check_window(i);
+}
+
 /* Bytes with zero points, padded before and after these are taken off. */
 static Program *points_program(Arena *arena)
 {
@@ -1105,6 +1153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_cases),
+	    cmocka_unit_test(test_windows),
 	    cmocka_unit_test(test_carried),
 	    cmocka_unit_test(test_divided_tiles),
 	    cmocka_unit_test(test_exact),

@@ -260,6 +260,12 @@ static const Case cases[] = {
     /* bytes that are padded in i32 are bytes */
     {"test/bench/cliffs/qconv_plain.yaml:deep",
 	{"narrow(p)\n", "tensorize(a_cq, dot4_u8i8)"}, {"distribute("}},
+    /* padding in the sum is before it then */
+    {"test/bench/families/bytes/qconv_inside.yaml",
+	{"a_f1 = extract(a, 1)\nnarrow(a_f1)\na_p, a_s1, a_s2, a_t2 = "
+	 "distribute(a)\n",
+	    "tensorize(a_p_cq, dot4_u8i8)"},
+	{0}},
     /* sums that are made ahead are not made beside others */
     {"test/bench/families/bytes/qmatvec.yaml",
 	{"a_p, a_s1, a_s2 = distribute(a)\n", "tensorize(a_p_kq, dot4_u8i8)"},
