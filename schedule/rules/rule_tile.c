@@ -107,7 +107,8 @@ static bool is_anchor(const Tiling *t)
 
 /* --- the writer ---------------------------------------------------------------- */
 
-/* The block's only reader, if it reads each element at its own place. */
+/* The block's only reader, if it reads each element at its own place; not where
+ * the block alone is made ahead. */
 int rule_elementwise_reader(const Rules *r, const RuleBlock *b)
 {
 	if (b->output || b->consumers.n != 1)
@@ -118,6 +119,8 @@ int rule_elementwise_reader(const Rules *r, const RuleBlock *b)
 	const Block *block = &r->program->blocks[b->block];
 	if (wb->reduce != REDUCE_NONE || w->scheduled ||
 	    wb->nspatial != block->nspatial ||
+	    r->program->buffers[wb->buffer].is_const !=
+		r->program->buffers[block->buffer].is_const ||
 	    rule_reads_of(w, block->buffer) != 1)
 		return -1;
 	for (int i = 0; i < w->reads.n; i++) {

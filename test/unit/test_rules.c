@@ -257,6 +257,11 @@ static const Case cases[] = {
 	 "a_s1_c = separate(a_s1.s)\nunfold(a_s1)\n",
 	    "tensorize(a_p_cq, dot4_u8i8)", "vectorize(a_s1_c_tv, "},
 	{"extract("}},
+    /* what is made ahead is not made where it is read */
+    {"test/bench/cliffs/qconv_nhwc.yaml:deep",
+	{"a_p, a_s1, a_s2, a_t2 = distribute(a)\n",
+	    "a_s2_acc = cache_write(a_s2, reg)"},
+	{"compute_at(a_s2,"}},
     /* bytes that are padded in i32 are bytes */
     {"test/bench/cliffs/qconv_plain.yaml:deep",
 	{"narrow(p)\n", "tensorize(a_cq, dot4_u8i8)"}, {"distribute("}},
