@@ -1,7 +1,7 @@
 /* The kernel that tunec made, in a C program: checked against plain loops, and
  * timed beside them, beside the untuned kernel and beside the machine's peak of
  * fused multiply-adds.  Every time is the median of interleaved runs, the peak
-&
+ * their best. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <omp.h>
