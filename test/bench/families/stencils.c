@@ -2,6 +2,7 @@
  * filter are kept in a ring as long as the second one needs them. */
 #include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 void box_3x3(const float *restrict x, float *restrict y, void *workspace)
@@ -205,6 +206,41 @@ void ssd_5x5(const float *restrict a, const float *restrict b,
 				y[(d * H + i - 4) * W + j] = v[j] + v[j + 1] +
 				    v[j + 2] + v[j + 3] + v[j + 4];
 		}
+}
+
+void sad_stereo(const uint8_t *restrict a, const uint8_t *restrict b,
+    int32_t *restrict y, void *workspace)
+{
+	enum { D = 16, H = 240, W = 320, A = W + 4, B = W + D + 3 };
+	uint8_t *restrict ring = workspace;
+	uint16_t v[A], best[W];
+	for (int i = 0; i < H; i++) {
+		int first = i ? i + 4 : 0;
+		for (int j = 0; j < W; j++) {
+			best[j] = UINT16_MAX;
+			y[i * W + j] = 0;
+		}
+		for (int d = 0; d < D; d++) {
+			for (int r = first; r < i + 5; r++) {
+				const uint8_t *p = a + r * A,
+					      *q = b + r * B + d;
+				uint8_t *e = ring + (d * 5 + r % 5) * A;
+				for (int j = 0; j < A; j++)
+					e[j] = p[j] > q[j] ? p[j] - q[j]
+							   : q[j] - p[j];
+			}
+			const uint8_t *e = ring + d * 5 * A;
+			for (int j = 0; j < A; j++)
+				v[j] = e[j] + e[A + j] + e[2 * A + j] +
+				    e[3 * A + j] + e[4 * A + j];
+			for (int j = 0; j < W; j++) {
+				uint16_t sum = v[j] + v[j + 1] + v[j + 2] +
+				    v[j + 3] + v[j + 4];
+				y[i * W + j] = sum < best[j] ? d : y[i * W + j];
+				best[j] = sum < best[j] ? sum : best[j];
+			}
+		}
+	}
 }
 
 void contrast_7x7(const float *restrict x, float *restrict y, void *workspace)
