@@ -2,6 +2,8 @@
  * and what is wider comes by way of f32 rounded to odd, which rounding again
  * cannot tell from the exact value (Boldo and Melquiond, "Emulation of FMA and
  * correctly rounded sums", 2008). */
+#include <math.h>
+
 #include "codegen/llvm/module_llvm.h"
 
 typedef LLVMValueRef V;
@@ -222,6 +224,58 @@ static Ends ends_of(DType from, DType to)
 	}
 }
 
+/* Is it one number in all lanes? */
+static bool is_number(V x, int lanes, double *value)
+{
+	for (int i = 0; i < lanes; i++) {
+		V lane = LLVMIsAConstantDataVector(x)
+		    ? LLVMGetAggregateElement(x, (unsigned)i)
+		    : x;
+		LLVMBool inexact;
+		if (!LLVMIsAConstantFP(lane))
+			return false;
+		double number = LLVMConstRealGetDouble(lane, &inexact);
+		if (i && number != *value)
+			return false;
+		*value = number;
+	}
+	return true;
+}
+
+/* Is it the lesser or the greater of something and a number, as LOW_MIN and LOW_MAX
+ * are made?  Then it is no NaN. */
+static bool is_clamped(V x, int lanes, Ends *e)
+{
+	double number = 0;
+	if (!LLVMIsASelectInst(x))
+		return false;
+	V test = LLVMGetOperand(x, 0), a = LLVMGetOperand(x, 1);
+	V b = LLVMGetOperand(x, 2);
+	if (!LLVMIsAFCmpInst(test) ||
+	    LLVMGetFCmpPredicate(test) != LLVMRealOLT ||
+	    !is_number(b, lanes, &number))
+		return false;
+	bool least =
+	    LLVMGetOperand(test, 0) == a && LLVMGetOperand(test, 1) == b;
+	bool most =
+	    LLVMGetOperand(test, 0) == b && LLVMGetOperand(test, 1) == a;
+	if (!least && !most)
+		return false;
+	*e = (Ends){-HUGE_VAL, HUGE_VAL, true};
+	is_clamped(a, lanes, e);
+	double (*pick)(double, double) = least ? fmin : fmax;
+	e->least = pick(e->least, number);
+	e->greatest = pick(e->greatest, number);
+	return true;
+}
+
+static bool is_within(V x, int lanes, Ends to)
+{
+	Ends e;
+	return to.exact && is_clamped(x, lanes, &e) && e.least >= to.least &&
+	    e.greatest <= to.greatest;
+}
+
 /* Vectors, which LLVM would convert lane by lane: between the ends all
  * machines agree, by way of 32 bits where the integer has fewer.  A NaN is
  * below none and becomes 0. */
@@ -233,10 +287,14 @@ static V floats_to_ints(Cast *c, V x, DType from, DType to)
 	LLVMTypeRef type = llvm_type(c->gen, by, c->lanes);
 	V least = llvm_float(c->gen, from, e.least, c->lanes);
 	V most = llvm_float(c->gen, from, e.greatest, c->lanes);
-	V r = LLVMBuildSelect(
-	    b, LLVMBuildFCmp(b, LLVMRealOGT, x, least, ""), x, least, "");
-	r = LLVMBuildSelect(
-	    b, LLVMBuildFCmp(b, LLVMRealOLT, r, most, ""), r, most, "");
+	bool within = is_within(x, c->lanes, e);
+	V r = x;
+	if (!within) {
+		r = LLVMBuildSelect(b,
+		    LLVMBuildFCmp(b, LLVMRealOGT, x, least, ""), x, least, "");
+		r = LLVMBuildSelect(
+		    b, LLVMBuildFCmp(b, LLVMRealOLT, r, most, ""), r, most, "");
+	}
 	r = LLVMBuildFPToSI(b, r, type, "");
 	if (!e.exact)
 		r = LLVMBuildSelect(b,
@@ -244,7 +302,7 @@ static V floats_to_ints(Cast *c, V x, DType from, DType to)
 		    llvm_int(c->gen, 8 * dtype_bytes(to),
 			to == DT_I32 ? INT32_MAX : INT64_MAX, c->lanes),
 		    r, "");
-	if (e.least != 0)
+	if (e.least != 0 && !within)
 		r = LLVMBuildSelect(b,
 		    LLVMBuildFCmp(b, LLVMRealUNO, x, x, ""),
 		    LLVMConstNull(type), r, "");

@@ -31,3 +31,35 @@ few conv2d.yaml:resnet18_c2 150 znver4 # the next iteration reads the same
 few batch_matmul.yaml:gmm_512x32 4 x86-64-v3 # rows have pointers, not indices
 few conv2d.yaml:resnet18_c12 12 x86-64-v3 # sums under two `if`
 few conv2d.yaml:resnet18_c3 20 x86-64-v3 # all registers are in use
+
+# u8 of 32 lanes that become f32: in parts, each of a machine's vector
+cat >wide.yaml <<'END'
+tunec: 1
+name: wide
+inputs: {x: 'u8[4096, 3]'}
+compute: |
+  y[i < 4096, c < 3] = u8(clamp(1.5*f32(x[i, c]) - 0.3*f32(x[i, 2 - c]), 0, 255))
+END
+for cpu in znver4 x86-64-v3; do
+	ok "builds-wide-$cpu" "$TUNEC" build -q wide.yaml \
+		--target "llvm -mcpu=$cpu -threads=1" -o wide.c -o wide.s
+	[ $cpu = znver4 ] && most=64 || most=32
+	ok "no-wider-$cpu" awk -v most=$most 'match($0, /vector_size\([0-9]+/) {
+		wide = wide || substr($0, RSTART + 12, RLENGTH - 12) + 0 > most
+	}
+	END {exit wide}' wide.c
+done
+
+# What a definition clamps to the type's ends is not clamped again, nor is it a NaN.
+cat >clamp.yaml <<'END'
+tunec: 1
+name: once
+inputs: {x: 'f32[4096]'}
+compute: |
+  y[i < 4096] = i8(clamp(x[i]*3, -128, 127))
+END
+ok builds-clamped "$TUNEC" build -q clamp.yaml \
+	--target 'llvm -mcpu=x86-64-v3 -threads=1' -o clamp.s
+ok clamped-once sh -c '[ "$(grep -c vminps clamp.s)" = \
+	"$(grep -c vmaxps clamp.s)" ] && ! grep -q "vcmp.*ps" clamp.s &&
+	[ "$(grep -c vminps clamp.s)" = "$(grep -c vcvttps2dq clamp.s)" ]'
