@@ -473,7 +473,8 @@ static Widths widths_of(const Rules *r, int tiled, int axis)
 }
 
 /* Vector axes worth a sketch: with at least half of the lanes that some axis
- * can have. */
+ * can have, and the one along which the results lie: across them lanes are put in
+ * their places by shuffles. */
 static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 {
 	const Block *block = &r->program->blocks[tiled];
@@ -487,7 +488,7 @@ static void sketches_tiled(Rules *r, int tiled, RuleSketchVec *out)
 		int widths[2] = {w.lanes, w.more};
 		for (int i = 0; i < 4; i++) {
 			int lanes = widths[i / 2];
-			if (!lanes || lanes * 2 < best)
+			if (!lanes || (lanes * 2 < best && a < block->nspatial - 1))
 				continue;
 			if (r->rows && (i % 2 || r->rows->axes[a]))
 				continue; /* rows are outermost */
