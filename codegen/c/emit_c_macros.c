@@ -314,8 +314,7 @@ static const char *general(
 		    emit_c_unaligned(e, vector));
 	case LOW_GATHER:
 		return lane_list(e, vector, lanes,
-		    to == DT_BOOL || to == DT_INDEX ? "(m)[#] ? (p)[(i)[#]] : 0"
-						    : "(p)[(i)[#]]");
+		    to == DT_BOOL ? "(m)[#] ? (p)[(i)[#]] : 0" : "(p)[(i)[#]]");
 	case LOW_SCATTER:
 		return lane_statements(e, lanes,
 		    to == DT_BOOL ? "if ((m)[#]) (p)[(i)[#]] = (v)[#];"
@@ -378,8 +377,7 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 		return "p, m, v";
 	case LOW_STREAM:
 		return "p, v";
-	case LOW_GATHER:
-		return to == DT_BOOL || to == DT_INDEX ? "p, i, m" : "p, i";
+	case LOW_GATHER: return to == DT_BOOL ? "p, i, m" : "p, i";
 	case LOW_SCATTER:
 		return to == DT_BOOL ? "p, i, v, m" : "p, i, v";
 	case LOW_MATH:
@@ -404,9 +402,10 @@ static const char *macro_name(
 	if (op == LOW_CONVERT)
 		shape = arena_printf(e->arena, "%s_%sx%d", dtype_name(to),
 		    dtype_name(type), lanes);
-	else if (to == DT_BOOL || (op == LOW_GATHER && to == DT_INDEX))
-		shape = arena_printf(e->arena, "%s_masked%s", shape,
-		    op == LOW_GATHER && to == DT_BOOL ? "_i32" : "");
+	else
+		shape = arena_printf(e->arena, "%s%s%s", shape,
+		    to == DT_BOOL ? "_masked" : "",
+		    math == OP_INT && op != LOW_MATH ? "_i32" : "");
 	return emit_c_upper(e, arena_printf(e->arena, "%s_%s", word, shape));
 }
 
@@ -445,7 +444,7 @@ const char *emit_c_macro(
 	    ? without_isa(e, op, math, type, to, lanes)
 	    : general(e, op, math, type, to, lanes);
 	bool no_vector = op == LOW_STORE_MASKED || op == LOW_STREAM ||
-	    op == LOW_ANY;
+	    op == LOW_SCATTER || op == LOW_ANY;
 	if (x86 && op == LOW_STREAM)
 		x86 = if_aligned(e, x86, plain, lanes * dtype_bytes(type));
 	else if (x86 && !no_vector)

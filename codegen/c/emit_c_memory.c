@@ -306,25 +306,26 @@ static void op_load_masked(EmitC *e, const LowNode *n)
 			    e, m, dtype_bytes(type), LEVEL_CHOICE)));
 }
 
-/* By indices of 32 bits where there is an instruction that has such. */
-static void gather_where(EmitC *e, const LowNode *n, DType type)
+static const char *mask_for(EmitC *e, int temp, DType type)
 {
-	int lanes = temp_of(e, n->dst)->lanes, bytes = dtype_bytes(type);
-	const LowRange *r = e->ranges ? &e->ranges[n->arg[0]] : NULL;
-	bool narrow = bytes == 4 && r && r->known && r->least >= INT32_MIN &&
-	    r->most <= INT32_MAX &&
-	    emit_c_x86(e, LOW_GATHER, OP_CAST, type, DT_BOOL, lanes);
-	const char *index = loose(e, n->arg[0]);
-	if (narrow)
-		index =
-		    arena_printf(e->arena, "__builtin_convertvector(%s, %s)",
-			index, emit_c_vector(e, DT_I32, lanes));
-	assign_vector(e, n->dst,
-	    arena_printf(e->arena, "%s(%s, %s, %s)",
-		emit_c_macro(e, LOW_GATHER, OP_CAST, type,
-		    narrow ? DT_BOOL : DT_INDEX, lanes),
-		pointer(e, n), index,
-		emit_c_mask_of(e, n->arg[1], bytes, LEVEL_LIST)));
+	return emit_c_mask_of(e, temp, dtype_bytes(type), LEVEL_LIST);
+}
+
+/* Indices that a macro takes: of 32 bits where there is an instruction that has
+ * such and they are no longer.  *math: which, for emit_c_macro. */
+static const char *indices(
+    EmitC *e, LowOpcode op, int temp, DType type, DType to, Op *math)
+{
+	int lanes = temp_of(e, temp)->lanes;
+	const LowRange *r = e->ranges ? &e->ranges[temp] : NULL;
+	const char *index = loose(e, temp);
+	*math = OP_CAST;
+	if (!r || !r->known || r->least < INT32_MIN || r->most > INT32_MAX ||
+	    !emit_c_x86(e, op, OP_INT, type, to, lanes))
+		return index;
+	*math = OP_INT;
+	return arena_printf(e->arena, "__builtin_convertvector(%s, %s)", index,
+	    emit_c_vector(e, DT_I32, lanes));
 }
 
 static void op_gather(EmitC *e, const LowNode *n)
@@ -337,14 +338,17 @@ static void op_gather(EmitC *e, const LowNode *n)
 		assign_where(e, n, m,
 		    place(e, n, emit_c_text(e, n->arg[0], LEVEL_PRODUCT),
 			false));
-	else if (m < 0)
+	else {
+		DType to = m < 0 ? type : DT_BOOL;
+		Op math;
+		const char *index =
+		    indices(e, LOW_GATHER, n->arg[0], type, to, &math);
 		assign_vector(e, n->dst,
-		    arena_printf(e->arena, "%s(%s, %s)",
-			emit_c_macro(
-			    e, LOW_GATHER, OP_CAST, type, type, d->lanes),
-			pointer(e, n), loose(e, n->arg[0])));
-	else
-		gather_where(e, n, type);
+		    arena_printf(e->arena, "%s(%s, %s%s%s)",
+			emit_c_macro(e, LOW_GATHER, math, type, to, d->lanes),
+			pointer(e, n), index, m < 0 ? "" : ", ",
+			m < 0 ? "" : mask_for(e, m, type)));
+	}
 }
 
 /* --- stores ------------------------------------------------------------------ */
@@ -418,11 +422,13 @@ static void op_scatter(EmitC *e, const LowNode *n)
 		return;
 	}
 	const char *at = pointer(e, n);
+	DType to = m < 0 ? type : DT_BOOL;
+	Op math;
+	const char *index = indices(e, LOW_SCATTER, n->arg[1], type, to, &math);
 	emit_c_line(e, "%s(%s, %s, %s%s%s);",
-	    emit_c_macro(e, LOW_SCATTER, OP_CAST, type,
-		m < 0 ? type : DT_BOOL, s->lanes),
-	    at, loose(e, n->arg[1]), stored(e, n->arg[0]),
-	    m < 0 ? "" : ", ", m < 0 ? "" : loose(e, m));
+	    emit_c_macro(e, LOW_SCATTER, math, type, to, s->lanes), at, index,
+	    stored(e, n->arg[0]), m < 0 ? "" : ", ",
+	    m < 0 ? "" : mask_for(e, m, type));
 }
 
 static void op_prefetch(EmitC *e, const LowNode *n)

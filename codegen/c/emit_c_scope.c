@@ -380,6 +380,8 @@ static void masks_used(EmitC *e, const LowNode *n)
 		suggest(e, n->arg[2], value_bytes(e, n->dst));
 	if (n->op == LOW_GATHER && n->arg[1] >= 0)
 		suggest(e, n->arg[1], value_bytes(e, n->dst));
+	if (n->op == LOW_SCATTER && n->arg[2] >= 0)
+		suggest(e, n->arg[2], value_bytes(e, n->arg[0]));
 	if (n->op == LOW_STORE_MASKED)
 		suggest(e, n->arg[1], value_bytes(e, n->arg[0]));
 }

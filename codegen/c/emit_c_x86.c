@@ -234,6 +234,24 @@ static const char *x86_load_masked(EmitC *e, const Shape *s)
 	    mask_element(s), s->mi);
 }
 
+/* Vectors of 4 or 8 bytes, in the lower lanes of one of 16. */
+static const char *x86_short_masked(EmitC *e, LowOpcode op, int lane, int bytes)
+{
+	const char *bits = bytes == 4 ? "32" : "64";
+	const char *mask = arena_printf(e->arena,
+	    "_mm_movepi%d_mask(_mm_cvtsi%s_si128((int%s_t)(m)))", 8 * lane,
+	    bits, bits);
+	if (!e->isa.avx512 || (bytes != 4 && bytes != 8) || lane >= bytes)
+		return NULL;
+	if (op == LOW_LOAD_MASKED)
+		return arena_printf(e->arena,
+		    "_mm_cvtsi128_si%s(_mm_maskz_loadu_epi%d(%s, (p)))", bits,
+		    8 * lane, mask);
+	return arena_printf(e->arena,
+	    "_mm_mask_storeu_epi%d((p), %s, _mm_cvtsi%s_si128((int%s_t)(v)))",
+	    8 * lane, mask, bits, bits);
+}
+
 static const char *x86_store_masked(EmitC *e, const Shape *s)
 {
 	if (e->isa.avx512)
@@ -247,27 +265,41 @@ static const char *x86_store_masked(EmitC *e, const Shape *s)
 	    s->suffix, mask_element(s), s->mi, s->m);
 }
 
-/* Of words and pairs of words with indices as wide, under a mask; lanes that it has
- * off are not touched. */
-static const char *x86_gather(EmitC *e, DType index, const Shape *s)
+/* What a gather or a scatter takes elements for; their indices are as wide. */
+static const char *element_of(const Shape *s)
 {
-	const char *of = s->is_float ? s->lane == 4 ? "float" : "double"
-	    : s->lane == 4	     ? "int"
-				     : "long long";
+	if (s->is_float)
+		return s->lane == 4 ? "float" : "double";
+	return s->lane == 4 ? "int" : "long long";
+}
+
+/* Under a mask: lanes that it has off are not touched.  Without one a load for each
+ * lane is as fast. */
+static const char *x86_gather(EmitC *e, const Shape *s)
+{
 	const char *none = s->is_float
 	    ? arena_printf(e->arena, "%s_setzero_%s()", s->prefix, s->suffix)
 	    : arena_printf(
 		  e->arena, "%s_setzero_si%d()", s->prefix, 8 * s->bytes);
-	if (!e->isa.avx2 || s->lane != (index == DT_INDEX ? 8 : 4))
-		return NULL;
 	if (s->bytes == 64)
 		return arena_printf(e->arena,
 		    "%s_mask_i%dgather_%s(%s, %s, (%s)(i), (const %s *)(p), %d)",
 		    s->prefix, 8 * s->lane, s->suffix, none,
-		    mask_register(e, s), s->mi, of, s->lane);
+		    mask_register(e, s), s->mi, element_of(s), s->lane);
 	return arena_printf(e->arena,
 	    "%s_mask_i%dgather_%s(%s, (const %s *)(p), (%s)(i), (%s)(m), %d)",
-	    s->prefix, 8 * s->lane, s->suffix, none, of, s->mi, s->m, s->lane);
+	    s->prefix, 8 * s->lane, s->suffix, none, element_of(s), s->mi, s->m,
+	    s->lane);
+}
+
+/* Lane 0 first, as it has to be. */
+static const char *x86_scatter(EmitC *e, bool masked, const Shape *s)
+{
+	return arena_printf(e->arena,
+	    "%s_%si%dscatter_%s((%s *)(p), %s%s(%s)(i), (%s)(v), %d)",
+	    s->prefix, masked ? "mask_" : "", 8 * s->lane, s->suffix,
+	    element_of(s), masked ? mask_register(e, s) : "",
+	    masked ? ", " : "", s->mi, s->m, s->lane);
 }
 
 static const char *x86_math(EmitC *e, Op math, const Shape *s)
@@ -423,7 +455,10 @@ const char *emit_c_x86(
 	Shape s;
 	DType shape = op == LOW_DOT ? intrinsic_of(type, to)->sum : type;
 	if (!shape_of(e, shape, lanes, &s))
-		return NULL;
+		return e->isa.x86 &&
+			(op == LOW_LOAD_MASKED || op == LOW_STORE_MASKED)
+		    ? x86_short_masked(e, op, s.lane, s.bytes)
+		    : NULL;
 	switch (op) {
 	case LOW_FMA:
 		return e->isa.fma ? arena_printf(e->arena,
@@ -456,8 +491,14 @@ const char *emit_c_x86(
 	case LOW_STREAM:
 		return x86_stream(e, &s);
 	case LOW_GATHER:
-		return to == DT_BOOL || to == DT_INDEX ? x86_gather(e, to, &s)
-						       : NULL;
+		return e->isa.avx2 && to == DT_BOOL &&
+			s.lane == (math == OP_INT ? 4 : 8)
+		    ? x86_gather(e, &s)
+		    : NULL;
+	case LOW_SCATTER:
+		return e->isa.avx512 && s.lane == (math == OP_INT ? 4 : 8)
+		    ? x86_scatter(e, to == DT_BOOL, &s)
+		    : NULL;
 	case LOW_MATH:
 		return x86_math(e, math, &s);
 	case LOW_DOT:
