@@ -10,8 +10,8 @@
 #include "cmd/build.h"
 #include "codegen/cuda/cuda.h"
 #include "codegen/hip/hip.h"
-#include "tuner/measure/measure.h"
 #include "lib/folder.h"
+#include "tuner/measure/measure.h"
 
 typedef struct {
 	OutputPlan *plan;

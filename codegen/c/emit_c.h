@@ -225,10 +225,11 @@ char *emit_c_upper(EmitC *e, const char *text);
 
 /* emit_c_macros.c */
 /* Name of the macro that does an operation on vectors of this shape, defined
- * on first use.  `to` matters to CONVERT, and is DT_BOOL for a GATHER, a
- * SCATTER or a SCALE with a mask (else it is `type`); of DOT `type` and `to` are those of
- * its operands; `math` matters to MATH, and is OP_INT where the indices of a GATHER or a
- * SCATTER have 32 bits. */
+ * on first use.  `to` matters to CONVERT, and is DT_BOOL for a GATHER, a SCATTER
+ * or a SCALE with a mask (else it is `type`); of DOT `type` and `to` are those of
+ * its operands; `math` matters to MATH, and is OP_INT where the indices of a
+ * GATHER or a SCATTER have 32 bits; MUL is of i32 whose lanes have 16 bits, those
+ * of one operand not negative. */
 const char *emit_c_macro(EmitC *e, LowOpcode op, Op math, DType type, DType to,
     int lanes);
 /* What ops.def says of a function, C(exp)(x), with a suffix to its name. */

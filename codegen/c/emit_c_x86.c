@@ -144,8 +144,8 @@ static const char *x86_any(EmitC *e, const Shape *s)
 	return "(_mm_movemask_epi8((__m128i)(m)) != 0)";
 }
 
-/* The element type that maskload and maskstore take. */
-static const char *mask_element(const Shape *s)
+/* What instructions with masks or indices take elements for. */
+static const char *element_of(const Shape *s)
 {
 	if (s->is_float)
 		return s->lane == 4 ? "float" : "double";
@@ -231,7 +231,7 @@ static const char *x86_load_masked(EmitC *e, const Shape *s)
 		return NULL;
 	return arena_printf(e->arena,
 	    "%s_maskload_%s((const %s *)(p), (%s)(m))", s->prefix, s->suffix,
-	    mask_element(s), s->mi);
+	    element_of(s), s->mi);
 }
 
 /* Vectors of 4 or 8 bytes, in the lower lanes of one of 16. */
@@ -262,19 +262,11 @@ static const char *x86_store_masked(EmitC *e, const Shape *s)
 		return NULL;
 	return arena_printf(e->arena,
 	    "%s_maskstore_%s((%s *)(p), (%s)(m), (%s)(v))", s->prefix,
-	    s->suffix, mask_element(s), s->mi, s->m);
-}
-
-/* What a gather or a scatter takes elements for; their indices are as wide. */
-static const char *element_of(const Shape *s)
-{
-	if (s->is_float)
-		return s->lane == 4 ? "float" : "double";
-	return s->lane == 4 ? "int" : "long long";
+	    s->suffix, element_of(s), s->mi, s->m);
 }
 
 /* Under a mask: lanes that it has off are not touched.  Without one a load for each
- * lane is as fast. */
+ * lane is as fast.  Indices are as wide as elements. */
 static const char *x86_gather(EmitC *e, const Shape *s)
 {
 	const char *none = s->is_float

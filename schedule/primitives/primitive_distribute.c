@@ -10,8 +10,9 @@
  *     c[i, j] = p[i, j] - s1[i] * v[j] + t2[j]
  *
  * A sum has the axes that its element has; one that is multiplied with data of no
- * other axes is followed by what it is then, after all sums.  Integers wrap around, so the result is
- * the same; floats are refused.  Legal before anything of the block is scheduled. */
+ * other axes is followed by what it is then, after all sums.  Integers wrap around,
+ * so the result is the same; floats are refused.  Legal before anything of the block
+ * is scheduled. */
 #include "schedule/internal.h"
 
 typedef struct {
