@@ -11,7 +11,8 @@
 # a record, for this machine and, where that has AVX-512, for AVX2.  A row is
 # bench_families -s: the object and its C by both compilers, turn by turn, on the
 # same buffers.  What is over 1.05 is measured again in three times as many turns.
-# Sources, objects and rows stay in build/bench/c.  Sourced by run.sh.
+# Several are built at once, and then measured one by one.  Sources, objects and
+# rows stay in build/bench/c.  Sourced by run.sh.
 
 emitted=$work/c
 
@@ -30,8 +31,14 @@ emitted_isas() {
 		echo "v3 llvm -mcpu=x86-64-v3 -threads=1"
 }
 
-# emitted_build SPEC TARGET STEM: leaves STEM.so, STEM-gcc.so, STEM-clang-14.so
+# emitted_build STEM SPEC TARGET: leaves STEM.so, STEM-gcc.so, STEM-clang-14.so, or
+# STEM.failed: why not
 emitted_build() {
+	rm -f "$1.failed"
+	emitted_compile "$2" "$3" "$1" || tail -n 1 "$1.log" >"$1.failed"
+}
+
+emitted_compile() { # SPEC TARGET STEM
 	local cc
 	$tunec build -q "$1" --target "$2" --db "$emitted/none" -o "$3.so" \
 		-o "$3.h" -o "$3.c" >"$3.log" 2>&1 || return
@@ -53,33 +60,30 @@ emitted_turns() {
 	$programs/bench_families -s -b "$3" "$1" $sides >"$2.row" 2>"$2.log"
 }
 
-emitted_row() { # SPEC TARGET STEM: leaves STEM.row, or says why not
+emitted_row() { # STEM SPEC: leaves STEM.row, or says why not
 	local now
-	rm -f "$3.failed"
-	emitted_build "$1" "$2" "$3" || {
-		tail -n 1 "$3.log" >"$3.failed"
-		return
-	}
-	now=$(cat "$3.c" "$3.so" | cksum)" $emitted_compilers"
-	[ -z "${FRESH:-}" ] && [ -e "$3.row" ] &&
-		[ "$(cat "$3.key" 2>/dev/null)" = "$now" ] && return
-	rm -f "$3.key"
-	emitted_turns "$1" "$3" 21 &&
+	[ ! -e "$1.failed" ] || return
+	now=$(cat "$1.c" "$1.so" | cksum)" $emitted_compilers"
+	[ -z "${FRESH:-}" ] && [ -e "$1.row" ] &&
+		[ "$(cat "$1.key" 2>/dev/null)" = "$now" ] && return
+	rm -f "$1.key"
+	emitted_turns "$2" "$1" 21 &&
 		{ ! awk '$1 != "peak" && $3 > 1.05 {over = 1}
-			END {exit !over}' "$3.row" ||
-			emitted_turns "$1" "$3" 63; } || {
-		tail -n 1 "$3.log" >"$3.failed"
+			END {exit !over}' "$1.row" ||
+			emitted_turns "$2" "$1" 63; } || {
+		tail -n 1 "$1.log" >"$1.failed"
 		return
 	}
-	echo "$now" >"$3.key"
+	echo "$now" >"$1.key"
 }
 
-emitted_print() { # NAME ISA STEM: a row of the table
-	if [ -e "$3.failed" ]; then
-		echo "| $1 | $2 | | | | failed: $(cat "$3.failed") |"
+emitted_print() { # STEM SPEC: a row of the table
+	local name=${2##*/} isa=${1##*-}
+	if [ -e "$1.failed" ]; then
+		echo "| $name | $isa | | | | failed: $(cat "$1.failed") |"
 		return
 	fi
-	awk -v name="$1" -v isa="$2" '
+	awk -v name="$name" -v isa="$isa" '
 		$1 == "object" {us = $2 * 1e3}
 		$1 == "gcc" {gcc = $3}
 		$1 == "clang-14" {clang = $3}
@@ -89,7 +93,35 @@ emitted_print() { # NAME ISA STEM: a row of the table
 		END {
 			printf "| %-34s | %-4s | %9.1f | %5s | %5s | %s |\n",
 				name, isa, us, gcc, clang, note
-		}' "$3.row"
+		}' "$1.row"
+}
+
+# "STEM SPEC TARGET" of each row
+emitted_rows() {
+	local spec isa target name
+	emitted_operators | grep -F -- "${FILTER:-}" | while read -r spec; do
+		name=${spec##*/}
+		emitted_isas | grep -- "^${ISA:-}" | while read -r isa target; do
+			echo "$emitted/$(echo "$name" | tr ':' _ |
+				sed 's/\.yaml//')-$isa $spec $target"
+		done
+	done
+}
+
+# Builds and measures the rows of stdin, sixteen at a time
+emitted_measure() {
+	export -f emitted_build emitted_compile
+	export emitted emitted_compilers tunec
+	local rows stem spec target
+	while mapfile -t -n 16 rows && [ "${#rows[@]}" -gt 0 ]; do
+		printf '%s\n' "${rows[@]}" | xargs -P "$(nproc)" -I{} bash -c \
+			'read -r stem spec target <<<"{}"
+			emitted_build "$stem" "$spec" "$target"'
+		printf '%s\n' "${rows[@]}" | while read -r stem spec target; do
+			emitted_row "$stem" "$spec" </dev/null
+			emitted_print "$stem" "$spec"
+		done
+	done
 }
 
 # emitted_sum COLUMN NAME ROWS: rows of figures for one compiler
@@ -115,7 +147,7 @@ emitted_sum() {
 }
 
 c() {
-	local emitted_compilers=gcc spec isa target name stem table=markdown
+	local emitted_compilers=gcc table=markdown
 	local rows=$emitted/rows.md
 	mkdir -p "$emitted"
 	! command -v clang-14 >/dev/null || emitted_compilers='gcc clang-14'
@@ -124,16 +156,7 @@ c() {
 	printf '| %-34s | %-4s | %9s | %5s | %5s | %s |\n' operator for \
 		object gcc clang ''
 	echo '| --- | --- | --- | --- | --- | --- |'
-	: >"$rows"
-	emitted_operators | grep -F -- "${FILTER:-}" | while read -r spec; do
-		name=${spec##*/}
-		emitted_isas | grep -- "^${ISA:-}" | while read -r isa target; do
-			stem=$emitted/$(echo "$name" | tr ':' _ |
-				sed 's/\.yaml//')-$isa
-			emitted_row "$spec" "$target" "$stem" </dev/null
-			emitted_print "$name" "$isa" "$stem" | tee -a "$rows"
-		done
-	done
+	emitted_rows | emitted_measure | tee "$rows"
 	echo
 	echo '| what | measured | wanted | verdict | |'
 	echo '| --- | --- | --- | --- | --- |'
