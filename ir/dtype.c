@@ -42,6 +42,11 @@ bool dtype_is_float(DType type)
 	return type < DT_COUNT && dtypes[type].class == CLASS_FLOAT;
 }
 
+bool dtype_is_half(DType type)
+{
+	return type == DT_F16 || type == DT_BF16;
+}
+
 bool dtype_is_int(DType type)
 {
 	return type < DT_COUNT &&
@@ -51,7 +56,7 @@ bool dtype_is_int(DType type)
 
 DType dtype_promoted(DType type)
 {
-	if (type == DT_F16 || type == DT_BF16)
+	if (dtype_is_half(type))
 		return DT_F32;
 	if (type == DT_I8 || type == DT_U8 || type == DT_I16)
 		return DT_I32;

@@ -88,6 +88,7 @@ int dtype_bytes(DType type);
 const char *dtype_name(DType type); /* DT_INDEX: "index" */
 const char *dtype_ctype(DType type);
 bool dtype_is_float(DType type);
+bool dtype_is_half(DType type); /* F16 BF16 */
 bool dtype_is_int(DType type); /* I64 I32 I16 I8 U8 */
 DType dtype_promoted(DType type); /* f16 bf16 -> f32; i8 u8 i16 -> i32 */
 bool dtype_parse(const char *name, size_t length, DType *type);

@@ -146,6 +146,8 @@ Refusal edit_running(const Nest *nest, int loop, int *stage, Prefix *prefix);
 void edit_make_elementwise(Nest *nest, int stage, Expr *body);
 /* The live stages that read it, each once. */
 IntVec edit_readers(const Nest *nest, int buffer);
+/* May the stage get this body in place of its own? */
+Refusal edit_body_replaceable(const Nest *nest, int stage, const Expr *body);
 
 int edit_new_var(Nest *nest, const char *name, int stage, int axis);
 /* Fresh loops "stage.axis" for all axes, in axis order. */

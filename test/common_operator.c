@@ -1220,8 +1220,7 @@ static void define_rows(Gen *g, OperatorText *out)
 	const Readable *b = &g->buffer[below(g, g->nbuffers)];
 	int form = below(g, 3);
 
-	if (!is_float(b->type) || b->type == DT_F16 || b->type == DT_BF16 ||
-	    b->ndim < 2)
+	if (!is_float(b->type) || dtype_is_half(b->type) || b->ndim < 2)
 		return;
 	if (form == 2 && b->value.error == 0)
 		write_rows(g, out, b, "(max(%s[%s], 0) + 1e-4)", 0.999e-4);

@@ -106,15 +106,10 @@ const char *emit_c_scale(
 	    type == DT_F32 ? "ldexpf" : "ldexp", a, b, b);
 }
 
-static bool is_half(DType type)
-{
-	return type == DT_F16 || type == DT_BF16;
-}
-
 /* A float's dtype to an integer's, and all that ends or begins in a half. */
 const char *emit_c_convert(EmitC *e, DType from, DType to, const char *a)
 {
-	bool half_from = is_half(from), half_to = is_half(to);
+	bool half_from = dtype_is_half(from), half_to = dtype_is_half(to);
 	if (from == to)
 		return a;
 	if (to == DT_BOOL && half_from)
@@ -338,7 +333,7 @@ static const char *general(
 		    to != DT_BOOL)
 			return saturated(
 			    e, type, to == DT_INDEX ? DT_I64 : to, lanes);
-		if (!is_half(type) && !is_half(to))
+		if (!dtype_is_half(type) && !dtype_is_half(to))
 			return arena_printf(e->arena,
 			    "__builtin_convertvector(a, %s)",
 			    emit_c_vector(e, to, lanes));
@@ -451,7 +446,8 @@ const char *emit_c_macro(
 		x86 = arena_printf(e->arena, "((%s)%s)", result, x86);
 	emit_c_first(e, name);
 	/* GCC takes vectors apart that it converts, clang does as the object */
-	bool by_gcc = op == LOW_CONVERT && !is_half(type) && !is_half(to);
+	bool by_gcc =
+	    op == LOW_CONVERT && !dtype_is_half(type) && !dtype_is_half(to);
 	if (x86)
 		buf_printf(&e->prelude,
 		    "#if%s\n#define %s(%s) \\\n\t%s\n#else\n"

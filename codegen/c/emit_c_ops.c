@@ -321,7 +321,7 @@ static void op_shuffle(EmitC *e, const LowNode *n)
 static void mask_to_value(EmitC *e, int dst, int a, DType to)
 {
 	int lanes = temp_of(e, a)->lanes;
-	bool half = to == DT_F16 || to == DT_BF16;
+	bool half = dtype_is_half(to);
 	int bytes = to == DT_INDEX ? 8 : dtype_bytes(to);
 	const char *m = emit_c_mask(e, bytes, lanes);
 	const char *type = emit_c_vector(e, to, lanes);
@@ -342,7 +342,7 @@ static void value_to_mask(EmitC *e, int dst, int a)
 	const LowTemp *t = temp_of(e, a);
 	const char *type = emit_c_vector(e, t->type, t->lanes);
 	const char *text = emit_c_text(e, a, LEVEL_SUM);
-	if (t->type == DT_F16 || t->type == DT_BF16)
+	if (dtype_is_half(t->type))
 		text = arena_printf(e->arena, "(%s & %s(0x7fff))", tight(e, a),
 		    emit_c_splat(e, type));
 	emit_c_assign_not_zero(e, dst, type, text, emit_c_lane_bytes(e, a));
@@ -353,8 +353,8 @@ static void value_to_mask(EmitC *e, int dst, int a)
 static const char *convert_vector(EmitC *e, DType from, DType to, int lanes,
     const char *a)
 {
-	bool half_from = from == DT_F16 || from == DT_BF16;
-	bool half_to = to == DT_F16 || to == DT_BF16;
+	bool half_from = dtype_is_half(from);
+	bool half_to = dtype_is_half(to);
 	const char *type = emit_c_vector(e, to, lanes);
 	bool by_macro = half_to || (from == DT_F16) ||
 	    (dtype_is_float(from) && !dtype_is_float(to));

@@ -270,7 +270,7 @@ static void narrow_helper(EmitC *e)
 static void half_body(EmitC *e, DType from, DType to)
 {
 	Buf *out = &e->prelude;
-	if (to == DT_F16 || to == DT_BF16)
+	if (dtype_is_half(to))
 		buf_printf(out, "\treturn tunec_narrow(x, %d);\n",
 		    to == DT_F16 ? 10 : 7);
 	else if (from == DT_BF16)
@@ -296,7 +296,7 @@ const char *emit_c_half(EmitC *e, DType from, DType to)
 	for (int i = 0; i < e->have.n; i++)
 		if (!strcmp(e->have.at[i], name))
 			return name;
-	if (to == DT_F16 || to == DT_BF16)
+	if (dtype_is_half(to))
 		narrow_helper(e);
 	emit_c_first(e, name);
 	buf_printf(&e->prelude, HELPER "%s %s(%s x)\n{\n", dtype_ctype(to),

@@ -48,15 +48,10 @@ static const char *string_text(EmitMain *m, const char *value)
 	return kept;
 }
 
-static bool is_half(DType type)
-{
-	return type == DT_F16 || type == DT_BF16;
-}
-
 /* The type that stands for a dtype in the nest. */
 static DType held(DType type)
 {
-	return is_half(type) ? DT_F32 : type;
+	return dtype_is_half(type) ? DT_F32 : type;
 }
 
 static const char *held_ctype(DType type)
@@ -91,7 +86,7 @@ static const char *convert(
 	if (from == to)
 		return text;
 	const char *value = emit_c_convert(&m->c, held(from), to, text);
-	if (is_half(to))
+	if (dtype_is_half(to))
 		return arena_printf(m->c.arena, "%s(%s)",
 		    emit_c_half(&m->c, to, DT_F32), value);
 	return arena_printf(m->c.arena, "(%s)", value);
@@ -124,7 +119,7 @@ static const char *read_text(EmitMain *m, const Expr *e)
 			  : text_of(m, e->arg[d]);
 	const char *text = arena_printf(
 	    m->c.arena, "%s[%s]", buffer_name(m, e->id), index);
-	if (is_half(b->type))
+	if (dtype_is_half(b->type))
 		return arena_printf(m->c.arena, "%s(%s)",
 		    emit_c_half(&m->c, b->type, DT_F32), text);
 	if (b->type == DT_BOOL)
@@ -288,7 +283,7 @@ static void put_store(EmitMain *m, const char *value)
 		index = d ? arena_printf(m->c.arena, "(%s)*%lld + %s", index,
 				(long long)b->shape[d], axis_name(m, d))
 			  : axis_name(m, d);
-	if (is_half(b->type))
+	if (dtype_is_half(b->type))
 		value = emit_c_convert(&m->c, DT_F32, b->type, value);
 	emit_c_line(&m->c, "%s[%s] = %s;", buffer_name(m, m->block->buffer),
 	    index, value);
@@ -485,7 +480,7 @@ static bool has_input(const Program *p, bool of_floats)
 /* A value of an output as a double. */
 static const char *as_double(EmitMain *m, DType type, const char *text)
 {
-	if (!is_half(type))
+	if (!dtype_is_half(type))
 		return arena_printf(m->c.arena, "(double)%s", text);
 	return arena_printf(m->c.arena, "(double)%s(%s)",
 	    emit_c_half(&m->c, type, DT_F32), text);

@@ -4,11 +4,6 @@
 
 #include "codegen/device/emit_device.h"
 
-static bool is_half(DType type)
-{
-	return type == DT_F16 || type == DT_BF16;
-}
-
 static const char *signed_of_bytes(int bytes)
 {
 	return bytes == 1 ? "char" : bytes == 2 ? "short"
@@ -36,11 +31,11 @@ static const char *from_bool(
 {
 	const char *type = device_type(e, to, lanes);
 	const char *one = to == DT_F16 ? "0x3c00" : "0x3f80";
-	if (lanes == 1 && is_half(to))
+	if (lanes == 1 && dtype_is_half(to))
 		return device_text(e, "%s ? %s : 0", a, one);
 	if (lanes == 1)
 		return device_text(e, "(%s)%s", type, a);
-	if (is_half(to))
+	if (dtype_is_half(to))
 		return device_text(
 		    e, "convert_%s(%s & %s)", type, a, one);
 	return device_text(e, "convert_%s(-%s)", type, a);
@@ -50,7 +45,7 @@ static const char *to_bool(EmitDevice *e, DType from, int lanes, const char *a)
 {
 	const char *zero = lanes == 1 ? "0"
 	    : device_text(e, "(%s)(0)", device_type(e, from, lanes));
-	const char *test = is_half(from)
+	const char *test = dtype_is_half(from)
 	    ? device_text(e, "(%s & (%s)0x7fff) != %s", a,
 		  device_element(e, from), zero)
 	    : device_text(e, "%s != %s", a, zero);
@@ -93,15 +88,16 @@ const char *device_convert(
 		return from_bool(e, to, lanes, a);
 	if (to == DT_BOOL)
 		return to_bool(e, from, lanes, a);
-	if (is_half(from)) {
+	if (dtype_is_half(from)) {
 		a = device_text(
 		    e, "%s(%s)", device_half(e, from, DT_F32, lanes), a);
 		return device_convert(e, DT_F32, to, lanes, a);
 	}
-	if (is_half(to) && from == DT_F32)
+	if (dtype_is_half(to) && from == DT_F32)
 		return device_text(
 		    e, "%s(%s)", device_half(e, from, to, lanes), a);
-	if (is_half(to)) { /* an integer's double is exact, but for 64 bits */
+	if (dtype_is_half(to)) {
+		/* an integer's double is exact, but for 64 bits */
 		if (from != DT_F64)
 			a = device_text(
 			    e, "(%s)", plain(e, DT_F64, lanes, a));

@@ -117,7 +117,7 @@ const char *device_float(EmitDevice *e, DType type, double value)
 {
 	bool finite = !isnan(value) && !isinf(value);
 	const char *sign = value < 0 ? "-" : "";
-	if (type == DT_F16 || type == DT_BF16)
+	if (dtype_is_half(type))
 		return device_text(e, "0x%04x", type == DT_F16
 			? f16_from_f64(value) : bf16_from_f64(value));
 	if (finite)

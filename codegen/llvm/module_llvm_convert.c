@@ -177,11 +177,6 @@ static V wide_int_to_odd(Cast *c, V x)
 	    llvm_type(c->gen, DT_F64, c->lanes), "");
 }
 
-static bool is_short_float(DType type)
-{
-	return type == DT_F16 || type == DT_BF16;
-}
-
 static bool is_wide_float(DType type)
 {
 	return type == DT_F32 || type == DT_F64;
@@ -348,11 +343,11 @@ V llvm_convert(LlvmGen *gen, V x, DType from, DType to, int lanes)
 	LLVMTypeRef type = llvm_type(gen, to, lanes);
 	if (from == to)
 		return x;
-	if (is_short_float(from)) {
+	if (dtype_is_half(from)) {
 		x = from == DT_F16 ? f16_to_float(&c, x) : bf16_to_float(&c, x);
 		return llvm_convert(gen, x, DT_F32, to, lanes);
 	}
-	if (is_short_float(to))
+	if (dtype_is_half(to))
 		return to_short_float(&c, x, from, to);
 	if (to == DT_BOOL)
 		return to_bool(&c, x, from);

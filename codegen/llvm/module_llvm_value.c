@@ -85,7 +85,7 @@ LLVMValueRef llvm_resized(LlvmGen *gen, LLVMValueRef value, int bits, int lanes)
 
 LLVMValueRef llvm_float(LlvmGen *gen, DType type, double value, int lanes)
 {
-	if (type == DT_F16 || type == DT_BF16)
+	if (dtype_is_half(type))
 		return llvm_int(gen, 16,
 		    type == DT_F16 ? f16_from_f64(value) : bf16_from_f64(value),
 		    lanes);

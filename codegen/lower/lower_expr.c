@@ -290,15 +290,10 @@ static Value compare(Lower *l, LowOpcode op, Value a, Value b)
 	return value_bool(holds);
 }
 
-static bool is_half(DType type)
-{
-	return type == DT_F16 || type == DT_BF16;
-}
-
 /* f16 and bf16 are compared and chosen in f32, which is exact. */
 static DType work_type(DType type)
 {
-	return is_half(type) ? DT_F32 : type;
+	return dtype_is_half(type) ? DT_F32 : type;
 }
 
 static Value choose(Lower *l, Value condition, Value yes, Value no)

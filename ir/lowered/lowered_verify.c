@@ -268,15 +268,10 @@ static bool check_affine(Verify *v, const LowAffine *a)
 
 /* --- operations ------------------------------------------------------------ */
 
-static bool is_16_bit_float(DType type)
-{
-	return type == DT_F16 || type == DT_BF16;
-}
-
 /* What may be done to values of a type. */
 static bool type_allows(LowOpcode op, DType type)
 {
-	bool number = type != DT_BOOL && !is_16_bit_float(type);
+	bool number = type != DT_BOOL && !dtype_is_half(type);
 	switch (op) {
 	case LOW_IOTA: return type == DT_INDEX || type == DT_I32;
 	case LOW_ADD:
@@ -298,7 +293,7 @@ static bool type_allows(LowOpcode op, DType type)
 	case LOW_LT:
 	case LOW_LE:
 	case LOW_EQ:
-	case LOW_NE: return !is_16_bit_float(type);
+	case LOW_NE: return !dtype_is_half(type);
 	case LOW_AND:
 	case LOW_OR:
 	case LOW_NOT:

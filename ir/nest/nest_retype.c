@@ -55,8 +55,7 @@ bool retype_find(const Expr *body, int operand, DType to, Retype *out)
 	}
 	if (is_byte(from))
 		return to == DT_I16;
-	return (from == DT_F16 || from == DT_BF16) && to == DT_F32 &&
-	    body->type == DT_F32;
+	return dtype_is_half(from) && to == DT_F32 && body->type == DT_F32;
 }
 
 Expr *retype_element(Arena *arena, const Retype *r, Expr *read)

@@ -297,6 +297,20 @@ IntVec edit_readers(const Nest *nest, int buffer)
 	return *noted;
 }
 
+Refusal edit_body_replaceable(const Nest *nest, int stage, const Expr *body)
+{
+	enum { NODES_MAX = 1024 };
+	const Stage *s = &nest->stages.at[stage];
+
+	if (s->is_copy)
+		return "a copy reads it";
+	if (s->tensor_loop >= 0)
+		return "a block that reads it was made by blockize";
+	return expr_size_within(body, NODES_MAX)
+	    ? NULL
+	    : "the body of a block that reads it would be too large";
+}
+
 Handle edit_split_extent(const Nest *nest, int loop)
 {
 	const Var *v = &nest->vars.at[loop];

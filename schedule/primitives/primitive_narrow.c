@@ -11,8 +11,6 @@
  * and no output, before anything of it is scheduled. */
 #include "schedule/internal.h"
 
-enum { BODY_NODES_MAX = 1024 };
-
 typedef struct {
 	int stage;
 	Narrow narrow;
@@ -40,17 +38,12 @@ static Refusal readers_legal(const Call *call, const Narrowing *p)
 	IntVec readers = edit_readers(nest, buffer);
 
 	for (int i = 0; i < readers.n; i++) {
-		const Stage *s = &nest->stages.at[readers.at[i]];
-		if (s->is_copy)
-			return "a copy reads it";
-		if (s->tensor_loop >= 0)
-			return "a block that reads it was made by blockize";
-		if (!expr_size_within(
-			narrow_reader(
-			    nest->arena, &p->narrow, buffer, s->body),
-			BODY_NODES_MAX))
-			return "the body of a block that reads it would be too "
-			       "large";
+		int reader = readers.at[i];
+		Refusal why = edit_body_replaceable(nest, reader,
+		    narrow_reader(nest->arena, &p->narrow, buffer,
+			nest->stages.at[reader].body));
+		if (why)
+			return why;
 	}
 	return NULL;
 }

@@ -15,8 +15,6 @@
 #include <assert.h>
 #include <string.h>
 
-enum { BODY_NODES_MAX = 1024 };
-
 typedef struct {
 	int stage;
 	ElementPhase phase;
@@ -64,16 +62,12 @@ static Refusal readers_legal(const Call *call, const Thin *p)
 	IntVec readers = edit_readers(nest, buffer);
 
 	for (int i = 0; i < readers.n; i++) {
-		const Stage *s = &nest->stages.at[readers.at[i]];
-		if (s->is_copy)
-			return "a copy reads it";
-		if (s->tensor_loop >= 0)
-			return "a block that reads it was made by blockize";
-		if (!expr_size_within(phase_reader(nest->arena, &p->phase,
-					  buffer, s->body),
-			BODY_NODES_MAX))
-			return "the body of a block that reads it would be too "
-			       "large";
+		int reader = readers.at[i];
+		Refusal why = edit_body_replaceable(nest, reader,
+		    phase_reader(nest->arena, &p->phase, buffer,
+			nest->stages.at[reader].body));
+		if (why)
+			return why;
 	}
 	return NULL;
 }

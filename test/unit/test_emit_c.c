@@ -130,11 +130,6 @@ static const char *label(Maker *m, LowOpcode code, DType type, int lanes)
 
 /* --- cases --------------------------------------------------------------- */
 
-static bool is_half(DType type)
-{
-	return type == DT_F16 || type == DT_BF16;
-}
-
 static void binary(Maker *m, LowOpcode code, DType type, int lanes)
 {
 	begin(m, label(m, code, type, lanes));
@@ -489,7 +484,7 @@ static int widths(Maker *m, int out[3])
 
 static void typed_cases(Maker *m, DType type, int lanes)
 {
-	bool number = type != DT_BOOL && !is_half(type);
+	bool number = type != DT_BOOL && !dtype_is_half(type);
 	bool is_float = number && dtype_is_float(type);
 	if (type != DT_INDEX) {
 		memory_cases(m, type, lanes);
@@ -505,11 +500,11 @@ static void typed_cases(Maker *m, DType type, int lanes)
 		unary(m, LOW_NEG, type, lanes);
 		unary(m, LOW_ABS, type, lanes);
 	}
-	for (LowOpcode o = LOW_LT; !is_half(type) && o <= LOW_NE; o++)
+	for (LowOpcode o = LOW_LT; !dtype_is_half(type) && o <= LOW_NE; o++)
 		binary(m, o, type, lanes);
-	if (!is_half(type))
+	if (!dtype_is_half(type))
 		any_cases(m, type, lanes);
-	if (!is_half(type)) {
+	if (!dtype_is_half(type)) {
 		binary(m, LOW_MIN, type, lanes);
 		binary(m, LOW_MAX, type, lanes);
 	}
@@ -578,7 +573,7 @@ static void fill(DType type, void *data, uint64_t seed)
 			memcpy(p, &f, 8);
 		else if (type == DT_F32)
 			memcpy(p, &f32, 4);
-		else if (is_half(type))
+		else if (dtype_is_half(type))
 			memcpy(p, &half, 2);
 		else if (type == DT_BOOL)
 			*p = b;
