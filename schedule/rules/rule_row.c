@@ -34,19 +34,24 @@ static int64_t times_read(const Block *block, const RuleRead *read)
 	return n;
 }
 
-/* The axis along which neighbours are read, each perhaps a few times; -1.  Axes
- * of one value are none. */
+/* The axis along which neighbours are read, each perhaps a few times, in parts of
+ * a row that do not overlap (x[g*32 + k]: k); -1.  Axes of one value are none. */
 static int last_axis(const Block *block, const RuleRead *read)
 {
 	if (!read->nindex)
 		return -1;
 	const RuleIndex *last = &read->dims[read->nindex - 1];
-	if (last->irregular || last->offset || last->digits.n != 1)
+	if (last->irregular || last->offset || !last->digits.n)
 		return -1;
-	const RuleDigit *d = &last->digits.at[0];
-	bool whole = d->below * d->count >= extent_of(block, d->axis);
-	return d->stride == 1 && whole && d->below <= REPEATED_MOST ? d->axis
-								    : -1;
+	const RuleDigit *inner = &last->digits.at[0];
+	int64_t extent = extent_of(block, inner->axis);
+	if (inner->stride != 1 || inner->below > REPEATED_MOST ||
+	    inner->below * inner->count < extent)
+		return -1;
+	for (int i = 1; i < last->digits.n; i++)
+		if (last->digits.at[i].stride * inner->below < extent)
+			return -1;
+	return inner->axis;
 }
 
 /* The reduction axis whose neighbours lie side by side in an operand, the one

@@ -652,6 +652,9 @@ static void test_first(void **state)
 	/* lanes across 16 matrices would be put in their places by shuffles */
 	check_first("test/layouts/small_matrices.yaml",
 	    (const char *[]){"vectorize(y_jv, 4)"}, 1);
+	/* parts of a row lie side by side as rows do */
+	check_first("test/bench/families/bytes/matvec_groups.yaml",
+	    (const char *[]){"vectorize(y_1_kv, "}, 1);
 	check_first("test/bench/peers/product.yaml:s1x4096x4096",
 	    (const char *[]){"prefetch(c_acc, b, c_k0, 1)"}, 1);
 	check_first("workloads/matmul_u8i8.yaml:odd",

@@ -160,3 +160,20 @@ void qmatvec(const uint8_t *restrict x, const uint8_t *zx,
 	for (int j = 0; j < N; j++)
 		y[j] = requantized(a[j] - zw[j] * all, scale[j], *zy);
 }
+
+void matvec_groups(const int8_t *restrict w, const float *restrict scale,
+    const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { N = 768, K = 512, G = 32 };
+	(void)workspace;
+	for (int o = 0; o < N; o++) {
+		float all = 0;
+		for (int g = 0; g < K / G; g++) {
+			float part = 0;
+			for (int k = g * G; k < (g + 1) * G; k++)
+				part += w[o * K + k] * x[k];
+			all += scale[o * (K / G) + g] * part;
+		}
+		y[o] = all;
+	}
+}
