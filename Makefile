@@ -1,4 +1,4 @@
-# tunec: make, make test, make demo.  VARIANT=debug|asan|ubsan|release.
+# tunec: make, make test, make demo.  VARIANT=debug|sanitize|release.
 
 VARIANT ?= release
 PREFIX  ?= /usr/local
@@ -12,10 +12,10 @@ LLVM_CONFIG ?= llvm-config-19
 
 FLAGS_release := -O2
 FLAGS_debug   := -O0 -g3
-FLAGS_asan    := -O1 -g -fsanitize=address -fno-omit-frame-pointer
+FLAGS_sanitize := -O1 -g -fsanitize=address,undefined \
+	-fno-sanitize-recover=all -fno-omit-frame-pointer
 FLAGS_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize-recover=all -fno-omit-frame-pointer
-FLAGS_ubsan   := -O1 -g -fsanitize=undefined -fno-sanitize-recover=all
 
 CPPFLAGS += -I. -D_GNU_SOURCE -DTUNEC_VERSION='"$(VERSION)"'
 CFLAGS   += -std=c11 -Wall -Wextra -Werror -fPIC -g $(FLAGS_$(VARIANT))

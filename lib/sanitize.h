@@ -1,4 +1,4 @@
-/* Whether this is built with AddressSanitizer (make VARIANT=asan, make fuzz),
+/* Whether this is built with AddressSanitizer (make VARIANT=sanitize, make fuzz),
  * whose shadow is terabytes of address space. */
 #ifndef LIB_SANITIZE_H
 #define LIB_SANITIZE_H

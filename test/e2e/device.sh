@@ -62,7 +62,7 @@ if ! "$TUNEC" target --json | grep -q '"through":"opencl","type":"gpu"'; then
 fi
 
 # What a driver does wrong is one trial each, with its class.
-if [ "${VARIANT:-}" = asan ] || ! "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall \
+if [ "${VARIANT:-}" = sanitize ] || ! "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall \
 	-Werror -O1 -shared -fPIC -Wl,--no-as-needed -o faulty.so \
 	"$root/test/e2e/faulty_opencl.c" -l:libOpenCL.so.1 2>said; then
 	echo '# faults of a driver are not tried: no faulty one can be preloaded'

@@ -29,7 +29,7 @@ ok host-packs has matmul_square_512.h 'void matmul_square_512_pack_b('
 
 assembler=$(command -v ptxas || ls "$root"/build/venv/bin/ptxas 2>/dev/null)
 case ${VARIANT:-release} in
-asan | ubsan) assembler= ;; # what it takes is the same
+sanitize) assembler= ;; # what it takes is the same
 esac
 if [ -n "$assembler" ]; then
 	for f in *.ptx; do

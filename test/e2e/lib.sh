@@ -35,5 +35,5 @@ has() { grep -q -e "$2" "$1"; } # file, pattern
 lacks() { ! grep -q -e "$2" "$1"; }
 absent() { [ ! -e "$1" ]; }
 within() { # KB of addresses, command; ASan maps terabytes of its own
-	([ "${VARIANT:-}" = asan ] || ulimit -v "$1"; shift; exec "$@")
+	([ "${VARIANT:-}" = sanitize ] || ulimit -v "$1"; shift; exec "$@")
 }

@@ -2,7 +2,7 @@
 # Specs that are as large, or grow as fast, as the language allows: each verb
 # needs time in proportion, and less than a gigabyte.
 . "$(dirname "$0")/lib.sh"
-if [ "${VARIANT:-}" = asan ]; then
+if [ "${VARIANT:-}" = sanitize ]; then
 	echo "what ASan adds in time and memory is no bound of ours"
 	exit 77
 fi

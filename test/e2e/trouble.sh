@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 spec=$workloads/matmul.yaml:square_128
-if [ "${VARIANT:-}" = asan ]; then
+if [ "${VARIANT:-}" = sanitize ]; then
 	echo "what is preloaded takes the place of ASan's malloc"
 	exit 77
 fi

@@ -1126,9 +1126,9 @@ static int enter(void **state)
 	const char *variant = getenv("VARIANT");
 	const char *tier = getenv("TIER");
 	if (variant && strcmp(variant, "release"))
-		stride = 7;
+		stride = 11;
 	else if (!tier || strcmp(tier, "long"))
-		stride = 2;
+		stride = 3;
 	program = getenv("TUNEC");
 	arena = arena_new();
 	if (!program || access(program, X_OK) || !mkdtemp(top))
