@@ -21,7 +21,7 @@
  * of a product before (rows.c): then both are one group.  Groups are acyclic by construction: what an
  * epilogue reads beside its group stands before the product, or the group is read
  * by nothing before the epilogue; blocks between products are joined where as
- * many products lie above them. */
+ * many products lie above them.  A group has at most BLOCKS_MOST blocks. */
 #include "schedule/groups.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@
 
 #include "schedule/internal.h"
 
-enum { NONE = -1, WAY_MOST = 16 };
+enum { NONE = -1, WAY_MOST = 16, BLOCKS_MOST = 256 };
 
 typedef struct {
 	Arena *arena;
@@ -362,6 +362,37 @@ static void group_others(Cut *c)
 	}
 }
 
+/* There is no product. */
+static void join_all(Cut *c)
+{
+	c->product[0] = NONE;
+	c->ngroups = 1;
+	for (int i = 0; i < c->program->nblocks; i++)
+		c->group[i] = 0;
+}
+
+/* --- large groups --------------------------------------------------------------------- */
+
+/* Beyond so many blocks a search has no decisions and no samples left for most of
+ * them: pieces in canonical order, each of which reads of those before it. */
+static void cut_large(Cut *c)
+{
+	int n = c->program->nblocks, ngroups = c->ngroups;
+	int *piece = NEW_N(c->arena, int, ngroups);
+	int *size = NEW_N(c->arena, int, ngroups);
+	for (int g = 0; g < ngroups; g++)
+		piece[g] = g;
+	for (int r = 0; r < n; r++) {
+		int i = c->at[r], g = c->group[i];
+		if (size[g]++ == BLOCKS_MOST) {
+			size[g] = 1;
+			piece[g] = c->ngroups;
+			c->product[c->ngroups++] = NONE;
+		}
+		c->group[i] = piece[g];
+	}
+}
+
 /* --- the whole ------------------------------------------------------------------------ */
 
 /* Producers first: by waiting for all that a group reads. */
@@ -393,8 +424,9 @@ static int *order_of(const Cut *c, Arena *arena)
 static const char *name_of(const Cut *c, int group)
 {
 	const Program *p = c->program;
-	if (c->product[group] != NONE)
-		return p->blocks[c->product[group]].name;
+	int product = c->product[group];
+	if (product != NONE && c->group[product] == group)
+		return p->blocks[product].name;
 	for (int i = p->nblocks - 1; i >= 0; i--)
 		if (c->group[i] == group)
 			return p->blocks[i].name;
@@ -447,9 +479,13 @@ static Cut *cut_program(
 	group_products(c);
 	join_rows(c);
 	/* a spec's templates are for the whole */
-	if (!c->ngroups || program->schedule_text)
+	if (program->schedule_text)
 		return NULL;
-	group_others(c);
+	if (c->ngroups)
+		group_others(c);
+	else
+		join_all(c);
+	cut_large(c);
 	return c->ngroups > 1 ? c : NULL;
 }
 

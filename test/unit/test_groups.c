@@ -467,6 +467,32 @@ static void test_equal_blocks(void **state)
 	check_joined(p);
 }
 
+/* A long chain behind a product is cut into pieces, whose traces go together;
+ * pieces of the same text are equal. */
+static void test_large(void **state)
+{
+	enum { LENGTH = 1100, MOST = 256 };
+	Buf text = {0};
+	int equal = 0, blocks = 0;
+	(void)state;
+	buf_puts(&text, "tunec: 1\nname: large\ninputs: {x: 'f32[8]'}\n"
+			"compute: |\n  d0[i < 8] = x[i] + 1\n");
+	for (int i = 1; i < LENGTH; i++)
+		buf_printf(&text, "  d%d[i < 8] = d%d[i] + 1\n", i, i - 1);
+	const Program *p = program(buf_text(&text));
+	buf_free(&text);
+	const Groups *g = groups_of(arena, p);
+	assert_int_equal(g->n, (LENGTH + MOST - 1) / MOST);
+	for (int i = 0; i < g->n; i++) {
+		assert_true(g->groups[i].program->nblocks <= MOST);
+		blocks += g->groups[i].program->nblocks;
+		equal += g->groups[i].same_as != i;
+	}
+	assert_int_equal(blocks, LENGTH);
+	assert_int_equal(equal, g->n - 2); /* the last is shorter */
+	check_joined(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -478,6 +504,7 @@ int main(void)
 	    cmocka_unit_test(test_joined),
 	    cmocka_unit_test(test_shared),
 	    cmocka_unit_test(test_scopes),
+	    cmocka_unit_test(test_large),
 	    cmocka_unit_test(test_unnamed),
 	    cmocka_unit_test(test_two_ends),
 	    cmocka_unit_test(test_no_product),
