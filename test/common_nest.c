@@ -262,6 +262,12 @@ static int64_t extent_of(const Run *run, Handle h)
 	return tape_value(run->nest->tape, h);
 }
 
+/* i16 wraps around; bytes do not: inputs have both signs, whatever their type. */
+static double converted(DType type, double value)
+{
+	return type == DT_I16 ? (double)(int16_t)(int64_t)value : value;
+}
+
 static double value_of(Run *run, int stage, const Expr *e);
 
 static int64_t index_of(Run *run, int stage, const Expr *e)
@@ -379,7 +385,7 @@ static double value_of(Run *run, int stage, const Expr *e)
 	case OP_NEG:
 		return -value_of(run, stage, e->arg[0]);
 	case OP_CAST:
-		return value_of(run, stage, e->arg[0]);
+		return converted(e->type, value_of(run, stage, e->arg[0]));
 	case OP_IF:
 		return value_of(run, stage,
 		    e->arg[value_of(run, stage, e->arg[0]) ? 1 : 2]);

@@ -148,23 +148,38 @@ typedef struct {
 	int buffer;
 } Reader;
 
+/* The value of the element that is read, of the bytes. */
+static Expr *value_at(Arena *arena, const Reader *r, const Expr *read)
+{
+	const Narrow *n = r->narrow;
+	Expr *value = expr_cast(arena, DT_I32,
+	    expr_read(arena, n->type, r->buffer, read->arg, read->narg));
+	return n->offset
+	    ? expr_binary(arena, OP_ADD, value,
+		  expr_substitute_axes(arena, n->offset, read->arg, read->narg))
+	    : value;
+}
+
+/* Is it such a value in the buffer's type, and back? */
+static bool is_value_back(Arena *arena, const Reader *r, const Expr *e)
+{
+	if (e->op != OP_CAST || e->type != DT_I32 || e->arg[0]->op != OP_CAST ||
+	    e->arg[0]->type != r->narrow->from)
+		return false;
+	const Expr *value = e->arg[0]->arg[0];
+	const Expr *read = expr_find_read(value, r->buffer);
+	return read && expr_equal(value, value_at(arena, r, read));
+}
+
 /* The element as the buffer had it. */
 static Expr *read_element(Arena *arena, Expr *e, void *context)
 {
 	const Reader *r = context;
-	const Narrow *n = r->narrow;
-	if (e->op == OP_CAST && e->type == DT_I32 &&
-	    e->arg[0]->op == OP_CAST && e->arg[0]->type == n->from &&
-	    expr_find_read(e->arg[0], r->buffer))
-		return e->arg[0]->arg[0]; /* in i16, and back */
+	if (is_value_back(arena, r, e))
+		return e->arg[0]->arg[0];
 	if (e->op != OP_READ || e->id != r->buffer)
 		return e;
-	Expr *value = expr_cast(arena, DT_I32,
-	    expr_read(arena, n->type, e->id, e->arg, e->narg));
-	if (n->offset)
-		value = expr_binary(arena, OP_ADD, value,
-		    expr_substitute_axes(arena, n->offset, e->arg, e->narg));
-	return expr_cast(arena, n->from, value);
+	return expr_cast(arena, r->narrow->from, value_at(arena, r, e));
 }
 
 Expr *narrow_reader(Arena *arena, const Narrow *n, int buffer, Expr *body)
