@@ -64,30 +64,19 @@ int64_t pack_plain_bytes(const Nest *nest, int input)
 	return piece_bytes(nest, input);
 }
 
-static void add_piece(Arena *arena, PackPieceVec *pieces, PackPiece piece)
-{
-	vec_push(arena, pieces, piece);
-	int i = pieces->n - 1;
-	for (; i && pieces->at[i - 1].part == piece.part &&
-	     pieces->at[i - 1].buffer > piece.buffer;
-	     i--)
-		pieces->at[i] = pieces->at[i - 1];
-	pieces->at[i] = piece;
-}
-
 int64_t pack_layout(
     Link *link, int part, int input, int64_t from, PackPieceVec *pieces)
 {
 	const Nest *nest = link->parts[part]->nest;
 	if (pack_is_plain(nest, input))
-		add_piece(link->arena, pieces, (PackPiece){part, input, 0});
+		vec_push(link->arena, pieces, ((PackPiece){part, input, 0}));
 	for (int i = 0; i < nest->order.n; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
 		if (!is_piece(nest, s, input))
 			continue;
 		assert(from % PIECE_ALIGN == 0 && s->buffer != input);
-		add_piece(
-		    link->arena, pieces, (PackPiece){part, s->buffer, from});
+		vec_push(
+		    link->arena, pieces, ((PackPiece){part, s->buffer, from}));
 		from += piece_bytes(nest, s->buffer);
 	}
 	return from;

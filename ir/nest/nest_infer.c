@@ -703,8 +703,8 @@ static void infer_buffers(Infer *f)
 
 /* --- pack functions ------------------------------------------------------- */
 
-/* The one const input that all a stage reads comes from, or what is made in its
- * loops from that; -1.  `most`: so many stages one inside of the other. */
+/* The one const input that all a stage reads comes from, or what is made of that
+ * in its loops or before it; -1.  `most`: so many stages one after the other. */
 static int made_of(const Infer *f, int stage, int most)
 {
 	const Nest *nest = f->nest;
@@ -713,8 +713,10 @@ static int made_of(const Infer *f, int stage, int most)
 	for (int i = 0; i < reads.n; i++) {
 		const NestBuffer *b = &nest->buffers.at[reads.at[i]->id];
 		int from = b->program_buffer, of = -1;
-		if (b->writer >= 0 && most && b->scope == SCOPE_REG &&
-		    hangs_below(f, b->writer, stage))
+		if (b->writer >= 0 && most &&
+		    (nest->stages.at[b->writer].ahead ||
+			(b->scope == SCOPE_REG &&
+			    hangs_below(f, b->writer, stage))))
 			of = made_of(f, b->writer, most - 1);
 		else if (from >= 0 && nest->program->buffers[from].is_const)
 			of = from;
@@ -752,6 +754,8 @@ static bool runs_ahead(Infer *f, int stage)
 static void find_ahead(Infer *f)
 {
 	const Nest *nest = f->nest;
+	for (int i = 0; i < nest->order.n; i++)
+		stage_at(f, nest->order.at[i])->ahead = false;
 	for (int i = 0; i < nest->order.n; i++) {
 		int s = nest->order.at[i];
 		stage_at(f, s)->ahead = runs_ahead(f, s);

@@ -873,6 +873,36 @@ static void test_streamed(void **state)
 	assert_int_equal(streamed(0, 1024), 0);
 }
 
+/* What is made of what is made ahead is made ahead after it, whichever step was
+ * first. */
+static void test_made_after(void **state)
+{
+	static const char *const traces[] = {
+	    "t = cache_read(c, b)\nu = cache_read(c, t)\n",
+	    "u = cache_read(c, b)\nt = cache_read(u, b)\n"};
+	const Program *p = program_matmul(arena, 7, 19, 11);
+	Machine machine = test_machine;
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		Error error;
+		Rng rng = rng_stream(2026, 7, (uint64_t)i);
+		void **data = lowercheck_data(arena, p, &rng);
+		lowercheck_expect(p, data);
+		Nest *nest = schedule_nest(arena, p, &machine,
+		    schedule_steps(arena, traces[i]), &error);
+		assert_non_null(nest);
+		for (int k = 0; k < 2; k++)
+			assert_true(
+			    nest->stages
+				.at[nest_find_stage(nest, k ? "t" : "u")]
+				.ahead);
+		Lowered *l = lower(arena, nest, &machine, &error);
+		assert_non_null(l);
+		if (lowercheck_run(arena, l, data, 0, NULL, NULL))
+			fail_msg("%s: the result is wrong", traces[i]);
+	}
+}
+
 /* --- how much is computed ------------------------------------------------- */
 
 static int64_t multiplications(
@@ -1356,6 +1386,7 @@ int main(void)
 	    cmocka_unit_test(test_colours),
 	    cmocka_unit_test(test_wrapped),
 	    cmocka_unit_test(test_streamed),
+	    cmocka_unit_test(test_made_after),
 	    cmocka_unit_test(test_fused),
 	    cmocka_unit_test(test_padding),
 	    cmocka_unit_test(test_cut_rows),
