@@ -273,13 +273,17 @@ static double stored_together(
 	return (double)n / groups;
 }
 
-/* Does each vector have a mask?  Then it is scattered as it is. */
-static bool lanes_masked(const StageNow *w, int vector)
+/* The part of the vectors that have a mask, which are scattered as they are. */
+static double part_masked(const StageNow *w, int vector)
 {
 	const PlanStage *s = w->stage;
 	int axis = s->loops[vector].axis;
-	return s->tail == TAIL_MASK && axis >= 0 &&
-	    s->axes[axis].length % w->extent[vector];
+	int64_t lanes = w->extent[vector];
+	if (s->tail == TAIL_PAD || axis < 0 ||
+	    s->axes[axis].length % lanes == 0)
+		return 0;
+	return s->tail == TAIL_PEEL ? 1 / tiles_of(s->axes[axis].length, lanes)
+				    : 1;
 }
 
 /* The part of a line that the copies leave alone, of a row that they store; none
@@ -559,11 +563,15 @@ static void count_body(const StageNow *w, StageCost *c)
 			c->operations += copies * words * SHUFFLE * (whole - 1);
 		} else if (wide && step != 1) {
 			each = c->lanes;
-			double together = a->write && !lanes_masked(w, vector)
-			    ? stored_together(w, a, c->body, vector)
-			    : 1;
-			each /= together;
-			c->gathers += copies * (each + log2(together));
+			double together = 1, whole_part = 0;
+			if (a->write) {
+				together =
+				    stored_together(w, a, c->body, vector);
+				whole_part = 1 - part_masked(w, vector);
+			}
+			each *= 1 - whole_part + whole_part / together;
+			c->gathers +=
+			    copies * (each + whole_part * log2(together));
 		}
 		if (a->write && wide && step != 1)
 			narrow += copies * each *

@@ -1,5 +1,6 @@
 /* What the analytic model says of lines that come from the last cache, of rows
- * that share sets of the first, of threads that have less to do than others. */
+ * that share sets of the first, of threads that have less to do than others, of
+ * lanes that lie apart. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,11 +13,10 @@
 #include "test/common_program.h"
 #include "test/common_schedule.h"
 
-/* What the heaviest stage of a product of m x k and k x n costs. */
-static StageCost cost_of(
-    int rows, int columns, int steps, int threads, const char *schedule)
+/* What a program's heaviest stage costs. */
+static StageCost cost_under(
+    Arena *arena, const Program *p, int threads, const char *schedule)
 {
-	Arena *arena = arena_new();
 	Error error = {0};
 	Machine m = test_machine;
 	m.line_bytes = m.vector_bytes = 64;
@@ -25,7 +25,6 @@ static StageCost cost_of(
 	m.l2_bytes = 1 << 20;
 	m.l3_bytes = 1 << 26;
 	m.threads = threads;
-	Program *p = program_matmul(arena, rows, columns, steps);
 	Nest *nest = schedule_nest(
 	    arena, p, &m, schedule_steps(arena, schedule), &error);
 	if (!nest)
@@ -35,6 +34,16 @@ static StageCost cost_of(
 	tape_eval(nest->tape, NULL, values);
 	StageCost cost;
 	stage_cost(&plan->stages[plan->anchor], &m, values, &cost);
+	return cost;
+}
+
+/* Of a product of m x k and k x n. */
+static StageCost cost_of(
+    int rows, int columns, int steps, int threads, const char *schedule)
+{
+	Arena *arena = arena_new();
+	StageCost cost = cost_under(arena,
+	    program_matmul(arena, rows, columns, steps), threads, schedule);
 	arena_free(arena);
 	return cost;
 }
@@ -117,12 +126,57 @@ static void last_tiles_are_smaller(void **state)
 	assert_float_equal(imbalance(1, 80, 7), 1, most);
 }
 
+/* Of an operator's text. */
+static StageCost cost_of_text(
+    const char *inputs, const char *compute, const char *schedule)
+{
+	Arena *arena = arena_new();
+	const char *text = arena_printf(arena,
+	    "tunec: 1\nname: p\ninputs: {%s}\ncompute: |\n  %s\n"
+	    "outputs: [y]\n",
+	    inputs, compute);
+	StageCost cost = cost_under(
+	    arena, program_of_text(arena, text, NUMERICS_DEFAULT), 1, schedule);
+	arena_free(arena);
+	return cost;
+}
+
+/* Stores for each 16 by 16 elements, lanes along `columns` that lie apart. */
+static double stores_apart(int columns, const char *tail)
+{
+	char input[64], compute[64], schedule[256];
+	snprintf(input, sizeof input, "x: 'f32[16, %d]'", columns);
+	snprintf(
+	    compute, sizeof compute, "y[j < %d, i < 16] = x[i, j]", columns);
+	snprintf(schedule, sizeof schedule,
+	    "j0, j1 = split(y.j, [_, 16])\nreorder(j0, y.i, j1)\n"
+	    "unroll(y.i)\nvectorize(j1, 16)\ntail(y, %s)\n",
+	    tail);
+	return cost_of_text(input, compute, schedule).stores;
+}
+
+/* Vectors are transposed and stored whole, but those that have a mask. */
+static void masked_lanes_are_scattered(void **state)
+{
+	(void)state;
+	const double most = 1e-9, scattered = 16 * 16;
+	double whole = stores_apart(16, "peel");
+	assert_true(whole < scattered / 4);
+	assert_float_equal(stores_apart(32, "mask"), whole, most);
+	assert_float_equal(stores_apart(12, "mask"), scattered, most);
+	assert_float_equal(stores_apart(12, "peel"), scattered, most);
+	assert_float_equal(stores_apart(24, "mask"), scattered, most);
+	assert_float_equal(
+	    stores_apart(24, "peel"), (whole + scattered) / 2, most);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(lone_lines),
 	    cmocka_unit_test(rows_in_few_sets),
 	    cmocka_unit_test(last_tiles_are_smaller),
+	    cmocka_unit_test(masked_lanes_are_scattered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
