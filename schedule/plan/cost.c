@@ -418,6 +418,20 @@ static double count_work(const PlanStage *s, const Machine *m,
 	return sum;
 }
 
+/* Of what moves neither with the body nor with the loop around it, over the run:
+ * once in each iteration of the last loop that moves it. */
+static double count_outside(const PlanStage *s, const StageCost *c)
+{
+	double sum = 0;
+	for (int i = 0; i < s->nworks && c->body; i++) {
+		const PlanWork *w = &s->works[i];
+		if (w->movers && !(w->movers >> (c->body - 1)))
+			sum +=
+			    w->weight * c->trips[32 - __builtin_clz(w->movers)];
+	}
+	return sum;
+}
+
 /* The part of the copies of an elementwise body that are made: none behind the end
  * of an axis that ends inside of its tile. */
 static double part_made(const PlanStage *s, const StageCost *c)
@@ -851,7 +865,8 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 	count_conflicts(&now, c);
 	body = max2(body, c->instructions / ISSUE);
 	body += c->gathers * 0.5 + c->conflicts * 3 + (s->reduce ? 0 : BACK);
-	double compute = body * c->body_runs * part_made(s, c) + starting(s, c) +
+	double compute = body * c->body_runs * part_made(s, c) +
+	    starting(s, c) + count_outside(s, c) / issue +
 	    c->results * combining(s, c) + odd_steps(s, values, c);
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
 	       memory = c->traffic[2] / 5;
