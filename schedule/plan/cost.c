@@ -363,7 +363,8 @@ static bool lanes_wander(
     const StageNow *w, const PlanAccess *a, int body, int vector)
 {
 	for (int d = 0; d < body && at(w->values, a->across[vector]) > 0; d++)
-		if (w->extent[d] > 1 && at(w->values, a->across[d]) > 0)
+		if (w->extent[d] > 1 && at(w->values, a->across[d]) > 0 &&
+		    a->dims[d] & a->dims[vector])
 			return true;
 	return false;
 }

@@ -189,6 +189,22 @@ static void work_of_rows(void **state)
 	assert_true(all > plain + 4 * (dear - plain));
 }
 
+/* Which of a few neighbours lanes read is told by loops that move them, not by
+ * those of another dimension. */
+static void lanes_of_an_enlarged_image(void **state)
+{
+	(void)state;
+	const char *lanes = "j0, j1 = split(y.j, [_, 16])\nvectorize(j1, 16)\n";
+	double rows = cost_of_text(
+	    "x: 'f32[8, 16]'", "y[i < 16, j < 32] = x[i//2, j//2]", lanes)
+			  .gathers;
+	double diagonals = cost_of_text(
+	    "x: 'f32[32]'", "y[i < 16, j < 32] = x[(i + j)//2]", lanes)
+			       .gathers;
+	assert_float_equal(rows, 0, 1e-9);
+	assert_float_equal(diagonals, 16, 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +213,7 @@ int main(void)
 	    cmocka_unit_test(last_tiles_are_smaller),
 	    cmocka_unit_test(masked_lanes_are_scattered),
 	    cmocka_unit_test(work_of_rows),
+	    cmocka_unit_test(lanes_of_an_enlarged_image),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
