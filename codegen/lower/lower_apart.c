@@ -11,7 +11,8 @@
  * needed, unless more is sure to be inside of the buffer: then vectors begin at
  * a multiple of the stride, or of their own length, so that what is read for
  * one c is read for all.  Each lane is put at its place in the first shuffle
- * that it passes, later ones only choose. */
+ * that it passes, later ones only choose.  Under a mask whose lanes do not vary
+ * those that are off read what others do. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -212,7 +213,20 @@ static int most_loads(const Lower *l, DType type)
 	return most < l->lanes ? most : l->lanes;
 }
 
-int load_apart(Lower *l, int buffer, Index address)
+/* Lanes that are off read what the one before them does, or the first that is on.
+ * False: which are on is not known, or none is. */
+static bool masked_offsets(const Lower *l, int mask, int64_t *offsets)
+{
+	const TempInfo *m = &l->temps.at[mask];
+	if (!m->certain || !m->on)
+		return false;
+	int64_t last = offsets[__builtin_ctzll(m->on)];
+	for (int i = 0; i < l->lanes; i++)
+		last = offsets[i] = m->on >> i & 1 ? offsets[i] : last;
+	return true;
+}
+
+int load_apart(Lower *l, int buffer, Index address, int mask)
 {
 	DType type = l->nest->buffers.at[buffer].type;
 	int64_t offsets[LANES_MAX];
@@ -220,7 +234,8 @@ int load_apart(Lower *l, int buffer, Index address)
 	assert(l->lanes > 1 && l->lanes <= LANES_MAX);
 	Window all[WIDE_LOADS];
 	Loads loads;
-	if (!index_lanes_known(l, address, offsets))
+	if (!index_lanes_known(l, address, offsets) ||
+	    (mask >= 0 && !masked_offsets(l, mask, offsets)))
 		return -1;
 	int64_t step = address.vector < 0 ? index_lane(address) : 0;
 	Index base = index_without(l, address, SYMBOL_LANE);
@@ -232,5 +247,8 @@ int load_apart(Lower *l, int buffer, Index address)
 	for (int i = 0; i < loads.count; i++)
 		temps[i] = load_lanes_at(
 		    l, buffer, loads.lanes, moved(base, loads.begin[i]));
-	return collected(l, temps, &loads, offsets, 0, loads.count);
+	int v = collected(l, temps, &loads, offsets, 0, loads.count);
+	return mask < 0 ? v
+			: emit_op(l, LOW_SELECT, type, l->lanes, mask, v,
+			      const_zero(l, type, l->lanes), "s");
 }

@@ -251,6 +251,34 @@ static Frame *place(const Lower *l, const Key *key)
 	return s;
 }
 
+static uint64_t first_lanes(int64_t n)
+{
+	return n <= 0 ? 0 : ~(uint64_t)0 >> (n < 64 ? 64 - n : 0);
+}
+
+/* Of masks whose lanes do not vary, such as those of the last part of a row. */
+static void note_lanes(Lower *l, const Key *key, TempInfo *t)
+{
+	const TempInfo *a = &l->temps.at[key->arg[0] < 0 ? 0 : key->arg[0]];
+	const TempInfo *b = &l->temps.at[key->arg[1] < 0 ? 0 : key->arg[1]];
+	uint64_t all = first_lanes(key->lanes);
+	switch (key->op) {
+	case LOW_LANES_BELOW:
+		t->certain = a->range.lo == a->range.hi;
+		t->on = first_lanes(a->range.lo) & all;
+		break;
+	case LOW_NOT:
+		t->certain = a->certain;
+		t->on = ~a->on & all;
+		break;
+	case LOW_AND:
+		t->certain = a->certain && b->certain;
+		t->on = a->on & b->on;
+		break;
+	default: break;
+	}
+}
+
 static int emit_key(Lower *l, Key *key, const char *hint)
 {
 	stamp_arguments(l, key);
@@ -263,6 +291,7 @@ static int emit_key(Lower *l, Key *key, const char *hint)
 	assert(key->buffer < 0 || l->low_buffer[key->buffer] >= 0);
 	temp = new_temp(l, key->type, key->lanes, hint);
 	l->temps.at[temp].depth = scope->depth;
+	note_lanes(l, key, &l->temps.at[temp]);
 	LowNode *node = emit_at(l, scope, key->op, temp, key->arg[0],
 	    key->arg[1], key->arg[2]);
 	node->i = key->i;
@@ -334,6 +363,12 @@ int const_float(Lower *l, DType type, int lanes, double value)
 	Key key = {.op = LOW_CONST, .type = type, .lanes = lanes,
 		.arg = {-1, -1, -1}, .f = value};
 	return emit_pure(l, &key, "k");
+}
+
+int const_zero(Lower *l, DType type, int lanes)
+{
+	return dtype_is_float(type) ? const_float(l, type, lanes, 0)
+				    : const_int(l, type, lanes, 0);
 }
 
 /* --- effects ------------------------------------------------------------ */

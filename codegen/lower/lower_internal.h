@@ -112,6 +112,8 @@ typedef struct {
 	bool mutable; /* assigned more than once */
 	int stamp;    /* of its last assignment, if mutable */
 	bool thread;  /* the number of a GPU's thread */
+	bool certain; /* a mask of which each lane is known: */
+	uint64_t on;  /* bit l: lane l is on */
 } TempInfo;
 
 /* --- elements in temporaries: lower_memory.c ---------------------------- */
@@ -312,6 +314,7 @@ void branch_else(Lower *l, Branch *b);
 void branch_end(Lower *l, Branch *b);
 int const_int(Lower *l, DType type, int lanes, int64_t value);
 int const_float(Lower *l, DType type, int lanes, double value);
+int const_zero(Lower *l, DType type, int lanes);
 
 /* lower_bind.c */
 /* Tests: what is remembered is asked again, and must be the same. */
@@ -449,8 +452,9 @@ int register_temp(Lower *l, int buffer, Index address);
 
 /* lower_apart.c */
 /* A vector whose lanes lie apart by known distances, by whole loads and
- * shuffles; -1: not so. */
-int load_apart(Lower *l, int buffer, Index address);
+ * shuffles; of lanes that are known where there is a mask (else -1), which is 0
+ * in the others; -1: not so. */
+int load_apart(Lower *l, int buffer, Index address, int mask);
 /* What memory_load is made of: of elements from an address without lanes on. */
 int load_lanes_at(Lower *l, int buffer, int lanes, Index address);
 

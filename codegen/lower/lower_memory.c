@@ -286,8 +286,7 @@ static bool written_by_threads(const Lower *l, int buffer)
 static int load_lanes(Lower *l, int buffer, Index base, int64_t step)
 {
 	DType type = l->nest->buffers.at[buffer].type;
-	int v = dtype_is_float(type) ? const_float(l, type, l->lanes, 0)
-				     : const_int(l, type, l->lanes, 0);
+	int v = const_zero(l, type, l->lanes);
 	for (int i = 0; i < l->lanes; i++) {
 		int x = load(l, buffer, LOW_LOAD, 1, moved(base, step * i),
 		    -1, -1);
@@ -312,8 +311,8 @@ static int load_vector(Lower *l, int buffer, Index address, int mask)
 		    -1);
 	if (step == 1)
 		return load(l, buffer, LOW_LOAD, l->lanes, base, -1, -1);
-	if (mask < 0 && !written_by_threads(l, buffer)) {
-		int v = load_apart(l, buffer, address);
+	if (!written_by_threads(l, buffer)) {
+		int v = load_apart(l, buffer, address, mask);
 		if (v >= 0)
 			return v;
 	}
