@@ -78,6 +78,39 @@ static bool feeds_product(const Rules *r, const RuleBlock *b)
 	return false;
 }
 
+/* Does it divide where it stands, as an image that is enlarged does? */
+static bool add_quotients(Expr *e, void *context)
+{
+	bool *divides = context;
+	*divides |=
+	    e->type == DT_INDEX && (e->op == OP_FLOORDIV || e->op == OP_MOD);
+	return true;
+}
+
+/* It would be computed again by each read of a reader that moves it, under a
+ * branch, such as a border: that has a place of its own or is inlined by choice,
+ * so this one's place is chosen, too. */
+static bool chosen_with_reader(const Rules *r, int i, Expr *body)
+{
+	const RuleBlock *b = &r->blocks[i];
+	int buffer = r->program->blocks[i].buffer;
+	bool more = rule_work_of(body).flops > 0;
+	if (r->machine->gpu)
+		return false;
+	expr_walk(body, add_quotients, &more);
+	for (int k = 0; more && k < b->consumers.n; k++) {
+		int reader = b->consumers.at[k];
+		const RuleBlock *to = &r->blocks[reader];
+		if (r->program->blocks[reader].reduce == REDUCE_NONE &&
+		    !to->output && to->consumers.n &&
+		    !read_once(r, reader, buffer) &&
+		    rule_work_of(r->bodies[reader]).dear &&
+		    !read_at_once(r, to, r->program->blocks[reader].buffer))
+			return true;
+	}
+	return false;
+}
+
 static bool worth_inlining(const Rules *r, int i, Expr *body)
 {
 	const RuleBlock *b = &r->blocks[i];
@@ -95,7 +128,8 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 		return true;
 	RuleWork w = rule_work_of(body);
 	return !w.dear && w.flops <= AGAIN_FLOPS_MAX &&
-	    !(w.divides && feeds_product(r, b));
+	    !(w.divides && feeds_product(r, b)) &&
+	    !chosen_with_reader(r, i, body);
 }
 
 static Inlining inlining_of(const Rules *r, int i, Expr *body)
