@@ -472,6 +472,7 @@ const char *pair_call_parts(
 	const LowFunction *f = low_parts(context, function_of(pair, pack), 16);
 	char why[512];
 
+	f = low_interleave(context, f);
 	(void)n;
 	if (!low_function_verify(f, why, sizeof why))
 		return arena_printf(context, "in parts: %s", why);

@@ -53,7 +53,8 @@ const char *pair_compare(
 
 /* By the interpreter of the lowered form, races watched. */
 PairCall pair_call_lowered;
-/* The same with vectors in parts of 16 bytes: of a CPU. */
+/* The same with vectors in parts of 16 bytes and long chains side by side: of a
+ * CPU. */
 PairCall pair_call_parts;
 
 #endif

@@ -530,9 +530,12 @@ static void emit_body(EmitC *e, const LowBody *body)
 
 static void emit_function(EmitC *e, const LowFunction *f)
 {
-	/* gcc takes wider ones apart lane by lane. */
-	if (e->isa.vector_bytes)
+	/* gcc takes wider ones apart lane by lane; no C compiler knows that buffers
+	 * do not overlap. */
+	if (e->isa.vector_bytes) {
 		f = low_parts(e->arena, f, e->isa.vector_bytes);
+		f = low_interleave(e->arena, f);
+	}
 	e->f = f;
 	e->names = (Lookup){.arena = e->arena};
 	emit_c_plan(e);

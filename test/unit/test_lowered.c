@@ -416,6 +416,78 @@ static void ranges(void **state)
 	arena_free(q.arena);
 }
 
+/* y[8*c + 8] = x[8*c + from] * x[8*c + from] * … for c < 3, x a buffer. */
+static LowFunction *chains(Arena *a, int products, int source, int64_t from)
+{
+	LowFunction *f = NEW(a, LowFunction);
+	f->name = "chains";
+	f->nthreads = 1;
+	for (int i = 0; i < 2; i++) {
+		const char *name = i ? "y" : "x";
+		vec_push(a, &f->params,
+		    (LowParam){.name = name, .type = DT_F32, .output = i});
+		vec_push(a, &f->buffers,
+		    (LowBuffer){.name = name,
+			.type = DT_F32,
+			.elements = 64,
+			.param = i,
+			.align = 4,
+			.written = i});
+	}
+	for (int c = 0; c < 3; c++) {
+		int x = low_temp(a, f, DT_F32, 8, "x"), y = x;
+		LowNode *load = low_op(a, &f->body, LOW_LOAD, x, -1, -1, -1);
+		load->buffer = source;
+		load->address = low_affine_const(8 * c + from);
+		for (int i = 0; i < products; i++) {
+			int product = low_temp(a, f, DT_F32, 8, "m");
+			low_op(a, &f->body, LOW_MUL, product, y, x, -1);
+			y = product;
+		}
+		LowNode *store = low_op(a, &f->body, LOW_STORE, -1, y, -1, -1);
+		store->buffer = 1;
+		store->address = low_affine_const(8 * c + 8);
+	}
+	return f;
+}
+
+/* How many operations of one kind the body begins with. */
+static int begins_alike(const LowFunction *f)
+{
+	int n = 0;
+	while (f->body.at[n]->op == f->body.at[0]->op)
+		n++;
+	return n;
+}
+
+static void side_by_side(void **state)
+{
+	(void)state;
+	static const struct {
+		int products, source;
+		int64_t from;
+		int first; /* loads */
+	} cases[] = {
+	    {12, 0, 0, 3}, {10, 0, 0, 1}, /* a short chain */
+	    {12, 1, 24, 3},		  /* nothing is read that is written */
+	    {12, 1, 0, 3},		  /* by another copy */
+	    {12, 1, -8, 1},		  /* what the copy before has written */
+	    {12, 1, -1, 1},		  /* a part of it */
+	    {12, 1, 7, 1}, /* of what the copy behind will write */
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		Arena *a = arena_new();
+		char why[256];
+		const LowFunction *f = chains(
+		    a, cases[i].products, cases[i].source, 8 + cases[i].from);
+		const LowFunction *to = low_interleave(a, f);
+		assert_true(low_function_verify(to, why, sizeof why));
+		assert_int_equal(to->body.n, f->body.n);
+		assert_int_equal(begins_alike(to), cases[i].first);
+		arena_free(a);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +498,7 @@ int main(void)
 	    cmocka_unit_test(matrices),
 	    cmocka_unit_test(products),
 	    cmocka_unit_test(ranges),
+	    cmocka_unit_test(side_by_side),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,374 @@
+/* Copies of one long chain of operations side by side:
+ *
+ *     a0 = load x[i]                 a0 = load x[i]
+ *     b0 = FMA(a0, c, d)             a1 = load x[i + 16]
+ *     e0 = FMA(b0, a0, d)            b0 = FMA(a0, c, d)
+ *     store y[i], e0           ->    b1 = FMA(a1, c, d)
+ *     a1 = load x[i + 16]            e0 = FMA(b0, a0, d)
+ *     b1 = FMA(a1, c, d)             e1 = FMA(b1, a1, d)
+ *     e1 = FMA(b1, a1, d)            store y[i], e0
+ *     store y[i + 16], e1            store y[i + 16], e1
+ *
+ * A processor waits for the end of each operation of a chain, and sees too few of
+ * the next copy's if they are behind it.  A C compiler leaves them there, since
+ * it has to think that y may overlap x.  Here inputs and outputs do not
+ * overlap, and addresses in one buffer are compared. */
+#include "ir/lowered/lowered.h"
+
+/* Copies side by side at most; operations that wait for one another in a copy that
+ * is worth it.  What is added to a sum does not count: who carries sums through a
+ * loop has chosen how many. */
+enum { COPIES = 4, LONG = 12 };
+
+typedef struct {
+	int first, last; /* operations */
+	int n;		 /* operations */
+	int depth;	 /* of these so many wait for one another */
+	int *at;
+} Copy;
+
+typedef struct {
+	Arena *arena;
+	const LowFunction *f;
+	int *assigned;	 /* by temporary: how often */
+	int *touched;	 /* by temporary: the last operation of the run that has
+			  assigned it, or read it where several do */
+	LowNode **nodes; /* of the run at hand */
+	int n;
+	bool *shared; /* by operation: done where it is first needed */
+	int *copy;    /* by operation: another of the same copy, or itself */
+	int *depth;
+	bool *done;
+	VEC(Copy) copies;
+	LowBody *out;
+} Run;
+
+/* --- what belongs together ----------------------------------------------------- */
+
+typedef void EachTemp(Run *r, int at, int temp);
+
+static void each_temp(Run *r, int at, EachTemp *each)
+{
+	const LowNode *n = r->nodes[at];
+	for (int i = 0; i < 3; i++)
+		if (n->arg[i] >= 0)
+			each(r, at, n->arg[i]);
+	for (int i = 0; low_op_has_buffer(n->op) && i < n->address.n; i++)
+		each(r, at, n->address.terms[i].temp);
+}
+
+static int copy_of(Run *r, int at)
+{
+	while (r->copy[at] != at)
+		at = r->copy[at] = r->copy[r->copy[at]];
+	return at;
+}
+
+/* The copy has the number of its first operation. */
+static void unite(Run *r, int a, int b)
+{
+	a = copy_of(r, a);
+	b = copy_of(r, b);
+	if (a < b)
+		r->copy[b] = a;
+	else
+		r->copy[a] = b;
+}
+
+static bool is_once(const Run *r, int temp)
+{
+	return r->assigned[temp] == 1;
+}
+
+static void see_shared(Run *r, int at, int temp)
+{
+	int def = r->touched[temp];
+	if (!is_once(r, temp) || (def >= 0 && !r->shared[def]))
+		r->shared[at] = false;
+}
+
+/* Numbers, scalars and what is the same in all lanes, which no store changes. */
+static bool may_be_shared(const Run *r, const LowNode *n)
+{
+	if (low_op_has_buffer(n->op) && r->f->buffers.at[n->buffer].written)
+		return false;
+	return n->dst >= 0 && is_once(r, n->dst) &&
+	    (r->f->temps.at[n->dst].lanes == 1 || n->op == LOW_CONST ||
+		n->op == LOW_BROADCAST || n->op == LOW_IOTA);
+}
+
+static void see_together(Run *r, int at, int temp)
+{
+	int other = r->touched[temp];
+	if (!is_once(r, temp))
+		r->touched[temp] = at;
+	if (other < 0 || r->shared[other])
+		return;
+	unite(r, at, other);
+	if (is_once(r, temp) && r->depth[at] <= r->depth[other])
+		r->depth[at] = r->depth[other] + 1;
+}
+
+static void find_copies(Run *r)
+{
+	for (int i = 0; i < r->n; i++) {
+		const LowNode *n = r->nodes[i];
+		r->copy[i] = i;
+		r->shared[i] = may_be_shared(r, n);
+		if (r->shared[i])
+			each_temp(r, i, see_shared);
+		if (!r->shared[i])
+			each_temp(r, i, see_together);
+		if (n->dst >= 0 && !r->shared[i] && !is_once(r, n->dst))
+			see_together(r, i, n->dst);
+		if (n->dst >= 0)
+			r->touched[n->dst] = i;
+	}
+}
+
+/* Those with a long chain, in the order of their first operations. */
+static void list_copies(Run *r)
+{
+	Copy *all = NEW_N(r->arena, Copy, r->n);
+	for (int i = 0; i < r->n; i++) {
+		Copy *c = &all[copy_of(r, i)];
+		c->n++;
+		c->depth = r->depth[i] > c->depth ? r->depth[i] : c->depth;
+	}
+	for (int i = 0; i < r->n; i++) {
+		Copy *c = &all[copy_of(r, i)];
+		if (c->depth < LONG)
+			continue;
+		if (!c->at)
+			c->at = NEW_N(r->arena, int, c->n), c->n = 0;
+		c->at[c->n++] = i;
+	}
+	r->copies.n = 0;
+	for (int i = 0; i < r->n; i++)
+		if (all[i].at) {
+			all[i].first = all[i].at[0];
+			all[i].last = all[i].at[all[i].n - 1];
+			vec_push(r->arena, &r->copies, all[i]);
+		}
+}
+
+/* --- what may be side by side ------------------------------------------------------- */
+
+static bool is_alike(const Run *r, const Copy *a, const Copy *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (int i = 0; i < a->n; i++) {
+		const LowNode *m = r->nodes[a->at[i]], *n = r->nodes[b->at[i]];
+		if (m->op != n->op || m->math != n->math)
+			return false;
+	}
+	return true;
+}
+
+/* Bytes from the buffer's beginning on; of a parameter, or the workspace. */
+static bool are_buffers_apart(const LowBuffer *a, const LowBuffer *b)
+{
+	if (a->kind != b->kind)
+		return true;
+	if (a->kind == LOWBUF_PARAM && a->param != b->param)
+		return true;
+	if (a->thread_bytes != b->thread_bytes)
+		return false;
+	int64_t a_end = a->offset + a->elements * dtype_bytes(a->type);
+	int64_t b_end = b->offset + b->elements * dtype_bytes(b->type);
+	return a_end <= b->offset || b_end <= a->offset;
+}
+
+static int lanes_of(const Run *r, const LowNode *n)
+{
+	return r->f->temps.at[low_op_writes(n->op) ? n->arg[0] : n->dst].lanes;
+}
+
+static bool is_indexed(const LowNode *n)
+{
+	return n->op == LOW_GATHER || n->op == LOW_SCATTER;
+}
+
+static bool are_apart(const Run *r, const LowNode *a, const LowNode *b)
+{
+	bool reads = low_op_reads(a->op) || low_op_reads(b->op);
+	bool one = low_op_writes(a->op) || low_op_writes(b->op);
+	bool both = low_op_writes(a->op) && low_op_writes(b->op);
+	if (!both && !(one && reads))
+		return true;
+	if (a->buffer != b->buffer)
+		return are_buffers_apart(
+		    &r->f->buffers.at[a->buffer], &r->f->buffers.at[b->buffer]);
+	if (is_indexed(a) || is_indexed(b))
+		return false;
+	LowAffine apart = low_affine_add(r->arena, a->address, b->address, -1);
+	return !apart.n &&
+	    (apart.constant >= lanes_of(r, b) ||
+		apart.constant <= -lanes_of(r, a));
+}
+
+/* May its operations be anywhere in the run's operations up to `last`? */
+static bool is_free(Run *r, const Copy *c, int first, int last)
+{
+	int own = copy_of(r, c->first);
+	for (int k = 0; k < c->n; k++) {
+		const LowNode *n = r->nodes[c->at[k]];
+		for (int i = first; low_op_has_buffer(n->op) && i <= last; i++)
+			if (copy_of(r, i) != own &&
+			    !are_apart(r, n, r->nodes[i]))
+				return false;
+	}
+	return true;
+}
+
+/* How many copies from one on may be side by side. */
+static int count_alike(Run *r, const Copy *c)
+{
+	const Copy *end = r->copies.at + r->copies.n;
+	int n = 1;
+	if (!is_free(r, c, c->first, c->last))
+		return 1;
+	while (c + n < end && is_alike(r, c, c + n) &&
+	    is_free(r, c + n, c->first, c[n].last))
+		n++;
+	return n;
+}
+
+/* --- in the new order --------------------------------------------------------------- */
+
+static void put(Run *r, int at);
+
+static void put_needed(Run *r, int at, int temp)
+{
+	(void)at;
+	int def = r->touched[temp];
+	if (def >= 0 && r->shared[def])
+		put(r, def);
+}
+
+static void put(Run *r, int at)
+{
+	if (r->done[at])
+		return;
+	r->done[at] = true;
+	each_temp(r, at, put_needed);
+	vec_push(r->arena, r->out, r->nodes[at]);
+}
+
+static void put_side_by_side(Run *r, const Copy *c, int n)
+{
+	for (int i = 0; i < c->n; i++)
+		for (int k = 0; k < n; k++)
+			put(r, c[k].at[i]);
+}
+
+/* As many in each group as in the others, or one more. */
+static void put_groups(Run *r, const Copy *c, int n)
+{
+	while (n > 0) {
+		int groups = (n + COPIES - 1) / COPIES;
+		int each = (n + groups - 1) / groups;
+		put_side_by_side(r, c, each);
+		c += each;
+		n -= each;
+	}
+}
+
+static void put_run(Run *r)
+{
+	int next = 0;
+	for (int i = 0; i < r->n; i++) {
+		const Copy *c = r->copies.at + next;
+		if (next == r->copies.n || c->first != i) {
+			put(r, i);
+			continue;
+		}
+		int n = count_alike(r, c);
+		if (n > 1)
+			put_groups(r, c, n);
+		else
+			put(r, i);
+		next += n;
+	}
+}
+
+/* --- bodies ----------------------------------------------------------------------------- */
+
+static void forget(Run *r, int at, int temp)
+{
+	(void)at;
+	r->touched[temp] = -1;
+}
+
+static void order_run(Run *r, LowNode **nodes, int n)
+{
+	r->nodes = nodes;
+	r->n = n;
+	r->shared = NEW_N(r->arena, bool, n);
+	r->copy = NEW_N(r->arena, int, n);
+	r->depth = NEW_N(r->arena, int, n);
+	r->done = NEW_N(r->arena, bool, n);
+	find_copies(r);
+	list_copies(r);
+	put_run(r);
+	for (int i = 0; i < n; i++) {
+		each_temp(r, i, forget);
+		if (nodes[i]->dst >= 0)
+			forget(r, i, nodes[i]->dst);
+	}
+}
+
+/* Others wait for what is before, or are waited for. */
+static bool is_plain(const LowNode *n)
+{
+	return n->kind == LOWNODE_OP && !low_op_has_source(n->op) &&
+	    !low_op_is_warps(n->op) && n->op != LOW_BARRIER &&
+	    n->op != LOW_COMMIT && n->op != LOW_WAIT;
+}
+
+static void order_body(Run *r, const LowBody *body, LowBody *out)
+{
+	for (int i = 0, end; i < body->n; i = end) {
+		for (end = i; end < body->n && is_plain(body->at[end]); end++)
+			;
+		r->out = out;
+		if (end > i) {
+			order_run(r, body->at + i, end - i);
+			continue;
+		}
+		LowNode *c = arena_memdup(r->arena, body->at[i], sizeof *c);
+		c->body = c->other = (LowBody){0};
+		order_body(r, &body->at[i]->body, &c->body);
+		order_body(r, &body->at[i]->other, &c->other);
+		vec_push(r->arena, out, c);
+		end = i + 1;
+	}
+}
+
+static void count_assigned(Run *r, const LowBody *body)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if (n->kind == LOWNODE_OP && n->dst >= 0)
+			r->assigned[n->dst]++;
+		if (n->kind == LOWNODE_LOOP)
+			r->assigned[n->var]++;
+		count_assigned(r, &n->body);
+		count_assigned(r, &n->other);
+	}
+}
+
+const LowFunction *low_interleave(Arena *arena, const LowFunction *f)
+{
+	Run r = {.arena = arena, .f = f};
+	r.assigned = NEW_N(arena, int, f->temps.n);
+	r.touched = NEW_N(arena, int, f->temps.n);
+	for (int i = 0; i < f->temps.n; i++)
+		r.touched[i] = -1;
+	count_assigned(&r, &f->body);
+	LowFunction *to = arena_memdup(arena, f, sizeof *f);
+	to->body = (LowBody){0};
+	order_body(&r, &f->body, &to->body);
+	return to;
+}
