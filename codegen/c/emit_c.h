@@ -9,6 +9,7 @@
  *     emit_c_ops.c     one operation: an expression
  *     emit_c_memory.c  loads and stores
  *     emit_c_types.c   vector types and helpers, written once where needed
+ *     emit_c_masks.c   vectors of conditions
  *     emit_c_macros.c  vector operations that C has no operator for
  *     emit_c_x86.c     those that x86 has an intrinsic for */
 #ifndef CODEGEN_EMIT_C_H
@@ -111,7 +112,8 @@ typedef struct {
 	int depth;        /* tabs */
 	const char **param, **buffer, **temp; /* their names in C */
 	Lookup buffers;			      /* those of `buffer` */
-	int *mask_bytes;  /* of a bool vector temporary: width of a lane */
+	int *mask_bytes; /* of a bool vector temporary: width of a lane; 1 where
+			     they are bits (emit_c_masks.c) */
 	bool *declared;   /* temporary: already in scope */
 	const LowBody **scope; /* innermost body with all uses; NULL: unused */
 	EmitAhead *ahead;      /* of those that do not start there, by body */
@@ -198,10 +200,7 @@ int emit_c_lane_bytes(const EmitC *e, int temp);
 const char *emit_c_type(EmitC *e, int temp);
 const char *emit_c_vector(EmitC *e, DType type, int lanes);
 const char *emit_c_vector_unsigned(EmitC *e, int lane_bytes, int lanes);
-const char *emit_c_mask(EmitC *e, int lane_bytes, int lanes);
-/* A vector of masks with lanes of `from` bytes, as one with lanes of `to`. */
-const char *emit_c_resized(
-    EmitC *e, const char *mask, int from, int to, int lanes);
+const char *emit_c_vector_signed(EmitC *e, int lane_bytes, int lanes);
 /* The same type for any address: unaligned, aliasing everything. */
 const char *emit_c_unaligned(EmitC *e, const char *vector);
 /* Names of a helper, defined on first use. */
@@ -210,8 +209,7 @@ const char *emit_c_iota(EmitC *e, const char *vector);
 const char *emit_c_floordiv(EmitC *e, DType type, bool remainder);
 const char *emit_c_saturate(EmitC *e, DType from, DType to);
 const char *emit_c_half(EmitC *e, DType from, DType to);
-/* A mask of the lanes below a number; the lesser of two indices. */
-const char *emit_c_lanes_below(EmitC *e, const char *vector);
+/* The lesser of two indices. */
 const char *emit_c_index_extreme(EmitC *e, bool greatest);
 /* A macro that puts lanes of one vector or two together. */
 const char *emit_c_shuffle(
@@ -222,6 +220,37 @@ const char *emit_c_store(EmitC *e, const char *vector);
 /* True once for each key: then its text is to be added to the prelude. */
 bool emit_c_first(EmitC *e, const char *key);
 char *emit_c_upper(EmitC *e, const char *text);
+/* A macro: by x86's instructions (NULL: there are none) under "#if" and what
+ * follows that, and plainly. */
+void emit_c_define(EmitC *e, const char *name, const char *takes,
+    const char *known, const char *x86, const char *plain);
+
+/* emit_c_masks.c: vectors of conditions */
+/* They are bits of an integer, not vectors. */
+bool emit_c_has_bits(const EmitC *e);
+/* Their type; lanes of so many bytes where they are vectors. */
+const char *emit_c_mask(EmitC *e, int lane_bytes, int lanes);
+/* The macro that puts one condition into all lanes, -1 or 0. */
+const char *emit_c_mask_splat(EmitC *e, const char *mask, int lanes);
+/* The macro of the lanes below a number. */
+const char *emit_c_lanes_below(EmitC *e, const char *mask, int lanes);
+/* A comparison of two vectors of numbers; it binds as LEVEL_UNARY. */
+const char *emit_c_compared(EmitC *e, LowOpcode op, DType type, int lanes,
+    const char *a, const char *b);
+/* A temporary as an operand beside vectors whose lanes have so many bytes. */
+const char *emit_c_mask_of(EmitC *e, int temp, int bytes, EmitLevel level);
+/* The same as a vector of 0 and -1, whatever it is; lanes of 1 byte where masks
+ * are bits. */
+const char *emit_c_mask_vector(EmitC *e, int temp, int bytes);
+/* A macro's parameter `m` as such a vector, of lanes of so many bytes. */
+const char *emit_c_mask_in(EmitC *e, int bytes, int lanes);
+/* Macros between bits and such vectors of bytes. */
+const char *emit_c_mask_lanes(EmitC *e, int lanes);
+const char *emit_c_mask_of_lanes(EmitC *e, int lanes);
+void emit_c_mask_insert(EmitC *e, int temp, int64_t lane, const char *value);
+/* A vector of 0 and -1 in lanes of `from` bytes, as one with lanes of `to`. */
+const char *emit_c_resized(
+    EmitC *e, const char *mask, int from, int to, int lanes);
 
 /* emit_c_macros.c */
 /* Name of the macro that does an operation on vectors of this shape, defined
@@ -252,6 +281,9 @@ const char *emit_c_convert_vector(
 /* An expression over a macro's parameters, by an intrinsic; NULL: none. */
 const char *emit_c_x86(EmitC *e, LowOpcode op, Op math, DType type, DType to,
     int lanes);
+/* A vector of any type as one of integers that instructions take: 4 or 8 bytes
+ * lie at the beginning of 16. */
+const char *emit_c_x86_words(EmitC *e, int bytes, const char *operand);
 /* The `target` attribute's features: "avx2,fma"; "" for the baseline. */
 const char *emit_c_x86_features(Arena *arena, const EmitIsa *isa);
 /* A condition: compilers that know all of it. */
@@ -265,11 +297,8 @@ int emit_c_power_of_two(const EmitC *e, int temp);
 const char *emit_c_comparison(LowOpcode op); /* "<=" */
 /* The storage type of a bool is a byte, of an index 64 bits. */
 DType emit_c_storage(DType type);
-/* A vector of bools with lanes of so many bytes. */
-const char *emit_c_mask_of(EmitC *e, int temp, int bytes, EmitLevel level);
-/* `vector` (of lanes of `bytes`) != 0, as dst's masks. */
-void emit_c_assign_not_zero(
-    EmitC *e, int dst, const char *type, const char *vector, int bytes);
+/* `vector`, of numbers of a type's storage, != 0, as dst's masks. */
+void emit_c_assign_not_zero(EmitC *e, int dst, DType type, const char *vector);
 
 /* emit_c.c */
 void emit_c_line(EmitC *e, const char *format, ...)

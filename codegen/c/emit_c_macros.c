@@ -153,7 +153,7 @@ const char *emit_c_convert_vector(
 static const char *blend(EmitC *e, DType type, int lanes, const char *mask)
 {
 	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
-	const char *m = emit_c_mask(e, bytes, lanes);
+	const char *m = emit_c_vector_signed(e, bytes, lanes);
 	return arena_printf(e->arena, "((%s)(((%s)(a) & %s) | ((%s)(b) & ~%s)))",
 	    emit_c_vector(e, type, lanes), m, mask, m, mask);
 }
@@ -163,7 +163,8 @@ static const char *general_min_max(EmitC *e, LowOpcode op, DType type, int lanes
 	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
 	return blend(e, type, lanes,
 	    arena_printf(e->arena, "(%s)((a) %c (b))",
-		emit_c_mask(e, bytes, lanes), op == LOW_MIN ? '<' : '>'));
+		emit_c_vector_signed(e, bytes, lanes),
+		op == LOW_MIN ? '<' : '>'));
 }
 
 /* Rounds to nearest even by adding to the bits; a NaN keeps its upper half and
@@ -171,14 +172,19 @@ static const char *general_min_max(EmitC *e, LowOpcode op, DType type, int lanes
 static const char *bf16_by_bits(EmitC *e, int lanes)
 {
 	const char *u = emit_c_vector_unsigned(e, 4, lanes);
+	const char *i = emit_c_vector_signed(e, 4, lanes);
 	const char *number = arena_printf(e->arena,
 	    "(((%s)(a) + 0x7fff + ((%s)(a) >> 16 & 1)) >> 16)", u, u);
 	const char *nan =
 	    arena_printf(e->arena, "((%s)(a) >> 16 | 0x40)", u);
-	const char *is_nan = arena_printf(e->arena, "(%s)((a) != (a))", u);
-	return arena_printf(e->arena,
-	    "__builtin_convertvector((%s & %s) | (%s & ~%s), %s)", nan, is_nan,
-	    number, is_nan, emit_c_vector(e, DT_BF16, lanes));
+	const char *is_nan =
+	    emit_c_compared(e, LOW_NE, DT_F32, lanes, "(a)", "(a)");
+	return arena_printf(e->arena, "((%s)%s)",
+	    emit_c_vector(e, DT_BF16, lanes),
+	    emit_c_convert_vector(e, DT_I32, DT_I16, lanes,
+		arena_printf(e->arena, "%s(%s, (%s)%s, (%s)%s)",
+		    emit_c_macro(e, LOW_SELECT, OP_CAST, DT_I32, DT_I32, lanes),
+		    is_nan, i, nan, i, number)));
 }
 
 /* Clamped to what the integer holds, where a conversion truncates; a NaN, which
@@ -202,7 +208,7 @@ static const char *saturated(EmitC *e, DType from, DType to, int lanes)
 	bool inexact = to == DT_I64 || (to == DT_I32 && from == DT_F32);
 	const char *vector = emit_c_vector(e, from, lanes);
 	const char *splat = emit_c_splat(e, vector);
-	const char *m = emit_c_mask(e, bytes, lanes);
+	const char *m = emit_c_vector_signed(e, bytes, lanes);
 	const char *most = arena_printf(e->arena, "%s(%s)", splat,
 	    from == DT_F32 && ends[r].most_f32 ? ends[r].most_f32
 					       : ends[r].most);
@@ -276,10 +282,35 @@ static const char *general_words(EmitC *e, const char *vector, int lanes)
 	    e->arena, "((%s)((%s)(a) * (%s)(b)))", vector, u, u);
 }
 
+/* By vectors, as C compares them. */
+static const char *general_compare(
+    EmitC *e, LowOpcode op, DType type, int lanes)
+{
+	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
+	const char *test =
+	    arena_printf(e->arena, "((a) %s (b))", emit_c_comparison(op));
+	if (bytes > 1)
+		test = arena_printf(e->arena, "__builtin_convertvector(%s, %s)",
+		    test, emit_c_vector_signed(e, 1, lanes));
+	return arena_printf(
+	    e->arena, "%s(%s)", emit_c_mask_of_lanes(e, lanes), test);
+}
+
+/* Has it a parameter `m` whose lanes are looked at one by one? */
+static bool is_masked(LowOpcode op, DType to)
+{
+	return op == LOW_LOAD_MASKED || op == LOW_STORE_MASKED ||
+	    ((op == LOW_SCALE || op == LOW_GATHER || op == LOW_SCATTER) &&
+		to == DT_BOOL);
+}
+
 static const char *general(
     EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)
 {
 	const char *vector = emit_c_vector(e, type, lanes);
+	const char *lane = is_masked(op, to)
+	    ? arena_printf(e->arena, "%s[#]", emit_c_mask_in(e, 1, lanes))
+	    : NULL;
 	switch (op) {
 	case LOW_FMA:
 		return lane_list(e, vector, lanes,
@@ -288,7 +319,7 @@ static const char *general(
 	case LOW_SCALE:
 		return lane_list(e, vector, lanes,
 		    emit_c_scale(e, type, "(a)[#]", "(b)[#]",
-			to == DT_BOOL ? "(m)[#]" : NULL));
+			to == DT_BOOL ? lane : NULL));
 	case LOW_RSQRT:
 		return arena_printf(e->arena, "(1 / %s(a))",
 		    emit_c_macro(e, LOW_MATH, OP_SQRT, type, type, lanes));
@@ -298,22 +329,32 @@ static const char *general(
 	case LOW_ANY:
 		return any_lane(e, lanes);
 	case LOW_SELECT:
-		return blend(e, type, lanes, "(m)");
+		return blend(e, type, lanes,
+		    emit_c_mask_in(
+			e, type == DT_INDEX ? 8 : dtype_bytes(type), lanes));
+	case LOW_LT:
+	case LOW_LE:
+	case LOW_EQ:
+	case LOW_NE: return general_compare(e, op, type, lanes);
 	case LOW_LOAD_MASKED:
-		return lane_list(e, vector, lanes, "(m)[#] ? (p)[#] : 0");
+		return lane_list(e, vector, lanes,
+		    arena_printf(e->arena, "%s ? (p)[#] : 0", lane));
 	case LOW_STORE_MASKED:
-		return lane_statements(
-		    e, lanes, "if ((m)[#]) (p)[#] = (v)[#];");
+		return lane_statements(e, lanes,
+		    arena_printf(e->arena, "if (%s) (p)[#] = (v)[#];", lane));
 	case LOW_STREAM:
 		return arena_printf(e->arena, "(*(%s *)(p) = (v))",
 		    emit_c_unaligned(e, vector));
 	case LOW_GATHER:
 		return lane_list(e, vector, lanes,
-		    to == DT_BOOL ? "(m)[#] ? (p)[(i)[#]] : 0" : "(p)[(i)[#]]");
+		    to != DT_BOOL
+			? "(p)[(i)[#]]"
+			: arena_printf(e->arena, "%s ? (p)[(i)[#]] : 0", lane));
 	case LOW_SCATTER:
 		return lane_statements(e, lanes,
-		    to == DT_BOOL ? "if ((m)[#]) (p)[(i)[#]] = (v)[#];"
-				  : "(p)[(i)[#]] = (v)[#];");
+		    to != DT_BOOL ? "(p)[(i)[#]] = (v)[#];"
+				  : arena_printf(e->arena,
+					"if (%s) (p)[(i)[#]] = (v)[#];", lane));
 	case LOW_FLOORDIV:
 	case LOW_MOD:
 		return lane_list(e, vector, lanes,
@@ -361,7 +402,10 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 	case LOW_MUL:
 	case LOW_FLOORDIV:
 	case LOW_MOD:
-		return "a, b";
+	case LOW_LT:
+	case LOW_LE:
+	case LOW_EQ:
+	case LOW_NE: return "a, b";
 	case LOW_ANY:
 		return "m";
 	case LOW_SELECT:
@@ -439,24 +483,16 @@ const char *emit_c_macro(
 	    ? without_isa(e, op, math, type, to, lanes)
 	    : general(e, op, math, type, to, lanes);
 	bool no_vector = op == LOW_STORE_MASKED || op == LOW_STREAM ||
-	    op == LOW_SCATTER || op == LOW_ANY;
+	    op == LOW_SCATTER || op == LOW_ANY || low_op_is_comparison(op);
 	if (x86 && op == LOW_STREAM)
 		x86 = if_aligned(e, x86, plain, lanes * dtype_bytes(type));
 	else if (x86 && !no_vector)
 		x86 = arena_printf(e->arena, "((%s)%s)", result, x86);
-	emit_c_first(e, name);
 	/* GCC takes vectors apart that it converts, clang does as the object */
-	bool by_gcc =
-	    op == LOW_CONVERT && !dtype_is_half(type) && !dtype_is_half(to);
-	if (x86)
-		buf_printf(&e->prelude,
-		    "#if%s\n#define %s(%s) \\\n\t%s\n#else\n"
-		    "#define %s(%s) \\\n\t%s\n#endif\n",
-		    by_gcc ? " defined TUNEC_X86 && !defined __clang__"
-			   : "def TUNEC_X86",
-		    name, takes, x86, name, takes, plain);
-	else
-		buf_printf(&e->prelude, "#define %s(%s) \\\n\t%s\n", name,
-		    takes, plain);
+	bool by_gcc = op == LOW_CONVERT && !dtype_is_half(type) && !dtype_is_half(to);
+	emit_c_define(e, name, takes,
+	    x86 && by_gcc ? " defined TUNEC_X86 && !defined __clang__"
+			  : "def TUNEC_X86",
+	    x86, plain);
 	return name;
 }

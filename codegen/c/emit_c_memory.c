@@ -254,8 +254,7 @@ static void assign_vector(EmitC *e, int dst, const char *value)
 {
 	const LowTemp *d = temp_of(e, dst);
 	if (d->type == DT_BOOL)
-		emit_c_assign_not_zero(e, dst,
-		    emit_c_vector(e, DT_U8, d->lanes), value, 1);
+		emit_c_assign_not_zero(e, dst, DT_U8, value);
 	else
 		emit_c_assign(e, dst, LEVEL_PRIMARY, value);
 }
@@ -360,8 +359,7 @@ static const char *stored(EmitC *e, int temp)
 	if (t->lanes == 1 || t->type != DT_BOOL)
 		return loose(e, temp);
 	return arena_printf(e->arena, "(%s)-%s",
-	    emit_c_vector(e, DT_U8, t->lanes),
-	    emit_c_mask_of(e, temp, 1, LEVEL_PRIMARY));
+	    emit_c_vector(e, DT_U8, t->lanes), emit_c_mask_vector(e, temp, 1));
 }
 
 static void op_store(EmitC *e, const LowNode *n)

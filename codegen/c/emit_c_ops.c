@@ -66,36 +66,30 @@ DType emit_c_storage(DType type)
 
 /* --- masks --------------------------------------------------------------- */
 
-const char *emit_c_mask_of(EmitC *e, int temp, int bytes, EmitLevel level)
-{
-	if (e->mask_bytes[temp] == bytes)
-		return emit_c_text(e, temp, level);
-	return emit_c_resized(e, loose(e, temp), e->mask_bytes[temp], bytes,
-	    temp_of(e, temp)->lanes);
-}
-
 static const char *mask(EmitC *e, int temp, int bytes)
 {
 	return emit_c_mask_of(e, temp, bytes, LEVEL_UNARY);
 }
 
-/* A test of lanes of `bytes` as dst's masks. */
-static void assign_test(EmitC *e, int dst, const char *test, int bytes)
+/* A comparison of numbers as dst's masks. */
+static void assign_compared(
+    EmitC *e, int dst, LowOpcode op, DType type, const char *a, const char *b)
 {
 	int lanes = temp_of(e, dst)->lanes;
-	emit_c_assign(e, dst,
-	    bytes == e->mask_bytes[dst] ? LEVEL_UNARY : LEVEL_PRIMARY,
-	    emit_c_resized(e,
-		arena_printf(e->arena, "(%s)(%s)",
-		    emit_c_mask(e, bytes, lanes), test),
-		bytes, e->mask_bytes[dst], lanes));
+	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
+	const char *mask = emit_c_compared(e, op, type, lanes, a, b);
+	if (emit_c_has_bits(e) || bytes == e->mask_bytes[dst])
+		emit_c_assign(e, dst, LEVEL_UNARY, mask);
+	else
+		emit_c_assign(e, dst, LEVEL_PRIMARY,
+		    emit_c_resized(e, mask, bytes, e->mask_bytes[dst], lanes));
 }
 
-void emit_c_assign_not_zero(
-    EmitC *e, int dst, const char *type, const char *vector, int bytes)
+void emit_c_assign_not_zero(EmitC *e, int dst, DType type, const char *vector)
 {
-	assign_test(e, dst,
-	    arena_printf(e->arena, "%s != (%s){0}", vector, type), bytes);
+	int lanes = temp_of(e, dst)->lanes;
+	assign_compared(e, dst, LOW_NE, type, vector,
+	    arena_printf(e->arena, "(%s){0}", emit_c_vector(e, type, lanes)));
 }
 
 /* --- lanes --------------------------------------------------------------- */
@@ -119,9 +113,10 @@ static void op_broadcast(EmitC *e, const LowNode *n)
 	if (!is_vector(e, n->dst))
 		assign_as_is(e, n->dst, a);
 	else if (temp_of(e, n->dst)->type == DT_BOOL)
-		assign(e, n->dst, splat(e, n->dst,
-				      arena_printf(e->arena, "-%s",
-					  emit_c_text(e, a, LEVEL_PRIMARY))));
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(-%s)",
+		    emit_c_mask_splat(
+			e, emit_c_type(e, n->dst), temp_of(e, n->dst)->lanes),
+		    emit_c_text(e, a, LEVEL_PRIMARY));
 	else
 		assign(e, n->dst, splat(e, n->dst, loose(e, a)));
 }
@@ -154,17 +149,19 @@ static void op_lanes_below(EmitC *e, const LowNode *n)
 		    emit_c_text(e, n->arg[0], LEVEL_SUM));
 	else
 		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
-		    emit_c_lanes_below(e, emit_c_type(e, n->dst)),
+		    emit_c_lanes_below(e, emit_c_type(e, n->dst), d->lanes),
 		    loose(e, n->arg[0]));
 }
 
 /* Lane `lane` of a temporary that may be a scalar. */
 static const char *lane_text(EmitC *e, int temp, int64_t lane)
 {
-	const char *text = emit_c_text(e, temp, LEVEL_PRIMARY);
-	return is_vector(e, temp)
-	    ? arena_printf(e->arena, "%s[%lld]", text, (long long)lane)
-	    : text;
+	if (!is_vector(e, temp))
+		return emit_c_text(e, temp, LEVEL_PRIMARY);
+	const char *vector = temp_of(e, temp)->type == DT_BOOL
+	    ? emit_c_mask_vector(e, temp, e->mask_bytes[temp])
+	    : emit_c_text(e, temp, LEVEL_PRIMARY);
+	return arena_printf(e->arena, "%s[%lld]", vector, (long long)lane);
 }
 
 static void op_extract(EmitC *e, const LowNode *n)
@@ -194,9 +191,23 @@ static void op_insert(EmitC *e, const LowNode *n)
 	if (n->dst != a)
 		assign(e, n->dst, is_bool ? mask(e, a, e->mask_bytes[n->dst])
 					  : loose(e, a));
-	emit_c_line(e, "%s[%lld] = %s%s;", e->temp[n->dst], (long long)n->i,
-	    is_bool ? "-" : "",
-	    emit_c_text(e, b, is_bool ? LEVEL_PRIMARY : LEVEL_CHOICE));
+	if (is_bool)
+		emit_c_mask_insert(
+		    e, n->dst, n->i, emit_c_text(e, b, LEVEL_PRIMARY));
+	else
+		emit_c_line(e, "%s[%lld] = %s;", e->temp[n->dst],
+		    (long long)n->i, loose(e, b));
+}
+
+/* A vector of 0 and -1 as dst's masks. */
+static void assign_mask_vector(
+    EmitC *e, int dst, EmitLevel level, const char *vector)
+{
+	if (!emit_c_has_bits(e))
+		emit_c_assign(e, dst, level, vector);
+	else /* in parentheses: a list has commas */
+		assign_format(e, dst, LEVEL_PRIMARY, "%s((%s))",
+		    emit_c_mask_of_lanes(e, temp_of(e, dst)->lanes), vector);
 }
 
 /* Where a source or the result is a scalar: lane by lane. */
@@ -220,6 +231,12 @@ static void shuffle_by_lanes(EmitC *e, const LowNode *n, int b)
 	if (d->lanes == 1)
 		assign_format(
 		    e, n->dst, LEVEL_COMPARE, "%s", buf_text(&text));
+	else if (is_bool)
+		assign_mask_vector(e, n->dst, LEVEL_LIST,
+		    arena_printf(e->arena, "(%s){%s}",
+			emit_c_vector_signed(
+			    e, e->mask_bytes[n->dst], d->lanes),
+			buf_text(&text)));
 	else
 		assign_format(e, n->dst, LEVEL_LIST, "(%s){%s}",
 		    emit_c_type(e, n->dst), buf_text(&text));
@@ -263,7 +280,7 @@ static const char *repeated(EmitC *e, const LowNode *n, int lanes)
 			return NULL;
 	return arena_printf(e->arena, "((%s)%s((int%d_t)(a)))",
 	    emit_c_vector(e, d->type, d->lanes),
-	    emit_c_splat(e, emit_c_mask(e, bytes, d->lanes / lanes)),
+	    emit_c_splat(e, emit_c_vector_signed(e, bytes, d->lanes / lanes)),
 	    8 * bytes);
 }
 
@@ -287,7 +304,7 @@ static const char *shuffle_macro(
 		buf_printf(&text, ", %d", n->shuffle[l]);
 	buf_puts(&text, ")");
 	const char *name = emit_c_shuffle(e,
-	    bytes ? emit_c_mask(e, bytes, d->lanes)
+	    bytes ? emit_c_vector_signed(e, bytes, d->lanes)
 		  : emit_c_vector(e, d->type, d->lanes),
 	    one ? "a" : "a, b", buf_text(&text));
 	buf_free(&text);
@@ -306,35 +323,47 @@ static void op_shuffle(EmitC *e, const LowNode *n)
 		return;
 	}
 	int bytes = d->type == DT_BOOL ? e->mask_bytes[n->dst] : 0;
-	const char *first = bytes ? mask(e, a, bytes) : loose(e, a);
-	const char *second = bytes ? mask(e, b, bytes) : loose(e, b);
-	const char *name = shuffle_macro(e, n, bytes, a == b);
-	if (a == b)
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)", name, first);
+	const char *first =
+	    bytes ? emit_c_mask_vector(e, a, bytes) : loose(e, a);
+	const char *second = a == b ? ""
+	    : bytes		    ? emit_c_mask_vector(e, b, bytes)
+				    : loose(e, b);
+	const char *text = arena_printf(e->arena, "%s(%s%s%s)",
+	    shuffle_macro(e, n, bytes, a == b), first, a == b ? "" : ", ",
+	    second);
+	if (bytes)
+		assign_mask_vector(e, n->dst, LEVEL_PRIMARY, text);
 	else
-		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)", name,
-		    first, second);
+		assign(e, n->dst, text);
 }
 
 /* --- conversions --------------------------------------------------------- */
 
+/* 1 of a type, as vectors of it hold one. */
+static const char *one_of(DType type)
+{
+	return type == DT_F16 ? "0x3c00" : type == DT_BF16 ? "0x3f80" : "1";
+}
+
 static void mask_to_value(EmitC *e, int dst, int a, DType to)
 {
 	int lanes = temp_of(e, a)->lanes;
-	bool half = dtype_is_half(to);
 	int bytes = to == DT_INDEX ? 8 : dtype_bytes(to);
-	const char *m = emit_c_mask(e, bytes, lanes);
 	const char *type = emit_c_vector(e, to, lanes);
-	const char *bits = emit_c_mask_of(e, a, bytes, LEVEL_PRIMARY);
-	if (half) /* 1.0 under the mask */
-		assign_format(e, dst, LEVEL_UNARY, "(%s)(%s & %s(%s))", type,
-		    bits, emit_c_splat(e, m),
-		    to == DT_F16 ? "0x3c00" : "0x3f80");
+	const char *one =
+	    arena_printf(e->arena, "%s(%s)", emit_c_splat(e, type), one_of(to));
+	const char *m = emit_c_mask_of(e, a, bytes, LEVEL_PRIMARY);
+	if (emit_c_has_bits(e))
+		assign_format(e, dst, LEVEL_PRIMARY, "%s(%s, %s, (%s){0})",
+		    emit_c_macro(e, LOW_SELECT, OP_CAST, to, to, lanes), m, one,
+		    type);
+	else if (dtype_is_half(to))
+		assign_format(e, dst, LEVEL_BITS, "(%s)%s & %s", type, m, one);
 	else if (dtype_is_float(to))
 		assign_format(e, dst, LEVEL_PRIMARY,
-		    "__builtin_convertvector(-%s, %s)", bits, type);
+		    "__builtin_convertvector(-%s, %s)", m, type);
 	else
-		assign_format(e, dst, LEVEL_UNARY, "(%s)-%s", type, bits);
+		assign_format(e, dst, LEVEL_UNARY, "(%s)-%s", type, m);
 }
 
 static void value_to_mask(EmitC *e, int dst, int a)
@@ -345,7 +374,7 @@ static void value_to_mask(EmitC *e, int dst, int a)
 	if (dtype_is_half(t->type))
 		text = arena_printf(e->arena, "(%s & %s(0x7fff))", tight(e, a),
 		    emit_c_splat(e, type));
-	emit_c_assign_not_zero(e, dst, type, text, emit_c_lane_bytes(e, a));
+	emit_c_assign_not_zero(e, dst, t->type, text);
 }
 
 /* Between vectors of numbers; by __builtin_convertvector where that means the
@@ -584,7 +613,8 @@ static void op_abs(EmitC *e, const LowNode *n)
 		assign_format(e, n->dst, LEVEL_PRIMARY, "fabs%s(%s)",
 		    d->type == DT_F32 ? "f" : "", loose(e, a));
 	} else if (dtype_is_float(d->type)) {
-		const char *m = emit_c_mask(e, dtype_bytes(d->type), d->lanes);
+		const char *m =
+		    emit_c_vector_signed(e, dtype_bytes(d->type), d->lanes);
 		assign_format(e, n->dst, LEVEL_UNARY, "(%s)((%s)%s & %s(%s))",
 		    type, m, x, emit_c_splat(e, m),
 		    d->type == DT_F32 ? "INT32_MAX" : "INT64_MAX");
@@ -767,12 +797,9 @@ static void op_compare(EmitC *e, const LowNode *n)
 	else if (s->type == DT_BOOL)
 		compare_masks(e, n);
 	else
-		assign_test(e, n->dst,
-		    arena_printf(e->arena, "%s %s %s",
-			emit_c_text(e, a, LEVEL_SUM),
-			emit_c_comparison(n->op),
-			emit_c_text(e, n->arg[1], LEVEL_SUM)),
-		    emit_c_lane_bytes(e, a));
+		assign_compared(e, n->dst, n->op, s->type,
+		    emit_c_text(e, a, LEVEL_SUM),
+		    emit_c_text(e, n->arg[1], LEVEL_SUM));
 }
 
 static void logic_of_masks(EmitC *e, const LowNode *n)

@@ -38,10 +38,10 @@ static bool is_math_name(const char *name)
 	return false;
 }
 
-/* f32x8, u8x16_u, F32X8 */
+/* f32x8, u8x16_u, F32X8, b1x8 */
 static bool is_vector_name(const char *name)
 {
-	if (!strchr("fiuFIU", name[0]) || !isdigit((unsigned char)name[1]))
+	if (!strchr("bfiuBFIU", name[0]) || !isdigit((unsigned char)name[1]))
 		return false;
 	const char *x = name + 1 + strspn(name + 1, "0123456789");
 	return *x == 'x' || *x == 'X';
@@ -403,10 +403,12 @@ static void size_masks(EmitC *e)
 {
 	int n = e->f->temps.n;
 	e->mask_bytes = NEW_N(e->arena, int, n);
-	each_op(e, &e->f->body, masks_made);
-	each_op(e, &e->f->body, masks_used);
-	for (int round = 0; round < 4; round++)
-		each_op(e, &e->f->body, masks_spread);
+	if (!emit_c_has_bits(e)) {
+		each_op(e, &e->f->body, masks_made);
+		each_op(e, &e->f->body, masks_used);
+		for (int round = 0; round < 4; round++)
+			each_op(e, &e->f->body, masks_spread);
+	}
 	for (int i = 0; i < n; i++)
 		suggest(e, i, 1);
 }

@@ -70,10 +70,11 @@ const char *emit_c_number(EmitC *e, const LowNode *n, EmitLevel *level)
 	if (d->lanes == 1)
 		return text;
 	*level = LEVEL_PRIMARY;
+	const char *type = emit_c_type(e, n->dst);
 	if (d->type == DT_BOOL)
-		text = n->i ? "-1" : "0";
-	return arena_printf(e->arena, "%s(%s)",
-	    emit_c_splat(e, emit_c_type(e, n->dst)), text);
+		return arena_printf(e->arena, "%s(%s)",
+		    emit_c_mask_splat(e, type, d->lanes), n->i ? "-1" : "0");
+	return arena_printf(e->arena, "%s(%s)", emit_c_splat(e, type), text);
 }
 
 /* --- sums of indices ---------------------------------------------------------- */

@@ -15,6 +15,21 @@ bool emit_c_first(EmitC *e, const char *key)
 	return true;
 }
 
+void emit_c_define(EmitC *e, const char *name, const char *takes,
+    const char *known, const char *x86, const char *plain)
+{
+	if (!emit_c_first(e, name))
+		return;
+	if (x86)
+		buf_printf(&e->prelude,
+		    "#if%s\n#define %s(%s) \\\n\t%s\n#else\n"
+		    "#define %s(%s) \\\n\t%s\n#endif\n",
+		    known, name, takes, x86, name, takes, plain);
+	else
+		buf_printf(&e->prelude, "#define %s(%s) \\\n\t%s\n", name,
+		    takes, plain);
+}
+
 char *emit_c_upper(EmitC *e, const char *text)
 {
 	char *copy = arena_strdup(e->arena, text);
@@ -95,21 +110,10 @@ const char *emit_c_vector_unsigned(EmitC *e, int lane_bytes, int lanes)
 	    e, arena_printf(e->arena, "u%d", 8 * lane_bytes), lanes);
 }
 
-const char *emit_c_mask(EmitC *e, int lane_bytes, int lanes)
+const char *emit_c_vector_signed(EmitC *e, int lane_bytes, int lanes)
 {
 	return vector_named(
 	    e, arena_printf(e->arena, "i%d", 8 * lane_bytes), lanes);
-}
-
-const char *emit_c_resized(
-    EmitC *e, const char *mask, int from, int to, int lanes)
-{
-	static const DType of_bytes[] = {
-	    [1] = DT_I8, [2] = DT_I16, [4] = DT_I32, [8] = DT_I64};
-	if (from == to)
-		return mask;
-	return emit_c_convert_vector(
-	    e, of_bytes[from], of_bytes[to], lanes, mask);
 }
 
 const char *emit_c_unaligned(EmitC *e, const char *vector)
@@ -303,31 +307,6 @@ const char *emit_c_half(EmitC *e, DType from, DType to)
 	    name, dtype_ctype(from));
 	half_body(e, from, to);
 	buf_puts(&e->prelude, "}\n\n");
-	return name;
-}
-
-static void put_between(EmitC *e)
-{
-	if (emit_c_first(e, "tunec_between"))
-		buf_puts(&e->prelude,
-		    "\n/* n, but at least 0 and at most lanes */\n" HELPER
-		    "int8_t tunec_between(int64_t n, int8_t lanes)\n{\n"
-		    "\treturn n < 0 ? 0 : n > lanes ? lanes : (int8_t)n;\n"
-		    "}\n\n");
-}
-
-const char *emit_c_lanes_below(EmitC *e, const char *vector)
-{
-	const char *name =
-	    arena_printf(e->arena, "BELOW_%s", emit_c_upper(e, vector));
-	const char *iota = emit_c_iota(e, vector);
-	const char *splat = emit_c_splat(e, vector);
-	put_between(e);
-	if (emit_c_first(e, name))
-		buf_printf(&e->prelude,
-		    "#define %s(n) \\\n"
-		    "\t((%s)(%s < %s(tunec_between(n, %d))))\n",
-		    name, vector, iota, splat, vector_lanes(vector));
 	return name;
 }
 

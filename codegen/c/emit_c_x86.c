@@ -90,11 +90,29 @@ static bool shape_of(EmitC *e, DType type, int lanes, Shape *s)
 		(s->bytes == 64 && e->isa.avx512));
 }
 
-/* "_mm512_movepi32_mask((__m512i)(m))": vector mask to mask register. */
-static const char *mask_register(EmitC *e, const Shape *s)
+const char *emit_c_x86_words(EmitC *e, int bytes, const char *operand)
 {
-	return arena_printf(e->arena, "%s_movepi%d_mask((%s)(m))", s->prefix,
-	    8 * s->lane, s->mi);
+	int bits = 8 * bytes;
+	if (bytes >= 16)
+		return arena_printf(e->arena, "(__m%di)(%s)", bits, operand);
+	return arena_printf(
+	    e->arena, "_mm_cvtsi%d_si128((int%d_t)(%s))", bits, bits, operand);
+}
+
+static const char *in_register(EmitC *e, const char *operand, const Shape *s)
+{
+	if (s->bytes >= 16)
+		return arena_printf(e->arena, "(%s)(%s)", s->m, operand);
+	return arena_printf(e->arena, "%s%s", s->is_float ? "(__m128)" : "",
+	    emit_c_x86_words(e, s->bytes, operand));
+}
+
+/* The bits of a mask that stand for lanes, and no others. */
+static const char *own_bits(EmitC *e, int lanes)
+{
+	if (lanes < 8)
+		return arena_printf(e->arena, "((m) & %d)", (1 << lanes) - 1);
+	return arena_printf(e->arena, "(%s)(m)", emit_c_mask(e, 1, lanes));
 }
 
 /* --- operations ---------------------------------------------------------- */
@@ -110,17 +128,47 @@ static const char *x86_min_max(EmitC *e, LowOpcode op, DType type, const Shape *
 	    op == LOW_MIN ? "min" : "max", suffix, s->m, s->m);
 }
 
-/* By the sign of each word, never of each byte: with AVX-512 gcc 12 takes the wrong
- * arm of _mm_blendv_epi8 where the mask is ~m. */
+static const char *x86_compare(
+    EmitC *e, LowOpcode op, DType type, const Shape *s)
+{
+	static const char *const names[] = {[LOW_LT] = "lt",
+	    [LOW_LE] = "le",
+	    [LOW_EQ] = "eq",
+	    [LOW_NE] = "neq"};
+	static const char *const ordered[] = {[LOW_LT] = "_CMP_LT_OS",
+	    [LOW_LE] = "_CMP_LE_OS",
+	    [LOW_EQ] = "_CMP_EQ_OQ",
+	    [LOW_NE] = "_CMP_NEQ_UQ"};
+	const char *a = in_register(e, "a", s), *b = in_register(e, "b", s);
+	if (s->is_float)
+		return arena_printf(e->arena, "%s_cmp_%s_mask(%s, %s, %s)",
+		    s->bytes < 16 ? "_mm" : s->prefix, s->suffix, a, b,
+		    ordered[op]);
+	return arena_printf(e->arena, "%s_cmp%s_%s_mask(%s, %s)",
+	    s->bytes < 16 ? "_mm" : s->prefix, names[op],
+	    type == DT_U8 ? "epu8" : s->suffix, a, b);
+}
+
+/* Vectors of 4 or 8 bytes, in the lower lanes of one of 16. */
+static const char *x86_short_select(EmitC *e, const Shape *s)
+{
+	return arena_printf(e->arena,
+	    "_mm_cvtsi128_si%d(_mm_mask_blend_epi%d((m), %s, %s))",
+	    8 * s->bytes, 8 * s->lane, emit_c_x86_words(e, s->bytes, "b"),
+	    emit_c_x86_words(e, s->bytes, "a"));
+}
+
+/* Without masks that are bits by the sign of each word, never of each byte: with
+ * AVX-512 gcc 12 takes the wrong arm of _mm_blendv_epi8 where the mask is ~m. */
 static const char *x86_select(EmitC *e, const Shape *s)
 {
 	const char *words = s->lane == 8 ? "pd" : "ps";
 	const char *type = arena_printf(e->arena, "__m%d%s", 8 * s->bytes,
 	    s->lane == 8 ? "d" : "");
-	if (s->bytes == 64)
+	if (emit_c_has_bits(e))
 		return arena_printf(e->arena,
-		    "%s_mask_blend_%s(%s, (%s)(b), (%s)(a))", s->prefix,
-		    s->suffix, mask_register(e, s), s->m, s->m);
+		    "%s_mask_blend_%s((m), (%s)(b), (%s)(a))", s->prefix,
+		    s->suffix, s->m, s->m);
 	if (!e->isa.avx || s->lane < 4)
 		return NULL;
 	return arena_printf(e->arena, "%s_blendv_%s((%s)(b), (%s)(a), (%s)(m))",
@@ -129,16 +177,15 @@ static const char *x86_select(EmitC *e, const Shape *s)
 
 static const char *x86_scale(EmitC *e, bool masked, const Shape *s)
 {
-	return arena_printf(e->arena, "%s_%sscalef_%s(%s%s(%s)(a), (%s)(b))",
-	    s->prefix, masked ? "maskz_" : "", s->suffix,
-	    masked ? mask_register(e, s) : "", masked ? ", " : "", s->m, s->m);
+	return arena_printf(e->arena, "%s_%sscalef_%s(%s(%s)(a), (%s)(b))",
+	    s->prefix, masked ? "maskz_" : "", s->suffix, masked ? "(m), " : "",
+	    s->m, s->m);
 }
 
-static const char *x86_any(EmitC *e, const Shape *s)
+static const char *x86_any(EmitC *e, int lanes, const Shape *s)
 {
-	if (s->bytes == 64)
-		return arena_printf(
-		    e->arena, "(%s != 0)", mask_register(e, s));
+	if (emit_c_has_bits(e))
+		return arena_printf(e->arena, "(%s != 0)", own_bits(e, lanes));
 	if (s->bytes == 32)
 		return "(!_mm256_testz_si256((__m256i)(m), (__m256i)(m)))";
 	return "(_mm_movemask_epi8((__m128i)(m)) != 0)";
@@ -224,9 +271,9 @@ static const char *x86_dot_bf16(EmitC *e, const Shape *s)
  * store under a vector. */
 static const char *x86_load_masked(EmitC *e, const Shape *s)
 {
-	if (e->isa.avx512)
-		return arena_printf(e->arena, "%s_maskz_loadu_%s(%s, (p))",
-		    s->prefix, s->suffix, mask_register(e, s));
+	if (emit_c_has_bits(e))
+		return arena_printf(e->arena, "%s_maskz_loadu_%s((m), (p))",
+		    s->prefix, s->suffix);
 	if (s->lane < 4 || (s->is_float ? !e->isa.avx : !e->isa.avx2))
 		return NULL;
 	return arena_printf(e->arena,
@@ -234,30 +281,43 @@ static const char *x86_load_masked(EmitC *e, const Shape *s)
 	    element_of(s), s->mi);
 }
 
-/* Vectors of 4 or 8 bytes, in the lower lanes of one of 16. */
-static const char *x86_short_masked(EmitC *e, LowOpcode op, int lane, int bytes)
+static const char *x86_short_masked(
+    EmitC *e, LowOpcode op, int lanes, const Shape *s)
 {
-	const char *bits = bytes == 4 ? "32" : "64";
-	const char *mask = arena_printf(e->arena,
-	    "_mm_movepi%d_mask(_mm_cvtsi%s_si128((int%s_t)(m)))", 8 * lane,
-	    bits, bits);
-	if (!e->isa.avx512 || (bytes != 4 && bytes != 8) || lane >= bytes)
-		return NULL;
 	if (op == LOW_LOAD_MASKED)
 		return arena_printf(e->arena,
-		    "_mm_cvtsi128_si%s(_mm_maskz_loadu_epi%d(%s, (p)))", bits,
-		    8 * lane, mask);
-	return arena_printf(e->arena,
-	    "_mm_mask_storeu_epi%d((p), %s, _mm_cvtsi%s_si128((int%s_t)(v)))",
-	    8 * lane, mask, bits, bits);
+		    "_mm_cvtsi128_si%d(_mm_maskz_loadu_epi%d(%s, (p)))",
+		    8 * s->bytes, 8 * s->lane, own_bits(e, lanes));
+	return arena_printf(e->arena, "_mm_mask_storeu_epi%d((p), %s, %s)",
+	    8 * s->lane, own_bits(e, lanes),
+	    emit_c_x86_words(e, s->bytes, "v"));
+}
+
+/* What has instructions for masks that are bits. */
+static const char *x86_short(
+    EmitC *e, LowOpcode op, DType type, int lanes, const Shape *s)
+{
+	if (!emit_c_has_bits(e))
+		return NULL;
+	if (op == LOW_ANY)
+		return x86_any(e, lanes, s);
+	if (s->bytes != 4 && s->bytes != 8)
+		return NULL;
+	if (low_op_is_comparison(op))
+		return x86_compare(e, op, type, s);
+	if (op == LOW_SELECT)
+		return x86_short_select(e, s);
+	return op == LOW_LOAD_MASKED || op == LOW_STORE_MASKED
+	    ? x86_short_masked(e, op, lanes, s)
+	    : NULL;
 }
 
 static const char *x86_store_masked(EmitC *e, const Shape *s)
 {
-	if (e->isa.avx512)
+	if (emit_c_has_bits(e))
 		return arena_printf(e->arena,
-		    "%s_mask_storeu_%s((p), %s, (%s)(v))", s->prefix, s->suffix,
-		    mask_register(e, s), s->m);
+		    "%s_mask_storeu_%s((p), (m), (%s)(v))", s->prefix,
+		    s->suffix, s->m);
 	if (s->lane < 4 || (s->is_float ? !e->isa.avx : !e->isa.avx2))
 		return NULL;
 	return arena_printf(e->arena,
@@ -273,11 +333,11 @@ static const char *x86_gather(EmitC *e, const Shape *s)
 	    ? arena_printf(e->arena, "%s_setzero_%s()", s->prefix, s->suffix)
 	    : arena_printf(
 		  e->arena, "%s_setzero_si%d()", s->prefix, 8 * s->bytes);
-	if (s->bytes == 64)
+	if (emit_c_has_bits(e))
 		return arena_printf(e->arena,
-		    "%s_mask_i%dgather_%s(%s, %s, (%s)(i), (const %s *)(p), %d)",
-		    s->prefix, 8 * s->lane, s->suffix, none,
-		    mask_register(e, s), s->mi, element_of(s), s->lane);
+		    "%s_%s_i%dgather_%s(%s, (m), (%s)(i), (const %s *)(p), %d)",
+		    s->prefix, s->bytes == 64 ? "mask" : "mmask", 8 * s->lane,
+		    s->suffix, none, s->mi, element_of(s), s->lane);
 	return arena_printf(e->arena,
 	    "%s_mask_i%dgather_%s(%s, (const %s *)(p), (%s)(i), (%s)(m), %d)",
 	    s->prefix, 8 * s->lane, s->suffix, none, element_of(s), s->mi, s->m,
@@ -288,10 +348,9 @@ static const char *x86_gather(EmitC *e, const Shape *s)
 static const char *x86_scatter(EmitC *e, bool masked, const Shape *s)
 {
 	return arena_printf(e->arena,
-	    "%s_%si%dscatter_%s((%s *)(p), %s%s(%s)(i), (%s)(v), %d)",
-	    s->prefix, masked ? "mask_" : "", 8 * s->lane, s->suffix,
-	    element_of(s), masked ? mask_register(e, s) : "",
-	    masked ? ", " : "", s->mi, s->m, s->lane);
+	    "%s_%si%dscatter_%s((%s *)(p), %s(%s)(i), (%s)(v), %d)", s->prefix,
+	    masked ? "mask_" : "", 8 * s->lane, s->suffix, element_of(s),
+	    masked ? "(m), " : "", s->mi, s->m, s->lane);
 }
 
 static const char *x86_math(EmitC *e, Op math, const Shape *s)
@@ -447,10 +506,7 @@ const char *emit_c_x86(
 	Shape s;
 	DType shape = op == LOW_DOT ? intrinsic_of(type, to)->sum : type;
 	if (!shape_of(e, shape, lanes, &s))
-		return e->isa.x86 &&
-			(op == LOW_LOAD_MASKED || op == LOW_STORE_MASKED)
-		    ? x86_short_masked(e, op, s.lane, s.bytes)
-		    : NULL;
+		return x86_short(e, op, type, lanes, &s);
 	switch (op) {
 	case LOW_FMA:
 		return e->isa.fma ? arena_printf(e->arena,
@@ -462,8 +518,7 @@ const char *emit_c_x86(
 		    ? NULL
 		    : arena_printf(e->arena, "%s_madd_epi16((%s)(a), (%s)(b))",
 			  s.prefix, s.mi, s.mi);
-	case LOW_ANY:
-		return x86_any(e, &s);
+	case LOW_ANY: return x86_any(e, lanes, &s);
 	case LOW_SCALE:
 		return e->isa.avx512 ? x86_scale(e, to == DT_BOOL, &s) : NULL;
 	case LOW_RSQRT:
@@ -474,6 +529,11 @@ const char *emit_c_x86(
 	case LOW_MIN:
 	case LOW_MAX:
 		return x86_min_max(e, op, type, &s);
+	case LOW_LT:
+	case LOW_LE:
+	case LOW_EQ:
+	case LOW_NE:
+		return emit_c_has_bits(e) ? x86_compare(e, op, type, &s) : NULL;
 	case LOW_SELECT:
 		return x86_select(e, &s);
 	case LOW_LOAD_MASKED:

@@ -63,3 +63,41 @@ ok builds-clamped "$TUNEC" build -q clamp.yaml \
 ok clamped-once sh -c '[ "$(grep -c vminps clamp.s)" = \
 	"$(grep -c vmaxps clamp.s)" ] && ! grep -q "vcmp.*ps" clamp.s &&
 	[ "$(grep -c vminps clamp.s)" = "$(grep -c vcvttps2dq clamp.s)" ]'
+
+# With AVX-512 conditions are bits: no vector is made of a comparison and no bits
+# of a vector.  To a compiler that is not for x86-64 they are vectors, and right.
+cat >masks.yaml <<'END'
+tunec: 1
+name: masks
+inputs: {x: 'f32[100, 37]', u: 'u8[100, 37]', b: 'bool[37]'}
+compute: |
+  place[i < 100] = argmax[k < 37](x[i, k])
+  part[i < 100, k < 37] = x[i, k]/max[j < 37](x[i, j])
+  pick[i < 100, k < 37] = if b[k] and not x[i, k] < 0 then x[i, k] else f32(u[i, k])
+outputs: [place, part, pick]
+END
+cat >bytes.yaml <<'END'
+tunec: 1
+name: bytes
+inputs: {x: 'f64[100, 37]', u: 'u8[100, 37]', b: 'bool[37]'}
+compute: |
+  less[i < 100, k < 37] = (u[i, k] < u8(9)) != b[k] or x[i, k] <= 0
+  wide[i < 100, k < 37] = if u[i, k] < u8(9) then x[i, k] else 0
+  some[i < 100] = max[k < 37](x[i, k] < 0)
+  count[i < 100] = sum[k < 37](i32(x[i, k] < 0 and b[k]))
+outputs: [less, wide, some, count]
+END
+ok builds-masks "$TUNEC" build -q masks.yaml bytes.yaml --emit=c,main \
+	--target 'llvm -mcpu=x86-64-v4 -threads=1' -o masks.c
+ok builds-bits "$TUNEC" build -q masks.yaml \
+	--target 'llvm -mcpu=x86-64-v4 -threads=1' -o bits.c
+ok bits sh -c 'gcc -O2 -Wall -Wextra -Werror -S bits.c -o - |
+	awk "/vpmov[bwdq]2m|vpmovm2[bwdq]/ {n++} END {exit n > 0}"'
+for name in masks bytes; do
+	ok "generic-$name" gcc -O1 -Wall -Wextra -Werror -DTUNEC_GENERIC masks.c \
+		${name}_main.c -lm -o generic
+	ok "generic-$name-right" ./generic
+	grep -q avx512vl /proc/cpuinfo || continue
+	ok "bits-$name" gcc -O1 masks.c ${name}_main.c -lm -o run
+	ok "bits-$name-right" ./run
+done
