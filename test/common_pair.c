@@ -469,10 +469,11 @@ const char *pair_call_lowered(
 const char *pair_call_parts(
     void *context, const Pair *pair, int pack, void **args, int n)
 {
-	const LowFunction *f = low_parts(context, function_of(pair, pack), 16);
+	const LowFunction *f =
+	    low_parts(context, function_of(pair, pack), 16);
 	char why[512];
 
-	f = low_interleave(context, f);
+	f = low_delay_stores(context, low_interleave(context, f));
 	(void)n;
 	if (!low_function_verify(f, why, sizeof why))
 		return arena_printf(context, "in parts: %s", why);

@@ -535,6 +535,7 @@ static void emit_function(EmitC *e, const LowFunction *f)
 	if (e->isa.vector_bytes) {
 		f = low_parts(e->arena, f, e->isa.vector_bytes);
 		f = low_interleave(e->arena, f);
+		f = low_delay_stores(e->arena, f);
 	}
 	e->f = f;
 	e->names = (Lookup){.arena = e->arena};

@@ -223,6 +223,22 @@ static int place_of(const Fold *f, int at)
 	    ? f->stands_at[n->dst] : at;
 }
 
+/* Other vectors are made or stored before it is stored: it is made before them. */
+static bool is_stored_later(const Fold *f, const LowNode *n, int at, int end)
+{
+	const LowNode *user = f->body->at[end];
+	if (lanes_of(f->e, n->dst) == 1 || user->kind != LOWNODE_OP ||
+	    (user->op != LOW_STORE && user->op != LOW_STREAM))
+		return false;
+	for (int i = at + 1; i < end; i++) {
+		const LowNode *o = f->body->at[i];
+		if (o->kind == LOWNODE_OP &&
+		    (o->dst < 0 || lanes_of(f->e, o->dst) > 1))
+			return true;
+	}
+	return false;
+}
+
 /* Of the body's node `at`. */
 static void fold_node(Fold *f, int at)
 {
@@ -231,6 +247,8 @@ static void fold_node(Fold *f, int at)
 	    f->readers[n->dst] != f->e->plan[n->dst].reads)
 		return;
 	int end = place_of(f, f->read_at[n->dst]);
+	if (is_stored_later(f, n, at, f->read_at[n->dst]))
+		return;
 	int other = place_of(f, f->read_first[n->dst]);
 	end = other > end ? other : end;
 	f->end = end;

@@ -248,6 +248,10 @@ const LowFunction *low_parts(Arena *arena, const LowFunction *f, int bytes);
  * side by side, as a processor can do them; of a CPU. */
 const LowFunction *low_interleave(Arena *arena, const LowFunction *f);
 
+/* lowered_stores.c: the function with each vector stored behind what computes the
+ * next; nodes other than loops and branches are shared. */
+const LowFunction *low_delay_stores(Arena *arena, const LowFunction *f);
+
 /* lowered_print.c: show --stage=lowered */
 void lowered_print(Buf *out, const Lowered *lowered);
 void low_function_print(Buf *out, const LowFunction *f);

@@ -488,6 +488,48 @@ static void side_by_side(void **state)
 	}
 }
 
+/* A load of eight lanes from one of Square's buffers, a store of them to `out`. */
+static LowNode *access_lanes(
+    Square *q, LowBody *body, int buffer, int temp, bool store)
+{
+	LowNode *n = store ? low_op(q->arena, body, LOW_STORE, -1, temp, -1, -1)
+			   : low_op(q->arena, body, LOW_LOAD, temp, -1, -1, -1);
+	n->buffer = buffer;
+	return n;
+}
+
+/* x = load a; store out, x; y = load BUFFER; store out, y: is x stored behind the
+ * second load? */
+static bool is_delayed(int buffer, bool again)
+{
+	Square q;
+	square_new(&q);
+	LowBody *body = &q.loop->body;
+	*body = (LowBody){0};
+	int y = again ? q.x : low_temp(q.arena, &q.f, DT_F32, 8, "y");
+	access_lanes(&q, body, 0, q.x, false);
+	LowNode *first = access_lanes(&q, body, 1, q.x, true);
+	LowNode *load = access_lanes(&q, body, buffer, y, false);
+	LowNode *last = access_lanes(&q, body, 1, y, true);
+	const LowFunction *f = low_delay_stores(q.arena, &q.f);
+	const LowBody *to = &f->body.at[f->body.n - 1]->body;
+	bool delayed = to->at[1] == load;
+	assert_int_equal(to->n, 4);
+	assert_ptr_equal(to->at[delayed ? 2 : 1], first);
+	assert_ptr_equal(to->at[3], last);
+	assert_ptr_equal(body->at[1], first); /* what was given stays */
+	arena_free(q.arena);
+	return delayed;
+}
+
+static void stores(void **state)
+{
+	(void)state;
+	assert_true(is_delayed(0, false));
+	assert_false(is_delayed(1, false)); /* what is stored may be read */
+	assert_false(is_delayed(0, true));  /* x is another one then */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -499,6 +541,8 @@ int main(void)
 	    cmocka_unit_test(products),
 	    cmocka_unit_test(ranges),
 	    cmocka_unit_test(side_by_side),
+
+	    cmocka_unit_test(stores),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
