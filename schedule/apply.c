@@ -186,7 +186,8 @@ static Step parallel_step(Arena *arena, const Block *block, int axis)
 
 Trace *schedule_plain(Arena *arena, const Program *program)
 {
-	Nest *nest = nest_new(arena, program, tape_new(arena));
+	Arena *scratch = arena_new();
+	Nest *nest = nest_new(scratch, program, tape_new(scratch));
 	Trace *trace = NEW(arena, Trace);
 
 	for (int i = 0; i < nest->order.n; i++) {
@@ -197,6 +198,7 @@ Trace *schedule_plain(Arena *arena, const Program *program)
 			vec_push(arena, &trace->steps,
 			    parallel_step(arena, block, axis));
 	}
+	arena_free(scratch);
 	return trace;
 }
 

@@ -561,17 +561,21 @@ static Trace *headed(Arena *arena, const Program *group, const Trace *trace)
 Trace *groups_join(
     Arena *arena, const Groups *g, Trace *const *traces, Error *error)
 {
-	Trace *joined = NEW(arena, Trace);
 	if (g->n == 1)
-		return traces[0] ? traces[0] : joined;
-	TraceNames *names = trace_names(arena, g->whole);
+		return traces[0] ? traces[0] : NEW(arena, Trace);
+	Arena *scratch = arena_new();
+	Trace *joined = NEW(scratch, Trace);
+	TraceNames *names = trace_names(scratch, g->whole);
 	for (int i = 0; i < g->n; i++) {
 		Trace *t = trace_canonical_after(
-		    names, headed(arena, g->groups[i].program, traces[i]));
+		    names, headed(scratch, g->groups[i].program, traces[i]));
 		for (int k = 0; k < t->steps.n; k++)
-			vec_push(arena, &joined->steps, t->steps.at[k]);
+			vec_push(scratch, &joined->steps, t->steps.at[k]);
 	}
-	return trace_localized(arena, g->whole, joined, error);
+	/* of the canonical text nothing is left in it */
+	Trace *whole = trace_localized(arena, g->whole, joined, error);
+	arena_free(scratch);
+	return whole;
 }
 
 Trace *groups_trace(Arena *arena, const Groups *g, int group,

@@ -138,37 +138,41 @@ static void reset(Lower *l)
 	l->streamed = NULL;
 }
 
-static void mark_all_read(const Program *p, bool *read)
+/* By buffer of the whole: it is read, where what the kernel's parameters hold
+ * fills more than half of the last cache; else NULL. */
+static bool *read_in_whole(Link *link)
 {
+	const Program *p = link->whole;
+	int64_t last = link->parts[0]->machine->l3_bytes, bytes = 0;
+	for (int i = 0; i < p->nbuffers; i++)
+		if (p->buffers[i].role != BUFFER_TEMP)
+			bytes += buffer_bytes(&p->buffers[i]);
+	if (!last || bytes <= last / 2)
+		return NULL;
+	bool *read = NEW_N(link->arena, bool, p->nbuffers);
 	for (int i = 0; i < p->nblocks; i++)
 		expr_walk(p->blocks[i].body, mark_read, read);
+	return read;
 }
 
-/* Outputs that nothing reads, where what the kernel's parameters hold fills more
- * than half of the last cache: nothing of them would be there when the caller
+/* Outputs that nothing reads: nothing of them would be in a cache when the caller
  * reads them. */
 static bool *streamed_outputs(const Link *link, int part)
 {
 	Lower *l = link->parts[part];
-	const Program *whole = link->whole, *p = l->nest->program;
-	bool *streamed = NEW_N(l->arena, bool, l->nest->buffers.n);
-	bool *read_in_whole = NEW_N(l->arena, bool, whole->nbuffers);
-	int64_t bytes = 0;
-	for (int i = 0; i < whole->nbuffers; i++)
-		if (whole->buffers[i].role != BUFFER_TEMP)
-			bytes += buffer_bytes(&whole->buffers[i]);
-	if (!l->machine->l3_bytes || bytes <= l->machine->l3_bytes / 2)
+	const Program *p = l->nest->program;
+	if (!link->read)
 		return NULL;
+	bool *streamed = NEW_N(l->arena, bool, l->nest->buffers.n);
 	bool *read = NEW_N(l->arena, bool, l->nest->buffers.n);
 	for (int i = 0; i < l->nest->order.n; i++)
 		expr_walk(l->nest->stages.at[l->nest->order.at[i]].body,
 		    mark_read, read);
-	if (p != whole)
-		mark_all_read(whole, read_in_whole);
 	for (int i = 0; i < p->noutputs; i++) {
 		int b = p->outputs[i];
-		streamed[b] =
-		    !read[b] && !read_in_whole[link_of_whole(link, part, b)];
+		streamed[b] = !read[b] &&
+		    (p == link->whole ||
+			!link->read[link_of_whole(link, part, b)]);
 	}
 	return streamed;
 }
@@ -187,7 +191,7 @@ static void lower_part(const Link *link, int part)
 	Lower *l = link->parts[part];
 	const Nest *nest = l->nest;
 	Frame frame = {0};
-	scope_open(l, &frame, &l->f->body);
+	emit_open(l, &frame);
 	l->threads = true;
 	l->streamed = streamed_outputs(link, part);
 	for (int i = 0; i < nest->order.n && !l->failed; i++) {
@@ -196,7 +200,7 @@ static void lower_part(const Link *link, int part)
 			lower_stage(l, nest->order.at[i]);
 		assert(l->failed || is_at_rest(l, &frame));
 	}
-	scope_close(l);
+	emit_close(l);
 	assert(!l->scope);
 }
 
@@ -212,6 +216,7 @@ static int64_t lower_kernel(Link *link, LowFunction *f)
 		link_place(link, i, buffers_used(l, written), written);
 	}
 	int64_t bytes = link_workspace(link, f);
+	link->read = read_in_whole(link);
 	for (int i = 0; i < link->n && !link_failed(link); i++) {
 		if (i)
 			emit_follow(link->parts[i], link->parts[i - 1]);

@@ -34,9 +34,6 @@ void emit_begin(Lower *l, LowFunction *f)
 	l->f = f;
 	l->temps.n = 0;
 	l->scope = NULL;
-	l->nnumbered = 0;
-	l->nbuckets = NUMBERED_BUCKETS;
-	l->buckets = NEW_N(l->arena, Numbered *, l->nbuckets);
 }
 
 void emit_follow(Lower *l, const Lower *before)
@@ -70,6 +67,23 @@ void scope_close(Lower *l)
 	l->scope = l->scope->up;
 	if (l->scope)
 		l->open_serial[l->scope->depth] = l->scope->serial;
+}
+
+void emit_open(Lower *l, Frame *frame)
+{
+	l->numbers = arena_new();
+	l->nnumbered = 0;
+	l->nbuckets = NUMBERED_BUCKETS;
+	l->buckets = NEW_N(l->numbers, Numbered *, l->nbuckets);
+	scope_open(l, frame, &l->f->body);
+}
+
+void emit_close(Lower *l)
+{
+	scope_close(l);
+	arena_free(l->numbers);
+	l->numbers = NULL;
+	l->buckets = NULL;
 }
 
 int new_temp(Lower *l, DType type, int lanes, const char *hint)
@@ -177,7 +191,7 @@ static void grow_buckets(Lower *l)
 	int n = l->nbuckets;
 	l->nbuckets *= 2;
 	l->nnumbered = 0;
-	l->buckets = NEW_N(l->arena, Numbered *, l->nbuckets);
+	l->buckets = NEW_N(l->numbers, Numbered *, l->nbuckets);
 	for (int i = 0; i < n; i++)
 		for (Numbered *e = old[i], *next; e; e = next) {
 			next = e->next;
@@ -190,7 +204,7 @@ static void grow_buckets(Lower *l)
 
 static void number(Lower *l, const Key *key, int temp, const Frame *scope)
 {
-	Numbered *n = NEW(l->arena, Numbered);
+	Numbered *n = NEW(l->numbers, Numbered);
 	if (l->nnumbered++ > l->nbuckets)
 		grow_buckets(l);
 	*n = (Numbered){NULL, *key, temp, scope->depth, scope->serial};

@@ -233,6 +233,7 @@ typedef struct {
 	int stamp;  /* counts assignments to mutable temporaries */
 	int epoch;  /* stamp when control flow last split or joined */
 	int *version; /* by nest buffer: counts stores */
+	Arena *numbers;		 /* of values, while a part is lowered */
 	Numbered **buckets;
 	int nbuckets, nnumbered; /* powers of two; entries */
 	int operations, most_operations;
@@ -280,6 +281,9 @@ void lower_fail(Lower *l, const char *format, ...)
 
 /* lower_emit.c */
 void emit_begin(Lower *l, LowFunction *f);
+/* Around what a part emits: values are known in between. */
+void emit_open(Lower *l, Frame *frame);
+void emit_close(Lower *l);
 /* Of the same function, behind what another part has emitted. */
 void emit_follow(Lower *l, const Lower *before);
 void scope_open(Lower *l, Frame *scope, LowBody *body);
@@ -618,6 +622,7 @@ typedef struct {
 	int *low_buffer; /* what it is for all parts; -1: nothing yet */
 	int *last;	 /* part that has it; the first one declared it */
 	int *first;
+	bool *read; /* a part reads it; NULL: nobody asks */
 	OwnBuffers *own;  /* by part */
 	int source, copy; /* of a pack function: its input, and that as it is;
 			     -1 */

@@ -11,6 +11,7 @@
 
 typedef struct {
 	Lower *l;
+	Arena *scratch;
 	int *times;		 /* by temporary: how often it is assigned */
 	const LowNode **extract; /* that assigns it; NULL: another operation */
 } Join;
@@ -105,9 +106,9 @@ static void join(Join *j, LowBody *body)
 {
 	LowBody to = {0};
 	IntVec at = {0};
-	bool *gone = NEW_N(j->l->arena, bool, body->n + 1);
-	LowNode **first = NEW_N(j->l->arena, LowNode *, body->n + 1);
-	int *lanes = NEW_N(j->l->arena, int, body->n + 1);
+	bool *gone = NEW_N(j->scratch, bool, body->n + 1), any = false;
+	LowNode **first = NEW_N(j->scratch, LowNode *, body->n + 1);
+	int *lanes = NEW_N(j->scratch, int, body->n + 1);
 	for (int i = 0; i < body->n; i++) {
 		join(j, &body->at[i]->body);
 		join(j, &body->at[i]->other);
@@ -118,22 +119,27 @@ static void join(Join *j, LowBody *body)
 			gone[at.at[k]] = true;
 		first[at.at[n - 1]] = body->at[i];
 		lanes[at.at[n - 1]] = n;
+		any |= gone[i];
 	}
-	for (int i = 0; i < body->n; i++) {
+	for (int i = 0; i < body->n && any; i++) {
 		if (!gone[i])
 			vec_push(j->l->arena, &to, body->at[i]);
 		else if (lanes[i])
 			store_lanes(j, &to, first[i], lanes[i]);
 		j->l->folded |= gone[i];
 	}
-	*body = to;
+	if (any)
+		*body = to;
 }
 
 void join_stores(Lower *l)
 {
+	Arena *scratch = arena_new();
 	Join j = {.l = l,
-	    .times = NEW_N(l->arena, int, l->f->temps.n + 1),
-	    .extract = NEW_N(l->arena, const LowNode *, l->f->temps.n + 1)};
+	    .scratch = scratch,
+	    .times = NEW_N(scratch, int, l->f->temps.n + 1),
+	    .extract = NEW_N(scratch, const LowNode *, l->f->temps.n + 1)};
 	note(&j, &l->f->body);
 	join(&j, &l->f->body);
+	arena_free(scratch);
 }

@@ -176,7 +176,7 @@ void lower_pack_part(Link *link, int part, int whole_input)
 	const NestBuffer *b = &nest->buffers.at[input];
 	const PackPieceVec *pieces = &link->pieces[whole_input];
 	Frame frame = {0};
-	scope_open(l, &frame, &l->f->body);
+	emit_open(l, &frame);
 	l->threads = false;
 	l->low_buffer[input] = shared_buffer(
 	    l, &link->source, input, b->name, 0, dtype_bytes(b->type));
@@ -196,5 +196,5 @@ void lower_pack_part(Link *link, int part, int whole_input)
 		l->f->buffers.at[l->low_buffer[i]].written = true;
 		lower_stage(l, piece->writer);
 	}
-	scope_close(l);
+	emit_close(l);
 }

@@ -283,11 +283,11 @@ static void note_masks(Masks *m, const LowBody *body)
 	}
 }
 
-static Masks find_masks(const Lower *l)
+static Masks find_masks(Arena *arena, const Lower *l)
 {
 	int n = l->f->temps.n;
-	Masks m = {NEW_N(l->arena, int, n), NEW_N(l->arena, int, n),
-	    NEW_N(l->arena, int64_t, n)};
+	Masks m = {NEW_N(arena, int, n), NEW_N(arena, int, n),
+	    NEW_N(arena, int64_t, n)};
 	for (int i = 0; i < n; i++)
 		m.constant[i] = m.count[i] = -1;
 	note_masks(&m, &l->f->body);
@@ -550,15 +550,17 @@ static bool drop_unread(LowBody *body, const bool *read)
 
 void lower_transpose(Lower *l)
 {
+	Arena *scratch = arena_new();
 	join_stores(l);
-	Masks masks = find_masks(l);
+	Masks masks = find_masks(scratch, l);
 	bool left = transpose(l, &masks, &l->f->body) || l->folded;
 	while (left) {
 		IntVec reads = {0};
-		bool *read = NEW_N(l->arena, bool, l->f->temps.n);
-		lowered_reads(l->arena, l->f, &reads);
+		bool *read = NEW_N(scratch, bool, l->f->temps.n);
+		lowered_reads(scratch, l->f, &reads);
 		for (int i = 0; i < reads.n; i++)
 			read[reads.at[i]] = true;
 		left = drop_unread(&l->f->body, read);
 	}
+	arena_free(scratch);
 }

@@ -168,6 +168,7 @@ typedef struct {
 	size_t at, end;
 	int depth;   /* of brackets: newlines mean nothing inside */
 	bool failed; /* in this step: only the first mistake is told */
+	VEC(Arg) args; /* room for those of the step in hand */
 } Parser;
 
 typedef VEC(TraceValue) ValueVec;
@@ -649,26 +650,28 @@ static Arg argument(Parser *p)
 
 static void arguments(Parser *p, Step *step)
 {
-	VEC(Arg) args = {0};
-	int positional = 0;
+	int positional = 0, n = 0;
 
 	enter(p, "(", "after the step's name");
 	while (!p->failed && peek(p) != ')') {
 		Arg arg;
-		if (args.n)
+		if (n)
 			expect(p, ",", "between arguments");
 		if (p->failed)
 			return;
 		arg = argument(p);
-		if (!arg.key && positional != args.n)
+		if (!arg.key && positional != n)
 			fail(p, arg.span, "a positional argument comes before "
 			    "those with a key");
 		positional += !arg.key;
-		vec_push(p->arena, &args, arg);
+		if (n == p->args.n)
+			vec_push(p->arena, &p->args, arg);
+		p->args.at[n++] = arg;
 	}
 	expect(p, ")", "after the arguments");
-	step->nargs = args.n;
-	step->args = args.at;
+	step->nargs = n;
+	step->args = arena_memdup(
+	    p->arena, p->args.at, sizeof *step->args * (size_t)n);
 	if (!p->failed && primitive_check(step))
 		fail(p, (Span){step->span.begin, p->at}, "%s takes (%s)",
 		    primitive_name(step->primitive),
