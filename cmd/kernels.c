@@ -480,20 +480,21 @@ static void without_threads(LowBody *body)
 }
 
 /* A refusal of a given trace is told where its text stands. */
-static Nest *nest_of(Making *m, const Kernel *k, Error *error)
+static Nest *nest_of(
+    Making *m, Arena *arena, const Kernel *k, Error *error)
 {
 	const Machine *machine = &k->target->machine;
 	Refused refused;
 	Nest *nest;
 	if (!m->trace_source) {
 		nest = schedule_nest(
-		    m->arena, k->program, machine, k->trace, error);
+		    arena, k->program, machine, k->trace, error);
 		if (!nest && m->options->trace)
 			name_file(m, error);
 		return nest;
 	}
 	nest = schedule_nest_or(
-	    m->arena, k->program, machine, k->trace, &refused);
+	    arena, k->program, machine, k->trace, &refused);
 	if (!nest && refused.step >= 0)
 		say_place(m, k->trace->steps.at[refused.step].span,
 		    refused.why, error);
@@ -503,20 +504,28 @@ static Nest *nest_of(Making *m, const Kernel *k, Error *error)
 	return nest;
 }
 
-/* The nest and the lowered form of k->trace, as far as the stage needs. */
+/* The nest lives no longer than it is lowered: of a large program it is as large
+ * as all that is emitted. */
+static Status carry_out_lowered(Making *m, Kernel *k, Error *error)
+{
+	Arena *scratch = arena_new();
+	const Nest *nest = nest_of(m, scratch, k, error);
+	k->lowered = nest
+	    ? lower(m->arena, nest, &k->target->machine, error) : NULL;
+	arena_free(scratch);
+	return k->lowered ? STATUS_OK : error->status;
+}
+
+/* The nest, or the lowered form of k->trace, as far as the stage needs. */
 static Status carry_out(Making *m, Kernel *k, KernelStage stage, Error *error)
 {
-	const Machine *machine = &k->target->machine;
 	if (stage <= KERNEL_TRACE)
 		return STATUS_OK;
-	k->nest = nest_of(m, k, error);
-	if (!k->nest)
-		return error->status;
-	if (stage == KERNEL_NEST)
-		return STATUS_OK;
-	k->lowered = lower(m->arena, k->nest, machine, error);
-	if (!k->lowered)
-		return error->status;
+	if (stage == KERNEL_NEST) {
+		k->nest = nest_of(m, m->arena, k, error);
+		return k->nest ? STATUS_OK : error->status;
+	}
+	FORWARD_IF_ERROR(carry_out_lowered(m, k, error));
 	if (m->options->threads) {
 		without_threads(&k->lowered->kernel->body);
 		k->lowered->kernel->nthreads = 1;
