@@ -163,13 +163,21 @@ static bool follows_steps(const Nest *nest, int stage, int host)
 	    nest_beside_steps(nest, stage, host);
 }
 
+/* A copy that has what is read of it alone, which another's readers may not be
+ * content with. */
+static bool is_partial(const Nest *nest, const Stage *s)
+{
+	return s->is_copy && nest->buffers.at[s->buffer].program_buffer < 0;
+}
+
 /* Are the axes of what both write the same, or all of the host's steps its? */
 static bool is_beside(const Nest *nest, int stage, int host)
 {
 	const Stage *s = &nest->stages.at[stage], *h = &nest->stages.at[host];
 	int *axis_of = NEW_N(nest->arena, int, s->naxes);
 
-	return nest_beside(nest, stage, host, axis_of) &&
+	return !is_partial(nest, s) && !is_partial(nest, h) &&
+	    nest_beside(nest, stage, host, axis_of) &&
 	    (follows_steps(nest, stage, host) ||
 		same_shape(nest, s->buffer, h->buffer)) &&
 	    edit_is_identity_write(nest, stage) &&

@@ -772,9 +772,23 @@ static const Case points[] = {
     {"", "a, b = distribute(o)", "no sum of integers"},
 };
 
+static Program *quotient(Arena *arena)
+{
+	return program_quotient(arena, 22);
+}
+
+/* Copies have what is read of them, whatever the buffer's shape is. */
+static const Case copies[] = {
+    {"reverse_compute_inline(out)\nu = cache_read(half, x, read=2)\n"
+     "t = cache_read(half, x, read=2)",
+	"reverse_compute_at(u, t.x0)", "does not read what the loop's"},
+};
+
 static void test_cases(void **state)
 {
 	(void)state;
+	for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+		check_case(&copies[i], quotient);
 	for (size_t i = 0; i < sizeof chain / sizeof *chain; i++)
 		check_case(&chain[i], schedule_chain);
 	for (size_t i = 0; i < sizeof dot / sizeof *dot; i++)
