@@ -623,12 +623,22 @@ static const char tune_text[] =
     "#if __clang_major__ >= 13\n#define TUNEC_TUNE \",tune=haswell\"\n"
     "#else\n#define TUNEC_TUNE\n#endif\n";
 
+/* clang aligns the stack for vectors only where it sees before it has given out
+ * registers that it needs some of it; else each vector that it keeps there
+ * crosses lines of the cache. */
+static const char *clang_width(const EmitC *e)
+{
+	return e->isa.avx512
+	    ? ", \\\n\t    min_vector_width(512), force_align_arg_pointer"
+	    : e->isa.vector_bytes > 16 ? ", force_align_arg_pointer"
+				       : "";
+}
+
 static void put_attributes(EmitC *e, Buf *out)
 {
 	const char *features =
 	    e->isa.x86 ? emit_c_x86_features(e->arena, &e->isa) : "";
-	const char *width =
-	    e->isa.avx512 ? ", min_vector_width(512)" : "";
+	const char *width = clang_width(e);
 	const char *tune = e->isa.avx2 ? " TUNEC_TUNE" : "";
 	if (e->isa.x86)
 		buf_printf(out,
