@@ -11,8 +11,9 @@
  * needed, unless more is sure to be inside of the buffer: then vectors begin at
  * a multiple of the stride, or of their own length, so that what is read for
  * one c is read for all.  Each lane is put at its place in the first shuffle
- * that it passes, later ones only choose.  Under a mask whose lanes do not vary
- * those that are off read what others do. */
+ * that it passes, later ones only choose; or the other way round, where places
+ * differ and no instruction takes any lanes of two vectors.  Under a mask whose
+ * lanes do not vary those that are off read what others do. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -202,6 +203,54 @@ static int collected(Lower *l, const int *temps, const Loads *loads,
 	return shuffled(l, a, b, order);
 }
 
+/* Does each lane lie at a place of its own in its load? */
+static bool places_differ(
+    const Lower *l, const Loads *loads, const int64_t *offsets)
+{
+	uint64_t taken = 0;
+	for (int i = 0; i < l->lanes; i++) {
+		int load = load_of(loads, offsets[i]);
+		uint64_t bit = UINT64_C(1) << (offsets[i] - loads->begin[load]);
+		if (taken & bit)
+			return false;
+		taken |= bit;
+	}
+	return true;
+}
+
+/* Where no instruction takes any lanes of two vectors: each lane is chosen at the
+ * place that it has in its load, and the last shuffle, of one vector, puts all at
+ * theirs. */
+static int chosen(
+    Lower *l, const int *temps, const Loads *loads, const int64_t *offsets)
+{
+	int all = temps[0];
+	int *last = NEW_N(l->arena, int, l->lanes);
+	for (int k = 1; k < loads->count; k++) {
+		int *order = NEW_N(l->arena, int, l->lanes);
+		for (int i = 0; i < l->lanes; i++)
+			order[i] = i;
+		for (int i = 0; i < l->lanes; i++) {
+			int place = (int)(offsets[i] - loads->begin[k]);
+			if (load_of(loads, offsets[i]) == k)
+				order[place] = l->lanes + place;
+		}
+		all = shuffled(l, all, temps[k], order);
+	}
+	for (int i = 0; i < l->lanes; i++)
+		last[i] = (int)(offsets[i] -
+		    loads->begin[load_of(loads, offsets[i])]);
+	return shuffled(l, all, -1, last);
+}
+
+static bool chooses_first(
+    const Lower *l, DType type, const Loads *loads, const int64_t *offsets)
+{
+	return l->machine->vector_bytes == 32 && dtype_bytes(type) >= 4 &&
+	    loads->lanes == l->lanes && loads->count > 1 &&
+	    places_differ(l, loads, offsets);
+}
+
 /* --- all ------------------------------------------------------------------ */
 
 /* Machines with vectors of 64 bytes take any lanes of two vectors at once, and
@@ -247,7 +296,9 @@ int load_apart(Lower *l, int buffer, Index address, int mask)
 	for (int i = 0; i < loads.count; i++)
 		temps[i] = load_lanes_at(
 		    l, buffer, loads.lanes, moved(base, loads.begin[i]));
-	int v = collected(l, temps, &loads, offsets, 0, loads.count);
+	int v = chooses_first(l, type, &loads, offsets)
+	    ? chosen(l, temps, &loads, offsets)
+	    : collected(l, temps, &loads, offsets, 0, loads.count);
 	return mask < 0 ? v
 			: emit_op(l, LOW_SELECT, type, l->lanes, mask, v,
 			      const_zero(l, type, l->lanes), "s");
