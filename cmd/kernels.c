@@ -612,23 +612,56 @@ static Choice default_choice(Making *m, const Kernel *k, int i)
 	    ? choice : plain_choice(m, k, i, "it has no other schedule");
 }
 
+/* So many blocks of a program have a schedule, those that are inlined aside: what
+ * is beyond would take minutes, and code that fills the memory. */
+enum { SCHEDULED_MOST = 8192 };
+
+static int stages_left(const Program *group, const Trace *trace)
+{
+	int n = group->nblocks, inlines = primitive_find("compute_inline");
+	for (int i = 0; i < trace->steps.n; i++)
+		n -= trace->steps.at[i].primitive == inlines;
+	return n;
+}
+
+static Choice choice_beyond(Making *m, const Program *group)
+{
+	return (Choice){OF_PLAIN, schedule_plain(m->arena, group), ""};
+}
+
+static void say_beyond(Making *m, const Kernel *k, int n)
+{
+	if (n && !m->common->quiet)
+		say_warning("%s: %d of its %d groups are compiled as plain "
+			    "loops: more than %d blocks are not scheduled",
+		    program_label(m->arena, k->program), n, k->groups->n,
+		    SCHEDULED_MOST);
+}
+
 /* Of each group that has no record; once for those that are equal. */
 static void choose_defaults(Making *m, const Kernel *k, Choice *choices)
 {
 	const Groups *g = k->groups;
 	Choice *firsts = NEW_N(m->arena, Choice, g->n);
 	Error ignored = {0};
+	int stages = 0, beyond = 0;
 	for (int i = 0; i < g->n; i++) {
 		int first = g->groups[i].same_as;
+		bool room = stages < SCHEDULED_MOST;
 		if (choices[i].trace)
 			continue;
+		beyond += !room && !firsts[first].trace;
 		if (!firsts[first].trace)
-			firsts[first] = default_choice(m, k, first);
+			firsts[first] = room ? default_choice(m, k, first)
+					     : choice_beyond(
+						   m, g->groups[first].program);
 		choices[i] = firsts[first];
 		choices[i].trace = groups_trace(
 		    m->arena, g, i, firsts[first].trace, &ignored);
 		assert(choices[i].trace && "equal groups have the same names");
+		stages += stages_left(g->groups[i].program, choices[i].trace);
 	}
+	say_beyond(m, k, beyond);
 }
 
 /* Is it carried out where the group is alone? */

@@ -55,6 +55,11 @@ spec 'd@[i < N] = sum[k < N](d@1[k]) + d@1[i]' 1000 8 >sums.yaml
 for f in double fibonacci stencil narrow calls sums; do
 	verbs $f $f.yaml $families
 done
+# What is beyond the schedules of a program has plain loops, which is said once.
+spec 'd@[i < N] = d@1[i] + f32(argmax[k < N](d0[k]*(@ + i)))' 2900 8 >many.yaml
+exits many-build 0 bounded 20 "$TUNEC" build many.yaml --target c \
+	--db none.jsonl -o out.c
+ok beyond-is-said has err 'groups are compiled as plain loops: more than 8192'
 for i in $(seq 0 23); do echo "compute_inline(d$i)"; done >inline.tr
 exits inline-trace 1 bounded 20 "$TUNEC" build double.yaml --target c \
 	--trace inline.tr -o out.c
