@@ -121,6 +121,15 @@ static double tiles_of(int64_t length, int64_t tile)
 	return (double)((length + tile - 1) / tile);
 }
 
+/* Tiles that hold some of `length` values, of which the first is behind `before`
+ * others: a border is made with what it is around. */
+static double tiles_between(
+    int64_t before, int64_t n, int64_t length, int64_t tile)
+{
+	int64_t end = before + length < n ? before + length : n;
+	return (double)((end - 1) / tile - before / tile + 1);
+}
+
 /* Tiles of `below` values of an axis each time its place is reached, no more than
  * `most`: the mean over its starts, of which the last reach the end of the
  * block. */
@@ -128,6 +137,9 @@ static double clipped_tiles(const PlanAxis *a, const int64_t *values,
     double starts, int64_t step, int64_t below, double most)
 {
 	int64_t n = values[a->covered];
+	int64_t before = a->end == HANDLE_NONE ? 0 : n - values[a->end];
+	if (!step && before > 0)
+		return min2(most, tiles_between(before, n, a->length, below));
 	if (!step || values[a->end] <= a->length) {
 		int64_t length = n < a->length ? n : a->length;
 		return (double)length >= most * (double)below

@@ -205,6 +205,18 @@ static void lanes_of_an_enlarged_image(void **state)
 	assert_float_equal(diagonals, 16, 1e-9);
 }
 
+/* With its border a row of 16 is one of 18, which begins before it. */
+static void vectors_of_a_bordered_row(void **state)
+{
+	(void)state;
+	StageCost cost = cost_of_text("x: 'f32[16, 16]'",
+	    "u[i < 16, j < 16] = exp(exp(x[i, j]))\n"
+	    "  y[i < 16, j < 18] = if 1 <= j < 17 then u[i, j - 1] else 0",
+	    "compute_at(u, y.i)\nj0, j1 = split(u.j, [_, 16])\n"
+	    "vectorize(j1, 16)\n");
+	assert_float_equal(cost.body_runs, 32, 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +226,7 @@ int main(void)
 	    cmocka_unit_test(masked_lanes_are_scattered),
 	    cmocka_unit_test(work_of_rows),
 	    cmocka_unit_test(lanes_of_an_enlarged_image),
+	    cmocka_unit_test(vectors_of_a_bordered_row),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
