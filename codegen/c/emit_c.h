@@ -257,8 +257,8 @@ const char *emit_c_resized(
  * on first use.  `to` matters to CONVERT, and is DT_BOOL for a GATHER, a SCATTER
  * or a SCALE with a mask (else it is `type`); of DOT `type` and `to` are those of
  * its operands; `math` matters to MATH, and is OP_INT where the indices of a
- * GATHER or a SCATTER have 32 bits; MUL is of i32 whose lanes have 16 bits, those
- * of one operand not negative. */
+ * GATHER or a SCATTER have 32 bits; MUL and FMA of i32 are of factors that have 16
+ * bits, those of one not negative. */
 const char *emit_c_macro(EmitC *e, LowOpcode op, Op math, DType type, DType to,
     int lanes);
 /* What ops.def says of a function, C(exp)(x), with a suffix to its name. */

@@ -462,6 +462,12 @@ static const char *if_aligned(
 static const char *without_isa(
     EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)
 {
+	if (op == LOW_FMA && type == DT_I32) {
+		const char *u = emit_c_vector_unsigned(e, 4, lanes);
+		return arena_printf(e->arena,
+		    "((%s)((%s)(a) * (%s)(b) + (%s)(c)))",
+		    emit_c_vector(e, type, lanes), u, u, u);
+	}
 	if (op == LOW_FMA)
 		return "((a) * (b) + (c))";
 	return general(e, op, math, type, to, lanes);

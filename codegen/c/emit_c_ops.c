@@ -572,6 +572,33 @@ static bool is_product_of_words(EmitC *e, const LowNode *n)
 		e, LOW_MUL, OP_MUL, DT_I32, DT_I32, temp_of(e, n->dst)->lanes);
 }
 
+/* Of a sum the argument that is such a product, which stands there, where a machine
+ * adds it in the same instruction; -1: none.  gcc does not find it. */
+static int added_product(EmitC *e, const LowNode *n)
+{
+	int lanes = temp_of(e, n->dst)->lanes;
+	if (n->op != LOW_ADD || temp_of(e, n->dst)->type != DT_I32 ||
+	    lanes == 1 || !e->plan ||
+	    !emit_c_x86(e, LOW_FMA, OP_CAST, DT_I32, DT_I32, lanes))
+		return -1;
+	for (int i = 1; i >= 0; i--) {
+		const EmitTemp *t = &e->plan[n->arg[i]];
+		if (t->stands && t->def && is_product_of_words(e, t->def))
+			return i;
+	}
+	return -1;
+}
+
+/* MUL(a, b) and c as FMA(a, b, c). */
+static void add_product(EmitC *e, const LowNode *n, int product)
+{
+	int lanes = temp_of(e, n->dst)->lanes;
+	const char *both = strchr(loose(e, n->arg[product]), '(');
+	assign_format(e, n->dst, LEVEL_PRIMARY, "%s%.*s, %s)",
+	    emit_c_macro(e, LOW_FMA, OP_CAST, DT_I32, DT_I32, lanes),
+	    (int)strlen(both) - 1, both, loose(e, n->arg[!product]));
+}
+
 static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 {
 	const LowTemp *d = temp_of(e, n->dst);
@@ -584,6 +611,11 @@ static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
 		    emit_c_macro(e, LOW_MUL, OP_MUL, DT_I32, DT_I32, d->lanes),
 		    loose(e, n->arg[0]), loose(e, n->arg[1]));
+		return;
+	}
+	int product = added_product(e, n);
+	if (product >= 0) {
+		add_product(e, n, product);
 		return;
 	}
 	const char *u = d->lanes > 1

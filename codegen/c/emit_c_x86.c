@@ -509,6 +509,12 @@ const char *emit_c_x86(
 		return x86_short(e, op, type, lanes, &s);
 	switch (op) {
 	case LOW_FMA:
+		if (type == DT_I32) /* as of MUL, and a sum */
+			return !e->isa.vnni
+			    ? NULL
+			    : arena_printf(e->arena,
+				  "%s_dpwssd_epi32((%s)(c), (%s)(a), (%s)(b))",
+				  s.prefix, s.mi, s.mi, s.mi);
 		return e->isa.fma ? arena_printf(e->arena,
 				    "%s_fmadd_%s((%s)(a), (%s)(b), (%s)(c))",
 				    s.prefix, s.suffix, s.m, s.m, s.m)
