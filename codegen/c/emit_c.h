@@ -211,9 +211,9 @@ const char *emit_c_saturate(EmitC *e, DType from, DType to);
 const char *emit_c_half(EmitC *e, DType from, DType to);
 /* The lesser of two indices. */
 const char *emit_c_index_extreme(EmitC *e, bool greatest);
-/* A macro that puts lanes of one vector or two together. */
-const char *emit_c_shuffle(
-    EmitC *e, const char *vector, const char *takes, const char *text);
+/* A macro that puts lanes of one vector or two together; x86 may be NULL. */
+const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
+    const char *x86, const char *text);
 /* A vector from an address, to one. */
 const char *emit_c_load(EmitC *e, const char *vector);
 const char *emit_c_store(EmitC *e, const char *vector);
@@ -281,6 +281,9 @@ const char *emit_c_convert_vector(
 /* An expression over a macro's parameters, by an intrinsic; NULL: none. */
 const char *emit_c_x86(EmitC *e, LowOpcode op, Op math, DType type, DType to,
     int lanes);
+/* Lanes of two vectors as long as the result; NULL: compilers do it as well. */
+const char *emit_c_x86_shuffle(
+    EmitC *e, DType type, int lanes, const int *shuffle);
 /* A vector of any type as one of integers that instructions take: 4 or 8 bytes
  * lie at the beginning of 16. */
 const char *emit_c_x86_words(EmitC *e, int bytes, const char *operand);

@@ -344,8 +344,8 @@ const char *emit_c_store(EmitC *e, const char *vector)
 }
 
 /* The texts are what tells them apart, the numbers what they are called by. */
-const char *emit_c_shuffle(
-    EmitC *e, const char *vector, const char *takes, const char *text)
+const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
+    const char *x86, const char *text)
 {
 	const char *upper = emit_c_upper(e, vector);
 	for (int i = 0; i < e->shuffles.n; i++)
@@ -356,7 +356,6 @@ const char *emit_c_shuffle(
 	    e->arena, "SHUFFLE%d_%s", e->shuffles.n, upper);
 	vec_push(e->arena, &e->shuffles,
 	    (EmitShuffle){arena_strdup(e->arena, text), vector, name});
-	buf_printf(
-	    &e->prelude, "#define %s(%s) \\\n\t%s\n", name, takes, text);
+	emit_c_define(e, name, takes, "def TUNEC_X86", x86, text);
 	return name;
 }

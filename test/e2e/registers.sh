@@ -101,3 +101,16 @@ for name in masks bytes; do
 	ok "bits-$name" gcc -O1 masks.c ${name}_main.c -lm -o run
 	ok "bits-$name-right" ./run
 done
+
+# Every second lane of two vectors of AVX2 is one shuffle and one permutation.
+cat >second.yaml <<'END'
+tunec: 1
+name: second
+inputs: {x: 'f32[64, 1024]'}
+compute: |
+  y[i < 64, j < 512] = max(x[i, 2*j], x[i, 2*j + 1])
+END
+ok builds-second "$TUNEC" build -q second.yaml \
+	--target 'llvm -mcpu=x86-64-v3 -threads=1' -o second.c
+ok second-lanes sh -c 'gcc -O2 -Wall -Wextra -Werror -S second.c -o - |
+	awk "/vshufps/ {n++} /vpermd|vblendps/ {m++} END {exit !n || m}"'
