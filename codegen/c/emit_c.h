@@ -65,6 +65,7 @@ typedef struct {
 	bool is_sum;	      /* stands, as `sum`, wherever it is read */
 	LowAffine sum;
 	bool stands; /* may stand where it is read */
+	bool once;   /* loaded, and kept in a register until it was read */
 	/* once it is assigned */
 	EmitLevel level;
 	int weight; /* operations in its text */
@@ -214,8 +215,8 @@ const char *emit_c_index_extreme(EmitC *e, bool greatest);
 /* A macro that puts lanes of one vector or two together; x86 may be NULL. */
 const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
     const char *x86, const char *text);
-/* A vector from an address, to one. */
-const char *emit_c_load(EmitC *e, const char *vector);
+/* A vector from an address (once: to stay in a register), to one. */
+const char *emit_c_load(EmitC *e, const char *vector, bool once);
 const char *emit_c_store(EmitC *e, const char *vector);
 /* True once for each key: then its text is to be added to the prelude. */
 bool emit_c_first(EmitC *e, const char *key);

@@ -265,7 +265,8 @@ static void op_load(EmitC *e, const LowNode *n)
 	if (d->lanes > 1)
 		assign_vector(e, n->dst,
 		    arena_printf(e->arena, "%s(%s)",
-			emit_c_load(e, emit_c_vector(e, d->type, d->lanes)),
+			emit_c_load(e, emit_c_vector(e, d->type, d->lanes),
+			    e->plan[n->dst].once),
 			pointer(e, n)));
 	else if (d->type == DT_BOOL)
 		emit_c_assign(e, n->dst, LEVEL_COMPARE,

@@ -321,12 +321,30 @@ const char *emit_c_index_extreme(EmitC *e, bool greatest)
 	return name;
 }
 
-const char *emit_c_load(EmitC *e, const char *vector)
+/* gcc takes a vector that instructions can read from memory for one that costs
+ * nothing there, and reads it as often as it is used. */
+static void define_load_once(EmitC *e, const char *name, const char *vector)
 {
-	const char *name =
-	    arena_printf(e->arena, "LOAD_%s", emit_c_upper(e, vector));
-	const char *type = emit_c_unaligned(e, vector);
 	if (emit_c_first(e, name))
+		buf_printf(&e->prelude,
+		    "#if defined TUNEC_X86 && !defined __clang__\n"
+		    "#define %s(p) __extension__({ \\\n"
+		    "\t%s tunec_v = *(const %s *)(p); \\\n"
+		    "\t__asm__(\"\" : \"+%s\"(tunec_v)); tunec_v; })\n"
+		    "#else\n#define %s(p) (*(const %s *)(p))\n#endif\n",
+		    name, vector, emit_c_unaligned(e, vector),
+		    e->isa.avx512 ? "v" : "x", name,
+		    emit_c_unaligned(e, vector));
+}
+
+const char *emit_c_load(EmitC *e, const char *vector, bool once)
+{
+	const char *name = arena_printf(e->arena, "%s_%s",
+	    once ? "LOAD_ONCE" : "LOAD", emit_c_upper(e, vector));
+	const char *type = emit_c_unaligned(e, vector);
+	if (once)
+		define_load_once(e, name, vector);
+	else if (emit_c_first(e, name))
 		buf_printf(&e->prelude, "#define %s(p) (*(const %s *)(p))\n",
 		    name, type);
 	return name;

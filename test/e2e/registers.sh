@@ -114,3 +114,13 @@ ok builds-second "$TUNEC" build -q second.yaml \
 	--target 'llvm -mcpu=x86-64-v3 -threads=1' -o second.c
 ok second-lanes sh -c 'gcc -O2 -Wall -Wextra -Werror -S second.c -o - |
 	awk "/vshufps/ {n++} /vpermd|vblendps/ {m++} END {exit !n || m}"'
+
+# A vector that is read twice is loaded once.
+# reads FILE: of whole vectors
+reads() {
+	objdump -d --no-show-raw-insn "$1" | grep -c '(%r[^s].*,%[yz]mm'
+}
+ok builds-again "$TUNEC" build -q "$root"/test/bench/families/*/sobel.yaml \
+	--target 'llvm -mcpu=znver4 -threads=1' -o again.c -o again.o
+gcc -O2 -Wall -Wextra -Werror -c again.c -o c.o
+ok loads-once test "$(reads c.o)" -le $(($(reads again.o) + 4))
