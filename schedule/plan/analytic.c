@@ -33,9 +33,8 @@ double plan_seconds(
 }
 
 enum {
-	BODY_OPERATIONS_MAX = 200, /* beyond, compiling takes longer than it gains */
 	GPU_OPERATIONS_MAX = 2048, /* and code no longer fits its cache */
-	REGISTERS_OVER = 2          /* tolerated: compilers fold operands */
+	REGISTERS_OVER = 2	   /* tolerated: compilers fold operands */
 };
 
 Refusal plan_limits(

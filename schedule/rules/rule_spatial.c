@@ -26,6 +26,7 @@
 #include "schedule/rules/rules.h"
 
 #include "lib/gcd.h"
+#include "schedule/plan/plan.h"
 
 enum {
 	SQUARE_LEAST = 4, /* of a side that is worth transposing */
@@ -357,7 +358,9 @@ const char *rule_copies(
 {
 	int64_t period = period_of(b, axis);
 	int64_t n = period ? period / gcd(period, lanes) : 1;
-	return n > 1 && n <= COPIES_MOST && n <= vectors
+	int64_t flops = 1 + rule_work_of(r->bodies[b->block]).flops;
+	return n > 1 && n <= COPIES_MOST && n <= vectors &&
+		n * flops <= BODY_OPERATIONS_MAX
 	    ? arena_printf(r->arena, 2 * n <= vectors ? "%lld, %lld" : "%lld",
 		  (long long)n, (long long)(2 * n))
 	    : NULL;

@@ -368,7 +368,7 @@ bool rule_only_outputs_read(const Rules *r, int block);
 bool rule_is_flat(const Rules *r, int block);
 /* Where the indices of an axis that is read begin anew after some vectors, as
  * many at once, as a domain, so that it is known how far apart what they read
- * lies; NULL: there are no such. */
+ * lies; NULL: there are no such, or their body is too large. */
 const char *rule_copies(
     const Rules *r, const RuleBlock *b, int axis, int64_t vectors, int lanes);
 /* rule_location.c */

@@ -1,4 +1,4 @@
-/* Candidate 1 is found in bounded work, counted so that it is the same on every
+/* Candidate 1 is found, and in bounded work, counted so that it is the same on every
  * machine: where plans are dear, where each structure is a new one, where nearly
  * all that is drawn is refused. */
 #include <setjmp.h>
@@ -22,6 +22,7 @@ static void check_group(const Program *program, const Machine *machine)
 	Space *space = space_new(arena, program, machine, &error);
 	assert_non_null(space);
 	bool found = space_first(space, TRIES, &first);
+	assert_true(found);
 	assert_true(space->work < WORK_MOST);
 	assert_true(space->plans_made < PLANS_MOST);
 	space = space_new(arena, program, machine, &error);
