@@ -659,15 +659,20 @@ static void write_distribute(Generator *g, Buf *out)
 static void write_narrow(Generator *g, Buf *out)
 {
 	int stage = any_stage(g);
+	bool zero = below(g, 2);
 	for (int i = 0; i < g->nest->order.n; i++) {
 		const Stage *s = &g->nest->stages.at[g->nest->order.at[i]];
+		DType type = g->nest->buffers.at[s->buffer].type;
 		Narrow n;
-		if (s->reduce == REDUCE_NONE &&
-		    narrow_find(g->arena, s->body,
-			g->nest->buffers.at[s->buffer].type, &n) && below(g, 3))
+		if (s->reduce == REDUCE_NONE && below(g, 3) &&
+		    (zero ? narrow_find_zero(g->arena, s->body, type, &n)
+			  : narrow_find(g->arena, s->body, type, &n)))
 			stage = g->nest->order.at[i];
 	}
-	call1(out, "narrow", stage_name(g, stage));
+	if (zero)
+		call2(out, "narrow", stage_name(g, stage), "0");
+	else
+		call1(out, "narrow", stage_name(g, stage));
 }
 
 static void write_prefetch(Generator *g, Buf *out)

@@ -384,6 +384,7 @@ static double value_of(Run *run, int stage, const Expr *e)
 		return read_element(run, stage, e);
 	case OP_NEG:
 		return -value_of(run, stage, e->arg[0]);
+	case OP_NOT: return !value_of(run, stage, e->arg[0]);
 	case OP_CAST:
 		return converted(e->type, value_of(run, stage, e->arg[0]));
 	case OP_IF:

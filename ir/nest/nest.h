@@ -520,14 +520,19 @@ typedef struct {
 	Expr *offset;  /* over the block's axes; NULL: 0 */
 } Narrow;
 bool narrow_find(Arena *arena, Expr *body, DType buffer, Narrow *narrow);
+/* The same, or bytes as they are, padded with 0 where it was something else. */
+bool narrow_find_zero(Arena *arena, Expr *body, DType buffer, Narrow *narrow);
 Expr *narrow_reader(
     Arena *arena, const Narrow *narrow, int buffer, Expr *body);
 
 /* nest_distribute.c: a sum of integers, in i32 or i64, multiplied out: a product,
- * and sums of what has fewer axes, each multiplied with what does not vary. */
+ * and sums of what has fewer axes, or counts only in a part of the steps, each
+ * multiplied with what does not vary. */
 typedef struct {
-	Expr *element; /* over the block's axes */
-	Expr *times;   /* over its spatial axes */
+	Expr *element; /* over the block's axes; of `of` over its sum's */
+	Expr *where;   /* steps that count, 1 or 0; NULL: all */
+	int of;	       /* the sum before whose elements these are; -1 */
+	Expr *times;   /* over its spatial axes; NULL: another is of it */
 	int naxes, nspatial, *axes; /* of the block, that the element has */
 	bool scaled;  /* multiplied once for each of the sum's elements */
 	Expr *addend; /* of a scaled one, added to it; NULL: 0 */
@@ -541,11 +546,11 @@ typedef struct {
 } Distribution;
 bool distribution_find(Arena *arena, Expr *body, const int64_t *extents,
     int nspatial, int naxes, Distribution *d);
-/* Over the sum's own axes: its element, and of a scaled one what it is then, of the
- * sum's buffer; what the block is, of the buffers of the product and of the sums,
- * scaled where they are. */
-Expr *distribution_element(
-    Arena *arena, const DistributedSum *sum, int naxes);
+/* Over the sum's own axes: its element, of the buffers of the product and of the
+ * sums before it, and of a scaled one what it is then, of the sum's buffer; what
+ * the block is, of all buffers, scaled where they are. */
+Expr *distribution_element(Arena *arena, const Distribution *d, int sum,
+    int naxes, const int *buffers);
 Expr *distribution_scaled(
     Arena *arena, const DistributedSum *sum, int naxes, int buffer);
 Expr *distribution_whole(

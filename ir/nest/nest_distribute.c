@@ -12,6 +12,13 @@
  *
  *     t[j] = s[j] * -z + K * z * v[j]        s[j] = sum[k](w[k, j])
  *
+ * What is added in a part of the steps alone, as the zero point inside of padding,
+ * counts in these; what such a sum has further axes for is summed along these
+ * first:
+ *
+ *     sum[c, r](if i + r < n then z * w[c, r, j] else 0)
+ *       = z * sum[r](if i + r < n then s[r, j] else 0)   s[r, j] = sum[c](w[c, r, j])
+ *
  * Integers wrap around, so both sides are the same to the bit. */
 #include "ir/nest/nest.h"
 
@@ -74,24 +81,67 @@ static Terms sum_of(Terms a, const Terms *b, bool negative)
 	return a;
 }
 
-static Terms terms_of(Expr *e)
+static bool is_number(const Expr *e, int64_t n)
+{
+	return e->op == OP_INT && e->i == n;
+}
+
+/* 1 in a part of the points, and 0 in the others. */
+static bool is_part(const Expr *e)
+{
+	return e->op == OP_IF && !expr_has_data(e->arg[0]) &&
+	    ((is_number(e->arg[1], 1) && is_number(e->arg[2], 0)) ||
+		(is_number(e->arg[1], 0) && is_number(e->arg[2], 1)));
+}
+
+static bool has_axes(const Expr *e)
+{
+	bool found = e->op == OP_AXIS;
+	for (int i = 0; i < e->narg; i++)
+		found |= has_axes(e->arg[i]);
+	return found;
+}
+
+static Terms terms_of(Arena *arena, Expr *e);
+
+/* What has no axes, and is added in a part of the points alone. */
+static bool is_added_in_part(Arena *arena, Expr *e, Terms *out)
+{
+	Expr *one = expr_int(arena, e->type, 1);
+	int zero = is_number(e->arg[1], 0) ? 1 : 2;
+	if (!is_number(e->arg[zero], 0) || has_axes(e->arg[3 - zero]) ||
+	    expr_has_data(e->arg[0]) || is_part(e))
+		return false;
+	Terms part = {.fits = true};
+	push(&part,
+	    (Term){1, 1,
+		{expr_if(arena, e->arg[0], zero == 1 ? e->arg[1] : one,
+		    zero == 1 ? one : e->arg[2])}});
+	Terms all = terms_of(arena, e->arg[3 - zero]);
+	*out = product_of(&part, &all);
+	return true;
+}
+
+static Terms terms_of(Arena *arena, Expr *e)
 {
 	Terms out = {.fits = true}, a, b;
+	if (e->op == OP_IF && is_added_in_part(arena, e, &out))
+		return out;
 	switch (e->op) {
 	case OP_INT:
 		push(&out, (Term){.times = (uint64_t)e->i});
 		return out;
 	case OP_NEG:
-		a = terms_of(e->arg[0]);
+		a = terms_of(arena, e->arg[0]);
 		return sum_of(out, &a, true);
 	case OP_ADD:
 	case OP_SUB:
-		a = terms_of(e->arg[0]);
-		b = terms_of(e->arg[1]);
+		a = terms_of(arena, e->arg[0]);
+		b = terms_of(arena, e->arg[1]);
 		return sum_of(a, &b, e->op == OP_SUB);
 	case OP_MUL:
-		a = terms_of(e->arg[0]);
-		b = terms_of(e->arg[1]);
+		a = terms_of(arena, e->arg[0]);
+		b = terms_of(arena, e->arg[1]);
 		return product_of(&a, &b);
 	default:
 		push(&out, (Term){1, 1, {e}});
@@ -130,11 +180,12 @@ static int moved_axes(const Sum *s, const Term *t, bool *axes)
 	return n;
 }
 
+/* But for those that tell the steps that count. */
 static int moved_factors(const Sum *s, const Term *t)
 {
 	int n = 0;
 	for (int i = 0; i < t->n; i++)
-		n += is_moved(s, t->factors[i]);
+		n += is_moved(s, t->factors[i]) && !is_part(t->factors[i]);
 	return n;
 }
 
@@ -210,30 +261,113 @@ static Expr *one_if_none(const Sum *s, Expr *e)
 	return e ? e : number(s, 1);
 }
 
+/* Of the factors that are moved those that tell the steps that count, or the
+ * others; NULL: there are none. */
+static Expr *moved_of(const Sum *s, const Term *t, bool part)
+{
+	Expr *all = NULL;
+	for (int i = 0; i < t->n; i++)
+		if (is_moved(s, t->factors[i]) &&
+		    is_part(t->factors[i]) == part)
+			all = times(s, all, t->factors[i]);
+	return all;
+}
+
+/* Those of the axes that are spatial, or reduced, and among `first`, or not. */
+static void add_axes(const Sum *s, DistributedSum *sum, const bool *axes,
+    bool spatial, const bool *first, bool among)
+{
+	for (int a = spatial ? 0 : s->nspatial;
+	     a < (spatial ? s->nspatial : s->naxes); a++)
+		if (axes[a] && first[a] == among)
+			sum->axes[sum->naxes++] = a;
+}
+
+/* Elements of the sum before are along the axes that `where` has before others,
+ * so that what lies side by side there lies so here. */
+static void order_axes(
+    const Sum *s, DistributedSum *sum, const bool *axes, const bool *where)
+{
+	sum->axes = NEW_N(s->arena, int, s->naxes);
+	add_axes(s, sum, axes, true, where, true);
+	add_axes(s, sum, axes, true, where, false);
+	sum->nspatial = sum->naxes;
+	add_axes(s, sum, axes, false, where, true);
+	add_axes(s, sum, axes, false, where, false);
+}
+
+/* What the steps that count do not depend on is summed first; its number, or -1
+ * where that is nothing.  `axes` are of the element, and then of what is left. */
+static int sum_first(
+    const Sum *s, Distribution *d, Expr *element, const bool *where, bool *axes)
+{
+	DistributedSum *sum = &d->sums[d->nsums];
+	bool any = false;
+	for (int a = s->nspatial; a < s->naxes; a++)
+		any |= axes[a] && !where[a];
+	if (!any)
+		return -1;
+	*sum = (DistributedSum){.element = element,
+	    .of = -1,
+	    .axes = NEW_N(s->arena, int, s->naxes)};
+	add_axes(s, sum, axes, false, where, true);
+	for (int a = 0; a < s->nspatial; a++)
+		if (axes[a])
+			sum->axes[sum->naxes++] = a;
+	sum->nspatial = sum->naxes;
+	add_axes(s, sum, axes, false, where, false);
+	for (int a = s->nspatial; a < s->naxes; a++)
+		axes[a] &= where[a];
+	return d->nsums++;
+}
+
+static bool same(const Expr *a, const Expr *b)
+{
+	return a && b ? expr_equal(a, b) : a == b;
+}
+
+/* The sum that there is of such elements; NULL. */
+static DistributedSum *sum_of_these(
+    const Distribution *d, const Expr *element, const Expr *where)
+{
+	for (int i = 0; i < d->nsums; i++)
+		if (d->sums[i].times && same(d->sums[i].element, element) &&
+		    same(d->sums[i].where, where))
+			return &d->sums[i];
+	return NULL;
+}
+
 /* A sum apart, or more of one that there is. */
 static void add_sum(const Sum *s, const Term *t, Distribution *d)
 {
-	Expr *element = factors_of(s, t, true);
+	Expr *element = moved_of(s, t, false), *where = moved_of(s, t, true);
 	bool *axes = NEW_N(s->arena, bool, s->naxes);
+	bool *counted = NEW_N(s->arena, bool, s->naxes);
 	moved_axes(s, t, axes);
 	Expr *by = one_if_none(s, multiple_of(s, t, same_steps(s, axes)));
-	if (!element) {
+	if (!element && !where) {
 		d->rest = plus(s, d->rest, by);
 		return;
 	}
-	for (int i = 0; i < d->nsums; i++)
-		if (expr_equal(d->sums[i].element, element)) {
-			d->sums[i].times = plus(s, d->sums[i].times, by);
-			return;
-		}
-	DistributedSum *sum = &d->sums[d->nsums++];
-	*sum = (DistributedSum){.element = element, .times = by,
-	    .axes = NEW_N(s->arena, int, s->naxes)};
-	for (int a = 0; a < s->naxes; a++)
-		if (axes[a]) {
-			sum->axes[sum->naxes++] = a;
-			sum->nspatial += a < s->nspatial;
-		}
+	DistributedSum *sum = sum_of_these(d, element, where);
+	if (sum) {
+		sum->times = plus(s, sum->times, by);
+		return;
+	}
+	int of = -1;
+	if (where)
+		mark_axes(s, where, counted);
+	if (where && element) {
+		bool *own = NEW_N(s->arena, bool, s->naxes);
+		mark_axes(s, element, own);
+		of = sum_first(s, d, element, counted, own);
+		for (int a = s->nspatial; a < s->naxes; a++)
+			axes[a] = counted[a] || own[a];
+	}
+	sum = &d->sums[d->nsums++];
+	*sum = (DistributedSum){
+	    .element = element, .where = where, .of = of, .times = by};
+	order_axes(s, sum, axes, counted);
 }
 
 /* A term of the product as it was. */
@@ -265,14 +399,6 @@ static bool take_product(
 	return n;
 }
 
-static bool has_data(const Expr *e)
-{
-	bool found = e->op == OP_READ;
-	for (int i = 0; i < e->narg; i++)
-		found |= has_data(e->arg[i]);
-	return found;
-}
-
 /* Are its axes among the sum's? */
 static bool is_within(const Sum *s, const DistributedSum *sum, const Expr *e)
 {
@@ -291,12 +417,13 @@ static void scale_sums(const Sum *s, Distribution *d)
 {
 	for (int i = 0; i < d->nsums; i++) {
 		DistributedSum *sum = &d->sums[i];
-		if (sum->nspatial == s->nspatial ||
+		if (!sum->times || sum->nspatial == s->nspatial ||
 		    !is_within(s, sum, sum->times))
 			continue;
 		Expr *rest =
 		    d->rest && is_within(s, sum, d->rest) ? d->rest : NULL;
-		sum->scaled = has_data(sum->times) || (rest && has_data(rest));
+		sum->scaled =
+		    expr_has_data(sum->times) || (rest && expr_has_data(rest));
 		if (!sum->scaled)
 			continue;
 		d->nscaled++;
@@ -313,11 +440,11 @@ bool distribution_find(Arena *arena, Expr *body, const int64_t *extents,
 	*d = (Distribution){0};
 	if (body->type != DT_I32 && body->type != DT_I64)
 		return false;
-	Terms terms = terms_of(body);
+	Terms terms = terms_of(arena, body);
 	if (!terms.fits)
 		return false;
 	find_product(&s, &terms, product);
-	d->sums = NEW_N(arena, DistributedSum, terms.n);
+	d->sums = NEW_N(arena, DistributedSum, 2 * terms.n);
 	if (!take_product(&s, &terms, product, d))
 		return false;
 	for (int i = 0; i < terms.n; i++)
@@ -339,9 +466,36 @@ static Expr *over_axes(
 	return expr_substitute_axes(arena, e, values, naxes);
 }
 
-Expr *distribution_element(Arena *arena, const DistributedSum *sum, int naxes)
+/* What the sum before made, over the block's axes. */
+static Expr *read_sum(
+    Arena *arena, DType type, const DistributedSum *sum, int buffer)
 {
-	return over_axes(arena, sum, naxes, sum->element);
+	Expr **index = NEW_N(arena, Expr *, sum->nspatial);
+	for (int i = 0; i < sum->nspatial; i++)
+		index[i] = expr_axis(arena, sum->axes[i]);
+	return expr_read(arena, type, buffer, index, sum->nspatial);
+}
+
+/* The element in the steps that count, else 0. */
+static Expr *counted(Arena *arena, Expr *where, Expr *e)
+{
+	if (!where || !e)
+		return e ? e : where;
+	if (where->op != OP_IF)
+		return expr_binary(arena, OP_MUL, where, e);
+	bool first = where->arg[1]->i != 0;
+	return expr_if(arena, where->arg[0], first ? e : where->arg[1],
+	    first ? where->arg[2] : e);
+}
+
+Expr *distribution_element(Arena *arena, const Distribution *d, int number,
+    int naxes, const int *buffers)
+{
+	const DistributedSum *sum = &d->sums[number];
+	Expr *e = sum->of < 0 ? sum->element
+			      : read_sum(arena, d->product->type,
+				    &d->sums[sum->of], buffers[sum->of + 1]);
+	return over_axes(arena, sum, naxes, counted(arena, sum->where, e));
 }
 
 /* So many times e is added, or taken off. */
@@ -383,11 +537,9 @@ Expr *distribution_whole(
 		whole = expr_binary(arena, OP_MUL, whole, d->times);
 	for (int i = 0; i < d->nsums; i++) {
 		const DistributedSum *sum = &d->sums[i];
-		Expr **some = NEW_N(arena, Expr *, nspatial);
-		for (int k = 0; k < sum->nspatial; k++)
-			some[k] = expr_axis(arena, sum->axes[k]);
-		Expr *e =
-		    expr_read(arena, type, buffers[i + 1], some, sum->nspatial);
+		if (!sum->times)
+			continue;
+		Expr *e = read_sum(arena, type, sum, buffers[i + 1]);
 		whole = sum->scaled ? expr_binary(arena, OP_ADD, whole, e)
 				    : add_multiple(arena, whole, e, sum->times);
 	}

@@ -7,7 +7,14 @@
  *
  * and p[i] is i32(p[i]) - i32(z[]) to those who read it.  An arm that is a number
  * has to be one of the bytes' values then.  What is added under a condition has no
- * axes: it is read where the condition does not hold, too. */
+ * axes: it is read where the condition does not hold, too.
+ *
+ * Padded with 0, which sums of products leave out (nest_zeros.c), what pads it is
+ * added where it pads:
+ *
+ *     p[i] = if 1 <= i then x[i - 1] else 0
+ *
+ * and p[i] is i32(p[i]) + (if 1 <= i then -i32(z[]) else 0). */
 #include "ir/nest/nest.h"
 
 #include <assert.h>
@@ -141,6 +148,53 @@ bool narrow_find(Arena *arena, Expr *body, DType buffer, Narrow *n)
 		return false;
 	n->from = buffer;
 	return buffer == (stored ? DT_I16 : DT_I32);
+}
+
+/* Bytes that are padded with something else than 0, in that arm. */
+static bool pads(const Expr *e, int *arm)
+{
+	if (e->op != OP_IF)
+		return false;
+	*arm = has_axes(e->arg[2]) ? 1 : 2;
+	return !expr_has_data(e->arg[0]) && has_axes(e->arg[3 - *arm]) &&
+	    !has_axes(e->arg[*arm]) && !expr_is_zero(e->arg[*arm]);
+}
+
+/* What pads it, in i32. */
+static Expr *padding_value(Arena *arena, Expr *pad)
+{
+	return pad->op == OP_INT ? expr_int(arena, DT_I32, pad->i)
+				 : expr_cast(arena, DT_I32, pad);
+}
+
+/* Arm `arm` of the choice is `to`, the other `other`. */
+static Expr *with_arms(
+    Arena *arena, const Expr *e, int arm, Expr *to, Expr *other)
+{
+	return expr_if(
+	    arena, e->arg[0], arm == 1 ? to : other, arm == 1 ? other : to);
+}
+
+bool narrow_find_zero(Arena *arena, Expr *body, DType buffer, Narrow *n)
+{
+	int arm;
+	if (is_byte(buffer) && body->type == buffer)
+		*n = (Narrow){.type = buffer, .from = buffer, .element = body};
+	else if (!narrow_find(arena, body, buffer, n))
+		return false;
+	const Expr *e = n->element;
+	if (!pads(e, &arm))
+		return false;
+	Expr *pad = padding_value(arena, e->arg[arm]);
+	Expr *zero = expr_int(arena, DT_I32, 0);
+	if (same(n->offset, minus(arena, pad))) /* nothing is left of both */
+		n->offset = with_arms(arena, e, arm, zero, n->offset);
+	else
+		n->offset =
+		    plus(arena, n->offset, with_arms(arena, e, arm, pad, zero));
+	n->element = with_arms(
+	    arena, e, arm, expr_int(arena, n->type, 0), e->arg[3 - arm]);
+	return true;
 }
 
 typedef struct {

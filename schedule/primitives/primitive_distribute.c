@@ -9,7 +9,8 @@
  *     t2[j] = z * v[j] * 64 - s2[j] * z
  *     c[i, j] = p[i, j] - s1[i] * v[j] + t2[j]
  *
- * A sum has the axes that its element has; one that is multiplied with data of no
+ * A sum has the axes that its element has, and those of the steps that count,
+ * whose other axes are summed first, to a sum before it; one that is multiplied with data of no
  * other axes is followed by what it is then, after all sums.  Integers wrap around,
  * so the result is the same; floats are refused.  Legal before anything of the block
  * is scheduled. */
@@ -73,7 +74,8 @@ static int add_part(Nest *nest, const Distribute *p, const char *name,
 	for (int i = 0; i < naxes; i++) {
 		const StageAxis *from = &old->axes[axes[i]];
 		s->axes[i] = (StageAxis){.name = from->name,
-		    .extent = from->extent, .reduce = from->reduce,
+		    .extent = from->extent,
+		    .reduce = i >= nspatial,
 		    .region = HANDLE_NONE};
 		if (i >= nspatial)
 			continue;
@@ -105,7 +107,8 @@ void distribute_apply(const Call *call)
 		const DistributedSum *sum = &p.parts.sums[i];
 		buffers[i + 1] = add_part(nest, &p, call->step->outs[i + 1],
 		    sum->axes, sum->naxes, sum->nspatial,
-		    distribution_element(nest->arena, sum, naxes));
+		    distribution_element(
+			nest->arena, &p.parts, i, naxes, buffers));
 	}
 	for (int i = 0, n = 1 + p.parts.nsums; i < p.parts.nsums; i++) {
 		const DistributedSum *sum = &p.parts.sums[i];

@@ -7,8 +7,14 @@
  *     p[i] = if 1 <= i then x[i - 1] else z[]
  *     c[o] = sum[i]((i32(p[i]) + -i32(z[])) * i32(w[o, i]))
  *
- * Legal for a block in i32, or in i16 that has all of the values, without reduction
- * and no output, before anything of it is scheduled. */
+ * and where 0 shall pad it                                        narrow(p, 0)
+ *
+ *     p[i] = if 1 <= i then x[i - 1] else 0
+ *     c[o] = sum[i]((i32(p[i]) + (if 1 <= i then -i32(z[]) else 0)) * …)
+ *
+ * Legal for a block in i32, or in i16 that has all of the values, or in bytes that
+ * 0 does not pad, without reduction and no output, before anything of it is
+ * scheduled. */
 #include "schedule/internal.h"
 
 typedef struct {
@@ -20,15 +26,26 @@ static Refusal parameters(const Call *call, Narrowing *p)
 {
 	const Nest *nest = call->nest;
 	Refusal why = call_stage(call, 0, &p->stage);
+	int at = call_optional(call, 1, "padding");
+	int64_t padding = 0;
 
+	if (!why && at >= 0)
+		why = call_int(call, at, &padding);
 	if (why)
 		return why;
+	if (padding)
+		return "the padding is 0, or as it is";
 	const Stage *s = &nest->stages.at[p->stage];
-	return s->reduce == REDUCE_NONE &&
-		narrow_find(nest->arena, s->body,
-		    nest->buffers.at[s->buffer].type, &p->narrow)
-	    ? NULL
-	    : "the block does not make bytes with something added";
+	DType type = nest->buffers.at[s->buffer].type;
+	if (s->reduce != REDUCE_NONE ||
+	    !(at < 0
+		    ? narrow_find(nest->arena, s->body, type, &p->narrow)
+		    : narrow_find_zero(nest->arena, s->body, type, &p->narrow)))
+		return at < 0 ? "the block does not make bytes with something "
+				"added"
+			      : "the block does not make bytes that something "
+				"else than 0 pads";
+	return NULL;
 }
 
 static Refusal readers_legal(const Call *call, const Narrowing *p)

@@ -28,10 +28,12 @@
 #include <string.h>
 
 enum {
-	USES_LEAST = 16, /* of an element of a copy */
-	AHEAD_LEAST = 2, /* of one that is made ahead */
-	WIDENED = 2,	 /* cycles of a product of what is widened first */
-	ADDED_MOST = 40	 /* buffers that one product is taken to */
+	USES_LEAST = 16,    /* of an element of a copy */
+	AHEAD_LEAST = 2,    /* of one that is made ahead */
+	WIDENED = 2,	    /* cycles of a product of what is widened first */
+	ADDED_MOST = 40,    /* buffers that one product is taken to */
+	PADDING_LEAST = 32, /* steps for each result that padding leaves out */
+	POINTS_MOST = 1 << 16 /* that are looked at for it */
 };
 
 /* What the operands become, and what that costs. */
@@ -137,6 +139,7 @@ static bool leaves_product(const Product *p)
 			return false;
 	for (int i = 0; i < d.nsums; i++)
 		if (p->points < sum_points(p->block, &d.sums[i]) * USES_LEAST &&
+		    d.sums[i].element &&
 		    !is_ahead(p->program, d.sums[i].element))
 			return false;
 	return true;
@@ -263,8 +266,10 @@ static int add_sum(Arena *arena, Program *p, int at, const Block *old,
 	part.naxes = naxes;
 	part.nspatial = sum->nspatial;
 	part.reduce = naxes > sum->nspatial ? REDUCE_SUM : REDUCE_NONE;
-	for (int i = 0; i < naxes; i++)
+	for (int i = 0; i < naxes; i++) {
 		part.axes[i] = old->axes[sum->axes[i]];
+		part.axes[i].reduce = i >= sum->nspatial;
+	}
 	return add_part(arena, p, at, part, body);
 }
 
@@ -314,7 +319,7 @@ static void distribute(
 		buf_printf(steps, ", %s", name);
 		buffers[i + 1] =
 		    add_sum(arena, p, at + 1 + i, &old, sum, sum->naxes, name,
-			distribution_element(arena, sum, old.naxes));
+			distribution_element(arena, &d, i, old.naxes, buffers));
 	}
 	at = add_scaled(
 	    arena, p, at + 1 + d.nsums, &old, &d, buffers, steps, extracted);
@@ -448,6 +453,125 @@ static bool *lead_to_products(Arena *arena, const Program *p)
 	return lead;
 }
 
+/* --- what pads it is 0 ------------------------------------------------------------ */
+
+/* Of an index or a condition on axes; sets `fits` to false where it is more than
+ * that. */
+static int64_t value_of(const Expr *e, const int64_t *axes, bool *fits)
+{
+	int64_t v[2] = {0};
+	if (e->op == OP_IF || e->narg > 2) {
+		*fits = false;
+		return 0;
+	}
+	for (int i = 0; i < e->narg; i++)
+		v[i] = value_of(e->arg[i], axes, fits);
+	switch (e->op) {
+	case OP_AXIS: return axes[e->id];
+	case OP_INT: return e->i;
+	case OP_NEG: return -v[0];
+	case OP_ADD: return v[0] + v[1];
+	case OP_SUB: return v[0] - v[1];
+	case OP_MUL: return v[0] * v[1];
+	case OP_LT: return v[0] < v[1];
+	case OP_LE: return v[0] <= v[1];
+	case OP_GT: return v[0] > v[1];
+	case OP_GE: return v[0] >= v[1];
+	case OP_EQ: return v[0] == v[1];
+	case OP_NE: return v[0] != v[1];
+	case OP_AND: return v[0] && v[1];
+	case OP_OR: return v[0] || v[1];
+	case OP_NOT: return !v[0];
+	default: *fits = false; return 0;
+	}
+}
+
+/* The part of the points of the axes from `axis` on in which it does not hold; of
+ * a condition that is not on axes alone, or of too many points, none. */
+static double part_outside(
+    const Expr *e, const Block *b, int axis, int64_t *axes, bool *fits)
+{
+	double sum = 0;
+	while (axis < b->naxes && !has_axis(e, axis))
+		axis++;
+	if (axis == b->naxes)
+		return !value_of(e, axes, fits);
+	for (int64_t i = 0; i < b->axes[axis].extent && *fits; i++) {
+		axes[axis] = i;
+		sum += part_outside(e, b, axis + 1, axes, fits);
+	}
+	return sum / (double)b->axes[axis].extent;
+}
+
+/* How many of the steps for a result read what pads the block, in the mean. */
+static double padding_steps(
+    Arena *arena, const Block *b, const Narrow *n, const Expr *read)
+{
+	bool fits = true, first = expr_is_zero(n->element->arg[1]);
+	Expr *inside = expr_substitute_axes(
+	    arena, n->element->arg[0], read->arg, read->narg);
+	int64_t *axes = NEW_N(arena, int64_t, b->naxes);
+	if (points_of(b, inside) > POINTS_MOST)
+		return 0;
+	double part = part_outside(inside, b, 0, axes, &fits), steps = 1;
+	for (int a = b->nspatial; a < b->naxes; a++)
+		steps *= (double)b->axes[a].extent;
+	return fits ? steps * (first ? 1 - part : part) : 0;
+}
+
+/* Steps that tell whether the padding is read. */
+static double taps_of(const Block *b, const Narrow *n, const Expr *read)
+{
+	double taps = 1;
+	for (int a = b->nspatial; a < b->naxes; a++)
+		for (int d = 0; d < read->narg; d++)
+			if (has_axis(n->element->arg[0], d) &&
+			    has_axis(read->arg[d], a)) {
+				taps *= (double)b->axes[a].extent;
+				break;
+			}
+	return taps;
+}
+
+/* Are the steps that 0 as padding leaves out worth a sum of the other operand for
+ * each result, for each who reads it? */
+static bool is_worth_zero(
+    Arena *arena, const Program *p, int block, const Narrow *n)
+{
+	int buffer = p->blocks[block].buffer;
+	for (int i = 0; i < p->nblocks; i++) {
+		const Block *b = &p->blocks[i];
+		const Expr *read = expr_find_read(b->body, buffer);
+		if (!read)
+			continue;
+		if (b->reduce != REDUCE_SUM || b->body->op != OP_MUL)
+			return false;
+		bool first = expr_find_read(b->body->arg[0], buffer);
+		Expr *other = b->body->arg[first];
+		if (expr_find_read(other, buffer))
+			return false;
+		double sums =
+		    1 + (is_ahead(p, other) ? 0 : taps_of(b, n, read));
+		if (padding_steps(arena, b, n, read) < PADDING_LEAST * sums)
+			return false;
+	}
+	return true;
+}
+
+/* With 0 as padding, if that is worth it. */
+static bool find_narrow(
+    Arena *arena, const Program *p, int block, Narrow *n, const char **padding)
+{
+	const Block *b = &p->blocks[block];
+	DType type = p->buffers[b->buffer].type;
+	*padding = ", 0";
+	if (narrow_find_zero(arena, b->body, type, n) &&
+	    is_worth_zero(arena, p, block, n))
+		return true;
+	*padding = "";
+	return narrow_find(arena, b->body, type, n);
+}
+
 static bool narrow_all(Arena *arena, Program *p, Buf *steps)
 {
 	const bool *lead = lead_to_products(arena, p);
@@ -455,11 +579,12 @@ static bool narrow_all(Arena *arena, Program *p, Buf *steps)
 	for (int i = 0; i < p->nblocks; i++) {
 		const Block *b = &p->blocks[i];
 		const Buffer *to = &p->buffers[b->buffer];
+		const char *padding;
 		Narrow n;
 		if (!lead[i] || to->role != BUFFER_TEMP || to->once ||
-		    !narrow_find(arena, b->body, to->type, &n))
+		    !find_narrow(arena, p, i, &n, &padding))
 			continue;
-		buf_printf(steps, "narrow(%s)\n", b->name);
+		buf_printf(steps, "narrow(%s%s)\n", b->name, padding);
 		make_narrow(arena, p, i, &n);
 		any = true;
 	}

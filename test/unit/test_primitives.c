@@ -760,6 +760,14 @@ static const Case points[] = {
     {"", "narrow(s)", "does not make bytes"}, /* 300 is none */
     {"", "narrow(t)", "does not make bytes"}, /* what q is none */
     {"", "narrow(o)", "writes an output"},
+    {"", "narrow(p, 0)", NULL},
+    {"", "narrow(p, padding=0)", NULL},
+    {"", "narrow(p, 1)", "the padding is 0"},
+    {"", "narrow(r, 0)", "that something else than 0 pads"},
+    {"", "narrow(o, 0)", "that something else than 0 pads"},
+    {"narrow(p, 0)", "narrow(p, 0)", "that something else than 0 pads"},
+    {"narrow(p)", "narrow(p, 0)", NULL},
+    {"narrow(p, 0)", "a, b, c1, d, e = distribute(y)", NULL},
     {"", "narrow(y)", "does not make bytes"},
     {"parallel(p.c)", "narrow(p)", "scheduled already"},
     {"k = cache_read(y, p)", "narrow(p)", "a copy reads it"},

@@ -257,16 +257,22 @@ static const Case cases[] = {
 	    "tensorize(c_p_kq, dot4_u8i8)", "c_s.k, ? in tile("},
 	{0}},
     /* zero points are outside of the sums, and of what pads */
+    {"test/bench/cliffs/qconv.yaml:wide",
+	{"narrow(p)\na_p, a_s1, a_s2, a_t2 = distribute(a)\n",
+	    "tensorize(a_p_cq, dot4_u8i8)"},
+	{"narrow(p, 0)", "extract("}},
+    /* which is 0 where that leaves out much */
     {"test/layouts/zero_points.yaml",
-	{"narrow(p)\na_p, a_s1, a_s2, a_t2 = distribute(a)\n"
+	{"narrow(p, 0)\na_p, a_s1, a_s2, a_s3, a_s4 = distribute(a)\n"
 	 "a_s1_c = separate(a_s1.s)\nunfold(a_s1)\n",
 	    "tensorize(a_p_cq, dot4_u8i8)", "vectorize(a_s1_c_tv, "},
 	{"extract("}},
     /* what is made ahead is not made where it is read */
     {"test/bench/cliffs/qconv_nhwc.yaml:deep",
-	{"a_p, a_s1, a_s2, a_t2 = distribute(a)\n",
-	    "a_s2_acc = cache_write(a_s2, reg)"},
-	{"compute_at(a_s2,"}},
+	{"a_p, a_s1, a_s2, a_s3, a_s4 = distribute(a)\n",
+	    "a_s2_acc = cache_write(a_s2, reg)",
+	    "a_s3_acc = cache_write(a_s3, reg)"},
+	{"compute_at(a_s2,", "compute_at(a_s3,"}},
     /* bytes that are padded in i32 are bytes */
     {"test/bench/cliffs/qconv_plain.yaml:deep",
 	{"narrow(p)\n", "tensorize(a_cq, dot4_u8i8)"}, {"distribute("}},
