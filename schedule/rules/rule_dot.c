@@ -32,6 +32,7 @@ enum {
 	AHEAD_LEAST = 2,    /* of one that is made ahead */
 	WIDENED = 2,	    /* cycles of a product of what is widened first */
 	ADDED_MOST = 40,    /* buffers that one product is taken to */
+	PADDED_MOST = 4,    /* times as large as what is padded */
 	PADDING_LEAST = 32, /* steps for each result that padding leaves out */
 	POINTS_MOST = 1 << 16 /* that are looked at for it */
 };
@@ -425,7 +426,7 @@ static void extract_padding(Arena *arena, Program *p, Buf *steps)
 			if (!rule_factor(arena, b, k, &f) ||
 			    !has_choice(f.element) ||
 			    !narrow_find(arena, f.element, DT_I32, &n) ||
-			    !rule_is_reused(p, b, &f))
+			    !rule_is_reused(p, b, &f, PADDED_MOST))
 				continue;
 			const char *name = rule_new_name(
 			    arena, p, b, arena_printf(arena, "f%d", k));

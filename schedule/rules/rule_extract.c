@@ -11,6 +11,7 @@
 #include "schedule/rules/rules.h"
 
 enum { USES_LEAST = 16, FACTORS_MOST = 16 };
+static const double LARGER_MOST = 1.5; /* times what it is computed of */
 
 /* The elements of the largest buffer that is read. */
 static double largest_read(const Program *p, const Expr *e)
@@ -28,7 +29,8 @@ static double largest_read(const Program *p, const Expr *e)
 	return most;
 }
 
-bool rule_is_reused(const Program *p, const Block *b, const Factor *f)
+bool rule_is_reused(
+    const Program *p, const Block *b, const Factor *f, double most)
 {
 	double elements = 1, uses = 1;
 	bool moves = false;
@@ -43,7 +45,7 @@ bool rule_is_reused(const Program *p, const Block *b, const Factor *f)
 		}
 	}
 	return moves && uses >= USES_LEAST &&
-	    elements <= largest_read(p, f->element) * 1.5;
+	    elements <= largest_read(p, f->element) * most;
 }
 
 /* The block that makes the factor, which is one read of it; -1. */
@@ -108,7 +110,7 @@ const Program *rule_extract(
 		const Block *b = &p->blocks[at];
 		Factor f;
 		if (!rule_factor(arena, b, k, &f) || f.is_window ||
-		    !rule_is_reused(p, b, &f))
+		    !rule_is_reused(p, b, &f, LARGER_MOST))
 			continue;
 		int maker = maker_of(p, &f);
 		double flops = rule_flops(arena,

@@ -241,10 +241,11 @@ const Program *rule_dot(Arena *arena, const Program *program,
 const Program *rule_extract(
     Arena *arena, const Program *program, Buf *steps, bool *extracted);
 bool rule_is_extracted(const Rules *r, int block);
-/* The factor with that number; is it used again for many elements, and no larger
- * than what it is made of?  The program with a block for it before that one. */
+/* The factor with that number; is it used again for many elements, and at most so
+ * many times as large as what it is made of?  The program with a block for it before that one. */
 bool rule_factor(Arena *arena, const Block *b, int number, Factor *f);
-bool rule_is_reused(const Program *p, const Block *b, const Factor *f);
+bool rule_is_reused(
+    const Program *p, const Block *b, const Factor *f, double most);
 void rule_make_element(
     Arena *arena, Program *p, int at, const Factor *f, const char *name);
 /* rule_parts.c: the program with reductions to few results in parts for the

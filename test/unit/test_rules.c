@@ -282,6 +282,10 @@ static const Case cases[] = {
 	 "distribute(a)\n",
 	    "tensorize(a_p_cq, dot4_u8i8)"},
 	{0}},
+    {"test/layouts/zero_points_inside.yaml",
+	{"a_f1 = extract(a, 1)\nnarrow(a_f1, 0)\na_p, a_s1, a_s2 = distribute(a)\n",
+	    "tensorize(a_p_cq, dot4_u8i8)"},
+	{0}},
     /* sums that are made ahead are not made beside others */
     {"test/bench/families/bytes/qmatvec.yaml",
 	{"a_p, a_s1, a_s2 = distribute(a)\n", "tensorize(a_p_kq, dot4_u8i8)"},
