@@ -11,7 +11,8 @@
  *     emit_c_types.c   vector types and helpers, written once where needed
  *     emit_c_masks.c   vectors of conditions
  *     emit_c_macros.c  vector operations that C has no operator for
- *     emit_c_x86.c     those that x86 has an intrinsic for */
+ *     emit_c_x86.c     those that x86 has an intrinsic for
+ *     emit_c_shuffle.c shuffles that gcc takes apart, by x86's intrinsics */
 #ifndef CODEGEN_EMIT_C_H
 #define CODEGEN_EMIT_C_H
 
@@ -212,9 +213,10 @@ const char *emit_c_saturate(EmitC *e, DType from, DType to);
 const char *emit_c_half(EmitC *e, DType from, DType to);
 /* The lesser of two indices. */
 const char *emit_c_index_extreme(EmitC *e, bool greatest);
-/* A macro that puts lanes of one vector or two together; x86 may be NULL. */
+/* A macro that puts lanes of one vector or two together; `x86` is how for gcc, or
+ * NULL. */
 const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
-    const char *x86, const char *text);
+    const char *text, const char *x86);
 /* A vector from an address (once: to stay in a register), to one. */
 const char *emit_c_load(EmitC *e, const char *vector, bool once);
 const char *emit_c_store(EmitC *e, const char *vector);
@@ -282,9 +284,6 @@ const char *emit_c_convert_vector(
 /* An expression over a macro's parameters, by an intrinsic; NULL: none. */
 const char *emit_c_x86(EmitC *e, LowOpcode op, Op math, DType type, DType to,
     int lanes);
-/* Lanes of two vectors as long as the result; NULL: compilers do it as well. */
-const char *emit_c_x86_shuffle(
-    EmitC *e, DType type, int lanes, const int *shuffle);
 /* A vector of any type as one of integers that instructions take: 4 or 8 bytes
  * lie at the beginning of 16. */
 const char *emit_c_x86_words(EmitC *e, int bytes, const char *operand);
@@ -293,6 +292,11 @@ const char *emit_c_x86_features(Arena *arena, const EmitIsa *isa);
 /* A condition: compilers that know all of it. */
 const char *emit_c_x86_compilers(const EmitIsa *isa);
 EmitIsa emit_c_isa(const Target *target, Numerics numerics);
+
+/* emit_c_shuffle.c: lanes of a, which has `source`, and behind it b, unless there is
+ * only one, by intrinsics where gcc needs them, else NULL. */
+const char *emit_c_x86_shuffle(
+    EmitC *e, const int *lane, int lanes, int source, int bytes, bool one);
 
 /* emit_c_ops.c */
 void emit_c_op(EmitC *e, const LowNode *node);

@@ -295,7 +295,7 @@ static const char *shuffle_macro(
 	const char *whole = one && !bytes ? repeated(e, n, lanes) : NULL;
 	if (whole)
 		return emit_c_shuffle(
-		    e, emit_c_vector(e, d->type, d->lanes), "a", NULL, whole);
+		    e, emit_c_vector(e, d->type, d->lanes), "a", whole, NULL);
 	if (!bytes)
 		widen_sources(e, d->type, lanes, d->lanes, &first, &second);
 	Buf text = {0};
@@ -303,13 +303,12 @@ static const char *shuffle_macro(
 	for (int l = 0; l < d->lanes; l++)
 		buf_printf(&text, ", %d", n->shuffle[l]);
 	buf_puts(&text, ")");
-	const char *x86 = bytes || one || lanes != d->lanes
-	    ? NULL
-	    : emit_c_x86_shuffle(e, d->type, lanes, n->shuffle);
 	const char *name = emit_c_shuffle(e,
 	    bytes ? emit_c_vector_signed(e, bytes, d->lanes)
 		  : emit_c_vector(e, d->type, d->lanes),
-	    one ? "a" : "a, b", x86, buf_text(&text));
+	    one ? "a" : "a, b", buf_text(&text),
+	    emit_c_x86_shuffle(e, n->shuffle, d->lanes, lanes,
+		emit_c_lane_bytes(e, n->dst), one));
 	buf_free(&text);
 	return name;
 }

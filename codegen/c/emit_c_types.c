@@ -363,7 +363,7 @@ const char *emit_c_store(EmitC *e, const char *vector)
 
 /* The texts are what tells them apart, the numbers what they are called by. */
 const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
-    const char *x86, const char *text)
+    const char *text, const char *x86)
 {
 	const char *upper = emit_c_upper(e, vector);
 	for (int i = 0; i < e->shuffles.n; i++)
@@ -374,6 +374,7 @@ const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
 	    e->arena, "SHUFFLE%d_%s", e->shuffles.n, upper);
 	vec_push(e->arena, &e->shuffles,
 	    (EmitShuffle){arena_strdup(e->arena, text), vector, name});
-	emit_c_define(e, name, takes, "def TUNEC_X86", x86, text);
+	emit_c_define(e, name, takes, " defined TUNEC_X86 && !defined __clang__",
+	    x86 ? arena_printf(e->arena, "((%s)%s)", vector, x86) : NULL, text);
 	return name;
 }

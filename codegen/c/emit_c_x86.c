@@ -488,34 +488,6 @@ static const char *x86_convert(EmitC *e, DType from, DType to, int lanes)
 						: NULL;
 }
 
-/* One shufps puts two lanes of a and two of b into each half, the same of both; a
- * permutation of the four pairs makes it a row.  gcc would permute a and b on
- * their own and blend. */
-const char *emit_c_x86_shuffle(
-    EmitC *e, DType type, int lanes, const int *shuffle)
-{
-	int within[4] = {-1, -1, -1, -1}, pairs = 0, words = 0;
-	if (!e->isa.avx2 || e->isa.avx512 || lanes != 8 ||
-	    lane_bytes(type) != 4)
-		return NULL;
-	for (int l = 0; l < lanes; l++) {
-		int from = shuffle[l], first = shuffle[l & ~1];
-		int *lane = &within[from / 8 * 2 + l % 2];
-		if (from < 0 || from / 4 != first / 4 ||
-		    (*lane >= 0 && *lane != from % 4))
-			return NULL;
-		*lane = from % 4;
-		/* pairs of a and b take turns, those of the lower half first */
-		pairs |= (from / 4 % 2 * 2 + from / 8) << l / 2 * 2;
-	}
-	for (int i = 0; i < 4; i++)
-		words |= (within[i] < 0 ? 0 : within[i]) << 2 * i;
-	return arena_printf(e->arena,
-	    "((%s)_mm256_permute4x64_pd((__m256d)_mm256_shuffle_ps((__m256)(a), "
-	    "(__m256)(b), 0x%02x), 0x%02x))",
-	    emit_c_vector(e, type, lanes), words, pairs);
-}
-
 static const char *x86_stream(EmitC *e, const Shape *s)
 {
 	const char *suffix = s->is_float ? s->suffix

@@ -322,10 +322,15 @@ static void lanes_cases(Maker *m, DType type, int lanes)
 	op(m, LOW_INSERT, d, d, b, -1)->i = 0;
 	end(m, d);
 
-	/* as long as the source, half as long, 2, 4 and 8 times as long */
-	for (int i = 0; i < 5; i++) {
-		int pair = i % 2;
-		int to = i == 1 ? (lanes + 1) / 2 : i ? lanes << (i - 1) : lanes;
+	/* as long as the source, half as long, 2, 4 and 8 times as long; of two as
+	 * long as one, and one behind the other */
+	for (int i = 0; i < 7; i++) {
+		bool joined = i == 6;
+		int pair = i % 2 || joined;
+		int to = i == 1 ? (lanes + 1) / 2
+		    : joined	? 2 * lanes
+		    : i % 5	? lanes << (i - 1)
+				: lanes;
 		if (to > 64)
 			continue;
 		begin(m, label(m, LOW_SHUFFLE, type, lanes));
@@ -335,7 +340,9 @@ static void lanes_cases(Maker *m, DType type, int lanes)
 		LowNode *n = op(m, LOW_SHUFFLE, d, a, b, -1);
 		n->shuffle = NEW_N(m->arena, int, to);
 		for (int l = 0; l < to; l++)
-			n->shuffle[l] = (l * 5 + 1) % (pair ? 2 * lanes : lanes);
+			n->shuffle[l] = joined
+			    ? l
+			    : (l * 5 + 1) % (pair ? 2 * lanes : lanes);
 		end(m, d);
 	}
 }

@@ -1,0 +1,132 @@
+/* Shuffles that gcc 12 takes apart, by intrinsics, as expressions over a and b:
+ *
+ *     lanes of 16 bytes or fewer all over a wide vector   vpermd, vpermq
+ *     a and behind it b                                   vinserti128
+ *     any bytes of two vectors of 8                       punpcklqdq, pshufb
+ *     two words of a and two of b in each half            vshufps, vpermpd
+ */
+#include "codegen/c/emit_c.h"
+
+typedef struct {
+	const int *lane;    /* of a and, behind it, b */
+	int lanes;	    /* of the result */
+	int source;	    /* lanes of a */
+	int bytes;	    /* of a lane */
+} Shuffle;
+
+/* A vector of 8 bytes or more in the lower part of one of so many. */
+static const char *lower_part(
+    EmitC *e, const char *operand, int bytes, int to)
+{
+	const char *part = bytes == 8
+	    ? arena_printf(e->arena, "_mm_cvtsi64_si128((int64_t)(%s))", operand)
+	    : arena_printf(e->arena, "(__m%di)(%s)", 8 * bytes, operand);
+	int from = bytes == 8 ? 16 : bytes;
+	return to == from ? part
+	    : arena_printf(e->arena, "_mm%d_castsi%d_si%d(%s)", 8 * to,
+		  8 * from, 8 * to, part);
+}
+
+/* "_mm512_setr_epi32(0, 0, ...)" */
+static const char *lane_numbers(EmitC *e, const Shuffle *s)
+{
+	Buf text = {0};
+	int words = s->bytes / 4;
+	buf_printf(&text, "_mm%d_setr_epi32(", 8 * s->lanes * s->bytes);
+	for (int i = 0; i < s->lanes * words; i++)
+		buf_printf(&text, i ? ", %d" : "%d",
+		    s->lane[i / words] * words + i % words);
+	buf_putc(&text, ')');
+	const char *copy = arena_strdup(e->arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
+static const char *spread(EmitC *e, const Shuffle *s)
+{
+	int from = s->source * s->bytes, to = s->lanes * s->bytes;
+	if (s->bytes < 4 || (from != 8 && from != 16) || to <= 16)
+		return NULL;
+	for (int i = 0; i < s->lanes; i++)
+		if (s->lane[i] >= s->source)
+			return NULL;
+	const char *a = lower_part(e, "a", from, to);
+	return to == 64
+	    ? arena_printf(e->arena, "_mm512_permutexvar_epi32(%s, %s)",
+		  lane_numbers(e, s), a)
+	    : arena_printf(e->arena, "_mm256_permutevar8x32_epi32(%s, %s)", a,
+		  lane_numbers(e, s));
+}
+
+static const char *joined(EmitC *e, const Shuffle *s)
+{
+	int half = s->source * s->bytes;
+	for (int i = 0; i < s->lanes; i++)
+		if (s->lane[i] != i)
+			return NULL;
+	if (s->lanes != 2 * s->source || (half != 16 && half != 32))
+		return NULL;
+	return arena_printf(e->arena, "_mm%d_insert%s(%s, (__m%di)(b), 1)",
+	    16 * half, half == 32 ? "i64x4" : "i128_si256",
+	    lower_part(e, "a", half, 2 * half), 8 * half);
+}
+
+static const char *bytes_of_two(EmitC *e, const Shuffle *s)
+{
+	Buf text = {0};
+	if (s->source * s->bytes != 8 || s->lanes != s->source)
+		return NULL;
+	buf_printf(&text,
+	    "_mm_cvtsi128_si64(_mm_shuffle_epi8(_mm_unpacklo_epi64(%s, %s), "
+	    "_mm_setr_epi8(",
+	    lower_part(e, "a", 8, 16), lower_part(e, "b", 8, 16));
+	for (int i = 0; i < 16; i++)
+		buf_printf(&text, i ? ", %d" : "%d",
+		    i < 8 ? s->lane[i / s->bytes] * s->bytes + i % s->bytes
+			  : -1);
+	buf_puts(&text, ")))");
+	const char *copy = arena_strdup(e->arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
+/* One shufps puts two words of a and two of b into each half, the same of both; a
+ * permutation of the four pairs makes it a row. */
+static const char *paired(EmitC *e, const Shuffle *s)
+{
+	int within[4] = {-1, -1, -1, -1}, pairs = 0, words = 0;
+	if (e->isa.avx512 || s->bytes != 4 || s->lanes != 8 || s->source != 8)
+		return NULL;
+	for (int l = 0; l < 8; l++) {
+		int from = s->lane[l], first = s->lane[l & ~1];
+		int *lane = &within[from / 8 * 2 + l % 2];
+		if (from < 0 || from / 4 != first / 4 ||
+		    (*lane >= 0 && *lane != from % 4))
+			return NULL;
+		*lane = from % 4;
+		/* pairs of a and b take turns, those of the lower half first */
+		pairs |= (from / 4 % 2 * 2 + from / 8) << l / 2 * 2;
+	}
+	for (int i = 0; i < 4; i++)
+		words |= (within[i] < 0 ? 0 : within[i]) << 2 * i;
+	return arena_printf(e->arena,
+	    "_mm256_permute4x64_pd((__m256d)_mm256_shuffle_ps((__m256)(a), "
+	    "(__m256)(b), 0x%02x), 0x%02x)",
+	    words, pairs);
+}
+
+const char *emit_c_x86_shuffle(
+    EmitC *e, const int *lane, int lanes, int source, int bytes, bool one)
+{
+	Shuffle s = {lane, lanes, source, bytes};
+	if (!e->isa.avx2 || lanes * bytes > e->isa.vector_bytes)
+		return NULL;
+	if (one)
+		return spread(e, &s);
+	static const char *(*const ways[])(EmitC *, const Shuffle *) = {
+	    joined, bytes_of_two, paired};
+	const char *text = NULL;
+	for (size_t i = 0; !text && i < sizeof ways / sizeof *ways; i++)
+		text = ways[i](e, &s);
+	return text;
+}
