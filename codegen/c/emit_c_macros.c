@@ -414,8 +414,7 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 		return "p, m";
 	case LOW_STORE_MASKED:
 		return "p, m, v";
-	case LOW_STREAM:
-		return "p, v";
+	case LOW_STREAM: return "b, p, v";
 	case LOW_GATHER: return to == DT_BOOL ? "p, i, m" : "p, i";
 	case LOW_SCATTER:
 		return to == DT_BOOL ? "p, i, v, m" : "p, i, v";
@@ -448,13 +447,13 @@ static const char *macro_name(
 	return emit_c_upper(e, arena_printf(e->arena, "%s_%s", word, shape));
 }
 
-/* Streaming stores need an aligned address. */
-static const char *if_aligned(
-    EmitC *e, const char *stream, const char *store, int bytes)
+/* Past the caches where the buffer, b, begins with a line of these: one test for all
+ * addresses in it, of which each is as aligned in the buffer as such a store asks. */
+static const char *if_aligned(EmitC *e, const char *stream, const char *store)
 {
 	return arena_printf(e->arena,
-	    "do { if ((uintptr_t)(p) %% %d) %s; else %s; } while (0)", bytes,
-	    store, stream);
+	    "do { if ((uintptr_t)(b) %% 64) %s; else %s; } while (0)", store,
+	    stream);
 }
 
 /* For a compiler that does not know the machine a product and a sum will do:
@@ -491,7 +490,7 @@ const char *emit_c_macro(
 	bool no_vector = op == LOW_STORE_MASKED || op == LOW_STREAM ||
 	    op == LOW_SCATTER || op == LOW_ANY || low_op_is_comparison(op);
 	if (x86 && op == LOW_STREAM)
-		x86 = if_aligned(e, x86, plain, lanes * dtype_bytes(type));
+		x86 = if_aligned(e, x86, plain);
 	else if (x86 && !no_vector)
 		x86 = arena_printf(e->arena, "((%s)%s)", result, x86);
 	/* GCC takes vectors apart that it converts, clang does as the object */

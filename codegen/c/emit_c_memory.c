@@ -375,13 +375,17 @@ static void op_store(EmitC *e, const LowNode *n)
 	const char *type = emit_c_vector(e, s->type, s->lanes);
 	const char *name, *at = pointer(e, n);
 	DType store = emit_c_storage(s->type);
+	int bytes = s->lanes * dtype_bytes(store);
 	bool streams = n->op == LOW_STREAM &&
+	    low_affine_align(&n->address, store, bytes) == bytes &&
 	    emit_c_x86(e, LOW_STREAM, OP_CAST, store, store, s->lanes);
 	name = streams
 	    ? emit_c_macro(e, LOW_STREAM, OP_CAST, store, store, s->lanes)
 	    : emit_c_store(e, type);
 	e->streams |= streams;
-	emit_c_line(e, "%s(%s, %s);", name, at, value);
+	emit_c_line(e, "%s(%s%s%s, %s);", name,
+	    streams ? e->buffer[n->buffer] : "", streams ? ", " : "", at,
+	    value);
 }
 
 static void store_scalar_where(

@@ -383,15 +383,18 @@ static void memory_cases(Maker *m, DType type, int lanes)
 		n->buffer = result_buffer(m, type);
 		finish(m, type);
 	}
-	begin(m, label(m, LOW_STREAM, type, lanes));
-	int a = loaded(m, "a", type, lanes, 1);
-	LowNode *n = op(m, LOW_PREFETCH, -1, -1, -1, -1);
-	n->i = 2;
-	n->buffer = 0;
-	n = op(m, LOW_STREAM, -1, a, -1, -1);
-	n->buffer = result_buffer(m, type);
-	n->address = low_affine_const(2);
-	finish(m, type);
+	for (int at = 2; at <= 128;
+	     at += 126) { /* aligned in its buffer or not */
+		begin(m, label(m, LOW_STREAM, type, lanes));
+		int a = loaded(m, "a", type, lanes, 1);
+		LowNode *n = op(m, LOW_PREFETCH, -1, -1, -1, -1);
+		n->i = 2;
+		n->buffer = 0;
+		n = op(m, LOW_STREAM, -1, a, -1, -1);
+		n->buffer = result_buffer(m, type);
+		n->address = low_affine_const(at);
+		finish(m, type);
+	}
 }
 
 static void logic_cases(Maker *m, int lanes)
