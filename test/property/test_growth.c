@@ -1,5 +1,5 @@
 /* Small files take small time: files of many shapes, each at a size and at four
- * times that, through `tunec check` and `tunec build`.
+ * times that, through `tunec check`, `tunec space` and `tunec build`.
  *
  * A shape is a text with a part that is repeated, one row below.  Twice the size
  * may take 2.5 times the time, so four times 6.25 times: what is quadratic takes
@@ -56,6 +56,9 @@ typedef struct {
 	int most;
 	int check, build; /* items at the smaller size; 0: not run */
 	bool refused;
+	bool
+	    counted; /* `space` looks at each vector, at one size alone: there are
+			 less than a million */
 	const char *inner, *close; /* after the last item, and once for each */
 } Shape;
 
@@ -68,7 +71,7 @@ static const Shape shapes[] = {
 	"", "", 0, .check = 1000, .build = 250},
     {"fibonacci", X "  d0[i < 64] = x[i]\n", "",
 	"  d@[i < 64] = d@1[i] + d@2[i]\n", "", "", "", 0, .check = 1000,
-	.build = 200},
+	.build = 200, .counted = true},
     {"stencils", X "  d0[i < 64] = x[i]\n", "",
 	"  d@[i < 64] = if 1 <= i < 63 then d@1[i - 1] + d@1[i + 1] else "
 	"d@1[i]\n",
@@ -291,6 +294,18 @@ static void generate(Buf *out, const Shape *s, int n)
 
 /* --- runs -------------------------------------------------------------------- */
 
+typedef enum { CHECK, BUILD, SPACE } Verb;
+
+static const char *const verbs[] = {"check", "build", "space"};
+
+/* Of the smaller size; a space is made for each build. */
+static int items(const Shape *s, Verb verb)
+{
+	return verb == CHECK		  ? s->check
+	    : verb == SPACE && s->counted ? 0
+					  : s->build;
+}
+
 typedef struct {
 	double seconds;
 	long kbytes;
@@ -319,7 +334,7 @@ static void quiet(void)
 }
 
 /* `seconds` and `mbytes` are what the run may take. */
-static Cost run(const Shape *s, bool build, double seconds, long mbytes)
+static Cost run(const Shape *s, Verb verb, double seconds, long mbytes)
 {
 	const char *tunec = getenv("TUNEC");
 	struct rlimit time = {(rlim_t)seconds + 1, (rlim_t)seconds + 2};
@@ -331,9 +346,12 @@ static Cost run(const Shape *s, bool build, double seconds, long mbytes)
 		quiet();
 		setrlimit(RLIMIT_CPU, &time);
 		setrlimit(RLIMIT_AS, &memory);
-		if (build)
+		if (verb == BUILD)
 			execl(tunec, "tunec", "build", "op.yaml", "--target",
 			    "c", "--db", "none.jsonl", "-o", "op.c", NULL);
+		else if (verb == SPACE)
+			execl(tunec, "tunec", "space", "op.yaml", "--target",
+			    "c", NULL);
 		else
 			execl(tunec, "tunec", "check", "op.yaml", NULL);
 		_exit(127);
@@ -348,13 +366,13 @@ static Cost run(const Shape *s, bool build, double seconds, long mbytes)
 }
 
 /* The least of what was seen of both sizes, until one pair is in proportion. */
-static bool in_proportion(const Shape *s, bool build, int n, Cost *a, Cost *b)
+static bool in_proportion(const Shape *s, Verb verb, int n, Cost *a, Cost *b)
 {
 	for (int try = 0; try < TRIES; try++) {
 		Cost now[2];
 		for (int i = 0; i < 2; i++) {
 			write_spec(s, i ? n * TIMES : n);
-			now[i] = run(s, build, SMALL_S, MOST_MB);
+			now[i] = run(s, verb, SMALL_S, MOST_MB);
 			if (!now[i].fine) {
 				*b = now[i];
 				return false;
@@ -370,54 +388,53 @@ static bool in_proportion(const Shape *s, bool build, int n, Cost *a, Cost *b)
 	return false;
 }
 
-static int grows(const Shape *s, bool build)
+static int grows(const Shape *s, Verb verb)
 {
-	int n = build ? s->build : s->check;
+	int n = items(s, verb);
 	Cost a = {0}, b = {0};
-	if (!n || in_proportion(s, build, n, &a, &b))
+	if (!n || in_proportion(s, verb, n, &a, &b))
 		return 0;
 	print_error("%s %s: %d items take %.3f s, %d %.3f s and %ld MB%s\n",
-	    build ? "build" : "check", s->name, n, a.seconds, n * TIMES,
-	    b.seconds, b.kbytes >> 10, b.fine ? "" : ", and fail");
+	    verbs[verb], s->name, n, a.seconds, n * TIMES, b.seconds,
+	    b.kbytes >> 10, b.fine ? "" : ", and fail");
 	return 1;
 }
 
-static int fills(const Shape *s, bool build)
+static int fills(const Shape *s, Verb verb)
 {
-	double seconds = build ? BUILD_S : CHECK_S;
-	long mbytes = build ? BUILD_MB : CHECK_MB;
-	if (!(build ? s->build : s->check))
+	double seconds = verb == BUILD ? BUILD_S : CHECK_S;
+	long mbytes = verb == BUILD ? BUILD_MB : CHECK_MB;
+	if (!items(s, verb))
 		return 0;
 	write_spec(s, 0);
-	Cost c = run(s, build, LONGEST_S, MOST_MB);
+	Cost c = run(s, verb, LONGEST_S, MOST_MB);
 	if (c.fine && c.seconds <= seconds && c.kbytes >> 10 <= mbytes)
 		return 0;
-	print_error("%s %s: 1 MiB takes %.1f s and %ld MB%s\n",
-	    build ? "build" : "check", s->name, c.seconds, c.kbytes >> 10,
-	    c.fine ? "" : ", and fails");
+	print_error("%s %s: 1 MiB takes %.1f s and %ld MB%s\n", verbs[verb],
+	    s->name, c.seconds, c.kbytes >> 10, c.fine ? "" : ", and fails");
 	return 1;
 }
 
-static void each_shape(int (*look)(const Shape *s, bool build), bool build)
+static void each_shape(int (*look)(const Shape *s, Verb verb), Verb verb)
 {
 	const char *only = getenv("SHAPE");
 	int bad = 0;
 	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 		if (!only || strstr(shapes[i].name, only))
-			bad += look(&shapes[i], build);
+			bad += look(&shapes[i], verb);
 	assert_int_equal(bad, 0);
 }
 
 static void test_check(void **state)
 {
 	(void)state;
-	each_shape(grows, false);
+	each_shape(grows, CHECK);
 }
 
 static void test_build(void **state)
 {
 	(void)state;
-	each_shape(grows, true);
+	each_shape(grows, BUILD);
 }
 
 static bool is_long(void)
@@ -426,12 +443,18 @@ static bool is_long(void)
 	return tier && !strcmp(tier, "long");
 }
 
+static void test_space(void **state)
+{
+	(void)state;
+	each_shape(grows, SPACE);
+}
+
 static void test_full_check(void **state)
 {
 	(void)state;
 	if (!is_long())
 		return;
-	each_shape(fills, false);
+	each_shape(fills, CHECK);
 }
 
 static void test_full_build(void **state)
@@ -439,7 +462,7 @@ static void test_full_build(void **state)
 	(void)state;
 	if (!is_long())
 		return;
-	each_shape(fills, true);
+	each_shape(fills, BUILD);
 }
 
 static int work_in_folder(void **state)
@@ -461,6 +484,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_check),
 	    cmocka_unit_test(test_build),
+	    cmocka_unit_test(test_space),
 	    cmocka_unit_test(test_full_check),
 	    cmocka_unit_test(test_full_build),
 	};
