@@ -474,6 +474,7 @@ const char *pair_call_parts(
 	char why[512];
 
 	f = low_delay_stores(context, low_interleave(context, f));
+	f = low_again(context, f, 8, 16);
 	(void)n;
 	if (!low_function_verify(f, why, sizeof why))
 		return arena_printf(context, "in parts: %s", why);

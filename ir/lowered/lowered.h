@@ -244,6 +244,11 @@ bool low_affine_is_narrow(const LowFunction *f, LowAffine a, int64_t scale);
  * those of indices apart; itself where none is wider.  Numbers of temporaries stay. */
 const LowFunction *low_parts(Arena *arena, const LowFunction *f, int bytes);
 
+/* lowered_again.c: the function with numbers in all lanes read again where there
+ * are more vectors than registers, of so many bytes. */
+const LowFunction *low_again(
+    Arena *arena, const LowFunction *f, int registers, int bytes);
+
 /* lowered_interleave.c: the function with copies of one long chain of operations
  * side by side, as a processor can do them; of a CPU. */
 const LowFunction *low_interleave(Arena *arena, const LowFunction *f);

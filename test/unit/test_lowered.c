@@ -530,6 +530,63 @@ static void stores(void **state)
 	assert_false(is_delayed(0, true));  /* x is another one then */
 }
 
+/* So many sums of x[0]*x[0] in all lanes, twice; x[0] is written, or not. */
+static LowFunction *sums(Arena *a, int count, bool written)
+{
+	LowFunction *f = NEW(a, LowFunction);
+	int x = low_temp(a, f, DT_F32, 1, "x"), sum[16];
+	int all = low_temp(a, f, DT_F32, 8, "all");
+	f->name = "sums";
+	f->nthreads = 1;
+	vec_push(a, &f->params,
+	    (LowParam){.name = "x", .type = DT_F32, .output = written});
+	vec_push(a, &f->buffers,
+	    (LowBuffer){.name = "x",
+		.type = DT_F32,
+		.elements = 1,
+		.align = 4,
+		.written = written});
+	for (int i = 0; i < count; i++) {
+		sum[i] = low_temp(a, f, DT_F32, 8, "sum");
+		low_op(a, &f->body, LOW_CONST, sum[i], -1, -1, -1);
+	}
+	low_op(a, &f->body, LOW_LOAD, x, -1, -1, -1)->buffer = 0;
+	low_op(a, &f->body, LOW_BROADCAST, all, x, -1, -1);
+	for (int i = 0; i < 2 * count; i++)
+		if (i % count < 2)
+			low_op(a, &f->body, LOW_FMA, sum[i % count], all, all,
+			    sum[i % count]);
+		else
+			low_op(a, &f->body, LOW_ADD, sum[i % count],
+			    sum[i % count], sum[i % count], -1);
+	return f;
+}
+
+static void read_again(void **state)
+{
+	(void)state;
+	static const struct {
+		int sums, registers;
+		bool written;
+		int more; /* operations */
+	} cases[] = {
+	    {10, 8, false, 3},	/* a mark, a load, all lanes */
+	    {10, 13, false, 0}, /* enough registers */
+	    {10, 12, false, 3}, /* but two for what instructions read */
+	    {10, 8, true, 0},	/* may be another number */
+	    {6, 4, false, 0},	/* the other use is near */
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		Arena *a = arena_new();
+		char why[256];
+		const LowFunction *f = sums(a, cases[i].sums, cases[i].written);
+		const LowFunction *to = low_again(a, f, cases[i].registers, 32);
+		assert_true(low_function_verify(to, why, sizeof why));
+		assert_int_equal(to->body.n - f->body.n, cases[i].more);
+		arena_free(a);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,8 +598,8 @@ int main(void)
 	    cmocka_unit_test(products),
 	    cmocka_unit_test(ranges),
 	    cmocka_unit_test(side_by_side),
-
 	    cmocka_unit_test(stores),
+	    cmocka_unit_test(read_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
