@@ -574,31 +574,41 @@ static bool is_product_of_words(EmitC *e, const LowNode *n)
 		e, LOW_MUL, OP_MUL, DT_I32, DT_I32, temp_of(e, n->dst)->lanes);
 }
 
-/* Of a sum the argument that is such a product, which stands there, where a machine
- * adds it in the same instruction; -1: none.  gcc does not find it. */
-static int added_product(EmitC *e, const LowNode *n)
+/* Of an argument whose text is such a product, "MUL(a, b)", what is in it from the
+ * parenthesis on; a long text has become a name.  NULL: it is none. */
+static const char *factors_of(EmitC *e, int arg)
+{
+	const EmitTemp *t = &e->plan[arg];
+	if (!t->stands || !t->def || !is_product_of_words(e, t->def))
+		return NULL;
+	const char *name = emit_c_macro(
+	    e, LOW_MUL, OP_MUL, DT_I32, DT_I32, temp_of(e, arg)->lanes);
+	const char *text = loose(e, arg);
+	size_t length = strlen(name);
+	return !strncmp(text, name, length) && text[length] == '('
+	    ? text + length
+	    : NULL;
+}
+
+/* MUL(a, b) + c as FMA(a, b, c), where a machine has it in one instruction, which
+ * gcc does not find. */
+static bool add_product(EmitC *e, const LowNode *n)
 {
 	int lanes = temp_of(e, n->dst)->lanes;
 	if (n->op != LOW_ADD || temp_of(e, n->dst)->type != DT_I32 ||
 	    lanes == 1 || !e->plan ||
 	    !emit_c_x86(e, LOW_FMA, OP_CAST, DT_I32, DT_I32, lanes))
-		return -1;
+		return false;
 	for (int i = 1; i >= 0; i--) {
-		const EmitTemp *t = &e->plan[n->arg[i]];
-		if (t->stands && t->def && is_product_of_words(e, t->def))
-			return i;
+		const char *both = factors_of(e, n->arg[i]);
+		if (!both)
+			continue;
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s%.*s, %s)",
+		    emit_c_macro(e, LOW_FMA, OP_CAST, DT_I32, DT_I32, lanes),
+		    (int)strlen(both) - 1, both, loose(e, n->arg[!i]));
+		return true;
 	}
-	return -1;
-}
-
-/* MUL(a, b) and c as FMA(a, b, c). */
-static void add_product(EmitC *e, const LowNode *n, int product)
-{
-	int lanes = temp_of(e, n->dst)->lanes;
-	const char *both = strchr(loose(e, n->arg[product]), '(');
-	assign_format(e, n->dst, LEVEL_PRIMARY, "%s%.*s, %s)",
-	    emit_c_macro(e, LOW_FMA, OP_CAST, DT_I32, DT_I32, lanes),
-	    (int)strlen(both) - 1, both, loose(e, n->arg[!product]));
+	return false;
 }
 
 static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
@@ -615,11 +625,8 @@ static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 		    loose(e, n->arg[0]), loose(e, n->arg[1]));
 		return;
 	}
-	int product = added_product(e, n);
-	if (product >= 0) {
-		add_product(e, n, product);
+	if (add_product(e, n))
 		return;
-	}
 	const char *u = d->lanes > 1
 	    ? emit_c_vector_unsigned(e, emit_c_lane_bytes(e, n->dst), d->lanes)
 	    : d->type == DT_I64 ? "uint64_t" : "uint32_t";
