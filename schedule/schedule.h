@@ -111,6 +111,9 @@ bool templates_parse(
 bool templates_apply(const Program *program, const Machine *machine,
     const NamedTraceVec *templates, Diag *diag);
 
+/* Operations of a CPU's unrolled body: beyond, compiling takes longer than it gains. */
+enum { BODY_OPERATIONS_MAX = 200 };
+
 /* --- primitives --------------------------------------------------------- */
 
 /* Why a step does not apply; NULL where it does.  The nest is as it was. */

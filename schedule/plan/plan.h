@@ -194,10 +194,6 @@ void plan_features(
 /* analytic.c: seconds by a model of registers, caches and cores. */
 double plan_seconds(
     const Plan *plan, const Machine *machine, const int64_t *values);
-
-/* Operations of an unrolled body: beyond, compiling takes longer than it gains. */
-enum { BODY_OPERATIONS_MAX = 200 };
-
 /* What the search refuses beyond the guards: registers, code size. */
 Refusal plan_limits(
     const Plan *plan, const Machine *machine, const int64_t *values);

@@ -26,7 +26,6 @@
 #include "schedule/rules/rules.h"
 
 #include "lib/gcd.h"
-#include "schedule/plan/plan.h"
 
 enum {
 	SQUARE_LEAST = 4, /* of a side that is worth transposing */
