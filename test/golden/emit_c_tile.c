@@ -35,7 +35,7 @@
 #endif
 #if defined __clang__ && defined TUNEC_X86
 #define TUNEC_FUNCTION \
-	__attribute__((target("avx2,fma,f16c" TUNEC_TUNE)))
+	__attribute__((target("avx2,fma,f16c" TUNEC_TUNE), force_align_arg_pointer))
 #elif defined TUNEC_X86
 #define TUNEC_FUNCTION \
 	__attribute__((target("avx2,fma,f16c"), TUNEC_OPTIMIZE))
