@@ -240,24 +240,16 @@ static bool is_stored_later(const Fold *f, const LowNode *n, int at, int end)
 	return false;
 }
 
-/* Is the body's node a load of a machine's vector that is read again soon?  gcc
- * would read memory again, however many registers are free; for what is read
- * much later that is better than a register. */
-static bool loads_once(const Fold *f, int at)
+/* Is the body's node a load of a machine's vector that is read again?  gcc would
+ * read memory again, however many registers are free; of AVX2's there are few. */
+static bool loads_once(const EmitC *e, const LowNode *n)
 {
-	const EmitC *e = f->e;
-	const LowNode *n = f->body->at[at];
-	if (n->kind != LOWNODE_OP || n->op != LOW_LOAD || !e->isa.avx2)
+	if (n->kind != LOWNODE_OP || n->op != LOW_LOAD || !e->isa.avx512)
 		return false;
 	const EmitTemp *t = &e->plan[n->dst];
 	DType type = emit_c_storage(type_of(e, n->dst));
-	if (lanes_of(e, n->dst) * dtype_bytes(type) < 16 || t->assigned != 1 ||
-	    t->reads < 2)
-		return false;
-	/* nodes, two a register of the few that AVX2 has */
-	return e->isa.avx512 ||
-	    (f->read_in[n->dst] == f->body && f->readers[n->dst] == t->reads &&
-		f->read_at[n->dst] - at <= 32);
+	return lanes_of(e, n->dst) * dtype_bytes(type) >= 16 &&
+	    t->assigned == 1 && t->reads >= 2;
 }
 
 /* Of the body's node `at`. */
@@ -294,7 +286,7 @@ static void fold_body(Fold *f, const LowBody *body)
 			emit_c_each_read(
 			    f->e, body->at[f->at], note_reader, f);
 	for (int i = 0; i < body->n; i++)
-		if (loads_once(f, i))
+		if (loads_once(f->e, body->at[i]))
 			f->e->plan[body->at[i]->dst].once = true;
 	for (int i = body->n - 1; i >= 0; i--) {
 		fold_node(f, i);

@@ -330,10 +330,9 @@ static void define_load_once(EmitC *e, const char *name, const char *vector)
 		    "#if defined TUNEC_X86 && !defined __clang__\n"
 		    "#define %s(p) __extension__({ \\\n"
 		    "\t%s tunec_v = *(const %s *)(p); \\\n"
-		    "\t__asm__(\"\" : \"+%s\"(tunec_v)); tunec_v; })\n"
+		    "\t__asm__(\"\" : \"+v\"(tunec_v)); tunec_v; })\n"
 		    "#else\n#define %s(p) (*(const %s *)(p))\n#endif\n",
-		    name, vector, emit_c_unaligned(e, vector),
-		    e->isa.avx512 ? "v" : "x", name,
+		    name, vector, emit_c_unaligned(e, vector), name,
 		    emit_c_unaligned(e, vector));
 }
 
