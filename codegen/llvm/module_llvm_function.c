@@ -580,19 +580,6 @@ static void emit_body(LlvmFunction *f, const LowBody *body)
 	}
 }
 
-static void count_assignments(const LowBody *body, int *assigned)
-{
-	for (int i = 0; i < body->n; i++) {
-		const LowNode *node = body->at[i];
-		if (node->kind == LOWNODE_OP && node->dst >= 0)
-			assigned[node->dst]++;
-		if (node->kind == LOWNODE_LOOP)
-			assigned[node->var]++;
-		count_assignments(&node->body, assigned);
-		count_assignments(&node->other, assigned);
-	}
-}
-
 /* Are all parameters that need no more than their elements' alignment aligned to
  * so many bytes? */
 static V all_aligned(LlvmFunction *f, int bytes)
@@ -641,7 +628,7 @@ static V emit_function(LlvmGen *gen, const LowFunction *low, int aligned)
 	Arena *arena = arena_new();
 	int nregions = 0;
 	int *assigned = NEW_N(arena, int, low->temps.n);
-	count_assignments(&low->body, assigned);
+	low_count_assigned(&low->body, assigned);
 	LlvmFunction f = {.gen = gen,
 	    .low = low,
 	    .arena = arena,

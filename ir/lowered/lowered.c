@@ -320,3 +320,41 @@ void lowered_captures(
 	lowered_body_captures(
 	    arena, f, &(LowBody){.at = nodes, .n = 1}, captures);
 }
+
+/* --- rewriting --------------------------------------------------------------- */
+
+void low_count_assigned(const LowBody *body, int *assigned)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if (n->kind == LOWNODE_OP && n->dst >= 0)
+			assigned[n->dst]++;
+		if (n->kind == LOWNODE_LOOP)
+			assigned[n->var]++;
+		low_count_assigned(&n->body, assigned);
+		low_count_assigned(&n->other, assigned);
+	}
+}
+
+void low_each_run(Arena *arena, const LowBody *body,
+    bool (*plain)(const LowNode *),
+    void (*run)(void *context, LowNode **nodes, int n, LowBody *out),
+    void *context, LowBody *out)
+{
+	for (int i = 0, end; i < body->n; i = end) {
+		for (end = i; end < body->n && plain(body->at[end]); end++)
+			;
+		if (end > i) {
+			run(context, body->at + i, end - i, out);
+			continue;
+		}
+		LowNode *c = arena_memdup(arena, body->at[i], sizeof *c);
+		c->body = c->other = (LowBody){0};
+		low_each_run(
+		    arena, &body->at[i]->body, plain, run, context, &c->body);
+		low_each_run(
+		    arena, &body->at[i]->other, plain, run, context, &c->other);
+		vec_push(arena, out, c);
+		end = i + 1;
+	}
+}

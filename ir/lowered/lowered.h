@@ -240,6 +240,15 @@ int low_ranges_wrong(const LowFunction *f); /* a temporary; -1: none */
 bool low_temp_is_narrow(const LowFunction *f, int temp);
 bool low_affine_is_narrow(const LowFunction *f, LowAffine a, int64_t scale);
 
+/* How often each temporary is assigned, loops' variables too, added to `assigned`. */
+void low_count_assigned(const LowBody *body, int *assigned);
+/* The body appended to `out`, with each run of nodes that are `plain` as `run` puts
+ * it there; loops and branches in between are copies, done so themselves. */
+void low_each_run(Arena *arena, const LowBody *body,
+    bool (*plain)(const LowNode *),
+    void (*run)(void *context, LowNode **nodes, int n, LowBody *out),
+    void *context, LowBody *out);
+
 /* lowered_parts.c: the function with vectors of at most so many bytes (16 or more),
  * those of indices apart; itself where none is wider.  Numbers of temporaries stay. */
 const LowFunction *low_parts(Arena *arena, const LowFunction *f, int bytes);

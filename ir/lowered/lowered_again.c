@@ -30,8 +30,7 @@ typedef struct {
 	int *def;  /* by temporary: its operation in the run; -1: none */
 	int *last; /* by temporary: its last use in the run so far; -1: none */
 	int *is;   /* by temporary: what has its value now */
-	int *
-	    read; /* by temporary, of a number in all lanes: when it was read */
+	int *read; /* by temporary, a number in all lanes: when it was read */
 	int again; /* before which operation all is read again; -1: nowhere */
 	LowBody *out;
 } Again;
@@ -165,8 +164,10 @@ static void put(Again *g, int at)
 		g->last[n->dst] = g->read[n->dst] = at;
 }
 
-static void read_run(Again *g, LowNode **nodes, int n)
+static void read_run(void *context, LowNode **nodes, int n, LowBody *out)
 {
+	Again *g = context;
+	g->out = out;
 	g->nodes = nodes;
 	g->n = n;
 	g->again = -1;
@@ -183,37 +184,9 @@ static void read_run(Again *g, LowNode **nodes, int n)
 	}
 }
 
-static void read_body(Again *g, const LowBody *body, LowBody *out)
+static bool is_operation(const LowNode *n)
 {
-	for (int i = 0, end; i < body->n; i = end) {
-		for (end = i;
-		     end < body->n && body->at[end]->kind == LOWNODE_OP; end++)
-			;
-		g->out = out;
-		if (end > i) {
-			read_run(g, body->at + i, end - i);
-			continue;
-		}
-		LowNode *c = arena_memdup(g->arena, body->at[i], sizeof *c);
-		c->body = c->other = (LowBody){0};
-		read_body(g, &body->at[i]->body, &c->body);
-		read_body(g, &body->at[i]->other, &c->other);
-		vec_push(g->arena, out, c);
-		end = i + 1;
-	}
-}
-
-static void count_assigned(Again *g, const LowBody *body)
-{
-	for (int i = 0; i < body->n; i++) {
-		const LowNode *n = body->at[i];
-		if (n->kind == LOWNODE_OP && n->dst >= 0)
-			g->assigned[n->dst]++;
-		if (n->kind == LOWNODE_LOOP)
-			g->assigned[n->var]++;
-		count_assigned(g, &n->body);
-		count_assigned(g, &n->other);
-	}
+	return n->kind == LOWNODE_OP;
 }
 
 const LowFunction *low_again(
@@ -230,12 +203,12 @@ const LowFunction *low_again(
 		g.def[i] = g.last[i] = -1;
 		g.is[i] = i;
 	}
-	count_assigned(&g, &f->body);
+	low_count_assigned(&f->body, g.assigned);
 	g.to = arena_memdup(arena, f, sizeof *f);
 	g.to->body = (LowBody){0};
 	g.to->temps.at =
 	    arena_memdup(arena, f->temps.at, sizeof *f->temps.at * (size_t)n);
 	g.to->temps.cap = n;
-	read_body(&g, &f->body, &g.to->body);
+	low_each_run(arena, &f->body, is_operation, read_run, &g, &g.to->body);
 	return g.to;
 }

@@ -301,8 +301,10 @@ static void forget(Run *r, int at, int temp)
 	r->touched[temp] = -1;
 }
 
-static void order_run(Run *r, LowNode **nodes, int n)
+static void order_run(void *context, LowNode **nodes, int n, LowBody *out)
 {
+	Run *r = context;
+	r->out = out;
 	r->nodes = nodes;
 	r->n = n;
 	r->shared = NEW_N(r->arena, bool, n);
@@ -327,38 +329,6 @@ static bool is_plain(const LowNode *n)
 	    n->op != LOW_COMMIT && n->op != LOW_WAIT;
 }
 
-static void order_body(Run *r, const LowBody *body, LowBody *out)
-{
-	for (int i = 0, end; i < body->n; i = end) {
-		for (end = i; end < body->n && is_plain(body->at[end]); end++)
-			;
-		r->out = out;
-		if (end > i) {
-			order_run(r, body->at + i, end - i);
-			continue;
-		}
-		LowNode *c = arena_memdup(r->arena, body->at[i], sizeof *c);
-		c->body = c->other = (LowBody){0};
-		order_body(r, &body->at[i]->body, &c->body);
-		order_body(r, &body->at[i]->other, &c->other);
-		vec_push(r->arena, out, c);
-		end = i + 1;
-	}
-}
-
-static void count_assigned(Run *r, const LowBody *body)
-{
-	for (int i = 0; i < body->n; i++) {
-		const LowNode *n = body->at[i];
-		if (n->kind == LOWNODE_OP && n->dst >= 0)
-			r->assigned[n->dst]++;
-		if (n->kind == LOWNODE_LOOP)
-			r->assigned[n->var]++;
-		count_assigned(r, &n->body);
-		count_assigned(r, &n->other);
-	}
-}
-
 const LowFunction *low_interleave(Arena *arena, const LowFunction *f)
 {
 	Run r = {.arena = arena, .f = f};
@@ -366,9 +336,9 @@ const LowFunction *low_interleave(Arena *arena, const LowFunction *f)
 	r.touched = NEW_N(arena, int, f->temps.n);
 	for (int i = 0; i < f->temps.n; i++)
 		r.touched[i] = -1;
-	count_assigned(&r, &f->body);
+	low_count_assigned(&f->body, r.assigned);
 	LowFunction *to = arena_memdup(arena, f, sizeof *f);
 	to->body = (LowBody){0};
-	order_body(&r, &f->body, &to->body);
+	low_each_run(arena, &f->body, is_plain, order_run, &r, &to->body);
 	return to;
 }
