@@ -156,6 +156,14 @@ bool expr_has_data(const Expr *e)
 	return false;
 }
 
+bool expr_has_axes(const Expr *e)
+{
+	bool found = e->op == OP_AXIS;
+	for (int i = 0; i < e->narg && !found; i++)
+		found = expr_has_axes(e->arg[i]);
+	return found;
+}
+
 bool expr_has_function(const Expr *e)
 {
 	bool found = op_kind(e->op) == OPKIND_FUNCTION;

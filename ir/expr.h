@@ -127,6 +127,8 @@ ReduceOp reduce_picked(ReduceOp op);
 bool expr_is_zero(const Expr *e);
 /* Does an index depend on data? */
 bool expr_has_data(const Expr *index);
+/* Is an axis anywhere in it? */
+bool expr_has_axes(const Expr *e);
 /* Does it compute a function: exp, tanh …? */
 bool expr_has_function(const Expr *e);
 /* Sets axes[i] for each axis i that it has. */

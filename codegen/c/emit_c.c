@@ -536,10 +536,11 @@ static void emit_function(EmitC *e, const LowFunction *f)
 		f = low_parts(e->arena, f, e->isa.vector_bytes);
 		f = low_interleave(e->arena, f);
 		f = low_delay_stores(e->arena, f);
+		/* AVX-512 has twice as many registers and reads numbers as
+		 * operands. */
+		if (!e->isa.avx512)
+			f = low_again(e->arena, f, 16, e->isa.vector_bytes);
 	}
-	/* AVX-512 has twice as many registers and reads numbers as operands. */
-	if (e->isa.vector_bytes && !e->isa.avx512)
-		f = low_again(e->arena, f, 16, e->isa.vector_bytes);
 	e->f = f;
 	e->names = (Lookup){.arena = e->arena};
 	emit_c_plan(e);

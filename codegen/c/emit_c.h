@@ -223,8 +223,10 @@ const char *emit_c_store(EmitC *e, const char *vector);
 /* True once for each key: then its text is to be added to the prelude. */
 bool emit_c_first(EmitC *e, const char *key);
 char *emit_c_upper(EmitC *e, const char *text);
-/* A macro: by x86's instructions (NULL: there are none) under "#if" and what
- * follows that, and plainly. */
+/* A macro: by x86's instructions (NULL: there are none) for the compilers that are
+ * to use them, and plainly. */
+#define EMIT_ANY_X86 "def TUNEC_X86" /* behind "#if" */
+#define EMIT_GCC_X86 " defined TUNEC_X86 && !defined __clang__"
 void emit_c_define(EmitC *e, const char *name, const char *takes,
     const char *known, const char *x86, const char *plain);
 

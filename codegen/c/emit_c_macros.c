@@ -318,8 +318,7 @@ static const char *general(
 			emit_c_fma(e, type)));
 	case LOW_SCALE:
 		return lane_list(e, vector, lanes,
-		    emit_c_scale(e, type, "(a)[#]", "(b)[#]",
-			to == DT_BOOL ? lane : NULL));
+		    emit_c_scale(e, type, "(a)[#]", "(b)[#]", lane));
 	case LOW_RSQRT:
 		return arena_printf(e->arena, "(1 / %s(a))",
 		    emit_c_macro(e, LOW_MATH, OP_SQRT, type, type, lanes));
@@ -494,10 +493,9 @@ const char *emit_c_macro(
 	else if (x86 && !no_vector)
 		x86 = arena_printf(e->arena, "((%s)%s)", result, x86);
 	/* GCC takes vectors apart that it converts, clang does as the object */
-	bool by_gcc = op == LOW_CONVERT && !dtype_is_half(type) && !dtype_is_half(to);
-	emit_c_define(e, name, takes,
-	    x86 && by_gcc ? " defined TUNEC_X86 && !defined __clang__"
-			  : "def TUNEC_X86",
-	    x86, plain);
+	bool by_gcc =
+	    op == LOW_CONVERT && !dtype_is_half(type) && !dtype_is_half(to);
+	emit_c_define(
+	    e, name, takes, by_gcc ? EMIT_GCC_X86 : EMIT_ANY_X86, x86, plain);
 	return name;
 }

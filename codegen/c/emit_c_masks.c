@@ -12,8 +12,6 @@
  * by gcc, which makes it of each comparison and a mask register of it. */
 #include "codegen/c/emit_c.h"
 
-#define KNOWN "def TUNEC_X86"
-
 bool emit_c_has_bits(const EmitC *e)
 {
 	return e->isa.avx512;
@@ -48,7 +46,7 @@ const char *emit_c_mask_lanes(EmitC *e, int lanes)
 		  bytes, 8 * lanes)
 	    : arena_printf(e->arena, "((%s)_mm%s_movm_epi8(m))", bytes,
 		  lanes == 16 ? "" : lanes == 32 ? "256" : "512");
-	emit_c_define(e, name, "m", KNOWN, x86, "(m)");
+	emit_c_define(e, name, "m", EMIT_ANY_X86, x86, "(m)");
 	return name;
 }
 
@@ -63,7 +61,7 @@ const char *emit_c_mask_of_lanes(EmitC *e, int lanes)
 	    : arena_printf(e->arena, "((%s)_mm%s_movepi8_mask(%s))", type,
 		  lanes <= 16 ? "" : lanes == 32 ? "256" : "512",
 		  emit_c_x86_words(e, lanes, "v"));
-	emit_c_define(e, name, "v", KNOWN, x86, "(v)");
+	emit_c_define(e, name, "v", EMIT_ANY_X86, x86, "(v)");
 	return name;
 }
 
@@ -135,7 +133,7 @@ const char *emit_c_mask_splat(EmitC *e, const char *mask, int lanes)
 	const char *name = emit_c_upper(e, mask);
 	const char *bytes =
 	    emit_c_splat(e, emit_c_vector_signed(e, 1, lanes));
-	emit_c_define(e, name, "x", KNOWN,
+	emit_c_define(e, name, "x", EMIT_ANY_X86,
 	    arena_printf(e->arena, "((%s)(x))", mask),
 	    arena_printf(e->arena, "%s(x)", bytes));
 	return name;
@@ -151,10 +149,11 @@ void emit_c_mask_insert(EmitC *e, int temp, int64_t lane, const char *value)
 	const char *type = emit_c_type(e, temp);
 	const char *name =
 	    arena_printf(e->arena, "INSERT_%s", emit_c_upper(e, type));
-	emit_c_define(e, name, "m, l, b", KNOWN,
+	emit_c_define(e, name, "m, l, b", EMIT_ANY_X86,
 	    arena_printf(e->arena,
 		"((m) = (%s)(((m) & ~((uint64_t)1 << (l))) | "
-		"(uint64_t)(b) << (l)))", type),
+		"(uint64_t)(b) << (l)))",
+		type),
 	    "((m)[l] = (int8_t)-(b))");
 	emit_c_line(
 	    e, "%s(%s, %lld, %s);", name, e->temp[temp], (long long)lane, value);
@@ -192,7 +191,7 @@ const char *emit_c_lanes_below(EmitC *e, const char *mask, int lanes)
 	put_between(e);
 	if (bits)
 		put_below(e);
-	emit_c_define(e, name, "n", KNOWN,
+	emit_c_define(e, name, "n", EMIT_ANY_X86,
 	    bits ? arena_printf(e->arena, "((%s)tunec_below(n))", mask) : NULL,
 	    arena_printf(e->arena, "((%s)(%s < %s(tunec_between(n, %d))))",
 		mask, iota, splat, lanes));

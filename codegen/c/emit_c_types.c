@@ -327,8 +327,7 @@ static void define_load_once(EmitC *e, const char *name, const char *vector)
 {
 	if (emit_c_first(e, name))
 		buf_printf(&e->prelude,
-		    "#if defined TUNEC_X86 && !defined __clang__\n"
-		    "#define %s(p) __extension__({ \\\n"
+		    "#if" EMIT_GCC_X86 "\n#define %s(p) __extension__({ \\\n"
 		    "\t%s tunec_v = *(const %s *)(p); \\\n"
 		    "\t__asm__(\"\" : \"+v\"(tunec_v)); tunec_v; })\n"
 		    "#else\n#define %s(p) (*(const %s *)(p))\n#endif\n",
@@ -373,7 +372,7 @@ const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
 	    e->arena, "SHUFFLE%d_%s", e->shuffles.n, upper);
 	vec_push(e->arena, &e->shuffles,
 	    (EmitShuffle){arena_strdup(e->arena, text), vector, name});
-	emit_c_define(e, name, takes, " defined TUNEC_X86 && !defined __clang__",
+	emit_c_define(e, name, takes, EMIT_GCC_X86,
 	    x86 ? arena_printf(e->arena, "((%s)%s)", vector, x86) : NULL, text);
 	return name;
 }

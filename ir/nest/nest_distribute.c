@@ -94,14 +94,6 @@ static bool is_part(const Expr *e)
 		(is_number(e->arg[1], 0) && is_number(e->arg[2], 1)));
 }
 
-static bool has_axes(const Expr *e)
-{
-	bool found = e->op == OP_AXIS;
-	for (int i = 0; i < e->narg; i++)
-		found |= has_axes(e->arg[i]);
-	return found;
-}
-
 static Terms terms_of(Arena *arena, Expr *e);
 
 /* What has no axes, and is added in a part of the points alone. */
@@ -109,7 +101,7 @@ static bool is_added_in_part(Arena *arena, Expr *e, Terms *out)
 {
 	Expr *one = expr_int(arena, e->type, 1);
 	int zero = is_number(e->arg[1], 0) ? 1 : 2;
-	if (!is_number(e->arg[zero], 0) || has_axes(e->arg[3 - zero]) ||
+	if (!is_number(e->arg[zero], 0) || expr_has_axes(e->arg[3 - zero]) ||
 	    expr_has_data(e->arg[0]) || is_part(e))
 		return false;
 	Terms part = {.fits = true};

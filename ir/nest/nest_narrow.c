@@ -42,14 +42,6 @@ static Expr *minus(Arena *arena, Expr *a)
 			       : expr_unary(arena, OP_NEG, a);
 }
 
-static bool has_axes(const Expr *e)
-{
-	bool found = e->op == OP_AXIS;
-	for (int i = 0; e && i < e->narg; i++)
-		found |= has_axes(e->arg[i]);
-	return found;
-}
-
 static bool same(const Expr *a, const Expr *b)
 {
 	return a && b ? expr_equal(a, b) : a == b;
@@ -83,7 +75,7 @@ static bool split_if(Arena *arena, Expr *e, Narrow *n)
 {
 	for (int i = 1; i <= 2; i++) {
 		if (!split(arena, e->arg[i], n) ||
-		    (n->offset && has_axes(n->offset)))
+		    (n->offset && expr_has_axes(n->offset)))
 			continue;
 		Expr *other = as_byte(arena, e->arg[3 - i], n);
 		if (!other)
@@ -155,9 +147,9 @@ static bool pads(const Expr *e, int *arm)
 {
 	if (e->op != OP_IF)
 		return false;
-	*arm = has_axes(e->arg[2]) ? 1 : 2;
-	return !expr_has_data(e->arg[0]) && has_axes(e->arg[3 - *arm]) &&
-	    !has_axes(e->arg[*arm]) && !expr_is_zero(e->arg[*arm]);
+	*arm = expr_has_axes(e->arg[2]) ? 1 : 2;
+	return !expr_has_data(e->arg[0]) && expr_has_axes(e->arg[3 - *arm]) &&
+	    !expr_has_axes(e->arg[*arm]) && !expr_is_zero(e->arg[*arm]);
 }
 
 /* What pads it, in i32. */

@@ -514,9 +514,8 @@ static double padding_steps(
 	int64_t *axes = NEW_N(arena, int64_t, b->naxes);
 	if (points_of(b, inside) > POINTS_MOST)
 		return 0;
-	double part = part_outside(inside, b, 0, axes, &fits), steps = 1;
-	for (int a = b->nspatial; a < b->naxes; a++)
-		steps *= (double)b->axes[a].extent;
+	double part = part_outside(inside, b, 0, axes, &fits);
+	double steps = block_points(b, b->nspatial, b->naxes);
 	return fits ? steps * (first ? 1 - part : part) : 0;
 }
 
