@@ -221,6 +221,8 @@ bool program_may_hide_nan(const Program *program);
 
 /* Of the axes from `first` to before `end`. */
 double block_points(const Block *block, int first, int end);
+/* Has it a reduction of more than one step? */
+bool block_reduces(const Block *block);
 int64_t buffer_elements(const Buffer *buffer);
 int64_t buffer_bytes(const Buffer *buffer);
 

@@ -104,6 +104,12 @@ double block_points(const Block *b, int first, int end)
 	return n;
 }
 
+bool block_reduces(const Block *b)
+{
+	return b->reduce != REDUCE_NONE &&
+	    block_points(b, b->nspatial, b->naxes) > 1;
+}
+
 int64_t buffer_bytes(const Buffer *buffer)
 {
 	return buffer_elements(buffer) * dtype_bytes(buffer->type);

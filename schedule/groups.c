@@ -111,6 +111,7 @@ static bool check_read(Expr *e, void *context)
 	for (int i = 0; i < e->narg && x->fits; i++) {
 		const Expr *axis = e->arg[i];
 		x->fits = axis->op == OP_AXIS &&
+		    axis->id < x->block->nspatial &&
 		    p->buffers[e->id].shape[i] ==
 			x->block->axes[axis->id].extent;
 		for (int k = 0; k < i && x->fits; k++)
@@ -146,7 +147,7 @@ static int epilogue_of(const Cut *c, int block)
 	const IntVec *sources = &c->sources[block];
 	int group = NONE;
 	bool later = false;
-	if (b->reduce != REDUCE_NONE)
+	if (block_reduces(b))
 		return NONE;
 	for (int i = 0; i < sources->n; i++)
 		if (c->group[sources->at[i]] > group)
@@ -172,8 +173,7 @@ static bool ends_reduction(const Cut *c, int block)
 	bool any = false;
 	for (int i = 0; i < sources->n; i++) {
 		int s = sources->at[i];
-		any |= c->group[s] == NONE &&
-		    p->blocks[s].reduce != REDUCE_NONE;
+		any |= c->group[s] == NONE && block_reduces(&p->blocks[s]);
 	}
 	Elementwise x = {c, &p->blocks[block], NONE, true};
 	if (any)
@@ -186,7 +186,7 @@ static int prologue_of(const Cut *c, int block)
 {
 	const Block *b = &c->program->blocks[block];
 	const IntVec *readers = &c->readers[block];
-	if (b->reduce != REDUCE_NONE || !readers->n ||
+	if (block_reduces(b) || !readers->n ||
 	    c->program->buffers[b->buffer].role == BUFFER_OUTPUT ||
 	    ends_reduction(c, block))
 		return NONE;

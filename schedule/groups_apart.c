@@ -74,7 +74,7 @@ static bool look_at_read(Expr *e, void *context)
 			look->moves[from] =
 			    NEW_N(look->arena, bool, b->naxes);
 		look->moves[from][i] = true;
-		look->apart[from] |= b->reduce != REDUCE_NONE;
+		look->apart[from] |= block_reduces(b);
 	}
 	return true;
 }
@@ -90,7 +90,7 @@ static void look_from(Look *look, int reduction)
 	for (int i = reduction; i >= 0; i--) {
 		look->block = i;
 		if (look->moves[i] &&
-		    (i == reduction || p->blocks[i].reduce == REDUCE_NONE))
+		    (i == reduction || !block_reduces(&p->blocks[i])))
 			expr_walk(p->blocks[i].body, look_at_read, look);
 	}
 }
@@ -108,7 +108,7 @@ bool *apart_may(Arena *arena, const Groups *joined)
 	for (int i = 0; i < p->nblocks; i++)
 		product[joined->group_of[i]] |= rows_is_product(&p->blocks[i]);
 	for (int i = 0; i < p->nblocks && !p->schedule_text; i++)
-		if (p->blocks[i].reduce != REDUCE_NONE &&
+		if (block_reduces(&p->blocks[i]) &&
 		    !product[joined->group_of[i]])
 			look_from(&look, i);
 	arena_free(scratch);

@@ -177,7 +177,7 @@ static bool find_all_between(Walk *w)
 		    rows_is_product(&p->blocks[i]) || ++n > MOST_BETWEEN)
 			return false;
 		w->role[i] = BETWEEN;
-		reductions += p->blocks[i].reduce != REDUCE_NONE;
+		reductions += block_reduces(&p->blocks[i]);
 	}
 	return reached && reductions > 0 && !is_output(w, w->from);
 }

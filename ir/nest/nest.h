@@ -414,10 +414,12 @@ Expr *window_across(Arena *arena, const SlidingWindow *window, DType type,
 /* An expression without 0 that is added in an index, and products of numbers. */
 Expr *window_folded(Arena *arena, Expr *e);
 /* A reduction of so many steps, 0: of more, written out; from its first element
- * where that is what the identity and it give. */
+ * where that is what the identity and it give, as it is if each element is the
+ * result of such a reduction (`reduced`).  A body may have so many nodes then. */
+enum { UNFOLD_NODES_MAX = 1024 };
 int64_t unfold_steps(const int64_t *extents, int n, int64_t most);
 Expr *unfold_body(Arena *arena, ReduceOp op, Expr *body, int nspatial,
-    const int64_t *extents, int naxes, bool from_first);
+    const int64_t *extents, int naxes, bool reduced);
 
 /* nest_winograd.c: a sum of products of two factors, one of which a spatial axis y
  * moves as a reduction axis of three taps does, which moves the other one: m

@@ -182,15 +182,24 @@ int64_t unfold_steps(const int64_t *extents, int n, int64_t most)
 	return steps;
 }
 
+/* Is the first element what the identity and it give?  0 and -0 give 0, -inf and
+ * NaN give -inf; 1*e is e. */
+static bool is_from_first(ReduceOp op, DType type, bool reduced)
+{
+	return dtype_is_int(type) || op == REDUCE_PROD || reduced;
+}
+
 /* As a reduction does, the element before what there is so far: a NaN is passed
  * over by max and min. */
 Expr *unfold_body(Arena *arena, ReduceOp op, Expr *body, int nspatial,
-    const int64_t *extents, int naxes, bool from_first)
+    const int64_t *extents, int naxes, bool reduced)
 {
 	static const Op ops[] = {[REDUCE_SUM] = OP_ADD, [REDUCE_PROD] = OP_MUL,
 	    [REDUCE_MAX] = OP_MAX, [REDUCE_MIN] = OP_MIN};
 	Expr **values = NEW_N(arena, Expr *, naxes);
-	Expr *so_far = from_first ? NULL : expr_identity(arena, op, body->type);
+	Expr *so_far = is_from_first(op, body->type, reduced)
+	    ? NULL
+	    : expr_identity(arena, op, body->type);
 	int64_t steps = unfold_steps(
 	    extents + nspatial, naxes - nspatial, INT64_MAX);
 	assert(steps >= 1 && op != REDUCE_NONE);

@@ -6,16 +6,17 @@
  *     y[i] = c[i + 2] + (c[i + 1] + c[i])
  *
  * The order stays.  It begins with the reduction's identity unless that changes
- * no element: integers, or what is the result of such a reduction itself.
+ * no element: integers, products, or what is the result of such a reduction
+ * itself.
  * Legal before anything of the block is scheduled. */
 #include "schedule/internal.h"
 
-enum { STEPS_MOST = 64, BODY_NODES_MAX = 1024 };
+enum { STEPS_MOST = 64 };
 
 typedef struct {
 	int stage;
 	int64_t *extents; /* by axis */
-	bool from_first;
+	bool reduced;	  /* each element is the result of such a reduction */
 } Unfold;
 
 /* Is each element what such a reduction gave? */
@@ -41,7 +42,7 @@ static Refusal parameters(const Call *call, Unfold *p)
 	p->extents = NEW_N(nest->arena, int64_t, s->naxes);
 	for (int a = 0; a < s->naxes; a++)
 		p->extents[a] = s->axes[a].extent;
-	p->from_first = dtype_is_int(s->body->type) || is_reduced(nest, s);
+	p->reduced = is_reduced(nest, s);
 	return NULL;
 }
 
@@ -50,7 +51,7 @@ static Expr *body_of(const Nest *nest, const Unfold *p)
 	const Stage *s = &nest->stages.at[p->stage];
 
 	return unfold_body(nest->arena, s->reduce, s->body, s->nspatial,
-	    p->extents, s->naxes, p->from_first);
+	    p->extents, s->naxes, p->reduced);
 }
 
 Refusal unfold_legal(const Call *call)
@@ -68,9 +69,9 @@ Refusal unfold_legal(const Call *call)
 		return "the block is scheduled already";
 	if (!edit_is_identity_write(nest, p.stage))
 		return "the block does not write at its axes";
-	if (!unfold_steps(p.extents + s->nspatial, s->naxes - s->nspatial,
-		STEPS_MOST) ||
-	    !expr_size_within(body_of(nest, &p), BODY_NODES_MAX))
+	if (!unfold_steps(
+		p.extents + s->nspatial, s->naxes - s->nspatial, STEPS_MOST) ||
+	    !expr_size_within(body_of(nest, &p), UNFOLD_NODES_MAX))
 		return "the body would be too large";
 	return NULL;
 }

@@ -125,23 +125,6 @@ static void make_columns(Arena *arena, Program *p, int at,
 	    arena, w, old.body->type, c.buffer, y->nspatial);
 }
 
-/* As unfold does. */
-static void make_unfolded(Arena *arena, Program *p, int at)
-{
-	Block *b = &p->blocks[at];
-	const Block *from = &p->blocks[p->buffers[b->body->id].block];
-	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
-	for (int a = 0; a < b->naxes; a++)
-		extents[a] = b->axes[a].extent;
-	bool reduced = from->reduce == b->reduce &&
-	    from->body->type == b->body->type &&
-	    p->buffers[from->buffer].type == b->body->type;
-	b->body = unfold_body(arena, b->reduce, b->body, b->nspatial, extents,
-	    b->naxes, dtype_is_int(b->body->type) || reduced);
-	b->reduce = REDUCE_NONE;
-	b->naxes = b->nspatial;
-}
-
 const Program *rule_separate(
     Arena *arena, const Program *program, Buf *steps, bool **separated)
 {
@@ -162,7 +145,7 @@ const Program *rule_separate(
 		if (b->buffer < program->nbuffers &&
 		    b->axes[b->nspatial].extent <= ACROSS_MOST) {
 			buf_printf(steps, "unfold(%s)\n", b->name);
-			make_unfolded(arena, p, i + 1);
+			rule_make_unfolded(arena, p, i + 1);
 		}
 		i--; /* the columns may be worth it, too */
 	}

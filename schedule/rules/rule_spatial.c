@@ -65,22 +65,37 @@ static bool is_home(const Spatial *s)
 	return s->info->home == s->info->block;
 }
 
-/* Do rows share what they read, or can what they read be computed for them, or
- * are they a vector or two, so that a loop over rows has little else to do? */
-static bool rows_together(const Spatial *s)
+/* Is something the same for all rows along the axis? */
+static bool is_same_for_rows(const Spatial *s, int axis)
+{
+	for (int i = 0; i < s->info->reads.n; i++) {
+		const RuleRead *read = &s->info->reads.at[i];
+		if (!read->uses[axis] && read->uses[s->last])
+			return true;
+	}
+	return false;
+}
+
+/* Do rows share what they read, or are they a vector or two, so that a loop over
+ * rows has little else to do? */
+static bool rows_share(const Spatial *s)
 {
 	if (s->block->axes[s->last].extent <=
 	    2 * rule_widest(s->r, s->block, s->last))
 		return true;
-	for (int i = 0; i < s->info->reads.n; i++) {
-		const RuleRead *read = &s->info->reads.at[i];
-		if (s->r->program->buffers[read->buffer].block >= 0)
+	for (int i = 0; i < s->info->reads.n; i++)
+		if (rule_reads_of(s->info, s->info->reads.at[i].buffer) > 1)
 			return true;
-		if (!read->uses[s->row] && read->uses[s->last])
+	return is_same_for_rows(s, s->row);
+}
+
+/* Can what rows read be computed for them? */
+static bool rows_are_read(const Spatial *s)
+{
+	for (int i = 0; i < s->info->reads.n; i++)
+		if (s->r->program->buffers[s->info->reads.at[i].buffer].block >=
+		    0)
 			return true;
-		if (rule_reads_of(s->info, read->buffer) > 1)
-			return true;
-	}
 	return false;
 }
 
@@ -94,6 +109,15 @@ static bool is_shared(const Spatial *s, int axis)
 			shared += read->uses[axis] ? -1 : 1;
 	}
 	return shared > 0;
+}
+
+/* An axis further out along whose rows something is the same; -1. */
+static int row_further_out(const Spatial *s)
+{
+	for (int a = s->row - 1; a >= 0; a--)
+		if (s->block->axes[a].extent > 1 && is_same_for_rows(s, a))
+			return a;
+	return -1;
 }
 
 /* Axes before the row that have few elements, of the same data. */
@@ -324,9 +348,10 @@ static void put_narrow(Spatial *s)
 static void split_rows(Spatial *s)
 {
 	int64_t n = s->block->axes[s->row].extent;
-	s->sizes = s->has_kinds ? NULL
-				: rule_columns(s->r, s->info->block, s->last,
-					  widest_last(s));
+	bool apart = rule_longer_axis(s->block, s->last) != s->row;
+	s->sizes = s->has_kinds || apart
+	    ? NULL
+	    : rule_columns(s->r, s->info->block, s->last, widest_last(s));
 	RuleSplit i = rule_split(s->r, s->block, s->row,
 	    s->sizes ? "1, 2, 4, 8" : NULL);
 	s->rows = i;
@@ -411,13 +436,32 @@ static int cut_last(Spatial *s)
 	return fills ? part : lanes;
 }
 
+/* Several at once; where neighbours share nothing, such as do: rows in between
+ * are inside of their loop. */
+static void choose_rows(Spatial *s)
+{
+	bool ordered = s->r->blocks[s->info->block].order;
+	if (s->row < 0 || !is_home(s))
+		return;
+	bool share = s->has_kinds || rows_share(s);
+	int further = share || ordered ? -1 : row_further_out(s);
+	if (further >= 0)
+		s->row = further;
+	if (share || further >= 0 || rows_are_read(s))
+		split_rows(s);
+}
+
 /* The order of loops where several rows are at once. */
 static void put_rows(Spatial *s, const RuleSplit *v)
 {
 	rule_put(s->r, "reorder(");
 	put_before_row(s, false, "%s, ");
-	rule_put(s->r, "%s, %s%s%s, ", s->row0, s->part ? s->outer : "",
-	    s->part ? ", " : "", v->outer);
+	rule_put(s->r, "%s, ", s->row0);
+	for (int a = s->row + 1; a < s->last; a++)
+		if (s->block->axes[a].extent > 1)
+			rule_put(s->r, "%s, ", loop_of(s, a));
+	rule_put(s->r, "%s%s%s, ", s->part ? s->outer : "", s->part ? ", " : "",
+	    v->outer);
 	put_before_row(s, true, "%s, ");
 	rule_put(s->r, "%s, %s, %s)\n", s->rows.unrolled, v->unrolled, v->lanes);
 	put_before_row(s, true, "unroll(%s)\n");
@@ -589,9 +633,7 @@ void rule_spatial(Rules *r, int i)
 	if (is_narrow(&s)) {
 		put_narrow(&s);
 	} else {
-		if (s.row >= 0 && is_home(&s) &&
-		    (s.has_kinds || rows_together(&s)))
-			split_rows(&s);
+		choose_rows(&s);
 		split_last(&s);
 	}
 	if (s.last == 0 && s.v0 && !s.part)

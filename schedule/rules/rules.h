@@ -222,6 +222,10 @@ bool rule_can_tile(const Rules *r, int block);
 /* Can lanes along the axis lie side by side? */
 bool rule_worth_vectors(const Rules *r, int block, int axis);
 double rule_work(const Rules *r, int block); /* all of its arithmetic */
+/* rule_unfold.c: the program with reductions of one step written out, and the
+ * steps; one block of it so, as `unfold` does. */
+const Program *rule_unfold(Arena *arena, const Program *program, Buf *steps);
+void rule_make_unfolded(Arena *arena, Program *p, int at);
 /* rule_thin.c: the program without what is 0 between the elements of a phase,
  * and the steps that make it so. */
 const Program *rule_thin(Arena *arena, const Program *program, Buf *steps);

@@ -129,12 +129,18 @@ static const char *const apart[][2] = {
      "  g[c < 64, y < 14, x < 14] = max[r < 2, s < 2](t[c, 2*y + r, 2*x + s])\n",
 	"p d t | g "},
     {"tunec: 1\nname: widest\n" FILTERED
-     "  g[y < 28, x < 28] = max[c < 64](t[c, y, x])\n", "p d t | g "},
+     "  g[y < 28, x < 28] = max[c < 64](t[c, y, x])\n",
+	"p d t | g "},
     {"tunec: 1\nname: normed\n" FILTERED
      "  m[y < 28, x < 28] = max[c < 64](t[c, y, x])\n"
      "  z[y < 28, x < 28] = sum[c < 64](exp(t[c, y, x] - m[y, x]))\n"
      "  g[c < 64, y < 28, x < 28] = exp(t[c, y, x] - m[y, x])/z[y, x]\n",
 	"p d t | m z~1 z g "},
+    /* a reduction of one step is none */
+    {"tunec: 1\nname: stepped\n" FILTERED
+     "  g[c < 64, y < 28, x < 28] = max[k < 1](t[c, y, x])\n"
+     "  m[y < 28, x < 28] = max[c < 64](g[c, y, x])\n",
+	"p d t g | m "},
 };
 
 static void test_apart(void **state)

@@ -952,6 +952,42 @@ static void test_exact_windows(void **state)
 	arena_free(arena);
 }
 
+/* Sums begin with 0, which -0 and it give; what NaN and -inf give is -inf. */
+static void test_one_step(void **state)
+{
+	static const char *const bodies[][2] = {{"s", "s[i] = x[i] + 0.0\n"},
+	    {"z", "z[i] = s[i]\n"}, {"p", "p[i] = x[i]\n"},
+	    {"m", "m[i] = max(x[i], -inf)\n"}, {"l", "l[i] = min(m[i], inf)\n"},
+	    {"n", "n[i] = k[i]\n"}};
+	Arena *arena = arena_new();
+	Error error = {0};
+	Program *program = program_of(arena,
+	    "tunec: 1\nname: one_step\n"
+	    "inputs: {x: 'f32[4]', k: 'i32[4]'}\n"
+	    "outputs: [s, z, p, m, l, n]\ncompute: |\n"
+	    "  s[i < 4] = sum[j < 1, r < 1](x[i + j])\n"
+	    "  z[i < 4] = sum[j < 1](s[i])\n"
+	    "  p[i < 4] = prod[j < 1](x[i])\n"
+	    "  m[i < 4] = max[j < 1](x[i])\n"
+	    "  l[i < 4] = min[j < 1](m[i])\n"
+	    "  n[i < 4] = max[j < 1](k[i])\n");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+		Buf out = {0};
+		Nest *nest = schedule_nest(arena, program, &test_machine,
+		    schedule_steps(
+			arena, arena_printf(arena, "unfold(%s)", bodies[i][0])),
+		    &error);
+		assert_non_null(nest);
+		nest_print(&out, nest);
+		if (!strstr(buf_text(&out), bodies[i][1]))
+			fail_msg("no %s in %s", bodies[i][1], buf_text(&out));
+		buf_free(&out);
+	}
+	arena_free(arena);
+}
+
 static void must_schedule(const char *text)
 {
 	Arena *arena = arena_new();
@@ -1180,6 +1216,7 @@ int main(void)
 	    cmocka_unit_test(test_divided_tiles),
 	    cmocka_unit_test(test_exact),
 	    cmocka_unit_test(test_exact_windows),
+	    cmocka_unit_test(test_one_step),
 	    cmocka_unit_test(test_schedules),
 	    cmocka_unit_test(test_once),
 	    cmocka_unit_test(test_failures),

@@ -237,6 +237,12 @@ static const Case cases[] = {
 	{"set_scope(y~1, reg)"}},
     {"test/bench/families/lookups/pool_places.yaml",
 	{"reverse_compute_at(m, p_j0)"}, {"m_acc"}},
+    /* a reduction of one step is none; rows of what stands still along the first
+     * axis share what they read, those side by side nothing */
+    {"test/layouts/one_step.yaml",
+	{"unfold(c~1)\nunfold(r)\n", "compute_inline(c)\n",
+	    "reorder(r_o0, r.y, r_x0, r_o1, r_x1, r_xv)"},
+	{"cache_write", "r_y0"}},
     /* lanes along what is read least often */
     {"test/layouts/bilinear_form.yaml", {"vectorize(y_jv, 16)"}, {"y_i0"}},
     /* sums of u8*i8 by fours, which lie side by side in both copies */
@@ -535,6 +541,8 @@ static const Case gpu_cases[] = {
      * block reads elsewhere is computed there */
     {"test/layouts/shifted_norm.yaml", {"compute_inline(u)"},
 	{"x_row = cache_read("}},
+    {"test/layouts/one_step.yaml", {"unfold(c~1)\nunfold(r)\n", "bind("},
+	{"cache_write"}},
     /* the sums and the copies follow the writer's decisions */
     {"workloads/matmul.yaml:square_1024",
 	{"c_i0, c_ig, c_it, c_ir = split(c.i, ? in tile([1, 2, 4, 8], ",
@@ -556,8 +564,7 @@ static const Case gpu_cases[] = {
     /* channels of a group */
     {"workloads/grouped.yaml:grp_1", {"bind(out_ot, threadIdx.y)"}, {NULL}},
     /* zeros left out */
-    {"workloads/conv2d_transposed.yaml:t2d_2", {"thin(spread.y, 2)"},
-	{NULL}},
+    {"workloads/conv2d_transposed.yaml:t2d_2", {"thin(spread.y, 2)"}, {NULL}},
     /* a thread has a strip, and what it reads in registers */
     {"workloads/depthwise.yaml:mobilenet_d1",
 	{"out_x0, out_x1 = split(out.x, ? in tile([1, 2, 4, 7, 8]))",

@@ -1,0 +1,42 @@
+/* A reduction of one step is none.
+ *
+ *     y[i, j] = sum[k < 1](x[i, k]*w[k, j])
+ * -->
+ *     unfold(y)                 y[i, j] = x[i, 0]*w[0, j] + 0
+ *
+ * so that it is inlined, or ends what it reads, and is not tiled as a product.  The
+ * other rules see the program as it is then. */
+#include "schedule/rules/rules.h"
+
+void rule_make_unfolded(Arena *arena, Program *p, int at)
+{
+	Block *b = &p->blocks[at];
+	int from = b->body->op == OP_READ ? p->buffers[b->body->id].block : -1;
+	const Block *w = from >= 0 ? &p->blocks[from] : NULL;
+	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
+	for (int a = 0; a < b->naxes; a++)
+		extents[a] = b->axes[a].extent;
+	bool reduced = w && w->reduce == b->reduce &&
+	    w->body->type == b->body->type &&
+	    p->buffers[w->buffer].type == b->body->type;
+	b->body = unfold_body(
+	    arena, b->reduce, b->body, b->nspatial, extents, b->naxes, reduced);
+	b->reduce = REDUCE_NONE;
+	b->naxes = b->nspatial;
+}
+
+const Program *rule_unfold(Arena *arena, const Program *program, Buf *steps)
+{
+	enum { IDENTITY_NODES = 2 }; /* and the operation */
+	Program *p = rule_copy_program(arena, program);
+	for (int i = 0; i < p->nblocks; i++) {
+		const Block *b = &p->blocks[i];
+		if (b->reduce == REDUCE_NONE || block_reduces(b) ||
+		    !expr_size_within(
+			b->body, UNFOLD_NODES_MAX - IDENTITY_NODES))
+			continue;
+		buf_printf(steps, "unfold(%s)\n", b->name);
+		rule_make_unfolded(arena, p, i);
+	}
+	return p;
+}
