@@ -144,6 +144,8 @@ bool edit_is_pristine(const Nest *nest, int stage);
 Refusal edit_running(const Nest *nest, int loop, int *stage, Prefix *prefix);
 /* A reduction becomes a block without, of that body. */
 void edit_make_elementwise(Nest *nest, int stage, Expr *body);
+/* The same without one axis, of a reduction. */
+void edit_drop_axis(Nest *nest, int stage, int axis, Expr *body);
 /* The live stages that read it, each once. */
 IntVec edit_readers(const Nest *nest, int buffer);
 /* May the stage get this body in place of its own? */

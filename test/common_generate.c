@@ -559,7 +559,11 @@ static void write_winograd(Generator *g, Buf *out)
 
 static void write_unfold(Generator *g, Buf *out)
 {
-	call1(out, "unfold", stage_name(g, any_stage(g)));
+	bool of_loop = below(g, 3) == 0;
+
+	call1(out, "unfold",
+	    of_loop ? var_name(g, var_where(g, is_reduced))
+		    : stage_name(g, any_stage(g)));
 }
 
 static void write_decompose_reduction(Generator *g, Buf *out)

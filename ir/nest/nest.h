@@ -420,6 +420,8 @@ enum { UNFOLD_NODES_MAX = 1024 };
 int64_t unfold_steps(const int64_t *extents, int n, int64_t most);
 Expr *unfold_body(Arena *arena, ReduceOp op, Expr *body, int nspatial,
     const int64_t *extents, int naxes, bool reduced);
+/* A body without a reduction axis of one step. */
+Expr *unfold_axis(Arena *arena, Expr *body, int axis, int naxes);
 
 /* nest_winograd.c: a sum of products of two factors, one of which a spatial axis y
  * moves as a reduction axis of three taps does, which moves the other one: m

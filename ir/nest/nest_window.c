@@ -215,3 +215,13 @@ Expr *unfold_body(Arena *arena, ReduceOp op, Expr *body, int nspatial,
 	}
 	return so_far;
 }
+
+Expr *unfold_axis(Arena *arena, Expr *body, int axis, int naxes)
+{
+	Expr **values = NEW_N(arena, Expr *, naxes);
+	for (int a = 0; a < naxes; a++)
+		values[a] = a == axis ? expr_int(arena, DT_INDEX, 0)
+				      : expr_axis(arena, a - (a > axis));
+	return window_folded(
+	    arena, expr_substitute_axes(arena, body, values, naxes));
+}

@@ -590,17 +590,36 @@ Refusal edit_running(const Nest *nest, int loop, int *stage, Prefix *prefix)
 	return "the block is no running sum";
 }
 
+/* The block as if it were new, with other axes. */
+static void remake(Nest *nest, int stage, Expr *body)
+{
+	for (int i = 0; i < nest->vars.n; i++)
+		if (nest->vars.at[i].stage == stage)
+			nest_rename_var(nest, i, ""); /* no loop any more */
+	nest_set_body(nest, stage, body);
+	edit_new_loops(nest, stage);
+}
+
 void edit_make_elementwise(Nest *nest, int stage, Expr *body)
 {
 	Stage *s = &nest->stages.at[stage];
 
-	for (int i = 0; i < nest->vars.n; i++)
-		if (nest->vars.at[i].stage == stage)
-			nest_rename_var(nest, i, ""); /* no loop any more */
 	s->reduce = REDUCE_NONE;
 	s->axes = arena_memdup(
 	    nest->arena, s->axes, sizeof *s->axes * (size_t)s->nspatial);
 	s->naxes = s->nspatial;
-	nest_set_body(nest, stage, body);
-	edit_new_loops(nest, stage);
+	remake(nest, stage, body);
+}
+
+void edit_drop_axis(Nest *nest, int stage, int axis, Expr *body)
+{
+	Stage *s = &nest->stages.at[stage];
+	StageAxis *axes =
+	    arena_memdup(nest->arena, s->axes, sizeof *axes * (size_t)s->naxes);
+
+	memmove(&axes[axis], &axes[axis + 1],
+	    sizeof *axes * (size_t)(s->naxes - axis - 1));
+	s->axes = axes;
+	s->naxes--;
+	remake(nest, stage, body);
 }

@@ -309,7 +309,7 @@ static void find_direction(Kernel *k, int i, int64_t *most)
 		const RuleRead *read = &b->reads.at[n];
 		int64_t bytes =
 		    buffer_bytes(&k->r->program->buffers[read->buffer]);
-		int last = read->nindex - 1;
+		int last = read->last;
 		while (last > 0 && rule_axis_of(read->index[last]) >= 0 &&
 		    block_at(k, i)->axes[rule_axis_of(read->index[last])]
 			    .extent == 1)

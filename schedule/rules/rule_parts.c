@@ -33,15 +33,16 @@ typedef struct {
 } Shared;
 
 /* Does an operand lie side by side along the results? */
-static bool lies_along_results(const Block *b, const Expr *e)
+static bool lies_along_results(const Program *p, const Block *b, const Expr *e)
 {
-	if (e->op == OP_READ && e->narg) {
-		int axis = rule_axis_of(e->arg[e->narg - 1]);
+	int last = e->op == OP_READ ? rule_last_dim(&p->buffers[e->id]) : -1;
+	if (last >= 0) {
+		int axis = rule_axis_of(e->arg[last]);
 		return axis >= 0 && axis < b->nspatial &&
 		    b->axes[axis].extent > 1;
 	}
 	for (int i = 0; i < e->narg; i++)
-		if (lies_along_results(b, e->arg[i]))
+		if (lies_along_results(p, b, e->arg[i]))
 			return true;
 	return false;
 }
@@ -78,9 +79,8 @@ static bool choose(
 	int64_t threads = machine->threads > 1 ? machine->threads : 1;
 	int64_t most = threads > 1 ? PARTS * threads : CHAINS;
 	if (b->reduce == REDUCE_NONE || rule_keeps_order(p, b) ||
-	    results > lanes * VECTORS * threads ||
-	    steps < most * PART_LEAST ||
-	    !lies_along_results(b, b->body) || shares_reads(p, b))
+	    results > lanes * VECTORS * threads || steps < most * PART_LEAST ||
+	    !lies_along_results(p, b, b->body) || shares_reads(p, b))
 		return false;
 	for (int a = b->nspatial; a < b->naxes; a++) {
 		int64_t n = b->axes[a].extent;

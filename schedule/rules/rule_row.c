@@ -38,9 +38,9 @@ static int64_t times_read(const Block *block, const RuleRead *read)
  * a row that do not overlap (x[g*32 + k]: k); -1.  Axes of one value are none. */
 static int last_axis(const Block *block, const RuleRead *read)
 {
-	if (!read->nindex)
+	if (read->last < 0)
 		return -1;
-	const RuleIndex *last = &read->dims[read->nindex - 1];
+	const RuleIndex *last = &read->dims[read->last];
 	if (last->irregular || last->offset || !last->digits.n)
 		return -1;
 	const RuleDigit *inner = &last->digits.at[0];

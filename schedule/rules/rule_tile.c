@@ -949,12 +949,25 @@ static int rows_together(const Tiling *t, int64_t rows)
 	return t->four || !whole || lanes < LEAST ? LEAST : lanes;
 }
 
+/* The last dimension of the copy that has several elements; those behind it go
+ * outside. */
+static int last_dim(const RuleRead *read)
+{
+	return read->last < 0 ? read->nindex - 1 : read->last;
+}
+
+static void put_ones(Tiling *t, const RuleRead *read, const char *copy)
+{
+	for (int d = last_dim(read) + 1; d < read->nindex; d++)
+		rule_put(t->r, "%s.x%d, ", copy, d);
+}
+
 /* Vectors of as many rows as a dot product has terms, stored as one: elements of a
  * row are neighbours of those of the others.  As wide as rows are long. */
 static const char *terms_loops(
     Tiling *t, const RuleRead *read, const char *copy, int terms)
 {
-	int last = read->nindex - 1, lanes = t->tiled->lanes;
+	int last = last_dim(read), lanes = t->tiled->lanes;
 	int64_t row = t->r->program->buffers[read->buffer].shape[last];
 	while (lanes > 2 && lanes / 2 >= row)
 		lanes /= 2;
@@ -962,6 +975,7 @@ static const char *terms_loops(
 	    terms, t->dot->terms);
 	rule_put(t->r, "%s_v0, %s_v1 = split(%s.x%d, [_, %d])\nreorder(", copy,
 	    copy, copy, last, lanes);
+	put_ones(t, read, copy);
 	for (int d = 0; d < last; d++)
 		if (d == terms)
 			rule_put(t->r, "%s_q0, ", copy);
@@ -986,7 +1000,7 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 	const Buffer *b = &t->r->program->buffers[read->buffer];
 	/* by fours as many bytes as lie together again */
 	int lanes = t->four ? t->dot->terms : t->tiled->lanes;
-	int along = lanes_dim(t, read), last = read->nindex - 1;
+	int along = lanes_dim(t, read), last = last_dim(read);
 	const char **outer = NEW_N(t->r->arena, const char *, read->nindex);
 	const char *inner = "";
 	int terms = terms_dim(t, read);
@@ -1008,6 +1022,7 @@ static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 		rule_put(t->r, "%s_v0, %s_v1 = split(%s, [_, %d])\nreorder(", copy,
 		    copy, outer[last], lanes);
 		outer[last] = arena_printf(t->r->arena, "%s_v0", copy);
+		put_ones(t, read, copy);
 		for (int d = 0; d <= last; d++)
 			rule_put(t->r, "%s, ", outer[d]);
 		rule_put(t->r, "%s%s_v1)\nvectorize(%s_v1, %d)\ntail(%s, peel)\n",

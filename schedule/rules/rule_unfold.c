@@ -1,4 +1,4 @@
-/* A reduction of one step is none.
+/* A reduction of one step is none, and of others loops of one step.
  *
  *     y[i, j] = sum[k < 1](x[i, k]*w[k, j])
  * -->
@@ -7,6 +7,8 @@
  * so that it is inlined, or ends what it reads, and is not tiled as a product.  The
  * other rules see the program as it is then. */
 #include "schedule/rules/rules.h"
+
+#include <string.h>
 
 void rule_make_unfolded(Arena *arena, Program *p, int at)
 {
@@ -25,18 +27,40 @@ void rule_make_unfolded(Arena *arena, Program *p, int at)
 	b->naxes = b->nspatial;
 }
 
+/* One axis, as unfold does. */
+static void drop_axis(Arena *arena, Block *b, int axis)
+{
+	b->body = unfold_axis(arena, b->body, axis, b->naxes);
+	*b = rule_block_like(arena, b, b->name);
+	memmove(&b->axes[axis], &b->axes[axis + 1],
+	    sizeof *b->axes * (size_t)(b->naxes - axis - 1));
+	b->naxes--;
+}
+
+static void drop_axes(Arena *arena, Block *b, Buf *steps)
+{
+	for (int a = b->naxes - 1; a >= b->nspatial; a--)
+		if (b->axes[a].extent == 1) {
+			buf_printf(
+			    steps, "unfold(%s.%s)\n", b->name, b->axes[a].name);
+			drop_axis(arena, b, a);
+		}
+}
+
 const Program *rule_unfold(Arena *arena, const Program *program, Buf *steps)
 {
 	enum { IDENTITY_NODES = 2 }; /* and the operation */
 	Program *p = rule_copy_program(arena, program);
 	for (int i = 0; i < p->nblocks; i++) {
-		const Block *b = &p->blocks[i];
-		if (b->reduce == REDUCE_NONE || block_reduces(b) ||
-		    !expr_size_within(
-			b->body, UNFOLD_NODES_MAX - IDENTITY_NODES))
-			continue;
-		buf_printf(steps, "unfold(%s)\n", b->name);
-		rule_make_unfolded(arena, p, i);
+		Block *b = &p->blocks[i];
+		if (block_reduces(b))
+			drop_axes(arena, b, steps);
+		else if (b->reduce != REDUCE_NONE &&
+		    expr_size_within(
+			b->body, UNFOLD_NODES_MAX - IDENTITY_NODES)) {
+			buf_printf(steps, "unfold(%s)\n", b->name);
+			rule_make_unfolded(arena, p, i);
+		}
 	}
 	return p;
 }

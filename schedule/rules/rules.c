@@ -135,6 +135,14 @@ static bool same_read(const RuleRead *r, const Expr *e)
 	return same;
 }
 
+int rule_last_dim(const Buffer *b)
+{
+	int last = b->ndim - 1;
+	while (last >= 0 && b->shape[last] == 1)
+		last--;
+	return last;
+}
+
 static bool visit_expr(Expr *e, void *context)
 {
 	BodyVisit *visit = context;
@@ -149,6 +157,7 @@ static bool visit_expr(Expr *e, void *context)
 	RuleRead r = {.buffer = e->id,
 	    .nindex = e->narg,
 	    .index = e->arg,
+	    .last = rule_last_dim(&visit->program->buffers[e->id]),
 	    .number = 1 + rule_reads_of(b, e->id),
 	    .plain = plain_index(e),
 	    .uses = NEW_N(visit->arena, bool, visit->block->naxes)};
@@ -188,7 +197,7 @@ static bool worth_tiling(const Program *program, const RuleBlock *b)
 	const Block *block = &program->blocks[b->block];
 	for (int i = 0; i < b->reads.n; i++) {
 		const RuleRead *r = &b->reads.at[i];
-		const Expr *last = r->nindex ? r->index[r->nindex - 1] : NULL;
+		const Expr *last = r->last < 0 ? NULL : r->index[r->last];
 		bool streamed = false;
 		for (int a = block->nspatial; a < block->naxes; a++)
 			streamed |= r->uses[a];

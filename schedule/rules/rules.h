@@ -29,6 +29,7 @@ typedef struct {
 	int buffer;
 	int nindex;
 	Expr **index;
+	int last;      /* the last dimension of several elements; -1 */
 	int number;    /* among the reads of the buffer, from 1 */
 	bool plain;    /* each index is an axis of its own */
 	RuleIndex *dims;
@@ -157,6 +158,7 @@ const char *rule_plain_name(char *name); /* without '~', in place */
 int rule_axis_of(const Expr *e); /* of a plain index; -1 */
 /* Do exact numerics forbid to reduce in another order? */
 bool rule_keeps_order(const Program *program, const Block *block);
+int rule_last_dim(const Buffer *buffer); /* of several elements; -1 */
 /* How many different reads of the buffer the block has. */
 int rule_reads_of(const RuleBlock *b, int buffer);
 int rule_lanes(const Machine *machine, DType type);

@@ -530,6 +530,13 @@ static const Case windows[] = {
     {"", "y = separate(y.s)", "is taken"},
     {"unroll(y.s)", "c = separate(y.s)", "scheduled already"},
     {"s0, s1 = split(y.s, [_, 2])", "c = separate(s1)", "scheduled already"},
+    {"", "unfold(o.q)", NULL},
+    {"unfold(o.q)", "l0, l1 = split(o.j, [_, 2])", NULL},
+    {"unfold(o.q)", "unfold(o.q)", "there is no loop"},
+    {"", "unfold(y.s)", "has several steps"},
+    {"", "unfold(y.j)", "is not a reduction loop"},
+    {"", "unfold(f.q)", "has no other loop"},
+    {"q0, q1 = split(o.q, [_, 1])", "unfold(q0)", "scheduled already"},
     {"", "unfold(z)", "has no reduction"},
     {"", "unfold(g)", "too large"},
     {"tail(y, mask)", "unfold(y)", "scheduled already"},
@@ -540,9 +547,10 @@ static const Case windows[] = {
  * move otherwise than their difference. */
 static Program *window_program(Arena *arena)
 {
-	return program_of(arena, "tunec: 1\nname: windows\n"
+	return program_of(arena,
+	    "tunec: 1\nname: windows\n"
 	    "inputs: {x: 'f32[20, 20]', k: 'f32[3]', p: 'bool[4, 20]'}\n"
-	    "outputs: [y, m, l, g, w, t, b, z]\n"
+	    "outputs: [y, m, l, g, w, t, b, z, o, f]\n"
 	    "compute: |\n"
 	    "  y[i < 8, j < 9] = sum[r < 2, s < 3, q < 2](x[i + r, j + s + 1]*(q + 1))\n"
 	    "  m[i < 8, j < 9] = max[r < 2, s < 3](\n"
@@ -552,7 +560,9 @@ static Program *window_program(Arena *arena)
 	    "  w[j < 9] = sum[r < 3, s < 3](x[r, j + s]*k[s])\n"
 	    "  t[j < 9] = sum[r < 3, s < 3](x[r, j + s]*x[r, j + 2*s])\n"
 	    "  b[j < 9] = max[s < 3](if p[3 - s, j + s] then 1 else 0)\n"
-	    "  z[j < 9] = x[j, j]*2\n");
+	    "  z[j < 9] = x[j, j]*2\n"
+	    "  o[j < 9] = sum[r < 4, q < 1, s < 2](x[r, j + s + q])\n"
+	    "  f[j < 9] = sum[q < 1](x[q, j])\n");
 }
 
 static const Case factors[] = {

@@ -243,6 +243,9 @@ static const Case cases[] = {
 	{"unfold(c~1)\nunfold(r)\n", "compute_inline(c)\n",
 	    "reorder(r_o0, r.y, r_x0, r_o1, r_x1, r_xv)"},
 	{"cache_write", "r_y0"}},
+    /* nor has a sum a loop of one; a dimension of one element is none */
+    {"test/layouts/ones.yaml", {"unfold(y.c)\n", "vectorize(y_kv, 16)"},
+	{"y_m0, y_m1, y_mv"}},
     /* lanes along what is read least often */
     {"test/layouts/bilinear_form.yaml", {"vectorize(y_jv, 16)"}, {"y_i0"}},
     /* sums of u8*i8 by fours, which lie side by side in both copies */
