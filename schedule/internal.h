@@ -138,6 +138,8 @@ bool edit_kind_own(const Nest *nest, int loop, LoopKind kind);
 bool edit_is_identity_write(const Nest *nest, int stage);
 /* Has it to be computed in one place? */
 bool edit_is_once(const Nest *nest, int buffer);
+/* A part a dimension, in their order. */
+bool edit_has_plain_layout(const NestBuffer *buffer);
 /* Nothing of the stage is scheduled. */
 bool edit_is_pristine(const Nest *nest, int stage);
 /* The loop's block is a running reduction over that loop alone. */

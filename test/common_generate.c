@@ -484,30 +484,29 @@ static void write_separate(Generator *g, Buf *out)
 		buf_printf(out, "%s = separate(%s)", new_name(g), loop);
 }
 
-/* Of the last input that has such dimensions, or any. */
+/* Of some buffer that has such dimensions, or any. */
 static void write_flatten(Generator *g, Buf *out)
 {
 	const Nest *nest = g->nest;
-	FlatBuffer of = {(int)below(g, (uint64_t)nest->buffers.n), 0, NULL};
+	int buffer = (int)below(g, (uint64_t)nest->buffers.n), dim = 0;
 
 	for (int i = 0; i < nest->order.n; i++) {
 		const Stage *s = &nest->stages.at[nest->order.at[i]];
-		int64_t *extents = NEW_N(g->arena, int64_t, s->naxes);
-		for (int a = 0; a < s->naxes; a++)
-			extents[a] = s->axes[a].extent;
-		for (int b = 0; b < nest->buffers.n; b++) {
-			const NestBuffer *x = &nest->buffers.at[b];
-			for (int d = 0; x->writer < 0 && d < x->ndim - 1; d++) {
-				FlatBuffer at = {b, d, x->shape};
-				FlatAxes axes;
-				if (flat_find(s->body, &at, extents,
-					s->nspatial, &axes))
-					of = at;
+		for (int a = 0; a + 1 < s->nspatial; a++)
+			if (!below(g, 3)) {
+				buffer = s->buffer;
+				dim = a;
 			}
-		}
 	}
-	buf_printf(out, "flatten(%s, %d)", nest->buffers.at[of.buffer].name,
-	    of.dim);
+	for (int b = 0; b < nest->buffers.n; b++) {
+		const NestBuffer *x = &nest->buffers.at[b];
+		for (int d = 0; x->writer < 0 && d < x->ndim - 1; d++)
+			if (!below(g, 3)) {
+				buffer = b;
+				dim = d;
+			}
+	}
+	buf_printf(out, "flatten(%s, %d)", nest->buffers.at[buffer].name, dim);
 }
 
 /* Of the last product that has such a factor, or any. */

@@ -349,19 +349,31 @@ Expr *phase_reader(
 
 /* nest_flat.c: the axis that an index is, but for axes of one value; -1. */
 int flat_axis(const Expr *index, const int64_t *extents);
-/* A dimension of a buffer, and the one behind it; the axes that go over them. */
-typedef struct {
-	int buffer, dim;
-	const int64_t *shape;
-} FlatBuffer;
+/* The axes that go over a dimension of a buffer and the one behind it; -1. */
 typedef struct {
 	int outer, inner;
 } FlatAxes;
-/* Does a body read the buffer at two axes of its reduction alone, each of which
- * goes over a whole dimension, the outer one's not of one value, and stands
- * nowhere else? */
-bool flat_find(Expr *body, const FlatBuffer *of, const int64_t *extents,
-    int nspatial, FlatAxes *axes);
+typedef struct {
+	Expr *body;
+	int buffer; /* that it writes, at its spatial axes */
+	int nspatial;
+	const int64_t *extents;
+} FlatBlock;
+typedef struct {
+	int nblocks, nbuffers;
+	FlatBlock *blocks;
+	const int64_t **shapes; /* by buffer */
+	int *dim;		/* by buffer: with the one behind it one; -1 */
+	FlatAxes *axes;		/* by block: those that become one */
+} Flat;
+/* All that has to be flat for a dimension of a buffer to be: false where a block
+ * does not go over both dimensions at two axes, both of its results or of its
+ * reduction, each of which goes over a whole dimension, the outer one's not of
+ * one value, and stands nowhere else. */
+bool flat_close(Flat *flat, int buffer, int dim);
+Flat *flat_new(Arena *arena, int nblocks, int nbuffers);
+/* The shape with both dimensions as the second. */
+int64_t *flat_shape(Arena *arena, const Flat *flat, int buffer, int ndim);
 
 /* nest_prefix.c: a reduction over the k up to j, or from j on, of elements that j
  * does not move, by blocks of `size`: within a block, over the blocks before (or

@@ -2,8 +2,15 @@
  * of them whole, row by row, goes over all that lies there side by side.
  *
  *     y[i] = sum[r < 7, s < 7](x[i, r, s])      x[i, 0, s], s < 49
- */
+ *
+ * A block that does so along axes of its results writes such dimensions, and
+ * whatever else it reads along these axes has them: they are flat together, or
+ * none is.
+ *
+ *     e[i, r, s] = exp(x[i, r, s])*z[r, s]      e, x and z */
 #include "ir/nest/nest.h"
+
+#include <string.h>
 
 /* Is it 0, axes of one value being that? */
 static bool is_zero(const Expr *e, const int64_t *extents)
@@ -33,47 +40,116 @@ int flat_axis(const Expr *index, const int64_t *extents)
 }
 
 typedef struct {
-	const FlatBuffer *of;
-	const int64_t *extents;
+	Flat *flat;
+	const FlatBlock *block;
 	FlatAxes axes;
-	int reads, outer, inner; /* how often each stands there */
-	bool fits;
+	int pairs, outer, inner; /* how often each stands there */
+	bool found, fits, changed;
 } Visit;
 
-static bool visit_read(Expr *e, void *context)
+static void take_axes(Visit *v, int outer, int inner)
 {
-	Visit *v = context;
-	if (e->op != OP_READ || e->id != v->of->buffer)
-		return true;
-	int outer = flat_axis(e->arg[v->of->dim], v->extents);
-	int inner = flat_axis(e->arg[v->of->dim + 1], v->extents);
-	if (!v->reads++)
+	if (!v->found)
 		v->axes = (FlatAxes){outer, inner};
+	v->found = true;
 	v->fits &= outer >= 0 && inner >= 0 && outer != inner &&
 	    outer == v->axes.outer && inner == v->axes.inner;
-	return true;
 }
 
-static bool visit_axis(Expr *e, void *context)
+/* Of what is flat the axes that go over it. */
+static bool find_axes(Expr *e, void *context)
 {
 	Visit *v = context;
-	v->outer += e->op == OP_AXIS && e->id == v->axes.outer;
-	v->inner += e->op == OP_AXIS && e->id == v->axes.inner;
+	int dim = e->op == OP_READ ? v->flat->dim[e->id] : -1;
+	if (dim >= 0)
+		take_axes(v, flat_axis(e->arg[dim], v->block->extents),
+		    flat_axis(e->arg[dim + 1], v->block->extents));
 	return true;
 }
 
-bool flat_find(Expr *body, const FlatBuffer *of, const int64_t *extents,
-    int nspatial, FlatAxes *axes)
+static void make_flat(Visit *v, int buffer, int dim)
 {
-	Visit v = {.of = of, .extents = extents, .fits = true};
-	expr_walk(body, visit_read, &v);
-	if (!v.fits || !v.reads)
+	const Flat *f = v->flat;
+	const int64_t *shape = f->shapes[buffer] + dim;
+	v->fits &= shape[0] == v->block->extents[v->axes.outer] &&
+	    shape[1] == v->block->extents[v->axes.inner] &&
+	    (f->dim[buffer] < 0 || f->dim[buffer] == dim);
+	v->changed |= f->dim[buffer] < 0;
+	f->dim[buffer] = dim;
+}
+
+/* What is read at both axes is flat. */
+static bool find_pairs(Expr *e, void *context)
+{
+	Visit *v = context;
+	const int64_t *extents = v->block->extents;
+	v->outer += e->op == OP_AXIS && e->id == v->axes.outer;
+	v->inner += e->op == OP_AXIS && e->id == v->axes.inner;
+	for (int d = 0; e->op == OP_READ && d < e->narg - 1; d++)
+		if (flat_axis(e->arg[d], extents) == v->axes.outer &&
+		    flat_axis(e->arg[d + 1], extents) == v->axes.inner) {
+			v->pairs++;
+			make_flat(v, e->id, d);
+		}
+	return true;
+}
+
+/* What follows for a block from what is flat so far. */
+static bool add_block(Flat *f, int i, bool *changed)
+{
+	const FlatBlock *b = &f->blocks[i];
+	Visit v = {.flat = f, .block = b, .fits = true};
+	if (f->dim[b->buffer] >= 0)
+		take_axes(&v, f->dim[b->buffer], f->dim[b->buffer] + 1);
+	expr_walk(b->body, find_axes, &v);
+	if (!v.found)
+		return true;
+	bool spatial = v.axes.outer < b->nspatial;
+	if (!v.fits || b->extents[v.axes.outer] == 1 ||
+	    spatial != (v.axes.inner < b->nspatial) ||
+	    (spatial && v.axes.inner != v.axes.outer + 1))
 		return false;
-	expr_walk(body, visit_axis, &v);
-	*axes = v.axes;
-	return v.outer == v.reads && v.inner == v.reads &&
-	    v.axes.outer >= nspatial && v.axes.inner >= nspatial &&
-	    extents[v.axes.outer] > 1 &&
-	    extents[v.axes.outer] == of->shape[of->dim] &&
-	    extents[v.axes.inner] == of->shape[of->dim + 1];
+	expr_walk(b->body, find_pairs, &v);
+	if (spatial)
+		make_flat(&v, b->buffer, v.axes.outer);
+	f->axes[i] = v.axes;
+	*changed |= v.changed;
+	return v.fits && v.outer == v.pairs && v.inner == v.pairs;
+}
+
+bool flat_close(Flat *f, int buffer, int dim)
+{
+	bool changed = true, any = false;
+	for (int i = 0; i < f->nbuffers; i++)
+		f->dim[i] = i == buffer ? dim : -1;
+	for (int i = 0; i < f->nblocks; i++)
+		f->axes[i] = (FlatAxes){-1, -1};
+	while (changed) {
+		changed = false;
+		for (int i = 0; i < f->nblocks; i++)
+			if (!add_block(f, i, &changed))
+				return false;
+	}
+	for (int i = 0; i < f->nblocks; i++)
+		any |= f->axes[i].outer >= 0;
+	return any;
+}
+
+Flat *flat_new(Arena *arena, int nblocks, int nbuffers)
+{
+	Flat *f = NEW(arena, Flat);
+	*f = (Flat){nblocks, nbuffers, NEW_N(arena, FlatBlock, nblocks),
+	    NEW_N(arena, const int64_t *, nbuffers),
+	    NEW_N(arena, int, nbuffers), NEW_N(arena, FlatAxes, nblocks)};
+	return f;
+}
+
+int64_t *flat_shape(Arena *arena, const Flat *f, int buffer, int ndim)
+{
+	int d = f->dim[buffer];
+	int64_t *shape = NEW_N(arena, int64_t, ndim);
+	memcpy(shape, f->shapes[buffer], sizeof *shape * (size_t)ndim);
+	shape[d + 1] *= shape[d];
+	shape[d] = 1;
+	return shape;
 }

@@ -558,6 +558,14 @@ const int *edit_split_loop(Nest *nest, int loop, int n, const Handle *factors,
 	return parts;
 }
 
+bool edit_has_plain_layout(const NestBuffer *b)
+{
+	for (int i = 0; i < b->nparts; i++)
+		if (b->parts[i].dim != i || b->parts[i].mod != HANDLE_NONE)
+			return false;
+	return b->nparts == b->ndim && b->align_part < 0;
+}
+
 bool edit_is_pristine(const Nest *nest, int stage)
 {
 	const Stage *s = &nest->stages.at[stage];

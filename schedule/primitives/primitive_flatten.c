@@ -1,20 +1,40 @@
-/* flatten: two dimensions of an input become one, and with them the two loops
- * of each reduction over both.
+/* flatten: two dimensions of a buffer become one, and with them the two loops of
+ * each block that goes over both.
  *
  *     y[i] = sum[r < 7, s < 7](x[i, r, s])         flatten(x, 1)
  *   ->
  *     y[i] = sum[r < 1, s < 49](x[i, r, s])
  *
  * Its elements lie where they did, row by row; the loop over all of them may be
- * split as one that a split of a fused loop must not leave.  Legal before
- * anything is scheduled of the blocks that read it, all of which go over both
+ * split as one that a split of a fused loop must not leave.  What such a block
+ * writes along these loops, and reads besides along them, is flat as well, and so
+ * on.  Legal before anything is scheduled of all these blocks, which go over both
  * dimensions whole (ir/nest/nest_flat.c).  It reorders a sum where another loop
  * of the reduction lies between. */
 #include "schedule/internal.h"
 
-#include <string.h>
+typedef struct {
+	Flat *flat; /* blocks by their place in the nest's order */
+	int buffer, dim;
+} Flatten;
 
-static Refusal parameters(const Call *call, FlatBuffer *p)
+static Flat *flat_of(const Nest *nest)
+{
+	Flat *f = flat_new(nest->arena, nest->order.n, nest->buffers.n);
+	for (int b = 0; b < f->nbuffers; b++)
+		f->shapes[b] = nest->buffers.at[b].shape;
+	for (int i = 0; i < f->nblocks; i++) {
+		const Stage *s = &nest->stages.at[nest->order.at[i]];
+		int64_t *extents = NEW_N(nest->arena, int64_t, s->naxes);
+		for (int a = 0; a < s->naxes; a++)
+			extents[a] = s->axes[a].extent;
+		f->blocks[i] =
+		    (FlatBlock){s->body, s->buffer, s->nspatial, extents};
+	}
+	return f;
+}
+
+static Refusal parameters(const Call *call, Flatten *p)
 {
 	const Nest *nest = call->nest;
 	int64_t dim;
@@ -24,70 +44,64 @@ static Refusal parameters(const Call *call, FlatBuffer *p)
 		why = call_int(call, 1, &dim);
 	if (why)
 		return why;
-	const NestBuffer *b = &nest->buffers.at[p->buffer];
-	if (dim < 0 || dim > b->ndim - 2)
+	if (dim < 0 || dim > nest->buffers.at[p->buffer].ndim - 2)
 		return "the buffer has no such dimension with one behind it";
 	p->dim = (int)dim;
-	p->shape = b->shape;
-	return NULL;
+	p->flat = flat_of(nest);
+	return flat_close(p->flat, p->buffer, p->dim)
+	    ? NULL
+	    : "a block does not go over both dimensions, whole and alone";
 }
 
-static bool axes_of(
-    const Nest *nest, int stage, const FlatBuffer *p, FlatAxes *axes)
+static Refusal stage_legal(const Nest *nest, int stage, FlatAxes axes)
 {
 	const Stage *s = &nest->stages.at[stage];
-	int64_t *extents = NEW_N(nest->arena, int64_t, s->naxes);
 
-	for (int a = 0; a < s->naxes; a++)
-		extents[a] = s->axes[a].extent;
-	return flat_find(s->body, p, extents, s->nspatial, axes);
+	if (!edit_is_pristine(nest, stage) || nest_is_sharing(nest, stage) ||
+	    s->carries >= 0)
+		return "a block that goes over them is scheduled already";
+	if (axes.outer >= s->nspatial && edit_is_exact(nest, stage))
+		return "exact numerics keep the order of a reduction";
+	return edit_is_identity_write(nest, stage)
+	    ? NULL
+	    : "a block that goes over them does not write at its axes";
 }
 
 Refusal flatten_legal(const Call *call)
 {
 	const Nest *nest = call->nest;
-	FlatBuffer p;
+	Flatten p;
 	Refusal why = parameters(call, &p);
 
-	if (why)
-		return why;
-	if (nest->buffers.at[p.buffer].writer >= 0)
-		return "the buffer is no input";
-	IntVec readers = edit_readers(nest, p.buffer);
-	for (int i = 0; i < readers.n; i++) {
-		int stage = readers.at[i];
-		FlatAxes axes;
-		if (!edit_is_pristine(nest, stage) ||
-		    nest_is_sharing(nest, stage))
-			return "a block that reads it is scheduled already";
-		if (edit_is_exact(nest, stage))
-			return "--numerics=exact keeps the order of a reduction";
-		if (!axes_of(nest, stage, &p, &axes))
-			return "a block that reads it does not reduce both "
-			       "dimensions, whole and alone";
-	}
-	return NULL;
+	for (int i = 0; !why && i < p.flat->nblocks; i++)
+		if (p.flat->axes[i].outer >= 0)
+			why = stage_legal(
+			    nest, nest->order.at[i], p.flat->axes[i]);
+	for (int b = 0; !why && b < p.flat->nbuffers; b++)
+		if (p.flat->dim[b] >= 0 &&
+		    !edit_has_plain_layout(&nest->buffers.at[b]))
+			why = "a buffer has another layout already";
+	return why;
 }
 
 void flatten_apply(const Call *call)
 {
 	Nest *nest = call->nest;
-	FlatBuffer p;
+	Flatten p;
 
 	parameters(call, &p);
-	NestBuffer *b = &nest->buffers.at[p.buffer];
-	IntVec readers = edit_readers(nest, p.buffer);
-	int64_t all = p.shape[p.dim] * p.shape[p.dim + 1];
-	for (int i = 0; i < readers.n; i++) {
-		Stage *s = &nest->stages.at[readers.at[i]];
-		FlatAxes axes;
-		axes_of(nest, readers.at[i], &p, &axes);
+	const Flat *f = p.flat;
+	for (int i = 0; i < f->nblocks; i++) {
+		Stage *s = &nest->stages.at[nest->order.at[i]];
+		FlatAxes axes = f->axes[i];
+		if (axes.outer < 0)
+			continue;
+		s->axes[axes.inner].extent *= s->axes[axes.outer].extent;
 		s->axes[axes.outer].extent = 1;
-		s->axes[axes.inner].extent = all;
 	}
-	int64_t *shape = NEW_N(nest->arena, int64_t, b->ndim);
-	memcpy(shape, b->shape, sizeof *shape * (size_t)b->ndim);
-	shape[p.dim] = 1;
-	shape[p.dim + 1] = all;
-	b->shape = shape;
+	for (int b = 0; b < f->nbuffers; b++) {
+		NestBuffer *x = &nest->buffers.at[b];
+		if (f->dim[b] >= 0)
+			x->shape = flat_shape(nest->arena, f, b, x->ndim);
+	}
 }

@@ -47,14 +47,6 @@ static Refusal parameters(const Call *call, Thin *p)
 	    ? NULL : "the block is not one literal in between";
 }
 
-static bool has_plain_layout(const NestBuffer *b)
-{
-	for (int i = 0; i < b->nparts; i++)
-		if (b->parts[i].dim != i || b->parts[i].mod != HANDLE_NONE)
-			return false;
-	return b->nparts == b->ndim && b->align_part < 0;
-}
-
 static Refusal readers_legal(const Call *call, const Thin *p)
 {
 	const Nest *nest = call->nest;
@@ -88,7 +80,7 @@ Refusal thin_legal(const Call *call)
 		return "the block does not write at its axes";
 	if (s->fill)
 		return "the block is padded";
-	if (!has_plain_layout(&nest->buffers.at[s->buffer]))
+	if (!edit_has_plain_layout(&nest->buffers.at[s->buffer]))
 		return "the layout was changed already";
 	if (s->tensor_loop >= 0)
 		return "the block was made by blockize";

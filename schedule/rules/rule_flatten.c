@@ -4,70 +4,77 @@
  * -->
  *     y[c] = sum[s < 49](x[c, 0, s])
  *
- * so that vectors lie along 49 elements, not along 7.  The other rules see the
- * program as it is then. */
+ * so that vectors lie along 49 elements, not along 7; and what x is made from,
+ * element by element.  The other rules see the program as it is then. */
 #include "schedule/rules/rules.h"
 
-#include <string.h>
-
-static bool flat_axes(
-    Arena *arena, const Block *b, const FlatBuffer *of, FlatAxes *axes)
+static Flat *flat_of(Arena *arena, const Program *p)
 {
-	int64_t *extents = NEW_N(arena, int64_t, b->naxes + 1);
-	for (int a = 0; a < b->naxes; a++)
-		extents[a] = b->axes[a].extent;
-	return flat_find(b->body, of, extents, b->nspatial, axes);
-}
-
-/* Do all that read it go over this dimension and the next? */
-static bool is_flat(Arena *arena, const Program *p, const FlatBuffer *of)
-{
-	FlatAxes axes;
-	int readers = 0;
+	Flat *f = flat_new(arena, p->nblocks, p->nbuffers);
+	for (int i = 0; i < p->nbuffers; i++)
+		f->shapes[i] = p->buffers[i].shape;
 	for (int i = 0; i < p->nblocks; i++) {
 		const Block *b = &p->blocks[i];
-		if (!expr_find_read(b->body, of->buffer))
-			continue;
-		readers++;
-		if (rule_keeps_order(p, b) || !flat_axes(arena, b, of, &axes))
-			return false;
+		int64_t *extents = NEW_N(arena, int64_t, b->naxes);
+		for (int a = 0; a < b->naxes; a++)
+			extents[a] = b->axes[a].extent;
+		f->blocks[i] =
+		    (FlatBlock){b->body, b->buffer, b->nspatial, extents};
 	}
-	return readers > 0;
+	return f;
 }
 
-static void make_flat(Arena *arena, Program *p, const FlatBuffer *of)
+/* Does all that goes over this dimension go over the next, and is reduced at
+ * last? */
+static bool is_flat(const Program *p, Flat *f, int buffer, int dim)
 {
-	Buffer *x = &p->buffers[of->buffer];
-	int64_t all = of->shape[of->dim] * of->shape[of->dim + 1];
+	bool reduced = false;
+	if (!flat_close(f, buffer, dim))
+		return false;
+	for (int i = 0; i < p->nblocks; i++) {
+		const Block *b = &p->blocks[i];
+		bool reduces = f->axes[i].outer >= b->nspatial;
+		bool touched = f->axes[i].outer >= 0;
+		reduced |= reduces;
+		if (reduces ? rule_keeps_order(p, b)
+			    : touched &&
+			    p->buffers[b->buffer].role == BUFFER_OUTPUT)
+			return false;
+	}
+	return reduced;
+}
+
+static void make_flat(Arena *arena, Program *p, const Flat *f)
+{
 	for (int i = 0; i < p->nblocks; i++) {
 		Block *b = &p->blocks[i];
-		FlatAxes axes;
-		if (!expr_find_read(b->body, of->buffer))
+		FlatAxes axes = f->axes[i];
+		if (axes.outer < 0)
 			continue;
-		flat_axes(arena, b, of, &axes);
 		*b = rule_block_like(arena, b, b->name);
+		b->axes[axes.inner].extent *= b->axes[axes.outer].extent;
 		b->axes[axes.outer].extent = 1;
-		b->axes[axes.inner].extent = all;
 	}
-	x->shape = arena_memdup(
-	    arena, x->shape, sizeof *x->shape * (size_t)x->ndim);
-	x->shape[of->dim] = 1;
-	x->shape[of->dim + 1] = all;
+	for (int i = 0; i < p->nbuffers; i++) {
+		Buffer *x = &p->buffers[i];
+		if (f->dim[i] >= 0)
+			x->shape = flat_shape(arena, f, i, x->ndim);
+	}
 }
 
 const Program *rule_flatten(Arena *arena, const Program *program, Buf *steps)
 {
 	Program *p = rule_copy_program(arena, program);
+	Flat *f = flat_of(arena, p);
 	for (int i = 0; i < p->nbuffers; i++) {
-		const Buffer *x = &p->buffers[i];
-		FlatBuffer of = {i, x->ndim - 2, x->shape};
-		while (x->role == BUFFER_INPUT && of.dim >= 0 &&
-		    is_flat(arena, p, &of))
-			of.dim--;
-		while (x->role == BUFFER_INPUT && ++of.dim < x->ndim - 1) {
-			of.shape = x->shape;
-			buf_printf(steps, "flatten(%s, %d)\n", x->name, of.dim);
-			make_flat(arena, p, &of);
+		int ndim = p->buffers[i].ndim, dim = ndim - 2;
+		while (dim >= 0 && is_flat(p, f, i, dim))
+			dim--;
+		while (++dim < ndim - 1 && is_flat(p, f, i, dim)) {
+			buf_printf(steps, "flatten(%s, %d)\n",
+			    p->buffers[i].name, dim);
+			make_flat(arena, p, f);
+			f = flat_of(arena, p);
 		}
 	}
 	return p;

@@ -410,16 +410,22 @@ static Program *divided_program(Arena *arena)
 
 static Program *planes_program(Arena *arena)
 {
-	return program_of(arena, "tunec: 1\nname: planes\n"
+	return program_of(arena,
+	    "tunec: 1\nname: planes\n"
 	    "inputs: {x: 'f32[6, 5, 3, 4]', w: 'f32[5, 4]', v: 'f32[5, 4]', "
-	    "u: 'f32[5, 4]'}\n"
+	    "u: 'f32[5, 4]', a: 'f32[6, 3, 4]', b: 'f32[6, 3, 4]', "
+	    "z: 'f32[3, 4]', h: 'f32[5, 4]'}\n"
 	    "compute: |\n"
+	    "  e[i < 6, r < 3, s < 4] = exp(a[i, r, s] - b[i, r, s])*z[r, s]\n"
+	    "  n[i < 6] = sum[r < 3, s < 4](e[i, r, s])\n"
+	    "  o[i < 6, r < 3, s < 4] = e[i, r, s]/n[i]\n"
+	    "  g[r < 5, s < 4] = h[r, s]*2\n"
 	    "  y[i < 6, j < 1] = sum[d < 5, r < 3, s < 4](x[i, d, j*2 + r, s])\n"
 	    "  m[i < 6, j < 1] = max[d < 5, r < 3, s < 4](x[i, d, r, s + j])\n"
 	    "  p[i < 4] = sum[r < 5, s < 4](w[r, s]*f32(s))\n"
 	    "  q[i < 4] = sum[r < 5](v[r, i])\n"
 	    "  t[i < 4] = sum[r < 4, s < 3](u[r, s])\n"
-	    "outputs: [y, m, p, q, t]\n");
+	    "outputs: [y, m, p, q, t, o, g]\n");
 }
 
 static Program *spread_program(Arena *arena)
@@ -436,20 +442,28 @@ static const Case planes[] = {
     {"", "flatten(x, 2)", NULL},
     {"flatten(x, 1)", "flatten(x, 2)", NULL},
     {"flatten(x, 2)", "flatten(x, 1)", NULL},
-    {"flatten(x, 1)", "flatten(x, 1)", "does not reduce both dimensions"},
+    {"flatten(x, 1)", "flatten(x, 1)", "does not go over both"},
     {"flatten(x, 1)", "s0, s1 = split(y.s, [_, 4])", NULL},
-    {"", "flatten(x, 0)", "does not reduce both dimensions"},
+    {"", "flatten(x, 0)", "does not go over both"},
     {"", "flatten(x, 3)", "no such dimension"},
     {"", "flatten(x, -1)", "no such dimension"},
-    {"", "flatten(y, 0)", "is no input"},
+    {"", "flatten(y, 0)", "does not go over both"},
+    {"", "flatten(g, 0)", NULL},
+    {"", "flatten(b, 1)", NULL},
+    {"flatten(a, 1)", "flatten(b, 1)", "does not go over both"},
+    {"", "flatten(a, 0)", "does not go over both"},
+    {"", "flatten(o, 0)", "does not go over both"},
+    {"unroll(e.s)", "flatten(a, 1)", "scheduled already"},
+    {"set_scope(e, reg)", "flatten(a, 1)", NULL},
+    {"transform_layout(e, [s, i, r])", "flatten(a, 1)", "another layout"},
     {"", "flatten(k, 0)", "there is no buffer"},
     {"", "flatten(x, z)", "a number is expected"},
-    {"", "flatten(w, 0)", "does not reduce both dimensions"},
-    {"", "flatten(v, 0)", "does not reduce both dimensions"},
-    {"", "flatten(u, 0)", "does not reduce both dimensions"},
+    {"", "flatten(w, 0)", "does not go over both"},
+    {"", "flatten(v, 0)", "does not go over both"},
+    {"", "flatten(u, 0)", "does not go over both"},
     {"unroll(m.s)", "flatten(x, 1)", "scheduled already"},
     {"compute_with(m, y)", "flatten(x, 1)", "scheduled already"},
-    {"c = cache_read(y, x)", "flatten(x, 1)", "does not reduce"},
+    {"c = cache_read(y, x)", "flatten(x, 1)", NULL},
 };
 
 static const Case running[] = {

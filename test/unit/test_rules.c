@@ -407,6 +407,9 @@ static const Case cases[] = {
 	    "compute_at(out~1, ? in {root, out_c0})"},
 	{0}},
     {"workloads/avg_pool.yaml:halves", {0}, {"flatten("}},
+    /* of what is made of them, too */
+    {"test/layouts/gelu_mean.yaml",
+	{"flatten(a, 1)\n", "y_1_s0, y_1_s1, y_1_sv = split(y~1.s, "}, {0}},
     {"test/bench/families/several/channel_peaks.yaml",
 	{"flatten(x, 2)\n", "vectorize(hi_zv, 16)"}, {0}},
     {"workloads/layer_norm.yaml", {0}, {"flatten("}},
