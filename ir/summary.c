@@ -172,11 +172,22 @@ static void add_below(Summaries *s, Summary *to, const Expr *e)
 	to->division_by_data |= a->division_by_data;
 }
 
+/* With what is below; a condition on axes alone is settled by loops. */
+static int flops_with(Summaries *s, const Summary *below, const Expr *e)
+{
+	bool is_settled = e->type == DT_BOOL && !below->reads;
+	bool chooses = e->op == OP_IF && !summary_of(s, e->arg[0])->reads;
+	if (is_settled)
+		return 0;
+	return below->flops +
+	    (e->op >= OP_ADD && e->op <= OP_ROUND && !chooses);
+}
+
 static void add_own(Summaries *s, Summary *to, const Expr *e)
 {
 	bool root = e->op == OP_SQRT || e->op == OP_RSQRT;
 	bool function = op_kind(e->op) == OPKIND_FUNCTION;
-	to->flops += e->op >= OP_ADD && e->op <= OP_ROUND;
+	to->flops = flops_with(s, to, e);
 	to->function |= function;
 	to->dear |= function && !root;
 	to->division |= e->op == OP_DIV;

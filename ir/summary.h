@@ -20,8 +20,8 @@ typedef struct {
 	const AxisSet *axes; /* never NULL */
 	bool reads;	     /* READ or REDUCE */
 	bool reduces;
-	/* of values that are computed here, not in an index nor below a READ or
-	 * a REDUCE */
+	/* of values that are computed here, not in an index, in a condition on
+	 * axes alone, nor below a READ or a REDUCE */
 	int flops;
 	bool function; /* of OPKIND_FUNCTION */
 	bool dear;     /* one of them but sqrt and rsqrt */

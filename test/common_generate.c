@@ -792,16 +792,19 @@ static Program *program_zero_points(Arena *arena, Rng *rng)
 	static const char *const factors[] = {"p[c, t + r]*w[o, c, r]",
 	    "(p[c, t + r] - z[])*(w[o, c, r] - v[o])",
 	    "(i32(p[c, t + r]) - 3)*(w[o, c, r] - v[o])*v[o]",
-	    "(p[c, t + r] + v[o]*2)*w[o, c, r] - z[]*v[o]"};
+	    "(p[c, t + r] + v[o]*2)*w[o, c, r] - z[]*v[o]",
+	    "((if 1 <= t + r < T + 1 then x[c, t + r - 1] else z[]) - z[])*"
+	    "(w[o, c, r] - v[o])"};
 	const char *type = rng_below(rng, 2) ? "u8" : "i8";
-	return program_of_text(arena, arena_printf(arena,
-	    "tunec: 1\nname: points\nparams: {C: %d, O: %d, T: %d}\n"
-	    "inputs: {x: '%s[C, T]', z: '%s[]', w: '%si8[O, C, 3]', "
-	    "v: 'i8[O]'}\n"
-	    "compute: |\n  %s\n  y[o < O, t < T] = sum[c < C, r < 3](%s)\n",
-	    extent(rng, 9), extent(rng, 9), 7 + extent(rng, 9), type, type,
-	    rng_below(rng, 2) ? "const " : "", pads[rng_below(rng, 5)],
-	    factors[rng_below(rng, 4)]),
+	return program_of_text(arena,
+	    arena_printf(arena,
+		"tunec: 1\nname: points\nparams: {C: %d, O: %d, T: %d}\n"
+		"inputs: {x: '%s[C, T]', z: '%s[]', w: '%si8[O, C, 3]', "
+		"v: 'i8[O]'}\n"
+		"compute: |\n  %s\n  y[o < O, t < T] = sum[c < C, r < 3](%s)\n",
+		extent(rng, 9), extent(rng, 9), 7 + extent(rng, 9), type, type,
+		rng_below(rng, 2) ? "const " : "", pads[rng_below(rng, 5)],
+		factors[rng_below(rng, 5)]),
 	    NUMERICS_DEFAULT);
 }
 

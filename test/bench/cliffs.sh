@@ -343,7 +343,7 @@ candidates() { # after the rows
 points() {
 	local name=${1%:*} case=${1#*:} at=$cliffs/points_${1/:/_} side sides=
 	local what="$name $case, of no zero points"
-	for side in $name ${name}_plain; do
+	for side in $name ${name%_onnx}_plain; do
 		$tunec build -q "$here/$side.yaml:$case" \
 			--target "$cliff_target" --db "$cliffs/none" \
 			-o "$at.$side.so" -o "$at.$side.h" 2>"$at.log" || {
@@ -420,7 +420,7 @@ cliff_rows() {
 		lowrank
 	echo 'resnet18 -'
 	printf 'attention %s\n' bert causal
-	for f in qconv qconv_nhwc qmatmul; do
+	for f in qconv qconv_onnx qconv_nhwc qconv_nhwc_onnx qmatmul; do
 		for c in $($tunec check --json "$here/$f.yaml" |
 			sed -n 's/.*"case": "\([^"]*\)".*/\1/p'); do
 			echo "points $f:$c"

@@ -89,6 +89,11 @@ p[c < C, y < S + 2, x1 < S + 2] =
 z[o < O, y < S//2, x1 < S//2] = sum[c < C, r < 3, s < 3](
   (p[c, 2*y + r, 2*x1 + s] - zx[])*(w[o, c, r, s] - v[o]))
 END
+bytes inside 'x: "u8[C, S, S]", zx: "u8[]", w: "const i8[O, C, 3, 3]", v: "const i8[O]"' <<'END'
+z[o < O, y < S, x1 < S] = sum[c < C, r < 3, s < 3](
+  ((if 1 <= y + r < S + 1 and 1 <= x1 + s < S + 1 then x[c, y + r - 1, x1 + s - 1]
+    else zx[]) - zx[])*(w[o, c, r, s] - v[o]))
+END
 bytes numbers 'x: "i8[S, S, C]", w: "const i8[3, 3, C, O]"' <<'END'
 p[y < S + 2, x1 < S + 2, c < C]: i16 =
   if 1 <= y < S + 1 and 1 <= x1 < S + 1 then x[y - 1, x1 - 1, c] + 5 else 0

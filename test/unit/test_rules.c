@@ -291,6 +291,11 @@ static const Case cases[] = {
 	 "distribute(a)\n",
 	    "tensorize(a_p_cq, dot4_u8i8)"},
 	{0}},
+    {"test/bench/cliffs/qconv_onnx.yaml:wide",
+	{"a_f1 = extract(a, 1)\nnarrow(a_f1)\na_p, a_s1, a_s2, a_t2 = "
+	 "distribute(a)\n",
+	    "tensorize(a_p_cq, dot4_u8i8)"},
+	{"a~1"}},
     {"test/layouts/zero_points_inside.yaml",
 	{"a_f1 = extract(a, 1)\nnarrow(a_f1, 0)\na_p, a_s1, a_s2 = distribute(a)\n",
 	    "tensorize(a_p_cq, dot4_u8i8)"},

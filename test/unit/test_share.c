@@ -81,6 +81,12 @@ static const Case cases[] = {
 	SPEC("x: 'f32[3, 5]', w: 'f32[5, 32]'",
 	    "  y[i < 3, j < 32] = sum[k < 5]((x[i, k]*2 - 1)*w[k, j])\n"),
 	NULL, 1},
+    /* conditions on axes alone are nothing */
+    {"padding in a sum",
+	SPEC("x: 'f32[20, 9]', z: 'f32[1]', w: 'f32[3, 9, 32]'",
+	    "  y[i < 20, j < 32] = sum[r < 3, c < 9](((if 1 <= i + r < 21 then "
+	    "x[i + r - 1, c] else z[0]) - z[0])*w[r, c, j])\n"),
+	NULL, 1},
     {"of the outer loops",
 	SPEC("x: 'f32[30, 20]', v: 'f32[30]'",
 	    "  y[i < 30, j < 20] = x[i, j]/sqrt(v[i]*v[i] + 1)\n"),
