@@ -484,7 +484,8 @@ double winograd_output(int m, int result, int i);
 
 /* nest_factor.c: of a product its factor with that number, from 1, and all factors
  * that have no other axes; false: it is no product, or all move with it.  Axes that
- * it has in one linear form alone, as those of a window, are one of its own. */
+ * it has in one linear form alone, as those of a window, are one of its own; those
+ * of one value are none. */
 typedef struct {
 	int axis;       /* of the block; the first of several */
 	int64_t extent;

@@ -62,14 +62,17 @@ static int add_axes(int *order, int n, const Expr *e, bool *left)
 	return n;
 }
 
-/* As the read has them, the others before; how many. */
-static int order_axes(Arena *arena, const Factor *f, int naxes, int *order)
+/* Those of more than one value, as the read has them, the others before; how
+ * many. */
+static int order_axes(Arena *arena, const Factor *f, const int64_t *extents,
+    int naxes, int *order)
 {
 	const Expr *read = NULL;
-	bool *left = arena_memdup(
-	    arena, f->has, sizeof *f->has * (size_t)naxes);
+	bool *left = NEW_N(arena, bool, naxes);
 	bool *of_read = NEW_N(arena, bool, naxes);
 	int n = 0;
+	for (int a = 0; a < naxes; a++)
+		left[a] = f->has[a] && extents[a] > 1;
 	find_read(f->element, &read);
 	if (read)
 		expr_mark_axes(read, of_read);
@@ -109,7 +112,7 @@ bool factor_find(Arena *arena, Expr *body, const int64_t *extents, int naxes,
 	if (!out->others)
 		return false;
 	int *order = NEW_N(arena, int, naxes);
-	int n = order_axes(arena, out, naxes, order);
+	int n = order_axes(arena, out, extents, naxes, order);
 	out->axes = NEW_N(arena, FactorAxis, naxes);
 	out->naxes = forms_find(
 	    arena, &out->element, extents, naxes, order, n, out->axes);

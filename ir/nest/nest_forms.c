@@ -7,7 +7,7 @@
  *     if 1 <= u and u < 9 then x[c, u - 1] else 0                  u < 10
  *
  * Only where that is fewer elements and each u is one of some i and r, so that
- * nothing is computed that was not before. */
+ * nothing is computed that was not before.  An axis of one value is 0. */
 #include "ir/nest/nest.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static bool is_linear(const Forms *f, const Expr *e, int64_t by, int64_t *row)
 	if (e->type != DT_INDEX || llabs(by) > number_most)
 		return false;
 	switch (e->op) {
-	case OP_AXIS: row[e->id] += by; return true;
+	case OP_AXIS: row[e->id] += f->extents[e->id] > 1 ? by : 0; return true;
 	case OP_INT:
 		row[f->naxes] += by * e->i;
 		return llabs(e->i) <= number_most;

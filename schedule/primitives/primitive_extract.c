@@ -8,7 +8,7 @@
  *
  * The factor with that number, and all that have no other axes than it has.  Axes
  * that it has in one form alone are one: of x[i + r] - m, where that is fewer, the
- * block has the elements of x that are read.
+ * block has the elements of x that are read; those of one value it has not.
  * Legal before anything of the block is scheduled; where several factors move
  * together --numerics=exact forbids it for floats. */
 #include "schedule/internal.h"
