@@ -164,6 +164,14 @@ bool expr_has_axes(const Expr *e)
 	return found;
 }
 
+bool expr_has_axis(const Expr *e, int axis)
+{
+	bool found = e->op == OP_AXIS && e->id == axis;
+	for (int i = 0; i < e->narg && !found; i++)
+		found = expr_has_axis(e->arg[i], axis);
+	return found;
+}
+
 bool expr_has_function(const Expr *e)
 {
 	bool found = op_kind(e->op) == OPKIND_FUNCTION;

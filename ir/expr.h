@@ -129,6 +129,8 @@ bool expr_is_zero(const Expr *e);
 bool expr_has_data(const Expr *index);
 /* Is an axis anywhere in it? */
 bool expr_has_axes(const Expr *e);
+/* Is this one? */
+bool expr_has_axis(const Expr *e, int axis);
 /* Does it compute a function: exp, tanh …? */
 bool expr_has_function(const Expr *e);
 /* Sets axes[i] for each axis i that it has. */

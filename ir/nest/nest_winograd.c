@@ -163,16 +163,6 @@ static Expr *transformed(const Terms *t, int m, Expr *at, int n,
 
 /* --- which products ------------------------------------------------------------------ */
 
-static bool has_axis(const Expr *e, int axis)
-{
-	if (e->op == OP_AXIS)
-		return e->id == axis;
-	for (int i = 0; i < e->narg; i++)
-		if (has_axis(e->arg[i], axis))
-			return true;
-	return false;
-}
-
 /* All of f32, as it lies in memory, too. */
 static bool is_of_f32(const Expr *e)
 {
@@ -188,12 +178,12 @@ static bool is_of_f32(const Expr *e)
 static int pair_of(const Winograd *w, const int64_t *extents, int r)
 {
 	SlidingWindow window;
-	if (!has_axis(w->weights, r))
+	if (!expr_has_axis(w->weights, r))
 		return -1;
 	for (int y = 0; y < w->nspatial; y++)
-		if (!has_axis(w->weights, y) &&
-		    window_find(w->data, y, extents[y], r, extents[r],
-			&window) &&
+		if (!expr_has_axis(w->weights, y) &&
+		    window_find(
+			w->data, y, extents[y], r, extents[r], &window) &&
 		    window.step == 1 && window.apart == 1)
 			return y;
 	return -1;
@@ -302,7 +292,7 @@ int winograd_own(const Winograd *w, const Expr *factor, int *axes)
 {
 	int n = 0;
 	for (int a = 0; a < w->naxes; a++)
-		if (has_axis(factor, a) && pair_with(w, w->y, a) < 0 &&
+		if (expr_has_axis(factor, a) && pair_with(w, w->y, a) < 0 &&
 		    pair_with(w, w->r, a) < 0)
 			axes[n++] = a;
 	return n;

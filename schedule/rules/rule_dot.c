@@ -62,22 +62,12 @@ static double elements_of(const Buffer *b)
 	return n;
 }
 
-static bool has_axis(const Expr *e, int axis)
-{
-	if (e->op == OP_AXIS)
-		return e->id == axis;
-	for (int i = 0; i < e->narg; i++)
-		if (has_axis(e->arg[i], axis))
-			return true;
-	return false;
-}
-
 /* Points over the axes that an operand has. */
 static double points_of(const Block *b, const Expr *e)
 {
 	double n = 1;
 	for (int a = 0; a < b->naxes; a++)
-		n *= !e || has_axis(e, a) ? (double)b->axes[a].extent : 1;
+		n *= !e || expr_has_axis(e, a) ? (double)b->axes[a].extent : 1;
 	return n;
 }
 
@@ -493,7 +483,7 @@ static double part_outside(
     const Expr *e, const Block *b, int axis, int64_t *axes, bool *fits)
 {
 	double sum = 0;
-	while (axis < b->naxes && !has_axis(e, axis))
+	while (axis < b->naxes && !expr_has_axis(e, axis))
 		axis++;
 	if (axis == b->naxes)
 		return !value_of(e, axes, fits);
@@ -525,8 +515,8 @@ static double taps_of(const Block *b, const Narrow *n, const Expr *read)
 	double taps = 1;
 	for (int a = b->nspatial; a < b->naxes; a++)
 		for (int d = 0; d < read->narg; d++)
-			if (has_axis(n->element->arg[0], d) &&
-			    has_axis(read->arg[d], a)) {
+			if (expr_has_axis(n->element->arg[0], d) &&
+			    expr_has_axis(read->arg[d], a)) {
 				taps *= (double)b->axes[a].extent;
 				break;
 			}

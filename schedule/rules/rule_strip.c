@@ -32,16 +32,6 @@ typedef struct {
 	bool makes; /* an operand, too */
 } Strip;
 
-static bool has_axis(const Expr *e, int axis)
-{
-	if (e->op == OP_AXIS)
-		return e->id == axis;
-	for (int i = 0; i < e->narg; i++)
-		if (has_axis(e->arg[i], axis))
-			return true;
-	return false;
-}
-
 /* Is an index a sum of the axis and one of the reduction's? */
 static bool is_window_axis(const Block *b, const RuleBlock *info, int axis)
 {
@@ -51,8 +41,8 @@ static bool is_window_axis(const Block *b, const RuleBlock *info, int axis)
 			bool window = false;
 			for (int a = b->nspatial; a < b->naxes; a++)
 				window |= b->axes[a].extent > 1 &&
-				    has_axis(index, a);
-			if (window && has_axis(index, axis))
+				    expr_has_axis(index, a);
+			if (window && expr_has_axis(index, axis))
 				return true;
 		}
 	return false;

@@ -494,16 +494,6 @@ static const Expr *deepest_read(const Expr *e)
 	return read;
 }
 
-static bool has_axis(const Expr *e, int axis)
-{
-	if (e->op == OP_AXIS)
-		return e->id == axis;
-	for (int i = 0; i < e->narg; i++)
-		if (has_axis(e->arg[i], axis))
-			return true;
-	return false;
-}
-
 /* Which of the data's own axes lies side by side in memory; -1: that of the
  * tiles does. */
 static int side_by_side(const Making *k, const int *own, int n)
@@ -511,7 +501,7 @@ static int side_by_side(const Making *k, const int *own, int n)
 	const Expr *read = deepest_read(k->w->data);
 	const Expr *last = read->narg ? read->arg[read->narg - 1] : read;
 	for (int i = 0; i < n; i++)
-		if (has_axis(last, own[i]) &&
+		if (expr_has_axis(last, own[i]) &&
 		    k->w->extents[own[i]] >= LEAST_LANES)
 			return i;
 	return -1;

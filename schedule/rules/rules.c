@@ -70,16 +70,6 @@ int rule_value_lanes(const Rules *r, int block)
 	return r->machine->vector_bytes / bytes;
 }
 
-static bool has_axis(const Expr *e, int axis)
-{
-	if (e->op == OP_AXIS)
-		return e->id == axis;
-	for (int i = 0; i < e->narg; i++)
-		if (has_axis(e->arg[i], axis))
-			return true;
-	return false;
-}
-
 static bool plain_index(const Expr *read)
 {
 	for (int i = 0; i < read->narg; i++) {
@@ -203,7 +193,7 @@ static bool worth_tiling(const Program *program, const RuleBlock *b)
 			streamed |= r->uses[a];
 		for (int a = 0; a < block->nspatial && streamed; a++)
 			if (block->axes[a].extent > 1 &&
-			    (!r->uses[a] || (last && has_axis(last, a))))
+			    (!r->uses[a] || (last && expr_has_axis(last, a))))
 				return true;
 	}
 	return false;
