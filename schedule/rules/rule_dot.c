@@ -28,13 +28,11 @@
 #include <string.h>
 
 enum {
-	USES_LEAST = 16,    /* of an element of a copy */
-	AHEAD_LEAST = 2,    /* of one that is made ahead */
-	WIDENED = 2,	    /* cycles of a product of what is widened first */
-	ADDED_MOST = 40,    /* buffers that one product is taken to */
-	PADDED_MOST = 4,    /* times as large as what is padded */
-	PADDING_LEAST = 32, /* steps for each result that padding leaves out */
-	POINTS_MOST = 1 << 16 /* that are looked at for it */
+	USES_LEAST = 16, /* of an element of a copy */
+	AHEAD_LEAST = 2, /* of one that is made ahead */
+	WIDENED = 2,	 /* cycles of a product of what is widened first */
+	ADDED_MOST = 40, /* buffers that one product is taken to */
+	PADDED_MOST = 4	 /* times as large as what is padded */
 };
 
 /* What the operands become, and what that costs. */
@@ -54,14 +52,6 @@ typedef struct {
 	double points;
 } Product;
 
-static double elements_of(const Buffer *b)
-{
-	double n = 1;
-	for (int d = 0; d < b->ndim; d++)
-		n *= (double)b->shape[d];
-	return n;
-}
-
 /* Points over the axes that an operand has. */
 static double points_of(const Block *b, const Expr *e)
 {
@@ -76,11 +66,9 @@ static bool is_cast_of(const Expr *e, const Expr *read)
 	return e->op == OP_CAST && expr_equal(e->arg[0], read);
 }
 
-static bool distributes(
-    Arena *arena, const Program *p, const Block *b, Distribution *d)
+static bool distributes(Arena *arena, const Block *b, Distribution *d)
 {
 	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
-	(void)p;
 	for (int a = 0; a < b->naxes; a++)
 		extents[a] = b->axes[a].extent;
 	return b->reduce == REDUCE_SUM &&
@@ -110,7 +98,7 @@ static bool find_read(Expr *e, void *context)
 }
 
 /* Is it made of const inputs alone? */
-static bool is_ahead(const Program *p, Expr *e)
+bool rule_is_ahead(const Program *p, Expr *e)
 {
 	Reads r = {p, true};
 	expr_walk(e, find_read, &r);
@@ -122,8 +110,7 @@ static bool is_ahead(const Program *p, Expr *e)
 static bool leaves_product(const Product *p)
 {
 	Distribution d;
-	if (!distributes(p->arena, p->program, p->block, &d) ||
-	    d.product->op != OP_MUL)
+	if (!distributes(p->arena, p->block, &d) || d.product->op != OP_MUL)
 		return false;
 	for (int i = 0; i < 2; i++)
 		if (!is_cast_of(d.product->arg[i], p->reads[i]))
@@ -131,7 +118,7 @@ static bool leaves_product(const Product *p)
 	for (int i = 0; i < d.nsums; i++)
 		if (p->points < sum_points(p->block, &d.sums[i]) * USES_LEAST &&
 		    d.sums[i].element &&
-		    !is_ahead(p->program, d.sums[i].element))
+		    !rule_is_ahead(p->program, d.sums[i].element))
 			return false;
 	return true;
 }
@@ -150,8 +137,8 @@ static bool is_product(Product *p, const Program *program, const Block *b)
 			return false;
 		p->plain &= is_cast_of(b->body->arg[i], p->reads[i]);
 		const Buffer *from = &program->buffers[p->reads[i]->id];
-		p->worth[i] = p->points >= elements_of(from) *
-		    (from->is_const ? AHEAD_LEAST : USES_LEAST);
+		p->worth[i] = p->points >= (double)buffer_elements(from) *
+			(from->is_const ? AHEAD_LEAST : USES_LEAST);
 	}
 	return p->plain || leaves_product(p);
 }
@@ -185,7 +172,7 @@ static double extra_of(const Product *p, const DType *to)
 		double sums = points_of(p->block, p->reads[1 - i]);
 		if (r.offset && (p->points < sums * USES_LEAST || n > 0))
 			return DBL_MAX;
-		n += (from->is_const ? 0 : elements_of(from)) +
+		n += (from->is_const ? 0 : (double)buffer_elements(from)) +
 		    (r.offset ? sums : 0);
 	}
 	return n;
@@ -244,7 +231,7 @@ static int add_part(Arena *arena, Program *p, int at, Block part, Expr *body)
 {
 	part.body = body;
 	part.buffer = rule_add_buffer(arena, p, &part, body->type);
-	p->buffers[part.buffer].is_const = is_ahead(p, body);
+	p->buffers[part.buffer].is_const = rule_is_ahead(p, body);
 	rule_add_block(arena, p, at, part);
 	return part.buffer;
 }
@@ -297,7 +284,7 @@ static void distribute(
 {
 	const Block old = p->blocks[at];
 	Distribution d;
-	if (!distributes(arena, p, &old, &d))
+	if (!distributes(arena, &old, &d))
 		return;
 	int *buffers = NEW_N(arena, int, d.nsums + 1);
 	Block part = rule_block_like(
@@ -444,110 +431,6 @@ static bool *lead_to_products(Arena *arena, const Program *p)
 	return lead;
 }
 
-/* --- what pads it is 0 ------------------------------------------------------------ */
-
-/* Of an index or a condition on axes; sets `fits` to false where it is more than
- * that. */
-static int64_t value_of(const Expr *e, const int64_t *axes, bool *fits)
-{
-	int64_t v[2] = {0};
-	if (e->op == OP_IF || e->narg > 2) {
-		*fits = false;
-		return 0;
-	}
-	for (int i = 0; i < e->narg; i++)
-		v[i] = value_of(e->arg[i], axes, fits);
-	switch (e->op) {
-	case OP_AXIS: return axes[e->id];
-	case OP_INT: return e->i;
-	case OP_NEG: return -v[0];
-	case OP_ADD: return v[0] + v[1];
-	case OP_SUB: return v[0] - v[1];
-	case OP_MUL: return v[0] * v[1];
-	case OP_LT: return v[0] < v[1];
-	case OP_LE: return v[0] <= v[1];
-	case OP_GT: return v[0] > v[1];
-	case OP_GE: return v[0] >= v[1];
-	case OP_EQ: return v[0] == v[1];
-	case OP_NE: return v[0] != v[1];
-	case OP_AND: return v[0] && v[1];
-	case OP_OR: return v[0] || v[1];
-	case OP_NOT: return !v[0];
-	default: *fits = false; return 0;
-	}
-}
-
-/* The part of the points of the axes from `axis` on in which it does not hold; of
- * a condition that is not on axes alone, or of too many points, none. */
-static double part_outside(
-    const Expr *e, const Block *b, int axis, int64_t *axes, bool *fits)
-{
-	double sum = 0;
-	while (axis < b->naxes && !expr_has_axis(e, axis))
-		axis++;
-	if (axis == b->naxes)
-		return !value_of(e, axes, fits);
-	for (int64_t i = 0; i < b->axes[axis].extent && *fits; i++) {
-		axes[axis] = i;
-		sum += part_outside(e, b, axis + 1, axes, fits);
-	}
-	return sum / (double)b->axes[axis].extent;
-}
-
-/* How many of the steps for a result read what pads the block, in the mean. */
-static double padding_steps(
-    Arena *arena, const Block *b, const Narrow *n, const Expr *read)
-{
-	bool fits = true, first = expr_is_zero(n->element->arg[1]);
-	Expr *inside = expr_substitute_axes(
-	    arena, n->element->arg[0], read->arg, read->narg);
-	int64_t *axes = NEW_N(arena, int64_t, b->naxes);
-	if (points_of(b, inside) > POINTS_MOST)
-		return 0;
-	double part = part_outside(inside, b, 0, axes, &fits);
-	double steps = block_points(b, b->nspatial, b->naxes);
-	return fits ? steps * (first ? 1 - part : part) : 0;
-}
-
-/* Steps that tell whether the padding is read. */
-static double taps_of(const Block *b, const Narrow *n, const Expr *read)
-{
-	double taps = 1;
-	for (int a = b->nspatial; a < b->naxes; a++)
-		for (int d = 0; d < read->narg; d++)
-			if (expr_has_axis(n->element->arg[0], d) &&
-			    expr_has_axis(read->arg[d], a)) {
-				taps *= (double)b->axes[a].extent;
-				break;
-			}
-	return taps;
-}
-
-/* Are the steps that 0 as padding leaves out worth a sum of the other operand for
- * each result, for each who reads it? */
-static bool is_worth_zero(
-    Arena *arena, const Program *p, int block, const Narrow *n)
-{
-	int buffer = p->blocks[block].buffer;
-	for (int i = 0; i < p->nblocks; i++) {
-		const Block *b = &p->blocks[i];
-		const Expr *read = expr_find_read(b->body, buffer);
-		if (!read)
-			continue;
-		if (b->reduce != REDUCE_SUM || b->body->op != OP_MUL)
-			return false;
-		bool first = expr_find_read(b->body->arg[0], buffer);
-		Expr *other = b->body->arg[first];
-		if (expr_find_read(other, buffer))
-			return false;
-		double sums =
-		    1 + (is_ahead(p, other) ? 0 : taps_of(b, n, read));
-		if (padding_steps(arena, b, n, read) < PADDING_LEAST * sums)
-			return false;
-	}
-	return true;
-}
-
 /* With 0 as padding, if that is worth it. */
 static bool find_narrow(
     Arena *arena, const Program *p, int block, Narrow *n, const char **padding)
@@ -556,7 +439,7 @@ static bool find_narrow(
 	DType type = p->buffers[b->buffer].type;
 	*padding = ", 0";
 	if (narrow_find_zero(arena, b->body, type, n) &&
-	    is_worth_zero(arena, p, block, n))
+	    rule_padding_is_worth_zero(arena, p, block, n))
 		return true;
 	*padding = "";
 	return narrow_find(arena, b->body, type, n);

@@ -242,6 +242,11 @@ const Program *rule_separate(
  * sums products of, and the steps; by buffer: is it such an operand, made for that? */
 const Program *rule_dot(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps, bool **extracted);
+bool rule_is_ahead(const Program *p, Expr *e); /* made of const inputs alone? */
+/* rule_padding.c: are bytes padded with 0, as `narrow` has it, worth what those who
+ * read them do for it? */
+bool rule_padding_is_worth_zero(
+    Arena *arena, const Program *p, int block, const Narrow *n);
 /* rule_extract.c: the program with factors of a product in blocks of their own,
  * and the steps; marks these, too. */
 const Program *rule_extract(
