@@ -623,7 +623,7 @@ static void write_retype(Generator *g, Buf *out)
 }
 
 /* So many sums are taken out of it, scaled ones twice; 0: it is no such block. */
-static int sums_of(Generator *g, int stage)
+static int sums_of(Generator *g, int stage, int kept)
 {
 	const Stage *s = &g->nest->stages.at[stage];
 	int64_t *extents = NEW_N(g->arena, int64_t, s->naxes);
@@ -632,7 +632,7 @@ static int sums_of(Generator *g, int stage)
 		extents[a] = s->axes[a].extent;
 	return s->reduce == REDUCE_SUM &&
 		distribution_find(
-		    g->arena, s->body, extents, s->nspatial, s->naxes, &d)
+		    g->arena, s->body, extents, s->nspatial, s->naxes, kept, &d)
 	    ? d.nsums + d.nscaled
 	    : 0;
 }
@@ -642,21 +642,25 @@ static int sums_of(Generator *g, int stage)
 static void write_distribute(Generator *g, Buf *out)
 {
 	int stage = any_stage(g), sums, product = narrow_product(g);
-	for (int i = 0; i < g->nest->order.n && !sums_of(g, stage); i++)
+	int kept = (int)below(g, 3);
+	for (int i = 0; i < g->nest->order.n && !sums_of(g, stage, kept); i++)
 		stage = g->nest->order.at[i];
-	sums = sums_of(g, stage);
+	sums = sums_of(g, stage, kept);
 	if (!sums && product >= 0) {
 		int operand = (int)below(g, 2);
 		const Expr *e = g->nest->stages.at[product].body->arg[operand];
 		bool is_u8 = e->arg[0]->type == DT_U8;
 		stage = product;
 		sums = 1;
+		kept = 0;
 		buf_printf(out, "%s = retype(%s, %d, %s)\n", new_name(g),
 		    stage_name(g, stage), 1 + operand, is_u8 ? "i8" : "u8");
 	}
 	for (int i = 0; i < sums + !sums; i++)
 		buf_printf(out, "%s, ", new_name(g));
-	buf_printf(out, "%s = distribute(%s)", new_name(g), stage_name(g, stage));
+	buf_printf(out,
+	    kept ? "%s = distribute(%s, %d)" : "%s = distribute(%s)",
+	    new_name(g), stage_name(g, stage), kept);
 }
 
 static void write_narrow(Generator *g, Buf *out)
@@ -779,7 +783,8 @@ static Program *program_narrow(Arena *arena, Rng *rng)
 	    NUMERICS_DEFAULT);
 }
 
-/* Of bytes with zero points, which pad one of them before or after. */
+/* Of bytes with zero points, which pad one of them before or after; some of channels
+ * each for itself. */
 static Program *program_zero_points(Arena *arena, Rng *rng)
 {
 	static const char *const pads[] = {"p[c < C, j < T + 2] = if 1 <= j < T + 1 "
@@ -801,9 +806,11 @@ static Program *program_zero_points(Arena *arena, Rng *rng)
 		"tunec: 1\nname: points\nparams: {C: %d, O: %d, T: %d}\n"
 		"inputs: {x: '%s[C, T]', z: '%s[]', w: '%si8[O, C, 3]', "
 		"v: 'i8[O]'}\n"
-		"compute: |\n  %s\n  y[o < O, t < T] = sum[c < C, r < 3](%s)\n",
+		"compute: |\n  %s\n  y[o < O, %s r < 3](%s)\n",
 		extent(rng, 9), extent(rng, 9), 7 + extent(rng, 9), type, type,
 		rng_below(rng, 2) ? "const " : "", pads[rng_below(rng, 5)],
+		rng_below(rng, 4) ? "t < T] = sum[c < C,"
+				  : "c < C, t < T] = sum[",
 		factors[rng_below(rng, 5)]),
 	    NUMERICS_DEFAULT);
 }

@@ -542,7 +542,8 @@ bool narrow_find_zero(Arena *arena, Expr *body, DType buffer, Narrow *narrow);
 Expr *narrow_reader(
     Arena *arena, const Narrow *narrow, int buffer, Expr *body);
 
-/* nest_distribute.c: a sum of integers, in i32 or i64, multiplied out: a product,
+/* nest_distribute.c: a sum of integers, in i32 or i64, multiplied out, but for the
+ * operand of its product that is kept, the first or the second, 0: none is: a product,
  * and sums of what has fewer axes, or counts only in a part of the steps, each
  * multiplied with what does not vary. */
 typedef struct {
@@ -562,7 +563,7 @@ typedef struct {
 	Expr *rest; /* that is added; NULL: 0 */
 } Distribution;
 bool distribution_find(Arena *arena, Expr *body, const int64_t *extents,
-    int nspatial, int naxes, Distribution *d);
+    int nspatial, int naxes, int kept, Distribution *d);
 /* Over the sum's own axes: its element, of the buffers of the product and of the
  * sums before it, and of a scaled one what it is then, of the sum's buffer; what
  * the block is, of all buffers, scaled where they are. */

@@ -12,6 +12,11 @@
  *
  *     t[j] = s[j] * -z + K * z * v[j]        s[j] = sum[k](w[k, j])
  *
+ * An operand may be kept as it stands, and is one factor then:
+ *
+ *     sum[r]((x[i + r, c] - z) * (w[r, c] - v[c]))
+ *       = sum[r](x[i + r, c] * (w[r, c] - v[c])) - z * sum[r](w[r, c] - v[c])
+ *
  * What is added in a part of the steps alone, as the zero point inside of padding,
  * counts in these; what such a sum has further axes for is summed along these
  * first:
@@ -52,6 +57,13 @@ static void push(Terms *terms, Term t)
 	terms->fits = terms->fits && terms->n < TERMS_MOST;
 	if (terms->fits)
 		terms->at[terms->n++] = t;
+}
+
+static Terms only(Expr *factor)
+{
+	Terms one = {.fits = true};
+	push(&one, (Term){1, 1, {factor}});
+	return one;
 }
 
 static Terms product_of(const Terms *a, const Terms *b)
@@ -135,10 +147,20 @@ static Terms terms_of(Arena *arena, Expr *e)
 		a = terms_of(arena, e->arg[0]);
 		b = terms_of(arena, e->arg[1]);
 		return product_of(&a, &b);
-	default:
-		push(&out, (Term){1, 1, {e}});
-		return out;
+	default: return only(e);
 	}
+}
+
+/* Of a product; of these two operands the first, or the second, is kept. */
+static Terms terms_of_product(Arena *arena, Expr *e, int kept)
+{
+	Terms of[2];
+	if (e->op != OP_MUL)
+		return (Terms){.fits = false};
+	for (int i = 0; i < 2; i++)
+		of[i] = kept == i + 1 ? only(e->arg[i])
+				      : terms_of(arena, e->arg[i]);
+	return product_of(&of[0], &of[1]);
 }
 
 /* --- what varies along what ------------------------------------------------------ */
@@ -425,14 +447,15 @@ static void scale_sums(const Sum *s, Distribution *d)
 }
 
 bool distribution_find(Arena *arena, Expr *body, const int64_t *extents,
-    int nspatial, int naxes, Distribution *d)
+    int nspatial, int naxes, int kept, Distribution *d)
 {
 	const Sum s = {arena, body->type, extents, nspatial, naxes};
 	bool product[TERMS_MOST] = {false};
 	*d = (Distribution){0};
 	if (body->type != DT_I32 && body->type != DT_I64)
 		return false;
-	Terms terms = terms_of(arena, body);
+	Terms terms =
+	    kept ? terms_of_product(arena, body, kept) : terms_of(arena, body);
 	if (!terms.fits)
 		return false;
 	find_product(&s, &terms, product);

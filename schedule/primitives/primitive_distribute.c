@@ -9,6 +9,13 @@
  *     t2[j] = z * v[j] * 64 - s2[j] * z
  *     c[i, j] = p[i, j] - s1[i] * v[j] + t2[j]
  *
+ * and of channels each for itself                p, s, t = distribute(c, 2)
+ *
+ *     c[i, k] = sum[r]((i32(a[i + r, k]) - z) * (i32(b[r, k]) - v[k]))
+ *   ->
+ *     p[i, k] = sum[r](i32(a[i + r, k]) * (i32(b[r, k]) - v[k]))
+ *     s[k] = sum[r](i32(b[r, k]) - v[k])
+ *
  * A sum has the axes that its element has, and those of the steps that count,
  * whose other axes are summed first, to a sum before it; one that is multiplied with data of no
  * other axes is followed by what it is then, after all sums.  Integers wrap around,
@@ -25,16 +32,22 @@ static Refusal parameters(const Call *call, Distribute *p)
 {
 	const Nest *nest = call->nest;
 	Refusal why = call_stage(call, 0, &p->stage);
+	int at = call_optional(call, 1, "kept");
+	int64_t kept = 0;
 
+	if (!why && at >= 0)
+		why = call_int(call, at, &kept);
 	if (why)
 		return why;
+	if (at >= 0 && kept != 1 && kept != 2)
+		return "the first or the second operand is kept";
 	const Stage *s = &nest->stages.at[p->stage];
 	int64_t *extents = NEW_N(nest->arena, int64_t, s->naxes);
 	for (int a = 0; a < s->naxes; a++)
 		extents[a] = s->axes[a].extent;
 	if (s->reduce != REDUCE_SUM ||
 	    !distribution_find(nest->arena, s->body, extents, s->nspatial,
-		s->naxes, &p->parts))
+		s->naxes, (int)kept, &p->parts))
 		return "the block is no sum of integers with something to take "
 		       "out";
 	return call_outs(call, 1 + p->parts.nsums + p->parts.nscaled);

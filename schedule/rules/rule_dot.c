@@ -18,6 +18,9 @@
  * -->
  *     c_p, c_s, c_t = distribute(c)    c = c_p + c_t, c_t[j] = -z * sum b[k, j]
  *
+ * Of channels each for itself the other operand keeps what is added to it, which
+ * would need a sum of as many steps (`distribute(c, 2)`).
+ *
  * bf16 and f16 are taken to f32, unless there is an instruction for them that
  * these numerics allow.  The other rules see the program as it is then, a copy of
  * a const input as one. */
@@ -39,6 +42,7 @@ enum {
 typedef struct {
 	DType to[2];
 	double cycles; /* of one of the block's products */
+	int kept;      /* the operand that is not multiplied out; 0: none */
 } Way;
 
 typedef struct {
@@ -48,6 +52,7 @@ typedef struct {
 	const Block *block;
 	const Expr *reads[2];
 	bool plain;    /* nothing is added to them */
+	int kept; /* but to this one, which stays so; 0: to none that does */
 	bool worth[2]; /* is a copy? */
 	double points;
 } Product;
@@ -66,14 +71,14 @@ static bool is_cast_of(const Expr *e, const Expr *read)
 	return e->op == OP_CAST && expr_equal(e->arg[0], read);
 }
 
-static bool distributes(Arena *arena, const Block *b, Distribution *d)
+static bool distributes(Arena *arena, const Block *b, int kept, Distribution *d)
 {
 	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
 	for (int a = 0; a < b->naxes; a++)
 		extents[a] = b->axes[a].extent;
 	return b->reduce == REDUCE_SUM &&
 	    distribution_find(
-		arena, b->body, extents, b->nspatial, b->naxes, d);
+		arena, b->body, extents, b->nspatial, b->naxes, kept, d);
 }
 
 static double sum_points(const Block *b, const DistributedSum *sum)
@@ -105,15 +110,26 @@ bool rule_is_ahead(const Program *p, Expr *e)
 	return r.is_const;
 }
 
-/* Multiplied out, is it one product of the two reads, and sums that are next to
+/* Is it the read, as it is, or where an operand is kept, that or bytes? */
+static bool is_operand(const Product *p, const Expr *e, int i, int kept)
+{
+	if (!kept)
+		return is_cast_of(e, p->reads[i]);
+	return dtype_bytes(p->reads[i]->type) == 1 &&
+	    (kept == i + 1 ||
+		(e->op == OP_CAST && dtype_bytes(e->arg[0]->type) == 1));
+}
+
+/* Multiplied out, is it one product of these operands, and sums that are next to
  * nothing beside it? */
-static bool leaves_product(const Product *p)
+static bool leaves_product(const Product *p, int kept)
 {
 	Distribution d;
-	if (!distributes(p->arena, p->block, &d) || d.product->op != OP_MUL)
+	if (!distributes(p->arena, p->block, kept, &d) ||
+	    d.product->op != OP_MUL)
 		return false;
 	for (int i = 0; i < 2; i++)
-		if (!is_cast_of(d.product->arg[i], p->reads[i]))
+		if (!is_operand(p, d.product->arg[i], i, kept))
 			return false;
 	for (int i = 0; i < d.nsums; i++)
 		if (p->points < sum_points(p->block, &d.sums[i]) * USES_LEAST &&
@@ -140,7 +156,13 @@ static bool is_product(Product *p, const Program *program, const Block *b)
 		p->worth[i] = p->points >= (double)buffer_elements(from) *
 			(from->is_const ? AHEAD_LEAST : USES_LEAST);
 	}
-	return p->plain || leaves_product(p);
+	static const int keeps[] = {0, 2, 1};
+	for (int i = 0; i < 3 && !p->plain; i++)
+		if (leaves_product(p, keeps[i])) {
+			p->kept = keeps[i];
+			return true;
+		}
+	return p->plain;
 }
 
 /* Of a product of these types, in instructions; as it is written, where there is
@@ -185,8 +207,11 @@ static Way best_way(const Product *p)
 	static const DType types[] = {DT_U8, DT_I8, DT_I16, DT_F32};
 	enum { N = sizeof types / sizeof *types };
 	DType own[2] = {p->reads[0]->type, p->reads[1]->type};
-	Way best = {{own[0], own[1]}, cycles_of(p, own[0], own[1])};
+	Way best = {{own[0], own[1]}, WIDENED, p->kept};
 	double least = 0;
+	if (p->kept)
+		return best;
+	best.cycles = cycles_of(p, own[0], own[1]);
 	for (int i = 0; i < (N + 1) * (N + 1); i++) {
 		DType to[2] = {i / (N + 1) < N ? types[i / (N + 1)] : own[0],
 		    i % (N + 1) < N ? types[i % (N + 1)] : own[1]};
@@ -195,7 +220,7 @@ static Way best_way(const Product *p)
 		if (extra == DBL_MAX || cycles > best.cycles ||
 		    (cycles == best.cycles && extra >= least))
 			continue;
-		best = (Way){{to[0], to[1]}, cycles};
+		best = (Way){{to[0], to[1]}, cycles, 0};
 		least = extra;
 	}
 	return best;
@@ -280,11 +305,11 @@ static int add_scaled(Arena *arena, Program *p, int at, const Block *old,
 }
 
 static void distribute(
-    Arena *arena, Program *p, int at, Buf *steps, bool *extracted)
+    Arena *arena, Program *p, int at, int kept, Buf *steps, bool *extracted)
 {
 	const Block old = p->blocks[at];
 	Distribution d;
-	if (!distributes(arena, &old, &d))
+	if (!distributes(arena, &old, kept, &d))
 		return;
 	int *buffers = NEW_N(arena, int, d.nsums + 1);
 	Block part = rule_block_like(
@@ -301,7 +326,9 @@ static void distribute(
 	}
 	at = add_scaled(
 	    arena, p, at + 1 + d.nsums, &old, &d, buffers, steps, extracted);
-	buf_printf(steps, " = distribute(%s)\n", old.name);
+	buf_printf(steps,
+	    kept ? " = distribute(%s, %d)\n" : " = distribute(%s)\n", old.name,
+	    kept);
 	Block *whole = &p->blocks[at];
 	whole->reduce = REDUCE_NONE;
 	whole->naxes = whole->nspatial;
@@ -338,7 +365,7 @@ static int take_way(Arena *arena, Program *p, int at, const Way *way,
 		add_copy(arena, p, at++, &r, name);
 		extracted[p->nbuffers - 1] = true;
 	}
-	distribute(arena, p, at, steps, extracted);
+	distribute(arena, p, at, way->kept, steps, extracted);
 	return p->nblocks - before;
 }
 
@@ -349,7 +376,7 @@ static bool has_instruction(const Product *p, const Way *way)
 }
 
 /* The products that are taken to what the machine has; how many of integers that
- * an instruction sums. */
+ * an instruction sums, or that are of bytes then. */
 static int take_products(Arena *arena, Program *p, const Machine *machine,
     Buf *steps, bool *extracted)
 {
@@ -360,10 +387,10 @@ static int take_products(Arena *arena, Program *p, const Machine *machine,
 		if (!is_product(&product, p, &p->blocks[i]))
 			continue;
 		Way way = best_way(&product);
-		bool summed = has_instruction(&product, &way);
-		if (!product.plain && !summed)
+		bool better = has_instruction(&product, &way) || way.kept;
+		if (!product.plain && !better)
 			continue;
-		taken += summed;
+		taken += better;
 		i += take_way(arena, p, i, &way, steps, extracted);
 	}
 	return taken;
@@ -464,7 +491,7 @@ static bool narrow_all(Arena *arena, Program *p, Buf *steps)
 	return any;
 }
 
-/* The program so, if an instruction comes of it; else NULL. */
+/* The program so, if something comes of it; else NULL. */
 static Program *narrowed(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps, bool *extracted)
 {

@@ -420,7 +420,8 @@ cliff_rows() {
 		lowrank
 	echo 'resnet18 -'
 	printf 'attention %s\n' bert causal
-	for f in qconv qconv_onnx qconv_nhwc qconv_nhwc_onnx qmatmul; do
+	for f in qconv qconv_onnx qconv_nhwc qconv_nhwc_onnx qdepthwise \
+		qmatmul; do
 		for c in $($tunec check --json "$here/$f.yaml" |
 			sed -n 's/.*"case": "\([^"]*\)".*/\1/p'); do
 			echo "points $f:$c"

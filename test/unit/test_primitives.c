@@ -759,7 +759,7 @@ static Program *points_program(Arena *arena)
 	    "tunec: 1\nname: points\n"
 	    "inputs: {x: 'u8[8, 20]', z: 'u8[]', q: 'i32[]', w: 'i8[4, 8, 3]', "
 	    "v: 'i8[4]', f: 'f32[8]'}\n"
-	    "outputs: [y, half, far, other, wide, real, o]\ncompute: |\n"
+	    "outputs: [y, each, half, far, other, wide, real, o]\ncompute: |\n"
 	    "  p[c < 8, j < 22] = if 1 <= j < 21 then i32(x[c, j - 1]) - z[] "
 	    "else 0\n"
 	    "  h[c < 8, j < 22]: i16 = if 1 <= j < 21 then x[c, j - 1] - z[] "
@@ -771,6 +771,8 @@ static Program *points_program(Arena *arena)
 	    "else 0\n"
 	    "  y[o1 < 4, t1 < 20] = sum[c < 8, r1 < 3](p[c, t1 + r1]*"
 	    "(w[o1, c, r1] - v[o1]))\n"
+	    "  each[c < 8, t1 < 20] = sum[r1 < 3](p[c, t1 + r1]*"
+	    "(w[0, c, r1] - v[0]))\n"
 	    "  half[c < 8, j < 22] = h[c, j] + r[c, j]\n"
 	    "  far[c < 8, j < 22] = s[c, j] + t[c, j]\n"
 	    "  other[t1 < 8] = sum[c < 3](x[c, t1]*z[])\n"
@@ -802,7 +804,12 @@ static const Case points[] = {
     {"", "a, b = distribute(y)", NULL},
     {"", "a = distribute(y)", "as many names as it makes"},
     {"narrow(p)", "a, b, c1, d = distribute(y)", NULL},
+    {"narrow(p)", "a, b, c1 = distribute(each, 2)", NULL},
+    {"narrow(p)", "a, b = distribute(each, kept=1)", NULL},
+    {"", "a, b = distribute(each, 2)", "no sum of integers"},
+    {"narrow(p)", "a, b, c1 = distribute(each, 3)", "first or the second"},
     {"", "a = distribute(other)", NULL},
+    {"", "a = distribute(o, 1)", "no sum of integers"},
     {"", "a, b = distribute(wide)", NULL},
     {"", "a, b = distribute(real)", "no sum of integers"},
     {"", "a, b = distribute(o)", "no sum of integers"},
