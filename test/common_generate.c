@@ -523,13 +523,14 @@ static void write_extract(Generator *g, Buf *out)
 		for (int a = 0; a < s->naxes; a++)
 			extents[a] = s->axes[a].extent;
 		for (int k = 1; k <= 3; k++)
-			if (factor_find(g->arena, s->body, extents, s->naxes,
-				k, &f)) {
+			if (factor_find(g->arena, s->body, extents, s->naxes, k,
+				false, &f)) {
 				stage = s->name;
 				number = k;
 			}
 	}
-	buf_printf(out, "%s = extract(%s, %d)", new_name(g), stage, number);
+	buf_printf(out, "%s = extract(%s, %d%s)", new_name(g), stage, number,
+	    below(g, 3) ? "" : ", apart=1");
 }
 
 /* Of the last convolution, or any; by tiles of 2, which are exact for integers. */

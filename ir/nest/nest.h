@@ -484,8 +484,8 @@ double winograd_output(int m, int result, int i);
 
 /* nest_factor.c: of a product its factor with that number, from 1, and all factors
  * that have no other axes; false: it is no product, or all move with it.  Axes that
- * it has in one linear form alone, as those of a window, are one of its own; those
- * of one value are none. */
+ * it has in one linear form alone, as those of a window, are one of its own, unless
+ * all shall be `apart`; those of one value are none. */
 typedef struct {
 	int axis;       /* of the block; the first of several */
 	int64_t extent;
@@ -501,14 +501,14 @@ typedef struct {
 	int together;  /* factors in the element */
 } Factor;
 bool factor_find(Arena *arena, Expr *body, const int64_t *extents, int naxes,
-    int number, Factor *factor);
+    int number, bool apart, Factor *factor);
 /* The product with a buffer of such elements. */
 Expr *factor_product(Arena *arena, const Factor *factor, int buffer);
 
-/* nest_forms.c: makes axes of `order` one where the expression allows, which is
- * over these axes then; how many there are. */
+/* nest_forms.c: makes axes of `order` one where the expression allows, unless all
+ * shall be `apart`; it is over these axes then; how many there are. */
 int forms_find(Arena *arena, Expr **e, const int64_t *extents, int naxes,
-    const int *order, int norder, FactorAxis *axes);
+    const int *order, int norder, bool apart, FactorAxis *axes);
 
 /* nest_retype.c: a product whose operand, the first or the second, is kept in
  * another type: what an element of that is, over the read that it is made of,

@@ -90,7 +90,7 @@ static Expr *times(Arena *arena, Expr *a, Expr *b)
 }
 
 bool factor_find(Arena *arena, Expr *body, const int64_t *extents, int naxes,
-    int number, Factor *out)
+    int number, bool apart, Factor *out)
 {
 	Factors f = {.fits = true};
 	collect(&f, body);
@@ -115,7 +115,7 @@ bool factor_find(Arena *arena, Expr *body, const int64_t *extents, int naxes,
 	int n = order_axes(arena, out, extents, naxes, order);
 	out->axes = NEW_N(arena, FactorAxis, naxes);
 	out->naxes = forms_find(
-	    arena, &out->element, extents, naxes, order, n, out->axes);
+	    arena, &out->element, extents, naxes, order, n, apart, out->axes);
 	out->is_window = out->naxes < n;
 	return out->naxes;
 }

@@ -237,7 +237,7 @@ static bool has_several(const Forms *f, int leader)
 	return n > 1;
 }
 
-static void begin(Forms *f, Expr *e)
+static void begin(Forms *f, Expr *e, bool apart)
 {
 	for (int a = 0; a < f->naxes; a++) {
 		f->leader[a] = a;
@@ -245,12 +245,12 @@ static void begin(Forms *f, Expr *e)
 		f->own[a] = -1;
 	}
 	collect(f, e);
-	if (f->fits)
+	if (f->fits && !apart)
 		join(f);
 }
 
 int forms_find(Arena *arena, Expr **e, const int64_t *extents, int naxes,
-    const int *order, int norder, FactorAxis *axes)
+    const int *order, int norder, bool apart, FactorAxis *axes)
 {
 	Forms f = {.arena = arena,
 	    .extents = extents,
@@ -261,7 +261,7 @@ int forms_find(Arena *arena, Expr **e, const int64_t *extents, int naxes,
 	    .leader = NEW_N(arena, int, naxes),
 	    .own = NEW_N(arena, int, naxes)};
 	int n = 0;
-	begin(&f, *e);
+	begin(&f, *e, apart);
 	for (int i = 0; i < norder; i++) {
 		int leader = f.leader[order[i]];
 		int64_t values = extents[order[i]];

@@ -77,6 +77,7 @@ static int key_position(int primitive, const char *key)
 	case PRIMITIVE_unroll: return strcmp(key, "limit") ? -1 : 1;
 	case PRIMITIVE_cache_write: return strcmp(key, "scope") ? -1 : 1;
 	case PRIMITIVE_narrow: return strcmp(key, "padding") ? -1 : 1;
+	case PRIMITIVE_extract: return strcmp(key, "apart") ? -1 : 2;
 	case PRIMITIVE_distribute: return strcmp(key, "kept") ? -1 : 1;
 	case PRIMITIVE_cache_read:
 		return !strcmp(key, "scope") ? 2 : !strcmp(key, "read") ? 3 : -1;

@@ -9,6 +9,8 @@
  * The factor with that number, and all that have no other axes than it has.  Axes
  * that it has in one form alone are one: of x[i + r] - m, where that is fewer, the
  * block has the elements of x that are read; those of one value it has not.
+ * Of extract(y, 1, apart=1) each is one of its own: a window's elements are stored
+ * for each place of it.
  * Legal before anything of the block is scheduled; where several factors move
  * together --numerics=exact forbids it for floats. */
 #include "schedule/internal.h"
@@ -20,22 +22,27 @@ typedef struct {
 
 static Refusal parameters(const Call *call, Extract *p)
 {
-	int64_t number;
+	int64_t number, apart = 0;
 	Refusal why = call_stage(call, 0, &p->stage);
+	int at = call_optional(call, 2, "apart");
 
 	if (!why)
 		why = call_int(call, 1, &number);
+	if (!why && at >= 0)
+		why = call_int(call, at, &apart);
 	if (!why)
 		why = call_outs(call, 1);
 	if (why)
 		return why;
+	if (apart < 0 || apart > 1)
+		return "axes are apart, 1, or not, 0";
 	const Stage *s = &call->nest->stages.at[p->stage];
 	int64_t *extents = NEW_N(call->nest->arena, int64_t, s->naxes);
 	for (int a = 0; a < s->naxes; a++)
 		extents[a] = s->axes[a].extent;
 	return number >= 1 && number <= INT32_MAX &&
 		factor_find(call->nest->arena, s->body, extents, s->naxes,
-		    (int)number, &p->factor)
+		    (int)number, apart, &p->factor)
 	    ? NULL
 	    : "the block is no product with such a factor of fewer axes";
 }

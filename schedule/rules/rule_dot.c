@@ -35,7 +35,9 @@ enum {
 	AHEAD_LEAST = 2, /* of one that is made ahead */
 	WIDENED = 2,	 /* cycles of a product of what is widened first */
 	ADDED_MOST = 40, /* buffers that one product is taken to */
-	PADDED_MOST = 4	 /* times as large as what is padded */
+	PADDED_MOST = 4, /* times as large as what is padded */
+	APART_MOST = 16, /* the same, of windows apart */
+	TERMS_MOST = 4	 /* that an instruction sums */
 };
 
 /* What the operands become, and what that costs. */
@@ -417,6 +419,35 @@ static bool has_choice(const Expr *e)
 	return found;
 }
 
+/* Can terms of products lie along one of its axes? */
+static bool has_terms(const Block *b, const Factor *f)
+{
+	bool found = false;
+	for (int i = 0; i < f->naxes; i++)
+		found |= f->axes[i].axis >= b->nspatial &&
+		    f->axes[i].extent >= TERMS_MOST;
+	return found;
+}
+
+/* The factor with its windows as they are, or, where there are too few steps beside
+ * these for the terms of a product, with the elements of each window apart. */
+static bool find_padded(Arena *arena, const Program *p, const Block *b,
+    int number, Factor *f, bool *apart)
+{
+	Factor other;
+	*apart = false;
+	if (!rule_factor(arena, b, number, false, f))
+		return false;
+	if (f->is_window && !has_terms(b, f) &&
+	    rule_factor(arena, b, number, true, &other) &&
+	    has_terms(b, &other) && rule_is_reused(p, b, &other, APART_MOST)) {
+		*f = other;
+		*apart = true;
+		return true;
+	}
+	return rule_is_reused(p, b, f, PADDED_MOST);
+}
+
 /* What pads an operand in the sum is taken out of it, if bytes come of it. */
 static void extract_padding(Arena *arena, Program *p, Buf *steps)
 {
@@ -427,15 +458,15 @@ static void extract_padding(Arena *arena, Program *p, Buf *steps)
 		if (b->reduce != REDUCE_SUM || b->body->type != DT_I32)
 			continue;
 		for (int k = 1; k <= 2; k++) {
-			if (!rule_factor(arena, b, k, &f) ||
+			bool apart;
+			if (!find_padded(arena, p, b, k, &f, &apart) ||
 			    !has_choice(f.element) ||
-			    !narrow_find(arena, f.element, DT_I32, &n) ||
-			    !rule_is_reused(p, b, &f, PADDED_MOST))
+			    !narrow_find(arena, f.element, DT_I32, &n))
 				continue;
 			const char *name = rule_new_name(
 			    arena, p, b, arena_printf(arena, "f%d", k));
-			buf_printf(steps, "%s = extract(%s, %d)\n", name,
-			    b->name, k);
+			buf_printf(steps, "%s = extract(%s, %d%s)\n", name,
+			    b->name, k, apart ? ", apart=1" : "");
 			rule_make_element(arena, p, i++, &f, name);
 			break;
 		}

@@ -63,12 +63,13 @@ static int maker_of(const Program *p, const Factor *f)
 	return b->block;
 }
 
-bool rule_factor(Arena *arena, const Block *b, int number, Factor *f)
+bool rule_factor(
+    Arena *arena, const Block *b, int number, bool apart, Factor *f)
 {
 	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
 	for (int a = 0; a < b->naxes; a++)
 		extents[a] = b->axes[a].extent;
-	return factor_find(arena, b->body, extents, b->naxes, number, f);
+	return factor_find(arena, b->body, extents, b->naxes, number, apart, f);
 }
 
 void rule_make_element(
@@ -109,7 +110,7 @@ const Program *rule_extract(
 	for (int k = 1; k <= FACTORS_MOST; k++) {
 		const Block *b = &p->blocks[at];
 		Factor f;
-		if (!rule_factor(arena, b, k, &f) || f.is_window ||
+		if (!rule_factor(arena, b, k, false, &f) || f.is_window ||
 		    !rule_is_reused(p, b, &f, LARGER_MOST))
 			continue;
 		int maker = maker_of(p, &f);

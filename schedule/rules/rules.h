@@ -252,9 +252,10 @@ bool rule_padding_is_worth_zero(
 const Program *rule_extract(
     Arena *arena, const Program *program, Buf *steps, bool *extracted);
 bool rule_is_extracted(const Rules *r, int block);
-/* The factor with that number; is it used again for many elements, and at most so
+/* The factor with that number, its axes apart or as few as there can be; is it used again for many elements, and at most so
  * many times as large as what it is made of?  The program with a block for it before that one. */
-bool rule_factor(Arena *arena, const Block *b, int number, Factor *f);
+bool rule_factor(
+    Arena *arena, const Block *b, int number, bool apart, Factor *f);
 bool rule_is_reused(
     const Program *p, const Block *b, const Factor *f, double most);
 void rule_make_element(

@@ -586,6 +586,10 @@ static const Case factors[] = {
     {"t = extract(y, 1)", "compute_inline(t)", NULL},
     {"t = extract(one, 1)", "unroll(t.i)", NULL},
     {"t = extract(one, 1)", "unroll(t.r)", "no loop"},
+    {"t = extract(window, 1)", "unroll(t.r)", "no loop"},
+    {"t = extract(window, 1, 1)", "unroll(t.r)", NULL},
+    {"t = extract(window, 1, apart=0)", "unroll(t.i)", NULL},
+    {"", "t = extract(window, 1, apart=2)", "axes are apart"},
     {"", "t = extract(y, 4)", "no product with such a factor"},
     {"", "t = extract(y, 0)", "no product with such a factor"},
     {"", "t = extract(a, 1)", "no product with such a factor"},
@@ -594,17 +598,19 @@ static const Case factors[] = {
     {"unroll(y.k)", "t = extract(y, 1)", "scheduled already"},
 };
 
-/* Three factors, the second of fewer axes than the first; an axis of one value; one
- * that has all axes; no product. */
+/* Three factors, the second of fewer axes than the first; an axis of one value; a
+ * window; one that has all axes; no product. */
 static Program *factor_program(Arena *arena)
 {
 	return program_of(arena,
 	    "tunec: 1\nname: factors\n"
 	    "inputs: {x: 'f32[6, 7]', s: 'f32[7]', w: 'f32[7, 8]'}\n"
-	    "outputs: [y, one, a, z]\n"
+	    "outputs: [y, one, window, a, z]\n"
 	    "compute: |\n"
 	    "  y[i < 6, j < 8] = sum[k < 7]((x[i, k] - s[k])*s[k]*exp(w[k, j]))\n"
 	    "  one[i < 6, j < 8] = sum[k < 7, r < 1]((x[i + r, k] - s[k])*w[k, j])\n"
+	    "  window[i < 4, j < 8] = sum[k < 7, r < 3]("
+	    "(x[i + r, k] - s[k])*w[k, j])\n"
 	    "  a[i < 6] = sum[k < 7](x[i, k]*s[k])\n"
 	    "  z[i < 6] = sum[k < 7](x[i, k] + s[k])\n");
 }

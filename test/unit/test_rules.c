@@ -301,6 +301,11 @@ static const Case cases[] = {
 	{"a~1"}},
     {"test/bench/cliffs/qconv_onnx.yaml:pointwise",
 	{"transform_layout(a_f1_pack, [x0//4, x1, x2, x0%4])"}, {0}},
+    /* for each tap where there are few channels */
+    {"test/bench/cliffs/qconv_nhwc_onnx.yaml:stem",
+	{"a_f1 = extract(a, 1, apart=1)\nnarrow(a_f1)\n",
+	    "tensorize(a_p_sq, dot4_u8i8)"},
+	{0}},
     {"test/layouts/zero_points_inside.yaml",
 	{"a_f1 = extract(a, 1)\nnarrow(a_f1, 0)\na_p, a_s1, a_s2 = distribute(a)\n",
 	    "tensorize(a_p_cq, dot4_u8i8)"},
