@@ -300,6 +300,11 @@ EmitIsa emit_c_isa(const Target *target, Numerics numerics);
 const char *emit_c_x86_shuffle(
     EmitC *e, const int *lane, int lanes, int source, int bytes, bool one);
 
+/* emit_c_pack.c: what an integer's conversion to fewer bytes clamps before, where one
+ * macro does both; -1: it does not */
+int emit_c_pack_source(EmitC *e, const LowNode *n);
+const char *emit_c_pack(EmitC *e, DType from, DType to, int lanes);
+
 /* emit_c_ops.c */
 void emit_c_op(EmitC *e, const LowNode *node);
 /* k of a temporary that is the constant 2^k, else -1. */

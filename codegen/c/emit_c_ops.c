@@ -466,9 +466,13 @@ static void convert_within(EmitC *e, int dst, int a)
 
 static void op_convert(EmitC *e, const LowNode *n)
 {
-	int a = n->arg[0];
+	int a = n->arg[0], source = emit_c_pack_source(e, n);
 	const LowTemp *d = temp_of(e, n->dst), *s = temp_of(e, a);
-	if (d->lanes == 1 && d->type == s->type)
+	if (source >= 0)
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
+		    emit_c_pack(e, s->type, d->type, d->lanes),
+		    loose(e, source));
+	else if (d->lanes == 1 && d->type == s->type)
 		assign_as_is(e, n->dst, a);
 	else if (d->lanes == 1)
 		emit_c_assign(e, n->dst,

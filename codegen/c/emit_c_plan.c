@@ -167,8 +167,10 @@ void emit_c_each_read(EmitC *e, const LowNode *n, EmitRead *read, void *context)
 		read_one(e, n->condition, n, 0, read, context);
 	if (n->kind != LOWNODE_OP)
 		return;
+	int source = emit_c_pack_source(e, n);
 	for (int i = 0; i < 3; i++)
-		read_one(e, n->arg[i], n, i, read, context);
+		read_one(e, !i && source >= 0 ? source : n->arg[i], n, i, read,
+		    context);
 	read_sum(e, &n->address, n, read, context);
 }
 

@@ -225,9 +225,22 @@ static int extreme(Maker *m, LowOpcode code, int a, double k)
 	int lanes = m->f->temps.at[a].lanes;
 	int one = temp(m, type, 1), all = temp(m, type, lanes);
 	int d = temp(m, type, lanes);
-	op(m, LOW_CONST, one, -1, -1, -1)->f = k;
+	LowNode *number = op(m, LOW_CONST, one, -1, -1, -1);
+	number->f = k;
+	number->i = (int64_t)k;
 	op(m, LOW_BROADCAST, all, one, -1, -1);
 	op(m, code, d, a, all, -1);
+	return d;
+}
+
+/* Integers some of which the narrower type holds. */
+static int around(Maker *m, int a, DType to)
+{
+	const LowTemp *t = &m->f->temps.at[a];
+	int by = temp(m, t->type, t->lanes), d = temp(m, t->type, t->lanes);
+	op(m, LOW_CONST, by, -1, -1, -1)->i = INT64_C(1)
+	    << (8 * (dtype_bytes(t->type) - dtype_bytes(to)) - 2);
+	op(m, LOW_FLOORDIV, d, a, by, -1);
 	return d;
 }
 
@@ -242,6 +255,8 @@ static void clamped_cases(Maker *m, DType from, DType to, int lanes)
 			dtype_name(from), dtype_name(to), lanes));
 		int a = operand(m, "a", from, lanes, 2);
 		int d = temp(m, to, lanes);
+		if (!dtype_is_float(from))
+			a = around(m, a, to);
 		if (k < 11)
 			a = extreme(m, k & 1 ? LOW_MIN : LOW_MAX, a,
 			    (k & 1 ? most : least)[k / 2 % 5]);
@@ -551,6 +566,12 @@ static void all_cases(Maker *m, bool scalar)
 	for (DType from = DT_F64; !scalar && from <= DT_F32; from++)
 		for (DType to = DT_I16; to <= DT_U8; to++)
 			clamped_cases(m, from, to, 8);
+	for (DType to = DT_I16; !scalar && to <= DT_U8; to++)
+		for (int lanes = 4; lanes <= 32; lanes *= 2) {
+			clamped_cases(m, DT_I32, to, lanes);
+			if (to != DT_I16)
+				clamped_cases(m, DT_I16, to, lanes);
+		}
 	if (!scalar)
 		other_cases(m);
 }
@@ -849,6 +870,49 @@ static void sse2(void **state)
 	    false, compilers);
 }
 
+/* A clamp and a conversion for a machine as C. */
+static bool clamps_by(
+    DType from, DType to, int lanes, const char *cpu, const char *instruction)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	Error error = {0};
+	Program program = {.name = "test", .case_name = "", .symbol = "test"};
+	Target *target = target_parse(arena,
+	    arena_printf(arena,
+		"llvm -mtriple=x86_64-pc-linux-gnu -mcpu=%s -threads=1", cpu),
+	    &error);
+	clamped_cases(&m, from, to, lanes);
+	Lowered l = {.program = &program};
+	const Lowered *lowered = &l;
+	EmitComment comment = {target->text, "none", ""};
+	Buf text = {0};
+	int found = 0, exact = to == DT_I16 ? 8 : to == DT_I8 ? 2 : 0;
+	for (int k = 0; k < 12; k++) {
+		l.kernel = cases.at[k].f;
+		buf_clear(&text);
+		emit_c_all(&text, &lowered, 1, target, &comment);
+		bool has = strstr(buf_text(&text), instruction);
+		found += has && (k & ~1) == exact;
+		found -= has && (k & ~1) != exact;
+	}
+	buf_free(&text);
+	arena_free(arena);
+	return found == 2;
+}
+
+static void packed(void **state)
+{
+	(void)state;
+	assert_true(clamps_by(DT_I32, DT_I16, 16, "znver4", "cvtsepi32_epi16"));
+	assert_true(clamps_by(DT_I32, DT_U8, 32, "znver4", "cvtusepi32_epi8"));
+	assert_true(clamps_by(DT_I16, DT_I8, 16, "znver4", "cvtsepi16_epi8"));
+	assert_true(clamps_by(DT_I32, DT_I16, 8, "haswell", "packs_epi32"));
+	assert_true(clamps_by(DT_I32, DT_U8, 8, "haswell", "packus_epi16"));
+	assert_false(clamps_by(DT_I32, DT_I16, 8, "x86-64", "packs_epi32"));
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -865,8 +929,8 @@ static int remove_folder(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(avx512), cmocka_unit_test(avx2),
-		cmocka_unit_test(sse2), cmocka_unit_test(plain)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(avx512),
+	    cmocka_unit_test(avx2), cmocka_unit_test(sse2),
+	    cmocka_unit_test(plain), cmocka_unit_test(packed)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
