@@ -262,6 +262,10 @@ const LowFunction *low_again(
  * side by side, as a processor can do them; of a CPU. */
 const LowFunction *low_interleave(Arena *arena, const LowFunction *f);
 
+/* lowered_sums.c: the function with long sums of integers added up by pairs, where
+ * there are few of them. */
+const LowFunction *low_pair_sums(Arena *arena, const LowFunction *f);
+
 /* lowered_stores.c: the function with each vector stored behind what computes the
  * next; nodes other than loops and branches are shared. */
 const LowFunction *low_delay_stores(Arena *arena, const LowFunction *f);

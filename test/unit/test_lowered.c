@@ -587,6 +587,91 @@ static void read_again(void **state)
 	}
 }
 
+/* So many numbers, of which each is added to one of some sums in turn and read
+ * again or not; or products. */
+static LowFunction *terms(
+    Arena *a, int count, int nsums, DType type, LowOpcode term)
+{
+	LowFunction *f = NEW(a, LowFunction);
+	int sum[8], x = low_temp(a, f, type, 8, "x");
+	f->name = "terms";
+	f->nthreads = 1;
+	low_op(a, &f->body, LOW_CONST, x, -1, -1, -1);
+	for (int i = 0; i < nsums; i++) {
+		sum[i] = low_temp(a, f, type, 8, "sum");
+		low_op(a, &f->body, LOW_CONST, sum[i], -1, -1, -1);
+	}
+	for (int i = 0; i < count; i++) {
+		int t = low_temp(a, f, type, 8, "t"), to = sum[i % nsums];
+		low_op(a, &f->body, term, t, x, term == LOW_ABS ? -1 : x, -1);
+		low_op(a, &f->body, LOW_ADD, to, to, t, -1);
+	}
+	return f;
+}
+
+/* Additions of two terms. */
+static int pairs_of(const LowFunction *f)
+{
+	int n = 0;
+	for (int i = 0; i < f->body.n; i++) {
+		const LowNode *o = f->body.at[i];
+		n += o->op == LOW_ADD && o->dst != o->arg[0];
+	}
+	return n;
+}
+
+static void sums_by_pairs(void **state)
+{
+	(void)state;
+	static const struct {
+		int count, sums;
+		DType type;
+		LowOpcode term;
+		int pairs;
+	} cases[] = {
+	    {4, 1, DT_I32, LOW_ABS, 2}, {5, 1, DT_I32, LOW_ABS, 2},
+	    {2, 1, DT_I32, LOW_ABS, 0},	 /* short */
+	    {12, 3, DT_I16, LOW_ABS, 6}, /* side by side */
+	    {40, 4, DT_I32, LOW_ABS, 0}, /* enough of them */
+	    {8, 1, DT_I32, LOW_MUL, 0},	 /* products */
+	    {8, 1, DT_F32, LOW_ABS, 0},	 /* in this order */
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		Arena *a = arena_new();
+		char why[256];
+		const LowFunction *f = terms(a, cases[i].count, cases[i].sums,
+		    cases[i].type, cases[i].term);
+		const LowFunction *to = low_pair_sums(a, f);
+		assert_true(low_function_verify(to, why, sizeof why));
+		assert_int_equal(to->body.n, f->body.n);
+		assert_int_equal(pairs_of(to), cases[i].pairs);
+		arena_free(a);
+	}
+}
+
+/* s += |x|, s += |x|, y = s, s += |x|, s += |x|, and once more: the sum is read as
+ * it is in the middle. */
+static void sums_in_use(void **state)
+{
+	(void)state;
+	Arena *a = arena_new();
+	char why[256];
+	LowFunction *f = terms(a, 5, 1, DT_I32, LOW_ABS);
+	int y = low_temp(a, f, DT_I32, 8, "y");
+	LowNode *read = low_op(a, &f->body, LOW_COPY, y, 1, -1, -1);
+	f->body.n--;
+	vec_push(a, &f->body, NULL);
+	for (int i = f->body.n - 1; i > 4; i--)
+		f->body.at[i] = f->body.at[i - 1];
+	f->body.at[4] = read; /* behind the first term */
+	const LowFunction *to = low_pair_sums(a, f);
+	assert_true(low_function_verify(to, why, sizeof why));
+	assert_int_equal(pairs_of(to), 2);
+	assert_int_equal(to->body.at[3]->op, LOW_ADD); /* the first, alone */
+	assert_ptr_equal(to->body.at[4], read);
+	arena_free(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -600,6 +685,8 @@ int main(void)
 	    cmocka_unit_test(side_by_side),
 	    cmocka_unit_test(stores),
 	    cmocka_unit_test(read_again),
+	    cmocka_unit_test(sums_by_pairs),
+	    cmocka_unit_test(sums_in_use),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
