@@ -473,7 +473,7 @@ const char *pair_call_parts(
 	    low_parts(context, function_of(pair, pack), 16);
 	char why[512];
 
-	f = low_pair_sums(context, f);
+	f = low_pair_sums(context, low_choose_wide(context, f, 16));
 	f = low_delay_stores(context, low_interleave(context, f));
 	f = low_again(context, f, 8, 16);
 	(void)n;

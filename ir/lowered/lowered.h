@@ -262,6 +262,11 @@ const LowFunction *low_again(
  * side by side, as a processor can do them; of a CPU. */
 const LowFunction *low_interleave(Arena *arena, const LowFunction *f);
 
+/* lowered_choose.c: the function with choices made before integers are converted to
+ * fewer bytes, where they fit into a vector of so many bytes. */
+const LowFunction *low_choose_wide(
+    Arena *arena, const LowFunction *f, int bytes);
+
 /* lowered_sums.c: the function with long sums of integers added up by pairs, where
  * there are few of them. */
 const LowFunction *low_pair_sums(Arena *arena, const LowFunction *f);

@@ -672,6 +672,59 @@ static void sums_in_use(void **state)
 	arena_free(a);
 }
 
+/* select m, i8(w), ARM where ARM is a byte in all lanes, a number, i8(w2) of another
+ * type's lanes, or what was loaded: is the choice made before? */
+typedef enum { ARM_BYTE, ARM_NUMBER, ARM_WIDE, ARM_LOADED } Arm;
+
+static bool chooses_wide(Arm arm, DType wide, DType other, int lanes)
+{
+	Arena *a = arena_new();
+	LowFunction *f = NEW(a, LowFunction);
+	char why[256];
+	f->name = "choice";
+	f->nthreads = 1;
+	int w = low_temp(a, f, wide, lanes, "w"),
+	    x = low_temp(a, f, DT_I8, 1, "x");
+	int u = low_temp(a, f, other, lanes, "u");
+	int m = low_temp(a, f, DT_BOOL, lanes, "m");
+	int v = low_temp(a, f, DT_I8, lanes, "v");
+	int narrow = low_temp(a, f, DT_I8, lanes, "narrow");
+	int b = low_temp(a, f, DT_I8, lanes, "b");
+	low_op(a, &f->body, LOW_CONST, w, -1, -1, -1);
+	low_op(a, &f->body, LOW_CONST, u, -1, -1, -1);
+	low_op(a, &f->body, LOW_CONST, x, -1, -1, -1);
+	low_op(a, &f->body, LOW_LT, m, w, w, -1);
+	low_op(a, &f->body, LOW_CONVERT, narrow, w, -1, -1);
+	if (arm == ARM_BYTE)
+		low_op(a, &f->body, LOW_BROADCAST, b, x, -1, -1);
+	else if (arm == ARM_NUMBER)
+		low_op(a, &f->body, LOW_CONST, b, -1, -1, -1)->i = 3;
+	else if (arm == ARM_WIDE)
+		low_op(a, &f->body, LOW_CONVERT, b, u, -1, -1);
+	else
+		low_op(a, &f->body, LOW_ABS, b, narrow, -1, -1);
+	low_op(a, &f->body, LOW_SELECT, v, m, narrow, b);
+	const LowFunction *to = low_choose_wide(a, f, 32);
+	assert_true(low_function_verify(to, why, sizeof why));
+	const LowNode *last = to->body.at[to->body.n - 1];
+	bool before = last->op == LOW_CONVERT && last->dst == v;
+	assert_true(before || last->op == LOW_SELECT);
+	arena_free(a);
+	return before;
+}
+
+static void choices(void **state)
+{
+	(void)state;
+	assert_true(chooses_wide(ARM_BYTE, DT_I32, DT_I32, 8));
+	assert_true(chooses_wide(ARM_NUMBER, DT_I16, DT_I32, 8));
+	assert_true(chooses_wide(ARM_WIDE, DT_I32, DT_I32, 8));
+	assert_false(chooses_wide(ARM_WIDE, DT_I32, DT_I16, 8));
+	assert_false(chooses_wide(ARM_LOADED, DT_I32, DT_I32, 8));
+	assert_false(chooses_wide(ARM_BYTE, DT_I32, DT_I32, 16)); /* 64 bytes */
+	assert_false(chooses_wide(ARM_BYTE, DT_F32, DT_I32, 8));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -687,6 +740,7 @@ int main(void)
 	    cmocka_unit_test(read_again),
 	    cmocka_unit_test(sums_by_pairs),
 	    cmocka_unit_test(sums_in_use),
+	    cmocka_unit_test(choices),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
