@@ -455,6 +455,35 @@ static const char *if_aligned(EmitC *e, const char *stream, const char *store)
 	    stream);
 }
 
+/* Are all lanes of `m` on, which are as wide as the elements? */
+static const char *all_on(EmitC *e, int bytes)
+{
+	if (bytes <= 8)
+		return arena_printf(e->arena, "(int%d_t)(m) == -1", 8 * bytes);
+	return bytes == 16 ? "_mm_movemask_epi8((__m128i)(m)) == 0xffff"
+			   : "_mm256_movemask_epi8((__m256i)(m)) == -1";
+}
+
+/* A load or store under a mask that the machine has no instruction for: most often
+ * all lanes are on. */
+static const char *whole_or_lanes(
+    EmitC *e, LowOpcode op, DType type, int lanes, const char *by_lanes)
+{
+	int bytes = lanes * dtype_bytes(type);
+	if ((op != LOW_LOAD_MASKED && op != LOW_STORE_MASKED) || !e->isa.x86 ||
+	    emit_c_has_bits(e) || bytes > (e->isa.avx2 ? 32 : 16))
+		return NULL;
+	const char *vector = emit_c_vector(e, type, lanes);
+	const char *at = emit_c_unaligned(e, vector), *all = all_on(e, bytes);
+	if (op == LOW_LOAD_MASKED)
+		return arena_printf(e->arena,
+		    "(%s ? (%s)*(const %s *)(p) : %s)", all, vector, at,
+		    by_lanes);
+	return arena_printf(e->arena,
+	    "do { if (%s) *(%s *)(p) = (v); else %s; } while (0)", all, at,
+	    by_lanes);
+}
+
 /* For a compiler that does not know the machine a product and a sum will do:
  * numerics allow either, and a call for each lane would be slow. */
 static const char *without_isa(
@@ -486,6 +515,8 @@ const char *emit_c_macro(
 	const char *plain = x86
 	    ? without_isa(e, op, math, type, to, lanes)
 	    : general(e, op, math, type, to, lanes);
+	if (!x86)
+		x86 = whole_or_lanes(e, op, type, lanes, plain);
 	bool no_vector = op == LOW_STORE_MASKED || op == LOW_STREAM ||
 	    op == LOW_SCATTER || op == LOW_ANY || low_op_is_comparison(op);
 	if (x86 && op == LOW_STREAM)

@@ -388,6 +388,14 @@ static void memory_cases(Maker *m, DType type, int lanes)
 		n->address = low_affine_const(ELEMENTS - on);
 		finish(m, type);
 	}
+	begin(m, label(m, LOW_STORE_MASKED, type, lanes));
+	int some = loaded(m, "m", DT_BOOL, lanes, 3),
+	    all = temp(m, type, lanes);
+	LowNode *access = op(m, LOW_LOAD_MASKED, all, some, -1, -1);
+	access->buffer = new_buffer(m, "a", type, false);
+	access = op(m, LOW_STORE_MASKED, -1, all, some, -1);
+	access->buffer = result_buffer(m, type);
+	finish(m, type);
 	for (int masked = 0; masked < 2; masked++) {
 		begin(m, label(m, LOW_GATHER, type, lanes));
 		int index = loaded_index(m, "i", lanes), a = temp(m, type, lanes);
@@ -870,6 +878,27 @@ static void sse2(void **state)
 	    false, compilers);
 }
 
+/* Has the C of a function for a CPU that text in it? */
+static bool says(LowFunction *f, const char *cpu, const char *what)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	Program program = {.name = "test", .case_name = "", .symbol = "test"};
+	Target *target = target_parse(arena,
+	    arena_printf(arena,
+		"llvm -mtriple=x86_64-pc-linux-gnu -mcpu=%s -threads=1", cpu),
+	    &error);
+	Lowered l = {.program = &program, .kernel = f};
+	const Lowered *lowered = &l;
+	EmitComment comment = {target->text, "none", ""};
+	Buf text = {0};
+	emit_c_all(&text, &lowered, 1, target, &comment);
+	bool has = strstr(buf_text(&text), what);
+	buf_free(&text);
+	arena_free(arena);
+	return has;
+}
+
 /* A clamp and a conversion for a machine as C. */
 static bool clamps_by(
     DType from, DType to, int lanes, const char *cpu, const char *instruction)
@@ -877,27 +906,13 @@ static bool clamps_by(
 	Arena *arena = arena_new();
 	CaseVec cases = {0};
 	Maker m = {.arena = arena, .cases = &cases};
-	Error error = {0};
-	Program program = {.name = "test", .case_name = "", .symbol = "test"};
-	Target *target = target_parse(arena,
-	    arena_printf(arena,
-		"llvm -mtriple=x86_64-pc-linux-gnu -mcpu=%s -threads=1", cpu),
-	    &error);
 	clamped_cases(&m, from, to, lanes);
-	Lowered l = {.program = &program};
-	const Lowered *lowered = &l;
-	EmitComment comment = {target->text, "none", ""};
-	Buf text = {0};
 	int found = 0, exact = to == DT_I16 ? 8 : to == DT_I8 ? 2 : 0;
 	for (int k = 0; k < 12; k++) {
-		l.kernel = cases.at[k].f;
-		buf_clear(&text);
-		emit_c_all(&text, &lowered, 1, target, &comment);
-		bool has = strstr(buf_text(&text), instruction);
+		bool has = says(cases.at[k].f, cpu, instruction);
 		found += has && (k & ~1) == exact;
 		found -= has && (k & ~1) != exact;
 	}
-	buf_free(&text);
 	arena_free(arena);
 	return found == 2;
 }
@@ -911,6 +926,31 @@ static void packed(void **state)
 	assert_true(clamps_by(DT_I32, DT_I16, 8, "haswell", "packs_epi32"));
 	assert_true(clamps_by(DT_I32, DT_U8, 8, "haswell", "packus_epi16"));
 	assert_false(clamps_by(DT_I32, DT_I16, 8, "x86-64", "packs_epi32"));
+}
+
+/* Bytes under a mask: whole where all are on, for machines without instructions for
+ * that. */
+static bool loads_whole(DType type, int lanes, const char *cpu)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	memory_cases(&m, type, lanes);
+	const char *test =
+	    lanes * dtype_bytes(type) <= 8 ? "(m) == -1 ?" : "(m)) == 0xffff ?";
+	bool whole = says(cases.at[0].f, cpu, test);
+	arena_free(arena);
+	return whole;
+}
+
+static void whole(void **state)
+{
+	(void)state;
+	assert_true(loads_whole(DT_U8, 8, "haswell"));
+	assert_true(loads_whole(DT_I16, 8, "haswell"));
+	assert_true(loads_whole(DT_F32, 4, "x86-64"));
+	assert_false(loads_whole(DT_F32, 4, "haswell"));
+	assert_false(loads_whole(DT_U8, 8, "znver4"));
 }
 
 static int make_folder(void **state)
@@ -931,6 +971,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(avx512),
 	    cmocka_unit_test(avx2), cmocka_unit_test(sse2),
-	    cmocka_unit_test(plain), cmocka_unit_test(packed)};
+	    cmocka_unit_test(plain), cmocka_unit_test(packed),
+	    cmocka_unit_test(whole)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
