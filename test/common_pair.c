@@ -469,8 +469,8 @@ const char *pair_call_lowered(
 const char *pair_call_parts(
     void *context, const Pair *pair, int pack, void **args, int n)
 {
-	const LowFunction *f =
-	    low_parts(context, function_of(pair, pack), 16);
+	const LowFunction *f = low_split_words(
+	    context, low_parts(context, function_of(pair, pack), 16), 16);
 	char why[512];
 
 	f = low_pair_sums(context, low_choose_wide(context, f, 16));

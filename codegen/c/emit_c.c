@@ -534,6 +534,7 @@ static void emit_function(EmitC *e, const LowFunction *f)
 	 * do not overlap. */
 	if (e->isa.vector_bytes) {
 		f = low_parts(e->arena, f, e->isa.vector_bytes);
+		f = low_split_words(e->arena, f, e->isa.vector_bytes);
 		if (!e->isa.avx512) /* which chooses by bits, whatever lanes */
 			f = low_choose_wide(e->arena, f, e->isa.vector_bytes);
 		f = low_pair_sums(e->arena, f);

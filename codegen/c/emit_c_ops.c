@@ -549,6 +549,11 @@ static bool small_range(const EmitC *e, int temp, int depth, LowRange *r)
 		}
 	case LOW_COPY:
 	case LOW_BROADCAST: return small_range(e, n->arg[0], depth - 1, r);
+	case LOW_MOD:
+		if (emit_c_power_of_two(e, n->arg[1]) < 0)
+			return false;
+		*r = (LowRange){true, 0, e->constant[n->arg[1]]->i - 1};
+		return true;
 	case LOW_ADD:
 	case LOW_SUB:
 		if (!small_range(e, n->arg[0], depth - 1, r) ||

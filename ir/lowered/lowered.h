@@ -262,6 +262,11 @@ const LowFunction *low_again(
  * side by side, as a processor can do them; of a CPU. */
 const LowFunction *low_interleave(Arena *arena, const LowFunction *f);
 
+/* lowered_words.c: the function with what lies apart in vectors of at most so many
+ * bytes, and is converted to as much, as parts of words. */
+const LowFunction *low_split_words(
+    Arena *arena, const LowFunction *f, int bytes);
+
 /* lowered_choose.c: the function with choices made before integers are converted to
  * fewer bytes, where they fit into a vector of so many bytes. */
 const LowFunction *low_choose_wide(

@@ -377,12 +377,13 @@ static void put_shuffles(Parts *p, const LowNode *n)
 
 /* --- lane by lane ------------------------------------------------------------------- */
 
-/* Terms of a sum of products that make a lane; else 1. */
+/* Terms of a sum of products, or integers of a wider one, that make a lane; else 1. */
 static int terms_of(const Parts *p, const LowNode *n, int arg)
 {
 	const LowTemp *temps = p->f->temps.at;
-	return n->op == LOW_DOT && arg < 2
-	    ? temps[n->arg[arg]].lanes / temps[n->dst].lanes : 1;
+	return (n->op == LOW_DOT && arg < 2) || (n->op == LOW_BITS && !arg)
+	    ? temps[n->arg[arg]].lanes / temps[n->dst].lanes
+	    : 1;
 }
 
 /* The lanes of an operation, and how many of them at once. */

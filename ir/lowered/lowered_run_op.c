@@ -89,7 +89,28 @@ static Scalar bits_of(DType type, Scalar x)
 	return y;
 }
 
-OPERATION(bits, D = bits_of(code->type, A))
+/* Several integers as one, the first its lowest bits; or one as another. */
+static void bits(const Code *code, Scalar *frame)
+{
+	int parts = code->sources / code->lanes;
+	Scalar result[64];
+	LANES
+	{
+		uint64_t word = 0;
+		for (int k = parts - 1; k >= 0 && parts > 1; k--) {
+			int width = 8 * dtype_bytes(code->from);
+			word = word << width |
+			    ((uint64_t)frame[code->a + l * parts + k].i &
+				((UINT64_C(1) << width) - 1));
+		}
+		if (parts == 1)
+			result[l] = bits_of(code->type, A);
+		else
+			result[l] = (Scalar){
+			    .i = scalar_wrap(code->type, (int64_t)word)};
+	}
+	memcpy(frame + code->d, result, sizeof *result * (size_t)code->lanes);
+}
 
 static void iota(const Code *code, Scalar *frame)
 {

@@ -300,7 +300,7 @@ static bool type_allows(LowOpcode op, DType type)
 	case LOW_ANY: return type == DT_BOOL;
 	case LOW_BITS:
 		return type == DT_F32 || type == DT_I32 || type == DT_F64 ||
-		    type == DT_I64;
+		    type == DT_I64 || type == DT_I16;
 	default: return true;
 	}
 }
@@ -324,8 +324,11 @@ static void argument_shape(
 	case LOW_EXTRACT: *lanes = temps[n->arg[0]].lanes; break;
 	case LOW_INSERT: *lanes = i ? 1 : d->lanes; break;
 	case LOW_SHUFFLE: *lanes = temps[n->arg[0]].lanes; break;
-	case LOW_CONVERT:
-	case LOW_BITS: *type = ANY_TYPE; break;
+	case LOW_CONVERT: *type = ANY_TYPE; break;
+	case LOW_BITS: /* check_bits knows more */
+		*type = ANY_TYPE;
+		*lanes = temps[n->arg[0]].lanes;
+		break;
 	case LOW_LT:
 	case LOW_LE:
 	case LOW_EQ:
@@ -454,15 +457,26 @@ static bool check_shuffle(Verify *v, const LowNode *n)
 	return true;
 }
 
+static bool is_integer(DType type)
+{
+	return type == DT_U8 || type == DT_I8 || type == DT_I16 ||
+	    type == DT_I32 || type == DT_I64;
+}
+
 static bool check_bits(Verify *v, const LowNode *n)
 {
 	const LowTemp *d = &v->f->temps.at[n->dst];
-	DType from = v->f->temps.at[n->arg[0]].type;
+	const LowTemp *a = &v->f->temps.at[n->arg[0]];
+	DType from = a->type;
 	bool pair = (d->type == DT_F32 && from == DT_I32) ||
 	    (d->type == DT_I32 && from == DT_F32) ||
 	    (d->type == DT_F64 && from == DT_I64) ||
 	    (d->type == DT_I64 && from == DT_F64);
-	REQUIRE(v, pair, "BITS: %s", temp_name(v, n->dst));
+	bool parts = d->lanes > 1 && a->lanes > d->lanes &&
+	    is_integer(d->type) && is_integer(from) &&
+	    a->lanes * dtype_bytes(from) == d->lanes * dtype_bytes(d->type);
+	REQUIRE(v, (pair && a->lanes == d->lanes) || parts, "BITS: %s",
+	    temp_name(v, n->dst));
 	return true;
 }
 

@@ -170,6 +170,23 @@ static void bits_case(Maker *m, DType type, int lanes)
 	end(m, d);
 }
 
+/* Several integers as one. */
+static void words_of_parts(Maker *m)
+{
+	static const DType types[][2] = {{DT_U8, DT_I16}, {DT_I8, DT_I32},
+	    {DT_I16, DT_I32}, {DT_I32, DT_I64}, {DT_U8, DT_I64}};
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		for (int lanes = 2; lanes <= 8; lanes *= 2) {
+			DType from = types[i][0], to = types[i][1];
+			int parts = dtype_bytes(to) / dtype_bytes(from);
+			begin(m, label(m, LOW_BITS, to, lanes));
+			int a = loaded(m, "a", from, parts * lanes, 1);
+			int d = temp(m, to, lanes);
+			op(m, LOW_BITS, d, a, -1, -1);
+			end(m, d);
+		}
+}
+
 static void fma_case(Maker *m, DType type, int lanes)
 {
 	begin(m, label(m, LOW_FMA, type, lanes));
@@ -483,6 +500,7 @@ static void words_cases(Maker *m)
 static void other_cases(Maker *m)
 {
 	words_cases(m);
+	words_of_parts(m);
 	for (int lanes = 1; lanes <= 64; lanes *= 4) {
 		for (int k = 0; k < 2; k++) {
 			DType type = k ? DT_INDEX : DT_I32;

@@ -725,6 +725,74 @@ static void choices(void **state)
 	assert_false(chooses_wide(ARM_BYTE, DT_F32, DT_I32, 8));
 }
 
+/* Lanes `by` apart of two vectors of 16 bytes, from each of the first `parts` ones,
+ * converted to i32: the function with parts of words. */
+static const LowFunction *parts_of(
+    Arena *a, DType type, int by, int parts, bool swapped, int bytes)
+{
+	LowFunction *f = NEW(a, LowFunction);
+	int lanes = 16 / dtype_bytes(type), x[2];
+	f->name = "parts";
+	f->nthreads = 1;
+	for (int i = 0; i < 2; i++) {
+		x[i] = low_temp(a, f, type, lanes, "x");
+		low_op(a, &f->body, LOW_CONST, x[i], -1, -1, -1)->i = i + 5;
+	}
+	for (int r = 0; r < parts; r++) {
+		int n = 2 * lanes / by, *order = NEW_N(a, int, n);
+		int s = low_temp(a, f, type, n, "s");
+		int d = low_temp(a, f, DT_I32, n, "d");
+		for (int l = 0; l < n; l++)
+			order[l] = by * l + r;
+		low_op(a, &f->body, LOW_SHUFFLE, s, x[swapped], x[!swapped], -1)
+		    ->shuffle = order;
+		low_op(a, &f->body, LOW_CONVERT, d, s, -1, -1);
+	}
+	return low_split_words(a, f, bytes);
+}
+
+static int count_of(const LowFunction *f, LowOpcode op)
+{
+	int n = 0;
+	for (int i = 0; i < f->body.n; i++)
+		n += f->body.at[i]->op == op;
+	return n;
+}
+
+static void parts_of_words(void **state)
+{
+	(void)state;
+	static const struct {
+		DType type;
+		int by, parts;
+		bool swapped;
+		int bytes, words; /* vectors of words */
+		int mod, floordiv, mul;
+	} cases[] = {
+	    {DT_U8, 4, 4, false, 32, 1, 4, 3, 0},
+	    {DT_U8, 4, 1, true, 32, 1, 1, 0, 0},
+	    {DT_I8, 4, 4, false, 64, 1, 0, 4, 3},
+	    {DT_I16, 2, 2, false, 32, 1, 0, 2, 1},
+	    {DT_U8, 4, 4, false, 16, 0, 0, 0, 0},  /* wider than that */
+	    {DT_U8, 2, 2, false, 64, 0, 0, 0, 0},  /* no word apart */
+	    {DT_I16, 4, 1, false, 64, 0, 0, 0, 0}, /* two words apart */
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		Arena *a = arena_new();
+		char why[256];
+		const LowFunction *f = parts_of(a, cases[i].type, cases[i].by,
+		    cases[i].parts, cases[i].swapped, cases[i].bytes);
+		assert_true(low_function_verify(f, why, sizeof why));
+		assert_int_equal(count_of(f, LOW_BITS), cases[i].words);
+		assert_int_equal(count_of(f, LOW_MOD), cases[i].mod);
+		assert_int_equal(count_of(f, LOW_FLOORDIV), cases[i].floordiv);
+		assert_int_equal(count_of(f, LOW_MUL), cases[i].mul);
+		assert_int_equal(count_of(f, LOW_CONVERT),
+		    cases[i].words ? 0 : cases[i].parts);
+		arena_free(a);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -741,6 +809,7 @@ int main(void)
 	    cmocka_unit_test(sums_by_pairs),
 	    cmocka_unit_test(sums_in_use),
 	    cmocka_unit_test(choices),
+	    cmocka_unit_test(parts_of_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
