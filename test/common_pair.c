@@ -469,9 +469,11 @@ const char *pair_call_lowered(
 const char *pair_call_parts(
     void *context, const Pair *pair, int pack, void **args, int n)
 {
-	const LowFunction *f = low_split_words(
-	    context, low_parts(context, function_of(pair, pack), 16), 16);
+	const LowFunction *f =
+	    low_iota_narrow(context, function_of(pair, pack));
 	char why[512];
+
+	f = low_split_words(context, low_parts(context, f, 16), 16);
 
 	f = low_pair_sums(context, low_choose_wide(context, f, 16));
 	f = low_delay_stores(context, low_interleave(context, f));

@@ -533,6 +533,7 @@ static void emit_function(EmitC *e, const LowFunction *f)
 	/* gcc takes wider ones apart lane by lane; no C compiler knows that buffers
 	 * do not overlap. */
 	if (e->isa.vector_bytes) {
+		f = low_iota_narrow(e->arena, f);
 		f = low_parts(e->arena, f, e->isa.vector_bytes);
 		f = low_split_words(e->arena, f, e->isa.vector_bytes);
 		if (!e->isa.avx512) /* which chooses by bits, whatever lanes */

@@ -336,6 +336,38 @@ void low_count_assigned(const LowBody *body, int *assigned)
 	}
 }
 
+static void note_only(const LowBody *body, LowDefs *d)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if (n->kind == LOWNODE_OP && n->dst >= 0 &&
+		    d->assigned[n->dst] == 1)
+			d->only[n->dst] = n;
+		note_only(&n->body, d);
+		note_only(&n->other, d);
+	}
+}
+
+LowDefs low_defs(Arena *arena, const LowFunction *f)
+{
+	LowDefs d = {NEW_N(arena, int, f->temps.n),
+	    NEW_N(arena, const LowNode *, f->temps.n)};
+	low_count_assigned(&f->body, d.assigned);
+	note_only(&f->body, &d);
+	return d;
+}
+
+LowFunction *low_like(Arena *arena, const LowFunction *f)
+{
+	LowFunction *to = arena_memdup(arena, f, sizeof *f);
+	size_t n = (size_t)f->temps.n;
+	to->body = (LowBody){0};
+	to->temps.at =
+	    arena_memdup(arena, f->temps.at, sizeof *f->temps.at * n);
+	to->temps.cap = f->temps.n;
+	return to;
+}
+
 void low_each_run(Arena *arena, const LowBody *body,
     bool (*plain)(const LowNode *),
     void (*run)(void *context, LowNode **nodes, int n, LowBody *out),

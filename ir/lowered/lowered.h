@@ -242,6 +242,15 @@ bool low_affine_is_narrow(const LowFunction *f, LowAffine a, int64_t scale);
 
 /* How often each temporary is assigned, loops' variables too, added to `assigned`. */
 void low_count_assigned(const LowBody *body, int *assigned);
+/* By temporary: how often it is assigned, and the operation that alone does so;
+ * NULL: a loop, none or several. */
+typedef struct {
+	int *assigned;
+	const LowNode **only;
+} LowDefs;
+LowDefs low_defs(Arena *arena, const LowFunction *f);
+/* The function without a body, with temporaries of its own. */
+LowFunction *low_like(Arena *arena, const LowFunction *f);
 /* The body appended to `out`, with each run of nodes that are `plain` as `run` puts
  * it there; loops and branches in between are copies, done so themselves. */
 void low_each_run(Arena *arena, const LowBody *body,
@@ -261,6 +270,10 @@ const LowFunction *low_again(
 /* lowered_interleave.c: the function with copies of one long chain of operations
  * side by side, as a processor can do them; of a CPU. */
 const LowFunction *low_interleave(Arena *arena, const LowFunction *f);
+
+/* lowered_iota.c: the function with numbers of lanes as i32 where they are converted
+ * to that. */
+const LowFunction *low_iota_narrow(Arena *arena, const LowFunction *f);
 
 /* lowered_words.c: the function with what lies apart in vectors of at most so many
  * bytes, and is converted to as much, as parts of words. */

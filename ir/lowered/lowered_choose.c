@@ -15,8 +15,7 @@ typedef struct {
 	Arena *arena;
 	LowFunction *to;
 	int bytes;
-	int *assigned;	     /* by temporary: how often */
-	const LowNode **def; /* by temporary: an operation that assigns it */
+	LowDefs defs;
 } Choose;
 
 static bool is_integer(DType type)
@@ -27,7 +26,7 @@ static bool is_integer(DType type)
 
 static const LowNode *only_def(const Choose *c, int temp, LowOpcode op)
 {
-	const LowNode *n = c->assigned[temp] == 1 ? c->def[temp] : NULL;
+	const LowNode *n = c->defs.only[temp];
 	return n && n->op == op ? n : NULL;
 }
 
@@ -36,7 +35,7 @@ static int wide_of(const Choose *c, int temp)
 {
 	const LowNode *n = only_def(c, temp, LOW_CONVERT);
 	const LowTemp *t = c->to->temps.at;
-	if (!n || c->assigned[n->arg[0]] != 1 ||
+	if (!n || c->defs.assigned[n->arg[0]] != 1 ||
 	    !is_integer(t[n->arg[0]].type) || !is_integer(t[temp].type) ||
 	    dtype_bytes(t[n->arg[0]].type) <= dtype_bytes(t[temp].type) ||
 	    t[temp].lanes * dtype_bytes(t[n->arg[0]].type) > c->bytes)
@@ -58,7 +57,7 @@ static bool is_wide_too(const Choose *c, int temp, int w)
 	if (other >= 0)
 		return c->to->temps.at[other].type == c->to->temps.at[w].type;
 	return only_def(c, temp, LOW_CONST) ||
-	    (all && c->assigned[all->arg[0]] == 1);
+	    (all && c->defs.assigned[all->arg[0]] == 1);
 }
 
 static int put_wide(Choose *c, int temp, int w, LowBody *out)
@@ -106,29 +105,10 @@ static void choose_run(void *context, LowNode **nodes, int n, LowBody *out)
 			vec_push(((Choose *)context)->arena, out, nodes[i]);
 }
 
-static void find_defs(Choose *c, const LowBody *body)
-{
-	for (int i = 0; i < body->n; i++) {
-		const LowNode *n = body->at[i];
-		if (n->kind == LOWNODE_OP && n->dst >= 0)
-			c->def[n->dst] = n;
-		find_defs(c, &n->body);
-		find_defs(c, &n->other);
-	}
-}
-
 const LowFunction *low_choose_wide(
     Arena *arena, const LowFunction *f, int bytes)
 {
-	int n = f->temps.n;
-	Choose c = {arena, arena_memdup(arena, f, sizeof *f), bytes,
-	    NEW_N(arena, int, n), NEW_N(arena, const LowNode *, n)};
-	low_count_assigned(&f->body, c.assigned);
-	find_defs(&c, &f->body);
-	c.to->body = (LowBody){0};
-	c.to->temps.at =
-	    arena_memdup(arena, f->temps.at, sizeof *f->temps.at * (size_t)n);
-	c.to->temps.cap = n;
+	Choose c = {arena, low_like(arena, f), bytes, low_defs(arena, f)};
 	low_each_run(
 	    arena, &f->body, is_operation, choose_run, &c, &c.to->body);
 	return c.to;

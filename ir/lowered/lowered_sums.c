@@ -107,15 +107,11 @@ static void find_products(Sums *s, const LowBody *body)
 const LowFunction *low_pair_sums(Arena *arena, const LowFunction *f)
 {
 	int n = f->temps.n;
-	Sums s = {arena, arena_memdup(arena, f, sizeof *f),
-	    NEW_N(arena, int, n), NEW_N(arena, int, n), NEW_N(arena, bool, n)};
+	Sums s = {arena, low_like(arena, f), NEW_N(arena, int, n),
+	    NEW_N(arena, int, n), NEW_N(arena, bool, n)};
 	memset(s.waits, -1, sizeof *s.waits * (size_t)n);
 	low_count_assigned(&f->body, s.assigned);
 	find_products(&s, &f->body);
-	s.to->body = (LowBody){0};
-	s.to->temps.at =
-	    arena_memdup(arena, f->temps.at, sizeof *f->temps.at * (size_t)n);
-	s.to->temps.cap = n;
 	low_each_run(arena, &f->body, is_operation, add_run, &s, &s.to->body);
 	return s.to;
 }

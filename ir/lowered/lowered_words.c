@@ -26,8 +26,7 @@ typedef struct {
 	Arena *arena;
 	LowFunction *to;
 	int bytes;
-	int *assigned;	     /* by temporary: how often */
-	const LowNode **def; /* by temporary: an operation that assigns it */
+	LowDefs defs;
 	VEC(Words) have;     /* of the run at hand */
 	LowBody *out;
 } Split;
@@ -50,8 +49,8 @@ static int put_number(Split *s, DType type, int lanes, int64_t value)
 static bool trace(const Split *s, int *temp, int *lane)
 {
 	for (;;) {
-		const LowNode *n = s->def[*temp];
-		if (s->assigned[*temp] != 1)
+		const LowNode *n = s->defs.only[*temp];
+		if (s->defs.assigned[*temp] != 1)
 			return false;
 		if (!n || n->op != LOW_SHUFFLE)
 			return true;
@@ -179,32 +178,13 @@ static void split_run(void *context, LowNode **nodes, int n, LowBody *out)
 			vec_push(s->arena, out, nodes[i]);
 }
 
-static void find_defs(Split *s, const LowBody *body)
-{
-	for (int i = 0; i < body->n; i++) {
-		const LowNode *n = body->at[i];
-		if (n->kind == LOWNODE_OP && n->dst >= 0)
-			s->def[n->dst] = n;
-		find_defs(s, &n->body);
-		find_defs(s, &n->other);
-	}
-}
-
 const LowFunction *low_split_words(
     Arena *arena, const LowFunction *f, int bytes)
 {
-	int n = f->temps.n;
 	Split s = {.arena = arena,
-	    .to = arena_memdup(arena, f, sizeof *f),
+	    .to = low_like(arena, f),
 	    .bytes = bytes,
-	    .assigned = NEW_N(arena, int, n),
-	    .def = NEW_N(arena, const LowNode *, n)};
-	low_count_assigned(&f->body, s.assigned);
-	find_defs(&s, &f->body);
-	s.to->body = (LowBody){0};
-	s.to->temps.at =
-	    arena_memdup(arena, f->temps.at, sizeof *f->temps.at * (size_t)n);
-	s.to->temps.cap = n;
+	    .defs = low_defs(arena, f)};
 	low_each_run(arena, &f->body, is_operation, split_run, &s, &s.to->body);
 	return s.to;
 }
