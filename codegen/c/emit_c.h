@@ -266,6 +266,8 @@ const char *emit_c_resized(
  * bits, those of one not negative. */
 const char *emit_c_macro(EmitC *e, LowOpcode op, Op math, DType type, DType to,
     int lanes);
+/* The same of an FMA that adds to what it is assigned to, in its register. */
+const char *emit_c_sum_macro(EmitC *e, DType type, int lanes);
 /* What ops.def says of a function, C(exp)(x), with a suffix to its name. */
 const char *emit_c_function(EmitC *e, Op math, const char *suffix,
     const char *a, const char *b);

@@ -530,3 +530,22 @@ const char *emit_c_macro(
 	    e, name, takes, by_gcc ? EMIT_GCC_X86 : EMIT_ANY_X86, x86, plain);
 	return name;
 }
+
+/* gcc counts a factor that ends with a product as as good a register for the sum
+ * as the sum's own, moves it back at the end of a loop, and where none is free by
+ * way of the stack: each addition then waits for it. */
+const char *emit_c_sum_macro(EmitC *e, DType type, int lanes)
+{
+	const char *vector = emit_c_vector(e, type, lanes);
+	const char *name =
+	    arena_printf(e->arena, "SUM_%s", emit_c_upper(e, vector));
+	const char *fma = emit_c_macro(e, LOW_FMA, OP_CAST, type, type, lanes);
+	const char *in_place = arena_printf(e->arena,
+	    "__extension__({ %s tunec_c = (c); \\\n"
+	    "\t__asm__(\"vfmadd231p%c {%%2, %%1, %%0|%%0, %%1, %%2}\" \\\n"
+	    "\t    : \"+x\"(tunec_c) : \"x\"(a), \"x\"(b)); tunec_c; })",
+	    vector, type == DT_F32 ? 's' : 'd');
+	emit_c_define(e, name, "a, b, c", EMIT_GCC_X86, in_place,
+	    arena_printf(e->arena, "%s(a, b, c)", fma));
+	return name;
+}

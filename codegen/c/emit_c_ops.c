@@ -759,10 +759,29 @@ static void op_min_max(EmitC *e, const LowNode *n)
 		    loose(e, a), loose(e, b));
 }
 
+static bool is_in_all_lanes(const EmitC *e, int temp)
+{
+	const LowNode *def = e->plan[temp].def;
+	return def && def->kind == LOWNODE_OP && def->op == LOW_BROADCAST;
+}
+
+/* A sum that grows by products with numbers in all lanes, where it might lack a
+ * register: AVX-512 has more of them, and reads such numbers as operands. */
+static bool is_tight_sum(EmitC *e, const LowNode *n)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	return n->arg[2] == n->dst && dtype_is_float(d->type) &&
+	    !e->isa.avx512 &&
+	    emit_c_x86(e, LOW_FMA, OP_CAST, d->type, d->type, d->lanes) &&
+	    (is_in_all_lanes(e, n->arg[0]) || is_in_all_lanes(e, n->arg[1]));
+}
+
 static void op_fma(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
 	const char *name = d->lanes == 1 ? emit_c_fma(e, d->type)
+	    : is_tight_sum(e, n)
+	    ? emit_c_sum_macro(e, d->type, d->lanes)
 	    : emit_c_macro(e, LOW_FMA, OP_CAST, d->type, d->type, d->lanes);
 	assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s, %s)", name,
 	    loose(e, n->arg[0]), loose(e, n->arg[1]), loose(e, n->arg[2]));

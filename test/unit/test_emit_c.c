@@ -197,6 +197,24 @@ static void fma_case(Maker *m, DType type, int lanes)
 	end(m, c);
 }
 
+/* Two sums of products, with a number in all lanes before a vector and behind. */
+static void sums_case(Maker *m, DType type, int lanes)
+{
+	begin(
+	    m, arena_printf(m->arena, "sums, %s x%d", dtype_name(type), lanes));
+	int a = operand(m, "a", type, lanes, 0);
+	int s = operand(m, "s", type, 1, 3), all = temp(m, type, lanes);
+	int c = operand(m, "c", type, lanes, 9), d = temp(m, type, lanes);
+	op(m, LOW_BROADCAST, all, s, -1, -1);
+	op(m, LOW_COPY, d, c, -1, -1);
+	for (int i = 0; i < 2; i++) {
+		op(m, LOW_FMA, c, all, a, c);
+		op(m, LOW_FMA, d, a, all, d);
+	}
+	op(m, LOW_FMA, d, all, c, d);
+	end(m, d);
+}
+
 /* By -512 .. 511, of f64 by -2048 .. 2047. */
 static void scale_case(Maker *m, DType type, int lanes, bool masked)
 {
@@ -562,6 +580,7 @@ static void typed_cases(Maker *m, DType type, int lanes)
 	if (is_float) {
 		binary(m, LOW_DIV, type, lanes);
 		fma_case(m, type, lanes);
+		sums_case(m, type, lanes);
 		if (type == DT_F32)
 			unary(m, LOW_RSQRT, type, lanes);
 		scale_case(m, type, lanes, false);
