@@ -41,7 +41,18 @@ struct Term {
 	bool assumed[2];       /* by arm: `facts` has been made */
 	Facts facts[2];
 	Interval left;            /* by the facts in force */
+	Interval once;		  /* after their first round */
+	int once_by;		  /* the last one that changed it; -1 */
+	bool again;		  /* the second round changed it */
 };
+
+/* What a fact did in the first round. */
+typedef struct {
+	int fact;
+	Term *term;
+	Interval once; /* before */
+	int once_by;
+} Change;
 
 /* What one comparison says, made once: a chain of n conditions is assumed n
  * times over, a part longer each time. */
@@ -62,15 +73,20 @@ struct Bounds {
 	int nborrowed;
 	Said **said;      /* buckets */
 	int nbuckets, nsaid;
+	Facts done;	   /* the first round was over these, until */
+	int contradiction; /* this number; -1: none */
+	VEC(Change) changes;
 	bool current;     /* the terms' `left` are those of the facts */
 	bool unreachable; /* the facts contradict each other */
 	bool products;	  /* the index reads data: axes may be multiplied */
+	int arms;	  /* of terms, whose facts are in force */
 	int64_t work;     /* term ranges taken for this definition */
 };
 
 /* Conditions inside conditions can double the work at each depth; what needs
- * more than this is not proven. */
-enum { WORK_MAX = 1000000, FEW = 16 };
+ * more than this is not proven.  An axis or a read outside of them, of which
+ * there are some for each pair of a condition and a read, takes one unit. */
+enum { TERM_WORK = 32, WORK_MAX = 1000000 * TERM_WORK, FEW = 16 };
 
 /* Facts that one comparison is taken apart into; see assume_parts. */
 enum { PARTS_MAX = 64 };
@@ -82,6 +98,7 @@ Bounds *bounds_new(Arena *arena, const Axis *axes)
 	Bounds *b = NEW(arena, Bounds);
 	b->arena = arena;
 	b->axes = axes;
+	b->contradiction = -1;
 	return b;
 }
 
@@ -125,7 +142,8 @@ static Term *intern(Bounds *b, const Term *like)
 		if (same_term(b->terms.at[i], like))
 			return b->terms.at[i];
 	Term *t = arena_memdup(b->arena, like, sizeof *like);
-	t->left = everything;
+	t->left = t->once = everything;
+	t->once_by = -1;
 	vec_push(b->arena, &b->terms, t);
 	return t;
 }
@@ -371,11 +389,13 @@ static Interval arm_range(Bounds *b, Term *t, int arm, bool with_facts)
 	Interval r;
 	for (int i = 0; i < n; i++)
 		vec_push(b->arena, &b->saved, b->terms.at[i]->left);
+	b->arms++;
 	assume_arm(b, t, arm);
 	narrow(b, with_facts ? 0 : mark);
 	r = form_range(b, &t->form[arm], with_facts, true);
 	if (b->unreachable)
 		r = (Interval){1, 0};
+	b->arms--;
 	b->facts.n = mark;
 	for (int i = 0; i < b->terms.n; i++)
 		b->terms.at[i]->left =
@@ -426,7 +446,9 @@ static Interval own_range(Bounds *b, Term *t, bool with_facts)
 
 static Interval term_range(Bounds *b, Term *t, bool with_facts)
 {
-	if (++b->work > WORK_MAX)
+	bool light = !b->arms && (t->op == OP_AXIS || t->op == OP_READ);
+	b->work += light ? 1 : TERM_WORK;
+	if (b->work > WORK_MAX)
 		return everything;
 	return interval_meet(own_range(b, t, with_facts), t->left);
 }
@@ -479,6 +501,14 @@ static void narrow_by(Bounds *b, const Form *f)
 	}
 }
 
+static void narrow_by_fact(Bounds *b, const Fact *fact)
+{
+	if (fact->differs)
+		cut(b, &fact->form);
+	else
+		narrow_by(b, &fact->form);
+}
+
 /* Facts from number `first` on narrow terms, in written order, twice over. */
 static void narrow(Bounds *b, int first)
 {
@@ -487,21 +517,102 @@ static void narrow(Bounds *b, int first)
 		for (int i = first; i < n; i++) {
 			/* by value: a term that is an `if` has facts */
 			Fact fact = b->facts.at[i];
-			if (fact.differs)
-				cut(b, &fact.form);
-			else
-				narrow_by(b, &fact.form);
+			narrow_by_fact(b, &fact);
 		}
+}
+
+/* Facts come one after another, in chains of conditions: of the first round what
+ * those before did stays.  In the second one those have nothing to do that read
+ * what nobody has changed since the first: by itself a fact narrows terms from one
+ * side, and reads the other.  What is left is what two rounds leave. */
+
+static bool same_fact(const Fact *a, const Fact *b)
+{
+	return a->differs == b->differs &&
+	    a->form.constant == b->form.constant &&
+	    a->form.parts.n == b->form.parts.n &&
+	    a->form.parts.at == b->form.parts.at;
+}
+
+/* Back to before fact number `fact`. */
+static void undo_from(Bounds *b, int fact)
+{
+	while (b->changes.n && b->changes.at[b->changes.n - 1].fact >= fact) {
+		const Change *c = &b->changes.at[--b->changes.n];
+		c->term->once = c->once;
+		c->term->once_by = c->once_by;
+	}
+	b->done.n = fact;
+	if (b->contradiction >= fact)
+		b->contradiction = -1;
+}
+
+static void first_round(Bounds *b, int number)
+{
+	Fact fact = b->facts.at[number];
+	narrow_by_fact(b, &fact);
+	for (int i = 0; i < fact.form.parts.n; i++) {
+		Term *t = fact.form.parts.at[i].term;
+		if (t->left.lo == t->once.lo && t->left.hi == t->once.hi)
+			continue;
+		vec_push(b->arena, &b->changes,
+		    (Change){number, t, t->once, t->once_by});
+		t->once = t->left;
+		t->once_by = number;
+	}
+	vec_push(b->arena, &b->done, fact);
+	if (b->unreachable && b->contradiction < 0)
+		b->contradiction = number;
+}
+
+/* May the term's range be another one than when the fact was applied? */
+static bool has_changed(const Term *t, int fact)
+{
+	if (t->again || t->once_by > fact || t->op == OP_IF)
+		return true;
+	for (int k = 0; k < t->nform; k++)
+		for (int i = 0; i < t->form[k].parts.n; i++) {
+			const Term *in = t->form[k].parts.at[i].term;
+			if (in->again || in->once_by >= fact || in->nform)
+				return true;
+		}
+	return false;
+}
+
+static void second_round(Bounds *b, int number)
+{
+	Fact fact = b->facts.at[number];
+	bool changed = false;
+	for (int i = 0; i < fact.form.parts.n && !changed; i++)
+		changed = has_changed(fact.form.parts.at[i].term, number);
+	if (!changed)
+		return;
+	narrow_by_fact(b, &fact);
+	for (int i = 0; i < fact.form.parts.n; i++) {
+		Term *t = fact.form.parts.at[i].term;
+		t->again |=
+		    t->left.lo != t->once.lo || t->left.hi != t->once.hi;
+	}
 }
 
 static void renew(Bounds *b)
 {
+	int n = b->facts.n, same = 0;
 	if (b->current)
 		return;
-	b->unreachable = false;
-	for (int i = 0; i < b->terms.n; i++)
-		b->terms.at[i]->left = everything;
-	narrow(b, 0);
+	while (same < n && same < b->done.n &&
+	    same_fact(&b->facts.at[same], &b->done.at[same]))
+		same++;
+	undo_from(b, same);
+	b->unreachable = b->contradiction >= 0;
+	for (int i = 0; i < b->terms.n; i++) {
+		b->terms.at[i]->left = b->terms.at[i]->once;
+		b->terms.at[i]->again = false;
+	}
+	for (int i = same; i < n; i++)
+		first_round(b, i);
+	for (int i = 0; i < n; i++)
+		second_round(b, i);
 	b->current = true;
 }
 

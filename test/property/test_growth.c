@@ -100,6 +100,8 @@ static const Shape shapes[] = {
 	" then x[i] else 0\n", "", CHAIN, .check = 475, .build = 475},
     {"ands_data", X, "  y$[i < 64] = if ", "x[i] != @", " and ",
 	" then x[i] else 0\n", "", CHAIN, .check = 475, .build = 475},
+    {"ands_mixed", X, "  y$[i < 64] = if ", "i*2 + 3 >= i and x[i] != @",
+	" and ", " then x[i] else 0\n", "", 900, .check = 225, .build = 225},
     {"ands_value", X, "  y$[i < 64] = f32(", "x[i] > @", " and ", ")\n", "",
 	CHAIN, .check = 475, .build = 475},
     {"ors", X, "  y$[i < 64] = if ", "i == @", " or ", " then 0 else x[i]\n",
