@@ -225,6 +225,9 @@ static int64_t lower_kernel(Link *link, LowFunction *f)
 	lower_transpose(last);
 	if (last->machine->gpu)
 		drop_barriers(last);
+	else if (last->machine->vector_registers && last->machine->vector_bytes)
+		*f = *low_order(last->arena, f, last->machine->vector_registers,
+		    last->machine->vector_bytes);
 	return bytes;
 }
 

@@ -267,6 +267,12 @@ const LowFunction *low_parts(Arena *arena, const LowFunction *f, int bytes);
 const LowFunction *low_again(
     Arena *arena, const LowFunction *f, int registers, int bytes);
 
+/* lowered_order.c: the function with its operations in an order in which fewer
+ * vectors are kept where there are more than registers, of so many bytes; of a
+ * CPU. */
+const LowFunction *low_order(
+    Arena *arena, const LowFunction *f, int registers, int bytes);
+
 /* lowered_interleave.c: the function with copies of one long chain of operations
  * side by side, as a processor can do them; of a CPU. */
 const LowFunction *low_interleave(Arena *arena, const LowFunction *f);

@@ -587,6 +587,96 @@ static void read_again(void **state)
 	}
 }
 
+static int load_of(Arena *a, LowFunction *f, int buffer, int at)
+{
+	int to = low_temp(a, f, DT_F32, 8, "loaded");
+	LowNode *n = low_op(a, &f->body, LOW_LOAD, to, -1, -1, -1);
+	n->buffer = buffer;
+	n->address = low_affine_const(8 * at);
+	return to;
+}
+
+/* Sums of so many neighbours under a window of three, as lanes of eight:
+ * y[i] = x[i]*w[0] + x[i + 1]*w[1] + x[i + 2]*w[2]; each x is loaded once. */
+static LowFunction *window(Arena *a, int count, bool written)
+{
+	LowFunction *f = NEW(a, LowFunction);
+	int sum[16], x[18] = {0};
+	f->name = "window";
+	f->nthreads = 1;
+	for (int i = 0; i < 2; i++) {
+		const char *name = i ? "w" : "x";
+		vec_push(a, &f->params,
+		    (LowParam){.name = name, .type = DT_F32, .output = true});
+		vec_push(a, &f->buffers,
+		    (LowBuffer){.name = name,
+			.type = DT_F32,
+			.elements = 256,
+			.param = i,
+			.align = 4,
+			.written = written});
+	}
+	for (int i = 0; i < count; i++) {
+		sum[i] = low_temp(a, f, DT_F32, 8, "sum");
+		low_op(a, &f->body, LOW_CONST, sum[i], -1, -1, -1);
+	}
+	for (int q = 0; q < 3; q++) {
+		int w = load_of(a, f, 1, q);
+		for (int i = 0; i < count; i++) {
+			if (!x[i + q])
+				x[i + q] = load_of(a, f, 0, i + q);
+			low_op(
+			    a, &f->body, LOW_FMA, sum[i], x[i + q], w, sum[i]);
+		}
+	}
+	return f;
+}
+
+/* The most vectors that have been loaded and are still to be read. */
+static int most_loaded(const LowFunction *f)
+{
+	int most = 0;
+	for (int at = 0; at < f->body.n; at++) {
+		int n = 0;
+		for (int i = 0; i <= at; i++) {
+			const LowNode *load = f->body.at[i];
+			bool read = false;
+			for (int k = at + 1; k < f->body.n; k++)
+				read |= f->body.at[k]->op == LOW_FMA &&
+				    (f->body.at[k]->arg[0] == load->dst ||
+					f->body.at[k]->arg[1] == load->dst);
+			n += load->op == LOW_LOAD && read;
+		}
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/* Of eight sums the next step reads seven vectors again, or all of them read three
+ * weights. */
+static void order(void **state)
+{
+	(void)state;
+	static const struct {
+		int registers, most;
+	} cases[] = {
+	    {32, 8}, /* enough */
+	    {12, 5}, /* eight sums and these, nearly */
+	    {8, 8},  /* too many in any order */
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		Arena *a = arena_new();
+		char why[256];
+		const LowFunction *f = window(a, 8, i == 1);
+		assert_int_equal(most_loaded(f), 8);
+		const LowFunction *to = low_order(a, f, cases[i].registers, 32);
+		assert_true(low_function_verify(to, why, sizeof why));
+		assert_int_equal(to->body.n, f->body.n);
+		assert_int_equal(most_loaded(to), cases[i].most);
+		arena_free(a);
+	}
+}
+
 /* So many numbers, of which each is added to one of some sums in turn and read
  * again or not; or products. */
 static LowFunction *terms(
@@ -839,6 +929,7 @@ int main(void)
 	    cmocka_unit_test(side_by_side),
 	    cmocka_unit_test(stores),
 	    cmocka_unit_test(read_again),
+	    cmocka_unit_test(order),
 	    cmocka_unit_test(sums_by_pairs),
 	    cmocka_unit_test(sums_in_use),
 	    cmocka_unit_test(choices),
