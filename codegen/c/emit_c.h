@@ -12,7 +12,7 @@
  *     emit_c_masks.c   vectors of conditions
  *     emit_c_macros.c  vector operations that C has no operator for
  *     emit_c_x86.c     those that x86 has an intrinsic for
- *     emit_c_shuffle.c shuffles that gcc takes apart, by x86's intrinsics */
+ *     emit_c_shuffle.c shuffles that compilers take apart, by x86's intrinsics */
 #ifndef CODEGEN_EMIT_C_H
 #define CODEGEN_EMIT_C_H
 
@@ -213,10 +213,10 @@ const char *emit_c_saturate(EmitC *e, DType from, DType to);
 const char *emit_c_half(EmitC *e, DType from, DType to);
 /* The lesser of two indices. */
 const char *emit_c_index_extreme(EmitC *e, bool greatest);
-/* A macro that puts lanes of one vector or two together; `x86` is how for gcc, or
- * NULL. */
+/* A macro that puts lanes of one vector or two together; `x86` is how for the
+ * compilers of `known`, as of emit_c_define. */
 const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
-    const char *text, const char *x86);
+    const char *text, const char *known, const char *x86);
 /* A vector from an address (once: to stay in a register), to one. */
 const char *emit_c_load(EmitC *e, const char *vector, bool once);
 const char *emit_c_store(EmitC *e, const char *vector);
@@ -298,9 +298,9 @@ const char *emit_c_x86_compilers(const EmitIsa *isa);
 EmitIsa emit_c_isa(const Target *target, Numerics numerics);
 
 /* emit_c_shuffle.c: lanes of a, which has `source`, and behind it b, unless there is
- * only one, by intrinsics where gcc needs them, else NULL. */
-const char *emit_c_x86_shuffle(
-    EmitC *e, const int *lane, int lanes, int source, int bytes, bool one);
+ * only one, by intrinsics where the compilers of *known need them, else NULL. */
+const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
+    int bytes, bool one, const char **known);
 
 /* emit_c_pack.c: what an integer's conversion to fewer bytes clamps before, where one
  * macro does both; -1: it does not */

@@ -294,8 +294,8 @@ static const char *shuffle_macro(
 	const char *first = "(a)", *second = one ? "(a)" : "(b)";
 	const char *whole = one && !bytes ? repeated(e, n, lanes) : NULL;
 	if (whole)
-		return emit_c_shuffle(
-		    e, emit_c_vector(e, d->type, d->lanes), "a", whole, NULL);
+		return emit_c_shuffle(e, emit_c_vector(e, d->type, d->lanes),
+		    "a", whole, EMIT_ANY_X86, NULL);
 	if (!bytes)
 		widen_sources(e, d->type, lanes, d->lanes, &first, &second);
 	Buf text = {0};
@@ -303,12 +303,13 @@ static const char *shuffle_macro(
 	for (int l = 0; l < d->lanes; l++)
 		buf_printf(&text, ", %d", n->shuffle[l]);
 	buf_puts(&text, ")");
+	const char *known,
+	    *x86 = emit_c_x86_shuffle(e, n->shuffle, d->lanes, lanes,
+		emit_c_lane_bytes(e, n->dst), one, &known);
 	const char *name = emit_c_shuffle(e,
 	    bytes ? emit_c_vector_signed(e, bytes, d->lanes)
 		  : emit_c_vector(e, d->type, d->lanes),
-	    one ? "a" : "a, b", buf_text(&text),
-	    emit_c_x86_shuffle(e, n->shuffle, d->lanes, lanes,
-		emit_c_lane_bytes(e, n->dst), one));
+	    one ? "a" : "a, b", buf_text(&text), known, x86);
 	buf_free(&text);
 	return name;
 }

@@ -1,10 +1,12 @@
-/* Shuffles that gcc 12 takes apart, by intrinsics, as expressions over a and b:
+/* Shuffles that compilers take apart, by intrinsics, as expressions over a and b:
  *
  *     lanes of 16 bytes or fewer all over a wide vector   vpermd, vpermq
  *     a and behind it b                                   vinserti128
  *     any bytes of two vectors of 8                       punpcklqdq, pshufb
  *     two words of a and two of b in each half            vshufps, vpermpd
- */
+ *     words of a and b in turns                           vunpcklps, vperm2f128
+ *
+ * gcc 12 all but the last, clang 14 that. */
 #include "codegen/c/emit_c.h"
 
 typedef struct {
@@ -115,10 +117,30 @@ static const char *paired(EmitC *e, const Shuffle *s)
 	    words, pairs);
 }
 
-const char *emit_c_x86_shuffle(
-    EmitC *e, const int *lane, int lanes, int source, int bytes, bool one)
+/* clang 14 would take the halves of a and b before it mixes them, which needs twice
+ * as many instructions where both halves of the result are used. */
+static const char *mixed(EmitC *e, const Shuffle *s)
+{
+	if (e->isa.avx512 || s->bytes != 4 || s->lanes != 8 || s->source != 8 ||
+	    (s->lane[0] != 0 && s->lane[0] != 4))
+		return NULL;
+	for (int l = 0; l < 8; l++)
+		if (s->lane[l] != s->lane[0] + l / 2 + l % 2 * 8)
+			return NULL;
+	return arena_printf(e->arena,
+	    "__extension__({ \\\n"
+	    "\t__m256 tunec_l = _mm256_unpacklo_ps((__m256)(a), (__m256)(b)); \\\n"
+	    "\t__m256 tunec_h = _mm256_unpackhi_ps((__m256)(a), (__m256)(b)); \\\n"
+	    "\t__asm__(\"\" : \"+x\"(tunec_l)); __asm__(\"\" : \"+x\"(tunec_h)); \\\n"
+	    "\t_mm256_permute2f128_ps(tunec_l, tunec_h, 0x%02x); })",
+	    s->lane[0] ? 0x31 : 0x20);
+}
+
+const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
+    int bytes, bool one, const char **known)
 {
 	Shuffle s = {lane, lanes, source, bytes};
+	*known = EMIT_GCC_X86;
 	if (!e->isa.avx2 || lanes * bytes > e->isa.vector_bytes)
 		return NULL;
 	if (one)
@@ -128,5 +150,8 @@ const char *emit_c_x86_shuffle(
 	const char *text = NULL;
 	for (size_t i = 0; !text && i < sizeof ways / sizeof *ways; i++)
 		text = ways[i](e, &s);
-	return text;
+	if (text)
+		return text;
+	*known = EMIT_ANY_X86;
+	return mixed(e, &s);
 }

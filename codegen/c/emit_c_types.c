@@ -361,7 +361,7 @@ const char *emit_c_store(EmitC *e, const char *vector)
 
 /* The texts are what tells them apart, the numbers what they are called by. */
 const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
-    const char *text, const char *x86)
+    const char *text, const char *known, const char *x86)
 {
 	const char *upper = emit_c_upper(e, vector);
 	for (int i = 0; i < e->shuffles.n; i++)
@@ -372,7 +372,7 @@ const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
 	    e->arena, "SHUFFLE%d_%s", e->shuffles.n, upper);
 	vec_push(e->arena, &e->shuffles,
 	    (EmitShuffle){arena_strdup(e->arena, text), vector, name});
-	emit_c_define(e, name, takes, EMIT_GCC_X86,
+	emit_c_define(e, name, takes, known,
 	    x86 ? arena_printf(e->arena, "((%s)%s)", vector, x86) : NULL, text);
 	return name;
 }

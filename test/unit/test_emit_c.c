@@ -395,6 +395,18 @@ static void lanes_cases(Maker *m, DType type, int lanes)
 			    : (l * 5 + 1) % (pair ? 2 * lanes : lanes);
 		end(m, d);
 	}
+	for (int half = 0; half < 2 && lanes > 1; half++) { /* in turns */
+		begin(m, label(m, LOW_SHUFFLE, type, lanes));
+		a = operand(m, "a", type, lanes, 1);
+		b = operand(m, "b", type, lanes, 9);
+		d = temp(m, type, lanes);
+		LowNode *n = op(m, LOW_SHUFFLE, d, a, b, -1);
+		n->shuffle = NEW_N(m->arena, int, lanes);
+		for (int l = 0; l < lanes; l++)
+			n->shuffle[l] =
+			    half * lanes / 2 + l / 2 + l % 2 * lanes;
+		end(m, d);
+	}
 }
 
 static int mask_temp(Maker *m, int lanes, int64_t below)
