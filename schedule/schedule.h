@@ -205,6 +205,14 @@ int64_t space_size(const Space *space, int64_t most);
 /* The i-th decision vector, normalized; false if it is not legal. */
 bool space_at(Space *space, int64_t i, Candidate *out);
 
+/* space_narrow.c: what is left out is illegal from then on.  Candidates of before
+ * mean other ones.  Sketches and positions ascend; one at least is kept. */
+void space_keep_sketches(Space *space, const int *sketches, int n);
+void space_keep_values(
+    Space *space, int sketch, int part, const int *positions, int n);
+/* The value at a position of a part, as traces write it; the caller's. */
+char *space_value_text(const Space *space, int sketch, int part, int position);
+
 /* A legal candidate, uniform over decisions, normalized.  False if none was
  * found in many tries.  Refusals are counted by reason. */
 bool space_sample(Space *space, Rng *rng, Candidate *out);

@@ -4,6 +4,7 @@
  *     space_plans.c       candidates -> plans: what is legal
  *     space_normal.c      decisions that change nothing
  *     space_candidates.c  drawn, changed, found; features and predictions
+ *     space_narrow.c      a part of a space
  *     space_template.c    is a spec's template a schedule at all? */
 #ifndef SCHEDULE_SPACE_H
 #define SCHEDULE_SPACE_H
@@ -76,8 +77,9 @@ Sketch sketch_of(
 Trace *sketch_fill(
     Arena *arena, const Sketch *s, const int16_t *at, bool slots);
 
-/* space_plans.c: none are kept yet. */
+/* space_plans.c: none are kept yet; or any longer. */
 void space_start_plans(Space *space);
+void space_forget_plans(Space *space);
 /* What the candidate's structural positions lead to. */
 const PlanEntry *space_entry(Space *space, const Candidate *c);
 /* The plan's tape, evaluated for the candidate. */

@@ -54,8 +54,7 @@ void space_start_plans(Space *space)
 	space->stages_kept = 0;
 }
 
-/* So many structures may be asked about that their plans do not fit. */
-static void forget_plans(Space *space)
+void space_forget_plans(Space *space)
 {
 	arena_free(space->plans);
 	space_start_plans(space);
@@ -155,8 +154,8 @@ const PlanEntry *space_entry(Space *space, const Candidate *c)
 	PlanEntry *e = table_place(space, s, c, key);
 	if (e->positions)
 		return e;
-	if (space->stages_kept > STAGES_KEPT) {
-		forget_plans(space);
+	if (space->stages_kept > STAGES_KEPT) { /* they would not fit */
+		space_forget_plans(space);
 		e = table_place(space, s, c, key);
 	}
 	e->key = key;
