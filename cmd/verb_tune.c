@@ -8,6 +8,7 @@
 
 #include "cmd/stores.h"
 #include "cmd/tune_verb.h"
+#include "tuner/search/search.h"
 
 typedef struct {
 	Common common;
@@ -73,6 +74,17 @@ static bool among(const char *word, const char *words)
 	return false;
 }
 
+static int say_search(const char *word)
+{
+	Buf names = {0};
+	for (const SearchName *s = search_names(); s->name; s++)
+		buf_printf(&names, "%s%s", names.size ? ", " : "", s->name);
+	int code = say_usage(
+	    "tune", "--search is one of %s, not '%s'", buf_text(&names), word);
+	buf_free(&names);
+	return code;
+}
+
 static void say_trouble(const char *trouble)
 {
 	if (isatty(2))
@@ -89,7 +101,7 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 	    .more = v->more,
 	    .accept = v->accept,
 	    .seed = (uint64_t)v->seed,
-	    .model = true,
+	    .learn = true,
 	    .interrupted = &interrupted};
 	o->measure = (MeasureOptions){.cold = v->cold,
 	    .pin = !v->no_pin,
@@ -105,19 +117,13 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 		return say_usage("tune",
 		    "--time takes a time such as 60s or 2m, not '%s'",
 		    v->time);
-	if (among(v->search, "evolve ga grid")) {
-		say_error("--search=%s is not built yet: sa and random are",
-		    v->search);
-		return EXIT_FAILED;
-	}
-	if (!among(v->search, "sa random"))
-		return say_usage(
-		    "tune", "--search is sa or random, not '%s'", v->search);
-	o->search = strcmp(v->search, "random") ? SEARCH_ANNEAL : SEARCH_RANDOM;
+	if (!search_named(v->search))
+		return say_search(v->search);
+	o->search = v->search;
 	if (!among(v->model, "xgboost none"))
 		return say_usage("tune",
 		    "--model is xgboost or none, not '%s'", v->model);
-	o->model = !strcmp(v->model, "xgboost");
+	o->learn = !strcmp(v->model, "xgboost");
 	if (!strcmp(v->measure, "simulate"))
 		o->measure.machine = MACHINE_SIMULATED;
 	else if (!strncmp(v->measure, "replay:", 7) && v->measure[7])
@@ -630,7 +636,11 @@ static const Option options[] = {
     {"target", 0, OPTION_TEXT, offsetof(TuneVerb, target), "TARGET", NULL,
 	"what to tune for (default: $TUNEC_TARGET, or host)"},
     {"search", 0, OPTION_TEXT, offsetof(TuneVerb, search), "KIND", "sa",
-	"sa: simulated annealing on a learned model; random"},
+	"what proposes candidates:"
+#define SEARCH(name, learns, help) "\n" #name ": " help
+#include "tuner/search/searches.def"
+#undef SEARCH
+    },
     {"model", 0, OPTION_TEXT, offsetof(TuneVerb, model), "KIND", "xgboost",
 	"xgboost, or none: the analytic model alone"},
     {"measure", 0, OPTION_TEXT, offsetof(TuneVerb, measure), "HOW", "run",

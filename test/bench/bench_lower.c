@@ -15,55 +15,25 @@
 #include "schedule/schedule.h"
 #include "test/bench/bench.h"
 #include "tuner/measure/measure_internal.h"
-#include "tuner/search/search.h"
+#include "tuner/tune/guide.h"
 
 enum { BATCH = 64, MOST = 4096, COMPILED = 8 };
 
 typedef enum { NEST, LOWER, FORM, LLVM, PARTS } Part;
 static const char *const part_names[] = {"nest", "lower", "form", "llvm"};
 
-static bool sample(void *space, Rng *rng, Candidate *out)
-{
-	return space_sample(space, rng, out);
-}
-
-static bool mutate(
-    void *space, Rng *rng, const Candidate *from, Candidate *out)
-{
-	return space_mutate(space, rng, from, out);
-}
-
-static bool at(void *space, int64_t i, Candidate *out)
-{
-	return space_at(space, i, out);
-}
-
-static uint64_t kind(void *space, const Candidate *candidate)
-{
-	return space_register_tile(space, candidate);
-}
-
-static void score(
-    void *space, const Candidate *candidates, int n, float *scores)
-{
-	double *seconds = must_alloc(sizeof *seconds * (size_t)n);
-	space_analytic(space, candidates, n, seconds);
-	for (int i = 0; i < n; i++)
-		scores[i] = (float)-log(seconds[i]);
-	free(seconds);
-}
-
+/* What a run proposes before it has learnt. */
 static int draw(Space *space, int n, Candidate *out)
 {
-	SearchSpace functions = {space, sample, mutate,
-	    space_size(space, 1 << 20), at, kind, NULL};
-	SearchSettings settings = search_defaults(1);
-	Search *search = search_new("sa", &functions, &settings);
+	SearchSpace functions = guide_space(space);
+	GuideSettings settings = guide_defaults(1);
+	settings.learn = false;
+	Guide *guide = guide_new(space, &functions, &settings);
 	int have = 0, got = BATCH;
 	for (; have < n && got == BATCH; have += got)
-		got = search_next(search, score, space,
-		    n - have < BATCH ? n - have : BATCH, out + have);
-	search_free(search);
+		got = guide_next(guide, n - have < BATCH ? n - have : BATCH,
+		    out + have);
+	guide_free(guide);
 	return have;
 }
 

@@ -320,6 +320,7 @@ static void test_over(void **state)
 	Toy toy = toy_make(20, 10, 0);
 	SearchSpace space = toy_space(&toy);
 	space.over = toy_over;
+	space.over_context = &toy;
 	SearchSettings settings = search_defaults(1);
 	Search *search = search_new("sa", &space, &settings);
 	Candidate out[20];

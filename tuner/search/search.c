@@ -224,23 +224,43 @@ SearchSettings search_defaults(uint64_t seed)
 	    .seed = seed};
 }
 
+const SearchName *search_names(void)
+{
+	static const SearchName names[] = {
+#define SEARCH(name, learns, help) {#name, learns, help},
+#include "tuner/search/searches.def"
+#undef SEARCH
+	    {0}};
+	return names;
+}
+
+const SearchName *search_named(const char *name)
+{
+	const SearchName *s = search_names();
+	while (s->name && strcmp(s->name, name))
+		s++;
+	return s->name ? s : NULL;
+}
+
 Search *search_new(
     const char *name, const SearchSpace *space, const SearchSettings *settings)
 {
 	static const SearchKind *const kinds[] = {
-	    &search_anneal, &search_random};
-	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		if (strcmp(kinds[i]->name, name))
-			continue;
-		Search *search = must_alloc(sizeof *search);
-		*search = (Search){
-		    .kind = kinds[i], .space = *space, .settings = *settings};
-		search->measured =
-		    must_alloc(sizeof *search->measured * MEASURED_KEPT);
-		search->kind->begin(search);
-		return search;
-	}
-	return NULL;
+#define SEARCH(name, learns, help) &search_##name,
+#include "tuner/search/searches.def"
+#undef SEARCH
+	};
+	const SearchName *named = search_named(name);
+	if (!named)
+		return NULL;
+	Search *search = must_alloc(sizeof *search);
+	*search = (Search){.kind = kinds[named - search_names()],
+	    .learns = named->learns,
+	    .space = *space,
+	    .settings = *settings};
+	search->measured = must_alloc(sizeof *search->measured * MEASURED_KEPT);
+	search->kind->begin(search);
+	return search;
 }
 
 void search_free(Search *search)
@@ -391,7 +411,7 @@ int search_next(Search *search, SearchScore score, void *score_context, int n,
     Candidate *out)
 {
 	double start = now_s();
-	search->score = search->kind == &search_random ? NULL : score;
+	search->score = search->learns ? score : NULL;
 	search->score_context = score_context;
 	search->round++;
 	int nrandom = (int)ceil(search->settings.epsilon * n);

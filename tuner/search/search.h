@@ -1,7 +1,8 @@
 /* Searches: which candidates to measure next.
  *
  *     search.c         what is common: visited candidates, small spaces
- *     search_anneal.c  simulated annealing on the model's prediction
+ *     searches.def     which there are
+ *     search_sa.c      simulated annealing on the model's prediction
  *     search_random.c  without a model: the baseline
  *
  * A search sees a space through a few functions, so that tests can give it one
@@ -31,7 +32,8 @@ typedef struct {
 	uint64_t (*kind)(void *context, const Candidate *candidate);
 	/* Has this call of search_next taken its time?  It then proposes the
 	 * best that it has met.  NULL: never. */
-	bool (*over)(void *context);
+	bool (*over)(void *over_context);
+	void *over_context;
 } SearchSpace;
 
 /* Larger is better.  NULL instead of a function: nothing is known yet. */
@@ -48,7 +50,16 @@ SearchSettings search_defaults(uint64_t seed);
 
 typedef struct Search Search;
 
-/* "sa" or "random"; NULL where there is no such search. */
+/* searches.def; a NULL name ends the list. */
+typedef struct {
+	const char *name;
+	bool learns; /* it asks for scores */
+	const char *help;
+} SearchName;
+const SearchName *search_names(void);
+const SearchName *search_named(const char *name); /* NULL: there is none */
+
+/* NULL where there is no such search. */
 Search *search_new(const char *name, const SearchSpace *space,
     const SearchSettings *settings);
 void search_free(Search *search);

@@ -45,7 +45,6 @@ int best_take(Best *best, Candidate *out); /* the mixed ones first */
 void best_free(Best *best);
 
 typedef struct {
-	const char *name;
 	void (*begin)(Search *search);
 	void (*end)(Search *search);
 	/* Up to n unvisited candidates by score. */
@@ -54,6 +53,7 @@ typedef struct {
 
 struct Search {
 	const SearchKind *kind;
+	bool learns; /* else all of a batch is random to it */
 	SearchSpace space;
 	SearchSettings settings;
 	CandidateSet visited;
@@ -85,6 +85,8 @@ void search_score(Search *search, const Candidate *candidates, int n,
 bool search_sample(Search *search, Rng *rng, Candidate *out);
 Rng search_rng(const Search *search, uint64_t a, uint64_t b);
 
-extern const SearchKind search_anneal, search_random;
+#define SEARCH(name, learns, help) extern const SearchKind search_##name;
+#include "tuner/search/searches.def"
+#undef SEARCH
 
 #endif

@@ -107,7 +107,7 @@ void tune_report(Tuning *t, TunePhase phase)
 	    .failed = r->failed,
 	    .best_s = r->best_s,
 	    .trials_per_s = s > 0 ? (double)r->trials / s : 0,
-	    .rank_correlation = t->model ? model_correlation(t->model) : NAN,
+	    .rank_correlation = t->guide ? guide_correlation(t->guide) : NAN,
 	    .elapsed_s = s,
 	    .left_s = isinf(left) ? -1 : left};
 	if (r->best_s > 0)
@@ -358,8 +358,8 @@ static void spend_rest(Tuning *t)
 static void add_up(Tuning *t)
 {
 	TuneResult *r = &t->result;
-	if (t->search) {
-		SearchStats s = search_stats(t->search);
+	if (t->guide) {
+		SearchStats s = guide_stats(t->guide);
 		r->scored = s.scored;
 		r->scored_per_s =
 		    s.seconds > 0 ? (double)s.scored / s.seconds : 0;

@@ -13,8 +13,6 @@
 
 #include "tuner/measure/measure.h"
 
-typedef enum { SEARCH_ANNEAL, SEARCH_RANDOM } SearchKind;
-
 typedef struct {
 	int64_t trials;  /* that the store is to hold for the operator; -1: any */
 	double time_s;   /* that all runs together may take; -1: any */
@@ -24,8 +22,8 @@ typedef struct {
 			    searched (tune_give) */
 	bool more;       /* spend the budget again, whatever the store holds */
 	bool accept;     /* the newest final round counts, though it be slower */
-	SearchKind search;
-	bool model;      /* learn; false: the analytic model alone */
+	const char *search; /* of searches.def */
+	bool learn;	    /* false: the analytic model alone */
 	uint64_t seed;
 	MeasureOptions measure;
 	const char *replay_db; /* measurements from this store; NULL: measured */

@@ -1,7 +1,7 @@
 #ifndef TUNER_TUNE_INTERNAL_H
 #define TUNER_TUNE_INTERNAL_H
 
-#include "tuner/search/search.h"
+#include "tuner/tune/guide.h"
 #include "tuner/store/history.h"
 #include "tuner/tune/tune.h"
 
@@ -37,8 +37,7 @@ struct Tuning {
 	Error *error; /* of the call in hand */
 	Measurer *measurer;
 	Space *space;
-	Search *search;
-	Model *model;
+	Guide *guide;
 	VEC(Known) known; /* trials of the store and of this run */
 	VEC(Known) replay;
 	VEC(uint64_t) forms;
@@ -62,7 +61,6 @@ struct Tuning {
 	Candidate found[TUNE_BATCH];
 	int nfound, taken;
 	bool ended; /* the round found all that there was */
-	int64_t last_fit;
 	int failed_by[OUTCOME_IMPLAUSIBLE + 1];
 	void (*progress)(const TuneProgress *, void *);
 	void *context;

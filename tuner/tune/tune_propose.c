@@ -16,13 +16,12 @@
 #include "tuner/tune/tune_internal.h"
 
 enum {
-	FIRST_TRIES = 2000,  /* samples behind candidate 1 */
-	OTHER_TRIES = 64,    /* behind a kernel of another structure */
-	STALLED = 1000,      /* so many in a row of known code: the end */
-	CODE_MOST = 1500,    /* instructions, or twice candidate 1's */
-	SMALL_SPACE = 100000,
-	ROUNDS_LEAST = 4, /* for which there is time */
-	BATCHES_LEAST = 6, /* likewise */
+	FIRST_TRIES = 2000, /* samples behind candidate 1 */
+	OTHER_TRIES = 64,   /* behind a kernel of another structure */
+	STALLED = 1000,	    /* so many in a row of known code: the end */
+	CODE_MOST = 1500,   /* instructions, or twice candidate 1's */
+	ROUNDS_LEAST = 4,   /* for which there is time */
+	BATCHES_LEAST = 6,  /* likewise */
 	BATCH_LEAST = 12
 };
 
@@ -32,54 +31,11 @@ enum {
  * sooner, or none would be left for trials. */
 static const double round_s = 0.25;
 
-/* --- the space, as the search sees it ---------------------------------------- */
-
-static bool sample_space(void *context, Rng *rng, Candidate *out)
-{
-	return space_sample(((Tuning *)context)->space, rng, out);
-}
-
-static bool mutate_space(
-    void *context, Rng *rng, const Candidate *from, Candidate *out)
-{
-	return space_mutate(((Tuning *)context)->space, rng, from, out);
-}
-
-static bool at_space(void *context, int64_t i, Candidate *out)
-{
-	return space_at(((Tuning *)context)->space, i, out);
-}
-
-static uint64_t kind_of(void *context, const Candidate *candidate)
-{
-	return space_register_tile(((Tuning *)context)->space, candidate);
-}
-
 static bool is_over(void *context)
 {
 	const Tuning *t = context;
 	return tune_measures(t) &&
 	    (measure_now() > t->round_end_s || !tune_budget_left(t));
-}
-
-static void score_candidates(
-    void *context, const Candidate *candidates, int n, float *scores)
-{
-	Tuning *t = context;
-	if (t->model && model_fitted(t->model)) {
-		static _Thread_local float rows[256 * FEATURES];
-		for (int i = 0; i < n; i += 256) {
-			int count = n - i < 256 ? n - i : 256;
-			space_features(t->space, candidates + i, count, rows);
-			model_predict(t->model, rows, count, scores + i);
-		}
-		return;
-	}
-	double *seconds = must_alloc(sizeof *seconds * (size_t)n);
-	space_analytic(t->space, candidates, n, seconds);
-	for (int i = 0; i < n; i++)
-		scores[i] = (float)-log(seconds[i]);
-	free(seconds);
 }
 
 static Status open_space(Tuning *t)
@@ -101,19 +57,18 @@ static uint64_t seed_of(const Tuning *t)
 
 Status propose_open(Tuning *t)
 {
-	if (t->search)
+	if (t->guide)
 		return STATUS_OK;
 	FORWARD_IF_ERROR(open_space(t));
-	SearchSpace functions = {t, sample_space, mutate_space,
-	    space_size(t->space, SMALL_SPACE), at_space, kind_of, is_over};
-	SearchSettings settings = search_defaults(seed_of(t));
-	bool random = t->options.search == SEARCH_RANDOM;
-	t->search =
-	    search_new(random ? "random" : "sa", &functions, &settings);
-	if (t->options.model && !random) {
-		ModelSettings model = model_defaults(FEATURES, t->options.seed);
-		t->model = model_new(&model);
-	}
+	SearchSpace functions = guide_space(t->space);
+	GuideSettings settings = guide_defaults(seed_of(t));
+	functions.over = is_over;
+	functions.over_context = t;
+	settings.search = t->options.search;
+	settings.learn =
+	    t->options.learn && search_named(t->options.search)->learns;
+	settings.model.seed = t->options.seed;
+	t->guide = guide_new(t->space, &functions, &settings);
 	for (int i = 0; i < t->known.n; i++)
 		propose_learn_known(t, i);
 	return STATUS_OK;
@@ -121,10 +76,8 @@ Status propose_open(Tuning *t)
 
 void propose_close(Tuning *t)
 {
-	search_free(t->search);
-	model_free(t->model);
-	t->search = NULL;
-	t->model = NULL;
+	guide_free(t->guide);
+	t->guide = NULL;
 	t->nfound = t->taken = 0;
 }
 
@@ -213,7 +166,7 @@ Status propose_first(Tuning *t, Proposal *out, bool *found)
 	*found = space_first(t->space, FIRST_TRIES, &c);
 	if (*found) {
 		*out = proposal(t, &c);
-		search_visit(t->search, &c);
+		guide_visit(t->guide, &c);
 	} else {
 		out->trace = schedule_plain(t->arena, t->program);
 	}
@@ -280,18 +233,10 @@ int propose_batch(const Tuning *t)
 				  : BATCH_LEAST;
 }
 
-/* Takes the model's time at a fit now and then: what it costs must not be more
- * than the batch that it guides. */
 static Status fit(Tuning *t)
 {
 	double start = measure_now();
-	int batch = propose_batch(t);
-	if (!t->model || model_rows(t->model) < batch ||
-	    model_rows(t->model) - t->last_fit <
-		(t->last_fit < 8 * TUNE_BATCH ? batch : 2 * TUNE_BATCH))
-		return STATUS_OK;
-	t->last_fit = model_rows(t->model);
-	Status status = model_fit(t->model, t->error);
+	Status status = guide_fit(t->guide, propose_batch(t), t->error);
 	t->result.times.train += measure_now() - start;
 	return status;
 }
@@ -322,8 +267,7 @@ static void find(Tuning *t, int n)
 	t->round_end_s = measure_now() +
 	    fmin(fmax(round_s * n / TUNE_BATCH, n / 2 * t->trial_s),
 		tune_time_left(t) / ROUNDS_LEAST);
-	t->nfound =
-	    search_next(t->search, score_candidates, t, n, t->found);
+	t->nfound = guide_next(t->guide, n, t->found);
 	t->taken = 0;
 	t->ended = t->nfound < n;
 }
@@ -367,12 +311,7 @@ Status propose_next(
 
 void propose_learn(Tuning *t, const Proposal *p, double time_s)
 {
-	float row[FEATURES];
-	search_tell(t->search, &p->candidate, time_s);
-	if (!t->model)
-		return;
-	space_features(t->space, &p->candidate, 1, row);
-	model_add(t->model, 0, row, time_s);
+	guide_tell(t->guide, &p->candidate, time_s);
 }
 
 void propose_learn_known(Tuning *t, int i)
@@ -381,10 +320,10 @@ void propose_learn_known(Tuning *t, int i)
 	Proposal p;
 	const Known *k = &t->known.at[i];
 	keep_form(t, k->form);
-	if (!t->search || !k->parsed ||
+	if (!t->guide || !k->parsed ||
 	    !space_find(t->space, k->parsed, &p.candidate) ||
 	    !space_legal(t->space, &p.candidate, &why))
 		return;
-	search_visit(t->search, &p.candidate);
+	guide_visit(t->guide, &p.candidate);
 	propose_learn(t, &p, k->time_s);
 }

@@ -55,7 +55,7 @@ static bool start_chains(Search *search)
 	Rng rng = search_rng(search, UINT32_MAX, 1);
 	const SearchSpace *space = &search->space;
 	while (a->n < search->settings.chains &&
-	       space->sample(space->context, &rng, &a->random[a->n]))
+	    space->sample(space->context, &rng, &a->random[a->n]))
 		a->n++;
 	memcpy(a->at, a->random, sizeof *a->at * (size_t)a->n);
 	return a->n > 0;
@@ -99,7 +99,7 @@ static void propose(Search *search, int step)
 static bool is_over(const Search *search)
 {
 	const SearchSpace *space = &search->space;
-	return space->over && space->over(space->context);
+	return space->over && space->over(space->over_context);
 }
 
 static void accept(Search *search, int step, double temperature)
@@ -142,8 +142,8 @@ static int anneal_next(Search *search, int n, Candidate *out)
 		propose(search, k);
 		search_score(search, a->next, a->n, a->next_score);
 		idle = offer_all(search, &best, a->next, a->next_score, a->n)
-			   ? 0
-			   : idle + 1;
+		    ? 0
+		    : idle + 1;
 		accept(search, k, unit * (1 - (double)k / steps));
 	}
 	int got = best_take(&best, out);
@@ -151,4 +151,4 @@ static int anneal_next(Search *search, int n, Candidate *out)
 	return got;
 }
 
-const SearchKind search_anneal = {"sa", anneal_begin, anneal_end, anneal_next};
+const SearchKind search_sa = {anneal_begin, anneal_end, anneal_next};

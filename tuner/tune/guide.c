@@ -1,0 +1,167 @@
+/* The search and the model of one operator (guide.h). */
+#include "tuner/tune/guide.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A space of more decision vectors is not counted; of more rows it is learnt from
+ * every second batch; rows are predicted so many at once. */
+enum { SMALL_SPACE = 100000, MANY_ROWS = 256, ROWS_AT_ONCE = 256 };
+
+struct Guide {
+	Space *space;
+	Search *search;
+	Model *model; /* NULL: nothing is learnt */
+	bool analytic;
+	int last_fit; /* rows */
+};
+
+GuideSettings guide_defaults(uint64_t seed)
+{
+	return (GuideSettings){.search = "sa",
+	    .learn = true,
+	    .analytic = true,
+	    .model = model_defaults(FEATURES, seed),
+	    .how = search_defaults(seed)};
+}
+
+/* --- the space, as a search sees it ------------------------------------------- */
+
+static bool sample_space(void *context, Rng *rng, Candidate *out)
+{
+	return space_sample(context, rng, out);
+}
+
+static bool mutate_space(
+    void *context, Rng *rng, const Candidate *from, Candidate *out)
+{
+	return space_mutate(context, rng, from, out);
+}
+
+static bool at_space(void *context, int64_t i, Candidate *out)
+{
+	return space_at(context, i, out);
+}
+
+static uint64_t kind_of(void *context, const Candidate *candidate)
+{
+	return space_register_tile(context, candidate);
+}
+
+SearchSpace guide_space(Space *space)
+{
+	return (SearchSpace){.context = space,
+	    .sample = sample_space,
+	    .mutate = mutate_space,
+	    .count = space_size(space, SMALL_SPACE),
+	    .at = at_space,
+	    .kind = kind_of};
+}
+
+/* --- scores --------------------------------------------------------------------- */
+
+static void score_learnt(
+    const Guide *g, const Candidate *candidates, int n, float *scores)
+{
+	static _Thread_local float rows[ROWS_AT_ONCE * FEATURES];
+	for (int i = 0; i < n; i += ROWS_AT_ONCE) {
+		int count = n - i < ROWS_AT_ONCE ? n - i : ROWS_AT_ONCE;
+		space_features(g->space, candidates + i, count, rows);
+		model_predict(g->model, rows, count, scores + i);
+	}
+}
+
+static void score_analytic(
+    const Guide *g, const Candidate *candidates, int n, float *scores)
+{
+	double *seconds = must_alloc(sizeof *seconds * (size_t)n);
+	space_analytic(g->space, candidates, n, seconds);
+	for (int i = 0; i < n; i++)
+		scores[i] = (float)-log(seconds[i]);
+	free(seconds);
+}
+
+static bool has_learnt(const Guide *g)
+{
+	return g->model && model_fitted(g->model);
+}
+
+static void score(
+    void *context, const Candidate *candidates, int n, float *scores)
+{
+	const Guide *g = context;
+	if (has_learnt(g))
+		score_learnt(g, candidates, n, scores);
+	else
+		score_analytic(g, candidates, n, scores);
+}
+
+/* --- a guide --------------------------------------------------------------------- */
+
+Guide *guide_new(Space *space, const SearchSpace *functions,
+    const GuideSettings *settings)
+{
+	Search *search =
+	    search_new(settings->search, functions, &settings->how);
+	if (!search)
+		return NULL;
+	Guide *g = must_alloc(sizeof *g);
+	*g = (Guide){.space = space,
+	    .search = search,
+	    .analytic = settings->analytic};
+	if (settings->learn)
+		g->model = model_new(&settings->model);
+	return g;
+}
+
+void guide_free(Guide *guide)
+{
+	if (!guide)
+		return;
+	search_free(guide->search);
+	model_free(guide->model);
+	free(guide);
+}
+
+int guide_next(Guide *g, int n, Candidate *out)
+{
+	bool scored = g->analytic || has_learnt(g);
+	return search_next(g->search, scored ? score : NULL, g, n, out);
+}
+
+void guide_tell(Guide *g, const Candidate *candidate, double time_s)
+{
+	float row[FEATURES];
+	search_tell(g->search, candidate, time_s);
+	if (!g->model)
+		return;
+	space_features(g->space, candidate, 1, row);
+	model_add(g->model, 0, row, time_s);
+}
+
+void guide_visit(Guide *g, const Candidate *candidate)
+{
+	search_visit(g->search, candidate);
+}
+
+Status guide_fit(Guide *g, int batch, Error *error)
+{
+	if (!g->model)
+		return STATUS_OK;
+	int rows = model_rows(g->model);
+	int wanted = g->last_fit < MANY_ROWS ? batch : 2 * batch;
+	if (rows < batch || rows - g->last_fit < wanted)
+		return STATUS_OK;
+	g->last_fit = rows;
+	return model_fit(g->model, error);
+}
+
+SearchStats guide_stats(const Guide *g)
+{
+	return search_stats(g->search);
+}
+
+double guide_correlation(const Guide *g)
+{
+	return g->model ? model_correlation(g->model) : NAN;
+}

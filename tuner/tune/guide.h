@@ -1,0 +1,46 @@
+/* What to measure next of one operator: a search over its space by what a cost
+ * model makes of what was measured.  Who measures, and whether at all, is not
+ * known here: a run of `tune` asks a machine, a comparison of searches a table. */
+#ifndef TUNER_TUNE_GUIDE_H
+#define TUNER_TUNE_GUIDE_H
+
+#include "tuner/search/search.h"
+#include "tuner/tuner.h"
+
+typedef struct {
+	const char *search; /* of searches.def */
+	bool learn;         /* false: the analytic model alone */
+	bool analytic;      /* by which scores are made while nothing is learnt;
+			       false: random candidates */
+	ModelSettings model;
+	SearchSettings how;
+} GuideSettings;
+GuideSettings guide_defaults(uint64_t seed);
+
+/* Of a space as it is.  Its context is the space. */
+SearchSpace guide_space(Space *space);
+
+typedef struct Guide Guide;
+/* `functions` are those of the space, or of a part of it; both outlive the guide.
+ * NULL: no such search. */
+Guide *guide_new(Space *space, const SearchSpace *functions,
+    const GuideSettings *settings);
+void guide_free(Guide *guide);
+
+/* Up to n candidates that were never proposed.  Fewer than n: there are no more. */
+int guide_next(Guide *guide, int n, Candidate *out);
+/* What was measured: infinity for a failure. */
+void guide_tell(Guide *guide, const Candidate *candidate, double time_s);
+/* Never to be proposed. */
+void guide_visit(Guide *guide, const Candidate *candidate);
+
+/* Learns, where at least `batch` candidates were told since the last time: twice
+ * as many of a long run, for what a fit costs must not be more than the batch
+ * that it guides. */
+Status guide_fit(Guide *guide, int batch, Error *error);
+
+SearchStats guide_stats(const Guide *guide);
+/* As model_correlation; NaN without a model. */
+double guide_correlation(const Guide *guide);
+
+#endif
