@@ -1,0 +1,86 @@
+/* The laboratory: searches compared on tasks that are known whole.
+ *
+ * A task is an operator and a closed part of its space, so small that each of its
+ * candidates was measured once; a search over it is exact and takes a second.
+ * What lies outside of the part is illegal: there is no candidate without a time.
+ *
+ *     lab_close.c    a part of a space that is worth searching
+ *     lab_task.c     tasks: opened, listed, asked
+ *     lab_table.c    what was measured: tables in the repository
+ *     lab_measure.c  a table is made on this machine
+ *     lab_simulate.c a machine that no model knows
+ *     lab_run.c      one search over a task
+ *     lab_figures.c  what runs come to */
+#ifndef TEST_LAB_H
+#define TEST_LAB_H
+
+#include "tuner/tune/guide.h"
+
+enum { LAB_VECTORS = 4096, LAB_SKETCHES = 4 };
+
+/* Of a sketch, by part: the positions that are left. */
+typedef struct {
+	int sketch;
+	struct {
+		int n;
+		int *at; /* ascending */
+	} parts[CANDIDATE_PARTS];
+} ClosedSketch;
+
+typedef struct {
+	int n;
+	ClosedSketch *sketches;
+} Closed;
+
+typedef struct {
+	Arena *arena;
+	const char *name;
+	const Program *program;
+	const Target *target;
+	Space *space;     /* the closed part alone */
+	Closed closed;    /* of the whole space */
+	char hash[65];    /* of the closed part */
+	int n;            /* candidates, each once, in the order of their vectors */
+	Candidate *at;
+	int *table;       /* by hash: number + 1; 0: free */
+	int table_size;
+	double *time_s;   /* of each; infinite: it fails; NULL: not known */
+	double best_s;
+} Task;
+
+/* lab_close.c: the same for the same space on any machine. */
+Closed lab_close(Arena *arena, Space *space);
+
+/* lab_task.c */
+/* The part of an operator's space; `group` names one of its groups, NULL: the
+ * whole.  closed NULL: lab_close's.  The task's memory is the arena's. */
+Task *lab_task(Arena *arena, const char *name, const char *spec,
+    const char *group, const char *target, const Closed *closed,
+    Error *error);
+int lab_number(const Task *task, const Candidate *candidate);
+void lab_set_times(Task *task, double *time_s); /* finds the best */
+/* As a search sees it: samples are uniform over the candidates. */
+SearchSpace lab_space(Task *task);
+
+/* lab_table.c: PATH is a JSON object; what was measured on another space is
+ * refused. */
+Status lab_save(const Task *task, const char *spec, const char *group,
+    const char *machine, const char *path, Error *error);
+Task *lab_load(Arena *arena, const char *path, Error *error);
+
+/* lab_measure.c: times on this machine, a median of a few; nothing may run
+ * beside it.  `say` is told how far it is. */
+Status lab_measure(Task *task, void (*say)(const Task *task, int done),
+    Error *error);
+
+/* lab_simulate.c: the analytic time, and effects of pairs of decisions by seed,
+ * as large as leaves a rank correlation of `correlation` with it. */
+void lab_simulate(Task *task, uint64_t seed, double correlation);
+double lab_analytic_correlation(const Task *task);
+
+/* lab_run.c: best_s[i] is the least time of the first i + 1 trials; NULL where a
+ * model cannot be trained. */
+Status lab_run(Task *task, const GuideSettings *settings, int batch, int trials,
+    double *best_s, Error *error);
+
+#endif

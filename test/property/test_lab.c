@@ -1,0 +1,232 @@
+/* The laboratory: closed parts of spaces are parts of them, random over a table is
+ * a shuffle of it, the simulated machine is not the model, and a table of another
+ * space is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/lab/lab.h"
+
+static const char *const conv = "workloads/conv2d.yaml:resnet18_c6";
+static const char *const target = "llvm -mcpu=x86-64-v3 -threads=1";
+
+static Task *open_task(Arena *arena)
+{
+	Error error;
+	Task *task =
+	    lab_task(arena, "c6", conv, NULL, target, NULL, &error);
+	if (!task)
+		fail_msg("%s", error.text);
+	return task;
+}
+
+/* Every candidate is one of the whole space, and found by its number. */
+static void test_part(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	Error error;
+	Task *task = open_task(arena);
+	Space *whole = space_new(
+	    arena, task->program, &task->target->machine, &error);
+	Candidate found;
+	Refusal why;
+	assert_in_range(task->n, 300, LAB_VECTORS);
+	assert_true(space_size(task->space, LAB_VECTORS) >= task->n);
+	for (int i = 0; i < task->n; i++) {
+		Arena *scratch = arena_new();
+		assert_int_equal(lab_number(task, &task->at[i]), i);
+		if (i % 16 == 0) {
+			const Trace *trace = space_trace(
+			    scratch, task->space, &task->at[i]);
+			assert_true(space_find(whole, trace, &found));
+			assert_true(space_legal(whole, &found, &why));
+		}
+		arena_free(scratch);
+	}
+	arena_free(arena);
+}
+
+/* A neighbour in a part is a neighbour of the part. */
+static void test_moves(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	Task *task = open_task(arena);
+	SearchSpace space = lab_space(task);
+	Rng rng = rng_stream(1, 0, 0);
+	Candidate c, next;
+	assert_true(space.sample(task, &rng, &c));
+	for (int i = 0; i < 2000; i++) {
+		assert_true(space.mutate(task, &rng, &c, &next));
+		assert_in_range(lab_number(task, &next), 0, task->n - 1);
+		assert_int_not_equal(
+		    lab_number(task, &next), lab_number(task, &c));
+		c = next;
+	}
+	arena_free(arena);
+}
+
+static void test_simulated(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	Task *task = open_task(arena);
+	for (int tenth = 6; tenth <= 9; tenth++) {
+		lab_simulate(task, 7, tenth / 10.0);
+		double r = lab_analytic_correlation(task);
+		assert_true(fabs(r - tenth / 10.0) < 0.01);
+	}
+	double *once = task->time_s;
+	lab_simulate(task, 7, 0.9);
+	assert_memory_equal(
+	    once, task->time_s, sizeof *once * (size_t)task->n);
+	lab_simulate(task, 8, 0.9);
+	assert_memory_not_equal(
+	    once, task->time_s, sizeof *once * (size_t)task->n);
+	arena_free(arena);
+}
+
+enum { RUNS = 1000, TRIALS = 64 };
+
+/* ln(best so far / best) after TRIALS of a shuffle. */
+static double shuffled(const Task *task, uint64_t seed)
+{
+	Rng rng = rng_stream(seed, 6, 2);
+	int *order = must_alloc(sizeof *order * (size_t)task->n);
+	double best = INFINITY;
+	for (int i = 0; i < task->n; i++)
+		order[i] = i;
+	for (int i = 0; i < TRIALS; i++) {
+		int k = i + (int)rng_below(&rng, (uint64_t)(task->n - i));
+		int held = order[k];
+		order[k] = order[i];
+		best = fmin(best, task->time_s[held]);
+	}
+	free(order);
+	return log(best / task->best_s);
+}
+
+static void add(double x, double *mean, double *variance)
+{
+	*mean += x / RUNS;
+	*variance += x * x / RUNS;
+}
+
+/* The means of both lie within what 95 % of such pairs differ by. */
+static void test_random_is_a_shuffle(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	Error error;
+	Task *task = open_task(arena);
+	GuideSettings settings = guide_defaults(1);
+	double best_s[TRIALS], a = 0, b = 0, aa = 0, bb = 0;
+	lab_simulate(task, 1, 0.75);
+	settings.search = "random";
+	settings.learn = false;
+	for (int i = 0; i < RUNS; i++) {
+		settings.how.seed = (uint64_t)i;
+		assert_int_equal(
+		    lab_run(task, &settings, 32, TRIALS, best_s, &error), 0);
+		add(log(best_s[TRIALS - 1] / task->best_s), &a, &aa);
+		add(shuffled(task, (uint64_t)i), &b, &bb);
+	}
+	double band = 1.96 * sqrt((aa - a * a + bb - b * b) / RUNS);
+	if (fabs(a - b) > band)
+		fail_msg("random %.4f, shuffled %.4f, band %.4f", a, b, band);
+	arena_free(arena);
+}
+
+/* A whole run without repetition ends with the best. */
+static void test_exhausted(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	Error error;
+	Task *task = open_task(arena);
+	GuideSettings settings = guide_defaults(3);
+	int n = task->n + 10;
+	double *best_s = NEW_N(arena, double, n);
+	lab_simulate(task, 1, 0.75);
+	settings.search = "random";
+	settings.learn = false;
+	assert_int_equal(
+	    lab_run(task, &settings, 100, n, best_s, &error), 0);
+	assert_true(best_s[n - 1] == task->best_s);
+	arena_free(arena);
+}
+
+/* --- tables ------------------------------------------------------------------- */
+
+static char path[] = "/tmp/test_lab_XXXXXX";
+
+static void edit(const char *from, const char *to)
+{
+	char command[512];
+	snprintf(command, sizeof command, "sed -i 's/%s/%s/' %s", from, to,
+	    path);
+	assert_int_equal(system(command), 0);
+}
+
+static void check_refused(const char *expected)
+{
+	Arena *arena = arena_new();
+	Error error;
+	assert_null(lab_load(arena, path, &error));
+	if (!strstr(error.text, expected))
+		fail_msg("%s", error.text);
+	arena_free(arena);
+}
+
+static void test_table(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	Error error;
+	Task *task = open_task(arena);
+	int file = mkstemp(path);
+	assert_true(file >= 0);
+	close(file);
+	check_refused(path);
+	lab_simulate(task, 1, 0.75);
+	task->time_s[1] = INFINITY;
+	assert_int_equal(
+	    lab_save(task, conv, NULL, "none", path, &error), 0);
+	Task *again = lab_load(arena, path, &error);
+	assert_non_null(again);
+	assert_int_equal(again->n, task->n);
+	assert_true(isinf(again->time_s[1]));
+	for (int i = 0; i < task->n; i++)
+		if (i != 1)
+			assert_true(fabs(again->time_s[i] / task->time_s[i] -
+					1) < 1e-3);
+	edit("\"hash\":\".", "\"hash\":\"x");
+	check_refused("the space has changed");
+	edit("\"sketch\":0", "\"sketch\":1000");
+	check_refused("the space has changed");
+	edit("tunec_table", "table");
+	edit("hash", "hush");
+	check_refused("is no table");
+	unlink(path);
+	arena_free(arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_part),
+	    cmocka_unit_test(test_moves),
+	    cmocka_unit_test(test_simulated),
+	    cmocka_unit_test(test_random_is_a_shuffle),
+	    cmocka_unit_test(test_exhausted),
+	    cmocka_unit_test(test_table),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
