@@ -218,6 +218,23 @@ char *space_value_text(const Space *space, int sketch, int part, int position);
 bool space_sample(Space *space, Rng *rng, Candidate *out);
 /* One decision (or more, until it is legal and differs) changed. */
 bool space_mutate(Space *space, Rng *rng, const Candidate *from, Candidate *out);
+/* space_moves.c: one decision of a kind changed, of a tile two at times; or another
+ * sketch, with what both decide carried over.  Legal, normalized and different;
+ * false if none was found. */
+typedef enum {
+	MOVE_TILE,
+	MOVE_PLACE,
+	MOVE_LAYOUT,
+	MOVE_ANNOTATION,
+	MOVE_SKETCH,
+	MOVES
+} Move;
+bool space_move(Space *space, Rng *rng, Move move, const Candidate *from,
+    Candidate *out);
+/* Of each step the decisions of the one or the other, which are of one sketch;
+ * legal, normalized, and neither. */
+bool space_cross(Space *space, Rng *rng, const Candidate *a,
+    const Candidate *b, Candidate *out);
 /* Normalizes; false and a reason if it is not legal. */
 bool space_legal(Space *space, Candidate *candidate, Refusal *why);
 /* The guards of the nest alone, without the search's limits: does replaying the

@@ -295,6 +295,7 @@ char *space_count_times(Arena *arena, const char *a, const char *b)
 	return text + from;
 }
 
+/* -1: more than `most`. */
 static int64_t sketch_size(const Sketch *s, int64_t most)
 {
 	int64_t n = 1;
@@ -323,7 +324,7 @@ bool space_at(Space *space, int64_t i, Candidate *out)
 	for (int k = 0; k < space->sketches.n; k++) {
 		const Sketch *s = &space->sketches.at[k];
 		int64_t n = sketch_size(s, INT64_MAX);
-		if (i >= n) {
+		if (n >= 0 && i >= n) {
 			i -= n;
 			continue;
 		}

@@ -4,6 +4,7 @@
  *     space_plans.c       candidates -> plans: what is legal
  *     space_normal.c      decisions that change nothing
  *     space_candidates.c  drawn, changed, found; features and predictions
+ *     space_moves.c       moves of one kind, and from sketch to sketch
  *     space_narrow.c      a part of a space
  *     space_template.c    is a spec's template a schedule at all? */
 #ifndef SCHEDULE_SPACE_H

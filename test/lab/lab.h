@@ -10,6 +10,7 @@
  *     lab_measure.c  a table is made on this machine
  *     lab_simulate.c a machine that no model knows
  *     lab_run.c      one search over a task
+ *     lab_settings.c how a search may be set
  *     lab_figures.c  what runs come to */
 #ifndef TEST_LAB_H
 #define TEST_LAB_H
@@ -82,5 +83,24 @@ double lab_analytic_correlation(const Task *task);
  * model cannot be trained. */
 Status lab_run(Task *task, const GuideSettings *settings, int batch, int trials,
     double *best_s, Error *error);
+
+/* lab_settings.c: of a line of settings.txt. */
+typedef struct {
+	const char *name;
+	GuideSettings guide;
+	int batch;
+} LabSetting;
+Status lab_setting(
+    Arena *arena, const char *line, LabSetting *out, Error *error);
+
+/* lab_figures.c */
+double lab_quantile(const double *values, int n, double q);
+double lab_geometric_mean(const double *values, int n);
+/* Trials until a curve has that share of the best; n + 1: never. */
+int lab_trials_to(const float *curve, int n, double share);
+/* Kernel Tuner's score P (arXiv 2509.26300) of runs beside random ones over n
+ * trials: 0 as good as random, 1 the best from the first trial on. */
+double lab_score(const float *const *curves, const float *const *random,
+    int seeds, int n);
 
 #endif

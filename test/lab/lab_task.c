@@ -184,6 +184,26 @@ static bool mutate(
 	return space_mutate(((Task *)context)->space, rng, from, out);
 }
 
+static bool move(void *context, Rng *rng, Move move, const Candidate *from,
+    Candidate *out)
+{
+	return space_move(((Task *)context)->space, rng, move, from, out);
+}
+
+static bool cross(void *context, Rng *rng, const Candidate *a,
+    const Candidate *b, Candidate *out)
+{
+	return space_cross(((Task *)context)->space, rng, a, b, out);
+}
+
+static bool at(void *context, int64_t i, Candidate *out)
+{
+	const Task *task = context;
+	if (i < task->n)
+		*out = task->at[i];
+	return i < task->n;
+}
+
 static uint64_t kind(void *context, const Candidate *candidate)
 {
 	return space_register_tile(((Task *)context)->space, candidate);
@@ -196,6 +216,9 @@ SearchSpace lab_space(Task *task)
 	return (SearchSpace){.context = task,
 	    .sample = sample,
 	    .mutate = mutate,
+	    .move = move,
+	    .cross = cross,
 	    .count = -1,
+	    .at = at,
 	    .kind = kind};
 }

@@ -288,6 +288,8 @@ bool search_visited(const Search *search, const Candidate *candidate)
 void search_tell(Search *search, const Candidate *candidate, double time_s)
 {
 	search_visit(search, candidate);
+	if (search->kind->tell)
+		search->kind->tell(search, candidate, time_s);
 	if (!isfinite(time_s))
 		return;
 	Scored item = {.score = (float)-time_s, .candidate = *candidate};
@@ -325,6 +327,33 @@ void search_score(
 		    n - i < SCORE_BATCH ? n - i : SCORE_BATCH, scores + i);
 	search->stats.scored += n;
 	search->stats.score_seconds += now_s() - start;
+}
+
+bool search_is_over(const Search *search)
+{
+	const SearchSpace *space = &search->space;
+	return space->over && space->over(space->over_context);
+}
+
+int search_offer(Search *search, Best *best, const Candidate *candidates,
+    const float *scores, int n)
+{
+	int taken = 0;
+	for (int i = 0; i < n; i++)
+		if (best_wants(best, scores[i]) &&
+		    !search_visited(search, &candidates[i]))
+			taken += best_offer(best, &candidates[i], scores[i]);
+	return taken;
+}
+
+double search_spread(const float *scores, int n)
+{
+	double mean = 0, sum = 0;
+	for (int i = 0; i < n; i++)
+		mean += scores[i] / (double)n;
+	for (int i = 0; i < n; i++)
+		sum += (scores[i] - mean) * (scores[i] - mean);
+	return sqrt(sum / n);
 }
 
 /* --- small spaces -------------------------------------------------------- */
@@ -395,16 +424,17 @@ static int rank_list(Search *search, int n, Candidate *out)
 
 /* --- a batch ------------------------------------------------------------- */
 
-/* The part by score; all random where nothing is known. */
-static int by_score(Search *search, int n, Candidate *out)
+/* The part that is not random: nothing, where scores are wanted and none are
+ * known. */
+static int by_kind(Search *search, int n, Candidate *out)
 {
-	if (!search->score || n <= 0)
+	if (n <= 0 || (search->learns && !search->score))
 		return 0;
-	if (!search->listed && search->space.count >= 0 &&
+	if (search->score && !search->listed && search->space.count >= 0 &&
 	    search->space.count <= SMALL)
 		list_all(search);
-	return search->listed ? rank_list(search, n, out)
-			      : search->kind->next(search, n, out);
+	return search->score && search->listed
+	    ? rank_list(search, n, out) : search->kind->next(search, n, out);
 }
 
 int search_next(Search *search, SearchScore score, void *score_context, int n,
@@ -414,8 +444,9 @@ int search_next(Search *search, SearchScore score, void *score_context, int n,
 	search->score = search->learns ? score : NULL;
 	search->score_context = score_context;
 	search->round++;
-	int nrandom = (int)ceil(search->settings.epsilon * n);
-	int got = by_score(search, n - nrandom, out);
+	int nrandom =
+	    search->learns ? (int)ceil(search->settings.epsilon * n) : 0;
+	int got = by_kind(search, n - nrandom, out);
 	for (int i = 0; i < got; i++)
 		search_visit(search, &out[i]);
 	Rng rng = search_rng(search, UINT32_MAX, 0);

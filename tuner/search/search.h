@@ -22,10 +22,17 @@ typedef struct {
 	/* A legal neighbour that differs; false if none was found. */
 	bool (*mutate)(void *context, Rng *rng, const Candidate *from,
 	    Candidate *out);
+	/* The same by a move of one kind; NULL: there are no kinds. */
+	bool (*move)(void *context, Rng *rng, Move move,
+	    const Candidate *from, Candidate *out);
+	/* Of two candidates one that has decisions of both; false if none was
+	 * found.  NULL: never. */
+	bool (*cross)(void *context, Rng *rng, const Candidate *a,
+	    const Candidate *b, Candidate *out);
 	/* Decision vectors in all; -1: more than one cares to count. */
 	int64_t count;
 	/* The i-th of them, normalized; false if it is not legal.  Several i
-	 * may give one candidate.  Only asked for small counts. */
+	 * may give one candidate. */
 	bool (*at)(void *context, int64_t i, Candidate *out);
 	/* Candidates of one kind are expected to be much alike: a batch is not
 	 * made of few kinds.  NULL: each is its own. */

@@ -47,13 +47,15 @@ void best_free(Best *best);
 typedef struct {
 	void (*begin)(Search *search);
 	void (*end)(Search *search);
-	/* Up to n unvisited candidates by score. */
+	/* Up to n unvisited candidates: by score, if it asks for scores. */
 	int (*next)(Search *search, int n, Candidate *out);
+	/* What was measured; NULL: it does not want to know. */
+	void (*tell)(Search *search, const Candidate *candidate, double time_s);
 } SearchKind;
 
 struct Search {
 	const SearchKind *kind;
-	bool learns; /* else all of a batch is random to it */
+	bool learns;
 	SearchSpace space;
 	SearchSettings settings;
 	CandidateSet visited;
@@ -83,6 +85,13 @@ void search_score(Search *search, const Candidate *candidates, int n,
     float *scores);
 /* An unvisited random candidate; false where there is none. */
 bool search_sample(Search *search, Rng *rng, Candidate *out);
+/* Has this call of search_next taken its time? */
+bool search_is_over(const Search *search);
+/* Offers those that were not visited; how many are among the best now. */
+int search_offer(Search *search, Best *best, const Candidate *candidates,
+    const float *scores, int n);
+/* The standard deviation of scores: they have no unit of their own. */
+double search_spread(const float *scores, int n);
 Rng search_rng(const Search *search, uint64_t a, uint64_t b);
 
 #define SEARCH(name, learns, help) extern const SearchKind search_##name;

@@ -19,4 +19,4 @@ static int random_next(Search *search, int n, Candidate *out)
 	return 0; /* the whole batch is the random part */
 }
 
-const SearchKind search_random = {random_begin, random_end, random_next};
+const SearchKind search_random = {random_begin, random_end, random_next, NULL};

@@ -61,27 +61,6 @@ static bool start_chains(Search *search)
 	return a->n > 0;
 }
 
-static double spread(const float *scores, int n)
-{
-	double mean = 0, sum = 0;
-	for (int i = 0; i < n; i++)
-		mean += scores[i] / (double)n;
-	for (int i = 0; i < n; i++)
-		sum += (scores[i] - mean) * (scores[i] - mean);
-	return sqrt(sum / n);
-}
-
-static int offer_all(Search *search, Best *best, const Candidate *candidates,
-    const float *scores, int n)
-{
-	int taken = 0;
-	for (int i = 0; i < n; i++)
-		if (best_wants(best, scores[i]) &&
-		    !search_visited(search, &candidates[i]))
-			taken += best_offer(best, &candidates[i], scores[i]);
-	return taken;
-}
-
 /* A proposal for each chain, from a stream that its number and the step name.
  * Where none is found it stays where it is. */
 static void propose(Search *search, int step)
@@ -94,12 +73,6 @@ static void propose(Search *search, int step)
 			space->context, &rng, &a->at[i], &a->next[i]))
 			a->next[i] = a->at[i];
 	}
-}
-
-static bool is_over(const Search *search)
-{
-	const SearchSpace *space = &search->space;
-	return space->over && space->over(space->over_context);
 }
 
 static void accept(Search *search, int step, double temperature)
@@ -132,16 +105,16 @@ static int anneal_next(Search *search, int n, Candidate *out)
 	Best best;
 	best_begin(&best, search, n);
 	search_score(search, a->random, a->n, a->score);
-	double unit = START_TEMPERATURE * spread(a->score, a->n);
+	double unit = START_TEMPERATURE * search_spread(a->score, a->n);
 	from_measured(search);
 	search_score(search, a->at, a->n, a->score);
-	offer_all(search, &best, a->at, a->score, a->n);
+	search_offer(search, &best, a->at, a->score, a->n);
 	int steps = search->settings.steps, idle = 0;
 	int patience = search->settings.patience;
-	for (int k = 0; k < steps && idle < patience && !is_over(search); k++) {
+	for (int k = 0; k < steps && idle < patience && !search_is_over(search); k++) {
 		propose(search, k);
 		search_score(search, a->next, a->n, a->next_score);
-		idle = offer_all(search, &best, a->next, a->next_score, a->n)
+		idle = search_offer(search, &best, a->next, a->next_score, a->n)
 		    ? 0
 		    : idle + 1;
 		accept(search, k, unit * (1 - (double)k / steps));
@@ -151,4 +124,4 @@ static int anneal_next(Search *search, int n, Candidate *out)
 	return got;
 }
 
-const SearchKind search_sa = {anneal_begin, anneal_end, anneal_next};
+const SearchKind search_sa = {anneal_begin, anneal_end, anneal_next, NULL};

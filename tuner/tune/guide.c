@@ -38,6 +38,18 @@ static bool mutate_space(
 	return space_mutate(context, rng, from, out);
 }
 
+static bool move_space(void *context, Rng *rng, Move move,
+    const Candidate *from, Candidate *out)
+{
+	return space_move(context, rng, move, from, out);
+}
+
+static bool cross_space(void *context, Rng *rng, const Candidate *a,
+    const Candidate *b, Candidate *out)
+{
+	return space_cross(context, rng, a, b, out);
+}
+
 static bool at_space(void *context, int64_t i, Candidate *out)
 {
 	return space_at(context, i, out);
@@ -53,6 +65,8 @@ SearchSpace guide_space(Space *space)
 	return (SearchSpace){.context = space,
 	    .sample = sample_space,
 	    .mutate = mutate_space,
+	    .move = move_space,
+	    .cross = cross_space,
 	    .count = space_size(space, SMALL_SPACE),
 	    .at = at_space,
 	    .kind = kind_of};

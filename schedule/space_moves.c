@@ -1,0 +1,190 @@
+/* Moves of one kind from a candidate, for searches that choose among kinds; and a
+ * candidate of one sketch carried over to another. */
+#include "schedule/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES = 32, LOOSE = 4 };
+
+/* --- kinds of decisions --------------------------------------------------------- */
+
+static Move kind_of(const Sketch *s, const Part *part)
+{
+	const Step *step = &s->trace->steps.at[part->step];
+	if (step->args[part->arg].domain.kind == DOMAIN_TILE)
+		return MOVE_TILE;
+	switch (primitive_role(step->primitive, part->arg)) {
+	case 'A':
+	case 'L':
+		return MOVE_PLACE;
+	case 'P':
+		return MOVE_LAYOUT;
+	default:
+		return MOVE_ANNOTATION;
+	}
+}
+
+static int parts_of(const Sketch *s, Move move, int *parts)
+{
+	int n = 0;
+	for (int p = 0; p < s->nparts; p++)
+		if (s->parts[p].size > 1 && kind_of(s, &s->parts[p]) == move)
+			parts[n++] = p;
+	return n;
+}
+
+static void draw_other(const Part *part, Rng *rng, int16_t *at)
+{
+	int step = 1 + (int)rng_below(rng, (uint64_t)part->size - 1);
+	*at = (int16_t)((*at + step) % part->size);
+}
+
+/* A size goes up where another of the same axis goes down, as often as not: what
+ * the tiles hold together stays about the same. */
+static void move_tile(const Sketch *s, Rng *rng, int p, Candidate *c)
+{
+	const Part *a = &s->parts[p];
+	if (rng_below(rng, 2)) {
+		draw_other(a, rng, &c->at[p]);
+		return;
+	}
+	int up = rng_below(rng, 2) ? 1 : -1;
+	for (int q = 0; q < s->nparts; q++) {
+		const Part *b = &s->parts[q];
+		int at = c->at[q] + (q == p ? up : -up);
+		bool same = b->step == a->step && b->arg == a->arg;
+		if (same && at >= 0 && at < b->size &&
+		    (q == p || abs(q - p) == 1))
+			c->at[q] = (int16_t)at;
+	}
+}
+
+/* --- from sketch to sketch -------------------------------------------------------- */
+
+/* Do two decisions say the same of the same thing? */
+static bool are_alike(
+    const Sketch *s, const Part *a, const Sketch *t, const Part *b)
+{
+	const Step *x = &s->trace->steps.at[a->step];
+	const Step *y = &t->trace->steps.at[b->step];
+	return x->primitive == y->primitive && a->arg == b->arg &&
+	    a->part == b->part && x->nargs && y->nargs &&
+	    value_equal(&x->args[0].value, &y->args[0].value);
+}
+
+/* The position of the value that is nearest; -1 where none is alike. */
+static int nearest(const Part *part, const TraceValue *value)
+{
+	int best = -1;
+	int64_t least = INT64_MAX;
+	for (int i = 0; i < part->size; i++) {
+		const TraceValue *v = &part->values[i];
+		if (value_equal(v, value))
+			return i;
+		if (v->kind != VALUE_INT || value->kind != VALUE_INT)
+			continue;
+		int64_t off = llabs(v->i - value->i);
+		if (off < least) {
+			least = off;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/* What both sketches decide is decided alike, but for one decision in `loose`
+ * (0: none); the rest is drawn. */
+static void carry(const Sketch *s, const Candidate *from, const Sketch *t,
+    Rng *rng, unsigned loose, Candidate *out)
+{
+	for (int q = 0; q < t->nparts; q++) {
+		const Part *b = &t->parts[q];
+		int at = -1;
+		bool drawn = loose && !rng_below(rng, loose);
+		for (int p = 0; p < s->nparts && at < 0 && !drawn; p++)
+			if (are_alike(s, &s->parts[p], t, b))
+				at = nearest(b,
+				    &s->parts[p].values[from->at[p]]);
+		out->at[q] = (int16_t)(at >= 0
+			? at : (int)rng_below(rng, (uint64_t)b->size));
+	}
+}
+
+static bool move_sketch(Space *space, Rng *rng, const Candidate *from,
+    unsigned loose, Candidate *out)
+{
+	int n = space->sketches.n;
+	if (n < 2)
+		return false;
+	int other = (int)rng_below(rng, (uint64_t)n - 1);
+	memset(out, 0, sizeof *out);
+	out->sketch = (uint16_t)(other + (other >= from->sketch));
+	carry(&space->sketches.at[from->sketch], from,
+	    &space->sketches.at[out->sketch], rng, loose, out);
+	return true;
+}
+
+/* --- moves ---------------------------------------------------------------------- */
+
+/* `tries` were refused before. */
+static bool move_once(Space *space, Rng *rng, Move move, int tries,
+    const Candidate *from, Candidate *out)
+{
+	const Sketch *s = &space->sketches.at[from->sketch];
+	int parts[CANDIDATE_PARTS];
+	if (move == MOVE_SKETCH)
+		return move_sketch(space, rng, from,
+		    tries < TRIES / 4 ? 0 : LOOSE, out);
+	int n = parts_of(s, move, parts);
+	if (!n)
+		return false;
+	*out = *from;
+	int p = parts[rng_below(rng, (uint64_t)n)];
+	if (move == MOVE_TILE)
+		move_tile(s, rng, p, out);
+	else
+		draw_other(&s->parts[p], rng, &out->at[p]);
+	return true;
+}
+
+bool space_move(
+    Space *space, Rng *rng, Move move, const Candidate *from, Candidate *out)
+{
+	Refusal why;
+	for (int i = 0; i < TRIES; i++) {
+		if (!move_once(space, rng, move, i, from, out))
+			return false;
+		if (!space_legal(space, out, &why))
+			space_refuse(space, why);
+		else if (memcmp(out, from, sizeof *out))
+			return true;
+	}
+	return false;
+}
+
+/* Decisions of one step go together. */
+bool space_cross(Space *space, Rng *rng, const Candidate *a,
+    const Candidate *b, Candidate *out)
+{
+	const Sketch *s = &space->sketches.at[a->sketch];
+	Refusal why;
+	if (a->sketch != b->sketch)
+		return false;
+	for (int i = 0; i < TRIES; i++) {
+		bool second = false;
+		*out = *a;
+		for (int p = 0; p < s->nparts; p++) {
+			if (!p || s->parts[p].step != s->parts[p - 1].step)
+				second = rng_below(rng, 2);
+			if (second)
+				out->at[p] = b->at[p];
+		}
+		if (!space_legal(space, out, &why))
+			space_refuse(space, why);
+		else if (memcmp(out, a, sizeof *out) &&
+		    memcmp(out, b, sizeof *out))
+			return true;
+	}
+	return false;
+}
