@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "cmd/cmd.h"
+#include "tuner/model/kind.h"
 #include "codegen/codegen.h"
 #include "codegen/cuda/cuda.h"
 #include "codegen/hip/hip.h"

@@ -7,9 +7,10 @@
  *     measure*.c        compile, check and time candidates in disposable
  *                       processes; simulate and replay in their stead
  *     device*.c, opencl*.c  devices that run kernels, behind one face
- *     model.c, forest.c cost models: XGBoost in a module, trees walked here
- *     search_*.c        annealing, random
- *     tune*.c           the loop: search, measure, learn, store */
+ *     model/model.h     cost models
+ *     search/search.h   what proposes candidates by them
+ *     tune/guide.h      both together, of one operator
+ *     tune/tune.h       the loop: search, measure, learn, store */
 #ifndef TUNER_TUNER_H
 #define TUNER_TUNER_H
 
@@ -160,91 +161,5 @@ Status best_each(Store *const *layers, int nlayers, const BestQuery *query,
 /* The targets with a measured ok trial of the operator in any layer, sorted. */
 Status best_targets(Arena *arena, Store *const *layers, int nlayers,
     const char *op, TextVec *targets, Error *error);
-
-/* --- cost models --------------------------------------------------------- */
-
-typedef enum { OBJECTIVE_RANK, OBJECTIVE_REGRESSION } Objective;
-
-/* Boosted trees as one array of nodes, children behind their parents. */
-typedef struct {
-	int feature;      /* -1: leaf */
-	float threshold;  /* go left where x[feature] < threshold */
-	int left, right;  /* nodes; leaf: unused */
-	float value;      /* leaf */
-} TreeNode;
-typedef struct {
-	int ntrees;
-	int *root;        /* first node of each tree */
-	int nnodes;
-	TreeNode *nodes;  /* malloc'd, as root */
-	float base;       /* added to the sum of leaves */
-	struct ForestWalk *walk; /* by forest_prepare; NULL before */
-} Forest;
-
-/* What to learn from. */
-typedef struct {
-	const float *rows;    /* n x width, no NaN */
-	int n, width;
-	const float *labels;  /* larger is better */
-	const unsigned *group; /* sizes of consecutive query groups */
-	int ngroups;
-	Objective objective;
-	int rounds, depth, bins;
-	float eta;
-	uint64_t seed;
-} Training;
-
-/* What tunec-xgboost.so exports as `tunec_xgboost`.  One booster is trained
- * from nothing and dumped as flat trees. */
-enum { XGBOOST_MODULE_VERSION = 1 };
-typedef struct {
-	int version;
-	/* `booster` (may be NULL) gets XGBoost's own model, for predict. */
-	Status (*train)(const Training *training, Forest *forest, void **booster,
-	    Error *error);
-	/* XGBoost's own prediction, for tests. */
-	Status (*predict)(void *booster, const float *rows, int n, int width,
-	    float *out, Error *error);
-	void (*release)(void *booster);
-} XgboostModule;
-
-/* xgboost.c: the module beside the program (or in ../lib/tunec/ of an installed
- * one; TUNEC_MODULES names another folder); NULL and what is missing. */
-const XgboostModule *xgboost_module(Error *error);
-
-/* forest.c: what the search walks, many rows at a time.  Sums in the order of
- * the trees, so it equals XGBoost's own prediction bit for bit. */
-void forest_prepare(Forest *forest);
-void forest_predict(const Forest *forest, const float *rows, int n, int width, float *out);
-void forest_free(Forest *forest); /* also of a zeroed one */
-
-/* model.c: what was measured, and what it says about the rest. */
-typedef struct Model Model;
-typedef struct {
-	int width;            /* of a row */
-	Objective objective;
-	int rounds, depth, bins;
-	float eta;
-	uint64_t seed;
-} ModelSettings;
-/* rank, 100 rounds of depth 6, 32 bins, eta 0.3 */
-ModelSettings model_defaults(int width, uint64_t seed);
-Model *model_new(const ModelSettings *settings);
-void model_free(Model *model);
-/* A measured candidate; group is any number that tells operators apart;
- * time_s is infinite where it failed. */
-void model_add(Model *model, int group, const float *row, double time_s);
-int model_rows(const Model *model);
-/* Rates the model on what was added since the last fit, then trains it anew on
- * everything.  Labels are best/own time within an operator. */
-Status model_fit(Model *model, Error *error);
-bool model_fitted(const Model *model);
-/* Larger is better.  Only when fitted. */
-void model_predict(const Model *model, const float *rows, int n, float *scores);
-/* Spearman's rank correlation of prediction and label on the rows that the last
- * fit found new, predicted before it; NaN where it does not say anything. */
-double model_correlation(const Model *model);
-/* The same of any two rows of numbers, ties at their mean rank. */
-double rank_correlation(const double *a, const double *b, int n);
 
 #endif

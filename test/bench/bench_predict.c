@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "tuner/tuner.h"
+#include "lib/arena.h"
+#include "lib/rng.h"
+#include "schedule/schedule.h"
+#include "tuner/model/kind.h"
 
 enum { WIDTH = FEATURES, ROWS = 512, BATCH = 128, BATCHES = 1000 };
 
@@ -26,7 +29,7 @@ int main(void)
 	for (int i = 0; i < ROWS * WIDTH; i++)
 		rows[i] = (float)rng_double(&rng);
 	for (int i = 0; i < ROWS; i++)
-		model_add(model, 0, rows + i * WIDTH,
+		model_add(model, 0, rows + i * WIDTH, 1,
 		    1 + rows[i * WIDTH] + rng_double(&rng));
 	Error error;
 	double start = now_s();
@@ -39,7 +42,7 @@ int main(void)
 	start = now_s();
 	for (int i = 0; i < BATCHES; i++) {
 		model_predict(
-		    model, rows + (i % 4) * BATCH * WIDTH, BATCH, scores);
+		    model, rows + (i % 4) * BATCH * WIDTH, NULL, BATCH, scores);
 		sum += scores[i % BATCH];
 	}
 	double elapsed = now_s() - start;

@@ -15,6 +15,7 @@
 #ifndef TEST_LAB_H
 #define TEST_LAB_H
 
+#include "codegen/codegen.h"
 #include "tuner/tune/guide.h"
 
 enum { LAB_VECTORS = 4096, LAB_SKETCHES = 4 };

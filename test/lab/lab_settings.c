@@ -1,8 +1,11 @@
 /* Settings of searches, a line each: a name, then words such as search=sa.
  *
  *     search=NAME                 of searches.def
- *     model=xgboost|none
+ *     model=NAME|none             of models.def
  *     objective=rank|regression
+ *     prior=off|on                the model begins with the analytic time
+ *     acquire=mean|ei|ucb         of an ensemble
+ *     members=N                   of it; each costs a training
  *     first=analytic|random       what scores a batch before anything is learnt
  *     batch=N                     candidates between two trainings
  *     epsilon=X                   the share of a batch that is random
@@ -25,6 +28,8 @@ static bool put_number(LabSetting *s, const char *key, double x)
 		how->steps = (int)x;
 	else if (!strcmp(key, "patience"))
 		how->patience = (int)x;
+	else if (!strcmp(key, "members"))
+		s->guide.model.members = (int)x;
 	else
 		return false;
 	return x >= 0;
@@ -37,6 +42,14 @@ static bool one_of(
 	return *out || !strcmp(value, no);
 }
 
+static bool put_acquire(const char *value, Acquire *out)
+{
+	*out = !strcmp(value, "ei") ? ACQUIRE_EI
+	    : !strcmp(value, "ucb") ? ACQUIRE_UCB
+				    : ACQUIRE_MEAN;
+	return *out != ACQUIRE_MEAN || !strcmp(value, "mean");
+}
+
 static bool put(LabSetting *s, const char *key, const char *value)
 {
 	bool rank;
@@ -46,8 +59,16 @@ static bool put(LabSetting *s, const char *key, const char *value)
 		g->search = named ? named->name : NULL;
 		return named;
 	}
-	if (!strcmp(key, "model"))
-		return one_of(value, "xgboost", "none", &g->learn);
+	if (!strcmp(key, "model")) {
+		const ModelName *named = model_named(value);
+		g->learn = named != NULL;
+		g->model.kind = named ? named->name : g->model.kind;
+		return named || !strcmp(value, "none");
+	}
+	if (!strcmp(key, "prior"))
+		return one_of(value, "on", "off", &g->model.prior);
+	if (!strcmp(key, "acquire"))
+		return put_acquire(value, &g->model.acquire);
 	if (!strcmp(key, "first"))
 		return one_of(value, "analytic", "random", &g->analytic);
 	if (!strcmp(key, "objective")) {

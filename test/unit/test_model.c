@@ -10,7 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "tuner/tuner.h"
+#include "lib/arena.h"
+#include "lib/rng.h"
+#include "tuner/model/kind.h"
 
 enum { WIDTH = 192, ROWS = 300, MORE = 1003 };
 
@@ -101,12 +103,15 @@ static void fit_check(Model *model)
 		fail_msg("%s", error.text);
 }
 
-static Model *learn(Objective objective, int groups)
+/* What an analytic model might say: the truth, half of it hidden. */
+static double guess(const float *row)
 {
-	ModelSettings settings = model_defaults(WIDTH, 7);
-	settings.objective = objective;
-	settings.rounds = 60;
-	Model *model = model_new(&settings);
+	return 1 + fabs(row[3] - 0.2 * row[50]);
+}
+
+static Model *learn_as(const ModelSettings *settings, int groups)
+{
+	Model *model = model_new(settings);
 	float *rows = make_rows(ROWS, 3);
 	for (int batch = 0; batch < 2; batch++) {
 		for (int i = batch; i < ROWS; i += 2) {
@@ -114,22 +119,33 @@ static Model *learn(Objective objective, int groups)
 			double time_s =
 			    truth(rows + i * WIDTH) * (group ? 1000 : 1e-3);
 			model_add(model, group, rows + i * WIDTH,
+			    guess(rows + i * WIDTH),
 			    i % 41 ? time_s : INFINITY);
 		}
 		assert_int_equal(model_fitted(model), batch);
 		fit_check(model);
-		assert_int_equal(isnan(model_correlation(model)), !batch);
+		assert_int_equal(isnan(model_rating(model).correlation), !batch);
 	}
 	free(rows);
 	assert_int_equal(model_rows(model), ROWS);
 	return model;
 }
 
+static Model *learn(Objective objective, int groups)
+{
+	ModelSettings settings = model_defaults(WIDTH, 7);
+	settings.objective = objective;
+	settings.rounds = 60;
+	return learn_as(&settings, groups);
+}
+
 static double quality(const Model *model)
 {
 	float *rows = make_rows(MORE, 4), scores[MORE];
-	double a[MORE], b[MORE];
-	model_predict(model, rows, MORE, scores);
+	double a[MORE], b[MORE], prior_s[MORE];
+	for (int i = 0; i < MORE; i++)
+		prior_s[i] = guess(rows + i * WIDTH);
+	model_predict(model, rows, prior_s, MORE, scores);
 	for (int i = 0; i < MORE; i++) {
 		a[i] = scores[i];
 		b[i] = -truth(rows + i * WIDTH);
@@ -148,7 +164,7 @@ static void test_learns(void **state)
 			if (r < 0.6)
 				fail_msg("objective %d: correlation %g", o, r);
 			if (groups == 1)
-				assert_true(model_correlation(model) > 0.3);
+				assert_true(model_rating(model).correlation > 0.3);
 			model_free(model);
 		}
 }
@@ -158,12 +174,107 @@ static void test_repeatable(void **state)
 	(void)state;
 	float *rows = make_rows(MORE, 9), a[MORE], b[MORE];
 	Model *one = learn(OBJECTIVE_RANK, 2), *two = learn(OBJECTIVE_RANK, 2);
-	model_predict(one, rows, MORE, a);
-	model_predict(two, rows, MORE, b);
+	model_predict(one, rows, NULL, MORE, a);
+	model_predict(two, rows, NULL, MORE, b);
 	assert_memory_equal(a, b, sizeof a);
 	model_free(one);
 	model_free(two);
 	free(rows);
+}
+
+/* Each kind learns something, and more by a prior. */
+static void test_kinds(void **state)
+{
+	(void)state;
+	for (const ModelName *m = model_names(); m->name; m++)
+		for (int o = 0; o < 2; o++) {
+			ModelSettings settings = model_defaults(WIDTH, 7);
+			settings.kind = m->name;
+			settings.objective = (Objective)o;
+			Model *without = learn_as(&settings, 1);
+			settings.prior = true;
+			Model *with = learn_as(&settings, 1);
+			double a = quality(without), b = quality(with);
+			if (a < 0.2 || b < 0.8 || b < a)
+				fail_msg("%s: %g, %g by a prior", m->name, a,
+				    b);
+			model_free(without);
+			model_free(with);
+		}
+}
+
+/* A prior that says nothing does no harm. */
+static void test_useless_prior(void **state)
+{
+	(void)state;
+	ModelSettings settings = model_defaults(WIDTH, 7);
+	float *rows = make_rows(ROWS, 3), scores[ROWS];
+	double prior_s[ROWS], a[ROWS], b[ROWS];
+	Rng rng = rng_stream(3, 3, 3);
+	settings.prior = true;
+	Model *model = model_new(&settings);
+	for (int i = 0; i < ROWS; i++) {
+		prior_s[i] = exp(6 * rng_double(&rng));
+		model_add(model, 0, rows + i * WIDTH, prior_s[i],
+		    truth(rows + i * WIDTH));
+	}
+	fit_check(model);
+	model_predict(model, rows, prior_s, ROWS, scores);
+	for (int i = 0; i < ROWS; i++) {
+		a[i] = scores[i];
+		b[i] = -truth(rows + i * WIDTH);
+	}
+	assert_true(rank_correlation(a, b, ROWS) > 0.9);
+	model_free(model);
+	free(rows);
+}
+
+static int best_of(const float *scores, int n)
+{
+	int best = 0;
+	for (int i = 1; i < n; i++)
+		if (scores[i] > scores[best])
+			best = i;
+	return best;
+}
+
+/* The three ways to choose by an ensemble choose differently. */
+static void test_acquire(void **state)
+{
+	(void)state;
+	float *rows = make_rows(MORE, 4), scores[3][MORE];
+	for (int a = 0; a < 3; a++) {
+		ModelSettings settings = model_defaults(WIDTH, 7);
+		settings.acquire = (Acquire)a;
+		settings.members = 4;
+		settings.rounds = 30;
+		Model *model = learn_as(&settings, 1);
+		model_predict(model, rows, NULL, MORE, scores[a]);
+		model_free(model);
+	}
+	for (int a = 0; a < 3; a++) {
+		double x[MORE], y[MORE];
+		for (int i = 0; i < MORE; i++) {
+			x[i] = scores[a][i];
+			y[i] = scores[(a + 1) % 3][i];
+			assert_true(isfinite(x[i]));
+		}
+		double r = rank_correlation(x, y, MORE);
+		assert_true(r < 0.999);
+	}
+	assert_int_not_equal(
+	    best_of(scores[ACQUIRE_MEAN], MORE), best_of(scores[ACQUIRE_UCB], MORE));
+	free(rows);
+}
+
+static void test_recall(void **state)
+{
+	(void)state;
+	double a[] = {1, 2, 3, 4}, b[] = {4, 3, 2, 1}, c[] = {1, 9, 8, 2};
+	assert_true(rank_recall(a, a, 4, 2) == 1);
+	assert_true(rank_recall(a, b, 4, 2) == 0);
+	assert_true(rank_recall(a, c, 4, 2) == 0.5);
+	assert_true(isnan(rank_recall(a, b, 4, 3)));
 }
 
 static void test_one_row(void **state)
@@ -172,9 +283,9 @@ static void test_one_row(void **state)
 	ModelSettings settings = model_defaults(WIDTH, 7);
 	Model *model = model_new(&settings);
 	float *rows = make_rows(1, 3), score;
-	model_add(model, 0, rows, 1);
+	model_add(model, 0, rows, 1, 1);
 	fit_check(model);
-	model_predict(model, rows, 1, &score);
+	model_predict(model, rows, NULL, 1, &score);
 	assert_true(isfinite(score));
 	model_free(model);
 	free(rows);
@@ -238,6 +349,10 @@ int main(void)
 	    cmocka_unit_test(test_equal),
 	    cmocka_unit_test(test_learns),
 	    cmocka_unit_test(test_repeatable),
+	    cmocka_unit_test(test_kinds),
+	    cmocka_unit_test(test_useless_prior),
+	    cmocka_unit_test(test_acquire),
+	    cmocka_unit_test(test_recall),
 	    cmocka_unit_test(test_one_row),
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_missing_module),

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/tuner.h"
+#include "lib/arena.h"
+#include "tuner/model/kind.h"
 
 /* Deeper trees, which would not fit, are walked node by node. */
 enum { LANES = 16, MAX_DEPTH = 9 };

@@ -1,31 +1,73 @@
-/* The cost model of a run: keeps what was measured, trains on all of it, and
- * predicts from flat trees.
- *
- * Times are kept, labels are made anew for each training: best/own time within
- * an operator, 0 for a failure; so small operators count as much as large ones,
- * and a new best moves all labels of its operator. */
+/* A model: rows, labels, the prior, ensembles, and what is proposed by (model.h). */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/tuner.h"
+#include "lib/arena.h"
+#include "lib/rng.h"
+#include "tuner/model/kind.h"
+
+enum { MEMBERS = 16, ROWS_AT_ONCE = 128, RECALL = 8 };
+
+typedef struct {
+	int group;
+	double time_s, prior; /* -log of what the analytic model expects */
+} Row;
 
 struct Model {
 	ModelSettings settings;
+	const ModelName *name;
+	const ModelKind *kind;
 	int n, cap;
-	float *rows; /* n x width, in the order they came */
-	double *time_s;
-	int *group;
+	float *features; /* n x width, in the order they came */
+	Row *rows;
 	int trained; /* rows that the last fit knew */
-	Forest forest;
-	double correlation;
+	void *fitted[MEMBERS];
+	double slope;  /* of the margin in the prior */
+	double centre; /* the prior's, of the newest row's operator */
+	double best;   /* the mean score of its best row: for ACQUIRE_EI */
+	Rating rating;
 };
+
+/* --- names ------------------------------------------------------------------ */
+
+const ModelName *model_names(void)
+{
+	static const ModelName names[] = {
+#define MODEL(name, ranks, help) {#name, ranks, help},
+#include "tuner/model/models.def"
+#undef MODEL
+	    {0}};
+	return names;
+}
+
+const ModelName *model_named(const char *name)
+{
+	const ModelName *m = model_names();
+	while (m->name && strcmp(m->name, name))
+		m++;
+	return m->name ? m : NULL;
+}
+
+static const ModelKind *kind_of(const ModelName *name)
+{
+	static const ModelKind *const kinds[] = {
+#define MODEL(name, ranks, help) &model_##name,
+#include "tuner/model/models.def"
+#undef MODEL
+	};
+	return kinds[name - model_names()];
+}
+
+/* --- rows -------------------------------------------------------------------- */
 
 ModelSettings model_defaults(int width, uint64_t seed)
 {
-	return (ModelSettings){.width = width,
+	return (ModelSettings){.kind = model_names()->name,
+	    .width = width,
 	    .objective = OBJECTIVE_RANK,
+	    .members = 1,
 	    .rounds = 100,
 	    .depth = 6,
 	    .bins = 32,
@@ -35,38 +77,50 @@ ModelSettings model_defaults(int width, uint64_t seed)
 
 Model *model_new(const ModelSettings *settings)
 {
-	Model *model = must_alloc(sizeof *model);
-	*model = (Model){.settings = *settings, .correlation = NAN};
-	return model;
+	Model *m = must_alloc(sizeof *m);
+	*m = (Model){.settings = *settings,
+	    .name = model_named(settings->kind),
+	    .rating = {NAN, NAN, NAN}};
+	assert(m->name && settings->members >= 1 &&
+	    settings->members <= MEMBERS);
+	m->kind = kind_of(m->name);
+	if (!m->name->ranks)
+		m->settings.objective = OBJECTIVE_REGRESSION;
+	return m;
+}
+
+static void forget(Model *m)
+{
+	for (int i = 0; i < MEMBERS; i++) {
+		m->kind->free(m->fitted[i]);
+		m->fitted[i] = NULL;
+	}
 }
 
 void model_free(Model *model)
 {
 	if (!model)
 		return;
+	forget(model);
+	free(model->features);
 	free(model->rows);
-	free(model->time_s);
-	free(model->group);
-	forest_free(&model->forest);
 	free(model);
 }
 
-void model_add(Model *model, int group, const float *row, double time_s)
+void model_add(Model *m, int group, const float *row, double prior_s,
+    double time_s)
 {
-	size_t width = (size_t)model->settings.width;
-	if (model->n == model->cap) {
-		model->cap = model->cap ? 2 * model->cap : 64;
-		size_t cap = (size_t)model->cap;
-		model->rows =
-		    must_realloc(model->rows, sizeof(float) * width * cap);
-		model->time_s =
-		    must_realloc(model->time_s, sizeof(double) * cap);
-		model->group = must_realloc(model->group, sizeof(int) * cap);
+	size_t width = (size_t)m->settings.width;
+	if (m->n == m->cap) {
+		m->cap = m->cap ? 2 * m->cap : 64;
+		size_t cap = (size_t)m->cap;
+		m->features = must_realloc(
+		    m->features, sizeof(float) * width * cap);
+		m->rows = must_realloc(m->rows, sizeof *m->rows * cap);
 	}
-	size_t i = (size_t)model->n++;
-	memcpy(model->rows + i * width, row, sizeof(float) * width);
-	model->time_s[i] = time_s;
-	model->group[i] = group;
+	size_t i = (size_t)m->n++;
+	memcpy(m->features + i * width, row, sizeof(float) * width);
+	m->rows[i] = (Row){group, time_s, -log(prior_s)};
 }
 
 int model_rows(const Model *model)
@@ -76,173 +130,329 @@ int model_rows(const Model *model)
 
 bool model_fitted(const Model *model)
 {
-	return model->forest.ntrees > 0;
+	return model->fitted[0] != NULL;
 }
 
-void model_predict(const Model *model, const float *rows, int n, float *scores)
+Rating model_rating(const Model *model)
 {
-	assert(model_fitted(model));
-	forest_predict(&model->forest, rows, n, model->settings.width, scores);
+	return model->rating;
 }
 
-double model_correlation(const Model *model)
+/* --- prediction ---------------------------------------------------------------- */
+
+static double margin_of(const Model *m, double prior)
 {
-	return model->correlation;
+	return m->settings.prior ? m->slope * (prior - m->centre) : 0;
 }
 
-/* --- rank correlation ---------------------------------------------------- */
-
-typedef struct {
-	double value;
-	int place;
-} Ranked;
-
-static int by_value(const void *a, const void *b)
+/* The expected improvement on `best` of a normally distributed score. */
+static double improvement(double mean, double deviation, double best)
 {
-	const Ranked *x = a, *y = b;
-	return (x->value > y->value) - (x->value < y->value);
+	double z = (mean - best) / (deviation + 1e-12);
+	return (mean - best) * 0.5 * erfc(-z * M_SQRT1_2) +
+	    deviation * exp(-0.5 * z * z) * M_2_SQRTPI * M_SQRT1_2 / 2;
 }
 
-/* Ranks from 0; equal values share the mean of theirs. */
-static void ranks_of(const double *values, int n, double *ranks)
+static double acquire(const Model *m, double mean, double deviation)
 {
-	Ranked *r = must_alloc(sizeof *r * (size_t)n);
+	switch (m->settings.acquire) {
+	case ACQUIRE_EI:
+		return improvement(mean, deviation, m->best);
+	case ACQUIRE_UCB:
+		return mean + deviation;
+	default:
+		return mean;
+	}
+}
+
+/* Mean and deviation over the ensemble, of at most ROWS_AT_ONCE rows. */
+static void predict_some(const Model *m, const float *features, int n,
+    double *mean, double *deviation)
+{
+	float out[ROWS_AT_ONCE];
+	int members = m->settings.members;
 	for (int i = 0; i < n; i++)
-		r[i] = (Ranked){values[i], i};
-	qsort(r, (size_t)n, sizeof *r, by_value);
-	for (int i = 0, end; i < n; i = end) {
-		for (end = i + 1; end < n && r[end].value == r[i].value; end++)
-			;
-		for (int k = i; k < end; k++)
-			ranks[r[k].place] = (i + end - 1) / 2.0;
+		mean[i] = deviation[i] = 0;
+	for (int k = 0; k < members; k++) {
+		m->kind->predict(
+		    m->fitted[k], features, n, m->settings.width, out);
+		for (int i = 0; i < n; i++) {
+			mean[i] += out[i];
+			deviation[i] += (double)out[i] * out[i];
+		}
 	}
-	free(r);
-}
-
-double rank_correlation(const double *a, const double *b, int n)
-{
-	if (n < 2)
-		return NAN;
-	double *x = must_alloc(sizeof *x * (size_t)n);
-	double *y = must_alloc(sizeof *y * (size_t)n);
-	ranks_of(a, n, x);
-	ranks_of(b, n, y);
-	double mean = (n - 1) / 2.0, xy = 0, xx = 0, yy = 0;
 	for (int i = 0; i < n; i++) {
-		xy += (x[i] - mean) * (y[i] - mean);
-		xx += (x[i] - mean) * (x[i] - mean);
-		yy += (y[i] - mean) * (y[i] - mean);
+		mean[i] /= members;
+		double square = deviation[i] / members - mean[i] * mean[i];
+		deviation[i] = square > 0 ? sqrt(square) : 0;
 	}
-	free(x);
-	free(y);
-	return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : NAN;
 }
 
-/* The best time of the operator of row i, over all rows. */
-static double best_time(const Model *model, int i)
+void model_predict(const Model *m, const float *rows, const double *prior_s,
+    int n, float *scores)
 {
-	double best = INFINITY;
-	for (int k = 0; k < model->n; k++)
-		if (model->group[k] == model->group[i] &&
-		    model->time_s[k] < best)
-			best = model->time_s[k];
-	return best;
+	double mean[ROWS_AT_ONCE], deviation[ROWS_AT_ONCE];
+	assert(model_fitted(m));
+	for (int i = 0; i < n; i += ROWS_AT_ONCE) {
+		int some = n - i < ROWS_AT_ONCE ? n - i : ROWS_AT_ONCE;
+		predict_some(m, rows + (size_t)i * (size_t)m->settings.width,
+		    some, mean, deviation);
+		for (int k = 0; k < some; k++) {
+			if (m->settings.prior)
+				mean[k] += margin_of(m, -log(prior_s[i + k]));
+			scores[i + k] =
+			    (float)acquire(m, mean[k], deviation[k]);
+		}
+	}
 }
 
-static float label_of(double time_s, double best)
+/* The mean scores of rows from `first` on. */
+static void predict_own(const Model *m, int first, int n, double *mean)
 {
-	return isfinite(time_s) ? (float)(best / time_s) : 0;
+	double deviation[ROWS_AT_ONCE];
+	for (int i = 0; i < n; i += ROWS_AT_ONCE) {
+		int some = n - i < ROWS_AT_ONCE ? n - i : ROWS_AT_ONCE;
+		size_t at = (size_t)(first + i);
+		predict_some(m, m->features + at * (size_t)m->settings.width,
+		    some, mean + i, deviation);
+		for (int k = 0; k < some; k++)
+			mean[i + k] +=
+			    margin_of(m, m->rows[first + i + k].prior);
+	}
 }
 
 /* What the model, as it is, says about the rows that came after it. */
-static double rate(const Model *model)
+static Rating rate(const Model *m)
 {
-	int n = model->n - model->trained;
-	if (!model_fitted(model) || n < 2)
-		return NAN;
-	float *scores = must_alloc(sizeof *scores * (size_t)n);
-	double *a = must_alloc(sizeof *a * (size_t)n);
-	double *b = must_alloc(sizeof *b * (size_t)n);
-	size_t first = (size_t)model->trained;
-	model_predict(model,
-	    model->rows + first * (size_t)model->settings.width, n, scores);
+	Rating rating = {NAN, NAN, NAN};
+	int n = m->n - m->trained;
+	if (!model_fitted(m) || n < 2)
+		return rating;
+	double *score = must_alloc(sizeof *score * (size_t)n);
+	double *prior = must_alloc(sizeof *prior * (size_t)n);
+	double *truth = must_alloc(sizeof *truth * (size_t)n);
+	predict_own(m, m->trained, n, score);
 	for (int i = 0; i < n; i++) {
-		a[i] = scores[i];
-		b[i] = -model->time_s[first + (size_t)i];
+		prior[i] = m->rows[m->trained + i].prior;
+		truth[i] = -m->rows[m->trained + i].time_s;
 	}
-	double correlation = rank_correlation(a, b, n);
-	free(scores);
-	free(a);
-	free(b);
-	return correlation;
+	rating = (Rating){rank_correlation(score, truth, n),
+	    rank_recall(score, truth, n, RECALL),
+	    rank_correlation(prior, truth, n)};
+	free(score);
+	free(prior);
+	free(truth);
+	return rating;
 }
 
-/* --- training ------------------------------------------------------------ */
+/* --- training -------------------------------------------------------------------- */
 
-/* XGBoost wants the rows of an operator together: copies them so, operators in
- * the order they first came. */
-static int group_rows(
-    const Model *model, float *rows, float *labels, unsigned *sizes)
+/* What a training is made of; operators one after another, in the order in which
+ * they first came. */
+typedef struct {
+	int *row; /* by place: which */
+	float *features; /* NULL: the rows' own */
+	float *labels, *margin;
+	unsigned *sizes;
+	int ngroups;
+} Batch;
+
+static Batch batch_new(const Model *m, bool features)
 {
-	size_t width = (size_t)model->settings.width;
-	int n = model->n, ngroups = 0, at = 0;
-	bool *done = must_alloc((size_t)n);
-	memset(done, 0, (size_t)n);
-	for (int i = 0; i < n; i++) {
-		if (done[i])
-			continue;
-		double best = best_time(model, i);
+	size_t n = (size_t)m->n, width = (size_t)m->settings.width;
+	return (Batch){must_alloc(sizeof(int) * n),
+	    features ? must_alloc(sizeof(float) * n * width) : NULL,
+	    must_alloc(sizeof(float) * n), must_alloc(sizeof(float) * n),
+	    must_alloc(sizeof(unsigned) * n), 0};
+}
+
+static void batch_free(Batch *b)
+{
+	free(b->row);
+	free(b->features);
+	free(b->labels);
+	free(b->margin);
+	free(b->sizes);
+}
+
+static void gather(const Model *m, Batch *b)
+{
+	bool *done = must_alloc((size_t)m->n);
+	int at = 0;
+	memset(done, 0, (size_t)m->n);
+	for (int i = 0; i < m->n; i++) {
 		int first = at;
-		for (int k = i; k < n; k++) {
-			if (model->group[k] != model->group[i])
-				continue;
-			done[k] = true;
-			memcpy(rows + (size_t)at * width,
-			    model->rows + (size_t)k * width,
-			    sizeof(float) * width);
-			labels[at++] = label_of(model->time_s[k], best);
-		}
-		sizes[ngroups++] = (unsigned)(at - first);
+		for (int k = i; k < m->n && !done[i]; k++)
+			if (m->rows[k].group == m->rows[i].group)
+				b->row[at++] = k;
+		for (int k = first; k < at; k++)
+			done[b->row[k]] = true;
+		if (at > first)
+			b->sizes[b->ngroups++] = (unsigned)(at - first);
 	}
 	free(done);
-	return ngroups;
 }
 
-Status model_fit(Model *model, Error *error)
+/* Of an operator's rows: best/own time. */
+static void label(const Model *m, const int *row, int n, float *labels)
 {
-	const XgboostModule *xgboost = xgboost_module(error);
-	if (!xgboost)
-		return error->status;
-	const ModelSettings *s = &model->settings;
-	size_t n = (size_t)model->n;
-	double correlation = rate(model);
-	float *rows = must_alloc(sizeof *rows * n * (size_t)s->width);
-	float *labels = must_alloc(sizeof *labels * n);
-	unsigned *sizes = must_alloc(sizeof *sizes * n);
-	int ngroups = group_rows(model, rows, labels, sizes);
-	Training training = {.rows = rows,
-	    .n = model->n,
+	double best = INFINITY;
+	for (int i = 0; i < n; i++)
+		best = fmin(best, m->rows[row[i]].time_s);
+	for (int i = 0; i < n; i++) {
+		double time_s = m->rows[row[i]].time_s;
+		labels[i] = isfinite(time_s) ? (float)(best / time_s) : 0;
+	}
+}
+
+static double mean_prior(const Model *m, const int *row, int n)
+{
+	double sum = 0;
+	for (int i = 0; i < n; i++)
+		sum += m->rows[row[i]].prior / n;
+	return sum;
+}
+
+/* The slope by least squares. */
+static double fit_slope(const Batch *b, int n)
+{
+	double xx = 1e-9, xy = 0;
+	for (int i = 0; i < n; i++) {
+		xx += (double)b->margin[i] * b->margin[i];
+		xy += (double)b->margin[i] * b->labels[i];
+	}
+	return fmax(0, xy / xx);
+}
+
+enum { PAIR_ROWS = 256, NEWTON_STEPS = 20 };
+static const double SLOPE_MOST = 100;
+
+/* First and second derivative in the slope of the mean of log(1 + exp(-d)), d the
+ * difference of the margins of two rows of one operator, the better one first. */
+static void pairs_slope(
+    const Batch *b, int n, double slope, double *first, double *second)
+{
+	int at = 0, pairs = 1, stride = 1 + n / PAIR_ROWS;
+	*first = 1e-3 * slope; /* so that an order without a fault is no infinity */
+	*second = 1e-3;
+	for (int g = 0; g < b->ngroups; at += (int)b->sizes[g++]) {
+		int end = at + (int)b->sizes[g];
+		for (int i = at; i < end; i += stride)
+			for (int k = at; k < end; k += stride) {
+				if (b->labels[i] <= b->labels[k])
+					continue;
+				double d = b->margin[i] - b->margin[k];
+				double p = 1 / (1 + exp(slope * d));
+				*first -= p * d;
+				*second += p * (1 - p) * d * d;
+				pairs++;
+			}
+	}
+	*first /= pairs;
+	*second /= pairs;
+}
+
+static double fit_slope_by_rank(const Batch *b, int n)
+{
+	double slope = 0, first, second;
+	for (int i = 0; i < NEWTON_STEPS; i++) {
+		pairs_slope(b, n, slope, &first, &second);
+		slope = fmin(SLOPE_MOST, fmax(0, slope - first / second));
+	}
+	return slope;
+}
+
+/* The margin, in the unit of scores; the prior counts from its mean. */
+static void set_margin(Model *m, Batch *b)
+{
+	int at = 0;
+	for (int g = 0; g < b->ngroups; at += (int)b->sizes[g++]) {
+		int n = (int)b->sizes[g];
+		double mean = mean_prior(m, b->row + at, n);
+		for (int i = at; i < at + n; i++)
+			b->margin[i] =
+			    (float)(m->rows[b->row[i]].prior - mean);
+		if (m->rows[b->row[at]].group == m->rows[m->n - 1].group)
+			m->centre = mean;
+	}
+	m->slope = m->settings.objective == OBJECTIVE_RANK
+	    ? fit_slope_by_rank(b, m->n) : fit_slope(b, m->n);
+	for (int i = 0; i < m->n; i++)
+		b->margin[i] *= (float)m->slope;
+}
+
+/* Rows of each operator drawn anew, as many as it has; member 0 of one alone has
+ * all as they are. */
+static void resample(const Model *m, const Batch *all, int member, Batch *out)
+{
+	Rng rng = rng_stream(m->settings.seed, 1, (uint64_t)member);
+	size_t width = (size_t)m->settings.width;
+	int at = 0;
+	for (int g = 0; g < all->ngroups; at += (int)all->sizes[g++])
+		for (int i = at; i < at + (int)all->sizes[g]; i++) {
+			int from = m->settings.members == 1
+			    ? i : at + (int)rng_below(&rng, all->sizes[g]);
+			out->labels[i] = all->labels[from];
+			out->margin[i] = all->margin[from];
+			memcpy(out->features + (size_t)i * width,
+			    m->features + (size_t)all->row[from] * width,
+			    sizeof(float) * width);
+		}
+}
+
+static Status fit_member(
+    Model *m, const Batch *all, int member, Batch *drawn, Error *error)
+{
+	const ModelSettings *s = &m->settings;
+	resample(m, all, member, drawn);
+	Training training = {.rows = drawn->features,
+	    .n = m->n,
 	    .width = s->width,
-	    .labels = labels,
-	    .group = sizes,
-	    .ngroups = ngroups,
+	    .labels = drawn->labels,
+	    .margin = s->prior ? drawn->margin : NULL,
+	    .group = all->sizes,
+	    .ngroups = all->ngroups,
 	    .objective = s->objective,
 	    .rounds = s->rounds,
 	    .depth = s->depth,
 	    .bins = s->bins,
 	    .eta = s->eta,
-	    .seed = s->seed};
-	Forest forest;
-	Status status = xgboost->train(&training, &forest, NULL, error);
-	free(rows);
-	free(labels);
-	free(sizes);
-	if (status)
+	    .seed = s->seed + (uint64_t)member};
+	return m->kind->fit(&training, &m->fitted[member], error);
+}
+
+static void set_best(Model *m)
+{
+	int best = -1;
+	for (int i = 0; i < m->n; i++)
+		if (m->rows[i].group == m->rows[m->n - 1].group &&
+		    isfinite(m->rows[i].time_s) &&
+		    (best < 0 || m->rows[i].time_s < m->rows[best].time_s))
+			best = i;
+	if (best >= 0)
+		predict_own(m, best, 1, &m->best);
+}
+
+Status model_fit(Model *m, Error *error)
+{
+	Batch all = batch_new(m, false), drawn = batch_new(m, true);
+	Status status = STATUS_OK;
+	m->rating = rate(m);
+	forget(m);
+	gather(m, &all);
+	for (int g = 0, at = 0; g < all.ngroups; at += (int)all.sizes[g++])
+		label(m, all.row + at, (int)all.sizes[g], all.labels + at);
+	set_margin(m, &all);
+	for (int i = 0; i < m->settings.members && !status; i++)
+		status = fit_member(m, &all, i, &drawn, error);
+	batch_free(&all);
+	batch_free(&drawn);
+	if (status) {
+		forget(m);
 		return status;
-	forest_free(&model->forest);
-	model->forest = forest;
-	forest_prepare(&model->forest);
-	model->trained = model->n;
-	model->correlation = correlation;
+	}
+	m->trained = m->n;
+	if (m->settings.acquire == ACQUIRE_EI)
+		set_best(m);
 	return STATUS_OK;
 }

@@ -9,7 +9,10 @@
 #include <string.h>
 #include <xgboost/c_api.h>
 
-#include "tuner/tuner.h"
+#include <jansson.h>
+
+#include "lib/arena.h"
+#include "tuner/model/kind.h"
 
 static Status failed(const char *what, Error *error)
 {
@@ -151,7 +154,8 @@ static Status check(const Training *t, Error *error)
 			    "feature %d of row %d is not finite",
 			    (int)(i % t->width), (int)(i / t->width));
 	for (int i = 0; i < t->n; i++)
-		if (!isfinite(t->labels[i]))
+		if (!isfinite(t->labels[i]) ||
+		    (t->margin && !isfinite(t->margin[i])))
 			return error_set(error, STATUS_INPUT,
 			    "the label of row %d is not finite", i);
 	return STATUS_OK;
@@ -168,6 +172,9 @@ static Status matrix(const Training *t, DMatrixHandle *out, Error *error)
 		XGDMatrixSetUIntInfo(
 		    *out, "group", t->group, (bst_ulong)t->ngroups)))
 		return failed("take the labels", error);
+	if (t->margin &&
+	    XGDMatrixSetFloatInfo(*out, "base_margin", t->margin, n))
+		return failed("take the margin", error);
 	return STATUS_OK;
 }
 

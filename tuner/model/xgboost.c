@@ -1,5 +1,5 @@
 /* Opens tunec-xgboost.so on first use: only a search needs it. */
-#include "tuner/tuner.h"
+#include "tuner/model/kind.h"
 #include "lib/module.h"
 
 const XgboostModule *xgboost_module(Error *error)

@@ -8,11 +8,15 @@
  * every second batch; rows are predicted so many at once. */
 enum { SMALL_SPACE = 100000, MANY_ROWS = 256, ROWS_AT_ONCE = 256 };
 
+/* Batches running. */
+enum { WORSE = 2 };
+
 struct Guide {
 	Space *space;
 	Search *search;
 	Model *model; /* NULL: nothing is learnt */
-	bool analytic;
+	bool analytic, prior; /* as the settings say */
+	int worse;    /* batches in a row that the analytic model ranked better */
 	int last_fit; /* rows */
 };
 
@@ -78,10 +82,14 @@ static void score_learnt(
     const Guide *g, const Candidate *candidates, int n, float *scores)
 {
 	static _Thread_local float rows[ROWS_AT_ONCE * FEATURES];
+	double prior_s[ROWS_AT_ONCE];
 	for (int i = 0; i < n; i += ROWS_AT_ONCE) {
 		int count = n - i < ROWS_AT_ONCE ? n - i : ROWS_AT_ONCE;
 		space_features(g->space, candidates + i, count, rows);
-		model_predict(g->model, rows, count, scores + i);
+		if (g->prior)
+			space_analytic(
+			    g->space, candidates + i, count, prior_s);
+		model_predict(g->model, rows, prior_s, count, scores + i);
 	}
 }
 
@@ -95,9 +103,12 @@ static void score_analytic(
 	free(seconds);
 }
 
+/* A model that the analytic one was better than twice running is set aside until
+ * it is the better one again. */
 static bool has_learnt(const Guide *g)
 {
-	return g->model && model_fitted(g->model);
+	return g->model && model_fitted(g->model) &&
+	    !(g->analytic && g->worse >= WORSE);
 }
 
 static void score(
@@ -122,7 +133,8 @@ Guide *guide_new(Space *space, const SearchSpace *functions,
 	Guide *g = must_alloc(sizeof *g);
 	*g = (Guide){.space = space,
 	    .search = search,
-	    .analytic = settings->analytic};
+	    .analytic = settings->analytic,
+	    .prior = settings->model.prior};
 	if (settings->learn)
 		g->model = model_new(&settings->model);
 	return g;
@@ -146,11 +158,13 @@ int guide_next(Guide *g, int n, Candidate *out)
 void guide_tell(Guide *g, const Candidate *candidate, double time_s)
 {
 	float row[FEATURES];
+	double prior_s;
 	search_tell(g->search, candidate, time_s);
 	if (!g->model)
 		return;
 	space_features(g->space, candidate, 1, row);
-	model_add(g->model, 0, row, time_s);
+	space_analytic(g->space, candidate, 1, &prior_s);
+	model_add(g->model, 0, row, prior_s, time_s);
 }
 
 void guide_visit(Guide *g, const Candidate *candidate)
@@ -167,7 +181,12 @@ Status guide_fit(Guide *g, int batch, Error *error)
 	if (rows < batch || rows - g->last_fit < wanted)
 		return STATUS_OK;
 	g->last_fit = rows;
-	return model_fit(g->model, error);
+	FORWARD_IF_ERROR(model_fit(g->model, error));
+	Rating r = model_rating(g->model);
+	if (!isnan(r.correlation) && !isnan(r.prior_correlation))
+		g->worse =
+		    r.correlation < r.prior_correlation ? g->worse + 1 : 0;
+	return STATUS_OK;
 }
 
 SearchStats guide_stats(const Guide *g)
@@ -175,7 +194,7 @@ SearchStats guide_stats(const Guide *g)
 	return search_stats(g->search);
 }
 
-double guide_correlation(const Guide *g)
+Rating guide_rating(const Guide *g)
 {
-	return g->model ? model_correlation(g->model) : NAN;
+	return g->model ? model_rating(g->model) : (Rating){NAN, NAN, NAN};
 }

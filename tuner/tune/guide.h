@@ -4,8 +4,8 @@
 #ifndef TUNER_TUNE_GUIDE_H
 #define TUNER_TUNE_GUIDE_H
 
+#include "tuner/model/model.h"
 #include "tuner/search/search.h"
-#include "tuner/tuner.h"
 
 typedef struct {
 	const char *search; /* of searches.def */
@@ -40,7 +40,7 @@ void guide_visit(Guide *guide, const Candidate *candidate);
 Status guide_fit(Guide *guide, int batch, Error *error);
 
 SearchStats guide_stats(const Guide *guide);
-/* As model_correlation; NaN without a model. */
-double guide_correlation(const Guide *guide);
+/* The model's; NaN without one. */
+Rating guide_rating(const Guide *guide);
 
 #endif

@@ -107,7 +107,7 @@ void tune_report(Tuning *t, TunePhase phase)
 	    .failed = r->failed,
 	    .best_s = r->best_s,
 	    .trials_per_s = s > 0 ? (double)r->trials / s : 0,
-	    .rank_correlation = t->guide ? guide_correlation(t->guide) : NAN,
+	    .rank_correlation = t->guide ? guide_rating(t->guide).correlation : NAN,
 	    .elapsed_s = s,
 	    .left_s = isinf(left) ? -1 : left};
 	if (r->best_s > 0)
