@@ -12,7 +12,8 @@
 
 typedef struct {
 	Common common;
-	const char *trials, *time, *target, *search, *model, *measure;
+	const char *trials, *time, *target, *measure;
+	const char *search, *model, *objective, *prior, *acquire;
 	TextList db;
 	int64_t seed;
 	bool more, accept, cold, no_pin;
@@ -64,24 +65,48 @@ static bool parse_trials(const char *text, int64_t *out)
 	return end != text && !*end && n >= 0 && *text >= '0' && *text <= '9';
 }
 
-static bool among(const char *word, const char *words)
+static void name_searches(Buf *out)
 {
-	size_t n = strlen(word);
-	for (const char *p = strstr(words, word); n && p;
-	     p = strstr(p + 1, word))
-		if ((p == words || p[-1] == ' ') && (!p[n] || p[n] == ' '))
-			return true;
-	return false;
+	for (const SearchName *s = search_names(); s->name; s++)
+		buf_printf(out, "%s%s", out->size ? ", " : "", s->name);
 }
 
-static int say_search(const char *word)
+static void name_models(Buf *out)
 {
-	Buf names = {0};
-	for (const SearchName *s = search_names(); s->name; s++)
-		buf_printf(&names, "%s%s", names.size ? ", " : "", s->name);
-	int code = say_usage(
-	    "tune", "--search is one of %s, not '%s'", buf_text(&names), word);
-	buf_free(&names);
+	for (const ModelName *m = model_names(); m->name; m++)
+		buf_printf(out, "%s, ", m->name);
+	buf_puts(out, "none");
+}
+
+static int say_choice(const char *option, const Buf *choices, const char *word)
+{
+	return say_usage("tune", "--%s is one of %s, not '%s'", option,
+	    buf_text(choices), word);
+}
+
+/* What the search and the model are told. */
+static int read_guide(const TuneVerb *v, GuideSettings *g)
+{
+	const struct {
+		const char *key, *value, *choices;
+	} words[] = {{"search", v->search, ""}, {"model", v->model, ""},
+	    {"objective", v->objective, "rank, regression"},
+	    {"prior", v->prior, "on, off"},
+	    {"acquire", v->acquire, "mean, ei, ucb"}};
+	Buf choices = {0};
+	int code = EXIT_DONE;
+	*g = guide_defaults(1);
+	for (size_t i = 0; i < sizeof words / sizeof *words && !code; i++) {
+		if (guide_set(g, words[i].key, words[i].value))
+			continue;
+		buf_puts(&choices, words[i].choices);
+		if (!strcmp(words[i].key, "search"))
+			name_searches(&choices);
+		if (!strcmp(words[i].key, "model"))
+			name_models(&choices);
+		code = say_choice(words[i].key, &choices, words[i].value);
+	}
+	buf_free(&choices);
 	return code;
 }
 
@@ -101,7 +126,6 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 	    .more = v->more,
 	    .accept = v->accept,
 	    .seed = (uint64_t)v->seed,
-	    .learn = true,
 	    .interrupted = &interrupted};
 	o->measure = (MeasureOptions){.cold = v->cold,
 	    .pin = !v->no_pin,
@@ -117,13 +141,9 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 		return say_usage("tune",
 		    "--time takes a time such as 60s or 2m, not '%s'",
 		    v->time);
-	if (!search_named(v->search))
-		return say_search(v->search);
-	o->search = v->search;
-	if (!among(v->model, "xgboost none"))
-		return say_usage("tune",
-		    "--model is xgboost or none, not '%s'", v->model);
-	o->learn = !strcmp(v->model, "xgboost");
+	int code = read_guide(v, &o->guide);
+	if (code)
+		return code;
 	if (!strcmp(v->measure, "simulate"))
 		o->measure.machine = MACHINE_SIMULATED;
 	else if (!strncmp(v->measure, "replay:", 7) && v->measure[7])
@@ -642,7 +662,18 @@ static const Option options[] = {
 #undef SEARCH
     },
     {"model", 0, OPTION_TEXT, offsetof(TuneVerb, model), "KIND", "xgboost",
-	"xgboost, or none: the analytic model alone"},
+	"what learns from measurements:"
+#define MODEL(name, ranks, help) "\n" #name ": " help
+#include "tuner/model/models.def"
+#undef MODEL
+	"\nnone: the analytic model alone"},
+    {"objective", 0, OPTION_TEXT, offsetof(TuneVerb, objective), "KIND", "rank",
+	"learn the order of candidates, or by regression their speed"},
+    {"prior", 0, OPTION_TEXT, offsetof(TuneVerb, prior), "on|off", "off",
+	"on: learn what the analytic model does not know"},
+    {"acquire", 0, OPTION_TEXT, offsetof(TuneVerb, acquire), "KIND", "mean",
+	"propose by the mean; or by the expected improvement (ei) or an\n"
+	"upper bound (ucb) of an ensemble, which trains several models"},
     {"measure", 0, OPTION_TEXT, offsetof(TuneVerb, measure), "HOW", "run",
 	"run on this machine; simulate: a deterministic machine\n"
 	"in its place; replay:STORE: what a store measured"},

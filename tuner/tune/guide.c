@@ -135,7 +135,7 @@ Guide *guide_new(Space *space, const SearchSpace *functions,
 	    .search = search,
 	    .analytic = settings->analytic,
 	    .prior = settings->model.prior};
-	if (settings->learn)
+	if (settings->learn && search_named(settings->search)->learns)
 		g->model = model_new(&settings->model);
 	return g;
 }

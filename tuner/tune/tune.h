@@ -12,6 +12,7 @@
 #define TUNER_TUNE_H
 
 #include "tuner/measure/measure.h"
+#include "tuner/tune/guide.h"
 
 typedef struct {
 	int64_t trials;  /* that the store is to hold for the operator; -1: any */
@@ -22,8 +23,7 @@ typedef struct {
 			    searched (tune_give) */
 	bool more;       /* spend the budget again, whatever the store holds */
 	bool accept;     /* the newest final round counts, though it be slower */
-	const char *search; /* of searches.def */
-	bool learn;	    /* false: the analytic model alone */
+	GuideSettings guide; /* its seeds are set by `seed` */
 	uint64_t seed;
 	MeasureOptions measure;
 	const char *replay_db; /* measurements from this store; NULL: measured */

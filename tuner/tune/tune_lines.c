@@ -54,7 +54,7 @@ Status lines_start(Tuning *t)
 	json_object_set_new(
 	    f, "time_s", o->time_s < 0 ? json_null() : json_real(o->time_s));
 	json_object_set_new(f, "seed", json_integer((json_int_t)o->seed));
-	json_object_set_new(f, "search", json_string(o->search));
+	json_object_set_new(f, "search", json_string(o->guide.search));
 	json_object_set_new(f, "command",
 	    o->command ? json_text(o->command) : json_null());
 	/* two that begin in one millisecond are two */
@@ -127,7 +127,7 @@ Status lines_trial(Tuning *t, const char *trace_text, const Measurement *m,
 	json_object_set_new(by, "tunec", json_string(TUNEC_VERSION));
 	json_object_set_new(by, "compiler",
 	    json_string(t->target->kind == TARGET_OPENCL ? "opencl" : "llvm"));
-	json_object_set_new(by, "search", json_string(t->options.search));
+	json_object_set_new(by, "search", json_string(t->options.guide.search));
 	json_object_set_new(
 	    by, "seed", json_integer((json_int_t)t->options.seed));
 	json_object_set_new(by, "trial",

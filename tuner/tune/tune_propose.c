@@ -61,12 +61,10 @@ Status propose_open(Tuning *t)
 		return STATUS_OK;
 	FORWARD_IF_ERROR(open_space(t));
 	SearchSpace functions = guide_space(t->space);
-	GuideSettings settings = guide_defaults(seed_of(t));
+	GuideSettings settings = t->options.guide;
 	functions.over = is_over;
 	functions.over_context = t;
-	settings.search = t->options.search;
-	settings.learn =
-	    t->options.learn && search_named(t->options.search)->learns;
+	settings.how.seed = seed_of(t);
 	settings.model.seed = t->options.seed;
 	t->guide = guide_new(t->space, &functions, &settings);
 	for (int i = 0; i < t->known.n; i++)
