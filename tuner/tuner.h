@@ -71,7 +71,8 @@ typedef struct {
 	bool cold;
 	int threads;
 	const char *pinning;         /* "cores", "none" */
-	bool final;
+		bool final;
+	double predicted_s;          /* before it was measured; 0: null */
 	json_t *verified, *machine;
 	json_t *by;                  /* with "run": the id of the run-start */
 	const char *same_as;         /* NULL */

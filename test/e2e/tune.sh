@@ -128,7 +128,22 @@ exits no-such-case 1 tune mm.yaml:none --trials 2 --db a.db
 ok names-cases grep -q small err
 exits bad-number 2 tune mm.yaml:small --trials x --db a.db
 exits bad-time 2 tune mm.yaml:small --time soon --db a.db
-exits not-built-search 1 tune mm.yaml:small --search evolve --db a.db
+exits no-such-search 2 tune mm.yaml:small --search luck --db a.db
+ok names-searches grep -q 'sa, evolve, ga, random, grid' err
+exits no-such-model 2 tune mm.yaml:small --model luck --db a.db
+ok names-models grep -q 'xgboost, linear, neighbours, none' err
+exits no-such-objective 2 tune mm.yaml:small --objective luck --db a.db
+exits no-such-prior 2 tune mm.yaml:small --prior luck --db a.db
+exits no-such-acquire 2 tune mm.yaml:small --acquire luck --db a.db
+for how in '--search evolve' '--search ga' '--search grid' '--prior on' \
+	'--acquire ei' '--acquire ucb' '--model linear' '--model neighbours' \
+	'--objective regression'; do
+	# shellcheck disable=SC2086
+	exits "simulated${how// /-}" 0 tune mm.yaml:small --measure simulate \
+		--trials 40 $how --db how.jsonl --more
+done
+ok predicted grep -q '"predicted":[0-9.]*e\?-\?[0-9]*,"verified"' how.jsonl
+ok batches grep -q '"batches":\[{"trials":' how.jsonl
 ok nothing-twice sh -c '[ -z "$(grep "\"round\":\"search\"" a.lines |
 	sed "s/.*\"trace\":\(.*\),\"outcome\".*/\1/" | sort | uniq -d)" ]'
 # A product with few decisions: the space ends before the budget does.

@@ -47,7 +47,7 @@ static void test_keys(void **state)
 	    "\"spread_s\":1e-07,\"runs_s\":[0.0015,0.1,3.0],"
 	    "\"regime\":{\"cache\":\"warm\",\"threads\":2,\"pinning\":"
 	    "\"cores\"},"
-	    "\"round\":\"search\",\"verified\":null,\"machine\":null,"
+	    "\"round\":\"search\",\"predicted\":null,\"verified\":null,\"machine\":null,"
 	    "\"by\":null}";
 	char hex[65], id[32];
 	sha256_hex(rest, sizeof rest - 1, hex);

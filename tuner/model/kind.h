@@ -30,6 +30,13 @@ typedef struct {
 #include "tuner/model/models.def"
 #undef MODEL
 
+/* calibration.c: what scores of rows that took so long mean in seconds; failures do
+ * not count. */
+typedef struct Calibration Calibration;
+Calibration *calibration_new(
+    const double *scores, const double *time_s, int n); /* free() frees it */
+double calibration_seconds(const Calibration *c, double score); /* NaN: none */
+
 /* --- trees ----------------------------------------------------------------- */
 
 /* Boosted trees as one array of nodes, children behind their parents. */

@@ -26,7 +26,8 @@ struct Model {
 	void *fitted[MEMBERS];
 	double slope;  /* of the margin in the prior */
 	double centre; /* the prior's, of the newest row's operator */
-	double best;   /* the mean score of its best row: for ACQUIRE_EI */
+		double best;   /* the mean score of its best row: for ACQUIRE_EI */
+	Calibration *calibration;
 	Rating rating;
 };
 
@@ -91,6 +92,8 @@ Model *model_new(const ModelSettings *settings)
 
 static void forget(Model *m)
 {
+	free(m->calibration);
+	m->calibration = NULL;
 	for (int i = 0; i < MEMBERS; i++) {
 		m->kind->free(m->fitted[i]);
 		m->fitted[i] = NULL;
@@ -421,16 +424,35 @@ static Status fit_member(
 	return m->kind->fit(&training, &m->fitted[member], error);
 }
 
-static void set_best(Model *m)
+/* What the newest operator's rows say of their scores. */
+static void calibrate(Model *m)
 {
-	int best = -1;
-	for (int i = 0; i < m->n; i++)
-		if (m->rows[i].group == m->rows[m->n - 1].group &&
-		    isfinite(m->rows[i].time_s) &&
-		    (best < 0 || m->rows[i].time_s < m->rows[best].time_s))
-			best = i;
-	if (best >= 0)
-		predict_own(m, best, 1, &m->best);
+	double *score = must_alloc(sizeof *score * (size_t)m->n);
+	double *time_s = must_alloc(sizeof *time_s * (size_t)m->n);
+	int n = 0;
+	double best_s = INFINITY;
+	for (int i = 0; i < m->n; i++) {
+		if (m->rows[i].group != m->rows[m->n - 1].group)
+			continue;
+		predict_own(m, i, 1, &score[n]);
+		time_s[n] = m->rows[i].time_s;
+		if (time_s[n] < best_s) {
+			best_s = time_s[n];
+			m->best = score[n];
+		}
+		n++;
+	}
+	m->calibration = calibration_new(score, time_s, n);
+	free(score);
+	free(time_s);
+}
+
+double model_seconds(const Model *m, const float *row, double prior_s)
+{
+	double mean, deviation;
+	predict_some(m, row, 1, &mean, &deviation);
+	return calibration_seconds(
+	    m->calibration, mean + margin_of(m, -log(prior_s)));
 }
 
 Status model_fit(Model *m, Error *error)
@@ -452,7 +474,6 @@ Status model_fit(Model *m, Error *error)
 		return status;
 	}
 	m->trained = m->n;
-	if (m->settings.acquire == ACQUIRE_EI)
-		set_best(m);
+	calibrate(m);
 	return STATUS_OK;
 }

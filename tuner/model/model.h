@@ -3,7 +3,8 @@
  *     model.c          rows, labels, the prior, ensembles, what is proposed by
  *     models.def       kinds of models: trees, and the floor under them
  *     model_NAME.c     a kind
- *     rating.c         how good predictions were
+  *     rating.c         how good predictions were
+ *     calibration.c    from scores to seconds
  *     forest.c         trees walked many rows at a time
  *     xgboost.c, module_xgboost.c  XGBoost, which trains them
  *
@@ -65,6 +66,10 @@ bool model_fitted(const Model *model);
 /* Larger is better.  Only when fitted; prior_s is read only with a prior. */
 void model_predict(const Model *model, const float *rows,
     const double *prior_s, int n, float *scores);
+
+/* Seconds that the model expects of a candidate of the operator whose row came last,
+ * by its mean; NaN where it cannot tell. */
+double model_seconds(const Model *model, const float *row, double prior_s);
 
 /* How well the model and the analytic one predicted the rows that the last fit
  * found new, before it: Spearman's rank correlation, and how many of the best

@@ -386,6 +386,9 @@ void line_trial(const Trial *trial, Line *line)
 	set_times(json, trial);
 	json_object_set_new(json, "regime", regime_json(trial));
 	set_text(json, "round", trial->final ? "final" : "search");
+		json_object_set_new(json, "predicted",
+	    trial->predicted_s > 0 ? json_real(trial->predicted_s)
+					 : json_null());
 	set(json, "verified", trial->verified);
 	set(json, "machine", trial->machine);
 	set(json, "by", trial->by);

@@ -17,7 +17,9 @@ struct Guide {
 	Model *model; /* NULL: nothing is learnt */
 	bool analytic, prior; /* as the settings say */
 	int worse;    /* batches in a row that the analytic model ranked better */
-	int last_fit; /* rows */
+		int last_fit; /* rows */
+	GuideBatch *batches;
+	int nbatches;
 };
 
 GuideSettings guide_defaults(uint64_t seed)
@@ -145,7 +147,8 @@ void guide_free(Guide *guide)
 	if (!guide)
 		return;
 	search_free(guide->search);
-	model_free(guide->model);
+		model_free(guide->model);
+	free(guide->batches);
 	free(guide);
 }
 
@@ -172,6 +175,35 @@ void guide_visit(Guide *g, const Candidate *candidate)
 	search_visit(g->search, candidate);
 }
 
+static void keep_rating(Guide *g, int rows)
+{
+	Rating r = model_rating(g->model);
+	if (isnan(r.correlation) || isnan(r.prior_correlation))
+		return;
+	g->worse = r.correlation < r.prior_correlation ? g->worse + 1 : 0;
+	g->batches = must_realloc(
+	    g->batches, sizeof *g->batches * (size_t)(g->nbatches + 1));
+	g->batches[g->nbatches++] = (GuideBatch){rows, r};
+}
+
+const GuideBatch *guide_batches(const Guide *g, int *n)
+{
+	*n = g->nbatches;
+	return g->batches;
+}
+
+double guide_predict(const Guide *g, const Candidate *candidate)
+{
+	float row[FEATURES];
+	double prior_s, seconds = NAN;
+	space_analytic(g->space, candidate, 1, &prior_s);
+	if (has_learnt(g)) {
+		space_features(g->space, candidate, 1, row);
+		seconds = model_seconds(g->model, row, prior_s);
+	}
+	return isnan(seconds) ? prior_s : seconds;
+}
+
 Status guide_fit(Guide *g, int batch, Error *error)
 {
 	if (!g->model)
@@ -180,12 +212,10 @@ Status guide_fit(Guide *g, int batch, Error *error)
 	int wanted = g->last_fit < MANY_ROWS ? batch : 2 * batch;
 	if (rows < batch || rows - g->last_fit < wanted)
 		return STATUS_OK;
+	int fresh = rows - g->last_fit;
 	g->last_fit = rows;
 	FORWARD_IF_ERROR(model_fit(g->model, error));
-	Rating r = model_rating(g->model);
-	if (!isnan(r.correlation) && !isnan(r.prior_correlation))
-		g->worse =
-		    r.correlation < r.prior_correlation ? g->worse + 1 : 0;
+	keep_rating(g, fresh);
 	return STATUS_OK;
 }
 

@@ -54,6 +54,16 @@ void guide_visit(Guide *guide, const Candidate *candidate);
  * that it guides. */
 Status guide_fit(Guide *guide, int batch, Error *error);
 
+/* Seconds that are expected of a candidate: by the model, or by the analytic one. */
+double guide_predict(const Guide *guide, const Candidate *candidate);
+
+/* Each training's rating of the one before it, on as many rows. */
+typedef struct {
+	int rows;
+	Rating rating;
+} GuideBatch;
+const GuideBatch *guide_batches(const Guide *guide, int *n);
+
 SearchStats guide_stats(const Guide *guide);
 /* The model's; NaN without one. */
 Rating guide_rating(const Guide *guide);

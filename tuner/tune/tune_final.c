@@ -92,8 +92,9 @@ Status final_round(Tuning *t)
 		const Known *k = &t->known.at[list[i]];
 		if (m[i].outcome != OUTCOME_OK)
 			continue;
-		FORWARD_IF_ERROR(lines_trial(
-		    t, k->trace, &m[i], k->form, true, NULL, id));
+				TrialNote note = {.form = k->form, .final = true};
+		FORWARD_IF_ERROR(
+		    lines_trial(t, k->trace, &m[i], &note, id));
 		if (best_s > 0 && m[i].time_s >= best_s)
 			continue;
 		best_s = r->best_s = r->final_s = m[i].time_s;

@@ -23,8 +23,9 @@ typedef struct {
 typedef struct {
 	Candidate candidate;
 	const Trace *trace;
-	uint64_t form; /* 0: not known */
+		uint64_t form; /* 0: not known */
 	int64_t instructions;
+	double predicted_s;
 } Proposal;
 
 struct Tuning {
@@ -108,8 +109,14 @@ void known_replay(const Tuning *t, const char *text, Measurement *m);
 json_t *lines_machine(Arena *arena); /* this one; the caller's */
 Status lines_start(Tuning *t);
 Status lines_end(Tuning *t);
+typedef struct {
+	uint64_t form;       /* 0: not known */
+	bool final;
+	double predicted_s;  /* 0: nothing was */
+	const char *same_as; /* NULL */
+} TrialNote;
 Status lines_trial(Tuning *t, const char *trace_text, const Measurement *m,
-    uint64_t form, bool final, const char *same_as, char id[17]);
+    const TrialNote *note, char id[17]);
 
 /* tune_propose.c: nothing else knows the space, the search and the model */
 Status propose_open(Tuning *t);
@@ -129,6 +136,8 @@ void propose_learn(Tuning *t, const Proposal *p, double time_s);
 void propose_learn_known(Tuning *t, int i);
 char *propose_space_key(Tuning *t);
 json_t *propose_refusals(const Tuning *t); /* reason: count; the caller's */
+/* How good the model was, by batch, before it learnt from it; the caller's. */
+json_t *propose_batches(const Tuning *t);
 
 /* tune_trial.c */
 /* Compiled at once, run one by one while the budget lasts; the times of the

@@ -101,6 +101,7 @@ Status lines_end(Tuning *t)
 	    f, "scored", json_integer((json_int_t)r->scored));
 	json_object_set_new(f, "peak_flops_per_s", json_real(r->peak_all));
 	json_object_set_new(f, "times_s", tune_times_json(&r->times));
+		json_object_set_new(f, "batches", propose_batches(t));
 	json_object_set_new(f, "refusals", propose_refusals(t));
 	if (r->exhausted)
 		json_object_set_new(
@@ -120,7 +121,7 @@ static json_t *noise_json(const Measurement *m)
 }
 
 Status lines_trial(Tuning *t, const char *trace_text, const Measurement *m,
-    uint64_t form, bool final, const char *same_as, char id[17])
+        const TrialNote *note, char id[17])
 {
 	json_t *trace = json_loads(trace_text, 0, NULL);
 	json_t *by = json_object();
@@ -133,9 +134,9 @@ Status lines_trial(Tuning *t, const char *trace_text, const Measurement *m,
 	json_object_set_new(by, "trial",
 	    json_integer((json_int_t)(t->history.trials + t->result.trials)));
 	json_object_set_new(by, "run", json_string(t->run_id));
-	if (form) {
+	if (note->form) {
 		char text[FORM_DIGITS + 1];
-		snprintf(text, sizeof text, "%016llx", (unsigned long long)form);
+		snprintf(text, sizeof text, "%016llx", (unsigned long long)note->form);
 		json_object_set_new(by, "form", json_string(text));
 	}
 	if (!known_measure_word(&t->options)) /* those are the same every time */
@@ -156,11 +157,12 @@ Status lines_trial(Tuning *t, const char *trace_text, const Measurement *m,
 	    .threads = t->target->threads,
 	    .pinning = t->options.measure.pin && !tune_on_device(t)
 		? "cores" : "none",
-	    .final = final,
+	    .final = note->final,
+	    .predicted_s = note->predicted_s,
 	    .verified = t->verified,
 	    .machine = t->machine,
 	    .by = by,
-	    .same_as = same_as,
+	    .same_as = note->same_as,
 	    .measure = known_measure_word(&t->options),
 	    .noise = noise_json(m)};
 	Line line;

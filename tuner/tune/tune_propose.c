@@ -107,6 +107,26 @@ json_t *propose_refusals(const Tuning *t)
 	return refusals;
 }
 
+static json_t *number_or_null(double x)
+{
+	return isnan(x) ? json_null() : json_real(x);
+}
+
+json_t *propose_batches(const Tuning *t)
+{
+	json_t *batches = json_array();
+	int n = 0;
+	const GuideBatch *b = t->guide ? guide_batches(t->guide, &n) : NULL;
+	for (int i = 0; i < n; i++)
+		json_array_append_new(batches,
+		    json_pack("{s:i,s:o,s:o,s:o}", "trials", b[i].rows,
+			"correlation", number_or_null(b[i].rating.correlation),
+			"recall", number_or_null(b[i].rating.recall),
+			"analytic",
+			number_or_null(b[i].rating.prior_correlation)));
+	return batches;
+}
+
 /* --- proposals ---------------------------------------------------------------- */
 
 static bool is_known_form(const Tuning *t, uint64_t form)
@@ -125,8 +145,9 @@ static void keep_form(Tuning *t, uint64_t form)
 
 static Proposal proposal(Tuning *t, const Candidate *c)
 {
-	return (Proposal){
-	    .candidate = *c, .trace = space_trace(t->arena, t->space, c)};
+	return (Proposal){.candidate = *c,
+	    .trace = space_trace(t->arena, t->space, c),
+	    .predicted_s = guide_predict(t->guide, c)};
 }
 
 static Status set_forms(Tuning *t, Proposal *p, int n)

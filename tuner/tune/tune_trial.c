@@ -30,8 +30,10 @@ static Status finish_trial(Tuning *t, const Proposal *p, char *text,
 	    .plain = !strcmp(text, t->plain_text),
 	    .measured = *m};
 	t->result.trials++;
-	FORWARD_IF_ERROR(
-	    lines_trial(t, text, m, p->form, false, same_as, k.id));
+		TrialNote note = {.form = p->form,
+	    .predicted_s = p->predicted_s,
+	    .same_as = same_as};
+	FORWARD_IF_ERROR(lines_trial(t, text, m, &note, k.id));
 	memcpy(k.object, m->object, sizeof k.object);
 	bool ok = m->outcome == OUTCOME_OK && m->time_s > 0;
 	k.time_s = ok ? m->time_s : INFINITY;
