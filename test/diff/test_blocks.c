@@ -21,13 +21,14 @@ enum { QUICK = 12, LONG = 600, SAMPLES = 6 };
 
 static const char *const types[] = {"f32", "f32", "f16", "bf16", "f64", "i32"};
 
-/* Operands either way round, perhaps a batch of them; what follows. */
+/* Operands either way round, perhaps a batch of them; what follows.  One step would
+ * be no product. */
 static const char *product(Draw *d)
 {
 	static const char *const ends[] = {"c[%si, j]", "max(c[%si, j] + t[j], 0)",
 	    "c[%si, j] + r[%si, j]"};
 	const char *a[] = {"i, k", "k, i"}, *b[] = {"k, j", "j, k"};
-	int m = between(d, 4, 40), n = between(d, 4, 40), k = between(d, 1, 30);
+	int m = between(d, 4, 40), n = between(d, 4, 40), k = between(d, 2, 30);
 	int x = between(d, 0, 1), y = between(d, 0, 1), end = between(d, 0, 2);
 	bool batch = !between(d, 0, 2);
 	const char *o = batch ? "o, " : "", *three = batch ? "3, " : "";
