@@ -5,8 +5,9 @@
 # operators against C; ONLY=cliffs is cliffs.sh, what was slow outside of the
 # path of plain operators; ONLY=c is emitted.sh, emitted C beside its object;
 # ONLY=gpu is gpu.sh; ONLY=networks is networks.sh, whole networks beside ONNX
-# Runtime; ONLY=compositions is compositions.sh, programs of many layers.  Of the
-# others a row for each:
+# Runtime; ONLY=compositions is compositions.sh, programs of many layers;
+# ONLY=search is search.sh, searches on tables of times.  Of the others a row for
+# each:
 # what, measured, wanted, verdict.  Measurements of kernels are those of
 # bench_kernels (pinned, interleaved, medians, shares of the FMA peak of the same
 # run); a run whose peak varied by more than 5 % is marked noisy.
@@ -276,13 +277,14 @@ devices() {
 . test/bench/gpu.sh
 . test/bench/networks.sh
 . test/bench/compositions.sh
+. test/bench/search.sh
 
 lscpu | sed -n 's/^Model name: */machine: /p'
 printf 'target:  %s\ndate:    %s\n\n' "$host" "$(date -u +%F)"
-[[ ${ONLY:-} =~ ^(peers|families|cliffs|c|gpu|networks|compositions)$ ]] ||
+[[ ${ONLY:-} =~ ^(peers|families|cliffs|c|gpu|networks|compositions|search)$ ]] ||
 	printf '%-52s %10s %-7s %8s %8s  %s\n' what measured '' '' wanted verdict
 benches='plans process hand matmul conv peers devices'
-benches="$benches cliffs families c gpu networks compositions"
+benches="$benches cliffs families c gpu networks compositions search"
 for m in $benches; do
 	wanted $m && $m
 done
