@@ -431,10 +431,11 @@ static void calibrate(Model *m)
 	double *time_s = must_alloc(sizeof *time_s * (size_t)m->n);
 	int n = 0;
 	double best_s = INFINITY;
+	predict_own(m, 0, m->n, score);
 	for (int i = 0; i < m->n; i++) {
 		if (m->rows[i].group != m->rows[m->n - 1].group)
 			continue;
-		predict_own(m, i, 1, &score[n]);
+		score[n] = score[i];
 		time_s[n] = m->rows[i].time_s;
 		if (time_s[n] < best_s) {
 			best_s = time_s[n];

@@ -8,7 +8,6 @@
  * with the weight exp(score / spread); pairs are mixed; sketches change. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tuner/search/search_internal.h"
 
@@ -26,30 +25,23 @@ static const int weights[MOVES] = {[MOVE_TILE] = 9,
 
 typedef struct {
 	int n;
-	Candidate *at, *next;
-	float *score;
-	double *weight; /* running sums */
+	Candidate two[2][POPULATION]; /* a generation, and the one before it */
+	Candidate *at, *next;         /* which of them is which */
+	float score[POPULATION];
+	double weight[POPULATION]; /* running sums */
 } Evolve;
 
 static void evolve_begin(Search *search)
 {
 	Evolve *e = must_alloc(sizeof *e);
-	*e = (Evolve){0};
-	e->at = must_alloc(sizeof *e->at * POPULATION);
-	e->next = must_alloc(sizeof *e->next * POPULATION);
-	e->score = must_alloc(sizeof *e->score * POPULATION);
-	e->weight = must_alloc(sizeof *e->weight * POPULATION);
+	e->at = e->two[0];
+	e->next = e->two[1];
 	search->state = e;
 }
 
 static void evolve_end(Search *search)
 {
-	Evolve *e = search->state;
-	free(e->at);
-	free(e->next);
-	free(e->score);
-	free(e->weight);
-	free(e);
+	free(search->state);
 }
 
 static void populate(Search *search)
