@@ -368,6 +368,11 @@ LowFunction *low_like(Arena *arena, const LowFunction *f)
 	return to;
 }
 
+bool low_is_operation(const LowNode *n)
+{
+	return n->kind == LOWNODE_OP;
+}
+
 void low_each_run(Arena *arena, const LowBody *body,
     bool (*plain)(const LowNode *),
     void (*run)(void *context, LowNode **nodes, int n, LowBody *out),

@@ -251,6 +251,7 @@ typedef struct {
 LowDefs low_defs(Arena *arena, const LowFunction *f);
 /* The function without a body, with temporaries of its own. */
 LowFunction *low_like(Arena *arena, const LowFunction *f);
+bool low_is_operation(const LowNode *n); /* no loop, no condition */
 /* The body appended to `out`, with each run of nodes that are `plain` as `run` puts
  * it there; loops and branches in between are copies, done so themselves. */
 void low_each_run(Arena *arena, const LowBody *body,

@@ -184,11 +184,6 @@ static void read_run(void *context, LowNode **nodes, int n, LowBody *out)
 	}
 }
 
-static bool is_operation(const LowNode *n)
-{
-	return n->kind == LOWNODE_OP;
-}
-
 const LowFunction *low_again(
     Arena *arena, const LowFunction *f, int registers, int bytes)
 {
@@ -209,6 +204,7 @@ const LowFunction *low_again(
 	g.to->temps.at =
 	    arena_memdup(arena, f->temps.at, sizeof *f->temps.at * (size_t)n);
 	g.to->temps.cap = n;
-	low_each_run(arena, &f->body, is_operation, read_run, &g, &g.to->body);
+	low_each_run(
+	    arena, &f->body, low_is_operation, read_run, &g, &g.to->body);
 	return g.to;
 }

@@ -93,11 +93,6 @@ static bool put_choice(Choose *c, const LowNode *n, LowBody *out)
 	return true;
 }
 
-static bool is_operation(const LowNode *n)
-{
-	return n->kind == LOWNODE_OP;
-}
-
 static void choose_run(void *context, LowNode **nodes, int n, LowBody *out)
 {
 	for (int i = 0; i < n; i++)
@@ -110,6 +105,6 @@ const LowFunction *low_choose_wide(
 {
 	Choose c = {arena, low_like(arena, f), bytes, low_defs(arena, f)};
 	low_each_run(
-	    arena, &f->body, is_operation, choose_run, &c, &c.to->body);
+	    arena, &f->body, low_is_operation, choose_run, &c, &c.to->body);
 	return c.to;
 }

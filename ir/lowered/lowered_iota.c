@@ -13,11 +13,6 @@ typedef struct {
 	LowDefs defs;
 } Iota;
 
-static bool is_operation(const LowNode *n)
-{
-	return n->kind == LOWNODE_OP;
-}
-
 /* What numbers are counted from; -1: they are none. */
 static int counted_from(const Iota *p, const LowNode *n)
 {
@@ -50,6 +45,7 @@ static void count_run(void *context, LowNode **nodes, int n, LowBody *out)
 const LowFunction *low_iota_narrow(Arena *arena, const LowFunction *f)
 {
 	Iota p = {arena, low_like(arena, f), low_defs(arena, f)};
-	low_each_run(arena, &f->body, is_operation, count_run, &p, &p.to->body);
+	low_each_run(
+	    arena, &f->body, low_is_operation, count_run, &p, &p.to->body);
 	return p.to;
 }

@@ -302,11 +302,6 @@ static void order_run(void *context, LowNode **nodes, int n, LowBody *out)
 	}
 }
 
-static bool is_plain(const LowNode *n)
-{
-	return n->kind == LOWNODE_OP;
-}
-
 static void use_in_all(Order *o, int at, int temp)
 {
 	(void)at;
@@ -346,6 +341,7 @@ const LowFunction *low_order(
 	count_used(&o, &f->body);
 	LowFunction *to = arena_memdup(arena, f, sizeof *f);
 	to->body = (LowBody){0};
-	low_each_run(arena, &f->body, is_plain, order_run, &o, &to->body);
+	low_each_run(
+	    arena, &f->body, low_is_operation, order_run, &o, &to->body);
 	return to;
 }

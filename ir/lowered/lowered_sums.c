@@ -25,11 +25,6 @@ typedef struct {
 	bool *product; /* by temporary */
 } Sums;
 
-static bool is_operation(const LowNode *n)
-{
-	return n->kind == LOWNODE_OP;
-}
-
 /* s = ADD(s, x) of integers, x the same ever after: s; else -1. */
 static int sum_of(const Sums *s, const LowNode *n)
 {
@@ -112,6 +107,7 @@ const LowFunction *low_pair_sums(Arena *arena, const LowFunction *f)
 	memset(s.waits, -1, sizeof *s.waits * (size_t)n);
 	low_count_assigned(&f->body, s.assigned);
 	find_products(&s, &f->body);
-	low_each_run(arena, &f->body, is_operation, add_run, &s, &s.to->body);
+	low_each_run(
+	    arena, &f->body, low_is_operation, add_run, &s, &s.to->body);
 	return s.to;
 }

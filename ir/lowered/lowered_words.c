@@ -163,11 +163,6 @@ static bool put_words(Split *s, const LowNode *n)
 	return true;
 }
 
-static bool is_operation(const LowNode *n)
-{
-	return n->kind == LOWNODE_OP;
-}
-
 static void split_run(void *context, LowNode **nodes, int n, LowBody *out)
 {
 	Split *s = context;
@@ -185,6 +180,7 @@ const LowFunction *low_split_words(
 	    .to = low_like(arena, f),
 	    .bytes = bytes,
 	    .defs = low_defs(arena, f)};
-	low_each_run(arena, &f->body, is_operation, split_run, &s, &s.to->body);
+	low_each_run(
+	    arena, &f->body, low_is_operation, split_run, &s, &s.to->body);
 	return s.to;
 }
