@@ -42,7 +42,7 @@ static void say_closed(Task *task)
 {
 	int64_t vectors = space_size(task->space, INT64_MAX);
 	printf("%-12s %d sketches, %lld vectors, %d candidates\n", task->name,
-	    task->closed.n, (long long)vectors, task->n);
+	    task->closed.n, (long long)vectors, task->all.n);
 	lab_simulate(task, 1, 0.75);
 	printf("%-12s rank correlation %.3f with a simulated machine\n", "",
 	    lab_analytic_correlation(task));
@@ -57,7 +57,7 @@ static void say_done(const Task *task, int done)
 		start = measure_now();
 	double s = measure_now() - start;
 	fprintf(stderr, "%s: %d of %d, %.1f a second   \r", task->name, done,
-	    task->n, s > 0 ? done / s : 0);
+	    task->all.n, s > 0 ? done / s : 0);
 }
 
 static int make(Arena *arena, char **words)
@@ -73,7 +73,7 @@ static int make(Arena *arena, char **words)
 		return fail(&error);
 	printf("%-12s %d candidates, best %.2f us, rank correlation of the "
 	       "analytic model %.3f\n",
-	    task->name, task->n, 1e6 * task->best_s,
+	    task->name, task->all.n, 1e6 * task->best_s,
 	    lab_analytic_correlation(task));
 	return 0;
 }

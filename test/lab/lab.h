@@ -16,6 +16,7 @@
 #define TEST_LAB_H
 
 #include "codegen/codegen.h"
+#include "tuner/search/search_internal.h"
 #include "tuner/tune/guide.h"
 
 enum { LAB_VECTORS = 4096, LAB_SKETCHES = 4 };
@@ -42,10 +43,7 @@ typedef struct {
 	Space *space;     /* the closed part alone */
 	Closed closed;    /* of the whole space */
 	char hash[65];    /* of the closed part */
-	int n;            /* candidates, each once, in the order of their vectors */
-	Candidate *at;
-	int *table;       /* by hash: number + 1; 0: free */
-	int table_size;
+	CandidateSet all; /* candidates, in the order of their vectors */
 	double *time_s;   /* of each; infinite: it fails; NULL: not known */
 	double best_s;
 } Task;

@@ -68,8 +68,8 @@ static Status run_some(Lab *lab, int first, int n, Error *error)
 	Measurement m[MEASURE_WIDTH];
 	Arena *scratch = arena_new();
 	for (int i = 0; i < n; i++)
-		traces[i] = space_trace(
-		    scratch, lab->task->space, &lab->task->at[first + i]);
+		traces[i] = space_trace(scratch, lab->task->space,
+		    &lab->task->all.items[first + i]);
 	Status status =
 	    measure_compile(lab->measurer, traces, n, m, error);
 	for (int i = 0; i < n && !status; i++)
@@ -81,7 +81,7 @@ static Status run_some(Lab *lab, int first, int n, Error *error)
 static Status run_all(
     Lab *lab, void (*say)(const Task *task, int done), Error *error)
 {
-	int n = lab->task->n, width = measure_width(lab->measurer);
+	int n = lab->task->all.n, width = measure_width(lab->measurer);
 	for (int i = 0; i < n; i += width) {
 		FORWARD_IF_ERROR(run_some(
 		    lab, i, n - i < width ? n - i : width, error));
@@ -95,7 +95,7 @@ static Status run_all(
 static int fastest(const Lab *lab, int *out)
 {
 	int n = 0;
-	for (int i = 0; i < lab->task->n; i++) {
+	for (int i = 0; i < lab->task->all.n; i++) {
 		int at = n;
 		if (!isfinite(lab->time_s[i]) || same_object(lab, i) >= 0)
 			continue;
@@ -113,7 +113,7 @@ static int fastest(const Lab *lab, int *out)
 
 static void spread_time(Lab *lab, int number, double time_s)
 {
-	for (int i = 0; i < lab->task->n; i++)
+	for (int i = 0; i < lab->task->all.n; i++)
 		if (!strcmp(lab->object[i], lab->object[number]))
 			lab->time_s[i] = time_s;
 }
@@ -125,7 +125,7 @@ static Status run_finals(Lab *lab, Error *error)
 	Measurement m[FINALISTS];
 	for (int i = 0; i < n; i++)
 		traces[i] = space_trace(lab->task->arena, lab->task->space,
-		    &lab->task->at[at[i]]);
+		    &lab->task->all.items[at[i]]);
 	if (n)
 		FORWARD_IF_ERROR(measure_final(lab->measurer, traces, n,
 		    n * MEASURE_FINAL_S, m, error));
@@ -143,9 +143,9 @@ Status lab_measure(Task *task, void (*say)(const Task *task, int done),
 	    .run_limit_s = 10,
 	    .seed = 1};
 	Lab lab = {.task = task,
-	    .time_s = NEW_N(task->arena, double, task->n),
+	    .time_s = NEW_N(task->arena, double, task->all.n),
 	    .object = arena_alloc(
-		task->arena, sizeof *lab.object * (size_t)task->n)};
+		task->arena, sizeof *lab.object * (size_t)task->all.n)};
 	Status status = measure_open(
 	    task->program, task->target, &options, &lab.measurer, error);
 	if (!status)

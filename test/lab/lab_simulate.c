@@ -38,14 +38,14 @@ static void all_times(const double *analytic, const double *effect, double size,
 
 void lab_simulate(Task *task, uint64_t seed, double correlation)
 {
-	int n = task->n;
+	int n = task->all.n;
 	double *analytic = NEW_N(task->arena, double, n);
 	double *effect = NEW_N(task->arena, double, n);
 	double *time_s = NEW_N(task->arena, double, n);
 	double low = 0, high = 4;
-	space_analytic(task->space, task->at, n, analytic);
+	space_analytic(task->space, task->all.items, n, analytic);
 	for (int i = 0; i < n; i++)
-		effect[i] = effects(task->space, &task->at[i], seed);
+		effect[i] = effects(task->space, &task->all.items[i], seed);
 	for (int i = 0; i < STEPS; i++) { /* the larger, the less they agree */
 		double size = (low + high) / 2;
 		all_times(analytic, effect, size, n, time_s);
@@ -59,9 +59,9 @@ void lab_simulate(Task *task, uint64_t seed, double correlation)
 
 double lab_analytic_correlation(const Task *task)
 {
-	double *analytic = must_alloc(sizeof *analytic * (size_t)task->n);
-	space_analytic(task->space, task->at, task->n, analytic);
-	double r = rank_correlation(analytic, task->time_s, task->n);
+	double *analytic = must_alloc(sizeof *analytic * (size_t)task->all.n);
+	space_analytic(task->space, task->all.items, task->all.n, analytic);
+	double r = rank_correlation(analytic, task->time_s, task->all.n);
 	free(analytic);
 	return r;
 }

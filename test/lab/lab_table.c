@@ -50,7 +50,7 @@ static double short_us(double seconds)
 static json_t *times_json(const Task *task)
 {
 	json_t *times = json_array();
-	for (int i = 0; i < task->n; i++)
+	for (int i = 0; i < task->all.n; i++)
 		json_array_append_new(times,
 		    isfinite(task->time_s[i])
 			? json_real(short_us(task->time_s[i])) : json_null());
@@ -114,8 +114,8 @@ static bool read_closed(Arena *arena, const json_t *json, Closed *out)
 
 static void read_times(Task *task, const json_t *json)
 {
-	double *time_s = NEW_N(task->arena, double, task->n);
-	for (int i = 0; i < task->n; i++) {
+	double *time_s = NEW_N(task->arena, double, task->all.n);
+	for (int i = 0; i < task->all.n; i++) {
 		const json_t *one = json_array_get(json, (size_t)i);
 		time_s[i] = json_is_number(one)
 		    ? 1e-6 * json_number_value(one) : INFINITY;
@@ -144,7 +144,7 @@ static Task *task_of(
 	if (!task)
 		return NULL;
 	if (strcmp(task->hash, text(json, "hash")) ||
-	    (size_t)task->n != json_array_size(times)) {
+	    (size_t)task->all.n != json_array_size(times)) {
 		error_set(error, STATUS_INPUT,
 		    "%s: the space has changed since it was measured", path);
 		return NULL;

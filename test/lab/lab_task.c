@@ -99,32 +99,21 @@ static void hash_of(Arena *arena, const Program *program, Space *space,
 	buf_free(&text);
 }
 
-static int *place_of(const Task *task, const Candidate *c)
-{
-	uint64_t h = hash64(c, sizeof *c, 0);
-	for (;; h++) {
-		int *at = &task->table[h & (uint64_t)(task->table_size - 1)];
-		if (!*at || !memcmp(&task->at[*at - 1], c, sizeof *c))
-			return at;
-	}
-}
-
 static void list(Task *task)
 {
 	int64_t vectors = space_size(task->space, LAB_VECTORS);
-	task->at = NEW_N(task->arena, Candidate, LAB_VECTORS);
-	task->table_size = 2 * LAB_VECTORS;
-	task->table = NEW_N(task->arena, int, task->table_size);
+	CandidateSet all = {0};
 	for (int64_t i = 0; i < vectors; i++) {
 		Candidate c;
-		if (!space_at(task->space, i, &c))
-			continue;
-		int *place = place_of(task, &c);
-		if (*place)
-			continue;
-		task->at[task->n++] = c;
-		*place = task->n;
+		if (space_at(task->space, i, &c))
+			set_add(&all, &c);
 	}
+	task->all = all; /* which lies in the arena from now on */
+	task->all.items = arena_memdup(
+	    task->arena, all.items, sizeof *all.items * (size_t)all.n);
+	task->all.table = arena_memdup(
+	    task->arena, all.table, sizeof *all.table * (size_t)all.table_size);
+	set_free(&all);
 }
 
 Task *lab_task(Arena *arena, const char *name, const char *spec,
@@ -148,7 +137,7 @@ Task *lab_task(Arena *arena, const char *name, const char *spec,
 	narrow(task->space, &task->closed);
 	hash_of(arena, task->program, task->space, task->hash);
 	list(task);
-	if (!task->n) {
+	if (!task->all.n) {
 		error_set(error, STATUS_INPUT, "%s: no candidate", name);
 		return NULL;
 	}
@@ -159,14 +148,14 @@ Task *lab_task(Arena *arena, const char *name, const char *spec,
 
 int lab_number(const Task *task, const Candidate *candidate)
 {
-	return *place_of(task, candidate) - 1;
+	return set_find(&task->all, candidate);
 }
 
 void lab_set_times(Task *task, double *time_s)
 {
 	task->time_s = time_s;
 	task->best_s = INFINITY;
-	for (int i = 0; i < task->n; i++)
+	for (int i = 0; i < task->all.n; i++)
 		if (time_s[i] < task->best_s)
 			task->best_s = time_s[i];
 }
@@ -174,7 +163,7 @@ void lab_set_times(Task *task, double *time_s)
 static bool sample(void *context, Rng *rng, Candidate *out)
 {
 	const Task *task = context;
-	*out = task->at[rng_below(rng, (uint64_t)task->n)];
+	*out = task->all.items[rng_below(rng, (uint64_t)task->all.n)];
 	return true;
 }
 
@@ -199,9 +188,9 @@ static bool cross(void *context, Rng *rng, const Candidate *a,
 static bool at(void *context, int64_t i, Candidate *out)
 {
 	const Task *task = context;
-	if (i < task->n)
-		*out = task->at[i];
-	return i < task->n;
+	if (i < task->all.n)
+		*out = task->all.items[i];
+	return i < task->all.n;
 }
 
 static uint64_t kind(void *context, const Candidate *candidate)

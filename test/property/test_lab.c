@@ -37,14 +37,14 @@ static void test_part(void **state)
 	    arena, task->program, &task->target->machine, &error);
 	Candidate found;
 	Refusal why;
-	assert_in_range(task->n, 300, LAB_VECTORS);
-	assert_true(space_size(task->space, LAB_VECTORS) >= task->n);
-	for (int i = 0; i < task->n; i++) {
+	assert_in_range(task->all.n, 300, LAB_VECTORS);
+	assert_true(space_size(task->space, LAB_VECTORS) >= task->all.n);
+	for (int i = 0; i < task->all.n; i++) {
 		Arena *scratch = arena_new();
-		assert_int_equal(lab_number(task, &task->at[i]), i);
+		assert_int_equal(lab_number(task, &task->all.items[i]), i);
 		if (i % 16 == 0) {
 			const Trace *trace = space_trace(
-			    scratch, task->space, &task->at[i]);
+			    scratch, task->space, &task->all.items[i]);
 			assert_true(space_find(whole, trace, &found));
 			assert_true(space_legal(whole, &found, &why));
 		}
@@ -65,7 +65,7 @@ static void test_moves(void **state)
 	assert_true(space.sample(task, &rng, &c));
 	for (int i = 0; i < 2000; i++) {
 		assert_true(space.mutate(task, &rng, &c, &next));
-		assert_in_range(lab_number(task, &next), 0, task->n - 1);
+		assert_in_range(lab_number(task, &next), 0, task->all.n - 1);
 		assert_int_not_equal(
 		    lab_number(task, &next), lab_number(task, &c));
 		c = next;
@@ -86,10 +86,10 @@ static void test_simulated(void **state)
 	double *once = task->time_s;
 	lab_simulate(task, 7, 0.9);
 	assert_memory_equal(
-	    once, task->time_s, sizeof *once * (size_t)task->n);
+	    once, task->time_s, sizeof *once * (size_t)task->all.n);
 	lab_simulate(task, 8, 0.9);
 	assert_memory_not_equal(
-	    once, task->time_s, sizeof *once * (size_t)task->n);
+	    once, task->time_s, sizeof *once * (size_t)task->all.n);
 	arena_free(arena);
 }
 
@@ -99,12 +99,12 @@ enum { RUNS = 1000, TRIALS = 64 };
 static double shuffled(const Task *task, uint64_t seed)
 {
 	Rng rng = rng_stream(seed, 6, 2);
-	int *order = must_alloc(sizeof *order * (size_t)task->n);
+	int *order = must_alloc(sizeof *order * (size_t)task->all.n);
 	double best = INFINITY;
-	for (int i = 0; i < task->n; i++)
+	for (int i = 0; i < task->all.n; i++)
 		order[i] = i;
 	for (int i = 0; i < TRIALS; i++) {
-		int k = i + (int)rng_below(&rng, (uint64_t)(task->n - i));
+		int k = i + (int)rng_below(&rng, (uint64_t)(task->all.n - i));
 		int held = order[k];
 		order[k] = order[i];
 		best = fmin(best, task->time_s[held]);
@@ -152,7 +152,7 @@ static void test_exhausted(void **state)
 	Error error;
 	Task *task = open_task(arena);
 	GuideSettings settings = guide_defaults(3);
-	int n = task->n + 10;
+	int n = task->all.n + 10;
 	double *best_s = NEW_N(arena, double, n);
 	lab_simulate(task, 1, 0.75);
 	settings.search = "random";
@@ -201,9 +201,9 @@ static void test_table(void **state)
 	    lab_save(task, conv, NULL, "none", path, &error), 0);
 	Task *again = lab_load(arena, path, &error);
 	assert_non_null(again);
-	assert_int_equal(again->n, task->n);
+	assert_int_equal(again->all.n, task->all.n);
 	assert_true(isinf(again->time_s[1]));
-	for (int i = 0; i < task->n; i++)
+	for (int i = 0; i < task->all.n; i++)
 		if (i != 1)
 			assert_true(fabs(again->time_s[i] / task->time_s[i] -
 					1) < 1e-3);

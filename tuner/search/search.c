@@ -42,9 +42,9 @@ static void set_grow(CandidateSet *set)
 		*place_of(set, &set->items[i]) = i + 1;
 }
 
-bool set_has(const CandidateSet *set, const Candidate *candidate)
+int set_find(const CandidateSet *set, const Candidate *candidate)
 {
-	return set->n && *place_of(set, candidate);
+	return set->n ? *place_of(set, candidate) - 1 : -1;
 }
 
 bool set_add(CandidateSet *set, const Candidate *candidate)
@@ -281,7 +281,7 @@ void search_visit(Search *search, const Candidate *candidate)
 
 bool search_visited(const Search *search, const Candidate *candidate)
 {
-	return set_has(&search->visited, candidate);
+	return set_find(&search->visited, candidate) >= 0;
 }
 
 /* Keeps the fastest, sorted. */

@@ -12,7 +12,7 @@ typedef struct {
 	int table_size; /* a power of two */
 } CandidateSet;
 
-bool set_has(const CandidateSet *set, const Candidate *candidate);
+int set_find(const CandidateSet *set, const Candidate *candidate); /* -1 */
 bool set_add(CandidateSet *set, const Candidate *candidate); /* false: there */
 void set_free(CandidateSet *set);
 
