@@ -332,9 +332,11 @@ Bounds *bounds_new(Arena *arena, const Axis *axes);
 int bounds_mark(const Bounds *bounds);
 void bounds_assume(Bounds *bounds, const Expr *condition, bool truth);
 void bounds_forget(Bounds *bounds, int mark);
-/* The range of an index; false and a reason where it is none. */
-bool bounds_range(
-    Bounds *bounds, const Expr *index, Interval *range, const char **why);
+/* The range of an index; false and a reason where it is none.  Of a range that
+ * is inside `enough` (may be NULL) it need not be the narrowest one that facts
+ * prove. */
+bool bounds_range(Bounds *bounds, const Expr *index, const Interval *enough,
+    Interval *range, const char **why);
 
 /* --- types ------------------------------------------------------------------- */
 

@@ -106,9 +106,10 @@ static bool read_proven(const Hoist *h, Bounds *bounds, const Expr *e)
 {
 	const Buffer *b = &h->buffers->at[e->id];
 	for (int i = 0; i < e->narg; i++) {
+		const Interval inside = {0, b->shape[i] - 1};
 		Interval r;
 		const char *why;
-		if (!bounds_range(bounds, e->arg[i], &r, &why) ||
+		if (!bounds_range(bounds, e->arg[i], &inside, &r, &why) ||
 		    (r.lo <= r.hi && (r.lo < 0 || r.hi >= b->shape[i])))
 			return false;
 	}

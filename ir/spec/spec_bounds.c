@@ -14,6 +14,17 @@
 
 typedef struct Term Term;
 
+/* What is in a table stands first in its struct. */
+typedef struct Entry {
+	uint64_t hash;
+	struct Entry *next; /* in its bucket */
+} Entry;
+
+typedef struct {
+	Entry **bucket;
+	int nbuckets, n;
+} Table;
+
 typedef struct {
 	Term *term;
 	Wide coefficient; /* not 0, fits 64 bits */
@@ -30,16 +41,30 @@ typedef struct {
 } Fact;
 typedef VEC(Fact) Facts;
 
+/* A form inside terms or of a whole index, interned as terms are. */
+typedef struct {
+	Entry entry;
+	Form form;
+	Interval range; /* under all facts in force, in state number `state` */
+	int64_t state;
+	bool proven;      /* as an index, */
+	Interval at_most; /* by this range under some facts that are in force */
+} Inner;
+
 struct Term {
+	Entry entry;
 	Op op;	/* AXIS READ MUL FLOORDIV MOD MIN MAX CLAMP ABS IF */
 	int id; /* AXIS */
 	const Expr *read;
 	int nform;
-	Form form[3];
+	Inner *form[3];
 	int64_t divisor;
 	const Expr *condition; /* IF; then form[0] is the then arm */
 	bool assumed[2];       /* by arm: `facts` has been made */
 	Facts facts[2];
+	Term *listed; /* whose `in` is its own: the term's, or that of the quotient
+		       * or remainder that it may be joined with */
+	VEC(int) in;  /* numbers of the facts in force that have it, upwards */
 	Interval left;            /* by the facts in force */
 	Interval once;		  /* after their first round */
 	int once_by;		  /* the last one that changed it; -1 */
@@ -54,13 +79,18 @@ typedef struct {
 	int once_by;
 } Change;
 
+typedef struct {
+	int nfacts; /* the first ones proved */
+	Inner *index;
+} Proof;
+
 /* What one comparison says, made once: a chain of n conditions is assumed n
  * times over, a part longer each time. */
-typedef struct Said {
+typedef struct {
+	Entry entry;
 	const Expr *comparison;
 	bool truth;
 	Facts facts;
-	struct Said *next; /* in its bucket */
 } Said;
 
 struct Bounds {
@@ -71,11 +101,12 @@ struct Bounds {
 	VEC(Interval) saved; /* a stack of what is left of terms */
 	VEC(Form) spare;  /* room for sums that live shortly: a stack, too */
 	int nborrowed;
-	Said **said;      /* buckets */
-	int nbuckets, nsaid;
+	Table interned, inner, said; /* terms, forms in them, comparisons */
+	int64_t state, states; /* of facts and of what they leave */
 	Facts done;	   /* the first round was over these, until */
 	int contradiction; /* this number; -1: none */
 	VEC(Change) changes;
+	VEC(Proof) proofs;
 	bool current;     /* the terms' `left` are those of the facts */
 	bool unreachable; /* the facts contradict each other */
 	bool products;	  /* the index reads data: axes may be multiplied */
@@ -102,6 +133,58 @@ Bounds *bounds_new(Arena *arena, const Axis *axes)
 	return b;
 }
 
+/* --- tables ------------------------------------------------------------------ */
+
+static Entry **bucket_of(const Table *t, uint64_t hash)
+{
+	return &t->bucket[hash & (uint64_t)(t->nbuckets - 1)];
+}
+
+static void table_grow(Bounds *b, Table *t)
+{
+	Table old = *t;
+	t->nbuckets = old.nbuckets ? old.nbuckets * 2 : FEW;
+	t->bucket = NEW_N(b->arena, Entry *, t->nbuckets);
+	for (int i = 0; i < old.nbuckets; i++)
+		for (Entry *e = old.bucket[i], *next; e; e = next) {
+			Entry **bucket = bucket_of(t, e->hash);
+			next = e->next;
+			e->next = *bucket;
+			*bucket = e;
+		}
+}
+
+static void table_add(Bounds *b, Table *t, Entry *e)
+{
+	if (t->n++ >= t->nbuckets)
+		table_grow(b, t);
+	Entry **bucket = bucket_of(t, e->hash);
+	e->next = *bucket;
+	*bucket = e;
+}
+
+/* The first with that hash, or the next one; NULL: there is none. */
+static void *table_first(const Table *t, uint64_t hash)
+{
+	Entry *e = t->n ? *bucket_of(t, hash) : NULL;
+	while (e && e->hash != hash)
+		e = e->next;
+	return e;
+}
+
+static void *table_next(Entry *e)
+{
+	uint64_t hash = e->hash;
+	while ((e = e->next) && e->hash != hash)
+		;
+	return e;
+}
+
+static uint64_t hash_pointer(const void *p, uint64_t seed)
+{
+	return hash_mix((uint64_t)(uintptr_t)p + seed);
+}
+
 /* --- normal forms ------------------------------------------------------------ */
 
 static const char past[] = "has numbers past 64 bits";
@@ -122,6 +205,30 @@ static bool same_form(const Form *a, const Form *b)
 	return true;
 }
 
+/* Whatever the order of its parts. */
+static uint64_t hash_form(const Form *f)
+{
+	uint64_t sum = hash_mix((uint64_t)f->constant);
+	for (int i = 0; i < f->parts.n; i++)
+		sum += hash_pointer(f->parts.at[i].term,
+		    hash_mix((uint64_t)f->parts.at[i].coefficient));
+	return sum;
+}
+
+static Inner *intern_form(Bounds *b, const Form *f)
+{
+	uint64_t hash = hash_form(f);
+	Inner *in = table_first(&b->inner, hash);
+	while (in && !same_form(&in->form, f))
+		in = table_next(&in->entry);
+	if (in)
+		return in;
+	in = NEW(b->arena, Inner);
+	*in = (Inner){.entry.hash = hash, .form = *f};
+	table_add(b, &b->inner, &in->entry);
+	return in;
+}
+
 static bool same_term(const Term *a, const Term *b)
 {
 	if (a->op != b->op || a->id != b->id || a->divisor != b->divisor ||
@@ -131,20 +238,50 @@ static bool same_term(const Term *a, const Term *b)
 	    (a->read && !expr_equal(a->read, b->read)))
 		return false;
 	for (int i = 0; i < a->nform; i++)
-		if (!same_form(&a->form[i], &b->form[i]))
+		if (a->form[i] != b->form[i])
 			return false;
 	return true;
 }
 
+static uint64_t hash_term(const Term *t)
+{
+	uint64_t h = hash_mix((uint64_t)t->op << 32 | (unsigned)t->id);
+	for (int i = 0; i < t->nform; i++)
+		h = hash_pointer(t->form[i], h);
+	return hash_mix(h + (uint64_t)t->divisor);
+}
+
+static Term *term_found(const Bounds *b, const Term *like)
+{
+	Term *t = table_first(&b->interned, hash_term(like));
+	while (t && !same_term(t, like))
+		t = table_next(&t->entry);
+	return t;
+}
+
+/* The quotient of a remainder, or the other way round; NULL: there is none. */
+static Term *counterpart(const Bounds *b, const Term *t)
+{
+	Term other = *t;
+	if (t->op != OP_FLOORDIV && t->op != OP_MOD)
+		return NULL;
+	other.op = t->op == OP_MOD ? OP_FLOORDIV : OP_MOD;
+	return term_found(b, &other);
+}
+
 static Term *intern(Bounds *b, const Term *like)
 {
-	for (int i = 0; i < b->terms.n; i++)
-		if (same_term(b->terms.at[i], like))
-			return b->terms.at[i];
-	Term *t = arena_memdup(b->arena, like, sizeof *like);
+	Term *t = term_found(b, like), *other;
+	if (t)
+		return t;
+	other = counterpart(b, like);
+	t = arena_memdup(b->arena, like, sizeof *like);
+	t->entry.hash = hash_term(t);
+	t->listed = other ? other->listed : t;
 	t->left = t->once = everything;
 	t->once_by = -1;
 	vec_push(b->arena, &b->terms, t);
+	table_add(b, &b->interned, &t->entry);
 	return t;
 }
 
@@ -192,7 +329,7 @@ static int quotient_of(const Form *f, const Part *p)
 		if (q->term->op == OP_FLOORDIV &&
 		    q->term->divisor == p->term->divisor &&
 		    q->coefficient == p->coefficient * p->term->divisor &&
-		    same_form(&q->term->form[0], &p->term->form[0]))
+		    q->term->form[0] == p->term->form[0])
 			return i;
 	}
 	return -1;
@@ -209,11 +346,19 @@ static bool join_remainders(Bounds *b, Form *f)
 		Part div = f->parts.at[k];
 		if (!add_part(b, f, mod.term, -mod.coefficient) ||
 		    !add_part(b, f, div.term, -div.coefficient) ||
-		    !add_form(b, f, &mod.term->form[0], mod.coefficient))
+		    !add_form(b, f, &mod.term->form[0]->form, mod.coefficient))
 			return false;
 		i = -1;
 	}
 	return true;
+}
+
+static Term *pair_term(Bounds *b, Op op, const Form *x, const Form *y)
+{
+	return intern(b,
+	    &(Term){.op = op,
+		.nform = 2,
+		.form = {intern_form(b, x), intern_form(b, y)}});
 }
 
 static bool form_of(Bounds *b, const Expr *e, Form *f, const char **why);
@@ -230,10 +375,7 @@ static bool form_product(Bounds *b, const Expr *e, Form *f, const char **why)
 	}
 	*why = past;
 	if (product)
-		return add_part(b, f,
-		    intern(
-			b, &(Term){.op = OP_MUL, .nform = 2, .form = {x, y}}),
-		    1);
+		return add_part(b, f, pair_term(b, OP_MUL, &x, &y), 1);
 	return x.parts.n ? add_form(b, f, &x, y.constant)
 			 : add_form(b, f, &y, x.constant);
 }
@@ -259,9 +401,12 @@ static bool form_term(Bounds *b, const Expr *e, Form *f, const char **why)
 		t.condition = e->arg[0];
 		first = 1;
 	}
-	for (int i = first; i < n; i++)
-		if (!form_of(b, e->arg[i], &t.form[t.nform++], why))
+	for (int i = first; i < n; i++) {
+		Form x = {0};
+		if (!form_of(b, e->arg[i], &x, why))
 			return false;
+		t.form[t.nform++] = intern_form(b, &x);
+	}
 	*why = past;
 	return add_part(b, f, intern(b, &t), 1);
 }
@@ -349,20 +494,75 @@ static Interval range_with(
 	return r;
 }
 
-/* The sum of its terms, but not below e - f nor above e + f of any fact f. */
+/* Is it listed with one of the form's first n terms? */
+static bool is_listed(const Fact *fact, const Form *f, int n)
+{
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < fact->form.parts.n; k++)
+			if (fact->form.parts.at[k].term->listed ==
+			    f->parts.at[i].term->listed)
+				return true;
+	return false;
+}
+
+/* The sum of its terms, but not below e - f nor above e + f of any fact f that
+ * shares a term with it: another one, whose greatest is not below 0, leaves e as
+ * it is. */
 static Interval form_range(
     Bounds *b, const Form *e, bool with_facts, bool in_term)
 {
 	Interval r = sum_range(b, e, with_facts);
-	for (int i = 0; with_facts && i < b->facts.n; i++) {
-		const Fact *fact = &b->facts.at[i];
-		if (fact->differs || !fact->form.parts.n)
-			continue;
-		r.lo = wide_max(
-		    r.lo, range_with(b, e, fact, -1, !in_term).lo);
-		r.hi = wide_min(r.hi, range_with(b, e, fact, 1, !in_term).hi);
+	for (int i = 0; with_facts && i < e->parts.n; i++) {
+		const Term *t = e->parts.at[i].term->listed;
+		for (int k = 0; k < t->in.n; k++) {
+			const Fact *fact = &b->facts.at[t->in.at[k]];
+			if (is_listed(fact, e, i))
+				continue;
+			r.lo = wide_max(
+			    r.lo, range_with(b, e, fact, -1, !in_term).lo);
+			r.hi = wide_min(
+			    r.hi, range_with(b, e, fact, 1, !in_term).hi);
+		}
 	}
 	return r;
+}
+
+/* Of a form in a term; made once as long as facts stay. */
+static Interval inner_range(Bounds *b, Inner *in, bool with_facts)
+{
+	if (!with_facts)
+		return sum_range(b, &in->form, false);
+	if (in->state != b->state) {
+		Interval r = form_range(b, &in->form, true, true);
+		in->range = r;
+		in->state = b->state;
+	}
+	return in->range;
+}
+
+/* Facts from number `from` on are listed with their terms. */
+static void list_facts(Bounds *b, int from)
+{
+	for (int i = from; i < b->facts.n; i++) {
+		const Fact *fact = &b->facts.at[i];
+		for (int k = 0; !fact->differs && k < fact->form.parts.n; k++) {
+			Term *t = fact->form.parts.at[k].term->listed;
+			if (!t->in.n || t->in.at[t->in.n - 1] != i)
+				vec_push(b->arena, &t->in, i);
+		}
+	}
+}
+
+static void unlist_facts(const Facts *facts, int from)
+{
+	for (int i = facts->n - 1; i >= from; i--) {
+		const Form *f = &facts->at[i].form;
+		for (int k = 0; k < f->parts.n; k++) {
+			Term *t = f->parts.at[k].term->listed;
+			if (t->in.n && t->in.at[t->in.n - 1] >= from)
+				t->in.n--;
+		}
+	}
 }
 
 static void narrow(Bounds *b, int first);
@@ -386,16 +586,21 @@ static Interval arm_range(Bounds *b, Term *t, int arm, bool with_facts)
 {
 	int mark = bounds_mark(b), n = b->terms.n, base = b->saved.n;
 	bool unreachable = b->unreachable, current = b->current;
+	int64_t state = b->state;
 	Interval r;
 	for (int i = 0; i < n; i++)
 		vec_push(b->arena, &b->saved, b->terms.at[i]->left);
 	b->arms++;
 	assume_arm(b, t, arm);
 	narrow(b, with_facts ? 0 : mark);
-	r = form_range(b, &t->form[arm], with_facts, true);
+	b->state = ++b->states;
+	list_facts(b, with_facts ? mark : b->facts.n);
+	r = inner_range(b, t->form[arm], with_facts);
 	if (b->unreachable)
 		r = (Interval){1, 0};
 	b->arms--;
+	unlist_facts(&b->facts, with_facts ? mark : b->facts.n);
+	b->state = state;
 	b->facts.n = mark;
 	for (int i = 0; i < b->terms.n; i++)
 		b->terms.at[i]->left =
@@ -429,7 +634,7 @@ static Interval own_range(Bounds *b, Term *t, bool with_facts)
 	if (t->op == OP_IF)
 		return range_of_if(b, t, with_facts);
 	for (int i = 0; i < t->nform; i++)
-		r[i] = form_range(b, &t->form[i], with_facts, true);
+		r[i] = inner_range(b, t->form[i], with_facts);
 	switch (t->op) {
 	case OP_MUL: return interval_mul(r[0], r[1]);
 	case OP_FLOORDIV: return interval_floordiv(r[0], t->divisor);
@@ -444,9 +649,18 @@ static Interval own_range(Bounds *b, Term *t, bool with_facts)
 	}
 }
 
+/* Are the ranges of its forms known? */
+static bool is_known(const Bounds *b, const Term *t)
+{
+	for (int i = 0; i < t->nform; i++)
+		if (t->form[i]->state != b->state)
+			return false;
+	return t->op != OP_IF;
+}
+
 static Interval term_range(Bounds *b, Term *t, bool with_facts)
 {
-	bool light = !b->arms && (t->op == OP_AXIS || t->op == OP_READ);
+	bool light = !b->arms && (!t->nform || (with_facts && is_known(b, t)));
 	b->work += light ? 1 : TERM_WORK;
 	if (b->work > WORK_MAX)
 		return everything;
@@ -542,7 +756,10 @@ static void undo_from(Bounds *b, int fact)
 		c->term->once = c->once;
 		c->term->once_by = c->once_by;
 	}
+	unlist_facts(&b->done, fact);
 	b->done.n = fact;
+	while (b->proofs.n && b->proofs.at[b->proofs.n - 1].nfacts > fact)
+		b->proofs.at[--b->proofs.n].index->proven = false;
 	if (b->contradiction >= fact)
 		b->contradiction = -1;
 }
@@ -571,8 +788,8 @@ static bool has_changed(const Term *t, int fact)
 	if (t->again || t->once_by > fact || t->op == OP_IF)
 		return true;
 	for (int k = 0; k < t->nform; k++)
-		for (int i = 0; i < t->form[k].parts.n; i++) {
-			const Term *in = t->form[k].parts.at[i].term;
+		for (int i = 0; i < t->form[k]->form.parts.n; i++) {
+			const Term *in = t->form[k]->form.parts.at[i].term;
 			if (in->again || in->once_by >= fact || in->nform)
 				return true;
 		}
@@ -595,15 +812,23 @@ static void second_round(Bounds *b, int number)
 	}
 }
 
-static void renew(Bounds *b)
+/* What is known of facts from the first that is not in force any more on is
+ * undone. */
+static void keep_same(Bounds *b)
 {
-	int n = b->facts.n, same = 0;
-	if (b->current)
-		return;
-	while (same < n && same < b->done.n &&
+	int same = 0;
+	while (same < b->facts.n && same < b->done.n &&
 	    same_fact(&b->facts.at[same], &b->done.at[same]))
 		same++;
 	undo_from(b, same);
+}
+
+static void renew(Bounds *b)
+{
+	int n = b->facts.n, same = b->done.n;
+	if (b->current)
+		return;
+	assert(same <= n);
 	b->unreachable = b->contradiction >= 0;
 	for (int i = 0; i < b->terms.n; i++) {
 		b->terms.at[i]->left = b->terms.at[i]->once;
@@ -613,6 +838,8 @@ static void renew(Bounds *b)
 		first_round(b, i);
 	for (int i = 0; i < n; i++)
 		second_round(b, i);
+	list_facts(b, same);
+	b->state = ++b->states;
 	b->current = true;
 }
 
@@ -635,24 +862,25 @@ void bounds_forget(Bounds *bounds, int mark)
 static bool parts_of(Bounds *b, const Part *p, Form part[2])
 {
 	const Term *t = p->term;
-	const Form *low = &t->form[1], *high = &t->form[2];
+	const Form *first = t->nform ? &t->form[0]->form : NULL;
+	const Form *low = t->nform > 1 ? &t->form[1]->form : NULL;
 	bool apart = (t->op == OP_MIN && p->coefficient > 0) ||
 	    (t->op == OP_MAX && p->coefficient < 0);
 	part[0] = part[1] = (Form){0};
 	if (apart)
-		return add_form(b, &part[0], &t->form[0], 1) &&
-		    add_form(b, &part[1], &t->form[1], 1);
+		return add_form(b, &part[0], first, 1) &&
+		    add_form(b, &part[1], low, 1);
 	if (t->op != OP_CLAMP || p->coefficient > 0)
 		return false;
+	const Form *high = &t->form[2]->form;
 	Form room = {0};
 	if (!add_form(b, &room, high, 1) || !add_form(b, &room, low, -1))
 		return false;
 	bool ordered = !room.parts.n && room.constant >= 0;
-	Term x = {OP_MIN, .nform = 2, .form = {t->form[0], *high}};
-	Term end = {OP_MIN, .nform = 2, .form = {*low, *high}};
-	return add_part(b, &part[0], intern(b, &x), 1) &&
+	return add_part(b, &part[0], pair_term(b, OP_MIN, first, high), 1) &&
 	    (ordered ? add_form(b, &part[1], low, 1)
-		     : add_part(b, &part[1], intern(b, &end), 1));
+		     : add_part(b, &part[1],
+			   pair_term(b, OP_MIN, low, high), 1));
 }
 
 /* The facts that f >= 0 is as well: with the parts of each min, max and clamp in
@@ -711,43 +939,19 @@ static Op negated(Op op)
 	}
 }
 
-static Said **bucket_of(Bounds *b, const Expr *c, bool truth)
-{
-	uint64_t h = hash_mix((uint64_t)(uintptr_t)c + truth);
-	return &b->said[h & (uint64_t)(b->nbuckets - 1)];
-}
-
-static void grow_said(Bounds *b)
-{
-	Said **old = b->said;
-	int n = b->nbuckets;
-	b->nbuckets = n ? n * 2 : FEW;
-	b->said = NEW_N(b->arena, Said *, b->nbuckets);
-	for (int i = 0; i < n; i++)
-		for (Said *s = old[i], *next; s; s = next) {
-			Said **bucket =
-			    bucket_of(b, s->comparison, s->truth);
-			next = s->next;
-			s->next = *bucket;
-			*bucket = s;
-		}
-}
-
 /* What it says; without facts, and *is_new, where nobody asked before. */
 static Said *said_of(Bounds *b, const Expr *c, bool truth, bool *is_new)
 {
-	if (b->nsaid >= b->nbuckets)
-		grow_said(b);
-	Said **bucket = bucket_of(b, c, truth), *s = *bucket;
+	uint64_t hash = hash_pointer(c, truth);
+	Said *s = table_first(&b->said, hash);
 	while (s && (s->comparison != c || s->truth != truth))
-		s = s->next;
+		s = table_next(&s->entry);
 	*is_new = !s;
 	if (s)
 		return s;
 	s = NEW(b->arena, Said);
-	*s = (Said){.comparison = c, .truth = truth, .next = *bucket};
-	*bucket = s;
-	b->nsaid++;
+	*s = (Said){.entry.hash = hash, .comparison = c, .truth = truth};
+	table_add(b, &b->said, &s->entry);
 	return s;
 }
 
@@ -858,8 +1062,13 @@ void bounds_assume(Bounds *bounds, const Expr *c, bool truth)
 	}
 }
 
-bool bounds_range(
-    Bounds *bounds, const Expr *index, Interval *range, const char **why)
+static bool is_inside(Interval r, Interval all)
+{
+	return r.lo > r.hi || interval_holds(all, r);
+}
+
+bool bounds_range(Bounds *bounds, const Expr *index, const Interval *enough,
+    Interval *range, const char **why)
 {
 	Form e = {0};
 	bounds->products = expr_has_data(index);
@@ -867,9 +1076,21 @@ bool bounds_range(
 	bounds->products = false;
 	if (!formed)
 		return false;
+	Inner *in = intern_form(bounds, &e);
+	if (!bounds->current)
+		keep_same(bounds);
+	*range = in->at_most;
+	if (in->proven && enough && is_inside(*range, *enough))
+		return true;
 	renew(bounds);
 	*range = form_range(bounds, &e, true, false);
 	if (bounds->unreachable)
 		*range = (Interval){1, 0};
+	if (enough && !in->proven && is_inside(*range, *enough)) {
+		in->proven = true;
+		in->at_most = *range;
+		vec_push(bounds->arena, &bounds->proofs,
+		    (Proof){bounds->facts.n, in});
+	}
 	return true;
 }

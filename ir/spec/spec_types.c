@@ -720,6 +720,7 @@ static void refuse_range(Types *t, const Node *n, const Expr *index,
 static bool index_fine(
     Types *t, const Node *n, Value v, const Buffer *buffer, int64_t extent)
 {
+	const Interval inside = {0, extent - 1};
 	Interval r;
 	const char *why = NULL;
 	if (v.data)
@@ -730,7 +731,8 @@ static bool index_fine(
 	else if (v.e->type != DT_INDEX)
 		why = "has a dtype: an index is made of axes, params and "
 		      "integer data alone";
-	if (why || !bounds_range(t->typer->bounds, v.e, &r, &why)) {
+	if (why ||
+	    !bounds_range(t->typer->bounds, v.e, &inside, &r, &why)) {
 		report_error(t->report, n->span, "index '%s' of '%s' %s",
 		    quote(t, n->span), buffer->name, why);
 		return false;
@@ -931,24 +933,39 @@ static Value name(Types *t, Node *n)
 	return value_of_number(t, t->typer->params[n->symbol->index]);
 }
 
-/* `and`, `or`: what the first says is known in the second. */
-static Value logic(Types *t, Node *n)
+static Value logic_operand(Types *t, Node *n, bool is_and)
 {
-	Bounds *bounds = t->typer->bounds;
-	bool is_and = n->op == OP_AND;
-	int mark = bounds_mark(bounds);
-	Value a = type(t, n->arg[0]);
-	bool fine = is_condition(t, n->arg[0], a);
-	if (fine)
-		bounds_assume(bounds, a.e, is_and);
-	Value b = type(t, n->arg[1]);
-	bounds_forget(bounds, mark);
-	if (!is_condition(t, n->arg[1], b) || !fine)
+	Value v = type(t, n);
+	if (!is_condition(t, n, v))
+		return bad;
+	bounds_assume(t->typer->bounds, v.e, is_and);
+	return v;
+}
+
+/* Operands of a chain of one of both: what each says is known in those behind
+ * it, and left in force. */
+static Value logic_chain(Types *t, Node *n, Op op)
+{
+	bool is_and = op == OP_AND;
+	if (n->kind != NODE_BINARY || n->op != op)
+		return logic_operand(t, n, is_and);
+	Value a = logic_chain(t, n->arg[0], op);
+	Value b = logic_operand(t, n->arg[1], is_and);
+	if (!a.e || !b.e)
 		return bad;
 	if (a.e->op == OP_INT)
 		return (a.e->i != 0) == is_and ? b : a;
-	return typed(
-	    expr_binary(t->arena, n->op, a.e, b.e), a.data || b.data);
+	Expr *both = expr_binary(t->arena, op, a.e, b.e);
+	both->span = n->span;
+	return typed(both, a.data || b.data);
+}
+
+static Value logic(Types *t, Node *n)
+{
+	int mark = bounds_mark(t->typer->bounds);
+	Value v = logic_chain(t, n, n->op);
+	bounds_forget(t->typer->bounds, mark);
+	return v;
 }
 
 static Value conditional(Types *t, Node *n)
@@ -1065,7 +1082,7 @@ Expr *type_limit(Typer *typer, Node *node, int64_t *greatest)
 		why = v.e->type == UNTYPED_FLOAT ? float_extent(node)
 		    : "has a dtype: an extent is made of numbers, params and "
 		      "axes alone";
-	else if (bounds_range(typer->bounds, v.e, &r, &why)) {
+	else if (bounds_range(typer->bounds, v.e, NULL, &r, &why)) {
 		const Definition *d = typer->definition;
 		Wide most = wide_min(r.hi, v.range.hi);
 		*greatest = (int64_t)wide_max(1,

@@ -81,7 +81,7 @@ static void check(const Expr *e, int64_t lo, int64_t hi, int line)
 {
 	Interval r;
 	const char *why;
-	if (!bounds_range(bounds, e, &r, &why))
+	if (!bounds_range(bounds, e, NULL, &r, &why))
 		fail_msg("line %d: %s", line, why);
 	if (r.lo != lo || r.hi != hi)
 		fail_msg("line %d: %lld to %lld, not %lld to %lld", line,
@@ -361,14 +361,45 @@ static void test_refused(void **state)
 	const char *why;
 	Expr *i = ax(I);
 	(void)state;
-	assert_false(bounds_range(bounds, op2(OP_MUL, i, ax(J)), &r, &why));
+	assert_false(bounds_range(bounds, op2(OP_MUL, i, ax(J)), NULL, &r, &why));
 	assert_string_equal(why, "multiplies axes with each other");
 	Expr *big = mul(mul(ax(ONE), INT64_MAX), 4);
-	assert_false(bounds_range(bounds, big, &r, &why));
+	assert_false(bounds_range(bounds, big, NULL, &r, &why));
 	assert_string_equal(why, "has numbers past 64 bits");
 	RANGE(mul(i, INT64_MAX / 9), 0, INT64_MAX / 9 * 9);
 	Expr *x = expr_read(arena, DT_I32, 0, &i, 1);
-	assert_false(bounds_range(bounds, x, &r, &why));
+	assert_false(bounds_range(bounds, x, NULL, &r, &why));
+}
+
+/* What a fact proved of an index is not known without it, nor under another. */
+static void test_proofs_end(void **state)
+{
+	(void)state;
+	const Interval inside = {1, 9};
+	const char *why;
+	Interval r;
+	int mark = bounds_mark(bounds);
+	for (int k = 0; k < 4; k++) {
+		int64_t least = k % 2;
+		assume(op2(OP_GE, ax(I), ix(0)), true);
+		assume(op2(OP_GE, ax(I), ix(least)), true);
+		for (int again = 0; again < 2; again++) {
+			assert_true(bounds_range(
+			    bounds, ax(I), &inside, &r, &why));
+			assert_int_equal(r.lo, least);
+		}
+		assume(op2(OP_LT, ax(I), ix(4)), true);
+		RANGE(ax(I), least, 3);
+		bounds_forget(bounds, mark);
+	}
+}
+
+/* A fact of the quotient bears on an index with the remainder. */
+static void test_counterparts_meet(void **state)
+{
+	(void)state;
+	assume(op2(OP_GE, mul(fdiv(ax(I), 4), 4), sub(ax(I), ix(1))), true);
+	RANGE(mod(ax(I), 4), 0, 1);
 }
 
 /* Conditions in conditions end in time, proven or not. */
@@ -380,7 +411,7 @@ static void test_deep(void **state)
 	(void)state;
 	for (int k = 0; k < 60; k++)
 		e = expr_if(arena, op2(OP_LT, e, ax(J)), ix(1), ix(2));
-	assert_true(bounds_range(bounds, e, &r, &why));
+	assert_true(bounds_range(bounds, e, NULL, &r, &why));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -403,6 +434,8 @@ int main(void)
 	    TEST(test_products_of_data),
 	    TEST(test_contradiction),
 	    TEST(test_refused),
+	    TEST(test_proofs_end),
+	    TEST(test_counterparts_meet),
 	    TEST(test_deep),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
