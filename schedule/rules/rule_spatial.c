@@ -10,8 +10,9 @@
  *
  *     for j for i y[j, i] = x[i, j]   -->   for j0 for i0 unroll i1 vector jv
  *
- * A few elements fill no vector (three colours of a pixel): then lanes are along
- * the axis before, and what is stored is interleaved in registers.
+ * A few elements fill no vector (three colours of a pixel, a matrix of 2 by 2):
+ * then lanes are along the axis before them, and what is stored is interleaved in
+ * registers.
  *
  *     for i for c y[i, c] = x[c, i]   -->   for i0 unroll c vector iv
  *
@@ -304,17 +305,23 @@ static void put_square(Spatial *s)
 		    s->first == s->across ? v0 : loop_of(s, s->first));
 }
 
-/* Is the last axis so short that vectors of the axis before hold twice as much
- * or more? */
-static bool is_narrow(const Spatial *s)
+/* Are the last axes so short together that vectors of the axis before hold twice
+ * as much or more?  Then that is the row. */
+static bool is_narrow(Spatial *s)
 {
-	if (s->row < 0 || !is_home(s))
+	int64_t n = 1;
+	int axis = s->last;
+	while (axis >= 0 && n * s->block->axes[axis].extent <= FEW)
+		n *= s->block->axes[axis--].extent;
+	if (axis < 0 || n == 1 || !is_home(s) || s->kinds[axis] ||
+	    (axis < s->row && s->info->order))
 		return false;
-	int64_t n = s->block->axes[s->last].extent;
-	int lanes = widest_stored(s, s->row);
-	return n > 1 && n <= FEW && lanes >= 4 &&
-	    (n == 2 || n == 3 || n * 4 <= lanes) &&
-	    s->block->axes[s->row].extent >= lanes;
+	int lanes = widest_stored(s, axis);
+	if (lanes < 4 || (n > 3 && n * 4 > lanes) ||
+	    s->block->axes[axis].extent < lanes)
+		return false;
+	s->row = axis;
+	return true;
 }
 
 static void note_lanes(Spatial *s, const char *loop, int axis, int lanes)
@@ -323,6 +330,14 @@ static void note_lanes(Spatial *s, const char *loop, int axis, int lanes)
 	b->lane_loop = loop;
 	b->lane_axis = axis;
 	b->lanes = lanes;
+}
+
+/* Of the short axes behind the row. */
+static void put_few(Spatial *s, const char *format)
+{
+	for (int a = s->row + 1; a <= s->last; a++)
+		if (s->block->axes[a].extent > 1)
+			rule_put(s->r, format, loop_of(s, a));
 }
 
 static void put_narrow(Spatial *s)
@@ -338,10 +353,12 @@ static void put_narrow(Spatial *s)
 	put_before_row(s, false, "%s, ");
 	rule_put(s->r, "%s, ", s->row0);
 	put_before_row(s, true, "%s, ");
-	rule_put(s->r, "%s, %s)\n", loop_of(s, s->last), vv);
+	put_few(s, "%s, ");
+	rule_put(s->r, "%s)\n", vv);
 	put_before_row(s, true, "unroll(%s)\n");
-	rule_put(s->r, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, peel)\n",
-	    loop_of(s, s->last), vv, lanes, block->name);
+	put_few(s, "unroll(%s)\n");
+	rule_put(s->r, "vectorize(%s, %d)\ntail(%s, peel)\n", vv, lanes,
+	    block->name);
 	note_lanes(s, s->row0, s->row, lanes);
 }
 
@@ -608,9 +625,7 @@ void rule_spatial(Rules *r, int i)
 		return;
 	if (s.last < 0)
 		s.last = block->nspatial - 1;
-	s.row = s.last - 1;
-	while (s.row >= 0 && block->axes[s.row].extent == 1)
-		s.row--;
+	s.row = rule_longer_axis(block, s.last);
 	while (s.first < s.last && block->axes[s.first].extent == 1)
 		s.first++;
 	if (s.info->beside >= 0) {

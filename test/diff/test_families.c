@@ -130,6 +130,18 @@ static const char *narrow(Draw *d)
 	    all ? "c" : "1", between(d, 1, 99), between(d, 1, 9));
 }
 
+/* Of small matrices something of all their elements. */
+static const char *matrices(Draw *d)
+{
+	int n = between(d, 32, 150), k = between(d, 0, 1);
+	return arena_printf(d->arena,
+	    "inputs: {x: 'f32[%d, 2, 2]'}\ncompute: |\n"
+	    "  t[n < %d] = x[n, 0, %d]*x[n, 1, 1] - x[n, %d, 1]*x[n, 1, 0]\n"
+	    "  y[n < %d, i < 2, j < 2] = (if i == j then x[n, 1 - i, 1 - j] "
+	    "else -x[n, i, j])*t[n]\n",
+	    n, n, k, 1 - k, n);
+}
+
 /* Sums over some axes, and an output of the same elements before or after them. */
 static const char *steps(Draw *d)
 {
@@ -233,6 +245,7 @@ static const Form forms[] = {
     {"tiles", tiles, "divide(y.j, "},
     {"wraps", wraps, "vectorize(y_jv, "},
     {"narrow", narrow, "vectorize(y_iv, "},
+    {"matrices", matrices, "compute_at(t, "},
     {"steps", steps, "reverse_compute_at(y, s_c0)"},
     {"bytes", bytes, "tensorize(y_cq, "},
 };

@@ -187,6 +187,11 @@ static const Case cases[] = {
 	{"y_i0, y_iv = split(y.i, [_, 16])", "reorder(y_i0, y.c, y_iv)",
 	    "unroll(y.c)", "vectorize(y_iv, 16)"},
 	{0}},
+    /* nor do the four of a small matrix */
+    {"test/bench/families/apart/inverse_2x2.yaml",
+	{"y_n0, y_nv = split(y.n, [_, 16])", "reorder(y_n0, y.i, y.j, y_nv)",
+	    "unroll(y.i)", "unroll(y.j)", "vectorize(y_nv, 16)"},
+	{0}},
     /* elements of the same data at once, one of a few kinds each */
     {"test/bench/families/apart/bands.yaml",
 	{"reorder(y_i0, y_j0, y.k, y_i1, y_j1, y_jv)", "unroll(y.k)"}, {0}},

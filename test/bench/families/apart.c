@@ -224,3 +224,17 @@ void mix_i16(const int16_t *restrict a, const int16_t *restrict b,
 			y[2 * i + c] = (int16_t)(t > 32767 ? 32767 : t);
 		}
 }
+
+void inverse_2x2(const float *restrict x, float *restrict y, void *workspace)
+{
+	(void)workspace;
+	for (int n = 0; n < 250000; n++) {
+		const float *a = x + 4 * n;
+		float *b = y + 4 * n;
+		float d = 1 / (a[0] * a[3] - a[1] * a[2]);
+		b[0] = a[3] * d;
+		b[1] = -a[1] * d;
+		b[2] = -a[2] * d;
+		b[3] = a[0] * d;
+	}
+}
