@@ -475,7 +475,7 @@ const char *pair_call_parts(
 
 	f = low_split_words(context, low_parts(context, f, 16), 16);
 	f = low_pair_sums(context, low_choose_wide(context, f, 16));
-	f = low_order(context, f, 4, 16);
+	f = low_order(context, low_store_few(context, f), 4, 16);
 	f = low_delay_stores(context, low_interleave(context, f));
 	f = low_again(context, f, 8, 16);
 	(void)n;

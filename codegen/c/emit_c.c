@@ -536,8 +536,11 @@ static void emit_function(EmitC *e, const LowFunction *f)
 		f = low_iota_narrow(e->arena, f);
 		f = low_parts(e->arena, f, e->isa.vector_bytes);
 		f = low_split_words(e->arena, f, e->isa.vector_bytes);
-		if (!e->isa.avx512) /* which chooses by bits, whatever lanes */
+		/* AVX-512 chooses and stores by bits, whatever lanes. */
+		if (!e->isa.avx512) {
 			f = low_choose_wide(e->arena, f, e->isa.vector_bytes);
+			f = low_store_few(e->arena, f);
+		}
 		f = low_pair_sums(e->arena, f);
 		f = low_interleave(e->arena, f);
 		f = low_delay_stores(e->arena, f);

@@ -296,6 +296,10 @@ const LowFunction *low_choose_wide(
  * there are few of them. */
 const LowFunction *low_pair_sums(Arena *arena, const LowFunction *f);
 
+/* lowered_few.c: the function without lanes of vectors that are not stored, where a
+ * number says how many are. */
+const LowFunction *low_store_few(Arena *arena, const LowFunction *f);
+
 /* lowered_stores.c: the function with each vector stored behind what computes the
  * next; nodes other than loops and branches are shared. */
 const LowFunction *low_delay_stores(Arena *arena, const LowFunction *f);

@@ -530,6 +530,53 @@ static void stores(void **state)
 	assert_false(is_delayed(0, true));  /* x is another one then */
 }
 
+/* load 8 lanes, the upper ones behind the lower ones, multiply, store the first
+ * `below`: the lanes of what is stored then; 0: the mask stays. */
+static int lanes_stored(int64_t below, bool again)
+{
+	Square q;
+	char why[256];
+	square_new(&q);
+	Arena *a = q.arena;
+	LowBody *body = &q.loop->body;
+	*body = (LowBody){0};
+	int *order = NEW_N(a, int, 8), u = low_temp(a, &q.f, DT_F32, 8, "u");
+	for (int l = 0; l < 8; l++)
+		order[l] = (l + 4) % 8;
+	low_op(a, body, LOW_CONST, q.n, -1, -1, -1)->i = below;
+	low_op(a, body, LOW_LANES_BELOW, q.mask, q.n, -1, -1);
+	access_lanes(&q, body, 0, q.x, false);
+	low_op(a, body, LOW_SHUFFLE, u, q.x, -1, -1)->shuffle = order;
+	low_op(a, body, LOW_MUL, q.y, u, u, -1);
+	low_op(a, body, LOW_STORE_MASKED, -1, q.y, q.mask, -1)->buffer = 1;
+	if (again)
+		access_lanes(&q, body, 1, q.y, true);
+	const LowFunction *f = low_store_few(a, &q.f);
+	assert_true(low_function_verify(f, why, sizeof why));
+	body = &f->body.at[f->body.n - 1]->body;
+	int lanes = 0, product = 0;
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if (n->op == LOW_MUL)
+			product = f->temps.at[n->dst].lanes;
+		if (n->op == LOW_STORE && !lanes)
+			lanes = f->temps.at[n->arg[0]].lanes;
+	}
+	assert_int_equal(product, lanes && !again ? lanes : 8);
+	arena_free(a);
+	return lanes;
+}
+
+static void few_stored(void **state)
+{
+	(void)state;
+	assert_int_equal(lanes_stored(1, false), 1);
+	assert_int_equal(lanes_stored(4, false), 4);
+	assert_int_equal(lanes_stored(2, false), 0); /* 8 bytes */
+	assert_int_equal(lanes_stored(3, false), 0);
+	assert_int_equal(lanes_stored(1, true), 1); /* of the product's eight */
+}
+
 /* So many sums of x[0]*x[0] in all lanes, twice; x[0] is written, or not. */
 static LowFunction *sums(Arena *a, int count, bool written)
 {
@@ -933,6 +980,7 @@ int main(void)
 	    cmocka_unit_test(sums_by_pairs),
 	    cmocka_unit_test(sums_in_use),
 	    cmocka_unit_test(choices),
+	    cmocka_unit_test(few_stored),
 	    cmocka_unit_test(parts_of_words),
 	    cmocka_unit_test(numbers),
 	};
