@@ -27,7 +27,7 @@ typedef enum {
 } DType;
 
 typedef enum {
-#define OP(name, spelled, arity, kind, flops) OP_##name,
+#define OP(name, spelled, arity, kind, flops, weight) OP_##name,
 #include "ir/ops.def"
 #undef OP
 	OP_COUNT
@@ -104,6 +104,7 @@ const char *op_name(Op op); /* as spelled; "" for leaves, reads and casts */
 OpKind op_kind(Op op);
 int op_arity(Op op);
 int op_flops(Op op); /* a point, of values */
+int op_weight(Op op); /* in multiplications, of vectors */
 bool op_is_function(Op op); /* of floats; ROUNDING ones, too */
 const char *op_in_c(Op op); /* of a function: "1 / C(sqrt)(x)"; x, y */
 const char *reduce_name(ReduceOp op); /* REDUCE_NONE: "" */

@@ -5,12 +5,12 @@
 
 static const struct {
 	const char *name, *c;
-	signed char arity, kind, flops;
+	signed char arity, kind, flops, weight;
 } ops[OP_COUNT] = {
-#define OP(name, spelled, arity, kind, flops)                                  \
-	{spelled, NULL, arity, OPKIND_##kind, flops},
-#define FUNCTION(name, spelled, arity, kind, c)                                \
-	{spelled, #c, arity, OPKIND_##kind, 1},
+#define OP(name, spelled, arity, kind, flops, weight)                          \
+	{spelled, NULL, arity, OPKIND_##kind, flops, weight},
+#define FUNCTION(name, spelled, arity, kind, weight, c)                        \
+	{spelled, #c, arity, OPKIND_##kind, 1, weight},
 #include "ir/ops.def"
 #undef OP
 };
@@ -37,6 +37,12 @@ int op_flops(Op op)
 {
 	assert(op < OP_COUNT);
 	return ops[op].flops;
+}
+
+int op_weight(Op op)
+{
+	assert(op < OP_COUNT);
+	return ops[op].weight;
 }
 
 bool op_is_function(Op op)

@@ -151,8 +151,8 @@ static inline double scalar_math_f64(Op op, double x, double y)
 	(void)y;
 	switch (op) {
 #define C(name) name
-#define OP(name, spelled, arity, kind, flops)
-#define FUNCTION(name, spelled, arity, kind, c) \
+#define OP(name, spelled, arity, kind, flops, weight)
+#define FUNCTION(name, spelled, arity, kind, weight, c) \
 	case OP_##name: return c;
 #include "ir/ops.def"
 #undef OP
@@ -166,8 +166,8 @@ static inline float scalar_math_f32(Op op, float x, float y)
 	(void)y;
 	switch (op) {
 #define C(name) name##f
-#define OP(name, spelled, arity, kind, flops)
-#define FUNCTION(name, spelled, arity, kind, c) \
+#define OP(name, spelled, arity, kind, flops, weight)
+#define FUNCTION(name, spelled, arity, kind, weight, c) \
 	case OP_##name: return c;
 #include "ir/ops.def"
 #undef OP

@@ -172,6 +172,13 @@ static void add_below(Summaries *s, Summary *to, const Expr *e)
 	to->division_by_data |= a->division_by_data;
 }
 
+/* What ops.def counts of one evaluation, and what joins or chooses. */
+static bool is_instruction(Op op)
+{
+	return (op_flops(op) && op != OP_REDUCE) || op == OP_AND ||
+	    op == OP_OR || op == OP_IF;
+}
+
 /* With what is below; a condition on axes alone is settled by loops. */
 static int flops_with(Summaries *s, const Summary *below, const Expr *e)
 {
@@ -179,8 +186,7 @@ static int flops_with(Summaries *s, const Summary *below, const Expr *e)
 	bool chooses = e->op == OP_IF && !summary_of(s, e->arg[0])->reads;
 	if (is_settled)
 		return 0;
-	return below->flops +
-	    (e->op >= OP_ADD && e->op <= OP_ROUND && !chooses);
+	return below->flops + (is_instruction(e->op) && !chooses);
 }
 
 static void add_own(Summaries *s, Summary *to, const Expr *e)

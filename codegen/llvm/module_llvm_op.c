@@ -401,14 +401,13 @@ static V math(LlvmGen *gen, Op op, DType type, V *args, int lanes)
 	/* rounds as the mode says, to nearest even; every libm has it */
 	case OP_ROUND:
 		return llvm_intrinsic_of(gen, "llvm.nearbyint", args, 1);
-	case OP_POW:
-		return llvm_libm(gen, "pow", type, args, 2, lanes);
 	case OP_SIGMOID:
 		x = LLVMBuildFNeg(b, args[0], "");
 		x = llvm_libm(gen, "exp", type, &x, 1, lanes);
 		return LLVMBuildFDiv(b, one, LLVMBuildFAdd(b, one, x, ""), "");
 	default:
-		return llvm_libm(gen, op_name(op), type, args, 1, lanes);
+		return llvm_libm(
+		    gen, op_name(op), type, args, op_arity(op), lanes);
 	}
 }
 

@@ -57,7 +57,8 @@ static bool form_of(const Expr *e, int j, int k, Form *out)
 static bool is_triangle(const Expr *e, int j, int k, Prefix *p)
 {
 	Form a, b;
-	if (e->op < OP_LT || e->op > OP_GE || e->arg[0]->type != DT_INDEX ||
+	if (op_kind(e->op) != OPKIND_COMPARE || e->op == OP_EQ ||
+	    e->op == OP_NE || e->arg[0]->type != DT_INDEX ||
 	    !form_of(e->arg[0], j, k, &a) || !form_of(e->arg[1], j, k, &b))
 		return false;
 	if (e->op == OP_GT || e->op == OP_GE) {

@@ -417,23 +417,6 @@ typedef struct {
 	double flops, branches;
 } BodyWalk;
 
-/* In multiplications, of vectors. */
-static double weight_of(Op op)
-{
-	switch (op) {
-	case OP_EXP:
-		return 14;
-	case OP_DIV:
-		return 8;
-	case OP_SQRT:
-		return 12;
-	case OP_RSQRT:
-		return 20;
-	default:
-		return op >= OP_POW && op <= OP_ERF ? 24 : op_flops(op);
-	}
-}
-
 static uint32_t movers_of(const BodyWalk *w, const Expr *e)
 {
 	const AxisSet *axes = summary_of(w->known, e)->axes;
@@ -542,7 +525,7 @@ static bool visit_body(Expr *e, void *context)
 		w->flops += w->part * op_flops(e->op);
 		w->r->stage->specials += is_special(e->op);
 		add_work(w->r->stage, movers_of(w, e) & ~w->chosen,
-		    weight_of(e->op));
+		    op_weight(e->op));
 	}
 	w->branches += e->op == OP_IF && e->type != DT_INDEX &&
 	    (e->arg[1]->narg || e->arg[2]->narg);

@@ -29,7 +29,7 @@ name: elu
 params: {N: 1000}
 inputs: {x: "f32[N]"}
 compute: |
-  y[i < N] = if x[i] > 0 then x[i] else expm1(x[i])
+  y[i < N] = copysign(hypot(x[i], 1), if x[i] > 0 then x[i] else expm1(x[i]))
 END
 cat >rows.yaml <<'END'
 tunec: 1
@@ -67,6 +67,8 @@ for spec in elu rows words; do
 		ok "computes-$spec-$from" ./$spec-$from
 	done
 done
-ok function-is-libms has elu.c 'expm1f('
+for function in copysign expm1 hypot; do
+	ok "$function-is-libms" has elu.c "${function}f("
+done
 ok prefetch-is-emitted has rows.c '__builtin_prefetch('
 ok intrinsic-is-emitted has words.c 'mul_epi32('

@@ -41,6 +41,11 @@ room tuner/search
 room tuner/model
 room tuner/measure tuner/device
 room tuner/device
+# The order of ops.def means nothing: nothing asks for a range of operations.
+found=$(grep -rnE --include='*.[ch]' '[<>]=? OP_|OP_[A-Z0-9]+ [<>]' \
+	cmd tuner schedule codegen ir | grep -v 'Op op = 0; op < OP_COUNT' |
+	grep -vE 'assert\(op < OP_COUNT' || true)
+[ -z "$found" ] || { echo "$found"; bad=1; }
 # Only these two write to a terminal, and both escape.
 found=$(grep -nE '(^|[^a-z_])v?(printf|puts|putchar|perror)\(|std(out|err)\b|json_dumpf' cmd/*.c |
 	grep -vE '^cmd/(out|say)\.c:' || true)
