@@ -20,6 +20,12 @@
  * along an axis of it: it would be computed again for each value of that.  What
  * another block of the definition writes already is read from there.
  *
+ *     out[i] = sum[k](if 1 <= i + k then x[i + k - 1]*w[k] else 0)
+ *                             ->   sum[k]((if 1 <= i + k then x[i + k - 1] else 0)*w[k])
+ *
+ * A sum of products is one, of integers, wherever a condition on one factor is
+ * written; of floats 0 times the other may be NaN.
+ *
  *     out[i] = argmax[j](e)   ->   out~1[i, j] = e
  *                                  out~2[i] = max[j](out~1[i, j])
  *                                  out~3[i] = min[j](if out~1[i, j] == out~2[i]
@@ -272,7 +278,8 @@ static int equal_before(Hoist *h, int buffer)
 }
 
 static Expr *hoisted(Hoist *h, Expr *e);
-static Expr *hoisted_element(Hoist *h, Expr *e, const AxisSet *axes);
+static Expr *hoisted_element(
+    Hoist *h, ReduceOp op, Expr *e, const AxisSet *axes);
 
 static const char *next_name(Hoist *h)
 {
@@ -408,6 +415,37 @@ static Expr *hoist_place(Hoist *h, const Expr *e)
 	return expr_if(arena, some, place, expr_int(arena, DT_I32, 0));
 }
 
+static bool is_within(Hoist *h, Expr *e, Expr *other)
+{
+	return !adds_axis(
+	    summary_of(h->seen, other)->axes, summary_of(h->seen, e)->axes);
+}
+
+/* if c then a*b else 0, of integers: the condition is that of the factor that has
+ * its axes, where the other one's reads are in bounds without it. */
+static Expr *factor_conditioned(Hoist *h, Expr *e)
+{
+	bool choice = e->op == OP_IF && dtype_is_int(e->type);
+	int zero = choice && expr_is_zero(e->arg[1]) ? 1 : 2;
+	if (!choice || !expr_is_zero(e->arg[zero]) ||
+	    e->arg[3 - zero]->op != OP_MUL)
+		return e;
+	Bounds *bounds = bounds_new(h->arena, h->definition->axes);
+	for (int i = 0; i < 2; i++) {
+		Expr **factor = e->arg[3 - zero]->arg;
+		if (!is_within(h, e->arg[0], factor[i]) ||
+		    !proven(h, bounds, factor[1 - i]))
+			continue;
+		Expr *part = expr_if(h->arena, e->arg[0],
+		    zero == 1 ? e->arg[1] : factor[i],
+		    zero == 1 ? factor[i] : e->arg[2]);
+		part = factor_conditioned(h, part);
+		return expr_binary(h->arena, OP_MUL, i ? factor[0] : part,
+		    i ? part : factor[1]);
+	}
+	return e;
+}
+
 /* A reduction's block; returns the read of what it writes. */
 static Expr *hoist(Hoist *h, const Expr *e)
 {
@@ -415,8 +453,8 @@ static Expr *hoist(Hoist *h, const Expr *e)
 		return hoist_place(h, e);
 	const char *name = next_name(h);
 	return hoist_block(h, name, e, e->reduce.op,
-	    hoisted_element(
-		h, e->arg[0], summary_of(h->seen, e->arg[0])->axes));
+	    hoisted_element(h, e->reduce.op, e->arg[0],
+		summary_of(h->seen, e->arg[0])->axes));
 }
 
 static Expr *with_args(Hoist *h, Expr *e, Expr **args)
@@ -433,13 +471,14 @@ static Expr *with_args(Hoist *h, Expr *e, Expr **args)
 }
 
 /* The element of a reduction, which is computed for these axes. */
-static Expr *hoisted_element(Hoist *h, Expr *e, const AxisSet *axes)
+static Expr *hoisted_element(
+    Hoist *h, ReduceOp op, Expr *e, const AxisSet *axes)
 {
 	const AxisSet *outer = h->element;
 	h->element = axes;
 	Expr *element = hoisted(h, e);
 	h->element = outer;
-	return element;
+	return op == REDUCE_SUM ? factor_conditioned(h, element) : element;
 }
 
 /* Would it be computed again for each of several values of an axis? */
@@ -524,7 +563,7 @@ void blocks_of_definition(Arena *arena, const Definition *definition,
 	const AxisSet *chosen = spatial_axes(&h);
 	expr_walk(body, keep_indices, &h);
 	if (r.op)
-		body = hoisted_element(&h, body->arg[0],
+		body = hoisted_element(&h, r.op, body->arg[0],
 		    axis_set_union(h.seen, chosen,
 			summary_of(h.seen, body->arg[0])->axes));
 	else

@@ -94,6 +94,11 @@ z[o < O, y < S, x1 < S] = sum[c < C, r < 3, s < 3](
   ((if 1 <= y + r < S + 1 and 1 <= x1 + s < S + 1 then x[c, y + r - 1, x1 + s - 1]
     else zx[]) - zx[])*(w[o, c, r, s] - v[o]))
 END
+bytes around 'x: "u8[C, S, S]", zx: "u8[]", w: "const i8[O, C, 3, 3]"' <<'END'
+z[o < O, y < S, x1 < S] = sum[c < C, r < 3, s < 3](
+  if 1 <= y + r < S + 1 and 1 <= x1 + s < S + 1
+  then (i32(x[c, y + r - 1, x1 + s - 1]) - i32(zx[]))*i32(w[o, c, r, s]) else 0)
+END
 bytes numbers 'x: "i8[S, S, C]", w: "const i8[3, 3, C, O]"' <<'END'
 p[y < S + 2, x1 < S + 2, c < C]: i16 =
   if 1 <= y < S + 1 and 1 <= x1 < S + 1 then x[y - 1, x1 - 1, c] + 5 else 0
