@@ -61,6 +61,18 @@ bool tune_budgets_spent(const TuneBudgets *b)
 	return b->trials.left <= 0 || b->time.left < 1e-3;
 }
 
+void tune_budgets_rest(const TuneBudgets *b, int i, double kept_trials,
+    double kept_s, int64_t *trials, double *time_s)
+{
+	*trials = -1;
+	*time_s = -1;
+	if (!isinf(b->trials.left))
+		*trials = (int64_t)(b->trials.have[i] +
+		    fmax(b->trials.left - kept_trials, 0));
+	if (!isinf(b->time.left))
+		*time_s = b->time.have[i] + fmax(b->time.left - kept_s, 0);
+}
+
 void tune_budgets_share(
     const TuneBudgets *b, int i, int n, int64_t *trials, double *time_s)
 {

@@ -96,6 +96,21 @@ void tune_weights(const TuneTaskVec *tasks, Tuning *const *tunings,
 	}
 }
 
+void tune_counts(const TuneTaskVec *tasks, double *count)
+{
+	for (int i = 0; i < tasks->n; i++)
+		count[i] = 0;
+	for (int i = 0; i < tasks->n; i++) {
+		const TuneTask *t = &tasks->at[i];
+		const Groups *g = t->groups;
+		double weight = t->program->weight;
+		for (int k = 0; g && k < g->n; k++)
+			count[tasks->at[t->of_group[k]].same] += weight;
+		if (!g && t->named)
+			count[t->same] += weight;
+	}
+}
+
 /* --- the whole ---------------------------------------------------------------- */
 
 const Trace *tune_joined(Arena *arena, const TuneTaskVec *tasks, int whole,

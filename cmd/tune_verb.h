@@ -24,9 +24,13 @@ void tune_budgets_open(Arena *arena, TuneBudgets *budgets,
 /* What the i-th has used by now. */
 void tune_budgets_take(TuneBudgets *budgets, int i, const Tuning *tuning);
 bool tune_budgets_spent(const TuneBudgets *budgets);
-/* The totals of operator i, those from n on not counted; -1: no such budget. */
+/* The totals of operator i by weight, those from n on not counted; -1: no such
+ * budget. */
 void tune_budgets_share(const TuneBudgets *budgets, int i, int n,
     int64_t *trials, double *time_s);
+/* The same where it may spend all that is left but what is kept for others. */
+void tune_budgets_rest(const TuneBudgets *budgets, int i, double kept_trials,
+    double kept_s, int64_t *trials, double *time_s);
 
 /* tune_groups.c: what there is to tune, each of which is an operator of its own:
  * a program as it is; or its groups, and then the whole. */
@@ -43,6 +47,9 @@ void tune_tasks(Arena *arena, const ProgramVec *programs, TuneTaskVec *out);
  * a program by what they promise to gain in it. */
 void tune_weights(const TuneTaskVec *tasks, Tuning *const *tunings,
     const TuneOptions *options, double *weight);
+/* How often each occurs: groups in all their programs, by the programs' weights; 0
+ * of a whole, which gains by its groups. */
+void tune_counts(const TuneTaskVec *tasks, double *count);
 /* The groups' schedules joined, of candidate 1 or of the best; NULL and why. */
 const Trace *tune_joined(Arena *arena, const TuneTaskVec *tasks, int whole,
     Tuning *const *tunings, bool first, Error *error);

@@ -13,7 +13,7 @@
 typedef struct {
 	Common common;
 	const char *trials, *time, *target, *measure;
-	const char *search, *model, *objective, *prior, *acquire;
+	const char *search, *model, *objective, *prior, *acquire, *scheduler;
 	TextList db;
 	int64_t seed;
 	bool more, accept, cold, no_pin;
@@ -78,6 +78,12 @@ static void name_models(Buf *out)
 	buf_puts(out, "none");
 }
 
+static void name_schedulers(Buf *out)
+{
+	for (const Scheduler *s = scheduler_all(); s->name; s++)
+		buf_printf(out, "%s%s", out->size ? ", " : "", s->name);
+}
+
 static int say_choice(const char *option, const Buf *choices, const char *word)
 {
 	return say_usage("tune", "--%s is one of %s, not '%s'", option,
@@ -106,6 +112,18 @@ static int read_guide(const TuneVerb *v, GuideSettings *g)
 			name_models(&choices);
 		code = say_choice(words[i].key, &choices, words[i].value);
 	}
+	buf_free(&choices);
+	return code;
+}
+
+/* EXIT_DONE, or the exit code after a message. */
+static int check_scheduler(const char *word)
+{
+	Buf choices = {0};
+	int code = EXIT_DONE;
+	name_schedulers(&choices);
+	if (!scheduler_named(word))
+		code = say_choice("scheduler", &choices, word);
 	buf_free(&choices);
 	return code;
 }
@@ -142,6 +160,8 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 		    "--time takes a time such as 60s or 2m, not '%s'",
 		    v->time);
 	int code = read_guide(v, &o->guide);
+	if (!code)
+		code = check_scheduler(v->scheduler);
 	if (code)
 		return code;
 	if (!strcmp(v->measure, "simulate"))
@@ -169,10 +189,16 @@ typedef struct {
 	Measurer **measurers;
 	Tuning **tunings; /* NULL: the same as an earlier one */
 	bool *broken;     /* an error ended it, which was said */
+	bool *ended;      /* it has its result, which was shown */
+	const Scheduler *scheduler;
+	TaskState *states; /* over: of those that are not searched, too */
+	double *visited_s; /* when that was, by measure_now's clock */
 	TuneDisplay *displays;
 	TuneResult *results;
 	TuneBudgets budgets;
 	double start_s, end_s; /* no job goes on then */
+	bool forgets; /* expected outputs are too much to be kept */
+	int last;     /* that is ended */
 	double told_s; /* when the last line of progress was, off a terminal */
 } Run;
 
@@ -307,16 +333,17 @@ static int measure_firsts(Run *run)
 {
 	int code = EXIT_DONE, asked = count_lacking(run), lacking;
 	size_t bytes = 0;
-	if (asked && run->budgets.trials.left < asked)
-		return say_trials_short(run, asked);
 	for (int i = 0; i < run->n; i++)
 		bytes += measure_data_bytes(run->measurers[i]);
+	run->forgets = bytes > kept_bytes;
+	if (asked && run->budgets.trials.left < asked)
+		return say_trials_short(run, asked);
 	for (int i = 0; i < run->n && !interrupted; i++) {
 		Error error = {0};
 		if (!lacks_first(run, i) || !has_time(run))
 			continue;
 		Status status = tune_first(run->tunings[i], run->end_s,
-		    bytes > kept_bytes, &error);
+		    run->forgets, &error);
 		code = exit_worse(code, say_status(run, i, status, &error));
 		tune_budgets_take(&run->budgets, i, run->tunings[i]);
 	}
@@ -345,19 +372,122 @@ static bool give_whole(Run *run, int i)
 	return true;
 }
 
-static int tune_one(Run *run, int i)
+/* What operator i leaves for the others: the final rounds of those that were
+ * searched, and what wholes need. */
+static void keep_for_others(
+    const Run *run, int i, double *trials, double *time_s)
+{
+	const TuneBudgets *b = &run->budgets;
+	double weights = 0;
+	*trials = *time_s = 0;
+	for (int k = 0; k < run->n; k++)
+		weights += run->tunings[k] ? b->weight[k] : 0;
+	for (int k = 0; k < run->n; k++) {
+		if (k == i || !run->tunings[k] || run->ended[k] ||
+		    run->broken[k])
+			continue;
+		*time_s += tune_final_s(run->tunings[k]);
+		if (!run->tasks.at[k].groups || !(weights > 0))
+			continue;
+		double part = b->weight[k] / weights;
+		if (run->options.trials > 0)
+			*trials += part * (double)run->options.trials;
+		if (run->options.time_s > 0)
+			*time_s += part * run->options.time_s;
+	}
+}
+
+static int count_searched(const Run *run)
+{
+	int n = 0;
+	for (int i = 0; i < run->n; i++)
+		n += !run->states[i].over;
+	return n > 0 ? n : 1;
+}
+
+static TuneShare share_of(const Run *run, int i)
+{
+	TuneShare s = {.part = 1, .end_s = run->end_s};
+	double trials, time_s;
+	if (run->scheduler->divides) {
+		tune_budgets_share(
+		    &run->budgets, i, run->n, &s.trials, &s.time_s);
+	} else {
+		keep_for_others(run, i, &trials, &time_s);
+		tune_budgets_rest(&run->budgets, i, trials, time_s, &s.trials,
+		    &s.time_s);
+		s.part = 1.0 / count_searched(run);
+	}
+	if (s.time_s >= 0)
+		s.end_s = fmin(s.end_s, measure_now() + spare_s +
+			1.05 * (s.time_s - run->budgets.time.have[i]));
+	return s;
+}
+
+/* --- many tasks ------------------------------------------------------------ */
+
+/* Those that waited longest make room for the expected outputs of another. */
+static void make_room(Run *run, int i)
+{
+	for (;;) {
+		size_t bytes = measure_data_bytes(run->measurers[i]);
+		int oldest = -1;
+		for (int k = 0; k < run->n; k++) {
+			if (k == i || !(run->visited_s[k] > 0))
+				continue;
+			bytes += measure_data_bytes(run->measurers[k]);
+			if (oldest < 0 ||
+			    run->visited_s[k] < run->visited_s[oldest])
+				oldest = k;
+		}
+		if (bytes <= kept_bytes || oldest < 0)
+			return;
+		tune_forget(run->tunings[oldest]);
+		run->visited_s[oldest] = 0;
+	}
+}
+
+static void look_at(Run *run, int i)
+{
+	TaskState *t = &run->states[i];
+	const Tuning *tuning = run->tunings[i];
+	tune_outlook(tuning, run->arena, t);
+	t->over |= run->broken[i];
+}
+
+/* A visit that tries nothing is the last. */
+static int visit_one(Run *run, int i)
 {
 	Error error = {0};
-	int64_t trials;
-	double time_s, now = measure_now(), end_s = run->end_s;
-	tune_budgets_share(&run->budgets, i, run->n, &trials, &time_s);
-	if (time_s >= 0)
-		end_s = fmin(end_s, now + spare_s +
-			1.05 * (time_s - run->budgets.time.have[i]));
+	int64_t tried;
+	TaskState *t = &run->states[i];
+	TuneShare share = share_of(run, i);
+	make_room(run, i);
+	Status status = tune_visit(run->tunings[i], &share, &tried, &error);
+	run->visited_s[i] = measure_now();
+	tune_budgets_take(&run->budgets, i, run->tunings[i]);
+	t->visits++;
+	int code = say_status(run, i, status, &error);
+	look_at(run, i);
+	t->over |= !tried;
+	return code;
+}
+
+static int end_one(Run *run, int i)
+{
+	Error error = {0};
+	TuneShare share = share_of(run, i);
+	double own_s = tune_final_s(run->tunings[i]);
 	if (run->tasks.at[i].groups && !give_whole(run, i))
 		return EXIT_FAILED;
-	Status status = tune_rest(run->tunings[i], trials, time_s, end_s,
-	    &run->results[i], &error);
+	/* what is left at last is spent, or it would not be covered */
+	if (!run->scheduler->divides && !run->tasks.at[i].groups &&
+	    share.time_s >= 0 && i != run->last)
+		share.time_s = fmin(
+		    share.time_s, run->budgets.time.have[i] + own_s);
+	Status status = tune_end(
+	    run->tunings[i], &share, false, &run->results[i], &error);
+	run->ended[i] = true;
 	tune_budgets_take(&run->budgets, i, run->tunings[i]);
 	int code = say_status(run, i, status, &error);
 	return code ? code : show_one(run, i);
@@ -425,15 +555,49 @@ static void show_times(const Run *run)
 		    &run->verb->common, &sum, measure_now() - run->start_s);
 }
 
+/* Until all are over. */
+static int search_all(Run *run)
+{
+	int i, code = EXIT_DONE;
+	while (!interrupted &&
+	    (i = run->scheduler->next(run->states, run->n)) >= 0) {
+		code = exit_worse(code, visit_one(run, i));
+		if (run->scheduler->divides && run->states[i].over &&
+		    !run->broken[i])
+			code = exit_worse(code, end_one(run, i));
+	}
+	return code;
+}
+
+static void open_states(Run *run)
+{
+	double *count = NEW_N(run->arena, double, run->n);
+	tune_counts(&run->tasks, count);
+	for (int i = 0; i < run->n; i++) {
+		run->states[i] = task_state(count[i]);
+		if (run->tunings[i] && !run->tasks.at[i].groups &&
+		    !is_over(run, i))
+			look_at(run, i);
+		else
+			run->states[i].over = true;
+		if (run->tunings[i] && !is_over(run, i))
+			run->last = i;
+		if (run->tunings[i] && !run->forgets)
+			run->visited_s[i] = run->start_s;
+	}
+}
+
 static int tune_all(Run *run)
 {
 	int code = measure_firsts(run);
 	run->budgets.weight = weigh(run);
+	open_states(run);
+	code = exit_worse(code, search_all(run));
 	for (int i = 0; i < run->n; i++) {
-		if (is_over(run, i))
+		if (run->ended[i] || is_over(run, i))
 			continue;
 		code = exit_worse(code, run->tunings[i]
-			? tune_one(run, i) : tune_repeated(run, i));
+			? end_one(run, i) : tune_repeated(run, i));
 	}
 	show_times(run);
 	return interrupted ? EXIT_INTERRUPTED : code;
@@ -537,6 +701,10 @@ static Run run_of(Arena *arena, const TuneVerb *v, const ProgramVec *programs)
 	    .measurers = NEW_N(arena, Measurer *, n),
 	    .tunings = NEW_N(arena, Tuning *, n),
 	    .broken = NEW_N(arena, bool, n),
+	    .ended = NEW_N(arena, bool, n),
+	    .scheduler = scheduler_named(v->scheduler),
+	    .states = NEW_N(arena, TaskState, n),
+	    .visited_s = NEW_N(arena, double, n),
 	    .displays = NEW_N(arena, TuneDisplay, n),
 	    .results = NEW_N(arena, TuneResult, n),
 	    .end_s = INFINITY};
@@ -660,6 +828,12 @@ static const Option options[] = {
 #define SEARCH(name, learns, help) "\n" #name ": " help
 #include "tuner/search/searches.def"
 #undef SEARCH
+    },
+    {"scheduler", 0, OPTION_TEXT, offsetof(TuneVerb, scheduler), "KIND",
+	"gradient", "which of several operators is searched next:"
+#define SCHEDULER(name, spelled, divides, help) "\n" spelled ": " help
+#include "tuner/tune/schedulers.def"
+#undef SCHEDULER
     },
     {"model", 0, OPTION_TEXT, offsetof(TuneVerb, model), "KIND", "xgboost",
 	"what learns from measurements:"

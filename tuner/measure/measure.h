@@ -169,9 +169,11 @@ double measure_operations(const Measurer *m);
 /* Why a program may seem faster than the peak. */
 const char *measure_past_peak(const Program *program);
 
-/* Bytes read and written a second by a copy of as many bytes as the program
- * moves, on the target's threads; 0 if simulated. */
-Status measure_copy(Measurer *m, double *bytes_per_s, Error *error);
+/* Bytes read and written a second by a copy of about as many bytes as the program
+ * moves, on the target's threads, the most that was measured for this run's
+ * programs; 0 if simulated.  It is measured where it never was, or `again`. */
+Status measure_copy(
+    Measurer *m, bool again, double *bytes_per_s, Error *error);
 
 /* As target_parse, but `opencl` alone is of the first device that is here. */
 Target *measure_target(Arena *arena, const char *text, Error *error);

@@ -8,7 +8,10 @@
 
 #include "tuner/tune/tune_internal.h"
 
-enum { HOPELESS_TRIALS = 40 /* of which all but a few failed */ };
+enum {
+	HOPELESS_TRIALS = 40, /* of which all but a few failed */
+	VISITS_LEAST = 6      /* in the time that is an operator's own */
+};
 
 /* --- budget ------------------------------------------------------------------ */
 
@@ -24,6 +27,11 @@ double tune_time_left(const Tuning *t)
 		return left;
 	return fmin(left, t->options.time_s - tune_elapsed(t) -
 		(t->options.more ? 0 : t->history.spent_s));
+}
+
+double tune_own_left(const Tuning *t)
+{
+	return tune_time_left(t) * t->options.part;
 }
 
 int64_t tune_trials_left(const Tuning *t)
@@ -204,14 +212,14 @@ bool tune_peak_is_short(const Tuning *t)
 /* More operations for each byte than any machine needs to be busy with them. */
 enum { COMPUTE_BOUND = 64 };
 
-static void measure_memory(Tuning *t)
+static void measure_memory(Tuning *t, bool again)
 {
 	Error ignored;
 	const Program *p = t->program;
 	if (tune_measures(t) && t->result.trials && p->bytes > 0 &&
 	    p->flops / p->bytes < COMPUTE_BOUND && tune_time_left(t) > 0.05)
-		measure_copy(t->measurer, &t->result.copy_bytes_per_s,
-		    &ignored);
+		measure_copy(t->measurer, again,
+		    &t->result.copy_bytes_per_s, &ignored);
 }
 
 static void begin_step(Tuning *t, double end_s, Error *error)
@@ -290,21 +298,26 @@ static Status try_batch(Tuning *t, const Proposal *batch, int n, int *at)
 	return STATUS_OK;
 }
 
+/* Proposals are kept for the next visit: what was proposed is not again. */
 static Status search(Tuning *t)
 {
 	TuneResult *r = &t->result;
-	Proposal batch[TUNE_BATCH];
-	while (tune_budget_left(t) && !r->exhausted && !r->hopeless) {
+	double end_s = measure_now() + tune_own_left(t) / VISITS_LEAST;
+	if (t->tried == t->nbatch) {
 		int64_t left = tune_trials_left(t);
-		int got, want = propose_batch(t);
-		if (left < want)
-			want = (int)left;
-		FORWARD_IF_ERROR(
-		    propose_next(t, want, batch, &got, &r->exhausted));
-		for (int i = 0; i < got && tune_budget_left(t);)
-			FORWARD_IF_ERROR(try_batch(t, batch, got, &i));
-		r->hopeless = all_fail(t);
+		int want = propose_batch(t);
+		t->tried = t->nbatch = 0;
+		FORWARD_IF_ERROR(propose_next(t,
+		    left < want ? (int)left : want, t->batch, &t->nbatch,
+		    &r->exhausted));
 	}
+	while (t->tried < t->nbatch && tune_budget_left(t)) {
+		FORWARD_IF_ERROR(
+		    try_batch(t, t->batch, t->nbatch, &t->tried));
+		if (measure_now() > end_s)
+			break;
+	}
+	r->hopeless = all_fail(t);
 	return STATUS_OK;
 }
 
@@ -319,25 +332,30 @@ static Status resume(Tuning *t)
 		return STATUS_OK;
 	FORWARD_IF_ERROR(reference_by(t, fast, &made));
 	tune_measure_peaks(t, false);
-	if (made && t->nstored)
+	if (made && t->nstored && !t->resumed)
 		FORWARD_IF_ERROR(trial_again(t));
+	t->resumed = made;
 	return STATUS_OK;
 }
 
-static Status run_rest(Tuning *t)
+static Status visit(Tuning *t)
 {
 	FORWARD_IF_ERROR(open_run(t));
-	if (tune_interrupted(t) ||
-	    (!tune_has_first(t) && !(tune_time_left(t) > 0)))
+	if (!tune_budget_left(t))
 		return STATUS_OK;
-	if (!tune_has_first(t))
-		FORWARD_IF_ERROR(try_first(t));
-	else if (tune_budget_left(t))
-		FORWARD_IF_ERROR(resume(t));
-	FORWARD_IF_ERROR(search(t));
+	FORWARD_IF_ERROR(resume(t));
+	return search(t);
+}
+
+static Status finish(Tuning *t)
+{
+	if (!t->run_id[0])
+		FORWARD_IF_ERROR(lines_start(t));
+	if (tune_interrupted(t))
+		return STATUS_OK;
 	if (tune_peak_is_short(t))
 		tune_measure_peaks(t, true);
-	measure_memory(t);
+	measure_memory(t, true);
 	return tune_time_left(t) > 0 ? final_round(t) : STATUS_OK;
 }
 
@@ -349,7 +367,8 @@ static void spend_rest(Tuning *t)
 {
 	TuneResult *r = &t->result;
 	double left = tune_time_left(t);
-	if (!r->interrupted && !r->exhausted && !r->hopeless && left > 0 &&
+	if (!r->interrupted && !r->exhausted && !r->hopeless && !t->stopped &&
+	    left > 0 &&
 	    isfinite(left) && t->options.time_s >= 0 &&
 	    tune_trials_left(t) > 0)
 		r->spent_s += left;
@@ -419,22 +438,84 @@ const Trace *tune_trace(const Tuning *t, bool first)
 						      : t->known.at[i].parsed;
 }
 
-/* Above nine tenths of the peak, and what caches bring in that time, there is
- * little to gain, but an eighth may be anywhere: so much is candidate 1 often
- * behind the best. */
+/* --- beside other operators --------------------------------------------------- */
+
+static bool has_products(const Program *p)
+{
+	for (int i = 0; i < p->nblocks; i++)
+		if (p->blocks[i].reduce == REDUCE_SUM &&
+		    p->blocks[i].body->op == OP_MUL)
+			return true;
+	return false;
+}
+
+/* What a simulated machine, on which nothing can be measured, is said to do. */
+static double nominal_flops_per_s(const Machine *m)
+{
+	double lanes = m->vector_bytes >= 8 ? m->vector_bytes / 4.0 : 1;
+	return 1e9 * (m->clock_ghz > 0 ? m->clock_ghz : 4) * m->threads *
+	    lanes * 2 * (m->fma_per_cycle > 0 ? m->fma_per_cycle : 2);
+}
+
+double tune_bound_s(const Tuning *t, TaskKind *kind)
+{
+	const TuneResult *r = &t->result;
+	double peak = r->peak_all, copy = r->copy_bytes_per_s;
+	if (!(peak > 0) && !tune_on_device(t) &&
+	    t->options.measure.machine == MACHINE_SIMULATED)
+		peak = nominal_flops_per_s(&t->target->machine);
+	double sums_s = peak > 0 ? r->operations / peak : 0;
+	double memory_s = copy > 0 ? (double)t->program->bytes / copy : 0;
+	*kind = memory_s > sums_s ? KIND_MEMORY
+	    : has_products(t->program) ? KIND_SUMS : KIND_ELEMENTS;
+	return fmax(sums_s, memory_s);
+}
+
+/* Above nine tenths of the limit there is little to gain, but an eighth may be
+ * anywhere: so much is candidate 1 often behind the best. */
 double tune_promise_s(const Tuning *t)
 {
-	const double bytes_per_s = 30e9, anywhere = 0.125;
-	const Program *p = t->program;
+	const double anywhere = 0.125;
+	TaskKind kind;
 	int i = known_first(t);
-	double peak = t->result.peak_all > 0 ? t->result.peak_all : 50e9;
-	double bound = fmax(t->result.operations / (0.9 * peak),
-	    (double)p->bytes / bytes_per_s);
+	double bound = tune_bound_s(t, &kind) / 0.9;
 	double first_s = i < 0 ? INFINITY : t->known.at[i].time_s;
 	if (isinf(first_s))
 		first_s = 2 * bound;
 	return fmax(first_s - bound, anywhere * first_s);
 }
+
+void tune_outlook(const Tuning *t, Arena *arena, TaskState *task)
+{
+	const double likely_s = 0.05;
+	task->bound_s = tune_bound_s(t, &task->kind);
+	if (t->options.trials < 0)
+		task->trial_cost = t->trial_s > 0 ? t->trial_s : likely_s;
+	for (; task->told < t->known.n; task->told++) {
+		const Known *k = &t->known.at[task->told];
+		if (k->id[0] && !k->plain)
+			task_tell(task, arena, k->time_s, k->predicted_s);
+	}
+	task->over = tune_is_over(t);
+}
+
+double tune_final_s(const Tuning *t)
+{
+	return t->result.trials ? final_cost(t) : 0;
+}
+
+bool tune_is_over(const Tuning *t)
+{
+	return t->result.exhausted || t->result.hopeless;
+}
+
+void tune_forget(Tuning *t)
+{
+	measure_forget(t->measurer);
+	t->ready = false;
+}
+
+/* --- the steps ---------------------------------------------------------------- */
 
 Status tune_first(Tuning *t, double end_s, bool forget, Error *error)
 {
@@ -442,33 +523,58 @@ Status tune_first(Tuning *t, double end_s, bool forget, Error *error)
 	Status status = open_run(t);
 	if (!status)
 		status = try_first(t);
-	if (forget) {
-		measure_forget(t->measurer);
-		t->ready = false;
-	}
+	if (!status)
+		measure_memory(t, false);
+	if (forget)
+		tune_forget(t);
 	status = end_step(t, status);
 	return status ? close_run(t, status, error) : status;
 }
 
-Status tune_rest(Tuning *t, int64_t trials, double time_s, double end_s,
+static void set_share(Tuning *t, const TuneShare *s)
+{
+	t->options.trials = s->trials;
+	t->options.time_s = s->time_s;
+	t->options.end_s = s->end_s;
+	t->options.part = s->part;
+	if (!t->run_id[0])
+		t->result.exhausted = is_exhausted(t);
+	double spent_s = tune_spent_s(t);
+	t->final_most_s = 0.2 *
+	    (spent_s + fmax(s->time_s - spent_s, 0) * s->part);
+}
+
+Status tune_visit(
+    Tuning *t, const TuneShare *share, int64_t *tried, Error *error)
+{
+	int64_t before = t->result.trials;
+	*tried = 0;
+	set_share(t, share);
+	if (t->result.exhausted || !tune_budget_left(t))
+		return STATUS_OK;
+	begin_step(t, share->end_s, error);
+	Status status = end_step(t, visit(t));
+	*tried = t->result.trials - before;
+	return status ? close_run(t, status, error) : status;
+}
+
+Status tune_end(Tuning *t, const TuneShare *share, bool stopped,
     TuneResult *result, Error *error)
 {
 	TuneResult *r = &t->result;
 	Status status;
-	t->options.trials = trials;
-	t->options.time_s = time_s;
-	t->options.end_s = end_s;
+	set_share(t, share);
+	t->stopped = stopped;
 	r->stored = t->history.trials + r->trials;
 	r->others_s = t->history.spent_s;
-	if (!t->run_id[0])
-		r->exhausted = is_exhausted(t);
-	if (!t->run_id[0] && (r->exhausted || tune_trials_left(t) <= 0 ||
-				 tune_time_left(t) <= 0)) {
+	if (!t->run_id[0] &&
+	    (!t->options.composed || tune_trials_left(t) <= 0 ||
+		tune_time_left(t) <= 0)) {
 		status = be_covered(t, error);
 	} else {
-		begin_step(t, end_s, error);
-		status = end_step(t, t->options.composed
-			? whole_run(t) : run_rest(t));
+		begin_step(t, share->end_s, error);
+		status = end_step(
+		    t, t->options.composed ? whole_run(t) : finish(t));
 		status = close_run(t, status, error);
 	}
 	*result = *r;
@@ -492,6 +598,7 @@ Status tune_open(const Program *program, const Target *target, Store *store,
 	    .context = context};
 	*out = t;
 	t->options.end_s = INFINITY;
+	t->options.part = 1;
 	t->result.operations = measure_operations(measurer);
 	t->machine = lines_machine(t->arena);
 	json_t *device = measure_device_json(measurer);

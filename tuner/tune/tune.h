@@ -2,6 +2,7 @@
  * operators measures of each before any goes on; then the search.
  *
  *     tune.c         the two steps, and what a run comes to
+ *     tasks.c        of several operators which goes on (tasks.h)
  *     tune_propose.c which candidates: the space, the search, the model
  *     tune_trial.c   one candidate: compiled, run, stored
  *     tune_whole.c   a program of several groups: their schedules joined
@@ -13,11 +14,13 @@
 
 #include "tuner/measure/measure.h"
 #include "tuner/tune/guide.h"
+#include "tuner/tune/tasks.h"
 
 typedef struct {
 	int64_t trials;  /* that the store is to hold for the operator; -1: any */
 	double time_s;   /* that all runs together may take; -1: any */
 	double end_s;    /* by measure_now's clock; infinite: whenever */
+	double part;     /* of what is left so much is likely to be its own */
 	double plain_s;  /* that the plain loop nest may take to be run */
 	bool composed;   /* of several groups: its schedules are given, not
 			    searched (tune_give) */
@@ -106,6 +109,13 @@ bool tune_has_first(Tuning *tuning);
 const Trace *tune_trace(const Tuning *tuning, bool first);
 /* Seconds by which candidate 1 may still be improved. */
 double tune_promise_s(const Tuning *tuning);
+/* No schedule takes less: what the machine's multiply-adds and a copy of the
+ * program's bytes take, as measured; 0: not known. */
+double tune_bound_s(const Tuning *tuning, TaskKind *kind);
+/* Tells it of the trials that it does not know yet. */
+void tune_outlook(const Tuning *tuning, Arena *arena, TaskState *task);
+/* Seconds that its final round is going to take; 0: nothing was measured. */
+double tune_final_s(const Tuning *tuning);
 /* What tune_rest is to try of a program of several groups; the first is what the
  * others are checked against.  They live as long as the tuning. */
 void tune_give(Tuning *tuning, const Trace *const *traces, int n);
@@ -115,9 +125,24 @@ void tune_give(Tuning *tuning, const Trace *const *traces, int n);
  * which takes memory. */
 Status tune_first(
     Tuning *tuning, double end_s, bool forget, Error *error);
-/* The rest, until trials, time_s (-1: any) or the clock's end_s are spent, as
- * the totals of TuneOptions.  Fills in the result, whatever it returns. */
-Status tune_rest(Tuning *tuning, int64_t trials, double time_s, double end_s,
+/* What an operator may spend of a budget, as the totals of TuneOptions. */
+typedef struct {
+	int64_t trials;
+	double time_s;
+	double end_s;
+	double part;
+} TuneShare;
+/* Does nothing remain to be searched for? */
+bool tune_is_over(const Tuning *tuning);
+/* Searches on for a while: a few trials, a batch at most.  *tried: of these. */
+Status tune_visit(Tuning *tuning, const TuneShare *share, int64_t *tried,
+    Error *error);
+/* Gives back the memory of the expected outputs. */
+void tune_forget(Tuning *tuning);
+/* The finalists, the run's end mark; of a program of several groups all that is
+ * left.  Fills in the result, whatever it returns.  stopped: it ended before its
+ * budget. */
+Status tune_end(Tuning *tuning, const TuneShare *share, bool stopped,
     TuneResult *result, Error *error);
 
 /* Fills in the kernels that a reference may be made by where the plain nest takes

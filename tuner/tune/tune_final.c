@@ -7,7 +7,7 @@
 
 enum { FINALISTS = 5 };
 
-/* No more than a fifth of the time that there is, or nothing would be left to
+/* No more than a fifth of the time that is its own, or nothing would be left to
  * search in. */
 double final_cost(const Tuning *t)
 {
@@ -18,7 +18,7 @@ double final_cost(const Tuning *t)
 	    FINALISTS * (fmax(t->lower_s + t->compile_s, 0.03) + runs) + 0.1 +
 	    peak;
 	return t->options.time_s < 0 ? cost
-				     : fmin(cost, 0.2 * t->options.time_s);
+				     : fmin(cost, t->final_most_s);
 }
 
 static bool is_listed(const Tuning *t, const int *list, int n, const char *trace)

@@ -15,6 +15,7 @@ typedef struct {
 	uint64_t form;  /* hash of the lowered form; 0: not known */
 	bool plain;     /* the plain loops */
 	double time_s;  /* infinite: failed */
+	double predicted_s; /* 0: nothing was */
 	Trace *parsed;  /* NULL: not of this program */
 	Measurement measured;
 } Known;
@@ -61,6 +62,12 @@ struct Tuning {
 	/* What the last one found; how many of these were proposed. */
 	Candidate found[TUNE_BATCH];
 	int nfound, taken;
+	/* What was proposed; how many of these were measured. */
+	Proposal batch[TUNE_BATCH];
+	int nbatch, tried;
+	double final_most_s; /* that the final round may take */
+	bool resumed; /* what an earlier run left is made again */
+	bool stopped; /* before the budget was spent */
 	bool ended; /* the round found all that there was */
 	int failed_by[OUTCOME_IMPLAUSIBLE + 1];
 	void (*progress)(const TuneProgress *, void *);
@@ -70,6 +77,8 @@ struct Tuning {
 /* tune.c */
 double tune_elapsed(const Tuning *t);
 double tune_time_left(const Tuning *t); /* infinite: no such limit */
+/* Of the time that is left what is likely its own. */
+double tune_own_left(const Tuning *t);
 int64_t tune_trials_left(const Tuning *t);
 bool tune_budget_left(const Tuning *t); /* for one more trial */
 bool tune_interrupted(const Tuning *t);

@@ -48,6 +48,7 @@ static Known known_of(Tuning *t, const Line *line)
 	free(text);
 	memcpy(k.id, line->id, sizeof k.id);
 	k.form = form_of(line);
+	k.predicted_s = json_number(line->json, "predicted", 0);
 	k.plain = !strcmp(k.trace, t->plain_text);
 	k.parsed = trace_from_json(t->arena, trace, &ignored);
 	if (k.parsed)

@@ -243,9 +243,9 @@ Status tune_reference(Arena *arena, const Program *program,
  * find more often what is known. */
 int propose_batch(const Tuning *t)
 {
-	double n = (double)tune_trials_left(t);
+	double n = (double)tune_trials_left(t) * t->options.part;
 	if (tune_measures(t) && t->trial_s > 0)
-		n = fmin(n, tune_time_left(t) / t->trial_s);
+		n = fmin(n, tune_own_left(t) / t->trial_s);
 	n = (n + (double)t->result.trials) / BATCHES_LEAST;
 	return n >= TUNE_BATCH ? TUNE_BATCH
 	    : n > BATCH_LEAST  ? (int)n
@@ -285,7 +285,7 @@ static void find(Tuning *t, int n)
 {
 	t->round_end_s = measure_now() +
 	    fmin(fmax(round_s * n / TUNE_BATCH, n / 2 * t->trial_s),
-		tune_time_left(t) / ROUNDS_LEAST);
+		tune_own_left(t) / ROUNDS_LEAST);
 	t->nfound = guide_next(t->guide, n, t->found);
 	t->taken = 0;
 	t->ended = t->nfound < n;

@@ -27,6 +27,7 @@ static Status finish_trial(Tuning *t, const Proposal *p, char *text,
 	Known k = {.trace = text,
 	    .parsed = (Trace *)(uintptr_t)p->trace,
 	    .form = p->form,
+	    .predicted_s = p->predicted_s,
 	    .plain = !strcmp(text, t->plain_text),
 	    .measured = *m};
 	t->result.trials++;
