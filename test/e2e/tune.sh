@@ -107,14 +107,36 @@ ok total-covered-measures-nothing [ "$(trials total.db)" = 8 ]
 exits total-has-no-room 1 tune mm.yaml:small mm.yaml:other --trials 1 --db room.db
 ok no-room-says-what-it-takes grep -q 'it takes --trials 2' err
 ok no-room-measures-nothing [ "$(trials room.db)" = 0 ]
-exits total-of-two 0 tune mm.yaml --trials 14 --db total.db
+exits total-of-two 0 tune mm.yaml --trials 14 --db total.db --scheduler fixed
 ok total-is-filled [ "$(trials total.db)" = 14 ]
 ok total-is-evened-out [ "$("$TUNEC" log export mm.yaml:other --db total.db |
 	grep -c '"round":"search"')" = 6 ]
 sed 's/^cases:/weights: {small: 3}\ncases:/' mm.yaml >weighted.yaml
-exits total-by-weights 0 tune weighted.yaml --trials 12 --db weighted.db
+exits total-by-weights 0 tune weighted.yaml --trials 12 --db weighted.db \
+	--scheduler fixed
 ok total-goes-by-weights [ "$("$TUNEC" log export mm.yaml:small \
 	--db weighted.db | grep -c '"round":"search"')" = 9 ]
+# the gradient goes by weights, each in turn does not, a run that was cut goes on
+split() { # store, case: of how many trials
+	"$TUNEC" log export "mm.yaml:$2" --db "$1" | grep -c '"round":"search"'
+}
+for how in gradient round-robin; do
+	for by in mm weighted; do
+		exits "$how-$by" 0 tune $by.yaml --trials 120 --scheduler $how \
+			--measure simulate --db $how-$by.db
+		exits "again-$how-$by" 0 tune $by.yaml --trials 120 \
+			--scheduler $how --measure simulate --db again-$how-$by.db
+		ok "is-total-$how-$by" [ "$(trials $how-$by.db)" = 120 ]
+		ok "repeats-$how-$by" [ "$(split $how-$by.db small)" = \
+			"$(split again-$how-$by.db small)" ]
+	done
+done
+ok gradient-goes-by-weights [ "$(split gradient-weighted.db small)" -gt \
+	"$(split gradient-mm.db small)" ]
+ok in-turn-is-evened-out [ "$(split round-robin-weighted.db small)" -le 72 ]
+exits goes-on-by-gradient 0 tune mm.yaml --trials 150 --measure simulate \
+	--db gradient-mm.db
+ok goes-on-to-the-total [ "$(trials gradient-mm.db)" = 150 ]
 exits total-time 0 tune mm.yaml --time 2s --db both.db
 exits total-time-is-covered 0 tune mm.yaml --time 2s --db both.db
 ok total-time-is-said [ "$(grep -c covered out)" = 2 ]
@@ -130,6 +152,8 @@ exits bad-number 2 tune mm.yaml:small --trials x --db a.db
 exits bad-time 2 tune mm.yaml:small --time soon --db a.db
 exits no-such-search 2 tune mm.yaml:small --search luck --db a.db
 ok names-searches grep -q 'sa, evolve, ga, random, grid' err
+exits no-such-scheduler 2 tune mm.yaml:small --scheduler luck --db a.db
+ok names-schedulers grep -q 'gradient, round-robin, fixed' err
 exits no-such-model 2 tune mm.yaml:small --model luck --db a.db
 ok names-models grep -q 'xgboost, linear, neighbours, none' err
 exits no-such-objective 2 tune mm.yaml:small --objective luck --db a.db

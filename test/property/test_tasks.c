@@ -1,0 +1,215 @@
+/* Many tasks, one budget, on the laboratory's simulated machine: schedulers are
+ * repeatable, weights count, a task that has converged gets next to nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/lab/lab.h"
+#include "tuner/tune/tasks.h"
+
+enum { TASKS = 5, VISIT = 8, SEEDS = 3 };
+
+static const char *const specs[TASKS] = {
+    "workloads/conv2d.yaml:resnet18_c2", "workloads/conv2d.yaml:resnet18_c6",
+    "workloads/conv2d.yaml:resnet18_c9", "workloads/depthwise.yaml:mobilenet_d3",
+    "workloads/softmax.yaml:sfm_256"};
+
+static const char *const target = "llvm -mcpu=x86-64-v3 -threads=1";
+
+static Arena *of_tasks;
+static Task *tasks[TASKS];
+
+static int open_tasks(void **state)
+{
+	(void)state;
+	Error error;
+	of_tasks = arena_new();
+	for (int i = 0; i < TASKS; i++) {
+		tasks[i] = lab_task(of_tasks, specs[i], specs[i], NULL, target,
+		    NULL, &error);
+		if (!tasks[i])
+			return -1;
+	}
+	return 0;
+}
+
+static int close_tasks(void **state)
+{
+	(void)state;
+	arena_free(of_tasks);
+	return 0;
+}
+
+/* --- a run ------------------------------------------------------------------- */
+
+typedef struct {
+	Arena *arena;
+	Task *tasks[TASKS];
+	SearchSpace spaces[TASKS];
+	Guide *guides[TASKS];
+	TaskState states[TASKS];
+	uint64_t hash; /* of all that was tried, in order */
+} Lab;
+
+/* What the limit has to do with the best is another matter for each. */
+static Lab open_lab(uint64_t seed)
+{
+	Lab lab = {.arena = arena_new(), .hash = seed};
+	for (int i = 0; i < TASKS; i++) {
+		GuideSettings settings = guide_defaults(seed);
+		settings.model.kind = "linear";
+		lab.tasks[i] = tasks[i];
+		lab_simulate(tasks[i], seed, 0.75);
+		lab.spaces[i] = lab_space(tasks[i]);
+		lab.guides[i] =
+		    guide_new(tasks[i]->space, &lab.spaces[i], &settings);
+		lab.states[i] = task_state(1);
+		lab.states[i].bound_s =
+		    tasks[i]->best_s * (0.5 + 0.4 * (double)i / TASKS);
+	}
+	return lab;
+}
+
+static void close_lab(Lab *lab)
+{
+	for (int i = 0; i < TASKS; i++)
+		guide_free(lab->guides[i]);
+	arena_free(lab->arena);
+}
+
+static void visit(Lab *lab, int i)
+{
+	Candidate batch[VISIT];
+	Error error;
+	int got = guide_next(lab->guides[i], VISIT, batch);
+	for (int k = 0; k < got; k++) {
+		int at = lab_number(lab->tasks[i], &batch[k]);
+		double time_s = lab->tasks[i]->time_s[at];
+		double predicted_s = guide_predict(lab->guides[i], &batch[k]);
+		guide_tell(lab->guides[i], &batch[k], time_s);
+		task_tell(&lab->states[i], lab->arena, time_s, predicted_s);
+		lab->hash = hash_mix(lab->hash * 31 + (uint64_t)(at * TASKS + i));
+	}
+	lab->states[i].visits++;
+	lab->states[i].over = got < VISIT;
+	assert_false(guide_fit(lab->guides[i], VISIT, &error));
+}
+
+static void run(Lab *lab, const char *scheduler, int visits)
+{
+	const Scheduler *s = scheduler_named(scheduler);
+	for (int i = 0; i < visits; i++) {
+		int next = s->next(lab->states, TASKS);
+		if (next >= 0)
+			visit(lab, next);
+	}
+}
+
+/* A visit of each first, as candidate 1 is measured of each. */
+static void begin(Lab *lab)
+{
+	for (int i = 0; i < TASKS; i++)
+		visit(lab, i);
+}
+
+/* Of the weighted sum of times, how much it is above that of the tables' bests. */
+static double excess(const Lab *lab)
+{
+	double sum = 0, best = 0;
+	for (int i = 0; i < TASKS; i++) {
+		sum += lab->states[i].weight * lab->states[i].best_s;
+		best += lab->states[i].weight * lab->tasks[i]->best_s;
+	}
+	return sum / best - 1;
+}
+
+/* --- schedulers ---------------------------------------------------------------- */
+
+static void test_repeatable(void **state)
+{
+	(void)state;
+	for (const Scheduler *s = scheduler_all(); s->name; s++) {
+		uint64_t hash[2];
+		for (int i = 0; i < 2; i++) {
+			Lab lab = open_lab(1);
+			begin(&lab);
+			run(&lab, s->name, 40);
+			hash[i] = lab.hash;
+			close_lab(&lab);
+		}
+		assert_true(hash[0] == hash[1]);
+	}
+}
+
+static void test_weights(void **state)
+{
+	(void)state;
+	for (int i = 0; i < TASKS; i++) {
+		int visits[2];
+		for (int k = 0; k < 2; k++) {
+			Lab lab = open_lab(2);
+			lab.states[i].weight = k ? 100 : 1;
+			begin(&lab);
+			run(&lab, "gradient", 30);
+			visits[k] = lab.states[i].visits;
+			close_lab(&lab);
+		}
+		assert_true(visits[1] > visits[0]);
+	}
+}
+
+/* All are of one size then, and each but the one has most of its gain before it. */
+static void test_converged(void **state)
+{
+	(void)state;
+	int converged = 0;
+	for (int i = 0; i < TASKS; i++) {
+		Lab lab = open_lab(3);
+		for (int k = 0; k < 50; k++)
+			visit(&lab, i);
+		bool has = task_last_gain(&lab.states[i]) < 0.01;
+		begin(&lab);
+		for (int k = 0; k < TASKS; k++)
+			lab.states[k].weight = 1 / lab.tasks[k]->best_s;
+		int before = lab.states[i].visits;
+		run(&lab, "gradient", has ? 100 : 0);
+		assert_true(lab.states[i].visits - before <= 2);
+		converged += has;
+		close_lab(&lab);
+	}
+	assert_true(converged >= 3);
+}
+
+static void test_better(void **state)
+{
+	(void)state;
+	static const char *const names[] = {"gradient", "round-robin"};
+	double sum[2] = {0};
+	for (int seed = 1; seed <= SEEDS; seed++)
+		for (int k = 0; k < 2; k++) {
+			Lab lab = open_lab((uint64_t)seed);
+			begin(&lab);
+			run(&lab, names[k], 20);
+			sum[k] += excess(&lab) / SEEDS;
+			close_lab(&lab);
+		}
+	for (int k = 0; k < 2; k++)
+		printf("%s: %.2f %% above the best\n", names[k], 100 * sum[k]);
+	assert_true(sum[0] < sum[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_repeatable),
+	    cmocka_unit_test(test_weights),
+	    cmocka_unit_test(test_converged),
+	    cmocka_unit_test(test_better),
+	};
+	return cmocka_run_group_tests(tests, open_tasks, close_tasks);
+}
