@@ -207,6 +207,13 @@ static void print_json(const Program *p, const TuneResult *r)
 	json_object_set_new(
 	    o, "scored", json_integer((json_int_t)r->scored));
 	json_object_set_new(o, "scored_per_s", json_real(r->scored_per_s));
+	json_object_set_new(o, "limit_s",
+	    r->bound_s > 0 ? json_real(r->bound_s) : json_null());
+	json_object_set_new(
+	    o, "left", r->left >= 0 ? json_real(r->left) : json_null());
+	json_object_set_new(o, "last_gain",
+	    r->last_gain >= 0 ? json_real(r->last_gain) : json_null());
+	json_object_set_new(o, "enough", json_boolean(r->enough));
 	json_object_set_new(o, "times_s", tune_times_json(&r->times));
 	out_json(o);
 	json_decref(o);
@@ -232,4 +239,22 @@ void tune_show_times(const Common *common, const TuneTimes *t, double elapsed_s)
 		 "idle %.1f s\n",
 	    elapsed_s, t->search, t->features, t->train, t->compile, t->run,
 	    t->check, fmax(idle, 0));
+}
+
+void tune_show_limit(const Common *common, const TuneLimit *l)
+{
+	if (common->json || common->quiet || !(l->best_s > 0))
+		return;
+	if (l->unknown)
+		out_text("limit: not known; ");
+	else
+		out_text("limit: %.0f %% of what the machine can do; at most "
+			 "%.0f %% may be gained, ",
+		    100 * l->bound_s / l->best_s, 100 * l->left_s / l->best_s);
+	out_text("as many trials again would gain about %.1f %%",
+	    100 * l->gain_s / l->best_s);
+	if (l->until > 0)
+		out_text("; %d of %d end at --until %g%%", l->enough, l->tasks,
+		    100 * l->until);
+	out_text("\n");
 }

@@ -81,5 +81,14 @@ void tune_show(const Common *common, const Program *program,
 /* Where the time of a run went, in which those took part. */
 void tune_show_times(
     const Common *common, const TuneTimes *sum, double elapsed_s);
+/* How far the best are from what the machine can do, weighted. */
+typedef struct {
+	double best_s, bound_s;
+	double left_s, gain_s; /* at most; by as many trials as there were */
+	double until;          /* 0: not asked for */
+	int tasks, enough;
+	bool unknown;          /* of some there is no limit */
+} TuneLimit;
+void tune_show_limit(const Common *common, const TuneLimit *limit);
 
 #endif

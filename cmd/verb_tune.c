@@ -12,7 +12,7 @@
 
 typedef struct {
 	Common common;
-	const char *trials, *time, *target, *measure;
+	const char *trials, *time, *until, *target, *measure;
 	const char *search, *model, *objective, *prior, *acquire, *scheduler;
 	TextList db;
 	int64_t seed;
@@ -63,6 +63,15 @@ static bool parse_trials(const char *text, int64_t *out)
 	long long n = strtoll(text, &end, 10);
 	*out = n;
 	return end != text && !*end && n >= 0 && *text >= '0' && *text <= '9';
+}
+
+/* "3%": 0.03; -1 if it is no share of a whole. */
+static double parse_share(const char *text)
+{
+	char *end;
+	double n = strtod(text, &end);
+	bool good = end != text && end[0] == '%' && !end[1];
+	return good && n > 0 && n < 100 ? n / 100 : -1;
 }
 
 static void name_searches(Buf *out)
@@ -159,6 +168,9 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 		return say_usage("tune",
 		    "--time takes a time such as 60s or 2m, not '%s'",
 		    v->time);
+	if (v->until && parse_share(v->until) < 0)
+		return say_usage("tune",
+		    "--until takes a part such as 3%%, not '%s'", v->until);
 	int code = read_guide(v, &o->guide);
 	if (!code)
 		code = check_scheduler(v->scheduler);
@@ -192,6 +204,8 @@ typedef struct {
 	bool *ended;      /* it has its result, which was shown */
 	const Scheduler *scheduler;
 	TaskState *states; /* over: of those that are not searched, too */
+	Ceilings ceilings;
+	double until;      /* 0: until the budget is spent */
 	double *visited_s; /* when that was, by measure_now's clock */
 	TuneDisplay *displays;
 	TuneResult *results;
@@ -452,7 +466,13 @@ static void look_at(Run *run, int i)
 	TaskState *t = &run->states[i];
 	const Tuning *tuning = run->tunings[i];
 	tune_outlook(tuning, run->arena, t);
-	t->over |= run->broken[i];
+	if (task_has_settled(t) && t->bound_s > 0)
+		ceilings_add(&run->ceilings, run->arena,
+		    run->tasks.at[i].program->op, t->kind,
+		    t->bound_s / t->best_s);
+	run->results[i].enough = run->until > 0 &&
+	    task_is_enough(t, &run->ceilings, run->until);
+	t->over |= run->broken[i] || run->results[i].enough;
 }
 
 /* A visit that tries nothing is the last. */
@@ -473,6 +493,26 @@ static int visit_one(Run *run, int i)
 	return code;
 }
 
+/* What is said of how much is left; of a whole nothing, its groups say it. */
+static void set_outlook(Run *run, int i, bool enough)
+{
+	TuneResult *r = &run->results[i];
+	TaskState *t = &run->states[i];
+	r->enough = enough;
+	r->left = r->last_gain = -1;
+	if (run->tasks.at[i].groups)
+		return;
+	tune_outlook(run->tunings[i], run->arena, t);
+	r->bound_s = t->bound_s;
+	if (isinf(t->best_s))
+		return;
+	r->last_gain = task_last_gain(t);
+	if (t->bound_s > 0) {
+		r->left = task_left(t, &run->ceilings);
+		r->last_gain = fmin(r->last_gain, r->left);
+	}
+}
+
 static int end_one(Run *run, int i)
 {
 	Error error = {0};
@@ -485,9 +525,11 @@ static int end_one(Run *run, int i)
 	    share.time_s >= 0 && i != run->last)
 		share.time_s = fmin(
 		    share.time_s, run->budgets.time.have[i] + own_s);
+	bool enough = run->results[i].enough;
 	Status status = tune_end(
-	    run->tunings[i], &share, false, &run->results[i], &error);
+	    run->tunings[i], &share, enough, &run->results[i], &error);
 	run->ended[i] = true;
+	set_outlook(run, i, enough);
 	tune_budgets_take(&run->budgets, i, run->tunings[i]);
 	int code = say_status(run, i, status, &error);
 	return code ? code : show_one(run, i);
@@ -587,9 +629,33 @@ static void open_states(Run *run)
 	}
 }
 
+/* Of all operators together, as often as each occurs. */
+static void show_limit(const Run *run)
+{
+	TuneLimit l = {.until = run->until};
+	for (int i = 0; i < run->n; i++) {
+		const TaskState *t = &run->states[i];
+		const TuneResult *r = &run->results[i];
+		if (!run->ended[i] || !(t->weight > 0) || r->last_gain < 0)
+			continue;
+		double best_s = t->weight * t->best_s;
+		l.best_s += best_s;
+		l.bound_s += t->weight * t->bound_s;
+		l.left_s += best_s * r->left;
+		l.gain_s += best_s * r->last_gain;
+		l.unknown |= !(t->bound_s > 0);
+		l.tasks++;
+		l.enough += r->enough;
+	}
+	tune_show_limit(&run->verb->common, &l);
+}
+
 static int tune_all(Run *run)
 {
+	Error ignored;
 	int code = measure_firsts(run);
+	tune_ceilings(run->arena, run->stores->at[0], run->target,
+	    &run->options, &run->ceilings, &ignored);
 	run->budgets.weight = weigh(run);
 	open_states(run);
 	code = exit_worse(code, search_all(run));
@@ -600,6 +666,7 @@ static int tune_all(Run *run)
 			? end_one(run, i) : tune_repeated(run, i));
 	}
 	show_times(run);
+	show_limit(run);
 	return interrupted ? EXIT_INTERRUPTED : code;
 }
 
@@ -703,6 +770,7 @@ static Run run_of(Arena *arena, const TuneVerb *v, const ProgramVec *programs)
 	    .broken = NEW_N(arena, bool, n),
 	    .ended = NEW_N(arena, bool, n),
 	    .scheduler = scheduler_named(v->scheduler),
+	    .until = v->until ? parse_share(v->until) : 0,
 	    .states = NEW_N(arena, TaskState, n),
 	    .visited_s = NEW_N(arena, double, n),
 	    .displays = NEW_N(arena, TuneDisplay, n),
@@ -817,6 +885,9 @@ static const Option options[] = {
     {"time", 0, OPTION_TEXT, offsetof(TuneVerb, time), "TIME", NULL,
 	"until their runs took so long together: 60s, 2m, 1h\n"
 	"(default: 60s an operator where neither is given)"},
+    {"until", 0, OPTION_TEXT, offsetof(TuneVerb, until), "PART", NULL,
+	"end an operator where less is left to gain: 3%, by the machine's\n"
+	"limit and how close others have come to it"},
     {"more", 0, OPTION_FLAG, offsetof(TuneVerb, more), NULL, NULL,
 	"spend the budget again, whatever the store has"},
     {"accept", 0, OPTION_FLAG, offsetof(TuneVerb, accept), NULL, NULL,

@@ -56,6 +56,17 @@ typedef struct {
 	uint64_t hash; /* of all that was tried, in order */
 } Lab;
 
+/* As lab_simulate, once for a seed. */
+static void simulate(int i, uint64_t seed)
+{
+	static double *time_s[SEEDS + 1][TASKS];
+	if (time_s[seed][i])
+		lab_set_times(tasks[i], time_s[seed][i]);
+	else
+		lab_simulate(tasks[i], seed, 0.75);
+	time_s[seed][i] = tasks[i]->time_s;
+}
+
 /* What the limit has to do with the best is another matter for each. */
 static Lab open_lab(uint64_t seed)
 {
@@ -64,7 +75,7 @@ static Lab open_lab(uint64_t seed)
 		GuideSettings settings = guide_defaults(seed);
 		settings.model.kind = "linear";
 		lab.tasks[i] = tasks[i];
-		lab_simulate(tasks[i], seed, 0.75);
+		simulate(i, seed);
 		lab.spaces[i] = lab_space(tasks[i]);
 		lab.guides[i] =
 		    guide_new(tasks[i]->space, &lab.spaces[i], &settings);
@@ -203,6 +214,92 @@ static void test_better(void **state)
 	assert_true(sum[0] < sum[1]);
 }
 
+/* --- when to stop ----------------------------------------------------------------- */
+
+/* Shares of their limits that operators reach, from low on. */
+static double draw_share(Rng *rng, double low, double width)
+{
+	return low + width * rng_double(rng);
+}
+
+/* Runs each task alone until it is enough; how many were. */
+static int run_until(uint64_t seed, double width, int past, double *worst)
+{
+	Lab lab = open_lab(seed);
+	Rng rng = rng_stream(seed, 1, 2);
+	Ceilings ceilings = {0};
+	int enough = 0;
+	for (int i = 0; i < past; i++) {
+		char op[16];
+		snprintf(op, sizeof op, "%d", i);
+		ceilings_add(&ceilings, lab.arena, op, KIND_SUMS,
+		    draw_share(&rng, 0.7, width));
+	}
+	for (int i = 0; i < TASKS; i++) {
+		TaskState *t = &lab.states[i];
+		t->bound_s = lab.tasks[i]->best_s * draw_share(&rng, 0.7, width);
+		bool is = false;
+		for (int k = 0; k < 40 && !t->over && !is; k++) {
+			visit(&lab, i);
+			is = task_is_enough(t, &ceilings, 0.03);
+		}
+		enough += is;
+		if (is)
+			*worst = fmax(
+			    *worst, t->best_s / lab.tasks[i]->best_s - 1);
+	}
+	close_lab(&lab);
+	return enough;
+}
+
+static void test_until(void **state)
+{
+	(void)state;
+	static const double widths[] = {0, 0.02, 0.06, 0.2};
+	double worst = 0;
+	for (int w = 0; w < 4; w++) {
+		int enough = 0;
+		for (uint64_t seed = 1; seed <= SEEDS; seed++)
+			enough += run_until(seed, widths[w], 12, &worst);
+		printf("spread %.2f: %d of %d, worst %.3f\n", widths[w], enough,
+		    TASKS * SEEDS, worst);
+		if (w == 0)
+			assert_true(enough > TASKS * SEEDS / 2);
+	}
+	assert_true(worst < 0.05);
+}
+
+/* Of what has no past only the limit itself is enough. */
+static void test_until_without_past(void **state)
+{
+	(void)state;
+	double worst = 0;
+	assert_int_equal(run_until(1, 0.1, 7, &worst), 0);
+}
+
+/* What more trials are said to gain is about what they do. */
+static void test_last_gain(void **state)
+{
+	(void)state;
+	double said = 0, gained = 0;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		Lab lab = open_lab(seed);
+		for (int i = 0; i < TASKS; i++) {
+			for (int k = 0; k < 6; k++)
+				visit(&lab, i);
+			double before = lab.states[i].best_s;
+			said += task_last_gain(&lab.states[i]);
+			for (int k = 0; k < 6; k++)
+				visit(&lab, i);
+			gained += 1 - lab.states[i].best_s / before;
+		}
+		close_lab(&lab);
+	}
+	printf("said %.3f, gained %.3f\n", said / TASKS / SEEDS,
+	    gained / TASKS / SEEDS);
+	assert_true(gained < 2 * said && said < 4 * gained);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -210,6 +307,9 @@ int main(void)
 	    cmocka_unit_test(test_weights),
 	    cmocka_unit_test(test_converged),
 	    cmocka_unit_test(test_better),
+	    cmocka_unit_test(test_until),
+	    cmocka_unit_test(test_until_without_past),
+	    cmocka_unit_test(test_last_gain),
 	};
 	return cmocka_run_group_tests(tests, open_tasks, close_tasks);
 }

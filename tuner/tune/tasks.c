@@ -12,7 +12,9 @@ enum {
 	FIRST = 24,     /* trials that what is promised at first is spread over */
 	HORIZON = 16,   /* trials that a promise is revised over, ... */
 	PART = 4,       /* or such a part of all that there were */
-	SEEN = 8,       /* predictions, before these say anything */
+	SEEN = 8,       /* trials, before these say anything */
+	CEILINGS = 8,   /* of a kind, before they say anything */
+	TRIALS = 32,    /* before they are enough, unless the limit is near */
 	TURN = 16       /* each so manieth visit is to whom had least */
 };
 
@@ -29,9 +31,14 @@ TaskState task_state(double weight)
 }
 
 /* What is read is faster than a copy, and caches may hold it. */
+static double most_of(TaskKind kind)
+{
+	return kind == KIND_MEMORY ? 1 / 0.6 : 1;
+}
+
 static double limit_s(const TaskState *t)
 {
-	return t->bound_s * (t->kind == KIND_MEMORY ? 0.6 : 1);
+	return t->bound_s / most_of(t->kind);
 }
 
 static double horizon(const TaskState *t)
@@ -93,8 +100,69 @@ double task_rate(const TaskState *t)
 double task_last_gain(const TaskState *t)
 {
 	int n = t->curve.n;
-	double half = n > 1 ? t->curve.at[(n - 1) / 2] : INFINITY;
+	if (n < SEEN)
+		return anywhere;
+	double half = t->curve.at[(n - 1) / 2];
 	return isinf(half) ? 1 : 1 - t->best_s / half;
+}
+
+/* --- how much is left --------------------------------------------------------- */
+
+void ceilings_add(Ceilings *c, Arena *arena, const char *op, TaskKind kind,
+    double share)
+{
+	for (int i = 0; i < c->n; i++)
+		if (!strcmp(c->at[i].op, op)) {
+			c->at[i].kind = kind;
+			c->at[i].share = share;
+			return;
+		}
+	vec_push(arena, c,
+	    (Ceiling){.op = arena_strdup(arena, op), .kind = kind,
+		.share = share});
+}
+
+/* Of n the next is the highest one time in n + 1; by how much is not known, so by
+ * as much as the highest is above the third. */
+double ceilings_highest(const Ceilings *c, TaskKind kind)
+{
+	double top[3] = {0};
+	int n = 0;
+	for (int i = 0; i < c->n; i++) {
+		double share = c->at[i].share;
+		if (c->at[i].kind != kind)
+			continue;
+		n++;
+		for (int k = 0; k < 3; k++)
+			if (share > top[k]) {
+				double next = top[k];
+				top[k] = share;
+				share = next;
+			}
+	}
+	if (n < CEILINGS)
+		return most_of(kind);
+	return fmin(top[0] * top[0] / top[2], most_of(kind));
+}
+
+static double left_to(const TaskState *t, double share)
+{
+	if (isinf(t->best_s) || !(t->bound_s > 0))
+		return 1;
+	return fmax(0, 1 - t->bound_s / (share * t->best_s));
+}
+
+double task_left(const TaskState *t, const Ceilings *c)
+{
+	return left_to(t, ceilings_highest(c, t->kind));
+}
+
+bool task_is_enough(const TaskState *t, const Ceilings *c, double until)
+{
+	if (left_to(t, most_of(t->kind)) < until)
+		return true;
+	return task_left(t, c) < until && t->curve.n >= TRIALS &&
+	    task_last_gain(t) < until;
 }
 
 /* --- schedulers ------------------------------------------------------------- */

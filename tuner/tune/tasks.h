@@ -14,8 +14,10 @@
  * A scheduler is a function of the states alone, so the same trials give the same
  * order on any machine, and a run that goes on from a store is told what that has.
  *
- * A *ceiling* is how close to its limit an operator of a kind has ever come: the
- * limit itself where too few are known. */
+ * A *ceiling* is the share of its limit that an operator of a kind has reached when
+ * its search had settled.  What is left to gain of a task is what lies between its
+ * best and its limit, times the highest of these; the limit itself counts where too
+ * few are known. */
 #ifndef TUNER_TUNE_TASKS_H
 #define TUNER_TUNE_TASKS_H
 
@@ -26,7 +28,8 @@
 enum { TASK_NEWEST = 32 };
 
 /* What keeps an operator from being faster.  Those of a kind are compared. */
-typedef enum { KIND_SUMS, KIND_ELEMENTS, KIND_MEMORY } TaskKind;
+typedef enum { KIND_SUMS, KIND_ELEMENTS, KIND_MEMORY, KINDS } TaskKind;
+const char *task_kind_name(TaskKind kind);
 
 typedef struct {
 	double weight;   /* how often it occurs: what a second less is worth */
@@ -50,8 +53,29 @@ void task_tell(
 /* Weighted seconds that a unit of the budget is expected to gain. */
 double task_rate(const TaskState *task);
 /* Of the best time, what the last half of its trials gained: about what as many
- * more would. */
+ * more would; of a few trials a guess. */
 double task_last_gain(const TaskState *task);
+
+/* Enough trials, and the last half of them gained nothing: what it has counts as a
+ * ceiling. */
+bool task_has_settled(const TaskState *task);
+
+typedef struct {
+	const char *op;
+	TaskKind kind;
+	double share;
+} Ceiling;
+typedef VEC(Ceiling) Ceilings;
+/* Replaces that of the same operator. */
+void ceilings_add(Ceilings *ceilings, Arena *arena, const char *op, TaskKind kind,
+    double share);
+/* The share of its limit that an operator of this kind may reach. */
+double ceilings_highest(const Ceilings *ceilings, TaskKind kind);
+/* Of its best time what may still be gained, at most. */
+double task_left(const TaskState *task, const Ceilings *ceilings);
+/* Is that less than `until`, and has it gained less of late? */
+bool task_is_enough(
+    const TaskState *task, const Ceilings *ceilings, double until);
 
 typedef struct {
 	const char *name, *help;

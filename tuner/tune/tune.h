@@ -7,6 +7,7 @@
  *     tune_trial.c   one candidate: compiled, run, stored
  *     tune_whole.c   a program of several groups: their schedules joined
  *     tune_final.c   the finalists once more, side by side
+ *     tune_ceilings.c how close others came to their limits
  *     tune_known.c   what the store says of trials
  *     tune_lines.c   what is stored: trials and marks */
 #ifndef TUNER_TUNE_H
@@ -80,6 +81,11 @@ typedef struct {
 	double scored_per_s;
 	double elapsed_s;
 	double spent_s;    /* of the budget: what was kept back counts too */
+	/* Of the best time: what may be gained at most, and what the last half of
+	 * the trials gained, about what as many more would; -1: not known. */
+	double left, last_gain;
+	double bound_s;    /* the machine's limit; 0: not known */
+	bool enough;       /* it ended since less than was asked for is left */
 	double others_s;   /* of it, what other runs in the store took */
 	TuneTimes times;
 } TuneResult;
@@ -114,6 +120,9 @@ double tune_promise_s(const Tuning *tuning);
 double tune_bound_s(const Tuning *tuning, TaskKind *kind);
 /* Tells it of the trials that it does not know yet. */
 void tune_outlook(const Tuning *tuning, Arena *arena, TaskState *task);
+/* Of the store's runs for a target those that had settled. */
+Status tune_ceilings(Arena *arena, Store *store, const Target *target,
+    const TuneOptions *options, Ceilings *out, Error *error);
 /* Seconds that its final round is going to take; 0: nothing was measured. */
 double tune_final_s(const Tuning *tuning);
 /* What tune_rest is to try of a program of several groups; the first is what the

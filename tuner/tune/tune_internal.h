@@ -127,6 +127,9 @@ typedef struct {
 Status lines_trial(Tuning *t, const char *trace_text, const Measurement *m,
     const TrialNote *note, char id[17]);
 
+/* tune_ceilings.c: what the run's end says of its limit; NULL: it is not known. */
+json_t *limit_json(Tuning *t);
+
 /* tune_propose.c: nothing else knows the space, the search and the model */
 Status propose_open(Tuning *t);
 void propose_close(Tuning *t);

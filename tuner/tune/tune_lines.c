@@ -106,6 +106,9 @@ Status lines_end(Tuning *t)
 	if (r->exhausted)
 		json_object_set_new(
 		    f, "space", json_string(propose_space_key(t)));
+	json_t *limit = limit_json(t);
+	if (limit)
+		json_object_set_new(f, "limit", limit);
 	if (t->options.accept)
 		json_object_set_new(f, "accept", json_true());
 	set_measure(t, f);
