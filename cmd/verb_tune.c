@@ -247,8 +247,29 @@ static int say_status(Run *run, int i, Status status, const Error *error)
 	return status ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* What is said of how much is left; of a whole nothing, its groups say it. */
+static void set_outlook(Run *run, int i)
+{
+	TuneResult *r = &run->results[i];
+	TaskState *t = &run->states[i];
+	r->left = r->last_gain = -1;
+	if (run->tasks.at[i].groups)
+		return;
+	tune_outlook(run->tunings[i], run->arena, t);
+	r->bound_s = t->bound_s;
+	if (isinf(t->best_s) || !(r->best_s > 0))
+		return;
+	r->last_gain = task_last_gain(t);
+	if (!(t->bound_s > 0))
+		return;
+	/* of the best that stands, which may be another than the search's */
+	double least_s = t->best_s * (1 - task_left(t, &run->ceilings));
+	r->left = fmax(1 - least_s / r->best_s, 0);
+	r->last_gain = fmin(r->last_gain, r->left);
+}
+
 /* What an operator came to. */
-static int show_one(const Run *run, int i)
+static int show_one(Run *run, int i)
 {
 	const TuneVerb *v = run->verb;
 	const TuneOptions *o = &run->options;
@@ -257,6 +278,8 @@ static int show_one(const Run *run, int i)
 	TuneResult *r = &run->results[i];
 	if (o->measure.machine == MACHINE_REAL && !o->replay_db)
 		best_of_stores(run->stores, p, run->target, v->cold, r);
+	if (run->tunings[i])
+		set_outlook(run, i);
 	tune_show(&v->common, p, label, r);
 	if (r->interrupted)
 		return EXIT_INTERRUPTED;
@@ -461,17 +484,27 @@ static void make_room(Run *run, int i)
 	}
 }
 
+/* As the limit is when it is measured once more, which may have been disturbed. */
+static bool is_enough(Run *run, int i)
+{
+	TaskState *t = &run->states[i];
+	if (!(run->until > 0) || (t->bound_s > 0 &&
+	    !task_is_enough(t, &run->ceilings, run->until)))
+		return false;
+	tune_confirm_bound(run->tunings[i]);
+	tune_outlook(run->tunings[i], run->arena, t);
+	return task_is_enough(t, &run->ceilings, run->until);
+}
+
 static void look_at(Run *run, int i)
 {
 	TaskState *t = &run->states[i];
-	const Tuning *tuning = run->tunings[i];
-	tune_outlook(tuning, run->arena, t);
+	tune_outlook(run->tunings[i], run->arena, t);
 	if (task_has_settled(t) && t->bound_s > 0)
 		ceilings_add(&run->ceilings, run->arena,
 		    run->tasks.at[i].program->op, t->kind,
 		    t->bound_s / t->best_s);
-	run->results[i].enough = run->until > 0 &&
-	    task_is_enough(t, &run->ceilings, run->until);
+	run->results[i].enough = is_enough(run, i);
 	t->over |= run->broken[i] || run->results[i].enough;
 }
 
@@ -493,26 +526,6 @@ static int visit_one(Run *run, int i)
 	return code;
 }
 
-/* What is said of how much is left; of a whole nothing, its groups say it. */
-static void set_outlook(Run *run, int i, bool enough)
-{
-	TuneResult *r = &run->results[i];
-	TaskState *t = &run->states[i];
-	r->enough = enough;
-	r->left = r->last_gain = -1;
-	if (run->tasks.at[i].groups)
-		return;
-	tune_outlook(run->tunings[i], run->arena, t);
-	r->bound_s = t->bound_s;
-	if (isinf(t->best_s))
-		return;
-	r->last_gain = task_last_gain(t);
-	if (t->bound_s > 0) {
-		r->left = task_left(t, &run->ceilings);
-		r->last_gain = fmin(r->last_gain, r->left);
-	}
-}
-
 static int end_one(Run *run, int i)
 {
 	Error error = {0};
@@ -529,7 +542,7 @@ static int end_one(Run *run, int i)
 	Status status = tune_end(
 	    run->tunings[i], &share, enough, &run->results[i], &error);
 	run->ended[i] = true;
-	set_outlook(run, i, enough);
+	run->results[i].enough = enough;
 	tune_budgets_take(&run->budgets, i, run->tunings[i]);
 	int code = say_status(run, i, status, &error);
 	return code ? code : show_one(run, i);
@@ -638,12 +651,12 @@ static void show_limit(const Run *run)
 		const TuneResult *r = &run->results[i];
 		if (!run->ended[i] || !(t->weight > 0) || r->last_gain < 0)
 			continue;
-		double best_s = t->weight * t->best_s;
+		double best_s = t->weight * r->best_s;
 		l.best_s += best_s;
-		l.bound_s += t->weight * t->bound_s;
+		l.bound_s += t->weight * r->bound_s;
 		l.left_s += best_s * r->left;
 		l.gain_s += best_s * r->last_gain;
-		l.unknown |= !(t->bound_s > 0);
+		l.unknown |= !(r->bound_s > 0);
 		l.tasks++;
 		l.enough += r->enough;
 	}

@@ -137,6 +137,24 @@ ok in-turn-is-evened-out [ "$(split round-robin-weighted.db small)" -le 72 ]
 exits goes-on-by-gradient 0 tune mm.yaml --trials 150 --measure simulate \
 	--db gradient-mm.db
 ok goes-on-to-the-total [ "$(trials gradient-mm.db)" = 150 ]
+# what is left to gain, and an end where that is little
+exits bad-until 2 tune mm.yaml:small --until soon --db a.db
+ok bad-until-says-how grep -q 'a part such as 3%' err
+exits until 0 tune mm.yaml --trials 400 --until 99% --measure simulate \
+	--db until.db
+ok until-ends-early [ "$(trials until.db)" -lt 100 ]
+ok until-is-said grep -q '^limit: .* 2 of 2 end at --until 99%' out
+"$TUNEC" log export --db until.db >until.lines 2>/dev/null
+exits until-again 0 tune mm.yaml --trials 400 --until 99% --measure simulate \
+	--db until.db --json
+ok until-is-json [ "$(grep -c '"left":0\.[0-9].*"enough":true' out)" = 2 ]
+"$TUNEC" log export --db until.db >again.lines 2>/dev/null
+ok until-measures-nothing-again cmp until.lines again.lines
+exits until-never 0 tune mm.yaml:small --trials 80 --until 0.001% \
+	--measure simulate --db never.db
+ok until-never-spends-all [ "$(trials never.db)" = 80 ]
+ok until-never-says-what-is-left grep -q \
+	'^limit: [0-9]* % .*at most [0-9]* % .*about [0-9.]* %.* 0 of 1 end' out
 exits total-time 0 tune mm.yaml --time 2s --db both.db
 exits total-time-is-covered 0 tune mm.yaml --time 2s --db both.db
 ok total-time-is-said [ "$(grep -c covered out)" = 2 ]

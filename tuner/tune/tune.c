@@ -216,7 +216,7 @@ static void measure_memory(Tuning *t, bool again)
 {
 	Error ignored;
 	const Program *p = t->program;
-	if (tune_measures(t) && t->result.trials && p->bytes > 0 &&
+	if (tune_measures(t) && t->known.n && p->bytes > 0 &&
 	    p->flops / p->bytes < COMPUTE_BOUND && tune_time_left(t) > 0.05)
 		measure_copy(t->measurer, again,
 		    &t->result.copy_bytes_per_s, &ignored);
@@ -460,7 +460,10 @@ static double nominal_flops_per_s(const Machine *m)
 double tune_bound_s(const Tuning *t, TaskKind *kind)
 {
 	const TuneResult *r = &t->result;
-	double peak = r->peak_all, copy = r->copy_bytes_per_s;
+	double copy = r->copy_bytes_per_s;
+	/* a disturbed peak would promise that nothing is left */
+	double peak = tune_peak_is_short(t)
+	    ? r->peak_one * measure_host(t->measurer)->threads : r->peak_all;
 	if (!(peak > 0) && !tune_on_device(t) &&
 	    t->options.measure.machine == MACHINE_SIMULATED)
 		peak = nominal_flops_per_s(&t->target->machine);
@@ -485,6 +488,15 @@ double tune_promise_s(const Tuning *t)
 	return fmax(first_s - bound, anywhere * first_s);
 }
 
+void tune_confirm_bound(Tuning *t)
+{
+	if (t->confirmed)
+		return;
+	t->confirmed = true;
+	tune_measure_peaks(t, true);
+	measure_memory(t, true);
+}
+
 void tune_outlook(const Tuning *t, Arena *arena, TaskState *task)
 {
 	const double likely_s = 0.05;
@@ -496,7 +508,7 @@ void tune_outlook(const Tuning *t, Arena *arena, TaskState *task)
 		if (k->id[0] && !k->plain)
 			task_tell(task, arena, k->time_s, k->predicted_s);
 	}
-	task->over = tune_is_over(t);
+	task->over |= tune_is_over(t);
 }
 
 double tune_final_s(const Tuning *t)

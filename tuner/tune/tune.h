@@ -118,6 +118,8 @@ double tune_promise_s(const Tuning *tuning);
 /* No schedule takes less: what the machine's multiply-adds and a copy of the
  * program's bytes take, as measured; 0: not known. */
 double tune_bound_s(const Tuning *tuning, TaskKind *kind);
+/* Measures what it rests on once more, once: the most counts. */
+void tune_confirm_bound(Tuning *tuning);
 /* Tells it of the trials that it does not know yet. */
 void tune_outlook(const Tuning *tuning, Arena *arena, TaskState *task);
 /* Of the store's runs for a target those that had settled. */

@@ -67,6 +67,7 @@ struct Tuning {
 	int nbatch, tried;
 	double final_most_s; /* that the final round may take */
 	bool resumed; /* what an earlier run left is made again */
+	bool confirmed; /* its bound was measured again */
 	bool stopped; /* before the budget was spent */
 	bool ended; /* the round found all that there was */
 	int failed_by[OUTCOME_IMPLAUSIBLE + 1];
