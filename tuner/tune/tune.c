@@ -283,40 +283,45 @@ static bool all_fail(const Tuning *t)
 	    most * 20 >= t->result.trials * 19;
 }
 
-/* The next of a batch of n, from *at on. */
-static Status try_batch(Tuning *t, const Proposal *batch, int n, int *at)
+/* The next of the batch. */
+static Status try_batch(Tuning *t)
 {
 	double times[MEASURE_WIDTH];
+	const Proposal *next = t->batch + t->tried;
 	int ran, width = measure_width(t->measurer);
-	if (n - *at < width)
-		width = n - *at;
-	FORWARD_IF_ERROR(trial_all(t, batch + *at, width, times, &ran));
+	if (t->nbatch - t->tried < width)
+		width = t->nbatch - t->tried;
+	FORWARD_IF_ERROR(trial_all(t, next, width, times, &ran));
 	for (int i = 0; i < ran; i++)
 		if (!isnan(times[i]))
-			propose_learn(t, &batch[*at + i], times[i]);
-	*at += ran;
+			propose_learn(t, &next[i], times[i]);
+	t->tried += ran;
 	return STATUS_OK;
 }
 
-/* Proposals are kept for the next visit: what was proposed is not again. */
+static Status draw_batch(Tuning *t)
+{
+	int64_t left = tune_trials_left(t);
+	int want = propose_batch(t);
+	t->tried = 0;
+	return propose_next(t, left < want ? (int)left : want, t->batch,
+	    &t->nbatch, &t->result.exhausted);
+}
+
+/* What was proposed and is not measured is kept for the next visit. */
 static Status search(Tuning *t)
 {
 	TuneResult *r = &t->result;
 	double end_s = measure_now() + tune_own_left(t) / VISITS_LEAST;
-	if (t->tried == t->nbatch) {
-		int64_t left = tune_trials_left(t);
-		int want = propose_batch(t);
-		t->tried = t->nbatch = 0;
-		FORWARD_IF_ERROR(propose_next(t,
-		    left < want ? (int)left : want, t->batch, &t->nbatch,
-		    &r->exhausted));
-	}
+	if (t->tried == t->nbatch)
+		FORWARD_IF_ERROR(draw_batch(t));
 	while (t->tried < t->nbatch && tune_budget_left(t)) {
-		FORWARD_IF_ERROR(
-		    try_batch(t, t->batch, t->nbatch, &t->tried));
+		FORWARD_IF_ERROR(try_batch(t));
 		if (measure_now() > end_s)
 			break;
 	}
+	/* no end of the space while some that were drawn are not measured */
+	r->exhausted &= t->tried == t->nbatch;
 	r->hopeless = all_fail(t);
 	return STATUS_OK;
 }

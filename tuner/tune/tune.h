@@ -127,7 +127,7 @@ Status tune_ceilings(Arena *arena, Store *store, const Target *target,
     const TuneOptions *options, Ceilings *out, Error *error);
 /* Seconds that its final round is going to take; 0: nothing was measured. */
 double tune_final_s(const Tuning *tuning);
-/* What tune_rest is to try of a program of several groups; the first is what the
+/* What tune_end is to try of a program of several groups; the first is what the
  * others are checked against.  They live as long as the tuning. */
 void tune_give(Tuning *tuning, const Trace *const *traces, int n);
 

@@ -62,14 +62,15 @@ struct Tuning {
 	/* What the last one found; how many of these were proposed. */
 	Candidate found[TUNE_BATCH];
 	int nfound, taken;
-	/* What was proposed; how many of these were measured. */
-	Proposal batch[TUNE_BATCH];
-	int nbatch, tried;
 	double final_most_s; /* that the final round may take */
 	bool resumed; /* what an earlier run left is made again */
 	bool confirmed; /* its bound was measured again */
 	bool stopped; /* before the budget was spent */
 	bool ended; /* the round found all that there was */
+	/* Of new code; how many of these were tried.  A visit may end between: the
+	 * next one goes on, or what was never measured would count as visited. */
+	Proposal batch[TUNE_BATCH];
+	int nbatch, tried;
 	int failed_by[OUTCOME_IMPLAUSIBLE + 1];
 	void (*progress)(const TuneProgress *, void *);
 	void *context;
