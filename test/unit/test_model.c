@@ -341,6 +341,39 @@ static void test_rank_correlation(void **state)
 	assert_true(fabs(rank_correlation(a, e, 4) - 4.5 / sqrt(22.5)) < 1e-12);
 }
 
+/* Labels are of the best that there is at each training: what was the best is a
+ * tenth as good when one of a tenth of its time was measured. */
+static void test_labels_are_renewed(void **state)
+{
+	(void)state;
+	for (const ModelName *name = model_names(); name->name; name++) {
+		ModelSettings settings = model_defaults(WIDTH, 1);
+		settings.kind = name->name;
+		settings.objective = OBJECTIVE_REGRESSION;
+		Model *m = model_new(&settings);
+		float *rows = make_rows(ROWS, 1), before[10], after[10];
+		Error error;
+		for (int i = 0; i < ROWS; i++)
+			model_add(m, 0, rows + i * WIDTH, 1, 1);
+		assert_int_equal(model_fit(m, &error), STATUS_OK);
+		model_predict(m, rows, NULL, 10, before);
+		for (int i = 0; i < ROWS; i++)
+			rows[i * WIDTH + 5] += 100;
+		for (int i = 0; i < ROWS; i++)
+			model_add(m, 0, rows + i * WIDTH, 1, 0.1);
+		assert_int_equal(model_fit(m, &error), STATUS_OK);
+		for (int i = 0; i < ROWS; i++)
+			rows[i * WIDTH + 5] -= 100;
+		model_predict(m, rows, NULL, 10, after);
+		for (int i = 0; i < 10; i++) {
+			assert_true(fabs(before[i] - 1) < 0.05);
+			assert_true(after[i] < 0.5);
+		}
+		free(rows);
+		model_free(m);
+	}
+}
+
 int main(void)
 {
 	const char *build = getenv("BUILD");
@@ -357,6 +390,7 @@ int main(void)
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_missing_module),
 	    cmocka_unit_test(test_rank_correlation),
+	    cmocka_unit_test(test_labels_are_renewed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

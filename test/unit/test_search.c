@@ -17,6 +17,8 @@ typedef struct {
 	int64_t asked;
 	int best[CANDIDATE_PARTS];
 	int batch_most; /* largest batch that was scored */
+	Candidate wanted; /* how often was it scored, or a parent? */
+	int seen;
 } Toy;
 
 static bool toy_legal(const Toy *toy, Candidate *c)
@@ -47,6 +49,7 @@ static bool toy_mutate(
     void *context, Rng *rng, const Candidate *from, Candidate *out)
 {
 	Toy *toy = context;
+	toy->seen += !memcmp(from, &toy->wanted, sizeof *from);
 	for (int tries = 0; tries < 100; tries++) {
 		*out = *from;
 		int part = (int)rng_below(rng, (uint64_t)toy->parts);
@@ -82,8 +85,10 @@ static double toy_value(const Toy *toy, const Candidate *c)
 static void toy_score(void *context, const Candidate *c, int n, float *out)
 {
 	Toy *toy = context;
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
 		out[i] = (float)toy_value(toy, &c[i]);
+		toy->seen += !memcmp(&c[i], &toy->wanted, sizeof *c);
+	}
 	toy->asked += n;
 	if (n > toy->batch_most)
 		toy->batch_most = n;
@@ -334,6 +339,57 @@ static void test_over(void **state)
 	search_free(search);
 }
 
+/* A batch is filled up where a search finds fewer than were asked for, and that
+ * is no end. */
+static void test_quota(void **state)
+{
+	(void)state;
+	Candidate out[BATCH];
+	for (const SearchName *s = search_names(); s->name; s++) {
+		Toy toy = toy_make(20, 10, 0);
+		SearchSpace space = toy_space(&toy);
+		space.over = toy_over; /* after a generation */
+		space.over_context = &toy;
+		SearchSettings settings = search_defaults(1);
+		settings.chains = settings.steps = 1;
+		Search *search = search_new(s->name, &space, &settings);
+		toy.asked = 1001;
+		for (int b = 0; b < 4; b++) {
+			assert_int_equal(search_next(search, toy_score, &toy,
+					     BATCH, out), BATCH);
+			assert_false(search_exhausted(search));
+		}
+		search_free(search);
+	}
+}
+
+/* The best that was measured is where each later round begins, whatever was
+ * measured since. */
+static void test_incumbent(void **state)
+{
+	static const char *const names[] = {"sa", "evolve", "ga"};
+	(void)state;
+	Candidate out[100];
+	for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+		Toy toy = toy_make(20, 10, 0);
+		SearchSpace space = toy_space(&toy);
+		SearchSettings settings = search_defaults(1);
+		Search *search = search_new(names[k], &space, &settings);
+		for (int b = 0; b < 5; b++) {
+			toy.seen = 0;
+			int n = search_next(
+			    search, b ? toy_score : NULL, &toy, 100, out);
+			assert_true(!b || toy.seen);
+			for (int i = 0; i < n; i++)
+				search_tell(search, &out[i],
+				    !b && i == 50 ? 1e-3 : 1 + i);
+			if (!b)
+				toy.wanted = out[50];
+		}
+		search_free(search);
+	}
+}
+
 static void test_unknown(void **state)
 {
 	(void)state;
@@ -353,6 +409,8 @@ int main(void)
 	    cmocka_unit_test(test_visited),
 	    cmocka_unit_test(test_kinds),
 	    cmocka_unit_test(test_over),
+	    cmocka_unit_test(test_quota),
+	    cmocka_unit_test(test_incumbent),
 	    cmocka_unit_test(test_unknown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
