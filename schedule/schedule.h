@@ -231,6 +231,11 @@ typedef enum {
 } Move;
 bool space_move(Space *space, Rng *rng, Move move, const Candidate *from,
     Candidate *out);
+/* All that one step leads to, but for what is beyond `most`: a decision by one
+ * position up or down, of a tile one up and the next one down, or each other sketch,
+ * with what both decide carried over.  Legal, normalized, different; how many. */
+int space_neighbours(
+    Space *space, const Candidate *from, Candidate *out, int most);
 /* Of each step the decisions of the one or the other, which are of one sketch;
  * legal, normalized, and neither. */
 bool space_cross(Space *space, Rng *rng, const Candidate *a,

@@ -1,5 +1,5 @@
-/* Moves of one kind from a candidate, for searches that choose among kinds; and a
- * candidate of one sketch carried over to another. */
+/* Moves of one kind from a candidate, for searches that choose among kinds; all that
+ * one step leads to; and a candidate of one sketch carried over to another. */
 #include "schedule/space.h"
 
 #include <stdlib.h>
@@ -162,6 +162,78 @@ bool space_move(
 	}
 	return false;
 }
+
+/* --- all that one step leads to --------------------------------------------------- */
+
+typedef struct {
+	Space *space;
+	const Candidate *from;
+	Candidate *out;
+	int n, most;
+} Neighbours;
+
+static void keep_neighbour(Neighbours *near, Candidate c)
+{
+	Refusal why;
+	if (near->n == near->most)
+		return;
+	if (!space_legal(near->space, &c, &why)) {
+		space_refuse(near->space, why);
+		return;
+	}
+	for (int i = -1; i < near->n; i++)
+		if (!memcmp(i < 0 ? near->from : &near->out[i], &c, sizeof c))
+			return;
+	near->out[near->n++] = c;
+}
+
+/* A decision one position up or down, and the next of its tile the other way; q is
+ * p: no other. */
+static void step_decision(Neighbours *near, int p, int q, int by)
+{
+	const Sketch *s = &near->space->sketches.at[near->from->sketch];
+	Candidate c = *near->from;
+	c.at[p] = (int16_t)(c.at[p] + by);
+	if (q != p)
+		c.at[q] = (int16_t)(c.at[q] - by);
+	if (c.at[p] >= 0 && c.at[p] < s->parts[p].size && c.at[q] >= 0 &&
+	    c.at[q] < s->parts[q].size)
+		keep_neighbour(near, c);
+}
+
+static void step_sketch(Neighbours *near, int sketch)
+{
+	const Sketch *all = near->space->sketches.at;
+	Rng rng = rng_stream(1, (uint64_t)sketch, near->from->sketch);
+	int before = near->n;
+	for (int i = 0; i < TRIES && near->n == before; i++) {
+		Candidate c = {.sketch = (uint16_t)sketch};
+		carry(&all[near->from->sketch], near->from, &all[sketch], &rng,
+		    i < TRIES / 4 ? 0 : LOOSE, &c);
+		keep_neighbour(near, c);
+	}
+}
+
+int space_neighbours(
+    Space *space, const Candidate *from, Candidate *out, int most)
+{
+	Neighbours near = {space, from, out, 0, most};
+	const Sketch *s = &space->sketches.at[from->sketch];
+	for (int p = 0; p < s->nparts; p++)
+		for (int by = -1; by <= 1; by += 2) {
+			const Part *a = &s->parts[p], *b = a + 1;
+			step_decision(&near, p, p, by);
+			if (p + 1 < s->nparts && a->step == b->step &&
+			    a->arg == b->arg)
+				step_decision(&near, p, p + 1, by);
+		}
+	for (int t = 0; t < space->sketches.n; t++)
+		if (t != from->sketch)
+			step_sketch(&near, t);
+	return near.n;
+}
+
+/* --- two to one ------------------------------------------------------------------- */
 
 /* Decisions of one step go together. */
 bool space_cross(Space *space, Rng *rng, const Candidate *a,
