@@ -12,8 +12,10 @@
 
 typedef struct {
 	Common common;
-	const char *trials, *time, *until, *target, *measure;
-	const char *search, *model, *objective, *prior, *acquire, *scheduler;
+	const char *trials, *time, *until, *target, *measure, *scheduler;
+#define GUIDE(name, argument, preset, words, help) const char *guide_##name;
+#include "tuner/tune/guide.def"
+#undef GUIDE
 	TextList db;
 	int64_t seed;
 	bool more, accept, cold, no_pin;
@@ -87,39 +89,40 @@ static void name_models(Buf *out)
 	buf_puts(out, "none");
 }
 
-static void name_schedulers(Buf *out)
+/* What a setting may be. */
+static void name_choices(Buf *out, const GuideOption *option)
 {
-	for (const Scheduler *s = scheduler_all(); s->name; s++)
-		buf_printf(out, "%s%s", out->size ? ", " : "", s->name);
-}
-
-static int say_choice(const char *option, const Buf *choices, const char *word)
-{
-	return say_usage("tune", "--%s is one of %s, not '%s'", option,
-	    buf_text(choices), word);
+	if (!strcmp(option->name, "search"))
+		name_searches(out);
+	else if (!strcmp(option->name, "model"))
+		name_models(out);
+	else if (!*option->words)
+		buf_puts(out, "the numbers from 0 to 1");
+	for (const char *w = option->words; *w; w += strcspn(w, "|")) {
+		w += *w == '|';
+		buf_printf(out, "%s%.*s", out->size ? ", " : "",
+		    (int)strcspn(w, "|"), w);
+	}
 }
 
 /* What the search and the model are told. */
 static int read_guide(const TuneVerb *v, GuideSettings *g)
 {
-	const struct {
-		const char *key, *value, *choices;
-	} words[] = {{"search", v->search, ""}, {"model", v->model, ""},
-	    {"objective", v->objective, "rank, regression"},
-	    {"prior", v->prior, "on, off"},
-	    {"acquire", v->acquire, "mean, ei, ucb"}};
+	const char *const values[] = {
+#define GUIDE(name, argument, preset, words, help) v->guide_##name,
+#include "tuner/tune/guide.def"
+#undef GUIDE
+	};
+	const GuideOption *o = guide_options();
 	Buf choices = {0};
 	int code = EXIT_DONE;
 	*g = guide_defaults(1);
-	for (size_t i = 0; i < sizeof words / sizeof *words && !code; i++) {
-		if (guide_set(g, words[i].key, words[i].value))
+	for (int i = 0; o[i].name && !code; i++) {
+		if (guide_set(g, o[i].name, values[i]))
 			continue;
-		buf_puts(&choices, words[i].choices);
-		if (!strcmp(words[i].key, "search"))
-			name_searches(&choices);
-		if (!strcmp(words[i].key, "model"))
-			name_models(&choices);
-		code = say_choice(words[i].key, &choices, words[i].value);
+		name_choices(&choices, &o[i]);
+		code = say_usage("tune", "--%s is one of %s, not '%s'",
+		    o[i].name, buf_text(&choices), values[i]);
 	}
 	buf_free(&choices);
 	return code;
@@ -128,12 +131,14 @@ static int read_guide(const TuneVerb *v, GuideSettings *g)
 /* EXIT_DONE, or the exit code after a message. */
 static int check_scheduler(const char *word)
 {
-	Buf choices = {0};
+	Buf names = {0};
 	int code = EXIT_DONE;
-	name_schedulers(&choices);
+	for (const Scheduler *s = scheduler_all(); s->name; s++)
+		buf_printf(&names, "%s%s", names.size ? ", " : "", s->name);
 	if (!scheduler_named(word))
-		code = say_choice("scheduler", &choices, word);
-	buf_free(&choices);
+		code = say_usage("tune", "--scheduler is one of %s, not '%s'",
+		    buf_text(&names), word);
+	buf_free(&names);
 	return code;
 }
 
@@ -892,6 +897,17 @@ static int tune_run(void *options, int n, char **operands)
 	return code;
 }
 
+static const char search_help[] = "what proposes candidates:"
+#define SEARCH(name, learns, help) "\n" #name ": " help
+#include "tuner/search/searches.def"
+#undef SEARCH
+    ;
+static const char model_help[] = "what learns from measurements:"
+#define MODEL(name, ranks, help) "\n" #name ": " help
+#include "tuner/model/models.def"
+#undef MODEL
+    "\nnone: the analytic model alone";
+
 static const Option options[] = {
     {"trials", 0, OPTION_TEXT, offsetof(TuneVerb, trials), "N", NULL,
 	"until the store has N search trials for these operators"},
@@ -907,31 +923,17 @@ static const Option options[] = {
 	"let the newest final round count though it was slower"},
     {"target", 0, OPTION_TEXT, offsetof(TuneVerb, target), "TARGET", NULL,
 	"what to tune for (default: $TUNEC_TARGET, or host)"},
-    {"search", 0, OPTION_TEXT, offsetof(TuneVerb, search), "KIND", "sa",
-	"what proposes candidates:"
-#define SEARCH(name, learns, help) "\n" #name ": " help
-#include "tuner/search/searches.def"
-#undef SEARCH
-    },
+#define GUIDE(name, argument, preset, words, help) \
+	{#name, 0, OPTION_TEXT, offsetof(TuneVerb, guide_##name), argument, \
+	    preset, help},
+#include "tuner/tune/guide.def"
+#undef GUIDE
     {"scheduler", 0, OPTION_TEXT, offsetof(TuneVerb, scheduler), "KIND",
 	"gradient", "which of several operators is searched next:"
 #define SCHEDULER(name, spelled, divides, help) "\n" spelled ": " help
 #include "tuner/tune/schedulers.def"
 #undef SCHEDULER
     },
-    {"model", 0, OPTION_TEXT, offsetof(TuneVerb, model), "KIND", "xgboost",
-	"what learns from measurements:"
-#define MODEL(name, ranks, help) "\n" #name ": " help
-#include "tuner/model/models.def"
-#undef MODEL
-	"\nnone: the analytic model alone"},
-    {"objective", 0, OPTION_TEXT, offsetof(TuneVerb, objective), "KIND", "rank",
-	"learn the order of candidates, or by regression their speed"},
-    {"prior", 0, OPTION_TEXT, offsetof(TuneVerb, prior), "on|off", "off",
-	"on: learn what the analytic model does not know"},
-    {"acquire", 0, OPTION_TEXT, offsetof(TuneVerb, acquire), "KIND", "mean",
-	"propose by the mean; or by the expected improvement (ei) or an\n"
-	"upper bound (ucb) of an ensemble, which trains several models"},
     {"measure", 0, OPTION_TEXT, offsetof(TuneVerb, measure), "HOW", "run",
 	"run on this machine; simulate: a deterministic machine\n"
 	"in its place; replay:STORE: what a store measured"},

@@ -1,5 +1,5 @@
 /* Settings of searches, a line each: a name, then words such as search=sa, as
- * guide_set takes them, and batch=N, the candidates between two trainings. */
+ * guide_set takes them, and rows=N, the candidates between two trainings. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 static bool put(LabSetting *s, const char *key, const char *value)
 {
-	if (strcmp(key, "batch"))
+	if (strcmp(key, "rows"))
 		return guide_set(&s->guide, key, value);
 	s->batch = atoi(value);
 	return s->batch > 0;

@@ -185,6 +185,12 @@ static bool cross(void *context, Rng *rng, const Candidate *a,
 	return space_cross(((Task *)context)->space, rng, a, b, out);
 }
 
+static int neighbours(
+    void *context, const Candidate *from, Candidate *out, int most)
+{
+	return space_neighbours(((Task *)context)->space, from, out, most);
+}
+
 static bool at(void *context, int64_t i, Candidate *out)
 {
 	const Task *task = context;
@@ -207,6 +213,7 @@ SearchSpace lab_space(Task *task)
 	    .mutate = mutate,
 	    .move = move,
 	    .cross = cross,
+	    .neighbours = neighbours,
 	    .count = -1,
 	    .at = at,
 	    .kind = kind};

@@ -73,6 +73,49 @@ static void test_moves(void **state)
 	arena_free(arena);
 }
 
+/* How many decisions two candidates of one sketch do not share. */
+static int apart(const Candidate *a, const Candidate *b)
+{
+	int n = 0;
+	for (int p = 0; p < CANDIDATE_PARTS; p++)
+		n += a->at[p] != b->at[p];
+	return n;
+}
+
+/* One step leads to a neighbour of the part, each once; where nothing is normalized
+ * it is one decision or two of a tile; each other sketch is there, and back. */
+static void test_neighbours(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	Task *task = open_task(arena);
+	SearchSpace space = lab_space(task);
+	Candidate near[64];
+	int sketches = space_nsketches(task->space);
+	for (int i = 0; i < task->all.n; i += 7) {
+		const Candidate *c = &task->all.items[i];
+		int n = space.neighbours(task, c, near, 64), close = 0;
+		bool met[LAB_SKETCHES] = {false};
+		assert_in_range(n, 4, 63);
+		for (int k = 0; k < n; k++) {
+			assert_in_range(
+			    lab_number(task, &near[k]), 0, task->all.n - 1);
+			assert_memory_not_equal(&near[k], c, sizeof *c);
+			for (int m = 0; m < k; m++)
+				assert_memory_not_equal(
+				    &near[k], &near[m], sizeof *c);
+			met[near[k].sketch] = true;
+			close += near[k].sketch == c->sketch &&
+			    apart(&near[k], c) <= 2;
+		}
+		assert_true(close >= 2);
+		for (int k = 0; k < sketches; k++)
+			assert_true(met[k]);
+		assert_int_equal(space.neighbours(task, c, near, 3), 3);
+	}
+	arena_free(arena);
+}
+
 static void test_simulated(void **state)
 {
 	(void)state;
@@ -223,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_part),
 	    cmocka_unit_test(test_moves),
+	    cmocka_unit_test(test_neighbours),
 	    cmocka_unit_test(test_simulated),
 	    cmocka_unit_test(test_random_is_a_shuffle),
 	    cmocka_unit_test(test_exhausted),

@@ -390,6 +390,109 @@ static void test_incumbent(void **state)
 	}
 }
 
+static int toy_neighbours(
+    void *context, const Candidate *from, Candidate *out, int most)
+{
+	Toy *toy = context;
+	int n = 0;
+	for (int i = 0; i < toy->parts; i++)
+		for (int by = -1; by <= 1 && n < most; by += 2) {
+			out[n] = *from;
+			out[n].at[i] = (int16_t)(from->at[i] + by);
+			n += out[n].at[i] >= 0 && out[n].at[i] < toy->base;
+		}
+	return n;
+}
+
+static int apart(const Candidate *a, const Candidate *b)
+{
+	int sum = 0;
+	for (int i = 0; i < CANDIDATE_PARTS; i++)
+		sum += abs(a->at[i] - b->at[i]);
+	return sum;
+}
+
+/* Every second batch is single steps from the best, the most promising first, as long
+ * as there are any that were not measured. */
+static void test_polish(void **state)
+{
+	(void)state;
+	for (int on = 0; on <= 1; on++) {
+		Toy toy = toy_make(12, 10, 0);
+		SearchSpace space = toy_space(&toy);
+		space.neighbours = toy_neighbours;
+		SearchSettings settings = search_defaults(1);
+		settings.epsilon = 0;
+		settings.polish = on;
+		Search *search = search_new("sa", &space, &settings);
+		Candidate out[8], best;
+		search_next(search, NULL, &toy, 8, out);
+		for (int i = 0; i < 8; i++)
+			search_tell(search, &out[i], i == 3 ? 0.5 : 1);
+		best = out[3];
+		for (int b = 1; b < 8; b++) {
+			assert_int_equal(
+			    search_next(search, toy_score, &toy, 8, out), 8);
+			int near = 0;
+			for (int i = 0; i < 8; i++) {
+				near += apart(&out[i], &best) == 1;
+				search_tell(search, &out[i], 1);
+			}
+			/* 20 to 24 of them, of the rest some later ones */
+			if (b % 2 && b < 4)
+				assert_int_equal(near == 8, on);
+		}
+		search_free(search);
+	}
+}
+
+/* Of equal scores a batch by cover takes those that differ, and nothing worse. */
+static void flat_score(void *context, const Candidate *c, int n, float *out)
+{
+	(void)context;
+	for (int i = 0; i < n; i++)
+		out[i] = !c[i].at[0] && c[i].at[1] > 4;
+}
+
+static int covered(const Candidate *c, int n)
+{
+	int values = 0;
+	for (int p = 0; p < 3; p++)
+		for (int v = 0; v < 10; v++)
+			for (int i = 0; i < n; i++)
+				if (c[i].at[p] == v) {
+					values++;
+					break;
+				}
+	return values;
+}
+
+static void test_batches(void **state)
+{
+	int by[3];
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		Toy toy = toy_make(3, 10, 0);
+		SearchSpace space = toy_space(&toy);
+		SearchSettings settings = search_defaults(1);
+		Candidate out[20], again[20];
+		settings.epsilon = 0;
+		settings.batch = (SearchBatch)k;
+		for (int twice = 0; twice < 2; twice++) {
+			Search *search = search_new("sa", &space, &settings);
+			assert_int_equal(search_next(search, flat_score, &toy,
+					     20, twice ? again : out), 20);
+			search_free(search);
+		}
+		assert_memory_equal(out, again, sizeof out);
+		for (int i = 0; i < 20; i++)
+			assert_true(!out[i].at[0] && out[i].at[1] > 4);
+		by[k] = covered(out, 20);
+	}
+	assert_true(by[BATCH_SUBMODULAR] > by[BATCH_TOP] + 4);
+	assert_int_equal(by[BATCH_TILES], by[BATCH_TOP]); /* no kinds here */
+}
+
 static void test_unknown(void **state)
 {
 	(void)state;
@@ -411,6 +514,8 @@ int main(void)
 	    cmocka_unit_test(test_over),
 	    cmocka_unit_test(test_quota),
 	    cmocka_unit_test(test_incumbent),
+	    cmocka_unit_test(test_polish),
+	    cmocka_unit_test(test_batches),
 	    cmocka_unit_test(test_unknown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

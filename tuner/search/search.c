@@ -1,6 +1,5 @@
-/* What all searches share: the set of visited candidates, the best k of what
- * was scored, spaces so small that they are listed, and the random part of a
- * batch. */
+/* What all searches share: the set of visited candidates, spaces so small that they
+ * are listed, the polish, and the random part of a batch. */
 #include "tuner/search/search.h"
 
 #include <assert.h>
@@ -66,158 +65,12 @@ void set_free(CandidateSet *set)
 	*set = (CandidateSet){0};
 }
 
-/* --- the best k ---------------------------------------------------------- */
-
-static bool worse(const Scored *a, const Scored *b)
-{
-	return a->score != b->score ? a->score < b->score : a->order > b->order;
-}
-
-static void sift_down(TopK *top, int i)
-{
-	for (;;) {
-		int worst = i;
-		for (int child = 2 * i + 1; child <= 2 * i + 2; child++)
-			if (child < top->n &&
-			    worse(&top->items[child], &top->items[worst]))
-				worst = child;
-		if (worst == i)
-			return;
-		Scored held = top->items[i];
-		top->items[i] = top->items[worst];
-		top->items[worst] = held;
-		i = worst;
-	}
-}
-
-static void sift_up(TopK *top, int i)
-{
-	for (int parent; i > 0; i = parent) {
-		parent = (i - 1) / 2;
-		if (!worse(&top->items[i], &top->items[parent]))
-			return;
-		Scored held = top->items[i];
-		top->items[i] = top->items[parent];
-		top->items[parent] = held;
-	}
-}
-
-static void top_begin(TopK *top, int k, int share)
-{
-	*top = (TopK){.k = k, .share = share};
-	top->items = must_alloc(sizeof *top->items * (size_t)k);
-}
-
-/* Where an item would go: n where there is room, the worst of its kind where
- * there are enough of those, else the worst; -1 if that is better. */
-static int top_place(const TopK *top, const Scored *item)
-{
-	int same = 0, at = -1;
-	for (int i = 0; i < top->n && top->share < top->k; i++)
-		if (top->items[i].kind == item->kind) {
-			same++;
-			if (at < 0 || worse(&top->items[i], &top->items[at]))
-				at = i;
-		}
-	if (same < top->share) {
-		if (top->n < top->k)
-			return top->n;
-		at = 0;
-	}
-	return worse(&top->items[at], item) ? at : -1;
-}
-
-static bool top_offer(TopK *top, const Candidate *candidate, float score,
-    uint64_t kind)
-{
-	Scored item = {score, kind, top->arrived++, *candidate};
-	int at = top->k ? top_place(top, &item) : -1;
-	if (at < 0 || !set_add(&top->taken, candidate))
-		return false;
-	top->n += at == top->n;
-	top->items[at] = item;
-	sift_up(top, at);
-	sift_down(top, at);
-	return true;
-}
-
-static int top_take(TopK *top, Candidate *out)
-{
-	int n = top->n;
-	while (top->n) {
-		out[top->n - 1] = top->items[0].candidate;
-		top->items[0] = top->items[--top->n];
-		sift_down(top, 0);
-	}
-	return n;
-}
-
-static void top_free(TopK *top)
-{
-	free(top->items);
-	set_free(&top->taken);
-	*top = (TopK){0};
-}
-
-void best_begin(Best *best, const Search *search, int n)
-{
-	int share =
-	    search->round <= FIRST_BATCHES ? KIND_SHARE_FIRST : KIND_SHARE;
-	*best = (Best){.space = &search->space};
-	top_begin(&best->any, n, n);
-	top_begin(&best->mixed, n, search->space.kind ? n / share + 1 : n);
-}
-
-/* What the mixed ones do not want is none of the best either. */
-bool best_wants(const Best *best, float score)
-{
-	const TopK *top = &best->mixed;
-	return top->n < top->k || (top->k && score > top->items[0].score);
-}
-
-bool best_offer(Best *best, const Candidate *candidate, float score)
-{
-	const SearchSpace *space = best->space;
-	uint64_t kind = 0;
-	if (!best_wants(best, score))
-		return false;
-	if (space->kind)
-		kind = space->kind(space->context, candidate);
-	top_offer(&best->any, candidate, score, kind);
-	return top_offer(&best->mixed, candidate, score, kind);
-}
-
-static bool among(const Candidate *all, int n, const Candidate *candidate)
-{
-	for (int i = 0; i < n; i++)
-		if (!memcmp(&all[i], candidate, sizeof *candidate))
-			return true;
-	return false;
-}
-
-int best_take(Best *best, Candidate *out)
-{
-	int n = best->any.k, got = top_take(&best->mixed, out);
-	Candidate *any = must_alloc(sizeof *any * ((size_t)n + 1));
-	int nany = top_take(&best->any, any);
-	for (int i = 0; i < nany && got < n; i++)
-		if (!among(out, got, &any[i]))
-			out[got++] = any[i];
-	free(any);
-	return got;
-}
-
-void best_free(Best *best)
-{
-	top_free(&best->mixed);
-	top_free(&best->any);
-}
-
 /* --- a search ------------------------------------------------------------ */
 
 SearchSettings search_defaults(uint64_t seed)
 {
-	return (SearchSettings){.chains = 32,
+	return (SearchSettings){.batch = BATCH_TILES,
+	    .chains = 32,
 	    .steps = 500,
 	    .patience = 25,
 	    .epsilon = 0.05,
@@ -422,6 +275,45 @@ static int rank_list(Search *search, int n, Candidate *out)
 	return got;
 }
 
+/* --- polish --------------------------------------------------------------- */
+
+/* Around how many of the fastest. */
+enum { POLISHED = 3 };
+
+/* Unvisited neighbours, the most promising first. */
+static int neighbours_of(
+    Search *search, const Candidate *from, int n, Candidate *out)
+{
+	Candidate near[NEIGHBOURS];
+	float scores[NEIGHBOURS] = {0};
+	const SearchSpace *space = &search->space;
+	int m = space->neighbours(space->context, from, near, NEIGHBOURS);
+	Best best;
+	if (search->score)
+		search_score(search, near, m, scores);
+	best_of_all(&best, search, n);
+	search_offer(search, &best, near, scores, m);
+	int got = best_take(&best, out);
+	best_free(&best);
+	for (int i = 0; i < got; i++)
+		search_visit(search, &out[i]);
+	return got;
+}
+
+/* Every second batch: the neighbours of the best, then of the next best.  None where
+ * each was measured, and none of them is better. */
+static int polish(Search *search, int n, Candidate *out)
+{
+	int got = 0;
+	if (!search->settings.polish || !search->space.neighbours ||
+	    search->round % 2)
+		return 0;
+	for (int i = 0; i < search->nmeasured && i < POLISHED && got < n; i++)
+		got += neighbours_of(search, &search->measured[i].candidate,
+		    n - got, out + got);
+	return got;
+}
+
 /* --- a batch ------------------------------------------------------------- */
 
 /* The part that is not random: nothing, where scores are wanted and none are
@@ -446,7 +338,8 @@ int search_next(Search *search, SearchScore score, void *score_context, int n,
 	search->round++;
 	int nrandom =
 	    search->learns ? (int)ceil(search->settings.epsilon * n) : 0;
-	int got = by_kind(search, n - nrandom, out);
+	int got = search->learns ? polish(search, n - nrandom, out) : 0;
+	got += by_kind(search, n - nrandom - got, out + got);
 	for (int i = 0; i < got; i++)
 		search_visit(search, &out[i]);
 	Rng rng = search_rng(search, UINT32_MAX, 0);

@@ -3,6 +3,7 @@
  *     search.c         what is common: visited candidates, small spaces
  *     searches.def     which there are
  *     search_sa.c      simulated annealing on the model's prediction
+ *     search_batch.c   the best of what was scored, and a batch of it
  *     search_random.c  without a model: the baseline
  *
  * A search sees a space through a few functions, so that tests can give it one
@@ -29,6 +30,10 @@ typedef struct {
 	 * found.  NULL: never. */
 	bool (*cross)(void *context, Rng *rng, const Candidate *a,
 	    const Candidate *b, Candidate *out);
+	/* All that one step leads to, each legal and once, `most` of them at
+	 * most; how many.  NULL: there is no polish. */
+	int (*neighbours)(void *context, const Candidate *from, Candidate *out,
+	    int most);
 	/* Decision vectors in all; -1: more than one cares to count. */
 	int64_t count;
 	/* The i-th of them, normalized; false if it is not legal.  Several i
@@ -47,7 +52,13 @@ typedef struct {
 typedef void (*SearchScore)(
     void *context, const Candidate *candidates, int n, float *scores);
 
+/* How a batch is made of what was scored: by score and how many decisions it
+ * covers, by score with few of a kind, or by score alone. */
+typedef enum { BATCH_SUBMODULAR, BATCH_TILES, BATCH_TOP } SearchBatch;
+
 typedef struct {
+	bool polish; /* every second batch is steps from the best */
+	SearchBatch batch;
 	int chains, steps;  /* annealing: 128 chains of 500 steps a round */
 	int patience;       /* steps without a new candidate for the batch: 50 */
 	double epsilon;     /* share of a batch that is random: 0.05 */

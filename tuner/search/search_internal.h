@@ -31,13 +31,17 @@ typedef struct {
 	CandidateSet taken; /* that were in it at some time */
 } TopK;
 
-/* The n best that were offered, few of a kind as long as there are others. */
+/* search_batch.c: of what is offered a batch of n, as the settings say; by tiles it
+ * has few of a kind as long as there are others. */
 typedef struct {
 	const SearchSpace *space;
-	TopK mixed, any;
+	SearchBatch batch;
+	int n;
+	TopK mixed, any; /* mixed: what a batch that covers much is chosen from */
 } Best;
 
 void best_begin(Best *best, const Search *search, int n);
+void best_of_all(Best *best, const Search *search, int n); /* by score alone */
 bool best_wants(const Best *best, float score); /* false: it is too bad */
 /* True if it is now one of them. */
 bool best_offer(Best *best, const Candidate *candidate, float score);
@@ -74,6 +78,7 @@ struct Search {
 enum {
 	MEASURED_KEPT = 32,
 	SCORE_BATCH = 128,
+	NEIGHBOURS = 256, /* of one candidate, that are looked at */
 	/* One part in that many of a batch is of a kind; of the first batches,
 	 * when little is known. */
 	KIND_SHARE = 8,

@@ -56,6 +56,12 @@ static bool cross_space(void *context, Rng *rng, const Candidate *a,
 	return space_cross(context, rng, a, b, out);
 }
 
+static int neighbours_space(
+    void *context, const Candidate *from, Candidate *out, int most)
+{
+	return space_neighbours(context, from, out, most);
+}
+
 static bool at_space(void *context, int64_t i, Candidate *out)
 {
 	return space_at(context, i, out);
@@ -73,6 +79,7 @@ SearchSpace guide_space(Space *space)
 	    .mutate = mutate_space,
 	    .move = move_space,
 	    .cross = cross_space,
+	    .neighbours = neighbours_space,
 	    .count = space_size(space, SMALL_SPACE),
 	    .at = at_space,
 	    .kind = kind_of};

@@ -17,17 +17,18 @@ typedef struct {
 } GuideSettings;
 GuideSettings guide_defaults(uint64_t seed);
 
-/* guide_settings.c: false where there is no such setting, or it has no such value.
+/* guide_settings.c: what a user may set, as guide.def has it; a NULL name ends the
+ * list. */
+typedef struct {
+	const char *name, *words; /* words: "on|off"; "" */
+} GuideOption;
+const GuideOption *guide_options(void);
+
+/* False where there is no such setting, or it has no such value: those of guide.def,
+ * and
  *
- *     search=NAME                 of searches.def
- *     model=NAME|none             of models.def
- *     objective=rank|regression
- *     prior=on|off                does a model begin with the analytic time?
- *     acquire=mean|ei|ucb         by an ensemble's mean, expected improvement, or
- *                                 mean and deviation
  *     members=N                   of the ensemble; each costs a training
  *     first=analytic|random       what scores candidates before one is trained
- *     epsilon=X                   the share of a batch that is random
  *     chains=N, steps=N, patience=N  of annealing */
 enum { GUIDE_MEMBERS = 4 };
 bool guide_set(GuideSettings *settings, const char *key, const char *value);

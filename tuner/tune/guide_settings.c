@@ -5,6 +5,16 @@
 
 #include "tuner/tune/guide.h"
 
+const GuideOption *guide_options(void)
+{
+	static const GuideOption options[] = {
+#define GUIDE(name, argument, preset, words, help) {#name, words},
+#include "tuner/tune/guide.def"
+#undef GUIDE
+	    {0}};
+	return options;
+}
+
 /* Of the words "a|b|c" which one a value is; -1. */
 static int word_of(const char *words, const char *value)
 {
@@ -36,16 +46,25 @@ static bool set_model(GuideSettings *g, const char *value)
 	return named || !strcmp(value, "none");
 }
 
+/* Of the words that guide.def has for a setting which one; -1. */
+static int word_for(const char *name, const char *value)
+{
+	const GuideOption *o = guide_options();
+	while (strcmp(o->name, name))
+		o++;
+	return word_of(o->words, value);
+}
+
 static bool set_objective(GuideSettings *g, const char *value)
 {
-	int word = word_of("rank|regression", value);
+	int word = word_for("objective", value);
 	g->model.objective = word == 1 ? OBJECTIVE_REGRESSION : OBJECTIVE_RANK;
 	return word >= 0;
 }
 
 static bool set_prior(GuideSettings *g, const char *value)
 {
-	int word = word_of("on|off", value);
+	int word = word_for("prior", value);
 	g->model.prior = word == 0;
 	return word >= 0;
 }
@@ -53,10 +72,31 @@ static bool set_prior(GuideSettings *g, const char *value)
 /* A deviation takes an ensemble. */
 static bool set_acquire(GuideSettings *g, const char *value)
 {
-	int word = word_of("mean|ei|ucb", value);
+	int word = word_for("acquire", value);
 	g->model.acquire = word < 0 ? ACQUIRE_MEAN : (Acquire)word;
 	g->model.members = word > 0 ? GUIDE_MEMBERS : 1;
 	return word >= 0;
+}
+
+static bool set_polish(GuideSettings *g, const char *value)
+{
+	int word = word_for("polish", value);
+	g->how.polish = word == 0;
+	return word >= 0;
+}
+
+static bool set_batch(GuideSettings *g, const char *value)
+{
+	int word = word_for("batch", value);
+	g->how.batch = word < 0 ? BATCH_TILES : (SearchBatch)word;
+	return word >= 0;
+}
+
+static bool set_epsilon(GuideSettings *g, const char *value)
+{
+	char *end;
+	g->how.epsilon = strtod(value, &end);
+	return *value && !*end && g->how.epsilon >= 0 && g->how.epsilon <= 1;
 }
 
 static bool set_first(GuideSettings *g, const char *value)
@@ -68,25 +108,22 @@ static bool set_first(GuideSettings *g, const char *value)
 
 static bool set_number(GuideSettings *g, const char *key, const char *value)
 {
-	static const char keys[] = "epsilon|chains|steps|patience|members";
+	static const char keys[] = "chains|steps|patience|members";
 	char *end;
 	double x = strtod(value, &end);
 	if (!*value || *end || !(x >= 0))
 		return false;
 	switch (word_of(keys, key)) {
 	case 0:
-		g->how.epsilon = x;
-		return x <= 1;
-	case 1:
 		g->how.chains = (int)x;
 		return x >= 1;
-	case 2:
+	case 1:
 		g->how.steps = (int)x;
 		return true;
-	case 3:
+	case 2:
 		g->how.patience = (int)x;
 		return true;
-	case 4:
+	case 3:
 		g->model.members = (int)x;
 		return x >= 1 && x <= 16;
 	default:
@@ -99,9 +136,11 @@ bool guide_set(GuideSettings *settings, const char *key, const char *value)
 	static const struct {
 		const char *key;
 		bool (*set)(GuideSettings *settings, const char *value);
-	} words[] = {{"search", set_search}, {"model", set_model},
-	    {"objective", set_objective}, {"prior", set_prior},
-	    {"acquire", set_acquire}, {"first", set_first}};
+	} words[] = {
+#define GUIDE(name, argument, preset, words, help) {#name, set_##name},
+#include "tuner/tune/guide.def"
+#undef GUIDE
+	    {"first", set_first}};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (!strcmp(words[i].key, key))
 			return words[i].set(settings, value);
