@@ -177,9 +177,13 @@ ok names-models grep -q 'xgboost, linear, neighbours, none' err
 exits no-such-objective 2 tune mm.yaml:small --objective luck --db a.db
 exits no-such-prior 2 tune mm.yaml:small --prior luck --db a.db
 exits no-such-acquire 2 tune mm.yaml:small --acquire luck --db a.db
+exits no-such-batch 2 tune mm.yaml:small --batch luck --db a.db
+ok names-batches grep -q 'submodular, tiles, top' err
+exits no-such-epsilon 2 tune mm.yaml:small --epsilon 1.5 --db a.db
 for how in '--search evolve' '--search ga' '--search grid' '--prior on' \
 	'--acquire ei' '--acquire ucb' '--model linear' '--model neighbours' \
-	'--objective regression'; do
+	'--objective regression' '--polish on' '--polish off' \
+	'--batch submodular' '--batch top' '--epsilon 0.2'; do
 	# shellcheck disable=SC2086
 	exits "simulated${how// /-}" 0 tune mm.yaml:small --measure simulate \
 		--trials 40 $how --db how.jsonl --more
@@ -289,7 +293,7 @@ strip() { # what follows from the clock, and how many cores there are
 			s/"id":"[^"]*",//; s/"run":"[^"]*"//
 			s/"cores":[0-9]*//'
 }
-for cpus in 0 0-1; do
+for cpus in 0 0-1 1; do # the last one says it twice
 	command -v taskset >/dev/null || break
 	taskset -c $cpus true 2>/dev/null || continue
 	exits "simulates-on-cpus-$cpus" 0 taskset -c $cpus "$TUNEC" tune \
@@ -324,8 +328,23 @@ before=$(best sim8.jsonl)
 exits simulates-what-was-stored 0 tune mm.yaml:small --trials 1 --more --seed 8 \
 	--measure simulate --db sim8.jsonl
 ok simulates-the-same-again [ "$(best sim8.jsonl)" = "$before" ]
-exits replays-measurements 0 tune mm.yaml:small --trials 30 --seed 7 \
-	--measure replay:sim-0.jsonl --db from.jsonl
+# what a store answers repeats too: twice, and on any number of CPUs; it says what it
+# is, and no build takes it for measured
+for run in 0 0-1 again; do
+	on=(taskset -c "${run/again/0-1}")
+	command -v taskset >/dev/null && "${on[@]}" true 2>/dev/null || on=()
+	exits "replays-measurements-$run" 0 "${on[@]}" "$TUNEC" tune \
+		--target "$target" mm.yaml:small --trials 30 --seed 7 \
+		--measure replay:sim-0.jsonl --db from-$run.jsonl
+	strip from-$run.jsonl >from-$run
+	[ $run = 0 ] || ok "replayed-runs-repeat-$run" cmp from-0 from-$run
+done
+ok replayed-says-so [ "$(grep '"kind":"trial"' from-0.jsonl |
+	grep -vc '"measure":"replay"')" = 0 ]
+exits replayed-is-never-the-best 0 "$TUNEC" log best --db from-0.jsonl
+ok replayed-is-no-trial grep -q 'no ok trials' out
+exits replayed-is-not-built 3 "$TUNEC" build mm.yaml:small --frozen -o s.o \
+	--target "$target" --db from-0.jsonl
 
 { # more arguments than most
 	echo 'tunec: 1'; echo 'name: wide'; echo 'inputs:'
