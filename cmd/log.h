@@ -8,7 +8,7 @@ typedef struct {
 	Common common;
 	TextList db;
 	const char *outcome, *output, *target;
-	bool cold, trace;
+	bool cold, trace, csv;
 } Log;
 
 /* What tables and choices need of a line; strings are in the arena. */
@@ -45,6 +45,10 @@ void log_cell(LogTable *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void log_print(const LogTable *table);
 
+/* log_csv.c: a header, and a row a trial; features where one of the programs is its
+ * operator. */
+void log_csv(Arena *arena, const ProgramVec *programs, const RowVec *rows,
+    Buf *out);
 /* log_explain.c */
 int log_explain(Arena *arena, const Log *log, const Stores *stores,
     const ProgramVec *programs);

@@ -412,11 +412,14 @@ static int log_export(Arena *arena, const Log *log, const Stores *stores,
 	const char *path = log->output ? log->output : "-";
 	int code = check_export(arena, path, stores, programs);
 	if (!code)
-		code = log_rows(arena, log, stores, programs, true, &rows);
+		code = log_rows(
+		    arena, log, stores, programs, !log->csv, &rows);
 	if (code)
 		return code;
 	Buf text = {0};
-	for (int i = 0; i < rows.n; i++)
+	if (log->csv)
+		log_csv(arena, programs, &rows, &text);
+	for (int i = 0; i < rows.n && !log->csv; i++)
 		buf_printf(&text, "%s\n", rows.at[i].text);
 	OutputFile file = {path, buf_text(&text), text.size};
 	Error error;
@@ -577,6 +580,9 @@ static const Option options[] = {STORES_OPTION(offsetof(Log, db)),
 	"best, explain: of trials measured with cold caches"},
     {"trace", 0, OPTION_FLAG, offsetof(Log, trace), NULL, NULL,
 	"show: only the trace, as JSON for build --trace"},
+    {"csv", 0, OPTION_FLAG, offsetof(Log, csv), NULL, NULL,
+	"export: a row a trial, with its decisions, time, prediction and,\n"
+	"of the SPECs, features"},
     {NULL, 'o', OPTION_TEXT, offsetof(Log, output), "FILE", NULL,
 	"export: write here instead of to standard output"},
     {0}};

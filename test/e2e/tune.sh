@@ -346,6 +346,31 @@ ok replayed-is-no-trial grep -q 'no ok trials' out
 exits replayed-is-not-built 3 "$TUNEC" build mm.yaml:small --frozen -o s.o \
 	--target "$target" --db from-0.jsonl
 
+# a row a trial: as many cells in each, features where the SPEC is named
+exits csv 0 "$TUNEC" log export --csv mm.yaml:small --db sim-0.jsonl -o sim.csv
+cat >rows.py <<'END'
+import csv, json, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+lines = [json.loads(l) for l in open(sys.argv[2])]
+lines = [l for l in lines if l["kind"] == "trial"]
+assert [r["id"] for r in rows] == [l["id"] for l in lines]
+for r, l in zip(rows, lines):
+    assert None not in r and None not in r.values()
+    assert abs(float(r["time_s"]) / l["time_s"] - 1) < 1e-8
+    assert (r["round"], r["measure"]) == (l["round"], "simulate")
+    assert r["decisions"].count("=") == json.dumps(l["trace"]).count("decision")
+    assert bool(r["predicted_s"]) == (l["predicted"] is not None)
+features = [[r["f%d" % i] for i in range(192)] for r in rows]
+assert all(bool(x) == (sys.argv[3] == "with") for f in features for x in f)
+assert sys.argv[3] != "with" or len(set(map(tuple, features))) > 100
+END
+rows_agree() { # where there is no Python, nothing is said
+	! command -v python3 >/dev/null || python3 rows.py "$@"
+}
+ok csv-has-each-trial rows_agree sim.csv sim-0.jsonl with
+"$TUNEC" log export --csv --db sim-0.jsonl >bare.csv
+ok csv-without-a-spec rows_agree bare.csv sim-0.jsonl without
+
 { # more arguments than most
 	echo 'tunec: 1'; echo 'name: wide'; echo 'inputs:'
 	for i in $(seq 20); do echo "  x$i: f32[64]"; done
