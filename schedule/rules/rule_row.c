@@ -34,9 +34,21 @@ static int64_t times_read(const Block *block, const RuleRead *read)
 	return n;
 }
 
+/* Do parts of a row, in a sum of at least two vectors, begin apart?  Lanes that
+ * go from one to the next would be gathered for each step (x[4*i + k]). */
+static bool begin_apart(const Rules *r, const Block *block,
+    const RuleDigit *inner, const RuleDigit *begin)
+{
+	return begin->stride > 1 && inner->axis >= block->nspatial &&
+	    extent_of(block, inner->axis) >=
+		2 * rule_lanes(r->machine, block->body->type);
+}
+
 /* The axis along which neighbours are read, each perhaps a few times, in parts of
- * a row that do not overlap (x[g*32 + k]: k); -1.  Axes of one value are none. */
-static int last_axis(const Block *block, const RuleRead *read)
+ * a row that do not overlap (x[g*32 + k]: k) or begin apart; -1.  Axes of one
+ * value are none. */
+static int last_axis(
+    const Rules *r, const Block *block, const RuleRead *read)
 {
 	if (read->last < 0)
 		return -1;
@@ -49,7 +61,8 @@ static int last_axis(const Block *block, const RuleRead *read)
 	    inner->below * inner->count < extent)
 		return -1;
 	for (int i = 1; i < last->digits.n; i++)
-		if (last->digits.at[i].stride * inner->below < extent)
+		if (last->digits.at[i].stride * inner->below < extent &&
+		    !begin_apart(r, block, inner, &last->digits.at[i]))
 			return -1;
 	return inner->axis;
 }
@@ -64,7 +77,7 @@ static int lane_axis(const Rules *r, int i, bool streamed)
 	int axis = -1;
 	for (int k = 0; k < b->reads.n; k++) {
 		const RuleRead *read = &b->reads.at[k];
-		int a = last_axis(block, read);
+		int a = last_axis(r, block, read);
 		if (a < block->nspatial || extent_of(block, a) <= 1)
 			continue;
 		int64_t times = times_read(block, read);
@@ -87,7 +100,7 @@ static bool lies_in_space(const Rules *r, int i)
 	const RuleBlock *b = &r->blocks[i];
 	for (int k = 0; k < b->reads.n; k++) {
 		const RuleRead *read = &b->reads.at[k];
-		int a = last_axis(block, read);
+		int a = last_axis(r, block, read);
 		if (a >= 0 && a < block->nspatial && extent_of(block, a) > 1 &&
 		    times_read(block, read) <= SHARED_MOST)
 			return true;

@@ -193,3 +193,28 @@ void channel_sums(
 	for (int c = 0; c < C; c++)
 		y[c] = sum[c];
 }
+
+void decimate(const float *restrict x, const float *restrict h,
+    float *restrict y, void *workspace)
+{
+	enum { N = 4096, K = 48, STEP = 4 };
+	(void)workspace;
+	for (int i = 0; i < N; i++) {
+		float s = 0;
+		for (int k = 0; k < K; k++)
+			s += x[i * STEP + k] * h[k];
+		y[i] = s;
+	}
+}
+
+void frame_energy(const float *restrict x, float *restrict y, void *workspace)
+{
+	enum { N = 2000, K = 64, STEP = 16 };
+	(void)workspace;
+	for (int i = 0; i < N; i++) {
+		float s = 0;
+		for (int k = 0; k < K; k++)
+			s += x[i * STEP + k] * x[i * STEP + k];
+		y[i] = s;
+	}
+}
