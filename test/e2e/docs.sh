@@ -91,6 +91,7 @@ elsewhere() { # command
 # measured beside others is less than a kernel reaches.
 mask() { # a machine that was not quiet has a line of its own
 	sed -E -e '/^ *the final round of this run was (slower|disturbed)/d' \
+		-e 's/, disturbed by other work: no comparison/: 0 times slower/' \
 		-e 's/\<[0-9a-f]{16}\>/ID/g' \
 		-e 's/llvm -mtriple=\S+ -mcpu=\S+ -mattr=\S* -threads=[0-9]+/TARGET/' \
 		-e 's/[0-9.]+ (ns|us|ms|s)\>/TIME/g' \
