@@ -3,6 +3,7 @@
 #define CMD_TUNE_VERB_H
 
 #include "cmd/cmd.h"
+#include "cmd/stores.h"
 #include "schedule/groups.h"
 #include "tuner/tune/tune.h"
 
@@ -90,5 +91,39 @@ typedef struct {
 	bool unknown;          /* of some there is no limit */
 } TuneLimit;
 void tune_show_limit(const Common *common, const TuneLimit *limit);
+
+/* tune_run.c */
+
+/* A run's operators in order; several spellings of one are one. */
+typedef struct {
+	const Common *common;
+	bool cold;
+	Arena *arena;
+	TuneTaskVec tasks;
+	const Target *target;
+	const Stores *stores;
+	TuneOptions options;
+	int n;
+	Measurer **measurers;
+	Tuning **tunings; /* NULL: the same as an earlier one */
+	bool *broken;	  /* an error ended it, which was said */
+	bool *ended;	  /* it has its result, which was shown */
+	const Scheduler *scheduler;
+	TaskState *states; /* over: of those that are not searched, too */
+	Ceilings ceilings;
+	double until;	   /* 0: until the budget is spent */
+	double *visited_s; /* when that was, by measure_now's clock */
+	TuneDisplay *displays;
+	TuneResult *results;
+	TuneBudgets budgets;
+	double start_s, end_s; /* no job goes on then */
+	bool forgets;	       /* expected outputs are too much to be kept */
+	int last;	       /* that is ended */
+	double told_s; /* when the last line of progress was, off a terminal */
+} TuneRun;
+
+/* Opens the tunings of what was filled in; the caller frees them. */
+Status tune_run_open(TuneRun *run, Error *error);
+int tune_run_all(TuneRun *run); /* the exit code, after messages */
 
 #endif
