@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 enum {
-	QUICK = 1500, LONG = 50000, /* through both LLVM and C */
+	QUICK = 600, LONG = 50000, /* through both LLVM and C */
 	BATCH = 50, AT_ONCE = 2, MOST_FAILURES = 5,
 	LEAST_ACCEPTED = 10, LEAST_MEDIAN = 8, STEPS_MOST = 64,
 	NAMES = 64 /* of a kernel and its pack functions */,
