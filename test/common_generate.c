@@ -683,6 +683,11 @@ static void write_narrow(Generator *g, Buf *out)
 		call1(out, "narrow", stage_name(g, stage));
 }
 
+static void write_shorten(Generator *g, Buf *out)
+{
+	call1(out, "shorten", stage_name(g, any_stage(g)));
+}
+
 static void write_prefetch(Generator *g, Buf *out)
 {
 	int stage = any_stage(g), place = g->nest->stages.at[stage].place;

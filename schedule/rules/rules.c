@@ -38,10 +38,15 @@ int rule_least_lanes(int widest)
 enum { MASKED_LEAST = 64 }; /* bytes of a vector: then bytes have masks, too */
 
 /* Bytes of the widest value, where all that is done is the same in the type that
- * is stored: compared, chosen, moved; 0: something else is. */
+ * is stored: compared, chosen, moved; or is done in 16 bits; 0: something else is. */
 static int widest_value(const Machine *machine, const Expr *e)
 {
-	bool narrow = e->op == OP_READ || e->op == OP_INT ||
+	bool is_short = dtype_is_int(e->type) && dtype_bytes(e->type) <= 2 &&
+	    e->op != OP_IF &&
+	    (e->op != OP_CAST ||
+		(dtype_is_int(e->arg[0]->type) &&
+		    dtype_bytes(e->arg[0]->type) <= 2));
+	bool narrow = is_short || e->op == OP_READ || e->op == OP_INT ||
 	    e->op == OP_MAX || e->op == OP_MIN || e->op == OP_ADD ||
 	    (e->op == OP_CAST && dtype_is_int(e->arg[0]->type) &&
 		dtype_bytes(e->arg[0]->type) == dtype_bytes(e->type)) ||
@@ -645,6 +650,7 @@ void rules_sketches(Arena *arena, const Program *program,
 	program = rule_again(arena, program, machine, &steps);
 	program = rule_parts(arena, program, machine, &steps);
 	program = rule_prefix(arena, program, machine, &steps, &r.running);
+	program = rule_shorten(arena, program, machine, &steps);
 	r.first = arena_strdup(arena, buf_text(&steps));
 	buf_free(&steps);
 	begin(&r, program);

@@ -274,6 +274,10 @@ const Program *rule_again(Arena *arena, const Program *program,
  * it so; running[]: by buffer the axis along which such a sum runs; -1. */
 const Program *rule_prefix(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps, int **running);
+/* rule_shorten.c: the program with integers in 16 bits that fit there, and the
+ * steps. */
+const Program *rule_shorten(
+    Arena *arena, const Program *program, const Machine *machine, Buf *steps);
 /* rule_winograd.c: the program with its convolution of most work so, and the step;
  * x has m and `outputs`; NULL: there is none. */
 const Program *rule_winograd_program(Arena *arena, const Program *from,

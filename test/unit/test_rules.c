@@ -192,6 +192,9 @@ static const Case cases[] = {
 	{"y_n0, y_nv = split(y.n, [_, 16])", "reorder(y_n0, y.i, y.j, y_nv)",
 	    "unroll(y.i)", "unroll(y.j)", "vectorize(y_nv, 16)"},
 	{0}},
+    /* bytes whose arithmetic fits in 16 bits, through what is inlined */
+    {"test/bench/families/stencils/sobel_u8.yaml",
+	{"shorten(gx)\nshorten(gy)\nshorten(y)\n", "vectorize(y_jv, 32)"}, {0}},
     /* rows that begin apart in one another have the lanes, not their results */
     {"test/bench/families/rows/decimate.yaml",
 	{"y_k0, y_k1, y_kv = split(y.k, ", "vectorize(y_kv, 16)"}, {0}},

@@ -307,3 +307,20 @@ void bilateral(const float *restrict x, float *restrict y, void *workspace)
 			y[j] = sum / all;
 		}
 }
+
+void sobel_u8(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
+{
+	enum { H = 240, W = 320, V = W + 2 };
+	(void)workspace;
+	for (int i = 0; i < H; i++) {
+		const uint8_t *a = x + i * V, *b = a + V, *c = b + V;
+		for (int j = 0; j < W; j++) {
+			short gx = a[j + 2] + 2 * b[j + 2] + c[j + 2] - a[j] -
+			    2 * b[j] - c[j];
+			short gy = c[j] + 2 * c[j + 1] + c[j + 2] - a[j] -
+			    2 * a[j + 1] - a[j + 2];
+			short s = (gx < 0 ? -gx : gx) + (gy < 0 ? -gy : gy);
+			y[i * W + j] = s > 255 ? 255 : s;
+		}
+	}
+}

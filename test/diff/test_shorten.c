@@ -1,0 +1,169 @@
+/* Integers that `shorten` takes to 16 bits keep their values: random expressions
+ * of integers, of any values and of those at the ends of their types, in the
+ * interpreter of the lowered form; and expressions at the ends of what fits. */
+#include "test/common_lower.h"
+#include "test/common_program.h"
+#include "test/common_schedule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROUNDS = 2000, DEPTH = 4, ACCEPTED_LEAST = 200 };
+
+/* Every second element an end of the type or beside it. */
+static void any_integers(const Program *p, void **data, Rng *rng)
+{
+	for (int k = 0; k < p->ninputs; k++) {
+		const Buffer *b = &p->buffers[k];
+		int bytes = dtype_bytes(b->type);
+		int64_t least, most;
+		dtype_range(b->type, &least, &most);
+		for (int64_t i = 0; i < b->shape[0]; i++) {
+			int64_t v = (int64_t)rng_next(rng);
+			if (rng_below(rng, 2))
+				v = rng_below(rng, 2)
+				    ? least + (int64_t)rng_below(rng, 2)
+				    : most - (int64_t)rng_below(rng, 2);
+			memcpy((char *)data[k] + i * bytes, &v,
+			    (size_t)bytes);
+		}
+	}
+}
+
+/* Whether the steps apply; the results are the same then. */
+static bool same(Arena *arena, Rng *rng, const char *compute, const char *steps)
+{
+	Error error = {0};
+	const char *text = arena_printf(arena,
+	    "tunec: 1\nname: short_ones\n"
+	    "inputs: {x: 'u8[300]', s: 'i8[300]', h: 'i16[300]', q: 'i32[300]'}\n"
+	    "compute: |\n%s", compute);
+	Program *p = program_of_text(arena, text, NUMERICS_DEFAULT);
+	Target *t = target_parse(
+	    arena, "llvm -mcpu=x86-64-v3 -threads=1", &error);
+	Nest *nest = schedule_nest(
+	    arena, p, &t->machine, schedule_steps(arena, steps), &error);
+	if (!nest)
+		return false;
+	void **data = lowercheck_data(arena, p, rng);
+	any_integers(p, data, rng);
+	lowercheck_expect(p, data);
+	Lowered *l = lower(arena, nest, &t->machine, &error);
+	if (!l)
+		fail_msg("%s\n%s\n%s", error.text, text, steps);
+	const char *why = lowercheck_run(arena, l, data, 0, NULL, NULL);
+	if (why)
+		fail_msg("%s\n%s\n%s", why, text, steps);
+	return true;
+}
+
+static const char *pick(Rng *rng, const char *const *from, int n)
+{
+	return from[rng_below(rng, (uint64_t)n)];
+}
+
+static const char *expression(Arena *arena, Rng *rng, int depth)
+{
+	static const char *const leaves[] = {"i32(x[i])", "i32(s[i])",
+	    "i32(x[299 - i])", "i32(h[i])", "i32(i)", "i32(0)", "i32(1)",
+	    "i32(-1)", "i32(3)", "i32(100)", "i32(255)", "i32(-128)",
+	    "i32(32767)", "i32(-32768)"};
+	static const char *const twos[] = {"(%s + %s)", "(%s - %s)", "(%s*%s)",
+	    "min(%s, %s)", "max(%s, %s)", "(if x[i] < 99 then %s else %s)",
+	    "(if i < 77 then %s else %s)"};
+	static const char *const ones[] = {"abs(%s)", "(-%s)", "(%s//3)",
+	    "(%s//16)", "(%s %% 7)", "clamp(%s, -300, 400)", "i32(u8(%s))",
+	    "i32(i8(%s))", "i32(i16(%s))"};
+	if (!depth || !rng_below(rng, 8))
+		return pick(rng, leaves, sizeof leaves / sizeof *leaves);
+	const char *a = expression(arena, rng, depth - 1);
+	if (rng_below(rng, 5) < 2)
+		return arena_printf(arena,
+		    pick(rng, ones, sizeof ones / sizeof *ones), a);
+	return arena_printf(arena, pick(rng, twos, sizeof twos / sizeof *twos),
+	    a, expression(arena, rng, depth - 1));
+}
+
+static void test_random(void **state)
+{
+	static const char *const types[] = {"u8", "i8", "i16"};
+	int accepted = 0;
+	(void)state;
+	for (int i = 0; i < ROUNDS; i++) {
+		Arena *arena = arena_new();
+		Rng rng = rng_stream(2026, 11, (uint64_t)i);
+		const char *type = types[i % 3];
+		accepted += same(arena, &rng, arena_printf(arena,
+		    "  t[i < 300] = %s + 0*i32(x[i])\n"
+		    "  y[i < 300] = %s(clamp(t[i], -300, 300) + 2*i32(s[i]))\n",
+		    expression(arena, &rng, DEPTH), type),
+		    i % 2 ? "shorten(t)\nshorten(y)\n"
+			    "y_o, y_v = split(y.i, [_, 16])\nvectorize(y_v, 16)"
+			  : "shorten(t)\ncompute_inline(t)");
+		arena_free(arena);
+	}
+	printf("%d of %d fit\n", accepted, ROUNDS);
+	assert_true(accepted >= ACCEPTED_LEAST);
+}
+
+/* At the ends: the first fits, the second does not. */
+static void test_ends(void **state)
+{
+	static const char *const ends[][2] = {
+	    {"i32(x[i])*128 + 127", "i32(x[i])*128 + 128"},
+	    {"i32(s[i])*256", "i32(s[i])*256 - 1"},
+	    {"i32(x[i])*i32(s[i])", "i32(x[i])*i32(x[i])"},
+	    {"i32(h[i])//2*2", "abs(i32(h[i]))"},
+	    {"(i32(x[i])*128 + 127)//2", "(i32(x[i])*129)//2"},
+	    {"i32(x[i]) % 100 + i32(h[i])//2", "q[i] % 100"},
+	    {"i32(h[i]) - 0", "i32(h[i]) - 1"},
+	    {"max(i32(i % 100), i32(s[i]))*2", "i32(i)*i32(x[i])"}};
+	(void)state;
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+		for (int k = 0; k < 2; k++) {
+			Arena *arena = arena_new();
+			const char *y = "  t[i < 300] = %s\n"
+					"  y[i < 300] = u8(t[i]//256)\n";
+			Rng rng = rng_stream(2026, 12, i);
+			if (same(arena, &rng, arena_printf(arena, y, ends[i][k]),
+				"shorten(t)\nshorten(y)") == (bool)k)
+				fail_msg("%s %s", ends[i][k],
+				    k ? "does not fit" : "fits");
+			arena_free(arena);
+		}
+}
+
+/* Sums count with all of their steps; the greatest element with none. */
+static void test_reductions(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	Rng rng = rng_stream(2026, 13, 0);
+	const char *y = "  t[i < 100] = %s\n  y[i < 100] = i16(t[i] + 0)\n";
+	const char *steps = "shorten(t)\nshorten(y)";
+	assert_true(same(arena, &rng, arena_printf(arena, y,
+	    "sum[k < 128](x[i + k])"), steps));
+	assert_false(same(arena, &rng, arena_printf(arena, y,
+	    "sum[k < 129](x[i + k])"), steps));
+	assert_true(same(arena, &rng, arena_printf(arena, y,
+	    "max[k < 200](i32(x[i + k])*i32(s[k]))"), steps));
+	assert_false(same(arena, &rng, arena_printf(arena, y,
+	    "prod[k < 2](i32(x[i + k]))"), steps));
+	arena_free(arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_random),
+	    cmocka_unit_test(test_ends),
+	    cmocka_unit_test(test_reductions),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
