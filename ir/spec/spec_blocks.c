@@ -36,8 +36,9 @@
  * The equality holds for the first element that max takes, since both blocks
  * read the same stored value: what may come out otherwise when it is computed
  * again (a fused multiplication and addition, a function of vectors) is stored
- * once, and so is what e reads.  What may not needs no out~1.  Against a
- * reduction of pairs: this way every schedule of max and min serves. */
+ * once, and so is what e reads.  What may not, such as one addition, needs no
+ * out~1: both are computed as products are.  Against a reduction of pairs: this
+ * way every schedule of max and min serves. */
 #include "ir/spec/spec.h"
 
 #include <assert.h>
@@ -331,18 +332,23 @@ static Expr *hoist_block(Hoist *h, const char *name, const Expr *e,
 }
 
 /* Has the value the same bits wherever it is computed?  Of what it reads the
- * stored value is meant. */
-static bool same_bits(const Expr *e)
+ * stored value is meant.  One sum of floats has (`sum`); with a second operation
+ * it might be fused, and a product with 0 may be left out. */
+static bool same_bits(const Expr *e, bool sum)
 {
 	OpKind kind = op_kind(e->op);
-	bool arithmetic = kind == OPKIND_SUM || kind == OPKIND_PRODUCT;
-	bool function = kind == OPKIND_FUNCTION;
 	if (e->op == OP_READ)
 		return true;
-	if (dtype_is_float(e->type) && (arithmetic || function))
+	if (dtype_is_float(e->type) && kind == OPKIND_SUM) {
+		if (!sum || dtype_bytes(e->type) < dtype_bytes(DT_F32))
+			return false;
+		sum = false;
+	} else if (dtype_is_float(e->type) &&
+	    (kind == OPKIND_PRODUCT || kind == OPKIND_FUNCTION)) {
 		return false;
+	}
 	for (int i = 0; i < e->narg; i++)
-		if (!same_bits(e->arg[i]))
+		if (!same_bits(e->arg[i], sum))
 			return false;
 	return true;
 }
@@ -358,7 +364,7 @@ static void keep(Hoist *h, int buffer)
 		return;
 	b->kept = true;
 	const Block *block = &h->blocks->at[b->block];
-	if (block->reduce != REDUCE_NONE || !same_bits(block->body))
+	if (block->reduce != REDUCE_NONE || !same_bits(block->body, false))
 		b->once = true;
 	else
 		read_once(h, block->body);
@@ -394,7 +400,7 @@ static Expr *hoist_place(Hoist *h, const Expr *e)
 	h->element = NULL;
 	Expr *element = hoisted(h, e->arg[0]);
 	h->element = outer;
-	if (!same_bits(element)) {
+	if (!same_bits(element, true)) {
 		element = hoist_block(
 		    h, next_name(h), e, REDUCE_NONE, element);
 		h->buffers->at[element->id].once = true;

@@ -24,7 +24,7 @@ typedef struct {
 	DType type;
 	bool least;  /* argmin */
 	bool varies; /* j < i - 1, else j < n */
-	int computed; /* 0: x[i, j]; 1: 2 - x[i, j]*3; 2: max(x[i, j], 0) */
+	int computed; /* of `elements` */
 	int m, n;
 	Scalar *x;
 } Trial;
@@ -65,6 +65,8 @@ static Exact value_of(const Trial *t, int i, int j)
 			v.d = 2 - v.d * 3;
 		else if (t->computed == 2)
 			v.d = v.d > 0 ? v.d : 0;
+		else if (t->computed == 3)
+			v.d -= 2;
 		return v;
 	}
 	v.i = x.i;
@@ -73,6 +75,9 @@ static Exact value_of(const Trial *t, int i, int j)
 		v.i = scalar_wrap(promoted, (int64_t)(2 - (uint64_t)x.i * 3));
 	} else if (t->computed == 2) {
 		v.i = x.i > 0 ? x.i : 0;
+	} else if (t->computed == 3) {
+		v.i = scalar_wrap(dtype_promoted(t->type),
+		    (int64_t)((uint64_t)x.i - 2));
 	}
 	return v;
 }
@@ -100,12 +105,12 @@ static int expected(const Trial *t, int i)
 static void trial(uint64_t seed)
 {
 	static const char *const elements[] = {
-	    "x[i, j]", "2 - x[i, j]*3", "max(x[i, j], 0)"};
+	    "x[i, j]", "2 - x[i, j]*3", "max(x[i, j], 0)", "x[i, j] - 2"};
 	Trial t = {.arena = arena_new(), .rng = rng_stream(seed, 0, 0)};
 	t.type = (DType)below(&t, DT_COUNT);
 	t.least = below(&t, 2);
 	t.varies = below(&t, 3) == 0;
-	t.computed = t.type == DT_BOOL ? 0 : below(&t, 3);
+	t.computed = t.type == DT_BOOL ? 0 : below(&t, 4);
 	t.m = 1 + below(&t, MOST), t.n = 1 + below(&t, MOST);
 	if (t.varies && t.m > t.n + 2)
 		t.m = t.n + 2;

@@ -351,6 +351,16 @@ static void test_places(void **state)
 	assert_true(r.program->buffers[r.program->blocks[2].buffer].once);
 	assert_false(r.program->buffers[r.program->blocks[0].buffer].once);
 	run_end(&r);
+	/* one sum is not fused with anything */
+	r = run("o[] = argmax[y < N](if y > 1 then abs(f[y] + 2) else 0)");
+	assert_non_null(r.program);
+	assert_int_equal(r.program->nblocks, 3);
+	run_end(&r);
+	r = run("p[x < N] = f[x]*2\n  o[] = argmax[y < N](p[y] - f[y])");
+	assert_non_null(r.program);
+	assert_int_equal(r.program->nblocks, 4);
+	assert_true(r.program->buffers[r.program->blocks[0].buffer].once);
+	run_end(&r);
 	r = run("p[x < N] = f[x]*2\n  q[x < N] = abs(p[x])\n"
 		"  o[] = argmax[y < N](q[y])");
 	assert_non_null(r.program);

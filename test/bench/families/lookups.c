@@ -152,3 +152,65 @@ void pool_places(const float *restrict x, float *restrict m,
 			p[i * W + j] = at;
 		}
 }
+
+void segments_prior(const float *restrict x, const float *restrict p,
+    int32_t *restrict y, void *workspace)
+{
+	enum { C = 21, P = 200 * 180, ROW = 512 };
+	float best[ROW];
+	(void)workspace;
+	for (int i = 0; i < P; i += ROW) {
+		int n = P - i < ROW ? P - i : ROW;
+		for (int k = 0; k < n; k++) {
+			best[k] = x[i + k] + p[0];
+			y[i + k] = 0;
+		}
+		for (int c = 1; c < C; c++)
+			for (int k = 0; k < n; k++) {
+				float v = x[c * P + i + k] + p[c];
+				y[i + k] = v > best[k] ? c : y[i + k];
+				best[k] = v > best[k] ? v : best[k];
+			}
+	}
+}
+
+void sample(const float *restrict x, const float *restrict g,
+    int32_t *restrict y, void *workspace)
+{
+	enum { M = 64, N = 8000 };
+	(void)workspace;
+	for (int i = 0; i < M; i++, x += N, g += N) {
+		float most = -INFINITY;
+		int at = 0;
+		for (int j = 0; j < N; j++) {
+			float v = x[j] + g[j];
+			most = v > most ? v : most;
+		}
+		while (x[at] + g[at] != most)
+			at++;
+		y[i] = at;
+	}
+}
+
+void viterbi(const float *restrict s, const float *restrict t,
+    float *restrict d, int32_t *restrict b, void *workspace)
+{
+	enum { N = 64, S = 96 };
+	(void)workspace;
+	for (int n = 0; n < N; n++, s += S, d += S, b += S) {
+		float best[S];
+		int32_t at[S];
+		for (int j = 0; j < S; j++) {
+			best[j] = -INFINITY;
+			at[j] = 0;
+		}
+		for (int i = 0; i < S; i++)
+			for (int j = 0; j < S; j++) {
+				float v = s[i] + t[i * S + j];
+				at[j] = v > best[j] ? i : at[j];
+				best[j] = v > best[j] ? v : best[j];
+			}
+		memcpy(d, best, sizeof best);
+		memcpy(b, at, sizeof at);
+	}
+}
