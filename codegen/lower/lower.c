@@ -152,6 +152,8 @@ static bool *read_in_whole(Link *link)
 	bool *read = NEW_N(link->arena, bool, p->nbuffers);
 	for (int i = 0; i < p->nblocks; i++)
 		expr_walk(p->blocks[i].body, mark_read, read);
+	for (int i = 0; i < p->nbuffers; i++)
+		read[link->same[i]] |= read[i];
 	return read;
 }
 

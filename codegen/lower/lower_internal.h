@@ -614,8 +614,9 @@ typedef VEC(PackPiece) PackPieceVec;
 typedef struct {
 	Arena *arena;
 	const Program *whole;
-	int n; /* parts, producers first; 1: the whole itself */
+	int n; /* parts, producers first, none twice; 1: the whole itself */
 	Lower **parts;
+	int *same; /* by buffer of the whole: the one that has its values */
 	int64_t *packed_bytes; /* by input of the whole; of const ones */
 	PackPieceVec *pieces;  /* by input: of each part in turn */
 	/* of the function in hand, by buffer of the whole */

@@ -6,11 +6,15 @@
  *            each, whatever it is called in the parts that have it
  *     rest   a part's own, at places that it has while the part runs
  *
+ * Of parts that compute the same of the same, the first is lowered: what the others
+ * write is what it writes.
+ *
  * The workspace is laid out by the lives of these pieces, counted in parts:
  * inside of its own piece a part has laid out its buffers by itself.  A packed
  * argument has the input as it is, if a part reads it so, then each part's
  * pieces. */
 #include <assert.h>
+#include <string.h>
 
 #include "codegen/lower/lower_internal.h"
 
@@ -28,7 +32,7 @@ int link_of_whole(const Link *link, int part, int buffer)
 {
 	const Program *p = link->parts[part]->nest->program;
 	assert(buffer >= 0 && buffer < p->nbuffers);
-	return is_cut(link, part) ? p->of_whole[buffer] : buffer;
+	return link->same[is_cut(link, part) ? p->of_whole[buffer] : buffer];
 }
 
 int link_in_part(const Link *link, int part, int whole_buffer)
@@ -69,18 +73,67 @@ static void lay_out_packed(Link *link, int input)
 	link->packed_bytes[input] = at;
 }
 
+/* --- parts that compute the same ------------------------------------------------- */
+
+static bool is_output(const Link *link, int part)
+{
+	const Program *p = link->parts[part]->nest->program;
+	int buffer = link_of_whole(link, part, p->outputs[0]);
+	return link->whole->buffers[buffer].role == BUFFER_OUTPUT;
+}
+
+static bool same_part(const Link *link, int a, int b)
+{
+	const Program *p = link->parts[a]->nest->program;
+	const Program *q = link->parts[b]->nest->program;
+	bool same = is_cut(link, a) && is_cut(link, b) && !strcmp(p->op, q->op) &&
+	    p->noutputs == 1 && !(is_output(link, a) && is_output(link, b));
+	for (int i = 0; same && i < p->ninputs; i++)
+		same = link_of_whole(link, a, i) == link_of_whole(link, b, i);
+	return same;
+}
+
+/* The last part's result is that of part `first`: an output's place, if it is one. */
+static void drop_last(Link *link, int first)
+{
+	int last = link->n - 1;
+	int a = link_of_whole(
+	    link, first, link->parts[first]->nest->program->outputs[0]);
+	int b = link_of_whole(
+	    link, last, link->parts[last]->nest->program->outputs[0]);
+	int stays = is_output(link, last) ? b : a;
+	for (int i = 0; i < link->whole->nbuffers; i++)
+		if (link->same[i] == a || link->same[i] == b)
+			link->same[i] = stays;
+	link->n--;
+}
+
+static void add_part(Link *link, Lower *part)
+{
+	link->parts[link->n++] = part;
+	for (int i = 0; i < link->n - 1; i++)
+		if (same_part(link, i, link->n - 1)) {
+			drop_last(link, i);
+			return;
+		}
+}
+
 Link link_new(Arena *arena, const Program *whole, Lower **parts, int n)
 {
 	Link link = {.arena = arena,
 	    .whole = whole,
-	    .n = n,
-	    .parts = parts,
+	    .parts = NEW_N(arena, Lower *, n),
+	    .same = NEW_N(arena, int, whole->nbuffers),
 	    .packed_bytes = NEW_N(arena, int64_t, whole->ninputs),
 	    .pieces = NEW_N(arena, PackPieceVec, whole->ninputs),
 	    .low_buffer = NEW_N(arena, int, whole->nbuffers),
 	    .first = NEW_N(arena, int, whole->nbuffers),
 	    .last = NEW_N(arena, int, whole->nbuffers),
 	    .own = NEW_N(arena, OwnBuffers, n)};
+	for (int i = 0; i < whole->nbuffers; i++)
+		link.same[i] = i;
+	for (int i = 0; i < n; i++)
+		add_part(&link, parts[i]);
 	for (int i = 0; i < whole->ninputs; i++)
 		if (whole->buffers[i].is_const)
 			lay_out_packed(&link, i);
@@ -116,12 +169,13 @@ static void place_common(Link *link, int part, int b, bool written)
 	int64_t elements = tape_value(l->nest->tape, n->elements);
 	int whole = link_of_whole(link, part, b);
 	int param = param_of(link->whole, whole);
+	const char *name = link->whole->buffers[whole].name;
 	int *low = &link->low_buffer[whole];
 	if (*low < 0) {
 		*low = param >= 0
-		    ? declare_buffer(l, n->name, n->type, elements,
+		    ? declare_buffer(l, name, n->type, elements,
 			  LOWBUF_PARAM, param, 0, dtype_bytes(n->type))
-		    : declare_buffer(l, n->name, n->type, elements,
+		    : declare_buffer(l, name, n->type, elements,
 			  LOWBUF_WORKSPACE, 0, 0, WORKSPACE_ALIGN);
 		link->first[whole] = part;
 	}

@@ -240,7 +240,7 @@ typedef struct {
 static const Form forms[] = {
     {"nearest", nearest, "set_scope(y~2, reg)"},
     {"classes", classes, "set_scope(y~2, reg)"},
-    {"computed", computed, "set_scope(p~3, reg)"},
+    {"computed", computed, "set_scope(p~2, reg)"},
     {"windows", windows, "reverse_compute_at(m, p_j0)"},
     {"tiles", tiles, "divide(y.j, "},
     {"wraps", wraps, "vectorize(y_jv, "},

@@ -316,6 +316,56 @@ static const char *const shared[] = {
     "outputs: [c, e]\n",
 };
 
+/* What two groups make of the same is made once: of a temporary and an output,
+ * in either order, of two temporaries; of two outputs twice. */
+#define STEP(outputs)                                                          \
+	"tunec: 1\nname: step\n"                                               \
+	"inputs: {s: 'f32[8, 12]', t: 'const f32[12, 16]'}\ncompute: |\n"      \
+	"  d[n < 8, j < 16] = max[i < 12](s[n, i] + t[i, j])\n"                \
+	"  e[n < 8, j < 16] = max[i < 12](s[n, i] + t[i, j])\n"                \
+	"  b[n < 8, j < 16] = argmax[i < 12](s[n, i] + t[i, j])\n"             \
+	"  y[n < 8, j < 16] = d[n, j] - e[n, j] + f32(b[n, j])\n"             \
+	"outputs: " outputs "\n"
+static const struct {
+	const char *text;
+	int made; /* results of the three maxima */
+} repeated[] = {
+    {STEP("[d, y]"), 1},
+    {STEP("[b, e, y]"), 1},
+    {STEP("[y]"), 1},
+    {STEP("[d, y, e]"), 2},
+};
+
+static int maxima(const Lowered *l)
+{
+	static const char *const names[] = {"d", "e", "b~1"};
+	int n = 0;
+	for (int i = 0; i < l->kernel->buffers.n; i++)
+		for (int k = 0; k < 3; k++)
+			n += !strcmp(l->kernel->buffers.at[i].name, names[k]);
+	return n;
+}
+
+static void test_repeated(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof repeated / sizeof *repeated; i++) {
+		const Program *p = program(repeated[i].text);
+		check_joined(p);
+		Error error = {0};
+		const Groups *g = groups_of(arena, p);
+		const Trace *joined = groups_join(
+		    arena, g, NEW_N(arena, Trace *, g->n), &error);
+		assert_non_null(joined);
+		const Nest *nest = schedule_nest(
+		    arena, p, &test_machine, joined, &error);
+		assert_non_null(nest);
+		Lowered *l = lower(arena, nest, &test_machine, &error);
+		assert_non_null(l);
+		assert_int_equal(maxima(l), repeated[i].made);
+	}
+}
+
 static void test_shared(void **state)
 {
 	(void)state;
@@ -508,6 +558,7 @@ int main(void)
 	    cmocka_unit_test(test_alone),
 	    cmocka_unit_test(test_equal),
 	    cmocka_unit_test(test_joined),
+	    cmocka_unit_test(test_repeated),
 	    cmocka_unit_test(test_shared),
 	    cmocka_unit_test(test_scopes),
 	    cmocka_unit_test(test_large),
