@@ -134,14 +134,30 @@ static void emit_bound(LlvmFunction *f, const LowNode *loop)
 	position_at(f->gen, after);
 }
 
+/* A test of the lanes of a vector is for what is rare: it is laid out behind the
+ * rest, and none of that is moved beside it. */
+static void weigh(LlvmGen *gen, V branch)
+{
+	static const char kind[] = "branch_weights";
+	LLVMMetadataRef part[] = {
+	    LLVMMDStringInContext2(gen->context, kind, sizeof kind - 1),
+	    LLVMValueAsMetadata(llvm_int(gen, 32, 1, 1)),
+	    LLVMValueAsMetadata(llvm_int(gen, 32, 2000, 1))};
+	if (LLVMIsACallInst(LLVMGetCondition(branch)))
+		LLVMSetMetadata(branch,
+		    LLVMGetMDKindIDInContext(gen->context, "prof", 4),
+		    LLVMMetadataAsValue(gen->context,
+			LLVMMDNodeInContext2(gen->context, part, 3)));
+}
+
 static void emit_if(LlvmFunction *f, const LowNode *node)
 {
 	LLVMBuilderRef b = f->gen->builder;
 	LLVMBasicBlockRef yes = new_block(f, "then");
 	LLVMBasicBlockRef no = node->other.n ? new_block(f, "else") : NULL;
 	LLVMBasicBlockRef after = new_block(f, "after");
-	LLVMBuildCondBr(
-	    b, llvm_temp_read(f, node->condition), yes, no ? no : after);
+	weigh(f->gen, LLVMBuildCondBr(b,
+	    llvm_temp_read(f, node->condition), yes, no ? no : after));
 	position_at(f->gen, yes);
 	emit_body(f, &node->body);
 	LLVMBuildBr(b, after);

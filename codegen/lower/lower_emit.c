@@ -339,27 +339,18 @@ int emit_op(Lower *l, LowOpcode op, DType type, int lanes, int a, int b,
 	return emit_pure(l, &key, hint);
 }
 
-int emit_known(Lower *l, LowOpcode op, DType type, int lanes, int a, int b)
+int emit_known(Lower *l, Key *key)
 {
-	Key key = {.op = op,
-	    .type = type,
-	    .lanes = lanes,
-	    .arg = {a, b, -1},
-	    .buffer = -1};
-	stamp_arguments(l, &key);
-	return find(l, &key);
+	key->buffer = -1;
+	stamp_arguments(l, key);
+	return find(l, key);
 }
 
-void note_known(Lower *l, LowOpcode op, int a, int b, int temp)
+void note_known(Lower *l, Key *key, int temp)
 {
-	LowTemp *t = &l->f->temps.at[temp];
-	Key key = {.op = op,
-	    .type = t->type,
-	    .lanes = t->lanes,
-	    .arg = {a, b, -1},
-	    .buffer = -1};
-	stamp_arguments(l, &key);
-	number(l, &key, temp, l->scope);
+	key->buffer = -1;
+	stamp_arguments(l, key);
+	number(l, key, temp, l->scope);
 }
 
 int const_int(Lower *l, DType type, int lanes, int64_t value)

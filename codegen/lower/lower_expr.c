@@ -406,8 +406,19 @@ static Value eval_math(Lower *l, const Expr *e)
 	int lanes = e->narg > 1 ? wider(a, b) : a.lanes;
 	if (e->narg == 1 && math_is_own(l, lanes) && !l->exact) {
 		bool peak = e->op == OP_EXP && step_is_peak(l, e->arg[0]);
-		int v = math_vector(
-		    l, e->op, e->type, value_as(l, a, lanes), lanes, peak);
+		int x = value_as(l, a, lanes);
+		Key key = {.op = LOW_MATH,
+		    .type = e->type,
+		    .lanes = lanes,
+		    .arg = {x, -1, -1},
+		    .i = peak,
+		    .math = e->op};
+		int v = emit_known(l, &key);
+		if (v < 0) {
+			v = math_vector(l, e->op, e->type, x, lanes, peak);
+			if (v >= 0)
+				note_known(l, &key, v);
+		}
 		if (v >= 0)
 			return value_temp(e->type, lanes, v);
 	}

@@ -296,9 +296,9 @@ int emit_pure(Lower *l, Key *key, const char *hint);
 int emit_op(Lower *l, LowOpcode op, DType type, int lanes, int a, int b,
     int c, const char *hint);
 /* The temporary of an operation that has been emitted; -1. */
-int emit_known(Lower *l, LowOpcode op, DType type, int lanes, int a, int b);
+int emit_known(Lower *l, Key *key);
 /* What another sequence has made is the operation's result in this scope. */
-void note_known(Lower *l, LowOpcode op, int a, int b, int temp);
+void note_known(Lower *l, Key *key, int temp);
 /* Assigns to a temporary of its own, here. */
 LowNode *emit_into(Lower *l, int dst, LowOpcode op, int a, int b, int c);
 LowNode *emit_effect(Lower *l, LowOpcode op, int a, int b, int c);

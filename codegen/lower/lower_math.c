@@ -69,15 +69,25 @@ int math_polynomial(Vectors m, int x, int n, const double *c)
 	return y;
 }
 
+bool math_varies(const Lower *l, int x)
+{
+	const TempInfo *t = &l->temps.at[x];
+	return t->mutable || t->depth >= l->scope->depth;
+}
+
 static int below(Vectors m, int a, int b)
 {
 	return math_compare(m, LOW_LT, a, b);
 }
 
+/* `size` is not negative. */
 static int with_sign_of(Vectors m, int x, int size)
 {
-	return math_choose(m, below(m, x, math_number(m, 0)),
-	    math_real(m, LOW_NEG, size, -1), size);
+	int bits = math_whole(m, LOW_BITS, x, -1);
+	int rest = math_whole(m, LOW_BITS, math_real(m, LOW_ABS, x, -1), -1);
+	int sign = math_whole(m, LOW_XOR, bits, rest);
+	size = math_whole(m, LOW_BITS, size, -1);
+	return math_real(m, LOW_BITS, math_whole(m, LOW_XOR, size, sign), -1);
 }
 
 /* --- exp ------------------------------------------------------------------ */
@@ -101,19 +111,20 @@ static int biased_power(Vectors m, int n)
 }
 
 /* Adding 1.5*2^23, of f64 1.5*2^52, rounds to an integer and leaves it in the
- * low bits; twice the bias of exponents is added, so that half of these bits
- * are a power of two's. */
-static double shift_of(Vectors m)
+ * low bits, `more` than it is. */
+static Rounded rounded(Vectors m, int x, double factor, int more)
 {
-	return (m.type == DT_F32 ? 0x1.8p23 : 0x1.8p52) + 2 * bias(m);
-}
-
-Rounded math_rounded(Vectors m, int x, double factor)
-{
-	int shift = math_number(m, shift_of(m));
+	double half = m.type == DT_F32 ? 0x1.8p23 : 0x1.8p52;
+	int shift = math_number(m, half + more);
 	int t = math_product_sum(m, x, math_number(m, factor), shift);
 	return (Rounded){math_real(m, LOW_SUB, t, shift),
 	    math_whole(m, LOW_BITS, t, -1)};
+}
+
+/* Twice the bias more, so that half of the bits are a power of two's. */
+Rounded math_rounded(Vectors m, int x, double factor)
+{
+	return rounded(m, x, factor, 2 * bias(m));
 }
 
 int math_rounded_integer(Vectors m, Rounded n)
@@ -122,13 +133,6 @@ int math_rounded_integer(Vectors m, Rounded n)
 	    m.type == DT_F32 ? 0x4b400000 : INT64_C(0x4338000000000000);
 	return math_whole(
 	    m, LOW_SUB, n.bits, math_integer(m, magic + 2 * bias(m)));
-}
-
-/* 2^n, a normal number. */
-static int power_of_two(Vectors m, Rounded n)
-{
-	return biased_power(
-	    m, math_whole(m, LOW_SUB, n.bits, math_integer(m, bias(m))));
 }
 
 /* Are they as long as those that the machine has instructions for? */
@@ -160,11 +164,11 @@ int math_scaled(Vectors m, int x, Rounded n)
 	return math_real(m, LOW_MUL, x, biased_power(m, second));
 }
 
-/* x = n*log 2 + r */
-static int remainder_of(Vectors m, int x, Rounded *n)
+/* x = n*log 2 + r; n.bits are `more`. */
+static int remainder_of(Vectors m, int x, int more, Rounded *n)
 {
 	bool f32 = m.type == DT_F32;
-	*n = math_rounded(m, x, 1.44269504088896341);
+	*n = rounded(m, x, 1.44269504088896341, more);
 	int r = math_product_sum(m, n->real,
 	    math_number(m, f32 ? -0.693359375 : -0x1.62e42feep-1), x);
 	return math_product_sum(m, n->real,
@@ -198,8 +202,14 @@ static int exp_below(Vectors m, int x, bool low)
 		x = math_choose(m, none, zero, x);
 	if (!low)
 		x = math_real(m, LOW_MIN, math_number(m, f32 ? 89 : 710), x);
-	int r = remainder_of(m, x, &n);
+	int lift = f32 ? 26 : 64; /* of a number at most 1: to a normal one */
+	int r = remainder_of(m, x, low ? bias(m) + lift : 2 * bias(m), &n);
 	int p = math_exp_of_small(m, r);
+	if (!has_scale(m) && low) {
+		p = math_real(m, LOW_MUL, p, biased_power(m, n.bits));
+		p = math_real(m, LOW_MUL, p, math_number(m, ldexp(1, -lift)));
+		return math_choose(m, none, zero, p);
+	}
 	if (!has_scale(m))
 		return math_choose(m, none, zero, math_scaled(m, p, n));
 	int some = emit_op(
@@ -216,7 +226,7 @@ int math_exp(Vectors m, int x)
 static int vector_expm1(Vectors m, int x)
 {
 	Rounded n;
-	int r = remainder_of(m, x, &n);
+	int r = remainder_of(m, x, bias(m), &n);
 	int p = m.type == DT_F32
 	    ? POLYNOMIAL(m, r, 1.38825225e-3, 8.36654752e-3, 4.16672006e-2,
 		  1.66665435e-1, 4.99999970e-1)
@@ -227,7 +237,7 @@ static int vector_expm1(Vectors m, int x)
 		  1.6666666666666588e-1, 5.0000000000000056e-1);
 	p = math_product_sum(m, p, math_real(m, LOW_MUL, r, r), r);
 	int scale = has_scale(m) ? scaled_where(m, math_number(m, 1), n, -1)
-				 : power_of_two(m, n);
+				 : biased_power(m, n.bits);
 	return math_product_sum(
 	    m, scale, p, math_real(m, LOW_SUB, scale, math_number(m, 1)));
 }
@@ -247,37 +257,51 @@ static int of_any(Vectors m, int x, int y)
 	    m, below(m, zero, x), math_choose(m, finite, y, other), other);
 }
 
-Parts math_parts(Vectors m, int x, int64_t middle)
+static Parts parts_of_normal(Vectors m, int x, int64_t middle)
 {
 	bool f32 = m.type == DT_F32;
-	int small = below(m, x, math_number(m, f32 ? 0x1p-126 : 0x1p-1022));
-	int a = math_choose(m, small,
-	    math_real(m, LOW_MUL, x, math_number(m, f32 ? 0x1p23 : 0x1p52)), x);
-	int bits = math_whole(m, LOW_BITS, a, -1);
-	int64_t one = INT64_C(1) << (f32 ? 23 : 52);
+	int bits = math_whole(m, LOW_BITS, x, -1);
+	int64_t one = INT64_C(1) << exponent_bits(m);
 	int e = math_whole(m, LOW_SUB, bits, math_integer(m, middle)), k;
 	e = math_whole(m, LOW_SUB, e, math_whole(m, LOW_MOD, e, math_integer(m, one)));
-	int lost = math_choose(
-	    m, small, math_number(m, f32 ? -23 : -52), math_number(m, 0));
 	if (f32) {
 		k = math_real(m, LOW_CONVERT, e, -1);
-		k = math_product_sum(m, k, math_number(m, 0x1p-23), lost);
 	} else { /* few machines convert i64: exact in the low bits of 2^52 */
 		k = math_whole(m, LOW_ADD, e, math_integer(m, one * 1023));
 		k = math_whole(m, LOW_FLOORDIV, k, math_integer(m, one));
 		k = math_whole(m, LOW_ADD, k, math_integer(m, 0x4330000000000000));
 		k = math_real(m, LOW_SUB, math_real(m, LOW_BITS, k, -1),
 		    math_number(m, 0x1p52 + 1023));
-		k = math_real(m, LOW_ADD, k, lost);
 	}
 	int f = math_real(m, LOW_BITS, math_whole(m, LOW_SUB, bits, e), -1);
-	return (Parts){k, math_real(m, LOW_SUB, f, math_number(m, 1))};
+	return (Parts){k, math_real(m, LOW_SUB, f, math_number(m, 1)),
+	    f32 ? 0x1p-23 : 1};
+}
+
+static double least_normal(Vectors m)
+{
+	return m.type == DT_F32 ? 0x1p-126 : 0x1p-1022;
+}
+
+Parts math_parts(Vectors m, int x, int64_t middle)
+{
+	bool f32 = m.type == DT_F32;
+	int small = below(m, x, math_number(m, least_normal(m)));
+	int a = math_choose(m, small,
+	    math_real(m, LOW_MUL, x, math_number(m, f32 ? 0x1p23 : 0x1p52)), x);
+	int lost = math_choose(
+	    m, small, math_number(m, f32 ? -23 : -52), math_number(m, 0));
+	Parts p = parts_of_normal(m, a, middle);
+	int unit = math_number(m, p.unit);
+	p.exponent = f32 ? math_product_sum(m, p.exponent, unit, lost)
+			 : math_real(m, LOW_ADD, p.exponent, lost);
+	p.unit = 1;
+	return p;
 }
 
 /* x = 2^e (1 + r), 2/3 <= 1 + r < 4/3 */
-static int log_f32(Vectors m, int x)
+static int log_f32(Vectors m, Parts p)
 {
-	Parts p = math_parts(m, x, 0x3f2aaaab);
 	int r = p.fraction, s = math_real(m, LOW_MUL, r, r);
 	int even = POLYNOMIAL(m, s, -0.130310059, -0.121484190, -0.166846052,
 	    -0.249996200);
@@ -286,14 +310,14 @@ static int log_f32(Vectors m, int x)
 	y = math_product_sum(m, y, r, math_number(m, 0.333331972));
 	y = math_product_sum(m, y, r, math_number(m, -0.5));
 	y = math_product_sum(m, y, s, r);
-	return math_product_sum(m, p.exponent, math_number(m, 0.693147182), y);
+	return math_product_sum(m, p.exponent, 
+	    math_number(m, 0.693147182 * p.unit), y);
 }
 
 /* x = 2^k (1 + f), 1 + f around 1 by a factor of sqrt 2; with s = f/(2 + f),
  * log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)) */
-static int log_f64(Vectors m, int x)
+static int log_f64(Vectors m, Parts p)
 {
-	Parts p = math_parts(m, x, 0x3fe6a09e667f3bcd);
 	int f = p.fraction, k = p.exponent;
 	int half = math_real(
 	    m, LOW_MUL, math_real(m, LOW_MUL, f, f), math_number(m, 0.5));
@@ -311,9 +335,42 @@ static int log_f64(Vectors m, int x)
 	    math_real(m, LOW_NEG, low, -1));
 }
 
+static int log_of_parts(Vectors m, Parts p)
+{
+	return m.type == DT_F32 ? log_f32(m, p) : log_f64(m, p);
+}
+
+/* Some lane is no number, infinite, or not above all denormal ones. */
+static int is_special(Vectors m, int x)
+{
+	int normal = emit_op(m.l, LOW_AND, DT_BOOL, m.lanes,
+	    math_compare(m, LOW_LE, math_number(m, least_normal(m)), x),
+	    below(m, x, math_number(m, INFINITY)), -1, "m");
+	int special =
+	    emit_op(m.l, LOW_NOT, DT_BOOL, m.lanes, normal, -1, -1, "m");
+	return emit_op(m.l, LOW_ANY, DT_BOOL, 1, special, -1, -1, "special");
+}
+
+/* What is special is a third of the work, and rare: a CPU jumps over it.  Where
+ * x does not vary there is no branch, which would not leave the loop. */
 static int vector_log(Vectors m, int x)
 {
-	return of_any(m, x, m.type == DT_F32 ? log_f32(m, x) : log_f64(m, x));
+	int64_t middle =
+	    m.type == DT_F32 ? 0x3f2aaaab : INT64_C(0x3fe6a09e667f3bcd);
+	if (m.l->machine->gpu || !math_varies(m.l, x))
+		return of_any(
+		    m, x, log_of_parts(m, math_parts(m, x, middle)));
+	int y = new_temp(m.l, m.type, m.lanes, "log");
+	int any = new_temp(m.l, m.type, m.lanes, "any");
+	emit_into(m.l, y, LOW_COPY,
+	    log_of_parts(m, parts_of_normal(m, x, middle)), -1, -1);
+	Branch b;
+	branch_begin(m.l, &b, is_special(m, x));
+	emit_into(m.l, any, LOW_COPY, x, -1, -1); /* keeps the rest in here */
+	emit_into(m.l, y, LOW_COPY,
+	    of_any(m, any, log_of_parts(m, math_parts(m, any, middle))), -1, -1);
+	branch_end(m.l, &b);
+	return y;
 }
 
 /* --- sigmoid, tanh, erf --------------------------------------------------- */
@@ -409,7 +466,7 @@ static int vector_erf(Vectors m, int x)
 	r = math_product_sum(m, r, size, math_number(m, -6.34846687e-1));
 	r = math_product_sum(m, r, size, math_number(m, -1.28717512e-1));
 	r = math_product_sum(m, r, size, math_real(m, LOW_NEG, size, -1));
-	r = math_real(m, LOW_SUB, math_number(m, 1), math_exp(m, r));
+	r = math_real(m, LOW_SUB, math_number(m, 1), exp_below(m, r, true));
 	int large = with_sign_of(m, x, r);
 	int p = POLYNOMIAL(m, s, -5.96761703e-4, 4.99119423e-3, -2.67681349e-2,
 	    1.12819925e-1, -3.76125336e-1, 1.28379166e-1);

@@ -20,6 +20,8 @@ int math_whole(Vectors m, LowOpcode op, int a, int b);
 int math_compare(Vectors m, LowOpcode op, int a, int b);
 int math_choose(Vectors m, int condition, int yes, int no);
 int math_product_sum(Vectors m, int a, int b, int c); /* a*b + c */
+/* Is x another in each round of the innermost loop? */
+bool math_varies(const Lower *l, int x);
 /* c[0]*x^(n-1) + ... + c[n-1] */
 int math_polynomial(Vectors m, int x, int n, const double *c);
 
@@ -36,10 +38,11 @@ Rounded math_rounded(Vectors m, int x, double factor);
 int math_rounded_integer(Vectors m, Rounded n);
 /* x 2^n, x about 1, however small that is. */
 int math_scaled(Vectors m, int x, Rounded n);
-/* x = 2^exponent (1 + fraction) of positive x, where 1 + fraction is at least
+/* x = 2^(exponent*unit) (1 + fraction) of positive x, where 1 + fraction is at least
  * the number whose bits `middle` are, and less than twice that. */
 typedef struct {
 	int exponent, fraction;
+	double unit; /* 1 of math_parts */
 } Parts;
 Parts math_parts(Vectors m, int x, int64_t middle);
 

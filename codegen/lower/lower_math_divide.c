@@ -45,9 +45,8 @@ static bool is_whole_number(const Expr *e)
  * dividend. */
 static bool pays(const Lower *l, int a, int s)
 {
-	const TempInfo *dividend = &l->temps.at[a];
 	int depth = s < 0 ? 0 : l->temps.at[s].depth;
-	if (!dividend->mutable && dividend->depth < l->scope->depth)
+	if (!math_varies(l, a))
 		return false;
 	if (s >= 0 && l->temps.at[s].mutable)
 		return false;
@@ -104,7 +103,11 @@ static int quotient(Vectors m, int a, int s, int z, bool safe)
 	branch_begin(m.l, &b, is_doubtful(m, a, z, y));
 	emit_into(m.l, result, LOW_DIV, a, s, -1);
 	branch_end(m.l, &b);
-	note_known(m.l, LOW_DIV, a, s, result);
+	Key key = {.op = LOW_DIV,
+	    .type = m.type,
+	    .lanes = m.lanes,
+	    .arg = {a, s, -1}};
+	note_known(m.l, &key, result);
 	return result;
 }
 
@@ -122,7 +125,11 @@ bool math_divide(Lower *l, const Expr *dividend, Value a, Value s, Value *y)
 	Vectors m = {l, lanes, DT_F32};
 	bool safe = s.temp < 0 && is_whole_number(dividend);
 	int above = value_as(l, a, lanes), below = value_as(l, s, lanes);
-	int known = emit_known(l, LOW_DIV, DT_F32, lanes, above, below);
+	Key key = {.op = LOW_DIV,
+	    .type = DT_F32,
+	    .lanes = lanes,
+	    .arg = {above, below, -1}};
+	int known = emit_known(l, &key);
 	*y = value_temp(DT_F32, lanes,
 	    known >= 0 ? known
 		       : quotient(m, above, below,
