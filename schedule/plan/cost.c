@@ -579,8 +579,12 @@ static void count_body(const StageNow *w, StageCost *c)
 			continue;
 		double each = wide ? words : 1;
 		int whole = a->write ? 0 : loads_apart(m, a, step);
+		double differing = wide && whole
+		    ? part_differing(w, a, moving, copies) : 1;
+		copies *= differing;
+		step_copies *= differing;
 		loaded = wide && whole && !a->zeros
-		    ? copies_apart(w, a, moving, whole) : copies;
+		    ? differing * copies_apart(w, a, moving, whole) : copies;
 		if (step == 1 || (wide && whole))
 			each *= lines_each(w, a, vector);
 		if (a->zeros)

@@ -61,7 +61,13 @@ void count_trips(const StageNow *now, StageCost *cost);
 int64_t access_dim_step(
     const PlanAccess *access, const int64_t *values, int dim, int64_t step);
 
-/* traffic.c: what all loops touch, and what moves between the caches; after
+/* traffic.c: of so many copies along these loops of the body, the part that reads
+ * what neither others do nor reads that move alike: (c + 1) % 3 and (c + 2) % 3 over
+ * c are three elements. */
+double part_differing(const StageNow *now, const PlanAccess *access,
+    uint32_t loops, double copies);
+
+/* what all loops touch, and what moves between the caches; after
  * count_trips. */
 void count_traffic(const StageNow *now, StageCost *cost);
 

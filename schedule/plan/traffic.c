@@ -54,6 +54,21 @@ void access_elements(const PlanStage *s, const PlanAccess *a,
 	}
 }
 
+double part_differing(
+    const StageNow *w, const PlanAccess *a, uint32_t loops, double copies)
+{
+	const PlanAccess *first = &w->stage->accesses[a->like];
+	Reach all;
+	if (first->likes == 1)
+		return 1;
+	reach_begin(first, w->values, first->reach, &all);
+	while (loops) {
+		int d = last_loop(&loops);
+		reach_grow(first, w->values, d, w->extent[d], &all);
+	}
+	return min2(1, all.elements / (first->likes * copies));
+}
+
 /* --- sets ---------------------------------------------------------------------- */
 
 /* Where a line of a cache may lie follows from its place in its page (of 64

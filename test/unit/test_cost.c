@@ -205,6 +205,22 @@ static void lanes_of_an_enlarged_image(void **state)
 	assert_float_equal(diagonals, 16, 1e-9);
 }
 
+/* Of a few elements side by side, however many reads name them, each is brought to
+ * its lanes once. */
+static void neighbours_named_twice(void **state)
+{
+	(void)state;
+	const char *inputs = "x: 'f32[64, 3]'";
+	const char *points = "n0, n1 = split(y.n, [_, 8])\n"
+		"reorder(n0, y.c, n1)\nunroll(y.c)\nvectorize(n1, 8)\n";
+	StageCost one = cost_of_text(inputs,
+	    "y[n < 64, c < 3] = 2*x[n, c]", points);
+	StageCost two = cost_of_text(inputs,
+	    "y[n < 64, c < 3] = x[n, (c + 1) % 3] + x[n, (c + 2) % 3]", points);
+	assert_float_equal(two.loads, one.loads, 1e-9);
+	assert_float_equal(two.operations, one.operations, 1e-9);
+}
+
 /* With its border a row of 16 is one of 18, which begins before it. */
 static void vectors_of_a_bordered_row(void **state)
 {
@@ -226,6 +242,7 @@ int main(void)
 	    cmocka_unit_test(masked_lanes_are_scattered),
 	    cmocka_unit_test(work_of_rows),
 	    cmocka_unit_test(lanes_of_an_enlarged_image),
+	    cmocka_unit_test(neighbours_named_twice),
 	    cmocka_unit_test(vectors_of_a_bordered_row),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
