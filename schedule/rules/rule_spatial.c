@@ -33,6 +33,8 @@ enum {
 	ROWS_MOST = 16,   /* unrolled of what there is one for each row */
 	FEW = 4,          /* of the last axis, at most, that fill no vector */
 	COPIES_MOST = 8,  /* vectors at once */
+	TILE_ROWS = 8,    /* of what is tiled in rows, at most */
+	SHORT = 4,        /* vectors of a row */
 	SLIM = 2,         /* bytes of an element, at most */
 	WIDE = 64,        /* of a vector: then bytes have masks, too */
 	KINDS_MOST = 8    /* elements at once that are made of the same data */
@@ -53,6 +55,7 @@ typedef struct {
 	int across;           /* axis along which is read; -1: the last one */
 	bool *kinds;          /* by axis: repeated in code around the vectors */
 	bool has_kinds;
+	bool of_rows; /* an element for each row of where it may be computed */
 } Spatial;
 
 static const char *loop_of(const Spatial *s, int axis)
@@ -90,14 +93,14 @@ static bool rows_share(const Spatial *s)
 	return is_same_for_rows(s, s->row);
 }
 
-/* Can what rows read be computed for them? */
-static bool rows_are_read(const Spatial *s)
+/* Can nothing that it reads be computed for its rows? */
+static bool reads_inputs(const Rules *r, int block)
 {
-	for (int i = 0; i < s->info->reads.n; i++)
-		if (s->r->program->buffers[s->info->reads.at[i].buffer].block >=
-		    0)
-			return true;
-	return false;
+	const RuleBlock *b = &r->blocks[block];
+	for (int i = 0; i < b->reads.n; i++)
+		if (r->program->buffers[b->reads.at[i].buffer].block >= 0)
+			return false;
+	return true;
 }
 
 /* Are elements along the axis made of the same data, for the most part? */
@@ -273,6 +276,8 @@ static int widest_last(const Spatial *s)
 {
 	int lanes = widest_stored(s, s->last);
 	int all = rule_value_lanes(s->r, s->info->block);
+	if (s->of_rows)
+		return lanes < TILE_ROWS ? lanes : TILE_ROWS;
 	return all > lanes && s->block->axes[s->last].extent >= all &&
 		lies_along(s)
 	    ? all
@@ -464,7 +469,7 @@ static void choose_rows(Spatial *s)
 	int further = share || ordered ? -1 : row_further_out(s);
 	if (further >= 0)
 		s->row = further;
-	if (share || further >= 0 || rows_are_read(s))
+	if (share || further >= 0 || !reads_inputs(s->r, s->info->block))
 		split_rows(s);
 }
 
@@ -512,15 +517,6 @@ static void split_last(Spatial *s)
 	    v.unrolled, v.lanes, lanes, block->name);
 	if (is_home(s) && !s->row0 && !s->part)
 		note_lanes(s, s->v0, s->last, lanes);
-}
-
-static bool reads_inputs(const Rules *r, int block)
-{
-	const RuleBlock *b = &r->blocks[block];
-	for (int i = 0; i < b->reads.n; i++)
-		if (r->program->buffers[b->reads.at[i].buffer].block >= 0)
-			return false;
-	return true;
 }
 
 /* Does it finish row by row what another block sums up, in one pass? */
@@ -587,6 +583,17 @@ static bool is_of_rows(const Spatial *s)
 	return false;
 }
 
+/* A function of one element takes as long as that of a vector, and longer than a
+ * row of a few vectors. */
+static bool outweighs_row(const Spatial *s)
+{
+	const Block *home = &s->r->program->blocks[s->info->home];
+	int last = rule_longer_axis(home, home->nspatial);
+	return expr_has_function(s->r->bodies[s->info->block]) &&
+	    home->axes[last].extent <=
+		SHORT * rule_widest(s->r, home, last);
+}
+
 /* Axes of one value behind the last longer one go outside of it. */
 static void put_ones_outside(Spatial *s)
 {
@@ -632,7 +639,8 @@ void rule_spatial(Rules *r, int i)
 		put_beside(&s);
 		return;
 	}
-	if (is_of_rows(&s)) {
+	s.of_rows = is_of_rows(&s);
+	if (s.of_rows && !outweighs_row(&s)) {
 		rule_put(s.r, "unroll(%s, limit=%d)\n", loop_of(&s, s.last), ROWS_MOST);
 		return;
 	}

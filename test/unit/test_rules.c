@@ -131,6 +131,10 @@ static const Case cases[] = {
     {"test/layouts/rms.yaml",
 	{"compute_at(r, ? in {root, y_i0, inline})", "unroll(r.i, limit=16)"},
 	{"vectorize(r_iv"}},
+    /* but a function, where a row has a few vectors: no more than tiles have */
+    {"test/layouts/row_functions.yaml",
+	{"compute_at(t, ? in {root, z_y0, inline})", "vectorize(t_yv, 8)"},
+	{"unroll(t.y, limit=16)"}},
     {"test/layouts/channels.yaml", {"vectorize(s_iv, 16)"}, {"compute_at(s"}},
     /* a quotient is not computed again for each reader unasked, one by a
      * number is */
