@@ -340,6 +340,37 @@ static bool has_function(const LowBody *body)
 	return false;
 }
 
+static int count_of(const LowBody *body, LowOpcode op, bool branches)
+{
+	int count = 0;
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		count += n->kind == LOWNODE_OP && n->op == op;
+		if (branches || n->kind != LOWNODE_IF)
+			count += count_of(&n->body, op, branches);
+	}
+	return count;
+}
+
+/* What is special is chosen behind one test of all lanes. */
+static void test_usual(void **state)
+{
+	Arena *arena = arena_new();
+	Error error;
+	Target *target = target_parse(arena, targets[0], &error);
+	(void)state;
+	assert_non_null(target);
+	for (int i = 0; i < 2; i++) {
+		DType type = i ? DT_F64 : DT_F32;
+		const Lowered *l = vectorized(arena, target, OP_LOG, type);
+		const LowBody *body = &l->kernel->body;
+		assert_int_equal(count_of(body, LOW_ANY, true), 1);
+		assert_int_equal(count_of(body, LOW_SELECT, false), 0);
+		assert_true(count_of(body, LOW_SELECT, true) > 0);
+	}
+	arena_free(arena);
+}
+
 static void test_functions(const char *text, bool no_libm)
 {
 	Arena *arena = arena_new();
@@ -596,6 +627,7 @@ static void test_peaked_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_usual),
 	    cmocka_unit_test(test_fused),
 	    cmocka_unit_test(test_not_fused),
 	    cmocka_unit_test(test_scaled),
