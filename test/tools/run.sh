@@ -62,7 +62,8 @@ finish() { # one that has ended: counts it, says how it went
 		return
 	fi
 	ok=$(grep -c '^ok ' "$out")
-	bad=$(grep -c '^not ok ' "$out")
+	# cmocka says "not ok N # SKIP NAME" of a case that the machine lacks
+	bad=$(grep '^not ok ' "$out" | grep -vc '^not ok [0-9]* # SKIP')
 	[ $rc != 0 ] && [ "$bad" = 0 ] && bad=1
 	[ $rc = 0 ] && [ "$ok" = 0 ] && [ "$bad" = 0 ] && ok=1
 	passed=$((passed + ok)) failed=$((failed + bad))
