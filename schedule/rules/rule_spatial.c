@@ -275,7 +275,7 @@ static int widest_stored(const Spatial *s, int axis)
 static int widest_last(const Spatial *s)
 {
 	int lanes = widest_stored(s, s->last);
-	int all = rule_value_lanes(s->r, s->info->block);
+	int all = rule_value_lanes(s->r, s->info->block, s->last);
 	if (s->of_rows)
 		return lanes < TILE_ROWS ? lanes : TILE_ROWS;
 	return all > lanes && s->block->axes[s->last].extent >= all &&

@@ -110,7 +110,7 @@ void rule_lanes_in_space(Rules *r, int block)
 	const Block *b = &r->program->blocks[block];
 	int last = rule_longer_axis(b, b->nspatial);
 	int row = rule_longer_axis(b, last < 0 ? 0 : last);
-	int lanes = rule_value_lanes(r, block);
+	int lanes = rule_value_lanes(r, block, last);
 	int least = rule_least_lanes(lanes);
 	bool home = r->blocks[block].home == block;
 	const char *n = b->name;

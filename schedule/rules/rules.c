@@ -37,9 +37,10 @@ int rule_least_lanes(int widest)
 
 enum { MASKED_LEAST = 64 }; /* bytes of a vector: then bytes have masks, too */
 
-/* Bytes of the widest value, where all that is done is the same in the type that
- * is stored: compared, chosen, moved; or is done in 16 bits; 0: something else is. */
-static int widest_value(const Machine *machine, const Expr *e)
+/* Bytes of the widest value, where all is compared, chosen or moved in the type
+ * that is stored, or done in 16 bits; 0: it is not.  What lanes along the axis
+ * choose alike is a branch, without a mask. */
+static int widest_value(const Machine *machine, const Expr *e, int axis)
 {
 	bool is_short = dtype_is_int(e->type) && dtype_bytes(e->type) <= 2 &&
 	    e->op != OP_IF &&
@@ -50,21 +51,24 @@ static int widest_value(const Machine *machine, const Expr *e)
 	    e->op == OP_MAX || e->op == OP_MIN || e->op == OP_ADD ||
 	    (e->op == OP_CAST && dtype_is_int(e->arg[0]->type) &&
 		dtype_bytes(e->arg[0]->type) == dtype_bytes(e->type)) ||
-	    (e->op == OP_IF && machine->vector_bytes >= MASKED_LEAST);
+	    (e->op == OP_IF &&
+		(machine->vector_bytes >= MASKED_LEAST ||
+		    (!expr_has_data(e->arg[0]) &&
+			!expr_has_axis(e->arg[0], axis))));
 	int bytes = narrow && dtype_is_int(e->type) ? dtype_bytes(e->type) : 0;
 	for (int i = e->op == OP_IF; bytes && e->op != OP_READ && i < e->narg;
 	     i++) {
-		int b = widest_value(machine, e->arg[i]);
+		int b = widest_value(machine, e->arg[i], axis);
 		bytes = !b ? 0 : b > bytes ? b : bytes;
 	}
 	return bytes;
 }
 
-int rule_value_lanes(const Rules *r, int block)
+int rule_value_lanes(const Rules *r, int block, int axis)
 {
 	const Block *b = &r->program->blocks[block];
 	int bytes = widest_value(
-	    r->machine, r->bodies ? r->bodies[block] : b->body);
+	    r->machine, r->bodies ? r->bodies[block] : b->body, axis);
 	int lanes = rule_lanes(r->machine, b->body->type);
 	bool chosen = b->reduce == REDUCE_NONE || b->reduce == REDUCE_MAX ||
 	    b->reduce == REDUCE_MIN;

@@ -166,9 +166,9 @@ int rule_lanes(const Machine *machine, DType type);
 int rule_least_lanes(int widest);
 /* The widest vector of what the block stores that the axis fills by half. */
 int rule_widest(const Rules *r, const Block *block, int axis);
-/* Those of what the block computes: more, where that is in narrower types than
- * sums are. */
-int rule_value_lanes(const Rules *r, int block);
+/* Those of what the block computes, along the axis: more, where that is in
+ * narrower types than sums are. */
+int rule_value_lanes(const Rules *r, int block, int axis);
 /* An instruction of one evaluation: what ops.def counts, and what selects. */
 bool rule_is_flop(const Expr *e);
 

@@ -554,6 +554,12 @@ static const struct {
 	{"c_1_t1 = retype(c~1, 1, f32)"}, {"tensorize("}}},
     {"llvm -mcpu=cortex-a72", {"workloads/matmul_u8i8.yaml",
 	{NULL}, {"tensorize("}}},
+    /* bytes that all lanes choose alike fill vectors, masked ones do not */
+    {"llvm -mcpu=haswell", {"test/bench/cliffs/qdepthwise.yaml:d3",
+	{"vectorize(p_cv, 32)"}, {"vectorize(p_cv, 8)"}}},
+    {"llvm -mcpu=haswell", {"test/bench/families/stencils/dilate_5x5.yaml",
+	{"vectorize(y_jv, 32)", "vectorize(y_c_jv, 8)"},
+	{"vectorize(y_c_jv, 32)"}}},
     /* without vectors nothing is gained */
     {"c", {"test/layouts/product_i8.yaml", {NULL},
 	{"retype(", "tensorize("}}}};
