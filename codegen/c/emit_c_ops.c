@@ -621,6 +621,39 @@ static bool add_product(EmitC *e, const LowNode *n)
 	return false;
 }
 
+/* gcc makes shifts and sums of a product of 16 bits with a number, which is one
+ * instruction: it does not see the number. */
+static bool multiply_short(EmitC *e, const LowNode *n)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	int bytes = 2 * d->lanes;
+	if (n->op != LOW_MUL || d->type != DT_I16 || !e->isa.x86 || !e->plan ||
+	    bytes < 16 || bytes > e->isa.vector_bytes)
+		return false;
+	for (int i = 0; i < 2; i++) {
+		const LowNode *number = e->plan[n->arg[i]].def;
+		if (!number || number->op != LOW_CONST ||
+		    emit_c_power_of_two(e, n->arg[i]) >= 0)
+			continue;
+		const char *vector = emit_c_type(e, n->dst);
+		const char *u = emit_c_vector_unsigned(e, 2, d->lanes);
+		const char *name =
+		    arena_printf(e->arena, "TIMES_%s", emit_c_upper(e, vector));
+		emit_c_define(e, name, "a, b", EMIT_GCC_X86,
+		    arena_printf(e->arena,
+			"__extension__({ %s tunec_b = (%s)(b); \\\n"
+			"\t__asm__(\"\" : \"+v\"(tunec_b)); "
+			"(%s)((%s)(a) * tunec_b); })",
+			u, u, vector, u),
+		    arena_printf(
+			e->arena, "((%s)((%s)(a) * (%s)(b)))", vector, u, u));
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)", name,
+		    loose(e, n->arg[!i]), loose(e, n->arg[i]));
+		return true;
+	}
+	return false;
+}
+
 static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 {
 	const LowTemp *d = temp_of(e, n->dst);
@@ -635,7 +668,7 @@ static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 		    loose(e, n->arg[0]), loose(e, n->arg[1]));
 		return;
 	}
-	if (add_product(e, n))
+	if (add_product(e, n) || multiply_short(e, n))
 		return;
 	const char *u = d->lanes > 1
 	    ? emit_c_vector_unsigned(e, emit_c_lane_bytes(e, n->dst), d->lanes)
@@ -650,6 +683,32 @@ static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 	else
 		assign_format(
 		    e, n->dst, LEVEL_UNARY, "(%s)(0 - (%s)%s)", type, u, a);
+}
+
+/* Of a register of integers, which gcc does not find. */
+static bool abs_by_instruction(EmitC *e, const LowNode *n)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	int lane = emit_c_lane_bytes(e, n->dst), bytes = lane * d->lanes;
+	if (!e->isa.avx2 || bytes < 16 || bytes > e->isa.vector_bytes ||
+	    lane > 4)
+		return false;
+	const char *vector = emit_c_type(e, n->dst);
+	const char *u = emit_c_vector_unsigned(e, lane, d->lanes);
+	const char *name =
+	    arena_printf(e->arena, "ABS_%s", emit_c_upper(e, vector));
+	const char *prefix = bytes == 16 ? "_mm"
+	    : bytes == 32		 ? "_mm256"
+					 : "_mm512";
+	emit_c_define(e, name, "a", EMIT_GCC_X86,
+	    arena_printf(e->arena, "((%s)%s_abs_epi%d((__m%di)(a)))", vector,
+		prefix, lane * 8, bytes * 8),
+	    arena_printf(e->arena,
+		"((%s)(((%s)(a) ^ (%s)((a) < 0)) - (%s)((a) < 0)))", vector, u,
+		u, u));
+	assign_format(
+	    e, n->dst, LEVEL_PRIMARY, "%s(%s)", name, loose(e, n->arg[0]));
+	return true;
 }
 
 static void op_abs(EmitC *e, const LowNode *n)
@@ -669,6 +728,8 @@ static void op_abs(EmitC *e, const LowNode *n)
 		assign_format(e, n->dst, LEVEL_UNARY, "(%s)((%s)%s & %s(%s))",
 		    type, m, x, emit_c_splat(e, m),
 		    d->type == DT_F32 ? "INT32_MAX" : "INT64_MAX");
+	} else if (abs_by_instruction(e, n)) {
+		return;
 	} else if (d->lanes > 1) {
 		const char *u = emit_c_vector_unsigned(
 		    e, emit_c_lane_bytes(e, n->dst), d->lanes);

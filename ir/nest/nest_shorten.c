@@ -4,8 +4,12 @@
  *     x, y in u8   u8((i32(x)*5 + i32(y)*3 + 4)//8)
  *       -->        u8((i16(x)*5 + i16(y)*3 + 4)//8)
  *
+ * and     u8((i32(x)*200 + 128)//256)
+ *   -->   u8((i16(x)*200 + 128)//256 % 256)
+ *
  * What an expression never leaves comes from the types that are read, or from
- * what was computed there, by intervals; each step has to fit. */
+ * what was computed there, by intervals.  Sums and products may wrap on the way to
+ * what fits; what is compared or divided does not, but for a 16th bit. */
 #include "ir/nest/nest.h"
 
 #include "lib/wide.h"
@@ -124,50 +128,112 @@ ValueRange shorten_block_range(
 
 /* --- bodies -------------------------------------------------------------------- */
 
-static bool is_computed_short(Op op)
+static const ValueRange i16 = {INT16_MIN, INT16_MAX};
+static const ValueRange u16 = {0, UINT16_MAX};
+
+/* Which of two numbers divides by a shift: others have no instruction. */
+static bool is_power(const Expr *e)
 {
-	switch (op) {
-	case OP_INT: case OP_READ: case OP_CAST: case OP_NEG: case OP_ADD:
-	case OP_SUB: case OP_MUL: case OP_MIN: case OP_MAX: case OP_CLAMP:
-	case OP_ABS: case OP_IF: case OP_FLOORDIV: case OP_MOD:
+	return e->op == OP_INT && e->i > 0 && !(e->i & (e->i - 1));
+}
+
+/* Does a quotient need the 16th bit of what is divided?  It comes back as a
+ * sign, which a remainder takes off. */
+static bool has_sixteen_bits(const Expr *e, const ValueRange *of)
+{
+	ValueRange a = shorten_range(e->arg[0], of);
+	return e->op == OP_FLOORDIV && e->arg[1]->i >= 4 &&
+	    !is_within(a, i16) && is_within(a, u16);
+}
+
+static bool fits(const Expr *e, const ValueRange *of);
+
+/* Are the low 16 bits right?  Sums and products may wrap on the way. */
+static bool low_bits_fit(const Expr *e, const ValueRange *of)
+{
+	if (e->type != DT_I32)
+		return fits(e, of);
+	switch (e->op) {
+	case OP_INT: return true;
+	case OP_READ: return is_within(of[e->id], i16);
+	case OP_CAST:
+		return e->arg[0]->type == DT_INDEX ||
+		    low_bits_fit(e->arg[0], of);
+	case OP_NEG: return low_bits_fit(e->arg[0], of);
+	case OP_ADD:
+	case OP_SUB:
+	case OP_MUL:
+		return low_bits_fit(e->arg[0], of) &&
+		    low_bits_fit(e->arg[1], of);
+	case OP_IF:
+		return fits(e->arg[0], of) && low_bits_fit(e->arg[1], of) &&
+		    low_bits_fit(e->arg[2], of);
+	case OP_FLOORDIV:
+	case OP_MOD:
+		if (!is_power(e->arg[1]) || e->arg[1]->i > INT16_MAX)
+			return false;
+		if (e->op == OP_MOD || has_sixteen_bits(e, of))
+			return low_bits_fit(e->arg[0], of);
+		return fits(e->arg[0], of);
+	case OP_MIN:
+	case OP_MAX:
+	case OP_CLAMP:
+	case OP_ABS:
+		for (int i = 0; i < e->narg; i++)
+			if (!fits(e->arg[i], of))
+				return false;
 		return true;
 	default: return false;
 	}
 }
 
-/* Is all that it computes in 32 bits within 16, and nothing in more? */
+/* Is all that it computes in 32 bits right in 16, and nothing in more? */
 static bool fits(const Expr *e, const ValueRange *of)
 {
 	if (e->type == DT_INDEX)
 		return true;
-	if (e->type == DT_I32 &&
-	    (!is_computed_short(e->op) ||
-		!is_within(shorten_range(e, of), of_type(DT_I16))))
+	if (e->type == DT_I32)
+		return low_bits_fit(e, of) &&
+		    is_within(shorten_range(e, of), i16);
+	if (e->type != DT_BOOL && !dtype_is_int(e->type))
 		return false;
-	if (e->type != DT_BOOL &&
-	    (!dtype_is_int(e->type) || dtype_bytes(e->type) > 4))
+	if (e->type == DT_I64)
 		return false;
+	/* what is cast wraps */
+	if (e->op == OP_CAST && e->type != DT_BOOL)
+		return e->arg[0]->type == DT_INDEX ||
+		    low_bits_fit(e->arg[0], of);
 	for (int i = 0; e->op != OP_READ && i < e->narg; i++)
 		if (!fits(e->arg[i], of))
 			return false;
 	return true;
 }
 
-static Expr *shortened(Arena *arena, Expr *e)
+static int64_t wrapped_number(int64_t n)
 {
+	return (int16_t)(uint16_t)(uint64_t)n;
+}
+
+static Expr *shortened(Arena *arena, Expr *e, const ValueRange *of)
+{
+	DType type = e->type == DT_I32 ? DT_I16 : e->type;
 	if (e->op == OP_READ)
-		return expr_cast(arena, e->type == DT_I32 ? DT_I16 : e->type, e);
+		return expr_cast(arena, type, e);
 	if (e->type == DT_INDEX || (!e->narg && e->type != DT_I32))
 		return e;
 	if (e->op == OP_INT)
-		return expr_int(arena, DT_I16, e->i);
-	DType type = e->type == DT_I32 ? DT_I16 : e->type;
+		return expr_int(arena, DT_I16, wrapped_number(e->i));
 	if (e->op == OP_CAST)
-		return expr_cast(arena, type, shortened(arena, e->arg[0]));
+		return expr_cast(arena, type, shortened(arena, e->arg[0], of));
 	Expr *args[3];
 	for (int i = 0; i < e->narg; i++)
-		args[i] = shortened(arena, e->arg[i]);
-	return expr_call(arena, e->op, type, args, e->narg);
+		args[i] = shortened(arena, e->arg[i], of);
+	Expr *all = expr_call(arena, e->op, type, args, e->narg);
+	if (e->type == DT_I32 && e->op == OP_FLOORDIV &&
+	    has_sixteen_bits(e, of))
+		return expr_binary(arena, OP_MOD, all,
+		    expr_int(arena, DT_I16, 65536 / e->arg[1]->i));
+	return all;
 }
 
 /* Does it compute in 32 bits, and not only convert? */
@@ -186,7 +252,7 @@ Expr *shorten_body(Arena *arena, ReduceOp reduce, Expr *body, int64_t steps,
 	ValueRange all = shorten_block_range(reduce, body, steps, of);
 	bool sums = reduce != REDUCE_NONE && body->type == DT_I32;
 	if (!fits(body, of) || !(sums || computes(body)) ||
-	    (body->type == DT_I32 && !is_within(all, of_type(DT_I16))))
+	    (body->type == DT_I32 && !is_within(all, i16)))
 		return NULL;
-	return shortened(arena, body);
+	return shortened(arena, body, of);
 }

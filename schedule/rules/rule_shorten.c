@@ -35,13 +35,20 @@ static ValueRange *ranges(Arena *arena, const Program *p)
 	return of;
 }
 
-static Expr *body_of(
-    Arena *arena, const Program *p, const Block *b, const ValueRange *of)
+/* Are there as many results side by side as a vector has? */
+static bool fills_vector(const Machine *m, const Block *b)
+{
+	int a = rule_longer_axis(b, b->nspatial);
+	return a >= 0 && b->axes[a].extent * 2 >= m->vector_bytes;
+}
+
+static Expr *body_of(Arena *arena, const Program *p, const Machine *m,
+    const Block *b, const ValueRange *of)
 {
 	const Buffer *to = &p->buffers[b->buffer];
 	bool stays = (to->role != BUFFER_TEMP || to->once) && to->type == DT_I32;
 	bool sum = b->reduce == REDUCE_SUM || b->reduce == REDUCE_PROD;
-	if (stays || (sum && steps_of(b) > SUM_MOST) ||
+	if (stays || (sum && steps_of(b) > SUM_MOST) || !fills_vector(m, b) ||
 	    !expr_size_within(b->body, SHORTEN_NODES_MAX))
 		return NULL;
 	return shorten_body(arena, b->reduce, b->body, steps_of(b), of);
@@ -92,7 +99,7 @@ const Program *rule_shorten(Arena *arena, const Program *program,
 		return p;
 	const ValueRange *of = ranges(arena, p);
 	for (int i = 0; i < p->nblocks; i++)
-		bodies[i] = body_of(arena, p, &p->blocks[i], of);
+		bodies[i] = body_of(arena, p, machine, &p->blocks[i], of);
 	while (drop_mixed(p, bodies))
 		;
 	for (int i = 0; i < p->nblocks; i++) {
@@ -100,7 +107,8 @@ const Program *rule_shorten(Arena *arena, const Program *program,
 			continue;
 		buf_printf(steps, "shorten(%s)\n", p->blocks[i].name);
 		/* what it reads is short by now */
-		make_short(arena, p, i, body_of(arena, p, &p->blocks[i], of));
+		make_short(
+		    arena, p, i, body_of(arena, p, machine, &p->blocks[i], of));
 	}
 	return p;
 }

@@ -77,8 +77,8 @@ static const char *expression(Arena *arena, Rng *rng, int depth)
 	static const char *const twos[] = {"(%s + %s)", "(%s - %s)", "(%s*%s)",
 	    "min(%s, %s)", "max(%s, %s)", "(if x[i] < 99 then %s else %s)",
 	    "(if i < 77 then %s else %s)"};
-	static const char *const ones[] = {"abs(%s)", "(-%s)", "(%s//3)",
-	    "(%s//16)", "(%s %% 7)", "clamp(%s, -300, 400)", "i32(u8(%s))",
+	static const char *const ones[] = {"abs(%s)", "(-%s)", "(%s//4)",
+	    "(%s//256)", "(%s %% 8)", "clamp(%s, -300, 400)", "i32(u8(%s))",
 	    "i32(i8(%s))", "i32(i16(%s))"};
 	if (!depth || !rng_below(rng, 8))
 		return pick(rng, leaves, sizeof leaves / sizeof *leaves);
@@ -117,11 +117,14 @@ static void test_ends(void **state)
 {
 	static const char *const ends[][2] = {
 	    {"i32(x[i])*128 + 127", "i32(x[i])*128 + 128"},
+	    {"(i32(x[i])*257)//256", "(i32(x[i])*258)//256"},
+	    {"(i32(x[i])*i32(x[i]) + 255)//4",
+		"(i32(x[i])*i32(x[i]) + 255)//2"},
 	    {"i32(s[i])*256", "i32(s[i])*256 - 1"},
 	    {"i32(x[i])*i32(s[i])", "i32(x[i])*i32(x[i])"},
 	    {"i32(h[i])//2*2", "abs(i32(h[i]))"},
-	    {"(i32(x[i])*128 + 127)//2", "(i32(x[i])*129)//2"},
-	    {"i32(x[i]) % 100 + i32(h[i])//2", "q[i] % 100"},
+	    {"(i32(x[i])*128 + 127)//2", "(i32(x[i])*2)//3"},
+	    {"i32(h[i])*i32(h[i]) % 128 + i32(h[i])//2", "q[i] % 128"},
 	    {"i32(h[i]) - 0", "i32(h[i]) - 1"},
 	    {"max(i32(i % 100), i32(s[i]))*2", "i32(i)*i32(x[i])"}};
 	(void)state;
