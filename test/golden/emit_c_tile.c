@@ -84,7 +84,6 @@ typedef float f32x8_u
 	((a) * (b) + (c))
 #endif
 #define F32X8(x) ((f32x8){x, x, x, x, x, x, x, x})
-#define STORE_F32X8(p, v) (*(f32x8_u *)(p) = (v))
 #ifdef TUNEC_X86
 #define LOAD_MASKED_F32X8(p, m) \
 	((f32x8)_mm256_maskload_ps((const float *)(p), (__m256i)(m)))
@@ -92,13 +91,13 @@ typedef float f32x8_u
 #define LOAD_MASKED_F32X8(p, m) \
 	((f32x8){(m)[0] ? (p)[0] : 0, (m)[1] ? (p)[1] : 0, (m)[2] ? (p)[2] : 0, (m)[3] ? (p)[3] : 0, (m)[4] ? (p)[4] : 0, (m)[5] ? (p)[5] : 0, (m)[6] ? (p)[6] : 0, (m)[7] ? (p)[7] : 0})
 #endif
-#ifdef TUNEC_X86
-#define STORE_MASKED_F32X8(p, m, v) \
-	_mm256_maskstore_ps((float *)(p), (__m256i)(m), (__m256)(v))
-#else
-#define STORE_MASKED_F32X8(p, m, v) \
-	do { if ((m)[0]) (p)[0] = (v)[0]; if ((m)[1]) (p)[1] = (v)[1]; if ((m)[2]) (p)[2] = (v)[2]; if ((m)[3]) (p)[3] = (v)[3]; if ((m)[4]) (p)[4] = (v)[4]; if ((m)[5]) (p)[5] = (v)[5]; if ((m)[6]) (p)[6] = (v)[6]; if ((m)[7]) (p)[7] = (v)[7]; } while (0)
-#endif
+typedef float f32x4 __attribute__((vector_size(16)));
+#define SHUFFLE0_F32X4(a) \
+	__builtin_shufflevector((a), (a), 0, 1, 2, 3)
+#define STORE_F32X8(p, v) (*(f32x8_u *)(p) = (v))
+typedef float f32x4_u
+    __attribute__((vector_size(16), aligned(4), may_alias));
+#define STORE_F32X4(p, v) (*(f32x4_u *)(p) = (v))
 
 static TUNEC_FUNCTION void tunec_tile_region0(const float *x, float *y, const i32x8 *tunec_mask)
 {
@@ -108,10 +107,11 @@ static TUNEC_FUNCTION void tunec_tile_region0(const float *x, float *y, const i3
 		/* y.i, a row */
 		f32x8 v = LOAD_F32X8(x + i*12);
 		v = FMA_F32X8(v, F32X8(2.0f), v);
-		STORE_F32X8(y + i*12, v);
 		f32x8 w = LOAD_MASKED_F32X8(&x[i*12 + 8], mask);
 		w = FMA_F32X8(w, F32X8(2.0f), w);
-		STORE_MASKED_F32X8(&y[i*12 + 8], mask, w);
+		f32x4 w_1 = SHUFFLE0_F32X4(w);
+		STORE_F32X8(y + i*12, v);
+		STORE_F32X4(&y[i*12 + 8], w_1);
 	}
 }
 
