@@ -30,6 +30,7 @@ family_title() {
 	lookups) echo 'look-ups, where the greatest is' ;;
 	bytes) echo 'sums of products of bytes' ;;
 	control) echo 'at the reference before' ;;
+	mixed) echo 'of any kind, written after all others were measured' ;;
 	*) echo "$1" ;;
 	esac
 }
