@@ -210,6 +210,13 @@ void dtype_range(DType type, int64_t *least, int64_t *greatest)
 	}
 }
 
+Interval dtype_interval(DType type)
+{
+	int64_t least, greatest;
+	dtype_range(type, &least, &greatest);
+	return (Interval){least, greatest};
+}
+
 ReduceOp reduce_picked(ReduceOp op)
 {
 	return op == REDUCE_ARGMAX ? REDUCE_MAX

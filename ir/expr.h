@@ -16,6 +16,7 @@
 #include "lib/arena.h"
 #include "lib/buf.h"
 #include "lib/diag.h"
+#include "lib/interval.h"
 #include "lib/vec.h"
 
 typedef enum {
@@ -140,6 +141,7 @@ void expr_mark_axes(const Expr *e, bool *axes);
 const Expr *expr_find_read(const Expr *e, int buffer);
 /* The values of an integer dtype. */
 void dtype_range(DType type, int64_t *least, int64_t *greatest);
+Interval dtype_interval(DType type); /* the same */
 bool expr_equal(const Expr *a, const Expr *b);
 /* The identity of a reduction in a type: 0, 1, or the least (max, argmax) or
  * greatest (min, argmin) value, infinities for floats. */

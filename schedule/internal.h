@@ -152,6 +152,9 @@ void edit_drop_axis(Nest *nest, int stage, int axis, Expr *body);
 IntVec edit_readers(const Nest *nest, int buffer);
 /* May the stage get this body in place of its own? */
 Refusal edit_body_replaceable(const Nest *nest, int stage, const Expr *body);
+/* The stage makes the narrower elements, and its readers take them back: may they? */
+Refusal edit_narrow_legal(const Nest *nest, int stage, const Narrow *narrow);
+void edit_narrow(Nest *nest, int stage, const Narrow *narrow);
 
 int edit_new_var(Nest *nest, const char *name, int stage, int axis);
 /* Fresh loops "stage.axis" for all axes, in axis order. */

@@ -12,124 +12,70 @@
  * what fits; what is compared or divided does not, but for a 16th bit. */
 #include "ir/nest/nest.h"
 
-#include "lib/wide.h"
-
 /* --- intervals ---------------------------------------------------------------- */
 
-static ValueRange of_type(DType type)
-{
-	ValueRange r = {0, 1};
-	if (dtype_is_int(type))
-		dtype_range(type, &r.least, &r.most);
-	else if (type != DT_BOOL)
-		r = (ValueRange){INT64_MIN, INT64_MAX};
-	return r;
-}
-
-static bool is_within(ValueRange a, ValueRange b)
-{
-	return b.least <= a.least && a.most <= b.most;
-}
-
 /* Where the type does not have all of them, it may be any of its values. */
-static ValueRange wrapped(DType type, Wide least, Wide most)
+static Interval wrapped(DType type, Interval r)
 {
-	ValueRange all = of_type(type);
-	return least < all.least || most > all.most
-	    ? all : (ValueRange){(int64_t)least, (int64_t)most};
+	Interval all = dtype_interval(type);
+	return interval_holds(all, r) ? r : all;
 }
 
-static ValueRange product(DType type, ValueRange a, ValueRange b)
+/* Before it wraps. */
+static Interval unwrapped(const Expr *e, const Interval *a)
 {
-	Wide p[4] = {(Wide)a.least * b.least, (Wide)a.least * b.most,
-	    (Wide)a.most * b.least, (Wide)a.most * b.most};
-	return wrapped(type,
-	    wide_min(wide_min(p[0], p[1]), wide_min(p[2], p[3])),
-	    wide_max(wide_max(p[0], p[1]), wide_max(p[2], p[3])));
-}
-
-static ValueRange least_of(ValueRange a, ValueRange b)
-{
-	return (ValueRange){a.least < b.least ? a.least : b.least,
-	    a.most < b.most ? a.most : b.most};
-}
-
-static ValueRange greatest_of(ValueRange a, ValueRange b)
-{
-	return (ValueRange){a.least > b.least ? a.least : b.least,
-	    a.most > b.most ? a.most : b.most};
-}
-
-static ValueRange hull(ValueRange a, ValueRange b)
-{
-	return (ValueRange){a.least < b.least ? a.least : b.least,
-	    a.most > b.most ? a.most : b.most};
-}
-
-static ValueRange absolute(DType type, ValueRange a)
-{
-	ValueRange minus = wrapped(type, -(Wide)a.most, -(Wide)a.least);
-	if (a.least >= 0)
-		return a;
-	return a.most <= 0 ? minus : greatest_of((ValueRange){0, 0}, hull(a, minus));
-}
-
-ValueRange shorten_range(const Expr *e, const ValueRange *of)
-{
-	ValueRange a[3] = {{0}};
-	if (!dtype_is_int(e->type) && e->type != DT_INDEX)
-		return of_type(e->type);
-	if (e->op == OP_INT)
-		return (ValueRange){e->i, e->i};
-	if (e->op == OP_READ)
-		return of[e->id];
-	for (int i = e->op == OP_IF; i < e->narg && i < 3; i++)
-		a[i] = shorten_range(e->arg[i], of);
 	switch (e->op) {
-	case OP_CAST: return wrapped(e->type, a[0].least, a[0].most);
-	case OP_NEG: return wrapped(e->type, -(Wide)a[0].most, -(Wide)a[0].least);
-	case OP_ADD:
-		return wrapped(e->type, (Wide)a[0].least + a[1].least,
-		    (Wide)a[0].most + a[1].most);
-	case OP_SUB:
-		return wrapped(e->type, (Wide)a[0].least - a[1].most,
-		    (Wide)a[0].most - a[1].least);
-	case OP_MUL: return product(e->type, a[0], a[1]);
-	case OP_MIN: return least_of(a[0], a[1]);
-	case OP_MAX: return greatest_of(a[0], a[1]);
-	case OP_CLAMP: return least_of(greatest_of(a[0], a[1]), a[2]);
-	case OP_ABS: return absolute(e->type, a[0]);
-	case OP_IF: return hull(a[1], a[2]);
+	case OP_CAST: return a[0];
+	case OP_NEG: return interval_scale(a[0], -1);
+	case OP_ADD: return interval_add(a[0], a[1]);
+	case OP_SUB: return interval_sub(a[0], a[1]);
+	case OP_MUL: return interval_mul(a[0], a[1]);
+	case OP_MIN: return interval_min(a[0], a[1]);
+	case OP_MAX: return interval_max(a[0], a[1]);
+	case OP_CLAMP: return interval_min(interval_max(a[0], a[1]), a[2]);
+	case OP_ABS: return interval_abs(a[0]);
+	case OP_IF: return interval_hull(a[1], a[2]);
 	case OP_FLOORDIV:
-		if (a[1].least != a[1].most || a[1].least < 1)
-			return of_type(e->type);
-		return (ValueRange){
-		    (int64_t)wide_floordiv(a[0].least, a[1].least),
-		    (int64_t)wide_floordiv(a[0].most, a[1].least)};
 	case OP_MOD:
-		if (a[1].least != a[1].most || a[1].least < 1)
-			return of_type(e->type);
-		return (ValueRange){0, a[1].least - 1};
-	default: return of_type(e->type);
+		if (e->arg[1]->op != OP_INT || e->arg[1]->i < 1)
+			return dtype_interval(e->type);
+		return e->op == OP_MOD ? interval_mod(a[0], e->arg[1]->i)
+				       : interval_floordiv(a[0], e->arg[1]->i);
+	default: return dtype_interval(e->type);
 	}
 }
 
-ValueRange shorten_block_range(
-    ReduceOp reduce, const Expr *body, int64_t steps, const ValueRange *of)
+/* What an integer never leaves. */
+static Interval range_of(const Expr *e, const Interval *of)
 {
-	ValueRange e = shorten_range(body, of);
+	Interval a[3] = {{0}};
+	if (!dtype_is_int(e->type) && e->type != DT_INDEX)
+		return dtype_interval(e->type);
+	if (e->op == OP_INT)
+		return interval_of(e->i);
+	if (e->op == OP_READ)
+		return of[e->id];
+	for (int i = e->op == OP_IF; i < e->narg && i < 3; i++)
+		a[i] = range_of(e->arg[i], of);
+	return wrapped(e->type, unwrapped(e, a));
+}
+
+Interval shorten_range(
+    ReduceOp reduce, const Expr *body, int64_t steps, const Interval *of)
+{
+	Interval e = range_of(body, of);
 	if (reduce == REDUCE_NONE || reduce == REDUCE_MAX || reduce == REDUCE_MIN)
 		return e;
 	if (reduce != REDUCE_SUM || !dtype_is_int(body->type))
-		return of_type(body->type);
-	return wrapped(body->type, wide_min(0, (Wide)e.least * steps),
-	    wide_max(0, (Wide)e.most * steps));
+		return dtype_interval(body->type);
+	return wrapped(body->type,
+	    interval_hull(interval_of(0), interval_scale(e, steps)));
 }
 
 /* --- bodies -------------------------------------------------------------------- */
 
-static const ValueRange i16 = {INT16_MIN, INT16_MAX};
-static const ValueRange u16 = {0, UINT16_MAX};
+static const Interval i16 = {INT16_MIN, INT16_MAX};
+static const Interval u16 = {0, UINT16_MAX};
 
 /* Which of two numbers divides by a shift: others have no instruction. */
 static bool is_power(const Expr *e)
@@ -139,23 +85,23 @@ static bool is_power(const Expr *e)
 
 /* Does a quotient need the 16th bit of what is divided?  It comes back as a
  * sign, which a remainder takes off. */
-static bool has_sixteen_bits(const Expr *e, const ValueRange *of)
+static bool has_sixteen_bits(const Expr *e, const Interval *of)
 {
-	ValueRange a = shorten_range(e->arg[0], of);
+	Interval a = range_of(e->arg[0], of);
 	return e->op == OP_FLOORDIV && e->arg[1]->i >= 4 &&
-	    !is_within(a, i16) && is_within(a, u16);
+	    !interval_holds(i16, a) && interval_holds(u16, a);
 }
 
-static bool fits(const Expr *e, const ValueRange *of);
+static bool fits(const Expr *e, const Interval *of);
 
 /* Are the low 16 bits right?  Sums and products may wrap on the way. */
-static bool low_bits_fit(const Expr *e, const ValueRange *of)
+static bool low_bits_fit(const Expr *e, const Interval *of)
 {
 	if (e->type != DT_I32)
 		return fits(e, of);
 	switch (e->op) {
 	case OP_INT: return true;
-	case OP_READ: return is_within(of[e->id], i16);
+	case OP_READ: return interval_holds(i16, of[e->id]);
 	case OP_CAST:
 		return e->arg[0]->type == DT_INDEX ||
 		    low_bits_fit(e->arg[0], of);
@@ -188,13 +134,13 @@ static bool low_bits_fit(const Expr *e, const ValueRange *of)
 }
 
 /* Is all that it computes in 32 bits right in 16, and nothing in more? */
-static bool fits(const Expr *e, const ValueRange *of)
+static bool fits(const Expr *e, const Interval *of)
 {
 	if (e->type == DT_INDEX)
 		return true;
 	if (e->type == DT_I32)
 		return low_bits_fit(e, of) &&
-		    is_within(shorten_range(e, of), i16);
+		    interval_holds(i16, range_of(e, of));
 	if (e->type != DT_BOOL && !dtype_is_int(e->type))
 		return false;
 	if (e->type == DT_I64)
@@ -214,7 +160,7 @@ static int64_t wrapped_number(int64_t n)
 	return (int16_t)(uint16_t)(uint64_t)n;
 }
 
-static Expr *shortened(Arena *arena, Expr *e, const ValueRange *of)
+static Expr *shortened(Arena *arena, Expr *e, const Interval *of)
 {
 	DType type = e->type == DT_I32 ? DT_I16 : e->type;
 	if (e->op == OP_READ)
@@ -247,12 +193,12 @@ static bool computes(const Expr *e)
 }
 
 Expr *shorten_body(Arena *arena, ReduceOp reduce, Expr *body, int64_t steps,
-    const ValueRange *of)
+    const Interval *of)
 {
-	ValueRange all = shorten_block_range(reduce, body, steps, of);
+	Interval all = shorten_range(reduce, body, steps, of);
 	bool sums = reduce != REDUCE_NONE && body->type == DT_I32;
 	if (!fits(body, of) || !(sums || computes(body)) ||
-	    (body->type == DT_I32 && !is_within(all, i16)))
+	    (body->type == DT_I32 && !interval_holds(i16, all)))
 		return NULL;
 	return shortened(arena, body, of);
 }

@@ -617,20 +617,13 @@ static Interval range_of_if(Bounds *b, Term *t, bool with_facts)
 	return interval_hull(yes, arm_range(b, t, 1, with_facts));
 }
 
-static Interval range_of_dtype(DType type)
-{
-	int64_t least, greatest;
-	dtype_range(type, &least, &greatest);
-	return (Interval){least, greatest};
-}
-
 static Interval own_range(Bounds *b, Term *t, bool with_facts)
 {
 	Interval r[3];
 	if (t->op == OP_AXIS)
 		return (Interval){0, (Wide)b->axes[t->id].extent - 1};
 	if (t->op == OP_READ)
-		return range_of_dtype(t->read->type);
+		return dtype_interval(t->read->type);
 	if (t->op == OP_IF)
 		return range_of_if(b, t, with_facts);
 	for (int i = 0; i < t->nform; i++)
@@ -988,15 +981,15 @@ static const Expr *exact_operand(Bounds *b, const Expr *e, bool *data)
 	if (read->op == OP_READ && dtype_is_int(read->type)) {
 		for (const Expr *c = e; c != read; c = c->arg[0])
 			if (!dtype_is_int(c->type) ||
-			    !interval_holds(range_of_dtype(c->type),
-				range_of_dtype(read->type)))
+			    !interval_holds(dtype_interval(c->type),
+				dtype_interval(read->type)))
 				return NULL;
 		*data = true;
 		return expr_cast(b->arena, DT_INDEX, (Expr *)(uintptr_t)read);
 	}
 	if (e->op == OP_CAST && e->arg[0]->type == DT_INDEX &&
 	    form_of(b, e->arg[0], &f, &why) &&
-	    interval_holds(range_of_dtype(e->type), sum_range(b, &f, false)))
+	    interval_holds(dtype_interval(e->type), sum_range(b, &f, false)))
 		return e->arg[0];
 	return NULL;
 }

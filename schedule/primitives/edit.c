@@ -311,6 +311,35 @@ Refusal edit_body_replaceable(const Nest *nest, int stage, const Expr *body)
 	    : "the body of a block that reads it would be too large";
 }
 
+Refusal edit_narrow_legal(const Nest *nest, int stage, const Narrow *n)
+{
+	int buffer = nest->stages.at[stage].buffer;
+	IntVec readers = edit_readers(nest, buffer);
+
+	for (int i = 0; i < readers.n; i++) {
+		int reader = readers.at[i];
+		Refusal why = edit_body_replaceable(nest, reader,
+		    narrow_reader(
+			nest->arena, n, buffer, nest->stages.at[reader].body));
+		if (why)
+			return why;
+	}
+	return NULL;
+}
+
+void edit_narrow(Nest *nest, int stage, const Narrow *n)
+{
+	int buffer = nest->stages.at[stage].buffer;
+	IntVec readers = edit_readers(nest, buffer);
+
+	nest->buffers.at[buffer].type = n->type;
+	nest_set_body(nest, stage, n->element);
+	for (int i = 0; i < readers.n; i++)
+		nest_set_body(nest, readers.at[i],
+		    narrow_reader(nest->arena, n, buffer,
+			nest->stages.at[readers.at[i]].body));
+}
+
 Handle edit_split_extent(const Nest *nest, int loop)
 {
 	const Var *v = &nest->vars.at[loop];

@@ -48,23 +48,6 @@ static Refusal parameters(const Call *call, Narrowing *p)
 	return NULL;
 }
 
-static Refusal readers_legal(const Call *call, const Narrowing *p)
-{
-	const Nest *nest = call->nest;
-	int buffer = nest->stages.at[p->stage].buffer;
-	IntVec readers = edit_readers(nest, buffer);
-
-	for (int i = 0; i < readers.n; i++) {
-		int reader = readers.at[i];
-		Refusal why = edit_body_replaceable(nest, reader,
-		    narrow_reader(nest->arena, &p->narrow, buffer,
-			nest->stages.at[reader].body));
-		if (why)
-			return why;
-	}
-	return NULL;
-}
-
 Refusal narrow_legal(const Call *call)
 {
 	const Nest *nest = call->nest;
@@ -82,21 +65,13 @@ Refusal narrow_legal(const Call *call)
 		return "the block does not write at its axes";
 	if (s->carries >= 0)
 		return "the block carries from element to element";
-	return readers_legal(call, &p);
+	return edit_narrow_legal(nest, p.stage, &p.narrow);
 }
 
 void narrow_apply(const Call *call)
 {
-	Nest *nest = call->nest;
 	Narrowing p;
 
 	parameters(call, &p);
-	int buffer = nest->stages.at[p.stage].buffer;
-	IntVec readers = edit_readers(nest, buffer);
-	nest->buffers.at[buffer].type = p.narrow.type;
-	nest_set_body(nest, p.stage, p.narrow.element);
-	for (int i = 0; i < readers.n; i++)
-		nest_set_body(nest, readers.at[i],
-		    narrow_reader(nest->arena, &p.narrow, buffer,
-			nest->stages.at[readers.at[i]].body));
+	edit_narrow(call->nest, p.stage, &p.narrow);
 }

@@ -25,20 +25,18 @@ static int64_t steps_of(const Stage *s)
 }
 
 /* By buffer: what is computed before the stage, by how, all else by its type. */
-static ValueRange *ranges_before(const Nest *nest, int stage)
+static Interval *ranges_before(const Nest *nest, int stage)
 {
-	ValueRange *of = NEW_N(nest->arena, ValueRange, nest->buffers.n);
+	Interval *of = NEW_N(nest->arena, Interval, nest->buffers.n);
 	for (int i = 0; i < nest->buffers.n; i++)
-		if (dtype_is_int(nest->buffers.at[i].type))
-			dtype_range(nest->buffers.at[i].type, &of[i].least,
-			    &of[i].most);
+		of[i] = dtype_interval(nest->buffers.at[i].type);
 	for (int i = 0; i < stage; i++) {
 		const Stage *s = &nest->stages.at[i];
 		if (dtype_is_int(s->body->type) && s->carries < 0 && !s->fill &&
 		    edit_is_identity_write(nest, i) &&
 		    nest->buffers.at[s->buffer].type == s->body->type)
-			of[s->buffer] = shorten_block_range(
-			    s->reduce, s->body, steps_of(s), of);
+			of[s->buffer] =
+			    shorten_range(s->reduce, s->body, steps_of(s), of);
 	}
 	return of;
 }
@@ -58,24 +56,11 @@ static Refusal parameters(const Call *call, Shorten *p)
 	return NULL;
 }
 
-static Narrow kept(const Stage *s, Expr *body)
+static Narrow kept(const Nest *nest, const Shorten *p)
 {
-	return (Narrow){.type = body->type, .from = s->body->type, .element = body};
-}
-
-static Refusal readers_legal(const Nest *nest, const Stage *s, Expr *body)
-{
-	IntVec readers = edit_readers(nest, s->buffer);
-	Narrow n = kept(s, body);
-
-	for (int i = 0; i < readers.n; i++) {
-		Refusal why = edit_body_replaceable(nest, readers.at[i],
-		    narrow_reader(nest->arena, &n, s->buffer,
-			nest->stages.at[readers.at[i]].body));
-		if (why)
-			return why;
-	}
-	return NULL;
+	return (Narrow){.type = p->body->type,
+	    .from = nest->stages.at[p->stage].body->type,
+	    .element = p->body};
 }
 
 Refusal shorten_legal(const Call *call)
@@ -99,7 +84,8 @@ Refusal shorten_legal(const Call *call)
 		return NULL;
 	if (nest_is_argument(nest, s->buffer))
 		return "the block writes an output in 32 bits";
-	return readers_legal(nest, s, p.body);
+	Narrow n = kept(nest, &p);
+	return edit_narrow_legal(nest, p.stage, &n);
 }
 
 void shorten_apply(const Call *call)
@@ -108,16 +94,9 @@ void shorten_apply(const Call *call)
 	Shorten p;
 
 	parameters(call, &p);
-	const Stage *s = &nest->stages.at[p.stage];
-	int buffer = s->buffer;
-	Narrow n = kept(s, p.body);
-	nest_set_body(nest, p.stage, p.body);
+	Narrow n = kept(nest, &p);
 	if (n.type == n.from)
-		return;
-	IntVec readers = edit_readers(nest, buffer);
-	nest->buffers.at[buffer].type = n.type;
-	for (int i = 0; i < readers.n; i++)
-		nest_set_body(nest, readers.at[i],
-		    narrow_reader(nest->arena, &n, buffer,
-			nest->stages.at[readers.at[i]].body));
+		nest_set_body(nest, p.stage, p.body);
+	else
+		edit_narrow(nest, p.stage, &n);
 }

@@ -59,6 +59,17 @@ void rule_add_block(Arena *arena, Program *p, int at, Block b)
 	p->buffers[b.buffer].block = at;
 }
 
+void rule_make_narrow(Arena *arena, Program *p, int block, const Narrow *n)
+{
+	int buffer = p->blocks[block].buffer;
+	p->blocks[block].body = n->element;
+	p->buffers[buffer].type = n->type;
+	for (int i = 0; i < p->nblocks; i++)
+		if (i != block && expr_find_read(p->blocks[i].body, buffer))
+			p->blocks[i].body =
+			    narrow_reader(arena, n, buffer, p->blocks[i].body);
+}
+
 static bool is_taken(const Program *p, const char *name)
 {
 	for (int i = 0; i < p->nbuffers; i++)

@@ -400,17 +400,6 @@ static int take_products(Arena *arena, Program *p, const Machine *machine,
 
 /* --- what pads an operand -------------------------------------------------------- */
 
-static void make_narrow(Arena *arena, Program *p, int block, const Narrow *n)
-{
-	int buffer = p->blocks[block].buffer;
-	p->blocks[block].body = n->element;
-	p->buffers[buffer].type = n->type;
-	for (int i = 0; i < p->nblocks; i++)
-		if (i != block && expr_find_read(p->blocks[i].body, buffer))
-			p->blocks[i].body = narrow_reader(
-			    arena, n, buffer, p->blocks[i].body);
-}
-
 static bool has_choice(const Expr *e)
 {
 	bool found = e->op == OP_IF;
@@ -516,7 +505,7 @@ static bool narrow_all(Arena *arena, Program *p, Buf *steps)
 		    !find_narrow(arena, p, i, &n, &padding))
 			continue;
 		buf_printf(steps, "narrow(%s%s)\n", b->name, padding);
-		make_narrow(arena, p, i, &n);
+		rule_make_narrow(arena, p, i, &n);
 		any = true;
 	}
 	return any;

@@ -14,23 +14,19 @@ enum { SUM_MOST = 32 /* steps */ };
 
 static int64_t steps_of(const Block *b)
 {
-	int64_t n = 1;
-	for (int a = b->nspatial; a < b->naxes; a++)
-		n *= b->axes[a].extent;
-	return n;
+	return (int64_t)block_points(b, b->nspatial, b->naxes);
 }
 
-static ValueRange *ranges(Arena *arena, const Program *p)
+static Interval *ranges(Arena *arena, const Program *p)
 {
-	ValueRange *of = NEW_N(arena, ValueRange, p->nbuffers);
+	Interval *of = NEW_N(arena, Interval, p->nbuffers);
 	for (int i = 0; i < p->nbuffers; i++)
-		if (dtype_is_int(p->buffers[i].type))
-			dtype_range(p->buffers[i].type, &of[i].least, &of[i].most);
+		of[i] = dtype_interval(p->buffers[i].type);
 	for (int i = 0; i < p->nblocks; i++) {
 		const Block *b = &p->blocks[i];
 		if (dtype_is_int(b->body->type))
-			of[b->buffer] = shorten_block_range(b->reduce, b->body,
-			    steps_of(b), of);
+			of[b->buffer] =
+			    shorten_range(b->reduce, b->body, steps_of(b), of);
 	}
 	return of;
 }
@@ -43,7 +39,7 @@ static bool fills_vector(const Machine *m, const Block *b)
 }
 
 static Expr *body_of(Arena *arena, const Program *p, const Machine *m,
-    const Block *b, const ValueRange *of)
+    const Block *b, const Interval *of)
 {
 	const Buffer *to = &p->buffers[b->buffer];
 	bool stays = (to->role != BUFFER_TEMP || to->once) && to->type == DT_I32;
@@ -54,24 +50,21 @@ static Expr *body_of(Arena *arena, const Program *p, const Machine *m,
 	return shorten_body(arena, b->reduce, b->body, steps_of(b), of);
 }
 
-/* Is a block not short that one of these in i32 is read by, or that reads one? */
-static bool drop_mixed(const Program *p, Expr **bodies)
+/* Those that are not short although they read, or are read by, what is, through a
+ * buffer of i32. */
+static bool drop_mixed(const Program *p, bool *is_short)
 {
 	bool any = false;
 	for (int i = 0; i < p->nblocks; i++) {
 		int buffer = p->blocks[i].buffer;
-		bool mixed = false;
-		if (p->buffers[buffer].type != DT_I32)
-			continue;
-		for (int k = i + 1; k < p->nblocks; k++)
-			mixed |= (!bodies[k] || !bodies[i]) &&
-			    (bodies[k] || bodies[i]) &&
-			    expr_find_read(p->blocks[k].body, buffer);
-		for (int k = i; mixed && k < p->nblocks; k++)
-			if (k == i || expr_find_read(p->blocks[k].body, buffer)) {
-				any |= bodies[k] != NULL;
-				bodies[k] = NULL;
-			}
+		for (int k = i + 1; k < p->nblocks; k++) {
+			if (p->buffers[buffer].type != DT_I32 ||
+			    is_short[i] == is_short[k] ||
+			    !expr_find_read(p->blocks[k].body, buffer))
+				continue;
+			is_short[i] = is_short[k] = false;
+			any = true;
+		}
 	}
 	return any;
 }
@@ -80,30 +73,26 @@ static void make_short(Arena *arena, Program *p, int at, Expr *body)
 {
 	Block *b = &p->blocks[at];
 	Narrow n = {.type = body->type, .from = b->body->type, .element = body};
-	b->body = body;
 	if (n.type == n.from)
-		return;
-	p->buffers[b->buffer].type = n.type;
-	for (int k = at + 1; k < p->nblocks; k++)
-		if (expr_find_read(p->blocks[k].body, b->buffer))
-			p->blocks[k].body = narrow_reader(
-			    arena, &n, b->buffer, p->blocks[k].body);
+		b->body = body;
+	else
+		rule_make_narrow(arena, p, at, &n);
 }
 
 const Program *rule_shorten(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps)
 {
-	Program *p = rule_copy_program(arena, program);
-	Expr **bodies = NEW_N(arena, Expr *, p->nblocks);
 	if (!machine->vector_bytes)
-		return p;
-	const ValueRange *of = ranges(arena, p);
+		return program;
+	Program *p = rule_copy_program(arena, program);
+	bool *is_short = NEW_N(arena, bool, p->nblocks);
+	const Interval *of = ranges(arena, p);
 	for (int i = 0; i < p->nblocks; i++)
-		bodies[i] = body_of(arena, p, machine, &p->blocks[i], of);
-	while (drop_mixed(p, bodies))
+		is_short[i] = body_of(arena, p, machine, &p->blocks[i], of);
+	while (drop_mixed(p, is_short))
 		;
 	for (int i = 0; i < p->nblocks; i++) {
-		if (!bodies[i])
+		if (!is_short[i])
 			continue;
 		buf_printf(steps, "shorten(%s)\n", p->blocks[i].name);
 		/* what it reads is short by now */

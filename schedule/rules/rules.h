@@ -174,12 +174,15 @@ bool rule_is_flop(const Expr *e);
 
 /* program_edit.c: by how many buffers the rules' program may have at last; a copy whose blocks and buffers may be changed; a block with
  * axes of its own; a buffer for what it writes; a block before `at`, which moves
- * on; a name for one that comes from `b`. */
+ * on; a name for one that comes from `b`; a block that makes narrower elements, which
+ * its readers take back. */
 int rule_room(const Program *program);
 Program *rule_copy_program(Arena *arena, const Program *from);
 Block rule_block_like(Arena *arena, const Block *b, const char *name);
 int rule_add_buffer(Arena *arena, Program *p, const Block *b, DType type);
 void rule_add_block(Arena *arena, Program *p, int at, Block b);
+void rule_make_narrow(
+    Arena *arena, Program *p, int block, const Narrow *narrow);
 const char *rule_new_name(
     Arena *arena, const Program *p, const Block *b, const char *letter);
 
