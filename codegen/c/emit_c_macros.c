@@ -158,6 +158,15 @@ static const char *blend(EmitC *e, DType type, int lanes, const char *mask)
 	    emit_c_vector(e, type, lanes), m, mask, m, mask);
 }
 
+static const char *general_abs(EmitC *e, DType type, int lanes)
+{
+	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
+	const char *u = emit_c_vector_unsigned(e, bytes, lanes);
+	return arena_printf(e->arena,
+	    "((%s)(((%s)(a) ^ (%s)((a) < 0)) - (%s)((a) < 0)))",
+	    emit_c_vector(e, type, lanes), u, u, u);
+}
+
 static const char *general_min_max(EmitC *e, LowOpcode op, DType type, int lanes)
 {
 	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
@@ -380,6 +389,7 @@ static const char *general(
 		return lane_list(e, emit_c_vector(e, to, lanes), lanes,
 		    emit_c_convert(e, type, to, "(a)[#]"));
 	case LOW_MUL: return general_words(e, vector, lanes);
+	case LOW_ABS: return general_abs(e, type, lanes);
 	case LOW_DOT:
 		return general_dot(e, type, to, lanes);
 	default:
@@ -523,9 +533,10 @@ const char *emit_c_macro(
 		x86 = if_aligned(e, x86, plain);
 	else if (x86 && !no_vector)
 		x86 = arena_printf(e->arena, "((%s)%s)", result, x86);
-	/* GCC takes vectors apart that it converts, clang does as the object */
-	bool by_gcc =
-	    op == LOW_CONVERT && !dtype_is_half(type) && !dtype_is_half(to);
+	/* GCC takes vectors apart that it converts, and does not find an integer's
+	 * absolute value; clang does as the object */
+	bool by_gcc = op == LOW_ABS ||
+	    (op == LOW_CONVERT && !dtype_is_half(type) && !dtype_is_half(to));
 	emit_c_define(
 	    e, name, takes, by_gcc ? EMIT_GCC_X86 : EMIT_ANY_X86, x86, plain);
 	return name;

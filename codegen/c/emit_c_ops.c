@@ -685,32 +685,6 @@ static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 		    e, n->dst, LEVEL_UNARY, "(%s)(0 - (%s)%s)", type, u, a);
 }
 
-/* Of a register of integers, which gcc does not find. */
-static bool abs_by_instruction(EmitC *e, const LowNode *n)
-{
-	const LowTemp *d = temp_of(e, n->dst);
-	int lane = emit_c_lane_bytes(e, n->dst), bytes = lane * d->lanes;
-	if (!e->isa.avx2 || bytes < 16 || bytes > e->isa.vector_bytes ||
-	    lane > 4)
-		return false;
-	const char *vector = emit_c_type(e, n->dst);
-	const char *u = emit_c_vector_unsigned(e, lane, d->lanes);
-	const char *name =
-	    arena_printf(e->arena, "ABS_%s", emit_c_upper(e, vector));
-	const char *prefix = bytes == 16 ? "_mm"
-	    : bytes == 32		 ? "_mm256"
-					 : "_mm512";
-	emit_c_define(e, name, "a", EMIT_GCC_X86,
-	    arena_printf(e->arena, "((%s)%s_abs_epi%d((__m%di)(a)))", vector,
-		prefix, lane * 8, bytes * 8),
-	    arena_printf(e->arena,
-		"((%s)(((%s)(a) ^ (%s)((a) < 0)) - (%s)((a) < 0)))", vector, u,
-		u, u));
-	assign_format(
-	    e, n->dst, LEVEL_PRIMARY, "%s(%s)", name, loose(e, n->arg[0]));
-	return true;
-}
-
 static void op_abs(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
@@ -728,15 +702,11 @@ static void op_abs(EmitC *e, const LowNode *n)
 		assign_format(e, n->dst, LEVEL_UNARY, "(%s)((%s)%s & %s(%s))",
 		    type, m, x, emit_c_splat(e, m),
 		    d->type == DT_F32 ? "INT32_MAX" : "INT64_MAX");
-	} else if (abs_by_instruction(e, n)) {
-		return;
 	} else if (d->lanes > 1) {
-		const char *u = emit_c_vector_unsigned(
-		    e, emit_c_lane_bytes(e, n->dst), d->lanes);
-		const char *sign = arena_printf(
-		    e->arena, "(%s)(%s < (%s){0})", u, x, type);
-		assign_format(e, n->dst, LEVEL_UNARY,
-		    "(%s)(((%s)%s ^ %s) - %s)", type, u, x, sign, sign);
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
+		    emit_c_macro(
+			e, LOW_ABS, OP_CAST, d->type, d->type, d->lanes),
+		    loose(e, a));
 	} else {
 		assign_format(e, n->dst, LEVEL_CHOICE,
 		    "%s < 0 ? (%s)(0 - (%s)%s) : %s", x, type,

@@ -532,6 +532,11 @@ const char *emit_c_x86(
 				       "%s_rsqrt14_%s((%s)(a))", s.prefix,
 				       s.suffix, s.m)
 				     : NULL;
+	case LOW_ABS:
+		return !e->isa.avx2 || s.lane > 4
+		    ? NULL
+		    : arena_printf(e->arena, "%s_abs_epi%d((%s)(a))", s.prefix,
+			  s.lane * 8, s.mi);
 	case LOW_MIN:
 	case LOW_MAX:
 		return x86_min_max(e, op, type, &s);
