@@ -46,11 +46,18 @@ static double horizon(const TaskState *t)
 	return fmax(HORIZON, (double)t->curve.n / PART);
 }
 
+double task_promise(double best_s, double bound_s)
+{
+	if (isinf(best_s))
+		best_s = 2 * bound_s / reached;
+	return fmax(best_s - bound_s / reached, anywhere * best_s);
+}
+
 static double first_promise(const TaskState *t)
 {
-	double least = t->bound_s > 0
-	    ? t->bound_s / reached : (1 - unknown) * t->best_s;
-	return fmax(t->best_s - least, anywhere * t->best_s) / FIRST;
+	double bound_s =
+	    t->bound_s > 0 ? t->bound_s : reached * (1 - unknown) * t->best_s;
+	return task_promise(t->best_s, bound_s) / FIRST;
 }
 
 void task_tell(TaskState *t, Arena *arena, double time_s, double predicted_s)

@@ -50,6 +50,9 @@ TaskState task_state(double weight);
 /* A trial, infinite if it failed; predicted_s 0: nothing was. */
 void task_tell(
     TaskState *task, Arena *arena, double time_s, double predicted_s);
+/* Seconds that a first candidate may still gain, at least an eighth of its time;
+ * infinite: it is not known, and taken for twice what may be reached. */
+double task_promise(double best_s, double bound_s);
 /* Weighted seconds that a unit of the budget is expected to gain. */
 double task_rate(const TaskState *task);
 /* Of the best time, what the last half of its trials gained: about what as many

@@ -479,18 +479,12 @@ double tune_bound_s(const Tuning *t, TaskKind *kind)
 	return fmax(sums_s, memory_s);
 }
 
-/* Above nine tenths of the limit there is little to gain, but an eighth may be
- * anywhere: so much is candidate 1 often behind the best. */
 double tune_promise_s(const Tuning *t)
 {
-	const double anywhere = 0.125;
 	TaskKind kind;
 	int i = known_first(t);
-	double bound = tune_bound_s(t, &kind) / 0.9;
-	double first_s = i < 0 ? INFINITY : t->known.at[i].time_s;
-	if (isinf(first_s))
-		first_s = 2 * bound;
-	return fmax(first_s - bound, anywhere * first_s);
+	return task_promise(
+	    i < 0 ? INFINITY : t->known.at[i].time_s, tune_bound_s(t, &kind));
 }
 
 void tune_confirm_bound(Tuning *t)
