@@ -310,8 +310,8 @@ static int log_f32(Vectors m, Parts p)
 	y = math_product_sum(m, y, r, math_number(m, 0.333331972));
 	y = math_product_sum(m, y, r, math_number(m, -0.5));
 	y = math_product_sum(m, y, s, r);
-	return math_product_sum(m, p.exponent, 
-	    math_number(m, 0.693147182 * p.unit), y);
+	return math_product_sum(
+	    m, p.exponent, math_number(m, 0.693147182 * p.unit), y);
 }
 
 /* x = 2^k (1 + f), 1 + f around 1 by a factor of sqrt 2; with s = f/(2 + f),
