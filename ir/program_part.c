@@ -38,12 +38,13 @@ typedef struct {
 
 /* --- what holds for all parts ------------------------------------------------- */
 
+/* Behind all: what only an arm reads that a constant condition leaves out. */
 int program_rank(const Program *p, int definition)
 {
 	int k = p->canonical_definition ? p->canonical_definition[definition]
 					: definition;
-	assert(k >= 0 && k < p->ndefinitions);
-	return k;
+	assert(k < p->ndefinitions);
+	return k < 0 ? p->ndefinitions : k;
 }
 
 static int compare_ranked(const void *a, const void *b)

@@ -549,6 +549,22 @@ static void test_large(void **state)
 	check_joined(p);
 }
 
+/* What only an arm reads that a constant condition leaves out comes last. */
+static void test_left_out(void **state)
+{
+	(void)state;
+	const Program *p = program(
+	    "tunec: 1\nname: left_out\n"
+	    "inputs: {x: 'f32[8, 8]', w: 'f32[8, 8]'}\n"
+	    "compute: |\n"
+	    "  d[i < 8, j < 8] = sum[k < 8](x[i, k]*w[k, j])\n"
+	    "  e[i < 8, j < 8] = sum[k < 8](x[i, k]*x[k, j])\n"
+	    "  y[i < 8, j < 8] = if bool(19) then d[i, j] else e[i, j]\n"
+	    "outputs: [y]\n");
+	assert_int_equal(p->canonical_definition[1], -1);
+	assert_string_equal(cut(p), "d y | e ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -568,6 +584,7 @@ int main(void)
 	    cmocka_unit_test(test_one_definition),
 	    cmocka_unit_test(test_shared_middle),
 	    cmocka_unit_test(test_equal_blocks),
+	    cmocka_unit_test(test_left_out),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
