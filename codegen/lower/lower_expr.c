@@ -191,6 +191,26 @@ static Value compare_indices(Lower *l, const Expr *e)
 	return e->op == OP_EQ ? equal : value_not(l, equal);
 }
 
+/* Does the condition hold, or not, for all that its indices may be? */
+static bool is_settled(Lower *l, const Expr *e, bool holds)
+{
+	IndexVec forms = {0};
+	if (e->op == OP_NOT)
+		return is_settled(l, e->arg[0], !holds);
+	if ((e->op == OP_AND && holds) || (e->op == OP_OR && !holds))
+		return is_settled(l, e->arg[0], holds) &&
+		    is_settled(l, e->arg[1], holds);
+	if (e->op == OP_AND || e->op == OP_OR)
+		return false;
+	condition_forms(l, e, holds, &forms);
+	for (int i = 0; i < forms.n; i++)
+		if (!index_nonnegative(l, forms.at[i]))
+			return false;
+	return forms.n > 0;
+}
+
+/* Of an `and` that does not hold, an `or` that does, one operand says nothing, but
+ * where the other is known to be what does not settle it. */
 void condition_forms(Lower *l, const Expr *e, bool holds, IndexVec *out)
 {
 	if (e->op == OP_NOT) {
@@ -200,6 +220,14 @@ void condition_forms(Lower *l, const Expr *e, bool holds, IndexVec *out)
 	if ((e->op == OP_AND && holds) || (e->op == OP_OR && !holds)) {
 		condition_forms(l, e->arg[0], holds, out);
 		condition_forms(l, e->arg[1], holds, out);
+		return;
+	}
+	if (e->op == OP_AND || e->op == OP_OR) {
+		for (int i = 0; i < 2; i++)
+			if (is_settled(l, e->arg[i], !holds)) {
+				condition_forms(l, e->arg[1 - i], holds, out);
+				return;
+			}
 		return;
 	}
 	if (op_kind(e->op) != OPKIND_COMPARE || e->arg[0]->type != DT_INDEX ||
