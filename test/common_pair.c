@@ -100,7 +100,7 @@ static Trace *random_trace(Arena *arena, Pair *pair, const Target *target,
 	    PRIMITIVE_rfactor, PRIMITIVE_compute_with, PRIMITIVE_reverse_compute_inline,
 	    PRIMITIVE_reverse_compute_at, PRIMITIVE_compute_inline,
 	    PRIMITIVE_decompose_reduction, PRIMITIVE_fuse, PRIMITIVE_pad,
-	    PRIMITIVE_narrow, PRIMITIVE_prefix};
+	    PRIMITIVE_narrow, PRIMITIVE_shorten, PRIMITIVE_prefix};
 	Coverage *c = &pair->steps;
 	bool device = pair->kind == PAIR_DEVICE;
 	Trace *trace;

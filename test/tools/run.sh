@@ -13,7 +13,7 @@ export TUNEC=$PWD/$BUILD/tunec TUNEC_MODULES=$PWD/$BUILD LC_ALL=C
 # With sanitizers the pairs of test_pairs are fewer, since most of its time is
 # that of compilers.
 case ${VARIANT:-release} in
-sanitize) export PAIRS=${PAIRS:-250} SAMPLE=${SAMPLE:-10} EVERY=${EVERY:-3} ;;
+sanitize) export PAIRS=${PAIRS:-400} SAMPLE=${SAMPLE:-10} EVERY=${EVERY:-3} ;;
 esac
 # ASan's guess at thread-local memory that the loader allocated is wrong where
 # libraries are opened and closed: LeakSanitizer then reads what is not there.
