@@ -28,7 +28,7 @@ composition_time() {
 	[[ $1 == [0-9]* ]] && stem=op$1
 	"$programs/bench_compositions" time "$1" "$compositions" \
 		>"$at.now" 2>>"$at.log" && mv "$at.now" "$at.timed"
-	rm -f "$compositions/$stem".{so,said} "$compositions/${stem}"_*
+	rm -f "$compositions/$stem".{so,said} "$compositions/$stem"_[0-9]*
 }
 
 # The names that have no row of this compiler, built and measured, some at a time
