@@ -132,13 +132,25 @@ static bool is_packed(const Rules *r, int block)
 	return false;
 }
 
+/* May all that reads the block be where it is? */
+static bool readers_follow(const Rules *r, const RuleBlock *b)
+{
+	for (int i = 0; i < b->consumers.n; i++) {
+		int c = b->consumers.at[i];
+		if (c != b->home && r->blocks[c].place_axes < b->place_axes)
+			return false;
+	}
+	return true;
+}
+
 /* What computes a function of each element of an input that no near cache keeps,
  * row by row, has time to ask for the next rows: the buffer; -1. */
 static int looks_ahead(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
 	const Block *block = &r->program->blocks[i];
-	if (block->reduce != REDUCE_NONE || !expr_has_function(block->body))
+	if (block->reduce != REDUCE_NONE || !expr_has_function(block->body) ||
+	    !readers_follow(r, b))
 		return -1;
 	for (int k = 0; k < b->reads.n; k++) {
 		const Buffer *from = &r->program->buffers[b->reads.at[k].buffer];

@@ -198,9 +198,28 @@ static bool may_host(const Rules *r, int i)
 	    block_of(r, i)->axes[along].extent >= lanes;
 }
 
-/* Is there a reduction of what belongs to the host, too? */
+/* Is one of them made for several of the results? */
+static bool is_shared(const Rules *r, int host)
+{
+	for (int i = 0; i < host; i++) {
+		const RuleBlock *b = &r->blocks[i];
+		int results = 0;
+		for (int k = 0; k < b->consumers.n && !b->output; k++) {
+			int c = b->consumers.at[k];
+			results += c == host || r->blocks[c].output;
+		}
+		if (r->points[i] == host && results > 1)
+			return true;
+	}
+	return false;
+}
+
+/* Is there a reduction of what belongs to the host, too, or are there results that
+ * share what they are made of? */
 static bool is_worth(const Rules *r, int host)
 {
+	if (is_shared(r, host))
+		return true;
 	for (int i = 0; i < host; i++) {
 		const RuleBlock *b = &r->blocks[i];
 		if (r->points[i] != host ||

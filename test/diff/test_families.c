@@ -231,23 +231,55 @@ static const char *bytes(Draw *d)
 	    axes(d, n, "k#", wat, first ? "o, c" : "c, o"));
 }
 
+/* Several results of points that share what is computed for each of them. */
+static const char *shared(Draw *d)
+{
+	int n = between(d, 17, 150), k = between(d, 2, 9);
+	return arena_printf(d->arena,
+	    "inputs: {f: 'f32[%d, %d]', w: 'f32[%d]'}\ncompute: |\n"
+	    "  s[n < %d] = sum[q < %d](f[q, n]*w[q])\n"
+	    "  u[n < %d] = f[0, n]/s[n]\n"
+	    "  y[n < %d] = u[n]*s[n] + f[1, n]\n"
+	    "  z[n < %d] = %s(u[n] + f[1, n])\noutputs: [y, z]\n",
+	    k, n, k, n, k, n, n, n, between(d, 0, 1) ? "exp" : "abs");
+}
+
+/* Parts of a whole along an axis that is not the last one, of more than is near. */
+static const char *shares(Draw *d)
+{
+	int n = between(d, 1, 4), c = between(d, 2, 21), h = between(d, 1, 6);
+	int w = between(d, 17, 70), times = between(d, 1, 3);
+	return arena_printf(d->arena,
+	    "params: {N: %d, C: %d, H: %d, W: %d}\n"
+	    "inputs: {x: 'f32[N, C, H, W]'}\ncompute: |\n"
+	    "  m[n < N, i < H, j < W] = max[c < C](x[n, c, i, j])\n"
+	    "  e[n < N, c < C, i < H, j < W] = "
+	    "exp(%d*(x[n, c, i, j] - m[n, i, j]))\n"
+	    "  s[n < N, i < H, j < W] = sum[c < C](e[n, c, i, j])\n"
+	    "  y[n < N, c < C, i < H, j < W] = e[n, c, i, j]/s[n, i, j]\n",
+	    n, c, h, w, times);
+}
+
 typedef struct {
 	const char *name;
 	const char *(*text)(Draw *d); /* but for the first lines */
-	const char *step; /* in more than half of the sketches */
+	const char *step;	      /* in more than half of the sketches */
+	int64_t l2_bytes;	      /* 0: as the machine has */
 } Form;
 
 static const Form forms[] = {
-    {"nearest", nearest, "set_scope(y~2, reg)"},
-    {"classes", classes, "set_scope(y~2, reg)"},
-    {"computed", computed, "set_scope(p~2, reg)"},
-    {"windows", windows, "reverse_compute_at(m, p_j0)"},
-    {"tiles", tiles, "divide(y.j, "},
-    {"wraps", wraps, "vectorize(y_jv, "},
-    {"narrow", narrow, "vectorize(y_iv, "},
-    {"matrices", matrices, "compute_at(t, "},
-    {"steps", steps, "reverse_compute_at(y, s_c0)"},
-    {"bytes", bytes, "tensorize(y_cq, "},
+    {"nearest", nearest, "set_scope(y~2, reg)", 0},
+    {"classes", classes, "set_scope(y~2, reg)", 0},
+    {"computed", computed, "set_scope(p~2, reg)", 0},
+    {"windows", windows, "reverse_compute_at(m, p_j0)", 0},
+    {"tiles", tiles, "divide(y.j, ", 0},
+    {"wraps", wraps, "vectorize(y_jv, ", 0},
+    {"narrow", narrow, "vectorize(y_iv, ", 0},
+    {"matrices", matrices, "compute_at(t, ", 0},
+    {"steps", steps, "reverse_compute_at(y, s_c0)", 0},
+    {"bytes", bytes, "tensorize(y_cq, ", 0},
+    {"shared", shared, "set_scope(u, reg)", 0},
+    {"shares", shares, "compute_at(s, ", 512},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
@@ -280,19 +312,23 @@ static void check(Arena *arena, const Program *p, const Trace *trace,
 }
 
 /* Candidate 1 and some others for a target; the space. */
-static Space *check_target(Draw *d, const Program *p, const char *target,
-    void *const *data, const char *text)
+static Space *check_target(Draw *d, const Form *form, const Program *p,
+    const char *target, void *const *data, const char *text)
 {
 	Error error = {0};
 	Candidate c;
 	const Target *t = target_parse(d->arena, target, &error);
 	assert_non_null(t);
-	Space *space = space_new(d->arena, p, &t->machine, &error);
+	Machine *machine =
+	    arena_memdup(d->arena, &t->machine, sizeof t->machine);
+	if (form->l2_bytes)
+		machine->l2_bytes = form->l2_bytes;
+	Space *space = space_new(d->arena, p, machine, &error);
 	if (!space || !space_first(space, 64, &c))
 		fail_msg("%s: no candidate 1: %s\n%s", target, error.text, text);
 	for (int i = 0; i <= SAMPLES; i++) {
 		Arena *scratch = arena_new();
-		check(scratch, p, space_trace(scratch, space, &c), &t->machine,
+		check(scratch, p, space_trace(scratch, space, &c), machine,
 		    data, text);
 		arena_free(scratch);
 		if (!space_sample(space, &d->rng, &c))
@@ -311,9 +347,9 @@ static bool trial(const Form *form, int number)
 	void **data = lowercheck_data(d.arena, p, &d.rng);
 	lowercheck_expect(p, data);
 	bool found = has_step(
-	    check_target(&d, p, targets[number % TARGETS], data, text),
+	    check_target(&d, form, p, targets[number % TARGETS], data, text),
 	    form->step);
-	check_target(&d, p, "cuda -arch=sm_80", data, text);
+	check_target(&d, form, p, "cuda -arch=sm_80", data, text);
 	arena_free(d.arena);
 	return found;
 }
