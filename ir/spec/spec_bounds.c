@@ -110,6 +110,7 @@ struct Bounds {
 	bool current;     /* the terms' `left` are those of the facts */
 	bool unreachable; /* the facts contradict each other */
 	bool products;	  /* the index reads data: axes may be multiplied */
+	bool bare;	  /* ranges are taken without what is left of terms */
 	int arms;	  /* of terms, whose facts are in force */
 	int64_t work;     /* term ranges taken for this definition */
 };
@@ -657,7 +658,8 @@ static Interval term_range(Bounds *b, Term *t, bool with_facts)
 	b->work += light ? 1 : TERM_WORK;
 	if (b->work > WORK_MAX)
 		return everything;
-	return interval_meet(own_range(b, t, with_facts), t->left);
+	Interval r = own_range(b, t, with_facts);
+	return b->bare ? r : interval_meet(r, t->left);
 }
 
 /* --- facts ------------------------------------------------------------------- */
@@ -920,6 +922,17 @@ static void assume_form(Bounds *b, const Expr *left, const Expr *right,
 		vec_push(b->arena, &b->facts, (Fact){differs, f});
 }
 
+/* Whatever the facts are: those in force may be others than those that have left
+ * something of terms. */
+static Interval bare_range(Bounds *b, const Form *f)
+{
+	bool bare = b->bare;
+	b->bare = true;
+	Interval r = sum_range(b, f, false);
+	b->bare = bare;
+	return r;
+}
+
 static Op negated(Op op)
 {
 	switch (op) {
@@ -989,7 +1002,7 @@ static const Expr *exact_operand(Bounds *b, const Expr *e, bool *data)
 	}
 	if (e->op == OP_CAST && e->arg[0]->type == DT_INDEX &&
 	    form_of(b, e->arg[0], &f, &why) &&
-	    interval_holds(dtype_interval(e->type), sum_range(b, &f, false)))
+	    interval_holds(dtype_interval(e->type), bare_range(b, &f)))
 		return e->arg[0];
 	return NULL;
 }
