@@ -9,6 +9,7 @@
 #include "ir/spec/spec.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "lib/hash.h"
 
@@ -33,23 +34,31 @@ typedef struct {
 typedef struct {
 	Wide constant; /* fits 64 bits */
 	VEC(Part) parts;
+	IntVec places; /* of many parts by the hash of their terms: the part's
+			* number and 1, or 0; n is 0 or a power of two */
 } Form;
+
+typedef struct Inner Inner;
 
 typedef struct {
 	bool differs; /* form != 0; else form >= 0 */
 	Form form;
+	Inner *parts; /* the form without its constant */
 } Fact;
 typedef VEC(Fact) Facts;
 
-/* A form inside terms or of a whole index, interned as terms are. */
-typedef struct {
+/* A form inside terms, of a whole index or of the parts of a fact, interned as
+ * terms are. */
+struct Inner {
 	Entry entry;
 	Form form;
 	Interval range; /* under all facts in force, in state number `state` */
 	int64_t state;
 	bool proven;      /* as an index, */
 	Interval at_most; /* by this range under some facts that are in force */
-} Inner;
+	IntVec
+	    in; /* numbers of the facts in force that are it, but for a constant */
+};
 
 struct Term {
 	Entry entry;
@@ -62,9 +71,12 @@ struct Term {
 	const Expr *condition; /* IF; then form[0] is the then arm */
 	bool assumed[2];       /* by arm: `facts` has been made */
 	Facts facts[2];
-	Term *listed; /* whose `in` is its own: the term's, or that of the quotient
-		       * or remainder that it may be joined with */
-	VEC(int) in;  /* numbers of the facts in force that have it, upwards */
+	Term
+	    *other; /* the quotient of a remainder, the remainder of a quotient;
+		       * NULL: nobody has it */
+	Term
+	    *listed; /* whose `in` is its own: the term's, or the other one's */
+	IntVec in;   /* numbers of the facts in force that have it, upwards */
 	Interval left;            /* by the facts in force */
 	Interval once;		  /* after their first round */
 	int once_by;		  /* the last one that changed it; -1 */
@@ -118,7 +130,7 @@ struct Bounds {
 /* Conditions inside conditions can double the work at each depth; what needs
  * more than this is not proven.  An axis or a read outside of them, of which
  * there are some for each pair of a condition and a read, takes one unit. */
-enum { TERM_WORK = 32, WORK_MAX = 1000000 * TERM_WORK, FEW = 16 };
+enum { TERM_WORK = 32, WORK_MAX = 1000000 * TERM_WORK, FEW = 16, LONG = 32 };
 
 /* Facts that one comparison is taken apart into; see assume_parts. */
 enum { PARTS_MAX = 64 };
@@ -190,17 +202,78 @@ static uint64_t hash_pointer(const void *p, uint64_t seed)
 
 static const char past[] = "has numbers past 64 bits";
 
+/* The number of the part that has the term; -1: there is none. */
+static int part_of(const Form *f, const Term *t)
+{
+	if (!f->places.n) {
+		int i = f->parts.n;
+		while (--i >= 0 && f->parts.at[i].term != t)
+			;
+		return i;
+	}
+	uint64_t mask = (uint64_t)f->places.n - 1;
+	for (uint64_t h = hash_pointer(t, 0);; h++) {
+		int place = f->places.at[h & mask];
+		if (!place || f->parts.at[place - 1].term == t)
+			return place - 1;
+	}
+}
+
+static void put_place(Form *f, int part)
+{
+	uint64_t mask = (uint64_t)f->places.n - 1;
+	uint64_t h = hash_pointer(f->parts.at[part].term, 0);
+	while (f->places.at[h & mask])
+		h++;
+	f->places.at[h & mask] = part + 1;
+}
+
+/* Anew: the form is long, and its parts have moved or fill half of the places. */
+static void place_parts(Bounds *b, Form *f)
+{
+	int n = 4 * LONG;
+	while (n < 3 * f->parts.n)
+		n *= 2;
+	if (n > f->places.cap) {
+		f->places.at = NEW_N(b->arena, int, n);
+		f->places.cap = n;
+	}
+	f->places.n = n;
+	memset(f->places.at, 0, (size_t)n * sizeof *f->places.at);
+	for (int i = 0; i < f->parts.n; i++)
+		put_place(f, i);
+}
+
+static void push_part(Bounds *b, Form *f, Part part)
+{
+	vec_push(b->arena, &f->parts, part);
+	if (f->parts.n < LONG)
+		return;
+	if (2 * f->parts.n > f->places.n)
+		place_parts(b, f);
+	else
+		put_place(f, f->parts.n - 1);
+}
+
+static void remove_part(Bounds *b, Form *f, int i)
+{
+	f->parts.n--;
+	for (int k = i; k < f->parts.n; k++)
+		f->parts.at[k] = f->parts.at[k + 1];
+	f->places.n = 0;
+	if (f->parts.n >= LONG)
+		place_parts(b, f);
+}
+
 static bool same_form(const Form *a, const Form *b)
 {
 	if (a->constant != b->constant || a->parts.n != b->parts.n)
 		return false;
 	for (int i = 0; i < a->parts.n; i++) {
 		const Part *p = &a->parts.at[i];
-		bool found = false;
-		for (int k = 0; k < b->parts.n && !found; k++)
-			found = b->parts.at[k].term == p->term &&
-			    b->parts.at[k].coefficient == p->coefficient;
-		if (!found)
+		int k =
+		    b->parts.at[i].term == p->term ? i : part_of(b, p->term);
+		if (k < 0 || b->parts.at[k].coefficient != p->coefficient)
 			return false;
 	}
 	return true;
@@ -216,16 +289,22 @@ static uint64_t hash_form(const Form *f)
 	return sum;
 }
 
-static Inner *intern_form(Bounds *b, const Form *f)
+/* NULL: there is none yet. */
+static Inner *form_found(const Bounds *b, const Form *f)
 {
-	uint64_t hash = hash_form(f);
-	Inner *in = table_first(&b->inner, hash);
+	Inner *in = table_first(&b->inner, hash_form(f));
 	while (in && !same_form(&in->form, f))
 		in = table_next(&in->entry);
+	return in;
+}
+
+static Inner *intern_form(Bounds *b, const Form *f)
+{
+	Inner *in = form_found(b, f);
 	if (in)
 		return in;
 	in = NEW(b->arena, Inner);
-	*in = (Inner){.entry.hash = hash, .form = *f};
+	*in = (Inner){.entry.hash = hash_form(f), .form = *f};
 	table_add(b, &b->inner, &in->entry);
 	return in;
 }
@@ -279,6 +358,9 @@ static Term *intern(Bounds *b, const Term *like)
 	t = arena_memdup(b->arena, like, sizeof *like);
 	t->entry.hash = hash_term(t);
 	t->listed = other ? other->listed : t;
+	t->other = other;
+	if (other)
+		other->other = t;
 	t->left = t->once = everything;
 	t->once_by = -1;
 	vec_push(b->arena, &b->terms, t);
@@ -288,23 +370,19 @@ static Term *intern(Bounds *b, const Term *like)
 
 static bool add_part(Bounds *b, Form *to, Term *term, Wide coefficient)
 {
-	for (int i = 0; i < to->parts.n; i++) {
-		Part *p = &to->parts.at[i];
-		if (p->term != term)
-			continue;
-		p->coefficient += coefficient;
-		if (!wide_fits(p->coefficient))
-			return false;
-		if (!p->coefficient) {
-			to->parts.n--;
-			for (int k = i; k < to->parts.n; k++)
-				to->parts.at[k] = to->parts.at[k + 1];
-		}
-		return true;
+	int i = part_of(to, term);
+	if (i < 0) {
+		if (coefficient)
+			push_part(b, to, (Part){term, coefficient});
+		return wide_fits(coefficient);
 	}
-	if (coefficient)
-		vec_push(b->arena, &to->parts, (Part){term, coefficient});
-	return wide_fits(coefficient);
+	Part *p = &to->parts.at[i];
+	p->coefficient += coefficient;
+	if (!wide_fits(p->coefficient))
+		return false;
+	if (!p->coefficient)
+		remove_part(b, to, i);
+	return true;
 }
 
 static bool add_form(Bounds *b, Form *to, const Form *from, Wide scale)
@@ -320,36 +398,33 @@ static bool add_form(Bounds *b, Form *to, const Form *from, Wide scale)
 	return true;
 }
 
-/* The place of a quotient that completes remainder `p`, or -1. */
-static int quotient_of(const Form *f, const Part *p)
+/* Are both the term and the other one in the form, as parts of c*(e//c) + e%c? */
+static bool is_pair(const Form *f, const Term *t, Part *mod, Part *div)
 {
-	if (p->term->op != OP_MOD)
-		return -1;
-	for (int i = 0; i < f->parts.n; i++) {
-		const Part *q = &f->parts.at[i];
-		if (q->term->op == OP_FLOORDIV &&
-		    q->term->divisor == p->term->divisor &&
-		    q->coefficient == p->coefficient * p->term->divisor &&
-		    q->term->form[0] == p->term->form[0])
-			return i;
-	}
-	return -1;
+	if (!t->other)
+		return false;
+	int m = part_of(f, t->op == OP_MOD ? t : t->other);
+	int d = part_of(f, t->op == OP_MOD ? t->other : t);
+	if (m < 0 || d < 0)
+		return false;
+	*mod = f->parts.at[m];
+	*div = f->parts.at[d];
+	return div->coefficient == mod->coefficient * t->divisor;
 }
 
-/* c*(e//c) + e%c is e. */
-static bool join_remainders(Bounds *b, Form *f)
+/* c*(e//c) + e%c is e.  All terms of f that `added` has not were joined before. */
+static bool join_remainders(Bounds *b, Form *f, const Form *added)
 {
-	for (int i = 0; i < f->parts.n; i++) {
-		Part mod = f->parts.at[i];
-		int k = quotient_of(f, &mod);
-		if (k < 0)
+	for (int i = 0; i < added->parts.n; i++) {
+		Part mod, div;
+		if (!is_pair(f, added->parts.at[i].term, &mod, &div))
 			continue;
-		Part div = f->parts.at[k];
+		const Form *whole = &mod.term->form[0]->form;
 		if (!add_part(b, f, mod.term, -mod.coefficient) ||
 		    !add_part(b, f, div.term, -div.coefficient) ||
-		    !add_form(b, f, &mod.term->form[0]->form, mod.coefficient))
+		    !add_form(b, f, whole, mod.coefficient) ||
+		    !join_remainders(b, f, whole))
 			return false;
-		i = -1;
 	}
 	return true;
 }
@@ -427,7 +502,7 @@ static bool form_of(Bounds *b, const Expr *e, Form *f, const char **why)
 			return false;
 		*why = past;
 		return add_form(b, f, &x, e->op == OP_ADD ? 1 : -1) &&
-		    join_remainders(b, f);
+		    join_remainders(b, f, &x);
 	case OP_NEG:
 		*why = past;
 		return form_of(b, e->arg[0], &x, why) &&
@@ -473,7 +548,7 @@ static Form form_borrow(Bounds *b)
 		vec_push(b->arena, &b->spare, (Form){0});
 	Form f = b->spare.at[b->nborrowed++];
 	f.constant = 0;
-	f.parts.n = 0;
+	f.parts.n = f.places.n = 0;
 	return f;
 }
 
@@ -489,7 +564,7 @@ static Interval range_with(
 	Form sum = form_borrow(b);
 	Interval r = everything;
 	if (add_form(b, &sum, e, 1) && add_form(b, &sum, &fact->form, sign) &&
-	    join_remainders(b, &sum))
+	    join_remainders(b, &sum, &fact->form))
 		r = sum_range(b, &sum, with_facts);
 	form_return(b, sum);
 	return r;
@@ -506,17 +581,59 @@ static bool is_listed(const Fact *fact, const Form *f, int n)
 	return false;
 }
 
+static bool is_inside(Interval r, Interval all)
+{
+	return r.lo > r.hi || interval_holds(all, r);
+}
+
+/* The facts in force that are sign*e but for a constant; NULL: there are none. */
+static const IntVec *facts_like(Bounds *b, const Form *e, int sign)
+{
+	Form f = form_borrow(b);
+	const Inner *in = NULL;
+	if (add_form(b, &f, e, sign)) {
+		f.constant = 0;
+		in = form_found(b, &f);
+	}
+	form_return(b, f);
+	return in ? &in->in : NULL;
+}
+
+/* What such facts leave of r, the last ones first, until that is enough. */
+static Interval range_by_like(
+    Bounds *b, const Form *e, Interval r, const Interval *enough)
+{
+	for (int sign = 1; sign >= -1; sign -= 2) {
+		const IntVec *like = facts_like(b, e, sign);
+		int k = like ? like->n : 0;
+		while (--k >= 0 && !is_inside(r, *enough)) {
+			const Fact *fact = &b->facts.at[like->at[k]];
+			Wide end = e->constant - sign * fact->form.constant;
+			if (sign > 0)
+				r.lo = wide_max(r.lo, end);
+			else
+				r.hi = wide_min(r.hi, end);
+		}
+	}
+	return r;
+}
+
 /* The sum of its terms, but not below e - f nor above e + f of any fact f that
  * shares a term with it: another one, whose greatest is not below 0, leaves e as
- * it is. */
-static Interval form_range(
-    Bounds *b, const Form *e, bool with_facts, bool in_term)
+ * it is.  Not NULL: a range inside of `enough` is so.  What proves a read is
+ * mostly the condition before it, and in the index's own terms. */
+static Interval form_range(Bounds *b, const Form *e, bool with_facts,
+    bool in_term, const Interval *enough)
 {
 	Interval r = sum_range(b, e, with_facts);
+	if (enough && !is_inside(r, *enough))
+		r = range_by_like(b, e, r, enough);
 	for (int i = 0; with_facts && i < e->parts.n; i++) {
 		const Term *t = e->parts.at[i].term->listed;
-		for (int k = 0; k < t->in.n; k++) {
+		for (int k = t->in.n - 1; k >= 0; k--) {
 			const Fact *fact = &b->facts.at[t->in.at[k]];
+			if (enough && is_inside(r, *enough))
+				return r;
 			if (is_listed(fact, e, i))
 				continue;
 			r.lo = wide_max(
@@ -534,7 +651,7 @@ static Interval inner_range(Bounds *b, Inner *in, bool with_facts)
 	if (!with_facts)
 		return sum_range(b, &in->form, false);
 	if (in->state != b->state) {
-		Interval r = form_range(b, &in->form, true, true);
+		Interval r = form_range(b, &in->form, true, true, NULL);
 		in->range = r;
 		in->state = b->state;
 	}
@@ -551,6 +668,8 @@ static void list_facts(Bounds *b, int from)
 			if (!t->in.n || t->in.at[t->in.n - 1] != i)
 				vec_push(b->arena, &t->in, i);
 		}
+		if (!fact->differs)
+			vec_push(b->arena, &fact->parts->in, i);
 	}
 }
 
@@ -558,11 +677,14 @@ static void unlist_facts(const Facts *facts, int from)
 {
 	for (int i = facts->n - 1; i >= from; i--) {
 		const Form *f = &facts->at[i].form;
+		IntVec *like = &facts->at[i].parts->in;
 		for (int k = 0; k < f->parts.n; k++) {
 			Term *t = f->parts.at[k].term->listed;
 			if (t->in.n && t->in.at[t->in.n - 1] >= from)
 				t->in.n--;
 		}
+		if (like->n && like->at[like->n - 1] >= from)
+			like->n--;
 	}
 }
 
@@ -878,6 +1000,14 @@ static bool parts_of(Bounds *b, const Part *p, Form part[2])
 			   pair_term(b, OP_MIN, low, high), 1));
 }
 
+static void push_fact(Bounds *b, bool differs, const Form *f)
+{
+	Form parts = *f;
+	parts.constant = 0;
+	vec_push(
+	    b->arena, &b->facts, (Fact){differs, *f, intern_form(b, &parts)});
+}
+
 /* The facts that f >= 0 is as well: with the parts of each min, max and clamp in
  * its place.  What is left of `most` is not taken apart further. */
 static void assume_parts(Bounds *b, const Form *f, int *most)
@@ -887,7 +1017,7 @@ static void assume_parts(Bounds *b, const Form *f, int *most)
 	while (i < f->parts.n && !parts_of(b, &f->parts.at[i], part))
 		i++;
 	if (i == f->parts.n || *most < 2) {
-		vec_push(b->arena, &b->facts, (Fact){false, *f});
+		push_fact(b, false, f);
 		return;
 	}
 	Part p = f->parts.at[i];
@@ -897,7 +1027,7 @@ static void assume_parts(Bounds *b, const Form *f, int *most)
 		if (add_form(b, &g, f, 1) &&
 		    add_part(b, &g, p.term, -p.coefficient) &&
 		    add_form(b, &g, &part[k], p.coefficient) &&
-		    join_remainders(b, &g) && wide_fits(g.constant))
+		    join_remainders(b, &g, &part[k]) && wide_fits(g.constant))
 			assume_parts(b, &g, most);
 	}
 }
@@ -909,7 +1039,7 @@ static void assume_form(Bounds *b, const Expr *left, const Expr *right,
 	Form f = {0}, g = {0};
 	const char *why;
 	if (!form_of(b, left, &f, &why) || !form_of(b, right, &g, &why) ||
-	    !add_form(b, &f, &g, -1) || !join_remainders(b, &f))
+	    !add_form(b, &f, &g, -1) || !join_remainders(b, &f, &g))
 		return;
 	f.constant -= less;
 	if (!wide_fits(f.constant))
@@ -919,7 +1049,7 @@ static void assume_form(Bounds *b, const Expr *left, const Expr *right,
 	if (!differs)
 		assume_parts(b, &f, &most);
 	if (differs || most < PARTS_MAX)
-		vec_push(b->arena, &b->facts, (Fact){differs, f});
+		push_fact(b, differs, &f);
 }
 
 /* Whatever the facts are: those in force may be others than those that have left
@@ -1040,8 +1170,7 @@ void bounds_assume(Bounds *bounds, const Expr *c, bool truth)
 	switch (c->op) {
 	case OP_INT: /* a comparison of params */
 		if ((c->i != 0) != truth) {
-			vec_push(bounds->arena, &bounds->facts,
-			    (Fact){.form = {.constant = -1}});
+			push_fact(bounds, false, &(Form){.constant = -1});
 			bounds->current = false;
 		}
 		return;
@@ -1068,11 +1197,6 @@ void bounds_assume(Bounds *bounds, const Expr *c, bool truth)
 	}
 }
 
-static bool is_inside(Interval r, Interval all)
-{
-	return r.lo > r.hi || interval_holds(all, r);
-}
-
 bool bounds_range(Bounds *bounds, const Expr *index, const Interval *enough,
     Interval *range, const char **why)
 {
@@ -1089,7 +1213,7 @@ bool bounds_range(Bounds *bounds, const Expr *index, const Interval *enough,
 	if (in->proven && enough && is_inside(*range, *enough))
 		return true;
 	renew(bounds);
-	*range = form_range(bounds, &e, true, false);
+	*range = form_range(bounds, &e, true, false, enough);
 	if (bounds->unreachable)
 		*range = (Interval){1, 0};
 	if (enough && !in->proven && is_inside(*range, *enough)) {

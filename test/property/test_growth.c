@@ -10,7 +10,9 @@
  * TIER=long: files of as much as a file may have, 1 MiB, within 5 s and 500 MB
  * (check), 60 s and 2 GB (build).
  *
- * SHAPE=name: that one alone; PRINT=n: prints it at that size. */
+ * SHAPE=name: that one alone; PRINT=n: prints it at that size.
+ * TABLE=1: prints what each takes, and the ratios for twice the size, of the
+ * tests' sizes and of 1 MiB (make bench ONLY=growth). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,6 +62,9 @@ typedef struct {
 	    counted; /* `space` looks at each vector, at one size alone: there are
 			 less than a million */
 	const char *inner, *close; /* after the last item, and once for each */
+	const char
+	    *join; /* what so begins and ends are parts of one definition,
+			   * and this is between them */
 } Shape;
 
 #define X      "inputs:\n  x: 'f32[64]'\ncompute: |\n"
@@ -223,12 +228,94 @@ static const Shape shapes[] = {
     {"ands_proven", X, "  y$[i < 64] = if ", "x[i] > @", " and ",
 	" and i > 1 then x[i - 1] else 0\n", "", CHAIN, .check = 475,
 	.build = 475},
-    {"ands_read", X, "  y$[i < 64, j < 8] = if ",
-	"i + @*j >= 0 and x[i] > @", " and ", " then x[i] else 0\n", "", 900,
-	.check = 225, .build = 225},
-    {"ands_read_terms", X, "  y$[i < 64] = if ",
-	"i + i//@ >= 0 and x[i] > @", " and ", " then x[i] else 0\n", "", 900,
-	.check = 225, .build = 225},
+    {"ands_read", X, "  y$[i < 64, j < 8] = if ", "i + @*j >= 0 and x[i] > @",
+	" and ", " then x[i] else 0\n", "", 900, .check = 225, .build = 225},
+    {"ands_read_terms", X, "  y$[i < 64] = if ", "i + i//@ >= 0 and x[i] > @",
+	" and ", " then x[i] else 0\n", "", 900, .check = 225, .build = 225},
+    {"ands_bound", "inputs:\n  x: 'f32[9000000]'\ncompute: |\n",
+	"  y$[i < 64, j < 8] = if ", "i + @*j >= 450 and x[i + @*j - 450] > @",
+	" and ", " then x[0] else 0\n", "", 900, .check = 225, .build = 225},
+    {"ifs_bound", "inputs:\n  x: 'f32[900]'\ncompute: |\n",
+	"  y$[i < 1000, j < 8] = ",
+	"(if i + @%900*j < 900 then x[i + @%900*j] else 0)", " + ", "\n", "",
+	900, .check = 225, .build = 25},
+    {"body_sum", X "  y[i < 64] = ", "(", "x[i]*@", " + ", ")", "\n", 40,
+	.check = 1000, .build = 500, .join = " + "},
+    {"body_shifts", X "  y[i < 64] = ", "(", "x[(i + @) % 64]", " + ", ")",
+	"\n", 40, .check = 1000, .build = 100, .join = " + "},
+    {"body_reductions", SQUARE "  y[i < 64] = ", "(", "sum[k < 64](x[i, k]*@)",
+	" + ", ")", "\n", 40, .check = 250, .build = 50, .join = " + "},
+    {"body_padded", X "  y[i < 64] = ", "(",
+	"(if i >= @%64 then x[i - @%64] else 0)", " + ", ")", "\n", 40,
+	.check = 475, .build = 50, .join = " + "},
+    {"body_ands", X "  y[i < 64] = if ", "(", "i + @ >= 0", " and ", ")",
+	" then x[i] else 0\n", 40, .check = 475, .build = 475, .join = " and "},
+    {"body_ands_terms", X "  y[i < 64, j < 8] = if ", "(",
+	"i + @*j >= 0 and x[i] > @", " and ", ")", " then x[i] else 0\n", 40,
+	.check = 500, .build = 225, .join = " and "},
+    {"body_ands_each",
+	"inputs:\n  x: 'f32[9000000]'\ncompute: |\n"
+	"  y[i < 64, j < 8] = if ",
+	"(", "i + @*j >= 450 and x[i + @*j - 450] > @", " and ", ")",
+	" then x[0] else 0\n", 40, .check = 500, .build = 225, .join = " and "},
+    {"body_index", X "  y[i < 64] = x[(", "(", "i//(@ + 1)", " + ", ")",
+	") % 64]\n", 40, .check = 475, .build = 100, .join = " + "},
+    {"body_index_mods", X "  y[i < 64] = x[(", "(", "i%(@ + 1)", " + ", ")",
+	") % 64]\n", 40, .check = 475, .build = 100, .join = " + "},
+    {"index_mods", X, "  y$[i < 64] = x[(", "i%(@ + 1)", " + ", ") % 64]\n", "",
+	CHAIN, .check = 475, .build = 100},
+    {"index_quotients_mods", X, "  y$[i < 64] = x[(", "i%(@ + 1) + i//(@ + 1)",
+	" + ", ") % 64]\n", "", 900, .check = 225, .build = 50},
+    {"index_clamps", X, "  y$[i < 64] = x[clamp(", "clamp(i + @, 3, @ + 9)",
+	" + ", ", 0, 63)]\n", "", 900, .check = 225, .build = 50},
+    {"dimensions", "inputs:\n  x: 'f32[64", "", ", 1", "", "\n", "", 0,
+	.check = 500, .build = 100,
+	.inner = "]'\ncompute: |\n  y[i < 64] = x[i", .close = ", 0"},
+    {"parentheses", X, "  y$[i < 64] = ", "(@ + ", "", "\n", "", 200,
+	.check = 50, .build = 50, .inner = "x[i]", .close = ")"},
+    {"long_names",
+	X "  d0_0123456789012345678901234567890123456789[i < 64] = "
+	  "x[i]\n",
+	"",
+	"  d@_0123456789012345678901234567890123456789[i < 64] = "
+	"d@1_0123456789012345678901234567890123456789[i] + 1\n",
+	"", "", "", 0, .check = 1000, .build = 250},
+    {"shared", X "  d0[i < 64] = exp(x[i])\n", "",
+	"  d@[i < 64] = d@1[i]*@ + d0[i]\n", "", "", "", 0, .check = 1000,
+	.build = 200},
+    {"dense_layers", SQUARE "  d0[i < 64, j < 64] = x[i, j]\n", "",
+	"  d@[i < 64, j < 64] = sum[k < 64](d@1[i, k]*x[k, j])\n", "", "", "",
+	0, .check = 500, .build = 25},
+    {"softmaxes", SQUARE "  d0[i < 64, j < 64] = x[i, j]\n", "",
+	"  d@[i < 64, j < 64] = exp(d@1[i, j] - max[k < 64](d@1[i, k]))\n", "",
+	"", "", 0, .check = 500, .build = 25},
+    {"pools", SQUARE "  d0[i < 64, j < 64] = x[i, j]\n", "",
+	"  d@[i < 64, j < 64] = max[k < 3](d@1[i, (j + k) % 64])\n", "", "", "",
+	0, .check = 500, .build = 25},
+    {"products_of_rows", SQUARE,
+	"  y$[i < 64, j < 64] = ", "sum[k < 64](x[i, k]*x[k, j] + @)", "", "\n",
+	"", 1, .check = 250, .build = 25},
+    {"extents", "params: {N: 9}\ninputs: {x: 'f32[N]'}\ncompute: |\n", "",
+	"  y@[i < N + @] = x[i % N]\n", "", "", "", 0, .check = 500,
+	.build = 100},
+    {"cases_products", "params: {N: 8}\ninputs: {x: 'f32[N, N]'}\ncases:\n", "",
+	"  c@: {N: @}\n", "", "",
+	"compute: |\n  y[i < N, j < N] = sum[k < N](x[i, k]*x[k, j])\n", 0,
+	.check = 500, .build = 25},
+    {"cases_params",
+	"params: {A: 8, B: A, C: B, N: C}\ninputs: {x: 'f32[N]'}\ncases:\n", "",
+	"  c@: {A: @, B: @, C: @ + 1}\n", "", "",
+	"compute: |\n  y[i < N] = x[i]\n", 0, .check = 500, .build = 50},
+    {"templates",
+	"inputs: {x: 'f32[64]'}\ncompute: |\n  y[i < 64] = x[i]\n"
+	"schedule: |\n",
+	"", "  t@:\n    a, b = split(y.i, ? in tile(2, inner<=16))\n", "", "",
+	"", 0, .check = 250, .build = 50},
+    {"template_steps",
+	"inputs: {x: 'f32[64]'}\ncompute: |\n  y[i < 64] = x[i]\n"
+	"schedule: |\n  t:\n    s0, t0 = split(y.i, [_, 1])\n",
+	"", "    s@, t@ = split(s@1, [_, 1])\n", "", "", "", 0, .check = 100,
+	.build = 50},
     {"many_axes", "compute: |\n", "",
 	"  y@[i < 1, j < 1, k < 1, l < 1, m < 1, n < 1]: f32 = 1\n", "", "", "",
 	0, .check = 500, .build = 50},
@@ -273,18 +360,20 @@ static void end(Buf *out, const Shape *s, int items, int item, int definition)
 	print(out, s->end, item, definition);
 }
 
-/* With so many items, or (n is 0) with as many as a file can have. */
-static void generate(Buf *out, const Shape *s, int n)
+/* With so many items, or (n is 0) with as many as a file of those bytes can
+ * have. */
+static void generate(Buf *out, const Shape *s, int n, size_t bytes)
 {
 	int definition = 0, place = 0, i = 1;
 	buf_puts(out, "tunec: 1\nname: op\n");
 	buf_puts(out, s->head);
 	/* the list of outputs takes some bytes for each definition */
-	for (; n ? i <= n
-		 : out->size + 10 * (size_t)definition < FULL_BYTES - 30000;
+	for (; n ? i <= n : out->size + 10 * (size_t)definition < bytes - 30000;
 	     i++) {
-		print(out, place ? s->between : s->begin, i,
-		    definition += !place);
+		definition += !place;
+		if (s->join && definition > 1 && !place)
+			buf_puts(out, s->join);
+		print(out, place ? s->between : s->begin, i, definition);
 		print(out, s->item, i, definition);
 		if (++place == s->most) {
 			end(out, s, place, i, definition);
@@ -294,10 +383,11 @@ static void generate(Buf *out, const Shape *s, int n)
 	if (place)
 		end(out, s, place, i, definition);
 	buf_puts(out, s->tail);
-	for (int k = 1; k <= definition && definition > 1; k++)
+	if (s->join || definition < 2)
+		return;
+	for (int k = 1; k <= definition; k++)
 		buf_printf(out, "%s y%d", k > 1 ? "," : "outputs: [", k);
-	if (definition > 1)
-		buf_puts(out, "]\n");
+	buf_puts(out, "]\n");
 }
 
 /* --- runs -------------------------------------------------------------------- */
@@ -322,10 +412,10 @@ typedef struct {
 
 static char folder[] = "/tmp/growth-XXXXXX";
 
-static void write_spec(const Shape *s, int n)
+static void write_spec(const Shape *s, int n, size_t bytes)
 {
 	Buf text = {0};
-	generate(&text, s, n);
+	generate(&text, s, n, bytes);
 	FILE *file = fopen("op.yaml", "w");
 	assert_non_null(file);
 	assert_int_equal(fwrite(text.data, 1, text.size, file), text.size);
@@ -379,7 +469,7 @@ static bool in_proportion(const Shape *s, Verb verb, int n, Cost *a, Cost *b)
 	for (int try = 0; try < TRIES; try++) {
 		Cost now[2];
 		for (int i = 0; i < 2; i++) {
-			write_spec(s, i ? n * TIMES : n);
+			write_spec(s, i ? n * TIMES : n, 0);
 			now[i] = run(s, verb, SMALL_S, MOST_MB);
 			if (!now[i].fine) {
 				*b = now[i];
@@ -414,7 +504,7 @@ static int fills(const Shape *s, Verb verb)
 	long mbytes = verb == BUILD ? BUILD_MB : CHECK_MB;
 	if (!items(s, verb))
 		return 0;
-	write_spec(s, 0);
+	write_spec(s, 0, FULL_BYTES);
 	Cost c = run(s, verb, LONGEST_S, MOST_MB);
 	if (c.fine && c.seconds <= seconds && c.kbytes >> 10 <= mbytes)
 		return 0;
@@ -431,6 +521,59 @@ static void each_shape(int (*look)(const Shape *s, Verb verb), Verb verb)
 		if (!only || strstr(shapes[i].name, only))
 			bad += look(&shapes[i], verb);
 	assert_int_equal(bad, 0);
+}
+
+/* --- the table --------------------------------------------------------------- */
+
+/* The least time of up to three runs, while they are short. */
+static Cost least(const Shape *s, Verb verb)
+{
+	Cost best = run(s, verb, LONGEST_S, MOST_MB);
+	for (int i = 0; i < 2 && best.fine && best.seconds < 1; i++) {
+		Cost again = run(s, verb, LONGEST_S, MOST_MB);
+		if (again.seconds < best.seconds)
+			best.seconds = again.seconds;
+	}
+	return best;
+}
+
+/* Of the longer run, beside what half the size takes. */
+static void print_pair(const Cost *half, const Cost *whole)
+{
+	printf(" %7.3f | %5ld | %5.2f%s |", whole->seconds, whole->kbytes >> 10,
+	    whole->seconds / (half->seconds + FLOOR_S),
+	    half->fine && whole->fine ? "" : ", FAILS");
+}
+
+/* A space has no bound at 1 MiB. */
+static int print_row(const Shape *s, Verb verb)
+{
+	int n = items(s, verb);
+	Cost c[4] = {0};
+	if (!n)
+		return 0;
+	for (int i = 0; i < (verb == SPACE ? 2 : 4); i++) {
+		write_spec(s, i < 2 ? n * (i ? TIMES : TIMES / 2) : 0,
+		    i == 2 ? FULL_BYTES / 2 : FULL_BYTES);
+		c[i] = least(s, verb);
+	}
+	printf("| %s | %s | %d |", s->name, verbs[verb], n * TIMES);
+	print_pair(&c[0], &c[1]);
+	if (verb != SPACE)
+		print_pair(&c[2], &c[3]);
+	puts("");
+	fflush(stdout);
+	return 0;
+}
+
+static void print_table(void)
+{
+	puts("| shape | verb | items | s | MB | for twice the size |"
+	     " 1 MiB: s | MB | for twice the size |\n"
+	     "| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+	each_shape(print_row, CHECK);
+	each_shape(print_row, BUILD);
+	each_shape(print_row, SPACE);
 }
 
 static void test_check(void **state)
@@ -499,10 +642,16 @@ int main(void)
 	const char *print = getenv("PRINT"), *shape = getenv("SHAPE");
 	if (print && shape && shape_found(shape)) {
 		Buf out = {0};
-		generate(&out, shape_found(shape), atoi(print));
+		generate(&out, shape_found(shape), atoi(print), FULL_BYTES);
 		fwrite(out.data, 1, out.size, stdout);
 		buf_free(&out);
 		return 0;
+	}
+	if (getenv("TABLE")) {
+		void *none = NULL;
+		work_in_folder(&none);
+		print_table();
+		return remove_folder(&none);
 	}
 	if (ADDRESS_SANITIZER) {
 		puts("time and memory are the sanitizer's");
