@@ -226,7 +226,7 @@ typedef struct {
 	Node *body;
 	Symbol *symbol;
 	VEC(Symbol *) reads; /* set by spec_names.c; may repeat */
-	bool bad, used;
+	bool bad, used, output;
 } DefinitionNode;
 typedef VEC(DefinitionNode) DefinitionNodes;
 

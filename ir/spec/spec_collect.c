@@ -121,46 +121,49 @@ static void collect_weight(Spec *spec, const DocEntry *e)
 	if (n->kind != NODE_BAD && !(weight > 0))
 		report_error(&spec->report, e->value.span,
 		    "a weight is a number above 0");
-	for (int i = 0; i < spec->cases.n; i++)
-		if (!strcmp(spec->cases.at[i].face.name, e->key.text)) {
-			spec->cases.at[i].face.weight = weight;
-			return;
-		}
-	report_error(&spec->report, e->key.span, "'%s' is no case", e->key.text);
+	const char *name = e->key.text;
+	int found = lookup_first(&spec->case_names, name, strlen(name));
+	if (found >= 0)
+		spec->cases.at[spec->case_names.entries.at[found].number]
+		    .face.weight = weight;
+	else
+		report_error(
+		    &spec->report, e->key.span, "'%s' is no case", name);
 }
 
 /* --- outputs ----------------------------------------------------------------- */
 
-static int find_definition(const Spec *spec, const char *name)
+static void collect_output(
+    Spec *spec, const Lookup *definitions, const YamlScalar *s)
 {
-	for (int i = 0; i < spec->definitions.n; i++)
-		if (!strcmp(spec->definitions.at[i].name->text, name))
-			return i;
-	return -1;
-}
-
-static void collect_output(Spec *spec, const YamlScalar *s)
-{
-	int d = find_definition(spec, s->text);
-	if (d < 0) {
+	int found = lookup_first(definitions, s->text, strlen(s->text));
+	if (found < 0) {
 		report_error(&spec->report, s->span,
 		    "the output '%s' is no definition", s->text);
 		return;
 	}
-	for (int i = 0; i < spec->outputs.n; i++)
-		if (spec->outputs.at[i] == d)
-			report_error(&spec->report, s->span,
-			    "'%s' is an output twice", s->text);
-	vec_push(spec->arena, &spec->outputs, d);
+	int number = definitions->entries.at[found].number;
+	DefinitionNode *d = &spec->definitions.at[number];
+	if (d->output)
+		report_error(
+		    &spec->report, s->span, "'%s' is an output twice", s->text);
+	d->output = true;
+	vec_push(spec->arena, &spec->outputs, number);
 }
 
 void collect_outputs(Spec *spec)
 {
+	Lookup names = {.arena = spec->arena};
+	int last = spec->definitions.n - 1;
+	/* of those of one name the first is found */
+	for (int i = last; i >= 0; i--)
+		lookup_add(&names, spec->definitions.at[i].name->text, i);
 	for (int i = 0; i < spec->doc.outputs.n; i++)
-		collect_output(spec, &spec->doc.outputs.at[i]);
-	if (!spec->doc.outputs_span.end && spec->definitions.n)
-		vec_push(
-		    spec->arena, &spec->outputs, spec->definitions.n - 1);
+		collect_output(spec, &names, &spec->doc.outputs.at[i]);
+	if (!spec->doc.outputs_span.end && last >= 0) {
+		spec->definitions.at[last].output = true;
+		vec_push(spec->arena, &spec->outputs, last);
+	}
 }
 
 /* Producers stand before their readers, so one pass backwards is enough. */

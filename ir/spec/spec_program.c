@@ -174,14 +174,6 @@ static void build_input(Build *b, int i)
 
 /* --- definitions ------------------------------------------------------------- */
 
-static bool is_output(const Spec *spec, int definition)
-{
-	for (int i = 0; i < spec->outputs.n; i++)
-		if (spec->outputs.at[i] == definition)
-			return true;
-	return false;
-}
-
 /* Outer axes come before inner ones, whose extents may use them. */
 static void build_axes(Build *b, const DefinitionNode *node, bool *bad)
 {
@@ -252,9 +244,9 @@ static void build_definition(Build *b, int number)
 		b->failed = true;
 		return;
 	}
-	d.buffer = add_buffer(b,
-	    definition_buffer(b, &d, d.body->type, is_output(b->spec, number)),
-	    node->head, &bad);
+	d.buffer =
+	    add_buffer(b, definition_buffer(b, &d, d.body->type, node->output),
+		node->head, &bad);
 	*slot = d.buffer;
 	b->failed |= bad;
 	count_flops(b, &d);
