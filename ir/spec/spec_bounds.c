@@ -80,7 +80,8 @@ struct Term {
 	Interval left;            /* by the facts in force */
 	Interval once;		  /* after their first round */
 	int once_by;		  /* the last one that changed it; -1 */
-	bool again;		  /* the second round changed it */
+	bool again;		  /* the second round changed it; else `left` is
+				   * `once` between reads */
 };
 
 /* What a fact did in the first round. */
@@ -117,7 +118,11 @@ struct Bounds {
 	int64_t state, states; /* of facts and of what they leave */
 	Facts done;	   /* the first round was over these, until */
 	int contradiction; /* this number; -1: none */
+	int agreed; /* so many first ones of `facts` and `done` are one */
 	VEC(Change) changes;
+	VEC(Term *) again; /* those that the second round changed */
+	bool quiet;	   /* it did nothing, when the last fact that changed */
+	int quiet_after;   /* something in the first one was this; -1 */
 	VEC(Proof) proofs;
 	bool current;     /* the terms' `left` are those of the facts */
 	bool unreachable; /* the facts contradict each other */
@@ -870,7 +875,7 @@ static void undo_from(Bounds *b, int fact)
 {
 	while (b->changes.n && b->changes.at[b->changes.n - 1].fact >= fact) {
 		const Change *c = &b->changes.at[--b->changes.n];
-		c->term->once = c->once;
+		c->term->once = c->term->left = c->once;
 		c->term->once_by = c->once_by;
 	}
 	unlist_facts(&b->done, fact);
@@ -924,8 +929,11 @@ static void second_round(Bounds *b, int number)
 	narrow_by_fact(b, &fact);
 	for (int i = 0; i < fact.form.parts.n; i++) {
 		Term *t = fact.form.parts.at[i].term;
-		t->again |=
-		    t->left.lo != t->once.lo || t->left.hi != t->once.hi;
+		if (t->again ||
+		    (t->left.lo == t->once.lo && t->left.hi == t->once.hi))
+			continue;
+		t->again = true;
+		vec_push(b->arena, &b->again, t);
 	}
 }
 
@@ -933,30 +941,47 @@ static void second_round(Bounds *b, int number)
  * undone. */
 static void keep_same(Bounds *b)
 {
-	int same = 0;
+	int same = b->agreed;
 	while (same < b->facts.n && same < b->done.n &&
 	    same_fact(&b->facts.at[same], &b->done.at[same]))
 		same++;
 	undo_from(b, same);
+	b->agreed = same;
 }
 
+/* What the second round did is undone. */
+static void undo_second(Bounds *b)
+{
+	while (b->again.n) {
+		Term *t = b->again.at[--b->again.n];
+		t->left = t->once;
+		t->again = false;
+	}
+}
+
+/* Where the second round did nothing, nor has any fact since in the first one, it
+ * would do nothing again with those that it was over. */
 static void renew(Bounds *b)
 {
 	int n = b->facts.n, same = b->done.n;
 	if (b->current)
 		return;
 	assert(same <= n);
+	undo_second(b);
 	b->unreachable = b->contradiction >= 0;
-	for (int i = 0; i < b->terms.n; i++) {
-		b->terms.at[i]->left = b->terms.at[i]->once;
-		b->terms.at[i]->again = false;
-	}
 	for (int i = same; i < n; i++)
 		first_round(b, i);
-	for (int i = 0; i < n; i++)
+	int changes = b->changes.n;
+	int last = changes ? b->changes.at[changes - 1].fact : -1;
+	bool quiet = b->quiet && last == b->quiet_after && same > last;
+	bool contradict = b->unreachable;
+	for (int i = quiet ? same : 0; i < n; i++)
 		second_round(b, i);
+	b->quiet = !b->again.n && b->unreachable == contradict;
+	b->quiet_after = last;
 	list_facts(b, same);
 	b->state = ++b->states;
+	b->agreed = n;
 	b->current = true;
 }
 
@@ -970,6 +995,8 @@ void bounds_forget(Bounds *bounds, int mark)
 	if (bounds->facts.n != mark)
 		bounds->current = false;
 	bounds->facts.n = mark;
+	if (bounds->agreed > mark)
+		bounds->agreed = mark;
 }
 
 /* What holds of c*t, t being min, max or clamp, holds of c*part[0] and of

@@ -233,7 +233,7 @@ static const Shape shapes[] = {
     {"ands_read_terms", X, "  y$[i < 64] = if ", "i + i//@ >= 0 and x[i] > @",
 	" and ", " then x[i] else 0\n", "", 900, .check = 225, .build = 225},
     {"ands_bound", "inputs:\n  x: 'f32[9000000]'\ncompute: |\n",
-	"  y$[i < 64, j < 8] = if ", "i + @*j >= 450 and x[i + @*j - 450] > @",
+	"  y$[i < 64, j < 8] = if ", "i + @*j >= 40 and x[i + @*j - 40] > @",
 	" and ", " then x[0] else 0\n", "", 900, .check = 225, .build = 225},
     {"ifs_bound", "inputs:\n  x: 'f32[900]'\ncompute: |\n",
 	"  y$[i < 1000, j < 8] = ",
@@ -256,7 +256,7 @@ static const Shape shapes[] = {
     {"body_ands_each",
 	"inputs:\n  x: 'f32[9000000]'\ncompute: |\n"
 	"  y[i < 64, j < 8] = if ",
-	"(", "i + @*j >= 450 and x[i + @*j - 450] > @", " and ", ")",
+	"(", "i + @*j >= 40 and x[i + @*j - 40] > @", " and ", ")",
 	" then x[0] else 0\n", 40, .check = 500, .build = 225, .join = " and "},
     {"body_index", X "  y[i < 64] = x[(", "(", "i//(@ + 1)", " + ", ")",
 	") % 64]\n", 40, .check = 475, .build = 100, .join = " + "},
