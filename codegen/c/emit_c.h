@@ -150,6 +150,8 @@ bool emit_c_reserved(const char *name);
 
 /* emit_c_plan.c */
 void emit_c_plan(EmitC *e);
+/* A number that is known, alone or in all lanes; or NULL. */
+const LowNode *emit_c_constant(const EmitC *e, int temp);
 bool emit_c_is_left_out(const EmitC *e, const LowNode *n);
 /* Does it assign the first value of a variable?  Of a temporary that restarts. */
 bool emit_c_starts(const EmitC *e, const LowNode *n);
@@ -227,6 +229,7 @@ char *emit_c_upper(EmitC *e, const char *text);
  * to use them, and plainly. */
 #define EMIT_ANY_X86 "def TUNEC_X86" /* behind "#if" */
 #define EMIT_GCC_X86 " defined TUNEC_X86 && !defined __clang__"
+#define EMIT_CLANG_X86 " defined TUNEC_X86 && defined __clang__"
 void emit_c_define(EmitC *e, const char *name, const char *takes,
     const char *known, const char *x86, const char *plain);
 
@@ -247,6 +250,15 @@ const char *emit_c_mask_of(EmitC *e, int temp, int bytes, EmitLevel level);
 /* The same as a vector of 0 and -1, whatever it is; lanes of 1 byte where masks
  * are bits. */
 const char *emit_c_mask_vector(EmitC *e, int temp, int bytes);
+/* Are its lanes known when the text is written? */
+bool emit_c_is_constant_mask(const EmitC *e, int temp);
+/* Of a choice that has 0 as its other arm and is an AND for that: the argument that
+ * it reads, 1 or 2; else 0.  With mask registers only where the mask is known, for a
+ * vector of it stays in a register then. */
+int emit_c_kept_arm(EmitC *e, const LowNode *n);
+/* Such a mask as a mask register: clang 14 makes shuffles of the choices by bits
+ * that it knows. */
+const char *emit_c_mask_hidden(EmitC *e, int lanes, const char *mask);
 /* A macro's parameter `m` as such a vector, of lanes of so many bytes. */
 const char *emit_c_mask_in(EmitC *e, int bytes, int lanes);
 /* Macros between bits and such vectors of bytes. */
@@ -261,7 +273,7 @@ const char *emit_c_resized(
 /* Name of the macro that does an operation on vectors of this shape, defined
  * on first use.  `to` matters to CONVERT, and is DT_BOOL for a GATHER, a SCATTER
  * or a SCALE with a mask (else it is `type`); of DOT `type` and `to` are those of
- * its operands; `math` matters to MATH, and is OP_INT where the indices of a
+ * its operands; AND is of a mask and numbers; `math` matters to MATH, and is OP_INT where the indices of a
  * GATHER or a SCATTER have 32 bits; MUL and FMA of i32 are of factors that have 16
  * bits, those of one not negative. */
 const char *emit_c_macro(EmitC *e, LowOpcode op, Op math, DType type, DType to,

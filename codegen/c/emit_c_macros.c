@@ -158,6 +158,16 @@ static const char *blend(EmitC *e, DType type, int lanes, const char *mask)
 	    emit_c_vector(e, type, lanes), m, mask, m, mask);
 }
 
+/* Of numbers under a mask, 0 elsewhere. */
+static const char *general_and(EmitC *e, DType type, int lanes)
+{
+	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
+	return arena_printf(e->arena, "((%s)((%s)(a) & %s))",
+	    emit_c_vector(e, type, lanes),
+	    emit_c_vector_signed(e, bytes, lanes),
+	    emit_c_mask_in(e, bytes, lanes));
+}
+
 static const char *general_abs(EmitC *e, DType type, int lanes)
 {
 	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
@@ -340,6 +350,7 @@ static const char *general(
 		return blend(e, type, lanes,
 		    emit_c_mask_in(
 			e, type == DT_INDEX ? 8 : dtype_bytes(type), lanes));
+	case LOW_AND: return general_and(e, type, lanes);
 	case LOW_LT:
 	case LOW_LE:
 	case LOW_EQ:
@@ -417,6 +428,7 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 	case LOW_NE: return "a, b";
 	case LOW_ANY:
 		return "m";
+	case LOW_AND: return "m, a";
 	case LOW_SELECT:
 		return "m, a, b";
 	case LOW_LOAD_MASKED:

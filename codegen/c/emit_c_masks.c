@@ -10,6 +10,8 @@
  * & | ^ ~ say the same of each.  The bits behind the last lane of an integer may
  * be anything.  A vector of -1 would cost AVX-512 two instructions a condition
  * by gcc, which makes it of each comparison and a mask register of it. */
+#include <math.h>
+
 #include "codegen/c/emit_c.h"
 
 bool emit_c_has_bits(const EmitC *e)
@@ -110,6 +112,59 @@ const char *emit_c_mask_in(EmitC *e, int bytes, int lanes)
 			  : arena_printf(e->arena,
 				"__builtin_convertvector(%s, %s)", m,
 				emit_c_vector_signed(e, bytes, lanes));
+}
+
+/* --- masks that are known ------------------------------------------------------ */
+
+bool emit_c_is_constant_mask(const EmitC *e, int temp)
+{
+	const LowNode *n = e->plan[temp].def;
+	if (!n || n->kind != LOWNODE_OP)
+		return false;
+	if (n->op == LOW_LANES_BELOW)
+		return emit_c_constant(e, n->arg[0]);
+	return n->op == LOW_NOT && emit_c_is_constant_mask(e, n->arg[0]);
+}
+
+/* Are all bits of it 0?  Not those of -0. */
+static bool is_zero(const EmitC *e, int temp)
+{
+	const LowNode *n = emit_c_constant(e, temp);
+	return n &&
+	    (dtype_is_float(e->f->temps.at[temp].type)
+		    ? n->f == 0 && !signbit(n->f)
+		    : !n->i);
+}
+
+int emit_c_kept_arm(EmitC *e, const LowNode *n)
+{
+	if (n->kind != LOWNODE_OP || n->op != LOW_SELECT || !e->plan)
+		return 0;
+	const LowTemp *d = &e->f->temps.at[n->dst];
+	int kept = is_zero(e, n->arg[2]) ? 1 : is_zero(e, n->arg[1]) ? 2 : 0;
+	if (d->lanes == 1 || d->type == DT_BOOL)
+		return 0;
+	return !emit_c_has_bits(e) ||
+		(emit_c_is_constant_mask(e, n->arg[0]) &&
+		    emit_c_x86(e, LOW_AND, OP_CAST, d->type, d->type, d->lanes))
+	    ? kept
+	    : 0;
+}
+
+const char *emit_c_mask_hidden(EmitC *e, int lanes, const char *mask)
+{
+	if (!emit_c_has_bits(e))
+		return mask;
+	const char *type = emit_c_mask(e, 1, lanes);
+	const char *name =
+	    arena_printf(e->arena, "HIDDEN_%s", emit_c_upper(e, type));
+	emit_c_define(e, name, "m", EMIT_CLANG_X86,
+	    arena_printf(e->arena,
+		"__extension__({ %s tunec_m = (m); \\\n"
+		"\t__asm__(\"\" : \"+r\"(tunec_m)); tunec_m; })",
+		type),
+	    "(m)");
+	return arena_printf(e->arena, "%s(%s)", name, mask);
 }
 
 /* --- masks as results --------------------------------------------------------- */

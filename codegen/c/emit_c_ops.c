@@ -411,13 +411,9 @@ static const char *convert_vector(EmitC *e, DType from, DType to, int lanes,
 
 static bool is_number(const EmitC *e, int temp, double *value)
 {
-	const LowNode *n = e->plan[temp].def;
-	if (n && n->kind == LOWNODE_OP && n->op == LOW_BROADCAST)
-		n = e->plan[n->arg[0]].def;
-	if (!n || n->kind != LOWNODE_OP || n->op != LOW_CONST)
-		return false;
-	*value = n->f;
-	return !isnan(n->f);
+	const LowNode *n = emit_c_constant(e, temp);
+	*value = n ? n->f : NAN;
+	return !isnan(*value);
 }
 
 /* Between what a float lies; false: it may be a NaN, which neither a MIN nor a MAX
@@ -956,15 +952,24 @@ static void op_select(EmitC *e, const LowNode *n)
 		    emit_c_text(e, b, LEVEL_OR));
 		return;
 	}
-	int bytes = emit_c_lane_bytes(e, n->dst);
+	int bytes = emit_c_lane_bytes(e, n->dst), kept = emit_c_kept_arm(e, n);
 	const char *m = emit_c_mask_of(e, c, bytes, LEVEL_PRIMARY);
-	if (d->type == DT_BOOL)
+	if (kept)
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s%s, %s)",
+		    emit_c_macro(
+			e, LOW_AND, OP_CAST, d->type, d->type, d->lanes),
+		    kept == 2 ? "~" : "", m, loose(e, n->arg[kept]));
+	else if (d->type == DT_BOOL)
 		assign_format(e, n->dst, LEVEL_BITS, "(%s & %s) | (~%s & %s)",
 		    m, mask(e, a, bytes), m, mask(e, b, bytes));
 	else
 		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s, %s)",
 		    emit_c_macro(e, LOW_SELECT, OP_CAST, d->type, d->type,
-			d->lanes), m, loose(e, a), loose(e, b));
+			d->lanes),
+		    emit_c_is_constant_mask(e, c)
+			? emit_c_mask_hidden(e, d->lanes, m)
+			: m,
+		    loose(e, a), loose(e, b));
 }
 
 static void op_math(EmitC *e, const LowNode *n)

@@ -11,13 +11,9 @@
 
 static bool is_integer(const EmitC *e, int temp, int64_t *value)
 {
-	const LowNode *n = e->plan[temp].def;
-	if (n && n->kind == LOWNODE_OP && n->op == LOW_BROADCAST)
-		n = e->plan[n->arg[0]].def;
-	if (!n || n->kind != LOWNODE_OP || n->op != LOW_CONST)
-		return false;
-	*value = n->i;
-	return true;
+	const LowNode *n = emit_c_constant(e, temp);
+	*value = n ? n->i : 0;
+	return n;
 }
 
 static bool is_clamp(const EmitC *e, const LowNode *n, int64_t *by)

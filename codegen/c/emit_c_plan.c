@@ -46,6 +46,14 @@ static void note_assigned(EmitC *e, const LowNode *n)
 		t->first = n;
 }
 
+const LowNode *emit_c_constant(const EmitC *e, int temp)
+{
+	const LowNode *n = e->plan[temp].def;
+	if (n && n->kind == LOWNODE_OP && n->op == LOW_BROADCAST)
+		n = e->plan[n->arg[0]].def;
+	return n && n->kind == LOWNODE_OP && n->op == LOW_CONST ? n : NULL;
+}
+
 static bool is_number(const EmitC *e, int temp)
 {
 	const LowNode *def = e->plan[temp].def;
@@ -167,10 +175,11 @@ void emit_c_each_read(EmitC *e, const LowNode *n, EmitRead *read, void *context)
 		read_one(e, n->condition, n, 0, read, context);
 	if (n->kind != LOWNODE_OP)
 		return;
-	int source = emit_c_pack_source(e, n);
+	int source = emit_c_pack_source(e, n), kept = emit_c_kept_arm(e, n);
 	for (int i = 0; i < 3; i++)
-		read_one(e, !i && source >= 0 ? source : n->arg[i], n, i, read,
-		    context);
+		if (!i || !kept || i == kept)
+			read_one(e, !i && source >= 0 ? source : n->arg[i], n,
+			    i, read, context);
 	read_sum(e, &n->address, n, read, context);
 }
 

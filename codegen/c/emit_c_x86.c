@@ -545,6 +545,11 @@ const char *emit_c_x86(
 	case LOW_EQ:
 	case LOW_NE:
 		return emit_c_has_bits(e) ? x86_compare(e, op, type, &s) : NULL;
+	case LOW_AND:
+		return !emit_c_has_bits(e)
+		    ? NULL
+		    : arena_printf(e->arena, "((%s)(a) & %s_movm_epi%d(m))",
+			  s.mi, s.prefix, 8 * s.lane);
 	case LOW_SELECT:
 		return x86_select(e, &s);
 	case LOW_LOAD_MASKED:

@@ -303,14 +303,46 @@ static void clamped_cases(Maker *m, DType from, DType to, int lanes)
 	}
 }
 
-static void select_case(Maker *m, DType type, int lanes)
+static int mask_temp(Maker *m, int lanes, int64_t below)
+{
+	int n = temp(m, DT_INDEX, 1), d = temp(m, DT_BOOL, lanes);
+	op(m, LOW_CONST, n, -1, -1, -1)->i = below;
+	op(m, LOW_LANES_BELOW, d, n, -1, -1);
+	return d;
+}
+
+static int zeros(Maker *m, DType type, int lanes)
+{
+	int zero = temp(m, type, 1), all = temp(m, type, lanes);
+	op(m, LOW_CONST, zero, -1, -1, -1);
+	op(m, LOW_BROADCAST, all, zero, -1, -1);
+	return all;
+}
+
+/* Under a mask that is loaded, or of the lanes below a number, or the others. */
+static void select_one(
+    Maker *m, DType type, int lanes, int below, bool zero_a, bool zero_b)
 {
 	begin(m, label(m, LOW_SELECT, type, lanes));
-	int c = loaded(m, "c", DT_BOOL, lanes, 0);
-	int a = operand(m, "a", type, lanes, 2);
-	int b = operand(m, "b", type, lanes, 4), d = temp(m, type, lanes);
-	op(m, LOW_SELECT, d, c, a, b);
+	int c = below ? mask_temp(m, lanes, below)
+		      : loaded(m, "c", DT_BOOL, lanes, 0);
+	int a =
+	    zero_a ? zeros(m, type, lanes) : operand(m, "a", type, lanes, 2);
+	int b =
+	    zero_b ? zeros(m, type, lanes) : operand(m, "b", type, lanes, 4);
+	int others = temp(m, DT_BOOL, lanes), d = temp(m, type, lanes);
+	op(m, LOW_NOT, others, c, -1, -1);
+	op(m, LOW_SELECT, d, below == 1 ? others : c, a, b);
 	end(m, d);
+}
+
+static void select_cases(Maker *m, DType type, int lanes)
+{
+	for (int below = 0; below <= (lanes > 1 ? 3 : 0); below++) {
+		select_one(m, type, lanes, below, false, false);
+		select_one(m, type, lanes, below, true, false);
+		select_one(m, type, lanes, below, false, true);
+	}
 }
 
 static void math_case(Maker *m, Op math, DType type, int lanes)
@@ -407,14 +439,6 @@ static void lanes_cases(Maker *m, DType type, int lanes)
 			    half * lanes / 2 + l / 2 + l % 2 * lanes;
 		end(m, d);
 	}
-}
-
-static int mask_temp(Maker *m, int lanes, int64_t below)
-{
-	int n = temp(m, DT_INDEX, 1), d = temp(m, DT_BOOL, lanes);
-	op(m, LOW_CONST, n, -1, -1, -1)->i = below;
-	op(m, LOW_LANES_BELOW, d, n, -1, -1);
-	return d;
 }
 
 static void memory_cases(Maker *m, DType type, int lanes)
@@ -573,7 +597,7 @@ static void typed_cases(Maker *m, DType type, int lanes)
 		constants(m, type, lanes);
 	}
 	lanes_cases(m, type, lanes);
-	select_case(m, type, lanes);
+	select_cases(m, type, lanes);
 	bits_case(m, type, lanes);
 	for (LowOpcode o = LOW_ADD; number && o <= LOW_MUL; o++)
 		binary(m, o, type, lanes);
@@ -607,7 +631,7 @@ static void typed_cases(Maker *m, DType type, int lanes)
 	}
 }
 
-static void all_cases(Maker *m, bool scalar)
+static void cases_of(Maker *m, bool scalar)
 {
 	for (DType type = 0; type <= DT_INDEX; type++) {
 		int lanes[3], n = widths(m, lanes);
@@ -631,6 +655,16 @@ static void all_cases(Maker *m, bool scalar)
 		}
 	if (!scalar)
 		other_cases(m);
+}
+
+static void all_cases(Maker *m)
+{
+	cases_of(m, false);
+}
+
+static void scalar_cases(Maker *m)
+{
+	cases_of(m, true);
 }
 
 /* --- data ---------------------------------------------------------------- */
@@ -847,13 +881,13 @@ static void run_and_compare(
 	assert_int_equal(wrong, 0);
 }
 
-static void through(const char *target_text, bool scalar,
+static void through(const char *target_text, void (*make)(Maker *m),
     const char *const *compilers)
 {
 	Arena *arena = arena_new();
 	CaseVec cases = {0};
 	Maker m = {.arena = arena, .cases = &cases};
-	all_cases(&m, scalar);
+	make(&m);
 	Error error = {0};
 	Target *target = target_parse(arena, target_text, &error);
 	if (!target)
@@ -895,8 +929,9 @@ static void avx512(void **state)
 	(void)state;
 	static const char *const compilers[] = {
 		"gcc -O1" SANITIZE, "clang-14 -O1 -std=c11", NULL};
-	through("llvm -mtriple=x86_64-pc-linux-gnu -mcpu=icelake-server -threads=1",
-	    false, compilers);
+	through(
+	    "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=icelake-server -threads=1",
+	    all_cases, compilers);
 }
 
 static void avx2(void **state)
@@ -905,7 +940,7 @@ static void avx2(void **state)
 	static const char *const compilers[] = {
 		"clang-14 -O1" SANITIZE, "gcc -O2 -std=c11", NULL};
 	through("llvm -mtriple=x86_64-pc-linux-gnu -mcpu=haswell -threads=1",
-	    false, compilers);
+	    all_cases, compilers);
 }
 
 static void plain(void **state)
@@ -914,7 +949,7 @@ static void plain(void **state)
 	static const char *const compilers[] = {
 		"gcc -O1 -march=native -std=c11 -pedantic",
 		"clang-14 -O2 -march=native", "gcc -O2 -march=native", NULL};
-	through("c", true, compilers);
+	through("c", scalar_cases, compilers);
 }
 
 /* As a compiler that is not for x86-64 reads it. */
@@ -924,7 +959,7 @@ static void sse2(void **state)
 	static const char *const compilers[] = {
 		"gcc -O1 -std=c11 -DTUNEC_GENERIC", "gcc -O2", NULL};
 	through("llvm -mtriple=x86_64-pc-linux-gnu -mcpu=x86-64 -threads=1",
-	    false, compilers);
+	    all_cases, compilers);
 }
 
 /* Has the C of a function for a CPU that text in it? */
