@@ -551,6 +551,29 @@ static void words_cases(Maker *m)
 				    4 << (a + b + i) % 4);
 }
 
+/* Integers of a vector of 4 or 8 bytes as wider ones, or 0: gcc 12 does not find an
+ * instruction for that under a mask register. */
+static void widened_or_0(Maker *m, DType from, DType to, int lanes)
+{
+	begin(m, label(m, LOW_SELECT, to, lanes));
+	int c = loaded(m, "c", DT_BOOL, lanes, 0);
+	int a = loaded(m, "a", from, lanes, 2), wide = temp(m, to, lanes);
+	int none = zeros(m, to, lanes), d = temp(m, to, lanes);
+	op(m, LOW_CONVERT, wide, a, -1, -1);
+	op(m, LOW_SELECT, d, c, wide, none);
+	end(m, d);
+}
+
+static void widened_cases(Maker *m)
+{
+	static const DType types[] = {DT_U8, DT_I8, DT_I16, DT_I32, DT_I64};
+	for (int i = 0; i < 4; i++)
+		for (int k = i < 2 ? 2 : i + 1; k < 5; k++)
+			for (int bytes = 4; bytes <= 8; bytes *= 2)
+				widened_or_0(m, types[i], types[k],
+				    bytes / dtype_bytes(types[i]));
+}
+
 static void other_cases(Maker *m)
 {
 	words_cases(m);
@@ -962,6 +985,17 @@ static void sse2(void **state)
 	    all_cases, compilers);
 }
 
+/* As the cases of all operations are not: without a sanitizer. */
+static void widened(void **state)
+{
+	(void)state;
+	static const char *const compilers[] = {
+	    "gcc -O2", "clang-14 -O2", NULL};
+	through(
+	    "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=icelake-server -threads=1",
+	    widened_cases, compilers);
+}
+
 /* Has the C of a function for a CPU that text in it? */
 static bool says(LowFunction *f, const char *cpu, const char *what)
 {
@@ -1056,6 +1090,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(avx512),
 	    cmocka_unit_test(avx2), cmocka_unit_test(sse2),
 	    cmocka_unit_test(plain), cmocka_unit_test(packed),
-	    cmocka_unit_test(whole)};
+	    cmocka_unit_test(whole), cmocka_unit_test(widened)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
