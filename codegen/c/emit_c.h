@@ -301,7 +301,7 @@ const char *emit_c_convert_vector(
 const char *emit_c_x86(EmitC *e, LowOpcode op, Op math, DType type, DType to,
     int lanes);
 /* A vector of any type as one of integers that instructions take: 4 or 8 bytes
- * lie at the beginning of 16. */
+ * lie at the beginning of 16, and before anything: gcc would clear that. */
 const char *emit_c_x86_words(EmitC *e, int bytes, const char *operand);
 /* The `target` attribute's features: "avx2,fma"; "" for the baseline. */
 const char *emit_c_x86_features(Arena *arena, const EmitIsa *isa);

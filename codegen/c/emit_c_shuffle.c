@@ -20,9 +20,7 @@ typedef struct {
 static const char *lower_part(
     EmitC *e, const char *operand, int bytes, int to)
 {
-	const char *part = bytes == 8
-	    ? arena_printf(e->arena, "_mm_cvtsi64_si128((int64_t)(%s))", operand)
-	    : arena_printf(e->arena, "(__m%di)(%s)", 8 * bytes, operand);
+	const char *part = emit_c_x86_words(e, bytes, operand);
 	int from = bytes == 8 ? 16 : bytes;
 	return to == from ? part
 	    : arena_printf(e->arena, "_mm%d_castsi%d_si%d(%s)", 8 * to,

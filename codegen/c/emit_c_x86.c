@@ -95,8 +95,16 @@ const char *emit_c_x86_words(EmitC *e, int bytes, const char *operand)
 	int bits = 8 * bytes;
 	if (bytes >= 16)
 		return arena_printf(e->arena, "(__m%di)(%s)", bits, operand);
-	return arena_printf(
-	    e->arena, "_mm_cvtsi%d_si128((int%d_t)(%s))", bits, bits, operand);
+	const char *name = arena_printf(e->arena, "WORDS_%d", bits);
+	emit_c_define(e, name, "v", EMIT_GCC_X86,
+	    arena_printf(e->arena,
+		"__extension__({ __m128i tunec_w; \\\n"
+		"\t__asm__(\"\" : \"=x\"(tunec_w) : \"0\"((int%d_t)(v))); "
+		"tunec_w; })",
+		bits),
+	    arena_printf(
+		e->arena, "_mm_cvtsi%d_si128((int%d_t)(v))", bits, bits));
+	return arena_printf(e->arena, "%s(%s)", name, operand);
 }
 
 static const char *in_register(EmitC *e, const char *operand, const Shape *s)
@@ -404,8 +412,23 @@ static bool is_integer(DType type)
 	return !dtype_is_float(type) && type != DT_BOOL;
 }
 
+/* By gcc, of 8 bytes wherever they are: in a register it would clear what lies above
+ * them first. */
+static const char *widened_8(EmitC *e, DType from, const Shape *d)
+{
+	static const char letters[] = {
+	    [1] = 'b', [2] = 'w', [4] = 'd', [8] = 'q'};
+	char place = e->isa.avx512 ? 'v' : 'x';
+	return arena_printf(e->arena,
+	    "__extension__({ %s tunec_w; \\\n"
+	    "\t__asm__(\"vpmov%cx%c%c {%%1, %%0|%%0, %%1}\" \\\n"
+	    "\t    : \"=%c\"(tunec_w) : \"%cm\"(a)); tunec_w; })",
+	    d->m, from == DT_U8 ? 'z' : 's', letters[lane_bytes(from)],
+	    letters[d->lane], place, place);
+}
+
 /* gcc 12 makes one instruction of a choice under a mask register and a widening of
- * 4 or 8 bytes of memory, that it then cannot write. */
+ * few bytes of memory, that it then cannot write. */
 static const char *apart(EmitC *e, const char *wide, const Shape *s)
 {
 	return arena_printf(e->arena,
@@ -430,10 +453,12 @@ static const char *x86_widen(EmitC *e, DType from, DType to, int lanes)
 		    widening_source(e, source));
 	if (!is_integer(from) || !is_integer(to) || !e->isa.avx2)
 		return NULL;
+	if (source == 8)
+		return widened_8(e, from, &d);
 	const char *wide = arena_printf(e->arena, "%s_cvtep%s%d_%s(%s)",
 	    d.prefix, from == DT_U8 ? "u" : "i", 8 * lane_bytes(from), d.suffix,
 	    widening_source(e, source));
-	return source > 8 || !e->isa.avx512 ? wide : apart(e, wide, &d);
+	return source > 4 || !e->isa.avx512 ? wide : apart(e, wide, &d);
 }
 
 /* The low bytes of each lane side by side, in the lowest ones: within 16 bytes by
