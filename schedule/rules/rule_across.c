@@ -234,10 +234,7 @@ static void find_members(Kernel *k, bool known)
 
 static double points(const Block *block)
 {
-	double n = 1;
-	for (int a = 0; a < block->naxes; a++)
-		n *= (double)block->axes[a].extent;
-	return n;
+	return block_points(block, 0, block->naxes);
 }
 
 /* The axes of the anchor that move the results of the largest reduction. */

@@ -17,11 +17,8 @@ static const double LARGER_MOST = 1.5; /* times what it is computed of */
 static double largest_read(const Program *p, const Expr *e)
 {
 	double most = 0;
-	if (e->op == OP_READ) {
-		most = 1;
-		for (int d = 0; d < p->buffers[e->id].ndim; d++)
-			most *= (double)p->buffers[e->id].shape[d];
-	}
+	if (e->op == OP_READ)
+		most = (double)buffer_elements(&p->buffers[e->id]);
 	for (int i = 0; i < e->narg; i++) {
 		double n = largest_read(p, e->arg[i]);
 		most = n > most ? n : most;

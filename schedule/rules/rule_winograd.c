@@ -77,10 +77,7 @@ static bool find(Arena *arena, const Program *p, int block, RuleWinograd *x)
 
 static double steps_of(const Block *b)
 {
-	double n = 1;
-	for (int a = 0; a < b->naxes; a++)
-		n *= (double)b->axes[a].extent;
-	return n;
+	return block_points(b, 0, b->naxes);
 }
 
 static int heaviest(Arena *arena, const Program *p, RuleWinograd *x)
