@@ -459,17 +459,21 @@ static int cut_last(Spatial *s)
 }
 
 /* Several at once; where neighbours share nothing, such as do: rows in between
- * are inside of their loop. */
+ * are inside of their loop.  In another block's loops, what takes long. */
 static void choose_rows(Spatial *s)
 {
-	bool ordered = s->r->blocks[s->info->block].order;
-	if (s->row < 0 || !is_home(s))
+	int block = s->info->block;
+	bool home = is_home(s), ordered = s->r->blocks[block].order;
+	Expr *body = s->r->bodies[block];
+	bool takes_long = rule_work_of(body).divides || expr_has_function(body);
+	if (s->row < 0 || s->of_rows ||
+	    (!home && (!takes_long || rule_rows_has(s->r, block))))
 		return;
 	bool share = s->has_kinds || rows_share(s);
 	int further = share || ordered ? -1 : row_further_out(s);
 	if (further >= 0)
 		s->row = further;
-	if (share || further >= 0 || !reads_inputs(s->r, s->info->block))
+	if (share || further >= 0 || !reads_inputs(s->r, block))
 		split_rows(s);
 }
 

@@ -443,6 +443,12 @@ static const Case cases[] = {
     {"test/bench/families/several/channel_peaks.yaml",
 	{"flatten(x, 2)\n", "vectorize(hi_zv, 16)"}, {0}},
     {"workloads/layer_norm.yaml", {0}, {"flatten("}},
+    /* roots that rows of channels share, in the loops of a filter: for several
+     * at once */
+    {"test/layouts/norm_padded.yaml",
+	{"compute_at(n, ? in {root, ",
+	    "n_c0, n_c1 = split(n.c, ? in tile([1, 2, 4, 8]))"},
+	{"p_c0"}},
 };
 
 static bool some_sketch_has(const Space *space, const char *text)
