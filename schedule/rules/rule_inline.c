@@ -17,11 +17,16 @@ enum {
 	BODY_FLOPS_MAX = 64, /* of a reader: leaves room for unrolling */
 };
 
+/* By each point one, and by no two the same?  Points that read none, under a
+ * branch, keep others from sharing what they are made of, but for threads. */
 static bool read_once(const Rules *r, int reader, int buffer)
 {
 	const RuleBlock *b = &r->blocks[reader];
 	const Block *block = &r->program->blocks[reader];
-	if (rule_reads_of(b, buffer) != 1)
+	double points = block_points(block, 0, block->naxes);
+	if (rule_reads_of(b, buffer) != 1 ||
+	    (!r->machine->gpu &&
+		points > (double)buffer_elements(&r->program->buffers[buffer])))
 		return false;
 	for (int i = 0; i < b->reads.n; i++) {
 		const RuleRead *read = &b->reads.at[i];

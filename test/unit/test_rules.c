@@ -444,11 +444,18 @@ static const Case cases[] = {
 	{"flatten(x, 2)\n", "vectorize(hi_zv, 16)"}, {0}},
     {"workloads/layer_norm.yaml", {0}, {"flatten("}},
     /* roots that rows of channels share, in the loops of a filter: for several
-     * at once */
+     * at once; functions of rows that are a vector or two */
     {"test/layouts/norm_padded.yaml",
 	{"compute_at(n, ? in {root, ",
 	    "n_c0, n_c1 = split(n.c, ? in tile([1, 2, 4, 8]))"},
 	{"p_c0"}},
+    {"test/layouts/tanh_rows.yaml",
+	{"t_y0, t_y1 = split(t.y, ? in tile([1, 2, 4, 8]))"}, {"z_y0"}},
+    /* what is dear, of fewer elements than its reader has */
+    {"test/layouts/tanh_joined.yaml",
+	{"compute_at(t, ? in {root, z_y0, inline})",
+	    "t_c0, t_c1 = split(t.c, ? in tile([1, 2, 4, 8]))"},
+	{"compute_inline(t)"}},
 };
 
 static bool some_sketch_has(const Space *space, const char *text)
