@@ -14,11 +14,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -123,6 +125,23 @@ static void child_limits(bool device)
 		signal(s, SIG_DFL);
 }
 
+/* What a child allocates comes from large pages, and stays with it: to have the
+ * kernel find thousands of small ones is a tenth of the time of compiling. */
+static void widen_heap(void)
+{
+	enum { HEAP = 32 << 20 };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	mallopt(M_MMAP_THRESHOLD, HEAP);
+	mallopt(M_TRIM_THRESHOLD, 2 * HEAP);
+	char *from = (char *)(((uintptr_t)sbrk(0) + page - 1) & ~(page - 1));
+	void *volatile piece =
+	    malloc(HEAP - page); /* not to be optimized away */
+	free(piece);
+	char *to = sbrk(0);
+	if (to > from)
+		madvise(from, (size_t)(to - from), MADV_HUGEPAGE);
+}
+
 /* In another child. */
 static void forget_child(const Child *other, const Child *self)
 {
@@ -167,6 +186,7 @@ static _Noreturn void be_child(Server *s, const Child *child,
 {
 	JobHeader next;
 	child_limits(is_on_device(s));
+	widen_heap();
 	dup2(said, 2);
 	close(s->fd);
 	close(child->fd);
