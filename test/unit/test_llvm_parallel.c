@@ -228,6 +228,29 @@ static void test_openmp(void **state)
 	buf_free(&object);
 }
 
+/* What LLVM is told of one architecture says nothing to the next. */
+static void test_targets_in_turn(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {"llvm -mcpu=neoverse-n1 -threads=4",
+	    "llvm -mcpu=znver4 -threads=4"};
+	Error error = {0};
+	Lowered *l = threads_kernel(4);
+	Buf code[4] = {0};
+	for (int i = 0; i < 4; i++) {
+		Target *t = target_parse(arena, texts[i % 2], &error);
+		assert_non_null(t);
+		lowtest_compile(t, &l, 1, LLVM_ASSEMBLY, &code[i]);
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(code[i].size, code[i + 2].size);
+		assert_memory_equal(
+		    code[i].data, code[i + 2].data, code[i].size);
+	}
+	for (int i = 0; i < 4; i++)
+		buf_free(&code[i]);
+}
+
 /* --- texts, symbols, refusals
  * --------------------------------------------------------- */
 
@@ -315,6 +338,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_threads),
 	    cmocka_unit_test(test_openmp),
+	    cmocka_unit_test(test_targets_in_turn),
 	    cmocka_unit_test(test_kinds),
 	    cmocka_unit_test(test_refused),
 	    cmocka_unit_test(test_missing),

@@ -190,6 +190,51 @@ static void test_forms(void **state)
 	assert_int_equal(forms[0].instructions, forms[1].instructions);
 }
 
+/* More than there are CPUs, begun by size: each answer is its own trace's. */
+static void test_full_width(void **state)
+{
+	Case *c = *state;
+	const Trace *traces[MEASURE_WIDTH];
+	CodeForm forms[MEASURE_WIDTH];
+	Measurement all[MEASURE_WIDTH], one;
+	pid_t pids[CHILDREN];
+	start(c);
+	for (int i = 0; i < MEASURE_WIDTH; i++)
+		traces[i] = tile(c, i + 2);
+	if (measure_forms(
+		c->measurer, traces, MEASURE_WIDTH, 0, forms, &c->error))
+		fail_msg("%s", c->error.text);
+	compile(c, traces, MEASURE_WIDTH, all);
+	assert_int_equal(waiting(pids), MEASURE_WIDTH);
+	run(c, 5, &all[5]);
+	assert_int_equal(all[5].outcome, OUTCOME_OK);
+	for (int i = 0; i < MEASURE_WIDTH; i += 5) {
+		compile(c, &traces[i], 1, &one);
+		assert_int_equal(one.outcome, OUTCOME_OK);
+		assert_string_equal(one.object, all[i].object);
+	}
+}
+
+/* Those that have not begun do not outlast it; none of them is to blame. */
+static void test_end_of_time(void **state)
+{
+	Case *c = *state;
+	const Trace *traces[MEASURE_WIDTH];
+	Measurement m[MEASURE_WIDTH];
+	start(c);
+	for (int i = 0; i < MEASURE_WIDTH; i++)
+		traces[i] = tile(c, i + 2);
+	double end_s = measure_now() + 0.002;
+	measure_until(c->measurer, end_s);
+	compile(c, traces, MEASURE_WIDTH, m);
+	assert_true(measure_now() < end_s + 2); /* each alone has 10 s */
+	assert_true(m[0].cut && m[MEASURE_WIDTH - 1].cut);
+	assert_int_equal(m[0].outcome, OUTCOME_TIMEOUT);
+	measure_until(c->measurer, INFINITY);
+	compile(c, traces, 1, m);
+	assert_int_equal(m[0].outcome, OUTCOME_OK);
+}
+
 static Reference reference(Case *c, const Trace *fast, const Trace *other)
 {
 	ReferenceWish wish = {.fast = fast, .other = other};
@@ -318,6 +363,7 @@ static void test_late_compiling(void **state)
 	compile(c, &trace, 1, &m);
 	assert_int_equal(m.outcome, OUTCOME_TIMEOUT);
 	assert_string_equal(m.error, "compiling took more than 0 s");
+	assert_false(m.cut);
 }
 
 static void test_dropped(void **state)
@@ -559,6 +605,8 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(
 		test_order_is_free, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_forms, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_full_width, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_end_of_time, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_fast_reference, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
@@ -574,8 +622,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_dropped, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_peak_of_many_threads, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_many_buffers, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_many_buffers, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_rivals_are_noise, setup, teardown),
 	    cmocka_unit_test_setup_teardown(

@@ -19,6 +19,7 @@ typedef enum {
 typedef struct {
 	const Measurer *of; /* NULL: none */
 	json_t *trace;
+	int64_t instructions; /* 0: not known */
 } LoweredTrace;
 
 enum { COPY_SIZES = 48 };
@@ -164,14 +165,6 @@ typedef struct {
 	Measurement *out;
 } Attempt;
 
-/* Seconds that a job may take; *cut: less than it could have had. */
-static double limited(const Measurer *m, double limit_s, bool *cut)
-{
-	double left = fmax(m->end_s - measure_now(), 0);
-	*cut = left < limit_s;
-	return *cut ? left : limit_s;
-}
-
 static int peak_kind_of(const Measurer *m)
 {
 	return peak_of_program(
@@ -182,18 +175,19 @@ static bool exchange(
     Measurer *m, JobHeader job, json_t *traces, Measurement *out)
 {
 	Nursery *s = m->nursery;
-	bool cut;
 	int kind = peak_kind_of(m);
 	job.program = m->number;
 	job.peak = fmax(
 	    s->peak_all[kind], s->peak_one[kind] * m->context.host->threads);
 	job.probe_s = s->probe_s;
-	job.limit_s = limited(m, job.limit_s, &cut);
+	job.end_s = m->end_s;
+	job.limit_s = fmin(job.limit_s, fmax(m->end_s - measure_now(), 0));
 	bool done = servers_exchange(&s->servers, job, traces, out);
 	for (int i = 0; i < job.n; i++) {
 		if (out[i].probe_s > 0)
 			s->probe_s = out[i].probe_s;
-		out[i].cut = cut && out[i].outcome == OUTCOME_TIMEOUT;
+		out[i].cut = out[i].outcome == OUTCOME_TIMEOUT &&
+		    measure_now() >= m->end_s;
 	}
 	for (int i = 0; !done && i < MEASURE_WIDTH; i++)
 		if (m->slots[i] == SLOT_WAITING)
@@ -343,23 +337,39 @@ static void take_places(Measurer *m, json_t *traces, int n, int *places)
 		int place = places[i] = s->nlowered++ % MEASURE_LOWERED;
 		forget_lowered(s, place);
 		s->lowered[place] = (LoweredTrace){
-		    m, json_incref(json_array_get(traces, (size_t)i))};
+		    m, json_incref(json_array_get(traces, (size_t)i)), 0};
 	}
 }
 
 /* Of the processes that have lowered these; -1: none has.  They are used up. */
-static void find_places(Measurer *m, json_t *traces, int n, int *places)
+static void find_places(
+    Measurer *m, json_t *traces, int n, int *places, int64_t *instructions)
 {
 	Nursery *s = m->nursery;
 	for (int i = 0; i < n; i++) {
 		json_t *trace = json_array_get(traces, (size_t)i);
 		places[i] = -1;
+		instructions[i] = 0;
 		for (int k = 0; k < MEASURE_LOWERED && places[i] < 0; k++)
 			if (s->lowered[k].of == m &&
 			    json_equal(s->lowered[k].trace, trace))
 				places[i] = k;
-		if (places[i] >= 0)
-			forget_lowered(s, places[i]);
+		if (places[i] < 0)
+			continue;
+		instructions[i] = s->lowered[places[i]].instructions;
+		forget_lowered(s, places[i]);
+	}
+}
+
+/* What takes longest first, so that no CPU is left alone with it at the end. */
+static void order_by_size(const int64_t *instructions, int n, int *order)
+{
+	for (int i = 0; i < n; i++) {
+		int at = i;
+		for (; at && instructions[order[at - 1]] < instructions[i];
+		     at--)
+			order[at] = order[at - 1];
+		order[at] = i;
 	}
 }
 
@@ -380,6 +390,8 @@ Status measure_forms(Measurer *m, const Trace *const *traces, int n,
 		for (int k = 0; k < part; k++) {
 			out[i + k] = (CodeForm){
 			    answers[k].form, answers[k].instructions};
+			m->nursery->lowered[job.lowered[k]].instructions =
+			    answers[k].instructions;
 		}
 	}
 	return STATUS_OK;
@@ -392,15 +404,16 @@ enum { DEVICE_WIDTH = 8 };
 
 int measure_width(const Measurer *m)
 {
-	bool device = m->nursery->device.driver != NULL;
-	int most = device ? DEVICE_WIDTH : MEASURE_WIDTH;
-	int width = (device ? 1 : 2) * m->nursery->cpus;
-	return width > most ? most : width < 2 ? 2 : width;
+	int cpus = m->nursery->cpus;
+	if (!m->nursery->device.driver)
+		return MEASURE_WIDTH;
+	return cpus > DEVICE_WIDTH ? DEVICE_WIDTH : cpus < 2 ? 2 : cpus;
 }
 
-int measure_cpus(const Measurer *m)
+int measure_at_once(const Measurer *m, int n)
 {
-	return m->nursery->cpus;
+	int most = m->nursery->device.driver ? DEVICE_WIDTH : m->nursery->cpus;
+	return n < most ? n : most;
 }
 
 static Slot slot_of(const Measurement *m)
@@ -415,10 +428,11 @@ Status measure_compile(Measurer *m, const Trace *const *traces, int n,
 {
 	if (is_simulated(m))
 		return simulate(m, traces, n, out, error);
-	int turns = (n + m->nursery->cpus - 1) / m->nursery->cpus;
+	int64_t instructions[MEASURE_WIDTH];
 	JobHeader job = {.kind = JOB_COMPILE,
 	    .n = n,
-	    .limit_s = m->nursery->options.build_limit_s * turns};
+	    .at_once = measure_at_once(m, n),
+	    .limit_s = m->nursery->options.build_limit_s};
 	Measurer *last = m->nursery->last;
 	if (last) /* the server drops what waits */
 		memset(last->slots, 0, sizeof last->slots);
@@ -426,7 +440,8 @@ Status measure_compile(Measurer *m, const Trace *const *traces, int n,
 	json_decref(m->compiled);
 	m->compiled = traces_json(m, traces, n);
 	memset(m->slots, 0, sizeof m->slots);
-	find_places(m, m->compiled, n, job.lowered);
+	find_places(m, m->compiled, n, job.lowered, instructions);
+	order_by_size(instructions, n, job.order);
 	FORWARD_IF_ERROR(
 	    run_job(m, job, json_incref(m->compiled), out, error));
 	for (int i = 0; i < n; i++)

@@ -125,12 +125,13 @@ typedef struct {
 Status measure_forms(Measurer *m, const Trace *const *traces, int n,
     int64_t most_instructions, CodeForm *out, Error *error);
 
-/* Candidates that are worth compiling at once: two for each CPU, at most
- * MEASURE_WIDTH; for a device one for each.  How many compile in fact. */
+/* Candidates that are worth compiling before any is measured: MEASURE_WIDTH; for a
+ * device as many as CPUs.  How many of n compile at a time: one for each CPU; for a
+ * device all. */
 int measure_width(const Measurer *m);
-int measure_cpus(const Measurer *m);
+int measure_at_once(const Measurer *m, int n);
 
-/* Compiles n candidates, at most MEASURE_WIDTH, at once, each in a process that
+/* Compiles n candidates, at most MEASURE_WIDTH, each in a process that
  * then waits for measure_run; what waited since the last call is dropped.
  * out[i] has the object's hash and no times yet, or an outcome that is not ok.
  *

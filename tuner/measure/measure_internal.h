@@ -158,9 +158,13 @@ typedef struct {
 	/* By trace: the place of the child that has lowered it, or is to;
 	 * JOB_COMPILE: -1: none, as where that child is gone. */
 	int lowered[MEASURE_WIDTH];
+	/* JOB_COMPILE: how many at a time, and the order in which they begin. */
+	int at_once, order[MEASURE_WIDTH];
 	int child; /* JOB_RUN, JOB_AGAIN: which of those compiled last */
 	int64_t most_instructions; /* JOB_FORM; 0: any */
-	double best_s, limit_s, peak, probe_s;
+	double best_s, peak, probe_s;
+	double limit_s;	  /* for all of it; JOB_COMPILE: for each */
+	double end_s;	  /* of the run; then nothing begins */
 	double allowed_s; /* JOB_FINAL: see measure_final */
 	int trace;   /* which of them a process is for that has others behind it */
 	size_t text; /* bytes of JSON that follow: a list of traces */

@@ -62,6 +62,7 @@ typedef struct {
 	int ncompiled;
 	Child idle[IDLE_MOST]; /* they have opened the device */
 	int nidle;
+	Child over; /* it has answered; ended while the driver reads that */
 	char *text; /* of the job */
 	size_t text_size;
 } Server;
@@ -429,7 +430,7 @@ static void start_compiling(Server *s, const JobHeader *job, int i)
 {
 	int place = job->lowered[i];
 	JobHeader one = *job;
-	Child *child = &s->compiled[s->ncompiled++];
+	Child *child = &s->compiled[i];
 	one.n = 1;
 	if (take_idle(s, child, &one, i))
 		return;
@@ -444,16 +445,47 @@ static void start_compiling(Server *s, const JobHeader *job, int i)
 	start_child(s, child, &one, i);
 }
 
-/* All at once; those that are compiled wait for their turn. */
+/* Which of those that compile has something to say, or is late first. */
+static int next_to_answer(
+    const Server *s, const int *under_way, int n, const double *end)
+{
+	struct pollfd p[MEASURE_WIDTH];
+	int first = 0;
+	for (int i = 0; i < n; i++) {
+		const Child *child = &s->compiled[under_way[i]];
+		if (child->pid <= 0)
+			return i;
+		p[i] = (struct pollfd){.fd = child->fd, .events = POLLIN};
+		if (end[under_way[i]] < end[under_way[first]])
+			first = i;
+	}
+	double left = fmax(end[under_way[first]] - measure_now(), 0);
+	poll(p, (nfds_t)n, (int)(left * 1000) + 1);
+	for (int i = 0; i < n; i++)
+		if (p[i].revents)
+			return i;
+	return first;
+}
+
+/* So many at a time; those that are compiled wait for their turn. */
 static void run_compile(Server *s, const JobHeader *job, Measurement *out)
 {
-	double end = measure_now() + job->limit_s;
-	for (int i = 0; i < job->n; i++)
-		start_compiling(s, job, i);
-	for (int i = 0; i < job->n; i++)
-		if (collect(s, &s->compiled[i], job, 1, end, &out[i]) &&
+	double end[MEASURE_WIDTH];
+	int under_way[MEASURE_WIDTH], n = 0;
+	s->ncompiled = job->n;
+	for (int begun = 0; begun < job->n || n;) {
+		while (begun < job->n && n < job->at_once) {
+			int i = under_way[n++] = job->order[begun++];
+			end[i] = fmin(measure_now() + job->limit_s, job->end_s);
+			start_compiling(s, job, i);
+		}
+		int at = next_to_answer(s, under_way, n, end);
+		int i = under_way[at];
+		under_way[at] = under_way[--n];
+		if (collect(s, &s->compiled[i], job, 1, end[i], &out[i]) &&
 		    out[i].outcome != OUTCOME_OK)
 			keep_or_end(s, &s->compiled[i], &out[i]);
+	}
 }
 
 static void run_again(Server *s, const JobHeader *job, Measurement *out)
@@ -532,10 +564,12 @@ static void run_job(Server *s, const JobHeader *job, Measurement *out)
 	}
 	bool alive = collect(s,
 	    child, job, job->n, measure_now() + job->limit_s, out);
-	if (alive && job->kind == JOB_RUN)
+	if (alive && job->kind == JOB_RUN && is_on_device(s)) {
 		keep_or_end(s, child, out);
-	else
-		end_child(child, false);
+	} else {
+		s->over = *child;
+		*child = (Child){0};
+	}
 	if (job->kind == JOB_PEAK && out->outcome == OUTCOME_OK &&
 	    !is_on_device(s))
 		warm_up(s, job);
@@ -574,7 +608,10 @@ _Noreturn void measure_server(
 		else
 			refuse(&job, out);
 		resolve_doubts(out, job.n);
-		if (!measure_write(fd, out, sizeof *out * (size_t)job.n))
+		bool heard =
+		    measure_write(fd, out, sizeof *out * (size_t)job.n);
+		end_child(&s.over, false);
+		if (!heard)
 			break;
 	}
 	_exit(0);

@@ -10,7 +10,8 @@
 
 enum {
 	HOPELESS_TRIALS = 40, /* of which all but a few failed */
-	VISITS_LEAST = 6      /* in the time that is an operator's own */
+	VISITS_LEAST = 6,     /* in the time that is an operator's own */
+	COMPILE_PART = 16     /* of it may go by between two measurements */
 };
 
 /* --- budget ------------------------------------------------------------------ */
@@ -283,15 +284,26 @@ static bool all_fail(const Tuning *t)
 	    most * 20 >= t->result.trials * 19;
 }
 
+/* How many are compiled before any is measured: at the end of its time those that
+ * are not would be lost. */
+static int width(const Tuning *t)
+{
+	int most = measure_width(t->measurer), left = t->nbatch - t->tried;
+	int at_once = measure_at_once(t->measurer, most);
+	double fit = tune_own_left(t) / COMPILE_PART * at_once /
+	    fmax(t->compile_s, 1e-6);
+	if (fit < most)
+		most = fit > at_once ? (int)fit : at_once;
+	return left < most ? left : most;
+}
+
 /* The next of the batch. */
 static Status try_batch(Tuning *t)
 {
 	double times[MEASURE_WIDTH];
 	const Proposal *next = t->batch + t->tried;
-	int ran, width = measure_width(t->measurer);
-	if (t->nbatch - t->tried < width)
-		width = t->nbatch - t->tried;
-	FORWARD_IF_ERROR(trial_all(t, next, width, times, &ran));
+	int ran;
+	FORWARD_IF_ERROR(trial_all(t, next, width(t), times, &ran));
 	for (int i = 0; i < ran; i++)
 		if (!isnan(times[i]))
 			propose_learn(t, &next[i], times[i]);

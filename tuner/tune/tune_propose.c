@@ -160,12 +160,12 @@ static Status set_forms(Tuning *t, Proposal *p, int n)
 	for (int i = 0; i < n; i++)
 		traces[i] = p[i].trace;
 	double start = measure_now();
-	int cpus = measure_width(t->measurer) / 2;
 	FORWARD_IF_ERROR(
 	    measure_forms(t->measurer, traces, n, t->code_most, form,
 		t->error));
 	if (n)
-		t->lower_s = (measure_now() - start) * (n < cpus ? n : cpus) / n;
+		t->lower_s = (measure_now() - start) *
+		    measure_at_once(t->measurer, n) / n;
 	for (int i = 0; i < n; i++) {
 		p[i].form = form[i].hash;
 		p[i].instructions = form[i].instructions;

@@ -71,7 +71,6 @@ static Status compile_all(
 {
 	const Trace *traces[MEASURE_WIDTH];
 	double start = measure_now();
-	int cpus = measure_cpus(t->measurer);
 	for (int i = 0; i < n; i++) {
 		traces[i] = p[i].trace;
 		texts[i] = known_text(t, p[i].trace);
@@ -83,7 +82,7 @@ static Status compile_all(
 	FORWARD_IF_ERROR(measure_compile(t->measurer, traces, n, m, t->error));
 	double took = measure_now() - start;
 	t->result.times.compile += took;
-	t->compile_s = took * (n < cpus ? n : cpus) / n;
+	t->compile_s = took * measure_at_once(t->measurer, n) / n;
 	return STATUS_OK;
 }
 
