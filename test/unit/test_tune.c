@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "test/common_program.h"
-#include "tuner/tune/tune.h"
+#include "tuner/tune/tune_internal.h"
 #include "tuner/tuner.h"
 
 enum { N = 24, TRIALS = 40 };
@@ -111,9 +111,23 @@ static void test_goes_on(void **state)
 	arena_free(whole.arena);
 }
 
+/* As much code as what is nearly the best has, and a quarter more. */
+static void test_code_most(void **state)
+{
+	(void)state;
+	const CodeSize sizes[] = {
+	    {1.01, 2000}, {1, 500}, {1.5, 9000}, {0.9, 600}};
+	assert_int_equal(propose_code_most(sizes, 0), 1500);
+	assert_int_equal(propose_code_most(sizes, 1), 2500);
+	assert_int_equal(propose_code_most(sizes, 2), 2500);
+	assert_int_equal(propose_code_most(sizes, 3), 2500);
+	assert_int_equal(propose_code_most(sizes, 4), 1500);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_code_most),
 	    cmocka_unit_test(test_goes_on),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

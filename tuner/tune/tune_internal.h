@@ -29,6 +29,12 @@ typedef struct {
 	double predicted_s;
 } Proposal;
 
+/* A trial's code. */
+typedef struct {
+	double time_s;
+	int64_t instructions;
+} CodeSize;
+
 struct Tuning {
 	Arena *arena;
 	const Program *program;
@@ -44,6 +50,7 @@ struct Tuning {
 	VEC(Known) replay;
 	VEC(uint64_t) forms;
 	int64_t code_most; /* instructions of a candidate; 0: no limit */
+	VEC(CodeSize) sizes; /* of this run's that were right */
 	json_t *machine, *verified;
 	char run_id[17];
 	History history; /* of what others stored: before, and now beside it */
@@ -145,6 +152,9 @@ int propose_batch(const Tuning *t);
  * *exhausted: there are no more. */
 Status propose_next(
     Tuning *t, int n, Proposal *out, int *got, bool *exhausted);
+/* Instructions that are worth compiling: what is about as fast as the best has at
+ * least four fifths of as many. */
+int64_t propose_code_most(const CodeSize *sizes, int n);
 void propose_learn(Tuning *t, const Proposal *p, double time_s);
 /* What the i-th that is known says. */
 void propose_learn_known(Tuning *t, int i);

@@ -4,8 +4,8 @@
  * Many candidates differ in decisions that change nothing; their lowered forms
  * are equal, and so would be their objects.  They are lowered before anything
  * is compiled, and one whose form is known is passed over: it is no trial.  So
- * is one of more code than has ever won: it takes long to compile, and an
- * instruction cache does not hold it.  The model is told, so that few such are
+ * is one of a quarter more code than any that was about as fast as the best: it
+ * takes long to compile, and an instruction cache does not hold it.  The model is told, so that few such are
  * proposed. */
 #include <assert.h>
 #include <math.h>
@@ -19,7 +19,7 @@ enum {
 	FIRST_TRIES = 2000, /* samples behind candidate 1 */
 	OTHER_TRIES = 64,   /* behind a kernel of another structure */
 	STALLED = 1000,	    /* so many in a row of known code: the end */
-	CODE_MOST = 1500,   /* instructions, or twice candidate 1's */
+	CODE_MOST = 1500,   /* instructions that are always allowed */
 	ROUNDS_LEAST = 4,   /* for which there is time */
 	BATCHES_LEAST = 6,  /* likewise */
 	BATCH_LEAST = 12
@@ -191,8 +191,8 @@ Status propose_first(Tuning *t, Proposal *out, bool *found)
 	}
 	FORWARD_IF_ERROR(set_forms(t, out, 1));
 	keep_form(t, out->form);
-	t->code_most = CODE_MOST > 2 * out->instructions
-	    ? CODE_MOST : 2 * out->instructions;
+	const CodeSize size = {0, out->instructions};
+	t->code_most = propose_code_most(&size, 1);
 	return STATUS_OK;
 }
 
@@ -328,8 +328,35 @@ Status propose_next(
 
 /* --- learning ------------------------------------------------------------------ */
 
+int64_t propose_code_most(const CodeSize *sizes, int n)
+{
+	const double near = 1.03; /* of the best */
+	double best_s = INFINITY;
+	int64_t most = 0;
+	for (int i = 0; i < n; i++)
+		best_s = fmin(best_s, sizes[i].time_s);
+	for (int i = 0; i < n; i++)
+		if (sizes[i].time_s <= near * best_s &&
+		    sizes[i].instructions > most)
+			most = sizes[i].instructions;
+	most += most / 4;
+	return most > CODE_MOST ? most : CODE_MOST;
+}
+
+/* A run that did not begin with candidate 1 has no limit: what won is of a size
+ * that is not known. */
+static void learn_size(Tuning *t, const Proposal *p, double time_s)
+{
+	const CodeSize size = {time_s, p->instructions};
+	if (!t->code_most || !p->instructions || !isfinite(time_s))
+		return;
+	vec_push(t->arena, &t->sizes, size);
+	t->code_most = propose_code_most(t->sizes.at, t->sizes.n);
+}
+
 void propose_learn(Tuning *t, const Proposal *p, double time_s)
 {
+	learn_size(t, p, time_s);
 	guide_tell(t->guide, &p->candidate, time_s);
 }
 
