@@ -395,6 +395,7 @@ static void show_times(const TuneRun *run)
 		sum.search += t->search;
 		sum.features += t->features;
 		sum.train += t->train;
+		sum.lower += t->lower;
 		sum.compile += t->compile;
 		sum.check += t->check;
 		sum.run += t->run;

@@ -231,14 +231,15 @@ void tune_show(const Common *common, const Program *p, const char *label,
 void tune_show_times(const Common *common, const TuneTimes *t, double elapsed_s)
 {
 	double idle = elapsed_s - t->search - t->features - t->train -
-	    t->compile - t->check - t->run;
+	    t->lower - t->compile - t->check - t->run;
 	if (common->json || common->quiet)
 		return;
-	out_text("time: %.1f s: search %.1f s, features and predict %.1f s, "
-		 "train %.1f s, compile %.1f s, run %.1f s, check %.1f s, "
-		 "idle %.1f s\n",
-	    elapsed_s, t->search, t->features, t->train, t->compile, t->run,
-	    t->check, fmax(idle, 0));
+	out_text(
+	    "time: %.1f s: search %.1f s, features and predict %.1f s, "
+	    "train %.1f s, lower %.1f s, compile %.1f s, run %.1f s, check %.1f s, "
+	    "idle %.1f s\n",
+	    elapsed_s, t->search, t->features, t->train, t->lower, t->compile,
+	    t->run, t->check, fmax(idle, 0));
 }
 
 void tune_show_limit(const Common *common, const TuneLimit *l)

@@ -283,7 +283,7 @@ if command -v python3 >/dev/null; then
 fi
 exits off-a-terminal 0 "$TUNEC" tune mm.yaml:big --trials 9 --db live30.jsonl
 ok off-a-terminal-nothing-is-live [ ! -s err ]
-ok time-is-told has out '^time: [0-9.]* s: search .*, features and predict .*, train .*, compile .*, run .*, check .*, idle '
+ok time-is-told has out '^time: [0-9.]* s: search .*, features and predict .*, train .*, lower .*, compile .*, run .*, check .*, idle '
 exits time-quiet 0 "$TUNEC" tune -q mm.yaml:big --trials 10 --db live30.jsonl
 ok time-quiet-says-nothing [ ! -s out ]
 exits time-covered 0 "$TUNEC" tune mm.yaml:big --trials 1 --db live30.jsonl

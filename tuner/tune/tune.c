@@ -407,7 +407,7 @@ static void add_up(Tuning *t)
 	r->stored = t->history.trials + r->trials;
 	r->others_s = t->history.spent_s;
 	TuneTimes *s = &r->times;
-	s->idle = r->elapsed_s - s->search - s->features - s->train -
+	s->idle = r->elapsed_s - s->search - s->features - s->train - s->lower -
 	    s->compile - s->check - s->run;
 }
 

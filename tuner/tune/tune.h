@@ -50,7 +50,7 @@ typedef struct {
 
 /* Where a run's wall time went, in seconds. */
 typedef struct {
-	double search, features, train, compile, check, run, idle;
+	double search, features, train, lower, compile, check, run, idle;
 } TuneTimes;
 
 typedef struct {

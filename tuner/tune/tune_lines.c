@@ -73,9 +73,10 @@ Status lines_start(Tuning *t)
 
 json_t *tune_times_json(const TuneTimes *t)
 {
-	return json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "search", t->search,
-	    "features", t->features, "train", t->train, "compile", t->compile,
-	    "check", t->check, "run", t->run, "idle", t->idle);
+	return json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f}", "search",
+	    t->search, "features", t->features, "train", t->train, "lower",
+	    t->lower, "compile", t->compile, "check", t->check, "run", t->run,
+	    "idle", t->idle);
 }
 
 Status lines_end(Tuning *t)

@@ -160,12 +160,12 @@ static Status set_forms(Tuning *t, Proposal *p, int n)
 	for (int i = 0; i < n; i++)
 		traces[i] = p[i].trace;
 	double start = measure_now();
-	FORWARD_IF_ERROR(
-	    measure_forms(t->measurer, traces, n, t->code_most, form,
-		t->error));
+	FORWARD_IF_ERROR(measure_forms(
+	    t->measurer, traces, n, t->code_most, form, t->error));
+	double took = measure_now() - start;
+	t->result.times.lower += took;
 	if (n)
-		t->lower_s = (measure_now() - start) *
-		    measure_at_once(t->measurer, n) / n;
+		t->lower_s = took * measure_at_once(t->measurer, n) / n;
 	for (int i = 0; i < n; i++) {
 		p[i].form = form[i].hash;
 		p[i].instructions = form[i].instructions;
@@ -283,12 +283,14 @@ static int drop_known(Tuning *t, Proposal *p, int n)
 /* A round of the search for n candidates. */
 static void find(Tuning *t, int n)
 {
-	t->round_end_s = measure_now() +
+	double start = measure_now();
+	t->round_end_s = start +
 	    fmin(fmax(round_s * n / TUNE_BATCH, n / 2 * t->trial_s),
 		tune_own_left(t) / ROUNDS_LEAST);
 	t->nfound = guide_next(t->guide, n, t->found);
 	t->taken = 0;
 	t->ended = t->nfound < n;
+	t->result.times.search += measure_now() - start;
 }
 
 /* Of what was found as many as can wait with their lowered forms: what is lowered
@@ -306,7 +308,6 @@ static int take(Tuning *t, int n, Proposal *out)
 Status propose_next(
     Tuning *t, int n, Proposal *out, int *got, bool *exhausted)
 {
-	double start = measure_now();
 	assert(n > 0 && n <= TUNE_BATCH);
 	*got = 0;
 	*exhausted = false;
@@ -322,7 +323,6 @@ Status propose_next(
 		*exhausted = t->taken == t->nfound &&
 		    (t->ended || (!*got && stalled >= STALLED));
 	}
-	t->result.times.search += measure_now() - start;
 	return STATUS_OK;
 }
 
