@@ -379,13 +379,25 @@ budget() {
 }
 
 trials() {
-	local at=$cliffs/trials
+	local at=$cliffs/trials what='C6, trials a second, of new objects'
 	rm -f "$at".*
 	FRESH=1 cliff_tune workloads/conv2d.yaml:resnet18_c6 trials 30s ||
-		{ missing 'C6, trials a second, of new objects' at-least 20; return; }
-	row 'C6, trials a second, of new objects' "$(awk -v s="$(cat "$at.wall")" '
-		/"kind":"trial"/ && !/"round":"final"/ && !/"same_as":"/ {n++}
-		END {printf "%.1f", n / s}' "$at.jsonl")" '/s' at-least 20
+		{ missing "$what" at-least 40; return; }
+	row "$what" "$(awk -v s="$(cat "$at.wall")" '
+		/"kind":"trial"/ && !/"round":"final"/ && !/"same_as":/ {n++}
+		END {printf "%.1f", n / s}' "$at.jsonl")" '/s' at-least 40 \
+		"$(sed -n 's/.*"times_s":{\([^}]*\)}.*/\1/p' "$at.jsonl" |
+			sed 's/"//g; s/\(\.[0-9]\)[0-9]*/\1/g; s/,/ s, /g') s"
+	row 'C6, search and training beside lowering and compiling' "$(awk '
+		function s(key) {
+			return match($0, "\"" key "\":[0-9.e+-]+") \
+				? substr($0, RSTART + length(key) + 3, RLENGTH) + 0 : 0
+		}
+		/"kind":"run-end"/ {
+			guide = s("search") + s("features") + s("train")
+			share = 100 * guide / (guide + s("lower") + s("compile"))
+		}
+		END {printf "%.1f", share}' "$at.jsonl")" % at-most 5
 }
 
 # What the instructions of a target allow: the peak of their vectors.
