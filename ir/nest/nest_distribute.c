@@ -12,10 +12,11 @@
  *
  *     t[j] = s[j] * -z + K * z * v[j]        s[j] = sum[k](w[k, j])
  *
- * An operand may be kept as it stands, and is one factor then:
+ * An operand of the product may be kept as it stands, and is one factor there:
  *
  *     sum[r]((x[i + r, c] - z) * (w[r, c] - v[c]))
- *       = sum[r](x[i + r, c] * (w[r, c] - v[c])) - z * sum[r](w[r, c] - v[c])
+ *       = sum[r](x[i + r, c] * (w[r, c] - v[c])) - z * sum[r](w[r, c])
+ *         + R * z * v[c]
  *
  * What is added in a part of the steps alone, as the zero point inside of padding,
  * counts in these; what such a sum has further axes for is summed along these
@@ -161,6 +162,19 @@ static Terms terms_of_product(Arena *arena, Expr *e, int kept)
 		of[i] = kept == i + 1 ? only(e->arg[i])
 				      : terms_of(arena, e->arg[i]);
 	return product_of(&of[0], &of[1]);
+}
+
+/* With what was kept multiplied out. */
+static Terms opened(Arena *arena, const Term *t, Expr *kept)
+{
+	Terms all = {.fits = true};
+	push(&all, (Term){.times = t->times});
+	for (int i = 0; i < t->n; i++) {
+		Terms f = t->factors[i] == kept ? terms_of(arena, kept)
+						: only(t->factors[i]);
+		all = product_of(&all, &f);
+	}
+	return all;
 }
 
 /* --- what varies along what ------------------------------------------------------ */
@@ -459,12 +473,19 @@ bool distribution_find(Arena *arena, Expr *body, const int64_t *extents,
 	if (!terms.fits)
 		return false;
 	find_product(&s, &terms, product);
-	d->sums = NEW_N(arena, DistributedSum, 2 * terms.n);
-	if (!take_product(&s, &terms, product, d))
+	Terms apart = {.fits = true};
+	for (int i = 0; i < terms.n; i++) {
+		if (product[i])
+			continue;
+		Terms open = opened(
+		    arena, &terms.at[i], kept ? body->arg[kept - 1] : NULL);
+		apart = sum_of(apart, &open, false);
+	}
+	if (!apart.fits || !take_product(&s, &terms, product, d))
 		return false;
-	for (int i = 0; i < terms.n; i++)
-		if (!product[i])
-			add_sum(&s, &terms.at[i], d);
+	d->sums = NEW_N(arena, DistributedSum, 2 * apart.n);
+	for (int i = 0; i < apart.n; i++)
+		add_sum(&s, &apart.at[i], d);
 	scale_sums(&s, d);
 	return d->nsums || d->rest || d->times;
 }

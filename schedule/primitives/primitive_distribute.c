@@ -14,7 +14,7 @@
  *     c[i, k] = sum[r]((i32(a[i + r, k]) - z) * (i32(b[r, k]) - v[k]))
  *   ->
  *     p[i, k] = sum[r](i32(a[i + r, k]) * (i32(b[r, k]) - v[k]))
- *     s[k] = sum[r](i32(b[r, k]) - v[k])
+ *     s[k] = sum[r](i32(b[r, k]))
  *
  * A sum has the axes that its element has, and those of the steps that count,
  * whose other axes are summed first, to a sum before it; one that is multiplied with data of no

@@ -287,7 +287,9 @@ static const Case cases[] = {
 	{"narrow(p, 0)", "extract("}},
     /* of channels each for itself where they need no sum of their own */
     {"test/bench/cliffs/qdepthwise.yaml:d3",
-	{"narrow(p)\na_p, a_s, a_t = distribute(a, 2)\n"}, {0}},
+	{"narrow(p)\na_p, a_s, a_t = distribute(a, 2)\n",
+	    "cache_read(a_s_acc, w)"},
+	{"cache_read(a_s_acc, zw)"}},
     /* which is 0 where that leaves out much */
     {"test/layouts/zero_points.yaml",
 	{"narrow(p, 0)\na_p, a_s1, a_s2, a_s3, a_s4 = distribute(a)\n"
