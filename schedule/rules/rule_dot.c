@@ -19,7 +19,7 @@
  *     c_p, c_s, c_t = distribute(c)    c = c_p + c_t, c_t[j] = -z * sum b[k, j]
  *
  * Of channels each for itself the other operand keeps what is added to it, which
- * would need a sum of as many steps (`distribute(c, 2)`).
+ * would need a sum of as many steps (`distribute(c, 2)`; rule_extract.c).
  *
  * bf16 and f16 are taken to f32, unless there is an instruction for them that
  * these numerics allow.  The other rules see the program as it is then, a copy of
@@ -31,13 +31,13 @@
 #include <string.h>
 
 enum {
-	USES_LEAST = 16, /* of an element of a copy */
-	AHEAD_LEAST = 2, /* of one that is made ahead */
-	WIDENED = 2,	 /* cycles of a product of what is widened first */
-	ADDED_MOST = 40, /* buffers that one product is taken to */
-	PADDED_MOST = 4, /* times as large as what is padded */
-	APART_MOST = 16, /* the same, of windows apart */
-	TERMS_MOST = 4	 /* that an instruction sums */
+	USES_LEAST = 16,  /* of an element of a copy */
+	AHEAD_LEAST = 2,  /* of one that is made ahead */
+	WIDENED = 2,	  /* cycles of a product of what is widened first */
+	ADDED_MOST = 128, /* buffers for one product, and for other rules */
+	PADDED_MOST = 4,  /* times as large as what is padded */
+	APART_MOST = 16,  /* the same, of windows apart */
+	TERMS_MOST = 4	  /* that an instruction sums */
 };
 
 /* What the operands become, and what that costs. */

@@ -1,16 +1,16 @@
-/* A factor of a product that is computed, and used for many of its elements, gets
- * a block of its own, so that it is computed once and packed:
+/* A factor that is computed, and used for many elements of a sum, gets a block of
+ * its own, so that it is computed once, and packed for a product:
  *
  *     y[i, j] = sum[n]((x[n, i] - m[i]) * (x[n, j] - m[j]))
  * -->
  *     y_f = extract(y, 1)           y_f[n, i] = x[n, i] - m[i]
  *
  * Likewise a block that such a product reads is not inlined because it is cheap.
- * Not between several products (rule_rows.c).  The other rules see the program
- * as it is then. */
+ * Not of several products (rule_rows.c).  The other rules see the program as it
+ * is then. */
 #include "schedule/rules/rules.h"
 
-enum { USES_LEAST = 16, FACTORS_MOST = 16 };
+enum { USES_LEAST = 16, FACTORS_MOST = 16, ADDED_MOST = 16 };
 static const double LARGER_MOST = 1.5; /* times what it is computed of */
 
 /* The elements of the largest buffer that is read. */
@@ -86,24 +86,10 @@ void rule_make_element(
 	p->blocks[at + 1].body = factor_product(arena, f, t.buffer);
 }
 
-static int products(const Program *p, int *product)
+/* The factors of a block, each before it; where it is then. */
+static int extract_factors(
+    Arena *arena, Program *p, int at, Buf *steps, bool *extracted)
 {
-	int n = 0;
-	for (int i = 0; i < p->nblocks; i++)
-		if (rows_is_product(&p->blocks[i])) {
-			*product = i;
-			n++;
-		}
-	return n;
-}
-
-const Program *rule_extract(
-    Arena *arena, const Program *program, Buf *steps, bool *extracted)
-{
-	Program *p = rule_copy_program(arena, program);
-	int at = 0;
-	if (products(p, &at) != 1 || p->blocks[at].reduce != REDUCE_SUM)
-		return p;
 	for (int k = 1; k <= FACTORS_MOST; k++) {
 		const Block *b = &p->blocks[at];
 		Factor f;
@@ -115,12 +101,11 @@ const Program *rule_extract(
 		    maker >= 0 ? p->blocks[maker].body : f.element);
 		if (flops < 1)
 			continue;
-		if (maker >= 0) {
-			extracted[f.element->id] = true;
-			continue;
-		}
-		if (p->numerics == NUMERICS_EXACT && f.together > 1 &&
-		    dtype_is_float(f.element->type))
+		if (maker >= 0)
+			extracted[f.element->id] |= rows_is_product(b);
+		if (maker >= 0 ||
+		    (p->numerics == NUMERICS_EXACT && f.together > 1 &&
+			dtype_is_float(f.element->type)))
 			continue;
 		const char *name = rule_new_name(
 		    arena, p, b, arena_printf(arena, "f%d", k));
@@ -130,6 +115,20 @@ const Program *rule_extract(
 		at++;
 		k = 0; /* they have other numbers now */
 	}
+	return at;
+}
+
+const Program *rule_extract(
+    Arena *arena, const Program *program, Buf *steps, bool *extracted)
+{
+	Program *p = rule_copy_program(arena, program);
+	int products = 0, most = p->nbuffers + ADDED_MOST;
+	for (int i = 0; i < p->nblocks; i++)
+		products += rows_is_product(&p->blocks[i]);
+	for (int i = 0; i < p->nblocks && p->nbuffers < most; i++)
+		if (p->blocks[i].reduce == REDUCE_SUM &&
+		    (products == 1 || !rows_is_product(&p->blocks[i])))
+			i = extract_factors(arena, p, i, steps, extracted);
 	return p;
 }
 

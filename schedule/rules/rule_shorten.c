@@ -6,8 +6,9 @@
  *     shorten(g)
  *     shorten(y)
  *
- * Long sums stay: they are made by pairs, or as products.  The other rules see the
- * program as it is then. */
+ * Operands (rule_extract.c) are short for readers that are not.  Long sums stay:
+ * they are made by pairs, or as products.  The other rules see the program as it
+ * is then. */
 #include "schedule/rules/rules.h"
 
 enum { SUM_MOST = 32 /* steps */ };
@@ -51,15 +52,15 @@ static Expr *body_of(Arena *arena, const Program *p, const Machine *m,
 }
 
 /* Those that are not short although they read, or are read by, what is, through a
- * buffer of i32. */
-static bool drop_mixed(const Program *p, bool *is_short)
+ * buffer of i32 that is no operand. */
+static bool drop_mixed(const Program *p, const bool *operand, bool *is_short)
 {
 	bool any = false;
 	for (int i = 0; i < p->nblocks; i++) {
 		int buffer = p->blocks[i].buffer;
 		for (int k = i + 1; k < p->nblocks; k++) {
 			if (p->buffers[buffer].type != DT_I32 ||
-			    is_short[i] == is_short[k] ||
+			    operand[buffer] || is_short[i] == is_short[k] ||
 			    !expr_find_read(p->blocks[k].body, buffer))
 				continue;
 			is_short[i] = is_short[k] = false;
@@ -80,7 +81,7 @@ static void make_short(Arena *arena, Program *p, int at, Expr *body)
 }
 
 const Program *rule_shorten(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps)
+    const Machine *machine, Buf *steps, const bool *extracted)
 {
 	if (!machine->vector_bytes)
 		return program;
@@ -89,7 +90,7 @@ const Program *rule_shorten(Arena *arena, const Program *program,
 	const Interval *of = ranges(arena, p);
 	for (int i = 0; i < p->nblocks; i++)
 		is_short[i] = body_of(arena, p, machine, &p->blocks[i], of);
-	while (drop_mixed(p, is_short))
+	while (drop_mixed(p, extracted, is_short))
 		;
 	for (int i = 0; i < p->nblocks; i++) {
 		if (!is_short[i])

@@ -654,7 +654,7 @@ void rules_sketches(Arena *arena, const Program *program,
 	program = rule_again(arena, program, machine, &steps);
 	program = rule_parts(arena, program, machine, &steps);
 	program = rule_prefix(arena, program, machine, &steps, &r.running);
-	program = rule_shorten(arena, program, machine, &steps);
+	program = rule_shorten(arena, program, machine, &steps, r.extracted);
 	r.first = arena_strdup(arena, buf_text(&steps));
 	buf_free(&steps);
 	begin(&r, program);

@@ -279,8 +279,8 @@ const Program *rule_prefix(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps, int **running);
 /* rule_shorten.c: the program with integers in 16 bits that fit there, and the
  * steps. */
-const Program *rule_shorten(
-    Arena *arena, const Program *program, const Machine *machine, Buf *steps);
+const Program *rule_shorten(Arena *arena, const Program *program,
+    const Machine *machine, Buf *steps, const bool *extracted);
 /* rule_winograd.c: the program with its convolution of most work so, and the step;
  * x has m and `outputs`; NULL: there is none. */
 const Program *rule_winograd_program(Arena *arena, const Program *from,

@@ -287,7 +287,8 @@ static const Case cases[] = {
 	{"narrow(p, 0)", "extract("}},
     /* of channels each for itself where they need no sum of their own */
     {"test/bench/cliffs/qdepthwise.yaml:d3",
-	{"narrow(p)\na_p, a_s, a_t = distribute(a, 2)\n",
+	{"narrow(p)\na_p, a_s, a_t = distribute(a, 2)\n"
+	 "a_p_f2 = extract(a_p, 2)\nshorten(a_p_f2)\n",
 	    "cache_read(a_s_acc, w)"},
 	{"cache_read(a_s_acc, zw)"}},
     /* which is 0 where that leaves out much */
