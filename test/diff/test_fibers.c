@@ -22,7 +22,7 @@
 
 #include <dlfcn.h>
 
-enum { QUICK = 2, LONG = 30 };
+enum { QUICK = 1, LONG = 30 };
 
 static char folder[] = "/tmp/tunec-test-XXXXXX";
 static bool have_llc, have_cxx;

@@ -1126,9 +1126,9 @@ static int enter(void **state)
 	const char *variant = getenv("VARIANT");
 	const char *tier = getenv("TIER");
 	if (variant && strcmp(variant, "release"))
-		stride = 11;
+		stride = 17;
 	else if (!tier || strcmp(tier, "long"))
-		stride = 3;
+		stride = 5;
 	program = getenv("TUNEC");
 	arena = arena_new();
 	if (!program || access(program, X_OK) || !mkdtemp(top))

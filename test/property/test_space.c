@@ -19,11 +19,17 @@
 #include <cmocka.h>
 
 #include "codegen/gpu.h"
+#include "lib/sanitize.h"
 #include "schedule/plan/plan.h"
 #include "test/common_program.h"
 #include "tuner/measure/measure_internal.h"
 
-enum { CANDIDATES = 150, GPU_CANDIDATES = 3, NORMAL = 3 };
+enum {
+	CANDIDATES = ADDRESS_SANITIZER ? 10 : 75,
+	LONG = 150,
+	GPU_CANDIDATES = 3,
+	NORMAL = ADDRESS_SANITIZER ? 1 : 3
+};
 static int nnormal; /* of a program: their code is compared */
 
 static const Machine machines[] = {
@@ -184,7 +190,11 @@ static void check_program(const Program *program, const Machine *machine)
 		fail_msg("%s: %s", program->symbol, error.text);
 	Rng rng = rng_stream(1, 0, 0);
 	int accepted = 0, sampled = 0;
-	int candidates = machine->gpu ? GPU_CANDIDATES : CANDIDATES;
+	const char *tier = getenv("TIER");
+	bool is_long = tier && !strcmp(tier, "long");
+	int candidates = machine->gpu ? GPU_CANDIDATES
+	    : is_long		      ? LONG
+				      : CANDIDATES;
 	nnormal = 0;
 	for (int i = 0; i < candidates; i++) {
 		Arena *scratch = arena_new();
