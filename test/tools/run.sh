@@ -22,7 +22,7 @@ limit=1200
 [ "$tier" = long ] && limit=7200
 at_once=$(nproc)
 # Those look at the clock, or at what the machine has left: nothing runs beside.
-alone='unit/test_measure|unit/test_search|property/test_space|error/limits'
+alone='unit/test_measure|unit/test_search|error/limits'
 alone="$alone|e2e/(candidate|limits|same|trouble|tune)"
 passed=0 failed=0 skipped=0 first=() last=()
 results=$(mktemp -d)
