@@ -218,25 +218,39 @@ static void group_products(Cut *c)
 
 /* --- products of the same rows -------------------------------------------------------- */
 
-/* What lies before a product on short ways: groups of products that may be of its
- * rows. */
-static void find_ahead(const Cut *c, int block, bool *ahead)
+static bool is_in(const IntVec *v, int number)
 {
-	IntVec seen = {0};
+	int i = v->n;
+	while (--i >= 0 && v->at[i] != number)
+		;
+	return i >= 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const int *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+/* What lies before a product on short ways: groups of products that may be of its
+ * rows, upwards. */
+static IntVec find_ahead(const Cut *c, int block)
+{
+	IntVec seen = {0}, ahead = {0};
 	vec_push(c->arena, &seen, block);
 	for (int i = 0; i < seen.n && seen.n < WAY_MOST; i++) {
 		const IntVec *sources = &c->sources[seen.at[i]];
 		for (int k = 0; k < sources->n; k++) {
-			int s = sources->at[k];
-			bool again = false;
-			for (int n = 0; n < seen.n; n++)
-				again |= seen.at[n] == s;
-			if (c->group[s] != NONE)
-				ahead[c->group[s]] = true;
-			if (!again)
+			int s = sources->at[k], group = c->group[s];
+			if (group != NONE && !is_in(&ahead, group))
+				vec_push(c->arena, &ahead, group);
+			if (!is_in(&seen, s))
 				vec_push(c->arena, &seen, s);
 		}
 	}
+	if (ahead.n)
+		qsort(ahead.at, (size_t)ahead.n, sizeof(int), by_number);
+	return ahead;
 }
 
 /* What lies between two products of the same rows is of the second's group, with
@@ -256,12 +270,10 @@ static void join_rows(Cut *c)
 	int n = c->program->nblocks, left = 0;
 	int *number = NEW_N(c->arena, int, n);
 	for (int to = c->ngroups - 1; to > 0; to--) {
-		bool *ahead = NEW_N(c->arena, bool, c->ngroups);
-		find_ahead(c, c->product[to], ahead);
-		for (int from = 0; from < c->ngroups; from++)
-			if (ahead[from] && from != to &&
-			    c->group[c->product[to]] == to)
-				join_group(c, from, to);
+		IntVec ahead = find_ahead(c, c->product[to]);
+		for (int i = 0; i < ahead.n; i++)
+			if (ahead.at[i] != to && c->group[c->product[to]] == to)
+				join_group(c, ahead.at[i], to);
 	}
 	for (int g = 0; g < c->ngroups; g++) {
 		bool empty = c->group[c->product[g]] != g;

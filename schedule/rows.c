@@ -267,9 +267,20 @@ static Rows *found_between(
 	return worth_it(&w, rows->axes) ? rows : NULL;
 }
 
+/* Does anything that stands between them reduce?  Most are one layer after another,
+ * and need no look at the whole program. */
+static bool reduces_between(const Program *program, int from, int to)
+{
+	for (int i = from + 1; i < to; i++)
+		if (block_reduces(&program->blocks[i]))
+			return true;
+	return false;
+}
+
 Rows *rows_between(Arena *arena, const Program *program, int from, int to)
 {
-	if (from >= to || !rows_is_product(&program->blocks[from]) ||
+	if (!reduces_between(program, from, to) ||
+	    !rows_is_product(&program->blocks[from]) ||
 	    !rows_is_product(&program->blocks[to]))
 		return NULL;
 	Arena *own = arena_child(arena); /* there are none between most */

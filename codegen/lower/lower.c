@@ -219,10 +219,12 @@ static int64_t lower_kernel(Link *link, LowFunction *f)
 	}
 	int64_t bytes = link_workspace(link, f);
 	link->read = read_in_whole(link);
-	for (int i = 0; i < link->n && !link_failed(link); i++) {
+	bool failed = link_failed(link);
+	for (int i = 0; i < link->n && !failed; i++) {
 		if (i)
 			emit_follow(link->parts[i], link->parts[i - 1]);
 		lower_part(link, i);
+		failed = link->parts[i]->failed;
 	}
 	lower_transpose(last);
 	if (last->machine->gpu)

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "codegen/lower/lower_internal.h"
+#include "lib/hash.h"
 
 /* --- the map ------------------------------------------------------------------ */
 
@@ -93,8 +94,43 @@ static bool same_part(const Link *link, int a, int b)
 	return same;
 }
 
+/* Parts by what they compute of what. */
+typedef struct {
+	int *value;  /* by buffer of the whole: a number of its values, which
+			* stays as it is where the buffer is put elsewhere */
+	int *bucket; /* newest part; -1 */
+	int *older;  /* by part: the one before in its bucket; -1 */
+	int mask;
+} Known;
+
+static Known known_new(Arena *arena, const Program *whole, int n)
+{
+	Known k = {.mask = 1};
+	while (k.mask < 2 * n)
+		k.mask *= 2;
+	k.value = NEW_N(arena, int, whole->nbuffers);
+	k.bucket = NEW_N(arena, int, k.mask);
+	k.older = NEW_N(arena, int, n);
+	for (int i = 0; i < whole->nbuffers; i++)
+		k.value[i] = i;
+	for (int i = 0; i < k.mask; i++)
+		k.bucket[i] = -1;
+	k.mask--;
+	return k;
+}
+
+static int *bucket_of(const Known *k, const Link *link, int part)
+{
+	const Program *p = link->parts[part]->nest->program;
+	uint64_t hash = hash64(p->op, strlen(p->op), 0);
+	for (int i = 0; i < p->ninputs; i++)
+		hash = hash_mix(
+		    hash + (uint64_t)k->value[link_of_whole(link, part, i)]);
+	return &k->bucket[hash & (uint64_t)k->mask];
+}
+
 /* The last part's result is that of part `first`: an output's place, if it is one. */
-static void drop_last(Link *link, int first)
+static void drop_last(Link *link, Known *k, int first)
 {
 	int last = link->n - 1;
 	int a = link_of_whole(
@@ -102,20 +138,31 @@ static void drop_last(Link *link, int first)
 	int b = link_of_whole(
 	    link, last, link->parts[last]->nest->program->outputs[0]);
 	int stays = is_output(link, last) ? b : a;
+	int value = k->value[a];
 	for (int i = 0; i < link->whole->nbuffers; i++)
-		if (link->same[i] == a || link->same[i] == b)
+		if (link->same[i] == a || link->same[i] == b) {
 			link->same[i] = stays;
+			k->value[i] = value;
+		}
 	link->n--;
 }
 
-static void add_part(Link *link, Lower *part)
+static void add_part(Link *link, Known *k, Lower *part)
 {
-	link->parts[link->n++] = part;
-	for (int i = 0; i < link->n - 1; i++)
-		if (same_part(link, i, link->n - 1)) {
-			drop_last(link, i);
-			return;
-		}
+	int last = link->n++, first = -1;
+	link->parts[last] = part;
+	if (!is_cut(link, last))
+		return;
+	int *bucket = bucket_of(k, link, last);
+	for (int i = *bucket; i >= 0; i = k->older[i])
+		if (same_part(link, i, last))
+			first = i;
+	if (first >= 0) {
+		drop_last(link, k, first);
+		return;
+	}
+	k->older[last] = *bucket;
+	*bucket = last;
 }
 
 Link link_new(Arena *arena, const Program *whole, Lower **parts, int n)
@@ -132,8 +179,9 @@ Link link_new(Arena *arena, const Program *whole, Lower **parts, int n)
 	    .own = NEW_N(arena, OwnBuffers, n)};
 	for (int i = 0; i < whole->nbuffers; i++)
 		link.same[i] = i;
+	Known known = known_new(arena, whole, n);
 	for (int i = 0; i < n; i++)
-		add_part(&link, parts[i]);
+		add_part(&link, &known, parts[i]);
 	for (int i = 0; i < whole->ninputs; i++)
 		if (whole->buffers[i].is_const)
 			lay_out_packed(&link, i);

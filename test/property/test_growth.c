@@ -285,7 +285,7 @@ static const Shape shapes[] = {
 	.build = 200},
     {"dense_layers", SQUARE "  d0[i < 64, j < 64] = x[i, j]\n", "",
 	"  d@[i < 64, j < 64] = sum[k < 64](d@1[i, k]*x[k, j])\n", "", "", "",
-	0, .check = 500, .build = 25},
+	0, .check = 500, .build = 1500},
     {"softmaxes", SQUARE "  d0[i < 64, j < 64] = x[i, j]\n", "",
 	"  d@[i < 64, j < 64] = exp(d@1[i, j] - max[k < 64](d@1[i, k]))\n", "",
 	"", "", 0, .check = 500, .build = 25},
