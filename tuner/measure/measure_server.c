@@ -130,17 +130,13 @@ static void child_limits(bool device)
  * kernel find thousands of small ones is a tenth of the time of compiling. */
 static void widen_heap(void)
 {
-	enum { HEAP = 32 << 20 };
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	mallopt(M_MMAP_THRESHOLD, HEAP);
+	enum { HEAP = 24 << 20, PAGE = 2 << 20 };
+	mallopt(M_MMAP_THRESHOLD, HEAP + 2 * PAGE);
 	mallopt(M_TRIM_THRESHOLD, 2 * HEAP);
-	char *from = (char *)(((uintptr_t)sbrk(0) + page - 1) & ~(page - 1));
-	void *volatile piece =
-	    malloc(HEAP - page); /* not to be optimized away */
-	free(piece);
-	char *to = sbrk(0);
-	if (to > from)
-		madvise(from, (size_t)(to - from), MADV_HUGEPAGE);
+	void *heap = aligned_alloc(PAGE, HEAP);
+	if (heap)
+		madvise(heap, HEAP, MADV_HUGEPAGE);
+	free(heap);
 }
 
 /* In another child. */
