@@ -35,11 +35,10 @@ bool rule_is_reused(
 		elements *= (double)f->axes[i].extent;
 	for (int a = 0; a < b->naxes; a++) {
 		double n = (double)b->axes[a].extent;
-		if (f->has[a]) {
+		if (f->has[a])
 			moves |= a >= b->nspatial;
-		} else if (a < b->nspatial) {
+		else if (a < b->nspatial)
 			uses *= n;
-		}
 	}
 	return moves && uses >= USES_LEAST &&
 	    elements <= largest_read(p, f->element) * most;

@@ -18,15 +18,16 @@ enum {
 };
 
 /* By each point one, and by no two the same?  Points that read none, under a
- * branch, keep others from sharing what they are made of, but for threads. */
+ * branch, keep a function's vectors from waiting side by side, but for threads. */
 static bool read_once(const Rules *r, int reader, int buffer)
 {
 	const RuleBlock *b = &r->blocks[reader];
 	const Block *block = &r->program->blocks[reader];
-	double points = block_points(block, 0, block->naxes);
+	const Buffer *read_of = &r->program->buffers[buffer];
 	if (rule_reads_of(b, buffer) != 1 ||
-	    (!r->machine->gpu &&
-		points > (double)buffer_elements(&r->program->buffers[buffer])))
+	    (!r->machine->gpu && expr_has_function(r->bodies[read_of->block]) &&
+		block_points(block, 0, block->naxes) >
+		    (double)buffer_elements(read_of)))
 		return false;
 	for (int i = 0; i < b->reads.n; i++) {
 		const RuleRead *read = &b->reads.at[i];
