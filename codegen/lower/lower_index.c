@@ -12,6 +12,7 @@
  * are (the limit of a loop, the condition of an `if`). */
 #include "codegen/lower/lower_internal.h"
 #include "lib/gcd.h"
+#include "lib/hash.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -631,10 +632,12 @@ static bool is_beaten(const Lower *l, const Fact *fact)
 
 /* Of facts on the same terms one says all: `fact` is not pushed where one in
  * force says as much, and beats what says less. */
-static bool beats_others(Lower *l, LowAffine fact)
+static bool beats_others(Lower *l, LowAffine fact, uint64_t hash)
 {
 	for (int i = l->facts.n - 1; i >= 0; i--) {
 		Fact *other = &l->facts.at[i];
+		if (other->terms != hash)
+			continue;
 		LowAffine same = other->form;
 		same.constant = fact.constant;
 		if (is_beaten(l, other) || !low_affine_equal(same, fact))
@@ -645,6 +648,16 @@ static bool beats_others(Lower *l, LowAffine fact)
 		other->by_number = l->nfacts + 1;
 	}
 	return true;
+}
+
+static uint64_t hash_terms(LowAffine form)
+{
+	uint64_t sum = 0;
+	for (int i = 0; i < form.n; i++)
+		if (form.terms[i].coefficient)
+			sum += hash_mix((uint64_t)form.terms[i].temp +
+			    hash_mix((uint64_t)form.terms[i].coefficient));
+	return sum;
 }
 
 void fact_push(Lower *l, Index x)
@@ -660,10 +673,12 @@ void fact_push(Lower *l, Index x)
 		terms[i] = (LowTerm){x.form.terms[i].temp,
 			x.form.terms[i].coefficient / g};
 	LowAffine form = {floor_div(x.form.constant, g), x.form.n, terms};
-	if (!beats_others(l, form))
+	uint64_t hash = hash_terms(form);
+	if (!beats_others(l, form, hash))
 		return;
 	form.terms = arena_memdup(l->arena, terms, bytes);
-	vec_push(l->arena, &l->facts, (Fact){form, ++l->nfacts, INT_MAX, 0});
+	vec_push(
+	    l->arena, &l->facts, (Fact){form, hash, ++l->nfacts, INT_MAX, 0});
 }
 
 /* form - multiple of the fact, so that the term goes away */

@@ -191,6 +191,7 @@ typedef struct {
 
 typedef struct {
 	LowAffine form; /* at least 0 here */
+	uint64_t terms; /* their hash, in any order */
 	int number;
 	/* the place and number of one that says more, if it is in force */
 	int by, by_number;
