@@ -171,6 +171,9 @@ typedef struct {
 	 * one that assigns it; where it would stand */
 	const LowBody **read_in, **set_in;
 	int *readers, *read_first, *read_at, *set_at, *stands_at;
+	const LowBody *
+	    *made_in;  /* by temporary: a vector that was counted there */
+	int outer;     /* vectors that are not made in the body */
 	int stored_at; /* the next node that writes memory */
 	const LowBody *body;
 	int at, end;
@@ -240,16 +243,84 @@ static bool is_stored_later(const Fold *f, const LowNode *n, int at, int end)
 	return false;
 }
 
-/* Is the body's node a load of a machine's vector that is read again?  gcc would
- * read memory again, however many registers are free; of AVX2's there are few. */
-static bool loads_once(const EmitC *e, const LowNode *n)
+/* Is it a load of a machine's vector that is read again?  gcc would read memory
+ * again, however many registers are free. */
+static bool loads_again(const EmitC *e, const LowNode *n)
 {
-	if (n->kind != LOWNODE_OP || n->op != LOW_LOAD || !e->isa.avx512)
+	if (n->kind != LOWNODE_OP || n->op != LOW_LOAD || !e->isa.avx2)
 		return false;
 	const EmitTemp *t = &e->plan[n->dst];
 	DType type = emit_c_storage(type_of(e, n->dst));
 	return lanes_of(e, n->dst) * dtype_bytes(type) >= 16 &&
 	    t->assigned == 1 && t->reads >= 2;
+}
+
+/* A vector that the body reads and that comes from elsewhere, or is a sum. */
+static void count_outer(void *context, int temp, const LowNode *n, int arg)
+{
+	Fold *f = context;
+	(void)n;
+	(void)arg;
+	if (lanes_of(f->e, temp) == 1 || f->made_in[temp] == f->body)
+		return;
+	f->made_in[temp] = f->body;
+	f->outer++;
+}
+
+/* Of each of the body's nodes: vectors that are needed behind it, if those are in
+ * registers from where they are made on. */
+static int *live_vectors(Fold *f)
+{
+	const LowBody *body = f->body;
+	int *live = NEW_N(f->e->arena, int, body->n);
+	f->outer = 0;
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		int dst = n->kind == LOWNODE_OP ? n->dst : -1;
+		if (dst >= 0 && lanes_of(f->e, dst) > 1 &&
+		    f->e->plan[dst].assigned == 1 && f->read_in[dst] == body) {
+			f->made_in[dst] = body;
+			for (int k = i; k < f->read_at[dst]; k++)
+				live[k]++;
+		}
+		if (!emit_c_is_left_out(f->e, n))
+			emit_c_each_read(f->e, n, count_outer, f);
+	}
+	for (int i = 0; i < body->n; i++)
+		live[i] += f->outer;
+	return live;
+}
+
+/* AVX2 has few registers: only what may cross lines of the cache, and where some are
+ * free until it is read last. */
+static bool has_room(const Fold *f, const int *live, int at)
+{
+	enum { ROOM = 12 };
+	const LowNode *n = f->body->at[at];
+	int temp = n->dst;
+	DType type = emit_c_storage(type_of(f->e, temp));
+	int bytes = lanes_of(f->e, temp) * dtype_bytes(type);
+	if (low_affine_align(&n->address, type, bytes) == bytes ||
+	    f->read_in[temp] != f->body ||
+	    f->readers[temp] != f->e->plan[temp].reads)
+		return false;
+	for (int i = at; i < f->read_at[temp]; i++)
+		if (live[i] > ROOM)
+			return false;
+	return true;
+}
+
+static void find_loads_once(Fold *f)
+{
+	int *live = NULL;
+	for (int i = 0; i < f->body->n; i++) {
+		const LowNode *n = f->body->at[i];
+		if (!loads_again(f->e, n))
+			continue;
+		if (!f->e->isa.avx512 && !live)
+			live = live_vectors(f);
+		f->e->plan[n->dst].once = !live || has_room(f, live, i);
+	}
 }
 
 /* Of the body's node `at`. */
@@ -285,9 +356,7 @@ static void fold_body(Fold *f, const LowBody *body)
 		if (!emit_c_is_left_out(f->e, body->at[f->at]))
 			emit_c_each_read(
 			    f->e, body->at[f->at], note_reader, f);
-	for (int i = 0; i < body->n; i++)
-		if (loads_once(f->e, body->at[i]))
-			f->e->plan[body->at[i]->dst].once = true;
+	find_loads_once(f);
 	for (int i = body->n - 1; i >= 0; i--) {
 		fold_node(f, i);
 		note_changes(f, body->at[i], i);
@@ -300,6 +369,7 @@ void emit_c_fold(EmitC *e)
 	Fold f = {.e = e,
 	    .read_in = NEW_N(e->arena, const LowBody *, n),
 	    .set_in = NEW_N(e->arena, const LowBody *, n),
+	    .made_in = NEW_N(e->arena, const LowBody *, n),
 	    .readers = NEW_N(e->arena, int, n),
 	    .read_first = NEW_N(e->arena, int, n),
 	    .read_at = NEW_N(e->arena, int, n),

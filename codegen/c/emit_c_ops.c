@@ -390,7 +390,9 @@ static const char *convert_vector(EmitC *e, DType from, DType to, int lanes,
 	const char *type = emit_c_vector(e, to, lanes);
 	bool by_macro = half_to || (from == DT_F16) ||
 	    (dtype_is_float(from) && !dtype_is_float(to));
-	if (half_from && to != DT_F32)
+	if (half_from &&
+	    (to != DT_F32 ||
+		emit_c_x86(e, LOW_CONVERT, OP_CAST, from, to, lanes)))
 		return arena_printf(e->arena, "%s(%s)",
 		    emit_c_macro(e, LOW_CONVERT, OP_CAST, from, to, lanes), a);
 	if (from == DT_BF16) {

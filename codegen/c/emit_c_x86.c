@@ -511,6 +511,11 @@ static const char *x86_convert(EmitC *e, DType from, DType to, int lanes)
 	Shape d;
 	int source = lanes * lane_bytes(from);
 	bool wide = shape_of(e, to, lanes, &d) && source <= 32;
+	if (from == DT_BF16 && to == DT_F32 && wide && e->isa.avx2 &&
+	    source >= 16)
+		return arena_printf(e->arena,
+		    "(%s)%s_slli_epi32(%s_cvtepu16_epi32(%s), 16)", d.m,
+		    d.prefix, d.prefix, widening_source(e, source));
 	if (from == DT_F16 && to == DT_F32 && e->isa.f16c && wide &&
 	    source >= 8)
 		return arena_printf(e->arena, "%s_cvtph_ps(%s)", d.prefix,

@@ -1074,6 +1074,30 @@ static void whole(void **state)
 	assert_false(loads_whole(DT_U8, 8, "znver4"));
 }
 
+/* A vector at a place that is read twice. */
+static bool loads_once(int at, const char *cpu)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	begin(&m, "read twice");
+	int a = loaded(&m, "a", DT_F32, 8, at), d = temp(&m, DT_F32, 8);
+	op(&m, LOW_MUL, d, a, a, -1);
+	end(&m, d);
+	bool once = says(cases.at[0].f, cpu, "LOAD_ONCE");
+	arena_free(arena);
+	return once;
+}
+
+static void once(void **state)
+{
+	(void)state;
+	assert_true(loads_once(1, "haswell"));
+	assert_false(loads_once(8, "haswell"));
+	assert_true(loads_once(8, "znver4"));
+	assert_false(loads_once(1, "x86-64"));
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -1093,6 +1117,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(avx512),
 	    cmocka_unit_test(avx2), cmocka_unit_test(sse2),
 	    cmocka_unit_test(plain), cmocka_unit_test(packed),
-	    cmocka_unit_test(whole), cmocka_unit_test(widened)};
+	    cmocka_unit_test(whole), cmocka_unit_test(widened),
+	    cmocka_unit_test(once)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
