@@ -196,6 +196,9 @@ void program_count(Program *program);
 
 /* canonical.c: fills op_text, op and canonical_definition */
 void canonical_text(Arena *arena, Program *program);
+/* canonical_read.c: the operator of such a text, in the names that it has there;
+ * NULL where there is none, or it is written in another way today. */
+Program *canonical_read(Arena *arena, const char *op_text);
 
 /* interp.c: the truth.  `data[buffer]` points at the elements of each buffer,
  * row-major (f16 and bf16 as uint16_t, bool as uint8_t); inputs are read, all

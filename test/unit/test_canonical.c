@@ -140,6 +140,38 @@ static void test_what_counts(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Read back it is the same operator, in other names; whatever else stands there is
+ * none. */
+static void test_read(void **state)
+{
+	(void)state;
+	static const char *const others[] = {
+	    "tunec: 1\nname: a\n"
+	    "inputs: {a: 'f32[4]', b: 'f32[4]', c: 'f32[4]', d: 'f32[4]',\n"
+	    "  e: 'f32[4]', f: 'f32[4]', g: 'f32[4]', h: 'f32[4]',\n"
+	    "  k: 'const i8[4]'}\n"
+	    "compute: |\n  o[i < 4] = a[i] + f32(k[i]*i8(2))\n",
+	    "tunec: 1\nname: a\ninputs: {x: 'bf16[4, 4]'}\ncompute: |\n"
+	    "  m[i < 4] = max[k < 4](if k < i then x[i, k] else -inf)\n"
+	    "  o[i < 4] = m[i] + 1e-5\n  p[i < 4] = -m[3 - i]\n"
+	    "outputs: [p, o]\n"};
+	Program *p = program(conv), *q = canonical_read(arena, p->op_text);
+	assert_non_null(q);
+	assert_string_equal(p->op, q->op);
+	assert_int_equal(p->nblocks, q->nblocks);
+	for (int i = 0; i < 2; i++) {
+		p = program_of_text(arena, others[i], NUMERICS_EXACT);
+		q = canonical_read(arena, p->op_text);
+		assert_non_null(q);
+		assert_string_equal(p->op, q->op);
+		assert_int_equal(q->numerics, NUMERICS_EXACT);
+	}
+	assert_null(canonical_read(arena, ""));
+	assert_null(canonical_read(arena, "d0[a0 < 4]: f32 = i0[a0]\nout d0"));
+	assert_null(canonical_read(
+	    arena, arena_printf(arena, "%sx\n", program(conv)->op_text)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +179,7 @@ int main(void)
 	    TEST(test_renamed_and_permuted),
 	    TEST(test_twins),
 	    TEST(test_what_counts),
+	    TEST(test_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
