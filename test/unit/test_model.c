@@ -229,6 +229,110 @@ static void test_useless_prior(void **state)
 	free(rows);
 }
 
+/* n rows of an operator from `first` on; honest false: with the time of another. */
+static void tell(Model *model, int first, int n, bool honest)
+{
+	float *rows = make_rows(ROWS, 3);
+	for (int i = first; i < first + n; i++) {
+		const float *row = rows + i * WIDTH;
+		const float *told = rows + (i * 37 + 11) % ROWS * WIDTH;
+		model_add(model, 0, row, guess(row),
+		    truth(honest ? row : told));
+	}
+	free(rows);
+}
+
+static Model *begun(const Model *global, int n)
+{
+	ModelSettings settings = model_defaults(WIDTH, 7);
+	settings.global = global;
+	Model *model = model_new(&settings);
+	tell(model, 0, n, true);
+	if (n)
+		fit_check(model);
+	return model;
+}
+
+/* What others taught is all there is at first; of a few rows it makes more than they
+ * do alone, and where it is of no use it does not stand in the way. */
+static void test_global(void **state)
+{
+	(void)state;
+	ModelSettings settings = model_defaults(WIDTH, 7);
+	double alone, helped, misled;
+	settings.prior = true;
+	Model *good = model_new(&settings), *bad = model_new(&settings);
+	tell(good, 100, 200, true);
+	tell(bad, 100, 200, false);
+	fit_check(good);
+	fit_check(bad);
+	Model *first = begun(good, 0), *few = begun(NULL, 40);
+	Model *both = begun(good, 40), *wrong = begun(bad, 40);
+	assert_true(model_fitted(first));
+	assert_true(quality(first) == quality(good));
+	alone = quality(few);
+	helped = quality(both);
+	misled = quality(wrong);
+	if (helped < alone + 0.05 || misled < alone - 0.1)
+		fail_msg("%g, %g with what others taught, %g with nonsense",
+		    alone, helped, misled);
+	assert_true(helped >= quality(good) - 0.02);
+	assert_true(isfinite(model_rating(both).correlation));
+	model_free(first);
+	model_free(few);
+	model_free(both);
+	model_free(wrong);
+	model_free(good);
+	model_free(bad);
+}
+
+static void check_damaged(const char *text, const char *expected)
+{
+	Error error;
+	assert_null(model_read(text, "a.model", WIDTH, "cpu 1 192", &error));
+	if (!strstr(error.text, expected))
+		fail_msg("%s", error.text);
+}
+
+/* As a file it predicts the same bit for bit; a file that is cut anywhere, or of
+ * something else, is refused. */
+static void test_text(void **state)
+{
+	(void)state;
+	ModelSettings settings = model_defaults(WIDTH, 7);
+	Buf text = {0}, again = {0};
+	Error error;
+	settings.prior = true;
+	settings.rounds = 8;
+	settings.depth = 3;
+	Model *model = model_new(&settings);
+	tell(model, 0, ROWS, true);
+	fit_check(model);
+	model_write(&text, model, "cpu 1 192");
+	Model *read = model_read(
+	    buf_text(&text), "a.model", WIDTH, "cpu 1 192", &error);
+	assert_non_null(read);
+	assert_true(quality(read) == quality(model));
+	model_write(&again, read, "cpu 1 192");
+	assert_string_equal(buf_text(&text), buf_text(&again));
+	check_damaged("", "not a model");
+	check_damaged("tunec-model 2\nfeatures cpu 1 192\n", "format 2");
+	check_damaged("tunec-model 1\nfeatures gpu 1 192\n", "gpu 1 192");
+	check_damaged("tunec-model 1\nfeatures cpu 1 192\nprior 1\ntrees 1\n"
+		      "192<1 =1 =2\n", "damaged");
+	check_damaged("tunec-model 1\nfeatures cpu 1 192\nprior 1\ntrees 1\n"
+		      "1<nan =1 =2\n", "damaged");
+	for (size_t i = 0; i < text.size; i += 7) {
+		char *cut = strndup(text.data, i);
+		check_damaged(cut, "a.model");
+		free(cut);
+	}
+	buf_free(&text);
+	buf_free(&again);
+	model_free(model);
+	model_free(read);
+}
+
 static int best_of(const float *scores, int n)
 {
 	int best = 0;
@@ -384,6 +488,8 @@ int main(void)
 	    cmocka_unit_test(test_repeatable),
 	    cmocka_unit_test(test_kinds),
 	    cmocka_unit_test(test_useless_prior),
+	    cmocka_unit_test(test_global),
+	    cmocka_unit_test(test_text),
 	    cmocka_unit_test(test_acquire),
 	    cmocka_unit_test(test_recall),
 	    cmocka_unit_test(test_one_row),

@@ -62,6 +62,11 @@ void forest_predict(
     const Forest *forest, const float *rows, int n, int width, float *out);
 void forest_free(Forest *forest); /* also of a zeroed one */
 
+/* model.c: the trees of a fitted model, and the slope of its prior; NULL: it has
+ * none.  And back, which takes them. */
+const Forest *model_forest(const Model *model, double *slope);
+Model *model_of_forest(Forest *forest, int width, double slope);
+
 /* What tunec-xgboost.so exports as `tunec_xgboost`.  One booster is trained
  * from nothing and dumped as flat trees. */
 enum { XGBOOST_MODULE_VERSION = 2 };

@@ -8,11 +8,14 @@
 #include "lib/rng.h"
 #include "tuner/model/kind.h"
 
+enum { PRIOR, GLOBAL, MARGINS }; /* what a prediction may begin with */
 enum { MEMBERS = 16, ROWS_AT_ONCE = 128, RECALL = 8 };
 
 typedef struct {
 	int group;
-	double time_s, prior; /* -log of what the analytic model expects */
+	double time_s;
+	double from[MARGINS]; /* -log of what the analytic model expects, and the
+				 global model's score */
 } Row;
 
 struct Model {
@@ -24,9 +27,9 @@ struct Model {
 	Row *rows;
 	int trained; /* rows that the last fit knew */
 	void *fitted[MEMBERS];
-	double slope;  /* of the margin in the prior */
-	double centre; /* the prior's, of the newest row's operator */
-		double best;   /* the mean score of its best row: for ACQUIRE_EI */
+	double slopes[MARGINS]; /* 0: no use of it */
+	double centres[MARGINS]; /* of the newest row's operator */
+	double best;   /* the mean score of its best row: for ACQUIRE_EI */
 	Calibration *calibration;
 	Rating rating;
 };
@@ -87,6 +90,7 @@ Model *model_new(const ModelSettings *settings)
 	m->kind = kind_of(m->name);
 	if (!m->name->ranks)
 		m->settings.objective = OBJECTIVE_REGRESSION;
+	m->slopes[GLOBAL] = settings->global != NULL;
 	return m;
 }
 
@@ -110,6 +114,19 @@ void model_free(Model *model)
 	free(model);
 }
 
+/* Of at most ROWS_AT_ONCE rows. */
+static void begin_with(const Model *m, const float *features,
+    const double *prior_s, int n, double (*from)[MARGINS])
+{
+	float scores[ROWS_AT_ONCE] = {0};
+	if (m->settings.global)
+		model_predict(m->settings.global, features, prior_s, n, scores);
+	for (int i = 0; i < n; i++) {
+		from[i][PRIOR] = prior_s ? -log(prior_s[i]) : 0;
+		from[i][GLOBAL] = scores[i];
+	}
+}
+
 void model_add(Model *m, int group, const float *row, double prior_s,
     double time_s)
 {
@@ -123,7 +140,8 @@ void model_add(Model *m, int group, const float *row, double prior_s,
 	}
 	size_t i = (size_t)m->n++;
 	memcpy(m->features + i * width, row, sizeof(float) * width);
-	m->rows[i] = (Row){group, time_s, -log(prior_s)};
+	m->rows[i] = (Row){.group = group, .time_s = time_s};
+	begin_with(m, row, &prior_s, 1, &m->rows[i].from);
 }
 
 int model_rows(const Model *model)
@@ -133,7 +151,7 @@ int model_rows(const Model *model)
 
 bool model_fitted(const Model *model)
 {
-	return model->fitted[0] != NULL;
+	return model->fitted[0] || model->settings.global;
 }
 
 Rating model_rating(const Model *model)
@@ -143,9 +161,18 @@ Rating model_rating(const Model *model)
 
 /* --- prediction ---------------------------------------------------------------- */
 
-static double margin_of(const Model *m, double prior)
+static bool has_margin(const Model *m)
 {
-	return m->settings.prior ? m->slope * (prior - m->centre) : 0;
+	return m->settings.prior || m->settings.global;
+}
+
+static double margin_of(const Model *m, const double *from)
+{
+	double sum = 0;
+	for (int k = 0; k < MARGINS; k++)
+		if (m->slopes[k] > 0)
+			sum += m->slopes[k] * (from[k] - m->centres[k]);
+	return sum;
 }
 
 /* The expected improvement on `best` of a normally distributed score. */
@@ -173,9 +200,11 @@ static void predict_some(const Model *m, const float *features, int n,
     double *mean, double *deviation)
 {
 	float out[ROWS_AT_ONCE];
-	int members = m->settings.members;
+	int members = m->fitted[0] ? m->settings.members : 0;
 	for (int i = 0; i < n; i++)
 		mean[i] = deviation[i] = 0;
+	if (!members)
+		return;
 	for (int k = 0; k < members; k++) {
 		m->kind->predict(
 		    m->fitted[k], features, n, m->settings.width, out);
@@ -195,14 +224,15 @@ void model_predict(const Model *m, const float *rows, const double *prior_s,
     int n, float *scores)
 {
 	double mean[ROWS_AT_ONCE], deviation[ROWS_AT_ONCE];
+	double from[ROWS_AT_ONCE][MARGINS];
 	assert(model_fitted(m));
 	for (int i = 0; i < n; i += ROWS_AT_ONCE) {
 		int some = n - i < ROWS_AT_ONCE ? n - i : ROWS_AT_ONCE;
-		predict_some(m, rows + (size_t)i * (size_t)m->settings.width,
-		    some, mean, deviation);
+		const float *at = rows + (size_t)i * (size_t)m->settings.width;
+		predict_some(m, at, some, mean, deviation);
+		begin_with(m, at, has_margin(m) ? prior_s + i : NULL, some, from);
 		for (int k = 0; k < some; k++) {
-			if (m->settings.prior)
-				mean[k] += margin_of(m, -log(prior_s[i + k]));
+			mean[k] += margin_of(m, from[k]);
 			scores[i + k] =
 			    (float)acquire(m, mean[k], deviation[k]);
 		}
@@ -220,7 +250,7 @@ static void predict_own(const Model *m, int first, int n, double *mean)
 		    some, mean + i, deviation);
 		for (int k = 0; k < some; k++)
 			mean[i + k] +=
-			    margin_of(m, m->rows[first + i + k].prior);
+			    margin_of(m, m->rows[first + i + k].from);
 	}
 }
 
@@ -236,7 +266,7 @@ static Rating rate(const Model *m)
 	double *truth = must_alloc(sizeof *truth * (size_t)n);
 	predict_own(m, m->trained, n, score);
 	for (int i = 0; i < n; i++) {
-		prior[i] = m->rows[m->trained + i].prior;
+		prior[i] = m->rows[m->trained + i].from[PRIOR];
 		truth[i] = -m->rows[m->trained + i].time_s;
 	}
 	rating = (Rating){rank_correlation(score, truth, n),
@@ -256,6 +286,7 @@ typedef struct {
 	int *row; /* by place: which */
 	float *features; /* NULL: the rows' own */
 	float *labels, *margin;
+	double (*from)[MARGINS]; /* from the means of their operators */
 	unsigned *sizes;
 	int ngroups;
 } Batch;
@@ -266,6 +297,7 @@ static Batch batch_new(const Model *m, bool features)
 	return (Batch){must_alloc(sizeof(int) * n),
 	    features ? must_alloc(sizeof(float) * n * width) : NULL,
 	    must_alloc(sizeof(float) * n), must_alloc(sizeof(float) * n),
+	    must_alloc(sizeof(double[MARGINS]) * n),
 	    must_alloc(sizeof(unsigned) * n), 0};
 }
 
@@ -275,6 +307,7 @@ static void batch_free(Batch *b)
 	free(b->features);
 	free(b->labels);
 	free(b->margin);
+	free(b->from);
 	free(b->sizes);
 }
 
@@ -308,80 +341,95 @@ static void label(const Model *m, const int *row, int n, float *labels)
 	}
 }
 
-static double mean_prior(const Model *m, const int *row, int n)
+/* From their means, operator by operator. */
+static void centre(Model *m, Batch *b, int k)
 {
-	double sum = 0;
-	for (int i = 0; i < n; i++)
-		sum += m->rows[row[i]].prior / n;
-	return sum;
-}
-
-/* The slope by least squares. */
-static double fit_slope(const Batch *b, int n)
-{
-	double xx = 1e-9, xy = 0;
-	for (int i = 0; i < n; i++) {
-		xx += (double)b->margin[i] * b->margin[i];
-		xy += (double)b->margin[i] * b->labels[i];
+	int at = 0;
+	for (int g = 0; g < b->ngroups; at += (int)b->sizes[g++]) {
+		int n = (int)b->sizes[g];
+		double mean = 0;
+		for (int i = at; i < at + n; i++)
+			mean += m->rows[b->row[i]].from[k] / n;
+		for (int i = at; i < at + n; i++)
+			b->from[i][k] = m->rows[b->row[i]].from[k] - mean;
+		if (m->rows[b->row[at]].group == m->rows[m->n - 1].group)
+			m->centres[k] = mean;
 	}
-	return fmax(0, xy / xx);
 }
 
 enum { PAIR_ROWS = 256, NEWTON_STEPS = 20 };
 static const double SLOPE_MOST = 100;
 
-/* First and second derivative in the slope of the mean of log(1 + exp(-d)), d the
- * difference of the margins of two rows of one operator, the better one first. */
-static void pairs_slope(
-    const Batch *b, int n, double slope, double *first, double *second)
+/* First and second derivative in slope k of what is to be least. */
+typedef struct {
+	double first, second;
+} Bend;
+
+/* Of the mean of log(1 + exp(-d)), d the difference of the margins of two rows of
+ * one operator, the better one first. */
+static Bend bend_of_pairs(const Batch *b, int n, const double *slopes, int k)
 {
 	int at = 0, pairs = 1, stride = 1 + n / PAIR_ROWS;
-	*first = 1e-3 * slope; /* so that an order without a fault is no infinity */
-	*second = 1e-3;
+	Bend sum = {0, 0};
 	for (int g = 0; g < b->ngroups; at += (int)b->sizes[g++]) {
 		int end = at + (int)b->sizes[g];
 		for (int i = at; i < end; i += stride)
-			for (int k = at; k < end; k += stride) {
-				if (b->labels[i] <= b->labels[k])
+			for (int j = at; j < end; j += stride) {
+				if (b->labels[i] <= b->labels[j])
 					continue;
-				double d = b->margin[i] - b->margin[k];
-				double p = 1 / (1 + exp(slope * d));
-				*first -= p * d;
-				*second += p * (1 - p) * d * d;
+				double off = 0;
+				for (int q = 0; q < MARGINS; q++)
+					off += slopes[q] *
+					    (b->from[i][q] - b->from[j][q]);
+				double d = b->from[i][k] - b->from[j][k];
+				double p = 1 / (1 + exp(off));
+				sum.first -= p * d;
+				sum.second += p * (1 - p) * d * d;
 				pairs++;
 			}
 	}
-	*first /= pairs;
-	*second /= pairs;
+	/* so that an order without a fault is no infinity */
+	return (Bend){(1e-3 * slopes[k] + sum.first) / pairs,
+	    (1e-3 + sum.second) / pairs};
 }
 
-static double fit_slope_by_rank(const Batch *b, int n)
+/* Of half the squares of what the margin leaves of the labels. */
+static Bend bend_of_squares(const Batch *b, int n, const double *slopes, int k)
 {
-	double slope = 0, first, second;
-	for (int i = 0; i < NEWTON_STEPS; i++) {
-		pairs_slope(b, n, slope, &first, &second);
-		slope = fmin(SLOPE_MOST, fmax(0, slope - first / second));
+	Bend sum = {0, 1e-9};
+	for (int i = 0; i < n; i++) {
+		double rest = b->labels[i];
+		for (int q = 0; q < MARGINS; q++)
+			rest -= slopes[q] * b->from[i][q];
+		sum.first -= rest * b->from[i][k];
+		sum.second += b->from[i][k] * b->from[i][k];
 	}
-	return slope;
+	return sum;
 }
 
-/* The margin, in the unit of scores; the prior counts from its mean. */
+/* The margin, in the unit of scores: what it begins with counts from its mean, by
+ * slopes that fit the rows best.  One that is of no use has slope 0. */
 static void set_margin(Model *m, Batch *b)
 {
-	int at = 0;
-	for (int g = 0; g < b->ngroups; at += (int)b->sizes[g++]) {
-		int n = (int)b->sizes[g];
-		double mean = mean_prior(m, b->row + at, n);
-		for (int i = at; i < at + n; i++)
-			b->margin[i] =
-			    (float)(m->rows[b->row[i]].prior - mean);
-		if (m->rows[b->row[at]].group == m->rows[m->n - 1].group)
-			m->centre = mean;
+	const bool used[MARGINS] = {[PRIOR] = m->settings.prior,
+	    [GLOBAL] = m->settings.global};
+	bool ranks = m->settings.objective == OBJECTIVE_RANK;
+	for (int k = 0; k < MARGINS; k++) {
+		centre(m, b, k);
+		m->slopes[k] = 0;
 	}
-	m->slope = m->settings.objective == OBJECTIVE_RANK
-	    ? fit_slope_by_rank(b, m->n) : fit_slope(b, m->n);
+	for (int i = 0; i < NEWTON_STEPS * MARGINS; i++) {
+		int k = i % MARGINS;
+		if (!used[k])
+			continue;
+		Bend at = ranks ? bend_of_pairs(b, m->n, m->slopes, k)
+				: bend_of_squares(b, m->n, m->slopes, k);
+		double slope = m->slopes[k] - at.first / at.second;
+		m->slopes[k] = fmin(SLOPE_MOST, fmax(0, slope));
+	}
 	for (int i = 0; i < m->n; i++)
-		b->margin[i] *= (float)m->slope;
+		b->margin[i] = (float)(m->slopes[PRIOR] * b->from[i][PRIOR] +
+		    m->slopes[GLOBAL] * b->from[i][GLOBAL]);
 }
 
 /* Rows of each operator drawn anew, as many as it has; member 0 of one alone has
@@ -412,7 +460,7 @@ static Status fit_member(
 	    .n = m->n,
 	    .width = s->width,
 	    .labels = drawn->labels,
-	    .margin = s->prior ? drawn->margin : NULL,
+	    .margin = has_margin(m) ? drawn->margin : NULL,
 	    .group = all->sizes,
 	    .ngroups = all->ngroups,
 	    .objective = s->objective,
@@ -450,10 +498,10 @@ static void calibrate(Model *m)
 
 double model_seconds(const Model *m, const float *row, double prior_s)
 {
-	double mean, deviation;
+	double mean, deviation, from[1][MARGINS];
 	predict_some(m, row, 1, &mean, &deviation);
-	return calibration_seconds(
-	    m->calibration, mean + margin_of(m, -log(prior_s)));
+	begin_with(m, row, &prior_s, 1, from);
+	return calibration_seconds(m->calibration, mean + margin_of(m, from[0]));
 }
 
 Status model_fit(Model *m, Error *error)
@@ -477,4 +525,24 @@ Status model_fit(Model *m, Error *error)
 	m->trained = m->n;
 	calibrate(m);
 	return STATUS_OK;
+}
+
+/* --- trees alone ----------------------------------------------------------------- */
+
+const Forest *model_forest(const Model *m, double *slope)
+{
+	*slope = m->slopes[PRIOR];
+	return m->kind == &model_xgboost ? m->fitted[0] : NULL;
+}
+
+Model *model_of_forest(Forest *forest, int width, double slope)
+{
+	ModelSettings settings = model_defaults(width, 1);
+	settings.kind = "xgboost";
+	settings.prior = true;
+	Model *m = model_new(&settings);
+	forest_prepare(forest);
+	m->fitted[0] = forest;
+	m->slopes[PRIOR] = slope;
+	return m;
 }

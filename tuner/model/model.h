@@ -3,7 +3,8 @@
  *     model.c          rows, labels, the prior, ensembles, what is proposed by
  *     models.def       kinds of models: trees, and the floor under them
  *     model_NAME.c     a kind
-  *     rating.c         how good predictions were
+ *     model_text.c     a model of trees as a small file
+ *     rating.c         how good predictions were
  *     calibration.c    from scores to seconds
  *     forest.c         trees walked many rows at a time
  *     xgboost.c, module_xgboost.c  XGBoost, which trains them
@@ -17,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/buf.h"
 #include "lib/status.h"
 
 /* models.def; a NULL name ends the list. */
@@ -34,12 +36,16 @@ typedef enum { OBJECTIVE_RANK, OBJECTIVE_REGRESSION } Objective;
  * improvement on the best that was measured; mean and one deviation. */
 typedef enum { ACQUIRE_MEAN, ACQUIRE_EI, ACQUIRE_UCB } Acquire;
 
+typedef struct Model Model;
+
 typedef struct {
 	const char *kind; /* of models.def */
 	int width;        /* of a row */
 	Objective objective;
 	Acquire acquire;
 	bool prior;       /* begin with the analytic model: learn the rest */
+	const Model *global; /* begin with what other operators taught it, which
+				is all there is until the first fit; NULL */
 	int members;      /* of the ensemble, each learns from a bootstrap sample;
 			     1: all rows */
 	int rounds, depth, bins; /* of trees */
@@ -49,7 +55,6 @@ typedef struct {
 /* xgboost by rank, mean: 100 rounds of depth 6, 32 bins, eta 0.3 */
 ModelSettings model_defaults(int width, uint64_t seed);
 
-typedef struct Model Model;
 Model *model_new(const ModelSettings *settings);
 void model_free(Model *model);
 
@@ -62,8 +67,9 @@ int model_rows(const Model *model);
 /* Rates the model on what was added since the last fit, then trains it anew on
  * everything. */
 Status model_fit(Model *model, Error *error);
-bool model_fitted(const Model *model);
-/* Larger is better.  Only when fitted; prior_s is read only with a prior. */
+bool model_fitted(const Model *model); /* or it has a global one */
+/* Larger is better.  Only when fitted; prior_s is read only with a prior, its own or
+ * the global model's. */
 void model_predict(const Model *model, const float *rows,
     const double *prior_s, int n, float *scores);
 
@@ -79,6 +85,13 @@ typedef struct {
 	double prior_correlation;
 } Rating;
 Rating model_rating(const Model *model);
+
+/* model_text.c: a fitted one of trees as text, to be used without any rows; NULL and
+ * what is wrong with a text.  `kind` says what its features are of: what has another
+ * is refused. */
+void model_write(Buf *out, const Model *model, const char *kind);
+Model *model_read(
+    const char *text, const char *name, int width, const char *kind, Error *error);
 
 /* rating.c */
 /* Spearman's rank correlation of any two rows of numbers, ties at their mean
