@@ -89,7 +89,7 @@ $(FUZZ_PROGRAMS): $B/test/fuzz/%: $B/obj/test/fuzz/%.o $(FUZZ_COMMON) $(LIBRARY)
 	@$(CC) $(LDFLAGS) -rdynamic -o $@ $^ $(LDLIBS)
 
 $B/test/bench/bench_search $B/test/property/test_lab \
-$B/test/property/test_tasks: \
+$B/test/property/test_tasks $B/test/property/test_transfer: \
 	$(patsubst %.c,$B/obj/%.o,$(wildcard test/lab/*.c))
 
 $B/test/%: $B/obj/test/%.o $(TEST_COMMON) $(LIBRARY)

@@ -9,6 +9,7 @@
 #include "lib/escape.h"
 #include "lib/input.h"
 #include "tuner/measure/measure.h"
+#include "tuner/tune/transfer.h"
 
 /* Everything that one run has in hand. */
 struct Making {
@@ -19,6 +20,7 @@ struct Making {
 	Target *target; /* NULL: to be chosen for each operator */
 	Target *host;   /* NULL until asked for */
 	Stores stores;
+	Model *model; /* of --transfer; NULL: none, or not read yet */
 	char *trace_text; /* of --trace; NULL until read */
 	size_t trace_size;
 	const Source *trace_source; /* of a trace that was given as text */
@@ -416,16 +418,39 @@ static Trace *trace_in(Arena *arena, const Trace *trace)
 	return copy;
 }
 
-/* What the analytic model ranks first; NULL where there is no space.  The space
- * holds every plan that was looked at, and dies here. */
-static Trace *first_trace(
-    Arena *arena, const Program *program, const Machine *machine)
+static double model_cost(void *model, const float *features, double analytic_s)
+{
+	float score;
+	model_predict(model, features, &analytic_s, 1, &score);
+	return -score;
+}
+
+/* The one that --transfer names, for a target. */
+static Status open_model(Making *m, const Target *target, Error *error)
+{
+	bool is;
+	const char *path = m->options->model;
+	if (!path || m->model)
+		return STATUS_OK;
+	m->model = transfer_open_model(path, target, &is, error);
+	if (!is)
+		error_set(error, STATUS_INPUT,
+		    "%s: not a model that tunec log export --model wrote", path);
+	return m->model ? STATUS_OK : error->status;
+}
+
+/* What the model ranks first, else (NULL) the analytic one; NULL where there is no
+ * space.  The space holds every plan that was looked at, and dies here. */
+static Trace *first_trace(Arena *arena, const Program *program,
+    const Machine *machine, Model *model)
 {
 	Error ignored = {0};
 	Candidate first;
 	Arena *scratch = arena_new();
 	Trace *trace = NULL;
 	Space *space = space_new(scratch, program, machine, &ignored);
+	if (space && model)
+		space_rank_by(space, model_cost, model);
 	if (space && space_first(space, FIRST_TRIES, &first))
 		trace = trace_in(arena, space_trace(scratch, space, &first));
 	arena_free(scratch);
@@ -606,7 +631,7 @@ static Choice default_choice(Making *m, const Kernel *k, int i)
 {
 	Choice choice = {OF_MODEL,
 	    first_trace(m->arena, k->groups->groups[i].program,
-		&k->target->machine),
+		&k->target->machine, m->model),
 	    ""};
 	return choice.trace
 	    ? choice : plain_choice(m, k, i, "it has no other schedule");
@@ -750,6 +775,7 @@ static Status make_one(
 		return make_given(m, k, stage, error);
 	FORWARD_IF_ERROR(choose_target(m, k, error));
 	k->comment.target = k->target->text;
+	FORWARD_IF_ERROR(open_model(m, k->target, error));
 	if (stage == KERNEL_TARGET)
 		return STATUS_OK;
 	FORWARD_IF_ERROR(find_record(m, k->program, k->target, &best, error));
@@ -825,6 +851,7 @@ void kernels_close(Making *m)
 {
 	stores_warn(&m->stores, m->common);
 	stores_close(&m->stores);
+	model_free(m->model);
 }
 
 int kernels_make(Arena *arena, const Common *common,

@@ -15,6 +15,7 @@ typedef struct {
 	const char *trace;    /* file; NULL: none */
 	const char *schedule; /* name; NULL: none */
 	const char *threads;  /* "none" or NULL */
+	const char *model;    /* file: what ranks where there is no record */
 	TextList db;          /* layers; empty: TUNEC_DB, or tunec.db */
 	bool frozen;          /* a record is needed */
 } KernelOptions;

@@ -7,7 +7,7 @@
 typedef struct {
 	Common common;
 	TextList db;
-	const char *outcome, *output, *target;
+	const char *outcome, *output, *target, *model;
 	bool cold, trace, csv;
 } Log;
 
@@ -49,6 +49,8 @@ void log_print(const LogTable *table);
  * operator. */
 void log_csv(Arena *arena, const ProgramVec *programs, const RowVec *rows,
     Buf *out);
+/* tune_transfer.c: what the stores teach, as a file */
+int log_model(Arena *arena, const Log *log, const Stores *stores);
 /* log_explain.c */
 int log_explain(Arena *arena, const Log *log, const Stores *stores,
     const ProgramVec *programs);

@@ -120,7 +120,14 @@ typedef struct {
 	bool forgets;	       /* expected outputs are too much to be kept */
 	int last;	       /* that is ended */
 	double told_s; /* when the last line of progress was, off a terminal */
+	Transfer *transfer; /* NULL: nothing is taken over */
+	Model *global;
 } TuneRun;
+
+/* tune_transfer.c: fills in what the options of the run take over; the exit code,
+ * after messages. */
+int tune_transfer_open(TuneRun *run, const TextList *words);
+void tune_transfer_close(TuneRun *run);
 
 /* Opens the tunings of what was filled in; the caller frees them. */
 Status tune_run_open(TuneRun *run, Error *error);

@@ -124,6 +124,9 @@ static const Option options[] = {
 	KERNEL_OPTIONS(Build),
 	{"frozen", 0, OPTION_FLAG, offsetof(Build, kernel.frozen), NULL, NULL,
 	    "without a record write nothing and exit 3"},
+	{"transfer", 0, OPTION_TEXT, offsetof(Build, kernel.model), "FILE", NULL,
+	    "without a record take what a model of tunec log export --model\n"
+	    "thinks best"},
 	{"-MD", 0, OPTION_FLAG, offsetof(Build, depend), NULL, NULL,
 	    "write FILE.d for each -o FILE: a rule for make"},
 	{"-MF", 0, OPTION_TEXT, offsetof(Build, depend_file), "FILE", NULL,

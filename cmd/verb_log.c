@@ -409,8 +409,13 @@ static int log_export(Arena *arena, const Log *log, const Stores *stores,
     const ProgramVec *programs)
 {
 	RowVec rows = {0};
-	const char *path = log->output ? log->output : "-";
+	const char *path = log->model    ? log->model
+	    : log->output ? log->output : "-";
 	int code = check_export(arena, path, stores, programs);
+	if (!code && log->model)
+		return programs->n
+		    ? say_usage("log", "export --model takes no SPEC")
+		    : log_model(arena, log, stores);
 	if (!code)
 		code = log_rows(
 		    arena, log, stores, programs, !log->csv, &rows);
@@ -583,6 +588,9 @@ static const Option options[] = {STORES_OPTION(offsetof(Log, db)),
     {"csv", 0, OPTION_FLAG, offsetof(Log, csv), NULL, NULL,
 	"export: a row a trial, with its decisions, time, prediction and,\n"
 	"of the SPECs, features"},
+    {"model", 0, OPTION_TEXT, offsetof(Log, model), "FILE", NULL,
+	"export: write what the records teach about where the analytic\n"
+	"model errs (on machines as of --target), for tune and build"},
     {NULL, 'o', OPTION_TEXT, offsetof(Log, output), "FILE", NULL,
 	"export: write here instead of to standard output"},
     {0}};

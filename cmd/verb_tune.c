@@ -15,7 +15,7 @@ typedef struct {
 #define GUIDE(name, argument, preset, words, help) const char *guide_##name;
 #include "tuner/tune/guide.def"
 #undef GUIDE
-	TextList db;
+	TextList db, transfer;
 	int64_t seed;
 	bool more, accept, cold, no_pin;
 } TuneVerb;
@@ -254,6 +254,7 @@ static void close_run(TuneRun *run)
 		tune_free(run->tunings[i]);
 		measure_close(run->measurers[i]);
 	}
+	tune_transfer_close(run);
 }
 
 static void catch_signals(const Common *common)
@@ -285,6 +286,9 @@ static int run_programs(const TuneVerb *v, TuneRun *run, Stores *stores)
 	if (code)
 		return code;
 	run->stores = stores;
+	code = tune_transfer_open(run, &v->transfer);
+	if (code)
+		return code;
 	if (!tune_run_open(run, &error))
 		return tune_run_all(run);
 	say_error("%s", error.text);
@@ -385,6 +389,10 @@ static const Option options[] = {
 #include "tuner/tune/schedulers.def"
 #undef SCHEDULER
     },
+    {"transfer", 0, OPTION_LIST, offsetof(TuneVerb, transfer), "WHAT", NULL,
+	"what is taken over from other operators: auto, what the stores of\n"
+	"--db have; off; a STORE; or a model of tunec log export --model;\n"
+	"repeatable (default: auto)"},
     {"measure", 0, OPTION_TEXT, offsetof(TuneVerb, measure), "HOW", "run",
 	"run on this machine; simulate: a deterministic machine\n"
 	"in its place; replay:STORE: what a store measured"},

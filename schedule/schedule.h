@@ -171,6 +171,9 @@ Trace *schedule_plain(Arena *arena, const Program *program);
 /* --- spaces ------------------------------------------------------------- */
 
 enum { CANDIDATE_PARTS = 128, FEATURES = 192 };
+/* One more where a column means something else than before: models in files are of
+ * one version. */
+enum { FEATURES_VERSION = 1 };
 
 /* One point: a sketch, and a position in the domain of each part of each of
  * its decisions, in trace order.  Normal form: what the plan does not use
@@ -236,6 +239,11 @@ bool space_move(Space *space, Rng *rng, Move move, const Candidate *from,
  * with what both decide carried over.  Legal, normalized, different; how many. */
 int space_neighbours(
     Space *space, const Candidate *from, Candidate *out, int most);
+/* What a candidate of another space, of any program, decides, in the sketch that has
+ * most of it: each decision by the nearest value, others where that is not legal.
+ * Legal and normalized; false if there is none. */
+bool space_carry(Space *space, const Space *other, const Candidate *from,
+    Candidate *out);
 /* Of each step the decisions of the one or the other, which are of one sketch;
  * legal, normalized, and neither. */
 bool space_cross(Space *space, Rng *rng, const Candidate *a,
@@ -258,6 +266,11 @@ void space_features(
 /* Seconds that the analytic model predicts for each. */
 void space_analytic(
     Space *space, const Candidate *candidates, int n, double *seconds);
+/* What space_first goes by from now on, in place of the analytic time: less is
+ * better. */
+typedef double SpaceCost(
+    void *context, const float *features, double analytic_s);
+void space_rank_by(Space *space, SpaceCost *cost, void *context);
 /* What the analytic model ranks first among `tries` seeded samples and their
  * neighbours; false if there is no legal candidate. */
 bool space_first(Space *space, int tries, Candidate *out);

@@ -66,6 +66,8 @@ struct Space {
 	int64_t slots[CANDIDATE_PARTS];
 	int64_t *values; /* its tape's */
 	int values_size;
+	SpaceCost *cost; /* NULL: the analytic time */
+	void *cost_context;
 	RefusalCount refusals[REFUSALS_KEPT];
 	int nrefusals;
 };

@@ -216,11 +216,21 @@ enum {
 	MOVES_WORK = 1500000	/* of the moves after them */
 };
 
-static double analytic_one(Space *space, const Candidate *c)
+void space_rank_by(Space *space, SpaceCost *cost, void *context)
+{
+	space->cost = cost;
+	space->cost_context = context;
+}
+
+static double cost_of(Space *space, const Candidate *c)
 {
 	double seconds;
+	float row[FEATURES];
 	space_analytic(space, c, 1, &seconds);
-	return seconds;
+	if (!space->cost)
+		return seconds;
+	space_features(space, c, 1, row);
+	return space->cost(space->cost_context, row, seconds);
 }
 
 /* The best that were looked at, best first. */
@@ -232,7 +242,7 @@ typedef struct {
 
 static void keep(Space *space, const Candidate *c, Kept *kept)
 {
-	double seconds = analytic_one(space, c);
+	double seconds = cost_of(space, c);
 	if (kept->n == FIRST_KEPT && seconds >= kept->cost[kept->n - 1])
 		return;
 	int at = kept->n < FIRST_KEPT ? kept->n++ : kept->n - 1;
@@ -280,7 +290,7 @@ static void improve(Space *space, Rng *rng, Kept *kept)
 			Candidate c;
 			if (!space_mutate(space, rng, &kept->at[i], &c))
 				break;
-			double seconds = analytic_one(space, &c);
+			double seconds = cost_of(space, &c);
 			if (seconds >= kept->cost[i])
 				continue;
 			kept->at[i] = c;

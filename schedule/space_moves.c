@@ -2,6 +2,7 @@
  * one step leads to; and a candidate of one sketch carried over to another. */
 #include "schedule/space.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,12 +63,12 @@ static void move_tile(const Sketch *s, Rng *rng, int p, Candidate *c)
 
 /* --- from sketch to sketch -------------------------------------------------------- */
 
-/* Do two decisions say the same of the same thing? */
+/* Do two decisions say the same of the same thing?  By the names of either trace. */
 static bool are_alike(
-    const Sketch *s, const Part *a, const Sketch *t, const Part *b)
+    const Trace *s, const Part *a, const Trace *t, const Part *b)
 {
-	const Step *x = &s->trace->steps.at[a->step];
-	const Step *y = &t->trace->steps.at[b->step];
+	const Step *x = &s->steps.at[a->step];
+	const Step *y = &t->steps.at[b->step];
 	return x->primitive == y->primitive && a->arg == b->arg &&
 	    a->part == b->part && x->nargs && y->nargs &&
 	    value_equal(&x->args[0].value, &y->args[0].value);
@@ -93,19 +94,29 @@ static int nearest(const Part *part, const TraceValue *value)
 	return best;
 }
 
+/* The decision of s that says what b says in t; -1. */
+static int alike_in(const Sketch *s, const Sketch *t, const Part *b, bool canonical)
+{
+	const Trace *x = canonical ? s->canonical : s->trace;
+	const Trace *y = canonical ? t->canonical : t->trace;
+	for (int p = 0; p < s->nparts; p++)
+		if (are_alike(x, &s->parts[p], y, b))
+			return p;
+	return -1;
+}
+
 /* What both sketches decide is decided alike, but for one decision in `loose`
- * (0: none); the rest is drawn. */
+ * (0: none); the rest is drawn.  canonical: they are of two programs. */
 static void carry(const Sketch *s, const Candidate *from, const Sketch *t,
-    Rng *rng, unsigned loose, Candidate *out)
+    bool canonical, Rng *rng, unsigned loose, Candidate *out)
 {
 	for (int q = 0; q < t->nparts; q++) {
 		const Part *b = &t->parts[q];
 		int at = -1;
 		bool drawn = loose && !rng_below(rng, loose);
-		for (int p = 0; p < s->nparts && at < 0 && !drawn; p++)
-			if (are_alike(s, &s->parts[p], t, b))
-				at = nearest(b,
-				    &s->parts[p].values[from->at[p]]);
+		int p = drawn ? -1 : alike_in(s, t, b, canonical);
+		if (p >= 0)
+			at = nearest(b, &s->parts[p].values[from->at[p]]);
 		out->at[q] = (int16_t)(at >= 0
 			? at : (int)rng_below(rng, (uint64_t)b->size));
 	}
@@ -121,7 +132,7 @@ static bool move_sketch(Space *space, Rng *rng, const Candidate *from,
 	memset(out, 0, sizeof *out);
 	out->sketch = (uint16_t)(other + (other >= from->sketch));
 	carry(&space->sketches.at[from->sketch], from,
-	    &space->sketches.at[out->sketch], rng, loose, out);
+	    &space->sketches.at[out->sketch], false, rng, loose, out);
 	return true;
 }
 
@@ -208,8 +219,8 @@ static void step_sketch(Neighbours *near, int sketch)
 	int before = near->n;
 	for (int i = 0; i < TRIES && near->n == before; i++) {
 		Candidate c = {.sketch = (uint16_t)sketch};
-		carry(&all[near->from->sketch], near->from, &all[sketch], &rng,
-		    i < TRIES / 4 ? 0 : LOOSE, &c);
+		carry(&all[near->from->sketch], near->from, &all[sketch], false,
+		    &rng, i < TRIES / 4 ? 0 : LOOSE, &c);
 		keep_neighbour(near, c);
 	}
 }
@@ -257,6 +268,42 @@ bool space_cross(Space *space, Rng *rng, const Candidate *a,
 		else if (memcmp(out, a, sizeof *out) &&
 		    memcmp(out, b, sizeof *out))
 			return true;
+	}
+	return false;
+}
+
+/* --- from space to space ----------------------------------------------------------- */
+
+/* How many more decisions both have than one of them alone. */
+static int likeness(const Sketch *s, const Sketch *t)
+{
+	int common = 0;
+	for (int q = 0; q < t->nparts; q++)
+		common += alike_in(s, t, &t->parts[q], true) >= 0;
+	return common ? 3 * common - s->nparts - t->nparts : INT_MIN;
+}
+
+bool space_carry(Space *space, const Space *other, const Candidate *from,
+    Candidate *out)
+{
+	const Sketch *s = &other->sketches.at[from->sketch], *t = NULL;
+	int most = INT_MIN;
+	Rng rng = rng_stream(1, 0, 0);
+	Refusal why;
+	for (int k = 0; k < space->sketches.n; k++) {
+		int like = likeness(s, &space->sketches.at[k]);
+		if (like <= most)
+			continue;
+		most = like;
+		t = &space->sketches.at[k];
+	}
+	for (int i = 0; t && i < TRIES; i++) {
+		memset(out, 0, sizeof *out);
+		out->sketch = (uint16_t)(t - space->sketches.at);
+		carry(s, from, t, true, &rng, i < TRIES / 4 ? 0 : LOOSE, out);
+		if (space_legal(space, out, &why))
+			return true;
+		space_refuse(space, why);
 	}
 	return false;
 }

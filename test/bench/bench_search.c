@@ -43,7 +43,7 @@ static void say_closed(Task *task)
 	int64_t vectors = space_size(task->space, INT64_MAX);
 	printf("%-12s %d sketches, %lld vectors, %d candidates\n", task->name,
 	    task->closed.n, (long long)vectors, task->all.n);
-	lab_simulate(task, 1, 0.75);
+	lab_simulate(task, 1, 0.75, 0);
 	printf("%-12s rank correlation %.3f with a simulated machine\n", "",
 	    lab_analytic_correlation(task));
 }
@@ -67,7 +67,7 @@ static int make(Arena *arena, char **words)
 	const char *simulated = getenv("SIMULATE");
 	Task *task = task_of(arena, words, &error);
 	if (task && simulated)
-		lab_simulate(task, strtoull(simulated, NULL, 10), 0.75);
+		lab_simulate(task, strtoull(simulated, NULL, 10), 0.75, 0);
 	if (!task || (!simulated && lab_measure(task, say_done, &error)) ||
 	    lab_save(task, words[1], group, words[4], words[5], &error))
 		return fail(&error);
@@ -141,7 +141,7 @@ static Status run_table(const Runs *r, int table, Error *error)
 		return error->status;
 	snprintf(r->names[table], sizeof *r->names, "%s", task->name);
 	if (simulated)
-		lab_simulate(task, strtoull(simulated, NULL, 10), 0.75);
+		lab_simulate(task, strtoull(simulated, NULL, 10), 0.75, 0);
 	for (int i = 0; i < r->nsettings; i++)
 		for (int k = 0; k < r->seeds && !status; k++)
 			status = run_one(r, task, table, i, k, error);

@@ -74,8 +74,10 @@ Status lab_measure(Task *task, void (*say)(const Task *task, int done),
     Error *error);
 
 /* lab_simulate.c: the analytic time, and effects of pairs of decisions by seed,
- * as large as leaves a rank correlation of `correlation` with it. */
-void lab_simulate(Task *task, uint64_t seed, double correlation);
+ * as large as leaves a rank correlation of `correlation` with it.  Of their variance
+ * `shared` is one function of features, by seed, for all tasks: what the analytic
+ * model has wrong on this machine. */
+void lab_simulate(Task *task, uint64_t seed, double correlation, double shared);
 double lab_analytic_correlation(const Task *task);
 
 /* lab_run.c: best_s[i] is the least time of the first i + 1 trials; NULL where a

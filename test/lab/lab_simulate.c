@@ -36,7 +36,46 @@ static void all_times(const double *analytic, const double *effect, double size,
 		time_s[i] = analytic[i] * exp(size * effect[i]);
 }
 
-void lab_simulate(Task *task, uint64_t seed, double correlation)
+/* A sum of features, each with a weight of its own. */
+static double shared_effect(Space *space, const Candidate *c, uint64_t seed)
+{
+	float row[FEATURES];
+	double sum = 0;
+	space_features(space, c, 1, row);
+	for (int i = 0; i < FEATURES; i += 4) {
+		uint64_t h = hash_mix(seed + 1000 + (uint64_t)i);
+		sum += row[i] * ((double)(h >> 11) * 0x1p-52 - 1);
+	}
+	return sum;
+}
+
+/* In units of its deviation. */
+static void normalize(double *x, int n)
+{
+	double mean = 0, square = 1e-12;
+	for (int i = 0; i < n; i++)
+		mean += x[i] / n;
+	for (int i = 0; i < n; i++)
+		square += (x[i] - mean) * (x[i] - mean) / n;
+	for (int i = 0; i < n; i++)
+		x[i] = (x[i] - mean) / sqrt(square);
+}
+
+/* The effects, with what tasks share among them. */
+static void add_shared(Task *task, uint64_t seed, double shared, double *effect)
+{
+	int n = task->all.n;
+	double *common = NEW_N(task->arena, double, n);
+	for (int i = 0; i < n; i++)
+		common[i] =
+		    shared_effect(task->space, &task->all.items[i], seed);
+	normalize(common, n);
+	normalize(effect, n);
+	for (int i = 0; i < n; i++)
+		effect[i] = sqrt(shared) * common[i] + sqrt(1 - shared) * effect[i];
+}
+
+void lab_simulate(Task *task, uint64_t seed, double correlation, double shared)
 {
 	int n = task->all.n;
 	double *analytic = NEW_N(task->arena, double, n);
@@ -46,6 +85,8 @@ void lab_simulate(Task *task, uint64_t seed, double correlation)
 	space_analytic(task->space, task->all.items, n, analytic);
 	for (int i = 0; i < n; i++)
 		effect[i] = effects(task->space, &task->all.items[i], seed);
+	if (shared > 0)
+		add_shared(task, seed, shared, effect);
 	for (int i = 0; i < STEPS; i++) { /* the larger, the less they agree */
 		double size = (low + high) / 2;
 		all_times(analytic, effect, size, n, time_s);

@@ -122,15 +122,15 @@ static void test_simulated(void **state)
 	Arena *arena = arena_new();
 	Task *task = open_task(arena);
 	for (int tenth = 6; tenth <= 9; tenth++) {
-		lab_simulate(task, 7, tenth / 10.0);
+		lab_simulate(task, 7, tenth / 10.0, 0);
 		double r = lab_analytic_correlation(task);
 		assert_true(fabs(r - tenth / 10.0) < 0.01);
 	}
 	double *once = task->time_s;
-	lab_simulate(task, 7, 0.9);
+	lab_simulate(task, 7, 0.9, 0);
 	assert_memory_equal(
 	    once, task->time_s, sizeof *once * (size_t)task->all.n);
-	lab_simulate(task, 8, 0.9);
+	lab_simulate(task, 8, 0.9, 0);
 	assert_memory_not_equal(
 	    once, task->time_s, sizeof *once * (size_t)task->all.n);
 	arena_free(arena);
@@ -171,7 +171,7 @@ static void test_random_is_a_shuffle(void **state)
 	Task *task = open_task(arena);
 	GuideSettings settings = guide_defaults(1);
 	double best_s[TRIALS], a = 0, b = 0, aa = 0, bb = 0;
-	lab_simulate(task, 1, 0.75);
+	lab_simulate(task, 1, 0.75, 0);
 	settings.search = "random";
 	settings.learn = false;
 	for (int i = 0; i < RUNS; i++) {
@@ -197,7 +197,7 @@ static void test_exhausted(void **state)
 	GuideSettings settings = guide_defaults(3);
 	int n = task->all.n + 10;
 	double *best_s = NEW_N(arena, double, n);
-	lab_simulate(task, 1, 0.75);
+	lab_simulate(task, 1, 0.75, 0);
 	settings.search = "random";
 	settings.learn = false;
 	assert_int_equal(
@@ -238,7 +238,7 @@ static void test_table(void **state)
 	assert_true(file >= 0);
 	close(file);
 	check_refused(path);
-	lab_simulate(task, 1, 0.75);
+	lab_simulate(task, 1, 0.75, 0);
 	task->time_s[1] = INFINITY;
 	assert_int_equal(
 	    lab_save(task, conv, NULL, "none", path, &error), 0);

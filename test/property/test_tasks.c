@@ -70,7 +70,7 @@ static void simulate(int i, uint64_t seed)
 	if (time_s[seed][i])
 		lab_set_times(tasks[i], time_s[seed][i]);
 	else
-		lab_simulate(tasks[i], seed, 0.75);
+		lab_simulate(tasks[i], seed, 0.75, 0);
 	time_s[seed][i] = tasks[i]->time_s;
 }
 

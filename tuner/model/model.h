@@ -89,6 +89,7 @@ Rating model_rating(const Model *model);
 /* model_text.c: a fitted one of trees as text, to be used without any rows; NULL and
  * what is wrong with a text.  `kind` says what its features are of: what has another
  * is refused. */
+#define MODEL_BEGINS "tunec-model "
 void model_write(Buf *out, const Model *model, const char *kind);
 Model *model_read(
     const char *text, const char *name, int width, const char *kind, Error *error);

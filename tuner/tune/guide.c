@@ -15,9 +15,11 @@ struct Guide {
 	Space *space;
 	Search *search;
 	Model *model; /* NULL: nothing is learnt */
-	bool analytic, prior; /* as the settings say */
+	bool learn, analytic, prior; /* as the settings say */
+	Candidate starts[GUIDE_STARTS];
+	int nstarts;  /* not proposed yet */
 	int worse;    /* batches in a row that the analytic model ranked better */
-		int last_fit; /* rows */
+	int last_fit; /* rows */
 	GuideBatch *batches;
 	int nbatches;
 };
@@ -142,10 +144,17 @@ Guide *guide_new(Space *space, const SearchSpace *functions,
 	Guide *g = must_alloc(sizeof *g);
 	*g = (Guide){.space = space,
 	    .search = search,
+	    .learn = settings->learn,
 	    .analytic = settings->analytic,
-	    .prior = settings->model.prior};
-	if (settings->learn && search_named(settings->search)->learns)
+	    .prior = settings->model.prior || settings->model.global};
+	if (!search_named(settings->search)->learns)
+		return g;
+	if (settings->learn || settings->model.global)
 		g->model = model_new(&settings->model);
+	while (g->nstarts < settings->nstarts) {
+		g->starts[g->nstarts] = settings->starts[g->nstarts];
+		g->nstarts++;
+	}
 	return g;
 }
 
@@ -154,15 +163,30 @@ void guide_free(Guide *guide)
 	if (!guide)
 		return;
 	search_free(guide->search);
-		model_free(guide->model);
+	model_free(guide->model);
 	free(guide->batches);
 	free(guide);
+}
+
+/* Those that nobody has measured meanwhile. */
+static int take_starts(Guide *g, int n, Candidate *out)
+{
+	int got = 0;
+	for (int i = 0; i < g->nstarts && got < n; i++)
+		if (!search_visited(g->search, &g->starts[i])) {
+			guide_visit(g, &g->starts[i]);
+			out[got++] = g->starts[i];
+		}
+	g->nstarts = 0;
+	return got;
 }
 
 int guide_next(Guide *g, int n, Candidate *out)
 {
 	bool scored = g->analytic || has_learnt(g);
-	return search_next(g->search, scored ? score : NULL, g, n, out);
+	int got = take_starts(g, n, out);
+	return got + search_next(
+	    g->search, scored ? score : NULL, g, n - got, out + got);
 }
 
 void guide_tell(Guide *g, const Candidate *candidate, double time_s)
@@ -213,7 +237,7 @@ double guide_predict(const Guide *g, const Candidate *candidate)
 
 Status guide_fit(Guide *g, int batch, Error *error)
 {
-	if (!g->model)
+	if (!g->model || !g->learn)
 		return STATUS_OK;
 	int rows = model_rows(g->model);
 	int wanted = g->last_fit < MANY_ROWS ? batch : 2 * batch;

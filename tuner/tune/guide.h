@@ -7,6 +7,8 @@
 #include "tuner/model/model.h"
 #include "tuner/search/search.h"
 
+enum { GUIDE_STARTS = 3 };
+
 typedef struct {
 	const char *search; /* of searches.def */
 	bool learn;         /* false: the analytic model alone */
@@ -14,6 +16,9 @@ typedef struct {
 			       false: random candidates */
 	ModelSettings model;
 	SearchSettings how;
+	/* what is proposed before all else, where there is a search by scores */
+	Candidate starts[GUIDE_STARTS];
+	int nstarts;
 } GuideSettings;
 GuideSettings guide_defaults(uint64_t seed);
 

@@ -8,6 +8,7 @@
  *     tune_whole.c   a program of several groups: their schedules joined
  *     tune_final.c   the finalists once more, side by side
  *     tune_ceilings.c how close others came to their limits
+ *     transfer*.c    what other operators' logs teach (transfer.h)
  *     tune_known.c   what the store says of trials
  *     tune_lines.c   what is stored: trials and marks */
 #ifndef TUNER_TUNE_H
@@ -16,6 +17,7 @@
 #include "tuner/measure/measure.h"
 #include "tuner/tune/guide.h"
 #include "tuner/tune/tasks.h"
+#include "tuner/tune/transfer.h"
 
 typedef struct {
 	int64_t trials;  /* that the store is to hold for the operator; -1: any */
@@ -28,6 +30,7 @@ typedef struct {
 	bool more;       /* spend the budget again, whatever the store holds */
 	bool accept;     /* the newest final round counts, though it be slower */
 	GuideSettings guide; /* its seeds are set by `seed` */
+	const Transfer *transfer; /* what was fastest of others is tried; NULL */
 	uint64_t seed;
 	MeasureOptions measure;
 	const char *replay_db; /* measurements from this store; NULL: measured */
