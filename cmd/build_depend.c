@@ -43,6 +43,9 @@ static Status put_needed(OutputPlan *plan, Buf *out, Error *error)
 		    put_needed_name(out, build->kernel.trace, error));
 	if (build->kernel.trace || build->kernel.schedule)
 		return STATUS_OK;
+	if (build->kernel.model)
+		FORWARD_IF_ERROR(
+		    put_needed_name(out, build->kernel.model, error));
 	TextVec stores = {0};
 	kernels_stores(plan->arena, &build->kernel, &stores);
 	for (int i = 0; i < stores.n; i++)

@@ -20,7 +20,7 @@ struct Making {
 	Target *target; /* NULL: to be chosen for each operator */
 	Target *host;   /* NULL until asked for */
 	Stores stores;
-	Model *model; /* of --transfer; NULL: none, or not read yet */
+	Model *model;	  /* of --transfer; NULL: none, or not read yet */
 	char *trace_text; /* of --trace; NULL until read */
 	size_t trace_size;
 	const Source *trace_source; /* of a trace that was given as text */
@@ -392,11 +392,13 @@ static Status no_record(
 		    groups, k->target->text, why);
 	if (!m->common->quiet)
 		say_warning("%s: no record%s for target '%s': the default "
-			    "schedule is used%s",
+			    "schedule%s is used%s",
 		    program_label(m->arena, k->program), groups,
-		    k->target->text, why);
+		    k->target->text, m->model ? " by the model" : "", why);
 	if (!*groups)
-		k->comment.record = "none (default schedule)";
+		k->comment.record = m->model
+		    ? "none (default schedule by a model)"
+		    : "none (default schedule)";
 	return STATUS_OK;
 }
 
@@ -435,14 +437,15 @@ static Status open_model(Making *m, const Target *target, Error *error)
 	m->model = transfer_open_model(path, target, &is, error);
 	if (!is)
 		error_set(error, STATUS_INPUT,
-		    "%s: not a model that tunec log export --model wrote", path);
+		    "%s: not a model that tunec log export --model wrote",
+		    path);
 	return m->model ? STATUS_OK : error->status;
 }
 
 /* What the model ranks first, else (NULL) the analytic one; NULL where there is no
  * space.  The space holds every plan that was looked at, and dies here. */
-static Trace *first_trace(Arena *arena, const Program *program,
-    const Machine *machine, Model *model)
+static Trace *first_trace(
+    Arena *arena, const Program *program, const Machine *machine, Model *model)
 {
 	Error ignored = {0};
 	Candidate first;

@@ -59,7 +59,8 @@ static Status add_word(
 	Store *store;
 	if (!strcmp(word, "auto")) {
 		for (int i = 0; i < run->stores->n; i++)
-			vec_push(run->arena, &sources->read, run->stores->at[i]);
+			vec_push(
+			    run->arena, &sources->read, run->stores->at[i]);
 		return STATUS_OK;
 	}
 	Model *model = transfer_open_model(word, run->target, &is, error);
@@ -89,8 +90,8 @@ static Status read_sources(TuneRun *run, const Sources *sources, Error *error)
 	    .own = own,
 	    .nown = run->n};
 	run->transfer = transfer_new(run->target);
-	return transfer_read(run->transfer, sources->read.at, sources->read.n,
-	    &wish, error);
+	return transfer_read(
+	    run->transfer, sources->read.at, sources->read.n, &wish, error);
 }
 
 /* What cannot be learnt without XGBoost is no reason not to tune. */
@@ -160,8 +161,7 @@ static Status export(Arena *arena, const Log *log, const Stores *stores,
 {
 	TransferWish wish = {.regime = log->cold ? "cold" : "warm"};
 	Model *model;
-	FORWARD_IF_ERROR(
-	    transfer_read(t, stores->at, stores->n, &wish, error));
+	FORWARD_IF_ERROR(transfer_read(t, stores->at, stores->n, &wish, error));
 	FORWARD_IF_ERROR(transfer_learn(t, true, 1, &model, error));
 	if (!log->common.quiet)
 		say_facts(&t->facts, teaching(arena, &t->facts));
@@ -179,10 +179,11 @@ int log_model(Arena *arena, const Log *log, const Stores *stores)
 {
 	Error error;
 	const char *asked = target_asked(log->target);
-	const Target *target = target_parse(arena, asked ? asked : "host", &error);
+	const Target *target =
+	    target_parse(arena, asked ? asked : "host", &error);
 	Transfer *t = target ? transfer_new(target) : NULL;
-	Status status = t ? export(arena, log, stores, target, t, &error)
-			  : error.status;
+	Status status =
+	    t ? export(arena, log, stores, target, t, &error) : error.status;
 	transfer_free(t);
 	if (status)
 		say_error("%s", error.text);

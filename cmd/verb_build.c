@@ -40,6 +40,9 @@ static int check_apart(const OutputPlan *plan)
 		vec_push(plan->arena, &paths, plan->outputs.at[i].path);
 	kernels_stores(plan->arena, kernel, &stores);
 	inputs_of(plan->arena, plan->programs, kernel->trace, &stores, &inputs);
+	if (kernel->model)
+		vec_push(
+		    plan->arena, &inputs, (Input){kernel->model, "the model"});
 	return outputs_apart(plan->arena, &paths, &inputs);
 }
 

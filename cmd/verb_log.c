@@ -409,8 +409,9 @@ static int log_export(Arena *arena, const Log *log, const Stores *stores,
     const ProgramVec *programs)
 {
 	RowVec rows = {0};
-	const char *path = log->model    ? log->model
-	    : log->output ? log->output : "-";
+	const char *path = log->model ? log->model
+	    : log->output	      ? log->output
+				      : "-";
 	int code = check_export(arena, path, stores, programs);
 	if (!code && log->model)
 		return programs->n

@@ -50,7 +50,8 @@ static void put_line(Parts *p, const char *line, size_t size)
 		    (int)rest, space + 1);
 	else if (begins(line, size, "numerics "))
 		p->numerics = space[1] == 'e' ? NUMERICS_EXACT
-		    : space[1] == 'f' ? NUMERICS_FAST : NUMERICS_DEFAULT;
+		    : space[1] == 'f'	      ? NUMERICS_FAST
+					      : NUMERICS_DEFAULT;
 	else if (*line == 'i')
 		buf_printf(&p->inputs, "  x%.*s: %.*s\n", (int)name - 1,
 		    line + 1, (int)rest, space + 1);
@@ -87,7 +88,8 @@ Program *canonical_read(Arena *arena, const char *op_text)
 	const Source *source = file_of(arena, op_text, &numerics);
 	Spec *spec = spec_parse(arena, source, &diag);
 	Program *p = spec
-	    ? spec_program(arena, spec, NULL, NULL, 0, numerics, &diag) : NULL;
+	    ? spec_program(arena, spec, NULL, NULL, 0, numerics, &diag)
+	    : NULL;
 	diag_free(&diag);
 	return p && !strcmp(p->op_text, op_text) ? p : NULL;
 }

@@ -242,8 +242,8 @@ int space_neighbours(
 /* What a candidate of another space, of any program, decides, in the sketch that has
  * most of it: each decision by the nearest value, others where that is not legal.
  * Legal and normalized; false if there is none. */
-bool space_carry(Space *space, const Space *other, const Candidate *from,
-    Candidate *out);
+bool space_carry(
+    Space *space, const Space *other, const Candidate *from, Candidate *out);
 /* Of each step the decisions of the one or the other, which are of one sketch;
  * legal, normalized, and neither. */
 bool space_cross(Space *space, Rng *rng, const Candidate *a,

@@ -95,7 +95,8 @@ static int nearest(const Part *part, const TraceValue *value)
 }
 
 /* The decision of s that says what b says in t; -1. */
-static int alike_in(const Sketch *s, const Sketch *t, const Part *b, bool canonical)
+static int alike_in(
+    const Sketch *s, const Sketch *t, const Part *b, bool canonical)
 {
 	const Trace *x = canonical ? s->canonical : s->trace;
 	const Trace *y = canonical ? t->canonical : t->trace;
@@ -274,17 +275,34 @@ bool space_cross(Space *space, Rng *rng, const Candidate *a,
 
 /* --- from space to space ----------------------------------------------------------- */
 
-/* How many more decisions both have than one of them alone. */
-static int likeness(const Sketch *s, const Sketch *t)
+static bool is_same_step(const Step *a, const Step *b)
 {
-	int common = 0;
-	for (int q = 0; q < t->nparts; q++)
-		common += alike_in(s, t, &t->parts[q], true) >= 0;
-	return common ? 3 * common - s->nparts - t->nparts : INT_MIN;
+	if (a->primitive != b->primitive || a->nargs != b->nargs)
+		return false;
+	for (int i = 0; i < a->nargs; i++)
+		if (!a->args[i].decision && !b->args[i].decision &&
+		    !value_equal(&a->args[i].value, &b->args[i].value))
+			return false;
+	return true;
 }
 
-bool space_carry(Space *space, const Space *other, const Candidate *from,
-    Candidate *out)
+/* How many more decisions both have than one of them alone; of equals those are more
+ * alike that have more steps in common. */
+static int likeness(const Sketch *s, const Sketch *t)
+{
+	enum { STEPS = 4096 };
+	const Trace *x = s->canonical, *y = t->canonical;
+	int common = 0, same = 0;
+	for (int q = 0; q < t->nparts; q++)
+		common += alike_in(s, t, &t->parts[q], true) >= 0;
+	for (int i = 0; i < x->steps.n && i < y->steps.n && i < STEPS; i++)
+		same += is_same_step(&x->steps.at[i], &y->steps.at[i]);
+	return common ? (3 * common - s->nparts - t->nparts) * STEPS + same
+		      : INT_MIN;
+}
+
+bool space_carry(
+    Space *space, const Space *other, const Candidate *from, Candidate *out)
 {
 	const Sketch *s = &other->sketches.at[from->sketch], *t = NULL;
 	int most = INT_MIN;

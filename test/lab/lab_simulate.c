@@ -72,7 +72,8 @@ static void add_shared(Task *task, uint64_t seed, double shared, double *effect)
 	normalize(common, n);
 	normalize(effect, n);
 	for (int i = 0; i < n; i++)
-		effect[i] = sqrt(shared) * common[i] + sqrt(1 - shared) * effect[i];
+		effect[i] =
+		    sqrt(shared) * common[i] + sqrt(1 - shared) * effect[i];
 }
 
 void lab_simulate(Task *task, uint64_t seed, double correlation, double shared)

@@ -236,8 +236,8 @@ static void tell(Model *model, int first, int n, bool honest)
 	for (int i = first; i < first + n; i++) {
 		const float *row = rows + i * WIDTH;
 		const float *told = rows + (i * 37 + 11) % ROWS * WIDTH;
-		model_add(model, 0, row, guess(row),
-		    truth(honest ? row : told));
+		model_add(
+		    model, 0, row, guess(row), truth(honest ? row : told));
 	}
 	free(rows);
 }
@@ -309,8 +309,8 @@ static void test_text(void **state)
 	tell(model, 0, ROWS, true);
 	fit_check(model);
 	model_write(&text, model, "cpu 1 192");
-	Model *read = model_read(
-	    buf_text(&text), "a.model", WIDTH, "cpu 1 192", &error);
+	Model *read =
+	    model_read(buf_text(&text), "a.model", WIDTH, "cpu 1 192", &error);
 	assert_non_null(read);
 	assert_true(quality(read) == quality(model));
 	model_write(&again, read, "cpu 1 192");
@@ -319,9 +319,11 @@ static void test_text(void **state)
 	check_damaged("tunec-model 2\nfeatures cpu 1 192\n", "format 2");
 	check_damaged("tunec-model 1\nfeatures gpu 1 192\n", "gpu 1 192");
 	check_damaged("tunec-model 1\nfeatures cpu 1 192\nprior 1\ntrees 1\n"
-		      "192<1 =1 =2\n", "damaged");
+		      "192<1 =1 =2\n",
+	    "damaged");
 	check_damaged("tunec-model 1\nfeatures cpu 1 192\nprior 1\ntrees 1\n"
-		      "1<nan =1 =2\n", "damaged");
+		      "1<nan =1 =2\n",
+	    "damaged");
 	for (size_t i = 0; i < text.size; i += 7) {
 		char *cut = strndup(text.data, i);
 		check_damaged(cut, "a.model");

@@ -14,7 +14,8 @@ enum { MEMBERS = 16, ROWS_AT_ONCE = 128, RECALL = 8 };
 typedef struct {
 	int group;
 	double time_s;
-	double from[MARGINS]; /* -log of what the analytic model expects, and the
+	double
+	    from[MARGINS]; /* -log of what the analytic model expects, and the
 				 global model's score */
 } Row;
 
@@ -27,9 +28,9 @@ struct Model {
 	Row *rows;
 	int trained; /* rows that the last fit knew */
 	void *fitted[MEMBERS];
-	double slopes[MARGINS]; /* 0: no use of it */
+	double slopes[MARGINS];	 /* 0: no use of it */
 	double centres[MARGINS]; /* of the newest row's operator */
-	double best;   /* the mean score of its best row: for ACQUIRE_EI */
+	double best; /* the mean score of its best row: for ACQUIRE_EI */
 	Calibration *calibration;
 	Rating rating;
 };
@@ -230,7 +231,8 @@ void model_predict(const Model *m, const float *rows, const double *prior_s,
 		int some = n - i < ROWS_AT_ONCE ? n - i : ROWS_AT_ONCE;
 		const float *at = rows + (size_t)i * (size_t)m->settings.width;
 		predict_some(m, at, some, mean, deviation);
-		begin_with(m, at, has_margin(m) ? prior_s + i : NULL, some, from);
+		begin_with(
+		    m, at, has_margin(m) ? prior_s + i : NULL, some, from);
 		for (int k = 0; k < some; k++) {
 			mean[k] += margin_of(m, from[k]);
 			scores[i + k] =
@@ -411,8 +413,8 @@ static Bend bend_of_squares(const Batch *b, int n, const double *slopes, int k)
  * slopes that fit the rows best.  One that is of no use has slope 0. */
 static void set_margin(Model *m, Batch *b)
 {
-	const bool used[MARGINS] = {[PRIOR] = m->settings.prior,
-	    [GLOBAL] = m->settings.global};
+	const bool used[MARGINS] = {
+	    [PRIOR] = m->settings.prior, [GLOBAL] = m->settings.global};
 	bool ranks = m->settings.objective == OBJECTIVE_RANK;
 	for (int k = 0; k < MARGINS; k++) {
 		centre(m, b, k);
@@ -501,7 +503,8 @@ double model_seconds(const Model *m, const float *row, double prior_s)
 	double mean, deviation, from[1][MARGINS];
 	predict_some(m, row, 1, &mean, &deviation);
 	begin_with(m, row, &prior_s, 1, from);
-	return calibration_seconds(m->calibration, mean + margin_of(m, from[0]));
+	return calibration_seconds(
+	    m->calibration, mean + margin_of(m, from[0]));
 }
 
 Status model_fit(Model *m, Error *error)

@@ -91,8 +91,8 @@ Rating model_rating(const Model *model);
  * is refused. */
 #define MODEL_BEGINS "tunec-model "
 void model_write(Buf *out, const Model *model, const char *kind);
-Model *model_read(
-    const char *text, const char *name, int width, const char *kind, Error *error);
+Model *model_read(const char *text, const char *name, int width,
+    const char *kind, Error *error);
 
 /* rating.c */
 /* Spearman's rank correlation of any two rows of numbers, ties at their mean

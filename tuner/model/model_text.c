@@ -91,11 +91,10 @@ static int read_node(Reading *r, int depth)
 		r->bad = true;
 		return node;
 	}
-	f->nodes = must_realloc(
-	    f->nodes, sizeof *f->nodes * (size_t)f->nnodes);
+	f->nodes = must_realloc(f->nodes, sizeof *f->nodes * (size_t)f->nnodes);
 	if (take(r, '=')) {
-		f->nodes[node] = (TreeNode){
-		    .feature = -1, .value = (float)number(r)};
+		f->nodes[node] =
+		    (TreeNode){.feature = -1, .value = (float)number(r)};
 		return node;
 	}
 	double feature = number(r);
@@ -125,8 +124,8 @@ static void read_trees(Reading *r, double n)
 	r->bad |= *r->at;
 }
 
-Model *model_read(
-    const char *text, const char *name, int width, const char *kind, Error *error)
+Model *model_read(const char *text, const char *name, int width,
+    const char *kind, Error *error)
 {
 	Arena *arena = arena_new();
 	Reading r = {.at = text, .width = width};
@@ -143,7 +142,8 @@ Model *model_read(
 	else
 		read_trees(&r, trees);
 	if (!other && r.bad)
-		error_set(error, STATUS_INPUT, "%s: not a model, or damaged", name);
+		error_set(
+		    error, STATUS_INPUT, "%s: not a model, or damaged", name);
 	arena_free(arena);
 	if (other || r.bad) {
 		forest_free(&r.forest);

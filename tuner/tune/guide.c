@@ -33,6 +33,11 @@ GuideSettings guide_defaults(uint64_t seed)
 	    .how = search_defaults(seed)};
 }
 
+int guide_starts(const Model *global)
+{
+	return global ? 1 : GUIDE_STARTS;
+}
+
 /* --- the space, as a search sees it ------------------------------------------- */
 
 static bool sample_space(void *context, Rng *rng, Candidate *out)
@@ -185,8 +190,9 @@ int guide_next(Guide *g, int n, Candidate *out)
 {
 	bool scored = g->analytic || has_learnt(g);
 	int got = take_starts(g, n, out);
-	return got + search_next(
-	    g->search, scored ? score : NULL, g, n - got, out + got);
+	return got +
+	    search_next(
+		g->search, scored ? score : NULL, g, n - got, out + got);
 }
 
 void guide_tell(Guide *g, const Candidate *candidate, double time_s)

@@ -7,7 +7,9 @@
 #include "tuner/model/model.h"
 #include "tuner/search/search.h"
 
+/* So many starts at most; what a model that was taught thinks best is worth more. */
 enum { GUIDE_STARTS = 3 };
+int guide_starts(const Model *global);
 
 typedef struct {
 	const char *search; /* of searches.def */

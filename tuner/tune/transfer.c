@@ -11,8 +11,8 @@
 #include "lib/sort.h"
 
 enum {
-	ROWS_MOST = 64,   /* of an operator */
-	BEST = 8,         /* of which a model is to be right */
+	ROWS_MOST = 64,	   /* of an operator */
+	BEST = 8,	   /* of which a model is to be right */
 	ROWS_TELLING = 16, /* of which that says something */
 	FOLDS = 4,
 	ROUNDS = 32,
@@ -21,7 +21,7 @@ enum {
 
 /* No schedule is so many times faster, by the analytic model, than half of its
  * operator's: its time is wrong. */
-static const double WRONG = 30;
+static const double WRONG = 1000;
 /* A model that orders what was held back less than that has learnt nothing; by so
  * much what it thinks best is to be faster than what the analytic one does. */
 static const double ORDERS = 0.2, BETTER = 0.01;
@@ -125,11 +125,10 @@ static Rows *all_rows(Transfer *t)
 		Rows *r = &all[i];
 		r->at = NEW_N(t->arena, Row, ROWS_MOST);
 		r->n = rows_of(t, &t->pasts.at[i], r->at);
-		r->features = NEW_N(t->arena, float, r->n * FEATURES);
+		r->features = NEW_N(t->arena, float, r->n *FEATURES);
 		for (int k = 0; k < r->n; k++)
 			space_features(t->pasts.at[i].space,
-			    &r->at[k].candidate, 1,
-			    r->features + k * FEATURES);
+			    &r->at[k].candidate, 1, r->features + k * FEATURES);
 		t->facts.records += r->n;
 		t->facts.operators += r->n > 0;
 	}
@@ -192,8 +191,8 @@ static void rate(const Transfer *t, const Model *model, const Rows *rows,
 		float s;
 		if (!is_in(t, past, k, fold))
 			continue;
-		model_predict(model, rows->features + k * FEATURES,
-		    &row->prior_s, 1, &s);
+		model_predict(
+		    model, rows->features + k * FEATURES, &row->prior_s, 1, &s);
 		score[n] = s;
 		prior[n] = -row->prior_s;
 		truth[n++] = -row->time_s;
@@ -224,8 +223,7 @@ static Status hold_back(
 	f->correlation /= n ? n : 1;
 	f->share /= n ? n : 1;
 	f->analytic /= n ? n : 1;
-	f->useful =
-	    f->correlation > ORDERS && f->share > f->analytic + BETTER;
+	f->useful = f->correlation > ORDERS && f->share > f->analytic + BETTER;
 	return STATUS_OK;
 }
 
@@ -235,8 +233,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-Status transfer_learn(Transfer *t, bool anyway, uint64_t seed, Model **out,
-    Error *error)
+Status transfer_learn(
+    Transfer *t, bool anyway, uint64_t seed, Model **out, Error *error)
 {
 	*out = NULL;
 	sort(t->pasts.at, (size_t)t->pasts.n, sizeof *t->pasts.at, by_name);
@@ -291,8 +289,7 @@ Model *transfer_open_model(
 	if (!*is || input_read(path, FILE_MOST, &text, error))
 		return NULL;
 	kind_of(target, kind);
-	Model *model =
-	    model_read(buf_text(&text), path, FEATURES, kind, error);
+	Model *model = model_read(buf_text(&text), path, FEATURES, kind, error);
 	buf_free(&text);
 	return model;
 }
@@ -324,8 +321,8 @@ static double octaves(const Block *a, const Block *b)
 	if (form_of(a) != form_of(b))
 		return OTHER_BLOCK;
 	for (int i = 0; i < a->naxes; i++)
-		sum += fabs(log2((double)a->axes[i].extent /
-		    (double)b->axes[i].extent));
+		sum += fabs(log2(
+		    (double)a->axes[i].extent / (double)b->axes[i].extent));
 	return fmin(sum, OTHER_BLOCK);
 }
 
@@ -336,7 +333,8 @@ static double one_way(const Program *a, const Program *b)
 	for (int i = 0; i < a->nblocks; i++) {
 		double least = OTHER_BLOCK;
 		for (int k = 0; k < b->nblocks; k++)
-			least = fmin(least, octaves(&a->blocks[i], &b->blocks[k]));
+			least =
+			    fmin(least, octaves(&a->blocks[i], &b->blocks[k]));
 		sum += least;
 	}
 	return sum;
@@ -390,8 +388,8 @@ int transfer_starts(const Transfer *t, const Program *program, Space *space,
 	/* of whatever is alike at all, no further than the blocks go */
 	for (int i = 0; i < t->pasts.n && n < most; i++) {
 		const Candidate *best = fastest(near[i].past);
-		if (best && space_carry(
-				space, near[i].past->space, best, &out[n]) &&
+		if (best &&
+		    space_carry(space, near[i].past->space, best, &out[n]) &&
 		    !is_among(&out[n], out, n))
 			n++;
 	}

@@ -23,7 +23,7 @@ typedef struct {
 	 * correlation, and the speed of what it thinks best, of the fastest's. */
 	double correlation, share;
 	double analytic; /* such a share of the analytic one */
-	bool useful;     /* it is the better one */
+	bool useful;	 /* it is the better one */
 } TransferFacts;
 
 /* An operator and what was measured in its space, which live as long as the
@@ -63,8 +63,8 @@ void transfer_add(Transfer *transfer, const Past *past);
 /* The model of all that was added, of the size that files have; *out is NULL where it
  * is no better than the analytic one on what it was not taught, unless `anyway`, or
  * nothing was added. */
-Status transfer_learn(Transfer *transfer, bool anyway, uint64_t seed, Model **out,
-    Error *error);
+Status transfer_learn(
+    Transfer *transfer, bool anyway, uint64_t seed, Model **out, Error *error);
 
 /* A model in a file, of a target's kind of machine.  *is false where the file is
  * something else, or there is none: a store, perhaps. */

@@ -53,15 +53,16 @@ static Reading *reading_of(Reader *r, const Line *line)
 	if (e >= 0)
 		return &r->readings.at[r->names.entries.at[e].number];
 	lookup_add(&r->names, name, r->readings.n);
-	const char *text = json_string_value(
-	    json_object_get(line->json, "op_text"));
+	const char *text =
+	    json_string_value(json_object_get(line->json, "op_text"));
 	Reading reading = {.past = {.name = name}};
 	Past *p = &reading.past;
 	p->target = target_parse(
 	    r->arena, arena_strdup(r->arena, line->target), &ignored);
 	if (p->target && text && r->readings.n < OPERATORS_MOST &&
 	    p->target->machine.gpu == r->transfer->target->machine.gpu)
-		p->program = canonical_read(r->arena, arena_strdup(r->arena, text));
+		p->program =
+		    canonical_read(r->arena, arena_strdup(r->arena, text));
 	if (p->program)
 		p->space = space_new(
 		    r->arena, p->program, &p->target->machine, &ignored);
@@ -70,8 +71,7 @@ static Reading *reading_of(Reader *r, const Line *line)
 }
 
 /* False: no sketch of today's gives it. */
-static bool candidate_of(
-    const Past *p, const json_t *json, Candidate *out)
+static bool candidate_of(const Past *p, const json_t *json, Candidate *out)
 {
 	Arena *scratch = arena_new();
 	Error ignored;
@@ -120,8 +120,8 @@ static bool read_line(Line *line, void *context)
 	}
 	Reading *reading = reading_of(r, line);
 	if (!reading->past.space ||
-	    !candidate_of(&reading->past,
-		json_object_get(line->json, "trace"), &c))
+	    !candidate_of(
+		&reading->past, json_object_get(line->json, "trace"), &c))
 		r->transfer->facts.unfit++;
 	else
 		keep(r, reading, &c,
@@ -137,8 +137,8 @@ Status transfer_read(Transfer *t, Store *const *stores, int nstores,
 	    .wish = wish,
 	    .names = {.arena = t->arena}};
 	for (int i = 0; i < nstores; i++)
-		FORWARD_IF_ERROR(store_each(
-		    stores[i], NULL, read_line, &r, NULL, error));
+		FORWARD_IF_ERROR(
+		    store_each(stores[i], NULL, read_line, &r, NULL, error));
 	for (int i = 0; i < r.readings.n; i++) {
 		Reading *reading = &r.readings.at[i];
 		reading->past.n = reading->time_s.n;

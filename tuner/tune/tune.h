@@ -30,7 +30,8 @@ typedef struct {
 	bool more;       /* spend the budget again, whatever the store holds */
 	bool accept;     /* the newest final round counts, though it be slower */
 	GuideSettings guide; /* its seeds are set by `seed` */
-	const Transfer *transfer; /* what was fastest of others is tried; NULL */
+	const Transfer
+	    *transfer; /* what was fastest of others is tried; NULL */
 	uint64_t seed;
 	MeasureOptions measure;
 	const char *replay_db; /* measurements from this store; NULL: measured */

@@ -67,8 +67,9 @@ Status propose_open(Tuning *t)
 	settings.how.seed = seed_of(t);
 	settings.model.seed = t->options.seed;
 	if (t->options.transfer)
-		settings.nstarts = transfer_starts(t->options.transfer,
-		    t->program, t->space, settings.starts, GUIDE_STARTS);
+		settings.nstarts =
+		    transfer_starts(t->options.transfer, t->program, t->space,
+			settings.starts, guide_starts(settings.model.global));
 	t->guide = guide_new(t->space, &functions, &settings);
 	for (int i = 0; i < t->known.n; i++)
 		propose_learn_known(t, i);
