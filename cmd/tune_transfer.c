@@ -120,8 +120,6 @@ int tune_transfer_open(TuneRun *run, const TextList *words)
 	for (int i = 0; i < words->n; i++)
 		if (!strcmp(words->at[i], "off"))
 			return EXIT_DONE;
-	if (!words->n)
-		status = add_word(run, "auto", &sources, &error);
 	for (int i = 0; i < words->n && !status; i++)
 		status = add_word(run, words->at[i], &sources, &error);
 	if (!status && sources.read.n)

@@ -392,7 +392,7 @@ static const Option options[] = {
     {"transfer", 0, OPTION_LIST, offsetof(TuneVerb, transfer), "WHAT", NULL,
 	"what is taken over from other operators: auto, what the stores of\n"
 	"--db have; off; a STORE; or a model of tunec log export --model;\n"
-	"repeatable (default: auto)"},
+	"repeatable (default: off)"},
     {"measure", 0, OPTION_TEXT, offsetof(TuneVerb, measure), "HOW", "run",
 	"run on this machine; simulate: a deterministic machine\n"
 	"in its place; replay:STORE: what a store measured"},

@@ -20,13 +20,14 @@ compute: |
 cases: {one: {}, two: {M: 192}, three: {K: 128}, four: {N: 256}, new: {M: 128, N: 192}}
 END
 exits logs-are-made 0 tune mm.yaml:one mm.yaml:two mm.yaml:three mm.yaml:four \
-	--trials 160 --db logs.jsonl
+	--trials 160 --db logs.jsonl --transfer=auto
 ok of-its-own-operators-nothing-is-said lacks err transfer:
 
 # --- a tune ----------------------------------------------------------------------
 for i in 1 2; do
 	cp logs.jsonl auto$i.jsonl
-	exits "tune-by-the-logs-$i" 0 tune mm.yaml:new --trials 20 --db auto$i.jsonl
+	exits "tune-by-the-logs-$i" 0 tune mm.yaml:new --trials 20 --db auto$i.jsonl \
+		--transfer=auto
 done
 ok one-line-says-so [ "$(grep -c '^tunec: transfer: [0-9]* records of 4 other' err)" = 1 ]
 ok it-is-the-same-twice [ "$(traces auto1.jsonl)" = "$(traces auto2.jsonl)" ]
@@ -36,7 +37,11 @@ ok it-is-what-auto-does [ "$(traces own.jsonl)" = "$(traces auto1.jsonl)" ]
 cp logs.jsonl off.jsonl
 exits tune-without 0 tune mm.yaml:new --trials 20 --db off.jsonl --transfer=off
 ok nothing-is-said lacks err transfer:
-exits tune-alone 0 tune mm.yaml:new --trials 20 --db alone.jsonl
+cp logs.jsonl default.jsonl
+exits tune-by-default 0 tune mm.yaml:new --trials 20 --db default.jsonl
+ok that-is-off [ "$(traces default.jsonl)" = "$(traces off.jsonl)" ]
+exits tune-alone 0 tune mm.yaml:new --trials 20 --db alone.jsonl \
+	--transfer=auto
 ok alone-nothing-is-said lacks err transfer:
 ok off-is-as-alone [ "$(traces alone.jsonl)" = "$(traces off.jsonl)" ]
 ok logs-change-what-is-tried [ "$(traces own.jsonl)" != "$(traces alone.jsonl)" ]
