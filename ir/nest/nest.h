@@ -111,7 +111,6 @@ typedef struct {
 	Expr **write;     /* logical index of the element written, over OP_AXIS */
 	int nloops;
 	int *loops;       /* outer to inner */
-	int loops_room; /* there, the stage's alone; 0: it is not to be written */
 	int place;        /* loop of another stage; -1: the root */
 	bool after;       /* see above */
 	int with;         /* the stage whose loops it shares: `loops`, the axes'

@@ -504,22 +504,18 @@ void edit_remove_stage(Nest *nest, int stage)
 	    sizeof(int) * (size_t)(nest->order.n - at));
 }
 
-/* Into room that grows by doubling: a block may be split thousands of times. */
 void edit_replace_loops(
     Nest *nest, int stage, int at, int n, const int *loops, int nloops)
 {
 	Stage *s = &nest->stages.at[stage];
-	const int *old = s->loops;
 	int total = s->nloops - n + nloops;
+	int *all = NEW_N(nest->arena, int, total);
 
-	if (total > s->loops_room) {
-		s->loops_room = 2 * total;
-		s->loops = NEW_N(nest->arena, int, s->loops_room);
-		memcpy(s->loops, old, sizeof(int) * (size_t)at);
-	}
-	memmove(s->loops + at + nloops, old + at + n,
+	memcpy(all, s->loops, sizeof(int) * (size_t)at);
+	memcpy(all + at, loops, sizeof(int) * (size_t)nloops);
+	memcpy(all + at + nloops, s->loops + at + n,
 	    sizeof(int) * (size_t)(s->nloops - at - n));
-	memcpy(s->loops + at, loops, sizeof(int) * (size_t)nloops);
+	s->loops = all;
 	s->nloops = total;
 }
 

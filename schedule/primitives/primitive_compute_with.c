@@ -167,7 +167,6 @@ void compute_with_apply(const Call *call)
 	s->init_at = leader->init_at;
 	s->nloops = leader->nloops;
 	s->loops = leader->loops;
-	s->loops_room = nest->stages.at[p.leader].loops_room = 0;
 	for (int a = 0; a < s->naxes; a++)
 		s->axes[a].var = leader->axes[a].var;
 	buffer = &nest->buffers.at[s->buffer];

@@ -128,5 +128,4 @@ void reorder_apply(const Call *call)
 
 	parameters(call, &p);
 	call->nest->stages.at[p.stage].loops = p.order;
-	call->nest->stages.at[p.stage].loops_room = 0;
 }
