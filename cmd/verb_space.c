@@ -223,13 +223,25 @@ static Status count_space(Arena *arena, const SpaceVerb *v,
 	return STATUS_OK;
 }
 
+/* Of n numbers, in pairs; leaves others in their place. */
+static const char *product_of(Arena *arena, const char **numbers, int n)
+{
+	for (; n > 1; n = (n + 1) / 2)
+		for (int i = 0; 2 * i < n; i++)
+			numbers[i] = 2 * i + 1 < n
+			    ? space_count_times(
+				  arena, numbers[2 * i], numbers[2 * i + 1])
+			    : numbers[2 * i];
+	return n ? numbers[0] : NULL;
+}
+
 static int space_one(Arena *arena, const Program *p, void *context)
 {
 	const SpaceVerb *v = ((const Spaces *)context)->verb;
 	const Target *target = ((const Spaces *)context)->target;
 	const Groups *g = groups_of(arena, p);
 	Counted *counted = NEW_N(arena, Counted, g->n);
-	const char *count = NULL;
+	const char **counts = NEW_N(arena, const char *, g->n);
 	Error error = {0};
 	for (int i = 0; i < g->n; i++) {
 		int first = g->groups[i].same_as;
@@ -239,10 +251,9 @@ static int space_one(Arena *arena, const Program *p, void *context)
 			say_error("%s: %s", p->symbol, error.text);
 			return EXIT_FAILED;
 		}
-		count = count ? space_count_times(
-				    arena, count, counted[first].count)
-			      : counted[first].count;
+		counts[i] = counted[first].count;
 	}
+	const char *count = product_of(arena, counts, g->n);
 	if (!v->common.json)
 		print_text(v, p, g, counted, count);
 	json_t *samples =

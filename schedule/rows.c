@@ -157,29 +157,38 @@ static bool find_between(Expr *e, void *context)
 	return true;
 }
 
-/* All that depends on `from`, up to the product; false: something else does, or
- * it does not lead there. */
+static bool depends(Walk *w, int block)
+{
+	w->found = false;
+	expr_walk(w->program->blocks[block].body, find_between, w);
+	return w->found;
+}
+
+/* All that depends on `from`, up to the product; false: it does not lead there. */
 static bool find_all_between(Walk *w)
 {
 	const Program *p = w->program;
 	int n = 0, reductions = 0;
-	bool reached = false;
 	w->role[w->from] = BETWEEN;
-	for (int i = w->from + 1; i < p->nblocks; i++) {
-		w->found = false;
-		expr_walk(p->blocks[i].body, find_between, w);
-		if (!w->found)
+	for (int i = w->from + 1; i < w->to; i++) {
+		if (!depends(w, i))
 			continue;
-		reached |= i == w->to;
-		if (w->role[i] == ENDING)
-			continue;
-		if (i > w->to || is_output(w, i) ||
-		    rows_is_product(&p->blocks[i]) || ++n > MOST_BETWEEN)
+		if (is_output(w, i) || rows_is_product(&p->blocks[i]) ||
+		    ++n > MOST_BETWEEN)
 			return false;
 		w->role[i] = BETWEEN;
 		reductions += block_reduces(&p->blocks[i]);
 	}
-	return reached && reductions > 0 && !is_output(w, w->from);
+	return reductions > 0 && !is_output(w, w->from) && depends(w, w->to);
+}
+
+/* Does anything else depend on it? */
+static bool used_elsewhere(Walk *w)
+{
+	for (int i = w->to + 1; i < w->program->nblocks; i++)
+		if (w->role[i] != ENDING && depends(w, i))
+			return true;
+	return false;
 }
 
 /* The axes of what is read go with those that its readers' go with. */
@@ -250,10 +259,12 @@ static Rows *found_between(
 	    .moves = NEW_N(arena, int *, n)};
 	const Block *block = &program->blocks[to];
 	Rows *rows = NEW(arena, Rows);
-	*rows = (Rows){NEW_N(arena, bool, block->naxes),
-	    NEW_N(arena, bool, n), w.moves};
-	find_endings(&w);
+	*rows = (Rows){
+	    NEW_N(arena, bool, block->naxes), NEW_N(arena, bool, n), w.moves};
 	if (!find_all_between(&w))
+		return NULL;
+	find_endings(&w);
+	if (used_elsewhere(&w))
 		return NULL;
 	for (int i = program->nblocks - 1; i > from; i--) {
 		w.reader = i;

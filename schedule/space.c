@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "schedule/rules/rules.h"
@@ -273,26 +274,42 @@ char *space_count(Arena *arena, const Space *space)
 	return text;
 }
 
-/* By hand, a digit at a time. */
+/* Limbs of a number's text, least significant first; how many. */
+static size_t limbs_of(Arena *arena, const char *text, uint32_t **limbs)
+{
+	size_t n = (strlen(text) + DIGITS - 1) / DIGITS, end = strlen(text);
+	*limbs = NEW_N(arena, uint32_t, n);
+	for (size_t i = 0; i < n; i++) {
+		size_t from = end > DIGITS ? end - DIGITS : 0;
+		for (size_t k = from; k < end; k++)
+			(*limbs)[i] =
+			    (*limbs)[i] * 10 + (uint32_t)(text[k] - '0');
+		end = from;
+	}
+	return n;
+}
+
+/* By hand, a limb at a time: programs of thousands of groups have thousands. */
 char *space_count_times(Arena *arena, const char *a, const char *b)
 {
-	size_t n = strlen(a), m = strlen(b), from = 0;
-	int *sum = NEW_N(arena, int, n + m);
-	char *text = NEW_N(arena, char, n + m + 1);
-	for (size_t i = n; i-- > 0;) {
-		int carry = 0;
-		for (size_t k = m; k-- > 0;) {
-			carry += (a[i] - '0') * (b[k] - '0') + sum[i + k + 1];
-			sum[i + k + 1] = carry % 10;
-			carry /= 10;
+	uint32_t *x, *y;
+	size_t n = limbs_of(arena, a, &x), m = limbs_of(arena, b, &y);
+	uint32_t *product = NEW_N(arena, uint32_t, n + m);
+	char *text = NEW_N(arena, char, (n + m) * DIGITS + 1), *at = text;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t carry = 0;
+		for (size_t k = 0; k < m; k++) {
+			carry += (uint64_t)x[i] * y[k] + product[i + k];
+			product[i + k] = (uint32_t)(carry % LIMB);
+			carry /= LIMB;
 		}
-		sum[i] = carry;
+		product[i + m] = (uint32_t)carry;
 	}
-	for (size_t i = 0; i < n + m; i++)
-		text[i] = (char)('0' + sum[i]);
-	while (from + 1 < n + m && text[from] == '0')
-		from++;
-	return text + from;
+	for (size_t i = n + m; i-- > 0;)
+		at += snprintf(at, DIGITS + 1, "%0*u", DIGITS, product[i]);
+	while (text[0] == '0' && text[1])
+		text++;
+	return text;
 }
 
 /* -1: more than `most`. */
