@@ -16,35 +16,65 @@ static void draw(const Sketch *s, Rng *rng, bool structural, Candidate *c)
 			    rng, (uint64_t)s->parts[p].size);
 }
 
+static bool is_place(const Sketch *s, int p)
+{
+	return s->trace->steps.at[s->parts[p].step].primitive ==
+	    PRIMITIVE_compute_at;
+}
+
+/* Readers come first in a sketch: the first few blocks that have a choice are where
+ * their readers are, all others for themselves.  Of many that feed each other, of
+ * which each may be where its reader is, few draws are legal. */
+static void draw_places(const Sketch *s, Rng *rng, Candidate *c)
+{
+	int n = 0;
+	for (int p = 0; p < s->nparts; p++)
+		n += is_place(s, p);
+	int follow = (int)rng_below(rng, (uint64_t)n + 1);
+	for (int p = 0; p < s->nparts; p++)
+		if (is_place(s, p) && follow-- <= 0)
+			c->at[p] = 0;
+		else if (is_place(s, p) && !c->at[p])
+			c->at[p] = (int16_t)(s->parts[p].size - 1);
+}
+
 static bool may_work(const Space *space)
 {
 	return space->work < space->work_most;
 }
 
-bool space_sample(Space *space, Rng *rng, Candidate *out)
+static bool sample_one(Space *space, Rng *rng, bool together, Candidate *out)
 {
 	Refusal why = NULL;
-	for (int i = 0;
-	     i < STRUCTURE_TRIES && space->sketches.n && may_work(space); i++) {
-		memset(out, 0, sizeof *out);
-		out->sketch = (uint16_t)rng_below(
-		    rng, (uint64_t)space->sketches.n);
-		const Sketch *s = &space->sketches.at[out->sketch];
-		draw(s, rng, true, out);
-		const PlanEntry *e = space_entry(space, out);
-		if (!e->plan) {
-			space_refuse(space, e->why);
-			continue;
-		}
-		for (int k = 0; k < SLOT_TRIES && may_work(space); k++) {
-			draw(s, rng, false, out);
-			if (space_legal(space, out, &why))
-				return true;
-			space_refuse(space, why);
-			if (!s->nslots)
-				break;
-		}
+	memset(out, 0, sizeof *out);
+	out->sketch = (uint16_t)rng_below(rng, (uint64_t)space->sketches.n);
+	const Sketch *s = &space->sketches.at[out->sketch];
+	draw(s, rng, true, out);
+	if (together)
+		draw_places(s, rng, out);
+	const PlanEntry *e = space_entry(space, out);
+	if (!e->plan) {
+		space_refuse(space, e->why);
+		return false;
 	}
+	for (int k = 0; k < SLOT_TRIES && may_work(space); k++) {
+		draw(s, rng, false, out);
+		if (space_legal(space, out, &why))
+			return true;
+		space_refuse(space, why);
+		if (!s->nslots)
+			break;
+	}
+	return false;
+}
+
+bool space_sample(Space *space, Rng *rng, Candidate *out)
+{
+	for (int i = 0;
+	     i < 2 * STRUCTURE_TRIES && space->sketches.n && may_work(space);
+	     i++)
+		if (sample_one(space, rng, i >= STRUCTURE_TRIES, out))
+			return true;
 	return false;
 }
 

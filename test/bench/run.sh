@@ -289,8 +289,7 @@ printf 'target:  %s\ndate:    %s\n\n' "$host" "$(date -u +%F)"
 [[ ${ONLY:-} =~ ^(peers|families|cliffs|c|gpu|networks|compositions|search|growth)$ ]] ||
 	printf '%-52s %10s %-7s %8s %8s  %s\n' what measured '' '' wanted verdict
 benches='plans process hand matmul conv peers devices'
-benches="$benches cliffs families c gpu networks compositions search"
-[ "${ONLY:-}" = growth ] && benches=growth
+benches="$benches cliffs families c gpu networks compositions search growth"
 for m in $benches; do
 	wanted $m && $m
 done

@@ -742,13 +742,41 @@ static void test_first(void **state)
 	    (const char *[]){"tail(c_acc, ?=pad"}, 1);
 }
 
+/* Many blocks each of which may be where its reader is have a candidate. */
+static void test_long_chain(void **state)
+{
+	enum { N = 24 };
+	Arena *arena = arena_new();
+	Buf text = {0};
+	Error error = {0};
+	Candidate first;
+	(void)state;
+	buf_puts(&text,
+	    "tunec: 1\nname: chain\ninputs: {y0: 'f32[64, 96]'}\n"
+	    "compute: |\n");
+	for (int i = 1; i <= N; i++)
+		buf_printf(&text,
+		    "  m%d[i < 64] = max[j < 96](y%d[i, j])\n"
+		    "  y%d[i < 64, j < 96] = exp(y%d[i, j] - m%d[i])\n",
+		    i, i - 1, i, i - 1, i);
+	buf_printf(&text, "outputs: [y%d]\n", N);
+	Space *space = space_new(arena,
+	    program_of_text(arena, buf_text(&text), NUMERICS_DEFAULT), &machine,
+	    &error);
+	if (!space)
+		fail_msg("%s", error.text);
+	assert_true(space_first(space, 64, &first));
+	buf_free(&text);
+	arena_free(arena);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_sketches),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_sketches),
 	    cmocka_unit_test(test_fast_sketches),
 	    cmocka_unit_test(test_target_sketches),
 	    cmocka_unit_test(test_gpu_sketches), cmocka_unit_test(test_first),
-	    cmocka_unit_test(test_many_parts)};
+	    cmocka_unit_test(test_many_parts),
+	    cmocka_unit_test(test_long_chain)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
