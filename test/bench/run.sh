@@ -6,8 +6,8 @@
 # path of plain operators; ONLY=c is emitted.sh, emitted C beside its object;
 # ONLY=gpu is gpu.sh; ONLY=networks is networks.sh, whole networks beside ONNX
 # Runtime; ONLY=compositions is compositions.sh, programs of many layers;
-# ONLY=search is search.sh, searches on tables of times; ONLY=growth, not run
-# without, is what files of many shapes take (SHAPE=name: that one alone).  Of the
+# ONLY=search is search.sh, searches on tables of times; ONLY=growth is
+# what files of many shapes take (SHAPE=name: that one alone).  Of the
 # others a row for each: what, measured, wanted, verdict.  Measurements of kernels
 # are those of bench_kernels (pinned, interleaved, medians, shares of the FMA peak
 # of the same run); a run whose peak varied by more than 5 % is marked noisy.
