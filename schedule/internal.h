@@ -148,6 +148,11 @@ Refusal edit_running(const Nest *nest, int loop, int *stage, Prefix *prefix);
 void edit_make_elementwise(Nest *nest, int stage, Expr *body);
 /* The same without one axis, of a reduction. */
 void edit_drop_axis(Nest *nest, int stage, int axis, Expr *body);
+/* The same with one axis more, before that one; its body does not know yet. */
+void edit_add_axis(Nest *nest, int stage, int axis, StageAxis new);
+/* In a plain layout. */
+void edit_set_shape(
+    const Nest *nest, NestBuffer *buffer, int ndim, int64_t *shape);
 /* The live stages that read it, each once. */
 IntVec edit_readers(const Nest *nest, int buffer);
 /* May the stage get this body in place of its own? */

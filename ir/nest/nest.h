@@ -375,6 +375,16 @@ Flat *flat_new(Arena *arena, int nblocks, int nbuffers);
 /* The shape with both dimensions as the second. */
 int64_t *flat_shape(Arena *arena, const Flat *flat, int buffer, int ndim);
 
+/* nest_unflatten.c: a body whose axis is two, the next one its remainder by n, with
+ * the axes' extents then; one that reads a buffer whose last dimension is two; the
+ * shape of such. */
+Expr *unflatten_body(Arena *arena, Expr *body, int axis, int64_t n,
+    const int64_t *extents, int naxes);
+Expr *unflatten_reader(Arena *arena, Expr *body, int buffer, int64_t n,
+    const int64_t *extents);
+int64_t *unflatten_shape(
+    Arena *arena, const int64_t *shape, int ndim, int64_t n);
+
 /* nest_prefix.c: a reduction over the k up to j, or from j on, of elements that j
  * does not move, by blocks of `size`: within a block, over the blocks before (or
  * behind), and both combined.  Axes have equal numbers in all; k is t and c, j is b. */

@@ -422,26 +422,15 @@ int edit_new_buffer(
 	    .type = like->type,
 	    .program_buffer = -1,
 	    .scope = scope,
-	    .ndim = like->ndim,
-	    .shape = like->shape,
 	    .writer = -1,
-	    .nparts = like->ndim,
-	    .parts = NEW_N(nest->arena, LayoutPart, like->ndim),
 	    .align_part = -1,
 	    .align_factor = HANDLE_NONE,
 	    .align_offset = HANDLE_NONE,
 	    .slots = HANDLE_NONE,
-	    .start = NEW_N(nest->arena, Expr *, like->ndim),
-	    .extent = NEW_N(nest->arena, Handle, like->ndim),
 	    .elements = HANDLE_NONE,
 	};
 
-	for (int d = 0; d < b.ndim; d++) {
-		b.parts[d] = (LayoutPart){.dim = d,
-		    .div = tape_const(nest->tape, 1), .mod = HANDLE_NONE,
-		    .extent = HANDLE_NONE, .stride = HANDLE_NONE};
-		b.extent[d] = HANDLE_NONE;
-	}
+	edit_set_shape(nest, &b, like->ndim, like->shape);
 	vec_push(nest->arena, &nest->buffers, b);
 	return nest->buffers.n - 1;
 }
@@ -659,4 +648,34 @@ void edit_drop_axis(Nest *nest, int stage, int axis, Expr *body)
 	s->axes = axes;
 	s->naxes--;
 	remake(nest, stage, body);
+}
+
+void edit_add_axis(Nest *nest, int stage, int axis, StageAxis new)
+{
+	Stage *s = &nest->stages.at[stage];
+	StageAxis *axes = NEW_N(nest->arena, StageAxis, s->naxes + 1);
+
+	memcpy(axes, s->axes, sizeof *axes * (size_t)axis);
+	axes[axis] = new;
+	memcpy(axes + axis + 1, s->axes + axis,
+	    sizeof *axes * (size_t)(s->naxes - axis));
+	s->axes = axes;
+	s->naxes++;
+	remake(nest, stage, s->body);
+}
+
+void edit_set_shape(
+    const Nest *nest, NestBuffer *b, int ndim, int64_t *shape)
+{
+	b->ndim = b->nparts = ndim;
+	b->shape = shape;
+	b->parts = NEW_N(nest->arena, LayoutPart, ndim);
+	b->start = NEW_N(nest->arena, Expr *, ndim);
+	b->extent = NEW_N(nest->arena, Handle, ndim);
+	for (int d = 0; d < ndim; d++) {
+		b->parts[d] = (LayoutPart){.dim = d,
+		    .div = tape_const(nest->tape, 1), .mod = HANDLE_NONE,
+		    .extent = HANDLE_NONE, .stride = HANDLE_NONE};
+		b->extent[d] = HANDLE_NONE;
+	}
 }

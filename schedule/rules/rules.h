@@ -237,6 +237,9 @@ const Program *rule_thin(Arena *arena, const Program *program, Buf *steps);
 /* rule_flatten.c: the program with dimensions of inputs that reductions go over
  * whole as one, and the steps. */
 const Program *rule_flatten(Arena *arena, const Program *program, Buf *steps);
+/* rule_unflatten.c: the program with results by phases, and the steps. */
+const Program *rule_unflatten(Arena *arena, const Program *program,
+    const Machine *machine, Buf *steps);
 /* rule_separate.c: the program with windows by columns, and the steps; by buffer:
  * was it made by that? */
 const Program *rule_separate(

@@ -1,0 +1,135 @@
+/* The last axis of a block's results as two, its quotient and its remainder by a
+ * number, and the dimension that it goes over likewise:
+ *
+ *     y[m] = x[m//2 + 1]*h[m % 2]      y[m, r] = x[m + 1]*h[r], r < 2
+ *     z[i] = y[i + 1]                  z[i] = y[(i + 1)//2, (i + 1) % 2]
+ *
+ * An element lies where it did. */
+#include "ir/nest/nest.h"
+
+#include <string.h>
+
+typedef struct {
+	Expr *times, *rest; /* e = times*n + rest; NULL: 0 */
+} Parts;
+
+static Expr *sum_of(Arena *arena, Expr *a, Expr *b)
+{
+	return !a ? b : !b ? a : expr_binary(arena, OP_ADD, a, b);
+}
+
+static Expr *by_number(Arena *arena, Op op, Expr *a, int64_t n)
+{
+	return expr_binary(arena, op, a, expr_int(arena, DT_INDEX, n));
+}
+
+static Expr *number_or_none(Arena *arena, int64_t i)
+{
+	return i ? expr_int(arena, DT_INDEX, i) : NULL;
+}
+
+static Parts parts_of(Arena *arena, Expr *e, int64_t n)
+{
+	if (e->op == OP_INT) {
+		int64_t rest = (e->i % n + n) % n;
+		return (Parts){number_or_none(arena, (e->i - rest) / n),
+		    number_or_none(arena, rest)};
+	}
+	if (e->op == OP_ADD) {
+		Parts a = parts_of(arena, e->arg[0], n);
+		Parts b = parts_of(arena, e->arg[1], n);
+		return (Parts){sum_of(arena, a.times, b.times),
+		    sum_of(arena, a.rest, b.rest)};
+	}
+	for (int i = 0; e->op == OP_MUL && i < 2; i++) {
+		const Expr *by = e->arg[i];
+		if (by->op == OP_INT && by->i % n == 0)
+			return (Parts){by->i == n
+				? e->arg[1 - i]
+				: by_number(arena, OP_MUL, e->arg[1 - i],
+				      by->i / n),
+			    NULL};
+	}
+	return (Parts){NULL, e};
+}
+
+/* Is it one of 0 .. n - 1? */
+static bool is_digit(const Expr *e, int64_t n, const int64_t *extents)
+{
+	return !e || (e->op == OP_AXIS && extents[e->id] <= n) ||
+	    (e->op == OP_INT && e->i >= 0 && e->i < n);
+}
+
+/* e // n or e % n. */
+static Expr *digit_of(
+    Arena *arena, Op op, Expr *e, int64_t n, const int64_t *extents)
+{
+	Parts p = parts_of(arena, e, n);
+	bool whole = is_digit(p.rest, n, extents);
+	Expr *low = whole ? p.rest : by_number(arena, op, p.rest, n);
+	Expr *all = op == OP_MOD ? low
+	    : whole ? p.times : sum_of(arena, p.times, low);
+	return all ? all : expr_int(arena, DT_INDEX, 0);
+}
+
+typedef struct {
+	int buffer; /* of a reader */
+	int64_t n;
+	const int64_t *extents;
+} Unflatten;
+
+static Expr *take_digits(Arena *arena, Expr *e, void *context)
+{
+	const Unflatten *u = context;
+	return (e->op == OP_FLOORDIV || e->op == OP_MOD) &&
+		e->type == DT_INDEX && e->arg[1]->op == OP_INT &&
+		e->arg[1]->i > 0
+	    ? digit_of(arena, e->op, e->arg[0], e->arg[1]->i, u->extents)
+	    : e;
+}
+
+Expr *unflatten_body(Arena *arena, Expr *body, int axis, int64_t n,
+    const int64_t *extents, int naxes)
+{
+	Unflatten u = {-1, n, extents};
+	Expr **values = NEW_N(arena, Expr *, naxes);
+	for (int a = axis + 1; a < naxes; a++)
+		values[a] = expr_axis(arena, a + 1);
+	values[axis] = expr_binary(arena, OP_ADD,
+	    by_number(arena, OP_MUL, expr_axis(arena, axis), n),
+	    expr_axis(arena, axis + 1));
+	body = expr_substitute_axes(arena, body, values, naxes);
+	return expr_rewrite(arena, body, take_digits, &u);
+}
+
+static Expr *read_digits(Arena *arena, Expr *e, void *context)
+{
+	const Unflatten *u = context;
+	if (e->op != OP_READ || e->id != u->buffer)
+		return e;
+	int last = e->narg - 1;
+	Expr **index = NEW_N(arena, Expr *, last + 2);
+	memcpy(index, e->arg, sizeof *index * (size_t)last);
+	index[last] = digit_of(
+	    arena, OP_FLOORDIV, e->arg[last], u->n, u->extents);
+	index[last + 1] =
+	    digit_of(arena, OP_MOD, e->arg[last], u->n, u->extents);
+	return expr_read(arena, e->type, u->buffer, index, last + 2);
+}
+
+Expr *unflatten_reader(Arena *arena, Expr *body, int buffer, int64_t n,
+    const int64_t *extents)
+{
+	Unflatten u = {buffer, n, extents};
+	return expr_rewrite(arena, body, read_digits, &u);
+}
+
+int64_t *unflatten_shape(
+    Arena *arena, const int64_t *shape, int ndim, int64_t n)
+{
+	int64_t *two = NEW_N(arena, int64_t, ndim + 1);
+	memcpy(two, shape, sizeof *two * (size_t)ndim);
+	two[ndim - 1] /= n;
+	two[ndim] = n;
+	return two;
+}
