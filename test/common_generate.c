@@ -509,6 +509,25 @@ static void write_flatten(Generator *g, Buf *out)
 	buf_printf(out, "flatten(%s, %d)", nest->buffers.at[buffer].name, dim);
 }
 
+/* Of a block whose axis such a number divides, or any. */
+static void write_unflatten(Generator *g, Buf *out)
+{
+	const Nest *nest = g->nest;
+	int var = var_where(g, is_unreduced);
+	int64_t by = 2 + (int64_t)below(g, 3);
+
+	for (int i = 0; i < nest->order.n; i++) {
+		const Stage *s = &nest->stages.at[nest->order.at[i]];
+		const StageAxis *last = &s->axes[s->nspatial - 1];
+		if (s->nspatial && last->extent > by &&
+		    last->extent % by == 0 && !below(g, 3))
+			var = last->var;
+	}
+	if (var >= 0)
+		buf_printf(out, "unflatten(%s, %lld)", var_name(g, var),
+		    (long long)by);
+}
+
 /* Of the last product that has such a factor, or any. */
 static void write_extract(Generator *g, Buf *out)
 {
@@ -1020,8 +1039,9 @@ static int first_or_chosen(Generator *g, const Coverage *coverage)
 	if (!first || !below(g, 4))
 		return choose(g, coverage);
 	static const Primitive firsts[] = {PRIMITIVE_thin, PRIMITIVE_flatten,
-	    PRIMITIVE_separate, PRIMITIVE_extract, PRIMITIVE_carry};
-	return (int)firsts[below(g, 5)];
+	    PRIMITIVE_unflatten, PRIMITIVE_separate, PRIMITIVE_extract,
+	    PRIMITIVE_carry};
+	return (int)firsts[below(g, 6)];
 }
 
 static bool add_step(Generator *g, Coverage *coverage)

@@ -285,17 +285,51 @@ static double stored_together(
 	return (double)n / groups;
 }
 
-/* The part of the vectors that have a mask, which are scattered as they are. */
-static double part_masked(const StageNow *w, int vector)
+/* What the copies of the body make of an axis, lanes and all. */
+static int64_t tile_of(const StageNow *w, int body, int axis)
+{
+	int64_t tile = 1;
+	for (int d = body; d < w->stage->nloops; d++)
+		if (w->stage->loops[d].axis == axis)
+			tile *= w->extent[d];
+	return tile;
+}
+
+/* The part of the vectors that have a mask: where their lanes lie apart they are
+ * scattered as they are.  Where the last tile is not told from others, those of
+ * each that it does not have. */
+static double part_masked(const StageNow *w, int body, int vector)
 {
 	const PlanStage *s = w->stage;
 	int axis = s->loops[vector].axis;
 	int64_t lanes = w->extent[vector];
-	if (s->tail == TAIL_PAD || axis < 0 ||
-	    s->axes[axis].length % lanes == 0)
+	if (s->tail == TAIL_PAD || axis < 0)
 		return 0;
-	return s->tail == TAIL_PEEL ? 1 / tiles_of(s->axes[axis].length, lanes)
-				    : 1;
+	int64_t length = s->axes[axis].length;
+	if (s->tail == TAIL_PEEL)
+		return length % lanes ? 1 / tiles_of(length, lanes) : 0;
+	int64_t tile = tile_of(w, body, axis), rest = length % tile;
+	return rest ? 1 - (double)(rest / lanes * lanes) / (double)tile : 0;
+}
+
+/* The part of the vectors of what is read that are gathered for their mask: not
+ * those of a buffer that has what whole tiles would read. */
+static double part_gathered(
+    const StageNow *w, const PlanAccess *a, int body, int vector)
+{
+	const PlanStage *s = w->stage;
+	int axis = s->loops[vector].axis, outer = 0;
+	while (outer < a->ndim - 1 && at(w->values, a->held[outer]) == 1)
+		outer++;
+	if (s->tail != TAIL_MASK || axis < 0 || a->zeros ||
+	    !(a->dims[vector] >> outer & 1))
+		return 0;
+	int64_t tile = tile_of(w, body, axis);
+	int64_t tiles = (s->axes[axis].length + tile - 1) / tile;
+	return at(w->values, a->coef[vector][outer]) * tiles * tile >
+		at(w->values, a->held[outer])
+	    ? part_masked(w, body, vector)
+	    : 0;
 }
 
 /* The part of a line that the copies leave alone, of a row that they store; none
@@ -590,7 +624,10 @@ static void count_body(const StageNow *w, StageCost *c)
 		if (a->zeros)
 			each *= density.copies;
 		if (wide && whole) {
-			each *= whole;
+			double gathered = part_gathered(w, a, c->body, vector);
+			each =
+			    each * whole * (1 - gathered) + c->lanes * gathered;
+			c->gathers += copies * c->lanes * gathered;
 			c->operations += copies * words * SHUFFLE * (whole - 1);
 		} else if (wide && step != 1) {
 			each = c->lanes;
@@ -598,7 +635,8 @@ static void count_body(const StageNow *w, StageCost *c)
 			if (a->write) {
 				together =
 				    stored_together(w, a, c->body, vector);
-				whole_part = 1 - part_masked(w, vector);
+				whole_part =
+				    1 - part_masked(w, c->body, vector);
 			}
 			each *= 1 - whole_part + whole_part / together;
 			c->gathers +=

@@ -32,12 +32,21 @@ static int64_t phases_of(const Phases *x, int buffer)
 	return from < 0 ? 1 : x->phases[from];
 }
 
+/* Of the axis, or of that and a number. */
+static bool is_digit(const Expr *e, int axis)
+{
+	if (e->op != OP_FLOORDIV && e->op != OP_MOD)
+		return false;
+	const Expr *of = e->arg[0];
+	if (of->op == OP_ADD && of->arg[1]->op == OP_INT)
+		of = of->arg[0];
+	return e->arg[1]->op == OP_INT && rule_axis_of(of) == axis;
+}
+
 static bool look_at(Expr *e, void *context)
 {
 	Phases *x = context;
-	bool digit = (e->op == OP_FLOORDIV || e->op == OP_MOD) &&
-	    e->type == DT_INDEX && e->arg[1]->op == OP_INT &&
-	    expr_has_axis(e->arg[0], x->axis);
+	bool digit = is_digit(e, x->axis);
 	if (e->op == OP_AXIS && e->id == x->axis)
 		x->n = 0;
 	if (digit)

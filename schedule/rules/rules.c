@@ -268,8 +268,10 @@ const char *rule_name(
 	    r->arena, "%s_%s%s", block->name, axis, suffix));
 }
 
-/* The last axis's do in the output, those of an operand that is packed do
- * there, and some in an operand as it is. */
+enum { FEW = 4 }; /* results that fill no vector */
+
+/* The last axis's do in the output, or with a few more in between, those of an
+ * operand that is packed do there, and some in an operand as it is. */
 bool rule_worth_vectors(const Rules *r, int i, int axis)
 {
 	const RuleBlock *b = &r->blocks[i];
@@ -280,10 +282,7 @@ bool rule_worth_vectors(const Rules *r, int i, int axis)
 		if ((read->packable && read->uses[axis]) || stride == 1)
 			return true;
 	}
-	for (int a = axis + 1; a < block->nspatial; a++)
-		if (block->axes[a].extent > 1)
-			return false;
-	return true;
+	return block_points(block, axis + 1, block->nspatial) <= FEW;
 }
 
 /* --- the table --------------------------------------------------------------- */

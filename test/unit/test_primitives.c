@@ -466,6 +466,44 @@ static const Case planes[] = {
     {"c = cache_read(y, x)", "flatten(x, 1)", NULL},
 };
 
+static const Case phased[] = {
+    {"", "unflatten(y.j, 2)", NULL},
+    {"", "unflatten(y.j, 4)", NULL},
+    {"unflatten(y.j, 2)", "unflatten(z.j, 2)", NULL},
+    {"unflatten(y.j, 2)", "reorder(y.x0, y.j)", NULL},
+    {"unflatten(y.j, 2)", "j0, j1 = split(y.j, [_, 4])", NULL},
+    {"unflatten(y.j, 2)", "compute_at(y, z.i)", NULL},
+    {"unflatten(y.j, 2)", "compute_inline(y)", "has a reduction"},
+    {"unflatten(y.j, 2)", "unflatten(y.x0, 2)", "does not divide"},
+    {"unflatten(y.j, 2)", "unflatten(y.j, 2)", "the last of the block"},
+    {"unflatten(u.i, 4)", "unflatten(u.x0, 2)", "an axis x0 already"},
+    {"", "unflatten(y.j, 5)", "does not divide"},
+    {"", "unflatten(y.j, 1)", "does not divide"},
+    {"", "unflatten(y.j, 12)", "does not divide"},
+    {"", "unflatten(y.i, 2)", "the last of the block"},
+    {"", "unflatten(y.k, 2)", "the last of the block"},
+    {"unroll(y.k)", "unflatten(y.j, 2)", "scheduled already"},
+    {"set_scope(y, local)", "unflatten(y.j, 2)", "is not global"},
+    {"transform_layout(y, [j, i])", "unflatten(y.j, 2)", "another layout"},
+    {"c = cache_read(z, y)", "unflatten(y.j, 2)", "a copy reads it"},
+    {"c = cache_read(z, y)", "unflatten(c.x1, 2)", "at its axes"},
+    {"c = cache_write(y)", "unflatten(c.j, 2)", "a copy reads it"},
+    {"carry(s.k)", "unflatten(s.j, 2)", "from element to element"},
+};
+
+static Program *phased_program(Arena *arena)
+{
+	return program_of(arena,
+	    "tunec: 1\nname: phased\n"
+	    "inputs: {x: 'f32[5, 12]', h: 'f32[4, 3]'}\n"
+	    "compute: |\n"
+	    "  y[i < 5, j < 12] = sum[k < 3](x[i, j//2 + k]*h[j % 4, k])\n"
+	    "  z[i < 5, j < 10] = y[i, j + 1] + y[4 - i, j//2]*f32(j % 2)\n"
+	    "  s[j < 12] = sum[k < 12](if k <= j then x[0, k] else 0)\n"
+	    "  u[i < 8] = f32(i)\n"
+	    "outputs: [z, s, u]\n");
+}
+
 static const Case running[] = {
     {"", "w, q = prefix(y.k, 4)", NULL},
     {"", "w, q = prefix(z.k, 2)", NULL},
@@ -857,6 +895,8 @@ static void test_cases(void **state)
 		check_case(&several[i], moments);
 	for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
 		check_case(&planes[i], planes_program);
+	for (size_t i = 0; i < sizeof phased / sizeof *phased; i++)
+		check_case(&phased[i], phased_program);
 	for (size_t i = 0; i < sizeof spread / sizeof *spread; i++)
 		check_case(&spread[i], spread_program);
 	for (size_t i = 0; i < sizeof running / sizeof *running; i++)

@@ -430,6 +430,15 @@ static const Case cases[] = {
     {"workloads/conv2d_transposed.yaml:t2d_1", {0}, {"out_xp"}},
     {"workloads/conv2d.yaml:resnet18_c1", {0}, {"out_xp"}},
     {"workloads/matmul.yaml", {"unroll("}, {"tensorize", "thin("}},
+    /* a filter's phases lie apart, and what reads them; not of what is no sum */
+    {"test/layouts/phases.yaml",
+	{"unflatten(t.m, 2)\nunflatten(y.m, 2)\n", "set_scope(t, reg)",
+	    "y_mv = split(y.m, ? in tile("},
+	{0}},
+    {"test/bench/families/moves/thrice.yaml", {0}, {"unflatten("}},
+    /* two results of each place fill no vector: lanes are along the places */
+    {"test/layouts/complex_filter.yaml",
+	{"y_r0, y_r1, y_r2 = split(y.r, ", "vectorize(y_nv, 16)"}, {0}},
     /* planes that are summed whole are one row; its sums are finished by
      * vectors, along the one axis that has several */
     {"workloads/avg_pool.yaml:global_7",
