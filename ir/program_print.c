@@ -104,6 +104,14 @@ double block_points(const Block *b, int first, int end)
 	return n;
 }
 
+int64_t *block_extents(Arena *arena, const Block *b)
+{
+	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
+	for (int a = 0; a < b->naxes; a++)
+		extents[a] = b->axes[a].extent;
+	return extents;
+}
+
 bool block_reduces(const Block *b)
 {
 	return b->reduce != REDUCE_NONE &&

@@ -384,6 +384,13 @@ Expr *unflatten_reader(Arena *arena, Expr *body, int buffer, int64_t n,
     const int64_t *extents);
 int64_t *unflatten_shape(
     Arena *arena, const int64_t *shape, int ndim, int64_t n);
+/* The least number, up to `most`, all that divide the axis in the body go into; 1:
+ * there is none, or the axis stands alone, but as the last index of what has such
+ * phases.  Marks what has some and is read otherwise. */
+int64_t unflatten_find(
+    Expr *body, int axis, const int64_t *phases, int64_t most);
+void unflatten_mark_apart(
+    Expr *body, int axis, int64_t n, const int64_t *phases, bool *apart);
 
 /* nest_prefix.c: a reduction over the k up to j, or from j on, of elements that j
  * does not move, by blocks of `size`: within a block, over the blocks before (or

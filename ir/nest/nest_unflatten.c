@@ -124,6 +124,80 @@ Expr *unflatten_reader(Arena *arena, Expr *body, int buffer, int64_t n,
 	return expr_rewrite(arena, body, read_digits, &u);
 }
 
+typedef struct {
+	int axis;
+	const int64_t *phases; /* by buffer */
+	int64_t n, most;       /* 0: none will do */
+	bool *apart;
+} Search;
+
+static void take_number(Search *x, int64_t n)
+{
+	int64_t all = x->n;
+	while (all && all <= x->most && all % n)
+		all += x->n;
+	x->n = all <= x->most ? all : 0;
+}
+
+/* Of the axis, or of that and a number. */
+static bool is_digit_of(const Expr *e, int axis)
+{
+	if (e->op != OP_FLOORDIV && e->op != OP_MOD)
+		return false;
+	const Expr *of = e->arg[0];
+	if (of->op == OP_ADD && of->arg[1]->op == OP_INT)
+		of = of->arg[0];
+	return e->arg[1]->op == OP_INT && e->arg[1]->i > 0 &&
+	    of->op == OP_AXIS && of->id == axis;
+}
+
+static bool reads_at(const Expr *e, int axis)
+{
+	const Expr *last = e->arg[e->narg - 1];
+	return last->op == OP_AXIS && last->id == axis;
+}
+
+static bool look_at(Expr *e, void *context)
+{
+	Search *x = context;
+	if (is_digit_of(e, x->axis)) {
+		take_number(x, e->arg[1]->i);
+		return false;
+	}
+	if (e->op == OP_AXIS && e->id == x->axis)
+		x->n = 0;
+	if (e->op != OP_READ || x->phases[e->id] == 1 || !reads_at(e, x->axis))
+		return true;
+	for (int i = 0; i < e->narg - 1; i++)
+		expr_walk(e->arg[i], look_at, x);
+	take_number(x, x->phases[e->id]);
+	return false;
+}
+
+int64_t unflatten_find(
+    Expr *body, int axis, const int64_t *phases, int64_t most)
+{
+	Search x = {.axis = axis, .phases = phases, .n = 1, .most = most};
+	expr_walk(body, look_at, &x);
+	return x.n > 1 ? x.n : 1;
+}
+
+static bool look_apart(Expr *e, void *context)
+{
+	const Search *x = context;
+	if (e->op == OP_READ && x->phases[e->id] > 1 &&
+	    (x->phases[e->id] != x->n || !reads_at(e, x->axis)))
+		x->apart[e->id] = true;
+	return true;
+}
+
+void unflatten_mark_apart(
+    Expr *body, int axis, int64_t n, const int64_t *phases, bool *apart)
+{
+	Search x = {.axis = axis, .phases = phases, .n = n, .apart = apart};
+	expr_walk(body, look_apart, &x);
+}
+
 int64_t *unflatten_shape(
     Arena *arena, const int64_t *shape, int ndim, int64_t n)
 {

@@ -285,35 +285,22 @@ static double stored_together(
 	return (double)n / groups;
 }
 
-/* What the copies of the body make of an axis, lanes and all. */
-static int64_t tile_of(const StageNow *w, int body, int axis)
-{
-	int64_t tile = 1;
-	for (int d = body; d < w->stage->nloops; d++)
-		if (w->stage->loops[d].axis == axis)
-			tile *= w->extent[d];
-	return tile;
-}
-
-/* The part of the vectors that have a mask: where their lanes lie apart they are
- * scattered as they are.  Where the last tile is not told from others, those of
- * each that it does not have. */
-static double part_masked(const StageNow *w, int body, int vector)
+/* The part of the vectors that have a mask, which are scattered as they are. */
+static double part_masked(const StageNow *w, int vector)
 {
 	const PlanStage *s = w->stage;
 	int axis = s->loops[vector].axis;
 	int64_t lanes = w->extent[vector];
-	if (s->tail == TAIL_PAD || axis < 0)
+	if (s->tail == TAIL_PAD || axis < 0 ||
+	    s->axes[axis].length % lanes == 0)
 		return 0;
-	int64_t length = s->axes[axis].length;
-	if (s->tail == TAIL_PEEL)
-		return length % lanes ? 1 / tiles_of(length, lanes) : 0;
-	int64_t tile = tile_of(w, body, axis), rest = length % tile;
-	return rest ? 1 - (double)(rest / lanes * lanes) / (double)tile : 0;
+	return s->tail == TAIL_PEEL ? 1 / tiles_of(s->axes[axis].length, lanes)
+				    : 1;
 }
 
-/* The part of the vectors of what is read that are gathered for their mask: not
- * those of a buffer that has what whole tiles would read. */
+/* The part of the vectors of what is read that are gathered, since they may lie
+ * behind the end of an axis and of the buffer; none of a buffer that has what whole
+ * tiles read. */
 static double part_gathered(
     const StageNow *w, const PlanAccess *a, int body, int vector)
 {
@@ -324,11 +311,15 @@ static double part_gathered(
 	if (s->tail != TAIL_MASK || axis < 0 || a->zeros ||
 	    !(a->dims[vector] >> outer & 1))
 		return 0;
-	int64_t tile = tile_of(w, body, axis);
-	int64_t tiles = (s->axes[axis].length + tile - 1) / tile;
-	return at(w->values, a->coef[vector][outer]) * tiles * tile >
+	int64_t tile = 1, lanes = w->extent[vector];
+	int64_t length = s->axes[axis].length;
+	for (int d = body; d < s->nloops; d++)
+		if (s->loops[d].axis == axis)
+			tile *= w->extent[d];
+	double all = ceil((double)length / (double)tile) * (double)tile;
+	return at(w->values, a->coef[vector][outer]) * all >
 		at(w->values, a->held[outer])
-	    ? part_masked(w, body, vector)
+	    ? 1 - (double)(length % tile / lanes * lanes) / (double)tile
 	    : 0;
 }
 
@@ -635,8 +626,7 @@ static void count_body(const StageNow *w, StageCost *c)
 			if (a->write) {
 				together =
 				    stored_together(w, a, c->body, vector);
-				whole_part =
-				    1 - part_masked(w, c->body, vector);
+				whole_part = 1 - part_masked(w, vector);
 			}
 			each *= 1 - whole_part + whole_part / together;
 			c->gathers +=

@@ -75,9 +75,7 @@ static bool is_cast_of(const Expr *e, const Expr *read)
 
 static bool distributes(Arena *arena, const Block *b, int kept, Distribution *d)
 {
-	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
-	for (int a = 0; a < b->naxes; a++)
-		extents[a] = b->axes[a].extent;
+	int64_t *extents = block_extents(arena, b);
 	return b->reduce == REDUCE_SUM &&
 	    distribution_find(
 		arena, b->body, extents, b->nspatial, b->naxes, kept, d);

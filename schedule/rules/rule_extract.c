@@ -62,10 +62,8 @@ static int maker_of(const Program *p, const Factor *f)
 bool rule_factor(
     Arena *arena, const Block *b, int number, bool apart, Factor *f)
 {
-	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
-	for (int a = 0; a < b->naxes; a++)
-		extents[a] = b->axes[a].extent;
-	return factor_find(arena, b->body, extents, b->naxes, number, apart, f);
+	return factor_find(arena, b->body, block_extents(arena, b), b->naxes,
+	    number, apart, f);
 }
 
 void rule_make_element(

@@ -15,11 +15,8 @@ static Flat *flat_of(Arena *arena, const Program *p)
 		f->shapes[i] = p->buffers[i].shape;
 	for (int i = 0; i < p->nblocks; i++) {
 		const Block *b = &p->blocks[i];
-		int64_t *extents = NEW_N(arena, int64_t, b->naxes);
-		for (int a = 0; a < b->naxes; a++)
-			extents[a] = b->axes[a].extent;
-		f->blocks[i] =
-		    (FlatBlock){b->body, b->buffer, b->nspatial, extents};
+		f->blocks[i] = (FlatBlock){
+		    b->body, b->buffer, b->nspatial, block_extents(arena, b)};
 	}
 	return f;
 }

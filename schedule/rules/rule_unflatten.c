@@ -1,5 +1,5 @@
-/* Reductions whose last axis of results goes by quotients and remainders of a small number are
- * made by phases: lanes are along the quotients.
+/* Reductions whose last axis of results goes by quotients and remainders of a small
+ * number are made by phases: lanes are along the quotients.
  *
  *     y[m] = sum[k](x[m//2 + k]*h[m % 2, k])      unflatten(y.m, 2)
  * -->
@@ -12,154 +12,104 @@
 #include <string.h>
 
 enum { PHASES_MOST = 4 };
+static const char phase[] = "x0"; /* the new axis */
 
-typedef struct {
-	const Program *program;
-	const Machine *machine;
-	int64_t *phases; /* by block; 1: none */
-	bool *stays;     /* by block: it cannot have any */
-	int block;       /* that is looked at, and its last axis */
-	int axis;
-	int64_t n; /* phases of what was seen so far; 0: the axis stands alone */
-	bool sums; /* it is a reduction, or reads one that has phases */
-	bool reads_apart;
-} Phases;
-
-/* Of the block that writes the buffer. */
-static int64_t phases_of(const Phases *x, int buffer)
+static bool reads_phases(const Program *p, const Expr *e, const int64_t *phases)
 {
-	int from = x->program->buffers[buffer].block;
-	return from < 0 ? 1 : x->phases[from];
+	bool found = false;
+	for (int i = 0; i < p->nbuffers && !found; i++)
+		found = phases[i] > 1 && expr_find_read(e, i);
+	return found;
 }
 
-/* Of the axis, or of that and a number. */
-static bool is_digit(const Expr *e, int axis)
+static bool has_axis(const Block *b, const char *name)
 {
-	if (e->op != OP_FLOORDIV && e->op != OP_MOD)
-		return false;
-	const Expr *of = e->arg[0];
-	if (of->op == OP_ADD && of->arg[1]->op == OP_INT)
-		of = of->arg[0];
-	return e->arg[1]->op == OP_INT && rule_axis_of(of) == axis;
-}
-
-static bool look_at(Expr *e, void *context)
-{
-	Phases *x = context;
-	bool digit = is_digit(e, x->axis);
-	if (e->op == OP_AXIS && e->id == x->axis)
-		x->n = 0;
-	if (digit)
-		x->n = rule_common_multiple(x->n, e->arg[1]->i);
-	if (e->op != OP_READ || phases_of(x, e->id) == 1)
-		return !digit;
-	int last = e->narg - 1;
-	if (rule_axis_of(e->arg[last]) != x->axis)
-		return true;
-	for (int i = 0; i < last; i++)
-		expr_walk(e->arg[i], look_at, x);
-	x->n = rule_common_multiple(x->n, phases_of(x, e->id));
-	x->sums = true;
+	for (int a = 0; a < b->naxes; a++)
+		if (!strcmp(b->axes[a].name, name))
+			return true;
 	return false;
 }
 
-static int64_t phases_of_block(Phases *x, int block)
+static int64_t phases_of(
+    const Program *p, const Machine *m, const Block *b, const int64_t *phases)
 {
-	const Block *b = &x->program->blocks[block];
-	x->axis = b->nspatial - 1;
-	if (x->stays[block] || x->axis < 0)
+	int axis = b->nspatial - 1;
+	bool sums =
+	    b->reduce != REDUCE_NONE || reads_phases(p, b->body, phases);
+	if (axis < 0 || !sums || has_axis(b, phase))
 		return 1;
-	x->n = 1;
-	x->sums = b->reduce != REDUCE_NONE;
-	expr_walk(b->body, look_at, x);
-	int64_t extent = b->axes[x->axis].extent;
-	return x->sums && x->n > 1 && x->n <= PHASES_MOST && extent % x->n == 0 &&
-		extent / x->n >=
-		    rule_lanes(x->machine,
-			x->program->buffers[b->buffer].type)
-	    ? x->n : 1;
+	int64_t n = unflatten_find(b->body, axis, phases, PHASES_MOST);
+	int64_t extent = b->axes[axis].extent;
+	return extent % n == 0 &&
+		extent / n >= rule_lanes(m, p->buffers[b->buffer].type)
+	    ? n
+	    : 1;
 }
 
-/* Does it read what another block makes in phases otherwise than so? */
-static bool find_apart(Expr *e, void *context)
+/* By buffer; where another block reads one otherwise, it has none. */
+static int64_t *choose(Arena *arena, const Program *p, const Machine *m)
 {
-	Phases *x = context;
-	int64_t n = e->op == OP_READ ? phases_of(x, e->id) : 1;
-	if (n > 1 &&
-	    (n != x->phases[x->block] ||
-		rule_axis_of(e->arg[e->narg - 1]) != x->axis))
-		x->stays[x->program->buffers[e->id].block] =
-		    x->reads_apart = true;
-	return true;
-}
-
-static void choose(Phases *x)
-{
-	const Program *p = x->program;
-	do {
-		x->reads_apart = false;
-		for (int i = 0; i < p->nblocks; i++)
-			x->phases[i] = phases_of_block(x, i);
-		for (x->block = 0; x->block < p->nblocks; x->block++) {
-			const Block *b = &p->blocks[x->block];
-			x->axis = b->nspatial - 1;
-			expr_walk(b->body, find_apart, x);
+	int64_t *phases = NEW_N(arena, int64_t, p->nbuffers);
+	bool *apart = NEW_N(arena, bool, p->nbuffers);
+	bool changed = true;
+	for (int i = 0; i < p->nbuffers; i++)
+		phases[i] = 1;
+	while (changed) {
+		changed = false;
+		for (int i = 0; i < p->nblocks; i++) {
+			const Block *b = &p->blocks[i];
+			phases[b->buffer] =
+			    apart[b->buffer] ? 1 : phases_of(p, m, b, phases);
 		}
-	} while (x->reads_apart);
-}
-
-static int64_t *extents_of(Arena *arena, const Block *b)
-{
-	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
-	for (int a = 0; a < b->naxes; a++)
-		extents[a] = b->axes[a].extent;
-	return extents;
+		for (int i = 0; i < p->nblocks; i++) {
+			const Block *b = &p->blocks[i];
+			unflatten_mark_apart(b->body, b->nspatial - 1,
+			    phases[b->buffer], phases, apart);
+		}
+		for (int i = 0; i < p->nbuffers; i++)
+			changed |= apart[i] && phases[i] > 1;
+	}
+	return phases;
 }
 
 static void make_phases(Arena *arena, Program *p, int at, int64_t n)
 {
 	Block *b = &p->blocks[at];
 	Buffer *to = &p->buffers[b->buffer];
-	const Axis *old = b->axes;
-	int last = b->nspatial - 1, naxes = b->naxes++;
+	Axis *axes = NEW_N(arena, Axis, b->naxes + 1);
+	int last = b->nspatial++ - 1, naxes = b->naxes++;
 	for (int i = 0; i < p->nblocks; i++) {
 		Block *reader = &p->blocks[i];
 		if (expr_find_read(reader->body, b->buffer))
 			reader->body = unflatten_reader(arena, reader->body,
-			    b->buffer, n, extents_of(arena, reader));
+			    b->buffer, n, block_extents(arena, reader));
 	}
 	to->shape = unflatten_shape(arena, to->shape, to->ndim++, n);
-	b->axes = NEW_N(arena, Axis, naxes + 1);
-	memcpy(b->axes, old, sizeof *old * (size_t)(last + 1));
-	b->axes[last].extent /= n;
-	b->axes[last + 1] = (Axis){.name = "x0", .extent = n};
-	memcpy(&b->axes[last + 2], &old[last + 1],
-	    sizeof *old * (size_t)(naxes - last - 1));
-	b->nspatial++;
+	memcpy(axes, b->axes, sizeof *axes * (size_t)(last + 1));
+	memcpy(&axes[last + 2], &b->axes[last + 1],
+	    sizeof *axes * (size_t)(naxes - last - 1));
+	axes[last].extent /= n;
+	axes[last + 1] = (Axis){.name = phase, .extent = n};
+	b->axes = axes;
 	b->body = unflatten_body(
-	    arena, b->body, last, n, extents_of(arena, b), naxes);
+	    arena, b->body, last, n, block_extents(arena, b), naxes);
 }
 
 const Program *rule_unflatten(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps)
 {
-	Program *p = rule_copy_program(arena, program);
-	Phases x = {.program = program,
-	    .machine = machine,
-	    .phases = NEW_N(arena, int64_t, p->nblocks),
-	    .stays = NEW_N(arena, bool, p->nblocks)};
 	if (!machine->vector_bytes)
 		return program;
-	for (int i = 0; i < p->nblocks; i++)
-		x.phases[i] = 1;
-	choose(&x);
+	Program *p = rule_copy_program(arena, program);
+	const int64_t *phases = choose(arena, p, machine);
 	for (int i = 0; i < p->nblocks; i++) {
 		const Block *b = &p->blocks[i];
-		if (x.phases[i] == 1)
+		int64_t n = phases[b->buffer];
+		if (n == 1)
 			continue;
 		buf_printf(steps, "unflatten(%s.%s, %lld)\n", b->name,
-		    b->axes[b->nspatial - 1].name, (long long)x.phases[i]);
-		make_phases(arena, p, i, x.phases[i]);
+		    b->axes[b->nspatial - 1].name, (long long)n);
+		make_phases(arena, p, i, n);
 	}
 	return p;
 }

@@ -15,9 +15,7 @@ void rule_make_unfolded(Arena *arena, Program *p, int at)
 	Block *b = &p->blocks[at];
 	int from = b->body->op == OP_READ ? p->buffers[b->body->id].block : -1;
 	const Block *w = from >= 0 ? &p->blocks[from] : NULL;
-	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
-	for (int a = 0; a < b->naxes; a++)
-		extents[a] = b->axes[a].extent;
+	int64_t *extents = block_extents(arena, b);
 	bool reduced = w && w->reduce == b->reduce &&
 	    w->body->type == b->body->type &&
 	    p->buffers[w->buffer].type == b->body->type;

@@ -55,13 +55,11 @@ static int output_axis(const Block *b, const Winograd *w, const int *of_weights,
 static bool find(Arena *arena, const Program *p, int block, RuleWinograd *x)
 {
 	const Block *b = &p->blocks[block];
-	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
+	int64_t *extents = block_extents(arena, b);
 	int axes[WINOGRAD_AXES];
 	double channels = 1;
 	if (b->naxes > WINOGRAD_AXES)
 		return false;
-	for (int a = 0; a < b->naxes; a++)
-		extents[a] = b->axes[a].extent;
 	if (winograd_find(arena, b->reduce, b->body, extents, b->nspatial,
 		b->naxes, &x->winograd) ||
 	    !is_const_only(p, x->winograd.weights))
