@@ -423,6 +423,20 @@ static bool has_lanes_off(const Check *c, const PlanStage *s)
 	return lanes && leaves_block(&c->nest->stages.at[s->stage]);
 }
 
+/* What lies between lanes that are apart is loaded with them. */
+static bool has_lanes_apart(
+    const Check *c, const PlanStage *s, const PlanAccess *a)
+{
+	int last = a->ndim - 1;
+	for (int l = 0; l < s->nloops; l++)
+		if (s->loops[l].kind == LOOP_VECTOR &&
+		    access_moves(a, c->values, l) &&
+		    !(a->dims[l] >> last & 1 &&
+			c->values[a->coef[l][last]] == 1))
+			return true;
+	return false;
+}
+
 /* The hull of // or % is a bound, and so is that of partial tiles.
  * What does not move along a loop is loaded before it.  Sums are in temporaries
  * within a reduction.  What is read under a condition, or where lanes are off,
@@ -435,7 +449,8 @@ static void check_touched(Check *c, const PlanStage *s, const PlanAccess *a)
 	int buffer = lowered_buffer(c, a->buffer);
 	if (buffer < 0 || a->scope == SCOPE_REG || !is_alone(c, a) ||
 	    (!a->write &&
-		(s->branches || (s->reduce && !whole) || has_lanes_off(c, s))))
+		(s->branches || (s->reduce && !whole) || has_lanes_off(c, s) ||
+		    has_lanes_apart(c, s, a))))
 		return;
 	expr_walk(c->nest->stages.at[s->stage].body, is_quotient, &quotient);
 	access_elements(s, a, c->values, elements);
