@@ -135,6 +135,7 @@ Refusal edit_annotate_legal(const Nest *nest, int loop);
 bool edit_kind_above(const Nest *nest, int loop, LoopKind kind);
 bool edit_kind_below(const Nest *nest, int loop, LoopKind kind);
 bool edit_kind_own(const Nest *nest, int loop, LoopKind kind);
+int64_t *edit_extents(const Nest *nest, int stage); /* of its axes */
 bool edit_is_identity_write(const Nest *nest, int stage);
 /* Has it to be computed in one place? */
 bool edit_is_once(const Nest *nest, int buffer);

@@ -702,14 +702,16 @@ static void write_narrow(Generator *g, Buf *out)
 		call1(out, "narrow", stage_name(g, stage));
 }
 
-static bool may_shorten(Generator *g, const Stage *s)
+static bool may_shorten(Generator *g, int stage)
 {
 	const Nest *nest = g->nest;
+	const Stage *s = &nest->stages.at[stage];
 	Interval *of = NEW_N(g->arena, Interval, nest->buffers.n);
 	for (int i = 0; i < nest->buffers.n; i++)
 		of[i] = dtype_interval(nest->buffers.at[i].type);
 	return expr_size_within(s->body, SHORTEN_NODES_MAX) &&
-	    shorten_body(g->arena, s->reduce, s->body, 1, of);
+	    shorten_body(
+		g->arena, s->reduce, s->body, 1, edit_extents(nest, stage), of);
 }
 
 static void write_shorten(Generator *g, Buf *out)
@@ -717,7 +719,7 @@ static void write_shorten(Generator *g, Buf *out)
 	int stage = any_stage(g);
 	for (int i = 0; i < g->nest->order.n; i++) {
 		int other = g->nest->order.at[i];
-		if (below(g, 3) && may_shorten(g, &g->nest->stages.at[other]))
+		if (below(g, 3) && may_shorten(g, other))
 			stage = other;
 	}
 	call1(out, "shorten", stage_name(g, stage));

@@ -559,15 +559,15 @@ bool narrow_find_zero(Arena *arena, Expr *body, DType buffer, Narrow *narrow);
 Expr *narrow_reader(
     Arena *arena, const Narrow *narrow, int buffer, Expr *body);
 
-/* nest_shorten.c: what the integers that a block makes never leave; of[] by buffer,
- * of types that are integers. */
-Interval shorten_range(
-    ReduceOp reduce, const Expr *body, int64_t steps, const Interval *of);
+/* nest_shorten.c: what the integers that a block makes never leave; extents of its
+ * axes; of[] by buffer, of types that are integers. */
+Interval shorten_range(ReduceOp reduce, const Expr *body, int64_t steps,
+    const int64_t *extents, const Interval *of);
 /* The body with its integers of 32 bits in 16, in i16 what was i32; NULL: not all
  * fit, or there are none.  Readers: narrow_reader. */
 enum { SHORTEN_NODES_MAX = 256 };
 Expr *shorten_body(Arena *arena, ReduceOp reduce, Expr *body, int64_t steps,
-    const Interval *of);
+    const int64_t *extents, const Interval *of);
 
 /* nest_distribute.c: a sum of integers, in i32 or i64, multiplied out, but for the
  * operand of its product that is kept, the first or the second, 0: none is: a product,

@@ -8,11 +8,17 @@
  *   -->   u8((i16(x)*200 + 128)//256 % 256)
  *
  * What an expression never leaves comes from the types that are read, or from
- * what was computed there, by intervals.  Sums and products may wrap on the way to
+ * what was computed there, and from the axes' extents, by intervals.  Sums and products may wrap on the way to
  * what fits; what is compared or divided does not, but for a 16th bit. */
 #include "ir/nest/nest.h"
 
 /* --- intervals ---------------------------------------------------------------- */
+
+/* Of what is read, by buffer, and of axes. */
+typedef struct {
+	const Interval *buffers;
+	const int64_t *extents;
+} Known;
 
 /* Where the type does not have all of them, it may be any of its values. */
 static Interval wrapped(DType type, Interval r)
@@ -46,7 +52,7 @@ static Interval unwrapped(const Expr *e, const Interval *a)
 }
 
 /* What an integer never leaves. */
-static Interval range_of(const Expr *e, const Interval *of)
+static Interval range_of(const Expr *e, const Known *of)
 {
 	Interval a[3] = {{0}};
 	if (!dtype_is_int(e->type) && e->type != DT_INDEX)
@@ -54,14 +60,16 @@ static Interval range_of(const Expr *e, const Interval *of)
 	if (e->op == OP_INT)
 		return interval_of(e->i);
 	if (e->op == OP_READ)
-		return of[e->id];
+		return of->buffers[e->id];
+	if (e->op == OP_AXIS)
+		return (Interval){0, of->extents[e->id] - 1};
 	for (int i = e->op == OP_IF; i < e->narg && i < 3; i++)
 		a[i] = range_of(e->arg[i], of);
 	return wrapped(e->type, unwrapped(e, a));
 }
 
-Interval shorten_range(
-    ReduceOp reduce, const Expr *body, int64_t steps, const Interval *of)
+static Interval range_of_all(
+    ReduceOp reduce, const Expr *body, int64_t steps, const Known *of)
 {
 	Interval e = range_of(body, of);
 	if (reduce == REDUCE_NONE || reduce == REDUCE_MAX || reduce == REDUCE_MIN)
@@ -70,6 +78,12 @@ Interval shorten_range(
 		return dtype_interval(body->type);
 	return wrapped(body->type,
 	    interval_hull(interval_of(0), interval_scale(e, steps)));
+}
+
+Interval shorten_range(ReduceOp reduce, const Expr *body, int64_t steps,
+    const int64_t *extents, const Interval *of)
+{
+	return range_of_all(reduce, body, steps, &(Known){of, extents});
 }
 
 /* --- bodies -------------------------------------------------------------------- */
@@ -85,23 +99,23 @@ static bool is_power(const Expr *e)
 
 /* Does a quotient need the 16th bit of what is divided?  It comes back as a
  * sign, which a remainder takes off. */
-static bool has_sixteen_bits(const Expr *e, const Interval *of)
+static bool has_sixteen_bits(const Expr *e, const Known *of)
 {
 	Interval a = range_of(e->arg[0], of);
 	return e->op == OP_FLOORDIV && e->arg[1]->i >= 4 &&
 	    !interval_holds(i16, a) && interval_holds(u16, a);
 }
 
-static bool fits(const Expr *e, const Interval *of);
+static bool fits(const Expr *e, const Known *of);
 
 /* Are the low 16 bits right?  Sums and products may wrap on the way. */
-static bool low_bits_fit(const Expr *e, const Interval *of)
+static bool low_bits_fit(const Expr *e, const Known *of)
 {
 	if (e->type != DT_I32)
 		return fits(e, of);
 	switch (e->op) {
 	case OP_INT: return true;
-	case OP_READ: return interval_holds(i16, of[e->id]);
+	case OP_READ: return interval_holds(i16, of->buffers[e->id]);
 	case OP_CAST:
 		return e->arg[0]->type == DT_INDEX ||
 		    low_bits_fit(e->arg[0], of);
@@ -134,7 +148,7 @@ static bool low_bits_fit(const Expr *e, const Interval *of)
 }
 
 /* Is all that it computes in 32 bits right in 16, and nothing in more? */
-static bool fits(const Expr *e, const Interval *of)
+static bool fits(const Expr *e, const Known *of)
 {
 	if (e->type == DT_INDEX)
 		return true;
@@ -160,7 +174,7 @@ static int64_t wrapped_number(int64_t n)
 	return (int16_t)(uint16_t)(uint64_t)n;
 }
 
-static Expr *shortened(Arena *arena, Expr *e, const Interval *of)
+static Expr *shortened(Arena *arena, Expr *e, const Known *of)
 {
 	DType type = e->type == DT_I32 ? DT_I16 : e->type;
 	if (e->op == OP_READ)
@@ -193,9 +207,10 @@ static bool computes(const Expr *e)
 }
 
 Expr *shorten_body(Arena *arena, ReduceOp reduce, Expr *body, int64_t steps,
-    const Interval *of)
+    const int64_t *extents, const Interval *buffers)
 {
-	Interval all = shorten_range(reduce, body, steps, of);
+	const Known known = {buffers, extents}, *of = &known;
+	Interval all = range_of_all(reduce, body, steps, of);
 	bool sums = reduce != REDUCE_NONE && body->type == DT_I32;
 	if (!fits(body, of) || !(sums || computes(body)) ||
 	    (body->type == DT_I32 && !interval_holds(i16, all)))

@@ -257,6 +257,16 @@ bool edit_is_once(const Nest *nest, int buffer)
 	return number >= 0 && nest->program->buffers[number].once;
 }
 
+int64_t *edit_extents(const Nest *nest, int stage)
+{
+	const Stage *s = &nest->stages.at[stage];
+	int64_t *extents = NEW_N(nest->arena, int64_t, s->naxes);
+
+	for (int a = 0; a < s->naxes; a++)
+		extents[a] = s->axes[a].extent;
+	return extents;
+}
+
 bool edit_is_identity_write(const Nest *nest, int stage)
 {
 	const Stage *s = &nest->stages.at[stage];

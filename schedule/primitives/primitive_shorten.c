@@ -35,8 +35,8 @@ static Interval *ranges_before(const Nest *nest, int stage)
 		if (dtype_is_int(s->body->type) && s->carries < 0 && !s->fill &&
 		    edit_is_identity_write(nest, i) &&
 		    nest->buffers.at[s->buffer].type == s->body->type)
-			of[s->buffer] =
-			    shorten_range(s->reduce, s->body, steps_of(s), of);
+			of[s->buffer] = shorten_range(s->reduce, s->body,
+			    steps_of(s), edit_extents(nest, i), of);
 	}
 	return of;
 }
@@ -52,7 +52,8 @@ static Refusal parameters(const Call *call, Shorten *p)
 	p->body = NULL;
 	if (expr_size_within(s->body, SHORTEN_NODES_MAX))
 		p->body = shorten_body(nest->arena, s->reduce, s->body,
-		    steps_of(s), ranges_before(nest, p->stage));
+		    steps_of(s), edit_extents(nest, p->stage),
+		    ranges_before(nest, p->stage));
 	return NULL;
 }
 

@@ -39,19 +39,11 @@ static Refusal parameters(const Call *call, Unflatten *p)
 	    : NULL;
 }
 
-static int64_t *extents_of(const Nest *nest, int stage)
-{
-	const Stage *s = &nest->stages.at[stage];
-	int64_t *extents = NEW_N(nest->arena, int64_t, s->naxes);
-	for (int a = 0; a < s->naxes; a++)
-		extents[a] = s->axes[a].extent;
-	return extents;
-}
-
 static Expr *reader_of(const Nest *nest, const Unflatten *p, int reader)
 {
 	return unflatten_reader(nest->arena, nest->stages.at[reader].body,
-	    nest->stages.at[p->stage].buffer, p->by, extents_of(nest, reader));
+	    nest->stages.at[p->stage].buffer, p->by,
+	    edit_extents(nest, reader));
 }
 
 static Refusal readers_legal(const Nest *nest, const Unflatten *p)
@@ -117,5 +109,5 @@ void unflatten_apply(const Call *call)
 	edit_add_axis(nest, p.stage, p.axis + 1, new);
 	nest_set_body(nest, p.stage,
 	    unflatten_body(arena, s->body, p.axis, p.by,
-		extents_of(nest, p.stage), s->naxes - 1));
+		edit_extents(nest, p.stage), s->naxes - 1));
 }

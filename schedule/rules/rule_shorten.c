@@ -26,8 +26,8 @@ static Interval *ranges(Arena *arena, const Program *p)
 	for (int i = 0; i < p->nblocks; i++) {
 		const Block *b = &p->blocks[i];
 		if (dtype_is_int(b->body->type))
-			of[b->buffer] =
-			    shorten_range(b->reduce, b->body, steps_of(b), of);
+			of[b->buffer] = shorten_range(b->reduce, b->body,
+			    steps_of(b), block_extents(arena, b), of);
 	}
 	return of;
 }
@@ -48,7 +48,8 @@ static Expr *body_of(Arena *arena, const Program *p, const Machine *m,
 	if (stays || (sum && steps_of(b) > SUM_MOST) || !fills_vector(m, b) ||
 	    !expr_size_within(b->body, SHORTEN_NODES_MAX))
 		return NULL;
-	return shorten_body(arena, b->reduce, b->body, steps_of(b), of);
+	return shorten_body(arena, b->reduce, b->body, steps_of(b),
+	    block_extents(arena, b), of);
 }
 
 /* Those that are not short although they read, or are read by, what is, through a

@@ -125,7 +125,7 @@ static void test_ends(void **state)
 	    {"i32(h[i])//2*2", "abs(i32(h[i]))"},
 	    {"(i32(x[i])*128 + 127)//2", "(i32(x[i])*2)//3"},
 	    {"i32(h[i])*i32(h[i]) % 128 + i32(h[i])//2", "q[i] % 128"},
-	    {"i32(h[i]) - 0", "i32(h[i]) - 1"},
+	    {"i32(h[i]) - 0", "i32(h[i]) - 1"}, {"i32(i)*109", "i32(i)*110"},
 	    {"max(i32(i % 100), i32(s[i]))*2", "i32(i)*i32(x[i])"}};
 	(void)state;
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
