@@ -31,6 +31,7 @@ family_title() {
 	bytes) echo 'sums of products of bytes' ;;
 	control) echo 'at the reference before' ;;
 	mixed) echo 'of any kind, written after all others were measured' ;;
+	various) echo 'of any kind, a second lot, written after those' ;;
 	*) echo "$1" ;;
 	esac
 }
