@@ -15,6 +15,7 @@
 
 #include "ir/program.h"
 #include "ir/spec/spec.h"
+#include "lib/sort.h"
 
 enum { SEVERAL = -1, NOWHERE = -2 };
 
@@ -241,11 +242,6 @@ void program_count(Program *p)
 
 /* --- a part, and all ------------------------------------------------------------- */
 
-static int compare_ints(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 static void forget(Cutting *c, const BlockList *blocks)
 {
 	for (int i = 0; i < blocks->n; i++)
@@ -277,7 +273,7 @@ static Program *cut(Cutting *c, BlockList *blocks, const char *name)
 	p->whole = whole;
 	p->of_whole = arena_memdup(
 	    c->arena, c->from, sizeof *c->from * (size_t)p->nbuffers);
-	qsort(blocks->at, (size_t)blocks->n, sizeof *blocks->at, compare_ints);
+	sort_ints(blocks->at, blocks->n);
 	for (int i = 0; i < blocks->n; i++)
 		add_block(c, blocks->at[i]);
 	forget(c, blocks);

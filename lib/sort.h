@@ -12,4 +12,15 @@ static inline void sort(void *items, size_t n, size_t size,
 		qsort(items, n, size, compare);
 }
 
+static inline int sort_by_number(const void *a, const void *b)
+{
+	const int *x = a, *y = b;
+	return (*x > *y) - (*x < *y);
+}
+
+static inline void sort_ints(int *items, int n)
+{
+	sort(items, (size_t)n, sizeof *items, sort_by_number);
+}
+
 #endif

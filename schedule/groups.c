@@ -25,9 +25,9 @@
 #include "schedule/groups.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "lib/sort.h"
 #include "schedule/internal.h"
 
 enum { NONE = -1, WAY_MOST = 16, BLOCKS_MOST = 256 };
@@ -226,12 +226,6 @@ static bool is_in(const IntVec *v, int number)
 	return i >= 0;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const int *x = a, *y = b;
-	return (*x > *y) - (*x < *y);
-}
-
 /* What lies before a product on short ways: groups of products that may be of its
  * rows, upwards. */
 static IntVec find_ahead(const Cut *c, int block)
@@ -248,8 +242,7 @@ static IntVec find_ahead(const Cut *c, int block)
 				vec_push(c->arena, &seen, s);
 		}
 	}
-	if (ahead.n)
-		qsort(ahead.at, (size_t)ahead.n, sizeof(int), by_number);
+	sort_ints(ahead.at, ahead.n);
 	return ahead;
 }
 

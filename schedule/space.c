@@ -253,6 +253,16 @@ static void big_add(Big *a, const Big *b)
 	}
 }
 
+static char *text_of(Arena *arena, const uint32_t *limbs, size_t n)
+{
+	char *text = NEW_N(arena, char, n *DIGITS + 1), *at = text;
+	while (n-- > 0)
+		at += snprintf(at, DIGITS + 1, "%0*u", DIGITS, limbs[n]);
+	while (text[0] == '0' && text[1])
+		text++;
+	return text;
+}
+
 char *space_count(Arena *arena, const Space *space)
 {
 	Big sum = {1, {0}};
@@ -265,13 +275,7 @@ char *space_count(Arena *arena, const Space *space)
 	}
 	Big one = {1, {1}}; /* candidate 0 */
 	big_add(&sum, &one);
-	while (sum.n > 1 && !sum.limb[sum.n - 1])
-		sum.n--;
-	char *text = arena_printf(arena, "%u", sum.limb[sum.n - 1]);
-	for (int i = sum.n - 2; i >= 0; i--)
-		text = arena_printf(
-		    arena, "%s%0*u", text, DIGITS, sum.limb[i]);
-	return text;
+	return text_of(arena, sum.limb, (size_t)sum.n);
 }
 
 /* Limbs of a number's text, least significant first; how many. */
@@ -295,7 +299,6 @@ char *space_count_times(Arena *arena, const char *a, const char *b)
 	uint32_t *x, *y;
 	size_t n = limbs_of(arena, a, &x), m = limbs_of(arena, b, &y);
 	uint32_t *product = NEW_N(arena, uint32_t, n + m);
-	char *text = NEW_N(arena, char, (n + m) * DIGITS + 1), *at = text;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t carry = 0;
 		for (size_t k = 0; k < m; k++) {
@@ -305,11 +308,7 @@ char *space_count_times(Arena *arena, const char *a, const char *b)
 		}
 		product[i + m] = (uint32_t)carry;
 	}
-	for (size_t i = n + m; i-- > 0;)
-		at += snprintf(at, DIGITS + 1, "%0*u", DIGITS, product[i]);
-	while (text[0] == '0' && text[1])
-		text++;
-	return text;
+	return text_of(arena, product, n + m);
 }
 
 /* -1: more than `most`. */

@@ -378,6 +378,7 @@ int64_t *flat_shape(Arena *arena, const Flat *flat, int buffer, int ndim);
 /* nest_unflatten.c: a body whose axis is two, the next one its remainder by n, with
  * the axes' extents then; one that reads a buffer whose last dimension is two; the
  * shape of such. */
+extern const char unflatten_axis[]; /* the new axis's name */
 Expr *unflatten_body(Arena *arena, Expr *body, int axis, int64_t n,
     const int64_t *extents, int naxes);
 Expr *unflatten_reader(Arena *arena, Expr *body, int buffer, int64_t n,

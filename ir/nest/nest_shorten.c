@@ -8,8 +8,9 @@
  *   -->   u8((i16(x)*200 + 128)//256 % 256)
  *
  * What an expression never leaves comes from the types that are read, or from
- * what was computed there, and from the axes' extents, by intervals.  Sums and products may wrap on the way to
- * what fits; what is compared or divided does not, but for a 16th bit. */
+ * what was computed there, and from the axes' extents, by intervals.  Sums and
+ * products may wrap on the way to what fits; what is compared or divided does not,
+ * but for a 16th bit. */
 #include "ir/nest/nest.h"
 
 /* --- intervals ---------------------------------------------------------------- */

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+const char unflatten_axis[] = "x0";
+
 typedef struct {
 	Expr *times, *rest; /* e = times*n + rest; NULL: 0 */
 } Parts;

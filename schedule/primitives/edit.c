@@ -3,8 +3,9 @@
 #include "schedule/internal.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "lib/sort.h"
 
 /* --- questions --------------------------------------------------------------- */
 
@@ -279,11 +280,6 @@ bool edit_is_identity_write(const Nest *nest, int stage)
 	return true;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* What was noted more than once, or is no reader any more, is dropped. */
 IntVec edit_readers(const Nest *nest, int buffer)
 {
@@ -293,9 +289,7 @@ IntVec edit_readers(const Nest *nest, int buffer)
 	if (buffer >= nest->readers.n)
 		return (IntVec){0};
 	noted = &nest->readers.at[buffer];
-	if (noted->n > 1)
-		qsort(noted->at, (size_t)noted->n, sizeof *noted->at,
-		    by_number);
+	sort_ints(noted->at, noted->n);
 	for (int i = 0; i < noted->n; i++) {
 		int stage = noted->at[i];
 		if ((!i || noted->at[i - 1] != stage) &&

@@ -10,18 +10,14 @@
  * between loops has to keep the set of loops above it. */
 #include "schedule/internal.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "lib/sort.h"
 
 typedef struct {
 	int n, *loops;
 	int stage, *order; /* all loops of the stage as they shall be */
 } Reorder;
-
-static int compare_ints(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
 
 static Refusal new_order(const Nest *nest, Reorder *p)
 {
@@ -32,7 +28,7 @@ static Refusal new_order(const Nest *nest, Reorder *p)
 	    nest->arena, s->loops, sizeof(int) * (size_t)s->nloops);
 	for (int i = 0; i < p->n; i++)
 		positions[i] = nest_loop_position(nest, p->loops[i]);
-	qsort(positions, (size_t)p->n, sizeof(int), compare_ints);
+	sort_ints(positions, p->n);
 	for (int i = 0; i < p->n; i++) {
 		if (i && positions[i] == positions[i - 1])
 			return "a loop is named twice";

@@ -12,8 +12,6 @@
 
 #include <string.h>
 
-static const char phase[] = "x0"; /* the new axis */
-
 typedef struct {
 	int stage, axis;
 	int64_t by;
@@ -77,7 +75,7 @@ Refusal unflatten_legal(const Call *call)
 	if (b->scope != SCOPE_GLOBAL || !edit_has_plain_layout(b))
 		return "the buffer is not global, or has another layout";
 	for (int a = 0; a < s->naxes; a++)
-		if (!strcmp(s->axes[a].name, phase))
+		if (!strcmp(s->axes[a].name, unflatten_axis))
 			return "the block has an axis x0 already";
 	return readers_legal(nest, &p);
 }
@@ -105,7 +103,7 @@ void unflatten_apply(const Call *call)
 	for (int a = 0; a < s->nwrite; a++)
 		s->write[a] = expr_axis(arena, a);
 	StageAxis new = {
-	    .name = phase, .extent = p.by, .region = HANDLE_NONE};
+	    .name = unflatten_axis, .extent = p.by, .region = HANDLE_NONE};
 	edit_add_axis(nest, p.stage, p.axis + 1, new);
 	nest_set_body(nest, p.stage,
 	    unflatten_body(arena, s->body, p.axis, p.by,

@@ -30,14 +30,13 @@
 
 enum {
 	SQUARE_LEAST = 4, /* of a side that is worth transposing */
-	ROWS_MOST = 16,   /* unrolled of what there is one for each row */
-	FEW = 4,          /* of the last axis, at most, that fill no vector */
+	ROWS_MOST = 16,	  /* unrolled of what there is one for each row */
 	COPIES_MOST = 8,  /* vectors at once */
-	TILE_ROWS = 8,    /* of what is tiled in rows, at most */
-	SHORT = 4,        /* vectors of a row */
-	SLIM = 2,         /* bytes of an element, at most */
-	WIDE = 64,        /* of a vector: then bytes have masks, too */
-	KINDS_MOST = 8    /* elements at once that are made of the same data */
+	TILE_ROWS = 8,	  /* of what is tiled in rows, at most */
+	SHORT = 4,	  /* vectors of a row */
+	SLIM = 2,	  /* bytes of an element, at most */
+	WIDE = 64,	  /* of a vector: then bytes have masks, too */
+	KINDS_MOST = 8	  /* elements at once that are made of the same data */
 };
 
 typedef struct {
@@ -316,7 +315,7 @@ static bool is_narrow(Spatial *s)
 {
 	int64_t n = 1;
 	int axis = s->last;
-	while (axis >= 0 && n * s->block->axes[axis].extent <= FEW)
+	while (axis >= 0 && n * s->block->axes[axis].extent <= RULE_FEW)
 		n *= s->block->axes[axis--].extent;
 	if (axis < 0 || n == 1 || !is_home(s) || s->kinds[axis] ||
 	    (axis < s->row && s->info->order))

@@ -12,7 +12,6 @@
 #include <string.h>
 
 enum { PHASES_MOST = 4 };
-static const char phase[] = "x0"; /* the new axis */
 
 static bool reads_phases(const Program *p, const Expr *e, const int64_t *phases)
 {
@@ -36,7 +35,7 @@ static int64_t phases_of(
 	int axis = b->nspatial - 1;
 	bool sums =
 	    b->reduce != REDUCE_NONE || reads_phases(p, b->body, phases);
-	if (axis < 0 || !sums || has_axis(b, phase))
+	if (axis < 0 || !sums || has_axis(b, unflatten_axis))
 		return 1;
 	int64_t n = unflatten_find(b->body, axis, phases, PHASES_MOST);
 	int64_t extent = b->axes[axis].extent;
@@ -89,7 +88,7 @@ static void make_phases(Arena *arena, Program *p, int at, int64_t n)
 	memcpy(&axes[last + 2], &b->axes[last + 1],
 	    sizeof *axes * (size_t)(naxes - last - 1));
 	axes[last].extent /= n;
-	axes[last + 1] = (Axis){.name = phase, .extent = n};
+	axes[last + 1] = (Axis){.name = unflatten_axis, .extent = n};
 	b->axes = axes;
 	b->body = unflatten_body(
 	    arena, b->body, last, n, block_extents(arena, b), naxes);

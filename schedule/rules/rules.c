@@ -268,8 +268,6 @@ const char *rule_name(
 	    r->arena, "%s_%s%s", block->name, axis, suffix));
 }
 
-enum { FEW = 4 }; /* results that fill no vector */
-
 /* The last axis's do in the output, or with a few more in between, those of an
  * operand that is packed do there, and some in an operand as it is. */
 bool rule_worth_vectors(const Rules *r, int i, int axis)
@@ -282,7 +280,7 @@ bool rule_worth_vectors(const Rules *r, int i, int axis)
 		if ((read->packable && read->uses[axis]) || stride == 1)
 			return true;
 	}
-	return block_points(block, axis + 1, block->nspatial) <= FEW;
+	return block_points(block, axis + 1, block->nspatial) <= RULE_FEW;
 }
 
 /* --- the table --------------------------------------------------------------- */

@@ -99,6 +99,8 @@ typedef struct {
 	bool columns;      /* a block of the last of these, for filters */
 } RulePlace;
 
+enum { RULE_FEW = 4 }; /* results of the last axes that fill no vector */
+
 /* A convolution by tiles of m results (rule_winograd.c). */
 enum { WINOGRAD_AXES = 16 };
 typedef struct {
