@@ -1,7 +1,7 @@
 # make bench ONLY=search: searches and models side by side on tasks that are known
 # whole (test/lab; docs/search.md).
 #
-#     MAKE=1        measures the tables of tasks that have none of today's space, or
+#     MEASURE=1     measures the tables of tasks that have none of today's space, or
 #                   FRESH=1 all: some twenty minutes, nothing may run beside it
 #     TASK=c6       one task
 #     SETTING=sa    one setting of test/lab/settings.txt, and random
@@ -33,13 +33,13 @@ search() {
 	mkdir -p "$search_tables"
 	while read -r name spec group; do
 		[[ -n $name && $name != '#'* && $name =~ $only ]] || continue
-		[ -z "${MAKE:-}${FRESH:-}" ] ||
+		[ -z "${MEASURE:-}${FRESH:-}" ] ||
 			search_make "$name" "$spec" "${group:--}"
 		[ -f "$search_tables/$name.json" ] &&
 			tables+=("$search_tables/$name.json")
 	done <test/lab/tasks.txt
 	if [ ${#tables[@]} = 0 ]; then
-		echo 'no task was measured: make bench ONLY=search MAKE=1'
+		echo 'no task was measured: make bench ONLY=search MEASURE=1'
 		failed=1
 		return
 	fi
