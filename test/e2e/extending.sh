@@ -1,6 +1,7 @@
 #!/bin/bash
-# docs/extending.md: its three changes, applied to a copy of the sources as they
-# stand there, give a function, a rule and an intrinsic that work.
+# docs/extending.md and docs/search.md: their changes, applied to a copy of the
+# sources as they stand there, give a function, a rule, an intrinsic, a search and a
+# model that work.
 . "$(dirname "$0")/lib.sh"
 for tool in git make cc; do
 	command -v $tool >/dev/null || {
@@ -13,13 +14,14 @@ mkdir tree && cd tree || exit 1
 cp -r "$root"/{cmd,codegen,ir,lib,schedule,tuner,Makefile} .
 mkdir test && cp -r "$root"/test/unit "$root"/test/common* test
 awk '/^```diff/ {on = 1; next} /^```/ {on = 0} on' \
-	"$root/docs/extending.md" >../changes
-[ "$(grep -c '^+++ ' ../changes)" = 7 ] || echo "not ok seven files are changed"
+	"$root/docs/extending.md" "$root/docs/search.md" >../changes
+[ "$(grep -c '^+++ ' ../changes)" = 11 ] || echo "not ok eleven files are changed"
 ok changes-apply git apply ../changes
 new=build/debug
 ok builds make -s "-j$(nproc)" VARIANT=debug $new/tunec $new/tunec-llvm.so \
-	$new/test/unit/test_interp
+	$new/test/unit/test_interp $new/test/unit/test_search
 ok interpreter-has-function $new/test/unit/test_interp
+ok search-passes-its-tests $new/test/unit/test_search
 export TUNEC=$PWD/$new/tunec TUNEC_MODULES=$PWD/$new
 cd ..
 
@@ -55,6 +57,10 @@ ok rule-is-in-space has space '^    prefetch(y, a, y_i0, ? in {1, 2, 4})$'
 ok rule-tiles-for-intrinsic has schedule 'tensorize(c_kq, dot2_i32)$'
 "$TUNEC" show -q --stage=lowered words.yaml --target "$target" >lowered
 ok intrinsic-is-lowered has lowered ' = dot '
+
+ok search-and-model-tune "$TUNEC" tune rows.yaml --search=descent --model=split \
+	--measure=simulate --trials 30 --target "$target" --db descent.jsonl
+ok search-is-recorded has descent.jsonl '"search":"descent"'
 
 # What is built is compared with the plain loops, in C of their own.
 "$TUNEC" target "$target" | grep -q '^runs here' || exit 0

@@ -2,9 +2,8 @@
  *
  *     search.c         what is common: visited candidates, small spaces
  *     searches.def     which there are
- *     search_sa.c      simulated annealing on the model's prediction
+ *     search_NAME.c    one of them
  *     search_batch.c   the best of what was scored, and a batch of it
- *     search_random.c  without a model: the baseline
  *
  * A search sees a space through a few functions, so that tests can give it one
  * of their own.  It keeps no time and draws no numbers but from its seed: the
@@ -59,8 +58,8 @@ typedef enum { BATCH_SUBMODULAR, BATCH_TILES, BATCH_TOP } SearchBatch;
 typedef struct {
 	bool polish; /* every second batch is steps from the best */
 	SearchBatch batch;
-	int chains, steps;  /* annealing: 128 chains of 500 steps a round */
-	int patience;       /* steps without a new candidate for the batch: 50 */
+	int chains, steps;  /* annealing: 32 chains of 500 steps a round */
+	int patience;       /* steps without a new candidate for the batch: 25 */
 	double epsilon;     /* share of a batch that is random: 0.05 */
 	uint64_t seed;
 } SearchSettings;
