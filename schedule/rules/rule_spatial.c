@@ -57,6 +57,22 @@ typedef struct {
 	bool of_rows; /* an element for each row of where it may be computed */
 } Spatial;
 
+static Spatial spatial_of(Rules *r, int i)
+{
+	const Block *block = &r->program->blocks[i];
+	Spatial s = {.r = r,
+	    .block = block,
+	    .info = &r->blocks[i],
+	    .last = rule_longer_axis(block, block->nspatial),
+	    .kinds = NEW_N(r->arena, bool, block->nspatial + 1)};
+	if (s.last < 0)
+		s.last = block->nspatial - 1;
+	s.row = rule_longer_axis(block, s.last);
+	while (s.first < s.last && block->axes[s.first].extent == 1)
+		s.first++;
+	return s;
+}
+
 static const char *loop_of(const Spatial *s, int axis)
 {
 	return arena_printf(s->r->arena, "%s.%s", s->block->name,
@@ -553,10 +569,14 @@ static void add_places(Spatial *s)
 		    s->r, s->info->block, s->v0, s->block->nspatial);
 }
 
+/* Vectors along the last axis, of what lies along it, one row at a time: such as
+ * another block's tiles can make, too. */
 bool rule_is_flat(const Rules *r, int i)
 {
-	const Block *block = &r->program->blocks[i];
-	return block->nspatial == 1 && rule_widest(r, block, 0) > 1;
+	Spatial s = spatial_of((Rules *)r, i);
+	return s.last >= 0 && s.last == s.block->nspatial - 1 &&
+	    rule_widest(r, s.block, s.last) > 1 && axis_across(&s) < 0 &&
+	    (s.row < 0 || !is_same_for_rows(&s, s.row)) && !is_narrow(&s);
 }
 
 /* In the tiles of another block: vectors of what a tile has. */
@@ -625,19 +645,10 @@ bool rule_spatial_applies(const Rules *r, int i)
 void rule_spatial(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
-	Spatial s = {.r = r,
-	    .block = block,
-	    .info = &r->blocks[i],
-	    .last = rule_longer_axis(block, block->nspatial),
-	    .kinds = NEW_N(r->arena, bool, block->nspatial + 1)};
+	Spatial s = spatial_of(r, i);
 	r->blocks[i].scheduled = true;
 	if (!block->nspatial)
 		return;
-	if (s.last < 0)
-		s.last = block->nspatial - 1;
-	s.row = rule_longer_axis(block, s.last);
-	while (s.first < s.last && block->axes[s.first].extent == 1)
-		s.first++;
 	if (s.info->beside >= 0) {
 		put_beside(&s);
 		return;
@@ -659,10 +670,11 @@ void rule_spatial(Rules *r, int i)
 	if (is_narrow(&s)) {
 		put_narrow(&s);
 	} else {
-		choose_rows(&s);
+		if (!s.info->hosts)
+			choose_rows(&s);
 		split_last(&s);
 	}
-	if (s.last == 0 && s.v0 && !s.part)
+	if (s.v0 && !s.part)
 		r->blocks[i].tile = s.v0;
 	const char *outer = s.first == s.last && s.part ? s.outer
 	    : s.first == s.last && s.v0		      ? s.v0

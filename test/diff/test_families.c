@@ -267,6 +267,20 @@ typedef struct {
 	int64_t l2_bytes;	      /* 0: as the machine has */
 } Form;
 
+/* Bands of an image, from the same elements each. */
+static const char *bands(Draw *d)
+{
+	int h = between(d, 2, 9), w = between(d, 64, 150);
+	const char *type = number(d);
+	return arena_printf(d->arena,
+	    "params: {H: %d, W: %d}\ninputs: {x: '%s[2*H, 2*W]'}\ncompute: |\n"
+	    "  a[i < H, j < W] = x[2*i, 2*j] + x[2*i + 1, 2*j + 1]\n"
+	    "  b[i < H, j < W] = x[2*i, 2*j] - x[2*i, 2*j + 1]\n"
+	    "  c[i < H, j < W] = x[2*i, 2*j] - x[2*i + 1, 2*j]\n"
+	    "outputs: [c, a, b]\n",
+	    h, w, type);
+}
+
 static const Form forms[] = {
     {"nearest", nearest, "set_scope(y~2, reg)", 0},
     {"classes", classes, "set_scope(y~2, reg)", 0},
@@ -279,6 +293,7 @@ static const Form forms[] = {
     {"steps", steps, "reverse_compute_at(y, s_c0)", 0},
     {"bytes", bytes, "tensorize(y_cq, ", 0},
     {"shared", shared, "set_scope(u, reg)", 0},
+    {"bands", bands, "reverse_compute_at(c, a_j0)", 0},
     {"shares", shares, "compute_at(s, ", 512},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
