@@ -180,6 +180,39 @@ bool expr_has_function(const Expr *e)
 	return found;
 }
 
+/* Each multiplication, division and root rounds once, by half of an ulp of its own; a
+ * root halves the error of what it is of, a power multiplies it.  What comes to 1.5
+ * here is within 2 ulp of the result, each mantissa of f32 tried: 1.97 at most. */
+bool power_steps(double exponent, PowerSteps *steps)
+{
+	static const double of_whole[] = {0, 0, 0.5, 1, 1.5};
+	static const double of_quarters[] = {0, 0.75, 0.5, 1.75};
+	enum { WHOLE_MOST = 4 };
+	double size = fabs(exponent);
+	if (!(size > 0 && size <= WHOLE_MOST) || 4 * size != floor(4 * size))
+		return false;
+	int whole = (int)size, quarters = (int)(4 * size) % 4;
+	bool inverse = exponent < 0;
+	*steps = (PowerSteps){whole, quarters, inverse};
+	double error = of_whole[whole] + of_quarters[quarters];
+	if (quarters)
+		error += 0.5 * ((whole > 0) + inverse);
+	else if (inverse)
+		error += 0.5 * whole;
+	return error <= 1.5;
+}
+
+int expr_weight(const Expr *e)
+{
+	PowerSteps s;
+	if (e->op != OP_POW || e->arg[1]->op != OP_FLOAT ||
+	    !power_steps(e->arg[1]->f, &s))
+		return op_weight(e->op);
+	int roots = s.quarters == 2 ? 1 : s.quarters ? 2 : 0;
+	return s.whole + (s.quarters == 3) + roots * op_weight(OP_SQRT) +
+	    s.inverse * op_weight(OP_DIV) * (s.whole && s.quarters ? 2 : 1);
+}
+
 void expr_mark_axes(const Expr *e, bool *axes)
 {
 	if (e->op == OP_AXIS)

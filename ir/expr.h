@@ -135,6 +135,17 @@ bool expr_has_axes(const Expr *e);
 bool expr_has_axis(const Expr *e, int axis);
 /* Does it compute a function: exp, tanh …? */
 bool expr_has_function(const Expr *e);
+/* Of its own operation, in multiplications, of vectors. */
+int expr_weight(const Expr *e);
+
+/* A power by a constant, of whole numbers and quarters: x^(quarters/4) * |x|^whole, or,
+ * inverse, (1 / x^(quarters/4)) / |x|^whole; without quarters x^whole or (1/x)^whole. */
+typedef struct {
+	int whole, quarters;
+	bool inverse;
+} PowerSteps;
+/* False: that would not be right to 2 ulp. */
+bool power_steps(double exponent, PowerSteps *steps);
 /* Sets axes[i] for each axis i that it has. */
 void expr_mark_axes(const Expr *e, bool *axes);
 /* The first read of a buffer, in pre-order; NULL: there is none. */

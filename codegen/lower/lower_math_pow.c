@@ -1,4 +1,4 @@
-/* pow: by multiplications or a root where the exponent is a small number; of
+/* pow: by multiplications, roots and a reciprocal where the exponent is a few quarters; of
  * vectors of f32 as 2^(y log2 |x|), the product of which is taken in f64, a
  * vector of the machine's width at a time:
  *
@@ -39,24 +39,60 @@ static Value root(Lower *l, Value x)
 	    emit_op(l, LOW_SELECT, x.type, x.lanes, is_low, high, y, "m"));
 }
 
+static Value reciprocal(Lower *l, Value x)
+{
+	return scalar_or_vector(l, LOW_DIV, x,
+	    const_float(l, x.type, x.lanes, 1), value_as(l, x, x.lanes));
+}
+
+static Value product(Lower *l, Value x, Value y)
+{
+	return scalar_or_vector(l, LOW_MUL, x, value_as(l, x, x.lanes),
+	    value_as(l, y, y.lanes));
+}
+
+static Value quotient(Lower *l, Value x, Value y)
+{
+	return scalar_or_vector(l, LOW_DIV, x, value_as(l, x, x.lanes),
+	    value_as(l, y, y.lanes));
+}
+
+static Value whole_power(Lower *l, Value x, int n)
+{
+	Value square = n > 1 ? product(l, x, x) : x;
+	return n == 3 ? product(l, square, x)
+	    : n == 4  ? product(l, square, square)
+		      : square;
+}
+
+/* x to 1/4, 2/4 or 3/4. */
+static Value root_power(Lower *l, Value x, int quarters)
+{
+	Value half = root(l, x);
+	Value quarter = quarters == 2 ? half : root(l, half);
+	return quarters == 3 ? product(l, half, quarter) : quarter;
+}
+
+/* A power of no whole number has no sign: |x| beside the root, which is NaN where
+ * x is negative. */
 static bool by_hand(Lower *l, Value x, double y, Value *power)
 {
-	int t = value_as(l, x, x.lanes), square;
-	if (y == 1) {
-		*power = x;
-	} else if (y == 2 || y == 3 || y == 4) {
-		square =
-		    emit_op(l, LOW_MUL, x.type, x.lanes, t, t, -1, "square");
-		*power = y == 2 ? value_temp(x.type, x.lanes, square)
-				: scalar_or_vector(l, LOW_MUL, x, square,
-				      y == 3 ? t : square);
-	} else if (y == -1) {
-		*power = scalar_or_vector(
-		    l, LOW_DIV, x, const_float(l, x.type, x.lanes, 1), t);
-	} else if (y == 0.5) {
-		*power = root(l, x);
-	} else {
+	PowerSteps s;
+	if (!power_steps(y, &s))
 		return false;
+	if (!s.quarters) {
+		x = s.inverse ? reciprocal(l, x) : x;
+		*power = whole_power(l, x, s.whole);
+		return true;
+	}
+	*power = root_power(l, x, s.quarters);
+	if (s.inverse)
+		*power = reciprocal(l, *power);
+	if (s.whole) {
+		int t = value_as(l, x, x.lanes);
+		Value size = scalar_or_vector(l, LOW_ABS, x, t, -1);
+		*power = (s.inverse ? quotient : product)(
+		    l, *power, whole_power(l, size, s.whole));
 	}
 	return true;
 }

@@ -525,7 +525,7 @@ static bool visit_body(Expr *e, void *context)
 		w->flops += w->part * op_flops(e->op);
 		w->r->stage->specials += is_special(e->op);
 		add_work(w->r->stage, movers_of(w, e) & ~w->chosen,
-		    op_weight(e->op));
+		    expr_weight(e));
 	}
 	w->branches += e->op == OP_IF && e->type != DT_INDEX &&
 	    (e->arg[1]->narg || e->arg[2]->narg);

@@ -252,7 +252,8 @@ static void check(Check *c)
 }
 
 /* By numbers that need no logarithm. */
-static const double exponents[] = {1, 2, 3, 4, -1, 0.5};
+static const double exponents[] = {1, 2, 3, 4, -1, -2, 0.5, -0.5, 1.5, -1.5, 2.5,
+    0.25, -0.25, 0.75, 1.25, -1.25, 2.25};
 enum { NEXPONENTS = sizeof exponents / sizeof *exponents };
 
 static Lowered *power(
