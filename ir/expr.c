@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "lib/hash.h"
+
 static Expr *node(Arena *arena, Op op, DType type)
 {
 	Expr *e = NEW(arena, Expr);
@@ -139,6 +141,30 @@ bool expr_equal(const Expr *a, const Expr *b)
 		if (!expr_equal(a->arg[i], b->arg[i]))
 			return false;
 	return true;
+}
+
+uint64_t expr_node_hash(const Expr *e)
+{
+	uint64_t bits = (uint64_t)e->id;
+	if (e->op == OP_INT)
+		bits = (uint64_t)e->i;
+	else if (e->op == OP_FLOAT)
+		memcpy(&bits, &e->f, sizeof bits);
+	else if (e->op == OP_REDUCE)
+		bits = ((uint64_t)e->reduce.op << 56) +
+		    ((uint64_t)e->reduce.first_axis << 24) +
+		    (uint64_t)e->reduce.naxes;
+	return hash_mix(bits +
+	    hash_mix(((uint64_t)e->op << 40) + ((uint64_t)e->type << 32) +
+		(uint64_t)e->narg));
+}
+
+uint64_t expr_hash(const Expr *e)
+{
+	uint64_t hash = expr_node_hash(e);
+	for (int i = 0; i < e->narg; i++)
+		hash = hash_mix(hash + expr_hash(e->arg[i]));
+	return hash;
 }
 
 bool expr_is_zero(const Expr *e)

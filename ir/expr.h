@@ -154,6 +154,8 @@ const Expr *expr_find_read(const Expr *e, int buffer);
 void dtype_range(DType type, int64_t *least, int64_t *greatest);
 Interval dtype_interval(DType type); /* the same */
 bool expr_equal(const Expr *a, const Expr *b);
+uint64_t expr_hash(const Expr *e); /* equal ones have one */
+uint64_t expr_node_hash(const Expr *e); /* of the node, without its arguments */
 /* The identity of a reduction in a type: 0, 1, or the least (max, argmax) or
  * greatest (min, argmin) value, infinities for floats. */
 Expr *expr_identity(Arena *arena, ReduceOp op, DType type);

@@ -141,26 +141,10 @@ static void grow_slots(Summaries *s)
 			*slot_of(s, old[i].of) = old[i];
 }
 
-static uint64_t leaf_hash(const Expr *e)
-{
-	uint64_t bits = (uint64_t)e->id;
-	if (e->op == OP_INT)
-		bits = (uint64_t)e->i;
-	else if (e->op == OP_FLOAT)
-		memcpy(&bits, &e->f, sizeof bits);
-	else if (e->op == OP_REDUCE)
-		bits = ((uint64_t)e->reduce.op << 56) +
-		    ((uint64_t)e->reduce.first_axis << 24) +
-		    (uint64_t)e->reduce.naxes;
-	return hash_mix(bits +
-	    hash_mix(((uint64_t)e->op << 40) + ((uint64_t)e->type << 32) +
-		(uint64_t)e->narg));
-}
-
 static void add_below(Summaries *s, Summary *to, const Expr *e)
 {
 	const Summary *a = summary_of(s, e);
-	to->hash = hash_mix(to->hash + a->hash);
+	to->hash = hash_mix(to->hash + a->hash); /* as expr_hash */
 	to->alike = hash_mix(to->alike + a->alike);
 	to->axes = axis_set_union(s, to->axes, a->axes);
 	to->reads |= a->reads;
@@ -207,7 +191,7 @@ const Summary *summary_of(Summaries *s, const Expr *e)
 	if (slot->of)
 		return slot->summary;
 	Summary *to = NEW(s->arena, Summary);
-	*to = (Summary){.hash = leaf_hash(e), .axes = &none};
+	*to = (Summary){.hash = expr_node_hash(e), .axes = &none};
 	to->alike = to->hash;
 	if (e->op == OP_AXIS) {
 		to->axes = set_of(s, &e->id, 1);

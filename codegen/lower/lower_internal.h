@@ -206,7 +206,7 @@ typedef struct {
 	Expr *element; /* the body where they hold */
 	Expr *guarded; /* the same, and the identity where they do not */
 	ConditionVec demand; /* of the stage's elements: nest_demand */
-	ExprVec peaks;  /* exponents of its body: nest_peaks */
+	ExprSet peaks;  /* exponents of its body: nest_peaks */
 } StepConditions;
 
 /* What a loop variable stands for. */

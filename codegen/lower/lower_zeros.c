@@ -67,11 +67,7 @@ bool step_has_conditions(Lower *l, int stage)
 
 bool step_is_peak(Lower *l, const Expr *exponent)
 {
-	const ExprVec *peaks = &conditions_of(l, l->stage)->peaks;
-	for (int i = 0; i < peaks->n; i++)
-		if (expr_equal(peaks->at[i], exponent))
-			return true;
-	return false;
+	return expr_set_find(&conditions_of(l, l->stage)->peaks, exponent) >= 0;
 }
 
 const Expr *step_element(Lower *l, int stage)

@@ -26,14 +26,13 @@
 #ifndef IR_NEST_H
 #define IR_NEST_H
 
+#include "ir/expr_set.h"
 #include "ir/loop.h"
 #include "ir/program.h"
 #include "ir/tape/tape.h"
 #include "lib/lookup.h"
 
 enum { HANDLE_NONE = -1 };
-
-typedef VEC(Expr *) ExprVec;
 
 typedef enum { VAR_LOOP, VAR_SPLIT, VAR_FUSED } VarHow;
 
@@ -308,7 +307,8 @@ ExprVec nest_step_conditions(
 /* Does it read what may be left out (nest_demand)?  Then the conditions of what
  * it reads are among its own. */
 bool nest_step_relies(const Nest *nest, Arena *arena, int stage);
-/* Adds the parts of a condition that holds, or does not, on axes alone. */
+/* With the parts of a condition that holds, or does not, on axes alone: a longer
+ * copy. */
 void nest_condition_parts(
     const Nest *nest, Arena *arena, Expr *e, bool holds, ExprVec *all);
 /* The stage's body where those of its own hold. */
@@ -327,7 +327,7 @@ ExprVec nest_demand(const Nest *nest, Arena *arena, int stage);
 
 /* nest_peak.c: exponents in the stage's body that are not above 0 but for
  * rounding, and not infinity: something less the greatest of its like. */
-ExprVec nest_peaks(const Nest *nest, Arena *arena, int stage);
+ExprSet nest_peaks(const Nest *nest, Arena *arena, int stage);
 
 /* nest_phase.c: a body that is one literal but for the elements first, first +
  * step, ... of an axis. */

@@ -33,25 +33,16 @@ typedef struct {
 typedef struct {
 	const Demand *d;
 	const Stage *stage, *reader;
-	ExprVec always;  /* hold wherever the reader's element is used */
+	ExprSet always;  /* hold wherever the reader's element is used */
 	ExprVec all;     /* of all reads until now */
 	bool any;
 	bool whole; /* read by what takes no conditions, or to index with */
 } Reads;
 
-static bool holds_one(const ExprVec *all, const Expr *e)
-{
-	for (int i = 0; i < all->n; i++)
-		if (expr_equal(all->at[i], e))
-			return true;
-	return false;
-}
-
-static void add_all(const Demand *d, ExprVec *to, const ExprVec *from)
+static void add_all(const Demand *d, ExprSet *to, const ExprVec *from)
 {
 	for (int i = 0; i < from->n; i++)
-		if (!holds_one(to, from->at[i]))
-			vec_push(d->arena, to, from->at[i]);
+		expr_set_add(d->arena, to, from->at[i]);
 }
 
 typedef struct {
@@ -89,12 +80,14 @@ static ExprVec over_stage(
 
 static void add_read(Reads *r, const Expr *read, const ExprVec *under)
 {
-	ExprVec here = {0}, both = {0};
-	add_all(r->d, &here, under);
-	add_all(r->d, &here, &r->always);
-	here = over_stage(r, read, &here);
+	ExprSet own = {0};
+	ExprVec both = {0};
+	add_all(r->d, &own, under);
+	add_all(r->d, &own, &r->always.all);
+	ExprVec here = over_stage(r, read, &own.all);
+	ExprSet found = expr_set_of(r->d->arena, &here);
 	for (int i = 0; r->any && i < r->all.n; i++)
-		if (holds_one(&here, r->all.at[i]))
+		if (expr_set_find(&found, r->all.at[i]) >= 0)
 			vec_push(r->d->arena, &both, r->all.at[i]);
 	r->all = r->any ? both : here;
 	r->any = true;
@@ -135,10 +128,10 @@ static void add_reader(Reads *r, int reader)
 {
 	const Demand *d = r->d;
 	Demand above = {d->nest, d->arena, d->depth + 1, d->known};
-	ExprVec steps;
+	ExprVec all = demand_of(&above, reader), steps;
 	r->reader = &d->nest->stages.at[reader];
 	r->whole |= r->reader->intrinsic >= 0;
-	r->always = demand_of(&above, reader);
+	r->always = expr_set_of(d->arena, &all);
 	steps = nest_step_conditions(d->nest, d->arena, reader, true);
 	add_all(d, &r->always, &steps);
 	find_reads(r, reader);

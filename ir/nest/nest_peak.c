@@ -19,8 +19,9 @@ typedef struct {
 	const Nest *nest;
 	Arena *arena;
 	const Stage *stage;
-	ExprVec used; /* conditions that hold for all elements that are */
-	ExprVec proven, others; /* exponents */
+	ExprSet used; /* conditions that hold for all elements that are */
+	ExprVec proven; /* exponents */
+	ExprSet others;
 } Peaks;
 
 /* --- the maximum ---------------------------------------------------------------- */
@@ -95,14 +96,6 @@ static bool matches(const Peaks *p, Maximum *m, const Expr *element, Expr *e)
 	return e->narg || expr_equal(element, e);
 }
 
-static bool holds(const ExprVec *all, const Expr *e)
-{
-	for (int i = 0; i < all->n; i++)
-		if (expr_equal(all->at[i], e))
-			return true;
-	return false;
-}
-
 /* Does the condition of an element hold where the exponent is? */
 static bool is_under(
     const Peaks *p, const Maximum *m, Expr *condition, const ExprVec *under)
@@ -114,8 +107,10 @@ static bool is_under(
 	condition = expr_substitute_axes(
 	    p->arena, condition, m->values, m->stage->naxes);
 	nest_condition_parts(p->nest, p->arena, condition, true, &parts);
+	ExprSet around = expr_set_of(p->arena, under);
 	for (int i = 0; i < parts.n; i++)
-		if (!holds(under, parts.at[i]) && !holds(&p->used, parts.at[i]))
+		if (expr_set_find(&around, parts.at[i]) < 0 &&
+		    expr_set_find(&p->used, parts.at[i]) < 0)
 			return false;
 	return parts.n > 0;
 }
@@ -152,14 +147,12 @@ static bool is_below(const Peaks *p, Expr *x, const ExprVec *under)
 
 static void find_exponents(Peaks *p, Expr *e, const ExprVec *under)
 {
-	if (e->op == OP_EXP)
-		vec_push(p->arena,
-		    is_below(p, e->arg[0], under) ? &p->proven : &p->others,
-		    e->arg[0]);
+	if (e->op == OP_EXP && is_below(p, e->arg[0], under))
+		vec_push(p->arena, &p->proven, e->arg[0]);
+	else if (e->op == OP_EXP)
+		expr_set_add(p->arena, &p->others, e->arg[0]);
 	for (int i = 0; i < e->narg; i++) {
-		ExprVec inside = {0};
-		for (int k = 0; k < under->n; k++)
-			vec_push(p->arena, &inside, under->at[k]);
+		ExprVec inside = *under;
 		if (e->op == OP_IF && i)
 			nest_condition_parts(
 			    p->nest, p->arena, e->arg[0], i == 1, &inside);
@@ -173,20 +166,22 @@ static bool finds_exponent(Expr *e, void *any)
 	return !*(bool *)any;
 }
 
-ExprVec nest_peaks(const Nest *nest, Arena *arena, int stage)
+ExprSet nest_peaks(const Nest *nest, Arena *arena, int stage)
 {
 	Peaks p = {.nest = nest,
 	    .arena = arena,
 	    .stage = &nest->stages.at[stage]};
-	ExprVec none = {0}, all = {0};
+	ExprVec none = {0};
+	ExprSet all = {0};
 	bool any = false;
 	expr_walk(p.stage->body, finds_exponent, &any);
 	if (!any)
 		return all;
-	p.used = nest_demand(nest, arena, stage);
+	ExprVec used = nest_demand(nest, arena, stage);
+	p.used = expr_set_of(arena, &used);
 	find_exponents(&p, p.stage->body, &none);
 	for (int i = 0; i < p.proven.n; i++)
-		if (!holds(&p.others, p.proven.at[i]))
-			vec_push(arena, &all, p.proven.at[i]);
+		if (expr_set_find(&p.others, p.proven.at[i]) < 0)
+			expr_set_add(arena, &all, p.proven.at[i]);
 	return all;
 }

@@ -34,7 +34,7 @@ typedef struct {
 /* Where an expression may differ from the identity. */
 typedef struct {
 	bool never;
-	ExprVec all; /* of these */
+	ExprSet all; /* of these */
 } Where;
 
 static bool is_identity(const Zeros *z, const Expr *e)
@@ -61,18 +61,9 @@ static bool is_on_axes(const Expr *e)
 	return !reads;
 }
 
-static bool holds_one(const Where *w, const Expr *e)
-{
-	for (int i = 0; i < w->all.n; i++)
-		if (expr_equal(w->all.at[i], e))
-			return true;
-	return false;
-}
-
 static void add_one(const Zeros *z, Where *w, Expr *e)
 {
-	if (!holds_one(w, e))
-		vec_push(z->arena, &w->all, e);
+	expr_set_add(z->arena, &w->all, e);
 }
 
 static bool is_number(const Expr *e, int64_t *value)
@@ -124,8 +115,8 @@ static void add_condition(const Zeros *z, Where *w, Expr *e, bool holds)
 static Where both(const Zeros *z, Where a, const Where *b)
 {
 	a.never |= b->never;
-	for (int i = 0; i < b->all.n; i++)
-		add_one(z, &a, b->all.at[i]);
+	for (int i = 0; i < b->all.all.n; i++)
+		add_one(z, &a, b->all.all.at[i]);
 	return a;
 }
 
@@ -134,9 +125,11 @@ static Where either(const Zeros *z, const Where *a, const Where *b)
 	Where w = {.never = a->never && b->never};
 	if (a->never || b->never)
 		return a->never ? *b : *a;
-	for (int i = 0; i < a->all.n; i++)
-		if (is_on_axes(a->all.at[i]) && holds_one(b, a->all.at[i]))
-			add_one(z, &w, a->all.at[i]);
+	for (int i = 0; i < a->all.all.n; i++) {
+		Expr *e = a->all.all.at[i];
+		if (is_on_axes(e) && expr_set_find(&b->all, e) >= 0)
+			add_one(z, &w, e);
+	}
 	return w;
 }
 
@@ -164,9 +157,9 @@ static Where where_read(const Zeros *z, const Expr *read)
 	below.depth++;
 	Where there = where(&below, s->body);
 	w.never = there.never;
-	for (int i = 0; i < there.all.n; i++) {
+	for (int i = 0; i < there.all.all.n; i++) {
 		Expr *e = expr_substitute_axes(
-		    z->arena, there.all.at[i], values, s->naxes);
+		    z->arena, there.all.all.at[i], values, s->naxes);
 		if (is_on_axes(e))
 			add_one(z, &w, e);
 	}
@@ -262,7 +255,7 @@ static ExprVec conditions(
 	Where w = where(&z, s->body);
 	if (w.never)
 		add_one(&z, &w, expr_int(arena, DT_BOOL, 0));
-	return w.all;
+	return w.all.all;
 }
 
 typedef struct {
@@ -301,11 +294,12 @@ static ExprVec without_demand(
     const Nest *nest, Arena *arena, int stage, const ExprVec *own)
 {
 	ExprVec left = {0};
-	Where used = {.all = nest_demand(nest, arena, stage)};
+	ExprVec demand = nest_demand(nest, arena, stage);
+	ExprSet used = expr_set_of(arena, &demand);
 	bool elsewhere = false;
 	expr_walk(nest->stages.at[stage].body, find_elsewhere, &elsewhere);
 	for (int i = 0; i < own->n; i++)
-		if (elsewhere || !holds_one(&used, own->at[i]))
+		if (elsewhere || expr_set_find(&used, own->at[i]) < 0)
 			vec_push(arena, &left, own->at[i]);
 	return left;
 }
@@ -322,20 +316,22 @@ ExprVec nest_step_conditions(
 	if (reads)
 		return own;
 	own = without_demand(nest, arena, stage, &own);
-	if (nest_step_relies(nest, arena, stage))
-		w.all = conditions(nest, arena, stage, true);
+	if (nest_step_relies(nest, arena, stage)) {
+		ExprVec all = conditions(nest, arena, stage, true);
+		w.all = expr_set_of(arena, &all);
+	}
 	for (int i = 0; i < own.n; i++)
 		add_one(&z, &w, own.at[i]);
-	return w.all;
+	return w.all.all;
 }
 
 void nest_condition_parts(
     const Nest *nest, Arena *arena, Expr *e, bool holds, ExprVec *all)
 {
 	Zeros z = {.nest = nest, .arena = arena, .reads = true};
-	Where w = {.all = *all};
+	Where w = {.all = expr_set_of(arena, all)};
 	add_condition(&z, &w, e, holds);
-	*all = w.all;
+	*all = w.all.all;
 }
 
 static Expr *element(const Zeros *z, Expr *e)
@@ -390,7 +386,7 @@ bool nest_read_is_conditional(
 	if (s->reduce == REDUCE_NONE)
 		return false;
 	expr_walk(s->body, find_under_if, &arms);
-	return arms.found || where_read(&z, read).all.n;
+	return arms.found || where_read(&z, read).all.all.n;
 }
 
 static bool same_list(ExprVec a, ExprVec b)

@@ -838,32 +838,26 @@ static bool is_opposite(Recorder *r, const PlanZero *a, const PlanZero *b)
 	return !a->divisor && !b->divisor;
 }
 
-static bool holds(const ExprVec *all, const Expr *e)
-{
-	for (int i = 0; i < all->n; i++)
-		if (expr_equal(all->at[i], e))
-			return true;
-	return false;
-}
-
 static void record_zeros(Recorder *r, int number)
 {
 	PlanStage *s = r->stage;
 	ExprVec own = nest_step_conditions(r->nest, r->arena, number, false);
-	ExprVec all = nest_step_conditions(r->nest, r->arena, number, true);
+	ExprVec steps = nest_step_conditions(r->nest, r->arena, number, true);
 	ExprVec used = nest_demand(r->nest, r->arena, number);
+	ExprSet all = expr_set_of(r->arena, &steps);
+	ExprSet of_own = expr_set_of(r->arena, &own);
+	ExprSet of_used = expr_set_of(r->arena, &used);
 	PlanZero zeros[PLAN_ZEROS];
-	int nsteps = all.n;
 	for (int i = 0; i < own.n; i++)
-		s->branches += !holds(&all, own.at[i]);
+		s->branches += expr_set_find(&all, own.at[i]) < 0;
 	for (int i = 0; i < used.n; i++)
-		if (!holds(&all, used.at[i]))
-			vec_push(r->arena, &all, used.at[i]);
-	for (int i = 0; i < all.n && s->nzeros < PLAN_ZEROS; i++) {
+		expr_set_add(r->arena, &all, used.at[i]);
+	for (int i = 0; i < all.all.n && s->nzeros < PLAN_ZEROS; i++) {
+		Expr *e = all.all.at[i];
 		PlanZero z = {.constant = HANDLE_NONE, .opposite = -1,
-			.own = holds(&own, all.at[i]),
-			.element = i >= nsteps || holds(&used, all.at[i])};
-		if (!zero_of(r, all.at[i], true, &z)) {
+			.own = expr_set_find(&of_own, e) >= 0,
+			.element = expr_set_find(&of_used, e) >= 0};
+		if (!zero_of(r, e, true, &z)) {
 			s->branches += z.own;
 			continue;
 		}

@@ -12,7 +12,7 @@
 typedef struct {
 	int buffer;
 	int64_t left; /* of different reads, up to the one that is looked for */
-	VEC(const Expr *) seen;
+	ExprSet seen;
 	Arena *arena;
 	const Expr *found;
 } ReadCount;
@@ -23,11 +23,7 @@ static bool count_read(Expr *e, void *context)
 
 	if (e->op != OP_READ || e->id != c->buffer)
 		return !c->found;
-	for (int i = 0; i < c->seen.n; i++)
-		if (expr_equal(c->seen.at[i], e))
-			return !c->found;
-	vec_push(c->arena, &c->seen, e);
-	if (--c->left == 0)
+	if (expr_set_add(c->arena, &c->seen, e) && --c->left == 0)
 		c->found = e;
 	return !c->found;
 }

@@ -28,7 +28,7 @@ static const double least_gain = 0.8, least_gain_alone = 0.7;
 
 typedef struct {
 	double flops;
-	VEC(const Expr *) reads; /* different ones */
+	ExprSet reads;
 	Arena *arena;
 } Cost;
 
@@ -40,12 +40,8 @@ static void add_cost(Cost *c, const Expr *e)
 		c->flops += op_kind(e->op) == OPKIND_FUNCTION ? FUNCTION
 		    : e->op == OP_DIV			      ? QUOTIENT
 							      : 1;
-	if (e->op == OP_READ) {
-		for (int i = 0; i < c->reads.n; i++)
-			if (expr_equal(c->reads.at[i], e))
-				return;
-		vec_push(c->arena, &c->reads, e);
-	}
+	if (e->op == OP_READ && !expr_set_add(c->arena, &c->reads, e))
+		return;
 	for (int i = by_axes; i < e->narg; i++)
 		add_cost(c, e->arg[i]);
 }
@@ -72,11 +68,11 @@ static double gain_of(const Block *b, const SlidingWindow *w, const Cost *c)
 {
 	double ns = (double)b->axes[w->s].extent, all = block_points(b, b->nspatial, b->naxes);
 	double nj = (double)b->axes[w->j].extent;
-	double cost = c->flops + c->reads.n + 1;
+	double cost = c->flops + c->reads.all.n + 1;
 	double apart = w->step > 1 && w->j == b->nspatial - 1 ? STRIDED : 0;
 	double columns = (double)w->extent * (all / ns * cost + 1);
 	double across = nj * ns * (2 + apart);
-	return (columns + across) / (nj * all * (cost + c->reads.n * apart));
+	return (columns + across) / (nj * all * (cost + c->reads.all.n * apart));
 }
 
 /* The axes with most to gain; false: there is not enough. */

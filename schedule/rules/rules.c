@@ -98,6 +98,7 @@ typedef struct {
 	const Block *block;
 	RuleBlock *blocks;
 	RuleBlock *out;
+	ExprSet seen; /* the reads of `out` */
 } BodyVisit;
 
 bool rule_is_flop(const Expr *e)
@@ -120,18 +121,10 @@ static void add_consumer(const BodyVisit *visit, int buffer)
 
 int rule_reads_of(const RuleBlock *b, int buffer)
 {
-	int n = 0;
-	for (int i = 0; i < b->reads.n; i++)
-		n += b->reads.at[i].buffer == buffer;
-	return n;
-}
-
-static bool same_read(const RuleRead *r, const Expr *e)
-{
-	bool same = r->buffer == e->id;
-	for (int i = 0; same && i < e->narg; i++)
-		same = expr_equal(r->index[i], e->arg[i]);
-	return same;
+	int last = b->reads.n - 1;
+	while (last >= 0 && b->reads.at[last].buffer != buffer)
+		last--;
+	return last < 0 ? 0 : b->reads.at[last].number;
 }
 
 int rule_last_dim(const Buffer *b)
@@ -150,9 +143,8 @@ static bool visit_expr(Expr *e, void *context)
 	if (e->op != OP_READ)
 		return true;
 	add_consumer(visit, e->id);
-	for (int i = 0; i < b->reads.n; i++)
-		if (same_read(&b->reads.at[i], e))
-			return false;
+	if (!expr_set_add(visit->arena, &visit->seen, e))
+		return false;
 	RuleRead r = {.buffer = e->id,
 	    .nindex = e->narg,
 	    .index = e->arg,
@@ -181,7 +173,11 @@ static void analyse(Rules *r)
 		b->inlined = r->inlines && r->inlines[i];
 		b->output =
 		    program->buffers[block->buffer].role == BUFFER_OUTPUT;
-		BodyVisit visit = {r->arena, program, block, r->blocks, b};
+		BodyVisit visit = {.arena = r->arena,
+		    .program = program,
+		    .block = block,
+		    .blocks = r->blocks,
+		    .out = b};
 		if (!b->inlined)
 			expr_walk(r->bodies ? r->bodies[i] : block->body,
 			    visit_expr, &visit);

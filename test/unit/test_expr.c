@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "ir/expr.h"
+#include "ir/expr_set.h"
 #include "lib/rng.h"
 
 static void names(void **state)
@@ -189,6 +189,41 @@ static void identities(void **state)
 	arena_free(a);
 }
 
+/* x[i + n/2]: each twice, so that every second one is there already */
+static Expr *numbered_read(Arena *a, int n)
+{
+	Expr *index = expr_binary(a, OP_ADD, expr_axis(a, 0),
+	    expr_int(a, DT_INDEX, n / 2));
+	return expr_read(a, DT_F32, 1, &index, 1);
+}
+
+static void sets(void **state)
+{
+	(void)state;
+	enum { MANY = 300 };
+	Arena *a = arena_new();
+	ExprSet set = {0};
+	for (int n = 0; n < MANY; n++) {
+		Expr *e = numbered_read(a, n);
+		assert_int_equal(expr_set_find(&set, e), n % 2 ? n / 2 : -1);
+		assert_int_equal(expr_set_add(a, &set, e), n % 2 == 0);
+		assert_int_equal(expr_set_find(&set, e), n / 2);
+		assert_true(expr_equal(set.all.at[n / 2], e));
+	}
+	assert_int_equal(set.all.n, MANY / 2);
+	for (int n = 0; n < MANY; n++)
+		assert_int_equal(
+		    expr_set_find(&set, numbered_read(a, n)), n / 2);
+	assert_int_equal(expr_set_find(&set, numbered_read(a, MANY)), -1);
+	ExprSet again = expr_set_of(a, &set.all);
+	assert_memory_equal(again.all.at, set.all.at,
+	    sizeof *set.all.at * (size_t)set.all.n);
+	/* of one hash at most by chance */
+	assert_false(expr_hash(expr_float(a, DT_F32, 0.0)) ==
+	    expr_hash(expr_float(a, DT_F32, -0.0)));
+	arena_free(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +232,7 @@ int main(void)
 	    cmocka_unit_test(bf16),
 	    cmocka_unit_test(expressions),
 	    cmocka_unit_test(identities),
+	    cmocka_unit_test(sets),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
