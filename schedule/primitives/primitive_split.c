@@ -13,6 +13,10 @@
  * variable is divided exactly: inference adds that as a guard. */
 #include "schedule/internal.h"
 
+/* Of one block beside its axes: each step copies its loops, and but for 63 they
+ * have one iteration. */
+enum { LOOPS_MOST = 1024 };
+
 typedef struct {
 	int loop, n;
 	Handle *factors; /* factors[0]: HANDLE_NONE, or the number it must be */
@@ -52,12 +56,17 @@ static Refusal factors_legal(const Call *call, const Split *p)
 Refusal split_legal(const Call *call)
 {
 	const Var *v;
+	const Stage *s;
 	Split p;
 	Refusal why = parameters(call, &p);
 
 	if (why)
 		return why;
 	v = &call->nest->vars.at[p.loop];
+	s = &call->nest->stages.at[v->stage];
+	if (s->nloops - s->naxes + p.n - 1 > LOOPS_MOST)
+		return "the block would have more than 1,024 loops beside its "
+		       "axes";
 	if (v->kind != LOOP_SERIAL || v->unroll_limit != HANDLE_NONE)
 		return "the loop is annotated: split it before";
 	if (edit_is_sealed(call->nest, p.loop))

@@ -313,9 +313,10 @@ static const Shape shapes[] = {
 	"", 0, .check = 250, .build = 50},
     {"template_steps",
 	"inputs: {x: 'f32[64]'}\ncompute: |\n  y[i < 64] = x[i]\n"
-	"schedule: |\n  t:\n    s0, t0 = split(y.i, [_, 1])\n",
-	"", "    s@, t@ = split(s@1, [_, 1])\n", "", "", "", 0, .check = 100,
-	.build = 50},
+	"schedule: |\n",
+	"  t$:\n    s@1, t@1 = split(y.i, [_, 1])\n",
+	"    s@, t@ = split(s@1, [_, 1])\n", "", "", "", 1000, .check = 250,
+	.build = 250, .join = ""},
     {"many_axes", "compute: |\n", "",
 	"  y@[i < 1, j < 1, k < 1, l < 1, m < 1, n < 1]: f32 = 1\n", "", "", "",
 	0, .check = 500, .build = 50},

@@ -1230,27 +1230,37 @@ static void test_packed(void **state)
 	arena_free(arena);
 }
 
-/* No limit on the loops around a block. */
-static void test_many_loops(void **state)
+static Nest *split_often(Arena *arena, int times, Error *error)
 {
-	enum { SPLITS = 600 };
-	Arena *arena = arena_new();
 	Buf text = {0};
-	Error error = {0};
 	Nest *nest;
 
-	(void)state;
 	buf_puts(&text, "l0, m0 = split(g.i, [_, 1])\n");
-	for (int i = 1; i < SPLITS; i++)
+	for (int i = 1; i < times; i++)
 		buf_printf(&text, "l%d, m%d = split(l%d, [_, 1])\n", i, i,
 		    i - 1);
-	buf_puts(&text, "parallel(l599)\nunroll(g.k)\n");
+	buf_printf(&text, "parallel(l%d)\nunroll(g.k)\n", times - 1);
 	nest = schedule_nest(arena, schedule_dot(arena), &test_machine,
-	    schedule_steps(arena, buf_text(&text)), &error);
+	    schedule_steps(arena, buf_text(&text)), error);
+	buf_free(&text);
+	return nest;
+}
+
+/* A thousand loops around a block, and no more. */
+static void test_many_loops(void **state)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	Nest *nest = split_often(arena, 1024, &error);
+
+	(void)state;
 	if (!nest)
 		fail_msg("%s", error.text);
 	assert_true(plan_record(arena, nest)->nstages > 0);
-	buf_free(&text);
+	assert_null(split_often(arena, 1025, &error));
+	assert_non_null(strstr(error.text,
+	    "step 1025, l1024, m1024 = split(l1023, [_, 1]): the block would "
+	    "have more than 1,024 loops beside its axes"));
 	arena_free(arena);
 }
 
