@@ -3,6 +3,7 @@
 #include "schedule/space.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,6 +241,7 @@ enum {
 	FIRST_KEPT = 16,
 	FIRST_STEPS = 60,
 	FIRST_BLOCKS = 8,
+	FIRST_SMALL = 250, /* decision vectors that are all looked at */
 	FIRST_WORK =
 	    60 * 64, /* blocks that a kept one's single moves look at */
 	SAMPLES_WORK = 4500000, /* of a group: about 0.2 s on one Zen 4 core; */
@@ -300,9 +302,30 @@ static void keep_usual(Space *space, Kept *kept)
 	}
 }
 
-static void keep_samples(Space *space, Rng *rng, int tries, Kept *kept)
+/* The least cost of a small space; of others, and where work is short, none is
+ * known to be. */
+static double least_cost(Space *space)
 {
-	for (int i = 0; i < tries && may_work(space); i++) {
+	int64_t size = space_size(space, FIRST_SMALL);
+	double least = INFINITY;
+	for (int64_t i = 0; i < size && may_work(space); i++) {
+		Candidate c;
+		if (space_at(space, i, &c))
+			least = fmin(least, cost_of(space, &c));
+	}
+	return size >= 0 && may_work(space) ? least : -INFINITY;
+}
+
+static bool has_best(const Kept *kept, double least)
+{
+	return kept->n && kept->cost[0] <= least;
+}
+
+static void keep_samples(
+    Space *space, Rng *rng, int tries, double least, Kept *kept)
+{
+	for (int i = 0; i < tries && may_work(space) && !has_best(kept, least);
+	     i++) {
 		Candidate c;
 		if (space_sample(space, rng, &c))
 			keep(space, &c, kept);
@@ -330,10 +353,11 @@ static void improve(Space *space, Rng *rng, Kept *kept)
 }
 
 /* The best of seeded samples, of a GPU of what the rules guess, too, each of the
- * best few improved by single moves.  Where nearly every sample is of another
- * structure the moves find more in less time.  Launches that ask for more shared
- * memory than a kernel declares are looked at last, from the best of the others
- * on: they are taken where the model thinks them better. */
+ * best few improved by single moves; of a small space the first that none is
+ * better than.  Where nearly every sample is of another structure the moves find
+ * more in less time.  Launches that ask for more shared memory than a kernel
+ * declares are looked at last, from the best of the others on: they are taken
+ * where the model thinks them better. */
 bool space_first(Space *space, int tries, Candidate *out)
 {
 	const Machine *machine = space->machine;
@@ -350,9 +374,11 @@ bool space_first(Space *space, int tries, Candidate *out)
 	if (blocks > FIRST_BLOCKS)
 		tries = tries * FIRST_BLOCKS / blocks * FIRST_BLOCKS / blocks + 1;
 	space->work_most = space->work + SAMPLES_WORK;
-	keep_samples(space, &rng, tries, &kept);
+	double least = least_cost(space);
+	keep_samples(space, &rng, tries, least, &kept);
 	space->work_most = space->work + MOVES_WORK;
-	improve(space, &rng, &kept);
+	if (!has_best(&kept, least))
+		improve(space, &rng, &kept);
 	space->machine = machine;
 	if (machine->block_shared_most > machine->block_shared)
 		improve(space, &rng, &kept);
