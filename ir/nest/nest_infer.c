@@ -48,11 +48,15 @@ static bool hangs_below(const Infer *f, int stage, int host)
 	return false;
 }
 
+/* What lowers and prints loops goes down them by recursion, and each region is
+ * found once for each block around. */
+enum { PLACES_MOST = 256, LOOPS_MOST = 2048 };
+
 static bool check_places(Infer *f)
 {
 	const Nest *nest = f->nest;
 	for (int i = 0; i < nest->order.n; i++) {
-		int depth = 0;
+		int depth = 0, loops = 0;
 		for (int s = nest->order.at[i];
 		     nest->stages.at[s].place >= 0;) {
 			int place = nest->stages.at[s].place;
@@ -64,7 +68,15 @@ static bool check_places(Infer *f)
 			if (++depth > nest->order.n)
 				return refuse(
 				    f, "blocks are placed in a circle");
+			if (depth > PLACES_MOST)
+				return refuse(f, "more than 256 blocks are at "
+						 "one another's loops");
+			loops += nest_loop_position(nest, place) + 1;
 		}
+		loops += nest->stages.at[nest->order.at[i]].nloops;
+		if (loops > LOOPS_MOST)
+			return refuse(
+			    f, "more than 2,048 loops are in one another");
 	}
 	return true;
 }

@@ -30,6 +30,7 @@
 enum {
 	SPEC_ERRORS_MAX = 50,    /* then one run says no more */
 	SPEC_NESTING_MAX = 256,
+	SPEC_AXES_MAX = 1024, /* in scope at one place */
 	SPEC_CHAIN_MAX = 2000,   /* operands of one `a + b + c…` */
 	SPEC_SIZE_MAX = 1 << 20,
 	NAME_SIZE_MAX = 63

@@ -28,6 +28,7 @@ typedef struct {
 	int at;
 	int end;    /* the token that the piece at hand ends before */
 	int depth;
+	int naxes; /* in scope */
 	int shared; /* nodes that a < b < c has twice */
 	bool failed; /* a message has been given for this piece */
 } Parser;
@@ -335,7 +336,9 @@ static void parse_axes(Parser *p, AxisNodes *axes)
 			return;
 		axis.extent = parse_add(p);
 		vec_push(p->arena, axes, axis);
-	} while (accept(p, TOKEN_COMMA));
+		if (++p->naxes > SPEC_AXES_MAX && !p->failed)
+			fail(p, axis.span, "more than 1024 axes");
+	} while (!p->failed && accept(p, TOKEN_COMMA));
 	expect(p, TOKEN_RBRACKET);
 }
 
@@ -499,6 +502,7 @@ static Node *parse_reduce(Parser *p)
 	if (!enter(p))
 		return n;
 	p->at++;
+	int outside = p->naxes;
 	parse_axes(p, &n->axes);
 	if (!accept(p, TOKEN_LPAREN))
 		fail_expected(p, arena_printf(p->arena,
@@ -506,6 +510,7 @@ static Node *parse_reduce(Parser *p)
 	Node *body = parse_expr(p);
 	expect(p, TOKEN_RPAREN);
 	p->depth--;
+	p->naxes = outside;
 	n->span = n->outer = span_from(p, first);
 	adopt(p, n, &body, 1);
 	return n;
@@ -810,7 +815,7 @@ static void parse_head(Parser *p, DefinitionNode *d)
 static bool parse_definition(Parser *p, DefinitionNode *d)
 {
 	p->failed = false;
-	p->depth = 0;
+	p->depth = p->naxes = 0;
 	parse_head(p, d);
 	d->body = parse_expr(p);
 	bool next = kind_here(p) == TOKEN_NAME && token_here(p)->first;

@@ -23,6 +23,28 @@ head='tunec: 1\nname: op\n'
 	refused nested-signs 'nested deeper than 256'
 { printf "$head"'compute: |\n  y[] = 1'; many '+1' 200000; printf '\n'; } |
 	refused long-sum 'more than 2000 operands'
+{ printf "$head"'compute: |\n  y['; many 'i < 1, ' 100000; printf 'j < 1] = 1\n'; } |
+	refused many-axes ':4:7173: error: more than 1024 axes'
+{
+	printf "$head"'compute: |\n  y[i < 4] = sum[k < 2](sum['
+	many 'k < 1, ' 1023
+	printf 'j < 1](1))\n'
+} | refused many-axes-of-sums 'error: more than 1024 axes'
+{
+	printf "$head"'compute: |\n  d0[i < 8] = 1.5\n'
+	for i in $(seq 258); do
+		printf '  d%d[i < 8] = exp(d%d[i])\n' $i $((i - 1))
+	done
+	printf 'schedule: |\n  t:\n'
+	for i in $(seq 258 -1 1); do
+		printf '    compute_at(d%d, d%d.i)\n' $((i - 1)) $i
+	done
+} >"$tmp/at.yaml"
+"$TUNEC" build -q --schedule=t --target c --db "$tmp/none" -o "$tmp/at.c" \
+	"$tmp/at.yaml" >"$tmp/out" 2>&1
+[ $? = 1 ] && grep -q "more than 256 blocks are at one another's loops" \
+	"$tmp/out" &&
+	echo "ok blocks-at-blocks" || echo "not ok blocks-at-blocks"
 { printf "$head"'params: '; many '[' 500000; } |
 	refused nested-lists "'params' holds a mapping"
 {
