@@ -7,10 +7,19 @@
 
 /* --- the spec ---------------------------------------------------------------- */
 
+/* Params and definitions, each read once for each case. */
+enum { READ_MOST = 1000000 };
+
+static bool are_too_many(const Spec *spec)
+{
+	int64_t each = (int64_t)spec->params.n + spec->definitions.n;
+	return each * spec->cases.n > READ_MOST;
+}
+
 /* What else is wrong, in the parts that were understood. */
 static void report_rest(Spec *spec, Diag *diag)
 {
-	int n = spec->cases.n ? spec->cases.n : 1;
+	int n = spec->cases.n && !are_too_many(spec) ? spec->cases.n : 1;
 	for (int i = 0; i < n && !report_full(&spec->report); i++)
 		spec_program(spec->arena, spec,
 		    spec->cases.n ? spec->cases.at[i].face.name : NULL, NULL, 0,
@@ -107,11 +116,20 @@ static Status load_case(Load *l, const char *name)
 	return p ? STATUS_OK : STATUS_INPUT;
 }
 
-static Status load_every(Load *l)
+static Status load_every(Load *l, const char *path, Error *error)
 {
 	Status status = STATUS_OK;
 	if (!l->spec->cases.n)
 		return load_case(l, NULL);
+	if (are_too_many(l->spec)) {
+		error_set(error, STATUS_INPUT,
+		    "%s has %d cases of %d params and definitions, more than "
+		    "1,000,000 in all; name one: %s:%s",
+		    path, l->spec->cases.n,
+		    l->spec->params.n + l->spec->definitions.n, path,
+		    spec_case(l->spec, 0)->name);
+		return error->status;
+	}
 	for (int i = 0; i < l->spec->cases.n && !l->stopped; i++)
 		if (load_case(l, spec_case(l->spec, i)->name))
 			status = STATUS_INPUT;
@@ -157,7 +175,7 @@ static Status load(Load *l, const char *argument, Error *error)
 	l->spec = spec_parse(l->arena, source, l->diag);
 	if (!l->spec)
 		return STATUS_INPUT;
-	return colon ? load_named(l, path, colon + 1, error) : load_every(l);
+	return colon ? load_named(l, path, colon + 1, error) : load_every(l, path, error);
 }
 
 Status spec_load(Arena *arena, const char *argument, const SpecDefine *defines,

@@ -56,6 +56,14 @@ head='tunec: 1\nname: op\n'
 head -c 100000 /bin/sh | refused binary 'error: the byte 0x'
 { printf "$head"'# '; many 'x' 1048576; } |
 	refused too-large 'larger than 1 MiB'
+{
+	printf "$head"'params:\n'
+	for i in $(seq 1100); do printf '  p%d: 1\n' $i; done
+	printf 'cases:\n'
+	for i in $(seq 1000); do printf '  c%d: {p%d: 2}\n' $i $i; done
+	printf 'compute: |\n  y[i < p1] = 1.5\n'
+} | refused cases-of-params \
+	'1000 cases of 1101 params and definitions, more than 1,000,000 in all'
 e=k
 for _ in $(seq 60); do e="(if 0 < $e < 4 then 1 else 2)"; done
 printf "$head"'compute: |\n  y[k < 4] = %s\n' "$e" |
