@@ -111,17 +111,18 @@ static void test_goes_on(void **state)
 	arena_free(whole.arena);
 }
 
-/* As much code as what is nearly the best has, and a quarter more. */
+/* As much code as the least of what is as fast as the best, and a quarter more. */
 static void test_code_most(void **state)
 {
 	(void)state;
 	const CodeSize sizes[] = {
-	    {1.01, 2000}, {1, 500}, {1.5, 9000}, {0.9, 600}};
-	assert_int_equal(propose_code_most(sizes, 0), 1500);
+	    {1, 2000}, {0.995, 1600}, {1.5, 900}, {0.9, 4000}, {0.905, 500}};
+	assert_int_equal(propose_code_most(sizes, 0), 1000);
 	assert_int_equal(propose_code_most(sizes, 1), 2500);
-	assert_int_equal(propose_code_most(sizes, 2), 2500);
-	assert_int_equal(propose_code_most(sizes, 3), 2500);
-	assert_int_equal(propose_code_most(sizes, 4), 1500);
+	assert_int_equal(propose_code_most(sizes, 2), 2000);
+	assert_int_equal(propose_code_most(sizes, 3), 2000);
+	assert_int_equal(propose_code_most(sizes, 4), 5000);
+	assert_int_equal(propose_code_most(sizes, 5), 1000);
 }
 
 int main(void)

@@ -152,8 +152,8 @@ int propose_batch(const Tuning *t);
  * *exhausted: there are no more. */
 Status propose_next(
     Tuning *t, int n, Proposal *out, int *got, bool *exhausted);
-/* Instructions that are worth compiling: what is about as fast as the best has at
- * least four fifths of as many. */
+/* Instructions that are worth compiling: a quarter more than the least of what is
+ * as fast as the best has. */
 int64_t propose_code_most(const CodeSize *sizes, int n);
 void propose_learn(Tuning *t, const Proposal *p, double time_s);
 /* What the i-th that is known says. */

@@ -4,9 +4,9 @@
  * Many candidates differ in decisions that change nothing; their lowered forms
  * are equal, and so would be their objects.  They are lowered before anything
  * is compiled, and one whose form is known is passed over: it is no trial.  So
- * is one of a quarter more code than any that was about as fast as the best: it
- * takes long to compile, and an instruction cache does not hold it.  The model is told, so that few such are
- * proposed. */
+ * is one of a quarter more code than the least that is as fast as the best: it
+ * takes long to compile, and an instruction cache does not hold it.  The model
+ * is told, so that few such are proposed. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum {
 	FIRST_TRIES = 2000, /* samples behind candidate 1 */
 	OTHER_TRIES = 64,   /* behind a kernel of another structure */
 	STALLED = 1000,	    /* so many in a row of known code: the end */
-	CODE_MOST = 1500,   /* instructions that are always allowed */
+	CODE_MOST = 1000,   /* instructions that are always allowed */
 	ROUNDS_LEAST = 4,   /* for which there is time */
 	BATCHES_LEAST = 6,  /* likewise */
 	BATCH_LEAST = 12
@@ -334,16 +334,16 @@ Status propose_next(
 
 int64_t propose_code_most(const CodeSize *sizes, int n)
 {
-	const double near = 1.03; /* of the best */
+	const double as_fast = 1.01; /* of the best */
 	double best_s = INFINITY;
-	int64_t most = 0;
+	int64_t least = INT64_MAX;
 	for (int i = 0; i < n; i++)
 		best_s = fmin(best_s, sizes[i].time_s);
 	for (int i = 0; i < n; i++)
-		if (sizes[i].time_s <= near * best_s &&
-		    sizes[i].instructions > most)
-			most = sizes[i].instructions;
-	most += most / 4;
+		if (sizes[i].time_s <= as_fast * best_s &&
+		    sizes[i].instructions < least)
+			least = sizes[i].instructions;
+	int64_t most = n ? least + least / 4 : 0;
 	return most > CODE_MOST ? most : CODE_MOST;
 }
 
