@@ -84,6 +84,33 @@ static void compile(Case *c, const Trace *const *traces, int n, Measurement *m)
 		fail_msg("%s", c->error.text);
 }
 
+/* What is done beside the next candidates is done before they answer, once. */
+typedef struct {
+	const Measurement *answer;
+	int calls;
+} Work;
+
+static void work(void *context)
+{
+	Work *w = context;
+	w->calls++;
+	assert_int_equal(w->answer->outcome, OUTCOME_IMPLAUSIBLE);
+}
+
+static void test_beside(void **state)
+{
+	Case *c = *state;
+	Measurement m = {.outcome = OUTCOME_IMPLAUSIBLE};
+	const Trace *trace = tile(c, 8);
+	Work w = {&m, 0};
+	start(c);
+	measure_beside(c->measurer, work, &w);
+	compile(c, &trace, 1, &m);
+	assert_int_equal(m.outcome, OUTCOME_OK);
+	compile(c, &trace, 1, &m);
+	assert_int_equal(w.calls, 1);
+}
+
 static void run(Case *c, int i, Measurement *m)
 {
 	if (measure_run(c->measurer, i, 0, m, &c->error))
@@ -605,6 +632,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(
 		test_order_is_free, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_forms, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_beside, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_full_width, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_end_of_time, setup, teardown),
 	    cmocka_unit_test_setup_teardown(

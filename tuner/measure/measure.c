@@ -48,6 +48,7 @@ struct Measurer {
 	MeasureData data;
 	int number; /* of its context */
 	double end_s;
+	Beside beside; /* what compiles next */
 	json_t *compiled; /* their traces; NULL: none yet */
 	Slot slots[MEASURE_WIDTH];
 };
@@ -157,6 +158,19 @@ void measure_until(Measurer *m, double end_s)
 	m->end_s = end_s;
 }
 
+void measure_beside(Measurer *m, void (*work)(void *context), void *context)
+{
+	m->beside = (Beside){work, context};
+}
+
+/* Of many attempts it is the first one's. */
+static Beside take_beside(Measurer *m)
+{
+	Beside beside = m->beside;
+	m->beside = (Beside){0};
+	return beside;
+}
+
 /* A job and what it is about, for as many attempts as it takes. */
 typedef struct {
 	Measurer *m;
@@ -182,7 +196,11 @@ static bool exchange(
 	job.probe_s = s->probe_s;
 	job.end_s = m->end_s;
 	job.limit_s = fmin(job.limit_s, fmax(m->end_s - measure_now(), 0));
-	bool done = servers_exchange(&s->servers, job, traces, out);
+	Beside beside = {0};
+	if (job.kind == JOB_COMPILE)
+		beside = take_beside(m);
+	bool done =
+	    servers_exchange(&s->servers, job, traces, beside, out);
 	for (int i = 0; i < job.n; i++) {
 		if (out[i].probe_s > 0)
 			s->probe_s = out[i].probe_s;
@@ -426,8 +444,12 @@ static Slot slot_of(const Measurement *m)
 Status measure_compile(Measurer *m, const Trace *const *traces, int n,
     Measurement *out, Error *error)
 {
-	if (is_simulated(m))
+	if (is_simulated(m)) {
+		Beside beside = take_beside(m);
+		if (beside.work)
+			beside.work(beside.context);
 		return simulate(m, traces, n, out, error);
+	}
 	int64_t instructions[MEASURE_WIDTH];
 	JobHeader job = {.kind = JOB_COMPILE,
 	    .n = n,

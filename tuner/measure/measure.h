@@ -131,6 +131,11 @@ Status measure_forms(Measurer *m, const Trace *const *traces, int n,
 int measure_width(const Measurer *m);
 int measure_at_once(const Measurer *m, int n);
 
+/* What is done, once, while the next candidates compile: nothing is measured
+ * then. */
+void measure_beside(
+    Measurer *m, void (*work)(void *context), void *context);
+
 /* Compiles n candidates, at most MEASURE_WIDTH, each in a process that
  * then waits for measure_run; what waited since the last call is dropped.
  * out[i] has the object's hash and no times yet, or an outcome that is not ok.

@@ -186,8 +186,8 @@ static void replace_server(Servers *s, Measurement *out, int n)
 	blame_machine(out, n, why);
 }
 
-bool servers_exchange(
-    Servers *s, JobHeader job, json_t *traces, Measurement *out)
+bool servers_exchange(Servers *s, JobHeader job, json_t *traces,
+    Beside beside, Measurement *out)
 {
 	assert(job.n <= MEASURE_WIDTH);
 	if (s->current == MEASURE_SERVERS) {
@@ -197,10 +197,13 @@ bool servers_exchange(
 	char *text = json_dumps(traces, JSON_COMPACT);
 	job.text = strlen(text);
 	int fd = s->fd[s->current];
-	bool done = measure_write(fd, &job, sizeof job) &&
-	    measure_write(fd, text, job.text) &&
-	    measure_read(fd, out, sizeof *out * (size_t)job.n);
+	bool sent = measure_write(fd, &job, sizeof job) &&
+	    measure_write(fd, text, job.text);
 	free(text);
+	if (beside.work)
+		beside.work(beside.context);
+	bool done =
+	    sent && measure_read(fd, out, sizeof *out * (size_t)job.n);
 	if (!done)
 		replace_server(s, out, job.n);
 	return done;

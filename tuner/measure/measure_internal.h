@@ -219,10 +219,15 @@ typedef struct {
 Status servers_open(
     Servers *s, const MeasureContext *contexts, int n, Error *error);
 void servers_close(Servers *s);
+/* What the driver does meanwhile; work NULL: it waits. */
+typedef struct {
+	void (*work)(void *context);
+	void *context;
+} Beside;
 /* Sends a job and reads its answers; false where the server died of it: the
  * answers say so, and the next server is there for what follows. */
-bool servers_exchange(
-    Servers *s, JobHeader job, json_t *traces, Measurement *out);
+bool servers_exchange(Servers *s, JobHeader job, json_t *traces,
+    Beside beside, Measurement *out);
 /* Calls `attempt`, which fills out[0..n), until there is no trouble in them or it
  * has lasted too long. */
 Status servers_insist(Servers *s, void (*attempt)(void *context),

@@ -11,7 +11,8 @@
 enum {
 	HOPELESS_TRIALS = 40, /* of which all but a few failed */
 	VISITS_LEAST = 6,     /* in the time that is an operator's own */
-	COMPILE_PART = 16     /* of it may go by between two measurements */
+	COMPILE_PART = 16,    /* of it may go by between two measurements */
+	AHEAD_LEAST = 64      /* trials before the search runs ahead of them */
 };
 
 /* --- budget ------------------------------------------------------------------ */
@@ -297,13 +298,34 @@ static int width(const Tuning *t)
 	return left < most ? left : most;
 }
 
+/* As many as are worth drawing; `waiting` are not measured yet. */
+static int batch_wanted(const Tuning *t, int waiting)
+{
+	int64_t left = tune_trials_left(t) - waiting;
+	int want = propose_batch(t);
+	return left < want ? (int)left : want;
+}
+
+/* While the last of a batch compile, CPUs idle in the end, and the driver in any
+ * case: the search goes on.  What is being compiled is not learnt from then, so
+ * not before there is much else. */
+static void search_ahead(void *context)
+{
+	Tuning *t = context;
+	int want = batch_wanted(t, t->nbatch - t->tried);
+	if (want > 0 && t->known.n >= AHEAD_LEAST)
+		t->ahead = propose_ahead(t, want);
+}
+
 /* The next of the batch. */
 static Status try_batch(Tuning *t)
 {
 	double times[MEASURE_WIDTH];
 	const Proposal *next = t->batch + t->tried;
-	int ran;
-	FORWARD_IF_ERROR(trial_all(t, next, width(t), times, &ran));
+	int ran, n = width(t);
+	if (t->tried + n == t->nbatch && !t->options.replay_db)
+		measure_beside(t->measurer, search_ahead, t);
+	FORWARD_IF_ERROR(trial_all(t, next, n, times, &ran));
 	for (int i = 0; i < ran; i++)
 		if (!isnan(times[i]))
 			propose_learn(t, &next[i], times[i]);
@@ -313,11 +335,9 @@ static Status try_batch(Tuning *t)
 
 static Status draw_batch(Tuning *t)
 {
-	int64_t left = tune_trials_left(t);
-	int want = propose_batch(t);
 	t->tried = 0;
-	return propose_next(t, left < want ? (int)left : want, t->batch,
-	    &t->nbatch, &t->result.exhausted);
+	return propose_next(t, batch_wanted(t, 0), t->batch, &t->nbatch,
+	    &t->result.exhausted);
 }
 
 /* What was proposed and is not measured is kept for the next visit. */
@@ -399,8 +419,6 @@ static void add_up(Tuning *t)
 		r->scored = s.scored;
 		r->scored_per_s =
 		    s.seconds > 0 ? (double)s.scored / s.seconds : 0;
-		r->times.features = s.score_seconds;
-		r->times.search -= s.score_seconds;
 	}
 	r->elapsed_s = r->spent_s = tune_elapsed(t);
 	r->interrupted = tune_interrupted(t);

@@ -74,6 +74,7 @@ struct Tuning {
 	bool confirmed; /* its bound was measured again */
 	bool stopped; /* before the budget was spent */
 	bool ended; /* the round found all that there was */
+	Status ahead; /* of a round that ran beside compiling */
 	/* Of new code; how many of these were tried.  A visit may end between: the
 	 * next one goes on, or what was never measured would count as visited. */
 	Proposal batch[TUNE_BATCH];
@@ -148,6 +149,8 @@ Status propose_first(Tuning *t, Proposal *out, bool *found);
 /* A kernel of another structure than the trace; NULL. */
 const Trace *propose_other(Tuning *t, const Trace *trace);
 int propose_batch(const Tuning *t);
+/* The next round of the search, before what was found last is measured. */
+Status propose_ahead(Tuning *t, int n);
 /* Up to n of new code, as many as processes can wait to compile them;
  * *exhausted: there are no more. */
 Status propose_next(

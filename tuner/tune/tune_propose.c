@@ -287,14 +287,27 @@ static int drop_known(Tuning *t, Proposal *p, int n)
 /* A round of the search for n candidates. */
 static void find(Tuning *t, int n)
 {
+	TuneTimes *times = &t->result.times;
 	double start = measure_now();
+	double scored_s = guide_stats(t->guide).score_seconds;
 	t->round_end_s = start +
 	    fmin(fmax(round_s * n / TUNE_BATCH, n / 2 * t->trial_s),
 		tune_own_left(t) / ROUNDS_LEAST);
 	t->nfound = guide_next(t->guide, n, t->found);
 	t->taken = 0;
 	t->ended = t->nfound < n;
-	t->result.times.search += measure_now() - start;
+	scored_s = guide_stats(t->guide).score_seconds - scored_s;
+	times->features += scored_s;
+	times->search += measure_now() - start - scored_s;
+}
+
+Status propose_ahead(Tuning *t, int n)
+{
+	if (t->taken < t->nfound || t->ended)
+		return STATUS_OK;
+	FORWARD_IF_ERROR(fit(t));
+	find(t, n);
+	return STATUS_OK;
 }
 
 /* Of what was found as many as can wait with their lowered forms: what is lowered

@@ -79,8 +79,11 @@ static Status compile_all(
 	}
 	if (t->options.replay_db)
 		return STATUS_OK;
+	TuneTimes times = t->result.times; /* what is done beside takes none */
 	FORWARD_IF_ERROR(measure_compile(t->measurer, traces, n, m, t->error));
+	FORWARD_IF_ERROR(t->ahead);
 	double took = measure_now() - start;
+	t->result.times = times;
 	t->result.times.compile += took;
 	t->compile_s = took * measure_at_once(t->measurer, n) / n;
 	return STATUS_OK;
