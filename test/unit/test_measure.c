@@ -111,6 +111,38 @@ static void test_beside(void **state)
 	assert_int_equal(w.calls, 1);
 }
 
+/* Of a clock of its own; each call is off by up to a fiftieth. */
+static double seconds_of(void *context, int calls)
+{
+	static const double off[] = {0, 0.02, -0.01, 0.01, -0.02, 0.005};
+	double *time_s = context;
+	static int n;
+	return *time_s * (1 + off[n++ % 6]) * calls;
+}
+
+static int samples(double time_s, double best_s)
+{
+	Measurement m = measure_nothing(OUTCOME_OK);
+	TimedKernel k = {
+	    .context = &time_s, .best_s = best_s, .seconds = seconds_of};
+	measure_time(&k, &m);
+	assert_true(fabs(m.time_s / time_s - 1) < 0.02);
+	return m.nruns;
+}
+
+/* What may be the best is timed until it is known well, what is slower until it is
+ * known to be. */
+static void test_samples(void **state)
+{
+	(void)state;
+	int best = samples(1e-3, 1e-3);
+	assert_in_range(best, 8, MEASURE_RUNS);
+	assert_in_range(samples(1.02e-3, 1e-3), 8, MEASURE_RUNS);
+	assert_int_equal(samples(1.2e-3, 1e-3), 5);
+	assert_in_range(samples(1.06e-3, 1e-3), 5, best - 1);
+	assert_int_equal(samples(4e-3, 1e-3), 1);
+}
+
 static void run(Case *c, int i, Measurement *m)
 {
 	if (measure_run(c->measurer, i, 0, m, &c->error))
@@ -658,6 +690,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(
 		test_simulated_machine_is_quiet, setup, teardown),
 	    cmocka_unit_test(test_team_is_pinned),
+	    cmocka_unit_test(test_samples),
 	    cmocka_unit_test(test_what_is_quiet),
 	    cmocka_unit_test(test_whose_fault),
 	    cmocka_unit_test(test_own_limit),

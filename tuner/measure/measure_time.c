@@ -3,9 +3,10 @@
  * A first run warms caches and tells how long one takes.  Hopeless against the
  * best so far (more than three times slower, twice in a row): it stops there.
  * Otherwise samples of at least 50 us each are taken until the median is known
- * to half a percent, or 32 samples, or the budget of time is spent: 40 ms for a
- * candidate that may be the best, 12 ms where it is a few percent slower, 4 ms
- * where it is more than a tenth slower.  Finalists take turns, for
+ * to half a percent, or to a sixth of what it is slower than the best by, or 32
+ * samples, or the budget of time is spent: 40 ms for a candidate that may be the
+ * best, 12 ms where it is a few percent slower, 4 ms where it is more than a tenth
+ * slower.  Finalists take turns, for
  * MEASURE_FINAL_S seconds each, six rounds at least.  The median counts; the
  * spread is the median absolute deviation, scaled to a standard deviation.
  * After each sample a probe tells how quiet the machine is. */
@@ -17,11 +18,18 @@
 #include "tuner/measure/measure_internal.h"
 
 static const double sample_s = 50e-6, tight = 0.005, slow_s = 0.5;
+/* What is slower than the best by this part is not to be confused with it. */
+static const double slower = 0.03;
 /* Seconds, for a time that is up to so many times the best. */
 static const struct {
 	double ratio, budget_s;
 } budgets[] = {{1.04, 40e-3}, {1.1, 12e-3}, {INFINITY, 4e-3}};
-enum { SAMPLES_MIN = 3, ROUNDS_MIN = 6 };
+enum {
+	SAMPLES_MIN = 3,
+	SAMPLES_BEST = 8, /* of which a spread is believed */
+	SAMPLES_SLOWER = 5,
+	ROUNDS_MIN = 6
+};
 
 double measure_now(void)
 {
@@ -120,6 +128,15 @@ static double budget(const TimedKernel *k, double time_s)
 	return budgets[i].budget_s;
 }
 
+/* Is the median known as well as it has to be? */
+static bool is_known(const TimedKernel *k, const Measurement *m)
+{
+	double by = k->best_s > 0 ? m->time_s / k->best_s - 1 : 0;
+	double error = m->spread_s * 1.25 / sqrt(m->nruns);
+	return m->nruns >= (by > slower ? SAMPLES_SLOWER : SAMPLES_BEST) &&
+	    error < fmax(tight, by / 6) * m->time_s;
+}
+
 void measure_time(const TimedKernel *k, Measurement *out)
 {
 	double first = sample(k, 1);
@@ -148,9 +165,7 @@ void measure_time(const TimedKernel *k, Measurement *out)
 		measure_summary(out);
 		if (measure_now() - start > budget(k, out->time_s))
 			break;
-		if (out->nruns >= 8 &&
-		    out->spread_s * 1.25 / sqrt(out->nruns) <
-			tight * out->time_s)
+		if (is_known(k, out))
 			break;
 	}
 	measure_summary(out);
