@@ -54,13 +54,26 @@ bool dtype_is_int(DType type)
 		dtypes[type].class == CLASS_UINT);
 }
 
+bool dtype_is_unsigned(DType type)
+{
+	return type < DT_COUNT && dtypes[type].class == CLASS_UINT;
+}
+
 DType dtype_promoted(DType type)
 {
 	if (dtype_is_half(type))
 		return DT_F32;
-	if (type == DT_I8 || type == DT_U8 || type == DT_I16)
-		return DT_I32;
-	return type;
+	return dtype_is_int(type) && dtype_bytes(type) < 4 ? DT_I32 : type;
+}
+
+Interval dtype_interval(DType type)
+{
+	Wide values = (Wide)1 << 8 * dtype_bytes(type);
+	if (type == DT_BOOL)
+		return (Interval){0, 1};
+	return dtype_is_unsigned(type)
+	    ? (Interval){0, values - 1}
+	    : (Interval){-values / 2, values / 2 - 1};
 }
 
 bool dtype_parse(const char *name, size_t length, DType *type)

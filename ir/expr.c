@@ -172,6 +172,21 @@ bool expr_is_zero(const Expr *e)
 	return e->op == OP_FLOAT ? e->f == 0 : e->op == OP_INT && e->i == 0;
 }
 
+Wide expr_int_value(const Expr *e)
+{
+	return e->type == DT_U64 ? (Wide)(uint64_t)e->i : e->i;
+}
+
+Expr *expr_divides_u64(const Expr *e)
+{
+	bool divides = e->type == DT_INDEX &&
+	    (e->op == OP_FLOORDIV || e->op == OP_MOD);
+	return divides && e->arg[0]->op == OP_CAST &&
+		e->arg[0]->arg[0]->type == DT_U64
+	    ? e->arg[0]->arg[0]
+	    : NULL;
+}
+
 bool expr_has_data(const Expr *e)
 {
 	if (e->op == OP_READ || (e->op == OP_CAST && e->type == DT_INDEX))
@@ -257,25 +272,6 @@ const Expr *expr_find_read(const Expr *e, int buffer)
 	return found;
 }
 
-void dtype_range(DType type, int64_t *least, int64_t *greatest)
-{
-	switch (type) {
-	case DT_BOOL: *least = 0, *greatest = 1; return;
-	case DT_U8: *least = 0, *greatest = UINT8_MAX; return;
-	case DT_I8: *least = INT8_MIN, *greatest = INT8_MAX; return;
-	case DT_I16: *least = INT16_MIN, *greatest = INT16_MAX; return;
-	case DT_I32: *least = INT32_MIN, *greatest = INT32_MAX; return;
-	default: *least = INT64_MIN, *greatest = INT64_MAX; return;
-	}
-}
-
-Interval dtype_interval(DType type)
-{
-	int64_t least, greatest;
-	dtype_range(type, &least, &greatest);
-	return (Interval){least, greatest};
-}
-
 ReduceOp reduce_picked(ReduceOp op)
 {
 	return op == REDUCE_ARGMAX ? REDUCE_MAX
@@ -284,7 +280,6 @@ ReduceOp reduce_picked(ReduceOp op)
 
 Expr *expr_identity(Arena *arena, ReduceOp op, DType type)
 {
-	int64_t least, greatest;
 	assert(op != REDUCE_NONE);
 	op = reduce_picked(op);
 	if (dtype_is_float(type)) {
@@ -293,11 +288,11 @@ Expr *expr_identity(Arena *arena, ReduceOp op, DType type)
 		    [REDUCE_MIN] = INFINITY};
 		return expr_float(arena, type, identity[op]);
 	}
-	dtype_range(type, &least, &greatest);
+	Interval all = dtype_interval(type);
 	switch (op) {
 	case REDUCE_PROD: return expr_int(arena, type, 1);
-	case REDUCE_MAX: return expr_int(arena, type, least);
-	case REDUCE_MIN: return expr_int(arena, type, greatest);
+	case REDUCE_MAX: return expr_int(arena, type, (int64_t)all.lo);
+	case REDUCE_MIN: return expr_int(arena, type, (int64_t)all.hi);
 	default: return expr_int(arena, type, 0);
 	}
 }

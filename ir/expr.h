@@ -5,8 +5,9 @@
  * exact integer over axes and params (an index, or the untyped integers of
  * language.md) has DT_INDEX: 64 bits, never overflowing by construction.  A
  * comparison is DT_BOOL whatever it compares; OP_CAST takes DT_INDEX to a value
- * type, and integer data that is read in an index to DT_INDEX.  Expressions are immutable and shared; whoever changes one makes a new
- * node. */
+ * type, and integer data that is read in an index to DT_INDEX: of u64 what is
+ * past 2^63 - 1 as that, but a quotient and a remainder of it are exact.
+ * Expressions are immutable and shared; whoever changes one makes a new node. */
 #ifndef IR_EXPR_H
 #define IR_EXPR_H
 
@@ -49,6 +50,7 @@ typedef enum {
 	OPKIND_CAST,
 	OPKIND_REDUCE,
 	OPKIND_CALL,
+	OPKIND_BITS,     /* of integers */
 	OPKIND_FUNCTION, /* of floats */
 	OPKIND_ROUNDING  /* of floats, an instruction in most machines */
 } OpKind;
@@ -74,7 +76,7 @@ struct Expr {
 	int id; /* AXIS: axis; VAR, TAPE: number; READ: buffer */
 	Expr **arg;
 	union {
-		int64_t i;    /* INT */
+		int64_t i;    /* INT; of u64 its bits */
 		double f;     /* FLOAT, already rounded to `type` */
 		struct {
 			ReduceOp op;
@@ -90,8 +92,10 @@ const char *dtype_name(DType type); /* DT_INDEX: "index" */
 const char *dtype_ctype(DType type);
 bool dtype_is_float(DType type);
 bool dtype_is_half(DType type); /* F16 BF16 */
-bool dtype_is_int(DType type); /* I64 I32 I16 I8 U8 */
-DType dtype_promoted(DType type); /* f16 bf16 -> f32; i8 u8 i16 -> i32 */
+bool dtype_is_int(DType type);  /* I64 … I8 U64 … U8 */
+bool dtype_is_unsigned(DType type); /* U64 U32 U16 U8 */
+DType dtype_promoted(DType type); /* halves: f32; i8 u8 i16 u16: i32 */
+Interval dtype_interval(DType type); /* the values of an integer dtype */
 bool dtype_parse(const char *name, size_t length, DType *type);
 uint16_t f16_from_f32(float x);  /* nearest even, all specials */
 uint16_t f16_from_f64(double x); /* one rounding */
@@ -127,6 +131,10 @@ Expr *expr_call(Arena *arena, Op op, DType type, Expr **args, int nargs);
 ReduceOp reduce_picked(ReduceOp op);
 /* Is it the number 0? */
 bool expr_is_zero(const Expr *e);
+/* The value of an INT. */
+Wide expr_int_value(const Expr *e);
+/* What an index divides that is read as u64; NULL: it divides no such. */
+Expr *expr_divides_u64(const Expr *index);
 /* Does an index depend on data? */
 bool expr_has_data(const Expr *index);
 /* Is an axis anywhere in it? */
@@ -150,9 +158,6 @@ bool power_steps(double exponent, PowerSteps *steps);
 void expr_mark_axes(const Expr *e, bool *axes);
 /* The first read of a buffer, in pre-order; NULL: there is none. */
 const Expr *expr_find_read(const Expr *e, int buffer);
-/* The values of an integer dtype. */
-void dtype_range(DType type, int64_t *least, int64_t *greatest);
-Interval dtype_interval(DType type); /* the same */
 bool expr_equal(const Expr *a, const Expr *b);
 uint64_t expr_hash(const Expr *e); /* equal ones have one */
 uint64_t expr_node_hash(const Expr *e); /* of the node, without its arguments */

@@ -30,7 +30,8 @@ void print_double(Buf *out, double value)
 
 static void print_constant(Buf *out, const ExprNames *names, const Expr *e)
 {
-	bool typed = names->typed && e->type != DT_INDEX;
+	bool high = e->op == OP_INT && e->type == DT_U64 && e->i < 0;
+	bool typed = high || (names->typed && e->type != DT_INDEX);
 	if (typed)
 		buf_printf(out, "%s(", dtype_name(e->type));
 	if (e->op == OP_INT)
@@ -47,7 +48,7 @@ static void print_constant(Buf *out, const ExprNames *names, const Expr *e)
 static OpKind binds(const Expr *e)
 {
 	OpKind kind = op_kind(e->op);
-	if ((e->op == OP_INT && e->i < 0) ||
+	if ((e->op == OP_INT && e->i < 0 && e->type != DT_U64) ||
 	    (e->op == OP_FLOAT && signbit(e->f)))
 		kind = OPKIND_NEGATIVE;
 	return kind < OPKIND_LEAF ? kind : OPKIND_LEAF;
@@ -151,6 +152,7 @@ static void print_open(Buf *out, const ExprNames *names, const Expr *e)
 		print_reduce(out, names, e);
 		return;
 	case OPKIND_CALL:
+	case OPKIND_BITS:
 	case OPKIND_FUNCTION:
 	case OPKIND_ROUNDING:
 		buf_puts(out, op_name(e->op));

@@ -29,24 +29,27 @@ typedef enum {
 	I_MOD,
 	I_DIV_F32,
 	I_DIV_F64,
-	/* in each of these families: i32, i64, f32, f64 */
+	I_BITS,
+	I_FLOORDIV_U64,
+	I_MOD_U64,
+	/* in each of these families: i32, integers of 64 bits, u32, f32, f64 */
 	I_ADD,
-	I_SUB = I_ADD + 4,
-	I_MUL = I_SUB + 4,
-	I_NEG = I_MUL + 4,
-	I_ABS = I_NEG + 4,
-	/* integers, f32, f64 */
-	I_MIN = I_ABS + 4,
-	I_MAX = I_MIN + 3,
-	I_LT = I_MAX + 3,
-	I_LE = I_LT + 3,
-	I_EQ = I_LE + 3,
-	I_NE = I_EQ + 3
+	I_SUB = I_ADD + 5,
+	I_MUL = I_SUB + 5,
+	I_NEG = I_MUL + 5,
+	I_ABS = I_NEG + 5,
+	/* integers, f32, f64, u64 */
+	I_MIN = I_ABS + 5,
+	I_MAX = I_MIN + 4,
+	I_LT = I_MAX + 4,
+	I_LE = I_LT + 4,
+	I_EQ = I_LE + 4,
+	I_NE = I_EQ + 4
 } Code;
 
 typedef struct {
 	uint16_t code;
-	uint8_t type, from; /* CONVERT: DTypes; MATH: type is the Op */
+	uint8_t type, from; /* CONVERT: DTypes; MATH, BITS: type is the Op */
 	int d, a, b, c;     /* slots */
 } Instr;
 
@@ -233,40 +236,49 @@ static int constant(Interp *in, Compiled *c, const Expr *e)
 	return slot;
 }
 
+static int family5(DType type)
+{
+	switch (type) {
+	case DT_I32: return 0;
+	case DT_U32: return 2;
+	case DT_F32: return 3;
+	case DT_F64: return 4;
+	default:
+		assert(type == DT_I64 || type == DT_U64 || type == DT_INDEX);
+		return 1;
+	}
+}
+
 static int family4(DType type)
 {
-	assert(type == DT_I32 || type == DT_I64 || type == DT_INDEX ||
-	    type == DT_F32 || type == DT_F64);
-	return type == DT_I32 ? 0 : type == DT_F32 ? 2 : type == DT_F64 ? 3 : 1;
+	return type == DT_U64 ? 3 : (int)scalar_class(type);
 }
 
-static int family3(DType type)
+/* t is the type of the first argument. */
+static int simple_code(Op op, DType t)
 {
-	return (int)scalar_class(type);
-}
-
-static int simple_code(const Expr *e)
-{
-	DType t = e->arg[0]->type;
-	switch (e->op) {
-	case OP_ADD: return I_ADD + family4(t);
-	case OP_SUB: return I_SUB + family4(t);
-	case OP_MUL: return I_MUL + family4(t);
-	case OP_NEG: return I_NEG + family4(t);
-	case OP_ABS: return I_ABS + family4(t);
+	switch (op) {
+	case OP_ADD: return I_ADD + family5(t);
+	case OP_SUB: return I_SUB + family5(t);
+	case OP_MUL: return I_MUL + family5(t);
+	case OP_NEG: return I_NEG + family5(t);
+	case OP_ABS: return I_ABS + family5(t);
 	case OP_DIV: return t == DT_F64 ? I_DIV_F64 : I_DIV_F32;
-	case OP_FLOORDIV: return I_FLOORDIV;
-	case OP_MOD: return I_MOD;
-	case OP_MIN: return I_MIN + family3(t);
-	case OP_MAX: return I_MAX + family3(t);
+	case OP_FLOORDIV: return t == DT_U64 ? I_FLOORDIV_U64 : I_FLOORDIV;
+	case OP_MOD: return t == DT_U64 ? I_MOD_U64 : I_MOD;
+	case OP_MIN: return I_MIN + family4(t);
+	case OP_MAX: return I_MAX + family4(t);
 	case OP_LT:
-	case OP_GT: return I_LT + family3(t);
+	case OP_GT: return I_LT + family4(t);
 	case OP_LE:
-	case OP_GE: return I_LE + family3(t);
-	case OP_EQ: return I_EQ + family3(t);
-	case OP_NE: return I_NE + family3(t);
+	case OP_GE: return I_LE + family4(t);
+	case OP_EQ: return I_EQ + family4(t);
+	case OP_NE: return I_NE + family4(t);
 	case OP_NOT: return I_NOT;
-	default: return t == DT_F64 ? I_MATH_F64 : I_MATH_F32;
+	default:
+		if (op_kind(op) == OPKIND_BITS)
+			return I_BITS;
+		return t == DT_F64 ? I_MATH_F64 : I_MATH_F32;
 	}
 }
 
@@ -373,7 +385,7 @@ static int compile_if(Interp *in, Compiled *c, Stream stream, const Expr *e)
 
 static int compile_clamp(Interp *in, Compiled *c, Stream stream, const Expr *e)
 {
-	int family = family3(e->type);
+	int family = family4(e->type);
 	int x = compile(in, c, stream, e->arg[0]);
 	int low = compile(in, c, stream, e->arg[1]);
 	int high = compile(in, c, stream, e->arg[2]);
@@ -383,11 +395,29 @@ static int compile_clamp(Interp *in, Compiled *c, Stream stream, const Expr *e)
 	    instruction(I_MIN + family, raised, high));
 }
 
+/* In an index of u64 what that holds. */
+static int compile_cast(Interp *in, Compiled *c, Stream stream, const Expr *e)
+{
+	int a = compile(in, c, stream, e->arg[0]);
+	Instr i = instruction(I_CONVERT, a, -1);
+	if (e->type == DT_INDEX && e->arg[0]->type == DT_U64) {
+		int most = constant(
+		    in, c, expr_int(in->arena, DT_INDEX, INT64_MAX));
+		i = instruction(I_MIN + family4(DT_U64), a, most);
+	}
+	i.type = (uint8_t)e->type;
+	i.from = (uint8_t)e->arg[0]->type;
+	return emit(in, c, stream, !reads(e), i);
+}
+
 static int compile_simple(Interp *in, Compiled *c, Stream stream, const Expr *e)
 {
 	bool swapped = e->op == OP_GT || e->op == OP_GE;
-	Instr instr = instruction(simple_code(e), -1, -1);
-	instr.a = compile(in, c, stream, e->arg[0]);
+	const Expr *first = expr_divides_u64(e);
+	if (!first)
+		first = e->arg[0];
+	Instr instr = instruction(simple_code(e->op, first->type), -1, -1);
+	instr.a = compile(in, c, stream, first);
 	if (e->narg == 2)
 		instr.b = compile(in, c, stream, e->arg[1]);
 	if (swapped) {
@@ -396,6 +426,7 @@ static int compile_simple(Interp *in, Compiled *c, Stream stream, const Expr *e)
 		instr.b = a;
 	}
 	instr.type = (uint8_t)e->op;
+	instr.from = (uint8_t)first->type;
 	return emit(in, c, stream, !reads(e), instr);
 }
 
@@ -410,13 +441,11 @@ static int compile(Interp *in, Compiled *c, Stream stream, const Expr *e)
 	case OP_OR: return compile_logic(in, c, stream, e);
 	case OP_IF: return compile_if(in, c, stream, e);
 	case OP_CLAMP: return compile_clamp(in, c, stream, e);
-	case OP_CAST: {
-		Instr i = instruction(
-		    I_CONVERT, compile(in, c, stream, e->arg[0]), -1);
-		i.type = (uint8_t)e->type;
-		i.from = (uint8_t)e->arg[0]->type;
-		return emit(in, c, stream, !reads(e), i);
-	}
+	case OP_ABS:
+		return dtype_is_unsigned(e->type)
+		    ? compile(in, c, stream, e->arg[0])
+		    : compile_simple(in, c, stream, e);
+	case OP_CAST: return compile_cast(in, c, stream, e);
 	case OP_REDUCE:
 	case OP_VAR:
 	case OP_TAPE:
@@ -428,10 +457,10 @@ static int compile(Interp *in, Compiled *c, Stream stream, const Expr *e)
 /* so far = step(element, so far) */
 static Instr reduction_step(ReduceOp op, DType type, int element, int so_far)
 {
-	int code = op == REDUCE_SUM ? I_ADD + family4(type)
-	    : op == REDUCE_PROD ? I_MUL + family4(type)
-	    : op == REDUCE_MAX ? I_MAX + family3(type)
-			       : I_MIN + family3(type);
+	int code = op == REDUCE_SUM ? I_ADD + family5(type)
+	    : op == REDUCE_PROD ? I_MUL + family5(type)
+	    : op == REDUCE_MAX ? I_MAX + family4(type)
+			       : I_MIN + family4(type);
 	bool ordered = op == REDUCE_SUM || op == REDUCE_PROD;
 	Instr i = ordered ? instruction(code, so_far, element)
 			  : instruction(code, element, so_far);
@@ -506,7 +535,7 @@ static Scalar read_element(
 #define B s[p->b]
 #define D s[p->d]
 
-#define FAMILY4(code, wrapped, plain_f32, plain_f64)                           \
+#define FAMILY5(code, wrapped, plain_f32, plain_f64)                           \
 	case code:                                                             \
 		D.i = (int32_t)(uint32_t)(wrapped);                            \
 		break;                                                         \
@@ -514,9 +543,12 @@ static Scalar read_element(
 		D.i = (int64_t)(wrapped);                                      \
 		break;                                                         \
 	case code + 2:                                                         \
-		D.f = plain_f32;                                               \
+		D.i = (uint32_t)(wrapped);                                     \
 		break;                                                         \
 	case code + 3:                                                         \
+		D.f = plain_f32;                                               \
+		break;                                                         \
+	case code + 4:                                                         \
 		D.d = plain_f64;                                               \
 		break;
 
@@ -529,6 +561,9 @@ static Scalar read_element(
 		break;                                                         \
 	case code + 2:                                                         \
 		D.i = A.d op B.d;                                              \
+		break;                                                         \
+	case code + 3:                                                         \
+		D.i = (uint64_t)A.i op (uint64_t)B.i;                          \
 		break;
 
 #define CHOOSE(code, op)                                                       \
@@ -540,6 +575,9 @@ static Scalar read_element(
 		break;                                                         \
 	case code + 2:                                                         \
 		D.d = A.d op B.d ? A.d : B.d;                                  \
+		break;                                                         \
+	case code + 3:                                                         \
+		D.i = (uint64_t)A.i op (uint64_t)B.i ? A.i : B.i;              \
 		break;
 
 static void execute(Interp *in, Compiled *c, const Instr *p)
@@ -575,6 +613,10 @@ static void execute(Interp *in, Compiled *c, const Instr *p)
 			D.d = scalar_math_f64((Op)p->type, A.d,
 			    p->b >= 0 ? B.d : 0);
 			break;
+		case I_BITS:
+			D.i = scalar_bits((Op)p->type, (DType)p->from, A.i,
+			    p->b >= 0 ? B.i : 0);
+			break;
 		case I_NOT: D.i = !A.i; break;
 		case I_AND: D.i = A.i & B.i; break;
 		case I_OR: D.i = A.i | B.i; break;
@@ -586,16 +628,24 @@ static void execute(Interp *in, Compiled *c, const Instr *p)
 			assert(B.i > 0);
 			D.i = scalar_mod(A.i, B.i);
 			break;
+		case I_FLOORDIV_U64:
+			assert(B.i > 0);
+			D.i = scalar_floordiv_u64(A.i, B.i);
+			break;
+		case I_MOD_U64:
+			assert(B.i > 0);
+			D.i = scalar_mod_u64(A.i, B.i);
+			break;
 		case I_DIV_F32: D.f = A.f / B.f; break;
 		case I_DIV_F64: D.d = A.d / B.d; break;
-		FAMILY4(I_ADD, (uint64_t)A.i + (uint64_t)B.i, A.f + B.f,
+		FAMILY5(I_ADD, (uint64_t)A.i + (uint64_t)B.i, A.f + B.f,
 		    A.d + B.d)
-		FAMILY4(I_SUB, (uint64_t)A.i - (uint64_t)B.i, A.f - B.f,
+		FAMILY5(I_SUB, (uint64_t)A.i - (uint64_t)B.i, A.f - B.f,
 		    A.d - B.d)
-		FAMILY4(I_MUL, (uint64_t)A.i * (uint64_t)B.i, A.f * B.f,
+		FAMILY5(I_MUL, (uint64_t)A.i * (uint64_t)B.i, A.f * B.f,
 		    A.d * B.d)
-		FAMILY4(I_NEG, -(uint64_t)A.i, -A.f, -A.d)
-		FAMILY4(I_ABS, A.i < 0 ? -(uint64_t)A.i : (uint64_t)A.i,
+		FAMILY5(I_NEG, -(uint64_t)A.i, -A.f, -A.d)
+		FAMILY5(I_ABS, A.i < 0 ? -(uint64_t)A.i : (uint64_t)A.i,
 		    fabsf(A.f), fabs(A.d))
 		CHOOSE(I_MIN, <)
 		CHOOSE(I_MAX, >)

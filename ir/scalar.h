@@ -2,7 +2,7 @@
  * language.md, functions as libm has them.
  *
  * f64 is in `d`; f32, f16 and bf16 are in `f`; integers, bool and DT_INDEX are
- * in `i`, within the range of their type. */
+ * in `i`, within the range of their type; of u64 it has the bits. */
 #ifndef IR_SCALAR_H
 #define IR_SCALAR_H
 
@@ -32,6 +32,8 @@ static inline int64_t scalar_wrap(DType type, int64_t x)
 	case DT_I32: return (int32_t)x;
 	case DT_I16: return (int16_t)x;
 	case DT_I8: return (int8_t)x;
+	case DT_U32: return (uint32_t)x;
+	case DT_U16: return (uint16_t)x;
 	case DT_U8: return (uint8_t)x;
 	case DT_BOOL: return x != 0;
 	default: return x;
@@ -55,6 +57,11 @@ static inline int64_t scalar_from_float(DType type, double x)
 	case DT_I32: return scalar_clamp(x, INT32_MIN, INT32_MAX);
 	case DT_I16: return scalar_clamp(x, INT16_MIN, INT16_MAX);
 	case DT_I8: return scalar_clamp(x, INT8_MIN, INT8_MAX);
+	case DT_U64:
+		return x < 0x1p63 ? scalar_clamp(x, 0, INT64_MAX)
+		    : x < 0x1p64  ? (int64_t)(uint64_t)x : -1;
+	case DT_U32: return scalar_clamp(x, 0, UINT32_MAX);
+	case DT_U16: return scalar_clamp(x, 0, UINT16_MAX);
 	case DT_U8: return scalar_clamp(x, 0, UINT8_MAX);
 	default: return scalar_clamp(x, INT64_MIN, INT64_MAX);
 	}
@@ -62,13 +69,24 @@ static inline int64_t scalar_from_float(DType type, double x)
 
 /* An integer as a double that rounds on to a narrower format as the integer
  * itself would: bits that do not fit are kept as a last odd bit. */
-static inline double scalar_sticky(int64_t x)
+static inline double scalar_sticky(DType type, int64_t x)
 {
-	uint64_t size = x < 0 ? -(uint64_t)x : (uint64_t)x;
+	bool negative = x < 0 && type != DT_U64;
+	uint64_t size = negative ? -(uint64_t)x : (uint64_t)x;
 	if (size >> 53)
 		size = (size & ~(uint64_t)0xfff) |
-		    ((size & 0xfff) ? 0x800u | 0x400u : 0u);
-	return x < 0 ? -(double)size : (double)size;
+		    ((size & 0xfff) ? 0x800u : 0u);
+	return negative ? -(double)size : (double)size;
+}
+
+static inline double scalar_int_f64(DType type, int64_t x)
+{
+	return type == DT_U64 ? (double)(uint64_t)x : (double)x;
+}
+
+static inline float scalar_int_f32(DType type, int64_t x)
+{
+	return type == DT_U64 ? (float)(uint64_t)x : (float)x;
 }
 
 /* To a 16-bit format, widened again. */
@@ -84,17 +102,17 @@ static inline Scalar scalar_convert(DType to, DType from, Scalar x)
 	Scalar y = {0};
 	switch (to) {
 	case DT_F64:
-		y.d = class == SCALAR_INT ? (double)x.i
+		y.d = class == SCALAR_INT ? scalar_int_f64(from, x.i)
 		    : class == SCALAR_F32 ? (double)x.f : x.d;
 		break;
 	case DT_F32:
-		y.f = class == SCALAR_INT ? (float)x.i
+		y.f = class == SCALAR_INT ? scalar_int_f32(from, x.i)
 		    : class == SCALAR_F32 ? x.f : (float)x.d;
 		break;
 	case DT_F16:
 	case DT_BF16:
 		y.f = scalar_half(to,
-		    class == SCALAR_INT ? scalar_sticky(x.i)
+		    class == SCALAR_INT ? scalar_sticky(from, x.i)
 			: class == SCALAR_F32 ? (double)x.f : x.d);
 		break;
 	default:
@@ -117,6 +135,8 @@ static inline Scalar scalar_load(DType type, const void *data, int64_t at)
 	case DT_I32: x.i = ((const int32_t *)data)[at]; break;
 	case DT_I16: x.i = ((const int16_t *)data)[at]; break;
 	case DT_I8: x.i = ((const int8_t *)data)[at]; break;
+	case DT_U32: x.i = ((const uint32_t *)data)[at]; break;
+	case DT_U16: x.i = ((const uint16_t *)data)[at]; break;
 	case DT_U8:
 	case DT_BOOL: x.i = ((const uint8_t *)data)[at]; break;
 	default: x.i = ((const int64_t *)data)[at];
@@ -140,6 +160,8 @@ static inline void scalar_store(DType type, void *data, int64_t at, Scalar x)
 	case DT_I32: ((int32_t *)data)[at] = (int32_t)x.i; break;
 	case DT_I16: ((int16_t *)data)[at] = (int16_t)x.i; break;
 	case DT_I8: ((int8_t *)data)[at] = (int8_t)x.i; break;
+	case DT_U32: ((uint32_t *)data)[at] = (uint32_t)x.i; break;
+	case DT_U16: ((uint16_t *)data)[at] = (uint16_t)x.i; break;
 	case DT_U8:
 	case DT_BOOL: ((uint8_t *)data)[at] = (uint8_t)x.i; break;
 	default: ((int64_t *)data)[at] = x.i;
@@ -176,6 +198,27 @@ static inline float scalar_math_f32(Op op, float x, float y)
 	}
 }
 
+/* Of integers; what is shifted goes by b modulo the width. */
+static inline int64_t scalar_bits(Op op, DType type, int64_t a, int64_t b)
+{
+	int width = 8 * dtype_bytes(type), by = (int)(b & (width - 1)), n = 0;
+	switch (op) {
+	case OP_BIT_AND: return a & b;
+	case OP_BIT_OR: return a | b;
+	case OP_BIT_XOR: return a ^ b;
+	case OP_SHIFT_LEFT:
+		return scalar_wrap(type, (int64_t)((uint64_t)a << by));
+	case OP_SHIFT_RIGHT:
+		return type == DT_U64 ? (int64_t)((uint64_t)a >> by) : a >> by;
+	default:
+		assert(op == OP_POPCOUNT);
+		for (uint64_t x = (uint64_t)a & UINT64_MAX >> (64 - width); x;
+		     x &= x - 1)
+			n++;
+		return n;
+	}
+}
+
 /* a * 2^b, rounded once; b is an integer of 31 bits, or NaN. */
 static inline double scalar_scale_f64(double a, double b)
 {
@@ -197,6 +240,16 @@ static inline int64_t scalar_mod(int64_t a, int64_t b)
 {
 	int64_t r = a % b;
 	return r < 0 ? r + b : r;
+}
+
+static inline int64_t scalar_floordiv_u64(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a / (uint64_t)b);
+}
+
+static inline int64_t scalar_mod_u64(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a % (uint64_t)b);
 }
 
 #endif

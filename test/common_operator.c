@@ -91,14 +91,8 @@ static int mantissa(DType type)
 
 static double int_bound(DType type)
 {
-	switch (type) {
-	case DT_I64: return 0x1p63;
-	case DT_I32: return 0x1p31;
-	case DT_I16: return 0x1p15;
-	case DT_I8: return 128;
-	case DT_U8: return 255;
-	default: return 1;
-	}
+	Interval all = dtype_interval(type);
+	return fmax((double)all.hi, -(double)all.lo);
 }
 
 static Value value(const char *text, DType type, int level, double bound,
@@ -318,12 +312,12 @@ static const char *read_text(Gen *g, const Readable *b, const char *first);
 /* Integer data; NULL where there can be none. */
 static const char *read_integer(Gen *g, DType *type)
 {
-	static const DType types[] = {
-	    DT_I32, DT_I32, DT_I64, DT_I16, DT_I8, DT_U8};
+	static const DType types[] = {DT_I32, DT_I32, DT_I64, DT_I16, DT_I8,
+	    DT_U64, DT_U32, DT_U16, DT_U8};
 	const Readable *b;
 	const char *text;
 
-	*type = types[below(g, 6)];
+	*type = types[below(g, 9)];
 	b = g->lookups < MOST_LOOKUPS ? choose(g, *type, true) : NULL;
 	if (!b)
 		return NULL;
@@ -342,7 +336,7 @@ static const char *lookup(Gen *g, int extent)
 
 	if (!r)
 		return "";
-	switch (below(g, type == DT_I64 ? 6 : 12)) {
+	switch (below(g, dtype_bytes(type) == 8 ? 6 : 12)) {
 	case 0:
 		return TEXT(g, "clamp(%s, 0, %d)", r, extent - 1);
 	case 1:
@@ -350,7 +344,8 @@ static const char *lookup(Gen *g, int extent)
 	case 2:
 		return TEXT(g, "min(max(%s, 0), %d)", r, extent - 1);
 	case 3:
-		return TEXT(g, "%s//%d %% %d", r, 1 + below(g, 5), extent);
+		return TEXT(g, "%s//%d %% %d", r,
+		    1 + (type == DT_U64) + below(g, 5), extent);
 	case 4:
 		return TEXT(g, "if 0 <= %s < %d then %s else 0", r, extent, r);
 	case 5:
@@ -579,11 +574,12 @@ static Value leaf(Gen *g, DType type, bool exact)
 /* One that is promoted to the dtype, or has it. */
 static DType narrow(Gen *g, DType type)
 {
-	static const DType ints[] = {DT_I32, DT_I32, DT_I16, DT_I8, DT_U8};
+	static const DType ints[] = {
+	    DT_I32, DT_I32, DT_I16, DT_I8, DT_U16, DT_U8};
 	static const DType floats[] = {DT_F32, DT_F32, DT_F32, DT_F16, DT_BF16};
 
 	if (type == DT_I32)
-		return ints[below(g, 5)];
+		return ints[below(g, 6)];
 	if (type == DT_F32)
 		return floats[below(g, 5)];
 	return type;
@@ -698,6 +694,22 @@ static Value floor_divided(Gen *g, DType type, int depth)
 	    type, LEVEL_MUL, modulo ? 200 : a.bound, 0, 0);
 }
 
+static Value bitwise(Gen *g, DType type, int depth)
+{
+	static const char *const functions[] = {"bit_and", "bit_or", "bit_xor",
+	    "shift_left", "shift_right", "popcount"};
+	const char *function = PICK(g, functions);
+	Value a = make_operand(g, type, depth), b = make_beside(g, type, depth);
+
+	a.text = *function == 'p'
+	    ? TEXT(g, "%s(%s)", function, a.text)
+	    : TEXT(g, "%s(%s, %s)", function, a.text, b.text);
+	a.level = LEVEL_ATOM;
+	a.type = type;
+	a.bound = int_bound(type);
+	return a;
+}
+
 static Value limited(Gen *g, DType type, int depth)
 {
 	Value a = make(g, type, depth), b;
@@ -705,7 +717,7 @@ static Value limited(Gen *g, DType type, int depth)
 	if (below(g, 3) == 0) {
 		int high = 1 + below(g, 40);
 		a.text = TEXT(g, "clamp(%s, %d, %d)", a.text,
-		    type == DT_U8 ? 1 : -below(g, 40), high);
+		    dtype_is_unsigned(type) ? 1 : -below(g, 40), high);
 		a.bound = 40;
 	} else if (is_float(type) && below(g, 6) == 0) {
 		a.text = TEXT(g, below(g, 2) ? "min(%s, inf)" : "max(%s, -inf)",
@@ -812,9 +824,10 @@ static Value stored(Value v, DType type)
 static Value fitted(Gen *g, DType type, int depth)
 {
 	static const DType floats[] = {DT_F64, DT_F32, DT_F16, DT_BF16};
-	static const DType ints[] = {DT_I64, DT_I32, DT_I16, DT_I8, DT_U8};
+	static const DType ints[] = {DT_I64, DT_I32, DT_I16, DT_I8, DT_U64,
+	    DT_U32, DT_U16, DT_U8};
 	DType from = below(g, 3) == 0 ? DT_BOOL
-	    : below(g, 2) ? floats[below(g, 4)] : ints[below(g, 5)];
+	    : below(g, 2) ? floats[below(g, 4)] : ints[below(g, 8)];
 	Value v = is_float(type) ? make(g, from, depth)
 				 : make_exact(g, from, depth);
 
@@ -953,7 +966,7 @@ static Value reduced(Gen *g, DType type, int depth)
 static Value place(Gen *g, DType type, int depth)
 {
 	static const DType types[] = {DT_F32, DT_F32, DT_F64, DT_F16, DT_BF16,
-	    DT_I32, DT_I64, DT_I8, DT_U8, DT_BOOL};
+	    DT_I32, DT_I64, DT_I8, DT_U64, DT_U32, DT_U16, DT_U8, DT_BOOL};
 	int before = g->naxes, points = g->points;
 	Buf axes = {0};
 	Value v;
@@ -961,7 +974,7 @@ static Value place(Gen *g, DType type, int depth)
 	if (!g->naxes || below(g, 4) || !add_varying_axis(g, true, &axes))
 		add_random_axis(g, "r", &axes);
 	g->reductions++;
-	v = make_exact(g, types[below(g, 10)], depth);
+	v = make_exact(g, types[below(g, 13)], depth);
 	v = value(TEXT(g, "%s[%s](%s)", below(g, 2) ? "argmax" : "argmin",
 		      buf_text(&axes), v.text),
 	    type, LEVEL_ATOM, g->axis[before].extent, 0, 0);
@@ -1000,14 +1013,14 @@ static Value compared(Gen *g, int depth)
 {
 	static const char *const spelled[] = {"<", "<=", ">", ">=", "==", "!="};
 	static const DType types[] = {DT_F32, DT_F32, DT_F64, DT_I32, DT_I32,
-	    DT_I64};
-	DType type = types[below(g, 6)];
+	    DT_I64, DT_U64, DT_U32};
+	DType type = types[below(g, 8)];
 	Value a = make_exact(g, narrow(g, type), depth);
 	Value b = below(g, 2) ? number(g, type)
 			      : make_exact(g, narrow(g, type), depth);
 	const char *left = operand(g, a, LEVEL_ADD);
 
-	if (below(g, 8) == 0)
+	if (below(g, 8) == 0 && !dtype_is_unsigned(type))
 		left = TEXT(g, "-2 < %s", left);
 	return value(TEXT(g, "%s %s %s", left, PICK(g, spelled),
 			 operand(g, b, LEVEL_ADD)),
@@ -1060,7 +1073,8 @@ static Value make(Gen *g, DType type, int depth)
 	    divided, limited, chosen, absolute, called, called, rounded_off,
 	    cast};
 	static Maker *const ints[] = {binary, binary, binary, negated,
-	    floor_divided, floor_divided, limited, chosen, absolute, cast};
+	    floor_divided, floor_divided, limited, chosen, absolute, cast,
+	    bitwise, bitwise};
 	static Maker *const narrows[] = {limited, chosen, cast, cast};
 
 	if (type == DT_BOOL)
@@ -1074,7 +1088,7 @@ static Value make(Gen *g, DType type, int depth)
 	if (type != dtype_promoted(type))
 		return narrows[below(g, 4)](g, type, depth - 1);
 	return tame(g, is_float(type) ? floats[below(g, 12)](g, type, depth - 1)
-				      : ints[below(g, 10)](g, type, depth - 1));
+				      : ints[below(g, 12)](g, type, depth - 1));
 }
 
 static Value make_exact(Gen *g, DType type, int depth)
@@ -1244,11 +1258,12 @@ static Value in_phase(Gen *g, Value v)
 static void define(Gen *g, OperatorText *out)
 {
 	static const DType types[] = {DT_F32, DT_F32, DT_F32, DT_F64, DT_I32,
-	    DT_I32, DT_I64, DT_F16, DT_BF16, DT_I16, DT_I8, DT_U8, DT_BOOL};
+	    DT_I32, DT_I64, DT_F16, DT_BF16, DT_I16, DT_I8, DT_U64, DT_U32,
+	    DT_U16, DT_U8, DT_BOOL};
 	Readable *b;
 	Readable made = {.name = TEXT(g, "d%d", g->names++)};
-	DType type = below(g, 6) ? types[below(g, 13)] : DT_I32;
-	DType declared = types[below(g, 13)];
+	DType type = below(g, 6) ? types[below(g, 16)] : DT_I32;
+	DType declared = types[below(g, 16)];
 	Buf axes = {0};
 	Value v;
 

@@ -76,6 +76,18 @@ static void fill_each(const Buffer *b, void *data, OperatorData kind, Rng *rng)
 			((int8_t *)data)[i] =
 			    (int8_t)draw_int(rng, INT8_MIN, INT8_MAX);
 			break;
+		case DT_U64:
+			((uint64_t *)data)[i] =
+			    (uint64_t)draw_int(rng, 0, -1);
+			break;
+		case DT_U32:
+			((uint32_t *)data)[i] =
+			    (uint32_t)draw_int(rng, 0, UINT32_MAX);
+			break;
+		case DT_U16:
+			((uint16_t *)data)[i] =
+			    (uint16_t)draw_int(rng, 0, UINT16_MAX);
+			break;
 		case DT_U8:
 			((uint8_t *)data)[i] =
 			    (uint8_t)draw_int(rng, 0, UINT8_MAX);

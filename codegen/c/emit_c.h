@@ -211,6 +211,7 @@ const char *emit_c_unaligned(EmitC *e, const char *vector);
 const char *emit_c_splat(EmitC *e, const char *vector);
 const char *emit_c_iota(EmitC *e, const char *vector);
 const char *emit_c_floordiv(EmitC *e, DType type, bool remainder);
+const char *emit_c_popcount(EmitC *e, int bits); /* of uint32_t, uint64_t */
 const char *emit_c_saturate(EmitC *e, DType from, DType to);
 const char *emit_c_half(EmitC *e, DType from, DType to);
 /* The lesser of two indices. */

@@ -55,6 +55,8 @@ static int times_in_macro(EmitC *e, const LowNode *n, int arg)
 	case LOW_DIV:
 	case LOW_NEG:
 	case LOW_XOR:
+	case LOW_SHL:
+	case LOW_SHR:
 	case LOW_LT:
 	case LOW_LE:
 	case LOW_EQ:

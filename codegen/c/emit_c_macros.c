@@ -177,6 +177,24 @@ static const char *general_abs(EmitC *e, DType type, int lanes)
 	    emit_c_vector(e, type, lanes), u, u, u);
 }
 
+/* In pairs of bits, fours and bytes, whose sum is in the last one. */
+static const char *general_popcount(EmitC *e, DType type, int lanes)
+{
+	int bits = 8 * dtype_bytes(type);
+	const char *u = emit_c_vector_unsigned(e, dtype_bytes(type), lanes);
+	uint64_t ones = UINT64_MAX >> (64 - bits);
+	const char *x = arena_printf(e->arena, "(%s)(a)", u);
+	x = arena_printf(e->arena, "(%s - (%s >> 1 & 0x%llxu))", x, x,
+	    (unsigned long long)(ones / 3));
+	x = arena_printf(e->arena, "((%s & 0x%llxu) + (%s >> 2 & 0x%llxu))", x,
+	    (unsigned long long)(ones / 5), x, (unsigned long long)(ones / 5));
+	return arena_printf(e->arena,
+	    "((%s)(((%s + (%s >> 4)) & 0x%llxu) * 0x%llxu >> %d))",
+	    emit_c_vector(e, type, lanes), x, x,
+	    (unsigned long long)(ones / 17), (unsigned long long)(ones / 255),
+	    bits - 8);
+}
+
 static const char *general_min_max(EmitC *e, LowOpcode op, DType type, int lanes)
 {
 	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
@@ -208,13 +226,17 @@ static const char *bf16_by_bits(EmitC *e, int lanes)
 
 /* Clamped to what the integer holds, where a conversion truncates; a NaN, which
  * is below nothing, is 0.  Where the greatest integer is no float, what lies
- * above the float before it gets all bits but the sign. */
+ * above the float before it gets all bits but those of a sign. */
 static const char *saturated(EmitC *e, DType from, DType to, int lanes)
 {
 	static const struct {
 		DType type;
 		const char *least, *most, *most_f32; /* NULL: exact */
 	} ends[] = {
+		{DT_U64, "0", "18446744073709549568.0",
+		    "18446742974197923840.0f"},
+		{DT_U32, "0", "4294967295.0", "4294967040.0f"},
+		{DT_U16, "0", "65535", NULL},
 		{DT_U8, "0", "255", NULL},
 		{DT_I8, "-128", "127", NULL},
 		{DT_I16, "-32768", "32767", NULL},
@@ -224,14 +246,15 @@ static const char *saturated(EmitC *e, DType from, DType to, int lanes)
 	int r = 0, bytes = dtype_bytes(from);
 	while (ends[r].type != to)
 		r++;
-	bool inexact = to == DT_I64 || (to == DT_I32 && from == DT_F32);
+	bool inexact = dtype_bytes(to) == 8 ||
+	    (dtype_bytes(to) == 4 && from == DT_F32);
 	const char *vector = emit_c_vector(e, from, lanes);
 	const char *splat = emit_c_splat(e, vector);
 	const char *m = emit_c_vector_signed(e, bytes, lanes);
 	const char *most = arena_printf(e->arena, "%s(%s)", splat,
 	    from == DT_F32 && ends[r].most_f32 ? ends[r].most_f32
 					       : ends[r].most);
-	const char *x = to == DT_U8 ? "a"
+	const char *x = dtype_is_unsigned(to) ? "a"
 	    : arena_printf(e->arena, "(%s)((%s)(a) & (%s)((a) == (a)))",
 		  vector, m, m);
 	x = arena_printf(e->arena, "%s(%s, %s(%s%s))",
@@ -251,8 +274,8 @@ static const char *saturated(EmitC *e, DType from, DType to, int lanes)
 					  m, most), bytes, dtype_bytes(to),
 	    lanes);
 	const char *u = emit_c_vector_unsigned(e, dtype_bytes(to), lanes);
-	return arena_printf(
-	    e->arena, "(%s | (%s)((%s)%s >> 1))", x, by, u, above);
+	return arena_printf(e->arena, "(%s | (%s)((%s)%s >> %d))", x, by, u,
+	    above, !dtype_is_unsigned(to));
 }
 
 /* The last term first, each rounded once. */
@@ -401,6 +424,7 @@ static const char *general(
 		    emit_c_convert(e, type, to, "(a)[#]"));
 	case LOW_MUL: return general_words(e, vector, lanes);
 	case LOW_ABS: return general_abs(e, type, lanes);
+	case LOW_POPCOUNT: return general_popcount(e, type, lanes);
 	case LOW_DOT:
 		return general_dot(e, type, to, lanes);
 	default:

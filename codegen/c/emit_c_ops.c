@@ -447,8 +447,8 @@ static bool is_within(const EmitC *e, int temp, DType to)
 	if ((from != DT_F32 && from != DT_F64) || dtype_is_float(to) ||
 	    bits >= 32 || !is_clamped(e, temp, &least, &most))
 		return false;
-	return to == DT_U8
-	    ? least >= 0 && most <= 255
+	return dtype_is_unsigned(to)
+	    ? least >= 0 && most <= ldexp(1, bits) - 1
 	    : least >= -ldexp(1, bits - 1) && most <= ldexp(1, bits - 1) - 1;
 }
 
@@ -521,6 +521,14 @@ static void wrap_plainly(EmitC *e, const LowNode *n, const char *sign)
 	else
 		assign_format(e, n->dst, sum ? LEVEL_SUM : LEVEL_PRODUCT,
 		    "%s %s %s", operand(e, n, 0), sign, operand(e, n, 1));
+}
+
+static const char *unsigned_of(EmitC *e, int temp)
+{
+	const LowTemp *t = temp_of(e, temp);
+	return t->lanes > 1
+	    ? emit_c_vector_unsigned(e, emit_c_lane_bytes(e, temp), t->lanes)
+	    : dtype_bytes(t->type) == 8 ? "uint64_t" : "uint32_t";
 }
 
 /* Integers wrap, which C promises for unsigned ones only. */
@@ -668,9 +676,7 @@ static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 	}
 	if (add_product(e, n) || multiply_short(e, n))
 		return;
-	const char *u = d->lanes > 1
-	    ? emit_c_vector_unsigned(e, emit_c_lane_bytes(e, n->dst), d->lanes)
-	    : d->type == DT_I64 ? "uint64_t" : "uint32_t";
+	const char *u = unsigned_of(e, n->dst);
 	const char *a = tight(e, n->arg[0]);
 	if (n->arg[1] >= 0)
 		assign_format(e, n->dst, LEVEL_UNARY, "(%s)((%s)%s %s (%s)%s)",
@@ -683,12 +689,50 @@ static void op_wrap(EmitC *e, const LowNode *n, const char *sign)
 		    e, n->dst, LEVEL_UNARY, "(%s)(0 - (%s)%s)", type, u, a);
 }
 
+/* A number of bits, or what is one of them modulo the width. */
+static const char *shifted_by(EmitC *e, const LowNode *n, int width)
+{
+	const LowNode *number = emit_c_constant(e, n->arg[1]);
+	if (number)
+		return arena_printf(
+		    e->arena, "%d", (int)(number->i & (width - 1)));
+	return arena_printf(e->arena, "((%s)%s & %d)", unsigned_of(e, n->dst),
+	    tight(e, n->arg[1]), width - 1);
+}
+
+static void op_shift(EmitC *e, const LowNode *n)
+{
+	const char *a = tight(e, n->arg[0]);
+	const char *by =
+	    shifted_by(e, n, 8 * dtype_bytes(temp_of(e, n->dst)->type));
+	if (n->op == LOW_SHR)
+		assign_format(e, n->dst, LEVEL_BITS, "%s >> %s", a, by);
+	else
+		assign_format(e, n->dst, LEVEL_UNARY, "(%s)((%s)%s << %s)",
+		    emit_c_type(e, n->dst), unsigned_of(e, n->dst), a, by);
+}
+
+static void op_popcount(EmitC *e, const LowNode *n)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	int a = n->arg[0];
+	if (d->lanes > 1)
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
+		    emit_c_macro(e, LOW_POPCOUNT, OP_CAST, d->type, d->type,
+			d->lanes), loose(e, a));
+	else
+		assign_format(e, n->dst, LEVEL_UNARY, "(%s)%s((%s)%s)",
+		    emit_c_type(e, n->dst),
+		    emit_c_popcount(e, 8 * dtype_bytes(d->type)),
+		    unsigned_of(e, n->dst), tight(e, a));
+}
+
 static void op_abs(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
 	int a = n->arg[0];
 	const char *type = emit_c_type(e, n->dst), *x = tight(e, a);
-	if (d->type == DT_U8 || d->type == DT_BOOL) {
+	if (dtype_is_unsigned(d->type) || d->type == DT_BOOL) {
 		assign_as_is(e, n->dst, a);
 	} else if (dtype_is_float(d->type) && d->lanes == 1) {
 		e->math = true;
@@ -916,6 +960,10 @@ static void logic_of_masks(EmitC *e, const LowNode *n)
 
 static void op_logic(EmitC *e, const LowNode *n)
 {
+	if (temp_of(e, n->dst)->type != DT_BOOL) {
+		op_wrap(e, n, n->op == LOW_AND ? "&" : "|");
+		return;
+	}
 	EmitLevel level = n->op == LOW_AND ? LEVEL_AND : LEVEL_COMPARE;
 	if (is_vector(e, n->dst))
 		logic_of_masks(e, n);
@@ -1072,6 +1120,9 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_MUL: op_wrap(e, n, "*"); return;
 	case LOW_DIV: op_wrap(e, n, "/"); return;
 	case LOW_XOR: op_wrap(e, n, "^"); return;
+	case LOW_SHL:
+	case LOW_SHR: op_shift(e, n); return;
+	case LOW_POPCOUNT: op_popcount(e, n); return;
 	case LOW_NEG: op_wrap(e, n, "-"); return;
 	case LOW_FLOORDIV:
 	case LOW_MOD: op_divide(e, n); return;

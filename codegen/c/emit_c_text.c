@@ -40,6 +40,10 @@ const char *emit_c_float(EmitC *e, DType type, double value)
 
 const char *emit_c_int(EmitC *e, DType type, int64_t value)
 {
+	if (dtype_is_unsigned(type) && dtype_bytes(type) >= 4)
+		return arena_printf(e->arena,
+		    (uint64_t)value > UINT32_MAX ? "UINT64_C(%llu)" : "%lluu",
+		    (unsigned long long)value);
 	if (value == INT64_MIN)
 		return "INT64_MIN";
 	if (type == DT_I32 && value == INT32_MIN)

@@ -196,7 +196,7 @@ const char *emit_c_floordiv(EmitC *e, DType type, bool remainder)
 	    "\n/* %s of division rounding down; b > 0 */\n" HELPER
 	    "%s %s(%s a, %s b)\n{\n",
 	    remainder ? "Remainder" : "Quotient", ctype, name, ctype, ctype);
-	if (type == DT_U8)
+	if (dtype_is_unsigned(type))
 		buf_printf(out, "\treturn a %c b;\n", remainder ? '%' : '/');
 	else if (remainder)
 		buf_printf(out,
@@ -204,6 +204,22 @@ const char *emit_c_floordiv(EmitC *e, DType type, bool remainder)
 	else
 		buf_puts(out, "\treturn a / b - (a % b < 0);\n");
 	buf_puts(out, "}\n\n");
+	return name;
+}
+
+const char *emit_c_popcount(EmitC *e, int bits)
+{
+	const char *name = arena_printf(e->arena, "tunec_popcount_%d", bits);
+	if (emit_c_first(e, name))
+		buf_printf(&e->prelude,
+		    "\n/* How many bits are set. */\n" HELPER
+		    "uint%d_t %s(uint%d_t x)\n{\n"
+		    "\tx -= x >> 1 & (uint%d_t)0x5555555555555555u;\n"
+		    "\tx = (x & (uint%d_t)0x3333333333333333u) +\n"
+		    "\t    (x >> 2 & (uint%d_t)0x3333333333333333u);\n"
+		    "\tx = (x + (x >> 4)) & (uint%d_t)0x0f0f0f0f0f0f0f0fu;\n"
+		    "\treturn x * (uint%d_t)0x0101010101010101u >> %d;\n}\n\n",
+		    bits, name, bits, bits, bits, bits, bits, bits, bits - 8);
 	return name;
 }
 
@@ -219,6 +235,10 @@ const char *emit_c_saturate(EmitC *e, DType from, DType to)
 		    "INT32_MAX"},
 		{DT_I16, "-32768.0", "32768.0", "INT16_MIN", "INT16_MAX"},
 		{DT_I8, "-128.0", "128.0", "INT8_MIN", "INT8_MAX"},
+		{DT_U64, "0.0", "18446744073709551616.0", "0",
+		    "UINT64_MAX"},
+		{DT_U32, "0.0", "4294967296.0", "0", "UINT32_MAX"},
+		{DT_U16, "0.0", "65536.0", "0", "UINT16_MAX"},
 		{DT_U8, "0.0", "256.0", "0", "UINT8_MAX"}};
 	const char *name = arena_printf(e->arena, "tunec_%s_from_%s",
 	    value_prefix(to), value_prefix(from));

@@ -125,15 +125,22 @@ static const char *own_bits(EmitC *e, int lanes)
 
 /* --- operations ---------------------------------------------------------- */
 
+/* Of what orders: unsigned integers have their own. */
+static const char *ordered_suffix(EmitC *e, DType type, const Shape *s)
+{
+	return dtype_is_unsigned(type)
+	    ? arena_printf(e->arena, "epu%d", 8 * s->lane) : s->suffix;
+}
+
 static const char *x86_min_max(EmitC *e, LowOpcode op, DType type, const Shape *s)
 {
 	if (!s->is_float && !e->isa.avx2)
 		return NULL;
 	if (s->lane == 8 && !s->is_float && !e->isa.avx512)
 		return NULL;
-	const char *suffix = type == DT_U8 ? "epu8" : s->suffix;
 	return arena_printf(e->arena, "%s_%s_%s((%s)(a), (%s)(b))", s->prefix,
-	    op == LOW_MIN ? "min" : "max", suffix, s->m, s->m);
+	    op == LOW_MIN ? "min" : "max", ordered_suffix(e, type, s), s->m,
+	    s->m);
 }
 
 static const char *x86_compare(
@@ -154,7 +161,7 @@ static const char *x86_compare(
 		    ordered[op]);
 	return arena_printf(e->arena, "%s_cmp%s_%s_mask(%s, %s)",
 	    s->bytes < 16 ? "_mm" : s->prefix, names[op],
-	    type == DT_U8 ? "epu8" : s->suffix, a, b);
+	    ordered_suffix(e, type, s), a, b);
 }
 
 /* Vectors of 4 or 8 bytes, in the lower lanes of one of 16. */
@@ -423,7 +430,7 @@ static const char *widened_8(EmitC *e, DType from, const Shape *d)
 	    "__extension__({ %s tunec_w; \\\n"
 	    "\t__asm__(\"vpmov%cx%c%c {%%1, %%0|%%0, %%1}\" \\\n"
 	    "\t    : \"=%c\"(tunec_w) : \"%cm\"(a)); tunec_w; })",
-	    d->m, from == DT_U8 ? 'z' : 's', letters[lane_bytes(from)],
+	    d->m, dtype_is_unsigned(from) ? 'z' : 's', letters[lane_bytes(from)],
 	    letters[d->lane], place, place);
 }
 
@@ -456,7 +463,7 @@ static const char *x86_widen(EmitC *e, DType from, DType to, int lanes)
 	if (source == 8)
 		return widened_8(e, from, &d);
 	const char *wide = arena_printf(e->arena, "%s_cvtep%s%d_%s(%s)",
-	    d.prefix, from == DT_U8 ? "u" : "i", 8 * lane_bytes(from), d.suffix,
+	    d.prefix, dtype_is_unsigned(from) ? "u" : "i", 8 * lane_bytes(from), d.suffix,
 	    widening_source(e, source));
 	return source > 4 || !e->isa.avx512 ? wide : apart(e, wide, &d);
 }

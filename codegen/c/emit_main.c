@@ -95,7 +95,10 @@ static const char *convert(
 static const char *literal(EmitMain *m, const Expr *e)
 {
 	if (e->op == OP_INT && !dtype_is_float(e->type))
-		return e->i == INT64_MIN ? "INT64_MIN"
+		return e->type == DT_U64
+		    ? arena_printf(m->c.arena, "UINT64_C(%llu)",
+			  (unsigned long long)e->i)
+		    : e->i == INT64_MIN ? "INT64_MIN"
 		    : arena_printf(m->c.arena, "%s(INT64_C(%lld))",
 			  e->type == DT_INDEX
 			      ? "" : arena_printf(m->c.arena, "(%s)",
@@ -136,7 +139,7 @@ static const char *function(EmitMain *m, Op op, DType type)
 	if (!emit_c_first(&m->c, name))
 		return name;
 	bool clamp = op == OP_CLAMP;
-	bool wide = type == DT_I64 || type == DT_INDEX;
+	bool wide = type == DT_INDEX || dtype_bytes(type) == 8;
 	const char *unsigned_type = wide ? "uint64_t" : "uint32_t";
 	Buf *out = &m->c.prelude;
 	buf_printf(out, "static %s %s(%s a", ctype, name, ctype);
@@ -171,7 +174,7 @@ static const char *arithmetic(EmitMain *m, const Expr *e)
 	if (dtype_is_float(e->type) || e->type == DT_INDEX)
 		return b ? arena_printf(m->c.arena, "(%s %s %s)", a, sign, b)
 			 : arena_printf(m->c.arena, "(-%s)", a);
-	const char *u = e->type == DT_I64 ? "uint64_t" : "uint32_t";
+	const char *u = dtype_bytes(e->type) == 8 ? "uint64_t" : "uint32_t";
 	const char *type = held_ctype(e->type);
 	return b ? arena_printf(m->c.arena, "((%s)((%s)%s %s (%s)%s))", type, u,
 		       a, sign, u, b)
@@ -192,7 +195,7 @@ static const char *call(EmitMain *m, const Expr *e)
 		return arena_printf(arena, "%s(%s, %s, %s)",
 		    function(m, e->op, e->type), a, b, text_of(m, e->arg[2]));
 	case OP_ABS:
-		if (e->type == DT_U8)
+		if (dtype_is_unsigned(e->type))
 			return a;
 		if (!dtype_is_float(e->type))
 			return arena_printf(arena, "%s(%s)",
@@ -202,12 +205,37 @@ static const char *call(EmitMain *m, const Expr *e)
 		    held(e->type) == DT_F32 ? "f" : "", a);
 	case OP_FLOORDIV:
 	case OP_MOD:
+		if (expr_divides_u64(e))
+			return arena_printf(arena, "(int64_t)%s(%s, %s)",
+			    emit_c_floordiv(&m->c, DT_U64, e->op == OP_MOD),
+			    text_of(m, expr_divides_u64(e)), b);
 		return arena_printf(arena, "%s(%s, %s)",
 		    emit_c_floordiv(&m->c, e->type, e->op == OP_MOD), a, b);
 	default:
 		return arena_printf(arena, "(%s)",
 		    emit_c_math(&m->c, e->op, held(e->type), a, b));
 	}
+}
+
+/* What is shifted goes by a number modulo the width. */
+static const char *bits(EmitMain *m, const Expr *e)
+{
+	Arena *arena = m->c.arena;
+	int width = 8 * dtype_bytes(e->type);
+	const char *type = held_ctype(e->type);
+	const char *a = text_of(m, e->arg[0]);
+	if (e->op == OP_POPCOUNT)
+		return arena_printf(arena, "((%s)%s((uint%d_t)%s))", type,
+		    emit_c_popcount(&m->c, width), width, a);
+	const char *b = text_of(m, e->arg[1]);
+	if (e->op == OP_SHIFT_RIGHT)
+		return arena_printf(
+		    arena, "(%s >> (%s & %d))", a, b, width - 1);
+	if (e->op == OP_SHIFT_LEFT)
+		return arena_printf(arena, "((%s)((uint%d_t)%s << (%s & %d)))",
+		    type, width, a, b, width - 1);
+	return arena_printf(arena, "(%s %c %s)", a,
+	    e->op == OP_BIT_AND ? '&' : e->op == OP_BIT_OR ? '|' : '^', b);
 }
 
 static const char *text_of(EmitMain *m, const Expr *e)
@@ -222,6 +250,9 @@ static const char *text_of(EmitMain *m, const Expr *e)
 	case OP_READ:
 		return read_text(m, e);
 	case OP_CAST:
+		if (e->type == DT_INDEX && e->arg[0]->type == DT_U64)
+			return arena_printf(arena, "(int64_t)%s(%s, INT64_MAX)",
+			    function(m, OP_MIN, DT_U64), text_of(m, e->arg[0]));
 		return convert(m, e->arg[0]->type, e->type,
 		    arena_printf(arena, "(%s)", text_of(m, e->arg[0])));
 	case OP_NOT:
@@ -251,7 +282,7 @@ static const char *text_of(EmitMain *m, const Expr *e)
 		    arena, "(%s ? %s : %s)", a, b, text_of(m, e->arg[2]));
 	}
 	default:
-		return call(m, e);
+		return op_kind(e->op) == OPKIND_BITS ? bits(m, e) : call(m, e);
 	}
 }
 
@@ -292,7 +323,7 @@ static void put_store(EmitMain *m, const char *value)
 static const char *step(EmitMain *m, DType type, const char *value)
 {
 	Arena *arena = m->c.arena;
-	const char *u = type == DT_I64 ? "uint64_t" : "uint32_t";
+	const char *u = dtype_bytes(type) == 8 ? "uint64_t" : "uint32_t";
 	char sign = m->block->reduce == REDUCE_SUM ? '+' : '*';
 	if (m->block->reduce == REDUCE_MAX || m->block->reduce == REDUCE_MIN)
 		return arena_printf(arena, "%s(%s, sum)",
@@ -405,7 +436,7 @@ static void put_call(EmitMain *m, Buf *out, const Lowered *l)
 
 static const char *integer_text(EmitMain *m, const Buffer *b, long long row)
 {
-	bool byte = dtype_bytes(b->type) == 1, is_signed = b->type != DT_U8;
+	bool byte = dtype_bytes(b->type) == 1, is_signed = !dtype_is_unsigned(b->type);
 	return arena_printf(m->c.arena,
 	    "(%s)tunec_integer(i, %lld, %lld, %d, %d)", dtype_ctype(b->type),
 	    row, (long long)elements(b),

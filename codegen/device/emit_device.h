@@ -59,6 +59,7 @@ int device_bytes(DType type); /* of a variable's lane */
 const char *device_unsigned(EmitDevice *e, DType type, int lanes);
 const char *device_float(EmitDevice *e, DType type, double value);
 const char *device_int(EmitDevice *e, int64_t value);
+const char *device_number(EmitDevice *e, DType type, int64_t value);
 /* The names of helpers, defined on first use. */
 const char *device_floordiv(EmitDevice *e, DType type, int lanes, bool remainder);
 const char *device_saturate(EmitDevice *e, DType from, DType to);

@@ -81,8 +81,9 @@ static const char *plain(EmitDevice *e, DType to, int lanes, const char *a)
 const char *device_convert(
     EmitDevice *e, DType from, DType to, int lanes, const char *a)
 {
-	bool both_64 = device_bytes(from) == 8 && device_bytes(to) == 8;
-	if (from == to || (both_64 && from != DT_F64 && to != DT_F64))
+	bool index = (from == DT_I64 || from == DT_INDEX) &&
+	    (to == DT_I64 || to == DT_INDEX);
+	if (from == to || index)
 		return a;
 	if (from == DT_BOOL)
 		return from_bool(e, to, lanes, a);

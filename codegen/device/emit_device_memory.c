@@ -137,7 +137,8 @@ static const char *whole_type(EmitDevice *e, const LowNode *n, int lanes)
 	} types[] = {{DT_F64, "double", 2}, {DT_F32, "float", 4},
 	    {DT_F16, "ushort", 4}, {DT_BF16, "ushort", 4},
 	    {DT_I64, "longlong", 2}, {DT_I32, "int", 4}, {DT_I16, "short", 4},
-	    {DT_I8, "char", 4}, {DT_U8, "uchar", 4}};
+	    {DT_I8, "char", 4}, {DT_U64, "ulonglong", 2},
+	    {DT_U32, "uint", 4}, {DT_U16, "ushort", 4}, {DT_U8, "uchar", 4}};
 	DType type = e->c.f->buffers.at[n->buffer].type;
 	if (e->dialect->name != DIALECT_CUDA || (lanes != 2 && lanes != 4))
 		return NULL;

@@ -103,7 +103,7 @@ static const char *text_const(EmitDevice *e, const LowNode *n, int part)
 	(void)part;
 	const char *text = d->type == DT_BOOL ? n->i ? "true" : "false"
 	    : dtype_is_float(d->type) ? device_float(e, d->type, n->f)
-				      : device_int(e, n->i);
+				      : device_number(e, d->type, n->i);
 	return spread(e, d->type, device_part(e, n->dst), text);
 }
 
@@ -234,7 +234,9 @@ static const char *text_bits(EmitDevice *e, const LowNode *n, int part)
 static const char *sign_of(LowOpcode op)
 {
 	return op == LOW_ADD ? "+" : op == LOW_MUL ? "*"
-	    : op == LOW_DIV  ? "/" : op == LOW_XOR ? "^" : "-";
+	    : op == LOW_DIV  ? "/" : op == LOW_XOR ? "^"
+	    : op == LOW_AND  ? "&" : op == LOW_OR  ? "|"
+	    : op == LOW_SHL  ? "<<" : "-";
 }
 
 /* Integers wrap, which C promises for unsigned ones only. */
@@ -283,12 +285,33 @@ static const char *text_arithmetic(EmitDevice *e, const LowNode *n, int part)
 	return device_text(e, "%s %s %s", a, sign_of(n->op), b);
 }
 
+/* By the number modulo the width: vectors of OpenCL C do so themselves. */
+static const char *text_shift(EmitDevice *e, const LowNode *n, int part)
+{
+	DType type = temp_of(e, n->dst)->type;
+	const char *a = arg(e, n, 0, part), *b = arg(e, n, 1, part);
+	if (device_part(e, n->dst) == 1)
+		b = device_text(e, "(%s & %d)", b, 8 * dtype_bytes(type) - 1);
+	return n->op == LOW_SHL ? wrapped(e, n, a, b)
+				: device_text(e, "%s >> %s", a, b);
+}
+
+static const char *text_popcount(EmitDevice *e, const LowNode *n, int part)
+{
+	DType type = temp_of(e, n->dst)->type;
+	const char *a = arg(e, n, 0, part);
+	if (is_opencl(e))
+		return device_text(e, "popcount(%s)", a);
+	return device_text(e, "(%s)__popc%s((%s)%s)", device_type(e, type, 1),
+	    dtype_bytes(type) == 8 ? "ll" : "", device_unsigned(e, type, 1), a);
+}
+
 static const char *text_abs(EmitDevice *e, const LowNode *n, int part)
 {
 	DType type = temp_of(e, n->dst)->type;
 	const char *a = arg(e, n, 0, part);
 	const char *t = device_type(e, type, device_part(e, n->dst));
-	if (type == DT_U8 || type == DT_BOOL)
+	if (dtype_is_unsigned(type) || type == DT_BOOL)
 		return a;
 	if (dtype_is_float(type))
 		return device_text(e, "fabs%s(%s)",
@@ -317,7 +340,7 @@ static const char *text_divide(EmitDevice *e, const LowNode *n, int part)
 	if (device_divides_by_bits(e, n))
 		return quotient ? device_text(e, "%s >> %d", a, k)
 				: device_text(e, "%s & %s", a,
-				      spread(e, type, lanes, device_int(e,
+				      spread(e, type, lanes, device_number(e, type,
 					  (INT64_C(1) << k) - 1)));
 	if (type == DT_INDEX && lanes == 1 &&
 	    low_temp_is_narrow(e->c.f, n->arg[0]) &&
@@ -406,6 +429,8 @@ static const char *text_logic(EmitDevice *e, const LowNode *n, int part)
 {
 	bool vector = device_part(e, n->dst) > 1;
 	const char *a = arg(e, n, 0, part);
+	if (temp_of(e, n->dst)->type != DT_BOOL)
+		return wrapped(e, n, a, arg(e, n, 1, part));
 	if (n->op == LOW_NOT)
 		return device_text(e, "%c%s", vector ? '~' : '!', a);
 	const char *sign = n->op == LOW_AND ? vector ? "&" : "&&"
@@ -513,6 +538,9 @@ static PartText *text_of(LowOpcode op)
 	case LOW_FLOORDIV:
 	case LOW_MOD: return text_divide;
 	case LOW_ABS: return text_abs;
+	case LOW_SHL:
+	case LOW_SHR: return text_shift;
+	case LOW_POPCOUNT: return text_popcount;
 	case LOW_MIN:
 	case LOW_MAX: return text_min_max;
 	case LOW_FMA: return text_fma;

@@ -70,6 +70,9 @@ static const struct {
 	{DT_I32, "int", "int", "uint", "unsigned"},
 	{DT_I16, "short", "short", "ushort", "unsigned short"},
 	{DT_I8, "char", "signed char", "uchar", "unsigned char"},
+	{DT_U64, "ulong", "unsigned long long", "ulong", "unsigned long long"},
+	{DT_U32, "uint", "unsigned", "uint", "unsigned"},
+	{DT_U16, "ushort", "unsigned short", "ushort", "unsigned short"},
 	{DT_U8, "uchar", "unsigned char", "uchar", "unsigned char"},
 	{DT_BOOL, "bool", "bool", "bool", "bool"},
 	{DT_INDEX, "long", "long long", "ulong", "unsigned long long"}};
@@ -141,6 +144,14 @@ const char *device_int(EmitDevice *e, int64_t value)
 		return "(-2147483647 - 1)";
 	return device_text(e, "%lld%s", (long long)value,
 	    value > INT32_MAX || value < INT32_MIN ? suffix : "");
+}
+
+const char *device_number(EmitDevice *e, DType type, int64_t value)
+{
+	if (!dtype_is_unsigned(type) || dtype_bytes(type) < 4)
+		return device_int(e, value);
+	return device_text(e, "%lluu%s", (unsigned long long)value,
+	    (uint64_t)value > UINT32_MAX ? e->dialect->suffix : "");
 }
 
 /* --- parts --------------------------------------------------------------- */
@@ -231,7 +242,7 @@ const char *device_floordiv(
 	    "{\n",
 	    remainder ? "Remainder" : "Quotient", e->dialect->function, t,
 	    name, t, t);
-	if (type == DT_U8)
+	if (dtype_is_unsigned(type))
 		put(e, "\treturn a %c b;\n", remainder ? '%' : '/');
 	else if (remainder && lanes == 1)
 		put(e, "\t%s r = a %% b;\n\treturn r < 0 ? r + b : r;\n", t);
@@ -257,6 +268,9 @@ const char *device_saturate(EmitDevice *e, DType from, DType to)
 	    {DT_I32, "-2147483648.0", "2147483648.0", INT32_MIN, INT32_MAX},
 	    {DT_I16, "-32768.0", "32768.0", INT16_MIN, INT16_MAX},
 	    {DT_I8, "-128.0", "128.0", INT8_MIN, INT8_MAX},
+	    {DT_U64, "0.0", "18446744073709551616.0", 0, -1},
+	    {DT_U32, "0.0", "4294967296.0", 0, UINT32_MAX},
+	    {DT_U16, "0.0", "65536.0", 0, UINT16_MAX},
 	    {DT_U8, "0.0", "256.0", 0, UINT8_MAX}};
 	const char *name = device_text(
 	    e, "tunec_%s_from_%s", type_word(to), type_word(from));
@@ -272,8 +286,8 @@ const char *device_saturate(EmitDevice *e, DType from, DType to)
 	    "\tif (x <= %s%s)\n\t\treturn %s;\n"
 	    "\tif (x >= %s%s)\n\t\treturn %s;\n\treturn (%s)x;\n}\n\n",
 	    e->dialect->function, t, name, device_type(e, from, 1),
-	    ranges[r].below, f, device_int(e, ranges[r].least),
-	    ranges[r].above, f, device_int(e, ranges[r].greatest), t);
+	    ranges[r].below, f, device_number(e, to, ranges[r].least),
+	    ranges[r].above, f, device_number(e, to, ranges[r].greatest), t);
 	return name;
 }
 

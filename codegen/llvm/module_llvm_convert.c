@@ -157,23 +157,24 @@ static V narrow_to_odd(Cast *c, V x)
 	return float_of(c, bits);
 }
 
-/* i64 -> f64, exact or rounded to odd: beyond 2^24 the ten lowest bits become
- * one sticky bit, far below the last place of what it is rounded to next. */
-static V wide_int_to_odd(Cast *c, V x)
+/* i64 or u64 -> f64, exact or rounded to odd: beyond 2^24 the eleven lowest bits
+ * become one sticky bit, far below the last place of what it is rounded to next. */
+static V wide_int_to_odd(Cast *c, V x, DType from)
 {
 	LLVMBuilderRef b = c->b;
-	V low = llvm_int(c->gen, 64, 1023, c->lanes);
+	V low = llvm_int(c->gen, 64, 2047, c->lanes);
 	V rest = LLVMBuildAnd(b, x, low, "");
 	V zero = llvm_int(c->gen, 64, 0, c->lanes);
 	V sticky =
 	    LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntEQ, rest, zero, ""),
-		zero, llvm_int(c->gen, 64, 1024, c->lanes), "");
+		zero, llvm_int(c->gen, 64, 2048, c->lanes), "");
 	V odd = LLVMBuildOr(
 	    b, LLVMBuildAnd(b, x, LLVMBuildNot(b, low, ""), ""), sticky, "");
 	V small = LLVMBuildICmp(b, LLVMIntULT,
 	    LLVMBuildAdd(b, x, llvm_int(c->gen, 64, 1 << 24, c->lanes), ""),
 	    llvm_int(c->gen, 64, 1 << 25, c->lanes), "");
-	return LLVMBuildSIToFP(b, LLVMBuildSelect(b, small, x, odd, ""),
+	return (llvm_is_signed(from) ? LLVMBuildSIToFP : LLVMBuildUIToFP)(b,
+	    LLVMBuildSelect(b, small, x, odd, ""),
 	    llvm_type(c->gen, DT_F64, c->lanes), "");
 }
 
@@ -184,11 +185,11 @@ static bool is_wide_float(DType type)
 
 static V to_short_float(Cast *c, V x, DType from, DType to)
 {
-	if (from == DT_I64 || from == DT_INDEX) {
-		x = wide_int_to_odd(c, x);
+	if (!dtype_is_float(from) && dtype_bytes(from) == 8) {
+		x = wide_int_to_odd(c, x, from);
 		from = DT_F64;
 	} else if (!dtype_is_float(from)) { /* exact */
-		DType by = from == DT_I32 ? DT_F64 : DT_F32;
+		DType by = dtype_bytes(from) == 4 ? DT_F64 : DT_F32;
 		x = llvm_convert(c->gen, x, from, by, c->lanes);
 		from = by;
 	}
@@ -207,6 +208,13 @@ static Ends ends_of(DType from, DType to)
 {
 	bool wide = from == DT_F64;
 	switch (to) {
+	case DT_U64:
+		return (Ends){0, wide ? 0x1.fffffffffffffp63 : 0x1.fffffep63,
+		    false};
+	case DT_U32:
+		return wide ? (Ends){0, UINT32_MAX, true}
+			    : (Ends){0, 0x1.fffffep31, false};
+	case DT_U16: return (Ends){0, UINT16_MAX, true};
 	case DT_U8: return (Ends){0, 255, true};
 	case DT_I8: return (Ends){-128, 127, true};
 	case DT_I16: return (Ends){-32768, 32767, true};
@@ -290,12 +298,13 @@ static V floats_to_ints(Cast *c, V x, DType from, DType to)
 		r = LLVMBuildSelect(
 		    b, LLVMBuildFCmp(b, LLVMRealOLT, r, most, ""), r, most, "");
 	}
-	r = LLVMBuildFPToSI(b, r, type, "");
+	r = llvm_is_signed(by) ? LLVMBuildFPToSI(b, r, type, "")
+			       : LLVMBuildFPToUI(b, r, type, "");
 	if (!e.exact)
 		r = LLVMBuildSelect(b,
 		    LLVMBuildFCmp(b, LLVMRealOGT, x, most, ""),
 		    llvm_int(c->gen, 8 * dtype_bytes(to),
-			to == DT_I32 ? INT32_MAX : INT64_MAX, c->lanes),
+			(int64_t)dtype_interval(to).hi, c->lanes),
 		    r, "");
 	if (e.least != 0 && !within)
 		r = LLVMBuildSelect(b,

@@ -260,7 +260,7 @@ static V arithmetic(
 		return real ? LLVMBuildFNeg(bl, a, "")
 			    : LLVMBuildNeg(bl, a, "");
 	case LOW_ABS:
-		if (type == DT_U8)
+		if (dtype_is_unsigned(type))
 			return a;
 		return llvm_intrinsic_of(
 		    gen, real ? "llvm.fabs" : "llvm.abs", args, real ? 1 : 2);
@@ -284,6 +284,17 @@ static V compare(LlvmGen *gen, LowOpcode op, DType type, V a, V b)
 		    op == LOW_EQ ? LLVMIntEQ : LLVMIntNE, a, b, "");
 	return LLVMBuildICmp(
 	    gen->builder, llvm_is_signed(type) ? sign : none, a, b, "");
+}
+
+static V shift(LlvmGen *gen, LowOpcode op, const LowTemp *d, V a, V n)
+{
+	LLVMBuilderRef bl = gen->builder;
+	int width = 8 * dtype_bytes(d->type);
+	n = LLVMBuildAnd(
+	    bl, n, llvm_int(gen, width, width - 1, d->lanes), "");
+	return op == LOW_SHL ? LLVMBuildShl(bl, a, n, "")
+	    : llvm_is_signed(d->type) ? LLVMBuildAShr(bl, a, n, "")
+				      : LLVMBuildLShr(bl, a, n, "");
 }
 
 /* Of a comparison of floats the opposite one: LLVM does not see it in masks. */
@@ -456,6 +467,11 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args,
 	case LOW_EQ:
 	case LOW_NE:
 		return compare(gen, node->op, a->type, args[0], args[1]);
+	case LOW_SHL:
+	case LOW_SHR:
+		return shift(gen, node->op, d, args[0], args[1]);
+	case LOW_POPCOUNT:
+		return llvm_intrinsic_of(gen, "llvm.ctpop", args, 1);
 	case LOW_AND:
 		return LLVMBuildAnd(b, args[0], args[1], "");
 	case LOW_OR:

@@ -44,7 +44,7 @@ LLVMTypeRef llvm_pointer_type(LlvmGen *gen)
 
 bool llvm_is_signed(DType type)
 {
-	return type != DT_U8 && type != DT_BOOL;
+	return !dtype_is_unsigned(type) && type != DT_BOOL;
 }
 
 bool llvm_has(const LlvmGen *gen, CpuFeature feature)

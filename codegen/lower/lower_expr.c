@@ -277,12 +277,11 @@ void push_facts(Lower *l, const Expr *e, bool holds)
 /* What an integer, or a bool, may be; false: a float, or an index. */
 static bool value_range(Lower *l, Value v, Interval *range)
 {
-	int64_t least = 0, greatest = 1;
 	if (dtype_is_float(v.type) || v.type == DT_INDEX)
 		return false;
-	if (v.type != DT_BOOL)
-		dtype_range(v.type, &least, &greatest);
-	*range = v.temp == -1 ? interval_of(v.i) : (Interval){least, greatest};
+	*range = v.temp >= 0     ? dtype_interval(v.type)
+	    : v.type == DT_U64 ? interval_of((uint64_t)v.i)
+			       : interval_of(v.i);
 	if (v.temp >= 0 && !l->temps.at[v.temp].mutable)
 		*range = interval_meet(*range, l->temps.at[v.temp].range);
 	return true;
@@ -424,6 +423,28 @@ static Value eval_binary(Lower *l, const Expr *e)
 	case OP_GE: return compare(l, LOW_LE, b, a);
 	case OP_EQ: return compare(l, LOW_EQ, a, b);
 	default: return compare(l, LOW_NE, a, b);
+	}
+}
+
+static Value eval_bits(Lower *l, const Expr *e)
+{
+	Value a = eval(l, e->arg[0]);
+	switch (e->op) {
+	case OP_BIT_AND:
+		return binary(l, LOW_AND, e->type, a, eval(l, e->arg[1]));
+	case OP_BIT_OR:
+		return binary(l, LOW_OR, e->type, a, eval(l, e->arg[1]));
+	case OP_BIT_XOR:
+		return binary(l, LOW_XOR, e->type, a, eval(l, e->arg[1]));
+	case OP_SHIFT_LEFT:
+		return binary(l, LOW_SHL, e->type, a, eval(l, e->arg[1]));
+	case OP_SHIFT_RIGHT:
+		return binary(l, LOW_SHR, e->type, a, eval(l, e->arg[1]));
+	default:
+		assert(e->op == OP_POPCOUNT);
+		return value_temp(e->type, a.lanes,
+		    emit_op(l, LOW_POPCOUNT, e->type, a.lanes,
+			value_as(l, a, a.lanes), -1, -1, "bits"));
 	}
 }
 
@@ -668,6 +689,8 @@ Value eval(Lower *l, const Expr *e)
 		return compare_indices(l, e);
 	if (op_is_function(e->op))
 		return eval_math(l, e);
+	if (op_kind(e->op) == OPKIND_BITS)
+		return eval_bits(l, e);
 	assert(e->narg == 2);
 	return eval_binary(l, e);
 }

@@ -950,15 +950,31 @@ static Index index_product(Lower *l, const Expr *e)
 }
 
 /* Integer data: a scalar, or an element for each lane, of which the range of its
- * dtype is known. */
-static Index index_of_data(Lower *l, const Expr *e)
+ * dtype is known; of u64 what an index holds. */
+static Index index_of_data(Lower *l, Expr *e)
 {
-	int64_t least, greatest;
-	dtype_range(e->type, &least, &greatest);
-	Interval r = {least, greatest};
+	const Interval all = dtype_interval(DT_I64);
+	Interval r = interval_meet(dtype_interval(e->type), all);
 	if (l->silent || moving(l, e).free)
 		return index_unknown(l, r);
+	if (e->type == DT_U64)
+		e = expr_binary(l->arena, OP_MIN, e,
+		    expr_int(l->arena, DT_U64, (int64_t)r.hi));
 	Value v = value_convert(l, eval(l, e), DT_INDEX);
+	return index_of_temp(l, value_as(l, v, v.lanes), v.lanes, r);
+}
+
+/* The quotient or remainder of data of u64, by c: an index again. */
+static Index index_of_divided(Lower *l, Op op, Expr *data, int64_t c)
+{
+	Interval all = dtype_interval(DT_U64);
+	Interval r = interval_meet(dtype_interval(DT_I64),
+	    op == OP_MOD ? interval_mod(all, c) : interval_floordiv(all, c));
+	Expr *by = expr_int(l->arena, DT_U64, c);
+	Expr *divided = expr_binary(l->arena, op, data, by);
+	if (l->silent || moving(l, divided).free)
+		return index_unknown(l, r);
+	Value v = value_convert(l, eval(l, divided), DT_INDEX);
 	return index_of_temp(l, value_as(l, v, v.lanes), v.lanes, r);
 }
 
@@ -1008,6 +1024,10 @@ static Index index_of_sum(Lower *l, const Expr *e)
 
 Index index_of(Lower *l, const Expr *e)
 {
+	Expr *data = expr_divides_u64(e);
+	if (data)
+		return index_of_divided(
+		    l, e->op, data, index_divisor(l, e->arg[1]));
 	switch (e->op) {
 	case OP_INT:
 		return index_const(e->i);

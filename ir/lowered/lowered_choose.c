@@ -20,8 +20,7 @@ typedef struct {
 
 static bool is_integer(DType type)
 {
-	return type == DT_I32 || type == DT_I16 || type == DT_I8 ||
-	    type == DT_U8;
+	return dtype_is_int(type) && dtype_bytes(type) < 8;
 }
 
 static const LowNode *only_def(const Choose *c, int temp, LowOpcode op)

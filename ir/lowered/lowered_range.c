@@ -131,15 +131,12 @@ static LowRange of_one(LowOpcode op, LowRange a, LowRange b)
 	return of_two(op, a, b);
 }
 
+/* As an index; of u64 it would not be one of 64 bits. */
 static LowRange of_type(DType type)
 {
-	switch (type) {
-	case DT_BOOL: return range(0, 1);
-	case DT_U8: return range(0, UINT8_MAX);
-	case DT_I8: return range(INT8_MIN, INT8_MAX);
-	case DT_I32: return range(INT32_MIN, INT32_MAX);
-	default: return unknown;
-	}
+	Interval all = dtype_interval(type);
+	bool whole = type == DT_BOOL || dtype_is_int(type);
+	return whole && dtype_bytes(type) < 8 ? range(all.lo, all.hi) : unknown;
 }
 
 static LowRange converted(const Walk *w, int from)

@@ -31,6 +31,12 @@ INTEGER(abs, A.i < 0 ? 0 - (uint64_t)A.i : (uint64_t)A.i)
 INTEGER(xor, (uint64_t)A.i ^ (uint64_t)B.i)
 OPERATION(floordiv, D.i = scalar_floordiv(A.i, B.i))
 OPERATION(mod, D.i = scalar_mod(A.i, B.i))
+OPERATION(floordiv_u64, D.i = scalar_floordiv_u64(A.i, B.i))
+OPERATION(mod_u64, D.i = scalar_mod_u64(A.i, B.i))
+OPERATION(min_u64, D.i = (uint64_t)A.i < (uint64_t)B.i ? A.i : B.i)
+OPERATION(max_u64, D.i = (uint64_t)A.i > (uint64_t)B.i ? A.i : B.i)
+OPERATION(lt_u64, D.i = (uint64_t)A.i < (uint64_t)B.i)
+OPERATION(le_u64, D.i = (uint64_t)A.i <= (uint64_t)B.i)
 OPERATION(min_i64, D.i = A.i < B.i ? A.i : B.i)
 OPERATION(max_i64, D.i = A.i > B.i ? A.i : B.i)
 OPERATION(lt_i64, D.i = A.i < B.i)
@@ -61,6 +67,10 @@ OPERATION(rsqrt_f32, D.f = scalar_math_f32(OP_RSQRT, A.f, 0))
 
 REAL(f32, f, f)
 REAL(f64, d, )
+
+OPERATION(shl, D.i = scalar_bits(OP_SHIFT_LEFT, code->type, A.i, B.i))
+OPERATION(shr, D.i = scalar_bits(OP_SHIFT_RIGHT, code->type, A.i, B.i))
+OPERATION(popcount, D.i = scalar_bits(OP_POPCOUNT, code->type, A.i, 0))
 
 OPERATION(and, D.i = A.i & B.i)
 OPERATION(or, D.i = A.i | B.i)
@@ -232,9 +242,23 @@ static const struct {
     [LOW_LE] = {le_i64, le_i64, le_f32, le_f64},
     [LOW_EQ] = {eq_i64, eq_i64, eq_f32, eq_f64},
     [LOW_NE] = {ne_i64, ne_i64, ne_f32, ne_f64},
-    [LOW_AND] = {NULL, and, NULL, NULL},
-    [LOW_OR] = {NULL, or, NULL, NULL},
+    [LOW_AND] = {and, and, NULL, NULL},
+    [LOW_OR] = {or, or, NULL, NULL},
+    [LOW_SHL] = {shl, shl, NULL, NULL},
+    [LOW_SHR] = {shr, shr, NULL, NULL},
+    [LOW_POPCOUNT] = {popcount, popcount, NULL, NULL},
     [LOW_NOT] = {NULL, not, NULL, NULL},
+};
+
+/* Where it is not that of i64. */
+static Operation *const of_u64[LOW_COUNT] = {
+    [LOW_FLOORDIV] = floordiv_u64,
+    [LOW_MOD] = mod_u64,
+    [LOW_ABS] = copy,
+    [LOW_MIN] = min_u64,
+    [LOW_MAX] = max_u64,
+    [LOW_LT] = lt_u64,
+    [LOW_LE] = le_u64,
 };
 
 static Operation *const of_any_type[LOW_COUNT] = {
@@ -267,6 +291,8 @@ void code_choose_op(Code *code)
 	code->run = of_any_type[code->op];
 	if (code->op == LOW_MATH)
 		code->run = math_of(code, class);
+	if (code->from == DT_U64 && of_u64[code->op])
+		code->run = of_u64[code->op];
 	if (code->run)
 		return;
 	code->run = class == SCALAR_F64 ? by_type[code->op].f64

@@ -294,8 +294,12 @@ static bool type_allows(LowOpcode op, DType type)
 	case LOW_LE:
 	case LOW_EQ:
 	case LOW_NE: return !dtype_is_half(type);
+	case LOW_SHL:
+	case LOW_SHR:
+	case LOW_POPCOUNT:
+		return dtype_is_int(type) && dtype_bytes(type) >= 4;
 	case LOW_AND:
-	case LOW_OR:
+	case LOW_OR: return type == DT_BOOL || dtype_is_int(type);
 	case LOW_NOT:
 	case LOW_ANY: return type == DT_BOOL;
 	case LOW_BITS:

@@ -52,7 +52,6 @@ static bool split(Arena *arena, Expr *e, Narrow *n);
 /* A value as a byte to which the offset is added; NULL: it is none. */
 static Expr *as_byte(Arena *arena, Expr *e, const Narrow *like)
 {
-	int64_t least, greatest;
 	const Expr *offset = like->offset;
 	Narrow n;
 	if (split(arena, e, &n) && n.type == like->type &&
@@ -65,9 +64,8 @@ static Expr *as_byte(Arena *arena, Expr *e, const Narrow *like)
 		return offset->arg[0]->arg[0];
 	if (e->op != OP_INT || (offset && offset->op != OP_INT))
 		return NULL;
-	dtype_range(like->type, &least, &greatest);
 	int64_t value = e->i - (offset ? offset->i : 0);
-	return least <= value && value <= greatest
+	return interval_holds(dtype_interval(like->type), interval_of(value))
 	    ? expr_int(arena, like->type, value) : NULL;
 }
 
@@ -114,22 +112,19 @@ static bool split(Arena *arena, Expr *e, Narrow *n)
 /* Are all its values in i16? */
 static bool fits_i16(const Narrow *n)
 {
-	int64_t least, greatest, low = 0, high = 0;
+	Interval by = {0, 0}, element = dtype_interval(n->type);
 	const Expr *e = n->offset;
 	bool negative = e && e->op == OP_NEG;
-	dtype_range(n->type, &least, &greatest);
 	if (negative)
 		e = e->arg[0];
 	if (e && e->op == OP_CAST && is_byte(e->arg[0]->type))
-		dtype_range(e->arg[0]->type, &low, &high);
+		by = dtype_interval(e->arg[0]->type);
 	else if (e && e->op == OP_INT)
-		low = high = e->i;
+		by = interval_of(e->i);
 	else if (e)
 		return false;
-	int64_t from = least + (negative ? -high : low);
-	int64_t to = greatest + (negative ? -low : high);
-	dtype_range(DT_I16, &least, &greatest);
-	return least <= from && to <= greatest;
+	return interval_holds(dtype_interval(DT_I16),
+	    negative ? interval_sub(element, by) : interval_add(element, by));
 }
 
 bool narrow_find(Arena *arena, Expr *body, DType buffer, Narrow *n)

@@ -59,7 +59,7 @@ static Interval range_of(const Expr *e, const Known *of)
 	if (!dtype_is_int(e->type) && e->type != DT_INDEX)
 		return dtype_interval(e->type);
 	if (e->op == OP_INT)
-		return interval_of(e->i);
+		return interval_of(expr_int_value(e));
 	if (e->op == OP_READ)
 		return of->buffers[e->id];
 	if (e->op == OP_AXIS)
@@ -158,7 +158,7 @@ static bool fits(const Expr *e, const Known *of)
 		    interval_holds(i16, range_of(e, of));
 	if (e->type != DT_BOOL && !dtype_is_int(e->type))
 		return false;
-	if (e->type == DT_I64)
+	if (dtype_bytes(e->type) > 2)
 		return false;
 	/* what is cast wraps */
 	if (e->op == OP_CAST && e->type != DT_BOOL)

@@ -1145,7 +1145,9 @@ static const Expr *exact_operand(Bounds *b, const Expr *e, bool *data)
 	if (!dtype_is_int(e->type))
 		return NULL;
 	if (e->op == OP_INT)
-		return expr_int(b->arena, DT_INDEX, e->i);
+		return wide_fits(expr_int_value(e))
+		    ? expr_int(b->arena, DT_INDEX, e->i)
+		    : NULL;
 	while (read->op == OP_CAST)
 		read = read->arg[0];
 	if (read->op == OP_READ && dtype_is_int(read->type)) {

@@ -120,6 +120,17 @@ static Number pick(Op op, Number a, Number b)
 	return x;
 }
 
+/* Of 64 bits; what a shift loses is an error. */
+static bool bits(Op op, Number a, Number b, Number *result, const char **why)
+{
+	*why = "needs integers: cast it, as in i32(x)";
+	if (a.is_float || (op_arity(op) > 1 && b.is_float))
+		return false;
+	if (op == OP_SHIFT_LEFT)
+		return set_int((Wide)a.i * ((Wide)1 << (b.i & 63)), result, why);
+	return set_int(scalar_bits(op, DT_I64, a.i, b.i), result, why);
+}
+
 bool number_call(Op op, const Number *args, Number *result, const char **why)
 {
 	Number a = args[0];
@@ -136,6 +147,9 @@ bool number_call(Op op, const Number *args, Number *result, const char **why)
 		    ? set_float(fabs(a.f), result, why)
 		    : set_int(a.i < 0 ? -(Wide)a.i : a.i, result, why);
 	default:
+		if (op_kind(op) == OPKIND_BITS)
+			return bits(op, a, op_arity(op) > 1 ? args[1] : a,
+			    result, why);
 		return set_float(scalar_math_f64(op, number_double(a),
 				     op_arity(op) > 1 ? number_double(args[1]) : 0),
 		    result, why);
@@ -144,22 +158,10 @@ bool number_call(Op op, const Number *args, Number *result, const char **why)
 
 /* --- numbers that take a type ---------------------------------------------- */
 
-static void limits(DType type, int64_t *least, int64_t *greatest)
-{
-	int bits = 8 * dtype_bytes(type);
-	switch (type) {
-	case DT_BOOL: *least = 0, *greatest = 1; return;
-	case DT_U8: *least = 0, *greatest = UINT8_MAX; return;
-	default:
-		*greatest = (int64_t)(UINT64_MAX >> (65 - bits));
-		*least = -*greatest - 1;
-	}
-}
-
 static double rounded(DType type, Number a)
 {
 	double x = number_double(a);
-	double odd = a.is_float ? a.f : scalar_sticky(a.i);
+	double odd = a.is_float ? a.f : scalar_sticky(DT_I64, a.i);
 	switch (type) {
 	case DT_F32: return a.is_float ? (double)(float)a.f : (double)(float)a.i;
 	case DT_F16: return (double)f16_to_f32(f16_from_f64(odd));
@@ -168,42 +170,17 @@ static double rounded(DType type, Number a)
 	}
 }
 
-static int64_t wrapped(DType type, int64_t x)
-{
-	switch (type) {
-	case DT_BOOL: return x != 0;
-	case DT_U8: return (uint8_t)x;
-	case DT_I8: return (int8_t)x;
-	case DT_I16: return (int16_t)x;
-	case DT_I32: return (int32_t)x;
-	default: return x;
-	}
-}
-
-static int64_t saturated(DType type, double x)
-{
-	int64_t least, greatest;
-	if (type == DT_BOOL)
-		return x != 0;
-	if (isnan(x))
-		return 0;
-	limits(type, &least, &greatest);
-	if (x <= (double)least)
-		return least;
-	return x >= (double)greatest ? greatest : (int64_t)x;
-}
-
 Number number_cast(DType type, Number a)
 {
 	if (dtype_is_float(type))
 		return (Number){.is_float = true, .f = rounded(type, a)};
 	return (Number){
-	    .i = a.is_float ? saturated(type, a.f) : wrapped(type, a.i)};
+	    .i = a.is_float ? scalar_from_float(type, a.f)
+			    : scalar_wrap(type, a.i)};
 }
 
 Expr *number_take(Arena *arena, DType type, Number a, const char **why)
 {
-	int64_t least, greatest;
 	*why = "does not fit";
 	if (dtype_is_float(type)) {
 		double x = rounded(type, a);
@@ -216,8 +193,7 @@ Expr *number_take(Arena *arena, DType type, Number a, const char **why)
 		*why = "is a float";
 		return NULL;
 	}
-	limits(type, &least, &greatest);
-	if (a.i < least || a.i > greatest)
+	if (!interval_holds(dtype_interval(type), interval_of(a.i)))
 		return NULL;
 	return expr_int(arena, type, a.i);
 }

@@ -700,7 +700,7 @@ static void fail_dtype(Parser *p)
 		fail(p, span_here(p), arena_printf(p->arena,
 		    "'%s' is no dtype: write %s", word, hint));
 	else
-		fail_expected(p, "a dtype (f64 f32 f16 bf16 i64 i32 i16 i8 u8 "
+		fail_expected(p, "a dtype (f64 f32 f16 bf16 i64 i32 i16 i8 u64 u32 u16 u8 "
 				 "bool)");
 }
 

@@ -153,7 +153,8 @@ static bool known(Typer *t, Node *n, Known *k)
 			return false;
 		k->number = number_cast(n->type, k->number);
 		k->is_bool = n->type == DT_BOOL;
-		return true;
+		return n->type != DT_U64 || k->number.i >= 0 ||
+		    refuse_number(t, n, "is past 64 bits");
 	case NODE_IF:
 		return known_truth(t, n->arg[0], &truth) &&
 		    known(t, n->arg[truth ? 1 : 2], k);
@@ -314,8 +315,21 @@ static bool has(const Expr *e, Op op)
 	return false;
 }
 
-/* An untyped integer of reductions over axes is computed in i64, so that it is
- * exact, and then takes its type. */
+static bool is_bits(Op op)
+{
+	return op_kind(op) == OPKIND_BITS;
+}
+
+static bool has_bits(const Expr *e)
+{
+	bool found = is_bits(e->op);
+	for (int i = 0; i < e->narg && !found; i++)
+		found = has_bits(e->arg[i]);
+	return found;
+}
+
+/* An untyped integer of reductions over axes, or of bits, is computed in i64, so
+ * that it is exact, and then takes its type. */
 static Expr *retype_exact(Types *t, Expr *e, DType type)
 {
 	Expr *exact = retype_parts(t, e, DT_I64);
@@ -331,7 +345,7 @@ static Expr *retype(Types *t, Expr *e, DType type)
 	if (e->op == OP_INT || e->op == OP_FLOAT)
 		return retype_number(t, e, type);
 	if (e->type == DT_INDEX && !has(e, OP_READ)) {
-		if (has(e, OP_REDUCE))
+		if (has(e, OP_REDUCE) || has_bits(e))
 			return retype_exact(t, e, type);
 		Expr *x = expr_cast(t->arena, type, e);
 		x->span = e->span;
@@ -549,7 +563,8 @@ static Value compare(Types *t, Node *n, Value *v)
 					  number_of(v[1].e)));
 	if (!agree(t, n, v, 2, true, args, &type))
 		return bad;
-	if (type == UNTYPED_FLOAT || (type == DT_INDEX && data)) {
+	bool apart = data || has_bits(args[0]) || has_bits(args[1]);
+	if (type == UNTYPED_FLOAT || (type == DT_INDEX && apart)) {
 		bool exact = type == DT_INDEX && !has(args[0], OP_READ) &&
 		    !has(args[1], OP_READ);
 		type = exact ? DT_I64 : default_type(t, type == UNTYPED_FLOAT);
@@ -574,6 +589,55 @@ static Value negate(Types *t, Node *n, Value v)
 	    interval_scale(v.range, -1), v.data);
 }
 
+/* Of those below 2^k where neither is negative; else of all. */
+static Interval range_of_two_bits(Op op, Interval a, Interval b)
+{
+	Wide most = wide_max(a.hi, b.hi), all = 1;
+	if (a.lo < 0 && b.lo < 0)
+		return dtype_interval(DT_I64);
+	if (op == OP_BIT_AND && (a.lo < 0 || b.lo < 0))
+		return (Interval){0, a.lo < 0 ? b.hi : a.hi};
+	if (a.lo < 0 || b.lo < 0)
+		return dtype_interval(DT_I64);
+	while (all <= most)
+		all *= 2;
+	return (Interval){
+	    0, op == OP_BIT_AND ? wide_min(a.hi, b.hi) : all - 1};
+}
+
+/* Of untyped integers, which have 64 bits. */
+static Interval range_of_bits(Op op, const Value *v)
+{
+	const Interval width = {0, 63};
+	Interval a = v[0].range;
+	if (op == OP_POPCOUNT)
+		return (Interval){0, 64};
+	if (op == OP_BIT_AND || op == OP_BIT_OR || op == OP_BIT_XOR)
+		return range_of_two_bits(op, a, v[1].range);
+	Interval n = v[1].range;
+	if (!interval_holds(width, n))
+		n = n.lo == n.hi ? interval_of(n.lo & 63) : width;
+	Wide least = (Wide)1 << n.lo, most = (Wide)1 << n.hi;
+	return op == OP_SHIFT_LEFT
+	    ? interval_mul(a, (Interval){least, most})
+	    : interval_hull(interval_floordiv(a, least),
+		  interval_floordiv(a, most));
+}
+
+static bool refuse_float(Types *t, const Node *n, const Value *v)
+{
+	for (int i = 0; i < n->narg; i++) {
+		DType type = v[i].e->type;
+		if (type != UNTYPED_FLOAT && !dtype_is_float(type))
+			continue;
+		report_error(t->report, n->arg[i]->span,
+		    "'%s' needs integers, this is %s: cast it, as in i32(x)",
+		    op_name(n->op), type_name(type));
+		return true;
+	}
+	return false;
+}
+
 static Interval range_of_pick(Op op, const Value *v)
 {
 	Interval a = v[0].range, b = v[1].range;
@@ -593,14 +657,15 @@ static Value call(Types *t, Node *n, Value *v)
 	DType type;
 	Expr *args[3];
 	bool pick = n->op == OP_MIN || n->op == OP_MAX || n->op == OP_CLAMP;
-	bool floats = !pick && n->op != OP_ABS, data = any_data(v, n->narg);
+	bool floats = op_is_function(n->op), data = any_data(v, n->narg);
 	if (all_numbers(v, n->narg)) {
 		for (int i = 0; i < n->narg; i++)
 			numbers[i] = number_of(v[i].e);
 		return number_call(n->op, numbers, &x, &why)
 		    ? value_of_number(t, x) : refuse(t, n, why);
 	}
-	if (!common_type(t, n, v, n->narg, !pick, &type))
+	if ((is_bits(n->op) && refuse_float(t, n, v)) ||
+	    !common_type(t, n, v, n->narg, !pick, &type))
 		return bad;
 	if (floats && type == DT_INDEX)
 		v[0].e = as_float(t, v[0].e);
@@ -616,7 +681,9 @@ static Value call(Types *t, Node *n, Value *v)
 		return bad;
 	Interval r = {0, 0};
 	if (type == DT_INDEX && !data)
-		r = pick ? range_of_pick(n->op, v) : interval_abs(v[0].range);
+		r = pick		? range_of_pick(n->op, v)
+		    : is_bits(n->op) ? range_of_bits(n->op, v)
+				     : interval_abs(v[0].range);
 	return result(
 	    t, n, expr_call(t->arena, n->op, type, args, n->narg), r, data);
 }
@@ -665,9 +732,8 @@ static Value join_arms(Types *t, Node *n, Value *v)
 		taken->e = args[v[0].e->i ? 0 : 1];
 		return *taken;
 	}
-	return result(t, n, expr_if(t->arena, v[0].e, args[0], args[1]),
-	    interval_hull(a, b),
-	    any_data(v, 3));
+	return (Value){expr_if(t->arena, v[0].e, args[0], args[1]),
+	    interval_hull(a, b), any_data(v, 3)};
 }
 
 /* --- reads ------------------------------------------------------------------- */
@@ -758,16 +824,14 @@ static const Buffer *buffer_of(const Types *t, const Node *n, int *number)
 /* Data as a term of an index: exact, its range is that of its dtype. */
 static Value term(Types *t, const Node *n, Expr *e)
 {
-	int64_t least, greatest;
 	if (!dtype_is_int(e->type)) {
 		report_error(t->report, n->span,
 		    "'%s' is %s: only integer data may be read in an index",
 		    quote(t, n->span), dtype_name(e->type));
 		return bad;
 	}
-	dtype_range(e->type, &least, &greatest);
-	return (Value){expr_cast(t->arena, DT_INDEX, e), {least, greatest},
-	    false};
+	return (Value){expr_cast(t->arena, DT_INDEX, e),
+	    dtype_interval(e->type), false};
 }
 
 static Value read(Types *t, Node *n, const Value *v)

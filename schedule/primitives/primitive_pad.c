@@ -15,18 +15,6 @@ typedef struct {
 	Expr *fill;
 } Pad;
 
-static bool fits(DType type, int64_t value)
-{
-	switch (type) {
-	case DT_U8: return value >= 0 && value <= UINT8_MAX;
-	case DT_I8: return value >= INT8_MIN && value <= INT8_MAX;
-	case DT_I16: return value >= INT16_MIN && value <= INT16_MAX;
-	case DT_I32: return value >= INT32_MIN && value <= INT32_MAX;
-	case DT_BOOL: return value == 0 || value == 1;
-	default: return true;
-	}
-}
-
 static Refusal fill_value(
     const Call *call, const TraceValue *value, DType type, Expr **fill)
 {
@@ -47,7 +35,8 @@ static Refusal fill_value(
 		f = (float)f;
 	if (dtype_is_float(type))
 		*fill = expr_float(arena, type, f);
-	else if (value->kind == VALUE_INT && fits(type, value->i))
+	else if (value->kind == VALUE_INT && 
+	    interval_holds(dtype_interval(type), interval_of(value->i)))
 		*fill = expr_int(arena, type, value->i);
 	else
 		return "the buffer's type cannot hold the value";

@@ -20,7 +20,7 @@
 
 enum { N = 9, V = 12, D = 3, FORM_SIZE = 200 };
 
-/* @ is the read; WIDE ones need more bits than it has. */
+/* @ is the read; WIDE ones need more bits than 64 have, or a sign. */
 static const struct {
 	const char *text;
 	bool wide;
@@ -44,7 +44,8 @@ static const struct {
 	{"clamp((@ - 1)*(i - 4), 0, V - 1)", true},
 };
 
-static const DType dtypes[] = {DT_I64, DT_I32, DT_I16, DT_I8, DT_U8};
+static const DType dtypes[] = {
+    DT_I64, DT_I32, DT_I16, DT_I8, DT_U64, DT_U32, DT_U16, DT_U8};
 static const char *const reads[] = {"id[i]", "id[N - 1 - i]", "id[id[i]%N]"};
 
 static char *with(const char *form, const char *read, char *out)
@@ -97,7 +98,7 @@ static const char head[] =
 static void compare(const char *form, const char *read, DType type)
 {
 	char index[FORM_SIZE], value[FORM_SIZE], wide[60], text[2000];
-	snprintf(wide, sizeof wide, "i64(%s)", read);
+	snprintf(wide, sizeof wide, type == DT_U64 ? "%s" : "i64(%s)", read);
 	with(form, read, index);
 	with(form, wide, value);
 	int n = snprintf(
@@ -126,7 +127,7 @@ static void indirect(void **state)
 		for (size_t r = 0; r < sizeof reads / sizeof *reads; r++) {
 			for (size_t f = 0; f < sizeof forms / sizeof *forms;
 			     f++)
-				if (!forms[f].wide || dtypes[t] != DT_I64)
+				if (!forms[f].wide || dtype_interval(dtypes[t]).hi <= INT32_MAX)
 					compare(forms[f].text, reads[r],
 					    dtypes[t]);
 			compare_guarded(reads[r], dtypes[t]);

@@ -49,7 +49,8 @@ static Scalar element(Trial *t)
 	return x;
 }
 
-/* As a double or an integer of 64 bits, which all values fit. */
+/* As a double or an integer of 64 bits, which all values fit; of u64 it is less
+ * by 2^63. */
 typedef struct {
 	double d;
 	int64_t i;
@@ -79,6 +80,10 @@ static Exact value_of(const Trial *t, int i, int j)
 		v.i = scalar_wrap(dtype_promoted(t->type),
 		    (int64_t)((uint64_t)x.i - 2));
 	}
+	if (t->computed == 2 && t->type == DT_U64)
+		v.i = x.i;
+	if (t->type == DT_U64)
+		v.i ^= INT64_MIN;
 	return v;
 }
 

@@ -369,9 +369,11 @@ static void constants(Maker *m, DType type, int lanes)
 		int64_t k = i < 7 ? ints[i] : 5;
 		if (type == DT_BOOL)
 			k = i & 1;
-		else if (type == DT_U8)
+		else if (type == DT_U8 || type == DT_U16)
 			k = i * 30;
-		else if (type != DT_I64 && type != DT_INDEX)
+		else if (type == DT_U32)
+			k &= UINT32_MAX;
+		else if (type != DT_I64 && type != DT_U64 && type != DT_INDEX)
 			k = dtype_bytes(type) == 4 && k != INT64_MIN ? k
 			    : i - 4;
 		begin(m, label(m, LOW_CONST, type, lanes));
@@ -652,6 +654,15 @@ static void typed_cases(Maker *m, DType type, int lanes)
 		binary(m, LOW_FLOORDIV, type, lanes);
 		binary(m, LOW_MOD, type, lanes);
 		binary(m, LOW_XOR, type, lanes);
+		if (type != DT_INDEX) {
+			binary(m, LOW_AND, type, lanes);
+			binary(m, LOW_OR, type, lanes);
+		}
+		if (type != DT_INDEX && dtype_bytes(type) >= 4) {
+			binary(m, LOW_SHL, type, lanes);
+			binary(m, LOW_SHR, type, lanes);
+			unary(m, LOW_POPCOUNT, type, lanes);
+		}
 	}
 }
 
@@ -670,11 +681,14 @@ static void cases_of(Maker *m, bool scalar)
 		}
 	for (DType from = DT_F64; !scalar && from <= DT_F32; from++)
 		for (DType to = DT_I16; to <= DT_U8; to++)
-			clamped_cases(m, from, to, 8);
+			if (dtype_bytes(to) <= 2)
+				clamped_cases(m, from, to, 8);
 	for (DType to = DT_I16; !scalar && to <= DT_U8; to++)
 		for (int lanes = 4; lanes <= 32; lanes *= 2) {
+			if (dtype_bytes(to) > 2)
+				continue;
 			clamped_cases(m, DT_I32, to, lanes);
-			if (to != DT_I16)
+			if (dtype_bytes(to) == 1)
 				clamped_cases(m, DT_I16, to, lanes);
 		}
 	if (!scalar)

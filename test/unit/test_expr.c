@@ -28,12 +28,18 @@ static void names(void **state)
 	assert_string_equal(dtype_ctype(DT_BF16), "uint16_t");
 	assert_int_equal(dtype_bytes(DT_BOOL), 1);
 	assert_int_equal(dtype_promoted(DT_U8), DT_I32);
+	assert_int_equal(dtype_promoted(DT_U16), DT_I32);
+	assert_int_equal(dtype_promoted(DT_U32), DT_U32);
+	assert_int_equal(dtype_promoted(DT_U64), DT_U64);
 	assert_int_equal(dtype_promoted(DT_BF16), DT_F32);
 	assert_int_equal(dtype_promoted(DT_F64), DT_F64);
 	assert_int_equal(dtype_promoted(DT_BOOL), DT_BOOL);
 	assert_false(dtype_is_int(DT_BOOL));
 	assert_false(dtype_is_int(DT_INDEX));
 	assert_true(dtype_is_int(DT_U8));
+	assert_true(dtype_is_unsigned(DT_U64));
+	assert_false(dtype_is_unsigned(DT_I64));
+	assert_false(dtype_is_unsigned(DT_BOOL));
 	assert_string_equal(op_name(OP_FLOORDIV), "//");
 	assert_string_equal(reduce_name(REDUCE_PROD), "prod");
 }
@@ -184,6 +190,9 @@ static void identities(void **state)
 	assert_true(expr_identity(a, REDUCE_PROD, DT_I32)->i == 1);
 	assert_true(expr_identity(a, REDUCE_MAX, DT_F16)->f == -INFINITY);
 	assert_true(expr_identity(a, REDUCE_MIN, DT_U8)->i == 255);
+	assert_true(expr_identity(a, REDUCE_MIN, DT_U32)->i == UINT32_MAX);
+	assert_true(expr_identity(a, REDUCE_MIN, DT_U64)->i == -1);
+	assert_true(expr_identity(a, REDUCE_MAX, DT_U64)->i == 0);
 	assert_true(expr_identity(a, REDUCE_MAX, DT_I16)->i == -32768);
 	assert_true(expr_identity(a, REDUCE_MAX, DT_I64)->i == INT64_MIN);
 	arena_free(a);

@@ -77,6 +77,15 @@ static Lane get(DType type, const void *data, int at)
 	case DT_I8:
 		s.i = ((const int8_t *)data)[at];
 		break;
+	case DT_U64:
+		s.i = (int64_t)((const uint64_t *)data)[at];
+		break;
+	case DT_U32:
+		s.i = ((const uint32_t *)data)[at];
+		break;
+	case DT_U16:
+		s.i = ((const uint16_t *)data)[at];
+		break;
 	case DT_U8:
 	case DT_BOOL:
 		s.i = ((const uint8_t *)data)[at];
@@ -99,13 +108,16 @@ static void put(DType type, void *data, int at, Lane s)
 		((uint16_t *)data)[at] = (uint16_t)s.i;
 		break;
 	case DT_I64:
+	case DT_U64:
 	case DT_INDEX:
 		((int64_t *)data)[at] = s.i;
 		break;
 	case DT_I32:
+	case DT_U32:
 		((int32_t *)data)[at] = (int32_t)s.i;
 		break;
 	case DT_I16:
+	case DT_U16:
 		((int16_t *)data)[at] = (int16_t)s.i;
 		break;
 	case DT_I8:
@@ -122,16 +134,16 @@ static void put(DType type, void *data, int at, Lane s)
 
 static int64_t saturate(double x, DType to)
 {
-	int bits = to == DT_U8 ? 8 : 8 * dtype_bytes(to) - 1;
-	double most = ldexp(1, bits), least = to == DT_U8 ? 0 : -most;
+	bool has_sign = !dtype_is_unsigned(to);
+	int bits = 8 * dtype_bytes(to) - has_sign;
+	double most = ldexp(1, bits), least = has_sign ? -most : 0;
 	if (isnan(x))
 		return 0;
 	if (x <= least)
-		return to == DT_U8 ? 0
-				   : -(int64_t)(UINT64_C(1) << (bits - 1)) * 2;
+		return has_sign ? -(int64_t)(UINT64_C(1) << (bits - 1)) * 2 : 0;
 	if (x >= most)
-		return (int64_t)((UINT64_C(1) << bits) - 1);
-	return (int64_t)x;
+		return (int64_t)(UINT64_MAX >> (64 - bits));
+	return has_sign ? (int64_t)x : (int64_t)(uint64_t)x;
 }
 
 static Lane cast(Lane s, DType from, DType to)
@@ -150,15 +162,16 @@ static Lane cast(Lane s, DType from, DType to)
 			r.i = saturate(s.f, to);
 		return r;
 	}
+	double d = from == DT_U64 ? (double)(uint64_t)s.i : (double)s.i;
 	r.i = to == DT_BOOL ? s.i != 0 : s.i;
 	if (to == DT_F64)
-		r.f = (double)s.i;
+		r.f = d;
 	else if (to == DT_F32)
-		r.f = (float)s.i;
+		r.f = from == DT_U64 ? (float)(uint64_t)s.i : (float)s.i;
 	else if (to == DT_F16)
-		r.i = f16_from_f64((double)s.i);
+		r.i = f16_from_f64(d);
 	else if (to == DT_BF16)
-		r.i = bf16_from_f64((double)s.i);
+		r.i = bf16_from_f64(d);
 	return r;
 }
 
@@ -216,10 +229,43 @@ static int64_t floor_mod(int64_t a, int64_t b)
 	return (a % b + b) % b;
 }
 
+/* Of u64, where its bits are no i64 that compares alike. */
+static Lane u64_op(const Case *c, uint64_t a, uint64_t b)
+{
+	uint64_t r = 0;
+	switch (c->op) {
+	case LOW_ABS:
+		r = a;
+		break;
+	case LOW_MIN:
+		r = a < b ? a : b;
+		break;
+	case LOW_MAX:
+		r = a > b ? a : b;
+		break;
+	case LOW_MOD:
+		r = a % b;
+		break;
+	default:
+		r = a / b;
+		break;
+	}
+	return (Lane){.i = (int64_t)r};
+}
+
+static bool is_of_u64(const Case *c)
+{
+	return c->type == DT_U64 &&
+	    (c->op == LOW_ABS || c->op == LOW_MIN || c->op == LOW_MAX ||
+		c->op == LOW_MOD || c->op == LOW_FLOORDIV);
+}
+
 static Lane int_op(const Case *c, int64_t a, int64_t b)
 {
 	uint64_t x = (uint64_t)a, y = (uint64_t)b;
 	int64_t r = 0;
+	if (is_of_u64(c))
+		return u64_op(c, x, y);
 	switch (c->op) {
 	case LOW_ADD:
 		r = (int64_t)(x + y);
@@ -259,6 +305,17 @@ static Lane int_op(const Case *c, int64_t a, int64_t b)
 		break;
 	case LOW_NOT:
 		r = !a;
+		break;
+	case LOW_SHL:
+		r = (int64_t)(x << (y % (uint64_t)(8 * dtype_bytes(c->type))));
+		break;
+	case LOW_SHR:
+		y %= (uint64_t)(8 * dtype_bytes(c->type));
+		r = c->type == DT_U64 ? (int64_t)(x >> y) : a >> y;
+		break;
+	case LOW_POPCOUNT:
+		for (int i = 0; i < 8 * dtype_bytes(c->type); i++)
+			r += x >> i & 1;
 		break;
 	default:
 		break;
@@ -652,6 +709,10 @@ static Lane expected(const Case *c, const Inputs *in, int i)
 	}
 	if (stores_only(c->op))
 		return a;
+	if (c->from == DT_U64 && low_op_is_comparison(c->op)) {
+		a.i ^= INT64_MIN;
+		b.i ^= INT64_MIN;
+	}
 	if (low_op_is_comparison(c->op))
 		return (Lane){
 		    .i = compare(c->op, dtype_is_float(c->from), a, b)};
