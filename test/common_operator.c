@@ -336,7 +336,7 @@ static const char *lookup(Gen *g, int extent)
 
 	if (!r)
 		return "";
-	switch (below(g, dtype_bytes(type) == 8 ? 6 : 12)) {
+	switch (below(g, dtype_interval(type).hi > INT32_MAX ? 6 : 12)) {
 	case 0:
 		return TEXT(g, "clamp(%s, 0, %d)", r, extent - 1);
 	case 1:
@@ -770,6 +770,15 @@ static Value called(Gen *g, DType type, int depth)
 	    {"cos(clamp(%s, -9, 9))", 1, 1}, {"sqrt(abs(%s) + .25)", 1, 101},
 	    {"rsqrt(abs(%s) + 0.25)", 4, 2}, {"tanh(%s)", 1, 1},
 	    {"sigmoid(%s)", 1, 1}, {"erf(%s)", 2, 1},
+	    {"exp2(clamp(%s, -4, 4))", 12, 16},
+	    {"expm1(clamp(%s, -4, 4))", 55, 55},
+	    {"log2(abs(%s) + 0.5)", 3, 14}, {"log1p(abs(%s))", 1, 10},
+	    {"tan(clamp(%s, -1, 1))", 3.5, 1.6},
+	    {"asin(clamp(%s, -0.75, 0.75))", 1.6, 1},
+	    {"acos(clamp(%s, -0.75, 0.75))", 1.6, 2.5}, {"atan(%s)", 1, 1.6},
+	    {"sinh(clamp(%s, -4, 4))", 28, 28},
+	    {"cosh(clamp(%s, -4, 4))", 28, 28}, {"atan2(%s, 1.5)", 1, 1.6},
+	    {"atan2(-1.5, %s)", 1, 3.2},
 	    {"pow(clamp(%s, 0.5, 4), 1.5)", 3, 8},
 	    {"pow(clamp(%s, 1, 4), -2)", 2, 1}};
 	int i = below(g, sizeof functions / sizeof *functions);
@@ -792,7 +801,8 @@ static Value called(Gen *g, DType type, int depth)
 
 static Value rounded_off(Gen *g, DType type, int depth)
 {
-	static const char *const functions[] = {"floor", "ceil", "round"};
+	static const char *const functions[] = {
+	    "floor", "ceil", "round", "trunc"};
 	Value v = make_exact(g, narrow(g, type), depth);
 
 	v.text = TEXT(g, "%s(%s)", PICK(g, functions), v.text);

@@ -280,7 +280,7 @@ Program *program_apart(
 Program *program_map(Arena *arena, Op function, DType type, int n)
 {
 	Program *p = begin(arena, "map");
-	int inputs = function == OP_POW ? 2 : 1;
+	int inputs = op_arity(function);
 	Expr *arg[2];
 	for (int i = 0; i < inputs; i++)
 		buffer(arena, p, i ? "e" : "x", BUFFER_INPUT, 1, (int[]){n});

@@ -375,10 +375,10 @@ static const char *x86_math(EmitC *e, Op math, const Shape *s)
 	if (math == OP_SQRT)
 		return arena_printf(e->arena, "%s_sqrt_%s((%s)(a))", s->prefix,
 		    s->suffix, s->m);
-	int direction = math == OP_FLOOR ? 9 : math == OP_CEIL ? 10 : 8;
-	if (math != OP_FLOOR && math != OP_CEIL && math != OP_ROUND)
-		return NULL;
-	if (!e->isa.avx)
+	int direction = math == OP_FLOOR ? 9
+	    : math == OP_CEIL		 ? 10
+	    : math == OP_TRUNC		 ? 11 : 8;
+	if (op_kind(math) != OPKIND_ROUNDING || !e->isa.avx)
 		return NULL;
 	return arena_printf(e->arena, "%s_%s_%s((%s)(a), %d)", s->prefix,
 	    s->bytes == 64 ? "roundscale" : "round", s->suffix, s->m,
@@ -430,8 +430,8 @@ static const char *widened_8(EmitC *e, DType from, const Shape *d)
 	    "__extension__({ %s tunec_w; \\\n"
 	    "\t__asm__(\"vpmov%cx%c%c {%%1, %%0|%%0, %%1}\" \\\n"
 	    "\t    : \"=%c\"(tunec_w) : \"%cm\"(a)); tunec_w; })",
-	    d->m, dtype_is_unsigned(from) ? 'z' : 's', letters[lane_bytes(from)],
-	    letters[d->lane], place, place);
+	    d->m, dtype_is_unsigned(from) ? 'z' : 's',
+	    letters[lane_bytes(from)], letters[d->lane], place, place);
 }
 
 /* gcc 12 makes one instruction of a choice under a mask register and a widening of
@@ -463,8 +463,8 @@ static const char *x86_widen(EmitC *e, DType from, DType to, int lanes)
 	if (source == 8)
 		return widened_8(e, from, &d);
 	const char *wide = arena_printf(e->arena, "%s_cvtep%s%d_%s(%s)",
-	    d.prefix, dtype_is_unsigned(from) ? "u" : "i", 8 * lane_bytes(from), d.suffix,
-	    widening_source(e, source));
+	    d.prefix, dtype_is_unsigned(from) ? "u" : "i",
+	    8 * lane_bytes(from), d.suffix, widening_source(e, source));
 	return source > 4 || !e->isa.avx512 ? wide : apart(e, wide, &d);
 }
 

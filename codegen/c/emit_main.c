@@ -436,7 +436,8 @@ static void put_call(EmitMain *m, Buf *out, const Lowered *l)
 
 static const char *integer_text(EmitMain *m, const Buffer *b, long long row)
 {
-	bool byte = dtype_bytes(b->type) == 1, is_signed = !dtype_is_unsigned(b->type);
+	bool byte = dtype_bytes(b->type) == 1;
+	bool is_signed = !dtype_is_unsigned(b->type);
 	return arena_printf(m->c.arena,
 	    "(%s)tunec_integer(i, %lld, %lld, %d, %d)", dtype_ctype(b->type),
 	    row, (long long)elements(b),

@@ -340,8 +340,9 @@ static const char *text_divide(EmitDevice *e, const LowNode *n, int part)
 	if (device_divides_by_bits(e, n))
 		return quotient ? device_text(e, "%s >> %d", a, k)
 				: device_text(e, "%s & %s", a,
-				      spread(e, type, lanes, device_number(e, type,
-					  (INT64_C(1) << k) - 1)));
+				      spread(e, type, lanes,
+					  device_number(e, type,
+					      (INT64_C(1) << k) - 1)));
 	if (type == DT_INDEX && lanes == 1 &&
 	    low_temp_is_narrow(e->c.f, n->arg[0]) &&
 	    low_temp_is_narrow(e->c.f, n->arg[1]))

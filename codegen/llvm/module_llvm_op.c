@@ -409,6 +409,8 @@ static V math(LlvmGen *gen, Op op, DType type, V *args, int lanes)
 		return llvm_intrinsic_of(gen, "llvm.floor", args, 1);
 	case OP_CEIL:
 		return llvm_intrinsic_of(gen, "llvm.ceil", args, 1);
+	case OP_TRUNC:
+		return llvm_intrinsic_of(gen, "llvm.trunc", args, 1);
 	/* rounds as the mode says, to nearest even; every libm has it */
 	case OP_ROUND:
 		return llvm_intrinsic_of(gen, "llvm.nearbyint", args, 1);

@@ -453,18 +453,20 @@ static Value eval_math(Lower *l, const Expr *e)
 	Value a = eval(l, e->arg[0]);
 	Value b = e->narg > 1 ? eval(l, e->arg[1]) : a;
 	int lanes = e->narg > 1 ? wider(a, b) : a.lanes;
-	if (e->narg == 1 && math_is_own(l, lanes) && !l->exact) {
+	if (e->op != OP_POW && math_is_own(l, lanes) && !l->exact) {
 		bool peak = e->op == OP_EXP && step_is_peak(l, e->arg[0]);
 		int x = value_as(l, a, lanes);
+		int y = e->narg > 1 ? value_as(l, b, lanes) : -1;
 		Key key = {.op = LOW_MATH,
 		    .type = e->type,
 		    .lanes = lanes,
-		    .arg = {x, -1, -1},
+		    .arg = {x, y, -1},
 		    .i = peak,
 		    .math = e->op};
 		int v = emit_known(l, &key);
 		if (v < 0) {
-			v = math_vector(l, e->op, e->type, x, lanes, peak);
+			v = math_vector(
+			    l, e->op, e->type, x, y, lanes, peak);
 			if (v >= 0)
 				note_known(l, &key, v);
 		}

@@ -433,8 +433,8 @@ bool group_step(Lower *l, int stage);
  * One of a vector, to 2 ulp; -1: none here.  `peak`: of x
  * nest_peaks says so. */
 bool math_is_own(const Lower *l, int lanes);
-int math_vector(
-    Lower *l, Op function, DType type, int x, int lanes, bool peak);
+int math_vector(Lower *l, Op function, DType type, int x, int y, int lanes,
+    bool peak); /* y: the second argument or -1 */
 /* lower_math_divide.c: by the reciprocal of what does not vary in the loop;
  * false: a division does as well.  a is the dividend's value. */
 bool math_divide(Lower *l, const Expr *dividend, Value a, Value s, Value *y);

@@ -9,7 +9,8 @@
  * of N. Juffa's my_logf and my_erff, the other polynomials were fitted by Remez'
  * algorithm.
  * lower_math_far.c has what a GPU without libm needs beyond that;
- * lower_math_pow.c and lower_math_sin.c have the functions named so,
+ * lower_math_pow.c, lower_math_exp.c, lower_math_sin.c and lower_math_arc.c have
+ * the functions named so or like it,
  * lower_math_divide.c has quotients; test/diff/test_math.c measures all. */
 #include "codegen/lower/lower_math.h"
 
@@ -80,8 +81,7 @@ static int below(Vectors m, int a, int b)
 	return math_compare(m, LOW_LT, a, b);
 }
 
-/* `size` is not negative. */
-static int with_sign_of(Vectors m, int x, int size)
+int math_with_sign_of(Vectors m, int x, int size)
 {
 	int bits = math_whole(m, LOW_BITS, x, -1);
 	int rest = math_whole(m, LOW_BITS, math_real(m, LOW_ABS, x, -1), -1);
@@ -222,24 +222,38 @@ int math_exp(Vectors m, int x)
 	return exp_below(m, x, false);
 }
 
-/* e^x - 1 for 0 <= x <= 44 or NaN: 2^n (e^r - 1) + (2^n - 1) */
-static int vector_expm1(Vectors m, int x)
+int math_exp_half(Vectors m, int x)
 {
 	Rounded n;
-	int r = remainder_of(m, x, bias(m), &n);
-	int p = m.type == DT_F32
-	    ? POLYNOMIAL(m, r, 1.38825225e-3, 8.36654752e-3, 4.16672006e-2,
+	int r = remainder_of(m, x, 2 * bias(m) - 1, &n);
+	n.real = math_real(m, LOW_SUB, n.real, math_number(m, 1));
+	return math_scaled(m, math_exp_of_small(m, r), n);
+}
+
+int math_expm1_parts(Vectors m, int x, int halves, int *r, int *power)
+{
+	Rounded n;
+	*r = remainder_of(m, x, bias(m) - halves, &n);
+	*power = has_scale(m) && !halves
+	    ? scaled_where(m, math_number(m, 1), n, -1)
+	    : biased_power(m, n.bits);
+	return m.type == DT_F32
+	    ? POLYNOMIAL(m, *r, 1.38825225e-3, 8.36654752e-3, 4.16672006e-2,
 		  1.66665435e-1, 4.99999970e-1)
-	    : POLYNOMIAL(m, r, 2.5053679197958701e-8, 2.7626090730929855e-7,
+	    : POLYNOMIAL(m, *r, 2.5053679197958701e-8, 2.7626090730929855e-7,
 		  2.7557407953640899e-6, 2.4801505148288171e-5,
 		  1.9841269718457683e-4, 1.3888888931662196e-3,
 		  8.3333333333898280e-3, 4.1666666666576486e-2,
 		  1.6666666666666588e-1, 5.0000000000000056e-1);
+}
+
+/* e^x - 1 for 0 <= x <= 44 or NaN: 2^n (e^r - 1) + (2^n - 1) */
+static int vector_expm1(Vectors m, int x)
+{
+	int r, power, p = math_expm1_parts(m, x, 0, &r, &power);
 	p = math_product_sum(m, p, math_real(m, LOW_MUL, r, r), r);
-	int scale = has_scale(m) ? scaled_where(m, math_number(m, 1), n, -1)
-				 : biased_power(m, n.bits);
 	return math_product_sum(
-	    m, scale, p, math_real(m, LOW_SUB, scale, math_number(m, 1)));
+	    m, power, p, math_real(m, LOW_SUB, power, math_number(m, 1)));
 }
 
 /* --- log ------------------------------------------------------------------ */
@@ -274,7 +288,7 @@ static Parts parts_of_normal(Vectors m, int x, int64_t middle)
 		    math_number(m, 0x1p52 + 1023));
 	}
 	int f = math_real(m, LOW_BITS, math_whole(m, LOW_SUB, bits, e), -1);
-	return (Parts){k, math_real(m, LOW_SUB, f, math_number(m, 1)),
+	return (Parts){k, math_real(m, LOW_SUB, f, math_number(m, 1)), e,
 	    f32 ? 0x1p-23 : 1};
 }
 
@@ -299,34 +313,50 @@ Parts math_parts(Vectors m, int x, int64_t middle)
 	return p;
 }
 
-/* x = 2^e (1 + r), 2/3 <= 1 + r < 4/3 */
-static int log_f32(Vectors m, Parts p)
+/* y of log(1 + r) = r + r^2 y, 2/3 <= 1 + r < 4/3 */
+static int log_series_f32(Vectors m, int r, int s)
 {
-	int r = p.fraction, s = math_real(m, LOW_MUL, r, r);
 	int even = POLYNOMIAL(m, s, -0.130310059, -0.121484190, -0.166846052,
 	    -0.249996200);
 	int odd = POLYNOMIAL(m, s, 0.140869141, 0.139814854, 0.200120345);
 	int y = math_product_sum(m, odd, r, even);
 	y = math_product_sum(m, y, r, math_number(m, 0.333331972));
-	y = math_product_sum(m, y, r, math_number(m, -0.5));
-	y = math_product_sum(m, y, s, r);
+	return math_product_sum(m, y, r, math_number(m, -0.5));
+}
+
+/* x = 2^e (1 + r) */
+static int log_f32(Vectors m, Parts p)
+{
+	int r = p.fraction, s = math_real(m, LOW_MUL, r, r);
+	int y = math_product_sum(m, log_series_f32(m, r, s), s, r);
 	return math_product_sum(
 	    m, p.exponent, math_number(m, 0.693147182 * p.unit), y);
 }
 
-/* x = 2^k (1 + f), 1 + f around 1 by a factor of sqrt 2; with s = f/(2 + f),
- * log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)) */
-static int log_f64(Vectors m, Parts p)
+/* s and R of log(1 + f) = f - (half - s R), half = f^2/2, 1 + f around 1 by a
+ * factor of sqrt 2: s = f/(2 + f), R = half + z P(z), z = s^2 */
+static int log_series_f64(Vectors m, int f, int half, int *ratio)
 {
-	int f = p.fraction, k = p.exponent;
-	int half = math_real(
-	    m, LOW_MUL, math_real(m, LOW_MUL, f, f), math_number(m, 0.5));
 	int s = math_real(m, LOW_DIV, f, math_real(m, LOW_ADD, f, math_number(m, 2)));
 	int z = math_real(m, LOW_MUL, s, s);
 	int r = POLYNOMIAL(m, z, 0.14789527198334926, 0.15314757449000269,
 	    0.18183533569212768, 0.22222199242010998, 0.28571428734855092,
 	    0.39999999999455244, 0.66666666666667262);
-	r = math_product_sum(m, r, z, half);
+	*ratio = s;
+	return math_product_sum(m, r, z, half);
+}
+
+static int half_square(Vectors m, int f)
+{
+	return math_real(
+	    m, LOW_MUL, math_real(m, LOW_MUL, f, f), math_number(m, 0.5));
+}
+
+/* x = 2^k (1 + f) */
+static int log_f64(Vectors m, Parts p)
+{
+	int f = p.fraction, k = p.exponent, half = half_square(m, f), s;
+	int r = log_series_f64(m, f, half, &s);
 	int low = math_real(m, LOW_MUL, k, math_number(m, 1.90821492927058770e-10));
 	low = math_product_sum(m, s, r, low);
 	low = math_real(m, LOW_SUB, half, low);
@@ -340,6 +370,27 @@ static int log_of_parts(Vectors m, Parts p)
 	return m.type == DT_F32 ? log_f32(m, p) : log_f64(m, p);
 }
 
+/* k + (f + less)/log 2, as k + f, of which little is lost where it is small, and
+ * 0.44 f + less/log 2 */
+static int log2_of_parts(Vectors m, Parts p)
+{
+	const double inverse = 1.4426950408889634;
+	int f = p.fraction, less, s, half;
+	if (m.type == DT_F32) {
+		s = math_real(m, LOW_MUL, f, f);
+		less = math_real(m, LOW_MUL, log_series_f32(m, f, s), s);
+	} else {
+		half = half_square(m, f);
+		less = log_series_f64(m, f, half, &s);
+		less = math_real(m, LOW_MUL, s, less);
+		less = math_real(m, LOW_SUB, less, half);
+	}
+	less = math_real(m, LOW_MUL, less, math_number(m, inverse));
+	less = math_product_sum(m, f, math_number(m, inverse - 1), less);
+	int y = math_product_sum(m, p.exponent, math_number(m, p.unit), f);
+	return math_real(m, LOW_ADD, y, less);
+}
+
 /* Some lane is no number, infinite, or not above all denormal ones. */
 static int is_special(Vectors m, int x)
 {
@@ -351,26 +402,51 @@ static int is_special(Vectors m, int x)
 	return emit_op(m.l, LOW_ANY, DT_BOOL, 1, special, -1, -1, "special");
 }
 
+static int64_t log_middle(Vectors m)
+{
+	return m.type == DT_F32 ? 0x3f2aaaab : INT64_C(0x3fe6a09e667f3bcd);
+}
+
 /* What is special is a third of the work, and rare: a CPU jumps over it.  Where
  * x does not vary there is no branch, which would not leave the loop. */
-static int vector_log(Vectors m, int x)
+static int vector_log(
+    Vectors m, int x, int (*of_parts)(Vectors m, Parts p))
 {
-	int64_t middle =
-	    m.type == DT_F32 ? 0x3f2aaaab : INT64_C(0x3fe6a09e667f3bcd);
+	int64_t middle = log_middle(m);
 	if (m.l->machine->gpu || !math_varies(m.l, x))
-		return of_any(
-		    m, x, log_of_parts(m, math_parts(m, x, middle)));
+		return of_any(m, x, of_parts(m, math_parts(m, x, middle)));
 	int y = new_temp(m.l, m.type, m.lanes, "log");
 	int any = new_temp(m.l, m.type, m.lanes, "any");
 	emit_into(m.l, y, LOW_COPY,
-	    log_of_parts(m, parts_of_normal(m, x, middle)), -1, -1);
+	    of_parts(m, parts_of_normal(m, x, middle)), -1, -1);
 	Branch b;
 	branch_begin(m.l, &b, is_special(m, x));
 	emit_into(m.l, any, LOW_COPY, x, -1, -1); /* keeps the rest in here */
 	emit_into(m.l, y, LOW_COPY,
-	    of_any(m, any, log_of_parts(m, math_parts(m, any, middle))), -1, -1);
+	    of_any(m, any, of_parts(m, math_parts(m, any, middle))), -1, -1);
 	branch_end(m.l, &b);
 	return y;
+}
+
+/* Of u = 1 + x, and what that lost: it is added to the fraction. */
+static int vector_log1p(Vectors m, int x)
+{
+	bool f32 = m.type == DT_F32;
+	int one = math_number(m, 1), u = math_real(m, LOW_ADD, one, x);
+	int back = math_real(m, LOW_SUB, u, one);
+	int lost = math_real(m, LOW_ADD, math_real(m, LOW_SUB, x, back),
+	    math_real(m, LOW_SUB, one, math_real(m, LOW_SUB, u, back)));
+	Parts p = parts_of_normal(m, u, log_middle(m));
+	int unit = math_integer(m, (int64_t)bias(m) << exponent_bits(m));
+	int scale = math_real(
+	    m, LOW_BITS, math_whole(m, LOW_SUB, unit, p.bits), -1);
+	int mended = math_product_sum(m, lost, scale, p.fraction);
+	p.fraction = math_choose(m,
+	    below(m, u, math_number(m, 0x1p60)), mended, p.fraction);
+	int y = of_any(m, u, log_of_parts(m, p));
+	int tiny = below(m, math_real(m, LOW_ABS, x, -1),
+	    math_number(m, f32 ? 0x1p-30 : 0x1p-60));
+	return math_choose(m, tiny, x, y);
 }
 
 /* --- sigmoid, tanh, erf --------------------------------------------------- */
@@ -441,7 +517,7 @@ static int vector_tanh(Vectors m, int x)
 	twice = math_real(m, LOW_MIN, math_number(m, f32 ? 20 : 44), twice);
 	int e = vector_expm1(m, twice);
 	int large = quotient(m, e, math_real(m, LOW_ADD, e, two));
-	large = with_sign_of(m, x, large);
+	large = math_with_sign_of(m, x, large);
 	int s = math_real(m, LOW_MUL, x, x);
 	int p = f32 ? POLYNOMIAL(m, s, -5.70498872745e-3, 2.06390887954e-2,
 			  -5.37397155531e-2, 1.33314422036e-1,
@@ -467,7 +543,7 @@ static int vector_erf(Vectors m, int x)
 	r = math_product_sum(m, r, size, math_number(m, -1.28717512e-1));
 	r = math_product_sum(m, r, size, math_real(m, LOW_NEG, size, -1));
 	r = math_real(m, LOW_SUB, math_number(m, 1), exp_below(m, r, true));
-	int large = with_sign_of(m, x, r);
+	int large = math_with_sign_of(m, x, r);
 	int p = POLYNOMIAL(m, s, -5.96761703e-4, 4.99119423e-3, -2.67681349e-2,
 	    1.12819925e-1, -3.76125336e-1, 1.28379166e-1);
 	p = math_product_sum(m, p, x, x);
@@ -500,8 +576,8 @@ bool math_is_own(const Lower *l, int lanes)
 	return lanes > 1 || l->machine->gpu;
 }
 
-int math_vector(
-    Lower *l, Op function, DType type, int x, int lanes, bool peak)
+int math_vector(Lower *l, Op function, DType type, int x, int y, int lanes,
+    bool peak)
 {
 	Vectors m = {l, lanes, type};
 	if (type != DT_F32 && type != DT_F64)
@@ -509,7 +585,13 @@ int math_vector(
 	switch (function) {
 	case OP_EXP:
 		return exp_below(m, x, peak && type == DT_F32 && has_scale(m));
-	case OP_LOG: return vector_log(m, x);
+	case OP_EXP2: return math_exp2(m, x);
+	case OP_EXPM1: return math_expm1(m, x);
+	case OP_SINH: return math_sinh(m, x);
+	case OP_COSH: return math_cosh(m, x);
+	case OP_LOG: return vector_log(m, x, log_of_parts);
+	case OP_LOG2: return vector_log(m, x, log2_of_parts);
+	case OP_LOG1P: return vector_log1p(m, x);
 	case OP_TANH: return vector_tanh(m, x);
 	case OP_SIGMOID: return vector_sigmoid(m, x);
 	case OP_ERF:
@@ -518,6 +600,11 @@ int math_vector(
 	case OP_RSQRT: return vector_rsqrt(m, x);
 	case OP_SIN: return math_sin(m, x, false);
 	case OP_COS: return math_sin(m, x, true);
+	case OP_TAN: return math_tan(m, x);
+	case OP_ASIN: return math_asin(m, x);
+	case OP_ACOS: return math_acos(m, x);
+	case OP_ATAN: return math_atan(m, x);
+	case OP_ATAN2: return math_atan2(m, x, y);
 	default: return -1;
 	}
 }

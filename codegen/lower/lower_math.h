@@ -42,21 +42,43 @@ int math_scaled(Vectors m, int x, Rounded n);
  * the number whose bits `middle` are, and less than twice that. */
 typedef struct {
 	int exponent, fraction;
+	int bits; /* of an integer: what is less of x's where the exponent is 0 */
 	double unit; /* 1 of math_parts */
 } Parts;
 Parts math_parts(Vectors m, int x, int64_t middle);
 
+/* `size`, which is not negative, with x's sign. */
+int math_with_sign_of(Vectors m, int x, int size);
+
 int math_exp(Vectors m, int x);
+int math_exp_half(Vectors m, int x); /* e^x/2, however large; x above 0 */
+/* q of e^r - 1 = r + r^2 q, r the rest of x; and 2^(n - halves), which is a
+ * normal number. */
+int math_expm1_parts(Vectors m, int x, int halves, int *r, int *power);
 int math_exp_of_small(Vectors m, int r); /* e^r, |r| <= log 2 / 2 */
 
-/* lower_math_far.c, with fused multiply-add.  The rest of |x|, at most pi/4, and
- * of its quarters of a turn the number modulo 4; any x, of infinity NaN. */
-int math_far_turn(Vectors m, int x, int *quarter);
+/* lower_math_far.c, with fused multiply-add.  The rest of |x|, at most pi/4, with
+ * what rounding took from it, and of its quarters of a turn the number modulo 4;
+ * any x, of infinity NaN. */
+int math_far_turn(Vectors m, int x, int *quarter, int *low);
 /* |x|^y, y a number; f64 */
 int math_power_f64(Vectors m, int size, int y);
 int math_erf_f64(Vectors m, int x);
 
+/* lower_math_exp.c */
+int math_exp2(Vectors m, int x);
+int math_expm1(Vectors m, int x);
+int math_sinh(Vectors m, int x);
+int math_cosh(Vectors m, int x);
+
+/* lower_math_arc.c */
+int math_asin(Vectors m, int x);
+int math_acos(Vectors m, int x);
+int math_atan(Vectors m, int x);
+int math_atan2(Vectors m, int y, int x);
+
 /* lower_math_sin.c; -1: not without fused multiply-add */
 int math_sin(Vectors m, int x, bool cosine);
+int math_tan(Vectors m, int x);
 
 #endif

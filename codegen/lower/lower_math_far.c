@@ -99,7 +99,7 @@ static void take_apart(Vectors d, int x, int digits[DIGITS])
 	digits[0] = x;
 }
 
-static int far_turn_f32(Vectors m, int x, int *quarter)
+static int far_turn_f32(Vectors m, int x, int *quarter, int *low)
 {
 	Vectors d = {m.l, m.lanes, DT_F64};
 	int digits[DIGITS], sums[PARTS];
@@ -119,8 +119,10 @@ static int far_turn_f32(Vectors m, int x, int *quarter)
 	*quarter = converted(m, DT_I32,
 	    math_whole(d, LOW_MOD, math_rounded_integer(d, n),
 		math_integer(d, 4)));
-	return converted(m, DT_F32,
-	    math_real(d, LOW_MUL, rest, math_number(d, 1.57079632679489662)));
+	rest = math_real(d, LOW_MUL, rest, math_number(d, 1.57079632679489662));
+	int high = converted(m, DT_F32, rest);
+	*low = converted(m, DT_F32, less(d, rest, converted(d, DT_F64, high)));
+	return high;
 }
 
 /* --- of f64 ------------------------------------------------------------------ */
@@ -211,8 +213,8 @@ static void carry(Vectors m, int columns[COLUMNS])
 	}
 }
 
-/* The columns behind the point, rounded once, times pi/2. */
-static int rest_of(Vectors m, const int columns[COLUMNS], int up)
+/* The columns behind the point, times pi/2. */
+static Pair rest_of(Vectors m, const int columns[COLUMNS], int up)
 {
 	int low = math_number(m, 0), high;
 	for (int c = COLUMNS - 1; c > 3; c--)
@@ -228,10 +230,10 @@ static int rest_of(Vectors m, const int columns[COLUMNS], int up)
 	Pair turn = sum_of(m, high, middle, low);
 	Pair r = product_of(m, turn,
 	    constant(m, 0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54));
-	return math_real(m, LOW_ADD, r.high, r.low);
+	return sum_of(m, r.high, r.low, math_number(m, 0));
 }
 
-static int far_turn_f64(Vectors m, int x, int *quarter)
+static int far_turn_f64(Vectors m, int x, int *quarter, int *low)
 {
 	int own[OWN], window[WINDOW], columns[COLUMNS];
 	int v = own_digits(m, math_real(m, LOW_ABS, x, -1), own);
@@ -252,14 +254,16 @@ static int far_turn_f64(Vectors m, int x, int *quarter)
 	*quarter = math_whole(m, LOW_ADD, *quarter,
 	    emit_op(m.l, LOW_SELECT, DT_I64, m.lanes, up, math_integer(m, 1),
 		math_integer(m, 0), "m"));
-	return rest_of(m, columns, up);
+	Pair rest = rest_of(m, columns, up);
+	*low = rest.low;
+	return rest.high;
 }
 
-int math_far_turn(Vectors m, int x, int *quarter)
+int math_far_turn(Vectors m, int x, int *quarter, int *low)
 {
 	assert(m.l->machine->fma);
-	return m.type == DT_F32 ? far_turn_f32(m, x, quarter)
-				: far_turn_f64(m, x, quarter);
+	return m.type == DT_F32 ? far_turn_f32(m, x, quarter, low)
+				: far_turn_f64(m, x, quarter, low);
 }
 
 /* --- powers of f64 ----------------------------------------------------------- */

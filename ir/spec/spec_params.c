@@ -127,7 +127,8 @@ static bool bits(Op op, Number a, Number b, Number *result, const char **why)
 	if (a.is_float || (op_arity(op) > 1 && b.is_float))
 		return false;
 	if (op == OP_SHIFT_LEFT)
-		return set_int((Wide)a.i * ((Wide)1 << (b.i & 63)), result, why);
+		return set_int(
+		    (Wide)a.i * ((Wide)1 << (b.i & 63)), result, why);
 	return set_int(scalar_bits(op, DT_I64, a.i, b.i), result, why);
 }
 

@@ -468,14 +468,23 @@ static Value refuse(Types *t, const Node *n, const char *why)
 	return bad;
 }
 
+/* A u64 that is read may be; what chooses between values says nothing of it. */
+static bool may_pass(Interval r)
+{
+	return !wide_fits(r.lo) || !wide_fits(r.hi);
+}
+
+static Value refuse_past(Types *t, const Node *n, const Expr *e)
+{
+	return refuse(t, n, expr_has_data(e)
+		? "may pass 64 bits: clamp the data first" : "may pass 64 bits");
+}
+
 /* An untyped integer, whose range must fit 64 bits. */
 static Value index_value(Types *t, const Node *n, Expr *e, Interval r, bool data)
 {
-	if (!data && (!wide_fits(r.lo) || !wide_fits(r.hi)))
-		return refuse(t, n,
-		    expr_has_data(e) ? "may pass 64 bits: clamp the data first"
-				     : "may pass 64 bits");
-	return (Value){e, r, data};
+	return !data && may_pass(r) ? refuse_past(t, n, e)
+				    : (Value){e, r, data};
 }
 
 static Value result(Types *t, const Node *n, Expr *e, Interval r, bool data)
@@ -547,10 +556,21 @@ static Value arithmetic(Types *t, Node *n, Value *v)
 			: "divides integers: cast them to floats, as in f32(x)");
 	bool data = any_data(v, 2);
 	Interval r = {0, 0};
-	if (type == DT_INDEX && !data)
-		r = range_of(n->op, v[0].range, v[1].range);
-	return result(
-	    t, n, expr_binary(t->arena, n->op, args[0], args[1]), r, data);
+	Expr *e = expr_binary(t->arena, n->op, args[0], args[1]);
+	if (type != DT_INDEX || data)
+		return result(t, n, e, r, data);
+	if (floor && may_pass(v[0].range) && !expr_divides_u64(e))
+		return refuse_past(t, n, e);
+	return index_value(
+	    t, n, e, range_of(n->op, v[0].range, v[1].range), data);
+}
+
+/* May two compare otherwise than u64 that is read, which an index has up to
+ * 2^63 - 1? */
+static bool clamped_differs(const Value *v)
+{
+	Wide a = v[0].range.hi, b = v[1].range.hi;
+	return wide_max(a, b) > INT64_MAX && wide_min(a, b) >= INT64_MAX;
 }
 
 static Value compare(Types *t, Node *n, Value *v)
@@ -563,6 +583,8 @@ static Value compare(Types *t, Node *n, Value *v)
 					  number_of(v[1].e)));
 	if (!agree(t, n, v, 2, true, args, &type))
 		return bad;
+	if (type == DT_INDEX && !data && clamped_differs(v))
+		return refuse_past(t, n, may_pass(v[0].range) ? args[0] : args[1]);
 	bool apart = data || has_bits(args[0]) || has_bits(args[1]);
 	if (type == UNTYPED_FLOAT || (type == DT_INDEX && apart)) {
 		bool exact = type == DT_INDEX && !has(args[0], OP_READ) &&
@@ -684,8 +706,8 @@ static Value call(Types *t, Node *n, Value *v)
 		r = pick		? range_of_pick(n->op, v)
 		    : is_bits(n->op) ? range_of_bits(n->op, v)
 				     : interval_abs(v[0].range);
-	return result(
-	    t, n, expr_call(t->arena, n->op, type, args, n->narg), r, data);
+	Expr *e = expr_call(t->arena, n->op, type, args, n->narg);
+	return pick ? (Value){e, r, data} : result(t, n, e, r, data);
 }
 
 static Value cast(Types *t, Node *n, Value v)

@@ -25,8 +25,10 @@
 
 enum { N = 4096, LANES = 16, QUICK = 9001, LONG = 61, NEAR = 1500 };
 
-static const Op functions[] = {OP_EXP, OP_LOG, OP_TANH, OP_SIGMOID, OP_ERF,
-    OP_SQRT, OP_RSQRT, OP_SIN, OP_COS, OP_POW, OP_FLOOR, OP_CEIL, OP_ROUND};
+static const Op functions[] = {OP_EXP, OP_EXP2, OP_EXPM1, OP_LOG, OP_LOG2,
+    OP_LOG1P, OP_TANH, OP_SINH, OP_COSH, OP_SIGMOID, OP_ERF, OP_SQRT, OP_RSQRT,
+    OP_SIN, OP_COS, OP_TAN, OP_ASIN, OP_ACOS, OP_ATAN, OP_ATAN2, OP_POW,
+    OP_FLOOR, OP_CEIL, OP_ROUND, OP_TRUNC};
 enum { NFUNCTIONS = sizeof functions / sizeof *functions };
 
 static const char *const targets[] = {"llvm -mcpu=haswell -threads=1",
@@ -36,7 +38,19 @@ static long double exactly(Op op, long double x, long double e)
 {
 	switch (op) {
 	case OP_EXP: return expl(x);
+	case OP_EXP2: return exp2l(x);
+	case OP_EXPM1: return expm1l(x);
 	case OP_LOG: return logl(x);
+	case OP_LOG2: return log2l(x);
+	case OP_LOG1P: return log1pl(x);
+	case OP_SINH: return sinhl(x);
+	case OP_COSH: return coshl(x);
+	case OP_TAN: return tanl(x);
+	case OP_ASIN: return asinl(x);
+	case OP_ACOS: return acosl(x);
+	case OP_ATAN: return atanl(x);
+	case OP_ATAN2: return atan2l(x, e);
+	case OP_TRUNC: return truncl(x);
 	case OP_TANH: return tanhl(x);
 	case OP_SIGMOID:
 		return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x));
@@ -104,7 +118,7 @@ typedef struct {
 static void flush(Check *c)
 {
 	char none[64];
-	bool f32 = c->type == DT_F32, two = c->op == OP_POW;
+	bool f32 = c->type == DT_F32, two = op_arity(c->op) == 2;
 	for (int i = 0; i < N; i++) {
 		for (int k = 0; k < 2; k++) {
 			double v = k ? c->e[i] : c->x[i];
@@ -161,7 +175,10 @@ static void try_bits(Check *c, uint32_t bits)
 	memcpy(&x, &wide, sizeof x);
 	if (c->type == DT_F32)
 		x = float_of(bits);
-	try_pair(c, x, (float)(c->op == OP_POW ? some_exponent(&c->rng) : 0));
+	double e = op_arity(c->op) < 2 ? 0 : some_exponent(&c->rng);
+	if (c->op == OP_ATAN2 && bits & 1)
+		e = x * (rng_double(&c->rng) * 8 - 4);
+	try_pair(c, x, (float)e);
 }
 
 static void try_near(Check *c, double x)
@@ -203,7 +220,7 @@ static void try_vectors(Check *c, const double *values, int n)
 				try_pair(c,
 				    has_value(i, lane) ? (float)values[k]
 						       : (float)other,
-				    c->op == OP_POW
+				    op_arity(c->op) == 2
 					? (float)values[(k + i / 8) % n]
 					: 0);
 			}
@@ -238,7 +255,9 @@ static void check(Check *c)
 	    1.5707963267948966, 3.1415926535897932, 710, 19.06, 1e5, 1e9, 0.4,
 	    -0.4, 0.35, 0.2, -355, 103993, 99996.2, 6.28318530717958647,
 	    0x1.6ac5b262ca1ffp+849, 0x1.5bdbp+100, 1e22, 0x1p-149, -0x1p-140,
-	    0x1p-1074, -2.5};
+	    0x1p-1074, -2.5, 0.5, -0.5, -0.999999, 2.414, 0.7853981633974483,
+	    -20, -150, 128, -1075, 1024, 710.47, 90, -0.3, 2, 0.3465735903,
+	    0x1p60, 1.5};
 	try_vectors(c, places, sizeof places / sizeof *places);
 	const char *tier = getenv("TIER");
 	uint32_t step = tier && !strcmp(tier, "long") ? LONG : QUICK;
@@ -246,7 +265,7 @@ static void check(Check *c)
 		try_bits(c, (uint32_t)bits);
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
 		try_near(c, places[i]);
-	if (c->op == OP_POW)
+	if (op_arity(c->op) == 2)
 		try_powers(c);
 	flush(c);
 }
@@ -333,7 +352,7 @@ static bool has_function(const LowBody *body)
 		const LowNode *n = body->at[i];
 		bool simple = n->math == OP_SQRT || n->math == OP_RSQRT ||
 		    n->math == OP_FLOOR || n->math == OP_CEIL ||
-		    n->math == OP_ROUND;
+		    n->math == OP_ROUND || n->math == OP_TRUNC;
 		if ((n->kind == LOWNODE_OP && n->op == LOW_MATH && !simple) ||
 		    has_function(&n->body) || has_function(&n->other))
 			return true;
@@ -463,10 +482,10 @@ static void same_bits(
 		fill_batch(&rng, type, b);
 		for (int t = 0; t < 2; t++)
 			lowercheck_call(dlsym(library[t], name),
-			    op == OP_POW
+			    op_arity(op) == 2
 				? (void *[]){b->x, b->e, b->y[t], none}
 				: (void *[]){b->x, b->y[t], none, none},
-			    op == OP_POW ? 4 : 3);
+			    op_arity(op) == 2 ? 4 : 3);
 		for (int i = 0; i < N; i++) {
 			float *f = (float *)b->y[0], *g = (float *)b->y[1];
 			if (type == DT_F32 ? isnan(f[i]) && isnan(g[i])
@@ -494,7 +513,8 @@ static void test_scaled(void **state)
 static bool may_differ(Op op, DType type)
 {
 	bool estimated = op == OP_RSQRT || op == OP_TANH || op == OP_SIGMOID;
-	return op == OP_SIN || op == OP_COS || (estimated && type == DT_F32);
+	return op == OP_SIN || op == OP_COS || op == OP_TAN ||
+	    (estimated && type == DT_F32);
 }
 
 static void test_one_step(void **state)

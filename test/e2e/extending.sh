@@ -31,7 +31,7 @@ name: elu
 params: {N: 1000}
 inputs: {x: "f32[N]"}
 compute: |
-  y[i < N] = copysign(hypot(x[i], 1), if x[i] > 0 then x[i] else expm1(x[i]))
+  y[i < N] = copysign(hypot(x[i], 1), if x[i] > 0 then x[i] else cbrt(x[i]))
 END
 cat >rows.yaml <<'END'
 tunec: 1
@@ -73,7 +73,7 @@ for spec in elu rows words; do
 		ok "computes-$spec-$from" ./$spec-$from
 	done
 done
-for function in copysign expm1 hypot; do
+for function in copysign cbrt hypot; do
 	ok "$function-is-libms" has elu.c "${function}f("
 done
 ok prefetch-is-emitted has rows.c '__builtin_prefetch('

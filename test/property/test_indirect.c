@@ -127,7 +127,8 @@ static void indirect(void **state)
 		for (size_t r = 0; r < sizeof reads / sizeof *reads; r++) {
 			for (size_t f = 0; f < sizeof forms / sizeof *forms;
 			     f++)
-				if (!forms[f].wide || dtype_interval(dtypes[t]).hi <= INT32_MAX)
+				if (!forms[f].wide ||
+				    dtype_interval(dtypes[t]).hi <= INT32_MAX)
 					compare(forms[f].text, reads[r],
 					    dtypes[t]);
 			compare_guarded(reads[r], dtypes[t]);

@@ -139,7 +139,8 @@ static void values(void **state)
 		void **data = NEW_N(arena, void *, p->nbuffers);
 		for (int i = 0; i < p->nbuffers; i++)
 			data[i] = arena_alloc(arena, 8);
-		memcpy(data[0], &row->x, (size_t)dtype_bytes(p->buffers[0].type));
+		memcpy(data[0], &row->x,
+		    (size_t)dtype_bytes(p->buffers[0].type));
 		interp_run(p, data);
 		const Buffer *out = &p->buffers[p->outputs[0]];
 		assert_string_equal(dtype_name(out->type), row->gives);
@@ -158,7 +159,8 @@ static void refuse(const char *inputs, const char *compute, const char *part)
 	Source *source = NEW(arena, Source);
 	source->name = "t";
 	source->text = arena_printf(arena,
-	    "tunec: 1\nname: op\nparams: {N: 8}\ninputs: {%s}\ncompute: |\n  %s\n",
+	    "tunec: 1\nname: op\nparams: {N: 8}\ninputs: {%s}\n"
+	    "compute: |\n  %s\n",
 	    inputs, compute);
 	source->size = strlen(source->text);
 	Spec *spec = spec_parse(arena, source, &diag);
@@ -209,6 +211,10 @@ static void refused(void **state)
 	    "past its extent 8");
 	refuse("x: 'i32[N]', k: 'u64[N]'", "z[i < N] = x[min(k[i] + 1, 7)]",
 	    "may pass 64 bits");
+	refuse("x: 'i32[N]', k: 'u64[N]'", "z[i < N] = x[max(k[i], 1)%N]",
+	    "may pass 64 bits");
+	refuse("x: 'i32[N]', k: 'u64[N]'",
+	    "z[i < N] = x[if k[i] == k[0] then 0 else 1]", "may pass 64 bits");
 	refuse("x: 'i32[N]', k: 'u32[N]'", "z[i < N] = x[k[i]]",
 	    "reaches 4294967295");
 }

@@ -60,6 +60,7 @@ static Magnitude of_expr(const Known *s, const Expr *e)
 	case OP_FLOOR:
 	case OP_CEIL:
 	case OP_ROUND:
+	case OP_TRUNC:
 		for (int i = 0; i < e->narg; i++)
 			all = larger(all, of_expr(s, e->arg[i]));
 		return all;

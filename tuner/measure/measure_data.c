@@ -112,14 +112,16 @@ static void put_element(
 		((int8_t *)at)[i] = (int8_t)draw_int(rng, draw, -128, 127);
 		break;
 	case DT_U64:
-		((uint64_t *)at)[i] = (uint64_t)draw_int(rng, draw, 0, 1ll << 40);
+		((uint64_t *)at)[i] =
+		    (uint64_t)draw_int(rng, draw, 0, 1ll << 40);
 		break;
 	case DT_U32:
 		((uint32_t *)at)[i] =
 		    (uint32_t)draw_int(rng, draw, 0, UINT32_MAX);
 		break;
 	case DT_U16:
-		((uint16_t *)at)[i] = (uint16_t)draw_int(rng, draw, 0, UINT16_MAX);
+		((uint16_t *)at)[i] =
+		    (uint16_t)draw_int(rng, draw, 0, UINT16_MAX);
 		break;
 	case DT_U8:
 		((uint8_t *)at)[i] = (uint8_t)draw_int(rng, draw, 0, 255);
