@@ -183,7 +183,8 @@ static const char *arithmetic(EmitMain *m, const Expr *e)
 
 static const char *call(EmitMain *m, const Expr *e)
 {
-	const char *a = text_of(m, e->arg[0]);
+	Expr *data = expr_divides_u64(e);
+	const char *a = text_of(m, data ? data : e->arg[0]);
 	const char *b = e->narg > 1 ? text_of(m, e->arg[1]) : NULL;
 	Arena *arena = m->c.arena;
 	switch (e->op) {
@@ -205,12 +206,10 @@ static const char *call(EmitMain *m, const Expr *e)
 		    held(e->type) == DT_F32 ? "f" : "", a);
 	case OP_FLOORDIV:
 	case OP_MOD:
-		if (expr_divides_u64(e))
-			return arena_printf(arena, "(int64_t)%s(%s, %s)",
-			    emit_c_floordiv(&m->c, DT_U64, e->op == OP_MOD),
-			    text_of(m, expr_divides_u64(e)), b);
-		return arena_printf(arena, "%s(%s, %s)",
-		    emit_c_floordiv(&m->c, e->type, e->op == OP_MOD), a, b);
+		return arena_printf(arena, "%s%s(%s, %s)",
+		    data ? "(int64_t)" : "",
+		    emit_c_floordiv(&m->c, data ? DT_U64 : e->type,
+			e->op == OP_MOD), a, b);
 	default:
 		return arena_printf(arena, "(%s)",
 		    emit_c_math(&m->c, e->op, held(e->type), a, b));
