@@ -1152,6 +1152,16 @@ static Value type(Types *t, Node *n)
 	return v;
 }
 
+/* Is something in it no index, nor a condition on such? */
+static bool has_values(const Expr *e)
+{
+	bool found = e->op == OP_READ ||
+	    (e->type != DT_INDEX && e->type != DT_BOOL);
+	for (int i = 0; i < e->narg && !found; i++)
+		found = has_values(e->arg[i]);
+	return found;
+}
+
 Expr *type_limit(Typer *typer, Node *node, int64_t *greatest)
 {
 	Types t = {.typer = typer,
@@ -1164,7 +1174,7 @@ Expr *type_limit(Typer *typer, Node *node, int64_t *greatest)
 	*greatest = 1;
 	if (!v.e)
 		return NULL;
-	if (v.e->type != DT_INDEX)
+	if (v.e->type != DT_INDEX || has_values(v.e))
 		why = v.e->type == UNTYPED_FLOAT ? float_extent(node)
 		    : "has a dtype: an extent is made of numbers, params and "
 		      "axes alone";

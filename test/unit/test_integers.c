@@ -206,6 +206,12 @@ static void refused(void **state)
 	refuse("x: 'i64[N]'", "z[i < N] = x[i] + shift_left(i + 1, 61)",
 	    "may pass 64 bits");
 	refuse("x: 'i32[N]'", "z[i < N + u64(-1)] = x[0]", "is past 64 bits");
+	refuse("x: 'i32[N, N]'",
+	    "z[i < N] = sum[j < (if bit_and(i, 1) == 0 then 2 else 3)](x[i, j])",
+	    "has a dtype");
+	refuse("x: 'i32[N, N]'",
+	    "z[i < N] = sum[j < (if i32(i) == 0 then 2 else 3)](x[i, j])",
+	    "has a dtype");
 	/* a u64 that is read has its own range */
 	refuse("x: 'i32[N]', k: 'u64[N]'", "z[i < N] = x[k[i]]",
 	    "past its extent 8");
