@@ -317,6 +317,43 @@ static const Shape shapes[] = {
 	"  t$:\n    s@1, t@1 = split(y.i, [_, 1])\n",
 	"    s@, t@ = split(s@1, [_, 1])\n", "", "", "", 1000, .check = 250,
 	.build = 250, .join = ""},
+    {"and_ors", X, "  y$[i < 64] = if ", "(x[i] > @ and i != @)", " or ",
+	" then x[i] else 0\n", "", 900, .check = 225, .build = 225},
+    {"or_ands", X, "  y$[i < 64] = if ", "(x[i] > @ or i == @%64)", " and ",
+	" then x[i] else 0\n", "", 900, .check = 225, .build = 225},
+    {"masked_sums", SQUARE, "  y$[i < 64] = ",
+	"sum[k < 64](if k <= i and k != @%64 then x[i, k]*@ else 0)", " + ",
+	"\n", "", 900, .check = 225, .build = 25},
+    {"mixed_reductions", SQUARE, "  y$[i < 64] = ",
+	"sum[k < 64](x[i, k]*@)*max[k < 64](x[k, i] + @)", " + ", "\n", "", 600,
+	.check = 150, .build = 25},
+    {"chosen_by_sums", SQUARE, "  y$[i < 64] = ",
+	"(if sum[k < 64](x[i, k]) > @ then x[i, @%64] else 0)", " + ", "\n",
+	"", 600, .check = 150, .build = 50},
+    {"convolutions",
+	"inputs:\n  x: 'f32[8, 16, 16]'\n  w: 'f32[8, 8, 3, 3]'\n"
+	"compute: |\n  d0[c < 8, h < 16, v < 16] = x[c, h, v]\n",
+	"",
+	"  d@[c < 8, h < 16, v < 16] = sum[k < 8, r < 3, s < 3]("
+	"if 1 <= h + r < 17 and 1 <= v + s < 17 then "
+	"d@1[k, h + r - 1, v + s - 1]*w[c, k, r, s] else 0) + d@2[c, h, v]\n",
+	"", "", "", 0, .check = 100, .build = 10},
+    {"attention", SQUARE "  d0[i < 64, j < 64] = x[i, j]\n", "",
+	"  s@[i < 64, j < 64] = sum[k < 64](d@1[i, k]*d@1[j, k])\n"
+	"  e@[i < 64, j < 64] = exp(s@[i, j] - max[k < 64](s@[i, k]))\n"
+	"  d@[i < 64, j < 64] = sum[k < 64](e@[i, k]*d@1[k, j])/"
+	"sum[k < 64](e@[i, k])\n",
+	"", "", "", 0, .check = 100, .build = 10},
+    {"params_fibonacci", "params:\n  p0: 1\n", "",
+	"  p@: (p@1 + p@2)%1000\n", "", "",
+	"inputs: {x: 'f32[64]'}\ncompute: |\n  y[i < 64] = x[i]\n", 0,
+	.check = 1000, .build = 1000},
+    {"cases_overrides",
+	"params: {A: 8, B: A*2, C: B + 1, D: C*A, E: D//3, F: E + B}\n"
+	"inputs: {x: 'f32[A, F]'}\ncases:\n",
+	"", "  c@: {A: @%97 + 2, C: @, E: A + @}\n", "", "",
+	"compute: |\n  y[i < A] = sum[k < F](x[i, k]*x[i, F - 1 - k])\n", 0,
+	.check = 500, .build = 50},
     {"many_axes", "compute: |\n", "",
 	"  y@[i < 1, j < 1, k < 1, l < 1, m < 1, n < 1]: f32 = 1\n", "", "", "",
 	0, .check = 500, .build = 50},
