@@ -8,8 +8,11 @@
 #     SEEDS=5 TRIALS=300
 #     QUICK=1       four tasks, 3 seeds, 128 trials
 #
+# Tables and what comes of them are printed; build/bench/search has a line for each
+# setting and task (tasks.txt), and the curves of test/lab/charts.txt as SVG.
 # Sourced by run.sh.
 
+search_out=$work/search
 search_tables=test/lab/tables
 search_program=$programs/bench_search
 
@@ -17,9 +20,98 @@ search_program=$programs/bench_search
 search_make() {
 	local table=$search_tables/$1.json
 	[ -z "${FRESH:-}" ] && "$search_program" run 1 1 \
-		"$work/search.settings" "$table" >/dev/null 2>&1 && return
+		"$work/search.settings" "$search_out" "$table" >/dev/null 2>&1 && return
 	"$search_program" make "$1" "$2" "$3" "$one" \
 		"$(lscpu | sed -n 's/^Model name: *//p')" "$table" || failed=1
+}
+
+# search_figure KIND SETTING [BESIDE] COLUMN: of tasks.txt
+search_figure() {
+	awk -v kind="$1" -v a="$2" -v b="${4:+$3}" -v name="${4:-$3}" '
+		NR == 1 {
+			for (i = 1; i <= NF; i++)
+				if ($i == name)
+					column = i
+			next
+		}
+		{
+			of[$1, $2] = $column
+			if ($1 == a)
+				task[n++] = $2
+		}
+		function sorted(i, j, x) {
+			for (i = 1; i < n; i++)
+				for (j = i; j && ratio[j - 1] > ratio[j]; j--) {
+					x = ratio[j]
+					ratio[j] = ratio[j - 1]
+					ratio[j - 1] = x
+				}
+		}
+		END {
+			for (i = 0; i < n; i++) {
+				x = of[a, task[i]]
+				y = b == "" ? 1 : of[b, task[i]]
+				ratio[i] = x / y
+				sum += x / n
+				logs += log(x > 0 ? x / y : 1) / n
+				gap += 1 - x
+				other_gap += 1 - y
+				if (y - x > behind)
+					behind = y - x
+			}
+			sorted()
+			if (!n)
+				print "-"
+			else if (kind == "median")
+				printf "%.2f", (ratio[int((n - 1) / 2)] +
+					ratio[int(n / 2)]) / 2
+			else if (kind == "most")
+				printf "%.2f", ratio[n - 1]
+			else if (kind == "mean")
+				printf "%.2f", sum
+			else if (kind == "share")
+				printf "%.3f", exp(logs)
+			else if (kind == "gap")
+				printf "%.2f", other_gap ? gap / other_gap : 1
+			else if (kind == "behind")
+				printf "%.3f", behind
+		}' "$search_out/tasks.txt"
+}
+
+# What the issue of the searches wants of them.
+search_rows() {
+	local s n table=markdown
+	echo
+	echo '| what | measured | wanted | verdict | |'
+	echo '| --- | --- | --- | --- | --- |'
+	for s in sa evolve; do
+		row "$s, trials to 95 %, of random's, median" \
+			"$(search_figure median $s random to_95)" x at-most 0.25
+		row "$s, of random's, on the worst task" \
+			"$(search_figure most $s random to_95)" x at-most 1.00
+		row "$s, of the genetic search's, median" \
+			"$(search_figure median $s ga to_95)" x at-most 0.50
+	done
+	for s in sa_8 evolve_8; do
+		row "$s (batches of 8), of random's, median" \
+			"$(search_figure median $s random to_95)" x at-most 0.25
+	done
+	row 'tune, score P' "$(search_figure mean tune score)" '' at-least 0.70
+	row 'rank, of regression at 128 trials' \
+		"$(search_figure share sa regression at_128)" x at-least 0.99
+	row 'a batch that covers, of the best alone at 128 trials' \
+		"$(search_figure share cover top at_128)" x at-least 1.00
+	for s in ei ucb; do
+		row "$s, of the mean of four at 128 trials" \
+			"$(search_figure share $s mean_4 at_128)" x at-least 1.00
+	done
+	for n in 32 64; do
+		row "polish, gap at $n trials, of that without" \
+			"$(search_figure gap polished tune at_$n)" x at-most 0.60
+		row "polish, at most behind on a task at $n trials" \
+			"$(search_figure behind polished tune at_$n)" '' \
+			at-most 0.005
+	done
 }
 
 search() {
@@ -30,7 +122,7 @@ search() {
 	grep -E '^random|^#' test/lab/settings.txt >"$work/search.settings"
 	grep -E "^${SETTING:-[a-z]}" test/lab/settings.txt | grep -v '^random' \
 		>>"$work/search.settings"
-	mkdir -p "$search_tables"
+	mkdir -p "$search_tables" "$search_out"
 	while read -r name spec group; do
 		[[ -n $name && $name != '#'* && $name =~ $only ]] || continue
 		[ -z "${MEASURE:-}${FRESH:-}" ] ||
@@ -44,5 +136,9 @@ search() {
 		return
 	fi
 	"$search_program" run "$seeds" "$trials" "$work/search.settings" \
-		"${tables[@]}" || failed=1
+		"$search_out" "${tables[@]}" || {
+		failed=1
+		return
+	}
+	[ -n "${TASK:-}${SETTING:-}" ] || search_rows
 }

@@ -11,13 +11,21 @@
  *     lab_simulate.c a machine that no model knows
  *     lab_run.c      one search over a task
  *     lab_settings.c how a search may be set
- *     lab_figures.c  what runs come to */
+ *     lab_figures.c  what a run comes to
+ *     lab_runs.c     many settings on many tables with many seeds
+ *     lab_report.c   what they come to
+ *     lab_chart.c    curves as SVG
+ *     lab_transfer.c what the logs of some tasks are worth to others
+ *     lab_rules.c    what steps of a schedule are worth */
 #ifndef TEST_LAB_H
 #define TEST_LAB_H
+
+#include <stdio.h>
 
 #include "codegen/codegen.h"
 #include "tuner/search/search_internal.h"
 #include "tuner/tune/guide.h"
+#include "tuner/tune/transfer.h"
 
 enum { LAB_VECTORS = 4096, LAB_SKETCHES = 4 };
 
@@ -49,7 +57,7 @@ typedef struct {
 } Task;
 
 /* lab_close.c: the same for the same space on any machine. */
-Closed lab_close(Arena *arena, Space *space);
+Closed lab_close(Arena *arena, Space *space, int vectors);
 
 /* lab_task.c */
 /* The part of an operator's space; `group` names one of its groups, NULL: the
@@ -73,6 +81,10 @@ Task *lab_load(Arena *arena, const char *path, Error *error);
 Status lab_measure(Task *task, void (*say)(const Task *task, int done),
     Error *error);
 
+/* lab_rules.c: of each sketch of an operator the best time here, as a table. */
+Status lab_rules(
+    Arena *arena, const char *spec, const char *target, Error *error);
+
 /* lab_simulate.c: the analytic time, and effects of pairs of decisions by seed,
  * as large as leaves a rank correlation of `correlation` with it.  Of their variance
  * `shared` is one function of features, by seed, for all tasks: what the analytic
@@ -90,6 +102,7 @@ typedef struct {
 	const char *name;
 	GuideSettings guide;
 	int batch;
+	bool logs; /* begin with what other tasks' logs say */
 } LabSetting;
 Status lab_setting(
     Arena *arena, const char *line, LabSetting *out, Error *error);
@@ -103,5 +116,51 @@ int lab_trials_to(const float *curve, int n, double share);
  * trials: 0 as good as random, 1 the best from the first trial on. */
 double lab_score(const float *const *curves, const float *const *random,
     int seeds, int n);
+
+/* lab_runs.c: curves by setting, table, seed and trial: the share of the best. */
+enum { LAB_SETTINGS = 64, LAB_TABLES = 64, LAB_SEEDS = 256 };
+typedef struct {
+	LabSetting settings[LAB_SETTINGS];
+	int nsettings, seeds, trials, ntables;
+	char **tables;     /* paths */
+	char **teachers;   /* those whose logs are known; paths */
+	int nteachers;
+	uint64_t machine;  /* the seed of a simulated one; 0: as measured */
+	float *curves;
+	char (*names)[32]; /* of the tables' tasks */
+} LabRuns;
+/* False, and what is wrong on standard error, where one failed. */
+bool lab_runs(LabRuns *runs);
+float *lab_curve(const LabRuns *runs, int setting, int table, int seed);
+int lab_setting_named(const LabRuns *runs, const char *name); /* -1 */
+
+/* lab_transfer.c: a log of a task, random candidates of it; shuffled: with the times
+ * of others. */
+enum { LAB_LOGGED = 64 };
+Past lab_log(const Task *task, uint64_t seed, bool shuffled);
+/* What the logs of tables teach, as `tune` asks; *global is NULL where that is nothing. */
+Status lab_logs(Arena *arena, char *const *tables, int n, uint64_t machine,
+    uint64_t seed, const Task *task, Transfer **logs, Model **global,
+    Error *error);
+/* Begins a search of the task with it. */
+void lab_begin_with(const Transfer *logs, const Model *global,
+    const Task *task, GuideSettings *out);
+
+/* lab_report.c: tables on standard output, where trials are in units of those of the
+ * first setting, and of `ga` where that is one. */
+void lab_report(const LabRuns *runs);
+/* A head, and a line for each setting and task. */
+void lab_report_lines(const LabRuns *runs, FILE *out);
+/* FOLDER/NAME.svg for each line of test/lab/charts.txt. */
+void lab_charts(const LabRuns *runs, FILE *charts, const char *folder);
+
+/* lab_chart.c: by trial a share, and between what it may lie. */
+typedef struct {
+	const char *name;
+	int n;
+	double *y, *low, *high;
+} ChartLine;
+void lab_chart(
+    FILE *out, const char *title, const ChartLine *lines, int n);
 
 #endif

@@ -1,4 +1,4 @@
-/* A part of a space that is worth searching, of at most LAB_VECTORS decision
+/* A part of a space that is worth searching, of at most so many decision
  * vectors: of the sketches that the analytic model thinks best, around the best
  * candidate of each, the decisions that it thinks matter most, and of each of
  * these a few values that lie apart.  All else is frozen. */
@@ -194,14 +194,14 @@ static int by_sketch(const void *a, const void *b)
 	return ((const Promise *)a)->sketch - ((const Promise *)b)->sketch;
 }
 
-Closed lab_close(Arena *arena, Space *space)
+Closed lab_close(Arena *arena, Space *space, int vectors)
 {
 	Promise *promises = NEW_N(arena, Promise, space_nsketches(space));
 	int n = promises_of(space, promises);
 	Closed closed = {n, NEW_N(arena, ClosedSketch, n)};
 	qsort(promises, (size_t)n, sizeof *promises, by_sketch);
 	for (int i = 0; i < n; i++)
-		close_sketch(arena, space, &promises[i], LAB_VECTORS / n,
+		close_sketch(arena, space, &promises[i], vectors / n,
 		    &closed.sketches[i]);
 	return closed;
 }

@@ -1,5 +1,5 @@
 /* Settings of searches, a line each: a name, then words such as search=sa, as
- * guide_set takes them, and rows=N, the candidates between two trainings. */
+ * guide_set takes them, rows=N, the candidates between two trainings, and logs=on. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +7,8 @@
 
 static bool put(LabSetting *s, const char *key, const char *value)
 {
+	if (!strcmp(key, "logs"))
+		return s->logs = !strcmp(value, "on");
 	if (strcmp(key, "rows"))
 		return guide_set(&s->guide, key, value);
 	s->batch = atoi(value);

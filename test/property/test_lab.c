@@ -261,6 +261,91 @@ static void test_table(void **state)
 	arena_free(arena);
 }
 
+/* --- many runs ----------------------------------------------------------------- */
+
+/* In processes side by side each is what it is alone. */
+static void test_runs(void **state)
+{
+	(void)state;
+	enum { SEED_COUNT = 3, N = 40 };
+	Arena *arena = arena_new();
+	Error error;
+	Task *task = open_task(arena);
+	char *tables[] = {path, path};
+	LabRuns runs = {.nsettings = 2,
+	    .seeds = SEED_COUNT,
+	    .trials = N,
+	    .ntables = 2,
+	    .tables = tables,
+	    .machine = 3};
+	double best_s[N];
+	assert_int_equal(
+	    lab_setting(arena, "random search=random", &runs.settings[0],
+		&error), 0);
+	assert_int_equal(lab_setting(arena, "untaught search=sa model=none "
+		"first=analytic", &runs.settings[1], &error), 0);
+	lab_simulate(task, 1, 0.75, 0);
+	assert_int_equal(lab_save(task, conv, NULL, "none", path, &error), 0);
+	assert_true(lab_runs(&runs));
+	assert_int_equal(lab_setting_named(&runs, "untaught"), 1);
+	assert_int_equal(lab_setting_named(&runs, "taught"), -1);
+	lab_simulate(task, 3, 0.75, 0);
+	for (int i = 0; i < 2 * SEED_COUNT; i++) {
+		GuideSettings g = runs.settings[i % 2].guide;
+		g.how.seed = g.model.seed = (uint64_t)(i / 2) + 1;
+		assert_int_equal(lab_run(task, &g,
+		    runs.settings[i % 2].batch, N, best_s, &error), 0);
+		for (int k = 0; k < 2 * N; k++)
+			assert_true(
+			    lab_curve(&runs, i % 2, k / N, i / 2)[k % N] ==
+			    (float)(task->best_s / best_s[k % N]));
+	}
+	tables[1] = "/nonexistent";
+	assert_false(lab_runs(&runs));
+	unlink(path);
+	arena_free(arena);
+}
+
+static int count(const char *text, const char *what)
+{
+	int n = 0;
+	while ((text = strstr(text, what))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+/* A band and a curve for each, with its name; all of it above the foot. */
+static void test_chart(void **state)
+{
+	(void)state;
+	double y[2][100], low[100], high[100], x, at;
+	char *text = NULL;
+	size_t size;
+	for (int i = 0; i < 100; i++) {
+		low[i] = i ? 0.5 : 0;
+		y[0][i] = 0.6 + i / 1000.0;
+		y[1][i] = high[i] = 1;
+	}
+	ChartLine lines[2] = {{"one", 100, y[0], low, high},
+	    {"two", 100, y[1], high, high}};
+	FILE *out = open_memstream(&text, &size);
+	lab_chart(out, "a title", lines, 2);
+	fclose(out);
+	assert_int_equal(count(text, "<polyline"), 2);
+	assert_int_equal(count(text, "<polygon"), 2);
+	assert_int_equal(count(text, ">one<") + count(text, ">two<"), 2);
+	assert_int_equal(count(text, ">a title<"), 1);
+	assert_int_equal(count(text, "nan") + count(text, "inf"), 0);
+	const char *p = strstr(text, "<polyline");
+	p = strstr(p, "points=\"") + strlen("points=\"");
+	for (int n; sscanf(p, "%lf,%lf %n", &x, &at, &n) == 2; p += n)
+		assert_true(x >= 0 && x <= 640 && at >= 0 && at <= 400);
+	assert_int_equal(*p, '"');
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +356,8 @@ int main(void)
 	    cmocka_unit_test(test_random_is_a_shuffle),
 	    cmocka_unit_test(test_exhausted),
 	    cmocka_unit_test(test_table),
+	    cmocka_unit_test(test_runs),
+	    cmocka_unit_test(test_chart),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,12 +10,10 @@
 #include <string.h>
 
 #include "test/lab/lab.h"
-#include "tuner/tune/transfer.h"
 
 enum {
 	TASKS = 6,
 	TEACHERS = 4,
-	LOGGED = 64,
 	BATCH = 12,
 	TRIALS = 96,
 	SEEDS = 3,
@@ -56,30 +54,11 @@ static void simulate(uint64_t machine, double correlation)
 		lab_simulate(tasks[i], machine, correlation, 0.9);
 }
 
-/* Some of a task's candidates; shuffled: with the times of others. */
-static Past past_of(const Task *task, uint64_t seed, bool shuffled)
-{
-	Past p = {.name = task->name,
-	    .program = task->program,
-	    .target = task->target,
-	    .space = task->space,
-	    .n = LOGGED,
-	    .candidates = NEW_N(arena, Candidate, LOGGED),
-	    .time_s = NEW_N(arena, double, LOGGED)};
-	Rng rng = rng_stream(seed, 1, 1);
-	for (int i = 0; i < LOGGED; i++) {
-		uint64_t n = (uint64_t)task->all.n, at = rng_below(&rng, n);
-		p.candidates[i] = task->all.items[at];
-		p.time_s[i] = task->time_s[shuffled ? rng_below(&rng, n) : at];
-	}
-	return p;
-}
-
 static Transfer *logs(uint64_t seed, bool shuffled)
 {
 	Transfer *t = transfer_new(tasks[0]->target);
 	for (int i = 0; i < TEACHERS; i++) {
-		Past p = past_of(tasks[i], seed + (uint64_t)i, shuffled);
+		Past p = lab_log(tasks[i], seed + (uint64_t)i, shuffled);
 		transfer_add(t, &p);
 	}
 	return t;
@@ -139,7 +118,7 @@ static void test_order(void **state)
 		Transfer *t = transfer_new(tasks[0]->target);
 		for (int i = 0; i < TEACHERS; i++) {
 			int k = turned ? TEACHERS - 1 - i : i;
-			Past p = past_of(tasks[k], 7, false);
+			Past p = lab_log(tasks[k], 7, false);
 			transfer_add(t, &p);
 		}
 		text[turned] = text_of(t);
@@ -157,14 +136,14 @@ static void test_wrong_and_near(void **state)
 	Transfer *t = transfer_new(tasks[0]->target);
 	simulate(1, 0.97);
 	for (int i = 0; i < TASKS; i++) {
-		Past p = past_of(tasks[i], 7, false);
+		Past p = lab_log(tasks[i], 7, false);
 		if (!i)
 			p.time_s[9] /= 1e6;
 		transfer_add(t, &p);
 	}
 	model_free(learn(t, true));
 	assert_int_equal(t->facts.wrong, 1);
-	assert_int_equal(t->facts.records, TASKS * LOGGED - 1);
+	assert_int_equal(t->facts.records, TASKS * LAB_LOGGED - 1);
 	for (int i = 0; i < TASKS; i++) {
 		const Past *own = NULL;
 		for (int k = 0; k < TASKS; k++)
@@ -202,11 +181,8 @@ static Figures figures(const Transfer *t, const Model *global)
 		for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 			float curve[TRIALS];
 			GuideSettings g = guide_defaults(seed);
-			g.model.global = global;
 			if (t)
-				g.nstarts = transfer_starts(t,
-				    tasks[i]->program, tasks[i]->space,
-				    g.starts, guide_starts(global));
+				lab_begin_with(t, global, tasks[i], &g);
 			if (lab_run(
 				tasks[i], &g, BATCH, TRIALS, best_s, &error))
 				fail_msg("%s", error.text);
