@@ -19,7 +19,8 @@
  * are compared with; SIMULATE=SEED runs them on a simulated machine instead of what
  * was measured.  Tables are printed; FOLDER/tasks.txt has a line for each setting and
  * task, FOLDER/NAME.svg are the curves of test/lab/charts.txt.  by: the logs of these
- * tables are known where a setting says so. */
+ * tables are known where a setting says so.  KEPT=FOLDER has the curves of runs of
+ * before, so that a run that was cut off goes on. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,6 +126,7 @@ static int run(Arena *arena, int n, char **words)
 	*r = (LabRuns){.seeds = atoi(words[0]),
 	    .trials = atoi(words[1]),
 	    .machine = simulated ? strtoull(simulated, NULL, 10) : 0,
+	    .kept = getenv("KEPT"),
 	    .tables = words + 4};
 	while (r->ntables < n - 4 && strcmp(r->tables[r->ntables], "by"))
 		r->ntables++;

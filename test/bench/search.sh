@@ -9,19 +9,20 @@
 #     QUICK=1       four tasks, 3 seeds, 128 trials
 #
 # Tables and what comes of them are printed; build/bench/search has a line for each
-# setting and task (tasks.txt), and the curves of test/lab/charts.txt as SVG.
+# setting and task (tasks.txt), and the curves of test/lab/charts.txt as SVG.  A run
+# that was cut off goes on.
 # Sourced by run.sh.
 
 search_out=$work/search
 search_tables=test/lab/tables
 search_program=$programs/bench_search
 
-# search_make NAME SPEC GROUP: leaves the task's table
+# search_make NAME SPEC GROUP TARGET: leaves the task's table
 search_make() {
 	local table=$search_tables/$1.json
 	[ -z "${FRESH:-}" ] && "$search_program" run 1 1 \
 		"$work/search.settings" "$search_out" "$table" >/dev/null 2>&1 && return
-	"$search_program" make "$1" "$2" "$3" "$one" \
+	"$search_program" make "$1" "$2" "$3" "$4" \
 		"$(lscpu | sed -n 's/^Model name: *//p')" "$table" || failed=1
 }
 
@@ -36,7 +37,9 @@ search_figure() {
 		}
 		{
 			of[$1, $2] = $column
-			if ($1 == a)
+			if ($1 == b && kind == "hard" && $column < 64)
+				next
+			if ($1 == (b == "" ? a : b))
 				task[n++] = $2
 		}
 		function sorted(i, j, x) {
@@ -62,7 +65,7 @@ search_figure() {
 			sorted()
 			if (!n)
 				print "-"
-			else if (kind == "median")
+			else if (kind == "median" || kind == "hard")
 				printf "%.2f", (ratio[int((n - 1) / 2)] +
 					ratio[int(n / 2)]) / 2
 			else if (kind == "most")
@@ -87,6 +90,8 @@ search_rows() {
 	for s in sa evolve; do
 		row "$s, trials to 95 %, of random's, median" \
 			"$(search_figure median $s random to_95)" x at-most 0.25
+		row "$s, of random's, median of tasks where that is 64 or more" \
+			"$(search_figure hard $s random to_95)" x at-most 0.25
 		row "$s, of random's, on the worst task" \
 			"$(search_figure most $s random to_95)" x at-most 1.00
 		row "$s, of the genetic search's, median" \
@@ -114,8 +119,58 @@ search_rows() {
 	done
 }
 
+# search_by NAME WANTED LEARNERS TEACHERS WHAT: what logs are worth, in trials
+search_by() {
+	local t learners=() teachers=() table=markdown
+	for t in $3; do learners+=("$search_tables/$t.json"); done
+	for t in $4; do teachers+=("$search_tables/$t.json"); done
+	mkdir -p "$search_out/$1"
+	printf '\n%s\n\n' "$5"
+	"$search_program" run "$seeds" "$trials" test/lab/transfer.txt \
+		"$search_out/$1" "${learners[@]}" by "${teachers[@]}" || {
+		failed=1
+		return
+	}
+	echo
+	echo '| what | measured | wanted | verdict | |'
+	echo '| --- | --- | --- | --- | --- |'
+	search_out=$search_out/$1
+	row 'trials to 95 % of who knows nothing, of those by logs, median' \
+		"$(search_figure median alone logs to_95)" x at-least "$2"
+	row "the same of tune's" "$(search_figure median tune logs to_95)" x \
+		at-least 1
+	row 'trials to 99 % of who knows nothing, of those by logs, median' \
+		"$(search_figure median alone logs to_99)" x at-least "$2"
+	search_out=${search_out%/*}
+}
+
+# Curves of this program on these tables stay: a run that was cut off goes on.
+search_kept() {
+	local now
+	now=$(cat "$search_program" "$BUILD"/tunec-*.so "$search_tables"/*.json |
+		cksum)"${SIMULATE:-}"
+	[ "$(cat "$search_out/kept/key" 2>/dev/null)" = "$now" ] && return
+	rm -rf "$search_out/kept"
+	mkdir "$search_out/kept"
+	echo "$now" >"$search_out/kept/key"
+}
+
+search_logs() {
+	local here='c1 c2 c5 c6' there='c1_avx2 c2_avx2 c5_avx2 c6_avx2'
+	search_by layers 3 'c7 c8 c9' "$here" \
+		'By the logs of C1, C2, C5 and C6: C7 to C9'
+	search_by product 1.5 'matmul' "$here" 'By the same: a product of 1024'
+	search_by machine 2 'c7 c8 c9' "$there" \
+		'By those that were measured with AVX2: C7 to C9 with AVX-512'
+}
+
+search_steps() {
+	printf '\nA dense layer of BERT by steps of its schedule\n\n'
+	"$search_program" rules test/lab/rules.yaml "$one" || failed=1
+}
+
 search() {
-	local name spec group tables=() seeds=${SEEDS:-5} trials=${TRIALS:-300}
+	local name spec group cpu tables=() seeds=${SEEDS:-5} trials=${TRIALS:-300}
 	local only=${TASK:-.}
 	[ -n "${QUICK:-}" ] && only=${TASK:-'^(c6|matmul|softmax|depthwise)$'} &&
 		seeds=${SEEDS:-3} trials=${TRIALS:-128}
@@ -126,19 +181,30 @@ search() {
 	while read -r name spec group; do
 		[[ -n $name && $name != '#'* && $name =~ $only ]] || continue
 		[ -z "${MEASURE:-}${FRESH:-}" ] ||
-			search_make "$name" "$spec" "${group:--}"
+			search_make "$name" "$spec" "${group:--}" "$one"
 		[ -f "$search_tables/$name.json" ] &&
 			tables+=("$search_tables/$name.json")
 	done <test/lab/tasks.txt
+	[ -z "${MEASURE:-}${FRESH:-}" ] ||
+		while read -r name spec cpu; do
+			[[ -n $name && $name != '#'* && $name =~ $only ]] &&
+				search_make "$name" "$spec" - \
+					"llvm -mcpu=$cpu -threads=1"
+		done <test/lab/others.txt
 	if [ ${#tables[@]} = 0 ]; then
 		echo 'no task was measured: make bench ONLY=search MEASURE=1'
 		failed=1
 		return
 	fi
-	"$search_program" run "$seeds" "$trials" "$work/search.settings" \
-		"$search_out" "${tables[@]}" || {
+	search_kept
+	KEPT=$search_out/kept "$search_program" run "$seeds" "$trials" \
+		"$work/search.settings" "$search_out" "${tables[@]}" || {
 		failed=1
 		return
 	}
-	[ -n "${TASK:-}${SETTING:-}" ] || search_rows
+	[ -z "${TASK:-}${SETTING:-}" ] || return
+	search_rows
+	[ -z "${QUICK:-}" ] || return
+	search_logs
+	search_steps
 }

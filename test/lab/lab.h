@@ -103,6 +103,7 @@ typedef struct {
 	GuideSettings guide;
 	int batch;
 	bool logs; /* begin with what other tasks' logs say */
+	uint64_t hash; /* of the line */
 } LabSetting;
 Status lab_setting(
     Arena *arena, const char *line, LabSetting *out, Error *error);
@@ -125,6 +126,7 @@ typedef struct {
 	char **tables;     /* paths */
 	char **teachers;   /* those whose logs are known; paths */
 	int nteachers;
+	const char *kept;  /* a folder where curves of before are; NULL */
 	uint64_t machine;  /* the seed of a simulated one; 0: as measured */
 	float *curves;
 	char (*names)[32]; /* of the tables' tasks */

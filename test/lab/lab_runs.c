@@ -25,6 +25,38 @@ int lab_setting_named(const LabRuns *r, const char *name)
 	return -1;
 }
 
+/* --- curves are kept -------------------------------------------------------------- */
+
+static void path_of(const LabRuns *r, int table, int setting, int seed,
+    char *path, size_t size)
+{
+	snprintf(path, size, "%s/%s.%016llx.%d.%d", r->kept, r->names[table],
+	    (unsigned long long)r->settings[setting].hash, r->trials, seed);
+}
+
+static bool take_kept(const LabRuns *r, const char *path, float *curve)
+{
+	size_t n = (size_t)r->trials;
+	FILE *in = r->kept ? fopen(path, "rb") : NULL;
+	bool whole = in && fread(curve, sizeof *curve, n, in) == n;
+	if (in)
+		fclose(in);
+	return whole;
+}
+
+/* Whole or not at all: a run may be cut off. */
+static void keep(const LabRuns *r, const char *path, const float *curve)
+{
+	char now[600];
+	size_t n = (size_t)r->trials;
+	snprintf(now, sizeof now, "%s.now", path);
+	FILE *out = r->kept ? fopen(now, "wb") : NULL;
+	if (out && fwrite(curve, sizeof *curve, n, out) == n && !fclose(out))
+		rename(now, path);
+}
+
+/* --- runs --------------------------------------------------------------------------- */
+
 /* What is known before the first trial. */
 typedef struct {
 	Transfer *logs;
@@ -36,6 +68,10 @@ static Status run_one(const LabRuns *r, Task *task, const Known *known,
 {
 	GuideSettings guide = r->settings[setting].guide;
 	float *curve = lab_curve(r, setting, table, seed);
+	char path[512];
+	path_of(r, table, setting, seed, path, sizeof path);
+	if (take_kept(r, path, curve))
+		return STATUS_OK;
 	double *best_s = must_alloc(sizeof *best_s * (size_t)r->trials);
 	guide.how.seed = guide.model.seed = (uint64_t)seed + 1;
 	if (r->settings[setting].logs)
@@ -45,6 +81,8 @@ static Status run_one(const LabRuns *r, Task *task, const Known *known,
 	for (int i = 0; i < r->trials && !status; i++)
 		curve[i] = (float)(task->best_s / best_s[i]);
 	free(best_s);
+	if (!status)
+		keep(r, path, curve);
 	return status;
 }
 

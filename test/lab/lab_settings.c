@@ -21,6 +21,7 @@ Status lab_setting(
 	char *words = arena_strdup(arena, line), *rest, *word;
 	*out = (LabSetting){.guide = guide_defaults(1), .batch = 32};
 	out->guide.analytic = false;
+	out->hash = hash64(line, strlen(line), 0);
 	out->name = strtok_r(words, " \t\n", &rest);
 	while ((word = strtok_r(NULL, " \t\n", &rest))) {
 		char *value = strchr(word, '=');
