@@ -95,7 +95,7 @@ static Status read_settings(
 		return error_set(
 		    error, STATUS_INPUT, "%s cannot be read", path);
 	while (!status && r->nsettings < LAB_SETTINGS &&
-	       fgets(line, sizeof line, in))
+	    fgets(line, sizeof line, in))
 		if (*line != '#' && *line != '\n')
 			status = lab_setting(arena, line,
 			    &r->settings[r->nsettings++], error);
@@ -156,8 +156,8 @@ int main(int argc, char **argv)
 	} else if (argc == 8 && !strcmp(argv[1], "make")) {
 		code = make(arena, argv + 2);
 	} else if (argc == 4 && !strcmp(argv[1], "rules")) {
-		code = lab_rules(arena, argv[2], argv[3], &error)
-		    ? fail(&error) : 0;
+		code = lab_rules(arena, argv[2], argv[3], &error) ? fail(&error)
+								  : 0;
 	} else if (argc >= 7 && !strcmp(argv[1], "run")) {
 		code = run(arena, argc - 2, argv + 2);
 	} else {

@@ -9,7 +9,8 @@
 #     PART=layers   one part alone: cases; layers, ResNet-18's in 30 s together;
 #                   parts, programs of several products in 5 s beside these;
 #                   groups, those of a network by two schedulers; time, how long
-#                   --time is; many, N=20000 trials in one process
+#                   --time is; speed, trials and candidates a second; many,
+#                   N=20000 trials in one process
 #
 # All sides of a row are measured in one run, interleaved (bench_sides).  Rows, stores
 # and kernels stay in build/bench/live; a run that was cut off goes on.  Sourced by
@@ -231,6 +232,18 @@ live_time() {
 	done
 }
 
+# New code and candidates a second.
+live_speed() {
+	local time=30s why='' cliff_target=$one cliffs=$live/parts
+	mkdir -p "$cliffs"
+	live_heads ''
+	trials
+	row 'candidates of C6 scored, one core' \
+		"$("$programs/bench_scored" $c6 |
+			sed -n 's/.* s, \([0-9]*\) a second.*/\1/p')" /s \
+		at-least 400000
+}
+
 # Memory of a run of many trials, simulated: all, and what a trial adds after the
 # first thousand.
 live_many() {
@@ -256,7 +269,7 @@ live_many() {
 live() {
 	local part table=markdown
 	mkdir -p "$live"
-	for part in cases layers parts groups time many; do
+	for part in cases layers parts groups time speed many; do
 		[ "${PART:-$part}" != $part ] || live_$part
 	done
 }

@@ -102,7 +102,7 @@ typedef struct {
 	const char *name;
 	GuideSettings guide;
 	int batch;
-	bool logs; /* begin with what other tasks' logs say */
+	bool logs;     /* begin with what other tasks' logs say */
 	uint64_t hash; /* of the line */
 } LabSetting;
 Status lab_setting(
@@ -123,11 +123,11 @@ enum { LAB_SETTINGS = 64, LAB_TABLES = 64, LAB_SEEDS = 256 };
 typedef struct {
 	LabSetting settings[LAB_SETTINGS];
 	int nsettings, seeds, trials, ntables;
-	char **tables;     /* paths */
-	char **teachers;   /* those whose logs are known; paths */
+	char **tables;	 /* paths */
+	char **teachers; /* those whose logs are known; paths */
 	int nteachers;
-	const char *kept;  /* a folder where curves of before are; NULL */
-	uint64_t machine;  /* the seed of a simulated one; 0: as measured */
+	const char *kept; /* a folder where curves of before are; NULL */
+	uint64_t machine; /* the seed of a simulated one; 0: as measured */
 	float *curves;
 	char (*names)[32]; /* of the tables' tasks */
 } LabRuns;
@@ -145,8 +145,8 @@ Status lab_logs(Arena *arena, char *const *tables, int n, uint64_t machine,
     uint64_t seed, const Task *task, Transfer **logs, Model **global,
     Error *error);
 /* Begins a search of the task with it. */
-void lab_begin_with(const Transfer *logs, const Model *global,
-    const Task *task, GuideSettings *out);
+void lab_begin_with(const Transfer *logs, const Model *global, const Task *task,
+    GuideSettings *out);
 
 /* lab_report.c: tables on standard output, where trials are in units of those of the
  * first setting, and of `ga` where that is one. */
@@ -162,7 +162,6 @@ typedef struct {
 	int n;
 	double *y, *low, *high;
 } ChartLine;
-void lab_chart(
-    FILE *out, const char *title, const ChartLine *lines, int n);
+void lab_chart(FILE *out, const char *title, const ChartLine *lines, int n);
 
 #endif

@@ -30,18 +30,20 @@ static double y_of(const Chart *c, double share)
 	return TOP + HEIGHT * fmin(height, 1);
 }
 
-static void text(const Chart *c, double x, double y, const char *anchor,
-    const char *words)
+static void text(
+    const Chart *c, double x, double y, const char *anchor, const char *words)
 {
-	fprintf(c->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n",
-	    x, y, anchor, words);
+	fprintf(c->out,
+	    "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>\n", x, y,
+	    anchor, words);
 }
 
 static void line(const Chart *c, double x, double y, double to_x, double to_y)
 {
 	fprintf(c->out,
 	    "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" "
-	    "stroke=\"#ddd\"/>\n", x, y, to_x, to_y);
+	    "stroke=\"#ddd\"/>\n",
+	    x, y, to_x, to_y);
 }
 
 static void axes(const Chart *c)
@@ -87,7 +89,8 @@ static void curve(const Chart *c, const ChartLine *l, const char *colour)
 	points(c, l->high, l->n, true);
 	fprintf(c->out,
 	    "\"/>\n<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\" "
-	    "points=\"", colour);
+	    "points=\"",
+	    colour);
 	points(c, l->y, l->n, false);
 	fprintf(c->out, "\"/>\n");
 }
@@ -97,7 +100,8 @@ static void key(const Chart *c, const ChartLine *lines, int n)
 	int x = LEFT + WIDTH - 130, y = TOP + HEIGHT - n * KEY - 4;
 	fprintf(c->out,
 	    "<rect x=\"%d\" y=\"%d\" width=\"126\" height=\"%d\" "
-	    "fill=\"#fff\" stroke=\"#ddd\"/>\n", x, y, n * KEY);
+	    "fill=\"#fff\" stroke=\"#ddd\"/>\n",
+	    x, y, n * KEY);
 	for (int i = 0; i < n; i++) {
 		int at = y + i * KEY + KEY / 2;
 		fprintf(c->out,

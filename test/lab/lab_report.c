@@ -55,7 +55,8 @@ static double mean_share(const LabRuns *r, int setting, int table, int trial)
 static void print_heads(const LabRuns *r, int beside)
 {
 	int columns = 3;
-	printf("| setting | score P | trials to 95 %%, of %s's: median | most |",
+	printf(
+	    "| setting | score P | trials to 95 %%, of %s's: median | most |",
 	    r->settings[0].name);
 	if (beside > 0) {
 		printf(" of %s's: median | most |", r->settings[beside].name);
@@ -143,9 +144,11 @@ void lab_report_lines(const LabRuns *r, FILE *out)
 			    median_trials(r, i, t, 0.95),
 			    median_trials(r, i, t, 0.99));
 			for (int m = 0; m < MARKS; m++)
-				fprintf(out, " %.4f", mean_share(r, i, t,
-				    (marks[m] < r->trials ? marks[m]
-							  : r->trials) - 1));
+				fprintf(out, " %.4f",
+				    mean_share(r, i, t,
+					(marks[m] < r->trials ? marks[m]
+							      : r->trials) -
+					    1));
 		}
 	fputc('\n', out);
 }
@@ -173,8 +176,9 @@ static void curve_at(const LabRuns *r, int setting, int trial, ChartLine *out)
 		squares += log_mean * log_mean / r->seeds;
 	}
 	int freedom = r->seeds - 1;
-	double off = freedom ? student(freedom) *
-		sqrt(fmax(squares - sum * sum, 0) / freedom) : 0;
+	double off = freedom
+	    ? student(freedom) * sqrt(fmax(squares - sum * sum, 0) / freedom)
+	    : 0;
 	out->y[trial] = exp(sum);
 	out->low[trial] = exp(sum - off);
 	out->high[trial] = fmin(exp(sum + off), 1);
@@ -198,8 +202,8 @@ static void chart(const LabRuns *r, char *text, const char *folder)
 	Arena *arena = arena_new();
 	ChartLine lines[CHART_LINES];
 	char path[512], *rest, *name = strtok_r(text, ":", &rest),
-	     *settings = strtok_r(NULL, ":", &rest),
-	     *title = strtok_r(NULL, "\n", &rest), *word;
+			       *settings = strtok_r(NULL, ":", &rest),
+			       *title = strtok_r(NULL, "\n", &rest), *word;
 	int n = 0, setting;
 	while (title && n < CHART_LINES && (word = strtok(settings, " "))) {
 		settings = NULL;

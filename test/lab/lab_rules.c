@@ -9,11 +9,11 @@
 enum { VECTORS = 192 };
 
 /* The part of one sketch that is worth searching. */
-static bool close_alone(Arena *arena, const Task *whole, int sketch,
-    Closed *out, Error *error)
+static bool close_alone(
+    Arena *arena, const Task *whole, int sketch, Closed *out, Error *error)
 {
-	Space *space = space_new(
-	    arena, whole->program, &whole->target->machine, error);
+	Space *space =
+	    space_new(arena, whole->program, &whole->target->machine, error);
 	if (!space)
 		return false;
 	space_keep_sketches(space, &sketch, 1);
@@ -47,13 +47,12 @@ static Status measure_sketch(const Task *whole, int sketch, const char *spec,
 Status lab_rules(
     Arena *arena, const char *spec, const char *target, Error *error)
 {
-	Task *whole =
-	    lab_task(arena, "whole", spec, NULL, target, NULL, error);
+	Task *whole = lab_task(arena, "whole", spec, NULL, target, NULL, error);
 	double first_s = 0;
 	if (!whole)
 		return error->status;
-	Space *space = space_new(
-	    arena, whole->program, &whole->target->machine, error);
+	Space *space =
+	    space_new(arena, whole->program, &whole->target->machine, error);
 	printf("| sketch | candidates | best, us | times the first |\n"
 	       "| --- | --- | --- | --- |\n");
 	for (int i = 0; space && i < space_nsketches(space); i++)

@@ -13,7 +13,8 @@
 float *lab_curve(const LabRuns *r, int setting, int table, int seed)
 {
 	size_t row = ((size_t)setting * (size_t)r->ntables + (size_t)table) *
-		(size_t)r->seeds + (size_t)seed;
+		(size_t)r->seeds +
+	    (size_t)seed;
 	return r->curves + row * (size_t)r->trials;
 }
 
@@ -27,8 +28,8 @@ int lab_setting_named(const LabRuns *r, const char *name)
 
 /* --- curves are kept -------------------------------------------------------------- */
 
-static void path_of(const LabRuns *r, int table, int setting, int seed,
-    char *path, size_t size)
+static void path_of(
+    const LabRuns *r, int table, int setting, int seed, char *path, size_t size)
 {
 	snprintf(path, size, "%s/%s.%016llx.%d.%d", r->kept, r->names[table],
 	    (unsigned long long)r->settings[setting].hash, r->trials, seed);
@@ -76,8 +77,8 @@ static Status run_one(const LabRuns *r, Task *task, const Known *known,
 	guide.how.seed = guide.model.seed = (uint64_t)seed + 1;
 	if (r->settings[setting].logs)
 		lab_begin_with(known->logs, known->global, task, &guide);
-	Status status = lab_run(task, &guide, r->settings[setting].batch,
-	    r->trials, best_s, error);
+	Status status = lab_run(
+	    task, &guide, r->settings[setting].batch, r->trials, best_s, error);
 	for (int i = 0; i < r->trials && !status; i++)
 		curve[i] = (float)(task->best_s / best_s[i]);
 	free(best_s);
@@ -147,8 +148,8 @@ static bool run_jobs(const LabRuns *r)
 
 bool lab_runs(LabRuns *r)
 {
-	size_t curves = sizeof *r->curves * (size_t)(r->nsettings *
-		r->ntables * r->seeds * r->trials);
+	size_t curves = sizeof *r->curves *
+	    (size_t)(r->nsettings * r->ntables * r->seeds * r->trials);
 	size_t names = sizeof *r->names * (size_t)r->ntables;
 	char *shared = mmap(NULL, curves + names, PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);

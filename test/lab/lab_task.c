@@ -128,8 +128,8 @@ Task *lab_task(Arena *arena, const char *name, const char *spec,
 	    !(task->space = space_new(
 		  arena, task->program, &task->target->machine, error)))
 		return NULL;
-	task->closed = closed
-	    ? *closed : lab_close(arena, task->space, LAB_VECTORS);
+	task->closed =
+	    closed ? *closed : lab_close(arena, task->space, LAB_VECTORS);
 	if (!fits(task->space, &task->closed)) {
 		error_set(error, STATUS_INPUT,
 		    "%s: the space has changed since it was measured", name);

@@ -22,8 +22,8 @@ Past lab_log(const Task *task, uint64_t seed, bool shuffled)
 	return p;
 }
 
-void lab_begin_with(const Transfer *logs, const Model *global,
-    const Task *task, GuideSettings *out)
+void lab_begin_with(const Transfer *logs, const Model *global, const Task *task,
+    GuideSettings *out)
 {
 	out->model.global = global;
 	out->nstarts = transfer_starts(logs, task->program, task->space,

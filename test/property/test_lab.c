@@ -279,11 +279,14 @@ static void test_runs(void **state)
 	    .tables = tables,
 	    .machine = 3};
 	double best_s[N];
-	assert_int_equal(
-	    lab_setting(arena, "random search=random", &runs.settings[0],
-		&error), 0);
-	assert_int_equal(lab_setting(arena, "untaught search=sa model=none "
-		"first=analytic", &runs.settings[1], &error), 0);
+	assert_int_equal(lab_setting(arena, "random search=random",
+			     &runs.settings[0], &error),
+	    0);
+	assert_int_equal(lab_setting(arena,
+			     "untaught search=sa model=none "
+			     "first=analytic",
+			     &runs.settings[1], &error),
+	    0);
 	lab_simulate(task, 1, 0.75, 0);
 	assert_int_equal(lab_save(task, conv, NULL, "none", path, &error), 0);
 	assert_true(lab_runs(&runs));
@@ -293,8 +296,9 @@ static void test_runs(void **state)
 	for (int i = 0; i < 2 * SEED_COUNT; i++) {
 		GuideSettings g = runs.settings[i % 2].guide;
 		g.how.seed = g.model.seed = (uint64_t)(i / 2) + 1;
-		assert_int_equal(lab_run(task, &g,
-		    runs.settings[i % 2].batch, N, best_s, &error), 0);
+		assert_int_equal(lab_run(task, &g, runs.settings[i % 2].batch,
+				     N, best_s, &error),
+		    0);
 		for (int k = 0; k < 2 * N; k++)
 			assert_true(
 			    lab_curve(&runs, i % 2, k / N, i / 2)[k % N] ==
@@ -328,8 +332,8 @@ static void test_chart(void **state)
 		y[0][i] = 0.6 + i / 1000.0;
 		y[1][i] = high[i] = 1;
 	}
-	ChartLine lines[2] = {{"one", 100, y[0], low, high},
-	    {"two", 100, y[1], high, high}};
+	ChartLine lines[2] = {
+	    {"one", 100, y[0], low, high}, {"two", 100, y[1], high, high}};
 	FILE *out = open_memstream(&text, &size);
 	lab_chart(out, "a title", lines, 2);
 	fclose(out);
