@@ -5,12 +5,14 @@
 #     SPEC=conv2d   cases whose file and name contain this
 #     BEST=20s      tunes the best known so long before, and after that keeps what is
 #                   the fastest of all, in test/bench/live/CPU.jsonl
+#     HOW=OPTIONS   of tune, in place of its defaults: HOW=--search=evolve
 #     FRESH=1       again, although the compiler has not changed since
-#     PART=layers   one part alone: cases; layers, ResNet-18's in 30 s together;
-#                   parts, programs of several products in 5 s beside these;
-#                   groups, those of a network by two schedulers; time, how long
-#                   --time is; speed, trials and candidates a second; many,
-#                   N=20000 trials in one process
+#     PART=layers   one part alone: cases; logs, what those of other files teach;
+#                   layers, ResNet-18's in 30 s together; parts, programs of
+#                   several products in 5 s beside these; groups, those of a
+#                   network by two schedulers; time, how long --time is; speed,
+#                   trials and candidates a second; many, N=20000 trials in one
+#                   process
 #
 # All sides of a row are measured in one run, interleaved (bench_sides).  Rows, stores
 # and kernels stay in build/bench/live; a run that was cut off goes on.  Sourced by
@@ -63,8 +65,9 @@ live_measure() {
 	rm -f "$at.jsonl" "$at.row"
 	live_build "$1" "$at.first" --db "$at.none" || return
 	for n in 16 64; do
+		# shellcheck disable=SC2086
 		$tunec tune -q "$1" --target "$one" --trials $n \
-			--db "$at.jsonl" >/dev/null &&
+			--db "$at.jsonl" ${HOW:-} >/dev/null &&
 			live_build "$1" "$at.$n" --frozen --db "$at.jsonl" ||
 			return
 		sides="$sides t$n=$1@$at.$n.so"
@@ -132,7 +135,7 @@ live_cases() {
 		at=$live/$(live_name "$spec")
 		[ -z "${BEST:-}" ] || live_best "$spec" "$at" || failed=1
 		now=$(cat "${spec%:*}" "$tunec" "$BUILD"/tunec-*.so \
-			"$at.best.key" 2>/dev/null | cksum)
+			"$at.best.key" 2>/dev/null | cksum)"${HOW:-}"
 		[ -z "${FRESH:-}" ] && [ -s "$at.row" ] &&
 			[ "$(cat "$at.key" 2>/dev/null)" = "$now" ] ||
 			{ live_measure "$spec" "$at" && echo "$now" >"$at.key"; } ||
@@ -147,6 +150,42 @@ live_cases() {
 	live_share 1 'without a trial' 0.965 0.90 0.80
 	live_share 2 '16 trials' 0.98 0.94 0.90
 	live_share 3 '64 trials' 0.99 0.97 0.95
+}
+
+# What the logs of all other files teach, without a trial: live_logs_row SPEC STEM
+# leaves STEM.logs, the share of the best.
+live_logs_row() {
+	local own db dbs=() model=$live/model.txt
+	own=$(live_name "${1%:*}")
+	if [ "$(cat "$model.of" 2>/dev/null)" != "$own" ]; then
+		for db in "$live"/*_yaml_*.jsonl; do
+			[[ ${db##*/} == "$own"* ]] || dbs+=(--db "$db")
+		done
+		$tunec log export -q --target "$one" "${dbs[@]}" \
+			--model "$model" || return
+		echo "$own" >"$model.of"
+	fi
+	live_build "$1" "$2.logs" --db "$2.none" --transfer "$model" &&
+		live_build "$1" "$2.known" --frozen --db "$live_known" &&
+		"$programs/bench_sides" -t 1 best="$1@$2.known.so" \
+			logs="$1@$2.logs.so" >"$2.txt" &&
+		awk '$1 == "logs" {print ($4 > 1 ? 1 / $4 : 1)}' "$2.txt" \
+			>"$2.logs"
+}
+
+live_logs() {
+	local spec at
+	live_specs | grep -F "${SPEC:-}" >"$live/specs"
+	: >"$live/rows"
+	while read -r spec <&3; do
+		at=$live/$(live_name "$spec")
+		[ -z "${FRESH:-}" ] && [ "$at.logs" -nt "$live_known" ] &&
+			[ -s "$at.logs" ] || live_logs_row "$spec" "$at" ||
+			{ failed=1; continue; }
+		cat "$at.logs" >>"$live/rows"
+	done 3<"$live/specs"
+	live_heads ", of $(grep -c . "$live/rows")"
+	live_share 1 'without a trial, by the logs of other files' 0.98 0.93 0.85
 }
 
 # Twelve layers under one scheduler, each beside the best known.
@@ -164,7 +203,7 @@ live_layers() {
 			"$programs/bench_sides" -t 1 best=$spec@$at.$c.best.so \
 				layer=$spec@$at.$c.so >"$at.txt" &&
 			awk '$1 == "layer" {
-				printf "%.3f\n", $4 > 1 ? 1 / $4 : 1
+				printf "%.3f\n", ($4 > 1 ? 1 / $4 : 1)
 			}' "$at.txt" >>"$live/rows"
 	done
 	live_heads ''
@@ -269,7 +308,7 @@ live_many() {
 live() {
 	local part table=markdown
 	mkdir -p "$live"
-	for part in cases layers parts groups time speed many; do
+	for part in cases logs layers parts groups time speed many; do
 		[ "${PART:-$part}" != $part ] || live_$part
 	done
 }

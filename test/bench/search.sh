@@ -63,11 +63,12 @@ search_figure() {
 					behind = y - x
 			}
 			sorted()
+			low = ratio[int((n - 1) / 2)]
+			high = ratio[int(n / 2)]
 			if (!n)
 				print "-"
 			else if (kind == "median" || kind == "hard")
-				printf "%.2f", (ratio[int((n - 1) / 2)] +
-					ratio[int(n / 2)]) / 2
+				printf "%.2f", (low + high) / 2
 			else if (kind == "most")
 				printf "%.2f", ratio[n - 1]
 			else if (kind == "mean")
@@ -81,7 +82,15 @@ search_figure() {
 		}' "$search_out/tasks.txt"
 }
 
-# What the issue of the searches wants of them.
+# search_polish SETTING POLISHED TRIALS
+search_polish() {
+	row "$1 polished, gap at $3 trials, of that without" \
+		"$(search_figure gap "$2" "$1" at_$3)" x at-most 0.60
+	row "$1 polished, at most behind on a task at $3 trials" \
+		"$(search_figure behind "$2" "$1" at_$3)" '' at-most 0.005
+}
+
+# What is wanted of them.
 search_rows() {
 	local s n table=markdown
 	echo
@@ -111,11 +120,8 @@ search_rows() {
 			"$(search_figure share $s mean_4 at_128)" x at-least 1.00
 	done
 	for n in 32 64; do
-		row "polish, gap at $n trials, of that without" \
-			"$(search_figure gap polished tune at_$n)" x at-most 0.60
-		row "polish, at most behind on a task at $n trials" \
-			"$(search_figure behind polished tune at_$n)" '' \
-			at-most 0.005
+		search_polish tune polished $n
+		search_polish evolve_cover evolve_polish $n
 	done
 }
 
