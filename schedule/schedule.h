@@ -170,10 +170,10 @@ Trace *schedule_plain(Arena *arena, const Program *program);
 
 /* --- spaces ------------------------------------------------------------- */
 
-enum { CANDIDATE_PARTS = 128, FEATURES = 192 };
+enum { CANDIDATE_PARTS = 128, STAGE_FEATURES = 92, FEATURES = 256 };
 /* One more where a column means something else than before: models in files are of
  * one version. */
-enum { FEATURES_VERSION = 1 };
+enum { FEATURES_VERSION = 2 };
 
 /* One point: a sketch, and a position in the domain of each part of each of
  * its decisions, in trace order.  Normal form: what the plan does not use
@@ -263,6 +263,10 @@ uint64_t space_register_tile(Space *space, const Candidate *candidate);
 /* n legal candidates -> n rows of FEATURES floats. */
 void space_features(
     Space *space, const Candidate *candidates, int n, float *rows);
+/* Of one, of each stage that has a time of its own (of a GPU each launch) a row of
+ * STAGE_FEATURES floats, that with most work first; how many, `most` at most. */
+int space_stage_features(
+    Space *space, const Candidate *candidate, int most, float *rows);
 /* Seconds that the analytic model predicts for each. */
 void space_analytic(
     Space *space, const Candidate *candidates, int n, double *seconds);

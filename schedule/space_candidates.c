@@ -225,6 +225,15 @@ void space_features(
 	}
 }
 
+int space_stage_features(
+    Space *space, const Candidate *candidate, int most, float *rows)
+{
+	const Plan *plan = space_entry(space, candidate)->plan;
+	assert(plan);
+	return plan_stage_features(plan, space->machine,
+	    space_values(space, plan, candidate), most, rows);
+}
+
 void space_analytic(
     Space *space, const Candidate *candidates, int n, double *seconds)
 {

@@ -1,33 +1,20 @@
-/* The cost model's row: FEATURES floats, the same columns for every program.
+/* The cost model's row: FEATURES floats, the same columns for every program on every
+ * machine (features.def).
  *
- * Two blocks for the two stages with most work (loops from the innermost
- * outwards, memory touched, instructions of the body, traffic), then sums over
- * all stages and relation features (Chen et al. 2018, appendix: the most bytes
- * moved among loops whose footprint is below a threshold).  Everything that
- * may be large is log2(1 + x): these columns come first, for all blocks. */
-#include <math.h>
-#include <string.h>
-
+ * The stages with most work come first, then the sum of the others, then what is
+ * of the whole program.  Loops and accesses are the heaviest stage's. */
 #include "schedule/plan/features.h"
 
-enum {
-	LOOPS_SHOWN = 10,
-	ACCESSES_SHOWN = 4,
-	STAGES_SHOWN = 2,
-	THRESHOLDS = 10,
-	TOTALS = 10,
-	STAGE_LOGS = 2 * LOOPS_SHOWN + 4 * ACCESSES_SHOWN + 17,
-	STAGE_PLAIN = LOOPS_SHOWN + ACCESSES_SHOWN + 8,
-	PLAIN = STAGES_SHOWN * STAGE_PLAIN + 3
-};
+#include <string.h>
 
-_Static_assert(STAGES_SHOWN * STAGE_LOGS + THRESHOLDS + TOTALS <= LOGS &&
-	LOGS + PLAIN <= FEATURES, "the row is full");
+#include "schedule/plan/cost_gpu.h"
+
+enum { PARTS = 64 }; /* stages with a time of their own; later ones are left out */
 
 typedef float Floats __attribute__((vector_size(16)));
 typedef int32_t Ints __attribute__((vector_size(16)));
 
-/* log2(1 + x) to about 1e-3 for x >= 0: the exponent, and a quadratic in the
+/* log2(1 + x) to about 5e-3 for x >= 0: the exponent, and a quadratic in the
  * mantissa. */
 static Floats log2_1p(Floats x)
 {
@@ -41,9 +28,9 @@ static Floats log2_1p(Floats x)
 	    0.00546f * (m.f - 1) * (2 - m.f);
 }
 
-void features_take_logs(float *row)
+static void take_logs(float *row, int n)
 {
-	for (int i = 0; i < LOGS; i += 4) {
+	for (int i = 0; i < n; i += 4) {
 		Floats x;
 		memcpy(&x, row + i, sizeof x);
 		x = log2_1p(x);
@@ -51,150 +38,210 @@ void features_take_logs(float *row)
 	}
 }
 
-/* Where the next column of each kind is. */
+static double part_of(double a, double b)
+{
+	return b > 0 ? a / b : 0;
+}
+
+/* --- stages ---------------------------------------------------------------------- */
+
 typedef struct {
-	float *log, *plain;
-} Columns;
+	int first; /* stage; of a GPU, of its launch */
+	int main;  /* of these the one with most work */
+	double work, most;
+} Part;
 
-static double handle_at(const int64_t *values, Handle h)
+/* The heaviest first, by what the plan alone says: the columns of candidates of one
+ * plan are of the same stages. */
+static int parts_by_work(const Plan *plan, const Machine *m, Part *parts)
 {
-	return h == HANDLE_NONE ? 0 : (double)values[h];
+	int n = 0;
+	for (int i = 0; i < plan->nstages; i++) {
+		const PlanStage *s = &plan->stages[i];
+		int first = m->gpu ? s->launch : i, k = 0;
+		double work = (s->flops + 1) * (double)s->points;
+		if ((s->ahead && i != plan->anchor) || first < 0)
+			continue;
+		while (k < n && parts[k].first != first)
+			k++;
+		if (k == PARTS)
+			continue;
+		Part p = k < n ? parts[k] : (Part){.first = first};
+		n += k == n;
+		p.work += work;
+		if (work > p.most) {
+			p.most = work;
+			p.main = i;
+		}
+		for (; k && parts[k - 1].work < p.work; k--)
+			parts[k] = parts[k - 1];
+		parts[k] = p;
+	}
+	return n;
 }
 
-static void put_loops(const PlanStage *s, const int64_t *values,
-    const StageCost *c, Columns *at)
+static int running(const PlanStage *s, const int64_t *values)
 {
-	for (int i = 0; i < LOOPS_SHOWN && i < s->nloops; i++) {
-		int d = s->nloops - 1 - i;
+	int n = 0;
+	for (int d = 0; d < s->nloops; d++)
+		n += values[s->loops[d].extent] > 1;
+	return n;
+}
+
+static float *put_cpu(const PlanStage *s, const StageCost *c,
+    const int64_t *values, float *row)
+{
+#define STAGE(name, sum, cpu, gpu, formula) *row++ = (float)(cpu);
+#include "schedule/plan/features.def"
+	return row;
+}
+
+static float *put_gpu(const PlanStage *s, const LaunchCost *g,
+    const Machine *m, const int64_t *values, float *row)
+{
+#define STAGE(name, sum, cpu, gpu, formula) *row++ = (float)(gpu);
+#include "schedule/plan/features.def"
+	return row;
+}
+
+/* --- loops and accesses ------------------------------------------------------------- */
+
+static float *put_loops(const PlanStage *s, const StageCost *c,
+    const int64_t *values, float *row)
+{
+	float *end = row + LOOPS_SHOWN * LOOP_FEATURES;
+	for (int d = s->nloops - 1; d >= 0 && row < end; d--) {
 		const PlanLoop *l = &s->loops[d];
-		at->log[2 * i] = (float)values[l->extent];
-		at->log[2 * i + 1] = (float)c->touched[d];
-		at->plain[i] = (float)l->kind + (l->reduce ? 8.0f : 0.0f);
+		if (values[l->extent] < 2)
+			continue;
+#define LOOP(name, value, formula) *row++ = (float)(value);
+#include "schedule/plan/features.def"
 	}
-	at->log += 2 * LOOPS_SHOWN;
-	at->plain += LOOPS_SHOWN;
+	memset(row, 0, (size_t)(end - row) * sizeof *row);
+	return end;
 }
 
-static float step_column(const PlanAccess *a, const int64_t *values, int loop)
+/* The innermost loop of a set; -1. */
+static int innermost(uint32_t loops)
 {
-	return loop < 0 ? 0 : (float)access_step(a, values, loop);
+	return loops ? last_loop(&loops) : -1;
 }
 
-static void put_accesses(const PlanStage *s, const int64_t *values,
-    const StageCost *c, Columns *at)
+static int64_t step_along(const PlanAccess *a, const int64_t *values, int loop)
 {
-	int last = s->nloops - 1;
-	int serial = c->body > 0 ? c->body - 1 : 0;
-	for (int i = 0; i < ACCESSES_SHOWN && i < s->naccesses; i++) {
+	int64_t step = loop < 0 ? 0 : access_step(a, values, loop);
+	return step < 0 ? -step : step;
+}
+
+static double held_bytes(const PlanAccess *a, const int64_t *values)
+{
+	double bytes = a->bytes;
+	for (int k = 0; k < a->ndim; k++)
+		bytes *= a->held[k] == HANDLE_NONE
+		    ? 0 : (double)values[a->held[k]];
+	return bytes;
+}
+
+/* Loops along which accesses' steps are told: c NULL: of a GPU. */
+static void choose_loops(const PlanStage *s, const StageCost *c,
+    const int64_t *values, int *along)
+{
+	Shape shape;
+	if (c) {
+		along[0] = s->nloops - 1;
+		along[1] = s->nloops - 2;
+		along[2] = s->nloops && c->body ? c->body - 1 : 0;
+		return;
+	}
+	launch_shape(s, values, &shape);
+	along[0] = innermost(shape.threads);
+	along[1] = innermost(shape.code);
+	along[2] = innermost(shape.serial);
+}
+
+static float *put_accesses(const PlanStage *s, const StageCost *c,
+    const int64_t *values, float *row)
+{
+	float *end = row + ACCESSES_SHOWN * ACCESS_FEATURES;
+	int along[3];
+	choose_loops(s, c, values, along);
+	for (int i = 0; i < s->naccesses && row < end; i++) {
 		const PlanAccess *a = &s->accesses[i];
-		float *log = at->log + 4 * i;
-		double held = a->bytes;
-		for (int k = 0; k < a->ndim; k++)
-			held *= handle_at(values, a->held[k]);
-		log[0] = step_column(a, values, last);
-		log[1] = step_column(a, values, last - 1);
-		log[2] = step_column(a, values, s->nloops ? serial : -1);
-		log[3] = (float)held;
-		at->plain[i] = (float)a->scope;
+#define ACCESS(name, value, formula) *row++ = (float)(value);
+#include "schedule/plan/features.def"
 	}
-	at->log += 4 * ACCESSES_SHOWN;
-	at->plain += ACCESSES_SHOWN;
+	memset(row, 0, (size_t)(end - row) * sizeof *row);
+	return end;
 }
 
-static void put_stage(const PlanStage *s, const int64_t *values,
-    const StageCost *c, Columns at)
+/* Without logs; STAGE_COSTS of them are always written, the others where `context`
+ * says so. */
+static void put_part(const Plan *plan, const Machine *m, const int64_t *values,
+    const Part *part, bool context, float *row)
 {
-	put_loops(s, values, c, &at);
-	put_accesses(s, values, c, &at);
-	const double logs[] = {c->body_runs, c->unrolled, c->operations,
-	    c->loads, c->stores, c->gathers + c->conflicts, c->accumulators,
-	    c->registers, c->parallel, c->trips[s->nloops], c->traffic[0],
-	    c->traffic[1], c->traffic[2], c->touched[0], c->touched[c->body],
-	    c->cycles, c->seconds * 1e9};
-	for (int i = 0; i < (int)(sizeof logs / sizeof *logs); i++)
-		at.log[i] = (float)logs[i];
-	const double plain[] = {c->lanes, c->imbalance, c->padding,
-	    c->operations / (c->loads + 1),
-	    c->operations / (c->accumulators > 0 ? c->accumulators : 1),
-	    s->tail, s->nloops, s->ahead};
-	for (int i = 0; i < (int)(sizeof plain / sizeof *plain); i++)
-		at.plain[i] = (float)plain[i];
-}
-
-/* Most bytes moved through a loop whose footprint is below 2^(2t+4). */
-static void put_relations(const PlanStage *s, const StageCost *c, float *log)
-{
-	for (int t = 0; t < THRESHOLDS; t++) {
-		double limit = (double)(16ull << (2 * t)), most = 0;
-		for (int d = 0; d <= s->nloops; d++)
-			if (c->touched[d] < limit) {
-				most = c->touched[d] * c->trips[d];
-				break;
-			}
-		log[t] = (float)most;
+	const PlanStage *s = &plan->stages[part->main];
+	StageCost cost, *c = m->gpu ? NULL : &cost;
+	if (m->gpu) {
+		LaunchCost g;
+		launch_next(plan, m, values, part->first, &g);
+		if (!g.resident)
+			g.seconds = 0; /* its needs say why */
+		row = put_gpu(s, &g, m, values, row);
+	} else {
+		stage_cost(s, m, values, &cost);
+		row = put_cpu(s, &cost, values, row);
 	}
+	if (!context)
+		return;
+	row = put_loops(s, c, values, row);
+	put_accesses(s, c, values, row);
 }
 
-/* The stages with most predicted time of the kernel come first: the anchor,
- * then the dearest of the others; -1: it is alone. */
-static int second_stage(const Plan *plan, const StageCost *costs, int n)
+int plan_stage_features(const Plan *plan, const Machine *machine,
+    const int64_t *values, int most, float *rows)
 {
-	int best = -1;
-	for (int i = 0; i < n; i++)
-		if (i != plan->anchor && !plan->stages[i].ahead &&
-		    (best < 0 || costs[i].seconds > costs[best].seconds))
-			best = i;
-	return best;
+	Part parts[PARTS];
+	int n = parts_by_work(plan, machine, parts);
+	n = n < most ? n : most;
+	memset(rows, 0, sizeof *rows * STAGE_FEATURES * (size_t)n);
+	for (int i = 0; i < n; i++, rows += STAGE_FEATURES) {
+		put_part(plan, machine, values, &parts[i], true, rows);
+		take_logs(rows, STAGE_FEATURES);
+	}
+	return n;
 }
 
-enum { STAGES_COSTED = 64 }; /* later ones are left out */
+/* --- a program ---------------------------------------------------------------------- */
+
+enum { REST_AT = STAGES_SHOWN * STAGE_COSTS + STAGE_FEATURES - STAGE_COSTS,
+	PROGRAM_AT = REST_AT + STAGE_SUMS };
+
+static void add_rest(const float *stage, float *rest)
+{
+#define STAGE(name, sum, cpu, gpu, formula) \
+	if (sum) \
+		*rest++ += *stage; \
+	stage++;
+#include "schedule/plan/features.def"
+}
 
 void plan_features(const Plan *plan, const Machine *machine,
     const int64_t *values, float *row)
 {
-	StageCost costs[STAGES_COSTED];
-	double seconds = 0, others = 0, cycles = 0, regions = 0;
-	double operations = 0, gathers = 0, traffic[3] = {0};
-	int n = plan->nstages < STAGES_COSTED ? plan->nstages : STAGES_COSTED;
-
-	if (machine->gpu) {
-		features_of_launches(plan, machine, values, row);
-		return;
-	}
+	Part parts[PARTS];
+	float other[STAGE_COSTS], *at = row;
+	int n = parts_by_work(plan, machine, parts);
 	memset(row, 0, FEATURES * sizeof *row);
 	for (int i = 0; i < n; i++) {
-		const PlanStage *s = &plan->stages[i];
-		if (s->ahead && i != plan->anchor)
-			continue;
-		stage_cost(s, machine, values, &costs[i]);
-		seconds += costs[i].seconds;
-		cycles += costs[i].cycles;
-		others += i == plan->anchor ? 0 : costs[i].seconds;
-		regions += costs[i].parallel > 1;
-		operations += costs[i].operations * costs[i].body_runs;
-		gathers += costs[i].gathers * costs[i].body_runs;
-		for (int k = 0; k < 3; k++)
-			traffic[k] += costs[i].traffic[k];
+		bool shown = i < STAGES_SHOWN;
+		put_part(plan, machine, values, &parts[i], i == 0,
+		    shown ? at : other);
+		if (!shown)
+			add_rest(other, row + REST_AT);
+		at += i ? STAGE_COSTS : STAGE_FEATURES;
 	}
-	int anchor = plan->anchor < n ? plan->anchor : 0;
-	int second = second_stage(plan, costs, n);
-	Columns at = {row, row + LOGS};
-	put_stage(&plan->stages[anchor], values, &costs[anchor], at);
-	at.log += STAGE_LOGS;
-	at.plain += STAGE_PLAIN;
-	if (second >= 0)
-		put_stage(&plan->stages[second], values, &costs[second], at);
-	at.log += STAGE_LOGS;
-	at.plain += STAGE_PLAIN;
-	put_relations(&plan->stages[anchor], &costs[anchor], at.log);
-	at.log += THRESHOLDS;
-	const double totals[TOTALS] = {seconds * 1e9, others * 1e9, cycles,
-	    operations, gathers, traffic[0], traffic[1], traffic[2],
-	    (double)plan->program_flops, (double)plan->program_bytes};
-	for (int i = 0; i < TOTALS; i++)
-		at.log[i] = (float)totals[i];
-	at.plain[0] = (float)plan->nstages;
-	at.plain[1] = (float)regions;
-	at.plain[2] = (float)machine->threads;
-	features_take_logs(row);
+	at = row + PROGRAM_AT;
+#define PROGRAM(name, value, formula) *at++ = (float)(value);
+#include "schedule/plan/features.def"
+	take_logs(row, FEATURES);
 }

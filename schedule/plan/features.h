@@ -1,16 +1,40 @@
-/* The two kinds of rows that a cost model gets: of a CPU's stages, of a GPU's
- * launches. */
+/* How many columns of each kind features.def has, and of what. */
 #ifndef SCHEDULE_FEATURES_H
 #define SCHEDULE_FEATURES_H
 
 #include "schedule/plan/plan.h"
 
-enum { LOGS = 128 }; /* the first columns of a row; a multiple of four */
+enum { STAGES_SHOWN = 3, LOOPS_SHOWN = 10, ACCESSES_SHOWN = 4 };
 
-/* features.c: log2(1 + x) of these. */
-void features_take_logs(float *row);
-/* features_gpu.c */
-void features_of_launches(const Plan *plan, const Machine *machine,
-    const int64_t *values, float *row);
+enum {
+#define STAGE(name, sum, cpu, gpu, formula) STAGE_##name,
+#include "schedule/plan/features.def"
+	STAGE_COSTS
+};
+enum {
+#define LOOP(name, value, formula) LOOP_##name,
+#include "schedule/plan/features.def"
+	LOOP_FEATURES
+};
+enum {
+#define ACCESS(name, value, formula) ACCESS_##name,
+#include "schedule/plan/features.def"
+	ACCESS_FEATURES
+};
+enum {
+#define PROGRAM(name, value, formula) PROGRAM_##name,
+#include "schedule/plan/features.def"
+	PROGRAM_FEATURES
+};
+enum {
+	STAGE_SUMS = 0
+#define STAGE(name, sum, cpu, gpu, formula) +(sum)
+#include "schedule/plan/features.def"
+};
+_Static_assert(STAGE_COSTS + LOOPS_SHOWN * LOOP_FEATURES +
+	ACCESSES_SHOWN * ACCESS_FEATURES <= STAGE_FEATURES &&
+	STAGES_SHOWN * STAGE_COSTS + STAGE_FEATURES - STAGE_COSTS +
+	STAGE_SUMS + PROGRAM_FEATURES <= FEATURES &&
+	STAGE_FEATURES % 4 == 0 && FEATURES % 4 == 0, "a row is full");
 
 #endif

@@ -190,6 +190,10 @@ Plan *plan_copy(Arena *arena, const Plan *plan);
 /* features.c: one row; values[] is the tape evaluated for a candidate. */
 void plan_features(
     const Plan *plan, const Machine *machine, const int64_t *values, float *row);
+/* A row of STAGE_FEATURES of each stage with a time of its own, of a GPU of each
+ * launch, that with most work first; how many, `most` at most. */
+int plan_stage_features(const Plan *plan, const Machine *machine,
+    const int64_t *values, int most, float *rows);
 
 /* analytic.c: seconds by a model of registers, caches and cores. */
 double plan_seconds(
