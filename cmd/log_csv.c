@@ -131,8 +131,10 @@ void log_csv(Arena *arena, const ProgramVec *programs, const RowVec *rows,
 	Csv csv = {.arena = arena, .programs = programs, .out = out};
 	buf_puts(out, "id,operator,case,target,regime,round,measure,outcome,"
 		      "decisions,time_s,predicted_s");
-	for (int i = 0; i < FEATURES; i++)
-		buf_printf(out, ",f%d", i);
+	for (int i = 0; i < FEATURES; i++) {
+		char name[FEATURE_NAME];
+		buf_printf(out, ",%s", feature_name(i, name));
+	}
 	buf_puts(out, "\n");
 	for (int i = 0; i < rows->n; i++)
 		put_row(&csv, &rows->at[i]);

@@ -170,7 +170,7 @@ Trace *schedule_plain(Arena *arena, const Program *program);
 
 /* --- spaces ------------------------------------------------------------- */
 
-enum { CANDIDATE_PARTS = 128, STAGE_FEATURES = 92, FEATURES = 256 };
+enum { CANDIDATE_PARTS = 128, STAGE_FEATURES = 92, FEATURES = 144 };
 /* One more where a column means something else than before: models in files are of
  * one version. */
 enum { FEATURES_VERSION = 2 };
@@ -260,6 +260,9 @@ bool space_find(Space *space, const Trace *trace, Candidate *out);
 /* A hash of what the anchor's innermost body computes of each axis: candidates
  * with one register tile mostly run alike. */
 uint64_t space_register_tile(Space *space, const Candidate *candidate);
+/* What a column is called in tables, "stage1.cycles": features.def has the rest. */
+enum { FEATURE_NAME = 32 };
+const char *feature_name(int column, char name[FEATURE_NAME]);
 /* n legal candidates -> n rows of FEATURES floats. */
 void space_features(
     Space *space, const Candidate *candidates, int n, float *rows);

@@ -5,12 +5,10 @@
  * of the whole program.  Loops and accesses are the heaviest stage's. */
 #include "schedule/plan/features.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "schedule/plan/cost_gpu.h"
-
-enum { PARTS = 64 }; /* stages with a time of their own; later ones are left out */
-
 typedef float Floats __attribute__((vector_size(16)));
 typedef int32_t Ints __attribute__((vector_size(16)));
 
@@ -44,41 +42,6 @@ static double part_of(double a, double b)
 }
 
 /* --- stages ---------------------------------------------------------------------- */
-
-typedef struct {
-	int first; /* stage; of a GPU, of its launch */
-	int main;  /* of these the one with most work */
-	double work, most;
-} Part;
-
-/* The heaviest first, by what the plan alone says: the columns of candidates of one
- * plan are of the same stages. */
-static int parts_by_work(const Plan *plan, const Machine *m, Part *parts)
-{
-	int n = 0;
-	for (int i = 0; i < plan->nstages; i++) {
-		const PlanStage *s = &plan->stages[i];
-		int first = m->gpu ? s->launch : i, k = 0;
-		double work = (s->flops + 1) * (double)s->points;
-		if ((s->ahead && i != plan->anchor) || first < 0)
-			continue;
-		while (k < n && parts[k].first != first)
-			k++;
-		if (k == PARTS)
-			continue;
-		Part p = k < n ? parts[k] : (Part){.first = first};
-		n += k == n;
-		p.work += work;
-		if (work > p.most) {
-			p.most = work;
-			p.main = i;
-		}
-		for (; k && parts[k - 1].work < p.work; k--)
-			parts[k] = parts[k - 1];
-		parts[k] = p;
-	}
-	return n;
-}
 
 static int running(const PlanStage *s, const int64_t *values)
 {
@@ -177,7 +140,7 @@ static float *put_accesses(const PlanStage *s, const StageCost *c,
 /* Without logs; STAGE_COSTS of them are always written, the others where `context`
  * says so. */
 static void put_part(const Plan *plan, const Machine *m, const int64_t *values,
-    const Part *part, bool context, float *row)
+    const PlanPart *part, bool context, float *row)
 {
 	const PlanStage *s = &plan->stages[part->main];
 	StageCost cost, *c = m->gpu ? NULL : &cost;
@@ -200,8 +163,8 @@ static void put_part(const Plan *plan, const Machine *m, const int64_t *values,
 int plan_stage_features(const Plan *plan, const Machine *machine,
     const int64_t *values, int most, float *rows)
 {
-	Part parts[PARTS];
-	int n = parts_by_work(plan, machine, parts);
+	const PlanPart *parts = plan->parts[machine->gpu];
+	int n = plan->nparts[machine->gpu];
 	n = n < most ? n : most;
 	memset(rows, 0, sizeof *rows * STAGE_FEATURES * (size_t)n);
 	for (int i = 0; i < n; i++, rows += STAGE_FEATURES) {
@@ -211,16 +174,70 @@ int plan_stage_features(const Plan *plan, const Machine *machine,
 	return n;
 }
 
+/* --- relations ----------------------------------------------------------------------- */
+
+/* Of one buffer, by loop that runs, from the innermost on: bytes that it touches,
+ * uses of each element; first an element alone. */
+typedef struct {
+	int n;
+	double bytes[PLAN_DEPTH + 1], reuse[PLAN_DEPTH + 1];
+} Walk;
+
+static void walk(const PlanStage *s, const PlanAccess *a, const int64_t *values,
+    Walk *w)
+{
+	double elements[PLAN_DEPTH + 1], runs = 1;
+	access_elements(s, a, values, elements);
+	w->n = 0;
+	for (int d = s->nloops; d >= 0; d--) {
+		int64_t extent = d < s->nloops ? values[s->loops[d].extent] : 1;
+		if (extent < 2 && d < s->nloops)
+			continue;
+		runs *= (double)extent;
+		w->bytes[w->n] = elements[d] * a->bytes;
+		w->reuse[w->n++] = runs / max2(1, elements[d]);
+	}
+}
+
+/* The most of a property over the loops, from the innermost on, whose other one is
+ * below each threshold. */
+static float *relate(
+    int n, const double *of, const double *below, float *row)
+{
+	double limit = 1, most = 0;
+	for (int t = 0, k = 0; t < THRESHOLDS; t++) {
+		limit *= 1 << THRESHOLD_OCTAVES;
+		for (; k < n && below[k] < limit; k++)
+			most = max2(most, of[k]);
+		*row++ = (float)most;
+	}
+	return row;
+}
+
+static void put_relations(
+    const PlanStage *s, const int64_t *values, float *row)
+{
+	Walk w;
+	int shown = 0;
+	for (int i = s->nwrites;
+	     i < s->naccesses && shown < BUFFERS_SHOWN; i++) {
+		if (s->accesses[i].like != i)
+			continue;
+		walk(s, &s->accesses[i], values, &w);
+		shown++;
+#define RELATION(name, of, below, formula) \
+		row = relate(w.n, w.of, w.below, row);
+#include "schedule/plan/features.def"
+	}
+}
+
 /* --- a program ---------------------------------------------------------------------- */
 
-enum { REST_AT = STAGES_SHOWN * STAGE_COSTS + STAGE_FEATURES - STAGE_COSTS,
-	PROGRAM_AT = REST_AT + STAGE_SUMS };
-
-static void add_rest(const float *stage, float *rest)
+static void add_sums(const float *stage, float *to)
 {
 #define STAGE(name, sum, cpu, gpu, formula) \
 	if (sum) \
-		*rest++ += *stage; \
+		*to++ += *stage; \
 	stage++;
 #include "schedule/plan/features.def"
 }
@@ -228,20 +245,59 @@ static void add_rest(const float *stage, float *rest)
 void plan_features(const Plan *plan, const Machine *machine,
     const int64_t *values, float *row)
 {
-	Part parts[PARTS];
-	float other[STAGE_COSTS], *at = row;
-	int n = parts_by_work(plan, machine, parts);
+	const PlanPart *parts = plan->parts[machine->gpu];
+	float other[STAGE_COSTS], *at = row + STAGE_FEATURES;
+	int n = plan->nparts[machine->gpu];
 	memset(row, 0, FEATURES * sizeof *row);
-	for (int i = 0; i < n; i++) {
-		bool shown = i < STAGES_SHOWN;
-		put_part(plan, machine, values, &parts[i], i == 0,
-		    shown ? at : other);
-		if (!shown)
-			add_rest(other, row + REST_AT);
-		at += i ? STAGE_COSTS : STAGE_FEATURES;
+	if (n)
+		put_part(plan, machine, values, &parts[0], true, row);
+	for (int i = 1; i < n; i++) {
+		put_part(plan, machine, values, &parts[i], false, other);
+		add_sums(other, at);
+		at += i < STAGES_SHOWN ? STAGE_SUMS : 0;
 	}
-	at = row + PROGRAM_AT;
+	at = row + STAGE_FEATURES + STAGES_SHOWN * STAGE_SUMS;
 #define PROGRAM(name, value, formula) *at++ = (float)(value);
 #include "schedule/plan/features.def"
+	if (n)
+		put_relations(&plan->stages[parts[0].main], values, at);
 	take_logs(row, FEATURES);
+}
+
+/* --- names ---------------------------------------------------------------------------- */
+
+#define NAME(...) \
+	if (at++ == column) \
+		snprintf(name, FEATURE_NAME, __VA_ARGS__);
+
+const char *feature_name(int column, char name[FEATURE_NAME])
+{
+	int at = 0;
+	snprintf(name, FEATURE_NAME, "unused%d", column);
+#define STAGE(word, sum, cpu, gpu, formula) NAME("stage1." #word)
+#include "schedule/plan/features.def"
+	for (int i = 1; i <= LOOPS_SHOWN; i++) {
+#define LOOP(word, value, formula) NAME("loop%d." #word, i)
+#include "schedule/plan/features.def"
+	}
+	for (int i = 1; i <= ACCESSES_SHOWN; i++) {
+#define ACCESS(word, value, formula) NAME("access%d." #word, i)
+#include "schedule/plan/features.def"
+	}
+	for (int i = 2; i <= STAGES_SHOWN + 1; i++) {
+#define STAGE(word, sum, cpu, gpu, formula) \
+	if (sum) { \
+		NAME(i > STAGES_SHOWN ? "rest." #word : "stage%d." #word, i) \
+	}
+#include "schedule/plan/features.def"
+	}
+#define PROGRAM(word, value, formula) NAME("program." #word)
+#include "schedule/plan/features.def"
+	for (int i = 1; i <= BUFFERS_SHOWN; i++) {
+#define RELATION(word, of, below, formula) \
+	for (int t = 1; t <= THRESHOLDS; t++) \
+		NAME("buffer%d." #word "_%d", i, t * THRESHOLD_OCTAVES)
+#include "schedule/plan/features.def"
+	}
+	return name;
 }

@@ -4,7 +4,8 @@
 
 #include "schedule/plan/plan.h"
 
-enum { STAGES_SHOWN = 3, LOOPS_SHOWN = 10, ACCESSES_SHOWN = 4 };
+enum { STAGES_SHOWN = 3, LOOPS_SHOWN = 10, ACCESSES_SHOWN = 4,
+	BUFFERS_SHOWN = 2, THRESHOLDS = 4, THRESHOLD_OCTAVES = 6 };
 
 enum {
 #define STAGE(name, sum, cpu, gpu, formula) STAGE_##name,
@@ -22,6 +23,11 @@ enum {
 	ACCESS_FEATURES
 };
 enum {
+#define RELATION(name, of, below, formula) RELATION_##name,
+#include "schedule/plan/features.def"
+	RELATION_FEATURES
+};
+enum {
 #define PROGRAM(name, value, formula) PROGRAM_##name,
 #include "schedule/plan/features.def"
 	PROGRAM_FEATURES
@@ -31,10 +37,11 @@ enum {
 #define STAGE(name, sum, cpu, gpu, formula) +(sum)
 #include "schedule/plan/features.def"
 };
-_Static_assert(STAGE_COSTS + LOOPS_SHOWN * LOOP_FEATURES +
-	ACCESSES_SHOWN * ACCESS_FEATURES <= STAGE_FEATURES &&
-	STAGES_SHOWN * STAGE_COSTS + STAGE_FEATURES - STAGE_COSTS +
-	STAGE_SUMS + PROGRAM_FEATURES <= FEATURES &&
-	STAGE_FEATURES % 4 == 0 && FEATURES % 4 == 0, "a row is full");
+_Static_assert(STAGE_FEATURES == STAGE_COSTS + LOOPS_SHOWN * LOOP_FEATURES +
+		ACCESSES_SHOWN * ACCESS_FEATURES &&
+	FEATURES >= STAGE_FEATURES + STAGES_SHOWN * STAGE_SUMS +
+		PROGRAM_FEATURES +
+		BUFFERS_SHOWN * RELATION_FEATURES * THRESHOLDS &&
+	STAGE_FEATURES % 4 == 0 && FEATURES % 4 == 0, "a row has room");
 
 #endif

@@ -166,6 +166,13 @@ typedef struct {
 	int next;         /* stage of that launch; -1 */
 } PlanStage;
 
+/* What has a time of its own: of a CPU a stage, of a GPU a launch. */
+typedef struct {
+	int first; /* stage */
+	int main;  /* of a launch the stage with most work */
+	double work, most;
+} PlanPart;
+
 typedef struct {
 	Arena *arena;
 	Tape *tape;
@@ -175,6 +182,9 @@ typedef struct {
 	int nguards;
 	Guard *guards;
 	int64_t program_flops, program_bytes;
+	/* settled: on a CPU [0] and a GPU [1], that with most work first */
+	int nparts[2];
+	PlanPart *parts[2];
 	struct Shape *shapes; /* of stages, while a GPU's launch is looked at */
 } Plan;
 

@@ -127,12 +127,46 @@ static void settle_accesses(const Plan *plan, int stage)
 	}
 }
 
+/* By what the plan alone says: columns of candidates of one plan are of the same
+ * stages. */
+static void settle_parts(Plan *plan, bool gpu)
+{
+	PlanPart *parts = NEW_N(plan->arena, PlanPart, plan->nstages);
+	int n = 0;
+	for (int i = 0; i < plan->nstages; i++) {
+		const PlanStage *s = &plan->stages[i];
+		int first = gpu ? s->launch : i, k = 0;
+		PlanPart p = {.first = first, .main = i};
+		double work = (s->flops + 1) * (double)s->points;
+		if (first < 0 || (s->ahead && i != plan->anchor))
+			continue;
+		while (k < n && parts[k].first != first)
+			k++;
+		if (k < n)
+			p = parts[k];
+		else
+			n++;
+		p.work += work;
+		if (work > p.most) {
+			p.most = work;
+			p.main = i;
+		}
+		for (; k && parts[k - 1].work < p.work; k--)
+			parts[k] = parts[k - 1];
+		parts[k] = p;
+	}
+	plan->parts[gpu] = parts;
+	plan->nparts[gpu] = n;
+}
+
 void plan_settle(Plan *plan)
 {
 	for (int i = 0; i < plan->nstages; i++)
 		settle_loops(&plan->stages[i]);
 	settle_launches(plan);
 	settle_next(plan);
+	settle_parts(plan, false);
+	settle_parts(plan, true);
 	plan->shapes = NEW_N(plan->arena, Shape, plan->nstages);
 	for (int i = 0; i < plan->nstages; i++)
 		settle_accesses(plan, i);

@@ -20,7 +20,12 @@
  * was measured.  Tables are printed; FOLDER/tasks.txt has a line for each setting and
  * task, FOLDER/NAME.svg are the curves of test/lab/charts.txt.  by: the logs of these
  * tables are known where a setting says so.  KEPT=FOLDER has the curves of runs of
- * before, so that a run that was cut off goes on. */
+ * before, so that a run that was cut off goes on.
+ *
+ *     bench_search held SEEDS SETTINGS TABLE...
+ *
+ * prints of each setting the rank correlation of what its model says of candidates
+ * that it was not taught with their times. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,13 +73,12 @@ static void say_done(const Task *task, int done)
 static int make(Arena *arena, char **words)
 {
 	Error error;
-	const char *group = strcmp(words[2], "-") ? words[2] : NULL;
 	const char *simulated = getenv("SIMULATE");
 	Task *task = task_of(arena, words, &error);
 	if (task && simulated)
 		lab_simulate(task, strtoull(simulated, NULL, 10), 0.75, 0);
 	if (!task || (!simulated && lab_measure(task, say_done, &error)) ||
-	    lab_save(task, words[1], group, words[4], words[5], &error))
+	    lab_save(task, words[4], words[5], &error))
 		return fail(&error);
 	printf("%-12s %d candidates, best %.2f us, rank correlation of the "
 	       "analytic model %.3f\n",
@@ -118,27 +122,56 @@ static int write_files(const LabRuns *r, const char *folder)
 	return fclose(lines) != 0;
 }
 
-static int run(Arena *arena, int n, char **words)
+static void print_held(const Runs *r)
+{
+	printf("| rank correlation |");
+	for (int t = 0; t < r->ntables; t++)
+		printf(" %s |", r->names[t]);
+	printf(" mean |\n| --- |");
+	for (int t = 0; t <= r->ntables; t++)
+		printf(" --- |");
+	for (int i = 0; i < r->nsettings; i++) {
+		double all = 0;
+		printf("\n| %s |", r->settings[i].name);
+		for (int t = 0; t < r->ntables; t++) {
+			double sum = 0;
+			for (int k = 0; k < r->seeds; k++)
+				sum += *curve_of(r, i, t, k) / r->seeds;
+			printf(" %.3f |", sum);
+			all += sum / r->ntables;
+		}
+		printf(" %.3f |", all);
+	}
+	putchar('\n');
+}
+
+static int run(Arena *arena, bool held, int n, char **words)
 {
 	Error error;
 	const char *simulated = getenv("SIMULATE");
+	int first = held ? 2 : 4;
 	LabRuns *r = NEW(arena, LabRuns);
 	*r = (LabRuns){.seeds = atoi(words[0]),
-	    .trials = atoi(words[1]),
+	    .trials = held ? 1 : atoi(words[1]),
+	    .held = held,
 	    .machine = simulated ? strtoull(simulated, NULL, 10) : 0,
-	    .kept = getenv("KEPT"),
-	    .tables = words + 4};
-	while (r->ntables < n - 4 && strcmp(r->tables[r->ntables], "by"))
+	    .kept = held ? NULL : getenv("KEPT"),
+	    .tables = words + first};
+	while (r->ntables < n - first && strcmp(r->tables[r->ntables], "by"))
 		r->ntables++;
 	r->teachers = r->tables + r->ntables + 1;
-	r->nteachers = r->ntables < n - 4 ? n - 5 - r->ntables : 0;
+	r->nteachers = r->ntables < n - first ? n - first - 1 - r->ntables : 0;
 	if (r->seeds < 1 || r->seeds > LAB_SEEDS || r->trials < 1 ||
 	    !r->ntables || r->ntables > LAB_TABLES)
 		return 2;
-	if (read_settings(arena, words[2], r, &error))
+	if (read_settings(arena, words[2 - held], r, &error))
 		return fail(&error);
 	if (!lab_runs(r))
 		return 1;
+	if (held) {
+		lab_report_held(r);
+		return 0;
+	}
 	lab_report(r);
 	return write_files(r, words[3]);
 }
@@ -159,9 +192,11 @@ int main(int argc, char **argv)
 		code = lab_rules(arena, argv[2], argv[3], &error) ? fail(&error)
 								  : 0;
 	} else if (argc >= 7 && !strcmp(argv[1], "run")) {
-		code = run(arena, argc - 2, argv + 2);
+		code = run(arena, false, argc - 2, argv + 2);
+	} else if (argc >= 5 && !strcmp(argv[1], "held")) {
+		code = run(arena, true, argc - 2, argv + 2);
 	} else {
-		fputs("bench_search make|close|rules|run ...\n", stderr);
+		fputs("bench_search make|close|rules|run|held ...\n", stderr);
 	}
 	arena_free(arena);
 	return code;

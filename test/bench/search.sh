@@ -5,6 +5,8 @@
 #                   FRESH=1 all: some twenty minutes, nothing may run beside it
 #     TASK=c6       one task
 #     SETTING=sa    one setting of test/lab/settings.txt, and random
+#     SETTINGS=FILE one that has others, for what is not compared each time
+#     HELD=1        how well models order what they were not taught, without a search
 #     SEEDS=5 TRIALS=300
 #     QUICK=1       four tasks, 3 seeds, 128 trials
 #
@@ -181,8 +183,9 @@ search() {
 	[ -n "${QUICK:-}" ] && only=${TASK:-'^(c6|matmul|softmax|depthwise)$'} &&
 		seeds=${SEEDS:-3} trials=${TRIALS:-128}
 	grep -E '^random|^#' test/lab/settings.txt >"$work/search.settings"
-	grep -E "^${SETTING:-[a-z]}" test/lab/settings.txt | grep -v '^random' \
-		>>"$work/search.settings"
+	[ -z "${HELD:-}" ] || sed -i /^random/d "$work/search.settings"
+	grep -E "^${SETTING:-[a-z]}" "${SETTINGS:-test/lab/settings.txt}" |
+		grep -v '^random' >>"$work/search.settings"
 	mkdir -p "$search_tables" "$search_out"
 	while read -r name spec group; do
 		[[ -n $name && $name != '#'* && $name =~ $only ]] || continue
@@ -202,13 +205,18 @@ search() {
 		failed=1
 		return
 	fi
+	if [ -n "${HELD:-}" ]; then
+		"$search_program" held "$seeds" "$work/search.settings" \
+			"${tables[@]}" || failed=1
+		return
+	fi
 	search_kept
 	KEPT=$search_out/kept "$search_program" run "$seeds" "$trials" \
 		"$work/search.settings" "$search_out" "${tables[@]}" || {
 		failed=1
 		return
 	}
-	[ -z "${TASK:-}${SETTING:-}" ] || return
+	[ -z "${TASK:-}${SETTING:-}${SETTINGS:-}" ] || return
 	search_rows
 	[ -z "${QUICK:-}" ] || return
 	search_logs

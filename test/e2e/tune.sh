@@ -360,7 +360,9 @@ for r, l in zip(rows, lines):
     assert (r["round"], r["measure"]) == (l["round"], "simulate")
     assert r["decisions"].count("=") == json.dumps(l["trace"]).count("decision")
     assert bool(r["predicted_s"]) == (l["predicted"] is not None)
-features = [[r["f%d" % i] for i in range(192)] for r in rows]
+names = list(rows[0])[11:]
+assert len(names) == 144 and names[0] == "stage1.seconds_ns"
+features = [[r[n] for n in names] for r in rows]
 assert all(bool(x) == (sys.argv[3] == "with") for f in features for x in f)
 assert sys.argv[3] != "with" or len(set(map(tuple, features))) > 100
 END

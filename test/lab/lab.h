@@ -10,6 +10,7 @@
  *     lab_measure.c  a table is made on this machine
  *     lab_simulate.c a machine that no model knows
  *     lab_run.c      one search over a task
+ *     lab_learn.c    what a model is shown, and what other tasks teach it
  *     lab_settings.c how a search may be set
  *     lab_figures.c  what a run comes to
  *     lab_runs.c     many settings on many tables with many seeds
@@ -45,7 +46,7 @@ typedef struct {
 
 typedef struct {
 	Arena *arena;
-	const char *name;
+	const char *name, *spec, *group; /* group NULL: the whole */
 	const Program *program;
 	const Target *target;
 	Space *space;     /* the closed part alone */
@@ -72,8 +73,8 @@ SearchSpace lab_space(Task *task);
 
 /* lab_table.c: PATH is a JSON object; what was measured on another space is
  * refused. */
-Status lab_save(const Task *task, const char *spec, const char *group,
-    const char *machine, const char *path, Error *error);
+Status lab_save(
+    const Task *task, const char *machine, const char *path, Error *error);
 Task *lab_load(Arena *arena, const char *path, Error *error);
 
 /* lab_measure.c: times on this machine, a median of a few; nothing may run
@@ -104,9 +105,25 @@ typedef struct {
 	int batch;
 	bool logs;     /* begin with what other tasks' logs say */
 	uint64_t hash; /* of the line */
+	const char *from; /* tasks that teach it first: "c1+c2@haswell"; NULL */
 } LabSetting;
 Status lab_setting(
     Arena *arena, const char *line, LabSetting *out, Error *error);
+
+/* lab_learn.c */
+/* Of the words of features=: "config", a candidate's decisions; or beginnings of
+ * names of columns, "loop,access", others being 0.  False: no column begins so. */
+bool lab_show(Arena *arena, const char *words, Showing *out);
+/* A global model of what the setting's `from` names: LAB_TAUGHT random candidates of
+ * each table beside the task's own (`path`); with @CPU of the operator on another
+ * machine, a simulated one.  *out NULL: it names none. */
+enum { LAB_TAUGHT = 64 };
+Status lab_teach(const LabSetting *setting, const char *path, uint64_t seed,
+    Model **out, Error *error);
+/* The rank correlation of such a model with a task's times; where the setting has no
+ * `from`, of one of as many of its candidates with the others. */
+Status lab_held(const LabSetting *setting, const Task *task, const char *path,
+    uint64_t seed, double *correlation, Error *error);
 
 /* lab_figures.c */
 double lab_quantile(const double *values, int n, double q);
@@ -126,6 +143,7 @@ typedef struct {
 	char **tables;	 /* paths */
 	char **teachers; /* those whose logs are known; paths */
 	int nteachers;
+	bool held;	  /* no searches: lab_held, a curve of one point */
 	const char *kept; /* a folder where curves of before are; NULL */
 	uint64_t machine; /* the seed of a simulated one; 0: as measured */
 	float *curves;
@@ -151,6 +169,8 @@ void lab_begin_with(const Transfer *logs, const Model *global, const Task *task,
 /* lab_report.c: tables on standard output, where trials are in units of those of the
  * first setting, and of `ga` where that is one. */
 void lab_report(const LabRuns *runs);
+/* Of `held` ones, by setting and table. */
+void lab_report_held(const LabRuns *runs);
 /* A head, and a line for each setting and task. */
 void lab_report_lines(const LabRuns *runs, FILE *out);
 /* FOLDER/NAME.svg for each line of test/lab/charts.txt. */

@@ -226,3 +226,26 @@ void lab_charts(const LabRuns *r, FILE *charts, const char *folder)
 		if (*line != '#' && *line != '\n')
 			chart(r, line, folder);
 }
+
+void lab_report_held(const LabRuns *r)
+{
+	printf("| rank correlation |");
+	for (int t = 0; t < r->ntables; t++)
+		printf(" %s |", r->names[t]);
+	printf(" mean |\n| --- |");
+	for (int t = 0; t <= r->ntables; t++)
+		printf(" --- |");
+	for (int i = 0; i < r->nsettings; i++) {
+		double all = 0;
+		printf("\n| %s |", r->settings[i].name);
+		for (int t = 0; t < r->ntables; t++) {
+			double sum = 0;
+			for (int k = 0; k < r->seeds; k++)
+				sum += *lab_curve(r, i, t, k) / r->seeds;
+			printf(" %.3f |", sum);
+			all += sum / r->ntables;
+		}
+		printf(" %.3f |", all);
+	}
+	putchar('\n');
+}

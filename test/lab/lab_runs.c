@@ -64,17 +64,31 @@ typedef struct {
 	Model *global;
 } Known;
 
+static Status hold_one(const LabRuns *r, Task *task, int table, int setting,
+    int seed, Error *error)
+{
+	double correlation;
+	FORWARD_IF_ERROR(lab_held(&r->settings[setting], task,
+	    r->tables[table], (uint64_t)seed + 1, &correlation, error));
+	*lab_curve(r, setting, table, seed) = (float)correlation;
+	return STATUS_OK;
+}
+
 static Status run_one(const LabRuns *r, Task *task, const Known *known,
     int table, int setting, int seed, Error *error)
 {
 	GuideSettings guide = r->settings[setting].guide;
 	float *curve = lab_curve(r, setting, table, seed);
 	char path[512];
+	Model *taught;
 	path_of(r, table, setting, seed, path, sizeof path);
 	if (take_kept(r, path, curve))
 		return STATUS_OK;
-	double *best_s = must_alloc(sizeof *best_s * (size_t)r->trials);
 	guide.how.seed = guide.model.seed = (uint64_t)seed + 1;
+	FORWARD_IF_ERROR(lab_teach(&r->settings[setting], r->tables[table],
+	    guide.model.seed, &taught, error));
+	double *best_s = must_alloc(sizeof *best_s * (size_t)r->trials);
+	guide.model.global = taught;
 	if (r->settings[setting].logs)
 		lab_begin_with(known->logs, known->global, task, &guide);
 	Status status = lab_run(
@@ -82,6 +96,7 @@ static Status run_one(const LabRuns *r, Task *task, const Known *known,
 	for (int i = 0; i < r->trials && !status; i++)
 		curve[i] = (float)(task->best_s / best_s[i]);
 	free(best_s);
+	model_free(taught);
 	if (!status)
 		keep(r, path, curve);
 	return status;
@@ -97,7 +112,9 @@ static Status run_settings(
 		    r->machine, (uint64_t)(seed + 1) * LAB_TABLES, task,
 		    &known.logs, &known.global, error);
 	for (int i = 0; i < r->nsettings && !status; i++)
-		status = run_one(r, task, &known, table, i, seed, error);
+		status = r->held
+		    ? hold_one(r, task, table, i, seed, error)
+		    : run_one(r, task, &known, table, i, seed, error);
 	model_free(known.global);
 	transfer_free(known.logs);
 	return status;

@@ -1,14 +1,24 @@
 /* Settings of searches, a line each: a name, then words such as search=sa, as
- * guide_set takes them, rows=N, the candidates between two trainings, and logs=on. */
+ * guide_set takes them, and
+ *
+ *     rows=N             candidates between two trainings
+ *     logs=on            begins with what other tasks' logs say
+ *     features=WORDS     what a model is shown (lab_show)
+ *     from=TASK+TASK...  what teaches it first (lab_teach) */
 #include <stdlib.h>
 #include <string.h>
 
 #include "test/lab/lab.h"
 
-static bool put(LabSetting *s, const char *key, const char *value)
+static bool put(
+    Arena *arena, LabSetting *s, const char *key, const char *value)
 {
 	if (!strcmp(key, "logs"))
 		return s->logs = !strcmp(value, "on");
+	if (!strcmp(key, "features"))
+		return lab_show(arena, value, &s->guide.show);
+	if (!strcmp(key, "from"))
+		return *(s->from = value);
 	if (strcmp(key, "rows"))
 		return guide_set(&s->guide, key, value);
 	s->batch = atoi(value);
@@ -27,7 +37,7 @@ Status lab_setting(
 		char *value = strchr(word, '=');
 		if (value)
 			*value++ = 0;
-		if (!value || !put(out, word, value))
+		if (!value || !put(arena, out, word, value))
 			return error_set(error, STATUS_INPUT,
 			    "%s: what is %s=%s?", out->name, word,
 			    value ? value : "");

@@ -57,15 +57,16 @@ static json_t *times_json(const Task *task)
 	return times;
 }
 
-Status lab_save(const Task *task, const char *spec, const char *group,
-    const char *machine, const char *path, Error *error)
+Status lab_save(
+    const Task *task, const char *machine, const char *path, Error *error)
 {
 	char date[16];
 	time_t now = time(NULL);
 	strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
 	json_t *table = json_pack(
 	    "{s:i,s:s,s:s,s:s?,s:s,s:s,s:s,s:o,s:s,s:o}", "tunec_table", 1,
-	    "task", task->name, "spec", spec, "group", group, "target",
+	    "task", task->name, "spec", task->spec, "group", task->group,
+	    "target",
 	    task->target->text, "machine", machine, "date", date, "closed",
 	    closed_json(task), "hash", task->hash, "times_us",
 	    times_json(task));

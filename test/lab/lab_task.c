@@ -121,7 +121,10 @@ Task *lab_task(Arena *arena, const char *name, const char *spec,
 {
 	Task *task = NEW(arena, Task);
 	const Program *whole = load(arena, spec, error);
-	*task = (Task){.arena = arena, .name = arena_strdup(arena, name)};
+	*task = (Task){.arena = arena,
+	    .name = arena_strdup(arena, name),
+	    .spec = arena_strdup(arena, spec),
+	    .group = group ? arena_strdup(arena, group) : NULL};
 	if (!whole ||
 	    !(task->program = group_named(arena, whole, group, error)) ||
 	    !(task->target = target_parse(arena, target, error)) ||

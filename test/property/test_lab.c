@@ -206,6 +206,44 @@ static void test_exhausted(void **state)
 	arena_free(arena);
 }
 
+/* --- what is shown, and what teaches ------------------------------------------- */
+
+static double held(Task *task, const char *words)
+{
+	Arena *arena = arena_new();
+	LabSetting s;
+	Error error;
+	double correlation;
+	if (lab_setting(arena, words, &s, &error) ||
+	    lab_held(&s, task, "none", 1, &correlation, &error))
+		fail_msg("%s", error.text);
+	arena_free(arena);
+	return correlation;
+}
+
+/* Columns that say little teach little; names that none begins with, and tables that
+ * there are not, are refused. */
+static void test_shown(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	Error error;
+	Model *model;
+	LabSetting s;
+	Task *task = open_task(arena);
+	lab_simulate(task, 1, 0.97, 0);
+	assert_true(held(task, "all search=sa") > 0.7);
+	assert_true(held(task, "config features=config") > 0.3);
+	assert_true(held(task, "program features=program") < 0.3);
+	assert_int_not_equal(
+	    lab_setting(arena, "x features=loop,luck", &s, &error), 0);
+	assert_non_null(strstr(error.text, "features=loop,luck"));
+	assert_int_equal(lab_setting(arena, "x from=none", &s, &error), 0);
+	assert_int_not_equal(lab_teach(&s, "a/b.json", 1, &model, &error), 0);
+	assert_non_null(strstr(error.text, "a/none.json"));
+	arena_free(arena);
+}
+
 /* --- tables ------------------------------------------------------------------- */
 
 static char path[] = "/tmp/test_lab_XXXXXX";
@@ -241,7 +279,7 @@ static void test_table(void **state)
 	lab_simulate(task, 1, 0.75, 0);
 	task->time_s[1] = INFINITY;
 	assert_int_equal(
-	    lab_save(task, conv, NULL, "none", path, &error), 0);
+	    lab_save(task, "none", path, &error), 0);
 	Task *again = lab_load(arena, path, &error);
 	assert_non_null(again);
 	assert_int_equal(again->all.n, task->all.n);
@@ -352,6 +390,8 @@ static void test_chart(void **state)
 
 int main(void)
 {
+	const char *build = getenv("BUILD");
+	setenv("TUNEC_MODULES", build ? build : "build", 0);
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_part),
 	    cmocka_unit_test(test_moves),
@@ -359,6 +399,7 @@ int main(void)
 	    cmocka_unit_test(test_simulated),
 	    cmocka_unit_test(test_random_is_a_shuffle),
 	    cmocka_unit_test(test_exhausted),
+	    cmocka_unit_test(test_shown),
 	    cmocka_unit_test(test_table),
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test(test_chart),

@@ -90,6 +90,22 @@ static void check_features(Space *space, const Candidate *c, const Nest *nest,
 	}
 }
 
+/* What a stage is shown by alone is what a candidate's row has of it. */
+static void check_stages(Space *space, const Candidate *c, const char *name)
+{
+	float row[FEATURES], stages[3][STAGE_FEATURES];
+	int n = space_stage_features(space, c, 3, stages[0]);
+	space_features(space, c, 1, row);
+	if (n < 1 || memcmp(row, stages[0], sizeof stages[0]))
+		fail_msg("%s: the heaviest stage is not in the row", name);
+	for (int i = 0; i < FEATURES && n > 1; i++) {
+		char column[FEATURE_NAME];
+		if (!strcmp(feature_name(i, column), "stage2.seconds_ns") &&
+		    row[i] != stages[1][0])
+			fail_msg("%s: the second stage", name);
+	}
+}
+
 static void check_found(Arena *arena, Space *space, const Candidate *c,
     const Machine *machine, const char *name)
 {
@@ -176,6 +192,7 @@ static int check_candidate(Arena *arena, const Program *program, Space *space,
 	if (!accepts)
 		return 0;
 	check_features(space, c, nest, machine, program->symbol);
+	check_stages(space, c, program->symbol);
 	check_found(arena, space, c, machine, program->symbol);
 	check_normal(arena, program, space, &raw, c, machine);
 	return 1;
@@ -283,7 +300,20 @@ static void features_below(const Plan *plan, const int64_t *values,
 	assert_true(stack[0] == around);
 }
 
-/* More stages than are looked at. */
+/* Each column has a name of its own. */
+static void test_names(void **state)
+{
+	char a[FEATURE_NAME], b[FEATURE_NAME];
+	(void)state;
+	for (int i = 0; i < FEATURES; i++)
+		for (int k = 0; k < i; k++)
+			assert_string_not_equal(
+			    feature_name(i, a), feature_name(k, b));
+	assert_string_equal(feature_name(STAGE_FEATURES, a),
+	    "stage2.seconds_ns");
+}
+
+/* Many stages, of which the most are one sum. */
 static void test_many_stages(void **state)
 {
 	Arena *arena = arena_new();
@@ -330,6 +360,7 @@ static void test_long_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_names),
 	    cmocka_unit_test(test_many_stages),
 	    cmocka_unit_test(test_long_names),
 	    cmocka_unit_test(test_workloads),

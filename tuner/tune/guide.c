@@ -16,6 +16,7 @@ struct Guide {
 	Search *search;
 	Model *model; /* NULL: nothing is learnt */
 	bool learn, analytic, prior; /* as the settings say */
+	Showing show;
 	Candidate starts[GUIDE_STARTS];
 	int nstarts;  /* not proposed yet */
 	int worse;    /* batches in a row that the analytic model ranked better */
@@ -24,13 +25,21 @@ struct Guide {
 	int nbatches;
 };
 
+static void show_features(const void *context, Space *space,
+    const Candidate *candidates, int n, float *rows)
+{
+	(void)context;
+	space_features(space, candidates, n, rows);
+}
+
 GuideSettings guide_defaults(uint64_t seed)
 {
 	return (GuideSettings){.search = "sa",
 	    .learn = true,
 	    .analytic = true,
 	    .model = model_defaults(FEATURES, seed),
-	    .how = search_defaults(seed)};
+	    .how = search_defaults(seed),
+	    .show = {show_features, NULL}};
 }
 
 int guide_starts(const Model *global)
@@ -94,6 +103,12 @@ SearchSpace guide_space(Space *space)
 
 /* --- scores --------------------------------------------------------------------- */
 
+static void show(
+    const Guide *g, const Candidate *candidates, int n, float *rows)
+{
+	g->show.rows(g->show.context, g->space, candidates, n, rows);
+}
+
 static void score_learnt(
     const Guide *g, const Candidate *candidates, int n, float *scores)
 {
@@ -101,7 +116,7 @@ static void score_learnt(
 	double prior_s[ROWS_AT_ONCE];
 	for (int i = 0; i < n; i += ROWS_AT_ONCE) {
 		int count = n - i < ROWS_AT_ONCE ? n - i : ROWS_AT_ONCE;
-		space_features(g->space, candidates + i, count, rows);
+		show(g, candidates + i, count, rows);
 		if (g->prior)
 			space_analytic(
 			    g->space, candidates + i, count, prior_s);
@@ -151,6 +166,7 @@ Guide *guide_new(Space *space, const SearchSpace *functions,
 	    .search = search,
 	    .learn = settings->learn,
 	    .analytic = settings->analytic,
+	    .show = settings->show,
 	    .prior = settings->model.prior || settings->model.global};
 	if (!search_named(settings->search)->learns)
 		return g;
@@ -202,7 +218,7 @@ void guide_tell(Guide *g, const Candidate *candidate, double time_s)
 	search_tell(g->search, candidate, time_s);
 	if (!g->model)
 		return;
-	space_features(g->space, candidate, 1, row);
+	show(g, candidate, 1, row);
 	space_analytic(g->space, candidate, 1, &prior_s);
 	model_add(g->model, 0, row, prior_s, time_s);
 }
@@ -235,7 +251,7 @@ double guide_predict(const Guide *g, const Candidate *candidate)
 	double prior_s, seconds = NAN;
 	space_analytic(g->space, candidate, 1, &prior_s);
 	if (has_learnt(g)) {
-		space_features(g->space, candidate, 1, row);
+		show(g, candidate, 1, row);
 		seconds = model_seconds(g->model, row, prior_s);
 	}
 	return isnan(seconds) ? prior_s : seconds;

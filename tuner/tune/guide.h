@@ -11,6 +11,13 @@
 enum { GUIDE_STARTS = 3 };
 int guide_starts(const Model *global);
 
+/* What a model is shown of each of n candidates: FEATURES floats. */
+typedef struct {
+	void (*rows)(const void *context, Space *space,
+	    const Candidate *candidates, int n, float *rows);
+	const void *context;
+} Showing;
+
 typedef struct {
 	const char *search; /* of searches.def */
 	bool learn;         /* false: the analytic model alone */
@@ -18,6 +25,7 @@ typedef struct {
 			       false: random candidates */
 	ModelSettings model;
 	SearchSettings how;
+	Showing show; /* space_features */
 	/* what is proposed before all else, where there is a search by scores */
 	Candidate starts[GUIDE_STARTS];
 	int nstarts;
