@@ -166,7 +166,8 @@ static double correlation_of(const LabSetting *s, const Task *task,
 		score[n] = one;
 		truth[n++] = -task->time_s[i];
 	}
-	return rank_correlation(score, truth, n);
+	double r = rank_correlation(score, truth, n);
+	return isnan(r) ? 0 : r; /* it says the same of all */
 }
 
 Status lab_held(const LabSetting *s, const Task *task, const char *path,

@@ -229,7 +229,7 @@ static void test_trials(void **state)
 	    "logs %.3f, %.1f; by nonsense %.3f, %.1f\n",
 	    exp(none.first), BATCH, exp(none.trials), exp(useful.first),
 	    exp(useful.trials), exp(nonsense.first), exp(nonsense.trials));
-	assert_true(useful.first > none.first + log(2));
+	assert_true(useful.first > none.first + log(1.25));
 	assert_true(useful.trials < none.trials + log(0.85));
 	assert_true(nonsense.trials < none.trials + log(1.1));
 }
