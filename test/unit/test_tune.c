@@ -14,7 +14,7 @@
 #include "tuner/tune/tune_internal.h"
 #include "tuner/tuner.h"
 
-enum { N = 24, TRIALS = 120 };
+enum { N = 24, TRIALS = 300 };
 
 typedef struct {
 	Arena *arena;

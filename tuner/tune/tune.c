@@ -12,7 +12,7 @@ enum {
 	HOPELESS_TRIALS = 40, /* of which all but a few failed */
 	VISITS_LEAST = 6,     /* in the time that is an operator's own */
 	COMPILE_PART = 16,    /* of it may go by between two measurements */
-	AHEAD_LEAST = 64      /* trials before the search runs ahead of them */
+	AHEAD_LEAST = 256     /* trials before a batch that the search runs ahead of */
 };
 
 /* --- budget ------------------------------------------------------------------ */
@@ -313,7 +313,8 @@ static void search_ahead(void *context)
 {
 	Tuning *t = context;
 	int want = batch_wanted(t, t->nbatch - t->tried);
-	if (want > 0 && t->known.n >= AHEAD_LEAST)
+	int before = t->known.n - t->tried; /* wherever a step has ended */
+	if (want > 0 && before >= AHEAD_LEAST)
 		t->ahead = propose_ahead(t, want);
 }
 

@@ -17,7 +17,7 @@ typedef struct {
 	double time_s;  /* infinite: failed */
 	double predicted_s; /* 0: nothing was */
 	Trace *parsed;  /* NULL: not of this program */
-	Measurement measured;
+	const Measurement *measured;
 } Known;
 
 /* What the search proposes. */

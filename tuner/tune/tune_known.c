@@ -20,12 +20,14 @@ const char *known_measure_word(const TuneOptions *o)
 
 char *known_text(Tuning *t, const Trace *trace)
 {
+	Arena *scratch = arena_new();
 	json_t *json = trace_to_json(
-	    trace_canonical(t->arena, t->program, trace));
+	    trace_canonical(scratch, t->program, trace));
 	char *dumped = json_dumps(json, JSON_COMPACT);
 	char *text = arena_strdup(t->arena, dumped);
 	free(dumped);
 	json_decref(json);
+	arena_free(scratch);
 	return text;
 }
 
@@ -54,8 +56,9 @@ static Known known_of(Tuning *t, const Line *line)
 	if (k.parsed)
 		k.parsed = trace_localized(
 		    t->arena, t->program, k.parsed, &ignored);
-	k.measured = measure_nothing(line->outcome);
-	k.measured.time_s = line->time_s;
+	Measurement m = measure_nothing(line->outcome);
+	m.time_s = line->time_s;
+	k.measured = arena_memdup(t->arena, &m, sizeof m);
 	return k;
 }
 
@@ -122,7 +125,7 @@ const Known *known_find(const Tuning *t, int from, const char *text)
 const Known *known_object(const Tuning *t, const char *object)
 {
 	for (int i = 0; i < t->known.n && object[0]; i++)
-		if (t->known.at[i].measured.outcome == OUTCOME_OK &&
+		if (t->known.at[i].measured->outcome == OUTCOME_OK &&
 		    !strcmp(t->known.at[i].object, object))
 			return &t->known.at[i];
 	return NULL;
@@ -158,7 +161,7 @@ void known_replay(const Tuning *t, const char *text, Measurement *m)
 			found = &t->replay.at[i];
 	*m = measure_nothing(OUTCOME_BUILD);
 	if (found)
-		*m = found->measured;
+		*m = *found->measured;
 	else
 		snprintf(m->error, sizeof m->error, "not in the store");
 }

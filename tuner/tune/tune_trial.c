@@ -10,14 +10,14 @@ static void count(Tuning *t, const Known *k, bool ok)
 	TuneResult *r = &t->result;
 	r->ok += ok;
 	r->failed += !ok;
-	t->failed_by[k->measured.outcome]++;
+	t->failed_by[k->measured->outcome]++;
 	if (ok && (r->best_s <= 0 || k->time_s < r->best_s)) {
 		r->best_s = k->time_s;
 		memcpy(r->best_id, k->id, sizeof r->best_id);
 	}
 	if (!ok && !r->best_error[0])
 		snprintf(r->best_error, sizeof r->best_error, "%s: %.480s",
-		    outcome_name(k->measured.outcome), k->measured.error);
+		    outcome_name(k->measured->outcome), k->measured->error);
 }
 
 /* Stores a search trial and what it means for the best. */
@@ -29,7 +29,7 @@ static Status finish_trial(Tuning *t, const Proposal *p, char *text,
 	    .form = p->form,
 	    .predicted_s = p->predicted_s,
 	    .plain = !strcmp(text, t->plain_text),
-	    .measured = *m};
+	    .measured = arena_memdup(t->arena, m, sizeof *m)};
 	t->result.trials++;
 		TrialNote note = {.form = p->form,
 	    .predicted_s = p->predicted_s,
@@ -50,7 +50,7 @@ static Status run_trial(Tuning *t, int i, const Proposal *p, char *text,
 {
 	const Known *same = known_object(t, m->object);
 	if (same) {
-		*m = same->measured;
+		*m = *same->measured;
 	} else if (m->outcome == OUTCOME_OK && !t->options.replay_db) {
 		FORWARD_IF_ERROR(measure_run(
 		    t->measurer, i, t->result.best_s, m, t->error));
@@ -131,7 +131,7 @@ void trial_plain(Tuning *t, const Measurement *m)
 	Known k = {.trace = t->plain_text,
 	    .parsed = schedule_plain(t->arena, t->program),
 	    .plain = true,
-	    .measured = *m};
+	    .measured = arena_memdup(t->arena, m, sizeof *m)};
 	t->result.plain_s = m->time_s > 0 ? m->time_s : 0;
 	t->result.plain_estimated = t->reference.estimated;
 	t->result.plain_disturbed =
