@@ -29,6 +29,7 @@ family_title() {
 	triangles) echo 'triangles, running sums' ;;
 	lookups) echo 'look-ups, where the greatest is' ;;
 	bytes) echo 'sums of products of bytes' ;;
+	scatters) echo 'sums of what data assigns' ;;
 	control) echo 'at the reference before' ;;
 	mixed) echo 'of any kind, written after all others were measured' ;;
 	various) echo 'of any kind, a second lot, written after those' ;;
@@ -153,7 +154,7 @@ families() {
 	echo '| --- | --- | --- | --- | --- | --- |'
 	: >"$rows"
 	for family in twice moves rows attention stencils writes casts apart \
-		invariants several triangles lookups bytes control; do
+		invariants several triangles lookups bytes scatters control; do
 		[ "${FAMILY:-$family}" = $family ] || continue
 		reference $family || continue
 		for name in test/bench/families/$family/*"${OPERATOR:-}"*.yaml; do
