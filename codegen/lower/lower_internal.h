@@ -9,6 +9,7 @@
  *     lower_tail.c   predicates of axes: clipping, splitting, masks
  *     lower_cut.c    loops cut where conditions change
  *     lower_zeros.c  steps that change nothing: narrowing
+ *     lower_scatter.c loops of which data says the iteration
  *     lower_demand.c elements that nobody uses: likewise
  *     lower_expr.c   values of bodies
  *     lower_dot.c    steps of a reduction as one operation
@@ -201,7 +202,9 @@ typedef struct {
 typedef struct {
 	bool known;
 	ConditionVec all;
-	Expr *own; /* those of the body, as one; NULL: none */
+	ExprVec parts; /* those of the body, in their order */
+	int settled; /* of these the first so many hold here */
+	Expr *own; /* the others as one; NULL: none */
 	ConditionVec one; /* that */
 	Expr *element; /* the body where they hold */
 	Expr *guarded; /* the same, and the identity where they do not */
@@ -501,6 +504,9 @@ IndexVec step_forms_of(Lower *l, int stage, const ConditionVec *conditions);
 bool step_has_conditions(Lower *l, int stage);
 /* Is an exponent of the stage whose body is evaluated at most 0? */
 bool step_is_peak(Lower *l, const Expr *exponent);
+/* The first so many of the body's conditions hold from here on; as many as did
+ * before. */
+int step_settle(Lower *l, int stage, int n);
 /* No step in what is left of the loops counts. */
 bool step_never(Lower *l, int stage);
 /* Some step may: decided, or computed for the loops that there are. */
@@ -554,6 +560,13 @@ void step_every_facts(Lower *l, int stage);
 /* Facts in such an iteration, the loop being bound; `limits` NULL: facts where
  * step_some holds. */
 void step_facts(Lower *l, int stage, const StepLimits *limits);
+
+/* lower_scatter.c: a loop of the stage of which data says the one iteration that
+ * counts: bound to that, under the condition that there is one; then the rest of
+ * it, `inside`.  false: it is none. */
+typedef void ScatterInside(Lower *l, int stage, int pos, Phase phase);
+bool scatter_loop(
+    Lower *l, int stage, int pos, Phase phase, ScatterInside *inside);
 
 /* lower_demand.c */
 bool demand_known(Lower *l, int stage); /* may something be left out? */

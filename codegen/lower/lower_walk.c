@@ -1088,6 +1088,11 @@ static bool parted_loop(Lower *l, int stage, int pos, Phase phase)
 	return true;
 }
 
+static void chosen_iteration(Lower *l, int stage, int pos, Phase phase)
+{
+	tested_iteration(l, stage, pos, phase, false);
+}
+
 static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 {
 	int var = l->nest->stages.at[stage].loops[pos];
@@ -1117,6 +1122,7 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 			? nest_launch_extent(l->nest, var) : extent};
 		running_loop(l, stage, pos, phase, &span);
 	} else if (packs_by_digits(l, stage, pos, phase) ||
+	    scatter_loop(l, stage, pos, phase, chosen_iteration) ||
 	    parted_loop(l, stage, pos, phase)) {
 		return;
 	} else if (kind_of(l, var) == LOOP_SERIAL) {

@@ -27,7 +27,16 @@ static ConditionVec remembered(Lower *l, int stage, ExprVec conditions)
 	return all;
 }
 
-static const StepConditions *conditions_of(Lower *l, int stage)
+static Expr *as_one(Lower *l, const ExprVec *parts, int first)
+{
+	Expr *all = NULL;
+	for (int i = first; i < parts->n; i++)
+		all = all ? expr_binary(l->arena, OP_AND, all, parts->at[i])
+			  : parts->at[i];
+	return all;
+}
+
+static StepConditions *conditions_of(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	StepConditions *c = &l->steps[stage];
@@ -38,15 +47,12 @@ static const StepConditions *conditions_of(Lower *l, int stage)
 	c->peaks = nest_peaks(l->nest, l->arena, stage);
 	if (s->reduce == REDUCE_NONE)
 		return c;
-	ExprVec own = nest_step_conditions(l->nest, l->arena, stage, false);
+	c->parts = nest_step_conditions(l->nest, l->arena, stage, false);
 	c->all = remembered(l, stage,
 	    nest_step_conditions(l->nest, l->arena, stage, true));
 	c->element = nest_step_element(l->nest, l->arena, stage);
 	c->guarded = s->body;
-	for (int i = 0; i < own.n; i++)
-		c->own = c->own
-		    ? expr_binary(l->arena, OP_AND, c->own, own.at[i])
-		    : own.at[i];
+	c->own = as_one(l, &c->parts, 0);
 	if (c->own)
 		condition_add(l, stage, c->own, &c->one);
 	if (c->own && nest_step_relies(l->nest, l->arena, stage))
@@ -83,6 +89,15 @@ const Expr *step_guarded(Lower *l, int stage)
 const Expr *step_condition(Lower *l, int stage)
 {
 	return conditions_of(l, stage)->own;
+}
+
+int step_settle(Lower *l, int stage, int n)
+{
+	StepConditions *c = conditions_of(l, stage);
+	int before = c->settled;
+	c->settled = n;
+	c->own = as_one(l, &c->parts, n);
+	return before;
 }
 
 IndexVec step_forms_of(Lower *l, int stage, const ConditionVec *conditions)

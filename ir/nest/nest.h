@@ -304,6 +304,9 @@ Handle nest_hull_dense(const Nest *nest, const Expr *e, const bool *fixed);
 enum { STEPS_TESTED = 16 }; /* so many repeated steps are worth a test */
 ExprVec nest_step_conditions(
     const Nest *nest, Arena *arena, int stage, bool reads);
+/* Those of its own that a reduction with the body would have. */
+ExprVec nest_body_conditions(
+    const Nest *nest, Arena *arena, ReduceOp op, const Expr *body);
 /* Does it read what may be left out (nest_demand)?  Then the conditions of what
  * it reads are among its own. */
 bool nest_step_relies(const Nest *nest, Arena *arena, int stage);
@@ -324,6 +327,32 @@ bool nest_same_steps(const Nest *nest, Arena *arena, int a, int b);
 /* nest_demand.c: conditions over the axes of a stage, on axes alone, that hold
  * for each of its elements that anybody uses. */
 ExprVec nest_demand(const Nest *nest, Arena *arena, int stage);
+
+/* nest_scatter.c: of conditions that all hold where a step counts the first that
+ * says which value of an axis that is. */
+typedef struct {
+	int number;  /* of the condition */
+	int axis;
+	Expr *value; /* an index over the other axes, of data; anywhere */
+} Scatter;
+bool scatter_find(Arena *arena, const ExprVec *conditions, int axis,
+    int64_t extent, Scatter *scatter);
+/* All such axes of results, in the order of their conditions, and the axes that these
+ * and the conditions before them have besides: whose loops are outside. */
+enum { SCATTER_AXES = 8 };
+typedef struct {
+	int n, axes[SCATTER_AXES];
+	bool *assigned, *outside; /* by axis */
+} ScatterAxes;
+ScatterAxes scatter_axes(Arena *arena, const ExprVec *conditions,
+    const int64_t *extents, int nspatial, int naxes);
+/* Is the value one of the axis's? */
+Expr *scatter_inside(Arena *arena, const Scatter *scatter, int64_t extent);
+/* Does one iteration of the stage's loop count, at most, which is known where the
+ * loop begins?  `own`: nest_step_conditions of its body; those before the one that
+ * says so can be asked there, too. */
+bool nest_scatters(const Nest *nest, Arena *arena, int stage, int loop,
+    const ExprVec *own, Scatter *scatter);
 
 /* nest_peak.c: exponents in the stage's body that are not above 0 but for
  * rounding, and not infinity: something less the greatest of its like. */

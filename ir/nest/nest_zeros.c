@@ -246,16 +246,28 @@ static Where where(const Zeros *z, const Expr *e)
 	return z->exponent ? where_in_exponent(z, e) : (Where){0};
 }
 
+static ExprVec conditions_of(const Zeros *z, const Expr *body)
+{
+	Where w = where(z, body);
+	if (w.never)
+		add_one(z, &w, expr_int(z->arena, DT_BOOL, 0));
+	return w.all.all;
+}
+
 static ExprVec conditions(
     const Nest *nest, Arena *arena, int stage, bool reads)
 {
 	const Stage *s = &nest->stages.at[stage];
 	Zeros z = {
 	    .nest = nest, .arena = arena, .op = s->reduce, .reads = reads};
-	Where w = where(&z, s->body);
-	if (w.never)
-		add_one(&z, &w, expr_int(arena, DT_BOOL, 0));
-	return w.all.all;
+	return conditions_of(&z, s->body);
+}
+
+ExprVec nest_body_conditions(
+    const Nest *nest, Arena *arena, ReduceOp op, const Expr *body)
+{
+	Zeros z = {.nest = nest, .arena = arena, .op = op};
+	return op == REDUCE_NONE ? (ExprVec){0} : conditions_of(&z, body);
 }
 
 typedef struct {

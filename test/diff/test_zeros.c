@@ -156,6 +156,43 @@ static const char needed[] = SPEC("x: 'f32[19, 19]', w: 'f32[19]'",
     "  a[i < 19] = sum[j < i + 1](t[i, j]*w[j])\n"
     "  y[i < 19] = sum[j < 19](t[j, i]) + a[i]\n");
 
+/* Sums of what data assigns: rows by their labels, some of which are of no result;
+ * in two axes, of which one has no label; what is dear to tell first; the label in
+ * the element, too; counts by a label that is computed, of bytes, of i64 that is far
+ * out of range; in two dimensions; extremes. */
+static const char segments[] = SPEC(
+    "l: 'i32[23]', v: 'f32[23, 8]', w: 'f32[23]'",
+    "  y[k < 5, d < 8] =\n"
+    "    sum[i < 23](if l[i] % 5 == i32(k) then v[i, d]*w[i] else 0)\n");
+static const char outside[] = SPEC(
+    "l: 'i32[3, 11]', v: 'f32[3, 11, 9]', w: 'f32[3]'",
+    "  y[k < 3, d < 9] = sum[i < 3, j < 11](\n"
+    "    if i32(k) == l[i, j] then v[i, j, d]*w[i] else 0)\n");
+static const char first_told[] = SPEC("l: 'i32[23]', v: 'f32[20, 8]'",
+    "  y[k < 5, d < 8] = sum[i < 23](\n"
+    "    if i < 20 and v[min(i, 19), 0] > 0 and l[i] == i32(k) and l[i] < 3\n"
+    "    then v[min(i, 19), d]*2 else 0)\n");
+static const char read_again[] = SPEC("l: 'i8[23]', v: 'f32[23]', t: 'f32[9, 8]'",
+    "  y[k < 9, d < 8] = sum[i < 23](\n"
+    "    if i32(l[i]) + 4 == i32(k) then (v[i] + f32(k))*t[k, d] else 0)\n");
+static const char counts[] = SPEC("x: 'f32[50]'",
+    "  h[b < 4] = sum[n < 50](\n"
+    "    i32(if clamp(i32(floor(x[n]*0.5)), 0, 3) == i32(b) then 1 else 0))\n");
+static const char counts_u8[] = SPEC("x: 'u8[50]'",
+    "  h[b < 256] = sum[n < 50](i32(if x[n] == u8(b) then 1 else 0))\n");
+static const char far_out[] = SPEC("x: 'i64[50]'",
+    "  h[b < 4] = sum[n < 50](i64(if x[n]*9223372036854775807 == b then 1 else 0))\n");
+static const char wraps[] = SPEC("x: 'u8[50]'",
+    "  h[b < 300] = sum[n < 50](i32(if x[n] == u8(b) then 1 else 0))\n");
+static const char joint[] = SPEC("x: 'u8[50]', y: 'i32[50]', w: 'f32[50]'",
+    "  h[a < 4, b < 3] = sum[n < 50](\n"
+    "    if i32(x[n])//2 == i32(a) and y[n] == i32(b) then w[n]*w[n] else 0)\n");
+static const char peak_of[] = SPEC("l: 'i32[23]', v: 'f32[23, 8]'",
+    "  y[k < 5, d < 8] = max[i < 23](if l[i] == i32(k) then v[i, d] else -inf)\n");
+static const char by_block[] = SPEC("x: 'f32[23]', v: 'f32[23, 8]'",
+    "  l[i < 23] = i32(floor(x[i]))//2\n"
+    "  y[k < 5, d < 8] = sum[i < 23](if l[i] == i32(k) then v[i, d]*2 else 0)\n");
+
 /* A block of 6 rows at a time, all that leads to them in it. */
 static const char rows_of_six[] =
     "set_scope(o~1, reg)\no0, o1, o2 = split(o.i, [_, 2, 3])\n"
@@ -425,6 +462,64 @@ static const Case cases[] = {
     {"extents_plain", extents, "", 12 * 21 * 22 / 2},
     {"extents_rows", extents, rows_of_six, -1},
     {"twice_plain", twice, "", 12 * 21 * 22 / 2},
+    {"segments_plain", segments, "", 23 * 8},
+    {"segments_rows", segments, "reorder(y.i, y.k, y.d)\n", 23 * 8},
+    {"segments_lanes", segments,
+	"reorder(y.i, y.k, y.d)\nvectorize(y.d, 8)\n", 23},
+    {"segments_dense", segments,
+	"reorder(y.i, y.k, y.d)\nunroll(y.k)\nvectorize(y.d, 8)\n", 23},
+    {"segments_tiles", segments,
+	"i0, i1 = split(y.i, [_, 4])\nd0, d1 = split(y.d, [_, 4])\n"
+	"reorder(d0, i0, i1, y.k, d1)\nunroll(i1)\nvectorize(d1, 4)\n"
+	"parallel(d0)\ntail(y, peel)\n", 46},
+    {"segments_masked", segments,
+	"i0, i1 = split(y.i, [_, 4])\nd0, d1 = split(y.d, [_, 16])\n"
+	"reorder(i0, i1, y.k, d0, d1)\nvectorize(d1, 16)\n"
+	"tail(y, mask)\n", 23},
+    {"segments_parts", segments,
+	"i0, i1 = split(y.i, [_, 6])\np = rfactor(i0)\n"
+	"reorder(p.i0, p.i1, p.k, p.d)\nparallel(p.i0)\n", -1},
+    {"segments_labels_inside", segments,
+	"reorder(y.k, y.i, y.d)\nvectorize(y.d, 8)\n", 23},
+    {"segments_lanes_outside", segments,
+	"i0, i1 = split(y.i, [_, 8])\nreorder(y.d, i0, y.k, i1)\n"
+	"vectorize(i1, 8)\ntail(y, mask)\n", -1},
+    {"segments_blocks_of_labels", segments,
+	"k0, k1 = split(y.k, [_, 2])\nreorder(k0, y.i, k1, y.d)\n"
+	"tail(y, mask)\n", 23 * 8},
+    {"outside_rows", outside,
+	"reorder(y.i, y.j, y.k, y.d)\n", -1},
+    {"outside_early", outside,
+	"reorder(y.i, y.k, y.j, y.d)\n", -1},
+    {"outside_lanes", outside,
+	"d0, d1, d2 = split(y.d, [_, 2, 4])\nreorder(y.i, y.j, y.k, d0, d1, d2)\n"
+	"unroll(d1)\nvectorize(d2, 4)\ntail(y, mask)\n", -1},
+    {"first_told_rows", first_told, "reorder(y.i, y.k, y.d)\n", -1},
+    {"first_told_lanes", first_told,
+	"reorder(y.i, y.k, y.d)\nvectorize(y.d, 8)\n", -1},
+    {"read_again_rows", read_again,
+	"reorder(y.i, y.k, y.d)\nvectorize(y.d, 8)\n", -1},
+    {"counts_rows", counts, "reorder(h.n, h.b)\n", -1},
+    {"counts_parts", counts,
+	"n0, n1 = split(h.n, [_, 4])\np = rfactor(n1)\n"
+	"reorder(p.n0, p.n1, p.b)\nunroll(p.n1)\n", -1},
+    {"counts_bytes", counts_u8, "reorder(h.n, h.b)\n", -1},
+    {"counts_far_out", far_out, "reorder(h.n, h.b)\n", -1},
+    {"counts_wrap", wraps, "reorder(h.n, h.b)\n", -1},
+    {"joint_rows", joint, "reorder(h.n, h.a, h.b)\n", -1},
+    {"joint_other", joint, "reorder(h.n, h.b, h.a)\n", -1},
+    {"joint_unrolled", joint,
+	"reorder(h.n, h.a, h.b)\nunroll(h.b)\n", -1},
+    {"peak_of_rows", peak_of,
+	"reorder(y.i, y.k, y.d)\nvectorize(y.d, 8)\n", 0},
+    {"by_block_rows", by_block, "reorder(y.i, y.k, y.d)\n", -1},
+    {"by_block_inline", by_block,
+	"compute_inline(l)\nreorder(y.i, y.k, y.d)\nvectorize(y.d, 8)\n", -1},
+    {"by_block_place", by_block,
+	"i0, i1 = split(y.i, [_, 8])\nreorder(i0, i1, y.k, y.d)\n"
+	"compute_at(l, i0)\nvectorize(y.d, 8)\n", -1},
+    {"by_block_inside", by_block,
+	"reorder(y.i, y.k, y.d)\ncompute_at(l, y.k)\n", -1},
     {"needed_plain", needed, "", -1},
     {"needed_inline", needed, "compute_at(t, root)\n", -1},
     /* of the second block of 16 rows one iteration of j0 is left */
@@ -639,6 +734,71 @@ static void test_edges(void **state)
 		}
 }
 
+/* Comparisons in the kernel's code: where a loop is known to run once, with the
+ * label, nothing is compared but what else is asked, and the label with the ends
+ * where it may be outside of them. */
+static void count_compared(const LowBody *body, int *equal, int *ends)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		bool op = n->kind == LOWNODE_OP;
+		*equal += op && n->op == LOW_EQ;
+		*ends += op && (n->op == LOW_LE || n->op == LOW_LT);
+		count_compared(&n->body, equal, ends);
+		count_compared(&n->other, equal, ends);
+	}
+}
+
+static void test_scattered(void **state)
+{
+	static const struct {
+		const char *name;
+		int equal, ends;
+	} told[] = {
+	    {"segments_rows", 0, 0},
+	    {"segments_lanes", 0, 0},
+	    {"segments_dense", 5, 0},
+	    {"segments_tiles", 0, 0},
+	    {"segments_masked", 0, 0},
+	    {"segments_parts", 0, 0},
+	    {"segments_labels_inside", 1, 0},
+	    {"segments_lanes_outside", 1, 0},
+	    {"outside_rows", 0, 2},
+	    {"outside_early", 1, 0},
+	    {"outside_lanes", 0, 4},
+	    {"first_told_rows", 0, 4},
+	    {"read_again_rows", 0, 2},
+	    {"counts_rows", 0, 0},
+	    {"counts_bytes", 0, 0},
+	    {"counts_far_out", 0, 2},
+	    {"counts_wrap", 1, 0},
+	    {"joint_rows", 0, 3},
+	    {"joint_other", 1, 1},
+	    {"joint_unrolled", 3, 1},
+	    {"peak_of_rows", 0, 2},
+	    {"by_block_rows", 0, 2},
+	    {"by_block_inline", 0, 2},
+	    {"by_block_place", 0, 2},
+	    {"by_block_inside", 1, 0},
+	};
+	int wrong = 0;
+	(void)state;
+	for (size_t k = 0; k < sizeof told / sizeof *told; k++)
+		for (int i = 0; i < NCASES; i++) {
+			int equal = 0, ends = 0;
+			if (strcmp(cases[i].name, told[k].name))
+				continue;
+			count_compared(&made[i].lowered->kernel->body, &equal,
+			    &ends);
+			if (equal == told[k].equal && ends == told[k].ends)
+				continue;
+			print_message("%s: %d and %d compared\n",
+			    told[k].name, equal, ends);
+			wrong++;
+		}
+	assert_int_equal(wrong, 0);
+}
+
 /* What the rules write, the default and the exact numerics. */
 static void test_candidates(void **state)
 {
@@ -646,7 +806,8 @@ static void test_candidates(void **state)
 	    backward, both, triangle,
 	    scores, complex, peaks, data, narrow, odd, halves, shifted, causal,
 	    attention, window, extents, twice, needed, sums, columns, means, before,
-	    products_of, greatest};
+	    products_of, greatest, segments, outside, first_told, read_again,
+	    counts, counts_u8, far_out, wraps, joint, peak_of, by_block};
 	enum { TEXTS = sizeof texts / sizeof *texts, SAMPLES = 40 };
 	int made_of = 0;
 	(void)state;
@@ -685,6 +846,7 @@ int main(void)
 	    cmocka_unit_test(test_compiled),
 	    cmocka_unit_test(test_products),
 	    cmocka_unit_test(test_edges),
+	    cmocka_unit_test(test_scattered),
 	    cmocka_unit_test(test_candidates),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
