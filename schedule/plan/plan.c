@@ -29,6 +29,10 @@ typedef struct {
 		Handle of_var, of_part; /* what a step of the loop is of each */
 	} digits[PLAN_DEPTH]; /* of the stage's loops that have parts */
 	int ndigits;
+	ExprVec own;	   /* nest_step_conditions of the stage's body; */
+	int settled;	   /* so many of them are asked of no step */
+	Expr **scattered;  /* by axis of the stage: of whose loop data says the
+			      iteration, which one; NULL */
 } Recorder;
 
 /* Index coefficients along the path; HANDLE_NONE is 0. */
@@ -131,6 +135,8 @@ static Coefs coefs_of_axis(Recorder *r, int axis)
 	const Stage *s = &r->nest->stages.at[r->stage->stage];
 	const StageAxis *a = &s->axes[axis];
 	Coefs c = coefs_none();
+	if (r->scattered[axis])
+		return coefs_of(r, r->scattered[axis]);
 	coefs_of_var(r, a->var, tape_const(r->tape, 1), &c);
 	if (a->start) {
 		Coefs start = coefs_of(r, a->start);
@@ -338,6 +344,17 @@ static void record_like(Recorder *r, int number)
 	}
 }
 
+/* An index is of data where an axis is that data says. */
+static Expr *const *scattered_index(Recorder *r, Expr *const *index, int n)
+{
+	int naxes = r->nest->stages.at[r->stage->stage].naxes;
+	Expr **all = NEW_N(r->arena, Expr *, n);
+	for (int i = 0; i < n; i++)
+		all[i] = expr_substitute_axes(
+		    r->arena, index[i], r->scattered, naxes);
+	return all;
+}
+
 static void record_access(Recorder *r, int buffer, Expr *const *index,
     int nindex, bool write)
 {
@@ -345,6 +362,8 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 	const NestBuffer *b = &r->nest->buffers.at[buffer];
 	if (s->naccesses == PLAN_ACCESSES)
 		return;
+	if (r->settled)
+		index = scattered_index(r, index, nindex);
 	PlanAccess *a = &s->accesses[s->naccesses++];
 	int above = loops_above(r, b);
 	Handle one = tape_const(r->tape, 1);
@@ -556,6 +575,15 @@ static void visit_index(BodyWalk *w, Expr *e)
 		visit_index(w, e->arg[i]);
 }
 
+/* Which iteration data says. */
+static void visit_label(BodyWalk *w, Expr *e)
+{
+	if (e->op == OP_CAST)
+		expr_walk(e->arg[0], visit_body, w);
+	for (int i = 0; e->op != OP_CAST && i < e->narg; i++)
+		visit_label(w, e->arg[i]);
+}
+
 static PlanLoop *push_loop(Recorder *r, int var, int from)
 {
 	PlanStage *s = r->stage;
@@ -757,6 +785,25 @@ static void record_path(Recorder *r)
 	record_axes(r, owners, nowners);
 }
 
+/* A loop of which data says the one iteration that counts is in code. */
+static void record_scatters(Recorder *r, int number)
+{
+	PlanStage *s = r->stage;
+	const Stage *stage = &r->nest->stages.at[number];
+	Handle one = tape_const(r->tape, 1);
+	Scatter x;
+	for (int l = s->own; l < s->nloops; l++) {
+		if (!nest_scatters(r->nest, r->arena, number,
+			s->loops[l].var, &r->own, &x))
+			continue;
+		s->loops[l].extent = s->loops[l].iterations = one;
+		s->loops[l].kind = LOOP_UNROLL;
+		s->points /= stage->axes[x.axis].extent;
+		r->scattered[x.axis] = x.value;
+		r->settled = x.number + 1;
+	}
+}
+
 /* --- steps that change nothing ------------------------------------------------- */
 
 static void add_constant(Recorder *r, PlanZero *z, Handle h)
@@ -841,14 +888,14 @@ static bool is_opposite(Recorder *r, const PlanZero *a, const PlanZero *b)
 static void record_zeros(Recorder *r, int number)
 {
 	PlanStage *s = r->stage;
-	ExprVec own = nest_step_conditions(r->nest, r->arena, number, false);
+	ExprVec own = r->own;
 	ExprVec steps = nest_step_conditions(r->nest, r->arena, number, true);
 	ExprVec used = nest_demand(r->nest, r->arena, number);
 	ExprSet all = expr_set_of(r->arena, &steps);
 	ExprSet of_own = expr_set_of(r->arena, &own);
 	ExprSet of_used = expr_set_of(r->arena, &used);
 	PlanZero zeros[PLAN_ZEROS];
-	for (int i = 0; i < own.n; i++)
+	for (int i = r->settled; i < own.n; i++)
 		s->branches += expr_set_find(&all, own.at[i]) < 0;
 	for (int i = 0; i < used.n; i++)
 		expr_set_add(r->arena, &all, used.at[i]);
@@ -895,6 +942,9 @@ static void record_bodies(Recorder *r, int leader)
 				    : r->nest->stages.at[walk.stage].body,
 		    visit_body, &walk);
 	}
+	for (int a = 0; a < r->nest->stages.at[leader].naxes; a++)
+		if (r->scattered[a])
+			visit_label(&walk, r->scattered[a]);
 	s->flops = walk.flops;
 	s->branches = walk.branches;
 }
@@ -950,13 +1000,16 @@ static void record_stage(Recorder *r, int number)
 	    .tail = stage->tail,
 	    .points = 1,
 	    .program_bytes = r->nest->program->bytes};
-	r->ndigits = 0;
+	r->ndigits = r->settled = 0;
+	r->own = nest_step_conditions(r->nest, r->arena, number, false);
+	r->scattered = NEW_N(r->arena, Expr *, stage->naxes);
 	record_path(r);
 	record_fragment(r, stage);
 	for (int a = 0; a < stage->naxes; a++)
 		if (__builtin_mul_overflow(
 			s->points, stage->axes[a].extent, &s->points))
 			s->points = INT64_MAX;
+	record_scatters(r, number);
 	s->accesses = r->accesses;
 	record_bodies(r, number);
 	s->accesses = arena_memdup(r->arena, r->accesses,
