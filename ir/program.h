@@ -224,6 +224,8 @@ bool program_may_hide_nan(const Program *program);
 
 /* Of the axes from `first` to before `end`. */
 double block_points(const Block *block, int first, int end);
+double block_steps(const Block *block); /* of its reduction */
+double block_work(const Block *block);	/* steps of all its results */
 int64_t *block_extents(Arena *arena, const Block *block); /* of its axes */
 /* Has it a reduction of more than one step? */
 bool block_reduces(const Block *block);

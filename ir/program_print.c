@@ -104,6 +104,16 @@ double block_points(const Block *b, int first, int end)
 	return n;
 }
 
+double block_steps(const Block *b)
+{
+	return block_points(b, b->nspatial, b->naxes);
+}
+
+double block_work(const Block *b)
+{
+	return block_points(b, 0, b->naxes);
+}
+
 int64_t *block_extents(Arena *arena, const Block *b)
 {
 	int64_t *extents = NEW_N(arena, int64_t, b->naxes);
@@ -115,7 +125,7 @@ int64_t *block_extents(Arena *arena, const Block *b)
 bool block_reduces(const Block *b)
 {
 	return b->reduce != REDUCE_NONE &&
-	    block_points(b, b->nspatial, b->naxes) > 1;
+	    block_steps(b) > 1;
 }
 
 int64_t buffer_bytes(const Buffer *buffer)

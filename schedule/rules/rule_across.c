@@ -232,11 +232,6 @@ static void find_members(Kernel *k, bool known)
 	}
 }
 
-static double points(const Block *block)
-{
-	return block_points(block, 0, block->naxes);
-}
-
 /* The axes of the anchor that move the results of the largest reduction. */
 static bool find_rows(Kernel *k)
 {
@@ -254,7 +249,8 @@ static bool find_rows(Kernel *k)
 		bool all = k->row_of[i] && reduces(k, i);
 		for (int a = 0; a < block->nspatial && all; a++)
 			all = k->row_of[i][a] >= 0 || block->axes[a].extent == 1;
-		if (all && (best < 0 || points(block) > points(block_at(k, best))))
+		if (all && (best < 0 ||
+			block_work(block) > block_work(block_at(k, best))))
 			best = i;
 	}
 	for (int a = 0; best >= 0 && a < block_at(k, best)->nspatial; a++) {

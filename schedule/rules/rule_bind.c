@@ -127,9 +127,7 @@ static const char *put_threads(
 void rule_bind(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
-	int64_t elements = 1;
-	for (int a = 0; a < block->nspatial; a++)
-		elements *= block->axes[a].extent;
+	double elements = block_points(block, 0, block->nspatial);
 	if (!block->nspatial) {
 		r->blocks[i].scheduled = true;
 		return;

@@ -283,9 +283,7 @@ static Tile fit_shape(const Product *p, const Shape *s)
 
 static double blocks_of(const Product *p, const Tile *t)
 {
-	double blocks = 1;
-	for (int a = 0; a < p->block->nspatial; a++)
-		blocks *= (double)p->block->axes[a].extent;
+	double blocks = block_points(p->block, 0, p->block->nspatial);
 	for (int d = 0; d < BLOCK_AXES; d++) {
 		int64_t n = extent_of(p, (BlockAxis)d);
 		int tile = t->threads[d] * t->results[d];

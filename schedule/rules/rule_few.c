@@ -64,7 +64,7 @@ bool rule_is_few(const Rules *r, int i)
 	bool apart = false;
 	if (along < 0 || lanes < rule_least_lanes(lanes) ||
 	    b->axes[along].extent < lanes ||
-	    rule_steps(b) > STEPS_MOST || rule_steps(b) < 2 ||
+	    block_steps(b) > STEPS_MOST || block_steps(b) < 2 ||
 	    results_of(b, along + 1) > SMALL ||
 	    results_of(b, 0) > RESULTS_MOST || rule_rows_has(r, i))
 		return false;

@@ -82,7 +82,7 @@ bool rule_padding_is_worth_zero(
 			continue;
 		if (!find_reader(arena, b, buffer, n, &r))
 			return false;
-		double left_out = block_points(b, b->nspatial, b->naxes) *
+		double left_out = block_steps(b) *
 		    padded_part(arena, &r);
 		if (left_out < STEPS_LEAST * (1 + summed(p, &r)))
 			return false;

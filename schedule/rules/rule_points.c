@@ -41,12 +41,6 @@ static int64_t values_of(const Rules *r, int host, int i)
 	    block_of(r, i)->nspatial);
 }
 
-static int64_t steps_of(const Rules *r, int i)
-{
-	return product(
-	    block_of(r, i), block_of(r, i)->nspatial, block_of(r, i)->naxes);
-}
-
 static int lanes_of(const Rules *r, int i)
 {
 	const Block *b = block_of(r, i);
@@ -177,7 +171,7 @@ static bool belongs(const Rules *r, int host, int i)
 	if (!is_free(r, i) || r->points[i] >= 0 || !feeds(r, host, i) ||
 	    !same_points(block_of(r, host), b) ||
 	    values_of(r, host, i) > VALUES_MOST ||
-	    steps_of(r, i) > STEPS_MOST)
+	    block_steps(block_of(r, i)) > STEPS_MOST)
 		return false;
 	for (int k = 0; k < info->reads.n; k++) {
 		int from = r->program->buffers[info->reads.at[k].buffer].block;

@@ -24,8 +24,7 @@ static int64_t extent_of(const Block *block, int axis)
 	return block->axes[axis].extent;
 }
 
-/* How often each element is read. */
-static int64_t times_read(const Block *block, const RuleRead *read)
+int64_t rule_times_read(const Block *block, const RuleRead *read)
 {
 	int64_t n = 1;
 	for (int a = 0; a < block->naxes; a++)
@@ -80,7 +79,7 @@ static int lane_axis(const Rules *r, int i, bool streamed)
 		int a = last_axis(r, block, read);
 		if (a < block->nspatial || extent_of(block, a) <= 1)
 			continue;
-		int64_t times = times_read(block, read);
+		int64_t times = rule_times_read(block, read);
 		bool one_vector = extent_of(block, a) <=
 		    rule_lanes(r->machine, block->body->type);
 		if (streamed && times > (one_vector ? AGAIN_MOST : SHARED_MOST))
@@ -102,7 +101,7 @@ static bool lies_in_space(const Rules *r, int i)
 		const RuleRead *read = &b->reads.at[k];
 		int a = last_axis(r, block, read);
 		if (a >= 0 && a < block->nspatial && extent_of(block, a) > 1 &&
-		    times_read(block, read) <= SHARED_MOST)
+		    rule_times_read(block, read) <= SHARED_MOST)
 			return true;
 	}
 	return false;

@@ -66,7 +66,7 @@ static Cost cost_of(Arena *arena, const Block *b)
  * columns are read side by side. */
 static double gain_of(const Block *b, const SlidingWindow *w, const Cost *c)
 {
-	double ns = (double)b->axes[w->s].extent, all = block_points(b, b->nspatial, b->naxes);
+	double ns = (double)b->axes[w->s].extent, all = block_steps(b);
 	double nj = (double)b->axes[w->j].extent;
 	double cost = c->flops + c->reads.all.n + 1;
 	double apart = w->step > 1 && w->j == b->nspatial - 1 ? STRIDED : 0;

@@ -13,11 +13,6 @@
 
 enum { SUM_MOST = 32 /* steps */ };
 
-static int64_t steps_of(const Block *b)
-{
-	return (int64_t)block_points(b, b->nspatial, b->naxes);
-}
-
 static Interval *ranges(Arena *arena, const Program *p)
 {
 	Interval *of = NEW_N(arena, Interval, p->nbuffers);
@@ -27,7 +22,7 @@ static Interval *ranges(Arena *arena, const Program *p)
 		const Block *b = &p->blocks[i];
 		if (dtype_is_int(b->body->type))
 			of[b->buffer] = shorten_range(b->reduce, b->body,
-			    steps_of(b), block_extents(arena, b), of);
+			    (int64_t)block_steps(b), block_extents(arena, b), of);
 	}
 	return of;
 }
@@ -45,10 +40,10 @@ static Expr *body_of(Arena *arena, const Program *p, const Machine *m,
 	const Buffer *to = &p->buffers[b->buffer];
 	bool stays = (to->role != BUFFER_TEMP || to->once) && to->type == DT_I32;
 	bool sum = b->reduce == REDUCE_SUM || b->reduce == REDUCE_PROD;
-	if (stays || (sum && steps_of(b) > SUM_MOST) || !fills_vector(m, b) ||
+	if (stays || (sum && block_steps(b) > SUM_MOST) || !fills_vector(m, b) ||
 	    !expr_size_within(b->body, SHORTEN_NODES_MAX))
 		return NULL;
-	return shorten_body(arena, b->reduce, b->body, steps_of(b),
+	return shorten_body(arena, b->reduce, b->body, (int64_t)block_steps(b),
 	    block_extents(arena, b), of);
 }
 

@@ -40,30 +40,12 @@ typedef struct {
 
 /* --- where ---------------------------------------------------------------------- */
 
-/* Results that use the same element. */
-static int64_t times_read(const Block *block, const RuleRead *read)
-{
-	int64_t n = 1;
-	for (int a = 0; a < block->naxes; a++)
-		if (!read->uses[a])
-			n *= block->axes[a].extent;
-	return n;
-}
-
 static bool uses_steps(const Block *block, const RuleRead *read)
 {
 	for (int a = block->nspatial; a < block->naxes; a++)
 		if (!read->uses[a] && block->axes[a].extent > 1)
 			return false;
 	return true;
-}
-
-static int64_t steps_of(const Block *block)
-{
-	int64_t n = 1;
-	for (int a = block->nspatial; a < block->naxes; a++)
-		n *= block->axes[a].extent;
-	return n;
 }
 
 /* The largest of what is read so; NULL: nothing that the second cache does not
@@ -79,7 +61,7 @@ static const RuleRead *stream_of(const Rules *r, int i, int axis)
 		const Buffer *buffer = &r->program->buffers[read->buffer];
 		if (!read->plain || buffer->is_const ||
 		    !uses_steps(block, read) ||
-		    times_read(block, read) > SHARED_MOST ||
+		    rule_times_read(block, read) > SHARED_MOST ||
 		    rule_stride(r->program, read, axis, 1) != 1 ||
 		    buffer_bytes(buffer) <= most)
 			continue;
@@ -92,7 +74,7 @@ static const RuleRead *stream_of(const Rules *r, int i, int axis)
 bool rule_stream_fits(const Rules *r, int i, int axis, int lanes)
 {
 	const Block *block = &r->program->blocks[i];
-	return !r->rows && steps_of(block) >= STEPS_LEAST &&
+	return !r->rows && block_steps(block) >= STEPS_LEAST &&
 	    block->axes[axis].extent >= PIECE_LEAST * lanes &&
 	    stream_of(r, i, axis);
 }
@@ -200,7 +182,7 @@ static int row_axis(const Stream *s)
 static void put_rows(const Stream *s, const char *rows, const char *some,
     int64_t extent)
 {
-	bool few = times_read(s->block, s->read) <= 2;
+	bool few = rule_times_read(s->block, s->read) <= 2;
 	rule_put(s->r, "%s, %s = split(%s, ? in tile([%s]))\n", s->rows, some, rows,
 	    extent >= 8 ? few ? "8" : "4, 8" : extent >= 4 ? "2, 4" : "1");
 }

@@ -57,22 +57,14 @@ static int find_axes(const Block *b, const RuleBlock *info, int *axes)
 	return n;
 }
 
-static int64_t steps_of(const Block *b)
-{
-	int64_t n = 1;
-	for (int a = b->nspatial; a < b->naxes && n <= LONGEST; a++)
-		n *= b->axes[a].extent;
-	return n;
-}
-
 bool rule_strip_applies(const Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
 	int axes[ROWS];
 	return rule_is_open(r, i) && b->reduce != REDUCE_NONE &&
 	    b->reduce != REDUCE_ARGMAX && b->reduce != REDUCE_ARGMIN &&
-	    steps_of(b) <= LONGEST &&
-	    rule_flops(r->arena, r->bodies[i]) * (double)steps_of(b) <=
+	    block_steps(b) <= LONGEST &&
+	    rule_flops(r->arena, r->bodies[i]) * block_steps(b) <=
 		MOST_WORK &&
 	    find_axes(b, &r->blocks[i], axes) > 0;
 }
@@ -153,9 +145,7 @@ static void put_writer(const Strip *s)
 		put_outer(s);
 		buf_puts(out, ")\n");
 	}
-	int64_t elements = 1;
-	for (int a = 0; a < s->block->nspatial; a++)
-		elements *= s->block->axes[a].extent;
+	double elements = block_points(s->block, 0, s->block->nspatial);
 	buf_printf(out,
 	    "%s0, %s1 = split(%s, ?=[_, %d] in tile([%s32, 64, 128, 256, "
 	    "512]))\nbind(%s0, blockIdx.x)\nbind(%s1, threadIdx.x)\n",

@@ -20,23 +20,15 @@ int rule_longer_axis(const Block *b, int below)
 	return a;
 }
 
-int64_t rule_steps(const Block *b)
-{
-	int64_t n = 1;
-	for (int a = b->nspatial; a < b->naxes && n <= WINDOW_MOST; a++)
-		n *= b->axes[a].extent;
-	return n;
-}
-
 bool rule_is_short(const Block *b)
 {
-	return b->reduce != REDUCE_NONE && rule_steps(b) <= WINDOW_MOST;
+	return b->reduce != REDUCE_NONE && block_steps(b) <= WINDOW_MOST;
 }
 
 /* Its steps are repeated in code, so that rows share what they read. */
 static bool is_small(const Block *b)
 {
-	return rule_steps(b) <= SMALL_WINDOW;
+	return block_steps(b) <= SMALL_WINDOW;
 }
 
 bool rule_is_filter(const Rules *r, int block)

@@ -73,18 +73,14 @@ static bool find(Arena *arena, const Program *p, int block, RuleWinograd *x)
 	    channels >= LEAST_CHANNELS;
 }
 
-static double steps_of(const Block *b)
-{
-	return block_points(b, 0, b->naxes);
-}
-
 static int heaviest(Arena *arena, const Program *p, RuleWinograd *x)
 {
 	int best = -1;
 	for (int i = 0; i < p->nblocks; i++) {
 		RuleWinograd of = {.m = x->m, .outputs = x->outputs};
 		if ((best >= 0 &&
-			steps_of(&p->blocks[i]) <= steps_of(&p->blocks[best])) ||
+			block_work(&p->blocks[i]) <=
+			    block_work(&p->blocks[best])) ||
 		    !find(arena, p, i, &of))
 			continue;
 		best = i;

@@ -161,6 +161,8 @@ int rule_axis_of(const Expr *e); /* of a plain index; -1 */
 /* Do exact numerics forbid to reduce in another order? */
 bool rule_keeps_order(const Program *program, const Block *block);
 int rule_last_dim(const Buffer *buffer); /* of several elements; -1 */
+/* How often the block reads each element. */
+int64_t rule_times_read(const Block *block, const RuleRead *read);
 /* How many different reads of the buffer the block has. */
 int rule_reads_of(const RuleBlock *b, int buffer);
 int rule_lanes(const Machine *machine, DType type);
@@ -302,8 +304,6 @@ int rule_carries(const Rules *r, int block);
 /* rule_window.c: a short reduction in a chain of filters? */
 bool rule_is_window(const Rules *r, int block);
 bool rule_is_short(const Block *block); /* a reduction of a few steps */
-/* Steps of its reduction, as far as a short one has them. */
-int64_t rule_steps(const Block *block);
 /* That, or a block of some arithmetic. */
 bool rule_is_filter(const Rules *r, int block);
 /* The last axis below that one that is longer than 1; -1. */
