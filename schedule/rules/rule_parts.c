@@ -68,26 +68,31 @@ static bool shares_reads(const Program *p, const Block *b)
 	return s.found;
 }
 
-/* The outermost axis that is long enough, into parts of one size if a number of
- * them near the most makes that. */
-static bool choose(
-    const Program *p, const Block *b, const Machine *machine, Parts *out)
+/* How many parts are worth it, at most; 0: none. */
+static int64_t most_of(const Program *p, const Block *b, const Machine *machine)
 {
 	int lanes = rule_lanes(machine, p->buffers[b->buffer].type);
 	double results = block_points(b, 0, b->nspatial);
-	double steps = block_points(b, b->nspatial, b->naxes);
+	double steps = block_steps(b);
 	int64_t threads = machine->threads > 1 ? machine->threads : 1;
 	int64_t most = threads > 1 ? PARTS * threads : CHAINS;
 	if (b->reduce == REDUCE_NONE || rule_keeps_order(p, b) ||
 	    results > lanes * VECTORS * threads || steps < most * PART_LEAST ||
 	    !lies_along_results(p, b, b->body) || shares_reads(p, b))
-		return false;
+		return 0;
+	return most;
+}
+
+/* The outermost axis that is long enough, into parts of one size if a number of
+ * them near the most makes that. */
+static bool choose(const Block *b, int64_t most, int64_t step, Parts *out)
+{
 	for (int a = b->nspatial; a < b->naxes; a++) {
 		int64_t n = b->axes[a].extent;
 		if (n < most)
 			continue;
 		*out = (Parts){a, (n + most - 1) / most, 0};
-		for (int64_t k = most; k > most / 2; k -= threads)
+		for (int64_t k = most; k > most / 2; k -= step)
 			if (n % k == 0) {
 				out->each = n / k;
 				break;
@@ -151,25 +156,37 @@ static void make_parts(Arena *arena, Program *p, int at, const Parts *x,
 	    arena, b.body->type, b.buffer, index, s->nspatial + 1);
 }
 
+bool rule_make_parts(Arena *arena, Program *p, int at, int64_t most, int64_t step,
+    Buf *steps)
+{
+	const Block *b = &p->blocks[at];
+	Parts x;
+	if (!choose(b, most, step, &x))
+		return false;
+	const char *axis = b->axes[x.axis].name;
+	const char *name = rule_new_name(arena, p, b, "parts");
+	const char *part = rule_plain_name(
+	    arena_printf(arena, "%s_%s_part", b->name, axis));
+	const char *rest = rule_plain_name(
+	    arena_printf(arena, "%s_%s_rest", b->name, axis));
+	buf_printf(steps, "%s, %s = split(%s.%s, [_, %lld])\n%s = rfactor(%s)\n",
+	    part, rest, b->name, axis, (long long)x.each, name, part);
+	make_parts(arena, p, at, &x, name, part, rest);
+	return true;
+}
+
 const Program *rule_parts(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps)
 {
 	Program *p = rule_copy_program(arena, program);
+	int64_t threads = machine->threads > 1 ? machine->threads : 1;
 	int times = 0;
 	for (int i = 0; i < p->nblocks && times < TIMES_MOST; i++) {
-		const Block *b = &p->blocks[i];
-		Parts x;
-		if (!choose(p, b, machine, &x))
+		int64_t most = most_of(p, &p->blocks[i], machine);
+		if (!most ||
+		    !rule_make_parts(arena, p, i, most, threads, steps))
 			continue;
-		const char *axis = b->axes[x.axis].name;
-		const char *name = rule_new_name(arena, p, b, "parts");
-		const char *part = rule_plain_name(
-		    arena_printf(arena, "%s_%s_part", b->name, axis));
-		const char *rest = rule_plain_name(
-		    arena_printf(arena, "%s_%s_rest", b->name, axis));
-		buf_printf(steps, "%s, %s = split(%s.%s, [_, %lld])\n%s = rfactor(%s)\n",
-		    part, rest, b->name, axis, (long long)x.each, name, part);
-		make_parts(arena, p, i++, &x, name, part, rest);
+		i++;
 		times++;
 	}
 	return p;

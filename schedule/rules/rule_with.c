@@ -134,6 +134,7 @@ bool rule_runs_with(const Rules *r, int leader, int i)
 	    rule_is_row(r, leader) != rule_is_row(r, i) ||
 	    rule_is_window(r, leader) != rule_is_window(r, i) ||
 	    rule_is_point(r, leader) || rule_is_point(r, i) ||
+	    rule_is_scattered(r, leader) || rule_is_scattered(r, i) ||
 	    rule_rows_has(r, leader) || rule_rows_has(r, i) ||
 	    !nest_same_steps(r->plain, r->arena, leader, i))
 		return false;

@@ -222,7 +222,7 @@ bool rule_can_tile(const Rules *r, int block)
 	    worth_tiling(r->program, &r->blocks[block]) &&
 	    !rule_is_row(r, block) && !rule_is_running(r, block) &&
 	    !rule_is_window(r, block) && !rule_is_few(r, block) &&
-	    !rule_is_point(r, block);
+	    !rule_is_point(r, block) && !rule_is_scattered(r, block);
 }
 
 /* The reduction with most arithmetic that is worth it; -1. */
@@ -395,11 +395,14 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 			: t->outer ? " taps"
 			: t->split ? " split"
 			: t->rows  ? " rows" : "");
+	else if (t->block < 0 && r->scattered)
+		name = "scatter";
 	else if (t->block >= 0)
-		name = arena_printf(r->arena, "%s.%sx%d%s%s",
+		name = arena_printf(r->arena, "%s.%sx%d%s%s%s",
 		    r->program->blocks[t->block].name,
 		    r->program->blocks[t->block].axes[t->axis].name,
-		    t->lanes, t->phases > 1 ? " phases" : "",
+		    t->lanes, r->scattered ? " scatter" : "",
+		    t->phases > 1 ? " phases" : "",
 		    t->streams ? " stream" : t->outer ? " outer" : "");
 	if (trace)
 		vec_push(r->arena, out, (RuleSketch){name, trace});
@@ -579,22 +582,21 @@ static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
 	buf_free(&r->text);
 }
 
-/* By buffer, -1 for those that are added. */
-static int *running_of(const Rules *r, const Program *before, const Program *p)
+/* The rules for the program in another form, which more steps give it: nothing that
+ * is added runs, and no block is made point by point with others. */
+static Rules rules_for(Rules *r, const Program *before, const Program *p,
+    const Buf *steps)
 {
-	int *running = NEW_N(r->arena, int, p->nbuffers);
+	Rules of = *r;
+	of.first = arena_printf(r->arena, "%s%s", r->first, buf_text(steps));
+	of.rows = NULL;
+	of.running = NEW_N(r->arena, int, p->nbuffers);
 	for (int i = 0; i < p->nbuffers; i++)
-		running[i] = i < before->nbuffers ? r->running[i] : -1;
-	return running;
-}
-
-/* By block: none is made point by point with others. */
-static int *no_points(const Rules *r, const Program *p)
-{
-	int *points = NEW_N(r->arena, int, p->nblocks);
+		of.running[i] = i < before->nbuffers ? r->running[i] : -1;
+	of.points = NEW_N(r->arena, int, p->nblocks);
 	for (int i = 0; i < p->nblocks; i++)
-		points[i] = -1;
-	return points;
+		of.points[i] = -1;
+	return of;
 }
 
 /* What --numerics=fast allows: the program by Winograd's algorithm, which needs
@@ -602,23 +604,17 @@ static int *no_points(const Rules *r, const Program *p)
 static void winograd_sketches(
     Rules *r, const Program *program, RuleSketchVec *out)
 {
-	const char *first = r->first;
 	if (program->numerics != NUMERICS_FAST || rule_lanes(r->machine, DT_F32) < 4)
 		return;
 	r->tiled = (RuleTiled){.block = -1};
-	r->rows = NULL;
 	for (int i = 0; i < 6; i++) {
 		RuleWinograd x = {.m = 2 + i / 2 * 2, .outputs = i % 2};
-		Rules of = *r;
 		Buf steps = {0};
 		const Program *p =
 		    rule_winograd_program(r->arena, program, &x, &steps);
 		/* in two dimensions tiles of 6 lose a digit more */
 		if (p && (x.m < WINOGRAD_MOST || x.winograd.npairs == 1)) {
-			of.first = arena_printf(
-			    r->arena, "%s%s", first, buf_text(&steps));
-			of.running = running_of(r, program, p);
-			of.points = no_points(r, p);
+			Rules of = rules_for(r, program, p, &steps);
 			of.winograd = &x;
 			begin(&of, p);
 			add_sketch(&of, out);
@@ -627,6 +623,45 @@ static void winograd_sketches(
 		}
 		buf_free(&steps);
 	}
+}
+
+/* Of the block with most work, or where none is worth it, one. */
+static void cpu_sketches(Rules *r, RuleSketchVec *out)
+{
+	int before = out->n;
+	for (int i = 0; i < r->program->nblocks; i++)
+		if (rule_with_applies(r, i))
+			rule_with(r, i);
+	int tiled = tiled_block(r);
+	if (tiled >= 0) {
+		r->tiled = (RuleTiled){.block = tiled};
+		rule_rows_choose(r);
+		sketches_tiled(r, tiled, out);
+	}
+	if (r->rows && out->n == before) {
+		r->rows = NULL;
+		sketches_tiled(r, tiled, out);
+	}
+	if (out->n == before) {
+		r->tiled = (RuleTiled){.block = -1};
+		add_sketch(r, out);
+	}
+}
+
+static void scatter_sketches(Rules *r, RuleSketchVec *out)
+{
+	bool *scattered;
+	Buf steps = {0};
+	const Program *p = rule_scatter_program(r, &steps, &scattered);
+	if (p) {
+		Rules of = rules_for(r, r->program, p, &steps);
+		of.scattered = scattered;
+		begin(&of, p);
+		cpu_sketches(&of, out);
+		r->text = of.text;
+		r->places = of.places;
+	}
+	buf_free(&steps);
 }
 
 void rules_sketches(Arena *arena, const Program *program,
@@ -653,23 +688,8 @@ void rules_sketches(Arena *arena, const Program *program,
 	buf_free(&steps);
 	begin(&r, program);
 	rule_points_choose(&r);
-	for (int i = 0; i < program->nblocks; i++)
-		if (rule_with_applies(&r, i))
-			rule_with(&r, i);
-	int tiled = tiled_block(&r);
-	if (tiled >= 0) {
-		r.tiled = (RuleTiled){.block = tiled};
-		rule_rows_choose(&r);
-		sketches_tiled(&r, tiled, out);
-	}
-	if (r.rows && !out->n) {
-		r.rows = NULL;
-		sketches_tiled(&r, tiled, out);
-	}
-	if (!out->n) {
-		r.tiled = (RuleTiled){.block = -1};
-		add_sketch(&r, out);
-	}
+	cpu_sketches(&r, out);
+	scatter_sketches(&r, out);
 	winograd_sketches(&r, program, out);
 	buf_free(&r.text);
 }

@@ -139,6 +139,7 @@ typedef struct {
 			      NULL: not chosen yet */
 	bool *separated;   /* rule_separate.c */
 	bool *extracted;   /* rule_extract.c */
+	bool *scattered;   /* rule_scatter.c; NULL: results are compared with */
 	const RuleWinograd *winograd; /* NULL: none */
 } Rules;
 
@@ -274,6 +275,15 @@ void rule_make_element(
  * threads, and the steps. */
 const Program *rule_parts(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps);
+/* One block in so many parts, or a number of them near that, `step` apart, that
+ * makes them alike, and the steps; it stands behind its parts then.  false: no axis
+ * is long enough. */
+bool rule_make_parts(Arena *arena, Program *p, int block, int64_t most,
+    int64_t step, Buf *steps);
+/* rule_scatter.c: the program with parts of reductions whose results data assigns,
+ * and the steps; by buffer: is it such a one?  NULL: there is none. */
+const Program *rule_scatter_program(Rules *r, Buf *steps, bool **scattered);
+bool rule_is_scattered(const Rules *r, int block);
 /* rule_separate.c: operations of an element, functions for what they cost. */
 double rule_flops(Arena *arena, const Expr *e);
 /* rule_again.c: the program with outputs computed again in the reductions that

@@ -260,6 +260,35 @@ static const char *shares(Draw *d)
 	    n, c, h, w, times);
 }
 
+/* What data assigns to results of one axis or two, of rows of some, in groups;
+ * extremes, too; labels that are computed, out of range, behind other conditions. */
+static const char *assigned(Draw *d)
+{
+	static const char *const labels[] = {"l[g, i]", "l[g, i] % 5",
+	    "i32(b[g, i])//3", "clamp(i32(floor(x[g, i, 0])), 0, 5)",
+	    "l[g, i] + 2"};
+	static const char *const firsts[] = {"", "", "i > 2 and ",
+	    "x[g, i, 0] > 0 and ", "i32(b[g, i]) == i32(h) and "};
+	int g = between(d, 1, 5), n = between(d, 20, 90), c = between(d, 1, 40);
+	int k = between(d, 1, 12), h = between(d, 1, 4);
+	int label = between(d, 0, 4), first = between(d, 0, 4);
+	bool groups = between(d, 0, 1), two = first == 4, rows = between(d, 0, 2);
+	const char *how = between(d, 0, 2) ? "sum" : best(d);
+	const char *other = !strcmp(how, "sum") ? "0"
+	    : !strcmp(how, "max")		? "-inf"
+						: "inf";
+	return arena_printf(d->arena,
+	    "inputs: {l: 'i32[%d, %d]', b: 'u8[%d, %d]', x: 'f32[%d, %d, %d]'}\n"
+	    "compute: |\n  y[%s%sk < %d%s] = %s[%si < %d%s](\n"
+	    "    if %s%s == i32(k) then x[g, i, %s] else %s)\n",
+	    g, n, g, n, g, n, c, groups ? arena_printf(d->arena, "g < %d, ", g) : "",
+	    two ? arena_printf(d->arena, "h < %d, ", h) : "", k,
+	    rows ? arena_printf(d->arena, ", c < %d", c) : "", how,
+	    groups ? "" : arena_printf(d->arena, "g < %d, ", g), n,
+	    rows ? "" : arena_printf(d->arena, ", c < %d", c), firsts[first],
+	    labels[label], "c", other);
+}
+
 typedef struct {
 	const char *name;
 	const char *(*text)(Draw *d); /* but for the first lines */
@@ -295,13 +324,15 @@ static const Form forms[] = {
     {"shared", shared, "set_scope(u, reg)", 0},
     {"bands", bands, "reverse_compute_at(c, a_j0)", 0},
     {"shares", shares, "compute_at(s, ", 512},
+    {"assigned", assigned, "_i1, y", 0},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
 static bool has_step(Space *space, const char *step)
 {
 	Buf out = {0};
-	trace_print(&out, space_sketch(space, 0));
+	for (int i = 0; i < space_nsketches(space); i++)
+		trace_print(&out, space_sketch(space, i));
 	bool found = strstr(buf_text(&out), step) != NULL;
 	buf_free(&out);
 	return found;

@@ -463,6 +463,26 @@ static const Case cases[] = {
 	{"p_c0"}},
     {"test/layouts/tanh_rows.yaml",
 	{"t_y0, t_y1 = split(t.y, ? in tile([1, 2, 4, 8]))"}, {"z_y0"}},
+    /* what data assigns: in one pass over the steps, or compared with each result;
+     * in one dimension of rows, in two of nothing else, of each image */
+    {"test/bench/families/scatters/segment_max.yaml",
+	{"reorder(y_n0, y_n1, y.k, y_d0, y_d1, y_dv)", "vectorize(y_dv, 16)",
+	    "y_d0, y_d1, y_dv = split(y.d, ? in tile([1, 2, 4, 8], [16]))",
+	    "cache_write(y, reg)"},
+	{"rfactor("}},
+    {"test/bench/families/scatters/embedding_gradient.yaml",
+	{"reorder(w.b, w_p0, w_p1, w.v, w_d0, w_d1, w_dv)"}, {0}},
+    {"test/bench/families/scatters/confusion.yaml",
+	{"reorder(m_n0, m_n1, m.a, m.b)"}, {"rfactor("}},
+    {"test/bench/families/scatters/label_counts.yaml",
+	{"reorder(h_n0, h_p0, h_p1, h_n1, h.k)"}, {"rfactor("}},
+    /* of a few results, each is waited for: in parts */
+    {"test/bench/families/scatters/few_classes.yaml",
+	{"s_n_part, s_n_rest = split(s.n, [_, 5000])\n"
+	 "s_parts = rfactor(s_n_part)",
+	    "reorder(s_parts_s_n_part0, s_parts_s_n_rest0, s_parts_s_n_rest1, "
+	    "s_parts_s_n_part1, s_parts.k)"},
+	{0}},
     /* what is dear, of fewer elements than its reader has */
     {"test/layouts/tanh_joined.yaml",
 	{"compute_at(t, ? in {root, z_y0, inline})",
@@ -543,6 +563,20 @@ static void test_fast_sketches(void **state)
 	}
 }
 
+/* Whatever the order of a sum is, each result's stays; that of parts does not. */
+static const Case exact_cases[] = {
+    {"test/bench/families/scatters/few_classes.yaml",
+	{"reorder(s_n0, s_n1, s.k)"}, {"rfactor("}},
+};
+
+static void test_exact_sketches(void **state)
+{
+	Arena *arena = arena_new();
+	(void)state;
+	check_case_in(arena, &exact_cases[0], &machine, NUMERICS_EXACT);
+	arena_free(arena);
+}
+
 static void test_sketches(void **state)
 {
 	(void)state;
@@ -585,6 +619,19 @@ static const struct {
     {"llvm -mcpu=haswell", {"test/bench/families/stencils/dilate_5x5.yaml",
 	{"vectorize(y_jv, 32)", "vectorize(y_c_jv, 8)"},
 	{"vectorize(y_c_jv, 32)"}}},
+    /* threads share out vectors of what data assigns, rows of images, or have
+     * results of their own */
+    {"llvm -mcpu=znver4 -threads=2",
+	{"test/bench/families/scatters/segment_max.yaml",
+	    {"reorder(y_d0, y_n0, y_n1, y.k, y_d1, y_dv)", "parallel(y_d0)"},
+	    {"rfactor("}}},
+    {"llvm -mcpu=znver4 -threads=2",
+	{"test/bench/families/scatters/label_counts.yaml",
+	    {"parallel(h_n0)"}, {"rfactor("}}},
+    {"llvm -mcpu=znver4 -threads=2",
+	{"test/bench/families/scatters/confusion.yaml",
+	    {"m_parts = rfactor(m_n_part)", "parallel(m_parts_m_n_part0)"},
+	    {NULL}}},
     /* without vectors nothing is gained */
     {"c", {"test/layouts/product_i8.yaml", {NULL},
 	{"retype(", "tensorize("}}}};
@@ -786,6 +833,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_sketches),
 	    cmocka_unit_test(test_fast_sketches),
+	    cmocka_unit_test(test_exact_sketches),
 	    cmocka_unit_test(test_target_sketches),
 	    cmocka_unit_test(test_gpu_sketches), cmocka_unit_test(test_first),
 	    cmocka_unit_test(test_many_parts),

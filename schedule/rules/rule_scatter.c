@@ -1,0 +1,171 @@
+/* Scatter: of a reduction whose results data assigns each step is made for the one
+ * that it is of (ir/nest/nest_scatter.c), in one pass; a sketch of its own beside
+ * those that compare with each result, which is faster where there are few.
+ *
+ *     for i for k for d  y[k, d] += if label[i] == k then v[i, d] else 0
+ * -->
+ *     for d0 for i for k = label[i] unroll d1 vector dv  y[k, d] += v[i, d]
+ *
+ * Threads share out axes that are not assigned. Where there are too few of them, each
+ * has a part of the reduction and results of its own (rule_parts.c); several, where
+ * of so few results the next one would be waited for. */
+#include "schedule/rules/rules.h"
+
+#include <string.h>
+
+enum {
+	WAIT = 16,  /* results that are written in turn without waiting */
+	PARTS = 4,  /* of a thread, at most */
+	PARTED_MOST = 16 /* blocks: rule_room */
+};
+
+static ScatterAxes axes_of(
+    Arena *arena, const Nest *nest, const Block *b, Expr *body)
+{
+	ExprVec all = nest_body_conditions(nest, arena, b->reduce, body);
+	return scatter_axes(
+	    arena, &all, block_extents(arena, b), b->nspatial, b->naxes);
+}
+
+/* --- parts ------------------------------------------------------------------------- */
+
+/* The last axis, if its vectors can be in the loops of the steps; -1. */
+static int vector_axis(const ScatterAxes *x, const Block *b)
+{
+	int last = rule_longer_axis(b, b->nspatial);
+	return last < 0 || x->assigned[last] || x->outside[last] ? -1 : last;
+}
+
+/* No more than there are steps for each result. */
+static int64_t parts_of(const ScatterAxes *x, const Block *b, const Machine *m)
+{
+	int last = vector_axis(x, b);
+	double shared = 1, results = block_points(b, 0, b->nspatial);
+	int64_t threads = m->threads > 1 ? m->threads : 1, each = 1;
+	for (int a = 0; a < b->nspatial; a++)
+		if (!x->assigned[a])
+			shared *= (double)(a == last
+			    ? b->axes[a].extent / rule_lanes(m, b->body->type)
+			    : b->axes[a].extent);
+	while (each < PARTS && results * (double)each < WAIT)
+		each *= 2;
+	if (shared < (double)threads)
+		each *= threads;
+	return results * (double)each <= block_steps(b) ? each : 1;
+}
+
+const Program *rule_scatter_program(Rules *r, Buf *steps, bool **scattered)
+{
+	Program *p = rule_copy_program(r->arena, r->program);
+	int threads = r->machine->threads > 1 ? r->machine->threads : 1;
+	int times = 0;
+	bool any = false;
+	*scattered = NEW_N(r->arena, bool, rule_room(p));
+	for (int i = 0; i < p->nblocks && times < PARTED_MOST; i++) {
+		const Block *b = &p->blocks[i];
+		ScatterAxes x = axes_of(r->arena, r->plain, b, b->body);
+		if (!x.n)
+			continue;
+		any = true;
+		int64_t parts = rule_keeps_order(p, b)
+		    ? 1 : parts_of(&x, b, r->machine);
+		bool made = parts > 1 &&
+		    rule_make_parts(r->arena, p, i, parts, threads, steps);
+		(*scattered)[p->blocks[i].buffer] = true;
+		times += made;
+		i += made;
+	}
+	return any ? p : NULL;
+}
+
+/* --- loops ------------------------------------------------------------------------- */
+
+bool rule_is_scattered(const Rules *r, int block)
+{
+	return r->scattered && r->scattered[r->program->blocks[block].buffer];
+}
+
+bool rule_scatter_applies(const Rules *r, int i)
+{
+	return rule_is_scattered(r, i) && rule_is_open(r, i);
+}
+
+static void add_loop(Buf *loops, const char *loop)
+{
+	if (loop)
+		buf_printf(loops, "%s%s", loops->size ? ", " : "", loop);
+}
+
+static void add_axis(Rules *r, Buf *loops, const Block *b, int axis)
+{
+	add_loop(loops, arena_printf(
+	    r->arena, "%s.%s", b->name, b->axes[axis].name));
+}
+
+static RuleSplit put_split(Rules *r, const Block *b, int axis, int most)
+{
+	RuleSplit s = rule_split(r, b, axis, NULL);
+	if (axis >= 0)
+		rule_put(r, "%s, %s = split(%s.%s, ? in tile([1, 2, 4%s]))\n",
+		    s.outer, s.unrolled, b->name, b->axes[axis].name,
+		    most > 4 ? ", 8" : "");
+	return s;
+}
+
+/* Several steps, and those of several parts, are made at once: their results are
+ * others mostly. */
+void rule_scatter(Rules *r, int i)
+{
+	const Block *b = &r->program->blocks[i];
+	ScatterAxes x = axes_of(r->arena, r->plain, b, r->bodies[i]);
+	int last = vector_axis(&x, b), part = -1, steps = b->nspatial;
+	int lanes = last < 0 ? 0 : rule_widest(r, b, last);
+	bool threads = r->machine->threads > 1;
+	Buf loops = {0};
+	for (int a = 0; a < b->nspatial; a++)
+		if (x.outside[a] && b->axes[a].extent > 1)
+			part = a;
+	for (int a = b->nspatial; a < b->naxes; a++)
+		if (b->axes[a].extent > 1)
+			steps = a;
+	RuleSplit p = put_split(r, b, part, 4);
+	RuleSplit k = put_split(r, b, steps, 8);
+	RuleSplit v = rule_split(r, b, last, NULL);
+	if (last >= 0)
+		rule_put(r, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n",
+		    v.outer, v.unrolled, v.lanes, b->name,
+		    b->axes[last].name, lanes);
+	for (int a = 0; a < b->nspatial; a++)
+		if (x.outside[a] && a != part)
+			add_axis(r, &loops, b, a);
+	add_loop(&loops, p.outer);
+	add_loop(&loops, threads ? v.outer : NULL);
+	const char *first = loops.size ? arena_printf(r->arena, "%.*s",
+	    (int)strcspn(buf_text(&loops), ","), buf_text(&loops)) : NULL;
+	for (int a = b->nspatial; a < b->naxes; a++)
+		if (a != steps)
+			add_axis(r, &loops, b, a);
+	add_loop(&loops, k.outer);
+	add_loop(&loops, k.unrolled);
+	add_loop(&loops, p.unrolled);
+	for (int a = 0; a < x.n; a++)
+		add_axis(r, &loops, b, x.axes[a]);
+	for (int a = 0; a < b->nspatial; a++)
+		if (!x.assigned[a] && !x.outside[a] && a != last)
+			add_axis(r, &loops, b, a);
+	add_loop(&loops, threads ? NULL : v.outer);
+	add_loop(&loops, v.unrolled);
+	add_loop(&loops, v.lanes);
+	rule_put(r, "reorder(%s)\nunroll(%s)\n", buf_text(&loops), k.unrolled);
+	buf_free(&loops);
+	if (part >= 0)
+		rule_put(r, "unroll(%s)\n", p.unrolled);
+	if (last >= 0)
+		rule_put(r, "unroll(%s)\nvectorize(%s, %d)\n", v.unrolled, v.lanes,
+		    lanes);
+	rule_put(r, "tail(%s, ? in {peel, mask})\n", b->name);
+	if (threads && first)
+		rule_put(r, "parallel(%s)\n", first);
+	r->blocks[i].scheduled = true;
+	rule_root(r, i);
+}
