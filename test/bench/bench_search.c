@@ -122,29 +122,6 @@ static int write_files(const LabRuns *r, const char *folder)
 	return fclose(lines) != 0;
 }
 
-static void print_held(const Runs *r)
-{
-	printf("| rank correlation |");
-	for (int t = 0; t < r->ntables; t++)
-		printf(" %s |", r->names[t]);
-	printf(" mean |\n| --- |");
-	for (int t = 0; t <= r->ntables; t++)
-		printf(" --- |");
-	for (int i = 0; i < r->nsettings; i++) {
-		double all = 0;
-		printf("\n| %s |", r->settings[i].name);
-		for (int t = 0; t < r->ntables; t++) {
-			double sum = 0;
-			for (int k = 0; k < r->seeds; k++)
-				sum += *curve_of(r, i, t, k) / r->seeds;
-			printf(" %.3f |", sum);
-			all += sum / r->ntables;
-		}
-		printf(" %.3f |", all);
-	}
-	putchar('\n');
-}
-
 static int run(Arena *arena, bool held, int n, char **words)
 {
 	Error error;
