@@ -326,7 +326,7 @@ static void test_runs(void **state)
 			     &runs.settings[1], &error),
 	    0);
 	lab_simulate(task, 1, 0.75, 0);
-	assert_int_equal(lab_save(task, conv, NULL, "none", path, &error), 0);
+	assert_int_equal(lab_save(task, "none", path, &error), 0);
 	assert_true(lab_runs(&runs));
 	assert_int_equal(lab_setting_named(&runs, "untaught"), 1);
 	assert_int_equal(lab_setting_named(&runs, "taught"), -1);
