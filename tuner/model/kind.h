@@ -8,8 +8,6 @@
 typedef struct {
 	const float *rows;    /* n x width, no NaN */
 	int n, width;
-	int stage_width; /* a row is stages that wide, zeros where there is none;
-			    0: it is one */
 	const float *labels;  /* larger is better */
 	const float *margin;  /* what a prediction begins with; NULL: 0 */
 	const unsigned *group; /* sizes of consecutive query groups */

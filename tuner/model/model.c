@@ -461,7 +461,6 @@ static Status fit_member(
 	Training training = {.rows = drawn->features,
 	    .n = m->n,
 	    .width = s->width,
-	    .stage_width = s->stage_width,
 	    .labels = drawn->labels,
 	    .margin = has_margin(m) ? drawn->margin : NULL,
 	    .group = all->sizes,

@@ -3,7 +3,6 @@
  *     model.c          rows, labels, the prior, ensembles, what is proposed by
  *     models.def       kinds of models: trees, and the floor under them
  *     model_NAME.c     a kind
- *     neural.c         a network by stages, for model_neural.c
  *     model_text.c     a model of trees as a small file
  *     rating.c         how good predictions were
  *     calibration.c    from scores to seconds
@@ -42,7 +41,6 @@ typedef struct Model Model;
 typedef struct {
 	const char *kind; /* of models.def */
 	int width;        /* of a row */
-	int stage_width;  /* of each of the stages that make it; 0: one row */
 	Objective objective;
 	Acquire acquire;
 	bool prior;       /* begin with the analytic model: learn the rest */
