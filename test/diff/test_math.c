@@ -565,7 +565,7 @@ static int peaks_of(Arena *arena, const char *element, const char *exponent)
 	Nest *nest = nest_new(arena, p, tape_new(arena));
 	const char *why;
 	assert_true(nest_infer(nest, &why));
-	return nest_peaks(nest, arena, nest_find_stage(nest, "e")).n;
+	return nest_peaks(nest, arena, nest_find_stage(nest, "e")).all.n;
 }
 
 static void test_peaks(void **state)

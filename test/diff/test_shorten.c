@@ -22,8 +22,8 @@ static void any_integers(const Program *p, void **data, Rng *rng)
 	for (int k = 0; k < p->ninputs; k++) {
 		const Buffer *b = &p->buffers[k];
 		int bytes = dtype_bytes(b->type);
-		int64_t least, most;
-		dtype_range(b->type, &least, &most);
+		Interval range = dtype_interval(b->type);
+		int64_t least = (int64_t)range.lo, most = (int64_t)range.hi;
 		for (int64_t i = 0; i < b->shape[0]; i++) {
 			int64_t v = (int64_t)rng_next(rng);
 			if (rng_below(rng, 2))

@@ -235,12 +235,12 @@ typedef struct {
 	Ceilings past;
 	double bound_s[TASKS];
 	int enough;
-} Past;
+} History;
 
-static Past draw_past(Lab *lab, uint64_t seed, double width, int past)
+static History draw_past(Lab *lab, uint64_t seed, double width, int past)
 {
 	Rng rng = rng_stream(seed, 1, 2);
-	Past p = {0};
+	History p = {0};
 	for (int i = 0; i < past; i++) {
 		char op[16];
 		snprintf(op, sizeof op, "%d", i);
@@ -254,7 +254,7 @@ static Past draw_past(Lab *lab, uint64_t seed, double width, int past)
 }
 
 /* Runs each task alone; of each of n pasts, when it was enough for it. */
-static void run_until(Lab *lab, Past *pasts, int n, double *worst)
+static void run_until(Lab *lab, History *pasts, int n, double *worst)
 {
 	for (int i = 0; i < TASKS; i++) {
 		TaskState *t = &lab->states[i];
@@ -282,7 +282,7 @@ static void test_until(void **state)
 	double worst = 0;
 	int enough[WIDTHS] = {0};
 	for (uint64_t seed = 1; seed <= (uint64_t)seeds(); seed++) {
-		Past pasts[WIDTHS];
+		History pasts[WIDTHS];
 		Lab lab = open_lab(seed);
 		for (int w = 0; w < WIDTHS; w++)
 			pasts[w] = draw_past(&lab, seed, widths[w], 12);
@@ -305,7 +305,7 @@ static void test_until_without_past(void **state)
 	(void)state;
 	double worst = 0;
 	Lab lab = open_lab(1);
-	Past past = draw_past(&lab, 1, 0, 7);
+	History past = draw_past(&lab, 1, 0, 7);
 	run_until(&lab, &past, 1, &worst);
 	assert_int_equal(past.enough, 0);
 	close_lab(&lab);
