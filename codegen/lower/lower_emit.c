@@ -92,7 +92,7 @@ int new_temp(Lower *l, DType type, int lanes, const char *hint)
 	assert(temp == l->temps.n && l->scope);
 	assert(lanes > 0 && type <= DT_INDEX);
 	vec_push(l->arena, &l->temps,
-	    (TempInfo){.range = {INT64_MIN, INT64_MAX},
+	    (TempInfo){.range = dtype_interval(type == DT_U64 ? DT_U64 : DT_I64),
 		.depth = l->scope->depth});
 	return temp;
 }

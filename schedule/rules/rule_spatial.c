@@ -442,7 +442,7 @@ static const char *copies_of(const Spatial *s, int64_t tiles, int lanes)
 static bool divides(const Spatial *s, int64_t period, int lanes)
 {
 	return period && s->block->axes[s->last].extent % period == 0 &&
-	    2 * period > lanes && is_home(s) && !s->info->hosts;
+	    2 * period > lanes && is_home(s);
 }
 
 /* Where indices begin anew only after more vectors than that, the axis is cut
@@ -517,7 +517,7 @@ static void split_last(Spatial *s)
 	int64_t extent = block->axes[s->last].extent;
 	if (lanes <= 1 || extent <= 1)
 		return;
-	if (!s->sizes)
+	if (!s->sizes && !s->info->hosts)
 		lanes = cut_last(s);
 	RuleSplit v = rule_split(s->r, block, s->last, s->sizes);
 	int64_t tiles =
@@ -576,7 +576,8 @@ bool rule_is_flat(const Rules *r, int i)
 	Spatial s = spatial_of((Rules *)r, i);
 	return s.last >= 0 && s.last == s.block->nspatial - 1 &&
 	    rule_widest(r, s.block, s.last) > 1 && axis_across(&s) < 0 &&
-	    (s.row < 0 || !is_same_for_rows(&s, s.row)) && !is_narrow(&s);
+	    s.block->axes[s.last].extent > RULE_FEW &&
+	    (s.row < 0 || !is_same_for_rows(&s, s.row));
 }
 
 /* In the tiles of another block: vectors of what a tile has. */

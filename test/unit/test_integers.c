@@ -9,9 +9,12 @@
 
 #include <cmocka.h>
 
+#include "codegen/codegen.h"
 #include "ir/program.h"
 #include "ir/scalar.h"
+#include "test/common_lower.h"
 #include "test/common_program.h"
+#include "test/common_schedule.h"
 
 /* `text` over x of a dtype and an axis i of one value: what it gives. */
 typedef struct {
@@ -41,6 +44,8 @@ static const Row rows[] = {
     /* quotients, orders */
     {"u32", 4294967295, "x[i]//2", "u32", 2147483647},
     {"u32", 4294967295, "x[i] % 10", "u32", 5},
+    {"u64", -1, "t[min(x[i], 6)]", "i32", 6},
+    {"u64", -1, "t[x[i] % 7]", "i32", 1},
     {"u64", -1, "x[i]//3", "u64", 6148914691236517205},
     {"u64", -1, "x[i] % 10", "u64", 5},
     {"u64", INT64_MIN, "x[i] % 7", "u64", 1},
@@ -125,6 +130,20 @@ static int64_t stored(DType type, const void *data)
 	return bits;
 }
 
+/* The lowered form gives the same. */
+static void run_lowered(Arena *arena, const Program *p, void **data)
+{
+	Error error;
+	Target *target = target_parse(arena, "c", &error);
+	Nest *nest = schedule_nest(arena, p, &target->machine,
+	    schedule_steps(arena, ""), &error);
+	Lowered *l = lower(arena, nest, &target->machine, &error);
+	assert_non_null(l);
+	const char *why = lowercheck_run(arena, l, data, 0, NULL, NULL);
+	if (why)
+		fail_msg("%s", why);
+}
+
 static void values(void **state)
 {
 	(void)state;
@@ -133,7 +152,7 @@ static void values(void **state)
 		Arena *arena = arena_new();
 		const char *text = arena_printf(arena,
 		    "tunec: 1\nname: op\ninputs: {x: '%s[1]'}\ncompute: |\n"
-		    "  y[i < 1] = %s\n",
+		    "  t[k < 7] = k\n  y[i < 1] = %s\n",
 		    row->dtype, row->text);
 		Program *p = program_of_text(arena, text, NUMERICS_DEFAULT);
 		void **data = NEW_N(arena, void *, p->nbuffers);
@@ -148,6 +167,7 @@ static void values(void **state)
 		if (got != row->value)
 			fail_msg("%s of %s: %lld, not %lld", row->text,
 			    row->dtype, (long long)got, (long long)row->value);
+		run_lowered(arena, p, data);
 		arena_free(arena);
 	}
 }
