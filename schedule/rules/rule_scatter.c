@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-	WAIT = 16,  /* results that are written in turn without waiting */
+	WAIT = 128, /* results that are written in turn without waiting */
 	PARTS = 4,  /* of a thread, at most */
 	PARTED_MOST = 16 /* blocks: rule_room */
 };
