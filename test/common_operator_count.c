@@ -257,20 +257,19 @@ static void list_operations(Listing *l, const OperatorCoverage *c)
 
 static void list_types(Listing *l, const OperatorCoverage *c)
 {
-	char name[32];
-
 	for (int i = 0; i < DT_COUNT; i++) {
-		list(l, "dtype", dtype_name((DType)i), c->type[i]);
-		if (i != DT_BOOL)
-			list(l, "reduced", dtype_name((DType)i), c->reduced[i]);
-	}
-	for (int i = 0; i < DT_COUNT; i++)
+		const char *name = dtype_name((DType)i);
+		int from = 0, to = 0; /* each pair: test_emit_c.c */
 		for (int k = 0; k < DT_COUNT; k++) {
-			snprintf(name, sizeof name, "%s-%s",
-			    dtype_name((DType)i), dtype_name((DType)k));
-			if (i != k)
-				list(l, "cast", name, c->cast[i][k]);
+			from += i != k && c->cast[i][k];
+			to += i != k && c->cast[k][i];
 		}
+		list(l, "dtype", name, c->type[i]);
+		list(l, "cast from", name, from);
+		list(l, "cast to", name, to);
+		if (i != DT_BOOL)
+			list(l, "reduced", name, c->reduced[i]);
+	}
 }
 
 static void list_all(Listing *l, const OperatorCoverage *c)

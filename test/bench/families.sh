@@ -33,6 +33,7 @@ family_title() {
 	control) echo 'at the reference before' ;;
 	mixed) echo 'of any kind, written after all others were measured' ;;
 	various) echo 'of any kind, a second lot, written after those' ;;
+	third) echo 'of any kind, a third lot' ;;
 	*) echo "$1" ;;
 	esac
 }
