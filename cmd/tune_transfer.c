@@ -160,16 +160,13 @@ static Status export(Arena *arena, const Log *log, const Stores *stores,
 	TransferWish wish = {.regime = log->cold ? "cold" : "warm"};
 	Model *model;
 	FORWARD_IF_ERROR(transfer_read(t, stores->at, stores->n, &wish, error));
-	FORWARD_IF_ERROR(transfer_learn(t, false, 1, &model, error));
+	FORWARD_IF_ERROR(transfer_learn(t, true, 1, &model, error));
 	if (!log->common.quiet)
 		say_facts(&t->facts, teaching(arena, &t->facts));
 	if (!model)
 		return error_set(error, STATUS_INPUT,
-		    t->facts.records
-			? "what the records teach does not order what they do "
-			  "not have: no model of '%s' is written"
-			: "no record that was measured on a machine as of "
-			  "'%s' and fits a space of today's",
+		    "no record that was measured on a machine as of '%s' and "
+		    "fits a space of today's",
 		    target->text);
 	Status status = write_model(log, target, model, error);
 	model_free(model);
