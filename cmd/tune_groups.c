@@ -23,12 +23,22 @@ static int add_task(Arena *arena, TuneTaskVec *tasks, TuneTask task)
 	return tasks->n - 1;
 }
 
-void tune_tasks(Arena *arena, const ProgramVec *programs, TuneTaskVec *out)
+bool tune_is_searched(const TuneTask *task)
+{
+	return !task->groups && !task->given;
+}
+
+void tune_tasks(Arena *arena, const ProgramVec *programs, bool whole,
+    TuneTaskVec *out)
 {
 	for (int i = 0; i < programs->n; i++) {
 		const Program *p = programs->at[i];
-		const Groups *g = groups_of(arena, p);
 		TuneTask task = {.program = p, .named = true};
+		if (whole) {
+			add_task(arena, out, task);
+			continue;
+		}
+		const Groups *g = groups_of(arena, p);
 		if (g->n > 1) {
 			task.groups = g;
 			task.of_group = NEW_N(arena, int, g->n);

@@ -47,7 +47,7 @@ static void set_outlook(TuneRun *run, int i)
 	TuneResult *r = &run->results[i];
 	TaskState *t = &run->states[i];
 	r->left = r->last_gain = -1;
-	if (run->tasks.at[i].groups)
+	if (!tune_is_searched(&run->tasks.at[i]))
 		return;
 	tune_outlook(run->tunings[i], run->arena, t);
 	r->bound_s = t->bound_s;
@@ -107,7 +107,7 @@ static int count_tuned(const TuneRun *run)
 {
 	int n = 0;
 	for (int i = 0; i < run->n; i++)
-		n += run->tunings[i] && !run->tasks.at[i].groups;
+		n += run->tunings[i] && tune_is_searched(&run->tasks.at[i]);
 	return n;
 }
 
@@ -184,11 +184,16 @@ static int measure_firsts(TuneRun *run)
 
 /* --- the rest -------------------------------------------------------------- */
 
-/* Candidate 1 of each group, which the best of each are checked against. */
-static bool give_whole(TuneRun *run, int i)
+/* Candidate 1 of each group, which the best of each are checked against; or what the
+ * user gave. */
+static bool give(TuneRun *run, int i)
 {
 	enum { FIRSTS, BESTS, N };
 	Error error = {0};
+	if (run->tasks.at[i].given) {
+		tune_give(run->tunings[i], run->tasks.at[i].given, N);
+		return true;
+	}
 	const Trace **traces = NEW_N(run->arena, const Trace *, N);
 	for (int k = 0; k < N; k++) {
 		traces[k] = tune_joined(run->arena, &run->tasks, i,
@@ -325,10 +330,10 @@ static int end_one(TuneRun *run, int i)
 	Error error = {0};
 	TuneShare share = share_of(run, i);
 	double own_s = tune_final_s(run->tunings[i]);
-	if (run->tasks.at[i].groups && !give_whole(run, i))
+	if (!tune_is_searched(&run->tasks.at[i]) && !give(run, i))
 		return EXIT_FAILED;
 	/* what is left at last is spent, or it would not be covered */
-	if (!run->scheduler->divides && !run->tasks.at[i].groups &&
+	if (!run->scheduler->divides && tune_is_searched(&run->tasks.at[i]) &&
 	    share.time_s >= 0 && i != run->last)
 		share.time_s =
 		    fmin(share.time_s, run->budgets.time.have[i] + own_s);
@@ -425,7 +430,7 @@ static void open_states(TuneRun *run)
 	tune_counts(&run->tasks, count);
 	for (int i = 0; i < run->n; i++) {
 		run->states[i] = task_state(count[i]);
-		if (run->tunings[i] && !run->tasks.at[i].groups &&
+		if (run->tunings[i] && tune_is_searched(&run->tasks.at[i]) &&
 		    !is_over(run, i))
 			look_at(run, i);
 		else
@@ -498,7 +503,7 @@ Status tune_run_open(TuneRun *run, Error *error)
 		run->displays[i] = (TuneDisplay){program_label(run->arena, p),
 		    shown && isatty(2), -1, shown ? &run->told_s : NULL};
 		TuneOptions own = *o;
-		own.composed = run->tasks.at[i].groups != NULL;
+		own.composed = !tune_is_searched(&run->tasks.at[i]);
 		if (run->tasks.at[i].same == i)
 			FORWARD_IF_ERROR(
 			    tune_open(p, run->target, run->stores->at[0],

@@ -41,9 +41,14 @@ typedef struct {
 	int same;             /* the first of the same operator */
 	const Groups *groups; /* of a whole; else NULL */
 	int *of_group;        /* of a whole: the task of each group */
+	const Trace **given;  /* by the user, behind what it is checked against;
+				 else NULL */
 } TuneTask;
 typedef VEC(TuneTask) TuneTaskVec;
-void tune_tasks(Arena *arena, const ProgramVec *programs, TuneTaskVec *out);
+/* whole: none is cut into its groups. */
+void tune_tasks(Arena *arena, const ProgramVec *programs, bool whole,
+    TuneTaskVec *out);
+bool tune_is_searched(const TuneTask *task); /* or its schedules are given */
 /* How the budget is divided, once candidate 1 of each was measured: the groups of
  * a program by what they promise to gain in it. */
 void tune_weights(const TuneTaskVec *tasks, Tuning *const *tunings,

@@ -6,12 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/kernels.h"
 #include "cmd/tune_verb.h"
 #include "tuner/search/search.h"
 
 typedef struct {
 	Common common;
 	const char *trials, *time, *until, *target, *measure, *scheduler;
+	const char *trace;
 #define GUIDE(name, argument, preset, words, help) const char *guide_##name;
 #include "tuner/tune/guide.def"
 #undef GUIDE
@@ -228,7 +230,7 @@ static TuneRun run_of(
     Arena *arena, const TuneVerb *v, const ProgramVec *programs)
 {
 	TuneTaskVec tasks = {0};
-	tune_tasks(arena, programs, &tasks);
+	tune_tasks(arena, programs, v->trace != NULL, &tasks);
 	int n = tasks.n;
 	return (TuneRun){.common = &v->common,
 	    .cold = v->cold,
@@ -266,6 +268,38 @@ static void catch_signals(const Common *common)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* --- a schedule by hand ----------------------------------------------------- */
+
+static int read_schedules(
+    TuneRun *run, const Common *common, const KernelOptions *options, int at)
+{
+	int code;
+	Making *making = kernels_open(run->arena, common, options, &code);
+	for (int i = 0; i < run->n && code == EXIT_DONE; i++) {
+		TuneTask *t = &run->tasks.at[i];
+		Kernel kernel = {0};
+		code = kernels_one(making, run->arena, t->program, KERNEL_NEST,
+		    &kernel);
+		t->given[at] = kernel.trace;
+	}
+	kernels_close(making);
+	return code;
+}
+
+/* --trace: what build would take without it, and that. */
+static int read_given(const TuneVerb *v, TuneRun *run)
+{
+	Common quiet = v->common;
+	KernelOptions best = {.target = run->target->text, .db = v->db};
+	KernelOptions given = {
+	    .target = run->target->text, .trace = v->trace};
+	quiet.quiet = true;
+	for (int i = 0; i < run->n; i++)
+		run->tasks.at[i].given = NEW_N(run->arena, const Trace *, 2);
+	int code = read_schedules(run, &v->common, &given, 1);
+	return code ? code : read_schedules(run, &quiet, &best, 0);
+}
+
 static int run_programs(const TuneVerb *v, TuneRun *run, Stores *stores)
 {
 	Error error = {0};
@@ -282,7 +316,9 @@ static int run_programs(const TuneVerb *v, TuneRun *run, Stores *stores)
 		say_error("%s", error.text);
 		return exit_of_status(error.status);
 	}
-	int code = stores_open(&v->db, STORE_WRITE, stores);
+	int code = v->trace ? read_given(v, run) : EXIT_DONE;
+	if (!code)
+		code = stores_open(&v->db, STORE_WRITE, stores);
 	if (code)
 		return code;
 	run->stores = stores;
@@ -378,6 +414,9 @@ static const Option options[] = {
 	"let the newest final round count though it was slower"},
     {"target", 0, OPTION_TEXT, offsetof(TuneVerb, target), "TARGET", NULL,
 	"what to tune for (default: $TUNEC_TARGET, or host)"},
+    {"trace", 0, OPTION_TEXT, offsetof(TuneVerb, trace), "FILE", NULL,
+	"measure this trace, text or JSON, beside what build would take;\n"
+	"nothing is searched"},
 #define GUIDE(name, argument, preset, words, help) \
 	{#name, 0, OPTION_TEXT, offsetof(TuneVerb, guide_##name), argument, \
 	    preset, help},

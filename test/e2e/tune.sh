@@ -582,6 +582,24 @@ if $as test -r locked/a.db && $as test -x "$TUNEC" && ! $as test -w locked/a.db;
 	done
 fi
 
+# --- a schedule by hand ------------------------------------------------------------
+cat >hand.tr <<'END'
+i0, i1 = split(c.i, [_, 3])
+parallel(i0)
+END
+exits by-hand 0 tune mm.yaml:small --trace hand.tr --time 20s --db hand.jsonl
+ok two-trials [ "$(trials hand.jsonl)" = 2 ]
+ok one-is-the-trace has hand.jsonl '"step":"parallel"'
+exits by-hand-again 0 tune mm.yaml:small --trace hand.tr --time 20s --db hand.jsonl
+ok it-is-not-measured-again [ "$(trials hand.jsonl)" = 2 ]
+exits of-no-file 1 tune mm.yaml:small --trace nowhere.tr --db none.jsonl
+echo 'parallel(c.q)' >wrong.tr
+exits a-trace-that-does-not-apply 1 tune mm.yaml:small --trace wrong.tr --db none.jsonl
+ok its-place-is-said has err '^wrong.tr:1:[0-9]*: error: '
+echo 'i0, i1 = split(c.i, ? in tile(2))' >open.tr
+exits an-open-decision 1 tune mm.yaml:small --trace open.tr --db none.jsonl
+ok no-store-is-made absent none.jsonl
+
 # No limit on axes: of a definition, of a reduction, of what is read.
 many=$(seq -s ' ' 80)
 {
