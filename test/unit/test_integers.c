@@ -157,7 +157,7 @@ static void values(void **state)
 		Program *p = program_of_text(arena, text, NUMERICS_DEFAULT);
 		void **data = NEW_N(arena, void *, p->nbuffers);
 		for (int i = 0; i < p->nbuffers; i++)
-			data[i] = arena_alloc(arena, 8);
+			data[i] = arena_alloc(arena, 8 + (size_t)buffer_bytes(&p->buffers[i]));
 		memcpy(data[0], &row->x,
 		    (size_t)dtype_bytes(p->buffers[0].type));
 		interp_run(p, data);
