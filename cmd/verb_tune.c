@@ -373,7 +373,7 @@ static int tune_run(void *options, int n, char **operands)
 		code = check_replay(arena, v, o.replay_db);
 	if (code == EXIT_DONE)
 		code = specs_load(arena, &v->common, n, operands, &programs);
-	if (code == EXIT_DONE && is_static(arena, v, &o, &looked)) {
+	if (code == EXIT_DONE && !v->trace && is_static(arena, v, &o, &looked)) {
 		code = run_static(arena, v, &o, &looked, start_s, &programs);
 	} else if (code == EXIT_DONE) {
 		TuneRun run = run_of(arena, v, &programs);
