@@ -1,6 +1,6 @@
-/* pow: by multiplications, roots and a reciprocal where the exponent is a few quarters; of
- * vectors of f32 as 2^(y log2 |x|), the product of which is taken in f64, a
- * vector of the machine's width at a time:
+/* pow: by multiplications, roots and a reciprocal where the exponent is a few
+ * quarters; of vectors of f32 as 2^(y log2 |x|), the product of which is taken in
+ * f64, a vector of the machine's width at a time:
  *
  *     y = MATH pow x 3        ->     (x*x)*x
  *
@@ -45,23 +45,17 @@ static Value reciprocal(Lower *l, Value x)
 	    const_float(l, x.type, x.lanes, 1), value_as(l, x, x.lanes));
 }
 
-static Value product(Lower *l, Value x, Value y)
+static Value of_two(Lower *l, LowOpcode op, Value x, Value y)
 {
-	return scalar_or_vector(l, LOW_MUL, x, value_as(l, x, x.lanes),
-	    value_as(l, y, y.lanes));
-}
-
-static Value quotient(Lower *l, Value x, Value y)
-{
-	return scalar_or_vector(l, LOW_DIV, x, value_as(l, x, x.lanes),
-	    value_as(l, y, y.lanes));
+	return scalar_or_vector(
+	    l, op, x, value_as(l, x, x.lanes), value_as(l, y, y.lanes));
 }
 
 static Value whole_power(Lower *l, Value x, int n)
 {
-	Value square = n > 1 ? product(l, x, x) : x;
-	return n == 3 ? product(l, square, x)
-	    : n == 4  ? product(l, square, square)
+	Value square = n > 1 ? of_two(l, LOW_MUL, x, x) : x;
+	return n == 3 ? of_two(l, LOW_MUL, square, x)
+	    : n == 4  ? of_two(l, LOW_MUL, square, square)
 		      : square;
 }
 
@@ -70,7 +64,7 @@ static Value root_power(Lower *l, Value x, int quarters)
 {
 	Value half = root(l, x);
 	Value quarter = quarters == 2 ? half : root(l, half);
-	return quarters == 3 ? product(l, half, quarter) : quarter;
+	return quarters == 3 ? of_two(l, LOW_MUL, half, quarter) : quarter;
 }
 
 /* A power of no whole number has no sign: |x| beside the root, which is NaN where
@@ -91,8 +85,8 @@ static bool by_hand(Lower *l, Value x, double y, Value *power)
 	if (s.whole) {
 		int t = value_as(l, x, x.lanes);
 		Value size = scalar_or_vector(l, LOW_ABS, x, t, -1);
-		*power = (s.inverse ? quotient : product)(
-		    l, *power, whole_power(l, size, s.whole));
+		*power = of_two(l, s.inverse ? LOW_DIV : LOW_MUL, *power,
+		    whole_power(l, size, s.whole));
 	}
 	return true;
 }

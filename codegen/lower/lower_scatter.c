@@ -25,73 +25,71 @@ static Value inside_axis(Lower *l, const Expr *inside)
 	return value_and(l, eval(l, inside->arg[0]), eval(l, inside->arg[1]));
 }
 
-static void one_iteration(
-    Lower *l, int stage, int pos, const Scatter *x, ScatterInside *inside)
+typedef struct {
+	Lower *l;
+	int stage, pos;
+	Scatter x;
+	ScatterInside *inside;
+} Step;
+
+static void one_iteration(const Step *t)
 {
-	const Stage *s = &l->nest->stages.at[stage];
-	int loop = s->loops[pos];
-	bind(l, loop, (Binding){true, index_of(l, x->value)});
-	int settled = step_settle(l, stage, x->number + 1), outer = l->stage;
-	inside(l, stage, pos, PHASE_UPDATE);
+	Lower *l = t->l;
+	int loop = l->nest->stages.at[t->stage].loops[t->pos];
+	bind(l, loop, (Binding){true, index_of(l, t->x.value)});
+	int settled = step_settle(l, t->stage, t->x.number + 1);
+	int outer = l->stage;
+	t->inside(l, t->stage, t->pos, PHASE_UPDATE);
 	l->stage = outer;
-	step_settle(l, stage, settled);
+	step_settle(l, t->stage, settled);
 	unbind(l, loop);
 }
 
-/* Under the condition that there is one. */
-static void if_inside(
-    Lower *l, int stage, int pos, const Scatter *x, ScatterInside *inside)
+/* Under a condition, which is a fact then. */
+static void if_holds(
+    const Step *t, const Expr *e, Value holds, void (*then)(const Step *))
 {
-	const Stage *s = &l->nest->stages.at[stage];
-	const Expr *e = scatter_inside(l->arena, x, s->axes[x->axis].extent);
-	Value some = inside_axis(l, e);
+	Lower *l = t->l;
 	int facts = l->facts.n;
 	bool known;
 	Branch b;
-	if (value_is_bool(some, &known)) {
+	if (value_is_bool(holds, &known)) {
 		if (known)
-			one_iteration(l, stage, pos, x, inside);
+			then(t);
 		return;
 	}
-	branch_begin(l, &b, value_scalar(l, some));
+	branch_begin(l, &b, value_scalar(l, holds));
 	push_facts(l, e, true);
-	one_iteration(l, stage, pos, x, inside);
+	then(t);
 	l->facts.n = facts;
 	branch_end(l, &b);
 }
 
-static void if_asked(
-    Lower *l, int stage, int pos, const Scatter *x, ScatterInside *inside)
+/* If there is such an iteration. */
+static void if_inside(const Step *t)
 {
-	const Expr *before = asked_before(l, stage, x);
-	Value some = before ? eval(l, before) : value_const(DT_BOOL, 0, 1);
-	int facts = l->facts.n;
-	bool known;
-	Branch b;
-	if (value_is_bool(some, &known)) {
-		if (known)
-			if_inside(l, stage, pos, x, inside);
-		return;
-	}
-	branch_begin(l, &b, value_scalar(l, some));
-	push_facts(l, before, true);
-	if_inside(l, stage, pos, x, inside);
-	l->facts.n = facts;
-	branch_end(l, &b);
+	const Stage *s = &t->l->nest->stages.at[t->stage];
+	const Expr *e =
+	    scatter_inside(t->l->arena, &t->x, s->axes[t->x.axis].extent);
+	if_holds(t, e, inside_axis(t->l, e), one_iteration);
 }
 
 bool scatter_loop(
     Lower *l, int stage, int pos, Phase phase, ScatterInside *inside)
 {
+	Step t = {.l = l, .stage = stage, .pos = pos, .inside = inside};
 	int outer = l->stage;
-	Scatter x;
 	if (phase != PHASE_UPDATE ||
 	    !nest_scatters(l->nest, l->arena, stage,
 		l->nest->stages.at[stage].loops[pos],
-		&step_conditions(l, stage)->parts, &x))
+		&step_conditions(l, stage)->parts, &t.x))
 		return false;
 	l->stage = stage;
-	if_asked(l, stage, pos, &x, inside);
+	const Expr *before = asked_before(l, stage, &t.x);
+	if (before)
+		if_holds(&t, before, eval(l, before), if_inside);
+	else
+		if_inside(&t);
 	l->stage = outer;
 	return true;
 }
