@@ -35,6 +35,11 @@ LIBRARY  := $(filter-out $B/obj/cmd/main.o,$(OBJECTS))
 LLVM     ?= 1
 MODULE_FILES := $(if $(filter-out 0,$(LLVM)),$B/tunec-llvm.so) \
 	$(if $(wildcard tuner/model/module_xgboost.c),$B/tunec-xgboost.so)
+# What a module calls of the program; nothing else is seen from outside, since
+# a driver's library would find our functions by the names of the C library's.
+MODULE_OBJECTS := $(if $(filter-out 0,$(LLVM)),$(patsubst %.c,$B/obj/%.o,\
+	$(wildcard codegen/llvm/module_*.c))) $B/obj/tuner/model/module_xgboost.o
+EXPORTS  := -Wl,--dynamic-list=$B/exports
 # Tests in C are programs of their own; test/common*.c is linked into each.
 TEST_SOURCES := $(wildcard test/unit/*.c test/property/*.c test/diff/*.c \
 	test/bench/*.c test/fuzz/fuzz_*.c)
@@ -52,9 +57,14 @@ FUZZ_COMMON   := $B/obj/test/fuzz/common.o $B/obj/test/fuzz/stores.o \
 
 all: $B/tunec $(MODULE_FILES)
 
-$B/tunec: $(OBJECTS)
+$B/exports: $(MODULE_OBJECTS)
+	@nm -u $^ | awk 'BEGIN { print "{" } $$1 == "U" && !seen[$$2]++ { \
+		print $$2 ";" } END { print "};" }' >$@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+
+$B/tunec: $(OBJECTS) $B/exports
 	@echo "  link $@"
-	@$(CC) $(LDFLAGS) -rdynamic -o $@ $^ $(LDLIBS)
+	@$(CC) $(LDFLAGS) $(EXPORTS) -o $@ $(filter-out $B/exports,$^) $(LDLIBS)
 
 LLVM_OBJECTS := $(patsubst %.c,$B/obj/%.o,$(wildcard codegen/llvm/module_*.c))
 
@@ -83,19 +93,19 @@ $B/obj/%.o: %.c
 	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(FUZZ_PROGRAMS): LDFLAGS += $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer)
-$(FUZZ_PROGRAMS): $B/test/fuzz/%: $B/obj/test/fuzz/%.o $(FUZZ_COMMON) $(LIBRARY)
+$(FUZZ_PROGRAMS): $B/test/fuzz/%: $B/obj/test/fuzz/%.o $(FUZZ_COMMON) $(LIBRARY) $B/exports
 	@mkdir -p $(@D)
 	@echo "  link $@"
-	@$(CC) $(LDFLAGS) -rdynamic -o $@ $^ $(LDLIBS)
+	@$(CC) $(LDFLAGS) $(EXPORTS) -o $@ $(filter-out $B/exports,$^) $(LDLIBS)
 
 $B/test/bench/bench_search $B/test/property/test_lab \
 $B/test/property/test_tasks $B/test/property/test_transfer: \
 	$(patsubst %.c,$B/obj/%.o,$(wildcard test/lab/*.c))
 
-$B/test/%: $B/obj/test/%.o $(TEST_COMMON) $(LIBRARY)
+$B/test/%: $B/obj/test/%.o $(TEST_COMMON) $(LIBRARY) $B/exports
 	@mkdir -p $(@D)
 	@echo "  link $@"
-	@$(CC) $(LDFLAGS) -rdynamic -o $@ $^ -lcmocka $(LDLIBS)
+	@$(CC) $(LDFLAGS) $(EXPORTS) -o $@ $(filter-out $B/exports,$^) -lcmocka $(LDLIBS)
 
 -include $(shell find $B/obj -name '*.d' 2>/dev/null)
 

@@ -42,7 +42,7 @@ void bind_begin(Lower *l)
 	}
 }
 
-Binding bind(Lower *l, int var, Binding binding)
+Binding bind_var(Lower *l, int var, Binding binding)
 {
 	Binding was = l->vars[var];
 	const IntVec *movers = &l->movers[var];
@@ -56,7 +56,7 @@ Binding bind(Lower *l, int var, Binding binding)
 
 void unbind(Lower *l, int var)
 {
-	bind(l, var, (Binding){0});
+	bind_var(l, var, (Binding){0});
 }
 
 /* --- answers -------------------------------------------------------------- */

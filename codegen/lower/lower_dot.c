@@ -35,7 +35,7 @@ static bool all_counts(Lower *l, int stage, int var)
 
 static Index address_of(Lower *l, const Expr *read, int var, int step)
 {
-	bind(l, var, (Binding){true, index_const(step)});
+	bind_var(l, var, (Binding){true, index_const(step)});
 	Index x = buffer_address(l, read->id, read->arg, read->narg);
 	unbind(l, var);
 	return x;
@@ -107,7 +107,7 @@ bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b)
 	    l->nest->buffers.at[s->buffer].type == in->sum &&
 	    all_counts(l, stage, var);
 	if (good) {
-		bind(l, var, (Binding){true, index_const(0)});
+		bind_var(l, var, (Binding){true, index_const(0)});
 		constant = value_is_bool(
 		    tail_mask(l, stage, PHASE_UPDATE), &some);
 		all = constant && l->mask.lanes <= 1;

@@ -146,11 +146,11 @@ static Index address_at(
 	const int64_t values[] = {0, 0, step, value};
 	Binding was[4];
 	for (int i = 0; i < 4; i++)
-		was[i] = bind(
+		was[i] = bind_var(
 		    l, loops[i], (Binding){true, index_const(values[i])});
 	Index at = buffer_address(l, read->id, read->arg, read->narg);
 	for (int i = 3; i >= 0; i--)
-		bind(l, loops[i], was[i]);
+		bind_var(l, loops[i], was[i]);
 	return at;
 }
 
@@ -206,18 +206,18 @@ static bool find_columns(const Unit *u, const Expr *read, Operand *o)
 	Lower *l = u->l;
 	bool equal = moves_apart(u, read, u->column, u->row);
 	*o = (Operand){.read = read, .columns = true, .buffer = read->id};
-	Binding was = bind(l, u->x, (Binding){true, index_const(0)});
+	Binding was = bind_var(l, u->x, (Binding){true, index_const(0)});
 	o->first = address_at(u, read, u->column, 0, 0);
 	equal = equal && find_steps(u, read, o);
 	for (int n = 1; n < GROUPS && equal; n++) {
 		int64_t apart;
-		bind(l, u->x, (Binding){true, index_const(n / 2)});
+		bind_var(l, u->x, (Binding){true, index_const(n / 2)});
 		equal = distance(u, o->first,
 		    address_at(u, read, u->column, n % 2, 0), &apart);
 		o->column = n == 1 ? apart : o->column;
 		equal = equal && apart == n * o->column;
 	}
-	bind(l, u->x, was);
+	bind_var(l, u->x, was);
 	return equal;
 }
 
@@ -254,17 +254,17 @@ static bool find_row(const Unit *u, const Operand *o, Index *first, int64_t *row
 	*row = o->column;
 	if (o->columns)
 		return true;
-	Binding was = bind(l, u->y, (Binding){true, index_const(0)});
+	Binding was = bind_var(l, u->y, (Binding){true, index_const(0)});
 	*first = address_at(u, o->read, u->row, 0, 0);
 	for (int g = 1; g < GROUPS && equal; g++) {
 		int64_t apart;
-		bind(l, u->y, (Binding){true, index_const(g)});
+		bind_var(l, u->y, (Binding){true, index_const(g)});
 		equal = distance(u, *first,
 		    address_at(u, o->read, u->row, 0, 0), &apart);
 		*row = g == 1 ? apart : *row;
 		equal = equal && apart == g * *row;
 	}
-	bind(l, u->y, was);
+	bind_var(l, u->y, was);
 	return equal;
 }
 
@@ -318,14 +318,14 @@ static bool all_lie_apart(const Unit *u, const Operand *o, int loop,
 	Index first = {0};
 	for (int64_t i = 0; i < n && right; i++) {
 		int64_t found = 0;
-		bind(l, loop, (Binding){true, index_const(from + i)});
+		bind_var(l, loop, (Binding){true, index_const(from + i)});
 		Index at = address_at(u, o->read, u->step, 0, 0);
 		if (i == 0)
 			first = at;
 		right = fragment_counts(l, u->stage) &&
 		    distance(u, first, at, &found) && found == i * apart;
 	}
-	bind(l, loop, was);
+	bind_var(l, loop, was);
 	return right;
 }
 
@@ -336,11 +336,11 @@ static void add_neighbours(
 	Lower *l = u->l;
 	int64_t now = iteration_of(u, loop), apart, n = 1;
 	Index here = address_at(u, o->read, u->step, 0, 0);
-	Binding was = bind(l, loop,
+	Binding was = bind_var(l, loop,
 	    (Binding){true, index_const(now % 2 ? now - 1 : now + 1)});
 	bool known = distance(
 	    u, here, address_at(u, o->read, u->step, 0, 0), &apart);
-	bind(l, loop, was);
+	bind_var(l, loop, was);
 	apart = now % 2 ? -apart : apart;
 	if (!known || !apart || !is_row(u, apart))
 		return;
@@ -526,13 +526,13 @@ static int sum_of(const Unit *u, int v)
 {
 	Lower *l = u->l;
 	const Stage *s = &l->nest->stages.at[u->stage];
-	Binding row = bind(l, u->row, (Binding){true, index_const(v / 2)});
+	Binding row = bind_var(l, u->row, (Binding){true, index_const(v / 2)});
 	Binding column =
-	    bind(l, u->column, (Binding){true, index_const(v % 2)});
+	    bind_var(l, u->column, (Binding){true, index_const(v % 2)});
 	int temp = register_temp(l, s->buffer,
 	    buffer_address(l, s->buffer, s->write, s->nwrite));
-	bind(l, u->column, column);
-	bind(l, u->row, row);
+	bind_var(l, u->column, column);
+	bind_var(l, u->row, row);
 	return temp;
 }
 

@@ -86,10 +86,10 @@ static Index place_at(const Group *u, const Expr *read, int m, int n, int k)
 	enum { N = sizeof bound / sizeof *bound };
 	Binding was[N];
 	for (int i = 0; i < N; i++)
-		was[i] = bind(l, bound[i].loop, (Binding){true, bound[i].value});
+		was[i] = bind_var(l, bound[i].loop, (Binding){true, bound[i].value});
 	Index at = buffer_place(l, read->id, read->arg, read->narg);
 	for (int i = N - 1; i >= 0; i--)
-		bind(l, bound[i].loop, was[i]);
+		bind_var(l, bound[i].loop, was[i]);
 	return at;
 }
 
@@ -204,11 +204,11 @@ static int sum_of(const Group *u, int v)
 	const int at[] = {v / 2 % 2, v / 4, v % 2};
 	Binding was[3];
 	for (int i = 0; i < 3; i++)
-		was[i] = bind(l, loops[i], (Binding){true, index_const(at[i])});
+		was[i] = bind_var(l, loops[i], (Binding){true, index_const(at[i])});
 	int temp = register_temp(l, s->buffer,
 	    buffer_address(l, s->buffer, s->write, s->nwrite));
 	for (int i = 2; i >= 0; i--)
-		bind(l, loops[i], was[i]);
+		bind_var(l, loops[i], was[i]);
 	return temp;
 }
 

@@ -329,7 +329,7 @@ int const_zero(Lower *l, DType type, int lanes);
 extern bool lower_asks_again;
 void bind_begin(Lower *l); /* of a function: nothing is bound */
 /* What it was bound to before. */
-Binding bind(Lower *l, int var, Binding binding);
+Binding bind_var(Lower *l, int var, Binding binding);
 void unbind(Lower *l, int var);
 int fact_newest(const Lower *l); /* its number; 0: there is none */
 /* Around a question, the answer to which is n forms. */

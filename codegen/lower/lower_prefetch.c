@@ -75,13 +75,13 @@ typedef struct {
 static void change(Lower *l, Changed *c, int var, Index value)
 {
 	c->vars[c->n] = var;
-	c->was[c->n++] = bind(l, var, (Binding){true, value});
+	c->was[c->n++] = bind_var(l, var, (Binding){true, value});
 }
 
 static void change_back(Lower *l, Changed *c)
 {
 	while (c->n--)
-		bind(l, c->vars[c->n], c->was[c->n]);
+		bind_var(l, c->vars[c->n], c->was[c->n]);
 }
 
 /* The address that is read as many iterations ahead of the loop as told; in the
@@ -154,9 +154,9 @@ static void find_lines(
 	bool lanes = l->nest->vars.at[var].kind == LOOP_VECTOR;
 	int64_t n = lanes ? 1 : loop_extent(l, var);
 	for (int64_t i = 0; i < n && lines->n < LINES_MOST; i++) {
-		Binding was = bind(l, var, (Binding){true, index_const(i)});
+		Binding was = bind_var(l, var, (Binding){true, index_const(i)});
 		find_lines(l, stage, pos + 1, p, lines);
-		bind(l, var, was);
+		bind_var(l, var, was);
 	}
 }
 

@@ -36,7 +36,7 @@ static void one_iteration(const Step *t)
 {
 	Lower *l = t->l;
 	int loop = l->nest->stages.at[t->stage].loops[t->pos];
-	bind(l, loop, (Binding){true, index_of(l, t->x.value)});
+	bind_var(l, loop, (Binding){true, index_of(l, t->x.value)});
 	int settled = step_settle(l, t->stage, t->x.number + 1);
 	int outer = l->stage;
 	t->inside(l, t->stage, t->pos, PHASE_UPDATE);

@@ -221,7 +221,7 @@ void stages_begin(Lower *l, int var, int64_t count)
 			int64_t k = v + slots_of(l, stage) - 1;
 			if (!is_ahead(l, stage) || k < 0 || k >= count)
 				continue;
-			bind(l, var, (Binding){true, index_const(k)});
+			bind_var(l, var, (Binding){true, index_const(k)});
 			fill(l, stage, is_async(l, stage) ? FILL_ASYNC
 							  : FILL_NOW);
 			unbind(l, var);
@@ -262,9 +262,9 @@ static void fill_ahead(Lower *l, int var, int64_t slots, bool late)
 		return;
 	branch_begin(l, &b, value_scalar(l, value_nonnegative(l, slack)));
 	fact_push(l, slack);
-	Binding was = bind(l, var, (Binding){true, k});
+	Binding was = bind_var(l, var, (Binding){true, k});
 	fill_all(l, var, slots, late);
-	bind(l, var, was);
+	bind_var(l, var, was);
 	branch_end(l, &b);
 	l->facts.n = facts;
 }

@@ -706,7 +706,7 @@ static void running_loop(
 	l->temps.at[node->var].thread = loop_is_thread(node->loop);
 	Index value = piece ? span->first
 	    : index_add(l, index_symbol(l, node->var), span->first, 1);
-	bind(l, var, (Binding){true, value});
+	bind_var(l, var, (Binding){true, value});
 	if (span->steps) {
 		fact_push(l, index_add(l, index_const(span->end - 1),
 				 l->vars[var].value, -1));
@@ -796,7 +796,7 @@ static void one_iteration(
     Lower *l, int stage, int pos, Phase phase, int64_t number)
 {
 	int var = l->nest->stages.at[stage].loops[pos];
-	bind(l, var, (Binding){true, index_const(number)});
+	bind_var(l, var, (Binding){true, index_const(number)});
 	if (leaves_out(l, stage, pos) && demand_never(l, stage)) {
 		unbind(l, var);
 		return;
@@ -1108,7 +1108,7 @@ static void lower_loop(Lower *l, int stage, int pos, Phase phase)
 		int outer = l->lanes;
 		l->lanes = (int)extent;
 		l->across = l->nest->vars.at[var].reduce;
-		bind(l, var, (Binding){true, index_symbol(l, SYMBOL_LANE)});
+		bind_var(l, var, (Binding){true, index_symbol(l, SYMBOL_LANE)});
 		iteration(l, stage, pos, phase);
 		unbind(l, var);
 		l->lanes = outer;

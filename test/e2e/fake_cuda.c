@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 typedef unsigned long long Pointer;
@@ -52,9 +53,13 @@ static int number(const char *name, int otherwise)
 	return text ? atoi(text) : otherwise;
 }
 
+/* NVIDIA's calls the C library's functions from here on, bind() among them: a
+ * program that has one of its own for that has to keep it to itself. */
 int cuInit(unsigned flags)
 {
 	(void)flags;
+	if (bind(-1, NULL, 0) != -1)
+		return 999;
 	return number("FAKE_CUDA_INIT", 0);
 }
 

@@ -21,7 +21,7 @@ link() { # FILE PATH-TO-LIBRARIES …: the path holds for what they need, too
 	$cc -s -o "$1" "-Wl,--disable-new-dtags,-rpath,\$ORIGIN$2" "${@:3}"
 }
 # shellcheck disable=SC2086
-link "$root/bin/tunec" /../lib/tunec -rdynamic $objects $libraries
+link "$root/bin/tunec" /../lib/tunec "-Wl,--dynamic-list=$BUILD/exports" $objects $libraries
 link "$root/lib/tunec/tunec-xgboost.so" '' -shared \
 	"$BUILD/obj/tuner/model/module_xgboost.o" -lxgboost
 if [ "${LLVM:-1}" != 0 ]; then
