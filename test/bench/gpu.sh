@@ -1,4 +1,5 @@
-# Sourced by run.sh: make bench ONLY=gpu [TIME=60s] [ARCH=sm_90] [ROW=substring].
+# Sourced by run.sh: make bench ONLY=gpu [TIME=60s] [ARCH=sm_90] [ROW=regex]
+# [TRITON=0].
 #
 # Operators on a GPU of NVIDIA's, tuned, against the fastest of what torch has for
 # them there (cuBLAS, cuDNN, Triton by torch.compile; test/bench/gpu_peers.py, in
@@ -62,6 +63,7 @@ gpu() {
 	gpu_specs "$at"
 	[ -n "$arch" ] || arch=$($tunec target --json |
 		sed -n 's/.*"arch":"\(sm_[0-9a-z]*\)".*/\1/p' | head -n 1)
+	[ "$arch" != sm_90 ] || arch=sm_90a # warpgroups
 	if [ -z "$arch" ]; then
 		echo 'no GPU is here: what the model thinks best for sm_90, compiled'
 		gpu_look "$at" sm_90
@@ -69,13 +71,15 @@ gpu() {
 	fi
 	python3 test/bench/gpu_peers.py --about 2>/dev/null ||
 		echo 'no torch with CUDA is here: peers are not measured'
+	gpu_rows | while read -r name spec wanted peer; do
+		[[ ! $name =~ ${ROW:-.} ]] || echo "$name $peer"
+	done | python3 test/bench/gpu_peers.py >"$at/peers" 2>/dev/null
 	while read -r name spec wanted peer; do
-		[[ $name = *${ROW:-}* ]] || continue
-		$tunec tune "$at/$(gpu_spec "$spec")" -q --time "$time" \
+		[[ $name =~ ${ROW:-.} ]] || continue
+		$tunec tune "$at/$(gpu_spec "$spec")" --time "$time" \
 			--target "cuda -arch=$arch" --db "$at/db.jsonl" \
 			>"$at/$name.out" 2>&1 || { cat "$at/$name.out"; failed=1; }
-		# shellcheck disable=SC2086
-		best=$(python3 test/bench/gpu_peers.py $peer 2>/dev/null)
+		best=$(awk -v n="$name" '$1 == n { print $2 }' "$at/peers")
 		took=$($tunec log best "$at/$(gpu_spec "$spec")" --json \
 			--db "$at/db.jsonl" | sed -n 's/.*"time_s":\([0-9.e+-]*\).*/\1/p')
 		ms=$(awk -v x="${took:-0}" 'BEGIN {printf "%.4f", x*1e3}')
@@ -104,7 +108,7 @@ gpu_look() { # FOLDER ARCH
 	printf '%-18s %9s %9s %6s %6s %10s  %s\n' operator 'model ms' threads \
 		regs spills occupancy kernels
 	while read -r name spec wanted peer; do
-		[[ $name = *${ROW:-}* ]] || continue
+		[[ $name =~ ${ROW:-.} ]] || continue
 		$tunec tune "$1/$(gpu_spec "$spec")" --target "cuda -arch=$2" \
 			--trials 1 --json --db "$1/db.jsonl" 2>/dev/null |
 			head -n 1 | python3 -c '

@@ -1,14 +1,17 @@
 """The fastest that torch has for an operator on this GPU, in milliseconds.
 
     gpu_peers.py --about
-    gpu_peers.py matmul N DTYPE
-    gpu_peers.py conv C H K R STRIDE PAD
-    gpu_peers.py attention HEADS LENGTH WIDTH
-    gpu_peers.py copy BYTES               a copy that moves so many
+    gpu_peers.py <LINES                   NAME and one of these; prints NAME TIME
+        matmul N DTYPE
+        conv C H K R STRIDE PAD
+        attention HEADS LENGTH WIDTH
+        copy BYTES                        a copy that moves so many
 
 By events around batches of calls, after warming up, on random data: the median
-of the fastest variant (libraries' own choice, channels last, torch.compile).
+of the fastest variant (libraries' own choice, channels last, torch.compile,
+which TRITON=0 leaves out).
 """
+import os
 import statistics
 import sys
 
@@ -77,6 +80,8 @@ def copy(size):
 
 def compiled(function, *args):
     """torch.compile's, which writes Triton; None where it does not work."""
+    if os.environ.get("TRITON") == "0":
+        return None
     try:
         call = torch.compile(function, mode="max-autotune-no-cudagraphs")
         call(*args)
@@ -86,15 +91,16 @@ def compiled(function, *args):
 
 
 def main():
-    name, *args = sys.argv[1:]
-    if name == "--about":
+    if sys.argv[1:] == ["--about"]:
         print("peers: %s, torch %s" % (
             torch.cuda.get_device_name(), torch.__version__))
         return
-    found = globals()[name](*args)
-    if isinstance(found, dict):
-        found = min(milliseconds(f) for f in found.values() if f)
-    print("%.5f" % found)
+    for line in sys.stdin:
+        name, peer, *args = line.split()
+        found = globals()[peer](*args)
+        if isinstance(found, dict):
+            found = min(milliseconds(f) for f in found.values() if f)
+        print("%s %.5f" % (name, found), flush=True)
 
 
 main()

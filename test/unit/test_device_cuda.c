@@ -128,6 +128,26 @@ static void test_facts(void **state)
 	arena_free(arena);
 }
 
+/* The kernel's module was "Module", the open one says for which machine it is. */
+static void test_module_version(void **state)
+{
+	static const char *const cases[][2] = {
+	    {"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  "
+	     "580.159.04  Release Build  (root@host)\n",
+		"580.159.04"},
+	    {"NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54.03  Tue "
+	     "Jun  6 22:20:39 UTC 2023\n",
+		"535.54.03"},
+	    {"none\n", ""}};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char line[256], version[32];
+		snprintf(line, sizeof line, "%s", cases[i][0]);
+		cuda_module_version(line, version, sizeof version);
+		assert_string_equal(version, cases[i][1]);
+	}
+}
+
 /* A target of another architecture is not measured here, but its results may be
  * looked at. */
 static void test_choice(void **state)
@@ -318,6 +338,7 @@ int main(void)
 	    cmocka_unit_test(test_none),
 	    cmocka_unit_test(test_facts),
 	    cmocka_unit_test(test_sticky),
+	    cmocka_unit_test(test_module_version),
 	    cmocka_unit_test(test_choice),
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test(test_shares),

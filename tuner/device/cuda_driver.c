@@ -85,19 +85,24 @@ static int attribute(const Cuda *cuda, int device, int what)
 	return cuda->cuDeviceGetAttribute(&value, what, device) ? 0 : value;
 }
 
-/* "580.65.06", as the kernel's module says. */
+/* The first word that is a number: of "NVIDIA UNIX Open Kernel Module for x86_64
+ * 580.159.04  Release Build" 580.159.04. */
+void cuda_module_version(char *line, char *out, size_t size)
+{
+	*out = 0;
+	for (char *word = strtok(line, " \t\n"); word && !*out;
+	     word = strtok(NULL, " \t\n"))
+		if (strspn(word, "0123456789.") == strlen(word))
+			snprintf(out, size, "%s", word);
+}
+
 static void module_version(char *out, size_t size)
 {
 	char line[256];
 	FILE *file = fopen("/proc/driver/nvidia/version", "r");
 	*out = 0;
-	if (file && fgets(line, sizeof line, file)) {
-		char *at = strstr(line, "Module");
-		at = at ? strpbrk(at, "0123456789") : NULL;
-		if (at)
-			snprintf(out, size, "%.*s",
-			    (int)strspn(at, "0123456789."), at);
-	}
+	if (file && fgets(line, sizeof line, file))
+		cuda_module_version(line, out, size);
 	if (file)
 		fclose(file);
 }

@@ -417,20 +417,26 @@ Status measure_forms(Measurer *m, const Trace *const *traces, int n,
 
 /* --- candidates ----------------------------------------------------------- */
 
-/* Each process that compiles for a device has opened it. */
-enum { DEVICE_WIDTH = 8 };
+/* Each process that compiles for a device has opened it, which takes half a
+ * gigabyte of it: eight, or as many as take a quarter of its memory. */
+static int device_width(const Measurer *m)
+{
+	int64_t room = m->nursery->device.facts.memory_bytes >> 31;
+	return room < 8 ? 8 : room > MEASURE_WIDTH ? MEASURE_WIDTH : (int)room;
+}
 
 int measure_width(const Measurer *m)
 {
 	int cpus = m->nursery->cpus;
 	if (!m->nursery->device.driver)
 		return MEASURE_WIDTH;
-	return cpus > DEVICE_WIDTH ? DEVICE_WIDTH : cpus < 2 ? 2 : cpus;
+	return cpus > device_width(m) ? device_width(m) : cpus < 2 ? 2 : cpus;
 }
 
 int measure_at_once(const Measurer *m, int n)
 {
-	int most = m->nursery->device.driver ? DEVICE_WIDTH : m->nursery->cpus;
+	int most =
+	    m->nursery->device.driver ? device_width(m) : m->nursery->cpus;
 	return n < most ? n : most;
 }
 
