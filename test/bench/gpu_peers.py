@@ -7,7 +7,7 @@
         attention HEADS LENGTH WIDTH
         copy BYTES                        a copy that moves so many
 
-By events around batches of calls, after warming up, on random data: the median
+By events around graphs of calls, after warming up, on random data: the median
 of the fastest variant (libraries' own choice, channels last, torch.compile,
 which TRITON=0 leaves out).
 """
@@ -29,16 +29,29 @@ def random(*shape, dtype=torch.float32):
     return torch.rand(*shape, device="cuda").sub(0.5).to(dtype)
 
 
+def captured(call, runs):
+    """The calls as one graph, so that launches from Python cost nothing."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(5):
+            call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=side):
+        for _ in range(runs):
+            call()
+    return graph.replay
+
+
 def milliseconds(call, runs=20, batches=15):
-    for _ in range(5):
-        call()
+    replay = captured(call, runs)
+    replay()
     times = []
     for _ in range(batches):
         start = torch.cuda.Event(enable_timing=True)
         end = torch.cuda.Event(enable_timing=True)
         start.record()
-        for _ in range(runs):
-            call()
+        replay()
         end.record()
         end.synchronize()
         times.append(start.elapsed_time(end) / runs)

@@ -1,4 +1,4 @@
-/* What the emitter for devices writes, on the first device that OpenCL has here:
+/* What the emitters for devices write, on the first device of each driver here:
  * every operator of workloads/, small, with what the rules make of it for each
  * class of devices, gives what the operator says.  Without a device it is
  * skipped. */
@@ -17,14 +17,19 @@
 
 #include <cmocka.h>
 
+#include "codegen/cuda/cuda.h"
 #include "tuner/device/device.h"
 
 enum { QUICK = 1, LONG = 8 };
 
-static const char *const targets[] = {"opencl -device=cpu",
+/* One of CUDA's is for what the device is: %s. */
+static const char *const opencl_targets[] = {"opencl -device=cpu",
     "opencl -device=cpu512", "opencl -device=gpu", "opencl -device=intel"};
-enum { NTARGETS = sizeof targets / sizeof *targets };
+static const char *const cuda_targets[] = {"cuda -arch=%s",
+    "cuda -arch=%sa", "cuda -arch=%s -compiler=nvrtc"};
+enum { OPENCL_TARGETS = 4, CUDA_TARGETS = 3 };
 
+/* Of the driver that the test has. */
 static Device *device; /* NULL: none is here */
 static const DeviceDriver *driver;
 static char cache[] = "/tmp/tunec-test-XXXXXX";
@@ -121,7 +126,10 @@ static const char *run_on_device(Arena *arena, const Lowered *l,
 	EmitComment comment = {.target = target->text, .record = "none"};
 	Error error = {0};
 	Buf text = {0};
-	emit_device(&text, &l, 1, target, &comment);
+	if (target->kind == TARGET_OPENCL)
+		emit_device(&text, &l, 1, target, &comment);
+	else if (cuda_ptx(&l, 1, target, &comment, &text, &error))
+		return arena_strdup(arena, error.text);
 	if (driver->build(device, buf_text(&text), text.size, "-cl-std=CL1.2",
 		&r.program, &error))
 		return arena_printf(
@@ -157,38 +165,76 @@ static void check(Arena *arena, const Program *p, const Trace *trace,
 	buf_free(&text);
 }
 
-static void check_workload(int number, int target)
+static void check_all(const char *const *targets, int ntargets)
 {
-	Rng rng = rng_stream(31, (uint64_t)number, (uint64_t)target);
-	workload_check(
-	    number, targets[target], &rng, QUICK, LONG, false, check);
-}
-
-static void test_workloads(void **state)
-{
-	(void)state;
-	if (!device)
-		skip();
 	const char *tier = getenv("TIER");
 	bool all = tier && !strcmp(tier, "long");
+	if (!device)
+		skip();
 	for (int i = 0; i < workload_count(); i += workload_step())
-		for (int t = 0; t < NTARGETS; t++)
+		for (int t = 0; t < ntargets; t++) {
+			Rng rng = rng_stream(31, (uint64_t)i, (uint64_t)t);
 			if (all || (i + t) % 2 == 0)
-				check_workload(i, t);
+				workload_check(i, targets[t], &rng, QUICK, LONG,
+				    false, check);
+		}
 }
 
-static int open_device(void **state)
+static void test_opencl(void **state)
+{
+	(void)state;
+	check_all(opencl_targets, OPENCL_TARGETS);
+}
+
+/* sm_90 has a form of its own, sm_90a; sm_89 has none. */
+static bool is_target(const char *text)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	bool is = target_parse(arena, text, &error) != NULL;
+	arena_free(arena);
+	return is;
+}
+
+/* A kernel that reads or writes where it may not ends all that follow. */
+static void test_cuda(void **state)
+{
+	char texts[CUDA_TARGETS][64];
+	const char *targets[CUDA_TARGETS];
+	int n = 0;
+	(void)state;
+	for (int i = 0; device && i < CUDA_TARGETS; i++) {
+		const char *arch = driver->facts(device)->arch;
+		snprintf(texts[n], sizeof texts[n], cuda_targets[i], arch);
+		if (is_target(texts[n]))
+			targets[n] = texts[n], n++;
+	}
+	check_all(targets, n);
+}
+
+static int open_device(const char *name)
 {
 	Error error = {0};
+	driver = device_driver(name);
+	if (driver->open(0, &device, &error))
+		print_message("# skipped: %s\n", error.text);
+	return 0;
+}
+
+static int open_opencl(void **state)
+{
 	(void)state;
 	if (!mkdtemp(cache))
 		return -1;
 	setenv("POCL_CACHE_DIR", cache, 1);
 	setenv("POCL_KERNEL_CACHE", "0", 1);
-	driver = device_driver("opencl");
-	if (driver->open(0, &device, &error))
-		print_message("# skipped: %s\n", error.text);
-	return 0;
+	return open_device("opencl");
+}
+
+static int open_cuda(void **state)
+{
+	(void)state;
+	return open_device("cuda");
 }
 
 static int close_device(void **state)
@@ -196,6 +242,7 @@ static int close_device(void **state)
 	(void)state;
 	if (device)
 		driver->close(device);
+	device = NULL;
 	device_folder_remove(cache);
 	return 0;
 }
@@ -203,7 +250,10 @@ static int close_device(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_workloads),
+	    cmocka_unit_test_setup_teardown(
+		test_opencl, open_opencl, close_device),
+	    cmocka_unit_test_setup_teardown(
+		test_cuda, open_cuda, close_device),
 	};
-	return cmocka_run_group_tests(tests, open_device, close_device);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

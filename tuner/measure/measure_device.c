@@ -12,6 +12,31 @@ static const DeviceDriver *driver_of(const Target *target)
 					     : NULL;
 }
 
+/* What a driver said of its devices. */
+typedef struct {
+	const DeviceDriver *driver;
+	DeviceFacts *facts;
+	int n;
+	Status status;
+	Error error;
+} Asked;
+
+/* Each driver once in a process: that starts another one, and takes a second. */
+static const Asked *ask(const DeviceDriver *driver)
+{
+	static Asked asked[2];
+	static Arena *arena;
+	Asked *a = asked;
+	while (a->driver && a->driver != driver)
+		a++;
+	if (a->driver)
+		return a;
+	arena = arena ? arena : arena_new();
+	a->driver = driver;
+	a->status = device_probe(driver, arena, &a->facts, &a->n, &a->error);
+	return a;
+}
+
 /* --- a target of what is here ------------------------------------------------ */
 
 static const char *class_of(const DeviceFacts *f)
@@ -30,18 +55,18 @@ static const char *class_of(const DeviceFacts *f)
 
 Target *measure_target(Arena *arena, const char *text, Error *error)
 {
-	DeviceFacts *facts;
-	Error ignored;
-	int n, i;
+	const Asked *devices;
+	int i;
 	const char *begin = text + strspn(text, " \t\n");
 	size_t size = strcspn(begin, " \t\n");
 	if (size != strlen("opencl") || strncmp(begin, "opencl", size) ||
 	    begin[size + strspn(begin + size, " \t\n")] ||
-	    device_probe(&device_opencl, arena, &facts, &n, &ignored) ||
-	    (i = device_choose(facts, n, true, DEVICE_GPU)) < 0)
+	    (devices = ask(&device_opencl))->status ||
+	    (i = device_choose(
+		 devices->facts, devices->n, true, DEVICE_GPU)) < 0)
 		return target_parse(arena, text, error);
 	return target_parse(arena,
-	    arena_printf(arena, "opencl -device=%s", class_of(&facts[i])),
+	    arena_printf(arena, "opencl -device=%s", class_of(&devices->facts[i])),
 	    error);
 }
 
@@ -74,21 +99,19 @@ static int choose(
 static Status find(const Target *target, const DeviceDriver *driver, bool any,
     MeasureDevice *out, Error *error)
 {
-	Arena *arena = arena_new();
-	DeviceFacts *facts;
-	int n, i;
-	Status status = device_probe(driver, arena, &facts, &n, error);
-	if (!status && (i = choose(target, any, facts, n)) < 0)
-		status = error_set(error, STATUS_MISSING,
+	const Asked *a = ask(driver);
+	if (a->status)
+		return error_set(error, a->status, "%s", a->error.text);
+	int i = choose(target, any, a->facts, a->n);
+	if (i < 0)
+		return error_set(error, STATUS_MISSING,
 		    "no device here is what '%s' is for: the first of %s is "
 		    "a %s, %s%s%s",
 		    target->text, driver->name,
-		    device_type_name(facts[0].type), facts[0].name,
-		    *facts[0].arch ? ", " : "", facts[0].arch);
-	if (!status)
-		*out = (MeasureDevice){driver, i, facts[i], ""};
-	arena_free(arena);
-	return status;
+		    device_type_name(a->facts[0].type), a->facts[0].name,
+		    *a->facts[0].arch ? ", " : "", a->facts[0].arch);
+	*out = (MeasureDevice){driver, i, a->facts[i], ""};
+	return STATUS_OK;
 }
 
 Status measure_device_find(const Target *target, bool any_device,
