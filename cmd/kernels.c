@@ -262,17 +262,16 @@ static Trace *file_trace(Making *m, const Program *p, Error *error)
 	return trace;
 }
 
-static Trace *named_trace(Making *m, const Program *p, Error *error)
+Trace *kernels_schedule(Arena *arena, const Common *common, const Program *p,
+    const char *name, Error *error)
 {
-	const char *name = m->options->schedule;
 	NamedTraceVec all = {0};
 	Diag diag = {0};
-	bool ok = !p->schedule_text || templates_parse(m->arena, p, &diag, &all);
-	m->trace_source = p->source;
-	say_diag(&diag, m->common);
+	bool ok = !p->schedule_text || templates_parse(arena, p, &diag, &all);
+	say_diag(&diag, common);
 	diag_free(&diag);
 	if (!ok) {
-		error->status = STATUS_INPUT;
+		error->status = STATUS_INPUT; /* said already */
 		return NULL;
 	}
 	Buf names = {0};
@@ -290,6 +289,13 @@ static Trace *named_trace(Making *m, const Program *p, Error *error)
 	    alike_question(&a, ""));
 	buf_free(&names);
 	return NULL;
+}
+
+static Trace *named_trace(Making *m, const Program *p, Error *error)
+{
+	m->trace_source = p->source;
+	return kernels_schedule(
+	    m->arena, m->common, p, m->options->schedule, error);
 }
 
 static const char *measured_text(Making *m, const Kernel *k, double time_s)

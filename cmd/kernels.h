@@ -68,6 +68,11 @@ int kernels_one(Making *making, Arena *arena, const Program *program,
     KernelStage stage, Kernel *kernel);
 void kernels_close(Making *making);
 
+/* The spec's schedule of that name, its decisions open; NULL and `error`, without
+ * a text where all was said already. */
+Trace *kernels_schedule(Arena *arena, const Common *common, const Program *p,
+    const char *name, Error *error);
+
 /* The target to take where none was asked for: the host's where `targets`, which
  * there are records for, has it or is empty; else one that differs from it in its
  * threads alone, or the only one, which is said.

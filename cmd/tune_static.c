@@ -290,6 +290,8 @@ static int look_at_operator(
 	look.assembled = toolkit_program(look.arena, "ptxas") != NULL;
 	look.space =
 	    space_new(look.arena, p, &t->target->machine, &error);
+	if (look.space && t->schedule)
+		space_keep_named(look.space, t->schedule);
 	if (look.space) {
 		find_candidates(&look);
 		print_title(&look, label);

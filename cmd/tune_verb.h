@@ -69,6 +69,7 @@ typedef struct {
 	int64_t candidates; /* to be shown of each operator */
 	uint64_t seed;
 	double end_s; /* none is begun then */
+	const char *schedule; /* of the spec, looked at alone; NULL: all */
 } StaticTune;
 enum { STATIC_CANDIDATES = 8 };
 int tune_static(Arena *arena, const StaticTune *t, const ProgramVec *programs);

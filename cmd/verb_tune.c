@@ -14,6 +14,7 @@ typedef struct {
 	Common common;
 	const char *trials, *time, *until, *target, *measure, *scheduler;
 	const char *trace;
+	const char *schedule;
 #define GUIDE(name, argument, preset, words, help) const char *guide_##name;
 #include "tuner/tune/guide.def"
 #undef GUIDE
@@ -155,6 +156,7 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 	    .end_s = INFINITY,
 	    .more = v->more,
 	    .accept = v->accept,
+	    .schedule = v->schedule,
 	    .seed = (uint64_t)v->seed,
 	    .interrupted = &interrupted};
 	o->measure = (MeasureOptions){.cold = v->cold,
@@ -171,6 +173,9 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 		return say_usage("tune",
 		    "--time takes a time such as 60s or 2m, not '%s'",
 		    v->time);
+	if (v->trace && v->schedule)
+		return say_usage(
+		    "tune", "--trace and --schedule exclude each other");
 	if (v->until && parse_share(v->until) < 0)
 		return say_usage("tune",
 		    "--until takes a part such as 3%%, not '%s'", v->until);
@@ -331,6 +336,22 @@ static int run_programs(const TuneVerb *v, TuneRun *run, Stores *stores)
 	return EXIT_FAILED;
 }
 
+/* --schedule: every program has to have it. */
+static int check_schedule(
+    Arena *arena, const TuneVerb *v, const ProgramVec *programs)
+{
+	for (int i = 0; v->schedule && i < programs->n; i++) {
+		const Program *p = programs->at[i];
+		Error error = {0};
+		if (kernels_schedule(arena, &v->common, p, v->schedule, &error))
+			continue;
+		if (*error.text)
+			say_error("%s: %s", program_label(arena, p), error.text);
+		return exit_of_status(error.status);
+	}
+	return EXIT_DONE;
+}
+
 /* For a GPU that is not here the model's best are compiled, and looked at. */
 static bool is_static(Arena *arena, const TuneVerb *v, const TuneOptions *o,
     StaticTune *t)
@@ -355,6 +376,7 @@ static int run_static(Arena *arena, const TuneVerb *v, const TuneOptions *o,
 	    .why = found->why,
 	    .candidates = o->trials >= 0 ? o->trials : STATIC_CANDIDATES,
 	    .seed = o->seed,
+	    .schedule = v->schedule,
 	    .end_s = o->time_s >= 0 ? start_s + o->time_s : INFINITY};
 	return tune_static(arena, &t, programs);
 }
@@ -373,6 +395,8 @@ static int tune_run(void *options, int n, char **operands)
 		code = check_replay(arena, v, o.replay_db);
 	if (code == EXIT_DONE)
 		code = specs_load(arena, &v->common, n, operands, &programs);
+	if (code == EXIT_DONE)
+		code = check_schedule(arena, v, &programs);
 	if (code == EXIT_DONE && !v->trace && is_static(arena, v, &o, &looked)) {
 		code = run_static(arena, v, &o, &looked, start_s, &programs);
 	} else if (code == EXIT_DONE) {
@@ -417,6 +441,8 @@ static const Option options[] = {
     {"trace", 0, OPTION_TEXT, offsetof(TuneVerb, trace), "FILE", NULL,
 	"measure this trace, text or JSON, beside what build would take;\n"
 	"nothing is searched"},
+    {"schedule", 0, OPTION_TEXT, offsetof(TuneVerb, schedule), "NAME", NULL,
+	"search the decisions of this named trace of the spec alone"},
 #define GUIDE(name, argument, preset, words, help) \
 	{#name, 0, OPTION_TEXT, offsetof(TuneVerb, guide_##name), argument, \
 	    preset, help},

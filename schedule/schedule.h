@@ -211,6 +211,8 @@ bool space_at(Space *space, int64_t i, Candidate *out);
 /* space_narrow.c: what is left out is illegal from then on.  Candidates of before
  * mean other ones.  Sketches and positions ascend; one at least is kept. */
 void space_keep_sketches(Space *space, const int *sketches, int n);
+/* The first of that name, a template before the rules' own; false: none has it. */
+bool space_keep_named(Space *space, const char *name);
 void space_keep_values(
     Space *space, int sketch, int part, const int *positions, int n);
 /* The value at a position of a part, as traces write it; the caller's. */

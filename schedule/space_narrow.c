@@ -4,6 +4,7 @@
 #include "schedule/space.h"
 
 #include <assert.h>
+#include <string.h>
 
 void space_keep_sketches(Space *space, const int *sketches, int n)
 {
@@ -13,6 +14,17 @@ void space_keep_sketches(Space *space, const int *sketches, int n)
 	}
 	space->sketches.n = n;
 	space_forget_plans(space);
+}
+
+bool space_keep_named(Space *space, const char *name)
+{
+	for (int i = 0; i < space->sketches.n; i++) {
+		if (strcmp(space_sketch_name(space, i), name))
+			continue;
+		space_keep_sketches(space, &i, 1);
+		return true;
+	}
+	return false;
 }
 
 /* The values at the positions, of a domain's part; arrays may be shared. */

@@ -600,6 +600,21 @@ echo 'i0, i1 = split(c.i, ? in tile(2))' >open.tr
 exits an-open-decision 1 tune mm.yaml:small --trace open.tr --db none.jsonl
 ok no-store-is-made absent none.jsonl
 
+# --schedule: the decisions of one of the spec's alone.
+{
+	cat mm.yaml
+	printf 'schedule: |\n  rows:\n    io, ii = split(c.i, ? in tile(2))\n'
+	printf '    unroll(ii)\n  cols:\n    jo, ji = split(c.j, ? in tile(2))\n'
+} >named.yaml
+exits named 0 tune named.yaml:small --schedule rows --trials 4 --db named.jsonl
+ok only-its-steps [ "$(grep -c '"args":\["d0.a1",' named.jsonl)" = 0 ]
+ok all-its-steps [ "$(grep -c '"step":"split".*"step":"unroll"' named.jsonl)" -ge 2 ]
+exits named-otherwise 1 tune named.yaml:small --schedule row --db none.jsonl
+ok names-are-said has err "no schedule 'row' (rows, cols); is it 'rows'?"
+exits named-of-none 1 tune mm.yaml:small --schedule rows --db none.jsonl
+exits named-and-by-hand 2 tune named.yaml:small --schedule rows --trace hand.tr
+ok none-is-written absent none.jsonl
+
 # No limit on axes: of a definition, of a reduction, of what is read.
 many=$(seq -s ' ' 80)
 {

@@ -27,6 +27,7 @@ typedef struct {
 	double plain_s;  /* that the plain loop nest may take to be run */
 	bool composed;   /* of several groups: its schedules are given, not
 			    searched (tune_give) */
+	const char *schedule; /* the spec's, searched alone; NULL: all */
 	bool more;       /* spend the budget again, whatever the store holds */
 	bool accept;     /* the newest final round counts, though it be slower */
 	GuideSettings guide; /* its seeds are set by `seed` */

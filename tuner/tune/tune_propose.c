@@ -40,9 +40,12 @@ static bool is_over(void *context)
 
 static Status open_space(Tuning *t)
 {
-	if (!t->space)
-		t->space = space_new(t->arena, t->program,
-		    &t->target->machine, t->error);
+	if (t->space)
+		return STATUS_OK;
+	t->space = space_new(
+	    t->arena, t->program, &t->target->machine, t->error);
+	if (t->space && t->options.schedule)
+		space_keep_named(t->space, t->options.schedule);
 	return t->space ? STATUS_OK : t->error->status;
 }
 
