@@ -1,9 +1,16 @@
-/* An output that one reduction reads, element by element, is computed there
- * again where that costs little: its steps then read what the output does, and
- * both are made in one pass (rule_beside.c).
+/* An output that a reduction reads, element by element, is computed there again
+ * where that costs little: its steps then read what the output does, and both are
+ * made in one pass (rule_beside.c).
  *
  *     r[i] = b[i] - a*q[i]             r[i] = b[i] - a*q[i]
- *     s[] += r[i]*r[i]           -->   s[] += (b[i] - a*q[i])*(b[i] - a*q[i]) */
+ *     s[] += r[i]*r[i]           -->   s[] += (b[i] - a*q[i])*(b[i] - a*q[i])
+ *
+ * So is one that reductions of rows read and outputs of the same elements: it is
+ * made in the tiles of these, while the row that all of them read is near.
+ *
+ *     s[i, j] = x[i, j] + r[i, j]      s[i, j] = x[i, j] + r[i, j]
+ *     q[i] += s[i, j]*s[i, j]    -->   q[i] += (x[i, j] + r[i, j])*(x[i, j] + r[i, j])
+ *     y[i, j] = s[i, j]/q[i]           y[i, j] = (x[i, j] + r[i, j])/q[i] */
 #include "schedule/rules/rules.h"
 
 enum { FLOPS_MOST = 8, LEAST = 64 };
@@ -13,23 +20,32 @@ typedef struct {
 	bool each; /* all reads so far are of an element for each step */
 } Reads;
 
-/* Each axis of the reader is an index, one that it reduces the last. */
+/* Each axis of the reader is an index: one that it reduces the last, or in order
+ * where there is none. */
 static bool check_read(Expr *e, void *context)
 {
 	Reads *w = context;
 	int n = w->reader->naxes;
+	bool ordered = w->reader->reduce == REDUCE_NONE;
 	if (e->op != OP_READ || e->id != w->block->buffer)
 		return true;
 	w->each = w->each && e->narg == n &&
-	    rule_axis_of(e->arg[n - 1]) >= w->reader->nspatial;
+	    (ordered || rule_axis_of(e->arg[n - 1]) >= w->reader->nspatial);
 	for (int d = 0; d < n && w->each; d++) {
 		int a = rule_axis_of(e->arg[d]);
-		w->each = a >= 0 &&
+		w->each = a >= 0 && (!ordered || a == d) &&
 		    w->reader->axes[a].extent == w->block->axes[d].extent;
 		for (int k = 0; k < d && w->each; k++)
 			w->each = rule_axis_of(e->arg[k]) != a;
 	}
 	return true;
+}
+
+static bool reads_each(const Block *b, const Block *reader)
+{
+	Reads w = {b, reader, reader->naxes == b->naxes};
+	expr_walk(reader->body, check_read, &w);
+	return w.each;
 }
 
 static bool is_cheap(const Block *b)
@@ -41,20 +57,6 @@ static bool is_cheap(const Block *b)
 static bool is_output(const Program *p, const Block *b)
 {
 	return p->buffers[b->buffer].role == BUFFER_OUTPUT;
-}
-
-/* The one block that reads it; NULL. */
-static Block *only_reader(const Program *p, int buffer)
-{
-	Block *reader = NULL;
-	for (int i = 0; i < p->nblocks; i++) {
-		if (!expr_find_read(p->blocks[i].body, buffer))
-			continue;
-		if (reader)
-			return NULL;
-		reader = &p->blocks[i];
-	}
-	return reader;
 }
 
 /* Is nothing computed of it but outputs, element by element? */
@@ -70,17 +72,40 @@ static bool ends_there(const Program *p, const Block *b)
 	return true;
 }
 
+/* What reads an output. */
+typedef struct {
+	int sums, rows, outputs; /* reductions, those of rows, of its elements */
+	const Block *last;
+} Readers;
+
+static bool find_readers(const Program *p, const Block *b, Readers *found)
+{
+	*found = (Readers){0};
+	for (int i = 0; i < p->nblocks; i++) {
+		const Block *reader = &p->blocks[i];
+		bool sums = reader->reduce != REDUCE_NONE;
+		if (!expr_find_read(reader->body, b->buffer))
+			continue;
+		if (!reads_each(b, reader) || (!sums && !is_output(p, reader)))
+			return false;
+		found->sums += sums;
+		found->rows += sums && reader->nspatial > 0;
+		found->outputs += !sums;
+		found->last = reader;
+	}
+	return found->sums > 0;
+}
+
 static bool streams(const Program *p, const Machine *machine, const Block *b)
 {
-	const Block *reader = only_reader(p, b->buffer);
-	Reads w = {b, reader, true};
-	if (!reader || reader->reduce == REDUCE_NONE || !b->naxes ||
-	    reader->naxes != b->naxes || b->axes[b->naxes - 1].extent < LEAST ||
-	    (!reader->nspatial && machine->threads > 1) ||
-	    !ends_there(p, reader))
+	Readers found;
+	if (!b->naxes || b->axes[b->naxes - 1].extent < LEAST ||
+	    !find_readers(p, b, &found))
 		return false;
-	expr_walk(reader->body, check_read, &w);
-	return w.each;
+	if (found.outputs)
+		return found.rows == found.sums;
+	return found.sums == 1 && (found.rows || machine->threads == 1) &&
+	    ends_there(p, found.last);
 }
 
 static bool is_made_again(
@@ -93,6 +118,18 @@ static bool is_made_again(
 	    streams(p, machine, b);
 }
 
+/* In all that reads it, or not at all. */
+static bool inline_all(Arena *arena, Program *p, const Inlining *in)
+{
+	for (int i = 0; i < p->nblocks; i++)
+		if (!inlining_fits(in, p->blocks[i].body))
+			return false;
+	for (int i = 0; i < p->nblocks; i++)
+		p->blocks[i].body =
+		    inlining_body(arena, in, p->blocks[i].body);
+	return true;
+}
+
 const Program *rule_again(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps)
 {
@@ -102,11 +139,8 @@ const Program *rule_again(Arena *arena, const Program *program,
 		if (!is_made_again(p, machine, b))
 			continue;
 		Inlining in = {b->buffer, b->body->type, b->body};
-		Block *reader = only_reader(p, b->buffer);
-		if (!inlining_fits(&in, reader->body))
-			continue;
-		buf_printf(steps, "compute_inline(%s)\n", b->name);
-		reader->body = inlining_body(arena, &in, reader->body);
+		if (inline_all(arena, p, &in))
+			buf_printf(steps, "compute_inline(%s)\n", b->name);
 	}
 	return p;
 }

@@ -1,6 +1,6 @@
 /* Results of one pass: a block whose axes are another's, and that reads what the
  * other reads, is computed in the other's tiles, while that is in the cache.
- * Outputs are, and reductions that only outputs read, element by element; and what
+ * Outputs are, in those of a later one where that waits for more, and reductions that only outputs read, element by element; and what
  * follows from a running sum that is carried from row to row.
  *
  *     for i for k s[i] += x[i, k]              for i
@@ -13,7 +13,7 @@
  *     for i y[i] = x[i]*2          -->      for i1 s[] += x[i]*x[i]
  *                                           for i1 y[i] = x[i]*2
  *
- * The first block of such a set is the host; the others are written for
+ * The first block of such a set, or that which waits, is the host; the others are written for
  * themselves, without threads, and moved there at the end. */
 #include "schedule/rules/rules.h"
 
@@ -89,12 +89,17 @@ bool rule_only_outputs_read(const Rules *r, int i)
 	return block->reduce != REDUCE_NONE && b->consumers.n;
 }
 
-static bool may_be_moved(const Rules *r, int i)
+static bool is_free(const Rules *r, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
-	return (b->output || rule_only_outputs_read(r, i)) && !b->inlined &&
-	    rule_carries(r, i) < 0 && !rule_is_point(r, i) &&
-	    !b->scheduled && !rule_rows_has(r, i) && rule_is_plain(r, i);
+	return !b->inlined && rule_carries(r, i) < 0 && !rule_is_point(r, i) &&
+	    !b->scheduled && !rule_rows_has(r, i);
+}
+
+static bool may_be_moved(const Rules *r, int i)
+{
+	return (r->blocks[i].output || rule_only_outputs_read(r, i)) &&
+	    is_free(r, i) && rule_is_plain(r, i);
 }
 
 /* An output of what is carried from row to row, element by element. */
@@ -203,17 +208,40 @@ static int host_of(const Rules *r, int i)
 	return -1;
 }
 
+/* Elements of an output. */
+static bool has_elements(const Rules *r, int i)
+{
+	return r->blocks[i].output && is_free(r, i) &&
+	    r->program->blocks[i].reduce == REDUCE_NONE && rule_lies_flat(r, i);
+}
+
+/* Of an output that nobody reads the first one behind it in whose tiles it can
+ * be, which waits for something that this one does not wait for; -1. */
+static int later_host_of(const Rules *r, int i)
+{
+	if (r->blocks[i].consumers.n || r->blocks[i].hosts ||
+	    !has_elements(r, i))
+		return -1;
+	for (int h = i + 1; h < r->program->nblocks; h++)
+		if (has_elements(r, h) && same_axes(r, h, i) &&
+		    shares(r, h, i) && !ready_at(r, i, h))
+			return h;
+	return -1;
+}
+
 bool rule_beside_applies(const Rules *r, int i)
 {
-	return host_of(r, i) >= 0 || leader_of(r, i) >= 0;
+	return !r->blocks[i].hosts &&
+	    (host_of(r, i) >= 0 || leader_of(r, i) >= 0 ||
+		later_host_of(r, i) >= 0);
 }
 
 void rule_beside(Rules *r, int i)
 {
-	int host = host_of(r, i);
-	r->blocks[i].follows = host < 0;
+	int host = host_of(r, i), leader = host < 0 ? leader_of(r, i) : -1;
+	r->blocks[i].follows = leader >= 0;
 	if (host < 0)
-		host = leader_of(r, i);
+		host = leader >= 0 ? leader : later_host_of(r, i);
 	assert(host >= 0 && r->blocks[host].beside < 0);
 	r->blocks[i].beside = host;
 	r->blocks[host].hosts = true;

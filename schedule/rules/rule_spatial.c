@@ -569,14 +569,21 @@ static void add_places(Spatial *s)
 		    s->r, s->info->block, s->v0, s->block->nspatial);
 }
 
-/* Vectors along the last axis, of what lies along it, one row at a time: such as
- * another block's tiles can make, too. */
-bool rule_is_flat(const Rules *r, int i)
+/* Vectors along the last axis, of what lies along it: such as another block's
+ * tiles can make, too. */
+bool rule_lies_flat(const Rules *r, int i)
 {
 	Spatial s = spatial_of((Rules *)r, i);
 	return s.last >= 0 && s.last == s.block->nspatial - 1 &&
 	    rule_widest(r, s.block, s.last) > 1 && axis_across(&s) < 0 &&
-	    s.block->axes[s.last].extent > RULE_FEW &&
+	    s.block->axes[s.last].extent > RULE_FEW;
+}
+
+/* And nothing that several rows at once would share. */
+bool rule_is_flat(const Rules *r, int i)
+{
+	Spatial s = spatial_of((Rules *)r, i);
+	return rule_lies_flat(r, i) &&
 	    (s.row < 0 || !is_same_for_rows(&s, s.row));
 }
 

@@ -400,6 +400,7 @@ void rule_put_with(Rules *r, int leader, const char *writer,
 /* rule_beside.c */
 bool rule_only_outputs_read(const Rules *r, int block);
 /* rule_spatial.c: one axis, no reduction */
+bool rule_lies_flat(const Rules *r, int block);
 bool rule_is_flat(const Rules *r, int block);
 /* Where the indices of an axis that is read begin anew after some vectors, as
  * many at once, as a domain, so that it is known how far apart what they read

@@ -174,6 +174,13 @@ static const Case cases[] = {
     {"test/layouts/residual.yaml",
 	{"compute_inline(r)\n", "reverse_compute_at(r, norm_1_k0)"},
 	{"compute_inline(z"}},
+    /* so it is for sums of rows and another output, whose tiles make it; a row
+     * that is all there is does not stay near */
+    {"test/layouts/added.yaml",
+	{"compute_inline(s)\n", "compute_at(q~1, ? in {root, y.i})",
+	    "reverse_compute_at(s, y_k0)"},
+	{0}},
+    {"test/layouts/added_whole.yaml", {0}, {"compute_inline(s)"}},
     {"test/layouts/momentum.yaml", {"reverse_compute_at(p2, m2_i0)"}, {0}},
     {"test/layouts/statistics.yaml", {"compute_with(var~1, mean~1)"}, {0}},
     /* squares that are transposed in registers */
