@@ -226,8 +226,23 @@ static const int64_t *known_sum(Lower *l, Index a, Index b)
 	return known;
 }
 
+/* The affine form of lanes that are evenly apart. */
+static bool is_even(Lower *l, const int64_t *lanes, Index *affine)
+{
+	int64_t step = lanes[1] - lanes[0];
+	for (int i = 2; i < l->lanes; i++)
+		if (lanes[i] - lanes[i - 1] != step)
+			return false;
+	*affine = index_const(lanes[0]);
+	if (step)
+		*affine = index_add(
+		    l, *affine, index_symbol(l, SYMBOL_LANE), step);
+	return true;
+}
+
 Index index_add(Lower *l, Index a, Index b, int64_t scale)
 {
+	Index even;
 	if (b.vector >= 0) {
 		b = index_scale(l, b, scale);
 		scale = 1;
@@ -236,6 +251,10 @@ Index index_add(Lower *l, Index a, Index b, int64_t scale)
 		.vector = a.vector, .range = a.range, .known = a.known};
 	if (a.vector >= 0 && b.vector >= 0) {
 		sum.known = a.known && b.known ? known_sum(l, a, b) : NULL;
+		if (sum.known && is_even(l, sum.known, &even)) {
+			sum = (Index){.form = sum.form, .vector = -1};
+			return index_add(l, sum, even, 1);
+		}
 		sum.vector = vector_op(l, LOW_ADD, a.vector, b.vector);
 		sum.range = interval_add(a.range, b.range);
 	} else if (b.vector >= 0) {
@@ -380,20 +399,13 @@ static bool folded(
     Lower *l, LowOpcode op, Index a, Index b, Index *affine, int64_t **known)
 {
 	int64_t x[LANES_MAX], y[LANES_MAX], *z = NEW_N(l->arena, int64_t, l->lanes);
-	bool even = true;
 	*known = NULL;
 	if (!fixed_lanes(l, a, x) || !fixed_lanes(l, b, y))
 		return false;
-	for (int i = 0; i < l->lanes; i++) {
+	for (int i = 0; i < l->lanes; i++)
 		z[i] = operated(op, x[i], y[i]);
-		even = even && (i < 2 || z[i] - z[i - 1] == z[1] - z[0]);
-	}
 	*known = z;
-	*affine = index_const(z[0]);
-	if (even && z[1] != z[0])
-		*affine = index_add(l, *affine,
-		    index_symbol(l, SYMBOL_LANE), z[1] - z[0]);
-	return even;
+	return is_even(l, z, affine);
 }
 
 /* An operation on two indices into a temporary, or only its range where that

@@ -619,6 +619,42 @@ static void test_zipped(void **state)
 	}
 }
 
+/* Lanes along two fused axes of an output are neighbours: 8 rows of `n`. */
+static void check_fused_lanes(int n)
+{
+	enum { ROWS_FUSED = 8 };
+	Error error = {0};
+	LowRun run = {0};
+	Rng rng = rng_stream(12, 0, 0);
+	Program *p = program_matmul(arena, ROWS_FUSED, n, 3);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Nest *nest = schedule_nest(arena, p, &target->machine,
+	    schedule_steps(arena,
+		"unfold(c)\nf = fuse(c.i, c.j)\nf0, fv = split(f, [_, 8])\n"
+		"vectorize(fv, 8)\n"),
+	    &error);
+	assert_non_null(nest);
+	Lowered *l = lower(arena, nest, &target->machine, &error);
+	assert_non_null(l);
+	const char *why = lowercheck_run(arena, l, data, 0, NULL, NULL);
+	if (why)
+		fail_msg("rows of %d: %s", n, why);
+	void *c = lowercheck_memory(arena, 4 * ROWS_FUSED * (size_t)n);
+	assert_true(low_function_run(
+	    l->kernel, (void *[]){data[0], data[1], c, c}, &run));
+	assert_int_equal(run.op_count[LOW_SCATTER], 0);
+	assert_int_equal(run.op_count[LOW_STORE], n);
+}
+
+static void test_fused_lanes(void **state)
+{
+	(void)state;
+	check_fused_lanes(2);
+	check_fused_lanes(4);
+	check_fused_lanes(8);
+}
+
 /* --- several results across lanes ------------------------------------------ */
 
 /* Rows of 37, `rows` at once in vectors of `lanes`; `stores`, `shuffles`: of a
@@ -1383,6 +1419,7 @@ int main(void)
 	    cmocka_unit_test(test_dots),
 	    cmocka_unit_test(test_transposed),
 	    cmocka_unit_test(test_zipped),
+	    cmocka_unit_test(test_fused_lanes),
 	    cmocka_unit_test(test_rows_across),
 	    cmocka_unit_test(test_apart),
 	    cmocka_unit_test(test_colours),
