@@ -382,6 +382,33 @@ static void put_narrow(Spatial *s)
 	note_lanes(s, s->row0, s->row, lanes);
 }
 
+/* All axes are one, in vectors of small products. */
+static bool put_small(Spatial *s)
+{
+	Rules *r = s->r;
+	const Block *block = s->block;
+	int lanes = rule_lanes(
+	    r->machine, r->program->buffers[block->buffer].type);
+	int n = !is_home(s) || s->info->hosts || s->info->order ? 0
+	    : rule_small_vectors(r->program, r->machine, block,
+		  r->bodies[s->info->block]);
+	const char *f = rule_name(r, block, "f", "");
+	const char *v1 = rule_name(r, block, "f", "1");
+	const char *vv = rule_name(r, block, "f", "v");
+	if (!n)
+		return false;
+	s->row0 = rule_name(r, block, "f", "0");
+	s->first = s->row;
+	rule_put(r, "%s = fuse(", f);
+	for (int a = 0; a < block->nspatial; a++)
+		rule_put(r, a ? ", %s" : "%s", loop_of(s, a));
+	rule_put(r, ")\n%s, %s, %s = split(%s, ? in tile([%d, %d, %d], [%d]))\n"
+	    "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n",
+	    s->row0, v1, vv, f, n, 2 * n, 4 * n, lanes, v1, vv, lanes,
+	    block->name);
+	return true;
+}
+
 static void split_rows(Spatial *s)
 {
 	int64_t n = s->block->axes[s->row].extent;
@@ -675,9 +702,10 @@ void rule_spatial(Rules *r, int i)
 	choose_kinds(&s);
 	if (!s.has_kinds && s.last == block->nspatial - 1)
 		choose_order(&s);
-	if (is_narrow(&s)) {
+	bool small = put_small(&s);
+	if (!small && is_narrow(&s)) {
 		put_narrow(&s);
-	} else {
+	} else if (!small) {
 		if (!s.info->hosts)
 			choose_rows(&s);
 		split_last(&s);
@@ -690,7 +718,7 @@ void rule_spatial(Rules *r, int i)
 						      : loop_of(&s, s.first);
 	if (r->machine->threads > 1 && !rule_rows_has(r, i))
 		rule_put(s.r, "parallel(%s)\n", outer);
-	if (is_home(&s) && !s.has_kinds)
+	if (is_home(&s) && !s.has_kinds && !small)
 		add_places(&s);
 	if (s.info->ahead)
 		rule_put(s.r, "prefetch(%s, %s, %s, 1)\n", block->name,

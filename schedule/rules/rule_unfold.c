@@ -1,4 +1,5 @@
-/* A reduction of one step is none, and of others loops of one step.
+/* A reduction of one step is none, nor one of small products (rule_small.c), and of
+ * others loops of one step.
  *
  *     y[i, j] = sum[k < 1](x[i, k]*w[k, j])
  * -->
@@ -45,17 +46,20 @@ static void drop_axes(Arena *arena, Block *b, Buf *steps)
 		}
 }
 
-const Program *rule_unfold(Arena *arena, const Program *program, Buf *steps)
+const Program *rule_unfold(Arena *arena, const Program *program,
+    const Machine *machine, Buf *steps)
 {
 	enum { IDENTITY_NODES = 2 }; /* and the operation */
+	int most = UNFOLD_NODES_MAX - IDENTITY_NODES;
 	Program *p = rule_copy_program(arena, program);
 	for (int i = 0; i < p->nblocks; i++) {
 		Block *b = &p->blocks[i];
-		if (block_reduces(b))
+		bool small = b->reduce != REDUCE_NONE &&
+		    rule_small_vectors(p, machine, b, b->body);
+		if (block_reduces(b) && !small)
 			drop_axes(arena, b, steps);
 		else if (b->reduce != REDUCE_NONE &&
-		    expr_size_within(
-			b->body, UNFOLD_NODES_MAX - IDENTITY_NODES)) {
+		    expr_size_within(b->body, most / (int)block_steps(b))) {
 			buf_printf(steps, "unfold(%s)\n", b->name);
 			rule_make_unfolded(arena, p, i);
 		}

@@ -534,7 +534,7 @@ static void begin(Rules *r, const Program *program)
 static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
 {
 	Buf steps = {0};
-	program = rule_unfold(r->arena, program, &steps);
+	program = rule_unfold(r->arena, program, r->machine, &steps);
 	program = rule_thin(r->arena, program, &steps);
 	int n = program->nbuffers;
 	r->first = arena_strdup(r->arena, buf_text(&steps));
@@ -673,7 +673,7 @@ void rules_sketches(Arena *arena, const Program *program,
 		gpu_sketches(&r, program, out);
 		return;
 	}
-	program = rule_unfold(arena, program, &steps);
+	program = rule_unfold(arena, program, machine, &steps);
 	program = rule_thin(arena, program, &steps);
 	program = rule_flatten(arena, program, &steps);
 	program = rule_unflatten(arena, program, machine, &steps);

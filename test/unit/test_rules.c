@@ -203,6 +203,16 @@ static const Case cases[] = {
 	{"y_n0, y_nv = split(y.n, [_, 16])", "reorder(y_n0, y.i, y.j, y_nv)",
 	    "unroll(y.i)", "unroll(y.j)", "vectorize(y_nv, 16)"},
 	{0}},
+    /* lanes along all axes of many small products, but not where they share an
+     * operand */
+    {"test/layouts/small_matrices.yaml",
+	{"unfold(y)\n", "y_f = fuse(y.n, y.i, y.j)\n",
+	    "y_f0, y_f1, y_fv = split(y_f, ? in tile([1, 2, 4], [16]))"},
+	{"cache_write"}},
+    {"test/layouts/small_complex.yaml",
+	{"compute_inline(y)\n", "u_f = fuse(u.n, u.i, u.j, u.z)\n"}, {0}},
+    {"test/layouts/small_shared.yaml", {0}, {"fuse(", "unfold("}},
+    {"test/layouts/small_uneven.yaml", {0}, {"fuse(", "unfold("}},
     /* bytes whose arithmetic fits in 16 bits, through what is inlined */
     {"test/bench/families/stencils/sobel_u8.yaml",
 	{"shorten(gx)\nshorten(gy)\nshorten(y)\n", "vectorize(y_jv, 32)"}, {0}},
@@ -794,7 +804,7 @@ static void test_first(void **state)
 	    (const char *[]){"vectorize(y_jv, 16)", "compute_at(u, ?=root"},
 	    2);
 	/* lanes across 16 matrices would be put in their places by shuffles */
-	check_first("test/layouts/small_matrices.yaml",
+	check_first("test/layouts/small_uneven.yaml",
 	    (const char *[]){"vectorize(y_jv, 4)"}, 1);
 	/* parts of a row lie side by side as rows do */
 	check_first("test/bench/families/bytes/matvec_groups.yaml",
