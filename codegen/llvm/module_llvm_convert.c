@@ -231,7 +231,8 @@ static Ends ends_of(DType from, DType to)
 static bool is_number(V x, int lanes, double *value)
 {
 	for (int i = 0; i < lanes; i++) {
-		V lane = LLVMIsAConstantDataVector(x)
+		V lane = LLVMIsAConstantDataVector(x) ||
+			LLVMIsAConstantAggregateZero(x)
 		    ? LLVMGetAggregateElement(x, (unsigned)i)
 		    : x;
 		LLVMBool inexact;

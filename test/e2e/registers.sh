@@ -51,18 +51,23 @@ for cpu in znver4 x86-64-v3; do
 done
 
 # What a definition clamps to the type's ends is not clamped again, nor is it a NaN.
-cat >clamp.yaml <<'END'
-tunec: 1
-name: once
-inputs: {x: 'f32[4096]'}
-compute: |
-  y[i < 4096] = i8(clamp(x[i]*3, -128, 127))
-END
-ok builds-clamped "$TUNEC" build -q clamp.yaml \
-	--target 'llvm -mcpu=x86-64-v3 -threads=1' -o clamp.s
-ok clamped-once sh -c '[ "$(grep -c vminps clamp.s)" = \
-	"$(grep -c vmaxps clamp.s)" ] && ! grep -q "vcmp.*ps" clamp.s &&
-	[ "$(grep -c vminps clamp.s)" = "$(grep -c vcvttps2dq clamp.s)" ]'
+# once TYPE LEAST GREATEST
+once() {
+	cat >clamp.yaml <<-END
+		tunec: 1
+		name: once
+		inputs: {x: 'f32[4096]'}
+		compute: |
+		  y[i < 4096] = $1(clamp(x[i]*3, $2, $3))
+	END
+	ok "builds-clamped-$1" "$TUNEC" build -q clamp.yaml \
+		--target 'llvm -mcpu=x86-64-v3 -threads=1' -o clamp.s
+	ok "clamped-once-$1" sh -c '[ "$(grep -c vminps clamp.s)" = \
+		"$(grep -c vmaxps clamp.s)" ] && ! grep -q "vcmp.*ps" clamp.s &&
+		[ "$(grep -c vminps clamp.s)" = "$(grep -c vcvttps2dq clamp.s)" ]'
+}
+once i8 -128 127
+once u8 0 255
 
 # With AVX-512 conditions are bits: no vector is made of a comparison and no bits
 # of a vector.  To a compiler that is not for x86-64 they are vectors, and right.
