@@ -235,8 +235,8 @@ static bool is_even(Lower *l, const int64_t *lanes, Index *affine)
 			return false;
 	*affine = index_const(lanes[0]);
 	if (step)
-		*affine = index_add(
-		    l, *affine, index_symbol(l, SYMBOL_LANE), step);
+		*affine =
+		    index_add(l, *affine, index_symbol(l, SYMBOL_LANE), step);
 	return true;
 }
 
@@ -398,7 +398,8 @@ static bool fixed_lanes(const Lower *l, Index x, int64_t *lanes)
 static bool folded(
     Lower *l, LowOpcode op, Index a, Index b, Index *affine, int64_t **known)
 {
-	int64_t x[LANES_MAX], y[LANES_MAX], *z = NEW_N(l->arena, int64_t, l->lanes);
+	int64_t x[LANES_MAX], y[LANES_MAX],
+	    *z = NEW_N(l->arena, int64_t, l->lanes);
 	*known = NULL;
 	if (!fixed_lanes(l, a, x) || !fixed_lanes(l, b, y))
 		return false;

@@ -74,7 +74,8 @@ static bool ends_there(const Program *p, const Block *b)
 
 /* What reads an output. */
 typedef struct {
-	int sums, rows, outputs; /* reductions, those of rows, of its elements */
+	int sums, rows; /* reductions, those of rows */
+	int outputs;	/* of its elements */
 	const Block *last;
 } Readers;
 
@@ -125,8 +126,7 @@ static bool inline_all(Arena *arena, Program *p, const Inlining *in)
 		if (!inlining_fits(in, p->blocks[i].body))
 			return false;
 	for (int i = 0; i < p->nblocks; i++)
-		p->blocks[i].body =
-		    inlining_body(arena, in, p->blocks[i].body);
+		p->blocks[i].body = inlining_body(arena, in, p->blocks[i].body);
 	return true;
 }
 

@@ -29,7 +29,8 @@ static bool check_read(Expr *e, void *context)
 	Small *s = context;
 	bool again = false;
 	for (int a = 0; a < s->block->nspatial && e->op == OP_READ; a++) {
-		bool moves = expr_has_axis(e, a) || s->block->axes[a].extent == 1;
+		bool moves =
+		    expr_has_axis(e, a) || s->block->axes[a].extent == 1;
 		s->apart = s->apart && (moves || a >= s->first);
 		again |= !moves;
 	}

@@ -387,11 +387,12 @@ static bool put_small(Spatial *s)
 {
 	Rules *r = s->r;
 	const Block *block = s->block;
-	int lanes = rule_lanes(
-	    r->machine, r->program->buffers[block->buffer].type);
-	int n = !is_home(s) || s->info->hosts || s->info->order ? 0
-	    : rule_small_vectors(r->program, r->machine, block,
-		  r->bodies[s->info->block]);
+	int lanes =
+	    rule_lanes(r->machine, r->program->buffers[block->buffer].type);
+	int n = !is_home(s) || s->info->hosts || s->info->order
+	    ? 0
+	    : rule_small_vectors(
+		  r->program, r->machine, block, r->bodies[s->info->block]);
 	const char *f = rule_name(r, block, "f", "");
 	const char *v1 = rule_name(r, block, "f", "1");
 	const char *vv = rule_name(r, block, "f", "v");
@@ -402,7 +403,8 @@ static bool put_small(Spatial *s)
 	rule_put(r, "%s = fuse(", f);
 	for (int a = 0; a < block->nspatial; a++)
 		rule_put(r, a ? ", %s" : "%s", loop_of(s, a));
-	rule_put(r, ")\n%s, %s, %s = split(%s, ? in tile([%d, %d, %d], [%d]))\n"
+	rule_put(r,
+	    ")\n%s, %s, %s = split(%s, ? in tile([%d, %d, %d], [%d]))\n"
 	    "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n",
 	    s->row0, v1, vv, f, n, 2 * n, 4 * n, lanes, v1, vv, lanes,
 	    block->name);

@@ -46,8 +46,8 @@ static void drop_axes(Arena *arena, Block *b, Buf *steps)
 		}
 }
 
-const Program *rule_unfold(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps)
+const Program *rule_unfold(
+    Arena *arena, const Program *program, const Machine *machine, Buf *steps)
 {
 	enum { IDENTITY_NODES = 2 }; /* and the operation */
 	int most = UNFOLD_NODES_MAX - IDENTITY_NODES;

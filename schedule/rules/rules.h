@@ -234,8 +234,8 @@ bool rule_worth_vectors(const Rules *r, int block, int axis);
 double rule_work(const Rules *r, int block); /* all of its arithmetic */
 /* rule_unfold.c: the program with reductions of one step and those of small
  * products written out, and the steps; one block of it so, as `unfold` does. */
-const Program *rule_unfold(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps);
+const Program *rule_unfold(
+    Arena *arena, const Program *program, const Machine *machine, Buf *steps);
 void rule_make_unfolded(Arena *arena, Program *p, int at);
 /* rule_small.c: after how many vectors of all axes of the output do small products
  * that share nothing begin anew?  0: the block computes none. */
