@@ -5,7 +5,8 @@
  *     work of a block           issue, arithmetic, special functions, loading
  *     waiting of a thread       loads, barriers, sums that follow each other
  *     blocks at once            ir/occupancy.c, of threads, registers, shared
- *     T(b blocks) = max(b * work, work + waiting)
+ *     one block's own           its warps' share of the units, or its warps' latency
+ *     T(b blocks) = max(b * work, own + waiting)
  *     a processor               whole waves * T(all) + T(the last one's)
  *     seconds = the longest of a processor, the second cache, memory; and a
  *               part of the others, since nothing overlaps perfectly
@@ -21,6 +22,13 @@ enum { VECTOR_BYTES = 16, LAUNCH_BUFFERS = 16 };
 
 /* Iterations that compilers unroll, whose loads are under way together. */
 enum { TOGETHER = 4 };
+
+/* Cycles between two instructions of one warp that are no sums of a tile: most
+ * wait for the one before. */
+enum { EACH_CYCLES = 3 };
+
+/* Of a condition in a body; of a digit of an index that is divided each time. */
+enum { BRANCH_INSTRUCTIONS = 10, DIGIT_INSTRUCTIONS = 10 };
 
 /* Instructions of a loop, and to begin a thread; cycles to begin a block, until the
  * next may begin, for a barrier, for a thread's exchange with another one, for a
@@ -46,6 +54,8 @@ typedef struct {
 	double copies;       /* in a body */
 	double runs;         /* of the body by a thread */
 	double begins;       /* of these, after another stage's or a barrier */
+	bool looped;         /* elements one after another, not in one body */
+	int digits;          /* that each of these divides for */
 } Part;
 
 /* A launch as it adds up. */
@@ -56,6 +66,7 @@ typedef struct {
 	Shape shape;          /* the most of all stages */
 	double l1_bytes;      /* of the first cache for a block */
 	double at_once;       /* blocks */
+	double others;        /* warps' instructions but for sums, by a block */
 	bool apart;           /* stages with barriers between them */
 	/* waiting, in loads, all of them and those beyond the first cache: when
 	 * data are wanted, and ahead of it */
@@ -120,6 +131,41 @@ static double iterations_of(const Part *p, uint32_t loops)
 	return product;
 }
 
+/* Is a piece of a loop, from loop d on, run by a thread and not repeated in code? */
+static bool is_looped(const Part *p, const int64_t *values, int d)
+{
+	const PlanLoop *loop = &p->now.stage->loops[d];
+	double n = (double)values[loop->iterations];
+	return n > 1 && loop->kind == LOOP_SERIAL &&
+	    (loop->unroll_limit == HANDLE_NONE ||
+		n > (double)values[loop->unroll_limit]);
+}
+
+/* Elements that threads share out by pieces of a fused loop: where the pieces' sizes
+ * are those of its digits compilers know where each element lies; where a piece begins
+ * within a digit a thread divides for each. */
+static void count_digits(const Launch *l, Part *p)
+{
+	const PlanStage *s = p->now.stage;
+	bool exact = true;
+	int digits = 0;
+	for (int d = s->common; d < s->nloops;) {
+		double n = (double)l->values[s->loops[d].iterations];
+		double own = 1;
+		int many = 0;
+		if (!((s->blocks | s->threads) >> d & 1))
+			p->looped |= is_looped(p, l->values, d);
+		do {
+			many += p->extent[d] > 1;
+			own *= p->extent[d++];
+		} while (d < s->nloops &&
+		    s->loops[d].iterations == HANDLE_NONE);
+		exact &= own == n;
+		digits += many > 1 ? many : 0;
+	}
+	p->digits = p->looped && !exact ? digits : 0;
+}
+
 /* Loops that run but for those of blocks. */
 static uint32_t loops_of_block(const Part *p)
 {
@@ -151,6 +197,10 @@ static void part_fill(
 	p->runs = max2(p->runs, 1e-3);
 	p->begins = min2(
 	    p->runs, iterations_of(p, shape->serial & common_mask(s)));
+	p->looped = false;
+	p->digits = 0;
+	if (!s->reduce)
+		count_digits(l, p);
 }
 
 /* Arithmetic of a body: what moves with no loop of it once, and what moves with no
@@ -471,14 +521,17 @@ static void add_exchanges(Launch *l, const Part *p)
 	c->loading += p->warps * starts * sums * instructions / 2;
 }
 
-/* Threads wait for what they load as often as a few iterations begin together, and
- * at barriers for each other; what is loaded ahead is there when it is wanted, but
- * for what all the steps of work in between do not take. */
+/* Threads wait for what they load as often as a few iterations begin together, or for
+ * each where a condition keeps them apart, and at barriers for each other; what is
+ * loaded ahead is there when it is wanted, but for what all the steps of work in
+ * between do not take. */
 static void add_waiting(Launch *l, const Part *p, double missed)
 {
 	const PlanStage *s = p->now.stage;
 	double own = p->runs / p->begins;
-	double rounds = p->begins * ceil(own / TOGETHER - 1e-9);
+	bool alone = s->branches > 0 && p->looped;
+	double rounds =
+	    p->begins * ceil(own / (alone ? 1 : TOGETHER) - 1e-9);
 	double ahead = steps_ahead(l, s);
 	bool global = is_read(s, SCOPE_GLOBAL);
 	if (ahead > 0) {
@@ -512,6 +565,13 @@ static double chain_of(const Launch *l, const Part *p, uint32_t steps)
 	    : n * l->machine->fma_latency;
 }
 
+/* Of an element: its condition and its place. */
+static double index_instructions(const Part *p)
+{
+	return DIGIT_INSTRUCTIONS * p->digits +
+	    (p->now.stage->branches > 0 ? BRANCH_INSTRUCTIONS : 0);
+}
+
 static void add_part(Launch *l, const PlanStage *s, const Shape *shape)
 {
 	const Machine *m = l->machine;
@@ -532,8 +592,9 @@ static void add_part(Launch *l, const PlanStage *s, const Shape *shape)
 	double each = is_group(s) ? group_work(s, l->values)
 	    : is_fragment(m, s)   ? FRAGMENT_SUMS * s->fragment->terms
 					: 1;
-	double instructions = operations / each +
-	    p.runs * LOOP_INSTRUCTIONS + BEGIN_INSTRUCTIONS * p.begins;
+	double instructions = p.runs * LOOP_INSTRUCTIONS +
+	    BEGIN_INSTRUCTIONS * p.begins +
+	    p.runs * p.copies * index_instructions(&p);
 	for (int i = 0; i < s->naccesses; i++)
 		if (s->accesses[i].scope == SCOPE_SHARED ||
 		    s->accesses[i].scope == SCOPE_GLOBAL ||
@@ -543,7 +604,8 @@ static void add_part(Launch *l, const PlanStage *s, const Shape *shape)
 	c->arithmetic += p.warps * operations * m->warp / fma;
 	c->special += p.warps * s->specials * p.copies * p.runs * made *
 	    m->warp / special;
-	c->issue += p.warps * instructions / issue;
+	c->issue += p.warps * (operations / each + instructions) / issue;
+	l->others += p.warps * instructions;
 	if (steps)
 		c->chain += p.runs * made * chain_of(l, &p, steps);
 	count_l2(l, &p, &g, sector);
@@ -559,6 +621,17 @@ static void add_part(Launch *l, const PlanStage *s, const Shape *shape)
 	add_waiting(l, &p, asked > 0 ? found / asked : 0);
 }
 
+/* Cycles of one block alone, which may have fewer warps than a processor has parts:
+ * each has its part's units, and waits for its own instructions. */
+static double own_cycles(const Launch *l, double work)
+{
+	double warps = ceil(l->cost->threads / max2(l->machine->warp, 1));
+	double parts = l->machine->partitions > 0 ? l->machine->partitions : 1;
+	double share = parts / warps;
+	return max2(work * (l->apart ? max2(1, share) : share),
+	    l->cost->arithmetic * share + EACH_CYCLES * l->others / warps);
+}
+
 /* Cycles for so many blocks beside each other on one processor. */
 static double together(const Launch *l, double blocks)
 {
@@ -570,12 +643,9 @@ static double together(const Launch *l, double blocks)
 		sum += units[i];
 	}
 	work += NOT_HIDDEN * (sum - work) + BLOCK_EACH;
-	double warps = ceil(c->threads / max2(l->machine->warp, 1));
-	double parts = l->machine->partitions > 0 ? l->machine->partitions : 1;
-	double own = l->apart ? work : work * min2(1, parts / warps);
 	double all = blocks * work;
-	double most = max2(
-	    all, max2(c->ahead, c->waiting + max2(own, c->chain)));
+	double most = max2(all,
+	    max2(c->ahead, c->waiting + max2(own_cycles(l, work), c->chain)));
 	return most + NOT_HIDDEN * max2(0, all + c->waiting - most);
 }
 

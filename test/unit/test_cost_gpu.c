@@ -422,6 +422,57 @@ static void groups(void **state)
 	assert_true(groups.registers > 78 && groups.registers < 120);
 }
 
+/* 64 blocks of 1024 results each, what they share filled ahead. */
+static double blocks_of(int y, int x, int rows, int columns)
+{
+	Machine m = machine_of("sm_90");
+	return cost_of(product(256, 256, 4096), &m, arena_printf(arena,
+	    "%sstages(as, 4)\nstages(bs, 4)\n",
+	    tiled(y, x, rows, columns, 16))).seconds;
+}
+
+/* A warp has a part of its processor: four do the same work much faster. */
+static void few_warps(void **state)
+{
+	(void)state;
+	double one = blocks_of(4, 8, 8, 4), four = blocks_of(8, 16, 4, 2);
+	assert_true(one > 2 * four && one < 4 * four);
+}
+
+/* y[i] = sum of a window of x, whose border is made of zeros, by way of shared memory:
+ * a block of 32 by so many threads. */
+static LaunchCost windows(const Machine *m, int threads, int limit)
+{
+	Program *p = program_of_text(arena,
+	    "tunec: 1\nname: windows\ninputs: {x: 'f32[64, 64, 64]'}\n"
+	    "compute: |\n"
+	    "  p[c < 64, i < 66, j < 66] = if 1 <= i and i < 65 and 1 <= j and "
+	    "j < 65 then x[c, i - 1, j - 1] else 0.0\n"
+	    "  y[c < 64, i < 64, j < 64] = sum[u < 3, v < 3](p[c, i + u, j + v])"
+	    "\n", NUMERICS_DEFAULT);
+	return cost_of(p, m, arena_printf(arena,
+	    "i0, i1 = split(y.i, [_, 16])\nj0, j1 = split(y.j, [_, 32])\n"
+	    "reorder(y.c, i0, j0, i1, j1)\nb = fuse(y.c, i0, j0)\n"
+	    "bind(b, blockIdx.x)\nbind(j1, threadIdx.x)\n"
+	    "set_scope(p, shared)\ncompute_at(p, b)\n"
+	    "f = fuse(p.c, p.i, p.j)\nf0, f1 = split(f, [_, %d])\n"
+	    "unroll(f0, %d)\nbind(f1, threadIdx.x)\n", threads, limit));
+}
+
+/* Elements that a condition keeps apart are waited for one by one, in one body
+ * together; where 32 threads share out rows of 34, each divides for its places. */
+static void apart(void **state)
+{
+	Machine m = machine_of("sm_90");
+	LaunchCost loop = windows(&m, 32, 8), body = windows(&m, 32, 64);
+	LaunchCost rows = windows(&m, 34, 8);
+	(void)state;
+	assert_true(loop.waiting > 2 * body.waiting);
+	assert_true(loop.issue > 1.5 * body.issue);
+	assert_true(loop.issue > 1.5 * rows.issue / 2); /* of two warps */
+	assert_true(loop.seconds > body.seconds);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -451,6 +502,8 @@ int main(void)
 	    cmocka_unit_test(digits),
 	    cmocka_unit_test(fragments),
 	    cmocka_unit_test(groups),
+	    cmocka_unit_test(few_warps),
+	    cmocka_unit_test(apart),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
