@@ -23,10 +23,6 @@ enum { VECTOR_BYTES = 16, LAUNCH_BUFFERS = 16 };
 /* Iterations that compilers unroll, whose loads are under way together. */
 enum { TOGETHER = 4 };
 
-/* Cycles between two instructions of one warp that are no sums of a tile: most
- * wait for the one before. */
-enum { EACH_CYCLES = 3 };
-
 /* Of a condition in a body; of a digit of an index that is divided each time. */
 enum { BRANCH_INSTRUCTIONS = 10, DIGIT_INSTRUCTIONS = 10 };
 
@@ -66,7 +62,8 @@ typedef struct {
 	Shape shape;          /* the most of all stages */
 	double l1_bytes;      /* of the first cache for a block */
 	double at_once;       /* blocks */
-	double others;        /* warps' instructions but for sums, by a block */
+	double others;        /* cycles of a block's warps, each by itself, but for
+				 arithmetic */
 	bool apart;           /* stages with barriers between them */
 	/* waiting, in loads, all of them and those beyond the first cache: when
 	 * data are wanted, and ahead of it */
@@ -149,6 +146,8 @@ static void count_digits(const Launch *l, Part *p)
 	const PlanStage *s = p->now.stage;
 	bool exact = true;
 	int digits = 0;
+	if (s->branches <= 0 && !(s->digits & ~common_mask(s)))
+		return;
 	for (int d = s->common; d < s->nloops;) {
 		double n = (double)l->values[s->loops[d].iterations];
 		double own = 1;
@@ -158,8 +157,7 @@ static void count_digits(const Launch *l, Part *p)
 		do {
 			many += p->extent[d] > 1;
 			own *= p->extent[d++];
-		} while (d < s->nloops &&
-		    s->loops[d].iterations == HANDLE_NONE);
+		} while (s->digits >> d & 1);
 		exact &= own == n;
 		digits += many > 1 ? many : 0;
 	}
@@ -605,7 +603,8 @@ static void add_part(Launch *l, const PlanStage *s, const Shape *shape)
 	c->special += p.warps * s->specials * p.copies * p.runs * made *
 	    m->warp / special;
 	c->issue += p.warps * (operations / each + instructions) / issue;
-	l->others += p.warps * instructions;
+	l->others += p.warps * instructions *
+	    (s->reduce ? 1 : max2(1, m->fma_latency));
 	if (steps)
 		c->chain += p.runs * made * chain_of(l, &p, steps);
 	count_l2(l, &p, &g, sector);
@@ -622,14 +621,15 @@ static void add_part(Launch *l, const PlanStage *s, const Shape *shape)
 }
 
 /* Cycles of one block alone, which may have fewer warps than a processor has parts:
- * each has its part's units, and waits for its own instructions. */
+ * each has its part's units.  A warp's steps of a sum follow each other at once, its
+ * other instructions are addresses, each of which waits for the one before. */
 static double own_cycles(const Launch *l, double work)
 {
 	double warps = ceil(l->cost->threads / max2(l->machine->warp, 1));
 	double parts = l->machine->partitions > 0 ? l->machine->partitions : 1;
 	double share = parts / warps;
 	return max2(work * (l->apart ? max2(1, share) : share),
-	    l->cost->arithmetic * share + EACH_CYCLES * l->others / warps);
+	    l->cost->arithmetic * share + l->others / warps);
 }
 
 /* Cycles for so many blocks beside each other on one processor. */

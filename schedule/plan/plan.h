@@ -161,6 +161,7 @@ typedef struct {
 	uint32_t steps;    /* of the reduction */
 	uint32_t repeated; /* copies of the body, or a vector */
 	uint32_t limited;  /* so where that are not too many */
+	uint32_t digits;   /* inner digits of a piece of a fused loop */
 	uint32_t reads;    /* bit s: it reads what is in Scope s */
 	int launch;       /* of a GPU: the first stage in its launch; -1: ahead */
 	int next;         /* stage of that launch; -1 */

@@ -7,6 +7,7 @@
 static void settle_loops(PlanStage *s)
 {
 	s->blocks = s->threads = s->steps = s->repeated = s->limited = 0;
+	s->digits = 0;
 	for (int k = 0; k < DIRECTIONS; k++)
 		s->along[k] = 0;
 	for (int d = 0; d < s->nloops; d++) {
@@ -19,6 +20,7 @@ static void settle_loops(PlanStage *s)
 		s->steps |= l->reduce ? bit : 0;
 		if (l->kind == LOOP_UNROLL || l->kind == LOOP_VECTOR)
 			s->repeated |= bit;
+		s->digits |= l->iterations == HANDLE_NONE ? bit : 0;
 		if (l->kind == LOOP_SERIAL && l->unroll_limit != HANDLE_NONE)
 			s->limited |= bit;
 	}
