@@ -143,6 +143,25 @@ static void test_samples(void **state)
 	assert_int_equal(samples(4e-3, 1e-3), 1);
 }
 
+/* A device begins 20 us after it was asked to, however many calls there are. */
+static double late_seconds_of(void *context, int calls)
+{
+	return 20e-6 + *(double *)context * calls;
+}
+
+/* What is short is not hopeless for how it begins. */
+static void test_late_begin(void **state)
+{
+	(void)state;
+	double time_s = 5e-6;
+	Measurement m = measure_nothing(OUTCOME_OK);
+	TimedKernel k = {
+	    .context = &time_s, .best_s = 6e-6, .seconds = late_seconds_of};
+	measure_time(&k, &m);
+	assert_in_range(m.nruns, 3, MEASURE_RUNS);
+	assert_true(m.time_s < 2 * time_s);
+}
+
 static void run(Case *c, int i, Measurement *m)
 {
 	if (measure_run(c->measurer, i, 0, m, &c->error))
@@ -690,6 +709,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(
 		test_simulated_machine_is_quiet, setup, teardown),
 	    cmocka_unit_test(test_team_is_pinned),
+	    cmocka_unit_test(test_late_begin),
 	    cmocka_unit_test(test_samples),
 	    cmocka_unit_test(test_what_is_quiet),
 	    cmocka_unit_test(test_whose_fault),
