@@ -92,17 +92,32 @@ static V loop_end(LlvmFunction *f, const LowNode *loop)
 	    gen, llvm_intrinsic_of(gen, "llvm.smax", args, 2), bits, 1);
 }
 
+/* A piece of a loop: what others read as well is read again, for as many vectors
+ * as that is are more than registers.  A label that stands for nothing keeps
+ * LLVM's scheduler to one piece: it loads ahead what the fence has it wait for,
+ * which was spilled. */
+static void begin_piece(LlvmGen *gen)
+{
+	static const char name[] = "llvm.codeview.annotation";
+	LLVMBuildFence(
+	    gen->builder, LLVMAtomicOrderingAcquireRelease, 1, "");
+	LLVMMetadataRef piece = LLVMMDStringInContext2(gen->context, "", 0);
+	V words = LLVMMetadataAsValue(gen->context,
+	    LLVMMDNodeInContext2(gen->context, &piece, 1));
+	V label = LLVMGetIntrinsicDeclaration(gen->module,
+	    LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);
+	LLVMBuildCall2(gen->builder, LLVMGlobalGetValueType(label), label,
+	    &words, 1, "");
+}
+
 static void emit_serial(LlvmFunction *f, const LowNode *loop)
 {
 	V zero = llvm_int(f->gen, var_bits(f, loop), 0, 1);
 	if (loop->extent < 1)
 		return;
 	if (loop->extent == 1 && !loop->limit) {
-		/* a piece of a loop: what others read as well is read again,
-		 * for as many vectors as that is are more than registers */
 		if (!llvm_is_gpu(f->gen))
-			LLVMBuildFence(f->gen->builder,
-			    LLVMAtomicOrderingAcquireRelease, 1, "");
+			begin_piece(f->gen);
 		llvm_temp_write(f, loop->var, zero);
 		emit_body(f, &loop->body);
 		return;

@@ -32,6 +32,11 @@ few batch_matmul.yaml:gmm_512x32 4 x86-64-v3 # rows have pointers, not indices
 few conv2d.yaml:resnet18_c12 12 x86-64-v3 # sums under two `if`
 few conv2d.yaml:resnet18_c3 20 x86-64-v3 # all registers are in use
 
+# LLVM loads nothing ahead of the piece of a loop that uses it
+ok builds-pieces "$TUNEC" build -q "$workloads/dilated.yaml:dil_3" --db none \
+	--target "llvm -mcpu=znver5 -threads=1" -o k.o
+ok few-pieces test "$(stack k.o)" -le 40
+
 # u8 of 32 lanes that become f32: in parts, each of a machine's vector
 cat >wide.yaml <<'END'
 tunec: 1
