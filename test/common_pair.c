@@ -501,8 +501,7 @@ const char *pair_call_lowered(
 const char *pair_call_parts(
     void *context, const Pair *pair, int pack, void **args, int n)
 {
-	const LowFunction *f =
-	    low_iota_narrow(context, function_of(pair, pack));
+	const LowFunction *f = function_of(pair, pack);
 	char why[512];
 
 	f = low_split_words(context, low_parts(context, f, 16), 16);

@@ -278,10 +278,6 @@ const LowFunction *low_order(
  * side by side, as a processor can do them; of a CPU. */
 const LowFunction *low_interleave(Arena *arena, const LowFunction *f);
 
-/* lowered_iota.c: the function with numbers of lanes as i32 where they are converted
- * to that. */
-const LowFunction *low_iota_narrow(Arena *arena, const LowFunction *f);
-
 /* lowered_words.c: the function with what lies apart in vectors of at most so many
  * bytes, and is converted to as much, as parts of words. */
 const LowFunction *low_split_words(

@@ -125,6 +125,16 @@ ok builds-second "$TUNEC" build -q second.yaml \
 ok second-lanes sh -c 'gcc -O2 -Wall -Wextra -Werror -S second.c -o - |
 	awk "/vshufps/ {n++} /vpermd|vblendps/ {m++} END {exit !n || m}"'
 
+# Numbers of lanes are converted as vectors, which AVX2 has for i32 alone.
+printf '%s\n' 'tunec: 1' 'name: ramp' 'inputs: {x: "f32[4096]"}' 'compute: |' \
+	'  y[i < 4096] = x[i]*f32(i) + f32(4095 - i)' >ramp.yaml
+for cpu in x86-64-v3 x86-64-v4; do
+	ok "builds-ramp-$cpu" "$TUNEC" build -q ramp.yaml \
+		--target "llvm -mcpu=$cpu -threads=1" -o ramp.s
+	ok "ramp-by-vectors-$cpu" [ "$(grep -c cvtsi2ss ramp.s)" = 0 ]
+	ok "ramp-of-words-$cpu" [ "$(grep -c cvtqq2ps ramp.s)" = 0 ]
+done
+
 # A vector that is read twice is loaded once.
 # reads FILE: of whole vectors
 reads() {

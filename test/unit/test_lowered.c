@@ -930,39 +930,6 @@ static void parts_of_words(void **state)
 	}
 }
 
-/* convert of an iota to a type: is that an iota in the end? */
-static bool counts_narrow(DType type, DType to, bool again)
-{
-	Arena *a = arena_new();
-	LowFunction *f = NEW(a, LowFunction);
-	char why[256];
-	f->name = "numbers";
-	f->nthreads = 1;
-	int from = low_temp(a, f, type, 1, "i"),
-	    v = low_temp(a, f, type, 8, "v");
-	int w = low_temp(a, f, to, 8, "w");
-	low_op(a, &f->body, LOW_CONST, from, -1, -1, -1)->i = 7;
-	low_op(a, &f->body, LOW_IOTA, v, from, -1, -1);
-	if (again) /* i is another one by then */
-		low_op(a, &f->body, LOW_CONST, from, -1, -1, -1)->i = 8;
-	low_op(a, &f->body, LOW_CONVERT, w, v, -1, -1);
-	const LowFunction *g = low_iota_narrow(a, f);
-	assert_true(low_function_verify(g, why, sizeof why));
-	const LowNode *last = g->body.at[g->body.n - 1];
-	bool narrow = last->op == LOW_IOTA && last->dst == w;
-	arena_free(a);
-	return narrow;
-}
-
-static void numbers(void **state)
-{
-	(void)state;
-	assert_true(counts_narrow(DT_INDEX, DT_I32, false));
-	assert_false(counts_narrow(DT_INDEX, DT_I32, true));
-	assert_false(counts_narrow(DT_INDEX, DT_F32, false));
-	assert_false(counts_narrow(DT_I32, DT_I16, false));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -982,7 +949,6 @@ int main(void)
 	    cmocka_unit_test(choices),
 	    cmocka_unit_test(few_stored),
 	    cmocka_unit_test(parts_of_words),
-	    cmocka_unit_test(numbers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
