@@ -586,7 +586,6 @@ static void choose_form(Kernel *k)
 	k->registers = !k->fused;
 	find_cached(k);
 	k->registers = k->registers && fitting_threads(k, 1) > 0;
-	find_cached(k);
 }
 
 static bool closes(Kernel *k)
