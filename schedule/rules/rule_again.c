@@ -51,7 +51,7 @@ static bool reads_each(const Block *b, const Block *reader)
 static bool is_cheap(const Block *b)
 {
 	RuleWork w = rule_work_of(b->body);
-	return !w.dear && !w.divides && w.flops <= FLOPS_MOST;
+	return !w.dear && w.flops <= FLOPS_MOST;
 }
 
 static bool is_output(const Program *p, const Block *b)

@@ -75,15 +75,6 @@ RuleWork rule_work_of(Expr *body)
 	return w;
 }
 
-/* It would be computed again for each of a product's columns. */
-static bool feeds_product(const Rules *r, const RuleBlock *b)
-{
-	for (int k = 0; k < b->consumers.n; k++)
-		if (rows_is_product(&r->program->blocks[b->consumers.at[k]]))
-			return true;
-	return false;
-}
-
 /* Does it divide where it stands, as an image that is enlarged does? */
 static bool add_quotients(Expr *e, void *context)
 {
@@ -134,7 +125,6 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 		return true;
 	RuleWork w = rule_work_of(body);
 	return !w.dear && w.flops <= AGAIN_FLOPS_MAX &&
-	    !(w.divides && feeds_product(r, b)) &&
 	    !chosen_with_reader(r, i, body);
 }
 
