@@ -102,6 +102,9 @@ $B/test/bench/bench_search $B/test/property/test_lab \
 $B/test/property/test_tasks $B/test/property/test_transfer: \
 	$(patsubst %.c,$B/obj/%.o,$(wildcard test/lab/*.c))
 
+# What it makes of a GPU's kernels calls it for its fibers.
+$B/test/diff/test_fibers: EXPORTS += -Wl,--export-dynamic-symbol='fibers_*'
+
 $B/test/%: $B/obj/test/%.o $(TEST_COMMON) $(LIBRARY) $B/exports
 	@mkdir -p $(@D)
 	@echo "  link $@"
