@@ -334,6 +334,7 @@ int index_scalar(Lower *l, Index x)
 /* x without its vector, of that type. */
 static int lanes_of_form(Lower *l, Index x, DType type)
 {
+	assert(!index_has_free(x));
 	int n = l->lanes, v = -1;
 	int64_t value, lane = index_lane(x);
 	Index base = index_without(l, x, SYMBOL_LANE);
@@ -358,7 +359,6 @@ static int lanes_of_form(Lower *l, Index x, DType type)
 
 int index_vector(Lower *l, Index x)
 {
-	assert(!index_has_free(x));
 	int64_t value;
 	if (x.vector < 0)
 		return lanes_of_form(l, x, DT_INDEX);

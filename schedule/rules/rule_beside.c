@@ -1,7 +1,8 @@
 /* Results of one pass: a block whose axes are another's, and that reads what the
  * other reads, is computed in the other's tiles, while that is in the cache.
- * Outputs are, in those of a later one where that waits for more, and reductions that only outputs read, element by element; and what
- * follows from a running sum that is carried from row to row.
+ * Outputs are, in those of a later one where that waits for more, and reductions
+ * that only outputs read, element by element; and what follows from a running sum
+ * that is carried from row to row.
  *
  *     for i for k s[i] += x[i, k]              for i
  *     for i for k q[i] += x[i, k]*x[i, k]  -->   for k s[i] += x[i, k]
@@ -13,8 +14,8 @@
  *     for i y[i] = x[i]*2          -->      for i1 s[] += x[i]*x[i]
  *                                           for i1 y[i] = x[i]*2
  *
- * The first block of such a set, or that which waits, is the host; the others are written for
- * themselves, without threads, and moved there at the end. */
+ * The first block of such a set, or that which waits, is the host; the others are
+ * written for themselves, without threads, and moved there at the end. */
 #include "schedule/rules/rules.h"
 
 #include <assert.h>

@@ -32,6 +32,7 @@
 #include "schedule/plan/plan.h"
 #include "schedule/schedule.h"
 #include "test/bench/bench.h"
+#include "tuner/model/model.h"
 
 /* For a row; for a rank that is more than chance. */
 enum { TRIALS_LEAST = 3, TRIALS_MANY = 20 };
@@ -252,34 +253,20 @@ static void foresee(Operator *o, bool print)
 /* --- held to what was measured --------------------------------------------------------- */
 
 /* Ranks, of equal ones the mean. */
-static void ranks(const Trial *t, int n, bool model, double *rank)
-{
-	for (int i = 0; i < n; i++) {
-		double x = model ? t[i].model_s : t[i].time_s;
-		rank[i] = 0.5;
-		for (int k = 0; k < n; k++) {
-			double y = model ? t[k].model_s : t[k].time_s;
-			rank[i] += y < x ? 1 : y <= x ? 0.5 : 0;
-		}
-	}
-}
-
-static double spearman(const Operator *o)
+/* Of the model's times and the measured ones; 0: one of them is the same for all. */
+static double correlation(const Operator *o)
 {
 	int n = o->trials.n;
-	double *x = must_alloc(sizeof *x * (size_t)n);
-	double *y = must_alloc(sizeof *y * (size_t)n);
-	double xy = 0, xx = 0, yy = 0, middle = (n + 1) / 2.0;
-	ranks(o->trials.at, n, true, x);
-	ranks(o->trials.at, n, false, y);
+	double *model = must_alloc(sizeof *model * (size_t)(n + 1));
+	double *measured = must_alloc(sizeof *measured * (size_t)(n + 1));
 	for (int i = 0; i < n; i++) {
-		xy += (x[i] - middle) * (y[i] - middle);
-		xx += (x[i] - middle) * (x[i] - middle);
-		yy += (y[i] - middle) * (y[i] - middle);
+		model[i] = o->trials.at[i].model_s;
+		measured[i] = o->trials.at[i].time_s;
 	}
-	free(x);
-	free(y);
-	return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
+	double rank = rank_correlation(model, measured, n);
+	free(model);
+	free(measured);
+	return isnan(rank) ? 0 : rank;
 }
 
 typedef struct {
@@ -288,7 +275,7 @@ typedef struct {
 
 static Held hold(const Operator *o)
 {
-	Held h = {.rank = spearman(o)};
+	Held h = {.rank = correlation(o)};
 	const Trial *t = o->trials.at, *liked = t, *best = t;
 	double sum = 0, squares = 0, n = o->trials.n;
 	for (int i = 0; i < o->trials.n; i++) {

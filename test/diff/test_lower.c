@@ -619,32 +619,50 @@ static void test_zipped(void **state)
 	}
 }
 
-/* Lanes along two fused axes of an output are neighbours: 8 rows of `n`. */
-static void check_fused_lanes(int n)
+static int64_t count_of(
+    const Program *p, const Lowered *l, void *const *data, LowOpcode op)
 {
-	enum { ROWS_FUSED = 8 };
-	Error error = {0};
 	LowRun run = {0};
-	Rng rng = rng_stream(12, 0, 0);
-	Program *p = program_matmul(arena, ROWS_FUSED, n, 3);
-	void **data = lowercheck_data(arena, p, &rng);
-	lowercheck_expect(p, data);
+	void *args[8];
+	int n = 0;
+	for (; n < p->ninputs; n++)
+		args[n] = data[n];
+	args[n++] = lowercheck_memory(
+	    arena, buffer_bytes(&p->buffers[p->outputs[0]]));
+	args[n++] = lowercheck_memory(arena, 64);
+	assert_true(low_function_run(l->kernel, args, &run));
+	return run.op_count[op];
+}
+
+/* The nest of these steps, lowered and compared with what is expected. */
+static Lowered *right_by(
+    const Program *p, void *const *data, const char *steps, const char *what)
+{
+	Error error = {0};
 	Nest *nest = schedule_nest(arena, p, &target->machine,
-	    schedule_steps(arena,
-		"unfold(c)\nf = fuse(c.i, c.j)\nf0, fv = split(f, [_, 8])\n"
-		"vectorize(fv, 8)\n"),
-	    &error);
+	    schedule_steps(arena, steps), &error);
 	assert_non_null(nest);
 	Lowered *l = lower(arena, nest, &target->machine, &error);
 	assert_non_null(l);
 	const char *why = lowercheck_run(arena, l, data, 0, NULL, NULL);
 	if (why)
-		fail_msg("rows of %d: %s", n, why);
-	void *c = lowercheck_memory(arena, 4 * ROWS_FUSED * (size_t)n);
-	assert_true(low_function_run(
-	    l->kernel, (void *[]){data[0], data[1], c, c}, &run));
-	assert_int_equal(run.op_count[LOW_SCATTER], 0);
-	assert_int_equal(run.op_count[LOW_STORE], n);
+		fail_msg("%s: %s", what, why);
+	return l;
+}
+
+/* Lanes along two fused axes of an output are neighbours: 8 rows of `n`. */
+static void check_fused_lanes(int n)
+{
+	Rng rng = rng_stream(12, 0, 0);
+	Program *p = program_matmul(arena, 8, n, 3);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Lowered *l = right_by(p, data,
+	    "unfold(c)\nf = fuse(c.i, c.j)\nf0, fv = split(f, [_, 8])\n"
+	    "vectorize(fv, 8)\n",
+	    arena_printf(arena, "rows of %d", n));
+	assert_int_equal(count_of(p, l, data, LOW_SCATTER), 0);
+	assert_int_equal(count_of(p, l, data, LOW_STORE), n);
 }
 
 static void test_fused_lanes(void **state)
@@ -663,7 +681,6 @@ static void check_rows_across(const char *reduce, const char *type, int rows,
     int lanes, int stores, int shuffles)
 {
 	enum { N = 48 };
-	Error error = {0};
 	LowRun run = {0};
 	Rng rng = rng_stream(21, 0, 0);
 	Program *p = program_of_text(arena,
@@ -674,20 +691,13 @@ static void check_rows_across(const char *reduce, const char *type, int rows,
 	    NUMERICS_DEFAULT);
 	void **data = lowercheck_data(arena, p, &rng);
 	lowercheck_expect(p, data);
-	Nest *nest = schedule_nest(arena, p, &target->machine,
-	    schedule_steps(arena,
-		arena_printf(arena,
-		    "i0, i1 = split(y.i, [_, %d])\n"
-		    "k0, k1 = split(y.k, [_, %d])\nreorder(i0, k0, i1, k1)\n"
-		    "unroll(i1)\nvectorize(k1, %d)\ntail(y, peel)\n",
-		    rows, lanes, lanes)),
-	    &error);
-	assert_non_null(nest);
-	Lowered *l = lower(arena, nest, &target->machine, &error);
-	assert_non_null(l);
-	const char *why = lowercheck_run(arena, l, data, 0, NULL, NULL);
-	if (why)
-		fail_msg("%s of %d rows of %s: %s", reduce, rows, type, why);
+	Lowered *l = right_by(p, data,
+	    arena_printf(arena,
+		"i0, i1 = split(y.i, [_, %d])\n"
+		"k0, k1 = split(y.k, [_, %d])\nreorder(i0, k0, i1, k1)\n"
+		"unroll(i1)\nvectorize(k1, %d)\ntail(y, peel)\n",
+		rows, lanes, lanes),
+	    arena_printf(arena, "%s of %d rows of %s", reduce, rows, type));
 	void *y = lowercheck_memory(arena, 8 * N);
 	assert_true(low_function_run(
 	    l->kernel, (void *[]){data[0], y, y}, &run));
@@ -728,21 +738,6 @@ static void test_rows_across(void **state)
 }
 
 /* --- loads whose lanes lie apart ------------------------------------------ */
-
-static int64_t count_of(
-    const Program *p, const Lowered *l, void *const *data, LowOpcode op)
-{
-	LowRun run = {0};
-	void *args[8];
-	int n = 0;
-	for (; n < p->ninputs; n++)
-		args[n] = data[n];
-	args[n++] = lowercheck_memory(
-	    arena, buffer_bytes(&p->buffers[p->outputs[0]]));
-	args[n++] = lowercheck_memory(arena, 64);
-	assert_true(low_function_run(l->kernel, args, &run));
-	return run.op_count[op];
-}
 
 /* Distances, divisions and remainders at random, two reads of each: nothing
  * past an input's end is read, and what few loads hold is not gathered, in the
@@ -845,7 +840,6 @@ static void test_wrapped(void **state)
 	Rng rng = rng_stream(16, 0, 0);
 	(void)state;
 	for (int i = 0; i < PROGRAMS; i++) {
-		Error error = {0};
 		int n = 60 + (int)rng_below(&rng, 60);
 		int by = (int)rng_below(&rng, 50);
 		const char *at = arena_printf(
@@ -858,19 +852,12 @@ static void test_wrapped(void **state)
 		    NUMERICS_DEFAULT);
 		void **data = lowercheck_data(arena, p, &rng);
 		lowercheck_expect(p, data);
-		Nest *nest = schedule_nest(arena, p, &target->machine,
-		    schedule_steps(arena,
-			i % 4 < 2 ? "i0, iv = split(y.i, [_, 8])\n"
-				    "vectorize(iv, 8)\ntail(y, peel)\n"
-				  : "i0, iv = split(y.i, [_, 8])\n"
-				    "vectorize(iv, 8)\ntail(y, mask)\n"),
-		    &error);
-		assert_non_null(nest);
-		Lowered *l = lower(arena, nest, &target->machine, &error);
-		assert_non_null(l);
-		const char *why = lowercheck_run(arena, l, data, 0, NULL, NULL);
-		if (why)
-			fail_msg("x[%s] of %d: %s", at, n, why);
+		Lowered *l = right_by(p, data,
+		    i % 4 < 2 ? "i0, iv = split(y.i, [_, 8])\n"
+				"vectorize(iv, 8)\ntail(y, peel)\n"
+			      : "i0, iv = split(y.i, [_, 8])\n"
+				"vectorize(iv, 8)\ntail(y, mask)\n",
+		    arena_printf(arena, "x[%s] of %d", at, n));
 		if (count_of(p, l, data, LOW_GATHER) > 2)
 			fail_msg("x[%s] of %d is gathered", at, n);
 		assert_true(count_of(p, l, data, LOW_LOAD) <= n / LANES + 20);

@@ -46,11 +46,10 @@ typedef struct {
 const Cuda *cuda_library(Error *error);
 /* What a call answered, for a person, behind `what`; returns the Status. */
 Status cuda_failed(Error *error, int answer, const char *what);
-/* What the driver says of a device. */
 /* The version in the first line of /proc/driver/nvidia/version, which is cut into
  * words; "" where there is none. */
 void cuda_module_version(char *line, char *out, size_t size);
-
+/* What the driver says of a device. */
 Status cuda_facts(
     const Cuda *cuda, int device, DeviceFacts *facts, Error *error);
 Status cuda_list(Arena *arena, DeviceFacts **facts, int *n, Error *error);
