@@ -118,6 +118,10 @@ static const Case cases[] = {
     /* but not where a row that is read again is one vector */
     {"test/bench/families/control/dct.yaml", {"y_acc = cache_write(y, reg)"},
 	{"vectorize(y_jv"}},
+    /* nor where it is read again for a part of the results beside each other */
+    {"test/layouts/joined_heads.yaml",
+	{"y_acc = cache_write(y, reg)", "vectorize(y_ov, 16)"},
+	{"vectorize(y_jv"}},
     /* computed in the consumer's rows, unless that computes it again */
     {"test/layouts/norm.yaml",
 	{"compute_at(s, ? in {root, y_i0})", "vectorize(s_kv, 16)"}, {0}},
