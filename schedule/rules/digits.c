@@ -138,6 +138,24 @@ static bool digits_apart(const RuleRead *r)
 	return true;
 }
 
+/* Of each axis all steps, or those within a quotient. */
+static void find_again(const Block *block, RuleRead *r)
+{
+	for (int a = 0; a < block->naxes; a++)
+		r->again[a] = block->axes[a].extent;
+	for (int d = 0; d < r->nindex; d++) {
+		const RuleIndex *index = &r->dims[d];
+		for (int i = 0; i < index->digits.n; i++) {
+			const RuleDigit *t = &index->digits.at[i];
+			if (t->below < r->again[t->axis])
+				r->again[t->axis] = t->below;
+		}
+		for (int a = 0; a < block->naxes && index->irregular; a++)
+			if (expr_has_axis(r->index[d], a))
+				r->again[a] = 1;
+	}
+}
+
 void rule_digits(Arena *arena, const Block *block, RuleRead *r)
 {
 	r->dims = NEW_N(arena, RuleIndex, r->nindex);
@@ -155,6 +173,8 @@ void rule_digits(Arena *arena, const Block *block, RuleRead *r)
 		    (index->radix || !index->spatial);
 	}
 	r->packable &= digits_apart(r);
+	r->again = NEW_N(arena, int64_t, block->naxes);
+	find_again(block, r);
 }
 
 int64_t rule_stride(

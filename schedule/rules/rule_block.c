@@ -52,24 +52,6 @@ static const Shape middle = {8, 8, 4, 4, 16};
 
 /* --- axes --------------------------------------------------------------------- */
 
-/* Does the axis move the read by each of its steps, not only where a quotient of
- * it changes (a group of channels)? */
-static bool is_moved(const RuleRead *read, int axis)
-{
-	if (!read->uses[axis])
-		return false;
-	for (int d = 0; d < read->nindex; d++) {
-		const RuleIndex *x = &read->dims[d];
-		if (x->irregular)
-			return true;
-		for (int i = 0; i < x->digits.n; i++)
-			if (x->digits.at[i].axis == axis &&
-			    x->digits.at[i].below == 1)
-				return true;
-	}
-	return false;
-}
-
 /* Is an operand used again along one axis that moves with the other, and another
  * one the other way? */
 static bool is_pair(const RuleBlock *b, int row, int column)
@@ -77,8 +59,8 @@ static bool is_pair(const RuleBlock *b, int row, int column)
 	bool across = false, down = false;
 	for (int i = 0; i < b->reads.n; i++) {
 		const RuleRead *read = &b->reads.at[i];
-		bool moves_row = is_moved(read, row);
-		bool moves_column = is_moved(read, column);
+		bool moves_row = read->again[row] == 1;
+		bool moves_column = read->again[column] == 1;
 		across |= moves_column && !moves_row;
 		down |= moves_row && !moves_column;
 	}
@@ -92,9 +74,9 @@ static bool moves_alike(const RuleBlock *b, int axis, int other)
 	bool some = false;
 	for (int i = 0; i < b->reads.n; i++) {
 		const RuleRead *read = &b->reads.at[i];
-		if (is_moved(read, axis) != is_moved(read, other))
+		if ((read->again[axis] == 1) != (read->again[other] == 1))
 			return false;
-		some |= is_moved(read, axis);
+		some |= read->again[axis] == 1;
 	}
 	return some;
 }

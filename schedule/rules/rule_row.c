@@ -24,26 +24,11 @@ static int64_t extent_of(const Block *block, int axis)
 	return block->axes[axis].extent;
 }
 
-/* Steps of an axis for which the same is read: all, or those within a quotient. */
-static int64_t steps_of_one(const Block *block, const RuleRead *read, int axis)
-{
-	int64_t n = extent_of(block, axis);
-	for (int d = 0; d < read->nindex; d++) {
-		const RuleIndex *x = &read->dims[d];
-		if (x->irregular && expr_has_axis(read->index[d], axis))
-			return 1;
-		for (int i = 0; i < x->digits.n; i++)
-			if (x->digits.at[i].axis == axis && x->digits.at[i].below < n)
-				n = x->digits.at[i].below;
-	}
-	return n;
-}
-
 int64_t rule_times_read(const Block *block, const RuleRead *read)
 {
 	int64_t n = 1;
 	for (int a = 0; a < block->naxes; a++)
-		n *= steps_of_one(block, read, a);
+		n *= read->again[a];
 	return n;
 }
 

@@ -35,6 +35,7 @@ typedef struct {
 	RuleIndex *dims;
 	bool packable; /* its spatial digits can be told apart in the buffer */
 	bool *uses;    /* by axis of the block: do its indices have it? */
+	int64_t *again; /* for how many steps of it in turn the same is read */
 } RuleRead;
 
 typedef struct {
