@@ -9,7 +9,9 @@
  *                                              vector iv  y …
  *
  * The host is the block without reduction at the end; the others feed it, or each
- * other, point by point: their first axes are its axes. */
+ * other, point by point.  Its axes are the points', but for a few planes of which it
+ * may be made (colours, directions: short axes before); of the others, those of the
+ * points are the first ones or the last, and the values' all others. */
 #include "schedule/rules/rules.h"
 
 #include <assert.h>
@@ -18,8 +20,9 @@ enum {
 	STEPS_MOST = 64,     /* of a reduction */
 	VALUES_MOST = 64,    /* of a point, in one block */
 	REGISTERS_MOST = 16, /* of these in registers */
-	IN_CODE = 16,        /* steps along an axis that are always in code */
-	APART_MOST = 8       /* elements between lanes of what is read */
+	IN_CODE = 16,	     /* steps along an axis that are always in code */
+	PLANES_MOST = 12,    /* of the host */
+	APART_MOST = 8	     /* elements between lanes of what is read */
 };
 
 static const Block *block_of(const Rules *r, int i)
@@ -35,10 +38,24 @@ static int64_t product(const Block *b, int from, int to)
 	return n;
 }
 
+/* How many axes the points have. */
+static int rank_of(const Rules *r, int host)
+{
+	return block_of(r, host)->nspatial - r->first_point[host];
+}
+
+static bool is_point_axis(const Rules *r, int host, int i, int axis)
+{
+	int first = r->first_point[i];
+	return axis >= first && axis < first + rank_of(r, host);
+}
+
 static int64_t values_of(const Rules *r, int host, int i)
 {
-	return product(block_of(r, i), block_of(r, host)->nspatial,
-	    block_of(r, i)->nspatial);
+	const Block *b = block_of(r, i);
+	int first = r->first_point[i];
+	return product(b, 0, first) *
+	    product(b, first + rank_of(r, host), b->nspatial);
 }
 
 static int lanes_of(const Rules *r, int i)
@@ -50,10 +67,11 @@ static int lanes_of(const Rules *r, int i)
 /* --- who is one of them ------------------------------------------------------ */
 
 /* The axis that the lanes are along. */
-static int point_axis(const Rules *r, int host)
+static int lane_axis(const Rules *r, int host, int i)
 {
 	const Block *b = block_of(r, host);
-	return rule_longer_axis(b, b->nspatial);
+	return rule_longer_axis(b, b->nspatial) - r->first_point[host] +
+	    r->first_point[i];
 }
 
 static bool is_apart(const Block *b, const RuleIndex *index, int along)
@@ -73,49 +91,75 @@ static bool is_apart(const Block *b, const RuleIndex *index, int along)
 	return !step || span < step;
 }
 
+static bool has_point(const Rules *r, int host, int i, const Expr *index)
+{
+	for (int a = 0; a < block_of(r, i)->nspatial; a++)
+		if (is_point_axis(r, host, i, a) && expr_has_axis(index, a))
+			return true;
+	return false;
+}
+
 /* Does the read move by whole steps of the axes, so that what two points read is
  * not the same?  Windows that overlap share more by rows (rule_window.c). */
-static bool all_apart(const Block *b, const RuleRead *read, int along)
+static bool all_apart(const Rules *r, int host, int i, const RuleRead *read)
 {
 	for (int d = 0; d < read->nindex; d++)
-		if (!is_apart(b, &read->dims[d], along))
+		if (has_point(r, host, i, read->index[d]) &&
+		    !is_apart(
+			block_of(r, i), &read->dims[d], lane_axis(r, host, i)))
 			return false;
 	return true;
 }
 
-static bool may_read(
-    const Rules *r, int host, const Block *b, const RuleRead *read)
+static bool may_read(const Rules *r, int host, int i, const RuleRead *read)
 {
-	int along = point_axis(r, host);
-	for (int a = 0; a < block_of(r, host)->nspatial && read->uses[along]; a++)
-		if (b->axes[a].extent > 1 && !read->uses[a])
+	const Block *b = block_of(r, i);
+	int along = lane_axis(r, host, i);
+	for (int a = 0; a < b->nspatial && read->uses[along]; a++)
+		if (is_point_axis(r, host, i, a) && b->axes[a].extent > 1 &&
+		    !read->uses[a])
 			return false;
-	return all_apart(b, read, along) &&
+	return all_apart(r, host, i, read) &&
 	    rule_stride(r->program, read, along, 1) <= APART_MOST;
 }
 
-/* Does a reader ask for the values of its own point? */
-static bool reads_points(const Rules *r, int host, int reader, int buffer)
+/* Which of its values: in code, so that they have registers. */
+static bool is_value(const Rules *r, int host, int reader, const Expr *index)
+{
+	const Block *b = block_of(r, reader);
+	for (int a = 0; a < b->naxes; a++)
+		if (expr_has_axis(index, a) && rule_axis_of(index) != a &&
+		    b->axes[a].extent > IN_CODE)
+			return false;
+	return !has_point(r, host, reader, index) && !expr_has_data(index);
+}
+
+/* Does a reader ask for the values of its own point, whose axes are the buffer's
+ * from `first` on? */
+static bool reads_points(
+    const Rules *r, int host, int reader, int buffer, int first)
 {
 	const RuleBlock *c = &r->blocks[reader];
-	int n = block_of(r, host)->nspatial;
+	int at = r->first_point[reader] - first, n = rank_of(r, host);
 	for (int k = 0; k < c->reads.n; k++) {
 		const RuleRead *read = &c->reads.at[k];
-		for (int d = 0; d < read->nindex && read->buffer == buffer; d++) {
-			int a = rule_axis_of(read->index[d]);
-			if (d < n ? a != d : a < n)
+		for (int d = 0; d < read->nindex && read->buffer == buffer; d++)
+			if (d >= first && d < first + n
+				? rule_axis_of(read->index[d]) != d + at
+				: !is_value(r, host, reader, read->index[d]))
 				return false;
-		}
 	}
 	return true;
 }
 
-static bool same_points(const Block *host, const Block *b)
+static bool same_points(const Rules *r, int host, int i)
 {
-	if (b->nspatial < host->nspatial)
+	const Block *h = block_of(r, host), *b = block_of(r, i);
+	int from = r->first_point[host], to = r->first_point[i];
+	if (to < 0 || b->nspatial < to + rank_of(r, host))
 		return false;
-	for (int a = 0; a < host->nspatial; a++)
-		if (b->axes[a].extent != host->axes[a].extent)
+	for (int a = 0; a < rank_of(r, host); a++)
+		if (b->axes[to + a].extent != h->axes[from + a].extent)
 			return false;
 	return true;
 }
@@ -159,36 +203,52 @@ static bool feeds(const Rules *r, int host, int i)
 	for (int k = 0; k < b->consumers.n; k++)
 		if (r->points[b->consumers.at[k]] != host ||
 		    !reads_points(r, host, b->consumers.at[k],
-			block_of(r, i)->buffer))
+			block_of(r, i)->buffer, r->first_point[i]))
+			return false;
+	return true;
+}
+
+/* May what is read of another block be that of its own point? */
+static bool may_be_own(const Rules *r, int host, int i, int buffer)
+{
+	int from = r->program->buffers[buffer].block;
+	return from >= 0 && !r->blocks[from].output &&
+	    (reads_points(r, host, i, buffer, 0) ||
+		reads_points(r, host, i, buffer,
+		    block_of(r, from)->nspatial - rank_of(r, host)));
+}
+
+/* With its points' axes where they are said to be. */
+static bool belongs_so(const Rules *r, int host, int i)
+{
+	const RuleBlock *info = &r->blocks[i];
+	if (!same_points(r, host, i) || !feeds(r, host, i) ||
+	    values_of(r, host, i) > VALUES_MOST ||
+	    block_steps(block_of(r, i)) > STEPS_MOST)
+		return false;
+	for (int k = 0; k < info->reads.n; k++)
+		if (!may_be_own(r, host, i, info->reads.at[k].buffer) &&
+		    !may_read(r, host, i, &info->reads.at[k]))
 			return false;
 	return true;
 }
 
 static bool belongs(const Rules *r, int host, int i)
 {
-	const Block *b = block_of(r, i);
-	const RuleBlock *info = &r->blocks[i];
-	if (!is_free(r, i) || r->points[i] >= 0 || !feeds(r, host, i) ||
-	    !same_points(block_of(r, host), b) ||
-	    values_of(r, host, i) > VALUES_MOST ||
-	    block_steps(block_of(r, i)) > STEPS_MOST)
-		return false;
-	for (int k = 0; k < info->reads.n; k++) {
-		int from = r->program->buffers[info->reads.at[k].buffer].block;
-		bool own = from >= 0 && !r->blocks[from].output &&
-		    reads_points(r, host, i, info->reads.at[k].buffer);
-		if (!own && !may_read(r, host, b, &info->reads.at[k]))
-			return false;
+	int places[] = {0, block_of(r, i)->nspatial - rank_of(r, host)};
+	for (int k = 0; k < 2 && is_free(r, i) && r->points[i] < 0; k++) {
+		r->first_point[i] = places[k];
+		if (belongs_so(r, host, i))
+			return true;
 	}
-	return true;
+	return false;
 }
 
 static bool may_host(const Rules *r, int i)
 {
-	int along = point_axis(r, i), lanes = lanes_of(r, i);
+	int along = lane_axis(r, i, i), lanes = lanes_of(r, i);
 	return block_of(r, i)->reduce == REDUCE_NONE && along >= 0 &&
-	    is_free(r, i) && r->points[i] < 0 &&
-	    lanes >= rule_least_lanes(lanes) &&
+	    is_free(r, i) && lanes >= rule_least_lanes(lanes) &&
 	    block_of(r, i)->axes[along].extent >= lanes;
 }
 
@@ -208,12 +268,31 @@ static bool is_shared(const Rules *r, int host)
 	return false;
 }
 
+/* Is something that belongs to the host needed for several values of one that
+ * reads it and sums nothing? */
+static bool is_kept(const Rules *r, int host)
+{
+	for (int i = 0; i < host; i++) {
+		const RuleBlock *b = &r->blocks[i];
+		for (int k = 0; k < b->consumers.n && r->points[i] == host;
+		     k++) {
+			int reader = b->consumers.at[k];
+			if (block_of(r, reader)->reduce == REDUCE_NONE &&
+			    values_of(r, host, reader) > values_of(r, host, i))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Is there a reduction of what belongs to the host, too, or are there results that
  * share what they are made of? */
 static bool is_worth(const Rules *r, int host)
 {
 	if (is_shared(r, host))
 		return true;
+	if (r->first_point[host])
+		return is_kept(r, host);
 	for (int i = 0; i < host; i++) {
 		const RuleBlock *b = &r->blocks[i];
 		if (r->points[i] != host ||
@@ -229,7 +308,7 @@ static bool is_worth(const Rules *r, int host)
 	return false;
 }
 
-static void choose_for(Rules *r, int host)
+static bool choose_for(Rules *r, int host)
 {
 	r->points[host] = host;
 	for (int found = 1; found;) { /* outputs follow what they read */
@@ -244,17 +323,35 @@ static void choose_for(Rules *r, int host)
 	for (int i = 0; i <= host && !worth; i++)
 		if (r->points[i] == host)
 			r->points[i] = -1;
+	return worth;
+}
+
+/* The first axes of the host as planes; how many; 0: there are none. */
+static int planes_of(const Rules *r, int host)
+{
+	const Block *b = block_of(r, host);
+	int last = rule_longer_axis(b, b->nspatial), n = 0;
+	while (n < last && product(b, 0, n + 1) <= PLANES_MOST)
+		n++;
+	return product(b, 0, n) > 1 ? n : 0;
 }
 
 void rule_points_choose(Rules *r)
 {
 	int n = r->program->nblocks;
 	r->points = NEW_N(r->arena, int, n);
+	r->first_point = NEW_N(r->arena, int, n);
 	for (int i = 0; i < n; i++)
 		r->points[i] = -1;
-	for (int i = n - 1; i >= 0; i--)
-		if (may_host(r, i))
+	for (int i = n - 1; i >= 0; i--) {
+		if (r->points[i] >= 0 || !may_host(r, i))
+			continue;
+		r->first_point[i] = 0;
+		if (!choose_for(r, i) && planes_of(r, i)) {
+			r->first_point[i] = planes_of(r, i);
 			choose_for(r, i);
+		}
+	}
 }
 
 bool rule_is_point(const Rules *r, int i)
@@ -266,12 +363,24 @@ bool rule_is_point(const Rules *r, int i)
 
 typedef struct {
 	Rules *r;
-	int host, along, lanes;
+	int host, lanes;
 	const char *loop; /* of the host, around all that is made for some vectors */
 } Points;
 
+/* Is it made all of its values for each step? */
+static bool goes_by_steps(const Points *p, int i)
+{
+	return values_of(p->r, p->host, i) * block_steps(block_of(p->r, i)) >
+	    STEPS_MOST;
+}
+
+/* What loops go over is in memory. */
 static bool in_registers(const Points *p, int i)
 {
+	const RuleBlock *b = &p->r->blocks[i];
+	for (int k = 0; k < b->consumers.n; k++)
+		if (goes_by_steps(p, b->consumers.at[k]))
+			return false;
 	return values_of(p->r, p->host, i) <= REGISTERS_MOST;
 }
 
@@ -298,18 +407,39 @@ static int common_lanes(const Rules *r, int host)
 	return lanes;
 }
 
+/* Planes are inside of the points, in code. */
+static void put_planes(Points *p, const char *u, const char *v)
+{
+	const Rules *r = p->r;
+	const Block *b = block_of(r, p->host);
+	int along = lane_axis(r, p->host, p->host);
+	int first = r->first_point[p->host];
+	rule_put(p->r, "reorder(");
+	for (int a = first; a < along; a++)
+		rule_put(p->r, "%s.%s, ", b->name, b->axes[a].name);
+	rule_put(p->r, "%s, ", p->loop);
+	for (int a = 0; a < first; a++)
+		rule_put(p->r, "%s.%s, ", b->name, b->axes[a].name);
+	rule_put(p->r, "%s, %s)\n", u, v);
+	for (int a = 0; a < first; a++)
+		rule_put(p->r, "unroll(%s.%s)\n", b->name, b->axes[a].name);
+}
+
 static void put_host(Points *p)
 {
 	Rules *r = p->r;
 	const Block *b = block_of(r, p->host);
-	const char *axis = b->axes[p->along].name, *first = p->loop;
+	int along = lane_axis(r, p->host, p->host);
+	const char *axis = b->axes[along].name, *first = p->loop;
 	const char *u = rule_name(r, b, axis, "1");
 	const char *v = rule_name(r, b, axis, "v");
 	rule_put(p->r, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", p->loop, u,
 	    v, b->name, axis, copies_of(p), p->lanes);
+	if (r->first_point[p->host])
+		put_planes(p, u, v);
 	rule_put(p->r, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", u,
 	    v, p->lanes, b->name);
-	for (int a = p->along - 1; a >= 0; a--)
+	for (int a = along - 1; a >= r->first_point[p->host]; a--)
 		if (b->axes[a].extent > 1)
 			first = arena_printf(
 			    r->arena, "%s.%s", b->name, b->axes[a].name);
@@ -318,40 +448,46 @@ static void put_host(Points *p)
 }
 
 /* Values behind each other, so that those of neighbours lie side by side. */
-static void put_layout(Points *p, const Block *b)
+static void put_layout(Points *p, int i)
 {
+	const Block *b = block_of(p->r, i);
+	int along = lane_axis(p->r, p->host, i);
 	rule_put(p->r, "transform_layout(%s, [", b->name);
 	for (int a = 0; a < b->nspatial; a++)
-		if (a != p->along)
+		if (a != along)
 			rule_put(p->r, "%s, ", b->axes[a].name);
-	rule_put(p->r, "%s])\n", b->axes[p->along].name);
+	rule_put(p->r, "%s])\n", b->axes[along].name);
 }
 
 /* Values one by one and their steps in code, so that one can be used while the
  * next is made; where that is much code, but registers hold all of them, all for
  * each step. */
-static void put_loops(Points *p, const Block *b, bool registers)
+static void put_loops(Points *p, int i, bool registers)
 {
-	int n = block_of(p->r, p->host)->nspatial;
-	const char *axis = b->axes[p->along].name;
+	const Block *b = block_of(p->r, i);
+	int along = lane_axis(p->r, p->host, i);
+	const char *axis = b->axes[along].name;
 	const char *u = rule_name(p->r, b, axis, "u");
 	const char *v = rule_name(p->r, b, axis, "v");
-	bool many = registers && product(b, n, b->naxes) > STEPS_MOST;
+	bool many = registers && goes_by_steps(p, i);
 	rule_put(p->r, "%s, %s = split(%s.%s, [_, %d])\nreorder(", u, v, b->name, axis,
 	    p->lanes);
 	for (int a = b->nspatial; a < b->naxes && many; a++)
 		rule_put(p->r, "%s.%s, ", b->name, b->axes[a].name);
-	for (int a = n; a < (many ? b->nspatial : b->naxes); a++)
-		rule_put(p->r, "%s.%s, ", b->name, b->axes[a].name);
+	for (int a = 0; a < (many ? b->nspatial : b->naxes); a++)
+		if (!is_point_axis(p->r, p->host, i, a))
+			rule_put(p->r, "%s.%s, ", b->name, b->axes[a].name);
 	rule_put(p->r, "%s, %s)\n", u, v);
-	for (int a = 0; a < n && registers; a++)
-		if (a != p->along)
-			rule_put(p->r, "unroll(%s.%s)\n", b->name, b->axes[a].name);
-	for (int a = n; a < b->naxes; a++) {
-		bool code = b->axes[a].extent <= IN_CODE &&
-		    (registers ? !many || a < b->nspatial : a >= b->nspatial);
-		rule_put(p->r, "unroll(%s.%s%s)\n", b->name, b->axes[a].name,
-		    code ? "" : ", limit=? in {1, 64}");
+	for (int a = 0; a < b->naxes; a++) {
+		bool point = is_point_axis(p->r, p->host, i, a);
+		bool code = point ||
+		    (b->axes[a].extent <= IN_CODE &&
+			(registers ? !many || a < b->nspatial
+				   : a >= b->nspatial));
+		if (a != along && (!point || registers))
+			rule_put(p->r, "unroll(%s.%s%s)\n", b->name,
+			    b->axes[a].name,
+			    code ? "" : ", limit=? in {1, 64}");
 	}
 	rule_put(p->r, "unroll(%s)\nvectorize(%s, %d)\n", u, v, p->lanes);
 }
@@ -367,8 +503,8 @@ static void put_member(Points *p, int i)
 	rule_put(p->r, "%s(%s, %s)\n", output ? "reverse_compute_at" : "compute_at",
 	    b->name, p->loop);
 	if (!registers)
-		put_layout(p, b);
-	put_loops(p, b, registers);
+		put_layout(p, i);
+	put_loops(p, i, registers);
 	if (output || !registers)
 		rule_put(p->r, "tail(%s, mask)\n", b->name);
 }
@@ -381,9 +517,8 @@ bool rule_points_applies(const Rules *r, int i)
 void rule_points(Rules *r, int i)
 {
 	const Block *b = block_of(r, i);
-	int along = point_axis(r, i);
-	Points p = {r, i, along, common_lanes(r, i),
-	    rule_name(r, b, b->axes[along].name, "0")};
+	Points p = {r, i, common_lanes(r, i),
+	    rule_name(r, b, b->axes[lane_axis(r, i, i)].name, "0")};
 	r->blocks[i].scheduled = true;
 	rule_root(r, i);
 	put_host(&p);

@@ -138,6 +138,7 @@ typedef struct {
 	int *running;      /* rule_prefix.c */
 	int *points;       /* by block the host of its points; -1: none;
 			      NULL: not chosen yet */
+	int *first_point;  /* and the first axis of these in the block */
 	bool *separated;   /* rule_separate.c */
 	bool *extracted;   /* rule_extract.c */
 	bool *scattered;   /* rule_scatter.c; NULL: results are compared with */

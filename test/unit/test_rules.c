@@ -261,6 +261,12 @@ static const Case cases[] = {
 	{"set_scope(y~1, reg)\ncompute_at(y~1, y_n0)",
 	    "reorder(y_1_n0, y~1.i, y~1.k, y_1_nv)", "vectorize(y_1_nv, 16)"},
 	{"cache_write"}},
+    /* and where values are planes: what is needed for several of them is kept */
+    {"test/layouts/planes.yaml",
+	{"reorder(y.i, y_j0, y.k, y_j1, y_jv)", "unroll(y.k)",
+	    "set_scope(q, reg)\ncompute_at(q, y_j0)",
+	    "set_scope(c, reg)\ncompute_at(c, y_j0)", "unroll(c.k)"},
+	{"c_k0"}},
     /* the least of some and its place, all steps for a vector of points */
     {"test/bench/families/lookups/palette.yaml",
 	{"set_scope(d, reg)\ncompute_at(d, y_i0)",
