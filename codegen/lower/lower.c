@@ -125,6 +125,7 @@ static void reset(Lower *l)
 	for (int i = 0; i < nest->buffers.n; i++) {
 		l->low_buffer[i] = -1;
 		l->registers[i] = (ElementVec){0};
+		l->stored[i] = (StoredVec){0};
 	}
 	bind_begin(l);
 	memset(l->version, 0, sizeof *l->version * (size_t)nest->buffers.n);
@@ -342,6 +343,7 @@ static Lower *lower_new(Arena *arena, const Nest *nest, const Machine *machine,
 	    .launched = nest_is_launched(nest),
 	    .low_buffer = NEW_N(arena, int, nest->buffers.n),
 	    .version = NEW_N(arena, int, nest->buffers.n),
+	    .stored = NEW_N(arena, StoredVec, nest->buffers.n),
 	    .vars = NEW_N(arena, Binding, nest->vars.n),
 	    .registers = NEW_N(arena, ElementVec, nest->buffers.n)};
 	l->hung = NEW_N(arena, IntVec, nest->vars.n);

@@ -329,7 +329,9 @@ int emit_load(Lower *l, Key *key, const char *hint)
 {
 	assert(low_op_reads(key->op));
 	key->version = l->version[key->buffer];
-	return emit_key(l, key, hint);
+	int stored = key->op != LOW_LOAD ? -1
+	    : stored_value(l, key->buffer, key->address, key->lanes, -1);
+	return stored >= 0 ? stored : emit_key(l, key, hint);
 }
 
 int emit_op(Lower *l, LowOpcode op, DType type, int lanes, int a, int b,
@@ -390,19 +392,6 @@ LowNode *emit_into(Lower *l, int dst, LowOpcode op, int a, int b, int c)
 LowNode *emit_effect(Lower *l, LowOpcode op, int a, int b, int c)
 {
 	return emit_at(l, l->scope, op, -1, a, b, c);
-}
-
-void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask)
-{
-	assert(l->low_buffer[buffer] >= 0);
-	l->version[buffer]++;
-	if (mask >= 0 || l->temps.at[temp].mutable)
-		return;
-	LowTemp *t = &l->f->temps.at[temp];
-	Key key = {.op = LOW_LOAD, .type = t->type, .lanes = t->lanes,
-		.arg = {-1, -1, -1}, .buffer = buffer,
-		.version = l->version[buffer], .address = address};
-	number(l, &key, temp, l->scope);
 }
 
 void note_written(Lower *l, const IntVec *written)

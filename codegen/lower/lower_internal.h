@@ -20,6 +20,7 @@
  *     lower_threads.c  likewise what threads have of one
  *     lower_index.c  index algebra: affine forms, ranges, facts
  *     lower_memory.c loads, stores, elements kept in temporaries
+ *     lower_stored.c what was just stored, which is not loaded again
  *     lower_swizzle.c  chunks of shared rows that change places
  *     lower_apart.c  vectors of elements that lie apart
  *     lower_workspace.c  where temporary buffers lie
@@ -105,6 +106,16 @@ typedef struct Numbered {
 } Numbered;
 
 enum { NUMBERED_BUCKETS = 1024, MAX_DEPTH = 256 };
+
+/* What was stored: lower_stored.c */
+typedef struct {
+	LowAffine address;
+	int temp, mask; /* -1: all lanes */
+	int lanes;
+	int version;	/* of the buffer: nothing was stored there since */
+	int depth, serial;
+} Stored;
+typedef VEC(Stored) StoredVec;
 
 /* What is known of a temporary beyond its type. */
 typedef struct {
@@ -237,6 +248,7 @@ typedef struct {
 	int stamp;  /* counts assignments to mutable temporaries */
 	int epoch;  /* stamp when control flow last split or joined */
 	int *version; /* by nest buffer: counts stores */
+	StoredVec *stored; /* by nest buffer: the last, in order */
 	Arena *numbers;		 /* of values, while a part is lowered */
 	Numbered **buckets;
 	int nbuckets, nnumbered; /* powers of two; entries */
@@ -308,7 +320,6 @@ LowNode *emit_into(Lower *l, int dst, LowOpcode op, int a, int b, int c);
 LowNode *emit_effect(Lower *l, LowOpcode op, int a, int b, int c);
 /* A load; whether one of equal address is known already. */
 int emit_load(Lower *l, Key *key, const char *hint);
-void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask);
 void note_written(Lower *l, const IntVec *written);
 bool frame_writes(const Frame *frame, int buffer);
 void note_control(Lower *l); /* control flow splits or joins here */
@@ -676,6 +687,11 @@ const char *loop_words(Lower *l, int stage, int var);
 /* lower_transpose.c: of the function that was emitted last */
 void lower_transpose(Lower *l);
 bool low_touches_memory(LowOpcode op);
+/* lower_stored.c: notes a store; and the temporary of which the same lanes were
+ * stored there, -1. */
+void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask);
+int stored_value(
+    const Lower *l, int buffer, LowAffine address, int lanes, int mask);
 /* lower_join.c: of that function lanes of a vector that are stored one by one,
  * side by side */
 void join_stores(Lower *l);

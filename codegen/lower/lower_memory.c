@@ -300,12 +300,29 @@ static int load_lanes(Lower *l, int buffer, Index base, int64_t step)
 	return v;
 }
 
+/* The lanes that count, where they were just stored; -1. */
+static int load_stored(Lower *l, int buffer, Index base)
+{
+	DType type = l->nest->buffers.at[buffer].type;
+	if (l->mask.lanes <= 1)
+		return -1;
+	int mask = value_as(l, l->mask, l->lanes);
+	int temp = stored_value(
+	    l, buffer, index_address(l, base), l->lanes, mask);
+	return temp < 0 ? -1
+	    : emit_op(l, LOW_SELECT, type, l->lanes, mask, temp,
+		  const_zero(l, type, l->lanes), "s");
+}
+
 static int load_vector(Lower *l, int buffer, Index address, int mask)
 {
 	assert(l->lanes > 1 && index_has_lanes(address));
 	int64_t step = address.vector < 0 ? index_lane(address) : 0;
 	Index base = index_without(l, address, SYMBOL_LANE);
 	base.vector = -1;
+	int stored = step == 1 ? load_stored(l, buffer, base) : -1;
+	if (stored >= 0)
+		return stored;
 	if (step == 1 && mask >= 0)
 		return load(l, buffer, LOW_LOAD_MASKED, l->lanes, base, mask,
 		    -1);

@@ -898,6 +898,48 @@ static void test_streamed(void **state)
 	assert_int_equal(streamed(0, 1024), 0);
 }
 
+/* --- loads of what was just stored ---------------------------------------- */
+
+/* Loads in each row of y and of z, which is made of y in vectors of so many lanes, at
+ * the root or in y's rows; those are vectors of 8, the last under a mask. */
+static int64_t loads_of_row(const char *z, int lanes, bool inside)
+{
+	enum { ROWS = 4, N = 21 };
+	Rng rng = rng_stream(17, 0, 0);
+	LowRun run = {0};
+	Program *p = program_of_text(arena,
+	    arena_printf(arena,
+		"tunec: 1\nname: two\ninputs: {x: 'f32[%d, %d]'}\n"
+		"compute: |\n  y[i < %d, j < %d] = 2*x[i, j]\n"
+		"  z[i < %d, j < %d] = %s\noutputs: [y, z]\n",
+		ROWS, N, ROWS, N, ROWS, N, z),
+	    NUMERICS_DEFAULT);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Lowered *l = right_by(p, data,
+	    arena_printf(arena,
+		"yu, yv = split(y.j, [_, 8])\nunroll(yu)\n"
+		"vectorize(yv, 8)\ntail(y, mask)\n"
+		"zu, zv = split(z.j, [_, %d])\nunroll(zu)\n"
+		"vectorize(zv, %d)\ntail(z, mask)\n%s",
+		lanes, lanes, inside ? "reverse_compute_at(z, y.i)\n" : ""),
+	    z);
+	void *args[] = {data[0], lowercheck_memory(arena, 4 * ROWS * N),
+	    lowercheck_memory(arena, 4 * ROWS * N), NULL};
+	assert_true(low_function_run(l->kernel, args, &run));
+	return (run.op_count[LOW_LOAD] + run.op_count[LOW_LOAD_MASKED]) / ROWS;
+}
+
+static void test_stored(void **state)
+{
+	(void)state;
+	assert_int_equal(loads_of_row("y[i, j]*y[i, j]", 8, true), 3);
+	assert_int_equal(loads_of_row("1/y[i, j]", 8, true), 3);
+	/* what is far away by then, and of other lanes, is loaded */
+	assert_int_equal(loads_of_row("y[i, j]*y[i, j]", 8, false), 3 + 3);
+	assert_int_equal(loads_of_row("y[i, j]*y[i, j]", 4, true), 3 + 6);
+}
+
 /* What is made of what is made ahead is made ahead after it, whichever step was
  * first. */
 static void test_made_after(void **state)
@@ -1412,6 +1454,7 @@ int main(void)
 	    cmocka_unit_test(test_colours),
 	    cmocka_unit_test(test_wrapped),
 	    cmocka_unit_test(test_streamed),
+	    cmocka_unit_test(test_stored),
 	    cmocka_unit_test(test_made_after),
 	    cmocka_unit_test(test_fused),
 	    cmocka_unit_test(test_padding),

@@ -1,0 +1,69 @@
+/* What was just stored is not loaded again:
+ *
+ *     y = DIV(a, b)                        y = DIV(a, b)
+ *     STORE_MASKED t[i], y, lanes          STORE_MASKED t[i], y, lanes
+ *     v = LOAD_MASKED t[i], lanes    ->    v = SELECT(lanes, y, 0)
+ *     z = MUL(v, v)                        z = MUL(v, v)
+ *
+ * A load waits until a store under a mask is in the cache, some twenty cycles, for
+ * it may need bytes that the store left as they were.  Of each buffer the last few
+ * vectors are known, as long as nothing is stored that may overlap them. */
+#include "codegen/lower/lower_internal.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { STORED_MOST = 16 };
+
+/* Do they lie apart, wherever both of them are? */
+static bool is_apart(LowAffine a, int na, LowAffine b, int nb)
+{
+	int64_t from = a.constant, other = b.constant;
+	a.constant = b.constant = 0;
+	return low_affine_equal(a, b) &&
+	    (other - from >= na || from - other >= nb);
+}
+
+void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask)
+{
+	StoredVec *list = &l->stored[buffer];
+	int lanes = l->f->temps.at[temp].lanes, kept = 0;
+	assert(l->low_buffer[buffer] >= 0);
+	for (int i = 0; i < list->n; i++) {
+		Stored s = list->at[i];
+		if (s.version == l->version[buffer] &&
+		    is_apart(s.address, s.lanes, address, lanes))
+			list->at[kept++] = s;
+	}
+	list->n = kept;
+	l->version[buffer]++;
+	for (int i = 0; i < kept; i++)
+		list->at[i].version = l->version[buffer];
+	if (kept == STORED_MOST)
+		memmove(list->at, list->at + 1,
+		    sizeof *list->at * (size_t)--list->n);
+	vec_push(l->arena, list,
+	    (Stored){address, temp, mask, lanes, l->version[buffer],
+		l->scope->depth, l->scope->serial});
+}
+
+static bool is_settled(const Lower *l, int temp)
+{
+	return temp < 0 || !l->temps.at[temp].mutable;
+}
+
+int stored_value(
+    const Lower *l, int buffer, LowAffine address, int lanes, int mask)
+{
+	const StoredVec *list = &l->stored[buffer];
+	for (int i = 0; i < list->n; i++) {
+		const Stored *s = &list->at[i];
+		if (s->version == l->version[buffer] && s->lanes == lanes &&
+		    s->mask == mask && s->depth >= l->scope->fenced &&
+		    l->open_serial[s->depth] == s->serial &&
+		    is_settled(l, s->temp) && is_settled(l, mask) &&
+		    low_affine_equal(s->address, address))
+			return s->temp;
+	}
+	return -1;
+}
