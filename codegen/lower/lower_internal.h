@@ -111,7 +111,7 @@ enum { NUMBERED_BUCKETS = 1024, MAX_DEPTH = 256 };
 typedef struct {
 	LowAffine address;
 	int temp, mask; /* -1: all lanes */
-	int lanes;
+	int lanes, end; /* of these the last that is stored, and one */
 	int version;	/* of the buffer: nothing was stored there since */
 	int depth, serial;
 } Stored;

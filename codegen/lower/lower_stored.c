@@ -15,36 +15,45 @@
 
 enum { STORED_MOST = 16 };
 
-/* Do they lie apart, wherever both of them are? */
-static bool is_apart(LowAffine a, int na, LowAffine b, int nb)
+/* Of the lanes that are stored the last, and one. */
+static int end_of(const Lower *l, int lanes, int mask)
 {
-	int64_t from = a.constant, other = b.constant;
-	a.constant = b.constant = 0;
-	return low_affine_equal(a, b) &&
-	    (other - from >= na || from - other >= nb);
+	const TempInfo *t = mask < 0 ? NULL : &l->temps.at[mask];
+	while (t && t->certain && lanes > 0 && !(t->on >> (lanes - 1) & 1))
+		lanes--;
+	return lanes;
+}
+
+/* Do they lie apart, wherever both of them are? */
+static bool is_apart(const Stored *a, const Stored *b)
+{
+	LowAffine x = a->address, y = b->address;
+	int64_t by = y.constant - x.constant;
+	x.constant = y.constant = 0;
+	return low_affine_equal(x, y) && (by >= a->end || -by >= b->end);
 }
 
 void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask)
 {
 	StoredVec *list = &l->stored[buffer];
 	int lanes = l->f->temps.at[temp].lanes, kept = 0;
+	Stored now = {address, temp, mask, lanes, end_of(l, lanes, mask),
+	    l->version[buffer] + 1, l->scope->depth, l->scope->serial};
 	assert(l->low_buffer[buffer] >= 0);
 	for (int i = 0; i < list->n; i++) {
 		Stored s = list->at[i];
 		if (s.version == l->version[buffer] &&
-		    is_apart(s.address, s.lanes, address, lanes))
+		    is_apart(&s, &now))
 			list->at[kept++] = s;
 	}
 	list->n = kept;
-	l->version[buffer]++;
+	l->version[buffer] = now.version;
 	for (int i = 0; i < kept; i++)
-		list->at[i].version = l->version[buffer];
+		list->at[i].version = now.version;
 	if (kept == STORED_MOST)
 		memmove(list->at, list->at + 1,
 		    sizeof *list->at * (size_t)--list->n);
-	vec_push(l->arena, list,
-	    (Stored){address, temp, mask, lanes, l->version[buffer],
-		l->scope->depth, l->scope->serial});
+	vec_push(l->arena, list, now);
 }
 
 static bool is_settled(const Lower *l, int temp)
