@@ -95,12 +95,17 @@ static bool is_same_for_rows(const Spatial *s, int axis)
 	return false;
 }
 
-/* Do rows share what they read, or are they a vector or two, so that a loop over
- * rows has little else to do? */
+/* A vector or two, so that a loop over rows has little else to do. */
+static bool is_short(const Spatial *s)
+{
+	return s->block->axes[s->last].extent <=
+	    2 * rule_widest(s->r, s->block, s->last);
+}
+
+/* Do rows share what they read, or are they short? */
 static bool rows_share(const Spatial *s)
 {
-	if (s->block->axes[s->last].extent <=
-	    2 * rule_widest(s->r, s->block, s->last))
+	if (is_short(s))
 		return true;
 	for (int i = 0; i < s->info->reads.n; i++)
 		if (rule_reads_of(s->info, s->info->reads.at[i].buffer) > 1)
@@ -510,7 +515,7 @@ static void choose_rows(Spatial *s)
 	bool home = is_home(s), ordered = s->r->blocks[block].order;
 	Expr *body = s->r->bodies[block];
 	bool takes_long = rule_work_of(body).divides || expr_has_function(body);
-	if (s->row < 0 || s->of_rows ||
+	if (s->row < 0 || s->of_rows || (s->info->hosts && !is_short(s)) ||
 	    (!home && (!takes_long || rule_rows_has(s->r, block))))
 		return;
 	bool share = s->has_kinds || rows_share(s);
@@ -616,7 +621,8 @@ bool rule_is_flat(const Rules *r, int i)
 	    (s.row < 0 || !is_same_for_rows(&s, s.row));
 }
 
-/* In the tiles of another block: vectors of what a tile has. */
+/* In the tiles of another block: vectors of what a tile has, several rows where it
+ * has some. */
 static void put_beside(Spatial *s)
 {
 	const char *axis = s->block->axes[s->last].name;
@@ -628,6 +634,8 @@ static void put_beside(Spatial *s)
 	lanes = steps < lanes ? steps : lanes;
 	rule_put(s->r, "%s, %s = split(%s, [_, %d])\nunroll(%s)\nvectorize(%s, %d)\n", u,
 	    v, loop_of(s, s->last), lanes, u, v, lanes);
+	if (s->row >= 0 && !s->info->follows)
+		rule_put(s->r, "unroll(%s, limit=%d)\n", loop_of(s, s->row), ROWS_MOST);
 	if (s->info->follows)
 		rule_put(s->r, "tail(%s, ? in {peel, mask})\n", s->block->name);
 }
@@ -708,8 +716,7 @@ void rule_spatial(Rules *r, int i)
 	if (!small && is_narrow(&s)) {
 		put_narrow(&s);
 	} else if (!small) {
-		if (!s.info->hosts)
-			choose_rows(&s);
+		choose_rows(&s);
 		split_last(&s);
 	}
 	if (s.v0 && !s.part)

@@ -185,6 +185,11 @@ static const Case cases[] = {
 	    "reverse_compute_at(s, y_k0)"},
 	{0}},
     {"test/layouts/added_whole.yaml", {0}, {"compute_inline(s)"}},
+    /* short rows are made several at once, long ones one by one */
+    {"test/layouts/kept_short.yaml",
+	{"split(t.i, ? in tile([1, 2, 4, 8]))", "unroll(y.i, limit=16)",
+	    "reverse_compute_at(y, t_k0)"},
+	{0}},
     {"test/layouts/momentum.yaml", {"reverse_compute_at(p2, m2_i0)"}, {0}},
     {"test/layouts/statistics.yaml", {"compute_with(var~1, mean~1)"}, {0}},
     /* squares that are transposed in registers */
