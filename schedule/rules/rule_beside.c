@@ -142,11 +142,7 @@ static bool has_steps(const Rules *r, int h, int along)
 	return block->reduce != REDUCE_NONE && rule_is_row(r, h) &&
 	    rule_row_lanes(r, h, &axis) > 1 && axis == along &&
 	    (rule_has_row(block) || r->machine->threads == 1) &&
-	    (b->output || rule_only_outputs_read(r, h)) && b->with < 0 &&
-	    b->beside < 0 && !b->inlined && !b->scheduled &&
-	    rule_carries(r, h) < 0 && !rule_is_running(r, h) &&
-	    !rule_is_window(r, h) && !rule_is_point(r, h) &&
-	    !rule_rows_has(r, h);
+	    (b->output || rule_only_outputs_read(r, h)) && !b->scheduled;
 }
 
 /* Is what it reads there before the host starts? */
@@ -159,16 +155,6 @@ static bool ready_before(const Rules *r, int h, int i)
 			return false;
 	}
 	return true;
-}
-
-/* An output that nobody reads. */
-static bool may_follow(const Rules *r, int i)
-{
-	const RuleBlock *b = &r->blocks[i];
-	return r->program->blocks[i].nspatial > 0 && b->output &&
-	    !b->consumers.n && !b->hosts && !b->scheduled &&
-	    !rule_is_point(r, i) && !rule_rows_has(r, i) &&
-	    rule_carries(r, i) < 0 && rule_running_whole(r, i) < 0;
 }
 
 /* Its last axis along the host's lanes. */
@@ -185,12 +171,13 @@ static bool follows_steps(const Rules *r, int h, int i)
 	    ready_before(r, h, i);
 }
 
-/* The first block whose steps it can follow; -1. */
+/* The first block whose steps it can follow, an output that nobody reads; -1. */
 static int leader_of(const Rules *r, int i)
 {
-	if (!may_follow(r, i))
-		return -1;
-	for (int h = 0; h < r->program->nblocks; h++)
+	const RuleBlock *b = &r->blocks[i];
+	bool may = r->program->blocks[i].nspatial > 0 && b->output &&
+	    !b->consumers.n && !b->scheduled;
+	for (int h = 0; may && h < r->program->nblocks; h++)
 		if (follows_steps(r, h, i))
 			return h;
 	return -1;
