@@ -7,7 +7,9 @@
  *
  * A load waits until a store under a mask is in the cache, some twenty cycles, for
  * it may need bytes that the store left as they were.  Of each buffer the last few
- * vectors are known, as long as nothing is stored that may overlap them. */
+ * vectors are known, as long as nothing is stored that may overlap them; of single
+ * elements the last one, for they mostly come out of a vector, and a load puts one
+ * into all lanes where a register takes two shuffles. */
 #include "codegen/lower/lower_internal.h"
 
 #include <assert.h>
@@ -40,7 +42,7 @@ void note_stored(Lower *l, int buffer, LowAffine address, int temp, int mask)
 	Stored now = {address, temp, mask, lanes, end_of(l, lanes, mask),
 	    l->version[buffer] + 1, l->scope->depth, l->scope->serial};
 	assert(l->low_buffer[buffer] >= 0);
-	for (int i = 0; i < list->n; i++) {
+	for (int i = 0; i < list->n && lanes > 1; i++) {
 		Stored s = list->at[i];
 		if (s.version == l->version[buffer] &&
 		    is_apart(&s, &now))
