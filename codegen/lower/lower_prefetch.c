@@ -265,7 +265,9 @@ static bool elements_ahead(Lower *l, int stage, const Prefetch *p,
 	    index_is_const(index_add(l, *next, here, -1), elements);
 }
 
-/* Two of what it looks ahead to would not stay. */
+/* Two of what it looks ahead to would not stay: what is read once is lost before
+ * it is read.  What is read again comes from the third cache then, at most once, and
+ * not from memory. */
 static bool is_too_large(const Lower *l, const Prefetch *p, int64_t elements)
 {
 	int bytes = dtype_bytes(l->nest->buffers.at[p->access].type);
@@ -292,8 +294,8 @@ static int64_t uses_of(Lower *l, int stage, int pos, const Prefetch *p)
 }
 
 /* Looks ahead of the loop at which what is read comes from further off than the
- * second cache; false: there is none. */
-static bool look_out(Lower *l, int stage, int pos, Prefetch *p)
+ * second cache, and how often an iteration of it reads that; 0: there is none. */
+static int64_t look_out(Lower *l, int stage, int pos, Prefetch *p)
 {
 	int depth = count_loops(l, stage);
 	int *vars = NEW_N(l->arena, int, depth);
@@ -332,8 +334,9 @@ static bool look_out(Lower *l, int stage, int pos, Prefetch *p)
 		again = 1;
 		all = (double)(elements / distance * extent * bytes);
 	}
-	return again <= AGAIN_MOST * reads &&
+	bool pays = again <= AGAIN_MOST * reads &&
 	    reads * uses_of(l, stage, pos, p) >= OPERATIONS_LEAST;
+	return pays ? reads : 0;
 }
 
 static void part_ahead(Lower *l, int stage, int pos, Prefetch p)
@@ -345,14 +348,16 @@ static void part_ahead(Lower *l, int stage, int pos, Prefetch p)
 	int64_t line = l->machine->line_bytes,
 		bytes = dtype_bytes(l->nest->buffers.at[p.access].type);
 	Index next;
-	if (loops_between(l, stage, pos, &p, vars) < 0 ||
-	    !look_out(l, stage, pos, &p))
+	if (loops_between(l, stage, pos, &p, vars) < 0)
+		return;
+	int64_t reads = look_out(l, stage, pos, &p);
+	if (!reads)
 		return;
 	int n = loops_between(l, stage, pos, &p, vars);
 	if (!elements_ahead(l, stage, &p, vars, n, &next, &elements) ||
 	    elements <= 0 || line < bytes)
 		return;
-	if (is_too_large(l, &p, elements))
+	if (reads == 1 && is_too_large(l, &p, elements))
 		return;
 	int64_t lines = (elements / distance * bytes + line - 1) / line;
 	if (!is_place(l, stage, pos, &p, lines))

@@ -141,14 +141,20 @@ static void test_two_ahead(void **state)
 	arena_free(arena);
 }
 
-/* Of what a cache would lose again before it is read, nothing. */
+/* Of what a cache would lose again before it is read nothing, but where each panel
+ * is read again: it is memory that the next one does not wait for. */
 static void test_too_large(void **state)
 {
+	static const char steps[] = TILE "prefetch(acc, bp, j0, 1)\n";
+	enum { PANEL = 40 * 16 };
 	Arena *arena = arena_new();
 	Watch *w = NEW(arena, Watch);
 	(void)state;
-	watch_panel(arena, TILE "prefetch(acc, bp, j0, 1)\n", 4096, 0, w);
+	watch_panel_of(arena, PRODUCT("4"), steps, 4096, 0, w);
 	assert_int_equal(w->most_at_once, 0);
+	watch_panel_of(arena, PRODUCT("8"), steps, 4096, 0, w);
+	for (int64_t at = PANEL; at < 2 * PANEL; at += LINE_FLOATS)
+		assert_true(w->asked[at / LINE_FLOATS]);
 	arena_free(arena);
 }
 
