@@ -28,6 +28,7 @@
  *     lower_pack.c   what is done ahead to constant inputs
  *     lower_words.c  what a loop is, in words
  *     lower_transpose.c  vectors stored an element a row, afterwards
+ *     lower_late.c       what is computed of rows instead
  *     lower_join.c   lanes of a vector stored one by one, afterwards
  *     lower_stages.c shared buffers that are filled iterations ahead
  *     lower_barriers.c  barriers that order nothing, afterwards
@@ -684,6 +685,28 @@ void lower_pack_part(Link *link, int part, int whole_input);
 void pack_digits(Lower *l, int stage, int var, IntVec *digits);
 /* lower_words.c: what a loop of a stage is, for who reads the code */
 const char *loop_words(Lower *l, int stage, int var);
+/* lower_late.c: what is computed of a row behind a transposition. */
+typedef enum {
+	LATE_TRANSPOSED, /* what is transposed */
+	LATE_ROWS,	 /* what was gathered, each row a load */
+	LATE_CONSTANT,
+	LATE_OPERATION
+} LateKind;
+typedef struct Late Late;
+struct Late {
+	LateKind kind;
+	const LowNode *node; /* the first column's, but of TRANSPOSED */
+	int *temps;	     /* TRANSPOSED: by column */
+	Late *arg[3];	     /* OPERATION; NULL: it has fewer */
+};
+/* Of `n` scatters of neighbours, stored at position `end` of the body, and what is
+ * to be transposed instead of their values; NULL: these. */
+const Late *late_find(Lower *l, const LowDefs *defs, const LowBody *body, int end,
+    LowNode *const *scatters, int n, int *transposed);
+/* The value of some elements of a row. */
+int late_row(
+    Lower *l, LowBody *to, const Late *late, int transposed, int64_t row);
+
 /* lower_transpose.c: of the function that was emitted last */
 void lower_transpose(Lower *l);
 bool low_touches_memory(LowOpcode op);

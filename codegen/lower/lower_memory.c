@@ -254,6 +254,21 @@ static int load(Lower *l, int buffer, LowOpcode op, int lanes, Index address,
 	return emit_load(l, &key, n->name);
 }
 
+static int gather(Lower *l, int buffer, Index address, int mask)
+{
+	const NestBuffer *n = &l->nest->buffers.at[buffer];
+	Index base;
+	int offsets = lane_offsets(l, address, &base);
+	Key key = {.op = LOW_GATHER,
+	    .type = n->type,
+	    .lanes = l->lanes,
+	    .arg = {offsets, mask, -1},
+	    .i = address.vector < 0 ? index_lane(address) : 0,
+	    .buffer = buffer,
+	    .address = index_address(l, base)};
+	return emit_load(l, &key, n->name);
+}
+
 int memory_run(Lower *l, int buffer, Index address, int lanes)
 {
 	return load(l, buffer, LOW_LOAD, lanes, address, -1, -1);
@@ -335,8 +350,7 @@ static int load_vector(Lower *l, int buffer, Index address, int mask)
 	}
 	if (step && mask < 0 && !l->machine->gather)
 		return load_lanes(l, buffer, base, step);
-	int offsets = lane_offsets(l, address, &base);
-	return load(l, buffer, LOW_GATHER, l->lanes, base, offsets, mask);
+	return gather(l, buffer, address, mask);
 }
 
 Value memory_load(Lower *l, int buffer, Index address)

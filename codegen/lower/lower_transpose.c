@@ -22,6 +22,9 @@
  *
  * and at the end of a row, where only the first lanes are, as many elements.
  *
+ * What is computed of gathered vectors before is computed row by row
+ * (lower_late.c).
+ *
  * A run of scatters is what stands in one body without anything between that
  * may see their order; they are stored where the last of a group was. */
 #include <stdlib.h>
@@ -225,7 +228,7 @@ static void whole_rows(Lower *l, LowBody *to, Blocks *v, int n, int segment)
 }
 
 static void store_block(Lower *l, LowBody *to, const LowNode *first,
-    const Blocks *v, int block, int size)
+    const Late *late, const Blocks *v, int block, int size)
 {
 	int order[ROWS_MAX], temp = v->temp;
 	if (l->f->temps.at[temp].lanes > size) {
@@ -233,19 +236,23 @@ static void store_block(Lower *l, LowBody *to, const LowNode *first,
 			order[i] = block * size + i;
 		temp = shuffled(l, to, size, temp, -1, order);
 	}
+	if (late)
+		temp = late_row(l, to, late, temp, v->row[block]);
 	LowNode *n = low_op(l->arena, to, LOW_STORE, -1, temp, -1, -1);
 	n->buffer = first->buffer;
 	n->address = first->address;
 	n->address.constant += stride(first) * v->row[block];
 }
 
-/* Stores what `n` scatters of neighbours would. */
-static void store_rows(Lower *l, LowBody *to, LowNode *const *scatters, int n)
+/* Stores what `n` scatters of neighbours would; `late`: computed of what was
+ * transposed, or NULL. */
+static void store_rows(Lower *l, LowBody *to, LowNode *const *scatters, int n,
+    const Late *late, const int *transposed)
 {
 	int lanes = lanes_of(l->f, scatters[0]);
 	Blocks v[ROWS_MAX];
 	for (int i = 0; i < n; i++) {
-		v[i].temp = scatters[i]->arg[0];
+		v[i].temp = transposed[i];
 		for (int k = 0; k < lanes; k++)
 			v[i].row[k] = k;
 	}
@@ -254,8 +261,8 @@ static void store_rows(Lower *l, LowBody *to, LowNode *const *scatters, int n)
 		for (int i = 0; i < n; i++)
 			for (int b = 0; b < lanes / n; b++)
 				if (v[i].row[b] == row)
-					store_block(
-					    l, to, scatters[0], &v[i], b, n);
+					store_block(l, to, scatters[0], late,
+					    &v[i], b, n);
 }
 
 /* --- rows side by side ---------------------------------------------------------- */
@@ -494,7 +501,8 @@ static const Group *group_of(const GroupVec *groups, const LowNode *n)
 	return NULL;
 }
 
-static bool transpose(Lower *l, const Masks *masks, LowBody *body)
+static bool transpose(
+    Lower *l, const Masks *masks, const LowDefs *defs, LowBody *body)
 {
 	if (!body->n)
 		return false;
@@ -503,8 +511,8 @@ static bool transpose(Lower *l, const Masks *masks, LowBody *body)
 	LowBody to = {0};
 	for (int i = 0; i < body->n; i++) {
 		LowNode *n = body->at[i];
-		any = transpose(l, masks, &n->body) || any;
-		any = transpose(l, masks, &n->other) || any;
+		any = transpose(l, masks, defs, &n->body) || any;
+		any = transpose(l, masks, defs, &n->other) || any;
 		if (!stride(n) || seen[i])
 			continue;
 		Positions run = run_from(l->arena, l->f, body, i);
@@ -520,8 +528,12 @@ static bool transpose(Lower *l, const Masks *masks, LowBody *body)
 			vec_push(l->arena, &to, body->at[i]);
 		else if (g->last == i && g->zipped)
 			store_zipped(l, &to, g->scatters, g->n, &g->on);
-		else if (g->last == i)
-			store_rows(l, &to, g->scatters, g->n);
+		else if (g->last == i) {
+			int temps[ROWS_MAX];
+			const Late *late = late_find(
+			    l, defs, body, i, g->scatters, g->n, temps);
+			store_rows(l, &to, g->scatters, g->n, late, temps);
+		}
 	}
 	*body = to;
 	return true;
@@ -553,7 +565,8 @@ void lower_transpose(Lower *l)
 	Arena *scratch = arena_new();
 	join_stores(l);
 	Masks masks = find_masks(scratch, l);
-	bool left = transpose(l, &masks, &l->f->body) || l->folded;
+	LowDefs defs = low_defs(scratch, l->f);
+	bool left = transpose(l, &masks, &defs, &l->f->body) || l->folded;
 	while (left) {
 		IntVec reads = {0};
 		bool *read = NEW_N(scratch, bool, l->f->temps.n);

@@ -116,8 +116,8 @@ struct LowNode {
 	LowAffine from;    /* from this element on */
 	const LowTile *tiles; /* WGMMA: a's and b's */
 	int64_t i;      /* CONST, EXTRACT, INSERT, PREFETCH, COPY_ASYNC, WAIT,
-			 * WARP_XOR, LOAD_MATRIX, BARRIER; SCATTER: how far the
-			 * lanes of b are apart, 0: not known */
+			 * WARP_XOR, LOAD_MATRIX, BARRIER; GATHER, SCATTER: how
+			 * far the lanes of a or b are apart, 0: not known */
 	double f;       /* CONST */
 	Op math;        /* MATH */
 	int *shuffle;   /* dst's lanes entries */

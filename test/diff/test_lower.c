@@ -650,6 +650,41 @@ static Lowered *right_by(
 	return l;
 }
 
+/* Columns of an element each row that are added to what is transposed: gathers, or
+ * none, since whole rows are added. */
+static int64_t gathers_of(const char *value)
+{
+	Rng rng = rng_stream(21, 0, 0);
+	Program *p = program_of_text(arena,
+	    arena_printf(arena,
+		"tunec: 1\nname: late\ninputs: {x: 'f32[64, 16]', "
+		"z: 'f32[64, 16]', r: 'f32[16, 128]'}\ncompute: |\n"
+		"  y[c < 16, i < 64] = %s\n", value),
+	    NUMERICS_DEFAULT);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Lowered *l = right_by(p, data,
+	    "c0, cv = split(y.c, [_, 8])\ni0, i1 = split(y.i, [_, 4])\n"
+	    "reorder(c0, i0, i1, cv)\nunroll(i1)\nvectorize(cv, 8)\n", value);
+	assert_int_equal(count_of(p, l, data, LOW_SCATTER), 0);
+	return count_of(p, l, data, LOW_GATHER);
+}
+
+static void test_late(void **state)
+{
+	enum { ALL = 2 * 64 };
+	(void)state;
+	assert_int_equal(gathers_of("x[i, c] + r[c, i]"), 0);
+	assert_int_equal(gathers_of("max(min(x[i, c], z[i, c]) + r[c, i], 0)"), 0);
+	assert_int_equal(gathers_of("clamp(x[i, c] - r[c, i + 3]*2, 0, 1)"), 0);
+	assert_int_equal(gathers_of("x[i, c] + r[c, i]*r[c, i + 64]"), 0);
+	/* rows that are not side by side, two to transpose, another operation */
+	assert_int_equal(gathers_of("x[i, c] + r[c, 2*i]"), ALL);
+	assert_int_equal(gathers_of("(x[i, c] + r[c, i])*z[i, c]"), ALL);
+	assert_int_equal(gathers_of("x[i, c]*z[i, c] + r[c, i]"), ALL);
+	assert_int_equal(gathers_of("(x[i, c] + r[c, i])/3"), ALL);
+}
+
 /* Lanes along two fused axes of an output are neighbours: 8 rows of `n`. */
 static void check_fused_lanes(int n)
 {
@@ -1452,6 +1487,7 @@ int main(void)
 	    cmocka_unit_test(test_dots),
 	    cmocka_unit_test(test_transposed),
 	    cmocka_unit_test(test_zipped),
+	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_fused_lanes),
 	    cmocka_unit_test(test_rows_across),
 	    cmocka_unit_test(test_apart),
