@@ -311,21 +311,28 @@ static const char *mask_for(EmitC *e, int temp, DType type)
 	return emit_c_mask_of(e, temp, dtype_bytes(type), LEVEL_LIST);
 }
 
-/* Indices that a macro takes: of 32 bits where there is an instruction that has
- * such and they are no longer.  *math: which, for emit_c_macro. */
+static bool fits_32(const EmitC *e, int temp)
+{
+	const LowRange *r = e->ranges ? &e->ranges[temp] : NULL;
+	return r && r->known && r->least >= INT32_MIN && r->most <= INT32_MAX;
+}
+
+/* Indices that a macro takes: as wide as an instruction has them, where there is
+ * one, and as they are where each lane is read.  *math: which, for emit_c_macro. */
 static const char *indices(
     EmitC *e, LowOpcode op, int temp, DType type, DType to, Op *math)
 {
 	int lanes = temp_of(e, temp)->lanes;
-	const LowRange *r = e->ranges ? &e->ranges[temp] : NULL;
-	const char *index = loose(e, temp);
-	*math = OP_CAST;
-	if (!r || !r->known || r->least < INT32_MIN || r->most > INT32_MAX ||
-	    !emit_c_x86(e, op, OP_INT, type, to, lanes))
-		return index;
-	*math = OP_INT;
-	return arena_printf(e->arena, "__builtin_convertvector(%s, %s)", index,
-	    emit_c_vector(e, DT_I32, lanes));
+	bool narrow = temp_of(e, temp)->type == DT_I32;
+	bool by_32 = (narrow || fits_32(e, temp)) &&
+	    emit_c_x86(e, op, OP_INT, type, to, lanes);
+	*math = by_32 ? OP_INT : OP_CAST;
+	if (narrow == by_32 ||
+	    (narrow && !emit_c_x86(e, op, OP_CAST, type, to, lanes)))
+		return loose(e, temp);
+	return arena_printf(e->arena, "__builtin_convertvector(%s, %s)",
+	    loose(e, temp),
+	    emit_c_vector(e, by_32 ? DT_I32 : DT_INDEX, lanes));
 }
 
 static void op_gather(EmitC *e, const LowNode *n)

@@ -231,7 +231,8 @@ static int64_t lower_kernel(Link *link, LowFunction *f)
 	if (last->machine->gpu)
 		drop_barriers(last);
 	else if (last->machine->vector_registers && last->machine->vector_bytes)
-		*f = *low_order(last->arena, f, last->machine->vector_registers,
+		*f = *low_order(last->arena, low_narrow(last->arena, f),
+		    last->machine->vector_registers,
 		    last->machine->vector_bytes);
 	return bytes;
 }

@@ -501,7 +501,9 @@ static Value eval_cast(Lower *l, const Expr *e)
 	int64_t known;
 	if (index_is_const(x, &known) && holds_exactly(e->type, known))
 		return value_const(e->type, (double)known, known);
-	return value_convert(l, index_numbers(l, x), e->type);
+	int lanes = index_has_lanes(x) ? l->lanes : 1;
+	int temp = lanes > 1 ? index_vector(l, x) : index_scalar(l, x);
+	return value_convert(l, value_temp(DT_INDEX, lanes, temp), e->type);
 }
 
 /* --- if ----------------------------------------------------------------- */

@@ -331,8 +331,8 @@ int index_scalar(Lower *l, Index x)
 	return temp;
 }
 
-/* x without its vector, of that type. */
-static int lanes_of_form(Lower *l, Index x, DType type)
+/* x without its vector. */
+static int lanes_of_form(Lower *l, Index x)
 {
 	assert(!index_has_free(x));
 	int n = l->lanes, v = -1;
@@ -340,47 +340,32 @@ static int lanes_of_form(Lower *l, Index x, DType type)
 	Index base = index_without(l, x, SYMBOL_LANE);
 	base.vector = -1;
 	bool zero = index_is_const(base, &value) && !value;
-	if (lane != 1 && lane) {
-		v = emit_op(l, LOW_IOTA, type, n, const_int(l, type, 1, 0), -1,
-		    -1, "iota");
-		v = emit_op(l, LOW_MUL, type, n, v, const_int(l, type, n, lane),
-		    -1, "iv");
+	if (lane == 1)
+		return emit_op(l, LOW_IOTA, DT_INDEX, n, index_scalar(l, base),
+		    -1, -1, "iota");
+	if (lane) {
+		v = emit_op(l, LOW_IOTA, DT_INDEX, n,
+		    const_int(l, DT_INDEX, 1, 0), -1, -1, "iota");
+		v = vector_op(
+		    l, LOW_MUL, v, const_int(l, DT_INDEX, n, lane));
 		if (zero)
 			return v;
 	}
-	int from = index_scalar(l, base);
-	if (type != DT_INDEX)
-		from = emit_op(l, LOW_CONVERT, type, 1, from, -1, -1, "from");
-	if (lane == 1)
-		return emit_op(l, LOW_IOTA, type, n, from, -1, -1, "iota");
-	int all = emit_op(l, LOW_BROADCAST, type, n, from, -1, -1, "iv");
-	return v < 0 ? all : emit_op(l, LOW_ADD, type, n, v, all, -1, "iv");
+	int all = emit_op(l, LOW_BROADCAST, DT_INDEX, n, index_scalar(l, base),
+	    -1, -1, "iv");
+	return v < 0 ? all : vector_op(l, LOW_ADD, v, all);
 }
 
 int index_vector(Lower *l, Index x)
 {
 	int64_t value;
 	if (x.vector < 0)
-		return lanes_of_form(l, x, DT_INDEX);
+		return lanes_of_form(l, x);
 	Index form = x;
 	form.vector = -1;
 	if (!index_lane(x) && index_is_const(form, &value) && !value)
 		return x.vector;
-	return vector_op(
-	    l, LOW_ADD, lanes_of_form(l, form, DT_INDEX), x.vector);
-}
-
-Value index_numbers(Lower *l, Index x)
-{
-	if (!index_has_lanes(x))
-		return value_temp(DT_INDEX, 1, index_scalar(l, x));
-	if (!interval_holds(dtype_interval(DT_I32), range_of(l, x)))
-		return value_temp(DT_INDEX, l->lanes, index_vector(l, x));
-	if (x.vector < 0)
-		return value_temp(
-		    DT_I32, l->lanes, lanes_of_form(l, x, DT_I32));
-	return value_convert(l,
-	    value_temp(DT_INDEX, l->lanes, index_vector(l, x)), DT_I32);
+	return vector_op(l, LOW_ADD, lanes_of_form(l, form), x.vector);
 }
 
 LowAffine index_address(Lower *l, Index x)

@@ -389,9 +389,6 @@ bool index_nonzero(Index x);
 void fact_push(Lower *l, Index x); /* x >= 0 */
 int index_scalar(Lower *l, Index x); /* as a temporary; no lanes */
 int index_vector(Lower *l, Index x); /* as a vector of l->lanes */
-/* To be converted: a scalar, or lanes of i32 where all that x may be is one, since
- * AVX2 converts no others, and AVX-512 half as many at once. */
-Value index_numbers(Lower *l, Index x);
 LowAffine index_address(Lower *l, Index x); /* no lanes, no free symbols */
 
 /* lower_swizzle.c: the element that stands for x; bytes that it begins at a

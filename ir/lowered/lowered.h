@@ -278,6 +278,10 @@ const LowFunction *low_order(
  * side by side, as a processor can do them; of a CPU. */
 const LowFunction *low_interleave(Arena *arena, const LowFunction *f);
 
+/* lowered_narrow.c: the function with lanes of indices as i32 where they fit; of a
+ * CPU. */
+const LowFunction *low_narrow(Arena *arena, const LowFunction *f);
+
 /* lowered_words.c: the function with what lies apart in vectors of at most so many
  * bytes, and is converted to as much, as parts of words. */
 const LowFunction *low_split_words(

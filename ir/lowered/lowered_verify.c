@@ -309,6 +309,12 @@ static bool type_allows(LowOpcode op, DType type)
 	}
 }
 
+/* What lanes of offsets have to be. */
+static int indices(const LowTemp *t)
+{
+	return t->type == DT_I32 && t->lanes > 1 ? DT_I32 : DT_INDEX;
+}
+
 /* Type and lanes that argument i must have: type DT_COUNT + 1 is any. */
 enum { ANY_TYPE = DT_COUNT + 1 };
 
@@ -340,10 +346,12 @@ static void argument_shape(
 	case LOW_SCALE: *type = i == 2 ? DT_BOOL : *type; break;
 	case LOW_SELECT: *type = i ? *type : DT_BOOL; break;
 	case LOW_LOAD_MASKED: *type = DT_BOOL; break;
-	case LOW_GATHER: *type = i ? DT_BOOL : DT_INDEX; break;
+	case LOW_GATHER: *type = i ? DT_BOOL : indices(&temps[n->arg[0]]); break;
 	case LOW_STORE_MASKED: *type = i ? DT_BOOL : buffer; break;
 	case LOW_SCATTER:
-		*type = i == 0 ? buffer : i == 1 ? DT_INDEX : DT_BOOL;
+		*type = i == 0 ? buffer
+		    : i == 1   ? indices(&temps[n->arg[1]])
+			       : DT_BOOL;
 		break;
 	case LOW_MMA:
 		if (i < 2) { /* check_mma knows more */

@@ -470,9 +470,15 @@ static void memory_cases(Maker *m, DType type, int lanes)
 	access = op(m, LOW_STORE_MASKED, -1, all, some, -1);
 	access->buffer = result_buffer(m, type);
 	finish(m, type);
-	for (int masked = 0; masked < 2; masked++) {
+	for (int i = 0; i < 4; i++) {
+		bool masked = i & 1, narrow = i & 2 && lanes > 1;
 		begin(m, label(m, LOW_GATHER, type, lanes));
 		int index = loaded_index(m, "i", lanes), a = temp(m, type, lanes);
+		if (narrow) {
+			int i32 = temp(m, DT_I32, lanes);
+			op(m, LOW_CONVERT, i32, index, -1, -1);
+			index = i32;
+		}
 		int mask = masked ? loaded(m, "m", DT_BOOL, lanes, 3) : -1;
 		LowNode *n = op(m, LOW_GATHER, a, index, mask, -1);
 		n->buffer = new_buffer(m, "a", type, false);

@@ -476,9 +476,12 @@ static int load(Emit *e, int buffer, int lanes)
 	return x;
 }
 
-static int load_index(Emit *e)
+/* Of i32 where there is a mask. */
+static int load_index(Emit *e, bool masked)
 {
-	int t = load(e, INDEX, e->lanes), x = temp(e, DT_INDEX, e->lanes);
+	int t = load(e, INDEX, e->lanes);
+	int x = temp(
+	    e, masked && e->lanes > 1 ? DT_I32 : DT_INDEX, e->lanes);
 	low_op(arena, e->body, LOW_CONVERT, x, t, -1, -1);
 	return x;
 }
@@ -539,7 +542,7 @@ static bool emit_special(Emit *e, const Case *c, int d)
 		access_op(e, LOW_LOAD_MASKED, d, x, -1, -1, A, n);
 		return true;
 	case LOW_GATHER:
-		x = load_index(e);
+		x = load_index(e, c->masked);
 		y = c->masked ? load(e, MASK, n) : -1;
 		node = access_op(e, LOW_GATHER, d, x, y, -1, A, n);
 		node->address = low_affine_const(1);
@@ -581,8 +584,8 @@ static void emit_store(Emit *e, const Case *c, int d)
 		break;
 	case LOW_SCATTER:
 		mask = c->masked ? load(e, MASK, n) : -1;
-		node = access_op(
-		    e, LOW_SCATTER, -1, d, load_index(e), mask, OUT, n);
+		node = access_op(e, LOW_SCATTER, -1, d,
+		    load_index(e, c->masked), mask, OUT, n);
 		node->address = low_affine_const(0);
 		break;
 	default:

@@ -577,6 +577,102 @@ static void few_stored(void **state)
 	assert_int_equal(lanes_stored(1, true), 1); /* of the product's eight */
 }
 
+/* y[l] = x[clamp(c[l], 0, 3)*step], of 8 lanes; `apart`: a lane of the offsets is
+ * read as an index, too. */
+static LowFunction *gathered(Arena *a, int64_t step, bool apart)
+{
+	static const char *const names[] = {"c", "x", "y"};
+	LowFunction *f = NEW(a, LowFunction);
+	int t[8];
+	f->name = "gathered";
+	f->nthreads = 1;
+	for (int i = 0; i < 3; i++) {
+		DType type = i ? DT_F32 : DT_I32;
+		vec_push(a, &f->params,
+		    (LowParam){
+			.name = names[i], .type = type, .output = i == 2});
+		vec_push(a, &f->buffers,
+		    (LowBuffer){.name = names[i],
+			.type = type,
+			.param = i,
+			.elements = 16,
+			.align = 4,
+			.written = i == 2});
+	}
+	for (int i = 0; i < 8; i++)
+		t[i] = low_temp(a, f,
+		    i == 0	       ? DT_I32
+			: i == 6 ? DT_F32
+				       : DT_INDEX,
+		    i == 7 ? 1 : 8, "t");
+	low_op(a, &f->body, LOW_LOAD, t[0], -1, -1, -1)->buffer = 0;
+	low_op(a, &f->body, LOW_CONVERT, t[1], t[0], -1, -1);
+	low_op(a, &f->body, LOW_CONST, t[2], -1, -1, -1)->i = 0;
+	low_op(a, &f->body, LOW_MAX, t[3], t[1], t[2], -1);
+	low_op(a, &f->body, LOW_CONST, t[7], -1, -1, -1)->i = 3;
+	low_op(a, &f->body, LOW_BROADCAST, t[4], t[7], -1, -1);
+	int least = low_temp(a, f, DT_INDEX, 8, "least");
+	low_op(a, &f->body, LOW_MIN, least, t[3], t[4], -1);
+	int by = low_temp(a, f, DT_INDEX, 8, "by");
+	low_op(a, &f->body, LOW_CONST, by, -1, -1, -1)->i = step;
+	low_op(a, &f->body, LOW_MUL, t[5], least, by, -1);
+	low_op(a, &f->body, LOW_GATHER, t[6], t[5], -1, -1)->buffer = 1;
+	low_op(a, &f->body, LOW_STORE, -1, t[6], -1, -1)->buffer = 2;
+	if (apart) {
+		int lane = low_temp(a, f, DT_INDEX, 1, "lane");
+		low_op(a, &f->body, LOW_EXTRACT, lane, t[5], -1, -1)->i = 1;
+	}
+	return f;
+}
+
+static int vectors_of(const LowFunction *f, DType type)
+{
+	int count = 0;
+	for (int i = 0; i < f->body.n; i++) {
+		const LowNode *n = f->body.at[i];
+		count += n->dst >= 0 && f->temps.at[n->dst].lanes > 1 &&
+		    f->temps.at[n->dst].type == type;
+	}
+	return count;
+}
+
+static void narrow_indices(void **state)
+{
+	(void)state;
+	static const struct {
+		int64_t step;
+		bool apart;
+		int indices; /* vectors that are left */
+	} cases[] = {
+	    {5, false, 0},
+	    {5, true, 1}, /* as it was, for the one lane */
+	    {INT32_MAX, false, 7}, /* all: the product does not fit */
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		Arena *a = arena_new();
+		char why[256];
+		const LowFunction *f =
+		    gathered(a, cases[i].step, cases[i].apart);
+		const LowFunction *to = low_narrow(a, f);
+		assert_true(low_function_verify(f, why, sizeof why));
+		assert_true(low_function_verify(to, why, sizeof why));
+		assert_int_equal(vectors_of(to, DT_INDEX), cases[i].indices);
+		int32_t c[16] = {0, 1, 2, 3, -1, 4, INT32_MIN, INT32_MAX};
+		float x[16], y[16] = {0};
+		for (int k = 0; k < 16; k++)
+			x[k] = (float)k;
+		void *const args[] = {c, x, y};
+		LowRun run = {0};
+		if (cases[i].step < 6) {
+			assert_true(low_function_run(to, args, &run));
+			for (int k = 0; k < 8; k++)
+				assert_true(y[k] ==
+				    x[5 * (c[k] < 0 ? 0 : c[k] > 3 ? 3 : c[k])]);
+		}
+		arena_free(a);
+	}
+}
+
 /* So many sums of x[0]*x[0] in all lanes, twice; x[0] is written, or not. */
 static LowFunction *sums(Arena *a, int count, bool written)
 {
@@ -948,6 +1044,7 @@ int main(void)
 	    cmocka_unit_test(sums_in_use),
 	    cmocka_unit_test(choices),
 	    cmocka_unit_test(few_stored),
+	    cmocka_unit_test(narrow_indices),
 	    cmocka_unit_test(parts_of_words),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
