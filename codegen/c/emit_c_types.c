@@ -330,14 +330,19 @@ const char *emit_c_half(EmitC *e, DType from, DType to)
 	return name;
 }
 
+/* gcc does several in a row on an index in the registers of vectors, clang those of
+ * several indices, and both take them out again for addresses. */
 const char *emit_c_index_extreme(EmitC *e, bool greatest)
 {
 	const char *name = greatest ? "tunec_max" : "tunec_min";
 	if (emit_c_first(e, name))
 		buf_printf(&e->prelude,
 		    HELPER "int64_t %s(int64_t a, int64_t b)\n{\n"
-		    "\treturn a %c b ? a : b;\n}\n\n",
-		    name, greatest ? '>' : '<');
+		    "\ta = a %c b ? a : b;\n%s\treturn a;\n}\n\n",
+		    name, greatest ? '>' : '<',
+		    e->isa.x86 ? "#ifdef TUNEC_X86\n"
+				 "\t__asm__(\"\" : \"+r\"(a)); /* a scalar */\n"
+				 "#endif\n" : "");
 	return name;
 }
 

@@ -135,6 +135,19 @@ for cpu in x86-64-v3 x86-64-v4; do
 	ok "ramp-of-words-$cpu" [ "$(grep -c cvtqq2ps ramp.s)" = 0 ]
 done
 
+# Indices that data gives are clamped one by one, as scalars.
+for cpu in x86-64-v3 x86-64-v4; do
+	ok "builds-bag-$cpu" "$TUNEC" build -q \
+		"$root"/test/bench/families/*/embedding_bag.yaml \
+		--target "llvm -mcpu=$cpu -threads=1" -o bag.c
+	for cc in gcc clang-14; do
+		command -v $cc >/dev/null || continue
+		$cc -O2 -Wall -Wextra -Werror -S bag.c -o bag.s
+		ok "bag-by-scalars-$cpu-$cc" \
+			[ "$(grep -cE 'vmovq|vpextrq' bag.s)" = 0 ]
+	done
+done
+
 # A vector that is read twice is loaded once.
 # reads FILE: of whole vectors
 reads() {
