@@ -426,10 +426,21 @@ static void emit_region(EmitC *e, const LowNode *n)
 
 /* --- nodes --------------------------------------------------------------- */
 
+/* Of what any lane asks for hardly any ever does: without being told compilers keep
+ * what is around it out of registers, for the calls inside. */
+static const char *condition_text(EmitC *e, int condition)
+{
+	const LowNode *def = e->plan[condition].def;
+	const char *text = emit_c_text(e, condition, LEVEL_CHOICE);
+	return def && def->op == LOW_ANY && !e->isa.plain
+	    ? arena_printf(e->arena, "__builtin_expect(%s, 0)", text)
+	    : text;
+}
+
 static void emit_if(EmitC *e, const LowNode *n, const LowBody *all)
 {
-	const char *head = arena_printf(e->arena, "if (%s)",
-	    emit_c_text(e, n->condition, LEVEL_CHOICE));
+	const char *head = arena_printf(
+	    e->arena, "if (%s)", condition_text(e, n->condition));
 	e->conditional = true;
 	if (!n->other.n) {
 		put_block(e, all, head, NULL);

@@ -148,6 +148,13 @@ for cpu in x86-64-v3 x86-64-v4; do
 	done
 done
 
+# What hardly any lane needs is known to be rare.
+printf '%s\n' 'tunec: 1' 'name: wave' 'inputs: {x: "f32[4096]"}' 'compute: |' \
+	'  y[i < 4096] = sin(x[i])' >wave.yaml
+ok builds-wave "$TUNEC" build -q wave.yaml \
+	--target 'llvm -mcpu=x86-64-v3 -threads=1' -o wave.c
+ok wave-is-rarely-far [ "$(grep -c 'if (__builtin_expect(far' wave.c)" != 0 ]
+
 # A vector that is read twice is loaded once.
 # reads FILE: of whole vectors
 reads() {
