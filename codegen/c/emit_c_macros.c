@@ -397,11 +397,8 @@ static const char *general(
 		    to != DT_BOOL ? "(p)[(i)[#]] = (v)[#];"
 				  : arena_printf(e->arena,
 					"if (%s) (p)[(i)[#]] = (v)[#];", lane));
-	case LOW_FLOORDIV:
-	case LOW_MOD:
-		return lane_list(e, vector, lanes,
-		    arena_printf(e->arena, "%s((a)[#], (b)[#])",
-			emit_c_floordiv(e, type, op == LOW_MOD)));
+	case LOW_FLOORDIV: return "((a) / (b) + ((a) % (b) < 0))";
+	case LOW_MOD: return "((a) % (b) + (((a) % (b) < 0) & (b)))";
 	case LOW_MATH:
 		if (math == OP_RSQRT)
 			return arena_printf(e->arena, "(1 / %s(a))",

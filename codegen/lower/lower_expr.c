@@ -73,8 +73,24 @@ static int wider(Value a, Value b)
 	return a.lanes > b.lanes ? a.lanes : b.lanes;
 }
 
+/* x*0, x*1, x + 0 and x - 0 of integers, as the taps of a filter have them. */
+static bool is_identity(LowOpcode op, Value a, Value b, Value *value)
+{
+	bool number = b.temp == -1 && dtype_is_int(b.type);
+	*value = op == LOW_MUL && b.i == 0 ? b : a;
+	return number &&
+	    (op == LOW_MUL ? b.i == 0 || b.i == 1
+			   : (op == LOW_ADD || op == LOW_SUB) && b.i == 0);
+}
+
 static Value binary(Lower *l, LowOpcode op, DType type, Value a, Value b)
 {
+	Value known;
+	if (is_identity(op, a, b, &known) ||
+	    (op != LOW_SUB && is_identity(op, b, a, &known))) {
+		l->folded = true;
+		return known;
+	}
 	int lanes = wider(a, b);
 	int temp = emit_op(l, op, type, lanes, value_as(l, a, lanes),
 	    value_as(l, b, lanes), -1, "t");

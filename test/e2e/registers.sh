@@ -153,7 +153,16 @@ printf '%s\n' 'tunec: 1' 'name: wave' 'inputs: {x: "f32[4096]"}' 'compute: |' \
 	'  y[i < 4096] = sin(x[i])' >wave.yaml
 ok builds-wave "$TUNEC" build -q wave.yaml \
 	--target 'llvm -mcpu=x86-64-v3 -threads=1' -o wave.c
-ok wave-is-rarely-far [ "$(grep -c 'if (__builtin_expect(far' wave.c)" != 0 ]
+ok wave-is-rarely-far [ "$(grep -c 'if (__builtin_expect(' wave.c)" != 0 ]
+
+# A filter's taps of 0 and 1 multiply nothing; remainders are of whole vectors.
+ok builds-taps "$TUNEC" build -q "$root"/test/bench/families/*/bilinear_u8.yaml \
+	--target 'llvm -mcpu=x86-64-v3 -threads=1' -o taps.c
+ok taps-of-0-and-1 [ "$(grep -cE 'I16X8\([01]\)' taps.c)" = 0 ]
+ok builds-wrap "$TUNEC" build -q "$root"/test/bench/families/*/pad_wrap.yaml \
+	--target 'llvm -mcpu=x86-64-v3 -threads=1' -o wrap.c
+ok wrap-by-vectors sh -c 'gcc -O2 -Wall -Wextra -Werror -S wrap.c -o - |
+	awk "/vpmul/ {n++} END {exit !n}"'
 
 # A vector that is read twice is loaded once.
 # reads FILE: of whole vectors
