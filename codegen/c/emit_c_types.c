@@ -223,6 +223,18 @@ const char *emit_c_popcount(EmitC *e, int bits)
 	return name;
 }
 
+/* x86 gives INT32_MIN for all that does not fit. */
+static void put_truncation(EmitC *e, DType from)
+{
+	char s = from == DT_F32 ? 's' : 'd';
+	buf_printf(&e->prelude,
+	    "#ifdef TUNEC_X86\n"
+	    "\tint32_t i = _mm_cvtts%c_si32(_mm_set_s%c(x));\n"
+	    "\ti = x >= 2147483648.0%s ? INT32_MAX : i;\n"
+	    "\treturn x == x ? i : 0;\n#else\n",
+	    s, s, from == DT_F32 ? "f" : "");
+}
+
 const char *emit_c_saturate(EmitC *e, DType from, DType to)
 {
 	static const struct {
@@ -249,15 +261,20 @@ const char *emit_c_saturate(EmitC *e, DType from, DType to)
 		r++;
 	const char *f = from == DT_F32 ? "f" : "";
 	const char *ctype = lane_types[lane_type(value_prefix(to))].ctype;
+	bool by_x86 = to == DT_I32 && e->isa.x86;
 	buf_printf(&e->prelude,
 	    "\n/* Truncates, saturates; NaN gives 0. */\n" HELPER
-	    "%s %s(%s x)\n{\n"
+	    "%s %s(%s x)\n{\n",
+	    ctype, name, dtype_ctype(from));
+	if (by_x86)
+		put_truncation(e, from);
+	buf_printf(&e->prelude,
 	    "\tif (x != x)\n\t\treturn 0;\n"
 	    "\tif (x <= %s%s)\n\t\treturn %s;\n"
 	    "\tif (x >= %s%s)\n\t\treturn %s;\n"
-	    "\treturn (%s)x;\n}\n\n",
-	    ctype, name, dtype_ctype(from), ranges[r].below, f,
-	    ranges[r].least, ranges[r].above, f, ranges[r].greatest, ctype);
+	    "\treturn (%s)x;\n%s}\n\n",
+	    ranges[r].below, f, ranges[r].least, ranges[r].above, f,
+	    ranges[r].greatest, ctype, by_x86 ? "#endif\n" : "");
 	return name;
 }
 
