@@ -123,15 +123,20 @@ static bool may_read(const Rules *r, int host, int i, const RuleRead *read)
 	    rule_stride(r->program, read, along, 1) <= APART_MOST;
 }
 
-/* Which of its values: in code, so that they have registers. */
-static bool is_value(const Rules *r, int host, int reader, const Expr *index)
+/* Is it one of `n` values for sure, and in code, so that they have registers? */
+static bool is_value(
+    const Rules *r, int host, int reader, const Expr *index, int64_t n)
 {
 	const Block *b = block_of(r, reader);
+	int axis = rule_axis_of(index);
+	if (axis >= 0)
+		return !is_point_axis(r, host, reader, axis) &&
+		    b->axes[axis].extent <= n;
 	for (int a = 0; a < b->naxes; a++)
-		if (expr_has_axis(index, a) && rule_axis_of(index) != a &&
-		    b->axes[a].extent > IN_CODE)
+		if (expr_has_axis(index, a) && b->axes[a].extent > IN_CODE)
 			return false;
-	return !has_point(r, host, reader, index) && !expr_has_data(index);
+	return (index->op == OP_INT || index->op == OP_MOD) &&
+	    !has_point(r, host, reader, index) && !expr_has_data(index);
 }
 
 /* Does a reader ask for the values of its own point, whose axes are the buffer's
@@ -146,7 +151,8 @@ static bool reads_points(
 		for (int d = 0; d < read->nindex && read->buffer == buffer; d++)
 			if (d >= first && d < first + n
 				? rule_axis_of(read->index[d]) != d + at
-				: !is_value(r, host, reader, read->index[d]))
+				: !is_value(r, host, reader, read->index[d],
+				      r->program->buffers[buffer].shape[d]))
 				return false;
 	}
 	return true;
@@ -268,19 +274,29 @@ static bool is_shared(const Rules *r, int host)
 	return false;
 }
 
-/* Is something that belongs to the host needed for several values of one that
- * reads it and sums nothing? */
+/* Is the same needed for several values of a reader that sums nothing? */
+static bool is_again(const Rules *r, int host, int reader, int buffer)
+{
+	const RuleBlock *c = &r->blocks[reader];
+	const Block *b = block_of(r, reader);
+	for (int k = 0; k < c->reads.n && b->reduce == REDUCE_NONE; k++)
+		for (int a = 0; a < b->nspatial; a++)
+			if (c->reads.at[k].buffer == buffer &&
+			    c->reads.at[k].again[a] > 1 &&
+			    !is_point_axis(r, host, reader, a))
+				return true;
+	return false;
+}
+
+/* Is something that belongs to the host? */
 static bool is_kept(const Rules *r, int host)
 {
 	for (int i = 0; i < host; i++) {
 		const RuleBlock *b = &r->blocks[i];
-		for (int k = 0; k < b->consumers.n && r->points[i] == host;
-		     k++) {
-			int reader = b->consumers.at[k];
-			if (block_of(r, reader)->reduce == REDUCE_NONE &&
-			    values_of(r, host, reader) > values_of(r, host, i))
+		for (int k = 0; k < b->consumers.n && r->points[i] == host; k++)
+			if (is_again(r, host, b->consumers.at[k],
+				block_of(r, i)->buffer))
 				return true;
-		}
 	}
 	return false;
 }
