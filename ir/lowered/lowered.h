@@ -338,6 +338,8 @@ typedef struct {
 	/* results */
 	int64_t op_count[LOW_COUNT]; /* executed, by opcode */
 	int64_t flops;               /* lanes of ADD SUB MUL DIV MIN MAX NEG ABS, FMA two, DOT two a term, MATH one; comparisons not */
+	int64_t
+	    int_ops; /* of these such of integers, lanes of indices as i32 too */
 	int64_t iterations;          /* loop iterations executed */
 	int64_t loads, stores;       /* elements */
 	char message[512];           /* of a failure */

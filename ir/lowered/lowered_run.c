@@ -477,6 +477,8 @@ static void count(Runner *r)
 		case CODE_GROUP:
 			out->op_count[code->op] += code->count;
 			out->flops += code->count * flops_of(code);
+			if (dtype_is_int(code->type))
+				out->int_ops += code->count * flops_of(code);
 			break;
 		case CODE_NEXT:
 		case CODE_THREAD: out->iterations += code->count; break;
