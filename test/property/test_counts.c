@@ -313,8 +313,10 @@ static void check_flops(const Check *c)
 		expr_walk(stage->body, is_not_arithmetic, &functions);
 	}
 	int64_t counted = c->stats->flops;
-	if (is_of_floats(c->nest->program)) /* lanes of indices are of i32 */
+	if (is_of_floats(c->nest->program)) /* lanes of indices may be of i32 */
 		counted -= c->stats->int_ops;
+	else
+		near = true;
 	if (!functions)
 		compare(c, "operations", "all", near ? sum * NEAR : sum,
 		    (double)counted, bound || near);
