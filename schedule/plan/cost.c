@@ -298,21 +298,6 @@ static double part_masked(const StageNow *w, int vector)
 				    : 1;
 }
 
-/* The part of the tiles along an axis of which a mask says where it ends, that is
- * not known when compiling: none where the loop that moves them is peeled. */
-static double part_open(const StageNow *w, int axis)
-{
-	const PlanStage *s = w->stage;
-	const PlanAxis *a = &s->axes[axis];
-	int i = axis_mover(a, w->values);
-	if (s->tail == TAIL_PAD || (i >= 0 && s->loops[a->mover[i]].peeled))
-		return 0;
-	if (s->tail == TAIL_MASK)
-		return 1;
-	return i >= 0 && a->length % w->values[a->step[i]]
-	    ? 1 / tiles_of(a->length, w->values[a->step[i]]) : 0;
-}
-
 /* The part of the vectors of what is read that are gathered, since they may lie
  * behind the end of an axis and of the buffer; none of a buffer that has what whole
  * tiles read. */
@@ -320,19 +305,21 @@ static double part_gathered(
     const StageNow *w, const PlanAccess *a, int body, int vector)
 {
 	const PlanStage *s = w->stage;
-	int axis = s->loops[vector].axis;
-	if (axis < 0 || a->zeros || !a->dims[vector])
+	int axis = s->loops[vector].axis, outer = 0;
+	while (outer < a->ndim - 1 && at(w->values, a->held[outer]) == 1)
+		outer++;
+	if (s->tail != TAIL_MASK || axis < 0 || a->zeros ||
+	    !(a->dims[vector] >> outer & 1))
 		return 0;
-	int k = __builtin_ctz(a->dims[vector]);
 	int64_t tile = 1, lanes = w->extent[vector];
 	int64_t length = s->axes[axis].length;
 	for (int d = body; d < s->nloops; d++)
 		if (s->loops[d].axis == axis)
 			tile *= w->extent[d];
 	double all = ceil((double)length / (double)tile) * (double)tile;
-	return at(w->values, a->coef[vector][k]) * all > at(w->values, a->held[k])
-	    ? part_open(w, axis) *
-		(1 - (double)(length % tile / lanes * lanes) / (double)tile)
+	return at(w->values, a->coef[vector][outer]) * all >
+		at(w->values, a->held[outer])
+	    ? 1 - (double)(length % tile / lanes * lanes) / (double)tile
 	    : 0;
 }
 
