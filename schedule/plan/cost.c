@@ -848,7 +848,7 @@ static double spilling(const Machine *m, const StageCost *c)
 {
 	double over = c->registers - m->vector_registers;
 	if (over <= 0)
-		return max2(over + c->early, 0) / 8;
+		return max2(over + c->early, 0);
 	return c->density < 1 ? max2(2 * over, c->accumulators / 2) : 2 * over;
 }
 
