@@ -189,74 +189,6 @@ static void work_of_rows(void **state)
 	assert_true(all > plain + 4 * (dear - plain));
 }
 
-/* What is computed for rows that are unrolled inside of a loop over vectors is
- * computed before it. */
-static void work_before_a_loop(void **state)
-{
-	(void)state;
-	const char *inputs = "x: 'f32[16, 128]', s: 'f32[16]'";
-	const char *rows = "i0, i1 = split(y.i, [_, 4])\n"
-		"j0, j1 = split(y.j, [_, 16])\nreorder(i0, j0, i1, j1)\n"
-		"unroll(i1)\nvectorize(j1, 16)\n";
-	StageCost plain = cost_of_text(
-	    inputs, "y[i < 16, j < 128] = x[i, j]*s[i]", rows);
-	StageCost dear = cost_of_text(
-	    inputs, "y[i < 16, j < 128] = x[i, j]*sigmoid(s[i])", rows);
-	assert_float_equal(dear.operations, plain.operations, 1e-9);
-	assert_float_equal(plain.outside, 0, 1e-9);
-	assert_true(dear.outside > 16 * 5);
-}
-
-/* Operations of a copy of rows of `columns`. */
-static double operations_under(int columns, const char *tail)
-{
-	char input[64], compute[64], schedule[128];
-	snprintf(input, sizeof input, "x: 'f32[%d]'", columns);
-	snprintf(compute, sizeof compute, "y[j < %d] = x[j]", columns);
-	snprintf(schedule, sizeof schedule,
-	    "j0, j1 = split(y.j, [_, 16])\nvectorize(j1, 16)\ntail(y, %s)\n",
-	    tail);
-	return cost_of_text(input, compute, schedule).operations;
-}
-
-/* Where the last vector is not told from the others each makes its mask. */
-static void masks_are_made(void **state)
-{
-	(void)state;
-	double copied = operations_under(64, "peel");
-	assert_float_equal(operations_under(64, "mask"), copied, 1e-9);
-	assert_float_equal(operations_under(60, "peel"), copied, 1e-9);
-	assert_true(operations_under(60, "mask") > copied + 1);
-}
-
-/* Gathers of every other element of rows, in tiles of 32 of 60 elements. */
-static double gathered(const char *outer, const char *inner)
-{
-	char schedule[256];
-	snprintf(schedule, sizeof schedule,
-	    "j0, j1, j2 = split(y.j, [_, 2, 16])\nunroll(j1)\n"
-	    "vectorize(j2, 16)\ntail(y, %s)\nset_scope(u, reg)\n"
-	    "compute_at(u, j0)\nu0, u1 = split(u.j, [_, 16])\nunroll(u0)\n"
-	    "unroll(u.i)\nunroll(u.k)\nreorder(u.k, u0, u1)\nvectorize(u1, 16)\n"
-	    "tail(u, %s)\n",
-	    outer, inner);
-	return cost_of_text("x: 'f32[4, 122]'",
-	    "u[i < 4, j < 60] = sum[k < 4](x[i, 2*j + k])\n"
-	    "  y[i < 4, j < 60] = 0.25*u[i, j]",
-	    schedule).gathers;
-}
-
-/* Where the tiles are of another stage's loop, which does not tell the last one. */
-static void gathered_under_a_mask(void **state)
-{
-	(void)state;
-	assert_float_equal(gathered("peel", "peel"), 0, 1e-9);
-	assert_float_equal(gathered("peel", "mask"), 0, 1e-9);
-	double last = gathered("mask", "peel");
-	assert_true(last > 0);
-	assert_float_equal(gathered("mask", "mask"), 2 * last, 1e-9);
-}
-
 /* Which of a few neighbours lanes read is told by loops that move them, not by
  * those of another dimension. */
 static void lanes_of_an_enlarged_image(void **state)
@@ -309,9 +241,6 @@ int main(void)
 	    cmocka_unit_test(last_tiles_are_smaller),
 	    cmocka_unit_test(masked_lanes_are_scattered),
 	    cmocka_unit_test(work_of_rows),
-	    cmocka_unit_test(work_before_a_loop),
-	    cmocka_unit_test(masks_are_made),
-	    cmocka_unit_test(gathered_under_a_mask),
 	    cmocka_unit_test(lanes_of_an_enlarged_image),
 	    cmocka_unit_test(neighbours_named_twice),
 	    cmocka_unit_test(vectors_of_a_bordered_row),
