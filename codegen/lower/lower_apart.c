@@ -13,8 +13,7 @@
  * one c is read for all.  Each lane is put at its place in the first shuffle
  * that it passes, later ones only choose; or the other way round, where places
  * differ and no instruction takes any lanes of two vectors.  Under a mask whose
- * lanes do not vary those that are off read what others do; where they vary all
- * together, the whole loads have that for a mask. */
+ * lanes do not vary those that are off read what others do. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -276,15 +275,6 @@ static bool masked_offsets(const Lower *l, int mask, int64_t *offsets)
 	return true;
 }
 
-/* The mask of whole loads: what all lanes of this one depend on; -1: nothing. */
-static int common_mask(Lower *l, int mask, int lanes)
-{
-	int under = mask < 0 ? -1 : l->temps.at[mask].under;
-	return under < 0 ? -1
-			 : emit_op(l, LOW_BROADCAST, DT_BOOL, lanes, under, -1,
-			       -1, "all");
-}
-
 int load_apart(Lower *l, int buffer, Index address, int mask)
 {
 	DType type = l->nest->buffers.at[buffer].type;
@@ -303,12 +293,9 @@ int load_apart(Lower *l, int buffer, Index address, int mask)
 	n = windows(l, buffer, base, step, offsets, all);
 	if (!place_loads(all, n, most_loads(l, type), &loads))
 		return -1;
-	int common = common_mask(l, mask, loads.lanes);
-	if (common >= 0 && loads.lanes == 1)
-		return -1;
 	for (int i = 0; i < loads.count; i++)
-		temps[i] = load_lanes_at(l, buffer, loads.lanes,
-		    moved(base, loads.begin[i]), common);
+		temps[i] = load_lanes_at(
+		    l, buffer, loads.lanes, moved(base, loads.begin[i]));
 	int v = chooses_first(l, type, &loads, offsets)
 	    ? chosen(l, temps, &loads, offsets)
 	    : collected(l, temps, &loads, offsets, 0, loads.count);

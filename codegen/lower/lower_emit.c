@@ -93,8 +93,7 @@ int new_temp(Lower *l, DType type, int lanes, const char *hint)
 	assert(lanes > 0 && type <= DT_INDEX);
 	vec_push(l->arena, &l->temps,
 	    (TempInfo){.range = dtype_interval(type == DT_U64 ? DT_U64 : DT_I64),
-		.depth = l->scope->depth,
-		.under = -1});
+		.depth = l->scope->depth});
 	return temp;
 }
 
@@ -271,8 +270,7 @@ static uint64_t first_lanes(int64_t n)
 	return n <= 0 ? 0 : ~(uint64_t)0 >> (n < 64 ? 64 - n : 0);
 }
 
-/* Of masks whose lanes do not vary, such as those of the last part of a row, or vary
- * all together. */
+/* Of masks whose lanes do not vary, such as those of the last part of a row. */
 static void note_lanes(Lower *l, const Key *key, TempInfo *t)
 {
 	const TempInfo *a = &l->temps.at[key->arg[0] < 0 ? 0 : key->arg[0]];
@@ -283,20 +281,13 @@ static void note_lanes(Lower *l, const Key *key, TempInfo *t)
 		t->certain = a->range.lo == a->range.hi;
 		t->on = first_lanes(a->range.lo) & all;
 		break;
-	case LOW_BROADCAST:
-		t->certain = key->type == DT_BOOL && !a->mutable;
-		t->on = all;
-		t->under = key->arg[0];
-		break;
 	case LOW_NOT:
-		t->certain = a->certain && a->under < 0;
+		t->certain = a->certain;
 		t->on = ~a->on & all;
 		break;
 	case LOW_AND:
-		t->certain = a->certain && b->certain &&
-		    (a->under < 0 || b->under < 0 || a->under == b->under);
+		t->certain = a->certain && b->certain;
 		t->on = a->on & b->on;
-		t->under = a->under < 0 ? b->under : a->under;
 		break;
 	default: break;
 	}

@@ -126,8 +126,7 @@ typedef struct {
 	int stamp;    /* of its last assignment, if mutable */
 	bool thread;  /* the number of a GPU's thread */
 	bool certain; /* a mask of which each lane is known: */
-	uint64_t on;  /* bit l: lane l is on, */
-	int under;    /* if so is this bool; -1: whatever is */
+	uint64_t on;  /* bit l: lane l is on */
 } TempInfo;
 
 /* --- elements in temporaries: lower_memory.c ---------------------------- */
@@ -477,8 +476,7 @@ int register_temp(Lower *l, int buffer, Index address);
  * in the others; -1: not so. */
 int load_apart(Lower *l, int buffer, Index address, int mask);
 /* What memory_load is made of: of elements from an address without lanes on. */
-/* Where a bool for all lanes, `mask`, is on, or -1. */
-int load_lanes_at(Lower *l, int buffer, int lanes, Index address, int mask);
+int load_lanes_at(Lower *l, int buffer, int lanes, Index address);
 
 /* lower_tail.c */
 typedef enum { ABOVE, BELOW } End;

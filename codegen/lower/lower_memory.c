@@ -280,10 +280,9 @@ static Index moved(Index address, int64_t by)
 	return address;
 }
 
-int load_lanes_at(Lower *l, int buffer, int lanes, Index address, int mask)
+int load_lanes_at(Lower *l, int buffer, int lanes, Index address)
 {
-	return load(l, buffer, mask < 0 ? LOW_LOAD : LOW_LOAD_MASKED, lanes,
-	    address, mask, -1);
+	return load(l, buffer, LOW_LOAD, lanes, address, -1, -1);
 }
 
 /* Does a loop around this place, run in threads, write to the buffer?  Then

@@ -828,31 +828,6 @@ static void test_apart(void **state)
 	assert_true(few > 20);
 }
 
-/* The corner of a border: which lanes are outside is known, and that all are in the
- * first row is not. */
-static void test_corner(void **state)
-{
-	Rng rng = rng_stream(17, 0, 0);
-	Program *p = program_of_text(arena,
-	    "tunec: 1\nname: corner\ninputs: {x: 'f32[16, 16]'}\n"
-	    "compute: |\n  y[i < 8, j < 8] = sum[r < 3, s < 3]("
-	    "if 1 <= 2*i + r and 1 <= 2*j + s "
-	    "then x[2*i + r - 1, 2*j + s - 1] else 0)\n",
-	    NUMERICS_DEFAULT);
-	void **data = lowercheck_data(arena, p, &rng);
-	(void)state;
-	lowercheck_expect(p, data);
-	Lowered *l = right_by(p, data,
-	    "a = cache_write(y, reg)\ni0, i1 = split(y.i, [_, 4])\n"
-	    "unroll(i1)\nvectorize(y.j, 8)\ncompute_at(a, i0)\n"
-	    "j0, j1 = split(a.j, [_, 8])\nreorder(a.r, a.s, a.i, j0, j1)\n"
-	    "unroll(a.r)\nunroll(a.s)\nunroll(a.i)\nunroll(j0)\n"
-	    "vectorize(j1, 8)\n",
-	    "the corner");
-	assert_int_equal(count_of(p, l, data, LOW_GATHER), 0);
-	assert_true(count_of(p, l, data, LOW_LOAD_MASKED) > 0);
-}
-
 /* Three colours side by side are loaded once for all three; lanes are chosen of
  * two vectors, of these and the third, and put in order. */
 static void test_colours(void **state)
@@ -1516,7 +1491,6 @@ int main(void)
 	    cmocka_unit_test(test_fused_lanes),
 	    cmocka_unit_test(test_rows_across),
 	    cmocka_unit_test(test_apart),
-	    cmocka_unit_test(test_corner),
 	    cmocka_unit_test(test_colours),
 	    cmocka_unit_test(test_wrapped),
 	    cmocka_unit_test(test_streamed),
