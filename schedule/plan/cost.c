@@ -547,19 +547,6 @@ static double count_dots(const StageNow *w, double words, const StageCost *c)
 	    (n ? n : 2 * w->stage->dot->terms);
 }
 
-/* Do sums go through several loops, since one around the body is unrolled? */
-static bool in_pieces(const StageNow *w, int body)
-{
-	const PlanStage *s = w->stage;
-	if (!body || w->extent[body - 1] == 1)
-		return false;
-	for (int d = 0; d < body - 1; d++)
-		if (s->loops[d].reduce && w->extent[d] > 1 &&
-		    loop_in_code(&s->loops[d], w->values))
-			return true;
-	return false;
-}
-
 /* Instructions of the body: one for each access that differs. */
 static void count_body(const StageNow *w, StageCost *c)
 {
@@ -691,8 +678,6 @@ static void count_body(const StageNow *w, StageCost *c)
 		c->accumulators *= words;
 	c->registers = c->accumulators + (streams < 1e9 ? streams : 1) +
 	    broadcasts;
-	c->early = in_pieces(w, c->body) && streams < 1e9 &&
-		c->steps > c->accumulators ? streams : 0;
 	if (c->accumulators + shared > m->vector_registers)
 		c->loads += again;
 	c->instructions = c->operations + c->loads - folded + c->stores +
@@ -848,7 +833,7 @@ static double spilling(const Machine *m, const StageCost *c)
 {
 	double over = c->registers - m->vector_registers;
 	if (over <= 0)
-		return max2(over + c->early, 0);
+		return 0;
 	return c->density < 1 ? max2(2 * over, c->accumulators / 2) : 2 * over;
 }
 
