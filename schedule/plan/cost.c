@@ -431,26 +431,9 @@ static double lines_each(const StageNow *w, const PlanAccess *a, int vector)
 	return 1;
 }
 
-/* Copies of a work that the body makes: of what does not move with one of its loops
- * one for all iterations of that. */
-static double work_copies(const PlanStage *s, const PlanWork *work,
-    const int64_t *values, int vector, double words, int body)
-{
-	double copies = 1;
-	for (int d = body; d < s->nloops; d++)
-		if (work->movers >> d & 1)
-			copies *= d == vector ? words
-					      : at(values, s->loops[d].extent);
-	return copies;
-}
-
-/* What the loop around the body does not move is made before that. */
-static bool is_outside(const PlanWork *work, const StageCost *c)
-{
-	return c->body && !(work->movers >> (c->body - 1) & 1);
-}
-
-/* Operations of the body.  A sum's last multiplication adds. */
+/* Operations of the body: what does not move with one of its loops is made once
+ * for all iterations of that, and what moves with none, nor with the loop around
+ * them, before that one.  A sum's last multiplication adds. */
 static double count_work(const PlanStage *s, const Machine *m,
     const int64_t *values, int vector, double words, const StageCost *c)
 {
@@ -458,26 +441,31 @@ static double count_work(const PlanStage *s, const Machine *m,
 	double sum = s->reduce && !fused ? c->unrolled * words * s->nwrites : 0;
 	for (int i = 0; i < s->nworks; i++) {
 		const PlanWork *w = &s->works[i];
-		if (w->movers && !is_outside(w, c))
-			sum += w->weight *
-			    work_copies(s, w, values, vector, words, c->body);
+		double copies = 1;
+		bool moves = c->body && w->movers >> (c->body - 1) & 1;
+		for (int d = c->body; d < s->nloops; d++) {
+			if (!(w->movers >> d & 1))
+				continue;
+			moves = true;
+			copies *= d == vector ? words
+					      : at(values, s->loops[d].extent);
+		}
+		if (moves)
+			sum += copies * w->weight;
 	}
 	return sum;
 }
 
-/* What is made before the loop around the body, over the run: once in each
- * iteration of the last loop around that which moves it. */
-static double count_outside(const PlanStage *s, const int64_t *values,
-    int vector, double words, const StageCost *c)
+/* Of what moves neither with the body nor with the loop around it, over the run:
+ * once in each iteration of the last loop that moves it. */
+static double count_outside(const PlanStage *s, const StageCost *c)
 {
 	double sum = 0;
-	for (int i = 0; i < s->nworks; i++) {
+	for (int i = 0; i < s->nworks && c->body; i++) {
 		const PlanWork *w = &s->works[i];
-		uint32_t around = w->movers & ((1u << c->body) - 1);
-		if (w->movers && is_outside(w, c))
-			sum += w->weight *
-			    work_copies(s, w, values, vector, words, c->body) *
-			    (around ? c->trips[32 - __builtin_clz(around)] : 1);
+		if (w->movers && !(w->movers >> (c->body - 1)))
+			sum +=
+			    w->weight * c->trips[32 - __builtin_clz(w->movers)];
 	}
 	return sum;
 }
@@ -498,11 +486,14 @@ static bool is_masked(const PlanStage *s, const int64_t *values,
 	if (s->tail != TAIL_MASK || s->reduce)
 		return false;
 	for (int a = 0; a < s->naxes; a++) {
-		int64_t tile = 1;
+		int64_t tile = 1, lanes = 1;
 		for (int d = c->body; d < s->nloops; d++)
-			if (s->loops[d].axis == a)
+			if (s->loops[d].axis == a &&
+			    s->loops[d].kind != LOOP_VECTOR)
 				tile *= values[s->loops[d].extent];
-		if (s->axes[a].length % tile)
+			else if (s->loops[d].axis == a)
+				lanes = values[s->loops[d].extent];
+		if (lanes == 1 && s->axes[a].length % tile)
 			return true;
 	}
 	return false;
@@ -580,7 +571,6 @@ static void count_body(const StageNow *w, StageCost *c)
 	    ((w->merged ? count_dots(w, words, c)
 			: count_work(s, m, values, vector, words, c)) +
 		c->unrolled * words * BRANCH_OPERATIONS * branches);
-	c->outside = count_outside(s, values, vector, words, c);
 	double streams = 1e9, broadcasts = 0, narrow = 0;
 	double shared = 0, again = 0; /* vectors that copies read; loads if not */
 	if (s->reduce)
@@ -921,7 +911,7 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 	body = max2(body, c->instructions / ISSUE);
 	body += c->gathers * 0.5 + c->conflicts * 3 + (s->reduce ? 0 : BACK);
 	double compute = body * c->body_runs * part_made(s, c) +
-	    starting(s, c) + c->outside / issue +
+	    starting(s, c) + count_outside(s, c) / issue +
 	    c->results * combining(s, c) + odd_steps(s, values, c);
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
 	       memory = c->traffic[2] / 5;

@@ -224,7 +224,6 @@ typedef struct {
 	double lanes;
 	double unrolled;       /* copies of the operation in the body */
 	double operations;     /* vector operations a body */
-	double outside;        /* over the run, of those made before its loop */
 	double steps;          /* of a reduction, as vectors: they wait for
 				  each other */
 	double loads, stores;  /* vector or scalar instructions a body */
