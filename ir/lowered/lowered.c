@@ -52,7 +52,10 @@ int low_temp(Arena *arena, LowFunction *f, DType type, int lanes,
 	while (name_taken(arena, f, name))
 		name = arena_printf(arena, "%s_%d", name, temp);
 	vec_push(arena, &f->temps,
-	    (LowTemp){name, type, lanes, arena_strdup(arena, name_hint), {0}});
+	    (LowTemp){.name = name,
+		.type = type,
+		.lanes = lanes,
+		.wish = arena_strdup(arena, name_hint)});
 	return temp;
 }
 

@@ -50,6 +50,7 @@ typedef struct {
 	const char *wish; /* what it would be called if it had the name alone:
 			     "conv.k0", a loop of conv's */
 	LowRange range;   /* of DT_INDEX; see low_ranges */
+	bool index;	  /* of another type, and stands for one of DT_INDEX */
 } LowTemp;
 
 /* constant + sum of coefficient * temporary (index scalars) */
@@ -337,9 +338,8 @@ typedef struct {
 	const LowWatch *watch;  /* NULL: nobody */
 	/* results */
 	int64_t op_count[LOW_COUNT]; /* executed, by opcode */
-	int64_t flops;               /* lanes of ADD SUB MUL DIV MIN MAX NEG ABS, FMA two, DOT two a term, MATH one; comparisons not */
 	int64_t
-	    int_ops; /* of these such of integers, lanes of indices as i32 too */
+	    flops; /* lanes of ADD SUB MUL DIV MIN MAX NEG ABS, FMA two, DOT two a term, MATH one; comparisons and indices not */
 	int64_t iterations;          /* loop iterations executed */
 	int64_t loads, stores;       /* elements */
 	char message[512];           /* of a failure */

@@ -114,11 +114,19 @@ static void find_readers(Narrow *p, const LowBody *body)
 
 /* --- what it becomes -------------------------------------------------------- */
 
+static int new_temp(Narrow *p, int temp)
+{
+	const LowTemp *from = temp_of(p, temp);
+	int to = low_temp(p->arena, p->to, DT_I32, from->lanes, from->wish);
+	p->to->temps.at[to].index = true;
+	return to;
+}
+
 /* The scalar that lanes are counted from, or that is in all of them. */
 static int scalar(Narrow *p, int temp, LowBody *out)
 {
 	const LowNode *number = p->defs.only[temp];
-	int to = low_temp(p->arena, p->to, DT_I32, 1, temp_of(p, temp)->wish);
+	int to = new_temp(p, temp);
 	if (number && number->op == LOW_CONST)
 		low_op(p->arena, out, LOW_CONST, to, -1, -1, -1)->i = number->i;
 	else
@@ -134,8 +142,7 @@ static void put_node(Narrow *p, const LowNode *n, LowBody *out)
 		if (fits(p, n->arg[k]) && takes_narrow(p, n, k))
 			c->arg[k] = p->to_narrow[n->arg[k]];
 	if (narrow) {
-		c->dst = low_temp(p->arena, p->to, DT_I32,
-		    temp_of(p, n->dst)->lanes, temp_of(p, n->dst)->wish);
+		c->dst = new_temp(p, n->dst);
 		p->to_narrow[n->dst] = c->dst;
 		if (n->op == LOW_IOTA || n->op == LOW_BROADCAST)
 			c->arg[0] = scalar(p, n->arg[0], out);

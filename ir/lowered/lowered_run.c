@@ -439,7 +439,14 @@ static bool launch(Runner *r, Code *code, int first, const Scalar *frame)
 
 /* --- results --------------------------------------------------------------- */
 
-static int64_t flops_of(const Code *code)
+static bool is_of_indices(const Runner *r, const Code *code)
+{
+	const LowTemp *temps = r->function->f->temps.at;
+	return code->type == DT_INDEX ||
+	    (code->temp >= 0 && temps[code->temp].index);
+}
+
+static int64_t flops_of(const Runner *r, const Code *code)
 {
 	switch (code->op) {
 	case LOW_ADD:
@@ -451,7 +458,7 @@ static int64_t flops_of(const Code *code)
 	case LOW_ABS:
 	case LOW_SCALE:
 	case LOW_RSQRT:
-	case LOW_MATH: return code->type == DT_INDEX ? 0 : code->lanes;
+	case LOW_MATH: return is_of_indices(r, code) ? 0 : code->lanes;
 	case LOW_FMA: return 2 * code->lanes;
 	case LOW_DOT: return 2 * code->sources;
 	case LOW_MMA:
@@ -476,9 +483,7 @@ static void count(Runner *r)
 		case CODE_EXCHANGE:
 		case CODE_GROUP:
 			out->op_count[code->op] += code->count;
-			out->flops += code->count * flops_of(code);
-			if (dtype_is_int(code->type))
-				out->int_ops += code->count * flops_of(code);
+			out->flops += code->count * flops_of(r, code);
 			break;
 		case CODE_NEXT:
 		case CODE_THREAD: out->iterations += code->count; break;

@@ -283,14 +283,6 @@ static bool has_phase_and_limit(const PlanStage *s)
 	return phase && limit;
 }
 
-static bool is_of_floats(const Program *p)
-{
-	for (int i = 0; i < p->nblocks; i++)
-		if (!dtype_is_float(p->blocks[i].body->type))
-			return false;
-	return true;
-}
-
 /* Lanes that are known to be off are not computed, nor is a step that a
  * condition makes none. */
 static void check_flops(const Check *c)
@@ -312,14 +304,9 @@ static void check_flops(const Check *c)
 			(is_partial(stage) && s->tail != TAIL_PAD));
 		expr_walk(stage->body, is_not_arithmetic, &functions);
 	}
-	int64_t counted = c->stats->flops;
-	if (is_of_floats(c->nest->program)) /* lanes of indices may be of i32 */
-		counted -= c->stats->int_ops;
-	else
-		near = true;
 	if (!functions)
 		compare(c, "operations", "all", near ? sum * NEAR : sum,
-		    (double)counted, bound || near);
+		    (double)c->stats->flops, bound || near);
 }
 
 static int lowered_buffer(const Check *c, int buffer)
