@@ -538,6 +538,12 @@ static double count_dots(const StageNow *w, double words, const StageCost *c)
 	    (n ? n : 2 * w->stage->dot->terms);
 }
 
+/* A digit of a fused loop that has one value: another candidate's nest has none. */
+static bool is_no_loop(const StageNow *w, int d)
+{
+	return w->stage->digits >> d & 1 && w->extent[d] == 1;
+}
+
 /* Instructions of the body: one for each access that differs. */
 static void count_body(const StageNow *w, StageCost *c)
 {
@@ -546,7 +552,9 @@ static void count_body(const StageNow *w, StageCost *c)
 	const int64_t *values = w->values;
 	int vector = -1;
 	c->body = s->nloops;
-	while (c->body > 0 && loop_in_code(&s->loops[c->body - 1], values)) {
+	while (c->body > 0 &&
+	    (is_no_loop(w, c->body - 1) ||
+		loop_in_code(&s->loops[c->body - 1], values))) {
 		const PlanLoop *l = &s->loops[--c->body];
 		if (l->kind == LOOP_VECTOR) {
 			vector = c->body;

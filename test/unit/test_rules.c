@@ -186,7 +186,7 @@ static const Case cases[] = {
 	{0}},
     {"test/layouts/added_whole.yaml", {0}, {"compute_inline(s)"}},
     /* short rows are made several at once, long ones one by one */
-    {"test/layouts/two_short.yaml",
+    {"test/layouts/kept_short.yaml",
 	{"split(t.i, ? in tile([1, 2, 4, 8]))", "unroll(y.i, limit=16)",
 	    "reverse_compute_at(y, t_k0)"},
 	{0}},
