@@ -407,6 +407,9 @@ void note_control(Lower *l)
 
 /* --- branches ----------------------------------------------------------- */
 
+/* What an arm assigns has another stamp from there on, and what was numbered in an
+ * arm is forgotten at its end: what is known of anything else stays so. */
+
 void branch_begin(Lower *l, Branch *b, int condition)
 {
 	assert(l->f->temps.at[condition].type == DT_BOOL);
@@ -416,7 +419,6 @@ void branch_begin(Lower *l, Branch *b, int condition)
 	b->node->dst = b->node->buffer = b->node->var = -1;
 	b->node->condition = condition;
 	b->scope = (Frame){.skipped = true};
-	note_control(l);
 	scope_open(l, &b->scope, &b->node->body);
 }
 
@@ -424,7 +426,6 @@ void branch_else(Lower *l, Branch *b)
 {
 	assert(l->scope == &b->scope);
 	scope_close(l);
-	note_control(l);
 	b->scope = (Frame){.skipped = true};
 	scope_open(l, &b->scope, &b->node->other);
 }
@@ -433,7 +434,6 @@ void branch_end(Lower *l, Branch *b)
 {
 	assert(l->scope == &b->scope);
 	scope_close(l);
-	note_control(l);
 	if (b->node->body.n || b->node->other.n)
 		vec_push(l->arena, l->scope->body, b->node);
 }

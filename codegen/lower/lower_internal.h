@@ -247,7 +247,7 @@ typedef struct {
 	int open_serial[MAX_DEPTH];
 	int nserials;
 	int stamp;  /* counts assignments to mutable temporaries */
-	int epoch;  /* stamp when control flow last split or joined */
+	int epoch;  /* stamp when a loop last began or ended */
 	int *version; /* by nest buffer: counts stores */
 	StoredVec *stored; /* by nest buffer: the last, in order */
 	Arena *numbers;		 /* of values, while a part is lowered */
@@ -323,7 +323,7 @@ LowNode *emit_effect(Lower *l, LowOpcode op, int a, int b, int c);
 int emit_load(Lower *l, Key *key, const char *hint);
 void note_written(Lower *l, const IntVec *written);
 bool frame_writes(const Frame *frame, int buffer);
-void note_control(Lower *l); /* control flow splits or joins here */
+void note_control(Lower *l); /* a loop begins or ends here */
 /* `if` in the emitted code; what the arms assign must be mutable. */
 typedef struct {
 	LowNode *node;

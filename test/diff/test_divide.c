@@ -393,6 +393,40 @@ static void test_again(void **state)
 	unmake(&k);
 }
 
+/* So is one of a sum in registers, of several in turn: the branch of another one's
+ * quotient assigns nothing of it. */
+static void test_again_of_sum(void **state)
+{
+	Kernel k = {0};
+	char none[64];
+	LowRun run = {0};
+	(void)state;
+	make(&k,
+	    "tunec: 1\nname: quotients\n"
+	    "inputs: {a: 'f32[3, 64]'}\n"
+	    "compute: |\n"
+	    "  t[i < 64] = sum[n < 3](a[n, i])\n"
+	    "  y[c < 3, i < 64] = a[c, i] - t[i]/3\n",
+	    "i0, i1, i2 = split(y.i, [_, 2, 16])\nreorder(i0, y.c, i1, i2)\n"
+	    "unroll(y.c)\nunroll(i1)\nvectorize(i2, 16)\n"
+	    "compute_at(t, i0)\nj0, j1 = split(t.i, [_, 16])\n"
+	    "reorder(t.n, j0, j1)\nunroll(j0)\nvectorize(j1, 16)\n"
+	    "set_scope(t, reg)\n",
+	    "skylake-avx512");
+	float a[3][64], y[3][64];
+	for (int n = 0; n < 3; n++)
+		for (int i = 0; i < 64; i++)
+			a[n][i] = 0x1p-100f * (float)(3 * (i - 20 + n));
+	assert_true(
+	    low_function_run(k.lowered->kernel, (void *[]){a, y, none}, &run));
+	assert_int_equal(run.op_count[LOW_DIV], 64 / 16);
+	for (int c = 0; c < 3; c++)
+		for (int i = 0; i < 64; i++)
+			assert_true(y[c][i] ==
+			    a[c][i] - (a[0][i] + a[1][i] + a[2][i]) / 3);
+	unmake(&k);
+}
+
 /* Vectors that are short are divided, and all where numerics are exact. */
 static void test_not(void **state)
 {
@@ -416,6 +450,7 @@ int main(void)
 	    cmocka_unit_test(test_whole),
 	    cmocka_unit_test(test_interleaved),
 	    cmocka_unit_test(test_again),
+	    cmocka_unit_test(test_again_of_sum),
 	    cmocka_unit_test(test_not),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
