@@ -37,25 +37,62 @@ enum {
 	REGISTERS_OVER = 2	   /* tolerated: compilers fold operands */
 };
 
+/* Copies of the operation in the innermost body, but for lanes: no fewer than
+ * stage_body says. */
+static double copies_in_body(const PlanStage *s, const int64_t *values)
+{
+	double copies = 1;
+	for (int d = s->nloops - 1;
+	     d >= 0 && loop_in_code(&s->loops[d], values); d--)
+		if (s->loops[d].kind != LOOP_VECTOR)
+			copies *= (double)values[s->loops[d].extent];
+	return copies;
+}
+
+/* Most are no candidates for this reason: it is asked with as little as tells. */
+static bool is_large(
+    const PlanStage *s, const Machine *machine, const int64_t *values)
+{
+	int most = machine->gpu ? GPU_OPERATIONS_MAX : BODY_OPERATIONS_MAX;
+	double limit = most * group_work(s, values);
+	double copies = copies_in_body(s, values);
+	if (copies * s->flops <= limit)
+		return false;
+	if (s->dot) { /* of which a loop may be one operation */
+		StageCost c;
+		stage_body(s, machine, values, &c);
+		copies = c.unrolled;
+	}
+	return copies * stage_density(s, values, 1).copies * s->flops > limit;
+}
+
+static Refusal stage_limits(const PlanStage *s, bool anchor,
+    const Machine *machine, const int64_t *values)
+{
+	bool tile = s->reduce && s->accesses[0].scope == SCOPE_REG &&
+	    machine->vector_registers;
+	StageCost c;
+	if (is_large(s, machine, values))
+		return "the unrolled body is too large";
+	if (!tile && !anchor)
+		return NULL;
+	stage_body(s, machine, values, &c);
+	if (tile && c.registers > machine->vector_registers + REGISTERS_OVER)
+		return "the register tile does not fit the registers";
+	return anchor && c.padding > 2 ? "more than half of the work is padding"
+				       : NULL;
+}
+
 Refusal plan_limits(
     const Plan *plan, const Machine *machine, const int64_t *values)
 {
-	int most = machine->gpu ? GPU_OPERATIONS_MAX : BODY_OPERATIONS_MAX;
 	for (int i = 0; i < plan->nstages; i++) {
 		const PlanStage *s = &plan->stages[i];
-		StageCost c;
-		if (s->ahead)
-			continue; /* it is not timed */
-		stage_body(s, machine, values, &c);
-		if (c.unrolled * c.copies * s->flops >
-		    most * group_work(s, values))
-			return "the unrolled body is too large";
-		if (s->reduce && s->accesses[0].scope == SCOPE_REG &&
-		    machine->vector_registers &&
-		    c.registers > machine->vector_registers + REGISTERS_OVER)
-			return "the register tile does not fit the registers";
-		if (i == plan->anchor && c.padding > 2)
-			return "more than half of the work is padding";
+		Refusal why = s->ahead /* it is not timed */
+		    ? NULL
+		    : stage_limits(s, i == plan->anchor, machine, values);
+		if (why)
+			return why;
 	}
 	return machine->gpu ? plan_launches(plan, machine, values) : NULL;
 }
