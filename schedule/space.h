@@ -62,10 +62,6 @@ struct Space {
 	 * plans and candidates took, in operations of the tape; a search of its
 	 * own ends there. */
 	int64_t work, work_most;
-	const Plan *evaluated; /* last, for these slots; NULL: none */
-	int64_t slots[CANDIDATE_PARTS];
-	int64_t *values; /* its tape's */
-	int values_size;
 	SpaceCost *cost; /* NULL: the analytic time */
 	void *cost_context;
 	RefusalCount refusals[REFUSALS_KEPT];

@@ -199,12 +199,12 @@ uint64_t space_register_tile(Space *space, const Candidate *candidate)
 	const Plan *plan = space_entry(space, candidate)->plan;
 	const int64_t *values = space_values(space, plan, candidate);
 	const PlanStage *s = &plan->stages[plan->anchor];
-	StageCost c;
 	uint64_t hash = candidate->sketch;
-	stage_body(s, space->machine, values, &c);
+	const StageCost *c =
+	    plan_stage_body(plan, plan->anchor, space->machine, values);
 	for (int d = 0; d < s->nloops; d++) {
 		const PlanLoop *l = &s->loops[d];
-		if (d < c.body && !(s->threads >> d & 1))
+		if (d < c->body && !(s->threads >> d & 1))
 			continue;
 		int64_t tile[2] = {l->axis, values[l->extent]};
 		if (!l->reduce && tile[1] > 1)

@@ -50,7 +50,6 @@ void space_start_plans(Space *space)
 {
 	space->plans = arena_child(space->arena);
 	space->tape = tape_new(space->plans);
-	space->evaluated = NULL;
 	space->stages_kept = 0;
 }
 
@@ -81,15 +80,8 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 		space->stages_kept += entry->plan->nstages;
 		entry->used = parts_used(space, s, &context);
 		for (int i = 0; i < entry->plan->nguards; i++)
-			entry->plan->guards[i].why = keep_why(
-			    space, entry->plan->guards[i].why);
-		int size = tape_size(entry->plan->tape);
-		if (size > space->values_size) {
-			space->values_size = size * 2;
-			space->evaluated = NULL;
-			space->values = NEW_N(
-			    space->arena, int64_t, space->values_size);
-		}
+			entry->plan->guards[i].why =
+			    keep_why(space, entry->plan->guards[i].why);
 	} else {
 		entry->why = keep_why(space, why);
 		space->stages_kept++;
@@ -172,24 +164,18 @@ const PlanEntry *space_entry(Space *space, const Candidate *c)
 	return e;
 }
 
-/* Evaluates the plan's tape for a candidate, unless that is what was evaluated
- * last; the values stay until the next call. */
+/* The plan's tape, evaluated for a candidate; the values stay until the next call
+ * for this plan. */
 const int64_t *space_values(
     Space *space, const Plan *plan, const Candidate *c)
 {
 	const Sketch *s = &space->sketches.at[c->sketch];
 	int64_t slots[CANDIDATE_PARTS];
-	size_t size = sizeof *slots * (size_t)s->nslots;
 	for (int p = 0; p < s->nparts; p++)
 		if (s->parts[p].slot >= 0)
 			slots[s->parts[p].slot] =
 			    s->parts[p].values[c->at[p]].i;
-	if (plan == space->evaluated && !memcmp(slots, space->slots, size))
-		return space->values;
-	tape_eval(plan->tape, slots, space->values);
-	space->evaluated = plan;
-	memcpy(space->slots, slots, size);
-	return space->values;
+	return plan_values(plan, slots);
 }
 
 static bool guards_hold(

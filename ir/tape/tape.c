@@ -142,7 +142,7 @@ Handle tape_cons(
 	     i = (i + 1) & mask)
 		if (node_is(tape, tape->table[i] - 1, kind, value, arg, n))
 			return tape->table[i] - 1;
-	TapeNode d = {kind, n, tape->args.n, value};
+	TapeNode d = {kind, n, tape->args.n, value, 0};
 	TapeFacts facts = {.key = node_key(tape, kind, value, arg, n),
 	    .low = node_low(tape, kind, value, arg, n)};
 	sample_node(tape, &d, arg, facts.sample);

@@ -51,6 +51,17 @@ int64_t tape_work(const Tape *tape);
 int tape_nslots(const Tape *tape);
 /* Evaluate every handle for one assignment of the slots. */
 void tape_eval(const Tape *tape, const int64_t *slots, int64_t *values);
+/* The same where all is evaluated for other slots, of which only those of the bits
+ * have changed: slot s is bit s, from the last bit on all are that. */
+enum { TAPE_SLOT_LAST = 63 };
+void tape_eval_again(
+    const Tape *tape, const int64_t *slots, uint64_t changed, int64_t *values);
+static inline uint64_t tape_slot_bit(int slot)
+{
+	return (uint64_t)1 << (slot < TAPE_SLOT_LAST ? slot : TAPE_SLOT_LAST);
+}
+/* The slots that a quantity of an extracted tape depends on. */
+uint64_t tape_slots(const Tape *tape, Handle h);
 /* A tape of just those quantities whose handles stand at n places, and of what they
  * are computed from; what stands there is renamed.  It is only evaluated. */
 Tape *tape_extract(

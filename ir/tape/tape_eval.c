@@ -47,6 +47,22 @@ void tape_eval(const Tape *tape, const int64_t *slots, int64_t *values)
 		    &nodes[h], args + nodes[h].first, slots, values);
 }
 
+void tape_eval_again(
+    const Tape *tape, const int64_t *slots, uint64_t changed, int64_t *values)
+{
+	const TapeNode *nodes = tape->nodes.at;
+	const TapeArg *args = tape->args.at;
+	for (Handle h = 0; h < tape->nodes.n; h++)
+		if (nodes[h].slots & changed)
+			values[h] = eval_node(
+			    &nodes[h], args + nodes[h].first, slots, values);
+}
+
+uint64_t tape_slots(const Tape *tape, Handle h)
+{
+	return tape_node(tape, h)->slots;
+}
+
 /* --- text ---------------------------------------------------------------- */
 
 static void print_sum(Buf *out, const Tape *tape, Handle h)
@@ -124,9 +140,16 @@ static Handle extract_node(Extraction *x, Handle h)
 	Tape *to = x->to;
 	TapeNode node = *d;
 	node.first = to->args.n;
+	node.slots = 0;
+	if (d->kind == TAPE_SLOT) {
+		int slot = (int)d->value;
+		node.slots = tape_slot_bit(slot);
+		to->nslots = slot < to->nslots ? to->nslots : slot + 1;
+	}
 	for (int i = 0; i < d->n; i++) {
 		TapeArg arg = tape_args(x->from, h)[i];
 		arg.h = x->renamed[arg.h];
+		node.slots |= tape_slots(to, arg.h);
 		vec_push(to->arena, &to->args, arg);
 	}
 	vec_push(to->arena, &to->nodes, node);
@@ -161,7 +184,7 @@ Tape *tape_extract(Arena *arena, const Tape *tape, Handle *const *places, int n)
 	Extraction x = {.from = tape,
 	    .to = NEW(arena, Tape),
 	    .renamed = NEW_N(scratch, Handle, tape->nodes.n)};
-	*x.to = (Tape){.arena = arena, .nslots = tape->nslots};
+	*x.to = (Tape){.arena = arena};
 	for (int i = 0; i < tape->nodes.n; i++)
 		x.renamed[i] = -1;
 	for (int i = 0; i < n; i++) {

@@ -38,6 +38,7 @@ typedef struct {
 	TapeKind kind;
 	int n, first; /* arguments */
 	int64_t value;
+	uint64_t slots; /* tape_slots; of a tape that is only evaluated */
 } TapeNode;
 
 /* What is known of a node. */

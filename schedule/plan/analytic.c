@@ -23,11 +23,9 @@ double plan_seconds(
 	if (machine->gpu)
 		return launches_seconds(plan, machine, values);
 	for (int i = 0; i < plan->nstages; i++) {
-		StageCost c;
-		if (plan->stages[i].ahead)
-			continue;
-		stage_cost(&plan->stages[i], machine, values, &c);
-		sum += c.seconds;
+		if (!plan->stages[i].ahead)
+			sum +=
+			    plan_stage_cost(plan, i, machine, values)->seconds;
 	}
 	return sum;
 }
@@ -51,48 +49,48 @@ static double copies_in_body(const PlanStage *s, const int64_t *values)
 
 /* Most are no candidates for this reason: it is asked with as little as tells. */
 static bool is_large(
-    const PlanStage *s, const Machine *machine, const int64_t *values)
+    const Plan *plan, int stage, const Machine *machine, const int64_t *values)
 {
+	const PlanStage *s = &plan->stages[stage];
 	int most = machine->gpu ? GPU_OPERATIONS_MAX : BODY_OPERATIONS_MAX;
 	double limit = most * group_work(s, values);
 	double copies = copies_in_body(s, values);
 	if (copies * s->flops <= limit)
 		return false;
-	if (s->dot) { /* of which a loop may be one operation */
-		StageCost c;
-		stage_body(s, machine, values, &c);
-		copies = c.unrolled;
-	}
+	if (s->dot) /* of which a loop may be one operation */
+		copies =
+		    plan_stage_body(plan, stage, machine, values)->unrolled;
 	return copies * stage_density(s, values, 1).copies * s->flops > limit;
 }
 
-static Refusal stage_limits(const PlanStage *s, bool anchor,
-    const Machine *machine, const int64_t *values)
+static Refusal stage_limits(
+    const Plan *plan, int stage, const Machine *machine, const int64_t *values)
 {
+	const PlanStage *s = &plan->stages[stage];
+	bool anchor = stage == plan->anchor;
 	bool tile = s->reduce && s->accesses[0].scope == SCOPE_REG &&
 	    machine->vector_registers;
-	StageCost c;
-	if (is_large(s, machine, values))
+	if (s->ahead)
+		return NULL; /* it is not timed */
+	if (is_large(plan, stage, machine, values))
 		return "the unrolled body is too large";
 	if (!tile && !anchor)
 		return NULL;
-	stage_body(s, machine, values, &c);
-	if (tile && c.registers > machine->vector_registers + REGISTERS_OVER)
+	const StageCost *c = plan_stage_body(plan, stage, machine, values);
+	if (tile && c->registers > machine->vector_registers + REGISTERS_OVER)
 		return "the register tile does not fit the registers";
-	return anchor && c.padding > 2 ? "more than half of the work is padding"
-				       : NULL;
+	return anchor && c->padding > 2
+	    ? "more than half of the work is padding"
+	    : NULL;
 }
 
 Refusal plan_limits(
     const Plan *plan, const Machine *machine, const int64_t *values)
 {
-	for (int i = 0; i < plan->nstages; i++) {
-		const PlanStage *s = &plan->stages[i];
-		Refusal why = s->ahead /* it is not timed */
-		    ? NULL
-		    : stage_limits(s, i == plan->anchor, machine, values);
-		if (why)
-			return why;
-	}
-	return machine->gpu ? plan_launches(plan, machine, values) : NULL;
+	Refusal why = NULL;
+	for (int i = 0; i < plan->nstages && !why; i++)
+		why = stage_limits(plan, i, machine, values);
+	if (why || !machine->gpu)
+		return why;
+	return plan_launches(plan, machine, values);
 }

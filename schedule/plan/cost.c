@@ -898,12 +898,11 @@ void stage_body(const PlanStage *s, const Machine *m, const int64_t *values,
 	count_stage(&now, c);
 }
 
-void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
-    StageCost *c)
+void stage_finish(
+    const PlanStage *s, const Machine *m, const int64_t *values, StageCost *c)
 {
 	StageNow now;
 	stage_now(s, m, values, &now);
-	count_stage(&now, c);
 	count_parallel(s, m, values, c);
 	count_traffic(&now, c);
 
@@ -930,4 +929,11 @@ void stage_cost(const PlanStage *s, const Machine *m, const int64_t *values,
 	c->seconds = c->cycles * c->imbalance / threads / hertz;
 	if (c->parallel > 1 && threads > 1)
 		c->seconds += 3e-6;
+}
+
+void stage_cost(
+    const PlanStage *s, const Machine *m, const int64_t *values, StageCost *c)
+{
+	stage_body(s, m, values, c);
+	stage_finish(s, m, values, c);
 }

@@ -143,7 +143,7 @@ static void put_part(const Plan *plan, const Machine *m, const int64_t *values,
     const PlanPart *part, bool context, float *row)
 {
 	const PlanStage *s = &plan->stages[part->main];
-	StageCost cost, *c = m->gpu ? NULL : &cost;
+	const StageCost *c = NULL;
 	if (m->gpu) {
 		LaunchCost g;
 		launch_next(plan, m, values, part->first, &g);
@@ -151,8 +151,8 @@ static void put_part(const Plan *plan, const Machine *m, const int64_t *values,
 			g.seconds = 0; /* its needs say why */
 		row = put_gpu(s, &g, m, values, row);
 	} else {
-		stage_cost(s, m, values, &cost);
-		row = put_cpu(s, &cost, values, row);
+		c = plan_stage_cost(plan, part->main, m, values);
+		row = put_cpu(s, c, values, row);
 	}
 	if (!context)
 		return;

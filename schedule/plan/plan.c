@@ -1135,6 +1135,27 @@ static void add_place(Handle *h, void *context)
 		vec_push(places->arena, &places->at, h);
 }
 
+typedef struct {
+	const Tape *tape;
+	uint64_t slots;
+} Dependence;
+
+static void add_slots(Handle *h, void *context)
+{
+	Dependence *d = context;
+	if (*h != HANDLE_NONE)
+		d->slots |= tape_slots(d->tape, *h);
+}
+
+static void record_slots(Plan *plan)
+{
+	for (int i = 0; i < plan->nstages; i++) {
+		Dependence d = {plan->tape, 0};
+		each_handle_of_stage(&plan->stages[i], add_slots, &d);
+		plan->stages[i].slots = d.slots;
+	}
+}
+
 Plan *plan_copy(Arena *arena, const Plan *plan)
 {
 	Plan *copy = arena_memdup(arena, plan, sizeof *plan);
@@ -1154,6 +1175,7 @@ Plan *plan_copy(Arena *arena, const Plan *plan)
 	each_handle(copy, add_place, &places);
 	copy->tape = tape_extract(arena, plan->tape, places.at.at, places.at.n);
 	arena_free(places.arena);
+	record_slots(copy);
 	plan_settle(copy);
 	plan_assert_sound(copy);
 	return copy;

@@ -165,6 +165,7 @@ typedef struct {
 	uint32_t reads;    /* bit s: it reads what is in Scope s */
 	int launch;       /* of a GPU: the first stage in its launch; -1: ahead */
 	int next;         /* stage of that launch; -1 */
+	uint64_t slots;	  /* tape_slots of all that it holds; of a copy */
 } PlanStage;
 
 /* What has a time of its own: of a CPU a stage, of a GPU a launch. */
@@ -187,6 +188,8 @@ typedef struct {
 	int nparts[2];
 	PlanPart *parts[2];
 	struct Shape *shapes; /* of stages, while a GPU's launch is looked at */
+	struct PlanKnown
+	    *known; /* of the candidate asked about last: known.c */
 } Plan;
 
 /* plan.c */
@@ -289,6 +292,20 @@ void stage_cost(const PlanStage *stage, const Machine *machine,
 /* Only what is known without memory: the body, trips, padding; the rest is 0. */
 void stage_body(const PlanStage *stage, const Machine *machine,
     const int64_t *values, StageCost *cost);
+/* What stage_body leaves to stage_cost. */
+void stage_finish(const PlanStage *stage, const Machine *machine,
+    const int64_t *values, StageCost *cost);
+
+/* known.c: nothing is. */
+void known_begin(Plan *plan);
+/* A copy's tape, evaluated for these slots until the next call. */
+const int64_t *plan_values(const Plan *plan, const int64_t *slots);
+/* What stage_cost and stage_body say, of such values no more than once; it stays
+ * until the next call. */
+const StageCost *plan_stage_cost(
+    const Plan *plan, int stage, const Machine *machine, const int64_t *values);
+const StageCost *plan_stage_body(
+    const Plan *plan, int stage, const Machine *machine, const int64_t *values);
 
 /* cost_gpu.c: one launch of a GPU, which all stages below one outermost bound loop
  * share. */

@@ -170,6 +170,7 @@ void plan_settle(Plan *plan)
 	settle_parts(plan, false);
 	settle_parts(plan, true);
 	plan->shapes = NEW_N(plan->arena, Shape, plan->nstages);
+	known_begin(plan);
 	for (int i = 0; i < plan->nstages; i++)
 		settle_accesses(plan, i);
 }
