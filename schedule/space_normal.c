@@ -10,26 +10,14 @@
 
 #include <string.h>
 
-static bool is_innermost(const PlanStage *s, int loop)
-{
-	for (int d = loop + 1; d < s->nloops; d++)
-		if (s->loops[d].axis == s->loops[loop].axis)
-			return false;
-	return true;
-}
-
 /* The iterations in which something counts; more than any where that is not
  * known, or all are made. */
 static int64_t iterations_needed(
-    const PlanStage *s, int loop, const int64_t *values)
+    const Plan *plan, const PlanRoom *room, const int64_t *values)
 {
-	const PlanLoop *l = &s->loops[loop];
-	if (loop < s->own && l->runs == RUNS_CLIPPED)
-		return 0; /* the stage whose own it is says */
-	if (s->nloops == PLAN_DEPTH || l->axis < 0 ||
-	    l->kind == LOOP_VECTOR || l->runs != RUNS_CLIPPED ||
-	    is_innermost(s, loop) ||
-	    axis_mover(&s->axes[l->axis], values) >= 0)
+	const PlanStage *s = &plan->stages[room->stage];
+	const PlanLoop *l = &s->loops[room->loop];
+	if (room->all || axis_mover(&s->axes[l->axis], values) >= 0)
 		return INT64_MAX;
 	int64_t n = s->axes[l->axis].length, below = values[l->below];
 	return n / below + (n % below > 0);
@@ -38,17 +26,12 @@ static int64_t iterations_needed(
 static void count_needed(
     const Plan *plan, const int64_t *values, int64_t *needed)
 {
-	for (int i = 0; i < plan->nstages; i++)
-		for (int d = 0; d < plan->stages[i].nloops; d++) {
-			Handle extent = plan->stages[i].loops[d].extent;
-			int slot = tape_slot_of(plan->tape, extent);
-			if (slot < 0)
-				continue;
-			int64_t n = iterations_needed(
-			    &plan->stages[i], d, values);
-			if (n > needed[slot])
-				needed[slot] = n;
-		}
+	for (int i = 0; i < plan->nrooms; i++) {
+		const PlanRoom *room = &plan->rooms[i];
+		int64_t n = iterations_needed(plan, room, values);
+		if (n > needed[room->slot])
+			needed[room->slot] = n;
+	}
 }
 
 bool space_shrink_tiles(const Sketch *s, const Plan *plan,

@@ -168,6 +168,13 @@ typedef struct {
 	uint64_t slots;	  /* tape_slots of all that it holds; of a copy */
 } PlanStage;
 
+/* A loop of so many iterations as a slot says, not all of which need be needed:
+ * those outside of an axis that ends inside of them are not made. */
+typedef struct {
+	int slot, stage, loop;
+	bool all; /* they are, whatever the numbers */
+} PlanRoom;
+
 /* What has a time of its own: of a CPU a stage, of a GPU a launch. */
 typedef struct {
 	int first; /* stage */
@@ -187,6 +194,8 @@ typedef struct {
 	/* settled: on a CPU [0] and a GPU [1], that with most work first */
 	int nparts[2];
 	PlanPart *parts[2];
+	int nrooms;
+	PlanRoom *rooms;
 	struct Shape *shapes; /* of stages, while a GPU's launch is looked at */
 	struct PlanKnown
 	    *known; /* of the candidate asked about last: known.c */

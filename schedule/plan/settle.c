@@ -88,6 +88,41 @@ static bool is_met(const Plan *plan, int i, int n)
 	return false;
 }
 
+/* --- loops with room for more than there is -------------------------------- */
+
+static bool is_innermost(const PlanStage *s, int loop)
+{
+	for (int d = loop + 1; d < s->nloops; d++)
+		if (s->loops[d].axis == s->loops[loop].axis)
+			return false;
+	return true;
+}
+
+static bool makes_all(const PlanStage *s, int loop)
+{
+	const PlanLoop *l = &s->loops[loop];
+	return s->nloops == PLAN_DEPTH || l->axis < 0 ||
+	    l->kind == LOOP_VECTOR || l->runs != RUNS_CLIPPED ||
+	    is_innermost(s, loop);
+}
+
+static void settle_rooms(Plan *plan)
+{
+	plan->nrooms = 0;
+	plan->rooms = NEW_N(plan->arena, PlanRoom, plan->nstages * PLAN_DEPTH);
+	for (int i = 0; i < plan->nstages; i++)
+		for (int d = 0; d < plan->stages[i].nloops; d++) {
+			const PlanStage *s = &plan->stages[i];
+			int slot = tape_slot_of(plan->tape, s->loops[d].extent);
+			/* the stage whose own it is says */
+			if (slot < 0 ||
+			    (d < s->own && s->loops[d].runs == RUNS_CLIPPED))
+				continue;
+			plan->rooms[plan->nrooms++] =
+			    (PlanRoom){slot, i, d, makes_all(s, d)};
+		}
+}
+
 /* --- accesses ------------------------------------------------------------- */
 
 static bool is_plain(const Plan *plan, const PlanAccess *a)
@@ -167,6 +202,7 @@ void plan_settle(Plan *plan)
 		settle_loops(&plan->stages[i]);
 	settle_launches(plan);
 	settle_next(plan);
+	settle_rooms(plan);
 	settle_parts(plan, false);
 	settle_parts(plan, true);
 	plan->shapes = NEW_N(plan->arena, Shape, plan->nstages);
