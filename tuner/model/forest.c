@@ -136,6 +136,7 @@ static void lanes_walk(const struct ForestWalk *w, const float *const *rows,
 		const float *leaves = w->leaves[i];
 		unsigned at[LANES] = {0};
 		for (int d = 0; d < w->depth[i]; d++)
+#pragma GCC unroll 16
 			for (int r = 0; r < LANES; r++) {
 				Split s = splits[at[r]];
 				at[r] = 2 * at[r] + 1 +
