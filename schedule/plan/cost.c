@@ -898,13 +898,14 @@ void stage_body(const PlanStage *s, const Machine *m, const int64_t *values,
 	count_stage(&now, c);
 }
 
-void stage_finish(
-    const PlanStage *s, const Machine *m, const int64_t *values, StageCost *c)
+/* What is left after count_stage. */
+static void count_rest(const StageNow *w, StageCost *c)
 {
-	StageNow now;
-	stage_now(s, m, values, &now);
+	const PlanStage *s = w->stage;
+	const Machine *m = w->machine;
+	const int64_t *values = w->values;
 	count_parallel(s, m, values, c);
-	count_traffic(&now, c);
+	count_traffic(w, c);
 
 	double issue = m->fma_per_cycle > 0 ? m->fma_per_cycle : 1;
 	double latency = m->fma_latency > 0 ? m->fma_latency : 4;
@@ -914,7 +915,7 @@ void stage_finish(
 		body = max2(body, c->steps / c->accumulators * latency * LATE);
 	if (m->vector_registers)
 		body += spilling(m, c);
-	count_conflicts(&now, c);
+	count_conflicts(w, c);
 	body = max2(body, c->instructions / ISSUE);
 	body += c->gathers * 0.5 + c->conflicts * 3 + (s->reduce ? 0 : BACK);
 	double compute = body * c->body_runs * part_made(s, c) +
@@ -931,9 +932,19 @@ void stage_finish(
 		c->seconds += 3e-6;
 }
 
+void stage_finish(
+    const PlanStage *s, const Machine *m, const int64_t *values, StageCost *c)
+{
+	StageNow now;
+	stage_now(s, m, values, &now);
+	count_rest(&now, c);
+}
+
 void stage_cost(
     const PlanStage *s, const Machine *m, const int64_t *values, StageCost *c)
 {
-	stage_body(s, m, values, c);
-	stage_finish(s, m, values, c);
+	StageNow now;
+	stage_now(s, m, values, &now);
+	count_stage(&now, c);
+	count_rest(&now, c);
 }

@@ -64,10 +64,11 @@ static const StageCost *stage_known(const Plan *plan, int stage,
 	StageKnown *k = &plan->known->stages[stage];
 	bool own = values == plan->known->values;
 	Known known = own && k->machine == m ? k->known : NOTHING;
-	if (known < BODY)
-		stage_body(s, m, values, &k->cost);
-	if (known < ALL && wanted == ALL)
+	if (known == BODY && wanted == ALL)
 		stage_finish(s, m, values, &k->cost);
+	else if (known < wanted)
+		(wanted == ALL ? stage_cost : stage_body)(
+		    s, m, values, &k->cost);
 	k->machine = m;
 	k->known = !own ? NOTHING : known < wanted ? wanted : known;
 	return &k->cost;

@@ -169,6 +169,45 @@ static void random_expressions(void **state)
 	}
 }
 
+/* All of an extracted tape, where some slots change and only what depends on these
+ * is evaluated again. */
+static void evaluated_again(void **state)
+{
+	(void)state;
+	enum { SLOTS = 70, TURNS = 200 };
+	Arena *arena = arena_new();
+	Tape *tape = tape_new(arena);
+	Handle sums[SLOTS], *places[SLOTS];
+	int64_t slots[SLOTS], *all, *again;
+	Rng rng = rng_stream(1, 2, 3);
+	for (int i = 0; i < SLOTS; i++) {
+		Handle other = tape_slot(tape, (i * 7 + 3) % SLOTS);
+		Handle product = tape_mul(tape, tape_slot(tape, i), other);
+		sums[i] = tape_ceildiv(tape,
+		    tape_add(tape, product, tape_const(tape, i)),
+		    tape_slot(tape, i / 2));
+		places[i] = &sums[i];
+		slots[i] = 1;
+	}
+	Tape *only = tape_extract(arena, tape, places, SLOTS);
+	assert_int_equal(tape_nslots(only), SLOTS);
+	all = NEW_N(arena, int64_t, tape_size(only));
+	again = NEW_N(arena, int64_t, tape_size(only));
+	tape_eval(only, slots, again);
+	for (int turn = 0; turn < TURNS; turn++) {
+		int a = (int)rng_below(&rng, SLOTS);
+		int b = (int)rng_below(&rng, SLOTS);
+		slots[a] = 1 + (int64_t)rng_below(&rng, 64);
+		slots[b] = 1 + (int64_t)rng_below(&rng, 64);
+		tape_eval_again(
+		    only, slots, tape_slot_bit(a) | tape_slot_bit(b), again);
+		tape_eval(only, slots, all);
+		assert_memory_equal(
+		    all, again, sizeof *all * (size_t)tape_size(only));
+	}
+	arena_free(arena);
+}
+
 /* What is known of quantities does not depend on what else a tape holds. */
 static void whatever_was_before(void **state)
 {
@@ -349,6 +388,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(random_expressions),
+	    cmocka_unit_test(evaluated_again),
 	    cmocka_unit_test(whatever_was_before),
 	    cmocka_unit_test(sums_and_products),
 	    cmocka_unit_test(divisions),
