@@ -80,10 +80,27 @@ const char *emit_c_function(EmitC *e, Op math, const char *suffix,
 	return copy;
 }
 
+/* No attribute says that nobody reads errno: compilers would call the function where
+ * a number is negative, and keep all vectors on the stack for that. */
+static const char *root(EmitC *e, DType type, const char *a)
+{
+	bool single = type == DT_F32;
+	const char *name = single ? "SQRT_F32" : "SQRT_F64";
+	emit_c_define(e, name, "a", EMIT_CLANG_X86,
+	    single
+		? "_mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(a)))"
+		: "_mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(a)))",
+	    single ? "sqrtf(a)" : "sqrt(a)");
+	return arena_printf(e->arena, "%s(%s)", name, a);
+}
+
 const char *emit_c_math(
     EmitC *e, Op math, DType type, const char *a, const char *b)
 {
 	e->math = true;
+	if (e->isa.x86 && (math == OP_SQRT || math == OP_RSQRT))
+		return arena_printf(e->arena, "%s%s",
+		    math == OP_SQRT ? "" : "1 / ", root(e, type, a));
 	return emit_c_function(e, math, type == DT_F32 ? "f" : "", a, b);
 }
 

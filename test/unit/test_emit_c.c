@@ -1118,6 +1118,27 @@ static void once(void **state)
 	assert_false(loads_once(1, "x86-64"));
 }
 
+/* A root of one number: compilers would ask before each whether errno is to be set. */
+static bool takes_root(Op math, DType type, const char *cpu, const char *text)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	math_case(&m, math, type, 1);
+	bool has = says(cases.at[0].f, cpu, text);
+	arena_free(arena);
+	return has;
+}
+
+static void roots(void **state)
+{
+	(void)state;
+	assert_true(takes_root(OP_SQRT, DT_F32, "haswell", "_mm_sqrt_ss("));
+	assert_true(takes_root(OP_RSQRT, DT_F32, "znver4", "1 / SQRT_F32("));
+	assert_true(takes_root(OP_SQRT, DT_F64, "x86-64", "_mm_sqrt_sd("));
+	assert_false(takes_root(OP_EXP, DT_F32, "haswell", "_mm_"));
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -1138,6 +1159,6 @@ int main(void)
 	    cmocka_unit_test(avx2), cmocka_unit_test(sse2),
 	    cmocka_unit_test(plain), cmocka_unit_test(packed),
 	    cmocka_unit_test(whole), cmocka_unit_test(widened),
-	    cmocka_unit_test(once)};
+	    cmocka_unit_test(once), cmocka_unit_test(roots)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
