@@ -79,6 +79,7 @@ typedef struct {
 	int count;
 	const char *name; /* of a pointer to that; NULL: none yet */
 	int along;	  /* a loop's variable, no part of `from`; -1: none */
+	bool data;	  /* what memory says is no part of `from` either */
 } EmitBase;
 typedef VEC(EmitBase) EmitBases;
 

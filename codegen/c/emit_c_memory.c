@@ -11,7 +11,10 @@
  * before it, for clang adds up their indices in the registers of vectors:
  *
  *                                           x_at = &x[i*512], x_at_1 = &x[m*512];
- *     for k  x[i*512 + k], x[m*512 + k] --> for k  x_at[k], x_at_1[k] */
+ *     for k  x[i*512 + k], x[m*512 + k] --> for k  x_at[k], x_at_1[k]
+ *
+ * and so has one whose elements are found by indices that the loop reads, since
+ * clang adds the row to each of them: h[i*256 + index] --> h_at[index]. */
 #include <string.h>
 
 #include "codegen/c/emit_c.h"
@@ -50,14 +53,35 @@ static int64_t split_off(
 	return 0;
 }
 
+static bool is_among(const LowAffine *sum, const LowTerm *term)
+{
+	for (int i = 0; i < sum->n; i++)
+		if (sum->terms[i].temp == term->temp &&
+		    sum->terms[i].coefficient == term->coefficient)
+			return true;
+	return false;
+}
+
+/* Does the sum begin with all of `from`? */
+static bool begins_with(const LowAffine *sum, const LowAffine *from)
+{
+	for (int i = 0; i < from->n; i++)
+		if (!is_among(sum, &from->terms[i]))
+			return false;
+	return sum->n > from->n;
+}
+
 static EmitBase *row_in(EmitC *e, EmitBases *bases, int buffer,
     const LowAffine *sum, LowAffine *rest)
 {
-	for (int i = 0; i < bases->n; i++)
-		if (bases->at[i].buffer == buffer && bases->at[i].along >= 0 &&
-		    split_off(e, sum, bases->at[i].along, rest) &&
-		    is_same_sum(&bases->at[i].from, rest))
-			return &bases->at[i];
+	for (int i = 0; i < bases->n; i++) {
+		EmitBase *b = &bases->at[i];
+		if (b->buffer == buffer && b->along >= 0 &&
+		    (b->data ? begins_with(sum, &b->from)
+			     : split_off(e, sum, b->along, rest) &&
+				is_same_sum(&b->from, rest)))
+			return b;
+	}
 	return NULL;
 }
 
@@ -103,7 +127,7 @@ void emit_c_find_bases(EmitC *e, const LowBody *body)
 		EmitBase *b = base_in(&bases, n->buffer, &sum);
 		if (!b) {
 			vec_push(e->arena, &bases,
-			    (EmitBase){n->buffer, sum, 1, NULL, -1});
+			    (EmitBase){n->buffer, sum, 1, NULL, -1, false});
 			continue;
 		}
 		b->count++;
@@ -158,10 +182,54 @@ static void note_row(EmitC *e, const LowNode *n, int var, EmitBases *rows)
 		return;
 	EmitBase *b = row_in(e, rows, n->buffer, &sum, &inner);
 	if (!b)
-		vec_push(
-		    e->arena, rows, (EmitBase){n->buffer, rest, 1, NULL, var});
+		vec_push(e->arena, rows,
+		    (EmitBase){n->buffer, rest, 1, NULL, var, false});
 	else if (rest.constant < b->from.constant)
 		b->from.constant = rest.constant;
+}
+
+static bool is_natural(const EmitC *e, const LowTerm *term)
+{
+	const LowRange *r = &e->ranges[term->temp];
+	return term->coefficient > 0 && r->known && r->least >= 0;
+}
+
+/* Is it an index that memory has, converted, clamped, divided or not? */
+static bool is_data(const EmitC *e, int temp)
+{
+	const LowNode *n = e->plan[temp].def;
+	while (n && n->kind == LOWNODE_OP && n->op != LOW_LOAD)
+		n = n->arg[0] < 0 ? NULL : e->plan[n->arg[0]].def;
+	return n && n->kind == LOWNODE_OP;
+}
+
+/* Of a sum that has an index which the loop reads: what is known before the loop.
+ * Nothing is negative, so a pointer there lies in the buffer. */
+static bool split_data(EmitC *e, const LowAffine *sum, LowAffine *known)
+{
+	bool data = false;
+	*known = low_affine_const(0);
+	for (int i = 0; i < sum->n; i++) {
+		LowTerm *term = &sum->terms[i];
+		LowAffine one = {0, 1, term};
+		if (!is_natural(e, term))
+			return false;
+		if (is_known(e, &one))
+			*known = low_affine_add(e->arena, *known, one, 1);
+		else
+			data |= is_data(e, term->temp);
+	}
+	return data && known->n && sum->constant >= 0;
+}
+
+static void note_data(EmitC *e, const LowNode *n, int var, EmitBases *rows)
+{
+	LowAffine known, rest, sum = emit_c_sum(e, &n->address);
+	if (split_data(e, &sum, &known) &&
+	    !row_in(e, &e->bases, n->buffer, &sum, &rest) &&
+	    !row_in(e, rows, n->buffer, &sum, &rest))
+		vec_push(e->arena, rows,
+		    (EmitBase){n->buffer, known, 1, NULL, var, true});
 }
 
 static int rows_of(const EmitBases *rows, int buffer)
@@ -184,11 +252,14 @@ void emit_c_find_rows(EmitC *e, const LowNode *loop)
 		const LowNode *n = loop->body.at[i];
 		if (n->kind == LOWNODE_OP && low_op_has_buffer(n->op) &&
 		    (n->op == LOW_LOAD || n->op == LOW_STORE) &&
-		    !emit_c_is_left_out(e, n))
+		    !emit_c_is_left_out(e, n)) {
+			note_data(e, n, loop->var, &rows);
 			note_row(e, n, loop->var, &rows);
+		}
 	}
 	for (int i = 0; i < rows.n; i++) {
-		if (rows_of(&rows, rows.at[i].buffer) < SEVERAL)
+		if (!rows.at[i].data &&
+		    rows_of(&rows, rows.at[i].buffer) < SEVERAL)
 			continue;
 		pointer_to(e, &rows.at[i]);
 		vec_push(e->arena, &e->bases, rows.at[i]);

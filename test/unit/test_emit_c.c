@@ -1139,6 +1139,62 @@ static void roots(void **state)
 	assert_false(takes_root(OP_EXP, DT_F32, "haswell", "_mm_"));
 }
 
+static LowNode *loop_of(Maker *m, LowBody *body, int var, int64_t extent)
+{
+	LowNode *n = NEW(m->arena, LowNode);
+	n->kind = LOWNODE_LOOP;
+	n->var = var;
+	n->extent = extent;
+	n->condition = -1;
+	vec_push(m->arena, body, n);
+	return n;
+}
+
+static LowAffine sum_of(Maker *m, int a, int64_t stride, int b)
+{
+	LowAffine sum = {.n = 2, .terms = NEW_N(m->arena, LowTerm, 2)};
+	sum.terms[0] = (LowTerm){a, stride};
+	sum.terms[1] = (LowTerm){b, 1};
+	return sum;
+}
+
+/* out[i*16 + x[p]] = 1, for indices of a type: has the row a pointer? */
+static bool has_row(DType type)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	begin(&m, "counts");
+	int i = temp(&m, DT_INDEX, 1), p = temp(&m, DT_INDEX, 1);
+	int x = temp(&m, type, 1), index = temp(&m, DT_INDEX, 1);
+	int one = temp(&m, DT_I32, 1);
+	LowBody *kernel = &m.f->body;
+	op(&m, LOW_CONST, one, -1, -1, -1)->i = 1;
+	LowNode *outer = loop_of(&m, kernel, i, 4);
+	LowNode *inner = loop_of(&m, &outer->body, p, 8);
+	LowNode *load = low_op(arena, &inner->body, LOW_LOAD, x, -1, -1, -1);
+	load->buffer = new_buffer(&m, "x", type, false);
+	load->address = sum_of(&m, i, 8, p);
+	low_op(arena, &inner->body, LOW_CONVERT, index, x, -1, -1);
+	LowNode *store =
+	    low_op(arena, &inner->body, LOW_STORE, -1, one, -1, -1);
+	store->buffer = result_buffer(&m, DT_I32);
+	store->address = sum_of(&m, i, 16, index);
+	finish(&m, DT_I32);
+	bool has = says(cases.at[0].f, "haswell", "out_at = &out[") &&
+	    says(cases.at[0].f, "haswell", "out_at[");
+	arena_free(arena);
+	return has;
+}
+
+/* Only where it lies in the buffer whatever the index is. */
+static void data_rows(void **state)
+{
+	(void)state;
+	assert_true(has_row(DT_U8));
+	assert_false(has_row(DT_I8));
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -1159,6 +1215,7 @@ int main(void)
 	    cmocka_unit_test(avx2), cmocka_unit_test(sse2),
 	    cmocka_unit_test(plain), cmocka_unit_test(packed),
 	    cmocka_unit_test(whole), cmocka_unit_test(widened),
-	    cmocka_unit_test(once), cmocka_unit_test(roots)};
+	    cmocka_unit_test(once), cmocka_unit_test(roots),
+	    cmocka_unit_test(data_rows)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
