@@ -640,10 +640,22 @@ static void put_apart(const EmitC *e, Buf *out)
 }
 
 /* clang orders instructions for a machine without AVX2 unless told otherwise, and
- * reads vectors before there are registers for them. */
-static const char tune_text[] =
-    "#if __clang_major__ >= 13\n#define TUNEC_TUNE \",tune=haswell\"\n"
-    "#else\n#define TUNEC_TUNE\n#endif\n";
+ * reads vectors before there are registers for them.  gcc takes a vector from memory
+ * for each instruction, as if that cost nothing where it crosses lines of the cache;
+ * told otherwise it moves sums about that fill the registers. */
+static void put_tune(const EmitC *e, Buf *out)
+{
+	if (!e->isa.avx2)
+		return;
+	buf_puts(out,
+	    "#if __clang_major__ >= 13\n"
+	    "#define TUNEC_TUNE \",tune=haswell\"\n");
+	if (!e->isa.avx512 && !e->sums)
+		buf_puts(out,
+		    "#elif !defined __clang__\n"
+		    "#define TUNEC_TUNE \",tune=skylake\"\n");
+	buf_puts(out, "#else\n#define TUNEC_TUNE\n#endif\n");
+}
 
 /* clang aligns the stack for vectors only where it sees before it has given out
  * registers that it needs some of it; else each vector that it keeps there
@@ -674,8 +686,7 @@ static void put_attributes(EmitC *e, Buf *out)
 	    "#elif defined __GNUC__\n");
 	put_gcc_options(e, out);
 	buf_puts(out, "#endif\n");
-	if (*tune)
-		buf_puts(out, tune_text);
+	put_tune(e, out);
 	if (*features)
 		buf_printf(out,
 		    "#if defined __clang__ && defined TUNEC_X86\n"
@@ -683,8 +694,8 @@ static void put_attributes(EmitC *e, Buf *out)
 		    "\t__attribute__((target(\"%s\"%s)%s))\n"
 		    "#elif defined TUNEC_X86\n"
 		    "#define TUNEC_FUNCTION \\\n"
-		    "\t__attribute__((target(\"%s\"), TUNEC_OPTIMIZE))\n#elif",
-		    features, tune, width, features);
+		    "\t__attribute__((target(\"%s\"%s), TUNEC_OPTIMIZE))\n#elif",
+		    features, tune, width, features, tune);
 	else
 		buf_puts(out, "#if");
 	buf_puts(out,

@@ -105,6 +105,7 @@ typedef struct {
 	bool math;        /* <math.h> is needed */
 	bool omp;         /* there is a parallel region */
 	bool apart;       /* TUNEC_APART is used */
+	bool sums;	  /* SUM_… is used: sums grow in their registers */
 	bool conditional; /* something may be read or not, element by element */
 
 	/* The function at hand. */

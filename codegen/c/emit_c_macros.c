@@ -601,6 +601,7 @@ const char *emit_c_sum_macro(EmitC *e, DType type, int lanes)
 	const char *name =
 	    arena_printf(e->arena, "SUM_%s", emit_c_upper(e, vector));
 	const char *fma = emit_c_macro(e, LOW_FMA, OP_CAST, type, type, lanes);
+	e->sums = true;
 	const char *in_place = arena_printf(e->arena,
 	    "__extension__({ %s tunec_c = (c); \\\n"
 	    "\t__asm__(\"vfmadd231p%c {%%2, %%1, %%0|%%0, %%1, %%2}\" \\\n"

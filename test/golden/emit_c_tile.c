@@ -30,6 +30,8 @@
 #endif
 #if __clang_major__ >= 13
 #define TUNEC_TUNE ",tune=haswell"
+#elif !defined __clang__
+#define TUNEC_TUNE ",tune=skylake"
 #else
 #define TUNEC_TUNE
 #endif
@@ -38,7 +40,7 @@
 	__attribute__((target("avx2,fma,f16c" TUNEC_TUNE), force_align_arg_pointer))
 #elif defined TUNEC_X86
 #define TUNEC_FUNCTION \
-	__attribute__((target("avx2,fma,f16c"), TUNEC_OPTIMIZE))
+	__attribute__((target("avx2,fma,f16c" TUNEC_TUNE), TUNEC_OPTIMIZE))
 #elif defined TUNEC_OPTIMIZE
 #define TUNEC_FUNCTION __attribute__((TUNEC_OPTIMIZE))
 #else

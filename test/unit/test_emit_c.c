@@ -1139,6 +1139,30 @@ static void roots(void **state)
 	assert_false(takes_root(OP_EXP, DT_F32, "haswell", "_mm_"));
 }
 
+/* Vectors that are added, or summed up, for a CPU: is gcc told a machine? */
+static bool tunes_gcc(bool sums, const char *cpu)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	if (sums)
+		sums_case(&m, DT_F32, 8);
+	else
+		binary(&m, LOW_ADD, DT_F32, 8);
+	bool has = says(cases.at[0].f, cpu, "tune=skylake");
+	arena_free(arena);
+	return has;
+}
+
+static void tuned(void **state)
+{
+	(void)state;
+	assert_true(tunes_gcc(false, "haswell"));
+	assert_false(tunes_gcc(true, "haswell"));
+	assert_false(tunes_gcc(false, "znver4"));
+	assert_false(tunes_gcc(false, "x86-64"));
+}
+
 static LowNode *loop_of(Maker *m, LowBody *body, int var, int64_t extent)
 {
 	LowNode *n = NEW(m->arena, LowNode);
@@ -1216,6 +1240,6 @@ int main(void)
 	    cmocka_unit_test(plain), cmocka_unit_test(packed),
 	    cmocka_unit_test(whole), cmocka_unit_test(widened),
 	    cmocka_unit_test(once), cmocka_unit_test(roots),
-	    cmocka_unit_test(data_rows)};
+	    cmocka_unit_test(data_rows), cmocka_unit_test(tuned)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
