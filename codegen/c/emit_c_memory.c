@@ -203,33 +203,40 @@ static bool is_data(const EmitC *e, int temp)
 	return n && n->kind == LOWNODE_OP;
 }
 
-/* Of a sum that has an index which the loop reads: what is known before the loop.
- * Nothing is negative, so a pointer there lies in the buffer. */
-static bool split_data(EmitC *e, const LowAffine *sum, LowAffine *known)
+static bool is_outer(const EmitC *e, int temp, int var)
+{
+	const LowNode *n = e->plan[temp].def;
+	return temp != var && n && n->kind == LOWNODE_LOOP;
+}
+
+/* Of a sum that has an index which the loop over `var` reads: what loops around it
+ * count.  Nothing is negative, so a pointer there lies in the buffer. */
+static bool split_data(
+    EmitC *e, const LowAffine *sum, int var, LowAffine *outer)
 {
 	bool data = false;
-	*known = low_affine_const(0);
+	*outer = low_affine_const(0);
 	for (int i = 0; i < sum->n; i++) {
 		LowTerm *term = &sum->terms[i];
 		LowAffine one = {0, 1, term};
 		if (!is_natural(e, term))
 			return false;
-		if (is_known(e, &one))
-			*known = low_affine_add(e->arena, *known, one, 1);
+		if (is_outer(e, term->temp, var))
+			*outer = low_affine_add(e->arena, *outer, one, 1);
 		else
 			data |= is_data(e, term->temp);
 	}
-	return data && known->n && sum->constant >= 0;
+	return data && outer->n && sum->constant >= 0;
 }
 
 static void note_data(EmitC *e, const LowNode *n, int var, EmitBases *rows)
 {
-	LowAffine known, rest, sum = emit_c_sum(e, &n->address);
-	if (split_data(e, &sum, &known) &&
+	LowAffine from, rest, sum = emit_c_sum(e, &n->address);
+	if (split_data(e, &sum, var, &from) &&
 	    !row_in(e, &e->bases, n->buffer, &sum, &rest) &&
 	    !row_in(e, rows, n->buffer, &sum, &rest))
 		vec_push(e->arena, rows,
-		    (EmitBase){n->buffer, known, 1, NULL, var, true});
+		    (EmitBase){n->buffer, from, 1, NULL, var, true});
 }
 
 static int rows_of(const EmitBases *rows, int buffer)

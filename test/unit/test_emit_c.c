@@ -1182,7 +1182,7 @@ static LowAffine sum_of(Maker *m, int a, int64_t stride, int b)
 	return sum;
 }
 
-/* out[i*16 + x[p]] = 1, for indices of a type: has the row a pointer? */
+/* out[i*16 + x[p] + p] = 1, for indices of a type: has the row a pointer? */
 static bool has_row(DType type)
 {
 	Arena *arena = arena_new();
@@ -1203,9 +1203,11 @@ static bool has_row(DType type)
 	LowNode *store =
 	    low_op(arena, &inner->body, LOW_STORE, -1, one, -1, -1);
 	store->buffer = result_buffer(&m, DT_I32);
-	store->address = sum_of(&m, i, 16, index);
+	LowTerm along = {p, 1};
+	store->address = low_affine_add(
+	    arena, sum_of(&m, i, 16, index), (LowAffine){0, 1, &along}, 1);
 	finish(&m, DT_I32);
-	bool has = says(cases.at[0].f, "haswell", "out_at = &out[") &&
+	bool has = says(cases.at[0].f, "haswell", "out_at = &out[t*16];") &&
 	    says(cases.at[0].f, "haswell", "out_at[");
 	arena_free(arena);
 	return has;
