@@ -131,12 +131,13 @@ static bool sums_products(
 		user->op == LOW_NEG || user->op == LOW_FMA);
 }
 
-/* A narrow integer in a comparison that wide ones are meant for: compilers say
- * that it is always so, or never. */
-static bool compares_narrow(
+/* An integer that is computed, or a narrow one made wide, in a comparison: compilers
+ * say of `x - x` and `x & 3` that it is always so, or never; not of a name. */
+static bool compares_computed(
     const EmitC *e, const LowNode *n, const LowNode *user)
 {
-	return n->op == LOW_CONVERT && lanes_of(e, n->dst) == 1 &&
+	bool computed = n->op != LOW_LOAD && dtype_is_int(type_of(e, n->dst));
+	return (computed || n->op == LOW_CONVERT) && lanes_of(e, n->dst) == 1 &&
 	    user->kind == LOWNODE_OP &&
 	    (low_op_is_comparison(user->op) || user->op == LOW_MIN ||
 		user->op == LOW_MAX || user->op == LOW_ABS ||
@@ -147,7 +148,7 @@ static bool may_stand_for(EmitC *e, const LowNode *n, const LowNode *user,
     int arg)
 {
 	return emit_c_times(e, user, arg) && !sums_products(e, n, user) &&
-	    !compares_narrow(e, n, user);
+	    !compares_computed(e, n, user);
 }
 
 static bool is_candidate(EmitC *e, const LowNode *n)

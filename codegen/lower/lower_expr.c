@@ -168,6 +168,16 @@ Value value_nonnegative(Lower *l, Index x)
 	    emit_op(l, LOW_LE, DT_BOOL, lanes, zero, temp, -1, "inside"));
 }
 
+Value value_and_nonnegative(Lower *l, Value all, Index x)
+{
+	bool known;
+	if (value_is_bool(all, &known) && !known)
+		return all;
+	Value also = value_nonnegative(l, x);
+	fact_push(l, x);
+	return value_and(l, all, also);
+}
+
 /* Two indices whose difference may not be a number. */
 static Value compare_apart(Lower *l, Op op, Index a, Index b)
 {

@@ -405,6 +405,8 @@ Value value_convert(Lower *l, Value v, DType type);
 Value value_and(Lower *l, Value a, Value b);
 Value value_not(Lower *l, Value a);
 Value value_nonnegative(Lower *l, Index x); /* x >= 0, decided or computed */
+/* `all`, and x >= 0, where `all` says so of facts in force; a fact from here on */
+Value value_and_nonnegative(Lower *l, Value all, Index x);
 bool value_is_bool(Value v, bool *value);
 bool value_is_unknown(Value v);
 /* Forms that are at least 0 where a condition holds, or where it does not; as

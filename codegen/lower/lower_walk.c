@@ -85,6 +85,7 @@ static Value inside_block(Lower *l, int stage)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	Value inside = value_const(DT_BOOL, 0, 1);
+	int facts = l->facts.n;
 	for (int a = 0; a < s->naxes; a++)
 		for (End end = ABOVE; end <= BELOW; end++) {
 			if (end == ABOVE ? !s->axes[a].above
@@ -95,9 +96,9 @@ static Value inside_block(Lower *l, int stage)
 			    ? x
 			    : index_add(l,
 				  index_const(s->axes[a].extent - 1), x, -1);
-			inside = value_and(
-			    l, inside, value_nonnegative(l, slack));
+			inside = value_and_nonnegative(l, inside, slack);
 		}
+	l->facts.n = facts;
 	return inside;
 }
 
@@ -411,12 +412,13 @@ static bool decides(
 static Value whole_condition(Lower *l, int stage, int var, Phase phase)
 {
 	Value all = value_const(DT_BOOL, 0, 1);
+	int facts = l->facts.n;
 	for (int a = 0; a < l->nest->stages.at[stage].naxes; a++)
 		for (End end = ABOVE; end <= BELOW; end++)
 			if (decides(l, stage, a, end, var, phase))
-				all = value_and(l, all,
-				    value_nonnegative(l,
-					slack_of_all(l, stage, a, end)));
+				all = value_and_nonnegative(
+				    l, all, slack_of_all(l, stage, a, end));
+	l->facts.n = facts;
 	return all;
 }
 

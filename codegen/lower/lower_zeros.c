@@ -145,9 +145,10 @@ bool forms_never(Lower *l, const IndexVec *forms)
 Value forms_some(Lower *l, const IndexVec *forms)
 {
 	Value some = value_const(DT_BOOL, 0, 1);
+	int facts = l->facts.n;
 	for (int i = 0; i < forms->n; i++)
-		some = value_and(
-		    l, some, value_nonnegative(l, most(l, forms->at[i])));
+		some = value_and_nonnegative(l, some, most(l, forms->at[i]));
+	l->facts.n = facts;
 	return some;
 }
 
@@ -258,10 +259,12 @@ Value step_every(Lower *l, int stage)
 {
 	IndexVec forms = forms_of(l, stage, true);
 	Value every = value_const(DT_BOOL, 0, 1);
+	int facts = l->facts.n;
 	for (int i = 0; i < forms.n; i++)
 		if (is_repeated_form(l, forms.at[i], -1))
-			every = value_and(l, every,
-			    value_nonnegative(l, least(l, forms.at[i])));
+			every = value_and_nonnegative(
+			    l, every, least(l, forms.at[i]));
+	l->facts.n = facts;
 	return every;
 }
 

@@ -13,6 +13,9 @@ list() {
 	less | x: 'i32[64]' | y[i < 64] = x[i] < x[i]
 	less_u8 | x: 'u8[7]' | y[i < 7] = x[i] < x[i] or x[i] != x[i]
 	less_f32 | x: 'f32[]' | y[] = if x[] < x[] then 1.0 else 2.0
+	never_bits | x: 'i32[7]' | y[i < 7] = if bit_and(x[i], 3) == 8 then x[i] else 1
+	less_itself | x: 'u64[7]' | y[i < 7] = if x[i] < x[i] - x[i] then x[i] else u64(1)
+	less_number | x: 'u64[]' | y[i < 7] = if x[] > u64(1) then x[] else u64(u64(7) - u64(7) > -u64(15))
 	least | x: 'u8[1]' | y[] = min(x[0], u8(0))
 	greatest | x: 'u8[9]' | y[i < 9] = clamp(x[i], u8(0), u8(255))
 	least_i16 | x: 'i16[9]' | y[i < 9] = max(min(x[i], i16(32767)), i16(-32768))
@@ -45,6 +48,29 @@ ok builds-pieces "$TUNEC" build -q "$root/workloads/conv2d.yaml:resnet18_c5" \
 for cc in gcc clang-14; do
 	command -v $cc >/dev/null || continue
 	ok "silent-pieces-$cc" $cc -Wall -Wextra -Werror -fsyntax-only pieces.c
+done
+# lanes of which the padded row holds no four: they are never all inside
+mkdir never
+cat >never/inside.yaml <<'END'
+tunec: 1
+name: never_inside
+inputs: {x: 'f32[2, 3]', w: 'const f32[3, 3]'}
+compute: |
+  p[y < 4, j < 5] = if 1 <= y < 3 and 1 <= j < 4 then x[y - 1, j - 1] else 0
+  z[j < 2] = sum[r < 3, q < 3](p[r, j*2 + q]*w[r, q])
+outputs: [z]
+END
+cat >never/inside.trace <<'END'
+compute_at(p, inline)
+z_q0, z_q1 = split(z.q, [_, 4])
+vectorize(z_q1, 4)
+END
+ok builds-never-inside "$TUNEC" build -q never/inside.yaml --target c \
+	--trace never/inside.trace -o never/inside.c
+for cc in gcc clang-14; do
+	command -v $cc >/dev/null || continue
+	ok "silent-never-inside-$cc" $cc -Wall -Wextra -Werror -fsyntax-only \
+		never/inside.c
 done
 for main in *_main.c; do
 	name=${main%_main.c}
