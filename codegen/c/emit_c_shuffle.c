@@ -5,8 +5,9 @@
  *     any bytes of two vectors of 8                       punpcklqdq, pshufb
  *     two words of a and two of b in each half            vshufps, vpermpd
  *     words of a and b in turns                           vunpcklps, vperm2f128
+ *     any words of two halves of a wide vector            vpermt2d
  *
- * gcc 12 all but the last, clang 14 that. */
+ * gcc 12 all but the last two, clang 14 these. */
 #include "codegen/c/emit_c.h"
 
 typedef struct {
@@ -134,6 +135,23 @@ static const char *mixed(EmitC *e, const Shuffle *s)
 	    s->lane[0] ? 0x31 : 0x20);
 }
 
+/* clang 14 would make each half of the result apart. */
+static const char *of_halves(EmitC *e, const Shuffle *s)
+{
+	int to = s->lanes * s->bytes;
+	if (!e->isa.avx512 || s->bytes != 4 || to < 32 ||
+	    s->lanes != 2 * s->source)
+		return NULL;
+	int *lane = NEW_N(e->arena, int, s->lanes);
+	for (int l = 0; l < s->lanes; l++)
+		lane[l] = s->lane[l] < s->source ? s->lane[l]
+						 : s->lane[l] + s->source;
+	Shuffle whole = {lane, s->lanes, s->lanes, s->bytes};
+	return arena_printf(e->arena, "_mm%d_permutex2var_epi32(%s, %s, %s)",
+	    8 * to, lower_part(e, "a", to / 2, to), lane_numbers(e, &whole),
+	    lower_part(e, "b", to / 2, to));
+}
+
 const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
     int bytes, bool one, const char **known)
 {
@@ -151,5 +169,6 @@ const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
 	if (text)
 		return text;
 	*known = EMIT_ANY_X86;
-	return mixed(e, &s);
+	text = mixed(e, &s);
+	return text ? text : of_halves(e, &s);
 }
