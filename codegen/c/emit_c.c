@@ -122,9 +122,24 @@ static bool is_one_statement(const EmitC *e, size_t from)
 	return true;
 }
 
+/* What other pieces or iterations read as well is read again: without it compilers keep
+ * it, in registers that sums need, or on the stack. */
+static void put_again(EmitC *e)
+{
+	if (e->isa.plain)
+		return;
+	if (emit_c_first(e, "TUNEC_AGAIN"))
+		buf_puts(&e->prelude,
+		    "/* What was read before is not kept, but read again. */\n"
+		    "#ifdef __GNUC__\n#define TUNEC_AGAIN() "
+		    "__atomic_signal_fence(__ATOMIC_ACQ_REL)\n"
+		    "#else\n#define TUNEC_AGAIN() ((void)0)\n#endif\n");
+	emit_c_line(e, "TUNEC_AGAIN();");
+}
+
 /* What follows "for (…)", in braces where it is more than one thing. */
-static void put_block(
-    EmitC *e, const LowBody *body, const char *head, const char *comment)
+static void put_block(EmitC *e, const LowBody *body, bool again,
+    const char *head, const char *comment)
 {
 	Buf safe = {0};
 	buf_puts(&safe, comment ? " /* " : "");
@@ -134,6 +149,8 @@ static void put_block(
 	size_t from = e->out->size, tail = safe.size + 1;
 	buf_free(&safe);
 	e->depth++;
+	if (again)
+		put_again(e);
 	emit_body(e, body);
 	bool one = e->out->size > from && is_one_statement(e, from);
 	e->depth--;
@@ -157,25 +174,10 @@ static void put_loop(
     EmitC *e, const LowNode *n, const char *from, const char *end)
 {
 	const char *var = e->temp[n->var];
-	put_block(e, &n->body,
+	put_block(e, &n->body, emit_c_reads_ahead(e, n),
 	    arena_printf(e->arena, "for (int64_t %s = %s; %s < %s; %s++)", var,
 		from, var, end, var),
 	    n->comment);
-}
-
-/* What other pieces read as well is read again, for as many vectors as that is
- * are more than registers: without it compilers keep them, on the stack. */
-static void put_again(EmitC *e)
-{
-	if (e->isa.plain)
-		return;
-	if (emit_c_first(e, "TUNEC_AGAIN"))
-		buf_puts(&e->prelude,
-		    "/* What was read before is not kept, but read again. */\n"
-		    "#ifdef __GNUC__\n#define TUNEC_AGAIN() "
-		    "__atomic_signal_fence(__ATOMIC_ACQ_REL)\n"
-		    "#else\n#define TUNEC_AGAIN() ((void)0)\n#endif\n");
-	emit_c_line(e, "TUNEC_AGAIN();");
 }
 
 static void name_variable(EmitC *e, const LowNode *n)
@@ -443,7 +445,7 @@ static void emit_if(EmitC *e, const LowNode *n, const LowBody *all)
 	    e->arena, "if (%s)", condition_text(e, n->condition));
 	e->conditional = true;
 	if (!n->other.n) {
-		put_block(e, all, head, NULL);
+		put_block(e, all, false, head, NULL);
 		return;
 	}
 	emit_c_line(e, "%s {", head);

@@ -199,6 +199,9 @@ bool emit_c_is_const(const EmitC *e, const LowBuffer *b); /* read only */
 void emit_c_memory(EmitC *e, const LowNode *n);
 void emit_c_find_bases(EmitC *e, const LowBody *body);
 void emit_c_find_rows(EmitC *e, const LowNode *loop);
+/* With AVX-512: does an iteration read what the next one reads elsewhere, beside sums
+ * that take half of the registers or more? */
+bool emit_c_reads_ahead(EmitC *e, const LowNode *loop);
 
 /* emit_c_types.c */
 int emit_c_lane_bytes(const EmitC *e, int temp);

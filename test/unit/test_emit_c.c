@@ -1221,6 +1221,57 @@ static void data_rows(void **state)
 	assert_false(has_row(DT_I8));
 }
 
+/* sum += x[k] * x[k + apart] of `sums` vectors: is it read again as k grows? */
+static bool reads_again(int sums, int64_t apart)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	begin(&m, "windows");
+	int k = temp(&m, DT_INDEX, 1), all = temp(&m, DT_F32, 16);
+	int x = new_buffer(&m, "x", DT_F32, false), read[2], sum[16];
+	for (int i = 0; i < sums; i++) {
+		sum[i] = temp(&m, DT_F32, 16);
+		op(&m, LOW_CONST, sum[i], -1, -1, -1);
+	}
+	LowNode *loop = loop_of(&m, &m.f->body, k, 8);
+	for (int i = 0; i < 2; i++) {
+		read[i] = temp(&m, DT_F32, 1);
+		LowNode *load =
+		    low_op(arena, &loop->body, LOW_LOAD, read[i], -1, -1, -1);
+		LowTerm along = {k, 1};
+		load->buffer = x;
+		load->address = (LowAffine){
+		    i * apart, 1, arena_memdup(arena, &along, sizeof along)};
+	}
+	low_op(arena, &loop->body, LOW_BROADCAST, all, read[0], -1, -1);
+	for (int i = 0; i < sums; i++)
+		low_op(arena, &loop->body, LOW_FMA, sum[i], all, all, sum[i]);
+	int rest = temp(&m, DT_F32, 16), last = temp(&m, DT_F32, 16);
+	low_op(arena, &loop->body, LOW_BROADCAST, rest, read[1], -1, -1);
+	low_op(arena, &loop->body, LOW_ADD, sum[0], rest, sum[0], -1);
+	op(&m, LOW_COPY, last, sum[0], -1, -1);
+	for (int i = 1; i < sums; i++) {
+		int next = temp(&m, DT_F32, 16);
+		op(&m, LOW_ADD, next, last, sum[i], -1);
+		last = next;
+	}
+	end(&m, last);
+	bool has = says(cases.at[0].f, "znver4", "TUNEC_AGAIN();");
+	arena_free(arena);
+	return has;
+}
+
+/* Where what an iteration reads is elsewhere in the next, and sums fill half of the
+ * registers. */
+static void windows(void **state)
+{
+	(void)state;
+	assert_true(reads_again(16, 1));
+	assert_false(reads_again(16, 2));
+	assert_false(reads_again(8, 1));
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -1242,6 +1293,7 @@ int main(void)
 	    cmocka_unit_test(plain), cmocka_unit_test(packed),
 	    cmocka_unit_test(whole), cmocka_unit_test(widened),
 	    cmocka_unit_test(once), cmocka_unit_test(roots),
-	    cmocka_unit_test(data_rows), cmocka_unit_test(tuned)};
+	    cmocka_unit_test(data_rows), cmocka_unit_test(tuned),
+	    cmocka_unit_test(windows)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
