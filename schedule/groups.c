@@ -13,7 +13,9 @@
  * A reduction over what another has made, element by element of that (a pool of a
  * depthwise convolution, an argmax over its channels), shares no loops with it
  * that it would choose alone: the first is a group as a product is, where the
- * model says that this is faster (groups_apart.c).
+ * model says that this is faster (groups_apart.c).  Where there is no product,
+ * parts that nothing leads between are groups likewise: in one of them only what
+ * the last result is made of has a rule's choice.
  *
  * A product is a reduction with two operands that are used again along a spatial
  * axis each, another one: only that is worth a tile of registers, and what it reads is
@@ -460,9 +462,10 @@ static void find_equal(Groups *g)
 	}
 }
 
-/* Which blocks are in which group; all in one: NULL. */
+/* Which blocks are in which group; all in one: NULL.  `whole`: where there is no
+ * product all is one group, though nothing leads from one part to another. */
 static Cut *cut_program(
-    Arena *arena, const Program *program, const bool *apart)
+    Arena *arena, const Program *program, const bool *apart, bool whole)
 {
 	size_t n = (size_t)program->nblocks;
 	Cut *c = NEW(arena, Cut);
@@ -486,7 +489,7 @@ static Cut *cut_program(
 	/* a spec's templates are for the whole */
 	if (program->schedule_text)
 		return NULL;
-	if (c->ngroups)
+	if (c->ngroups || !whole)
 		group_others(c);
 	else
 		join_all(c);
@@ -526,23 +529,38 @@ Groups *groups_of_products(Arena *arena, const Program *program)
 	Arena *scratch = arena_new();
 	bool *apart = NEW_N(scratch, bool, program->nblocks);
 	Groups *g = programs_of(
-	    arena, cut_program(scratch, program, apart), program);
+	    arena, cut_program(scratch, program, apart, true), program);
 	arena_free(scratch);
 	return g;
 }
 
-Groups *groups_of(Arena *arena, const Program *program)
+/* Parts that nothing leads between have a group each where the model says that
+ * they are faster so. */
+static Groups *groups_of_parts(Arena *arena, const Program *program)
 {
 	Groups *joined = groups_of_products(arena, program);
 	Arena *scratch = arena_new();
-	bool *apart = apart_may(scratch, joined);
+	bool *apart = NEW_N(scratch, bool, program->nblocks);
+	Groups *parts = programs_of(
+	    arena, cut_program(scratch, program, apart, false), program);
+	arena_free(scratch);
+	return joined->n == 1 && parts->n > 1 && apart_parts(joined, parts)
+	    ? parts
+	    : joined;
+}
+
+Groups *groups_of(Arena *arena, const Program *program)
+{
+	Groups *joined = groups_of_parts(arena, program);
+	Arena *scratch = arena_new();
+	bool *apart = apart_may(scratch, joined), whole = joined->n == 1;
 	Groups *g = joined;
 	if (apart) {
 		Groups *cut = programs_of(scratch,
-		    cut_program(scratch, program, apart), program);
+		    cut_program(scratch, program, apart, whole), program);
 		apart_choose(joined, cut, apart);
-		g = programs_of(
-		    arena, cut_program(scratch, program, apart), program);
+		g = programs_of(arena,
+		    cut_program(scratch, program, apart, whole), program);
 	}
 	arena_free(scratch);
 	return g;

@@ -36,6 +36,10 @@ bool *apart_may(Arena *arena, const Groups *joined);
  * the model than the group that they are in. */
 void apart_choose(const Groups *joined, const Groups *cut, bool *apart);
 
+/* Do groups of `parts` take clearly less time by the model than `joined`, one
+ * group? */
+bool apart_parts(const Groups *joined, const Groups *parts);
+
 /* What a trace of the first group with the same hash is in `group`'s names. */
 Trace *groups_trace(Arena *arena, const Groups *groups, int group,
     const Trace *trace, Error *error);

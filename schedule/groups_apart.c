@@ -21,6 +21,9 @@
 
 enum { TRIES = 200, NONE = -1 };
 
+/* What parts read is read by both: of less than that the model is not sure. */
+static const double PARTS_LESS = 0.92;
+
 static const Machine judge = {.threads = 1,
     .vector_bytes = 32,
     .vector_registers = 16,
@@ -148,6 +151,28 @@ static double *nothing_known(Arena *arena, int n)
 	for (int i = 0; i < n; i++)
 		known[i] = -1;
 	return known;
+}
+
+static bool reduces(const Program *p)
+{
+	int i = p->nblocks;
+	while (--i >= 0 && !block_reduces(&p->blocks[i]))
+		;
+	return i >= 0;
+}
+
+/* Outputs without sums are better made side by side, of what both read. */
+bool apart_parts(const Groups *joined, const Groups *parts)
+{
+	Arena *arena = arena_new();
+	double *known = nothing_known(arena, parts->n);
+	double sum = 0;
+	for (int i = 0; i < parts->n; i++)
+		sum += reduces(parts->groups[i].program)
+		    ? seconds_of_group(parts, i, known)
+		    : INFINITY;
+	arena_free(arena);
+	return sum < PARTS_LESS * seconds_of(joined->groups[0].program);
 }
 
 void apart_choose(const Groups *joined, const Groups *cut, bool *apart)

@@ -156,6 +156,26 @@ static void test_apart(void **state)
 	    "  y[i < 64, j < 512] = exp(x[i, j] - m[i])/z[i]\n"))->n, 1);
 }
 
+/* Parts that nothing leads between, each of which has windows of its own. */
+static void test_parts(void **state)
+{
+	static const char windows[] =
+	    "tunec: 1\nname: windows\ninputs: {t: 'f32[5, 7, 2]'}\ncompute: |\n"
+	    "  a[y < 2, x < 3, c < 2] = "
+	    "sum[r < 3, q < 3](t[y*2 + r, x*2 + q, c])\n"
+	    "  b[y < 2, x < 3, c < 2] = "
+	    "max[r < 2, q < 2](t[y*2 + r, x*2 + q, c])\n"
+	    "outputs: [a, b]\n";
+	static const char rows[] =
+	    "tunec: 1\nname: rows\ninputs: {x: 'f32[64, 512]'}\ncompute: |\n"
+	    "  a[i < 64] = max[j < 512](x[i, j])\n"
+	    "  b[i < 64] = sum[j < 512](x[i, j])\noutputs: [a, b]\n";
+	(void)state;
+	assert_string_equal(cut(program(windows)), "a | b ");
+	/* but not what reads the same rows in one pass */
+	assert_string_equal(cut(program(rows)), "a b ");
+}
+
 static void test_cut(void **state)
 {
 	(void)state;
@@ -570,6 +590,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_cut),
 	    cmocka_unit_test(test_apart),
+	    cmocka_unit_test(test_parts),
 	    cmocka_unit_test(test_order),
 	    cmocka_unit_test(test_alone),
 	    cmocka_unit_test(test_equal),
