@@ -51,7 +51,7 @@ static int last_axis(
 	if (read->last < 0)
 		return -1;
 	const RuleIndex *last = &read->dims[read->last];
-	if (last->irregular || last->offset || !last->digits.n)
+	if (last->irregular || !last->digits.n)
 		return -1;
 	const RuleDigit *inner = &last->digits.at[0];
 	int64_t extent = extent_of(block, inner->axis);

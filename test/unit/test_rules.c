@@ -821,6 +821,9 @@ static void test_first(void **state)
 	/* lanes across 16 matrices would be put in their places by shuffles */
 	check_first("test/layouts/small_uneven.yaml",
 	    (const char *[]){"vectorize(y_jv, 4)"}, 1);
+	/* what is read further back lies side by side, too */
+	check_first("test/layouts/joined_columns.yaml",
+	    (const char *[]){"set_scope(y~1, reg)"}, 1);
 	/* parts of a row lie side by side as rows do */
 	check_first("test/bench/families/bytes/matvec_groups.yaml",
 	    (const char *[]){"vectorize(y_1_kv, "}, 1);
