@@ -108,7 +108,7 @@ static bool is_anchor(const Tiling *t)
 /* --- the writer ---------------------------------------------------------------- */
 
 /* The block's only reader, if it reads each element at its own place; not where
- * the block alone is made ahead. */
+ * the block alone is made ahead, nor where the reader is made point by point. */
 int rule_elementwise_reader(const Rules *r, const RuleBlock *b)
 {
 	if (b->output || b->consumers.n != 1)
@@ -118,6 +118,7 @@ int rule_elementwise_reader(const Rules *r, const RuleBlock *b)
 	const Block *wb = &r->program->blocks[reader];
 	const Block *block = &r->program->blocks[b->block];
 	if (wb->reduce != REDUCE_NONE || w->scheduled ||
+	    (r->points && r->points[reader] >= 0) ||
 	    wb->nspatial != block->nspatial ||
 	    r->program->buffers[wb->buffer].is_const !=
 		r->program->buffers[block->buffer].is_const ||

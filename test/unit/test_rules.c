@@ -821,6 +821,9 @@ static void test_first(void **state)
 	/* lanes across 16 matrices would be put in their places by shuffles */
 	check_first("test/layouts/small_uneven.yaml",
 	    (const char *[]){"vectorize(y_jv, 4)"}, 1);
+	/* what is made point by point with its reader ends no tile of a sum */
+	check_first("test/layouts/points_of_sums.yaml",
+	    (const char *[]){"set_scope(s, reg)"}, 1);
 	/* what is read further back lies side by side, too */
 	check_first("test/layouts/joined_columns.yaml",
 	    (const char *[]){"set_scope(y~1, reg)"}, 1);
