@@ -15,10 +15,12 @@
  * overlap, and addresses in one buffer are compared. */
 #include "ir/lowered/lowered.h"
 
-/* Copies side by side at most; operations that wait for one another in a copy that
- * is worth it.  What is added to a sum does not count: who carries sums through a
- * loop has chosen how many. */
-enum { COPIES = 4, LONG = 12 };
+/* Copies side by side at most, and where a processor that looks SEEN operations
+ * ahead does not reach the end of the next ones, and these have fewer than BUSY at a
+ * time; operations that wait for one another in a copy that is worth it.  What is
+ * added to a sum does not count: who carries sums through a loop has chosen how
+ * many. */
+enum { COPIES = 4, COPIES_ALONE = 8, SEEN = 256, BUSY = 10, LONG = 12 };
 
 typedef struct {
 	int first, last; /* operations */
@@ -263,11 +265,19 @@ static void put_side_by_side(Run *r, const Copy *c, int n)
 			put(r, c[k].at[i]);
 }
 
+static int most_copies(const Copy *c)
+{
+	bool sees_next = 2 * COPIES * c->n <= SEEN;
+	bool is_busy = COPIES * c->n >= BUSY * c->depth;
+	return sees_next || is_busy ? COPIES : COPIES_ALONE;
+}
+
 /* As many in each group as in the others, or one more. */
 static void put_groups(Run *r, const Copy *c, int n)
 {
+	int most = most_copies(c);
 	while (n > 0) {
-		int groups = (n + COPIES - 1) / COPIES;
+		int groups = (n + most - 1) / most;
 		int each = (n + groups - 1) / groups;
 		put_side_by_side(r, c, each);
 		c += each;

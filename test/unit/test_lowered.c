@@ -416,8 +416,9 @@ static void ranges(void **state)
 	arena_free(q.arena);
 }
 
-/* y[8*c + 8] = x[8*c + from] * x[8*c + from] * … for c < 3, x a buffer. */
-static LowFunction *chains(Arena *a, int products, int source, int64_t from)
+/* y[8*c + 8] = x[8*c + from] * x[8*c + from] * … for c < copies, x a buffer. */
+static LowFunction *chains(
+    Arena *a, int copies, int products, int source, int64_t from)
 {
 	LowFunction *f = NEW(a, LowFunction);
 	f->name = "chains";
@@ -429,12 +430,12 @@ static LowFunction *chains(Arena *a, int products, int source, int64_t from)
 		vec_push(a, &f->buffers,
 		    (LowBuffer){.name = name,
 			.type = DT_F32,
-			.elements = 64,
+			.elements = 128,
 			.param = i,
 			.align = 4,
 			.written = i});
 	}
-	for (int c = 0; c < 3; c++) {
+	for (int c = 0; c < copies; c++) {
 		int x = low_temp(a, f, DT_F32, 8, "x"), y = x;
 		LowNode *load = low_op(a, &f->body, LOW_LOAD, x, -1, -1, -1);
 		load->buffer = source;
@@ -464,22 +465,24 @@ static void side_by_side(void **state)
 {
 	(void)state;
 	static const struct {
-		int products, source;
+		int copies, products, source;
 		int64_t from;
 		int first; /* loads */
 	} cases[] = {
-	    {12, 0, 0, 3}, {10, 0, 0, 1}, /* a short chain */
-	    {12, 1, 24, 3},		  /* nothing is read that is written */
-	    {12, 1, 0, 3},		  /* by another copy */
-	    {12, 1, -8, 1},		  /* what the copy before has written */
-	    {12, 1, -1, 1},		  /* a part of it */
-	    {12, 1, 7, 1}, /* of what the copy behind will write */
+	    {3, 12, 0, 0, 3}, {3, 10, 0, 0, 1}, /* a short chain */
+	    {3, 12, 1, 24, 3}, /* nothing is read that is written */
+	    {3, 12, 1, 0, 3},  /* by another copy */
+	    {3, 12, 1, -8, 1}, /* what the copy before has written */
+	    {3, 12, 1, -1, 1}, /* a part of it */
+	    {3, 12, 1, 7, 1},  /* of what the copy behind will write */
+	    {8, 30, 0, 0, 4},
+	    {8, 31, 0, 0, 8}, /* so long that none sees others */
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		Arena *a = arena_new();
 		char why[256];
-		const LowFunction *f = chains(
-		    a, cases[i].products, cases[i].source, 8 + cases[i].from);
+		const LowFunction *f = chains(a, cases[i].copies,
+		    cases[i].products, cases[i].source, 8 + cases[i].from);
 		const LowFunction *to = low_interleave(a, f);
 		assert_true(low_function_verify(to, why, sizeof why));
 		assert_int_equal(to->body.n, f->body.n);
