@@ -219,6 +219,13 @@ static Where where_if(const Zeros *z, const Expr *e)
 	return both(z, w, no.never ? &yes : &no);
 }
 
+/* A float that is 0 everywhere is no arm's: infinity times it is NaN. */
+static Where where_factor(const Zeros *z, const Expr *e)
+{
+	Where w = where(z, e);
+	return w.never && dtype_is_float(e->type) ? (Where){0} : w;
+}
+
 static Where where(const Zeros *z, const Expr *e)
 {
 	bool sum = z->op == REDUCE_SUM;
@@ -236,11 +243,11 @@ static Where where(const Zeros *z, const Expr *e)
 		return either(z, &a, &b);
 	}
 	if (is_product(z, e)) {
-		Where b = where(z, e->arg[1]);
-		return both(z, where(z, e->arg[0]), &b);
+		Where b = where_factor(z, e->arg[1]);
+		return both(z, where_factor(z, e->arg[0]), &b);
 	}
 	if (is_quotient(z, e))
-		return where(z, e->arg[0]);
+		return where_factor(z, e->arg[0]);
 	if (e->op == OP_EXP)
 		return where_exponent(z, e->arg[0]);
 	return z->exponent ? where_in_exponent(z, e) : (Where){0};

@@ -839,6 +839,24 @@ static void test_candidates(void **state)
 	assert_true(made_of > 100);
 }
 
+/* A factor that is 0 everywhere is no arm's: infinity times it is NaN. */
+static void test_plain_zero(void **state)
+{
+	static const char *const texts[] = {
+	    SPEC("x: 'f32[5]'", "  y[i < 4] = sum[r < 2](x[i + r]*0)\n"),
+	    SPEC("x: 'f32[5]'", "  y[i < 4] = sum[r < 2](0/x[i + r])\n"),
+	    SPEC("x: 'f32[5]'",
+		"  z[i < 5] = 0.0\n  y[i < 4] = sum[r < 2](x[i + r]*z[i])\n")};
+	(void)state;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		const Program *p = program_of(texts[i], "z", NUMERICS_DEFAULT);
+		Nest *nest = nest_of(p, "z", NULL);
+		int last = nest->stages.n - 1;
+		assert_int_equal(
+		    nest_step_conditions(nest, arena, last, true).n, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -848,6 +866,7 @@ int main(void)
 	    cmocka_unit_test(test_edges),
 	    cmocka_unit_test(test_scattered),
 	    cmocka_unit_test(test_candidates),
+	    cmocka_unit_test(test_plain_zero),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
