@@ -68,7 +68,7 @@ typedef struct {
 	double time_s, spread_s;     /* written as null unless ok */
 	const double *runs_s;
 	int nruns;
-	bool cold;
+	bool cold, constants_cold;
 	int threads;
 	const char *pinning;         /* "cores", "none" */
 		bool final;

@@ -162,6 +162,54 @@ static void test_late_begin(void **state)
 	assert_true(m.time_s < 2 * time_s);
 }
 
+/* Two layers with 8000 bytes of weights: the groups meet them cold where the last
+ * cache has fewer, the whole, called again and again, does not. */
+static void test_cold_constants(void **state)
+{
+	Arena *arena = arena_new();
+	const Program *p = program_of_text(arena,
+	    "tunec: 1\nname: two\n"
+	    "inputs: {x: 'f32[10, 20]', v: 'const f32[20, 50]', "
+	    "w: 'const f32[50, 20]'}\ncompute: |\n"
+	    "  h[i < 10, j < 50] = sum[k < 20](x[i, k]*v[k, j])\n"
+	    "  y[i < 10, j < 20] = sum[k < 50](max(h[i, k], 0)*w[k, j])\n",
+	    NUMERICS_DEFAULT);
+	Program **parts = program_parts(
+	    arena, p, (int[]){0, 1}, (const char *const[]){"h", "y"}, 2);
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(measure_meets_cold(parts[i], 8000), false);
+#ifdef __x86_64__
+		assert_int_equal(measure_meets_cold(parts[i], 7999), true);
+#endif
+	}
+	assert_int_equal(measure_meets_cold(p, 7999), false);
+	arena_free(arena);
+}
+
+static void count_call(void *context)
+{
+	(*(int *)context)++;
+}
+
+static void count_before(void *context)
+{
+	((int *)context)[1]++;
+}
+
+/* What empties caches is done before each call, and a sample is one call. */
+static void test_before(void **state)
+{
+	int calls[2] = {0};
+	Measurement m = measure_nothing(OUTCOME_OK);
+	TimedKernel k = {
+	    .call = count_call, .context = calls, .before = count_before};
+	(void)state;
+	measure_time(&k, &m);
+	assert_true(calls[0] > 2);
+	assert_int_equal(calls[0], calls[1]);
+}
+
 static void run(Case *c, int i, Measurement *m)
 {
 	if (measure_run(c->measurer, i, 0, m, &c->error))
@@ -711,6 +759,8 @@ int main(void)
 	    cmocka_unit_test(test_team_is_pinned),
 	    cmocka_unit_test(test_late_begin),
 	    cmocka_unit_test(test_samples),
+	    cmocka_unit_test(test_cold_constants),
+	    cmocka_unit_test(test_before),
 	    cmocka_unit_test(test_what_is_quiet),
 	    cmocka_unit_test(test_whose_fault),
 	    cmocka_unit_test(test_own_limit),

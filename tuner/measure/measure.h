@@ -12,6 +12,7 @@
  *     measure_special.c the set of zeros, infinities and the like
  *     measure_form.c    what tells a candidate from another before compiling
  *     measure_time.c    the timing policy
+ *     measure_cold.c    what leaves the caches before a kernel is called
  *     measure_team.c    threads, each on its CPU before a kernel is called
  *     measure_noise.c   how quiet the machine was meanwhile
  *     measure_simulate.c  a deterministic machine in place of this one
@@ -193,6 +194,10 @@ const Target *measure_host(const Measurer *m);
 /* The device that candidates run on, for records; NULL: this CPU.  The
  * caller's. */
 json_t *measure_device_json(const Measurer *m);
+
+/* measure_cold.c: are a group's constants in no cache when this machine calls it,
+ * as in the program that it is a group of? */
+bool measure_constants_cold(const Program *program);
 
 double measure_now(void); /* seconds, monotonic */
 Measurement measure_nothing(Outcome outcome); /* no times */

@@ -7,10 +7,7 @@
 
 #include "tuner/measure/measure_kernel.h"
 
-enum {
-	FLUSH_BYTES = 64 << 20,
-	DEVICE_CALLS = 1000 /* that wait in a device's queue, at most */
-};
+enum { DEVICE_CALLS = 1000 /* that wait in a device's queue, at most */ };
 
 /* --- jobs ------------------------------------------------------------------------------------ */
 
@@ -21,14 +18,8 @@ static TimedKernel timed(Loaded *k, double best_s)
 	if (kernel_on_device(k)) {
 		t.seconds = device_seconds;
 		t.calls_most = k->context->options->cold ? 1 : DEVICE_CALLS;
-	} else if (k->context->options->cold) {
-		HostFacts facts;
-		Arena *arena = arena_new();
-		host_facts(arena, &facts);
-		arena_free(arena);
-		t.flush_bytes = 2 *
-		    (size_t)(facts.l3_bytes ? facts.l3_bytes : FLUSH_BYTES);
-		t.flush = memset(must_alloc(t.flush_bytes), 0, t.flush_bytes);
+	} else {
+		t.before = kernel_before(k);
 	}
 	return t;
 }
@@ -301,8 +292,10 @@ static void job_copy(const MeasureContext *c, Arena *arena, Measurement *m)
 	if (!kernel_pin(&k, m))
 		return;
 	kernel_call(&k);
-	TimedKernel t = timed(&k, 0);
-	t.budget_s = peak_s;
+	TimedKernel t = {.call = kernel_call,
+	    .context = &k,
+	    .before = c->options->cold ? kernel_before(&k) : NULL,
+	    .budget_s = peak_s};
 	measure_time(&t, m);
 	m->time_s = 2.0 * sizeof(float) * (double)elements / least_run(m);
 	m->outcome = OUTCOME_OK;

@@ -103,14 +103,16 @@ void noise_end(Noise *noise, Measurement *out, int n);
 double noise_level(
     double noise_probe, int64_t noise_switches, double noise_cpu_s);
 
+/* measure_cold.c: of a machine whose last cache has so many bytes. */
+bool measure_meets_cold(const Program *program, int64_t cache_bytes);
+
 /* measure_time.c */
 typedef void TimedCall(void *context);
 typedef struct {
 	TimedCall *call;
 	void *context;
 	double best_s;    /* 0: none */
-	void *flush;      /* memory to walk over before each run; NULL: warm */
-	size_t flush_bytes;
+	TimedCall *before; /* each run, not timed; NULL: nothing is done */
 	Noise *noise;     /* probed after each sample; NULL: not */
 	/* Seconds of so many calls, by a clock of its own, infinite where they
 	 * failed; NULL: by this machine's. */

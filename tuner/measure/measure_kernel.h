@@ -2,6 +2,7 @@
  * compared with the expected outputs.  Nothing is freed: the process ends soon.
  *
  *     measure_kernel.c         on this CPU, and what is the same everywhere
+ *     measure_cold.c           what leaves the caches before it is called
  *     measure_kernel_device.c  on a device; there a process goes on with the next
  *                              candidate, and what one had is released */
 #ifndef TUNER_MEASURE_KERNEL_H
@@ -53,6 +54,8 @@ bool kernel_guard(Loaded *k, int set, Measurement *m);
 bool kernel_place(Loaded *const *kernels, int n, Measurement *m);
 
 void kernel_call(void *loaded);
+/* measure_cold.c: what is done before each call that is timed; NULL: nothing. */
+TimedCall *kernel_before(const Loaded *kernel);
 /* What went wrong, which is not the candidate's fault where the machine refused
  * what is within its limit: `wanted` bytes, or a library's own business. */
 void kernel_tell(const char *what, size_t wanted, Measurement *m);

@@ -55,19 +55,13 @@ double measure_hopeless(double best_s)
 	return best_s > 0.02 ? 1.5 * best_s : 3 * best_s;
 }
 
-static void flush_caches(const TimedKernel *k)
-{
-	volatile unsigned char *p = k->flush;
-	for (size_t i = 0; p && i < k->flush_bytes; i += 64)
-		p[i]++;
-}
-
 /* Seconds of one call, over `inner` of them. */
 static double sample(const TimedKernel *k, int inner)
 {
 	if (k->seconds)
 		return k->seconds(k->context, inner) / inner;
-	flush_caches(k);
+	if (k->before)
+		k->before(k->context);
 	double start = measure_now();
 	for (int i = 0; i < inner; i++)
 		k->call(k->context);
@@ -113,7 +107,7 @@ void measure_summary(Measurement *out)
 
 static int inner_calls(const TimedKernel *k, double once)
 {
-	if (k->flush || once >= sample_s)
+	if (k->before || once >= sample_s)
 		return 1;
 	int calls = (int)(sample_s / (once > 1e-9 ? once : 1e-9)) + 1;
 	return k->calls_most && calls > k->calls_most ? k->calls_most : calls;

@@ -363,6 +363,8 @@ static json_t *regime_json(const Trial *trial)
 {
 	json_t *json = json_object();
 	set_text(json, "cache", trial->cold ? "cold" : "warm");
+	if (trial->constants_cold)
+		set_text(json, "constants", "cold");
 	json_object_set_new(json, "threads", json_integer(trial->threads));
 	set_text(json, "pinning", trial->pinning ? trial->pinning : "none");
 	return json;

@@ -158,9 +158,11 @@ Status lines_trial(Tuning *t, const char *trace_text, const Measurement *m,
 	    .runs_s = m->runs_s,
 	    .nruns = m->nruns,
 	    .cold = t->options.measure.cold,
+	    .constants_cold = tune_measures(t) && !tune_on_device(t) &&
+		!t->options.measure.cold && measure_constants_cold(t->program),
 	    .threads = t->target->threads,
-	    .pinning = t->options.measure.pin && !tune_on_device(t)
-		? "cores" : "none",
+	    .pinning =
+		t->options.measure.pin && !tune_on_device(t) ? "cores" : "none",
 	    .final = note->final,
 	    .predicted_s = note->predicted_s,
 	    .verified = t->verified,
