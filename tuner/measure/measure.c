@@ -267,13 +267,22 @@ static Status simulate(Measurer *m, const Trace *const *traces, int n,
 /* Three runs, and what is made beside them. */
 static const double plain_spare_s = 1;
 
+/* A program of many groups takes as long to compile as they do one after another. */
+enum { BLOCKS_ONE = 16 };
+
+static double build_limit(const Measurer *m)
+{
+	return m->nursery->options.build_limit_s *
+	    (1 + m->context.program->nblocks / BLOCKS_ONE);
+}
+
 static Status by_plain(Measurer *m, const ReferenceWish *wish, Reference *out,
     Error *error)
 {
 	const MeasureOptions *o = &m->nursery->options;
 	JobHeader job = {.kind = JOB_PLAIN,
 	    .n = 1,
-	    .limit_s = o->build_limit_s + 12 * o->run_limit_s};
+	    .limit_s = build_limit(m) + 12 * o->run_limit_s};
 	if (wish->fast)
 		job.limit_s = 2 * wish->plain_allowed_s + plain_spare_s;
 	FORWARD_IF_ERROR(
@@ -292,7 +301,7 @@ static Status by_fast(Measurer *m, const Trace *fast, const Trace *other,
 	Measurement answers[2];
 	JobHeader job = {.kind = JOB_FAST,
 	    .n = 2,
-	    .limit_s = 4 * o->build_limit_s + 6 * o->run_limit_s};
+	    .limit_s = 4 * build_limit(m) + 6 * o->run_limit_s};
 	FORWARD_IF_ERROR(run_job(m, job,
 	    traces_json(m, traces, other ? 2 : 1), answers, error));
 	out->by = answers[0];
@@ -401,7 +410,7 @@ Status measure_forms(Measurer *m, const Trace *const *traces, int n,
 		JobHeader job = {.kind = JOB_FORM,
 		    .n = part,
 		    .most_instructions = most_instructions,
-		    .limit_s = m->nursery->options.build_limit_s};
+		    .limit_s = build_limit(m)};
 		json_t *list = traces_json(m, traces + i, part);
 		take_places(m, list, part, job.lowered);
 		FORWARD_IF_ERROR(run_job(m, job, list, answers, error));
@@ -460,7 +469,7 @@ Status measure_compile(Measurer *m, const Trace *const *traces, int n,
 	JobHeader job = {.kind = JOB_COMPILE,
 	    .n = n,
 	    .at_once = measure_at_once(m, n),
-	    .limit_s = m->nursery->options.build_limit_s};
+	    .limit_s = build_limit(m)};
 	Measurer *last = m->nursery->last;
 	if (last) /* the server drops what waits */
 		memset(last->slots, 0, sizeof last->slots);
@@ -485,7 +494,7 @@ static void attempt_again(Attempt *a)
 	JobHeader again = {.kind = JOB_AGAIN,
 	    .n = 1,
 	    .child = i,
-	    .limit_s = m->nursery->options.build_limit_s};
+	    .limit_s = build_limit(m)};
 	if (exchange(m, again, m->compiled, a->out))
 		m->slots[i] = slot_of(a->out);
 }
@@ -527,7 +536,7 @@ Status measure_final(Measurer *m, const Trace *const *traces, int n,
 	const MeasureOptions *o = &m->nursery->options;
 	JobHeader job = {.kind = JOB_FINAL,
 	    .n = n,
-	    .limit_s = (o->build_limit_s + o->run_limit_s) * n,
+	    .limit_s = (build_limit(m) + o->run_limit_s) * n,
 	    .allowed_s = allowed_s};
 	return run_job(m, job, traces_json(m, traces, n), out, error);
 }
@@ -579,7 +588,7 @@ Status measure_copy(
 	double *most = &m->nursery->copy[copy_size(m->context.program)];
 	JobHeader job = {.kind = JOB_COPY,
 	    .n = 1,
-	    .limit_s = m->nursery->options.build_limit_s + 5};
+	    .limit_s = build_limit(m) + 5};
 	*bytes_per_s = *most;
 	if (is_simulated(m) || is_elsewhere(m) || (*most > 0 && !again))
 		return STATUS_OK;
