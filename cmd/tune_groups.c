@@ -5,11 +5,12 @@
 
 #include "cmd/tune_verb.h"
 
-/* Of a program's budget, at most, for the whole of its groups. */
-static const double whole_most = 0.2;
+/* Of a program's budget, at most, for the whole of its groups; none where it would
+ * need several times that: the groups use it better. */
+static const double whole_most = 0.2, whole_hopeless = 0.6;
 
 /* It is compiled, checked and timed for a few joined schedules: what candidate 1
- * of each group took, and half of that again; so many trials. */
+ * of each group took, of equal ones each, and half of that again; so many trials. */
 static const double whole_times = 1.5, whole_trials = 4;
 
 static int add_task(Arena *arena, TuneTaskVec *tasks, TuneTask task)
@@ -65,11 +66,12 @@ static double whole_share(const TuneTaskVec *tasks, const TuneTask *whole,
 {
 	double spent_s = 0, share = 0;
 	for (int k = 0; k < whole->groups->n; k++)
-		if (whole->groups->groups[k].same_as == k)
-			spent_s += tune_spent_s(tunings[
-			    tasks->at[whole->of_group[k]].same]);
+		spent_s +=
+		    tune_spent_s(tunings[tasks->at[whole->of_group[k]].same]);
 	if (o->time_s > 0)
 		share = whole_times * spent_s / o->time_s;
+	if (share > whole_hopeless)
+		return 0;
 	if (o->trials > 0)
 		share = fmax(share, whole_trials / (double)o->trials);
 	return share > 0 ? fmin(share, whole_most) : whole_most;

@@ -126,7 +126,11 @@ static void print_text(
     const Program *p, const char *label, const TuneResult *r, bool verbose)
 {
 	char a[32];
-	if (r->covered) {
+	if (r->composed && !r->stored && !r->interrupted) {
+		out_text("%s: no time to measure the whole; what is built is "
+			 "its groups' best\n",
+		    label);
+	} else if (r->covered) {
 		out_text("%s: the store has %lld trials: %s\n", label,
 		    (long long)r->stored,
 		    r->exhausted ? "the space is exhausted" : "covered");

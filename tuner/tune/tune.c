@@ -642,6 +642,7 @@ Status tune_open(const Program *program, const Target *target, Store *store,
 	t->options.end_s = INFINITY;
 	t->options.part = 1;
 	t->result.operations = measure_operations(measurer);
+	t->result.composed = options->composed;
 	t->machine = lines_machine(t->arena);
 	json_t *device = measure_device_json(measurer);
 	if (device)

@@ -59,6 +59,7 @@ typedef struct {
 } TuneTimes;
 
 typedef struct {
+	bool composed;	   /* of several groups, which were searched */
 	bool covered;      /* the store had enough: nothing was measured */
 	bool exhausted;    /* every candidate of the space was tried, by this
 			      run or, if covered, before */
