@@ -12,7 +12,9 @@
  * A processor waits for the end of each operation of a chain, and sees too few of
  * the next copy's if they are behind it.  A C compiler leaves them there, since
  * it has to think that y may overlap x.  Here inputs and outputs do not
- * overlap, and addresses in one buffer are compared. */
+ * overlap, and addresses in one buffer are compared.  What a copy does only under a
+ * condition, of numbers alone, as what few arguments of a function need, is one
+ * operation of it. */
 #include "ir/lowered/lowered.h"
 
 /* Copies side by side at most, and where a processor that looks SEEN operations
@@ -49,14 +51,40 @@ typedef struct {
 
 typedef void EachTemp(Run *r, int at, int temp);
 
-static void each_temp(Run *r, int at, EachTemp *each)
+static bool has_buffer(const LowNode *n)
 {
-	const LowNode *n = r->nodes[at];
+	return n->kind == LOWNODE_OP && low_op_has_buffer(n->op);
+}
+
+/* That a node reads, or what is in it. */
+static void each_read(Run *r, int at, const LowNode *n, EachTemp *each)
+{
+	if (n->kind == LOWNODE_IF) {
+		each(r, at, n->condition);
+		for (int i = 0; i < n->body.n; i++)
+			each_read(r, at, n->body.at[i], each);
+		return;
+	}
 	for (int i = 0; i < 3; i++)
 		if (n->arg[i] >= 0)
 			each(r, at, n->arg[i]);
-	for (int i = 0; low_op_has_buffer(n->op) && i < n->address.n; i++)
+	for (int i = 0; has_buffer(n) && i < n->address.n; i++)
 		each(r, at, n->address.terms[i].temp);
+}
+
+static void each_temp(Run *r, int at, EachTemp *each)
+{
+	each_read(r, at, r->nodes[at], each);
+}
+
+static void each_assigned(Run *r, int at, EachTemp *each)
+{
+	const LowNode *n = r->nodes[at];
+	if (n->kind == LOWNODE_OP && n->dst >= 0)
+		each(r, at, n->dst);
+	for (int i = 0; i < n->body.n; i++)
+		if (n->body.at[i]->dst >= 0)
+			each(r, at, n->body.at[i]->dst);
 }
 
 static int copy_of(Run *r, int at)
@@ -92,7 +120,8 @@ static void see_shared(Run *r, int at, int temp)
 /* Numbers, scalars and what is the same in all lanes, which no store changes. */
 static bool may_be_shared(const Run *r, const LowNode *n)
 {
-	if (low_op_has_buffer(n->op) && r->f->buffers.at[n->buffer].written)
+	if (n->kind != LOWNODE_OP ||
+	    (has_buffer(n) && r->f->buffers.at[n->buffer].written))
 		return false;
 	return n->dst >= 0 && is_once(r, n->dst) &&
 	    (r->f->temps.at[n->dst].lanes == 1 || n->op == LOW_CONST ||
@@ -111,20 +140,23 @@ static void see_together(Run *r, int at, int temp)
 		r->depth[at] = r->depth[other] + 1;
 }
 
+static void see_assigned(Run *r, int at, int temp)
+{
+	if (!r->shared[at] && !is_once(r, temp))
+		see_together(r, at, temp);
+	r->touched[temp] = at;
+}
+
 static void find_copies(Run *r)
 {
 	for (int i = 0; i < r->n; i++) {
-		const LowNode *n = r->nodes[i];
 		r->copy[i] = i;
-		r->shared[i] = may_be_shared(r, n);
+		r->shared[i] = may_be_shared(r, r->nodes[i]);
 		if (r->shared[i])
 			each_temp(r, i, see_shared);
 		if (!r->shared[i])
 			each_temp(r, i, see_together);
-		if (n->dst >= 0 && !r->shared[i] && !is_once(r, n->dst))
-			see_together(r, i, n->dst);
-		if (n->dst >= 0)
-			r->touched[n->dst] = i;
+		each_assigned(r, i, see_assigned);
 	}
 }
 
@@ -162,7 +194,8 @@ static bool is_alike(const Run *r, const Copy *a, const Copy *b)
 		return false;
 	for (int i = 0; i < a->n; i++) {
 		const LowNode *m = r->nodes[a->at[i]], *n = r->nodes[b->at[i]];
-		if (m->op != n->op || m->math != n->math)
+		if (m->kind != n->kind || m->op != n->op ||
+		    m->math != n->math || m->body.n != n->body.n)
 			return false;
 	}
 	return true;
@@ -194,6 +227,8 @@ static bool is_indexed(const LowNode *n)
 
 static bool are_apart(const Run *r, const LowNode *a, const LowNode *b)
 {
+	if (!has_buffer(a) || !has_buffer(b))
+		return true;
 	bool reads = low_op_reads(a->op) || low_op_reads(b->op);
 	bool one = low_op_writes(a->op) || low_op_writes(b->op);
 	bool both = low_op_writes(a->op) && low_op_writes(b->op);
@@ -216,7 +251,7 @@ static bool is_free(Run *r, const Copy *c, int first, int last)
 	int own = copy_of(r, c->first);
 	for (int k = 0; k < c->n; k++) {
 		const LowNode *n = r->nodes[c->at[k]];
-		for (int i = first; low_op_has_buffer(n->op) && i <= last; i++)
+		for (int i = first; has_buffer(n) && i <= last; i++)
 			if (copy_of(r, i) != own &&
 			    !are_apart(r, n, r->nodes[i]))
 				return false;
@@ -326,17 +361,27 @@ static void order_run(void *context, LowNode **nodes, int n, LowBody *out)
 	put_run(r);
 	for (int i = 0; i < n; i++) {
 		each_temp(r, i, forget);
-		if (nodes[i]->dst >= 0)
-			forget(r, i, nodes[i]->dst);
+		each_assigned(r, i, forget);
 	}
 }
 
 /* Others wait for what is before, or are waited for. */
-static bool is_plain(const LowNode *n)
+static bool is_plain_operation(const LowNode *n)
 {
 	return n->kind == LOWNODE_OP && !low_op_has_source(n->op) &&
 	    !low_op_is_warps(n->op) && n->op != LOW_BARRIER &&
 	    n->op != LOW_COMMIT && n->op != LOW_WAIT;
+}
+
+static bool is_plain(const LowNode *n)
+{
+	if (n->kind != LOWNODE_IF || n->other.n)
+		return is_plain_operation(n);
+	for (int i = 0; i < n->body.n; i++)
+		if (!is_plain_operation(n->body.at[i]) ||
+		    has_buffer(n->body.at[i]))
+			return false;
+	return true;
 }
 
 const LowFunction *low_interleave(Arena *arena, const LowFunction *f)

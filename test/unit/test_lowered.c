@@ -491,6 +491,54 @@ static void side_by_side(void **state)
 	}
 }
 
+/* y[8*c] = (x[8*c] < 0 in any lane ? other : x[8*c])^13 for c < 3, `other` made of
+ * products, or read from a buffer. */
+static LowFunction *chains_that_branch(Arena *a, bool reads)
+{
+	LowFunction *f = chains(a, 3, 12, 0, 0);
+	LowBody all = f->body;
+	f->body = (LowBody){0};
+	for (int i = 0; i < all.n; i++) {
+		LowNode *load = all.at[i];
+		vec_push(a, &f->body, load);
+		if (load->op != LOW_LOAD)
+			continue;
+		int mask = low_temp(a, f, DT_BOOL, 8, "m");
+		int any = low_temp(a, f, DT_BOOL, 1, "any");
+		int other = low_temp(a, f, DT_F32, 8, "other");
+		low_op(a, &f->body, LOW_LT, mask, load->dst, load->dst, -1);
+		low_op(a, &f->body, LOW_ANY, any, mask, -1, -1);
+		LowNode *branch = NEW(a, LowNode);
+		branch->kind = LOWNODE_IF;
+		branch->condition = any;
+		vec_push(a, &f->body, branch);
+		LowNode *make =
+		    low_op(a, &branch->body, reads ? LOW_LOAD : LOW_MUL, other,
+			reads ? -1 : load->dst, reads ? -1 : load->dst, -1);
+		make->buffer = reads ? 0 : -1;
+		low_op(a, &branch->body, LOW_COPY, load->dst, other, -1, -1);
+	}
+	return f;
+}
+
+static void branches_side_by_side(void **state)
+{
+	(void)state;
+	for (int reads = 0; reads < 2; reads++) {
+		Arena *a = arena_new();
+		char why[256];
+		const LowFunction *f = chains_that_branch(a, reads);
+		const LowFunction *to = low_interleave(a, f);
+		assert_true(low_function_verify(f, why, sizeof why));
+		assert_true(low_function_verify(to, why, sizeof why));
+		assert_int_equal(to->body.n, f->body.n);
+		assert_int_equal(begins_alike(to), reads ? 1 : 3);
+		for (int i = 0; i < 3 && !reads; i++)
+			assert_int_equal(to->body.at[9 + i]->kind, LOWNODE_IF);
+		arena_free(a);
+	}
+}
+
 /* A load of eight lanes from one of Square's buffers, a store of them to `out`. */
 static LowNode *access_lanes(
     Square *q, LowBody *body, int buffer, int temp, bool store)
@@ -1040,6 +1088,7 @@ int main(void)
 	    cmocka_unit_test(products),
 	    cmocka_unit_test(ranges),
 	    cmocka_unit_test(side_by_side),
+	    cmocka_unit_test(branches_side_by_side),
 	    cmocka_unit_test(stores),
 	    cmocka_unit_test(read_again),
 	    cmocka_unit_test(order),
