@@ -137,6 +137,50 @@ static void put_again(EmitC *e)
 	emit_c_line(e, "TUNEC_AGAIN();");
 }
 
+static bool adds_to_itself(const LowNode *n)
+{
+	for (int i = 0; i < 3; i++)
+		if (n->arg[i] == n->dst)
+			return true;
+	return false;
+}
+
+/* Vectors that a body adds to, each once, in branches too. */
+static int count_sums(const EmitC *e, const LowBody *body, bool *seen)
+{
+	int sums = 0;
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if (n->kind == LOWNODE_IF)
+			sums += count_sums(e, &n->body, seen) +
+			    count_sums(e, &n->other, seen);
+		if (n->kind != LOWNODE_OP || n->dst < 0 || seen[n->dst] ||
+		    e->f->temps.at[n->dst].lanes == 1 || !adds_to_itself(n))
+			continue;
+		seen[n->dst] = true;
+		sums++;
+	}
+	return sums;
+}
+
+/* A loop that carries several vectors of sums has the copies that it needs: clang
+ * would make more of them, and of its loads.  Of few iterations it may make none. */
+static void put_rolled(EmitC *e, const LowNode *n)
+{
+	enum { SEVERAL = 4, FEW = 4 };
+	bool *seen = NEW_N(e->arena, bool, e->f->temps.n + 1);
+	if (!e->isa.vector_bytes || n->extent <= FEW ||
+	    count_sums(e, &n->body, seen) < SEVERAL)
+		return;
+	if (emit_c_first(e, "TUNEC_ROLLED"))
+		buf_puts(&e->prelude,
+		    "/* The loop has copies enough. */\n"
+		    "#ifdef __clang__\n#define TUNEC_ROLLED "
+		    "_Pragma(\"clang loop unroll(disable)\")\n"
+		    "#else\n#define TUNEC_ROLLED\n#endif\n");
+	emit_c_line(e, "TUNEC_ROLLED");
+}
+
 /* What follows "for (…)", in braces where it is more than one thing. */
 static void put_block(EmitC *e, const LowBody *body, bool again,
     const char *head, const char *comment)
@@ -174,6 +218,7 @@ static void put_loop(
     EmitC *e, const LowNode *n, const char *from, const char *end)
 {
 	const char *var = e->temp[n->var];
+	put_rolled(e, n);
 	put_block(e, &n->body, emit_c_reads_ahead(e, n),
 	    arena_printf(e->arena, "for (int64_t %s = %s; %s < %s; %s++)", var,
 		from, var, end, var),

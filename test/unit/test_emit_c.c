@@ -1221,8 +1221,9 @@ static void data_rows(void **state)
 	assert_false(has_row(DT_I8));
 }
 
-/* sum += x[k] * x[k + apart] of `sums` vectors: is it read again as k grows? */
-static bool reads_again(int sums, int64_t apart)
+/* sum += x[k] * x[k + apart] of `sums` vectors, for k < extent: has the C this text? */
+static bool window_says(
+    int sums, int64_t apart, int64_t extent, const char *text)
 {
 	Arena *arena = arena_new();
 	CaseVec cases = {0};
@@ -1234,7 +1235,7 @@ static bool reads_again(int sums, int64_t apart)
 		sum[i] = temp(&m, DT_F32, 16);
 		op(&m, LOW_CONST, sum[i], -1, -1, -1);
 	}
-	LowNode *loop = loop_of(&m, &m.f->body, k, 8);
+	LowNode *loop = loop_of(&m, &m.f->body, k, extent);
 	for (int i = 0; i < 2; i++) {
 		read[i] = temp(&m, DT_F32, 1);
 		LowNode *load =
@@ -1257,9 +1258,15 @@ static bool reads_again(int sums, int64_t apart)
 		last = next;
 	}
 	end(&m, last);
-	bool has = says(cases.at[0].f, "znver4", "TUNEC_AGAIN();");
+	bool has = says(cases.at[0].f, "znver4", text);
 	arena_free(arena);
 	return has;
+}
+
+/* Is it read again as k grows? */
+static bool reads_again(int sums, int64_t apart)
+{
+	return window_says(sums, apart, 8, "TUNEC_AGAIN();");
 }
 
 /* Where what an iteration reads is elsewhere in the next, and sums fill half of the
@@ -1270,6 +1277,20 @@ static void windows(void **state)
 	assert_true(reads_again(16, 1));
 	assert_false(reads_again(16, 2));
 	assert_false(reads_again(8, 1));
+}
+
+static bool is_rolled(int sums, int64_t extent)
+{
+	return window_says(sums, 1, extent, "\tTUNEC_ROLLED\n\tfor (");
+}
+
+/* Where several sums are copies, and there are iterations. */
+static void rolled(void **state)
+{
+	(void)state;
+	assert_true(is_rolled(4, 8));
+	assert_false(is_rolled(3, 8));
+	assert_false(is_rolled(4, 4));
 }
 
 static int make_folder(void **state)
@@ -1294,6 +1315,6 @@ int main(void)
 	    cmocka_unit_test(whole), cmocka_unit_test(widened),
 	    cmocka_unit_test(once), cmocka_unit_test(roots),
 	    cmocka_unit_test(data_rows), cmocka_unit_test(tuned),
-	    cmocka_unit_test(windows)};
+	    cmocka_unit_test(windows), cmocka_unit_test(rolled)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
