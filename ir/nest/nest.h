@@ -452,7 +452,8 @@ Expr *prefix_added(Arena *arena, const Prefix *prefix, Expr *body, int naxes);
 
 /* nest_beside.c: may a block that reads nothing of the host be made in its loops:
  * axis_of[], by axis of the stage the host's that it follows; -1: all of it.  By
- * the host's steps, those of its reduction among them, or by its elements? */
+ * the host's steps, those of its reduction among them, or by its elements, the last
+ * axes that both have? */
 bool nest_beside(const Nest *nest, int stage, int host, int *axis_of);
 bool nest_beside_steps(const Nest *nest, int stage, int host);
 /* nest_window.c: a reduction over elements that move with step*j + apart*s alone,

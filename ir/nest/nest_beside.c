@@ -1,8 +1,8 @@
 /* Blocks beside each other: a block that reads nothing of another one is made in
  * its loops, element by element of what the other runs through.
  *
- *     for c.i for c.j  c[i, j] = …            its elements: axis for axis
- *     for d.i for d.j  d[i, j] = …
+ *     for c.k for c.i for c.j  c[k, i, j] = …  its elements: the last axes, as many
+ *     for d.i for d.j  d[i, j] = …             as both have; others are whole
  *
  *     for s.n for s.c for s.x  s[c] += p[n, c, x]    or its steps: axes by what
  *     for d.n for d.c for d.x  d[n, c, x] = p[n, c, x]*2   both read */
@@ -79,15 +79,12 @@ bool nest_beside(const Nest *nest, int stage, int host, int *axis_of)
 		axis_of[a] = -1;
 	if (nest_beside_steps(nest, stage, host))
 		return steps_match(&m);
-	if (!s->nspatial || s->nspatial != h->nspatial ||
-	    h->nwrite != s->nspatial)
+	if (h->nwrite != h->nspatial)
 		return false;
-	for (int a = 0; a < s->nspatial; a++) {
-		if (s->axes[a].extent != h->axes[a].extent)
-			return false;
-		axis_of[a] = a;
-	}
-	return true;
+	int a = s->nspatial, b = h->nspatial;
+	while (a > 0 && b > 0 && s->axes[a - 1].extent == h->axes[b - 1].extent)
+		axis_of[--a] = --b;
+	return a < s->nspatial;
 }
 
 bool nest_beside_steps(const Nest *nest, int stage, int host)

@@ -8,8 +8,8 @@
  *       for d.j  d[i, j] = f(c[i, j])      (what this iteration made)
  *
  * A block that reads nothing of the loop's block may follow it too where both
- * have the same axes: of several results of one input each iteration then makes
- * the same part.  Or where its axes are all those of a reduction: each iteration
+ * have the same last axes: of several results of one input each iteration then
+ * makes the same part, and all of their other axes.  Or where its axes are all those of a reduction: each iteration
  * then makes what the reduction reads there.
  *
  *     for s.i  s[] += p[i]               reverse_compute_at(g, io)
@@ -170,27 +170,48 @@ static bool is_partial(const Nest *nest, const Stage *s)
 	return s->is_copy && nest->buffers.at[s->buffer].program_buffer < 0;
 }
 
-/* Are the axes of what both write the same, or all of the host's steps its? */
-static bool is_beside(const Nest *nest, int stage, int host)
+/* Is the host's axis the block's, or all of it inside of the loop? */
+static bool is_followed(
+    const Nest *nest, const ReverseComputeAt *p, int axis, const int *axis_of)
 {
-	const Stage *s = &nest->stages.at[stage], *h = &nest->stages.at[host];
+	const Stage *s = &nest->stages.at[p->stage];
+	const Stage *h = &nest->stages.at[nest->vars.at[p->loop].stage];
+
+	for (int a = 0; a < s->naxes; a++)
+		if (axis_of[a] == axis)
+			return true;
+	return fixed_part(nest, h->axes[axis].var,
+		   nest_loop_position(nest, p->loop)) == FIXED_NONE;
+}
+
+/* Are the axes of what both write the same, but for some of which each iteration
+ * makes all, or all of the host's steps its? */
+static bool is_beside(const Nest *nest, const ReverseComputeAt *p, int host)
+{
+	const Stage *s = &nest->stages.at[p->stage];
+	const Stage *h = &nest->stages.at[host];
 	int *axis_of = NEW_N(nest->arena, int, s->naxes);
 
-	return !is_partial(nest, s) && !is_partial(nest, h) &&
-	    nest_beside(nest, stage, host, axis_of) &&
-	    (follows_steps(nest, stage, host) ||
-		same_shape(nest, s->buffer, h->buffer)) &&
-	    edit_is_identity_write(nest, stage) &&
-	    edit_is_identity_write(nest, host) && !s->fill && !h->fill;
+	if (is_partial(nest, s) || is_partial(nest, h) || s->fill || h->fill ||
+	    !nest_beside(nest, p->stage, host, axis_of) ||
+	    !edit_is_identity_write(nest, p->stage) ||
+	    !edit_is_identity_write(nest, host))
+		return false;
+	for (int a = 0; a < h->nspatial; a++)
+		if (!follows_steps(nest, p->stage, host) &&
+		    !is_followed(nest, p, a, axis_of))
+			return false;
+	return true;
 }
 
 /* The refusal of a block by what it has to do with the loop's block. */
-static Refusal relation_legal(const Nest *nest, int stage, int producer)
+static Refusal relation_legal(const Nest *nest, const ReverseComputeAt *p)
 {
+	int stage = p->stage, producer = nest->vars.at[p->loop].stage;
 	int made = nest->stages.at[producer].buffer;
 
 	if (!nest_reads(nest, stage, made))
-		return is_beside(nest, stage, producer)
+		return is_beside(nest, p, producer)
 		    ? NULL
 		    : "the block does not read what the loop's block writes";
 	if (nest->stages.at[stage].reduce != REDUCE_NONE)
@@ -251,7 +272,7 @@ Refusal reverse_compute_at_legal(const Call *call)
 		return "the block has a place already";
 	if (nest->stages.at[producer].place >= 0)
 		return "the loop's block is placed below another";
-	why = relation_legal(nest, p.stage, producer);
+	why = relation_legal(nest, &p);
 	if (why)
 		return why;
 	steps = follows_steps(nest, p.stage, producer);

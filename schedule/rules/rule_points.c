@@ -190,7 +190,7 @@ static bool is_beside(const Rules *r, int host, int i)
 {
 	const RuleBlock *b = &r->blocks[i];
 	if (b->consumers.n ||
-	    block_of(r, i)->nspatial != block_of(r, host)->nspatial)
+	    block_of(r, i)->nspatial != r->first_point[i] + rank_of(r, host))
 		return false;
 	for (int k = 0; k < b->reads.n; k++)
 		if (is_read(r, host, b->reads.at[k].buffer))

@@ -408,6 +408,27 @@ static Program *divided_program(Arena *arena)
 	    "  y[i < 6, j < 20] = x[i, j%5]*t[j//4] + f32(j//10 + j%10)\n");
 }
 
+/* Blocks beside each other have the same last axes, and all else inside. */
+static Program *results_program(Arena *arena)
+{
+	return program_of(arena,
+	    "tunec: 1\nname: results\n"
+	    "inputs: {x: 'f32[3, 4, 8]'}\ncompute: |\n"
+	    "  y[k < 3, i < 4, j < 8] = x[k, i, j]*2\n"
+	    "  z[i < 4, j < 8] = x[0, i, j] - x[1, i, j]\n"
+	    "  w[k < 2, i < 4, j < 8] = x[k, i, j] + x[2, i, j]\n"
+	    "  t[j < 8, i < 4] = x[0, i, j]\noutputs: [y, z, w, t]\n");
+}
+
+static const Case results[] = {
+    {"reorder(y.i, y.k, y.j)", "reverse_compute_at(z, y.i)", NULL},
+    {"reorder(y.i, y.k, y.j)", "reverse_compute_at(w, y.i)", NULL},
+    {"", "reverse_compute_at(w, z.j)", NULL},
+    {"", "reverse_compute_at(z, y.i)", "does not read what the loop's"},
+    {"", "reverse_compute_at(w, y.k)", "does not read what the loop's"},
+    {"", "reverse_compute_at(t, z.i)", "does not read what the loop's"},
+};
+
 static Program *planes_program(Arena *arena)
 {
 	return program_of(arena,
@@ -893,6 +914,8 @@ static void test_cases(void **state)
 		check_case(&points[i], points_program);
 	for (size_t i = 0; i < sizeof several / sizeof *several; i++)
 		check_case(&several[i], moments);
+	for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+		check_case(&results[i], results_program);
 	for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
 		check_case(&planes[i], planes_program);
 	for (size_t i = 0; i < sizeof phased / sizeof *phased; i++)
