@@ -213,6 +213,18 @@ bool expr_has_axis(const Expr *e, int axis)
 	return found;
 }
 
+int expr_choices(const Expr *e, int from, int to)
+{
+	const Expr *by = e->op == OP_IF ? e->arg[0] : e;
+	int n = 0;
+	for (int a = from; a <= to; a++)
+		n += (e->op == OP_IF || e->op == OP_MOD) &&
+		    expr_has_axis(by, a);
+	for (int i = 0; i < e->narg; i++)
+		n += expr_choices(e->arg[i], from, to);
+	return n;
+}
+
 bool expr_has_function(const Expr *e)
 {
 	bool found = op_kind(e->op) == OPKIND_FUNCTION;

@@ -141,6 +141,9 @@ bool expr_has_data(const Expr *index);
 bool expr_has_axes(const Expr *e);
 /* Is this one? */
 bool expr_has_axis(const Expr *e, int axis);
+/* How many choices and remainders go by an axis from `from` to `to` (`if c == 0`,
+ * `(c + 1) % 3`): lanes along these would compute all arms. */
+int expr_choices(const Expr *e, int from, int to);
 /* Does it compute a function: exp, tanh …? */
 bool expr_has_function(const Expr *e);
 /* Of its own operation, in multiplications, of vectors. */

@@ -10,9 +10,9 @@
  *
  *     for j for i y[j, i] = x[i, j]   -->   for j0 for i0 unroll i1 vector jv
  *
- * A few elements fill no vector (three colours of a pixel, a matrix of 2 by 2):
- * then lanes are along the axis before them, and what is stored is interleaved in
- * registers.
+ * A few elements fill no vector (three colours of a pixel, a matrix of 2 by 2), or
+ * are each made in their own way (a quaternion): then lanes are along the axis
+ * before them, and what is stored is interleaved in registers.
  *
  *     for i for c y[i, c] = x[c, i]   -->   for i0 unroll c vector iv
  *
@@ -36,7 +36,8 @@ enum {
 	SHORT = 4,	  /* vectors of a row */
 	SLIM = 2,	  /* bytes of an element, at most */
 	WIDE = 64,	  /* of a vector: then bytes have masks, too */
-	KINDS_MOST = 8	  /* elements at once that are made of the same data */
+	KINDS_MOST = 8,	  /* elements at once that are made of the same data */
+	APART_MOST = 9	  /* elements side by side, each made in its own way */
 };
 
 typedef struct {
@@ -331,22 +332,29 @@ static void put_square(Spatial *s)
 }
 
 /* Are the last axes so short together that vectors of the axis before hold twice
- * as much or more?  Then that is the row. */
-static bool is_narrow(Spatial *s)
+ * as much or more, or up to `most` elements told apart?  Then that is the row. */
+static bool has_few(Spatial *s, int most)
 {
 	int64_t n = 1;
 	int axis = s->last;
-	while (axis >= 0 && n * s->block->axes[axis].extent <= RULE_FEW)
+	while (axis >= 0 && n * s->block->axes[axis].extent <= most)
 		n *= s->block->axes[axis--].extent;
 	if (axis < 0 || n == 1 || !is_home(s) || s->kinds[axis] ||
 	    (axis < s->row && s->info->order))
 		return false;
 	int lanes = widest_stored(s, axis);
-	if (lanes < 4 || (n > 3 && n * 4 > lanes) ||
-	    s->block->axes[axis].extent < lanes)
+	bool apart = (n <= RULE_FEW || !is_slim(s->r, s->block->buffer)) &&
+	    expr_choices(s->r->bodies[s->info->block], axis + 1, s->last) > 1;
+	if (lanes < 4 || s->block->axes[axis].extent < lanes ||
+	    (!apart && (n > RULE_FEW || (n > 3 && n * 4 > lanes))))
 		return false;
 	s->row = axis;
 	return true;
+}
+
+static bool is_narrow(Spatial *s)
+{
+	return has_few(s, APART_MOST) || has_few(s, RULE_FEW);
 }
 
 static void note_lanes(Spatial *s, const char *loop, int axis, int lanes)
@@ -385,6 +393,22 @@ static void put_narrow(Spatial *s)
 	rule_put(s->r, "vectorize(%s, %d)\ntail(%s, peel)\n", vv, lanes,
 	    block->name);
 	note_lanes(s, s->row0, s->row, lanes);
+}
+
+/* Do only a few lie side by side, which fill no vectors?  Then vectors of the last
+ * axis are shuffled of these. */
+static bool is_slender(Spatial *s)
+{
+	const Axis *axes = s->block->axes;
+	int lanes = rule_widest(s->r, s->block, s->last);
+	if (s->across < 0 || s->across > s->last || !is_home(s) ||
+	    axes[s->across].extent >= lanes || axes[s->last].extent < lanes ||
+	    axes[s->across].extent %
+		    rule_widest(s->r, s->block, s->across) == 0)
+		return false;
+	s->kinds[s->across] = s->has_kinds = true;
+	s->row = s->last;
+	return true;
 }
 
 /* All axes are one, in vectors of small products. */
@@ -705,15 +729,17 @@ void rule_spatial(Rules *r, int i)
 	}
 	put_ones_outside(&s);
 	s.across = axis_across(&s);
-	if (s.across >= 0 && rule_widest(r, block, s.across) >= SQUARE_LEAST) {
+	bool slender = is_slender(&s);
+	if (s.across >= 0 && !slender &&
+	    rule_widest(r, block, s.across) >= SQUARE_LEAST) {
 		put_square(&s);
 		return;
 	}
 	choose_kinds(&s);
 	if (!s.has_kinds && s.last == block->nspatial - 1)
 		choose_order(&s);
-	bool small = put_small(&s);
-	if (!small && is_narrow(&s)) {
+	bool small = !slender && put_small(&s);
+	if (slender || (!small && is_narrow(&s))) {
 		put_narrow(&s);
 	} else if (!small) {
 		choose_rows(&s);

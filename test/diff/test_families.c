@@ -310,6 +310,24 @@ static const char *bands(Draw *d)
 	    h, w, type);
 }
 
+/* Results of the same points, with a few planes each or none. */
+static const char *results(Draw *d)
+{
+	int n = between(d, 32, 150), h = between(d, 1, 3);
+	int k = between(d, 2, 4), l = between(d, 1, 4);
+	return arena_printf(d->arena,
+	    "params: {N: %d, H: %d, K: %d, L: %d}\n"
+	    "inputs: {x: 'f32[K, H, N]', t: 'f32[H, N]'}\ncompute: |\n"
+	    "  s[i < H, n < N] = sqrt(x[0, i, n]*x[0, i, n] + 1)\n"
+	    "  q[i < H, n < N] = s[i, n]*t[i, n] + x[1, i, n]\n"
+	    "  %s = %s*q[i, n] - s[i, n]\n"
+	    "  v[k < K, i < H, n < N] = if k == 0 then x[0, i, n]*s[i, n] else "
+	    "x[k, i, n] - q[i, n]\noutputs: [%s]\n",
+	    n, h, k, l,
+	    l > 1 ? "u[l < L, i < H, n < N]" : "u[i < H, n < N]",
+	    l > 1 ? "f32(l)" : "t[i, n]", between(d, 0, 1) ? "u, v" : "v, u");
+}
+
 static const Form forms[] = {
     {"nearest", nearest, "set_scope(y~2, reg)", 0},
     {"classes", classes, "set_scope(y~2, reg)", 0},
@@ -325,6 +343,7 @@ static const Form forms[] = {
     {"bands", bands, "reverse_compute_at(c, a_j0)", 0},
     {"shares", shares, "compute_at(s, ", 512},
     {"assigned", assigned, "_i1, y", 0},
+    {"results", results, "reverse_compute_at(", 0},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 

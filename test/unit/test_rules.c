@@ -233,6 +233,14 @@ static const Case cases[] = {
 	{"reorder(y_i0, y_j0, y.k, y_i1, y_j1, y_jv)", "unroll(y.k)"}, {0}},
     {"test/bench/families/apart/butterfly.yaml",
 	{"reorder(y.b, y.g, y_s0, y.h, y.c, y_sv)"}, {0}},
+    /* elements side by side that are each made in their own way, or that fill no
+     * vectors of the planes' lanes */
+    {"test/layouts/told_apart.yaml",
+	{"reorder(y_n0, y.i, y.j, y_nv)", "unroll(y.i)", "vectorize(y_nv, 16)"},
+	{0}},
+    {"test/layouts/sevens.yaml",
+	{"reorder(y_n0, y.c, y_nv)", "unroll(y.c)", "vectorize(y_nv, 16)"},
+	{0}},
     /* what several sums in the same loops read once each is computed there */
     {"test/bench/families/stencils/bilateral.yaml",
 	{"compute_inline(w)", "compute_with(y~2, y~1)",
@@ -272,6 +280,11 @@ static const Case cases[] = {
 	    "set_scope(q, reg)\ncompute_at(q, y_j0)",
 	    "set_scope(c, reg)\ncompute_at(c, y_j0)", "unroll(c.k)"},
 	{"c_k0"}},
+    /* other results of the points, whatever planes they have */
+    {"test/layouts/planes_beside.yaml",
+	{"reverse_compute_at(u, v_n0)", "reverse_compute_at(g, v_n0)",
+	    "unroll(u.i)", "set_scope(b, reg)\ncompute_at(b, v_n0)"},
+	{0}},
     /* the least of some and its place, all steps for a vector of points */
     {"test/bench/families/lookups/palette.yaml",
 	{"set_scope(d, reg)\ncompute_at(d, y_i0)",
