@@ -7,7 +7,8 @@
  *     for v0 unroll v1 vector v in 16
  *       c[n, i, j] = a[n, i, 0]*b[n, 0, j] + a[n, i, 1]*b[n, 1, j] + …
  *
- * The steps of a reduction are written out before all other rules (rule_unfold.c),
+ * All of them are one loop, which blocks of a small product have to divide.  The
+ * steps of a reduction are written out before all other rules (rule_unfold.c),
  * and rule_spatial.c makes the loops. */
 #include "schedule/rules/rules.h"
 
@@ -42,14 +43,16 @@ int rule_small_vectors(const Program *program, const Machine *machine,
     const Block *block, Expr *body)
 {
 	int lanes = rule_lanes(machine, program->buffers[block->buffer].type);
-	int64_t n = 1;
+	int64_t n = 1, all = 1;
 	Small s = {block, block->nspatial, 0, true};
+	for (int a = 0; a < block->nspatial; a++)
+		all *= block->axes[a].extent;
 	while (s.first > 0 && block->axes[s.first - 1].extent <= SHORT &&
 	    n < lanes)
 		n *= block->axes[--s.first].extent;
 	if (machine->gpu || !s.first || n <= RULE_FEW ||
 	    block->axes[block->nspatial - 1].extent >= lanes ||
-	    (n % lanes && lanes % n) || n > VECTORS_MOST * lanes ||
+	    (n % lanes && lanes % n) || all % lanes || all % n || n > VECTORS_MOST * lanes ||
 	    block->axes[s.first - 1].extent < lanes ||
 	    block_steps(block) > STEPS_MOST)
 		return 0;

@@ -328,6 +328,35 @@ static const char *results(Draw *d)
 	    l > 1 ? "f32(l)" : "t[i, n]", between(d, 0, 1) ? "u, v" : "v, u");
 }
 
+/* Elements side by side that are each made in their own way, more or fewer. */
+static const char *ways(Draw *d)
+{
+	int n = between(d, 17, 150), k = between(d, 2, 9), e = between(d, 0, 2);
+	const char *type = between(d, 0, 2) ? "f32" : "i32";
+	return arena_printf(d->arena,
+	    "params: {N: %d, K: %d}\n"
+	    "inputs: {x: '%s[N, K]', a: '%s[N]'}\ncompute: |\n"
+	    "  y[n < N, k < K] = if k == %d then x[n, 0]*a[n] else %s\n",
+	    n, k, type, type, e,
+	    one_of(d,
+		(const char *const[]){"x[n, (k + 1) % K] - a[n]",
+		    "if k == 1 then x[n, k] + a[n] else x[n, k] - a[n]",
+		    "x[n, k] - a[n]",
+		    "if (k + 1) % 3 == 0 then a[n] else x[n, (k + 2) % K]"},
+		4));
+}
+
+/* A few elements of each point, a plane for each. */
+static const char *slender(Draw *d)
+{
+	int n = between(d, 32, 150), k = between(d, 2, 13);
+	const char *type = number(d);
+	return arena_printf(d->arena,
+	    "inputs: {x: '%s[%d, %d]', b: '%s[%d]'}\ncompute: |\n"
+	    "  y[k < %d, n < %d] = x[n, k] + b[k]\n",
+	    type, n, k, type, k, k, n);
+}
+
 static const Form forms[] = {
     {"nearest", nearest, "set_scope(y~2, reg)", 0},
     {"classes", classes, "set_scope(y~2, reg)", 0},
@@ -344,6 +373,8 @@ static const Form forms[] = {
     {"shares", shares, "compute_at(s, ", 512},
     {"assigned", assigned, "_i1, y", 0},
     {"results", results, "reverse_compute_at(", 0},
+    {"ways", ways, "vectorize(y_", 0},
+    {"slender", slender, "vectorize(y_nv, ", 0},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
