@@ -34,15 +34,12 @@ static bool is_operand(const Product *p, const RuleRead *read)
 /* The block that makes what is read, for this product alone; -1. */
 static int maker_of(const Product *p, const RuleRead *read)
 {
-	const Rules *r = p->r;
-	int made = r->program->buffers[read->buffer].block;
-	if (made < 0 || !rule_is_open(r, made) ||
-	    r->program->blocks[made].reduce != REDUCE_NONE ||
-	    r->blocks[made].output || r->blocks[made].consumers.n != 1 ||
-	    r->program->blocks[made].nspatial != read->nindex ||
-	    rule_reads_of(p->info, read->buffer) != 1)
-		return -1;
-	return made;
+	int made = rule_maker(p->r, read->buffer);
+	return made >= 0 &&
+		p->r->program->blocks[made].nspatial == read->nindex &&
+		rule_reads_of(p->info, read->buffer) == 1
+	    ? made
+	    : -1;
 }
 
 /* Is it made by the same kernel (rule_rows_block.c)? */
@@ -155,22 +152,14 @@ static void put_layout(Product *p, const RuleRead *read, const char *copy)
 	    last - 1, BANKS, SHIFT);
 }
 
-static bool read_by_others(const Product *p, int buffer)
-{
-	for (int i = 0; i < p->r->program->nblocks; i++)
-		if (&p->r->blocks[i] != p->info &&
-		    rule_reads_of(&p->r->blocks[i], buffer))
-			return true;
-	return false;
-}
-
 /* May it be packed by tiles, ahead? */
 static bool is_packed(const Product *p, const RuleRead *read)
 {
 	BlockAxis of;
 	return p->r->program->buffers[read->buffer].is_const &&
 	    rule_reads_of(p->info, read->buffer) == 1 &&
-	    !read_by_others(p, read->buffer) && tiled_dim(p, read, &of) >= 0;
+	    !rule_is_read_elsewhere(p->r, p->info, read->buffer) &&
+	    tiled_dim(p, read, &of) >= 0;
 }
 
 /* A tile's steps one after the other, in each what the tile has side by side: a

@@ -79,11 +79,8 @@ typedef struct {
 
 static double blocks_of(const Warps *w, Shape s)
 {
-	double blocks = 1.0 / (s.warps * WARP_EACH * WARP_ROWS) /
-	    (s.columns * WARP_ROWS);
-	for (int a = 0; a < w->block->nspatial; a++)
-		blocks *= (double)w->block->axes[a].extent;
-	return blocks;
+	return block_points(w->block, 0, w->block->nspatial) /
+	    (s.warps * WARP_EACH * WARP_ROWS) / (s.columns * WARP_ROWS);
 }
 
 static bool is_right(const Warps *w, Shape s)

@@ -24,21 +24,15 @@ static bool read_once(const Rules *r, int reader, int buffer)
 	const RuleBlock *b = &r->blocks[reader];
 	const Block *block = &r->program->blocks[reader];
 	const Buffer *read_of = &r->program->buffers[buffer];
-	if (rule_reads_of(b, buffer) != 1 ||
+	const RuleRead *read = rule_only_read(b, buffer);
+	if (!read || !read->plain ||
 	    (!r->machine->gpu && expr_has_function(r->bodies[read_of->block]) &&
 		block_points(block, 0, block->naxes) >
 		    (double)buffer_elements(read_of)))
 		return false;
-	for (int i = 0; i < b->reads.n; i++) {
-		const RuleRead *read = &b->reads.at[i];
-		if (read->buffer != buffer)
-			continue;
-		if (!read->plain)
+	for (int a = 0; a < block->naxes; a++)
+		if (block->axes[a].extent > 1 && !read->uses[a])
 			return false;
-		for (int a = 0; a < block->naxes; a++)
-			if (block->axes[a].extent > 1 && !read->uses[a])
-				return false;
-	}
 	return true;
 }
 

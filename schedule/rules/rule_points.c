@@ -30,14 +30,6 @@ static const Block *block_of(const Rules *r, int i)
 	return &r->program->blocks[i];
 }
 
-static int64_t product(const Block *b, int from, int to)
-{
-	int64_t n = 1;
-	for (int a = from; a < to && n <= VALUES_MOST; a++)
-		n *= b->axes[a].extent;
-	return n;
-}
-
 /* How many axes the points have. */
 static int rank_of(const Rules *r, int host)
 {
@@ -54,8 +46,8 @@ static int64_t values_of(const Rules *r, int host, int i)
 {
 	const Block *b = block_of(r, i);
 	int first = r->first_point[i];
-	return product(b, 0, first) *
-	    product(b, first + rank_of(r, host), b->nspatial);
+	return block_points(b, 0, first) *
+	    block_points(b, first + rank_of(r, host), b->nspatial);
 }
 
 static int lanes_of(const Rules *r, int i)
@@ -347,9 +339,9 @@ static int planes_of(const Rules *r, int host)
 {
 	const Block *b = block_of(r, host);
 	int last = rule_longer_axis(b, b->nspatial), n = 0;
-	while (n < last && product(b, 0, n + 1) <= PLANES_MOST)
+	while (n < last && block_points(b, 0, n + 1) <= PLANES_MOST)
 		n++;
-	return product(b, 0, n) > 1 ? n : 0;
+	return block_points(b, 0, n) > 1 ? n : 0;
 }
 
 void rule_points_choose(Rules *r)

@@ -106,18 +106,9 @@ static bool lies_in_space(const Rules *r, int i)
 	return false;
 }
 
-/* The last axis that has several rows. */
-static int row_axis(const Block *block)
-{
-	int row = block->nspatial - 1;
-	while (row >= 0 && block->axes[row].extent == 1)
-		row--;
-	return row;
-}
-
 bool rule_has_row(const Block *block)
 {
-	return row_axis(block) >= 0;
+	return rule_longer_axis(block, block->nspatial) >= 0;
 }
 
 int rule_row_lanes(const Rules *r, int i, int *axis)
@@ -130,9 +121,9 @@ int rule_row_lanes(const Rules *r, int i, int *axis)
 bool rule_is_plain(const Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
-	return block->reduce == REDUCE_NONE
-	    ? rule_is_flat(r, i)
-	    : rule_is_row(r, i) && row_axis(block) >= 0;
+	return block->reduce == REDUCE_NONE ? rule_is_flat(r, i)
+					    : rule_is_row(r, i) &&
+		rule_longer_axis(block, block->nspatial) >= 0;
 }
 
 bool rule_is_row(const Rules *r, int i)
@@ -338,9 +329,11 @@ void rule_row(Rules *r, int i)
 	Row w = {.r = r,
 	    .block = block,
 	    .stage = block->name,
-	    .row = row_axis(block),
+	    .row = rule_longer_axis(block, block->nspatial),
 	    .chunked = -1,
-	    .along = rule_keeps_order(r->program, block) ? -1 : lane_axis(r, i, false)};
+	    .along = rule_keeps_order(r->program, block)
+		? -1
+		: lane_axis(r, i, false)};
 	const char *row0 = NULL, *row1 = NULL;
 
 	r->blocks[i].scheduled = true;

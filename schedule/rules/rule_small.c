@@ -43,10 +43,8 @@ int rule_small_vectors(const Program *program, const Machine *machine,
     const Block *block, Expr *body)
 {
 	int lanes = rule_lanes(machine, program->buffers[block->buffer].type);
-	int64_t n = 1, all = 1;
+	int64_t n = 1, all = (int64_t)block_points(block, 0, block->nspatial);
 	Small s = {block, block->nspatial, 0, true};
-	for (int a = 0; a < block->nspatial; a++)
-		all *= block->axes[a].extent;
 	while (s.first > 0 && block->axes[s.first - 1].extent <= SHORT &&
 	    n < lanes)
 		n *= block->axes[--s.first].extent;

@@ -188,12 +188,7 @@ static bool is_plain(const RuleRead *read)
 /* Of an operand the block that makes it for this reduction alone; -1. */
 static int maker_of(const Strip *s, int buffer)
 {
-	const Rules *r = s->r;
-	int made = r->program->buffers[buffer].block;
-	if (made < 0 || !rule_is_open(r, made) ||
-	    r->program->blocks[made].reduce != REDUCE_NONE ||
-	    r->blocks[made].output || r->blocks[made].consumers.n != 1)
-		return -1;
+	int made = rule_maker(s->r, buffer);
 	for (int i = 0; i < s->info->reads.n; i++)
 		if (s->info->reads.at[i].buffer == buffer &&
 		    !is_plain(&s->info->reads.at[i]))

@@ -117,24 +117,18 @@ int rule_elementwise_reader(const Rules *r, const RuleBlock *b)
 	const RuleBlock *w = &r->blocks[reader];
 	const Block *wb = &r->program->blocks[reader];
 	const Block *block = &r->program->blocks[b->block];
+	const RuleRead *read = rule_only_read(w, block->buffer);
 	if (wb->reduce != REDUCE_NONE || w->scheduled ||
 	    (r->points && r->points[reader] >= 0) ||
 	    wb->nspatial != block->nspatial ||
 	    r->program->buffers[wb->buffer].is_const !=
 		r->program->buffers[block->buffer].is_const ||
-	    rule_reads_of(w, block->buffer) != 1)
+	    !read || !read->plain || read->nindex != wb->nspatial)
 		return -1;
-	for (int i = 0; i < w->reads.n; i++) {
-		const RuleRead *read = &w->reads.at[i];
-		if (read->buffer != block->buffer)
-			continue;
-		if (!read->plain || read->nindex != wb->nspatial)
+	for (int d = 0; d < read->nindex; d++)
+		if (wb->axes[rule_axis_of(read->index[d])].extent !=
+		    block->axes[d].extent)
 			return -1;
-		for (int d = 0; d < read->nindex; d++)
-			if (wb->axes[rule_axis_of(read->index[d])].extent !=
-			    block->axes[d].extent)
-				return -1;
-	}
 	return reader;
 }
 
@@ -482,15 +476,6 @@ static const Intrinsic *intrinsic_of_sum(const Tiling *t)
 	    ? in : NULL;
 }
 
-static bool read_by_others(const Tiling *t, int buffer)
-{
-	for (int i = 0; i < t->r->program->nblocks; i++)
-		if (&t->r->blocks[i] != t->info &&
-		    rule_reads_of(&t->r->blocks[i], buffer))
-			return true;
-	return false;
-}
-
 static bool is_const(const Tiling *t, const RuleRead *read)
 {
 	return t->r->program->buffers[read->buffer].is_const;
@@ -528,7 +513,8 @@ static bool is_elsewhere(const Tiling *t, const RuleRead *read)
 	if (b->block >= 0 && !rule_is_extracted(t->r, b->block))
 		return !is_anchor(t) || t->r->rows ||
 		    t->r->program->blocks[b->block].reduce != REDUCE_NONE;
-	return b->is_const && !is_anchor(t) && read_by_others(t, read->buffer);
+	return b->is_const && !is_anchor(t) &&
+	    rule_is_read_elsewhere(t->r, t->info, read->buffer);
 }
 
 /* Can a copy have them side by side, and those of the lanes behind one another? */
@@ -1180,7 +1166,7 @@ static void operands(Tiling *t)
 		if (!apart && (own || (b->block >= 0 && !read->packable)))
 			continue; /* inlined, or the location rule's */
 		if (b->is_const && !is_anchor(t) &&
-		    read_by_others(t, read->buffer))
+		    rule_is_read_elsewhere(t->r, t->info, read->buffer))
 			continue; /* packed once, in one order */
 		if (read->packable)
 			pack_operand(t, read);

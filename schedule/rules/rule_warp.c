@@ -169,11 +169,9 @@ static Shape fit_shape(const Warps *w, Shape s)
 
 static double blocks_of(const Warps *w, Shape s)
 {
-	double blocks = 1.0 / (s.warps * s.rows * WARP_EACH * WARP_ROWS) /
+	return block_points(w->block, 0, w->block->nspatial) /
+	    (s.warps * s.rows * WARP_EACH * WARP_ROWS) /
 	    (s.columns * WARP_EACH * WARP_COLUMNS);
-	for (int a = 0; a < w->block->nspatial; a++)
-		blocks *= (double)w->block->axes[a].extent;
-	return blocks;
 }
 
 static Shape choose_shape(const Warps *w)

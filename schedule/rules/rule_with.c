@@ -60,18 +60,6 @@ static bool ready_before(const Rules *r, int i, int first)
 	return true;
 }
 
-/* The one read of the block's buffer; NULL: there are others. */
-static const RuleRead *only_read(const Rules *r, int reader, int block)
-{
-	const RuleBlock *b = &r->blocks[reader];
-	int buffer = r->program->blocks[block].buffer;
-	for (int i = 0; i < b->reads.n; i++)
-		if (b->reads.at[i].buffer == buffer)
-			return rule_reads_of(b, buffer) == 1 ? &b->reads.at[i]
-							     : NULL;
-	return NULL;
-}
-
 /* Is the same part of both needed wherever one is? */
 static bool same_readers(const Rules *r, int a, int b)
 {
@@ -80,8 +68,10 @@ static bool same_readers(const Rules *r, int a, int b)
 	    x->consumers.n == y->consumers.n;
 	for (int i = 0; same && i < x->consumers.n; i++) {
 		int reader = x->consumers.at[i];
-		const RuleRead *p = only_read(r, reader, a);
-		const RuleRead *q = only_read(r, reader, b);
+		const RuleRead *p = rule_only_read(
+		    &r->blocks[reader], r->program->blocks[a].buffer);
+		const RuleRead *q = rule_only_read(
+		    &r->blocks[reader], r->program->blocks[b].buffer);
 		same = reader == y->consumers.at[i] && p && q &&
 		    same_index(p, q);
 	}

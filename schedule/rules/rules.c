@@ -127,6 +127,34 @@ int rule_reads_of(const RuleBlock *b, int buffer)
 	return last < 0 ? 0 : b->reads.at[last].number;
 }
 
+const RuleRead *rule_only_read(const RuleBlock *b, int buffer)
+{
+	for (int i = 0; i < b->reads.n; i++)
+		if (b->reads.at[i].buffer == buffer)
+			return rule_reads_of(b, buffer) == 1 ? &b->reads.at[i]
+							     : NULL;
+	return NULL;
+}
+
+bool rule_is_read_elsewhere(const Rules *r, const RuleBlock *reader, int buffer)
+{
+	for (int i = 0; i < r->program->nblocks; i++)
+		if (&r->blocks[i] != reader &&
+		    rule_reads_of(&r->blocks[i], buffer))
+			return true;
+	return false;
+}
+
+int rule_maker(const Rules *r, int buffer)
+{
+	int made = r->program->buffers[buffer].block;
+	return made >= 0 && rule_is_open(r, made) &&
+		r->program->blocks[made].reduce == REDUCE_NONE &&
+		!r->blocks[made].output && r->blocks[made].consumers.n == 1
+	    ? made
+	    : -1;
+}
+
 int rule_last_dim(const Buffer *b)
 {
 	int last = b->ndim - 1;

@@ -168,6 +168,13 @@ int rule_last_dim(const Buffer *buffer); /* of several elements; -1 */
 int64_t rule_times_read(const Block *block, const RuleRead *read);
 /* How many different reads of the buffer the block has. */
 int rule_reads_of(const RuleBlock *b, int buffer);
+/* The one that it has; NULL: none, or several. */
+const RuleRead *rule_only_read(const RuleBlock *b, int buffer);
+/* Has the buffer other readers? */
+bool rule_is_read_elsewhere(
+    const Rules *r, const RuleBlock *reader, int buffer);
+/* The block that makes it element by element, for one reader alone; -1. */
+int rule_maker(const Rules *r, int buffer);
 int rule_lanes(const Machine *machine, DType type);
 /* The fewest that make a vector where so many are the most: 4, or 2 of 2. */
 int rule_least_lanes(int widest);
