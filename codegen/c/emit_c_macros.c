@@ -404,6 +404,9 @@ static const char *general(
 	case LOW_STREAM:
 		return arena_printf(e->arena, "(*(%s *)(p) = (v))",
 		    emit_c_unaligned(e, vector));
+	case LOW_PERMUTE:
+		return lane_list(e, vector, lanes,
+		    "(a)[(i)[#] & (sizeof(a) / sizeof((a)[0]) - 1)]");
 	case LOW_GATHER:
 		return lane_list(e, vector, lanes,
 		    to != DT_BOOL
@@ -474,6 +477,7 @@ static const char *parameters(LowOpcode op, Op math, DType to)
 	case LOW_STORE_MASKED:
 		return "p, m, v";
 	case LOW_STREAM: return "b, p, v";
+	case LOW_PERMUTE: return "a, i";
 	case LOW_GATHER: return to == DT_BOOL ? "p, i, m" : "p, i";
 	case LOW_SCATTER:
 		return to == DT_BOOL ? "p, i, v, m" : "p, i, v";

@@ -978,6 +978,22 @@ static void op_logic(EmitC *e, const LowNode *n)
 		    emit_c_text(e, n->arg[1], LEVEL_COMPARE));
 }
 
+/* Registers have an instruction where all three have the same lanes. */
+static void op_permute(EmitC *e, const LowNode *n)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	const char *i = loose(e, n->arg[1]);
+	bool narrow = temp_of(e, n->arg[1])->type == DT_I32;
+	bool same = temp_of(e, n->arg[0])->lanes == d->lanes;
+	if (same && !narrow)
+		i = arena_printf(e->arena, "__builtin_convertvector(%s, %s)", i,
+		    emit_c_vector(e, DT_I32, d->lanes));
+	assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
+	    emit_c_macro(e, LOW_PERMUTE, same ? OP_INT : OP_CAST, d->type,
+		d->type, d->lanes),
+	    loose(e, n->arg[0]), i);
+}
+
 static void op_any(EmitC *e, const LowNode *n)
 {
 	static const DType of_bytes[] = {
@@ -1113,6 +1129,7 @@ void emit_c_op(EmitC *e, const LowNode *n)
 	case LOW_EXTRACT: op_extract(e, n); return;
 	case LOW_INSERT: op_insert(e, n); return;
 	case LOW_SHUFFLE: op_shuffle(e, n); return;
+	case LOW_PERMUTE: op_permute(e, n); return;
 	case LOW_CONVERT: op_convert(e, n); return;
 	case LOW_BITS: op_bits(e, n); return;
 	case LOW_ADD: op_wrap(e, n, "+"); return;

@@ -340,6 +340,20 @@ static const char *x86_store_masked(EmitC *e, const Shape *s)
 	    s->suffix, element_of(s), s->mi, s->m);
 }
 
+/* Of a register of elements of 32 bits. */
+static const char *x86_permute(EmitC *e, const Shape *s)
+{
+	if (!(s->bytes == 64 ? e->isa.avx512 : s->bytes == 32 && e->isa.avx2))
+		return NULL;
+	return s->bytes == 64
+	    ? arena_printf(e->arena,
+		  "_mm512_permutexvar_%s((__m512i)(i), (%s)(a))", s->suffix,
+		  s->m)
+	    : arena_printf(e->arena,
+		  "_mm256_permutevar8x32_%s((%s)(a), (__m256i)(i))", s->suffix,
+		  s->m);
+}
+
 /* Under a mask: lanes that it has off are not touched.  Without one a load for each
  * lane is as fast.  Indices are as wide as elements. */
 static const char *x86_gather(EmitC *e, const Shape *s)
@@ -606,6 +620,7 @@ const char *emit_c_x86(
 		return x86_store_masked(e, &s);
 	case LOW_STREAM:
 		return x86_stream(e, &s);
+	case LOW_PERMUTE: return math == OP_INT ? x86_permute(e, &s) : NULL;
 	case LOW_GATHER:
 		return e->isa.avx2 && to == DT_BOOL &&
 			s.lane == (math == OP_INT ? 4 : 8)

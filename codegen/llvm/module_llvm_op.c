@@ -179,6 +179,39 @@ static V shuffle(LlvmGen *gen, const LowNode *node, V a, V b, int from, int to)
 	    LLVMConstVector(lanes, (unsigned)to), "");
 }
 
+/* The instruction that looks up in a register of 32-bit elements; NULL. */
+static V by_instruction(LlvmGen *gen, V a, V i, bool is_float, int lanes)
+{
+	bool whole = lanes == 16;
+	CpuFeatures needs = whole ? FEATURE_BIT(AVX512F) : FEATURE_BIT(AVX2);
+	V args[] = {a, i};
+	if (gen->arch != ARCH_X86_64 || (needs & ~gen->features))
+		return NULL;
+	return llvm_intrinsic(gen,
+	    whole	   ? is_float ? "llvm.x86.avx512.permvar.sf.512"
+				      : "llvm.x86.avx512.permvar.si.512"
+		: is_float ? "llvm.x86.avx2.permps"
+			   : "llvm.x86.avx2.permd",
+	    NULL, 0, args, 2);
+}
+
+static V permute(LlvmGen *gen, bool is_float, V a, V i, int from, int to)
+{
+	LLVMBuilderRef b = gen->builder;
+	V x = NULL,
+	  result =
+	      LLVMGetPoison(llvm_lanes(LLVMGetElementType(LLVMTypeOf(a)), to));
+	i = LLVMBuildIntCast2(b, i, llvm_int_type(gen, 32, to), true, "");
+	if (from == to && (to == 8 || to == 16))
+		x = by_instruction(gen, a, i, is_float, to);
+	i = LLVMBuildAnd(b, i, llvm_int(gen, 32, from - 1, to), "");
+	for (int l = 0; l < to && !x; l++)
+		result = insert(gen, result,
+		    LLVMBuildExtractElement(b, a, extract(gen, i, l, to), ""),
+		    l, to);
+	return x ? x : result;
+}
+
 /* --- arithmetic ----------------------------------------------------------- */
 
 /* k where all lanes are the constant 2^k, else -1. */
@@ -449,6 +482,9 @@ static V operate(LlvmFunction *f, const LowNode *node, V *args,
 		return insert(gen, args[0], args[1], node->i, d->lanes);
 	case LOW_SHUFFLE:
 		return shuffle(gen, node, args[0], args[1], a->lanes, d->lanes);
+	case LOW_PERMUTE:
+		return permute(gen, d->type == DT_F32, args[0], args[1],
+		    a->lanes, d->lanes);
 	case LOW_CONVERT:
 		return llvm_convert(gen, args[0], a->type, d->type, d->lanes);
 	case LOW_BITS:

@@ -269,15 +269,79 @@ static int gather(Lower *l, int buffer, Index address, int mask)
 	return emit_load(l, &key, n->name);
 }
 
-int memory_run(Lower *l, int buffer, Index address, int lanes)
-{
-	return load(l, buffer, LOW_LOAD, lanes, address, -1, -1);
-}
-
 static Index moved(Index address, int64_t by)
 {
 	address.form.constant += by;
 	return address;
+}
+
+/* --- tables in registers -------------------------------------------------- */
+
+/* So many elements in all lanes, from there on; -1: they are not in the buffer. */
+static int table(Lower *l, int buffer, Index base, int n)
+{
+	DType type = l->nest->buffers.at[buffer].type;
+	int held = 2;
+	while (held < n)
+		held *= 2;
+	if (!memory_inside(l, buffer, base) ||
+	    !memory_inside(l, buffer, moved(base, held - 1)))
+		return -1;
+	int v = load(l, buffer, LOW_LOAD, held, base, -1, -1);
+	int *again = NEW_N(l->arena, int, l->lanes);
+	for (int i = 0; i < l->lanes; i++)
+		again[i] = i % held;
+	Key key = {.op = LOW_SHUFFLE,
+	    .type = type,
+	    .lanes = l->lanes,
+	    .arg = {v, -1, -1},
+	    .shuffle = again};
+	return held == l->lanes ? v : emit_pure(l, &key, "t");
+}
+
+/* Of the elements that lanes may read, where a register or two hold all of them:
+ * those are loaded side by side, and lanes look up in them; -1. */
+static int look_up(Lower *l, int buffer, Index address, int mask)
+{
+	const NestBuffer *n = &l->nest->buffers.at[buffer];
+	int lanes = l->lanes, bytes = lanes * dtype_bytes(n->type);
+	Interval r = address.range;
+	Index base = index_without(l, address, SYMBOL_LANE);
+	Index moving = {.vector = address.vector, .range = r};
+	if (!l->machine->gather || l->machine->gpu || address.vector < 0 ||
+	    index_lane(address) || dtype_bytes(n->type) != 4 ||
+	    (bytes != 32 && bytes != 64) || bytes > l->machine->vector_bytes ||
+	    r.hi - r.lo >= 2 * lanes)
+		return -1;
+	int count = (int)(r.hi - r.lo) + 1;
+	moving.form = low_affine_const(-(int64_t)r.lo);
+	base.vector = -1;
+	base = moved(base, (int64_t)r.lo);
+	int few = count < lanes ? count : lanes;
+	int a = table(l, buffer, base, few);
+	int b = a < 0 || count <= lanes
+	    ? a
+	    : table(l, buffer, moved(base, lanes), count - lanes);
+	if (b < 0)
+		return -1;
+	int i = index_vector(l, moving);
+	int v = emit_op(l, LOW_PERMUTE, n->type, lanes, a, i, -1, n->name);
+	if (b != a) {
+		int below = emit_op(l, LOW_LT, DT_BOOL, lanes, i,
+		    const_int(l, DT_INDEX, lanes, lanes), -1, "below");
+		int w =
+		    emit_op(l, LOW_PERMUTE, n->type, lanes, b, i, -1, n->name);
+		v = emit_op(
+		    l, LOW_SELECT, n->type, lanes, below, v, w, n->name);
+	}
+	return mask < 0 ? v
+			: emit_op(l, LOW_SELECT, n->type, lanes, mask, v,
+			      const_zero(l, n->type, lanes), n->name);
+}
+
+int memory_run(Lower *l, int buffer, Index address, int lanes)
+{
+	return load(l, buffer, LOW_LOAD, lanes, address, -1, -1);
 }
 
 int load_lanes_at(Lower *l, int buffer, int lanes, Index address)
@@ -345,6 +409,7 @@ static int load_vector(Lower *l, int buffer, Index address, int mask)
 		return load(l, buffer, LOW_LOAD, l->lanes, base, -1, -1);
 	if (!written_by_threads(l, buffer)) {
 		int v = load_apart(l, buffer, address, mask);
+		v = v < 0 ? look_up(l, buffer, address, mask) : v;
 		if (v >= 0)
 			return v;
 	}

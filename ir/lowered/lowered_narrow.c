@@ -87,6 +87,7 @@ static bool takes_narrow(const Narrow *p, const LowNode *n, int arg)
 		return p->narrow[n->dst];
 	switch (n->op) {
 	case LOW_GATHER: return arg == 0;
+	case LOW_PERMUTE:
 	case LOW_SCATTER: return arg == 1;
 	case LOW_CONVERT: return true;
 	case LOW_LT:

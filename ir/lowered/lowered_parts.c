@@ -53,6 +53,7 @@ static bool is_by_lane(LowOpcode op)
 	case LOW_EXTRACT:
 	case LOW_INSERT:
 	case LOW_SHUFFLE:
+	case LOW_PERMUTE:
 	case LOW_ANY: return false;
 	default: return true;
 	}
@@ -386,6 +387,12 @@ static int terms_of(const Parts *p, const LowNode *n, int arg)
 	    : 1;
 }
 
+/* Is the argument one that all lanes look up in? */
+static bool is_table(const LowNode *n, int arg)
+{
+	return n->op == LOW_PERMUTE && arg == 0;
+}
+
 /* The lanes of an operation, and how many of them at once. */
 static int lanes_at_once(const Parts *p, const LowNode *n, int *all)
 {
@@ -393,7 +400,8 @@ static int lanes_at_once(const Parts *p, const LowNode *n, int *all)
 	*all = 1;
 	for (int i = -1; i < 3; i++) {
 		int temp = i < 0 ? n->dst : n->arg[i];
-		if (temp < 0 || p->f->temps.at[temp].lanes == 1)
+		if (temp < 0 || is_table(n, i) ||
+		    p->f->temps.at[temp].lanes == 1)
 			continue;
 		int terms = i < 0 ? 1 : terms_of(p, n, i);
 		int lanes = p->lanes[temp] / terms;
@@ -414,7 +422,9 @@ static void put_piece(Parts *p, const LowNode *n, int dst, int from, int lanes)
 	int args[3];
 	for (int i = 0; i < 3; i++) {
 		int terms = n->arg[i] < 0 ? 1 : terms_of(p, n, i);
-		args[i] = value(p, n->arg[i], from * terms, lanes * terms);
+		args[i] = is_table(n, i)
+		    ? value(p, n->arg[i], 0, p->f->temps.at[n->arg[i]].lanes)
+		    : value(p, n->arg[i], from * terms, lanes * terms);
 	}
 	LowNode *c = copy(p, n);
 	c->dst = dst;

@@ -154,6 +154,7 @@ static LowRange of_op(const Walk *w, const LowNode *n)
 	switch (n->op) {
 	case LOW_CONST: return range(n->i, n->i);
 	case LOW_COPY:
+	case LOW_PERMUTE:
 	case LOW_BROADCAST:
 	case LOW_EXTRACT: return x[0];
 	case LOW_INSERT: return both(x[0], x[1]);

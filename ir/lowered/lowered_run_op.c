@@ -188,6 +188,14 @@ static void shuffle(const Code *code, Scalar *frame)
 	memcpy(frame + code->d, result, sizeof *result * (size_t)code->lanes);
 }
 
+static void permute(const Code *code, Scalar *frame)
+{
+	Scalar result[64];
+	LANES
+	result[l] = frame[code->a + (B.i & (code->sources - 1))];
+	memcpy(frame + code->d, result, sizeof *result * (size_t)code->lanes);
+}
+
 /* The last term first, each rounded once. */
 static void dot_of_floats(const Code *code, Scalar *frame)
 {
@@ -270,6 +278,7 @@ static Operation *const of_any_type[LOW_COUNT] = {
     [LOW_EXTRACT] = extract,
     [LOW_INSERT] = insert,
     [LOW_SHUFFLE] = shuffle,
+    [LOW_PERMUTE] = permute,
     [LOW_CONVERT] = convert,
     [LOW_BITS] = bits,
     [LOW_SELECT] = select,

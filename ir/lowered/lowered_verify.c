@@ -334,6 +334,10 @@ static void argument_shape(
 	case LOW_EXTRACT: *lanes = temps[n->arg[0]].lanes; break;
 	case LOW_INSERT: *lanes = i ? 1 : d->lanes; break;
 	case LOW_SHUFFLE: *lanes = temps[n->arg[0]].lanes; break;
+	case LOW_PERMUTE:
+		*type = i ? indices(&temps[n->arg[1]]) : *type;
+		*lanes = i ? *lanes : temps[n->arg[0]].lanes;
+		break;
 	case LOW_CONVERT: *type = ANY_TYPE; break;
 	case LOW_BITS: /* check_bits knows more */
 		*type = ANY_TYPE;
@@ -565,10 +569,23 @@ static bool check_wgmma(Verify *v, const LowNode *n)
 	return check_tile(v, n->buffer, &n->address, n->tiles[1]);
 }
 
+static bool check_permute(Verify *v, const LowNode *n)
+{
+	const LowTemp *a = &v->f->temps.at[n->arg[0]];
+	REQUIRE(v,
+	    v->f->temps.at[n->dst].lanes > 1 && a->lanes > 1 &&
+		!(a->lanes & (a->lanes - 1)),
+	    "PERMUTE: %s has %d lanes", a->name, a->lanes);
+	REQUIRE(v, a->type != DT_INDEX && dtype_bytes(a->type) == 4,
+	    "PERMUTE: %s is of %s", a->name, dtype_name(a->type));
+	return true;
+}
+
 static bool check_extras(Verify *v, const LowNode *n)
 {
 	switch (n->op) {
 	case LOW_SHUFFLE: return check_shuffle(v, n);
+	case LOW_PERMUTE: return check_permute(v, n);
 	case LOW_EXTRACT:
 		REQUIRE(v, v->f->temps.at[n->dst].lanes == 1,
 		    "EXTRACT: %s is no scalar", temp_name(v, n->dst));

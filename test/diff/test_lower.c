@@ -828,6 +828,48 @@ static void test_apart(void **state)
 	assert_true(few > 20);
 }
 
+/* Tables of as many elements as a vector or two are looked up in registers, also a
+ * row of them for each step; one that may be larger is not. */
+static void test_tables(void **state)
+{
+	static const struct {
+		const char *value;
+		int gathers;
+	} tables[] = {
+	    {"t[u[i] % 8]", 0},
+	    {"t[u[i]//16]*t[u[i] % 16]", 0},
+	    {"t[clamp(s[i], 3, 9)] + t[2*(u[i] % 4) + 1]", 0},
+	    {"sum[k < 3](w[k, u[i + k] % 4])", 0},
+	    {"w[i % 3, 0] + t[u[i]//20]", 0},
+	    {"t[u[i] % 40]", 1},
+	};
+	(void)state;
+	for (int i = 0; i < (int)(sizeof tables / sizeof *tables); i++) {
+		Rng rng = rng_stream(22, 0, (uint64_t)i);
+		Program *p = program_of_text(arena,
+		    arena_printf(arena,
+			"tunec: 1\nname: tables\ninputs: {u: 'u8[70]', "
+			"s: 'i32[70]', t: 'f32[40]', w: 'f32[3, 4]'}\n"
+			"compute: |\n  y[i < 67] = %s\n",
+			tables[i].value),
+		    NUMERICS_DEFAULT);
+		void **data = lowercheck_data(arena, p, &rng);
+		lowercheck_expect(p, data);
+		for (int mask = 0; mask < 2; mask++) {
+			Lowered *l = right_by(p, data,
+			    arena_printf(arena,
+				"i0, iv = split(y.i, [_, 8])\n"
+				"vectorize(iv, 8)\ntail(y, %s)\n",
+				mask ? "mask" : "peel"),
+			    tables[i].value);
+			assert_int_equal(count_of(p, l, data, LOW_GATHER) > 0,
+			    tables[i].gathers);
+			assert_int_equal(count_of(p, l, data, LOW_PERMUTE) > 0,
+			    !tables[i].gathers);
+		}
+	}
+}
+
 /* Three colours side by side are loaded once for all three; lanes are chosen of
  * two vectors, of these and the third, and put in order. */
 static void test_colours(void **state)
@@ -1491,6 +1533,7 @@ int main(void)
 	    cmocka_unit_test(test_fused_lanes),
 	    cmocka_unit_test(test_rows_across),
 	    cmocka_unit_test(test_apart),
+	    cmocka_unit_test(test_tables),
 	    cmocka_unit_test(test_colours),
 	    cmocka_unit_test(test_wrapped),
 	    cmocka_unit_test(test_streamed),

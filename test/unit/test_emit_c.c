@@ -430,6 +430,21 @@ static void lanes_cases(Maker *m, DType type, int lanes)
 			    : (l * 5 + 1) % (pair ? 2 * lanes : lanes);
 		end(m, d);
 	}
+	for (int i = 0; i < 2 && lanes > 1 && !(lanes & (lanes - 1)) &&
+	     type != DT_INDEX && dtype_bytes(type) == 4;
+	     i++) {
+		begin(m, label(m, LOW_PERMUTE, type, lanes));
+		a = operand(m, "a", type, lanes, 1);
+		b = loaded_index(m, "i", lanes);
+		d = temp(m, type, lanes);
+		if (i) {
+			int i32 = temp(m, DT_I32, lanes);
+			op(m, LOW_CONVERT, i32, b, -1, -1);
+			b = i32;
+		}
+		op(m, LOW_PERMUTE, d, a, b, -1);
+		end(m, d);
+	}
 	for (int half = 0; half < 2 && lanes > 1; half++) { /* in turns */
 		begin(m, label(m, LOW_SHUFFLE, type, lanes));
 		a = operand(m, "a", type, lanes, 1);

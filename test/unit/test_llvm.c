@@ -491,6 +491,12 @@ static int reversed(int lanes, int l)
 	return 2 * lanes - 1 - 2 * l;
 }
 
+static bool is_permuted(DType type, int lanes)
+{
+	return type != DT_INDEX && dtype_bytes(type) == 4 && lanes > 1 &&
+	    !(lanes & (lanes - 1));
+}
+
 /* False where the operation has another form than d = op(a, b, c). */
 static bool emit_special(Emit *e, const Case *c, int d)
 {
@@ -536,6 +542,14 @@ static bool emit_special(Emit *e, const Case *c, int d)
 		node->shuffle = NEW_N(arena, int, n);
 		for (int l = 0; l < n; l++)
 			node->shuffle[l] = reversed(n, l);
+		return true;
+	case LOW_PERMUTE: /* of a power of two */
+		x = load(e, A, n);
+		if (!is_permuted(c->type, n))
+			low_op(arena, body, LOW_COPY, d, x, -1, -1);
+		else
+			low_op(arena, body, LOW_PERMUTE, d, x,
+			    load_index(e, c->masked), -1);
 		return true;
 	case LOW_LOAD_MASKED:
 		x = load(e, MASK, n);
@@ -684,6 +698,11 @@ static Lane expected(const Case *c, const Inputs *in, int i)
 		s = reversed(n, l);
 		return s < n ? get(c->from, in->a, block * n + s)
 			     : get(c->from, in->b, block * n + s - n);
+	case LOW_PERMUTE:
+		return !is_permuted(c->type, n)
+		    ? a
+		    : get(c->from, in->a,
+			  block * n + ((int)in->index[i] & (n - 1)));
 	case LOW_CONVERT:
 		return cast(a, c->from, c->type);
 	case LOW_BITS:
@@ -821,7 +840,8 @@ static void add_op(Cases *cases, LowOpcode op)
 			continue;
 		add_widths(cases, c, wide);
 		c.masked = true;
-		if (op == LOW_GATHER || op == LOW_SCATTER || op == LOW_SCALE)
+		if (op == LOW_GATHER || op == LOW_SCATTER || op == LOW_SCALE ||
+		    op == LOW_PERMUTE)
 			add_widths(cases, c, wide);
 	}
 }
