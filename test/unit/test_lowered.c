@@ -165,6 +165,24 @@ static void verify(void **state)
 	refused(&q, "FMA: mask_6 is bool, not f32");
 	q.fma->arg[2] = q.y;
 	refused(&q, "y_8 is read before it is assigned");
+	q.fma->op = LOW_PERMUTE;
+	q.fma->arg[1] = q.x;
+	q.fma->arg[2] = -1;
+	refused(&q, "PERMUTE: x_7 is f32, not index");
+	int lanes = low_temp(q.arena, &q.f, DT_INDEX, 8, "lanes");
+	q.below->op = LOW_IOTA;
+	q.below->dst = lanes;
+	q.f.temps.at[q.x].lanes = 1;
+	*q.load = (LowNode){.kind = LOWNODE_OP,
+	    .op = LOW_CONST,
+	    .dst = q.x,
+	    .arg = {-1, -1, -1},
+	    .buffer = -1};
+	q.fma->op = LOW_PERMUTE;
+	q.fma->arg[0] = q.x;
+	q.fma->arg[1] = lanes;
+	q.fma->arg[2] = -1;
+	refused(&q, "PERMUTE: x_7 has 1 lanes");
 	q.load->buffer = 2;
 	refused(&q, "LOAD_MASKED: no such buffer");
 	q.f.buffers.at[1].written = false;
