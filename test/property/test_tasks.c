@@ -12,7 +12,7 @@
 #include "test/lab/lab.h"
 #include "tuner/tune/tasks.h"
 
-enum { TASKS = 5, VISIT = 8, SEEDS = 3, WIDTHS = 4 };
+enum { TASKS = 5, VISIT = 8, SEEDS = 3, WIDTHS = 4, MACHINES = 12 };
 
 /* Of the simulated machine; make test has time for the first. */
 static int seeds(void)
@@ -66,7 +66,7 @@ typedef struct {
 /* As lab_simulate, once for a seed. */
 static void simulate(int i, uint64_t seed)
 {
-	static double *time_s[SEEDS + 1][TASKS];
+	static double *time_s[MACHINES + 1][TASKS];
 	if (time_s[seed][i])
 		lab_set_times(tasks[i], time_s[seed][i]);
 	else
@@ -311,13 +311,15 @@ static void test_until_without_past(void **state)
 	close_lab(&lab);
 }
 
-/* What more trials are said to gain is about what they do. */
+/* What more trials are said to gain is about what they do, on average: five tasks of
+ * one machine are too few for one, since a single one of them that gains a half
+ * decides their sum. */
 static void test_last_gain(void **state)
 {
 	(void)state;
 	double said = 0, gained = 0;
-	for (uint64_t seed = 1; seed <= (uint64_t)seeds(); seed++) {
-		Lab lab = open_lab(seed);
+	for (uint64_t machine = 1; machine <= MACHINES; machine++) {
+		Lab lab = open_lab(machine);
 		for (int i = 0; i < TASKS; i++) {
 			for (int k = 0; k < 6; k++)
 				visit(&lab, i);
@@ -329,9 +331,9 @@ static void test_last_gain(void **state)
 		}
 		close_lab(&lab);
 	}
-	printf("said %.3f, gained %.3f\n", said / TASKS / seeds(),
-	    gained / TASKS / seeds());
-	assert_true(gained < 2 * said && said < 4 * gained);
+	printf("said %.3f, gained %.3f\n", said / TASKS / MACHINES,
+	    gained / TASKS / MACHINES);
+	assert_true(gained < 2 * said && said < 2 * gained);
 }
 
 int main(void)
