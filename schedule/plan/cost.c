@@ -298,6 +298,36 @@ static double part_masked(const StageNow *w, int vector)
 				    : 1;
 }
 
+/* Is the loop made of its whole tiles and the rest, each with code of its own?  Not
+ * where one around it says how many there are. */
+static bool is_split(const StageNow *w, int loop)
+{
+	const PlanLoop *l = &w->stage->loops[loop];
+	int running = 0;
+	for (int d = 0; d <= loop; d++)
+		running +=
+		    w->stage->loops[d].axis == l->axis && w->extent[d] > 1;
+	return l->peeled && running < 2;
+}
+
+/* The part of the tiles along an axis of which a mask says where it ends, that is
+ * not known when compiling: none where the loop that moves them is split, or where
+ * none ends inside of a tile. */
+static double part_open(const StageNow *w, int axis, int64_t tile)
+{
+	const PlanStage *s = w->stage;
+	const PlanAxis *a = &s->axes[axis];
+	int i = axis_mover(a, w->values);
+	bool cut = i >= 0 && w->values[a->end] > a->length;
+	if (s->tail == TAIL_PAD || (cut && is_split(w, a->mover[i])))
+		return 0;
+	if (s->tail == TAIL_MASK)
+		return cut || a->length % tile;
+	return cut && a->length % w->values[a->step[i]]
+	    ? 1 / tiles_of(a->length, w->values[a->step[i]])
+	    : 0;
+}
+
 /* The part of the vectors of what is read that are gathered, since they may lie
  * behind the end of an axis and of the buffer; none of a buffer that has what whole
  * tiles read. */
@@ -308,8 +338,7 @@ static double part_gathered(
 	int axis = s->loops[vector].axis, outer = 0;
 	while (outer < a->ndim - 1 && at(w->values, a->held[outer]) == 1)
 		outer++;
-	if (s->tail != TAIL_MASK || axis < 0 || a->zeros ||
-	    !(a->dims[vector] >> outer & 1))
+	if (axis < 0 || a->zeros || !(a->dims[vector] >> outer & 1))
 		return 0;
 	int64_t tile = 1, lanes = w->extent[vector];
 	int64_t length = s->axes[axis].length;
@@ -319,7 +348,8 @@ static double part_gathered(
 	double all = ceil((double)length / (double)tile) * (double)tile;
 	return at(w->values, a->coef[vector][outer]) * all >
 		at(w->values, a->held[outer])
-	    ? 1 - (double)(length % tile / lanes * lanes) / (double)tile
+	    ? part_open(w, axis, tile) *
+		(1 - (double)(length % tile / lanes * lanes) / (double)tile)
 	    : 0;
 }
 

@@ -189,6 +189,51 @@ static void work_of_rows(void **state)
 	assert_true(all > plain + 4 * (dear - plain));
 }
 
+/* Gathers of every other element, in tiles of 32 of 60 elements. */
+static double gathered(const char *outer, const char *inner)
+{
+	char schedule[256];
+	snprintf(schedule, sizeof schedule,
+	    "j0, j1, j2 = split(y.j, [_, 2, 16])\nunroll(j1)\n"
+	    "vectorize(j2, 16)\ntail(y, %s)\nset_scope(u, reg)\n"
+	    "compute_at(u, j0)\nu0, u1 = split(u.j, [_, 16])\nunroll(u0)\n"
+	    "unroll(u.k)\nreorder(u.k, u0, u1)\nvectorize(u1, 16)\n"
+	    "tail(u, %s)\n",
+	    outer, inner);
+	return cost_of_text("x: 'f32[122]'",
+	    "u[j < 60] = sum[k < 4](x[2*j + k])\n"
+	    "  y[j < 60] = 0.25*u[j]",
+	    schedule)
+	    .gathers;
+}
+
+/* Where the tiles are of another stage's loop, which does not tell the last one. */
+static void gathered_under_a_mask(void **state)
+{
+	(void)state;
+	assert_float_equal(gathered("peel", "peel"), 0, 1e-9);
+	assert_float_equal(gathered("peel", "mask"), 0, 1e-9);
+	double last = gathered("mask", "peel");
+	assert_true(last > 0);
+	assert_float_equal(gathered("mask", "mask"), 2 * last, 1e-9);
+}
+
+/* A loop that another one around it cuts shorter is not split, peeled or not. */
+static void gathered_in_a_loop_cut_short(void **state)
+{
+	(void)state;
+	double gathers = cost_of_text("x: 'f32[122]'",
+	    "u[j < 60] = sum[k < 4](x[2*j + k])\n"
+	    "  y[j < 60] = 0.25*u[j]",
+	    "j0, j1, j2 = split(y.j, [_, 2, 16])\nvectorize(j2, 16)\n"
+	    "tail(y, peel)\nset_scope(u, reg)\ncompute_at(u, j1)\n"
+	    "u0, u1 = split(u.j, [_, 16])\nunroll(u0)\n"
+	    "unroll(u.k)\nreorder(u.k, u0, u1)\nvectorize(u1, 16)\n"
+	    "tail(u, mask)\n")
+			     .gathers;
+	assert_true(gathers > 0);
+}
+
 /* Which of a few neighbours lanes read is told by loops that move them, not by
  * those of another dimension. */
 static void lanes_of_an_enlarged_image(void **state)
@@ -241,6 +286,8 @@ int main(void)
 	    cmocka_unit_test(last_tiles_are_smaller),
 	    cmocka_unit_test(masked_lanes_are_scattered),
 	    cmocka_unit_test(work_of_rows),
+	    cmocka_unit_test(gathered_under_a_mask),
+	    cmocka_unit_test(gathered_in_a_loop_cut_short),
 	    cmocka_unit_test(lanes_of_an_enlarged_image),
 	    cmocka_unit_test(neighbours_named_twice),
 	    cmocka_unit_test(vectors_of_a_bordered_row),
