@@ -64,6 +64,20 @@ static bool stands_still(const Hulls *h, Expr *e)
 	return s.all;
 }
 
+static bool find_other(Expr *e, void *found)
+{
+	*(bool *)found |= !e->narg && e->op != OP_INT;
+	return !*(bool *)found;
+}
+
+/* clamp(48, 0, 15): its ends are numbers. */
+static bool is_of_numbers(const Expr *e)
+{
+	bool found = false;
+	expr_walk((Expr *)(uintptr_t)e, find_other, &found);
+	return !found;
+}
+
 static Hull interval(const Hulls *h, Handle low, Handle high)
 {
 	return (Hull){{tape_const(h->tape, 0), 0, NULL}, low, high, true};
@@ -321,7 +335,7 @@ static Hull hull_var(const Hulls *h, int var)
 
 static Hull hull_term(const Hulls *h, Expr *e)
 {
-	if (stands_still(h, e))
+	if (stands_still(h, e) && !is_of_numbers(e))
 		return standing(h, e);
 	switch (e->op) {
 	case OP_VAR:

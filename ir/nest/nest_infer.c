@@ -433,6 +433,7 @@ static void find_predicate(Infer *f, StageAxis *axis)
 	Hull start = {{zero, 0, NULL}, zero, zero, true};
 	if (axis->start)
 		start = nest_hull(f->nest, axis->start, fix_above(f, 0, 0));
+	start.known &= !start.outer.n;
 	Handle high = tape_add(tape, start.high,
 	    tape_sub(tape, nest_covered(f->nest, axis->var), one));
 	axis->below = !start.known || !tape_known_nonnegative(tape, start.low);

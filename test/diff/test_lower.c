@@ -1209,6 +1209,33 @@ static void test_padding(void **state)
 	}
 }
 
+/* A tile that begins at a number and is padded reads no element behind it. */
+static void test_padded_at_a_number(void **state)
+{
+	Error error = {0};
+	Rng rng = rng_stream(8, 0, 1);
+	(void)state;
+	Program *p = program_of_text(arena,
+	    "tunec: 1\nname: n\ninputs: {x: 'i8[3, 16]'}\ncompute: |\n"
+	    "  d[] = prod[r < 3](x[r, clamp(r + 20, 0, 15)])\n",
+	    NUMERICS_DEFAULT);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Nest *nest = schedule_nest(arena, p, &target->machine,
+	    schedule_steps(arena,
+		"t = rfactor(d.r)\nunfold(d)\ncompute_inline(t)\n"
+		"u = retype(d, 1, u8)\nw, v = split(u.x1, [_, 16])\n"
+		"vectorize(v, 16)\npad(u, 1)\n"),
+	    &error);
+	if (!nest)
+		fail_msg("%s", error.text);
+	Lowered *l = lower(arena, nest, &target->machine, &error);
+	assert_non_null(l);
+	const char *why = lowercheck_run(arena, l, data, 0, NULL, NULL);
+	if (why)
+		fail_msg("%s", why);
+}
+
 /* --- what does not leave lowering ------------------------------------------ */
 
 static Nest *nest_of(const char *steps)
@@ -1541,6 +1568,7 @@ int main(void)
 	    cmocka_unit_test(test_made_after),
 	    cmocka_unit_test(test_fused),
 	    cmocka_unit_test(test_padding),
+	    cmocka_unit_test(test_padded_at_a_number),
 	    cmocka_unit_test(test_cut_rows),
 	    cmocka_unit_test(test_arms),
 	    cmocka_unit_test(test_verified),
