@@ -9,8 +9,7 @@
  */
 #include "schedule/rules/rules.h"
 
-
-enum { WINDOW_MOST = 32, SMALL_WINDOW = 9, FILTER_LEAST = 3 };
+enum { WINDOW_MOST = 32, SMALL_WINDOW = 9, UNROLL_MOST = 16, FILTER_LEAST = 3 };
 
 int rule_longer_axis(const Block *b, int below)
 {
@@ -23,12 +22,6 @@ int rule_longer_axis(const Block *b, int below)
 bool rule_is_short(const Block *b)
 {
 	return b->reduce != REDUCE_NONE && block_steps(b) <= WINDOW_MOST;
-}
-
-/* Its steps are repeated in code, so that rows share what they read. */
-static bool is_small(const Block *b)
-{
-	return block_steps(b) <= SMALL_WINDOW;
 }
 
 bool rule_is_filter(const Rules *r, int block)
@@ -91,10 +84,33 @@ void rule_window(Rules *r, int i)
 	rule_put_with(r, i, name, name, NULL);
 }
 
-static void put_reduction(Rules *r, const Block *b, const char *format)
+/* Steps are repeated in code, so that rows share what they read; of a long loop some:
+ * the names of all in their order, and what repeats them. */
+static const char *put_steps(Rules *r, const Block *b, const char **order)
 {
-	for (int a = b->nspatial; a < b->naxes; a++)
-		buf_printf(&r->text, format, b->name, b->axes[a].name);
+	const char *code = *order = "";
+	bool small = block_steps(b) <= SMALL_WINDOW;
+	for (int a = b->nspatial; a < b->naxes; a++) {
+		const char *name = b->axes[a].name,
+			   *limit = ", limit=? in {1, 16}";
+		const char *loop =
+		    arena_printf(r->arena, "%s.%s", b->name, name);
+		if (b->axes[a].extent > UNROLL_MOST) {
+			const char *outer = rule_name(r, b, name, "0"),
+				   *whole = loop;
+			loop = rule_name(r, b, name, "1");
+			buf_printf(&r->text,
+			    "%s, %s = split(%s, ? in tile([8, 16]))\n", outer,
+			    loop, whole);
+			*order =
+			    arena_printf(r->arena, "%s%s, ", *order, outer);
+			limit = "";
+		}
+		*order = arena_printf(r->arena, "%s%s, ", *order, loop);
+		code = arena_printf(r->arena, "%sunroll(%s%s)\n", code, loop,
+		    small ? "" : limit);
+	}
+	return code;
 }
 
 void rule_lanes_in_space(Rules *r, int block)
@@ -119,6 +135,7 @@ void rule_lanes_in_space(Rules *r, int block)
 	if (row >= 0)
 		buf_printf(&r->text, "%s, %s = split(%s.%s, ? in tile(%s[1, 2, 4, 8]))\n",
 		    i.outer, i.unrolled, n, b->axes[row].name, i.domain);
+	const char *order, *steps = put_steps(r, b, &order);
 	buf_printf(&r->text, "reorder(");
 	for (int a = 0; a < last; a++)
 		if (a != row)
@@ -129,12 +146,11 @@ void rule_lanes_in_space(Rules *r, int block)
 		buf_printf(&r->text, "%s, %s, ", i.outer, v.outer);
 	else
 		buf_printf(&r->text, "%s, ", v.outer);
-	put_reduction(r, b, "%s.%s, ");
+	buf_puts(&r->text, order);
 	if (row >= 0)
 		buf_printf(&r->text, "%s, ", i.unrolled);
 	buf_printf(&r->text, "%s, %s)\n", v.unrolled, v.lanes);
-	put_reduction(r, b, is_small(b)
-		? "unroll(%s.%s)\n" : "unroll(%s.%s, limit=? in {1, 16})\n");
+	buf_puts(&r->text, steps);
 	buf_printf(&r->text, "unroll(%s)\n", v.unrolled);
 	if (row >= 0)
 		buf_printf(&r->text, "unroll(%s)\n", i.unrolled);
