@@ -418,6 +418,14 @@ static int load_vector(Lower *l, int buffer, Index address, int mask)
 	return gather(l, buffer, address, mask);
 }
 
+/* Whatever the loops: that lane reads what all do. */
+static bool some_lane_counts(const Lower *l)
+{
+	const TempInfo *mask =
+	    l->mask.temp < 0 ? NULL : &l->temps.at[l->mask.temp];
+	return mask && mask->certain && mask->on;
+}
+
 Value memory_load(Lower *l, int buffer, Index address)
 {
 	const NestBuffer *b = &l->nest->buffers.at[buffer];
@@ -430,7 +438,7 @@ Value memory_load(Lower *l, int buffer, Index address)
 		return value_temp(b->type, l->lanes,
 		    load_vector(l, buffer, address, mask));
 	}
-	if (masked)
+	if (masked && !some_lane_counts(l))
 		address = forced_inside(l, buffer, address);
 	return value_temp(b->type, 1,
 	    load(l, buffer, LOW_LOAD, 1, address, -1, -1));

@@ -708,6 +708,30 @@ static void test_fused_lanes(void **state)
 	check_fused_lanes(8);
 }
 
+/* What all lanes read is inside where one of a tail's lanes counts: no address is
+ * forced to be. */
+static void test_tail_reads(void **state)
+{
+	enum { ROWS = 6 };
+	(void)state;
+	Rng rng = rng_stream(23, 0, 0);
+	Program *p = program_of_text(arena,
+	    "tunec: 1\nname: tail\ninputs: {x: 'f32[6]', w: 'f32[3, 12]'}\n"
+	    "compute: |\n  y[i < 6, o < 12] = sum[r < 3]((if 1 <= i*2 + r then "
+	    "x[(i*2 + r - 1)//2] else 0)*w[r, o])\n",
+	    NUMERICS_DEFAULT);
+	void **data = lowercheck_data(arena, p, &rng);
+	lowercheck_expect(p, data);
+	Lowered *l = right_by(p, data,
+	    "o0, o1, ov = split(y.o, [_, 2, 8])\n"
+	    "reorder(y.i, o0, y.r, o1, ov)\nunroll(o1)\nvectorize(ov, 8)\n"
+	    "tail(y, mask)\n",
+	    "tail");
+	/* where the steps begin */
+	assert_int_equal(count_of(p, l, data, LOW_MAX), ROWS);
+	assert_int_equal(count_of(p, l, data, LOW_MIN), 0);
+}
+
 /* --- several results across lanes ------------------------------------------ */
 
 /* Rows of 37, `rows` at once in vectors of `lanes`; `stores`, `shuffles`: of a
@@ -1558,6 +1582,7 @@ int main(void)
 	    cmocka_unit_test(test_zipped),
 	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_fused_lanes),
+	    cmocka_unit_test(test_tail_reads),
 	    cmocka_unit_test(test_rows_across),
 	    cmocka_unit_test(test_apart),
 	    cmocka_unit_test(test_tables),
