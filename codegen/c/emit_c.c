@@ -145,32 +145,39 @@ static bool adds_to_itself(const LowNode *n)
 	return false;
 }
 
-/* Vectors that a body adds to, each once, in branches too. */
-static int count_sums(const EmitC *e, const LowBody *body, bool *seen)
+enum { SEVERAL = 4, FEW = 4 };
+
+/* Does a body, in branches too, add to several vectors?  Those that are found, each
+ * once. */
+static bool adds_to_several(
+    const EmitC *e, const LowBody *body, int found[SEVERAL], int *n)
 {
-	int sums = 0;
-	for (int i = 0; i < body->n; i++) {
-		const LowNode *n = body->at[i];
-		if (n->kind == LOWNODE_IF)
-			sums += count_sums(e, &n->body, seen) +
-			    count_sums(e, &n->other, seen);
-		if (n->kind != LOWNODE_OP || n->dst < 0 || seen[n->dst] ||
-		    e->f->temps.at[n->dst].lanes == 1 || !adds_to_itself(n))
+	for (int i = 0; i < body->n && *n < SEVERAL; i++) {
+		const LowNode *node = body->at[i];
+		int k = 0;
+		if (node->kind == LOWNODE_IF) {
+			adds_to_several(e, &node->body, found, n);
+			adds_to_several(e, &node->other, found, n);
+		}
+		if (node->kind != LOWNODE_OP || node->dst < 0 ||
+		    *n == SEVERAL || e->f->temps.at[node->dst].lanes == 1 ||
+		    !adds_to_itself(node))
 			continue;
-		seen[n->dst] = true;
-		sums++;
+		while (k < *n && found[k] != node->dst)
+			k++;
+		if (k == *n)
+			found[(*n)++] = node->dst;
 	}
-	return sums;
+	return *n == SEVERAL;
 }
 
 /* A loop that carries several vectors of sums has the copies that it needs: clang
  * would make more of them, and of its loads.  Of few iterations it may make none. */
 static void put_rolled(EmitC *e, const LowNode *n)
 {
-	enum { SEVERAL = 4, FEW = 4 };
-	bool *seen = NEW_N(e->arena, bool, e->f->temps.n + 1);
+	int found[SEVERAL], nfound = 0;
 	if (!e->isa.vector_bytes || n->extent <= FEW ||
-	    count_sums(e, &n->body, seen) < SEVERAL)
+	    !adds_to_several(e, &n->body, found, &nfound))
 		return;
 	if (emit_c_first(e, "TUNEC_ROLLED"))
 		buf_puts(&e->prelude,
