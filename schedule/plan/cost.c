@@ -574,142 +574,219 @@ static bool is_no_loop(const StageNow *w, int d)
 	return w->stage->digits >> d & 1 && w->extent[d] == 1;
 }
 
-/* Instructions of the body: one for each access that differs. */
-static void count_body(const StageNow *w, StageCost *c)
+/* A body that is being counted. */
+typedef struct {
+	int vector;	 /* loop of its lanes; -1: none */
+	double words;	 /* instructions of a vector of them */
+	double copies;	 /* for the parts between which conditions differ */
+	uint32_t inside; /* its loops that run, but for the lanes */
+	double streams,
+	    broadcasts;	      /* vectors, numbers that stay in registers */
+	double narrow;	      /* elements of stores that are a part of a line */
+	double shared, again; /* vectors that copies read; loads if not */
+	double folded;	      /* loads that are a part of an operation */
+} Body;
+
+/* An access of it: how often it differs, in copies and in steps of results. */
+typedef struct {
+	const PlanAccess *of;
+	const AccessNow *now;
+	uint32_t moving;
+	double copies, step_copies;
+	double loaded; /* vectors that copies do not share */
+	double each;   /* instructions of one */
+	int64_t step;  /* between lanes */
+	bool wide;
+	int whole; /* vectors that are loaded for one of lanes that lie apart */
+} BodyAccess;
+
+/* The loops of the body, from the innermost on. */
+static void find_body(const StageNow *w, Body *b, StageCost *c)
 {
 	const PlanStage *s = w->stage;
-	const Machine *m = w->machine;
-	const int64_t *values = w->values;
-	int vector = -1;
+	b->vector = -1;
 	c->body = s->nloops;
 	while (c->body > 0 &&
 	    (is_no_loop(w, c->body - 1) ||
-		loop_in_code(&s->loops[c->body - 1], values))) {
+		loop_in_code(&s->loops[c->body - 1], w->values))) {
 		const PlanLoop *l = &s->loops[--c->body];
 		if (l->kind == LOOP_VECTOR) {
-			vector = c->body;
-			c->lanes = at(values, l->extent);
+			b->vector = c->body;
+			c->lanes = at(w->values, l->extent);
 		} else {
 			c->unrolled *= (double)w->extent[c->body];
 		}
 	}
 	double bytes = c->lanes * s->accesses[0].bytes;
-	double words = m->vector_bytes && vector >= 0
-	    ? max2(1, ceil(bytes / m->vector_bytes))
+	b->words = w->machine->vector_bytes && b->vector >= 0
+	    ? max2(1, ceil(bytes / w->machine->vector_bytes))
 	    : 1;
-	StageDensity density = stage_density(s, values, c->padding);
+	b->inside = w->runs >> c->body << c->body;
+	if (b->vector >= 0)
+		b->inside &= ~(1u << b->vector);
+}
+
+static void count_computed(const StageNow *w, Body *b, StageCost *c)
+{
+	const PlanStage *s = w->stage;
+	StageDensity density = stage_density(s, w->values, c->padding);
 	double branches = s->branches + density.open;
-	c->copies = density.copies;
+	b->copies = c->copies = density.copies;
 	c->density = density.bodies * density.copies;
 	c->body_runs = c->trips[c->body] * density.bodies;
 	c->steps = s->reduce
-	    ? c->unrolled * words * s->nwrites * density.copies
+	    ? c->unrolled * b->words * s->nwrites * density.copies
 	    : 0;
 	c->operations = density.copies *
-	    ((w->merged ? count_dots(w, words, c)
-			: count_work(s, m, values, vector, words, c)) +
-		c->unrolled * words * BRANCH_OPERATIONS * branches);
-	double streams = 1e9, broadcasts = 0, narrow = 0;
-	double shared = 0, again = 0; /* vectors that copies read; loads if not */
+	    ((w->merged ? count_dots(w, b->words, c)
+			: count_work(s, w->machine, w->values, b->vector,
+			      b->words, c)) +
+		c->unrolled * b->words * BRANCH_OPERATIONS * branches);
 	if (s->reduce)
-		count_results(s, values, vector, c);
-	double folded = 0; /* loads that are a part of an operation */
-	uint32_t inside = w->runs >> c->body << c->body;
-	if (vector >= 0)
-		inside &= ~(1u << vector);
-	for (int i = 0; i < s->naccesses; i++) {
-		const PlanAccess *a = &s->accesses[i];
-		double copies = 1, step_copies = 1, loaded;
-		uint32_t moving = inside & w->at[i].moves, loops = moving;
-		while (loops) {
-			int d = last_loop(&loops);
-			copies *= (double)w->extent[d];
-			step_copies *=
-			    s->loops[d].reduce ? 1 : (double)w->extent[d];
-		}
-		int64_t step = vector >= 0 ? w->at[i].step[vector] : 0;
-		bool wide = step != 0;
-		if (wide && lanes_wander(w, a, c->body, vector))
-			step = INT32_MAX;
-		if (wide && a->repeated >> vector & 1) {
-			if (a->zeros && lanes_open(w, vector))
-				step = INT32_MAX;
-			c->operations += copies * words * SHUFFLE;
-		}
-		if (a->write && s->reduce && !c->results)
-			c->accumulators += words * copies;
-		if (a->scope == SCOPE_REG || (a->write && c->results > 0))
-			continue;
-		double each = wide ? words : 1;
-		int whole = a->write ? 0 : loads_apart(m, a, step);
-		double differing = wide && whole
-		    ? part_differing(w, a, moving, copies) : 1;
-		copies *= differing;
-		step_copies *= differing;
-		loaded = wide && whole && !a->zeros
-		    ? differing * copies_apart(w, a, moving, whole) : copies;
-		if (step == 1 || (wide && whole))
-			each *= lines_each(w, a, vector);
-		if (a->zeros)
-			each *= density.copies;
-		if (wide && whole) {
-			double gathered = part_gathered(w, a, c->body, vector);
-			each =
-			    each * whole * (1 - gathered) + c->lanes * gathered;
-			c->gathers += copies * c->lanes * gathered;
-			c->operations += copies * words * SHUFFLE * (whole - 1);
-		} else if (wide && step != 1) {
-			each = c->lanes;
-			double together = 1, whole_part = 0;
-			if (a->write) {
-				together =
-				    stored_together(w, a, c->body, vector);
-				whole_part = 1 - part_masked(w, vector);
-			}
-			each *= 1 - whole_part + whole_part / together;
-			c->gathers +=
-			    copies * (each + whole_part * log2(together));
-		}
-		if (a->write && wide && step != 1)
-			narrow += copies * each *
-			    part_of_line(w, a, c->body, vector);
-		if (a->write)
-			c->stores += copies * each;
-		if (!a->write || s->reduce)
-			c->loads += loaded * each *
-			    (w->merged && !wide ? DOT_BROADCAST : 1);
-		if (!a->write && loaded < copies) {
-			again += (copies - loaded) * each;
-			shared += step_copies * words * whole;
-		}
-		if (!a->write && !wide && vector >= 0 && !m->splat)
-			c->operations += copies; /* a shuffle */
-		if (!a->write && s->reduce && a->bytes < WORD && !w->merged)
-			c->operations += copies * (wide ? words : CONVERT_ONE);
-		if (!a->write && copies * each >= c->operations &&
-		    (wide || m->broadcast))
-			folded = c->operations;
-		if (!a->write && wide && step_copies * words < streams)
-			streams = step_copies * words;
-		if (!a->write && !wide)
-			broadcasts = max2(broadcasts,
-			    count_kept(w, a, c->body, vector,
-				a->zeros ? density.copies : 1));
-		if (!a->write && !wide && !m->broadcast && s->reduce)
-			broadcasts = max2(broadcasts,
-			    count_wandering(w, a, c->body, vector));
+		count_results(s, w->values, b->vector, c);
+}
+
+static BodyAccess find_access(
+    const StageNow *w, int i, const Body *b, StageCost *c)
+{
+	const PlanStage *s = w->stage;
+	const PlanAccess *a = &s->accesses[i];
+	BodyAccess x = {.of = a,
+	    .now = &w->at[i],
+	    .moving = b->inside & w->at[i].moves,
+	    .copies = 1,
+	    .step_copies = 1};
+	for (uint32_t loops = x.moving; loops;) {
+		int d = last_loop(&loops);
+		x.copies *= (double)w->extent[d];
+		x.step_copies *= s->loops[d].reduce ? 1 : (double)w->extent[d];
 	}
-	c->gathers += narrow * NARROW_STORE;
-	if (is_masked(s, values, c))
+	x.step = b->vector >= 0 ? x.now->step[b->vector] : 0;
+	x.wide = x.step != 0;
+	if (x.wide && lanes_wander(w, a, c->body, b->vector))
+		x.step = INT32_MAX;
+	if (x.wide && a->repeated >> b->vector & 1) {
+		if (a->zeros && lanes_open(w, b->vector))
+			x.step = INT32_MAX;
+		c->operations += x.copies * b->words * SHUFFLE;
+	}
+	return x;
+}
+
+/* How many instructions an access is, of elements that lie apart too. */
+static void count_each(
+    const StageNow *w, const Body *b, BodyAccess *x, StageCost *c)
+{
+	const PlanAccess *a = x->of;
+	x->each = x->wide ? b->words : 1;
+	x->whole = a->write ? 0 : loads_apart(w->machine, a, x->step);
+	double differing = x->wide && x->whole
+	    ? part_differing(w, a, x->moving, x->copies)
+	    : 1;
+	x->copies *= differing;
+	x->step_copies *= differing;
+	x->loaded = x->wide && x->whole && !a->zeros
+	    ? differing * copies_apart(w, a, x->moving, x->whole)
+	    : x->copies;
+	if (x->step == 1 || (x->wide && x->whole))
+		x->each *= lines_each(w, a, b->vector);
+	if (a->zeros)
+		x->each *= b->copies;
+	if (x->wide && x->whole) {
+		double gathered = part_gathered(w, a, c->body, b->vector);
+		x->each =
+		    x->each * x->whole * (1 - gathered) + c->lanes * gathered;
+		c->gathers += x->copies * c->lanes * gathered;
+		c->operations +=
+		    x->copies * b->words * SHUFFLE * (x->whole - 1);
+	} else if (x->wide && x->step != 1) {
+		double together = 1, whole_part = 0;
+		x->each = c->lanes;
+		if (a->write) {
+			together = stored_together(w, a, c->body, b->vector);
+			whole_part = 1 - part_masked(w, b->vector);
+		}
+		x->each *= 1 - whole_part + whole_part / together;
+		c->gathers +=
+		    x->copies * (x->each + whole_part * log2(together));
+	}
+}
+
+static void count_store(
+    const StageNow *w, Body *b, const BodyAccess *x, StageCost *c)
+{
+	if (x->wide && x->step != 1)
+		b->narrow += x->copies * x->each *
+		    part_of_line(w, x->of, c->body, b->vector);
+	c->stores += x->copies * x->each;
+}
+
+static void count_load(
+    const StageNow *w, Body *b, const BodyAccess *x, StageCost *c)
+{
+	const PlanAccess *a = x->of;
+	const Machine *m = w->machine;
+	bool reduce = w->stage->reduce;
+	if (x->loaded < x->copies) {
+		b->again += (x->copies - x->loaded) * x->each;
+		b->shared += x->step_copies * b->words * x->whole;
+	}
+	if (!x->wide && b->vector >= 0 && !m->splat)
+		c->operations += x->copies; /* a shuffle */
+	if (reduce && a->bytes < WORD && !w->merged)
+		c->operations += x->copies * (x->wide ? b->words : CONVERT_ONE);
+	if (x->copies * x->each >= c->operations && (x->wide || m->broadcast))
+		b->folded = c->operations;
+	if (x->wide && x->step_copies * b->words < b->streams)
+		b->streams = x->step_copies * b->words;
+	if (!x->wide)
+		b->broadcasts = max2(b->broadcasts,
+		    count_kept(
+			w, a, c->body, b->vector, a->zeros ? b->copies : 1));
+	if (!x->wide && !m->broadcast && reduce)
+		b->broadcasts = max2(
+		    b->broadcasts, count_wandering(w, a, c->body, b->vector));
+}
+
+static void count_access(const StageNow *w, int i, Body *b, StageCost *c)
+{
+	bool reduce = w->stage->reduce;
+	BodyAccess x = find_access(w, i, b, c);
+	const PlanAccess *a = x.of;
+	if (a->write && reduce && !c->results)
+		c->accumulators += b->words * x.copies;
+	if (a->scope == SCOPE_REG || (a->write && c->results > 0))
+		return;
+	count_each(w, b, &x, c);
+	if (a->write)
+		count_store(w, b, &x, c);
+	if (!a->write || reduce)
+		c->loads += x.loaded * x.each *
+		    (w->merged && !x.wide ? DOT_BROADCAST : 1);
+	if (!a->write)
+		count_load(w, b, &x, c);
+}
+
+/* Instructions of the body: one for each access that differs. */
+static void count_body(const StageNow *w, StageCost *c)
+{
+	const PlanStage *s = w->stage;
+	Body b = {.streams = 1e9};
+	find_body(w, &b, c);
+	count_computed(w, &b, c);
+	for (int i = 0; i < s->naccesses; i++)
+		count_access(w, i, &b, c);
+	c->gathers += b.narrow * NARROW_STORE;
+	if (is_masked(s, w->values, c))
 		c->operations += c->stores * MASK;
 	if (c->results > 0)
-		c->accumulators *= words;
-	c->registers = c->accumulators + (streams < 1e9 ? streams : 1) +
-	    broadcasts;
-	if (c->accumulators + shared > m->vector_registers)
-		c->loads += again;
-	c->instructions = c->operations + c->loads - folded + c->stores +
-	    LOOP_INSTRUCTIONS;
+		c->accumulators *= b.words;
+	c->registers =
+	    c->accumulators + (b.streams < 1e9 ? b.streams : 1) + b.broadcasts;
+	if (c->accumulators + b.shared > w->machine->vector_registers)
+		c->loads += b.again;
+	c->instructions =
+	    c->operations + c->loads - b.folded + c->stores + LOOP_INSTRUCTIONS;
 }
 
 static void count_instructions(const StageNow *w, StageCost *c)
