@@ -45,7 +45,7 @@ static bool var_stands_still(const Hulls *h, int var)
 
 typedef struct {
 	const Hulls *h;
-	bool all;
+	bool all, named; /* that of numbers alone has its ends */
 } Standing;
 
 static bool find_free(Expr *e, void *context)
@@ -54,28 +54,23 @@ static bool find_free(Expr *e, void *context)
 	if (e->op == OP_AXIS || e->op == OP_READ || e->op == OP_CAST ||
 	    (e->op == OP_VAR && !var_stands_still(s->h, e->id)))
 		s->all = false;
+	s->named |= !e->narg && e->op != OP_INT;
 	return s->all;
 }
 
 static bool stands_still(const Hulls *h, Expr *e)
 {
-	Standing s = {h, true};
+	Standing s = {h, true, false};
 	expr_walk(e, find_free, &s);
 	return s.all;
 }
 
-static bool find_other(Expr *e, void *found)
+/* Not clamp(48, 0, 15), whose ends are numbers. */
+static bool is_named_and_still(const Hulls *h, Expr *e)
 {
-	*(bool *)found |= !e->narg && e->op != OP_INT;
-	return !*(bool *)found;
-}
-
-/* clamp(48, 0, 15): its ends are numbers. */
-static bool is_of_numbers(const Expr *e)
-{
-	bool found = false;
-	expr_walk((Expr *)(uintptr_t)e, find_other, &found);
-	return !found;
+	Standing s = {h, true, false};
+	expr_walk(e, find_free, &s);
+	return s.all && s.named;
 }
 
 static Hull interval(const Hulls *h, Handle low, Handle high)
@@ -335,7 +330,7 @@ static Hull hull_var(const Hulls *h, int var)
 
 static Hull hull_term(const Hulls *h, Expr *e)
 {
-	if (stands_still(h, e) && !is_of_numbers(e))
+	if (is_named_and_still(h, e))
 		return standing(h, e);
 	switch (e->op) {
 	case OP_VAR:
