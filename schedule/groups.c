@@ -539,14 +539,14 @@ Groups *groups_of_products(Arena *arena, const Program *program)
 static Groups *groups_of_parts(Arena *arena, const Program *program)
 {
 	Groups *joined = groups_of_products(arena, program);
+	if (joined->n > 1)
+		return joined;
 	Arena *scratch = arena_new();
 	bool *apart = NEW_N(scratch, bool, program->nblocks);
 	Groups *parts = programs_of(
 	    arena, cut_program(scratch, program, apart, false), program);
 	arena_free(scratch);
-	return joined->n == 1 && parts->n > 1 && apart_parts(joined, parts)
-	    ? parts
-	    : joined;
+	return parts->n > 1 && apart_parts(joined, parts) ? parts : joined;
 }
 
 Groups *groups_of(Arena *arena, const Program *program)
