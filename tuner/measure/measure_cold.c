@@ -23,11 +23,15 @@ enum { LINE = 64, LAST_CACHE = 32 << 20 /* where it is not known */ };
 
 static size_t last_cache(void)
 {
-	HostFacts facts;
-	Arena *arena = arena_new();
-	host_facts(arena, &facts);
-	arena_free(arena);
-	return (size_t)(facts.l3_bytes ? facts.l3_bytes : LAST_CACHE);
+	static size_t bytes; /* asked for at each trial */
+	if (!bytes) {
+		HostFacts facts;
+		Arena *arena = arena_new();
+		host_facts(arena, &facts);
+		arena_free(arena);
+		bytes = (size_t)(facts.l3_bytes ? facts.l3_bytes : LAST_CACHE);
+	}
+	return bytes;
 }
 
 bool measure_meets_cold(const Program *program, int64_t cache_bytes)
