@@ -71,6 +71,7 @@ ok never-a-server-says-why has err \
 	"error: no measuring process can be started: $again"
 
 # --- a run that is interrupted while it waits ------------------------------------
+: >err # of the run before
 TROUBLE="server fork EAGAIN 5 1000000" LD_PRELOAD=$PWD/trouble.so \
 	"$TUNEC" tune "$spec" --db waits.jsonl >out 2>err &
 pid=$!
