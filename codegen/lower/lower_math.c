@@ -230,13 +230,11 @@ int math_exp_half(Vectors m, int x)
 	return math_scaled(m, math_exp_of_small(m, r), n);
 }
 
-int math_expm1_parts(Vectors m, int x, int halves, int *r, int *power)
+int math_expm1_parts(Vectors m, int x, int *r, int *half)
 {
 	Rounded n;
-	*r = remainder_of(m, x, bias(m) - halves, &n);
-	*power = has_scale(m) && !halves
-	    ? scaled_where(m, math_number(m, 1), n, -1)
-	    : biased_power(m, n.bits);
+	*r = remainder_of(m, x, bias(m) - 1, &n);
+	*half = biased_power(m, n.bits);
 	return m.type == DT_F32
 	    ? POLYNOMIAL(m, *r, 1.38825225e-3, 8.36654752e-3, 4.16672006e-2,
 		  1.66665435e-1, 4.99999970e-1)
@@ -245,15 +243,6 @@ int math_expm1_parts(Vectors m, int x, int halves, int *r, int *power)
 		  1.9841269718457683e-4, 1.3888888931662196e-3,
 		  8.3333333333898280e-3, 4.1666666666576486e-2,
 		  1.6666666666666588e-1, 5.0000000000000056e-1);
-}
-
-/* e^x - 1 for 0 <= x <= 44 or NaN: 2^n (e^r - 1) + (2^n - 1) */
-static int vector_expm1(Vectors m, int x)
-{
-	int r, power, p = math_expm1_parts(m, x, 0, &r, &power);
-	p = math_product_sum(m, p, math_real(m, LOW_MUL, r, r), r);
-	return math_product_sum(
-	    m, power, p, math_real(m, LOW_SUB, power, math_number(m, 1)));
 }
 
 /* --- log ------------------------------------------------------------------ */
@@ -458,78 +447,96 @@ static bool has_rsqrt(Vectors m)
 	    m.l->machine->fma && fits_register(m);
 }
 
-/* The reciprocal of an ordinary positive number, off by 2^-13. */
-static int estimate(Vectors m, int x)
+/* The reciprocal of an ordinary positive number, off by 2^-13 at most. */
+static int near_reciprocal(Vectors m, int x)
 {
+	if (!has_rsqrt(m))
+		return math_real(m, LOW_DIV, math_number(m, 1), x);
 	int root = math_real(m, LOW_RSQRT, x, -1);
 	return math_real(m, LOW_MUL, root, root);
 }
 
-/* a - b*c */
-static int less_product(Vectors m, int a, int b, int c)
+/* What 1 + e, e not below 0, is more than the sum. */
+static int lost_of_sum(Vectors m, int e, int sum)
 {
-	return math_product_sum(m, math_real(m, LOW_NEG, b, -1), c, a);
+	int one = math_number(m, 1);
+	return math_real(m, LOW_SUB, math_real(m, LOW_MIN, one, e),
+	    math_real(m, LOW_SUB, sum, math_real(m, LOW_MAX, one, e)));
 }
 
-/* An estimate of a/(1 + e) and a step of Newton's, by what it leaves of a: a
- * division of a vector takes twice as long as both. */
-static int estimated_sigmoid(Vectors m, int a, int e, int sum)
+/* a/(1 + e): the product with about the reciprocal and a step of Newton's, by
+ * what it leaves of a; 1 and e are multiplied one by one, so that what their sum
+ * lost to rounding does not matter.  Where the reciprocal is an estimate, a
+ * division of a vector takes twice as long as both.  Where products are rounded,
+ * what was lost is made up for. */
+static int quotient_by_one_and(Vectors m, int a, int e)
 {
-	int r = estimate(m, sum), y = math_real(m, LOW_MUL, a, r);
-	int rest = less_product(m, math_real(m, LOW_SUB, a, y), y, e);
+	int sum = math_real(m, LOW_ADD, math_number(m, 1), e);
+	int r = near_reciprocal(m, sum), y;
+	if (!m.l->machine->fma) {
+		int less = math_real(m, LOW_MUL, r, lost_of_sum(m, e, sum));
+		y = math_real(m, LOW_DIV, a, sum);
+		return math_real(m, LOW_SUB, y, math_real(m, LOW_MUL, y, less));
+	}
+	y = math_real(m, LOW_MUL, a, r);
+	int rest = math_product_sum(
+	    m, math_real(m, LOW_NEG, y, -1), e, math_real(m, LOW_SUB, a, y));
 	return math_product_sum(m, r, rest, y);
 }
 
-/* Of e = e^-|x|, which does not overflow: 1/(1 + e), or e/(1 + e) where x < 0.
- * What 1 + e lost to rounding is made up for to first order. */
+/* Of e = e^-|x|, which does not overflow: 1/(1 + e), or e/(1 + e) where x < 0. */
 static int vector_sigmoid(Vectors m, int x)
 {
 	int e = math_real(m, LOW_NEG, math_real(m, LOW_ABS, x, -1), -1);
 	e = exp_below(m, e, true);
-	int one = math_number(m, 1), negative = below(m, x, math_number(m, 0));
-	int sum = math_real(m, LOW_ADD, one, e);
-	if (has_rsqrt(m))
-		return estimated_sigmoid(
-		    m, math_choose(m, negative, e, one), e, sum);
-	int lost = math_real(m, LOW_SUB, e, math_real(m, LOW_SUB, sum, one));
-	int y = math_real(m, LOW_DIV, math_choose(m, negative, e, one), sum);
-	int inverse = math_choose(m, negative, math_real(m, LOW_SUB, one, y), y);
-	int less = math_real(m, LOW_MUL, math_real(m, LOW_MUL, y, lost), inverse);
-	return math_real(m, LOW_SUB, y, less);
+	int negative = below(m, x, math_number(m, 0));
+	return quotient_by_one_and(
+	    m, math_choose(m, negative, e, math_number(m, 1)), e);
 }
 
-/* Of ordinary positive numbers. */
-static int quotient(Vectors m, int a, int b)
+/* Q of (e^2r - 1)/2 = r + r^2 Q, |r| <= log 2 / 4 */
+static int half_expm1_series(Vectors m, int r)
 {
-	if (!has_rsqrt(m))
-		return math_real(m, LOW_DIV, a, b);
-	int r = estimate(m, b), y = math_real(m, LOW_MUL, a, r);
-	return math_product_sum(m, r, less_product(m, a, y, b), y);
+	return m.type == DT_F32
+	    ? POLYNOMIAL(
+		  m, r, 0.0446264002, 0.133859413, 0.333330366, 0.666661883, 1)
+	    : POLYNOMIAL(m, r, 0x1p10 * 2.5053679197958701e-8,
+		  0x1p9 * 2.7626090730929855e-7, 0x1p8 * 2.7557407953640899e-6,
+		  0x1p7 * 2.4801505148288171e-5, 0x1p6 * 1.9841269718457683e-4,
+		  0x1p5 * 1.3888888931662196e-3, 0x1p4 * 8.3333333333898280e-3,
+		  0x1p3 * 4.1666666666576486e-2, 0x1p2 * 1.6666666666666588e-1,
+		  2 * 5.0000000000000056e-1);
 }
 
-/* (e^2x - 1)/(e^2x + 1); of small numbers, where rounding that would show,
- * x P(x^2). */
-static int vector_tanh(Vectors m, int x)
+/* (e^2x - 1)/2 of 0 <= x <= 22 or NaN: with x = n log 2 / 2 + r it is
+ * 2^n (r + r^2 Q) + (2^n - 1)/2.  Of f32 the rest is exact where n is 1, and
+ * where it is more, what is added is large. */
+static int half_expm1_of_twice(Vectors m, int x)
 {
 	bool f32 = m.type == DT_F32;
-	int size = math_real(m, LOW_ABS, x, -1), two = math_number(m, 2);
-	int twice = math_real(m, LOW_ADD, size, size);
-	twice = math_real(m, LOW_MIN, math_number(m, f32 ? 20 : 44), twice);
-	int e = vector_expm1(m, twice);
-	int large = quotient(m, e, math_real(m, LOW_ADD, e, two));
-	large = math_with_sign_of(m, x, large);
-	int s = math_real(m, LOW_MUL, x, x);
-	int p = f32 ? POLYNOMIAL(m, s, -5.70498872745e-3, 2.06390887954e-2,
-			  -5.37397155531e-2, 1.33314422036e-1,
-			  -3.33332819422e-1, 1)
-		    : POLYNOMIAL(m, s, -1.7459265420928185e-4,
-			  5.6955865355286901e-4, -1.4521343159211780e-3,
-			  3.5917199443964835e-3, -8.8632076274227575e-3,
-			  2.1869487379776148e-2, -5.3968253941080749e-2,
-			  0.13333333333301978, -0.33333333333333209, 1);
-	return math_choose(m,
-	    below(m, size, math_number(m, f32 ? 0.625 : 0.4)),
-	    math_real(m, LOW_MUL, x, p), large);
+	Rounded n = rounded(m, x, 2.8853900817779268, bias(m));
+	int r = math_product_sum(
+	    m, n.real, math_number(m, f32 ? -0.34657359 : -0x1.62e42feep-2), x);
+	if (!f32)
+		r = math_product_sum(
+		    m, n.real, math_number(m, -9.54107464635293850e-11), r);
+	int power = has_scale(m) ? scaled_where(m, math_number(m, 1), n, -1)
+				 : biased_power(m, n.bits);
+	int p = math_product_sum(
+	    m, half_expm1_series(m, r), math_real(m, LOW_MUL, r, r), r);
+	int rest = math_product_sum(
+	    m, power, math_number(m, 0.5), math_number(m, -0.5));
+	return math_product_sum(m, power, p, rest);
+}
+
+/* E/(1 + E), E = (e^2|x| - 1)/2 */
+static int vector_tanh(Vectors m, int x)
+{
+	int size =
+	    math_real(m, LOW_MIN, math_number(m, m.type == DT_F32 ? 10 : 22),
+		math_real(m, LOW_ABS, x, -1));
+	int e = half_expm1_of_twice(m, size);
+	return math_with_sign_of(m, x, quotient_by_one_and(m, e, e));
 }
 
 static int vector_erf(Vectors m, int x)

@@ -52,9 +52,9 @@ int math_with_sign_of(Vectors m, int x, int size);
 
 int math_exp(Vectors m, int x);
 int math_exp_half(Vectors m, int x); /* e^x/2, however large; x above 0 */
-/* q of e^r - 1 = r + r^2 q, r the rest of x; and 2^(n - halves), which is a
- * normal number. */
-int math_expm1_parts(Vectors m, int x, int halves, int *r, int *power);
+/* q of e^r - 1 = r + r^2 q, r the rest of x; and 2^(n - 1), which is a normal
+ * number. */
+int math_expm1_parts(Vectors m, int x, int *r, int *half);
 int math_exp_of_small(Vectors m, int r); /* e^r, |r| <= log 2 / 2 */
 
 /* lower_math_far.c, with fused multiply-add.  The rest of |x|, at most pi/4, with

@@ -32,7 +32,7 @@ int math_expm1(Vectors m, int x)
 	bool f32 = m.type == DT_F32;
 	int t = math_real(m, LOW_MAX, math_number(m, f32 ? -20 : -40), x);
 	t = math_real(m, LOW_MIN, math_number(m, f32 ? 88.9 : 709.9), t);
-	int r, power, q = math_expm1_parts(m, t, 1, &r, &power);
+	int r, power, q = math_expm1_parts(m, t, &r, &power);
 	int y = math_product_sum(m, power, r,
 	    math_real(m, LOW_SUB, power, math_number(m, 0.5)));
 	q = math_real(m, LOW_MUL, q, math_real(m, LOW_MUL, r, r));

@@ -257,7 +257,7 @@ static void check(Check *c)
 	    0x1.6ac5b262ca1ffp+849, 0x1.5bdbp+100, 1e22, 0x1p-149, -0x1p-140,
 	    0x1p-1074, -2.5, 0.5, -0.5, -0.999999, 2.414, 0.7853981633974483,
 	    -20, -150, 128, -1075, 1024, 710.47, 90, -0.3, 2, 0.3465735903,
-	    0x1p60, 1.5};
+	    0x1p60, 1.5, 0.1732867951, 0.2, -0.52, 10, 22};
 	try_vectors(c, places, sizeof places / sizeof *places);
 	const char *tier = getenv("TIER");
 	uint32_t step = tier && !strcmp(tier, "long") ? LONG : QUICK;
@@ -387,6 +387,23 @@ static void test_usual(void **state)
 		assert_int_equal(count_of(body, LOW_ANY, true), 1);
 		assert_int_equal(count_of(body, LOW_SELECT, false), 0);
 		assert_true(count_of(body, LOW_SELECT, true) > 0);
+	}
+	arena_free(arena);
+}
+
+/* Small numbers have no form of their own. */
+static void test_tanh_is_one_form(void **state)
+{
+	Arena *arena = arena_new();
+	Error error;
+	Target *target = target_parse(arena, targets[0], &error);
+	(void)state;
+	assert_non_null(target);
+	for (int i = 0; i < 2; i++) {
+		const Lowered *l =
+		    vectorized(arena, target, OP_TANH, i ? DT_F64 : DT_F32);
+		assert_int_equal(
+		    count_of(&l->kernel->body, LOW_SELECT, true), 0);
 	}
 	arena_free(arena);
 }
@@ -649,6 +666,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_usual),
+	    cmocka_unit_test(test_tanh_is_one_form),
 	    cmocka_unit_test(test_fused),
 	    cmocka_unit_test(test_not_fused),
 	    cmocka_unit_test(test_scaled),
