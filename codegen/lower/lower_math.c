@@ -417,14 +417,13 @@ static int vector_log(
 	return y;
 }
 
-/* Of u = 1 + x, and what that lost: it is added to the fraction. */
+/* Of u = 1 + x, and what that lost: it is added to the fraction.  u - 1 is exact
+ * below 2^24, of f64 2^53, and 1 is little beyond; from 2^60 on it is nothing.
+ * Where u is 1 it is x, as small as that is. */
 static int vector_log1p(Vectors m, int x)
 {
-	bool f32 = m.type == DT_F32;
 	int one = math_number(m, 1), u = math_real(m, LOW_ADD, one, x);
-	int back = math_real(m, LOW_SUB, u, one);
-	int lost = math_real(m, LOW_ADD, math_real(m, LOW_SUB, x, back),
-	    math_real(m, LOW_SUB, one, math_real(m, LOW_SUB, u, back)));
+	int lost = math_real(m, LOW_SUB, x, math_real(m, LOW_SUB, u, one));
 	Parts p = parts_of_normal(m, u, log_middle(m));
 	int unit = math_integer(m, (int64_t)bias(m) << exponent_bits(m));
 	int scale = math_real(
@@ -433,9 +432,7 @@ static int vector_log1p(Vectors m, int x)
 	p.fraction = math_choose(m,
 	    below(m, u, math_number(m, 0x1p60)), mended, p.fraction);
 	int y = of_any(m, u, log_of_parts(m, p));
-	int tiny = below(m, math_real(m, LOW_ABS, x, -1),
-	    math_number(m, f32 ? 0x1p-30 : 0x1p-60));
-	return math_choose(m, tiny, x, y);
+	return math_choose(m, math_compare(m, LOW_EQ, u, one), x, y);
 }
 
 /* --- sigmoid, tanh, erf --------------------------------------------------- */
@@ -494,18 +491,21 @@ static int vector_sigmoid(Vectors m, int x)
 	    m, math_choose(m, negative, e, math_number(m, 1)), e);
 }
 
-/* Q of (e^2r - 1)/2 = r + r^2 Q, |r| <= log 2 / 4 */
-static int half_expm1_series(Vectors m, int r)
+/* Q of (e^2r - 1)/2 = r + r^2 Q, |r| <= log 2 / 4, square = r^2 */
+static int half_expm1_series(Vectors m, int r, int square)
 {
-	return m.type == DT_F32
-	    ? POLYNOMIAL(
-		  m, r, 0.0446264002, 0.133859413, 0.333330366, 0.666661883, 1)
-	    : POLYNOMIAL(m, r, 0x1p10 * 2.5053679197958701e-8,
-		  0x1p9 * 2.7626090730929855e-7, 0x1p8 * 2.7557407953640899e-6,
-		  0x1p7 * 2.4801505148288171e-5, 0x1p6 * 1.9841269718457683e-4,
-		  0x1p5 * 1.3888888931662196e-3, 0x1p4 * 8.3333333333898280e-3,
-		  0x1p3 * 4.1666666666576486e-2, 0x1p2 * 1.6666666666666588e-1,
-		  2 * 5.0000000000000056e-1);
+	if (m.type == DT_F32) {
+		int high = POLYNOMIAL(m, r, 0.0446264002, 0.133859413);
+		int low = POLYNOMIAL(m, r, 0.333330366, 0.666661883);
+		int q = math_product_sum(m, high, square, low);
+		return math_product_sum(m, q, r, math_number(m, 1));
+	}
+	return POLYNOMIAL(m, r, 0x1p10 * 2.5053679197958701e-8,
+	    0x1p9 * 2.7626090730929855e-7, 0x1p8 * 2.7557407953640899e-6,
+	    0x1p7 * 2.4801505148288171e-5, 0x1p6 * 1.9841269718457683e-4,
+	    0x1p5 * 1.3888888931662196e-3, 0x1p4 * 8.3333333333898280e-3,
+	    0x1p3 * 4.1666666666576486e-2, 0x1p2 * 1.6666666666666588e-1,
+	    2 * 5.0000000000000056e-1);
 }
 
 /* (e^2x - 1)/2 of 0 <= x <= 22 or NaN: with x = n log 2 / 2 + r it is
@@ -522,8 +522,8 @@ static int half_expm1_of_twice(Vectors m, int x)
 		    m, n.real, math_number(m, -9.54107464635293850e-11), r);
 	int power = has_scale(m) ? scaled_where(m, math_number(m, 1), n, -1)
 				 : biased_power(m, n.bits);
-	int p = math_product_sum(
-	    m, half_expm1_series(m, r), math_real(m, LOW_MUL, r, r), r);
+	int square = math_real(m, LOW_MUL, r, r);
+	int p = math_product_sum(m, half_expm1_series(m, r, square), square, r);
 	int rest = math_product_sum(
 	    m, power, math_number(m, 0.5), math_number(m, -0.5));
 	return math_product_sum(m, power, p, rest);
