@@ -593,6 +593,22 @@ static void emit_body(EmitC *e, const LowBody *body)
 
 /* --- functions ----------------------------------------------------------- */
 
+/* gcc's other way of giving out registers is worse for one loop, but keeps sums where
+ * they are from one loop or branch to the next. */
+static void put_function_attributes(EmitC *e)
+{
+	bool shares = emit_c_shares_sums(e);
+	if (shares && emit_c_first(e, "TUNEC_SHARED"))
+		buf_puts(&e->prelude,
+		    "/* Several loops or branches add to the same sums. */\n"
+		    "#if defined __GNUC__ && !defined __clang__\n"
+		    "#define TUNEC_SHARED \\\n"
+		    "\t__attribute__((optimize(\"ira-algorithm=priority\")))\n"
+		    "#else\n#define TUNEC_SHARED\n#endif\n");
+	buf_puts(e->out,
+	    shares ? "TUNEC_FUNCTION TUNEC_SHARED " : "TUNEC_FUNCTION ");
+}
+
 static void emit_function(EmitC *e, const LowFunction *f)
 {
 	/* gcc takes wider ones apart lane by lane; no C compiler knows that buffers
@@ -627,7 +643,7 @@ static void emit_function(EmitC *e, const LowFunction *f)
 	Buf text = {0};
 	e->out = &text;
 	e->depth = 1;
-	buf_puts(e->out, "TUNEC_FUNCTION ");
+	put_function_attributes(e);
 	emit_c_signature(e->out, f, e->param);
 	buf_puts(e->out, "\n{\n");
 	for (int p = 0; p < f->params.n; p++)
@@ -656,14 +672,14 @@ static void emit_function(EmitC *e, const LowFunction *f)
 static void put_gcc_options(const EmitC *e, Buf *out)
 {
 	/* The first would carry what the next iteration reads as well through the
-	 * loop, in registers that the sums need; the second makes one register
-	 * of a sum's values in all branches, and copies; the next ones make a
-	 * tree of a sum of integers and put it behind all its terms; the last
-	 * would put lanes that are read one by one together in memory. */
+	 * loop, in registers that the sums need; the second makes copies of what
+	 * follows a branch, with other registers for the sums in each; the next
+	 * ones make a tree of a sum of integers and put it behind all its terms;
+	 * the last would put lanes that are read one by one together in memory. */
 	const char *all = e->isa.plain
 	    ? "\"fp-contract=off\""
 	    : "\"fp-contract=off\", \"no-predictive-commoning\", \\\n"
-	      "\t    \"no-tree-coalesce-vars\", \"no-tree-reassoc\", "
+	      "\t    \"no-thread-jumps\", \"no-tree-reassoc\", "
 	      "\"no-tree-ter\", \\\n\t    \"no-tree-slp-vectorize\"";
 	if (e->conditional)
 		buf_printf(out,

@@ -8,6 +8,7 @@
  *     emit_c_text.c    numbers, sums of indices, parentheses, assignments
  *     emit_c_ops.c     one operation: an expression
  *     emit_c_memory.c  loads and stores
+ *     emit_c_sums.c    sums that fill the registers
  *     emit_c_types.c   vector types and helpers, written once where needed
  *     emit_c_masks.c   vectors of conditions
  *     emit_c_macros.c  vector operations that C has no operator for
@@ -199,9 +200,12 @@ bool emit_c_is_const(const EmitC *e, const LowBuffer *b); /* read only */
 void emit_c_memory(EmitC *e, const LowNode *n);
 void emit_c_find_bases(EmitC *e, const LowBody *body);
 void emit_c_find_rows(EmitC *e, const LowNode *loop);
-/* With AVX-512: does an iteration read what the next one reads elsewhere, beside sums
- * that take half of the registers or more? */
+
+/* emit_c_sums.c: with AVX-512, of sums that take half of the registers or more */
+/* Does an iteration read what the next one reads elsewhere, beside them? */
 bool emit_c_reads_ahead(EmitC *e, const LowNode *loop);
+/* Do several bodies of the function add to them? */
+bool emit_c_shares_sums(EmitC *e);
 
 /* emit_c_types.c */
 int emit_c_lane_bytes(const EmitC *e, int temp);

@@ -273,64 +273,6 @@ void emit_c_find_rows(EmitC *e, const LowNode *loop)
 	}
 }
 
-static int registers_of_sums(const EmitC *e, const LowBody *body)
-{
-	int bytes = 0;
-	for (int i = 0; i < body->n; i++) {
-		const LowNode *n = body->at[i];
-		if (n->kind != LOWNODE_OP || n->dst < 0)
-			continue;
-		const LowTemp *d = &e->f->temps.at[n->dst];
-		if (d->lanes > 1 && e->plan[n->dst].assigned > 1)
-			bytes += d->lanes * dtype_bytes(d->type);
-	}
-	return bytes / e->isa.vector_bytes;
-}
-
-/* By how much the loop over `var` moves it. */
-static int64_t step_of(const LowAffine *sum, int var)
-{
-	int64_t step = 0;
-	for (int i = 0; i < sum->n; i++)
-		step +=
-		    sum->terms[i].temp == var ? sum->terms[i].coefficient : 0;
-	return step;
-}
-
-static bool reads_step_ahead(
-    const EmitBases *loads, const EmitBase *load, int var)
-{
-	LowAffine next = load->from;
-	int64_t step = step_of(&next, var);
-	next.constant += step;
-	for (int i = 0; step && i < loads->n; i++)
-		if (loads->at[i].buffer == load->buffer &&
-		    loads->at[i].from.constant == next.constant &&
-		    low_affine_equal(loads->at[i].from, next))
-			return true;
-	return false;
-}
-
-bool emit_c_reads_ahead(EmitC *e, const LowNode *loop)
-{
-	EmitBases loads = {0};
-	enum { HALF = 16 };
-	if (!e->isa.avx512 || registers_of_sums(e, &loop->body) < HALF)
-		return false;
-	for (int i = 0; i < loop->body.n; i++) {
-		const LowNode *n = loop->body.at[i];
-		if (n->kind == LOWNODE_OP && n->op == LOW_LOAD &&
-		    !emit_c_is_left_out(e, n))
-			vec_push(e->arena, &loads,
-			    (EmitBase){.buffer = n->buffer,
-				.from = emit_c_sum(e, &n->address)});
-	}
-	for (int i = 0; i < loads.n; i++)
-		if (reads_step_ahead(&loads, &loads.at[i], loop->var))
-			return true;
-	return false;
-}
-
 /* "a[4*i + 1]", of `more` besides the address where that is a text. */
 static const char *place(
     EmitC *e, const LowNode *n, const char *more, bool pointer)

@@ -1308,6 +1308,57 @@ static void rolled(void **state)
 	assert_false(is_rolled(4, 4));
 }
 
+/* for c: `loops` times for k: sum += x[k]*x[k] of `sums` vectors: is gcc told that
+ * these are shared? */
+static bool is_shared(int sums, int loops, const char *cpu)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	begin(&m, "shared");
+	int x = new_buffer(&m, "x", DT_F32, false), sum[16];
+	for (int i = 0; i < sums; i++) {
+		sum[i] = temp(&m, DT_F32, 16);
+		op(&m, LOW_CONST, sum[i], -1, -1, -1);
+	}
+	LowNode *outer = loop_of(&m, &m.f->body, temp(&m, DT_INDEX, 1), 8);
+	for (int l = 0; l < loops; l++) {
+		int k = temp(&m, DT_INDEX, 1), read = temp(&m, DT_F32, 1);
+		int all = temp(&m, DT_F32, 16);
+		LowNode *loop = loop_of(&m, &outer->body, k, 8);
+		LowNode *load =
+		    low_op(arena, &loop->body, LOW_LOAD, read, -1, -1, -1);
+		LowTerm along = {k, 1};
+		load->buffer = x;
+		load->address = (LowAffine){
+		    0, 1, arena_memdup(arena, &along, sizeof along)};
+		low_op(arena, &loop->body, LOW_BROADCAST, all, read, -1, -1);
+		for (int i = 0; i < sums; i++)
+			low_op(arena, &loop->body, LOW_FMA, sum[i], all, all,
+			    sum[i]);
+	}
+	int last = sum[0];
+	for (int i = 1; i < sums; i++) {
+		int next = temp(&m, DT_F32, 16);
+		op(&m, LOW_ADD, next, last, sum[i], -1);
+		last = next;
+	}
+	end(&m, last);
+	bool has = says(cases.at[0].f, cpu, "TUNEC_FUNCTION TUNEC_SHARED void");
+	arena_free(arena);
+	return has;
+}
+
+/* Where several loops inside a loop add to sums that fill half of the registers. */
+static void shared(void **state)
+{
+	(void)state;
+	assert_true(is_shared(16, 2, "znver4"));
+	assert_false(is_shared(16, 1, "znver4"));
+	assert_false(is_shared(8, 2, "znver4"));
+	assert_false(is_shared(16, 2, "haswell"));
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -1330,6 +1381,7 @@ int main(void)
 	    cmocka_unit_test(whole), cmocka_unit_test(widened),
 	    cmocka_unit_test(once), cmocka_unit_test(roots),
 	    cmocka_unit_test(data_rows), cmocka_unit_test(tuned),
-	    cmocka_unit_test(windows), cmocka_unit_test(rolled)};
+	    cmocka_unit_test(windows), cmocka_unit_test(rolled),
+	    cmocka_unit_test(shared)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
