@@ -560,6 +560,21 @@ static const char *x86_stream(EmitC *e, const Shape *s)
 	    s->prefix, suffix, pointer, s->m);
 }
 
+/* By a vector of a mask that is known.  clang 14 makes shuffles of that, one for each
+ * number it is of, and does not keep the vector. */
+static const char *x86_and(EmitC *e, const Shape *s)
+{
+	const char *name = arena_printf(e->arena, "HIDDEN_%d", 8 * s->bytes);
+	emit_c_define(e, name, "v", EMIT_CLANG_X86,
+	    arena_printf(e->arena,
+		"__extension__({ %s tunec_v = (v); \\\n"
+		"\t__asm__(\"\" : \"+v\"(tunec_v)); tunec_v; })",
+		s->mi),
+	    "(v)");
+	return arena_printf(e->arena, "((%s)(a) & %s(%s_movm_epi%d(m)))", s->mi,
+	    name, s->prefix, 8 * s->lane);
+}
+
 const char *emit_c_x86(
     EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)
 {
@@ -607,11 +622,7 @@ const char *emit_c_x86(
 	case LOW_EQ:
 	case LOW_NE:
 		return emit_c_has_bits(e) ? x86_compare(e, op, type, &s) : NULL;
-	case LOW_AND:
-		return !emit_c_has_bits(e)
-		    ? NULL
-		    : arena_printf(e->arena, "((%s)(a) & %s_movm_epi%d(m))",
-			  s.mi, s.prefix, 8 * s.lane);
+	case LOW_AND: return emit_c_has_bits(e) ? x86_and(e, &s) : NULL;
 	case LOW_SELECT:
 		return x86_select(e, &s);
 	case LOW_LOAD_MASKED:
