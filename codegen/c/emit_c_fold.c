@@ -144,11 +144,22 @@ static bool compares_computed(
 		user->op == LOW_LANES_BELOW);
 }
 
+/* A narrow integer made wide, in a division: gcc divides it as it was, and goes on with
+ * so few bits up to the address that hangs on it; not of a name. */
+static bool divides_narrow(
+    const EmitC *e, const LowNode *n, const LowNode *user)
+{
+	return n->op == LOW_CONVERT && lanes_of(e, n->dst) == 1 &&
+	    user->kind == LOWNODE_OP &&
+	    (user->op == LOW_FLOORDIV || user->op == LOW_MOD) &&
+	    dtype_bytes(type_of(e, n->arg[0])) < 4;
+}
+
 static bool may_stand_for(EmitC *e, const LowNode *n, const LowNode *user,
     int arg)
 {
 	return emit_c_times(e, user, arg) && !sums_products(e, n, user) &&
-	    !compares_computed(e, n, user);
+	    !compares_computed(e, n, user) && !divides_narrow(e, n, user);
 }
 
 static bool is_candidate(EmitC *e, const LowNode *n)

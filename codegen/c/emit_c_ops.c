@@ -786,6 +786,16 @@ static bool is_natural(const EmitC *e, int temp)
 	return e->ranges && e->ranges[temp].known && e->ranges[temp].least >= 0;
 }
 
+/* A number of memory's that has no more than 32 bits, by one that is known: compilers
+ * see its bits only where it is read, and multiply 64 by 64. */
+static bool divides_32(const EmitC *e, const LowNode *n)
+{
+	const LowNode *from = e->plan ? e->plan[n->arg[0]].def : NULL;
+	const LowNode *by = e->plan ? emit_c_constant(e, n->arg[1]) : NULL;
+	return from && from->kind == LOWNODE_OP && from->op == LOW_CONVERT &&
+	    by && by->i <= INT32_MAX && e->ranges[n->arg[0]].most <= UINT32_MAX;
+}
+
 static void op_divide(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
@@ -795,7 +805,9 @@ static void op_divide(EmitC *e, const LowNode *n)
 		return;
 	}
 	if (d->lanes == 1 && d->type == DT_INDEX && is_natural(e, n->arg[0])) {
-		assign_format(e, n->dst, LEVEL_PRODUCT, "%s %c %s",
+		bool by_32 = divides_32(e, n);
+		assign_format(e, n->dst, by_32 ? LEVEL_UNARY : LEVEL_PRODUCT,
+		    by_32 ? "(int64_t)((uint32_t)%s %c %s)" : "%s %c %s",
 		    emit_c_text(e, n->arg[0], LEVEL_UNARY),
 		    n->op == LOW_MOD ? '%' : '/', tight(e, n->arg[1]));
 		return;

@@ -1379,6 +1379,37 @@ static void hidden(void **state)
 	assert_false(hides_mask(3, "haswell"));
 }
 
+/* y = index(x[0]) % by: has the C this text? */
+static bool remainder_says(DType type, int64_t by, const char *text)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	begin(&m, "remainder");
+	int x = loaded(&m, "x", type, 1, 0), index = temp(&m, DT_INDEX, 1);
+	int n = temp(&m, DT_INDEX, 1), r = temp(&m, DT_INDEX, 1);
+	int y = temp(&m, DT_I32, 1);
+	op(&m, LOW_CONST, n, -1, -1, -1)->i = by;
+	op(&m, LOW_CONVERT, index, x, -1, -1);
+	op(&m, LOW_MOD, r, index, n, -1);
+	op(&m, LOW_CONVERT, y, r, -1, -1);
+	end(&m, y);
+	bool has = says(cases.at[0].f, "haswell", text);
+	arena_free(arena);
+	return has;
+}
+
+/* Only what is never negative, and has a name: the type of a byte is known else. */
+static void divided(void **state)
+{
+	(void)state;
+	assert_true(remainder_says(DT_U8, 10, "= (int64_t)x[0];"));
+	assert_true(remainder_says(DT_U8, 10, "((uint32_t)t % 10)"));
+	assert_true(remainder_says(DT_U32, 10, "(uint32_t)"));
+	assert_false(remainder_says(DT_I32, 10, "(uint32_t)"));
+	assert_false(remainder_says(DT_U8, INT64_C(1) << 40, "(uint32_t)"));
+}
+
 static int make_folder(void **state)
 {
 	(void)state;
@@ -1402,6 +1433,7 @@ int main(void)
 	    cmocka_unit_test(once), cmocka_unit_test(roots),
 	    cmocka_unit_test(data_rows), cmocka_unit_test(tuned),
 	    cmocka_unit_test(windows), cmocka_unit_test(rolled),
-	    cmocka_unit_test(shared), cmocka_unit_test(hidden)};
+	    cmocka_unit_test(shared), cmocka_unit_test(hidden),
+	    cmocka_unit_test(divided)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
