@@ -24,13 +24,9 @@ static bool same_axes(const Rules *r, int a, int b)
 {
 	const Block *x = &r->program->blocks[a], *y = &r->program->blocks[b];
 	bool reduced = x->reduce != REDUCE_NONE;
-	if (x->nspatial != y->nspatial || !x->nspatial ||
-	    reduced != (y->reduce != REDUCE_NONE))
-		return false;
-	for (int i = 0; i < x->nspatial; i++)
-		if (x->axes[i].extent != y->axes[i].extent)
-			return false;
-	return true;
+	return x->nspatial == y->nspatial && x->nspatial &&
+	    reduced == (y->reduce != REDUCE_NONE) &&
+	    rule_same_extents(x, 0, y, 0, x->nspatial);
 }
 
 static bool reads(const RuleBlock *b, int buffer)
@@ -51,6 +47,16 @@ static bool shares(const Rules *r, int host, int i)
 		if (reads(b, h->reads.at[k].buffer) &&
 		    buffer_bytes(&r->program->buffers[h->reads.at[k].buffer]) >=
 			least)
+			return true;
+	return false;
+}
+
+/* With the host, or with what is in its tiles already? */
+static bool shares_there(const Rules *r, int host, int i)
+{
+	for (int k = host; k < i; k++)
+		if ((k == host || r->blocks[k].beside == host) &&
+		    shares(r, k, i))
 			return true;
 	return false;
 }
@@ -145,18 +151,6 @@ static bool has_steps(const Rules *r, int h, int along)
 	    (b->output || rule_only_outputs_read(r, h)) && !b->scheduled;
 }
 
-/* Is what it reads there before the host starts? */
-static bool ready_before(const Rules *r, int h, int i)
-{
-	const RuleBlock *b = &r->blocks[i];
-	for (int k = 0; k < b->reads.n; k++) {
-		int p = r->program->buffers[b->reads.at[k].buffer].block;
-		if (p >= 0 && (p >= h || r->blocks[p].beside >= 0))
-			return false;
-	}
-	return true;
-}
-
 /* Its last axis along the host's lanes. */
 static bool follows_steps(const Rules *r, int h, int i)
 {
@@ -168,7 +162,7 @@ static bool follows_steps(const Rules *r, int h, int i)
 	int *axis_of = NEW_N(r->arena, int, block->naxes + 1);
 	return nest_beside(r->plain, i, h, axis_of) &&
 	    has_steps(r, h, axis_of[last]) && shares_steps(r, h, i) &&
-	    ready_before(r, h, i);
+	    rule_ready_before(r, i, h);
 }
 
 /* The first block whose steps it can follow, an output that nobody reads; -1. */
@@ -191,7 +185,8 @@ static int host_of(const Rules *r, int i)
 			return h;
 	for (int h = 0; h < i && may_be_moved(r, i); h++)
 		if (may_be_moved(r, h) && r->blocks[h].beside < 0 &&
-		    same_axes(r, h, i) && shares(r, h, i) && ready_at(r, h, i))
+		    same_axes(r, h, i) && shares_there(r, h, i) &&
+		    ready_at(r, h, i))
 			return h;
 	return -1;
 }

@@ -9,7 +9,8 @@
  * outside of which nothing moves that the block does not move with: there
  * nothing is computed twice, but for what neighbouring rows share; filters are
  * offered a block of rows and columns, which with all that is computed for it
- * stays in the nearest cache.  What is offered no place is a home itself.  What
+ * stays in the nearest cache.  What is offered no place is a home itself, or may
+ * be computed again by results of one pass (rule_beside.c).  What
  * computes functions of rows that come from far is made there, and nowhere else,
  * so that it can ask for the next ones. */
 #include "schedule/rules/rules.h"
@@ -27,12 +28,17 @@ void rule_add_columns(Rules *r, int block, const char *loop, int naxes)
 	r->blocks[block].columns = true;
 }
 
-/* The one block in whose loops all readers are; -1. */
-static int home_of_readers(const Rules *r, const RuleBlock *b)
+/* The one block in whose loops all readers are, or, `again`, in whose tiles they
+ * are or may be computed again; -1. */
+static int home_of_readers(const Rules *r, const RuleBlock *b, bool again)
 {
 	int home = -1;
 	for (int i = 0; i < b->consumers.n; i++) {
-		int h = r->blocks[b->consumers.at[i]].home;
+		const RuleBlock *c = &r->blocks[b->consumers.at[i]];
+		int h = !again	    ? c->home
+		    : c->again >= 0 ? c->again
+		    : c->hosts	    ? c->block
+				    : c->beside;
 		if (h < 0 || (home >= 0 && h != home))
 			return -1;
 		home = h;
@@ -174,10 +180,16 @@ void rule_location(Rules *r, int i)
 	bool ahead = r->program->buffers[r->program->blocks[i].buffer].is_const;
 	bool root = ahead || b->output || b->hosts || b->beside >= 0 ||
 	    rule_carries(r, i) >= 0;
-	int home = root ? -1 : home_of_readers(r, b), most = -1;
+	int home = root ? -1 : home_of_readers(r, b, false), most = -1;
 	const RulePlace *best = NULL, *columns = NULL;
 	assert(b->home < 0 && !b->inlined);
 	if (home < 0) {
+		if (!root && r->inlinable[i])
+			b->again = home_of_readers(r, b, true);
+		if (b->again >= 0)
+			buf_printf(&r->text,
+			    "compute_at(%s, ? in {root, inline})\n",
+			    r->program->blocks[i].name);
 		rule_root(r, i);
 		return;
 	}

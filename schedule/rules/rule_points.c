@@ -156,10 +156,7 @@ static bool same_points(const Rules *r, int host, int i)
 	int from = r->first_point[host], to = r->first_point[i];
 	if (to < 0 || b->nspatial < to + rank_of(r, host))
 		return false;
-	for (int a = 0; a < rank_of(r, host); a++)
-		if (b->axes[to + a].extent != h->axes[from + a].extent)
-			return false;
-	return true;
+	return rule_same_extents(b, to, h, from, rank_of(r, host));
 }
 
 static bool is_free(const Rules *r, int i)

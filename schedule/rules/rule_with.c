@@ -13,15 +13,20 @@
 
 enum { TOGETHER_MOST = 4 };
 
+bool rule_same_extents(
+    const Block *x, int from, const Block *y, int to, int naxes)
+{
+	for (int i = 0; i < naxes; i++)
+		if (x->axes[from + i].extent != y->axes[to + i].extent)
+			return false;
+	return true;
+}
+
 static bool same_axes(const Rules *r, int a, int b)
 {
 	const Block *x = &r->program->blocks[a], *y = &r->program->blocks[b];
-	if (x->nspatial != y->nspatial || x->naxes != y->naxes)
-		return false;
-	for (int i = 0; i < x->naxes; i++)
-		if (x->axes[i].extent != y->axes[i].extent)
-			return false;
-	return true;
+	return x->nspatial == y->nspatial && x->naxes == y->naxes &&
+	    rule_same_extents(x, 0, y, 0, x->naxes);
 }
 
 static bool same_index(const RuleRead *a, const RuleRead *b)
@@ -50,13 +55,14 @@ static bool share_reads(const Rules *r, int a, int b)
 	return false;
 }
 
-/* Is all that the block reads made before `first`? */
-static bool ready_before(const Rules *r, int i, int first)
+bool rule_ready_before(const Rules *r, int i, int first)
 {
 	const RuleBlock *b = &r->blocks[i];
-	for (int k = 0; k < b->reads.n; k++)
-		if (r->program->buffers[b->reads.at[k].buffer].block >= first)
+	for (int k = 0; k < b->reads.n; k++) {
+		int p = r->program->buffers[b->reads.at[k].buffer].block;
+		if (p >= 0 && (p >= first || r->blocks[p].beside >= 0))
 			return false;
+	}
 	return true;
 }
 
@@ -120,7 +126,7 @@ bool rule_runs_with(const Rules *r, int leader, int i)
 	    l->with >= 0 || l->followers + 1 >= TOGETHER_MOST ||
 	    !same_axes(r, leader, i) || !share_reads(r, leader, i) ||
 	    is_ahead(r, leader) != is_ahead(r, i) ||
-	    !ready_before(r, i, leader) ||
+	    !rule_ready_before(r, i, leader) ||
 	    rule_is_row(r, leader) != rule_is_row(r, i) ||
 	    rule_is_window(r, leader) != rule_is_window(r, i) ||
 	    rule_is_point(r, leader) || rule_is_point(r, i) ||

@@ -197,7 +197,7 @@ static void analyse(Rules *r)
 		const Block *block = &program->blocks[i];
 		RuleBlock *b = &r->blocks[i];
 		b->block = i;
-		b->home = b->beside = b->with = -1;
+		b->home = b->beside = b->again = b->with = -1;
 		b->inlined = r->inlines && r->inlines[i];
 		b->output =
 		    program->buffers[block->buffer].role == BUFFER_OUTPUT;

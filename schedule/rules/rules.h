@@ -51,6 +51,7 @@ typedef struct {
 	int home;          /* whose loops it may be computed at; itself; -1: not
 			      known yet */
 	int beside;        /* the block in whose tiles it is computed; -1 */
+	int again;	   /* in whose tiles it may be computed again; -1 */
 	bool follows;      /* in those of its steps */
 	bool hosts;        /* some are in its tiles; it is at the root */
 	int with;          /* the reduction in whose loops it runs; -1 */
@@ -407,6 +408,11 @@ int *rule_movers(Rules *r, const RuleBlock *b);
  * results there are in a block's loops; those that follow it are where it is;
  * the steps for them: its stages that write and reduce; the scope of copies. */
 bool rule_runs_with(const Rules *r, int leader, int block);
+/* Is all that the block reads made before `first`? */
+bool rule_ready_before(const Rules *r, int block, int first);
+/* Of `naxes` axes, in each block from one on. */
+bool rule_same_extents(
+    const Block *x, int from, const Block *y, int to, int naxes);
 int rule_results(const Rules *r, int block);
 void rule_with_place(Rules *r, int leader);
 void rule_put_with(Rules *r, int leader, const char *writer,

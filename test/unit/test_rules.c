@@ -288,6 +288,13 @@ static const Case cases[] = {
 	{"reverse_compute_at(u, v_n0)", "reverse_compute_at(g, v_n0)",
 	    "unroll(u.i)", "set_scope(b, reg)\ncompute_at(b, v_n0)"},
 	{0}},
+    /* what shares something with one of them, and what they read at two places
+     * may be computed again */
+    {"test/layouts/fluxes.yaml",
+	{"reverse_compute_at(g, f_i0)", "reverse_compute_at(h, f_i0)",
+	    "compute_at(p, ? in {root, inline})",
+	    "compute_at(u, ? in {root, inline})"},
+	{0}},
     /* the least of some and its place, all steps for a vector of points */
     {"test/bench/families/lookups/palette.yaml",
 	{"set_scope(d, reg)\ncompute_at(d, y_i0)",
