@@ -290,11 +290,22 @@ static bool is_kept(const Rules *r, int host)
 	return false;
 }
 
+/* Is one of them several values of a point, each of which is read at its place? */
+static bool has_values(const Rules *r, int host)
+{
+	for (int i = 0; i < host; i++)
+		if (r->points[i] == host && !r->blocks[i].output &&
+		    block_of(r, i)->reduce == REDUCE_NONE &&
+		    values_of(r, host, i) > 1)
+			return true;
+	return false;
+}
+
 /* Is there a reduction of what belongs to the host, too, or are there results that
  * share what they are made of? */
 static bool is_worth(const Rules *r, int host)
 {
-	if (is_shared(r, host))
+	if (is_shared(r, host) || has_values(r, host))
 		return true;
 	if (r->first_point[host])
 		return is_kept(r, host);

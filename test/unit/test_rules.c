@@ -288,6 +288,9 @@ static const Case cases[] = {
 	{"reverse_compute_at(u, v_n0)", "reverse_compute_at(g, v_n0)",
 	    "unroll(u.i)", "set_scope(b, reg)\ncompute_at(b, v_n0)"},
 	{0}},
+    /* several values of a point, in registers */
+    {"test/layouts/spread_planes.yaml",
+	{"set_scope(e, reg)\ncompute_at(e, y_n0)", "unroll(e.c)"}, {0}},
     /* what shares something with one of them, and what they read at two places
      * may be computed again */
     {"test/layouts/fluxes.yaml",
