@@ -397,11 +397,13 @@ typedef struct {
 } Flat;
 /* All that has to be flat for a dimension of a buffer to be: false where a block
  * does not go over both dimensions at two axes, both of its results or of its
- * reduction, each of which goes over a whole dimension, the outer one's not of
- * one value, and stands nowhere else. */
+ * reduction, the inner one over a whole dimension and alone there, the outer one
+ * not of one value, and stands nowhere else. */
 bool flat_close(Flat *flat, int buffer, int dim);
 Flat *flat_new(Arena *arena, int nblocks, int nbuffers);
-/* The shape with both dimensions as the second. */
+/* A block's body then. */
+Expr *flat_body(Arena *arena, const Flat *flat, int block);
+/* The shape, of what is flat with both dimensions as the second. */
 int64_t *flat_shape(Arena *arena, const Flat *flat, int buffer, int ndim);
 
 /* nest_unflatten.c: a body whose axis is two, the next one its remainder by n, with

@@ -7,7 +7,11 @@
  * whatever else it reads along these axes has them: they are flat together, or
  * none is.
  *
- *     e[i, r, s] = exp(x[i, r, s])*z[r, s]      e, x and z */
+ *     e[i, r, s] = exp(x[i, r, s])*z[r, s]      e, x and z
+ *
+ * Rows that lie a number of rows further on lie so many times their length on.
+ *
+ *     y[j, c] = x[j + t, c] - x[j, c]           x[0, c + 3*t] - x[0, c], c < 3*n */
 #include "ir/nest/nest.h"
 
 #include <string.h>
@@ -39,6 +43,41 @@ int flat_axis(const Expr *index, const int64_t *extents)
 	return index->op == OP_AXIS ? index->id : -1;
 }
 
+/* Is it the axis, and something else? */
+static bool has_term(const Expr *index, int axis)
+{
+	switch (index->op) {
+	case OP_AXIS: return index->id == axis;
+	case OP_ADD:
+		return has_term(index->arg[0], axis) ||
+		    has_term(index->arg[1], axis);
+	case OP_SUB: return has_term(index->arg[0], axis);
+	default: return false;
+	}
+}
+
+/* What else it is; NULL: nothing. */
+static Expr *without_term(Arena *arena, Expr *index, int axis)
+{
+	if (index->op == OP_AXIS)
+		return NULL;
+	int at = !has_term(index->arg[0], axis);
+	Expr *rest = without_term(arena, index->arg[at], axis);
+	Expr *other = index->arg[!at];
+	if (index->op == OP_SUB)
+		return expr_binary(arena, OP_SUB,
+		    rest ? rest : expr_int(arena, DT_INDEX, 0), other);
+	return rest ? expr_binary(arena, OP_ADD, rest, other) : other;
+}
+
+/* The axis that goes over rows: of results the one before that within a row. */
+static int rows_axis(const Expr *index, int inner, const FlatBlock *b)
+{
+	bool beside =
+	    inner > 0 && inner < b->nspatial && has_term(index, inner - 1);
+	return beside ? inner - 1 : flat_axis(index, b->extents);
+}
+
 typedef struct {
 	Flat *flat;
 	const FlatBlock *block;
@@ -61,9 +100,10 @@ static bool find_axes(Expr *e, void *context)
 {
 	Visit *v = context;
 	int dim = e->op == OP_READ ? v->flat->dim[e->id] : -1;
-	if (dim >= 0)
-		take_axes(v, flat_axis(e->arg[dim], v->block->extents),
-		    flat_axis(e->arg[dim + 1], v->block->extents));
+	if (dim < 0)
+		return true;
+	int inner = flat_axis(e->arg[dim + 1], v->block->extents);
+	take_axes(v, rows_axis(e->arg[dim], inner, v->block), inner);
 	return true;
 }
 
@@ -71,8 +111,7 @@ static void make_flat(Visit *v, int buffer, int dim)
 {
 	const Flat *f = v->flat;
 	const int64_t *shape = f->shapes[buffer] + dim;
-	v->fits &= shape[0] == v->block->extents[v->axes.outer] &&
-	    shape[1] == v->block->extents[v->axes.inner] &&
+	v->fits &= shape[1] == v->block->extents[v->axes.inner] &&
 	    (f->dim[buffer] < 0 || f->dim[buffer] == dim);
 	v->changed |= f->dim[buffer] < 0;
 	f->dim[buffer] = dim;
@@ -86,8 +125,9 @@ static bool find_pairs(Expr *e, void *context)
 	v->outer += e->op == OP_AXIS && e->id == v->axes.outer;
 	v->inner += e->op == OP_AXIS && e->id == v->axes.inner;
 	for (int d = 0; e->op == OP_READ && d < e->narg - 1; d++)
-		if (flat_axis(e->arg[d], extents) == v->axes.outer &&
-		    flat_axis(e->arg[d + 1], extents) == v->axes.inner) {
+		if (flat_axis(e->arg[d + 1], extents) == v->axes.inner &&
+		    rows_axis(e->arg[d], v->axes.inner, v->block) ==
+			v->axes.outer) {
 			v->pairs++;
 			make_flat(v, e->id, d);
 		}
@@ -135,6 +175,42 @@ bool flat_close(Flat *f, int buffer, int dim)
 	return any;
 }
 
+typedef struct {
+	const Flat *flat;
+	FlatAxes axes;
+} Moved;
+
+static Expr *times(Arena *arena, Expr *rows, int64_t length)
+{
+	return rows->op == OP_INT ? expr_int(arena, DT_INDEX, rows->i * length)
+				  : expr_binary(arena, OP_MUL, rows,
+					expr_int(arena, DT_INDEX, length));
+}
+
+/* A read some rows further on. */
+static Expr *flat_node(Arena *arena, Expr *e, void *context)
+{
+	const Moved *m = context;
+	int dim = e->op == OP_READ ? m->flat->dim[e->id] : -1;
+	Expr *rows =
+	    dim >= 0 ? without_term(arena, e->arg[dim], m->axes.outer) : NULL;
+	if (!rows)
+		return e;
+	Expr *copy = arena_memdup(arena, e, sizeof *e);
+	copy->arg =
+	    arena_memdup(arena, e->arg, sizeof(Expr *) * (size_t)e->narg);
+	copy->arg[dim] = expr_axis(arena, m->axes.outer);
+	copy->arg[dim + 1] = expr_binary(arena, OP_ADD, e->arg[dim + 1],
+	    times(arena, rows, m->flat->shapes[e->id][dim + 1]));
+	return copy;
+}
+
+Expr *flat_body(Arena *arena, const Flat *f, int block)
+{
+	Moved m = {f, f->axes[block]};
+	return expr_rewrite(arena, f->blocks[block].body, flat_node, &m);
+}
+
 Flat *flat_new(Arena *arena, int nblocks, int nbuffers)
 {
 	Flat *f = NEW(arena, Flat);
@@ -149,7 +225,9 @@ int64_t *flat_shape(Arena *arena, const Flat *f, int buffer, int ndim)
 	int d = f->dim[buffer];
 	int64_t *shape = NEW_N(arena, int64_t, ndim);
 	memcpy(shape, f->shapes[buffer], sizeof *shape * (size_t)ndim);
-	shape[d + 1] *= shape[d];
-	shape[d] = 1;
+	if (d >= 0) {
+		shape[d + 1] *= shape[d];
+		shape[d] = 1;
+	}
 	return shape;
 }

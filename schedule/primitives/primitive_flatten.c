@@ -8,9 +8,10 @@
  * Its elements lie where they did, row by row; the loop over all of them may be
  * split as one that a split of a fused loop must not leave.  What such a block
  * writes along these loops, and reads besides along them, is flat as well, and so
- * on.  Legal before anything is scheduled of all these blocks, which go over both
- * dimensions whole (ir/nest/nest_flat.c).  It reorders a sum where another loop
- * of the reduction lies between. */
+ * on; what is read t rows of 3 further on is 3*t elements further on.  Legal before
+ * anything is scheduled of all these blocks, which go over whole rows
+ * (ir/nest/nest_flat.c).  It reorders a sum where another loop of the reduction
+ * lies between. */
 #include "schedule/internal.h"
 
 typedef struct {
@@ -96,12 +97,12 @@ void flatten_apply(const Call *call)
 		FlatAxes axes = f->axes[i];
 		if (axes.outer < 0)
 			continue;
+		s->body = flat_body(nest->arena, f, i);
 		s->axes[axes.inner].extent *= s->axes[axes.outer].extent;
 		s->axes[axes.outer].extent = 1;
 	}
 	for (int b = 0; b < f->nbuffers; b++) {
 		NestBuffer *x = &nest->buffers.at[b];
-		if (f->dim[b] >= 0)
-			x->shape = flat_shape(nest->arena, f, b, x->ndim);
+		x->shape = flat_shape(nest->arena, f, b, x->ndim);
 	}
 }

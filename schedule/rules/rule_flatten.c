@@ -1,11 +1,11 @@
-/* Dimensions that reductions go over whole, to where neighbours lie, are one.
+/* Dimensions to where neighbours lie are one, for vectors along all of them: those
+ * that reductions go over whole, of what that is made from, too, and those with a
+ * few elements of each place, all made alike.
  *
- *     y[c] = sum[r < 7, s < 7](x[c, r, s])      flatten(x, 1)
- * -->
- *     y[c] = sum[s < 49](x[c, 0, s])
+ *     y[c] = sum[r < 7, s < 7](x[c, r, s])        y[c] = sum[s < 49](x[c, 0, s])
+ *     y[j, c < 3] = x[j + 1, c] - x[j, c]         y[0, c] = x[0, c + 3] - x[0, c]
  *
- * so that vectors lie along 49 elements, not along 7; and what x is made from,
- * element by element.  The other rules see the program as it is then. */
+ * The other rules see the program as it is then. */
 #include "schedule/rules/rules.h"
 
 static Flat *flat_of(Arena *arena, const Program *p)
@@ -21,24 +21,24 @@ static Flat *flat_of(Arena *arena, const Program *p)
 	return f;
 }
 
-/* Does all that goes over this dimension go over the next, and is reduced at
- * last? */
-static bool is_flat(const Program *p, Flat *f, int buffer, int dim)
+/* Does all that goes over this dimension go over the next, and is reduced at last,
+ * or ends with a row that fills no vector? */
+static bool is_flat(
+    const Program *p, const Machine *m, Flat *f, int buffer, int dim)
 {
-	bool reduced = false;
-	if (!flat_close(f, buffer, dim))
-		return false;
-	for (int i = 0; i < p->nblocks; i++) {
+	int64_t row = p->buffers[buffer].shape[dim + 1];
+	bool flat = flat_close(f, buffer, dim), reduced = false, output = false;
+	bool ends = 1 < row && row < rule_lanes(m, DT_F32);
+	for (int i = 0; i < p->nblocks && flat; i++) {
 		const Block *b = &p->blocks[i];
-		bool reduces = f->axes[i].outer >= b->nspatial;
-		bool touched = f->axes[i].outer >= 0;
-		reduced |= reduces;
-		if (reduces ? rule_keeps_order(p, b)
-			    : touched &&
-			    p->buffers[b->buffer].role == BUFFER_OUTPUT)
-			return false;
+		FlatAxes axes = f->axes[i];
+		flat &= axes.outer < b->nspatial || !rule_keeps_order(p, b);
+		reduced |= axes.outer >= b->nspatial;
+		ends &= axes.outer < 0 || axes.inner == b->nspatial - 1;
+		output |= 0 <= axes.outer && axes.outer < b->nspatial &&
+		    p->buffers[b->buffer].role == BUFFER_OUTPUT;
 	}
-	return reduced;
+	return flat && (reduced ? !output : ends);
 }
 
 static void make_flat(Arena *arena, Program *p, const Flat *f)
@@ -49,25 +49,25 @@ static void make_flat(Arena *arena, Program *p, const Flat *f)
 		if (axes.outer < 0)
 			continue;
 		*b = rule_block_like(arena, b, b->name);
+		b->body = flat_body(arena, f, i);
 		b->axes[axes.inner].extent *= b->axes[axes.outer].extent;
 		b->axes[axes.outer].extent = 1;
 	}
-	for (int i = 0; i < p->nbuffers; i++) {
-		Buffer *x = &p->buffers[i];
-		if (f->dim[i] >= 0)
-			x->shape = flat_shape(arena, f, i, x->ndim);
-	}
+	for (int i = 0; i < p->nbuffers; i++)
+		p->buffers[i].shape =
+		    flat_shape(arena, f, i, p->buffers[i].ndim);
 }
 
-const Program *rule_flatten(Arena *arena, const Program *program, Buf *steps)
+const Program *rule_flatten(
+    Arena *arena, const Program *program, const Machine *m, Buf *steps)
 {
 	Program *p = rule_copy_program(arena, program);
 	Flat *f = flat_of(arena, p);
 	for (int i = 0; i < p->nbuffers; i++) {
 		int ndim = p->buffers[i].ndim, dim = ndim - 2;
-		while (dim >= 0 && is_flat(p, f, i, dim))
+		while (dim >= 0 && is_flat(p, m, f, i, dim))
 			dim--;
-		while (++dim < ndim - 1 && is_flat(p, f, i, dim)) {
+		while (++dim < ndim - 1 && is_flat(p, m, f, i, dim)) {
 			buf_printf(steps, "flatten(%s, %d)\n",
 			    p->buffers[i].name, dim);
 			make_flat(arena, p, f);

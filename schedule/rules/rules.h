@@ -254,9 +254,9 @@ int rule_small_vectors(const Program *program, const Machine *machine,
 /* rule_thin.c: the program without what is 0 between the elements of a phase,
  * and the steps that make it so. */
 const Program *rule_thin(Arena *arena, const Program *program, Buf *steps);
-/* rule_flatten.c: the program with dimensions of inputs that reductions go over
- * whole as one, and the steps. */
-const Program *rule_flatten(Arena *arena, const Program *program, Buf *steps);
+/* rule_flatten.c: the program with rows of neighbours as one, and the steps. */
+const Program *rule_flatten(
+    Arena *arena, const Program *program, const Machine *machine, Buf *steps);
 /* rule_unflatten.c: the program with results by phases, and the steps. */
 const Program *rule_unflatten(Arena *arena, const Program *program,
     const Machine *machine, Buf *steps);

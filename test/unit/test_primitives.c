@@ -449,6 +449,24 @@ static Program *planes_program(Arena *arena)
 	    "outputs: [y, m, p, q, t, o, g]\n");
 }
 
+static Program *pixels_program(Arena *arena)
+{
+	return program_of(arena,
+	    "tunec: 1\nname: pixels\n"
+	    "inputs: {x: 'f32[7, 9, 3]', k: 'f32[2, 2]', p: 'f32[7, 9, 3]', "
+	    "q: 'f32[7, 9, 3]', o: 'f32[7, 9, 3]', m: 'f32[3]', "
+	    "l: 'f32[7, 9, 3]'}\n"
+	    "compute: |\n"
+	    "  a[i < 7, j < 8, c < 3] = x[i, j + 1, c] - x[i, j, c]\n"
+	    "  y[i < 6, j < 7, c < 3] = "
+	    "sum[r < 2, s < 2](k[r, s]*a[i + r, 1 - s + j, c])\n"
+	    "  u[i < 7, j < 7, c < 3] = p[i, 7 - j, c]\n"
+	    "  v[i < 7, j < 4, c < 3] = q[i, 2*j, c]\n"
+	    "  w[i < 7, j < 9, c < 3] = o[i, j, c]*m[c]\n"
+	    "  t[i < 7, j < 8, c < 2] = l[i, j, c + 1]\n"
+	    "outputs: [y, u, v, w, t]\n");
+}
+
 static Program *spread_program(Arena *arena)
 {
 	return program_of(arena, "tunec: 1\nname: spread\n"
@@ -457,6 +475,20 @@ static Program *spread_program(Arena *arena)
 	    "  u[x < 10] = if x % 2 == 0 then f32(1) else f32(x)\n"
 	    "  y[x < 10] = sum[r < 3](p[x + r]*u[x])\n");
 }
+
+static const Case pixels[] = {
+    {"", "flatten(x, 1)", NULL},
+    {"", "flatten(y, 1)", NULL},
+    {"flatten(a, 1)", "c0, c1 = split(y.c, [_, 4])", NULL},
+    {"flatten(a, 1)", "compute_inline(a)", NULL},
+    {"flatten(a, 1)", "flatten(x, 1)", "does not go over both"},
+    {"", "flatten(x, 0)", "does not go over both"},
+    {"", "flatten(p, 1)", "does not go over both"},
+    {"", "flatten(q, 1)", "does not go over both"},
+    {"", "flatten(o, 1)", "does not go over both"},
+    {"", "flatten(l, 1)", "does not go over both"},
+    {"unroll(y.r)", "flatten(x, 1)", "scheduled already"},
+};
 
 static const Case planes[] = {
     {"", "flatten(x, 1)", NULL},
@@ -918,6 +950,8 @@ static void test_cases(void **state)
 		check_case(&results[i], results_program);
 	for (size_t i = 0; i < sizeof planes / sizeof *planes; i++)
 		check_case(&planes[i], planes_program);
+	for (size_t i = 0; i < sizeof pixels / sizeof *pixels; i++)
+		check_case(&pixels[i], pixels_program);
 	for (size_t i = 0; i < sizeof phased / sizeof *phased; i++)
 		check_case(&phased[i], phased_program);
 	for (size_t i = 0; i < sizeof spread / sizeof *spread; i++)

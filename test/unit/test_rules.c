@@ -513,6 +513,10 @@ static const Case cases[] = {
     {"test/bench/families/several/channel_peaks.yaml",
 	{"flatten(x, 2)\n", "vectorize(hi_zv, 16)"}, {0}},
     {"workloads/layer_norm.yaml", {0}, {"flatten("}},
+    /* and a few elements of each place, in what reads its neighbours, too */
+    {"test/layouts/pixels.yaml",
+	{"flatten(x, 1)\n", "y_c0, y_c1, y_cv = split(y.c, "}, {0}},
+    {"test/layouts/complex_filter.yaml", {0}, {"flatten("}},
     /* roots that rows of channels share, in the loops of a filter: for several
      * at once; functions of rows that are a vector or two */
     {"test/layouts/norm_padded.yaml",
