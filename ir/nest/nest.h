@@ -406,6 +406,16 @@ Expr *flat_body(Arena *arena, const Flat *flat, int block);
 /* The shape, of what is flat with both dimensions as the second. */
 int64_t *flat_shape(Arena *arena, const Flat *flat, int buffer, int ndim);
 
+/* nest_parts.c: the body of a reduction in parts, the first axis: `axis` is its
+ * number times `part` and, one further on, its steps times `rest`. */
+Expr *parts_body(Arena *arena, Expr *body, ReduceOp reduce, int naxes, int axis,
+    int64_t extent, int64_t part, int64_t rest);
+/* A part in the sum of them, which goes over them at last. */
+Expr *parts_read(Arena *arena, DType type, int buffer, int nspatial);
+/* Steps of a part; all have as many if a number of parts near the most, and `step`
+ * from it, makes that. */
+int64_t parts_each(int64_t extent, int64_t most, int64_t step);
+
 /* nest_unflatten.c: a body whose axis is two, the next one its remainder by n, with
  * the axes' extents then; one that reads a buffer whose last dimension is two; the
  * shape of such. */

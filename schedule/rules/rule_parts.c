@@ -8,6 +8,10 @@
  *     for part for j for rest  s_parts[part, j] += a[part*each + rest, j]
  *     for j for part           s[j] += s_parts[part, j]
  *
+ * Of a few results that fill no vector lanes are along parts of every n-th step:
+ *
+ *     for rest for c for part  s_parts[part, c] += a[rest*n + part, c]
+ *
  * The other rules see the program as it is then.  Where an operand lies side by side
  * along the reduction, lanes and threads do (rule_row.c). */
 #include "schedule/rules/rules.h"
@@ -15,57 +19,49 @@
 #include <string.h>
 
 enum {
-	VECTORS = 2,      /* of results for each thread, that need no parts */
-	PARTS = 4,        /* for each thread */
-	CHAINS = 8,       /* of one thread: sums wait for themselves */
+	VECTORS = 2,	  /* of results for each thread, that need no parts */
+	FEW = 4,	  /* results that lanes are not along */
+	PARTS = 4,	  /* for each thread */
+	CHAINS = 8,	  /* of one thread: sums wait for themselves */
 	PART_LEAST = 512, /* steps of a part */
-	TIMES_MOST = 16   /* buffers that are added: rule_room */
+	TIMES_MOST = 16	  /* buffers that are added: rule_room */
 };
 
 typedef struct {
 	int axis;
 	int64_t each, n; /* values of the axis in a part; parts */
+	bool within;	 /* every n-th value is in a part */
 } Parts;
 
-typedef struct {
-	const Block *other;
-	bool found;
-} Shared;
-
-/* Does an operand lie side by side along the results? */
-static bool lies_along_results(const Program *p, const Block *b, const Expr *e)
+/* The operand that lies side by side along the results; NULL. */
+static const Expr *find_along(const Program *p, const Block *b, const Expr *e)
 {
 	int last = e->op == OP_READ ? rule_last_dim(&p->buffers[e->id]) : -1;
+	const Expr *found = NULL;
 	if (last >= 0) {
 		int axis = rule_axis_of(e->arg[last]);
 		return axis >= 0 && axis < b->nspatial &&
-		    b->axes[axis].extent > 1;
+			b->axes[axis].extent > 1
+		    ? e
+		    : NULL;
 	}
-	for (int i = 0; i < e->narg; i++)
-		if (lies_along_results(p, b, e->arg[i]))
-			return true;
-	return false;
-}
-
-static bool find_shared(Expr *e, void *context)
-{
-	Shared *s = context;
-	s->found |= e->op == OP_READ && e->narg &&
-	    expr_find_read(s->other->body, e->id);
-	return true;
+	for (int i = 0; i < e->narg && !found; i++)
+		found = find_along(p, b, e->arg[i]);
+	return found;
 }
 
 /* Does another reduction read what it reads?  Both are made in one pass then
  * (rule_with.c). */
 static bool shares_reads(const Program *p, const Block *b)
 {
-	Shared s = {0};
-	for (int i = 0; i < p->nblocks && !s.found; i++) {
-		s.other = &p->blocks[i];
-		if (s.other != b && s.other->reduce != REDUCE_NONE)
-			expr_walk(b->body, find_shared, &s);
-	}
-	return s.found;
+	for (int i = 0; i < p->nblocks; i++)
+		for (int x = 0; x < p->nbuffers; x++)
+			if (&p->blocks[i] != b && p->buffers[x].ndim &&
+			    p->blocks[i].reduce != REDUCE_NONE &&
+			    expr_find_read(b->body, x) &&
+			    expr_find_read(p->blocks[i].body, x))
+				return true;
+	return false;
 }
 
 /* How many parts are worth it, at most; 0: none. */
@@ -78,26 +74,20 @@ static int64_t most_of(const Program *p, const Block *b, const Machine *machine)
 	int64_t most = threads > 1 ? PARTS * threads : CHAINS;
 	if (b->reduce == REDUCE_NONE || rule_keeps_order(p, b) ||
 	    results > lanes * VECTORS * threads || steps < most * PART_LEAST ||
-	    !lies_along_results(p, b, b->body) || shares_reads(p, b))
+	    !find_along(p, b, b->body) || shares_reads(p, b))
 		return 0;
 	return most;
 }
 
-/* The outermost axis that is long enough, into parts of one size if a number of
- * them near the most makes that. */
+/* The outermost axis that is long enough. */
 static bool choose(const Block *b, int64_t most, int64_t step, Parts *out)
 {
 	for (int a = b->nspatial; a < b->naxes; a++) {
 		int64_t n = b->axes[a].extent;
 		if (n < most)
 			continue;
-		*out = (Parts){a, (n + most - 1) / most, 0};
-		for (int64_t k = most; k > most / 2; k -= step)
-			if (n % k == 0) {
-				out->each = n / k;
-				break;
-			}
-		out->n = (n + out->each - 1) / out->each;
+		int64_t each = parts_each(n, most, step);
+		*out = (Parts){a, each, (n + each - 1) / each, false};
 		return true;
 	}
 	return false;
@@ -110,28 +100,16 @@ static Block block_of_parts(Arena *arena, const Block *old, const Parts *x,
     const char *name, const char *part, const char *rest)
 {
 	Block b = *old;
-	Expr **values = NEW_N(arena, Expr *, old->naxes);
 	b.name = name;
 	b.naxes++;
 	b.nspatial++;
 	b.axes = NEW_N(arena, Axis, b.naxes);
 	b.axes[0] = (Axis){part, x->n, false};
-	for (int a = 0; a < old->naxes; a++) {
-		b.axes[a + 1] = old->axes[a];
-		values[a] = expr_axis(arena, a + 1);
-	}
+	memcpy(&b.axes[1], old->axes, sizeof *b.axes * (size_t)old->naxes);
 	b.axes[x->axis + 1] = (Axis){rest, x->each, true};
-	values[x->axis] = expr_binary(arena, OP_ADD,
-	    expr_binary(arena, OP_MUL, expr_axis(arena, 0),
-		expr_int(arena, DT_INDEX, x->each)),
-	    values[x->axis]);
-	b.body = expr_substitute_axes(arena, old->body, values, old->naxes);
-	if (old->axes[x->axis].extent % x->each)
-		b.body = expr_if(arena,
-		    expr_binary(arena, OP_LT, values[x->axis],
-			expr_int(arena, DT_INDEX, old->axes[x->axis].extent)),
-		    b.body,
-		    expr_identity(arena, old->reduce, b.body->type));
+	b.body = parts_body(arena, old->body, old->reduce, old->naxes, x->axis,
+	    old->axes[x->axis].extent, x->within ? 1 : x->each,
+	    x->within ? x->n : 1);
 	return b;
 }
 
@@ -143,36 +121,54 @@ static void make_parts(Arena *arena, Program *p, int at, const Parts *x,
 	b.buffer = rule_add_buffer(arena, p, &b, b.body->type);
 	rule_add_block(arena, p, at, b);
 	Block *s = &p->blocks[at + 1];
-	Expr **index = NEW_N(arena, Expr *, s->nspatial + 1);
 	Axis *axes = NEW_N(arena, Axis, s->nspatial + 1);
 	memcpy(axes, s->axes, sizeof *axes * (size_t)s->nspatial);
 	axes[s->nspatial] = (Axis){part, x->n, true};
-	index[0] = expr_axis(arena, s->nspatial);
-	for (int a = 0; a < s->nspatial; a++)
-		index[a + 1] = expr_axis(arena, a);
 	s->axes = axes;
 	s->naxes = s->nspatial + 1;
-	s->body = expr_read(
-	    arena, b.body->type, b.buffer, index, s->nspatial + 1);
+	s->body = parts_read(arena, b.body->type, b.buffer, s->nspatial);
 }
 
-bool rule_make_parts(Arena *arena, Program *p, int at, int64_t most, int64_t step,
-    Buf *steps)
+/* A few results: lanes are along the axis whose steps lie
+ * behind each other, a part for each. */
+static bool choose_lanes(
+    const Program *p, const Block *b, const Machine *m, Parts *out)
+{
+	int lanes = rule_lanes(m, b->body->type), n = lanes * 2;
+	const Expr *e = find_along(p, b, b->body);
+	int last = e ? rule_last_dim(&p->buffers[e->id]) : 0;
+	int axis = last > 0 ? rule_axis_of(e->arg[last - 1]) : -1;
+	if (m->threads > 1 || axis < b->nspatial || b->axes[axis].extent < n ||
+	    block_points(b, 0, b->nspatial) > FEW)
+		return false;
+	*out = (Parts){axis, (b->axes[axis].extent + n - 1) / n, n, true};
+	return true;
+}
+
+static bool add_parts(
+    Arena *arena, Program *p, int at, const Parts *x, Buf *steps)
 {
 	const Block *b = &p->blocks[at];
-	Parts x;
-	if (!choose(b, most, step, &x))
-		return false;
-	const char *axis = b->axes[x.axis].name;
+	const char *axis = b->axes[x->axis].name;
 	const char *name = rule_new_name(arena, p, b, "parts");
 	const char *part = rule_plain_name(
 	    arena_printf(arena, "%s_%s_part", b->name, axis));
 	const char *rest = rule_plain_name(
 	    arena_printf(arena, "%s_%s_rest", b->name, axis));
-	buf_printf(steps, "%s, %s = split(%s.%s, [_, %lld])\n%s = rfactor(%s)\n",
-	    part, rest, b->name, axis, (long long)x.each, name, part);
-	make_parts(arena, p, at, &x, name, part, rest);
+	buf_printf(steps,
+	    "%s, %s = split(%s.%s, [_, %lld])\n%s = rfactor(%s)\n",
+	    x->within ? rest : part, x->within ? part : rest, b->name, axis,
+	    (long long)(x->within ? x->n : x->each), name, part);
+	make_parts(arena, p, at, x, name, part, rest);
 	return true;
+}
+
+bool rule_make_parts(
+    Arena *arena, Program *p, int at, int64_t most, int64_t step, Buf *steps)
+{
+	Parts x;
+	return choose(&p->blocks[at], most, step, &x) &&
+	    add_parts(arena, p, at, &x, steps);
 }
 
 const Program *rule_parts(Arena *arena, const Program *program,
@@ -182,9 +178,13 @@ const Program *rule_parts(Arena *arena, const Program *program,
 	int64_t threads = machine->threads > 1 ? machine->threads : 1;
 	int times = 0;
 	for (int i = 0; i < p->nblocks && times < TIMES_MOST; i++) {
-		int64_t most = most_of(p, &p->blocks[i], machine);
+		const Block *b = &p->blocks[i];
+		int64_t most = most_of(p, b, machine);
+		Parts x;
 		if (!most ||
-		    !rule_make_parts(arena, p, i, most, threads, steps))
+		    (!choose_lanes(p, b, machine, &x) &&
+			!choose(b, most, threads, &x)) ||
+		    !add_parts(arena, p, i, &x, steps))
 			continue;
 		i++;
 		times++;

@@ -68,6 +68,12 @@ static const Case cases[] = {
 	    "m_parts = rfactor(m_i_part)",
 	    "compute_at(y_parts_acc, "},
 	{"s_parts", "q_parts"}},
+    /* of two results lanes are along parts of steps that lie behind each other */
+    {"test/layouts/few_sums.yaml",
+	{"y_n_rest, y_n_part = split(y.n, [_, 32])\n"
+	 "y_parts = rfactor(y_n_part)",
+	    "vectorize(y_parts_y_n_partv, 16)"},
+	{0}},
     {"test/layouts/matvec.yaml", {0}, {"_parts = rfactor("}},
     {"test/layouts/heads.yaml",
 	{"y_e_d0, y_e_d1 = split(y_acc.e, [_, 16])",
