@@ -472,7 +472,8 @@ static double count_work(const PlanStage *s, const Machine *m,
 	for (int i = 0; i < s->nworks; i++) {
 		const PlanWork *w = &s->works[i];
 		double copies = 1;
-		bool moves = c->body && w->movers >> (c->body - 1) & 1;
+		bool around = c->body && w->movers >> (c->body - 1) & 1;
+		bool moves = around;
 		for (int d = c->body; d < s->nloops; d++) {
 			if (!(w->movers >> d & 1))
 				continue;
@@ -482,6 +483,8 @@ static double count_work(const PlanStage *s, const Machine *m,
 		}
 		if (moves)
 			sum += copies * w->weight;
+		if (around || copies > 1)
+			sum += copies * w->splats;
 	}
 	return sum;
 }

@@ -432,6 +432,7 @@ typedef struct {
 	VEC(const Expr *) computed; /* values so far, each once */
 	uint32_t *movers; /* by axis: loops that move it */
 	uint32_t chosen;  /* loops in code that say which row it is */
+	uint32_t lanes;   /* loops that are vectors */
 	double part;      /* of the evaluations that compute what is walked */
 	double flops, branches;
 } BodyWalk;
@@ -450,7 +451,7 @@ static bool is_special(Op op)
 	return op == OP_DIV || op == OP_SQRT || op == OP_RSQRT;
 }
 
-static void add_work(PlanStage *s, uint32_t movers, double weight)
+static PlanWork *add_work(PlanStage *s, uint32_t movers, double weight)
 {
 	int i = 0;
 	while (i < s->nworks && s->works[i].movers != movers)
@@ -458,9 +459,22 @@ static void add_work(PlanStage *s, uint32_t movers, double weight)
 	if (i == PLAN_WORKS) { /* with those that move most */
 		s->works[--i].movers |= movers;
 	} else if (i == s->nworks) {
-		s->works[s->nworks++] = (PlanWork){movers, 0};
+		s->works[s->nworks++] = (PlanWork){.movers = movers};
 	}
 	s->works[i].weight += weight;
+	return &s->works[i];
+}
+
+/* Lanes read what is computed once for all of them; a load of that fills them. */
+static void add_splats(BodyWalk *w, const Expr *e)
+{
+	PlanStage *s = w->r->stage;
+	for (int i = 0; i < e->narg; i++) {
+		uint32_t movers = movers_of(w, e->arg[i]) & ~w->chosen;
+		if (op_flops(e->arg[i]->op) && movers &&
+		    !(movers & w->lanes) && movers_of(w, e) & w->lanes)
+			add_work(s, movers, 0)->splats += w->part;
+	}
 }
 
 static void find_movers(BodyWalk *w, const Stage *stage)
@@ -472,6 +486,9 @@ static void find_movers(BodyWalk *w, const Stage *stage)
 			if (c.of[l] != HANDLE_NONE)
 				w->movers[a] |= 1u << l;
 	}
+	for (int l = 0; l < w->r->stage->nloops; l++)
+		if (w->r->stage->loops[l].kind == LOOP_VECTOR)
+			w->lanes |= 1u << l;
 }
 
 enum { COMPUTED_MOST = 24 };
@@ -545,6 +562,7 @@ static bool visit_body(Expr *e, void *context)
 		w->r->stage->specials += is_special(e->op);
 		add_work(w->r->stage, movers_of(w, e) & ~w->chosen,
 		    expr_weight(e));
+		add_splats(w, e);
 	}
 	w->branches += e->op == OP_IF && e->type != DT_INDEX &&
 	    (e->arg[1]->narg || e->arg[2]->narg);

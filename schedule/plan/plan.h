@@ -124,6 +124,7 @@ typedef struct {
 typedef struct {
 	uint32_t movers; /* bit d: they move with loop d */
 	double weight;   /* in multiplications */
+	double splats;   /* results among them that others have in all lanes */
 } PlanWork;
 
 typedef struct {

@@ -189,6 +189,29 @@ static void work_of_rows(void **state)
 	assert_true(all > plain + 4 * (dear - plain));
 }
 
+/* Operations of a step of four rows by a vector. */
+static double tile_operations(const char *product)
+{
+	char compute[128];
+	snprintf(compute, sizeof compute, "y[i < 64, j < 64] = sum[k < 64](%s)",
+	    product);
+	return cost_of_text("a: 'f32[64, 64]', b: 'f32[64, 64]'", compute,
+	    "i0, i1 = split(y.i, [_, 4])\nj0, j1 = split(y.j, [_, 16])\n"
+	    "reorder(i0, j0, y.k, i1, j1)\nunroll(i1)\nvectorize(j1, 16)\n")
+	    .operations;
+}
+
+/* A load fills all lanes, what is computed is brought to them. */
+static void computed_for_all_lanes(void **state)
+{
+	(void)state;
+	double plain = tile_operations("a[i, k]*b[k, j]");
+	assert_float_equal(
+	    tile_operations("a[i, k]*(b[k, j] + 1)"), plain + 1, 1e-9);
+	assert_float_equal(
+	    tile_operations("(a[i, k] + 1)*b[k, j]"), plain + 4 + 4, 1e-9);
+}
+
 /* Gathers of every other element, in tiles of 32 of 60 elements. */
 static double gathered(const char *outer, const char *inner)
 {
@@ -286,6 +309,7 @@ int main(void)
 	    cmocka_unit_test(last_tiles_are_smaller),
 	    cmocka_unit_test(masked_lanes_are_scattered),
 	    cmocka_unit_test(work_of_rows),
+	    cmocka_unit_test(computed_for_all_lanes),
 	    cmocka_unit_test(gathered_under_a_mask),
 	    cmocka_unit_test(gathered_in_a_loop_cut_short),
 	    cmocka_unit_test(lanes_of_an_enlarged_image),
