@@ -138,7 +138,7 @@ static double clipped_tiles(const PlanAxis *a, const int64_t *values,
 {
 	int64_t n = values[a->covered];
 	int64_t before = a->end == HANDLE_NONE ? 0 : n - values[a->end];
-	if (!step && before > 0)
+	if (starts <= 1 && before > 0)
 		return min2(most, tiles_between(before, n, a->length, below));
 	if (!step || values[a->end] <= a->length) {
 		int64_t length = n < a->length ? n : a->length;

@@ -831,6 +831,21 @@ static void add_constant(Recorder *r, PlanZero *z, Handle h)
 	    : tape_add(r->tape, z->constant, h);
 }
 
+/* Over the axes alone. */
+static int64_t least_of(const Recorder *r, const Stage *s, const Affine *a)
+{
+	int64_t least, c;
+	if (!tape_is_const(r->tape, a->constant, &least))
+		return INT64_MIN;
+	for (int i = 0; i < a->n; i++) {
+		if (!tape_is_const(r->tape, a->terms[i].coefficient, &c))
+			return INT64_MIN;
+		if (c < 0)
+			least += c * (s->axes[a->terms[i].term->id].extent - 1);
+	}
+	return least;
+}
+
 /* The form of an index over the loops, with signs; false where it has none. */
 static bool zero_form(Recorder *r, const Expr *e, PlanZero *z)
 {
@@ -850,6 +865,7 @@ static bool zero_form(Recorder *r, const Expr *e, PlanZero *z)
 			    tape_mul(r->tape, a.terms[i].coefficient,
 				affine_of(r->arena, r->tape, start).constant));
 	}
+	z->least = least_of(r, s, &a);
 	memcpy(z->coef, sum.of, sizeof z->coef);
 	z->movers = 0;
 	for (int l = 0; l < r->stage->nloops; l++)
@@ -885,6 +901,8 @@ static bool zero_of(Recorder *r, const Expr *e, bool holds, PlanZero *z)
 	if (!zero_form(r, less ? difference(r, b, a) : difference(r, a, b), z))
 		return false;
 	add_constant(r, z, tape_const(r->tape, strict ? -1 : 0));
+	if (z->least != INT64_MIN)
+		z->least -= strict;
 	return true;
 }
 
@@ -926,6 +944,9 @@ static void record_zeros(Recorder *r, int number)
 			s->branches += z.own;
 			continue;
 		}
+		/* count_trips has no more than the block's */
+		if (z.element && !z.own && !z.divisor && z.least >= 0)
+			continue;
 		for (int k = 0; k < s->nzeros && z.opposite < 0; k++)
 			if (zeros[k].opposite < 0 &&
 			    zeros[k].element == z.element &&

@@ -114,6 +114,7 @@ typedef struct {
 	Handle coef[PLAN_DEPTH]; /* HANDLE_NONE: 0 */
 	uint32_t movers; /* bit d: coef[d] is one */
 	int64_t divisor; /* 0: at least 0 */
+	int64_t least;	 /* of the block's elements; INT64_MIN: not known */
 	int opposite;    /* another that bounds the same form from above; -1 */
 	bool own;        /* of the body: a branch where it stays open */
 	bool element;    /* of an element, whatever its steps are */

@@ -301,6 +301,31 @@ static void vectors_of_a_bordered_row(void **state)
 	assert_float_equal(cost.body_runs, 32, 1e-9);
 }
 
+/* Also inside of a loop that would move it, but runs once. */
+static void bordered_row_of_one_tile(void **state)
+{
+	(void)state;
+	StageCost cost = cost_of_text("x: 'f32[16, 16]'",
+	    "u[i < 16, j < 16] = exp(exp(x[i, j]))\n"
+	    "  y[i < 16, j < 18] = if 1 <= j < 17 then u[i, j - 1] else 0",
+	    "t0, t1 = split(y.j, [_, 18])\ncompute_at(u, t0)\n"
+	    "j0, j1 = split(u.j, [_, 16])\nvectorize(j1, 16)\n");
+	assert_float_equal(cost.body_runs, 32, 1e-9);
+}
+
+/* Where a reader asks for elements that there are, half of its tiles of channels
+ * make these, whole. */
+static void tiles_of_a_concatenation(void **state)
+{
+	(void)state;
+	StageCost cost = cost_of_text("x: 'f32[8, 16]'",
+	    "u[c < 8, j < 16] = exp(exp(x[c, j]))\n"
+	    "  y[c < 16, j < 16] = if c < 8 then u[c, j] else x[c - 8, j]",
+	    "c0, c1 = split(y.c, [_, 4])\ncompute_at(u, c0)\n"
+	    "j0, j1 = split(u.j, [_, 16])\nvectorize(j1, 16)\n");
+	assert_float_equal(cost.body_runs, 8, 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +340,8 @@ int main(void)
 	    cmocka_unit_test(lanes_of_an_enlarged_image),
 	    cmocka_unit_test(neighbours_named_twice),
 	    cmocka_unit_test(vectors_of_a_bordered_row),
+	    cmocka_unit_test(bordered_row_of_one_tile),
+	    cmocka_unit_test(tiles_of_a_concatenation),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
