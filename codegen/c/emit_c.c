@@ -673,14 +673,18 @@ static void put_gcc_options(const EmitC *e, Buf *out)
 {
 	/* The first would carry what the next iteration reads as well through the
 	 * loop, in registers that the sums need; the second makes copies of what
-	 * follows a branch, with other registers for the sums in each; the next
-	 * ones make a tree of a sum of integers and put it behind all its terms;
-	 * the last would put lanes that are read one by one together in memory. */
+	 * follows a branch, with other registers for the sums in each, or, which
+	 * is worse where there are few, one register of a sum's values in all
+	 * branches, and copies; the next ones make a tree of a sum of integers
+	 * and put it behind all its terms; the last would put lanes that are read
+	 * one by one together in memory. */
 	const char *all = e->isa.plain
 	    ? "\"fp-contract=off\""
-	    : "\"fp-contract=off\", \"no-predictive-commoning\", \\\n"
-	      "\t    \"no-thread-jumps\", \"no-tree-reassoc\", "
-	      "\"no-tree-ter\", \\\n\t    \"no-tree-slp-vectorize\"";
+	    : arena_printf(e->arena,
+		  "\"fp-contract=off\", \"no-predictive-commoning\", \\\n"
+		  "\t    \"%s\", \"no-tree-reassoc\", "
+		  "\"no-tree-ter\", \\\n\t    \"no-tree-slp-vectorize\"",
+		  e->isa.avx512 ? "no-thread-jumps" : "no-tree-coalesce-vars");
 	if (e->conditional)
 		buf_printf(out,
 		    "/* gcc up to 13 would read past what an `if` guards. */\n"
