@@ -63,6 +63,100 @@ static void weigh_rows(void *const *in, float *y, int from)
 	}
 }
 
+/* Of these a denominator, or an argument, may be 0 but for rounding, in many
+ * elements of each set. */
+static const char weighted[] =
+    "tunec: 1\nname: w\n"
+    "inputs: {x: \"f32[96, 104]\", g: \"f32[9]\"}\n"
+    "compute: |\n"
+    "  d[i < 96, j < 96, r < 9] = x[i, j + r] - x[i, j + 4]\n"
+    "  w[i < 96, j < 96, r < 9] = g[r]*exp(-20*d[i, j, r]*d[i, j, r])\n"
+    "  a[i < 96, j < 96] = sum[r < 9](w[i, j, r]*x[i, j + r])\n"
+    "  b[i < 96, j < 96] = sum[r < 9](w[i, j, r])\n"
+    "  y[i < 96, j < 96] = a[i, j]/b[i, j]\n"
+    "outputs: [y]\n";
+
+static const char ratio[] =
+    "tunec: 1\nname: r\n"
+    "inputs: {a: \"f32[96, 96]\", b: \"f32[96, 96]\"}\n"
+    "compute: |\n"
+    "  a0[i < 96] = sum[k < 96](a[i, k])\n"
+    "  b0[i < 96] = sum[k < 96](b[i, k])\n"
+    "  a1[i < 96] = sum[k < 96](a[k, i])\n"
+    "  b1[i < 96] = sum[k < 96](b[k, i])\n"
+    "  y[i < 96, j < 96] = (a0[i] - b0[j])/(a1[j] - b1[i])\n"
+    "outputs: [y]\n";
+
+static const char reciprocal[] =
+    "tunec: 1\nname: r\n"
+    "inputs: {a: \"f32[96, 96]\", b: \"f32[96, 96]\"}\n"
+    "compute: |\n"
+    "  y[i < 96, j < 96] = 1/sum[k < 96](a[i, k]*b[j, k])\n";
+
+static const char logarithm[] =
+    "tunec: 1\nname: l\n"
+    "inputs: {a: \"f32[96, 96]\", b: \"f32[96, 96]\"}\n"
+    "compute: |\n"
+    "  y[i < 96, j < 96] = log(sum[k < 96](a[i, k]*b[j, k]))\n";
+
+static void weigh_near(void *const *in, float *y, int from)
+{
+	const float *g = in[1];
+	for (int i = 0; i < N; i++)
+		for (int j = 0; j < N; j++) {
+			const float *x = (const float *)in[0] + i * (N + 8) + j;
+			volatile float a = 0, b = 0;
+			for (int r = 8; r >= from; r--) {
+				float d = x[r] - x[4];
+				float w = g[r] * expf(-20 * d * d);
+				a += w * x[r];
+				b += w;
+			}
+			y[i * N + j] = a / b;
+		}
+}
+
+static float sum_back(const float *x, int stride, int from)
+{
+	volatile float sum = 0;
+	for (int k = N - 1; k >= from; k--)
+		sum += x[k * stride];
+	return sum;
+}
+
+static void divide_differences(void *const *in, float *y, int from)
+{
+	const float *a = in[0], *b = in[1];
+	for (int i = 0; i < N; i++)
+		for (int j = 0; j < N; j++)
+			y[i * N + j] = (sum_back(a + i * N, 1, from) -
+					   sum_back(b + j * N, 1, from)) /
+			    (sum_back(a + j, N, from) -
+				sum_back(b + i, N, from));
+}
+
+static float dot_back(void *const *in, int i, int j, int from)
+{
+	const float *a = (const float *)in[0] + i * N;
+	const float *b = (const float *)in[1] + j * N;
+	volatile float sum = 0;
+	for (int k = N - 1; k >= from; k--)
+		sum += a[k] * b[k];
+	return sum;
+}
+
+static void invert_products(void *const *in, float *y, int from)
+{
+	for (int i = 0; i < N * N; i++)
+		y[i] = 1 / dot_back(in, i / N, i % N, from);
+}
+
+static void take_logarithms(void *const *in, float *y, int from)
+{
+	for (int i = 0; i < N * N; i++)
+		y[i] = logf(dot_back(in, i / N, i % N, from));
+}
+
 typedef void Kernel(void *const *inputs, float *y, int from);
 
 typedef struct {
@@ -73,7 +167,7 @@ typedef struct {
 	char why[256];
 } Case;
 
-static void open_case(Case *c, const char *text)
+static void open_seeded(Case *c, const char *text, uint64_t seed)
 {
 	Diag diag = {0};
 	Error error;
@@ -88,7 +182,7 @@ static void open_case(Case *c, const char *text)
 	    measure_data_new(c->arena, c->program, &c->data, &error))
 		fail_msg("%s", "the program is not accepted");
 	diag_free(&diag);
-	measure_data_fill(&c->data, 1);
+	measure_data_fill(&c->data, seed);
 	for (int s = 0; s < MEASURE_SETS; s++) {
 		void **data = NEW_N(c->arena, void *, c->program->nbuffers);
 		for (int i = 0; i < c->program->nbuffers; i++)
@@ -104,6 +198,11 @@ static void open_case(Case *c, const char *text)
 	}
 	if (!compare_expected(&c->data, 20, c->why, sizeof c->why))
 		fail_msg("%s", c->why);
+}
+
+static void open_case(Case *c, const char *text)
+{
+	open_seeded(c, text, 1);
 }
 
 static void close_case(Case *c)
@@ -152,6 +251,30 @@ static void test_softmax(void **state)
 {
 	(void)state;
 	check(softmax, weigh_rows);
+}
+
+/* A right one is right on all sets, one that forgets a term is found. */
+static void check_seeds(const char *text, Kernel *kernel)
+{
+	for (uint64_t seed = 2; seed <= 8; seed++) {
+		Case c;
+		open_seeded(&c, text, seed);
+		if (right_sets(&c, kernel, 0, 0) != MEASURE_SETS)
+			fail_msg("seed %d: a right one is refused: %s",
+			    (int)seed, c.why);
+		if (right_sets(&c, kernel, 1, 0) == MEASURE_SETS)
+			fail_msg("seed %d: a wrong one is not", (int)seed);
+		close_case(&c);
+	}
+}
+
+static void test_denominators(void **state)
+{
+	(void)state;
+	check_seeds(weighted, weigh_near);
+	check_seeds(ratio, divide_differences);
+	check_seeds(reciprocal, invert_products);
+	check_seeds(logarithm, take_logarithms);
 }
 
 static const char product[] = "tunec: 1\nname: p\n"
@@ -461,6 +584,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_quotient),
 	    cmocka_unit_test(test_softmax),
+	    cmocka_unit_test(test_denominators),
 	    cmocka_unit_test(test_rounded),
 	    cmocka_unit_test(test_exact),
 	    cmocka_unit_test(test_special),
