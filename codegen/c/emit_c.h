@@ -260,6 +260,8 @@ const char *emit_c_mask_of(EmitC *e, int temp, int bytes, EmitLevel level);
 /* The same as a vector of 0 and -1, whatever it is; lanes of 1 byte where masks
  * are bits. */
 const char *emit_c_mask_vector(EmitC *e, int temp, int bytes);
+/* As an integer with a bit for each of 8 to 64 lanes, the first the lowest. */
+const char *emit_c_mask_word(EmitC *e, int temp);
 /* Are its lanes known when the text is written? */
 bool emit_c_is_constant_mask(const EmitC *e, int temp);
 /* Of a choice that has 0 as its other arm and is an AND for that: the argument that

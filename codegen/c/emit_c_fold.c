@@ -105,8 +105,11 @@ int emit_c_times(EmitC *e, const LowNode *n, int arg)
 	if (stored > 1)
 		return n->op == LOW_STORE || arg < 0 ? 1
 		    : n->op == LOW_STREAM ? 2 : 0;
-	if (n->op == LOW_EXTRACT || n->op == LOW_ANY)
-		return n->op == LOW_ANY ? lanes_of(e, n->arg[0]) : 1;
+	if (n->op == LOW_ANY ||
+	    (n->op == LOW_BITS && type_of(e, n->arg[0]) == DT_BOOL))
+		return lanes_of(e, n->arg[0]);
+	if (n->op == LOW_EXTRACT)
+		return 1;
 	if (n->op == LOW_SHUFFLE &&
 	    (lanes_of(e, n->dst) == 1 || lanes_of(e, n->arg[0]) == 1 ||
 		(n->arg[1] >= 0 &&

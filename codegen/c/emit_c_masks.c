@@ -114,6 +114,49 @@ const char *emit_c_mask_in(EmitC *e, int bytes, int lanes)
 				emit_c_vector_signed(e, bytes, lanes));
 }
 
+/* --- masks as numbers ------------------------------------------------------------ */
+
+/* By instructions, of a mask that is bits, bytes, or as wide as a register of f32. */
+static const char *word_by_x86(EmitC *e, int bytes, int lanes)
+{
+	if (emit_c_has_bits(e))
+		return "(m)";
+	if (bytes == 4)
+		return "_mm256_movemask_ps((__m256)(m))";
+	return lanes <= 16 ? arena_printf(e->arena, "_mm_movemask_epi8(%s)",
+				 emit_c_x86_words(e, lanes, "m"))
+	    : lanes == 32 && e->isa.avx2 ? "_mm256_movemask_epi8((__m256i)(m))"
+					 : NULL;
+}
+
+static const char *word_by_lanes(EmitC *e, int lanes)
+{
+	Buf text = {0};
+	for (int l = 0; l < lanes; l++)
+		buf_printf(&text, "%s((uint%d_t)((m)[%d] & 1) << %d)",
+		    l ? " | " : "", lanes, l, l);
+	const char *copy =
+	    arena_printf(e->arena, "((uint%d_t)(%s))", lanes, buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
+const char *emit_c_mask_word(EmitC *e, int temp)
+{
+	int lanes = lanes_of(e, temp), bytes = e->mask_bytes[temp];
+	if (!emit_c_has_bits(e) && !(bytes == 4 && lanes == 8 && e->isa.avx))
+		bytes = 1;
+	const char *mask = emit_c_mask(e, bytes, lanes);
+	const char *name =
+	    arena_printf(e->arena, "WORD_%s", emit_c_upper(e, mask));
+	const char *x86 = e->isa.x86 ? word_by_x86(e, bytes, lanes) : NULL;
+	emit_c_define(e, name, "m", EMIT_ANY_X86,
+	    x86 ? arena_printf(e->arena, "((uint%d_t)%s)", lanes, x86) : NULL,
+	    word_by_lanes(e, lanes));
+	return arena_printf(e->arena, "%s(%s)", name,
+	    emit_c_mask_of(e, temp, bytes, LEVEL_CHOICE));
+}
+
 /* --- masks that are known ------------------------------------------------------ */
 
 bool emit_c_is_constant_mask(const EmitC *e, int temp)

@@ -1112,11 +1112,14 @@ static void op_copy(EmitC *e, const LowNode *n)
 		assign_as_is(e, n->dst, a);
 }
 
-/* A cast between vectors of one size keeps the bits. */
+/* A cast between vectors of one size keeps the bits; those of a mask are a number. */
 static void op_bits(EmitC *e, const LowNode *n)
 {
 	int a = n->arg[0];
-	if (!is_vector(e, a))
+	if (temp_of(e, a)->type == DT_BOOL)
+		assign_format(
+		    e, n->dst, LEVEL_PRIMARY, "%s", emit_c_mask_word(e, a));
+	else if (!is_vector(e, a))
 		assign_format(e, n->dst, LEVEL_PRIMARY,
 		    "((union {%s from; %s to;}){%s}).to", emit_c_type(e, a),
 		    emit_c_type(e, n->dst), loose(e, a));

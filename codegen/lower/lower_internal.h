@@ -17,6 +17,7 @@
  *     lower_group.c  of a warpgroup's
  *     lower_math*.c  functions of vectors
  *     lower_across.c lanes of a reduction to one value
+ *     lower_bits.c   or to the bits of a word
  *     lower_threads.c  likewise what threads have of one
  *     lower_index.c  index algebra: affine forms, ranges, facts
  *     lower_memory.c loads, stores, elements kept in temporaries
@@ -431,6 +432,11 @@ void across_all(Lower *l, ReduceOp op, Value *v, int n);
 /* lower_threads.c: what the threads that share out a stage's reduction have as
  * partial results becomes what all of them have together. */
 void across_threads(Lower *l, int stage, Value *v, int n);
+
+/* lower_bits.c: are the lanes of the loop, steps of the stage's sum, bits of a
+ * word?  What a step adds to the word; false: across_lanes. */
+bool bits_are_lanes(Lower *l, int stage, int var);
+bool bits_step(Lower *l, const Expr *element, Value *word);
 
 /* lower_dot.c: the operands of a DOT4 that is the tensorized loop of the stage,
  * at the loop around it; `masked`: also where lanes do not count.  False where

@@ -195,8 +195,10 @@ static void step(Lower *l, const Stage *s, Index address, const Expr *x)
 	if (into < 0 && reg)
 		into = register_temp(l, s->buffer, address);
 	if (l->across && (into < 0 || l->f->temps.at[into].lanes == 1)) {
-		Value v = across_lanes(
-		    l, s->reduce, step_across(l, s, x, type));
+		Value v;
+		if (s->reduce != REDUCE_SUM || !bits_step(l, x, &v))
+			v = across_lanes(
+			    l, s->reduce, step_across(l, s, x, type));
 		if (into >= 0)
 			eval_combined(l, s->reduce,
 			    value_temp(type, 1, into), v, into);
@@ -1216,6 +1218,11 @@ static void start_sums(Lower *l, int stage, int lanes, int *temps, int64_t n)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	DType type = l->nest->buffers.at[s->buffer].type;
+	for (int i = l->sums.pos; i < s->nloops && lanes > 1; i++)
+		if (is_vector(l, s->loops[i]) &&
+		    l->nest->vars.at[s->loops[i]].reduce &&
+		    bits_are_lanes(l, stage, s->loops[i]))
+			lanes = 1;
 	int identity = value_as(l, identity_value(l, s), lanes);
 	for (int64_t i = 0; i < n; i++) {
 		temps[i] = new_temp(l, type, lanes, "sum");

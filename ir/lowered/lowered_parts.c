@@ -451,6 +451,13 @@ static void put_by_lane(Parts *p, const LowNode *n)
 	}
 }
 
+/* A word has the bits of all lanes. */
+static void put_whole(Parts *p, const LowNode *n)
+{
+	int all = value(p, n->arg[0], 0, p->f->temps.at[n->arg[0]].lanes);
+	copy(p, n)->arg[0] = all;
+}
+
 static void put_op(Parts *p, const LowNode *n)
 {
 	switch (n->op) {
@@ -462,6 +469,12 @@ static void put_op(Parts *p, const LowNode *n)
 	case LOW_INSERT: put_insert(p, n); return;
 	case LOW_SHUFFLE: put_shuffles(p, n); return;
 	case LOW_ANY: put_any(p, n); return;
+	case LOW_BITS:
+		if (is_mask(p, n->arg[0]))
+			put_whole(p, n);
+		else
+			put_by_lane(p, n);
+		return;
 	default: put_by_lane(p, n); return;
 	}
 }

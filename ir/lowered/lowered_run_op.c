@@ -99,7 +99,7 @@ static Scalar bits_of(DType type, Scalar x)
 	return y;
 }
 
-/* Several integers as one, the first its lowest bits; or one as another. */
+/* Several integers, or bools, as one, the first its lowest bits; or one as another. */
 static void bits(const Code *code, Scalar *frame)
 {
 	int parts = code->sources / code->lanes;
@@ -108,7 +108,9 @@ static void bits(const Code *code, Scalar *frame)
 	{
 		uint64_t word = 0;
 		for (int k = parts - 1; k >= 0 && parts > 1; k--) {
-			int width = 8 * dtype_bytes(code->from);
+			int width = code->from == DT_BOOL
+			    ? 1
+			    : 8 * dtype_bytes(code->from);
 			word = word << width |
 			    ((uint64_t)frame[code->a + l * parts + k].i &
 				((UINT64_C(1) << width) - 1));

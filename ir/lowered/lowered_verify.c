@@ -303,8 +303,7 @@ static bool type_allows(LowOpcode op, DType type)
 	case LOW_NOT:
 	case LOW_ANY: return type == DT_BOOL;
 	case LOW_BITS:
-		return type == DT_F32 || type == DT_I32 || type == DT_F64 ||
-		    type == DT_I64 || type == DT_I16;
+		return type == DT_F32 || type == DT_F64 || dtype_is_int(type);
 	default: return true;
 	}
 }
@@ -491,7 +490,9 @@ static bool check_bits(Verify *v, const LowNode *n)
 	bool parts = d->lanes > 1 && a->lanes > d->lanes &&
 	    is_integer(d->type) && is_integer(from) &&
 	    a->lanes * dtype_bytes(from) == d->lanes * dtype_bytes(d->type);
-	REQUIRE(v, (pair && a->lanes == d->lanes) || parts, "BITS: %s",
+	bool mask = d->lanes == 1 && from == DT_BOOL &&
+	    dtype_is_unsigned(d->type) && a->lanes == 8 * dtype_bytes(d->type);
+	REQUIRE(v, (pair && a->lanes == d->lanes) || parts || mask, "BITS: %s",
 	    temp_name(v, n->dst));
 	return true;
 }

@@ -209,6 +209,61 @@ static void test_tail_reads(void **state)
 	assert_int_equal(count_of(&g, l, LOW_MIN), 0);
 }
 
+/* --- bits of words ------------------------------------------------------------ */
+
+/* Words of `bits` comparisons, a vector of `lanes` at a time: is each vector's part of
+ * a word one operation? */
+static void check_words(
+    const char *element, int bits, int lanes, const char *tail, bool one)
+{
+	Given g = given_text(arena_printf(arena,
+	    "tunec: 1\nname: words\ninputs: {x: 'i16[12, %d]', t: 'i16[12]'}\n"
+	    "compute: |\n  y[i < 12] = sum[k < %d](%s)\n",
+	    bits, bits, element));
+	Lowered *l = right_by(&g,
+	    arena_printf(arena,
+		"i0, i1 = split(y.i, [_, 4])\n"
+		"k0, k1 = split(y.k, [_, %d])\nreorder(i0, k0, i1, k1)\n"
+		"unroll(i1)\nvectorize(k1, %d)\ntail(y, %s)\n",
+		lanes, lanes, tail),
+	    arena_printf(arena, "%s, %d bits by %d", element, bits, lanes));
+	LowRun run = run_of(&g, l);
+	int parts = (bits + lanes - 1) / lanes;
+	assert_int_equal(run.op_count[LOW_BITS], one ? 12 * parts : 0);
+	if (one)
+		assert_int_equal(run.op_count[LOW_SHUFFLE], 0);
+}
+
+static void test_words(void **state)
+{
+	static const char bit[] =
+	    "if x[i, k] > t[i] then shift_left(u32(1), k) else 0";
+	(void)state;
+	for (int lanes = 8; lanes <= 32; lanes *= 2) {
+		check_words(bit, 32, lanes, "peel", true);
+		check_words(bit, 32, lanes, "mask", true);
+		check_words(bit, 21, lanes, "mask", true);
+		/* those from 32 on are the first ones again */
+		check_words(bit, 64, lanes, "peel", true);
+	}
+	check_words(bit, 21, 8, "peel", true);
+	check_words("if x[i, k] > t[i] then shift_left(i64(1), k + 8) else 0",
+	    48, 8, "peel", true);
+	check_words("if x[i, k] > t[i] then shift_left(1, k) else 0", 32, 16,
+	    "peel", true);
+	/* too few, not in order, across a word's end, not one bit, something else */
+	check_words(bit, 32, 4, "peel", false);
+	check_words(bit, 64, 64, "peel", false);
+	check_words("if x[i, k] > t[i] then shift_left(u32(1), 31 - k) else 0",
+	    32, 8, "peel", false);
+	check_words("if x[i, k] > t[i] then shift_left(u32(1), k + 4) else 0",
+	    32, 8, "peel", false);
+	check_words("if x[i, k] > t[i] then shift_left(u32(3), k) else 0", 32,
+	    8, "peel", false);
+	check_words("if x[i, k] > t[i] then shift_left(u32(1), k) else 1", 32,
+	    8, "peel", false);
+}
+
 /* --- several results across lanes ------------------------------------------ */
 
 /* Rows of 37, `rows` at once in vectors of `lanes`; `stores`, `shuffles`: of a
@@ -543,6 +598,7 @@ int main(void)
 	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_fused_lanes),
 	    cmocka_unit_test(test_tail_reads),
+	    cmocka_unit_test(test_words),
 	    cmocka_unit_test(test_rows_across),
 	    cmocka_unit_test(test_apart),
 	    cmocka_unit_test(test_tables),

@@ -246,6 +246,25 @@ static void any_cases(Maker *m, DType type, int lanes)
 	}
 }
 
+/* Masks as numbers. */
+static void mask_words(Maker *m)
+{
+	static const DType words[] = {DT_U8, DT_U16, DT_U32, DT_U64};
+	static const DType types[] = {DT_U8, DT_I16, DT_F32, DT_F64};
+	for (int w = 0; w < 4; w++)
+		for (int t = 0; t < 4; t++) {
+			int lanes = 8 << w;
+			begin(m, label(m, LOW_BITS, types[t], lanes));
+			int a = operand(m, "a", types[t], lanes, 1);
+			int b = operand(m, "b", types[t], lanes, 7);
+			int c = temp(m, DT_BOOL, lanes);
+			int d = temp(m, words[w], 1);
+			op(m, LOW_LT, c, a, b, -1);
+			op(m, LOW_BITS, d, c, -1, -1);
+			end(m, d);
+		}
+}
+
 static void convert(Maker *m, DType from, DType to, int lanes)
 {
 	begin(m, arena_printf(m->arena, "CONVERT %s -> %s x%d",
@@ -602,6 +621,7 @@ static void other_cases(Maker *m)
 {
 	words_cases(m);
 	words_of_parts(m);
+	mask_words(m);
 	for (int lanes = 1; lanes <= 64; lanes *= 4) {
 		for (int k = 0; k < 2; k++) {
 			DType type = k ? DT_INDEX : DT_I32;

@@ -524,6 +524,13 @@ static bool emit_special(Emit *e, const Case *c, int d)
 		low_op(arena, body, LOW_ANY, x, load(e, A, n), -1, -1);
 		low_op(arena, body, LOW_BROADCAST, d, x, -1, -1);
 		return true;
+	case LOW_BITS: /* of a mask: for all of these, too */
+		if (c->from != DT_BOOL)
+			return false;
+		x = temp(e, c->type, 1);
+		low_op(arena, body, LOW_BITS, x, load(e, A, n), -1, -1);
+		low_op(arena, body, LOW_BROADCAST, d, x, -1, -1);
+		return true;
 	case LOW_EXTRACT: /* and put back at another place */
 		x = temp(e, c->type, 1);
 		y = load(e, A, n);
@@ -663,6 +670,15 @@ static Lane dot(const Intrinsic *of, const Inputs *in, int i, Lane sum)
 	return sum;
 }
 
+/* Bools as bits, the first the lowest. */
+static Lane word_of(const Case *c, const void *bools, int first)
+{
+	uint64_t word = 0;
+	for (int l = 0; l < c->lanes; l++)
+		word |= (uint64_t)get(DT_BOOL, bools, first + l).i << l;
+	return cast((Lane){.i = (int64_t)word}, DT_U64, c->type);
+}
+
 static Lane expected(const Case *c, const Inputs *in, int i)
 {
 	int n = c->lanes, block = i / n, l = i % n, s;
@@ -706,7 +722,8 @@ static Lane expected(const Case *c, const Inputs *in, int i)
 	case LOW_CONVERT:
 		return cast(a, c->from, c->type);
 	case LOW_BITS:
-		return get(c->type, in->a, i);
+		return c->from == DT_BOOL ? word_of(c, in->a, block * n)
+					  : get(c->type, in->a, i);
 	case LOW_LOAD_MASKED:
 		return in->mask[i] ? a : (Lane){0};
 	case LOW_GATHER:

@@ -165,6 +165,16 @@ static void verify(void **state)
 	refused(&q, "FMA: mask_6 is bool, not f32");
 	q.fma->arg[2] = q.y;
 	refused(&q, "y_8 is read before it is assigned");
+	for (int i = 0; i < 2; i++) { /* not as many bits; with a sign */
+		int d = low_temp(
+		    q.arena, &q.f, i ? DT_I8 : DT_U16, 1, "word");
+		*q.fma = (LowNode){.kind = LOWNODE_OP,
+		    .op = LOW_BITS,
+		    .dst = d,
+		    .arg = {q.mask, -1, -1},
+		    .buffer = -1};
+		refused(&q, "BITS: word_10");
+	}
 	q.fma->op = LOW_PERMUTE;
 	q.fma->arg[1] = q.x;
 	q.fma->arg[2] = -1;

@@ -1,0 +1,104 @@
+/* Lanes of a sum that are bits of one word, each under a condition of its own:
+ *
+ *     word += sum of the lanes of               t: boolx8
+ *       (t ? 1 << (first + lane) : 0)     -->   b: u8 = bits t
+ *                                               word += u32(b) << first
+ *
+ * Machines have an instruction for that, and the word needs no lanes. */
+#include "codegen/lower/lower_internal.h"
+
+/* What sets a bit in a step, `1 << number`, if something does; else NULL. */
+static const Expr *bit_of(const Expr *element)
+{
+	if (element->op != OP_IF || element->arg[2]->op != OP_INT ||
+	    element->arg[2]->i)
+		return NULL;
+	const Expr *set = element->arg[1];
+	while (set->op == OP_CAST && dtype_is_int(set->type))
+		set = set->arg[0];
+	return set->op == OP_SHIFT_LEFT && set->arg[0]->op == OP_INT &&
+		set->arg[0]->i == 1 && set->arg[1]->op == OP_CAST &&
+		set->arg[1]->arg[0]->type == DT_INDEX
+	    ? set
+	    : NULL;
+}
+
+static Index number_of(Lower *l, const Expr *bit)
+{
+	return index_of(l, bit->arg[1]->arg[0]);
+}
+
+/* As many bits as some integer has, which lie in one of the word's. */
+static bool is_word(int lanes, DType type)
+{
+	return lanes >= 8 && lanes <= 8 * dtype_bytes(type);
+}
+
+/* Does each lane set the bit behind the one before it, the first one a bit whose
+ * number is a multiple of the lanes? */
+static bool lies_in_order(Index bit, int lanes)
+{
+	if (bit.vector >= 0 || index_lane(bit) != 1 ||
+	    bit.form.constant % lanes)
+		return false;
+	for (int i = 0; i < bit.form.n; i++)
+		if (bit.form.terms[i].temp != SYMBOL_LANE &&
+		    bit.form.terms[i].coefficient % lanes)
+			return false;
+	return true;
+}
+
+bool bits_are_lanes(Lower *l, int stage, int var)
+{
+	const Stage *s = &l->nest->stages.at[stage];
+	const Expr *bit = bit_of(s->body);
+	int lanes = (int)loop_extent(l, var), outer = l->stage;
+	if (!bit || s->reduce != REDUCE_SUM || l->machine->gpu ||
+	    !is_word(lanes, bit->type))
+		return false;
+	l->stage = stage;
+	bind_var(l, var, (Binding){true, index_symbol(l, SYMBOL_LANE)});
+	bool good = lies_in_order(number_of(l, bit), lanes);
+	unbind(l, var);
+	l->stage = outer;
+	return good;
+}
+
+/* The word's bits from the first lane's on. */
+static Value in_place(Lower *l, Value bits, Index first)
+{
+	int64_t known;
+	if (index_is_const(first, &known) &&
+	    known % (8 * dtype_bytes(bits.type)) == 0)
+		return bits;
+	Value by = value_convert(
+	    l, value_temp(DT_INDEX, 1, index_scalar(l, first)), bits.type);
+	return value_temp(bits.type, 1,
+	    emit_op(l, LOW_SHL, bits.type, 1, value_scalar(l, bits),
+		value_scalar(l, by), -1, "bits"));
+}
+
+bool bits_step(Lower *l, const Expr *element, Value *word)
+{
+	static const DType of_bytes[] = {
+	    [1] = DT_U8, [2] = DT_U16, [4] = DT_U32, [8] = DT_U64};
+	const Expr *bit = bit_of(element);
+	int lanes = l->lanes;
+	if (!bit || l->machine->gpu || !is_word(lanes, bit->type))
+		return false;
+	Index number = number_of(l, bit);
+	Value t = eval(l, element->arg[0]);
+	if (t.lanes != lanes || !lies_in_order(number, lanes))
+		return false;
+	if (l->mask.lanes > 1)
+		t = value_and(l, l->mask, t);
+	DType type = of_bytes[lanes / 8];
+	int mask = value_as(l, t, lanes);
+	Value bits = value_temp(
+	    type, 1, emit_op(l, LOW_BITS, type, 1, mask, -1, -1, "bits"));
+	*word = value_convert(l,
+	    in_place(l, value_convert(l, bits, bit->type),
+		index_without(l, number, SYMBOL_LANE)),
+	    element->type);
+	return true;
+}
