@@ -25,8 +25,24 @@ spec running "x: 'f32[16, 256]'" \
 	'  p[b < 16, i < 256] = prod[j < i](x[b, j] + 0.5)'
 spec transmittance "x: 'f32[16, 256]'" \
 	'  p[b < 16, i < 256] = prod[j < i](exp(x[b, j]))'
+# denominators and an argument that cancel
+spec bilateral "x: 'f32[105, 167]', g: 'f32[5, 5]'" \
+	'  d[i < 101, j < 163, r < 5, s < 5] = x[i + r, j + s] - x[i + 2, j + 2]
+  w[i < 101, j < 163, r < 5, s < 5] = g[r, s]*exp(-20*d[i, j, r, s]*d[i, j, r, s])
+  a[i < 101, j < 163] = sum[r < 5, s < 5](w[i, j, r, s]*x[i + r, j + s])
+  b[i < 101, j < 163] = sum[r < 5, s < 5](w[i, j, r, s])
+  y[i < 101, j < 163] = a[i, j]/b[i, j]'
+spec ratio "a: 'f32[96, 96]', b: 'f32[96, 96]'" \
+	'  p[i < 96] = sum[k < 96](a[i, k]) - sum[k < 96](b[i, k])
+  q[i < 96] = sum[k < 96](a[k, i]) - sum[k < 96](b[k, i])
+  y[i < 96, j < 96] = p[i]/q[j]'
+spec reciprocal "a: 'f32[201, 65]', b: 'f32[165, 65]'" \
+	'  y[i < 201, j < 165] = 1/sum[k < 65](a[i, k]*b[j, k])'
+spec logarithm "a: 'f32[201, 65]', b: 'f32[165, 65]'" \
+	'  y[i < 201, j < 165] = log(sum[k < 65](a[i, k]*b[j, k]))'
 
-for name in rows quantized relu norm running transmittance; do
+for name in rows quantized relu norm running transmittance bilateral ratio \
+	reciprocal logarithm; do
 	exits "tunes-$name" 0 "$TUNEC" tune $name.yaml --trials 3 --db $name.db
 	ok "no-trial-of-$name-fails" has out ' 0 failed'
 	exits "replays-$name" 0 "$TUNEC" replay $name.yaml --db $name.db
@@ -35,3 +51,19 @@ for name in rows quantized relu norm running transmittance; do
 	ok "compiles-$name" cc -O2 -fopenmp $name.c ${name}_main.c -lm -o $name
 	ok "is-right-$name" ./$name
 done
+
+# A kernel that is off by a thousandth is found all the same.
+spec reciprocal "a: 'f32[201, 65]', b: 'f32[165, 65]'" \
+	'  y[i < 201, j < 165] = 1.001/sum[k < 65](a[i, k]*b[j, k])'
+"$TUNEC" build -q reciprocal.yaml -o wrong.c
+cc -O2 -fopenmp wrong.c reciprocal_main.c -lm -o wrong
+exits finds-wrong 1 ./wrong
+spec bilateral "x: 'f32[105, 167]', g: 'f32[5, 5]'" \
+	'  d[i < 101, j < 163, r < 5, s < 5] = x[i + r, j + s] - x[i + 2, j + 2]
+  w[i < 101, j < 163, r < 5, s < 5] = g[r, s]*exp(-20*d[i, j, r, s]*d[i, j, r, s])
+  a[i < 101, j < 163] = sum[r < 5, s < 5](w[i, j, r, s]*x[i + r, j + s])
+  b[i < 101, j < 163] = sum[r < 5, s < 4](w[i, j, r, s])
+  y[i < 101, j < 163] = a[i, j]/b[i, j]'
+"$TUNEC" build -q bilateral.yaml -o wrong.c
+cc -O2 -fopenmp wrong.c bilateral_main.c -lm -o wrong
+exits finds-forgotten 1 ./wrong
