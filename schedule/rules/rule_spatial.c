@@ -31,7 +31,7 @@
 enum {
 	SQUARE_LEAST = 4, /* of a side that is worth transposing */
 	ROWS_MOST = 16,	  /* unrolled of what there is one for each row */
-	COPIES_MOST = 8,  /* vectors at once */
+	COPIES_MOST = 15, /* vectors at once: odd rows begin anew */
 	TILE_ROWS = 8,	  /* of what is tiled in rows, at most */
 	SHORT = 4,	  /* vectors of a row */
 	SLIM = 2,	  /* bytes of an element, at most */

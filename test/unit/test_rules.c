@@ -260,7 +260,7 @@ static const Case cases[] = {
     {"test/layouts/threes.yaml",
 	{"y_i0, y_i1, y_iv = split(y.i, ? in tile([3, 6], [16]))"}, {0}},
     {"test/layouts/kronecker.yaml",
-	{"y_j_d0, y_j_d1 = split(y.j, [_, 72])",
+	{"y_j_d0, y_j_d1 = split(y.j, [_, 136])",
 	    "y_j0, y_j1, y_jv = split(y_j_d1, ? in tile([1, 2, 4, 8], [8]))"},
 	{0}},
     /* rows of one vector: several at once */
