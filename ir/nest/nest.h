@@ -394,11 +394,13 @@ typedef struct {
 	const int64_t **shapes; /* by buffer */
 	int *dim;		/* by buffer: with the one behind it one; -1 */
 	FlatAxes *axes;		/* by block: those that become one */
+	bool again;		/* something is read again for each row */
 } Flat;
 /* All that has to be flat for a dimension of a buffer to be: false where a block
  * does not go over both dimensions at two axes, both of its results or of its
  * reduction, the inner one over a whole dimension and alone there, the outer one
- * not of one value, and stands nowhere else. */
+ * not of one value, and either stands nowhere else, but the inner one of results
+ * alone where other buffers are read. */
 bool flat_close(Flat *flat, int buffer, int dim);
 Flat *flat_new(Arena *arena, int nblocks, int nbuffers);
 /* A block's body then. */

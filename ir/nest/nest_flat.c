@@ -9,9 +9,10 @@
  *
  *     e[i, r, s] = exp(x[i, r, s])*z[r, s]      e, x and z
  *
- * Rows that lie a number of rows further on lie so many times their length on.
+ * Rows that lie a number of rows further on lie so many times their length on, and
+ * what results read for a place in a row, is read for each of them again.
  *
- *     y[j, c] = x[j + t, c] - x[j, c]           x[0, c + 3*t] - x[0, c], c < 3*n */
+ *     y[j, c] = x[j + t, c] - m[c]         x[0, c + 3*t] - m[c % 3], c < 3*n */
 #include "ir/nest/nest.h"
 
 #include <string.h>
@@ -82,7 +83,7 @@ typedef struct {
 	Flat *flat;
 	const FlatBlock *block;
 	FlatAxes axes;
-	int pairs, outer, inner; /* how often each stands there */
+	int pairs, again, outer, inner; /* how often each stands there */
 	bool found, fits, changed;
 } Visit;
 
@@ -117,20 +118,24 @@ static void make_flat(Visit *v, int buffer, int dim)
 	f->dim[buffer] = dim;
 }
 
-/* What is read at both axes is flat. */
+/* What is read at both axes is flat; at the inner one alone, read again. */
 static bool find_pairs(Expr *e, void *context)
 {
 	Visit *v = context;
 	const int64_t *extents = v->block->extents;
 	v->outer += e->op == OP_AXIS && e->id == v->axes.outer;
 	v->inner += e->op == OP_AXIS && e->id == v->axes.inner;
-	for (int d = 0; e->op == OP_READ && d < e->narg - 1; d++)
-		if (flat_axis(e->arg[d + 1], extents) == v->axes.inner &&
-		    rows_axis(e->arg[d], v->axes.inner, v->block) ==
-			v->axes.outer) {
-			v->pairs++;
-			make_flat(v, e->id, d);
-		}
+	for (int d = 0; e->op == OP_READ && d < e->narg; d++) {
+		if (flat_axis(e->arg[d], extents) != v->axes.inner)
+			continue;
+		bool pair = d > 0 &&
+		    rows_axis(e->arg[d - 1], v->axes.inner, v->block) ==
+			v->axes.outer;
+		v->pairs += pair;
+		v->again += !pair && v->axes.inner < v->block->nspatial;
+		if (pair)
+			make_flat(v, e->id, d - 1);
+	}
 	return true;
 }
 
@@ -154,12 +159,14 @@ static bool add_block(Flat *f, int i, bool *changed)
 		make_flat(&v, b->buffer, v.axes.outer);
 	f->axes[i] = v.axes;
 	*changed |= v.changed;
-	return v.fits && v.outer == v.pairs && v.inner == v.pairs;
+	f->again |= v.again > 0;
+	return v.fits && v.outer == v.pairs && v.inner == v.pairs + v.again;
 }
 
 bool flat_close(Flat *f, int buffer, int dim)
 {
 	bool changed = true, any = false;
+	f->again = false;
 	for (int i = 0; i < f->nbuffers; i++)
 		f->dim[i] = i == buffer ? dim : -1;
 	for (int i = 0; i < f->nblocks; i++)
@@ -178,6 +185,7 @@ bool flat_close(Flat *f, int buffer, int dim)
 typedef struct {
 	const Flat *flat;
 	FlatAxes axes;
+	int64_t length; /* of the block's rows */
 } Moved;
 
 static Expr *times(Arena *arena, Expr *rows, int64_t length)
@@ -187,28 +195,34 @@ static Expr *times(Arena *arena, Expr *rows, int64_t length)
 					expr_int(arena, DT_INDEX, length));
 }
 
-/* A read some rows further on. */
+/* The axis of both where it stood in what is flat, further on by rows; else its
+ * place in a row. */
 static Expr *flat_node(Arena *arena, Expr *e, void *context)
 {
 	const Moved *m = context;
 	int dim = e->op == OP_READ ? m->flat->dim[e->id] : -1;
-	Expr *rows =
-	    dim >= 0 ? without_term(arena, e->arg[dim], m->axes.outer) : NULL;
-	if (!rows)
+	if (e->op == OP_AXIS && e->id == m->axes.inner)
+		return expr_binary(arena, OP_MOD, e,
+		    expr_int(arena, DT_INDEX, m->length));
+	if (dim < 0)
 		return e;
+	Expr *rows = without_term(arena, e->arg[dim], m->axes.outer);
+	Expr *inner = expr_axis(arena, m->axes.inner);
 	Expr *copy = arena_memdup(arena, e, sizeof *e);
 	copy->arg =
 	    arena_memdup(arena, e->arg, sizeof(Expr *) * (size_t)e->narg);
 	copy->arg[dim] = expr_axis(arena, m->axes.outer);
-	copy->arg[dim + 1] = expr_binary(arena, OP_ADD, e->arg[dim + 1],
-	    times(arena, rows, m->flat->shapes[e->id][dim + 1]));
+	copy->arg[dim + 1] = !rows
+	    ? inner
+	    : expr_binary(arena, OP_ADD, inner, times(arena, rows, m->length));
 	return copy;
 }
 
 Expr *flat_body(Arena *arena, const Flat *f, int block)
 {
-	Moved m = {f, f->axes[block]};
-	return expr_rewrite(arena, f->blocks[block].body, flat_node, &m);
+	const FlatBlock *b = &f->blocks[block];
+	Moved m = {f, f->axes[block], b->extents[f->axes[block].inner]};
+	return expr_rewrite(arena, b->body, flat_node, &m);
 }
 
 Flat *flat_new(Arena *arena, int nblocks, int nbuffers)
@@ -216,7 +230,8 @@ Flat *flat_new(Arena *arena, int nblocks, int nbuffers)
 	Flat *f = NEW(arena, Flat);
 	*f = (Flat){nblocks, nbuffers, NEW_N(arena, FlatBlock, nblocks),
 	    NEW_N(arena, const int64_t *, nbuffers),
-	    NEW_N(arena, int, nbuffers), NEW_N(arena, FlatAxes, nblocks)};
+	    NEW_N(arena, int, nbuffers), NEW_N(arena, FlatAxes, nblocks),
+	    false};
 	return f;
 }
 

@@ -3,9 +3,7 @@
  * few elements of each place, all made alike.
  *
  *     y[c] = sum[r < 7, s < 7](x[c, r, s])        y[c] = sum[s < 49](x[c, 0, s])
- *     y[j, c < 3] = x[j + 1, c] - x[j, c]         y[0, c] = x[0, c + 3] - x[0, c]
- *
- * The other rules see the program as it is then. */
+ *     y[j, c < 3] = x[j + 1, c]*m[c]              y[0, c] = x[0, c + 3]*m[c % 3] */
 #include "schedule/rules/rules.h"
 
 static Flat *flat_of(Arena *arena, const Program *p)
@@ -22,20 +20,21 @@ static Flat *flat_of(Arena *arena, const Program *p)
 }
 
 /* Does all that goes over this dimension go over the next, and is reduced at last,
- * or ends with a row that fills no vector? */
-static bool is_flat(
-    const Program *p, const Machine *m, Flat *f, int buffer, int dim)
+ * or ends, with what is behind, in rows that are no whole vectors, of two at most? */
+static bool is_flat(const Program *p, int lanes, Flat *f, int buffer, int dim)
 {
-	int64_t row = p->buffers[buffer].shape[dim + 1];
+	int last = p->buffers[buffer].ndim - 1, behind = last - 1 - dim;
+	int64_t row = p->buffers[buffer].shape[last];
 	bool flat = flat_close(f, buffer, dim), reduced = false, output = false;
-	bool ends = 1 < row && row < rule_lanes(m, DT_F32);
+	bool ends = 1 < row && row < 2 * lanes && row % lanes != 0 &&
+	    !(behind && f->again);
 	for (int i = 0; i < p->nblocks && flat; i++) {
 		const Block *b = &p->blocks[i];
-		FlatAxes axes = f->axes[i];
-		flat &= axes.outer < b->nspatial || !rule_keeps_order(p, b);
-		reduced |= axes.outer >= b->nspatial;
-		ends &= axes.outer < 0 || axes.inner == b->nspatial - 1;
-		output |= 0 <= axes.outer && axes.outer < b->nspatial &&
+		int outer = f->axes[i].outer, inner = f->axes[i].inner;
+		flat &= outer < b->nspatial || !rule_keeps_order(p, b);
+		reduced |= outer >= b->nspatial;
+		ends &= outer < 0 || inner + behind == b->nspatial - 1;
+		output |= f->dim[b->buffer] >= 0 &&
 		    p->buffers[b->buffer].role == BUFFER_OUTPUT;
 	}
 	return flat && (reduced ? !output : ends);
@@ -63,11 +62,12 @@ const Program *rule_flatten(
 {
 	Program *p = rule_copy_program(arena, program);
 	Flat *f = flat_of(arena, p);
+	int lanes = rule_lanes(m, DT_F32);
 	for (int i = 0; i < p->nbuffers; i++) {
 		int ndim = p->buffers[i].ndim, dim = ndim - 2;
-		while (dim >= 0 && is_flat(p, m, f, i, dim))
+		while (dim >= 0 && is_flat(p, lanes, f, i, dim))
 			dim--;
-		while (++dim < ndim - 1 && is_flat(p, m, f, i, dim)) {
+		while (++dim < ndim - 1 && is_flat(p, lanes, f, i, dim)) {
 			buf_printf(steps, "flatten(%s, %d)\n",
 			    p->buffers[i].name, dim);
 			make_flat(arena, p, f);

@@ -454,17 +454,21 @@ static Program *pixels_program(Arena *arena)
 	return program_of(arena,
 	    "tunec: 1\nname: pixels\n"
 	    "inputs: {x: 'f32[7, 9, 3]', k: 'f32[2, 2]', p: 'f32[7, 9, 3]', "
-	    "q: 'f32[7, 9, 3]', o: 'f32[7, 9, 3]', m: 'f32[3]', "
-	    "l: 'f32[7, 9, 3]'}\n"
+	    "q: 'f32[7, 9, 3]', o: 'f32[7, 9, 3]', m: 'f32[3, 2]', "
+	    "l: 'f32[7, 9, 3]', h: 'f32[7, 9, 3]', g: 'f32[7, 9, 3]', "
+	    "n: 'f32[7, 9, 3]'}\n"
 	    "compute: |\n"
 	    "  a[i < 7, j < 8, c < 3] = x[i, j + 1, c] - x[i, j, c]\n"
 	    "  y[i < 6, j < 7, c < 3] = "
 	    "sum[r < 2, s < 2](k[r, s]*a[i + r, 1 - s + j, c])\n"
 	    "  u[i < 7, j < 7, c < 3] = p[i, 7 - j, c]\n"
 	    "  v[i < 7, j < 4, c < 3] = q[i, 2*j, c]\n"
-	    "  w[i < 7, j < 9, c < 3] = o[i, j, c]*m[c]\n"
+	    "  w[i < 7, j < 9, c < 3] = o[i, j, c]*m[c, 1] - m[c, i % 2]\n"
 	    "  t[i < 7, j < 8, c < 2] = l[i, j, c + 1]\n"
-	    "outputs: [y, u, v, w, t]\n");
+	    "  z[i < 7, j < 9, c < 3] = if c == 1 then h[i, j, c] else 1\n"
+	    "  e[i < 7, j < 9, c < 3] = g[i, j, c]*m[2 - c, 0]\n"
+	    "  f[i < 7] = sum[j < 9, c < 3](n[i, j, c]*m[c, 0])\n"
+	    "outputs: [y, u, v, w, t, z, e, f]\n");
 }
 
 static Program *spread_program(Arena *arena)
@@ -485,8 +489,13 @@ static const Case pixels[] = {
     {"", "flatten(x, 0)", "does not go over both"},
     {"", "flatten(p, 1)", "does not go over both"},
     {"", "flatten(q, 1)", "does not go over both"},
-    {"", "flatten(o, 1)", "does not go over both"},
+    {"", "flatten(o, 1)", NULL},
+    {"flatten(o, 1)", "c0, c1 = split(w.c, [_, 48])", NULL},
+    {"", "flatten(m, 0)", "does not go over both"},
     {"", "flatten(l, 1)", "does not go over both"},
+    {"", "flatten(h, 1)", "does not go over both"},
+    {"", "flatten(g, 1)", "does not go over both"},
+    {"", "flatten(n, 1)", "does not go over both"},
     {"unroll(y.r)", "flatten(x, 1)", "scheduled already"},
 };
 

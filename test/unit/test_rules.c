@@ -271,7 +271,7 @@ static const Case cases[] = {
     /* bytes and shorts alone: vectors of which a register holds half */
     {"test/bench/families/apart/grey_u8.yaml", {"vectorize(y_iv, 32)"}, {0}},
     {"test/bench/families/apart/mix_i16.yaml",
-	{"y_i0, y_iv = split(y.i, [_, 32])"}, {0}},
+	{"flatten(a, 0)\n", "vectorize(y_cv, 32)"}, {0}},
     {"test/bench/families/apart/planes.yaml", {"vectorize(out_zv, 16)"}, {0}},
     /* or divided, where no vectors fill a period */
     {"test/bench/families/moves/tile.yaml",
@@ -522,6 +522,10 @@ static const Case cases[] = {
     /* and a few elements of each place, in what reads its neighbours, too */
     {"test/layouts/pixels.yaml",
 	{"flatten(x, 1)\n", "y_c0, y_c1, y_cv = split(y.c, "}, {0}},
+    {"test/layouts/pixel_scales.yaml",
+	{"flatten(x, 0)\nflatten(x, 1)\n", "tile([3, 6], [16])",
+	    "flatten(t, 0)\n", "tile([11, 22], [16])"},
+	{0}},
     {"test/layouts/complex_filter.yaml", {0}, {"flatten("}},
     /* roots that rows of channels share, in the loops of a filter: for several
      * at once; functions of rows that are a vector or two */
