@@ -4,7 +4,9 @@
  *       (t ? 1 << (first + lane) : 0)     -->   b: u8 = bits t
  *                                               word += u32(b) << first
  *
- * Machines have an instruction for that, and the word needs no lanes. */
+ * Machines have an instruction for that, and the word needs no lanes.  Where the lanes
+ * of several vectors would be its parts, each would be moved, put in its place and
+ * added: three scalar operations, which is no less than for lanes two. */
 #include "codegen/lower/lower_internal.h"
 
 /* What sets a bit in a step, `1 << number`, if something does; else NULL. */
@@ -34,18 +36,17 @@ static bool is_word(int lanes, DType type)
 	return lanes >= 8 && lanes <= 8 * dtype_bytes(type);
 }
 
-/* Does each lane set the bit behind the one before it, the first one a bit whose
- * number is a multiple of the lanes? */
-static bool lies_in_order(Index bit, int lanes)
+/* Does each lane set the bit behind the one before it, the first one always the same,
+ * whose number is a multiple of the lanes? */
+static bool lies_in_order(Lower *l, Index bit, int lanes, int64_t *first)
 {
-	if (bit.vector >= 0 || index_lane(bit) != 1 ||
-	    bit.form.constant % lanes)
+	int64_t least;
+	if (bit.vector >= 0 || index_lane(bit) != 1)
 		return false;
-	for (int i = 0; i < bit.form.n; i++)
-		if (bit.form.terms[i].temp != SYMBOL_LANE &&
-		    bit.form.terms[i].coefficient % lanes)
-			return false;
-	return true;
+	Index rest = index_without(l, bit, SYMBOL_LANE);
+	return index_is_const(index_extreme(l, rest, true, false), first) &&
+	    index_is_const(index_extreme(l, rest, false, false), &least) &&
+	    least == *first && least % lanes == 0;
 }
 
 bool bits_are_lanes(Lower *l, int stage, int var)
@@ -53,29 +54,16 @@ bool bits_are_lanes(Lower *l, int stage, int var)
 	const Stage *s = &l->nest->stages.at[stage];
 	const Expr *bit = bit_of(s->body);
 	int lanes = (int)loop_extent(l, var), outer = l->stage;
+	int64_t first;
 	if (!bit || s->reduce != REDUCE_SUM || l->machine->gpu ||
 	    !is_word(lanes, bit->type))
 		return false;
 	l->stage = stage;
 	bind_var(l, var, (Binding){true, index_symbol(l, SYMBOL_LANE)});
-	bool good = lies_in_order(number_of(l, bit), lanes);
+	bool good = lies_in_order(l, number_of(l, bit), lanes, &first);
 	unbind(l, var);
 	l->stage = outer;
 	return good;
-}
-
-/* The word's bits from the first lane's on. */
-static Value in_place(Lower *l, Value bits, Index first)
-{
-	int64_t known;
-	if (index_is_const(first, &known) &&
-	    known % (8 * dtype_bytes(bits.type)) == 0)
-		return bits;
-	Value by = value_convert(
-	    l, value_temp(DT_INDEX, 1, index_scalar(l, first)), bits.type);
-	return value_temp(bits.type, 1,
-	    emit_op(l, LOW_SHL, bits.type, 1, value_scalar(l, bits),
-		value_scalar(l, by), -1, "bits"));
 }
 
 bool bits_step(Lower *l, const Expr *element, Value *word)
@@ -86,9 +74,11 @@ bool bits_step(Lower *l, const Expr *element, Value *word)
 	int lanes = l->lanes;
 	if (!bit || l->machine->gpu || !is_word(lanes, bit->type))
 		return false;
-	Index number = number_of(l, bit);
+	int64_t first;
+	if (!lies_in_order(l, number_of(l, bit), lanes, &first))
+		return false;
 	Value t = eval(l, element->arg[0]);
-	if (t.lanes != lanes || !lies_in_order(number, lanes))
+	if (t.lanes != lanes)
 		return false;
 	if (l->mask.lanes > 1)
 		t = value_and(l, l->mask, t);
@@ -96,9 +86,12 @@ bool bits_step(Lower *l, const Expr *element, Value *word)
 	int mask = value_as(l, t, lanes);
 	Value bits = value_temp(
 	    type, 1, emit_op(l, LOW_BITS, type, 1, mask, -1, -1, "bits"));
-	*word = value_convert(l,
-	    in_place(l, value_convert(l, bits, bit->type),
-		index_without(l, number, SYMBOL_LANE)),
-	    element->type);
+	bits = value_convert(l, bits, bit->type);
+	if (first % (8 * dtype_bytes(bit->type))) {
+		Value by = value_const(bit->type, 0, first);
+		bits.temp = emit_op(l, LOW_SHL, bit->type, 1, bits.temp,
+		    value_scalar(l, by), -1, "bits");
+	}
+	*word = value_convert(l, bits, element->type);
 	return true;
 }

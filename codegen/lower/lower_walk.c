@@ -1214,6 +1214,7 @@ static bool sums_here(const Lower *l, int stage, int pos)
 	return n > 0 && n <= MAX_SUMS;
 }
 
+/* Bits of a word are put together in each step: their sums need no lanes. */
 static void start_sums(Lower *l, int stage, int lanes, int *temps, int64_t n)
 {
 	const Stage *s = &l->nest->stages.at[stage];
