@@ -598,6 +598,7 @@ static void emit_body(EmitC *e, const LowBody *body)
 static void put_function_attributes(EmitC *e)
 {
 	bool shares = emit_c_shares_sums(e);
+	e->window |= emit_c_adds_window(e);
 	if (shares && emit_c_first(e, "TUNEC_SHARED"))
 		buf_puts(&e->prelude,
 		    "/* Several loops or branches add to the same sums. */\n"
@@ -683,8 +684,9 @@ static void put_gcc_options(const EmitC *e, Buf *out)
 	    : arena_printf(e->arena,
 		  "\"fp-contract=off\", \"no-predictive-commoning\", \\\n"
 		  "\t    \"%s\", \"no-tree-reassoc\", "
-		  "\"no-tree-ter\", \\\n\t    \"no-tree-slp-vectorize\"",
-		  e->isa.avx512 ? "no-thread-jumps" : "no-tree-coalesce-vars");
+		  "\"no-tree-ter\", \\\n\t    \"no-tree-slp-vectorize\"%s",
+		  e->isa.avx512 ? "no-thread-jumps" : "no-tree-coalesce-vars",
+		  e->window ? ", \"live-range-shrinkage\"" : "");
 	if (e->conditional)
 		buf_printf(out,
 		    "/* gcc up to 13 would read past what an `if` guards. */\n"

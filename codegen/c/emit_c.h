@@ -107,6 +107,7 @@ typedef struct {
 	bool omp;         /* there is a parallel region */
 	bool apart;       /* TUNEC_APART is used */
 	bool sums;	  /* SUM_… is used: sums grow in their registers */
+	bool window;	  /* a function adds the elements of windows */
 	bool conditional; /* something may be read or not, element by element */
 
 	/* The function at hand. */
@@ -206,6 +207,8 @@ void emit_c_find_rows(EmitC *e, const LowNode *loop);
 bool emit_c_reads_ahead(EmitC *e, const LowNode *loop);
 /* Do several bodies of the function add to them? */
 bool emit_c_shares_sums(EmitC *e);
+/* Does a body add many times to each of several sums, as of a window's elements? */
+bool emit_c_adds_window(EmitC *e);
 
 /* emit_c_types.c */
 int emit_c_lane_bytes(const EmitC *e, int temp);

@@ -134,3 +134,27 @@ bool emit_c_shares_sums(EmitC *e)
 	    .several = NEW_N(e->arena, bool, n)};
 	return e->isa.avx512 && has_shared(&c, &e->f->body);
 }
+
+enum { FEWEST = 4, WINDOW = 8 }; /* sums, and additions to each */
+
+static bool adds_window(EmitC *e, const LowBody *body)
+{
+	int *sums = NEW_N(e->arena, int, e->f->temps.n);
+	int added = 0, nsums = 0;
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if (adds_window(e, &n->body) || adds_window(e, &n->other))
+			return true;
+		if (n->kind != LOWNODE_OP || n->op != LOW_FMA ||
+		    n->arg[2] != n->dst || e->f->temps.at[n->dst].lanes == 1)
+			continue;
+		added++;
+		nsums += !sums[n->dst]++;
+	}
+	return nsums >= FEWEST && added >= WINDOW * nsums;
+}
+
+bool emit_c_adds_window(EmitC *e)
+{
+	return e->isa.avx512 && adds_window(e, &e->f->body);
+}

@@ -1379,6 +1379,38 @@ static void shared(void **state)
 	assert_false(is_shared(16, 2, "haswell"));
 }
 
+/* for k: `times` times sum += x*x of `sums` vectors: does gcc keep lives short? */
+static bool is_window(int sums, int times, const char *cpu)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	begin(&m, "window");
+	int x = loaded(&m, "x", DT_F32, 16, 0), sum[4];
+	for (int i = 0; i < sums; i++) {
+		sum[i] = temp(&m, DT_F32, 16);
+		op(&m, LOW_CONST, sum[i], -1, -1, -1);
+	}
+	LowNode *loop = loop_of(&m, &m.f->body, temp(&m, DT_INDEX, 1), 8);
+	for (int i = 0; i < sums * times; i++)
+		low_op(arena, &loop->body, LOW_FMA, sum[i % sums], x, x,
+		    sum[i % sums]);
+	end(&m, sum[0]);
+	bool has = says(cases.at[0].f, cpu, "live-range-shrinkage");
+	arena_free(arena);
+	return has;
+}
+
+/* Where each of several sums is added to as often as there are elements. */
+static void window_sums(void **state)
+{
+	(void)state;
+	assert_true(is_window(4, 8, "znver4"));
+	assert_false(is_window(4, 7, "znver4"));
+	assert_false(is_window(3, 8, "znver4"));
+	assert_false(is_window(4, 8, "haswell"));
+}
+
 /* Numbers or 0 under a mask that is known, or loaded: does clang not see the former? */
 static bool hides_mask(int below, const char *cpu)
 {
@@ -1453,7 +1485,7 @@ int main(void)
 	    cmocka_unit_test(once), cmocka_unit_test(roots),
 	    cmocka_unit_test(data_rows), cmocka_unit_test(tuned),
 	    cmocka_unit_test(windows), cmocka_unit_test(rolled),
-	    cmocka_unit_test(shared), cmocka_unit_test(hidden),
-	    cmocka_unit_test(divided)};
+	    cmocka_unit_test(shared), cmocka_unit_test(window_sums),
+	    cmocka_unit_test(hidden), cmocka_unit_test(divided)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
