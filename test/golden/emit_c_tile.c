@@ -20,11 +20,11 @@
 #if __GNUC__ < 14 && defined __AVX512VL__
 #define TUNEC_OPTIMIZE \
 	optimize("fp-contract=off", "no-predictive-commoning", \
-	    "no-thread-jumps", "no-tree-reassoc", "no-tree-ter", \
+	    "no-tree-coalesce-vars", "no-tree-reassoc", "no-tree-ter", \
 	    "no-tree-slp-vectorize", "no-tree-loop-if-convert")
 #else
 #define TUNEC_OPTIMIZE optimize("fp-contract=off", "no-predictive-commoning", \
-	    "no-thread-jumps", "no-tree-reassoc", "no-tree-ter", \
+	    "no-tree-coalesce-vars", "no-tree-reassoc", "no-tree-ter", \
 	    "no-tree-slp-vectorize")
 #endif
 #endif
