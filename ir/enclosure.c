@@ -36,12 +36,15 @@ typedef struct {
 	size_t memo_size, memo_used;
 	bool (*stop)(void *context);
 	void *context;
-	int asked;
+	int asked, depth;
 	bool stopped; /* nothing is computed any more */
 } Encloser;
 
-/* Steps between two questions. */
-enum { STOP_EVERY = 1 << 12 };
+enum {
+	STOP_EVERY = 1 << 12, /* steps between two questions */
+	DEPTH_MOST = 4000 /* expressions in each other, through what they read;
+				 what lies deeper may be anything */
+};
 
 static Value integer(int64_t i)
 {
@@ -206,7 +209,7 @@ static Value of_operation(Encloser *s, const Expr *e, const int64_t *axes)
 	return of_bools(yes, no);
 }
 
-static Value of_expr(Encloser *s, const Expr *e, const int64_t *axes)
+static Value of_node(Encloser *s, const Expr *e, const int64_t *axes)
 {
 	switch (e->op) {
 	case OP_INT: return integer(e->i);
@@ -221,6 +224,16 @@ static Value of_expr(Encloser *s, const Expr *e, const int64_t *axes)
 	case OP_OR: return of_logic(s, e, axes);
 	default: return of_operation(s, e, axes);
 	}
+}
+
+static Value of_expr(Encloser *s, const Expr *e, const int64_t *axes)
+{
+	if (s->depth == DEPTH_MOST)
+		return unknown(e->type);
+	s->depth++;
+	Value value = of_node(s, e, axes);
+	s->depth--;
+	return value;
 }
 
 /* --- reductions -------------------------------------------------------------- */

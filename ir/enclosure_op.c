@@ -262,7 +262,19 @@ static Enclosure function(Op op, Enclosure a, Enclosure b)
 	case OP_LOG:
 	case OP_LOG2:
 	case OP_SQRT: return monotone(op, a, 0, INFINITY);
-	default: return monotone(op, a, -INFINITY, INFINITY);
+	case OP_EXP:
+	case OP_EXP2:
+	case OP_EXPM1:
+	case OP_ATAN:
+	case OP_SINH:
+	case OP_TANH:
+	case OP_SIGMOID:
+	case OP_ERF:
+	case OP_FLOOR:
+	case OP_CEIL:
+	case OP_ROUND:
+	case OP_TRUNC: return monotone(op, a, -INFINITY, INFINITY);
+	default: return enclosure_any(); /* nobody has looked at its slope */
 	}
 }
 

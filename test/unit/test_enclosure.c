@@ -192,6 +192,21 @@ static void test_stop(void **state)
 	arena_free(arena);
 }
 
+/* A chain of more definitions than a stack has room for: what lies deep in it may
+ * be anything. */
+static void test_deep(void **state)
+{
+	Buf text = {0};
+	(void)state;
+	buf_puts(&text, "  t0[i < 4] = x[i]\n");
+	for (int i = 1; i < 4000; i++)
+		buf_printf(
+		    &text, "  t%d[i < 4] = t%d[i] + x[3 - i]\n", i, i - 1);
+	Enclosure e = of_text(buf_text(&text), ordinary);
+	assert_true(enclosure_has(e, INFINITY) && enclosure_has(e, NAN));
+	buf_free(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +215,7 @@ int main(void)
 	    cmocka_unit_test(test_near),
 	    cmocka_unit_test(test_either),
 	    cmocka_unit_test(test_stop),
+	    cmocka_unit_test(test_deep),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
