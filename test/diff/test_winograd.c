@@ -69,8 +69,8 @@ static const Case cases[] = {
 	"  z[o < 16, j < 37] = y[o, j]*2\n")},
     {"line_last", one, SPEC("x: 'f32[23, 17]', w: 'const f32[17, 3, 12]'",
 	"  y[j < 21, o < 12] = sum[c < 17, s < 3](x[j + s, c]*w[c, s, o])\n")},
-    {"column", one, SPEC("x: 'f32[5, 14, 10]', w: 'const f32[8, 5, 3]'",
-	"  y[o < 8, i < 12, j < 10] =\n"
+    {"column", one, SPEC("x: 'f32[5, 14, 34]', w: 'const f32[8, 5, 3]'",
+	"  y[o < 8, i < 12, j < 34] =\n"
 	"    sum[c < 5, r < 3](x[c, i + r, j]*w[o, c, r])\n")},
 };
 enum {
