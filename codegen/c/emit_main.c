@@ -22,6 +22,7 @@ typedef struct {
 	const Program
 	    *noisy; /* what is written as p is, in f64; NULL: p is it */
 	const Block *block;
+	bool is_noisy; /* a float was read */
 } EmitMain;
 
 /* --- names --------------------------------------------------------------- */
@@ -106,6 +107,7 @@ static const char *noisy(EmitMain *m, int buffer, const char *text)
 	DType type = m->noisy->buffers[buffer].type;
 	if (buffer < m->p->ninputs && dtype_is_half(type))
 		type = DT_F32;
+	m->is_noisy = true;
 	return arena_printf(
 	    m->c.arena, "tunec_about(%s, %.3g)", text, epsilon(type));
 }
@@ -447,6 +449,8 @@ static void put_noise(EmitMain *m, Buf *out)
 	for (int b = m->p->ninputs; b < m->p->nbuffers; b++)
 		buf_printf(out, "static %s *%s;\n",
 		    dtype_ctype(m->p->buffers[b].type), buffer_name(m, b));
+	if (!m->is_noisy)
+		return;
 	buf_puts(out,
 	    "\nTUNEC_HELPER double tunec_about(double x, double share)\n{\n"
 	    "\tstatic uint64_t dice = 1;\n"
