@@ -34,10 +34,6 @@ enum { SPILLED = 4 };
 /* Cycles from a store to the load of the same: 9 on a Zen 5, of 64 bytes 11. */
 enum { FORWARD = 9 };
 
-/* Bytes of an instruction on vectors, and of those that a cycle brings from the second
- * cache. */
-enum { CODE_BYTES = 7, FETCHED = 16 };
-
 /* A store of a part of a line: by the time of the next part the line may have to
  * be brought again, and its page's address.  Gathers cost half a cycle. */
 enum { NARROW_STORE = 6 };
@@ -588,16 +584,6 @@ static bool is_no_loop(const StageNow *w, int d)
 	return w->stage->digits >> d & 1 && w->extent[d] == 1;
 }
 
-/* Copies of the body, since loops around it are unrolled. */
-static double count_pieces(const StageNow *w, int body)
-{
-	double pieces = 1;
-	for (int d = 0; d < body; d++)
-		if (loop_in_code(&w->stage->loops[d], w->values))
-			pieces *= (double)w->extent[d];
-	return pieces;
-}
-
 /* A body that is being counted. */
 typedef struct {
 	int vector;	 /* loop of its lanes; -1: none */
@@ -808,7 +794,6 @@ static void count_body(const StageNow *w, StageCost *c)
 	c->registers =
 	    c->accumulators + (b.streams < 1e9 ? b.streams : 1) + b.broadcasts;
 	c->held = b.folded ? c->accumulators + 1 + b.broadcasts : c->registers;
-	c->pieces = count_pieces(w, c->body);
 	if (c->accumulators + b.shared > w->machine->vector_registers)
 		c->loads += b.again;
 	c->instructions =
@@ -1057,14 +1042,10 @@ static void count_rest(const StageNow *w, StageCost *c)
 		body = spilled_body(m, c, body);
 	count_conflicts(w, c);
 	body = max2(body, c->instructions / ISSUE);
-	double fetching = c->instructions * CODE_BYTES / FETCHED;
-	if (fetching * c->pieces * FETCHED > m->l1_bytes)
-		body = max2(body, fetching);
 	body += c->gathers * 0.5 + c->conflicts * 3 + (s->reduce ? 0 : BACK);
 	double compute = body * c->body_runs * part_made(s, c) +
-	    fetching * (c->pieces - 1) + starting(s, c) +
-	    count_outside(s, c) / issue + c->results * combining(s, c) +
-	    odd_steps(s, values, c);
+	    starting(s, c) + count_outside(s, c) / issue +
+	    c->results * combining(s, c) + odd_steps(s, values, c);
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
 	       memory = c->traffic[2] / 5;
 	double longest = max2(max2(compute, l2), max2(l3, memory));
