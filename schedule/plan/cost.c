@@ -27,13 +27,6 @@ enum { BRANCH_OPERATIONS = 4, ROWS_MAX = 16, ZIP_MAX = 8 };
 /* A chain waits for its operands, too. */
 #define LATE 1.2
 
-/* Cycles of a step for each register that there is not: of two sums, a store and a
- * load; LLVM has one and a half to seven of them there. */
-enum { SPILLED = 4 };
-
-/* Cycles from a store to the load of the same: 9 on a Zen 5, of 64 bytes 11. */
-enum { FORWARD = 9 };
-
 /* A store of a part of a line: by the time of the next part the line may have to
  * be brought again, and its page's address.  Gathers cost half a cycle. */
 enum { NARROW_STORE = 6 };
@@ -793,7 +786,6 @@ static void count_body(const StageNow *w, StageCost *c)
 		c->accumulators *= b.words;
 	c->registers =
 	    c->accumulators + (b.streams < 1e9 ? b.streams : 1) + b.broadcasts;
-	c->held = b.folded ? c->accumulators + 1 + b.broadcasts : c->registers;
 	if (c->accumulators + b.shared > w->machine->vector_registers)
 		c->loads += b.again;
 	c->instructions =
@@ -943,21 +935,14 @@ static double starting(const PlanStage *s, const StageCost *c)
 	    : 0;
 }
 
-/* What does not fit the registers is stored and loaded in each step, and a sum that
- * is waits for that.  Where zeros cut a loop of steps, sums go through several loops:
- * of those LLVM may keep none. */
-static double spilled_body(const Machine *m, const StageCost *c, double body)
+/* What does not fit the registers is stored and loaded.  Where zeros cut a loop of
+ * steps, sums go through several loops: of those LLVM may keep none. */
+static double spilling(const Machine *m, const StageCost *c)
 {
-	double over = SPILLED * (c->held - m->vector_registers);
-	double steps =
-	    c->accumulators > 0 ? max2(1, c->steps / c->accumulators) : 1;
+	double over = c->registers - m->vector_registers;
 	if (over <= 0)
-		return body;
-	over *= steps;
-	if (c->density < 1)
-		over = max2(over, c->accumulators / 2);
-	return max2(
-	    body + over, c->steps > 0 ? steps * (m->fma_latency + FORWARD) : 0);
+		return 0;
+	return c->density < 1 ? max2(2 * over, c->accumulators / 2) : 2 * over;
 }
 
 static void set_steps(
@@ -1039,7 +1024,7 @@ static void count_rest(const StageNow *w, StageCost *c)
 	if (s->reduce && c->accumulators > 0 && waits_for_sums(s, c))
 		body = max2(body, c->steps / c->accumulators * latency * LATE);
 	if (m->vector_registers)
-		body = spilled_body(m, c, body);
+		body += spilling(m, c);
 	count_conflicts(w, c);
 	body = max2(body, c->instructions / ISSUE);
 	body += c->gathers * 0.5 + c->conflicts * 3 + (s->reduce ? 0 : BACK);

@@ -326,44 +326,6 @@ static void tiles_of_a_concatenation(void **state)
 	assert_float_equal(cost.body_runs, 8, 1e-9);
 }
 
-/* Of a product of 24 x 32, by tiles of `rows` x 2 vectors of 16 and so many
- * steps in a body, of which loops around it make `pieces`. */
-static StageCost tile_of(int all, int rows, int steps, int pieces)
-{
-	char schedule[512];
-	snprintf(schedule, sizeof schedule,
-	    "i0, i1 = split(c.i, [_, %d])\nj0, j1, j2 = split(c.j, [_, 2, 16])\n"
-	    "k0, k1, k2 = split(c.k, [_, %d, %d])\n"
-	    "reorder(i0, j0, k1, k0, k2, i1, j1, j2)\nunroll(k1)\nunroll(k2)\n"
-	    "unroll(i1)\nunroll(j1)\nvectorize(j2, 16)\n",
-	    rows, pieces, steps);
-	return cost_of(24, 32, all, 1, schedule);
-}
-
-/* Sums that have no register are stored and loaded in each step, and waited for:
- * more steps in a body are no help. */
-static void sums_on_the_stack(void **state)
-{
-	(void)state;
-	StageCost fits = tile_of(64, 6, 4, 1), one = tile_of(64, 8, 1, 1),
-		  four = tile_of(64, 8, 4, 1);
-	assert_true(fits.registers <= test_machine.vector_registers);
-	assert_true(one.registers > test_machine.vector_registers);
-	assert_true(four.cycles > 1.2 * fits.cycles);
-	assert_true(four.cycles > 0.9 * one.cycles);
-}
-
-/* Vectors that one operation each reads are a part of it, and in no register. */
-static void operands_in_memory(void **state)
-{
-	(void)state;
-	StageCost cost = cost_of_text("x: 'f32[64, 128]'",
-	    "y[j < 128] = sum[k < 64](x[k, j])",
-	    "j0, j1, j2 = split(y.j, [_, 8, 16])\nreorder(j0, y.k, j1, j2)\n"
-	    "unroll(j1)\nvectorize(j2, 16)\n");
-	assert_float_equal(cost.held, 9, 1e-9);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -380,8 +342,6 @@ int main(void)
 	    cmocka_unit_test(vectors_of_a_bordered_row),
 	    cmocka_unit_test(bordered_row_of_one_tile),
 	    cmocka_unit_test(tiles_of_a_concatenation),
-	    cmocka_unit_test(sums_on_the_stack),
-	    cmocka_unit_test(operands_in_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
