@@ -13,8 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "ir/computed.h"
 #include "ir/scalar.h"
-#include "lib/hash.h"
 
 typedef struct {
 	bool known; /* of an integer */
@@ -23,17 +23,11 @@ typedef struct {
 } Value;
 
 typedef struct {
-	int buffer; /* -1: free */
-	int64_t at;
-	Value value;
-} Memo;
-
-typedef struct {
 	Arena *arena;
 	const Program *program;
 	void *const *inputs;
-	Memo *memo;
-	size_t memo_size, memo_used;
+	Computed computed;
+	VEC(Value) values; /* of those */
 	bool (*stop)(void *context);
 	void *context;
 	int asked, depth;
@@ -307,30 +301,6 @@ static Value of_reduction(Encloser *s, const Block *b, int64_t *axes)
 
 /* --- elements ---------------------------------------------------------------- */
 
-static Memo *memo_place(Memo *memo, size_t size, int buffer, int64_t at)
-{
-	size_t i = hash_mix((uint64_t)at ^ hash_mix((uint64_t)buffer));
-	for (i &= size - 1; memo[i].buffer >= 0; i = (i + 1) & (size - 1))
-		if (memo[i].buffer == buffer && memo[i].at == at)
-			break;
-	return &memo[i];
-}
-
-static void memo_grow(Encloser *s)
-{
-	size_t size = s->memo_size ? s->memo_size * 2 : 1024;
-	Memo *memo = must_alloc(size * sizeof *memo);
-	for (size_t i = 0; i < size; i++)
-		memo[i].buffer = -1;
-	for (size_t i = 0; i < s->memo_size; i++)
-		if (s->memo[i].buffer >= 0)
-			*memo_place(memo, size, s->memo[i].buffer,
-			    s->memo[i].at) = s->memo[i];
-	free(s->memo);
-	s->memo = memo;
-	s->memo_size = size;
-}
-
 static Value of_input(const Encloser *s, int buffer, int64_t at)
 {
 	DType type = s->program->buffers[buffer].type;
@@ -358,23 +328,17 @@ static Value value_at(Encloser *s, int buffer, int64_t at)
 {
 	if (buffer < s->program->ninputs)
 		return of_input(s, buffer, at);
-	if (s->memo_used * 2 >= s->memo_size)
-		memo_grow(s);
-	Memo *memo = memo_place(s->memo, s->memo_size, buffer, at);
-	if (memo->buffer >= 0)
-		return memo->value;
+	int number = computed_find(&s->computed, buffer, at);
+	if (number >= 0)
+		return s->values.at[number];
 	if (++s->asked % STOP_EVERY == 0)
 		s->stopped = s->stopped || s->stop(s->context);
 	if (s->stopped)
 		return unknown(s->program->buffers[buffer].type);
 	const Block *b = &s->program->blocks[s->program->buffers[buffer].block];
 	Value value = of_block(s, b, at);
-	if (s->memo_used * 2 >= s->memo_size)
-		memo_grow(s);
-	/* it may lie elsewhere by now */
-	memo = memo_place(s->memo, s->memo_size, buffer, at);
-	*memo = (Memo){buffer, at, value};
-	s->memo_used++;
+	computed_add(&s->computed, buffer, at);
+	vec_push(s->arena, &s->values, value);
 	return value;
 }
 
@@ -391,7 +355,7 @@ bool enclosure_point(const Program *program, void *const *inputs, int buffer,
 	*out = dtype_is_float(type) ? v.f
 	    : v.known		    ? enclosure_of(scalar_int_f64(type, v.i))
 				    : enclosure_any();
-	free(s.memo);
+	computed_free(&s.computed);
 	arena_free(s.arena);
 	return !s.stopped;
 }

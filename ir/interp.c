@@ -6,10 +6,8 @@
  * and evaluated in both arms; a read under a condition stays under it. */
 #include "ir/program.h"
 
-#include <stdlib.h>
-
+#include "ir/computed.h"
 #include "ir/scalar.h"
-#include "lib/hash.h"
 
 typedef enum {
 	I_END,
@@ -94,20 +92,14 @@ typedef struct {
 
 typedef struct Interp Interp;
 
-typedef struct {
-	int buffer; /* -1: free */
-	int64_t at;
-	Scalar value;
-} Memo;
-
 struct Interp {
 	Arena *arena;
 	const Program *program;
 	void *const *data;
 	int ndata;           /* buffers that have data */
 	Compiled **compiled; /* by block, on demand */
-	Memo *memo;
-	size_t memo_size, memo_used;
+	Computed computed;
+	VEC(Scalar) values;	     /* of those */
 	bool (*stop)(void *context); /* NULL: never */
 	void *context;
 	int asked;
@@ -719,30 +711,6 @@ enum { STOP_EVERY = 16 }; /* elements between two questions */
 
 /* --- one point ------------------------------------------------------------ */
 
-static Memo *memo_place(Memo *memo, size_t size, int buffer, int64_t at)
-{
-	size_t i = hash_mix((uint64_t)at ^ hash_mix((uint64_t)buffer));
-	for (i &= size - 1; memo[i].buffer >= 0; i = (i + 1) & (size - 1))
-		if (memo[i].buffer == buffer && memo[i].at == at)
-			break;
-	return &memo[i];
-}
-
-static void memo_grow(Interp *in)
-{
-	size_t size = in->memo_size ? in->memo_size * 2 : 1024;
-	Memo *memo = must_alloc(size * sizeof *memo);
-	for (size_t i = 0; i < size; i++)
-		memo[i].buffer = -1;
-	for (size_t i = 0; i < in->memo_size; i++)
-		if (in->memo[i].buffer >= 0)
-			*memo_place(memo, size, in->memo[i].buffer,
-			    in->memo[i].at) = in->memo[i];
-	free(in->memo);
-	in->memo = memo;
-	in->memo_size = size;
-}
-
 /* Blocks read only earlier ones, so a block is never entered twice at once and
  * its slots can be its own. */
 static Scalar compute(Interp *in, int buffer, int64_t at)
@@ -763,22 +731,16 @@ static Scalar compute(Interp *in, int buffer, int64_t at)
 
 static Scalar point(Interp *in, int buffer, int64_t at)
 {
-	if (in->memo_used * 2 >= in->memo_size)
-		memo_grow(in);
-	Memo *memo = memo_place(in->memo, in->memo_size, buffer, at);
-	if (memo->buffer >= 0)
-		return memo->value;
+	int number = computed_find(&in->computed, buffer, at);
+	if (number >= 0)
+		return in->values.at[number];
 	if (in->stop && !in->stopped && ++in->asked % STOP_EVERY == 0)
 		in->stopped = in->stop(in->context);
 	if (in->stopped)
 		return (Scalar){0};
 	Scalar value = compute(in, buffer, at);
-	if (in->memo_used * 2 >= in->memo_size)
-		memo_grow(in);
-	/* it may lie elsewhere by now */
-	memo = memo_place(in->memo, in->memo_size, buffer, at);
-	*memo = (Memo){buffer, at, value};
-	in->memo_used++;
+	computed_add(&in->computed, buffer, at);
+	vec_push(in->arena, &in->values, value);
 	return value;
 }
 
@@ -801,7 +763,7 @@ bool interp_point_unless(const Program *program, void *const *inputs,
 	    : point(&in, buffer, at);
 	if (!in.stopped)
 		scalar_store(b->type, element, 0, value);
-	free(in.memo);
+	computed_free(&in.computed);
 	arena_free(arena);
 	return !in.stopped;
 }
