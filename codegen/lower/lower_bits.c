@@ -25,42 +25,42 @@ static const Expr *bit_of(const Expr *element)
 	    : NULL;
 }
 
-static Index number_of(Lower *l, const Expr *bit)
-{
-	return index_of(l, bit->arg[1]->arg[0]);
-}
-
 /* As many bits as some integer has, which lie in one of the word's. */
 static bool is_word(int lanes, DType type)
 {
 	return lanes >= 8 && lanes <= 8 * dtype_bytes(type);
 }
 
-/* Does each lane set the bit behind the one before it, the first one always the same,
- * whose number is a multiple of the lanes? */
-static bool lies_in_order(Lower *l, Index bit, int lanes, int64_t *first)
+/* What sets a bit if each lane sets the one behind that of the lane before it, the
+ * first one always the same, whose number is a multiple of the lanes; else NULL. */
+static const Expr *bit_in_order(
+    Lower *l, const Expr *element, int lanes, int64_t *first)
 {
+	const Expr *bit = bit_of(element);
 	int64_t least;
-	if (bit.vector >= 0 || index_lane(bit) != 1)
-		return false;
-	Index rest = index_without(l, bit, SYMBOL_LANE);
-	return index_is_const(index_extreme(l, rest, true, false), first) &&
+	if (!bit || l->machine->gpu || !is_word(lanes, bit->type))
+		return NULL;
+	Index number = index_of(l, bit->arg[1]->arg[0]);
+	if (number.vector >= 0 || index_lane(number) != 1)
+		return NULL;
+	Index rest = index_without(l, number, SYMBOL_LANE);
+	bool same =
+	    index_is_const(index_extreme(l, rest, true, false), first) &&
 	    index_is_const(index_extreme(l, rest, false, false), &least) &&
 	    least == *first && least % lanes == 0;
+	return same ? bit : NULL;
 }
 
 bool bits_are_lanes(Lower *l, int stage, int var)
 {
 	const Stage *s = &l->nest->stages.at[stage];
-	const Expr *bit = bit_of(s->body);
 	int lanes = (int)loop_extent(l, var), outer = l->stage;
 	int64_t first;
-	if (!bit || s->reduce != REDUCE_SUM || l->machine->gpu ||
-	    !is_word(lanes, bit->type))
+	if (s->reduce != REDUCE_SUM)
 		return false;
 	l->stage = stage;
 	bind_var(l, var, (Binding){true, index_symbol(l, SYMBOL_LANE)});
-	bool good = lies_in_order(l, number_of(l, bit), lanes, &first);
+	bool good = bit_in_order(l, s->body, lanes, &first);
 	unbind(l, var);
 	l->stage = outer;
 	return good;
@@ -70,12 +70,10 @@ bool bits_step(Lower *l, const Expr *element, Value *word)
 {
 	static const DType of_bytes[] = {
 	    [1] = DT_U8, [2] = DT_U16, [4] = DT_U32, [8] = DT_U64};
-	const Expr *bit = bit_of(element);
 	int lanes = l->lanes;
-	if (!bit || l->machine->gpu || !is_word(lanes, bit->type))
-		return false;
 	int64_t first;
-	if (!lies_in_order(l, number_of(l, bit), lanes, &first))
+	const Expr *bit = bit_in_order(l, element, lanes, &first);
+	if (!bit)
 		return false;
 	Value t = eval(l, element->arg[0]);
 	if (t.lanes != lanes)
