@@ -19,6 +19,17 @@ static const struct {
     {"index", "int64_t", 8, CLASS_INT},
 };
 
+double dtype_epsilon(DType type)
+{
+	switch (type) {
+	case DT_F64: return 0x1p-52;
+	case DT_F32: return 0x1p-23;
+	case DT_F16: return 0x1p-10;
+	case DT_BF16: return 0x1p-7;
+	default: return 0;
+	}
+}
+
 int dtype_bytes(DType type)
 {
 	assert(type <= DT_INDEX);

@@ -27,10 +27,9 @@ static double least_normal(DType type)
 /* Operands of products may have 10 bits under --numerics=fast. */
 Rounding rounding_of(const Program *program, DType type)
 {
-	double ulp = type == DT_F64				   ? 0x1p-52
-	    : type == DT_BF16					   ? 0x1p-7
-	    : type == DT_F16 || program->numerics == NUMERICS_FAST ? 0x1p-10
-								   : 0x1p-23;
+	double ulp = dtype_epsilon(type);
+	if (type == DT_F32 && program->numerics == NUMERICS_FAST)
+		ulp = dtype_epsilon(DT_F16);
 	return (Rounding){type, 2 * ulp};
 }
 

@@ -88,6 +88,8 @@ struct Expr {
 
 /* dtype.c */
 int dtype_bytes(DType type);
+/* From 1 to the next number; of what is no float 0. */
+double dtype_epsilon(DType type);
 const char *dtype_name(DType type); /* DT_INDEX: "index" */
 const char *dtype_ctype(DType type);
 bool dtype_is_float(DType type);

@@ -89,17 +89,6 @@ static int64_t bytes_of(const Buffer *b)
 
 /* --- noise ---------------------------------------------------------------- */
 
-static double epsilon(DType type)
-{
-	switch (type) {
-	case DT_F64: return 0x1p-52;
-	case DT_F32: return 0x1p-23;
-	case DT_F16: return 0x1p-10;
-	case DT_BF16: return 0x1p-7;
-	default: return 0;
-	}
-}
-
 /* A value of a buffer as rounding may have left it: what an input is rounded by is
  * the operations' on it. */
 static const char *noisy(EmitMain *m, int buffer, const char *text)
@@ -109,7 +98,7 @@ static const char *noisy(EmitMain *m, int buffer, const char *text)
 		type = DT_F32;
 	m->is_noisy = true;
 	return arena_printf(
-	    m->c.arena, "tunec_about(%s, %.3g)", text, epsilon(type));
+	    m->c.arena, "tunec_about(%s, %.3g)", text, dtype_epsilon(type));
 }
 
 /* --- expressions --------------------------------------------------------- */
@@ -420,7 +409,7 @@ static double tolerance(const Program *p)
 		for (int a = b->nspatial; a < b->naxes; a++)
 			n *= (double)b->axes[a].extent;
 		length += n;
-		double mine = epsilon(p->buffers[b->buffer].type);
+		double mine = dtype_epsilon(p->buffers[b->buffer].type);
 		e = mine > e ? mine : e;
 	}
 	return e * (32 + 4 * length);

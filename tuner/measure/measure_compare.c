@@ -47,16 +47,6 @@ static double reduction_length(const Program *program)
 	return sum;
 }
 
-static double type_epsilon(DType type)
-{
-	switch (type) {
-	case DT_F64: return 0x1p-52;
-	case DT_F16: return 0x1p-10;
-	case DT_BF16: return 0x1p-7;
-	default: return 0x1p-23;
-	}
-}
-
 static bool is_float_chain(const Program *program)
 {
 	for (int i = 0; i < program->nbuffers; i++)
@@ -73,9 +63,9 @@ static double tolerance(const Program *program, const Buffer *b, double largest,
 {
 	if (!dtype_is_float(b->type))
 		return is_float_chain(program) ? 1 : 0;
-	double eps = type_epsilon(b->type);
+	double eps = dtype_epsilon(b->type);
 	for (int i = 0; i < program->nbuffers; i++) {
-		double e = type_epsilon(program->buffers[i].type);
+		double e = dtype_epsilon(program->buffers[i].type);
 		if (dtype_is_float(program->buffers[i].type) && e > eps &&
 		    program->buffers[i].role == BUFFER_TEMP)
 			eps = e;
