@@ -528,6 +528,15 @@ static void write_unflatten(Generator *g, Buf *out)
 		    (long long)by);
 }
 
+/* Of some block, seldom one that has no such axes. */
+static void write_collapse(Generator *g, Buf *out)
+{
+	int stage = any_stage(g);
+	int n = g->nest->stages.at[stage].nspatial;
+	buf_printf(out, "collapse(%s, %d)", stage_name(g, stage),
+	    n > 1 ? (int)below(g, n - 1) : 0);
+}
+
 /* Of the last product that has such a factor, or any. */
 static void write_extract(Generator *g, Buf *out)
 {
@@ -1041,9 +1050,9 @@ static int first_or_chosen(Generator *g, const Coverage *coverage)
 	if (!first || !below(g, 4))
 		return choose(g, coverage);
 	static const Primitive firsts[] = {PRIMITIVE_thin, PRIMITIVE_flatten,
-	    PRIMITIVE_unflatten, PRIMITIVE_separate, PRIMITIVE_extract,
-	    PRIMITIVE_carry};
-	return (int)firsts[below(g, 6)];
+	    PRIMITIVE_unflatten, PRIMITIVE_collapse, PRIMITIVE_separate,
+	    PRIMITIVE_extract, PRIMITIVE_carry};
+	return (int)firsts[below(g, 7)];
 }
 
 static bool add_step(Generator *g, Coverage *coverage)

@@ -31,6 +31,7 @@ Index buffer_place(Lower *l, int buffer, Expr *const *index, int n)
 	Index address = stages_slot(l, buffer);
 	assert(n == b->ndim);
 	(void)n;
+	index = nest_along_rows(l->arena, l->nest, buffer, index);
 	for (int p = 0; p < b->nparts; p++) {
 		const LayoutPart *part = &b->parts[p];
 		assert(tape_value(tape, part->div) > 0);

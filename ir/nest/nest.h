@@ -408,6 +408,12 @@ Expr *flat_body(Arena *arena, const Flat *flat, int block);
 /* The shape, of what is flat with both dimensions as the second. */
 int64_t *flat_shape(Arena *arena, const Flat *flat, int buffer, int ndim);
 
+/* The indices of an access, in which those that are quotient and remainder by the
+ * length of a buffer's rows are 0 and what is divided, where rows lie one behind the
+ * other: another way to the same address, beyond the row's end.  After nest_infer. */
+Expr *const *nest_along_rows(
+    Arena *arena, const Nest *nest, int buffer, Expr *const *index);
+
 /* nest_parts.c: the body of a reduction in parts, the first axis: `axis` is its
  * number times `part` and, one further on, its steps times `rest`. */
 Expr *parts_body(Arena *arena, Expr *body, ReduceOp reduce, int naxes, int axis,

@@ -430,12 +430,14 @@ static bool check_distinct(Verify *v, int stage, int x)
 	Handle apart =
 	    tape_at_most(v->tape, nest_covered(v->nest, x),
 		tape_const(v->tape, 1));
+	Expr *const *write =
+	    nest_along_rows(v->arena, v->nest, s->buffer, s->write);
 	for (int d = 0; d < s->nwrite; d++) {
 		Expr *index = expr_substitute_axes(
-		    v->arena, s->write[d], v->value[stage], s->naxes);
+		    v->arena, write[d], v->value[stage], s->naxes);
 		apart = tape_max(v->tape, apart, tells_apart(v, index, x));
 		apart = tape_max(v->tape, apart,
-		    tells_axis_apart(v, stage, s->write[d], x));
+		    tells_axis_apart(v, stage, write[d], x));
 	}
 	return nest_require(v->nest, apart,
 	    "iterations that run at once write the same element", v->why);

@@ -364,9 +364,10 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 		return;
 	if (r->settled)
 		index = scattered_index(r, index, nindex);
+	Expr *const *along = nest_along_rows(r->arena, r->nest, buffer, index);
 	PlanAccess *a = &s->accesses[s->naccesses++];
 	int above = loops_above(r, b);
-	Handle one = tape_const(r->tape, 1);
+	Handle one = tape_const(r->tape, 1), rows = HANDLE_NONE;
 	*a = (PlanAccess){.buffer = buffer,
 	    .write = write,
 	    .scope = b->scope,
@@ -382,7 +383,7 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 	}
 	for (int d = 0; d < a->ndim; d++) {
 		r->access = a;
-		Coefs c = coefs_of(r, index[d]);
+		Coefs c = coefs_of(r, along[d]);
 		r->access = NULL;
 		if (above)
 			leave_to_start(r, &c, b->start[d], above);
@@ -398,8 +399,12 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 			else
 				a->doubtful |= 1u << l;
 		}
-		a->held[d] = b->extent[d];
-		a->by_data |= data_movers(r, index[d]);
+		bool joined = along[d] != index[d] && along[d]->op == OP_INT;
+		Handle held = rows == HANDLE_NONE
+		    ? b->extent[d] : tape_mul(r->tape, rows, b->extent[d]);
+		a->held[d] = joined ? one : held;
+		rows = joined ? held : HANDLE_NONE;
+		a->by_data |= data_movers(r, along[d]);
 	}
 	a->doubtful &= ~a->movers;
 	for (int p = 0; p < b->nparts && a->nparts < PLAN_PARTS; p++) {
@@ -413,7 +418,7 @@ static void record_access(Recorder *r, int buffer, Expr *const *index,
 		a->parts[a->nparts++].stride = part->stride;
 	}
 	int number = s->naccesses - 1;
-	r->index[number] = index;
+	r->index[number] = along;
 	memset(r->low[number], 0, sizeof r->low[number]);
 	record_like(r, number);
 }

@@ -257,6 +257,19 @@ static void gathered_in_a_loop_cut_short(void **state)
 	assert_true(gathers > 0);
 }
 
+/* Rows that fill no vectors as one: neighbours wherever a row ends. */
+static void collapsed_rows(void **state)
+{
+	(void)state;
+	StageCost c =
+	    cost_of_text("x: 'f32[36, 18]'", "y[i < 36, j < 18] = exp(x[i, j])",
+		"collapse(y, 0)\nj0, j1 = split(y.j, [_, 16])\n"
+		"vectorize(j1, 16)\ntail(y, mask)\n");
+	assert_float_equal(c.gathers, 0, 1e-9);
+	assert_float_equal(c.loads, 1, 1e-9);
+	assert_float_equal(c.stores, 1, 1e-9);
+}
+
 /* Which of a few neighbours lanes read is told by loops that move them, not by
  * those of another dimension. */
 static void lanes_of_an_enlarged_image(void **state)
@@ -337,6 +350,7 @@ int main(void)
 	    cmocka_unit_test(computed_for_all_lanes),
 	    cmocka_unit_test(gathered_under_a_mask),
 	    cmocka_unit_test(gathered_in_a_loop_cut_short),
+	    cmocka_unit_test(collapsed_rows),
 	    cmocka_unit_test(lanes_of_an_enlarged_image),
 	    cmocka_unit_test(neighbours_named_twice),
 	    cmocka_unit_test(vectors_of_a_bordered_row),

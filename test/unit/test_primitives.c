@@ -497,6 +497,22 @@ static const Case pixels[] = {
     {"", "flatten(g, 1)", "does not go over both"},
     {"", "flatten(n, 1)", "does not go over both"},
     {"unroll(y.r)", "flatten(x, 1)", "scheduled already"},
+    {"", "collapse(w, 0)", NULL},
+    {"", "collapse(w, 1)", NULL},
+    {"collapse(w, 0)", "collapse(w, 1)", NULL},
+    {"collapse(w, 1)", "c0, c1 = split(w.c, [_, 16])", NULL},
+    {"collapse(w, 0)\ncollapse(w, 1)\n"
+     "c0, c1 = split(w.c, [_, 16])\nvectorize(c1, 16)\ntail(w, mask)",
+	"parallel(c0)", NULL},
+    {"", "collapse(y, 1)", NULL},
+    {"collapse(a, 1)", "compute_inline(a)", "does not write at its axes"},
+    {"compute_inline(a)", "collapse(y, 0)", NULL},
+    {"collapse(w, 1)", "flatten(o, 1)", "does not go over both"},
+    {"", "collapse(w, 2)", "no such axis"},
+    {"", "collapse(w, -1)", "no such axis"},
+    {"", "collapse(f, 0)", "no such axis"},
+    {"unroll(w.c)", "collapse(w, 1)", "scheduled already"},
+    {"q0 = cache_read(w, m)", "collapse(q0, 0)", "is a copy"},
 };
 
 static const Case planes[] = {
