@@ -39,7 +39,8 @@ static int home_of_readers(const Rules *r, const RuleBlock *b, bool again)
 		    : c->again >= 0 ? c->again
 		    : c->hosts	    ? c->block
 				    : c->beside;
-		if (h < 0 || (home >= 0 && h != home))
+		if (h < 0 || rule_is_collapsed(r, c->block) ||
+		    (home >= 0 && h != home))
 			return -1;
 		home = h;
 	}
@@ -179,7 +180,7 @@ void rule_location(Rules *r, int i)
 	RuleBlock *b = &r->blocks[i];
 	bool ahead = r->program->buffers[r->program->blocks[i].buffer].is_const;
 	bool root = ahead || b->output || b->hosts || b->beside >= 0 ||
-	    rule_carries(r, i) >= 0;
+	    rule_is_collapsed(r, i) || rule_carries(r, i) >= 0;
 	int home = root ? -1 : home_of_readers(r, b, false), most = -1;
 	const RulePlace *best = NULL, *columns = NULL;
 	assert(b->home < 0 && !b->inlined);

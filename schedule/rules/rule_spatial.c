@@ -360,6 +360,8 @@ static bool is_narrow(Spatial *s)
 static void note_lanes(Spatial *s, const char *loop, int axis, int lanes)
 {
 	RuleBlock *b = &s->r->blocks[s->info->block];
+	if (rule_is_collapsed(s->r, s->info->block))
+		return; /* its rows are nobody else's */
 	b->lane_loop = loop;
 	b->lane_axis = axis;
 	b->lanes = lanes;

@@ -425,11 +425,14 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 			: t->rows  ? " rows" : "");
 	else if (t->block < 0 && r->scattered)
 		name = "scatter";
+	else if (t->block < 0 && r->collapsed)
+		name = "collapsed";
 	else if (t->block >= 0)
-		name = arena_printf(r->arena, "%s.%sx%d%s%s%s",
+		name = arena_printf(r->arena, "%s.%sx%d%s%s%s%s",
 		    r->program->blocks[t->block].name,
 		    r->program->blocks[t->block].axes[t->axis].name,
 		    t->lanes, r->scattered ? " scatter" : "",
+		    r->collapsed ? " collapsed" : "",
 		    t->phases > 1 ? " phases" : "",
 		    t->streams ? " stream" : t->outer ? " outer" : "");
 	if (trace)
@@ -692,6 +695,21 @@ static void scatter_sketches(Rules *r, RuleSketchVec *out)
 	buf_free(&steps);
 }
 
+static void collapse_sketches(Rules *r, RuleSketchVec *out)
+{
+	int *collapsed;
+	Buf none = {0};
+	const Program *p = rule_collapse_program(r, &collapsed);
+	if (!p)
+		return;
+	Rules of = rules_for(r, r->program, p, &none);
+	of.collapsed = collapsed;
+	begin(&of, p);
+	cpu_sketches(&of, out);
+	r->text = of.text;
+	r->places = of.places;
+}
+
 void rules_sketches(Arena *arena, const Program *program,
     const Machine *machine, RuleSketchVec *out)
 {
@@ -717,6 +735,7 @@ void rules_sketches(Arena *arena, const Program *program,
 	begin(&r, program);
 	rule_points_choose(&r);
 	cpu_sketches(&r, out);
+	collapse_sketches(&r, out);
 	scatter_sketches(&r, out);
 	winograd_sketches(&r, program, out);
 	buf_free(&r.text);

@@ -45,7 +45,7 @@ typedef struct {
 	VEC(RuleRead) reads; /* in the order of the body */
 	VEC(int) consumers;  /* blocks */
 	bool output;
-	bool inlined;      /* by the inline rule */
+	bool inlined;	   /* by the inline rule */
 	bool scheduled;    /* a rule has written its loops */
 	double flops;      /* of one evaluation of the body */
 	int home;          /* whose loops it may be computed at; itself; -1: not
@@ -143,6 +143,7 @@ typedef struct {
 	bool *separated;   /* rule_separate.c */
 	bool *extracted;   /* rule_extract.c */
 	bool *scattered;   /* rule_scatter.c; NULL: results are compared with */
+	int *collapsed;	   /* by block: rule_collapse.c; NULL: none is */
 	const RuleWinograd *winograd; /* NULL: none */
 } Rules;
 
@@ -295,6 +296,11 @@ const Program *rule_parts(Arena *arena, const Program *program,
  * is long enough. */
 bool rule_make_parts(Arena *arena, Program *p, int block, int64_t most,
     int64_t step, Buf *steps);
+/* rule_collapse.c: the program in which some blocks have one axis for the rows and
+ * the places in them; by block the first of the last axes that are one, or -1.
+ * NULL: there is none. */
+const Program *rule_collapse_program(Rules *r, int **collapsed);
+bool rule_is_collapsed(const Rules *r, int block);
 /* rule_scatter.c: the program with parts of reductions whose results data assigns,
  * and the steps; by buffer: is it such a one?  NULL: there is none. */
 const Program *rule_scatter_program(Rules *r, Buf *steps, bool **scattered);

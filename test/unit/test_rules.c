@@ -527,6 +527,13 @@ static const Case cases[] = {
 	    "flatten(t, 0)\n", "tile([11, 22], [16])"},
 	{0}},
     {"test/layouts/complex_filter.yaml", {0}, {"flatten("}},
+    /* of one block alone, where others have rows of another kind */
+    {"test/layouts/tanh_beside.yaml",
+	{"collapse(t, 0)\ncollapse(t, 1)\n", "vectorize(y_cv, 16)",
+	    "t_c0, t_c1, t_cv = split(t.c, ? in tile([1, 2, 4, 8], [16]))"},
+	{"collapse(y"}},
+    {"test/layouts/norm_rows_beside.yaml", {"collapse(t, 0)\n"},
+	{"collapse(y", "collapse(s"}},
     /* roots that rows of channels share, in the loops of a filter: for several
      * at once; functions of rows that are a vector or two */
     {"test/layouts/norm_padded.yaml",

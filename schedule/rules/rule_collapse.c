@@ -1,0 +1,142 @@
+/* Rows that fill no vectors, and of which each element is made of those at its
+ * place: all of them are one row, in sketches of their own beside those in which what
+ * such a block makes or reads has loops in common with it.
+ *
+ *     for i for c s[i] += x[i, c]        for i for c s[i] += x[i, c]
+ *     for i for c y[i, c] = f(x[i, c])   for c0 vector cv  y[c//18, c%18] = …
+ *
+ * Here the block alone has other axes; its indices stay, and reach over rows' ends. */
+#include "schedule/rules/rules.h"
+
+enum { NONE = -1 };
+
+typedef struct {
+	const Program *program;
+	const Block *block;
+	int outer;		   /* axis; the next one goes over places */
+	int outers, inners, pairs; /* how often each stands there, and both */
+} Visit;
+
+static bool visit(Expr *e, void *context)
+{
+	Visit *v = context;
+	v->outers += e->op == OP_AXIS && e->id == v->outer;
+	v->inners += e->op == OP_AXIS && e->id == v->outer + 1;
+	for (int d = 1; e->op == OP_READ && d < e->narg; d++)
+		v->pairs += rule_axis_of(e->arg[d - 1]) == v->outer &&
+		    rule_axis_of(e->arg[d]) == v->outer + 1 &&
+		    v->program->buffers[e->id].shape[d] ==
+			v->block->axes[v->outer + 1].extent;
+	return true;
+}
+
+/* Do both axes stand side by side, everywhere, for dimensions as long as they? */
+static bool go_together(const Program *p, const Block *b, int outer)
+{
+	Visit v = {p, b, outer, 0, 0, 0};
+	expr_walk(b->body, visit, &v);
+	return v.pairs && v.outers == v.pairs && v.inners == v.pairs;
+}
+
+/* The first of the last axes that become one; the last: none does. */
+static int first_axis(const Program *p, const Block *b, int lanes)
+{
+	int last = b->nspatial - 1, first = last;
+	if (last < 1 || b->reduce != REDUCE_NONE)
+		return last;
+	int64_t row = b->axes[last].extent;
+	while (row > 1 && row < 2 * lanes && row % lanes && first > 0 &&
+	    go_together(p, b, first - 1))
+		first--;
+	while (first < last && b->axes[first].extent == 1)
+		first++;
+	return first;
+}
+
+typedef struct {
+	int buffer;
+	bool found;
+} Search;
+
+static bool find_read(Expr *e, void *context)
+{
+	Search *s = context;
+	s->found |= e->op == OP_READ && e->id == s->buffer;
+	return !s->found;
+}
+
+typedef struct {
+	int axis;
+	bool found;
+} Functions;
+
+static bool find_function(Expr *e, void *context)
+{
+	Functions *f = context;
+	f->found |=
+	    op_kind(e->op) == OPKIND_FUNCTION && expr_has_axis(e, f->axis);
+	return !f->found;
+}
+
+/* Does it compute a function of each element? */
+static bool has_functions(Expr *body, int last)
+{
+	Functions f = {last, false};
+	expr_walk(body, find_function, &f);
+	return f.found;
+}
+
+/* Functions are what lanes without elements cost; what is inlined into such blocks
+ * alone goes with them. */
+static bool is_dear(const Rules *r, int i, const int *collapsed)
+{
+	const Program *p = r->program;
+	bool goes = r->inlines[i];
+	for (int k = i + 1; k < p->nblocks && goes; k++) {
+		Search s = {p->blocks[i].buffer, false};
+		expr_walk(p->blocks[k].body, find_read, &s);
+		goes = collapsed[k] != NONE || !s.found;
+	}
+	return goes || has_functions(r->bodies[i], p->blocks[i].nspatial - 1);
+}
+
+const Program *rule_collapse_program(Rules *r, int **collapsed)
+{
+	Program *p = rule_copy_program(r->arena, r->program);
+	int lanes = rule_lanes(r->machine, DT_F32);
+	bool any = false;
+	*collapsed = NEW_N(r->arena, int, p->nblocks);
+	for (int i = p->nblocks - 1; i >= 0; i--) {
+		Block *b = &p->blocks[i];
+		int last = b->nspatial - 1, first = first_axis(p, b, lanes);
+		bool takes = first < last && is_dear(r, i, *collapsed);
+		(*collapsed)[i] = takes ? first : NONE;
+		if (!takes)
+			continue;
+		*b = rule_block_like(r->arena, b, b->name);
+		for (int a = first; a < last; a++) {
+			b->axes[a + 1].extent *= b->axes[a].extent;
+			b->axes[a].extent = 1;
+		}
+		any = true;
+	}
+	return any ? p : NULL;
+}
+
+bool rule_is_collapsed(const Rules *r, int i)
+{
+	return r->collapsed && r->collapsed[i] != NONE;
+}
+
+bool rule_collapse_applies(const Rules *r, int i)
+{
+	return rule_is_collapsed(r, i) && rule_is_open(r, i);
+}
+
+/* Before the block has any loops; what is inlined into it is by now. */
+void rule_collapse(Rules *r, int i)
+{
+	const Block *b = &r->program->blocks[i];
+	for (int a = r->collapsed[i]; a < b->nspatial - 1; a++)
+		rule_put(r, "collapse(%s, %d)\n", b->name, a);
+}
