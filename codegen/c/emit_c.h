@@ -328,10 +328,17 @@ EmitIsa emit_c_isa(const Target *target, Numerics numerics);
  * only one, by intrinsics where the compilers of *known need them, else NULL. */
 const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
     int bytes, bool one, const char **known);
+/* Of bytes that are made words: what puts them together, where one macro does both;
+ * NULL: it does not. */
+const LowNode *emit_c_widened(EmitC *e, const LowNode *n);
+const char *emit_c_widening_shuffle(
+    EmitC *e, const LowNode *put, const LowTemp *to);
 
 /* emit_c_pack.c: what an integer's conversion to fewer bytes clamps before, where one
  * macro does both; -1: it does not */
 int emit_c_pack_source(EmitC *e, const LowNode *n);
+/* What it takes a remainder of that has all the bits which are left; -1 */
+int emit_c_low_bits_source(EmitC *e, const LowNode *n);
 const char *emit_c_pack(EmitC *e, DType from, DType to, int lanes);
 
 /* emit_c_ops.c */

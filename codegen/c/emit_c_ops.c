@@ -466,8 +466,15 @@ static void convert_within(EmitC *e, int dst, int a)
 static void op_convert(EmitC *e, const LowNode *n)
 {
 	int a = n->arg[0], source = emit_c_pack_source(e, n);
+	int low = emit_c_low_bits_source(e, n);
+	a = low >= 0 ? low : a;
 	const LowTemp *d = temp_of(e, n->dst), *s = temp_of(e, a);
-	if (source >= 0)
+	const LowNode *put = emit_c_widened(e, n);
+	if (put)
+		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)",
+		    emit_c_widening_shuffle(e, put, d), loose(e, put->arg[0]),
+		    loose(e, put->arg[1]));
+	else if (source >= 0)
 		assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s)",
 		    emit_c_pack(e, s->type, d->type, d->lanes),
 		    loose(e, source));

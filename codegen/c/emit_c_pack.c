@@ -5,6 +5,8 @@
  *     t = min s, 32767         -->     y = PACK(x)
  *     y = convert t, to i16
  *
+ * A remainder by a number that ends in as many zeros as bits are left is none.
+ *
  * Of AVX-512 it is vpmovs.., which takes what is below 0 for 0 by a maximum
  * before it; of AVX2 vpackss.. or vpackus.. of both halves. */
 #include "codegen/c/emit_c.h"
@@ -113,6 +115,21 @@ int emit_c_pack_source(EmitC *e, const LowNode *n)
 		packed(e, e->f->temps.at[x].type, to, e->f->temps.at[x].lanes)
 	    ? x
 	    : -1;
+}
+
+int emit_c_low_bits_source(EmitC *e, const LowNode *n)
+{
+	if (!e->plan || n->kind != LOWNODE_OP || n->op != LOW_CONVERT)
+		return -1;
+	const LowTemp *d = &e->f->temps.at[n->dst];
+	const LowNode *mod = e->plan[n->arg[0]].def;
+	int64_t by;
+	if (d->lanes == 1 || !dtype_is_int(d->type) || !mod ||
+	    mod->kind != LOWNODE_OP || mod->op != LOW_MOD ||
+	    dtype_bytes(d->type) > 4 || !is_integer(e, mod->arg[1], &by) ||
+	    by <= 0 || by % (INT64_C(1) << bits_of(d->type)))
+		return -1;
+	return e->plan[mod->arg[0]].assigned == 1 ? mod->arg[0] : -1;
 }
 
 /* By three operations, as clang wants them. */

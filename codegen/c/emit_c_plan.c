@@ -176,10 +176,14 @@ void emit_c_each_read(EmitC *e, const LowNode *n, EmitRead *read, void *context)
 	if (n->kind != LOWNODE_OP)
 		return;
 	int source = emit_c_pack_source(e, n), kept = emit_c_kept_arm(e, n);
+	const LowNode *put = emit_c_widened(e, n);
+	if (source < 0)
+		source = emit_c_low_bits_source(e, n);
+	const int *arg = put ? put->arg : n->arg;
 	for (int i = 0; i < 3; i++)
 		if (!i || !kept || i == kept)
-			read_one(e, !i && source >= 0 ? source : n->arg[i], n,
-			    i, read, context);
+			read_one(e, !i && source >= 0 ? source : arg[i], n, i,
+			    read, context);
 	read_sum(e, &n->address, n, read, context);
 }
 

@@ -2,7 +2,7 @@
  *
  *     lanes of 16 bytes or fewer all over a wide vector   vpermd, vpermq
  *     a and behind it b                                   vinserti128
- *     any bytes of two vectors of 8                       punpcklqdq, pshufb
+ *     any bytes of two vectors of 8, made words or not    punpcklqdq, pshufb
  *     two words of a and two of b in each half            vshufps, vpermpd
  *     words of a and b in turns                           vunpcklps, vperm2f128
  *     any words of two halves of a wide vector            vpermt2d
@@ -72,23 +72,33 @@ static const char *joined(EmitC *e, const Shuffle *s)
 	    lower_part(e, "a", half, 2 * half), 8 * half);
 }
 
-static const char *bytes_of_two(EmitC *e, const Shuffle *s)
+/* Each `apart` bytes from the one before, with zeros between. */
+static const char *bytes_of_two(EmitC *e, const Shuffle *s, int apart)
 {
 	Buf text = {0};
 	if (s->source * s->bytes != 8 || s->lanes != s->source)
 		return NULL;
 	buf_printf(&text,
-	    "_mm_cvtsi128_si64(_mm_shuffle_epi8(_mm_unpacklo_epi64(%s, %s), "
-	    "_mm_setr_epi8(",
+	    "_mm_shuffle_epi8(_mm_unpacklo_epi64(%s, %s), _mm_setr_epi8(",
 	    lower_part(e, "a", 8, 16), lower_part(e, "b", 8, 16));
-	for (int i = 0; i < 16; i++)
+	for (int i = 0; i < 16; i++) {
+		int k = i / apart;
 		buf_printf(&text, i ? ", %d" : "%d",
-		    i < 8 ? s->lane[i / s->bytes] * s->bytes + i % s->bytes
-			  : -1);
-	buf_puts(&text, ")))");
+		    k < 8 && i % apart == 0
+			? s->lane[k / s->bytes] * s->bytes + k % s->bytes
+			: -1);
+	}
+	buf_puts(&text, "))");
 	const char *copy = arena_strdup(e->arena, buf_text(&text));
 	buf_free(&text);
 	return copy;
+}
+
+static const char *eight_of_two(EmitC *e, const Shuffle *s)
+{
+	const char *text = bytes_of_two(e, s, 1);
+	return text ? arena_printf(e->arena, "_mm_cvtsi128_si64(%s)", text)
+		    : NULL;
 }
 
 /* One shufps puts two words of a and two of b into each half, the same of both; a
@@ -162,7 +172,7 @@ const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
 	if (one)
 		return spread(e, &s);
 	static const char *(*const ways[])(EmitC *, const Shuffle *) = {
-	    joined, bytes_of_two, paired};
+	    joined, eight_of_two, paired};
 	const char *text = NULL;
 	for (size_t i = 0; !text && i < sizeof ways / sizeof *ways; i++)
 		text = ways[i](e, &s);
@@ -171,4 +181,41 @@ const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
 	*known = EMIT_ANY_X86;
 	text = mixed(e, &s);
 	return text ? text : of_halves(e, &s);
+}
+
+const LowNode *emit_c_widened(EmitC *e, const LowNode *n)
+{
+	if (!e->plan || n->kind != LOWNODE_OP || n->op != LOW_CONVERT ||
+	    !e->isa.avx2)
+		return NULL;
+	const LowTemp *d = &e->f->temps.at[n->dst];
+	const LowTemp *s = &e->f->temps.at[n->arg[0]];
+	const LowNode *put = e->plan[n->arg[0]].def;
+	if (!dtype_is_int(d->type) || dtype_bytes(d->type) != 2 ||
+	    s->type != DT_U8 || s->lanes != 8 || !put ||
+	    put->kind != LOWNODE_OP || put->op != LOW_SHUFFLE)
+		return NULL;
+	for (int i = 0; i < 2; i++)
+		if (put->arg[i] < 0 || e->plan[put->arg[i]].assigned != 1 ||
+		    e->f->temps.at[put->arg[i]].lanes != 8)
+			return NULL;
+	return put->arg[0] != put->arg[1] ? put : NULL;
+}
+
+const char *emit_c_widening_shuffle(
+    EmitC *e, const LowNode *put, const LowTemp *to)
+{
+	Shuffle s = {put->shuffle, 8, 8, 1};
+	Buf text = {0};
+	buf_puts(&text, "__builtin_shufflevector((a), (b)");
+	for (int i = 0; i < s.lanes; i++)
+		buf_printf(&text, ", %d", s.lane[i]);
+	buf_puts(&text, ")");
+	const char *name =
+	    emit_c_shuffle(e, emit_c_vector(e, to->type, to->lanes), "a, b",
+		emit_c_convert_vector(
+		    e, DT_U8, to->type, to->lanes, buf_text(&text)),
+		EMIT_GCC_X86, bytes_of_two(e, &s, 2));
+	buf_free(&text);
+	return name;
 }

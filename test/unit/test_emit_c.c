@@ -617,8 +617,48 @@ static void widened_cases(Maker *m)
 				    bytes / dtype_bytes(types[i]));
 }
 
+/* Bytes of two vectors that are made wider. */
+static void words_of_two(Maker *m, DType from, DType to, int lanes)
+{
+	begin(m, label(m, LOW_SHUFFLE, to, lanes));
+	int a = operand(m, "a", from, lanes, 1);
+	int b = operand(m, "b", from, lanes, 9);
+	int put = temp(m, from, lanes), d = temp(m, to, lanes);
+	LowNode *n = op(m, LOW_SHUFFLE, put, a, b, -1);
+	n->shuffle = NEW_N(m->arena, int, lanes);
+	for (int l = 0; l < lanes; l++)
+		n->shuffle[l] = (l * 3 + 1) % (2 * lanes);
+	op(m, LOW_CONVERT, d, put, -1, -1);
+	end(m, d);
+}
+
+/* A remainder that has all bits which are left of it, or fewer. */
+static void low_bits(Maker *m, DType from, DType to, int lanes, int bits)
+{
+	begin(m, label(m, LOW_MOD, to, lanes));
+	int a = loaded(m, "a", from, lanes, 1), by = temp(m, from, lanes);
+	int rest = temp(m, from, lanes), d = temp(m, to, lanes);
+	op(m, LOW_CONST, by, -1, -1, -1)->i = INT64_C(1) << bits;
+	op(m, LOW_MOD, rest, a, by, -1);
+	op(m, LOW_CONVERT, d, rest, -1, -1);
+	end(m, d);
+}
+
+static void byte_cases(Maker *m)
+{
+	words_of_two(m, DT_U8, DT_I16, 8);
+	words_of_two(m, DT_U8, DT_U16, 8);
+	words_of_two(m, DT_I8, DT_I16, 8);
+	words_of_two(m, DT_U8, DT_I32, 8);
+	words_of_two(m, DT_U8, DT_I16, 16);
+	low_bits(m, DT_I16, DT_U8, 8, 8);
+	low_bits(m, DT_I16, DT_I8, 8, 7);
+	low_bits(m, DT_I32, DT_U8, 8, 12);
+}
+
 static void other_cases(Maker *m)
 {
+	byte_cases(m);
 	words_cases(m);
 	words_of_parts(m);
 	mask_words(m);
@@ -1104,6 +1144,32 @@ static void packed(void **state)
 	assert_false(clamps_by(DT_I32, DT_I16, 8, "x86-64", "packs_epi32"));
 }
 
+static bool byte_case_says(int at, const char *cpu, const char *text)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	byte_cases(&m);
+	bool has = says(cases.at[at].f, cpu, text);
+	arena_free(arena);
+	return has;
+}
+
+/* One shuffle makes words of the bytes that it takes; what is cut off is not taken off
+ * before. */
+static void bytes(void **state)
+{
+	(void)state;
+	assert_true(byte_case_says(0, "haswell", "4, -1, 7, -1, 10, -1, "));
+	assert_true(byte_case_says(1, "haswell", "4, -1, 7, -1, 10, -1, "));
+	for (int i = 2; i < 5; i++)
+		assert_false(byte_case_says(i, "haswell", "7, -1, "));
+	assert_false(byte_case_says(0, "x86-64", "7, -1, "));
+	assert_false(byte_case_says(5, "haswell", "I16X8(255)"));
+	assert_true(byte_case_says(6, "haswell", "I16X8(127)"));
+	assert_false(byte_case_says(7, "haswell", "I32X8(4095)"));
+}
+
 /* Bytes under a mask: whole where all are on, for machines without instructions for
  * that. */
 static bool loads_whole(DType type, int lanes, const char *cpu)
@@ -1486,6 +1552,7 @@ int main(void)
 	    cmocka_unit_test(data_rows), cmocka_unit_test(tuned),
 	    cmocka_unit_test(windows), cmocka_unit_test(rolled),
 	    cmocka_unit_test(shared), cmocka_unit_test(window_sums),
-	    cmocka_unit_test(hidden), cmocka_unit_test(divided)};
+	    cmocka_unit_test(hidden), cmocka_unit_test(divided),
+	    cmocka_unit_test(bytes)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
