@@ -1144,6 +1144,44 @@ static void packed(void **state)
 	assert_false(clamps_by(DT_I32, DT_I16, 8, "x86-64", "packs_epi32"));
 }
 
+/* Does gcc gather lanes by an instruction, for so many gathers by one vector? */
+static bool gathers(int times, bool numbers, const char *cpu)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	begin(&m, label(&m, LOW_GATHER, DT_F32, 16));
+	int index =
+	    numbers ? temp(&m, DT_I32, 16) : loaded(&m, "i", DT_I32, 16, 0);
+	int zero = temp(&m, DT_I32, 1), d = -1;
+	op(&m, LOW_CONST, zero, -1, -1, -1);
+	if (numbers)
+		op(&m, LOW_IOTA, index, zero, -1, -1);
+	int a = new_buffer(&m, "a", DT_F32, false);
+	int out = result_buffer(&m, DT_F32);
+	for (int i = 0; i < times; i++) {
+		d = temp(&m, DT_F32, 16);
+		LowNode *n = op(&m, LOW_GATHER, d, index, -1, -1);
+		n->buffer = a;
+		n = op(&m, LOW_STORE, -1, d, -1, -1);
+		n->buffer = out;
+		n->address = low_affine_const(16 * i);
+	}
+	finish(&m, DT_F32);
+	bool has = says(cases.at[0].f, cpu, "GATHER_BY_F32X16(a");
+	arena_free(arena);
+	return has;
+}
+
+static void gathered(void **state)
+{
+	(void)state;
+	assert_true(gathers(1, false, "znver4"));
+	assert_false(gathers(2, false, "znver4"));
+	assert_false(gathers(1, true, "znver4"));
+	assert_false(gathers(1, false, "haswell"));
+}
+
 static bool byte_case_says(int at, const char *cpu, const char *text)
 {
 	Arena *arena = arena_new();
@@ -1553,6 +1591,6 @@ int main(void)
 	    cmocka_unit_test(windows), cmocka_unit_test(rolled),
 	    cmocka_unit_test(shared), cmocka_unit_test(window_sums),
 	    cmocka_unit_test(hidden), cmocka_unit_test(divided),
-	    cmocka_unit_test(bytes)};
+	    cmocka_unit_test(bytes), cmocka_unit_test(gathered)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
