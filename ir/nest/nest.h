@@ -381,6 +381,7 @@ int flat_axis(const Expr *index, const int64_t *extents);
 /* The axes that go over a dimension of a buffer and the one behind it; -1. */
 typedef struct {
 	int outer, inner;
+	bool apart; /* they stand elsewhere, too */
 } FlatAxes;
 typedef struct {
 	Expr *body;
@@ -395,12 +396,12 @@ typedef struct {
 	int *dim;		/* by buffer: with the one behind it one; -1 */
 	FlatAxes *axes;		/* by block: those that become one */
 	bool again;		/* something is read again for each row */
+	bool far;		/* what neighbours read elsewhere lies apart */
 } Flat;
 /* All that has to be flat for a dimension of a buffer to be: false where a block
  * does not go over both dimensions at two axes, both of its results or of its
  * reduction, the inner one over a whole dimension and alone there, the outer one
- * not of one value, and either stands nowhere else, but the inner one of results
- * alone where other buffers are read. */
+ * not of one value, and those of a reduction stand nowhere else. */
 bool flat_close(Flat *flat, int buffer, int dim);
 Flat *flat_new(Arena *arena, int nblocks, int nbuffers);
 /* A block's body then. */

@@ -12,7 +12,11 @@
  * Rows that lie a number of rows further on lie so many times their length on, and
  * what results read for a place in a row, is read for each of them again.
  *
- *     y[j, c] = x[j + t, c] - m[c]         x[0, c + 3*t] - m[c % 3], c < 3*n */
+ *     y[j, c] = x[j + t, c] - m[c]         x[0, c + 3*t] - m[c % 3], c < 3*n
+ *
+ * Wherever else the two axes of results stand, there are a quotient and a remainder.
+ *
+ *     y[j, c] = x[j//2, 3*(j % 2) + c]     x[c//3//2, 3*(c//3 % 2) + c % 3] */
 #include "ir/nest/nest.h"
 
 #include <string.h>
@@ -44,26 +48,27 @@ int flat_axis(const Expr *index, const int64_t *extents)
 	return index->op == OP_AXIS ? index->id : -1;
 }
 
-/* Is it the axis, and something else? */
-static bool has_term(const Expr *index, int axis)
+/* Is it the term, and something else? */
+static bool has_term(const Expr *index, const Expr *term)
 {
+	if (expr_equal(index, term))
+		return true;
 	switch (index->op) {
-	case OP_AXIS: return index->id == axis;
 	case OP_ADD:
-		return has_term(index->arg[0], axis) ||
-		    has_term(index->arg[1], axis);
-	case OP_SUB: return has_term(index->arg[0], axis);
+		return has_term(index->arg[0], term) ||
+		    has_term(index->arg[1], term);
+	case OP_SUB: return has_term(index->arg[0], term);
 	default: return false;
 	}
 }
 
 /* What else it is; NULL: nothing. */
-static Expr *without_term(Arena *arena, Expr *index, int axis)
+static Expr *without_term(Arena *arena, Expr *index, const Expr *term)
 {
-	if (index->op == OP_AXIS)
+	if (expr_equal(index, term))
 		return NULL;
-	int at = !has_term(index->arg[0], axis);
-	Expr *rest = without_term(arena, index->arg[at], axis);
+	int at = !has_term(index->arg[0], term);
+	Expr *rest = without_term(arena, index->arg[at], term);
 	Expr *other = index->arg[!at];
 	if (index->op == OP_SUB)
 		return expr_binary(arena, OP_SUB,
@@ -74,13 +79,14 @@ static Expr *without_term(Arena *arena, Expr *index, int axis)
 /* The axis that goes over rows: of results the one before that within a row. */
 static int rows_axis(const Expr *index, int inner, const FlatBlock *b)
 {
+	Expr before = {.op = OP_AXIS, .type = DT_INDEX, .id = inner - 1};
 	bool beside =
-	    inner > 0 && inner < b->nspatial && has_term(index, inner - 1);
+	    inner > 0 && inner < b->nspatial && has_term(index, &before);
 	return beside ? inner - 1 : flat_axis(index, b->extents);
 }
 
 typedef struct {
-	Flat *flat;
+	const Flat *flat;
 	const FlatBlock *block;
 	FlatAxes axes;
 	int pairs, again, outer, inner; /* how often each stands there */
@@ -90,7 +96,7 @@ typedef struct {
 static void take_axes(Visit *v, int outer, int inner)
 {
 	if (!v->found)
-		v->axes = (FlatAxes){outer, inner};
+		v->axes = (FlatAxes){outer, inner, false};
 	v->found = true;
 	v->fits &= outer >= 0 && inner >= 0 && outer != inner &&
 	    outer == v->axes.outer && inner == v->axes.inner;
@@ -159,26 +165,62 @@ static bool add_block(Flat *f, int i, bool *changed)
 		make_flat(&v, b->buffer, v.axes.outer);
 	f->axes[i] = v.axes;
 	*changed |= v.changed;
-	f->again |= v.again > 0;
-	return v.fits && v.outer == v.pairs && v.inner == v.pairs + v.again;
+	f->again |= v.again > 0 || v.outer > v.pairs;
+	f->axes[i].apart = v.outer > v.pairs || v.inner > v.pairs + v.again;
+	return v.fits && (spatial || !f->axes[i].apart);
+}
+
+/* Does the axis stand in quotients and remainders only? */
+static bool in_digits(const Expr *index, int axis)
+{
+	bool all = index->op != OP_AXIS || index->id != axis;
+	if (index->op == OP_FLOORDIV || index->op == OP_MOD)
+		return true;
+	for (int i = 0; i < index->narg && all; i++)
+		all = in_digits(index->arg[i], axis);
+	return all;
+}
+
+static bool check_digits(Expr *e, void *context)
+{
+	Visit *v = context;
+	int last = e->op == OP_READ ? e->narg - 1 : -1;
+	v->fits &= e->op != OP_AXIS ||
+	    (e->id != v->axes.outer && e->id != v->axes.inner);
+	for (int d = 0; d <= last && v->flat->dim[e->id] < 0; d++)
+		v->fits &= in_digits(e->arg[d], v->axes.outer) &&
+		    (d == last || !expr_has_axis(e->arg[d], v->axes.inner));
+	return last < 0;
+}
+
+/* Do rows go by quotients and remainders wherever else they are read, and places in
+ * one along the last dimension?  Then neighbours read what lies near. */
+static bool is_near(const Flat *f, int block)
+{
+	Visit v = {.flat = f, .axes = f->axes[block], .fits = true};
+	if (v.axes.apart)
+		expr_walk(f->blocks[block].body, check_digits, &v);
+	return v.fits;
 }
 
 bool flat_close(Flat *f, int buffer, int dim)
 {
 	bool changed = true, any = false;
-	f->again = false;
+	f->again = f->far = false;
 	for (int i = 0; i < f->nbuffers; i++)
 		f->dim[i] = i == buffer ? dim : -1;
 	for (int i = 0; i < f->nblocks; i++)
-		f->axes[i] = (FlatAxes){-1, -1};
+		f->axes[i] = (FlatAxes){-1, -1, false};
 	while (changed) {
 		changed = false;
 		for (int i = 0; i < f->nblocks; i++)
 			if (!add_block(f, i, &changed))
 				return false;
 	}
-	for (int i = 0; i < f->nblocks; i++)
+	for (int i = 0; i < f->nblocks; i++) {
 		any |= f->axes[i].outer >= 0;
+		f->far |= !is_near(f, i);
+	}
 	return any;
 }
 
@@ -186,6 +228,7 @@ typedef struct {
 	const Flat *flat;
 	FlatAxes axes;
 	int64_t length; /* of the block's rows */
+	Expr *row;	/* the number of one */
 } Moved;
 
 static Expr *times(Arena *arena, Expr *rows, int64_t length)
@@ -196,7 +239,7 @@ static Expr *times(Arena *arena, Expr *rows, int64_t length)
 }
 
 /* The axis of both where it stood in what is flat, further on by rows; else its
- * place in a row. */
+ * row and its place there. */
 static Expr *flat_node(Arena *arena, Expr *e, void *context)
 {
 	const Moved *m = context;
@@ -204,9 +247,11 @@ static Expr *flat_node(Arena *arena, Expr *e, void *context)
 	if (e->op == OP_AXIS && e->id == m->axes.inner)
 		return expr_binary(arena, OP_MOD, e,
 		    expr_int(arena, DT_INDEX, m->length));
+	if (e->op == OP_AXIS && e->id == m->axes.outer)
+		return m->row;
 	if (dim < 0)
 		return e;
-	Expr *rows = without_term(arena, e->arg[dim], m->axes.outer);
+	Expr *rows = without_term(arena, e->arg[dim], m->row);
 	Expr *inner = expr_axis(arena, m->axes.inner);
 	Expr *copy = arena_memdup(arena, e, sizeof *e);
 	copy->arg =
@@ -221,7 +266,11 @@ static Expr *flat_node(Arena *arena, Expr *e, void *context)
 Expr *flat_body(Arena *arena, const Flat *f, int block)
 {
 	const FlatBlock *b = &f->blocks[block];
-	Moved m = {f, f->axes[block], b->extents[f->axes[block].inner]};
+	FlatAxes axes = f->axes[block];
+	int64_t length = b->extents[axes.inner];
+	Expr *row = expr_binary(arena, OP_FLOORDIV,
+	    expr_axis(arena, axes.inner), expr_int(arena, DT_INDEX, length));
+	Moved m = {f, axes, length, row};
 	return expr_rewrite(arena, b->body, flat_node, &m);
 }
 
@@ -230,7 +279,7 @@ Flat *flat_new(Arena *arena, int nblocks, int nbuffers)
 	Flat *f = NEW(arena, Flat);
 	*f = (Flat){nblocks, nbuffers, NEW_N(arena, FlatBlock, nblocks),
 	    NEW_N(arena, const int64_t *, nbuffers),
-	    NEW_N(arena, int, nbuffers), NEW_N(arena, FlatAxes, nblocks),
+	    NEW_N(arena, int, nbuffers), NEW_N(arena, FlatAxes, nblocks), false,
 	    false};
 	return f;
 }

@@ -37,7 +37,7 @@ static bool is_flat(const Program *p, int lanes, Flat *f, int buffer, int dim)
 		output |= f->dim[b->buffer] >= 0 &&
 		    p->buffers[b->buffer].role == BUFFER_OUTPUT;
 	}
-	return flat && (reduced ? !output : ends);
+	return flat && !f->far && (reduced ? !output : ends);
 }
 
 static void make_flat(Arena *arena, Program *p, const Flat *f)

@@ -456,7 +456,7 @@ static Program *pixels_program(Arena *arena)
 	    "inputs: {x: 'f32[7, 9, 3]', k: 'f32[2, 2]', p: 'f32[7, 9, 3]', "
 	    "q: 'f32[7, 9, 3]', o: 'f32[7, 9, 3]', m: 'f32[3, 2]', "
 	    "l: 'f32[7, 9, 3]', h: 'f32[7, 9, 3]', g: 'f32[7, 9, 3]', "
-	    "n: 'f32[7, 9, 3]'}\n"
+	    "n: 'f32[7, 9, 3]', d: 'f32[4, 18]'}\n"
 	    "compute: |\n"
 	    "  a[i < 7, j < 8, c < 3] = x[i, j + 1, c] - x[i, j, c]\n"
 	    "  y[i < 6, j < 7, c < 3] = "
@@ -468,7 +468,8 @@ static Program *pixels_program(Arena *arena)
 	    "  z[i < 7, j < 9, c < 3] = if c == 1 then h[i, j, c] else 1\n"
 	    "  e[i < 7, j < 9, c < 3] = g[i, j, c]*m[2 - c, 0]\n"
 	    "  f[i < 7] = sum[j < 9, c < 3](n[i, j, c]*m[c, 0])\n"
-	    "outputs: [y, u, v, w, t, z, e, f]\n");
+	    "  s[i < 7, j < 8, c < 3] = d[j//2, j % 2*3 + c + i]*f32(j)\n"
+	    "outputs: [y, u, v, w, t, z, e, f, s]\n");
 }
 
 static Program *spread_program(Arena *arena)
@@ -493,9 +494,11 @@ static const Case pixels[] = {
     {"flatten(o, 1)", "c0, c1 = split(w.c, [_, 48])", NULL},
     {"", "flatten(m, 0)", "does not go over both"},
     {"", "flatten(l, 1)", "does not go over both"},
-    {"", "flatten(h, 1)", "does not go over both"},
-    {"", "flatten(g, 1)", "does not go over both"},
+    {"", "flatten(h, 1)", NULL},
+    {"", "flatten(g, 1)", NULL},
     {"", "flatten(n, 1)", "does not go over both"},
+    {"flatten(s, 1)", "c0, c1 = split(s.c, [_, 16])", NULL},
+    {"", "flatten(d, 0)", "does not go over both"},
     {"unroll(y.r)", "flatten(x, 1)", "scheduled already"},
     {"", "collapse(w, 0)", NULL},
     {"", "collapse(w, 1)", NULL},
@@ -525,7 +528,7 @@ static const Case planes[] = {
     {"", "flatten(x, 0)", "does not go over both"},
     {"", "flatten(x, 3)", "no such dimension"},
     {"", "flatten(x, -1)", "no such dimension"},
-    {"", "flatten(y, 0)", "does not go over both"},
+    {"", "flatten(y, 0)", NULL},
     {"", "flatten(g, 0)", NULL},
     {"", "flatten(b, 1)", NULL},
     {"flatten(a, 1)", "flatten(b, 1)", "does not go over both"},

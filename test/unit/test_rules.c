@@ -534,6 +534,11 @@ static const Case cases[] = {
 	{"collapse(y"}},
     {"test/layouts/norm_rows_beside.yaml", {"collapse(t, 0)\n"},
 	{"collapse(y", "collapse(s"}},
+    /* or of places that are made of one place's channels, but not where these
+     * are planes */
+    {"test/layouts/pixel_shuffle.yaml",
+	{"flatten(y, 1)\n", "tile([3, 6], [16])", "flatten(s, 2)\n"},
+	{"flatten(z"}},
     /* roots that rows of channels share, in the loops of a filter: for several
      * at once; functions of rows that are a vector or two */
     {"test/layouts/norm_padded.yaml",
