@@ -215,10 +215,10 @@ static void choose_order(Spatial *s)
 	rule_put(s->r, ")\n");
 }
 
-/* The axis along which neighbours are read, forwards or backwards; -1. */
+/* The last axis along which neighbours are read, forwards or backwards; -1. */
 static int side_by_side(const Spatial *s, const RuleRead *read)
 {
-	for (int a = 0; a < s->block->nspatial; a++) {
+	for (int a = s->block->nspatial - 1; a >= 0; a--) {
 		int64_t apart = rule_stride(s->r->program, read, a, 1);
 		if (s->block->axes[a].extent > 1 &&
 		    (apart == 1 || apart == -1))
@@ -240,10 +240,7 @@ static int axis_across(const Spatial *s)
 			return -1;
 		across = a;
 	}
-	if (across < 0 || s->block->axes[across].extent < SQUARE_LEAST ||
-	    s->block->axes[s->last].extent < SQUARE_LEAST)
-		return -1;
-	return across;
+	return s->block->axes[s->last].extent < SQUARE_LEAST ? -1 : across;
 }
 
 /* All that is read along the last axis lies side by side. */
@@ -292,17 +289,19 @@ static int widest_stored(const Spatial *s, int axis)
 	    : lanes;
 }
 
-/* Of the last axis: as many as what is computed has. */
+/* As many as what is computed has, where the axis has so many. */
+static int widest_value(const Spatial *s, int axis, int lanes)
+{
+	int all = rule_value_lanes(s->r, s->info->block, axis);
+	return all > lanes && s->block->axes[axis].extent >= all ? all : lanes;
+}
+
 static int widest_last(const Spatial *s)
 {
 	int lanes = widest_stored(s, s->last);
-	int all = rule_value_lanes(s->r, s->info->block, s->last);
 	if (s->of_rows)
 		return lanes < TILE_ROWS ? lanes : TILE_ROWS;
-	return all > lanes && s->block->axes[s->last].extent >= all &&
-		lies_along(s)
-	    ? all
-	    : lanes;
+	return lies_along(s) ? widest_value(s, s->last, lanes) : lanes;
 }
 
 static void put_square(Spatial *s)
@@ -381,7 +380,7 @@ static void put_narrow(Spatial *s)
 	const Block *block = s->block;
 	const char *row = block->axes[s->row].name;
 	const char *vv = rule_name(r, block, row, "v");
-	int lanes = widest_stored(s, s->row);
+	int lanes = widest_value(s, s->row, widest_stored(s, s->row));
 	s->row0 = rule_name(r, block, row, "0");
 	rule_put(s->r, "%s, %s = split(%s, [_, %d])\nreorder(", s->row0, vv,
 	    loop_of(s, s->row), lanes);
@@ -405,8 +404,8 @@ static bool is_slender(Spatial *s)
 	int lanes = rule_widest(s->r, s->block, s->last);
 	if (s->across < 0 || s->across > s->last || !is_home(s) ||
 	    axes[s->across].extent >= lanes || axes[s->last].extent < lanes ||
-	    axes[s->across].extent %
-		    rule_widest(s->r, s->block, s->across) == 0)
+	    (axes[s->across].extent >= SQUARE_LEAST &&
+		lanes % axes[s->across].extent == 0))
 		return false;
 	s->kinds[s->across] = s->has_kinds = true;
 	s->row = s->last;
@@ -733,6 +732,7 @@ void rule_spatial(Rules *r, int i)
 	s.across = axis_across(&s);
 	bool slender = is_slender(&s);
 	if (s.across >= 0 && !slender &&
+	    block->axes[s.across].extent >= SQUARE_LEAST &&
 	    rule_widest(r, block, s.across) >= SQUARE_LEAST) {
 		put_square(&s);
 		return;
