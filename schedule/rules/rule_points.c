@@ -500,7 +500,7 @@ static void put_loops(Points *p, int i, bool registers)
 		    (b->axes[a].extent <= IN_CODE &&
 			(registers ? !many || a < b->nspatial
 				   : a >= b->nspatial));
-		if (a != along && (!point || registers))
+		if (a != along)
 			rule_put(p->r, "unroll(%s.%s%s)\n", b->name,
 			    b->axes[a].name,
 			    code ? "" : ", limit=? in {1, 64}");
@@ -518,7 +518,7 @@ static void put_member(Points *p, int i)
 		rule_put(p->r, "set_scope(%s, reg)\n", b->name);
 	rule_put(p->r, "%s(%s, %s)\n", output ? "reverse_compute_at" : "compute_at",
 	    b->name, p->loop);
-	if (!registers)
+	if (!registers && !output)
 		put_layout(p, i);
 	put_loops(p, i, registers);
 	if (output || !registers)

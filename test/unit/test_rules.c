@@ -299,6 +299,12 @@ static const Case cases[] = {
 	{"reverse_compute_at(u, v_n0)", "reverse_compute_at(g, v_n0)",
 	    "unroll(u.i)", "set_scope(b, reg)\ncompute_at(b, v_n0)"},
 	{0}},
+    /* of more values than have registers: an output has its own layout, and reads
+     * what has registers */
+    {"test/diff/compositions/norms_beside.yaml",
+	{"reverse_compute_at(o, s_x0)", "unroll(o.y)",
+	    "set_scope(o~1, reg)\ncompute_at(o~1, s_x0)"},
+	{"transform_layout(o,"}},
     /* several values of a point, in registers */
     {"test/layouts/spread_planes.yaml",
 	{"set_scope(e, reg)\ncompute_at(e, y_n0)", "unroll(e.c)"}, {0}},
