@@ -44,15 +44,23 @@ static bool may_work(const Space *space)
 	return space->work < space->work_most;
 }
 
-static bool sample_one(Space *space, Rng *rng, bool together, Candidate *out)
+/* A sketch and all that is no size, which is the first. */
+static const Sketch *draw_structure(
+    const Space *space, Rng *rng, bool together, Candidate *out)
 {
-	Refusal why = NULL;
 	memset(out, 0, sizeof *out);
 	out->sketch = (uint16_t)rng_below(rng, (uint64_t)space->sketches.n);
 	const Sketch *s = &space->sketches.at[out->sketch];
 	draw(s, rng, true, out);
 	if (together)
 		draw_places(s, rng, out);
+	return s;
+}
+
+static bool sample_one(Space *space, Rng *rng, bool together, Candidate *out)
+{
+	Refusal why = NULL;
+	const Sketch *s = draw_structure(space, rng, together, out);
 	const PlanEntry *e = space_entry(space, out);
 	if (!e->plan) {
 		space_refuse(space, e->why);
@@ -69,6 +77,21 @@ static bool sample_one(Space *space, Rng *rng, bool together, Candidate *out)
 	return false;
 }
 
+/* With the first of all sizes, the smallest: of many blocks, each of which has its
+ * registers, few draws of all sizes fit. */
+static bool sample_smallest(Space *space, Rng *rng, Candidate *out)
+{
+	for (int i = 0;
+	     i < STRUCTURE_TRIES && space->sketches.n && may_work(space); i++) {
+		Refusal why;
+		draw_structure(space, rng, true, out);
+		if (space_legal(space, out, &why))
+			return true;
+		space_refuse(space, why);
+	}
+	return false;
+}
+
 bool space_sample(Space *space, Rng *rng, Candidate *out)
 {
 	for (int i = 0;
@@ -76,7 +99,7 @@ bool space_sample(Space *space, Rng *rng, Candidate *out)
 	     i++)
 		if (sample_one(space, rng, i >= STRUCTURE_TRIES, out))
 			return true;
-	return false;
+	return sample_smallest(space, rng, out);
 }
 
 /* Sizes are ordered, so half of the steps go to a neighbour; words are not. */
@@ -386,6 +409,8 @@ bool space_first(Space *space, int tries, Candidate *out)
 	double least = least_cost(space);
 	keep_samples(space, &rng, tries, least, &kept);
 	space->work_most = space->work + MOVES_WORK;
+	if (!kept.n && sample_smallest(space, &rng, out))
+		keep(space, out, &kept);
 	if (!has_best(&kept, least))
 		improve(space, &rng, &kept);
 	space->machine = machine;

@@ -902,14 +902,24 @@ static void test_first(void **state)
 	    (const char *[]){"tail(c_acc, ?=pad"}, 1);
 }
 
+static void check_has_first(const char *spec)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	Candidate first;
+	Space *space = space_new(arena,
+	    program_of_text(arena, spec, NUMERICS_DEFAULT), &machine, &error);
+	if (!space)
+		fail_msg("%s", error.text);
+	assert_true(space_first(space, 64, &first));
+	arena_free(arena);
+}
+
 /* Many blocks each of which may be where its reader is have a candidate. */
 static void test_long_chain(void **state)
 {
 	enum { N = 24 };
-	Arena *arena = arena_new();
 	Buf text = {0};
-	Error error = {0};
-	Candidate first;
 	(void)state;
 	buf_puts(&text,
 	    "tunec: 1\nname: chain\ninputs: {y0: 'f32[64, 96]'}\n"
@@ -920,14 +930,27 @@ static void test_long_chain(void **state)
 		    "  y%d[i < 64, j < 96] = exp(y%d[i, j] - m%d[i])\n",
 		    i, i - 1, i, i - 1, i);
 	buf_printf(&text, "outputs: [y%d]\n", N);
-	Space *space = space_new(arena,
-	    program_of_text(arena, buf_text(&text), NUMERICS_DEFAULT), &machine,
-	    &error);
-	if (!space)
-		fail_msg("%s", error.text);
-	assert_true(space_first(space, 64, &first));
+	check_has_first(buf_text(&text));
 	buf_free(&text);
-	arena_free(arena);
+}
+
+/* Many tiles, each of which has to fit the registers, have one, too. */
+static void test_many_tiles(void **state)
+{
+	enum { N = 12 };
+	Buf text = {0};
+	(void)state;
+	buf_puts(&text,
+	    "tunec: 1\nname: norms\ninputs: {y0: 'f32[36, 63, 70]'}\n"
+	    "compute: |\n");
+	for (int i = 1; i <= N; i++)
+		buf_printf(&text,
+		    "  m%d[y < 63, x < 70] = max[c < 36](y%d[c, y, x])\n"
+		    "  y%d[c < 36, y < 63, x < 70] = exp(y%d[c, y, x] - m%d[y, x])\n",
+		    i, i - 1, i, i - 1, i);
+	buf_printf(&text, "outputs: [y%d]\n", N);
+	check_has_first(buf_text(&text));
+	buf_free(&text);
 }
 
 int main(void)
@@ -938,6 +961,7 @@ int main(void)
 	    cmocka_unit_test(test_target_sketches),
 	    cmocka_unit_test(test_gpu_sketches), cmocka_unit_test(test_first),
 	    cmocka_unit_test(test_many_parts),
-	    cmocka_unit_test(test_long_chain)};
+	    cmocka_unit_test(test_long_chain),
+	    cmocka_unit_test(test_many_tiles)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
