@@ -77,7 +77,7 @@ bool rule_is_few(const Rules *r, int i)
 	return apart && !info->hosts && info->with < 0 && info->beside < 0;
 }
 
-/* Does the block read each element where it writes one? */
+/* Does the block read each element where it writes one, and no other? */
 static bool reads_element(const Rules *r, int reader, int block)
 {
 	const Block *b = &r->program->blocks[block];
@@ -93,7 +93,8 @@ static bool reads_element(const Rules *r, int reader, int block)
 			if (rule_axis_of(read->index[d]) != d)
 				return false;
 	}
-	return found && to->nspatial == b->nspatial;
+	return found && to->nspatial == b->nspatial &&
+	    rule_same_extents(to, 0, b, 0, b->nspatial);
 }
 
 /* The block in whose registers it can be; -1. */
