@@ -19,8 +19,9 @@ static Flat *flat_of(Arena *arena, const Program *p)
 	return f;
 }
 
-/* Does all that goes over this dimension go over the next, and is reduced at last,
- * or ends, with what is behind, in rows that are no whole vectors, of two at most? */
+/* Does all that goes over this dimension go over the next, and is reduced at last
+ * and no output, or ends, with what is behind, in rows that are no whole vectors, of
+ * two at most? */
 static bool is_flat(const Program *p, int lanes, Flat *f, int buffer, int dim)
 {
 	int last = p->buffers[buffer].ndim - 1, behind = last - 1 - dim;
@@ -33,11 +34,13 @@ static bool is_flat(const Program *p, int lanes, Flat *f, int buffer, int dim)
 		int outer = f->axes[i].outer, inner = f->axes[i].inner;
 		flat &= outer < b->nspatial || !rule_keeps_order(p, b);
 		reduced |= outer >= b->nspatial;
-		ends &= outer < 0 || inner + behind == b->nspatial - 1;
+		ends &= outer < 0 ||
+		    inner + behind ==
+			(outer < b->nspatial ? b->nspatial : b->naxes) - 1;
 		output |= f->dim[b->buffer] >= 0 &&
 		    p->buffers[b->buffer].role == BUFFER_OUTPUT;
 	}
-	return flat && !f->far && (reduced ? !output : ends);
+	return flat && !f->far && (ends || (reduced && !output));
 }
 
 static void make_flat(Arena *arena, Program *p, const Flat *f)

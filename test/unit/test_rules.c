@@ -134,6 +134,9 @@ static const Case cases[] = {
     /* whose loops are in the order that has a place for it */
     {"test/layouts/batch_norm.yaml",
 	{"reorder(y.c, y.n)", "compute_at(m, ? in {root, y.c})"}, {0}},
+    /* of short rows an output is flat with the reduction */
+    {"test/layouts/batch_norm_short.yaml", {"flatten(x, 2)\n"},
+	{"y_i0", "y_i1"}},
     /* and where the consumer has no place for it, in each other's */
     {"test/layouts/variance.yaml", {"compute_at(m~1, ? in {root, v_1_i0})"},
 	{"compute_at(v~1"}},
