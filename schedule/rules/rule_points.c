@@ -404,13 +404,11 @@ static bool in_registers(const Points *p, int i)
 static const char *copies_of(const Points *p)
 {
 	const Rules *r = p->r;
-	int64_t each = 0;
+	int64_t each = 0, most = r->machine->vector_registers;
 	for (int i = 0; i < p->host; i++)
 		if (r->points[i] == p->host)
 			each += in_registers(p, i) ? values_of(r, p->host, i) : 1;
-	return each * 2 > REGISTERS_MOST ? "1"
-	    : each * 4 > REGISTERS_MOST ? "1, 2"
-				       : "1, 2, 4";
+	return each * 2 > most ? "1" : each * 4 > most ? "1, 2" : "1, 2, 4";
 }
 
 /* The narrowest of all, in lanes. */
