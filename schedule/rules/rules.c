@@ -375,6 +375,32 @@ static void open_decisions(Trace *trace)
 		}
 }
 
+/* Vectors of operations that take less time than threads do to begin and to end;
+ * operations that a function is. */
+enum { SLIGHT = 8192, FUNCTION = 16 };
+
+/* Is all of the program so little that threads do not pay? */
+static bool is_slight(const Rules *r)
+{
+	double operations = 0;
+	for (int i = 0; i < r->program->nblocks; i++) {
+		const Block *b = &r->program->blocks[i];
+		double each = expr_has_function(b->body) ? FUNCTION : 1;
+		operations += rule_work(r, i) * each +
+		    block_points(b, 0, b->nspatial);
+	}
+	return operations < SLIGHT * (double)rule_lanes(r->machine, DT_F32);
+}
+
+static void drop_parallel(Trace *trace)
+{
+	int kept = 0;
+	for (int i = 0; i < trace->steps.n; i++)
+		if (trace->steps.at[i].primitive != PRIMITIVE_parallel)
+			trace->steps.at[kept++] = trace->steps.at[i];
+	trace->steps.n = kept;
+}
+
 /* Everything for one choice of structure; NULL: a block of rows is too large. */
 static Trace *sketch_trace(Rules *r)
 {
@@ -402,6 +428,8 @@ static Trace *sketch_trace(Rules *r)
 		r->across = true;
 		return trace;
 	}
+	if (!r->machine->gpu && is_slight(r))
+		drop_parallel(trace);
 	open_decisions(trace);
 	return trace_resolve_lanes(r->arena, trace, r->machine);
 }
