@@ -6,7 +6,7 @@
  * Right where the block has no reduction; worth it where one reader reads each
  * element once, or several in the same loops do, so that nothing is computed
  * again, or where it is next to nothing: no branch, no function call, no division
- * but by a number outside of a product, and few operations, with all that was
+ * but by a number and once for a row, and few operations, with all that was
  * inlined into the block itself.  In both cases as long as the readers' bodies
  * stay small; what is longer is computed in parts. */
 #include "schedule/internal.h"
@@ -102,6 +102,23 @@ static bool chosen_with_reader(const Rules *r, int i, Expr *body)
 	return false;
 }
 
+/* Does a reader divide for each of its rows what lies along them all? */
+static bool divides_for_rows(const Rules *r, const RuleBlock *b, int buffer)
+{
+	bool again = false;
+	for (int k = 0; k < b->consumers.n; k++) {
+		const RuleBlock *to = &r->blocks[b->consumers.at[k]];
+		const Block *block = &r->program->blocks[to->block];
+		const RuleRead *read = rule_only_read(to, buffer);
+		int last = block->nspatial - 1;
+		bool along = read && block->reduce == REDUCE_NONE &&
+		    last >= 0 && read->uses[last];
+		for (int a = 0; along && a < last; a++)
+			again |= block->axes[a].extent > 1 && !read->uses[a];
+	}
+	return again;
+}
+
 static bool worth_inlining(const Rules *r, int i, Expr *body)
 {
 	const RuleBlock *b = &r->blocks[i];
@@ -123,39 +140,19 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 		return true;
 	RuleWork w = rule_work_of(body);
 	return !w.dear && w.flops <= AGAIN_FLOPS_MAX &&
+	    !(w.divides && divides_for_rows(r, b, block->buffer)) &&
 	    !chosen_with_reader(r, i, body);
-}
-
-static Inlining inlining_of(const Rules *r, int i, Expr *body)
-{
-	int buffer = r->program->blocks[i].buffer;
-	return (Inlining){buffer, r->program->buffers[buffer].type, body};
-}
-
-typedef struct {
-	int buffer, body_flops; /* of each of its reads */
-	int flops;
-} Merged;
-
-static bool add_merged(Expr *e, void *context)
-{
-	Merged *m = context;
-	m->flops += rule_is_flop(e);
-	if (e->op == OP_READ && e->id == m->buffer)
-		m->flops += m->body_flops;
-	return e->op != OP_READ;
 }
 
 /* Of the results of tiles one arm is left in code. */
 static bool stays_small(const Rules *r, const Inlining *in, Expr *reader)
 {
-	Merged m = {in->buffer, rule_work_of(in->body).flops, 0};
 	if (!inlining_fits(in, reader))
 		return false;
-	if (rule_winograd_results(r, in->body))
+	if (rule_winograd_results(r, in->body) || !rule_work_of(in->body).flops)
 		return true;
-	expr_walk(reader, add_merged, &m);
-	return !m.body_flops || m.flops <= BODY_FLOPS_MAX;
+	Expr *body = inlining_body(r->arena, in, reader);
+	return rule_work_of(body).flops <= BODY_FLOPS_MAX;
 }
 
 /* The choice for each block, producers first: the bodies are what those that
@@ -170,13 +167,14 @@ void rule_inline_choose(Rules *r)
 		r->bodies[i] = p->blocks[i].body;
 	for (int i = 0; i < p->nblocks; i++) {
 		const RuleBlock *b = &r->blocks[i];
-		Inlining in = inlining_of(r, i, r->bodies[i]);
+		int buffer = p->blocks[i].buffer;
+		Inlining in = {buffer, p->buffers[buffer].type, r->bodies[i]};
 		bool small = p->blocks[i].reduce == REDUCE_NONE &&
-		    !p->buffers[p->blocks[i].buffer].once, chosen;
+		    !p->buffers[buffer].once;
 		for (int k = 0; small && k < b->consumers.n; k++)
 			small = stays_small(
 			    r, &in, r->bodies[b->consumers.at[k]]);
-		chosen = small && worth_inlining(r, i, r->bodies[i]);
+		bool chosen = small && worth_inlining(r, i, r->bodies[i]);
 		for (int k = 0; chosen && k < b->consumers.n; k++) {
 			Expr **reader = &r->bodies[b->consumers.at[k]];
 			*reader = inlining_body(r->arena, &in, *reader);

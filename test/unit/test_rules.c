@@ -190,6 +190,10 @@ static const Case cases[] = {
     {"test/layouts/residual.yaml",
 	{"compute_inline(r)\n", "reverse_compute_at(r, norm_1_k0)"},
 	{"compute_inline(z"}},
+    /* what the elements of a row have in common is divided where it is
+     * inlined, once; what rows have in common would be for each of them */
+    {"test/layouts/norm_over_planes.yaml", {"set_scope(m~1, reg)"},
+	{"compute_inline(m)"}},
     /* so it is for sums of rows and another output, whose tiles make it; a row
      * that is all there is does not stay near */
     {"test/layouts/added.yaml",
