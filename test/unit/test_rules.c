@@ -734,6 +734,10 @@ static const struct {
 	{"test/bench/families/scatters/confusion.yaml",
 	    {"m_parts = rfactor(m_n_part)", "parallel(m_parts_m_n_part0)"},
 	    {NULL}}},
+    /* nor do they what takes less than a microsecond */
+    {"llvm -mcpu=znver4 -threads=2",
+	{"test/layouts/tanh_beside.yaml", {"collapse(t, 0)"},
+	    {"parallel("}}},
     /* without vectors nothing is gained */
     {"c", {"test/layouts/product_i8.yaml", {NULL},
 	{"retype(", "tensorize("}}}};
