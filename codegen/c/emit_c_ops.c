@@ -774,6 +774,33 @@ int emit_c_power_of_two(const EmitC *e, int temp)
 	return -1;
 }
 
+/* A few bits, read more than once, of a narrow integer made wide: clang takes them, and
+ * compares them, before it makes them wide, once for each that reads them.  AVX-512
+ * compares into bits. */
+static const char *kept_wide(EmitC *e, const LowNode *n, const char *text)
+{
+	const LowNode *wide = e->plan ? e->plan[n->arg[0]].def : NULL;
+	int bytes = emit_c_lane_bytes(e, n->dst) * temp_of(e, n->dst)->lanes;
+	if (!e->isa.avx2 || e->isa.avx512 || !wide ||
+	    wide->kind != LOWNODE_OP || wide->op != LOW_CONVERT ||
+	    e->plan[n->dst].reads < 2 ||
+	    temp_of(e, wide->arg[0])->type == DT_BOOL ||
+	    emit_c_lane_bytes(e, wide->arg[0]) >=
+		emit_c_lane_bytes(e, n->dst) ||
+	    bytes < 16 || bytes > e->isa.vector_bytes)
+		return text;
+	const char *vector = emit_c_type(e, n->dst);
+	const char *name =
+	    arena_printf(e->arena, "WIDE_%s", emit_c_upper(e, vector));
+	emit_c_define(e, name, "v", EMIT_CLANG_X86,
+	    arena_printf(e->arena,
+		"__extension__({ %s tunec_v = (v); \\\n"
+		"\t__asm__(\"\" : \"+v\"(tunec_v)); tunec_v; })",
+		vector),
+	    "(v)");
+	return arena_printf(e->arena, "%s(%s)", name, text);
+}
+
 /* Of a vector by 2^k: compilers shift a sign in, as the machines do. */
 static void divide_by_bits(EmitC *e, const LowNode *n, int k)
 {
@@ -781,10 +808,10 @@ static void divide_by_bits(EmitC *e, const LowNode *n, int k)
 	if (n->op == LOW_FLOORDIV)
 		assign_format(e, n->dst, LEVEL_BITS, "%s >> %d", a, k);
 	else
-		assign_format(e, n->dst, LEVEL_BITS, "%s & %s(%s)", a,
-		    emit_c_splat(e, emit_c_type(e, n->dst)),
-		    emit_c_int(e, temp_of(e, n->dst)->type,
-			(INT64_C(1) << k) - 1));
+		assign_format(e, n->dst, LEVEL_BITS, "%s & %s(%s)",
+		    kept_wide(e, n, a), emit_c_splat(e, emit_c_type(e, n->dst)),
+		    emit_c_int(
+			e, temp_of(e, n->dst)->type, (INT64_C(1) << k) - 1));
 }
 
 /* Of an index that is never below 0 C's own will do. */

@@ -644,6 +644,20 @@ static void low_bits(Maker *m, DType from, DType to, int lanes, int bits)
 	end(m, d);
 }
 
+/* Bits of bytes that are made wide, read as often. */
+static void wide_bits(Maker *m, DType from, int lanes, int times)
+{
+	begin(m, label(m, LOW_MOD, from, lanes));
+	int a = loaded(m, "a", from, lanes, 1), by = temp(m, DT_I32, lanes);
+	int wide = temp(m, DT_I32, lanes), rest = temp(m, DT_I32, lanes);
+	int d = temp(m, DT_I32, lanes);
+	op(m, LOW_CONVERT, wide, a, -1, -1);
+	op(m, LOW_CONST, by, -1, -1, -1)->i = 4;
+	op(m, LOW_MOD, rest, wide, by, -1);
+	op(m, LOW_ADD, d, rest, times > 1 ? rest : wide, -1);
+	end(m, d);
+}
+
 static void byte_cases(Maker *m)
 {
 	words_of_two(m, DT_U8, DT_I16, 8);
@@ -654,6 +668,9 @@ static void byte_cases(Maker *m)
 	low_bits(m, DT_I16, DT_U8, 8, 8);
 	low_bits(m, DT_I16, DT_I8, 8, 7);
 	low_bits(m, DT_I32, DT_U8, 8, 12);
+	wide_bits(m, DT_U8, 8, 2);
+	wide_bits(m, DT_I8, 8, 2);
+	wide_bits(m, DT_I16, 4, 2);
 }
 
 static void other_cases(Maker *m)
@@ -1535,6 +1552,29 @@ static void hidden(void **state)
 	assert_false(hides_mask(3, "haswell"));
 }
 
+/* Does clang not see that bits, read as often, are a byte's? */
+static bool keeps_wide(int times, DType from, const char *cpu)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	wide_bits(&m, from, 8, times);
+	bool has = says(cases.at[0].f, cpu, "WIDE_I32X8(");
+	arena_free(arena);
+	return has;
+}
+
+static void kept_wide(void **state)
+{
+	(void)state;
+	assert_true(keeps_wide(2, DT_U8, "haswell"));
+	assert_true(keeps_wide(2, DT_I16, "haswell"));
+	assert_false(keeps_wide(1, DT_U8, "haswell"));
+	assert_false(keeps_wide(2, DT_U32, "haswell"));
+	assert_false(keeps_wide(2, DT_U8, "znver4"));
+	assert_false(keeps_wide(2, DT_U8, "x86-64"));
+}
+
 /* y = index(x[0]) % by: has the C this text? */
 static bool remainder_says(DType type, int64_t by, const char *text)
 {
@@ -1591,6 +1631,7 @@ int main(void)
 	    cmocka_unit_test(windows), cmocka_unit_test(rolled),
 	    cmocka_unit_test(shared), cmocka_unit_test(window_sums),
 	    cmocka_unit_test(hidden), cmocka_unit_test(divided),
-	    cmocka_unit_test(bytes), cmocka_unit_test(gathered)};
+	    cmocka_unit_test(kept_wide), cmocka_unit_test(bytes),
+	    cmocka_unit_test(gathered)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
