@@ -882,7 +882,8 @@ static void op_min_max(EmitC *e, const LowNode *n)
 static bool is_in_all_lanes(const EmitC *e, int temp)
 {
 	const LowNode *def = e->plan[temp].def;
-	return def && def->kind == LOWNODE_OP && def->op == LOW_BROADCAST;
+	return def && def->kind == LOWNODE_OP &&
+	    (def->op == LOW_BROADCAST || def->op == LOW_CONST);
 }
 
 /* A sum that grows by products with numbers in all lanes, where it might lack a

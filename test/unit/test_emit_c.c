@@ -1296,6 +1296,32 @@ static void roots(void **state)
 }
 
 /* Vectors that are added, or summed up, for a CPU: is gcc told a machine? */
+/* By one number for all lanes, to itself or to another: is it a sum's own register? */
+static bool sums_by_number(bool own, const char *cpu)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	begin(&m, "by a number");
+	int a = loaded(&m, "a", DT_F32, 8, 0),
+	    c = loaded(&m, "c", DT_F32, 8, 3);
+	int by = temp(&m, DT_F32, 8), d = own ? c : temp(&m, DT_F32, 8);
+	op(&m, LOW_CONST, by, -1, -1, -1)->f = 3;
+	op(&m, LOW_FMA, d, by, a, c);
+	end(&m, d);
+	bool has = says(cases.at[0].f, cpu, "SUM_F32X8(F32X8(3.0f), ");
+	arena_free(arena);
+	return has;
+}
+
+static void by_number(void **state)
+{
+	(void)state;
+	assert_true(sums_by_number(true, "haswell"));
+	assert_false(sums_by_number(false, "haswell"));
+	assert_false(sums_by_number(true, "znver4"));
+}
+
 static bool tunes_gcc(bool sums, const char *cpu)
 {
 	Arena *arena = arena_new();
@@ -1631,7 +1657,7 @@ int main(void)
 	    cmocka_unit_test(windows), cmocka_unit_test(rolled),
 	    cmocka_unit_test(shared), cmocka_unit_test(window_sums),
 	    cmocka_unit_test(hidden), cmocka_unit_test(divided),
-	    cmocka_unit_test(kept_wide), cmocka_unit_test(bytes),
-	    cmocka_unit_test(gathered)};
+	    cmocka_unit_test(kept_wide), cmocka_unit_test(by_number),
+	    cmocka_unit_test(bytes), cmocka_unit_test(gathered)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
