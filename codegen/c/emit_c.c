@@ -491,8 +491,43 @@ static const char *condition_text(EmitC *e, int condition)
 	    : text;
 }
 
+static bool assigns(const LowBody *body, int temp)
+{
+	for (int i = 0; i < body->n; i++)
+		if (body->at[i]->dst == temp ||
+		    assigns(&body->at[i]->body, temp) ||
+		    assigns(&body->at[i]->other, temp))
+			return true;
+	return false;
+}
+
+enum { ADDITIONS = 5 }; /* fewest of a sum that is kept */
+
+/* Sums that are stored under an `if`: clang puts their additions there as well, and
+ * keeps all that these add until then, which is more than there are registers. */
+static void keep_sums(EmitC *e, const LowBody *body)
+{
+	for (int i = 0; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if (n->kind != LOWNODE_OP || n->op != LOW_STORE)
+			continue;
+		const LowTemp *t = &e->f->temps.at[n->arg[0]];
+		int bytes = t->lanes * dtype_bytes(t->type);
+		if (t->lanes == 1 || bytes < 16 ||
+		    bytes > e->isa.vector_bytes ||
+		    e->plan[n->arg[0]].assigned <= ADDITIONS ||
+		    assigns(body, n->arg[0]))
+			continue;
+		e->kept = true;
+		emit_c_line(e, "TUNEC_KEPT(%s);",
+		    emit_c_text(e, n->arg[0], LEVEL_PRIMARY));
+	}
+}
+
 static void emit_if(EmitC *e, const LowNode *n, const LowBody *all)
 {
+	if (e->isa.x86 && !n->other.n)
+		keep_sums(e, all);
 	const char *head = arena_printf(
 	    e->arena, "if (%s)", condition_text(e, n->condition));
 	e->conditional = true;
@@ -715,6 +750,16 @@ static void put_apart(const EmitC *e, Buf *out)
 		    "#else\n#define TUNEC_APART(x) ((void)0)\n#endif\n\n");
 }
 
+static void put_kept(const EmitC *e, Buf *out)
+{
+	if (e->kept)
+		buf_puts(out,
+		    "/* clang adds to a sum where it is stored, if it is. */\n"
+		    "#if defined __clang__ && defined TUNEC_X86\n"
+		    "#define TUNEC_KEPT(x) __asm__(\"\" : \"+v\"(x))\n"
+		    "#else\n#define TUNEC_KEPT(x) ((void)0)\n#endif\n\n");
+}
+
 /* clang orders instructions for a machine without AVX2 unless told otherwise, and
  * reads vectors before there are registers for them.  gcc takes a vector from memory
  * for each instruction, as if that cost nothing where it crosses lines of the cache;
@@ -826,6 +871,7 @@ static void put_headers(EmitC *e, Buf *out)
 	    "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n");
 	put_attributes(e, out);
 	put_apart(e, out);
+	put_kept(e, out);
 	if (e->omp)
 		buf_puts(out,
 		    "#ifdef _OPENMP\nint omp_get_thread_num(void);\n"

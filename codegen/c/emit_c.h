@@ -106,6 +106,7 @@ typedef struct {
 	bool math;        /* <math.h> is needed */
 	bool omp;         /* there is a parallel region */
 	bool apart;       /* TUNEC_APART is used */
+	bool kept;	  /* TUNEC_KEPT is used */
 	bool sums;	  /* SUM_… is used: sums grow in their registers */
 	bool window;	  /* a function adds the elements of windows */
 	bool conditional; /* something may be read or not, element by element */

@@ -1296,6 +1296,40 @@ static void roots(void **state)
 }
 
 /* Vectors that are added, or summed up, for a CPU: is gcc told a machine? */
+/* A sum of as many products that is stored under an `if`. */
+static bool keeps_sum(int times, const char *cpu)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	begin(&m, "stored or not");
+	int a = loaded(&m, "a", DT_F32, 8, 0),
+	    b = loaded(&m, "b", DT_F32, 8, 3);
+	int all = loaded(&m, "c", DT_F32, 1, 0), c = temp(&m, DT_BOOL, 1);
+	int sum = temp(&m, DT_F32, 8);
+	op(&m, LOW_LT, c, all, all, -1);
+	op(&m, LOW_CONST, sum, -1, -1, -1);
+	for (int i = 0; i < times; i++)
+		op(&m, LOW_FMA, sum, a, b, sum);
+	LowNode *n = NEW(arena, LowNode);
+	*n = (LowNode){.kind = LOWNODE_IF, .condition = c, .dst = -1};
+	vec_push(arena, &m.f->body, n);
+	low_op(arena, &n->body, LOW_STORE, -1, sum, -1, -1)->buffer =
+	    result_buffer(&m, DT_F32);
+	finish(&m, DT_F32);
+	bool has = says(cases.at[0].f, cpu, "\tTUNEC_KEPT(");
+	arena_free(arena);
+	return has;
+}
+
+static void kept_sums(void **state)
+{
+	(void)state;
+	assert_true(keeps_sum(5, "haswell"));
+	assert_true(keeps_sum(5, "znver4"));
+	assert_false(keeps_sum(4, "haswell"));
+}
+
 /* By one number for all lanes, to itself or to another: is it a sum's own register? */
 static bool sums_by_number(bool own, const char *cpu)
 {
@@ -1657,7 +1691,8 @@ int main(void)
 	    cmocka_unit_test(windows), cmocka_unit_test(rolled),
 	    cmocka_unit_test(shared), cmocka_unit_test(window_sums),
 	    cmocka_unit_test(hidden), cmocka_unit_test(divided),
-	    cmocka_unit_test(kept_wide), cmocka_unit_test(by_number),
-	    cmocka_unit_test(bytes), cmocka_unit_test(gathered)};
+	    cmocka_unit_test(kept_wide), cmocka_unit_test(kept_sums),
+	    cmocka_unit_test(by_number), cmocka_unit_test(bytes),
+	    cmocka_unit_test(gathered)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
