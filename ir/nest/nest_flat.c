@@ -308,6 +308,14 @@ static Expr *divided(const Expr *quotient, const Expr *remainder, int64_t row)
 	    : NULL;
 }
 
+/* Does it lie in memory as the program has it, whatever tiles are chosen? */
+static bool lies_whole(const Nest *nest, const NestBuffer *b)
+{
+	const Stage *w = b->writer < 0 ? NULL : &nest->stages.at[b->writer];
+	return b->program_buffer >= 0 && b->scope == SCOPE_GLOBAL &&
+	    (!w || (w->place < 0 && !w->fill && w->tail != TAIL_PAD));
+}
+
 /* Is the element behind a row's last one the next row's first? */
 static bool follows_row(const Nest *nest, const NestBuffer *b, int dim)
 {
@@ -331,7 +339,8 @@ Expr *const *nest_along_rows(
 	for (int d = 0; d < b->ndim - 1; d++) {
 		Expr *const *now = along ? along : index;
 		Expr *place = divided(now[d], now[d + 1], b->shape[d + 1]);
-		if (!place || !follows_row(nest, b, d))
+		if (!place || !lies_whole(nest, b) ||
+		    !follows_row(nest, b, d))
 			continue;
 		if (!along)
 			along = arena_memdup(arena, index,

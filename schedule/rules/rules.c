@@ -375,32 +375,6 @@ static void open_decisions(Trace *trace)
 		}
 }
 
-/* Vectors of operations that take less time than threads do to begin and to end;
- * operations that a function is. */
-enum { SLIGHT = 8192, FUNCTION = 16 };
-
-/* Is all of the program so little that threads do not pay? */
-static bool is_slight(const Rules *r)
-{
-	double operations = 0;
-	for (int i = 0; i < r->program->nblocks; i++) {
-		const Block *b = &r->program->blocks[i];
-		double each = expr_has_function(b->body) ? FUNCTION : 1;
-		operations += rule_work(r, i) * each +
-		    block_points(b, 0, b->nspatial);
-	}
-	return operations < SLIGHT * (double)rule_lanes(r->machine, DT_F32);
-}
-
-static void drop_parallel(Trace *trace)
-{
-	int kept = 0;
-	for (int i = 0; i < trace->steps.n; i++)
-		if (trace->steps.at[i].primitive != PRIMITIVE_parallel)
-			trace->steps.at[kept++] = trace->steps.at[i];
-	trace->steps.n = kept;
-}
-
 /* Everything for one choice of structure; NULL: a block of rows is too large. */
 static Trace *sketch_trace(Rules *r)
 {
@@ -428,8 +402,6 @@ static Trace *sketch_trace(Rules *r)
 		r->across = true;
 		return trace;
 	}
-	if (!r->machine->gpu && is_slight(r))
-		drop_parallel(trace);
 	open_decisions(trace);
 	return trace_resolve_lanes(r->arena, trace, r->machine);
 }
@@ -738,6 +710,24 @@ static void collapse_sketches(Rules *r, RuleSketchVec *out)
 	r->places = of.places;
 }
 
+/* Vectors of operations that take less time than threads do to begin and to end;
+ * operations that a function is. */
+enum { SLIGHT = 8192, FUNCTION = 16 };
+
+/* Is all of the program so little that threads do not pay? */
+static bool is_slight(const Program *p, const Machine *m)
+{
+	double operations = 0;
+	for (int i = 0; i < p->nblocks; i++) {
+		const Block *b = &p->blocks[i];
+		double each = 1 + (b->reduce != REDUCE_NONE) +
+		    rule_work_of(b->body).flops;
+		operations += block_points(b, 0, b->naxes) * each *
+		    (expr_has_function(b->body) ? FUNCTION : 1);
+	}
+	return operations < SLIGHT * (double)rule_lanes(m, DT_F32);
+}
+
 void rules_sketches(Arena *arena, const Program *program,
     const Machine *machine, RuleSketchVec *out)
 {
@@ -747,6 +737,10 @@ void rules_sketches(Arena *arena, const Program *program,
 		gpu_sketches(&r, program, out);
 		return;
 	}
+	Machine alone = *machine;
+	if (is_slight(program, machine))
+		alone.threads = 1;
+	machine = r.machine = &alone;
 	program = rule_unfold(arena, program, machine, &steps);
 	program = rule_thin(arena, program, &steps);
 	program = rule_flatten(arena, program, machine, &steps);

@@ -12,7 +12,7 @@
 #include "schedule/groups.h"
 #include "schedule/space.h"
 
-enum { TRIES = 2000, WORK_MOST = 6500000, PLANS_MOST = 4000 };
+enum { TRIES = 2000, WORK_MOST = 6500000, PLANS_MOST = 5000 };
 
 static void check_group(const Program *program, const Machine *machine)
 {
