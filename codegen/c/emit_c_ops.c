@@ -891,7 +891,8 @@ static bool is_in_all_lanes(const EmitC *e, int temp)
 static bool is_tight_sum(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
-	return n->arg[2] == n->dst && dtype_is_float(d->type) &&
+	return n->arg[2] == n->dst && n->arg[0] != n->dst &&
+	    n->arg[1] != n->dst && dtype_is_float(d->type) &&
 	    !e->isa.avx512 &&
 	    emit_c_x86(e, LOW_FMA, OP_CAST, d->type, d->type, d->lanes) &&
 	    (is_in_all_lanes(e, n->arg[0]) || is_in_all_lanes(e, n->arg[1]));
