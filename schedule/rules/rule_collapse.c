@@ -87,15 +87,15 @@ static bool has_functions(Expr *body, int last)
 }
 
 /* Functions are what lanes without elements cost; what is inlined into such blocks
- * alone goes with them. */
-static bool is_dear(const Rules *r, int i, const int *collapsed)
+ * alone, of the same rows, goes with them. */
+static bool is_dear(const Rules *r, int i, const int *collapsed, int first)
 {
 	const Program *p = r->program;
 	bool goes = r->inlines[i];
 	for (int k = i + 1; k < p->nblocks && goes; k++) {
 		Search s = {p->blocks[i].buffer, false};
 		expr_walk(p->blocks[k].body, find_read, &s);
-		goes = collapsed[k] != NONE || !s.found;
+		goes = collapsed[k] == first || !s.found;
 	}
 	return goes || has_functions(r->bodies[i], p->blocks[i].nspatial - 1);
 }
@@ -109,7 +109,7 @@ const Program *rule_collapse_program(Rules *r, int **collapsed)
 	for (int i = p->nblocks - 1; i >= 0; i--) {
 		Block *b = &p->blocks[i];
 		int last = b->nspatial - 1, first = first_axis(p, b, lanes);
-		bool takes = first < last && is_dear(r, i, *collapsed);
+		bool takes = first < last && is_dear(r, i, *collapsed, first);
 		(*collapsed)[i] = takes ? first : NONE;
 		if (!takes)
 			continue;

@@ -21,12 +21,13 @@ static Flat *flat_of(Arena *arena, const Program *p)
 
 /* Does all that goes over this dimension go over the next, and is reduced at last
  * and no output, or ends, with what is behind, in rows that are no whole vectors, of
- * two at most? */
+ * two at most?  Sums would go over elements apart where their axes stand elsewhere. */
 static bool is_flat(const Program *p, int lanes, Flat *f, int buffer, int dim)
 {
 	int last = p->buffers[buffer].ndim - 1, behind = last - 1 - dim;
 	int64_t row = p->buffers[buffer].shape[last];
 	bool flat = flat_close(f, buffer, dim), reduced = false, output = false;
+	bool apart = false;
 	bool ends = 1 < row && row < 2 * lanes && row % lanes != 0 &&
 	    !(behind && f->again);
 	for (int i = 0; i < p->nblocks && flat; i++) {
@@ -37,10 +38,12 @@ static bool is_flat(const Program *p, int lanes, Flat *f, int buffer, int dim)
 		ends &= outer < 0 ||
 		    inner + behind ==
 			(outer < b->nspatial ? b->nspatial : b->naxes) - 1;
+		apart |= f->axes[i].apart;
 		output |= f->dim[b->buffer] >= 0 &&
 		    p->buffers[b->buffer].role == BUFFER_OUTPUT;
 	}
-	return flat && !f->far && (ends || (reduced && !output));
+	return flat && !f->far && !(apart && reduced) &&
+	    (ends || (reduced && !output));
 }
 
 static void make_flat(Arena *arena, Program *p, const Flat *f)

@@ -124,8 +124,8 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 	const RuleBlock *b = &r->blocks[i];
 	const Block *block = &r->program->blocks[i];
 	for (int k = 0; k < b->consumers.n; k++)
-		if (rule_is_collapsed(r, b->consumers.at[k]) !=
-		    rule_is_collapsed(r, i))
+		if (r->collapsed &&
+		    r->collapsed[b->consumers.at[k]] != r->collapsed[i])
 			return false;
 	if (b->output || !b->consumers.n ||
 	    rule_is_separated(r, i) || rule_is_extracted(r, i) ||
