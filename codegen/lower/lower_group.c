@@ -110,25 +110,6 @@ static bool distance(const Group *u, const Matrix *x, int line, int k,
 	    index_add(u->l, at, x->first, -1), apart);
 }
 
-typedef struct {
-	int axis;
-	bool used;
-} Use;
-
-static bool note_use(Expr *e, void *context)
-{
-	Use *use = context;
-	use->used |= e->op == OP_AXIS && e->id == use->axis;
-	return true;
-}
-
-static bool uses(Expr *index, int axis)
-{
-	Use use = {axis, false};
-	expr_walk(index, note_use, &use);
-	return use.used;
-}
-
 /* Does each index move with the matrix's own lines or with steps, or neither, and
  * none with the other's?  Then what lies where along each says all. */
 static bool moves_apart(const Group *u, const Matrix *x)
@@ -138,9 +119,9 @@ static bool moves_apart(const Group *u, const Matrix *x)
 	int other = l->nest->vars.at[x->b ? u->row : u->column].axis;
 	int step = l->nest->vars.at[u->step].axis;
 	for (int d = 0; d < x->read->narg; d++)
-		if (uses(x->read->arg[d], other) ||
-		    (uses(x->read->arg[d], own) &&
-			uses(x->read->arg[d], step)))
+		if (expr_has_axis(x->read->arg[d], other) ||
+		    (expr_has_axis(x->read->arg[d], own) &&
+			expr_has_axis(x->read->arg[d], step)))
 			return false;
 	return true;
 }

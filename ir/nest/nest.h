@@ -409,9 +409,9 @@ Expr *flat_body(Arena *arena, const Flat *flat, int block);
 /* The shape, of what is flat with both dimensions as the second. */
 int64_t *flat_shape(Arena *arena, const Flat *flat, int buffer, int ndim);
 
-/* The indices of an access, in which those that are quotient and remainder by the
- * length of a buffer's rows are 0 and what is divided, where rows lie one behind the
- * other: another way to the same address, beyond the row's end.  After nest_infer. */
+/* nest_along.c: the indices of an access, in which those that are quotient and
+ * remainder by the length of a buffer's rows are 0 and what is divided, where rows lie
+ * one behind the other: another way to the same address.  After nest_infer. */
 Expr *const *nest_along_rows(
     Arena *arena, const Nest *nest, int buffer, Expr *const *index);
 

@@ -602,21 +602,13 @@ static void hold_whole(Infer *f, NestBuffer *b)
 	}
 }
 
-/* A definition at the root writes what it has, as an output does, unless its
- * tiles are computed beyond its end. */
-static bool writes_its_shape(const NestBuffer *b, const Stage *w)
-{
-	return b->program_buffer >= 0 && b->scope == SCOPE_GLOBAL &&
-	    w->place < 0 && !w->fill && w->tail != TAIL_PAD;
-}
-
 /* What is written below the loop that the buffer is allocated at. */
 static void hold_region(Infer *f, int buffer)
 {
 	NestBuffer *b = &f->nest->buffers.at[buffer];
 	const Stage *w = stage_at(f, b->writer);
 	int n = common_loops(f, buffer);
-	if (!n && writes_its_shape(b, w)) {
+	if (!n && nest_lies_whole(f->nest, b)) {
 		hold_whole(f, b);
 		return;
 	}

@@ -33,6 +33,11 @@ int nest_tree_above(const NestTree *tree, int stage);
 void nest_assert_structure(const Nest *nest);
 void nest_assert_inferred(const Nest *nest);
 
+/* nest_along.c: does it lie in memory as the program has it, whatever tiles are chosen?
+ * A definition at the root writes what it has, as an output does, unless its tiles are
+ * computed beyond its end. */
+bool nest_lies_whole(const Nest *nest, const NestBuffer *buffer);
+
 /* nest_launch.c: what a GPU's blocks and threads ask. */
 bool nest_launches_verify(
     const Nest *nest, const NestTree *tree, const char **why);

@@ -53,37 +53,14 @@ static int first_axis(const Program *p, const Block *b, int lanes)
 	return first;
 }
 
-typedef struct {
-	int buffer;
-	bool found;
-} Search;
-
-static bool find_read(Expr *e, void *context)
-{
-	Search *s = context;
-	s->found |= e->op == OP_READ && e->id == s->buffer;
-	return !s->found;
-}
-
-typedef struct {
-	int axis;
-	bool found;
-} Functions;
-
-static bool find_function(Expr *e, void *context)
-{
-	Functions *f = context;
-	f->found |=
-	    op_kind(e->op) == OPKIND_FUNCTION && expr_has_axis(e, f->axis);
-	return !f->found;
-}
-
 /* Does it compute a function of each element? */
-static bool has_functions(Expr *body, int last)
+static bool has_functions(const Expr *body, int last)
 {
-	Functions f = {last, false};
-	expr_walk(body, find_function, &f);
-	return f.found;
+	bool found = op_kind(body->op) == OPKIND_FUNCTION &&
+	    expr_has_axis(body, last);
+	for (int i = 0; i < body->narg && !found; i++)
+		found = has_functions(body->arg[i], last);
+	return found;
 }
 
 /* Functions are what lanes without elements cost; what is inlined into such blocks
@@ -92,11 +69,9 @@ static bool is_dear(const Rules *r, int i, const int *collapsed, int first)
 {
 	const Program *p = r->program;
 	bool goes = r->inlines[i];
-	for (int k = i + 1; k < p->nblocks && goes; k++) {
-		Search s = {p->blocks[i].buffer, false};
-		expr_walk(p->blocks[k].body, find_read, &s);
-		goes = collapsed[k] == first || !s.found;
-	}
+	for (int k = i + 1; k < p->nblocks && goes; k++)
+		goes = collapsed[k] == first ||
+		    !expr_find_read(p->blocks[k].body, p->blocks[i].buffer);
 	return goes || has_functions(r->bodies[i], p->blocks[i].nspatial - 1);
 }
 

@@ -679,20 +679,14 @@ static void cpu_sketches(Rules *r, RuleSketchVec *out)
 	}
 }
 
-static void scatter_sketches(Rules *r, RuleSketchVec *out)
+/* Of the program in another form. */
+static void form_sketches(
+    Rules *r, Rules of, const Program *program, RuleSketchVec *out)
 {
-	bool *scattered;
-	Buf steps = {0};
-	const Program *p = rule_scatter_program(r, &steps, &scattered);
-	if (p) {
-		Rules of = rules_for(r, r->program, p, &steps);
-		of.scattered = scattered;
-		begin(&of, p);
-		cpu_sketches(&of, out);
-		r->text = of.text;
-		r->places = of.places;
-	}
-	buf_free(&steps);
+	begin(&of, program);
+	cpu_sketches(&of, out);
+	r->text = of.text;
+	r->places = of.places;
 }
 
 static void collapse_sketches(Rules *r, RuleSketchVec *out)
@@ -704,10 +698,20 @@ static void collapse_sketches(Rules *r, RuleSketchVec *out)
 		return;
 	Rules of = rules_for(r, r->program, p, &none);
 	of.collapsed = collapsed;
-	begin(&of, p);
-	cpu_sketches(&of, out);
-	r->text = of.text;
-	r->places = of.places;
+	form_sketches(r, of, p, out);
+}
+
+static void scatter_sketches(Rules *r, RuleSketchVec *out)
+{
+	bool *scattered;
+	Buf steps = {0};
+	const Program *p = rule_scatter_program(r, &steps, &scattered);
+	if (p) {
+		Rules of = rules_for(r, r->program, p, &steps);
+		of.scattered = scattered;
+		form_sketches(r, of, p, out);
+	}
+	buf_free(&steps);
 }
 
 /* Vectors of operations that take less time than threads do to begin and to end;

@@ -45,7 +45,7 @@ typedef struct {
 	VEC(RuleRead) reads; /* in the order of the body */
 	VEC(int) consumers;  /* blocks */
 	bool output;
-	bool inlined;	   /* by the inline rule */
+	bool inlined;      /* by the inline rule */
 	bool scheduled;    /* a rule has written its loops */
 	double flops;      /* of one evaluation of the body */
 	int home;          /* whose loops it may be computed at; itself; -1: not
@@ -143,7 +143,7 @@ typedef struct {
 	bool *separated;   /* rule_separate.c */
 	bool *extracted;   /* rule_extract.c */
 	bool *scattered;   /* rule_scatter.c; NULL: results are compared with */
-	int *collapsed;	   /* by block: rule_collapse.c; NULL: none is */
+	int *collapsed;    /* by block: rule_collapse.c; NULL: none is */
 	const RuleWinograd *winograd; /* NULL: none */
 } Rules;
 
