@@ -736,28 +736,30 @@ static void put_gcc_options(const EmitC *e, Buf *out)
 	    e->conditional ? "#endif\n" : "");
 }
 
-/* clang 14 makes vpdpbusd of a sum over lanes of u8 by i8 and takes one for the
- * other. */
-static void put_apart(const EmitC *e, Buf *out)
+/* A value of which the compilers of `known` do not see what it is of from there on. */
+static void put_barrier(
+    Buf *out, const char *why, const char *known, const char *name, char in)
 {
-	if (e->apart)
-		buf_puts(out,
-		    "/* clang 14 exchanges the signs of u8 by i8 in a sum over "
-		    "lanes. */\n"
-		    "#if defined __clang__ && __clang_major__ < 15 && "
-		    "defined __x86_64__\n"
-		    "#define TUNEC_APART(x) __asm__(\"\" : \"+r\"(x))\n"
-		    "#else\n#define TUNEC_APART(x) ((void)0)\n#endif\n\n");
+	buf_printf(out,
+	    "/* %s */\n#if defined __clang__ && %s\n"
+	    "#define TUNEC_%s(x) __asm__(\"\" : \"+%c\"(x))\n"
+	    "#else\n#define TUNEC_%s(x) ((void)0)\n#endif\n\n",
+	    why, known, name, in, name);
 }
 
-static void put_kept(const EmitC *e, Buf *out)
+/* clang 14 makes vpdpbusd of a sum over lanes of u8 by i8 and takes one for the
+ * other. */
+static void put_barriers(const EmitC *e, Buf *out)
 {
+	if (e->apart)
+		put_barrier(out,
+		    "clang 14 exchanges the signs of u8 by i8 in a sum over "
+		    "lanes.",
+		    "__clang_major__ < 15 && defined __x86_64__", "APART", 'r');
 	if (e->kept)
-		buf_puts(out,
-		    "/* clang adds to a sum where it is stored, if it is. */\n"
-		    "#if defined __clang__ && defined TUNEC_X86\n"
-		    "#define TUNEC_KEPT(x) __asm__(\"\" : \"+v\"(x))\n"
-		    "#else\n#define TUNEC_KEPT(x) ((void)0)\n#endif\n\n");
+		put_barrier(out,
+		    "clang adds to a sum where it is stored, if it is.",
+		    "defined TUNEC_X86", "KEPT", 'v');
 }
 
 /* clang orders instructions for a machine without AVX2 unless told otherwise, and
@@ -870,8 +872,7 @@ static void put_headers(EmitC *e, Buf *out)
 	buf_puts(out,
 	    "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n");
 	put_attributes(e, out);
-	put_apart(e, out);
-	put_kept(e, out);
+	put_barriers(e, out);
 	if (e->omp)
 		buf_puts(out,
 		    "#ifdef _OPENMP\nint omp_get_thread_num(void);\n"

@@ -229,6 +229,9 @@ const char *emit_c_saturate(EmitC *e, DType from, DType to);
 const char *emit_c_half(EmitC *e, DType from, DType to);
 /* The lesser of two indices. */
 const char *emit_c_index_extreme(EmitC *e, bool greatest);
+/* The lanes of two vectors put together, as gcc and clang know it. */
+const char *emit_c_shuffled(
+    EmitC *e, const char *a, const char *b, const int *lane, int lanes);
 /* A macro that puts lanes of one vector or two together; `x86` is how for the
  * compilers of `known`, as of emit_c_define. */
 const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
@@ -246,6 +249,10 @@ char *emit_c_upper(EmitC *e, const char *text);
 #define EMIT_CLANG_X86 " defined TUNEC_X86 && defined __clang__"
 void emit_c_define(EmitC *e, const char *name, const char *takes,
     const char *known, const char *x86, const char *plain);
+/* A value of which clang does not see what it is of, by the macro `name`; in: the
+ * constraint of the register that it is in. */
+const char *emit_c_hidden(
+    EmitC *e, const char *name, const char *type, char in, const char *text);
 
 /* emit_c_masks.c: vectors of conditions */
 /* They are bits of an integer, not vectors. */

@@ -199,15 +199,9 @@ const char *emit_c_mask_hidden(EmitC *e, int lanes, const char *mask)
 	if (!emit_c_has_bits(e))
 		return mask;
 	const char *type = emit_c_mask(e, 1, lanes);
-	const char *name =
-	    arena_printf(e->arena, "HIDDEN_%s", emit_c_upper(e, type));
-	emit_c_define(e, name, "m", EMIT_CLANG_X86,
-	    arena_printf(e->arena,
-		"__extension__({ %s tunec_m = (m); \\\n"
-		"\t__asm__(\"\" : \"+r\"(tunec_m)); tunec_m; })",
-		type),
-	    "(m)");
-	return arena_printf(e->arena, "%s(%s)", name, mask);
+	return emit_c_hidden(e,
+	    arena_printf(e->arena, "HIDDEN_%s", emit_c_upper(e, type)), type,
+	    'r', mask);
 }
 
 /* --- masks as results --------------------------------------------------------- */

@@ -298,20 +298,15 @@ static const char *shuffle_macro(
 		    "a", whole, EMIT_ANY_X86, NULL);
 	if (!bytes)
 		widen_sources(e, d->type, lanes, d->lanes, &first, &second);
-	Buf text = {0};
-	buf_printf(&text, "__builtin_shufflevector(%s, %s", first, second);
-	for (int l = 0; l < d->lanes; l++)
-		buf_printf(&text, ", %d", n->shuffle[l]);
-	buf_puts(&text, ")");
 	const char *known,
 	    *x86 = emit_c_x86_shuffle(e, n->shuffle, d->lanes, lanes,
 		emit_c_lane_bytes(e, n->dst), one, &known);
-	const char *name = emit_c_shuffle(e,
+	return emit_c_shuffle(e,
 	    bytes ? emit_c_vector_signed(e, bytes, d->lanes)
 		  : emit_c_vector(e, d->type, d->lanes),
-	    one ? "a" : "a, b", buf_text(&text), known, x86);
-	buf_free(&text);
-	return name;
+	    one ? "a" : "a, b",
+	    emit_c_shuffled(e, first, second, n->shuffle, d->lanes), known,
+	    x86);
 }
 
 static void op_shuffle(EmitC *e, const LowNode *n)
@@ -790,15 +785,9 @@ static const char *kept_wide(EmitC *e, const LowNode *n, const char *text)
 	    bytes < 16 || bytes > e->isa.vector_bytes)
 		return text;
 	const char *vector = emit_c_type(e, n->dst);
-	const char *name =
-	    arena_printf(e->arena, "WIDE_%s", emit_c_upper(e, vector));
-	emit_c_define(e, name, "v", EMIT_CLANG_X86,
-	    arena_printf(e->arena,
-		"__extension__({ %s tunec_v = (v); \\\n"
-		"\t__asm__(\"\" : \"+v\"(tunec_v)); tunec_v; })",
-		vector),
-	    "(v)");
-	return arena_printf(e->arena, "%s(%s)", name, text);
+	return emit_c_hidden(e,
+	    arena_printf(e->arena, "WIDE_%s", emit_c_upper(e, vector)), vector,
+	    'v', text);
 }
 
 /* Of a vector by 2^k: compilers shift a sign in, as the machines do. */

@@ -206,16 +206,8 @@ const char *emit_c_widening_shuffle(
     EmitC *e, const LowNode *put, const LowTemp *to)
 {
 	Shuffle s = {put->shuffle, 8, 8, 1};
-	Buf text = {0};
-	buf_puts(&text, "__builtin_shufflevector((a), (b)");
-	for (int i = 0; i < s.lanes; i++)
-		buf_printf(&text, ", %d", s.lane[i]);
-	buf_puts(&text, ")");
-	const char *name =
-	    emit_c_shuffle(e, emit_c_vector(e, to->type, to->lanes), "a, b",
-		emit_c_convert_vector(
-		    e, DT_U8, to->type, to->lanes, buf_text(&text)),
-		EMIT_GCC_X86, bytes_of_two(e, &s, 2));
-	buf_free(&text);
-	return name;
+	const char *bytes = emit_c_shuffled(e, "(a)", "(b)", s.lane, s.lanes);
+	return emit_c_shuffle(e, emit_c_vector(e, to->type, to->lanes), "a, b",
+	    emit_c_convert_vector(e, DT_U8, to->type, to->lanes, bytes),
+	    EMIT_GCC_X86, bytes_of_two(e, &s, 2));
 }

@@ -30,6 +30,18 @@ void emit_c_define(EmitC *e, const char *name, const char *takes,
 		    takes, plain);
 }
 
+const char *emit_c_hidden(
+    EmitC *e, const char *name, const char *type, char in, const char *text)
+{
+	emit_c_define(e, name, "v", EMIT_CLANG_X86,
+	    arena_printf(e->arena,
+		"__extension__({ %s tunec_v = (v); \\\n"
+		"\t__asm__(\"\" : \"+%c\"(tunec_v)); tunec_v; })",
+		type, in),
+	    "(v)");
+	return arena_printf(e->arena, "%s(%s)", name, text);
+}
+
 char *emit_c_upper(EmitC *e, const char *text)
 {
 	char *copy = arena_strdup(e->arena, text);
@@ -404,6 +416,19 @@ const char *emit_c_store(EmitC *e, const char *vector)
 		buf_printf(&e->prelude,
 		    "#define %s(p, v) (*(%s *)(p) = (v))\n", name, type);
 	return name;
+}
+
+const char *emit_c_shuffled(
+    EmitC *e, const char *a, const char *b, const int *lane, int lanes)
+{
+	Buf text = {0};
+	buf_printf(&text, "__builtin_shufflevector(%s, %s", a, b);
+	for (int i = 0; i < lanes; i++)
+		buf_printf(&text, ", %d", lane[i]);
+	buf_putc(&text, ')');
+	const char *copy = arena_strdup(e->arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
 }
 
 /* The texts are what tells them apart, the numbers what they are called by. */

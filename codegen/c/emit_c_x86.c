@@ -564,15 +564,11 @@ static const char *x86_stream(EmitC *e, const Shape *s)
  * number it is of, and does not keep the vector. */
 static const char *x86_and(EmitC *e, const Shape *s)
 {
-	const char *name = arena_printf(e->arena, "HIDDEN_%d", 8 * s->bytes);
-	emit_c_define(e, name, "v", EMIT_CLANG_X86,
-	    arena_printf(e->arena,
-		"__extension__({ %s tunec_v = (v); \\\n"
-		"\t__asm__(\"\" : \"+v\"(tunec_v)); tunec_v; })",
-		s->mi),
-	    "(v)");
-	return arena_printf(e->arena, "((%s)(a) & %s(%s_movm_epi%d(m)))", s->mi,
-	    name, s->prefix, 8 * s->lane);
+	const char *known =
+	    arena_printf(e->arena, "%s_movm_epi%d(m)", s->prefix, 8 * s->lane);
+	return arena_printf(e->arena, "((%s)(a) & %s)", s->mi,
+	    emit_c_hidden(e, arena_printf(e->arena, "HIDDEN_%d", 8 * s->bytes),
+		s->mi, 'v', known));
 }
 
 const char *emit_c_x86(
