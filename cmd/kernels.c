@@ -335,23 +335,31 @@ static Status find_record(Making *m, const Program *p, const Target *target,
 	return STATUS_OK;
 }
 
-/* The targets that there are records for: of the program, else of its
- * groups. */
-static Status recorded_targets(
-    Making *m, const Kernel *k, TextVec *targets, Error *error)
+/* The targets that there are records for, of groups. */
+static Status targets_of_groups(
+    Making *m, const Groups *g, TextVec *targets, Error *error)
 {
-	FORWARD_IF_ERROR(best_targets(m->arena, m->stores.at, m->stores.n,
-	    k->program->op, targets, error));
-	for (int i = 0; !targets->n && k->groups->n > 1 && i < k->groups->n;
-	     i++) {
+	for (int i = 0; g->n > 1 && i < g->n; i++) {
 		TextVec of_group = {0};
 		FORWARD_IF_ERROR(best_targets(m->arena, m->stores.at,
-		    m->stores.n, k->groups->groups[i].program->op, &of_group,
-		    error));
+		    m->stores.n, g->groups[i].program->op, &of_group, error));
 		for (int t = 0; t < of_group.n; t++)
 			if (!among(targets, of_group.at[t]))
 				vec_push(m->arena, targets, of_group.at[t]);
 	}
+	return STATUS_OK;
+}
+
+/* Of the program, else of the groups that it has for this machine or for most. */
+static Status recorded_targets(Making *m, const Program *p, const Target *host,
+    TextVec *targets, Error *error)
+{
+	const Machine *machines[] = {host ? &host->machine : NULL, NULL};
+	FORWARD_IF_ERROR(best_targets(
+	    m->arena, m->stores.at, m->stores.n, p->op, targets, error));
+	for (int i = 0; i < 2 && !targets->n; i++)
+		FORWARD_IF_ERROR(targets_of_groups(
+		    m, groups_of(m->arena, p, machines[i]), targets, error));
 	return STATUS_OK;
 }
 
@@ -360,15 +368,18 @@ static Status choose_target(Making *m, Kernel *k, Error *error)
 {
 	TextVec targets = {0};
 	k->target = m->target;
-	k->groups = groups_of(m->arena, k->program);
-	if (k->target)
-		return STATUS_OK;
-	FORWARD_IF_ERROR(recorded_targets(m, k, &targets, error));
-	Target *host = host_target(m, error);
-	k->target = host ? kernels_choose_target(m->arena, m->common,
-			       k->program, host, &targets, error)
-			 : NULL;
-	return k->target ? STATUS_OK : error->status;
+	if (!k->target) {
+		Target *host = host_target(m, error);
+		FORWARD_IF_ERROR(
+		    recorded_targets(m, k->program, host, &targets, error));
+		k->target = host ? kernels_choose_target(m->arena, m->common,
+				       k->program, host, &targets, error)
+				 : NULL;
+	}
+	if (!k->target)
+		return error->status;
+	k->groups = groups_of(m->arena, k->program, &k->target->machine);
+	return STATUS_OK;
 }
 
 /* A record that does not apply is as none, which is said; with --frozen that is

@@ -29,8 +29,8 @@ bool tune_is_searched(const TuneTask *task)
 	return !task->groups && !task->given;
 }
 
-void tune_tasks(Arena *arena, const ProgramVec *programs, bool whole,
-    TuneTaskVec *out)
+void tune_tasks(Arena *arena, const ProgramVec *programs,
+    const Machine *machine, bool whole, TuneTaskVec *out)
 {
 	for (int i = 0; i < programs->n; i++) {
 		const Program *p = programs->at[i];
@@ -39,7 +39,7 @@ void tune_tasks(Arena *arena, const ProgramVec *programs, bool whole,
 			add_task(arena, out, task);
 			continue;
 		}
-		const Groups *g = groups_of(arena, p);
+		const Groups *g = groups_of(arena, p, machine);
 		if (g->n > 1) {
 			task.groups = g;
 			task.of_group = NEW_N(arena, int, g->n);

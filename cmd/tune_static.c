@@ -312,7 +312,7 @@ int tune_static(Arena *arena, const StaticTune *t, const ProgramVec *programs)
 		? "" : " (ptxas is missing: registers are not known)");
 	for (int i = 0; i < programs->n; i++) {
 		const Program *p = programs->at[i];
-		const Groups *g = groups_of(arena, p);
+		const Groups *g = groups_of(arena, p, &t->target->machine);
 		for (int k = 0; k < g->n; k++)
 			if (g->groups[k].same_as == k)
 				code = exit_worse(code, look_at_operator(t,

@@ -46,8 +46,8 @@ typedef struct {
 } TuneTask;
 typedef VEC(TuneTask) TuneTaskVec;
 /* whole: none is cut into its groups. */
-void tune_tasks(Arena *arena, const ProgramVec *programs, bool whole,
-    TuneTaskVec *out);
+void tune_tasks(Arena *arena, const ProgramVec *programs,
+    const Machine *machine, bool whole, TuneTaskVec *out);
 bool tune_is_searched(const TuneTask *task); /* or its schedules are given */
 /* How the budget is divided, once candidate 1 of each was measured: the groups of
  * a program by what they promise to gain in it. */

@@ -95,7 +95,7 @@ static void put_schedule(Arena *arena, const Kernel *k, Buf *out)
 
 static Status put_space(Arena *arena, const Kernel *k, Buf *out, Error *error)
 {
-	const Groups *g = groups_of(arena, k->program);
+	const Groups *g = groups_of(arena, k->program, &k->target->machine);
 	for (int i = 0; i < g->n; i++) {
 		const Group *group = &g->groups[i];
 		if (g->n > 1)

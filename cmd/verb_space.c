@@ -239,7 +239,7 @@ static int space_one(Arena *arena, const Program *p, void *context)
 {
 	const SpaceVerb *v = ((const Spaces *)context)->verb;
 	const Target *target = ((const Spaces *)context)->target;
-	const Groups *g = groups_of(arena, p);
+	const Groups *g = groups_of(arena, p, &target->machine);
 	Counted *counted = NEW_N(arena, Counted, g->n);
 	const char **counts = NEW_N(arena, const char *, g->n);
 	Error error = {0};

@@ -232,14 +232,15 @@ static int check_replay(Arena *arena, const TuneVerb *v, const char *replayed)
 }
 
 static TuneRun run_of(
-    Arena *arena, const TuneVerb *v, const ProgramVec *programs)
+    Arena *arena, const TuneVerb *v, Target *target, const ProgramVec *programs)
 {
 	TuneTaskVec tasks = {0};
-	tune_tasks(arena, programs, v->trace != NULL, &tasks);
+	tune_tasks(arena, programs, &target->machine, v->trace != NULL, &tasks);
 	int n = tasks.n;
 	return (TuneRun){.common = &v->common,
 	    .cold = v->cold,
 	    .arena = arena,
+	    .target = target,
 	    .tasks = tasks,
 	    .n = n,
 	    .measurers = NEW_N(arena, Measurer *, n),
@@ -311,13 +312,10 @@ static int run_programs(const TuneVerb *v, TuneRun *run, Stores *stores)
 	const Program **programs = NEW_N(run->arena, const Program *, run->n);
 	for (int i = 0; i < run->n; i++)
 		programs[i] = run->tasks.at[i].program;
-	Target *target =
-	    open_target(run->arena, v, &run->options.measure, &error);
-	run->target = target;
 	catch_signals(&v->common);
 	/* before anything starts a thread */
-	if (!target || measure_open_all(programs, run->n, target,
-			   &run->options.measure, run->measurers, &error)) {
+	if (measure_open_all(programs, run->n, run->target,
+		&run->options.measure, run->measurers, &error)) {
 		say_error("%s", error.text);
 		return exit_of_status(error.status);
 	}
@@ -381,12 +379,31 @@ static int run_static(Arena *arena, const TuneVerb *v, const TuneOptions *o,
 	return tune_static(arena, &t, programs);
 }
 
+static int run_tuning(Arena *arena, const TuneVerb *v, const TuneOptions *o,
+    double start_s, const ProgramVec *programs)
+{
+	Error error = {0};
+	Stores stores = {0};
+	Target *target = open_target(arena, v, &o->measure, &error);
+	if (!target) {
+		say_error("%s", error.text);
+		return exit_of_status(error.status);
+	}
+	TuneRun run = run_of(arena, v, target, programs);
+	run.options = *o;
+	run.start_s = run.told_s = start_s;
+	int code = run_programs(v, &run, &stores);
+	stores_warn(&stores, &v->common);
+	close_run(&run);
+	stores_close(&stores);
+	return code;
+}
+
 static int tune_run(void *options, int n, char **operands)
 {
 	const TuneVerb *v = options;
 	Arena *arena = arena_new();
 	ProgramVec programs = {0};
-	Stores stores = {0};
 	TuneOptions o;
 	StaticTune looked;
 	double start_s = measure_now();
@@ -397,17 +414,10 @@ static int tune_run(void *options, int n, char **operands)
 		code = specs_load(arena, &v->common, n, operands, &programs);
 	if (code == EXIT_DONE)
 		code = check_schedule(arena, v, &programs);
-	if (code == EXIT_DONE && !v->trace && is_static(arena, v, &o, &looked)) {
+	if (code == EXIT_DONE && !v->trace && is_static(arena, v, &o, &looked))
 		code = run_static(arena, v, &o, &looked, start_s, &programs);
-	} else if (code == EXIT_DONE) {
-		TuneRun run = run_of(arena, v, &programs);
-		run.options = o;
-		run.start_s = run.told_s = start_s;
-		code = run_programs(v, &run, &stores);
-		stores_warn(&stores, &v->common);
-		close_run(&run);
-		stores_close(&stores);
-	}
+	else if (code == EXIT_DONE)
+		code = run_tuning(arena, v, &o, start_s, &programs);
 	arena_free(arena);
 	return code;
 }

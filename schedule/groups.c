@@ -10,12 +10,8 @@
  *     y = e / z              /
  *     o = sum(y * v)         product
  *
- * A reduction over what another has made, element by element of that (a pool of a
- * depthwise convolution, an argmax over its channels), shares no loops with it
- * that it would choose alone: the first is a group as a product is, where the
- * model says that this is faster (groups_apart.c).  Where there is no product,
- * parts that nothing leads between are groups likewise: in one of them only what
- * the last result is made of has a rule's choice.
+ * What lies between products is cut again where the model says that its parts are
+ * faster (groups_apart.c).
  *
  * A product is a reduction with two operands that are used again along a spatial
  * axis each, another one: only that is worth a tile of registers, and what it reads is
@@ -42,8 +38,7 @@ typedef struct {
 	int *at;         /* blocks in canonical order, whatever the file's is */
 	int *rank;       /* by block: where it stands in that */
 	int *group;      /* by block; NONE: between products */
-	const bool *apart; /* by block: it has a group as a product has */
-	int *product;    /* by group: its block */
+	int *product;	 /* by group: its block; NONE: it has none */
 	IntVec *members; /* by group: the product, and what ends it */
 	int ngroups;
 } Cut;
@@ -206,7 +201,7 @@ static void group_products(Cut *c)
 		c->group[i] = NONE;
 	for (int k = 0; k < p->nblocks; k++) {
 		int i = c->at[k];
-		bool product = c->apart[i] || rows_is_product(&p->blocks[i]);
+		bool product = rows_is_product(&p->blocks[i]);
 		if (product)
 			c->product[c->ngroups] = i;
 		c->group[i] = product ? c->ngroups++ : epilogue_of(c, i);
@@ -253,8 +248,7 @@ static IntVec find_ahead(const Cut *c, int block)
 static void join_group(Cut *c, int from, int to)
 {
 	int first = c->product[from], second = c->product[to];
-	const Rows *rows = c->apart[first] || c->apart[second]
-	    ? NULL : rows_between(c->arena, c->program, first, second);
+	const Rows *rows = rows_between(c->arena, c->program, first, second);
 	for (int i = 0; rows && i < c->program->nblocks; i++)
 		if (rows->between[i] || c->group[i] == from)
 			c->group[i] = to;
@@ -462,10 +456,9 @@ static void find_equal(Groups *g)
 	}
 }
 
-/* Which blocks are in which group; all in one: NULL.  `whole`: where there is no
- * product all is one group, though nothing leads from one part to another. */
-static Cut *cut_program(
-    Arena *arena, const Program *program, const bool *apart, bool whole)
+/* Which blocks are in which group.  Where there is no product all is one, though
+ * nothing leads from one part to another. */
+static Cut *cut_program(Arena *arena, const Program *program)
 {
 	size_t n = (size_t)program->nblocks;
 	Cut *c = NEW(arena, Cut);
@@ -476,7 +469,6 @@ static Cut *cut_program(
 	    .at = NEW_N(arena, int, n),
 	    .rank = NEW_N(arena, int, n),
 	    .group = NEW_N(arena, int, n),
-	    .apart = apart,
 	    .members = NEW_N(arena, IntVec, n),
 	    .product = NEW_N(arena, int, n)};
 	rank_blocks(c);
@@ -484,17 +476,18 @@ static Cut *cut_program(
 		Visit v = {c, i};
 		expr_walk(program->blocks[i].body, add_source, &v);
 	}
+	if (program->schedule_text) { /* templates are for the whole */
+		join_all(c);
+		return c;
+	}
 	group_products(c);
 	join_rows(c);
-	/* a spec's templates are for the whole */
-	if (program->schedule_text)
-		return NULL;
-	if (c->ngroups || !whole)
+	if (c->ngroups)
 		group_others(c);
 	else
 		join_all(c);
 	cut_large(c);
-	return c->ngroups > 1 ? c : NULL;
+	return c;
 }
 
 /* The groups of a cut as programs, producers first. */
@@ -502,7 +495,7 @@ static Groups *programs_of(Arena *arena, const Cut *c, const Program *whole)
 {
 	Groups *g = NEW(arena, Groups);
 	*g = (Groups){.arena = arena, .whole = whole};
-	if (!c)
+	if (c->ngroups == 1)
 		return whole_as_one(g);
 	int *order = order_of(c, c->arena);
 	g->n = c->ngroups;
@@ -527,41 +520,40 @@ static Groups *programs_of(Arena *arena, const Cut *c, const Program *whole)
 Groups *groups_of_products(Arena *arena, const Program *program)
 {
 	Arena *scratch = arena_new();
-	bool *apart = NEW_N(scratch, bool, program->nblocks);
-	Groups *g = programs_of(
-	    arena, cut_program(scratch, program, apart, true), program);
+	Groups *g = programs_of(arena, cut_program(scratch, program), program);
 	arena_free(scratch);
 	return g;
 }
 
-/* Parts that nothing leads between have a group each where the model says that
- * they are faster so. */
-static Groups *groups_of_parts(Arena *arena, const Program *program)
+/* What groups_apart makes of the groups without a product, which are the last. */
+static void cut_others(Cut *c, const Groups *joined, const Machine *machine)
 {
-	Groups *joined = groups_of_products(arena, program);
-	if (joined->n > 1)
-		return joined;
-	Arena *scratch = arena_new();
-	bool *apart = NEW_N(scratch, bool, program->nblocks);
-	Groups *parts = programs_of(
-	    arena, cut_program(scratch, program, apart, false), program);
-	arena_free(scratch);
-	return parts->n > 1 && apart_parts(joined, parts) ? parts : joined;
+	int n = c->program->nblocks, first = c->ngroups;
+	int *piece = NEW_N(c->arena, int, n);
+	bool *kept = NEW_N(c->arena, bool, joined->n);
+	for (int i = 0; i < n; i++) {
+		kept[joined->group_of[i]] = c->product[c->group[i]] != NONE;
+		if (!kept[joined->group_of[i]] && c->group[i] < first)
+			first = c->group[i];
+	}
+	groups_apart(joined, kept, machine, piece);
+	for (int i = 0; i < n; i++) {
+		if (kept[joined->group_of[i]])
+			continue;
+		c->group[i] = first + piece[i];
+		c->product[c->group[i]] = NONE;
+		if (c->group[i] >= c->ngroups)
+			c->ngroups = c->group[i] + 1;
+	}
 }
 
-Groups *groups_of(Arena *arena, const Program *program)
+Groups *groups_of(Arena *arena, const Program *program, const Machine *machine)
 {
-	Groups *joined = groups_of_parts(arena, program);
 	Arena *scratch = arena_new();
-	bool *apart = apart_may(scratch, joined), whole = joined->n == 1;
-	Groups *g = joined;
-	if (apart) {
-		Groups *cut = programs_of(scratch,
-		    cut_program(scratch, program, apart, whole), program);
-		apart_choose(joined, cut, apart);
-		g = programs_of(arena,
-		    cut_program(scratch, program, apart, whole), program);
-	}
+	Cut *c = cut_program(scratch, program);
+	if (!program->schedule_text)
+		cut_others(c, programs_of(scratch, c, program), machine);
+	Groups *g = programs_of(arena, c, program);
 	arena_free(scratch);
 	return g;
 }

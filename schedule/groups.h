@@ -24,21 +24,15 @@ typedef struct {
 	int *group_of; /* by block of the whole */
 } Groups;
 
-Groups *groups_of(Arena *arena, const Program *program);
-/* The same, but that a reduction which is no product has no group of its own:
- * asks no model. */
+/* `machine`: that they are for; NULL: any with vectors of less than 64 bytes. */
+Groups *groups_of(Arena *arena, const Program *program, const Machine *machine);
+/* The same, but that groups without a product are not cut again: asks no model. */
 Groups *groups_of_products(Arena *arena, const Program *program);
 
-/* groups_apart.c: by block, which of the reductions between products might have a
- * group each; NULL: none. */
-bool *apart_may(Arena *arena, const Groups *joined);
-/* Leaves those where the groups of `cut`, which has them all so, take less time by
- * the model than the group that they are in. */
-void apart_choose(const Groups *joined, const Groups *cut, bool *apart);
-
-/* Do groups of `parts` take clearly less time by the model than `joined`, one
- * group? */
-bool apart_parts(const Groups *joined, const Groups *parts);
+/* groups_apart.c: numbers the parts in which the model would rather have the groups
+ * that are not kept as they are; piece[]: by block of the whole. */
+void groups_apart(
+    const Groups *joined, const bool *kept, const Machine *machine, int *piece);
 
 /* What a trace of the first group with the same hash is in `group`'s names. */
 Trace *groups_trace(Arena *arena, const Groups *groups, int group,

@@ -1,202 +1,223 @@
-/* Reductions that have a group each, though they are no products.
+/* Groups without a product that are better in two.
  *
  *     d[c, y, x] = sum over r, s of p[c, y + r, x + s]*w[c, r, s]
- *     g[c]       = sum over y, x of d[c, y, x]           over what d has made
+ *     ----------------------------------------------------------- d, written whole
+ *     g[c]       = sum over y, x of d[c, y, x]
  *
- *     m[i]    = max over j of x[i, j]
- *     z[i]    = sum over j of exp(x[i, j] - m[i])        m stands still
- *
- * Where the second of two reductions goes over results of the first, one by one,
- * the loops of both are the same only as far as one of them is made slower: rows
- * of g are planes of d.  Where it does not, as in a softmax, they go over the same
- * rows.  Whether the former are better apart is asked of the analytic model, once
- * for a group between products: of its best candidate, and of those of the groups
- * that it would be.  The machine is the same whatever the target is, so that a
- * group's records are found by every target. */
+ * What one group holds shares its loops as far as it can, so that a reduction may
+ * get loops that it would not choose alone: rows of g are planes of d.  In a
+ * softmax, whose reductions go over the same rows, that is what a group is for.
+ * Which it is is asked of the analytic model: of the group's best candidate, and of
+ * those of its two parts where it is cut behind a reduction.  In front of such a
+ * cut stands what the reduction is made of, and what is made of that element by
+ * element; each part is asked again.  Of machines there are two, those with vectors
+ * of 64 bytes and all others, so that most targets have the same groups. */
 #include <math.h>
 #include <string.h>
 
+#include "lib/lookup.h"
 #include "schedule/groups.h"
 #include "schedule/internal.h"
 
-enum { TRIES = 200, NONE = -1 };
+enum {
+	TRIES = 200,
+	WORK = 2000000,	 /* for each, */
+	ASKED_MOST = 32, /* programs of a whole */
+	NONE = -1
+};
 
-/* What parts read is read by both: of less than that the model is not sure. */
-static const double PARTS_LESS = 0.92;
+/* The most that two parts may take, over their time together: where the second
+ * reads just what the first reduces to, whose loops it would share; others, of
+ * which the model is less sure, as what both read is in a cache. */
+static const double OF_RESULTS = 1.02, OF_OTHERS = 0.92;
 
-static const Machine judge = {.threads = 1,
-    .vector_bytes = 32,
-    .vector_registers = 16,
-    .fma = true,
-    .splat = true,
-    .masked = true,
-    .gather = true,
-    .f16c = true,
-    .fma_per_cycle = 2,
-    .fma_latency = 4,
-    .l1_bytes = 32 << 10,
-    .l2_bytes = 1 << 20,
-    .l3_bytes = 16 << 20,
-    .l1_ways = 8,
-    .line_bytes = 64,
-    .clock_ghz = 3};
+#define OF_BOTH                                                                \
+	.threads = 1, .fma = true, .splat = true, .masked = true,              \
+	.gather = true, .f16c = true, .fma_per_cycle = 2, .fma_latency = 4,    \
+	.l1_bytes = 32 << 10, .l2_bytes = 1 << 20, .l3_bytes = 16 << 20,       \
+	.l1_ways = 8, .line_bytes = 64, .clock_ghz = 3
 
-/* --- over what another has made ------------------------------------------------ */
-
-typedef struct {
-	const Groups *groups;
-	bool **moves; /* by block: axes that move with the reduction in hand; NULL:
-			 nothing of the block does */
-	bool *apart;
-	Arena *arena;
-	int block; /* whose reads are looked at */
-} Look;
-
-/* A reduction is apart where its results are told apart by what moves; of another
- * block what moves with it is noted. */
-static bool look_at_read(Expr *e, void *context)
-{
-	Look *look = context;
-	const Groups *g = look->groups;
-	const Program *p = g->whole;
-	int from = e->op == OP_READ ? p->buffers[e->id].block : NONE;
-	if (from < 0 || g->group_of[from] != g->group_of[look->block])
-		return true;
-	const Block *b = &p->blocks[from];
-	bool *uses = NEW_N(
-	    look->arena, bool, p->blocks[look->block].naxes * b->nspatial);
-	for (int i = 0; i < e->narg; i++) {
-		bool moves = false;
-		int n = p->blocks[look->block].naxes;
-		expr_mark_axes(e->arg[i], uses + i * n);
-		for (int a = 0; a < n; a++)
-			moves |= uses[i * n + a] && look->moves[look->block][a];
-		if (!moves || b->axes[i].extent == 1)
-			continue;
-		if (!look->moves[from])
-			look->moves[from] =
-			    NEW_N(look->arena, bool, b->naxes);
-		look->moves[from][i] = true;
-		look->apart[from] |= block_reduces(b);
-	}
-	return true;
-}
-
-static void look_from(Look *look, int reduction)
-{
-	const Program *p = look->groups->whole;
-	const Block *b = &p->blocks[reduction];
-	memset(look->moves, 0, sizeof *look->moves * (size_t)p->nblocks);
-	look->moves[reduction] = NEW_N(look->arena, bool, b->naxes);
-	for (int a = b->nspatial; a < b->naxes; a++)
-		look->moves[reduction][a] = true;
-	for (int i = reduction; i >= 0; i--) {
-		look->block = i;
-		if (look->moves[i] &&
-		    (i == reduction || !block_reduces(&p->blocks[i])))
-			expr_walk(p->blocks[i].body, look_at_read, look);
-	}
-}
-
-bool *apart_may(Arena *arena, const Groups *joined)
-{
-	const Program *p = joined->whole;
-	Arena *scratch = arena_new();
-	bool *product = NEW_N(scratch, bool, joined->n);
-	Look look = {.groups = joined,
-	    .moves = NEW_N(scratch, bool *, p->nblocks),
-	    .apart = NEW_N(arena, bool, p->nblocks),
-	    .arena = scratch};
-	bool any = false;
-	for (int i = 0; i < p->nblocks; i++)
-		product[joined->group_of[i]] |= rows_is_product(&p->blocks[i]);
-	for (int i = 0; i < p->nblocks && !p->schedule_text; i++)
-		if (block_reduces(&p->blocks[i]) &&
-		    !product[joined->group_of[i]])
-			look_from(&look, i);
-	arena_free(scratch);
-	for (int i = 0; i < p->nblocks; i++)
-		any |= look.apart[i];
-	return any ? look.apart : NULL;
-}
+static const Machine narrow = {
+    OF_BOTH, .vector_bytes = 32, .vector_registers = 16};
+static const Machine wide = {OF_BOTH, .vector_bytes = 64,
+    .vector_registers = 32, .broadcast = true, .scale = true, .rsqrt = true};
 
 /* --- what the model says --------------------------------------------------------- */
 
+typedef struct {
+	Arena *arena;
+	const Machine *machine;
+	Lookup operators;    /* those that were asked for, */
+	VEC(double) seconds; /* what each takes */
+} Judged;
+
 /* Of the best of a few candidates; infinite where there is none. */
-static double seconds_of(const Program *program)
+static double seconds_of(const Program *program, const Machine *machine)
 {
 	Arena *arena = arena_new();
 	Error ignored = {0};
 	Candidate first;
 	double seconds = INFINITY;
-	Space *space = space_new(arena, program, &judge, &ignored);
-	if (space && space_first(space, TRIES, &first))
+	Space *space = space_new(arena, program, machine, &ignored);
+	if (space && space_first_within(space, TRIES, WORK, &first))
 		space_analytic(space, &first, 1, &seconds);
 	arena_free(arena);
 	return seconds;
 }
 
-/* Each of equal groups once. */
-static double seconds_of_group(const Groups *g, int group, double *known)
+static double judged(Judged *j, const Program *program)
 {
-	int first = g->groups[group].same_as;
-	if (known[first] < 0)
-		known[first] = seconds_of(g->groups[first].program);
-	return known[first];
+	const char *op = program->op;
+	int e = lookup_first(&j->operators, op, strlen(op));
+	if (e >= 0)
+		return j->seconds.at[j->operators.entries.at[e].number];
+	lookup_add(&j->operators, arena_strdup(j->arena, op), j->seconds.n);
+	vec_push(j->arena, &j->seconds, seconds_of(program, j->machine));
+	return j->seconds.at[j->seconds.n - 1];
 }
 
-static double *nothing_known(Arena *arena, int n)
+/* --- where a group is cut -------------------------------------------------------- */
+
+typedef struct {
+	const Program *program;
+	const Block *block;
+	bool *first; /* by block: it stands in front of the cut */
+	bool reads, fits;
+} Reach;
+
+/* What a block in front is made of stands there, too. */
+static bool add_source(Expr *e, void *context)
 {
-	double *known = NEW_N(arena, double, n);
-	for (int i = 0; i < n; i++)
-		known[i] = -1;
-	return known;
+	const Reach *r = context;
+	int from = e->op == OP_READ ? r->program->buffers[e->id].block : NONE;
+	if (from >= 0)
+		r->first[from] = true;
+	return true;
 }
 
-static bool reduces(const Program *p)
+/* Does it read what stands in front, each index an axis of its own? */
+static bool check_read(Expr *e, void *context)
+{
+	Reach *r = context;
+	int from = e->op == OP_READ ? r->program->buffers[e->id].block : NONE;
+	if (from < 0)
+		return true;
+	r->reads = true;
+	r->fits &= r->first[from];
+	for (int i = 0; i < e->narg && r->fits; i++) {
+		r->fits = e->arg[i]->op == OP_AXIS;
+		for (int k = 0; k < i && r->fits; k++)
+			r->fits = e->arg[k]->id != e->arg[i]->id;
+	}
+	return true;
+}
+
+/* Blocks stand behind what they read.  False: there is nothing behind the cut. */
+static bool cut_behind(const Program *p, int reduction, bool *first)
+{
+	bool all = true;
+	Reach r = {.program = p, .first = first};
+	memset(first, 0, sizeof *first * (size_t)p->nblocks);
+	first[reduction] = true;
+	for (int i = reduction; i >= 0; i--)
+		if (first[i])
+			expr_walk(p->blocks[i].body, add_source, &r);
+	for (int i = 0; i < p->nblocks; i++) {
+		r.reads = false;
+		r.fits = !block_reduces(&p->blocks[i]);
+		expr_walk(p->blocks[i].body, check_read, &r);
+		first[i] |= r.reads && r.fits;
+		all &= first[i];
+	}
+	return !all;
+}
+
+static Program **parts_of(Arena *arena, const Program *p, const bool *first)
+{
+	const char *names[] = {"first", "second"};
+	int *part = NEW_N(arena, int, p->nblocks);
+	for (int i = 0; i < p->nblocks; i++)
+		part[i] = !first[i];
+	return program_parts(arena, p, part, names, 2);
+}
+
+static int block_named(const Program *p, const char *name)
 {
 	int i = p->nblocks;
-	while (--i >= 0 && !block_reduces(&p->blocks[i]))
+	while (--i >= 0 && strcmp(p->blocks[i].name, name))
 		;
-	return i >= 0;
+	return i;
 }
 
-/* Outputs without sums are better made side by side, of what both read. */
-bool apart_parts(const Groups *joined, const Groups *parts)
+/* An input of both, or what leads from one to the other; NULL. */
+static const Buffer *input_of(const Program *p, const char *name)
 {
-	Arena *arena = arena_new();
-	double *known = nothing_known(arena, parts->n);
-	double sum = 0;
-	for (int i = 0; i < parts->n; i++)
-		sum += reduces(parts->groups[i].program)
-		    ? seconds_of_group(parts, i, known)
-		    : INFINITY;
-	arena_free(arena);
-	return sum < PARTS_LESS * seconds_of(joined->groups[0].program);
+	int i = p->ninputs;
+	while (--i >= 0 && strcmp(p->buffers[i].name, name))
+		;
+	return i < 0 ? NULL : &p->buffers[i];
 }
 
-void apart_choose(const Groups *joined, const Groups *cut, bool *apart)
+static double most_of(Program *const *parts, const Buffer *reduced)
 {
-	int n = joined->whole->nblocks;
+	const Program *first = parts[0];
+	for (int i = 0; i < first->nbuffers; i++) {
+		const Buffer *b = &first->buffers[i];
+		if (input_of(parts[1], b->name) &&
+		    (i < first->ninputs ||
+			buffer_elements(b) > buffer_elements(reduced)))
+			return OF_OTHERS;
+	}
+	return OF_RESULTS;
+}
+
+/* The best two parts of a group; NULL: they are better together. */
+static Program **best_parts(Judged *j, Arena *arena, const Program *group)
+{
+	Program **best = NULL;
+	bool *first = NEW_N(arena, bool, group->nblocks);
+	double least = INFINITY;
+	for (int i = 0; i < group->nblocks; i++) {
+		if (!block_reduces(&group->blocks[i]) ||
+		    !cut_behind(group, i, first) || j->seconds.n >= ASKED_MOST)
+			continue;
+		double together = judged(j, group);
+		Program **parts = parts_of(arena, group, first);
+		double seconds = judged(j, parts[0]) + judged(j, parts[1]);
+		double most = together *
+		    most_of(parts, &group->buffers[group->blocks[i].buffer]);
+		if (seconds < least && seconds < most) {
+			least = seconds;
+			best = parts;
+		}
+	}
+	return best;
+}
+
+/* Numbers the pieces of a group from *pieces; piece[]: by block of the whole. */
+static void cut_group(Judged *j, const Program *whole, const Program *group,
+    int *piece, int *pieces)
+{
 	Arena *arena = arena_new();
-	bool *asked = NEW_N(arena, bool, joined->n);
-	bool *counted = NEW_N(arena, bool, cut->n);
-	double *sum = NEW_N(arena, double, joined->n);
-	double *known_joined = nothing_known(arena, joined->n);
-	double *known_cut = nothing_known(arena, cut->n);
-	for (int i = 0; i < n; i++)
-		asked[joined->group_of[i]] |= apart[i];
-	for (int i = 0; i < n; i++) {
-		int from = joined->group_of[i], to = cut->group_of[i];
-		if (asked[from] && !counted[to])
-			sum[from] += seconds_of_group(cut, to, known_cut);
-		counted[to] |= asked[from];
-	}
-	for (int i = 0; i < n; i++) {
-		int from = joined->group_of[i];
-		if (apart[i])
-			apart[i] = sum[from] <
-			    seconds_of_group(joined, from, known_joined);
-	}
+	Program **parts = best_parts(j, arena, group);
+	for (int i = 0; i < 2 && parts; i++)
+		cut_group(j, whole, parts[i], piece, pieces);
+	for (int i = 0; i < group->nblocks && !parts; i++)
+		piece[block_named(whole, group->blocks[i].name)] = *pieces;
+	*pieces += !parts;
 	arena_free(arena);
+}
+
+void groups_apart(
+    const Groups *joined, const bool *kept, const Machine *machine, int *piece)
+{
+	bool is_wide = machine && !machine->gpu && machine->vector_bytes >= 64;
+	Judged j = {.arena = arena_new(), .machine = is_wide ? &wide : &narrow};
+	int pieces = 0;
+	j.operators.arena = j.arena;
+	for (int g = 0; g < joined->n; g++)
+		if (!kept[g])
+			cut_group(&j, joined->whole, joined->groups[g].program,
+			    piece, &pieces);
+	arena_free(j.arena);
 }

@@ -283,6 +283,8 @@ void space_rank_by(Space *space, SpaceCost *cost, void *context);
 /* What the analytic model ranks first among `tries` seeded samples and their
  * neighbours; false if there is no legal candidate. */
 bool space_first(Space *space, int tries, Candidate *out);
+/* The same with less work: plans and their estimates, in steps of some 40 ns. */
+bool space_first_within(Space *space, int tries, int64_t work, Candidate *out);
 /* Refusals so far: reason and count, for the run-end mark. */
 typedef struct {
 	const char *why;

@@ -275,9 +275,8 @@ enum {
 	FIRST_BLOCKS = 8,
 	FIRST_SMALL = 250, /* decision vectors that are all looked at */
 	FIRST_WORK =
-	    60 * 64, /* blocks that a kept one's single moves look at */
-	SAMPLES_WORK = 4500000, /* of a group: about 0.2 s on one Zen 4 core; */
-	MOVES_WORK = 1500000	/* of the moves after them */
+	    60 * 64,	     /* blocks that a kept one's single moves look at */
+	GROUP_WORK = 6000000 /* about 0.25 s on one Zen 4 core */
 };
 
 void space_rank_by(Space *space, SpaceCost *cost, void *context)
@@ -390,7 +389,7 @@ static void improve(Space *space, Rng *rng, Kept *kept)
  * more in less time.  Launches that ask for more shared memory than a kernel
  * declares are looked at last, from the best of the others on: they are taken
  * where the model thinks them better. */
-bool space_first(Space *space, int tries, Candidate *out)
+bool space_first_within(Space *space, int tries, int64_t work, Candidate *out)
 {
 	const Machine *machine = space->machine;
 	Machine declared = *machine;
@@ -405,10 +404,10 @@ bool space_first(Space *space, int tries, Candidate *out)
 	/* A large program's samples cost more, and are each a new plan. */
 	if (blocks > FIRST_BLOCKS)
 		tries = tries * FIRST_BLOCKS / blocks * FIRST_BLOCKS / blocks + 1;
-	space->work_most = space->work + SAMPLES_WORK;
+	space->work_most = space->work + work / 4 * 3;
 	double least = least_cost(space);
 	keep_samples(space, &rng, tries, least, &kept);
-	space->work_most = space->work + MOVES_WORK;
+	space->work_most = space->work + work / 4;
 	if (!kept.n && sample_smallest(space, &rng, out))
 		keep(space, out, &kept);
 	if (!has_best(&kept, least))
@@ -423,4 +422,9 @@ bool space_first(Space *space, int tries, Candidate *out)
 	if (kept.n)
 		*out = kept.at[best];
 	return kept.n > 0;
+}
+
+bool space_first(Space *space, int tries, Candidate *out)
+{
+	return space_first_within(space, tries, GROUP_WORK, out);
 }

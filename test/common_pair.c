@@ -79,7 +79,7 @@ static Trace *sampled(Arena *arena, Pair *pair, const Target *target,
     Rng *rng)
 {
 	Error error;
-	const Groups *g = groups_of(arena, pair->program);
+	const Groups *g = groups_of(arena, pair->program, &target->machine);
 	Trace **traces = NEW_N(arena, Trace *, g->n);
 	Trace *joined;
 

@@ -66,7 +66,8 @@ static int firsts_of(const char *spec, const Target *target)
 		return 1;
 	}
 	for (int i = 0; i < programs.n; i++) {
-		const Groups *g = groups_of(arena, programs.at[i]);
+		const Groups *g =
+		    groups_of(arena, programs.at[i], &target->machine);
 		const char *name = programs.at[i]->case_name;
 		for (int k = 0; k < g->n; k++)
 			if (g->groups[k].same_as == k)

@@ -88,7 +88,7 @@ static const Lowered *joined(Composed *c, const Groups *g, Trace **traces)
 static const Lowered *built(Composed *c)
 {
 	Error error = {0};
-	Groups *g = groups_of(c->arena, c->program);
+	Groups *g = groups_of(c->arena, c->program, NULL);
 	Trace **traces = NEW_N(c->arena, Trace *, g->n);
 	Trace **firsts = NEW_N(c->arena, Trace *, g->n);
 	for (int i = 0; i < g->n; i++) {

@@ -15,7 +15,7 @@ static const Program *group_named(
 {
 	if (!group)
 		return whole;
-	Groups *groups = groups_of(arena, whole);
+	Groups *groups = groups_of(arena, whole, NULL);
 	for (int i = 0; i < groups->n; i++)
 		if (!strcmp(groups->groups[i].name, group))
 			return groups->groups[i].program;

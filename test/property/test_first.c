@@ -41,7 +41,7 @@ static void check_file(const char *path)
 	    arena, "llvm -mcpu=znver4 -threads=2", &error);
 	assert_false(spec_load(arena, path, NULL, 0, NUMERICS_DEFAULT, &diag,
 	    &error, &programs));
-	const Groups *g = groups_of(arena, programs.at[0]);
+	const Groups *g = groups_of(arena, programs.at[0], &target->machine);
 	for (int i = 0; i < g->n; i++)
 		check_group(g->groups[i].program, &target->machine);
 	diag_free(&diag);

@@ -37,7 +37,7 @@ static Program *program(const char *text)
 /* The blocks of each group, as "pad c r | q". */
 static const char *cut(const Program *p)
 {
-	const Groups *g = groups_of(arena, p);
+	const Groups *g = groups_of(arena, p, NULL);
 	Buf out = {0};
 	for (int i = 0; i < g->n; i++) {
 		const Program *part = g->groups[i].program;
@@ -143,17 +143,40 @@ static const char *const apart[][2] = {
 	"p d t g | m "},
 };
 
+/* Planes that are divided by a norm, and a softmax of them. */
+static const char twice[] =
+    "tunec: 1\nname: twice\ninputs: {t: 'f32[8, 16, 32]'}\ncompute: |\n"
+    "  q[y < 16, x < 32] = sqrt(sum[i < 8](t[i, y, x]*t[i, y, x]))\n"
+    "  u[c < 8, y < 16, x < 32] = t[c, y, x]/max(q[y, x], 0.125)\n"
+    "  m[y < 16, x < 32] = max[i < 8](u[i, y, x])\n"
+    "  z[y < 16, x < 32] = sum[i < 8](exp(u[i, y, x] - m[y, x]))\n"
+    "  g[c < 8, y < 16, x < 32] = exp(u[c, y, x] - m[y, x])/z[y, x]\n";
+
+/* One machine has them in one pass, the other had better not. */
+static void test_machines(void **state)
+{
+	const Machine wide = {.vector_bytes = 64};
+	(void)state;
+	assert_int_equal(groups_of(arena, program(twice), NULL)->n, 1);
+	assert_int_equal(groups_of(arena, program(twice), &wide)->n, 2);
+}
+
 static void test_apart(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
 		assert_string_equal(cut(program(apart[i][0])), apart[i][1]);
 	/* but not rows of one thing */
-	assert_int_equal(groups_of(arena, program(
-	    "tunec: 1\nname: softmax\ninputs: {x: 'f32[64, 512]'}\ncompute: |\n"
-	    "  m[i < 64] = max[j < 512](x[i, j])\n"
-	    "  z[i < 64] = sum[j < 512](exp(x[i, j] - m[i]))\n"
-	    "  y[i < 64, j < 512] = exp(x[i, j] - m[i])/z[i]\n"))->n, 1);
+	assert_int_equal(
+	    groups_of(arena,
+		program(
+		    "tunec: 1\nname: softmax\ninputs: {x: 'f32[64, 512]'}\ncompute: |\n"
+		    "  m[i < 64] = max[j < 512](x[i, j])\n"
+		    "  z[i < 64] = sum[j < 512](exp(x[i, j] - m[i]))\n"
+		    "  y[i < 64, j < 512] = exp(x[i, j] - m[i])/z[i]\n"),
+		NULL)
+		->n,
+	    1);
 }
 
 /* Parts that nothing leads between, each of which has windows of its own. */
@@ -192,7 +215,7 @@ static void test_cut(void **state)
 
 static int hashes(const Program *p, const char *ops[8])
 {
-	const Groups *g = groups_of(arena, p);
+	const Groups *g = groups_of(arena, p, NULL);
 	for (int i = 0; i < g->n; i++)
 		ops[i] = g->groups[i].program->op;
 	return g->n;
@@ -248,7 +271,7 @@ static void test_equal(void **state)
 	    "  g[i < 4, j < 8] = sum[k < 8](r[i, k] * b[k, j])\n"
 	    "  y[i < 4, j < 8] = max(g[i, j], 0)\noutputs: [y]\n";
 	(void)state;
-	const Groups *g = groups_of(arena, program(mlp));
+	const Groups *g = groups_of(arena, program(mlp), NULL);
 	assert_int_equal(g->n, 2);
 	assert_int_equal(g->groups[0].same_as, 0);
 	assert_int_equal(g->groups[1].same_as, 0);
@@ -257,7 +280,7 @@ static void test_equal(void **state)
 /* Random candidates of each group, joined, compute what the program says. */
 static void check_joined(const Program *p)
 {
-	const Groups *g = groups_of(arena, p);
+	const Groups *g = groups_of(arena, p, NULL);
 	Trace **traces = NEW_N(arena, Trace *, g->n);
 	Rng rng = rng_stream(11, 0, 0);
 	void **data = lowercheck_data(arena, p, &rng);
@@ -373,7 +396,7 @@ static void test_repeated(void **state)
 		const Program *p = program(repeated[i].text);
 		check_joined(p);
 		Error error = {0};
-		const Groups *g = groups_of(arena, p);
+		const Groups *g = groups_of(arena, p, NULL);
 		const Trace *joined = groups_join(
 		    arena, g, NEW_N(arena, Trace *, g->n), &error);
 		assert_non_null(joined);
@@ -391,7 +414,7 @@ static void test_shared(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
 		const Program *p = program(shared[i]);
-		assert_true(groups_of(arena, p)->n > 1);
+		assert_true(groups_of(arena, p, NULL)->n > 1);
 		check_joined(p);
 	}
 }
@@ -444,7 +467,7 @@ static void test_unnamed(void **state)
 	Error error = {0};
 	(void)state;
 	assert_string_equal(cut(p), "y~1 | y~2 y ");
-	const Groups *g = groups_of(arena, p);
+	const Groups *g = groups_of(arena, p, NULL);
 	for (int i = 0; i < g->n; i++) {
 		Nest *nest = schedule_nest(arena, g->groups[i].program,
 		    &test_machine, NEW(arena, Trace), &error);
@@ -474,7 +497,7 @@ static void test_two_ends(void **state)
 	    "  y[i < 4, j < 8] = max(g[i, j] + t[i, j], 0)\noutputs: [y]\n";
 	const Program *p = program(two);
 	(void)state;
-	const Groups *g = groups_of(arena, p);
+	const Groups *g = groups_of(arena, p, NULL);
 	assert_int_equal(g->n, 3);
 	check_joined(p);
 }
@@ -538,7 +561,7 @@ static void test_equal_blocks(void **state)
 	(void)state;
 	const Program *p = program(two);
 	assert_string_equal(cut(p), "y~1 | y~2 | y~3 y ");
-	const Groups *g = groups_of(arena, p);
+	const Groups *g = groups_of(arena, p, NULL);
 	assert_int_equal(g->groups[1].same_as, 0);
 	check_joined(p);
 }
@@ -557,7 +580,7 @@ static void test_large(void **state)
 		buf_printf(&text, "  d%d[i < 8] = d%d[i] + 1\n", i, i - 1);
 	const Program *p = program(buf_text(&text));
 	buf_free(&text);
-	const Groups *g = groups_of(arena, p);
+	const Groups *g = groups_of(arena, p, NULL);
 	assert_int_equal(g->n, (LENGTH + MOST - 1) / MOST);
 	for (int i = 0; i < g->n; i++) {
 		assert_true(g->groups[i].program->nblocks <= MOST);
@@ -590,6 +613,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_cut),
 	    cmocka_unit_test(test_apart),
+	    cmocka_unit_test(test_machines),
 	    cmocka_unit_test(test_parts),
 	    cmocka_unit_test(test_order),
 	    cmocka_unit_test(test_alone),
