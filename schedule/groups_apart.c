@@ -23,13 +23,15 @@ enum {
 	TRIES = 200,
 	WORK = 2000000,	 /* for each, */
 	ASKED_MOST = 32, /* programs of a whole */
+	LARGE = 12,	 /* blocks */
 	NONE = -1
 };
 
 /* The most that two parts may take, over their time together: where the second
- * reads just what the first reduces to, whose loops it would share; others, of
- * which the model is less sure, as what both read is in a cache. */
-static const double OF_RESULTS = 1.02, OF_OTHERS = 0.92;
+ * reads just what the first reduces to, whose loops it would share, and of a group
+ * so large that a search does not find its best; of others, where what both read
+ * is in a cache. */
+static const double OF_RESULTS = 1.02, OF_OTHERS = 0.95;
 
 #define OF_BOTH                                                                \
 	.threads = 1, .fma = true, .splat = true, .masked = true,              \
@@ -161,6 +163,8 @@ static const Buffer *input_of(const Program *p, const char *name)
 static double most_of(Program *const *parts, const Buffer *reduced)
 {
 	const Program *first = parts[0];
+	if (first->nblocks + parts[1]->nblocks > LARGE)
+		return OF_RESULTS;
 	for (int i = 0; i < first->nbuffers; i++) {
 		const Buffer *b = &first->buffers[i];
 		if (input_of(parts[1], b->name) &&
