@@ -661,8 +661,8 @@ static void put_beside(Spatial *s)
 	    v, loop_of(s, s->last), lanes, u, v, lanes);
 	if (s->row >= 0 && !s->info->follows)
 		rule_put(s->r, "unroll(%s, limit=%d)\n", loop_of(s, s->row), ROWS_MOST);
-	if (s->info->follows)
-		rule_put(s->r, "tail(%s, ? in {peel, mask})\n", s->block->name);
+	rule_put(s->r, "tail(%s, %s)\n", s->block->name,
+	    s->info->follows ? "? in {peel, mask}" : "peel");
 }
 
 /* Does it have an element for each row of where it may be computed?  Those are
