@@ -136,6 +136,23 @@ static bool is_shared(const Spatial *s, int axis)
 	return shared > 0;
 }
 
+/* Does it read elements of another block that are the same along the axis, and
+ * read at all others, so that they may be made where they are used? */
+static bool shares_made(const Spatial *s, int axis)
+{
+	bool found = false;
+	for (int i = 0; i < s->info->reads.n && !found; i++) {
+		const RuleRead *read = &s->info->reads.at[i];
+		int from = s->r->program->buffers[read->buffer].block;
+		found = from >= 0 && !read->uses[axis] &&
+		    s->r->program->blocks[from].reduce == REDUCE_NONE;
+		for (int a = 0; a <= s->last && found; a++)
+			found = a == axis || read->uses[a] ||
+			    s->block->axes[a].extent == 1;
+	}
+	return found;
+}
+
 /* An axis further out along whose rows something is the same; -1. */
 static int row_further_out(const Spatial *s)
 {
@@ -151,7 +168,8 @@ static void choose_kinds(Spatial *s)
 	int64_t n = 1;
 	for (int a = s->row - 1; a >= 0 && is_home(s); a--) {
 		int64_t extent = s->block->axes[a].extent;
-		if (extent == 1 || n * extent > KINDS_MOST || !is_shared(s, a))
+		if (extent == 1 || n * extent > KINDS_MOST ||
+		    (!is_shared(s, a) && !shares_made(s, a)))
 			continue;
 		n *= extent;
 		s->kinds[a] = s->has_kinds = true;
@@ -551,6 +569,18 @@ static void choose_rows(Spatial *s)
 		split_rows(s);
 }
 
+/* Kinds are innermost. */
+static void note_kinds(Spatial *s)
+{
+	int n = s->block->nspatial, k = 0;
+	int *order = NEW_N(s->r->arena, int, n);
+	for (int kinds = 0; kinds < 2; kinds++)
+		for (int a = 0; a < n; a++)
+			if (s->kinds[a] == kinds)
+				order[k++] = a;
+	s->r->blocks[s->info->block].order = order;
+}
+
 /* The order of loops where several rows are at once. */
 static void put_rows(Spatial *s, const RuleSplit *v)
 {
@@ -566,6 +596,8 @@ static void put_rows(Spatial *s, const RuleSplit *v)
 	rule_put(s->r, "%s, %s, %s)\n", s->rows.unrolled, v->unrolled, v->lanes);
 	put_before_row(s, true, "unroll(%s)\n");
 	rule_put(s->r, "unroll(%s)\n", s->rows.unrolled);
+	if (s->has_kinds)
+		note_kinds(s);
 }
 
 /* Vectors of the last axis. */
@@ -615,6 +647,8 @@ static void add_places(Spatial *s)
 	bool along = false;
 	for (int k = 0; k < s->last; k++) {
 		int a = rule_axis_at(s->r, s->info->block, k);
+		if (a == s->last)
+			break;
 		along |= a == s->first;
 		if (along)
 			rule_add_place(s->r, s->info->block,
@@ -755,7 +789,7 @@ void rule_spatial(Rules *r, int i)
 						      : loop_of(&s, s.first);
 	if (r->machine->threads > 1 && !rule_rows_has(r, i))
 		rule_put(s.r, "parallel(%s)\n", outer);
-	if (is_home(&s) && !s.has_kinds && !small)
+	if (is_home(&s) && !small && (!s.has_kinds || r->blocks[i].order))
 		add_places(&s);
 	if (s.info->ahead)
 		rule_put(s.r, "prefetch(%s, %s, %s, 1)\n", block->name,

@@ -208,6 +208,12 @@ static const Case cases[] = {
 	{0}},
     {"test/layouts/momentum.yaml",
 	{"tail(p2, peel)\n", "reverse_compute_at(p2, m2_i0)"}, {0}},
+    /* planes that read the same element that is made: in code, and that is made
+     * for a row of all of them */
+    {"test/layouts/upwind.yaml",
+	{"reorder(y_i0, y_j0, y.k, y_i1, y_j1, y_jv)\nunroll(y.k)",
+	    "compute_at(s, ? in {root, y_i0, inline})"},
+	{0}},
     {"test/layouts/statistics.yaml", {"compute_with(var~1, mean~1)"}, {0}},
     /* squares that are transposed in registers */
     {"test/layouts/transposed.yaml",
