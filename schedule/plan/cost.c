@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/gcd.h"
@@ -676,6 +677,42 @@ static BodyAccess find_access(
 	return x;
 }
 
+/* Of these loops the one with the shortest step. */
+static int nearest_loop(const AccessNow *now, uint32_t loops)
+{
+	int nearest = last_loop(&loops);
+	while (loops) {
+		int d = last_loop(&loops);
+		if (llabs(now->step[d]) < llabs(now->step[nearest]))
+			nearest = d;
+	}
+	return nearest;
+}
+
+/* Places that the loops read: the steps of a window read again what the next rows do
+ * (`x[i + k, j]`). */
+static double places_read(
+    const StageNow *w, const PlanAccess *a, uint32_t loops)
+{
+	const AccessNow *now = access_now(w, a);
+	double places = 1, row = 1; /* of neighbours `unit` apart */
+	int64_t unit = 0;
+	while (loops) {
+		int d = nearest_loop(now, loops);
+		int64_t step = llabs(now->step[d]);
+		double n = (double)w->extent[d];
+		loops &= ~(1u << d);
+		if (unit && step % unit == 0 && (double)(step / unit) <= row) {
+			row += (double)(step / unit) * (n - 1);
+			continue;
+		}
+		places *= row;
+		row = n;
+		unit = step;
+	}
+	return places * row;
+}
+
 /* How many instructions an access is, of elements that lie apart too. */
 static void count_each(
     const StageNow *w, const Body *b, BodyAccess *x, StageCost *c)
@@ -690,6 +727,8 @@ static void count_each(
 	x->step_copies *= differing;
 	x->loaded = x->wide && x->whole && !a->zeros
 	    ? differing * copies_apart(w, a, x->moving, x->whole)
+	    : x->wide && x->step == 1 && !a->write && !a->zeros && !a->by_data
+	    ? places_read(w, a, x->moving)
 	    : x->copies;
 	if (x->step == 1 || (x->wide && x->whole))
 		x->each *= lines_each(w, a, b->vector);
@@ -732,7 +771,7 @@ static void count_load(
 	bool reduce = w->stage->reduce;
 	if (x->loaded < x->copies) {
 		b->again += (x->copies - x->loaded) * x->each;
-		b->shared += x->step_copies * b->words * x->whole;
+		b->shared += x->step_copies * b->words * max2(1, x->whole);
 	}
 	if (!x->wide && b->vector >= 0 && !m->splat)
 		c->operations += x->copies; /* a shuffle */

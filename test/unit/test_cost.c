@@ -302,6 +302,30 @@ static void neighbours_named_twice(void **state)
 	assert_float_equal(two.operations, one.operations, 1e-9);
 }
 
+/* Loads of four rows by four steps of a sum. */
+static double loads_of_window(const char *row)
+{
+	char compute[128];
+	snprintf(compute, sizeof compute,
+	    "y[i < 32, j < 64] = sum[k < 4](x[%s, j])", row);
+	return cost_of_text("x: 'f32[128, 64]', e: 'i32[32, 4]'", compute,
+	    "i0, i1 = split(y.i, [_, 4])\nj0, j1 = split(y.j, [_, 16])\n"
+	    "reorder(i0, j0, y.k, i1, j1)\nunroll(i1)\nunroll(y.k)\n"
+	    "vectorize(j1, 16)\n")
+	    .loads;
+}
+
+/* What the steps of a window read again in the next row is loaded once. */
+static void rows_of_a_window(void **state)
+{
+	(void)state;
+	assert_float_equal(loads_of_window("i + 4*k"), 16, 1e-9);
+	assert_float_equal(loads_of_window("i + k"), 7, 1e-9);
+	assert_float_equal(loads_of_window("2*i + k"), 10, 1e-9);
+	double anywhere = loads_of_window("clamp(e[i, k], 0, 127)");
+	assert_true(anywhere >= 16);
+}
+
 /* With its border a row of 16 is one of 18, which begins before it. */
 static void vectors_of_a_bordered_row(void **state)
 {
@@ -353,6 +377,7 @@ int main(void)
 	    cmocka_unit_test(collapsed_rows),
 	    cmocka_unit_test(lanes_of_an_enlarged_image),
 	    cmocka_unit_test(neighbours_named_twice),
+	    cmocka_unit_test(rows_of_a_window),
 	    cmocka_unit_test(vectors_of_a_bordered_row),
 	    cmocka_unit_test(bordered_row_of_one_tile),
 	    cmocka_unit_test(tiles_of_a_concatenation),
