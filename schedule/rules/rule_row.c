@@ -42,15 +42,26 @@ static bool begin_apart(const Rules *r, const Block *block,
 		2 * rule_lanes(r->machine, block->body->type);
 }
 
+/* Is it one of a few channels (x[k, 0])?  Vectors are shuffled of all of them. */
+static bool is_place(const Rules *r, const RuleRead *read, int dim)
+{
+	const RuleIndex *index = &read->dims[dim];
+	return !index->irregular && !index->digits.n &&
+	    r->program->buffers[read->buffer].shape[dim] <= RULE_FEW;
+}
+
 /* The axis along which neighbours are read, each perhaps a few times, in parts of
- * a row that do not overlap (x[g*32 + k]: k) or begin apart; -1.  Axes of one
- * value are none. */
+ * a row that do not overlap (x[g*32 + k]: k) or begin apart, or of one of a few
+ * channels; -1.  Axes of one value are none. */
 static int last_axis(
     const Rules *r, const Block *block, const RuleRead *read)
 {
-	if (read->last < 0)
+	int dim = read->last;
+	if (dim > 0 && is_place(r, read, dim))
+		dim--;
+	if (dim < 0)
 		return -1;
-	const RuleIndex *last = &read->dims[read->last];
+	const RuleIndex *last = &read->dims[dim];
 	if (last->irregular || !last->digits.n)
 		return -1;
 	const RuleDigit *inner = &last->digits.at[0];

@@ -114,6 +114,8 @@ static const Case cases[] = {
 	    "reorder(y_i0, y_k0, y_k1, y_i1, y_kv)", "unroll(y_i1)",
 	    "vectorize(y_kv, 16)"},
 	{"cache_read", "cache_write"}},
+    /* of places with a few channels, which are shuffled */
+    {"test/layouts/stereo.yaml", {"vectorize(peak_tv, 16)"}, {0}},
     /* which is enlarged, too: by as many vectors as its indices begin anew
      * after */
     {"test/layouts/enlarged.yaml",
