@@ -295,7 +295,7 @@ static bool type_allows(LowOpcode op, DType type)
 	case LOW_EQ:
 	case LOW_NE: return !dtype_is_half(type);
 	case LOW_SHL:
-	case LOW_SHR:
+	case LOW_SHR: return dtype_is_int(type) && dtype_bytes(type) >= 2;
 	case LOW_POPCOUNT:
 		return dtype_is_int(type) && dtype_bytes(type) >= 4;
 	case LOW_AND:

@@ -4,13 +4,13 @@
  *     x, y in u8   u8((i32(x)*5 + i32(y)*3 + 4)//8)
  *       -->        u8((i16(x)*5 + i16(y)*3 + 4)//8)
  *
- * and     u8((i32(x)*200 + 128)//256)
- *   -->   u8((i16(x)*200 + 128)//256 % 256)
+ * and     u8((i32(x)*250 + 127)//255)
+ *   -->   u8(i16(u16(i16(x)*250 + 127)//255))
  *
  * What an expression never leaves comes from the types that are read, or from
  * what was computed there, and from the axes' extents, by intervals.  Sums and
- * products may wrap on the way to what fits; what is compared or divided does not,
- * but for a 16th bit. */
+ * products may wrap on the way to what fits; what is compared, divided or shifted to
+ * the right does not, but for a 16th bit. */
 #include "ir/nest/nest.h"
 
 /* --- intervals ---------------------------------------------------------------- */
@@ -26,6 +26,39 @@ static Interval wrapped(DType type, Interval r)
 {
 	Interval all = dtype_interval(type);
 	return interval_holds(all, r) ? r : all;
+}
+
+/* Of bits of numbers that are not below 0, the least number of ones that has all. */
+static Interval all_bits(Interval a, Interval b)
+{
+	Wide most = 1;
+	while (most <= a.hi || most <= b.hi)
+		most *= 2;
+	return (Interval){0, most - 1};
+}
+
+static Interval bits_range(const Expr *e, const Interval *a)
+{
+	bool first = a[0].lo >= 0, second = a[1].lo >= 0;
+	bool shifts = 0 <= a[1].lo && a[1].hi < 8 * dtype_bytes(e->type);
+	Interval powers = {1, 1};
+	if (shifts) {
+		powers.lo = (Wide)1 << a[1].lo;
+		powers.hi = (Wide)1 << a[1].hi;
+	}
+	if (e->op == OP_BIT_AND && (first || second))
+		return (Interval){0,
+		    first && (!second || a[0].hi < a[1].hi) ? a[0].hi
+							    : a[1].hi};
+	if ((e->op == OP_BIT_OR || e->op == OP_BIT_XOR) && first && second)
+		return all_bits(a[0], a[1]);
+	if (e->op == OP_SHIFT_LEFT && shifts)
+		return interval_mul(a[0], powers);
+	if (e->op == OP_SHIFT_RIGHT && shifts)
+		return interval_hull(
+		    interval_floordiv(a[0], (int64_t)powers.lo),
+		    interval_floordiv(a[0], (int64_t)powers.hi));
+	return dtype_interval(e->type);
 }
 
 /* Before it wraps. */
@@ -48,7 +81,10 @@ static Interval unwrapped(const Expr *e, const Interval *a)
 			return dtype_interval(e->type);
 		return e->op == OP_MOD ? interval_mod(a[0], e->arg[1]->i)
 				       : interval_floordiv(a[0], e->arg[1]->i);
-	default: return dtype_interval(e->type);
+	default:
+		return op_kind(e->op) == OPKIND_BITS && e->narg == 2
+		    ? bits_range(e, a)
+		    : dtype_interval(e->type);
 	}
 }
 
@@ -92,19 +128,20 @@ Interval shorten_range(ReduceOp reduce, const Expr *body, int64_t steps,
 static const Interval i16 = {INT16_MIN, INT16_MAX};
 static const Interval u16 = {0, UINT16_MAX};
 
-/* Which of two numbers divides by a shift: others have no instruction. */
+/* Which of two numbers divides by a shift? */
 static bool is_power(const Expr *e)
 {
 	return e->op == OP_INT && e->i > 0 && !(e->i & (e->i - 1));
 }
 
-/* Does a quotient need the 16th bit of what is divided?  It comes back as a
- * sign, which a remainder takes off. */
-static bool has_sixteen_bits(const Expr *e, const Known *of)
+/* Is what is divided, or shifted to the right, taken for one without a sign?  It may
+ * need the 16th bit, and quotients by no power of two have an instruction. */
+static bool is_unsigned(const Expr *e, const Known *of)
 {
 	Interval a = range_of(e->arg[0], of);
-	return e->op == OP_FLOORDIV && e->arg[1]->i >= 4 &&
-	    !interval_holds(i16, a) && interval_holds(u16, a);
+	bool divides = e->op == OP_FLOORDIV || e->op == OP_MOD;
+	return (divides || e->op == OP_SHIFT_RIGHT) && interval_holds(u16, a) &&
+	    (!interval_holds(i16, a) || (divides && !is_power(e->arg[1])));
 }
 
 static bool fits(const Expr *e, const Known *of);
@@ -131,11 +168,27 @@ static bool low_bits_fit(const Expr *e, const Known *of)
 		    low_bits_fit(e->arg[2], of);
 	case OP_FLOORDIV:
 	case OP_MOD:
-		if (!is_power(e->arg[1]) || e->arg[1]->i > INT16_MAX)
+		if (e->arg[1]->op != OP_INT || e->arg[1]->i < 1 ||
+		    e->arg[1]->i > INT16_MAX)
 			return false;
-		if (e->op == OP_MOD || has_sixteen_bits(e, of))
+		if (is_unsigned(e, of) ||
+		    (e->op == OP_MOD && is_power(e->arg[1])))
 			return low_bits_fit(e->arg[0], of);
-		return fits(e->arg[0], of);
+		return is_power(e->arg[1]) && fits(e->arg[0], of);
+	case OP_BIT_AND:
+	case OP_BIT_OR:
+	case OP_BIT_XOR:
+		return low_bits_fit(e->arg[0], of) &&
+		    low_bits_fit(e->arg[1], of);
+	case OP_SHIFT_LEFT:
+	case OP_SHIFT_RIGHT:
+		if (!interval_holds(
+			(Interval){0, 15}, range_of(e->arg[1], of)) ||
+		    !fits(e->arg[1], of))
+			return false;
+		return e->op == OP_SHIFT_LEFT || is_unsigned(e, of)
+		    ? low_bits_fit(e->arg[0], of)
+		    : fits(e->arg[0], of);
 	case OP_MIN:
 	case OP_MAX:
 	case OP_CLAMP:
@@ -189,12 +242,12 @@ static Expr *shortened(Arena *arena, Expr *e, const Known *of)
 	Expr *args[3];
 	for (int i = 0; i < e->narg; i++)
 		args[i] = shortened(arena, e->arg[i], of);
-	Expr *all = expr_call(arena, e->op, type, args, e->narg);
-	if (e->type == DT_I32 && e->op == OP_FLOORDIV &&
-	    has_sixteen_bits(e, of))
-		return expr_binary(arena, OP_MOD, all,
-		    expr_int(arena, DT_I16, 65536 / e->arg[1]->i));
-	return all;
+	if (e->type != DT_I32 || !is_unsigned(e, of))
+		return expr_call(arena, e->op, type, args, e->narg);
+	for (int i = 0; i < 2; i++)
+		args[i] = expr_cast(arena, DT_U16, args[i]);
+	return expr_cast(
+	    arena, DT_I16, expr_call(arena, e->op, DT_U16, args, 2));
 }
 
 /* Does it compute in 32 bits, and not only convert? */

@@ -11,7 +11,10 @@
  * is then. */
 #include "schedule/rules/rules.h"
 
-enum { SUM_MOST = 32 /* steps */ };
+enum {
+	SUM_MOST = 32, /* steps */
+	PLACE_MOST = 8 /* results, side by side */
+};
 
 static Interval *ranges(Arena *arena, const Program *p)
 {
@@ -27,10 +30,13 @@ static Interval *ranges(Arena *arena, const Program *p)
 	return of;
 }
 
-/* Are there as many results side by side as a vector has? */
+/* Are there as many results side by side as a vector has, or as many places with a
+ * few? */
 static bool fills_vector(const Machine *m, const Block *b)
 {
 	int a = rule_longer_axis(b, b->nspatial);
+	while (a > 0 && b->axes[a].extent <= PLACE_MOST)
+		a = rule_longer_axis(b, a);
 	return a >= 0 && b->axes[a].extent * 2 >= m->vector_bytes;
 }
 

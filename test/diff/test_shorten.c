@@ -75,11 +75,15 @@ static const char *expression(Arena *arena, Rng *rng, int depth)
 	    "i32(-1)", "i32(3)", "i32(100)", "i32(255)", "i32(-128)",
 	    "i32(32767)", "i32(-32768)"};
 	static const char *const twos[] = {"(%s + %s)", "(%s - %s)", "(%s*%s)",
-	    "min(%s, %s)", "max(%s, %s)", "(if x[i] < 99 then %s else %s)",
+	    "min(%s, %s)", "max(%s, %s)", "bit_and(%s, %s)", "bit_or(%s, %s)",
+	    "bit_xor(%s, %s)", "(if x[i] < 99 then %s else %s)",
 	    "(if i < 77 then %s else %s)"};
 	static const char *const ones[] = {"abs(%s)", "(-%s)", "(%s//4)",
-	    "(%s//256)", "(%s %% 8)", "clamp(%s, -300, 400)", "i32(u8(%s))",
-	    "i32(i8(%s))", "i32(i16(%s))"};
+	    "(%s//256)", "(%s %% 8)", "(%s//7)", "(%s//255)", "(%s %% 100)",
+	    "shift_right(%s, 3)", "shift_left(%s, 2)",
+	    "shift_right(%s, i32(i %% 16))", "shift_left(%s, i32(i %% 5))",
+	    "clamp(%s, -300, 400)", "i32(u8(%s))", "i32(i8(%s))",
+	    "i32(i16(%s))"};
 	if (!depth || !rng_below(rng, 8))
 		return pick(rng, leaves, sizeof leaves / sizeof *leaves);
 	const char *a = expression(arena, rng, depth - 1);
@@ -119,11 +123,20 @@ static void test_ends(void **state)
 	    {"i32(x[i])*128 + 127", "i32(x[i])*128 + 128"},
 	    {"(i32(x[i])*257)//256", "(i32(x[i])*258)//256"},
 	    {"(i32(x[i])*i32(x[i]) + 255)//4",
-		"(i32(x[i])*i32(x[i]) + 255)//2"},
+		"(i32(x[i])*i32(x[i]) + 511)//4"},
+	    {"(i32(x[i])*i32(x[i]) + 510)//255",
+		"(i32(x[i])*i32(x[i]) + 511)//255"},
+	    {"shift_right(i32(x[i])*257, 1)", "shift_right(i32(x[i])*258, 1)"},
+	    {"shift_left(i32(x[i]), 7)", "shift_left(i32(x[i]), 8)"},
+	    {"shift_right(i32(s[i]), i32(i % 16))",
+		"shift_right(i32(s[i]), i32(i % 17))"},
+	    {"bit_and(i32(h[i])*3, 255)", "bit_and(q[i], 255)"},
+	    {"bit_or(i32(x[i])*128, i32(x[i]))",
+		"bit_xor(i32(x[i])*256, i32(x[i]))"},
 	    {"i32(s[i])*256", "i32(s[i])*256 - 1"},
 	    {"i32(x[i])*i32(s[i])", "i32(x[i])*i32(x[i])"},
 	    {"i32(h[i])//2*2", "abs(i32(h[i]))"},
-	    {"(i32(x[i])*128 + 127)//2", "(i32(x[i])*2)//3"},
+	    {"(i32(x[i])*128 + 127)//2", "(i32(s[i])*2)//3"},
 	    {"i32(h[i])*i32(h[i]) % 128 + i32(h[i])//2", "q[i] % 128"},
 	    {"i32(h[i]) - 0", "i32(h[i]) - 1"}, {"i32(i)*109", "i32(i)*110"},
 	    {"max(i32(i % 100), i32(s[i]))*2", "i32(i)*i32(x[i])"}};
