@@ -1,20 +1,26 @@
 /* Rows that fill no vectors, and of which each element is made of those at its
- * place: all of them are one row, in sketches of their own beside those in which what
- * such a block makes or reads has loops in common with it.
+ * place, or a few of such that share what they are made of: all of them are one row,
+ * in sketches of their own beside those in which what such a block makes or reads has
+ * loops in common with it.
  *
  *     for i for c s[i] += x[i, c]        for i for c s[i] += x[i, c]
  *     for i for c y[i, c] = f(x[i, c])   for c0 vector cv  y[c//18, c%18] = …
  *
- * Here the block alone has other axes; its indices stay, and reach over rows' ends. */
+ * Here the block alone has other axes; its indices stay, and reach over rows' ends,
+ * but for those of places that are shared: x[i, 3] is x[c//4, 3]. */
 #include "schedule/rules/rules.h"
 
-enum { NONE = -1 };
+enum {
+	NONE = -1,
+	PLACE_MOST = 8 /* elements that share what they are made of */
+};
 
 typedef struct {
 	const Program *program;
 	const Block *block;
 	int outer;		   /* axis; the next one goes over places */
 	int outers, inners, pairs; /* how often each stands there, and both */
+	int rows;		   /* the outer one as an index */
 } Visit;
 
 static bool visit(Expr *e, void *context)
@@ -22,6 +28,8 @@ static bool visit(Expr *e, void *context)
 	Visit *v = context;
 	v->outers += e->op == OP_AXIS && e->id == v->outer;
 	v->inners += e->op == OP_AXIS && e->id == v->outer + 1;
+	for (int d = 0; e->op == OP_READ && d < e->narg; d++)
+		v->rows += rule_axis_of(e->arg[d]) == v->outer;
 	for (int d = 1; e->op == OP_READ && d < e->narg; d++)
 		v->pairs += rule_axis_of(e->arg[d - 1]) == v->outer &&
 		    rule_axis_of(e->arg[d]) == v->outer + 1 &&
@@ -33,9 +41,21 @@ static bool visit(Expr *e, void *context)
 /* Do both axes stand side by side, everywhere, for dimensions as long as they? */
 static bool go_together(const Program *p, const Block *b, int outer)
 {
-	Visit v = {p, b, outer, 0, 0, 0};
+	Visit v = {.program = p, .block = b, .outer = outer};
 	expr_walk(b->body, visit, &v);
 	return v.pairs && v.outers == v.pairs && v.inners == v.pairs;
+}
+
+/* Are the last elements of each place a few that share what is read there, or are
+ * made differently? */
+static bool shares_places(const Program *p, const Block *b)
+{
+	int last = b->nspatial - 1;
+	Visit v = {.program = p, .block = b, .outer = last - 1};
+	if (last < 1 || b->axes[last].extent > PLACE_MOST)
+		return false;
+	expr_walk(b->body, visit, &v);
+	return v.rows && v.outers == v.rows && v.inners + v.rows > 2 * v.pairs;
 }
 
 /* The first of the last axes that become one; the last: none does. */
@@ -46,7 +66,8 @@ static int first_axis(const Program *p, const Block *b, int lanes)
 		return last;
 	int64_t row = b->axes[last].extent;
 	while (row > 1 && row < 2 * lanes && row % lanes && first > 0 &&
-	    go_together(p, b, first - 1))
+	    (go_together(p, b, first - 1) ||
+		(first == last && shares_places(p, b))))
 		first--;
 	while (first < last && b->axes[first].extent == 1)
 		first++;
@@ -75,6 +96,19 @@ static bool is_dear(const Rules *r, int i, const int *collapsed, int first)
 	return goes || has_functions(r->bodies[i], p->blocks[i].nspatial - 1);
 }
 
+static void share_places(Arena *arena, Block *b)
+{
+	int last = b->nspatial - 1;
+	Expr **axes = NEW_N(arena, Expr *, b->naxes);
+	Expr *place = expr_axis(arena, last);
+	Expr *row = expr_int(arena, DT_INDEX, b->axes[last].extent);
+	for (int a = 0; a < b->naxes; a++)
+		axes[a] = expr_axis(arena, a);
+	axes[last - 1] = expr_binary(arena, OP_FLOORDIV, place, row);
+	axes[last] = expr_binary(arena, OP_MOD, place, row);
+	b->body = expr_substitute_axes(arena, b->body, axes, b->naxes);
+}
+
 const Program *rule_collapse_program(Rules *r, int **collapsed)
 {
 	Program *p = rule_copy_program(r->arena, r->program);
@@ -84,11 +118,15 @@ const Program *rule_collapse_program(Rules *r, int **collapsed)
 	for (int i = p->nblocks - 1; i >= 0; i--) {
 		Block *b = &p->blocks[i];
 		int last = b->nspatial - 1, first = first_axis(p, b, lanes);
-		bool takes = first < last && is_dear(r, i, *collapsed, first);
+		bool shares = shares_places(p, b);
+		bool takes = first < last &&
+		    (shares || is_dear(r, i, *collapsed, first));
 		(*collapsed)[i] = takes ? first : NONE;
 		if (!takes)
 			continue;
 		*b = rule_block_like(r->arena, b, b->name);
+		if (shares)
+			share_places(r->arena, b);
 		for (int a = first; a < last; a++) {
 			b->axes[a + 1].extent *= b->axes[a].extent;
 			b->axes[a].extent = 1;

@@ -561,6 +561,9 @@ static const Case cases[] = {
 	{"collapse(y"}},
     {"test/layouts/norm_rows_beside.yaml", {"collapse(t, 0)\n"},
 	{"collapse(y", "collapse(s"}},
+    /* and places with a few elements that share one */
+    {"test/layouts/shared_places.yaml",
+	{"shorten(y)\ncollapse(y, 0)\n", "y_n0, y_nv = split(y.n"}, {0}},
     /* or of places that are made of one place's channels, but not where these
      * are planes */
     {"test/layouts/pixel_shuffle.yaml",
