@@ -19,12 +19,13 @@
 #include <string.h>
 
 enum {
-	VECTORS = 2,	  /* of results for each thread, that need no parts */
-	FEW = 4,	  /* results that lanes are not along */
-	PARTS = 4,	  /* for each thread */
-	CHAINS = 8,	  /* of one thread: sums wait for themselves */
-	PART_LEAST = 512, /* steps of a part */
-	TIMES_MOST = 16	  /* buffers that are added: rule_room */
+	VECTORS = 2,	   /* of results for each thread, that need no parts */
+	FEW = 4,	   /* results that lanes are not along */
+	PARTS = 4,	   /* for each thread */
+	CHAINS = 8,	   /* of one thread: sums wait for themselves */
+	PART_LEAST = 512,  /* steps of a part */
+	CHAIN_LEAST = 128, /* where all are of one thread */
+	TIMES_MOST = 16	   /* buffers that are added: rule_room */
 };
 
 typedef struct {
@@ -33,7 +34,15 @@ typedef struct {
 	bool within;	 /* every n-th value is in a part */
 } Parts;
 
-/* The operand that lies side by side along the results; NULL. */
+static bool is_moved(const Block *b, const Expr *read)
+{
+	bool moves = false;
+	for (int a = b->nspatial; a < b->naxes; a++)
+		moves |= expr_has_axis(read, a);
+	return moves;
+}
+
+/* The operand that steps move and that lies side by side along the results; NULL. */
 static const Expr *find_along(const Program *p, const Block *b, const Expr *e)
 {
 	int last = e->op == OP_READ ? rule_last_dim(&p->buffers[e->id]) : -1;
@@ -41,7 +50,7 @@ static const Expr *find_along(const Program *p, const Block *b, const Expr *e)
 	if (last >= 0) {
 		int axis = rule_axis_of(e->arg[last]);
 		return axis >= 0 && axis < b->nspatial &&
-			b->axes[axis].extent > 1
+			b->axes[axis].extent > 1 && is_moved(b, e)
 		    ? e
 		    : NULL;
 	}
@@ -50,13 +59,29 @@ static const Expr *find_along(const Program *p, const Block *b, const Expr *e)
 	return found;
 }
 
-/* Does another reduction read what it reads?  Both are made in one pass then
- * (rule_with.c). */
-static bool shares_reads(const Program *p, const Block *b)
+/* By block: is it made of what that one makes? */
+static bool *made_of(Arena *arena, const Program *p, int from)
 {
+	bool *made = NEW_N(arena, bool, p->nblocks);
+	made[from] = true;
+	for (int i = from + 1; i < p->nblocks; i++)
+		for (int k = from; k < i && !made[i]; k++)
+			made[i] = made[k] &&
+			    expr_find_read(
+				p->blocks[i].body, p->blocks[k].buffer);
+	return made;
+}
+
+/* Does another reduction read what it reads, and neither what leads to the other?
+ * Both are made in one pass then (rule_with.c). */
+static bool shares_reads(Arena *arena, const Program *p, const Block *b)
+{
+	int at = (int)(b - p->blocks);
+	const bool *after = made_of(arena, p, at);
 	for (int i = 0; i < p->nblocks; i++)
 		for (int x = 0; x < p->nbuffers; x++)
-			if (&p->blocks[i] != b && p->buffers[x].ndim &&
+			if (!after[i] && !made_of(arena, p, i)[at] &&
+			    p->buffers[x].ndim &&
 			    p->blocks[i].reduce != REDUCE_NONE &&
 			    expr_find_read(b->body, x) &&
 			    expr_find_read(p->blocks[i].body, x))
@@ -65,7 +90,8 @@ static bool shares_reads(const Program *p, const Block *b)
 }
 
 /* How many parts are worth it, at most; 0: none. */
-static int64_t most_of(const Program *p, const Block *b, const Machine *machine)
+static int64_t most_of(
+    Arena *arena, const Program *p, const Block *b, const Machine *machine)
 {
 	int lanes = rule_lanes(machine, p->buffers[b->buffer].type);
 	double results = block_points(b, 0, b->nspatial);
@@ -73,8 +99,9 @@ static int64_t most_of(const Program *p, const Block *b, const Machine *machine)
 	int64_t threads = machine->threads > 1 ? machine->threads : 1;
 	int64_t most = threads > 1 ? PARTS * threads : CHAINS;
 	if (b->reduce == REDUCE_NONE || rule_keeps_order(p, b) ||
-	    results > lanes * VECTORS * threads || steps < most * PART_LEAST ||
-	    !find_along(p, b, b->body) || shares_reads(p, b))
+	    results > lanes * VECTORS * threads ||
+	    steps < most * (threads > 1 ? PART_LEAST : CHAIN_LEAST) ||
+	    !find_along(p, b, b->body) || shares_reads(arena, p, b))
 		return 0;
 	return most;
 }
@@ -179,7 +206,7 @@ const Program *rule_parts(Arena *arena, const Program *program,
 	int times = 0;
 	for (int i = 0; i < p->nblocks && times < TIMES_MOST; i++) {
 		const Block *b = &p->blocks[i];
-		int64_t most = most_of(p, b, machine);
+		int64_t most = most_of(arena, p, b, machine);
 		Parts x;
 		if (!most ||
 		    (!choose_lanes(p, b, machine, &x) &&
