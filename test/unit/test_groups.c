@@ -152,7 +152,7 @@ static const char twice[] =
     "  z[y < 16, x < 32] = sum[i < 8](exp(u[i, y, x] - m[y, x]))\n"
     "  g[c < 8, y < 16, x < 32] = exp(u[c, y, x] - m[y, x])/z[y, x]\n";
 
-static void test_machine(void **state)
+static void test_wide(void **state)
 {
 	const Machine wide = {.vector_bytes = 64};
 	(void)state;
@@ -611,7 +611,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_cut),
 	    cmocka_unit_test(test_apart),
-	    cmocka_unit_test(test_machine),
+	    cmocka_unit_test(test_wide),
 	    cmocka_unit_test(test_parts),
 	    cmocka_unit_test(test_order),
 	    cmocka_unit_test(test_alone),
