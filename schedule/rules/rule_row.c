@@ -7,7 +7,9 @@
  *     parallel i0
  *       for k0 unroll k1 unroll i1 vector kv   y[i] += a[i, k]*x[k]
  *
- * Where there is no row, the threads have partial results of their own. */
+ * Where there is no row, the threads have partial results of their own.  Where
+ * nothing lies along the reduction (functions of its steps), lanes are along the
+ * rows. */
 #include "schedule/rules/rules.h"
 
 enum {
@@ -354,6 +356,11 @@ void rule_row(Rules *r, int i)
 		w.along_extent = extent_of(block, w.along);
 	}
 	bool beside = r->blocks[i].beside >= 0;
+	if (w.along < 0 && w.row >= 0 && !beside && !rule_rows_has(r, i) &&
+	    extent_of(block, w.row) > RULE_FEW && rule_lanes_in_space(r, i)) {
+		put_with(&w);
+		return;
+	}
 	if (w.row < 0 && r->machine->threads > 1 && r->blocks[i].output)
 		chunks(&w);
 	for (int a = 0; a < w.row; a++)

@@ -113,7 +113,7 @@ static const char *put_steps(Rules *r, const Block *b, const char **order)
 	return code;
 }
 
-void rule_lanes_in_space(Rules *r, int block)
+bool rule_lanes_in_space(Rules *r, int block)
 {
 	const Block *b = &r->program->blocks[block];
 	int last = rule_longer_axis(b, b->nspatial);
@@ -125,7 +125,7 @@ void rule_lanes_in_space(Rules *r, int block)
 	while (last >= 0 && lanes > 1 && b->axes[last].extent * 2 <= lanes)
 		lanes /= 2;
 	if (last < 0 || lanes < least)
-		return;
+		return false;
 	const char *sizes = rule_columns(r, block, last, lanes);
 	RuleSplit v = rule_split(r, b, last, sizes);
 	RuleSplit i = rule_split(r, b, row, sizes ? "1, 2, 4, 8" : NULL);
@@ -156,10 +156,16 @@ void rule_lanes_in_space(Rules *r, int block)
 		buf_printf(&r->text, "unroll(%s)\n", i.unrolled);
 	buf_printf(&r->text, "vectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", v.lanes,
 	    lanes, n);
+	const char *outer = row >= 0 ? i.place : v.place;
+	for (int a = row - 1; a >= 0; a--)
+		if (b->axes[a].extent > 1)
+			outer =
+			    arena_printf(r->arena, "%s.%s", n, b->axes[a].name);
 	if (r->machine->threads > 1 && home)
-		buf_printf(&r->text, "parallel(%s)\n", row >= 0 ? i.place : v.place);
+		buf_printf(&r->text, "parallel(%s)\n", outer);
 	if (home && row >= 0)
 		rule_add_place(r, block, i.place, row + 1);
 	if (sizes)
 		rule_add_columns(r, block, v.place, last + 1);
+	return true;
 }

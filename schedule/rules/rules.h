@@ -339,8 +339,9 @@ bool rule_is_short(const Block *block); /* a reduction of a few steps */
 bool rule_is_filter(const Rules *r, int block);
 /* The last axis below that one that is longer than 1; -1. */
 int rule_longer_axis(const Block *block, int below);
-/* A reduction with lanes along its last spatial axis, some rows at once. */
-void rule_lanes_in_space(Rules *r, int block);
+/* A reduction with lanes along its last spatial axis, some rows at once; false: that
+ * is too short. */
+bool rule_lanes_in_space(Rules *r, int block);
 /* rule_columns.c: sizes of blocks of columns, in vectors, as text, where the block
  * ends a chain of filters; NULL. */
 const char *rule_columns(const Rules *r, int block, int last, int lanes);

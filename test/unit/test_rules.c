@@ -126,6 +126,8 @@ static const Case cases[] = {
     /* but not where a row that is read again is one vector */
     {"test/bench/families/control/dct.yaml", {"y_acc = cache_write(y, reg)"},
 	{"vectorize(y_jv"}},
+    /* along results, where nothing lies along the steps */
+    {"test/layouts/step_functions.yaml", {"vectorize(y_nv, 16)"}, {0}},
     /* nor where it is read again for a part of the results beside each other */
     {"test/layouts/joined_heads.yaml",
 	{"y_acc = cache_write(y, reg)", "vectorize(y_ov, 16)"},
@@ -766,6 +768,10 @@ static const struct {
 	{"test/bench/families/scatters/confusion.yaml",
 	    {"m_parts = rfactor(m_n_part)", "parallel(m_parts_m_n_part0)"},
 	    {NULL}}},
+    /* the longest way around lanes that are along results */
+    {"llvm -mcpu=znver4 -threads=2",
+	{"test/layouts/step_functions.yaml", {"parallel(y.a)"},
+	    {"parallel(y_b0)"}}},
     /* nor do they what takes less than a microsecond */
     {"llvm -mcpu=znver4 -threads=2",
 	{"test/layouts/tanh_beside.yaml", {"collapse(t, 0)"}, {"parallel("}}},
