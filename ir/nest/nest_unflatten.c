@@ -2,6 +2,7 @@
  * number, and the dimension that it goes over likewise:
  *
  *     y[m] = x[m//2 + 1]*h[m % 2]      y[m, r] = x[m + 1]*h[r], r < 2
+ *     y[m] = x[m*3//2]                 y[m, r] = x[m*3 + r*3//2]
  *     z[i] = y[i + 1]                  z[i] = y[(i + 1)//2, (i + 1) % 2]
  *
  * An element lies where it did. */
@@ -45,12 +46,21 @@ static Parts parts_of(Arena *arena, Expr *e, int64_t n)
 	}
 	for (int i = 0; e->op == OP_MUL && i < 2; i++) {
 		const Expr *by = e->arg[i];
-		if (by->op == OP_INT && by->i % n == 0)
+		if (by->op != OP_INT)
+			continue;
+		if (by->i % n == 0)
 			return (Parts){by->i == n
 				? e->arg[1 - i]
 				: by_number(arena, OP_MUL, e->arg[1 - i],
 				      by->i / n),
 			    NULL};
+		Parts of = parts_of(arena, e->arg[1 - i], n);
+		if (!of.times)
+			break;
+		of.times = by_number(arena, OP_MUL, of.times, by->i);
+		if (of.rest)
+			of.rest = by_number(arena, OP_MUL, of.rest, by->i);
+		return of;
 	}
 	return (Parts){NULL, e};
 }
@@ -141,14 +151,15 @@ static void take_number(Search *x, int64_t n)
 	x->n = all <= x->most ? all : 0;
 }
 
-/* Of the axis, or of that and a number. */
+/* Of the axis, some times, and a number. */
 static bool is_digit_of(const Expr *e, int axis)
 {
 	if (e->op != OP_FLOORDIV && e->op != OP_MOD)
 		return false;
 	const Expr *of = e->arg[0];
-	if (of->op == OP_ADD && of->arg[1]->op == OP_INT)
-		of = of->arg[0];
+	while ((of->op == OP_ADD || of->op == OP_MUL) &&
+	    (of->arg[0]->op == OP_INT || of->arg[1]->op == OP_INT))
+		of = of->arg[of->arg[0]->op == OP_INT];
 	return e->arg[1]->op == OP_INT && e->arg[1]->i > 0 &&
 	    of->op == OP_AXIS && of->id == axis;
 }

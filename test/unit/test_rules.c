@@ -528,6 +528,9 @@ static const Case cases[] = {
 	{"unflatten(t.m, 2)\nunflatten(y.m, 2)\n", "set_scope(t, reg)",
 	    "y_mv = split(y.m, ? in tile("},
 	{0}},
+    /* samples that lie some times as far apart, too */
+    {"test/layouts/resampled.yaml",
+	{"unflatten(y.i, 3)\n", "y_iv = split(y.i, ? in tile("}, {0}},
     {"test/bench/families/moves/thrice.yaml", {0}, {"unflatten("}},
     /* two results of each place fill no vector: lanes are along the places */
     {"test/layouts/complex_filter.yaml",
