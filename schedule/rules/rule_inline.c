@@ -6,7 +6,7 @@
  * Right where the block has no reduction; worth it where one reader reads each
  * element once, or several in the same loops do, so that nothing is computed
  * again, or where it is next to nothing: no branch, no function call, no division
- * but by a number and once for a row, and few operations, with all that was
+ * but by a number and no more of these than elements, and few operations, with all that was
  * inlined into the block itself.  In both cases as long as the readers' bodies
  * stay small; what is longer is computed in parts. */
 #include "schedule/internal.h"
@@ -102,21 +102,20 @@ static bool chosen_with_reader(const Rules *r, int i, Expr *body)
 	return false;
 }
 
-/* Does a reader divide for each of its rows what lies along them all? */
-static bool divides_for_rows(const Rules *r, const RuleBlock *b, int buffer)
+/* Do readers divide what lies along their rows more often than there are elements,
+ * for each row what is along them all, or each by itself? */
+static bool divides_again(const Rules *r, const RuleBlock *b, int buffer)
 {
-	bool again = false;
+	double times = 0;
 	for (int k = 0; k < b->consumers.n; k++) {
 		const RuleBlock *to = &r->blocks[b->consumers.at[k]];
 		const Block *block = &r->program->blocks[to->block];
 		const RuleRead *read = rule_only_read(to, buffer);
 		int last = block->nspatial - 1;
-		bool along = read && block->reduce == REDUCE_NONE &&
-		    last >= 0 && read->uses[last];
-		for (int a = 0; along && a < last; a++)
-			again |= block->axes[a].extent > 1 && !read->uses[a];
+		if (read && last >= 0 && read->uses[last])
+			times += block_points(block, 0, block->nspatial);
 	}
-	return again;
+	return times > (double)buffer_elements(&r->program->buffers[buffer]);
 }
 
 static bool worth_inlining(const Rules *r, int i, Expr *body)
@@ -140,7 +139,7 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 		return true;
 	RuleWork w = rule_work_of(body);
 	return !w.dear && w.flops <= AGAIN_FLOPS_MAX &&
-	    !(w.divides && divides_for_rows(r, b, block->buffer)) &&
+	    !(w.divides && divides_again(r, b, block->buffer)) &&
 	    !chosen_with_reader(r, i, body);
 }
 

@@ -198,6 +198,9 @@ static const Case cases[] = {
      * inlined, once; what rows have in common would be for each of them */
     {"test/layouts/norm_over_planes.yaml", {"set_scope(m~1, reg)"},
 	{"compute_inline(m)"}},
+    /* so would what comes again after some rows, or what several read */
+    {"test/layouts/seasonal.yaml", {"set_scope(m~1, reg)"},
+	{"compute_inline(m)"}},
     /* so it is for sums of rows and another output, whose tiles make it; a row
      * that is all there is does not stay near */
     {"test/layouts/added.yaml",
