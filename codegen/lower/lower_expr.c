@@ -433,7 +433,7 @@ static Value eval_binary(Lower *l, const Expr *e)
 	case OP_SUB: return binary(l, LOW_SUB, e->type, a, b);
 	case OP_MUL: return binary(l, LOW_MUL, e->type, a, b);
 	case OP_DIV:
-		if (math_divide(l, x, a, b, &quotient))
+		if (math_divide(l, e, a, b, &quotient))
 			return quotient;
 		return binary(l, LOW_DIV, e->type, a, b);
 	case OP_FLOORDIV: return binary(l, LOW_FLOORDIV, e->type, a, b);

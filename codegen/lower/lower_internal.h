@@ -460,7 +460,7 @@ int math_vector(Lower *l, Op function, DType type, int x, int y, int lanes,
     bool peak); /* y: the second argument or -1 */
 /* lower_math_divide.c: by the reciprocal of what does not vary in the loop;
  * false: a division does as well.  a is the dividend's value. */
-bool math_divide(Lower *l, const Expr *dividend, Value a, Value s, Value *y);
+bool math_divide(Lower *l, const Expr *quotient, Value a, Value s, Value *y);
 /* lower_math_pow.c: of vectors, or of any x where y is a number that needs no
  * logarithm; no value where it is left to libm. */
 bool math_pow(Lower *l, Value x, Value y, Value *power);

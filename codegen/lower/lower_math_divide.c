@@ -23,6 +23,8 @@
 #define MOST 0x1p60
 #define SMALL 0x1p-88
 
+enum { COPIES_LEAST = 4 };
+
 static bool is_inside(double s)
 {
 	return s >= LEAST && s <= MOST;
@@ -41,11 +43,27 @@ static bool is_whole_number(const Expr *e)
 	return e->op == OP_CAST && dtype_is_int(e->arg[0]->type);
 }
 
-/* A loop runs inside of the place where the divisor is known, and moves the
- * dividend. */
-static bool pays(const Lower *l, int a, int s)
+/* How often what does not vary along some loops is used in their copies. */
+static int64_t copies_of(const Lower *l, const Expr *divisor)
 {
-	int depth = s < 0 ? 0 : l->temps.at[s].depth;
+	const Stage *s = &l->nest->stages.at[l->stage];
+	int64_t n = 1;
+	for (int i = 0; i < s->nloops; i++) {
+		int var = s->loops[i];
+		if (loop_at_compile_time(l, var) &&
+		    l->nest->vars.at[var].kind != LOOP_VECTOR &&
+		    !expr_has_axis(divisor, l->nest->vars.at[var].axis))
+			n *= loop_extent(l, var);
+	}
+	return n;
+}
+
+/* A loop runs inside of the place where the divisor is known, and moves the
+ * dividend; or it is repeated in code, where one divisor is all lanes': others
+ * take registers, as sums do that are divided at last. */
+static bool pays(const Lower *l, const Expr *divisor, int a, Value by)
+{
+	int s = by.temp, depth = s < 0 ? 0 : l->temps.at[s].depth;
 	if (!math_varies(l, a))
 		return false;
 	if (s >= 0 && l->temps.at[s].mutable)
@@ -53,7 +71,8 @@ static bool pays(const Lower *l, int a, int s)
 	for (const Frame *f = l->scope; f->depth > depth; f = f->up)
 		if (f->loop)
 			return true;
-	return false;
+	return by.lanes == 1 && !l->temps.at[a].mutable &&
+	    copies_of(l, divisor) >= COPIES_LEAST;
 }
 
 /* 1/s, or NaN where s is not inside. */
@@ -111,7 +130,7 @@ static int quotient(Vectors m, int a, int s, int z, bool safe)
 	return result;
 }
 
-bool math_divide(Lower *l, const Expr *dividend, Value a, Value s, Value *y)
+bool math_divide(Lower *l, const Expr *e, Value a, Value s, Value *y)
 {
 	int lanes = a.lanes > s.lanes ? a.lanes : s.lanes;
 	int bytes = lanes * dtype_bytes(DT_F32);
@@ -120,10 +139,10 @@ bool math_divide(Lower *l, const Expr *dividend, Value a, Value s, Value *y)
 		return false;
 	if (s.temp < 0 && (!is_inside(s.f) || is_power_of_two(s.f)))
 		return false;
-	if (!pays(l, a.temp, s.temp))
+	if (!pays(l, e->arg[1], a.temp, s))
 		return false;
 	Vectors m = {l, lanes, DT_F32};
-	bool safe = s.temp < 0 && is_whole_number(dividend);
+	bool safe = s.temp < 0 && is_whole_number(e->arg[0]);
 	int above = value_as(l, a, lanes), below = value_as(l, s, lanes);
 	Key key = {.op = LOW_DIV,
 	    .type = DT_F32,

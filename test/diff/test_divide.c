@@ -179,13 +179,12 @@ static int64_t interpret(const Kernel *k, Data *d, LowOpcode op)
 	return run.op_count[op];
 }
 
-static void test_rows(void **state)
+static void check_rows(const char *steps, uint64_t seed)
 {
 	Kernel k = {0};
 	char none[64];
-	Rng rng = rng_stream(11, 0, 0);
-	(void)state;
-	bool here = make(&k, text, lanes, "skylake-avx512");
+	Rng rng = rng_stream(seed, 0, 0);
+	bool here = make(&k, text, steps, "skylake-avx512");
 	Data *d = NEW(k.arena, Data);
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int r = 0; r < ROWS; r++)
@@ -203,6 +202,21 @@ static void test_rows(void **state)
 		expect(d, 0);
 	}
 	unmake(&k);
+}
+
+static void test_rows(void **state)
+{
+	(void)state;
+	check_rows(lanes, 11);
+}
+
+/* Of a row that is repeated in code, too. */
+static void test_rows_in_code(void **state)
+{
+	(void)state;
+	check_rows("i0, i1 = split(y.i, [_, 16])\nvectorize(i1, 16)\n"
+		   "unroll(i0)\n",
+	    16);
 }
 
 /* As C by a compiler; NULL where there is none. */
@@ -444,6 +458,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_rows),
+	    cmocka_unit_test(test_rows_in_code),
 	    cmocka_unit_test(test_c),
 	    cmocka_unit_test(test_seldom),
 	    cmocka_unit_test(test_number),
