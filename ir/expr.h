@@ -107,6 +107,8 @@ uint16_t bf16_from_f64(double x); /* one rounding */
 float bf16_to_f32(uint16_t x);
 
 /* op.c */
+/* Of bit_and, bit_or, bit_xor and shifts of integers of the dtype, before they wrap. */
+Interval bits_interval(Op op, DType type, Interval a, Interval b);
 const char *op_name(Op op); /* as spelled; "" for leaves, reads and casts */
 OpKind op_kind(Op op);
 int op_arity(Op op);

@@ -70,3 +70,33 @@ const char *reduce_name(ReduceOp op)
 	}
 	return "";
 }
+
+/* With two of -2^k .. 2^k - 1 it is one of these, too. */
+static Interval interval_of_two(Op op, Interval a, Interval b)
+{
+	Interval both = interval_hull(a, b);
+	Wide all = 1;
+	if (op == OP_BIT_AND && (a.lo >= 0 || b.lo >= 0))
+		return (Interval){0,
+		    a.lo < 0	   ? b.hi
+			: b.lo < 0 ? a.hi
+				   : wide_min(a.hi, b.hi)};
+	while (all <= both.hi || -all > both.lo)
+		all *= 2;
+	return (Interval){both.lo < 0 ? -all : 0, all - 1};
+}
+
+Interval bits_interval(Op op, DType type, Interval a, Interval b)
+{
+	const Interval width = {0, 8 * dtype_bytes(type) - 1};
+	if (op != OP_SHIFT_LEFT && op != OP_SHIFT_RIGHT)
+		return interval_of_two(op, a, b);
+	if (!interval_holds(width, b))
+		b = b.lo == b.hi
+		    ? interval_of((int64_t)b.lo & (int64_t)width.hi)
+		    : width;
+	Wide least = (Wide)1 << b.lo, most = (Wide)1 << b.hi;
+	return op == OP_SHIFT_LEFT ? interval_mul(a, (Interval){least, most})
+				   : interval_hull(interval_floordiv(a, least),
+					 interval_floordiv(a, most));
+}

@@ -620,6 +620,8 @@ Interval shorten_range(ReduceOp reduce, const Expr *body, int64_t steps,
 enum { SHORTEN_NODES_MAX = 256 };
 Expr *shorten_body(Arena *arena, ReduceOp reduce, Expr *body, int64_t steps,
     const int64_t *extents, const Interval *of);
+/* Does it only convert what it reads?  Alone it gains nothing. */
+bool shorten_is_move(ReduceOp reduce, const Expr *body);
 
 /* nest_distribute.c: a sum of integers, in i32 or i64, multiplied out, but for the
  * operand of its product that is kept, the first or the second, 0: none is: a product,

@@ -28,39 +28,6 @@ static Interval wrapped(DType type, Interval r)
 	return interval_holds(all, r) ? r : all;
 }
 
-/* Of bits of numbers that are not below 0, the least number of ones that has all. */
-static Interval all_bits(Interval a, Interval b)
-{
-	Wide most = 1;
-	while (most <= a.hi || most <= b.hi)
-		most *= 2;
-	return (Interval){0, most - 1};
-}
-
-static Interval bits_range(const Expr *e, const Interval *a)
-{
-	bool first = a[0].lo >= 0, second = a[1].lo >= 0;
-	bool shifts = 0 <= a[1].lo && a[1].hi < 8 * dtype_bytes(e->type);
-	Interval powers = {1, 1};
-	if (shifts) {
-		powers.lo = (Wide)1 << a[1].lo;
-		powers.hi = (Wide)1 << a[1].hi;
-	}
-	if (e->op == OP_BIT_AND && (first || second))
-		return (Interval){0,
-		    first && (!second || a[0].hi < a[1].hi) ? a[0].hi
-							    : a[1].hi};
-	if ((e->op == OP_BIT_OR || e->op == OP_BIT_XOR) && first && second)
-		return all_bits(a[0], a[1]);
-	if (e->op == OP_SHIFT_LEFT && shifts)
-		return interval_mul(a[0], powers);
-	if (e->op == OP_SHIFT_RIGHT && shifts)
-		return interval_hull(
-		    interval_floordiv(a[0], (int64_t)powers.lo),
-		    interval_floordiv(a[0], (int64_t)powers.hi));
-	return dtype_interval(e->type);
-}
-
 /* Before it wraps. */
 static Interval unwrapped(const Expr *e, const Interval *a)
 {
@@ -75,16 +42,18 @@ static Interval unwrapped(const Expr *e, const Interval *a)
 	case OP_CLAMP: return interval_min(interval_max(a[0], a[1]), a[2]);
 	case OP_ABS: return interval_abs(a[0]);
 	case OP_IF: return interval_hull(a[1], a[2]);
+	case OP_BIT_AND:
+	case OP_BIT_OR:
+	case OP_BIT_XOR:
+	case OP_SHIFT_LEFT:
+	case OP_SHIFT_RIGHT: return bits_interval(e->op, e->type, a[0], a[1]);
 	case OP_FLOORDIV:
 	case OP_MOD:
 		if (e->arg[1]->op != OP_INT || e->arg[1]->i < 1)
 			return dtype_interval(e->type);
 		return e->op == OP_MOD ? interval_mod(a[0], e->arg[1]->i)
 				       : interval_floordiv(a[0], e->arg[1]->i);
-	default:
-		return op_kind(e->op) == OPKIND_BITS && e->narg == 2
-		    ? bits_range(e, a)
-		    : dtype_interval(e->type);
+	default: return dtype_interval(e->type);
 	}
 }
 
@@ -145,7 +114,6 @@ static bool is_unsigned(const Expr *e, const Known *of)
 }
 
 static bool fits(const Expr *e, const Known *of);
-
 /* Are the low 16 bits right?  Sums and products may wrap on the way. */
 static bool low_bits_fit(const Expr *e, const Known *of)
 {
@@ -161,6 +129,9 @@ static bool low_bits_fit(const Expr *e, const Known *of)
 	case OP_ADD:
 	case OP_SUB:
 	case OP_MUL:
+	case OP_BIT_AND:
+	case OP_BIT_OR:
+	case OP_BIT_XOR:
 		return low_bits_fit(e->arg[0], of) &&
 		    low_bits_fit(e->arg[1], of);
 	case OP_IF:
@@ -175,11 +146,6 @@ static bool low_bits_fit(const Expr *e, const Known *of)
 		    (e->op == OP_MOD && is_power(e->arg[1])))
 			return low_bits_fit(e->arg[0], of);
 		return is_power(e->arg[1]) && fits(e->arg[0], of);
-	case OP_BIT_AND:
-	case OP_BIT_OR:
-	case OP_BIT_XOR:
-		return low_bits_fit(e->arg[0], of) &&
-		    low_bits_fit(e->arg[1], of);
 	case OP_SHIFT_LEFT:
 	case OP_SHIFT_RIGHT:
 		if (!interval_holds(
@@ -250,14 +216,20 @@ static Expr *shortened(Arena *arena, Expr *e, const Known *of)
 	    arena, DT_I16, expr_call(arena, e->op, DT_U16, args, 2));
 }
 
-/* Does it compute in 32 bits, and not only convert? */
-static bool computes(const Expr *e)
+/* Does it have numbers of 32 bits that are not literals?  Or `computes`, and does
+ * not only read or convert them. */
+static bool has_words(const Expr *e, bool computes)
 {
-	bool found = e->type == DT_I32 && e->narg && e->op != OP_READ &&
-	    e->op != OP_CAST;
+	bool found = e->type == DT_I32 && e->narg &&
+	    !(computes && (e->op == OP_READ || e->op == OP_CAST));
 	for (int i = 0; !found && e->op != OP_READ && i < e->narg; i++)
-		found = computes(e->arg[i]);
+		found = has_words(e->arg[i], computes);
 	return found;
+}
+
+bool shorten_is_move(ReduceOp reduce, const Expr *body)
+{
+	return reduce == REDUCE_NONE && !has_words(body, true);
 }
 
 Expr *shorten_body(Arena *arena, ReduceOp reduce, Expr *body, int64_t steps,
@@ -265,8 +237,7 @@ Expr *shorten_body(Arena *arena, ReduceOp reduce, Expr *body, int64_t steps,
 {
 	const Known known = {buffers, extents}, *of = &known;
 	Interval all = range_of_all(reduce, body, steps, of);
-	bool sums = reduce != REDUCE_NONE && body->type == DT_I32;
-	if (!fits(body, of) || !(sums || computes(body)) ||
+	if (!fits(body, of) || !has_words(body, false) ||
 	    (body->type == DT_I32 && !interval_holds(i16, all)))
 		return NULL;
 	return shortened(arena, body, of);

@@ -611,39 +611,12 @@ static Value negate(Types *t, Node *n, Value v)
 	    interval_scale(v.range, -1), v.data);
 }
 
-/* Of those below 2^k where neither is negative; else of all. */
-static Interval range_of_two_bits(Op op, Interval a, Interval b)
-{
-	Wide most = wide_max(a.hi, b.hi), all = 1;
-	if (a.lo < 0 && b.lo < 0)
-		return dtype_interval(DT_I64);
-	if (op == OP_BIT_AND && (a.lo < 0 || b.lo < 0))
-		return (Interval){0, a.lo < 0 ? b.hi : a.hi};
-	if (a.lo < 0 || b.lo < 0)
-		return dtype_interval(DT_I64);
-	while (all <= most)
-		all *= 2;
-	return (Interval){
-	    0, op == OP_BIT_AND ? wide_min(a.hi, b.hi) : all - 1};
-}
-
 /* Of untyped integers, which have 64 bits. */
 static Interval range_of_bits(Op op, const Value *v)
 {
-	const Interval width = {0, 63};
-	Interval a = v[0].range;
-	if (op == OP_POPCOUNT)
-		return (Interval){0, 64};
-	if (op == OP_BIT_AND || op == OP_BIT_OR || op == OP_BIT_XOR)
-		return range_of_two_bits(op, a, v[1].range);
-	Interval n = v[1].range;
-	if (!interval_holds(width, n))
-		n = n.lo == n.hi ? interval_of(n.lo & 63) : width;
-	Wide least = (Wide)1 << n.lo, most = (Wide)1 << n.hi;
-	return op == OP_SHIFT_LEFT
-	    ? interval_mul(a, (Interval){least, most})
-	    : interval_hull(interval_floordiv(a, least),
-		  interval_floordiv(a, most));
+	return op == OP_POPCOUNT
+	    ? (Interval){0, 64}
+	    : bits_interval(op, DT_I64, v[0].range, v[1].range);
 }
 
 static bool refuse_float(Types *t, const Node *n, const Value *v)

@@ -60,7 +60,7 @@ bool rule_is_few(const Rules *r, int i)
 	const Block *b = &r->program->blocks[i];
 	const RuleBlock *info = &r->blocks[i];
 	int along = b->reduce == REDUCE_NONE ? -1 : long_axis(b);
-	int lanes = rule_lanes(r->machine, b->body->type);
+	int lanes = along < 0 ? 0 : rule_value_lanes(r, i, along);
 	bool apart = false;
 	if (along < 0 || lanes < rule_least_lanes(lanes) ||
 	    b->axes[along].extent < lanes ||
@@ -127,7 +127,7 @@ static void put_small(Rules *r, const Block *b, const char *format)
 void rule_few(Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
-	int along = long_axis(b), lanes = rule_lanes(r->machine, b->body->type);
+	int along = long_axis(b), lanes = rule_value_lanes(r, i, along);
 	int host = host_of(r, i, lanes);
 	const char *outer = rule_name(r, b, b->axes[along].name, "0");
 	const char *v = rule_name(r, b, b->axes[along].name, "v");

@@ -72,6 +72,19 @@ static bool drop_mixed(const Program *p, const bool *operand, bool *is_short)
 	return any;
 }
 
+/* What only converts elements is short if they are: its vectors are as long then. */
+static bool is_worth(const Program *p, int at, const bool *is_short)
+{
+	const Block *b = &p->blocks[at];
+	bool any = !shorten_is_move(b->reduce, b->body);
+	for (int i = 0; i < at && !any; i++) {
+		int buffer = p->blocks[i].buffer;
+		any = is_short[i] && p->buffers[buffer].type == DT_I32 &&
+		    expr_find_read(b->body, buffer);
+	}
+	return any;
+}
+
 static void make_short(Arena *arena, Program *p, int at, Expr *body)
 {
 	Block *b = &p->blocks[at];
@@ -90,10 +103,14 @@ const Program *rule_shorten(Arena *arena, const Program *program,
 	Program *p = rule_copy_program(arena, program);
 	bool *is_short = NEW_N(arena, bool, p->nblocks);
 	const Interval *of = ranges(arena, p);
-	for (int i = 0; i < p->nblocks; i++)
-		is_short[i] = body_of(arena, p, machine, &p->blocks[i], of);
+	for (int i = 0; i < p->nblocks; i++) {
+		is_short[i] = body_of(arena, p, machine, &p->blocks[i], of) &&
+		    is_worth(p, i, is_short);
+	}
 	while (drop_mixed(p, extracted, is_short))
 		;
+	for (int i = 0; i < p->nblocks; i++)
+		is_short[i] &= is_worth(p, i, is_short);
 	for (int i = 0; i < p->nblocks; i++) {
 		if (!is_short[i])
 			continue;

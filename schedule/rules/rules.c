@@ -56,6 +56,10 @@ static int widest_value(const Machine *machine, const Expr *e, int axis)
 		    (!expr_has_data(e->arg[0]) &&
 			!expr_has_axis(e->arg[0], axis))));
 	int bytes = narrow && dtype_is_int(e->type) ? dtype_bytes(e->type) : 0;
+	/* of all lanes */
+	if (dtype_is_int(e->type) && !expr_has_data(e) &&
+	    !expr_has_axis(e, axis))
+		return dtype_bytes(e->type);
 	for (int i = e->op == OP_IF; bytes && e->op != OP_READ && i < e->narg;
 	     i++) {
 		int b = widest_value(machine, e->arg[i], axis);
@@ -71,7 +75,7 @@ int rule_value_lanes(const Rules *r, int block, int axis)
 	    r->machine, r->bodies ? r->bodies[block] : b->body, axis);
 	int lanes = rule_lanes(r->machine, b->body->type);
 	bool chosen = b->reduce == REDUCE_NONE || b->reduce == REDUCE_MAX ||
-	    b->reduce == REDUCE_MIN;
+	    b->reduce == REDUCE_MIN || b->reduce == REDUCE_SUM;
 	if (!bytes || !chosen ||
 	    r->program->buffers[b->buffer].type != b->body->type ||
 	    r->machine->vector_bytes / bytes < lanes)

@@ -756,11 +756,12 @@ static void typed_cases(Maker *m, DType type, int lanes)
 			binary(m, LOW_AND, type, lanes);
 			binary(m, LOW_OR, type, lanes);
 		}
-		if (type != DT_INDEX && dtype_bytes(type) >= 4) {
+		if (type != DT_INDEX && dtype_bytes(type) >= 2) {
 			binary(m, LOW_SHL, type, lanes);
 			binary(m, LOW_SHR, type, lanes);
-			unary(m, LOW_POPCOUNT, type, lanes);
 		}
+		if (type != DT_INDEX && dtype_bytes(type) >= 4)
+			unary(m, LOW_POPCOUNT, type, lanes);
 	}
 }
 

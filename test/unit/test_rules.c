@@ -526,6 +526,12 @@ static const Case cases[] = {
     {"workloads/conv2d_transposed.yaml:t2d_1", {0}, {"out_xp"}},
     {"workloads/conv2d.yaml:resnet18_c1", {0}, {"out_xp"}},
     {"workloads/matmul.yaml", {"unroll("}, {"tensorize", "thin("}},
+    /* bits fit in 16, and what only converts them has as many lanes */
+    {"test/layouts/bits.yaml",
+	{"shorten(y~1)\nshorten(y)\n", "set_scope(y~1, reg)",
+	    "vectorize(y_1_nv, 32)"},
+	{0}},
+    {"test/layouts/nibbles.yaml", {"shorten(y)\n", "vectorize(y_nv, 32)"}, {0}},
     /* a filter's phases lie apart, and what reads them; not of what is no sum */
     {"test/layouts/phases.yaml",
 	{"unflatten(t.m, 2)\nunflatten(y.m, 2)\n", "set_scope(t, reg)",
