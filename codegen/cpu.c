@@ -402,13 +402,16 @@ void cpu_machine(const Cpu *cpu, CpuFeatures set, Machine *machine)
 	bool avx512 = x86 && !(SET_AVX512 & ~F(AVX512CD) & ~set);
 	*machine = (Machine){
 	    .threads = 1,
-	    .vector_bytes = avx512	   ? 64
-			    : x86 && (set & F(AVX)) ? 32
-					   : 16,
+	    .vector_bytes = avx512	? 64
+		: x86 && (set & F(AVX)) ? 32
+					: 16,
 	    .vector_registers = avx512 || !x86 ? 32 : 16,
 	    .fma = !x86 || (set & F(FMA)),
 	    .broadcast = avx512,
 	    .splat = !x86 || (set & F(AVX)),
+	    .permutes = !avx512	      ? 0
+		: set & F(AVX512VBMI) ? 1
+				      : 2,
 	    .scale = avx512,
 	    .rsqrt = avx512,
 	    .masked = avx512 || (cpu->masked_avx2 && (set & F(AVX2))),
@@ -422,8 +425,8 @@ void cpu_machine(const Cpu *cpu, CpuFeatures set, Machine *machine)
 	    .l1_ways = cpu->l1_ways,
 	    .line_bytes =
 		cpu->arch == ARCH_AARCH64 && !strcmp(cpu->name, "apple-m1")
-		    ? 128
-		    : 64,
+		? 128
+		: 64,
 	    .clock_ghz = cpu->clock_ghz,
 	};
 	fill_dots(cpu, set, machine);

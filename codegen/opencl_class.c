@@ -42,6 +42,7 @@ static void cpu_device(const OpenclClass *d, Machine *m)
 	cpu_machine(cpu, cpu->features, m);
 	m->vector_bytes = d->vector_bits / 8;
 	m->masked = m->gather = m->scale = m->rsqrt = false;
+	m->permutes = 0;
 	m->threads = m->processors = CPU_GROUPS;
 }
 

@@ -26,6 +26,8 @@ typedef struct {
 	bool broadcast;         /* arithmetic reads one element of memory for
 				   all lanes */
 	bool splat;             /* a load fills all lanes with one element */
+	int permutes; /* an instruction takes any lanes of two vectors, of
+				   so many bytes or more; 0: none does */
 	bool scale;             /* vectors of floats times powers of two, rounded
 				   once, in an instruction */
 	bool rsqrt;             /* estimates of reciprocal roots of f32, to 14

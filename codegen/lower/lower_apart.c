@@ -36,12 +36,22 @@ static int64_t floor_to(int64_t a, int64_t b)
 	return a - ((a % b) + b) % b;
 }
 
-/* As few loads, of at most as many lanes as a vector has, as hold it all. */
-static Window window(const Lower *l, int64_t begin, int64_t end)
+/* Of a load: of narrow elements as many as a vector has, where an instruction takes
+ * any of them. */
+static int widest_load(const Lower *l, int buffer)
+{
+	int bytes = dtype_bytes(l->nest->buffers.at[buffer].type);
+	int all = l->machine->vector_bytes / bytes;
+	bool any = l->machine->permutes && l->machine->permutes <= bytes;
+	return any && all > l->lanes ? all : l->lanes;
+}
+
+/* As few loads, of at most so many lanes, as hold it all. */
+static Window window(int widest, int64_t begin, int64_t end)
 {
 	int64_t span = end - begin;
 	assert(span > 0);
-	Window w = {begin, end, l->lanes, 1};
+	Window w = {begin, end, widest, 1};
 	while (w.lanes > span)
 		w.lanes /= 2;
 	w.count = (int)((span + w.lanes - 1) / w.lanes);
@@ -72,18 +82,21 @@ static void choose(
 static Window best_window(
     Lower *l, int buffer, Index base, int64_t step, int64_t first, int64_t last)
 {
-	Window best = window(l, first, last + 1);
+	int widest = widest_load(l, buffer);
+	Window best = window(widest, first, last + 1);
 	int64_t at = base.form.constant, stride = step < 0 ? -step : step;
 	int64_t whole = 1, begin;
 	if (stride > 1) {
 		begin = floor_to(at + first, stride) - at;
 		choose(l, buffer, base,
-		    window(l, begin, begin + stride * l->lanes), last, &best);
+		    window(widest, begin, begin + stride * l->lanes), last,
+		    &best);
 	}
 	while (whole < last + 1 - first)
 		whole *= 2;
 	begin = floor_to(at + first, whole) - at;
-	choose(l, buffer, base, window(l, begin, begin + whole), last, &best);
+	choose(
+	    l, buffer, base, window(widest, begin, begin + whole), last, &best);
 	return best;
 }
 

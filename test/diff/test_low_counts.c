@@ -428,6 +428,28 @@ static void test_colours(void **state)
 	assert_int_equal(run.op_count[LOW_SHUFFLE], 8 * 3 * 3);
 }
 
+/* Bytes that lie eight apart: a machine that takes any bytes of two vectors loads as
+ * many as one has, others as many as there are lanes. */
+static void test_wide_loads(void **state)
+{
+	(void)state;
+	Given g = given_text("tunec: 1\nname: eighths\ninputs: {x: 'u8[256, 8]'}\n"
+			     "compute: |\n  y[n < 256] = x[n, 2]\n");
+	for (int bytes = 0; bytes < 3; bytes++) {
+		Machine machine = target->machine;
+		machine.vector_bytes = 64;
+		machine.permutes = bytes;
+		Lowered *l = right_on(&machine, &g,
+		    "n0, nv = split(y.n, [_, 16])\nvectorize(nv, 16)\n",
+		    "eighths");
+		LowRun run = run_of(&g, l);
+		assert_int_equal(
+		    run.op_count[LOW_LOAD], 16 * (bytes == 1 ? 2 : 8));
+		assert_int_equal(
+		    run.op_count[LOW_SHUFFLE], 16 * (bytes == 1 ? 1 : 7));
+	}
+}
+
 /* An index that wraps around, is clamped or reflected at random: what lies
  * between is loaded in whole vectors. */
 static void test_wrapped(void **state)
@@ -603,6 +625,7 @@ int main(void)
 	    cmocka_unit_test(test_apart),
 	    cmocka_unit_test(test_tables),
 	    cmocka_unit_test(test_colours),
+	    cmocka_unit_test(test_wide_loads),
 	    cmocka_unit_test(test_wrapped),
 	    cmocka_unit_test(test_streamed),
 	    cmocka_unit_test(test_stored),
