@@ -20,7 +20,8 @@
  *     scatter out[x + 3*lane + 1], b      store out[x + 4], b1 c1 a2 b2
  *     scatter out[x + 3*lane + 2], c      store out[x + 8], c2 a3 b3 c3
  *
- * and at the end of a row, where only the first lanes are, as many elements.
+ * and at the end of a row, where only the first lanes are, as many elements.  Integers
+ * that are converted from wider ones are put together in these, without shuffles.
  *
  * What is computed of gathered vectors before is computed row by row
  * (lower_late.c).
@@ -401,9 +402,133 @@ static int zipped(Lower *l, LowBody *to, LowNode *const *scatters, int n, int k)
 	return temp;
 }
 
+/* What the scatter's narrow integers are converted from, or -1. */
+static int wide_of(const Lower *l, const LowDefs *defs, const LowNode *scatter)
+{
+	const LowNode *n = defs->only[scatter->arg[0]];
+	int wide = n && n->op == LOW_CONVERT ? n->arg[0] : -1;
+	if (wide < 0 || defs->assigned[wide] != 1 ||
+	    !dtype_is_int(l->f->temps.at[wide].type) ||
+	    !dtype_is_int(l->f->temps.at[n->dst].type))
+		return -1;
+	return wide;
+}
+
+static int filled(Lower *l, LowBody *to, DType type, int lanes, int64_t i)
+{
+	int temp = low_temp(l->arena, l->f, type, lanes, "n");
+	low_op(l->arena, to, LOW_CONST, temp, -1, -1, -1)->i = i;
+	return temp;
+}
+
+static int computed(
+    Lower *l, LowBody *to, LowOpcode op, DType type, int a, int b)
+{
+	int temp =
+	    low_temp(l->arena, l->f, type, l->f->temps.at[a].lanes, "word");
+	low_op(l->arena, to, op, temp, a, b, -1);
+	return temp;
+}
+
+/* `n` integers of `bits` bits in each lane of one: those above the last are cut off,
+ * or not stored. */
+static int joined(Lower *l, LowBody *to, const int *wide, int n, int bits)
+{
+	const LowTemp t = l->f->temps.at[wide[0]];
+	int all = -1;
+	for (int i = 0; i < n; i++) {
+		int one = wide[i];
+		if (i + 1 < n)
+			one = computed(l, to, LOW_AND, t.type, one,
+			    filled(l, to, t.type, t.lanes,
+				(INT64_C(1) << bits) - 1));
+		if (i)
+			one = computed(l, to, LOW_SHL, t.type, one,
+			    filled(l, to, t.type, t.lanes, i * bits));
+		all = i ? computed(l, to, LOW_OR, t.type, all, one) : one;
+	}
+	return all;
+}
+
+/* How many neighbours' integers go into one that they are converted from: a power
+ * of two, 1 where they are not converted. */
+static int joined_at_once(const Lower *l, const LowDefs *defs,
+    LowNode *const *scatters, int n, int *wide)
+{
+	const LowTemp *temps = l->f->temps.at;
+	for (int i = 0; i < n; i++) {
+		wide[i] = wide_of(l, defs, scatters[i]);
+		if (wide[i] < 0 || temps[wide[i]].type != temps[wide[0]].type)
+			return 1;
+	}
+	int most = dtype_bytes(temps[wide[0]].type) /
+	    dtype_bytes(temps[scatters[0]->arg[0]].type);
+	return l->machine->processors || most < 1 ? 1 : most < n ? most : n;
+}
+
+/* Integers of as many bytes as `n` of the type. */
+static DType word_type(DType type, int n)
+{
+	int bytes = n * dtype_bytes(type);
+	return bytes == 2 ? DT_I16 : bytes == 4 ? DT_I32 : DT_I64;
+}
+
+/* Stores a vector of words, each `n` elements, in pieces that fill a vector. */
+static void store_words(Lower *l, LowBody *to, const LowNode *first, int word,
+    int n, int64_t at, const Count *on)
+{
+	const LowTemp t = l->f->temps.at[word];
+	DType type = l->f->temps.at[first->arg[0]].type;
+	int lanes = t.lanes, order[64];
+	while (
+	    lanes > 1 && lanes * dtype_bytes(t.type) > l->machine->vector_bytes)
+		lanes /= 2;
+	for (int from = 0; from < t.lanes; from += lanes) {
+		int part = word;
+		for (int i = 0; i < lanes; i++)
+			order[i] = from + i;
+		if (lanes < t.lanes)
+			part = shuffled(l, to, lanes, word, -1, order);
+		int parts = low_temp(l->arena, l->f, type, n * lanes, "parts");
+		low_op(l->arena, to, LOW_BITS, parts, part, -1, -1);
+		store_first(l, to, first, parts, at + (int64_t)from * n, on);
+	}
+}
+
+/* The same of integers that are converted from wider ones: neighbours are put
+ * together where these are, and need no shuffles.
+ *
+ *     u8 a0 a1 …, u8 b0 b1 …, of i16     (a0 & 255) | b0 << 8 … */
+static bool store_joined(Lower *l, LowBody *to, const LowDefs *defs,
+    LowNode *const *scatters, int n, const Count *on)
+{
+	const LowNode *first = scatters[0];
+	DType type = l->f->temps.at[first->arg[0]].type;
+	int wide[ROWS_MAX] = {0}, lanes = lanes_of(l->f, first);
+	int each = joined_at_once(l, defs, scatters, n, wide), words = n / each;
+	Blocks v[ROWS_MAX];
+	if (each == 1)
+		return false;
+	for (int i = 0; i < words; i++) {
+		int word =
+		    joined(l, to, &wide[i * each], each, 8 * dtype_bytes(type));
+		DType of = word_type(type, each);
+		if (dtype_bytes(l->f->temps.at[word].type) > dtype_bytes(of))
+			word = computed(l, to, LOW_CONVERT, of, word, -1);
+		v[i].temp = word;
+		for (int k = 0; k < lanes; k++)
+			v[i].row[k] = k;
+	}
+	interleave(l, to, v, words, 1, lanes);
+	for (int i = 0; i < words; i++)
+		store_words(l, to, first, v[i].temp, each,
+		    (int64_t)v[i].row[0] * n, on);
+	return true;
+}
+
 /* Stores what `n` scatters of rows that lie side by side would. */
-static void store_zipped(Lower *l, LowBody *to, LowNode *const *scatters, int n,
-    const Count *on)
+static void store_zipped(Lower *l, LowBody *to, const LowDefs *defs,
+    LowNode *const *scatters, int n, const Count *on)
 {
 	int lanes = lanes_of(l->f, scatters[0]);
 	Blocks v[ROWS_MAX];
@@ -413,6 +538,8 @@ static void store_zipped(Lower *l, LowBody *to, LowNode *const *scatters, int n,
 			    zipped(l, to, scatters, n, k), k * lanes, on);
 		return;
 	}
+	if (store_joined(l, to, defs, scatters, n, on))
+		return;
 	for (int i = 0; i < n; i++) {
 		v[i] = (Blocks){.temp = scatters[i]->arg[0]};
 		for (int k = 0; k < lanes; k++)
@@ -527,7 +654,7 @@ static bool transpose(
 		if (!g)
 			vec_push(l->arena, &to, body->at[i]);
 		else if (g->last == i && g->zipped)
-			store_zipped(l, &to, g->scatters, g->n, &g->on);
+			store_zipped(l, &to, defs, g->scatters, g->n, &g->on);
 		else if (g->last == i) {
 			int temps[ROWS_MAX];
 			const Late *late = late_find(

@@ -451,6 +451,20 @@ static void put_by_lane(Parts *p, const LowNode *n)
 	}
 }
 
+/* Integers of a wider one each. */
+static void put_apart(Parts *p, const LowNode *n)
+{
+	const LowTemp *temps = p->f->temps.at;
+	int by = temps[n->dst].lanes / temps[n->arg[0]].lanes;
+	int each = p->lanes[n->dst], parts = temps[n->dst].lanes / each;
+	for (int k = 0; k < parts; k++) {
+		int word = value(p, n->arg[0], k * (each / by), each / by);
+		LowNode *c = copy(p, n);
+		c->dst = part_of(p, n->dst, k);
+		c->arg[0] = word;
+	}
+}
+
 /* A word has the bits of all lanes. */
 static void put_whole(Parts *p, const LowNode *n)
 {
@@ -472,6 +486,8 @@ static void put_op(Parts *p, const LowNode *n)
 	case LOW_BITS:
 		if (is_mask(p, n->arg[0]))
 			put_whole(p, n);
+		else if (!terms_of(p, n, 0))
+			put_apart(p, n);
 		else
 			put_by_lane(p, n);
 		return;

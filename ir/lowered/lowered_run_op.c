@@ -99,11 +99,30 @@ static Scalar bits_of(DType type, Scalar x)
 	return y;
 }
 
+/* An integer as several, its lowest bits the first. */
+static void bits_apart(const Code *code, Scalar *frame)
+{
+	int parts = code->lanes / code->sources;
+	int width = 8 * dtype_bytes(code->type);
+	Scalar result[64];
+	LANES
+	{
+		uint64_t word = (uint64_t)frame[code->a + l / parts].i;
+		result[l] = (Scalar){.i = scalar_wrap(code->type,
+					 (int64_t)(word >> l % parts * width))};
+	}
+	memcpy(frame + code->d, result, sizeof *result * (size_t)code->lanes);
+}
+
 /* Several integers, or bools, as one, the first its lowest bits; or one as another. */
 static void bits(const Code *code, Scalar *frame)
 {
 	int parts = code->sources / code->lanes;
 	Scalar result[64];
+	if (!parts) {
+		bits_apart(code, frame);
+		return;
+	}
 	LANES
 	{
 		uint64_t word = 0;

@@ -472,12 +472,6 @@ static bool check_shuffle(Verify *v, const LowNode *n)
 	return true;
 }
 
-static bool is_integer(DType type)
-{
-	return type == DT_U8 || type == DT_I8 || type == DT_I16 ||
-	    type == DT_I32 || type == DT_I64;
-}
-
 static bool check_bits(Verify *v, const LowNode *n)
 {
 	const LowTemp *d = &v->f->temps.at[n->dst];
@@ -487,8 +481,8 @@ static bool check_bits(Verify *v, const LowNode *n)
 	    (d->type == DT_I32 && from == DT_F32) ||
 	    (d->type == DT_F64 && from == DT_I64) ||
 	    (d->type == DT_I64 && from == DT_F64);
-	bool parts = d->lanes > 1 && a->lanes > d->lanes &&
-	    is_integer(d->type) && is_integer(from) &&
+	bool parts = d->lanes > 1 && a->lanes > 1 && a->lanes != d->lanes &&
+	    dtype_is_int(d->type) && dtype_is_int(from) &&
 	    a->lanes * dtype_bytes(from) == d->lanes * dtype_bytes(d->type);
 	bool mask = d->lanes == 1 && from == DT_BOOL &&
 	    dtype_is_unsigned(d->type) && a->lanes == 8 * dtype_bytes(d->type);

@@ -136,6 +136,49 @@ static void test_zipped(void **state)
 	}
 }
 
+/* Narrow results that lie side by side, computed in wider integers, are put together
+ * in these: where all of a row fit in one nothing is shuffled. */
+static void test_joined(void **state)
+{
+	static const struct {
+		const char *from, *to;
+		int fit; /* of those in one */
+	} types[] = {{"i32", "u8", 4}, {"i32", "i16", 2}, {"i32", "i8", 4},
+	    {"u32", "u16", 2}, {"i64", "u16", 4},
+	    {"i64", "i8", 8}, {"i32", "i32", 1}};
+	(void)state;
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		for (int n = 2; n <= 8; n++)
+			for (int mask = 0; mask < 2; mask++) {
+				Given g = given_text(arena_printf(arena,
+				    "tunec: 1\nname: joined\n"
+				    "inputs: {x: '%s[45]', z: '%s[45, %d]'}\n"
+				    "compute: |\n  y[i < 45, k < %d] = "
+				    "%s(x[i]*3 + z[i, k])\n",
+				    types[i].from, types[i].from, n, n,
+				    types[i].to));
+				Lowered *l = right_by(&g,
+				    arena_printf(arena,
+					"i0, iv = split(y.i, [_, 8])\n"
+					"reorder(i0, y.k, iv)\nunroll(y.k)\n"
+					"vectorize(iv, 8)\ntail(y, %s)\n",
+					mask ? "mask" : "peel"),
+				    types[i].to);
+				bool joins = types[i].fit > 1 && !(n & (n - 1));
+				assert_int_equal(
+				    count_of(&g, l, LOW_BITS) > 0, joins);
+			}
+	Given g = given_text(
+	    "tunec: 1\nname: pixels\ninputs: {x: 'i32[4, 64]'}\ncompute: |\n"
+	    "  y[i < 64, k < 4] = u8(x[k, i]*3)\n");
+	Lowered *l = right_by(&g,
+	    "i0, iv = split(y.i, [_, 8])\nreorder(i0, y.k, iv)\n"
+	    "unroll(y.k)\nvectorize(iv, 8)\n", "pixels");
+	assert_int_equal(count_of(&g, l, LOW_SHUFFLE), 0);
+	assert_int_equal(count_of(&g, l, LOW_CONVERT), 0);
+	assert_int_equal(count_of(&g, l, LOW_STORE), 8);
+}
+
 /* Columns of an element each row that are added to what is transposed: gathers, or
  * none, since whole rows are added. */
 static int64_t gathers_of(const char *value)
@@ -617,6 +660,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_zipped),
+	    cmocka_unit_test(test_joined),
 	    cmocka_unit_test(test_late),
 	    cmocka_unit_test(test_fused_lanes),
 	    cmocka_unit_test(test_tail_reads),

@@ -171,7 +171,7 @@ static void bits_case(Maker *m, DType type, int lanes)
 	end(m, d);
 }
 
-/* Several integers as one. */
+/* Several integers as one, and back. */
 static void words_of_parts(Maker *m)
 {
 	static const DType types[][2] = {{DT_U8, DT_I16}, {DT_I8, DT_I32},
@@ -185,6 +185,11 @@ static void words_of_parts(Maker *m)
 			int d = temp(m, to, lanes);
 			op(m, LOW_BITS, d, a, -1, -1);
 			end(m, d);
+			begin(m, label(m, LOW_BITS, from, parts * lanes));
+			int b = loaded(m, "b", to, lanes, 1);
+			int c = temp(m, from, parts * lanes);
+			op(m, LOW_BITS, c, b, -1, -1);
+			end(m, c);
 		}
 }
 
