@@ -207,6 +207,14 @@ static void lower_part(const Link *link, int part)
 	assert(!l->scope);
 }
 
+/* What is printed for a device has no words of parts. */
+static const LowFunction *with_words(const Lower *l, const LowFunction *f)
+{
+	return l->machine->processors
+	    ? f
+	    : low_split_words(l->arena, f, l->machine->vector_bytes);
+}
+
 static int64_t lower_kernel(Link *link, LowFunction *f)
 {
 	Lower *last = link->parts[link->n - 1];
@@ -231,7 +239,8 @@ static int64_t lower_kernel(Link *link, LowFunction *f)
 	if (last->machine->gpu)
 		drop_barriers(last);
 	else if (last->machine->vector_registers && last->machine->vector_bytes)
-		*f = *low_order(last->arena, low_narrow(last->arena, f),
+		*f = *low_order(last->arena,
+		    with_words(last, low_narrow(last->arena, f)),
 		    last->machine->vector_registers,
 		    last->machine->vector_bytes);
 	return bytes;

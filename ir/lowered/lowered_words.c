@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { MOST_SOURCES = 4 };
+enum { MOST_SOURCES = 4, LANES_MAX = 64 };
 
 /* Vectors one behind the other, as words. */
 typedef struct {
@@ -106,6 +106,20 @@ static int put_joined(Split *s, const int *source, int n)
 	return d;
 }
 
+/* Their words: by halves where they have more lanes than a vector may. */
+static int put_words_of(
+    Split *s, const int *source, int n, DType type, int lanes)
+{
+	if (n == 1 || n * s->to->temps.at[source[0]].lanes <= LANES_MAX)
+		return put(
+		    s, LOW_BITS, type, lanes, put_joined(s, source, n), -1);
+	int halves[2];
+	for (int i = 0; i < 2; i++)
+		halves[i] = put_words_of(
+		    s, source + i * (n / 2), n / 2, type, lanes / 2);
+	return put_joined(s, halves, 2);
+}
+
 static int words_of(Split *s, Words *w, DType type, int lanes)
 {
 	w->type = type;
@@ -116,8 +130,7 @@ static int words_of(Split *s, Words *w, DType type, int lanes)
 			h->source, w->source, sizeof *w->source * (size_t)w->n))
 			return h->words;
 	}
-	w->words =
-	    put(s, LOW_BITS, type, lanes, put_joined(s, w->source, w->n), -1);
+	w->words = put_words_of(s, w->source, w->n, type, lanes);
 	vec_push(s->arena, &s->have, *w);
 	return w->words;
 }
@@ -154,7 +167,7 @@ static bool put_words(Split *s, const LowNode *n)
 	if ((to != DT_I32 && to != DT_I16) ||
 	    (from != DT_U8 && from != DT_I8 && from != DT_I16) ||
 	    dtype_bytes(from) >= dtype_bytes(to) || bytes < 16 ||
-	    bytes > s->bytes ||
+	    bytes > 2 * s->bytes ||
 	    !find_sources(
 		s, n->arg[0], dtype_bytes(to) / dtype_bytes(from), &part, &w))
 		return false;

@@ -1085,7 +1085,8 @@ static void parts_of_words(void **state)
 	    {DT_U8, 4, 1, true, 32, 1, 1, 0, 0},
 	    {DT_I8, 4, 4, false, 64, 1, 0, 4, 3},
 	    {DT_I16, 2, 2, false, 32, 1, 0, 2, 1},
-	    {DT_U8, 4, 4, false, 16, 0, 0, 0, 0},  /* wider than that */
+	    {DT_U8, 4, 4, false, 16, 1, 4, 3, 0},
+	    {DT_U8, 4, 4, false, 8, 0, 0, 0, 0},   /* wider than two of that */
 	    {DT_U8, 2, 2, false, 64, 0, 0, 0, 0},  /* no word apart */
 	    {DT_I16, 4, 1, false, 64, 0, 0, 0, 0}, /* two words apart */
 	};
