@@ -59,29 +59,31 @@ static const Expr *find_along(const Program *p, const Block *b, const Expr *e)
 	return found;
 }
 
-/* By block: is it made of what that one makes? */
-static bool *made_of(Arena *arena, const Program *p, int from)
+/* By block: does it lead to that one, or that one to it? */
+static bool *linked_to(Arena *arena, const Program *p, int at)
 {
-	bool *made = NEW_N(arena, bool, p->nblocks);
-	made[from] = true;
-	for (int i = from + 1; i < p->nblocks; i++)
-		for (int k = from; k < i && !made[i]; k++)
-			made[i] = made[k] &&
+	bool *linked = NEW_N(arena, bool, p->nblocks);
+	linked[at] = true;
+	for (int i = at; i > 0; i--)
+		for (int k = 0; k < i && linked[i]; k++)
+			linked[k] |= expr_find_read(p->blocks[i].body,
+					 p->blocks[k].buffer) != NULL;
+	for (int i = at + 1; i < p->nblocks; i++)
+		for (int k = at; k < i && !linked[i]; k++)
+			linked[i] = linked[k] &&
 			    expr_find_read(
 				p->blocks[i].body, p->blocks[k].buffer);
-	return made;
+	return linked;
 }
 
 /* Does another reduction read what it reads, and neither what leads to the other?
  * Both are made in one pass then (rule_with.c). */
 static bool shares_reads(Arena *arena, const Program *p, const Block *b)
 {
-	int at = (int)(b - p->blocks);
-	const bool *after = made_of(arena, p, at);
+	const bool *linked = linked_to(arena, p, (int)(b - p->blocks));
 	for (int i = 0; i < p->nblocks; i++)
-		for (int x = 0; x < p->nbuffers; x++)
-			if (!after[i] && !made_of(arena, p, i)[at] &&
-			    p->buffers[x].ndim &&
+		for (int x = 0; x < p->nbuffers && !linked[i]; x++)
+			if (p->buffers[x].ndim &&
 			    p->blocks[i].reduce != REDUCE_NONE &&
 			    expr_find_read(b->body, x) &&
 			    expr_find_read(p->blocks[i].body, x))
