@@ -34,6 +34,7 @@ family_title() {
 	mixed) echo 'of any kind, written after all others were measured' ;;
 	various) echo 'of any kind, a second lot, written after those' ;;
 	third) echo 'of any kind, a third lot' ;;
+	fourth) echo 'of any kind, a fourth lot' ;;
 	*) echo "$1" ;;
 	esac
 }
