@@ -29,9 +29,10 @@ enum {
 
 /* The most that two parts may take, over their time together: where the second
  * reads just what the first reduces to, whose loops it would share, and of a group
- * so large that a search does not find its best; of others, where what both read
- * is in a cache. */
-static const double OF_RESULTS = 1.02, OF_OTHERS = 0.95;
+ * so large that a search does not find its best; of others, of which the model is
+ * less sure.  Never where both read the same, and results of rows go from one to
+ * the other (a mean, and what differs from it): these rows are near once. */
+static const double OF_RESULTS = 1.02, OF_OTHERS = 0.92, OF_ROWS = 0;
 
 #define OF_BOTH                                                                \
 	.threads = 1, .fma = true, .splat = true, .masked = true,              \
@@ -163,16 +164,23 @@ static const Buffer *input_of(const Program *p, const char *name)
 static double most_of(Program *const *parts, const Buffer *reduced)
 {
 	const Program *first = parts[0];
-	if (first->nblocks + parts[1]->nblocks > LARGE)
-		return OF_RESULTS;
+	bool shared = false, leads = false, more = false;
 	for (int i = 0; i < first->nbuffers; i++) {
 		const Buffer *b = &first->buffers[i];
-		if (input_of(parts[1], b->name) &&
-		    (i < first->ninputs ||
-			buffer_elements(b) > buffer_elements(reduced)))
-			return OF_OTHERS;
+		if (!input_of(parts[1], b->name))
+			continue;
+		if (i < first->ninputs) {
+			shared = true;
+			continue;
+		}
+		leads = true;
+		more |= buffer_elements(b) > buffer_elements(reduced);
 	}
-	return OF_RESULTS;
+	if (shared && leads && !more)
+		return OF_ROWS;
+	if (first->nblocks + parts[1]->nblocks > LARGE)
+		return OF_RESULTS;
+	return leads && !shared && !more ? OF_RESULTS : OF_OTHERS;
 }
 
 /* The best two parts of a group; NULL: they are better together. */
