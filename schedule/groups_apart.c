@@ -32,7 +32,7 @@ enum {
  * so large that a search does not find its best; of others, of which the model is
  * less sure.  Never where both read the same, and results of rows go from one to
  * the other (a mean, and what differs from it): these rows are near once. */
-static const double OF_RESULTS = 1.02, OF_OTHERS = 0.92, OF_ROWS = 0;
+static const double OF_RESULTS = 1.05, OF_OTHERS = 0.92, OF_ROWS = 0;
 
 #define OF_BOTH                                                                \
 	.threads = 1, .fma = true, .splat = true, .masked = true,              \
@@ -169,12 +169,10 @@ static double most_of(Program *const *parts, const Buffer *reduced)
 		const Buffer *b = &first->buffers[i];
 		if (!input_of(parts[1], b->name))
 			continue;
-		if (i < first->ninputs) {
-			shared = true;
-			continue;
-		}
-		leads = true;
-		more |= buffer_elements(b) > buffer_elements(reduced);
+		bool larger = buffer_elements(b) > buffer_elements(reduced);
+		shared |= i < first->ninputs && larger;
+		leads |= i >= first->ninputs;
+		more |= i >= first->ninputs && larger;
 	}
 	if (shared && leads && !more)
 		return OF_ROWS;

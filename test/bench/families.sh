@@ -156,7 +156,8 @@ families() {
 	echo '| --- | --- | --- | --- | --- | --- |'
 	: >"$rows"
 	for family in twice moves rows attention stencils writes casts apart \
-		invariants several triangles lookups bytes scatters control; do
+		invariants several triangles lookups bytes scatters mixed \
+		various third fourth control; do
 		[ "${FAMILY:-$family}" = $family ] || continue
 		reference $family || continue
 		for name in test/bench/families/$family/*"${OPERATOR:-}"*.yaml; do
