@@ -13,6 +13,7 @@ static inline int iclamp(int v, int lo, int hi)
 void stereo_meter(const int16_t *restrict x, float *restrict mono,
     int32_t *restrict peak, float *restrict rms, void *workspace)
 {
+	(void)workspace;
 	for (int b = 0; b < 50; b++) {
 		int p = 0;
 		float q = 0;
@@ -34,6 +35,7 @@ void stereo_meter(const int16_t *restrict x, float *restrict mono,
 
 void pack_bits(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 {
+	(void)workspace;
 	for (int n = 0; n < 4000; n++) {
 		int v = 0;
 #pragma GCC unroll 8
@@ -46,6 +48,7 @@ void pack_bits(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 void resample_3_2(const float *restrict x, const float *restrict w,
     float *restrict y, void *workspace)
 {
+	(void)workspace;
 	for (int n = 0; n < 3000; n++) {
 		const float *a = x + 2 * n;
 		float *o = y + 3 * n;
@@ -58,6 +61,7 @@ void resample_3_2(const float *restrict x, const float *restrict w,
 void over_rgba(const uint8_t *restrict s, const uint8_t *restrict d,
     uint8_t *restrict o, void *workspace)
 {
+	(void)workspace;
 	for (int n = 0; n < 20000; n++)
 		for (int c = 0; c < 4; c++) {
 			unsigned v = s[n * 4 + c] +
@@ -68,6 +72,7 @@ void over_rgba(const uint8_t *restrict s, const uint8_t *restrict d,
 
 void sextets(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 {
+	(void)workspace;
 	for (int n = 0; n < 6000; n++) {
 		const uint8_t *p = x + 3 * n;
 		uint8_t *o = y + 4 * n;
@@ -80,6 +85,7 @@ void sextets(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 
 void zscore_7(const float *restrict x, float *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { N = 3000, C = 7 };
 	float m[C] = {0}, v[C] = {0};
 	for (int n = 0; n < N; n++)
@@ -102,6 +108,7 @@ void zscore_7(const float *restrict x, float *restrict y, void *workspace)
 void bond_price(const float *restrict c, const float *restrict r,
     float *restrict p, void *workspace)
 {
+	(void)workspace;
 	for (int n = 0; n < 500; n++) {
 		float d = 1 + r[n], t = 0;
 		for (int k = 0; k < 20; k++)
@@ -113,6 +120,7 @@ void bond_price(const float *restrict c, const float *restrict r,
 void unpack_bits(
     const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 {
+	(void)workspace;
 	for (int n = 0; n < 8000; n++)
 		for (int b = 0; b < 8; b++)
 			y[8 * n + b] = x[n] >> (7 - b) & 1;
@@ -120,6 +128,7 @@ void unpack_bits(
 
 void box_down_5(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { H = 60, W = 80 };
 	for (int i = 0; i < H; i++) {
 		uint16_t t[5 * W * 3];
@@ -142,6 +151,7 @@ void box_down_5(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 void rgb565_unpack(
     const uint16_t *restrict p, uint8_t *restrict y, void *workspace)
 {
+	(void)workspace;
 	for (int n = 0; n < 10000; n++) {
 		unsigned v = p[n], r = v >> 11, g = v >> 5 & 63, b = v & 31;
 		y[3 * n] = r << 3 | r >> 2;
@@ -152,6 +162,7 @@ void rgb565_unpack(
 
 void swe_flux(const float *restrict q, float *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { H = 100, W = 121, V = W - 1 };
 	for (int i = 0; i < H; i++) {
 		float s[W], f1[W], f2[W];
@@ -178,6 +189,7 @@ void fdtd_te(const float *restrict ex, const float *restrict ey,
     const float *restrict hz, float *restrict exn, float *restrict eyn,
     float *restrict hzn, void *workspace)
 {
+	(void)workspace;
 	enum { H = 120, W = 131 };
 	for (int i = 0; i < H; i++) {
 		const float *h = hz + i * W;
@@ -208,6 +220,7 @@ void instance_norm_grad(const float *restrict x, const float *restrict gy,
     const float *restrict g, float *restrict gx, float *restrict gb,
     float *restrict ga, void *workspace)
 {
+	(void)workspace;
 	enum { C = 24, P = 195 };
 	for (int c = 0; c < C; c++) {
 		const float *X = x + c * P, *G = gy + c * P;
@@ -236,6 +249,7 @@ void rms_norm_grad(const float *restrict x, const float *restrict gy,
     const float *restrict w, float *restrict gx, float *restrict gw,
     void *workspace)
 {
+	(void)workspace;
 	enum { N = 200, D = 96 };
 	float a[D] = {0};
 	for (int n = 0; n < N; n++) {
@@ -260,6 +274,7 @@ void adafactor(const float *restrict g, const float *restrict r,
     const float *restrict c, float *restrict rn, float *restrict cn,
     float *restrict u, void *workspace)
 {
+	(void)workspace;
 	enum { M = 200, N = 300 };
 	float a[N] = {0}, m = 0;
 	for (int i = 0; i < M; i++) {
@@ -287,6 +302,7 @@ void adafactor(const float *restrict g, const float *restrict r,
 
 void kmer_codes(const uint8_t *restrict s, int32_t *restrict y, void *workspace)
 {
+	(void)workspace;
 	for (int i = 0; i < 20000; i++) {
 		int v = 0;
 #pragma GCC unroll 11
@@ -298,6 +314,7 @@ void kmer_codes(const uint8_t *restrict s, int32_t *restrict y, void *workspace)
 
 void grey_world(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { N = 10000 };
 	int s0 = 0, s1 = 0, s2 = 0;
 	for (int n = 0; n < N; n++) {
@@ -319,6 +336,7 @@ void grey_world(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 void ray_spheres(const float *restrict o, const float *restrict d,
     const float *restrict c, float *restrict t, void *workspace)
 {
+	(void)workspace;
 	float X[40], Y[40], Z[40], Q[40];
 	for (int s = 0; s < 40; s++) {
 		X[s] = c[4 * s];
@@ -344,6 +362,7 @@ void ray_spheres(const float *restrict o, const float *restrict d,
 
 void png_sub(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { H = 128, W = 771 };
 	for (int i = 0; i < H; i++) {
 		const uint8_t *a = x + i * W;
@@ -357,6 +376,7 @@ void png_sub(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 
 void gc_windows(const uint8_t *restrict s, float *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { N = 3000 };
 	int *t = workspace;
 	for (int i = 0; i < N + 9; i++) {
@@ -380,6 +400,7 @@ void gc_windows(const uint8_t *restrict s, float *restrict y, void *workspace)
 void bollinger(const float *restrict x, float *restrict up, float *restrict lo,
     void *workspace)
 {
+	(void)workspace;
 	enum { T = 500, S = 40, L = 20 };
 	for (int t = 0; t < T; t++) {
 		float m[S] = {0}, v[S] = {0};
@@ -404,6 +425,7 @@ void bollinger(const float *restrict x, float *restrict up, float *restrict lo,
 void weekday_anomaly(
     const float *restrict x, float *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { W = 100, D = 210 };
 	float m[D] = {0};
 	for (int w = 0; w < W; w++)
@@ -420,6 +442,7 @@ void rank1_update(const float *restrict a, const float *restrict x,
     const float *restrict y, const float *restrict k, float *restrict b,
     void *workspace)
 {
+	(void)workspace;
 	for (int i = 0; i < 300; i++) {
 		float v = *k * x[i];
 		for (int j = 0; j < 500; j++)
@@ -432,6 +455,7 @@ void bn_grad_nhwc(const float *restrict x, const float *restrict gy,
     const float *restrict g, float *restrict gx, float *restrict dg,
     float *restrict db, void *workspace)
 {
+	(void)workspace;
 	enum { P = 784, C = 40 };
 	float a[C] = {0}, b[C] = {0}, k0[C], k1[C], k2[C];
 	for (int p = 0; p < P; p++)
@@ -456,6 +480,7 @@ void bn_grad_nhwc(const float *restrict x, const float *restrict gy,
 void edge_max(const float *restrict x, const int32_t *restrict e,
     float *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { N = 500, K = 9, D = 20 };
 	for (int n = 0; n < N; n++) {
 		const float *a[K];
@@ -473,6 +498,7 @@ void edge_max(const float *restrict x, const int32_t *restrict e,
 
 void mulaw(const float *restrict x, uint8_t *restrict y, void *workspace)
 {
+	(void)workspace;
 	for (int i = 0; i < 16000; i++) {
 		float v = 2 * x[i] - 1,
 		      m = logf(1 + 255 * fabsf(v)) * .18033688f;
@@ -483,6 +509,7 @@ void mulaw(const float *restrict x, uint8_t *restrict y, void *workspace)
 
 void exp_series(const float *restrict x, float *restrict y, void *workspace)
 {
+	(void)workspace;
 	for (int b = 0; b < 800; b++) {
 		float s = 0;
 		for (int t = 0; t < 20; t++)
@@ -493,6 +520,7 @@ void exp_series(const float *restrict x, float *restrict y, void *workspace)
 
 void harmonics(const float *restrict x, float *restrict y, void *workspace)
 {
+	(void)workspace;
 	for (int n = 0; n < 1000; n++) {
 		float s = 0;
 		for (int h = 0; h < 16; h++)
@@ -504,6 +532,7 @@ void harmonics(const float *restrict x, float *restrict y, void *workspace)
 void rbf_best(const float *restrict x, const float *restrict g,
     float *restrict y, void *workspace)
 {
+	(void)workspace;
 	for (int a = 0; a < 12; a++)
 		for (int n = 0; n < 100; n++) {
 			float s = -INFINITY;
@@ -518,6 +547,7 @@ void rbf_best(const float *restrict x, const float *restrict g,
 
 void count_levels(const float *restrict x, int *restrict y, void *workspace)
 {
+	(void)workspace;
 	for (int n = 0; n < 2000; n++) {
 		int s = 0;
 		for (int k = 0; k < 30; k++)
@@ -528,6 +558,7 @@ void count_levels(const float *restrict x, int *restrict y, void *workspace)
 
 void seasonal(const float *restrict x, float *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { W = 50, D = 480 };
 	float m[D] = {0};
 	for (int w = 0; w < W; w++)
@@ -543,6 +574,7 @@ void seasonal(const float *restrict x, float *restrict y, void *workspace)
 void up_4_3(const float *restrict x, const float *restrict w, float *restrict y,
     void *workspace)
 {
+	(void)workspace;
 	for (int n = 0; n < 2500; n++) {
 		const float *a = x + 3 * n;
 		float *o = y + 4 * n;
@@ -556,6 +588,7 @@ void up_4_3(const float *restrict x, const float *restrict w, float *restrict y,
 void iq_power(const int16_t *restrict x, float *restrict p,
     int32_t *restrict dc, void *workspace)
 {
+	(void)workspace;
 	for (int b = 0; b < 40; b++) {
 		float s = 0;
 		int d = 0;
@@ -572,6 +605,7 @@ void iq_power(const int16_t *restrict x, float *restrict p,
 
 void minmax_5(const float *restrict x, float *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { N = 4000, C = 5 };
 	float lo[C], hi[C];
 	for (int c = 0; c < C; c++)
@@ -591,6 +625,7 @@ void minmax_5(const float *restrict x, float *restrict y, void *workspace)
 
 void center_6(const float *restrict x, float *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { N = 2500, C = 6 };
 	float m[C] = {0}, e[C] = {0};
 	for (int n = 0; n < N; n++)
@@ -612,12 +647,14 @@ void center_6(const float *restrict x, float *restrict y, void *workspace)
 
 void nibble_pack(const int8_t *restrict x, uint8_t *restrict y, void *workspace)
 {
+	(void)workspace;
 	for (int n = 0; n < 5000; n++)
 		y[n] = (x[2 * n] & 15) | (x[2 * n + 1] & 15) << 4;
 }
 
 void box3_rgb(const uint8_t *restrict x, uint8_t *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { H = 80, W = 100 };
 	for (int i = 0; i < H; i++) {
 		uint16_t t[3 * W * 3];
@@ -641,6 +678,7 @@ void wave2d(const float *restrict p, const float *restrict vx,
     const float *restrict vy, const float *restrict c, float *restrict nx,
     float *restrict ny, float *restrict np, void *workspace)
 {
+	(void)workspace;
 	enum { H = 110, W = 150 };
 	for (int i = 0; i < H; i++) {
 		const float *P = p + i * W;
@@ -668,6 +706,7 @@ void ln_grad(const float *restrict x, const float *restrict gy,
     const float *restrict w, float *restrict gx, float *restrict gw,
     float *restrict gb, void *workspace)
 {
+	(void)workspace;
 	enum { N = 150, D = 128 };
 	float ww[D] = {0}, bb[D] = {0};
 	for (int n = 0; n < N; n++) {
@@ -699,6 +738,7 @@ void ln_grad(const float *restrict x, const float *restrict gy,
 
 void double_center(const float *restrict x, float *restrict y, void *workspace)
 {
+	(void)workspace;
 	enum { M = 120, N = 140 };
 	float c[N] = {0}, r[M], t = 0;
 	for (int i = 0; i < M; i++) {
