@@ -350,35 +350,44 @@ static Status targets_of_groups(
 	return STATUS_OK;
 }
 
-/* Of the program, else of the groups that it has for this machine or for most. */
-static Status recorded_targets(Making *m, const Program *p, const Target *host,
-    TextVec *targets, Error *error)
+/* Of the program, else of the groups that it has for this machine, which are the
+ * kernel's from then on, or for most. */
+static Status recorded_targets(
+    Making *m, Kernel *k, const Target *host, TextVec *targets, Error *error)
 {
-	const Machine *machines[] = {host ? &host->machine : NULL, NULL};
-	FORWARD_IF_ERROR(best_targets(
-	    m->arena, m->stores.at, m->stores.n, p->op, targets, error));
-	for (int i = 0; i < 2 && !targets->n; i++)
-		FORWARD_IF_ERROR(targets_of_groups(
-		    m, groups_of(m->arena, p, machines[i]), targets, error));
-	return STATUS_OK;
+	FORWARD_IF_ERROR(best_targets(m->arena, m->stores.at, m->stores.n,
+	    k->program->op, targets, error));
+	if (targets->n || !stores_exist(&m->stores))
+		return STATUS_OK;
+	if (host) {
+		k->groups = groups_of(m->arena, k->program, &host->machine);
+		FORWARD_IF_ERROR(
+		    targets_of_groups(m, k->groups, targets, error));
+	}
+	return targets->n
+	    ? STATUS_OK
+	    : targets_of_groups(
+		  m, groups_of(m->arena, k->program, NULL), targets, error);
 }
 
 /* Which target a kernel is for, where there are records. */
 static Status choose_target(Making *m, Kernel *k, Error *error)
 {
 	TextVec targets = {0};
+	Target *host = NULL;
 	k->target = m->target;
 	if (!k->target) {
-		Target *host = host_target(m, error);
-		FORWARD_IF_ERROR(
-		    recorded_targets(m, k->program, host, &targets, error));
+		host = host_target(m, error);
+		FORWARD_IF_ERROR(recorded_targets(m, k, host, &targets, error));
 		k->target = host ? kernels_choose_target(m->arena, m->common,
 				       k->program, host, &targets, error)
 				 : NULL;
 	}
 	if (!k->target)
 		return error->status;
-	k->groups = groups_of(m->arena, k->program, &k->target->machine);
+	if (!k->groups || k->target != host)
+		k->groups =
+		    groups_of(m->arena, k->program, &k->target->machine);
 	return STATUS_OK;
 }
 

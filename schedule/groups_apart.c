@@ -83,7 +83,6 @@ static double judged(Judged *j, const Program *program)
 
 typedef struct {
 	const Program *program;
-	const Block *block;
 	bool *first; /* by block: it stands in front of the cut */
 	bool reads, fits;
 } Reach;
@@ -152,22 +151,22 @@ static int block_named(const Program *p, const char *name)
 	return i;
 }
 
-/* An input of both, or what leads from one to the other; NULL. */
-static const Buffer *input_of(const Program *p, const char *name)
+static bool has_input(const Program *p, const char *name)
 {
 	int i = p->ninputs;
 	while (--i >= 0 && strcmp(p->buffers[i].name, name))
 		;
-	return i < 0 ? NULL : &p->buffers[i];
+	return i >= 0;
 }
 
+/* `reduced`: what the reduction makes behind which they are cut. */
 static double most_of(Program *const *parts, const Buffer *reduced)
 {
 	const Program *first = parts[0];
 	bool shared = false, leads = false, more = false;
 	for (int i = 0; i < first->nbuffers; i++) {
 		const Buffer *b = &first->buffers[i];
-		if (!input_of(parts[1], b->name))
+		if (!has_input(parts[1], b->name))
 			continue;
 		bool larger = buffer_elements(b) > buffer_elements(reduced);
 		shared |= i < first->ninputs && larger;
