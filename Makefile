@@ -51,7 +51,7 @@ FUZZ_COMMON   := $B/obj/test/fuzz/common.o $B/obj/test/fuzz/stores.o \
 	$(if $(filter fuzz,$(VARIANT)),,$B/obj/test/fuzz/driver.o)
 
 .PHONY: all demo test test-long test-gpu bench dist fuzz fuzzers install uninstall deps layers fmt \
-	lint clean bless tests
+	lint clean bless tests FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 

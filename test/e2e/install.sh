@@ -25,3 +25,7 @@ exits below-destdir 0 made install DESTDIR="$tmp/a package" PREFIX=/usr
 ok staged [ -x "$tmp/a package/usr/bin/tunec" ]
 exits out-of-destdir 0 made uninstall DESTDIR="$tmp/a package" PREFIX=/usr
 ok nothing-staged [ "$(files "$tmp/a package")" = 0 ]
+
+# What --version says is compiled again where it changed.
+ok commit-is-compiled sh -c 'make -n -C "$0" B="$BUILD" COMMIT=another \
+	VARIANT="${VARIANT:-release}" "$BUILD/tunec" | grep -q "another.*cmd/main.c"' "$root"
