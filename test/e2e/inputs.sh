@@ -65,6 +65,9 @@ quick spec-folder 'Is a directory' "$TUNEC" check folder.jsonl
 quick spec-endless 'larger than 1 MiB' "$TUNEC" check /dev/zero
 quick trace-pipe "'p': $silent" "$TUNEC" build mm.yaml --trace p -o n.h
 quick trace-endless 'a trace over 16 MiB' "$TUNEC" replay mm.yaml --trace /dev/zero
+quick model-pipe 'p: not a model' "$TUNEC" build mm.yaml --transfer p -o n.h
+quick transfer-pipe 'p: not a regular file' "$TUNEC" tune mm.yaml --trials 9 \
+	--transfer p --db n.db
 quick import-pipe "'p': $silent" "$TUNEC" log import p --db n.db
 quick import-folder 'Is a directory' "$TUNEC" log import folder.jsonl --db n.db
 truncate -s 2G large.jsonl
@@ -99,6 +102,8 @@ ok spec-of-standard-input sh -c 'cat mm.yaml | "$0" check -' "$TUNEC"
 ok spec-of-its-file sh -c 'cat mm.yaml | "$0" check /dev/stdin' "$TUNEC"
 "$TUNEC" show -q --stage=schedule mm.yaml --db s.jsonl >t.trace
 exits trace-of-a-process 0 "$TUNEC" build mm.yaml --trace <(cat t.trace) -o k.h
+"$TUNEC" log export -q --model some.model --db s.jsonl
+exits model-of-a-process 0 "$TUNEC" build mm.yaml --transfer <(cat some.model) -o k.h
 exits import-of-a-process 0 "$TUNEC" log import <(cat s.jsonl) --db n.db
 ok import-of-standard-input sh -c 'cat s.jsonl | "$0" log import - --db n.jsonl' \
 	"$TUNEC"

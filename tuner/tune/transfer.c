@@ -270,26 +270,18 @@ void transfer_write_model(Buf *out, const Model *model, const Target *target)
 	model_write(out, model, kind);
 }
 
-static bool begins_as_model(const char *path)
-{
-	char begin[sizeof MODEL_BEGINS - 1];
-	FILE *in = fopen(path, "rb");
-	size_t n = in ? fread(begin, 1, sizeof begin, in) : 0;
-	if (in)
-		fclose(in);
-	return n == sizeof begin && !memcmp(begin, MODEL_BEGINS, n);
-}
-
 Model *transfer_open_model(
     const char *path, const Target *target, bool *is, Error *error)
 {
 	char kind[32];
 	Buf text = {0};
-	*is = begins_as_model(path);
-	if (!*is || input_read(path, FILE_MOST, &text, error))
-		return NULL;
+	Model *model = NULL;
+	Status status = input_read(path, FILE_MOST, &text, error);
+	*is = !strncmp(buf_text(&text), MODEL_BEGINS, strlen(MODEL_BEGINS));
 	kind_of(target, kind);
-	Model *model = model_read(buf_text(&text), path, FEATURES, kind, error);
+	if (*is && !status)
+		model =
+		    model_read(buf_text(&text), path, FEATURES, kind, error);
 	buf_free(&text);
 	return model;
 }
