@@ -526,6 +526,29 @@ static void test_peak_of_many_threads(void **state)
 	assert_true(one > 0 && all > 0);
 }
 
+static double copied(Case *c, int threads)
+{
+	double bytes_per_s;
+	c->options.pin = false;
+	c->target->threads = threads;
+	if (measure_open(
+		c->program, c->target, &c->options, &c->measurer, &c->error) ||
+	    measure_copy(c->measurer, false, &bytes_per_s, &c->error))
+		fail_msg("%s", c->error.text);
+	measure_close(c->measurer);
+	c->measurer = NULL;
+	return bytes_per_s;
+}
+
+/* What a few bytes are copied by is not slower where there are threads, which take
+ * longer to begin than the bytes. */
+static void test_copy_of_few(void **state)
+{
+	Case *c = *state;
+	double alone = copied(c, 1);
+	assert_true(copied(c, 8) > alone / 4);
+}
+
 /* As a network of many layers has them. */
 static void test_many_buffers(void **state)
 {
@@ -749,6 +772,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_dropped, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_peak_of_many_threads, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_copy_of_few, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_many_buffers, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_rivals_are_noise, setup, teardown),

@@ -287,8 +287,8 @@ int peak_of_program(const Program *program, const Machine *machine);
 Lowered *peak_lowered(Arena *arena, const Program *program,
     const Target *target, int threads, double *flops);
 /* The same that copies so many elements, `bytes` read and written in all. */
-Lowered *copy_lowered(
-    Arena *arena, const Target *target, int64_t bytes, int64_t *elements);
+Lowered *copy_lowered(Arena *arena, const Target *target, int threads,
+    int64_t bytes, int64_t *elements);
 
 /* measure_simulate.c */
 double simulate_seconds(const Program *program, const Target *target,

@@ -324,12 +324,11 @@ static void set_address(
 }
 
 /* parallel t: for i: out[t*share + i*lanes ..] = in[t*share + i*lanes ..] */
-Lowered *copy_lowered(
-    Arena *arena, const Target *target, int64_t bytes, int64_t *elements)
+Lowered *copy_lowered(Arena *arena, const Target *target, int threads,
+    int64_t bytes, int64_t *elements)
 {
 	Lowered *lowered = NEW(arena, Lowered);
 	LowFunction *f = NEW(arena, LowFunction);
-	int threads = target->threads;
 	int lanes = target->machine.vector_bytes / 4;
 	lanes = lanes ? lanes : 1;
 	int64_t steps = bytes / 2 / 4 / threads / lanes + 1;
