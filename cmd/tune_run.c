@@ -453,7 +453,11 @@ static void show_limit(const TuneRun *run)
 			continue;
 		double best_s = t->weight * r->best_s;
 		l.best_s += best_s;
-		l.bound_s += t->weight * r->bound_s;
+		l.bound_s += t->weight * fmin(r->bound_s, r->best_s);
+		if (r->bound_s > 1.005 * r->best_s)
+			l.past = t->kind == KIND_MEMORY
+			    ? "its bytes are in a cache"
+			    : measure_past_peak(run->tasks.at[i].program);
 		l.left_s += best_s * r->left;
 		l.gain_s += best_s * r->last_gain;
 		l.unknown |= !(r->bound_s > 0);

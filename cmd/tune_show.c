@@ -253,9 +253,12 @@ void tune_show_limit(const Common *common, const TuneLimit *l)
 	if (l->unknown)
 		out_text("limit: not known; ");
 	else
-		out_text("limit: %.0f %% of what the machine can do; at most "
-			 "%.0f %% may be gained, ",
-		    100 * l->bound_s / l->best_s, 100 * l->left_s / l->best_s);
+		out_text(
+		    "limit: %.0f %% of what the machine can do%s%s%s; at most "
+		    "%.0f %% may be gained, ",
+		    100 * l->bound_s / l->best_s, l->past ? " (past it: " : "",
+		    l->past ? l->past : "", l->past ? ")" : "",
+		    100 * l->left_s / l->best_s);
 	out_text("as many trials again would gain about %.1f %%",
 	    100 * l->gain_s / l->best_s);
 	if (l->until > 0)

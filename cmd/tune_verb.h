@@ -95,6 +95,7 @@ typedef struct {
 	double until;          /* 0: not asked for */
 	int tasks, enough;
 	bool unknown;          /* of some there is no limit */
+	const char *past;      /* NULL, or why one is faster than its limit */
 } TuneLimit;
 void tune_show_limit(const Common *common, const TuneLimit *limit);
 

@@ -155,6 +155,18 @@ exits until-never 0 tune mm.yaml:small --trials 80 --until 0.001% \
 ok until-never-spends-all [ "$(trials never.db)" = 80 ]
 ok until-never-says-what-is-left grep -q \
 	'^limit: [0-9]* % .*at most [0-9]* % .*about [0-9.]* %.* 0 of 1 end' out
+# of products that are left out there are more than the machine can do
+cat >few.yaml <<'YAML'
+tunec: 1
+name: few
+inputs: {a: 'f32[96, 512]', b: 'f32[512, 96]'}
+compute: |
+  y[i < 96, j < 96] = sum[k < 512](if k < 4 then a[i, k]*b[k, j] else 0)
+YAML
+exits past 0 tune few.yaml --trials 2 --db few.jsonl
+ok past-the-peak-says-why grep -q '(the peak of .*; .*products with zeros may be left out)' out
+ok past-the-limit-says-why grep -q \
+	'^limit: 100 % of .*(past it: .*products with zeros may be left out); at most 0 %' out
 exits total-time 0 tune mm.yaml --time 2s --db both.db
 exits total-time-is-covered 0 tune mm.yaml --time 2s --db both.db
 ok total-time-is-said [ "$(grep -c covered out)" = 2 ]
