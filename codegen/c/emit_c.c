@@ -902,9 +902,12 @@ static void put_file(EmitC *e, Buf *out, const Lowered *const *lowered, int n,
 void emit_c_all(Buf *out, const Lowered *const *lowered, int n,
     const Target *target, const EmitComment *comments)
 {
+	Numerics numerics = n && lowered[0]->program
+	    ? lowered[0]->program->numerics
+	    : NUMERICS_DEFAULT;
 	EmitC e = {.arena = arena_new(),
-	    .isa = emit_c_isa(target, n && lowered[0]->program
-		    ? lowered[0]->program->numerics : NUMERICS_DEFAULT),
+	    .isa = emit_c_isa(target, numerics),
+	    .exact = numerics == NUMERICS_EXACT,
 	    .reserved = emit_c_reserved};
 	for (int i = 0; i < n; i++) {
 		emit_c_name_blocks(&e, lowered[i]->program);

@@ -103,6 +103,7 @@ typedef struct {
 	Buf code;         /* functions */
 	EmitNames have;   /* what the prelude defines */
 	VEC(EmitShuffle) shuffles;
+	bool exact;	  /* functions are libm's, whatever is known */
 	bool math;        /* <math.h> is needed */
 	bool omp;         /* there is a parallel region */
 	bool apart;       /* TUNEC_APART is used */

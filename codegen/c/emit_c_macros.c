@@ -94,10 +94,29 @@ static const char *root(EmitC *e, DType type, const char *a)
 	return arena_printf(e->arena, "%s(%s)", name, a);
 }
 
+/* Compilers make products, quotients and other functions of powers by, and of, some
+ * numbers, which are rounded in another way. */
+static const char *power(EmitC *e, DType type, const char *a, const char *b)
+{
+	bool single = type == DT_F32;
+	const char *name = single ? "tunec_pow_f32" : "tunec_pow_f64";
+	const char *c = single ? "float" : "double";
+	if (emit_c_first(e, name))
+		buf_printf(&e->prelude,
+		    "\n/* pow, of which compilers make nothing else. */\n"
+		    "TUNEC_HELPER %s %s(%s x, %s y)\n{\n"
+		    "\t%s (*volatile power)(%s, %s) = pow%s;\n"
+		    "\treturn power(x, y);\n}\n\n",
+		    c, name, c, c, c, c, c, single ? "f" : "");
+	return arena_printf(e->arena, "%s(%s, %s)", name, a, b);
+}
+
 const char *emit_c_math(
     EmitC *e, Op math, DType type, const char *a, const char *b)
 {
 	e->math = true;
+	if (e->exact && math == OP_POW)
+		return power(e, type, a, b);
 	if (e->isa.x86 && (math == OP_SQRT || math == OP_RSQRT))
 		return arena_printf(e->arena, "%s%s",
 		    math == OP_SQRT ? "" : "1 / ", root(e, type, a));

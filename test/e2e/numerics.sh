@@ -67,3 +67,19 @@ spec bilateral "x: 'f32[105, 167]', g: 'f32[5, 5]'" \
 "$TUNEC" build -q bilateral.yaml -o wrong.c
 cc -O2 -fopenmp wrong.c bilateral_main.c -lm -o wrong
 exits finds-forgotten 1 ./wrong
+
+# Exact numerics have libm's functions whatever compilers know of their arguments.
+spec powers "x: 'f32[64]', z: 'f64[64]'" \
+	'  a[i < 64] = pow(x[i], 2.0)
+  b[i < 64] = pow(2.0, z[i])
+outputs: [a, b]'
+"$TUNEC" build -q powers.yaml --numerics=exact --target c -o plain.c
+"$TUNEC" build -q powers.yaml --numerics=exact -o vectors.c
+for from in plain vectors; do
+	for cc in gcc clang-14; do
+		command -v $cc >/dev/null || continue
+		ok "calls-libm-$from-$cc" sh -c "$cc -O2 -Wall -Wextra -Werror \
+			-c $from.c -o powers.o && nm powers.o | grep -q 'U powf' &&
+			nm powers.o | grep -q 'U pow\$'"
+	done
+done
