@@ -2,11 +2,12 @@
 
     terminal.py COLUMNS SECONDS COMMAND...
 
-Sends ctrl-C after SECONDS (0: never).  Prints the widest live line, then
+Sends ctrl-C after SECONDS (0: never), and with SECONDS+MORE again after these.
+Prints the widest live line, then
 everything that was shown, and exits as the command did."""
 import fcntl, os, pty, select, struct, sys, termios, time
 
-columns, seconds = int(sys.argv[1]), float(sys.argv[2])
+columns, waits = int(sys.argv[1]), [float(s) for s in sys.argv[2].split("+")]
 pid, fd = pty.fork()
 if not pid:
     fcntl.ioctl(2, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -14,9 +15,9 @@ if not pid:
 shown, begin = b"", time.time()
 while True:
     ready, _, _ = select.select([fd], [], [], 0.1)
-    if seconds and time.time() - begin > seconds:
+    if waits and waits[0] and time.time() - begin > waits[0]:
         os.write(fd, b"\x03")
-        seconds = 0
+        waits, begin = waits[1:], time.time()
     try:
         part = os.read(fd, 65536) if ready else b"-"
     except OSError:

@@ -280,6 +280,11 @@ if command -v python3 >/dev/null; then
 	ok interrupted-says has shown \
 		'interrupted: a last measurement runs; a second ctrl-C stops it'
 	ok interrupted-is-kept has stop.jsonl '"complete":false'
+	ok interrupted-tells-the-best has shown 'mm:big: .*; interrupted'
+	terminal 80 2+0.05 "$TUNEC" tune "$workloads/matmul.yaml:square_1024" \
+		--time 30s --db stop.jsonl
+	ok interrupted-twice-exits [ $? = 130 ]
+	ok interrupted-twice-stops lacks shown '; interrupted'
 fi
 exits off-a-terminal 0 "$TUNEC" tune mm.yaml:big --trials 9 --db live30.jsonl
 ok off-a-terminal-nothing-is-live [ ! -s err ]
