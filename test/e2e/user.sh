@@ -281,8 +281,8 @@ if command -v python3 >/dev/null; then
 		'interrupted: a last measurement runs; a second ctrl-C stops it'
 	ok interrupted-is-kept has stop.jsonl '"complete":false'
 	ok interrupted-tells-the-best has shown 'mm:big: .*; interrupted'
-	terminal 80 2+0.05 "$TUNEC" tune "$workloads/matmul.yaml:square_1024" \
-		--time 30s --db stop.jsonl
+	terminal 80 3+0.02 "$TUNEC" tune "$workloads/matmul.yaml:square_1024" \
+		-D M=4096 -D N=4096 --time 30s --db stop.jsonl
 	ok interrupted-twice-exits [ $? = 130 ]
 	ok interrupted-twice-stops lacks shown '; interrupted'
 fi
