@@ -260,6 +260,17 @@ static const char *bf16_by_bits(EmitC *e, int lanes)
 		    is_nan, i, nan, i, number)));
 }
 
+/* Is f32 on the way, which keeps every bit?  Of halves always; to f16 of all
+ * integers, since those that f32 rounds are more than f16 has. */
+static bool goes_by_f32(DType from, DType to)
+{
+	if (from == DT_F32 || to == DT_F32 || to == DT_BOOL)
+		return false;
+	return dtype_is_half(from) ||
+	    (dtype_is_half(to) && dtype_is_int(from) &&
+		(to == DT_F16 || dtype_bytes(from) <= 2));
+}
+
 /* Clamped to what the integer holds, where a conversion truncates; a NaN, which
  * is below nothing, is 0.  Where the greatest integer is no float, what lies
  * above the float before it gets all bits but those of a sign. */
@@ -456,6 +467,12 @@ static const char *general(
 			return arena_printf(e->arena,
 			    "__builtin_convertvector(a, %s)",
 			    emit_c_vector(e, to, lanes));
+		if (goes_by_f32(type, to))
+			return arena_printf(e->arena, "%s(%s(a))",
+			    emit_c_macro(
+				e, LOW_CONVERT, OP_CAST, DT_F32, to, lanes),
+			    emit_c_macro(
+				e, LOW_CONVERT, OP_CAST, type, DT_F32, lanes));
 		return lane_list(e, emit_c_vector(e, to, lanes), lanes,
 		    emit_c_convert(e, type, to, "(a)[#]"));
 	case LOW_MUL: return general_words(e, vector, lanes);

@@ -1167,6 +1167,38 @@ static void packed(void **state)
 	assert_false(clamps_by(DT_I32, DT_I16, 8, "x86-64", "packs_epi32"));
 }
 
+/* Is f32 between them, not lane by lane? */
+static bool goes_by_f32(DType from, DType to)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	begin(&m, label(&m, LOW_CONVERT, to, 8));
+	int a = loaded(&m, "a", from, 8, 0), d = temp(&m, to, 8);
+	op(&m, LOW_CONVERT, d, a, -1, -1);
+	LowNode *n = op(&m, LOW_STORE, -1, d, -1, -1);
+	n->buffer = result_buffer(&m, to);
+	finish(&m, to);
+	bool has = says(cases.at[0].f, "znver4", "X8(CONVERT_F32_");
+	arena_free(arena);
+	return has;
+}
+
+static void halves(void **state)
+{
+	(void)state;
+	assert_true(goes_by_f32(DT_BF16, DT_F16));
+	assert_true(goes_by_f32(DT_F16, DT_BF16));
+	assert_true(goes_by_f32(DT_F16, DT_I8));
+	assert_true(goes_by_f32(DT_BF16, DT_F64));
+	assert_true(goes_by_f32(DT_I8, DT_F16));
+	assert_true(goes_by_f32(DT_I32, DT_F16));
+	assert_true(goes_by_f32(DT_U16, DT_BF16));
+	/* would be rounded twice */
+	assert_false(goes_by_f32(DT_I32, DT_BF16));
+	assert_false(goes_by_f32(DT_F64, DT_F16));
+}
+
 /* Does gcc gather lanes by an instruction, for so many gathers by one vector? */
 static bool gathers(int times, bool numbers, const char *cpu)
 {
@@ -1699,6 +1731,6 @@ int main(void)
 	    cmocka_unit_test(hidden), cmocka_unit_test(divided),
 	    cmocka_unit_test(kept_wide), cmocka_unit_test(kept_sums),
 	    cmocka_unit_test(by_number), cmocka_unit_test(bytes),
-	    cmocka_unit_test(gathered)};
+	    cmocka_unit_test(halves), cmocka_unit_test(gathered)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
