@@ -430,10 +430,25 @@ void branch_else(Lower *l, Branch *b)
 	scope_open(l, &b->scope, &b->node->other);
 }
 
+/* The branch before, where that asks the same and has nothing for the other case */
+static LowNode *same_branch(Lower *l, const LowNode *node)
+{
+	const LowBody *body = l->scope->body;
+	LowNode *last = body->n ? body->at[body->n - 1] : NULL;
+	return last && last->kind == LOWNODE_IF && !last->other.n &&
+		!node->other.n && last->condition == node->condition &&
+		!l->temps.at[node->condition].mutable
+	    ? last
+	    : NULL;
+}
+
 void branch_end(Lower *l, Branch *b)
 {
 	assert(l->scope == &b->scope);
 	scope_close(l);
-	if (b->node->body.n || b->node->other.n)
-		vec_push(l->arena, l->scope->body, b->node);
+	LowNode *node = b->node, *before = same_branch(l, node);
+	for (int i = 0; before && i < node->body.n; i++)
+		vec_push(l->arena, &before->body, node->body.at[i]);
+	if (!before && (node->body.n || node->other.n))
+		vec_push(l->arena, l->scope->body, node);
 }

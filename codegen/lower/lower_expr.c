@@ -161,6 +161,7 @@ Value value_nonnegative(Lower *l, Index x)
 		return value_unknown();
 	if (x.vector < 0 && index_lane(x))
 		return lanes_nonnegative(l, x, index_lane(x));
+	x = index_reduced(l, x);
 	int lanes = index_has_lanes(x) ? l->lanes : 1;
 	int temp = lanes > 1 ? index_vector(l, x) : index_scalar(l, x);
 	int zero = const_int(l, DT_INDEX, lanes, 0);

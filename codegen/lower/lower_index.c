@@ -642,6 +642,27 @@ static int64_t coefficients_gcd(LowAffine form)
 	return g;
 }
 
+/* Over what all coefficients are multiples of, rounded down: at least 0 where the
+ * form is.  terms has room for its terms. */
+static LowAffine form_reduced(LowAffine form, LowTerm *terms)
+{
+	int64_t g = coefficients_gcd(form);
+	if (!g)
+		return form;
+	for (int i = 0; i < form.n; i++)
+		terms[i] = (LowTerm){
+		    form.terms[i].temp, form.terms[i].coefficient / g};
+	return (LowAffine){floor_div(form.constant, g), form.n, terms};
+}
+
+Index index_reduced(Lower *l, Index x)
+{
+	if (x.vector < 0 && coefficients_gcd(x.form) > 1)
+		x.form =
+		    form_reduced(x.form, NEW_N(l->arena, LowTerm, x.form.n));
+	return x;
+}
+
 /* Does a fact in force say more, of the same terms? */
 static bool is_beaten(const Lower *l, const Fact *fact)
 {
@@ -683,19 +704,15 @@ void fact_push(Lower *l, Index x)
 {
 	if (index_has_lanes(x) || !x.form.n || index_has_free(x))
 		return;
-	int64_t g = coefficients_gcd(x.form);
 	LowTerm few[TERMS_FEW], *terms = few;
 	size_t bytes = sizeof *terms * (size_t)x.form.n;
 	if (x.form.n > TERMS_FEW)
 		terms = arena_alloc(l->arena, bytes);
-	for (int i = 0; i < x.form.n; i++)
-		terms[i] = (LowTerm){x.form.terms[i].temp,
-			x.form.terms[i].coefficient / g};
-	LowAffine form = {floor_div(x.form.constant, g), x.form.n, terms};
+	LowAffine form = form_reduced(x.form, terms);
 	uint64_t hash = hash_terms(form);
 	if (!beats_others(l, form, hash))
 		return;
-	form.terms = arena_memdup(l->arena, terms, bytes);
+	form.terms = arena_memdup(l->arena, form.terms, bytes);
 	vec_push(
 	    l->arena, &l->facts, (Fact){form, hash, ++l->nfacts, INT_MAX, 0});
 }

@@ -361,6 +361,8 @@ Index index_symbol(Lower *l, int symbol);
 Index index_add(Lower *l, Index a, Index b, int64_t scale);
 Index index_scale(Lower *l, Index a, int64_t factor);
 Index index_floordiv(Lower *l, Index a, int64_t divisor);
+/* at least 0 where x is: without a factor that all its coefficients have */
+Index index_reduced(Lower *l, Index x);
 Index index_mod(Lower *l, Index a, int64_t divisor);
 /* Where a % divisor begins anew, once or twice: from where forms are at least 0. */
 bool index_wraps(Lower *l, Index a, int64_t divisor, Index forms[2]);

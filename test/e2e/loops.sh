@@ -115,3 +115,22 @@ for spec in product convolution; do
 	prepare $spec u8 i8 6 4 4 "$accumulate" c_acc b '' dot4_u8i8
 	look ${spec}_u8i8 neoverse-v1 usdot 24
 done
+
+# Steps of a tile that ask the same, whatever they count by, have one branch.
+cat >tail.yaml <<'END'
+tunec: 1
+name: tail
+inputs: {a: "f32[8, 256]", b: "f32[256, 16]"}
+compute: |
+  c[i < 8, j < 16] = sum[k < 256](a[i, k] * b[k, j])
+END
+cat >tail.trace <<'END'
+k0, k1 = split(c.k, [_, 3])
+reorder(c.i, k0, k1, c.j)
+unroll(k1)
+vectorize(c.j, 16)
+tail(c, mask)
+END
+exits tail-lowered 0 "$TUNEC" show --stage=lowered tail.yaml --trace tail.trace \
+	--target 'llvm -mcpu=znver4 -threads=1'
+ok tail-one-branch [ "$(grep -c 'if inside' out)" = 1 ]
