@@ -504,7 +504,8 @@ const char *pair_call_parts(
 	const LowFunction *f = function_of(pair, pack);
 	char why[512];
 
-	f = low_parts(context, low_narrow(context, f), 16);
+	f = low_choose_known(context, low_narrow(context, f));
+	f = low_parts(context, f, 16);
 	f = low_split_words(context, f, 16);
 	f = low_pair_sums(context, low_choose_wide(context, f, 16));
 	f = low_order(context, low_store_few(context, f), 4, 16);

@@ -650,6 +650,7 @@ static void emit_function(EmitC *e, const LowFunction *f)
 	/* gcc takes wider ones apart lane by lane; no C compiler knows that buffers
 	 * do not overlap. */
 	if (e->isa.vector_bytes) {
+		f = low_choose_known(e->arena, f);
 		f = low_parts(e->arena, f, e->isa.vector_bytes);
 		f = low_split_words(e->arena, f, e->isa.vector_bytes);
 		/* AVX-512 chooses and stores by bits, whatever lanes. */

@@ -288,6 +288,9 @@ const LowFunction *low_narrow(Arena *arena, const LowFunction *f);
 const LowFunction *low_split_words(
     Arena *arena, const LowFunction *f, int bytes);
 
+/* lowered_known.c: the function with choices by masks that are known as shuffles. */
+const LowFunction *low_choose_known(Arena *arena, const LowFunction *f);
+
 /* lowered_choose.c: the function with choices made before integers are converted to
  * fewer bytes, where they fit into a vector of so many bytes. */
 const LowFunction *low_choose_wide(

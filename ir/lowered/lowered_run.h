@@ -140,6 +140,10 @@ typedef struct {
 
 /* lowered_run_compile.c */
 void code_compile(Arena *arena, const LowFunction *f, CodeFunction *out);
+/* What an operation on temporaries makes of its sources: in `frame` lie the lanes of
+ * d, a, b and c, each `most` behind the one before. */
+void code_fold(
+    const LowFunction *f, const LowNode *node, int most, Scalar *frame);
 
 /* lowered_run_op.c: what code of this operation runs */
 void code_choose_op(Code *code);

@@ -104,15 +104,15 @@ static CodeKind kind_of(const Compiler *c, const LowNode *node)
 	    ? CODE_INDEX : CODE_OP;
 }
 
-static void fill_types(Compiler *c, Code *code, const LowNode *node)
+static void fill_types(const LowFunction *f, Code *code, const LowNode *node)
 {
-	const LowTemp *temps = c->f->temps.at;
+	const LowTemp *temps = f->temps.at;
 	const LowTemp *a = node->arg[0] >= 0 ? &temps[node->arg[0]] : NULL;
 	const LowTemp *d = node->dst >= 0 ? &temps[node->dst] : a;
 	code->lanes = d ? d->lanes : 1;
 	code->type = d ? d->type : DT_INDEX;
 	if (node->buffer >= 0 && low_op_has_buffer(node->op))
-		code->type = c->f->buffers.at[node->buffer].type;
+		code->type = f->buffers.at[node->buffer].type;
 	code->from = a ? a->type : code->type;
 	code->sources = a ? a->lanes : 0;
 }
@@ -127,7 +127,7 @@ static void compile_op(Compiler *c, const LowNode *node)
 	code.b = read_temp(c, node->arg[1]);
 	code.c = read_temp(c, node->arg[2]);
 	code.d = node->dst < 0 ? -1 : c->out->slot[node->dst];
-	fill_types(c, &code, node);
+	fill_types(c->f, &code, node);
 	code.outer = c->outer;
 	code.number = (int)node->i;
 	code.shuffle = node->shuffle;
@@ -160,6 +160,22 @@ static void compile_op(Compiler *c, const LowNode *node)
 	vec_push(c->arena, &c->out->code, code);
 	if (node->dst >= 0)
 		define(c, node->dst);
+}
+
+void code_fold(
+    const LowFunction *f, const LowNode *node, int most, Scalar *frame)
+{
+	Code code = {.op = node->op, .math = node->math};
+	code.a = node->arg[0] < 0 ? -1 : most;
+	code.b = node->arg[1] < 0 ? -1 : 2 * most;
+	code.c = node->arg[2] < 0 ? -1 : 3 * most;
+	code.number = (int)node->i;
+	code.shuffle = node->shuffle;
+	fill_types(f, &code, node);
+	if (node->op == LOW_CONST)
+		code.constant = constant_of(node, code.type);
+	code_choose_op(&code);
+	code.run(&code, frame);
 }
 
 /* --- loops ----------------------------------------------------------------- */

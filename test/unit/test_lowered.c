@@ -1037,6 +1037,60 @@ static void choices(void **state)
 	assert_false(chooses_wide(ARM_BYTE, DT_F32, DT_I32, 8));
 }
 
+/* select m, a, b where m is 5 + lane % 4 < `below`, or lanes of data that are, and b a
+ * vector or a number: the operation that chooses. */
+static LowNode *choice_by(Arena *a, bool known, bool number, int64_t below)
+{
+	LowFunction *f = NEW(a, LowFunction);
+	char why[256];
+	f->name = "known";
+	f->nthreads = 1;
+	int five = low_temp(a, f, DT_INDEX, 1, "five");
+	int i = low_temp(a, f, DT_INDEX, 8, "i");
+	int four = low_temp(a, f, DT_INDEX, 8, "four");
+	int r = low_temp(a, f, DT_INDEX, 8, "r");
+	int n = low_temp(a, f, DT_INDEX, 8, "n");
+	int m = low_temp(a, f, DT_BOOL, 8, "m");
+	int one = low_temp(a, f, DT_U8, 8, "one");
+	int x = low_temp(a, f, DT_U8, 8, "x"),
+	    y = low_temp(a, f, DT_U8, 8, "y");
+	int v = low_temp(a, f, DT_U8, 8, "v");
+	low_op(a, &f->body, LOW_CONST, five, -1, -1, -1)->i = 5;
+	low_op(a, &f->body, LOW_CONST, four, -1, -1, -1)->i = 4;
+	low_op(a, &f->body, LOW_CONST, n, -1, -1, -1)->i = below;
+	if (known)
+		low_op(a, &f->body, LOW_IOTA, i, five, -1, -1);
+	else
+		low_op(a, &f->body, LOW_XOR, i, four, n, -1);
+	low_op(a, &f->body, LOW_MOD, r, i, four, -1);
+	low_op(a, &f->body, LOW_LT, m, r, n, -1);
+	low_op(a, &f->body, LOW_CONST, one, -1, -1, -1)->i = 1;
+	low_op(a, &f->body, LOW_XOR, x, one, one, -1);
+	if (number)
+		low_op(a, &f->body, LOW_CONST, y, -1, -1, -1);
+	else
+		low_op(a, &f->body, LOW_XOR, y, x, one, -1);
+	low_op(a, &f->body, LOW_SELECT, v, m, x, y);
+	const LowFunction *to = low_choose_known(a, f);
+	assert_true(low_function_verify(to, why, sizeof why));
+	return to->body.at[to->body.n - 1];
+}
+
+static void known_choices(void **state)
+{
+	static const int want[] = {0, 9, 10, 3, 4, 13, 14, 7};
+	Arena *a = arena_new();
+	(void)state;
+	LowNode *n = choice_by(a, true, false, 2); /* 1 2 3 0 1 2 3 0 */
+	assert_int_equal(n->op, LOW_SHUFFLE);
+	assert_memory_equal(n->shuffle, want, sizeof want);
+	n = choice_by(a, true, false, 4);
+	assert_int_equal(n->op, LOW_COPY);
+	assert_int_equal(choice_by(a, true, true, 2)->op, LOW_SELECT);
+	assert_int_equal(choice_by(a, false, false, 2)->op, LOW_SELECT);
+	arena_free(a);
+}
+
 /* Lanes `by` apart of two vectors of 16 bytes, from each of the first `parts` ones,
  * converted to i32: the function with parts of words. */
 static const LowFunction *parts_of(
@@ -1124,6 +1178,7 @@ int main(void)
 	    cmocka_unit_test(sums_by_pairs),
 	    cmocka_unit_test(sums_in_use),
 	    cmocka_unit_test(choices),
+	    cmocka_unit_test(known_choices),
 	    cmocka_unit_test(few_stored),
 	    cmocka_unit_test(narrow_indices),
 	    cmocka_unit_test(parts_of_words),
