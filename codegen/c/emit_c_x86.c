@@ -463,7 +463,8 @@ static const char *x86_widen(EmitC *e, DType from, DType to, int lanes)
 {
 	Shape d;
 	int source = lanes * lane_bytes(from);
-	if (!shape_of(e, to, lanes, &d) || source < 4 ||
+	bool half = lanes * lane_bytes(to) == 8; /* of a register */
+	if (!shape_of(e, to, half ? 2 * lanes : lanes, &d) || source < 4 ||
 	    !(d.bytes == 16 ? e->isa.avx2 : e->isa.avx))
 		return NULL;
 	if (to == DT_F64 && source >= 16 && from == DT_F32)
@@ -479,7 +480,10 @@ static const char *x86_widen(EmitC *e, DType from, DType to, int lanes)
 	const char *wide = arena_printf(e->arena, "%s_cvtep%s%d_%s(%s)",
 	    d.prefix, dtype_is_unsigned(from) ? "u" : "i",
 	    8 * lane_bytes(from), d.suffix, widening_source(e, source));
-	return source > 4 || !e->isa.avx512 ? wide : apart(e, wide, &d);
+	if (source == 4 && e->isa.avx512)
+		wide = apart(e, wide, &d);
+	return half ? arena_printf(e->arena, "_mm_cvtsi128_si64(%s)", wide)
+		    : wide;
 }
 
 /* The low bytes of each lane side by side, in the lowest ones: within 16 bytes by

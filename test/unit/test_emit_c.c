@@ -1523,6 +1523,51 @@ static bool reads_again(int sums, int64_t apart)
 	return window_says(sums, apart, 8, "TUNEC_AGAIN();");
 }
 
+/* A loop that asks for x ahead and adds `reads` numbers of it to a sum: has the C for
+ * the CPU this text? */
+static bool reads_ahead(int reads, const char *cpu, const char *text)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	begin(&m, "ahead");
+	int k = temp(&m, DT_INDEX, 1), sum = temp(&m, DT_F32, 1);
+	int x = new_buffer(&m, "x", DT_F32, false);
+	LowTerm *along = NEW(arena, LowTerm);
+	*along = (LowTerm){k, 100000};
+	op(&m, LOW_CONST, sum, -1, -1, -1);
+	LowNode *loop = loop_of(&m, &m.f->body, k, 4);
+	LowNode *ahead =
+	    low_op(arena, &loop->body, LOW_PREFETCH, -1, -1, -1, -1);
+	ahead->buffer = x;
+	ahead->address = (LowAffine){64, 1, along};
+	ahead->i = 2;
+	for (int i = 0; i < reads; i++) {
+		int read = temp(&m, DT_F32, 1);
+		LowNode *load =
+		    low_op(arena, &loop->body, LOW_LOAD, read, -1, -1, -1);
+		load->buffer = x;
+		load->address = (LowAffine){i, 1, along};
+		low_op(arena, &loop->body, LOW_FMA, sum, read, read, sum);
+	}
+	int last = temp(&m, DT_F32, 1);
+	op(&m, LOW_COPY, last, sum, -1, -1);
+	end(&m, last);
+	bool has = says(cases.at[0].f, cpu, text);
+	arena_free(arena);
+	return has;
+}
+
+/* gcc leaves prefetches where they are, clang has one register of an address. */
+static void ahead(void **state)
+{
+	(void)state;
+	assert_true(reads_ahead(8, "haswell", "volatile(\"prefetcht1 %a0\""));
+	assert_true(reads_ahead(8, "haswell", "__builtin_prefetch((p), 0, 2)"));
+	assert_true(reads_ahead(8, "haswell", "TUNEC_ADDED(x_at);"));
+	assert_false(reads_ahead(7, "haswell", "TUNEC_ADDED"));
+}
+
 /* Where what an iteration reads is elsewhere in the next, and sums fill half of the
  * registers. */
 static void windows(void **state)
@@ -1731,6 +1776,7 @@ int main(void)
 	    cmocka_unit_test(hidden), cmocka_unit_test(divided),
 	    cmocka_unit_test(kept_wide), cmocka_unit_test(kept_sums),
 	    cmocka_unit_test(by_number), cmocka_unit_test(bytes),
-	    cmocka_unit_test(halves), cmocka_unit_test(gathered)};
+	    cmocka_unit_test(halves), cmocka_unit_test(gathered),
+	    cmocka_unit_test(ahead)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
