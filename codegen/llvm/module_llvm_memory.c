@@ -273,11 +273,45 @@ static V addresses(LlvmFunction *f, const LowNode *node, int temp, int lanes)
 	    llvm_address(f, node), &index, 1, "");
 }
 
+/* Without AVX-512 LLVM makes loads of a gather, but takes vectors of addresses apart
+ * for them, twice as wide as indices; only Intel's have an instruction that is worth
+ * it, for indices that are not known. */
+static bool by_lanes(LlvmGen *gen, const LowNode *node, V index)
+{
+	const Cpu *cpu = cpu_find(gen->arch, gen->cpu);
+	return node->op == LOW_GATHER && node->arg[1] < 0 && cpu &&
+	    gen->arch == ARCH_X86_64 &&
+	    !(gen->features & FEATURE_BIT(AVX512F)) &&
+	    (!cpu->masked_avx2 || LLVMIsConstant(index));
+}
+
+static V gather_lanes(
+    LlvmFunction *f, const LowNode *node, DType type, int lanes, V index)
+{
+	LlvmGen *gen = f->gen;
+	LLVMBuilderRef b = gen->builder;
+	LLVMTypeRef element = memory_type(gen, type, 1);
+	V from = llvm_address(f, node);
+	V all = LLVMGetPoison(LLVMVectorType(element, (unsigned)lanes));
+	for (int l = 0; l < lanes; l++) {
+		V lane = llvm_int(gen, 32, l, 1);
+		V i = LLVMBuildExtractElement(b, index, lane, "");
+		V at = LLVMBuildGEP2(b, element, from, &i, 1, "");
+		V x = LLVMBuildLoad2(b, element, at, "");
+		LLVMSetAlignment(x, (unsigned)dtype_bytes(type));
+		all = LLVMBuildInsertElement(b, all, tag(f, node, x), lane, "");
+	}
+	return from_memory(gen, type, all);
+}
+
 static V load_masked(
     LlvmFunction *f, const LowNode *node, DType type, int lanes)
 {
 	LlvmGen *gen = f->gen;
 	bool gather = node->op == LOW_GATHER;
+	V index = gather && lanes > 1 ? llvm_temp_read(f, node->arg[0]) : NULL;
+	if (index && by_lanes(gen, node, index))
+		return gather_lanes(f, node, type, lanes, index);
 	V p =
 	    gather ? addresses(f, node, node->arg[0], lanes) : llvm_address(f, node);
 	LLVMTypeRef result =

@@ -134,3 +134,17 @@ END
 exits tail-lowered 0 "$TUNEC" show --stage=lowered tail.yaml --trace tail.trace \
 	--target 'llvm -mcpu=znver4 -threads=1'
 ok tail-one-branch [ "$(grep -c 'if inside' out)" = 1 ]
+
+# Lanes nine apart are loaded one by one where no instruction is worth it.
+cat >apart.yaml <<'END'
+tunec: 1
+name: apart
+inputs: {x: "f32[1000, 9]"}
+compute: |
+  y[n < 1000] = x[n, 0]*x[n, 4] - x[n, 1]*x[n, 3]
+END
+for cpu in x86-64-v3 skylake znver3; do
+	ok apart-$cpu "$TUNEC" build -q apart.yaml --db none \
+		--target "llvm -mcpu=$cpu -threads=1" -o apart.s
+	ok apart-$cpu-by-lanes lacks apart.s 'vpextrq\|vgather'
+done
