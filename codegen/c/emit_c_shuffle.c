@@ -1,5 +1,6 @@
 /* Shuffles that compilers take apart, by intrinsics, as expressions over a and b:
  *
+ *     16 bytes again and again                            vbroadcasti128
  *     lanes of 16 bytes or fewer all over a wide vector   vpermd, vpermq
  *     a and behind it b                                   vinserti128
  *     any bytes of two vectors of 8, made words or not    punpcklqdq, pshufb
@@ -57,6 +58,19 @@ static const char *spread(EmitC *e, const Shuffle *s)
 		  lane_numbers(e, s), a)
 	    : arena_printf(e->arena, "_mm256_permutevar8x32_epi32(%s, %s)", a,
 		  lane_numbers(e, s));
+}
+
+/* From memory no shuffle at all. */
+static const char *repeated(EmitC *e, const Shuffle *s)
+{
+	int to = s->lanes * s->bytes;
+	if (s->source * s->bytes != 16 || to <= 16)
+		return NULL;
+	for (int i = 0; i < s->lanes; i++)
+		if (s->lane[i] != i % s->source)
+			return NULL;
+	return arena_printf(e->arena, "_mm%d_broadcast%s((__m128i)(a))", 8 * to,
+	    to == 32 ? "si128_si256" : "_i32x4");
 }
 
 static const char *joined(EmitC *e, const Shuffle *s)
@@ -169,8 +183,9 @@ const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
 	*known = EMIT_GCC_X86;
 	if (!e->isa.avx2 || lanes * bytes > e->isa.vector_bytes)
 		return NULL;
+	const char *again = one ? repeated(e, &s) : NULL;
 	if (one)
-		return spread(e, &s);
+		return again ? again : spread(e, &s);
 	static const char *(*const ways[])(EmitC *, const Shuffle *) = {
 	    joined, eight_of_two, paired};
 	const char *text = NULL;

@@ -469,6 +469,18 @@ static void lanes_cases(Maker *m, DType type, int lanes)
 		op(m, LOW_PERMUTE, d, a, b, -1);
 		end(m, d);
 	}
+	for (int to = 2 * lanes;
+	     to <= 4 * lanes && to <= 64 && lanes * dtype_bytes(type) == 16;
+	     to *= 2) { /* again and again */
+		begin(m, label(m, LOW_SHUFFLE, type, lanes));
+		a = operand(m, "a", type, lanes, 1);
+		d = temp(m, type, to);
+		LowNode *n = op(m, LOW_SHUFFLE, d, a, -1, -1);
+		n->shuffle = NEW_N(m->arena, int, to);
+		for (int l = 0; l < to; l++)
+			n->shuffle[l] = l % lanes;
+		end(m, d);
+	}
 	for (int half = 0; half < 2 && lanes > 1; half++) { /* in turns */
 		begin(m, label(m, LOW_SHUFFLE, type, lanes));
 		a = operand(m, "a", type, lanes, 1);
