@@ -105,7 +105,7 @@ batch() { # NAME TURN NAME...
 
 # shellcheck disable=SC2206
 all=($macros $library $own $device)
-size=40
+size=60
 for ((from = 0; from < ${#all[@]}; from += size)); do
 	some=("${all[@]:from:size}")
 	for turn in 0 1 2; do
