@@ -21,9 +21,14 @@ export ASAN_OPTIONS=intercept_tls_get_addr=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 limit=1200
 [ "$tier" = long ] && limit=7200
 at_once=$(nproc)
-# Those look at the clock, or at what the machine has left: nothing runs beside.
-alone='unit/test_measure|unit/test_search|error/limits'
-alone="$alone|e2e/(candidate|limits|same|trouble|tune)"
+# Those look at the clock: nothing runs beside.
+alone='unit/test_measure|e2e/tune\.sh'
+# What takes the most seconds starts first, so that no core idles behind it.
+longest='test_pairs limits test_emit_c names candidate trouble test_growth dots
+	test_blocks workloads hip bytes loops extending short registers test_math
+	test_tasks test_compositions test_winograd test_families test_hostile
+	test_transfer test_fibers test_device test_space gpu products numerics
+	test_llvm test_counts warnings hand opencl simulate'
 passed=0 failed=0 skipped=0 first=() last=()
 results=$(mktemp -d)
 declare -A tests=() # those that run, by process
@@ -89,8 +94,16 @@ run() { # AT-ONCE TEST...
 	done
 }
 
-for t in "$BUILD"/test/{diff,property,unit,fuzz}/* test/{golden,error,property,diff,e2e}/*.sh; do
-	[ -f "$t" ] && [ -x "$t" ] || continue
+shopt -s nullglob
+all=()
+for t in $longest '*'; do
+	all+=("$BUILD"/test/{diff,property,unit,fuzz}/$t
+		test/{golden,error,property,diff,e2e}/$t.sh)
+done
+declare -A seen=()
+for t in "${all[@]}"; do
+	[ -f "$t" ] && [ -x "$t" ] && [ -z "${seen[$t]:-}" ] || continue
+	seen[$t]=1
 	case $t in *.[od]) continue ;; esac
 	[ -n "${ONLY:-}" ] && [[ $t != *$ONLY* ]] && continue
 	if [[ $t =~ $alone ]]; then
