@@ -175,7 +175,12 @@ Tape *tape_new(Arena *arena)
 
 Handle tape_const(Tape *tape, int64_t value)
 {
-	return tape_cons(tape, TAPE_CONST, value, NULL, 0);
+	if (value < -1 || value >= SMALL - 1)
+		return tape_cons(tape, TAPE_CONST, value, NULL, 0);
+	int *small = &tape->small[value + 1];
+	if (!*small)
+		*small = tape_cons(tape, TAPE_CONST, value, NULL, 0) + 1;
+	return *small - 1;
 }
 
 Handle tape_slot(Tape *tape, int slot)
@@ -216,6 +221,11 @@ int tape_size(const Tape *tape)
 int64_t tape_work(const Tape *tape)
 {
 	return tape->work;
+}
+
+int64_t tape_asked(const Tape *tape)
+{
+	return tape->asked;
 }
 
 int tape_nslots(const Tape *tape)
@@ -598,6 +608,23 @@ static Handle multiple(Tape *tape, Handle a, Handle b)
 
 /* --- each once ----------------------------------------------------------- */
 
+static bool is_value(const Tape *tape, Handle h, int64_t value)
+{
+	return h == tape->small[value + 1] - 1;
+}
+
+/* Most questions are of 0 and 1; -1: it is none of these. */
+static Handle at_once(const Tape *tape, TapeOp op, Handle a, Handle b)
+{
+	if (op == TAPE_OP_ADD)
+		return is_value(tape, a, 0) ? b : is_value(tape, b, 0) ? a : -1;
+	if (op == TAPE_OP_MUL)
+		return is_value(tape, a, 1) || is_value(tape, b, 0) ? b
+		    : is_value(tape, b, 1) || is_value(tape, a, 0)  ? a
+								    : -1;
+	return op == TAPE_OP_SUB && is_value(tape, b, 0) ? a : -1;
+}
+
 static Handle once(Tape *tape, TapeOp op, Handle a, Handle b)
 {
 	static Handle (*const make[])(Tape *, Handle, Handle) = {
@@ -612,10 +639,16 @@ static Handle once(Tape *tape, TapeOp op, Handle a, Handle b)
 	    [TAPE_OP_AT_MOST] = at_most,
 	    [TAPE_OP_EQUAL] = equal,
 	    [TAPE_OP_MULTIPLE] = multiple};
-	Handle h = memo_result(tape->memo, op, a, b);
+	Handle h = at_once(tape, op, a, b);
 	tape->work++;
+	tape->asked += !tape->depth;
+	if (h >= 0)
+		return h;
+	h = memo_result(tape->memo, op, a, b);
 	if (h < 0) {
+		tape->depth++;
 		h = make[op](tape, a, b);
+		tape->depth--;
 		memo_keep_result(tape->memo, op, a, b, h);
 	}
 	return h;

@@ -48,6 +48,8 @@ bool tape_known_nonnegative(const Tape *tape, Handle h);
 int tape_size(const Tape *tape); /* handles are 0 .. size-1, arguments first */
 /* Operations so far, those that were remembered, too. */
 int64_t tape_work(const Tape *tape);
+/* Those that were no part of others: what the same would take again. */
+int64_t tape_asked(const Tape *tape);
 int tape_nslots(const Tape *tape);
 /* Evaluate every handle for one assignment of the slots. */
 void tape_eval(const Tape *tape, const int64_t *slots, int64_t *values);

@@ -131,6 +131,7 @@ typedef struct {
 	Tape *to;
 	Handle *renamed; /* -1: not yet */
 	IntVec left;	 /* those to be renamed, their arguments first */
+	IntVec done;
 } Extraction;
 
 /* One whose arguments are there. */
@@ -172,8 +173,10 @@ static void extract_from(Extraction *x, Arena *scratch, Handle root)
 		}
 		if (waits)
 			continue;
-		if (x->renamed[h] < 0)
+		if (x->renamed[h] < 0) {
 			x->renamed[h] = extract_node(x, h);
+			vec_push(scratch, &x->done, h);
+		}
 		x->left.n--;
 	}
 }
@@ -183,14 +186,14 @@ Tape *tape_extract(Arena *arena, const Tape *tape, Handle *const *places, int n)
 	Arena *scratch = arena_new();
 	Extraction x = {.from = tape,
 	    .to = NEW(arena, Tape),
-	    .renamed = NEW_N(scratch, Handle, tape->nodes.n)};
+	    .renamed = memo_renamed(tape->memo, tape->nodes.n)};
 	*x.to = (Tape){.arena = arena};
-	for (int i = 0; i < tape->nodes.n; i++)
-		x.renamed[i] = -1;
 	for (int i = 0; i < n; i++) {
 		extract_from(&x, scratch, *places[i]);
 		*places[i] = x.renamed[*places[i]];
 	}
+	for (int i = 0; i < x.done.n; i++)
+		x.renamed[x.done.at[i]] = -1;
 	arena_free(scratch);
 	return x.to;
 }

@@ -13,7 +13,13 @@
 #include "ir/tape/tape.h"
 #include "lib/vec.h"
 
-enum { MAX_TERMS = 48, MAX_FACTORS = 24, SAMPLES = 8, SIGN_DEPTH = 3 };
+enum {
+	MAX_TERMS = 48,
+	MAX_FACTORS = 24,
+	SAMPLES = 8,
+	SIGN_DEPTH = 3,
+	SMALL = 64 /* constants from -1 on that are found at once */
+};
 
 /* A value that a sample of the slots does not give: too large, or of what no
  * slots should make. */
@@ -79,8 +85,10 @@ struct Tape {
 	int nslots;
 	int *table; /* handle + 1; 0: empty */
 	int table_size;
+	int small[SMALL]; /* handle + 1 of -1, 0, 1, …; 0: not there yet */
 	TapeMemo *memo;
-	int64_t work;
+	int64_t work, asked;
+	int depth; /* operations that are part of others */
 };
 
 /* A monomial with its coefficient; factors sorted, none a product. */
@@ -145,6 +153,8 @@ bool sample_refutes(const Tape *tape, const Poly *p);
 TapeMemo *memo_new(Arena *arena);
 /* The polynomial's, which stays where it is; new: nothing is known. */
 Sign *memo_sign(TapeMemo *memo, const Poly *p);
+/* Of `n` handles, each -1, which it shall be again. */
+Handle *memo_renamed(TapeMemo *memo, int n);
 /* The result of an operation; -1: not known. */
 Handle memo_result(const TapeMemo *memo, TapeOp op, Handle a, Handle b);
 void memo_keep_result(

@@ -32,6 +32,8 @@ struct TapeMemo {
 	int npolys, polys_size;
 	KnownResult *results; /* result -1: empty */
 	int nresults, results_size;
+	Handle *renamed;
+	int renamed_size;
 };
 
 TapeMemo *memo_new(Arena *arena)
@@ -153,6 +155,17 @@ static void grow_results(TapeMemo *m)
 		if (old[i].result >= 0)
 			*result_place(m, old[i].op, old[i].a, old[i].b) =
 			    old[i];
+}
+
+Handle *memo_renamed(TapeMemo *m, int n)
+{
+	if (n <= m->renamed_size)
+		return m->renamed;
+	m->renamed_size = 2 * n;
+	m->renamed = NEW_N(m->arena, Handle, m->renamed_size);
+	for (int i = 0; i < m->renamed_size; i++)
+		m->renamed[i] = -1;
+	return m->renamed;
 }
 
 Handle memo_result(const TapeMemo *m, TapeOp op, Handle a, Handle b)

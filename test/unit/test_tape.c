@@ -384,6 +384,29 @@ static void refuted_at_once(void **state)
 	arena_free(x.arena);
 }
 
+/* What is asked again costs what was no part of another question. */
+static void asked_again(void **state)
+{
+	(void)state;
+	Fixture x = fixture();
+	Tape *t = x.t;
+	int64_t work[2], asked[2];
+	for (int turn = 0; turn < 2; turn++) {
+		work[turn] = tape_work(t);
+		asked[turn] = tape_asked(t);
+		Handle a = tape_slot(t, 0), b = tape_slot(t, 1);
+		tape_mod(t, tape_add(t, a, c(&x, 7)), b);
+		tape_multiple(t, tape_mul(t, a, b), c(&x, 4));
+		work[turn] = tape_work(t) - work[turn];
+		asked[turn] = tape_asked(t) - asked[turn];
+	}
+	assert_int_equal(asked[0], 4);
+	assert_int_equal(asked[1], 4);
+	assert_true(work[0] > 4);
+	assert_int_equal(work[1], 4);
+	arena_free(x.arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +418,7 @@ int main(void)
 	    cmocka_unit_test(signs),
 	    cmocka_unit_test(large_forms),
 	    cmocka_unit_test(refuted_at_once),
+	    cmocka_unit_test(asked_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
