@@ -6,16 +6,15 @@
 
 enum { FIRST_BUCKETS = 64 };
 
-static int *bucket_of(const Lookup *l, const char *name, size_t length)
+static int *bucket_of(const Lookup *l, uint64_t hash)
 {
-	uint64_t h = hash64(name, length, 0);
-	return &l->bucket[h & (uint64_t)(l->nbuckets - 1)];
+	return &l->bucket[hash & (uint64_t)(l->nbuckets - 1)];
 }
 
 static void link_entry(Lookup *l, int e)
 {
 	LookupEntry *entry = &l->entries.at[e];
-	int *bucket = bucket_of(l, entry->name, strlen(entry->name));
+	int *bucket = bucket_of(l, entry->hash);
 	entry->next = *bucket;
 	*bucket = e;
 }
@@ -34,22 +33,25 @@ void lookup_add(Lookup *l, const char *name, int number)
 {
 	if (l->entries.n >= l->nbuckets)
 		grow(l);
-	vec_push(l->arena, &l->entries, (LookupEntry){name, number, -1});
+	vec_push(l->arena, &l->entries,
+	    (LookupEntry){name, number, -1, hash64(name, strlen(name), 0)});
 	link_entry(l, l->entries.n - 1);
 }
 
 void lookup_drop(Lookup *l)
 {
 	LookupEntry *entry = &l->entries.at[--l->entries.n];
-	*bucket_of(l, entry->name, strlen(entry->name)) = entry->next;
+	*bucket_of(l, entry->hash) = entry->next;
 }
 
 /* The entry, or the first behind it in its bucket, that has the name. */
-static int match(const Lookup *l, int e, const char *name, size_t length)
+static int match(
+    const Lookup *l, int e, const char *name, size_t length, uint64_t hash)
 {
 	for (; e >= 0; e = l->entries.at[e].next) {
-		const char *other = l->entries.at[e].name;
-		if (!strncmp(other, name, length) && !other[length])
+		const LookupEntry *other = &l->entries.at[e];
+		if (other->hash == hash &&
+		    !strncmp(other->name, name, length) && !other->name[length])
 			return e;
 	}
 	return -1;
@@ -57,13 +59,14 @@ static int match(const Lookup *l, int e, const char *name, size_t length)
 
 int lookup_first(const Lookup *l, const char *name, size_t length)
 {
-	if (!l->nbuckets)
+	if (!l->entries.n)
 		return -1;
-	return match(l, *bucket_of(l, name, length), name, length);
+	uint64_t hash = hash64(name, length, 0);
+	return match(l, *bucket_of(l, hash), name, length, hash);
 }
 
 int lookup_next(const Lookup *l, int entry)
 {
 	const LookupEntry *e = &l->entries.at[entry];
-	return match(l, e->next, e->name, strlen(e->name));
+	return match(l, e->next, e->name, strlen(e->name), e->hash);
 }

@@ -11,12 +11,15 @@
 #ifndef LIB_LOOKUP_H
 #define LIB_LOOKUP_H
 
+#include <stdint.h>
+
 #include "lib/vec.h"
 
 typedef struct {
 	const char *name;
 	int number;
 	int next; /* older entry of the bucket; -1 */
+	uint64_t hash;
 } LookupEntry;
 
 typedef struct {

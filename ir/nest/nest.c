@@ -204,8 +204,7 @@ Nest *nest_new(Arena *arena, const Program *program, Tape *tape)
 	nest->program = program;
 	nest->tape = tape;
 	nest->names = NEW(arena, NestNames);
-	nest->names->stages.arena = nest->names->buffers.arena =
-	    nest->names->vars.arena = arena;
+	nest->names->all.arena = arena;
 	for (int i = 0; i < program->nbuffers; i++) {
 		NestBuffer b = plain_buffer(nest, i);
 		vec_push(arena, &nest->buffers, b);
@@ -218,15 +217,20 @@ Nest *nest_new(Arena *arena, const Program *program, Tape *tape)
 
 /* --- lookups ------------------------------------------------------------- */
 
+enum { OF_STAGE, OF_BUFFER, OF_VAR, NAMED };
+
 static void take_in_names(const Nest *nest)
 {
 	NestNames *names = nest->names;
 	for (int *i = &names->nstages; *i < nest->stages.n; ++*i)
-		lookup_add(&names->stages, nest->stages.at[*i].name, *i);
+		lookup_add(&names->all, nest->stages.at[*i].name,
+		    *i * NAMED + OF_STAGE);
 	for (int *i = &names->nbuffers; *i < nest->buffers.n; ++*i)
-		lookup_add(&names->buffers, nest->buffers.at[*i].name, *i);
+		lookup_add(&names->all, nest->buffers.at[*i].name,
+		    *i * NAMED + OF_BUFFER);
 	for (int *i = &names->nvars; *i < nest->vars.n; ++*i)
-		lookup_add(&names->vars, nest->vars.at[*i].name, *i);
+		lookup_add(
+		    &names->all, nest->vars.at[*i].name, *i * NAMED + OF_VAR);
 }
 
 static bool is_stage(const Nest *nest, int stage, const char *name)
@@ -256,17 +260,18 @@ static bool is_loop(const Nest *nest, int var, const char *name)
 	       is_var(nest, var, name);
 }
 
-/* The first one that is what is looked for; -1. */
-static int find_name(const Nest *nest, const Lookup *lookup, const char *name,
+/* The first one of a kind that is what is looked for; -1. */
+static int find_name(const Nest *nest, int kind, const char *name,
     bool (*wanted)(const Nest *nest, int number, const char *name))
 {
+	const Lookup *all = &nest->names->all;
 	int found = -1;
 	take_in_names(nest);
-	for (int e = lookup_first(lookup, name, strlen(name)); e >= 0;
-	     e = lookup_next(lookup, e)) {
-		int number = lookup->entries.at[e].number;
-		if (wanted(nest, number, name) &&
-		    (found < 0 || number < found))
+	for (int e = lookup_first(all, name, strlen(name)); e >= 0;
+	     e = lookup_next(all, e)) {
+		int number = all->entries.at[e].number / NAMED;
+		if (all->entries.at[e].number % NAMED == kind &&
+		    (found < 0 || number < found) && wanted(nest, number, name))
 			found = number;
 	}
 	return found;
@@ -274,37 +279,44 @@ static int find_name(const Nest *nest, const Lookup *lookup, const char *name,
 
 int nest_find_stage(const Nest *nest, const char *name)
 {
-	return find_name(nest, &nest->names->stages, name, is_live_stage);
+	return find_name(nest, OF_STAGE, name, is_live_stage);
 }
 
 int nest_find_loop(const Nest *nest, const char *name)
 {
-	return find_name(nest, &nest->names->vars, name, is_loop);
+	return find_name(nest, OF_VAR, name, is_loop);
 }
 
 int nest_find_var(const Nest *nest, const char *name)
 {
-	return find_name(nest, &nest->names->vars, name, is_var);
+	return find_name(nest, OF_VAR, name, is_var);
 }
 
 int nest_find_buffer(const Nest *nest, const char *name)
 {
-	return find_name(nest, &nest->names->buffers, name, is_buffer);
+	return find_name(nest, OF_BUFFER, name, is_buffer);
 }
 
 bool nest_has_name(const Nest *nest, const char *name)
 {
-	const NestNames *names = nest->names;
-	return find_name(nest, &names->stages, name, is_stage) >= 0 ||
-	       find_name(nest, &names->buffers, name, is_buffer) >= 0 ||
-	       nest_find_var(nest, name) >= 0;
+	static bool (*const is[])(const Nest *, int, const char *) = {
+	    [OF_STAGE] = is_stage, [OF_BUFFER] = is_buffer, [OF_VAR] = is_var};
+	const Lookup *all = &nest->names->all;
+	take_in_names(nest);
+	for (int e = lookup_first(all, name, strlen(name)); e >= 0;
+	     e = lookup_next(all, e)) {
+		int number = all->entries.at[e].number;
+		if (is[number % NAMED](nest, number / NAMED, name))
+			return true;
+	}
+	return false;
 }
 
 void nest_rename_var(Nest *nest, int var, const char *name)
 {
 	take_in_names(nest);
 	nest->vars.at[var].name = name;
-	lookup_add(&nest->names->vars, name, var);
+	lookup_add(&nest->names->all, name, var * NAMED + OF_VAR);
 }
 
 int nest_loop_position(const Nest *nest, int var)

@@ -184,7 +184,7 @@ typedef struct {
 /* Where names lead, also former ones: nest.c takes in what was added when it is
  * asked. */
 typedef struct {
-	Lookup stages, buffers, vars;
+	Lookup all;		      /* a number says which, and of what */
 	int nstages, nbuffers, nvars; /* taken in */
 } NestNames;
 
