@@ -17,7 +17,10 @@ static const Functions functions[] = {
 /* Does a step schedule what runs in shared loops?  It may place others there. */
 static bool changes_shared(const Nest *nest, const Step *step)
 {
-	for (int i = 0; i < step->nargs; i++) {
+	int sharing = nest->stages.n;
+	while (--sharing >= 0 && !nest_is_sharing(nest, sharing))
+		;
+	for (int i = 0; i < step->nargs && sharing >= 0; i++) {
 		const Arg *arg = &step->args[i];
 		char role = arg->key ? 'W' : primitive_role(step->primitive, i);
 		bool place = role == 'A' ||
@@ -87,8 +90,6 @@ static bool names_void(const Void *gone, const char *word)
 	const Stage *s;
 	int var;
 
-	if (!gone->names.entries.n)
-		return false;
 	if (has_void_name(gone, word, dot ? (size_t)(dot - word) : strlen(word)))
 		return true;
 	var = nest_find_var(nest, word);
@@ -98,13 +99,15 @@ static bool names_void(const Void *gone, const char *word)
 	return !s->live && has_void_name(gone, s->name, strlen(s->name));
 }
 
-static bool is_void(const Void *gone, const Step *step)
+/* `decided`: by what is a decision, too. */
+static bool is_void(const Void *gone, const Step *step, bool decided)
 {
-	for (int i = 0; i < step->nargs; i++) {
+	for (int i = 0; i < step->nargs && gone->names.entries.n; i++) {
 		const Arg *arg = &step->args[i];
 		char role = arg->key ? 'W' : primitive_role(step->primitive, i);
 		if (!arg->open && arg->value.kind == VALUE_WORD &&
-		    strchr("BLUXA", role) && names_void(gone, arg->value.word))
+		    (decided || !arg->decision) && strchr("BLUXA", role) &&
+		    names_void(gone, arg->value.word))
 			return true;
 	}
 	return false;
@@ -136,7 +139,8 @@ bool trace_apply(Nest *nest, const Trace *trace, ApplyContext *context,
 
 	for (*step = 0; *step < trace->steps.n; ++*step) {
 		const Step *s = &trace->steps.at[*step];
-		if (is_void(&gone, s)) {
+		if (is_void(&gone, s, true)) {
+			context->decides_void |= !is_void(&gone, s, false);
 			skip(&gone, s, context, *step);
 			continue;
 		}

@@ -135,6 +135,7 @@ typedef struct {
 	/* one a step, set for those that a decision made void: steps on a
 	 * block that another step inlined; NULL: not wanted */
 	bool *void_steps;
+	bool decides_void; /* one is for what is a decision of its own */
 } ApplyContext;
 
 /* Is an open decision at this argument of the step a slot? */

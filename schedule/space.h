@@ -27,6 +27,8 @@ typedef struct {
 	int16_t *positions; /* of the structural parts, others 0 */
 	Plan *plan;         /* NULL: refused */
 	bool *used;         /* parts that have an effect */
+	bool alike;	    /* the others' positions change nothing */
+	int64_t again;	    /* the work of recording the plan once more */
 	Refusal why;
 } PlanEntry;
 

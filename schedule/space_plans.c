@@ -71,14 +71,15 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 	    .use_slots = true,
 	    .void_steps = NEW_N(scratch, bool, trace->steps.n)};
 	int64_t before = tape_work(space->tape);
+	int64_t asked = tape_asked(space->tape);
 	int step;
 	Refusal why;
 	if (trace_apply(nest, trace, &context, &step, &why)) {
 		assert(context.nslots == s->nslots);
-		entry->plan = plan_copy(
-		    space->plans, plan_record(scratch, nest));
+		entry->plan = plan_kept(space->plans, scratch, nest);
 		space->stages_kept += entry->plan->nstages;
 		entry->used = parts_used(space, s, &context);
+		entry->alike = !context.decides_void;
 		for (int i = 0; i < entry->plan->nguards; i++)
 			entry->plan->guards[i].why =
 			    keep_why(space, entry->plan->guards[i].why);
@@ -87,6 +88,7 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 		space->stages_kept++;
 	}
 	space->work += PLAN_WORK + tape_work(space->tape) - before;
+	entry->again = PLAN_WORK + tape_asked(space->tape) - asked;
 	arena_free(scratch);
 }
 
@@ -139,7 +141,20 @@ static void table_grow(Space *space)
 	}
 }
 
-const PlanEntry *space_entry(Space *space, const Candidate *c)
+/* The same plan for other positions counts as if it were recorded. */
+static void take_plan(Space *space, const PlanEntry *like, PlanEntry *entry)
+{
+	entry->plan = like->plan;
+	entry->used = like->used;
+	entry->alike = like->alike;
+	entry->again = like->again;
+	space->stages_kept += like->plan->nstages;
+	space->work += like->again;
+}
+
+/* `like`: one of the same plan; NULL: none is known. */
+static const PlanEntry *entry_of(
+    Space *space, const Candidate *c, const PlanEntry *like)
 {
 	const Sketch *s = &space->sketches.at[c->sketch];
 	uint64_t key = structural_key(s, c);
@@ -148,6 +163,7 @@ const PlanEntry *space_entry(Space *space, const Candidate *c)
 		return e;
 	if (space->stages_kept > STAGES_KEPT) { /* they would not fit */
 		space_forget_plans(space);
+		like = NULL;
 		e = table_place(space, s, c, key);
 	}
 	e->key = key;
@@ -155,13 +171,21 @@ const PlanEntry *space_entry(Space *space, const Candidate *c)
 	for (int p = 0; p < s->nparts; p++)
 		if (s->parts[p].slot < 0)
 			e->positions[p] = c->at[p];
-	record_plan(space, s, e);
+	if (like)
+		take_plan(space, like, e);
+	else
+		record_plan(space, s, e);
 	space->plans_made++;
 	if (++space->table_used * 2 > space->table_size) {
 		table_grow(space);
 		e = table_place(space, s, c, key);
 	}
 	return e;
+}
+
+const PlanEntry *space_entry(Space *space, const Candidate *c)
+{
+	return entry_of(space, c, NULL);
 }
 
 /* The plan's tape, evaluated for a candidate; the values stay until the next call
@@ -202,7 +226,7 @@ static const Plan *without_void(Space *space, Candidate *c, Refusal *why)
 			moved |= s->parts[p].slot < 0;
 		}
 	if (moved)
-		e = space_entry(space, c);
+		e = entry_of(space, c, e->alike ? e : NULL);
 	*why = e->why;
 	return e->plan;
 }

@@ -1078,7 +1078,7 @@ static void record_common(Recorder *r, Plan *plan)
 	*latest = number;
 }
 
-Plan *plan_record(Arena *arena, const Nest *nest)
+static Plan *record(Arena *arena, const Nest *nest)
 {
 	assert(nest->inferred);
 	Plan *plan = NEW(arena, Plan);
@@ -1111,6 +1111,12 @@ Plan *plan_record(Arena *arena, const Nest *nest)
 		}
 		plan->nstages++;
 	}
+	return plan;
+}
+
+Plan *plan_record(Arena *arena, const Nest *nest)
+{
+	Plan *plan = record(arena, nest);
 	plan_settle(plan);
 	plan_assert_sound(plan);
 	return plan;
@@ -1200,8 +1206,9 @@ static void record_slots(Plan *plan)
 	}
 }
 
-Plan *plan_copy(Arena *arena, const Plan *plan)
+Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest)
 {
+	const Plan *plan = record(scratch, nest);
 	Plan *copy = arena_memdup(arena, plan, sizeof *plan);
 	Places places = {.arena = arena_new()};
 	copy->arena = arena;

@@ -209,8 +209,8 @@ Plan *plan_record(Arena *arena, const Nest *nest);
 void plan_settle(Plan *plan);
 /* plan_sound.c: asserts what holds of every plan. */
 void plan_assert_sound(const Plan *plan);
-/* plan.c: a copy in another arena that keeps nothing of the nest. */
-Plan *plan_copy(Arena *arena, const Plan *plan);
+/* plan.c: one that keeps nothing of the nest; on the way it needs `scratch`. */
+Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest);
 
 /* features.c: one row; values[] is the tape evaluated for a candidate. */
 void plan_features(
