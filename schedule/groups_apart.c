@@ -50,7 +50,9 @@ static const Machine wide = {OF_BOTH, .vector_bytes = 64,
 typedef struct {
 	Arena *arena;
 	const Machine *machine;
-	Lookup operators;    /* those that were asked for, */
+	/* those that were asked for, and the blocks of each, since what is cut in
+	 * two and again may have its inputs in another order than what is cut once */
+	Lookup operators, blocks;
 	VEC(double) seconds; /* what each takes */
 } Judged;
 
@@ -68,15 +70,35 @@ static double seconds_of(const Program *program, const Machine *machine)
 	return seconds;
 }
 
+static const char *blocks_of(Arena *arena, const Program *program)
+{
+	Buf names = {0};
+	for (int i = 0; i < program->nblocks; i++)
+		buf_printf(&names, "%s ", program->blocks[i].name);
+	const char *text = arena_strdup(arena, buf_text(&names));
+	buf_free(&names);
+	return text;
+}
+
+static int known(const Lookup *asked, const char *name)
+{
+	int e = lookup_first(asked, name, strlen(name));
+	return e < 0 ? NONE : asked->entries.at[e].number;
+}
+
 static double judged(Judged *j, const Program *program)
 {
-	const char *op = program->op;
-	int e = lookup_first(&j->operators, op, strlen(op));
-	if (e >= 0)
-		return j->seconds.at[j->operators.entries.at[e].number];
-	lookup_add(&j->operators, arena_strdup(j->arena, op), j->seconds.n);
-	vec_push(j->arena, &j->seconds, seconds_of(program, j->machine));
-	return j->seconds.at[j->seconds.n - 1];
+	int at = known(&j->operators, program->op);
+	if (at != NONE)
+		return j->seconds.at[at];
+	const char *blocks = blocks_of(j->arena, program);
+	at = known(&j->blocks, blocks);
+	vec_push(j->arena, &j->seconds,
+	    at != NONE ? j->seconds.at[at] : seconds_of(program, j->machine));
+	at = j->seconds.n - 1;
+	lookup_add(&j->operators, arena_strdup(j->arena, program->op), at);
+	lookup_add(&j->blocks, blocks, at);
+	return j->seconds.at[at];
 }
 
 /* --- where a group is cut -------------------------------------------------------- */
@@ -223,7 +245,7 @@ void groups_apart(
 	bool is_wide = machine && !machine->gpu && machine->vector_bytes >= 64;
 	Judged j = {.arena = arena_new(), .machine = is_wide ? &wide : &narrow};
 	int pieces = 0;
-	j.operators.arena = j.arena;
+	j.operators.arena = j.blocks.arena = j.arena;
 	for (int g = 0; g < joined->n; g++)
 		if (!kept[g])
 			cut_group(&j, joined->whole, joined->groups[g].program,
