@@ -18,7 +18,7 @@ awk '/^```diff/ {on = 1; next} /^```/ {on = 0} on' \
 [ "$(grep -c '^+++ ' ../changes)" = 11 ] || echo "not ok eleven files are changed"
 ok changes-apply git apply ../changes
 new=build/debug
-ok builds make -s "-j$(nproc)" VARIANT=debug $new/tunec $new/tunec-llvm.so \
+ok builds make -s "-j$(nproc)" VARIANT=debug FLAGS_debug='-O0 -g0' $new/tunec $new/tunec-llvm.so \
 	$new/test/unit/test_interp $new/test/unit/test_search
 ok interpreter-has-function $new/test/unit/test_interp
 ok search-passes-its-tests $new/test/unit/test_search
