@@ -30,7 +30,8 @@ static Interval *ranges_before(const Nest *nest, int stage)
 	Interval *of = NEW_N(nest->arena, Interval, nest->buffers.n);
 	for (int i = 0; i < nest->buffers.n; i++)
 		of[i] = dtype_interval(nest->buffers.at[i].type);
-	for (int i = 0; i < stage; i++) {
+	for (int k = 0; nest->order.at[k] != stage; k++) {
+		int i = nest->order.at[k];
 		const Stage *s = &nest->stages.at[i];
 		if (dtype_is_int(s->body->type) && s->carries < 0 && !s->fill &&
 		    edit_is_identity_write(nest, i) &&

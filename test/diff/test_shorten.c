@@ -184,12 +184,27 @@ static void test_reductions(void **state)
 	arena_free(arena);
 }
 
+/* What `separate` makes is before the block that reads it. */
+static void test_separated(void **state)
+{
+	(void)state;
+	Arena *arena = arena_new();
+	Rng rng = rng_stream(2026, 14, 0);
+	assert_true(same(arena, &rng,
+	    "  t[i < 90] = sum[r < 2, k < 3](i32(x[i + 100*r + k]))\n"
+	    "  y[i < 90] = u8(t[i]//6)\n",
+	    "t_c = separate(t.k)\nunfold(t)\nshorten(t_c)\nshorten(t)\n"
+	    "shorten(y)"));
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_random),
 	    cmocka_unit_test(test_ends),
 	    cmocka_unit_test(test_reductions),
+	    cmocka_unit_test(test_separated),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
