@@ -1048,7 +1048,7 @@ static int cuts_allowed(const Lower *l, int stage, int pos, Phase phase)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	if (phase != PHASE_UPDATE || s->reduce != REDUCE_NONE ||
-	    loop_extent(l, s->loops[pos]) < 4 || !steps_alone(l, stage, pos))
+	    loop_extent(l, s->loops[pos]) < 2 || !steps_alone(l, stage, pos))
 		return 0;
 	for (int i = pos + 1; i < s->nloops; i++)
 		if (!loop_at_compile_time(l, s->loops[i]))

@@ -161,10 +161,21 @@ ok wave-is-rarely-far [ "$(grep -c 'if (__builtin_expect(' wave.c)" != 0 ]
 ok builds-taps "$TUNEC" build -q "$root"/test/bench/families/*/bilinear_u8.yaml \
 	--target 'llvm -mcpu=x86-64-v3 -threads=1' -o taps.c
 ok taps-of-0-and-1 [ "$(grep -cE 'I16X8\([01]\)' taps.c)" = 0 ]
-ok builds-wrap "$TUNEC" build -q "$root"/test/bench/families/*/pad_wrap.yaml \
+printf '%s\n' 'tunec: 1' 'name: wrap' 'inputs: {x: "f32[40, 76]"}' 'compute: |' \
+	'  y[i < 40, j < 76] = sum[k < 3](x[i, (j + k + 75) % 76])' >wrap.yaml
+ok builds-wrap "$TUNEC" build -q wrap.yaml \
 	--target 'llvm -mcpu=x86-64-v3 -threads=1' -o wrap.c
 ok wrap-by-vectors sh -c 'gcc -O2 -Wall -Wextra -Werror -S wrap.c -o - |
 	awk "/vpmul/ {n++} END {exit !n}"'
+
+
+# So are borders of a loop of few vectors that reads every second element.
+printf '%s\n' 'tunec: 1' 'name: half' 'inputs: {x: "u8[40, 152]"}' 'compute: |' \
+	'  y[i < 40, j < 76] = max(x[i, max(2*j - 1, 0)], x[i, min(2*j + 2, 151)])' \
+	>half.yaml
+ok builds-half "$TUNEC" build -q half.yaml \
+	--target 'llvm -mcpu=x86-64-v4 -threads=1' -o half.s
+ok half-by-vectors [ "$(grep -cE 'vpinsrb|vpextrq' half.s)" = 0 ]
 
 # A vector that is read twice is loaded once.
 # reads FILE: of whole vectors
