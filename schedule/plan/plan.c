@@ -210,7 +210,8 @@ static Coefs coefs_of_digit(Recorder *r, const Expr *e)
 	return sum;
 }
 
-/* A term that is not affine moves by no more than its parts. */
+/* A term that is not affine moves by no more than its parts.  No loop of a
+ * reduction is cut where it is clamped: its lanes may lie anywhere. */
 static Coefs coefs_of_term(Recorder *r, const Expr *e)
 {
 	Coefs sum = coefs_none();
@@ -234,12 +235,16 @@ static Coefs coefs_of_term(Recorder *r, const Expr *e)
 	}
 	if (e->op == OP_FLOORDIV || e->op == OP_MOD)
 		return coefs_of_digit(r, e);
+	bool bends = r->access &&
+	    r->nest->stages.at[r->stage->stage].reduce != REDUCE_NONE;
 	for (int i = 0; i < e->narg; i++) {
 		Coefs c = coefs_of(r, e->arg[i]);
 		for (int l = 0; l < r->stage->nloops; l++) {
 			Handle h = c.of[l];
 			if (h == HANDLE_NONE)
 				continue;
+			if (bends)
+				add_across(r, l, tape_const(r->tape, 1));
 			sum.of[l] = sum.of[l] == HANDLE_NONE
 			    ? h
 			    : tape_max(r->tape, sum.of[l], h);

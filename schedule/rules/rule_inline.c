@@ -102,6 +102,33 @@ static bool chosen_with_reader(const Rules *r, int i, Expr *body)
 	return false;
 }
 
+/* Is an index along the rows of what it reads clamped, mirrored or wrapped around? */
+static bool add_bends(Expr *e, void *context)
+{
+	bool *bends = context;
+	const Expr *last =
+	    e->op == OP_READ && e->narg ? e->arg[e->narg - 1] : e;
+	*bends |= last->type == DT_INDEX &&
+	    (last->op == OP_MIN || last->op == OP_MAX || last->op == OP_CLAMP ||
+		last->op == OP_ABS || last->op == OP_MOD);
+	return e->op != OP_READ;
+}
+
+/* A border of what a window reads: no loop of a reduction is cut where an index
+ * bends (codegen/lower/lower_cut.c), so that each of its reads would be gathered. */
+static bool bends_in_window(const Rules *r, const RuleBlock *b, Expr *body)
+{
+	bool bends = false, again = false;
+	int buffer = r->program->blocks[b->block].buffer;
+	expr_walk(body, add_bends, &bends);
+	for (int k = 0; k < b->consumers.n; k++) {
+		int reader = b->consumers.at[k];
+		again |= r->program->blocks[reader].reduce != REDUCE_NONE &&
+		    !read_once(r, reader, buffer);
+	}
+	return bends && again;
+}
+
 /* Do readers divide what lies along their rows more often than there are elements,
  * for each row what is along them all, or each by itself? */
 static bool divides_again(const Rules *r, const RuleBlock *b, int buffer)
@@ -140,7 +167,7 @@ static bool worth_inlining(const Rules *r, int i, Expr *body)
 	RuleWork w = rule_work_of(body);
 	return !w.dear && w.flops <= AGAIN_FLOPS_MAX &&
 	    !(w.divides && divides_again(r, b, block->buffer)) &&
-	    !chosen_with_reader(r, i, body);
+	    !chosen_with_reader(r, i, body) && !bends_in_window(r, b, body);
 }
 
 /* Of the results of tiles one arm is left in code. */

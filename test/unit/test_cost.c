@@ -326,6 +326,21 @@ static void rows_of_a_window(void **state)
 	assert_true(anywhere >= 16);
 }
 
+/* Lanes that are clamped lie anywhere in a reduction, whose loops are not cut. */
+static void clamped_window(void **state)
+{
+	(void)state;
+	const char *steps = "j0, j1 = split(y.j, [_, 16])\n"
+			    "reorder(y.i, j0, y.k, j1)\nvectorize(j1, 16)\n";
+	StageCost plain = cost_of_text("x: 'f32[8, 68]'",
+	    "y[i < 8, j < 64] = sum[k < 4](x[i, j + k])", steps);
+	StageCost clamped = cost_of_text("x: 'f32[8, 64]'",
+	    "y[i < 8, j < 64] = sum[k < 4](x[i, clamp(j + k - 2, 0, 63)])",
+	    steps);
+	assert_true(plain.loads < 2);
+	assert_float_equal(clamped.loads, 16, 1e-9);
+}
+
 /* With its border a row of 16 is one of 18, which begins before it. */
 static void vectors_of_a_bordered_row(void **state)
 {
@@ -378,6 +393,7 @@ int main(void)
 	    cmocka_unit_test(lanes_of_an_enlarged_image),
 	    cmocka_unit_test(neighbours_named_twice),
 	    cmocka_unit_test(rows_of_a_window),
+	    cmocka_unit_test(clamped_window),
 	    cmocka_unit_test(vectors_of_a_bordered_row),
 	    cmocka_unit_test(bordered_row_of_one_tile),
 	    cmocka_unit_test(tiles_of_a_concatenation),

@@ -166,6 +166,9 @@ static const Case cases[] = {
     {"test/bench/compositions/enlarged_depthwise.yaml",
 	{"compute_at(u, ? in {root, "}, {"compute_inline(u)"}},
     {"test/layouts/moved_border.yaml", {"compute_inline(t)"}, {0}},
+    {"test/layouts/clamped_window.yaml",
+	{"compute_at(p, ? in {root, ", "compute_inline(q)"},
+	{"compute_inline(p)"}},
     /* of a long sum in a chain some steps are in a body */
     {"test/layouts/planes_pooled.yaml",
 	{"s_i0, s_i1 = split(s.i, ? in tile([8, 16]))", "unroll(s_i1)"}, {0}},
