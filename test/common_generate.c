@@ -541,7 +541,7 @@ static void write_collapse(Generator *g, Buf *out)
 static void write_extract(Generator *g, Buf *out)
 {
 	const char *stage = stage_name(g, any_stage(g));
-	int number = 1 + (int)below(g, 3);
+	int number = (int)below(g, 4);
 	Factor f;
 
 	for (int i = 0; i < g->nest->order.n; i++) {
@@ -550,7 +550,7 @@ static void write_extract(Generator *g, Buf *out)
 		int64_t *extents = NEW_N(g->arena, int64_t, s->naxes);
 		for (int a = 0; a < s->naxes; a++)
 			extents[a] = s->axes[a].extent;
-		for (int k = 1; k <= 3; k++)
+		for (int k = 0; k <= 3; k++)
 			if (factor_find(g->arena, s->body, extents, s->naxes, k,
 				false, &f)) {
 				stage = s->name;

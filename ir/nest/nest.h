@@ -568,7 +568,12 @@ typedef struct {
 	Expr *element; /* over its own axes */
 	Expr *others;  /* the other factors */
 	int together;  /* factors in the element */
+	const Expr
+	    *border; /* the read of the body, `others`, that it is; or NULL */
 } Factor;
+/* Is a read clamped, mirrored or wrapped around along the rows of its buffer? */
+bool read_bends(const Expr *read);
+/* Number 0: the first such read, under no condition. */
 bool factor_find(Arena *arena, Expr *body, const int64_t *extents, int naxes,
     int number, bool apart, Factor *factor);
 /* The product with a buffer of such elements. */

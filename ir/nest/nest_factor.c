@@ -6,7 +6,11 @@
  *
  *     t[n, i] = (x[n, i] - m[i]) * s[i]        t[n, i] * w[n, j]
  *
- * Its axes are those of the block, or forms of them (nest_forms.c). */
+ * Its axes are those of the block, or forms of them (nest_forms.c).
+ *
+ * Or a read whose index bends, of any body:
+ *
+ *     w[k] * x[clamp(i + k - 1, 0, 9)]       t[i + k] = x[clamp(i + k - 1, 0, 9)] */
 #include "ir/nest/nest.h"
 
 #include <assert.h>
@@ -89,15 +93,47 @@ static Expr *times(Arena *arena, Expr *a, Expr *b)
 	return a ? expr_binary(arena, OP_MUL, a, b) : b;
 }
 
-bool factor_find(Arena *arena, Expr *body, const int64_t *extents, int naxes,
-    int number, bool apart, Factor *out)
+/* By fewer a remainder is a pattern of lanes; of an axis it is a digit. */
+enum { WRAPS_LEAST = 16 };
+
+static bool index_bends(const Expr *e)
+{
+	bool bends = e->op == OP_MIN || e->op == OP_MAX || e->op == OP_CLAMP ||
+	    e->op == OP_ABS ||
+	    (e->op == OP_MOD && e->arg[0]->op != OP_AXIS &&
+		e->arg[1]->op == OP_INT && e->arg[1]->i >= WRAPS_LEAST);
+	for (int i = 0; i < e->narg && !bends && e->op != OP_READ; i++)
+		bends = index_bends(e->arg[i]);
+	return bends;
+}
+
+bool read_bends(const Expr *read)
+{
+	return read->narg && index_bends(read->arg[read->narg - 1]);
+}
+
+static Expr *find_border(Expr *e)
+{
+	Expr *found = e->op == OP_READ && read_bends(e) ? e : NULL;
+	for (int i = 0; i < e->narg && !found && e->op != OP_IF; i++)
+		found = find_border(e->arg[i]);
+	return found;
+}
+
+static bool find_element(Arena *arena, Expr *body, int number, Factor *out)
 {
 	Factors f = {.fits = true};
+	if (!number) {
+		out->border = out->element = find_border(body);
+		out->others = body;
+		out->together = 1;
+		if (out->border)
+			expr_mark_axes(out->border, out->has);
+		return out->border;
+	}
 	collect(&f, body);
-	*out = (Factor){0};
 	if (!f.fits || f.n < 2 || number < 1 || number > f.n)
 		return false;
-	out->has = NEW_N(arena, bool, naxes);
 	expr_mark_axes(f.at[number - 1], out->has);
 	for (int i = 0; i < f.n; i++) {
 		if (f.at[i]->type != body->type)
@@ -109,7 +145,14 @@ bool factor_find(Arena *arena, Expr *body, const int64_t *extents, int naxes,
 		out->together++;
 		out->element = times(arena, out->element, f.at[i]);
 	}
-	if (!out->others)
+	return out->others;
+}
+
+bool factor_find(Arena *arena, Expr *body, const int64_t *extents, int naxes,
+    int number, bool apart, Factor *out)
+{
+	*out = (Factor){.has = NEW_N(arena, bool, naxes)};
+	if (!find_element(arena, body, number, out))
 		return false;
 	int *order = NEW_N(arena, int, naxes);
 	int n = order_axes(arena, out, extents, naxes, order);
@@ -120,12 +163,26 @@ bool factor_find(Arena *arena, Expr *body, const int64_t *extents, int naxes,
 	return out->naxes;
 }
 
+typedef struct {
+	const Expr *border;
+	Expr *read;
+} Replaced;
+
+static Expr *replace_border(Arena *arena, Expr *e, void *context)
+{
+	const Replaced *r = context;
+	(void)arena;
+	return expr_equal(e, r->border) ? r->read : e;
+}
+
 Expr *factor_product(Arena *arena, const Factor *f, int buffer)
 {
 	Expr **index = NEW_N(arena, Expr *, f->naxes);
 	for (int i = 0; i < f->naxes; i++)
 		index[i] = f->axes[i].index;
-	return times(arena,
-	    expr_read(arena, f->element->type, buffer, index, f->naxes),
-	    f->others);
+	Expr *read =
+	    expr_read(arena, f->element->type, buffer, index, f->naxes);
+	Replaced r = {f->border, read};
+	return f->border ? expr_rewrite(arena, f->others, replace_border, &r)
+			 : times(arena, read, f->others);
 }

@@ -11,6 +11,8 @@
  * block has the elements of x that are read; those of one value it has not.
  * Of extract(y, 1, apart=1) each is one of its own: a window's elements are stored
  * for each place of it.
+ * Of extract(y, 0) it is the first read that is clamped, mirrored or wrapped around
+ * along rows, and under no condition, of any block: a border is made once.
  * Legal before anything of the block is scheduled; where several factors move
  * together --numerics=exact forbids it for floats. */
 #include "schedule/internal.h"
@@ -40,7 +42,7 @@ static Refusal parameters(const Call *call, Extract *p)
 	int64_t *extents = NEW_N(call->nest->arena, int64_t, s->naxes);
 	for (int a = 0; a < s->naxes; a++)
 		extents[a] = s->axes[a].extent;
-	return number >= 1 && number <= INT32_MAX &&
+	return number >= 0 && number <= INT32_MAX &&
 		factor_find(call->nest->arena, s->body, extents, s->naxes,
 		    (int)number, apart, &p->factor)
 	    ? NULL

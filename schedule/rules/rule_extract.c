@@ -5,6 +5,13 @@
  * -->
  *     y_f = extract(y, 1)           y_f[n, i] = x[n, i] - m[i]
  *
+ * Likewise what a window reads clamped, mirrored or wrapped around along rows, before
+ * all other steps (rule_borders):
+ *
+ *     y[i] = sum[k](x[max(i + k - 1, 0)]*w[k])
+ * -->
+ *     y_p = extract(y, 0)           y_p[i] = x[max(i - 1, 0)]
+ *
  * Likewise a block that such a product reads is not inlined because it is cheap.
  * Not of several products (rule_rows.c).  The other rules see the program as it
  * is then. */
@@ -26,13 +33,19 @@ static double largest_read(const Program *p, const Expr *e)
 	return most;
 }
 
+static double factor_elements(const Factor *f)
+{
+	double elements = 1;
+	for (int i = 0; i < f->naxes; i++)
+		elements *= (double)f->axes[i].extent;
+	return elements;
+}
+
 bool rule_is_reused(
     const Program *p, const Block *b, const Factor *f, double most)
 {
-	double elements = 1, uses = 1;
+	double elements = factor_elements(f), uses = 1;
 	bool moves = false;
-	for (int i = 0; i < f->naxes; i++)
-		elements *= (double)f->axes[i].extent;
 	for (int a = 0; a < b->naxes; a++) {
 		double n = (double)b->axes[a].extent;
 		if (f->has[a])
@@ -126,6 +139,25 @@ const Program *rule_extract(
 		if (p->blocks[i].reduce == REDUCE_SUM &&
 		    (products == 1 || !rows_is_product(&p->blocks[i])))
 			i = extract_factors(arena, p, i, steps, extracted);
+	return p;
+}
+
+const Program *rule_borders(Arena *arena, const Program *program, Buf *steps)
+{
+	Program *p = rule_copy_program(arena, program);
+	int most = p->nbuffers + ADDED_MOST;
+	for (int i = 0; i < p->nblocks; i++) {
+		const Block *b = &p->blocks[i];
+		Factor f;
+		if (b->reduce == REDUCE_NONE || p->nbuffers == most ||
+		    !rule_factor(arena, b, 0, false, &f) || !f.is_window ||
+		    factor_elements(&f) >
+			largest_read(p, f.border) * LARGER_MOST)
+			continue;
+		const char *name = rule_new_name(arena, p, b, "p");
+		buf_printf(steps, "%s = extract(%s, 0)\n", name, b->name);
+		rule_make_element(arena, p, i, &f, name);
+	}
 	return p;
 }
 

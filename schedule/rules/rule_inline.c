@@ -102,15 +102,10 @@ static bool chosen_with_reader(const Rules *r, int i, Expr *body)
 	return false;
 }
 
-/* Is an index along the rows of what it reads clamped, mirrored or wrapped around? */
 static bool add_bends(Expr *e, void *context)
 {
 	bool *bends = context;
-	const Expr *last =
-	    e->op == OP_READ && e->narg ? e->arg[e->narg - 1] : e;
-	*bends |= last->type == DT_INDEX &&
-	    (last->op == OP_MIN || last->op == OP_MAX || last->op == OP_CLAMP ||
-		last->op == OP_ABS || last->op == OP_MOD);
+	*bends |= e->op == OP_READ && read_bends(e);
 	return e->op != OP_READ;
 }
 

@@ -753,6 +753,7 @@ void rules_sketches(Arena *arena, const Program *program,
 	program = rule_thin(arena, program, &steps);
 	program = rule_flatten(arena, program, machine, &steps);
 	program = rule_unflatten(arena, program, machine, &steps);
+	program = rule_borders(arena, program, &steps);
 	program = rule_dot(arena, program, machine, &steps, &r.extracted);
 	program = rule_separate(arena, program, &steps, &r.separated);
 	program = rule_extract(arena, program, &steps, r.extracted);

@@ -169,6 +169,9 @@ static const Case cases[] = {
     {"test/layouts/clamped_window.yaml",
 	{"compute_at(p, ? in {root, ", "compute_inline(q)"},
 	{"compute_inline(p)"}},
+    {"test/layouts/clamped_sum.yaml",
+	{"y_p = extract(y, 0)\n", "z_p = extract(z, 0)\n"},
+	{"extract(u, ", "extract(v, "}},
     /* of a long sum in a chain some steps are in a body */
     {"test/layouts/planes_pooled.yaml",
 	{"s_i0, s_i1 = split(s.i, ? in tile([8, 16]))", "unroll(s_i1)"}, {0}},
