@@ -46,7 +46,7 @@ enum { SHUFFLE = 2 };
 enum { WORD = 4, CONVERT_ONE = 3 };
 
 /* Operations to make the mask of a store from where its row stands. */
-enum { MASK = 4 };
+enum { MASK = 4, TESTED = 3 };
 
 /* Cycles until a loop runs as it will and after its end is seen, and where it
  * only goes on with what those around it do. */
@@ -790,6 +790,17 @@ static void count_load(
 		    b->broadcasts, count_wandering(w, a, c->body, b->vector));
 }
 
+/* Machines without masks of 64 lanes have none for what is narrower than a word:
+ * each lane is tested. */
+static double lanes_tested(
+    const StageNow *w, const Body *b, const BodyAccess *x, const StageCost *c)
+{
+	bool tests = w->machine->vector_bytes &&
+	    w->machine->vector_bytes < 64 && x->of->bytes < WORD &&
+	    x->step == 1;
+	return tests ? x->copies * c->lanes * part_masked(w, b->vector) : 0;
+}
+
 static void count_access(const StageNow *w, int i, Body *b, StageCost *c)
 {
 	bool reduce = w->stage->reduce;
@@ -797,6 +808,8 @@ static void count_access(const StageNow *w, int i, Body *b, StageCost *c)
 	const PlanAccess *a = x.of;
 	if (a->write && reduce && !c->results)
 		c->accumulators += b->words * x.copies;
+	if (a->write && a->scope != SCOPE_REG)
+		c->operations += TESTED * lanes_tested(w, b, &x, c);
 	if (a->scope == SCOPE_REG || (a->write && c->results > 0))
 		return;
 	count_each(w, b, &x, c);

@@ -13,13 +13,16 @@
 #include "test/common_program.h"
 #include "test/common_schedule.h"
 
+static int vector_bytes = 64;
+
 /* What a program's heaviest stage costs. */
 static StageCost cost_under(
     Arena *arena, const Program *p, int threads, const char *schedule)
 {
 	Error error = {0};
 	Machine m = test_machine;
-	m.line_bytes = m.vector_bytes = 64;
+	m.line_bytes = 64;
+	m.vector_bytes = vector_bytes;
 	m.l1_bytes = 32 << 10;
 	m.l1_ways = 8;
 	m.l2_bytes = 1 << 20;
@@ -326,6 +329,30 @@ static void rows_of_a_window(void **state)
 	assert_true(anywhere >= 16);
 }
 
+/* What masking the end of a row of such elements adds, with vectors so long. */
+static double ending(const char *type, int bytes)
+{
+	char input[32];
+	const char *steps = "j0, j1 = split(y.j, [_, 16])\n"
+			    "vectorize(j1, 16)\ntail(y, mask)\n";
+	snprintf(input, sizeof input, "x: '%s[8, 73]'", type);
+	vector_bytes = bytes;
+	double all = cost_of_text(
+	    input, "y[i < 8, j < 73] = max(x[i, j], x[7 - i, j])", steps)
+			 .operations;
+	vector_bytes = 64;
+	return all;
+}
+
+/* Without masks of bytes each lane that is stored under one is tested. */
+static void bytes_without_masks(void **state)
+{
+	(void)state;
+	assert_float_equal(ending("u8", 64), ending("f32", 64), 1e-9);
+	assert_true(ending("u8", 32) > ending("u8", 64) + 30);
+	assert_true(ending("f32", 32) < ending("f32", 64) + 30);
+}
+
 /* Lanes that are clamped lie anywhere in a reduction, whose loops are not cut. */
 static void clamped_window(void **state)
 {
@@ -394,6 +421,7 @@ int main(void)
 	    cmocka_unit_test(neighbours_named_twice),
 	    cmocka_unit_test(rows_of_a_window),
 	    cmocka_unit_test(clamped_window),
+	    cmocka_unit_test(bytes_without_masks),
 	    cmocka_unit_test(vectors_of_a_bordered_row),
 	    cmocka_unit_test(bordered_row_of_one_tile),
 	    cmocka_unit_test(tiles_of_a_concatenation),
