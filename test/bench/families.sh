@@ -35,6 +35,7 @@ family_title() {
 	various) echo 'of any kind, a second lot, written after those' ;;
 	third) echo 'of any kind, a third lot' ;;
 	fourth) echo 'of any kind, a fourth lot' ;;
+	fifth) echo 'of any kind, a fifth lot' ;;
 	*) echo "$1" ;;
 	esac
 }
@@ -157,7 +158,7 @@ families() {
 	: >"$rows"
 	for family in twice moves rows attention stencils writes casts apart \
 		invariants several triangles lookups bytes scatters mixed \
-		various third fourth control; do
+		various third fourth fifth control; do
 		[ "${FAMILY:-$family}" = $family ] || continue
 		reference $family || continue
 		for name in test/bench/families/$family/*"${OPERATOR:-}"*.yaml; do
