@@ -19,6 +19,7 @@ typedef struct {
 	Lower *l;
 	IndexVec forms;
 	IntVec wraps; /* those that say where an index wraps around */
+	IntVec bends; /* those of indices */
 } Forms;
 
 /* A form for each place, whatever is known there, so that they can be counted. */
@@ -68,8 +69,11 @@ static bool add_forms(Expr *e, void *context)
 	Forms *f = context;
 	if (e->op == OP_IF)
 		condition_forms(f->l, e->arg[0], true, &f->forms);
+	int from = f->forms.n;
 	if (e->type == DT_INDEX && !expr_has_data(e))
 		add_index_forms(f, e);
+	for (int i = from; i < f->forms.n; i++)
+		vec_push(f->l->arena, &f->bends, i);
 	return true;
 }
 
@@ -123,33 +127,38 @@ static Index boundary(Lower *l, Index rest, int64_t step)
 	    l, index_add(l, index_const(step - 1), rest, -1), step);
 }
 
-static bool is_wrap(const Forms *f, int form)
+static bool is_among(const IntVec *forms, int form)
 {
-	for (int i = 0; i < f->wraps.n; i++)
-		if (f->wraps.at[i] == form)
+	for (int i = 0; i < forms->n; i++)
+		if (forms->at[i] == form)
 			return true;
 	return false;
 }
+
+/* For a mask alone so few iterations are not worth code of their own. */
+enum { CUT_LEAST = 4 };
 
 bool loop_cut(Lower *l, int stage, int var, int from, LoopCut *cut)
 {
 	Forms body = body_forms(l, stage, add_forms);
 	IndexVec forms = body.forms;
 	int symbol = SYMBOL_FREE - var;
+	bool few = loop_extent(l, var) < CUT_LEAST;
 	assert(!l->vars[var].bound && from >= 0);
 	for (int i = from; i < forms.n; i++) {
 		Index f = forms.at[i];
 		int64_t step = index_coefficient(f, symbol);
 		if (!step || !is_simple(l, f, var) ||
 		    index_nonnegative(l, least(l, f)) ||
-		    index_negative(l, most(l, f)))
+		    index_negative(l, most(l, f)) ||
+		    (few && !is_among(&body.bends, i)))
 			continue;
 		Index rest = index_without(l, f, symbol);
 		Index all = boundary(l, least(l, rest), step);
 		Index some = boundary(l, most(l, rest), step);
 		*cut = (LoopCut){.form = i,
 		    .rises = step > 0,
-		    .wraps = is_wrap(&body, i),
+		    .wraps = is_among(&body.wraps, i),
 		    .first = step > 0 ? some : all,
 		    .second = step > 0 ? all : some};
 		return true;

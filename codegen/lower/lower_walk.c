@@ -1057,7 +1057,7 @@ static int cuts_allowed(const Lower *l, int stage, int pos, Phase phase)
 	if (l->sharing[stage].n > 1)
 		return 0;
 	add_below(l, stage, pos, &below);
-	return below.n ? 1 : CUTS_MAX;
+	return below.n ? loop_extent(l, s->loops[pos]) >= 4 : CUTS_MAX;
 }
 
 static void lower_loop(Lower *l, int stage, int pos, Phase phase);
