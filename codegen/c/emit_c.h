@@ -27,6 +27,7 @@ typedef struct {
 	bool x86;     /* intrinsics, where the compiler is one for x86-64 */
 	bool avx, avx2, fma, f16c, avx512, vbmi, vnni, avxvnni;
 	bool bf16;    /* products that flush subnormals, which is allowed */
+	bool gathers; /* 16 lanes in less time than as many loads, always */
 } EmitIsa;
 
 typedef VEC(const char *) EmitNames;

@@ -445,7 +445,8 @@ static bool are_numbers(const EmitC *e, int temp, int depth)
 }
 
 /* Of 16 lanes that an instruction gathers in a third of the time of loads on Intel's
- * processors, in the same on AMD's; loads share what takes the indices apart. */
+ * processors, in the same on AMD's, where loads share what takes indices apart and
+ * known ones are none. */
 static const char *gather_16(EmitC *e, const LowNode *n, DType type)
 {
 	enum { DEPTH = 8 };
@@ -454,8 +455,10 @@ static const char *gather_16(EmitC *e, const LowNode *n, DType type)
 	const char *lanes =
 	    emit_c_macro(e, LOW_GATHER, OP_CAST, type, type, d->lanes);
 	if (!e->isa.avx512 || !e->plan || i->type != DT_I32 || d->lanes != 16 ||
-	    (!single && type != DT_I32) || e->plan[n->arg[0]].reads > 1 ||
-	    are_numbers(e, n->arg[0], DEPTH))
+	    (!single && type != DT_I32) ||
+	    (!e->isa.gathers &&
+		(e->plan[n->arg[0]].reads > 1 ||
+		    are_numbers(e, n->arg[0], DEPTH))))
 		return lanes;
 	const char *vector = emit_c_vector(e, type, d->lanes);
 	const char *name =

@@ -28,6 +28,8 @@ EmitIsa emit_c_isa(const Target *target, Numerics numerics)
 	isa.avxvnni = isa.avx2 && !isa.avx512 && (all & FEATURE_BIT(AVXVNNI));
 	isa.bf16 = isa.avx512 && numerics == NUMERICS_FAST &&
 	    (all & FEATURE_BIT(AVX512BF16));
+	const Cpu *cpu = cpu_find(ARCH_X86_64, target->cpu);
+	isa.gathers = isa.avx512 && cpu && cpu->masked_avx2; /* Intel's */
 	return isa;
 }
 

@@ -1247,6 +1247,7 @@ static void gathered(void **state)
 	assert_false(gathers(2, false, "znver4"));
 	assert_false(gathers(1, true, "znver4"));
 	assert_false(gathers(1, false, "haswell"));
+	assert_true(gathers(2, true, "sapphirerapids"));
 }
 
 static bool byte_case_says(int at, const char *cpu, const char *text)
