@@ -702,11 +702,42 @@ static const char *shifted_by(EmitC *e, const LowNode *n, int width)
 	    tight(e, n->arg[1]), width - 1);
 }
 
+/* AVX2 shifts lanes of 16 bits by one number alone: gcc takes them apart. */
+static bool shift_wide(EmitC *e, const LowNode *n, const char *by)
+{
+	const LowTemp *d = temp_of(e, n->dst);
+	bool right = n->op == LOW_SHR, is_unsigned = dtype_is_unsigned(d->type);
+	if (!e->isa.avx2 || e->isa.avx512 || d->lanes != 8 ||
+	    dtype_bytes(d->type) != 2 || emit_c_constant(e, n->arg[1]))
+		return false;
+	const char *type = emit_c_type(e, n->dst), *u = unsigned_of(e, n->dst);
+	const char *name = arena_printf(
+	    e->arena, "%s_%s", right ? "SHR" : "SHL", emit_c_upper(e, type));
+	const char *wide = arena_printf(e->arena,
+	    "(%s)_mm256_s%sv_epi32(_mm256_cvtep%s16_epi32((__m128i)(a)), "
+	    "_mm256_cvtepu16_epi32((__m128i)(b)))",
+	    emit_c_vector(e, DT_I32, 8),
+	    !right	      ? "ll"
+		: is_unsigned ? "rl"
+			      : "ra",
+	    is_unsigned ? "u" : "i");
+	emit_c_define(e, name, "a, b", EMIT_GCC_X86,
+	    arena_printf(e->arena, "((%s)%s)", type,
+		emit_c_convert_vector(e, DT_I32, d->type, 8, wide)),
+	    right ? "((a) >> (b))"
+		  : arena_printf(e->arena, "((%s)((%s)(a) << (b)))", type, u));
+	assign_format(e, n->dst, LEVEL_PRIMARY, "%s(%s, %s)", name,
+	    loose(e, n->arg[0]), by);
+	return true;
+}
+
 static void op_shift(EmitC *e, const LowNode *n)
 {
 	const char *a = tight(e, n->arg[0]);
 	const char *by =
 	    shifted_by(e, n, 8 * dtype_bytes(temp_of(e, n->dst)->type));
+	if (shift_wide(e, n, by))
+		return;
 	if (n->op == LOW_SHR)
 		assign_format(e, n->dst, LEVEL_BITS, "%s >> %s", a, by);
 	else

@@ -710,6 +710,10 @@ static void other_cases(Maker *m)
 	for (int i = 0; i < intrinsic_count(); i++)
 		for (int lanes = 1; lanes <= 16; lanes *= 2)
 			dot_case(m, intrinsic_at(i), lanes);
+	for (DType type = DT_I16; type <= DT_U16; type++)
+		for (LowOpcode o = LOW_SHL;
+		     o <= LOW_SHR && dtype_bytes(type) == 2; o++)
+			binary(m, o, type, 8);
 }
 
 static bool long_tier(void)
@@ -1209,6 +1213,28 @@ static void halves(void **state)
 	/* would be rounded twice */
 	assert_false(goes_by_f32(DT_I32, DT_BF16));
 	assert_false(goes_by_f32(DT_F64, DT_F16));
+}
+
+/* Lanes of 16 bits shifted by one number each: by way of 32? */
+static bool shifts_wide(LowOpcode op, DType type, int lanes, const char *cpu)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	binary(&m, op, type, lanes);
+	bool has = says(cases.at[0].f, cpu, "v_epi32(_mm256_cvtep");
+	arena_free(arena);
+	return has;
+}
+
+static void shifted(void **state)
+{
+	(void)state;
+	assert_true(shifts_wide(LOW_SHR, DT_I16, 8, "haswell"));
+	assert_true(shifts_wide(LOW_SHL, DT_U16, 8, "haswell"));
+	assert_false(shifts_wide(LOW_SHR, DT_I32, 8, "haswell"));
+	assert_false(shifts_wide(LOW_SHR, DT_I16, 8, "znver4"));
+	assert_false(shifts_wide(LOW_SHR, DT_I16, 8, "x86-64"));
 }
 
 /* Does gcc gather lanes by an instruction, for so many gathers by one vector? */
@@ -1790,6 +1816,6 @@ int main(void)
 	    cmocka_unit_test(kept_wide), cmocka_unit_test(kept_sums),
 	    cmocka_unit_test(by_number), cmocka_unit_test(bytes),
 	    cmocka_unit_test(halves), cmocka_unit_test(gathered),
-	    cmocka_unit_test(ahead)};
+	    cmocka_unit_test(ahead), cmocka_unit_test(shifted)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
