@@ -30,8 +30,8 @@ enum {
 /* The most that two parts may take, over their time together: where the second
  * reads just what the first reduces to, whose loops it would share, and of a group
  * so large that a search does not find its best; of others, of which the model is
- * less sure.  Never where both read the same, and results of rows go from one to
- * the other (a mean, and what differs from it): these rows are near once. */
+ * less sure.  Never where what reads results of rows reads the same rows (a mean, and
+ * what differs from it): these rows are near once. */
 static const double OF_RESULTS = 1.05, OF_OTHERS = 0.92, OF_ROWS = 0;
 
 #define OF_BOTH                                                                \
@@ -181,6 +181,42 @@ static bool has_input(const Program *p, const char *name)
 	return i >= 0;
 }
 
+typedef struct {
+	const Program *first, *second;
+	double reduced; /* elements */
+	bool input, result; /* of `first`: does a block read one? */
+} Beside;
+
+static bool note_read(Expr *e, void *context)
+{
+	Beside *s = context;
+	const char *name =
+	    e->op == OP_READ ? s->second->buffers[e->id].name : NULL;
+	for (int i = 0; name && i < s->first->nbuffers; i++) {
+		const Buffer *b = &s->first->buffers[i];
+		if (strcmp(b->name, name))
+			continue;
+		s->result |= i >= s->first->ninputs;
+		s->input |= i < s->first->ninputs &&
+		    buffer_elements(b) > s->reduced;
+	}
+	return true;
+}
+
+/* Does a block of the second read a larger input of the first beside a result? */
+static bool reads_beside(Program *const *parts, const Buffer *reduced)
+{
+	bool beside = false;
+	for (int i = 0; i < parts[1]->nblocks; i++) {
+		Beside s = {.first = parts[0],
+			.second = parts[1],
+			.reduced = buffer_elements(reduced)};
+		expr_walk(parts[1]->blocks[i].body, note_read, &s);
+		beside |= s.input && s.result;
+	}
+	return beside;
+}
+
 /* `reduced`: what the reduction makes behind which they are cut. */
 static double most_of(Program *const *parts, const Buffer *reduced)
 {
@@ -195,7 +231,7 @@ static double most_of(Program *const *parts, const Buffer *reduced)
 		leads |= i >= first->ninputs;
 		more |= i >= first->ninputs && larger;
 	}
-	if (shared && leads && !more)
+	if (!more && reads_beside(parts, reduced))
 		return OF_ROWS;
 	if (first->nblocks + parts[1]->nblocks > LARGE)
 		return OF_RESULTS;
