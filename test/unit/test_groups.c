@@ -152,10 +152,23 @@ static const char twice[] =
     "  z[y < 16, x < 32] = sum[i < 8](exp(u[i, y, x] - m[y, x]))\n"
     "  g[c < 8, y < 16, x < 32] = exp(u[c, y, x] - m[y, x])/z[y, x]\n";
 
+/* What a filter of pooled planes and a sum of these planes read. */
+static const char forked[] =
+    "tunec: 1\nname: forked\n"
+    "inputs: {t: 'f32[6, 14, 18]', w: 'const f32[6, 5, 5]'}\ncompute: |\n"
+    "  a[c < 6, y < 7, x < 9] = sum[r < 2, q < 2](t[c, y*2 + r, x*2 + q])*0.25\n"
+    "  p[c < 6, y < 11, x < 13] = if 2 <= y < 9 and 2 <= x < 11 then "
+    "a[c, y - 2, x - 2] else 0\n"
+    "  d[c < 6, y < 7, x < 9] = sum[r < 5, q < 5](p[c, y + r, x + q]*w[c, r, q])\n"
+    "  s[y < 14, x < 18] = sum[i < 6](t[i, y, x])\n"
+    "  u[y < 14, x < 18] = s[y, x]/max(sqrt(s[y, x]*s[y, x]), 0.125) + s[y, x]\n"
+    "outputs: [d, u]\n";
+
 static void test_wide(void **state)
 {
 	const Machine wide = {.vector_bytes = 64};
 	(void)state;
+	assert_true(groups_of(arena, program(forked), &wide)->n > 1);
 	assert_int_equal(groups_of(arena, program(twice), &wide)->n, 2);
 }
 
