@@ -157,11 +157,8 @@ static void put_added(EmitC *e, const EmitBase *b)
 	if (!e->isa.x86 || b->count < MANY ||
 	    !emit_c_is_const(e, &e->f->buffers.at[b->buffer]))
 		return;
-	if (emit_c_first(e, "TUNEC_ADDED"))
-		buf_puts(&e->prelude,
-		    "#if defined TUNEC_X86 && defined __clang__\n"
-		    "#define TUNEC_ADDED(p) __asm__(\"\" : \"+r\"(p))\n"
-		    "#else\n#define TUNEC_ADDED(p) ((void)0)\n#endif\n");
+	emit_c_define(e, "TUNEC_ADDED", "p", EMIT_CLANG_X86,
+	    "__asm__(\"\" : \"+r\"(p))", "((void)0)");
 	emit_c_line(e, "TUNEC_ADDED(%s);", b->name);
 }
 
@@ -584,17 +581,14 @@ static void op_scatter(EmitC *e, const LowNode *n)
 static const char *prefetch(EmitC *e, int level)
 {
 	const char *name = arena_printf(e->arena, "TUNEC_PREFETCH%d", level);
-	if (!emit_c_first(e, name))
-		return name;
-	if (e->isa.x86)
-		buf_printf(&e->prelude,
-		    "#if defined TUNEC_X86 && !defined __clang__\n"
-		    "#define %s(p) __asm__ volatile("
-		    "\"prefetcht%d %%a0\" : : \"p\"(p))\n#else\n",
-		    name, level - 1);
-	buf_printf(&e->prelude,
-	    "#define %s(p) __builtin_prefetch((p), 0, %d)\n%s", name, 4 - level,
-	    e->isa.x86 ? "#endif\n" : "");
+	emit_c_define(e, name, "p", EMIT_GCC_X86,
+	    e->isa.x86
+		? arena_printf(e->arena,
+		      "__asm__ volatile(\"prefetcht%d %%a0\" : : \"p\"(p))",
+		      level - 1)
+		: NULL,
+	    arena_printf(
+		e->arena, "__builtin_prefetch((p), 0, %d)", 4 - level));
 	return name;
 }
 

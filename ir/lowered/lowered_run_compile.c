@@ -104,34 +104,38 @@ static CodeKind kind_of(const Compiler *c, const LowNode *node)
 	    ? CODE_INDEX : CODE_OP;
 }
 
-static void fill_types(const LowFunction *f, Code *code, const LowNode *node)
+/* All but the slots, and what only some kinds have. */
+static Code code_of(const LowFunction *f, const LowNode *node)
 {
 	const LowTemp *temps = f->temps.at;
 	const LowTemp *a = node->arg[0] >= 0 ? &temps[node->arg[0]] : NULL;
 	const LowTemp *d = node->dst >= 0 ? &temps[node->dst] : a;
-	code->lanes = d ? d->lanes : 1;
-	code->type = d ? d->type : DT_INDEX;
+	Code code = {.op = node->op,
+	    .buffer = -1,
+	    .temp = node->dst,
+	    .lanes = d ? d->lanes : 1,
+	    .type = d ? d->type : DT_INDEX,
+	    .number = (int)node->i,
+	    .shuffle = node->shuffle,
+	    .math = node->math};
 	if (node->buffer >= 0 && low_op_has_buffer(node->op))
-		code->type = f->buffers.at[node->buffer].type;
-	code->from = a ? a->type : code->type;
-	code->sources = a ? a->lanes : 0;
+		code.type = f->buffers.at[node->buffer].type;
+	code.from = a ? a->type : code.type;
+	code.sources = a ? a->lanes : 0;
+	if (node->op == LOW_CONST)
+		code.constant = constant_of(node, code.type);
+	return code;
 }
 
 static void compile_op(Compiler *c, const LowNode *node)
 {
-	Code code = {.kind = kind_of(c, node),
-	    .op = node->op,
-	    .buffer = -1,
-	    .temp = node->dst};
+	Code code = code_of(c->f, node);
+	code.kind = kind_of(c, node);
 	code.a = read_temp(c, node->arg[0]);
 	code.b = read_temp(c, node->arg[1]);
 	code.c = read_temp(c, node->arg[2]);
 	code.d = node->dst < 0 ? -1 : c->out->slot[node->dst];
-	fill_types(c->f, &code, node);
 	code.outer = c->outer;
-	code.number = (int)node->i;
-	code.shuffle = node->shuffle;
-	code.math = node->math;
 	if (low_op_has_buffer(node->op)) {
 		code.buffer = node->buffer;
 		code.at = read_affine(c, &node->address);
@@ -155,8 +159,6 @@ static void compile_op(Compiler *c, const LowNode *node)
 		code_choose_op(&code);
 	if (code.kind == CODE_EXCHANGE)
 		code_choose_exchange(&code, c->f, node);
-	if (node->op == LOW_CONST)
-		code.constant = constant_of(node, code.type);
 	vec_push(c->arena, &c->out->code, code);
 	if (node->dst >= 0)
 		define(c, node->dst);
@@ -165,15 +167,10 @@ static void compile_op(Compiler *c, const LowNode *node)
 void code_fold(
     const LowFunction *f, const LowNode *node, int most, Scalar *frame)
 {
-	Code code = {.op = node->op, .math = node->math};
+	Code code = code_of(f, node);
 	code.a = node->arg[0] < 0 ? -1 : most;
 	code.b = node->arg[1] < 0 ? -1 : 2 * most;
 	code.c = node->arg[2] < 0 ? -1 : 3 * most;
-	code.number = (int)node->i;
-	code.shuffle = node->shuffle;
-	fill_types(f, &code, node);
-	if (node->op == LOW_CONST)
-		code.constant = constant_of(node, code.type);
 	code_choose_op(&code);
 	code.run(&code, frame);
 }

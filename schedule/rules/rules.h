@@ -278,6 +278,8 @@ bool rule_padding_is_worth_zero(
  * and the steps; marks these, too. */
 const Program *rule_extract(
     Arena *arena, const Program *program, Buf *steps, bool *extracted);
+/* With a block for what a window reads clamped, mirrored or wrapped around, and the
+ * steps. */
 const Program *rule_borders(Arena *arena, const Program *program, Buf *steps);
 bool rule_is_extracted(const Rules *r, int block);
 /* The factor with that number, its axes apart or as few as there can be; is it used again for many elements, and at most so
