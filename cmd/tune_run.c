@@ -56,8 +56,10 @@ static void set_outlook(TuneRun *run, int i)
 	r->last_gain = task_last_gain(t);
 	if (!(t->bound_s > 0))
 		return;
-	/* of the best that stands, which may be another than the search's */
-	double least_s = t->best_s * (1 - task_left(t, &run->ceilings));
+	/* of the best that stands, which may be another than the search's, and no
+	 * more than the limit leaves, which both may be past */
+	double least_s =
+	    fmax(t->bound_s, t->best_s * (1 - task_left(t, &run->ceilings)));
 	r->left = fmax(1 - least_s / r->best_s, 0);
 	r->last_gain = fmin(r->last_gain, r->left);
 }
