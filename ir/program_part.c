@@ -34,6 +34,7 @@ typedef struct {
 	Program *part;
 	int *to;            /* buffer of the whole -> of the part; -1 */
 	int *from;	    /* and back */
+	Buffer *buffers;    /* room for those of any part */
 	int *definition_to; /* definition of the whole -> of the part; -1 */
 } Cutting;
 
@@ -246,8 +247,8 @@ static void forget(Cutting *c, const BlockList *blocks)
 {
 	for (int i = 0; i < blocks->n; i++)
 		c->definition_to[c->whole->blocks[blocks->at[i]].definition] = -1;
-	for (int i = 0; i < c->whole->nbuffers; i++)
-		c->to[i] = -1;
+	for (int i = 0; i < c->part->nbuffers; i++)
+		c->to[c->from[i]] = -1;
 }
 
 /* `blocks` in canonical order; the program has its own, producers first. */
@@ -264,12 +265,10 @@ static Program *cut(Cutting *c, BlockList *blocks, const char *name)
 	p->definitions = NEW_N(c->arena, Definition, blocks->n);
 	p->blocks = NEW_N(c->arena, Block, blocks->n);
 	p->outputs = NEW_N(c->arena, int, blocks->n);
-	p->buffers = must_alloc(sizeof *p->buffers * (size_t)whole->nbuffers);
+	p->buffers = c->buffers;
 	add_buffers(c, blocks);
-	Buffer *buffers = p->buffers;
 	p->buffers = arena_memdup(
-	    c->arena, buffers, sizeof *buffers * (size_t)p->nbuffers);
-	free(buffers);
+	    c->arena, c->buffers, sizeof *c->buffers * (size_t)p->nbuffers);
 	p->whole = whole;
 	p->of_whole = arena_memdup(
 	    c->arena, c->from, sizeof *c->from * (size_t)p->nbuffers);
@@ -294,6 +293,7 @@ Program **program_parts(Arena *arena, const Program *whole,
 	c.blocks = NEW_N(scratch, Ranked, whole->nblocks);
 	c.to = NEW_N(scratch, int, whole->nbuffers);
 	c.from = NEW_N(scratch, int, whole->nbuffers);
+	c.buffers = NEW_N(scratch, Buffer, whole->nbuffers);
 	c.definition_to = NEW_N(scratch, int, whole->ndefinitions);
 	for (int i = 0; i < whole->nbuffers; i++)
 		c.to[i] = -1;

@@ -223,8 +223,8 @@ static bool is_in(const IntVec *v, int number)
 	return i >= 0;
 }
 
-/* What lies before a product on short ways: groups of products that may be of its
- * rows, upwards. */
+/* What lies before a product on short ways without another: groups of products that
+ * may be of its rows, upwards. */
 static IntVec find_ahead(const Cut *c, int block)
 {
 	IntVec seen = {0}, ahead = {0};
@@ -235,7 +235,8 @@ static IntVec find_ahead(const Cut *c, int block)
 			int s = sources->at[k], group = c->group[s];
 			if (group != NONE && !is_in(&ahead, group))
 				vec_push(c->arena, &ahead, group);
-			if (!is_in(&seen, s))
+			if (!rows_is_product(&c->program->blocks[s]) &&
+			    !is_in(&seen, s))
 				vec_push(c->arena, &seen, s);
 		}
 	}
