@@ -137,24 +137,29 @@ bool emit_c_shares_sums(EmitC *e)
 
 enum { FEWEST = 4, WINDOW = 8 }; /* sums, and additions to each */
 
-static bool adds_window(EmitC *e, const LowBody *body)
+/* `in`: by temp, the body whose sums it was last seen to be one of. */
+static bool adds_window(
+    const LowFunction *f, const LowBody **in, const LowBody *body)
 {
-	int *sums = NEW_N(e->arena, int, e->f->temps.n);
 	int added = 0, nsums = 0;
+	for (int i = 0; i < body->n; i++)
+		if (adds_window(f, in, &body->at[i]->body) ||
+		    adds_window(f, in, &body->at[i]->other))
+			return true;
 	for (int i = 0; i < body->n; i++) {
 		const LowNode *n = body->at[i];
-		if (adds_window(e, &n->body) || adds_window(e, &n->other))
-			return true;
 		if (n->kind != LOWNODE_OP || n->op != LOW_FMA ||
-		    n->arg[2] != n->dst || e->f->temps.at[n->dst].lanes == 1)
+		    n->arg[2] != n->dst || f->temps.at[n->dst].lanes == 1)
 			continue;
 		added++;
-		nsums += !sums[n->dst]++;
+		nsums += in[n->dst] != body;
+		in[n->dst] = body;
 	}
 	return nsums >= FEWEST && added >= WINDOW * nsums;
 }
 
 bool emit_c_adds_window(EmitC *e)
 {
-	return e->isa.avx512 && adds_window(e, &e->f->body);
+	const LowBody **in = NEW_N(e->arena, const LowBody *, e->f->temps.n);
+	return e->isa.avx512 && adds_window(e->f, in, &e->f->body);
 }
