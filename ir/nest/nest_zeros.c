@@ -239,7 +239,10 @@ static Where where(const Zeros *z, const Expr *e)
 		(e->op == OP_CAST && e->arg[0]->type != DT_INDEX)))
 		return where(z, e->arg[0]);
 	if (sum && (e->op == OP_ADD || e->op == OP_SUB)) {
-		Where a = where(z, e->arg[0]), b = where(z, e->arg[1]);
+		Where a = where(z, e->arg[0]);
+		if (!a.never && !a.all.all.n)
+			return a;
+		Where b = where(z, e->arg[1]);
 		return either(z, &a, &b);
 	}
 	if (is_product(z, e)) {
@@ -313,6 +316,8 @@ static ExprVec without_demand(
     const Nest *nest, Arena *arena, int stage, const ExprVec *own)
 {
 	ExprVec left = {0};
+	if (!own->n)
+		return left;
 	ExprVec demand = nest_demand(nest, arena, stage);
 	ExprSet used = expr_set_of(arena, &demand);
 	bool elsewhere = false;
