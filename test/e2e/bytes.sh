@@ -23,7 +23,7 @@ built() { # NAME CPU INSTRUCTION [OPTION]
 		${4-} -o $1.s $here
 	ok "$1-$2-by-instruction" has $1.s "$3"
 	[ "${VARIANT:-}" != sanitize ] || return 0 # of cc it is nothing new
-	[ -z "$here" ] || cc -O0 -c $1_main.c -o main.o
+	[ -z "$here" ] || cc -O0 $unclocked -c $1_main.c -o main.o
 	for from in ${here:+o c}; do
 		ok "$1-$2-compiles-$from" cc -O0 $1.$from main.o -lm -o run
 		ok "$1-$2-computes-$from" ./run

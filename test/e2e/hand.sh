@@ -15,7 +15,7 @@ for target in "${host% -threads=*} -threads=1" \
 		ok "builds-$name" "$TUNEC" build matmul.yaml:odd --trace \
 			$style.trace --target "$target" -o k.o --emit=c,h,main
 		cp k_main.c matmul_odd_main.c 2>/dev/null
-		cc -O1 -c matmul_odd_main.c -o main.o 2>/dev/null
+		cc -O1 $unclocked -c matmul_odd_main.c -o main.o 2>/dev/null
 		ok "links-o-$name" cc -o run_o main.o k.o -fopenmp -lm
 		ok "right-o-$name" ./run_o
 		for cc in gcc clang-14; do

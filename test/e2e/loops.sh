@@ -56,7 +56,7 @@ look() { # NAME CPU PATTERN COUNT [OPTION]
 	ok "$1-$2-loop" inner $1 "$3" "$4"
 	ok "$1-$2-by-instruction" exactly $1 "$3" "$4"
 	ok "$1-$2-no-spill" no_spill $1
-	[ -z "$here" ] || cc -O2 -c ${name}_main.c -o main.o
+	[ -z "$here" ] || cc -O2 $unclocked -c ${name}_main.c -o main.o
 	for from in ${here:+o c}; do
 		ok "$1-$2-compiles-$from" cc -O2 $1.$from main.o -lm -o run
 		ok "$1-$2-computes-$from" ./run

@@ -68,7 +68,7 @@ compiles() { # FILE...: a compiler each in C11 and in what is usual
 }
 computes() { # FILE...
 	# shellcheck disable=SC2086
-	gcc -std=c11 -O0 $strict "$@" -lm -o run && ./run
+	gcc -std=c11 -O0 $unclocked $strict "$@" -lm -o run && ./run
 }
 # Behind the headers that define the most names.
 header='#include <math.h>\n#include <stdio.h>\n#include <errno.h>

@@ -48,7 +48,7 @@ for name in rows quantized relu norm running transmittance bilateral ratio \
 	exits "replays-$name" 0 "$TUNEC" replay $name.yaml --db $name.db
 	exits "builds-$name" 0 "$TUNEC" build -q $name.yaml --db $name.db \
 		-o $name.c --emit=main
-	ok "compiles-$name" cc -O2 -fopenmp $name.c ${name}_main.c -lm -o $name
+	ok "compiles-$name" cc -O2 $unclocked -fopenmp $name.c ${name}_main.c -lm -o $name
 	ok "is-right-$name" ./$name
 done
 

@@ -106,11 +106,11 @@ ok bits sh -c 'gcc -O2 -Wall -Wextra -Werror -S bits.c -o - |
 ok generic gcc -O1 -Wall -Wextra -Werror -DTUNEC_GENERIC -c masks.c -o generic.o
 grep -q avx512vl /proc/cpuinfo && gcc -O1 -c masks.c -o masks.o
 for name in masks bytes; do
-	ok "generic-$name" gcc -O1 -Wall -Wextra -Werror generic.o ${name}_main.c \
+	ok "generic-$name" gcc -O1 $unclocked -Wall -Wextra -Werror generic.o ${name}_main.c \
 		-lm -o generic
 	ok "generic-$name-right" ./generic
 	[ -f masks.o ] || continue
-	ok "bits-$name" gcc -O1 masks.o ${name}_main.c -lm -o run
+	ok "bits-$name" gcc -O1 $unclocked masks.o ${name}_main.c -lm -o run
 	ok "bits-$name-right" ./run
 done
 

@@ -74,7 +74,7 @@ for cc in gcc clang-14; do
 done
 for main in *_main.c; do
 	name=${main%_main.c}
-	ok "silent-main-$name" cc -O1 -Wall -Wextra -Werror "$main" k.c -fopenmp \
+	ok "silent-main-$name" cc -O1 $unclocked -Wall -Wextra -Werror "$main" k.c -fopenmp \
 		-lm -o run
 	ok "right-$name" ./run
 	command -v clang-14 >/dev/null || continue
