@@ -296,6 +296,10 @@ const LowFunction *low_choose_known(Arena *arena, const LowFunction *f);
 const LowFunction *low_choose_wide(
     Arena *arena, const LowFunction *f, int bytes);
 
+/* lowered_wanted.c: the function without bits of lanes of integers that nothing
+ * reads. */
+const LowFunction *low_make_wanted(Arena *arena, const LowFunction *f);
+
 /* lowered_sums.c: the function with long sums of integers added up by pairs, where
  * there are few of them. */
 const LowFunction *low_pair_sums(Arena *arena, const LowFunction *f);
