@@ -1,6 +1,7 @@
 /* Shuffles that compilers take apart, by intrinsics, as expressions over a and b:
  *
  *     16 bytes again and again                            vbroadcasti128
+ *     bytes of 4, 8 or 16 all over a wide vector          vpbroadcastd, vpshufb
  *     lanes of 16 bytes or fewer all over a wide vector   vpermd, vpermq
  *     a and behind it b                                   vinserti128
  *     any bytes of two vectors of 8, made words or not    punpcklqdq, pshufb
@@ -71,6 +72,40 @@ static const char *repeated(EmitC *e, const Shuffle *s)
 			return NULL;
 	return arena_printf(e->arena, "_mm%d_broadcast%s((__m128i)(a))", 8 * to,
 	    to == 32 ? "si128_si256" : "_i32x4");
+}
+
+/* "(__m256i)(i8x32){0, 0, ...}" */
+static const char *byte_numbers(EmitC *e, const Shuffle *s)
+{
+	Buf text = {0};
+	int to = s->lanes * s->bytes;
+	buf_printf(&text, "(__m%di)(%s){", 8 * to, emit_c_vector(e, DT_I8, to));
+	for (int i = 0; i < to; i++)
+		buf_printf(&text, i ? ", %d" : "%d",
+		    s->lane[i / s->bytes] * s->bytes + i % s->bytes);
+	buf_putc(&text, '}');
+	const char *copy = arena_strdup(e->arena, buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
+/* In each 16 bytes of the result all of a; from memory that is the load. */
+static const char *strewn(EmitC *e, const Shuffle *s)
+{
+	int from = s->source * s->bytes, to = s->lanes * s->bytes;
+	if (s->bytes >= 4 || (from != 4 && from != 8 && from != 16) ||
+	    to < 32 || to <= from)
+		return NULL;
+	for (int i = 0; i < s->lanes; i++)
+		if (s->lane[i] < 0 || s->lane[i] >= s->source)
+			return NULL;
+	const char *all = from == 16
+	    ? arena_printf(e->arena, "broadcast%s((__m128i)(a))",
+		  to == 32 ? "si128_si256" : "_i32x4")
+	    : arena_printf(e->arena, "set1_epi%d%s((int%d_t)(a))", 8 * from,
+		  from == 8 && to == 32 ? "x" : "", 8 * from);
+	return arena_printf(e->arena, "_mm%d_shuffle_epi8(_mm%d_%s, %s)",
+	    8 * to, 8 * to, all, byte_numbers(e, s));
 }
 
 static const char *joined(EmitC *e, const Shuffle *s)
@@ -184,6 +219,8 @@ const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
 	if (!e->isa.avx2 || lanes * bytes > e->isa.vector_bytes)
 		return NULL;
 	const char *again = one ? repeated(e, &s) : NULL;
+	if (one && !again)
+		again = strewn(e, &s);
 	if (one)
 		return again ? again : spread(e, &s);
 	static const char *(*const ways[])(EmitC *, const Shuffle *) = {

@@ -1200,6 +1200,42 @@ static bool goes_by_f32(DType from, DType to)
 	return has;
 }
 
+/* Lanes of a vector with each of them so often side by side: is it by this? */
+static bool strews(
+    DType type, int lanes, int times, const char *cpu, const char *instruction)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	int to = lanes * times;
+	begin(&m, label(&m, LOW_SHUFFLE, type, to));
+	int a = loaded(&m, "a", type, lanes, 0), d = temp(&m, type, to);
+	LowNode *n = op(&m, LOW_SHUFFLE, d, a, -1, -1);
+	n->shuffle = NEW_N(arena, int, to);
+	for (int l = 0; l < to; l++)
+		n->shuffle[l] = l / times;
+	end(&m, d);
+	bool has = says(cases.at[0].f, cpu,
+	    arena_printf(arena, "_shuffle_epi8(_mm%d_%s",
+		8 * to * dtype_bytes(type), instruction));
+	arena_free(arena);
+	return has;
+}
+
+static void strewn(void **state)
+{
+	(void)state;
+	assert_true(strews(DT_U8, 4, 8, "znver4", "set1_epi32((int32_t)(a))"));
+	assert_true(strews(DT_U8, 8, 8, "znver4", "set1_epi64((int64_t)(a))"));
+	assert_true(
+	    strews(DT_I8, 8, 4, "haswell", "set1_epi64x((int64_t)(a))"));
+	assert_true(strews(DT_I16, 8, 2, "haswell", "broadcastsi128_si256"));
+	assert_true(strews(DT_U16, 8, 4, "znver4", "broadcast_i32x4"));
+	assert_false(strews(DT_U8, 4, 4, "haswell", "")); /* 16 bytes */
+	assert_false(strews(DT_I32, 4, 2, "haswell", ""));
+	assert_false(strews(DT_U8, 8, 4, "x86-64", ""));
+}
+
 static void halves(void **state)
 {
 	(void)state;
@@ -1815,7 +1851,8 @@ int main(void)
 	    cmocka_unit_test(hidden), cmocka_unit_test(divided),
 	    cmocka_unit_test(kept_wide), cmocka_unit_test(kept_sums),
 	    cmocka_unit_test(by_number), cmocka_unit_test(bytes),
-	    cmocka_unit_test(halves), cmocka_unit_test(gathered),
-	    cmocka_unit_test(ahead), cmocka_unit_test(shifted)};
+	    cmocka_unit_test(halves), cmocka_unit_test(strewn),
+	    cmocka_unit_test(gathered), cmocka_unit_test(ahead),
+	    cmocka_unit_test(shifted)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
