@@ -654,6 +654,7 @@ static void emit_function(EmitC *e, const LowFunction *f)
 		f = low_parts(e->arena, f, e->isa.vector_bytes);
 		f = low_split_words(e->arena, f, e->isa.vector_bytes);
 		f = low_make_wanted(e->arena, f);
+		f = low_load_joined(e->arena, f, e->isa.vector_bytes);
 		/* AVX-512 chooses and stores by bits, whatever lanes. */
 		if (!e->isa.avx512) {
 			f = low_choose_wide(e->arena, f, e->isa.vector_bytes);

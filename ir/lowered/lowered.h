@@ -300,6 +300,11 @@ const LowFunction *low_choose_wide(
  * reads. */
 const LowFunction *low_make_wanted(Arena *arena, const LowFunction *f);
 
+/* lowered_joined.c: the function with vectors of at most so many bytes loaded as one
+ * that were loaded one behind the other and joined. */
+const LowFunction *low_load_joined(
+    Arena *arena, const LowFunction *f, int bytes);
+
 /* lowered_sums.c: the function with long sums of integers added up by pairs, where
  * there are few of them. */
 const LowFunction *low_pair_sums(Arena *arena, const LowFunction *f);

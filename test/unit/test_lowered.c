@@ -1117,6 +1117,72 @@ static const LowFunction *parts_of(
 	return low_split_words(a, f, bytes);
 }
 
+/* Four vectors of four bytes, read from `at`, joined by twos: how many of the three
+ * shuffles are loads, fewer than 0 where the last is none.  `set`: what is added to
+ * the addresses is assigned twice. */
+static int joined_loads(const int at[4], bool written, bool set, int bytes)
+{
+	Arena *a = arena_new();
+	LowFunction *f = NEW(a, LowFunction);
+	int part[4], half[2], i = low_temp(a, f, DT_INDEX, 1, "i");
+	char why[256];
+	f->name = "joined";
+	f->nthreads = 1;
+	vec_push(a, &f->params,
+	    (LowParam){.name = "x", .type = DT_U8, .output = written});
+	vec_push(a, &f->buffers,
+	    (LowBuffer){.name = "x",
+		.type = DT_U8,
+		.elements = 64,
+		.align = 1,
+		.written = written});
+	for (int k = 0; k < 1 + set; k++)
+		low_op(a, &f->body, LOW_CONST, i, -1, -1, -1)->i = k;
+	for (int k = 0; k < 4; k++) {
+		part[k] = low_temp(a, f, DT_U8, 4, "part");
+		LowNode *n = low_op(a, &f->body, LOW_LOAD, part[k], -1, -1, -1);
+		n->buffer = 0;
+		affine_term(a, &n->address, i, 1);
+		n->address.constant = at[k];
+	}
+	int order[16];
+	for (int l = 0; l < 16; l++)
+		order[l] = l;
+	for (int k = 0; k < 3; k++) {
+		int d = low_temp(a, f, DT_U8, k < 2 ? 8 : 16, "d");
+		const int *of = k < 2 ? part + 2 * k : half;
+		low_op(a, &f->body, LOW_SHUFFLE, d, of[0], of[1], -1)->shuffle =
+		    arena_memdup(a, order, sizeof order);
+		if (k < 2)
+			half[k] = d;
+	}
+	const LowFunction *to = low_load_joined(a, f, bytes);
+	assert_true(low_function_verify(to, why, sizeof why));
+	int last = to->body.at[to->body.n - 1]->op == LOW_LOAD, loads = 0;
+	for (int k = to->body.n - 3; k < to->body.n; k++) {
+		const LowNode *n = to->body.at[k];
+		loads += n->op == LOW_LOAD;
+		if (n->op == LOW_LOAD)
+			assert_int_equal(
+			    n->address.constant, at[n->dst == half[1] ? 2 : 0]);
+	}
+	arena_free(a);
+	return last ? loads : -loads;
+}
+
+static void loads_joined(void **state)
+{
+	(void)state;
+	static const int row[4] = {3, 7, 11, 15}, two[4] = {3, 7, 15, 19};
+	static const int back[4] = {7, 3, 11, 15};
+	assert_int_equal(joined_loads(row, false, false, 16), 3);
+	assert_int_equal(joined_loads(row, false, false, 8), -2);
+	assert_int_equal(joined_loads(two, false, false, 16), -2);
+	assert_int_equal(joined_loads(back, false, false, 16), -1);
+	assert_int_equal(joined_loads(row, true, false, 16), 0);
+	assert_int_equal(joined_loads(row, false, true, 16), 0);
+}
+
 static int count_of(const LowFunction *f, LowOpcode op)
 {
 	int n = 0;
@@ -1179,6 +1245,7 @@ int main(void)
 	    cmocka_unit_test(sums_in_use),
 	    cmocka_unit_test(choices),
 	    cmocka_unit_test(known_choices),
+	    cmocka_unit_test(loads_joined),
 	    cmocka_unit_test(few_stored),
 	    cmocka_unit_test(narrow_indices),
 	    cmocka_unit_test(parts_of_words),
