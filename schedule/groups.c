@@ -235,8 +235,8 @@ static IntVec find_ahead(const Cut *c, int block)
 			int s = sources->at[k], group = c->group[s];
 			if (group != NONE && !is_in(&ahead, group))
 				vec_push(c->arena, &ahead, group);
-			if (!rows_is_product(&c->program->blocks[s]) &&
-			    !is_in(&seen, s))
+			if (!is_in(&seen, s) &&
+			    !rows_is_product(&c->program->blocks[s]))
 				vec_push(c->arena, &seen, s);
 		}
 	}

@@ -30,29 +30,39 @@ static const char *lower_part(
 		  8 * from, 8 * to, part);
 }
 
-/* "_mm512_setr_epi32(0, 0, ...)" */
-static const char *lane_numbers(EmitC *e, const Shuffle *s)
+/* Where the parts of each lane, of `bytes` each, come from: "0, 0, ..." */
+static const char *part_numbers(EmitC *e, const Shuffle *s, int bytes)
 {
 	Buf text = {0};
-	int words = s->bytes / 4;
-	buf_printf(&text, "_mm%d_setr_epi32(", 8 * s->lanes * s->bytes);
-	for (int i = 0; i < s->lanes * words; i++)
+	int parts = s->bytes / bytes;
+	for (int i = 0; i < s->lanes * parts; i++)
 		buf_printf(&text, i ? ", %d" : "%d",
-		    s->lane[i / words] * words + i % words);
-	buf_putc(&text, ')');
+		    s->lane[i / parts] * parts + i % parts);
 	const char *copy = arena_strdup(e->arena, buf_text(&text));
 	buf_free(&text);
 	return copy;
 }
 
+static const char *lane_numbers(EmitC *e, const Shuffle *s)
+{
+	return arena_printf(e->arena, "_mm%d_setr_epi32(%s)",
+	    8 * s->lanes * s->bytes, part_numbers(e, s, 4));
+}
+
+static bool is_of_first(const Shuffle *s)
+{
+	for (int i = 0; i < s->lanes; i++)
+		if (s->lane[i] >= s->source)
+			return false;
+	return true;
+}
+
 static const char *spread(EmitC *e, const Shuffle *s)
 {
 	int from = s->source * s->bytes, to = s->lanes * s->bytes;
-	if (s->bytes < 4 || (from != 8 && from != 16) || to <= 16)
+	if (s->bytes < 4 || (from != 8 && from != 16) || to <= 16 ||
+	    !is_of_first(s))
 		return NULL;
-	for (int i = 0; i < s->lanes; i++)
-		if (s->lane[i] >= s->source)
-			return NULL;
 	const char *a = lower_part(e, "a", from, to);
 	return to == 64
 	    ? arena_printf(e->arena, "_mm512_permutexvar_epi32(%s, %s)",
@@ -61,7 +71,13 @@ static const char *spread(EmitC *e, const Shuffle *s)
 		  lane_numbers(e, s));
 }
 
-/* From memory no shuffle at all. */
+/* "_mm256_broadcastsi128_si256((__m128i)(a))"; from memory that is the load. */
+static const char *broadcast(EmitC *e, int to)
+{
+	return arena_printf(e->arena, "_mm%d_broadcast%s((__m128i)(a))", 8 * to,
+	    to == 32 ? "si128_si256" : "_i32x4");
+}
+
 static const char *repeated(EmitC *e, const Shuffle *s)
 {
 	int to = s->lanes * s->bytes;
@@ -70,42 +86,23 @@ static const char *repeated(EmitC *e, const Shuffle *s)
 	for (int i = 0; i < s->lanes; i++)
 		if (s->lane[i] != i % s->source)
 			return NULL;
-	return arena_printf(e->arena, "_mm%d_broadcast%s((__m128i)(a))", 8 * to,
-	    to == 32 ? "si128_si256" : "_i32x4");
+	return broadcast(e, to);
 }
 
-/* "(__m256i)(i8x32){0, 0, ...}" */
-static const char *byte_numbers(EmitC *e, const Shuffle *s)
-{
-	Buf text = {0};
-	int to = s->lanes * s->bytes;
-	buf_printf(&text, "(__m%di)(%s){", 8 * to, emit_c_vector(e, DT_I8, to));
-	for (int i = 0; i < to; i++)
-		buf_printf(&text, i ? ", %d" : "%d",
-		    s->lane[i / s->bytes] * s->bytes + i % s->bytes);
-	buf_putc(&text, '}');
-	const char *copy = arena_strdup(e->arena, buf_text(&text));
-	buf_free(&text);
-	return copy;
-}
-
-/* In each 16 bytes of the result all of a; from memory that is the load. */
+/* All of a in each 16 bytes, and bytes of these. */
 static const char *strewn(EmitC *e, const Shuffle *s)
 {
 	int from = s->source * s->bytes, to = s->lanes * s->bytes;
 	if (s->bytes >= 4 || (from != 4 && from != 8 && from != 16) ||
-	    to < 32 || to <= from)
+	    to < 32 || !is_of_first(s))
 		return NULL;
-	for (int i = 0; i < s->lanes; i++)
-		if (s->lane[i] < 0 || s->lane[i] >= s->source)
-			return NULL;
 	const char *all = from == 16
-	    ? arena_printf(e->arena, "broadcast%s((__m128i)(a))",
-		  to == 32 ? "si128_si256" : "_i32x4")
-	    : arena_printf(e->arena, "set1_epi%d%s((int%d_t)(a))", 8 * from,
-		  from == 8 && to == 32 ? "x" : "", 8 * from);
-	return arena_printf(e->arena, "_mm%d_shuffle_epi8(_mm%d_%s, %s)",
-	    8 * to, 8 * to, all, byte_numbers(e, s));
+	    ? broadcast(e, to)
+	    : arena_printf(e->arena, "_mm%d_set1_epi%d%s((int%d_t)(a))", 8 * to,
+		  8 * from, from == 8 && to == 32 ? "x" : "", 8 * from);
+	return arena_printf(e->arena,
+	    "_mm%d_shuffle_epi8(%s, (__m%di)(%s){%s})", 8 * to, all, 8 * to,
+	    emit_c_vector(e, DT_I8, to), part_numbers(e, s, 1));
 }
 
 static const char *joined(EmitC *e, const Shuffle *s)
@@ -218,17 +215,12 @@ const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
 	*known = EMIT_GCC_X86;
 	if (!e->isa.avx2 || lanes * bytes > e->isa.vector_bytes)
 		return NULL;
-	const char *again = one ? repeated(e, &s) : NULL;
-	if (one && !again)
-		again = strewn(e, &s);
-	if (one)
-		return again ? again : spread(e, &s);
-	static const char *(*const ways[])(EmitC *, const Shuffle *) = {
-	    joined, eight_of_two, paired};
+	static const char *(*const ways[2][3])(EmitC *, const Shuffle *) = {
+	    {joined, eight_of_two, paired}, {repeated, strewn, spread}};
 	const char *text = NULL;
-	for (size_t i = 0; !text && i < sizeof ways / sizeof *ways; i++)
-		text = ways[i](e, &s);
-	if (text)
+	for (int i = 0; !text && i < 3; i++)
+		text = ways[one][i](e, &s);
+	if (text || one)
 		return text;
 	*known = EMIT_ANY_X86;
 	text = mixed(e, &s);

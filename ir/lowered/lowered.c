@@ -360,6 +360,14 @@ LowDefs low_defs(Arena *arena, const LowFunction *f)
 	return d;
 }
 
+const LowNode *low_number(const LowDefs *defs, int temp)
+{
+	const LowNode *n = temp < 0 ? NULL : defs->only[temp];
+	if (n && n->op == LOW_BROADCAST)
+		n = defs->only[n->arg[0]];
+	return n && n->op == LOW_CONST ? n : NULL;
+}
+
 LowFunction *low_like(Arena *arena, const LowFunction *f)
 {
 	LowFunction *to = arena_memdup(arena, f, sizeof *f);
@@ -374,6 +382,19 @@ LowFunction *low_like(Arena *arena, const LowFunction *f)
 bool low_is_operation(const LowNode *n)
 {
 	return n->kind == LOWNODE_OP;
+}
+
+void low_each_read(const LowBody *body,
+    void (*see)(void *context, const LowNode *n, int arg), void *context)
+{
+	for (int i = body->n - 1; i >= 0; i--) {
+		const LowNode *n = body->at[i];
+		low_each_read(&n->other, see, context);
+		low_each_read(&n->body, see, context);
+		for (int k = 0; low_is_operation(n) && k < 3; k++)
+			if (n->arg[k] >= 0)
+				see(context, n, k);
+	}
 }
 
 void low_each_run(Arena *arena, const LowBody *body,

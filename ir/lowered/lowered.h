@@ -250,9 +250,15 @@ typedef struct {
 	const LowNode **only;
 } LowDefs;
 LowDefs low_defs(Arena *arena, const LowFunction *f);
+/* The CONST that all lanes of a temporary are; NULL: they are something else. */
+const LowNode *low_number(const LowDefs *defs, int temp);
 /* The function without a body, with temporaries of its own. */
 LowFunction *low_like(Arena *arena, const LowFunction *f);
 bool low_is_operation(const LowNode *n); /* no loop, no condition */
+/* Each temporary that an operation reads, as its argument `arg`, backwards: what
+ * reads a temporary comes before what alone assigns it. */
+void low_each_read(const LowBody *body,
+    void (*see)(void *context, const LowNode *n, int arg), void *context);
 /* The body appended to `out`, with each run of nodes that are `plain` as `run` puts
  * it there; loops and branches in between are copies, done so themselves. */
 void low_each_run(Arena *arena, const LowBody *body,

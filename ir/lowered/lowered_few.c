@@ -124,20 +124,12 @@ static int wanted(const Few *p, const LowNode *n, int arg)
 	return whole(p, n->arg[arg], p->want[n->dst]);
 }
 
-/* Backwards: what reads a temporary comes after what alone assigns it. */
-static void want_body(Few *p, const LowBody *body)
+static void note_lanes(void *context, const LowNode *n, int arg)
 {
-	for (int i = body->n - 1; i >= 0; i--) {
-		const LowNode *n = body->at[i];
-		want_body(p, &n->other);
-		want_body(p, &n->body);
-		for (int k = 0; low_is_operation(n) && k < 3; k++) {
-			int temp = n->arg[k];
-			int lanes = temp < 0 ? 0 : wanted(p, n, k);
-			if (temp >= 0 && p->want[temp] < lanes)
-				p->want[temp] = lanes;
-		}
-	}
+	Few *p = context;
+	int temp = n->arg[arg], lanes = wanted(p, n, arg);
+	if (p->want[temp] < lanes)
+		p->want[temp] = lanes;
 }
 
 /* --- what is left ----------------------------------------------------------- */
@@ -234,7 +226,7 @@ const LowFunction *low_store_few(Arena *arena, const LowFunction *f)
 	Few p = {arena, low_like(arena, f), low_defs(arena, f),
 	    NEW_N(arena, int, f->temps.n + 1),
 	    NEW_N(arena, int, f->temps.n + 1)};
-	want_body(&p, &f->body);
+	low_each_read(&f->body, note_lanes, &p);
 	low_each_run(
 	    arena, &f->body, low_is_operation, few_run, &p, &p.to->body);
 	return p.to;

@@ -76,20 +76,14 @@ static void note_lanes(Known *k, const LowNode *n)
 	    sizeof *frame * (size_t)temps[n->dst].lanes);
 }
 
-/* Numbers under a mask are an operation of bits. */
-static bool is_number(const Known *k, int temp)
-{
-	const LowNode *n = k->defs.only[temp];
-	return n && (n->op == LOW_CONST ||
-	    (n->op == LOW_BROADCAST && is_number(k, n->arg[0])));
-}
-
 static bool put_shuffle(Known *k, const LowNode *n, LowBody *out)
 {
 	int lanes = n->dst < 0 ? 1 : k->to->temps.at[n->dst].lanes;
 	const Scalar *mask = n->op == LOW_SELECT ? k->lanes[n->arg[0]] : NULL;
-	if (!mask || lanes == 1 || k->to->temps.at[n->dst].type == DT_BOOL ||
-	    is_number(k, n->arg[1]) || is_number(k, n->arg[2]))
+	if (!mask || lanes == 1 || k->to->temps.at[n->dst].type == DT_BOOL)
+		return false;
+	/* numbers under a mask are an operation of bits */
+	if (low_number(&k->defs, n->arg[1]) || low_number(&k->defs, n->arg[2]))
 		return false;
 	int *from = NEW_N(k->arena, int, lanes), first = 0;
 	for (int l = 0; l < lanes; l++) {

@@ -98,19 +98,12 @@ static bool takes_narrow(const Narrow *p, const LowNode *n, int arg)
 	}
 }
 
-/* Backwards: what reads a temporary comes after what alone assigns it. */
-static void find_readers(Narrow *p, const LowBody *body)
+static void note_reader(void *context, const LowNode *n, int arg)
 {
-	for (int i = body->n - 1; i >= 0; i--) {
-		const LowNode *n = body->at[i];
-		find_readers(p, &n->other);
-		find_readers(p, &n->body);
-		for (int k = 0; low_is_operation(n) && k < 3; k++)
-			if (fits(p, n->arg[k]))
-				*(takes_narrow(p, n, k)
-					? &p->narrow[n->arg[k]]
-					: &p->wide[n->arg[k]]) = true;
-	}
+	Narrow *p = context;
+	if (fits(p, n->arg[arg]))
+		*(takes_narrow(p, n, arg) ? &p->narrow[n->arg[arg]]
+					  : &p->wide[n->arg[arg]]) = true;
 }
 
 /* --- what it becomes -------------------------------------------------------- */
@@ -170,7 +163,7 @@ const LowFunction *low_narrow(Arena *arena, const LowFunction *f)
 	    NEW_N(arena, bool, n), NEW_N(arena, bool, n),
 	    NEW_N(arena, int, n)};
 	find_fitting(&p, &f->body);
-	find_readers(&p, &f->body);
+	low_each_read(&f->body, note_reader, &p);
 	low_each_run(
 	    arena, &f->body, low_is_operation, narrow_run, &p, &p.to->body);
 	return p.to;

@@ -49,10 +49,8 @@ static bool is_integers(const Wanted *p, int temp)
 /* The bits of what is the same number in all lanes. */
 static bool is_number(const Wanted *p, int temp, uint64_t *bits)
 {
-	const LowNode *n = temp < 0 ? NULL : p->defs.only[temp];
-	if (n && n->op == LOW_BROADCAST)
-		n = p->defs.only[n->arg[0]];
-	if (!n || n->op != LOW_CONST)
+	const LowNode *n = low_number(&p->defs, temp);
+	if (!n)
 		return false;
 	*bits = (uint64_t)n->i & low_bits(width_of(p, temp));
 	return true;
@@ -145,19 +143,13 @@ static uint64_t wanted_by(const Wanted *p, const LowNode *n, int arg)
 	}
 }
 
-/* Backwards: what reads a temporary comes after what alone assigns it. */
-static void want_body(Wanted *p, const LowBody *body)
+static void note_bits(void *context, const LowNode *n, int arg)
 {
-	for (int i = body->n - 1; i >= 0; i--) {
-		const LowNode *n = body->at[i];
-		want_body(p, &n->other);
-		want_body(p, &n->body);
-		for (int k = 0; low_is_operation(n) && k < 3; k++)
-			if (is_integers(p, n->arg[k])) {
-				p->wanted[n->arg[k]] |= wanted_by(p, n, k);
-				p->reads[n->arg[k]]++;
-			}
-	}
+	Wanted *p = context;
+	if (!is_integers(p, n->arg[arg]))
+		return;
+	p->wanted[n->arg[arg]] |= wanted_by(p, n, arg);
+	p->reads[n->arg[arg]]++;
 }
 
 /* --- what is left ----------------------------------------------------------- */
@@ -241,7 +233,7 @@ const LowFunction *low_make_wanted(Arena *arena, const LowFunction *f)
 	Wanted p = {arena, low_like(arena, f), low_defs(arena, f),
 	    NEW_N(arena, uint64_t, f->temps.n + 1),
 	    NEW_N(arena, int, f->temps.n + 1)};
-	want_body(&p, &f->body);
+	low_each_read(&f->body, note_bits, &p);
 	low_each_run(
 	    arena, &f->body, low_is_operation, wanted_run, &p, &p.to->body);
 	return p.to;
