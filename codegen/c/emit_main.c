@@ -689,7 +689,7 @@ static const char value[] =
     "\t\tinfinite = (int64_t)(tunec_next() % (uint64_t)n);\n"
     "\tif (tunec_run(i, row, n))\n"
     "\t\tsame = u < 0 ? (int)(u * 16) / 4.0 - 0.25 : (int)(u * 16) / 4.0 + 0.25;\n"
-    "\tif (TUNEC_INFINITIES && tunec_special && n >= 64 && i - infinite < 16 &&\n"
+    "\tif (!TUNEC_MAY_HIDE_NAN && tunec_special && n >= 64 && i - infinite < 16 &&\n"
     "\t    i >= infinite)\n"
     "\t\treturn INFINITY;\n"
     "\tif (tunec_kind < TUNEC_SAME)\n\t\treturn 0;\n"
@@ -780,10 +780,9 @@ static void put_head(EmitMain *m, Buf *out, const Lowered *l, double operations)
 	    "\n#define TUNEC_FLOPS %.0f.0\n"
 	    "#define TUNEC_TOLERANCE %.3g\n#define TUNEC_HELPER static inline\n"
 	    "#define TUNEC_SPECIAL %d /* are there special inputs? */\n"
-	    "#define TUNEC_INFINITIES %d\n"
 	    "#define TUNEC_MAY_HIDE_NAN %d /* as the language allows it */\n\n",
 	    operations, tolerance(p), !order_decides(p),
-	    p->numerics != NUMERICS_FAST, program_may_hide_nan(p));
+	    program_may_hide_nan(p));
 }
 
 static void put_prototypes(Arena *arena, Buf *out, const Lowered *l)
