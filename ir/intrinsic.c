@@ -113,6 +113,29 @@ const Intrinsic *intrinsic_of_body(const Expr *body)
 	return in && in->sum == body->type ? in : NULL;
 }
 
+bool intrinsic_sums(const Intrinsic *in, const Expr *body)
+{
+	if (!is_operand(body))
+		return in == intrinsic_of_body(body);
+	DType read = body->arg[0]->type;
+	return !in->rows && dtype_is_int(in->sum) && in->sum == body->type &&
+	    (in->a == read || in->b == read);
+}
+
+void intrinsic_reads(
+    const Intrinsic *in, const Expr *body, const Expr **a, const Expr **b)
+{
+	assert(intrinsic_sums(in, body));
+	const Expr *x = body->arg[0], *y = NULL;
+	if (body->op == OP_MUL) {
+		x = body->arg[0]->arg[0];
+		y = body->arg[1]->arg[0];
+	}
+	bool turned = x->type != in->a || (y && y->type != in->b);
+	*a = turned ? y : x;
+	*b = turned ? x : y;
+}
+
 const Expr *fragment_read(const Expr *body, int operand)
 {
 	const Expr *e = body->arg[operand];

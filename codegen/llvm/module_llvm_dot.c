@@ -1,9 +1,10 @@
 /* Sums of products (DOT) by the instruction that the target has; else written
- * out so that selection finds one: products of 16 bits whose neighbours are
- * added are pmaddwd, terms of bf16 are the halves of 32 bits.
+ * out: terms of bf16 are the halves of 32 bits.
  *
  *     c = dot a, b, c     u8*i8 by fours    vpdpbusd, usdot
  *                         i8*i8, u8*u8      vpdpbssd, vpdpbuud, sdot, udot
+ *                         i16*i16           pmaddwd, and what it gives is added:
+ *                                           selection makes vpdpwssd of both
  *                         bf16*bf16         vdpbf16ps, bfdot: where subnormals
  *                                           may be flushed */
 #include "codegen/llvm/module_llvm.h"
@@ -19,7 +20,8 @@ typedef struct {
 	CpuFeatures needs;
 	int bytes;
 	const char *name;
-	bool by_words; /* operands are vectors of 32 bits */
+	/* its operands are vectors of 32 bits; its sums are not added to others */
+	enum { PLAIN, WORDS, ADDED } kind;
 } DotInstruction;
 
 #define VNNI512 (FEATURE_BIT(AVX512VNNI) | FEATURE_BIT(AVX512VL))
@@ -27,33 +29,38 @@ typedef struct {
 #define VNNI8	FEATURE_BIT(AVXVNNIINT8)
 static const DotInstruction instructions[] = {
     {"dot4_u8i8", ARCH_X86_64, FEATURE_BIT(AVX512VNNI), 64,
-	"llvm.x86.avx512.vpdpbusd.512", true},
+	"llvm.x86.avx512.vpdpbusd.512", WORDS},
     {"dot4_u8i8", ARCH_X86_64, VNNI512, 32, "llvm.x86.avx512.vpdpbusd.256",
-	true},
+	WORDS},
     {"dot4_u8i8", ARCH_X86_64, VNNI512, 16, "llvm.x86.avx512.vpdpbusd.128",
-	true},
+	WORDS},
     {"dot4_u8i8", ARCH_X86_64, FEATURE_BIT(AVXVNNI), 32,
-	"llvm.x86.avx512.vpdpbusd.256", true},
+	"llvm.x86.avx512.vpdpbusd.256", WORDS},
     {"dot4_u8i8", ARCH_X86_64, FEATURE_BIT(AVXVNNI), 16,
-	"llvm.x86.avx512.vpdpbusd.128", true},
-    {"dot4_i8", ARCH_X86_64, VNNI8, 32, "llvm.x86.avx2.vpdpbssd.256", true},
-    {"dot4_i8", ARCH_X86_64, VNNI8, 16, "llvm.x86.avx2.vpdpbssd.128", true},
-    {"dot4_u8", ARCH_X86_64, VNNI8, 32, "llvm.x86.avx2.vpdpbuud.256", true},
-    {"dot4_u8", ARCH_X86_64, VNNI8, 16, "llvm.x86.avx2.vpdpbuud.128", true},
+	"llvm.x86.avx512.vpdpbusd.128", WORDS},
+    {"dot4_i8", ARCH_X86_64, VNNI8, 32, "llvm.x86.avx2.vpdpbssd.256", WORDS},
+    {"dot4_i8", ARCH_X86_64, VNNI8, 16, "llvm.x86.avx2.vpdpbssd.128", WORDS},
+    {"dot4_u8", ARCH_X86_64, VNNI8, 32, "llvm.x86.avx2.vpdpbuud.256", WORDS},
+    {"dot4_u8", ARCH_X86_64, VNNI8, 16, "llvm.x86.avx2.vpdpbuud.128", WORDS},
     {"dot2_bf16", ARCH_X86_64, FEATURE_BIT(AVX512BF16), 64,
-	"llvm.x86.avx512bf16.dpbf16ps.512", false},
+	"llvm.x86.avx512bf16.dpbf16ps.512", PLAIN},
     {"dot2_bf16", ARCH_X86_64, BF512, 32, "llvm.x86.avx512bf16.dpbf16ps.256",
-	false},
+	PLAIN},
     {"dot2_bf16", ARCH_X86_64, BF512, 16, "llvm.x86.avx512bf16.dpbf16ps.128",
-	false},
+	PLAIN},
     {"dot4_i8", ARCH_AARCH64, ARM_BIT(DOTPROD), 16, "llvm.aarch64.neon.sdot",
-	false},
+	PLAIN},
     {"dot4_u8", ARCH_AARCH64, ARM_BIT(DOTPROD), 16, "llvm.aarch64.neon.udot",
-	false},
+	PLAIN},
     {"dot4_u8i8", ARCH_AARCH64, ARM_BIT(I8MM), 16, "llvm.aarch64.neon.usdot",
-	false},
+	PLAIN},
     {"dot2_bf16", ARCH_AARCH64, ARM_BIT(BF16), 16, "llvm.aarch64.neon.bfdot",
-	false},
+	PLAIN},
+    {"dot2_i16", ARCH_X86_64, FEATURE_BIT(AVX512BW), 64,
+	"llvm.x86.avx512.pmaddw.d.512", ADDED},
+    {"dot2_i16", ARCH_X86_64, FEATURE_BIT(AVX2), 32, "llvm.x86.avx2.pmadd.wd",
+	ADDED},
+    {"dot2_i16", ARCH_X86_64, 0, 16, "llvm.x86.sse2.pmadd.wd", ADDED},
 };
 
 static const DotInstruction *instruction_for(
@@ -73,7 +80,7 @@ static const DotInstruction *instruction_for(
 static LLVMTypeRef operand_type(
     LlvmGen *gen, const DotInstruction *d, DType type, int lanes, int terms)
 {
-	if (d->by_words)
+	if (d->kind == WORDS)
 		return llvm_int_type(gen, 32, lanes);
 	if (type == DT_BF16)
 		return llvm_lanes(
@@ -89,6 +96,9 @@ static V by_instruction(LlvmGen *gen, const DotInstruction *d,
 	V args[] = {c, LLVMBuildBitCast(bl, a, type, ""),
 	    LLVMBuildBitCast(bl, b, type, "")};
 	LLVMTypeRef types[] = {LLVMTypeOf(c), type};
+	if (d->kind == ADDED)
+		return LLVMBuildAdd(bl, c,
+		    llvm_intrinsic(gen, d->name, types, 0, args + 1, 2), "");
 	return llvm_intrinsic(gen, d->name, types,
 	    gen->arch == ARCH_AARCH64 ? 2 : 0, args, 3);
 }

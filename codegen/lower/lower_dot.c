@@ -7,6 +7,7 @@
  *     y = load b[..] (4 * lanes of i8)      four for each lane
  *     c = dot4(shuffle(x), y, c)
  *
+ * A sum of one operand alone has 1 for the other; its lanes may be steps as well.
  * The four elements of a step lie side by side in both operands, and those of
  * all lanes behind one another or in the same place; every step
  * counts, and every lane, or what is read for the others lies in the buffers
@@ -45,6 +46,8 @@ static Index address_of(Lower *l, const Expr *read, int var, int step)
 static bool lies_together(
     Lower *l, const Expr *read, int terms, int var, Index *at)
 {
+	if (!read)
+		return true;
 	*at = address_of(l, read, var, 0);
 	if (l->nest->buffers.at[read->id].scope == SCOPE_REG || at->vector >= 0)
 		return false;
@@ -63,15 +66,19 @@ static bool lies_together(
 /* Are all lanes' elements there, also of lanes that do not count? */
 static bool is_inside(Lower *l, const Expr *read, int terms, Index at)
 {
+	if (!read)
+		return true;
 	Index last = at;
 	last.form.constant += terms - 1;
 	return memory_inside(l, read->id, at) &&
 	    memory_inside(l, read->id, last);
 }
 
-static int operand(Lower *l, const Expr *read, int terms, Index at)
+static int operand(Lower *l, const Expr *read, DType type, int terms, Index at)
 {
 	int lanes = terms * l->lanes, *order;
+	if (!read)
+		return value_as(l, value_const(type, 1, 1), lanes);
 	if (index_has_lanes(at) || l->lanes == 1)
 		return memory_run(l, read->id,
 		    index_without(l, at, SYMBOL_LANE), lanes);
@@ -90,20 +97,14 @@ bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b)
 {
 	const Stage *s = &l->nest->stages.at[stage];
 	int var = s->tensor_loop, outer = l->stage;
-	const Expr *x = s->body->arg[0]->arg[0], *y = s->body->arg[1]->arg[0];
-	Index at_x, at_y;
+	const Expr *x, *y;
+	Index at_x = {0}, at_y = {0};
 	bool some, constant, all, good;
 	const Intrinsic *in = intrinsic_at(s->intrinsic);
-	assert(intrinsic_of_body(s->body) == in);
 	assert(loop_extent(l, var) == in->terms);
-	if (x->type != in->a || y->type != in->b) {
-		const Expr *first = x;
-		x = y;
-		y = first;
-	}
-	assert(x->type == in->a && y->type == in->b);
+	intrinsic_reads(in, s->body, &x, &y);
 	l->stage = stage;
-	good = !l->across && l->lanes * in->terms <= MOST_LANES &&
+	good = l->lanes * in->terms <= MOST_LANES &&
 	    l->nest->buffers.at[s->buffer].type == in->sum &&
 	    all_counts(l, stage, var);
 	if (good) {
@@ -119,8 +120,8 @@ bool dot_operands(Lower *l, int stage, bool masked, int *a, int *b)
 				is_inside(l, y, in->terms, at_y)));
 	}
 	if (good) {
-		*a = operand(l, x, in->terms, at_x);
-		*b = operand(l, y, in->terms, at_y);
+		*a = operand(l, x, in->a, in->terms, at_x);
+		*b = operand(l, y, in->b, in->terms, at_y);
 	}
 	l->stage = outer;
 	return good;

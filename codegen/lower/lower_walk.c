@@ -143,7 +143,8 @@ static int64_t unrolled_number(const Lower *l, const Stage *s, bool reduce)
 		int var = s->loops[i];
 		int64_t value;
 		if (l->nest->vars.at[var].reduce == reduce &&
-		    loop_at_compile_time(l, var) && l->vars[var].bound &&
+		    var != s->tensor_loop && loop_at_compile_time(l, var) &&
+		    l->vars[var].bound &&
 		    index_is_const(l->vars[var].value, &value))
 			number = number * loop_extent(l, var) + value;
 	}
@@ -288,12 +289,16 @@ static bool tensor_step(Lower *l, int stage)
 	if (intrinsic_at(s->intrinsic)->warps)
 		return fragment_step(l, stage);
 	l->stage = stage;
-	if (!dot_operands(l, stage, reg || accumulator(l, s) >= 0, &a, &b)) {
+	into = accumulator(l, s);
+	/* lanes that are steps are added up behind the loops, or here */
+	bool later =
+	    !l->across || (into >= 0 && l->f->temps.at[into].lanes == l->lanes);
+	if (!later ||
+	    !dot_operands(l, stage, !l->across && (reg || into >= 0), &a, &b)) {
 		l->stage = outer;
 		return false;
 	}
 	Index address = write_address(l, s);
-	into = accumulator(l, s);
 	if (into < 0 && reg)
 		into = register_temp(l, s->buffer, address);
 	if (into >= 0) {
@@ -749,7 +754,7 @@ static int64_t copies_inside(const Lower *l, const Stage *s, int pos)
 	for (int i = pos; i < s->nloops && n <= MAX_SUMS; i++) {
 		int var = s->loops[i];
 		if (l->nest->vars.at[var].reduce && !is_vector(l, var) &&
-		    loop_at_compile_time(l, var))
+		    var != s->tensor_loop && loop_at_compile_time(l, var))
 			n *= loop_extent(l, var);
 	}
 	return n;

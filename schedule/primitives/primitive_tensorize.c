@@ -4,6 +4,8 @@
  *   ->
  *     dot4_u8i8 { for ki in 4 ... }
  *
+ * One operand alone is multiplied by 1.
+ *
  * Of a fragment: three loops from one inwards, of the reduction as many steps as
  * it has terms, and two rows and two columns, which a thread has of it.
  *
@@ -129,7 +131,7 @@ Refusal tensorize_legal(const Call *call)
 		return "the block has a unit already";
 	if (in->rows)
 		return fragment_legal(nest, in, p.loop);
-	if (s->reduce != REDUCE_SUM || intrinsic_of_body(s->body) != in)
+	if (s->reduce != REDUCE_SUM || !intrinsic_sums(in, s->body))
 		return "the body is not what the intrinsic computes";
 	if (edit_is_exact(nest, nest->vars.at[p.loop].stage))
 		return "exact numerics keep the order of the reduction";

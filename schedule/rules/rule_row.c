@@ -7,6 +7,8 @@
  *     parallel i0
  *       for k0 unroll k1 unroll i1 vector kv   y[i] += a[i, k]*x[k]
  *
+ * Bytes of a sum are added up a few steps at a time for each lane (`tensorize`).
+ *
  * Where there is no row, the threads have partial results of their own.  Where
  * nothing lies along the reduction (functions of its steps), lanes are along the
  * rows. */
@@ -18,6 +20,7 @@ enum {
 	AGAIN_MOST = 2,	   /* that, of a row that is one vector: its lanes are
 			     added for each result */
 	REPEATED_MOST = 4, /* times that an element is beside itself (j//2) */
+	EACH_STEP = 2,	   /* instructions: a step is widened and added */
 	SHORT_MOST = 4 /* of an axis all of whose results are made at once */
 };
 
@@ -290,22 +293,79 @@ static const char *copies_of(const Row *w, int64_t vectors, int lanes)
 			   : "1";
 }
 
+/* The instruction that sums a few steps of a read for each lane, the fastest that
+ * the machine has; NULL. */
+static const Intrinsic *sum_of(const Rules *r, const Expr *body)
+{
+	const Intrinsic *best = NULL;
+	int least = 0;
+	for (int i = 0; i < intrinsic_count() && body->op == OP_CAST; i++) {
+		const Intrinsic *in = intrinsic_at(i);
+		int n = intrinsic_instructions(
+		    in, r->machine, r->program->numerics);
+		if (n && n < EACH_STEP * in->terms &&
+		    intrinsic_sums(in, body) && (!best || n < least)) {
+			best = in;
+			least = n;
+		}
+	}
+	return best;
+}
+
+/* The same for the steps along the lanes, if none is left over. */
+static const Intrinsic *sums_steps(const Row *w, int *lanes)
+{
+	const Rules *r = w->r;
+	int i = (int)(w->block - r->program->blocks);
+	const RuleBlock *b = &r->blocks[i];
+	const Intrinsic *in =
+	    w->block->reduce == REDUCE_SUM && rule_results(r, i) == 1
+	    ? sum_of(r, r->bodies[i])
+	    : NULL;
+	if (!in || b->reads.n != 1 || b->reads.at[0].last < 0 ||
+	    last_axis(r, w->block, &b->reads.at[0]) != w->along)
+		return NULL;
+	const RuleRead *read = &b->reads.at[0];
+	const RuleIndex *last = &read->dims[read->last];
+	int n = rule_widest(r, w->block, w->along);
+	while (n > 1 && w->along_extent % (n * in->terms))
+		n /= 2;
+	if (!last->digits.n || last->digits.at[0].axis != w->along ||
+	    last->digits.at[0].below > 1 ||
+	    n < rule_least_lanes(rule_lanes(r->machine, in->sum)))
+		return NULL;
+	*lanes = n;
+	return in;
+}
+
 static void put_lanes(Row *w, const char *row0, const char *row1)
 {
 	Rules *r = w->r;
 	int lanes = rule_widest(r, w->block, w->along);
+	const Intrinsic *in = sums_steps(w, &lanes);
+	int each = lanes * (in ? in->terms : 1);
 	const char *name = w->block->axes[w->along].name;
 	const char *k0 = rule_name(r, w->block, name, "0");
 	const char *k1 = rule_name(r, w->block, name, "1");
 	const char *kv = rule_name(r, w->block, name, "v");
+	const char *kq = rule_name(r, w->block, name, "q");
 	if (lanes == 1)
 		return;
-	rule_put(w->r, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", k0,
-	    k1, kv, w->stage, w->along_name,
-	    copies_of(w, (w->along_extent + lanes - 1) / lanes, lanes), lanes);
-	put_order(w, row0, row1, k0, k1, kv);
+	const char *copies =
+	    copies_of(w, (w->along_extent + each - 1) / each, each);
+	const char *ends = kv, *sizes = "";
+	if (in) {
+		ends = arena_printf(r->arena, "%s, %s", kv, kq);
+		sizes = arena_printf(r->arena, ", [%d]", in->terms);
+	}
+	rule_put(r, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]%s))\n", k0,
+	    k1, ends, w->stage, w->along_name, copies, lanes, sizes);
+	put_order(w, row0, row1, k0, k1, ends);
 	r->blocks[w->block - r->program->blocks].steps = k0;
-	rule_put(w->r, "unroll(%s)\nvectorize(%s, %d)\n", k1, kv, lanes);
+	rule_put(r, "unroll(%s)\nvectorize(%s, %d)\n", k1, kv, lanes);
+	if (in)
+		rule_put(
+		    r, "unroll(%s)\ntensorize(%s, %s)\n", kq, kq, in->name);
 }
 
 static void add_place(Row *w, int axes, const char *loop)

@@ -81,6 +81,31 @@ static Program *product_u8i8_odd(Arena *arena)
 	return product_of(arena, 13, 35, 9);
 }
 
+/* c[i] = sum[k] i32(a[i, k]) */
+static Program *row_sums(Arena *arena, DType type, int64_t m, int64_t k)
+{
+	Program *p = product_of(arena, m, 1, k);
+	Block *c = &p->blocks[0];
+	c->body = c->body->arg[0];
+	p->buffers[0].type = c->body->arg[0]->type = type;
+	return p;
+}
+
+static Program *row_sums_u8(Arena *arena)
+{
+	return row_sums(arena, DT_U8, 12, 64);
+}
+
+static Program *row_sums_i8(Arena *arena)
+{
+	return row_sums(arena, DT_I8, 12, 64);
+}
+
+static Program *row_sums_odd(Arena *arena)
+{
+	return row_sums(arena, DT_U8, 13, 71);
+}
+
 static Program *conv(Arena *arena)
 {
 	return program_conv(arena, 3, 19, 11, 1);
@@ -214,6 +239,13 @@ typedef struct {
 	"ap = cache_read(acc, a)\ncompute_at(ap, i0)\n"                       \
 	"transform_layout(ap, [x0//4, x1//4, x0%4, x1%4])\npad(ap, 0)\n"
 
+/* Four steps of a row of bytes for each of eight lanes, which are steps too. */
+#define ROW_SUMS(last)                                                         \
+	"k0, k1, k2, k3 = split(c.k, [_, 2, 8, 4])\n"                          \
+	"i0, i1 = split(c.i, [_, 2])\nreorder(i0, k0, k1, i1, c.j, k2, k3)\n"  \
+	"unroll(i1)\nunroll(c.j)\nvectorize(k2, 8)\nunroll(k3)\n" last         \
+	"tensorize(k3, dot4_u8i8)\n"
+
 static const Case cases[] = {
     {"mm_plain", matmul, ""},
     {"mm_peel", matmul, TILE("peel", "tail(acc, peel)\n")},
@@ -227,8 +259,7 @@ static const Case cases[] = {
     {"mm_across_mask", matmul, ACROSS("mask", "")},
     {"mm_across_guard", matmul, ACROSS("guard", "")},
     {"mm_across_f16", matmul_f16, ACROSS("peel", "")},
-    {"mm_across_init", matmul,
-	ACROSS("peel", "decompose_reduction(c, c.j)\n")},
+    {"mm_across_init", matmul, ACROSS("peel", "decompose_reduction(c, c.j)\n")},
     /* no accumulators: a loop over results runs inside of the reduction */
     {"mm_across_memory", matmul,
 	"k0, k1 = split(c.k, [_, 8])\nreorder(c.i, k0, c.j, k1)\n"
@@ -273,6 +304,9 @@ static const Case cases[] = {
 	"tensorize(k1, dot4_u8i8)\n"},
     {"dot4_scalar", schedule_dot,
 	"k0, k1 = split(g.k, [_, 4])\ntensorize(k1, dot4_u8i8)\n"},
+    {"dot4_u8", row_sums_u8, ROW_SUMS("")},
+    {"dot4_i8", row_sums_i8, ROW_SUMS("unroll(k1)\n")},
+    {"dot4_odd", row_sums_odd, ROW_SUMS("tail(c, mask)\n")},
     {"dot_plain", schedule_dot, ""},
     {"dot_vector", schedule_dot, "vectorize(g.i, 8)\nreorder(g.k, g.i)\n"},
     {"dot_rfactor", schedule_dot,
@@ -531,6 +565,8 @@ static void test_dots(void **state)
 	assert_true(dots("dot4_tails") > 0);
 	assert_int_equal(dots("dot4_scalar"), 8 * 4);
 	assert_int_equal(dots("dot4_memory"), 0);
+	assert_int_equal(dots("dot4_u8"), 12 * 64 / 32);
+	assert_int_equal(dots("dot4_i8"), 12 * 64 / 32);
 }
 
 /* --- stores whose lanes lie apart --------------------------------------- */

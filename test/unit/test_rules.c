@@ -361,6 +361,13 @@ static const Case cases[] = {
 	    "reorder(r_o0, r.y, r_x0, r_o1, r_x1, r_xv)"},
 	{"cache_write", "r_y0"}},
     /* nor has a sum a loop of one; a dimension of one element is none */
+    /* bytes of a row are added up by fours, where none is left over */
+    {"test/layouts/row_sums.yaml",
+	{"split(a.j, ? in tile([1, 2, 3], [16], [4]))",
+	    "tensorize(a_jq, dot4_u8i8)",
+	    "split(b.j, ? in tile([1, 2, 3, 4], [16], [2]))",
+	    "tensorize(b_jq, dot2_i16)"},
+	{"tensorize(c"}},
     {"test/layouts/ones.yaml", {"unfold(y.c)\n", "vectorize(y_kv, 16)"},
 	{"y_m0, y_m1, y_mv"}},
     /* lanes along what is read least often */
@@ -742,6 +749,12 @@ static const struct {
 	    {"c_t1 = retype(c, 1, i16)\nc_t2 = retype(c, 2, i16)\n",
 		"tensorize(c_kq, dot2_i16)"},
 	    {"distribute("}}},
+    {"llvm -mcpu=haswell",
+	{"test/layouts/row_sums.yaml", {"tensorize(b_jq, dot2_i16)"},
+	    {"tensorize(a"}}},
+    {"llvm -mcpu=neoverse-n1",
+	{"test/layouts/row_sums.yaml", {"tensorize(a_jq, dot4_u8)"},
+	    {"tensorize(b"}}},
     {"llvm -mcpu=neoverse-n1",
 	{"test/layouts/product_i8.yaml", {"tensorize(c_kq, dot4_i8)"},
 	    {"retype(", "distribute("}}},
