@@ -678,9 +678,12 @@ static V emit_function(LlvmGen *gen, const LowFunction *low, int aligned)
 	return f.function;
 }
 
+/* LLVM's scheduler keeps long chains one behind the other. */
 void llvm_function_emit(LlvmGen *gen, const LowFunction *low)
 {
-	emit_function(gen, low, 0);
+	Arena *arena = arena_new();
+	emit_function(gen, low_interleave(arena, low), 0);
+	arena_free(arena);
 }
 
 void llvm_launch_emit(LlvmGen *gen, const LowLaunch *launch)

@@ -11,10 +11,11 @@
  *
  * A processor waits for the end of each operation of a chain, and sees too few of
  * the next copy's if they are behind it.  A C compiler leaves them there, since
- * it has to think that y may overlap x.  Here inputs and outputs do not
- * overlap, and addresses in one buffer are compared.  What a copy does only under a
- * condition, of numbers alone, as what few arguments of a function need, is one
- * operation of it. */
+ * it has to think that y may overlap x; LLVM's scheduler does so, too.  Here inputs
+ * and outputs do not overlap, and addresses in one buffer are compared.  Copies
+ * whose ends are added to one sum are so in the order that they were.  What a copy
+ * does only under a condition, of numbers alone, as what few arguments of a function
+ * need, is one operation of it. */
 #include "ir/lowered/lowered.h"
 
 /* Copies side by side at most, and where a processor that looks SEEN operations
@@ -37,11 +38,14 @@ typedef struct {
 	int *assigned;	 /* by temporary: how often */
 	int *touched;	 /* by temporary: the last operation of the run that has
 			  assigned it, or read it where several do */
+	bool *read; /* by temporary: the run does more with it than steps */
+	int *place; /* by temporary: where in copies its steps are; -1 */
 	LowNode **nodes; /* of the run at hand */
 	int n;
 	bool *shared; /* by operation: done where it is first needed */
 	int *copy;    /* by operation: another of the same copy, or itself */
 	int *depth;
+	bool *listed; /* by operation: a copy of a long chain begins with it */
 	bool *done;
 	VEC(Copy) copies;
 	LowBody *out;
@@ -110,6 +114,33 @@ static bool is_once(const Run *r, int temp)
 	return r->assigned[temp] == 1;
 }
 
+/* Does an operation only go on with a sum, or what else is carried? */
+static bool is_step(const LowNode *n)
+{
+	return n->kind == LOWNODE_OP && n->dst >= 0 &&
+	    (n->dst == n->arg[0] || n->dst == n->arg[1] || n->dst == n->arg[2]);
+}
+
+static void see_read(Run *r, int at, int temp)
+{
+	const LowNode *n = r->nodes[at];
+	r->read[temp] |= !is_step(n) || n->dst != temp;
+}
+
+static void find_read(Run *r)
+{
+	for (int i = 0; i < r->n; i++) {
+		each_temp(r, i, see_read);
+		each_assigned(r, i, see_read);
+	}
+}
+
+/* Steps of it alone are of copies of their own, and stay in order. */
+static bool is_carried(const Run *r, int temp)
+{
+	return !is_once(r, temp) && !r->read[temp];
+}
+
 static void see_shared(Run *r, int at, int temp)
 {
 	int def = r->touched[temp];
@@ -131,6 +162,8 @@ static bool may_be_shared(const Run *r, const LowNode *n)
 static void see_together(Run *r, int at, int temp)
 {
 	int other = r->touched[temp];
+	if (is_carried(r, temp))
+		return;
 	if (!is_once(r, temp))
 		r->touched[temp] = at;
 	if (other < 0 || r->shared[other])
@@ -144,11 +177,13 @@ static void see_assigned(Run *r, int at, int temp)
 {
 	if (!r->shared[at] && !is_once(r, temp))
 		see_together(r, at, temp);
-	r->touched[temp] = at;
+	if (!is_carried(r, temp))
+		r->touched[temp] = at;
 }
 
 static void find_copies(Run *r)
 {
+	find_read(r);
 	for (int i = 0; i < r->n; i++) {
 		r->copy[i] = i;
 		r->shared[i] = may_be_shared(r, r->nodes[i]);
@@ -182,11 +217,39 @@ static void list_copies(Run *r)
 		if (all[i].at) {
 			all[i].first = all[i].at[0];
 			all[i].last = all[i].at[all[i].n - 1];
+			r->listed[i] = true;
 			vec_push(r->arena, &r->copies, all[i]);
 		}
 }
 
 /* --- what may be side by side ------------------------------------------------------- */
+
+static bool carries(const Run *r, const LowNode *n)
+{
+	return is_step(n) && is_carried(r, n->dst);
+}
+
+/* Of what is carried all steps have one place in their copies, and stay in order. */
+static bool has_places(Run *r, const Copy *c)
+{
+	for (int i = 0; i < c->n; i++) {
+		const LowNode *n = r->nodes[c->at[i]];
+		if (!carries(r, n))
+			continue;
+		if (r->place[n->dst] >= 0 && r->place[n->dst] != i)
+			return false;
+		r->place[n->dst] = i;
+	}
+	return true;
+}
+
+static void forget_places(Run *r, const Copy *c, int n)
+{
+	for (int k = 0; k < n; k++)
+		for (int i = 0; i < c[k].n; i++)
+			if (r->nodes[c[k].at[i]]->dst >= 0)
+				r->place[r->nodes[c[k].at[i]]->dst] = -1;
+}
 
 static bool is_alike(const Run *r, const Copy *a, const Copy *b)
 {
@@ -245,15 +308,26 @@ static bool are_apart(const Run *r, const LowNode *a, const LowNode *b)
 		apart.constant <= -lanes_of(r, a));
 }
 
-/* May its operations be anywhere in the run's operations up to `last`? */
-static bool is_free(Run *r, const Copy *c, int first, int last)
+/* Is the other one a step of the same, of no copy from `first` up to this? */
+static bool is_step_between(Run *r, const Copy *c, int first, int at, int other)
 {
-	int own = copy_of(r, c->first);
+	const LowNode *n = r->nodes[at];
+	int copy = copy_of(r, other);
+	return carries(r, n) && n->dst == r->nodes[other]->dst &&
+	    (copy < first || copy > c->first || !r->listed[copy]);
+}
+
+/* May its operations be anywhere in the run's operations from `first` on? */
+static bool is_free(Run *r, const Copy *c, int first)
+{
 	for (int k = 0; k < c->n; k++) {
-		const LowNode *n = r->nodes[c->at[k]];
-		for (int i = first; has_buffer(n) && i <= last; i++)
-			if (copy_of(r, i) != own &&
-			    !are_apart(r, n, r->nodes[i]))
+		int at = c->at[k];
+		const LowNode *n = r->nodes[at];
+		bool moves = !has_buffer(n) && !carries(r, n);
+		for (int i = first; !moves && i <= c->last; i++)
+			if (copy_of(r, i) != c->first &&
+			    (!are_apart(r, n, r->nodes[i]) ||
+				is_step_between(r, c, first, at, i)))
 				return false;
 	}
 	return true;
@@ -263,13 +337,12 @@ static bool is_free(Run *r, const Copy *c, int first, int last)
 static int count_alike(Run *r, const Copy *c)
 {
 	const Copy *end = r->copies.at + r->copies.n;
-	int n = 1;
-	if (!is_free(r, c, c->first, c->last))
-		return 1;
-	while (c + n < end && is_alike(r, c, c + n) &&
-	    is_free(r, c + n, c->first, c[n].last))
+	int n = 0;
+	while (c + n < end && is_alike(r, c, c + n) && has_places(r, c + n) &&
+	    is_free(r, c + n, c->first))
 		n++;
-	return n;
+	forget_places(r, c, c + n < end ? n + 1 : n);
+	return n ? n : 1;
 }
 
 /* --- in the new order --------------------------------------------------------------- */
@@ -344,6 +417,7 @@ static void forget(Run *r, int at, int temp)
 {
 	(void)at;
 	r->touched[temp] = -1;
+	r->read[temp] = false;
 }
 
 static void order_run(void *context, LowNode **nodes, int n, LowBody *out)
@@ -355,6 +429,7 @@ static void order_run(void *context, LowNode **nodes, int n, LowBody *out)
 	r->shared = NEW_N(r->arena, bool, n);
 	r->copy = NEW_N(r->arena, int, n);
 	r->depth = NEW_N(r->arena, int, n);
+	r->listed = NEW_N(r->arena, bool, n);
 	r->done = NEW_N(r->arena, bool, n);
 	find_copies(r);
 	list_copies(r);
@@ -389,8 +464,10 @@ const LowFunction *low_interleave(Arena *arena, const LowFunction *f)
 	Run r = {.arena = arena, .f = f};
 	r.assigned = NEW_N(arena, int, f->temps.n);
 	r.touched = NEW_N(arena, int, f->temps.n);
+	r.read = NEW_N(arena, bool, f->temps.n);
+	r.place = NEW_N(arena, int, f->temps.n);
 	for (int i = 0; i < f->temps.n; i++)
-		r.touched[i] = -1;
+		r.touched[i] = r.place[i] = -1;
 	low_count_assigned(&f->body, r.assigned);
 	LowFunction *to = arena_memdup(arena, f, sizeof *f);
 	to->body = (LowBody){0};

@@ -1017,6 +1017,38 @@ static void test_wide_int_to_bf16(void **state)
 	buf_free(&object);
 }
 
+/* Copies of a long chain stand side by side. */
+static void test_long_chains(void **state)
+{
+	(void)state;
+	Error error = {0};
+	LowFunction *f = lowtest_function(arena, "k");
+	lowtest_buffer(arena, f, "x", DT_F32, 16, false);
+	lowtest_buffer(arena, f, "y", DT_F32, 16, true);
+	for (int c = 0; c < 2; c++) {
+		int x = low_temp(arena, f, DT_F32, 8, "x");
+		LowNode *n = low_op(arena, &f->body, LOW_LOAD, x, -1, -1, -1);
+		n->buffer = 0;
+		n->address = low_affine_const(8 * c);
+		for (int i = 0; i < 12; i++) {
+			int m = low_temp(arena, f, DT_F32, 8, "m");
+			low_op(arena, &f->body, LOW_MUL, m, x, x, -1);
+			x = m;
+		}
+		n = low_op(arena, &f->body, LOW_STORE, -1, x, -1, -1);
+		n->buffer = 1;
+		n->address = low_affine_const(8 * c);
+	}
+	Target *t = target_parse(arena, "llvm -mcpu=x86-64-v3", &error);
+	Lowered *l = lowtest_lowered(arena, f);
+	Buf text = {0};
+	lowtest_compile(t, &l, 1, LLVM_IR_TEXT, &text);
+	const char *first = strstr(buf_text(&text), "fmul");
+	assert_non_null(first);
+	assert_null(strstr(first, "load "));
+	buf_free(&text);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -1040,6 +1072,7 @@ int main(void)
 	    cmocka_unit_test(test_avx512),
 	    cmocka_unit_test(test_aarch64),
 	    cmocka_unit_test(test_wide_int_to_bf16),
+	    cmocka_unit_test(test_long_chains),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -567,6 +567,71 @@ static void branches_side_by_side(void **state)
 	}
 }
 
+/* s += x[8*c]^13 for c < 3 in a loop, s begun before it; in it s is read, or each
+ * copy has an earlier step, too, or one of none stands between. */
+typedef enum { SUM_ALONE, SUM_READ, SUM_EARLIER, SUM_BETWEEN } SumKind;
+
+static LowFunction *chains_of_a_sum(Arena *a, SumKind kind)
+{
+	LowFunction *f = chains(a, 3, 12, 0, 0);
+	LowBody all = f->body;
+	int sum = low_temp(a, f, DT_F32, 8, "sum");
+	f->body = (LowBody){0};
+	low_op(a, &f->body, LOW_CONST, sum, -1, -1, -1);
+	int var = low_temp(a, f, DT_INDEX, 1, "i");
+	LowNode *loop = loop_node(a, &f->body, LOOP_SERIAL, var, 2);
+	for (int i = 0, copies = 0; i < all.n; i++) {
+		LowNode *n = all.at[i];
+		if (n->op == LOW_STORE) {
+			low_op(
+			    a, &loop->body, LOW_ADD, sum, sum, n->arg[0], -1);
+			copies++;
+		}
+		if (n->op != LOW_STORE || kind == SUM_READ)
+			vec_push(a, &loop->body, n);
+		if (n->op == LOW_STORE && kind == SUM_READ)
+			n->arg[0] = sum;
+		if (n->op == LOW_LOAD && kind == SUM_EARLIER)
+			low_op(a, &loop->body, LOW_ADD, sum, sum, n->dst, -1);
+		if (n->op == LOW_STORE && kind == SUM_BETWEEN && copies == 1)
+			low_op(a, &loop->body, LOW_ADD, sum, sum, sum, -1);
+	}
+	LowNode *store = low_op(a, &f->body, LOW_STORE, -1, sum, -1, -1);
+	store->buffer = 1;
+	return f;
+}
+
+/* Long chains stand side by side, whatever sum their ends are added to, and are so
+ * in the order that they were. */
+static void sums_side_by_side(void **state)
+{
+	(void)state;
+	static const int loads[] = {[SUM_ALONE] = 3,
+	    [SUM_READ] = 1,
+	    [SUM_EARLIER] = 1,
+	    [SUM_BETWEEN] = 1};
+	for (SumKind kind = SUM_ALONE; kind <= SUM_BETWEEN; kind++) {
+		Arena *a = arena_new();
+		char why[256];
+		float x[128], y[2][128] = {{0}};
+		LowRun run = {0};
+		for (int i = 0; i < 128; i++)
+			x[i] = 0.9F + 0.001F * (float)(i * i % 97);
+		const LowFunction *f = chains_of_a_sum(a, kind);
+		const LowFunction *to = low_interleave(a, f);
+		assert_true(low_function_verify(f, why, sizeof why));
+		assert_true(low_function_verify(to, why, sizeof why));
+		const LowFunction body = {.body = to->body.at[1]->body};
+		assert_int_equal(body.body.n, f->body.at[1]->body.n);
+		assert_int_equal(begins_alike(&body), loads[kind]);
+		void *const given[] = {x, y[0]}, *const made[] = {x, y[1]};
+		assert_true(low_function_run(f, given, &run));
+		assert_true(low_function_run(to, made, &run));
+		assert_memory_equal(y[0], y[1], sizeof y[0]);
+		arena_free(a);
+	}
+}
+
 /* A load of eight lanes from one of Square's buffers, a store of them to `out`. */
 static LowNode *access_lanes(
     Square *q, LowBody *body, int buffer, int temp, bool store)
@@ -1238,6 +1303,7 @@ int main(void)
 	    cmocka_unit_test(ranges),
 	    cmocka_unit_test(side_by_side),
 	    cmocka_unit_test(branches_side_by_side),
+	    cmocka_unit_test(sums_side_by_side),
 	    cmocka_unit_test(stores),
 	    cmocka_unit_test(read_again),
 	    cmocka_unit_test(order),
