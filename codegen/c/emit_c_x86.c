@@ -436,18 +436,20 @@ static bool is_integer(DType type)
 }
 
 /* By gcc, of 8 bytes wherever they are: in a register it would clear what lies above
- * them first. */
-static const char *widened_8(EmitC *e, DType from, const Shape *d)
+ * them first.  To 8 bytes from 4, which it would move through memory. */
+static const char *widened_short(
+    EmitC *e, DType from, const Shape *d, bool half)
 {
 	static const char letters[] = {
 	    [1] = 'b', [2] = 'w', [4] = 'd', [8] = 'q'};
-	char place = e->isa.avx512 ? 'v' : 'x';
+	char place = e->isa.avx512 && !half ? 'v' : 'x';
 	return arena_printf(e->arena,
 	    "__extension__({ %s tunec_w; \\\n"
 	    "\t__asm__(\"vpmov%cx%c%c {%%1, %%0|%%0, %%1}\" \\\n"
-	    "\t    : \"=%c\"(tunec_w) : \"%cm\"(a)); tunec_w; })",
-	    d->m, dtype_is_unsigned(from) ? 'z' : 's',
-	    letters[lane_bytes(from)], letters[d->lane], place, place);
+	    "\t    : \"=%c\"(tunec_w) : \"%c%s); tunec_w; })",
+	    half ? "int64_t" : d->m, dtype_is_unsigned(from) ? 'z' : 's',
+	    letters[lane_bytes(from)], letters[d->lane], place, place,
+	    half ? "\"((int32_t)(a))" : "m\"(a)");
 }
 
 /* gcc 12 makes one instruction of a choice under a mask register and a widening of
@@ -477,24 +479,22 @@ static const char *x86_widen(EmitC *e, DType from, DType to, int lanes)
 		    widening_source(e, source));
 	if (!is_integer(from) || !is_integer(to) || !e->isa.avx2)
 		return NULL;
-	if (source == 8)
-		return widened_8(e, from, &d);
+	if (source == 8 || half)
+		return widened_short(e, from, &d, half);
 	const char *wide = arena_printf(e->arena, "%s_cvtep%s%d_%s(%s)",
 	    d.prefix, dtype_is_unsigned(from) ? "u" : "i",
 	    8 * lane_bytes(from), d.suffix, widening_source(e, source));
-	if (source == 4 && e->isa.avx512)
-		wide = apart(e, wide, &d);
-	return half ? arena_printf(e->arena, "_mm_cvtsi128_si64(%s)", wide)
-		    : wide;
+	return source == 4 && e->isa.avx512 ? apart(e, wide, &d) : wide;
 }
 
 /* The low bytes of each lane side by side, in the lowest ones: within 16 bytes by
  * pshufb, which makes the lower half of 32 bytes one piece by a permutation. */
-static const char *pick_low_bytes(EmitC *e, int from, int to, int bytes)
+static const char *pick_low_bytes(
+    EmitC *e, const char *wide, int from, int to, int bytes)
 {
 	Buf text = {0};
-	buf_printf(&text, "%s_shuffle_epi8((__m%di)(a), %s_setr_epi8(",
-	    bytes == 32 ? "_mm256" : "_mm", 8 * bytes,
+	buf_printf(&text, "%s_shuffle_epi8(%s, %s_setr_epi8(",
+	    bytes == 32 ? "_mm256" : "_mm", wide,
 	    bytes == 32 ? "_mm256" : "_mm");
 	for (int i = 0; i < bytes; i++) {
 		int at = i % 16, lane = at / to;
@@ -519,15 +519,17 @@ static const char *x86_narrow(EmitC *e, DType from, DType to, int lanes)
 {
 	Shape s;
 	int left = lanes * lane_bytes(to);
-	if (!shape_of(e, from, lanes, &s) || !e->isa.avx2 || left < 4 ||
-	    !is_integer(from) || !is_integer(to))
+	bool half = lanes * lane_bytes(from) == 8; /* of a register */
+	if (!shape_of(e, from, half ? 2 * lanes : lanes, &s) || !e->isa.avx2 ||
+	    left < 4 || !is_integer(from) || !is_integer(to))
 		return NULL;
 	if (!e->isa.avx512 && lane_bytes(from) > 4 * lane_bytes(to))
 		return NULL;
+	const char *wide = emit_c_x86_words(e, half ? 8 : s.bytes, "a");
 	const char *low = e->isa.avx512
-	    ? arena_printf(e->arena, "%s_cvt%s_epi%d((%s)(a))", s.prefix,
-		  s.suffix, 8 * lane_bytes(to), s.m)
-	    : pick_low_bytes(e, s.lane, lane_bytes(to), s.bytes);
+	    ? arena_printf(e->arena, "%s_cvt%s_epi%d(%s)", s.prefix, s.suffix,
+		  8 * lane_bytes(to), wide)
+	    : pick_low_bytes(e, wide, s.lane, lane_bytes(to), s.bytes);
 	return left == 4 ? arena_printf(e->arena, "_mm_cvtsi128_si32(%s)", low)
 	    : left == 8	 ? arena_printf(e->arena, "_mm_cvtsi128_si64(%s)", low)
 			 : low;

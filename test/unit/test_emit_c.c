@@ -632,6 +632,10 @@ static void widened_cases(Maker *m)
 			for (int bytes = 4; bytes <= 8; bytes *= 2)
 				widened_or_0(m, types[i], types[k],
 				    bytes / dtype_bytes(types[i]));
+	for (int i = 0; i < 4; i++)
+		for (int k = 0; k < 4; k++)
+			convert(m, types[i], types[k],
+			    8 / dtype_bytes(types[i < k ? k : i]));
 }
 
 /* Bytes of two vectors that are made wider. */
@@ -1131,6 +1135,8 @@ static void widened(void **state)
 	through(
 	    "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=icelake-server -threads=1",
 	    widened_cases, compilers);
+	through("llvm -mtriple=x86_64-pc-linux-gnu -mcpu=haswell -threads=1",
+	    widened_cases, compilers);
 }
 
 /* Has the C of a function for a CPU that text in it? */
@@ -1183,21 +1189,43 @@ static void packed(void **state)
 	assert_false(clamps_by(DT_I32, DT_I16, 8, "x86-64", "packs_epi32"));
 }
 
-/* Is f32 between them, not lane by lane? */
-static bool goes_by_f32(DType from, DType to)
+/* Has the C of a conversion this text? */
+static bool conversion_says(
+    DType from, DType to, int lanes, const char *cpu, const char *text)
 {
 	Arena *arena = arena_new();
 	CaseVec cases = {0};
 	Maker m = {.arena = arena, .cases = &cases};
-	begin(&m, label(&m, LOW_CONVERT, to, 8));
-	int a = loaded(&m, "a", from, 8, 0), d = temp(&m, to, 8);
+	begin(&m, label(&m, LOW_CONVERT, to, lanes));
+	int a = loaded(&m, "a", from, lanes, 0), d = temp(&m, to, lanes);
 	op(&m, LOW_CONVERT, d, a, -1, -1);
 	LowNode *n = op(&m, LOW_STORE, -1, d, -1, -1);
 	n->buffer = result_buffer(&m, to);
 	finish(&m, to);
-	bool has = says(cases.at[0].f, "znver4", "X8(CONVERT_F32_");
+	bool has = says(cases.at[0].f, cpu, text);
 	arena_free(arena);
 	return has;
+}
+
+/* Is f32 between them, not lane by lane? */
+static bool goes_by_f32(DType from, DType to)
+{
+	return conversion_says(from, to, 8, "znver4", "X8(CONVERT_F32_");
+}
+
+/* Vectors of 8 bytes and of 4 by one instruction each, of gcc. */
+static void eight(void **state)
+{
+	(void)state;
+	const char *narrow = "_mm_cvtepi16_epi8(WORDS_64(a))";
+	const char *picked = "_mm_shuffle_epi8(WORDS_64(a), _mm_setr_epi8(0, 2";
+	const char *wide = "int64_t tunec_w; \\\n\t__asm__(\"vpmovsxwd";
+	assert_true(conversion_says(DT_I16, DT_U8, 4, "znver4", narrow));
+	assert_true(conversion_says(DT_I16, DT_I8, 4, "haswell", picked));
+	assert_true(conversion_says(DT_I16, DT_I32, 2, "znver4", wide));
+	assert_true(conversion_says(DT_I16, DT_I32, 2, "haswell", wide));
+	assert_false(conversion_says(DT_I16, DT_U8, 4, "x86-64", "_mm_sh"));
+	assert_false(conversion_says(DT_I16, DT_I32, 2, "x86-64", wide));
 }
 
 /* Lanes of a vector with each of them so often side by side: is it by this? */
@@ -1853,6 +1881,6 @@ int main(void)
 	    cmocka_unit_test(by_number), cmocka_unit_test(bytes),
 	    cmocka_unit_test(halves), cmocka_unit_test(strewn),
 	    cmocka_unit_test(gathered), cmocka_unit_test(ahead),
-	    cmocka_unit_test(shifted)};
+	    cmocka_unit_test(shifted), cmocka_unit_test(eight)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
