@@ -78,7 +78,16 @@ static void choose(
 		*best = other;
 }
 
-/* first .. last, or more than that where it makes no more loads. */
+static void choose_fewer(
+    Lower *l, int buffer, Index base, Window other, Window *best)
+{
+	if (other.count < best->count && !l->machine->gpu &&
+	    window_inside(l, buffer, base, other))
+		*best = other;
+}
+
+/* first .. last, or more than that where it makes no more loads, or with what lies
+ * behind or before where it makes fewer.  A device loads only what is aligned whole. */
 static Window best_window(
     Lower *l, int buffer, Index base, int64_t step, int64_t first, int64_t last)
 {
@@ -97,6 +106,10 @@ static Window best_window(
 	begin = floor_to(at + first, whole) - at;
 	choose(
 	    l, buffer, base, window(widest, begin, begin + whole), last, &best);
+	choose_fewer(
+	    l, buffer, base, window(widest, first, first + whole), &best);
+	choose_fewer(
+	    l, buffer, base, window(widest, last + 1 - whole, last + 1), &best);
 	return best;
 }
 

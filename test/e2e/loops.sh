@@ -149,3 +149,15 @@ for cpu in x86-64-v3 skylake znver3; do
 		--target "llvm -mcpu=$cpu -threads=1" -o apart.s
 	ok apart-$cpu-by-lanes lacks apart.s 'vpextrq\|vgather'
 done
+
+# Six neighbours for eight lanes are one load, with two more that lie in the buffer.
+cat >few.yaml <<'END'
+tunec: 1
+name: few
+inputs: {x: "f32[777]"}
+compute: |
+  y[i < 1024] = x[(i*3)//4 + 1]
+END
+exits few-lowered 0 "$TUNEC" show --stage=lowered few.yaml --db none \
+	--target 'llvm -mcpu=x86-64-v3 -threads=1'
+ok few-loads [ "$(grep -c 'load x' out)" = "$(grep -c 'store y' out)" ]
