@@ -309,6 +309,31 @@ static const char *shuffle_macro(
 	    x86);
 }
 
+/* Does it take fewer lanes, of one vector? */
+static bool takes_part(const EmitC *e, const LowNode *n)
+{
+	return n && n->kind == LOWNODE_OP && n->op == LOW_SHUFFLE &&
+	    (n->arg[1] < 0 || n->arg[1] == n->arg[0]) &&
+	    temp_of(e, n->dst)->lanes < temp_of(e, n->arg[0])->lanes;
+}
+
+/* Narrow lanes of two vectors by one instruction, read in parts: clang would put each part
+ * together by itself, of halves of the two, lane by lane where it has to. */
+static const char *kept_whole(EmitC *e, const LowNode *n, const char *text)
+{
+	int bytes = emit_c_lane_bytes(e, n->dst);
+	int all = bytes * temp_of(e, n->dst)->lanes;
+	const EmitTemp *t = e->plan ? &e->plan[n->dst] : NULL;
+	if (!t || !e->isa.avx512 || bytes > 2 || (bytes == 1 && !e->isa.vbmi) ||
+	    all < 32 || all > e->isa.vector_bytes || t->reads < 2 ||
+	    !takes_part(e, t->user) || !takes_part(e, t->other))
+		return text;
+	const char *vector = emit_c_type(e, n->dst);
+	return emit_c_hidden(e,
+	    arena_printf(e->arena, "WHOLE_%s", emit_c_upper(e, vector)), vector,
+	    'v', text);
+}
+
 static void op_shuffle(EmitC *e, const LowNode *n)
 {
 	int a = n->arg[0], b = n->arg[1] < 0 ? a : n->arg[1];
@@ -332,7 +357,7 @@ static void op_shuffle(EmitC *e, const LowNode *n)
 	if (bytes)
 		assign_mask_vector(e, n->dst, LEVEL_PRIMARY, text);
 	else
-		assign(e, n->dst, text);
+		assign(e, n->dst, a == b ? text : kept_whole(e, n, text));
 }
 
 /* --- conversions --------------------------------------------------------- */

@@ -679,6 +679,31 @@ static void wide_bits(Maker *m, DType from, int lanes, int times)
 	end(m, d);
 }
 
+/* Lanes of two vectors, made wider in parts. */
+static void parts_of_two(Maker *m, DType type, int lanes, int parts)
+{
+	begin(m, label(m, LOW_SHUFFLE, type, lanes));
+	int a = loaded(m, "a", type, 2 * lanes, 0), sum = -1;
+	int b = loaded(m, "b", type, 2 * lanes, 0), put = temp(m, type, lanes);
+	LowNode *n = op(m, LOW_SHUFFLE, put, a, b, -1);
+	n->shuffle = NEW_N(m->arena, int, lanes);
+	for (int l = 0; l < lanes; l++)
+		n->shuffle[l] = l * 3 + 1;
+	for (int k = 0; k < parts; k++) {
+		int part = temp(m, type, lanes / 2);
+		int wide = temp(m, DT_I32, lanes / 2);
+		n = op(m, LOW_SHUFFLE, part, put, -1, -1);
+		n->shuffle = NEW_N(m->arena, int, lanes / 2);
+		for (int l = 0; l < lanes / 2; l++)
+			n->shuffle[l] = k * (lanes / 2) + l;
+		op(m, LOW_CONVERT, wide, part, -1, -1);
+		int both = temp(m, DT_I32, lanes / 2);
+		op(m, sum < 0 ? LOW_COPY : LOW_XOR, both, wide, sum, -1);
+		sum = both;
+	}
+	end(m, sum);
+}
+
 static void byte_cases(Maker *m)
 {
 	words_of_two(m, DT_U8, DT_I16, 8);
@@ -692,6 +717,10 @@ static void byte_cases(Maker *m)
 	wide_bits(m, DT_U8, 8, 2);
 	wide_bits(m, DT_I8, 8, 2);
 	wide_bits(m, DT_I16, 4, 2);
+	parts_of_two(m, DT_U8, 32, 2);
+	parts_of_two(m, DT_I16, 32, 2);
+	parts_of_two(m, DT_U8, 32, 1);
+	parts_of_two(m, DT_U8, 16, 2);
 }
 
 static void other_cases(Maker *m)
@@ -1366,6 +1395,18 @@ static void bytes(void **state)
 	assert_false(byte_case_says(7, "haswell", "I32X8(4095)"));
 }
 
+/* What one instruction puts together of two vectors clang does not in parts. */
+static void kept_whole(void **state)
+{
+	(void)state;
+	assert_true(byte_case_says(11, "icelake-server", "WHOLE_U8X32(SH"));
+	assert_true(byte_case_says(12, "skylake-avx512", "WHOLE_I16X32(SH"));
+	assert_false(byte_case_says(11, "skylake-avx512", "WHOLE_"));
+	assert_false(byte_case_says(12, "haswell", "WHOLE_"));
+	assert_false(byte_case_says(13, "icelake-server", "WHOLE_"));
+	assert_false(byte_case_says(14, "icelake-server", "WHOLE_"));
+}
+
 /* Bytes under a mask: whole where all are on, for machines without instructions for
  * that. */
 static bool loads_whole(DType type, int lanes, const char *cpu)
@@ -1881,6 +1922,7 @@ int main(void)
 	    cmocka_unit_test(by_number), cmocka_unit_test(bytes),
 	    cmocka_unit_test(halves), cmocka_unit_test(strewn),
 	    cmocka_unit_test(gathered), cmocka_unit_test(ahead),
-	    cmocka_unit_test(shifted), cmocka_unit_test(eight)};
+	    cmocka_unit_test(shifted), cmocka_unit_test(eight),
+	    cmocka_unit_test(kept_whole)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
