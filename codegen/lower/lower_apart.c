@@ -229,6 +229,40 @@ static int collected(Lower *l, const int *temps, const Loads *loads,
 	return shuffled(l, a, b, order);
 }
 
+/* Is it one lane of each `count`, of loads that lie one behind the other, as wide as
+ * the result? */
+static bool is_every(const Lower *l, const Loads *loads, const int64_t *offsets)
+{
+	int n = loads->count, lanes = loads->lanes;
+	int64_t first = offsets[0] - loads->begin[0];
+	if (n < 4 || (n & (n - 1)) || lanes != l->lanes || first < 0 ||
+	    first >= n)
+		return false;
+	for (int i = 1; i < lanes; i++)
+		if (offsets[i] != offsets[0] + n * i)
+			return false;
+	for (int k = 1; k < n; k++)
+		if (loads->begin[k] != loads->begin[0] + k * lanes)
+			return false;
+	return true;
+}
+
+/* Of two neighbours each other lane, of two of these again: what is read for one of
+ * the `n` that lie side by side is half of what the next one needs. */
+static int unzipped(Lower *l, const int *temps, int n, int64_t first)
+{
+	int half[WIDE_LOADS / 2];
+	if (n == 1)
+		return temps[0];
+	for (int k = 0; k < n / 2; k++) {
+		int *order = NEW_N(l->arena, int, l->lanes);
+		for (int i = 0; i < l->lanes; i++)
+			order[i] = 2 * i + (int)(first & 1);
+		half[k] = shuffled(l, temps[2 * k], temps[2 * k + 1], order);
+	}
+	return unzipped(l, half, n / 2, first >> 1);
+}
+
 /* Does each lane lie at a place of its own in its load? */
 static bool places_differ(
     const Lower *l, const Loads *loads, const int64_t *offsets)
@@ -322,7 +356,9 @@ int load_apart(Lower *l, int buffer, Index address, int mask)
 	for (int i = 0; i < loads.count; i++)
 		temps[i] = load_lanes_at(
 		    l, buffer, loads.lanes, moved(base, loads.begin[i]));
-	int v = chooses_first(l, type, &loads, offsets)
+	int v = is_every(l, &loads, offsets)
+	    ? unzipped(l, temps, loads.count, offsets[0] - loads.begin[0])
+	    : chooses_first(l, type, &loads, offsets)
 	    ? chosen(l, temps, &loads, offsets)
 	    : collected(l, temps, &loads, offsets, 0, loads.count);
 	return mask < 0 ? v

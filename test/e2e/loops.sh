@@ -161,3 +161,16 @@ END
 exits few-lowered 0 "$TUNEC" show --stage=lowered few.yaml --db none \
 	--target 'llvm -mcpu=x86-64-v3 -threads=1'
 ok few-loads [ "$(grep -c 'load x' out)" = "$(grep -c 'store y' out)" ]
+
+# Of eight loads all bytes that lie eight apart: half of a shuffle is the next one's.
+cat >every.yaml <<'END'
+tunec: 1
+name: every
+inputs: {x: "u8[512, 8]"}
+compute: |
+  y[n < 512] = u8(sum[b < 8](if x[n, b] > 49 then i32(b + 1) else i32(0)))
+END
+exits every-lowered 0 "$TUNEC" show --stage=lowered every.yaml --db none \
+	--target 'llvm -mcpu=x86-64-v3 -threads=1'
+ok every-shuffles [ "$(grep -c shuffle out)" = 24 ]
+ok every-loads [ "$(grep -c 'load x' out)" = 8 ]
