@@ -360,6 +360,42 @@ static void op_shuffle(EmitC *e, const LowNode *n)
 		assign(e, n->dst, a == b ? text : kept_whole(e, n, text));
 }
 
+/* --- narrow integers made wide -------------------------------------------- */
+
+/* Is it one, of AVX2?  AVX-512 compares into bits. */
+static bool is_made_wide(const EmitC *e, int temp)
+{
+	const LowNode *wide = e->plan ? e->plan[temp].def : NULL;
+	int lane = emit_c_lane_bytes(e, temp);
+	int bytes = lane * temp_of(e, temp)->lanes;
+	return e->isa.avx2 && !e->isa.avx512 && wide &&
+	    wide->kind == LOWNODE_OP && wide->op == LOW_CONVERT &&
+	    temp_of(e, wide->arg[0])->type != DT_BOOL &&
+	    emit_c_lane_bytes(e, wide->arg[0]) < lane && bytes >= 16 &&
+	    bytes <= e->isa.vector_bytes;
+}
+
+/* A value of a temporary's shape that clang does not look through. */
+static const char *hidden_wide(EmitC *e, int temp, const char *text)
+{
+	const char *vector = emit_c_type(e, temp);
+	return emit_c_hidden(e,
+	    arena_printf(e->arena, "WIDE_%s", emit_c_upper(e, vector)), vector,
+	    'v', text);
+}
+
+/* What is compared of bytes that one shuffle puts together and makes wide: clang
+ * compares in between, which of integers without a sign takes three instructions, and
+ * makes wide what comes of it. */
+static const char *compared_wide(EmitC *e, LowOpcode op, int temp)
+{
+	const char *text = emit_c_text(e, temp, LEVEL_SUM);
+	return (op == LOW_LT || op == LOW_LE) && is_made_wide(e, temp) &&
+		emit_c_widened(e, e->plan[temp].def)
+	    ? hidden_wide(e, temp, text)
+	    : text;
+}
+
 /* --- conversions --------------------------------------------------------- */
 
 /* 1 of a type, as vectors of it hold one. */
@@ -826,24 +862,12 @@ int emit_c_power_of_two(const EmitC *e, int temp)
 }
 
 /* A few bits, read more than once, of a narrow integer made wide: clang takes them, and
- * compares them, before it makes them wide, once for each that reads them.  AVX-512
- * compares into bits. */
+ * compares them, before it makes them wide, once for each that reads them. */
 static const char *kept_wide(EmitC *e, const LowNode *n, const char *text)
 {
-	const LowNode *wide = e->plan ? e->plan[n->arg[0]].def : NULL;
-	int bytes = emit_c_lane_bytes(e, n->dst) * temp_of(e, n->dst)->lanes;
-	if (!e->isa.avx2 || e->isa.avx512 || !wide ||
-	    wide->kind != LOWNODE_OP || wide->op != LOW_CONVERT ||
-	    e->plan[n->dst].reads < 2 ||
-	    temp_of(e, wide->arg[0])->type == DT_BOOL ||
-	    emit_c_lane_bytes(e, wide->arg[0]) >=
-		emit_c_lane_bytes(e, n->dst) ||
-	    bytes < 16 || bytes > e->isa.vector_bytes)
-		return text;
-	const char *vector = emit_c_type(e, n->dst);
-	return emit_c_hidden(e,
-	    arena_printf(e->arena, "WIDE_%s", emit_c_upper(e, vector)), vector,
-	    'v', text);
+	return is_made_wide(e, n->arg[0]) && e->plan[n->dst].reads > 1
+	    ? hidden_wide(e, n->dst, text)
+	    : text;
 }
 
 /* Of a vector by 2^k: compilers shift a sign in, as the machines do. */
@@ -1034,8 +1058,8 @@ static void op_compare(EmitC *e, const LowNode *n)
 		compare_masks(e, n);
 	else
 		assign_compared(e, n->dst, n->op, s->type,
-		    emit_c_text(e, a, LEVEL_SUM),
-		    emit_c_text(e, n->arg[1], LEVEL_SUM));
+		    compared_wide(e, n->op, a),
+		    compared_wide(e, n->op, n->arg[1]));
 }
 
 static void logic_of_masks(EmitC *e, const LowNode *n)

@@ -1369,6 +1369,45 @@ static void gathered(void **state)
 	assert_true(gathers(2, true, "sapphirerapids"));
 }
 
+/* Bytes, put together of two vectors or loaded, are made wide and compared: does clang
+ * not see that? */
+static bool compares_wide(
+    LowOpcode order, DType from, bool put, const char *cpu)
+{
+	Arena *arena = arena_new();
+	CaseVec cases = {0};
+	Maker m = {.arena = arena, .cases = &cases};
+	begin(&m, label(&m, order, DT_I16, 8));
+	int a = loaded(&m, "a", from, 8, 1), wide = temp(&m, DT_I16, 8);
+	int b = loaded(&m, "b", DT_I16, 8, 0), less = temp(&m, DT_BOOL, 8);
+	int d = temp(&m, DT_I16, 8), each = temp(&m, from, 8);
+	LowNode *n = put ? op(&m, LOW_SHUFFLE, each, a,
+			       loaded(&m, "c", from, 8, 0), -1)
+			 : op(&m, LOW_COPY, each, a, -1, -1);
+	n->shuffle = NEW_N(arena, int, 8);
+	for (int l = 0; l < 8; l++)
+		n->shuffle[l] = (put ? l * 3 + 1 : l) % 16;
+	op(&m, LOW_CONVERT, wide, each, -1, -1);
+	op(&m, order, less, b, wide, -1);
+	op(&m, LOW_SELECT, d, less, b, zeros(&m, DT_I16, 8));
+	end(&m, d);
+	bool has = says(cases.at[0].f, cpu, "WIDE_I16X8(");
+	arena_free(arena);
+	return has;
+}
+
+static void compared(void **state)
+{
+	(void)state;
+	assert_true(compares_wide(LOW_LT, DT_U8, true, "haswell"));
+	assert_true(compares_wide(LOW_LE, DT_U8, true, "haswell"));
+	assert_false(compares_wide(LOW_LT, DT_U8, false, "haswell"));
+	assert_false(compares_wide(LOW_EQ, DT_U8, true, "haswell"));
+	assert_false(compares_wide(LOW_LT, DT_I8, true, "haswell"));
+	assert_false(compares_wide(LOW_LT, DT_U8, true, "znver4"));
+	assert_false(compares_wide(LOW_LT, DT_U8, true, "x86-64"));
+}
+
 static bool byte_case_says(int at, const char *cpu, const char *text)
 {
 	Arena *arena = arena_new();
@@ -1923,6 +1962,6 @@ int main(void)
 	    cmocka_unit_test(halves), cmocka_unit_test(strewn),
 	    cmocka_unit_test(gathered), cmocka_unit_test(ahead),
 	    cmocka_unit_test(shifted), cmocka_unit_test(eight),
-	    cmocka_unit_test(kept_whole)};
+	    cmocka_unit_test(kept_whole), cmocka_unit_test(compared)};
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
