@@ -870,17 +870,20 @@ static const char *kept_wide(EmitC *e, const LowNode *n, const char *text)
 	    : text;
 }
 
-/* Of a vector by 2^k: compilers shift a sign in, as the machines do. */
+/* By 2^k: compilers shift a sign in, as the machines do. */
 static void divide_by_bits(EmitC *e, const LowNode *n, int k)
 {
+	const LowTemp *d = temp_of(e, n->dst);
 	const char *a = tight(e, n->arg[0]);
+	const char *rest = emit_c_int(e, d->type, (INT64_C(1) << k) - 1);
 	if (n->op == LOW_FLOORDIV)
 		assign_format(e, n->dst, LEVEL_BITS, "%s >> %d", a, k);
+	else if (d->lanes == 1)
+		assign_format(e, n->dst, LEVEL_BITS, "%s & %s", a, rest);
 	else
 		assign_format(e, n->dst, LEVEL_BITS, "%s & %s(%s)",
 		    kept_wide(e, n, a), emit_c_splat(e, emit_c_type(e, n->dst)),
-		    emit_c_int(
-			e, temp_of(e, n->dst)->type, (INT64_C(1) << k) - 1));
+		    rest);
 }
 
 /* Of an index that is never below 0 C's own will do. */
@@ -903,16 +906,17 @@ static void op_divide(EmitC *e, const LowNode *n)
 {
 	const LowTemp *d = temp_of(e, n->dst);
 	int k = emit_c_power_of_two(e, n->arg[1]);
-	if (d->lanes > 1 && k >= 0) {
-		divide_by_bits(e, n, k);
-		return;
-	}
 	if (d->lanes == 1 && d->type == DT_INDEX && is_natural(e, n->arg[0])) {
 		bool by_32 = divides_32(e, n);
 		assign_format(e, n->dst, by_32 ? LEVEL_UNARY : LEVEL_PRODUCT,
 		    by_32 ? "(int64_t)((uint32_t)%s %c %s)" : "%s %c %s",
 		    emit_c_text(e, n->arg[0], LEVEL_UNARY),
 		    n->op == LOW_MOD ? '%' : '/', tight(e, n->arg[1]));
+		return;
+	}
+	/* C does not say how a sign is shifted. */
+	if (k >= 0 && (n->op == LOW_MOD || !e->isa.plain)) {
+		divide_by_bits(e, n, k);
 		return;
 	}
 	const char *name = d->lanes > 1

@@ -704,6 +704,25 @@ static void parts_of_two(Maker *m, DType type, int lanes, int parts)
 	end(m, sum);
 }
 
+static void divided_by(Maker *m, LowOpcode code, DType type, int64_t by)
+{
+	begin(m, label(m, code, type, 1));
+	int a = loaded(m, "a", type, 1, 1), n = temp(m, type, 1);
+	int d = temp(m, type, 1);
+	op(m, LOW_CONST, n, -1, -1, -1)->i = by;
+	op(m, code, d, a, n, -1);
+	end(m, d);
+}
+
+static void divided_cases(Maker *m)
+{
+	static const DType types[] = {DT_I8, DT_I16, DT_I32, DT_I64, DT_U8};
+	for (LowOpcode o = LOW_FLOORDIV; o <= LOW_MOD; o++)
+		for (int i = 0; i < 5; i++)
+			for (int64_t by = 1; by <= 64; by *= 8)
+				divided_by(m, o, types[i], by);
+}
+
 static void byte_cases(Maker *m)
 {
 	words_of_two(m, DT_U8, DT_I16, 8);
@@ -844,6 +863,7 @@ static void cases_of(Maker *m, bool scalar)
 			if (dtype_bytes(to) == 1)
 				clamped_cases(m, DT_I16, to, lanes);
 		}
+	divided_cases(m);
 	if (!scalar)
 		other_cases(m);
 }
@@ -1930,6 +1950,8 @@ static void divided(void **state)
 	assert_true(remainder_says(DT_U32, 10, "(uint32_t)"));
 	assert_false(remainder_says(DT_I32, 10, "(uint32_t)"));
 	assert_false(remainder_says(DT_U8, INT64_C(1) << 40, "(uint32_t)"));
+	assert_true(remainder_says(DT_I32, 64, "x[0] & 63"));
+	assert_false(remainder_says(DT_I32, 65, "x[0] &"));
 }
 
 static int make_folder(void **state)
