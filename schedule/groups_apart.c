@@ -54,6 +54,7 @@ typedef struct {
 	 * two and again may have its inputs in another order than what is cut once */
 	Lookup operators, blocks;
 	VEC(double) seconds; /* what each takes */
+	Lookup whole;	     /* blocks of all groups */
 } Judged;
 
 /* Of the best of a few candidates; infinite where there is none. */
@@ -165,14 +166,6 @@ static Program **parts_of(Arena *arena, const Program *p, const bool *first)
 	return program_parts(arena, p, part, names, 2);
 }
 
-static int block_named(const Program *p, const char *name)
-{
-	int i = p->nblocks;
-	while (--i >= 0 && strcmp(p->blocks[i].name, name))
-		;
-	return i;
-}
-
 static bool has_input(const Program *p, const char *name)
 {
 	int i = p->ninputs;
@@ -262,15 +255,14 @@ static Program **best_parts(Judged *j, Arena *arena, const Program *group)
 }
 
 /* Numbers the pieces of a group from *pieces; piece[]: by block of the whole. */
-static void cut_group(Judged *j, const Program *whole, const Program *group,
-    int *piece, int *pieces)
+static void cut_group(Judged *j, const Program *group, int *piece, int *pieces)
 {
 	Arena *arena = arena_new();
 	Program **parts = best_parts(j, arena, group);
 	for (int i = 0; i < 2 && parts; i++)
-		cut_group(j, whole, parts[i], piece, pieces);
+		cut_group(j, parts[i], piece, pieces);
 	for (int i = 0; i < group->nblocks && !parts; i++)
-		piece[block_named(whole, group->blocks[i].name)] = *pieces;
+		piece[known(&j->whole, group->blocks[i].name)] = *pieces;
 	*pieces += !parts;
 	arena_free(arena);
 }
@@ -281,10 +273,12 @@ void groups_apart(
 	bool is_wide = machine && !machine->gpu && machine->vector_bytes >= 64;
 	Judged j = {.arena = arena_new(), .machine = is_wide ? &wide : &narrow};
 	int pieces = 0;
-	j.operators.arena = j.blocks.arena = j.arena;
+	j.operators.arena = j.blocks.arena = j.whole.arena = j.arena;
+	for (int i = 0; i < joined->whole->nblocks; i++)
+		lookup_add(&j.whole, joined->whole->blocks[i].name, i);
 	for (int g = 0; g < joined->n; g++)
 		if (!kept[g])
-			cut_group(&j, joined->whole, joined->groups[g].program,
-			    piece, &pieces);
+			cut_group(
+			    &j, joined->groups[g].program, piece, &pieces);
 	arena_free(j.arena);
 }
