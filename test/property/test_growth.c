@@ -62,7 +62,8 @@ typedef struct {
 	bool refused;
 	bool
 	    counted; /* `space` looks at each vector, at one size alone: there are
-			 less than a million */
+			 less than a million; or most of it is, as of build, what
+			 the model says of groups */
 	int emit;    /* as `build` */
 	const char *inner, *close; /* after the last item, and once for each */
 	const char
@@ -171,7 +172,7 @@ static const Shape shapes[] = {
 	"\n", "", CHAIN, .check = 250, .build = 25},
     {"functions", SQUARE,
 	"  y$[i < 64] = ", "sum[k < 64](x[i, k]*exp(x[k, i] + @))", " + ", "\n",
-	"", CHAIN, .check = 250, .build = 25},
+	"", CHAIN, .check = 250, .build = 25, .counted = true},
     {"softmax", SQUARE "  m[i < 64] = max[k < 64](x[i, k])\n",
 	"  y$[i < 64, j < 64] = ",
 	"exp(x[i, j] - m[i])/@"
@@ -291,10 +292,10 @@ static const Shape shapes[] = {
 	0, .check = 500, .build = 1500, .emit = 10},
     {"softmaxes", SQUARE "  d0[i < 64, j < 64] = x[i, j]\n", "",
 	"  d@[i < 64, j < 64] = exp(d@1[i, j] - max[k < 64](d@1[i, k]))\n", "",
-	"", "", 0, .check = 500, .build = 25},
+	"", "", 0, .check = 500, .build = 25, .counted = true},
     {"pools", SQUARE "  d0[i < 64, j < 64] = x[i, j]\n", "",
 	"  d@[i < 64, j < 64] = max[k < 3](d@1[i, (j + k) % 64])\n", "", "", "",
-	0, .check = 500, .build = 25},
+	0, .check = 500, .build = 25, .counted = true},
     {"products_of_rows", SQUARE,
 	"  y$[i < 64, j < 64] = ", "sum[k < 64](x[i, k]*x[k, j] + @)", "", "\n",
 	"", 1, .check = 250, .build = 25},
