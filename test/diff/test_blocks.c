@@ -69,7 +69,7 @@ static const char *fragments(Draw *d)
 	    between(d, 0, 1) ? "max(c[i, j] + t[j], 0)" : "c[i, j]*t[j]");
 }
 
-/* In whole products of a warpgroup. */
+/* In whole products of a warpgroup, of one or in one direction two. */
 static const char *groups(Draw *d)
 {
 	static const char *const kinds[] = {"f16", "bf16", "i8"};
@@ -77,8 +77,9 @@ static const char *groups(Draw *d)
 	const char *type = one_of(d, kinds, 3);
 	bool bytes = !strcmp(type, "i8");
 	const char *sum = bytes ? "i32" : "f32";
-	int m = 64 * between(d, 1, 2), n = 64 * between(d, 1, 2);
-	int k = (bytes ? 128 : 64) * between(d, 1, 2);
+	int twice = between(d, 0, 3);
+	int m = twice == 1 ? 128 : 64, n = twice == 2 ? 128 : 64;
+	int k = (bytes ? 128 : 64) * (twice == 3 ? 2 : 1);
 	int x = bytes ? 0 : between(d, 0, 1), y = bytes || between(d, 0, 1);
 	return arena_printf(d->arena,
 	    "inputs: {a: '%s[%d, %d]', b: '%s%s[%d, %d]', t: '%s[%d]'}\n"
