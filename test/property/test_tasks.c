@@ -12,7 +12,16 @@
 #include "test/lab/lab.h"
 #include "tuner/tune/tasks.h"
 
-enum { TASKS = 5, VISIT = 8, SEEDS = 3, WIDTHS = 4, MACHINES = 12 };
+enum {
+	TASKS = 5,
+	VISIT = 8,
+	SEEDS = 3,
+	WIDTHS = 4,
+	MACHINES = 12,
+	/* chains of annealing: enough for so few candidates, and tune's */
+	FEW = 12,
+	ALL = 32
+};
 
 /* Of the simulated machine; make test has time for the first. */
 static int seeds(void)
@@ -75,12 +84,13 @@ static void simulate(int i, uint64_t seed)
 }
 
 /* What the limit has to do with the best is another matter for each. */
-static Lab open_lab(uint64_t seed)
+static Lab open_lab(uint64_t seed, int chains)
 {
 	Lab lab = {.arena = arena_new(), .hash = seed};
 	for (int i = 0; i < TASKS; i++) {
 		GuideSettings settings = guide_defaults(seed);
 		settings.model.kind = "linear";
+		settings.how.chains = chains;
 		lab.tasks[i] = tasks[i];
 		simulate(i, seed);
 		lab.spaces[i] = lab_space(tasks[i]);
@@ -154,7 +164,7 @@ static void test_repeatable(void **state)
 	for (const Scheduler *s = scheduler_all(); s->name; s++) {
 		uint64_t hash[2];
 		for (int i = 0; i < 2; i++) {
-			Lab lab = open_lab(1);
+			Lab lab = open_lab(1, FEW);
 			begin(&lab);
 			run(&lab, s->name, 40);
 			hash[i] = lab.hash;
@@ -170,7 +180,7 @@ static void test_weights(void **state)
 	for (int i = 0; i < TASKS; i++) {
 		int visits[2];
 		for (int k = 0; k < 2; k++) {
-			Lab lab = open_lab(2);
+			Lab lab = open_lab(2, FEW);
 			lab.states[i].weight = k ? 100 : 1;
 			begin(&lab);
 			run(&lab, "gradient", 30);
@@ -187,7 +197,7 @@ static void test_converged(void **state)
 	(void)state;
 	int converged = 0;
 	for (int i = 0; i < TASKS; i++) {
-		Lab lab = open_lab(3);
+		Lab lab = open_lab(3, FEW);
 		for (int k = 0; k < 50; k++)
 			visit(&lab, i);
 		bool has = task_last_gain(&lab.states[i]) < 0.01;
@@ -210,7 +220,7 @@ static void test_better(void **state)
 	double sum[2] = {0};
 	for (int seed = 1; seed <= seeds(); seed++)
 		for (int k = 0; k < 2; k++) {
-			Lab lab = open_lab((uint64_t)seed);
+			Lab lab = open_lab((uint64_t)seed, ALL);
 			begin(&lab);
 			run(&lab, names[k], 20);
 			sum[k] += excess(&lab) / seeds();
@@ -283,7 +293,7 @@ static void test_until(void **state)
 	int enough[WIDTHS] = {0};
 	for (uint64_t seed = 1; seed <= (uint64_t)seeds(); seed++) {
 		History pasts[WIDTHS];
-		Lab lab = open_lab(seed);
+		Lab lab = open_lab(seed, FEW);
 		for (int w = 0; w < WIDTHS; w++)
 			pasts[w] = draw_past(&lab, seed, widths[w], 12);
 		run_until(&lab, pasts, WIDTHS, &worst);
@@ -304,7 +314,7 @@ static void test_until_without_past(void **state)
 {
 	(void)state;
 	double worst = 0;
-	Lab lab = open_lab(1);
+	Lab lab = open_lab(1, FEW);
 	History past = draw_past(&lab, 1, 0, 7);
 	run_until(&lab, &past, 1, &worst);
 	assert_int_equal(past.enough, 0);
@@ -319,7 +329,7 @@ static void test_last_gain(void **state)
 	(void)state;
 	double said = 0, gained = 0;
 	for (uint64_t machine = 1; machine <= MACHINES; machine++) {
-		Lab lab = open_lab(machine);
+		Lab lab = open_lab(machine, FEW);
 		for (int i = 0; i < TASKS; i++) {
 			for (int k = 0; k < 6; k++)
 				visit(&lab, i);
