@@ -9,12 +9,18 @@
 
 #include "lib/sanitize.h"
 
-/* Under AddressSanitizer every piece is a chunk of its own, to the byte, so that
- * one who reads past its end is seen. */
-enum {
-	CHUNK_BYTES = ADDRESS_SANITIZER ? 0 : 64 * 1024,
-	ALIGN = ADDRESS_SANITIZER ? 1 : 16
-};
+/* Under AddressSanitizer nobody may look at what lies between pieces, to the byte,
+ * nor at chunks that were given back. */
+enum { CHUNK_BYTES = (ADDRESS_SANITIZER ? 16 : 64) * 1024, ALIGN = 16 };
+
+#if ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+enum { BETWEEN = 16 };
+#else
+enum { BETWEEN = 0 };
+#define ASAN_POISON_MEMORY_REGION(at, size)   ((void)(at), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
+#endif
 
 typedef struct Chunk Chunk;
 struct Chunk {
@@ -38,7 +44,8 @@ static int nspares;
 
 static bool spare_keep(Chunk *c)
 {
-	if (!CHUNK_BYTES || c->size != CHUNK_BYTES || nspares == SPARES_MOST)
+	if (ADDRESS_SANITIZER || c->size != CHUNK_BYTES ||
+	    nspares == SPARES_MOST)
 		return false;
 	memset(c->data, 0, c->used);
 	c->used = 0;
@@ -130,6 +137,7 @@ static Chunk *chunk_new(Arena *arena, size_t need)
 	c->size = size;
 	c->next = arena->chunks;
 	arena->chunks = c;
+	ASAN_POISON_MEMORY_REGION(c->data, size);
 	return c;
 }
 
@@ -139,12 +147,13 @@ void *arena_alloc(Arena *arena, size_t size)
 		out_of_memory();
 	if (!size)
 		size = 1;
-	size = (size + ALIGN - 1) / ALIGN * ALIGN;
+	size_t room = (size + BETWEEN + ALIGN - 1) / ALIGN * ALIGN;
 	Chunk *c = arena->chunks;
-	if (!c || c->size - c->used < size)
-		c = chunk_new(arena, size);
+	if (!c || c->size - c->used < room)
+		c = chunk_new(arena, room);
 	void *p = c->data + c->used;
-	c->used += size;
+	ASAN_UNPOISON_MEMORY_REGION(p, size);
+	c->used += room;
 	return p; /* chunks are zeroed, and no piece is given twice */
 }
 
