@@ -2,6 +2,7 @@
  * of odd sizes: candidate 1 exists, and what it and others compute is what the
  * operator says, for machines with short, long and masked vectors.  Each form has
  * the steps that its rule writes in most of its trials. */
+#include "lib/sanitize.h"
 #include "test/common_draw.h"
 #include "test/common_lower.h"
 #include "test/common_program.h"
@@ -17,7 +18,7 @@
 
 #include <cmocka.h>
 
-enum { QUICK = 60, LONG = 3000, SAMPLES = 3 };
+enum { QUICK = 40, SANITIZED = 20, LONG = 3000, SAMPLES = 3 };
 
 static const char *const targets[] = {"llvm -mcpu=skylake-avx512 -threads=1",
     "llvm -mcpu=haswell -threads=2", "llvm -mcpu=x86-64 -threads=1",
@@ -453,7 +454,9 @@ static bool trial(const Form *form, int number)
 static void test_families(void **state)
 {
 	const char *tier = getenv("TIER"), *seed = getenv("SEED");
-	int n = tier && !strcmp(tier, "long") ? LONG : QUICK;
+	int n = tier && !strcmp(tier, "long") ? LONG
+	    : ADDRESS_SANITIZER		      ? SANITIZED
+					      : QUICK;
 	(void)state;
 	for (int f = 0; f < FORMS; f++) {
 		int found = 0, first = seed ? atoi(seed) : 0;
