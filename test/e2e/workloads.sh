@@ -10,7 +10,7 @@ right() { # SPEC:CASE
 	"$TUNEC" build -q "$1" -o k.o --emit=c,h,main 2>err || return 1
 	[ "${VARIANT:-}" = sanitize ] && return # of cc it is nothing new
 	main=$(echo *_main.c)
-	[ -f k.h ] && cc -O1 $unclocked -c "$main" -o main.o 2>err &&
+	[ -f k.h ] && cc -O0 $unclocked -c "$main" -o main.o 2>err &&
 		cc -o run_o main.o k.o -fopenmp -lm 2>err && ./run_o >err 2>&1 ||
 		return 2
 	cc -O1 -std=c11 -fopenmp -Wall -Wextra -Werror -c k.c -o k_c.o 2>err &&
