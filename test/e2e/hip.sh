@@ -28,21 +28,28 @@ agrees() { # NAME: the header's numbers are those of the kernels
 		[ "$(macros "$1.h" KERNELS)" = \
 			"$(said "$1.s" symbol | wc -l)" ]
 }
+# The other width of waves has every second, but where there is time.
 for arch in gfx90a gfx1030; do
+	many=75 n=0
 	for spec in "$workloads"/*.yaml; do
+		if [ $arch = gfx1030 ] && [ "${TIER:-}" != long ] &&
+			[ $((n++ % 2)) = 1 ]; then
+			many=$((many - $("$TUNEC" check --json "$spec" | wc -l)))
+			continue
+		fi
 		ok "$arch-of-$(basename "$spec" .yaml)" build "$spec" $arch $kinds
 	done
-	ok "$arch-all-cases-are-there" [ "$(ls ./*.s | wc -l)" = 75 ]
+	ok "$arch-all-cases-are-there" [ "$(ls ./*.s | wc -l)" = $many ]
 	bad=
 	for f in *.s; do agrees "${f%.s}" || bad="$bad $f"; done
 	ok "$arch-headers-agree$bad" [ -z "$bad" ]
-	ok "$arch-is-said" has matmul_square_512.s "amdhsa--$arch\$"
+	ok "$arch-is-said" has softmax_odd.s "amdhsa--$arch\$"
 	[ $arch = gfx1030 ] || ok "$arch-no-spills" sh -c \
 		'! grep -l "^ *\.vgpr_spill_count: *[1-9]" ./*.s'
 	[ -z "$lld" ] || ok "$arch-all-are-linked" \
-		[ "$(grep -la '^.ELF' ./*.hsaco | wc -l)" = 75 ]
+		[ "$(grep -la '^.ELF' ./*.hsaco | wc -l)" = $many ]
 	[ $arch = gfx1030 ] || mkdir first
-	[ $arch = gfx1030 ] || mv ./*.s ./*.h first
+	[ $arch = gfx1030 ] || mv ./*.s ./*.h ${lld:+./*.hsaco} first
 done
 ok wave-of-64 [ "$(said first/softmax_odd.s wavefront_size)" = 64 ]
 ok wave-of-32 [ "$(said softmax_odd.s wavefront_size)" = 32 ]
@@ -59,11 +66,11 @@ for arch in gfx906 gfx908 gfx942 gfx1100; do
 done
 
 if [ -n "$lld" ] && command -v llvm-readelf-19 >/dev/null; then
-	llvm-readelf-19 --dyn-symbols --file-header matmul_square_512.hsaco >elf
+	llvm-readelf-19 --dyn-symbols --file-header first/matmul_square_512.hsaco >elf
 	ok descriptor has elf 'OBJECT .* matmul_square_512_k0\.kd$'
 	ok entry has elf 'FUNC .* matmul_square_512_k0$'
 	ok its-machine has elf 'EM_AMDGPU$'
-	ok its-arch has elf 'gfx1030'
+	ok its-arch has elf 'gfx90a'
 fi
 if [ -n "$lld" ]; then
 	ok again "$TUNEC" build -q "$odd" --target "$target" --db none \
