@@ -9,12 +9,17 @@ fi
 
 many() { # count, printf format with numbers i, i-1, ...: a line for each
 	awk -v n="$1" -v f="$2" 'BEGIN {
+		parts = split(f, part, "@")
+		for (k = 2; k <= parts; k++)
+			if (part[k] ~ /^[12]/) {
+				less[k] = substr(part[k], 1, 1) + 0
+				part[k] = substr(part[k], 2)
+			}
 		for (i = 1; i <= n; i++) {
-			s = f
-			gsub(/@2/, i - 2 < 0 ? 0 : i - 2, s)
-			gsub(/@1/, i - 1, s)
-			gsub(/@/, i, s)
-			print "  " s
+			s = "  " part[1]
+			for (k = 2; k <= parts; k++)
+				s = s (i > less[k] ? i - less[k] : 0) part[k]
+			print s
 		}
 	}'
 }
