@@ -24,9 +24,9 @@ at_once=$(nproc)
 # Those look at the clock: nothing runs beside.
 alone='unit/test_measure|e2e/tune\.sh'
 # What takes the most seconds starts first, so that no core idles behind it.
-longest='test_pairs limits test_emit_c names candidate trouble test_growth dots
-	test_blocks workloads hip bytes loops extending short registers test_math
-	test_tasks test_compositions test_winograd test_families test_hostile
+longest='test_pairs test_growth test_emit_c limits names candidate trouble dots
+	workloads hip bytes loops extending short registers test_math
+	test_tasks test_blocks test_compositions test_winograd test_families test_hostile
 	test_transfer test_fibers test_device test_space gpu products numerics
 	test_llvm test_counts warnings hand opencl simulate'
 passed=0 failed=0 skipped=0 first=() last=()
