@@ -10,10 +10,13 @@ tier=${1:-quick}
 cd "$(dirname "$0")/../.." || exit
 export BUILD=${BUILD:-build} TIER=$tier CMOCKA_MESSAGE_OUTPUT=TAP
 export TUNEC=$PWD/$BUILD/tunec TUNEC_MODULES=$PWD/$BUILD LC_ALL=C
-# With sanitizers the pairs of test_pairs are fewer, since most of its time is
-# that of compilers.
+# With sanitizers random programs are fewer: what they find is in all, and takes
+# many times as long.
 case ${VARIANT:-release} in
-sanitize) export PAIRS=${PAIRS:-400} SAMPLE=${SAMPLE:-10} EVERY=${EVERY:-3} ;;
+sanitize)
+	export PAIRS=${PAIRS:-250} COMPOSITIONS=${COMPOSITIONS:-15}
+	export SAMPLE=${SAMPLE:-10} EVERY=${EVERY:-3}
+	;;
 esac
 # ASan's guess at thread-local memory that the loader allocated is wrong where
 # libraries are opened and closed: LeakSanitizer then reads what is not there.
