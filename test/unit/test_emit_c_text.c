@@ -1,0 +1,812 @@
+/* What the C emitter writes of operations of the lowered form, for which CPUs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codegen/codegen.h"
+#include "test/common_lowcases.h"
+
+/* Has the C of a function for a CPU that text in it? */
+static bool says(LowFunction *f, const char *cpu, const char *what)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	Program program = {.name = "test", .case_name = "", .symbol = "test"};
+	Target *target = target_parse(arena,
+	    arena_printf(arena,
+		"llvm -mtriple=x86_64-pc-linux-gnu -mcpu=%s -threads=1", cpu),
+	    &error);
+	Lowered l = {.program = &program, .kernel = f};
+	const Lowered *lowered = &l;
+	EmitComment comment = {target->text, "none", ""};
+	Buf text = {0};
+	emit_c_all(&text, &lowered, 1, target, &comment);
+	bool has = strstr(buf_text(&text), what);
+	buf_free(&text);
+	arena_free(arena);
+	return has;
+}
+
+/* A clamp and a conversion for a machine as C. */
+static bool clamps_by(
+    DType from, DType to, int lanes, const char *cpu, const char *instruction)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_clamped_cases(&m, from, to, lanes);
+	int found = 0, exact = to == DT_I16 ? 8 : to == DT_I8 ? 2 : 0;
+	for (int k = 0; k < 12; k++) {
+		bool has = says(cases.at[k].f, cpu, instruction);
+		found += has && (k & ~1) == exact;
+		found -= has && (k & ~1) != exact;
+	}
+	arena_free(arena);
+	return found == 2;
+}
+
+static void packed(void **state)
+{
+	(void)state;
+	assert_true(clamps_by(DT_I32, DT_I16, 16, "znver4", "cvtsepi32_epi16"));
+	assert_true(clamps_by(DT_I32, DT_U8, 32, "znver4", "cvtusepi32_epi8"));
+	assert_true(clamps_by(DT_I16, DT_I8, 16, "znver4", "cvtsepi16_epi8"));
+	assert_true(clamps_by(DT_I32, DT_I16, 8, "haswell", "packs_epi32"));
+	assert_true(clamps_by(DT_I32, DT_U8, 8, "haswell", "packus_epi16"));
+	assert_false(clamps_by(DT_I32, DT_I16, 8, "x86-64", "packs_epi32"));
+}
+
+/* Has the C of a conversion this text? */
+static bool conversion_says(
+    DType from, DType to, int lanes, const char *cpu, const char *text)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, lowcase_label(&m, LOW_CONVERT, to, lanes));
+	int a = lowcase_loaded(&m, "a", from, lanes, 0),
+	    d = lowcase_temp(&m, to, lanes);
+	lowcase_op(&m, LOW_CONVERT, d, a, -1, -1);
+	LowNode *n = lowcase_op(&m, LOW_STORE, -1, d, -1, -1);
+	n->buffer = lowcase_result_buffer(&m, to);
+	lowcase_finish(&m, to);
+	bool has = says(cases.at[0].f, cpu, text);
+	arena_free(arena);
+	return has;
+}
+
+/* Is f32 between them, not lane by lane? */
+static bool goes_by_f32(DType from, DType to)
+{
+	return conversion_says(from, to, 8, "znver4", "X8(CONVERT_F32_");
+}
+
+/* Vectors of 8 bytes and of 4 by one instruction each, of gcc. */
+static void eight(void **state)
+{
+	(void)state;
+	const char *narrow = "_mm_cvtepi16_epi8(WORDS_64(a))";
+	const char *picked = "_mm_shuffle_epi8(WORDS_64(a), _mm_setr_epi8(0, 2";
+	const char *wide = "int64_t tunec_w; \\\n\t__asm__(\"vpmovsxwd";
+	assert_true(conversion_says(DT_I16, DT_U8, 4, "znver4", narrow));
+	assert_true(conversion_says(DT_I16, DT_I8, 4, "haswell", picked));
+	assert_true(conversion_says(DT_I16, DT_I32, 2, "znver4", wide));
+	assert_true(conversion_says(DT_I16, DT_I32, 2, "haswell", wide));
+	assert_false(conversion_says(DT_I16, DT_U8, 4, "x86-64", "_mm_sh"));
+	assert_false(conversion_says(DT_I16, DT_I32, 2, "x86-64", wide));
+}
+
+/* Lanes of a vector with each of them so often side by side: is it by this? */
+static bool strews(
+    DType type, int lanes, int times, const char *cpu, const char *instruction)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	int to = lanes * times;
+	lowcase_begin(&m, lowcase_label(&m, LOW_SHUFFLE, type, to));
+	int a = lowcase_loaded(&m, "a", type, lanes, 0),
+	    d = lowcase_temp(&m, type, to);
+	LowNode *n = lowcase_op(&m, LOW_SHUFFLE, d, a, -1, -1);
+	n->shuffle = NEW_N(arena, int, to);
+	for (int l = 0; l < to; l++)
+		n->shuffle[l] = l / times;
+	lowcase_end(&m, d);
+	bool has = says(cases.at[0].f, cpu,
+	    arena_printf(arena, "_shuffle_epi8(_mm%d_%s",
+		8 * to * dtype_bytes(type), instruction));
+	arena_free(arena);
+	return has;
+}
+
+static void strewn(void **state)
+{
+	(void)state;
+	assert_true(strews(DT_U8, 4, 8, "znver4", "set1_epi32((int32_t)(a))"));
+	assert_true(strews(DT_U8, 8, 8, "znver4", "set1_epi64((int64_t)(a))"));
+	assert_true(
+	    strews(DT_I8, 8, 4, "haswell", "set1_epi64x((int64_t)(a))"));
+	assert_true(strews(DT_I16, 8, 2, "haswell", "broadcastsi128_si256"));
+	assert_true(strews(DT_U16, 8, 4, "znver4", "broadcast_i32x4"));
+	assert_false(strews(DT_U8, 4, 4, "haswell", "")); /* 16 bytes */
+	assert_false(strews(DT_I32, 4, 2, "haswell", ""));
+	assert_false(strews(DT_U8, 8, 4, "x86-64", ""));
+}
+
+static void halves(void **state)
+{
+	(void)state;
+	assert_true(goes_by_f32(DT_BF16, DT_F16));
+	assert_true(goes_by_f32(DT_F16, DT_BF16));
+	assert_true(goes_by_f32(DT_F16, DT_I8));
+	assert_true(goes_by_f32(DT_BF16, DT_F64));
+	assert_true(goes_by_f32(DT_I8, DT_F16));
+	assert_true(goes_by_f32(DT_I32, DT_F16));
+	assert_true(goes_by_f32(DT_U16, DT_BF16));
+	/* would be rounded twice */
+	assert_false(goes_by_f32(DT_I32, DT_BF16));
+	assert_false(goes_by_f32(DT_F64, DT_F16));
+}
+
+/* Lanes of 16 bits shifted by one number each: by way of 32? */
+static bool shifts_wide(LowOpcode op, DType type, int lanes, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_binary(&m, op, type, lanes);
+	bool has = says(cases.at[0].f, cpu, "v_epi32(_mm256_cvtep");
+	arena_free(arena);
+	return has;
+}
+
+static void shifted(void **state)
+{
+	(void)state;
+	assert_true(shifts_wide(LOW_SHR, DT_I16, 8, "haswell"));
+	assert_true(shifts_wide(LOW_SHL, DT_U16, 8, "haswell"));
+	assert_false(shifts_wide(LOW_SHR, DT_I32, 8, "haswell"));
+	assert_false(shifts_wide(LOW_SHR, DT_I16, 8, "znver4"));
+	assert_false(shifts_wide(LOW_SHR, DT_I16, 8, "x86-64"));
+}
+
+/* Does gcc gather lanes by an instruction, for so many gathers by one vector? */
+static bool gathers(int times, bool numbers, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, lowcase_label(&m, LOW_GATHER, DT_F32, 16));
+	int index = numbers ? lowcase_temp(&m, DT_I32, 16)
+			    : lowcase_loaded(&m, "i", DT_I32, 16, 0);
+	int zero = lowcase_temp(&m, DT_I32, 1), d = -1;
+	lowcase_op(&m, LOW_CONST, zero, -1, -1, -1);
+	if (numbers)
+		lowcase_op(&m, LOW_IOTA, index, zero, -1, -1);
+	int a = lowcase_new_buffer(&m, "a", DT_F32, false);
+	int out = lowcase_result_buffer(&m, DT_F32);
+	for (int i = 0; i < times; i++) {
+		d = lowcase_temp(&m, DT_F32, 16);
+		LowNode *n = lowcase_op(&m, LOW_GATHER, d, index, -1, -1);
+		n->buffer = a;
+		n = lowcase_op(&m, LOW_STORE, -1, d, -1, -1);
+		n->buffer = out;
+		n->address = low_affine_const(16 * i);
+	}
+	lowcase_finish(&m, DT_F32);
+	bool has = says(cases.at[0].f, cpu, "GATHER_BY_F32X16(a");
+	arena_free(arena);
+	return has;
+}
+
+static void gathered(void **state)
+{
+	(void)state;
+	assert_true(gathers(1, false, "znver4"));
+	assert_false(gathers(2, false, "znver4"));
+	assert_false(gathers(1, true, "znver4"));
+	assert_false(gathers(1, false, "haswell"));
+	assert_true(gathers(2, true, "sapphirerapids"));
+}
+
+/* Bytes, put together of two vectors or loaded, are made wide and compared: does clang
+ * not see that? */
+static bool compares_wide(
+    LowOpcode order, DType from, bool put, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, lowcase_label(&m, order, DT_I16, 8));
+	int a = lowcase_loaded(&m, "a", from, 8, 1),
+	    wide = lowcase_temp(&m, DT_I16, 8);
+	int b = lowcase_loaded(&m, "b", DT_I16, 8, 0),
+	    less = lowcase_temp(&m, DT_BOOL, 8);
+	int d = lowcase_temp(&m, DT_I16, 8), each = lowcase_temp(&m, from, 8);
+	LowNode *n = put ? lowcase_op(&m, LOW_SHUFFLE, each, a,
+			       lowcase_loaded(&m, "c", from, 8, 0), -1)
+			 : lowcase_op(&m, LOW_COPY, each, a, -1, -1);
+	n->shuffle = NEW_N(arena, int, 8);
+	for (int l = 0; l < 8; l++)
+		n->shuffle[l] = (put ? l * 3 + 1 : l) % 16;
+	lowcase_op(&m, LOW_CONVERT, wide, each, -1, -1);
+	lowcase_op(&m, order, less, b, wide, -1);
+	lowcase_op(&m, LOW_SELECT, d, less, b, lowcase_zeros(&m, DT_I16, 8));
+	lowcase_end(&m, d);
+	bool has = says(cases.at[0].f, cpu, "WIDE_I16X8(");
+	arena_free(arena);
+	return has;
+}
+
+static void compared(void **state)
+{
+	(void)state;
+	assert_true(compares_wide(LOW_LT, DT_U8, true, "haswell"));
+	assert_true(compares_wide(LOW_LE, DT_U8, true, "haswell"));
+	assert_false(compares_wide(LOW_LT, DT_U8, false, "haswell"));
+	assert_false(compares_wide(LOW_EQ, DT_U8, true, "haswell"));
+	assert_false(compares_wide(LOW_LT, DT_I8, true, "haswell"));
+	assert_false(compares_wide(LOW_LT, DT_U8, true, "znver4"));
+	assert_false(compares_wide(LOW_LT, DT_U8, true, "x86-64"));
+}
+
+static bool byte_case_says(int at, const char *cpu, const char *text)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_byte_cases(&m);
+	bool has = says(cases.at[at].f, cpu, text);
+	arena_free(arena);
+	return has;
+}
+
+/* One shuffle makes words of the bytes that it takes; what is cut off is not taken off
+ * before. */
+static void bytes(void **state)
+{
+	(void)state;
+	assert_true(byte_case_says(0, "haswell", "4, -1, 7, -1, 10, -1, "));
+	assert_true(byte_case_says(1, "haswell", "4, -1, 7, -1, 10, -1, "));
+	for (int i = 2; i < 5; i++)
+		assert_false(byte_case_says(i, "haswell", "7, -1, "));
+	assert_false(byte_case_says(0, "x86-64", "7, -1, "));
+	assert_false(byte_case_says(5, "haswell", "I16X8(255)"));
+	assert_true(byte_case_says(6, "haswell", "I16X8(127)"));
+	assert_false(byte_case_says(7, "haswell", "I32X8(4095)"));
+}
+
+/* What one instruction puts together of two vectors clang does not in parts. */
+static void kept_whole(void **state)
+{
+	(void)state;
+	assert_true(byte_case_says(11, "icelake-server", "WHOLE_U8X32(SH"));
+	assert_true(byte_case_says(12, "skylake-avx512", "WHOLE_I16X32(SH"));
+	assert_false(byte_case_says(11, "skylake-avx512", "WHOLE_"));
+	assert_false(byte_case_says(12, "haswell", "WHOLE_"));
+	assert_false(byte_case_says(13, "icelake-server", "WHOLE_"));
+	assert_false(byte_case_says(14, "icelake-server", "WHOLE_"));
+}
+
+/* Bytes under a mask: whole where all are on, for machines without instructions for
+ * that. */
+static bool loads_whole(DType type, int lanes, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_memory_cases(&m, type, lanes);
+	const char *test =
+	    lanes * dtype_bytes(type) <= 8 ? "(m) == -1 ?" : "(m)) == 0xffff ?";
+	bool whole = says(cases.at[0].f, cpu, test);
+	arena_free(arena);
+	return whole;
+}
+
+static void whole(void **state)
+{
+	(void)state;
+	assert_true(loads_whole(DT_U8, 8, "haswell"));
+	assert_true(loads_whole(DT_I16, 8, "haswell"));
+	assert_true(loads_whole(DT_F32, 4, "x86-64"));
+	assert_false(loads_whole(DT_F32, 4, "haswell"));
+	assert_false(loads_whole(DT_U8, 8, "znver4"));
+}
+
+/* A vector at a place that is read twice. */
+static bool loads_once(int at, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "read twice");
+	int a = lowcase_loaded(&m, "a", DT_F32, 8, at),
+	    d = lowcase_temp(&m, DT_F32, 8);
+	lowcase_op(&m, LOW_MUL, d, a, a, -1);
+	lowcase_end(&m, d);
+	bool once = says(cases.at[0].f, cpu, "LOAD_ONCE");
+	arena_free(arena);
+	return once;
+}
+
+static void once(void **state)
+{
+	(void)state;
+	assert_true(loads_once(1, "haswell"));
+	assert_false(loads_once(8, "haswell"));
+	assert_true(loads_once(8, "znver4"));
+	assert_false(loads_once(1, "x86-64"));
+}
+
+/* A root of one number: compilers would ask before each whether errno is to be set. */
+static bool takes_root(Op math, DType type, const char *cpu, const char *text)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_math_case(&m, math, type, 1);
+	bool has = says(cases.at[0].f, cpu, text);
+	arena_free(arena);
+	return has;
+}
+
+static void roots(void **state)
+{
+	(void)state;
+	assert_true(takes_root(OP_SQRT, DT_F32, "haswell", "_mm_sqrt_ss("));
+	assert_true(takes_root(OP_RSQRT, DT_F32, "znver4", "1 / SQRT_F32("));
+	assert_true(takes_root(OP_SQRT, DT_F64, "x86-64", "_mm_sqrt_sd("));
+	assert_false(takes_root(OP_EXP, DT_F32, "haswell", "_mm_"));
+}
+
+/* Vectors that are added, or summed up, for a CPU: is gcc told a machine? */
+/* A sum of as many products that is stored under an `if`. */
+static bool keeps_sum(int times, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "stored or not");
+	int a = lowcase_loaded(&m, "a", DT_F32, 8, 0),
+	    b = lowcase_loaded(&m, "b", DT_F32, 8, 3);
+	int all = lowcase_loaded(&m, "c", DT_F32, 1, 0),
+	    c = lowcase_temp(&m, DT_BOOL, 1);
+	int sum = lowcase_temp(&m, DT_F32, 8);
+	lowcase_op(&m, LOW_LT, c, all, all, -1);
+	lowcase_op(&m, LOW_CONST, sum, -1, -1, -1);
+	for (int i = 0; i < times; i++)
+		lowcase_op(&m, LOW_FMA, sum, a, b, sum);
+	LowNode *n = NEW(arena, LowNode);
+	*n = (LowNode){.kind = LOWNODE_IF, .condition = c, .dst = -1};
+	vec_push(arena, &m.f->body, n);
+	low_op(arena, &n->body, LOW_STORE, -1, sum, -1, -1)->buffer =
+	    lowcase_result_buffer(&m, DT_F32);
+	lowcase_finish(&m, DT_F32);
+	bool has = says(cases.at[0].f, cpu, "\tTUNEC_KEPT(");
+	arena_free(arena);
+	return has;
+}
+
+static void kept_sums(void **state)
+{
+	(void)state;
+	assert_true(keeps_sum(5, "haswell"));
+	assert_true(keeps_sum(5, "znver4"));
+	assert_false(keeps_sum(4, "haswell"));
+}
+
+/* By one number for all lanes, to itself or to another: is it a sum's own register? */
+static bool sums_by_number(bool own, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "by a number");
+	int a = lowcase_loaded(&m, "a", DT_F32, 8, 0),
+	    c = lowcase_loaded(&m, "c", DT_F32, 8, 3);
+	int by = lowcase_temp(&m, DT_F32, 8),
+	    d = own ? c : lowcase_temp(&m, DT_F32, 8);
+	lowcase_op(&m, LOW_CONST, by, -1, -1, -1)->f = 3;
+	lowcase_op(&m, LOW_FMA, d, by, a, c);
+	lowcase_end(&m, d);
+	bool has = says(cases.at[0].f, cpu, "SUM_F32X8(F32X8(3.0f), ");
+	arena_free(arena);
+	return has;
+}
+
+static void by_number(void **state)
+{
+	(void)state;
+	assert_true(sums_by_number(true, "haswell"));
+	assert_false(sums_by_number(false, "haswell"));
+	assert_false(sums_by_number(true, "znver4"));
+}
+
+static bool tunes_gcc(bool sums, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	if (sums)
+		lowcase_sums_case(&m, DT_F32, 8);
+	else
+		lowcase_binary(&m, LOW_ADD, DT_F32, 8);
+	bool has = says(cases.at[0].f, cpu, "tune=skylake");
+	arena_free(arena);
+	return has;
+}
+
+static void tuned(void **state)
+{
+	(void)state;
+	assert_true(tunes_gcc(false, "haswell"));
+	assert_false(tunes_gcc(true, "haswell"));
+	assert_false(tunes_gcc(false, "znver4"));
+	assert_false(tunes_gcc(false, "x86-64"));
+}
+
+static LowNode *loop_of(LowCaseMaker *m, LowBody *body, int var, int64_t extent)
+{
+	LowNode *n = NEW(m->arena, LowNode);
+	n->kind = LOWNODE_LOOP;
+	n->var = var;
+	n->extent = extent;
+	n->condition = -1;
+	vec_push(m->arena, body, n);
+	return n;
+}
+
+static LowAffine sum_of(LowCaseMaker *m, int a, int64_t stride, int b)
+{
+	LowAffine sum = {.n = 2, .terms = NEW_N(m->arena, LowTerm, 2)};
+	sum.terms[0] = (LowTerm){a, stride};
+	sum.terms[1] = (LowTerm){b, 1};
+	return sum;
+}
+
+/* out[i*16 + x[p] + p] = 1, for indices of a type: has the row a pointer? */
+static bool has_row(DType type)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "counts");
+	int i = lowcase_temp(&m, DT_INDEX, 1),
+	    p = lowcase_temp(&m, DT_INDEX, 1);
+	int x = lowcase_temp(&m, type, 1),
+	    index = lowcase_temp(&m, DT_INDEX, 1);
+	int one = lowcase_temp(&m, DT_I32, 1);
+	LowBody *kernel = &m.f->body;
+	lowcase_op(&m, LOW_CONST, one, -1, -1, -1)->i = 1;
+	LowNode *outer = loop_of(&m, kernel, i, 4);
+	LowNode *inner = loop_of(&m, &outer->body, p, 8);
+	LowNode *load = low_op(arena, &inner->body, LOW_LOAD, x, -1, -1, -1);
+	load->buffer = lowcase_new_buffer(&m, "x", type, false);
+	load->address = sum_of(&m, i, 8, p);
+	low_op(arena, &inner->body, LOW_CONVERT, index, x, -1, -1);
+	LowNode *store =
+	    low_op(arena, &inner->body, LOW_STORE, -1, one, -1, -1);
+	store->buffer = lowcase_result_buffer(&m, DT_I32);
+	LowTerm along = {p, 1};
+	store->address = low_affine_add(
+	    arena, sum_of(&m, i, 16, index), (LowAffine){0, 1, &along}, 1);
+	lowcase_finish(&m, DT_I32);
+	bool has = says(cases.at[0].f, "haswell", "out_at = &out[t*16];") &&
+	    says(cases.at[0].f, "haswell", "out_at[");
+	arena_free(arena);
+	return has;
+}
+
+/* Only where it lies in the buffer whatever the index is. */
+static void data_rows(void **state)
+{
+	(void)state;
+	assert_true(has_row(DT_U8));
+	assert_false(has_row(DT_I8));
+}
+
+/* sum += x[k] * x[k + apart] of `sums` vectors, for k < extent: has the C this text? */
+static bool window_says(
+    int sums, int64_t apart, int64_t extent, const char *text)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "windows");
+	int k = lowcase_temp(&m, DT_INDEX, 1),
+	    all = lowcase_temp(&m, DT_F32, 16);
+	int x = lowcase_new_buffer(&m, "x", DT_F32, false), read[2], sum[16];
+	for (int i = 0; i < sums; i++) {
+		sum[i] = lowcase_temp(&m, DT_F32, 16);
+		lowcase_op(&m, LOW_CONST, sum[i], -1, -1, -1);
+	}
+	LowNode *loop = loop_of(&m, &m.f->body, k, extent);
+	for (int i = 0; i < 2; i++) {
+		read[i] = lowcase_temp(&m, DT_F32, 1);
+		LowNode *load =
+		    low_op(arena, &loop->body, LOW_LOAD, read[i], -1, -1, -1);
+		LowTerm along = {k, 1};
+		load->buffer = x;
+		load->address = (LowAffine){
+		    i * apart, 1, arena_memdup(arena, &along, sizeof along)};
+	}
+	low_op(arena, &loop->body, LOW_BROADCAST, all, read[0], -1, -1);
+	for (int i = 0; i < sums; i++)
+		low_op(arena, &loop->body, LOW_FMA, sum[i], all, all, sum[i]);
+	int rest = lowcase_temp(&m, DT_F32, 16),
+	    last = lowcase_temp(&m, DT_F32, 16);
+	low_op(arena, &loop->body, LOW_BROADCAST, rest, read[1], -1, -1);
+	low_op(arena, &loop->body, LOW_ADD, sum[0], rest, sum[0], -1);
+	lowcase_op(&m, LOW_COPY, last, sum[0], -1, -1);
+	for (int i = 1; i < sums; i++) {
+		int next = lowcase_temp(&m, DT_F32, 16);
+		lowcase_op(&m, LOW_ADD, next, last, sum[i], -1);
+		last = next;
+	}
+	lowcase_end(&m, last);
+	bool has = says(cases.at[0].f, "znver4", text);
+	arena_free(arena);
+	return has;
+}
+
+/* Is it read again as k grows? */
+static bool reads_again(int sums, int64_t apart)
+{
+	return window_says(sums, apart, 8, "TUNEC_AGAIN();");
+}
+
+/* A loop that asks for x ahead and adds `reads` numbers of it to a sum: has the C for
+ * the CPU this text? */
+static bool reads_ahead(int reads, const char *cpu, const char *text)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "ahead");
+	int k = lowcase_temp(&m, DT_INDEX, 1),
+	    sum = lowcase_temp(&m, DT_F32, 1);
+	int x = lowcase_new_buffer(&m, "x", DT_F32, false);
+	LowTerm *along = NEW(arena, LowTerm);
+	*along = (LowTerm){k, 100000};
+	lowcase_op(&m, LOW_CONST, sum, -1, -1, -1);
+	LowNode *loop = loop_of(&m, &m.f->body, k, 4);
+	LowNode *ahead =
+	    low_op(arena, &loop->body, LOW_PREFETCH, -1, -1, -1, -1);
+	ahead->buffer = x;
+	ahead->address = (LowAffine){64, 1, along};
+	ahead->i = 2;
+	for (int i = 0; i < reads; i++) {
+		int read = lowcase_temp(&m, DT_F32, 1);
+		LowNode *load =
+		    low_op(arena, &loop->body, LOW_LOAD, read, -1, -1, -1);
+		load->buffer = x;
+		load->address = (LowAffine){i, 1, along};
+		low_op(arena, &loop->body, LOW_FMA, sum, read, read, sum);
+	}
+	int last = lowcase_temp(&m, DT_F32, 1);
+	lowcase_op(&m, LOW_COPY, last, sum, -1, -1);
+	lowcase_end(&m, last);
+	bool has = says(cases.at[0].f, cpu, text);
+	arena_free(arena);
+	return has;
+}
+
+/* gcc leaves prefetches where they are, clang has one register of an address. */
+static void ahead(void **state)
+{
+	(void)state;
+	assert_true(reads_ahead(8, "haswell", "volatile(\"prefetcht1 %a0\""));
+	assert_true(reads_ahead(8, "haswell", "__builtin_prefetch((p), 0, 2)"));
+	assert_true(reads_ahead(8, "haswell", "TUNEC_ADDED(x_at);"));
+	assert_false(reads_ahead(7, "haswell", "TUNEC_ADDED"));
+}
+
+/* Where what an iteration reads is elsewhere in the next, and sums fill half of the
+ * registers. */
+static void windows(void **state)
+{
+	(void)state;
+	assert_true(reads_again(16, 1));
+	assert_false(reads_again(16, 2));
+	assert_false(reads_again(8, 1));
+}
+
+static bool is_rolled(int sums, int64_t extent)
+{
+	return window_says(sums, 1, extent, "\tTUNEC_ROLLED\n\tfor (");
+}
+
+/* Where several sums are copies, and there are iterations. */
+static void rolled(void **state)
+{
+	(void)state;
+	assert_true(is_rolled(4, 8));
+	assert_false(is_rolled(3, 8));
+	assert_false(is_rolled(4, 4));
+}
+
+/* for c: `loops` times for k: sum += x[k]*x[k] of `sums` vectors: is gcc told that
+ * these are shared? */
+static bool is_shared(int sums, int loops, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "shared");
+	int x = lowcase_new_buffer(&m, "x", DT_F32, false), sum[16];
+	for (int i = 0; i < sums; i++) {
+		sum[i] = lowcase_temp(&m, DT_F32, 16);
+		lowcase_op(&m, LOW_CONST, sum[i], -1, -1, -1);
+	}
+	LowNode *outer =
+	    loop_of(&m, &m.f->body, lowcase_temp(&m, DT_INDEX, 1), 8);
+	for (int l = 0; l < loops; l++) {
+		int k = lowcase_temp(&m, DT_INDEX, 1),
+		    read = lowcase_temp(&m, DT_F32, 1);
+		int all = lowcase_temp(&m, DT_F32, 16);
+		LowNode *loop = loop_of(&m, &outer->body, k, 8);
+		LowNode *load =
+		    low_op(arena, &loop->body, LOW_LOAD, read, -1, -1, -1);
+		LowTerm along = {k, 1};
+		load->buffer = x;
+		load->address = (LowAffine){
+		    0, 1, arena_memdup(arena, &along, sizeof along)};
+		low_op(arena, &loop->body, LOW_BROADCAST, all, read, -1, -1);
+		for (int i = 0; i < sums; i++)
+			low_op(arena, &loop->body, LOW_FMA, sum[i], all, all,
+			    sum[i]);
+	}
+	int last = sum[0];
+	for (int i = 1; i < sums; i++) {
+		int next = lowcase_temp(&m, DT_F32, 16);
+		lowcase_op(&m, LOW_ADD, next, last, sum[i], -1);
+		last = next;
+	}
+	lowcase_end(&m, last);
+	bool has = says(cases.at[0].f, cpu, "TUNEC_FUNCTION TUNEC_SHARED void");
+	arena_free(arena);
+	return has;
+}
+
+/* Where several loops inside a loop add to sums that fill half of the registers. */
+static void shared(void **state)
+{
+	(void)state;
+	assert_true(is_shared(16, 2, "znver4"));
+	assert_false(is_shared(16, 1, "znver4"));
+	assert_false(is_shared(8, 2, "znver4"));
+	assert_false(is_shared(16, 2, "haswell"));
+}
+
+/* for k: `times` times sum += x*x of `sums` vectors: does gcc keep lives short? */
+static bool is_window(int sums, int times, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "window");
+	int x = lowcase_loaded(&m, "x", DT_F32, 16, 0), sum[4];
+	for (int i = 0; i < sums; i++) {
+		sum[i] = lowcase_temp(&m, DT_F32, 16);
+		lowcase_op(&m, LOW_CONST, sum[i], -1, -1, -1);
+	}
+	LowNode *loop =
+	    loop_of(&m, &m.f->body, lowcase_temp(&m, DT_INDEX, 1), 8);
+	for (int i = 0; i < sums * times; i++)
+		low_op(arena, &loop->body, LOW_FMA, sum[i % sums], x, x,
+		    sum[i % sums]);
+	lowcase_end(&m, sum[0]);
+	bool has = says(cases.at[0].f, cpu, "live-range-shrinkage");
+	arena_free(arena);
+	return has;
+}
+
+/* Where each of several sums is added to as often as there are elements. */
+static void window_sums(void **state)
+{
+	(void)state;
+	assert_true(is_window(4, 8, "znver4"));
+	assert_false(is_window(4, 7, "znver4"));
+	assert_false(is_window(3, 8, "znver4"));
+	assert_false(is_window(4, 8, "haswell"));
+}
+
+/* Numbers or 0 under a mask that is known, or loaded: does clang not see the former? */
+static bool hides_mask(int below, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_select_one(&m, DT_F32, 16, below, false, true);
+	bool has = says(cases.at[0].f, cpu, "HIDDEN_512(_mm512_movm_epi32(m))");
+	arena_free(arena);
+	return has;
+}
+
+static void hidden(void **state)
+{
+	(void)state;
+	assert_true(hides_mask(3, "znver4"));
+	assert_false(hides_mask(0, "znver4"));
+	assert_false(hides_mask(3, "haswell"));
+}
+
+/* Does clang not see that bits, read as often, are a byte's? */
+static bool keeps_wide(int times, DType from, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_wide_bits(&m, from, 8, times);
+	bool has = says(cases.at[0].f, cpu, "WIDE_I32X8(");
+	arena_free(arena);
+	return has;
+}
+
+static void kept_wide(void **state)
+{
+	(void)state;
+	assert_true(keeps_wide(2, DT_U8, "haswell"));
+	assert_true(keeps_wide(2, DT_I16, "haswell"));
+	assert_false(keeps_wide(1, DT_U8, "haswell"));
+	assert_false(keeps_wide(2, DT_U32, "haswell"));
+	assert_false(keeps_wide(2, DT_U8, "znver4"));
+	assert_false(keeps_wide(2, DT_U8, "x86-64"));
+}
+
+/* y = index(x[0]) % by: has the C this text? */
+static bool remainder_says(DType type, int64_t by, const char *text)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "remainder");
+	int x = lowcase_loaded(&m, "x", type, 1, 0),
+	    index = lowcase_temp(&m, DT_INDEX, 1);
+	int n = lowcase_temp(&m, DT_INDEX, 1),
+	    r = lowcase_temp(&m, DT_INDEX, 1);
+	int y = lowcase_temp(&m, DT_I32, 1);
+	lowcase_op(&m, LOW_CONST, n, -1, -1, -1)->i = by;
+	lowcase_op(&m, LOW_CONVERT, index, x, -1, -1);
+	lowcase_op(&m, LOW_MOD, r, index, n, -1);
+	lowcase_op(&m, LOW_CONVERT, y, r, -1, -1);
+	lowcase_end(&m, y);
+	bool has = says(cases.at[0].f, "haswell", text);
+	arena_free(arena);
+	return has;
+}
+
+/* Only what is never negative, and has a name: the type of a byte is known else. */
+static void divided(void **state)
+{
+	(void)state;
+	assert_true(remainder_says(DT_U8, 10, "= (int64_t)x[0];"));
+	assert_true(remainder_says(DT_U8, 10, "((uint32_t)t % 10)"));
+	assert_true(remainder_says(DT_U32, 10, "(uint32_t)"));
+	assert_false(remainder_says(DT_I32, 10, "(uint32_t)"));
+	assert_false(remainder_says(DT_U8, INT64_C(1) << 40, "(uint32_t)"));
+	assert_true(remainder_says(DT_I32, 64, "x[0] & 63"));
+	assert_false(remainder_says(DT_I32, 65, "x[0] &"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(packed),
+	    cmocka_unit_test(whole), cmocka_unit_test(once),
+	    cmocka_unit_test(roots), cmocka_unit_test(data_rows),
+	    cmocka_unit_test(tuned), cmocka_unit_test(windows),
+	    cmocka_unit_test(rolled), cmocka_unit_test(shared),
+	    cmocka_unit_test(window_sums), cmocka_unit_test(hidden),
+	    cmocka_unit_test(divided), cmocka_unit_test(kept_wide),
+	    cmocka_unit_test(kept_sums), cmocka_unit_test(by_number),
+	    cmocka_unit_test(bytes), cmocka_unit_test(halves),
+	    cmocka_unit_test(strewn), cmocka_unit_test(gathered),
+	    cmocka_unit_test(ahead), cmocka_unit_test(shifted),
+	    cmocka_unit_test(eight), cmocka_unit_test(kept_whole),
+	    cmocka_unit_test(compared)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
