@@ -5,6 +5,7 @@
  *     lanes of 16 bytes or fewer all over a wide vector   vpermd, vpermq
  *     a and behind it b                                   vinserti128
  *     any bytes of two vectors of 8, made words or not    punpcklqdq, pshufb
+ *     lanes of a or b, each where it was                  vblendps, vpblendvb
  *     two words of a and two of b in each half            vshufps, vpermpd
  *     words of a and b in turns                           vunpcklps, vperm2f128
  *     any words of two halves of a wide vector            vpermt2d
@@ -147,6 +148,41 @@ static const char *eight_of_two(EmitC *e, const Shuffle *s)
 		    : NULL;
 }
 
+/* Each lane of a or of b where it was.  gcc would put lanes that are all the same, or
+ * numbers, together one by one. */
+static const char *blended(EmitC *e, const Shuffle *s)
+{
+	int to = s->lanes * s->bytes, part = s->bytes < 4 ? s->bytes : 4;
+	int parts = s->bytes / part;
+	uint64_t bits = 0;
+	Buf text = {0};
+	if (s->lanes != s->source || (to != 16 && to != 32 && to != 64))
+		return NULL;
+	for (int i = 0; i < to / part; i++) {
+		if (s->lane[i / parts] % s->lanes != i / parts)
+			return NULL;
+		bits |= (uint64_t)(s->lane[i / parts] >= s->lanes) << i;
+	}
+	const char *prefix = to == 16 ? "_mm" : to == 32 ? "_mm256" : "_mm512";
+	if (to == 64)
+		return arena_printf(e->arena,
+		    "_mm512_mask_blend_epi%d(0x%llx, (__m512i)(a), (__m512i)(b))",
+		    8 * part, (unsigned long long)bits);
+	if (part == 4)
+		return arena_printf(e->arena,
+		    "%s_blend_ps((__m%d)(a), (__m%d)(b), 0x%02llx)", prefix,
+		    8 * to, 8 * to, (unsigned long long)bits);
+	for (int i = 0; i < to; i++)
+		buf_printf(
+		    &text, "%s%d", i ? ", " : "", -(int)(bits >> i / part & 1));
+	const char *copy = arena_printf(e->arena,
+	    "%s_blendv_epi8((__m%di)(a), (__m%di)(b), (__m%di)(%s){%s})",
+	    prefix, 8 * to, 8 * to, 8 * to, emit_c_vector(e, DT_I8, to),
+	    buf_text(&text));
+	buf_free(&text);
+	return copy;
+}
+
 /* One shufps puts two words of a and two of b into each half, the same of both; a
  * permutation of the four pairs makes it a row. */
 static const char *paired(EmitC *e, const Shuffle *s)
@@ -215,10 +251,11 @@ const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
 	*known = EMIT_GCC_X86;
 	if (!e->isa.avx2 || lanes * bytes > e->isa.vector_bytes)
 		return NULL;
-	static const char *(*const ways[2][3])(EmitC *, const Shuffle *) = {
-	    {joined, eight_of_two, paired}, {repeated, strewn, spread}};
+	static const char *(*const ways[2][4])(EmitC *, const Shuffle *) = {
+	    {joined, eight_of_two, blended, paired},
+	    {repeated, strewn, spread}};
 	const char *text = NULL;
-	for (int i = 0; !text && i < 3; i++)
+	for (int i = 0; !text && i < 4 && ways[one][i]; i++)
 		text = ways[one][i](e, &s);
 	if (text || one)
 		return text;

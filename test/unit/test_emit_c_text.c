@@ -735,6 +735,28 @@ static void hidden(void **state)
 	assert_false(hides_mask(3, "haswell"));
 }
 
+/* Has a choice by the first three lanes that text? */
+static bool blends(DType type, int lanes, const char *cpu, const char *text)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_select_one(&m, type, lanes, 3, false, false);
+	bool has = says(cases.at[0].f, cpu, text);
+	arena_free(arena);
+	return has;
+}
+
+static void blended(void **state)
+{
+	(void)state;
+	assert_true(blends(DT_F32, 8, "haswell", "(__m256)(b), 0xf8)"));
+	assert_true(blends(DT_F64, 4, "haswell", "(__m256)(b), 0xc0)"));
+	assert_true(blends(DT_U8, 16, "haswell", "_mm_blendv_epi8("));
+	assert_true(blends(DT_F32, 16, "znver4", "_mask_blend_epi32(0xfff8,"));
+	assert_false(blends(DT_F32, 4, "x86-64", "_blend_ps("));
+}
+
 /* Does clang not see that bits, read as often, are a byte's? */
 static bool keeps_wide(int times, DType from, const char *cpu)
 {
@@ -807,6 +829,6 @@ int main(void)
 	    cmocka_unit_test(strewn), cmocka_unit_test(gathered),
 	    cmocka_unit_test(ahead), cmocka_unit_test(shifted),
 	    cmocka_unit_test(eight), cmocka_unit_test(kept_whole),
-	    cmocka_unit_test(compared)};
+	    cmocka_unit_test(compared), cmocka_unit_test(blended)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

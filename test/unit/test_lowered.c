@@ -1104,7 +1104,7 @@ static void choices(void **state)
 
 /* select m, a, b where m is 5 + lane % 4 < `below`, or lanes of data that are, and b a
  * vector or a number: the operation that chooses. */
-static LowNode *choice_by(Arena *a, bool known, bool number, int64_t below)
+static LowNode *choice_by(Arena *a, bool known, int number, int64_t below)
 {
 	LowFunction *f = NEW(a, LowFunction);
 	char why[256];
@@ -1131,8 +1131,8 @@ static LowNode *choice_by(Arena *a, bool known, bool number, int64_t below)
 	low_op(a, &f->body, LOW_LT, m, r, n, -1);
 	low_op(a, &f->body, LOW_CONST, one, -1, -1, -1)->i = 1;
 	low_op(a, &f->body, LOW_XOR, x, one, one, -1);
-	if (number)
-		low_op(a, &f->body, LOW_CONST, y, -1, -1, -1);
+	if (number >= 0)
+		low_op(a, &f->body, LOW_CONST, y, -1, -1, -1)->i = number;
 	else
 		low_op(a, &f->body, LOW_XOR, y, x, one, -1);
 	low_op(a, &f->body, LOW_SELECT, v, m, x, y);
@@ -1146,13 +1146,14 @@ static void known_choices(void **state)
 	static const int want[] = {0, 9, 10, 3, 4, 13, 14, 7};
 	Arena *a = arena_new();
 	(void)state;
-	LowNode *n = choice_by(a, true, false, 2); /* 1 2 3 0 1 2 3 0 */
+	LowNode *n = choice_by(a, true, -1, 2); /* 1 2 3 0 1 2 3 0 */
 	assert_int_equal(n->op, LOW_SHUFFLE);
 	assert_memory_equal(n->shuffle, want, sizeof want);
-	n = choice_by(a, true, false, 4);
+	n = choice_by(a, true, -1, 4);
 	assert_int_equal(n->op, LOW_COPY);
-	assert_int_equal(choice_by(a, true, true, 2)->op, LOW_SELECT);
-	assert_int_equal(choice_by(a, false, false, 2)->op, LOW_SELECT);
+	assert_int_equal(choice_by(a, true, 0, 2)->op, LOW_SELECT);
+	assert_int_equal(choice_by(a, true, 7, 2)->op, LOW_SHUFFLE);
+	assert_int_equal(choice_by(a, false, -1, 2)->op, LOW_SELECT);
 	arena_free(a);
 }
 
