@@ -507,7 +507,7 @@ const char *pair_call_parts(
 	f = low_choose_known(context, low_narrow(context, f));
 	f = low_parts(context, f, 16);
 	f = low_make_wanted(context, low_split_words(context, f, 16));
-	f = low_load_joined(context, f, 16);
+	f = low_load_halves(context, low_load_joined(context, f, 16), 16);
 	f = low_pair_sums(context, low_choose_wide(context, f, 16));
 	f = low_order(context, low_store_few(context, f), 4, 16);
 	f = low_delay_stores(context, low_interleave(context, f));

@@ -659,6 +659,8 @@ static void emit_function(EmitC *e, const LowFunction *f)
 		if (!e->isa.avx512) {
 			f = low_choose_wide(e->arena, f, e->isa.vector_bytes);
 			f = low_store_few(e->arena, f);
+		} else {
+			f = low_load_halves(e->arena, f, e->isa.vector_bytes);
 		}
 		f = low_pair_sums(e->arena, f);
 		f = low_interleave(e->arena, f);

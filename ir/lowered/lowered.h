@@ -311,6 +311,11 @@ const LowFunction *low_make_wanted(Arena *arena, const LowFunction *f);
 const LowFunction *low_load_joined(
     Arena *arena, const LowFunction *f, int bytes);
 
+/* lowered_halves.c: the function with vectors of so many bytes loaded as halves that
+ * only shuffles of half as many lanes read. */
+const LowFunction *low_load_halves(
+    Arena *arena, const LowFunction *f, int bytes);
+
 /* lowered_sums.c: the function with long sums of integers added up by pairs, where
  * there are few of them. */
 const LowFunction *low_pair_sums(Arena *arena, const LowFunction *f);

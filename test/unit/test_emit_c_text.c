@@ -342,6 +342,43 @@ static void once(void **state)
 	assert_false(loads_once(1, "x86-64"));
 }
 
+/* A vector of which a shuffle picks each second lane: is it read as halves, and the
+ * shuffle one of two? */
+static bool loads_halves(
+    DType type, int lanes, int first, int each, bool whole, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "picked");
+	int a = lowcase_loaded(&m, "a", type, lanes, 1),
+	    d = lowcase_temp(&m, type, lanes / 2);
+	LowNode *n = lowcase_op(&m, LOW_SHUFFLE, d, a, -1, -1);
+	n->shuffle = NEW_N(arena, int, lanes / 2);
+	for (int l = 0; l < lanes / 2; l++)
+		n->shuffle[l] = first + l * each;
+	if (whole) {
+		n = lowcase_op(&m, LOW_STORE, -1, a, -1, -1);
+		n->buffer = lowcase_new_buffer(&m, "b", type, true);
+	}
+	lowcase_end(&m, d);
+	bool has = says(cases.at[0].f, cpu, "shufflevector((a), (b), ");
+	arena_free(arena);
+	return has;
+}
+
+static void as_halves(void **state)
+{
+	(void)state;
+	assert_true(loads_halves(DT_F32, 16, 1, 2, false, "znver4"));
+	assert_true(loads_halves(DT_F64, 8, 0, 2, false, "icelake-server"));
+	assert_false(loads_halves(DT_F32, 16, 1, 2, true, "znver4"));
+	assert_false(loads_halves(DT_F32, 16, 8, 1, false, "znver4"));
+	assert_false(loads_halves(DT_F32, 8, 1, 2, false, "znver4"));
+	assert_false(loads_halves(DT_I16, 32, 1, 2, false, "znver4"));
+	assert_false(loads_halves(DT_F32, 8, 1, 2, false, "haswell"));
+}
+
 /* A root of one number: compilers would ask before each whether errno is to be set. */
 static bool takes_root(Op math, DType type, const char *cpu, const char *text)
 {
@@ -819,6 +856,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(packed),
 	    cmocka_unit_test(whole), cmocka_unit_test(once),
+	    cmocka_unit_test(as_halves),
 	    cmocka_unit_test(roots), cmocka_unit_test(data_rows),
 	    cmocka_unit_test(tuned), cmocka_unit_test(windows),
 	    cmocka_unit_test(rolled), cmocka_unit_test(shared),
