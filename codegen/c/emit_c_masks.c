@@ -10,7 +10,6 @@
  * & | ^ ~ say the same of each.  The bits behind the last lane of an integer may
  * be anything.  A vector of -1 would cost AVX-512 two instructions a condition
  * by gcc, which makes it of each comparison and a mask register of it. */
-#include <math.h>
 
 #include "codegen/c/emit_c.h"
 
@@ -169,22 +168,14 @@ bool emit_c_is_constant_mask(const EmitC *e, int temp)
 	return n->op == LOW_NOT && emit_c_is_constant_mask(e, n->arg[0]);
 }
 
-/* Are all bits of it 0?  Not those of -0. */
-static bool is_zero(const EmitC *e, int temp)
-{
-	const LowNode *n = emit_c_constant(e, temp);
-	return n &&
-	    (dtype_is_float(e->f->temps.at[temp].type)
-		    ? n->f == 0 && !signbit(n->f)
-		    : !n->i);
-}
-
 int emit_c_kept_arm(EmitC *e, const LowNode *n)
 {
 	if (n->kind != LOWNODE_OP || n->op != LOW_SELECT || !e->plan)
 		return 0;
 	const LowTemp *d = &e->f->temps.at[n->dst];
-	int kept = is_zero(e, n->arg[2]) ? 1 : is_zero(e, n->arg[1]) ? 2 : 0;
+	int kept = low_is_zero(emit_c_constant(e, n->arg[2]), d->type) ? 1
+	    : low_is_zero(emit_c_constant(e, n->arg[1]), d->type)      ? 2
+								       : 0;
 	if (d->lanes == 1 || d->type == DT_BOOL)
 		return 0;
 	return !emit_c_has_bits(e) ||

@@ -299,15 +299,6 @@ static void put_listed(EmitC *e, int dst, const char *value)
 	e->listed = type;
 }
 
-static bool is_zero(const LowNode *n)
-{
-	union {
-		double f;
-		uint64_t i;
-	} bits = {n->f};
-	return !n->i && !bits.i;
-}
-
 /* A number, or a copy of one; NULL: neither. */
 static const LowNode *number_of(const EmitC *e, const LowNode *n)
 {
@@ -340,6 +331,7 @@ void emit_c_assign(EmitC *e, int dst, EmitLevel level, const char *value)
 		emit_c_line(e, "%s = %s;", place, value);
 		return;
 	}
-	bool zero = number && e->f->temps.at[dst].lanes > 1 && is_zero(number);
+	const LowTemp *d = &e->f->temps.at[dst];
+	bool zero = d->lanes > 1 && low_is_zero(number, d->type);
 	put_listed(e, dst, zero ? "{0}" : value);
 }

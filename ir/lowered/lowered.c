@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 static void take_in_names(Arena *arena, LowFunction *f)
@@ -366,6 +367,13 @@ const LowNode *low_number(const LowDefs *defs, int temp)
 	if (n && n->op == LOW_BROADCAST)
 		n = defs->only[n->arg[0]];
 	return n && n->op == LOW_CONST ? n : NULL;
+}
+
+bool low_is_zero(const LowNode *number, DType type)
+{
+	return number &&
+	    (dtype_is_float(type) ? number->f == 0 && !signbit(number->f)
+				  : !number->i);
 }
 
 LowFunction *low_like(Arena *arena, const LowFunction *f)

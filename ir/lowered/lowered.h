@@ -252,6 +252,8 @@ typedef struct {
 LowDefs low_defs(Arena *arena, const LowFunction *f);
 /* The CONST that all lanes of a temporary are; NULL: they are something else. */
 const LowNode *low_number(const LowDefs *defs, int temp);
+/* Are all bits of such a number 0?  Not those of -0; NULL is none. */
+bool low_is_zero(const LowNode *number, DType type);
 /* The function without a body, with temporaries of its own. */
 LowFunction *low_like(Arena *arena, const LowFunction *f);
 bool low_is_operation(const LowNode *n); /* no loop, no condition */

@@ -5,8 +5,6 @@
  *
  * No mask is kept for it, and lanes of indices that a mask took are not there, nor
  * do they part what is chosen where they are wider than that. */
-#include <math.h>
-
 #include "ir/lowered/lowered_run.h"
 
 enum { LANES_MOST = 64 };
@@ -78,16 +76,6 @@ static void note_lanes(Known *k, const LowNode *n)
 	    sizeof *frame * (size_t)temps[n->dst].lanes);
 }
 
-/* Are all bits of it 0?  Not those of -0. */
-static bool is_zero(const Known *k, int temp)
-{
-	const LowNode *n = low_number(&k->defs, temp);
-	return n &&
-	    (dtype_is_float(k->to->temps.at[temp].type)
-		    ? n->f == 0 && !signbit(n->f)
-		    : !n->i);
-}
-
 static bool put_shuffle(Known *k, const LowNode *n, LowBody *out)
 {
 	int lanes = n->dst < 0 ? 1 : k->to->temps.at[n->dst].lanes;
@@ -95,7 +83,9 @@ static bool put_shuffle(Known *k, const LowNode *n, LowBody *out)
 	if (!mask || lanes == 1 || k->to->temps.at[n->dst].type == DT_BOOL)
 		return false;
 	/* something or 0 is an operation of bits */
-	if (is_zero(k, n->arg[1]) || is_zero(k, n->arg[2]))
+	DType type = k->to->temps.at[n->dst].type;
+	if (low_is_zero(low_number(&k->defs, n->arg[1]), type) ||
+	    low_is_zero(low_number(&k->defs, n->arg[2]), type))
 		return false;
 	int *from = NEW_N(k->arena, int, lanes), first = 0;
 	for (int l = 0; l < lanes; l++) {
