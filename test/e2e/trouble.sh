@@ -50,7 +50,9 @@ passes no-server "driver fork EAGAIN 0 2" "process can be started: $again"
 passes no-process "server fork EAGAIN 5 2" "no process can be started: $again"
 passes no-socket "server socketpair EMFILE 5 2" "Too many open files"
 passes no-server-memory "server malloc ENOMEM 3 2" "$memory"
-passes no-thread "child pthread_create EAGAIN 5 2" "$again"
+# On one CPU a kernel has no thread beside its own.
+several() { [ "$(nproc)" = 1 ] || "$@"; }
+several passes no-thread "child pthread_create EAGAIN 5 2" "$again"
 passes no-buffers "child mmap ENOMEM 5 1" "$memory"
 passes no-guard "child mprotect ENOMEM 5 1" "$memory"
 passes no-pinning "child sched_setaffinity EAGAIN 5 2" "cannot be pinned: $again"
@@ -62,7 +64,7 @@ ok full-disk-leaves-no-trace clean full.jsonl
 stays never-a-process "server fork EAGAIN 5 1000000" \
 	"no process can be started: $again" 1
 stays never-server-memory "server malloc ENOMEM 3 1000000" ".*$memory" 1
-stays never-a-thread "child pthread_create EAGAIN 8 1000000" ".*$again" 1
+several stays never-a-thread "child pthread_create EAGAIN 8 1000000" ".*$again" 1
 stays never-at-all "server fork EAGAIN 0 1000000" \
 	"no process can be started: $again" 0
 
