@@ -9,8 +9,14 @@
  *
  * Without mask registers a store under a mask is many times as slow on some machines
  * as one of a scalar or of a shorter vector.  These are stored as they are, one lane
- * or 16 bytes and more; LLVM does the same, of one lane.  What is read elsewhere
- * keeps its lanes. */
+ * or 16 bytes and more; LLVM does the same, of one lane.  Lanes of less than 4 bytes
+ * have no such store at all: any number is stored, in halves of halves.
+ *
+ *     store_masked y[i], w, m      store y[i], first 16 lanes of w
+ *     where 28 bytes are on    ->  store y[i + 16], the next 8
+ *                                  store y[i + 24], the next 4
+ *
+ * What is read elsewhere keeps its lanes. */
 #include "ir/lowered/lowered.h"
 
 typedef struct {
@@ -21,7 +27,11 @@ typedef struct {
 	int *want, *few;
 } Few;
 
-enum { LEAST_BYTES = 16 };
+enum {
+	LEAST_BYTES = 16,
+	MASKED_BYTES =
+	    4 /* of a lane: the least that has a store under a mask */
+};
 
 static int lanes_of(const Few *p, int temp)
 {
@@ -42,7 +52,7 @@ static int whole(const Few *p, int temp, int n)
 	return lanes < t->lanes ? lanes : t->lanes;
 }
 
-/* How many lanes a STORE_MASKED stores, where a shorter store does it; or 0. */
+/* How many lanes a STORE_MASKED stores, where shorter stores do it; or 0. */
 static int stored(const Few *p, const LowNode *n)
 {
 	if (n->op != LOW_STORE_MASKED)
@@ -51,12 +61,15 @@ static int stored(const Few *p, const LowNode *n)
 	const LowNode *number = mask && mask->op == LOW_LANES_BELOW
 	    ? p->defs.only[mask->arg[0]]
 	    : NULL;
+	DType type = p->to->temps.at[n->arg[0]].type;
 	if (!number || number->op != LOW_CONST || number->i < 1 ||
-	    number->i >= lanes_of(p, n->arg[0]) ||
-	    p->to->temps.at[n->arg[0]].type == DT_BOOL)
+	    number->i >= lanes_of(p, n->arg[0]) || type == DT_BOOL)
 		return 0;
 	int lanes = (int)number->i;
-	return whole(p, n->arg[0], lanes) == lanes ? lanes : 0;
+	return (type != DT_INDEX && dtype_bytes(type) < MASKED_BYTES) ||
+		whole(p, n->arg[0], lanes) == lanes
+	    ? lanes
+	    : 0;
 }
 
 static bool is_by_lanes(LowOpcode op)
@@ -114,7 +127,7 @@ static int wanted(const Few *p, const LowNode *n, int arg)
 {
 	int lanes = lanes_of(p, n->arg[arg]), count = stored(p, n);
 	if (count)
-		return arg ? 0 : count;
+		return arg ? 0 : whole(p, n->arg[0], count);
 	if (lanes == 1 || !is_few(p, n))
 		return lanes;
 	if (n->op == LOW_SHUFFLE) {
@@ -140,25 +153,27 @@ static int like(Few *p, int temp, int lanes)
 	return low_temp(p->arena, p->to, t->type, lanes, t->wish);
 }
 
-static int *in_order(Few *p, int lanes)
+/* Lanes one behind the other, from `at` on. */
+static int part(Few *p, int from, int at, int lanes, LowBody *out)
 {
-	int *order = NEW_N(p->arena, int, lanes);
+	int to = like(p, from, lanes);
+	LowNode *n = low_op(p->arena, out,
+	    lanes == 1 ? LOW_EXTRACT : LOW_SHUFFLE, to, from, -1, -1);
+	if (lanes == 1) {
+		n->i = at;
+		return to;
+	}
+	n->shuffle = NEW_N(p->arena, int, lanes);
 	for (int l = 0; l < lanes; l++)
-		order[l] = l;
-	return order;
+		n->shuffle[l] = at + l;
+	return to;
 }
 
 /* The first lanes of what has that many or more. */
 static int first(Few *p, int temp, int lanes, LowBody *out)
 {
 	int from = p->few[temp] ? p->few[temp] : temp;
-	if (lanes_of(p, from) <= lanes)
-		return from;
-	int to = like(p, temp, lanes);
-	LowNode *n = low_op(p->arena, out,
-	    lanes == 1 ? LOW_EXTRACT : LOW_SHUFFLE, to, from, -1, -1);
-	n->shuffle = lanes == 1 ? NULL : in_order(p, lanes);
-	return to;
+	return lanes_of(p, from) <= lanes ? from : part(p, from, 0, lanes, out);
 }
 
 static void put_shuffle(Few *p, const LowNode *n, int to, LowBody *out)
@@ -201,18 +216,37 @@ static void put_few(Few *p, const LowNode *n, LowBody *out)
 	p->few[n->dst] = to;
 }
 
+/* The first `count` lanes of what has that many or more, `at` elements behind. */
+static void put_stores(
+    Few *p, const LowNode *store, int temp, int count, int at, LowBody *out)
+{
+	int lanes = lanes_of(p, temp), half = lanes / 2;
+	if (count == lanes) {
+		LowNode *c = arena_memdup(p->arena, store, sizeof *c);
+		c->op = LOW_STORE;
+		c->arg[0] = temp;
+		c->arg[1] = -1;
+		c->address.constant += at;
+		vec_push(p->arena, out, c);
+		return;
+	}
+	put_stores(p, store, part(p, temp, 0, half, out),
+	    count < half ? count : half, at, out);
+	if (count > half)
+		put_stores(p, store, part(p, temp, half, half, out),
+		    count - half, at + half, out);
+}
+
 static void few_run(void *context, LowNode **nodes, int n, LowBody *out)
 {
 	Few *p = context;
 	for (int i = 0; i < n; i++) {
 		int count = stored(p, nodes[i]);
 		if (count) {
-			LowNode *c =
-			    arena_memdup(p->arena, nodes[i], sizeof *c);
-			c->op = LOW_STORE;
-			c->arg[0] = first(p, c->arg[0], count, out);
-			c->arg[1] = -1;
-			vec_push(p->arena, out, c);
+			int temp = nodes[i]->arg[0];
+			put_stores(p, nodes[i],
+			    first(p, temp, whole(p, temp, count), out), count,
+			    0, out);
 		} else if (is_few(p, nodes[i])) {
 			put_few(p, nodes[i], out);
 		} else {

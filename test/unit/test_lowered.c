@@ -721,6 +721,53 @@ static void few_stored(void **state)
 	assert_int_equal(lanes_stored(1, true), 1); /* of the product's eight */
 }
 
+/* The first `below` of so many lanes of a type, from the `at`th element of `out` on:
+ * are these the places and lanes of what is stored? */
+static void check_pieces(
+    DType type, int lanes, int64_t below, const char *expected)
+{
+	Square q;
+	char why[256];
+	square_new(&q);
+	Arena *a = q.arena;
+	LowBody *body = &q.loop->body;
+	Buf stores = {0};
+	*body = (LowBody){0};
+	q.f.buffers.at[0].type = q.f.params.at[0].type = type;
+	q.f.buffers.at[1].type = q.f.params.at[1].type = type;
+	int x = low_temp(a, &q.f, type, lanes, "x"),
+	    mask = low_temp(a, &q.f, DT_BOOL, lanes, "mask");
+	low_op(a, body, LOW_CONST, q.n, -1, -1, -1)->i = below;
+	low_op(a, body, LOW_LANES_BELOW, mask, q.n, -1, -1);
+	access_lanes(&q, body, 0, x, false);
+	LowNode *store = low_op(a, body, LOW_STORE_MASKED, -1, x, mask, -1);
+	store->buffer = 1;
+	store->address = low_affine_const(3);
+	const LowFunction *f = low_store_few(a, &q.f);
+	assert_true(low_function_verify(f, why, sizeof why));
+	body = &f->body.at[f->body.n - 1]->body;
+	for (int i = 0; i < body->n; i++)
+		if (body->at[i]->op == LOW_STORE)
+			buf_printf(&stores, " %d+%d",
+			    (int)body->at[i]->address.constant,
+			    f->temps.at[body->at[i]->arg[0]].lanes);
+	assert_string_equal(buf_text(&stores), expected);
+	buf_free(&stores);
+	arena_free(a);
+}
+
+static void pieces_stored(void **state)
+{
+	(void)state;
+	check_pieces(DT_U8, 32, 28, " 3+16 19+8 27+4");
+	check_pieces(DT_U8, 32, 16, " 3+16");
+	check_pieces(DT_I8, 32, 5, " 3+4 7+1");
+	check_pieces(DT_F16, 8, 7, " 3+4 7+2 9+1");
+	check_pieces(DT_I16, 4, 1, " 3+1");
+	check_pieces(DT_F32, 8, 7, "");
+	check_pieces(DT_U8, 32, 32, "");
+}
+
 /* y[l] = x[clamp(c[l], 0, 3)*step], of 8 lanes; `apart`: a lane of the offsets is
  * read as an index, too. */
 static LowFunction *gathered(Arena *a, int64_t step, bool apart)
@@ -1314,6 +1361,7 @@ int main(void)
 	    cmocka_unit_test(known_choices),
 	    cmocka_unit_test(loads_joined),
 	    cmocka_unit_test(few_stored),
+	    cmocka_unit_test(pieces_stored),
 	    cmocka_unit_test(narrow_indices),
 	    cmocka_unit_test(parts_of_words),
 	};
