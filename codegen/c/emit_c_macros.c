@@ -600,6 +600,12 @@ static const char *without_isa(
 	return general(e, op, math, type, to, lanes);
 }
 
+static bool is_short_min_max(LowOpcode op, DType type, int lanes)
+{
+	return (op == LOW_MIN || op == LOW_MAX) &&
+	    lanes * (type == DT_INDEX ? 8 : dtype_bytes(type)) < 16;
+}
+
 const char *emit_c_macro(
     EmitC *e, LowOpcode op, Op math, DType type, DType to, int lanes)
 {
@@ -624,8 +630,8 @@ const char *emit_c_macro(
 	else if (x86 && !no_vector)
 		x86 = arena_printf(e->arena, "((%s)%s)", result, x86);
 	/* GCC takes vectors apart that it converts, and does not find an integer's
-	 * absolute value; clang does as the object */
-	bool by_gcc = op == LOW_ABS ||
+	 * absolute value, or the lesser of two; clang does as the object */
+	bool by_gcc = op == LOW_ABS || is_short_min_max(op, type, lanes) ||
 	    (op == LOW_CONVERT && !dtype_is_half(type) && !dtype_is_half(to));
 	emit_c_define(
 	    e, name, takes, by_gcc ? EMIT_GCC_X86 : EMIT_ANY_X86, x86, plain);

@@ -310,15 +310,29 @@ static const char *x86_short_masked(
 	    emit_c_x86_words(e, s->bytes, "v"));
 }
 
-/* What has instructions for masks that are bits. */
+static const char *x86_short_min_max(
+    EmitC *e, LowOpcode op, DType type, const Shape *s)
+{
+	if (!e->isa.avx2 || s->is_float)
+		return NULL;
+	return arena_printf(e->arena, "_mm_cvtsi128_si%d(_mm_%s_%s(%s, %s))",
+	    8 * s->bytes, op == LOW_MIN ? "min" : "max",
+	    ordered_suffix(e, type, s), in_register(e, "a", s),
+	    in_register(e, "b", s));
+}
+
+/* Vectors of 4 or 8 bytes; what has instructions for masks that are bits. */
 static const char *x86_short(
     EmitC *e, LowOpcode op, DType type, int lanes, const Shape *s)
 {
+	bool in_words = s->bytes == 4 || s->bytes == 8;
+	if (in_words && (op == LOW_MIN || op == LOW_MAX))
+		return x86_short_min_max(e, op, type, s);
 	if (!emit_c_has_bits(e))
 		return NULL;
 	if (op == LOW_ANY)
 		return x86_any(e, lanes, s);
-	if (s->bytes != 4 && s->bytes != 8)
+	if (!in_words)
 		return NULL;
 	if (low_op_is_comparison(op))
 		return x86_compare(e, op, type, s);

@@ -174,6 +174,31 @@ static void shifted(void **state)
 	assert_false(shifts_wide(LOW_SHR, DT_I16, 8, "x86-64"));
 }
 
+static bool takes_greater(
+    DType type, int lanes, const char *cpu, const char *text)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_binary(&m, LOW_MAX, type, lanes);
+	bool has = says(cases.at[0].f, cpu, text);
+	arena_free(arena);
+	return has;
+}
+
+/* gcc makes none of what C says. */
+static void greater(void **state)
+{
+	(void)state;
+	const char *bytes = "_mm_max_epu8(WORDS_64(a), WORDS_64(b))";
+	assert_true(takes_greater(DT_U8, 8, "haswell", bytes));
+	assert_true(takes_greater(DT_U8, 8, "znver4", bytes));
+	assert_true(
+	    takes_greater(DT_I16, 2, "haswell", "_mm_max_epi16(WORDS_32"));
+	assert_false(takes_greater(DT_F32, 2, "haswell", "_mm_max"));
+	assert_false(takes_greater(DT_U8, 8, "x86-64", "_mm_max"));
+}
+
 /* Does gcc gather lanes by an instruction, for so many gathers by one vector? */
 static bool gathers(int times, bool numbers, const char *cpu)
 {
@@ -865,8 +890,8 @@ int main(void)
 	    cmocka_unit_test(by_number), cmocka_unit_test(bytes),
 	    cmocka_unit_test(halves), cmocka_unit_test(strewn),
 	    cmocka_unit_test(gathered), cmocka_unit_test(ahead),
-	    cmocka_unit_test(shifted), cmocka_unit_test(eight),
-	    cmocka_unit_test(kept_whole), cmocka_unit_test(compared),
-	    cmocka_unit_test(blended)};
+	    cmocka_unit_test(shifted), cmocka_unit_test(greater),
+	    cmocka_unit_test(eight), cmocka_unit_test(kept_whole),
+	    cmocka_unit_test(compared), cmocka_unit_test(blended)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
