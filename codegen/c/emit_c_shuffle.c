@@ -9,8 +9,9 @@
  *     two words of a and two of b in each half            vshufps, vpermpd
  *     words of a and b in turns                           vunpcklps, vperm2f128
  *     any words of two halves of a wide vector            vpermt2d
+ *     any bytes of a wide vector, as many or half    vpermb, vpermw
  *
- * gcc 12 all but the last two, clang 14 these. */
+ * gcc 12 all but the last three, clang 14 these. */
 #include "codegen/c/emit_c.h"
 
 typedef struct {
@@ -244,6 +245,42 @@ static const char *of_halves(EmitC *e, const Shuffle *s)
 	    lower_part(e, "b", to / 2, to));
 }
 
+/* Is it half of 64 bytes out of both halves, or as many as there are, some from
+ * other 16 bytes? */
+static bool is_strewn_wide(const Shuffle *s)
+{
+	int from = s->source * s->bytes, to = s->lanes * s->bytes, apart = 0;
+	if (!is_of_first(s) || from < 32 || (from != to && from + to != 96))
+		return false;
+	if (from == to) {
+		for (int l = 0; l < s->lanes; l++)
+			apart +=
+			    s->lane[l] * s->bytes / 16 != l * s->bytes / 16;
+		return apart;
+	}
+	for (int l = 0; l < s->lanes; l++)
+		apart += s->lane[l] < s->lanes;
+	return apart && apart < s->lanes;
+}
+
+/* clang 14 would take the halves of a and shuffle two vectors, or put together one by
+ * one what few lanes are of that are read. */
+static const char *picked(EmitC *e, const Shuffle *s)
+{
+	int from = s->source * s->bytes;
+	if (!e->isa.avx512 || s->bytes > 2 || (s->bytes == 1 && !e->isa.vbmi) ||
+	    !is_strewn_wide(s))
+		return NULL;
+	return arena_printf(e->arena,
+	    "__extension__({ __m%di tunec_v; \\\n"
+	    "\t__asm__(\"vperm%c %%2, %%1, %%0\" : \"=v\"(tunec_v) : \\\n"
+	    "\t\"v\"((__m%di)(%s){%s}), \"v\"((__m%di)(a))); %s(tunec_v); })",
+	    8 * from, s->bytes == 1 ? 'b' : 'w', 8 * from,
+	    emit_c_vector(e, s->bytes == 1 ? DT_I8 : DT_I16, s->source),
+	    part_numbers(e, s, s->bytes), 8 * from,
+	    s->lanes < s->source ? "_mm512_castsi512_si256" : "");
+}
+
 const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
     int bytes, bool one, const char **known)
 {
@@ -257,9 +294,11 @@ const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
 	const char *text = NULL;
 	for (int i = 0; !text && i < 4 && ways[one][i]; i++)
 		text = ways[one][i](e, &s);
-	if (text || one)
+	if (text)
 		return text;
-	*known = EMIT_ANY_X86;
+	*known = one ? EMIT_CLANG_X86 : EMIT_ANY_X86;
+	if (one)
+		return picked(e, &s);
 	text = mixed(e, &s);
 	return text ? text : of_halves(e, &s);
 }

@@ -367,10 +367,9 @@ static void once(void **state)
 	assert_false(loads_once(1, "x86-64"));
 }
 
-/* A vector of which a shuffle picks each second lane: is it read as halves, and the
- * shuffle one of two? */
-static bool loads_halves(
-    DType type, int lanes, int first, int each, bool whole, const char *cpu)
+/* A vector of which a shuffle picks half the lanes: has its C that text? */
+static bool picked_says(DType type, int lanes, int first, int each, bool whole,
+    const char *cpu, const char *text)
 {
 	Arena *arena = arena_new();
 	LowCaseVec cases = {0};
@@ -387,9 +386,17 @@ static bool loads_halves(
 		n->buffer = lowcase_new_buffer(&m, "b", type, true);
 	}
 	lowcase_end(&m, d);
-	bool has = says(cases.at[0].f, cpu, "shufflevector((a), (b), ");
+	bool has = says(cases.at[0].f, cpu, text);
 	arena_free(arena);
 	return has;
+}
+
+/* Is it read as halves, and the shuffle one of two? */
+static bool loads_halves(
+    DType type, int lanes, int first, int each, bool whole, const char *cpu)
+{
+	return picked_says(
+	    type, lanes, first, each, whole, cpu, "shufflevector((a), (b), ");
 }
 
 static void as_halves(void **state)
@@ -402,6 +409,48 @@ static void as_halves(void **state)
 	assert_false(loads_halves(DT_F32, 8, 1, 2, false, "znver4"));
 	assert_false(loads_halves(DT_I16, 32, 1, 2, false, "znver4"));
 	assert_false(loads_halves(DT_F32, 8, 1, 2, false, "haswell"));
+}
+
+/* Does one instruction pick narrow lanes, of clang too? */
+static bool picks_half(DType type, int first, int each, const char *cpu)
+{
+	return picked_says(type, 64 / dtype_bytes(type), first, each, false,
+	    cpu, "512_si256(tunec_v); }))\n#else");
+}
+
+/* Likewise as many, all but the first as they are? */
+static bool picks_all(DType type, int first, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	int lanes = 32 / dtype_bytes(type);
+	lowcase_begin(&m, "picked");
+	int a = lowcase_loaded(&m, "a", type, lanes, 1),
+	    d = lowcase_temp(&m, type, lanes);
+	LowNode *n = lowcase_op(&m, LOW_SHUFFLE, d, a, -1, -1);
+	n->shuffle = NEW_N(arena, int, lanes);
+	for (int l = 0; l < lanes; l++)
+		n->shuffle[l] = l ? l : first;
+	lowcase_end(&m, d);
+	bool has =
+	    says(cases.at[0].f, cpu, "__m256i tunec_v; \\\n\t__asm__(\"vperm");
+	arena_free(arena);
+	return has;
+}
+
+static void picked(void **state)
+{
+	(void)state;
+	assert_true(picks_half(DT_U8, 1, 2, "icelake-server"));
+	assert_true(picks_half(DT_I16, 0, 2, "skylake-avx512"));
+	assert_true(picks_all(DT_U8, 17, "icelake-server"));
+	assert_true(picks_all(DT_I16, 15, "skylake-avx512"));
+	assert_false(picks_all(DT_U8, 0, "icelake-server"));
+	assert_false(picks_all(DT_U8, 17, "skylake-avx512"));
+	assert_false(picks_half(DT_U8, 1, 2, "skylake-avx512"));
+	assert_false(picks_half(DT_U8, 32, 1, "icelake-server"));
+	assert_false(picks_half(DT_F32, 1, 2, "icelake-server"));
 }
 
 /* A root of one number: compilers would ask before each whether errno is to be set. */
@@ -891,7 +940,8 @@ int main(void)
 	    cmocka_unit_test(halves), cmocka_unit_test(strewn),
 	    cmocka_unit_test(gathered), cmocka_unit_test(ahead),
 	    cmocka_unit_test(shifted), cmocka_unit_test(greater),
-	    cmocka_unit_test(eight), cmocka_unit_test(kept_whole),
-	    cmocka_unit_test(compared), cmocka_unit_test(blended)};
+	    cmocka_unit_test(picked), cmocka_unit_test(eight),
+	    cmocka_unit_test(kept_whole), cmocka_unit_test(compared),
+	    cmocka_unit_test(blended)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
