@@ -482,11 +482,17 @@ static void emit_region(EmitC *e, const LowNode *n)
 
 /* Of what any lane asks for hardly any ever does: without being told compilers keep
  * what is around it out of registers, for the calls inside. */
-static const char *condition_text(EmitC *e, int condition)
+static bool is_rare(const EmitC *e, const LowNode *n)
 {
-	const LowNode *def = e->plan[condition].def;
-	const char *text = emit_c_text(e, condition, LEVEL_CHOICE);
-	return def && def->op == LOW_ANY && !e->isa.plain
+	const LowNode *def =
+	    n->kind == LOWNODE_IF ? e->plan[n->condition].def : NULL;
+	return def && def->op == LOW_ANY && !e->isa.plain;
+}
+
+static const char *condition_text(EmitC *e, const LowNode *n)
+{
+	const char *text = emit_c_text(e, n->condition, LEVEL_CHOICE);
+	return is_rare(e, n)
 	    ? arena_printf(e->arena, "__builtin_expect(%s, 0)", text)
 	    : text;
 }
@@ -503,6 +509,19 @@ static bool assigns(const LowBody *body, int temp)
 
 enum { ADDITIONS = 5 }; /* fewest of a sum that is kept */
 
+static bool is_kept(const EmitC *e, int temp)
+{
+	const LowTemp *t = &e->f->temps.at[temp];
+	int bytes = t->lanes * dtype_bytes(t->type);
+	return t->lanes > 1 && bytes >= 16 && bytes <= e->isa.vector_bytes;
+}
+
+static void keep(EmitC *e, int temp)
+{
+	e->kept = true;
+	emit_c_line(e, "TUNEC_KEPT(%s);", emit_c_text(e, temp, LEVEL_PRIMARY));
+}
+
 /* Sums that are stored under an `if`: clang puts their additions there as well, and
  * keeps all that these add until then, which is more than there are registers. */
 static void keep_sums(EmitC *e, const LowBody *body)
@@ -511,16 +530,39 @@ static void keep_sums(EmitC *e, const LowBody *body)
 		const LowNode *n = body->at[i];
 		if (n->kind != LOWNODE_OP || n->op != LOW_STORE)
 			continue;
-		const LowTemp *t = &e->f->temps.at[n->arg[0]];
-		int bytes = t->lanes * dtype_bytes(t->type);
-		if (t->lanes == 1 || bytes < 16 ||
-		    bytes > e->isa.vector_bytes ||
-		    e->plan[n->arg[0]].assigned <= ADDITIONS ||
-		    assigns(body, n->arg[0]))
-			continue;
-		e->kept = true;
-		emit_c_line(e, "TUNEC_KEPT(%s);",
-		    emit_c_text(e, n->arg[0], LEVEL_PRIMARY));
+		if (is_kept(e, n->arg[0]) &&
+		    e->plan[n->arg[0]].assigned > ADDITIONS &&
+		    !assigns(body, n->arg[0]))
+			keep(e, n->arg[0]);
+	}
+}
+
+/* Neither ends a row of `if`s of what is rare. */
+static bool is_between(const EmitC *e, const LowNode *n)
+{
+	return n->kind == LOWNODE_OP &&
+	    (n->op == LOW_ANY || emit_c_is_left_out(e, n));
+}
+
+/* What some `if`s one behind the other, of what is rare, say in another way: clang
+ * computes each behind the `if` before its own, and so one after the other. */
+static void keep_results(EmitC *e, const LowBody *body, int at)
+{
+	const LowBody before = {.at = body->at, .n = at};
+	LowBody inside = {0};
+	int ifs = 0;
+	for (int i = at; i < body->n; i++) {
+		const LowNode *n = body->at[i];
+		if (!is_rare(e, n) && !is_between(e, n))
+			break;
+		ifs += n->kind == LOWNODE_IF;
+		for (int k = 0; k < n->body.n; k++)
+			vec_push(e->arena, &inside, n->body.at[k]);
+	}
+	for (int i = 0; ifs > 1 && i < inside.n; i++) {
+		int temp = inside.at[i]->dst;
+		if (temp >= 0 && is_kept(e, temp) && assigns(&before, temp))
+			keep(e, temp);
 	}
 }
 
@@ -528,8 +570,8 @@ static void emit_if(EmitC *e, const LowNode *n, const LowBody *all)
 {
 	if (e->isa.x86 && !n->other.n)
 		keep_sums(e, all);
-	const char *head = arena_printf(
-	    e->arena, "if (%s)", condition_text(e, n->condition));
+	const char *head =
+	    arena_printf(e->arena, "if (%s)", condition_text(e, n));
 	e->conditional = true;
 	if (!n->other.n) {
 		put_block(e, all, false, head, NULL);
@@ -605,9 +647,14 @@ static void emit_nodes(EmitC *e, const LowBody *body)
 	EmitBases outer = e->bases;
 	declare_ahead(e, body);
 	emit_c_find_bases(e, body);
+	bool rare = false;
 	for (int i = 0; i < body->n; i++) {
 		LowBody all = {0};
 		int last = join_ifs(e, body, i, &all);
+		if (e->isa.x86 && !rare && is_rare(e, body->at[i]))
+			keep_results(e, body, i);
+		rare = is_rare(e, body->at[i]) ||
+		    (rare && is_between(e, body->at[i]));
 		if (last) {
 			emit_if(e, body->at[i], &all);
 			i = last;
@@ -763,7 +810,7 @@ static void put_barriers(const EmitC *e, Buf *out)
 		    "__clang_major__ < 15 && defined __x86_64__", "APART", 'r');
 	if (e->kept)
 		put_barrier(out,
-		    "clang adds to a sum where it is stored, if it is.",
+		    "clang computes a value where an `if` reads it, or behind one.",
 		    "defined TUNEC_X86", "KEPT", 'v');
 }
 

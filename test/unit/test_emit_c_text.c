@@ -510,6 +510,44 @@ static void kept_sums(void **state)
 	assert_false(keeps_sum(4, "haswell"));
 }
 
+/* So many products, each of which an `if` of what any lane asks for says in another
+ * way: are they computed before the first? */
+static bool keeps_results(int times, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "rare");
+	int a = lowcase_loaded(&m, "a", DT_F32, 8, 0), product[2], any[2];
+	for (int i = 0; i < times; i++) {
+		int below = lowcase_temp(&m, DT_BOOL, 8);
+		product[i] = lowcase_temp(&m, DT_F32, 8);
+		any[i] = lowcase_temp(&m, DT_BOOL, 1);
+		lowcase_op(&m, LOW_MUL, product[i], a, i ? product[0] : a, -1);
+		lowcase_op(&m, LOW_LT, below, product[i], a, -1);
+		lowcase_op(&m, LOW_ANY, any[i], below, -1, -1);
+	}
+	for (int i = 0; i < times; i++) {
+		LowNode *n = NEW(arena, LowNode);
+		*n = (LowNode){
+		    .kind = LOWNODE_IF, .condition = any[i], .dst = -1};
+		vec_push(arena, &m.f->body, n);
+		low_op(arena, &n->body, LOW_ADD, product[i], a, a, -1);
+	}
+	lowcase_end(&m, product[times - 1]);
+	bool has = says(cases.at[0].f, cpu, "\tTUNEC_KEPT(");
+	arena_free(arena);
+	return has;
+}
+
+static void kept_results(void **state)
+{
+	(void)state;
+	assert_true(keeps_results(2, "haswell"));
+	assert_true(keeps_results(2, "znver4"));
+	assert_false(keeps_results(1, "haswell"));
+}
+
 /* By one number for all lanes, to itself or to another: is it a sum's own register? */
 static bool sums_by_number(bool own, const char *cpu)
 {
@@ -930,17 +968,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(packed),
 	    cmocka_unit_test(whole), cmocka_unit_test(once),
-	    cmocka_unit_test(as_halves), cmocka_unit_test(roots),
-	    cmocka_unit_test(data_rows), cmocka_unit_test(tuned),
-	    cmocka_unit_test(windows), cmocka_unit_test(rolled),
-	    cmocka_unit_test(shared), cmocka_unit_test(window_sums),
-	    cmocka_unit_test(hidden), cmocka_unit_test(divided),
-	    cmocka_unit_test(kept_wide), cmocka_unit_test(kept_sums),
-	    cmocka_unit_test(by_number), cmocka_unit_test(bytes),
-	    cmocka_unit_test(halves), cmocka_unit_test(strewn),
-	    cmocka_unit_test(gathered), cmocka_unit_test(ahead),
-	    cmocka_unit_test(shifted), cmocka_unit_test(greater),
-	    cmocka_unit_test(picked), cmocka_unit_test(eight),
+	    cmocka_unit_test(as_halves), cmocka_unit_test(roots), cmocka_unit_test(data_rows), cmocka_unit_test(tuned), cmocka_unit_test(windows), cmocka_unit_test(rolled), cmocka_unit_test(shared), cmocka_unit_test(window_sums), cmocka_unit_test(hidden), cmocka_unit_test(divided), cmocka_unit_test(kept_wide), cmocka_unit_test(kept_sums), cmocka_unit_test(by_number), cmocka_unit_test(bytes), cmocka_unit_test(halves), cmocka_unit_test(strewn), cmocka_unit_test(gathered), cmocka_unit_test(ahead), cmocka_unit_test(shifted), cmocka_unit_test(greater), cmocka_unit_test(picked), cmocka_unit_test(eight), cmocka_unit_test(kept_results),
 	    cmocka_unit_test(kept_whole), cmocka_unit_test(compared),
 	    cmocka_unit_test(blended)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
