@@ -266,8 +266,10 @@ const char *emit_c_mask_splat(EmitC *e, const char *mask, int lanes);
 /* The macro of the lanes below a number. */
 const char *emit_c_lanes_below(EmitC *e, const char *mask, int lanes);
 /* A comparison of two vectors of numbers; it binds as LEVEL_UNARY. */
+bool emit_c_is_opposite(const EmitC *e, int temp);
+/* ..., or the `opposite`. */
 const char *emit_c_compared(EmitC *e, LowOpcode op, DType type, int lanes,
-    const char *a, const char *b);
+    bool opposite, const char *a, const char *b);
 /* A temporary as an operand beside vectors whose lanes have so many bytes. */
 const char *emit_c_mask_of(EmitC *e, int temp, int bytes, EmitLevel level);
 /* The same as a vector of 0 and -1, whatever it is; lanes of 1 byte where masks

@@ -251,7 +251,7 @@ static const char *bf16_by_bits(EmitC *e, int lanes)
 	const char *nan =
 	    arena_printf(e->arena, "((%s)(a) >> 16 | 0x40)", u);
 	const char *is_nan =
-	    emit_c_compared(e, LOW_NE, DT_F32, lanes, "(a)", "(a)");
+	    emit_c_compared(e, LOW_NE, DT_F32, lanes, false, "(a)", "(a)");
 	return arena_printf(e->arena, "((%s)%s)",
 	    emit_c_vector(e, DT_BF16, lanes),
 	    emit_c_convert_vector(e, DT_I32, DT_I16, lanes,
@@ -373,11 +373,12 @@ static const char *general_words(EmitC *e, const char *vector, int lanes)
 
 /* By vectors, as C compares them. */
 static const char *general_compare(
-    EmitC *e, LowOpcode op, DType type, int lanes)
+    EmitC *e, LowOpcode op, bool opposite, DType type, int lanes)
 {
 	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
-	const char *test =
-	    arena_printf(e->arena, "((a) %s (b))", emit_c_comparison(op));
+	const char *test = arena_printf(e->arena,
+	    opposite ? "(~((a) %s (b)))" : "((a) %s (b))",
+	    emit_c_comparison(op));
 	if (bytes > 1)
 		test = arena_printf(e->arena, "__builtin_convertvector(%s, %s)",
 		    test, emit_c_vector_signed(e, 1, lanes));
@@ -424,7 +425,7 @@ static const char *general(
 	case LOW_LT:
 	case LOW_LE:
 	case LOW_EQ:
-	case LOW_NE: return general_compare(e, op, type, lanes);
+	case LOW_NE: return general_compare(e, op, math == OP_NOT, type, lanes);
 	case LOW_LOAD_MASKED:
 		return lane_list(e, vector, lanes,
 		    arena_printf(e->arena, "%s ? (p)[#] : 0", lane));
@@ -543,7 +544,10 @@ static const char *macro_name(
 		shape = arena_printf(e->arena, "%s%s%s", shape,
 		    to == DT_BOOL ? "_masked" : "",
 		    math == OP_INT && op != LOW_MATH ? "_i32" : "");
-	return emit_c_upper(e, arena_printf(e->arena, "%s_%s", word, shape));
+	bool opposite = math == OP_NOT && low_op_is_comparison(op);
+	return emit_c_upper(e,
+	    arena_printf(
+		e->arena, "%s%s_%s", opposite ? "not_" : "", word, shape));
 }
 
 /* Past the caches where the buffer, b, begins with a line of these: one test for all

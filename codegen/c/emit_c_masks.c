@@ -197,12 +197,25 @@ const char *emit_c_mask_hidden(EmitC *e, int lanes, const char *mask)
 
 /* --- masks as results --------------------------------------------------------- */
 
+/* Is it a comparison of which only the opposite is read, where masks are bits?  clang
+ * 14 would turn the bits over. */
+bool emit_c_is_opposite(const EmitC *e, int temp)
+{
+	const EmitTemp *t = &e->plan[temp];
+	return emit_c_has_bits(e) && t->def && t->reads == 1 &&
+	    low_op_is_comparison(t->def->op) && t->user->op == LOW_NOT &&
+	    t->user->kind == LOWNODE_OP && e->f->temps.at[temp].lanes > 1 &&
+	    dtype_is_float(e->f->temps.at[t->def->arg[0]].type);
+}
+
 const char *emit_c_compared(EmitC *e, LowOpcode op, DType type, int lanes,
-    const char *a, const char *b)
+    bool opposite, const char *a, const char *b)
 {
 	if (emit_c_has_bits(e))
 		return arena_printf(e->arena, "%s(%s, %s)",
-		    emit_c_macro(e, op, OP_CAST, type, type, lanes), a, b);
+		    emit_c_macro(
+			e, op, opposite ? OP_NOT : OP_CAST, type, type, lanes),
+		    a, b);
 	return arena_printf(e->arena, "(%s)(%s %s %s)",
 	    emit_c_mask(
 		e, type == DT_INDEX ? 8 : dtype_bytes(type), lanes),

@@ -77,7 +77,8 @@ static void assign_compared(
 {
 	int lanes = temp_of(e, dst)->lanes;
 	int bytes = type == DT_INDEX ? 8 : dtype_bytes(type);
-	const char *mask = emit_c_compared(e, op, type, lanes, a, b);
+	const char *mask = emit_c_compared(
+	    e, op, type, lanes, emit_c_is_opposite(e, dst), a, b);
 	if (emit_c_has_bits(e) || bytes == e->mask_bytes[dst])
 		emit_c_assign(e, dst, LEVEL_UNARY, mask);
 	else
@@ -1070,9 +1071,9 @@ static void logic_of_masks(EmitC *e, const LowNode *n)
 {
 	int bytes = e->mask_bytes[n->dst];
 	const char *a = mask(e, n->arg[0], bytes);
-	if (n->op == LOW_NOT)
+	if (n->op == LOW_NOT && !emit_c_is_opposite(e, n->arg[0]))
 		assign_format(e, n->dst, LEVEL_UNARY, "~%s", a);
-	else if (n->arg[0] == n->arg[1])
+	else if (n->op == LOW_NOT || n->arg[0] == n->arg[1])
 		emit_c_assign(e, n->dst, LEVEL_UNARY, a);
 	else
 		assign_format(e, n->dst, LEVEL_BITS, "%s %c %s", a,

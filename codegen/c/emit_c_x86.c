@@ -146,21 +146,21 @@ static const char *x86_min_max(EmitC *e, LowOpcode op, DType type, const Shape *
 }
 
 static const char *x86_compare(
-    EmitC *e, LowOpcode op, DType type, const Shape *s)
+    EmitC *e, LowOpcode op, bool opposite, DType type, const Shape *s)
 {
 	static const char *const names[] = {[LOW_LT] = "lt",
 	    [LOW_LE] = "le",
 	    [LOW_EQ] = "eq",
 	    [LOW_NE] = "neq"};
-	static const char *const ordered[] = {[LOW_LT] = "_CMP_LT_OS",
-	    [LOW_LE] = "_CMP_LE_OS",
-	    [LOW_EQ] = "_CMP_EQ_OQ",
-	    [LOW_NE] = "_CMP_NEQ_UQ"};
+	static const char *const ordered[][2] = {[LOW_LT] = {"LT_OS", "NLT_US"},
+	    [LOW_LE] = {"LE_OS", "NLE_US"},
+	    [LOW_EQ] = {"EQ_OQ", "NEQ_UQ"},
+	    [LOW_NE] = {"NEQ_UQ", "EQ_OQ"}};
 	const char *a = in_register(e, "a", s), *b = in_register(e, "b", s);
 	if (s->is_float)
-		return arena_printf(e->arena, "%s_cmp_%s_mask(%s, %s, %s)",
+		return arena_printf(e->arena, "%s_cmp_%s_mask(%s, %s, _CMP_%s)",
 		    s->bytes < 16 ? "_mm" : s->prefix, s->suffix, a, b,
-		    ordered[op]);
+		    ordered[op][opposite]);
 	return arena_printf(e->arena, "%s_cmp%s_%s_mask(%s, %s)",
 	    s->bytes < 16 ? "_mm" : s->prefix, names[op],
 	    ordered_suffix(e, type, s), a, b);
@@ -323,7 +323,7 @@ static const char *x86_short_min_max(
 
 /* Vectors of 4 or 8 bytes; what has instructions for masks that are bits. */
 static const char *x86_short(
-    EmitC *e, LowOpcode op, DType type, int lanes, const Shape *s)
+    EmitC *e, LowOpcode op, Op math, DType type, int lanes, const Shape *s)
 {
 	bool in_words = s->bytes == 4 || s->bytes == 8;
 	if (in_words && (op == LOW_MIN || op == LOW_MAX))
@@ -335,7 +335,7 @@ static const char *x86_short(
 	if (!in_words)
 		return NULL;
 	if (low_op_is_comparison(op))
-		return x86_compare(e, op, type, s);
+		return x86_compare(e, op, math == OP_NOT, type, s);
 	if (op == LOW_SELECT)
 		return x86_short_select(e, s);
 	return op == LOW_LOAD_MASKED || op == LOW_STORE_MASKED
@@ -601,7 +601,7 @@ const char *emit_c_x86(
 	Shape s;
 	DType shape = op == LOW_DOT ? intrinsic_of(type, to)->sum : type;
 	if (!shape_of(e, shape, lanes, &s))
-		return x86_short(e, op, type, lanes, &s);
+		return x86_short(e, op, math, type, lanes, &s);
 	switch (op) {
 	case LOW_FMA:
 		if (type == DT_I32) /* as of MUL, and a sum */
@@ -639,7 +639,9 @@ const char *emit_c_x86(
 	case LOW_LE:
 	case LOW_EQ:
 	case LOW_NE:
-		return emit_c_has_bits(e) ? x86_compare(e, op, type, &s) : NULL;
+		return emit_c_has_bits(e)
+		    ? x86_compare(e, op, math == OP_NOT, type, &s)
+		    : NULL;
 	case LOW_AND: return emit_c_has_bits(e) ? x86_and(e, &s) : NULL;
 	case LOW_SELECT:
 		return x86_select(e, &s);

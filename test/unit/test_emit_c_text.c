@@ -528,6 +528,40 @@ static void absolute(void **state)
 	arena_free(arena);
 }
 
+/* What is not so, of floats: is it one comparison? */
+static bool compares_not(LowOpcode op, DType type, bool twice, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "not so");
+	int a = lowcase_loaded(&m, "a", type, 8, 0),
+	    b = lowcase_loaded(&m, "b", type, 8, 3);
+	int is = lowcase_temp(&m, DT_BOOL, 8),
+	    not = lowcase_temp(&m, DT_BOOL, 8);
+	int d = lowcase_temp(&m, type, 8), all = lowcase_temp(&m, type, 8);
+	lowcase_op(&m, op, is, a, b, -1);
+	lowcase_op(&m, LOW_NOT, not, is, -1, -1);
+	lowcase_op(&m, LOW_SELECT, d, not, a, b);
+	lowcase_op(&m, LOW_SELECT, all, twice ? is : not, d, b);
+	lowcase_end(&m, all);
+	bool has = says(cases.at[0].f, cpu, "_CMP_N") &&
+	    !says(cases.at[0].f, cpu, "~LT_") &&
+	    !says(cases.at[0].f, cpu, "~LE_");
+	arena_free(arena);
+	return has;
+}
+
+static void opposite(void **state)
+{
+	(void)state;
+	assert_true(compares_not(LOW_LT, DT_F32, false, "znver4"));
+	assert_true(compares_not(LOW_LE, DT_F64, false, "znver4"));
+	assert_false(compares_not(LOW_LT, DT_F32, true, "znver4"));
+	assert_false(compares_not(LOW_LT, DT_I32, false, "znver4"));
+	assert_false(compares_not(LOW_LT, DT_F32, false, "haswell"));
+}
+
 /* So many products, each of which an `if` of what any lane asks for says in another
  * way: are they computed before the first? */
 static bool keeps_results(int times, const char *cpu)
@@ -986,6 +1020,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(packed),
 	    cmocka_unit_test(whole), cmocka_unit_test(once),
-	    cmocka_unit_test(as_halves), cmocka_unit_test(roots), cmocka_unit_test(data_rows), cmocka_unit_test(tuned), cmocka_unit_test(windows), cmocka_unit_test(rolled), cmocka_unit_test(shared), cmocka_unit_test(window_sums), cmocka_unit_test(hidden), cmocka_unit_test(divided), cmocka_unit_test(kept_wide), cmocka_unit_test(kept_sums), cmocka_unit_test(by_number), cmocka_unit_test(bytes), cmocka_unit_test(halves), cmocka_unit_test(strewn), cmocka_unit_test(gathered), cmocka_unit_test(ahead), cmocka_unit_test(shifted), cmocka_unit_test(greater), cmocka_unit_test(picked), cmocka_unit_test(eight), cmocka_unit_test(kept_results), cmocka_unit_test(kept_whole), cmocka_unit_test(compared), cmocka_unit_test(blended), cmocka_unit_test(absolute),
+	    cmocka_unit_test(as_halves), cmocka_unit_test(roots), cmocka_unit_test(data_rows), cmocka_unit_test(tuned), cmocka_unit_test(windows), cmocka_unit_test(rolled), cmocka_unit_test(shared), cmocka_unit_test(window_sums), cmocka_unit_test(hidden), cmocka_unit_test(divided), cmocka_unit_test(kept_wide), cmocka_unit_test(kept_sums), cmocka_unit_test(by_number), cmocka_unit_test(bytes), cmocka_unit_test(halves), cmocka_unit_test(strewn), cmocka_unit_test(gathered), cmocka_unit_test(ahead), cmocka_unit_test(shifted), cmocka_unit_test(greater), cmocka_unit_test(picked), cmocka_unit_test(eight), cmocka_unit_test(kept_results), cmocka_unit_test(kept_whole), cmocka_unit_test(compared), cmocka_unit_test(blended), cmocka_unit_test(absolute), cmocka_unit_test(opposite),
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
