@@ -15,7 +15,9 @@
  * and outputs do not overlap, and addresses in one buffer are compared.  Copies
  * whose ends are added to one sum are so in the order that they were.  What a copy
  * does only under a condition, of numbers alone, as what few arguments of a function
- * need, is one operation of it. */
+ * need, is one operation of it.  Chains that are one, since they read what all were
+ * added up to, or are added up, are apart behind that, or before it: the run is cut
+ * there, and each part is as one that is alone. */
 #include "ir/lowered/lowered.h"
 
 /* Copies side by side at most, and where a processor that looks SEEN operations
@@ -29,6 +31,7 @@ typedef struct {
 	int first, last; /* operations */
 	int n;		 /* operations */
 	int depth;	 /* of these so many wait for one another */
+	int alike;	 /* from this on so many may be side by side */
 	int *at;
 } Copy;
 
@@ -45,6 +48,9 @@ typedef struct {
 	bool *shared; /* by operation: done where it is first needed */
 	int *copy;    /* by operation: another of the same copy, or itself */
 	int *depth;
+	IntVec *before,
+	    *after;   /* by operation: what of its copy it waits for, and
+				   what waits for it */
 	bool *listed; /* by operation: a copy of a long chain begins with it */
 	bool *done;
 	VEC(Copy) copies;
@@ -169,6 +175,8 @@ static void see_together(Run *r, int at, int temp)
 	if (other < 0 || r->shared[other])
 		return;
 	unite(r, at, other);
+	vec_push(r->arena, &r->before[at], other);
+	vec_push(r->arena, &r->after[other], at);
 	if (is_once(r, temp) && r->depth[at] <= r->depth[other])
 		r->depth[at] = r->depth[other] + 1;
 }
@@ -402,13 +410,48 @@ static void put_run(Run *r)
 			put(r, i);
 			continue;
 		}
-		int n = count_alike(r, c);
-		if (n > 1)
-			put_groups(r, c, n);
+		if (c->alike > 1)
+			put_groups(r, c, c->alike);
 		else
 			put(r, i);
-		next += n;
+		next += c->alike;
 	}
+}
+
+/* --- chains that are one elsewhere ------------------------------------------------- */
+
+/* Operation by operation from the run's end, or its beginning, on: where the most
+ * long copies of as many operations are apart.  0: nowhere as many as COPIES. */
+static int cut_of(Run *r, bool behind)
+{
+	int *size = NEW_N(r->arena, int, r->n);
+	int *longest = NEW_N(r->arena, int, r->n);
+	int *alike = NEW_N(r->arena, int, r->n + 1);
+	int most = COPIES - 1, cut = 0;
+	for (int i = 0; i < r->n; i++)
+		r->copy[i] = i, r->depth[i] = 1;
+	for (int k = 0; k < r->n; k++) {
+		int i = behind ? r->n - 1 - k : k;
+		const IntVec *near = behind ? &r->after[i] : &r->before[i];
+		int n = !r->shared[i], deepest = 1;
+		for (int j = 0; j < near->n; j++) {
+			int other = near->at[j], c = copy_of(r, other);
+			if (r->depth[i] <= r->depth[other])
+				r->depth[i] = r->depth[other] + 1;
+			if (c == copy_of(r, i))
+				continue;
+			n += size[c];
+			deepest = longest[c] > deepest ? longest[c] : deepest;
+			alike[size[c]] -= longest[c] >= LONG;
+			unite(r, i, c);
+		}
+		int c = copy_of(r, i);
+		size[c] = n;
+		longest[c] = r->depth[i] > deepest ? r->depth[i] : deepest;
+		if (longest[c] >= LONG && ++alike[n] > most)
+			most = alike[n], cut = behind ? i : i + 1;
+	}
+	return cut;
 }
 
 /* --- bodies ----------------------------------------------------------------------------- */
@@ -420,24 +463,61 @@ static void forget(Run *r, int at, int temp)
 	r->read[temp] = false;
 }
 
-static void order_run(void *context, LowNode **nodes, int n, LowBody *out)
+static bool count_all_alike(Run *r)
 {
-	Run *r = context;
-	r->out = out;
+	bool several = false;
+	for (int i = 0; i < r->copies.n; i += r->copies.at[i].alike) {
+		Copy *c = &r->copies.at[i];
+		c->alike = count_alike(r, c);
+		several |= c->alike > 1;
+	}
+	return several;
+}
+
+static void begin_part(Run *r, LowNode **nodes, int n)
+{
 	r->nodes = nodes;
 	r->n = n;
 	r->shared = NEW_N(r->arena, bool, n);
 	r->copy = NEW_N(r->arena, int, n);
 	r->depth = NEW_N(r->arena, int, n);
+	r->before = NEW_N(r->arena, IntVec, n);
+	r->after = NEW_N(r->arena, IntVec, n);
 	r->listed = NEW_N(r->arena, bool, n);
 	r->done = NEW_N(r->arena, bool, n);
-	find_copies(r);
-	list_copies(r);
-	put_run(r);
-	for (int i = 0; i < n; i++) {
+}
+
+static void end_part(Run *r)
+{
+	for (int i = 0; i < r->n; i++) {
 		each_temp(r, i, forget);
 		each_assigned(r, i, forget);
 	}
+}
+
+static void order_part(Run *r, LowNode **nodes, int n)
+{
+	begin_part(r, nodes, n);
+	find_copies(r);
+	list_copies(r);
+	bool several = count_all_alike(r);
+	int cut = 0;
+	if (!several && r->copies.n && !(cut = cut_of(r, true)))
+		cut = cut_of(r, false);
+	if (!cut || cut == n)
+		put_run(r);
+	end_part(r);
+	if (cut && cut < n) {
+		order_part(r, nodes, cut);
+		order_part(r, nodes + cut, n - cut);
+	}
+}
+
+static void order_run(void *context, LowNode **nodes, int n, LowBody *out)
+{
+	Run *r = context;
+	r->out = out;
+	order_part(r, nodes, n);
 }
 
 /* Others wait for what is before, or are waited for. */

@@ -632,6 +632,74 @@ static void sums_side_by_side(void **state)
 	}
 }
 
+/* y[8*c] = x[8*c]^12*s for c < copies, s the sum of all x[8*c]; or `behind` all
+ * y[8*c] added up and stored once. */
+static LowFunction *chains_that_share(Arena *a, int copies, bool behind)
+{
+	LowFunction *f = chains(a, copies, 12, 0, 0);
+	LowBody all = f->body, rest = {0};
+	int sum = -1;
+	f->body = (LowBody){0};
+	for (int i = 0; i < all.n; i++) {
+		LowNode *n = all.at[i];
+		bool added = n->op == (behind ? LOW_STORE : LOW_LOAD);
+		int x = behind ? n->arg[0] : n->dst, first = sum;
+		if (!behind && n->op == LOW_LOAD)
+			vec_push(a, &f->body, n);
+		else if (!behind || n->op != LOW_STORE)
+			vec_push(a, behind ? &f->body : &rest, n);
+		if (!added)
+			continue;
+		sum = first < 0 ? x : low_temp(a, f, DT_F32, 8, "sum");
+		if (first >= 0)
+			low_op(a, behind ? &rest : &f->body, LOW_ADD, sum,
+			    first, x, -1);
+	}
+	for (int i = 0; i < rest.n; i++) {
+		LowNode *n = rest.at[i];
+		if (n->op == LOW_MUL && n->arg[0] == n->arg[1])
+			n->arg[1] = sum;
+		vec_push(a, &f->body, n);
+	}
+	if (behind)
+		low_op(a, &f->body, LOW_STORE, -1, sum, -1, -1)->buffer = 1;
+	return f;
+}
+
+/* As many as are put side by side at least, in front of what they share or behind
+ * it. */
+static void shared_side_by_side(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		Arena *a = arena_new();
+		char why[256];
+		float x[128], y[2][128] = {{0}};
+		LowRun run = {0};
+		bool behind = i % 2;
+		int copies = i < 2 ? 4 : 3, n = 0;
+		for (int k = 0; k < 128; k++)
+			x[k] = 0.9F + 0.001F * (float)(k * k % 97);
+		const LowFunction *f = chains_that_share(a, copies, behind);
+		const LowFunction *to = low_interleave(a, f);
+		assert_true(low_function_verify(f, why, sizeof why));
+		assert_true(low_function_verify(to, why, sizeof why));
+		assert_int_equal(to->body.n, f->body.n);
+		LowNode *const *at = to->body.at;
+		for (; at[n]->op == LOW_LOAD || at[n]->op == LOW_ADD; n++)
+			;
+		for (int k = 1; k < 4; k++)
+			assert_int_equal(
+			    at[n + k]->arg[0] != at[n + k - 1]->dst,
+			    copies == 4);
+		void *const given[] = {x, y[0]}, *const made[] = {x, y[1]};
+		assert_true(low_function_run(f, given, &run));
+		assert_true(low_function_run(to, made, &run));
+		assert_memory_equal(y[0], y[1], sizeof y[0]);
+		arena_free(a);
+	}
+}
+
 /* A load of eight lanes from one of Square's buffers, a store of them to `out`. */
 static LowNode *access_lanes(
     Square *q, LowBody *body, int buffer, int temp, bool store)
@@ -1352,6 +1420,7 @@ int main(void)
 	    cmocka_unit_test(side_by_side),
 	    cmocka_unit_test(branches_side_by_side),
 	    cmocka_unit_test(sums_side_by_side),
+	    cmocka_unit_test(shared_side_by_side),
 	    cmocka_unit_test(stores),
 	    cmocka_unit_test(read_again),
 	    cmocka_unit_test(order),
