@@ -1020,6 +1020,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(packed),
 	    cmocka_unit_test(whole), cmocka_unit_test(once),
-	    cmocka_unit_test(as_halves), cmocka_unit_test(roots), cmocka_unit_test(data_rows), cmocka_unit_test(tuned), cmocka_unit_test(windows), cmocka_unit_test(rolled), cmocka_unit_test(shared), cmocka_unit_test(window_sums), cmocka_unit_test(hidden), cmocka_unit_test(divided), cmocka_unit_test(kept_wide), cmocka_unit_test(kept_sums), cmocka_unit_test(by_number), cmocka_unit_test(bytes), cmocka_unit_test(halves), cmocka_unit_test(strewn), cmocka_unit_test(gathered), cmocka_unit_test(ahead), cmocka_unit_test(shifted), cmocka_unit_test(greater), cmocka_unit_test(picked), cmocka_unit_test(eight), cmocka_unit_test(kept_results), cmocka_unit_test(kept_whole), cmocka_unit_test(compared), cmocka_unit_test(blended), cmocka_unit_test(absolute), cmocka_unit_test(opposite),
+	    cmocka_unit_test(as_halves), cmocka_unit_test(roots),
+	    cmocka_unit_test(data_rows), cmocka_unit_test(tuned),
+	    cmocka_unit_test(windows), cmocka_unit_test(rolled),
+	    cmocka_unit_test(shared), cmocka_unit_test(window_sums),
+	    cmocka_unit_test(hidden), cmocka_unit_test(divided),
+	    cmocka_unit_test(kept_wide), cmocka_unit_test(kept_sums),
+	    cmocka_unit_test(by_number), cmocka_unit_test(bytes),
+	    cmocka_unit_test(halves), cmocka_unit_test(strewn),
+	    cmocka_unit_test(gathered), cmocka_unit_test(ahead),
+	    cmocka_unit_test(shifted), cmocka_unit_test(greater),
+	    cmocka_unit_test(picked), cmocka_unit_test(eight),
+	    cmocka_unit_test(kept_results), cmocka_unit_test(kept_whole),
+	    cmocka_unit_test(compared), cmocka_unit_test(blended),
+	    cmocka_unit_test(absolute), cmocka_unit_test(opposite)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
