@@ -339,7 +339,7 @@ EmitIsa emit_c_isa(const Target *target, Numerics numerics);
 /* emit_c_shuffle.c: lanes of a, which has `source`, and behind it b, unless there is
  * only one, by intrinsics where the compilers of *known need them, else NULL. */
 const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
-    int bytes, bool one, const char **known);
+    int bytes, bool floats, bool one, const char **known);
 /* Of bytes that are made words: what puts them together, where one macro does both;
  * NULL: it does not. */
 const LowNode *emit_c_widened(EmitC *e, const LowNode *n);

@@ -301,7 +301,7 @@ static const char *shuffle_macro(
 		widen_sources(e, d->type, lanes, d->lanes, &first, &second);
 	const char *known,
 	    *x86 = emit_c_x86_shuffle(e, n->shuffle, d->lanes, lanes,
-		emit_c_lane_bytes(e, n->dst), one, &known);
+		emit_c_lane_bytes(e, n->dst), d->type == DT_F32, one, &known);
 	return emit_c_shuffle(e,
 	    bytes ? emit_c_vector_signed(e, bytes, d->lanes)
 		  : emit_c_vector(e, d->type, d->lanes),

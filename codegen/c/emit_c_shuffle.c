@@ -7,11 +7,12 @@
  *     any bytes of two vectors of 8, made words or not    punpcklqdq, pshufb
  *     lanes of a or b, each where it was                  vblendps, vpblendvb
  *     two words of a and two of b in each half            vshufps, vpermpd
+ *     floats from within 16 bytes, the same of each       vshufps
  *     words of a and b in turns                           vunpcklps, vperm2f128
  *     any words of two halves of a wide vector            vpermt2d
- *     any bytes of a wide vector, as many or half    vpermb, vpermw
+ *     any bytes of a wide vector, as many or half         vpermb, vpermw
  *
- * gcc 12 all but the last three, clang 14 these. */
+ * gcc 12 all but the last three, clang 14 the last four. */
 #include "codegen/c/emit_c.h"
 
 typedef struct {
@@ -19,6 +20,7 @@ typedef struct {
 	int lanes;	    /* of the result */
 	int source;	    /* lanes of a */
 	int bytes;	    /* of a lane */
+	bool floats;
 } Shuffle;
 
 /* A vector of 8 bytes or more in the lower part of one of so many. */
@@ -239,7 +241,7 @@ static const char *of_halves(EmitC *e, const Shuffle *s)
 	for (int l = 0; l < s->lanes; l++)
 		lane[l] = s->lane[l] < s->source ? s->lane[l]
 						 : s->lane[l] + s->source;
-	Shuffle whole = {lane, s->lanes, s->lanes, s->bytes};
+	Shuffle whole = {lane, s->lanes, s->lanes, s->bytes, s->floats};
 	return arena_printf(e->arena, "_mm%d_permutex2var_epi32(%s, %s, %s)",
 	    8 * to, lower_part(e, "a", to / 2, to), lane_numbers(e, &whole),
 	    lower_part(e, "b", to / 2, to));
@@ -281,10 +283,31 @@ static const char *picked(EmitC *e, const Shuffle *s)
 	    s->lanes < s->source ? "_mm512_castsi512_si256" : "");
 }
 
-const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
-    int bytes, bool one, const char **known)
+/* Compilers take vpermilps even where it is asked for, which one port of Intel's has;
+ * vshufps, of up to 32 bytes, two have. */
+static const char *within(EmitC *e, const Shuffle *s)
 {
-	Shuffle s = {lane, lanes, source, bytes};
+	int bits = 0;
+	if (!s->floats || s->bytes != 4 || s->lanes != s->source ||
+	    (s->lanes != 4 && s->lanes != 8))
+		return NULL;
+	for (int l = 0; l < s->lanes; l++) {
+		if (s->lane[l] != l / 4 * 4 + s->lane[l % 4])
+			return NULL;
+		bits |= (s->lane[l] & 3) << l % 4 * 2;
+	}
+	const char *vector = emit_c_vector(e, DT_F32, s->lanes);
+	return arena_printf(e->arena,
+	    "__extension__({ %s tunec_v; \\\n"
+	    "\t__asm__(\"vshufps %%2, %%1, %%1, %%0\" : \"=v\"(tunec_v) : \\\n"
+	    "\t\"v\"((%s)(a)), \"i\"(0x%02x)); tunec_v; })",
+	    vector, vector, bits);
+}
+
+const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
+    int bytes, bool floats, bool one, const char **known)
+{
+	Shuffle s = {lane, lanes, source, bytes, floats};
 	*known = EMIT_GCC_X86;
 	if (!e->isa.avx2 || lanes * bytes > e->isa.vector_bytes)
 		return NULL;
@@ -296,11 +319,12 @@ const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
 		text = ways[one][i](e, &s);
 	if (text)
 		return text;
-	*known = one ? EMIT_CLANG_X86 : EMIT_ANY_X86;
-	if (one)
-		return picked(e, &s);
-	text = mixed(e, &s);
-	return text ? text : of_halves(e, &s);
+	*known = EMIT_ANY_X86;
+	text = one ? within(e, &s) : mixed(e, &s);
+	if (text || !one)
+		return text ? text : of_halves(e, &s);
+	*known = EMIT_CLANG_X86;
+	return picked(e, &s);
 }
 
 const LowNode *emit_c_widened(EmitC *e, const LowNode *n)
@@ -325,7 +349,7 @@ const LowNode *emit_c_widened(EmitC *e, const LowNode *n)
 const char *emit_c_widening_shuffle(
     EmitC *e, const LowNode *put, const LowTemp *to)
 {
-	Shuffle s = {put->shuffle, 8, 8, 1};
+	Shuffle s = {put->shuffle, 8, 8, 1, false};
 	const char *bytes = emit_c_shuffled(e, "(a)", "(b)", s.lane, s.lanes);
 	return emit_c_shuffle(e, emit_c_vector(e, to->type, to->lanes), "a, b",
 	    emit_c_convert_vector(e, DT_U8, to->type, to->lanes, bytes),

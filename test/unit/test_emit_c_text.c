@@ -439,6 +439,36 @@ static bool picks_all(DType type, int first, const char *cpu)
 	return has;
 }
 
+/* Lanes of a vector, from 16 bytes on by another number: by the instruction that more
+ * ports have? */
+static bool shuffles_within(DType type, int lanes, int first, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "within");
+	int a = lowcase_loaded(&m, "a", type, lanes, 1),
+	    d = lowcase_temp(&m, type, lanes);
+	LowNode *n = lowcase_op(&m, LOW_SHUFFLE, d, a, -1, -1);
+	n->shuffle = NEW_N(arena, int, lanes);
+	for (int l = 0; l < lanes; l++)
+		n->shuffle[l] = l < 4 ? 3 - l : first + 7 - l;
+	lowcase_end(&m, d);
+	bool has = says(cases.at[0].f, cpu, "__asm__(\"vshufps ");
+	arena_free(arena);
+	return has;
+}
+
+static void within(void **state)
+{
+	(void)state;
+	assert_true(shuffles_within(DT_F32, 4, 0, "haswell"));
+	assert_true(shuffles_within(DT_F32, 8, 4, "haswell"));
+	assert_false(shuffles_within(DT_F32, 8, 0, "haswell"));
+	assert_false(shuffles_within(DT_I32, 8, 4, "haswell"));
+	assert_false(shuffles_within(DT_F32, 8, 4, "x86-64"));
+}
+
 static void picked(void **state)
 {
 	(void)state;
@@ -1021,6 +1051,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {cmocka_unit_test(packed),
 	    cmocka_unit_test(whole), cmocka_unit_test(once),
 	    cmocka_unit_test(as_halves), cmocka_unit_test(roots),
+	    cmocka_unit_test(picked), cmocka_unit_test(within),
 	    cmocka_unit_test(data_rows), cmocka_unit_test(tuned),
 	    cmocka_unit_test(windows), cmocka_unit_test(rolled),
 	    cmocka_unit_test(shared), cmocka_unit_test(window_sums),
