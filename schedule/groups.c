@@ -11,7 +11,8 @@
  *     o = sum(y * v)         product
  *
  * What lies between products is cut again where the model says that its parts are
- * faster (groups_apart.c).
+ * faster, and a prologue that reads a reduction's results (x / norm) is made with
+ * these where it says so (groups_apart.c).
  *
  * A product is a reduction with two operands that are used again along a spatial
  * axis each, another one: only that is worth a tile of registers, and what it reads is
@@ -38,6 +39,9 @@ typedef struct {
 	int *at;         /* blocks in canonical order, whatever the file's is */
 	int *rank;       /* by block: where it stands in that */
 	int *group;      /* by block; NONE: between products */
+	const bool
+	    *apart; /* by block: it is no prologue; NULL: any may be one */
+	bool *near; /* by block: a prologue that reads a reduction's results */
 	int *product;	 /* by group: its block; NONE: it has none */
 	IntVec *members; /* by group: the product, and what ends it */
 	int ngroups;
@@ -161,21 +165,39 @@ static int epilogue_of(const Cut *c, int block)
 	return x.fits ? group : NONE;
 }
 
+static bool reads_reduction(const Cut *c, int block)
+{
+	const IntVec *sources = &c->sources[block];
+	bool any = false;
+	for (int i = 0; i < sources->n; i++) {
+		int s = sources->at[i];
+		any |= c->group[s] == NONE &&
+		    block_reduces(&c->program->blocks[s]);
+	}
+	return any;
+}
+
 /* Is it made of the results of a reduction between products, element by element?
  * Then it is best made where they are, once, and not for each of its readers. */
 static bool ends_reduction(const Cut *c, int block)
 {
 	const Program *p = c->program;
-	const IntVec *sources = &c->sources[block];
-	bool any = false;
-	for (int i = 0; i < sources->n; i++) {
-		int s = sources->at[i];
-		any |= c->group[s] == NONE && block_reduces(&p->blocks[s]);
-	}
 	Elementwise x = {c, &p->blocks[block], NONE, true};
+	bool any = reads_reduction(c, block);
 	if (any)
 		expr_walk(p->blocks[block].body, check_read, &x);
 	return any && x.fits;
+}
+
+/* Does it read a reduction between products, or what ends one? */
+static bool reads_results(const Cut *c, int block)
+{
+	const IntVec *sources = &c->sources[block];
+	bool any = reads_reduction(c, block);
+	for (int i = 0; i < sources->n && !any; i++)
+		any = c->group[sources->at[i]] == NONE &&
+		    ends_reduction(c, sources->at[i]);
+	return any;
 }
 
 /* The group that all readers are in; NONE. */
@@ -185,7 +207,7 @@ static int prologue_of(const Cut *c, int block)
 	const IntVec *readers = &c->readers[block];
 	if (block_reduces(b) || !readers->n ||
 	    c->program->buffers[b->buffer].role == BUFFER_OUTPUT ||
-	    ends_reduction(c, block))
+	    ends_reduction(c, block) || (c->apart && c->apart[block]))
 		return NONE;
 	int group = c->group[readers->at[0]];
 	for (int i = 1; i < readers->n; i++)
@@ -208,9 +230,13 @@ static void group_products(Cut *c)
 		if (c->group[i] != NONE)
 			vec_push(c->arena, &c->members[c->group[i]], i);
 	}
-	for (int k = p->nblocks - 1; k >= 0; k--)
-		if (c->group[c->at[k]] == NONE)
-			c->group[c->at[k]] = prologue_of(c, c->at[k]);
+	for (int k = p->nblocks - 1; k >= 0; k--) {
+		int i = c->at[k];
+		if (c->group[i] != NONE)
+			continue;
+		c->group[i] = prologue_of(c, i);
+		c->near[i] = c->group[i] != NONE && reads_results(c, i);
+	}
 }
 
 /* --- products of the same rows -------------------------------------------------------- */
@@ -459,7 +485,7 @@ static void find_equal(Groups *g)
 
 /* Which blocks are in which group.  Where there is no product all is one, though
  * nothing leads from one part to another. */
-static Cut *cut_program(Arena *arena, const Program *program)
+static Cut *cut_program(Arena *arena, const Program *program, const bool *apart)
 {
 	size_t n = (size_t)program->nblocks;
 	Cut *c = NEW(arena, Cut);
@@ -470,6 +496,8 @@ static Cut *cut_program(Arena *arena, const Program *program)
 	    .at = NEW_N(arena, int, n),
 	    .rank = NEW_N(arena, int, n),
 	    .group = NEW_N(arena, int, n),
+	    .apart = apart,
+	    .near = NEW_N(arena, bool, n),
 	    .members = NEW_N(arena, IntVec, n),
 	    .product = NEW_N(arena, int, n)};
 	rank_blocks(c);
@@ -521,7 +549,8 @@ static Groups *programs_of(Arena *arena, const Cut *c, const Program *whole)
 Groups *groups_of_products(Arena *arena, const Program *program)
 {
 	Arena *scratch = arena_new();
-	Groups *g = programs_of(arena, cut_program(scratch, program), program);
+	Groups *g =
+	    programs_of(arena, cut_program(scratch, program, NULL), program);
 	arena_free(scratch);
 	return g;
 }
@@ -548,10 +577,30 @@ static void cut_others(Cut *c, const Groups *joined, const Machine *machine)
 	}
 }
 
+/* Where what begins a product's group is made of results of a reduction, it may be
+ * better with these: which is asked of the model. */
+static Cut *cut_nearest(
+    Arena *arena, const Program *program, const Machine *machine)
+{
+	Cut *c = cut_program(arena, program, NULL);
+	bool any = false;
+	for (int i = 0; i < program->nblocks; i++)
+		any |= c->near[i];
+	if (!any)
+		return c;
+	const Cut *other = cut_program(arena, program, c->near);
+	bool *better = NEW_N(arena, bool, program->nblocks);
+	groups_better(programs_of(arena, c, program),
+	    programs_of(arena, other, program), machine, better);
+	for (int i = 0; i < program->nblocks; i++)
+		better[i] &= c->near[i];
+	return cut_program(arena, program, better);
+}
+
 Groups *groups_of(Arena *arena, const Program *program, const Machine *machine)
 {
 	Arena *scratch = arena_new();
-	Cut *c = cut_program(scratch, program);
+	Cut *c = cut_nearest(scratch, program, machine);
 	if (!program->schedule_text)
 		cut_others(c, programs_of(scratch, c, program), machine);
 	Groups *g = programs_of(arena, c, program);

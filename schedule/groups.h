@@ -34,6 +34,11 @@ Groups *groups_of_products(Arena *arena, const Program *program);
 void groups_apart(
     const Groups *joined, const bool *kept, const Machine *machine, int *piece);
 
+/* The same file: of two ways to cut a program, better[]: by block, does the model
+ * rather have the groups of the second where they are not those of the first? */
+void groups_better(const Groups *first, const Groups *second,
+    const Machine *machine, bool *better);
+
 /* What a trace of the first group with the same hash is in `group`'s names. */
 Trace *groups_trace(Arena *arena, const Groups *groups, int group,
     const Trace *trace, Error *error);

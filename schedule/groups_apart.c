@@ -11,7 +11,8 @@
  * those of its two parts where it is cut behind a reduction.  In front of such a
  * cut stands what the reduction is made of, and what is made of that element by
  * element; each part is asked again.  Of machines there are two, those with vectors
- * of 64 bytes and all others, so that most targets have the same groups. */
+ * of 64 bytes and all others, so that most targets have the same groups.  These also
+ * say which of two ways to cut a program is better (groups_better). */
 #include <math.h>
 #include <string.h>
 
@@ -33,6 +34,8 @@ enum {
  * less sure.  Never where what reads results of rows reads the same rows (a mean, and
  * what differs from it): these rows are near once. */
 static const double OF_RESULTS = 1.05, OF_OTHERS = 0.92, OF_ROWS = 0;
+/* The most that groups may take, over others of the same blocks. */
+static const double OF_SETS = 0.97;
 
 #define OF_BOTH                                                                \
 	.threads = 1, .fma = true, .splat = true, .masked = true,              \
@@ -267,18 +270,72 @@ static void cut_group(Judged *j, const Program *group, int *piece, int *pieces)
 	arena_free(arena);
 }
 
-void groups_apart(
-    const Groups *joined, const bool *kept, const Machine *machine, int *piece)
+static Judged judge(const Machine *machine)
 {
 	bool is_wide = machine && !machine->gpu && machine->vector_bytes >= 64;
 	Judged j = {.arena = arena_new(), .machine = is_wide ? &wide : &narrow};
-	int pieces = 0;
 	j.operators.arena = j.blocks.arena = j.whole.arena = j.arena;
+	return j;
+}
+
+void groups_apart(
+    const Groups *joined, const bool *kept, const Machine *machine, int *piece)
+{
+	Judged j = judge(machine);
+	int pieces = 0;
 	for (int i = 0; i < joined->whole->nblocks; i++)
 		lookup_add(&j.whole, joined->whole->blocks[i].name, i);
 	for (int g = 0; g < joined->n; g++)
 		if (!kept[g])
 			cut_group(
 			    &j, joined->groups[g].program, piece, &pieces);
+	arena_free(j.arena);
+}
+
+/* --- two ways to cut ---------------------------------------------------------------- */
+
+static int root_of(int *up, int i)
+{
+	while (up[i] != i)
+		i = up[i] = up[up[i]];
+	return i;
+}
+
+/* Of groups in one set; infinite where too many were asked for. */
+static double seconds_of_set(
+    Judged *j, const Groups *g, int first, int *up, int root)
+{
+	double seconds = 0;
+	for (int i = 0; i < g->n && isfinite(seconds); i++)
+		if (root_of(up, first + i) == root)
+			seconds += j->seconds.n < ASKED_MOST
+			    ? judged(j, g->groups[i].program)
+			    : INFINITY;
+	return seconds;
+}
+
+/* Groups of both that have blocks in common are one set. */
+void groups_better(const Groups *first, const Groups *second,
+    const Machine *machine, bool *better)
+{
+	Judged j = judge(machine);
+	int n = first->n + second->n;
+	int *up = NEW_N(j.arena, int, n);
+	bool *differs = NEW_N(j.arena, bool, n);
+	for (int i = 0; i < n; i++)
+		up[i] = i;
+	for (int i = 0; i < first->whole->nblocks; i++)
+		up[root_of(up, first->group_of[i])] =
+		    root_of(up, first->n + second->group_of[i]);
+	int *groups = NEW_N(j.arena, int, n);
+	for (int i = 0; i < n; i++)
+		groups[root_of(up, i)]++;
+	for (int i = 0; i < n; i++)
+		if (root_of(up, i) == i && groups[i] > 2)
+			differs[i] =
+			    seconds_of_set(&j, second, first->n, up, i) <
+			    OF_SETS * seconds_of_set(&j, first, 0, up, i);
+	for (int i = 0; i < first->whole->nblocks; i++)
+		better[i] = differs[root_of(up, first->group_of[i])];
 	arena_free(j.arena);
 }

@@ -152,6 +152,17 @@ static const char twice[] =
     "  z[y < 16, x < 32] = sum[i < 8](exp(u[i, y, x] - m[y, x]))\n"
     "  g[c < 8, y < 16, x < 32] = exp(u[c, y, x] - m[y, x])/z[y, x]\n";
 
+/* Planes that are divided by a norm, in front of a product: few, and many. */
+#define DIVIDED(planes, n, filters, less)                                      \
+	"tunec: 1\nname: divided\n"                                            \
+	"params: {C: " planes ", N: " n ", F: " filters ", L: " less "}\n"     \
+	"inputs: {t: 'f32[C, N, N]', w: 'const f32[F, C, 3, 3]'}\n"            \
+	"compute: |\n"                                                         \
+	"  q[y < N, x < N] = sqrt(sum[i < C](t[i, y, x]*t[i, y, x]))\n"        \
+	"  u[c < C, y < N, x < N] = t[c, y, x]/max(q[y, x], 0.125)\n"          \
+	"  o[c < F, y < L, x < L] = sum[i < C, r < 3, s < 3]("                 \
+	"u[i, y + r, x + s]*w[c, i, r, s])\n"
+
 /* What a filter of pooled planes and a sum of these planes read. */
 static const char forked[] =
     "tunec: 1\nname: forked\n"
@@ -188,6 +199,19 @@ static void test_apart(void **state)
 		NULL)
 		->n,
 	    1);
+}
+
+/* A quotient is made where the model says that all take less time then. */
+static void test_near(void **state)
+{
+	static const char few[] = DIVIDED("5", "9", "6", "7");
+	static const char many[] = DIVIDED("16", "28", "32", "26");
+	const Machine wide = {.vector_bytes = 64};
+	(void)state;
+	assert_string_equal(cut(program(few)), "q~1 q u | o ");
+	const Groups *g = groups_of(arena, program(few), &wide);
+	assert_int_equal(g->groups[0].program->nblocks, 3);
+	assert_string_equal(cut(program(many)), "q~1 q | u o ");
 }
 
 /* Parts that nothing leads between, each of which has windows of its own. */
@@ -625,6 +649,7 @@ int main(void)
 	    cmocka_unit_test(test_cut),
 	    cmocka_unit_test(test_apart),
 	    cmocka_unit_test(test_wide),
+	    cmocka_unit_test(test_near),
 	    cmocka_unit_test(test_parts),
 	    cmocka_unit_test(test_order),
 	    cmocka_unit_test(test_alone),
