@@ -330,11 +330,14 @@ void groups_better(const Groups *first, const Groups *second,
 	int *groups = NEW_N(j.arena, int, n);
 	for (int i = 0; i < n; i++)
 		groups[root_of(up, i)]++;
-	for (int i = 0; i < n; i++)
-		if (root_of(up, i) == i && groups[i] > 2)
-			differs[i] =
-			    seconds_of_set(&j, second, first->n, up, i) <
-			    OF_SETS * seconds_of_set(&j, first, 0, up, i);
+	for (int i = 0; i < n; i++) {
+		if (root_of(up, i) != i || groups[i] == 2)
+			continue;
+		double of_first = seconds_of_set(&j, first, 0, up, i);
+		double of_second = seconds_of_set(&j, second, first->n, up, i);
+		differs[i] =
+		    isfinite(of_first) && of_second < OF_SETS * of_first;
+	}
 	for (int i = 0; i < first->whole->nblocks; i++)
 		better[i] = differs[root_of(up, first->group_of[i])];
 	arena_free(j.arena);

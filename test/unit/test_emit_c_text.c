@@ -1061,9 +1061,9 @@ int main(void)
 	    cmocka_unit_test(halves), cmocka_unit_test(strewn),
 	    cmocka_unit_test(gathered), cmocka_unit_test(ahead),
 	    cmocka_unit_test(shifted), cmocka_unit_test(greater),
-	    cmocka_unit_test(picked), cmocka_unit_test(eight),
-	    cmocka_unit_test(kept_results), cmocka_unit_test(kept_whole),
-	    cmocka_unit_test(compared), cmocka_unit_test(blended),
-	    cmocka_unit_test(absolute), cmocka_unit_test(opposite)};
+	    cmocka_unit_test(eight), cmocka_unit_test(kept_results),
+	    cmocka_unit_test(kept_whole), cmocka_unit_test(compared),
+	    cmocka_unit_test(blended), cmocka_unit_test(absolute),
+	    cmocka_unit_test(opposite)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
