@@ -139,6 +139,9 @@ typedef struct {
 	IntVec scopes;    /* of each open body: names before it */
 	EmitBases bases;  /* of the body at hand */
 	const LowNode *node; /* the operation at hand */
+	const LowNode *stored; /* the last that stored a vector in this body */
+	const char *stored_at; /* its address */
+	bool in_row;	       /* it lies behind the one before it */
 	const char *listed; /* the type of declarations on one line, and where */
 	Buf list;           /* they are gathered; empty: none */
 	const char *chained; /* what these variables get, where no declarations */
@@ -241,6 +244,9 @@ const char *emit_c_shuffle(EmitC *e, const char *vector, const char *takes,
 /* A vector from an address (once: to stay in a register), to one. */
 const char *emit_c_load(EmitC *e, const char *vector, bool once);
 const char *emit_c_store(EmitC *e, const char *vector);
+/* A value that, to gcc, is there when that address has been stored to. */
+const char *emit_c_behind(
+    EmitC *e, const char *vector, const char *at, const char *value);
 /* True once for each key: then its text is to be added to the prelude. */
 bool emit_c_first(EmitC *e, const char *key);
 char *emit_c_upper(EmitC *e, const char *text);

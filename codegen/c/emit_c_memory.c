@@ -505,6 +505,50 @@ static const char *stored(EmitC *e, int temp)
 	    emit_c_vector(e, DT_U8, t->lanes), emit_c_mask_vector(e, temp, 1));
 }
 
+/* Does a vector lie behind the one that was stored last? */
+static bool is_adjacent(EmitC *e, const LowNode *n)
+{
+	const LowNode *last = e->stored;
+	if (!last || last->buffer != n->buffer)
+		return false;
+	LowAffine from = emit_c_sum(e, &last->address);
+	from.constant += temp_of(e, last->arg[0])->lanes;
+	return low_affine_equal(from, emit_c_sum(e, &n->address));
+}
+
+/* A line of a cache as a whole. */
+static bool is_line(const LowNode *n, DType type, int bytes)
+{
+	enum { LINE = 64 };
+	return bytes >= LINE &&
+	    low_affine_align(&n->address, type, LINE) == LINE;
+}
+
+/* What is stored waits for the last store where they make a row, or the last was the
+ * end of one: gcc would put them in any order, and a processor writes the parts of a
+ * line at once only where they come together.  Not what a register has that is read
+ * again, which it would copy. */
+static const char *in_order(
+    EmitC *e, const LowNode *n, const char *at, const char *value)
+{
+	const LowTemp *s = temp_of(e, n->arg[0]);
+	const EmitTemp *t = e->plan ? &e->plan[n->arg[0]] : NULL;
+	const LowNode *last = e->stored;
+	const char *last_at = e->stored_at;
+	DType type = emit_c_storage(s->type);
+	int bytes = s->lanes * dtype_bytes(type);
+	bool row = e->in_row;
+	e->in_row = is_adjacent(e, n);
+	e->stored = n;
+	e->stored_at = at;
+	return e->isa.x86 && bytes >= 16 && !is_line(n, type, bytes) && t &&
+		t->assigned == 1 && t->reads == 1 &&
+		(e->in_row || (row && last->buffer == n->buffer))
+	    ? emit_c_behind(
+		  e, emit_c_vector(e, s->type, s->lanes), last_at, value)
+	    : value;
+}
+
 static void op_store(EmitC *e, const LowNode *n)
 {
 	const LowTemp *s = temp_of(e, n->arg[0]);
@@ -525,6 +569,8 @@ static void op_store(EmitC *e, const LowNode *n)
 	    ? emit_c_macro(e, LOW_STREAM, OP_CAST, store, store, s->lanes)
 	    : emit_c_store(e, type);
 	e->streams |= streams;
+	if (n->op == LOW_STORE)
+		value = in_order(e, n, at, value);
 	emit_c_line(e, "%s(%s%s%s, %s);", name,
 	    streams ? e->buffer[n->buffer] : "", streams ? ", " : "", at,
 	    value);
@@ -547,12 +593,13 @@ static void op_store_masked(EmitC *e, const LowNode *n)
 		store_scalar_where(e, n, n->arg[1], element(e, n));
 		return;
 	}
-	const char *at = pointer(e, n);
+	const char *at = pointer(e, n), *value = stored(e, n->arg[0]);
+	if (emit_c_x86(e, LOW_STORE_MASKED, OP_CAST, type, type, s->lanes))
+		value = in_order(e, n, at, value);
 	emit_c_line(e, "%s(%s, %s, %s);",
 	    emit_c_macro(e, LOW_STORE_MASKED, OP_CAST, type, type, s->lanes),
-	    at,
-	    emit_c_mask_of(e, n->arg[1], dtype_bytes(type), LEVEL_CHOICE),
-	    stored(e, n->arg[0]));
+	    at, emit_c_mask_of(e, n->arg[1], dtype_bytes(type), LEVEL_CHOICE),
+	    value);
 }
 
 static void op_scatter(EmitC *e, const LowNode *n)

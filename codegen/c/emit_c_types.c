@@ -418,6 +418,21 @@ const char *emit_c_store(EmitC *e, const char *vector)
 	return name;
 }
 
+const char *emit_c_behind(
+    EmitC *e, const char *vector, const char *at, const char *value)
+{
+	const char *name =
+	    arena_printf(e->arena, "BEHIND_%s", emit_c_upper(e, vector));
+	emit_c_define(e, name, "p, v", EMIT_GCC_X86,
+	    arena_printf(e->arena,
+		"__extension__({ %s tunec_v = (v); \\\n"
+		"\t__asm__(\"\" : \"+%c\"(tunec_v) \\\n"
+		"\t    : \"m\"(*(const %s *)(p))); tunec_v; })",
+		vector, e->isa.avx512 ? 'v' : 'x', emit_c_unaligned(e, vector)),
+	    "(v)");
+	return arena_printf(e->arena, "%s(%s, %s)", name, at, value);
+}
+
 const char *emit_c_shuffled(
     EmitC *e, const char *a, const char *b, const int *lane, int lanes)
 {

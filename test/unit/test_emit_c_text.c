@@ -483,6 +483,52 @@ static void picked(void **state)
 	assert_false(picks_half(DT_F32, 1, 2, "icelake-server"));
 }
 
+/* Vectors stored at three places, in that order, of values of their own or one: does
+ * the last wait for the one before? */
+static bool waits(
+    int lanes, int first, int second, int third, bool one, const char *cpu)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	int at[] = {first, second, third}, v = -1;
+	lowcase_begin(&m, "stored in order");
+	int out = lowcase_result_buffer(&m, DT_F32),
+	    a = lowcase_new_buffer(&m, "a", DT_F32, false);
+	for (int i = 0; i < 3; i++) {
+		LowNode *n;
+		if (v < 0 || !one) {
+			v = lowcase_temp(&m, DT_F32, lanes);
+			n = lowcase_op(&m, LOW_LOAD, v, -1, -1, -1);
+			n->buffer = a;
+			n->address = low_affine_const(i * lanes);
+		}
+		n = lowcase_op(&m, LOW_STORE, -1, v, -1, -1);
+		n->buffer = out;
+		n->address = low_affine_const(at[i]);
+	}
+	lowcase_finish(&m, DT_F32);
+	bool has = says(cases.at[0].f, cpu,
+	    arena_printf(arena, "(out + %d, BEHIND_F32X%d(out + %d, ", third,
+		lanes, second));
+	arena_free(arena);
+	return has;
+}
+
+/* In a row, or the first of the next row, which are parts of lines. */
+static void in_order(void **state)
+{
+	(void)state;
+	assert_true(waits(8, 4, 12, 20, false, "haswell"));
+	assert_true(waits(8, 4, 12, 40, false, "haswell"));
+	assert_true(waits(4, 4, 8, 12, false, "x86-64"));
+	assert_false(waits(8, 4, 20, 36, false, "haswell"));
+	assert_false(waits(8, 4, 20, 12, false, "haswell"));
+	assert_false(waits(8, 4, 12, 20, true, "haswell"));
+	assert_true(waits(16, 4, 20, 36, false, "znver4"));
+	assert_false(waits(16, 16, 32, 48, false, "znver4"));
+}
+
 /* A root of one number: compilers would ask before each whether errno is to be set. */
 static bool takes_root(Op math, DType type, const char *cpu, const char *text)
 {
@@ -1061,9 +1107,9 @@ int main(void)
 	    cmocka_unit_test(halves), cmocka_unit_test(strewn),
 	    cmocka_unit_test(gathered), cmocka_unit_test(ahead),
 	    cmocka_unit_test(shifted), cmocka_unit_test(greater),
-	    cmocka_unit_test(eight), cmocka_unit_test(kept_results),
-	    cmocka_unit_test(kept_whole), cmocka_unit_test(compared),
-	    cmocka_unit_test(blended), cmocka_unit_test(absolute),
-	    cmocka_unit_test(opposite)};
+	    cmocka_unit_test(in_order), cmocka_unit_test(eight),
+	    cmocka_unit_test(kept_results), cmocka_unit_test(kept_whole),
+	    cmocka_unit_test(compared), cmocka_unit_test(blended),
+	    cmocka_unit_test(absolute), cmocka_unit_test(opposite)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
