@@ -271,9 +271,9 @@ const char *emit_c_mask(EmitC *e, int lane_bytes, int lanes);
 const char *emit_c_mask_splat(EmitC *e, const char *mask, int lanes);
 /* The macro of the lanes below a number. */
 const char *emit_c_lanes_below(EmitC *e, const char *mask, int lanes);
-/* A comparison of two vectors of numbers; it binds as LEVEL_UNARY. */
+/* Is a temporary a comparison of which only the opposite is made, as that? */
 bool emit_c_is_opposite(const EmitC *e, int temp);
-/* ..., or the `opposite`. */
+/* A comparison of two vectors of numbers, or its opposite; it binds as LEVEL_UNARY. */
 const char *emit_c_compared(EmitC *e, LowOpcode op, DType type, int lanes,
     bool opposite, const char *a, const char *b);
 /* A temporary as an operand beside vectors whose lanes have so many bytes. */
