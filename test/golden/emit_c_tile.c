@@ -100,6 +100,15 @@ typedef float f32x4 __attribute__((vector_size(16)));
 typedef float f32x4_u
     __attribute__((vector_size(16), aligned(4), may_alias));
 #define STORE_F32X4(p, v) (*(f32x4_u *)(p) = (v))
+#if defined TUNEC_X86 && !defined __clang__
+#define BEHIND_F32X4(p, v) \
+	__extension__({ f32x4 tunec_v = (v); \
+	__asm__("" : "+x"(tunec_v) \
+	    : "m"(*(const f32x4_u *)(p))); tunec_v; })
+#else
+#define BEHIND_F32X4(p, v) \
+	(v)
+#endif
 
 static TUNEC_FUNCTION void tunec_tile_region0(const float *x, float *y, const i32x8 *tunec_mask)
 {
@@ -113,7 +122,7 @@ static TUNEC_FUNCTION void tunec_tile_region0(const float *x, float *y, const i3
 		w = FMA_F32X8(w, F32X8(2.0f), w);
 		f32x4 w_1 = SHUFFLE0_F32X4(w);
 		STORE_F32X8(y + i*12, v);
-		STORE_F32X4(&y[i*12 + 8], w_1);
+		STORE_F32X4(&y[i*12 + 8], BEHIND_F32X4(y + i*12, w_1));
 	}
 }
 
