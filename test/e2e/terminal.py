@@ -14,7 +14,7 @@ if not pid:
     os.execvp(sys.argv[3], sys.argv[3:])
 shown, begin = b"", time.time()
 while True:
-    ready, _, _ = select.select([fd], [], [], 0.1)
+    ready, _, _ = select.select([fd], [], [], 0.01)
     if waits and waits[0] and time.time() - begin > waits[0]:
         os.write(fd, b"\x03")
         waits, begin = waits[1:], time.time()

@@ -281,9 +281,14 @@ if command -v python3 >/dev/null; then
 		'interrupted: a last measurement runs; a second ctrl-C stops it'
 	ok interrupted-is-kept has stop.jsonl '"complete":false'
 	ok interrupted-tells-the-best has shown 'mm:big: .*; interrupted'
-	terminal 80 3+0.02 "$TUNEC" tune "$workloads/matmul.yaml:square_1024" \
-		-D M=4096 -D N=4096 --time 30s --db stop.jsonl
-	ok interrupted-twice-exits [ $? = 130 ]
+	# Between two measurements the first has stopped it already.
+	for _ in 1 2 3; do
+		terminal 80 3+0.02 "$TUNEC" tune --db stop.jsonl --time 30s \
+			"$workloads/matmul.yaml:square_1024" -D M=4096 -D N=4096
+		code=$?
+		lacks shown '; interrupted' && break
+	done
+	ok interrupted-twice-exits [ $code = 130 ]
 	ok interrupted-twice-stops lacks shown '; interrupted'
 fi
 exits off-a-terminal 0 "$TUNEC" tune mm.yaml:big --trials 9 --db live30.jsonl
