@@ -11,8 +11,9 @@
  *     words of a and b in turns                           vunpcklps, vperm2f128
  *     any words of two halves of a wide vector            vpermt2d
  *     any bytes of a wide vector, as many or half         vpermb, vpermw
+ *     groups of lanes of a and b                          vpunpcklwd, vpermt2w
  *
- * gcc 12 all but the last three, clang 14 the last four. */
+ * gcc 12 all but the three before the last, clang 14 the four before it. */
 #include "codegen/c/emit_c.h"
 
 typedef struct {
@@ -304,6 +305,32 @@ static const char *within(EmitC *e, const Shuffle *s)
 	    vector, vector, bits);
 }
 
+static bool is_in_groups(const Shuffle *s, int n)
+{
+	for (int l = 0; l < s->lanes; l++)
+		if (s->lane[l] != s->lane[l / n * n] + l % n ||
+		    (l % n == 0 && s->lane[l] % n))
+			return false;
+	return s->lanes % n == 0 && s->source % n == 0;
+}
+
+/* gcc takes vpermt2b, or its like, where lanes move in groups. */
+static const char *grouped(EmitC *e, const Shuffle *s)
+{
+	int n = 1;
+	while (2 * n * s->bytes <= 8 && is_in_groups(s, 2 * n))
+		n *= 2;
+	if (n == 1 || !e->isa.avx512 || s->floats)
+		return NULL;
+	int *lane = NEW_N(e->arena, int, s->lanes / n);
+	for (int l = 0; l < s->lanes / n; l++)
+		lane[l] = s->lane[l * n] / n;
+	const char *vector =
+	    emit_c_vector_signed(e, n * s->bytes, s->source / n);
+	return emit_c_shuffled(e, arena_printf(e->arena, "(%s)(a)", vector),
+	    arena_printf(e->arena, "(%s)(b)", vector), lane, s->lanes / n);
+}
+
 const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
     int bytes, bool floats, bool one, const char **known)
 {
@@ -321,10 +348,12 @@ const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
 		return text;
 	*known = EMIT_ANY_X86;
 	text = one ? within(e, &s) : mixed(e, &s);
-	if (text || !one)
-		return text ? text : of_halves(e, &s);
-	*known = EMIT_CLANG_X86;
-	return picked(e, &s);
+	if (!text && !one)
+		text = of_halves(e, &s);
+	if (text)
+		return text;
+	*known = one ? EMIT_CLANG_X86 : EMIT_GCC_X86;
+	return one ? picked(e, &s) : grouped(e, &s);
 }
 
 const LowNode *emit_c_widened(EmitC *e, const LowNode *n)

@@ -529,6 +529,41 @@ static void in_order(void **state)
 	assert_false(waits(16, 16, 32, 48, false, "znver4"));
 }
 
+/* Groups of so many lanes of two vectors in turns: are they lanes of that type? */
+static bool takes_groups(
+    DType type, int lanes, int group, const char *cpu, const char *wide)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "grouped");
+	int a = lowcase_loaded(&m, "a", type, lanes, 1),
+	    b = lowcase_loaded(&m, "b", type, lanes, 1),
+	    d = lowcase_temp(&m, type, lanes);
+	LowNode *n = lowcase_op(&m, LOW_SHUFFLE, d, a, b, -1);
+	n->shuffle = NEW_N(arena, int, lanes);
+	for (int l = 0; l < lanes; l++)
+		n->shuffle[l] =
+		    l / (2 * group) * group + l % group + l / group % 2 * lanes;
+	lowcase_end(&m, d);
+	bool has = says(cases.at[0].f, cpu,
+	    arena_printf(arena, "shufflevector((%s)(a), (%s)(b), 0, %d, 1,",
+		wide, wide, lanes / group));
+	arena_free(arena);
+	return has;
+}
+
+static void grouped(void **state)
+{
+	(void)state;
+	assert_true(takes_groups(DT_U8, 16, 2, "icelake-server", "i16x8"));
+	assert_true(takes_groups(DT_I8, 64, 4, "icelake-server", "i32x16"));
+	assert_true(takes_groups(DT_I16, 16, 4, "znver4", "i64x4"));
+	assert_false(takes_groups(DT_U8, 16, 1, "icelake-server", "i8x16"));
+	assert_false(takes_groups(DT_U8, 16, 2, "haswell", "i16x8"));
+	assert_false(takes_groups(DT_F32, 8, 2, "znver4", "i64x4"));
+}
+
 /* A root of one number: compilers would ask before each whether errno is to be set. */
 static bool takes_root(Op math, DType type, const char *cpu, const char *text)
 {
@@ -1110,6 +1145,7 @@ int main(void)
 	    cmocka_unit_test(in_order), cmocka_unit_test(eight),
 	    cmocka_unit_test(kept_results), cmocka_unit_test(kept_whole),
 	    cmocka_unit_test(compared), cmocka_unit_test(blended),
-	    cmocka_unit_test(absolute), cmocka_unit_test(opposite)};
+	    cmocka_unit_test(absolute), cmocka_unit_test(opposite),
+	    cmocka_unit_test(grouped)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
