@@ -633,9 +633,10 @@ const char *emit_c_macro(
 		x86 = if_aligned(e, x86, plain);
 	else if (x86 && !no_vector)
 		x86 = arena_printf(e->arena, "((%s)%s)", result, x86);
-	/* GCC takes vectors apart that it converts, and does not find the lesser of
-	 * two integers; clang does as the object */
+	/* GCC takes vectors apart that it converts, does not find the lesser of two
+	 * integers, and takes a blend for an AND; clang does as the object */
 	bool by_gcc = is_short_min_max(op, type, lanes) ||
+	    (op == LOW_AND && !emit_c_has_bits(e)) ||
 	    (op == LOW_CONVERT && !dtype_is_half(type) && !dtype_is_half(to));
 	emit_c_define(
 	    e, name, takes, by_gcc ? EMIT_GCC_X86 : EMIT_ANY_X86, x86, plain);

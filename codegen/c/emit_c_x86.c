@@ -584,8 +584,14 @@ static const char *x86_stream(EmitC *e, const Shape *s)
 
 /* By a vector of a mask that is known.  clang 14 makes shuffles of that, one for each
  * number it is of, and does not keep the vector. */
+/* Of masks that are vectors gcc makes a blend with 0, which is two operations. */
 static const char *x86_and(EmitC *e, const Shape *s)
 {
+	if (!emit_c_has_bits(e))
+		return !s->is_float
+		    ? NULL
+		    : arena_printf(e->arena, "%s_and_%s((%s)(m), (%s)(a))",
+			  s->prefix, s->suffix, s->m, s->m);
 	const char *known =
 	    arena_printf(e->arena, "%s_movm_epi%d(m)", s->prefix, 8 * s->lane);
 	return arena_printf(e->arena, "((%s)(a) & %s)", s->mi,
@@ -642,7 +648,7 @@ const char *emit_c_x86(
 		return emit_c_has_bits(e)
 		    ? x86_compare(e, op, math == OP_NOT, type, &s)
 		    : NULL;
-	case LOW_AND: return emit_c_has_bits(e) ? x86_and(e, &s) : NULL;
+	case LOW_AND: return x86_and(e, &s);
 	case LOW_SELECT:
 		return x86_select(e, &s);
 	case LOW_LOAD_MASKED:

@@ -564,6 +564,36 @@ static void grouped(void **state)
 	assert_false(takes_groups(DT_F32, 8, 2, "znver4", "i64x4"));
 }
 
+/* A number where it is the less, or 0: is that an AND, of gcc too? */
+static bool takes_and(DType type, int lanes, const char *cpu, const char *text)
+{
+	Arena *arena = arena_new();
+	LowCaseVec cases = {0};
+	LowCaseMaker m = {.arena = arena, .cases = &cases};
+	lowcase_begin(&m, "or 0");
+	int a = lowcase_loaded(&m, "a", type, lanes, 0),
+	    b = lowcase_loaded(&m, "b", type, lanes, 3);
+	int less = lowcase_temp(&m, DT_BOOL, lanes),
+	    d = lowcase_temp(&m, type, lanes);
+	lowcase_op(&m, LOW_LT, less, a, b, -1);
+	lowcase_op(&m, LOW_SELECT, d, less, a, lowcase_zeros(&m, type, lanes));
+	lowcase_end(&m, d);
+	bool has = says(cases.at[0].f, cpu, text);
+	arena_free(arena);
+	return has;
+}
+
+static void zeroed(void **state)
+{
+	(void)state;
+	assert_true(
+	    takes_and(DT_F32, 8, "haswell", "_mm256_and_ps((__m256)(m), "));
+	assert_true(
+	    takes_and(DT_F64, 2, "haswell", "_mm_and_pd((__m128d)(m), "));
+	assert_true(takes_and(DT_I32, 8, "haswell", "((i32x8)(a) & (m))"));
+	assert_false(takes_and(DT_F32, 8, "znver4", "_and_ps"));
+}
+
 /* A root of one number: compilers would ask before each whether errno is to be set. */
 static bool takes_root(Op math, DType type, const char *cpu, const char *text)
 {
@@ -1146,6 +1176,6 @@ int main(void)
 	    cmocka_unit_test(kept_results), cmocka_unit_test(kept_whole),
 	    cmocka_unit_test(compared), cmocka_unit_test(blended),
 	    cmocka_unit_test(absolute), cmocka_unit_test(opposite),
-	    cmocka_unit_test(grouped)};
+	    cmocka_unit_test(grouped), cmocka_unit_test(zeroed)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
