@@ -305,7 +305,7 @@ static void join_rows(Cut *c)
 
 /* --- between products ---------------------------------------------------------------- */
 
-static int root_of(int *up, int i)
+int groups_root(int *up, int i)
 {
 	while (up[i] != i)
 		i = up[i] = up[up[i]];
@@ -363,7 +363,7 @@ static void join_others(const Cut *c, int *up)
 		for (int k = 0; g == NONE && k < sources->n; k++) {
 			int s = sources->at[k];
 			if (c->group[s] == NONE && above[s] == above[i])
-				up[root_of(up, s)] = root_of(up, i);
+				up[groups_root(up, s)] = groups_root(up, i);
 		}
 	}
 }
@@ -379,7 +379,7 @@ static void group_others(Cut *c)
 	}
 	join_others(c, up);
 	for (int r = 0; r < n; r++) {
-		int i = c->at[r], root = root_of(up, i);
+		int i = c->at[r], root = groups_root(up, i);
 		if (c->group[i] != NONE)
 			continue;
 		if (number[root] == NONE) {

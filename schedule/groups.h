@@ -39,6 +39,9 @@ void groups_apart(
 void groups_better(const Groups *first, const Groups *second,
     const Machine *machine, bool *better);
 
+/* groups.c: the root of i's set, each element's parent in up[], a root's itself. */
+int groups_root(int *up, int i);
+
 /* What a trace of the first group with the same hash is in `group`'s names. */
 Trace *groups_trace(Arena *arena, const Groups *groups, int group,
     const Trace *trace, Error *error);

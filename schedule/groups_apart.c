@@ -294,20 +294,13 @@ void groups_apart(
 
 /* --- two ways to cut ---------------------------------------------------------------- */
 
-static int root_of(int *up, int i)
-{
-	while (up[i] != i)
-		i = up[i] = up[up[i]];
-	return i;
-}
-
 /* Of groups in one set; infinite where too many were asked for. */
 static double seconds_of_set(
     Judged *j, const Groups *g, int first, int *up, int root)
 {
 	double seconds = 0;
 	for (int i = 0; i < g->n && isfinite(seconds); i++)
-		if (root_of(up, first + i) == root)
+		if (groups_root(up, first + i) == root)
 			seconds += j->seconds.n < ASKED_MOST
 			    ? judged(j, g->groups[i].program)
 			    : INFINITY;
@@ -325,13 +318,13 @@ void groups_better(const Groups *first, const Groups *second,
 	for (int i = 0; i < n; i++)
 		up[i] = i;
 	for (int i = 0; i < first->whole->nblocks; i++)
-		up[root_of(up, first->group_of[i])] =
-		    root_of(up, first->n + second->group_of[i]);
+		up[groups_root(up, first->group_of[i])] =
+		    groups_root(up, first->n + second->group_of[i]);
 	int *groups = NEW_N(j.arena, int, n);
 	for (int i = 0; i < n; i++)
-		groups[root_of(up, i)]++;
+		groups[groups_root(up, i)]++;
 	for (int i = 0; i < n; i++) {
-		if (root_of(up, i) != i || groups[i] == 2)
+		if (groups_root(up, i) != i || groups[i] == 2)
 			continue;
 		double of_first = seconds_of_set(&j, first, 0, up, i);
 		double of_second = seconds_of_set(&j, second, first->n, up, i);
@@ -339,6 +332,6 @@ void groups_better(const Groups *first, const Groups *second,
 		    isfinite(of_first) && of_second < OF_SETS * of_first;
 	}
 	for (int i = 0; i < first->whole->nblocks; i++)
-		better[i] = differs[root_of(up, first->group_of[i])];
+		better[i] = differs[groups_root(up, first->group_of[i])];
 	arena_free(j.arena);
 }

@@ -645,8 +645,7 @@ static int join_ifs(EmitC *e, const LowBody *body, int at, LowBody *all)
 static void emit_nodes(EmitC *e, const LowBody *body)
 {
 	EmitBases outer = e->bases;
-	e->stored = NULL;
-	e->in_row = false;
+	e->stored = (EmitStored){0};
 	declare_ahead(e, body);
 	emit_c_find_bases(e, body);
 	bool rare = false;
@@ -665,8 +664,7 @@ static void emit_nodes(EmitC *e, const LowBody *body)
 		}
 	}
 	emit_c_end_list(e);
-	e->stored = NULL;
-	e->in_row = false;
+	e->stored = (EmitStored){0};
 	e->bases = outer;
 }
 

@@ -95,6 +95,13 @@ typedef struct {
 	const char *text, *vector, *name; /* of a macro; the result's type */
 } EmitShuffle;
 
+/* A vector that was stored. */
+typedef struct {
+	const LowNode *node; /* NULL: none was */
+	const char *at;	     /* its address */
+	bool in_row;	     /* it lies behind the one before it */
+} EmitStored;
+
 typedef struct {
 	Arena *arena;
 	EmitIsa isa;
@@ -139,9 +146,7 @@ typedef struct {
 	IntVec scopes;    /* of each open body: names before it */
 	EmitBases bases;  /* of the body at hand */
 	const LowNode *node; /* the operation at hand */
-	const LowNode *stored; /* the last that stored a vector in this body */
-	const char *stored_at; /* its address */
-	bool in_row;	       /* it lies behind the one before it */
+	EmitStored stored;   /* the last in this body */
 	const char *listed; /* the type of declarations on one line, and where */
 	Buf list;           /* they are gathered; empty: none */
 	const char *chained; /* what these variables get, where no declarations */

@@ -508,7 +508,7 @@ static const char *stored(EmitC *e, int temp)
 /* Does a vector lie behind the one that was stored last? */
 static bool is_adjacent(EmitC *e, const LowNode *n)
 {
-	const LowNode *last = e->stored;
+	const LowNode *last = e->stored.node;
 	if (!last || last->buffer != n->buffer)
 		return false;
 	LowAffine from = emit_c_sum(e, &last->address);
@@ -533,19 +533,16 @@ static const char *in_order(
 {
 	const LowTemp *s = temp_of(e, n->arg[0]);
 	const EmitTemp *t = e->plan ? &e->plan[n->arg[0]] : NULL;
-	const LowNode *last = e->stored;
-	const char *last_at = e->stored_at;
+	const EmitStored last = e->stored;
 	DType type = emit_c_storage(s->type);
 	int bytes = s->lanes * dtype_bytes(type);
-	bool row = e->in_row;
-	e->in_row = is_adjacent(e, n);
-	e->stored = n;
-	e->stored_at = at;
+	e->stored = (EmitStored){n, at, is_adjacent(e, n)};
 	return e->isa.x86 && bytes >= 16 && !is_line(n, type, bytes) && t &&
 		t->assigned == 1 && t->reads == 1 &&
-		(e->in_row || (row && last->buffer == n->buffer))
+		(e->stored.in_row ||
+		    (last.in_row && last.node->buffer == n->buffer))
 	    ? emit_c_behind(
-		  e, emit_c_vector(e, s->type, s->lanes), last_at, value)
+		  e, emit_c_vector(e, s->type, s->lanes), last.at, value)
 	    : value;
 }
 

@@ -13,7 +13,7 @@
  *     any bytes of a wide vector, as many or half         vpermb, vpermw
  *     groups of lanes of a and b                          vpunpcklwd, vpermt2w
  *
- * gcc 12 all but the three before the last, clang 14 the four before it. */
+ * Which of gcc 12 and clang 14 needs them stands in the table of ways. */
 #include "codegen/c/emit_c.h"
 
 typedef struct {
@@ -335,25 +335,25 @@ const char *emit_c_x86_shuffle(EmitC *e, const int *lane, int lanes, int source,
     int bytes, bool floats, bool one, const char **known)
 {
 	Shuffle s = {lane, lanes, source, bytes, floats};
-	*known = EMIT_GCC_X86;
+	static const struct {
+		const char *known;
+		const char *(*text)(EmitC *, const Shuffle *);
+	} ways[2][7] = {{{EMIT_GCC_X86, joined}, {EMIT_GCC_X86, eight_of_two},
+			    {EMIT_GCC_X86, blended}, {EMIT_GCC_X86, paired},
+			    {EMIT_ANY_X86, mixed}, {EMIT_ANY_X86, of_halves},
+			    {EMIT_GCC_X86, grouped}},
+	    {{EMIT_GCC_X86, repeated}, {EMIT_GCC_X86, strewn},
+		{EMIT_GCC_X86, spread}, {EMIT_ANY_X86, within},
+		{EMIT_CLANG_X86, picked}}};
+	const char *text = NULL;
+	*known = EMIT_ANY_X86;
 	if (!e->isa.avx2 || lanes * bytes > e->isa.vector_bytes)
 		return NULL;
-	static const char *(*const ways[2][4])(EmitC *, const Shuffle *) = {
-	    {joined, eight_of_two, blended, paired},
-	    {repeated, strewn, spread}};
-	const char *text = NULL;
-	for (int i = 0; !text && i < 4 && ways[one][i]; i++)
-		text = ways[one][i](e, &s);
-	if (text)
-		return text;
-	*known = EMIT_ANY_X86;
-	text = one ? within(e, &s) : mixed(e, &s);
-	if (!text && !one)
-		text = of_halves(e, &s);
-	if (text)
-		return text;
-	*known = one ? EMIT_CLANG_X86 : EMIT_GCC_X86;
-	return one ? picked(e, &s) : grouped(e, &s);
+	for (int i = 0; !text && i < 7 && ways[one][i].text; i++) {
+		*known = ways[one][i].known;
+		text = ways[one][i].text(e, &s);
+	}
+	return text;
 }
 
 const LowNode *emit_c_widened(EmitC *e, const LowNode *n)
