@@ -269,6 +269,7 @@ static void emit_partition(EmitC *e, const LowNode *n)
 
 typedef struct {
 	bool *buffer, *param; /* used by a piece of code */
+	int workspace;	      /* the parameter; -1 */
 } Used;
 
 static void used_body(EmitC *e, const LowBody *body, bool regions, Used *used);
@@ -278,11 +279,10 @@ static void used_buffer(EmitC *e, int buffer, Used *used)
 	if (buffer < 0)
 		return;
 	const LowBuffer *b = &e->f->buffers.at[buffer];
+	int param = b->kind == LOWBUF_PARAM ? b->param : used->workspace;
 	used->buffer[buffer] = true;
-	for (int p = 0; p < e->f->params.n; p++)
-		if (b->kind == LOWBUF_PARAM ? p == b->param
-					    : e->f->params.at[p].workspace)
-			used->param[p] = true;
+	if (param >= 0)
+		used->param[param] = true;
 }
 
 static bool is_region(const EmitC *e, const LowNode *n)
@@ -309,8 +309,13 @@ static void used_body(EmitC *e, const LowBody *body, bool regions, Used *used)
 
 static Used used_new(EmitC *e)
 {
-	return (Used){NEW_N(e->arena, bool, e->f->buffers.n + 1),
-		NEW_N(e->arena, bool, e->f->params.n + 1)};
+	const LowFunction *f = e->f;
+	Used used = {NEW_N(e->arena, bool, f->buffers.n + 1),
+	    NEW_N(e->arena, bool, f->params.n + 1), -1};
+	for (int p = 0; p < f->params.n; p++)
+		if (f->params.at[p].workspace)
+			used.workspace = p;
+	return used;
 }
 
 static const char *buffer_place(EmitC *e, const LowBuffer *b, const char *base)
@@ -333,17 +338,13 @@ bool emit_c_is_const(const EmitC *e, const LowBuffer *b)
 static void declare_buffers(EmitC *e, const Used *used)
 {
 	const LowFunction *f = e->f;
-	int workspace = 0;
-	for (int p = 0; p < f->params.n; p++)
-		if (f->params.at[p].workspace)
-			workspace = p;
 	for (int i = 0; i < f->buffers.n; i++) {
 		const LowBuffer *b = &f->buffers.at[i];
 		if (!used->buffer[i] || emit_c_is_argument(f, b))
 			continue;
 		const char *constant = emit_c_is_const(e, b) ? "const " : "";
 		const char *type = dtype_ctype(b->type);
-		int p = b->kind == LOWBUF_PARAM ? b->param : workspace;
+		int p = b->kind == LOWBUF_PARAM ? b->param : used->workspace;
 		const char *base = arena_printf(
 		    e->arena, "(%schar *)%s", constant, e->param[p]);
 		const char *place = buffer_place(e, b, base);
@@ -720,7 +721,6 @@ static void emit_function(EmitC *e, const LowFunction *f)
 			f = low_again(e->arena, f, 16, e->isa.vector_bytes);
 	}
 	e->f = f;
-	e->names = (Lookup){.arena = e->arena};
 	emit_c_plan(e);
 	e->ranges = low_ranges_of(e->arena, f);
 	emit_c_prepare(e, f);

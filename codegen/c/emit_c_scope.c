@@ -15,11 +15,6 @@ static const char *const taken[] = {"thread", "threads", "bool", "true",
 	"TLOSS", "offsetof", "fma", "fmaf", "fabs", "fabsf", "ldexp", "ldexpf",
 	"rint", "rintf", "omp_get_thread_num", "omp_get_num_threads"};
 
-static int text_order(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static bool is_math_name(const char *name)
 {
 	char stem[16];
@@ -73,34 +68,21 @@ bool emit_c_reserved(const char *name)
 	    is_macro_family(name);
 }
 
-typedef struct {
-	EmitC *e;
-	const char **names; /* in use, sorted */
-	int n;
-} Names;
-
-static const char *unique_name(Names *names, const char *wish)
+/* Of all names that a function's parameters, buffers and temporaries may bear. */
+static const char *unique_name(EmitC *e, const char *wish)
 {
 	const char *name = wish;
-	if (names->e->reserved(name)) /* "v_…_" never is */
-		name = arena_printf(names->e->arena, "v_%s_", name);
-	while (bsearch(&name, names->names, (size_t)names->n, sizeof name,
-	    text_order))
-		name = arena_printf(names->e->arena, "%s_", name);
+	if (e->reserved(name)) /* "v_…_" never is */
+		name = arena_printf(e->arena, "v_%s_", name);
+	while (lookup_first(&e->names, name, strlen(name)) >= 0)
+		name = arena_printf(e->arena, "%s_", name);
 	return name;
 }
 
-/* Keeps the names sorted; those of temporaries, many and unique, come last and
- * need no place in it. */
-static const char *take_name(Names *names, const char *wish)
+static const char *take_name(EmitC *e, const char *wish)
 {
-	const char *name = unique_name(names, wish);
-	int at = names->n++;
-	while (at > 0 && strcmp(names->names[at - 1], name) > 0) {
-		names->names[at] = names->names[at - 1];
-		at--;
-	}
-	names->names[at] = name;
+	const char *name = unique_name(e, wish);
+	lookup_add(&e->names, name, 0);
 	return name;
 }
 
@@ -114,30 +96,25 @@ bool emit_c_is_argument(const LowFunction *f, const LowBuffer *b)
 	return !untyped && p->type == b->type;
 }
 
+/* The names of temporaries are unique already; with a plan each gets its own
+ * where it is declared. */
 static void name_all(EmitC *e)
 {
 	const LowFunction *f = e->f;
-	int most = f->params.n + f->buffers.n + 1;
-	Names names = {e, NEW_N(e->arena, const char *, most), 0};
 	e->param = NEW_N(e->arena, const char *, f->params.n);
 	e->buffer = NEW_N(e->arena, const char *, f->buffers.n);
-	e->buffers = (Lookup){.arena = e->arena};
-	take_name(&names, f->name);
+	e->names = e->buffers = (Lookup){.arena = e->arena};
+	take_name(e, f->name);
 	for (int i = 0; i < f->params.n; i++)
-		e->param[i] = take_name(&names, f->params.at[i].name);
+		e->param[i] = take_name(e, f->params.at[i].name);
 	for (int i = 0; i < f->buffers.n; i++) {
 		const LowBuffer *b = &f->buffers.at[i];
-		e->buffer[i] = emit_c_is_argument(f, b)
-		    ? e->param[b->param] : take_name(&names, b->name);
+		e->buffer[i] = emit_c_is_argument(f, b) ? e->param[b->param]
+							: take_name(e, b->name);
 		lookup_add(&e->buffers, e->buffer[i], i);
 	}
-	if (e->plan) { /* each gets its name where it is declared */
-		for (int i = 0; i < names.n; i++)
-			lookup_add(&e->names, names.names[i], 0);
-		return;
-	}
-	for (int i = 0; i < f->temps.n; i++)
-		e->temp[i] = unique_name(&names, f->temps.at[i].name);
+	for (int i = 0; i < f->temps.n && !e->plan; i++)
+		e->temp[i] = unique_name(e, f->temps.at[i].name);
 }
 
 /* --- scopes -------------------------------------------------------------- */

@@ -11,6 +11,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "lib/lookup.h"
+
 typedef enum { LINE_STEPS, LINE_NAME, LINE_SET, LINE_BLANK } LineKind;
 
 typedef struct {
@@ -18,6 +20,7 @@ typedef struct {
 	Arena *arena;
 	Diag *diag;
 	size_t at, end;
+	Lookup names; /* of the templates so far */
 } Lines;
 
 typedef struct {
@@ -98,7 +101,8 @@ static Lines lines_of(Arena *arena, const Program *program, Diag *diag)
 
 	if (!program->schedule_text)
 		span.end = span.begin;
-	return (Lines){program, arena, diag, span.begin, span.end};
+	return (Lines){program, arena, diag, span.begin, span.end,
+	    .names = {.arena = arena}};
 }
 
 static const char *spelled(const Lines *l, Span span)
@@ -109,29 +113,22 @@ static const char *spelled(const Lines *l, Span span)
 
 /* --- templates --------------------------------------------------------------- */
 
-static bool name_used(const NamedTraceVec *out, const char *name)
-{
-	for (int i = 0; i < out->n; i++)
-		if (!strcmp(out->at[i].name, name))
-			return true;
-	return false;
-}
-
-static void add_template(
-    const Lines *l, Span name, Span steps, NamedTraceVec *out)
+static void add_template(Lines *l, Span span, Span steps, NamedTraceVec *out)
 {
 	const Source *source = l->program->source;
+	const char *name = spelled(l, span);
 	Trace *trace;
 
-	if (name_used(out, spelled(l, name))) {
-		diag_error(l->diag, source, name,
+	if (lookup_first(&l->names, name, span.end - span.begin) >= 0) {
+		diag_error(l->diag, source, span,
 		    "there are two templates of this name");
 		return;
 	}
 	trace = trace_parse(l->arena, source, steps, l->diag);
-	if (trace)
-		vec_push(l->arena, out,
-		    (NamedTrace){spelled(l, name), trace});
+	if (!trace)
+		return;
+	lookup_add(&l->names, name, out->n);
+	vec_push(l->arena, out, (NamedTrace){name, trace});
 }
 
 /* --- all of it --------------------------------------------------------------- */
