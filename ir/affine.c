@@ -3,29 +3,39 @@
 
 #include <assert.h>
 
+#include "ir/expr_set.h"
+
 typedef struct {
 	Arena *arena;
 	Tape *tape;
-	VEC(AffineTerm) terms;
+	ExprSet terms;
+	VEC(Handle) coefficient; /* of each; 0 where they cancel out */
 	Handle constant;
 } Sum;
 
-static void sum_add(Sum *sum, Expr *term, Handle coefficient)
+static void sum_add(Sum *sum, const Expr *term, Handle coefficient)
 {
-	int64_t zero;
-	for (int i = 0; i < sum->terms.n; i++) {
-		AffineTerm *t = &sum->terms.at[i];
-		if (!expr_equal(t->term, term))
-			continue;
-		t->coefficient =
-		    tape_add(sum->tape, t->coefficient, coefficient);
-		if (tape_is_const(sum->tape, t->coefficient, &zero) && !zero)
-			*t = sum->terms.at[--sum->terms.n];
+	int at = expr_set_find(&sum->terms, term);
+	if (at >= 0) {
+		Handle *c = &sum->coefficient.at[at];
+		*c = tape_add(sum->tape, *c, coefficient);
 		return;
 	}
-	if (!tape_is_const(sum->tape, coefficient, &zero) || zero)
-		vec_push(
-		    sum->arena, &sum->terms, (AffineTerm){term, coefficient});
+	expr_set_add(sum->arena, &sum->terms, term);
+	vec_push(sum->arena, &sum->coefficient, coefficient);
+}
+
+static Affine sum_result(const Sum *sum)
+{
+	int n = sum->terms.all.n;
+	Affine a = {sum->constant, 0, NEW_N(sum->arena, AffineTerm, n)};
+	int64_t zero;
+	for (int i = 0; i < n; i++) {
+		Handle c = sum->coefficient.at[i];
+		if (!tape_is_const(sum->tape, c, &zero) || zero)
+			a.terms[a.n++] = (AffineTerm){sum->terms.all.at[i], c};
+	}
+	return a;
 }
 
 static void sum_affine(Sum *sum, Affine a, Handle scale)
@@ -49,7 +59,7 @@ static void sum_product(Sum *sum, const Expr *e, Handle scale)
 	else if (!b.n)
 		sum_affine(sum, a, tape_mul(sum->tape, scale, b.constant));
 	else
-		sum_add(sum, (Expr *)e, scale);
+		sum_add(sum, e, scale);
 }
 
 /* e // c and e % c: what c divides leaves the quotient. */
@@ -109,8 +119,7 @@ static void sum_expr(Sum *sum, const Expr *e, Handle scale)
 	case OP_MOD:
 		sum_quotient(sum, e, scale);
 		return;
-	default:
-		sum_add(sum, (Expr *)e, scale);
+	default: sum_add(sum, e, scale);
 	}
 }
 
@@ -119,7 +128,7 @@ Affine affine_of(Arena *arena, Tape *tape, const Expr *e)
 	Sum sum = {
 	    .arena = arena, .tape = tape, .constant = tape_const(tape, 0)};
 	sum_expr(&sum, e, tape_const(tape, 1));
-	return (Affine){sum.constant, sum.terms.n, sum.terms.at};
+	return sum_result(&sum);
 }
 
 Expr *handle_expr(Arena *arena, const Tape *tape, Handle h)
@@ -138,16 +147,31 @@ static Expr *affine_term_expr(Arena *arena, const Tape *tape, AffineTerm t)
 	    arena, OP_MUL, t.term, handle_expr(arena, tape, t.coefficient));
 }
 
+/* Of more than these in halves, so that no walk goes deeper than it does through
+ * what a spec may nest. */
+enum { IN_A_ROW = 256 };
+
+static Expr *terms_expr(
+    Arena *arena, const Tape *tape, AffineTerm *terms, int n)
+{
+	if (n > IN_A_ROW) {
+		Expr *a = terms_expr(arena, tape, terms, n / 2);
+		Expr *b = terms_expr(arena, tape, terms + n / 2, n - n / 2);
+		return expr_binary(arena, OP_ADD, a, b);
+	}
+	Expr *sum = affine_term_expr(arena, tape, terms[0]);
+	for (int i = 1; i < n; i++)
+		sum = expr_binary(arena, OP_ADD, sum,
+		    affine_term_expr(arena, tape, terms[i]));
+	return sum;
+}
+
 Expr *affine_expr(Arena *arena, const Tape *tape, Affine a)
 {
-	Expr *sum = NULL;
 	int64_t value;
-	for (int i = 0; i < a.n; i++) {
-		Expr *term = affine_term_expr(arena, tape, a.terms[i]);
-		sum = sum ? expr_binary(arena, OP_ADD, sum, term) : term;
-	}
-	if (!sum)
+	if (!a.n)
 		return handle_expr(arena, tape, a.constant);
+	Expr *sum = terms_expr(arena, tape, a.terms, a.n);
 	if (tape_is_const(tape, a.constant, &value) && !value)
 		return sum;
 	return expr_binary(

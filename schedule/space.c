@@ -159,6 +159,23 @@ static void add_sketch(Space *space, const char *name, Trace *trace)
 	vec_push(space->arena, &space->sketches, s);
 }
 
+static bool count_node(Expr *e, void *context)
+{
+	(void)e;
+	++*(int64_t *)context;
+	return true;
+}
+
+/* What a plan takes beside its tape: bodies are walked for each. */
+static int64_t plan_work(const Program *program)
+{
+	int64_t nodes = 0;
+	for (int i = 0; i < program->nblocks; i++)
+		expr_walk(program->blocks[i].body, count_node, &nodes);
+	return PLAN_WORK +
+	    (nodes > PLAN_NODES ? NODES_WORK * (nodes - PLAN_NODES) : 0);
+}
+
 Space *space_new(Arena *arena, const Program *program, const Machine *machine,
     Error *error)
 {
@@ -166,7 +183,8 @@ Space *space_new(Arena *arena, const Program *program, const Machine *machine,
 	*space = (Space){.arena = arena,
 	    .program = program,
 	    .machine = machine,
-	    .work_most = INT64_MAX};
+	    .work_most = INT64_MAX,
+	    .plan_work = plan_work(program)};
 	Diag diag = {0};
 	NamedTraceVec named = {0};
 	if (program->schedule_text &&

@@ -45,7 +45,9 @@ enum {
 	REFUSALS_KEPT = 64,
 	STAGES_KEPT = 20000, /* of plans: some 100 MB */
 	PLAN_WORK = 1000,    /* beside what its tape takes */
-	STAGE_WORK = 16	     /* of a candidate that is asked about */
+	NODES_WORK = 16,     /* and for each node of bodies past PLAN_NODES */
+	PLAN_NODES = 4096,
+	STAGE_WORK = 16 /* of a candidate that is asked about */
 };
 
 struct Space {
@@ -64,6 +66,7 @@ struct Space {
 	 * plans and candidates took, in operations of the tape; a search of its
 	 * own ends there. */
 	int64_t work, work_most;
+	int64_t plan_work;
 	SpaceCost *cost; /* NULL: the analytic time */
 	void *cost_context;
 	RefusalCount refusals[REFUSALS_KEPT];

@@ -87,8 +87,8 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 		entry->why = keep_why(space, why);
 		space->stages_kept++;
 	}
-	space->work += PLAN_WORK + tape_work(space->tape) - before;
-	entry->again = PLAN_WORK + tape_asked(space->tape) - asked;
+	space->work += space->plan_work + tape_work(space->tape) - before;
+	entry->again = space->plan_work + tape_asked(space->tape) - asked;
 	arena_free(scratch);
 }
 

@@ -119,16 +119,24 @@ static void add_params(Link *link, LowFunction *f)
 		.name = "workspace", .type = DT_U8, .workspace = true});
 }
 
+void lower_forget_buffer(Lower *l, int buffer)
+{
+	l->low_buffer[buffer] = -1;
+	l->registers[buffer] = (ElementVec){0};
+	l->stored[buffer] = (StoredVec){0};
+	l->version[buffer] = 0;
+}
+
+static void forget_buffers(Lower *l)
+{
+	for (int i = 0; i < l->nest->buffers.n; i++)
+		lower_forget_buffer(l, i);
+}
+
+/* Before a function, whose buffers are forgotten already. */
 static void reset(Lower *l)
 {
-	const Nest *nest = l->nest;
-	for (int i = 0; i < nest->buffers.n; i++) {
-		l->low_buffer[i] = -1;
-		l->registers[i] = (ElementVec){0};
-		l->stored[i] = (StoredVec){0};
-	}
 	bind_begin(l);
-	memset(l->version, 0, sizeof *l->version * (size_t)nest->buffers.n);
 	l->facts.n = 0;
 	l->free_ranges.n = 0;
 	l->lanes = 1;
@@ -222,6 +230,7 @@ static int64_t lower_kernel(Link *link, LowFunction *f)
 	for (int i = 0; i < link->n; i++) {
 		Lower *l = link->parts[i];
 		bool *written = NEW_N(l->arena, bool, l->nest->buffers.n);
+		forget_buffers(l);
 		reset(l);
 		emit_begin(l, f);
 		link_place(link, i, buffers_used(l, written), written);
@@ -268,7 +277,7 @@ static void lower_pack(Link *link, LowFunction *f, int input)
 	    arena, &f->params, (LowParam){.name = b->name, .type = b->type});
 	vec_push(arena, &f->params,
 	    (LowParam){.name = "packed", .type = DT_U8, .output = true});
-	link_begin(link);
+	link->source = link->copy = -1;
 	for (int i = 0; i < link->n && !link_failed(link); i++) {
 		Lower *l = link->parts[i];
 		if (link_in_part(link, i, input) < 0)
@@ -289,6 +298,8 @@ static void lower_packs(Link *link, Lowered *out)
 	const Program *p = link->whole;
 	Arena *arena = link->arena;
 	out->packed_bytes = NEW_N(arena, int64_t, p->ninputs);
+	for (int i = 0; i < link->n; i++)
+		forget_buffers(link->parts[i]);
 	for (int i = 0; i < p->ninputs && !link_failed(link); i++) {
 		if (!p->buffers[i].is_const)
 			continue;

@@ -604,6 +604,9 @@ void demand_facts(Lower *l, int stage, const bool *moved);
  * `pos`. */
 void prefetch_in(Lower *l, int stage, int pos);
 
+/* lower.c */
+void lower_forget_buffer(Lower *l, int buffer);
+
 /* lower_walk.c */
 bool loop_at_compile_time(const Lower *l, int var); /* unrolled or vector */
 int64_t loop_extent(const Lower *l, int var);
@@ -655,7 +658,7 @@ typedef struct {
 	int *same; /* by buffer of the whole: the one that has its values */
 	int64_t *packed_bytes; /* by input of the whole; of const ones */
 	PackPieceVec *pieces;  /* by input: of each part in turn */
-	/* of the function in hand, by buffer of the whole */
+	/* of the kernel, by buffer of the whole */
 	int *low_buffer; /* what it is for all parts; -1: nothing yet */
 	int *last;	 /* part that has it; the first one declared it */
 	int *first;
@@ -670,7 +673,6 @@ bool link_failed(const Link *link);
 /* Which buffer of the whole a part's is; and back, -1: it has not that one. */
 int link_of_whole(const Link *link, int part, int buffer);
 int link_in_part(const Link *link, int part, int whole_buffer);
-void link_begin(Link *link); /* of a function */
 /* Places all buffers that a part uses; those of the workspace for now as if no
  * other part had any. */
 void link_place(Link *link, int part, const bool *used, const bool *written);

@@ -185,15 +185,9 @@ Link link_new(Arena *arena, const Program *whole, Lower **parts, int n)
 	for (int i = 0; i < whole->ninputs; i++)
 		if (whole->buffers[i].is_const)
 			lay_out_packed(&link, i);
-	link_begin(&link);
+	for (int i = 0; i < whole->nbuffers; i++)
+		link.low_buffer[i] = -1;
 	return link;
-}
-
-void link_begin(Link *link)
-{
-	for (int i = 0; i < link->whole->nbuffers; i++)
-		link->low_buffer[i] = -1;
-	link->source = link->copy = -1;
 }
 
 /* --- the kernel's buffers --------------------------------------------------------- */

@@ -197,4 +197,8 @@ void lower_pack_part(Link *link, int part, int whole_input)
 		lower_stage(l, piece->writer);
 	}
 	emit_close(l);
+	lower_forget_buffer(l, input);
+	for (int k = 0; k < pieces->n; k++)
+		if (pieces->at[k].part == part)
+			lower_forget_buffer(l, pieces->at[k].buffer);
 }

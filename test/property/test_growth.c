@@ -406,10 +406,13 @@ static void end(Buf *out, const Shape *s, int items, int item, int definition)
 static void generate(Buf *out, const Shape *s, int n, size_t bytes)
 {
 	int definition = 0, place = 0, i = 1;
+	size_t close = s->close ? strlen(s->close) : 0;
 	buf_puts(out, "tunec: 1\nname: op\n");
 	buf_puts(out, s->head);
 	/* the list of outputs takes some bytes for each definition */
-	for (; n ? i <= n : out->size + 10 * (size_t)definition < bytes - 30000;
+	for (; n ? i <= n
+		 : out->size + 10 * (size_t)definition + close * (size_t)place <
+		     bytes - 30000;
 	     i++) {
 		definition += !place;
 		if (s->join && definition > 1 && !place)

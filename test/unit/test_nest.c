@@ -597,6 +597,34 @@ static void guards(void **state)
 	}
 }
 
+/* A sum of as many terms as a file can have goes no deeper than its halves do,
+ * and is the same terms again; what cancels out is gone. */
+static void many_terms(void **state)
+{
+	enum { TERMS = 60000, FEW = 1000 };
+	(void)state;
+	Arena *arena = arena_new();
+	Tape *tape = tape_new(arena);
+	Affine sum = {
+	    tape_const(tape, 3), TERMS, NEW_N(arena, AffineTerm, TERMS)};
+	for (int i = 0; i < TERMS; i++)
+		sum.terms[i] = (AffineTerm){
+		    expr_var(arena, i), tape_const(tape, i % 5 + 1)};
+	Expr *e = affine_expr(arena, tape, sum);
+	int depth = 0;
+	for (const Expr *left = e; left->narg; left = left->arg[0])
+		depth++;
+	assert_true(depth < FEW);
+	Affine again = affine_of(arena, tape, e);
+	assert_int_equal(again.n, TERMS);
+	for (int i = 0; i < TERMS; i++)
+		assert_true(again.terms[i].term == sum.terms[i].term &&
+		    again.terms[i].coefficient == sum.terms[i].coefficient);
+	Affine zero = affine_of(arena, tape, expr_binary(arena, OP_SUB, e, e));
+	assert_int_equal(zero.n, 0);
+	arena_free(arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -621,6 +649,7 @@ int main(void)
 	    cmocka_unit_test(refusals_of_buffers),
 	    cmocka_unit_test(refusals_of_padding),
 	    cmocka_unit_test(guards),
+	    cmocka_unit_test(many_terms),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
