@@ -45,7 +45,7 @@ enum {
 	REFUSALS_KEPT = 64,
 	STAGES_KEPT = 20000, /* of plans: some 100 MB */
 	PLAN_WORK = 1000,    /* beside what its tape takes */
-	NODES_WORK = 16,     /* and for each node of bodies past PLAN_NODES */
+	NODES_WORK = 20,     /* and for each node of bodies past PLAN_NODES */
 	PLAN_NODES = 4096,
 	STAGE_WORK = 16 /* of a candidate that is asked about */
 };

@@ -64,13 +64,21 @@ static void add_index_forms(Forms *f, const Expr *e)
 	}
 }
 
+static bool bends(const Expr *e)
+{
+	return e->type == DT_INDEX &&
+	    (e->op == OP_MIN || e->op == OP_MAX || e->op == OP_CLAMP ||
+		e->op == OP_ABS || e->op == OP_MOD) &&
+	    !expr_has_data(e);
+}
+
 static bool add_forms(Expr *e, void *context)
 {
 	Forms *f = context;
 	if (e->op == OP_IF)
 		condition_forms(f->l, e->arg[0], true, &f->forms);
 	int from = f->forms.n;
-	if (e->type == DT_INDEX && !expr_has_data(e))
+	if (bends(e))
 		add_index_forms(f, e);
 	for (int i = from; i < f->forms.n; i++)
 		vec_push(f->l->arena, &f->bends, i);
