@@ -32,7 +32,8 @@
  *     none NAME WHY                 a library that is left out
  *
  * Every side is a process of its own, so that no library meets the threads of
- * another.  It is asked by lines and answers by lines:
+ * another.  Sides of one operator that tunec built have the same inputs and outputs,
+ * page for page: where buffers lie makes one kernel differ from itself by a tenth.  It is asked by lines and answers by lines:
  *
  *     (at the start)    ready ABOUT, or none WHY
  *     result FILE       done: FILE has the first output; none: it has no result
@@ -48,6 +49,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,6 +65,7 @@ typedef struct {
 	char name[64], *text;
 	int count;
 	double flops; /* 0: as the first side's */
+	CommonMemory memory; /* with the other sides of its operator */
 	char about[256];
 	pid_t pid;
 	FILE *ask, *answer;
@@ -207,6 +210,8 @@ static void serve_kernel(const Bench *b, const Side *s, bool exact, FILE *in,
 	char *so = strrchr(s->text, '@');
 	*so++ = 0;
 	const Program *p = load_program(b->arena, s->text);
+	if (!exact)
+		common_memory = s->memory;
 	make_inputs(exact ? b->first : p, -0.5, 0.5, plain);
 	for (int i = 0; exact && i < p->ninputs; i++) {
 		DType from = b->first->buffers[i].type, to = p->buffers[i].type;
@@ -301,6 +306,30 @@ static const Program *program_of(Bench *b, const char *text)
 	    strndup(text, (size_t)(so - text)));
 }
 
+static bool same_operator(const Side *a, const Side *b)
+{
+	const char *x = strrchr(a->text, '@'), *y = strrchr(b->text, '@');
+	return x && y && x - a->text == y - b->text &&
+	    !strncmp(a->text, b->text, (size_t)(x - a->text));
+}
+
+/* For inputs and outputs: that of an earlier side, or new. */
+static CommonMemory memory_of(const Bench *b, const Side *s, const Program *p)
+{
+	size_t bytes = 0;
+	for (int i = 0; i < b->nsides; i++)
+		if (b->sides[i].memory.at && same_operator(&b->sides[i], s))
+			return b->sides[i].memory;
+	for (int i = 0; i < p->nbuffers; i++)
+		if (p->buffers[i].role != BUFFER_TEMP)
+			bytes += (size_t)buffer_bytes(&p->buffers[i]) + 128;
+	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		die("memory", strerror(errno));
+	return (CommonMemory){at, at + bytes};
+}
+
 static void add_side(Bench *b, const char *text)
 {
 	Side *s = &b->sides[b->nsides];
@@ -317,6 +346,7 @@ static void add_side(Bench *b, const char *text)
 	if (built) {
 		const Program *p = program_of(b, s->text);
 		s->flops = (double)p->flops;
+		s->memory = memory_of(b, s, p);
 		b->first = b->first ? b->first : p;
 	}
 	if (!b->first)
