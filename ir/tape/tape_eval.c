@@ -184,16 +184,22 @@ static void extract_from(Extraction *x, Arena *scratch, Handle root)
 Tape *tape_extract(Arena *arena, const Tape *tape, Handle *const *places, int n)
 {
 	Arena *scratch = arena_new();
+	Tape *to = NEW(arena, Tape);
 	Extraction x = {.from = tape,
-	    .to = NEW(arena, Tape),
+	    .to = to,
 	    .renamed = memo_renamed(tape->memo, tape->nodes.n)};
-	*x.to = (Tape){.arena = arena};
+	to->arena = scratch;
 	for (int i = 0; i < n; i++) {
 		extract_from(&x, scratch, *places[i]);
 		*places[i] = x.renamed[*places[i]];
 	}
 	for (int i = 0; i < x.done.n; i++)
 		x.renamed[x.done.at[i]] = -1;
+	to->arena = arena;
+	to->nodes.at = arena_memdup(
+	    arena, to->nodes.at, sizeof *to->nodes.at * (size_t)to->nodes.n);
+	to->args.at = arena_memdup(
+	    arena, to->args.at, sizeof *to->args.at * (size_t)to->args.n);
 	arena_free(scratch);
-	return x.to;
+	return to;
 }
