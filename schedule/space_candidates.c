@@ -204,15 +204,17 @@ static bool sketch_matches(const Sketch *s, const Trace *trace, Candidate *out)
 
 bool space_find(Space *space, const Trace *trace, Candidate *out)
 {
+	Arena *scratch = arena_new();
 	const Trace *canonical =
-	    trace_canonical(space->arena, space->program, trace);
-	for (int i = 0; i < space->sketches.n; i++) {
+	    trace_canonical(scratch, space->program, trace);
+	bool found = false;
+	for (int i = 0; i < space->sketches.n && !found; i++) {
 		memset(out, 0, sizeof *out);
 		out->sketch = (uint16_t)i;
-		if (sketch_matches(&space->sketches.at[i], canonical, out))
-			return true;
+		found = sketch_matches(&space->sketches.at[i], canonical, out);
 	}
-	return false;
+	arena_free(scratch);
+	return found;
 }
 
 /* --- asked in batches --------------------------------------------------------------- */

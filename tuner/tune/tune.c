@@ -95,7 +95,7 @@ bool tune_has_first(Tuning *t)
 	if (known_first(t) >= 0 || t->options.composed)
 		return true;
 	t->error = &ignored;
-	return known_find(t, 0, t->plain_text) && !propose_has_any(t);
+	return known_find(t, 0, &t->plain_key) && !propose_has_any(t);
 }
 
 /* Did a run come to the end of the very space that there is now? */
@@ -255,7 +255,7 @@ static Status try_first(Tuning *t)
 	FORWARD_IF_ERROR(propose_first(t, &first, &found));
 	if (t->options.replay_db) {
 		Measurement plain;
-		known_replay(t, t->plain_text, &plain);
+		known_replay(t, &t->plain_key, &plain);
 		trial_plain(t, &plain);
 	} else {
 		tune_measure_peaks(t, false);
@@ -365,7 +365,7 @@ static Status resume(Tuning *t)
 {
 	bool made;
 	int first = known_first(t);
-	const Trace *fast = first < 0 ? NULL : t->known.at[first].parsed;
+	const Trace *fast = first < 0 ? NULL : t->known.at[first].trace;
 	if (t->options.replay_db || t->ready)
 		return STATUS_OK;
 	FORWARD_IF_ERROR(reference_by(t, fast, &made));
@@ -471,7 +471,7 @@ const Trace *tune_trace(const Tuning *t, bool first)
 	if (!first && t->winner)
 		return t->winner;
 	return i < 0 || isinf(t->known.at[i].time_s) ? NULL
-						      : t->known.at[i].parsed;
+						     : t->known.at[i].trace;
 }
 
 /* --- beside other operators --------------------------------------------------- */
@@ -639,6 +639,7 @@ Status tune_open(const Program *program, const Target *target, Store *store,
 	    .progress = progress,
 	    .context = context};
 	*out = t;
+	t->passing = arena_child(t->arena);
 	t->options.end_s = INFINITY;
 	t->options.part = 1;
 	t->result.operations = measure_operations(measurer);

@@ -5,8 +5,6 @@
 
 #include "tuner/tune/tune_internal.h"
 
-enum { FINALISTS = 5 };
-
 /* No more than a fifth of the time that is its own, or nothing would be left to
  * search in. */
 double final_cost(const Tuning *t)
@@ -21,10 +19,11 @@ double final_cost(const Tuning *t)
 				     : fmin(cost, t->final_most_s);
 }
 
-static bool is_listed(const Tuning *t, const int *list, int n, const char *trace)
+static bool is_listed(
+    const Tuning *t, const int *list, int n, const TraceKey *key)
 {
 	for (int i = 0; i < n; i++)
-		if (!strcmp(t->known.at[list[i]].trace, trace))
+		if (known_same(&t->known.at[list[i]].key, key))
 			return true;
 	return false;
 }
@@ -33,7 +32,7 @@ static bool is_listed(const Tuning *t, const int *list, int n, const char *trace
 static bool can_win(const Tuning *t, int i, bool has_first)
 {
 	const Known *k = &t->known.at[i];
-	if (isinf(k->time_s) || !k->parsed)
+	if (isinf(k->time_s) || !k->trace)
 		return false;
 	return !k->plain ||
 	    (has_first && k->time_s < 1.5 * t->result.best_s);
@@ -47,7 +46,7 @@ static int finalists(const Tuning *t, int most, int out[FINALISTS])
 	bool has_first = first >= 0 && can_win(t, first, false);
 	for (int i = 0; i < t->known.n; i++) {
 		const Known *k = &t->known.at[i];
-		if (!can_win(t, i, has_first) || is_listed(t, out, n, k->trace))
+		if (!can_win(t, i, has_first) || is_listed(t, out, n, &k->key))
 			continue;
 		int at = n;
 		while (at && t->known.at[out[at - 1]].time_s > k->time_s)
@@ -59,7 +58,7 @@ static int finalists(const Tuning *t, int most, int out[FINALISTS])
 		    sizeof *out * (size_t)(n - 1 - at));
 		out[at] = i;
 	}
-	if (has_first && n && !is_listed(t, out, n, t->known.at[first].trace))
+	if (has_first && n && !is_listed(t, out, n, &t->known.at[first].key))
 		out[n < most ? n++ : n - 1] = first;
 	return n;
 }
@@ -84,7 +83,7 @@ Status final_round(Tuning *t)
 		return STATUS_OK;
 	tune_report(t, TUNE_FINAL);
 	for (int i = 0; i < n; i++)
-		traces[i] = t->known.at[list[i]].parsed;
+		traces[i] = t->known.at[list[i]].trace;
 	FORWARD_IF_ERROR(measure_final(t->measurer, traces, n,
 	    fmax(tune_time_left(t), 0.05), m, t->error));
 	double best_s = 0;
@@ -92,15 +91,14 @@ Status final_round(Tuning *t)
 		const Known *k = &t->known.at[list[i]];
 		if (m[i].outcome != OUTCOME_OK)
 			continue;
-				TrialNote note = {.form = k->form, .final = true};
-		FORWARD_IF_ERROR(
-		    lines_trial(t, k->trace, &m[i], &note, id));
+		TrialNote note = {.form = k->form, .final = true};
+		FORWARD_IF_ERROR(lines_trial(t, k->text, &m[i], &note, id));
 		if (best_s > 0 && m[i].time_s >= best_s)
 			continue;
 		best_s = r->best_s = r->final_s = m[i].time_s;
 		r->final_quiet = measure_quiet(m[i].noise_probe,
 		    m[i].noise_switches, m[i].noise_cpu_s);
-		t->winner = k->parsed;
+		t->winner = k->trace;
 		memcpy(r->best_id, id, sizeof id);
 		memcpy(r->final_id, id, sizeof id);
 	}

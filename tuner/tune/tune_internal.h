@@ -7,24 +7,36 @@
 
 enum { FORM_DIGITS = 16, TUNE_BATCH = 32 };
 
-/* A trace that was measured, by whomever. */
+enum { FINALISTS = 5 }; /* of the final round */
+
+/* A trace's name: SHA-256 of its canonical JSON. */
 typedef struct {
-	char *trace;  /* canonical JSON */
-	char id[17];    /* "": no trial */
-	char object[65];
-	uint64_t form;  /* hash of the lowered form; 0: not known */
+	unsigned char bytes[32];
+} TraceKey;
+
+/* A trace that was measured, by whomever.  There are many in a long run: what few
+ * are asked for is not kept of all. */
+typedef struct {
+	TraceKey key;
+	char id[17];	/* "": no trial */
 	bool plain;     /* the plain loops */
+	uint64_t form;	/* hash of the lowered form; 0: not known */
 	double time_s;  /* infinite: failed */
 	double predicted_s; /* 0: nothing was */
-	Trace *parsed;  /* NULL: not of this program */
-	const Measurement *measured;
+	/* The canonical JSON: of what may be a finalist, and until it is learnt of
+	 * what was stored; NULL of others. */
+	const char *text;
+	const Trace
+	    *trace; /* of what may be a finalist; NULL: not of this program */
+	const Measurement *measured; /* NULL: nothing that is asked for again */
 } Known;
 
 /* What the search proposes. */
 typedef struct {
 	Candidate candidate;
-	const Trace *trace;
-		uint64_t form; /* 0: not known */
+	const Trace *trace; /* in t->passing where it was drawn */
+	bool drawn;	    /* the trace is the candidate's */
+	uint64_t form;	    /* 0: not known */
 	int64_t instructions;
 	double predicted_s;
 } Proposal;
@@ -37,6 +49,9 @@ typedef struct {
 
 struct Tuning {
 	Arena *arena;
+	Arena *passing; /* what a batch needs: until the next one is drawn */
+	Arena *
+	    unlearnt; /* texts that the search has not been told of; NULL: none */
 	const Program *program;
 	const Target *target;
 	TuneOptions options;
@@ -56,6 +71,7 @@ struct Tuning {
 	History history; /* of what others stored: before, and now beside it */
 	int nstored;     /* of known, those from before this run */
 	char *plain_text; /* the plain loops' trace */
+	TraceKey plain_key;
 	Reference reference;
 	const Trace *const *given; /* of a program of several groups */
 	int ngiven;
@@ -110,19 +126,23 @@ Status whole_run(Tuning *t);
 /* tune_known.c */
 const char *known_cache_word(const TuneOptions *o);   /* "warm" */
 const char *known_measure_word(const TuneOptions *o); /* NULL: measured */
-char *known_text(Tuning *t, const Trace *trace);
+char *known_text(Arena *arena, const Program *program, const Trace *trace);
+TraceKey known_key(const char *text);
+bool known_same(const TraceKey *a, const TraceKey *b);
+/* Can it be one of the finalists, after all that is known? */
+bool known_may_win(const Tuning *t, const Known *k);
 Status known_open(Tuning *t);
 /* What other tuners have added to the store meanwhile. */
 Status known_follow(Tuning *t);
 /* The trial of a trace. */
-const Known *known_find(const Tuning *t, int from, const char *text);
+const Known *known_find(const Tuning *t, int from, const TraceKey *key);
 /* The trial of this run that measured an equal object, or NULL. */
 const Known *known_object(const Tuning *t, const char *object);
 /* The first that is not the plain loops: candidate 1; -1. */
 int known_first(const Tuning *t);
 /* The fastest, the plain loops only where candidate 1 was measured; -1. */
 int known_best(const Tuning *t, int n);
-void known_replay(const Tuning *t, const char *text, Measurement *m);
+void known_replay(const Tuning *t, const TraceKey *key, Measurement *m);
 
 /* tune_lines.c */
 json_t *lines_machine(Arena *arena); /* this one; the caller's */
@@ -159,7 +179,9 @@ Status propose_next(
  * as fast as the best has. */
 int64_t propose_code_most(const CodeSize *sizes, int n);
 void propose_learn(Tuning *t, const Proposal *p, double time_s);
-/* What the i-th that is known says. */
+/* The proposal's trace, to stay. */
+const Trace *propose_trace(Tuning *t, const Proposal *p);
+/* What those from the i-th on say that are known, which the store told. */
 void propose_learn_known(Tuning *t, int i);
 char *propose_space_key(Tuning *t);
 json_t *propose_refusals(const Tuning *t); /* reason: count; the caller's */

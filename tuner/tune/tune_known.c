@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/hash.h"
 #include "tuner/tune/tune_internal.h"
 
 const char *known_cache_word(const TuneOptions *o)
@@ -18,17 +19,50 @@ const char *known_measure_word(const TuneOptions *o)
 	return o->measure.machine == MACHINE_REAL ? NULL : "simulate";
 }
 
-char *known_text(Tuning *t, const Trace *trace)
+char *known_text(Arena *arena, const Program *program, const Trace *trace)
 {
 	Arena *scratch = arena_new();
-	json_t *json = trace_to_json(
-	    trace_canonical(scratch, t->program, trace));
+	json_t *json = trace_to_json(trace_canonical(scratch, program, trace));
 	char *dumped = json_dumps(json, JSON_COMPACT);
-	char *text = arena_strdup(t->arena, dumped);
+	char *text = arena_strdup(arena, dumped);
 	free(dumped);
 	json_decref(json);
 	arena_free(scratch);
 	return text;
+}
+
+TraceKey known_key(const char *text)
+{
+	TraceKey key;
+	Sha256 hash;
+	sha256_init(&hash);
+	sha256_add(&hash, text, strlen(text));
+	sha256_end(&hash, key.bytes);
+	return key;
+}
+
+bool known_same(const TraceKey *a, const TraceKey *b)
+{
+	return !memcmp(a, b, sizeof *a);
+}
+
+/* So many other traces are not slower, of which none came later. */
+bool known_may_win(const Tuning *t, const Known *k)
+{
+	const Known *before[FINALISTS];
+	int n = 0;
+	if (k->plain || known_first(t) < 0)
+		return true;
+	for (int i = 0; i < t->known.n && n < FINALISTS; i++) {
+		const Known *other = &t->known.at[i];
+		bool counts =
+		    other->trace && !other->plain && other->time_s <= k->time_s;
+		for (int j = 0; j < n && counts; j++)
+			counts = !known_same(&before[j]->key, &other->key);
+		if (counts)
+			before[n++] = other;
+	}
+	return !isinf(k->time_s) && n < FINALISTS;
 }
 
 static uint64_t form_of(const Line *line)
@@ -39,41 +73,53 @@ static uint64_t form_of(const Line *line)
 						   : 0;
 }
 
-static Known known_of(Tuning *t, const Line *line)
+/* Its text in `arena`. */
+static Known known_of(const Tuning *t, Arena *arena, const Line *line)
 {
-	Known k = {.time_s =
-		       line->outcome == OUTCOME_OK ? line->time_s : INFINITY};
-	Error ignored;
+	Known k = {
+	    .time_s = line->outcome == OUTCOME_OK ? line->time_s : INFINITY};
 	json_t *trace = json_object_get(line->json, "trace");
 	char *text = json_dumps(trace, JSON_COMPACT);
-	k.trace = arena_strdup(t->arena, text);
+	k.text = arena_strdup(arena, text);
 	free(text);
+	k.key = known_key(k.text);
 	memcpy(k.id, line->id, sizeof k.id);
 	k.form = form_of(line);
 	k.predicted_s = json_number(line->json, "predicted", 0);
-	k.plain = !strcmp(k.trace, t->plain_text);
-	k.parsed = trace_from_json(t->arena, trace, &ignored);
-	if (k.parsed)
-		k.parsed = trace_localized(
-		    t->arena, t->program, k.parsed, &ignored);
-	Measurement m = measure_nothing(line->outcome);
-	m.time_s = line->time_s;
-	k.measured = arena_memdup(t->arena, &m, sizeof m);
+	k.plain = known_same(&k.key, &t->plain_key);
 	return k;
 }
 
 static void keep_trial(const Line *line, void *context)
 {
 	Tuning *t = context;
-	vec_push(t->arena, &t->known, known_of(t, line));
+	Error ignored;
+	if (!t->unlearnt)
+		t->unlearnt = arena_child(t->arena);
+	Known k = known_of(t, t->unlearnt, line);
+	if (known_may_win(t, &k)) {
+		k.text = arena_strdup(t->arena, k.text);
+		k.trace = trace_from_json(
+		    t->arena, json_object_get(line->json, "trace"), &ignored);
+		if (k.trace)
+			k.trace = trace_localized(
+			    t->arena, t->program, k.trace, &ignored);
+	}
+	vec_push(t->arena, &t->known, k);
 }
 
 static bool read_replay_line(Line *line, void *context)
 {
 	Tuning *t = context;
-	if (line->kind == LINE_TRIAL &&
-	    !strcmp(line->regime, known_cache_word(&t->options)))
-		vec_push(t->arena, &t->replay, known_of(t, line));
+	if (line->kind != LINE_TRIAL ||
+	    strcmp(line->regime, known_cache_word(&t->options)))
+		return true;
+	Known k = known_of(t, t->passing, line);
+	Measurement m = measure_nothing(line->outcome);
+	m.time_s = line->time_s;
+	k.text = NULL;
+	k.measured = arena_memdup(t->arena, &m, sizeof m);
+	vec_push(t->arena, &t->replay, k);
 	return true;
 }
 
@@ -90,8 +136,9 @@ static Status read_replay(Tuning *t)
 
 Status known_open(Tuning *t)
 {
-	t->plain_text =
-	    known_text(t, schedule_plain(t->arena, t->program));
+	t->plain_text = known_text(
+	    t->arena, t->program, schedule_plain(t->arena, t->program));
+	t->plain_key = known_key(t->plain_text);
 	t->history = (History){.arena = t->arena,
 	    .op = t->program->op,
 	    .target = t->target->text,
@@ -108,26 +155,26 @@ Status known_follow(Tuning *t)
 {
 	int i = t->known.n;
 	FORWARD_IF_ERROR(history_read(&t->history, t->store, t->error));
-	for (; i < t->known.n; i++)
-		propose_learn_known(t, i);
+	propose_learn_known(t, i);
 	return STATUS_OK;
 }
 
-const Known *known_find(const Tuning *t, int from, const char *text)
+const Known *known_find(const Tuning *t, int from, const TraceKey *key)
 {
 	for (int i = t->known.n - 1; i >= from; i--)
 		if (t->known.at[i].id[0] &&
-		    !strcmp(t->known.at[i].trace, text))
+		    known_same(&t->known.at[i].key, key))
 			return &t->known.at[i];
 	return NULL;
 }
 
 const Known *known_object(const Tuning *t, const char *object)
 {
-	for (int i = 0; i < t->known.n && object[0]; i++)
-		if (t->known.at[i].measured->outcome == OUTCOME_OK &&
-		    !strcmp(t->known.at[i].object, object))
+	for (int i = 0; i < t->known.n && object[0]; i++) {
+		const Measurement *m = t->known.at[i].measured;
+		if (m && m->outcome == OUTCOME_OK && !strcmp(m->object, object))
 			return &t->known.at[i];
+	}
 	return NULL;
 }
 
@@ -153,11 +200,11 @@ int known_best(const Tuning *t, int n)
 	return best;
 }
 
-void known_replay(const Tuning *t, const char *text, Measurement *m)
+void known_replay(const Tuning *t, const TraceKey *key, Measurement *m)
 {
 	const Known *found = NULL;
 	for (int i = t->replay.n - 1; i >= 0 && !found; i--)
-		if (!strcmp(t->replay.at[i].trace, text))
+		if (known_same(&t->replay.at[i].key, key))
 			found = &t->replay.at[i];
 	*m = measure_nothing(OUTCOME_BUILD);
 	if (found)

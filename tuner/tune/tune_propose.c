@@ -74,8 +74,7 @@ Status propose_open(Tuning *t)
 		    transfer_starts(t->options.transfer, t->program, t->space,
 			settings.starts, guide_starts(settings.model.global));
 	t->guide = guide_new(t->space, &functions, &settings);
-	for (int i = 0; i < t->known.n; i++)
-		propose_learn_known(t, i);
+	propose_learn_known(t, 0);
 	return STATUS_OK;
 }
 
@@ -153,8 +152,15 @@ static void keep_form(Tuning *t, uint64_t form)
 static Proposal proposal(Tuning *t, const Candidate *c)
 {
 	return (Proposal){.candidate = *c,
-	    .trace = space_trace(t->arena, t->space, c),
+	    .trace = space_trace(t->passing, t->space, c),
+	    .drawn = true,
 	    .predicted_s = guide_predict(t->guide, c)};
+}
+
+const Trace *propose_trace(Tuning *t, const Proposal *p)
+{
+	return p->drawn ? space_trace(t->arena, t->space, &p->candidate)
+			: p->trace;
 }
 
 static Status set_forms(Tuning *t, Proposal *p, int n)
@@ -192,6 +198,8 @@ Status propose_first(Tuning *t, Proposal *out, bool *found)
 	*found = space_first(t->space, FIRST_TRIES, &c);
 	if (*found) {
 		*out = proposal(t, &c);
+		out->trace = propose_trace(t, out); /* the reference's, too */
+		out->drawn = false;
 		guide_visit(t->guide, &c);
 	} else {
 		out->trace = schedule_plain(t->arena, t->program);
@@ -320,6 +328,8 @@ static int take(Tuning *t, int n, Proposal *out)
 	int taken = t->nfound - t->taken;
 	taken = taken > n ? n : taken;
 	taken = taken > MEASURE_WIDTH ? MEASURE_WIDTH : taken;
+	arena_free(t->passing);
+	t->passing = arena_child(t->arena);
 	for (int i = 0; i < taken; i++)
 		out[i] = proposal(t, &t->found[t->taken++]);
 	return taken;
@@ -380,16 +390,42 @@ void propose_learn(Tuning *t, const Proposal *p, double time_s)
 	guide_tell(t->guide, &p->candidate, time_s);
 }
 
-void propose_learn_known(Tuning *t, int i)
+static bool find_known(
+    Tuning *t, Arena *scratch, const char *text, Candidate *out)
 {
 	Refusal why;
-	Proposal p;
-	const Known *k = &t->known.at[i];
-	keep_form(t, k->form);
-	if (!t->guide || !k->parsed ||
-	    !space_find(t->space, k->parsed, &p.candidate) ||
-	    !space_legal(t->space, &p.candidate, &why))
+	Error ignored;
+	json_t *json = json_loads(text, 0, NULL);
+	const Trace *trace = trace_from_json(scratch, json, &ignored);
+	json_decref(json);
+	if (trace)
+		trace = trace_localized(scratch, t->program, trace, &ignored);
+	return trace && space_find(t->space, trace, out) &&
+	    space_legal(t->space, out, &why);
+}
+
+static void learn_known(Tuning *t, const Known *k)
+{
+	Arena *scratch = arena_new();
+	Proposal p = {0};
+	if (k->text && find_known(t, scratch, k->text, &p.candidate)) {
+		guide_visit(t->guide, &p.candidate);
+		propose_learn(t, &p, k->time_s);
+	}
+	arena_free(scratch);
+}
+
+void propose_learn_known(Tuning *t, int i)
+{
+	for (int k = i; k < t->known.n; k++)
+		keep_form(t, t->known.at[k].form);
+	if (!t->guide)
 		return;
-	guide_visit(t->guide, &p.candidate);
-	propose_learn(t, &p, k->time_s);
+	for (int k = i; k < t->known.n; k++) {
+		learn_known(t, &t->known.at[k]);
+		if (!t->known.at[k].trace)
+			t->known.at[k].text = NULL;
+	}
+	arena_free(t->unlearnt);
+	t->unlearnt = NULL;
 }

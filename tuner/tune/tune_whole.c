@@ -18,14 +18,18 @@ void tune_give(Tuning *t, const Trace *const *traces, int n)
 /* Those that nobody has measured; the last, of the best, first: time may end. */
 static int new_ones(Tuning *t, Proposal *out)
 {
+	TraceKey keys[GIVEN_MAX];
 	int n = 0;
 	for (int i = t->ngiven - 1; i >= 0; i--) {
-		char *text = known_text(t, t->given[i]);
-		bool seen = known_find(t, 0, text) != NULL;
+		TraceKey key =
+		    known_key(known_text(t->passing, t->program, t->given[i]));
+		bool seen = known_find(t, 0, &key) != NULL;
 		for (int k = 0; k < n && !seen; k++)
-			seen = !strcmp(known_text(t, out[k].trace), text);
-		if (!seen)
-			out[n++] = (Proposal){.trace = t->given[i]};
+			seen = known_same(&keys[k], &key);
+		if (seen)
+			continue;
+		keys[n] = key;
+		out[n++] = (Proposal){.trace = t->given[i]};
 	}
 	return n;
 }
