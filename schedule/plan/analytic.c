@@ -60,7 +60,7 @@ static bool is_large(
 	if (s->dot) /* of which a loop may be one operation */
 		copies =
 		    plan_stage_body(plan, stage, machine, values)->unrolled;
-	return copies * stage_density(s, values, 1).copies * s->flops > limit;
+	return copies * stage_copies(s, values) * s->flops > limit;
 }
 
 static Refusal stage_limits(

@@ -289,6 +289,24 @@ static double limits_part(const Numbers *w, const PlanZero *z, bool running,
 	return told ? p + outside : p;
 }
 
+double stage_copies(const PlanStage *s, const int64_t *values)
+{
+	double copies = 1;
+	if (!s->nzeros)
+		return copies;
+	Numbers now = numbers_of(s, values), *w = &now;
+	for (int i = 0; i < s->nzeros; i++) {
+		const PlanZero *z = &s->zeros[i];
+		if (z->divisor && s->reduce && phase_decided(w, z))
+			copies *= phase_part(w, z);
+		if (z->divisor || runs(w, z) ||
+		    (z->opposite >= 0 && z->opposite < i))
+			continue;
+		copies *= limits_part(w, z, false, false, 0);
+	}
+	return copies;
+}
+
 StageDensity stage_density(
     const PlanStage *s, const int64_t *values, double padding)
 {

@@ -271,6 +271,8 @@ typedef struct {
 } StageDensity;
 StageDensity stage_density(
     const PlanStage *stage, const int64_t *values, double padding);
+/* Of the copies alone. */
+double stage_copies(const PlanStage *stage, const int64_t *values);
 /* Does the loop move it at all? */
 static inline bool access_moves(
     const PlanAccess *access, const int64_t *values, int loop)
