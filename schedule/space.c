@@ -48,13 +48,20 @@ static void sketch_parts(Sketch *s)
 			if (!is_open(arg))
 				continue;
 			bool slot = apply_is_slot(step, a);
-			for (int p = first_part(arg); p < arg->domain.parts; p++)
-				s->parts[s->nparts++] = (Part){i, a, p,
-				    arg->domain.nvalues[p],
-				    arg->domain.values[p],
-				    slot ? s->nslots++ : -1,
-				    step->primitive == tail,
-				    usual_position(arg, p)};
+			for (int p = first_part(arg); p < arg->domain.parts;
+			     p++) {
+				int n = arg->domain.nvalues[p];
+				uint8_t part = (uint8_t)s->nparts++;
+				if (slot)
+					s->slot_parts[s->nslots] = part;
+				else if (n > 1)
+					s->word_parts[s->nwords++] = part;
+				s->parts[part] =
+				    (Part){i, a, p, n, arg->domain.values[p],
+					slot ? s->nslots++ : -1,
+					step->primitive == tail,
+					usual_position(arg, p)};
+			}
 		}
 	}
 }

@@ -38,7 +38,10 @@ typedef struct {
 	const Trace *canonical;
 	int nparts, nslots;
 	int nsettled; /* parts that no candidate has room for */
+	int nwords;   /* structural parts of more than one position */
 	Part parts[CANDIDATE_PARTS];
+	uint8_t word_parts[CANDIDATE_PARTS]; /* these */
+	uint8_t slot_parts[CANDIDATE_PARTS]; /* that of each slot */
 } Sketch;
 
 enum {

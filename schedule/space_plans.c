@@ -95,17 +95,16 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 static uint64_t structural_key(const Sketch *s, const Candidate *c)
 {
 	uint64_t h = hash_mix(c->sketch);
-	for (int p = 0; p < s->nparts; p++)
-		if (s->parts[p].slot < 0 && s->parts[p].size > 1)
-			h = hash_mix(h ^ (uint64_t)c->at[p]);
+	for (int i = 0; i < s->nwords; i++)
+		h = hash_mix(h ^ (uint64_t)c->at[s->word_parts[i]]);
 	return h;
 }
 
 static bool same_structure(
     const Sketch *s, const Candidate *c, const PlanEntry *e)
 {
-	for (int p = 0; p < s->nparts; p++)
-		if (s->parts[p].slot < 0 && e->positions[p] != c->at[p])
+	for (int i = 0; i < s->nwords; i++)
+		if (e->positions[s->word_parts[i]] != c->at[s->word_parts[i]])
 			return false;
 	return true;
 }
@@ -195,10 +194,10 @@ const int64_t *space_values(
 {
 	const Sketch *s = &space->sketches.at[c->sketch];
 	int64_t slots[CANDIDATE_PARTS];
-	for (int p = 0; p < s->nparts; p++)
-		if (s->parts[p].slot >= 0)
-			slots[s->parts[p].slot] =
-			    s->parts[p].values[c->at[p]].i;
+	for (int i = 0; i < s->nslots; i++) {
+		int p = s->slot_parts[i];
+		slots[i] = s->parts[p].values[c->at[p]].i;
+	}
 	return plan_values(plan, slots);
 }
 
@@ -231,51 +230,62 @@ static const Plan *without_void(Space *space, Candidate *c, Refusal *why)
 	return e->plan;
 }
 
-/* Another candidate in the place of this one, where it is legal.  Plans that are
- * looked up forget others. */
-static const Plan *take_equal(Space *space, Candidate equal, Candidate *c)
+/* A candidate's plan, with its values. */
+typedef struct {
+	const Plan *plan; /* NULL: it has none */
+	const int64_t *values;
+} Filled;
+
+static Filled fill(Space *space, Candidate *c, Refusal *why)
 {
-	Refusal ignored;
-	const Plan *plan = without_void(space, &equal, &ignored);
-	if (!plan || !guards_hold(plan, space_values(space, plan, &equal),
-			 &ignored))
-		return without_void(space, c, &ignored);
-	*c = equal;
-	return plan;
+	Filled f = {.plan = without_void(space, c, why)};
+	if (f.plan)
+		f.values = space_values(space, f.plan, c);
+	return f;
 }
 
-/* The plan of a candidate, which is normalized; NULL and why. */
-static const Plan *normalize(Space *space, Candidate *c, Refusal *why)
+/* Another candidate in the place of this one, where it is legal.  Plans that are
+ * looked up forget others. */
+static Filled take_equal(Space *space, Candidate equal, Candidate *c)
+{
+	Refusal ignored;
+	Filled f = fill(space, &equal, &ignored);
+	if (!f.plan || !guards_hold(f.plan, f.values, &ignored))
+		return fill(space, c, &ignored);
+	*c = equal;
+	return f;
+}
+
+/* What a candidate, which is normalized, leads to; no plan and why. */
+static Filled normalize(Space *space, Candidate *c, Refusal *why)
 {
 	const Sketch *s = &space->sketches.at[c->sketch];
-	const Plan *plan = without_void(space, c, why);
+	Filled f = fill(space, c, why);
 	Candidate equal = *c;
-	if (plan && space_shrink_tiles(s, plan,
-			space_values(space, plan, c), &equal))
-		plan = take_equal(space, equal, c);
-	equal = *c;
-	if (plan && space_forget_tails(s, plan,
-			space_values(space, plan, c), &equal))
-		plan = take_equal(space, equal, c);
-	return plan;
+	if (f.plan && space_shrink_tiles(s, f.plan, f.values, &equal)) {
+		f = take_equal(space, equal, c);
+		equal = *c;
+	}
+	if (f.plan && space_forget_tails(s, f.plan, f.values, &equal))
+		f = take_equal(space, equal, c);
+	return f;
 }
 
 bool space_replays(Space *space, Candidate *c, Refusal *why)
 {
-	const Plan *plan = normalize(space, c, why);
-	return plan && guards_hold(plan, space_values(space, plan, c), why);
+	Filled f = normalize(space, c, why);
+	return f.plan && guards_hold(f.plan, f.values, why);
 }
 
 bool space_legal(Space *space, Candidate *c, Refusal *why)
 {
-	const Plan *plan = normalize(space, c, why);
-	if (!plan)
+	Filled f = normalize(space, c, why);
+	if (!f.plan)
 		return false;
-	space->work += STAGE_WORK * plan->nstages;
-	const int64_t *values = space_values(space, plan, c);
-	if (!guards_hold(plan, values, why))
+	space->work += STAGE_WORK * f.plan->nstages;
+	if (!guards_hold(f.plan, f.values, why))
 		return false;
-	*why = plan_limits(plan, space->machine, values);
+	*why = plan_limits(f.plan, space->machine, f.values);
 	return !*why;
 }
 
