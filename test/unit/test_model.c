@@ -96,6 +96,37 @@ static void test_equal(void **state)
 	check_equal(OBJECTIVE_REGRESSION, 12);
 }
 
+/* Columns in which all rows are alike, which XGBoost is not given: the same trees. */
+static void test_constant_columns(void **state)
+{
+	(void)state;
+	float *rows = make_rows(ROWS, 1), labels[ROWS];
+	unsigned group = ROWS;
+	Forest forest, theirs;
+	void *booster;
+	Error error;
+	for (int i = 0; i < ROWS * WIDTH; i++)
+		if (i % WIDTH % 3 != 1)
+			rows[i] = (float)(i % WIDTH % 2);
+	for (int i = 0; i < ROWS; i++)
+		labels[i] = (float)(1 / truth(rows + i * WIDTH));
+	Training t = training(rows, ROWS, labels, &group);
+	assert_int_equal(module()->train(&t, &forest, NULL, &error), 0);
+	assert_int_equal(module()->train(&t, &theirs, &booster, &error), 0);
+	assert_int_equal(forest.nnodes, theirs.nnodes);
+	assert_memory_equal(forest.nodes, theirs.nodes,
+	    sizeof *forest.nodes * (size_t)forest.nnodes);
+	module()->release(booster);
+	forest_free(&forest);
+	forest_free(&theirs);
+	/* nothing differs */
+	for (int i = 0; i < ROWS * WIDTH; i++)
+		rows[i] = (float)(i % WIDTH);
+	assert_int_equal(module()->train(&t, &forest, NULL, &error), 0);
+	forest_free(&forest);
+	free(rows);
+}
+
 static void fit_check(Model *model)
 {
 	Error error;
@@ -486,6 +517,7 @@ int main(void)
 	setenv("TUNEC_MODULES", build ? build : "build", 0);
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_equal),
+	    cmocka_unit_test(test_constant_columns),
 	    cmocka_unit_test(test_learns),
 	    cmocka_unit_test(test_repeatable),
 	    cmocka_unit_test(test_kinds),

@@ -2,7 +2,9 @@
  * flat arrays.  One thread and the histogram method: the same rows, seed and
  * version give the same trees.
  *
- * Trees come from the saved model, whose numbers read back exactly. */
+ * Trees come from the saved model, whose numbers read back exactly.  A column that is
+ * the same in all rows splits none of them, and takes as long as others: XGBoost does
+ * not get it, unless its own model is asked for. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +58,46 @@ static int set_all(BoosterHandle b, const Training *t)
 						  : "reg:squarederror");
 }
 
+/* --- columns -------------------------------------------------------------- */
+
+/* Those that are learnt from. */
+typedef struct {
+	int n;
+	int *of;     /* the rows' columns, ascending */
+	float *rows; /* so wide */
+} Columns;
+
+static bool differs(const Training *t, int column)
+{
+	size_t width = (size_t)t->width, n = (size_t)t->n;
+	for (size_t i = 1; i < n; i++)
+		if (t->rows[i * width + (size_t)column] != t->rows[column])
+			return true;
+	return false;
+}
+
+static Columns columns_new(const Training *t, bool all)
+{
+	size_t width = (size_t)t->width, n = (size_t)t->n;
+	Columns c = {0, must_alloc(sizeof *c.of * width), NULL};
+	for (int k = 0; k < t->width; k++)
+		if (all || differs(t, k))
+			c.of[c.n++] = k;
+	if (!c.n)
+		c.of[c.n++] = 0; /* nothing can be told from it */
+	float *to = c.rows = must_alloc(sizeof *to * n * (size_t)c.n);
+	for (size_t i = 0; i < n; i++)
+		for (int k = 0; k < c.n; k++)
+			*to++ = t->rows[i * width + (size_t)c.of[k]];
+	return c;
+}
+
+static void columns_free(Columns *c)
+{
+	free(c->of);
+	free(c->rows);
+}
+
 /* --- from the saved model to arrays -------------------------------------- */
 
 static const json_t *at_path(const json_t *json, const char *const *keys)
@@ -72,7 +114,8 @@ static double number_at(const json_t *tree, const char *key, size_t i)
 
 /* A node that the tree no longer uses stays in the arrays and is not reached.
  */
-static bool copy_tree(const json_t *tree, TreeNode *nodes, int first, size_t n)
+static bool copy_tree(const json_t *tree, const Columns *columns,
+    TreeNode *nodes, int first, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		int left = (int)number_at(tree, "left_children", i);
@@ -85,7 +128,10 @@ static bool copy_tree(const json_t *tree, TreeNode *nodes, int first, size_t n)
 		if ((size_t)left >= n || right < 0 || (size_t)right >= n ||
 		    left <= (int)i || right <= (int)i)
 			return false;
-		node->feature = (int)number_at(tree, "split_indices", i);
+		int split_by = (int)number_at(tree, "split_indices", i);
+		if (split_by < 0 || split_by >= columns->n)
+			return false;
+		node->feature = columns->of[split_by];
 		node->threshold = split;
 		node->left = first + left;
 		node->right = first + right;
@@ -94,7 +140,8 @@ static bool copy_tree(const json_t *tree, TreeNode *nodes, int first, size_t n)
 	return true;
 }
 
-static bool copy_trees(const json_t *model, Forest *forest)
+static bool copy_trees(
+    const json_t *model, const Columns *columns, Forest *forest)
 {
 	static const char *const path[] = {
 	    "learner", "gradient_booster", "model", "trees", NULL};
@@ -110,14 +157,16 @@ static bool copy_trees(const json_t *model, Forest *forest)
 		forest->nnodes += (int)n;
 		forest->nodes = must_realloc(forest->nodes,
 		    sizeof *forest->nodes * (size_t)forest->nnodes);
-		if (!n || !copy_tree(tree, forest->nodes + first, first, n))
+		if (!n ||
+		    !copy_tree(tree, columns, forest->nodes + first, first, n))
 			return false;
 	}
 	forest->ntrees = (int)ntrees;
 	return ntrees > 0;
 }
 
-static Status dump(BoosterHandle booster, Forest *forest, Error *error)
+static Status dump(
+    BoosterHandle booster, const Columns *columns, Forest *forest, Error *error)
 {
 	bst_ulong size;
 	const char *text;
@@ -126,7 +175,7 @@ static Status dump(BoosterHandle booster, Forest *forest, Error *error)
 		booster, "{\"format\":\"json\"}", &size, &text))
 		return failed("save a model", error);
 	json_t *model = json_loadb(text, size, 0, &why);
-	bool good = model && copy_trees(model, forest);
+	bool good = model && copy_trees(model, columns, forest);
 	json_decref(model);
 	if (good)
 		return STATUS_OK;
@@ -161,11 +210,12 @@ static Status check(const Training *t, Error *error)
 	return STATUS_OK;
 }
 
-static Status matrix(const Training *t, DMatrixHandle *out, Error *error)
+static Status matrix(
+    const Training *t, const Columns *columns, DMatrixHandle *out, Error *error)
 {
 	bst_ulong n = (bst_ulong)t->n;
 	if (XGDMatrixCreateFromMat_omp(
-		t->rows, n, (bst_ulong)t->width, NAN, out, 1))
+		columns->rows, n, (bst_ulong)columns->n, NAN, out, 1))
 		return failed("take the rows", error);
 	if (XGDMatrixSetFloatInfo(*out, "label", t->labels, n) ||
 	    (t->objective == OBJECTIVE_RANK &&
@@ -202,13 +252,15 @@ static Status train(
 	FORWARD_IF_ERROR(check(t, error));
 	DMatrixHandle m = NULL;
 	BoosterHandle b = NULL;
-	Status status = matrix(t, &m, error);
+	Columns columns = columns_new(t, booster != NULL);
+	Status status = matrix(t, &columns, &m, error);
 	if (!status && XGBoosterCreate(&m, 1, &b))
 		status = failed("start", error);
 	if (!status)
 		status = boost(b, m, t, error);
 	if (!status)
-		status = dump(b, forest, error);
+		status = dump(b, &columns, forest, error);
+	columns_free(&columns);
 	if (m)
 		XGDMatrixFree(m);
 	if (!status && booster)
