@@ -299,8 +299,12 @@ static void check_flops(const Check *c)
 				fmax(c->costs[i].partials - 1, 0);
 		near |= skips_steps(c, s->stage) &&
 		    (is_partial(stage) || has_phase_and_limit(s));
+		StageDensity density = stage_density(s, c->values, 1);
+		if (stage_copies(s, c->values) != density.copies)
+			fail_msg("%s: %g copies, not %g", stage->name,
+			    stage_copies(s, c->values), density.copies);
 		bound |= s->reduce &&
-		    (branches(s) || stage_density(s, c->values, 1).bound ||
+		    (branches(s) || density.bound ||
 			(is_partial(stage) && s->tail != TAIL_PAD));
 		expr_walk(stage->body, is_not_arithmetic, &functions);
 	}
