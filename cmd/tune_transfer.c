@@ -101,8 +101,8 @@ static void learn(TuneRun *run)
 	const Transfer *t = run->transfer;
 	const char *teach = "; their fastest are tried";
 	if (!run->global && run->options.guide.learn) {
-		if (transfer_learn(run->transfer, false, run->options.seed,
-			&run->global, &why))
+		if (transfer_learn(
+			run->transfer, run->options.seed, &run->global, &why))
 			teach = arena_printf(
 			    run->arena, " teach nothing: %s", why.text);
 		else
@@ -160,7 +160,9 @@ static Status export(Arena *arena, const Log *log, const Stores *stores,
 	TransferWish wish = {.regime = log->cold ? "cold" : "warm"};
 	Model *model;
 	FORWARD_IF_ERROR(transfer_read(t, stores->at, stores->n, &wish, error));
-	FORWARD_IF_ERROR(transfer_learn(t, true, 1, &model, error));
+	FORWARD_IF_ERROR(transfer_learn(t, 1, &model, error));
+	if (!model && t->facts.records)
+		model = transfer_nothing_learnt();
 	if (!log->common.quiet)
 		say_facts(&t->facts, teaching(arena, &t->facts));
 	if (!model)

@@ -276,8 +276,8 @@ int space_stage_features(
 /* Seconds that the analytic model predicts for each. */
 void space_analytic(
     Space *space, const Candidate *candidates, int n, double *seconds);
-/* What space_first goes by from now on, in place of the analytic time: less is
- * better. */
+/* What decides in space_first from now on among candidates that are nearly as good
+ * as the best by the analytic time: less is better. */
 typedef double SpaceCost(
     void *context, const float *features, double analytic_s);
 void space_rank_by(Space *space, SpaceCost *cost, void *context);

@@ -281,6 +281,8 @@ enum {
 	GROUP_WORK = 6000000 /* about 0.25 s on one Zen 4 core */
 };
 
+static const double NEARLY = 0.25;
+
 void space_rank_by(Space *space, SpaceCost *cost, void *context)
 {
 	space->cost = cost;
@@ -290,12 +292,8 @@ void space_rank_by(Space *space, SpaceCost *cost, void *context)
 static double cost_of(Space *space, const Candidate *c)
 {
 	double seconds;
-	float row[FEATURES];
 	space_analytic(space, c, 1, &seconds);
-	if (!space->cost)
-		return seconds;
-	space_features(space, c, 1, row);
-	return space->cost(space->cost_context, row, seconds);
+	return seconds;
 }
 
 /* The best that were looked at, best first. */
@@ -385,6 +383,27 @@ static void improve(Space *space, Rng *rng, Kept *kept)
 		}
 }
 
+/* Of what the analytic model thinks nearly as good as its best, what the other one
+ * thinks best: further away that one knows little, and the least of many guesses is
+ * the one that is furthest off. */
+static int judged_best(Space *space, const Kept *kept, int best)
+{
+	double most = kept->cost[best] * (1 + NEARLY), least = INFINITY;
+	for (int i = 0; i < kept->n; i++) {
+		float row[FEATURES];
+		if (kept->cost[i] > most)
+			continue;
+		space_features(space, &kept->at[i], 1, row);
+		double cost =
+		    space->cost(space->cost_context, row, kept->cost[i]);
+		if (cost < least) {
+			least = cost;
+			best = i;
+		}
+	}
+	return best;
+}
+
 /* The best of seeded samples, of a GPU of what the rules guess, too, each of the
  * best few improved by single moves; of a small space the first that none is
  * better than.  Where nearly every sample is of another structure the moves find
@@ -421,6 +440,8 @@ bool space_first_within(Space *space, int tries, int64_t work, Candidate *out)
 	for (int i = 1; i < kept.n; i++)
 		if (kept.cost[i] < kept.cost[best])
 			best = i;
+	if (kept.n && space->cost)
+		best = judged_best(space, &kept, best);
 	if (kept.n)
 		*out = kept.at[best];
 	return kept.n > 0;

@@ -58,6 +58,7 @@ for i in 1 2; do
 	exits "export-$i" 0 "$TUNEC" log export --model m$i --db real.jsonl \
 		--target "$target"
 done
+cp err err_export
 ok the-same-logs-give-the-same-bytes cmp -s m1 m2
 { grep -v '"kind":"trial"' real.jsonl; grep '"kind":"trial"' real.jsonl | tac; } >turned.jsonl
 exits of-lines-in-another-order 0 "$TUNEC" log export --model m3 --db turned.jsonl \
@@ -69,6 +70,10 @@ for i in 1 2; do
 		build mm.yaml:new --target "$target" --db none.db --transfer m1 -o b$i.c
 done
 ok it-is-the-same-kernel cmp -s b1.c b2.c
+exits build-by-no-model 0 "$TUNEC" build mm.yaml:new --target "$target" --db none.db \
+	-o b0.c
+ok it-says-that-they-teach-nothing has err_export 'teach no more than the analytic'
+ok so-it-is-the-same-schedule [ "$(sed 1,20d b0.c)" = "$(sed 1,20d b1.c)" ]
 ok it-says-whose-schedule-it-is has b1.c 'none (default schedule by a model)'
 exits a-rule-for-make 0 "$TUNEC" build mm.yaml:new --target "$target" --db none.db \
 	--transfer m1 -o b3.c -MD
@@ -83,7 +88,7 @@ exits tune-by-the-model-without-xgboost 0 env TUNEC_MODULES=/nowhere "$TUNEC" tu
 exits of-another-kind-of-machine 1 "$TUNEC" build mm.yaml:new --target 'cuda -arch=sm_90' \
 	--db none.db --transfer m1 -o b.ptx
 ok it-says-which has err 'features cpu .*: this needs .* gpu'
-head -c 900 m1 >cut
+head -c 50 m1 >cut
 exits a-model-that-is-cut 1 "$TUNEC" build mm.yaml:new --target "$target" --db none.db \
 	--transfer cut -o c.c
 ok it-is-said has err 'cut: not a model, or damaged'

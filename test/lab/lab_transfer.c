@@ -45,5 +45,5 @@ Status lab_logs(Arena *arena, char *const *tables, int n, uint64_t machine,
 		Past past = lab_log(teacher, seed + (uint64_t)i, false);
 		transfer_add(*logs, &past);
 	}
-	return transfer_learn(*logs, false, 1, global, error);
+	return transfer_learn(*logs, 1, global, error);
 }

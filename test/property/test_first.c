@@ -31,6 +31,34 @@ static void check_group(const Program *program, const Machine *machine)
 	arena_free(arena);
 }
 
+/* Asked of what the analytic model thinks worst, it would have the slowest. */
+static double contrary(void *asked, const float *features, double analytic_s)
+{
+	(void)features;
+	++*(int *)asked;
+	return -analytic_s;
+}
+
+/* Another model decides among what is nearly the best, and about nothing else. */
+static void check_judged(const Program *program, const Machine *machine)
+{
+	Arena *arena = arena_new();
+	Error error = {0};
+	Candidate first, judged;
+	double seconds, best;
+	int asked = 0;
+	Space *space = space_new(arena, program, machine, &error);
+	assert_true(space_first(space, TRIES, &first));
+	space_analytic(space, &first, 1, &best);
+	space = space_new(arena, program, machine, &error);
+	space_rank_by(space, contrary, &asked);
+	assert_true(space_first(space, TRIES, &judged));
+	space_analytic(space, &judged, 1, &seconds);
+	assert_true(asked > 0);
+	assert_true(seconds <= best * 1.25);
+	arena_free(arena);
+}
+
 static void check_file(const char *path)
 {
 	Arena *arena = arena_new();
@@ -42,8 +70,10 @@ static void check_file(const char *path)
 	assert_false(spec_load(arena, path, NULL, 0, NUMERICS_DEFAULT, &diag,
 	    &error, &programs));
 	const Groups *g = groups_of(arena, programs.at[0], &target->machine);
-	for (int i = 0; i < g->n; i++)
+	for (int i = 0; i < g->n; i++) {
 		check_group(g->groups[i].program, &target->machine);
+		check_judged(g->groups[i].program, &target->machine);
+	}
 	diag_free(&diag);
 	arena_free(arena);
 }

@@ -89,11 +89,11 @@ static void test_carry(void **state)
 	assert_true(carried > 0.8 * all);
 }
 
-static Model *learn(Transfer *t, bool anyway)
+static Model *learn(Transfer *t)
 {
 	Model *model;
 	Error error;
-	if (transfer_learn(t, anyway, 1, &model, &error))
+	if (transfer_learn(t, 1, &model, &error))
 		fail_msg("%s", error.text);
 	return model;
 }
@@ -101,7 +101,7 @@ static Model *learn(Transfer *t, bool anyway)
 static char *text_of(Transfer *t)
 {
 	Buf text = {0};
-	Model *model = learn(t, true);
+	Model *model = learn(t);
 	transfer_write_model(&text, model, t->target);
 	model_free(model);
 	transfer_free(t);
@@ -141,7 +141,7 @@ static void test_wrong_and_near(void **state)
 			p.time_s[9] /= 1e6;
 		transfer_add(t, &p);
 	}
-	model_free(learn(t, true));
+	model_free(learn(t));
 	assert_int_equal(t->facts.wrong, 1);
 	assert_int_equal(t->facts.records, TASKS * LAB_LOGGED - 1);
 	for (int i = 0; i < TASKS; i++) {
@@ -213,7 +213,7 @@ static void test_trials(void **state)
 		simulate(machine, 0.9);
 		Transfer *good = logs(machine, false),
 			 *bad = logs(machine, true);
-		Model *model = learn(good, false), *nothing = learn(bad, false);
+		Model *model = learn(good), *nothing = learn(bad);
 		assert_non_null(model);
 		assert_null(nothing);
 		assert_true(good->facts.useful && !bad->facts.useful);

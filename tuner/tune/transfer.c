@@ -9,6 +9,7 @@
 #include "lib/hash.h"
 #include "lib/input.h"
 #include "lib/sort.h"
+#include "tuner/model/kind.h"
 
 enum {
 	ROWS_MOST = 64,	   /* of an operator */
@@ -233,8 +234,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-Status transfer_learn(
-    Transfer *t, bool anyway, uint64_t seed, Model **out, Error *error)
+Status transfer_learn(Transfer *t, uint64_t seed, Model **out, Error *error)
 {
 	*out = NULL;
 	sort(t->pasts.at, (size_t)t->pasts.n, sizeof *t->pasts.at, by_name);
@@ -242,7 +242,7 @@ Status transfer_learn(
 	if (!t->facts.records)
 		return STATUS_OK;
 	FORWARD_IF_ERROR(hold_back(t, rows, seed, error));
-	if (!t->facts.useful && !anyway)
+	if (!t->facts.useful)
 		return STATUS_OK;
 	Status status = learn(t, rows, -1, seed, out, error);
 	if (status) {
@@ -250,6 +250,18 @@ Status transfer_learn(
 		*out = NULL;
 	}
 	return status;
+}
+
+Model *transfer_nothing_learnt(void)
+{
+	Forest *forest = must_alloc(sizeof *forest);
+	*forest = (Forest){.ntrees = 1,
+	    .nnodes = 1,
+	    .root = must_alloc(sizeof *forest->root),
+	    .nodes = must_alloc(sizeof *forest->nodes)};
+	forest->root[0] = 0;
+	forest->nodes[0] = (TreeNode){.feature = -1};
+	return model_of_forest(forest, FEATURES, 1);
 }
 
 /* --- as a file --------------------------------------------------------------------- */

@@ -61,10 +61,12 @@ Status transfer_read(Transfer *transfer, Store *const *stores, int nstores,
 void transfer_add(Transfer *transfer, const Past *past);
 
 /* The model of all that was added, of the size that files have; *out is NULL where it
- * is no better than the analytic one on what it was not taught, unless `anyway`, or
- * nothing was added. */
+ * is no better than the analytic one on what it was not taught, or nothing was
+ * added. */
 Status transfer_learn(
-    Transfer *transfer, bool anyway, uint64_t seed, Model **out, Error *error);
+    Transfer *transfer, uint64_t seed, Model **out, Error *error);
+/* The analytic model as one in a file: all that such logs teach. */
+Model *transfer_nothing_learnt(void);
 
 /* A model in a file, of a target's kind of machine.  *is false where the file is
  * something else, or there is none: a store, perhaps. */
