@@ -4,9 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A space of more decision vectors is not counted; of more rows it is learnt from
- * every second batch; rows are predicted so many at once. */
-enum { SMALL_SPACE = 100000, MANY_ROWS = 256, ROWS_AT_ONCE = 256 };
+/* A space of more decision vectors is not counted; rows are predicted so many at
+ * once. */
+enum { SMALL_SPACE = 100000, ROWS_AT_ONCE = 256 };
+
+/* A model waits for a batch of new rows, and for one of so many that it has learnt
+ * from. */
+enum { OLD_PER_NEW = 8 };
 
 /* Batches running. */
 enum { WORSE = 2 };
@@ -262,10 +266,9 @@ Status guide_fit(Guide *g, int batch, Error *error)
 	if (!g->model || !g->learn)
 		return STATUS_OK;
 	int rows = model_rows(g->model);
-	int wanted = g->last_fit < MANY_ROWS ? batch : 2 * batch;
-	if (rows < batch || rows - g->last_fit < wanted)
-		return STATUS_OK;
 	int fresh = rows - g->last_fit;
+	if (fresh < batch || fresh < g->last_fit / OLD_PER_NEW)
+		return STATUS_OK;
 	g->last_fit = rows;
 	FORWARD_IF_ERROR(model_fit(g->model, error));
 	keep_rating(g, fresh);
