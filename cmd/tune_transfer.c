@@ -162,7 +162,7 @@ static Status export(Arena *arena, const Log *log, const Stores *stores,
 	FORWARD_IF_ERROR(transfer_read(t, stores->at, stores->n, &wish, error));
 	FORWARD_IF_ERROR(transfer_learn(t, 1, &model, error));
 	if (!model && t->facts.records)
-		model = transfer_nothing_learnt();
+		model = model_of_prior(FEATURES);
 	if (!log->common.quiet)
 		say_facts(&t->facts, teaching(arena, &t->facts));
 	if (!model)

@@ -15,14 +15,13 @@ typedef struct {
 
 static void sum_add(Sum *sum, const Expr *term, Handle coefficient)
 {
-	int at = expr_set_find(&sum->terms, term);
-	if (at >= 0) {
-		Handle *c = &sum->coefficient.at[at];
-		*c = tape_add(sum->tape, *c, coefficient);
+	if (expr_set_add(sum->arena, &sum->terms, term)) {
+		vec_push(sum->arena, &sum->coefficient, coefficient);
 		return;
 	}
-	expr_set_add(sum->arena, &sum->terms, term);
-	vec_push(sum->arena, &sum->coefficient, coefficient);
+	int at = expr_set_find(&sum->terms, term);
+	Handle *c = &sum->coefficient.at[at];
+	*c = tape_add(sum->tape, *c, coefficient);
 }
 
 static Affine sum_result(const Sum *sum)

@@ -362,6 +362,14 @@ bool expr_size_within(const Expr *e, int64_t most)
 	return left_after(e, most) >= 0;
 }
 
+int64_t expr_nodes(const Expr *e)
+{
+	int64_t n = 1;
+	for (int i = 0; i < e->narg; i++)
+		n += expr_nodes(e->arg[i]);
+	return n;
+}
+
 void expr_walk(
     Expr *e, bool (*visit)(Expr *e, void *context), void *context)
 {

@@ -180,6 +180,7 @@ Expr *expr_rewrite(Arena *arena, Expr *e,
 Expr *expr_substitute_axes(Arena *arena, Expr *e, Expr *const *values, int n);
 /* Has the tree, shared nodes as often as they stand in it, at most so many? */
 bool expr_size_within(const Expr *e, int64_t most);
+int64_t expr_nodes(const Expr *e); /* as many it has so */
 /* Pre-order walk; false from `visit` skips the node's arguments. */
 void expr_walk(
     Expr *e, bool (*visit)(Expr *e, void *context), void *context);

@@ -166,19 +166,12 @@ static void add_sketch(Space *space, const char *name, Trace *trace)
 	vec_push(space->arena, &space->sketches, s);
 }
 
-static bool count_node(Expr *e, void *context)
-{
-	(void)e;
-	++*(int64_t *)context;
-	return true;
-}
-
 /* What a plan takes beside its tape: bodies are walked for each. */
 static int64_t plan_work(const Program *program)
 {
 	int64_t nodes = 0;
 	for (int i = 0; i < program->nblocks; i++)
-		expr_walk(program->blocks[i].body, count_node, &nodes);
+		nodes += expr_nodes(program->blocks[i].body);
 	return PLAN_WORK +
 	    (nodes > PLAN_NODES ? NODES_WORK * (nodes - PLAN_NODES) : 0);
 }

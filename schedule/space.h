@@ -69,7 +69,7 @@ struct Space {
 	 * plans and candidates took, in operations of the tape; a search of its
 	 * own ends there. */
 	int64_t work, work_most;
-	int64_t plan_work;
+	int64_t plan_work; /* of a plan, beside what its tape takes */
 	SpaceCost *cost; /* NULL: the analytic time */
 	void *cost_context;
 	RefusalCount refusals[REFUSALS_KEPT];

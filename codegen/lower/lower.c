@@ -418,20 +418,12 @@ Lowered *lower_up_to(Arena *arena, const Nest *nest, const Machine *machine,
 	return out;
 }
 
-static bool count_node(Expr *e, void *count)
-{
-	(void)e;
-	++*(int64_t *)count;
-	return true;
-}
-
 /* So many may be needed. */
 static int64_t operations_of(const Nest *nest)
 {
 	int64_t nodes = 0, stages = nest->order.n;
 	for (int i = 0; i < nest->order.n; i++)
-		expr_walk(nest->stages.at[nest->order.at[i]].body, count_node,
-		    &nodes);
+		nodes += expr_nodes(nest->stages.at[nest->order.at[i]].body);
 	return stages * STAGE_OPERATIONS + nodes * NODE_OPERATIONS;
 }
 

@@ -289,22 +289,29 @@ static double limits_part(const Numbers *w, const PlanZero *z, bool running,
 	return told ? p + outside : p;
 }
 
-double stage_copies(const PlanStage *s, const int64_t *values)
+/* Of what does not run: the part of the copies of the body that is made. */
+static double copies_of(const Numbers *w, double outside)
 {
+	const PlanStage *s = w->stage;
 	double copies = 1;
-	if (!s->nzeros)
-		return copies;
-	Numbers now = numbers_of(s, values), *w = &now;
 	for (int i = 0; i < s->nzeros; i++) {
 		const PlanZero *z = &s->zeros[i];
 		if (z->divisor && s->reduce && phase_decided(w, z))
 			copies *= phase_part(w, z);
 		if (z->divisor || runs(w, z) ||
 		    (z->opposite >= 0 && z->opposite < i))
-			continue;
-		copies *= limits_part(w, z, false, false, 0);
+			continue; /* counted with the other */
+		copies *= limits_part(w, z, false, false, outside);
 	}
 	return copies;
+}
+
+double stage_copies(const PlanStage *s, const int64_t *values)
+{
+	if (!s->nzeros)
+		return 1;
+	Numbers w = numbers_of(s, values);
+	return copies_of(&w, 0);
 }
 
 StageDensity stage_density(
@@ -316,29 +323,23 @@ StageDensity stage_density(
 	Numbers now = numbers_of(s, values), *w = &now;
 	bool lanes = differs_by_lane(w);
 	double outside = 1 - 1 / padding;
+	density.copies = copies_of(w, outside);
 	for (int i = 0; i < s->nzeros; i++) {
 		const PlanZero *z = &s->zeros[i];
-		bool running = runs(w, z);
-		double p = 1;
-		if (z->divisor && !s->reduce)
+		if (z->divisor && s->reduce && !phase_decided(w, z))
+			density.open |= z->own, density.bound = true;
+		if (z->divisor || !runs(w, z))
 			continue;
-		if (z->divisor) {
-			if (phase_decided(w, z))
-				density.copies *= phase_part(w, z);
-			else
-				density.open |= z->own, density.bound = true;
-			continue;
-		}
-		if (running && !z->element && !can_narrow(w)) {
+		if (!z->element && !can_narrow(w)) {
 			density.open |= z->own;
 			continue;
 		}
 		if (z->opposite >= 0 && z->opposite < i)
-			continue; /* counted with the other */
-		p = limits_part(w, z, running, false, outside);
-		if (running && z->own && !lanes)
-			p = fmin(p, limits_part(w, z, running, true, outside));
-		*(running ? &density.bodies : &density.copies) *= p;
+			continue;
+		double p = limits_part(w, z, true, false, outside);
+		if (z->own && !lanes)
+			p = fmin(p, limits_part(w, z, true, true, outside));
+		density.bodies *= p;
 	}
 	return density;
 }

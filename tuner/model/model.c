@@ -549,3 +549,15 @@ Model *model_of_forest(Forest *forest, int width, double slope)
 	m->slopes[PRIOR] = slope;
 	return m;
 }
+
+Model *model_of_prior(int width)
+{
+	Forest *forest = must_alloc(sizeof *forest);
+	*forest = (Forest){.ntrees = 1,
+	    .nnodes = 1,
+	    .root = must_alloc(sizeof *forest->root),
+	    .nodes = must_alloc(sizeof *forest->nodes)};
+	forest->root[0] = 0;
+	forest->nodes[0] = (TreeNode){.feature = -1};
+	return model_of_forest(forest, width, 1);
+}

@@ -86,6 +86,9 @@ typedef struct {
 } Rating;
 Rating model_rating(const Model *model);
 
+/* One that says what the analytic model does. */
+Model *model_of_prior(int width);
+
 /* model_text.c: a fitted one of trees as text, to be used without any rows; NULL and
  * what is wrong with a text.  `kind` says what its features are of: what has another
  * is refused. */

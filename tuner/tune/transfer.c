@@ -9,7 +9,6 @@
 #include "lib/hash.h"
 #include "lib/input.h"
 #include "lib/sort.h"
-#include "tuner/model/kind.h"
 
 enum {
 	ROWS_MOST = 64,	   /* of an operator */
@@ -250,18 +249,6 @@ Status transfer_learn(Transfer *t, uint64_t seed, Model **out, Error *error)
 		*out = NULL;
 	}
 	return status;
-}
-
-Model *transfer_nothing_learnt(void)
-{
-	Forest *forest = must_alloc(sizeof *forest);
-	*forest = (Forest){.ntrees = 1,
-	    .nnodes = 1,
-	    .root = must_alloc(sizeof *forest->root),
-	    .nodes = must_alloc(sizeof *forest->nodes)};
-	forest->root[0] = 0;
-	forest->nodes[0] = (TreeNode){.feature = -1};
-	return model_of_forest(forest, FEATURES, 1);
 }
 
 /* --- as a file --------------------------------------------------------------------- */

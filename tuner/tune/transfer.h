@@ -65,8 +65,6 @@ void transfer_add(Transfer *transfer, const Past *past);
  * added. */
 Status transfer_learn(
     Transfer *transfer, uint64_t seed, Model **out, Error *error);
-/* The analytic model as one in a file: all that such logs teach. */
-Model *transfer_nothing_learnt(void);
 
 /* A model in a file, of a target's kind of machine.  *is false where the file is
  * something else, or there is none: a store, perhaps. */

@@ -31,6 +31,14 @@ char *known_text(Arena *arena, const Program *program, const Trace *trace)
 	return text;
 }
 
+const Trace *known_trace(
+    Arena *arena, const Program *program, const json_t *json)
+{
+	Error ignored;
+	Trace *trace = trace_from_json(arena, json, &ignored);
+	return trace ? trace_localized(arena, program, trace, &ignored) : NULL;
+}
+
 TraceKey known_key(const char *text)
 {
 	TraceKey key;
@@ -93,17 +101,13 @@ static Known known_of(const Tuning *t, Arena *arena, const Line *line)
 static void keep_trial(const Line *line, void *context)
 {
 	Tuning *t = context;
-	Error ignored;
 	if (!t->unlearnt)
 		t->unlearnt = arena_child(t->arena);
 	Known k = known_of(t, t->unlearnt, line);
 	if (known_may_win(t, &k)) {
 		k.text = arena_strdup(t->arena, k.text);
-		k.trace = trace_from_json(
-		    t->arena, json_object_get(line->json, "trace"), &ignored);
-		if (k.trace)
-			k.trace = trace_localized(
-			    t->arena, t->program, k.trace, &ignored);
+		k.trace = known_trace(
+		    t->arena, t->program, json_object_get(line->json, "trace"));
 	}
 	vec_push(t->arena, &t->known, k);
 }

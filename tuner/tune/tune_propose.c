@@ -394,12 +394,9 @@ static bool find_known(
     Tuning *t, Arena *scratch, const char *text, Candidate *out)
 {
 	Refusal why;
-	Error ignored;
 	json_t *json = json_loads(text, 0, NULL);
-	const Trace *trace = trace_from_json(scratch, json, &ignored);
+	const Trace *trace = known_trace(scratch, t->program, json);
 	json_decref(json);
-	if (trace)
-		trace = trace_localized(scratch, t->program, trace, &ignored);
 	return trace && space_find(t->space, trace, out) &&
 	    space_legal(t->space, out, &why);
 }
