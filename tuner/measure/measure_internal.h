@@ -42,10 +42,10 @@ typedef struct {
 	int64_t elements, row, plane; /* of the buffer */
 	double zero, infinity;
 	int64_t infinite, finite; /* the elements from and to before which */
-	int64_t thinned; /* of so many runs of subnormals the first is one */
 	/* at hand: */
 	RunKind kind;
-	int64_t end, subnormals;
+	int64_t end;
+	int64_t subnormal; /* such runs are of what is tiny from there on */
 	double repeated, share; /* 0 to 1 */
 } Runs;
 enum { RUNS_DRAWN = 1 << 16 }; /* elements; the others are copies */

@@ -20,12 +20,14 @@
 #include "tuner/measure/measure_internal.h"
 
 enum {
-	FEW = 8, MANY = 64, /* elements */
-	ROWS = 4, /* at least, where one of them may be one run */
+	FEW = 8,
+	MANY = 64,   /* elements */
+	ROWS = 4,    /* at least, where one of them may be one run */
 	LONGEST = 7, /* 2^so many elements less one */
 	VECTOR = 16,
-	SUBNORMAL = 64, /* elements of an input, in the mean: each product with
-			  * one stops an Intel core for 150 cycles */
+	SUBNORMAL = 2 * VECTOR, /* elements, in one run of an input of */
+	LARGE = 1 << 12, /* elements: each product with one stops an Intel core
+			  * for 150 cycles and more */
 	KINDS = 12
 };
 
@@ -54,9 +56,6 @@ static RunKind kind_of(Rng *rng, Runs *r)
 	    RUN_REPEATED, RUN_REPEATED, RUN_TINY, RUN_SUBNORMAL, RUN_ORDINARY,
 	    RUN_ORDINARY, RUN_ORDINARY, RUN_ORDINARY, RUN_ORDINARY};
 	RunKind kind = kinds[rng_below(rng, KINDS)];
-	if (kind == RUN_SUBNORMAL && r->thinned &&
-	    r->subnormals++ % r->thinned)
-		kind = RUN_TINY;
 	if (kind == RUN_REPEATED || r->elements >= FEW)
 		return r->level < SPECIAL_NONZERO || kind == RUN_ORDINARY
 		    ? kind : RUN_REPEATED;
@@ -72,8 +71,6 @@ Runs runs_of(const Buffer *b, SpecialLevel level, Rng *rng)
 	if (b->ndim > 1)
 		r.plane = r.row * b->shape[b->ndim - 2];
 	r.zero = rng_below(rng, 2) ? -0.0 : 0;
-	if (dtype_is_float(b->type))
-		r.thinned = n / (KINDS * SUBNORMAL);
 	if (level == SPECIAL_ALL && n >= MANY) {
 		int64_t most = n < RUNS_DRAWN ? n : RUNS_DRAWN;
 		r.infinite = (int64_t)rng_below(rng, (uint64_t)most);
@@ -81,6 +78,18 @@ Runs runs_of(const Buffer *b, SpecialLevel level, Rng *rng)
 		r.infinity = rng_below(rng, 2) ? -INFINITY : INFINITY;
 	}
 	return r;
+}
+
+/* Subnormals of a large input are the beginning of its first run with room. */
+static void thin_subnormals(Runs *r, int64_t at)
+{
+	bool first = r->subnormal == 0 && r->end - at >= SUBNORMAL;
+	if (r->kind != RUN_SUBNORMAL)
+		return;
+	if (r->elements < LARGE)
+		r->subnormal = r->end;
+	else if (first)
+		r->subnormal = at + SUBNORMAL;
 }
 
 /* Another begins with a row. */
@@ -92,6 +101,7 @@ void runs_step(Runs *r, Rng *rng, int64_t at)
 		return;
 	r->kind = kind_of(rng, r);
 	r->end = at + length_of(rng, r, at);
+	thin_subnormals(r, at);
 	r->repeated = ((double)rng_below(rng, 16) + 1) / 4;
 	if (rng_below(rng, 2))
 		r->repeated = -r->repeated;
@@ -120,7 +130,9 @@ double runs_float(
 	case RUN_ZERO: return r->zero;
 	case RUN_REPEATED: return r->repeated * scale;
 	case RUN_TINY: return ordinary * tiny(type);
-	case RUN_SUBNORMAL: return ordinary * least_normal(type);
+	case RUN_SUBNORMAL:
+		return ordinary *
+		    (at < r->subnormal ? least_normal(type) : tiny(type));
 	default: return ordinary * scale;
 	}
 }
