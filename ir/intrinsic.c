@@ -113,13 +113,29 @@ const Intrinsic *intrinsic_of_body(const Expr *body)
 	return in && in->sum == body->type ? in : NULL;
 }
 
+/* As it is, or in as many more bits as hold all of its numbers. */
+static bool widens(DType from, DType to)
+{
+	return from == to || (to == DT_I16 && (from == DT_I8 || from == DT_U8));
+}
+
+static bool takes(const Intrinsic *in, DType a, DType b)
+{
+	return widens(a, in->a) && widens(b, in->b);
+}
+
 bool intrinsic_sums(const Intrinsic *in, const Expr *body)
 {
-	if (!is_operand(body))
-		return in == intrinsic_of_body(body);
-	DType read = body->arg[0]->type;
-	return !in->rows && dtype_is_int(in->sum) && in->sum == body->type &&
-	    (in->a == read || in->b == read);
+	if (in->rows || in->sum != body->type)
+		return false;
+	if (body->op == OP_MUL && is_operand(body->arg[0]) &&
+	    is_operand(body->arg[1])) {
+		DType a = body->arg[0]->arg[0]->type;
+		DType b = body->arg[1]->arg[0]->type;
+		return takes(in, a, b) || takes(in, b, a);
+	}
+	return is_operand(body) && dtype_is_int(in->sum) &&
+	    (in->a == body->arg[0]->type || in->b == body->arg[0]->type);
 }
 
 void intrinsic_reads(
@@ -131,7 +147,7 @@ void intrinsic_reads(
 		x = body->arg[0]->arg[0];
 		y = body->arg[1]->arg[0];
 	}
-	bool turned = x->type != in->a || (y && y->type != in->b);
+	bool turned = y ? !takes(in, x->type, y->type) : x->type != in->a;
 	*a = turned ? y : x;
 	*b = turned ? x : y;
 }

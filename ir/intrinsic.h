@@ -59,8 +59,8 @@ enum { FRAGMENT_SUMS = 4 }; /* of c in a thread */
 /* That sums what the body of a sum gives, a product of two reads that are
  * converted; NULL. */
 const Intrinsic *intrinsic_of_body(const Expr *body);
-/* Does it sum what such a body gives, or a read of integers that is converted,
- * which is its product with 1? */
+/* Does it sum what such a body gives, bytes as i16 too; or a read of integers that
+ * is converted, which is its product with 1? */
 bool intrinsic_sums(const Intrinsic *in, const Expr *body);
 /* The reads of such a body; NULL: 1. */
 void intrinsic_reads(

@@ -74,21 +74,32 @@ static bool is_inside(Lower *l, const Expr *read, int terms, Index at)
 	    memory_inside(l, read->id, last);
 }
 
+static int widened(
+    Lower *l, const Expr *read, int elements, int lanes, DType type)
+{
+	return value_as(l,
+	    value_convert(l, value_temp(read->type, lanes, elements), type),
+	    lanes);
+}
+
 static int operand(Lower *l, const Expr *read, DType type, int terms, Index at)
 {
 	int lanes = terms * l->lanes, *order;
 	if (!read)
 		return value_as(l, value_const(type, 1, 1), lanes);
 	if (index_has_lanes(at) || l->lanes == 1)
-		return memory_run(l, read->id,
-		    index_without(l, at, SYMBOL_LANE), lanes);
+		return widened(l, read,
+		    memory_run(
+			l, read->id, index_without(l, at, SYMBOL_LANE), lanes),
+		    lanes, type);
 	order = NEW_N(l->arena, int, lanes);
 	for (int i = 0; i < lanes; i++)
 		order[i] = i % terms;
+	int few = memory_run(l, read->id, at, terms);
 	Key key = {.op = LOW_SHUFFLE,
-	    .type = read->type,
+	    .type = type,
 	    .lanes = lanes,
-	    .arg = {memory_run(l, read->id, at, terms), -1, -1},
+	    .arg = {widened(l, read, few, terms, type), -1, -1},
 	    .shuffle = order};
 	return emit_pure(l, &key, "four");
 }

@@ -383,7 +383,8 @@ static void count_results(
 	for (int d = first; d < s->nloops; d++) {
 		double extent = at(values, s->loops[d].extent);
 		if (s->loops[d].reduce) {
-			if (d != vector && loop_in_code(&s->loops[d], values))
+			if (d != vector && !(s->dot && d == s->nloops - 1) &&
+			    loop_in_code(&s->loops[d], values))
 				copies *= extent;
 		} else if (!loop_in_code(&s->loops[d], values)) {
 			return;

@@ -20,7 +20,9 @@ enum {
 	AGAIN_MOST = 2,	   /* that, of a row that is one vector: its lanes are
 			     added for each result */
 	REPEATED_MOST = 4, /* times that an element is beside itself (j//2) */
-	EACH_STEP = 2,	   /* instructions: a step is widened and added */
+	EACH_READ = 2,	   /* instructions: a read is widened, and multiplied or
+			      added */
+	LONG = 4, /* times the steps of a vector: others may be left over */
 	SHORT_MOST = 4 /* of an axis all of whose results are made at once */
 };
 
@@ -293,46 +295,57 @@ static const char *copies_of(const Row *w, int64_t vectors, int lanes)
 			   : "1";
 }
 
-/* The instruction that sums a few steps of a read for each lane, the fastest that
- * the machine has; NULL. */
+/* The instruction that sums a few steps for each lane, of a read or of a product of
+ * two, the fastest that the machine has; NULL. */
 static const Intrinsic *sum_of(const Rules *r, const Expr *body)
 {
 	const Intrinsic *best = NULL;
-	int least = 0;
-	for (int i = 0; i < intrinsic_count() && body->op == OP_CAST; i++) {
+	double least = EACH_READ * (body->op == OP_MUL ? 2 : 1);
+	for (int i = 0; i < intrinsic_count(); i++) {
 		const Intrinsic *in = intrinsic_at(i);
-		int n = intrinsic_instructions(
+		double n = intrinsic_instructions(
 		    in, r->machine, r->program->numerics);
-		if (n && n < EACH_STEP * in->terms &&
-		    intrinsic_sums(in, body) && (!best || n < least)) {
+		if (n > 0 && n / in->terms < least &&
+		    intrinsic_sums(in, body)) {
 			best = in;
-			least = n;
+			least = n / in->terms;
 		}
 	}
 	return best;
 }
 
-/* The same for the steps along the lanes, if none is left over. */
+/* Do the steps along the lanes lie side by side in all that is read? */
+static bool lie_along(const Row *w, const RuleBlock *b)
+{
+	for (int i = 0; i < b->reads.n; i++) {
+		const RuleRead *read = &b->reads.at[i];
+		if (read->last < 0 ||
+		    last_axis(w->r, w->block, read) != w->along)
+			return false;
+		const RuleIndex *last = &read->dims[read->last];
+		if (!last->digits.n || last->digits.at[0].axis != w->along ||
+		    last->digits.at[0].below > 1)
+			return false;
+	}
+	return true;
+}
+
+/* The same for the steps along the lanes, if none is left over, or few of many. */
 static const Intrinsic *sums_steps(const Row *w, int *lanes)
 {
 	const Rules *r = w->r;
 	int i = (int)(w->block - r->program->blocks);
-	const RuleBlock *b = &r->blocks[i];
 	const Intrinsic *in =
 	    w->block->reduce == REDUCE_SUM && rule_results(r, i) == 1
 	    ? sum_of(r, r->bodies[i])
 	    : NULL;
-	if (!in || b->reads.n != 1 || b->reads.at[0].last < 0 ||
-	    last_axis(r, w->block, &b->reads.at[0]) != w->along)
+	if (!in || !lie_along(w, &r->blocks[i]))
 		return NULL;
-	const RuleRead *read = &b->reads.at[0];
-	const RuleIndex *last = &read->dims[read->last];
 	int n = rule_widest(r, w->block, w->along);
-	while (n > 1 && w->along_extent % (n * in->terms))
+	bool whole = w->along_extent < LONG * n * in->terms;
+	while (whole && n > 1 && w->along_extent % (n * in->terms))
 		n /= 2;
-	if (!last->digits.n || last->digits.at[0].axis != w->along ||
-	    last->digits.at[0].below > 1 ||
-	    n < rule_least_lanes(rule_lanes(r->machine, in->sum)))
+	if (n < rule_least_lanes(rule_lanes(r->machine, in->sum)))
 		return NULL;
 	*lanes = n;
 	return in;
@@ -366,6 +379,8 @@ static void put_lanes(Row *w, const char *row0, const char *row1)
 	if (in)
 		rule_put(
 		    r, "unroll(%s)\ntensorize(%s, %s)\n", kq, kq, in->name);
+	if (in && w->along_extent % each)
+		rule_put(r, "tail(%s, peel)\n", w->stage);
 }
 
 static void add_place(Row *w, int axes, const char *loop)

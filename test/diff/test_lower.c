@@ -106,6 +106,30 @@ static Program *row_sums_odd(Arena *arena)
 	return row_sums(arena, DT_U8, 13, 71);
 }
 
+/* c[i] = sum[k] i32(a[i, k]) * i32(b[k]), b of i8 */
+static Program *row_products(Arena *arena, DType type, int64_t m, int64_t k)
+{
+	Program *p = product_of(arena, m, 1, k);
+	Expr *a = p->blocks[0].body->arg[0];
+	p->buffers[0].type = a->arg[0]->type = type;
+	return p;
+}
+
+static Program *row_products_u8(Arena *arena)
+{
+	return row_products(arena, DT_U8, 12, 64);
+}
+
+static Program *row_products_i8(Arena *arena)
+{
+	return row_products(arena, DT_I8, 12, 64);
+}
+
+static Program *row_products_odd(Arena *arena)
+{
+	return row_products(arena, DT_I16, 13, 71);
+}
+
 static Program *conv(Arena *arena)
 {
 	return program_conv(arena, 3, 19, 11, 1);
@@ -240,11 +264,12 @@ typedef struct {
 	"transform_layout(ap, [x0//4, x1//4, x0%4, x1%4])\npad(ap, 0)\n"
 
 /* Four steps of a row of bytes for each of eight lanes, which are steps too. */
-#define ROW_SUMS(last)                                                         \
-	"k0, k1, k2, k3 = split(c.k, [_, 2, 8, 4])\n"                          \
+#define ROW_DOTS(terms, last, name)                                            \
+	"k0, k1, k2, k3 = split(c.k, [_, 2, 8, " terms "])\n"                  \
 	"i0, i1 = split(c.i, [_, 2])\nreorder(i0, k0, k1, i1, c.j, k2, k3)\n"  \
 	"unroll(i1)\nunroll(c.j)\nvectorize(k2, 8)\nunroll(k3)\n" last         \
-	"tensorize(k3, dot4_u8i8)\n"
+	"tensorize(k3, " name ")\n"
+#define ROW_SUMS(last) ROW_DOTS("4", last, "dot4_u8i8")
 
 static const Case cases[] = {
     {"mm_plain", matmul, ""},
@@ -307,6 +332,11 @@ static const Case cases[] = {
     {"dot4_u8", row_sums_u8, ROW_SUMS("")},
     {"dot4_i8", row_sums_i8, ROW_SUMS("unroll(k1)\n")},
     {"dot4_odd", row_sums_odd, ROW_SUMS("tail(c, mask)\n")},
+    {"dot4_rows", row_products_u8, ROW_DOTS("4", "", "dot4_u8i8")},
+    {"dot2_bytes", row_products_i8, ROW_DOTS("2", "unroll(k1)\n", "dot2_i16")},
+    {"dot2_mixed", row_products_u8, ROW_DOTS("2", "", "dot2_i16")},
+    {"dot2_odd", row_products_odd,
+	ROW_DOTS("2", "tail(c, peel)\n", "dot2_i16")},
     {"dot_plain", schedule_dot, ""},
     {"dot_vector", schedule_dot, "vectorize(g.i, 8)\nreorder(g.k, g.i)\n"},
     {"dot_rfactor", schedule_dot,
@@ -567,6 +597,10 @@ static void test_dots(void **state)
 	assert_int_equal(dots("dot4_memory"), 0);
 	assert_int_equal(dots("dot4_u8"), 12 * 64 / 32);
 	assert_int_equal(dots("dot4_i8"), 12 * 64 / 32);
+	assert_int_equal(dots("dot4_rows"), 12 * 64 / 32);
+	assert_int_equal(dots("dot2_bytes"), 12 * 64 / 16);
+	assert_int_equal(dots("dot2_mixed"), 12 * 64 / 16);
+	assert_true(dots("dot2_odd") >= 13 * (71 / 16));
 }
 
 /* --- stores whose lanes lie apart --------------------------------------- */

@@ -111,7 +111,7 @@ static const Case cases[] = {
     /* lanes along a row, several rows at once */
     {"test/layouts/matvec.yaml",
 	{"y_i0, y_i1 = split(y.i, ? in tile([1, 2, 4, 8]))",
-	    "reorder(y_i0, y_k0, y_k1, y_i1, y_kv)", "unroll(y_i1)",
+	    "reorder(y_i0, y_k0, y_k1, y_i1, y_kv, y_kq)", "unroll(y_i1)",
 	    "vectorize(y_kv, 16)"},
 	{"cache_read", "cache_write"}},
     /* of places with a few channels, which are shuffled */
@@ -752,6 +752,19 @@ static const struct {
     {"llvm -mcpu=haswell",
 	{"test/layouts/row_sums.yaml", {"tensorize(b_jq, dot2_i16)"},
 	    {"tensorize(a"}}},
+    {"llvm -mcpu=haswell", /* bytes as i16 */
+	{"test/bench/families/rows/matvec_i8.yaml",
+	    {"tensorize(y_kq, dot2_i16)"}, {"tail(", "retype("}}},
+    {"llvm -mcpu=haswell",
+	{"test/layouts/row_products.yaml",
+	    {"tensorize(a_jq, dot2_i16)\ntail(a, peel)\n",
+		"tensorize(b_jq, dot2_i16)\ntail(b, peel)\n"},
+	    {"tensorize(c"}}},
+    {"llvm -mcpu=znver4",
+	{"test/layouts/row_products.yaml",
+	    {"tensorize(a_jq, dot4_u8i8)\ntail(a, peel)\n",
+		"tensorize(b_jq, dot2_i16)\ntail(b, peel)\n"},
+	    {"tensorize(c"}}},
     {"llvm -mcpu=neoverse-n1",
 	{"test/layouts/row_sums.yaml", {"tensorize(a_jq, dot4_u8)"},
 	    {"tensorize(b"}}},
