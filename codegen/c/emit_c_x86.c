@@ -228,18 +228,25 @@ static const char *x86_widened(
 	    s->prefix, s->prefix, unpack, s->mi, operand, s->mi, operand);
 }
 
+/* By an instruction that adds the products, where there is one. */
+static const char *x86_vnni(EmitC *e, const char *name, const Shape *s)
+{
+	if (!e->isa.vnni && (!e->isa.avxvnni || s->bytes > 32))
+		return NULL;
+	return arena_printf(e->arena,
+	    "%s_%s_%sepi32((%s)(c), (%s)(a), (%s)(b))", s->prefix, name,
+	    e->isa.vnni ? "" : "avx_", s->mi, s->mi, s->mi);
+}
+
 /* Without the instruction: 16-bit products in pairs, then the pairs of pairs;
  * within 16 bytes both come out in order. */
 static const char *x86_dot4(EmitC *e, const Intrinsic *in, const Shape *s)
 {
 	const char *half[2], *sum;
-	if (in->a == DT_U8 && in->b == DT_I8 &&
-	    (e->isa.vnni || (e->isa.avxvnni && s->bytes <= 32)))
-		return arena_printf(e->arena,
-		    "%s_dpbusd_%sepi32((%s)(c), (%s)(a), (%s)(b))", s->prefix,
-		    e->isa.vnni ? "" : "avx_", s->mi, s->mi, s->mi);
-	if (!e->isa.avx2)
-		return NULL;
+	const char *vnni =
+	    in->a == DT_U8 && in->b == DT_I8 ? x86_vnni(e, "dpbusd", s) : NULL;
+	if (vnni || !e->isa.avx2)
+		return vnni;
 	for (int i = 0; i < 2; i++)
 		half[i] = arena_printf(e->arena, "%s_madd_epi16(%s, %s)",
 		    s->prefix, x86_widened(e, in->a, "(a)", i, s),
@@ -421,6 +428,11 @@ static const char *x86_dot(EmitC *e, const Intrinsic *in, const Shape *s)
 		return x86_dot_bf16(e, s);
 	if (in->terms == 4)
 		return x86_dot4(e, in, s);
+	const char *vnni = in->a == DT_I16 && in->b == DT_I16
+	    ? x86_vnni(e, "dpwssd", s)
+	    : NULL;
+	if (vnni)
+		return vnni;
 	if (in->a == DT_I16 && in->b == DT_I16 &&
 	    (s->bytes == 16 || e->isa.avx2))
 		return arena_printf(e->arena,

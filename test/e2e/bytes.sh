@@ -68,6 +68,17 @@ bytes middle 'x: "u8[S, C, S]", w: "const i8[C, O, 3, 3]"' <<'END'
 z[y < S - 2, o < O, x1 < S - 2] =
   sum[c < C, r < 3, s < 3](x[y + r, c, x1 + s]*w[c, o, r, s])
 END
+bytes rows 'x: "u8[M, C*S]", w: "i8[C*S]"' <<'END'
+z[i < M] = sum[k < C*S](x[i, k]*w[k])
+END
+spec rows_i8 'x: "i8[M, C*S]", w: "i8[C*S]"' <<'END'
+z[i < M] = sum[k < C*S](x[i, k]*w[k])
+END
+built rows_i8 znver4 vpdpwssd
+built rows_i8 haswell vpmaddwd
+ok rows_i8-c "$TUNEC" build -q spec.yaml --db none.db -o rows_i8.c \
+	--target 'llvm -mcpu=znver4 -threads=1'
+ok rows_i8-c-by-instruction has rows_i8.c dpwssd
 bytes columns 'x: "u8[C, M]", w: "i8[C, O]"' <<'END'
 z[i < M, j < O] = sum[k < C](x[k, i]*w[k, j])
 END
