@@ -22,7 +22,7 @@ enum {
 	REPEATED_MOST = 4, /* times that an element is beside itself (j//2) */
 	EACH_READ = 2,	   /* instructions: a read is widened, and multiplied or
 			      added */
-	LONG = 4, /* times the steps of a vector: others may be left over */
+	LONG = 4,	   /* parts of a row, beside which a rest is little */
 	SHORT_MOST = 4 /* of an axis all of whose results are made at once */
 };
 
@@ -129,11 +129,30 @@ bool rule_has_row(const Block *block)
 	return rule_longer_axis(block, block->nspatial) >= 0;
 }
 
+/* Does a row divide into parts, but for a rest that is little beside them? */
+static bool divides(int64_t extent, int64_t part)
+{
+	return extent % part == 0 || extent >= LONG * part;
+}
+
+/* Lanes along an axis: bytes of a maximum fill a vector. */
+static int widest(const Rules *r, const Block *block, int axis)
+{
+	int i = (int)(block - r->program->blocks);
+	int lanes = rule_widest(r, block, axis);
+	int most = rule_value_lanes(r, i, axis);
+	if (r->program->buffers[block->buffer].type != block->body->type)
+		return lanes;
+	while (lanes < most && divides(extent_of(block, axis), 2 * lanes))
+		lanes *= 2;
+	return lanes;
+}
+
 int rule_row_lanes(const Rules *r, int i, int *axis)
 {
 	const Block *block = &r->program->blocks[i];
 	*axis = rule_keeps_order(r->program, block) ? -1 : lane_axis(r, i, false);
-	return *axis < 0 ? 1 : rule_widest(r, block, *axis);
+	return *axis < 0 ? 1 : widest(r, block, *axis);
 }
 
 bool rule_is_plain(const Rules *r, int i)
@@ -153,7 +172,7 @@ bool rule_is_row(const Rules *r, int i)
 	    ? -1
 	    : lane_axis(r, i, true);
 	return axis >= 0 && !lies_in_space(r, i) &&
-	    rule_widest(r, block, axis) >= least;
+	    widest(r, block, axis) >= least;
 }
 
 /* --- the nest ---------------------------------------------------------------- */
@@ -341,10 +360,10 @@ static const Intrinsic *sums_steps(const Row *w, int *lanes)
 	    : NULL;
 	if (!in || !lie_along(w, &r->blocks[i]))
 		return NULL;
-	int n = rule_widest(r, w->block, w->along);
-	bool whole = w->along_extent < LONG * n * in->terms;
-	while (whole && n > 1 && w->along_extent % (n * in->terms))
-		n /= 2;
+	int n = widest(r, w->block, w->along);
+	if (!divides(w->along_extent, n * in->terms))
+		while (n > 1 && w->along_extent % (n * in->terms))
+			n /= 2;
 	if (n < rule_least_lanes(rule_lanes(r->machine, in->sum)))
 		return NULL;
 	*lanes = n;
@@ -354,7 +373,7 @@ static const Intrinsic *sums_steps(const Row *w, int *lanes)
 static void put_lanes(Row *w, const char *row0, const char *row1)
 {
 	Rules *r = w->r;
-	int lanes = rule_widest(r, w->block, w->along);
+	int lanes = widest(r, w->block, w->along);
 	const Intrinsic *in = sums_steps(w, &lanes);
 	int each = lanes * (in ? in->terms : 1);
 	const char *name = w->block->axes[w->along].name;
