@@ -115,6 +115,8 @@ bool edit_is_below(const Nest *nest, int stage, int loop);
 /* Is stage `a` stage `b` or placed somewhere below it? */
 bool edit_is_inside(const Nest *nest, int a, int b);
 bool edit_has_attached(const Nest *nest, int loop);
+/* Where a live stage stands in the order. */
+int edit_order_of(const Nest *nest, int stage);
 bool edit_has_attached_stage(const Nest *nest, int stage); /* at any loop */
 /* Is the loop below a blockized or tensorized one, or that one? */
 bool edit_is_sealed(const Nest *nest, int loop);
@@ -171,6 +173,8 @@ int edit_new_buffer(
  * same place. */
 int edit_new_stage(Nest *nest, const char *name, int other, bool behind);
 void edit_set_place(Nest *nest, int stage, int loop);
+/* Stages placed at a loop, and prefetches by it, go over to another. */
+void edit_move_attachments(Nest *nest, int from, int to);
 void edit_remove_stage(Nest *nest, int stage);
 void edit_replace_loops(
     Nest *nest, int stage, int at, int n, const int *loops, int nloops);

@@ -19,7 +19,7 @@ static int loop_named(const Nest *nest, const char *name)
 static int new_var(Nest *nest, const char *name, int stage, int axis)
 {
 	bool reduce = axis >= 0 && nest->stages.at[stage].axes[axis].reduce;
-	vec_push(nest->arena, &nest->vars,
+	return nest_add_var(nest,
 	    (Var){.name = name,
 		.stage = stage,
 		.axis = axis,
@@ -29,7 +29,6 @@ static int new_var(Nest *nest, const char *name, int stage, int axis)
 		.fused = -1,
 		.div = HANDLE_NONE,
 		.unroll_limit = HANDLE_NONE});
-	return nest->vars.n - 1;
 }
 
 static void replace_loop(Nest *nest, int at, int remove, int n, const int *by)
@@ -119,8 +118,10 @@ static int copy_stage(Nest *nest, const char *name, int from, int to)
 	    .nspatial = b->ndim,
 	    .buffer = to,
 	    .nwrite = b->ndim,
+	    .vars = -1,
 	    .place = -1,
 	    .with = -1,
+	    .last = -1,
 	    .carries = -1,
 	    .init_at = -1,
 	    .is_copy = true,

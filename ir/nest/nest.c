@@ -38,9 +38,18 @@ static NestBuffer plain_buffer(Nest *nest, int number)
 	return b;
 }
 
+int nest_add_var(Nest *nest, Var var)
+{
+	Stage *s = &nest->stages.at[var.stage];
+	var.next = s->vars;
+	s->vars = nest->vars.n;
+	vec_push(nest->arena, &nest->vars, var);
+	return s->vars;
+}
+
 static int plain_var(Nest *nest, int stage, int axis, const Axis *from)
 {
-	vec_push(nest->arena, &nest->vars,
+	return nest_add_var(nest,
 	    (Var){
 		.name = arena_printf(nest->arena, "%s.%s",
 		    nest->stages.at[stage].name, from->name),
@@ -54,7 +63,6 @@ static int plain_var(Nest *nest, int stage, int axis, const Axis *from)
 		.div = HANDLE_NONE,
 		.unroll_limit = HANDLE_NONE,
 	    });
-	return nest->vars.n - 1;
 }
 
 static void plain_stage(Nest *nest, int number)
@@ -74,8 +82,10 @@ static void plain_stage(Nest *nest, int number)
 	    .write = NEW_N(nest->arena, Expr *, block->nspatial),
 	    .nloops = block->naxes,
 	    .loops = NEW_N(nest->arena, int, block->naxes),
+	    .vars = -1,
 	    .place = -1,
 	    .with = -1,
+	    .last = -1,
 	    .carries = -1,
 	    .init_at = -1,
 	    .tail = TAIL_GUARD,
@@ -337,14 +347,15 @@ int nest_leader(const Nest *nest, int stage)
 
 bool nest_is_sharing(const Nest *nest, int stage)
 {
-	return nest->stages.at[stage].with >= 0 || nest->stages.at[stage].leads;
+	return nest->stages.at[stage].with >= 0 ||
+	    nest->stages.at[stage].last >= 0;
 }
 
 IntVec nest_sharing(const Nest *nest, Arena *arena, int stage)
 {
 	IntVec all = {0};
 	vec_push(arena, &all, stage);
-	bool leads = nest->stages.at[stage].leads;
+	bool leads = nest->stages.at[stage].last >= 0;
 	for (int i = 0; leads && i < nest->order.n; i++)
 		if (nest->stages.at[nest->order.at[i]].with == stage)
 			vec_push(arena, &all, nest->order.at[i]);

@@ -56,6 +56,8 @@ typedef struct {
 	int nparts; /* loops made by fuse: the fused variables, outer to inner */
 	int *parts;
 	Handle unroll_limit; /* serial loop: unrolled where extent <= this; or NONE */
+	bool used; /* stages were placed at it, or prefetch by it, once */
+	int next;  /* of the same stage; -1 */
 } Var;
 
 typedef struct {
@@ -110,12 +112,13 @@ typedef struct {
 	Expr **write;     /* logical index of the element written, over OP_AXIS */
 	int nloops;
 	int *loops;       /* outer to inner */
+	int vars;         /* the newest of its variables, then `next`; -1 */
 	int place;        /* loop of another stage; -1: the root */
 	bool after;       /* see above */
 	int with;         /* the stage whose loops it shares: `loops`, the axes'
 			     variables, place and tail are that one's, and its
 			     body runs right behind that one's; -1 */
-	bool leads;	  /* some run with it */
+	int last;         /* the last that runs with it; -1 */
 	int carries;      /* the axis along which an element is made from the one
 			     before, which the body reads: a running sum;
 			     -1 */
@@ -229,6 +232,8 @@ void nest_set_body(Nest *nest, int stage, Expr *body);
 bool nest_reads(const Nest *nest, int stage, int buffer);
 /* The first of its reads of a buffer, those that follow it in `reads`; NULL. */
 const StageRead *nest_first_read(const Nest *nest, int stage, int buffer);
+/* A variable of its `stage`; its number. */
+int nest_add_var(Nest *nest, Var var);
 /* Loops around a stage's body, outermost first, through all places: fills
  * vars[] and returns how many.  `at` is a position in the stage's own loops:
  * that many of them are included.  `max` of nest->vars.n is always enough. */

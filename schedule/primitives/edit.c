@@ -77,6 +77,8 @@ bool edit_is_inside(const Nest *nest, int a, int b)
 
 bool edit_has_attached(const Nest *nest, int loop)
 {
+	if (!nest->vars.at[loop].used)
+		return false;
 	for (int i = 0; i < nest->placed.n; i++) {
 		const Stage *s = &nest->stages.at[nest->placed.at[i]];
 		if (s->live && s->place == loop)
@@ -396,8 +398,7 @@ int edit_new_var(Nest *nest, const char *name, int stage, int axis)
 	    .unroll_limit = HANDLE_NONE,
 	};
 
-	vec_push(nest->arena, &nest->vars, v);
-	return nest->vars.n - 1;
+	return nest_add_var(nest, v);
 }
 
 void edit_new_loops(Nest *nest, int stage)
@@ -435,7 +436,7 @@ int edit_new_buffer(
 	return nest->buffers.n - 1;
 }
 
-static int order_of(const Nest *nest, int stage)
+int edit_order_of(const Nest *nest, int stage)
 {
 	for (int i = 0; i < nest->order.n; i++)
 		if (nest->order.at[i] == stage)
@@ -450,8 +451,10 @@ int edit_new_stage(Nest *nest, const char *name, int other, bool behind)
 	    .name = name,
 	    .block = -1,
 	    .live = true,
+	    .vars = -1,
 	    .place = -1,
 	    .with = -1,
+	    .last = -1,
 	    .after = nest->stages.at[other].after,
 	    .carries = -1,
 	    .init_at = -1,
@@ -460,7 +463,7 @@ int edit_new_stage(Nest *nest, const char *name, int other, bool behind)
 	    .tensor_loop = -1,
 	};
 	int stage = nest->stages.n;
-	int at = order_of(nest, other) + behind;
+	int at = edit_order_of(nest, other) + behind;
 
 	vec_push(nest->arena, &nest->stages, s);
 	vec_push(nest->arena, &nest->order, stage);
@@ -477,15 +480,18 @@ void edit_set_place(Nest *nest, int stage, int loop)
 	bool listed = false;
 
 	s->place = loop;
+	if (loop < 0)
+		return;
+	nest->vars.at[loop].used = true;
 	for (int i = 0; i < nest->placed.n && !listed; i++)
 		listed = nest->placed.at[i] == stage;
-	if (loop >= 0 && !listed)
+	if (!listed)
 		vec_push(nest->arena, &nest->placed, stage);
 }
 
 void edit_remove_stage(Nest *nest, int stage)
 {
-	int at = order_of(nest, stage);
+	int at = edit_order_of(nest, stage);
 
 	nest->stages.at[stage].live = false;
 	nest->order.n--;
@@ -533,24 +539,21 @@ void edit_redirect(
 		redirect_read, &r));
 }
 
-/* What hangs at the loop hangs at the innermost part: all of its iterations
- * are above that. */
-static void move_attachments(Nest *nest, int loop, const int *parts, int n)
+void edit_move_attachments(Nest *nest, int from, int to)
 {
-	Stage *own = &nest->stages.at[nest->vars.at[loop].stage];
-
+	if (!nest->vars.at[from].used)
+		return;
+	nest->vars.at[to].used = true;
 	for (int i = 0; i < nest->placed.n; i++) {
 		Stage *s = &nest->stages.at[nest->placed.at[i]];
-		if (s->place == loop)
-			s->place = parts[n - 1];
+		if (s->place == from)
+			s->place = to;
 	}
-	if (own->init_at == loop)
-		own->init_at = parts[0];
 	for (int k = 0; k < nest->stages.n; k++) {
 		Stage *s = &nest->stages.at[k];
 		for (int i = 0; i < s->prefetches.n; i++)
-			if (s->prefetches.at[i].var == loop)
-				s->prefetches.at[i].var = parts[n - 1];
+			if (s->prefetches.at[i].var == from)
+				s->prefetches.at[i].var = to;
 	}
 }
 
@@ -572,7 +575,11 @@ const int *edit_split_loop(Nest *nest, int loop, int n, const Handle *factors,
 	nest->vars.at[loop].how = VAR_SPLIT;
 	nest->vars.at[loop].nchild = n;
 	nest->vars.at[loop].child = parts;
-	move_attachments(nest, loop, parts, n);
+	/* what hangs at the loop hangs at the innermost part: all of its
+	 * iterations are above that */
+	edit_move_attachments(nest, loop, parts[n - 1]);
+	if (nest->stages.at[stage].init_at == loop)
+		nest->stages.at[stage].init_at = parts[0];
 	return parts;
 }
 
@@ -619,9 +626,10 @@ Refusal edit_running(const Nest *nest, int loop, int *stage, Prefix *prefix)
 /* The block as if it were new, with other axes. */
 static void remake(Nest *nest, int stage, Expr *body)
 {
-	for (int i = 0; i < nest->vars.n; i++)
-		if (nest->vars.at[i].stage == stage)
-			nest_rename_var(nest, i, ""); /* no loop any more */
+	int i = nest->stages.at[stage].vars;
+
+	for (; i >= 0; i = nest->vars.at[i].next)
+		nest_rename_var(nest, i, ""); /* no loop any more */
 	nest_set_body(nest, stage, body);
 	edit_new_loops(nest, stage);
 }

@@ -47,16 +47,16 @@ static void hand_over(Nest *nest, int from, int to)
 	const char *name = nest->stages.at[from].name;
 	size_t n = strlen(name);
 
-	for (int i = 0; i < nest->vars.n; i++) {
+	for (int i = nest->stages.at[from].vars; i >= 0;
+	     i = nest->vars.at[i].next) {
 		Var *v = &nest->vars.at[i];
-		if (v->stage != from)
-			continue;
 		v->stage = to;
 		if (!strncmp(v->name, name, n) && v->name[n] == '.')
 			nest_rename_var(nest, i,
 			    arena_printf(nest->arena, "%s%s",
 				nest->stages.at[to].name, v->name + n));
 	}
+	nest->stages.at[from].vars = -1;
 }
 
 static void become_copy(Nest *nest, int stage, int from)

@@ -76,14 +76,18 @@ static bool is_used(const Nest *nest, int stage)
 
 static bool reads_any(const Nest *nest, const ComputeWith *p)
 {
-	for (int i = 0; i < nest->order.n; i++) {
-		int other = nest->order.at[i];
-		if (nest_leader(nest, other) != p->leader)
-			continue;
-		if (nest_reads(nest, p->stage, nest->stages.at[other].buffer) ||
-		    nest_reads(nest, other, nest->stages.at[p->stage].buffer))
+	const Stage *s = &nest->stages.at[p->stage];
+	IntVec readers = edit_readers(nest, s->buffer);
+
+	for (int i = 0; i < s->reads.n; i++) {
+		int buffer = s->reads.at[i].read->id;
+		int writer = nest->buffers.at[buffer].writer;
+		if (writer >= 0 && nest_leader(nest, writer) == p->leader)
 			return true;
 	}
+	for (int i = 0; i < readers.n; i++)
+		if (nest_leader(nest, readers.at[i]) == p->leader)
+			return true;
 	return false;
 }
 
@@ -131,15 +135,12 @@ Refusal compute_with_legal(const Call *call)
 /* Behind the leader and those that share its loops already. */
 static void move_behind(Nest *nest, const ComputeWith *p)
 {
-	int *order = nest->order.at, from = 0, last = 0;
+	Stage *leader = &nest->stages.at[p->leader];
+	int *order = nest->order.at, from = edit_order_of(nest, p->stage);
+	int last =
+	    edit_order_of(nest, leader->last < 0 ? p->leader : leader->last);
 
-	for (int i = 0; i < nest->order.n; i++) {
-		if (order[i] == p->stage)
-			from = i;
-		if (order[i] == p->leader ||
-		    nest->stages.at[order[i]].with == p->leader)
-			last = i;
-	}
+	leader->last = p->stage;
 	for (; from < last; from++)
 		order[from] = order[from + 1];
 	for (; from > last + 1; from--)
@@ -161,7 +162,6 @@ void compute_with_apply(const Call *call)
 	edit_set_place(nest, p.stage, leader->place);
 	s = &nest->stages.at[p.stage];
 	s->with = p.leader;
-	nest->stages.at[p.leader].leads = true;
 	s->after = leader->after;
 	s->tail = leader->tail;
 	s->init_at = leader->init_at;

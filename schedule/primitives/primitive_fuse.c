@@ -59,26 +59,6 @@ Refusal fuse_legal(const Call *call)
 	return why;
 }
 
-static void move_attachments(Nest *nest, const Fuse *p, int loop)
-{
-	Stage *own = &nest->stages.at[nest->vars.at[loop].stage];
-
-	for (int i = 0; i < nest->placed.n; i++) {
-		Stage *s = &nest->stages.at[nest->placed.at[i]];
-		if (s->place == p->loops[p->n - 1])
-			s->place = loop;
-	}
-	if (own->init_at == p->loops[0])
-		own->init_at = loop;
-	for (int k = 0; k < nest->stages.n; k++) {
-		Stage *s = &nest->stages.at[k];
-		for (int i = 0; i < s->prefetches.n; i++)
-			for (int j = 0; j < p->n; j++)
-				if (s->prefetches.at[i].var == p->loops[j])
-					s->prefetches.at[i].var = loop;
-	}
-}
-
 void fuse_apply(const Call *call)
 {
 	Nest *nest = call->nest;
@@ -96,6 +76,8 @@ void fuse_apply(const Call *call)
 	for (int i = 0; i < p.n; i++) {
 		nest->vars.at[p.loops[i]].how = VAR_FUSED;
 		nest->vars.at[p.loops[i]].fused = loop;
+		edit_move_attachments(nest, p.loops[i], loop);
 	}
-	move_attachments(nest, &p, loop);
+	if (nest->stages.at[stage].init_at == p.loops[0])
+		nest->stages.at[stage].init_at = loop;
 }

@@ -68,4 +68,5 @@ void prefetch_apply(const Call *call)
 	parameters(call, &p);
 	vec_push(nest->arena, &nest->stages.at[p.stage].prefetches,
 	    (Prefetch){p.buffer, p.loop, p.distance});
+	nest->vars.at[p.loop].used = true;
 }
