@@ -148,8 +148,35 @@ static void say_trouble(const char *trouble)
 	say_warning("%s; trying again", trouble);
 }
 
+/* `off`, or of each source `auto` or `given`: paths are the user's own. */
+static const char *transfer_words(Arena *arena, const TextList *words)
+{
+	const char *all = NULL;
+	for (int i = 0; i < words->n; i++) {
+		bool own = !strcmp(words->at[i], "auto");
+		if (!strcmp(words->at[i], "off"))
+			return "off";
+		all = arena_printf(arena, "%s%s%s", all ? all : "",
+		    all ? " " : "", own ? "auto" : "given");
+	}
+	return all ? all : "off";
+}
+
+/* What decides what is searched, beside the budget and the seed. */
+static const TuneSetting *settings_of(Arena *arena, const TuneVerb *v)
+{
+	const TuneSetting all[] = {
+#define GUIDE(name, argument, preset, words, help) {#name, v->guide_##name},
+#include "tuner/tune/guide.def"
+#undef GUIDE
+	    {"scheduler", v->scheduler},
+	    {"transfer", transfer_words(arena, &v->transfer)},
+	    {v->until ? "until" : NULL, v->until}, {0}};
+	return arena_memdup(arena, all, sizeof all);
+}
+
 /* EXIT_DONE, or the exit code after a message. */
-static int read_options(const TuneVerb *v, TuneOptions *o)
+static int read_options(Arena *arena, const TuneVerb *v, TuneOptions *o)
 {
 	*o = (TuneOptions){.trials = -1,
 	    .time_s = -1,
@@ -158,6 +185,7 @@ static int read_options(const TuneVerb *v, TuneOptions *o)
 	    .accept = v->accept,
 	    .schedule = v->schedule,
 	    .seed = (uint64_t)v->seed,
+	    .settings = settings_of(arena, v),
 	    .interrupted = &interrupted};
 	o->measure = (MeasureOptions){.cold = v->cold,
 	    .pin = !v->no_pin,
@@ -407,7 +435,7 @@ static int tune_run(void *options, int n, char **operands)
 	TuneOptions o;
 	StaticTune looked;
 	double start_s = measure_now();
-	int code = read_options(v, &o);
+	int code = read_options(arena, v, &o);
 	if (code == EXIT_DONE && o.replay_db)
 		code = check_replay(arena, v, o.replay_db);
 	if (code == EXIT_DONE)

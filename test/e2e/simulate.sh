@@ -53,7 +53,17 @@ for how in '--search evolve' '--search ga' '--search grid' '--prior on' \
 		--trials 24 $how --db how.jsonl --more
 done
 ok predicted grep -q '"predicted":[0-9.]*e\?-\?[0-9]*,"verified"' how.jsonl
-ok batches grep -q '"batches":\[{"trials":' how.jsonl
+exits two-batches 0 tune mm.yaml:small --measure simulate --trials 24 \
+	--db batches.jsonl --until 1% --transfer auto --model linear
+ok batches-are-all-rated [ "$(grep -o '"batches":.*' batches.jsonl |
+	grep -o '"trials":[0-9]*,"correlation"' | tr -dc '0-9\n' |
+	awk '{ n += $1 } END { print n }')" = 24 ]
+ok the-first-by-the-analytic-model-alone grep -q \
+	'"correlation":null,"recall":null,"analytic":[0-9.-]*},{.*"correlation":[0-9.-]*,' \
+	batches.jsonl
+ok settings-are-in-the-mark grep -q '"kind":"run-start".*"settings":{"search":"sa",'\
+'"model":"linear",.*"epsilon":"0.05","scheduler":"gradient","transfer":"auto","until":"1%"}' \
+	batches.jsonl
 # A product with few decisions: the space ends before the budget does.
 sed 's/name: mm/name: tiny/; s/M: 33, N: 40, K: 29/M: 1, N: 2, K: 1/' \
 	mm.yaml >tiny.yaml

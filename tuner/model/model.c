@@ -256,24 +256,26 @@ static void predict_own(const Model *m, int first, int n, double *mean)
 	}
 }
 
-/* What the model, as it is, says about the rows that came after it. */
-static Rating rate(const Model *m)
+Rating model_rate(const Model *m)
 {
 	Rating rating = {NAN, NAN, NAN};
 	int n = m->n - m->trained;
-	if (!model_fitted(m) || n < 2)
+	if (n < 2)
 		return rating;
 	double *score = must_alloc(sizeof *score * (size_t)n);
 	double *prior = must_alloc(sizeof *prior * (size_t)n);
 	double *truth = must_alloc(sizeof *truth * (size_t)n);
-	predict_own(m, m->trained, n, score);
+	if (model_fitted(m))
+		predict_own(m, m->trained, n, score);
 	for (int i = 0; i < n; i++) {
 		prior[i] = m->rows[m->trained + i].from[PRIOR];
 		truth[i] = -m->rows[m->trained + i].time_s;
 	}
-	rating = (Rating){rank_correlation(score, truth, n),
-	    rank_recall(score, truth, n, RECALL),
-	    rank_correlation(prior, truth, n)};
+	rating.prior_correlation = rank_correlation(prior, truth, n);
+	if (model_fitted(m)) {
+		rating.correlation = rank_correlation(score, truth, n);
+		rating.recall = rank_recall(score, truth, n, RECALL);
+	}
 	free(score);
 	free(prior);
 	free(truth);
@@ -511,7 +513,7 @@ Status model_fit(Model *m, Error *error)
 {
 	Batch all = batch_new(m, false), drawn = batch_new(m, true);
 	Status status = STATUS_OK;
-	m->rating = rate(m);
+	m->rating = model_rate(m);
 	forget(m);
 	gather(m, &all);
 	for (int g = 0, at = 0; g < all.ngroups; at += (int)all.sizes[g++])

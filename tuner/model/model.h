@@ -85,6 +85,8 @@ typedef struct {
 	double prior_correlation;
 } Rating;
 Rating model_rating(const Model *model);
+/* What it says, as it is, about the rows that came after its training. */
+Rating model_rate(const Model *model);
 
 /* One that says what the analytic model does. */
 Model *model_of_prior(int width);

@@ -232,15 +232,28 @@ void guide_visit(Guide *g, const Candidate *candidate)
 	search_visit(g->search, candidate);
 }
 
-static void keep_rating(Guide *g, int rows)
+static void keep_rating(Guide *g, int rows, Rating r)
 {
-	Rating r = model_rating(g->model);
-	if (isnan(r.correlation) || isnan(r.prior_correlation))
+	if (isnan(r.prior_correlation))
 		return;
-	g->worse = r.correlation < r.prior_correlation ? g->worse + 1 : 0;
 	g->batches = must_realloc(
 	    g->batches, sizeof *g->batches * (size_t)(g->nbatches + 1));
 	g->batches[g->nbatches++] = (GuideBatch){rows, r};
+}
+
+static void weigh(Guide *g, Rating r)
+{
+	if (isnan(r.correlation) || isnan(r.prior_correlation))
+		return;
+	g->worse = r.correlation < r.prior_correlation ? g->worse + 1 : 0;
+}
+
+void guide_end(Guide *g)
+{
+	int rows = g->model ? model_rows(g->model) - g->last_fit : 0;
+	if (rows)
+		keep_rating(g, rows, model_rate(g->model));
+	g->last_fit += rows;
 }
 
 const GuideBatch *guide_batches(const Guide *g, int *n)
@@ -271,7 +284,8 @@ Status guide_fit(Guide *g, int batch, Error *error)
 		return STATUS_OK;
 	g->last_fit = rows;
 	FORWARD_IF_ERROR(model_fit(g->model, error));
-	keep_rating(g, fresh);
+	keep_rating(g, fresh, model_rating(g->model));
+	weigh(g, model_rating(g->model));
 	return STATUS_OK;
 }
 

@@ -79,6 +79,8 @@ typedef struct {
 	Rating rating;
 } GuideBatch;
 const GuideBatch *guide_batches(const Guide *guide, int *n);
+/* Rates the model on what it has not learnt from, as a training would. */
+void guide_end(Guide *guide);
 
 SearchStats guide_stats(const Guide *guide);
 /* The model's; NaN without one. */

@@ -19,6 +19,11 @@
 #include "tuner/tune/tasks.h"
 #include "tuner/tune/transfer.h"
 
+/* An option, as the user spelled it. */
+typedef struct {
+	const char *name, *value;
+} TuneSetting;
+
 typedef struct {
 	int64_t trials;  /* that the store is to hold for the operator; -1: any */
 	double time_s;   /* that all runs together may take; -1: any */
@@ -36,7 +41,8 @@ typedef struct {
 	uint64_t seed;
 	MeasureOptions measure;
 	const char *replay_db; /* measurements from this store; NULL: measured */
-	const char *command;   /* as the user typed it, for the run's mark */
+	/* for the mark of the run; a NULL name ends them */
+	const TuneSetting *settings;
 	volatile const int *interrupted; /* set by a signal; may be NULL */
 } TuneOptions;
 

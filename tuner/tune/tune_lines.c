@@ -42,6 +42,14 @@ static void set_measure(const Tuning *t, json_t *mark)
 		json_object_set_new(mark, "measure", json_string(word));
 }
 
+static json_t *settings_json(const TuneSetting *s)
+{
+	json_t *settings = json_object();
+	for (; s && s->name; s++)
+		json_object_set_new(settings, s->name, json_text(s->value));
+	return settings;
+}
+
 Status lines_start(Tuning *t)
 {
 	const TuneOptions *o = &t->options;
@@ -55,8 +63,7 @@ Status lines_start(Tuning *t)
 	    f, "time_s", o->time_s < 0 ? json_null() : json_real(o->time_s));
 	json_object_set_new(f, "seed", json_integer((json_int_t)o->seed));
 	json_object_set_new(f, "search", json_string(o->guide.search));
-	json_object_set_new(f, "command",
-	    o->command ? json_text(o->command) : json_null());
+	json_object_set_new(f, "settings", settings_json(o->settings));
 	/* two that begin in one millisecond are two */
 	uint64_t nonce = 0;
 	if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
@@ -102,7 +109,7 @@ Status lines_end(Tuning *t)
 	    f, "scored", json_integer((json_int_t)r->scored));
 	json_object_set_new(f, "peak_flops_per_s", json_real(r->peak_all));
 	json_object_set_new(f, "times_s", tune_times_json(&r->times));
-		json_object_set_new(f, "batches", propose_batches(t));
+	json_object_set_new(f, "batches", propose_batches(t));
 	json_object_set_new(f, "refusals", propose_refusals(t));
 	if (r->exhausted)
 		json_object_set_new(

@@ -122,6 +122,8 @@ json_t *propose_batches(const Tuning *t)
 {
 	json_t *batches = json_array();
 	int n = 0;
+	if (t->guide)
+		guide_end(t->guide);
 	const GuideBatch *b = t->guide ? guide_batches(t->guide, &n) : NULL;
 	for (int i = 0; i < n; i++)
 		json_array_append_new(batches,
