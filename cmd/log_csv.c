@@ -95,7 +95,7 @@ static void put_features(Csv *csv, const json_t *json)
 	bool found = trace && space_find(csv->space, trace, &c);
 	if (found)
 		space_features(csv->space, &c, 1, features);
-	for (int i = 0; i < FEATURES; i++)
+	for (int i = 0; i < FEATURES_USED; i++)
 		put_number(csv->out, found ? (double)features[i] : NAN);
 	arena_free(scratch);
 }
@@ -131,7 +131,7 @@ void log_csv(Arena *arena, const ProgramVec *programs, const RowVec *rows,
 	Csv csv = {.arena = arena, .programs = programs, .out = out};
 	buf_puts(out, "id,operator,case,target,regime,round,measure,outcome,"
 		      "decisions,time_s,predicted_s");
-	for (int i = 0; i < FEATURES; i++) {
+	for (int i = 0; i < FEATURES_USED; i++) {
 		char name[FEATURE_NAME];
 		buf_printf(out, ",%s", feature_name(i, name));
 	}

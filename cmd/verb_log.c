@@ -412,11 +412,12 @@ static int log_export(Arena *arena, const Log *log, const Stores *stores,
 	const char *path = log->model ? log->model
 	    : log->output	      ? log->output
 				      : "-";
+	if (log->model && (programs->n || log->csv || log->output))
+		return say_usage(
+		    "log", "export --model takes no SPEC, --csv or -o");
 	int code = check_export(arena, path, stores, programs);
 	if (!code && log->model)
-		return programs->n
-		    ? say_usage("log", "export --model takes no SPEC")
-		    : log_model(arena, log, stores);
+		return log_model(arena, log, stores);
 	if (!code)
 		code = log_rows(
 		    arena, log, stores, programs, !log->csv, &rows);

@@ -253,6 +253,10 @@ static int check_replay(Arena *arena, const TuneVerb *v, const char *replayed)
 	ProgramVec none = {0};
 	TextVec written = {0}, read = {0};
 	InputVec inputs = {0};
+	if (access(replayed, F_OK)) {
+		say_error("--measure: there is no file %s", replayed);
+		return EXIT_FAILED;
+	}
 	vec_push(arena, &written, v->db.n ? v->db.at[0] : stores_preset());
 	vec_push(arena, &read, replayed);
 	inputs_of(arena, &none, NULL, &read, &inputs);

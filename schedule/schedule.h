@@ -171,7 +171,12 @@ Trace *schedule_plain(Arena *arena, const Program *program);
 
 /* --- spaces ------------------------------------------------------------- */
 
-enum { CANDIDATE_PARTS = 128, STAGE_FEATURES = 92, FEATURES = 144 };
+enum {
+	CANDIDATE_PARTS = 128,
+	STAGE_FEATURES = 92,
+	FEATURES_USED = 133, /* of a row; the others are 0 */
+	FEATURES = 144
+};
 /* One more where a column means something else than before: models in files are of
  * one version. */
 enum { FEATURES_VERSION = 2 };

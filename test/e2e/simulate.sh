@@ -143,6 +143,10 @@ for run in 0 0-1 again; do
 	strip from-$run.jsonl >from-$run
 	[ $run = 0 ] || ok "replayed-runs-repeat-$run" cmp from-0 from-$run
 done
+exits replays-what-is-not-there 1 tune mm.yaml:small --trials 3 \
+	--measure replay:nowhere.jsonl --db nothing.jsonl
+ok it-is-named grep -q 'no file nowhere.jsonl' err
+ok nothing-is-stored [ ! -e nothing.jsonl ]
 ok replayed-says-so [ "$(grep '"kind":"trial"' from-0.jsonl |
 	grep -vc '"measure":"replay"')" = 0 ]
 exits replayed-is-never-the-best 0 "$TUNEC" log best --db from-0.jsonl
@@ -165,7 +169,7 @@ for r, l in zip(rows, lines):
     assert r["decisions"].count("=") == json.dumps(l["trace"]).count("decision")
     assert bool(r["predicted_s"]) == (l["predicted"] is not None)
 names = list(rows[0])[11:]
-assert len(names) == 144 and names[0] == "stage1.seconds_ns"
+assert len(names) == 133 and names[0] == "stage1.seconds_ns"
 features = [[r[n] for n in names] for r in rows]
 assert all(bool(x) == (sys.argv[3] == "with") for f in features for x in f)
 assert sys.argv[3] != "with" or len(set(map(tuple, features))) > 100

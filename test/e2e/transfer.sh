@@ -34,6 +34,11 @@ ok it-is-the-same-twice [ "$(traces auto1.jsonl)" = "$(traces auto2.jsonl)" ]
 exits tune-by-a-named-store 0 tune mm.yaml:new --trials 20 --db own.jsonl \
 	--transfer=logs.jsonl
 ok it-is-what-auto-does [ "$(traces own.jsonl)" = "$(traces auto1.jsonl)" ]
+cp err err_once
+cp logs.jsonl copy.jsonl
+exits tune-by-a-store-and-its-copy 0 tune mm.yaml:new --trials 20 --db twice.jsonl \
+	--transfer=logs.jsonl --transfer=copy.jsonl
+ok a-record-counts-once cmp err err_once
 cp logs.jsonl off.jsonl
 exits tune-without 0 tune mm.yaml:new --trials 20 --db off.jsonl --transfer=off
 ok nothing-is-said lacks err transfer:
@@ -53,6 +58,10 @@ exits simulated-lines-teach-no-model 1 "$TUNEC" log export --model m --db logs.j
 	--target "$target"
 ok they-are-counted has err 'were measured in another way'
 ok nothing-is-written absent m
+exits a-model-or-rows 2 "$TUNEC" log export --model m --csv --db logs.jsonl
+exits a-model-of-all 2 "$TUNEC" log export --model m mm.yaml --db logs.jsonl
+exits a-model-has-its-file 2 "$TUNEC" log export --model m -o m.txt --db logs.jsonl
+ok none-is-written absent m
 sed 's/,"measure":"simulate"//' logs.jsonl >real.jsonl
 for i in 1 2; do
 	exits "export-$i" 0 "$TUNEC" log export --model m$i --db real.jsonl \

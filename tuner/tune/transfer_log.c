@@ -23,7 +23,7 @@ typedef struct {
 	Transfer *transfer;
 	Arena *arena; /* the transfer's */
 	const TransferWish *wish;
-	Lookup names;
+	Lookup names, ids;
 	VEC(Reading) readings;
 	int lines;
 } Reader;
@@ -109,6 +109,10 @@ static bool read_line(Line *line, void *context)
 	Candidate c;
 	if (line->kind != LINE_TRIAL || line->final || is_own(r, line))
 		return true;
+	/* of several stores that have it, once */
+	if (lookup_first(&r->ids, line->id, strlen(line->id)) >= 0)
+		return true;
+	lookup_add(&r->ids, arena_strdup(r->arena, line->id), 0);
 	if (r->lines++ >= LINES_MOST) {
 		r->transfer->facts.unread++;
 		return true;
@@ -135,7 +139,8 @@ Status transfer_read(Transfer *t, Store *const *stores, int nstores,
 	Reader r = {.transfer = t,
 	    .arena = t->arena,
 	    .wish = wish,
-	    .names = {.arena = t->arena}};
+	    .names = {.arena = t->arena},
+	    .ids = {.arena = t->arena}};
 	for (int i = 0; i < nstores; i++)
 		FORWARD_IF_ERROR(
 		    store_each(stores[i], NULL, read_line, &r, NULL, error));
