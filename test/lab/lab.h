@@ -111,8 +111,9 @@ Status lab_setting(
     Arena *arena, const char *line, LabSetting *out, Error *error);
 
 /* lab_learn.c */
-/* Of the words of features=: "config", a candidate's decisions; or beginnings of
- * names of columns, "loop,access", others being 0.  False: no column begins so. */
+/* Of the words of features=: "config", a candidate's decisions; "mixed", the columns
+ * of each in an order of its own; or beginnings of names of columns, "loop,access",
+ * others being 0.  False: no column begins so. */
 bool lab_show(Arena *arena, const char *words, Showing *out);
 /* A global model of what the setting's `from` names: LAB_TAUGHT random candidates of
  * each table beside the task's own (`path`); with @CPU of the operator on another

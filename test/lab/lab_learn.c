@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/hash.h"
 #include "test/lab/lab.h"
 
 /* --- what is shown ------------------------------------------------------------- */
@@ -30,6 +31,24 @@ static void show_columns(const void *context, Space *space,
 		rows[i] = shown[i % FEATURES] ? rows[i] : 0;
 }
 
+/* Each candidate's columns in an order of its own: they tell nothing. */
+static void show_mixed(const void *context, Space *space,
+    const Candidate *candidates, int n, float *rows)
+{
+	(void)context;
+	space_features(space, candidates, n, rows);
+	for (int i = 0; i < n; i++, rows += FEATURES) {
+		Rng rng = rng_stream(
+		    hash64(&candidates[i], sizeof *candidates, 0), 4, 1);
+		for (int k = FEATURES - 1; k > 0; k--) {
+			int from = (int)rng_below(&rng, (uint64_t)k + 1);
+			float held = rows[k];
+			rows[k] = rows[from];
+			rows[from] = held;
+		}
+	}
+}
+
 static int show_word(const char *word, bool *shown)
 {
 	int n = 0;
@@ -49,6 +68,9 @@ bool lab_show(Arena *arena, const char *words, Showing *out)
 	char *copy = arena_strdup(arena, words), *rest, *word;
 	*out = (Showing){show_decisions, NULL};
 	if (!strcmp(words, "config"))
+		return true;
+	out->rows = show_mixed;
+	if (!strcmp(words, "mixed"))
 		return true;
 	memset(shown, 0, FEATURES);
 	*out = (Showing){show_columns, shown};

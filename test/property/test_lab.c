@@ -235,12 +235,83 @@ static void test_shown(void **state)
 	assert_true(held(task, "all search=sa") > 0.7);
 	assert_true(held(task, "config features=config") > 0.3);
 	assert_true(held(task, "program features=program") < 0.3);
+	assert_true(held(task, "mixed features=mixed") < 0.3);
 	assert_int_not_equal(
 	    lab_setting(arena, "x features=loop,luck", &s, &error), 0);
 	assert_non_null(strstr(error.text, "features=loop,luck"));
 	assert_int_equal(lab_setting(arena, "x from=none", &s, &error), 0);
 	assert_int_not_equal(lab_teach(&s, "a/b.json", 1, &model, &error), 0);
 	assert_non_null(strstr(error.text, "a/none.json"));
+	arena_free(arena);
+}
+
+/* --- a model that knows nothing --------------------------------------------------- */
+
+/* As lab_show's `mixed`, while *context. */
+static void show_while(const void *context, Space *space,
+    const Candidate *candidates, int n, float *rows)
+{
+	const bool *mixes = context;
+	Arena *arena = arena_new();
+	Showing mixed;
+	assert_true(lab_show(arena, "mixed", &mixed));
+	if (*mixes)
+		mixed.rows(mixed.context, space, candidates, n, rows);
+	else
+		space_features(space, candidates, n, rows);
+	arena_free(arena);
+}
+
+static void take_batch(Task *task, Guide *guide)
+{
+	enum { BATCH = 32 };
+	Candidate batch[BATCH];
+	Error error;
+	assert_int_equal(guide_next(guide, BATCH, batch), BATCH);
+	for (int i = 0; i < BATCH; i++)
+		guide_tell(guide, &batch[i],
+		    task->time_s[lab_number(task, &batch[i])]);
+	assert_int_equal(guide_fit(guide, BATCH, &error), 0);
+}
+
+/* What a candidate is expected to take, is it what the analytic model says? */
+static bool is_analytic(Task *task, const Guide *guide)
+{
+	bool all = true;
+	for (int i = 0; i < 50 && all; i++) {
+		double seconds;
+		space_analytic(task->space, &task->all.items[i], 1, &seconds);
+		all = guide_predict(guide, &task->all.items[i]) == seconds;
+	}
+	return all;
+}
+
+/* Twice worse than the analytic model it is set aside, once better it is back. */
+static void test_set_aside(void **state)
+{
+	(void)state;
+	enum { BATCHES_MOST = 12 };
+	Arena *arena = arena_new();
+	Task *task = open_task(arena);
+	SearchSpace functions = lab_space(task);
+	GuideSettings settings = guide_defaults(1);
+	bool mixes = true;
+	int batches = 0;
+	settings.show = (Showing){show_while, &mixes};
+	lab_simulate(task, 1, 0.9, 0);
+	Guide *guide = guide_new(task->space, &functions, &settings);
+	assert_true(is_analytic(task, guide)); /* there is no other */
+	take_batch(task, guide);
+	assert_false(is_analytic(task, guide));
+	while (!is_analytic(task, guide) && batches++ < BATCHES_MOST)
+		take_batch(task, guide);
+	assert_in_range(batches, 2, 4);
+	mixes = false;
+	for (batches = 0; is_analytic(task, guide) && batches < BATCHES_MOST;
+	     batches++)
+		take_batch(task, guide);
+	assert_in_range(batches, 1, BATCHES_MOST - 1);
+	guide_free(guide);
 	arena_free(arena);
 }
 
@@ -400,6 +471,7 @@ int main(void)
 	    cmocka_unit_test(test_random_is_a_shuffle),
 	    cmocka_unit_test(test_exhausted),
 	    cmocka_unit_test(test_shown),
+	    cmocka_unit_test(test_set_aside),
 	    cmocka_unit_test(test_table),
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test(test_chart),
