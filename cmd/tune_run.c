@@ -10,16 +10,39 @@
 /* Seconds beyond a twentieth of the time, to end what is under way. */
 static const double spare_s = 0.2;
 
-static void best_of_stores(const Stores *stores, const Program *p,
-    const Target *target, bool cold, TuneResult *r)
+/* Does it apply?  Else why not. */
+static bool is_of(const Line *line, const Program *p, Error *why)
+{
+	Arena *arena = arena_new();
+	const Trace *trace =
+	    trace_from_json(arena, json_object_get(line->json, "trace"), why);
+	if (trace)
+		trace = trace_localized(arena, p, trace, why);
+	arena_free(arena);
+	return trace;
+}
+
+/* One that does not apply is none, as to build; there it hides the others. */
+static void best_of_stores(
+    const TuneRun *run, const Program *p, const char *label, TuneResult *r)
 {
 	Line best = {0};
-	Error ignored;
-	BestQuery query = {p->op, target->text, cold ? "cold" : "warm"};
-	if (!best_find(stores->at, stores->n, &query, &best, &ignored) &&
-	    best.json) {
+	Error error;
+	BestQuery query = {
+	    p->op, run->target->text, run->cold ? "cold" : "warm"};
+	if (best_find(run->stores->at, run->stores->n, &query, &best, &error) ||
+	    !best.json) {
+		line_free(&best);
+		return;
+	}
+	if (is_of(&best, p, &error)) {
 		r->best_s = best.time_s;
 		memcpy(r->best_id, best.id, sizeof r->best_id);
+	} else if (!run->common->quiet) {
+		say_warning("%s: record %s, the best of the store, does not "
+			    "apply: %s; while it is there, build takes the "
+			    "default schedule",
+		    label, best.id, error.text);
 	}
 	line_free(&best);
 }
@@ -72,7 +95,7 @@ static int show_one(TuneRun *run, int i)
 	const char *label = run->displays[i].label;
 	TuneResult *r = &run->results[i];
 	if (o->measure.machine == MACHINE_REAL && !o->replay_db)
-		best_of_stores(run->stores, p, run->target, run->cold, r);
+		best_of_stores(run, p, label, r);
 	if (run->tunings[i])
 		set_outlook(run, i);
 	tune_show(run->common, p, label, r);

@@ -108,6 +108,8 @@ static void keep_trial(const Line *line, void *context)
 		k.text = arena_strdup(t->arena, k.text);
 		k.trace = known_trace(
 		    t->arena, t->program, json_object_get(line->json, "trace"));
+		if (!k.trace) /* of another version, or damaged: no best */
+			k.time_s = INFINITY;
 	}
 	vec_push(t->arena, &t->known, k);
 }
