@@ -4,7 +4,9 @@
 #     MEASURE=1     measures the tables of tasks that have none of today's space, or
 #                   FRESH=1 all: some twenty minutes, nothing may run beside it
 #     TASK=c6       one task
-#     SETTING=sa    one setting of test/lab/settings.txt, and random
+#     SETTING=sa    those of test/lab/settings.txt that begin so, and random
+#     SEARCH=evolve MODEL=linear HOW='batch=top ...'
+#                   as tune does, but for these, and random
 #     SETTINGS=FILE one that has others, for what is not compared each time
 #     HELD=1        how well models order what they were not taught, without a search
 #     SEEDS=5 TRIALS=300
@@ -186,8 +188,16 @@ search() {
 		seeds=${SEEDS:-3} trials=${TRIALS:-128}
 	grep -E '^random|^#' test/lab/settings.txt >"$work/search.settings"
 	[ -z "${HELD:-}" ] || sed -i /^random/d "$work/search.settings"
-	grep -E "^${SETTING:-[a-z]}" "${SETTINGS:-test/lab/settings.txt}" |
-		grep -v '^random' >>"$work/search.settings"
+	if [ -n "${SEARCH:-}${MODEL:-}${HOW:-}" ]; then
+		echo "asked search=${SEARCH:-sa} model=${MODEL:-xgboost}" \
+			"first=analytic rows=12 ${HOW:-}" >>"$work/search.settings"
+	elif ! grep -E "^${SETTING:-[a-z]}" "${SETTINGS:-test/lab/settings.txt}" |
+		grep -v '^random' >>"$work/search.settings" &&
+		[ "${SETTING:-}" != random ]; then
+		echo "no setting of ${SETTINGS:-test/lab/settings.txt} begins with $SETTING"
+		failed=1
+		return
+	fi
 	mkdir -p "$search_tables" "$search_out"
 	while read -r name spec group; do
 		[[ -n $name && $name != '#'* && $name =~ $only ]] || continue
@@ -218,7 +228,7 @@ search() {
 		failed=1
 		return
 	}
-	[ -z "${TASK:-}${SETTING:-}${SETTINGS:-}" ] || return
+	[ -z "${TASK:-}${SETTING:-}${SETTINGS:-}${SEARCH:-}${MODEL:-}${HOW:-}" ] || return
 	search_rows
 	[ -z "${QUICK:-}" ] || return
 	search_logs
