@@ -63,6 +63,7 @@ ok trials-are-a-total [ "$(trials a.db)" = 12 ]
 ok store-at-rest-is-one-file sh -c '[ "$(ls a.db*)" = a.db ]'
 exits covered 0 tune mm.yaml:small --trials 12 --db a.db
 ok covered-says-so grep -q covered out
+ok covered-knows-the-limit grep -q '^limit: [0-9]* % of what' out
 "$TUNEC" log export --db a.db >again.lines 2>/dev/null
 ok covered-measures-nothing cmp a.lines again.lines
 exits covered-with-more 0 tune mm.yaml:small --trials 3 --db a.db

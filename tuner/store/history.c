@@ -63,7 +63,13 @@ static void read_end(History *h, const Line *line)
 	    json_string_value(json_object_get(line->json, "space"));
 	bool exhausted =
 	    json_is_true(json_object_get(line->json, "exhausted"));
+	const json_t *limit = json_object_get(line->json, "limit");
+	const char *kind = json_string_value(json_object_get(limit, "kind"));
 	HistoryRun *run = run_of(h, line->run);
+	if (kind && strlen(kind) < sizeof h->bound_kind) {
+		strcpy(h->bound_kind, kind);
+		h->bound_s = json_number(limit, "bound_s", 0);
+	}
 	if (exhausted && space && strlen(space) < sizeof h->exhausted)
 		strcpy(h->exhausted, space);
 	if (!run)

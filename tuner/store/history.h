@@ -28,6 +28,8 @@ typedef struct {
 	int64_t counter; /* the greatest that a run has */
 	int before;      /* runs that stand before this one */
 	char exhausted[65]; /* the space whose end a run came to; "" */
+	double bound_s;	    /* its limit, as the newest run has it; 0 */
+	char bound_kind[16]; /* of what */
 	/* how far it is read */
 	StorePlace place;
 	VEC(HistoryRun) runs;

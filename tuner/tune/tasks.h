@@ -29,7 +29,7 @@ enum { TASK_NEWEST = 32 };
 
 /* What keeps an operator from being faster.  Those of a kind are compared. */
 typedef enum { KIND_SUMS, KIND_ELEMENTS, KIND_MEMORY, KINDS } TaskKind;
-const char *task_kind_name(TaskKind kind);
+TaskKind task_kind_named(const char *name);
 
 typedef struct {
 	double weight;   /* how often it occurs: what a second less is worth */

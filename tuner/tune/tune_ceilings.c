@@ -12,9 +12,12 @@ static const double settled = 0.01;
 
 static const char *const kinds[] = {"sums", "elements", "memory"};
 
-const char *task_kind_name(TaskKind kind)
+TaskKind task_kind_named(const char *name)
 {
-	return kinds[kind];
+	int kind = 0;
+	while (kind < KINDS - 1 && strcmp(kinds[kind], name))
+		kind++;
+	return (TaskKind)kind;
 }
 
 bool task_has_settled(const TaskState *t)
