@@ -49,6 +49,8 @@ void log_print(const LogTable *table);
  * operator. */
 void log_csv(Arena *arena, const ProgramVec *programs, const RowVec *rows,
     Buf *out);
+/* The programs and their groups. */
+void log_csv_programs(Arena *arena, const ProgramVec *named, ProgramVec *all);
 /* tune_transfer.c: what the stores teach, as a file */
 int log_model(Arena *arena, const Log *log, const Stores *stores);
 /* log_explain.c */

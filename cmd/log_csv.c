@@ -5,6 +5,7 @@
 
 #include "cmd/log.h"
 #include "codegen/codegen.h"
+#include "schedule/groups.h"
 
 typedef struct {
 	Arena *arena;
@@ -59,6 +60,32 @@ static void put_decisions(Buf *out, const json_t *trace)
 	}
 	put_text(out, text.size ? buf_text(&text) : "");
 	buf_free(&text);
+}
+
+static void add_program(Arena *arena, const Program *p, ProgramVec *all)
+{
+	for (int i = 0; i < all->n; i++)
+		if (!strcmp(all->at[i]->op, p->op))
+			return;
+	vec_push(arena, all, (Program *)p);
+}
+
+/* And the groups that they are searched by, which depend on the vectors alone. */
+void log_csv_programs(Arena *arena, const ProgramVec *named, ProgramVec *all)
+{
+	static const char *const targets[] = {
+	    "llvm -mcpu=x86-64-v3", "llvm -mcpu=x86-64-v4"};
+	Error ignored;
+	for (int i = 0; i < named->n; i++)
+		add_program(arena, named->at[i], all);
+	for (int i = 0; i < named->n; i++)
+		for (int k = 0; k < 2; k++) {
+			Target *t = target_parse(arena, targets[k], &ignored);
+			const Groups *g =
+			    groups_of(arena, named->at[i], &t->machine);
+			for (int j = 0; j < g->n && g->n > 1; j++)
+				add_program(arena, g->groups[j].program, all);
+		}
 }
 
 static void open_space(Csv *csv, const Row *row)

@@ -409,6 +409,7 @@ static int log_export(Arena *arena, const Log *log, const Stores *stores,
     const ProgramVec *programs)
 {
 	RowVec rows = {0};
+	ProgramVec grouped = {0};
 	const char *path = log->model ? log->model
 	    : log->output	      ? log->output
 				      : "-";
@@ -418,6 +419,10 @@ static int log_export(Arena *arena, const Log *log, const Stores *stores,
 	int code = check_export(arena, path, stores, programs);
 	if (!code && log->model)
 		return log_model(arena, log, stores);
+	if (log->csv && programs->n) {
+		log_csv_programs(arena, programs, &grouped);
+		programs = &grouped;
+	}
 	if (!code)
 		code = log_rows(
 		    arena, log, stores, programs, !log->csv, &rows);

@@ -180,3 +180,17 @@ rows_agree() { # where there is no Python, nothing is said
 ok csv-has-each-trial rows_agree sim.csv sim-0.jsonl with
 "$TUNEC" log export --csv --db sim-0.jsonl >bare.csv
 ok csv-without-a-spec rows_agree bare.csv sim-0.jsonl without
+# of a program of groups, theirs
+cat >pair.yaml <<'END'
+tunec: 1
+name: pair
+inputs: {x: "f32[32, 48]", w: "const f32[48, 64]", v: "const f32[64, 32]"}
+compute: |
+  h[i < 32, j < 64] = max(sum[k < 48](x[i, k]*w[k, j]), 0)
+  y[i < 32, j < 32] = sum[k < 64](h[i, k]*v[k, j])
+END
+exits pair 0 tune pair.yaml --trials 21 --measure simulate --db pair.jsonl
+exits pair-csv 0 "$TUNEC" log export --csv pair.yaml --db pair.jsonl -o pair.csv
+ok groups-are-rows [ "$(grep -c ',simulate,' pair.csv)" = \
+	"$(grep -c '"kind":"trial"' pair.jsonl)" ]
+ok groups-have-features [ "$(grep ',simulate,' pair.csv | grep -vc ',,,,,')" -ge 20 ]
