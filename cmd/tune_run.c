@@ -10,19 +10,32 @@
 /* Seconds beyond a twentieth of the time, to end what is under way. */
 static const double spare_s = 0.2;
 
-/* Does it apply?  Else why not. */
-static bool is_of(const Line *line, const Program *p, Error *why)
+/* Does it apply, and may its time be true?  Else why not. */
+static bool is_of(
+    const Line *line, const Program *p, const Target *target, Error *why)
 {
+	if (line->time_s < measure_least_s(p, &target->machine)) {
+		error_set(why, STATUS_INPUT,
+		    "says %.3g s, which no machine takes; build believes it",
+		    line->time_s);
+		return false;
+	}
 	Arena *arena = arena_new();
-	const Trace *trace =
-	    trace_from_json(arena, json_object_get(line->json, "trace"), why);
+	Error refused;
+	const Trace *trace = trace_from_json(
+	    arena, json_object_get(line->json, "trace"), &refused);
 	if (trace)
-		trace = trace_localized(arena, p, trace, why);
+		trace = trace_localized(arena, p, trace, &refused);
+	if (!trace)
+		error_set(why, STATUS_INPUT,
+		    "does not apply: %s; while it is there, build takes the "
+		    "default schedule",
+		    refused.text);
 	arena_free(arena);
 	return trace;
 }
 
-/* One that does not apply is none, as to build; there it hides the others. */
+/* One that cannot be is none; to build it hides the others. */
 static void best_of_stores(
     const TuneRun *run, const Program *p, const char *label, TuneResult *r)
 {
@@ -35,14 +48,12 @@ static void best_of_stores(
 		line_free(&best);
 		return;
 	}
-	if (is_of(&best, p, &error)) {
+	if (is_of(&best, p, run->target, &error)) {
 		r->best_s = best.time_s;
 		memcpy(r->best_id, best.id, sizeof r->best_id);
 	} else if (!run->common->quiet) {
-		say_warning("%s: record %s, the best of the store, does not "
-			    "apply: %s; while it is there, build takes the "
-			    "default schedule",
-		    label, best.id, error.text);
+		say_warning("%s: record %s, the best of the store, %s", label,
+		    best.id, error.text);
 	}
 	line_free(&best);
 }

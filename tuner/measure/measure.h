@@ -173,6 +173,11 @@ Status measure_peak(
 double peak_operations(const Program *program, const Machine *machine);
 /* Those of the program that is measured. */
 double measure_operations(const Measurer *m);
+/* plausible.c: FLOP/s by clock, cores and vectors, where nothing was measured; and
+ * seconds that the program takes on any such machine, far below what it can: 0 where
+ * nothing is known. */
+double measure_nominal(const Machine *machine);
+double measure_least_s(const Program *program, const Machine *machine);
 /* Why a program may seem faster than the peak. */
 const char *measure_past_peak(const Program *program);
 

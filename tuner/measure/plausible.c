@@ -152,6 +152,24 @@ void plausible_judge(const MeasureContext *c, double peak, Measurement *m)
 	}
 }
 
+double measure_nominal(const Machine *m)
+{
+	double lanes = m->vector_bytes >= 8 ? m->vector_bytes / 4.0 : 1;
+	return 1e9 * (m->clock_ghz > 0 ? m->clock_ghz : 4) * m->threads *
+	    lanes * 2 * (m->fma_per_cycle > 0 ? m->fma_per_cycle : 2);
+}
+
+double measure_least_s(const Program *p, const Machine *m)
+{
+	enum { MORE = 64 }; /* of bytes by tiles, at any clock */
+	Arena *arena = arena_new();
+	double least_s = m->gpu
+	    ? 0
+	    : plausible_operations(arena, p, m) / (MORE * measure_nominal(m));
+	arena_free(arena);
+	return least_s;
+}
+
 const char *measure_past_peak(const Program *p)
 {
 	return p->numerics == NUMERICS_FAST

@@ -485,14 +485,6 @@ static bool has_products(const Program *p)
 	return false;
 }
 
-/* What a simulated machine, on which nothing can be measured, is said to do. */
-static double nominal_flops_per_s(const Machine *m)
-{
-	double lanes = m->vector_bytes >= 8 ? m->vector_bytes / 4.0 : 1;
-	return 1e9 * (m->clock_ghz > 0 ? m->clock_ghz : 4) * m->threads *
-	    lanes * 2 * (m->fma_per_cycle > 0 ? m->fma_per_cycle : 2);
-}
-
 double tune_bound_s(const Tuning *t, TaskKind *kind)
 {
 	const TuneResult *r = &t->result;
@@ -502,7 +494,7 @@ double tune_bound_s(const Tuning *t, TaskKind *kind)
 	    ? r->peak_one * measure_host(t->measurer)->threads : r->peak_all;
 	if (!(peak > 0) && !tune_on_device(t) &&
 	    t->options.measure.machine == MACHINE_SIMULATED)
-		peak = nominal_flops_per_s(&t->target->machine);
+		peak = measure_nominal(&t->target->machine);
 	/* a run that measures nothing knows what the last one did */
 	if (r->covered && !(peak > 0) && !(copy > 0)) {
 		*kind = task_kind_named(t->history.bound_kind);

@@ -54,6 +54,7 @@ struct Tuning {
 	    unlearnt; /* texts that the search has not been told of; NULL: none */
 	const Program *program;
 	const Target *target;
+	double least_s; /* stored times below were not measured */
 	TuneOptions options;
 	Store *store;
 	TuneResult result;

@@ -104,6 +104,8 @@ static void keep_trial(const Line *line, void *context)
 	if (!t->unlearnt)
 		t->unlearnt = arena_child(t->arena);
 	Known k = known_of(t, t->unlearnt, line);
+	if (k.time_s < t->least_s)
+		k.time_s = INFINITY;
 	if (known_may_win(t, &k)) {
 		k.text = arena_strdup(t->arena, k.text);
 		k.trace = known_trace(
@@ -145,6 +147,7 @@ Status known_open(Tuning *t)
 	t->plain_text = known_text(
 	    t->arena, t->program, schedule_plain(t->arena, t->program));
 	t->plain_key = known_key(t->plain_text);
+	t->least_s = measure_least_s(t->program, &t->target->machine);
 	t->history = (History){.arena = t->arena,
 	    .op = t->program->op,
 	    .target = t->target->text,
