@@ -344,14 +344,28 @@ static void look_at(TuneRun *run, int i)
 }
 
 /* A visit that tries nothing is the last. */
+/* What others did of any operator is of the one budget. */
+static Status follow_all(TuneRun *run, Error *error)
+{
+	for (int i = 0; i < run->n; i++) {
+		if (!run->tunings[i] || run->broken[i])
+			continue;
+		FORWARD_IF_ERROR(tune_follow(run->tunings[i], error));
+		tune_budgets_take(&run->budgets, i, run->tunings[i]);
+	}
+	return STATUS_OK;
+}
+
 static int visit_one(TuneRun *run, int i)
 {
 	Error error = {0};
-	int64_t tried;
+	int64_t tried = 0;
 	TaskState *t = &run->states[i];
+	Status status = follow_all(run, &error);
 	TuneShare share = share_of(run, i);
 	make_room(run, i);
-	Status status = tune_visit(run->tunings[i], &share, &tried, &error);
+	if (!status)
+		status = tune_visit(run->tunings[i], &share, &tried, &error);
 	run->visited_s[i] = measure_now();
 	tune_budgets_take(&run->budgets, i, run->tunings[i]);
 	t->visits++;

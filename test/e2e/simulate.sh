@@ -90,6 +90,16 @@ ok tuners-at-once-are-as-many [ "$(grep '"kind":"run-start"' eight.jsonl |
 n=$(trials eight.jsonl)
 ok tuners-at-once-share-their-budget [ $((n >= 60 && n <= 67)) = 1 ]
 
+sed 's/^  other.*/  b: {M: 64}\n  c: {N: 80}\n  d: {K: 64}\n  e: {M: 96, N: 96}/' \
+	mm.yaml >five.yaml
+for i in 1 2 3; do # of several operators
+	"$TUNEC" tune --target "$target" five.yaml --trials 300 \
+		--measure simulate --db three.jsonl >/dev/null 2>&1 </dev/null &
+done
+wait
+n=$(trials three.jsonl)
+ok tuners-of-several-share-it-too [ $((n >= 300 && n <= 333)) = 1 ]
+
 # --- simulated runs are repeatable -----------------------------------------------
 strip() { # what follows from the clock, and how many cores there are
 	"$TUNEC" log export --db "$1" 2>/dev/null |

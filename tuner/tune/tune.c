@@ -67,6 +67,12 @@ bool tune_on_device(const Tuning *t)
 	return measure_host(t->measurer) != t->target;
 }
 
+Status tune_follow(Tuning *t, Error *error)
+{
+	t->error = error;
+	return known_follow(t);
+}
+
 int64_t tune_trials(const Tuning *t)
 {
 	return t->result.trials + (t->options.more ? 0 : t->history.trials);

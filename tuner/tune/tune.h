@@ -113,6 +113,8 @@ Status tune_open(const Program *program, const Target *target, Store *store,
     void *context, Tuning **out, Error *error);
 void tune_free(Tuning *tuning);
 
+/* Reads what other tuners have written since. */
+Status tune_follow(Tuning *tuning, Error *error);
 /* As budgets count it: what the store holds, and what was done here. */
 int64_t tune_trials(const Tuning *tuning);
 double tune_spent_s(const Tuning *tuning);
