@@ -60,6 +60,7 @@ struct Space {
 	VEC(Sketch) sketches;
 	Arena *plans;     /* what the table's entries hold */
 	Tape *tape;	  /* that they are recorded on, one after another */
+	StagesKnown *stages_known; /* of these plans */
 	int stages_kept;  /* of those plans; a refusal counts as one */
 	Lookup whys;      /* refusals, which outlive the plans */
 	PlanEntry *table; /* open addressing; positions NULL: empty */

@@ -50,6 +50,7 @@ void space_start_plans(Space *space)
 {
 	space->plans = arena_child(space->arena);
 	space->tape = tape_new(space->plans);
+	space->stages_known = stages_known_new(space->plans);
 	space->stages_kept = 0;
 }
 
@@ -76,7 +77,8 @@ static void record_plan(Space *space, const Sketch *s, PlanEntry *entry)
 	Refusal why;
 	if (trace_apply(nest, trace, &context, &step, &why)) {
 		assert(context.nslots == s->nslots);
-		entry->plan = plan_kept(space->plans, scratch, nest);
+		entry->plan =
+		    plan_kept(space->plans, scratch, nest, space->stages_known);
 		space->stages_kept += entry->plan->nstages;
 		entry->used = parts_used(space, s, &context);
 		entry->alike = !context.decides_void;

@@ -1,30 +1,45 @@
-/* What a plan knows for the candidate that was asked about last.  A search asks
- * several times about one, whether it is legal and then for its features, and next
- * about one that differs by a decision or two: quantities are evaluated, and stages
- * counted, again only if a slot has changed that they depend on. */
+/* What is known of candidates that were asked about.  A search asks several times
+ * about one, whether it is legal and then for its features, and next about one that
+ * differs by a decision or two: quantities are evaluated again only if a slot has
+ * changed that they depend on, and a stage is counted once for all plans that have
+ * it and all candidates alike in the slots that it depends on. */
 #include <string.h>
 
+#include "lib/hash.h"
 #include "schedule/plan/plan.h"
 
 typedef enum { NOTHING, BODY, ALL } Known;
 
+/* The last that was counted of those whose keys lead to one place. */
 typedef struct {
+	uint64_t key; /* of the stage and its slots */
 	Known known;
 	const Machine *machine;
 	StageCost cost;
 } StageKnown;
 
+enum { STAGES_KNOWN = 2048 };
+
+struct StagesKnown {
+	StageKnown at[STAGES_KNOWN];
+};
+
 typedef struct PlanKnown {
 	bool evaluated;
 	int64_t *slots, *values;
-	StageKnown stages[];
+	StageKnown other; /* of values that are not these */
+	uint64_t keys[];  /* by stage; 0: not made yet */
 } PlanKnown;
+
+StagesKnown *stages_known_new(Arena *arena)
+{
+	return NEW(arena, StagesKnown);
+}
 
 void known_begin(Plan *plan)
 {
-	size_t stages = sizeof(StageKnown) * (size_t)plan->nstages;
-	plan->known = arena_alloc(plan->arena, sizeof *plan->known + stages);
-	memset(plan->known, 0, sizeof *plan->known + stages);
+	size_t keys = sizeof(uint64_t) * (size_t)plan->nstages;
+	plan->known = arena_alloc(plan->arena, sizeof *plan->known + keys);
 }
 
 static void evaluate(const Plan *plan, const int64_t *slots)
@@ -52,25 +67,59 @@ const int64_t *plan_values(const Plan *plan, const int64_t *slots)
 		tape_eval_again(plan->tape, slots, changed, k->values);
 	for (int i = 0; i < plan->nstages; i++)
 		if (plan->stages[i].slots & changed)
-			k->stages[i].known = NOTHING;
+			k->keys[i] = 0;
 	return k->values;
 }
 
-/* Of other values than the plan's own nothing is remembered. */
+/* Of a stage with its slots, never 0. */
+static uint64_t key_of(const Plan *plan, int stage)
+{
+	const PlanStage *s = &plan->stages[stage];
+	const int64_t *slots = plan->known->slots;
+	int n = tape_nslots(plan->tape);
+	uint64_t key = s->key;
+	for (uint64_t left = s->slots; left; left &= left - 1) {
+		int i = __builtin_ctzll(left);
+		for (int last = i;
+		     i == last || (last == TAPE_SLOT_LAST && i < n); i++)
+			key = hash_mix(key ^ (uint64_t)slots[i]);
+	}
+	return key | 1;
+}
+
+static StageKnown *stage_place(
+    const Plan *plan, int stage, const int64_t *values)
+{
+	PlanKnown *k = plan->known;
+	if (values != k->values) {
+		k->other.known = NOTHING;
+		return &k->other;
+	}
+	if (!k->keys[stage])
+		k->keys[stage] = key_of(plan, stage);
+	StageKnown *place =
+	    &plan->stages_known->at[(k->keys[stage] >> 8) % STAGES_KNOWN];
+	if (place->key != k->keys[stage])
+		place->known = NOTHING;
+	place->key = k->keys[stage];
+	return place;
+}
+
 static const StageCost *stage_known(const Plan *plan, int stage,
     const Machine *m, const int64_t *values, Known wanted)
 {
 	const PlanStage *s = &plan->stages[stage];
-	StageKnown *k = &plan->known->stages[stage];
-	bool own = values == plan->known->values;
-	Known known = own && k->machine == m ? k->known : NOTHING;
-	if (known == BODY && wanted == ALL)
+	StageKnown *k = stage_place(plan, stage, values);
+	if (k->machine != m)
+		k->known = NOTHING;
+	if (k->known == BODY && wanted == ALL)
 		stage_finish(s, m, values, &k->cost);
-	else if (known < wanted)
+	else if (k->known < wanted)
 		(wanted == ALL ? stage_cost : stage_body)(
 		    s, m, values, &k->cost);
 	k->machine = m;
-	k->known = !own ? NOTHING : known < wanted ? wanted : known;
+	if (k->known < wanted)
+		k->known = wanted;
 	return &k->cost;
 }
 

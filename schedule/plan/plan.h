@@ -167,7 +167,9 @@ typedef struct {
 	uint32_t reads;    /* bit s: it reads what is in Scope s */
 	int launch;       /* of a GPU: the first stage in its launch; -1: ahead */
 	int next;         /* stage of that launch; -1 */
-	uint64_t slots;	  /* tape_slots of all that it holds; of a copy */
+	/* of a copy: */
+	uint64_t slots; /* tape_slots of all that it holds */
+	uint64_t key;	/* of all that it holds, in all plans of one tape */
 } PlanStage;
 
 /* A loop of so many iterations as a slot says, not all of which need be needed:
@@ -201,6 +203,7 @@ typedef struct {
 	struct Shape *shapes; /* of stages, while a GPU's launch is looked at */
 	struct PlanKnown
 	    *known; /* of the candidate asked about last: known.c */
+	struct StagesKnown *stages_known; /* of a copy: what it shares */
 } Plan;
 
 /* plan.c */
@@ -209,8 +212,10 @@ Plan *plan_record(Arena *arena, const Nest *nest);
 void plan_settle(Plan *plan);
 /* plan_sound.c: asserts what holds of every plan. */
 void plan_assert_sound(const Plan *plan);
-/* plan.c: one that keeps nothing of the nest; on the way it needs `scratch`. */
-Plan *plan_kept(Arena *arena, Arena *scratch, const Nest *nest);
+/* plan.c: one that keeps nothing of the nest; on the way it needs `scratch`.  All of
+ * one tape share what is known of stages, which is as old as that. */
+Plan *plan_kept(
+    Arena *arena, Arena *scratch, const Nest *nest, struct StagesKnown *known);
 
 /* features.c: one row; values[] is the tape evaluated for a candidate. */
 void plan_features(
@@ -310,11 +315,13 @@ void stage_finish(const PlanStage *stage, const Machine *machine,
     const int64_t *values, StageCost *cost);
 
 /* known.c: nothing is. */
+typedef struct StagesKnown StagesKnown;
+StagesKnown *stages_known_new(Arena *arena);
 void known_begin(Plan *plan);
 /* A copy's tape, evaluated for these slots until the next call. */
 const int64_t *plan_values(const Plan *plan, const int64_t *slots);
-/* What stage_cost and stage_body say, of such values no more than once; it stays
- * until the next call. */
+/* What stage_cost and stage_body say, of such values most often no more than once;
+ * it stays until the next call. */
 const StageCost *plan_stage_cost(
     const Plan *plan, int stage, const Machine *machine, const int64_t *values);
 const StageCost *plan_stage_body(
