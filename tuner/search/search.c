@@ -112,6 +112,8 @@ Search *search_new(
 	    .space = *space,
 	    .settings = *settings};
 	search->measured = must_alloc(sizeof *search->measured * MEASURED_KEPT);
+	size_t bytes = sizeof *search->scores * SCORES_KNOWN;
+	search->scores = memset(must_alloc(bytes), 0, bytes);
 	search->kind->begin(search);
 	return search;
 }
@@ -123,6 +125,7 @@ void search_free(Search *search)
 	search->kind->end(search);
 	set_free(&search->visited);
 	free(search->measured);
+	free(search->scores);
 	free(search->list);
 	free(search);
 }
@@ -171,12 +174,41 @@ static double now_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* At most SCORE_BATCH: chains come back to where they were, in a round that has one
+ * score for each candidate. */
+static void score_batch(
+    Search *search, const Candidate *candidates, int n, float *scores)
+{
+	Candidate fresh[SCORE_BATCH];
+	uint64_t keys[SCORE_BATCH];
+	float found[SCORE_BATCH];
+	int nfresh = 0, at[SCORE_BATCH];
+	for (int i = 0; i < n; i++) {
+		uint64_t key =
+		    hash64(&candidates[i], sizeof *candidates, search->round);
+		const ScoreKnown *k = &search->scores[key % SCORES_KNOWN];
+		scores[i] = k->score;
+		if (k->key == key)
+			continue;
+		keys[nfresh] = key;
+		at[nfresh] = i;
+		fresh[nfresh++] = candidates[i];
+	}
+	if (nfresh)
+		search->score(search->score_context, fresh, nfresh, found);
+	for (int i = 0; i < nfresh; i++) {
+		search->scores[keys[i] % SCORES_KNOWN] =
+		    (ScoreKnown){keys[i], found[i]};
+		scores[at[i]] = found[i];
+	}
+}
+
 void search_score(
     Search *search, const Candidate *candidates, int n, float *scores)
 {
 	double start = now_s();
 	for (int i = 0; i < n; i += SCORE_BATCH)
-		search->score(search->score_context, candidates + i,
+		score_batch(search, candidates + i,
 		    n - i < SCORE_BATCH ? n - i : SCORE_BATCH, scores + i);
 	search->stats.scored += n;
 	search->stats.score_seconds += now_s() - start;

@@ -57,6 +57,11 @@ typedef struct {
 	void (*tell)(Search *search, const Candidate *candidate, double time_s);
 } SearchKind;
 
+typedef struct {
+	uint64_t key; /* of the candidate and the round */
+	float score;
+} ScoreKnown;
+
 struct Search {
 	const SearchKind *kind;
 	bool learns;
@@ -70,6 +75,7 @@ struct Search {
 	Candidate *list; /* of a small space: all legal candidates */
 	int nlist;
 	SearchScore score; /* of the round; NULL: unknown */
+	ScoreKnown *scores; /* that it gave, of SCORES_KNOWN keys */
 	void *score_context;
 	SearchStats stats;
 	void *state; /* of the kind */
@@ -78,6 +84,7 @@ struct Search {
 enum {
 	MEASURED_KEPT = 32,
 	SCORE_BATCH = 128,
+	SCORES_KNOWN = 4096,
 	NEIGHBOURS = 256, /* of one candidate, that are looked at */
 	/* One part in that many of a batch is of a kind; of the first batches,
 	 * when little is known. */
