@@ -65,6 +65,8 @@ struct Space {
 	Lookup whys;      /* refusals, which outlive the plans */
 	PlanEntry *table; /* open addressing; positions NULL: empty */
 	int table_size, table_used;
+	const PlanEntry *last; /* that was looked up; NULL */
+	int last_sketch;
 	int64_t plans_made; /* those forgotten and refused ones too */
 	/* Counted, not timed, so that what is found is the same everywhere: what
 	 * plans and candidates took, in operations of the tape; a search of its

@@ -10,44 +10,40 @@
 
 #include <string.h>
 
-/* The iterations in which something counts; more than any where that is not
- * known, or all are made. */
+/* The iterations in which something counts; more than any where all are made. */
 static int64_t iterations_needed(
     const Plan *plan, const PlanRoom *room, const int64_t *values)
 {
 	const PlanStage *s = &plan->stages[room->stage];
 	const PlanLoop *l = &s->loops[room->loop];
-	if (room->all || axis_mover(&s->axes[l->axis], values) >= 0)
+	if (axis_mover(&s->axes[l->axis], values) >= 0)
 		return INT64_MAX;
 	int64_t n = s->axes[l->axis].length, below = values[l->below];
 	return n / below + (n % below > 0);
 }
 
-static void count_needed(
-    const Plan *plan, const int64_t *values, int64_t *needed)
+/* The first of a part's values that is no less; the last one, where none is. */
+static int first_enough(const Part *part, int last, int64_t needed)
 {
-	for (int i = 0; i < plan->nrooms; i++) {
-		const PlanRoom *room = &plan->rooms[i];
-		int64_t n = iterations_needed(plan, room, values);
-		if (n > needed[room->slot])
-			needed[room->slot] = n;
-	}
+	int at = 0;
+	while (at < last && part->values[at].i < needed)
+		at++;
+	return at;
 }
 
 bool space_shrink_tiles(const Sketch *s, const Plan *plan,
     const int64_t *values, Candidate *c)
 {
-	int64_t needed[CANDIDATE_PARTS] = {0}; /* 0: it is of no loop */
 	bool shrunk = false;
-	count_needed(plan, values, needed);
-	for (int p = 0; p < s->nparts; p++) {
-		const Part *part = &s->parts[p];
-		int at = 0;
-		if (part->slot < 0 || !needed[part->slot])
-			continue;
-		while (at < c->at[p] &&
-		       part->values[at].i < needed[part->slot])
-			at++;
+	for (int i = 0; i < plan->nrooms;) {
+		int slot = plan->rooms[i].slot, p = s->slot_parts[slot];
+		int64_t needed = 0;
+		for (; i < plan->nrooms && plan->rooms[i].slot == slot; i++) {
+			int64_t n =
+			    iterations_needed(plan, &plan->rooms[i], values);
+			needed = n > needed ? n : needed;
+		}
+		int at = first_enough(&s->parts[p], c->at[p], needed);
 		shrunk |= at < c->at[p];
 		c->at[p] = (int16_t)at;
 	}

@@ -59,6 +59,7 @@ void space_forget_plans(Space *space)
 	arena_free(space->plans);
 	space_start_plans(space);
 	space->table_used = 0;
+	space->last = NULL;
 	memset(space->table, 0,
 	    sizeof *space->table * (size_t)space->table_size);
 }
@@ -153,15 +154,26 @@ static void take_plan(Space *space, const PlanEntry *like, PlanEntry *entry)
 	space->work += like->again;
 }
 
+static const PlanEntry *keep_last(
+    Space *space, const Candidate *c, const PlanEntry *e)
+{
+	space->last = e;
+	space->last_sketch = c->sketch;
+	return e;
+}
+
 /* `like`: one of the same plan; NULL: none is known. */
 static const PlanEntry *entry_of(
     Space *space, const Candidate *c, const PlanEntry *like)
 {
 	const Sketch *s = &space->sketches.at[c->sketch];
+	if (space->last && space->last_sketch == c->sketch &&
+	    same_structure(s, c, space->last))
+		return space->last;
 	uint64_t key = structural_key(s, c);
 	PlanEntry *e = table_place(space, s, c, key);
 	if (e->positions)
-		return e;
+		return keep_last(space, c, e);
 	if (space->stages_kept > STAGES_KEPT) { /* they would not fit */
 		space_forget_plans(space);
 		like = NULL;
@@ -181,7 +193,7 @@ static const PlanEntry *entry_of(
 		table_grow(space);
 		e = table_place(space, s, c, key);
 	}
-	return e;
+	return keep_last(space, c, e);
 }
 
 const PlanEntry *space_entry(Space *space, const Candidate *c)
@@ -258,6 +270,19 @@ static Filled take_equal(Space *space, Candidate equal, Candidate *c)
 	return f;
 }
 
+/* The same, where no more than sizes differ: they have one plan. */
+static Filled take_sizes(
+    Space *space, Filled f, const Candidate *equal, Candidate *c)
+{
+	Refusal ignored;
+	f.values = space_values(space, f.plan, equal);
+	if (guards_hold(f.plan, f.values, &ignored))
+		*c = *equal;
+	else
+		f.values = space_values(space, f.plan, c);
+	return f;
+}
+
 /* What a candidate, which is normalized, leads to; no plan and why. */
 static Filled normalize(Space *space, Candidate *c, Refusal *why)
 {
@@ -265,7 +290,7 @@ static Filled normalize(Space *space, Candidate *c, Refusal *why)
 	Filled f = fill(space, c, why);
 	Candidate equal = *c;
 	if (f.plan && space_shrink_tiles(s, f.plan, f.values, &equal)) {
-		f = take_equal(space, equal, c);
+		f = take_sizes(space, f, &equal, c);
 		equal = *c;
 	}
 	if (f.plan && space_forget_tails(s, f.plan, f.values, &equal))

@@ -176,7 +176,6 @@ typedef struct {
  * those outside of an axis that ends inside of them are not made. */
 typedef struct {
 	int slot, stage, loop;
-	bool all; /* they are, whatever the numbers */
 } PlanRoom;
 
 /* What has a time of its own: of a CPU a stage, of a GPU a launch. */
@@ -199,7 +198,7 @@ typedef struct {
 	int nparts[2];
 	PlanPart *parts[2];
 	int nrooms;
-	PlanRoom *rooms;
+	PlanRoom *rooms;      /* by slot */
 	struct Shape *shapes; /* of stages, while a GPU's launch is looked at */
 	struct PlanKnown
 	    *known; /* of the candidate asked about last: known.c */

@@ -106,10 +106,13 @@ static bool makes_all(const PlanStage *s, int loop)
 	    is_innermost(s, loop);
 }
 
+/* By slot; none of a slot of which all iterations are made somewhere. */
 static void settle_rooms(Plan *plan)
 {
-	plan->nrooms = 0;
-	plan->rooms = NEW_N(plan->arena, PlanRoom, plan->nstages * PLAN_DEPTH);
+	PlanRoom *rooms =
+	    NEW_N(plan->arena, PlanRoom, plan->nstages * PLAN_DEPTH);
+	int nslots = tape_nslots(plan->tape), n = 0;
+	bool *whole = NEW_N(plan->arena, bool, nslots);
 	for (int i = 0; i < plan->nstages; i++)
 		for (int d = 0; d < plan->stages[i].nloops; d++) {
 			const PlanStage *s = &plan->stages[i];
@@ -118,9 +121,15 @@ static void settle_rooms(Plan *plan)
 			if (slot < 0 ||
 			    (d < s->own && s->loops[d].runs == RUNS_CLIPPED))
 				continue;
-			plan->rooms[plan->nrooms++] =
-			    (PlanRoom){slot, i, d, makes_all(s, d)};
+			whole[slot] |= makes_all(s, d);
+			rooms[n++] = (PlanRoom){slot, i, d};
 		}
+	plan->nrooms = 0;
+	plan->rooms = NEW_N(plan->arena, PlanRoom, n);
+	for (int slot = 0; slot < nslots; slot++)
+		for (int i = 0; i < n && !whole[slot]; i++)
+			if (rooms[i].slot == slot)
+				plan->rooms[plan->nrooms++] = rooms[i];
 }
 
 /* --- accesses ------------------------------------------------------------- */
