@@ -40,9 +40,9 @@ enum {
 static double copies_in_body(const PlanStage *s, const int64_t *values)
 {
 	double copies = 1;
-	for (int d = s->nloops - 1;
-	     d >= 0 && loop_in_code(&s->loops[d], values); d--)
-		if (s->loops[d].kind != LOOP_VECTOR)
+	uint32_t code = loops_in_code(s, values);
+	for (int d = s->nloops - 1; d >= 0 && code >> d & 1; d--)
+		if (!(s->vectors >> d & 1))
 			copies *= (double)values[s->loops[d].extent];
 	return copies;
 }

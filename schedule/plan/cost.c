@@ -101,18 +101,11 @@ int64_t access_dim_step(
 	return sum;
 }
 
-bool loop_in_code(const PlanLoop *l, const int64_t *values)
+static bool runs_whole(const StageNow *w, int loop)
 {
-	if (l->kind == LOOP_UNROLL || l->kind == LOOP_VECTOR)
-		return true;
-	return l->kind == LOOP_SERIAL && l->unroll_limit != HANDLE_NONE &&
-	    values[l->extent] <= values[l->unroll_limit];
-}
-
-static bool runs_whole(const PlanLoop *l, const int64_t *values)
-{
-	return l->runs == RUNS_WHOLE ||
-	    (l->runs == RUNS_WHOLE_IN_BODY && loop_in_code(l, values));
+	LoopRuns runs = w->stage->loops[loop].runs;
+	return runs == RUNS_WHOLE ||
+	    (runs == RUNS_WHOLE_IN_BODY && w->code >> loop & 1);
 }
 
 static double tiles_of(int64_t length, int64_t tile)
@@ -189,7 +182,7 @@ void count_trips(const StageNow *w, StageCost *c)
 			if (below < least[l->axis])
 				least[l->axis] = below;
 			t *= tiles[l->axis];
-			if (!runs_whole(l, values))
+			if (!runs_whole(w, d))
 				t = clipped_tiles(a, values, starts, step,
 				    least[l->axis], t);
 			product *= tiles[l->axis] > 0 ? t / tiles[l->axis] : 0;
@@ -370,9 +363,9 @@ static double part_of_line(
 /* Are the results temporaries over the loops of the reduction?  Then how many
  * are stored once each, and of how many lanes and unrolled steps each is the
  * sum: what codegen/lower/lower_walk.c does. */
-static void count_results(
-    const PlanStage *s, const int64_t *values, int vector, StageCost *c)
+static void count_results(const StageNow *w, int vector, StageCost *c)
 {
+	const PlanStage *s = w->stage;
 	int first = 0;
 	double copies = 1, rows = 1;
 	while (first < s->nloops && !s->loops[first].reduce)
@@ -381,12 +374,12 @@ static void count_results(
 		return;
 	bool across = vector >= 0 && s->loops[vector].reduce;
 	for (int d = first; d < s->nloops; d++) {
-		double extent = at(values, s->loops[d].extent);
+		double extent = at(w->values, s->loops[d].extent);
+		bool code = w->code >> d & 1;
 		if (s->loops[d].reduce) {
-			if (d != vector && !(s->dot && d == s->nloops - 1) &&
-			    loop_in_code(&s->loops[d], values))
+			if (d != vector && code && !(s->dot && d == s->nloops - 1))
 				copies *= extent;
-		} else if (!loop_in_code(&s->loops[d], values)) {
+		} else if (!code) {
 			return;
 		} else if (d != vector) {
 			rows *= extent;
@@ -612,8 +605,7 @@ static void find_body(const StageNow *w, Body *b, StageCost *c)
 	b->vector = -1;
 	c->body = s->nloops;
 	while (c->body > 0 &&
-	    (is_no_loop(w, c->body - 1) ||
-		loop_in_code(&s->loops[c->body - 1], w->values))) {
+	    (is_no_loop(w, c->body - 1) || w->code >> (c->body - 1) & 1)) {
 		const PlanLoop *l = &s->loops[--c->body];
 		if (l->kind == LOOP_VECTOR) {
 			b->vector = c->body;
@@ -648,7 +640,7 @@ static void count_computed(const StageNow *w, Body *b, StageCost *c)
 			      b->words, c)) +
 		c->unrolled * b->words * BRANCH_OPERATIONS * branches);
 	if (s->reduce)
-		count_results(s, w->values, b->vector, c);
+		count_results(w, b->vector, c);
 }
 
 static BodyAccess find_access(
@@ -904,9 +896,10 @@ static bool waits_for_sums(const PlanStage *s, const StageCost *c)
 
 /* The part of the tiles of a parallel loop's axis that there is: seven rows by six
  * are 7/12 of two tiles.  What a loop above moves is cut elsewhere. */
-static double filled(
-    const PlanStage *s, const int64_t *values, int body, int loop)
+static double filled(const StageNow *w, int body, int loop)
 {
+	const PlanStage *s = w->stage;
+	const int64_t *values = w->values;
 	const PlanLoop *l = &s->loops[loop];
 	int64_t least = values[l->below], most;
 	if (l->axis < 0 || axis_mover(&s->axes[l->axis], values) >= 0)
@@ -918,7 +911,7 @@ static double filled(
 			continue;
 		if (d < loop && other->kind == LOOP_PARALLEL)
 			return 1; /* the outermost of them has counted it */
-		if (!runs_whole(other, values) && values[other->below] < least)
+		if (!runs_whole(w, d) && values[other->below] < least)
 			least = values[other->below];
 	}
 	double made = tiles_of(s->axes[l->axis].length, least) * (double)least;
@@ -928,9 +921,11 @@ static double filled(
 /* Of P iterations thread t of T makes those from t P / T on: the last one as many
  * as any, and those that there are not; others so many only where two or more are
  * left over.  A loop that each thread goes through leaves as much to all. */
-static void count_parallel(const PlanStage *s, const Machine *m,
-    const int64_t *values, StageCost *c)
+static void count_parallel(const StageNow *w, StageCost *c)
 {
+	const PlanStage *s = w->stage;
+	const Machine *m = w->machine;
+	const int64_t *values = w->values;
 	double threads = m->threads > 1 ? m->threads : 1;
 	for (int d = 0; d < s->nloops; d++)
 		if (s->loops[d].kind == LOOP_PARALLEL)
@@ -942,7 +937,7 @@ static void count_parallel(const PlanStage *s, const Machine *m,
 		double extent = at(values, s->loops[d].extent);
 		if (s->loops[d].kind != LOOP_PARALLEL || extent == 1)
 			continue;
-		made *= filled(s, values, c->body, d);
+		made *= filled(w, c->body, d);
 		round /= extent;
 	}
 	double others = threads > 1 ? each + (over > 1) : 0;
@@ -963,16 +958,16 @@ static double combining(const PlanStage *s, const StageCost *c)
 
 /* Cycles for the steps behind the last whole dot product of four: each lane on
  * its own. */
-static double odd_steps(
-    const PlanStage *s, const int64_t *values, const StageCost *c)
+static double odd_steps(const StageNow *w, const StageCost *c)
 {
+	const PlanStage *s = w->stage;
 	if (!s->dot)
 		return 0;
 	assert(s->nloops > 0);
 	const PlanLoop *four = &s->loops[s->nloops - 1];
-	if (runs_whole(four, values) || four->axis < 0)
+	if (runs_whole(w, s->nloops - 1) || four->axis < 0)
 		return 0;
-	int64_t rest = s->axes[four->axis].length % values[four->extent];
+	int64_t rest = s->axes[four->axis].length % w->values[four->extent];
 	return c->results * (double)rest * c->lanes * 3;
 }
 
@@ -1021,6 +1016,7 @@ void stage_now(const PlanStage *s, const Machine *m, const int64_t *values,
 	w->machine = m;
 	w->values = values;
 	w->runs = 0;
+	w->code = loops_in_code(s, values);
 	w->merged = 0;
 	w->nrunning = 0;
 	for (int d = 0; d < s->nloops; d++) {
@@ -1066,8 +1062,7 @@ static void count_rest(const StageNow *w, StageCost *c)
 {
 	const PlanStage *s = w->stage;
 	const Machine *m = w->machine;
-	const int64_t *values = w->values;
-	count_parallel(s, m, values, c);
+	count_parallel(w, c);
 	count_traffic(w, c);
 
 	double issue = m->fma_per_cycle > 0 ? m->fma_per_cycle : 1;
@@ -1083,7 +1078,7 @@ static void count_rest(const StageNow *w, StageCost *c)
 	body += c->gathers * 0.5 + c->conflicts * 3 + (s->reduce ? 0 : BACK);
 	double compute = body * c->body_runs * part_made(s, c) +
 	    starting(s, c) + count_outside(s, c) / issue +
-	    c->results * combining(s, c) + odd_steps(s, values, c);
+	    c->results * combining(s, c) + odd_steps(w, c);
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
 	       memory = c->traffic[2] / 5;
 	double longest = max2(max2(compute, l2), max2(l3, memory));

@@ -16,6 +16,7 @@ typedef struct {
 	const int64_t *values;
 	int64_t extent[PLAN_DEPTH];
 	uint32_t runs; /* bit d: loop d has more than one iteration */
+	uint32_t code; /* is repeated in code, or a vector */
 	int merged;    /* steps of the innermost loop, which are one operation and
 			  left out of the above; 0: none are */
 	int nrunning;

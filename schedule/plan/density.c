@@ -30,6 +30,7 @@ typedef struct {
 	const PlanStage *stage;
 	const int64_t *values;
 	uint32_t runs, vectors, repeated;
+	uint32_t moves[PLAN_ZEROS]; /* by form: those that move it */
 } Numbers;
 
 static int64_t coef_of(const PlanZero *z, const int64_t *values, int loop)
@@ -37,14 +38,21 @@ static int64_t coef_of(const PlanZero *z, const int64_t *values, int loop)
 	return z->coef[loop] == HANDLE_NONE ? 0 : values[z->coef[loop]];
 }
 
-/* Loops that move the form. */
 static uint32_t movers(const Numbers *w, const PlanZero *z)
 {
-	uint32_t moves = 0;
-	for (uint32_t loops = z->movers & w->runs; loops; loops &= loops - 1)
-		if (coef_of(z, w->values, __builtin_ctz(loops)))
-			moves |= loops & -loops;
-	return moves;
+	return w->moves[z - w->stage->zeros];
+}
+
+static void find_movers(Numbers *w)
+{
+	for (int i = 0; i < w->stage->nzeros; i++) {
+		const PlanZero *z = &w->stage->zeros[i];
+		uint32_t loops = z->movers & w->runs;
+		w->moves[i] = 0;
+		for (; loops; loops &= loops - 1)
+			if (coef_of(z, w->values, __builtin_ctz(loops)))
+				w->moves[i] |= loops & -loops;
+	}
 }
 
 /* Loops that follow each other like digits are one. */
@@ -126,32 +134,39 @@ static void longest_last(Terms *t)
 		}
 }
 
+/* Is constant + form >= 0 for all of the terms' values? */
+static bool is_always(const Terms *t, int64_t constant)
+{
+	for (int i = 0; i < t->n; i++)
+		if (t->at[i].coef < 0)
+			constant += t->at[i].coef * (t->at[i].extent - 1);
+	return constant >= 0;
+}
+
 /* One whole tile and the rest of the axis: each has its own code
  * (codegen/lower/lower_tail.c). */
 static bool is_apart(const PlanStage *s, const int64_t *values, int loop)
 {
 	const PlanLoop *l = &s->loops[loop];
-	if (l->axis < 0 || l->kind != LOOP_SERIAL || !l->peeled ||
-	    l->runs != RUNS_CLIPPED ||
-	    values[l->extent] < 2)
-		return false;
 	const PlanAxis *a = &s->axes[l->axis];
-	return axis_mover(a, values) < 0 && values[l->below] < a->length &&
-	    a->length < 2 * values[l->below];
+	return values[l->extent] >= 2 && axis_mover(a, values) < 0 &&
+	    values[l->below] < a->length && a->length < 2 * values[l->below];
 }
 
 static Numbers numbers_of(const PlanStage *s, const int64_t *values)
 {
-	Numbers w = {.stage = s, .values = values};
-	for (int d = 0; d < s->nloops; d++) {
-		const PlanLoop *l = &s->loops[d];
-		if (l->kind == LOOP_VECTOR)
-			w.vectors |= 1u << d;
-		else if (loop_in_code(l, values) || is_apart(s, values, d))
-			w.repeated |= 1u << d;
-		if (values[l->extent] > 1)
-			w.runs |= 1u << d;
-	}
+	Numbers w;
+	w.stage = s;
+	w.values = values;
+	w.vectors = s->vectors;
+	w.repeated = loops_in_code(s, values) & ~s->vectors;
+	for (uint32_t loops = s->peeled; loops; loops &= loops - 1)
+		if (is_apart(s, values, __builtin_ctz(loops)))
+			w.repeated |= loops & -loops;
+	w.runs = 0;
+	for (int d = 0; d < s->nloops; d++)
+		w.runs |= (uint32_t)(values[s->loops[d].extent] > 1) << d;
+	find_movers(&w);
 	return w;
 }
 
@@ -206,6 +221,8 @@ static double limit_part(
 			constant += c * (n - 1);
 	}
 	clip(s, values, &t);
+	if (is_always(&t, constant))
+		return 1;
 	longest_last(&t);
 	return part(&t, 0, constant, VISITS);
 }

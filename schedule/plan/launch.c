@@ -29,7 +29,7 @@ static int64_t iterations(
  * inside of the innermost that runs make its body. */
 void launch_shape(const PlanStage *s, const int64_t *values, Shape *shape)
 {
-	uint32_t others = 0, code = s->repeated;
+	uint32_t others = 0, code = loops_in_code(s, values);
 	for (int d = 0; d < s->nloops; d++)
 		others |= (uint32_t)(values[s->loops[d].extent] > 1) << d;
 	shape->blocks = others & s->blocks;
@@ -39,11 +39,6 @@ void launch_shape(const PlanStage *s, const int64_t *values, Shape *shape)
 		shape->grid[k] = iterations(s, values, s->blocks & s->along[k]);
 		shape->block[k] =
 		    iterations(s, values, s->threads & s->along[k]);
-	}
-	for (uint32_t loops = s->limited & others; loops; loops &= loops - 1) {
-		int d = __builtin_ctz(loops);
-		if (loop_in_code(&s->loops[d], values))
-			code |= 1u << d;
 	}
 	int inner = others & ~code ? 32 - __builtin_clz(others & ~code) : 0;
 	shape->code = inner < 32 ? others >> inner << inner : 0;

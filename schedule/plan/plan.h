@@ -162,6 +162,8 @@ typedef struct {
 	uint32_t along[DIRECTIONS]; /* these two, by direction */
 	uint32_t steps;    /* of the reduction */
 	uint32_t repeated; /* copies of the body, or a vector */
+	uint32_t vectors;  /* of these the latter */
+	uint32_t peeled;   /* clipped, the rest made behind whole tiles */
 	uint32_t limited;  /* so where that are not too many */
 	uint32_t digits;   /* inner digits of a piece of a fused loop */
 	uint32_t reads;    /* bit s: it reads what is in Scope s */
@@ -264,8 +266,18 @@ typedef struct {
 	double touched[PLAN_DEPTH + 1]; /* bytes from loop d inwards */
 	double trips[PLAN_DEPTH + 1];   /* how often loop d's body starts */
 } StageCost;
-/* Repeated in code, or a vector. */
-bool loop_in_code(const PlanLoop *loop, const int64_t *values);
+/* Those that are repeated in code, or vectors. */
+static inline uint32_t loops_in_code(
+    const PlanStage *stage, const int64_t *values)
+{
+	uint32_t code = stage->repeated;
+	for (uint32_t rest = stage->limited; rest; rest &= rest - 1) {
+		const PlanLoop *l = &stage->loops[__builtin_ctz(rest)];
+		if (values[l->extent] <= values[l->unroll_limit])
+			code |= rest & -rest;
+	}
+	return code;
+}
 /* density.c: the parts of a stage's bodies, and of the copies in each body,
  * that may count; whether own conditions stay branches. */
 typedef struct {

@@ -7,7 +7,7 @@
 static void settle_loops(PlanStage *s)
 {
 	s->blocks = s->threads = s->steps = s->repeated = s->limited = 0;
-	s->digits = 0;
+	s->vectors = s->peeled = s->digits = 0;
 	for (int k = 0; k < DIRECTIONS; k++)
 		s->along[k] = 0;
 	for (int d = 0; d < s->nloops; d++) {
@@ -20,6 +20,11 @@ static void settle_loops(PlanStage *s)
 		s->steps |= l->reduce ? bit : 0;
 		if (l->kind == LOOP_UNROLL || l->kind == LOOP_VECTOR)
 			s->repeated |= bit;
+		if (l->kind == LOOP_VECTOR)
+			s->vectors |= bit;
+		if (l->kind == LOOP_SERIAL && l->peeled && l->axis >= 0 &&
+		    l->runs == RUNS_CLIPPED)
+			s->peeled |= bit;
 		s->digits |= l->iterations == HANDLE_NONE ? bit : 0;
 		if (l->kind == LOOP_SERIAL && l->unroll_limit != HANDLE_NONE)
 			s->limited |= bit;
