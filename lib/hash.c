@@ -112,3 +112,21 @@ uint64_t hash64(const void *data, size_t size, uint64_t seed)
 		memcpy(&w, p, size);
 	return hash_mix(h ^ w);
 }
+
+uint64_t hash_long(const void *data, size_t size, uint64_t seed)
+{
+	enum { LANES = 4 };
+	uint64_t lane[LANES] = {hash_mix(seed), 1, 2, 3}, w[LANES] = {0};
+	for (size_t at = 0; at < size; at += sizeof w) {
+		size_t rest = size - at;
+		memcpy(w, (const char *)data + at,
+		    rest < sizeof w ? rest : sizeof w);
+		for (int k = 0; k < LANES; k++) {
+			lane[k] = (lane[k] ^ w[k]) * 0x9e3779b97f4a7c15u;
+			lane[k] ^= lane[k] >> 32;
+		}
+	}
+	for (int k = 1; k < LANES; k++)
+		lane[0] = hash_mix(lane[0]) ^ lane[k];
+	return hash_mix(lane[0] ^ size);
+}

@@ -21,6 +21,9 @@ void sha256_hex(const void *data, size_t size, char hex[65]);
 
 uint64_t hash64(const void *data, size_t size, uint64_t seed);
 
+/* Another one, of what is long: four words at once. */
+uint64_t hash_long(const void *data, size_t size, uint64_t seed);
+
 /* The finalizer of splitmix64 (Steele, Lea, Flood 2014). */
 static inline uint64_t hash_mix(uint64_t x)
 {

@@ -52,10 +52,18 @@ void tape_eval_again(
 {
 	const TapeNode *nodes = tape->nodes.at;
 	const TapeArg *args = tape->args.at;
-	for (Handle h = 0; h < tape->nodes.n; h++)
-		if (nodes[h].slots & changed)
+	const uint64_t *by_bit = tape->dependents;
+	for (Handle first = 0; first < tape->nodes.n; first += 64) {
+		uint64_t again = 0;
+		for (uint64_t bits = changed; bits; bits &= bits - 1)
+			again |= by_bit[__builtin_ctzll(bits)];
+		by_bit += tape->nbits;
+		for (; again; again &= again - 1) {
+			Handle h = first + __builtin_ctzll(again);
 			values[h] = eval_node(
 			    &nodes[h], args + nodes[h].first, slots, values);
+		}
+	}
 }
 
 uint64_t tape_slots(const Tape *tape, Handle h)
@@ -181,6 +189,20 @@ static void extract_from(Extraction *x, Arena *scratch, Handle root)
 	}
 }
 
+static void find_dependents(Tape *tape)
+{
+	int n = tape->nodes.n, most = TAPE_SLOT_LAST + 1;
+	tape->nbits = tape->nslots < most ? tape->nslots : most;
+	tape->dependents =
+	    NEW_N(tape->arena, uint64_t, (n + 63) / 64 * tape->nbits);
+	for (Handle h = 0; h < n; h++) {
+		uint64_t *by_bit = tape->dependents + h / 64 * tape->nbits;
+		uint64_t bits = tape->nodes.at[h].slots;
+		for (; bits; bits &= bits - 1)
+			by_bit[__builtin_ctzll(bits)] |= (uint64_t)1 << h % 64;
+	}
+}
+
 Tape *tape_extract(Arena *arena, const Tape *tape, Handle *const *places, int n)
 {
 	Arena *scratch = arena_new();
@@ -200,6 +222,7 @@ Tape *tape_extract(Arena *arena, const Tape *tape, Handle *const *places, int n)
 	    arena, to->nodes.at, sizeof *to->nodes.at * (size_t)to->nodes.n);
 	to->args.at = arena_memdup(
 	    arena, to->args.at, sizeof *to->args.at * (size_t)to->args.n);
+	find_dependents(to);
 	arena_free(scratch);
 	return to;
 }

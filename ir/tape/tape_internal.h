@@ -83,6 +83,10 @@ struct Tape {
 	/* Of a tape that is only evaluated there are none of these: */
 	VEC(TapeFacts) facts;
 	int nslots;
+	/* Of a tape that is only evaluated, for each 64 nodes by bit of tape_slots:
+	 * those that depend on it. */
+	uint64_t *dependents;
+	int nbits;
 	int *table; /* handle + 1; 0: empty */
 	int table_size;
 	int small[SMALL]; /* handle + 1 of -1, 0, 1, …; 0: not there yet */

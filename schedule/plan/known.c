@@ -58,7 +58,8 @@ const int64_t *plan_values(const Plan *plan, const int64_t *slots)
 	uint64_t changed = 0;
 	if (!k->evaluated)
 		evaluate(plan, slots);
-	for (int i = 0; i < tape_nslots(plan->tape); i++)
+	int n = tape_nslots(plan->tape);
+	for (int i = 0; i < n; i++)
 		if (k->slots[i] != slots[i]) {
 			k->slots[i] = slots[i];
 			changed |= tape_slot_bit(i);

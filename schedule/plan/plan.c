@@ -1212,35 +1212,16 @@ static void record_slots(Plan *plan)
 	}
 }
 
-/* Four at once, since a stage has a thousand of them. */
-static uint64_t hash_words(const void *data, size_t size, uint64_t seed)
-{
-	enum { LANES = 4 };
-	uint64_t lane[LANES] = {seed, 1, 2, 3}, w[LANES] = {0};
-	for (size_t at = 0; at < size; at += sizeof w) {
-		size_t rest = size - at;
-		memcpy(w, (const char *)data + at,
-		    rest < sizeof w ? rest : sizeof w);
-		for (int k = 0; k < LANES; k++) {
-			lane[k] = (lane[k] ^ w[k]) * 0x9e3779b97f4a7c15u;
-			lane[k] ^= lane[k] >> 32;
-		}
-	}
-	for (int k = 1; k < LANES; k++)
-		lane[0] = hash_mix(lane[0]) ^ lane[k];
-	return hash_mix(lane[0]);
-}
-
 /* Equal quantities have equal handles on one tape. */
 static uint64_t stage_key(const PlanStage *s)
 {
 	PlanStage all = *s;
 	all.accesses = NULL;
 	all.zeros = NULL;
-	uint64_t key = hash_words(&all, sizeof all, 0);
-	key = hash_words(
+	uint64_t key = hash_long(&all, sizeof all, 0);
+	key = hash_long(
 	    s->accesses, sizeof *s->accesses * (size_t)s->naccesses, key);
-	return hash_words(s->zeros, sizeof *s->zeros * (size_t)s->nzeros, key);
+	return hash_long(s->zeros, sizeof *s->zeros * (size_t)s->nzeros, key);
 }
 
 Plan *plan_kept(

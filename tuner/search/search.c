@@ -19,7 +19,7 @@ enum { SMALL = 4096, LISTABLE = 1 << 20, TRIES = 1000 };
 
 static int *place_of(const CandidateSet *set, const Candidate *candidate)
 {
-	uint64_t h = hash64(candidate, sizeof *candidate, 0);
+	uint64_t h = hash_long(candidate, sizeof *candidate, 0);
 	for (;; h++) {
 		int *at = &set->table[h & (uint64_t)(set->table_size - 1)];
 		if (!*at ||
@@ -184,8 +184,8 @@ static void score_batch(
 	float found[SCORE_BATCH];
 	int nfresh = 0, at[SCORE_BATCH];
 	for (int i = 0; i < n; i++) {
-		uint64_t key =
-		    hash64(&candidates[i], sizeof *candidates, search->round);
+		uint64_t key = hash_long(
+		    &candidates[i], sizeof *candidates, search->round);
 		const ScoreKnown *k = &search->scores[key % SCORES_KNOWN];
 		scores[i] = k->score;
 		if (k->key == key)
