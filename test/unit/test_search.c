@@ -339,6 +339,51 @@ static void test_over(void **state)
 	search_free(search);
 }
 
+enum { ONCE_PARTS = 5, ONCE_BASE = 8, ONCE = 32768 };
+
+typedef struct {
+	Toy toy;
+	int asked[ONCE];
+} OnceToy;
+
+static void once_score(void *context, const Candidate *c, int n, float *out)
+{
+	OnceToy *once = context;
+	toy_score(&once->toy, c, n, out);
+	for (int i = 0; i < n; i++) {
+		int number = 0;
+		for (int p = 0; p < ONCE_PARTS; p++)
+			number = number * ONCE_BASE + c[i].at[p];
+		once->asked[number]++;
+	}
+}
+
+/* In a round a candidate is scored once, but for what is no longer known; in the
+ * next one it is scored anew. */
+static void test_scores_once(void **state)
+{
+	(void)state;
+	static OnceToy once;
+	once.toy = toy_make(ONCE_PARTS, ONCE_BASE, 0);
+	SearchSpace space = toy_space(&once.toy);
+	SearchSettings settings = search_defaults(1);
+	Search *search = search_new("sa", &space, &settings);
+	Candidate batch[16];
+	for (int round = 0; round < 2; round++) {
+		int different = 0, all = 0;
+		memset(once.asked, 0, sizeof once.asked);
+		assert_int_equal(
+		    search_next(search, once_score, &once, 16, batch), 16);
+		for (int i = 0; i < ONCE; i++) {
+			different += once.asked[i] > 0;
+			all += once.asked[i];
+		}
+		assert_true(different > 128);
+		assert_in_range(all, different, different + different / 4);
+	}
+	search_free(search);
+}
+
 /* A batch is filled up where a search finds fewer than were asked for, and that
  * is no end. */
 static void test_quota(void **state)
@@ -516,6 +561,7 @@ int main(void)
 	    cmocka_unit_test(test_incumbent),
 	    cmocka_unit_test(test_polish),
 	    cmocka_unit_test(test_batches),
+	    cmocka_unit_test(test_scores_once),
 	    cmocka_unit_test(test_unknown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

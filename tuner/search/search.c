@@ -196,6 +196,7 @@ static void score_batch(
 	}
 	if (nfresh)
 		search->score(search->score_context, fresh, nfresh, found);
+	search->stats.scored += nfresh;
 	for (int i = 0; i < nfresh; i++) {
 		search->scores[keys[i] % SCORES_KNOWN] =
 		    (ScoreKnown){keys[i], found[i]};
@@ -210,7 +211,6 @@ void search_score(
 	for (int i = 0; i < n; i += SCORE_BATCH)
 		score_batch(search, candidates + i,
 		    n - i < SCORE_BATCH ? n - i : SCORE_BATCH, scores + i);
-	search->stats.scored += n;
 	search->stats.score_seconds += now_s() - start;
 }
 
