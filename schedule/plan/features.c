@@ -26,12 +26,15 @@ static Floats log2_1p(Floats x)
 	    0.00546f * (m.f - 1) * (2 - m.f);
 }
 
+/* Much of a row is zeros. */
 static void take_logs(float *row, int n)
 {
+	static const Floats none;
+	const Floats zero = log2_1p(none);
 	for (int i = 0; i < n; i += 4) {
 		Floats x;
 		memcpy(&x, row + i, sizeof x);
-		x = log2_1p(x);
+		x = memcmp(&x, &none, sizeof x) ? log2_1p(x) : zero;
 		memcpy(row + i, &x, sizeof x);
 	}
 }
