@@ -11,14 +11,11 @@
 #include <string.h>
 
 /* The iterations in which something counts; more than any where all are made. */
-static int64_t iterations_needed(
-    const Plan *plan, const PlanRoom *room, const int64_t *values)
+static int64_t iterations_needed(const PlanRoom *room, const int64_t *values)
 {
-	const PlanStage *s = &plan->stages[room->stage];
-	const PlanLoop *l = &s->loops[room->loop];
-	if (axis_mover(&s->axes[l->axis], values) >= 0)
+	if (room->axis && axis_mover(room->axis, values) >= 0)
 		return INT64_MAX;
-	int64_t n = s->axes[l->axis].length, below = values[l->below];
+	int64_t n = room->length, below = values[room->below];
 	return n / below + (n % below > 0);
 }
 
@@ -39,8 +36,7 @@ bool space_shrink_tiles(const Sketch *s, const Plan *plan,
 		int slot = plan->rooms[i].slot, p = s->slot_parts[slot];
 		int64_t needed = 0;
 		for (; i < plan->nrooms && plan->rooms[i].slot == slot; i++) {
-			int64_t n =
-			    iterations_needed(plan, &plan->rooms[i], values);
+			int64_t n = iterations_needed(&plan->rooms[i], values);
 			needed = n > needed ? n : needed;
 		}
 		int at = first_enough(&s->parts[p], c->at[p], needed);

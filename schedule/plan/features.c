@@ -29,12 +29,13 @@ static Floats log2_1p(Floats x)
 /* Much of a row is zeros. */
 static void take_logs(float *row, int n)
 {
-	static const Floats none;
-	const Floats zero = log2_1p(none);
+	const Floats zero = log2_1p((Floats){0});
 	for (int i = 0; i < n; i += 4) {
 		Floats x;
+		uint64_t bits[2];
 		memcpy(&x, row + i, sizeof x);
-		x = memcmp(&x, &none, sizeof x) ? log2_1p(x) : zero;
+		memcpy(bits, row + i, sizeof bits);
+		x = bits[0] | bits[1] ? log2_1p(x) : zero;
 		memcpy(row + i, &x, sizeof x);
 	}
 }

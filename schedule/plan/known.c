@@ -28,7 +28,10 @@ typedef struct PlanKnown {
 	bool evaluated;
 	int64_t *slots, *values;
 	StageKnown other; /* of values that are not these */
-	uint64_t keys[];  /* by stage; 0: not made yet */
+	struct {
+		uint64_t slots; /* that it depends on */
+		uint64_t key;	/* 0: not made yet */
+	} stages[];
 } PlanKnown;
 
 StagesKnown *stages_known_new(Arena *arena)
@@ -38,8 +41,11 @@ StagesKnown *stages_known_new(Arena *arena)
 
 void known_begin(Plan *plan)
 {
-	size_t keys = sizeof(uint64_t) * (size_t)plan->nstages;
-	plan->known = arena_alloc(plan->arena, sizeof *plan->known + keys);
+	PlanKnown *k = NULL;
+	size_t stages = sizeof *k->stages * (size_t)plan->nstages;
+	k = plan->known = arena_alloc(plan->arena, sizeof *k + stages);
+	for (int i = 0; i < plan->nstages; i++)
+		k->stages[i].slots = plan->stages[i].slots;
 }
 
 static void evaluate(const Plan *plan, const int64_t *slots)
@@ -67,8 +73,8 @@ const int64_t *plan_values(const Plan *plan, const int64_t *slots)
 	if (changed)
 		tape_eval_again(plan->tape, slots, changed, k->values);
 	for (int i = 0; i < plan->nstages; i++)
-		if (plan->stages[i].slots & changed)
-			k->keys[i] = 0;
+		if (k->stages[i].slots & changed)
+			k->stages[i].key = 0;
 	return k->values;
 }
 
@@ -96,13 +102,13 @@ static StageKnown *stage_place(
 		k->other.known = NOTHING;
 		return &k->other;
 	}
-	if (!k->keys[stage])
-		k->keys[stage] = key_of(plan, stage);
-	StageKnown *place =
-	    &plan->stages_known->at[(k->keys[stage] >> 8) % STAGES_KNOWN];
-	if (place->key != k->keys[stage])
+	uint64_t *key = &k->stages[stage].key;
+	if (!*key)
+		*key = key_of(plan, stage);
+	StageKnown *place = &plan->stages_known->at[(*key >> 8) % STAGES_KNOWN];
+	if (place->key != *key)
 		place->known = NOTHING;
-	place->key = k->keys[stage];
+	place->key = *key;
 	return place;
 }
 

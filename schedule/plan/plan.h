@@ -177,7 +177,10 @@ typedef struct {
 /* A loop of so many iterations as a slot says, not all of which need be needed:
  * those outside of an axis that ends inside of them are not made. */
 typedef struct {
-	int slot, stage, loop;
+	int slot;
+	Handle below;	      /* values of its axis that one iteration covers */
+	const PlanAxis *axis; /* NULL: nothing moves where it starts */
+	int64_t length;	      /* of the axis */
 } PlanRoom;
 
 /* What has a time of its own: of a CPU a stage, of a GPU a launch. */

@@ -111,6 +111,13 @@ static bool makes_all(const PlanStage *s, int loop)
 	    is_innermost(s, loop);
 }
 
+static PlanRoom room_of(const PlanStage *s, int loop, int slot)
+{
+	const PlanAxis *a = &s->axes[s->loops[loop].axis];
+	return (PlanRoom){
+	    slot, s->loops[loop].below, a->nmovers ? a : NULL, a->length};
+}
+
 /* By slot; none of a slot of which all iterations are made somewhere. */
 static void settle_rooms(Plan *plan)
 {
@@ -127,7 +134,8 @@ static void settle_rooms(Plan *plan)
 			    (d < s->own && s->loops[d].runs == RUNS_CLIPPED))
 				continue;
 			whole[slot] |= makes_all(s, d);
-			rooms[n++] = (PlanRoom){slot, i, d};
+			if (!whole[slot])
+				rooms[n++] = room_of(s, d, slot);
 		}
 	plan->nrooms = 0;
 	plan->rooms = NEW_N(plan->arena, PlanRoom, n);
