@@ -343,7 +343,6 @@ static void look_at(TuneRun *run, int i)
 	t->over |= run->broken[i] || run->results[i].enough;
 }
 
-/* A visit that tries nothing is the last. */
 /* What others did of any operator is of the one budget. */
 static Status follow_all(TuneRun *run, Error *error)
 {
@@ -356,6 +355,7 @@ static Status follow_all(TuneRun *run, Error *error)
 	return STATUS_OK;
 }
 
+/* A visit that tries nothing is the last. */
 static int visit_one(TuneRun *run, int i)
 {
 	Error error = {0};

@@ -112,13 +112,13 @@ typedef struct {
 	Expr **write;     /* logical index of the element written, over OP_AXIS */
 	int nloops;
 	int *loops;       /* outer to inner */
-	int vars;         /* the newest of its variables, then `next`; -1 */
+	int vars;	  /* the newest of its variables, then `next`; -1 */
 	int place;        /* loop of another stage; -1: the root */
 	bool after;       /* see above */
 	int with;         /* the stage whose loops it shares: `loops`, the axes'
 			     variables, place and tail are that one's, and its
 			     body runs right behind that one's; -1 */
-	int last;         /* the last that runs with it; -1 */
+	int last;	  /* the last that runs with it; -1 */
 	int carries;      /* the axis along which an element is made from the one
 			     before, which the body reads: a running sum;
 			     -1 */

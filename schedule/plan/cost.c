@@ -377,7 +377,8 @@ static void count_results(const StageNow *w, int vector, StageCost *c)
 		double extent = at(w->values, s->loops[d].extent);
 		bool code = w->code >> d & 1;
 		if (s->loops[d].reduce) {
-			if (d != vector && code && !(s->dot && d == s->nloops - 1))
+			if (d != vector && code &&
+			    !(s->dot && d == s->nloops - 1))
 				copies *= extent;
 		} else if (!code) {
 			return;
