@@ -3,6 +3,7 @@
  * everything touched there is brought in once each time that loop starts (the
  * counting of Low et al., TOMS 2016), but for what is there already.  What fits is
  * counted in sets of lines. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "schedule/plan/cost.h"
@@ -236,6 +237,9 @@ static void add_region(const StageNow *w, const PlanAccess *a, Footprint *f)
 	r->access = a;
 	r->waiting = is_waiting(w, a);
 	r->lone = is_lone(w, a);
+	/* what is alone in a line brings all of it, but for what a stage before has */
+	double line = w->machine->line_bytes;
+	double row = r->lone && !a->after ? a->bytes : line;
 	reach_begin(a, w->values, alone, &one);
 	if (a->likes > 1)
 		reach_begin(a, w->values, a->reach, &all);
@@ -245,9 +249,12 @@ static void add_region(const StageNow *w, const PlanAccess *a, Footprint *f)
 			reach_grow(a, w->values, d, w->extent[d], &one);
 			if (a->likes > 1)
 				reach_grow(a, w->values, d, w->extent[d], &all);
+			int64_t step = llabs(now->step[d]) * a->bytes;
 			sets_grow(&sets, now->step[d] * a->bytes, w->extent[d]);
+			if ((double)step < line)
+				row += (double)(step * (w->extent[d] - 1));
 		}
-		r->bytes[j] = reach_bytes(a, &one, &all);
+		r->bytes[j] = reach_bytes(a, &one, &all) * max2(1, line / row);
 		f->touched[j] += r->bytes[j];
 		f->taken[j] += r->bytes[j] * sets.share;
 		f->pages[j] += sets.pages;

@@ -260,6 +260,26 @@ static void gathered_in_a_loop_cut_short(void **state)
 	assert_true(gathers > 0);
 }
 
+/* Bytes from the last cache for columns of 1,024 rows, so many at once. */
+static double columns_brought(int columns)
+{
+	char schedule[256];
+	snprintf(schedule, sizeof schedule,
+	    "i0, i1 = split(y.i, [_, %d])\nj0, j1 = split(y.j, [_, 16])\n"
+	    "reorder(i0, j0, i1, j1)\nunroll(i1)\nvectorize(j1, 16)\n",
+	    columns);
+	return cost_of_text(
+	    "x: 'f32[1024, 1024]'", "y[i < 1024, j < 1024] = x[j, i]", schedule)
+	    .traffic[1];
+}
+
+/* What is read alone brings its line each time, where none stays until the next. */
+static void columns_bring_lines(void **state)
+{
+	(void)state;
+	assert_true(columns_brought(1) > 4 * columns_brought(8));
+}
+
 /* Rows that fill no vectors as one: neighbours wherever a row ends. */
 static void collapsed_rows(void **state)
 {
@@ -416,6 +436,7 @@ int main(void)
 	    cmocka_unit_test(computed_for_all_lanes),
 	    cmocka_unit_test(gathered_under_a_mask),
 	    cmocka_unit_test(gathered_in_a_loop_cut_short),
+	    cmocka_unit_test(columns_bring_lines),
 	    cmocka_unit_test(collapsed_rows),
 	    cmocka_unit_test(lanes_of_an_enlarged_image),
 	    cmocka_unit_test(neighbours_named_twice),
