@@ -32,6 +32,11 @@ enum { BRANCH_OPERATIONS = 4, ROWS_MAX = 16, ZIP_MAX = 8 };
  * be brought again, and its page's address.  Gathers cost half a cycle. */
 enum { NARROW_STORE = 6 };
 
+/* Cycles until the rest of a line may be stored, where other rows come between; and
+ * where a vector has a part of each of two lines.  There is time for operations, not
+ * for what else is brought. */
+enum { TORN = 3, TORN_TWICE = 4 };
+
 /* Results of a reduction that are kept in temporaries. */
 enum { SUMS_MAX = 64 };
 
@@ -347,17 +352,51 @@ static double part_gathered(
 	    : 0;
 }
 
-/* The part of a line that the copies leave alone, of a row that they store; none
- * where all of the buffer stays in the first cache until the rest follows. */
+/* Does all of the buffer stay in the first cache until the rest of a line of it
+ * follows? */
+static bool stays_near(const StageNow *w, const PlanAccess *a)
+{
+	double held = a->bytes;
+	for (int k = 0; k < a->ndim; k++)
+		held *= at(w->values, a->held[k]);
+	return held * 2 <= (double)w->machine->l1_bytes;
+}
+
+/* The part of a line that the copies leave alone, of a row that they store. */
 static double part_of_line(
     const StageNow *w, const PlanAccess *a, int body, int vector)
 {
 	double bytes = (double)neighbours(w, a, body, vector) * a->bytes;
-	double held = a->bytes;
-	for (int k = 0; k < a->ndim; k++)
-		held *= at(w->values, a->held[k]);
-	return held * 2 > (double)w->machine->l1_bytes
-	    ? max2(0, 1 - bytes / w->machine->line_bytes) : 0;
+	return stays_near(w, a) ? 0
+				: max2(0, 1 - bytes / w->machine->line_bytes);
+}
+
+/* Of the rows that the body stores vectors of in turn: how many of their pieces end
+ * inside of a line, which waits for the next piece until all rows had theirs. */
+static double pieces_torn(
+    const StageNow *w, const PlanAccess *a, int body, int vector)
+{
+	const AccessNow *now = access_now(w, a);
+	int64_t line = w->machine->line_bytes, even = line;
+	int64_t piece = w->extent[vector];
+	double rows = 1;
+	bool goes_on = false, first = true; /* of the loops around the body */
+	for (uint32_t loops = now->moves & ~(1u << vector); loops;) {
+		int d = last_loop(&loops);
+		bool next = rows == 1 && llabs(now->step[d]) == piece;
+		if (d < body && first && next)
+			return 0;
+		if (d >= body && next) {
+			piece *= w->extent[d];
+			continue;
+		}
+		if (d >= body)
+			rows *= (double)w->extent[d];
+		first &= d >= body;
+		goes_on |= d < body && llabs(now->step[d]) == piece;
+		even = gcd(even, now->step[d] * a->bytes);
+	}
+	return goes_on ? rows * (1 - (double)even / (double)line) : 0;
 }
 
 /* Are the results temporaries over the loops of the reduction?  Then how many
@@ -754,6 +793,9 @@ static void count_store(
 	if (x->wide && x->step != 1)
 		b->narrow += x->copies * x->each *
 		    part_of_line(w, x->of, c->body, b->vector);
+	else if (x->wide && !stays_near(w, x->of))
+		c->torn += pieces_torn(w, x->of, c->body, b->vector) *
+		    (TORN + TORN_TWICE * (x->each / b->words - 1));
 	c->stores += x->copies * x->each;
 }
 
@@ -1082,8 +1124,10 @@ static void count_rest(const StageNow *w, StageCost *c)
 	    c->results * combining(s, c) + odd_steps(w, c);
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
 	       memory = c->traffic[2] / 5;
-	double longest = max2(max2(compute, l2), max2(l3, memory));
-	c->cycles = longest + 0.2 * (compute + l2 + l3 + memory - longest);
+	double torn = c->torn * c->body_runs * part_made(s, c);
+	double longest = max2(compute, max2(max2(l2, l3), memory) + torn);
+	c->cycles =
+	    longest + 0.2 * (compute + l2 + l3 + memory + torn - longest);
 	double threads = m->threads > 1 ? m->threads : 1;
 	double hertz = (m->clock_ghz > 0 ? m->clock_ghz : 3) * 1e9;
 	c->seconds = c->cycles * c->imbalance / threads / hertz;

@@ -260,6 +260,35 @@ static void gathered_in_a_loop_cut_short(void **state)
 	assert_true(gathers > 0);
 }
 
+/* Cycles that stores wait: tiles of rows by vectors. */
+static double torn(int all, int columns, int rows, int vectors)
+{
+	char input[64], compute[64], schedule[256];
+	snprintf(input, sizeof input, "x: 'f32[%d, %d]'", all, columns);
+	snprintf(compute, sizeof compute, "y[i < %d, j < %d] = 2*x[i, j]", all,
+	    columns);
+	snprintf(schedule, sizeof schedule,
+	    "i0, i1 = split(y.i, [_, %d])\nj0, j1, j2 = split(y.j, [_, %d, 16])\n"
+	    "reorder(i0, j0, i1, j1, j2)\nunroll(i1)\nunroll(j1)\n"
+	    "vectorize(j2, 16)\ntail(y, mask)\n",
+	    rows, vectors);
+	StageCost c = cost_of_text(input, compute, schedule);
+	return c.torn * c.body_runs;
+}
+
+/* Rows in turn, of which each ends inside of a line until its next vectors follow. */
+static void lines_torn_between_rows(void **state)
+{
+	(void)state;
+	double each = torn(64, 600, 4, 1);
+	assert_true(each > 64 * 600 / 16 * 3);
+	assert_float_equal(torn(64, 600, 4, 2), each / 2, each / 30);
+	assert_float_equal(torn(64, 600, 2, 1), each, 1e-9);
+	assert_float_equal(torn(64, 600, 1, 1), 0, 1e-9); /* one row goes on */
+	assert_float_equal(torn(64, 640, 4, 1), 0, 1e-9); /* whole lines */
+	assert_float_equal(torn(4, 600, 4, 1), 0, 1e-9);  /* all stay near */
+}
+
 /* Bytes from the last cache for columns of 1,024 rows, so many at once. */
 static double columns_brought(int columns)
 {
@@ -436,6 +465,7 @@ int main(void)
 	    cmocka_unit_test(computed_for_all_lanes),
 	    cmocka_unit_test(gathered_under_a_mask),
 	    cmocka_unit_test(gathered_in_a_loop_cut_short),
+	    cmocka_unit_test(lines_torn_between_rows),
 	    cmocka_unit_test(columns_bring_lines),
 	    cmocka_unit_test(collapsed_rows),
 	    cmocka_unit_test(lanes_of_an_enlarged_image),
