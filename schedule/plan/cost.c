@@ -753,16 +753,18 @@ static void count_each(
 	const PlanAccess *a = x->of;
 	x->each = x->wide ? b->words : 1;
 	x->whole = a->write ? 0 : loads_apart(w->machine, a, x->step);
-	double differing = x->wide && x->whole
+	bool beside =
+	    x->wide && x->step == 1 && !a->write && !a->zeros && !a->by_data;
+	double differing = (x->wide && x->whole) || beside
 	    ? part_differing(w, a, x->moving, x->copies)
 	    : 1;
+	double places = beside ? places_read(w, a, x->moving) : 0;
 	x->copies *= differing;
 	x->step_copies *= differing;
 	x->loaded = x->wide && x->whole && !a->zeros
 	    ? differing * copies_apart(w, a, x->moving, x->whole)
-	    : x->wide && x->step == 1 && !a->write && !a->zeros && !a->by_data
-	    ? places_read(w, a, x->moving)
-	    : x->copies;
+	    : beside ? min2(places, x->copies)
+		     : x->copies;
 	if (x->step == 1 || (x->wide && x->whole))
 		x->each *= lines_each(w, a, b->vector);
 	if (a->zeros)
@@ -813,6 +815,8 @@ static void count_load(
 		c->operations += x->copies; /* a shuffle */
 	if (reduce && a->bytes < WORD && !w->merged)
 		c->operations += x->copies * (x->wide ? b->words : CONVERT_ONE);
+	if (!reduce && a->widened && x->wide)
+		c->operations += x->loaded * b->words;
 	if (x->copies * x->each >= c->operations && (x->wide || m->broadcast))
 		b->folded = c->operations;
 	if (x->wide && x->step_copies * b->words < b->streams)

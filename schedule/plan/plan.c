@@ -444,6 +444,7 @@ typedef struct {
 	uint32_t *movers; /* by axis: loops that move it */
 	uint32_t chosen;  /* loops in code that say which row it is */
 	uint32_t lanes;   /* loops that are vectors */
+	const Expr *widened; /* a value that a wider type is made of */
 	double part;      /* of the evaluations that compute what is walked */
 	double flops, branches;
 } BodyWalk;
@@ -577,6 +578,9 @@ static bool visit_body(Expr *e, void *context)
 	}
 	w->branches += e->op == OP_IF && e->type != DT_INDEX &&
 	    (e->arg[1]->narg || e->arg[2]->narg);
+	if (e->op == OP_CAST &&
+	    dtype_bytes(e->type) > dtype_bytes(e->arg[0]->type))
+		w->widened = e->arg[0];
 	if (e->op != OP_READ)
 		return e->type != DT_INDEX;
 	for (int i = 0; i < w->nseen; i++)
@@ -586,6 +590,7 @@ static bool visit_body(Expr *e, void *context)
 		int at = w->r->stage->naccesses;
 		w->seen[w->nseen++] = e;
 		record_access(w->r, e->id, e->arg, e->narg, false);
+		w->r->accesses[at].widened = w->widened == e;
 		w->r->accesses[at].zeros = nest_read_is_conditional(
 		    w->r->nest, w->r->arena, w->stage, e);
 	}

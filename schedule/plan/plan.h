@@ -85,6 +85,7 @@ typedef struct {
 	uint32_t repeated;	   /* bit d: a few neighbours along loop d are
 				      one element */
 	bool zeros;		   /* only where the step counts */
+	bool widened;		   /* what is read is made a wider type */
 	uint32_t doubtful;	   /* bit d: that depends on slots */
 	/* Reads of one buffer that differ by constants move over one region. */
 	int like;                  /* the first of them */

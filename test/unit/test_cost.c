@@ -309,6 +309,35 @@ static void columns_bring_lines(void **state)
 	assert_true(columns_brought(1) > 4 * columns_brought(8));
 }
 
+/* Loads and operations of rows of a stencil by one vector. */
+static StageCost stencil(int rows, const char *inputs, const char *sum)
+{
+	char compute[128], schedule[128];
+	snprintf(compute, sizeof compute, "y[i < 64, j < 256] = %s", sum);
+	snprintf(schedule, sizeof schedule,
+	    "i0, i1 = split(y.i, [_, %d])\nj0, j1 = split(y.j, [_, 16])\n"
+	    "reorder(i0, j0, i1, j1)\nunroll(i1)\nvectorize(j1, 16)\n",
+	    rows);
+	return cost_of_text(inputs, compute, schedule);
+}
+
+/* What rows of a body read, and make wider, they share. */
+static void rows_share_reads(void **state)
+{
+	(void)state;
+	const char *plain = "x[i, j] + x[i + 1, j] + x[i + 2, j]";
+	const char *wider =
+	    "i32(x[i, j]) + i32(x[i + 1, j]) + i32(x[i + 2, j])";
+	StageCost one = stencil(1, "x: 'f32[66, 256]'", plain);
+	StageCost four = stencil(4, "x: 'f32[66, 256]'", plain);
+	assert_float_equal(one.loads, 3, 1e-9);
+	assert_float_equal(four.loads, 6, 1e-9);
+	assert_float_equal(four.operations, 4 * one.operations, 1e-9);
+	StageCost words = stencil(4, "x: 'i32[66, 256]'", plain);
+	StageCost bytes = stencil(4, "x: 'u8[66, 256]'", wider);
+	assert_float_equal(bytes.operations, words.operations + 6, 1e-9);
+}
+
 /* Rows that fill no vectors as one: neighbours wherever a row ends. */
 static void collapsed_rows(void **state)
 {
@@ -467,6 +496,7 @@ int main(void)
 	    cmocka_unit_test(gathered_in_a_loop_cut_short),
 	    cmocka_unit_test(lines_torn_between_rows),
 	    cmocka_unit_test(columns_bring_lines),
+	    cmocka_unit_test(rows_share_reads),
 	    cmocka_unit_test(collapsed_rows),
 	    cmocka_unit_test(lanes_of_an_enlarged_image),
 	    cmocka_unit_test(neighbours_named_twice),

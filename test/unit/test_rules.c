@@ -964,7 +964,8 @@ static void test_first(void **state)
 		"compute_at(b_pack, ?=c_"},
 	    2);
 	check_first("test/bench/families/stencils/harris.yaml",
-	    (const char *[]){"compute_at(gx, ?=y_jb", "compute_at(sxx_c, ?=y_jb"},
+	    (const char *[]){
+		"compute_at(gy, ?=y_jb", "compute_at(sxx_c, ?=y_jb"},
 	    2);
 	/* vectors in which elements are there twice are made once, without the
 	 * zeros around them, which would tell their lanes apart */
