@@ -16,6 +16,28 @@ static double launches_seconds(
 	return sum;
 }
 
+/* So small a part of what computes a tile hides the stores of the one before. */
+enum { HIDES = 8 };
+
+/* Seconds of the stage that computes in registers what this one stores; 0. */
+static double computes_for(
+    const Plan *plan, int stage, const Machine *machine, const int64_t *values)
+{
+	const PlanStage *s = &plan->stages[stage];
+	double most = 0;
+	for (int a = 0; a < s->naccesses; a++) {
+		if (s->accesses[a].write || s->accesses[a].scope != SCOPE_REG)
+			continue;
+		for (int i = 0; i < stage; i++)
+			if (plan->stages[i].accesses[0].buffer ==
+			    s->accesses[a].buffer)
+				most = fmax(most,
+				    plan_stage_cost(plan, i, machine, values)
+					->seconds);
+	}
+	return most;
+}
+
 double plan_seconds(
     const Plan *plan, const Machine *machine, const int64_t *values)
 {
@@ -23,9 +45,14 @@ double plan_seconds(
 	if (machine->gpu)
 		return launches_seconds(plan, machine, values);
 	for (int i = 0; i < plan->nstages; i++) {
-		if (!plan->stages[i].ahead)
-			sum +=
-			    plan_stage_cost(plan, i, machine, values)->seconds;
+		if (plan->stages[i].ahead)
+			continue;
+		const StageCost *c = plan_stage_cost(plan, i, machine, values);
+		double seconds = c->seconds, waits = c->waits;
+		if (waits > 0) /* the next tile is computed meanwhile */
+			seconds -= fmin(waits,
+			    computes_for(plan, i, machine, values) / HIDES);
+		sum += seconds;
 	}
 	return sum;
 }

@@ -51,7 +51,7 @@ enum { SHUFFLE = 2 };
 enum { WORD = 4, CONVERT_ONE = 3 };
 
 /* Operations to make the mask of a store from where its row stands. */
-enum { MASK = 4, TESTED = 3 };
+enum { MASK = 4, TESTED = 3, MASKED = 2 };
 
 /* Cycles until a loop runs as it will and after its end is seen, and where it
  * only goes on with what those around it do. */
@@ -390,6 +390,8 @@ static double pieces_torn(
 			piece *= w->extent[d];
 			continue;
 		}
+		if (d >= body && llabs(now->step[d]) * a->bytes < line)
+			return 0; /* rows that go on where the last one ended */
 		if (d >= body)
 			rows *= (double)w->extent[d];
 		first &= d >= body;
@@ -830,15 +832,17 @@ static void count_load(
 		    b->broadcasts, count_wandering(w, a, c->body, b->vector));
 }
 
-/* Machines without masks of 64 lanes have none for what is narrower than a word:
- * each lane is tested. */
-static double lanes_tested(
+/* Operations beside the stores of a part of a vector.  Machines without masks of 64
+ * lanes have none for what is narrower than a word, of which each lane is tested, and
+ * take longer for others. */
+static double parts_stored(
     const StageNow *w, const Body *b, const BodyAccess *x, const StageCost *c)
 {
-	bool tests = w->machine->vector_bytes &&
-	    w->machine->vector_bytes < 64 && x->of->bytes < WORD &&
-	    x->step == 1;
-	return tests ? x->copies * c->lanes * part_masked(w, b->vector) : 0;
+	if (!w->machine->vector_bytes || w->machine->vector_bytes >= 64 ||
+	    x->step != 1)
+		return 0;
+	return x->copies * part_masked(w, b->vector) *
+	    (x->of->bytes < WORD ? TESTED * c->lanes : MASKED);
 }
 
 static void count_access(const StageNow *w, int i, Body *b, StageCost *c)
@@ -849,7 +853,7 @@ static void count_access(const StageNow *w, int i, Body *b, StageCost *c)
 	if (a->write && reduce && !c->results)
 		c->accumulators += b->words * x.copies;
 	if (a->write && a->scope != SCOPE_REG)
-		c->operations += TESTED * lanes_tested(w, b, &x, c);
+		c->operations += parts_stored(w, b, &x, c);
 	if (a->scope == SCOPE_REG || (a->write && c->results > 0))
 		return;
 	count_each(w, b, &x, c);
@@ -1129,12 +1133,16 @@ static void count_rest(const StageNow *w, StageCost *c)
 	double l2 = c->traffic[0] / 32, l3 = c->traffic[1] / 12,
 	       memory = c->traffic[2] / 5;
 	double torn = c->torn * c->body_runs * part_made(s, c);
-	double longest = max2(compute, max2(max2(l2, l3), memory) + torn);
-	c->cycles =
-	    longest + 0.2 * (compute + l2 + l3 + memory + torn - longest);
+	double moved = max2(max2(l2, l3), memory);
+	double longest = max2(compute, moved);
+	c->cycles = longest + 0.2 * (compute + l2 + l3 + memory - longest);
+	double waits = max2(longest, moved + torn) - longest;
+	waits += 0.2 * (torn - waits);
+	c->cycles += waits;
 	double threads = m->threads > 1 ? m->threads : 1;
 	double hertz = (m->clock_ghz > 0 ? m->clock_ghz : 3) * 1e9;
 	c->seconds = c->cycles * c->imbalance / threads / hertz;
+	c->waits = waits * c->imbalance / threads / hertz;
 	if (c->parallel > 1 && threads > 1)
 		c->seconds += 3e-6;
 }

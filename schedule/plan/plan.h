@@ -254,6 +254,7 @@ typedef struct {
 	double instructions;   /* of the body, with the loop's own */
 	double gathers;        /* loads and stores of less than a vector */
 	double torn; /* cycles that a body's stores wait: rows in turn */
+	double waits;	       /* seconds of these, in `seconds` */
 	double conflicts;      /* loads that lie a multiple of a way apart */
 	double accumulators;   /* registers carried through the innermost loop */
 	double registers;      /* at least needed */

@@ -15,9 +15,9 @@
 
 static int vector_bytes = 64;
 
-/* What a program's heaviest stage costs. */
-static StageCost cost_under(
-    Arena *arena, const Program *p, int threads, const char *schedule)
+/* What a program's heaviest stage costs; *seconds, if asked for: all. */
+static StageCost cost_and_seconds(Arena *arena, const Program *p, int threads,
+    const char *schedule, double *seconds)
 {
 	Error error = {0};
 	Machine m = test_machine;
@@ -37,7 +37,15 @@ static StageCost cost_under(
 	tape_eval(nest->tape, NULL, values);
 	StageCost cost;
 	stage_cost(&plan->stages[plan->anchor], &m, values, &cost);
+	if (seconds)
+		*seconds = plan_seconds(plan, &m, values);
 	return cost;
+}
+
+static StageCost cost_under(
+    Arena *arena, const Program *p, int threads, const char *schedule)
+{
+	return cost_and_seconds(arena, p, threads, schedule, NULL);
 }
 
 /* Of a product of m x k and k x n. */
@@ -289,6 +297,65 @@ static void lines_torn_between_rows(void **state)
 	assert_float_equal(torn(4, 600, 4, 1), 0, 1e-9);  /* all stay near */
 }
 
+/* Seconds of a product by tiles of registers, of so many columns and steps. */
+static double stored_tiles(int columns, int steps)
+{
+	Arena *arena = arena_new();
+	double seconds;
+	cost_and_seconds(arena, program_matmul(arena, 256, columns, steps), 1,
+	    "acc = cache_write(c, reg)\ni0, i1 = split(c.i, [_, 8])\n"
+	    "j0, j1 = split(c.j, [_, 16])\nreorder(i0, j0, i1, j1)\n"
+	    "unroll(i1)\nvectorize(j1, 16)\ntail(c, mask)\n"
+	    "compute_at(acc, j0)\na0, a1 = split(acc.j, [_, 16])\n"
+	    "reorder(acc.k, acc.i, a0, a1)\nunroll(acc.i)\nunroll(a0)\n"
+	    "vectorize(a1, 16)\n",
+	    &seconds);
+	arena_free(arena);
+	return seconds;
+}
+
+/* Torn lines of a tile wait while the next one is computed, if that takes long. */
+static void stores_hidden_by_tiles(void **state)
+{
+	(void)state;
+	assert_true(stored_tiles(600, 2) > 1.2 * stored_tiles(592, 2));
+	assert_true(stored_tiles(600, 128) < 1.03 * stored_tiles(592, 128));
+}
+
+/* Rows of less than a line go on where the last one ended. */
+static void short_rows_are_not_torn(void **state)
+{
+	(void)state;
+	const char *schedule =
+	    "i0, i1 = split(y.i, [_, 4])\nj0, j1 = split(y.j, [_, 16])\n"
+	    "reorder(i0, j0, i1, j1)\nunroll(i1)\nvectorize(j1, 16)\n"
+	    "tail(y, mask)\n";
+	assert_float_equal(cost_of_text("x: 'u8[4096, 40]'",
+			       "y[i < 4096, j < 40] = x[i, j]", schedule)
+			       .torn,
+	    0, 1e-9);
+	assert_true(cost_of_text("x: 'u8[4096, 104]'",
+			"y[i < 4096, j < 104] = x[i, j]", schedule)
+			.torn > 0);
+}
+
+/* Without masks for lanes a store of a part of a vector takes more operations. */
+static void stores_by_masks(void **state)
+{
+	(void)state;
+	double operations[2];
+	for (int i = 0; i < 2; i++) {
+		vector_bytes = i ? 32 : 64;
+		operations[i] = cost_of_text("x: 'f32[64, 100]'",
+		    "y[i < 64, j < 100] = 2*x[i, j]",
+		    "j0, j1 = split(y.j, [_, 8])\nvectorize(j1, 8)\n"
+		    "tail(y, mask)\n")
+				    .operations;
+	}
+	vector_bytes = 64;
+	assert_float_equal(operations[1], operations[0] + 2, 1e-9);
+}
+
 /* Bytes from the last cache for columns of 1,024 rows, so many at once. */
 static double columns_brought(int columns)
 {
@@ -495,6 +562,9 @@ int main(void)
 	    cmocka_unit_test(gathered_under_a_mask),
 	    cmocka_unit_test(gathered_in_a_loop_cut_short),
 	    cmocka_unit_test(lines_torn_between_rows),
+	    cmocka_unit_test(stores_hidden_by_tiles),
+	    cmocka_unit_test(short_rows_are_not_torn),
+	    cmocka_unit_test(stores_by_masks),
 	    cmocka_unit_test(columns_bring_lines),
 	    cmocka_unit_test(rows_share_reads),
 	    cmocka_unit_test(collapsed_rows),
