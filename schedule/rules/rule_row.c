@@ -7,7 +7,8 @@
  *     parallel i0
  *       for k0 unroll k1 unroll i1 vector kv   y[i] += a[i, k]*x[k]
  *
- * Bytes of a sum are added up a few steps at a time for each lane (`tensorize`).
+ * Bytes and words of a sum, or of a sum of products, are added up a few steps at a
+ * time for each lane (`tensorize`), and fill a vector for a greatest one.
  *
  * Where there is no row, the threads have partial results of their own.  Where
  * nothing lies along the reduction (functions of its steps), lanes are along the

@@ -34,6 +34,43 @@ void matvec_i8(const int8_t *restrict w, const int8_t *restrict x,
 	}
 }
 
+void matvec_u8i8(const int8_t *restrict w, const uint8_t *restrict x,
+    int32_t *restrict y, void *workspace)
+{
+	enum { M = 1024, K = 1000 };
+	(void)workspace;
+	for (int i = 0; i < M; i++) {
+		int32_t s = 0;
+		for (int k = 0; k < K; k++)
+			s += w[i * K + k] * x[k];
+		y[i] = s;
+	}
+}
+
+void energy_i16(const int16_t *restrict x, int32_t *restrict y, void *workspace)
+{
+	enum { M = 64, N = 1024 };
+	(void)workspace;
+	for (int i = 0; i < M; i++) {
+		int32_t s = 0;
+		for (int j = 0; j < N; j++)
+			s += x[i * N + j] * x[i * N + j];
+		y[i] = s;
+	}
+}
+
+void greatest_i8(const int8_t *restrict x, int8_t *restrict y, void *workspace)
+{
+	enum { M = 512, N = 1024 };
+	(void)workspace;
+	for (int i = 0; i < M; i++) {
+		int8_t most = INT8_MIN;
+		for (int j = 0; j < N; j++)
+			most = x[i * N + j] > most ? x[i * N + j] : most;
+		y[i] = most;
+	}
+}
+
 void layer_norm_backward(const float *restrict x, const float *restrict dy,
     const float *restrict g, const float *restrict mean,
     const float *restrict rstd, float *restrict dx, void *workspace)
