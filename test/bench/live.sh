@@ -10,7 +10,8 @@
 #     PART=layers   one part alone: cases; logs, what those of other files teach;
 #                   layers, ResNet-18's in 30 s together; parts, programs of
 #                   several products in 5 s beside these; groups, those of a
-#                   network by two schedulers; time, how long --time is; speed,
+#                   network by two schedulers; time, how long --time is (ALL=1: of
+#                   every case, and of twenty random programs); speed,
 #                   trials and candidates a second; many, N=20000 trials in one
 #                   process
 #
@@ -244,18 +245,33 @@ live_groups() {
 		"$(awk '{printf "%s %s ms ", $1, $2}' "$live/net.txt")"
 }
 
-# How long a run takes that has so long, the longest of some.
-live_time() {
-	local t spec longest begin
-	live_heads ''
-	for t in ${TIMES:-2 10}; do
-		longest=0
-		for spec in workloads/conv2d.yaml:resnet18_c6 \
+# What is timed: six operators, or with ALL=1 every case and twenty random programs.
+live_timed() {
+	local n
+	if [ -z "${ALL:-}" ]; then
+		printf '%s\n' workloads/conv2d.yaml:resnet18_c6 \
 			workloads/matmul.yaml:square_1024 \
 			workloads/softmax.yaml:sfm_256 \
 			workloads/attention.yaml:bert_base \
 			test/bench/families/control/lstm.yaml: \
-			workloads/sum_all.yaml; do
+			workloads/sum_all.yaml
+		return
+	fi
+	live_specs
+	for n in $(seq 20); do
+		"$programs/bench_compositions" build "$n" "$live" "$tunec" \
+			"$one" >/dev/null && echo "$live/$n.yaml"
+	done
+}
+
+# How long a run takes that has so long, the longest.
+live_time() {
+	local t spec longest begin
+	live_heads ''
+	live_timed >"$live/timed"
+	for t in ${TIMES:-2 10}; do
+		longest=0
+		while read -r spec <&3; do
 			rm -f "$live/time.db"
 			begin=$(date +%s.%N)
 			$tunec tune -q "$spec" --target "$one" --time ${t}s \
@@ -265,8 +281,9 @@ live_time() {
 					s = $1 - b
 					printf "%.2f", (s > l ? s : l)
 				}')
-		done
-		row "--time $t, the longest of six runs" "$longest" s at-most \
+		done 3<"$live/timed"
+		row "--time $t, the longest of $(grep -c . "$live/timed") runs" \
+			"$longest" s at-most \
 			"$(echo "$t" | awk '{print $1 * 1.05 + 0.3}')"
 	done
 }
