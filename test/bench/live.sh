@@ -260,7 +260,7 @@ live_timed() {
 	live_specs
 	for n in $(seq 20); do
 		"$programs/bench_compositions" build "$n" "$live" "$tunec" \
-			"$one" >/dev/null && echo "$live/$n.yaml"
+			"$one" >/dev/null && echo "$live/op$n.yaml"
 	done
 }
 
