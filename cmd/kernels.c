@@ -327,11 +327,9 @@ static Status find_record(Making *m, const Program *p, const Target *target,
 		return STATUS_OK;
 	memcpy(out->id, best.id, sizeof out->id);
 	out->time_s = best.time_s;
-	Trace *found = trace_from_json(
-	    m->arena, json_object_get(best.json, "trace"), &out->why);
+	out->trace = trace_stored(
+	    m->arena, p, json_object_get(best.json, "trace"), &out->why);
 	line_free(&best);
-	if (found)
-		out->trace = trace_localized(m->arena, p, found, &out->why);
 	return STATUS_OK;
 }
 

@@ -115,10 +115,8 @@ static void put_features(Csv *csv, const json_t *json)
 	Candidate c;
 	Arena *scratch = arena_new();
 	const Trace *trace = csv->space
-	    ? trace_from_json(scratch, json, &ignored) : NULL;
-	if (trace)
-		trace = trace_localized(
-		    scratch, csv->program, trace, &ignored);
+	    ? trace_stored(scratch, csv->program, json, &ignored)
+	    : NULL;
 	bool found = trace && space_find(csv->space, trace, &c);
 	if (found)
 		space_features(csv->space, &c, 1, features);

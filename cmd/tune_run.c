@@ -22,10 +22,8 @@ static bool is_of(
 	}
 	Arena *arena = arena_new();
 	Error refused;
-	const Trace *trace = trace_from_json(
-	    arena, json_object_get(line->json, "trace"), &refused);
-	if (trace)
-		trace = trace_localized(arena, p, trace, &refused);
+	const Trace *trace = trace_stored(
+	    arena, p, json_object_get(line->json, "trace"), &refused);
 	if (!trace)
 		error_set(why, STATUS_INPUT,
 		    "does not apply: %s; while it is there, build takes the "

@@ -66,9 +66,8 @@ static void print_row(const Run *run, const Row *row)
 static Trace *record_trace(Arena *arena, const Program *p, const Line *line,
     Error *error)
 {
-	Trace *t = trace_from_json(
-	    arena, json_object_get(line->json, "trace"), error);
-	return t ? trace_localized(arena, p, t, error) : NULL;
+	return trace_stored(
+	    arena, p, json_object_get(line->json, "trace"), error);
 }
 
 /* Lowered and compiled for its target, wherever that runs. */

@@ -94,6 +94,9 @@ TraceNames *trace_names(Arena *arena, const Program *program);
 Trace *trace_canonical_after(TraceNames *names, const Trace *trace);
 Trace *trace_localized(
     Arena *arena, const Program *program, const Trace *trace, Error *error);
+/* As a store has it, in the program's names; NULL and why. */
+Trace *trace_stored(Arena *arena, const Program *program,
+    const struct json_t *json, Error *error);
 /* The same trace in the names of another program of the same operator. */
 Trace *trace_between(Arena *arena, const Program *from, const Program *to,
     const Trace *trace, Error *error);

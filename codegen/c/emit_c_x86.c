@@ -428,17 +428,14 @@ static const char *x86_dot(EmitC *e, const Intrinsic *in, const Shape *s)
 		return x86_dot_bf16(e, s);
 	if (in->terms == 4)
 		return x86_dot4(e, in, s);
-	const char *vnni = in->a == DT_I16 && in->b == DT_I16
-	    ? x86_vnni(e, "dpwssd", s)
-	    : NULL;
-	if (vnni)
-		return vnni;
-	if (in->a == DT_I16 && in->b == DT_I16 &&
-	    (s->bytes == 16 || e->isa.avx2))
+	if (in->a != DT_I16 || in->b != DT_I16)
+		return NULL;
+	const char *vnni = x86_vnni(e, "dpwssd", s);
+	if (!vnni && (s->bytes == 16 || e->isa.avx2))
 		return arena_printf(e->arena,
 		    "%s_add_epi32((%s)(c), %s_madd_epi16((%s)(a), (%s)(b)))",
 		    s->prefix, s->mi, s->prefix, s->mi, s->mi);
-	return NULL;
+	return vnni;
 }
 
 /* A vector of 4, 8, 16 or 32 bytes as what a widening instruction reads. */

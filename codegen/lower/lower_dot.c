@@ -74,6 +74,7 @@ static bool is_inside(Lower *l, const Expr *read, int terms, Index at)
 	    memory_inside(l, read->id, last);
 }
 
+/* Elements of a read in the type that the intrinsic takes. */
 static int widened(
     Lower *l, const Expr *read, int elements, int lanes, DType type)
 {

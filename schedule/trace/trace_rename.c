@@ -478,6 +478,13 @@ Trace *trace_localized(
 	return NULL;
 }
 
+Trace *trace_stored(Arena *arena, const Program *program,
+    const struct json_t *json, Error *error)
+{
+	const Trace *trace = trace_from_json(arena, json, error);
+	return trace ? trace_localized(arena, program, trace, error) : NULL;
+}
+
 Trace *trace_between(Arena *arena, const Program *from, const Program *to,
     const Trace *trace, Error *error)
 {

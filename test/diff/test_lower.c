@@ -81,13 +81,20 @@ static Program *product_u8i8_odd(Arena *arena)
 	return product_of(arena, 13, 35, 9);
 }
 
+/* c[i] = sum[k] i32(a[i, k]) * i32(b[k]), b of i8 */
+static Program *row_products(Arena *arena, DType type, int64_t m, int64_t k)
+{
+	Program *p = product_of(arena, m, 1, k);
+	Expr *a = p->blocks[0].body->arg[0];
+	p->buffers[0].type = a->arg[0]->type = type;
+	return p;
+}
+
 /* c[i] = sum[k] i32(a[i, k]) */
 static Program *row_sums(Arena *arena, DType type, int64_t m, int64_t k)
 {
-	Program *p = product_of(arena, m, 1, k);
-	Block *c = &p->blocks[0];
-	c->body = c->body->arg[0];
-	p->buffers[0].type = c->body->arg[0]->type = type;
+	Program *p = row_products(arena, type, m, k);
+	p->blocks[0].body = p->blocks[0].body->arg[0];
 	return p;
 }
 
@@ -104,15 +111,6 @@ static Program *row_sums_i8(Arena *arena)
 static Program *row_sums_odd(Arena *arena)
 {
 	return row_sums(arena, DT_U8, 13, 71);
-}
-
-/* c[i] = sum[k] i32(a[i, k]) * i32(b[k]), b of i8 */
-static Program *row_products(Arena *arena, DType type, int64_t m, int64_t k)
-{
-	Program *p = product_of(arena, m, 1, k);
-	Expr *a = p->blocks[0].body->arg[0];
-	p->buffers[0].type = a->arg[0]->type = type;
-	return p;
 }
 
 static Program *row_products_u8(Arena *arena)

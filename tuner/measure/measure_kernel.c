@@ -123,15 +123,6 @@ bool kernel_compile_lowered(Loaded *k, Measurement *m)
 	return true;
 }
 
-/* A trace's steps; NULL and why. */
-static Trace *read_trace(Arena *arena, const Program *program,
-    const json_t *json, Error *error)
-{
-	Trace *canonical = trace_from_json(arena, json, error);
-	return canonical ? trace_localized(arena, program, canonical, error)
-			 : NULL;
-}
-
 bool kernel_lower(Loaded *k, Arena *arena, const json_t *json, int threads,
     Measurement *m)
 {
@@ -140,7 +131,7 @@ bool kernel_lower(Loaded *k, Arena *arena, const json_t *json, int threads,
 	Error error = {0};
 	machine.threads = threads;
 	m->outcome = OUTCOME_BUILD;
-	Trace *trace = json ? read_trace(arena, program, json, &error) : NULL;
+	Trace *trace = json ? trace_stored(arena, program, json, &error) : NULL;
 	Nest *nest = json && !trace
 	    ? NULL : schedule_nest(arena, program, &machine, trace, &error);
 	k->lowered = !nest ? NULL

@@ -83,12 +83,11 @@ Runs runs_of(const Buffer *b, SpecialLevel level, Rng *rng)
 /* Subnormals of a large input are the beginning of its first run with room. */
 static void thin_subnormals(Runs *r, int64_t at)
 {
-	bool first = r->subnormal == 0 && r->end - at >= SUBNORMAL;
 	if (r->kind != RUN_SUBNORMAL)
 		return;
 	if (r->elements < LARGE)
 		r->subnormal = r->end;
-	else if (first)
+	else if (r->subnormal == 0 && r->end - at >= SUBNORMAL)
 		r->subnormal = at + SUBNORMAL;
 }
 

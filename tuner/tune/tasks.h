@@ -29,7 +29,7 @@ enum { TASK_NEWEST = 32 };
 
 /* What keeps an operator from being faster.  Those of a kind are compared. */
 typedef enum { KIND_SUMS, KIND_ELEMENTS, KIND_MEMORY, KINDS } TaskKind;
-TaskKind task_kind_named(const char *name);
+bool task_kind_named(const char *name, TaskKind *kind); /* false: none is */
 
 typedef struct {
 	double weight;   /* how often it occurs: what a second less is worth */

@@ -76,9 +76,7 @@ static bool candidate_of(const Past *p, const json_t *json, Candidate *out)
 	Arena *scratch = arena_new();
 	Error ignored;
 	Refusal why;
-	const Trace *trace = trace_from_json(scratch, json, &ignored);
-	if (trace)
-		trace = trace_localized(scratch, p->program, trace, &ignored);
+	const Trace *trace = trace_stored(scratch, p->program, json, &ignored);
 	bool found = trace && space_find(p->space, trace, out) &&
 	    space_legal(p->space, out, &why);
 	arena_free(scratch);

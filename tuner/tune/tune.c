@@ -502,10 +502,9 @@ double tune_bound_s(const Tuning *t, TaskKind *kind)
 	    t->options.measure.machine == MACHINE_SIMULATED)
 		peak = measure_nominal(&t->target->machine);
 	/* a run that measures nothing knows what the last one did */
-	if (r->covered && !(peak > 0) && !(copy > 0)) {
-		*kind = task_kind_named(t->history.bound_kind);
+	if (r->covered && !(peak > 0) && !(copy > 0) &&
+	    task_kind_named(t->history.bound_kind, kind))
 		return t->history.bound_s;
-	}
 	double sums_s = peak > 0 ? r->operations / peak : 0;
 	double memory_s = copy > 0 ? (double)t->program->bytes / copy : 0;
 	*kind = memory_s > sums_s ? KIND_MEMORY

@@ -12,12 +12,15 @@ static const double settled = 0.01;
 
 static const char *const kinds[] = {"sums", "elements", "memory"};
 
-TaskKind task_kind_named(const char *name)
+bool task_kind_named(const char *name, TaskKind *kind)
 {
-	int kind = 0;
-	while (kind < KINDS - 1 && strcmp(kinds[kind], name))
-		kind++;
-	return (TaskKind)kind;
+	int k = 0;
+	while (k < KINDS && strcmp(kinds[k], name))
+		k++;
+	if (k == KINDS)
+		return false;
+	*kind = (TaskKind)k;
+	return true;
 }
 
 bool task_has_settled(const TaskState *t)
@@ -46,6 +49,7 @@ static bool read_mark(const StoredLine *stored, void *context)
 	static const char run_end[] = "\"kind\":\"run-end\"";
 	Reading *r = context;
 	Line line;
+	TaskKind of;
 	Error ignored;
 	if (!memmem(stored->text, stored->size, run_end, sizeof run_end - 1) ||
 	    line_parse(stored->text, stored->size, &line, &ignored))
@@ -58,11 +62,9 @@ static bool read_mark(const StoredLine *stored, void *context)
 	    json_number(limit, "best_s", INFINITY);
 	if (kind && op && counts(r, &line) &&
 	    json_number(limit, "trials", 0) >= TRIALS_LEAST &&
-	    json_number(limit, "last_gain", 1) < settled)
-		for (int k = 0; k < KINDS; k++)
-			if (!strcmp(kind, kinds[k]))
-				ceilings_add(r->out, r->arena, op, (TaskKind)k,
-				    share);
+	    json_number(limit, "last_gain", 1) < settled &&
+	    task_kind_named(kind, &of))
+		ceilings_add(r->out, r->arena, op, of, share);
 	line_free(&line);
 	return true;
 }

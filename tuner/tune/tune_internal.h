@@ -128,9 +128,6 @@ Status whole_run(Tuning *t);
 const char *known_cache_word(const TuneOptions *o);   /* "warm" */
 const char *known_measure_word(const TuneOptions *o); /* NULL: measured */
 char *known_text(Arena *arena, const Program *program, const Trace *trace);
-/* As the store has it, in the program's names; NULL: it is none of this program. */
-const Trace *known_trace(
-    Arena *arena, const Program *program, const json_t *json);
 TraceKey known_key(const char *text);
 bool known_same(const TraceKey *a, const TraceKey *b);
 /* Can it be one of the finalists, after all that is known? */

@@ -31,14 +31,6 @@ char *known_text(Arena *arena, const Program *program, const Trace *trace)
 	return text;
 }
 
-const Trace *known_trace(
-    Arena *arena, const Program *program, const json_t *json)
-{
-	Error ignored;
-	Trace *trace = trace_from_json(arena, json, &ignored);
-	return trace ? trace_localized(arena, program, trace, &ignored) : NULL;
-}
-
 TraceKey known_key(const char *text)
 {
 	TraceKey key;
@@ -101,6 +93,7 @@ static Known known_of(const Tuning *t, Arena *arena, const Line *line)
 static void keep_trial(const Line *line, void *context)
 {
 	Tuning *t = context;
+	Error ignored;
 	if (!t->unlearnt)
 		t->unlearnt = arena_child(t->arena);
 	Known k = known_of(t, t->unlearnt, line);
@@ -108,8 +101,8 @@ static void keep_trial(const Line *line, void *context)
 		k.time_s = INFINITY;
 	if (known_may_win(t, &k)) {
 		k.text = arena_strdup(t->arena, k.text);
-		k.trace = known_trace(
-		    t->arena, t->program, json_object_get(line->json, "trace"));
+		k.trace = trace_stored(t->arena, t->program,
+		    json_object_get(line->json, "trace"), &ignored);
 		if (!k.trace) /* of another version, or damaged: no best */
 			k.time_s = INFINITY;
 	}

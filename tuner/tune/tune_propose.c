@@ -396,8 +396,9 @@ static bool find_known(
     Tuning *t, Arena *scratch, const char *text, Candidate *out)
 {
 	Refusal why;
+	Error ignored;
 	json_t *json = json_loads(text, 0, NULL);
-	const Trace *trace = known_trace(scratch, t->program, json);
+	const Trace *trace = trace_stored(scratch, t->program, json, &ignored);
 	json_decref(json);
 	return trace && space_find(t->space, trace, out) &&
 	    space_legal(t->space, out, &why);
