@@ -11,7 +11,8 @@
 #                   layers, ResNet-18's in 30 s together; parts, programs of
 #                   several products in 5 s beside these; groups, those of a
 #                   network by two schedulers; time, how long --time is (ALL=1: of
-#                   every case, and of twenty random programs); speed,
+#                   every case, and of twenty random programs; BESIDE=3: so many
+#                   beside each other, which can only make them longer); speed,
 #                   trials and candidates a second; many, N=20000 trials in one
 #                   process
 #
@@ -264,27 +265,35 @@ live_timed() {
 	done
 }
 
-# How long a run takes that has so long, the longest.
+# live_time_run SPEC SECONDS STEM: leaves STEM.took, how long a run took that has so long
+live_time_run() {
+	local begin
+	begin=$(date +%s.%N)
+	$tunec tune -q "$1" --target "$one" --time "$2s" --db "$3.db" \
+		>/dev/null &&
+		date +%s.%N | awk -v begin="$begin" \
+			'{printf "%.2f\n", $1 - begin}' >"$3.took"
+}
+
+# The longest of each time.
 live_time() {
-	local t spec longest begin
+	local t spec n runs
 	live_heads ''
 	live_timed >"$live/timed"
+	runs=$(grep -c . "$live/timed")
 	for t in ${TIMES:-2 10}; do
-		longest=0
+		rm -f "$live"/time.*
+		n=0
 		while read -r spec <&3; do
-			rm -f "$live/time.db"
-			begin=$(date +%s.%N)
-			$tunec tune -q "$spec" --target "$one" --time ${t}s \
-				--db "$live/time.db" >/dev/null || failed=1
-			longest=$(date +%s.%N | awk -v b="$begin" \
-				-v l="$longest" '{
-					s = $1 - b
-					printf "%.2f", (s > l ? s : l)
-				}')
+			[ "$(jobs -rp | wc -l)" -lt "${BESIDE:-1}" ] || wait -n
+			n=$((n + 1))
+			live_time_run "$spec" "$t" "$live/time.$n" &
 		done 3<"$live/timed"
-		row "--time $t, the longest of $(grep -c . "$live/timed") runs" \
-			"$longest" s at-most \
-			"$(echo "$t" | awk '{print $1 * 1.05 + 0.3}')"
+		wait
+		[ "$(cat "$live"/time.*.took | wc -l)" = "$runs" ] || failed=1
+		row "--time $t, the longest of $runs runs" \
+			"$(cat "$live"/time.*.took | sort -g | tail -n 1)" s \
+			at-most "$(echo "$t" | awk '{print $1 * 1.05 + 0.3}')"
 	done
 }
 
