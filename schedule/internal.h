@@ -172,6 +172,14 @@ int edit_new_buffer(
 /* Appended to the stages, put before (or after) `other` in the order, at the
  * same place. */
 int edit_new_stage(Nest *nest, const char *name, int other, bool behind);
+/* The same over such axes, spatial ones first, with loops for all of them and a buffer
+ * of its own, which it writes at these; its body is the caller's to set.  Over the
+ * elements of a buffer: axes x0, x1 … */
+int edit_new_block(Nest *nest, int other, const char *name,
+    const StageAxis *axes, int naxes, int nspatial, ReduceOp reduce,
+    DType type);
+int edit_new_copy(
+    Nest *nest, int other, const char *name, int buffer, DType type);
 void edit_set_place(Nest *nest, int stage, int loop);
 /* Stages placed at a loop, and prefetches by it, go over to another. */
 void edit_move_attachments(Nest *nest, int from, int to);

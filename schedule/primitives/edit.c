@@ -474,6 +474,49 @@ int edit_new_stage(Nest *nest, const char *name, int other, bool behind)
 	return stage;
 }
 
+int edit_new_block(Nest *nest, int other, const char *name,
+    const StageAxis *axes, int naxes, int nspatial, ReduceOp reduce, DType type)
+{
+	int stage = edit_new_stage(nest, name, other, false);
+	Stage *s = &nest->stages.at[stage];
+	NestBuffer like = {.type = type,
+	    .ndim = nspatial,
+	    .shape = NEW_N(nest->arena, int64_t, nspatial)};
+
+	s->naxes = naxes;
+	s->nspatial = s->nwrite = nspatial;
+	s->reduce = naxes > nspatial ? reduce : REDUCE_NONE;
+	s->axes = NEW_N(nest->arena, StageAxis, naxes);
+	s->write = NEW_N(nest->arena, Expr *, nspatial);
+	for (int a = 0; a < naxes; a++)
+		s->axes[a] = (StageAxis){.name = axes[a].name,
+		    .extent = axes[a].extent,
+		    .reduce = a >= nspatial,
+		    .region = HANDLE_NONE};
+	for (int a = 0; a < nspatial; a++) {
+		s->write[a] = expr_axis(nest->arena, a);
+		like.shape[a] = axes[a].extent;
+	}
+	s->buffer = edit_new_buffer(nest, name, &like, SCOPE_GLOBAL);
+	nest->buffers.at[s->buffer].writer = stage;
+	edit_new_loops(nest, stage);
+	return stage;
+}
+
+int edit_new_copy(
+    Nest *nest, int other, const char *name, int buffer, DType type)
+{
+	const NestBuffer *b = &nest->buffers.at[buffer];
+	StageAxis *axes = NEW_N(nest->arena, StageAxis, b->ndim);
+
+	for (int d = 0; d < b->ndim; d++)
+		axes[d] =
+		    (StageAxis){.name = arena_printf(nest->arena, "x%d", d),
+			.extent = b->shape[d]};
+	return edit_new_block(
+	    nest, other, name, axes, b->ndim, b->ndim, REDUCE_NONE, type);
+}
+
 void edit_set_place(Nest *nest, int stage, int loop)
 {
 	Stage *s = &nest->stages.at[stage];

@@ -77,32 +77,6 @@ Refusal cache_read_legal(const Call *call)
 	return NULL;
 }
 
-/* Axes x0, x1 ... over the buffer, the body one read at them. */
-static void fill_copy(Nest *nest, int stage, int from, int to)
-{
-	const NestBuffer *b = &nest->buffers.at[from];
-	Stage *s = &nest->stages.at[stage];
-	Expr **index = NEW_N(nest->arena, Expr *, b->ndim);
-
-	s->naxes = s->nspatial = s->nwrite = b->ndim;
-	s->axes = NEW_N(nest->arena, StageAxis, b->ndim);
-	s->write = NEW_N(nest->arena, Expr *, b->ndim);
-	for (int d = 0; d < b->ndim; d++) {
-		s->axes[d] = (StageAxis){
-		    .name = arena_printf(nest->arena, "x%d", d),
-		    .extent = b->shape[d],
-		    .region = HANDLE_NONE,
-		};
-		index[d] = s->write[d] = expr_axis(nest->arena, d);
-	}
-	nest_set_body(nest, stage,
-	    expr_read(nest->arena, b->type, from, index, b->ndim));
-	s->buffer = to;
-	s->is_copy = true;
-	nest->buffers.at[to].writer = stage;
-	edit_new_loops(nest, stage);
-}
-
 /* The first of all that read the buffer. */
 static int first_reader(const Nest *nest, int buffer)
 {
@@ -124,21 +98,24 @@ static void redirect_others(Nest *nest, int copy, int from, int to)
 void cache_read_apply(const Call *call)
 {
 	Nest *nest = call->nest;
-	const char *name = call->step->outs[0];
-	int stage, buffer;
 	CacheRead p;
 
 	parameters(call, &p);
 	if (p.everybodys)
 		p.stage = first_reader(nest, p.buffer);
-	buffer = edit_new_buffer(
-	    nest, name, &nest->buffers.at[p.buffer], p.scope);
-	stage = edit_new_stage(nest, name, p.stage, false);
-	fill_copy(nest, stage, p.buffer, buffer);
-	nest->stages.at[stage].barrier = p.scope == SCOPE_SHARED;
-	edit_redirect(nest, p.stage, p.buffer, buffer, p.read);
+	const NestBuffer from = nest->buffers.at[p.buffer];
+	int stage = edit_new_copy(
+	    nest, p.stage, call->step->outs[0], p.buffer, from.type);
+	Stage *s = &nest->stages.at[stage];
+	nest_set_body(nest, stage,
+	    expr_read(nest->arena, from.type, p.buffer, s->write, from.ndim));
+	s->is_copy = true;
+	s->barrier = p.scope == SCOPE_SHARED;
+	nest->buffers.at[s->buffer].scope =
+	    nest->stages.at[p.stage].place >= 0 && p.scope == SCOPE_GLOBAL
+	    ? SCOPE_LOCAL
+	    : p.scope;
+	edit_redirect(nest, p.stage, p.buffer, s->buffer, p.read);
 	if (p.everybodys)
-		redirect_others(nest, stage, p.buffer, buffer);
-	if (nest->stages.at[p.stage].place >= 0 && p.scope == SCOPE_GLOBAL)
-		nest->buffers.at[buffer].scope = SCOPE_LOCAL;
+		redirect_others(nest, stage, p.buffer, s->buffer);
 }

@@ -68,38 +68,19 @@ Refusal distribute_legal(const Call *call)
 	return NULL;
 }
 
-/* A block with so many axes of the old one's. */
+/* A block with so many axes of the old one's: its buffer. */
 static int add_part(Nest *nest, const Distribute *p, const char *name,
     const int *axes, int naxes, int nspatial, Expr *body)
 {
-	int number = edit_new_stage(nest, name, p->stage, false);
-	Stage *s = &nest->stages.at[number];
 	const Stage *old = &nest->stages.at[p->stage];
-	NestBuffer like = nest->buffers.at[old->buffer];
+	StageAxis *of = NEW_N(nest->arena, StageAxis, naxes);
 
-	s->naxes = naxes;
-	s->nspatial = s->nwrite = like.ndim = nspatial;
-	s->reduce = naxes > nspatial ? REDUCE_SUM : REDUCE_NONE;
-	s->axes = NEW_N(nest->arena, StageAxis, naxes);
-	s->write = NEW_N(nest->arena, Expr *, nspatial);
-	like.type = body->type;
-	like.shape = NEW_N(nest->arena, int64_t, nspatial);
-	for (int i = 0; i < naxes; i++) {
-		const StageAxis *from = &old->axes[axes[i]];
-		s->axes[i] = (StageAxis){.name = from->name,
-		    .extent = from->extent,
-		    .reduce = i >= nspatial,
-		    .region = HANDLE_NONE};
-		if (i >= nspatial)
-			continue;
-		s->write[i] = expr_axis(nest->arena, i);
-		like.shape[i] = from->extent;
-	}
-	s->buffer = edit_new_buffer(nest, name, &like, SCOPE_GLOBAL);
-	nest->buffers.at[s->buffer].writer = number;
-	nest_set_body(nest, number, body);
-	edit_new_loops(nest, number);
-	return s->buffer;
+	for (int i = 0; i < naxes; i++)
+		of[i] = old->axes[axes[i]];
+	int part = edit_new_block(
+	    nest, p->stage, name, of, naxes, nspatial, REDUCE_SUM, body->type);
+	nest_set_body(nest, part, body);
+	return nest->stages.at[part].buffer;
 }
 
 void distribute_apply(const Call *call)

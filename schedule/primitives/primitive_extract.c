@@ -71,30 +71,17 @@ Refusal extract_legal(const Call *call)
 
 static int add_element(Nest *nest, const Extract *p, const char *name)
 {
-	int number = edit_new_stage(nest, name, p->stage, false);
-	Stage *s = &nest->stages.at[number];
 	const Stage *old = &nest->stages.at[p->stage];
 	const Factor *f = &p->factor;
-	NestBuffer like = nest->buffers.at[old->buffer];
+	StageAxis *axes = NEW_N(nest->arena, StageAxis, f->naxes);
 
-	s->naxes = s->nspatial = s->nwrite = f->naxes;
-	s->axes = NEW_N(nest->arena, StageAxis, f->naxes);
-	s->write = NEW_N(nest->arena, Expr *, f->naxes);
-	like.type = f->element->type;
-	like.ndim = f->naxes;
-	like.shape = NEW_N(nest->arena, int64_t, f->naxes);
-	for (int a = 0; a < f->naxes; a++) {
-		const FactorAxis *axis = &f->axes[a];
-		s->axes[a] = (StageAxis){.name = old->axes[axis->axis].name,
-		    .extent = axis->extent, .region = HANDLE_NONE};
-		s->write[a] = expr_axis(nest->arena, a);
-		like.shape[a] = axis->extent;
-	}
-	s->buffer = edit_new_buffer(nest, name, &like, SCOPE_GLOBAL);
-	nest->buffers.at[s->buffer].writer = number;
-	nest_set_body(nest, number, f->element);
-	edit_new_loops(nest, number);
-	return s->buffer;
+	for (int a = 0; a < f->naxes; a++)
+		axes[a] = (StageAxis){.name = old->axes[f->axes[a].axis].name,
+		    .extent = f->axes[a].extent};
+	int stage = edit_new_block(nest, p->stage, name, axes, f->naxes,
+	    f->naxes, REDUCE_NONE, f->element->type);
+	nest_set_body(nest, stage, f->element);
+	return nest->stages.at[stage].buffer;
 }
 
 void extract_apply(const Call *call)

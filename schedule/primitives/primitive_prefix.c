@@ -11,8 +11,6 @@
  * (ir/nest/nest_prefix.c). */
 #include "schedule/internal.h"
 
-#include <string.h>
-
 typedef struct {
 	int stage;
 	int64_t size;
@@ -56,32 +54,6 @@ Refusal prefix_legal(const Call *call)
 	return NULL;
 }
 
-/* A block with the old one's axes, some of other names and lengths. */
-static int add_stage(Nest *nest, const Running *p, const char *name,
-    const StageAxis *axes, int naxes)
-{
-	int number = edit_new_stage(nest, name, p->stage, false);
-	Stage *s = &nest->stages.at[number];
-	const Stage *old = &nest->stages.at[p->stage];
-	NestBuffer like = nest->buffers.at[old->buffer];
-
-	s->naxes = naxes;
-	s->nspatial = old->nspatial;
-	s->reduce = old->reduce;
-	s->axes = arena_memdup(nest->arena, axes, sizeof *axes * (size_t)naxes);
-	s->nwrite = s->nspatial;
-	s->write = NEW_N(nest->arena, Expr *, s->nwrite);
-	like.shape = NEW_N(nest->arena, int64_t, s->nspatial);
-	for (int i = 0; i < s->nspatial; i++) {
-		s->write[i] = expr_axis(nest->arena, i);
-		like.shape[i] = axes[i].extent;
-	}
-	s->buffer = edit_new_buffer(nest, name, &like, SCOPE_GLOBAL);
-	nest->buffers.at[s->buffer].writer = number;
-	edit_new_loops(nest, number);
-	return number;
-}
-
 void prefix_apply(const Call *call)
 {
 	Nest *nest = call->nest;
@@ -89,26 +61,27 @@ void prefix_apply(const Call *call)
 	Running p;
 
 	parameters(call, &p);
+	const Prefix *x = &p.prefix;
 	const Stage old = nest->stages.at[p.stage];
+	const NestBuffer *to = &nest->buffers.at[old.buffer];
+	DType type = to->type;
 	StageAxis *axes = arena_memdup(
 	    arena, old.axes, sizeof *axes * (size_t)old.naxes);
-	int64_t nj = axes[p.prefix.j].extent;
-	axes[p.prefix.k] = (StageAxis){.name = "x0", .extent = p.size,
-	    .reduce = true, .region = HANDLE_NONE};
-	int within = add_stage(
-	    nest, &p, call->step->outs[0], axes, old.naxes);
-	nest_set_body(nest, within,
-	    prefix_within(arena, &p.prefix, old.body, old.naxes, p.size));
-	axes[p.prefix.k].extent = (nj - 1) / p.size;
-	axes[p.prefix.j].name = "x1";
-	axes[p.prefix.j].extent = (nj - 1) / p.size + 1;
-	int before = add_stage(
-	    nest, &p, call->step->outs[1], axes, old.naxes);
-	int to = nest->stages.at[within].buffer;
+	int64_t nj = axes[x->j].extent;
+	axes[x->k] = (StageAxis){.name = "x0", .extent = p.size};
+	int within = edit_new_block(nest, p.stage, call->step->outs[0], axes,
+	    old.naxes, old.nspatial, old.reduce, type);
+	nest_set_body(
+	    nest, within, prefix_within(arena, x, old.body, old.naxes, p.size));
+	axes[x->k].extent = (nj - 1) / p.size;
+	axes[x->j] = (StageAxis){.name = "x1", .extent = (nj - 1) / p.size + 1};
+	int before = edit_new_block(nest, p.stage, call->step->outs[1], axes,
+	    old.naxes, old.nspatial, old.reduce, type);
+	int parts = nest->stages.at[within].buffer;
 	nest_set_body(nest, before,
-	    prefix_before(arena, &p.prefix, old.body, old.naxes, old.nspatial,
-		p.size, to));
+	    prefix_before(
+		arena, x, old.body, old.naxes, old.nspatial, p.size, parts));
 	edit_make_elementwise(nest, p.stage,
-	    prefix_whole(arena, &p.prefix, old.body->type, old.nspatial,
-		p.size, to, nest->stages.at[before].buffer));
+	    prefix_whole(arena, x, old.body->type, old.nspatial, p.size, parts,
+		nest->stages.at[before].buffer));
 }

@@ -55,34 +55,20 @@ Refusal retype_legal(const Call *call)
 	    ? NULL : "the block is scheduled already";
 }
 
-/* Axes x0, x1 ... over the buffer that is read.  Of a const input it is a copy like
- * those that pack functions make, of others a block like any. */
+/* Of a const input it is a copy like those that pack functions make, of others a block
+ * like any. */
 static int add_copy(Nest *nest, const Retyping *p, const char *name)
 {
-	int number = edit_new_stage(nest, name, p->stage, false);
-	Stage *s = &nest->stages.at[number];
 	int from = p->retype.read->id;
-	NestBuffer like = nest->buffers.at[from];
-	DType type = like.type;
+	const NestBuffer read = nest->buffers.at[from];
+	int stage = edit_new_copy(nest, p->stage, name, from, p->retype.to);
+	Stage *s = &nest->stages.at[stage];
 
-	like.type = p->retype.to;
-	s->naxes = s->nspatial = s->nwrite = like.ndim;
-	s->axes = NEW_N(nest->arena, StageAxis, like.ndim);
-	s->write = NEW_N(nest->arena, Expr *, like.ndim);
-	for (int d = 0; d < like.ndim; d++) {
-		s->axes[d] = (StageAxis){
-		    .name = arena_printf(nest->arena, "x%d", d),
-		    .extent = like.shape[d], .region = HANDLE_NONE};
-		s->write[d] = expr_axis(nest->arena, d);
-	}
-	int known = nest->buffers.at[from].program_buffer;
-	s->is_copy = known >= 0 && nest->program->buffers[known].is_const;
-	s->buffer = edit_new_buffer(nest, name, &like, SCOPE_GLOBAL);
-	nest->buffers.at[s->buffer].writer = number;
-	nest_set_body(nest, number,
+	s->is_copy = read.program_buffer >= 0 &&
+	    nest->program->buffers[read.program_buffer].is_const;
+	nest_set_body(nest, stage,
 	    retype_element(nest->arena, &p->retype,
-		expr_read(nest->arena, type, from, s->write, like.ndim)));
-	edit_new_loops(nest, number);
+		expr_read(nest->arena, read.type, from, s->write, read.ndim)));
 	return s->buffer;
 }
 

@@ -182,41 +182,47 @@ static Expr *value_of(
 	return value;
 }
 
-static int add_axis(Stage *s, const char *name, int64_t extent, bool reduce)
+typedef struct {
+	StageAxis *at;
+	int n, nspatial;
+} Axes;
+
+static int add_axis(Axes *to, const char *name, int64_t extent, bool reduce)
 {
-	s->axes[s->naxes] = (StageAxis){.name = name, .extent = extent,
-	    .reduce = reduce, .region = HANDLE_NONE};
-	s->nspatial += !reduce;
-	return s->naxes++;
+	to->at[to->n] = (StageAxis){.name = name, .extent = extent};
+	to->nspatial += !reduce;
+	return to->n++;
 }
 
 /* Axes: the loop, the spatial axes, what is left to reduce.  values[old axis]
  * is its value over them. */
-static void new_axes(
-    Nest *nest, const Rfactor *p, const Stage *old, Stage *s, Expr **values)
+static Axes new_axes(
+    Nest *nest, const Rfactor *p, const Stage *old, Expr **values)
 {
 	int axis_of[MAX_LEAVES];
+	Axes to = {
+	    .at = NEW_N(nest->arena, StageAxis, old->naxes + p->nleaves)};
 
-	s->axes = NEW_N(nest->arena, StageAxis, old->naxes + p->nleaves);
 	for (int i = 0; i < p->nleaves; i++)
 		if (p->leaf[i] == p->loop)
-			axis_of[i] = add_axis(s,
-			    leaf_name(nest, p->loop), p->extent[i], false);
+			axis_of[i] = add_axis(
+			    &to, leaf_name(nest, p->loop), p->extent[i], false);
 	for (int i = 0; i < old->naxes; i++) {
 		const StageAxis *a = &old->axes[i];
 		if (i != p->axis) {
 			values[i] = expr_axis(nest->arena,
-			    add_axis(s, a->name, a->extent, a->reduce));
+			    add_axis(&to, a->name, a->extent, a->reduce));
 			continue;
 		}
 		for (int j = 0; j < p->nleaves; j++)
 			if (p->leaf[j] != p->loop)
-				axis_of[j] = add_axis(s,
-				    leaf_name(nest, p->leaf[j]),
-				    p->extent[j], true);
+				axis_of[j] =
+				    add_axis(&to, leaf_name(nest, p->leaf[j]),
+					p->extent[j], true);
 		values[i] = value_of(
 		    nest, p, axis_of, old->axes[p->axis].var);
 	}
+	return to;
 }
 
 static Expr *new_body(
@@ -235,36 +241,20 @@ static Expr *new_body(
 	    expr_identity(arena, old->reduce, body->type));
 }
 
-static int new_buffer(
-    Nest *nest, const char *name, const Stage *old, const Stage *s)
+static int add_partials(Nest *nest, const Rfactor *p, const char *name)
 {
-	NestBuffer like = nest->buffers.at[old->buffer];
-
-	like.ndim = s->nspatial;
-	like.shape = NEW_N(nest->arena, int64_t, s->nspatial);
-	for (int i = 0; i < s->nspatial; i++)
-		like.shape[i] = s->axes[i].extent;
-	return edit_new_buffer(nest, name, &like,
-	    s->place >= 0 ? SCOPE_LOCAL : SCOPE_GLOBAL);
-}
-
-static void add_partials(Nest *nest, const Rfactor *p, const char *name)
-{
-	int number = edit_new_stage(nest, name, p->stage, false);
-	Stage *s = &nest->stages.at[number];
 	const Stage *old = &nest->stages.at[p->stage];
 	Expr **values = NEW_N(nest->arena, Expr *, old->naxes);
+	Axes axes = new_axes(nest, p, old, values);
+	Expr *body = new_body(nest, p, old, values);
+	int stage = edit_new_block(nest, p->stage, name, axes.at, axes.n,
+	    axes.nspatial, old->reduce, nest->buffers.at[old->buffer].type);
+	const Stage *s = &nest->stages.at[stage];
 
-	new_axes(nest, p, old, s, values);
-	s->reduce = s->naxes > s->nspatial ? old->reduce : REDUCE_NONE;
-	nest_set_body(nest, number, new_body(nest, p, old, values));
-	s->nwrite = s->nspatial;
-	s->write = NEW_N(nest->arena, Expr *, s->nwrite);
-	for (int i = 0; i < s->nwrite; i++)
-		s->write[i] = expr_axis(nest->arena, i);
-	s->buffer = new_buffer(nest, name, old, s);
-	nest->buffers.at[s->buffer].writer = number;
-	edit_new_loops(nest, number);
+	nest_set_body(nest, stage, body);
+	if (s->place >= 0)
+		nest->buffers.at[s->buffer].scope = SCOPE_LOCAL;
+	return stage;
 }
 
 /* The old block reduces over the partial results. */
@@ -299,6 +289,6 @@ void rfactor_apply(const Call *call)
 	Rfactor p;
 
 	parameters(call, &p);
-	add_partials(call->nest, &p, call->step->outs[0]);
-	combine(call->nest, &p, call->nest->stages.n - 1);
+	combine(
+	    call->nest, &p, add_partials(call->nest, &p, call->step->outs[0]));
 }

@@ -57,45 +57,22 @@ Refusal separate_legal(const Call *call)
 	return NULL;
 }
 
-/* The axes of a stage, less the one at `but`. */
-static void take_axes(Nest *nest, Stage *s, const Stage *from, int but)
-{
-	s->axes = NEW_N(nest->arena, StageAxis, from->naxes);
-	s->nspatial = from->nspatial;
-	s->naxes = 0;
-	for (int a = 0; a < from->naxes; a++)
-		if (a != but)
-			s->axes[s->naxes++] = (StageAxis){
-			    .name = from->axes[a].name,
-			    .extent = from->axes[a].extent,
-			    .reduce = from->axes[a].reduce,
-			    .region = HANDLE_NONE};
-}
-
 static int add_columns(Nest *nest, const Separate *p, const char *name)
 {
-	int number = edit_new_stage(nest, name, p->stage, false);
-	Stage *s = &nest->stages.at[number];
 	const Stage *old = &nest->stages.at[p->stage];
-	NestBuffer like = nest->buffers.at[old->buffer];
+	const SlidingWindow *w = &p->window;
+	StageAxis *axes = NEW_N(nest->arena, StageAxis, old->naxes);
+	Expr *body = window_columns(nest->arena, w, old->body, old->naxes);
+	int n = 0;
 
-	take_axes(nest, s, old, p->window.s);
-	s->axes[p->window.j].extent = p->window.extent;
-	s->reduce = s->naxes > s->nspatial ? old->reduce : REDUCE_NONE;
-	s->nwrite = s->nspatial;
-	s->write = NEW_N(nest->arena, Expr *, s->nwrite);
-	like.type = old->body->type;
-	like.shape = NEW_N(nest->arena, int64_t, s->nspatial);
-	for (int a = 0; a < s->nspatial; a++) {
-		s->write[a] = expr_axis(nest->arena, a);
-		like.shape[a] = s->axes[a].extent;
-	}
-	s->buffer = edit_new_buffer(nest, name, &like, SCOPE_GLOBAL);
-	nest->buffers.at[s->buffer].writer = number;
-	nest_set_body(nest, number,
-	    window_columns(nest->arena, &p->window, old->body, old->naxes));
-	edit_new_loops(nest, number);
-	return number;
+	for (int a = 0; a < old->naxes; a++)
+		if (a != w->s)
+			axes[n++] = old->axes[a];
+	axes[w->j].extent = w->extent;
+	int stage = edit_new_block(nest, p->stage, name, axes, n, old->nspatial,
+	    old->reduce, body->type);
+	nest_set_body(nest, stage, body);
+	return stage;
 }
 
 static void reduce_across(Nest *nest, const Separate *p, int columns)

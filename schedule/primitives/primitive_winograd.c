@@ -79,30 +79,16 @@ Refusal winograd_legal(const Call *call)
 static int add_part(
     Nest *nest, int before, const char *name, const WinogradPart *part)
 {
-	int number = edit_new_stage(nest, name, before, false);
-	Stage *s = &nest->stages.at[number];
-	NestBuffer like = nest->buffers.at[nest->stages.at[before].buffer];
+	StageAxis *axes = NEW_N(nest->arena, StageAxis, part->naxes);
 
-	s->naxes = part->naxes;
-	s->nspatial = s->nwrite = part->nspatial;
-	s->reduce = part->reduce;
-	s->axes = NEW_N(nest->arena, StageAxis, part->naxes);
-	s->write = NEW_N(nest->arena, Expr *, part->nspatial);
 	for (int a = 0; a < part->naxes; a++)
-		s->axes[a] = (StageAxis){
-		    .name = arena_printf(nest->arena, "x%d", a),
-		    .extent = part->extents[a],
-		    .reduce = a >= part->nspatial, .region = HANDLE_NONE};
-	for (int a = 0; a < part->nspatial; a++)
-		s->write[a] = expr_axis(nest->arena, a);
-	like.type = part->body->type;
-	like.ndim = part->nspatial;
-	like.shape = part->extents;
-	s->buffer = edit_new_buffer(nest, name, &like, SCOPE_GLOBAL);
-	nest->buffers.at[s->buffer].writer = number;
-	nest_set_body(nest, number, part->body);
-	edit_new_loops(nest, number);
-	return s->buffer;
+		axes[a] =
+		    (StageAxis){.name = arena_printf(nest->arena, "x%d", a),
+			.extent = part->extents[a]};
+	int stage = edit_new_block(nest, before, name, axes, part->naxes,
+	    part->nspatial, part->reduce, part->body->type);
+	nest_set_body(nest, stage, part->body);
+	return nest->stages.at[stage].buffer;
 }
 
 void winograd_apply(const Call *call)
