@@ -420,16 +420,6 @@ int64_t *flat_shape(Arena *arena, const Flat *flat, int buffer, int ndim);
 Expr *const *nest_along_rows(
     Arena *arena, const Nest *nest, int buffer, Expr *const *index);
 
-/* nest_parts.c: the body of a reduction in parts, the first axis: `axis` is its
- * number times `part` and, one further on, its steps times `rest`. */
-Expr *parts_body(Arena *arena, Expr *body, ReduceOp reduce, int naxes, int axis,
-    int64_t extent, int64_t part, int64_t rest);
-/* A part in the sum of them, which goes over them at last. */
-Expr *parts_read(Arena *arena, DType type, int buffer, int nspatial);
-/* Steps of a part; all have as many if a number of parts near the most, and `step`
- * from it, makes that. */
-int64_t parts_each(int64_t extent, int64_t most, int64_t step);
-
 /* nest_unflatten.c: a body whose axis is two, the next one its remainder by n, with
  * the axes' extents then; one that reads a buffer whose last dimension is two; the
  * shape of such. */
@@ -469,12 +459,12 @@ Expr *prefix_before(Arena *arena, const Prefix *prefix, Expr *body, int naxes,
     int nspatial, int64_t size, int within);
 Expr *prefix_whole(Arena *arena, const Prefix *prefix, DType type,
     int nspatial, int64_t size, int within, int before);
-/* The same element by element, from what the buffer `own` has at j - 1; and what
- * is added to that there. */
+/* The same element by element, from what the buffer `own` has at j - 1; back: what
+ * is combined with that there. */
 bool prefix_carries(const Prefix *prefix, int64_t nj, int64_t nk);
 Expr *prefix_carried(Arena *arena, const Prefix *prefix, Expr *body, int naxes,
     int nspatial, int own);
-Expr *prefix_added(Arena *arena, const Prefix *prefix, Expr *body, int naxes);
+Expr *prefix_uncarried(const Expr *carried);
 
 /* nest_beside.c: may a block that reads nothing of the host be made in its loops:
  * axis_of[], by axis of the stage the host's that it follows; -1: all of it.  By

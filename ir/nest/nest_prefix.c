@@ -244,7 +244,7 @@ static Expr *before_j(Arena *arena, const Prefix *p)
 	    arena, OP_SUB, expr_axis(arena, p->j), number(arena, 1));
 }
 
-Expr *prefix_added(Arena *arena, const Prefix *p, Expr *body, int naxes)
+static Expr *added_to(Arena *arena, const Prefix *p, Expr *body, int naxes)
 {
 	Expr *j = expr_axis(arena, p->j);
 	if (!p->exclusive)
@@ -261,6 +261,13 @@ Expr *prefix_carried(Arena *arena, const Prefix *p, Expr *body, int naxes,
 	Expr *last = read_at(
 	    arena, p, body->type, own, nspatial, before_j(arena, p));
 	Expr *none = expr_identity(arena, p->op, body->type);
-	return combined(arena, p, prefix_added(arena, p, body, naxes),
+	return combined(arena, p, added_to(arena, p, body, naxes),
 	    expr_if(arena, some, last, none));
+}
+
+/* The first of what is combined. */
+Expr *prefix_uncarried(const Expr *carried)
+{
+	assert(carried->narg == 2);
+	return carried->arg[0];
 }

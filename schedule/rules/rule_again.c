@@ -119,28 +119,11 @@ static bool is_made_again(
 	    streams(p, machine, b);
 }
 
-/* In all that reads it, or not at all. */
-static bool inline_all(Arena *arena, Program *p, const Inlining *in)
+void rule_again(RuleForm *f)
 {
-	for (int i = 0; i < p->nblocks; i++)
-		if (!inlining_fits(in, p->blocks[i].body))
-			return false;
-	for (int i = 0; i < p->nblocks; i++)
-		p->blocks[i].body = inlining_body(arena, in, p->blocks[i].body);
-	return true;
-}
-
-const Program *rule_again(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps)
-{
-	Program *p = rule_copy_program(arena, program);
-	for (int i = 0; i < p->nblocks; i++) {
-		const Block *b = &p->blocks[i];
-		if (!is_made_again(p, machine, b))
-			continue;
-		Inlining in = {b->buffer, b->body->type, b->body};
-		if (inline_all(arena, p, &in))
-			buf_printf(steps, "compute_inline(%s)\n", b->name);
+	for (int i = 0; i < f->program->nblocks; i++) {
+		const Block *b = &f->program->blocks[i];
+		if (is_made_again(f->program, f->machine, b))
+			rule_rewrite(f, "compute_inline(%s)\n", b->name);
 	}
-	return p;
 }

@@ -111,9 +111,12 @@ static void share_places(Arena *arena, Block *b)
 
 const Program *rule_collapse_program(Rules *r, int **collapsed)
 {
-	Program *p = rule_copy_program(r->arena, r->program);
+	Program *p = NEW(r->arena, Program);
 	int lanes = rule_lanes(r->machine, DT_F32);
 	bool any = false;
+	*p = *r->program;
+	p->blocks = arena_memdup(
+	    r->arena, p->blocks, sizeof *p->blocks * (size_t)p->nblocks);
 	*collapsed = NEW_N(r->arena, int, p->nblocks);
 	for (int i = p->nblocks - 1; i >= 0; i--) {
 		Block *b = &p->blocks[i];
@@ -124,7 +127,8 @@ const Program *rule_collapse_program(Rules *r, int **collapsed)
 		(*collapsed)[i] = takes ? first : NONE;
 		if (!takes)
 			continue;
-		*b = rule_block_like(r->arena, b, b->name);
+		b->axes = arena_memdup(
+		    r->arena, b->axes, sizeof *b->axes * (size_t)b->naxes);
 		if (shares)
 			share_places(r->arena, b);
 		for (int a = first; a < last; a++) {

@@ -22,11 +22,9 @@
  * would need a sum of as many steps (`distribute(c, 2)`; rule_extract.c).
  *
  * bf16 and f16 are taken to f32, unless there is an instruction for them that
- * these numerics allow.  The other rules see the program as it is then, a copy of
- * a const input as one. */
+ * these numerics allow. */
 #include "schedule/rules/rules.h"
 
-#include <assert.h>
 #include <float.h>
 #include <string.h>
 
@@ -226,147 +224,65 @@ static Way best_way(const Product *p)
 	return best;
 }
 
-/* --- the program as it is then ---------------------------------------------------- */
-
-/* As the block but for its axes: x0, x1 … over the buffer that is read. */
-static void add_copy(Arena *arena, Program *p, int at, const Retype *r,
-    const char *name)
-{
-	const Buffer from = p->buffers[r->read->id];
-	Block t = rule_block_like(arena, &p->blocks[at], name);
-	Expr **index = NEW_N(arena, Expr *, from.ndim);
-	t.axes = NEW_N(arena, Axis, from.ndim);
-	t.naxes = t.nspatial = from.ndim;
-	t.reduce = REDUCE_NONE;
-	for (int d = 0; d < from.ndim; d++) {
-		t.axes[d] = (Axis){arena_printf(arena, "x%d", d),
-		    from.shape[d], false};
-		index[d] = expr_axis(arena, d);
-	}
-	t.body = retype_element(arena, r,
-	    expr_read(arena, from.type, r->read->id, index, from.ndim));
-	t.buffer = rule_add_buffer(arena, p, &t, r->to);
-	p->buffers[t.buffer].is_const = from.is_const;
-	p->blocks[at].body =
-	    retype_product(arena, r, p->blocks[at].body, t.buffer);
-	rule_add_block(arena, p, at, t);
-}
-
-static int add_part(Arena *arena, Program *p, int at, Block part, Expr *body)
-{
-	part.body = body;
-	part.buffer = rule_add_buffer(arena, p, &part, body->type);
-	p->buffers[part.buffer].is_const = rule_is_ahead(p, body);
-	rule_add_block(arena, p, at, part);
-	return part.buffer;
-}
-
-/* A block with so many of the sum's axes. */
-static int add_sum(Arena *arena, Program *p, int at, const Block *old,
-    const DistributedSum *sum, int naxes, const char *name, Expr *body)
-{
-	Block part = rule_block_like(arena, old, name);
-	part.naxes = naxes;
-	part.nspatial = sum->nspatial;
-	part.reduce = naxes > sum->nspatial ? REDUCE_SUM : REDUCE_NONE;
-	for (int i = 0; i < naxes; i++) {
-		part.axes[i] = old->axes[sum->axes[i]];
-		part.axes[i].reduce = i >= sum->nspatial;
-	}
-	return add_part(arena, p, at, part, body);
-}
+/* --- the steps ---------------------------------------------------------------------- */
 
 static const char *part_name(
-    Arena *arena, const Program *p, const Block *old, char letter, int i, int n)
+    const RuleForm *f, const Block *b, char letter, int i, int n)
 {
-	return rule_new_name(arena, p, old,
-	    n == 1 ? arena_printf(arena, "%c", letter)
-		   : arena_printf(arena, "%c%d", letter, i + 1));
+	return rule_new_name(f, b,
+	    n == 1 ? arena_printf(f->arena, "%c", letter)
+		   : arena_printf(f->arena, "%c%d", letter, i + 1));
 }
 
-/* The sums as they are multiplied, one after another; they are kept: the block
+/* The product, the sums, and these as they are multiplied, which are kept: the block
  * would multiply them again for each of its elements. */
-static int add_scaled(Arena *arena, Program *p, int at, const Block *old,
-    const Distribution *d, int *buffers, Buf *steps, bool *extracted)
+static void distribute(RuleForm *f, int at, int kept)
 {
-	for (int i = 0; i < d->nsums; i++) {
-		const DistributedSum *sum = &d->sums[i];
-		if (!sum->scaled)
-			continue;
-		const char *name = part_name(arena, p, old, 't', i, d->nsums);
-		buf_printf(steps, ", %s", name);
-		buffers[i + 1] =
-		    add_sum(arena, p, at++, old, sum, sum->nspatial, name,
-			distribution_scaled(
-			    arena, sum, old->naxes, buffers[i + 1]));
-		extracted[buffers[i + 1]] = true;
-	}
-	return at;
-}
-
-static void distribute(
-    Arena *arena, Program *p, int at, int kept, Buf *steps, bool *extracted)
-{
-	const Block old = p->blocks[at];
+	const Block *b = &f->program->blocks[at];
 	Distribution d;
-	if (!distributes(arena, &old, kept, &d))
+	if (!distributes(f->arena, b, kept, &d))
 		return;
-	int *buffers = NEW_N(arena, int, d.nsums + 1);
-	Block part = rule_block_like(
-	    arena, &old, rule_new_name(arena, p, &old, "p"));
-	buf_printf(steps, "%s", part.name);
-	buffers[0] = add_part(arena, p, at, part, d.product);
-	for (int i = 0; i < d.nsums; i++) {
-		const DistributedSum *sum = &d.sums[i];
-		const char *name = part_name(arena, p, &old, 's', i, d.nsums);
-		buf_printf(steps, ", %s", name);
-		buffers[i + 1] =
-		    add_sum(arena, p, at + 1 + i, &old, sum, sum->naxes, name,
-			distribution_element(arena, &d, i, old.naxes, buffers));
-	}
-	at = add_scaled(
-	    arena, p, at + 1 + d.nsums, &old, &d, buffers, steps, extracted);
-	buf_printf(steps,
-	    kept ? " = distribute(%s, %d)\n" : " = distribute(%s)\n", old.name,
-	    kept);
-	Block *whole = &p->blocks[at];
-	whole->reduce = REDUCE_NONE;
-	whole->naxes = whole->nspatial;
-	whole->body = distribution_whole(arena, &d, old.nspatial, buffers);
+	const char *names = rule_new_name(f, b, "p");
+	for (int i = 0; i < d.nsums; i++)
+		names = arena_printf(f->arena, "%s, %s", names,
+		    part_name(f, b, 's', i, d.nsums));
+	for (int i = 0; i < d.nsums; i++)
+		if (d.sums[i].scaled)
+			names = arena_printf(f->arena, "%s, %s", names,
+			    part_name(f, b, 't', i, d.nsums));
+	const char *format =
+	    kept ? "%s = distribute(%s, %d)\n" : "%s = distribute(%s)\n";
+	if (!rule_rewrite(f, format, names, b->name, kept))
+		return;
+	for (int i = 1; i <= d.nscaled; i++)
+		rule_made(f, f->program->nbuffers - i)->extracted = true;
 }
 
 /* A name that no loop has: those of an axis t are t0, t1 … */
-static const char *copy_name(
-    Arena *arena, const Program *p, const Block *b, int operand)
+static const char *copy_name(const RuleForm *f, const Block *b, int operand)
 {
 	bool like_loop = false;
 	for (int a = 0; a < b->naxes; a++)
 		like_loop |= !strcmp(b->axes[a].name, "t");
-	return rule_new_name(arena, p, b,
-	    arena_printf(arena, like_loop ? "t%d_" : "t%d", operand));
+	return rule_new_name(
+	    f, b, arena_printf(f->arena, like_loop ? "t%d_" : "t%d", operand));
 }
 
 /* How many blocks there are more than before. */
-static int take_way(Arena *arena, Program *p, int at, const Way *way,
-    Buf *steps, bool *extracted)
+static int take_way(RuleForm *f, int at, const Way *way)
 {
-	int before = p->nblocks;
+	int before = f->program->nblocks;
 	for (int i = 0; i < 2; i++) {
-		const Block *b = &p->blocks[at];
-		const Expr *read = retype_read(b->body, i + 1);
-		Retype r;
-		if (read->type == way->to[i])
-			continue;
-		if (!retype_find(b->body, i + 1, way->to[i], &r))
-			assert(!"a way that was found");
-		const char *name = copy_name(arena, p, b, i + 1);
-		buf_printf(steps, "%s = retype(%s, %d, %s)\n", name, b->name,
-		    i + 1, dtype_name(way->to[i]));
-		add_copy(arena, p, at++, &r, name);
-		extracted[p->nbuffers - 1] = true;
+		const Block *b = &f->program->blocks[at];
+		if (retype_read(b->body, i + 1)->type != way->to[i] &&
+		    rule_rewrite(f, "%s = retype(%s, %d, %s)\n",
+			copy_name(f, b, i + 1), b->name, i + 1,
+			dtype_name(way->to[i])))
+			rule_made(f, f->program->blocks[at++].buffer)
+			    ->extracted = true;
 	}
-	distribute(arena, p, at, way->kept, steps, extracted);
-	return p->nblocks - before;
+	distribute(f, at, way->kept);
+	return f->program->nblocks - before;
 }
 
 /* Is there an instruction for it, of integers? */
@@ -377,21 +293,20 @@ static bool has_instruction(const Product *p, const Way *way)
 
 /* The products that are taken to what the machine has; how many of integers that
  * an instruction sums, or that are of bytes then. */
-static int take_products(Arena *arena, Program *p, const Machine *machine,
-    Buf *steps, bool *extracted)
+static int take_products(RuleForm *f)
 {
-	int taken = 0, room = rule_room(p);
-	for (int i = 0; i < p->nblocks && p->nbuffers + ADDED_MOST < room;
+	int taken = 0, most = f->program->nbuffers + ADDED_MOST;
+	for (int i = 0; i < f->program->nblocks && f->program->nbuffers < most;
 	     i++) {
-		Product product = {.arena = arena, .machine = machine};
-		if (!is_product(&product, p, &p->blocks[i]))
+		Product product = {.arena = f->arena, .machine = f->machine};
+		if (!is_product(&product, f->program, &f->program->blocks[i]))
 			continue;
 		Way way = best_way(&product);
 		bool better = has_instruction(&product, &way) || way.kept;
 		if (!product.plain && !better)
 			continue;
 		taken += better;
-		i += take_way(arena, p, i, &way, steps, extracted);
+		i += take_way(f, i, &way);
 	}
 	return taken;
 }
@@ -435,28 +350,29 @@ static bool find_padded(Arena *arena, const Program *p, const Block *b,
 	return rule_is_reused(p, b, f, PADDED_MOST);
 }
 
-/* What pads an operand in the sum is taken out of it, if bytes come of it. */
-static void extract_padding(Arena *arena, Program *p, Buf *steps)
+/* What pads an operand in the sum is taken out of it, if bytes come of it: is it? */
+static bool extract_operand(RuleForm *f, const Block *b, int number)
 {
-	for (int i = 0; i < p->nblocks; i++) {
-		const Block *b = &p->blocks[i];
-		Factor f;
-		Narrow n;
-		if (b->reduce != REDUCE_SUM || b->body->type != DT_I32)
-			continue;
-		for (int k = 1; k <= 2; k++) {
-			bool apart;
-			if (!find_padded(arena, p, b, k, &f, &apart) ||
-			    !has_choice(f.element) ||
-			    !narrow_find(arena, f.element, DT_I32, &n))
-				continue;
-			const char *name = rule_new_name(
-			    arena, p, b, arena_printf(arena, "f%d", k));
-			buf_printf(steps, "%s = extract(%s, %d%s)\n", name,
-			    b->name, k, apart ? ", apart=1" : "");
-			rule_make_element(arena, p, i++, &f, name);
-			break;
-		}
+	bool apart;
+	Factor x;
+	Narrow n;
+	if (!find_padded(f->arena, f->program, b, number, &x, &apart) ||
+	    !has_choice(x.element) ||
+	    !narrow_find(f->arena, x.element, DT_I32, &n))
+		return false;
+	const char *letter = arena_printf(f->arena, "f%d", number);
+	return rule_rewrite(f, "%s = extract(%s, %d%s)\n",
+	    rule_new_name(f, b, letter), b->name, number,
+	    apart ? ", apart=1" : "");
+}
+
+static void extract_padding(RuleForm *f)
+{
+	for (int i = 0; i < f->program->nblocks; i++) {
+		const Block *b = &f->program->blocks[i];
+		if (b->reduce == REDUCE_SUM && b->body->type == DT_I32 &&
+		    (extract_operand(f, b, 1) || extract_operand(f, b, 2)))
+			i++;
 	}
 }
 
@@ -490,51 +406,31 @@ static bool find_narrow(
 	return narrow_find(arena, b->body, type, n);
 }
 
-static bool narrow_all(Arena *arena, Program *p, Buf *steps)
+static bool narrow_all(RuleForm *f)
 {
-	const bool *lead = lead_to_products(arena, p);
+	const bool *lead = lead_to_products(f->arena, f->program);
 	bool any = false;
-	for (int i = 0; i < p->nblocks; i++) {
-		const Block *b = &p->blocks[i];
-		const Buffer *to = &p->buffers[b->buffer];
+	for (int i = 0; i < f->program->nblocks; i++) {
+		const Block *b = &f->program->blocks[i];
+		const Buffer *to = &f->program->buffers[b->buffer];
 		const char *padding;
 		Narrow n;
-		if (!lead[i] || to->role != BUFFER_TEMP || to->once ||
-		    !find_narrow(arena, p, i, &n, &padding))
-			continue;
-		buf_printf(steps, "narrow(%s%s)\n", b->name, padding);
-		rule_make_narrow(arena, p, i, &n);
-		any = true;
+		any |= lead[i] && to->role == BUFFER_TEMP && !to->once &&
+		    find_narrow(f->arena, f->program, i, &n, &padding) &&
+		    rule_rewrite(f, "narrow(%s%s)\n", b->name, padding);
 	}
 	return any;
 }
 
-/* The program so, if something comes of it; else NULL. */
-static Program *narrowed(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps, bool *extracted)
+/* With the bytes that zero points pad as bytes, if a product comes of it. */
+RuleForm *rule_dot(RuleForm *f)
 {
-	Program *p = rule_copy_program(arena, program);
-	extract_padding(arena, p, steps);
-	return narrow_all(arena, p, steps) &&
-		take_products(arena, p, machine, steps, extracted)
-	    ? p : NULL;
-}
-
-const Program *rule_dot(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps, bool **extracted)
-{
-	Buf narrow = {0};
-	*extracted = NEW_N(arena, bool, rule_room(program));
-	if (!machine->vector_bytes)
-		return program;
-	Program *p = narrowed(arena, program, machine, &narrow, *extracted);
-	if (p) {
-		buf_puts(steps, buf_text(&narrow));
-	} else {
-		p = rule_copy_program(arena, program);
-		*extracted = NEW_N(arena, bool, rule_room(program));
-		take_products(arena, p, machine, steps, *extracted);
-	}
-	buf_free(&narrow);
-	return p;
+	if (!f->machine->vector_bytes)
+		return f;
+	RuleForm *narrowed = rule_form_copy(f);
+	extract_padding(narrowed);
+	if (narrow_all(narrowed) && take_products(narrowed))
+		return narrowed;
+	take_products(f);
+	return f;
 }

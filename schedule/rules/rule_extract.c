@@ -13,8 +13,7 @@
  *     y_p = extract(y, 0)           y_p[i] = x[max(i - 1, 0)]
  *
  * Likewise a block that such a product reads is not inlined because it is cheap.
- * Not of several products (rule_rows.c).  The other rules see the program as it
- * is then. */
+ * Not of several products (rule_rows.c). */
 #include "schedule/rules/rules.h"
 
 enum { USES_LEAST = 16, FACTORS_MOST = 16, ADDED_MOST = 16 };
@@ -79,89 +78,73 @@ bool rule_factor(
 	    number, apart, f);
 }
 
-void rule_make_element(
-    Arena *arena, Program *p, int at, const Factor *f, const char *name)
+/* Is it worth a block of its own?  Marks the one that it has already. */
+static bool is_worth(RuleForm *f, const Block *b, const Factor *x)
 {
-	Block old = p->blocks[at], t = rule_block_like(arena, &old, name);
-	for (int i = 0; i < f->naxes; i++) {
-		t.axes[i] = old.axes[f->axes[i].axis];
-		t.axes[i].extent = f->axes[i].extent;
-		t.axes[i].reduce = false;
-	}
-	t.naxes = t.nspatial = f->naxes;
-	t.reduce = REDUCE_NONE;
-	t.body = f->element;
-	t.buffer = rule_add_buffer(arena, p, &t, t.body->type);
-	rule_add_block(arena, p, at, t);
-	p->blocks[at + 1].body = factor_product(arena, f, t.buffer);
+	const Program *p = f->program;
+	if (x->is_window || !rule_is_reused(p, b, x, LARGER_MOST))
+		return false;
+	int maker = maker_of(p, x);
+	if (rule_flops(
+		f->arena, maker >= 0 ? p->blocks[maker].body : x->element) < 1)
+		return false;
+	if (maker >= 0)
+		rule_made(f, x->element->id)->extracted |= rows_is_product(b);
+	return maker < 0 &&
+	    (p->numerics != NUMERICS_EXACT || x->together == 1 ||
+		!dtype_is_float(x->element->type));
 }
 
 /* The factors of a block, each before it; where it is then. */
-static int extract_factors(
-    Arena *arena, Program *p, int at, Buf *steps, bool *extracted)
+static int extract_factors(RuleForm *f, int at)
 {
 	for (int k = 1; k <= FACTORS_MOST; k++) {
-		const Block *b = &p->blocks[at];
-		Factor f;
-		if (!rule_factor(arena, b, k, false, &f) || f.is_window ||
-		    !rule_is_reused(p, b, &f, LARGER_MOST))
+		const Block *b = &f->program->blocks[at];
+		Factor x;
+		if (!rule_factor(f->arena, b, k, false, &x) ||
+		    !is_worth(f, b, &x))
 			continue;
-		int maker = maker_of(p, &f);
-		double flops = rule_flops(arena,
-		    maker >= 0 ? p->blocks[maker].body : f.element);
-		if (flops < 1)
+		const char *letter = arena_printf(f->arena, "f%d", k);
+		if (!rule_rewrite(f, "%s = extract(%s, %d)\n",
+			rule_new_name(f, b, letter), b->name, k))
 			continue;
-		if (maker >= 0)
-			extracted[f.element->id] |= rows_is_product(b);
-		if (maker >= 0 ||
-		    (p->numerics == NUMERICS_EXACT && f.together > 1 &&
-			dtype_is_float(f.element->type)))
-			continue;
-		const char *name = rule_new_name(
-		    arena, p, b, arena_printf(arena, "f%d", k));
-		buf_printf(steps, "%s = extract(%s, %d)\n", name, b->name, k);
-		rule_make_element(arena, p, at, &f, name);
-		extracted[p->nbuffers - 1] = true;
-		at++;
+		rule_made(f, f->program->blocks[at++].buffer)->extracted = true;
 		k = 0; /* they have other numbers now */
 	}
 	return at;
 }
 
-const Program *rule_extract(
-    Arena *arena, const Program *program, Buf *steps, bool *extracted)
+void rule_extract(RuleForm *f)
 {
-	Program *p = rule_copy_program(arena, program);
-	int products = 0, most = p->nbuffers + ADDED_MOST;
-	for (int i = 0; i < p->nblocks; i++)
-		products += rows_is_product(&p->blocks[i]);
-	for (int i = 0; i < p->nblocks && p->nbuffers < most; i++)
-		if (p->blocks[i].reduce == REDUCE_SUM &&
-		    (products == 1 || !rows_is_product(&p->blocks[i])))
-			i = extract_factors(arena, p, i, steps, extracted);
-	return p;
+	int products = 0, most = f->program->nbuffers + ADDED_MOST;
+	for (int i = 0; i < f->program->nblocks; i++)
+		products += rows_is_product(&f->program->blocks[i]);
+	for (int i = 0; i < f->program->nblocks && f->program->nbuffers < most;
+	     i++) {
+		const Block *b = &f->program->blocks[i];
+		if (b->reduce == REDUCE_SUM &&
+		    (products == 1 || !rows_is_product(b)))
+			i = extract_factors(f, i);
+	}
 }
 
-const Program *rule_borders(Arena *arena, const Program *program, Buf *steps)
+void rule_borders(RuleForm *f)
 {
-	Program *p = rule_copy_program(arena, program);
-	int most = p->nbuffers + ADDED_MOST;
-	for (int i = 0; i < p->nblocks; i++) {
+	int most = f->program->nbuffers + ADDED_MOST;
+	for (int i = 0; i < f->program->nblocks; i++) {
+		const Program *p = f->program;
 		const Block *b = &p->blocks[i];
-		Factor f;
-		if (b->reduce == REDUCE_NONE || p->nbuffers == most ||
-		    !rule_factor(arena, b, 0, false, &f) || !f.is_window ||
-		    factor_elements(&f) >
-			largest_read(p, f.border) * LARGER_MOST)
-			continue;
-		const char *name = rule_new_name(arena, p, b, "p");
-		buf_printf(steps, "%s = extract(%s, 0)\n", name, b->name);
-		rule_make_element(arena, p, i, &f, name);
+		Factor x;
+		if (b->reduce != REDUCE_NONE && p->nbuffers < most &&
+		    rule_factor(f->arena, b, 0, false, &x) && x.is_window &&
+		    factor_elements(&x) <=
+			largest_read(p, x.border) * LARGER_MOST)
+			rule_rewrite(f, "%s = extract(%s, 0)\n",
+			    rule_new_name(f, b, "p"), b->name);
 	}
-	return p;
 }
 
 bool rule_is_extracted(const Rules *r, int block)
 {
-	return r->extracted[r->program->blocks[block].buffer];
+	return r->made[r->program->blocks[block].buffer].extracted;
 }

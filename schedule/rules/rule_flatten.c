@@ -46,39 +46,18 @@ static bool is_flat(const Program *p, int lanes, Flat *f, int buffer, int dim)
 	    (ends || (reduced && !output));
 }
 
-static void make_flat(Arena *arena, Program *p, const Flat *f)
+void rule_flatten(RuleForm *f)
 {
-	for (int i = 0; i < p->nblocks; i++) {
-		Block *b = &p->blocks[i];
-		FlatAxes axes = f->axes[i];
-		if (axes.outer < 0)
-			continue;
-		*b = rule_block_like(arena, b, b->name);
-		b->body = flat_body(arena, f, i);
-		b->axes[axes.inner].extent *= b->axes[axes.outer].extent;
-		b->axes[axes.outer].extent = 1;
-	}
-	for (int i = 0; i < p->nbuffers; i++)
-		p->buffers[i].shape =
-		    flat_shape(arena, f, i, p->buffers[i].ndim);
-}
-
-const Program *rule_flatten(
-    Arena *arena, const Program *program, const Machine *m, Buf *steps)
-{
-	Program *p = rule_copy_program(arena, program);
-	Flat *f = flat_of(arena, p);
-	int lanes = rule_lanes(m, DT_F32);
-	for (int i = 0; i < p->nbuffers; i++) {
-		int ndim = p->buffers[i].ndim, dim = ndim - 2;
-		while (dim >= 0 && is_flat(p, lanes, f, i, dim))
+	int lanes = rule_lanes(f->machine, DT_F32);
+	Flat *flat = flat_of(f->arena, f->program);
+	for (int i = 0; i < f->program->nbuffers; i++) {
+		int ndim = f->program->buffers[i].ndim, dim = ndim - 2;
+		while (dim >= 0 && is_flat(f->program, lanes, flat, i, dim))
 			dim--;
-		while (++dim < ndim - 1 && is_flat(p, lanes, f, i, dim)) {
-			buf_printf(steps, "flatten(%s, %d)\n",
-			    p->buffers[i].name, dim);
-			make_flat(arena, p, f);
-			f = flat_of(arena, p);
-		}
+		while (++dim < ndim - 1 &&
+		    is_flat(f->program, lanes, flat, i, dim) &&
+		    rule_rewrite(f, "flatten(%s, %d)\n",
+			f->program->buffers[i].name, dim))
+			flat = flat_of(f->arena, f->program);
 	}
-	return p;
 }

@@ -64,7 +64,6 @@ int *rule_movers(Rules *r, const RuleBlock *b)
 {
 	const Block *block = &r->program->blocks[b->block];
 	int *moved = NEW_N(r->arena, int, block->naxes);
-	int running = r->running[block->buffer]; /* all of it is needed */
 	for (int a = 0; a < block->naxes; a++)
 		moved[a] = -1;
 	for (int i = 0; i < b->consumers.n; i++) {
@@ -79,8 +78,8 @@ int *rule_movers(Rules *r, const RuleBlock *b)
 				    c->moved_by);
 		}
 	}
-	if (rule_is_running(r, b->block))
-		moved[running] = -1;
+	if (rule_is_running(r, b->block)) /* all of it is needed */
+		moved[r->made[block->buffer].running_axis] = -1;
 	return moved;
 }
 

@@ -12,11 +12,9 @@
  *
  *     for rest for c for part  s_parts[part, c] += a[rest*n + part, c]
  *
- * The other rules see the program as it is then.  Where an operand lies side by side
- * along the reduction, lanes and threads do (rule_row.c). */
+ * Where an operand lies side by side along the reduction, lanes and threads do
+ * (rule_row.c). */
 #include "schedule/rules/rules.h"
-
-#include <string.h>
 
 enum {
 	VECTORS = 2,	   /* of results for each thread, that need no parts */
@@ -25,7 +23,7 @@ enum {
 	CHAINS = 8,	   /* of one thread: sums wait for themselves */
 	PART_LEAST = 512,  /* steps of a part */
 	CHAIN_LEAST = 128, /* where all are of one thread */
-	TIMES_MOST = 16	   /* buffers that are added: rule_room */
+	TIMES_MOST = 16
 };
 
 typedef struct {
@@ -108,6 +106,16 @@ static int64_t most_of(
 	return most;
 }
 
+/* Steps of a part; all have as many if a number of parts near the most, and `step`
+ * from it, makes that. */
+static int64_t steps_of_part(int64_t extent, int64_t most, int64_t step)
+{
+	for (int64_t k = most; k > most / 2; k -= step)
+		if (extent % k == 0)
+			return extent / k;
+	return (extent + most - 1) / most;
+}
+
 /* The outermost axis that is long enough. */
 static bool choose(const Block *b, int64_t most, int64_t step, Parts *out)
 {
@@ -115,47 +123,11 @@ static bool choose(const Block *b, int64_t most, int64_t step, Parts *out)
 		int64_t n = b->axes[a].extent;
 		if (n < most)
 			continue;
-		int64_t each = parts_each(n, most, step);
+		int64_t each = steps_of_part(n, most, step);
 		*out = (Parts){a, each, (n + each - 1) / each, false};
 		return true;
 	}
 	return false;
-}
-
-/* --- the program as it is then ---------------------------------------------------- */
-
-/* As rfactor makes it: the parts are the first axis. */
-static Block block_of_parts(Arena *arena, const Block *old, const Parts *x,
-    const char *name, const char *part, const char *rest)
-{
-	Block b = *old;
-	b.name = name;
-	b.naxes++;
-	b.nspatial++;
-	b.axes = NEW_N(arena, Axis, b.naxes);
-	b.axes[0] = (Axis){part, x->n, false};
-	memcpy(&b.axes[1], old->axes, sizeof *b.axes * (size_t)old->naxes);
-	b.axes[x->axis + 1] = (Axis){rest, x->each, true};
-	b.body = parts_body(arena, old->body, old->reduce, old->naxes, x->axis,
-	    old->axes[x->axis].extent, x->within ? 1 : x->each,
-	    x->within ? x->n : 1);
-	return b;
-}
-
-static void make_parts(Arena *arena, Program *p, int at, const Parts *x,
-    const char *name, const char *part, const char *rest)
-{
-	Block b =
-	    block_of_parts(arena, &p->blocks[at], x, name, part, rest);
-	b.buffer = rule_add_buffer(arena, p, &b, b.body->type);
-	rule_add_block(arena, p, at, b);
-	Block *s = &p->blocks[at + 1];
-	Axis *axes = NEW_N(arena, Axis, s->nspatial + 1);
-	memcpy(axes, s->axes, sizeof *axes * (size_t)s->nspatial);
-	axes[s->nspatial] = (Axis){part, x->n, true};
-	s->axes = axes;
-	s->naxes = s->nspatial + 1;
-	s->body = parts_read(arena, b.body->type, b.buffer, s->nspatial);
 }
 
 /* A few results: lanes are along the axis whose steps lie
@@ -174,49 +146,42 @@ static bool choose_lanes(
 	return true;
 }
 
-static bool add_parts(
-    Arena *arena, Program *p, int at, const Parts *x, Buf *steps)
+static bool add_parts(RuleForm *f, const Block *b, const Parts *x)
 {
-	const Block *b = &p->blocks[at];
 	const char *axis = b->axes[x->axis].name;
-	const char *name = rule_new_name(arena, p, b, "parts");
+	const char *name = rule_new_name(f, b, "parts");
 	const char *part = rule_plain_name(
-	    arena_printf(arena, "%s_%s_part", b->name, axis));
+	    arena_printf(f->arena, "%s_%s_part", b->name, axis));
 	const char *rest = rule_plain_name(
-	    arena_printf(arena, "%s_%s_rest", b->name, axis));
-	buf_printf(steps,
+	    arena_printf(f->arena, "%s_%s_rest", b->name, axis));
+	return rule_rewrite(f,
 	    "%s, %s = split(%s.%s, [_, %lld])\n%s = rfactor(%s)\n",
 	    x->within ? rest : part, x->within ? part : rest, b->name, axis,
 	    (long long)(x->within ? x->n : x->each), name, part);
-	make_parts(arena, p, at, x, name, part, rest);
-	return true;
 }
 
-bool rule_make_parts(
-    Arena *arena, Program *p, int at, int64_t most, int64_t step, Buf *steps)
+bool rule_make_parts(RuleForm *f, int block, int64_t most, int64_t step)
 {
+	const Block *b = &f->program->blocks[block];
 	Parts x;
-	return choose(&p->blocks[at], most, step, &x) &&
-	    add_parts(arena, p, at, &x, steps);
+	return choose(b, most, step, &x) && add_parts(f, b, &x);
 }
 
-const Program *rule_parts(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps)
+void rule_parts(RuleForm *f)
 {
-	Program *p = rule_copy_program(arena, program);
-	int64_t threads = machine->threads > 1 ? machine->threads : 1;
+	int64_t threads = f->machine->threads > 1 ? f->machine->threads : 1;
 	int times = 0;
-	for (int i = 0; i < p->nblocks && times < TIMES_MOST; i++) {
+	for (int i = 0; i < f->program->nblocks && times < TIMES_MOST; i++) {
+		const Program *p = f->program;
 		const Block *b = &p->blocks[i];
-		int64_t most = most_of(arena, p, b, machine);
+		int64_t most = most_of(f->arena, p, b, f->machine);
 		Parts x;
 		if (!most ||
-		    (!choose_lanes(p, b, machine, &x) &&
+		    (!choose_lanes(p, b, f->machine, &x) &&
 			!choose(b, most, threads, &x)) ||
-		    !add_parts(arena, p, i, &x, steps))
+		    !add_parts(f, b, &x))
 			continue;
 		i++;
 		times++;
 	}
-	return p;
 }

@@ -14,9 +14,9 @@
 #include <string.h>
 
 enum {
-	WAIT = 128, /* results that are written in turn without waiting */
-	PARTS = 4,  /* of a thread, at most */
-	PARTED_MOST = 16 /* blocks: rule_room */
+	WAIT = 128,	 /* results that are written in turn without waiting */
+	PARTS = 4,	 /* of a thread, at most */
+	PARTED_MOST = 16 /* blocks */
 };
 
 static ScatterAxes axes_of(
@@ -54,14 +54,14 @@ static int64_t parts_of(const ScatterAxes *x, const Block *b, const Machine *m)
 	return results * (double)each <= block_steps(b) ? each : 1;
 }
 
-const Program *rule_scatter_program(Rules *r, Buf *steps, bool **scattered)
+RuleForm *rule_scatter_form(const Rules *r)
 {
-	Program *p = rule_copy_program(r->arena, r->program);
+	RuleForm *f = rule_form_copy(r->form);
 	int threads = r->machine->threads > 1 ? r->machine->threads : 1;
 	int times = 0;
 	bool any = false;
-	*scattered = NEW_N(r->arena, bool, rule_room(p));
-	for (int i = 0; i < p->nblocks && times < PARTED_MOST; i++) {
+	for (int i = 0; i < f->program->nblocks && times < PARTED_MOST; i++) {
+		const Program *p = f->program;
 		const Block *b = &p->blocks[i];
 		ScatterAxes x = axes_of(r->arena, r->plain, b, b->body);
 		if (!x.n)
@@ -69,20 +69,19 @@ const Program *rule_scatter_program(Rules *r, Buf *steps, bool **scattered)
 		any = true;
 		int64_t parts = rule_keeps_order(p, b)
 		    ? 1 : parts_of(&x, b, r->machine);
-		bool made = parts > 1 &&
-		    rule_make_parts(r->arena, p, i, parts, threads, steps);
-		(*scattered)[p->blocks[i].buffer] = true;
+		bool made = parts > 1 && rule_make_parts(f, i, parts, threads);
+		rule_made(f, f->program->blocks[i].buffer)->scattered = true;
 		times += made;
 		i += made;
 	}
-	return any ? p : NULL;
+	return any ? f : NULL;
 }
 
 /* --- loops ------------------------------------------------------------------------- */
 
 bool rule_is_scattered(const Rules *r, int block)
 {
-	return r->scattered && r->scattered[r->program->blocks[block].buffer];
+	return r->made[r->program->blocks[block].buffer].scattered;
 }
 
 bool rule_scatter_applies(const Rules *r, int i)

@@ -8,11 +8,8 @@
  *
  * so that an element is used once for each row and not for each place of the
  * window; what is dear to compute is computed once.  Where the few steps across
- * are written out the block can be put where it is read.  The other rules see
- * the program as it is then. */
+ * are written out the block can be put where it is read. */
 #include "schedule/rules/rules.h"
-
-#include <string.h>
 
 enum {
 	ACROSS_MOST = 16, /* steps that are written out */
@@ -97,61 +94,29 @@ static bool choose(Arena *arena, const Block *b, SlidingWindow *best)
 						      : least_gain);
 }
 
-/* --- the program as it is then ---------------------------------------------------- */
-
-static void make_columns(Arena *arena, Program *p, int at,
-    const SlidingWindow *w, const char *name)
+void rule_separate(RuleForm *f)
 {
-	Block old = p->blocks[at], c = rule_block_like(arena, &old, name);
-	memmove(&c.axes[w->s], &c.axes[w->s + 1],
-	    sizeof *c.axes * (size_t)(c.naxes - w->s - 1));
-	c.naxes--;
-	c.axes[w->j].extent = w->extent;
-	if (c.naxes == c.nspatial)
-		c.reduce = REDUCE_NONE;
-	c.buffer = rule_add_buffer(arena, p, &c, old.body->type);
-	c.body = window_columns(arena, w, old.body, old.naxes);
-	rule_add_block(arena, p, at, c);
-	Block *y = &p->blocks[at + 1];
-	y->axes = arena_memdup(
-	    arena, y->axes, sizeof *y->axes * (size_t)y->naxes);
-	y->axes[y->nspatial] = old.axes[w->s];
-	y->naxes = y->nspatial + 1;
-	y->body = window_across(
-	    arena, w, old.body->type, c.buffer, y->nspatial);
-}
-
-const Program *rule_separate(
-    Arena *arena, const Program *program, Buf *steps, bool **separated)
-{
-	Program *p = rule_copy_program(arena, program);
-	int times = 0;
-	for (int i = 0; i < p->nblocks && times < TIMES_MOST; i++) {
-		const Block *b = &p->blocks[i];
-		SlidingWindow w;
-		if (b->reduce == REDUCE_NONE || rule_keeps_order(p, b) ||
-		    !choose(arena, b, &w))
+	int times = 0, before = f->program->nbuffers;
+	for (int i = 0; i < f->program->nblocks && times < TIMES_MOST; i++) {
+		const Block *b = &f->program->blocks[i];
+		SlidingWindow w = {0};
+		if (b->reduce == REDUCE_NONE ||
+		    rule_keeps_order(f->program, b) ||
+		    !choose(f->arena, b, &w) ||
+		    !rule_rewrite(f, "%s = separate(%s.%s)\n",
+			rule_new_name(f, b, "c"), b->name, b->axes[w.s].name))
 			continue;
-		const char *name = rule_new_name(arena, p, b, "c");
-		buf_printf(steps, "%s = separate(%s.%s)\n", name, b->name,
-		    b->axes[w.s].name);
-		make_columns(arena, p, i, &w, name);
 		times++;
-		b = &p->blocks[i + 1];
-		if (b->buffer < program->nbuffers &&
-		    b->axes[b->nspatial].extent <= ACROSS_MOST) {
-			buf_printf(steps, "unfold(%s)\n", b->name);
-			rule_make_unfolded(arena, p, i + 1);
-		}
+		rule_made(f, f->program->blocks[i].buffer)->separated = true;
+		b = &f->program->blocks[i + 1];
+		if (b->buffer < before &&
+		    b->axes[b->nspatial].extent <= ACROSS_MOST)
+			rule_rewrite(f, "unfold(%s)\n", b->name);
 		i--; /* the columns may be worth it, too */
 	}
-	*separated = NEW_N(arena, bool, rule_room(p));
-	for (int i = program->nbuffers; i < p->nbuffers; i++)
-		(*separated)[i] = true;
-	return p;
 }
 
 bool rule_is_separated(const Rules *r, int block)
 {
-	return r->separated[r->program->blocks[block].buffer];
+	return r->made[r->program->blocks[block].buffer].separated;
 }

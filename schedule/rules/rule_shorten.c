@@ -7,8 +7,7 @@
  *     shorten(y)
  *
  * Operands (rule_extract.c) are short for readers that are not.  Long sums stay:
- * they are made by pairs, or as products.  The other rules see the program as it
- * is then. */
+ * they are made by pairs, or as products. */
 #include "schedule/rules/rules.h"
 
 enum {
@@ -55,14 +54,15 @@ static Expr *body_of(Arena *arena, const Program *p, const Machine *m,
 
 /* Those that are not short although they read, or are read by, what is, through a
  * buffer of i32 that is no operand. */
-static bool drop_mixed(const Program *p, const bool *operand, bool *is_short)
+static bool drop_mixed(RuleForm *f, const Program *p, bool *is_short)
 {
 	bool any = false;
 	for (int i = 0; i < p->nblocks; i++) {
 		int buffer = p->blocks[i].buffer;
 		for (int k = i + 1; k < p->nblocks; k++) {
 			if (p->buffers[buffer].type != DT_I32 ||
-			    operand[buffer] || is_short[i] == is_short[k] ||
+			    rule_made(f, buffer)->extracted ||
+			    is_short[i] == is_short[k] ||
 			    !expr_find_read(p->blocks[k].body, buffer))
 				continue;
 			is_short[i] = is_short[k] = false;
@@ -85,39 +85,22 @@ static bool is_worth(const Program *p, int at, const bool *is_short)
 	return any;
 }
 
-static void make_short(Arena *arena, Program *p, int at, Expr *body)
+void rule_shorten(RuleForm *f)
 {
-	Block *b = &p->blocks[at];
-	Narrow n = {.type = body->type, .from = b->body->type, .element = body};
-	if (n.type == n.from)
-		b->body = body;
-	else
-		rule_make_narrow(arena, p, at, &n);
-}
-
-const Program *rule_shorten(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps, const bool *extracted)
-{
-	if (!machine->vector_bytes)
-		return program;
-	Program *p = rule_copy_program(arena, program);
-	bool *is_short = NEW_N(arena, bool, p->nblocks);
-	const Interval *of = ranges(arena, p);
-	for (int i = 0; i < p->nblocks; i++) {
-		is_short[i] = body_of(arena, p, machine, &p->blocks[i], of) &&
+	const Program *p = f->program;
+	if (!f->machine->vector_bytes)
+		return;
+	bool *is_short = NEW_N(f->arena, bool, p->nblocks);
+	const Interval *of = ranges(f->arena, p);
+	for (int i = 0; i < p->nblocks; i++)
+		is_short[i] =
+		    body_of(f->arena, p, f->machine, &p->blocks[i], of) &&
 		    is_worth(p, i, is_short);
-	}
-	while (drop_mixed(p, extracted, is_short))
+	while (drop_mixed(f, p, is_short))
 		;
 	for (int i = 0; i < p->nblocks; i++)
 		is_short[i] &= is_worth(p, i, is_short);
-	for (int i = 0; i < p->nblocks; i++) {
-		if (!is_short[i])
-			continue;
-		buf_printf(steps, "shorten(%s)\n", p->blocks[i].name);
-		/* what it reads is short by now */
-		make_short(
-		    arena, p, i, body_of(arena, p, machine, &p->blocks[i], of));
-	}
-	return p;
+	for (int i = 0; i < p->nblocks; i++)
+		if (is_short[i])
+			rule_rewrite(f, "shorten(%s)\n", p->blocks[i].name);
 }

@@ -5,8 +5,7 @@
  * -->
  *     y[m, x0 < 2] = sum[k](x[m + k]*h[x0, k])
  *
- * and what reads these element by element along that axis.  The other rules see the
- * program as it is then. */
+ * and what reads these element by element along that axis. */
 #include "schedule/rules/rules.h"
 
 #include <string.h>
@@ -71,44 +70,16 @@ static int64_t *choose(Arena *arena, const Program *p, const Machine *m)
 	return phases;
 }
 
-static void make_phases(Arena *arena, Program *p, int at, int64_t n)
+void rule_unflatten(RuleForm *f)
 {
-	Block *b = &p->blocks[at];
-	Buffer *to = &p->buffers[b->buffer];
-	Axis *axes = NEW_N(arena, Axis, b->naxes + 1);
-	int last = b->nspatial++ - 1, naxes = b->naxes++;
-	for (int i = 0; i < p->nblocks; i++) {
-		Block *reader = &p->blocks[i];
-		if (expr_find_read(reader->body, b->buffer))
-			reader->body = unflatten_reader(arena, reader->body,
-			    b->buffer, n, block_extents(arena, reader));
+	if (!f->machine->vector_bytes)
+		return;
+	const int64_t *phases = choose(f->arena, f->program, f->machine);
+	for (int i = 0; i < f->program->nblocks; i++) {
+		const Block *b = &f->program->blocks[i];
+		if (phases[b->buffer] > 1)
+			rule_rewrite(f, "unflatten(%s.%s, %lld)\n", b->name,
+			    b->axes[b->nspatial - 1].name,
+			    (long long)phases[b->buffer]);
 	}
-	to->shape = unflatten_shape(arena, to->shape, to->ndim++, n);
-	memcpy(axes, b->axes, sizeof *axes * (size_t)(last + 1));
-	memcpy(&axes[last + 2], &b->axes[last + 1],
-	    sizeof *axes * (size_t)(naxes - last - 1));
-	axes[last].extent /= n;
-	axes[last + 1] = (Axis){.name = unflatten_axis, .extent = n};
-	b->axes = axes;
-	b->body = unflatten_body(
-	    arena, b->body, last, n, block_extents(arena, b), naxes);
-}
-
-const Program *rule_unflatten(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps)
-{
-	if (!machine->vector_bytes)
-		return program;
-	Program *p = rule_copy_program(arena, program);
-	const int64_t *phases = choose(arena, p, machine);
-	for (int i = 0; i < p->nblocks; i++) {
-		const Block *b = &p->blocks[i];
-		int64_t n = phases[b->buffer];
-		if (n == 1)
-			continue;
-		buf_printf(steps, "unflatten(%s.%s, %lld)\n", b->name,
-		    b->axes[b->nspatial - 1].name, (long long)n);
-		make_phases(arena, p, i, n);
-	}
-	return p;
 }

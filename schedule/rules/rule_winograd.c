@@ -21,7 +21,7 @@
 
 enum { LEAST_LANES = 4, LEAST_CHANNELS = 4 };
 
-/* --- the program as it is then ---------------------------------------------------- */
+/* --- which -------------------------------------------------------------------------- */
 
 static bool is_const_only(const Program *p, const Expr *e)
 {
@@ -95,54 +95,28 @@ bool winograd_fits(Arena *arena, const Program *program)
 	return heaviest(arena, program, &x) >= 0;
 }
 
-static Block part_block(Arena *arena, const Block *whole,
-    const WinogradPart *part, const char *name)
-{
-	Block b = *whole;
-	b.name = name;
-	b.naxes = part->naxes;
-	b.nspatial = part->nspatial;
-	b.reduce = part->reduce;
-	b.body = part->body;
-	b.axes = NEW_N(arena, Axis, part->naxes);
-	for (int a = 0; a < part->naxes; a++)
-		b.axes[a] = (Axis){arena_printf(arena, "x%d", a),
-		    part->extents[a], a >= part->nspatial};
-	return b;
-}
-
 static const char *const letters[] = {"u1", "u", "d", "v1", "v", "p", "y1"};
 
-const Program *rule_winograd_program(Arena *arena, const Program *from,
-    RuleWinograd *x, Buf *steps)
+RuleForm *rule_winograd_form(const RuleForm *from, RuleWinograd *x)
 {
-	int at = heaviest(arena, from, x), buffers[WINOGRAD_PARTS];
+	int at = heaviest(from->arena, from->program, x);
 	if (at < 0)
 		return NULL;
-	Program *p = rule_copy_program(arena, from);
-	const Winograd *w = &x->winograd;
-	int nparts = winograd_nparts(w);
+	const Block *y = &from->program->blocks[at];
+	RuleForm *f = rule_form_copy(from);
+	const char *names = "";
 	for (int role = 0; role < WINOGRAD_PARTS; role++) {
-		int i = winograd_number(w, (WinogradRole)role);
+		int i = winograd_number(&x->winograd, (WinogradRole)role);
 		if (i < 0)
 			continue;
-		const char *name = rule_new_name(
-		    arena, p, &p->blocks[at + i], letters[role]);
-		WinogradPart part = winograd_part(arena, w, x->m, i, buffers);
-		Block b = part_block(arena, &p->blocks[at + i], &part, name);
-		b.buffer = buffers[i] =
-		    rule_add_buffer(arena, p, &b, b.body->type);
-		rule_add_block(arena, p, at + i, b);
 		x->block[role] = at + i;
-		buf_printf(steps, "%s%s", i ? ", " : "", name);
+		names = arena_printf(f->arena, "%s%s%s", names, i ? ", " : "",
+		    rule_new_name(f, y, letters[role]));
 	}
-	x->whole = at + nparts;
-	Block *y = &p->blocks[x->whole];
-	buf_printf(steps, " = winograd(%s, %d)\n", y->name, x->m);
-	y->body = winograd_whole(arena, w, x->m, buffers);
-	y->reduce = REDUCE_NONE;
-	y->naxes = y->nspatial;
-	return p;
+	x->whole = at + winograd_nparts(&x->winograd);
+	return rule_rewrite(f, "%s = winograd(%s, %d)\n", names, y->name, x->m)
+	    ? f
+	    : NULL;
 }
 
 /* --- names -------------------------------------------------------------------------- */

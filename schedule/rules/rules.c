@@ -383,7 +383,7 @@ static void open_decisions(Trace *trace)
 static Trace *sketch_trace(Rules *r)
 {
 	buf_clear(&r->text);
-	buf_puts(&r->text, r->first);
+	buf_puts(&r->text, r->form->steps);
 	r->places.n = 0;
 	r->row_loop = r->batch_loop = NULL;
 	analyse(r);
@@ -427,18 +427,20 @@ static void add_sketch(Rules *r, RuleSketchVec *out)
 			: t->outer ? " taps"
 			: t->split ? " split"
 			: t->rows  ? " rows" : "");
-	else if (t->block < 0 && r->scattered)
+	else if (t->block < 0 && r->scatters)
 		name = "scatter";
 	else if (t->block < 0 && r->collapsed)
 		name = "collapsed";
 	else if (t->block >= 0)
 		name = arena_printf(r->arena, "%s.%sx%d%s%s%s%s",
 		    r->program->blocks[t->block].name,
-		    r->program->blocks[t->block].axes[t->axis].name,
-		    t->lanes, r->scattered ? " scatter" : "",
+		    r->program->blocks[t->block].axes[t->axis].name, t->lanes,
+		    r->scatters ? " scatter" : "",
 		    r->collapsed ? " collapsed" : "",
 		    t->phases > 1 ? " phases" : "",
-		    t->streams ? " stream" : t->outer ? " outer" : "");
+		    t->streams	   ? " stream"
+			: t->outer ? " outer"
+				   : "");
 	if (trace)
 		vec_push(r->arena, out, (RuleSketch){name, trace});
 }
@@ -558,30 +560,23 @@ void rules_choose_inlines(Rules *r)
 	analyse(r);
 }
 
-static void begin(Rules *r, const Program *program)
+static void begin(Rules *r, RuleForm *form, const Program *program)
 {
+	rule_made(form, form->program->nbuffers - 1);
+	r->form = form;
+	r->made = form->made.at;
 	r->program = program;
 	r->plain = nest_new(r->arena, program, tape_new(r->arena));
 	r->blocks = NEW_N(r->arena, RuleBlock, program->nblocks);
 	rules_choose_inlines(r);
 }
 
-static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
+static void gpu_sketches(Rules *r, RuleForm *f, RuleSketchVec *out)
 {
-	Buf steps = {0};
-	program = rule_unfold(r->arena, program, r->machine, &steps);
-	program = rule_thin(r->arena, program, &steps);
-	int n = program->nbuffers;
-	r->first = arena_strdup(r->arena, buf_text(&steps));
-	buf_free(&steps);
+	const Program *program = f->program;
 	r->across = true;
 	r->tiled.block = -1;
-	r->separated = NEW_N(r->arena, bool, n);
-	r->extracted = NEW_N(r->arena, bool, n);
-	r->running = NEW_N(r->arena, int, n);
-	for (int i = 0; i < n; i++)
-		r->running[i] = -1; /* no other forms for a GPU */
-	begin(r, program);
+	begin(r, f, program);
 	for (int i = 0; i < program->nblocks; i++)
 		if (rule_block_fits(r, i) &&
 		    (r->tiled.block < 0 ||
@@ -617,17 +612,12 @@ static void gpu_sketches(Rules *r, const Program *program, RuleSketchVec *out)
 	buf_free(&r->text);
 }
 
-/* The rules for the program in another form, which more steps give it: nothing that
- * is added runs, and no block is made point by point with others. */
-static Rules rules_for(Rules *r, const Program *before, const Program *p,
-    const Buf *steps)
+/* The rules for the program in another form: no block is made point by point with
+ * others. */
+static Rules rules_for(const Rules *r, const Program *p)
 {
 	Rules of = *r;
-	of.first = arena_printf(r->arena, "%s%s", r->first, buf_text(steps));
 	of.rows = NULL;
-	of.running = NEW_N(r->arena, int, p->nbuffers);
-	for (int i = 0; i < p->nbuffers; i++)
-		of.running[i] = i < before->nbuffers ? r->running[i] : -1;
 	of.points = NEW_N(r->arena, int, p->nblocks);
 	for (int i = 0; i < p->nblocks; i++)
 		of.points[i] = -1;
@@ -636,27 +626,24 @@ static Rules rules_for(Rules *r, const Program *before, const Program *p,
 
 /* What --numerics=fast allows: the program by Winograd's algorithm, which needs
  * vectors. */
-static void winograd_sketches(
-    Rules *r, const Program *program, RuleSketchVec *out)
+static void winograd_sketches(Rules *r, RuleForm *form, RuleSketchVec *out)
 {
-	if (program->numerics != NUMERICS_FAST || rule_lanes(r->machine, DT_F32) < 4)
+	if (form->program->numerics != NUMERICS_FAST ||
+	    rule_lanes(r->machine, DT_F32) < 4)
 		return;
 	r->tiled = (RuleTiled){.block = -1};
 	for (int i = 0; i < 6; i++) {
 		RuleWinograd x = {.m = 2 + i / 2 * 2, .outputs = i % 2};
-		Buf steps = {0};
-		const Program *p =
-		    rule_winograd_program(r->arena, program, &x, &steps);
+		RuleForm *f = rule_winograd_form(form, &x);
 		/* in two dimensions tiles of 6 lose a digit more */
-		if (p && (x.m < WINOGRAD_MOST || x.winograd.npairs == 1)) {
-			Rules of = rules_for(r, program, p, &steps);
-			of.winograd = &x;
-			begin(&of, p);
-			add_sketch(&of, out);
-			r->text = of.text;
-			r->places = of.places;
-		}
-		buf_free(&steps);
+		if (!f || (x.m == WINOGRAD_MOST && x.winograd.npairs > 1))
+			continue;
+		Rules of = rules_for(r, f->program);
+		of.winograd = &x;
+		begin(&of, f, f->program);
+		add_sketch(&of, out);
+		r->text = of.text;
+		r->places = of.places;
 	}
 }
 
@@ -683,39 +670,35 @@ static void cpu_sketches(Rules *r, RuleSketchVec *out)
 	}
 }
 
-/* Of the program in another form. */
+/* Of the program in another form, or with other axes. */
 static void form_sketches(
-    Rules *r, Rules of, const Program *program, RuleSketchVec *out)
+    Rules *r, Rules of, RuleForm *f, const Program *program, RuleSketchVec *out)
 {
-	begin(&of, program);
+	begin(&of, f, program);
 	cpu_sketches(&of, out);
 	r->text = of.text;
 	r->places = of.places;
 }
 
-static void collapse_sketches(Rules *r, RuleSketchVec *out)
+static void collapse_sketches(Rules *r, RuleForm *f, RuleSketchVec *out)
 {
 	int *collapsed;
-	Buf none = {0};
 	const Program *p = rule_collapse_program(r, &collapsed);
 	if (!p)
 		return;
-	Rules of = rules_for(r, r->program, p, &none);
+	Rules of = rules_for(r, p);
 	of.collapsed = collapsed;
-	form_sketches(r, of, p, out);
+	form_sketches(r, of, f, p, out);
 }
 
 static void scatter_sketches(Rules *r, RuleSketchVec *out)
 {
-	bool *scattered;
-	Buf steps = {0};
-	const Program *p = rule_scatter_program(r, &steps, &scattered);
-	if (p) {
-		Rules of = rules_for(r, r->program, p, &steps);
-		of.scattered = scattered;
-		form_sketches(r, of, p, out);
-	}
-	buf_free(&steps);
+	RuleForm *f = rule_scatter_form(r);
+	if (!f)
+		return;
+	Rules of = rules_for(r, f->program);
+	of.scatters = true;
+	form_sketches(r, of, f, f->program, out);
 }
 
 /* Vectors of operations that take less time than threads do to begin and to end;
@@ -736,38 +719,45 @@ static bool is_slight(const Program *p, const Machine *m)
 	return operations < SLIGHT * (double)rule_lanes(m, DT_F32);
 }
 
+/* In the order in which they see each other's programs. */
+RuleForm *rules_form(
+    Arena *arena, const Program *program, const Machine *machine)
+{
+	RuleForm *f = rule_form(arena, program, machine);
+	rule_unfold(f);
+	rule_thin(f);
+	if (machine->gpu)
+		return f;
+	rule_flatten(f);
+	rule_unflatten(f);
+	rule_borders(f);
+	f = rule_dot(f);
+	rule_separate(f);
+	rule_extract(f);
+	rule_again(f);
+	rule_parts(f);
+	rule_prefix(f);
+	rule_shorten(f);
+	return f;
+}
+
 void rules_sketches(Arena *arena, const Program *program,
     const Machine *machine, RuleSketchVec *out)
 {
-	Buf steps = {0};
-	Rules r = {.arena = arena, .machine = machine};
+	Machine *alone = arena_memdup(arena, machine, sizeof *machine);
+	if (!machine->gpu && is_slight(program, machine))
+		alone->threads = 1;
+	RuleForm *f = rules_form(arena, program, alone);
+	Rules r = {.arena = arena, .machine = alone};
 	if (machine->gpu) {
-		gpu_sketches(&r, program, out);
+		gpu_sketches(&r, f, out);
 		return;
 	}
-	Machine alone = *machine;
-	if (is_slight(program, machine))
-		alone.threads = 1;
-	machine = r.machine = &alone;
-	program = rule_unfold(arena, program, machine, &steps);
-	program = rule_thin(arena, program, &steps);
-	program = rule_flatten(arena, program, machine, &steps);
-	program = rule_unflatten(arena, program, machine, &steps);
-	program = rule_borders(arena, program, &steps);
-	program = rule_dot(arena, program, machine, &steps, &r.extracted);
-	program = rule_separate(arena, program, &steps, &r.separated);
-	program = rule_extract(arena, program, &steps, r.extracted);
-	program = rule_again(arena, program, machine, &steps);
-	program = rule_parts(arena, program, machine, &steps);
-	program = rule_prefix(arena, program, machine, &steps, &r.running);
-	program = rule_shorten(arena, program, machine, &steps, r.extracted);
-	r.first = arena_strdup(arena, buf_text(&steps));
-	buf_free(&steps);
-	begin(&r, program);
+	begin(&r, f, f->program);
 	rule_points_choose(&r);
 	cpu_sketches(&r, out);
-	collapse_sketches(&r, out);
+	collapse_sketches(&r, f, out);
 	scatter_sketches(&r, out);
-	winograd_sketches(&r, program, out);
+	winograd_sketches(&r, f, out);
 	buf_free(&r.text);
 }

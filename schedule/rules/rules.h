@@ -114,10 +114,41 @@ typedef struct {
 	int whole;         /* the block that was the convolution */
 } RuleWinograd;
 
+/* What first steps made a buffer for. */
+typedef enum {
+	RUNNING_NONE,
+	RUNNING_PART,	/* of a running sum by blocks */
+	RUNNING_WHOLE,	/* put together of such */
+	RUNNING_CARRIED /* made element by element */
+} RuleRunning;
+typedef struct {
+	bool separated; /* columns of a window (rule_separate.c) */
+	bool extracted; /* an operand in a block of its own (rule_extract.c) */
+	bool scattered; /* data assigns its results (rule_scatter.c) */
+	RuleRunning running; /* rule_prefix.c */
+	int running_axis;
+} RuleMade;
+
+/* The program as the first steps of a trace leave it (form.c). */
+typedef struct {
+	Arena *arena;
+	const Machine *machine;
+	const Program *from; /* without any */
+	const Program
+	    *program; /* under those so far: another one after each; its
+				   first buffers are those of `from` */
+	Nest *nest;
+	const char *steps;
+	VEC(RuleMade) made; /* by buffer; what is not there is nothing */
+} RuleForm;
+
 /* One way of scheduling the whole program. */
 typedef struct {
 	Arena *arena;
-	const Program *program;
+	const RuleForm *form; /* its steps begin every trace */
+	const RuleMade *made; /* by buffer */
+	const Program
+	    *program; /* the form's, or one with other axes (collapsed) */
 	const Machine *machine;
 	const Nest *plain; /* the program's */
 	RuleBlock *blocks;
@@ -134,15 +165,11 @@ typedef struct {
 	const char *row_loop;   /* where a block of rows is made; NULL: not yet */
 	const char *batch_loop; /* and a batch; NULL: nowhere */
 	bool across;       /* of a GPU: threads may share out reductions */
-	Buf text;          /* the trace so far */
-	const char *first; /* steps that every trace begins with */
-	int *running;      /* rule_prefix.c */
+	bool scatters;	   /* what data assigns is made so (rule_scatter.c) */
+	Buf text;	   /* the trace so far */
 	int *points;       /* by block the host of its points; -1: none;
 			      NULL: not chosen yet */
 	int *first_point;  /* and the first axis of these in the block */
-	bool *separated;   /* rule_separate.c */
-	bool *extracted;   /* rule_extract.c */
-	bool *scattered;   /* rule_scatter.c; NULL: results are compared with */
 	int *collapsed;    /* by block: rule_collapse.c; NULL: none is */
 	const RuleWinograd *winograd; /* NULL: none */
 } Rules;
@@ -188,19 +215,17 @@ int rule_value_lanes(const Rules *r, int block, int axis);
 /* An instruction of one evaluation: what ops.def counts, and what selects. */
 bool rule_is_flop(const Expr *e);
 
-/* program_edit.c: by how many buffers the rules' program may have at last; a copy whose blocks and buffers may be changed; a block with
- * axes of its own; a buffer for what it writes; a block before `at`, which moves
- * on; a name for one that comes from `b`; a block that makes narrower elements, which
- * its readers take back. */
-int rule_room(const Program *program);
-Program *rule_copy_program(Arena *arena, const Program *from);
-Block rule_block_like(Arena *arena, const Block *b, const char *name);
-int rule_add_buffer(Arena *arena, Program *p, const Block *b, DType type);
-void rule_add_block(Arena *arena, Program *p, int at, Block b);
-void rule_make_narrow(
-    Arena *arena, Program *p, int block, const Narrow *narrow);
+/* form.c: a program without steps; the same form, to go another way; one step more,
+ * which changes nothing where it is not legal: false (of several in one text the
+ * first decides).  What is noted of a buffer; a name that nothing has. */
+RuleForm *rule_form(
+    Arena *arena, const Program *program, const Machine *machine);
+RuleForm *rule_form_copy(const RuleForm *from);
+bool rule_rewrite(RuleForm *f, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+RuleMade *rule_made(RuleForm *f, int buffer);
 const char *rule_new_name(
-    Arena *arena, const Program *p, const Block *b, const char *letter);
+    const RuleForm *f, const Block *b, const char *letter);
 
 /* digits.c */
 void rule_digits(Arena *arena, const Block *block, RuleRead *read);
@@ -243,89 +268,57 @@ bool rule_can_tile(const Rules *r, int block);
 /* Can lanes along the axis lie side by side? */
 bool rule_worth_vectors(const Rules *r, int block, int axis);
 double rule_work(const Rules *r, int block); /* all of its arithmetic */
-/* rule_unfold.c: the program with reductions of one step and those of small
- * products written out, and the steps; one block of it so, as `unfold` does. */
-const Program *rule_unfold(
-    Arena *arena, const Program *program, const Machine *machine, Buf *steps);
-void rule_make_unfolded(Arena *arena, Program *p, int at);
+/* The rewrites: each adds steps to the form where they pay; rule_dot goes on with
+ * another form.  rules.c: all of them. */
+RuleForm *rules_form(
+    Arena *arena, const Program *program, const Machine *machine);
+void rule_unfold(RuleForm *f);
+void rule_thin(RuleForm *f);
+void rule_flatten(RuleForm *f);
+void rule_unflatten(RuleForm *f);
+void rule_borders(RuleForm *f); /* rule_extract.c */
+RuleForm *rule_dot(RuleForm *f);
+void rule_separate(RuleForm *f);
+void rule_extract(RuleForm *f);
+void rule_again(RuleForm *f);
+void rule_parts(RuleForm *f);
+void rule_prefix(RuleForm *f);
+void rule_shorten(RuleForm *f);
 /* rule_small.c: after how many vectors of all axes of the output do small products
  * that share nothing begin anew?  0: the block computes none. */
 int rule_small_vectors(const Program *program, const Machine *machine,
     const Block *block, Expr *body);
-/* rule_thin.c: the program without what is 0 between the elements of a phase,
- * and the steps that make it so. */
-const Program *rule_thin(Arena *arena, const Program *program, Buf *steps);
-/* rule_flatten.c: the program with rows of neighbours as one, and the steps. */
-const Program *rule_flatten(
-    Arena *arena, const Program *program, const Machine *machine, Buf *steps);
-/* rule_unflatten.c: the program with results by phases, and the steps. */
-const Program *rule_unflatten(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps);
-/* rule_separate.c: the program with windows by columns, and the steps; by buffer:
- * was it made by that? */
-const Program *rule_separate(
-    Arena *arena, const Program *program, Buf *steps, bool **separated);
-/* rule_dot.c: the program with operands of products in types that the machine
- * sums products of, and the steps; by buffer: is it such an operand, made for that? */
-const Program *rule_dot(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps, bool **extracted);
 bool rule_is_ahead(const Program *p, Expr *e); /* made of const inputs alone? */
 /* rule_padding.c: are bytes padded with 0, as `narrow` has it, worth what those who
  * read them do for it? */
 bool rule_padding_is_worth_zero(
     Arena *arena, const Program *p, int block, const Narrow *n);
-/* rule_extract.c: the program with factors of a product in blocks of their own,
- * and the steps; marks these, too. */
-const Program *rule_extract(
-    Arena *arena, const Program *program, Buf *steps, bool *extracted);
-/* With a block for what a window reads clamped, mirrored or wrapped around, and the
- * steps. */
-const Program *rule_borders(Arena *arena, const Program *program, Buf *steps);
 bool rule_is_extracted(const Rules *r, int block);
-/* The factor with that number, its axes apart or as few as there can be; is it used again for many elements, and at most so
- * many times as large as what it is made of?  The program with a block for it before that one. */
+/* rule_extract.c: the factor with that number, its axes apart or as few as there can
+ * be; is it used again for many elements, and at most so many times as large as what
+ * it is made of? */
 bool rule_factor(
     Arena *arena, const Block *b, int number, bool apart, Factor *f);
 bool rule_is_reused(
     const Program *p, const Block *b, const Factor *f, double most);
-void rule_make_element(
-    Arena *arena, Program *p, int at, const Factor *f, const char *name);
-/* rule_parts.c: the program with reductions to few results in parts for the
- * threads, and the steps. */
-const Program *rule_parts(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps);
-/* One block in so many parts, or a number of them near that, `step` apart, that
- * makes them alike, and the steps; it stands behind its parts then.  false: no axis
- * is long enough. */
-bool rule_make_parts(Arena *arena, Program *p, int block, int64_t most,
-    int64_t step, Buf *steps);
+/* rule_parts.c: one block in so many parts, or a number of them near that, `step`
+ * apart, that makes them alike; it stands behind its parts then.  false: no axis is
+ * long enough. */
+bool rule_make_parts(RuleForm *f, int block, int64_t most, int64_t step);
 /* rule_collapse.c: the program in which some blocks have one axis for the rows and
  * the places in them; by block the first of the last axes that are one, or -1.
  * NULL: there is none. */
 const Program *rule_collapse_program(Rules *r, int **collapsed);
 bool rule_is_collapsed(const Rules *r, int block);
-/* rule_scatter.c: the program with parts of reductions whose results data assigns,
- * and the steps; by buffer: is it such a one?  NULL: there is none. */
-const Program *rule_scatter_program(Rules *r, Buf *steps, bool **scattered);
+/* rule_scatter.c: with parts of reductions whose results data assigns; NULL: there is
+ * none. */
+RuleForm *rule_scatter_form(const Rules *r);
 bool rule_is_scattered(const Rules *r, int block);
 /* rule_separate.c: operations of an element, functions for what they cost. */
 double rule_flops(Arena *arena, const Expr *e);
-/* rule_again.c: the program with outputs computed again in the reductions that
- * read them, and the steps. */
-const Program *rule_again(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps);
-/* rule_prefix.c: the program with running sums by blocks, and the steps that make
- * it so; running[]: by buffer the axis along which such a sum runs; -1. */
-const Program *rule_prefix(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps, int **running);
-/* rule_shorten.c: the program with integers in 16 bits that fit there, and the
- * steps. */
-const Program *rule_shorten(Arena *arena, const Program *program,
-    const Machine *machine, Buf *steps, const bool *extracted);
-/* rule_winograd.c: the program with its convolution of most work so, and the step;
- * x has m and `outputs`; NULL: there is none. */
-const Program *rule_winograd_program(Arena *arena, const Program *from,
-    RuleWinograd *x, Buf *steps);
+/* rule_winograd.c: with the convolution of most work so; x has m and `outputs`; NULL:
+ * there is none. */
+RuleForm *rule_winograd_form(const RuleForm *from, RuleWinograd *x);
 /* Is the block a part of it; does a body take the results of tiles? */
 bool rule_winograd_keeps(const Rules *r, int block);
 bool rule_winograd_results(const Rules *r, const Expr *body);
