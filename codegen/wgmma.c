@@ -12,27 +12,33 @@
  * format). */
 #include "codegen/wgmma.h"
 
+#include <assert.h>
+
 enum { UNIT = 16, LINES = 8, NEXT_AT = 16, LINES_AT = 32, SWIZZLE_AT = 62 };
 
-static const char *ptx_name(DType type)
+const char *ptx_type(DType type)
 {
 	switch (type) {
 	case DT_F16: return "f16";
 	case DT_BF16: return "bf16";
 	case DT_I8: return "s8";
 	case DT_I32: return "s32";
-	default: return "f32";
+	default: assert(type == DT_F32); return "f32";
 	}
+}
+
+const char *ptx_operand(DType type)
+{
+	return type == DT_F32 ? "tf32" : ptx_type(type);
 }
 
 static void put_step(Buf *out, const Intrinsic *in, int columns,
     const LowTile *tiles, char sign, int step)
 {
 	int sums = columns / 2;
-	buf_printf(out,
-	    "wgmma.mma_async.sync.aligned.m%dn%dk%d.%s.%s.%s {", in->rows,
-	    columns, in->terms / WGMMA_STEPS, ptx_name(in->sum),
-	    ptx_name(in->a), ptx_name(in->b));
+	buf_printf(out, "wgmma.mma_async.sync.aligned.m%dn%dk%d.%s.%s.%s {",
+	    in->rows, columns, in->terms / WGMMA_STEPS, ptx_type(in->sum),
+	    ptx_type(in->a), ptx_type(in->b));
 	for (int i = 0; i < sums; i++)
 		buf_printf(out, "%s%c%d", i ? ", " : "", sign, i);
 	buf_printf(out, "}, %c%d, %c%d, p", sign, sums + 2 * step, sign,

@@ -1,4 +1,4 @@
-/* A warpgroup's product as PTX, which both emitters of CUDA write. */
+/* Products as PTX, which both emitters of CUDA write: types, a warpgroup's. */
 #ifndef CODEGEN_WGMMA_H
 #define CODEGEN_WGMMA_H
 
@@ -7,6 +7,9 @@
 
 enum { WGMMA_STEP = 32, WGMMA_STEPS = GROUP_LINE / WGMMA_STEP };
 
+/* As a sum has it; as a product's operand does, where f32 is tf32. */
+const char *ptx_type(DType type);
+const char *ptx_operand(DType type);
 /* Lines of assembly, in braces.  Its operands are numbered behind `sign`: the sums,
  * then for each of WGMMA_STEPS a's descriptor and b's. */
 void wgmma_text(Buf *out, const Intrinsic *in, int columns,

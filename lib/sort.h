@@ -23,4 +23,15 @@ static inline void sort_ints(int *items, int n)
 	sort(items, (size_t)n, sizeof *items, sort_by_number);
 }
 
+static inline int sort_by_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+static inline void sort_doubles(double *items, int n)
+{
+	sort(items, (size_t)n, sizeof *items, sort_by_double);
+}
+
 #endif

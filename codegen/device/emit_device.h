@@ -52,6 +52,9 @@ typedef struct {
 
 /* emit_device_type.c */
 bool emit_device_reserved(const char *name);
+/* To what stands before the kernel. */
+void emit_device_put(EmitDevice *e, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Of an element in memory, and of so many lanes in a variable: "float8". */
 const char *device_element(const EmitDevice *e, DType type);
 const char *device_type(EmitDevice *e, DType type, int lanes);

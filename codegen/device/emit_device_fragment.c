@@ -8,20 +8,11 @@
 #include <string.h>
 
 #include "codegen/device/emit_device.h"
+#include "codegen/wgmma.h"
 
 static const LowTemp *temp_of(const EmitDevice *e, int temp)
 {
 	return &e->c.f->temps.at[temp];
-}
-
-static void put(EmitDevice *e, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put(EmitDevice *e, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&e->c.prelude, format, args);
-	va_end(args);
 }
 
 static void put_each(EmitDevice *e, int first, int n, const char *format)
@@ -30,34 +21,18 @@ static void put_each(EmitDevice *e, int first, int n, const char *format)
 {
 	for (int i = first; i < first + n; i++) {
 		if (i > first)
-			put(e, ", ");
+			emit_device_put(e, ", ");
 		buf_printf(&e->c.prelude, format, i);
 	}
 }
 
 /* --- products ----------------------------------------------------------------- */
 
-static const char *ptx_name(DType type)
-{
-	switch (type) {
-	case DT_F16: return "f16";
-	case DT_BF16: return "bf16";
-	case DT_I8: return "s8";
-	case DT_I32: return "s32";
-	default: assert(type == DT_F32); return "f32";
-	}
-}
-
-static const char *operand_name(DType type)
-{
-	return type == DT_F32 ? "tf32" : ptx_name(type);
-}
-
 static void put_list(EmitDevice *e, int first, int n, const char *end)
 {
-	put(e, "{");
+	emit_device_put(e, "{");
 	put_each(e, first, n, "%%%d");
-	put(e, "}%s", end);
+	emit_device_put(e, "}%s", end);
 }
 
 /* Adds to four sums; a's words before b's. */
@@ -70,22 +45,24 @@ static const char *mma_function(EmitDevice *e, const Intrinsic *in)
 	bool floats = in->sum == DT_F32;
 	if (!emit_c_first(&e->c, name))
 		return name;
-	put(e, "#ifndef TUNEC_HOST\n%svoid %s(", e->dialect->function, name);
+	emit_device_put(
+	    e, "#ifndef TUNEC_HOST\n%svoid %s(", e->dialect->function, name);
 	put_each(e, 0, sums, floats ? "float &d%d" : "int &d%d");
-	put(e, ",\n    ");
+	emit_device_put(e, ",\n    ");
 	put_each(e, 0, na + nb, "unsigned w%d");
-	put(e, ")\n{\n\tasm volatile(\"mma.sync.aligned.m%dn%dk%d.row.col."
-	    "%s.%s.%s.%s \"\n\t    \"", in->rows, in->columns, in->terms,
-	    ptx_name(in->sum), operand_name(in->a), operand_name(in->b),
-	    ptx_name(in->sum));
+	emit_device_put(e,
+	    ")\n{\n\tasm volatile(\"mma.sync.aligned.m%dn%dk%d.row.col."
+	    "%s.%s.%s.%s \"\n\t    \"",
+	    in->rows, in->columns, in->terms, ptx_type(in->sum),
+	    ptx_operand(in->a), ptx_operand(in->b), ptx_type(in->sum));
 	put_list(e, 0, sums, ", ");
 	put_list(e, sums, na, ", ");
 	put_list(e, sums + na, nb, ", ");
 	put_list(e, 0, sums, ";\"\n\t    : ");
 	put_each(e, 0, sums, floats ? "\"+f\"(d%d)" : "\"+r\"(d%d)");
-	put(e, "\n\t    : ");
+	emit_device_put(e, "\n\t    : ");
 	put_each(e, 0, na + nb, "\"r\"(w%d)");
-	put(e, ");\n}\n#endif\n\n");
+	emit_device_put(e, ");\n}\n#endif\n\n");
 	return name;
 }
 
@@ -136,14 +113,16 @@ static const char *matrix_function(EmitDevice *e, int n, bool transposed)
 	    e, "tunec_matrix%d%s", n, transposed ? "t" : "");
 	if (!emit_c_first(&e->c, name))
 		return name;
-	put(e, "#ifndef TUNEC_HOST\n%svoid %s(unsigned *to, const void *row)\n"
+	emit_device_put(e,
+	    "#ifndef TUNEC_HOST\n%svoid %s(unsigned *to, const void *row)\n"
 	    "{\n\tasm volatile(\"ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 "
-	    "\"\n\t    \"", e->dialect->function, name, n,
-	    transposed ? ".trans" : "");
+	    "\"\n\t    \"",
+	    e->dialect->function, name, n, transposed ? ".trans" : "");
 	put_list(e, 0, n, "");
-	put(e, ", [%%%d];\"\n\t    : ", n);
+	emit_device_put(e, ", [%%%d];\"\n\t    : ", n);
 	put_each(e, 0, n, "\"=r\"(to[%d])");
-	put(e, "\n\t    : \"r\"((unsigned)__cvta_generic_to_shared(row)) : "
+	emit_device_put(e,
+	    "\n\t    : \"r\"((unsigned)__cvta_generic_to_shared(row)) : "
 	    "\"memory\");\n}\n#endif\n\n");
 	return name;
 }
@@ -179,7 +158,8 @@ void device_load_matrix(EmitDevice *e, const LowNode *n)
 const char *device_tf32(EmitDevice *e, const char *x)
 {
 	if (emit_c_first(&e->c, "tunec_tf32"))
-		put(e, "#ifndef TUNEC_HOST\n%sfloat tunec_tf32(float x)\n{\n"
+		emit_device_put(e,
+		    "#ifndef TUNEC_HOST\n%sfloat tunec_tf32(float x)\n{\n"
 		    "\tunsigned y;\n"
 		    "\tasm(\"cvt.rna.tf32.f32 %%0, %%1;\" : \"=r\"(y) : "
 		    "\"f\"(x));\n\treturn __uint_as_float(y);\n}\n#endif\n\n",

@@ -11,25 +11,15 @@
 #include "codegen/device/emit_device.h"
 #include "codegen/wgmma.h"
 
-static void put(EmitDevice *e, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put(EmitDevice *e, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&e->c.prelude, format, args);
-	va_end(args);
-}
-
 /* The lines, each a literal of its own. */
 static void put_lines(EmitDevice *e, const char *text)
 {
-	put(e, "\"");
+	emit_device_put(e, "\"");
 	for (; *text; text++)
 		if (*text != '\n')
-			put(e, "%c", *text);
+			emit_device_put(e, "%c", *text);
 		else
-			put(e, text[1] ? " \"\n\t    \"" : "\"");
+			emit_device_put(e, text[1] ? " \"\n\t    \"" : "\"");
 }
 
 static const char *product_function(EmitDevice *e, const LowNode *n,
@@ -43,18 +33,19 @@ static const char *product_function(EmitDevice *e, const LowNode *n,
 	if (!emit_c_first(&e->c, name))
 		return name;
 	wgmma_text(&text, in, 2 * sums, t, '%');
-	put(e, "#ifndef TUNEC_HOST\n%svoid %s(%s *d, unsigned long long a, "
-	    "unsigned long long b)\n{\n\tasm volatile(", e->dialect->function,
-	    name, floats ? "float" : "int");
+	emit_device_put(e,
+	    "#ifndef TUNEC_HOST\n%svoid %s(%s *d, unsigned long long a, "
+	    "unsigned long long b)\n{\n\tasm volatile(",
+	    e->dialect->function, name, floats ? "float" : "int");
 	put_lines(e, buf_text(&text));
 	for (int i = 0; i < sums; i++)
-		put(e, "%s\"+%c\"(d[%d])", i ? ", " : "\n\t    : ",
-		    floats ? 'f' : 'r', i);
+		emit_device_put(e, "%s\"+%c\"(d[%d])",
+		    i ? ", " : "\n\t    : ", floats ? 'f' : 'r', i);
 	for (int i = 0; i < WGMMA_STEPS; i++)
-		put(e, "%s\"l\"(a + %d), \"l\"(b + %d)",
+		emit_device_put(e, "%s\"l\"(a + %d), \"l\"(b + %d)",
 		    i ? ", " : "\n\t    : ", i * wgmma_advance(t[0]),
 		    i * wgmma_advance(t[1]));
-	put(e, "\n\t    : \"memory\");\n}\n#endif\n\n");
+	emit_device_put(e, "\n\t    : \"memory\");\n}\n#endif\n\n");
 	buf_free(&text);
 	return name;
 }
@@ -64,7 +55,8 @@ static const char *tile_function(EmitDevice *e)
 {
 	const char *name = "tunec_tile";
 	if (emit_c_first(&e->c, name))
-		put(e, "#ifndef TUNEC_HOST\n"
+		emit_device_put(e,
+		    "#ifndef TUNEC_HOST\n"
 		    "%sunsigned long long %s(const void *first, unsigned long "
 		    "long layout)\n{\n"
 		    "\tunsigned at = (unsigned)__cvta_generic_to_shared(first);\n"
@@ -114,7 +106,8 @@ void device_wgmma(EmitDevice *e, const LowNode *n)
 void device_barrier(EmitDevice *e, const LowNode *n)
 {
 	if (n->i && emit_c_first(&e->c, "tunec_fence"))
-		put(e, "#ifndef TUNEC_HOST\n#define tunec_fence() \\\n"
+		emit_device_put(e,
+		    "#ifndef TUNEC_HOST\n#define tunec_fence() \\\n"
 		    "\tasm volatile(\"fence.proxy.async.shared::cta;\" ::: "
 		    "\"memory\")\n#endif\n\n");
 	if (n->i)

@@ -211,9 +211,7 @@ const char *device_affine(EmitDevice *e, const LowAffine *a)
 
 /* --- helpers ------------------------------------------------------------- */
 
-static void put(EmitDevice *e, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void put(EmitDevice *e, const char *format, ...)
+void emit_device_put(EmitDevice *e, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
@@ -237,21 +235,23 @@ const char *device_floordiv(
 	    device_text(e, "tunec_%s_%sx%d", word, type_word(type), lanes);
 	if (!emit_c_first(&e->c, name))
 		return name;
-	put(e,
+	emit_device_put(e,
 	    "/* %s of division rounding down; b > 0 */\n%s%s %s(%s a, %s b)\n"
 	    "{\n",
-	    remainder ? "Remainder" : "Quotient", e->dialect->function, t,
-	    name, t, t);
+	    remainder ? "Remainder" : "Quotient", e->dialect->function, t, name,
+	    t, t);
 	if (dtype_is_unsigned(type))
-		put(e, "\treturn a %c b;\n", remainder ? '%' : '/');
+		emit_device_put(e, "\treturn a %c b;\n", remainder ? '%' : '/');
 	else if (remainder && lanes == 1)
-		put(e, "\t%s r = a %% b;\n\treturn r < 0 ? r + b : r;\n", t);
+		emit_device_put(
+		    e, "\t%s r = a %% b;\n\treturn r < 0 ? r + b : r;\n", t);
 	else if (remainder)
-		put(e, "\t%s r = a %% b;\n\treturn r + ((r < 0) & b);\n", t);
+		emit_device_put(
+		    e, "\t%s r = a %% b;\n\treturn r + ((r < 0) & b);\n", t);
 	else
-		put(e, "\treturn a / b %c (a %% b < 0);\n",
+		emit_device_put(e, "\treturn a / b %c (a %% b < 0);\n",
 		    lanes == 1 ? '-' : '+');
-	put(e, "}\n\n");
+	emit_device_put(e, "}\n\n");
 	return name;
 }
 
@@ -280,7 +280,7 @@ const char *device_saturate(EmitDevice *e, DType from, DType to)
 	while (ranges[r].type != (to == DT_INDEX ? DT_I64 : to))
 		r++;
 	const char *t = device_type(e, to, 1), *f = from == DT_F32 ? "f" : "";
-	put(e,
+	emit_device_put(e,
 	    "/* Truncates, saturates; NaN gives 0. */\n%s%s %s(%s x)\n{\n"
 	    "\tif (x != x)\n\t\treturn 0;\n"
 	    "\tif (x <= %s%s)\n\t\treturn %s;\n"
@@ -299,13 +299,13 @@ static void put_narrow(EmitDevice *e)
 	const char *u16 = device_unsigned(e, DT_I16, 1);
 	if (!emit_c_first(&e->c, "tunec_narrow"))
 		return;
-	put(e,
+	emit_device_put(e,
 	    "/* To 16 bits with m bits of fraction, to nearest even. */\n"
 	    "%s%s tunec_narrow(double x, int m)\n{\n"
 	    "\t%s bits = %s(x);\n",
 	    e->dialect->function, u16, u64,
 	    cuda ? "(unsigned long long)__double_as_longlong" : "as_ulong");
-	put(e,
+	emit_device_put(e,
 	    "\tint bias = (1 << (14 - m)) - 1;\n"
 	    "\tint e = (int)(bits >> 52 & 2047) - 1023 + bias;\n"
 	    "\tint shift = e > 0 ? 52 - m : 53 - m - e;\n"
@@ -313,7 +313,7 @@ static void put_narrow(EmitDevice *e)
 	    "\tunsigned infinity = (unsigned)(2 * bias + 1) << m;\n"
 	    "\t%s f = (bits & 0xfffffffffffffu) | 0x10000000000000u;\n",
 	    u64);
-	put(e,
+	emit_device_put(e,
 	    "\tif (x != x)\n"
 	    "\t\treturn (%s)(sign | infinity | 1u << (m - 1));\n"
 	    "\tif (e > 2 * bias)\n\t\treturn (%s)(sign | infinity);\n"
@@ -331,7 +331,7 @@ const char *device_packed(EmitDevice *e, DType type, int lanes)
 	const char *element = device_element(e, type);
 	const char *name = device_text(e, "tunec_%s%d", element, lanes);
 	if (emit_c_first(&e->c, name))
-		put(e,
+		emit_device_put(e,
 		    "typedef struct __attribute__((packed, aligned(%d))) {\n"
 		    "\t%s%d v;\n} %s;\n\n",
 		    dtype_bytes(type), element, lanes, name);
@@ -346,12 +346,12 @@ static void put_half_opencl(
 	const char *f = device_type(e, DT_F32, lanes);
 	const char *u = device_type(e, DT_F16, lanes);
 	if (from == DT_F16)
-		put(e,
+		emit_device_put(e,
 		    "%s %s(%s x)\n{\n"
 		    "\treturn vload_half%s(0, (const half *)&x);\n}\n\n",
 		    f, name, u, n);
 	else if (to == DT_F16)
-		put(e,
+		emit_device_put(e,
 		    "%s %s(%s x)\n{\n\t%s bits;\n"
 		    "\tvstore_half%s_rte(x, 0, (half *)&bits);\n"
 		    "\treturn bits;\n}\n\n",
@@ -360,20 +360,21 @@ static void put_half_opencl(
 
 static void put_half_cuda(EmitDevice *e, DType from, const char *name)
 {
-	put(e, "#ifndef TUNEC_HOST /* a host's header has its own */\n");
+	emit_device_put(
+	    e, "#ifndef TUNEC_HOST /* a host's header has its own */\n");
 	if (from == DT_F16)
-		put(e,
+		emit_device_put(e,
 		    "%sfloat %s(unsigned short x)\n{\n\tfloat f;\n"
 		    "\tasm(\"cvt.f32.f16 %%0, %%1;\" : \"=f\"(f) : \"h\"(x));\n"
 		    "\treturn f;\n}\n",
 		    e->dialect->function, name);
 	else
-		put(e,
+		emit_device_put(e,
 		    "%sunsigned short %s(float x)\n{\n\tunsigned short h;\n"
 		    "\tasm(\"cvt.rn.f16.f32 %%0, %%1;\" : \"=h\"(h) : "
 		    "\"f\"(x));\n\treturn h;\n}\n",
 		    e->dialect->function, name);
-	put(e, "#endif\n\n");
+	emit_device_put(e, "#endif\n\n");
 }
 
 /* Rounds to nearest even by adding to the bits; a NaN stays one. */
@@ -389,20 +390,23 @@ static void put_bf16(EmitDevice *e, DType from, int lanes, const char *name)
 	const char *narrow = lanes == 1 ? device_text(e, "(%s)", u)
 					: device_text(e, "convert_%s", u);
 	if (from == DT_BF16) {
-		put(e, "%s%s %s(%s x)\n{\n\treturn %s(%s(x) << 16);\n}\n\n",
+		emit_device_put(e,
+		    "%s%s %s(%s x)\n{\n\treturn %s(%s(x) << 16);\n}\n\n",
 		    e->dialect->function, f, name, u,
 		    cuda ? "__uint_as_float" : device_text(e, "as_%s", f),
 		    wide);
 		return;
 	}
-	put(e,
+	emit_device_put(e,
 	    "%s%s %s(%s x)\n{\n\t%s bits = %s(x);\n"
 	    "\t%s number = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;\n",
 	    e->dialect->function, u, name, f, w, as, w);
-	put(e, lanes == 1
+	emit_device_put(e,
+	    lanes == 1
 		? "\treturn %s(x != x ? (bits >> 16 | 0x40) : number);\n}\n\n"
 		: "\treturn %s(select(number, bits >> 16 | 0x40, x != x));\n"
-		  "}\n\n", narrow);
+		  "}\n\n",
+	    narrow);
 }
 
 const char *device_half(EmitDevice *e, DType from, DType to, int lanes)
@@ -429,7 +433,7 @@ const char *device_copy(EmitDevice *e, int bytes)
 {
 	const char *name = device_text(e, "tunec_copy%d", bytes);
 	if (emit_c_first(&e->c, name))
-		put(e,
+		emit_device_put(e,
 		    "#ifndef TUNEC_HOST\n"
 		    "%svoid %s(void *to, const void *from)\n{\n"
 		    "\tasm volatile(\"cp.async.%s.shared.global [%%0], [%%1], "
@@ -446,7 +450,7 @@ const char *device_copies_word(EmitDevice *e, const char *word)
 	bool wait = !strcmp(word, "wait");
 	const char *name = device_text(e, "tunec_%s", word);
 	if (emit_c_first(&e->c, name))
-		put(e,
+		emit_device_put(e,
 		    "#ifndef TUNEC_HOST\n#define %s%s \\\n"
 		    "\tasm volatile(\"cp.async.%s_group%s;\" ::: \"memory\")\n"
 		    "#endif\n\n",

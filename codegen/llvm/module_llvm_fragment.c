@@ -1,6 +1,7 @@
 /* Fragments of matrices in a warp's registers.  MMA is inline assembly, which has
  * one form for all types where LLVM's intrinsics have several; LOAD_MATRIX has one. */
 #include "codegen/llvm/module_llvm.h"
+#include "codegen/wgmma.h"
 #include "ir/intrinsic.h"
 
 #include <assert.h>
@@ -8,22 +9,6 @@
 #include <string.h>
 
 typedef LLVMValueRef V;
-
-static const char *ptx_name(DType type)
-{
-	switch (type) {
-	case DT_F16: return "f16";
-	case DT_BF16: return "bf16";
-	case DT_I8: return "s8";
-	case DT_I32: return "s32";
-	default: assert(type == DT_F32); return "f32";
-	}
-}
-
-static const char *operand_name(DType type)
-{
-	return type == DT_F32 ? "tf32" : ptx_name(type);
-}
 
 /* Lanes as words of 32 bits, behind those that there are. */
 static void add_words(LlvmGen *gen, V x, int word, int n, V *words)
@@ -67,8 +52,8 @@ V llvm_mma(LlvmFunction *f, const LowNode *node, V *args)
 	for (int i = 0; i < na + nb + FRAGMENT_SUMS; i++)
 		types[i] = LLVMTypeOf(words[i]);
 	buf_printf(&text, "mma.sync.aligned.m%dn%dk%d.row.col.%s.%s.%s.%s ",
-	    in->rows, in->columns, in->terms, ptx_name(in->sum),
-	    operand_name(in->a), operand_name(in->b), ptx_name(in->sum));
+	    in->rows, in->columns, in->terms, ptx_type(in->sum),
+	    ptx_operand(in->a), ptx_operand(in->b), ptx_type(in->sum));
 	put_list(&text, &constraints, 0, FRAGMENT_SUMS,
 	    *c == 'f' ? "=f" : "=r");
 	buf_puts(&text, ", ");

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "lib/sort.h"
 #include "tuner/measure/measure_internal.h"
 
 enum { STEPS = 6000 };
@@ -127,19 +128,12 @@ bool noise_again(Noise *noise, double sample_s)
 	return true;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 void noise_end(Noise *noise, Measurement *out, int n)
 {
 	int64_t switches;
 	double cpu_s;
 	read_usage(&switches, &cpu_s);
-	qsort(noise->probe_s, (size_t)noise->n, sizeof *noise->probe_s,
-	    compare_doubles);
+	sort_doubles(noise->probe_s, noise->n);
 	double upper = noise->probe_s[noise->n * 3 / 4];
 	for (int i = 0; i < n; i++) {
 		out[i].noise_probe = upper / noise->least_s - 1;

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/sort.h"
 #include "tuner/measure/measure_internal.h"
 
 static const double sample_s = 50e-6, tight = 0.005, slow_s = 0.5;
@@ -81,15 +82,9 @@ static double quiet_sample(const TimedKernel *k, int inner)
 	return seconds;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 static double median(double *sorted, int n)
 {
-	qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);
+	sort_doubles(sorted, n);
 	return n % 2 ? sorted[n / 2]
 		     : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }

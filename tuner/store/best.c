@@ -611,12 +611,6 @@ static void take(Finding *f, const Entry *winner, Line *best)
 	buf_free(&text);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
 /* Is it certain that no line which a narrowed reading of the `fastest` left out
  * is better?  Those left out took no less than the slowest of so many. */
 static bool is_certain(const Finding *f, const Entry *winner, int fastest)
@@ -627,7 +621,7 @@ static bool is_certain(const Finding *f, const Entry *winner, int fastest)
 	double *times = NEW_N(f->arena, double, n);
 	for (int i = 0; i < n; i++)
 		times[i] = f->entries.at[i].time_s;
-	sort(times, (size_t)n, sizeof *times, compare_doubles);
+	sort_doubles(times, n);
 	return winner->time_s < times[fastest - 1];
 }
 
