@@ -11,11 +11,12 @@
  *     carry(y.k)                             y[j, c] = y[j - 1, c] + x[j, c]
  *
  * unless the sum is kept in another type than it is added in; then blocks are
- * short, since each row of one adds those before it anew.  The other rules
+ * short, since each row of one adds those before it anew.  On a GPU, whose threads
+ * do not wait for each other so long, blocks have a warp's elements.  The other rules
  * see what is carried without what it reads of itself. */
 #include "schedule/rules/rules.h"
 
-enum { ROWS = 8, TIMES_MOST = 8, LEAST = 64 };
+enum { ROWS = 8, GPU_SIZE = 32, TIMES_MOST = 8, LEAST = 64 };
 
 static bool is_running(Arena *arena, const Program *p, int i, Prefix *x)
 {
@@ -40,6 +41,8 @@ static bool is_down_columns(const Block *b, const Prefix *x)
 static int64_t size_of(const Machine *machine, const Block *b, const Prefix *x)
 {
 	int lanes = rule_lanes(machine, b->body->type);
+	if (machine->gpu)
+		return GPU_SIZE;
 	return is_down_columns(b, x) || lanes < ROWS ? ROWS : lanes;
 }
 
@@ -48,6 +51,17 @@ static bool is_carried(const Program *p, const Block *b, const Prefix *x)
 	return is_down_columns(b, x) &&
 	    p->buffers[b->buffer].type == b->body->type &&
 	    prefix_carries(x, b->axes[x->j].extent, b->axes[x->k].extent);
+}
+
+/* Do the steps, each of which loads, take longer than two kernels more do to begin?
+ * A CPU has loops for them. */
+static bool is_long(const Machine *m, const Block *b)
+{
+	enum { KERNELS = 2 };
+	double loads_per_ns = m->processors * m->load_per_cycle * m->clock_ghz;
+	return !m->gpu ||
+	    block_points(b, 0, b->naxes) >
+	    KERNELS * m->launch_ns * loads_per_ns;
 }
 
 static void carry(RuleForm *f, int at, const Prefix *x)
@@ -85,14 +99,15 @@ void rule_prefix(RuleForm *f)
 		Prefix x;
 		if (!is_running(f->arena, p, i, &x))
 			continue;
-		if (is_carried(p, b, &x)) {
+		if (!f->machine->gpu && is_carried(p, b, &x)) {
 			carry(f, i, &x);
 			continue;
 		}
 		int64_t size = size_of(f->machine, b, &x);
 		int64_t nj = b->axes[x.j].extent, nk = b->axes[x.k].extent;
 		times += !rule_keeps_order(p, b) && nj >= LEAST &&
-		    prefix_fits(&x, size, nj, nk) && cut(f, i, &x, size);
+		    is_long(f->machine, b) && prefix_fits(&x, size, nj, nk) &&
+		    cut(f, i, &x, size);
 	}
 }
 

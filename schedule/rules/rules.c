@@ -726,8 +726,10 @@ RuleForm *rules_form(
 	RuleForm *f = rule_form(arena, program, machine);
 	rule_unfold(f);
 	rule_thin(f);
-	if (machine->gpu)
+	if (machine->gpu) {
+		rule_prefix(f);
 		return f;
+	}
 	rule_flatten(f);
 	rule_unflatten(f);
 	rule_borders(f);

@@ -465,8 +465,33 @@ static void test_families(void **state)
 	}
 }
 
+/* Running reductions that a GPU makes by blocks. */
+static void test_running(void **state)
+{
+	static const char *const bodies[] = {"sum[k < j + 1](x[i, k])",
+	    "max[k < N](if k < j then x[i, k] else -inf)",
+	    "sum[k < N](if k >= j then x[i, k] else 0)"};
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		Draw d = {arena_new(), rng_stream(78, (uint64_t)i, 0)};
+		const char *text = arena_printf(d.arena,
+		    "tunec: 1\nname: running\nparams: {M: %d, N: %d}\n"
+		    "inputs: {x: 'f32[M, N]'}\n"
+		    "compute: |\n  y[i < M, j < N] = %s\n",
+		    11 + i, 509 + 2 * i, bodies[i]);
+		Program *p = program_of_text(d.arena, text, NUMERICS_DEFAULT);
+		void **data = lowercheck_data(d.arena, p, &d.rng);
+		lowercheck_expect(p, data);
+		assert_true(has_step(check_target(&d, &(Form){0}, p,
+					 "cuda -arch=sm_87", data, text),
+		    "prefix("));
+		arena_free(d.arena);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_families)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_families), cmocka_unit_test(test_running)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

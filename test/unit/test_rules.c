@@ -873,7 +873,13 @@ static const Case gpu_cases[] = {
 	    "set_scope(padded, reg)", "compute_at(padded, out_f1)"},
 	{"shared"}},
     {"workloads/elementwise.yaml:resnet_relu",
-	{"split(out.i, ? in tile([1, 2, 4, 8], [32, 64, "}, {NULL}}};
+	{"split(out.i, ? in tile([1, 2, 4, 8], [32, 64, "}, {NULL}},
+    /* running sums by blocks, and these again; down columns likewise */
+    {"test/layouts/running_long.yaml:long",
+	{"y_w, y_p = prefix(y.k, 32)", "bind(y_w_f1, threadIdx.x)"},
+	{"carry("}},
+    /* of few elements it is a kernel less to add all */
+    {"test/layouts/running_behind.yaml", {"bind("}, {"prefix(", "carry("}}};
 
 static void test_gpu_sketches(void **state)
 {
