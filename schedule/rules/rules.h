@@ -133,10 +133,9 @@ typedef struct {
 typedef struct {
 	Arena *arena;
 	const Machine *machine;
-	const Program *from; /* without any */
-	const Program
-	    *program; /* under those so far: another one after each; its
-				   first buffers are those of `from` */
+	/* without steps, and under those so far: another one after each, whose
+	 * first buffers are those of `from` */
+	const Program *from, *program;
 	Nest *nest;
 	const char *steps;
 	VEC(RuleMade) made; /* by buffer; what is not there is nothing */
@@ -147,8 +146,7 @@ typedef struct {
 	Arena *arena;
 	const RuleForm *form; /* its steps begin every trace */
 	const RuleMade *made; /* by buffer */
-	const Program
-	    *program; /* the form's, or one with other axes (collapsed) */
+	const Program *program; /* the form's, or with other axes: collapsed */
 	const Machine *machine;
 	const Nest *plain; /* the program's */
 	RuleBlock *blocks;
