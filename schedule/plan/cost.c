@@ -25,10 +25,8 @@ enum { BRANCH_OPERATIONS = 4, ROWS_MAX = 16, ZIP_MAX = 8 };
  * 8 by 2 all of it. */
 #define DOT_BROADCAST 2.5
 
-/* A chain waits for its operands, too; and a sum that has no register, for what its
- * last step stored. */
+/* A chain waits for its operands, too. */
 #define LATE 1.2
-enum { FORWARDED = 7 };
 
 /* A store of a part of a line: by the time of the next part the line may have to
  * be brought again, and its page's address.  Gathers cost half a cycle. */
@@ -884,10 +882,6 @@ static void count_body(const StageNow *w, StageCost *c)
 		c->accumulators *= b.words;
 	c->registers =
 	    c->accumulators + (b.streams < 1e9 ? b.streams : 1) + b.broadcasts;
-	/* vectors that several sums take, and an element that all lanes do */
-	c->crowded = c->accumulators +
-	    (b.streams < c->accumulators ? b.streams : 1) +
-	    (b.broadcasts > 0 && !w->machine->broadcast);
 	if (c->accumulators + b.shared > w->machine->vector_registers)
 		c->loads += b.again;
 	c->instructions =
@@ -1128,10 +1122,6 @@ static void count_rest(const StageNow *w, StageCost *c)
 	body = max2(body, c->stores);
 	if (s->reduce && c->accumulators > 0 && waits_for_sums(s, c))
 		body = max2(body, c->steps / c->accumulators * latency * LATE);
-	if (m->vector_registers && s->reduce && c->accumulators > 0 &&
-	    c->crowded > m->vector_registers)
-		body = max2(
-		    body, c->steps / c->accumulators * (latency + FORWARDED));
 	if (m->vector_registers)
 		body += spilling(m, c);
 	count_conflicts(w, c);

@@ -258,8 +258,6 @@ typedef struct {
 	double conflicts;      /* loads that lie a multiple of a way apart */
 	double accumulators;   /* registers carried through the innermost loop */
 	double registers;      /* at least needed */
-	double
-	    crowded; /* of these the sums and what a step needs beside them */
 	double parallel;       /* iterations of parallel loops; 1: serial */
 	double imbalance;      /* >= 1 */
 	double results;        /* of a reduction kept in registers, over the run;
