@@ -88,44 +88,51 @@ static const Program *read_program(const RuleForm *f)
 
 /* --- forms -------------------------------------------------------------------------- */
 
-RuleForm *rule_form(
-    Arena *arena, const Program *program, const Machine *machine)
-{
-	RuleForm *f = NEW(arena, RuleForm);
-	*f = (RuleForm){.arena = arena,
-	    .machine = machine,
-	    .from = program,
-	    .nest = nest_new(arena, program, tape_new(arena)),
-	    .steps = ""};
-	f->program = read_program(f);
-	return f;
-}
-
-static bool apply(RuleForm *f, const char *text)
+/* Up to the first that is not legal. */
+static bool apply(RuleForm *f, const char *steps)
 {
 	ApplyContext context = {.machine = f->machine};
-	Source source = {.name = "rules", .text = text, .size = strlen(text)};
+	Source source = {.name = "rules", .text = steps, .size = strlen(steps)};
 	Diag diag = {0};
 	const Trace *t =
 	    trace_parse(f->arena, &source, (Span){0, source.size}, &diag);
 	assert(t && "a rule wrote a step that does not parse");
 	diag_free(&diag);
 	for (int i = 0; i < t->steps.n; i++)
-		if (apply_step(f->nest, &t->steps.at[i], &context)) {
-			assert(!i && "a rule wrote steps that go halfway");
+		if (apply_step(f->nest, &t->steps.at[i], &context))
 			return false;
-		}
 	return true;
+}
+
+/* The plain nest, under the steps so far. */
+static void start(RuleForm *f)
+{
+	f->nest = nest_new(f->arena, f->from, tape_new(f->arena));
+	bool applied = apply(f, f->steps);
+	assert(applied && "they were legal once");
+	(void)applied;
+}
+
+RuleForm *rule_form(
+    Arena *arena, const Program *program, const Machine *machine)
+{
+	RuleForm *f = NEW(arena, RuleForm);
+	*f = (RuleForm){
+	    .arena = arena, .machine = machine, .from = program, .steps = ""};
+	start(f);
+	f->program = read_program(f);
+	return f;
 }
 
 RuleForm *rule_form_copy(const RuleForm *from)
 {
-	RuleForm *f = rule_form(from->arena, from->from, from->machine);
-	bool applied = apply(f, from->steps);
-	assert(applied && "the steps applied once");
-	(void)applied;
-	f->steps = from->steps;
-	f->program = read_program(f);
+	RuleForm *f = NEW(from->arena, RuleForm);
+	*f = (RuleForm){.arena = from->arena,
+	    .machine = from->machine,
+	    .from = from->from,
+	    .program = from->program,
+	    .steps = from->steps};
+	start(f);
 	for (int i = 0; i < from->made.n; i++)
 		vec_push(f->arena, &f->made, from->made.at[i]);
 	return f;
@@ -133,16 +140,18 @@ RuleForm *rule_form_copy(const RuleForm *from)
 
 bool rule_rewrite(RuleForm *f, const char *format, ...)
 {
-	Buf step = {0};
+	Buf buf = {0};
 	va_list args;
 	va_start(args, format);
-	buf_vprintf(&step, format, args);
+	buf_vprintf(&buf, format, args);
 	va_end(args);
-	const char *text = arena_strdup(f->arena, buf_text(&step));
-	buf_free(&step);
-	if (!apply(f, text))
+	const char *steps = arena_strdup(f->arena, buf_text(&buf));
+	buf_free(&buf);
+	if (!apply(f, steps)) {
+		start(f); /* without those before the one that is not legal */
 		return false;
-	f->steps = arena_printf(f->arena, "%s%s", f->steps, text);
+	}
+	f->steps = arena_printf(f->arena, "%s%s", f->steps, steps);
 	f->program = read_program(f);
 	return true;
 }

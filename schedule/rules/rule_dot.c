@@ -422,15 +422,27 @@ static bool narrow_all(RuleForm *f)
 	return any;
 }
 
+/* Without one no padding is taken out of a sum, nor leads to a product. */
+static bool has_integer_sum(const Program *p)
+{
+	for (int i = 0; i < p->nblocks; i++)
+		if (p->blocks[i].reduce == REDUCE_SUM &&
+		    dtype_is_int(p->blocks[i].body->type))
+			return true;
+	return false;
+}
+
 /* With the bytes that zero points pad as bytes, if a product comes of it. */
 RuleForm *rule_dot(RuleForm *f)
 {
 	if (!f->machine->vector_bytes)
 		return f;
-	RuleForm *narrowed = rule_form_copy(f);
-	extract_padding(narrowed);
-	if (narrow_all(narrowed) && take_products(narrowed))
-		return narrowed;
+	if (has_integer_sum(f->program)) {
+		RuleForm *narrowed = rule_form_copy(f);
+		extract_padding(narrowed);
+		if (narrow_all(narrowed) && take_products(narrowed))
+			return narrowed;
+	}
 	take_products(f);
 	return f;
 }

@@ -213,9 +213,9 @@ int rule_value_lanes(const Rules *r, int block, int axis);
 /* An instruction of one evaluation: what ops.def counts, and what selects. */
 bool rule_is_flop(const Expr *e);
 
-/* form.c: a program without steps; the same form, to go another way; one step more,
- * which changes nothing where it is not legal: false (of several in one text the
- * first decides).  What is noted of a buffer; a name that nothing has. */
+/* form.c: a program without steps; the same form, to go another way; a step more, or
+ * several: false, and nothing changes, where one is not legal.  What is noted of a
+ * buffer; a name that nothing has. */
 RuleForm *rule_form(
     Arena *arena, const Program *program, const Machine *machine);
 RuleForm *rule_form_copy(const RuleForm *from);

@@ -2,6 +2,7 @@
  * the program without them does. */
 #include "schedule/rules/rules.h"
 #include "test/common_operator.h"
+#include "test/common_program.h"
 #include "test/common_schedule.h"
 
 #include <glob.h>
@@ -14,7 +15,7 @@
 
 #include <cmocka.h>
 
-static const double LEAST = 1e-3; /* of the greatest element of an output */
+static const double TOLERANCE = 1e-3; /* of the greatest element of an output */
 
 static void **data_of(Arena *arena, const Program *p)
 {
@@ -60,7 +61,7 @@ static void check_form(Arena *arena, const Program *p, const char *name)
 	for (int o = 0; o < p->noutputs; o++) {
 		int out = p->outputs[o];
 		const Buffer *b = &p->buffers[out];
-		if (difference(b, before[out], after[out]) > LEAST)
+		if (difference(b, before[out], after[out]) > TOLERANCE)
 			fail_msg("%s: %s differs after\n%s", name, b->name,
 			    f->steps);
 	}
@@ -88,7 +89,7 @@ static void layouts(void **state)
 	globfree(&files);
 }
 
-/* A step that is not legal changes nothing. */
+/* A step that is not legal changes nothing, nor do those before it. */
 static void refused(void **state)
 {
 	Arena *arena = arena_new();
@@ -97,10 +98,30 @@ static void refused(void **state)
 	(void)state;
 	assert_false(rule_rewrite(f, "x = separate(c.k)\n"));
 	assert_ptr_equal(f->program, before);
+	assert_false(
+	    rule_rewrite(f, "k0, k1 = split(c.k, [_, 4])\nx = rfactor(c.i)\n"));
+	assert_ptr_equal(f->program, before);
 	assert_string_equal(f->steps, "");
 	assert_true(rule_rewrite(f, "x = extract(c, 1)\n"));
 	assert_int_equal(f->program->nblocks, before->nblocks + 1);
 	assert_string_equal(f->steps, "x = extract(c, 1)\n");
+	arena_free(arena);
+}
+
+/* An axis has the name that a rule gives a part of another one. */
+static void named(void **state)
+{
+	Arena *arena = arena_new();
+	RuleSketchVec sketches = {0};
+	(void)state;
+	rules_sketches(arena,
+	    program_of_text(arena,
+		"tunec: 1\nname: named\ninputs: {x: 'f32[100000, 4, 2]'}\n"
+		"compute: |\n  y[c < 4, y_k_part < 2] = "
+		"sum[k < 100000](x[k, c, y_k_part])\n",
+		NUMERICS_DEFAULT),
+	    &test_machine, &sketches);
+	assert_true(sketches.n > 0);
 	arena_free(arena);
 }
 
@@ -109,6 +130,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(layouts),
 	    cmocka_unit_test(refused),
+	    cmocka_unit_test(named),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
