@@ -173,11 +173,12 @@ int edit_new_buffer(
  * same place. */
 int edit_new_stage(Nest *nest, const char *name, int other, bool behind);
 /* The same over such axes, spatial ones first, with loops for all of them and a buffer
- * of its own, which it writes at these; its body is the caller's to set.  Over the
- * elements of a buffer: axes x0, x1 … */
+ * of its own, which it writes at these; its body is the caller's to set.  Axes
+ * x0, x1 … of such extents; a block over them, of the elements of a buffer. */
 int edit_new_block(Nest *nest, int other, const char *name,
     const StageAxis *axes, int naxes, int nspatial, ReduceOp reduce,
     DType type);
+StageAxis *edit_numbered_axes(const Nest *nest, const int64_t *extents, int n);
 int edit_new_copy(
     Nest *nest, int other, const char *name, int buffer, DType type);
 void edit_set_place(Nest *nest, int stage, int loop);

@@ -503,18 +503,25 @@ int edit_new_block(Nest *nest, int other, const char *name,
 	return stage;
 }
 
+StageAxis *edit_numbered_axes(const Nest *nest, const int64_t *extents, int n)
+{
+	StageAxis *axes = NEW_N(nest->arena, StageAxis, n);
+
+	for (int a = 0; a < n; a++)
+		axes[a] =
+		    (StageAxis){.name = arena_printf(nest->arena, "x%d", a),
+			.extent = extents[a]};
+	return axes;
+}
+
 int edit_new_copy(
     Nest *nest, int other, const char *name, int buffer, DType type)
 {
 	const NestBuffer *b = &nest->buffers.at[buffer];
-	StageAxis *axes = NEW_N(nest->arena, StageAxis, b->ndim);
 
-	for (int d = 0; d < b->ndim; d++)
-		axes[d] =
-		    (StageAxis){.name = arena_printf(nest->arena, "x%d", d),
-			.extent = b->shape[d]};
-	return edit_new_block(
-	    nest, other, name, axes, b->ndim, b->ndim, REDUCE_NONE, type);
+	return edit_new_block(nest, other, name,
+	    edit_numbered_axes(nest, b->shape, b->ndim), b->ndim, b->ndim,
+	    REDUCE_NONE, type);
 }
 
 void edit_set_place(Nest *nest, int stage, int loop)

@@ -42,12 +42,10 @@ static Refusal parameters(const Call *call, Distribute *p)
 	if (at >= 0 && kept != 1 && kept != 2)
 		return "the first or the second operand is kept";
 	const Stage *s = &nest->stages.at[p->stage];
-	int64_t *extents = NEW_N(nest->arena, int64_t, s->naxes);
-	for (int a = 0; a < s->naxes; a++)
-		extents[a] = s->axes[a].extent;
 	if (s->reduce != REDUCE_SUM ||
-	    !distribution_find(nest->arena, s->body, extents, s->nspatial,
-		s->naxes, (int)kept, &p->parts))
+	    !distribution_find(nest->arena, s->body,
+		edit_extents(nest, p->stage), s->nspatial, s->naxes, (int)kept,
+		&p->parts))
 		return "the block is no sum of integers with something to take "
 		       "out";
 	return call_outs(call, 1 + p->parts.nsums + p->parts.nscaled);

@@ -39,12 +39,10 @@ static Refusal parameters(const Call *call, Extract *p)
 	if (apart < 0 || apart > 1)
 		return "axes are apart, 1, or not, 0";
 	const Stage *s = &call->nest->stages.at[p->stage];
-	int64_t *extents = NEW_N(call->nest->arena, int64_t, s->naxes);
-	for (int a = 0; a < s->naxes; a++)
-		extents[a] = s->axes[a].extent;
 	return number >= 0 && number <= INT32_MAX &&
-		factor_find(call->nest->arena, s->body, extents, s->naxes,
-		    (int)number, apart, &p->factor)
+		factor_find(call->nest->arena, s->body,
+		    edit_extents(call->nest, p->stage), s->naxes, (int)number,
+		    apart, &p->factor)
 	    ? NULL
 	    : "the block is no product with such a factor of fewer axes";
 }

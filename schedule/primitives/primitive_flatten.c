@@ -25,12 +25,10 @@ static Flat *flat_of(const Nest *nest)
 	for (int b = 0; b < f->nbuffers; b++)
 		f->shapes[b] = nest->buffers.at[b].shape;
 	for (int i = 0; i < f->nblocks; i++) {
-		const Stage *s = &nest->stages.at[nest->order.at[i]];
-		int64_t *extents = NEW_N(nest->arena, int64_t, s->naxes);
-		for (int a = 0; a < s->naxes; a++)
-			extents[a] = s->axes[a].extent;
-		f->blocks[i] =
-		    (FlatBlock){s->body, s->buffer, s->nspatial, extents};
+		int stage = nest->order.at[i];
+		const Stage *s = &nest->stages.at[stage];
+		f->blocks[i] = (FlatBlock){
+		    s->body, s->buffer, s->nspatial, edit_extents(nest, stage)};
 	}
 	return f;
 }

@@ -61,9 +61,7 @@ static Refusal parameters(const Call *call, Unfold *p)
 	if (why)
 		return why;
 	const Stage *s = &nest->stages.at[p->stage];
-	p->extents = NEW_N(nest->arena, int64_t, s->naxes);
-	for (int a = 0; a < s->naxes; a++)
-		p->extents[a] = s->axes[a].extent;
+	p->extents = edit_extents(nest, p->stage);
 	p->reduced = is_reduced(nest, s);
 	return NULL;
 }

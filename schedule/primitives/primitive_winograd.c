@@ -21,12 +21,9 @@ typedef struct {
 static Refusal find(const Nest *nest, int stage, Winograd *w)
 {
 	const Stage *s = &nest->stages.at[stage];
-	int64_t *extents = NEW_N(nest->arena, int64_t, s->naxes);
 
-	for (int a = 0; a < s->naxes; a++)
-		extents[a] = s->axes[a].extent;
-	return winograd_find(nest->arena, s->reduce, s->body, extents,
-	    s->nspatial, s->naxes, w);
+	return winograd_find(nest->arena, s->reduce, s->body,
+	    edit_extents(nest, stage), s->nspatial, s->naxes, w);
 }
 
 static Refusal parameters(const Call *call, Tiled *p)
@@ -79,14 +76,10 @@ Refusal winograd_legal(const Call *call)
 static int add_part(
     Nest *nest, int before, const char *name, const WinogradPart *part)
 {
-	StageAxis *axes = NEW_N(nest->arena, StageAxis, part->naxes);
-
-	for (int a = 0; a < part->naxes; a++)
-		axes[a] =
-		    (StageAxis){.name = arena_printf(nest->arena, "x%d", a),
-			.extent = part->extents[a]};
-	int stage = edit_new_block(nest, before, name, axes, part->naxes,
+	int stage = edit_new_block(nest, before, name,
+	    edit_numbered_axes(nest, part->extents, part->naxes), part->naxes,
 	    part->nspatial, part->reduce, part->body->type);
+
 	nest_set_body(nest, stage, part->body);
 	return nest->stages.at[stage].buffer;
 }
