@@ -56,25 +56,26 @@ static int64_t parts_of(const ScatterAxes *x, const Block *b, const Machine *m)
 
 RuleForm *rule_scatter_form(const Rules *r)
 {
-	RuleForm *f = rule_form_copy(r->form);
+	const Program *p = r->form->program;
 	int threads = r->machine->threads > 1 ? r->machine->threads : 1;
 	int times = 0;
-	bool any = false;
-	for (int i = 0; i < f->program->nblocks && times < PARTED_MOST; i++) {
-		const Program *p = f->program;
+	RuleForm *f = NULL; /* from the first such reduction on */
+	for (int i = 0; i < p->nblocks && times < PARTED_MOST; i++) {
 		const Block *b = &p->blocks[i];
 		ScatterAxes x = axes_of(r->arena, r->plain, b, b->body);
 		if (!x.n)
 			continue;
-		any = true;
+		if (!f)
+			f = rule_form_copy(r->form);
 		int64_t parts = rule_keeps_order(p, b)
 		    ? 1 : parts_of(&x, b, r->machine);
 		bool made = parts > 1 && rule_make_parts(f, i, parts, threads);
-		rule_made(f, f->program->blocks[i].buffer)->scattered = true;
+		p = f->program;
+		rule_made(f, p->blocks[i].buffer)->scattered = true;
 		times += made;
 		i += made;
 	}
-	return any ? f : NULL;
+	return f;
 }
 
 /* --- loops ------------------------------------------------------------------------- */
