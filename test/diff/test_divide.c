@@ -253,8 +253,10 @@ static void test_c(void **state)
 	Rng rng = rng_stream(15, 0, 0);
 	int compiled = 0;
 	(void)state;
-	if (!make(&k, text, lanes, "skylake-avx512"))
+	if (!make(&k, text, lanes, "skylake-avx512")) {
+		unmake(&k);
 		skip();
+	}
 	Data *d = NEW(k.arena, Data);
 	for (int c = 0; c < 2; c++) {
 		void *function = through_c(&k, compilers[c]);

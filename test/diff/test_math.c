@@ -343,8 +343,10 @@ static void test_powers(void **state)
 	Target *target = target_parse(arena, targets[0], &error);
 	(void)state;
 	assert_non_null(target);
-	if (!target_runs_here(target))
+	if (!target_runs_here(target)) {
+		arena_free(arena);
 		skip();
+	}
 	for (int i = 0; i < NEXPONENTS; i++)
 		all[i] = power(arena, target, exponents[i], i);
 	lowtest_compile(target, all, NEXPONENTS, LLVM_OBJECT, &object);
@@ -581,8 +583,11 @@ static void test_one_step(void **state)
 		Target *target =
 		    target_parse(arena, targets[t ? 2 : 0], &error);
 		assert_non_null(target);
-		if (!target_runs_here(target))
+		if (!target_runs_here(target)) {
+			buf_free(&object[0]);
+			arena_free(arena);
 			skip();
+		}
 		for (int i = 0; i < 2 * NFUNCTIONS; i++)
 			all[t][i] = vectorized(arena, target, functions[i / 2],
 			    i % 2 ? DT_F64 : DT_F32);
