@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { QUICK = 8, LONG = 600, SAMPLES = 6 };
+enum { QUICK = 4, LONG = 600, SAMPLES = 6 };
 
 static const char *const types[] = {"f32", "f32", "f16", "bf16", "f64", "i32"};
 

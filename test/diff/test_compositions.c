@@ -25,7 +25,7 @@
 #include "ir/spec/spec.h"
 #include "schedule/groups.h"
 
-enum { QUICK = 40, LONG = 1000, TRIES = 200 };
+enum { QUICK = 20, LONG = 1000, TRIES = 200 };
 
 static const double ALLOWED = 1e-3; /* of a result's largest element */
 

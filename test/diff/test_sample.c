@@ -22,7 +22,7 @@
 #include "ir/spec/spec.h"
 #include "schedule/plan/plan.h"
 
-enum { QUICK = 40 };
+enum { QUICK = 20 };
 
 static const char *const archs[] = {
     "sm_75", "sm_80", "sm_86", "sm_90", "sm_90a"};

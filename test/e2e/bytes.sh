@@ -32,7 +32,7 @@ built() { # NAME CPU INSTRUCTION [OPTION]
 bytes() { # NAME INPUTS <definitions
 	spec "$@"
 	built $1 znver4 vpdpbusd
-	built $1 haswell vpmaddwd
+	its_turn 2 && built $1 haswell vpmaddwd
 }
 
 bytes nchw 'x: "u8[C, S, S]", w: "const i8[O, C, 3, 3]"' <<'END'

@@ -35,6 +35,10 @@ exits() { # name, exit, command: what it prints is in out and err
 has() { grep -q -e "$2" "$1"; } # file, pattern
 lacks() { ! grep -q -e "$2" "$1"; }
 absent() { [ ! -e "$1" ]; }
+turn=0
+its_turn() { # N: of what is alike, one of N in the quick tier, all in the long one
+	[ "${TIER:-quick}" = long ] || [ $((turn++ % $1)) = 0 ]
+}
 within() { # KB of addresses, command; ASan maps terabytes of its own
 	([ "${VARIANT:-}" = sanitize ] || ulimit -v "$1"; shift; exec "$@")
 }

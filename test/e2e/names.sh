@@ -25,7 +25,7 @@ device='kernel half global local constant uchar float4 get_global_id select
 	cl_command_queue stream queue quad uniform pipe'
 
 # A third of the names each as inputs, definitions and axes, the first of them
-# turned round by so many.
+# turned round by so many: in the quick tier each name is one of these.
 operator() { # TURN NAME...
 	printf '%s\n' "${@:2}" | awk -v turn="$1" '
 	{ name[n++] = $0 }
@@ -111,8 +111,10 @@ all=($macros $library $own $device)
 size=60
 for ((from = 0; from < ${#all[@]}; from += size)); do
 	some=("${all[@]:from:size}")
-	for turn in 0 1 2; do
-		batch "$from-$turn" $((turn * ((${#some[@]} + 2) / 3))) "${some[@]}"
+	for turned in 0 1 2; do
+		its_turn 4 || continue
+		batch "$from-$turned" $((turned * ((${#some[@]} + 2) / 3))) \
+			"${some[@]}"
 	done
 done
 

@@ -1128,7 +1128,7 @@ static int enter(void **state)
 	if (variant && strcmp(variant, "release"))
 		stride = 17;
 	else if (!tier || strcmp(tier, "long"))
-		stride = 5;
+		stride = 13;
 	program = getenv("TUNEC");
 	arena = arena_new();
 	if (!program || access(program, X_OK) || !mkdtemp(top))

@@ -10,8 +10,9 @@ tier=${1:-quick}
 cd "$(dirname "$0")/../.." || exit
 export BUILD=${BUILD:-build} TIER=$tier CMOCKA_MESSAGE_OUTPUT=TAP
 export TUNEC=$PWD/$BUILD/tunec TUNEC_MODULES=$PWD/$BUILD LC_ALL=C
-# With sanitizers random programs are fewer: what they find is in all, and takes
-# many times as long.
+# Of workloads on devices every second, but in the long tier.  With sanitizers
+# random programs are fewer: what they find is in all, and takes many times as long.
+[ "$tier" = long ] || export EVERY=${EVERY:-2}
 case ${VARIANT:-release} in
 sanitize)
 	export PAIRS=${PAIRS:-250} COMPOSITIONS=${COMPOSITIONS:-15}
