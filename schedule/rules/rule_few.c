@@ -117,47 +117,33 @@ bool rule_few_applies(const Rules *r, int i)
 	return rule_is_open(r, i) && rule_is_few(r, i);
 }
 
-static void put_small(Rules *r, const Block *b, const char *format)
-{
-	for (int a = 0; a < b->naxes; a++)
-		if (a >= b->nspatial || is_small(b, a))
-			buf_printf(&r->text, format, b->name, b->axes[a].name);
-}
-
 void rule_few(Rules *r, int i)
 {
 	const Block *b = &r->program->blocks[i];
 	int along = long_axis(b), lanes = rule_value_lanes(r, i, along);
 	int host = host_of(r, i, lanes);
-	const char *outer = rule_name(r, b, b->axes[along].name, "0");
-	const char *v = rule_name(r, b, b->axes[along].name, "v");
-	const char *first = outer;
+	const char *first = NULL, *rows = "", *small = "";
 	r->blocks[i].scheduled = true;
 	rule_root(r, i);
 	if (host >= 0)
-		buf_printf(&r->text, "set_scope(%s, reg)\ncompute_at(%s, %s)\n", b->name,
+		rule_put(r, "set_scope(%s, reg)\ncompute_at(%s, %s)\n", b->name,
 		    b->name, r->blocks[host].lane_loop);
-	buf_printf(&r->text, "%s, %s = split(%s.%s, [_, %d])\nreorder(", outer, v, b->name,
-	    b->axes[along].name, lanes);
-	for (int a = along - 1; a >= 0; a--)
-		if (!is_small(b, a))
-			first = arena_printf(
-			    r->arena, "%s.%s", b->name, b->axes[a].name);
-	for (int a = 0; a < along; a++)
-		if (!is_small(b, a))
-			buf_printf(&r->text, "%s.%s, ", b->name, b->axes[a].name);
-	buf_printf(&r->text, "%s, ", outer);
-	put_small(r, b, "%s.%s, ");
-	buf_printf(&r->text, "%s)\n", v);
-	put_small(r, b, "unroll(%s.%s)\n");
-	/* of one step there */
-	for (int a = 0; a < along && host >= 0; a++)
-		if (!is_small(b, a))
-			buf_printf(&r->text, "unroll(%s.%s)\n", b->name,
-			    b->axes[a].name);
-	if (host >= 0)
-		buf_printf(&r->text, "unroll(%s)\n", outer);
-	buf_printf(&r->text, "vectorize(%s, %d)\ntail(%s, peel)\n", v, lanes, b->name);
-	if (host < 0 && r->machine->threads > 1)
-		buf_printf(&r->text, "parallel(%s)\n", first);
+	const char *const *v = rule_split(r, b, along, "0 v", "[_, %d]", lanes);
+	for (int a = 0; a < b->naxes; a++) {
+		const char *loop =
+		    a == along ? v[0] : rule_loop(r, b->name, b, a);
+		if (a >= b->nspatial || is_small(b, a))
+			small = rule_join(r, small, loop);
+		else
+			rows = rule_join(r, rows, loop);
+		first = first || !*rows ? first : loop;
+	}
+	rule_put(r, "reorder(%s, %s, %s)\neach unroll(%s)\n", rows, small, v[1],
+	    small);
+	if (host >= 0) /* of one step there */
+		rule_put(r, "each unroll(%s)\n", rows);
+	rule_vectors(r, "", v[1], lanes);
+	rule_put(r, "tail(%s, peel)\n", b->name);
+	if (host < 0)
+		rule_parallel(r, first);
 }

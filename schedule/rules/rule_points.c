@@ -422,43 +422,25 @@ static int common_lanes(const Rules *r, int host)
 }
 
 /* Planes are inside of the points, in code. */
-static void put_planes(Points *p, const char *u, const char *v)
-{
-	const Rules *r = p->r;
-	const Block *b = block_of(r, p->host);
-	int along = lane_axis(r, p->host, p->host);
-	int first = r->first_point[p->host];
-	rule_put(p->r, "reorder(");
-	for (int a = first; a < along; a++)
-		rule_put(p->r, "%s.%s, ", b->name, b->axes[a].name);
-	rule_put(p->r, "%s, ", p->loop);
-	for (int a = 0; a < first; a++)
-		rule_put(p->r, "%s.%s, ", b->name, b->axes[a].name);
-	rule_put(p->r, "%s, %s)\n", u, v);
-	for (int a = 0; a < first; a++)
-		rule_put(p->r, "unroll(%s.%s)\n", b->name, b->axes[a].name);
-}
-
 static void put_host(Points *p)
 {
 	Rules *r = p->r;
 	const Block *b = block_of(r, p->host);
 	int along = lane_axis(r, p->host, p->host);
-	const char *axis = b->axes[along].name, *first = p->loop;
-	const char *u = rule_name(r, b, axis, "1");
-	const char *v = rule_name(r, b, axis, "v");
-	rule_put(p->r, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]))\n", p->loop, u,
-	    v, b->name, axis, copies_of(p), p->lanes);
-	if (r->first_point[p->host])
-		put_planes(p, u, v);
-	rule_put(p->r, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", u,
-	    v, p->lanes, b->name);
-	for (int a = along - 1; a >= r->first_point[p->host]; a--)
-		if (b->axes[a].extent > 1)
-			first = arena_printf(
-			    r->arena, "%s.%s", b->name, b->axes[a].name);
-	if (r->machine->threads > 1)
-		rule_put(p->r, "parallel(%s)\n", first);
+	int planes = r->first_point[p->host];
+	const char *const *x = rule_split(r, b, along, "0 1 v",
+	    "? in tile([%s], [%d])", copies_of(p), p->lanes);
+	if (planes) {
+		const char *inner =
+		    rule_loops(r, b->name, b, 0, planes, -1, -1);
+		rule_put(r, "reorder(%s, %s, %s, %s, %s)\neach unroll(%s)\n",
+		    rule_loops(r, b->name, b, planes, along, -1, -1), x[0],
+		    inner, x[1], x[2], inner);
+	}
+	rule_vectors(r, x[1], x[2], p->lanes);
+	rule_put(r, "tail(%s, ? in {peel, mask})\n", b->name);
+	int first = rule_first_axis(b, planes, along);
+	rule_parallel(r, first < 0 ? p->loop : rule_loop(r, b->name, b, first));
 }
 
 /* Values behind each other, so that those of neighbours lie side by side. */
@@ -480,18 +462,17 @@ static void put_loops(Points *p, int i, bool registers)
 {
 	const Block *b = block_of(p->r, i);
 	int along = lane_axis(p->r, p->host, i);
-	const char *axis = b->axes[along].name;
-	const char *u = rule_name(p->r, b, axis, "u");
-	const char *v = rule_name(p->r, b, axis, "v");
 	bool many = registers && goes_by_steps(p, i);
-	rule_put(p->r, "%s, %s = split(%s.%s, [_, %d])\nreorder(", u, v, b->name, axis,
-	    p->lanes);
-	for (int a = b->nspatial; a < b->naxes && many; a++)
-		rule_put(p->r, "%s.%s, ", b->name, b->axes[a].name);
+	const char *values = "";
+	const char *const *x =
+	    rule_split(p->r, b, along, "u v", "[_, %d]", p->lanes);
 	for (int a = 0; a < (many ? b->nspatial : b->naxes); a++)
 		if (!is_point_axis(p->r, p->host, i, a))
-			rule_put(p->r, "%s.%s, ", b->name, b->axes[a].name);
-	rule_put(p->r, "%s, %s)\n", u, v);
+			values = rule_and(p->r, values, b->name, b, a);
+	rule_put(p->r, "reorder(%s, %s, %s, %s)\n",
+	    rule_loops(p->r, b->name, b, many ? b->nspatial : b->naxes,
+		b->naxes, -1, -1),
+	    values, x[0], x[1]);
 	for (int a = 0; a < b->naxes; a++) {
 		bool point = is_point_axis(p->r, p->host, i, a);
 		bool code = point ||
@@ -503,7 +484,7 @@ static void put_loops(Points *p, int i, bool registers)
 			    b->axes[a].name,
 			    code ? "" : ", limit=? in {1, 64}");
 	}
-	rule_put(p->r, "unroll(%s)\nvectorize(%s, %d)\n", u, v, p->lanes);
+	rule_vectors(p->r, x[0], x[1], p->lanes);
 }
 
 static void put_member(Points *p, int i)

@@ -181,35 +181,26 @@ bool rule_is_row(const Rules *r, int i)
 typedef struct {
 	Rules *r;
 	const Block *block;
+	const RuleBlock *info;
 	const char *stage; /* that has the lanes */
 	int row;           /* axis; -1: none */
+	const char *row0, *row1; /* its loops */
 	int along;         /* axis of the lanes; -1: none */
 	const char *along_name; /* of its loop in the stage */
 	int64_t along_extent;
 	int chunked;            /* axis that the threads divide; -1: none */
 	int64_t chunk;          /* of so many values */
 	const char *rest;       /* what is left of it in the stage */
-	const char *parallel;   /* loop; NULL: none */
+	const char *parallel;	/* loop */
 } Row;
 
-static int first_long_axis(const Block *block)
-{
-	int axis = block->nspatial;
-	while (axis < block->naxes - 1 && block->axes[axis].extent == 1)
-		axis++;
-	return axis;
-}
-
 /* The stage of partial results along an axis of the block. */
-static const char *put_chunks(
-    Row *w, const Block *block, int axis, int64_t each)
+static const char *put_chunks(Row *w, const Block *block, int axis)
 {
-	const char *n = block->name, *k = block->axes[axis].name;
 	const char *stage = rule_name(w->r, block, "chunks", "");
-	const char *outer = rule_name(w->r, block, k, "_chunk");
-	rule_put(w->r, "%s, %s = split(%s.%s, [_, %lld])\n%s = rfactor(%s)\n", outer,
-	    rule_name(w->r, block, k, "_rest"), n, k, (long long)each, stage,
-	    outer);
+	const char *const *x = rule_split(w->r, block, axis, "_chunk _rest",
+	    "[_, %lld]", (long long)w->chunk);
+	rule_put(w->r, "%s = rfactor(%s)\n", stage, x[0]);
 	return stage;
 }
 
@@ -219,22 +210,21 @@ static void chunks(Row *w)
 {
 	Rules *r = w->r;
 	const Block *block = w->block;
-	int axis = first_long_axis(block);
-	const char *k = block->axes[axis].name;
-	const char *inner = rule_name(r, block, k, "_rest");
+	int axis = rule_first_axis(block, block->nspatial, block->naxes);
+	int64_t n = axis < 0 ? 1 : extent_of(block, axis);
 	int64_t count = r->machine->threads * CHUNKS;
-	int64_t each = (extent_of(block, axis) + count - 1) / count;
-	if (extent_of(block, axis) < 2 * count || rule_keeps_order(r->program, block))
+	if (n < 2 * count || rule_keeps_order(r->program, block))
 		return;
-	w->stage = put_chunks(w, block, axis, each);
-	w->parallel = arena_printf(r->arena, "%s.%s", w->stage,
-	    rule_name(r, block, k, "_chunk"));
-	w->chunk = each;
+	const char *k = block->axes[axis].name;
+	w->chunk = (n + count - 1) / count;
 	w->chunked = axis;
-	w->rest = inner;
+	w->stage = put_chunks(w, block, axis);
+	w->rest = rule_name(r, block, k, "_rest");
+	w->parallel = arena_printf(
+	    r->arena, "%s.%s", w->stage, rule_name(r, block, k, "_chunk"));
 	if (axis == w->along) {
-		w->along_name = inner;
-		w->along_extent = each;
+		w->along_name = w->rest;
+		w->along_extent = w->chunk;
 	}
 }
 
@@ -243,7 +233,7 @@ static void chunks(Row *w)
 static bool is_short(const Row *w, int axis)
 {
 	const Block *block = w->block;
-	const RuleBlock *b = &w->r->blocks[block - w->r->program->blocks];
+	const RuleBlock *b = w->info;
 	int64_t n = block->axes[axis].extent;
 	if (axis >= w->row || n < 2 || n > SHORT_MOST || b->hosts ||
 	    b->home != b->block)
@@ -255,41 +245,12 @@ static bool is_short(const Row *w, int axis)
 	return false;
 }
 
-static void put_shorts(Row *w, const char *format, const char *last)
-{
-	for (int a = 0; a < w->row; a++)
-		if (is_short(w, a))
-			rule_put(w->r, format, w->stage, w->block->axes[a].name, last);
-}
-
-static void put_order(Row *w, const char *row0, const char *row1,
-    const char *k0, const char *k1, const char *lane)
-{
-	const Block *block = w->block;
-	if (row0)
-		rule_put(w->r, "reorder(%s", row0);
-	else
-		rule_put(w->r, "reorder(");
-	const char *sep = row0 ? ", " : "";
-	for (int a = block->nspatial; a < block->naxes; a++) {
-		if (a == w->along)
-			continue;
-		rule_put(w->r, "%s%s.%s", sep, w->stage,
-		    a == w->chunked ? w->rest : block->axes[a].name);
-		sep = ", ";
-	}
-	rule_put(w->r, "%s%s, %s, ", sep, k0, k1);
-	put_shorts(w, "%s.%s%s", ", ");
-	rule_put(w->r, "%s%s%s)\n", row1 ? row1 : "", row1 ? ", " : "", lane);
-	put_shorts(w, "unroll(%s.%s)%s", "\n");
-}
-
 /* Sizes of the rows that are made at once.  What follows the steps goes through
  * memory row by row: if the rows share nothing that is read, one after another. */
 static const char *rows_of(const Row *w)
 {
 	const Rules *r = w->r;
-	const RuleBlock *b = &r->blocks[w->block - r->program->blocks];
+	const RuleBlock *b = w->info;
 	int64_t n = w->block->axes[w->row].extent;
 	bool followed = false, shared = false;
 	for (int i = 0; i < r->program->nblocks; i++)
@@ -297,16 +258,12 @@ static const char *rows_of(const Row *w)
 		    r->blocks[i].beside == b->block;
 	for (int i = 0; i < b->reads.n; i++)
 		shared |= !b->reads.at[i].uses[w->row];
-	return followed && !shared ? "1"
-	    : n >= 8		   ? "1, 2, 4, 8"
-	    : n >= 4		   ? "1, 2, 4"
-				   : "1, 2";
+	return rule_powers(r, 1, followed && !shared ? 1 : n > 8 ? 8 : n);
 }
 
 static const char *copies_of(const Row *w, int64_t vectors, int lanes)
 {
-	const RuleBlock *b = &w->r->blocks[w->block - w->r->program->blocks];
-	const char *anew = rule_copies(w->r, b, w->along, vectors, lanes);
+	const char *anew = rule_copies(w->r, w->info, w->along, vectors, lanes);
 	return anew	   ? anew
 	    : vectors >= 8 ? "1, 2, 4, 8"
 	    : vectors >= 4 ? "1, 2, 3, 4"
@@ -335,10 +292,10 @@ static const Intrinsic *sum_of(const Rules *r, const Expr *body)
 }
 
 /* Do the steps along the lanes lie side by side in all that is read? */
-static bool lie_along(const Row *w, const RuleBlock *b)
+static bool lie_along(const Row *w)
 {
-	for (int i = 0; i < b->reads.n; i++) {
-		const RuleRead *read = &b->reads.at[i];
+	for (int i = 0; i < w->info->reads.n; i++) {
+		const RuleRead *read = &w->info->reads.at[i];
 		if (read->last < 0 ||
 		    last_axis(w->r, w->block, read) != w->along)
 			return false;
@@ -354,12 +311,12 @@ static bool lie_along(const Row *w, const RuleBlock *b)
 static const Intrinsic *sums_steps(const Row *w, int *lanes)
 {
 	const Rules *r = w->r;
-	int i = (int)(w->block - r->program->blocks);
+	int i = w->info->block;
 	const Intrinsic *in =
 	    w->block->reduce == REDUCE_SUM && rule_results(r, i) == 1
 	    ? sum_of(r, r->bodies[i])
 	    : NULL;
-	if (!in || !lie_along(w, &r->blocks[i]))
+	if (!in || !lie_along(w))
 		return NULL;
 	int n = widest(r, w->block, w->along);
 	if (!divides(w->along_extent, n * in->terms))
@@ -371,56 +328,51 @@ static const Intrinsic *sums_steps(const Row *w, int *lanes)
 	return in;
 }
 
-static void put_lanes(Row *w, const char *row0, const char *row1)
+static void put_lanes(Row *w)
 {
 	Rules *r = w->r;
-	int lanes = widest(r, w->block, w->along);
+	const Block *b = w->block;
+	int lanes = widest(r, b, w->along);
 	const Intrinsic *in = sums_steps(w, &lanes);
 	int each = lanes * (in ? in->terms : 1);
-	const char *name = w->block->axes[w->along].name;
-	const char *k0 = rule_name(r, w->block, name, "0");
-	const char *k1 = rule_name(r, w->block, name, "1");
-	const char *kv = rule_name(r, w->block, name, "v");
-	const char *kq = rule_name(r, w->block, name, "q");
+	const char *loop =
+	    arena_printf(r->arena, "%s.%s", w->stage, w->along_name);
+	const char *steps = "", *shorts = "";
 	if (lanes == 1)
 		return;
-	const char *copies =
-	    copies_of(w, (w->along_extent + each - 1) / each, each);
-	const char *ends = kv, *sizes = "";
-	if (in) {
-		ends = arena_printf(r->arena, "%s, %s", kv, kq);
-		sizes = arena_printf(r->arena, ", [%d]", in->terms);
-	}
-	rule_put(r, "%s, %s, %s = split(%s.%s, ? in tile([%s], [%d]%s))\n", k0,
-	    k1, ends, w->stage, w->along_name, copies, lanes, sizes);
-	put_order(w, row0, row1, k0, k1, ends);
-	r->blocks[w->block - r->program->blocks].steps = k0;
-	rule_put(r, "unroll(%s)\nvectorize(%s, %d)\n", k1, kv, lanes);
+	const char *const *k = rule_split_loop(r, loop,
+	    rule_name(r, b, b->axes[w->along].name, ""),
+	    in ? "0 1 v q" : "0 1 v", "? in tile([%s], [%d], [%s])",
+	    copies_of(w, (w->along_extent + each - 1) / each, each), lanes,
+	    in ? rule_size(r, in->terms) : "");
+	for (int a = b->nspatial; a < b->naxes; a++)
+		if (a != w->along)
+			steps =
+			    arena_printf(r->arena, "%s, %s.%s", steps, w->stage,
+				a == w->chunked ? w->rest : b->axes[a].name);
+	for (int a = 0; a < w->row; a++)
+		if (is_short(w, a))
+			shorts = rule_and(r, shorts, w->stage, b, a);
+	rule_put(r, "reorder(%s, %s, %s, %s, %s, %s, %s, %s)\n", w->row0, steps,
+	    k[0], k[1], shorts, w->row1, k[2], k[3]);
+	rule_vectors(r, rule_join(r, shorts, k[1]), k[2], lanes);
+	r->blocks[w->info->block].steps = k[0];
 	if (in)
 		rule_put(
-		    r, "unroll(%s)\ntensorize(%s, %s)\n", kq, kq, in->name);
+		    r, "unroll(%s)\ntensorize(%s, %s)\n", k[3], k[3], in->name);
 	if (in && w->along_extent % each)
 		rule_put(r, "tail(%s, peel)\n", w->stage);
-}
-
-static void add_place(Row *w, int axes, const char *loop)
-{
-	Rules *r = w->r;
-	int i = (int)(w->block - r->program->blocks);
-	if (r->blocks[i].home == i)
-		rule_add_place(r, i, loop, axes);
 }
 
 /* The blocks that run in the loops, which are complete. */
 static void put_with(Row *w)
 {
 	Rules *r = w->r;
-	int leader = (int)(w->block - r->program->blocks);
+	int leader = w->info->block;
 	for (int i = 0; i < r->program->nblocks && w->chunked >= 0; i++)
 		if (r->blocks[i].with == leader)
-			rule_put(w->r, "compute_with(%s, %s)\n",
-			    put_chunks(w, &r->program->blocks[i], w->chunked,
-				w->chunk),
+			rule_put(r, "compute_with(%s, %s)\n",
+			    put_chunks(w, &r->program->blocks[i], w->chunked),
 			    w->stage);
 	rule_put_with(r, leader, w->block->name, w->block->name, NULL);
 }
@@ -431,62 +383,73 @@ bool rule_row_applies(const Rules *r, int i)
 	    r->program->blocks[i].reduce != REDUCE_NONE;
 }
 
+/* Some rows at once; of what is made in another block's tiles those that a tile
+ * has. */
+static void put_row(Row *w)
+{
+	Rules *r = w->r;
+	const Block *block = w->block;
+	int i = w->info->block, first = 0;
+	bool home = w->info->home == i;
+	for (int a = 0; a < w->row && home; a++)
+		rule_add_place(
+		    r, i, rule_loop(r, block->name, block, a), a + 1);
+	if (w->info->beside >= 0) {
+		w->row1 = rule_loop(r, block->name, block, w->row);
+		rule_put(r, "each unroll(%s)\n",
+		    rule_loops(
+			r, block->name, block, 0, block->nspatial, -1, -1));
+		return;
+	}
+	if (w->row < 0)
+		return;
+	RuleSplit s = rule_tiles(r, block, w->row, NULL, "", rows_of(w), 0);
+	rule_put(r, "unroll(%s)\n", s.unrolled);
+	w->row0 = w->parallel = s.outer;
+	w->row1 = s.unrolled;
+	if (home)
+		rule_add_place(r, i, s.outer, w->row + 1);
+	r->blocks[i].tile = s.outer;
+	while (first < w->row &&
+	    (block->axes[first].extent == 1 || is_short(w, first)))
+		first++;
+	if (first < w->row)
+		w->parallel = rule_loop(r, block->name, block, first);
+}
+
 void rule_row(Rules *r, int i)
 {
 	const Block *block = &r->program->blocks[i];
 	Row w = {.r = r,
 	    .block = block,
+	    .info = &r->blocks[i],
 	    .stage = block->name,
 	    .row = rule_longer_axis(block, block->nspatial),
+	    .row0 = "",
+	    .row1 = "",
 	    .chunked = -1,
 	    .along = rule_keeps_order(r->program, block)
 		? -1
-		: lane_axis(r, i, false)};
-	const char *row0 = NULL, *row1 = NULL;
-
+		: lane_axis(r, i, false),
+	    .parallel = ""};
 	r->blocks[i].scheduled = true;
 	rule_with_place(r, i);
 	if (w.along >= 0) {
 		w.along_name = block->axes[w.along].name;
 		w.along_extent = extent_of(block, w.along);
 	}
-	bool beside = r->blocks[i].beside >= 0;
-	if (w.along < 0 && w.row >= 0 && !beside && !rule_rows_has(r, i) &&
-	    extent_of(block, w.row) > RULE_FEW && rule_lanes_in_space(r, i)) {
+	if (w.along < 0 && w.row >= 0 && w.info->beside < 0 &&
+	    !rule_rows_has(r, i) && extent_of(block, w.row) > RULE_FEW &&
+	    rule_lanes_in_space(r, i)) {
 		put_with(&w);
 		return;
 	}
-	if (w.row < 0 && r->machine->threads > 1 && r->blocks[i].output)
+	if (w.row < 0 && r->machine->threads > 1 && w.info->output)
 		chunks(&w);
-	for (int a = 0; a < w.row; a++)
-		add_place(&w, a + 1, arena_printf(r->arena, "%s.%s",
-					 block->name, block->axes[a].name));
-	if (beside) { /* as many rows as the host's tile has */
-		for (int a = 0; a < block->nspatial; a++)
-			rule_put(w.r, "unroll(%s.%s)\n", block->name,
-			    block->axes[a].name);
-		row1 = arena_printf(r->arena, "%s.%s", block->name,
-		    block->axes[w.row].name);
-	} else if (w.row >= 0) {
-		const char *name = block->axes[w.row].name;
-		row0 = rule_name(r, block, name, "0");
-		row1 = rule_name(r, block, name, "1");
-		rule_put(w.r, "%s, %s = split(%s.%s, ? in tile([%s]))\nunroll(%s)\n",
-		    row0, row1, w.stage, name,
-		    rows_of(&w),
-		    row1);
-		add_place(&w, w.row + 1, row0);
-		r->blocks[i].tile = row0;
-		w.parallel = row0;
-		for (int a = w.row - 1; a >= 0; a--)
-			if (block->axes[a].extent > 1 && !is_short(&w, a))
-				w.parallel = arena_printf(r->arena, "%s.%s",
-				    block->name, block->axes[a].name);
-	}
+	put_row(&w);
 	if (w.along >= 0)
-		put_lanes(&w, row0, row1);
-	if (r->machine->threads > 1 && w.parallel &&
-	    !rule_rows_has(r, i))
-		rule_put(w.r, "parallel(%s)\n", w.parallel);
+		put_lanes(&w);
+	if (!rule_rows_has(r, i))
+		rule_parallel(r, w.parallel);
 	put_with(&w);
 }

@@ -29,21 +29,6 @@ static bool is_in_columns(const Rules *r, int block)
 	    b->axes[last].extent >= rule_lanes(r->machine, b->body->type);
 }
 
-/* Axes but the one that carries and the last; the first of these with something
- * to share. */
-static int put_batches(Rules *r, const Block *b, int row, int last)
-{
-	int first = -1;
-	for (int a = 0; a < b->nspatial; a++) {
-		if (a == row || a == last)
-			continue;
-		buf_printf(&r->text, "%s.%s, ", b->name, b->axes[a].name);
-		if (first < 0 && b->axes[a].extent > 1)
-			first = a;
-	}
-	return first;
-}
-
 /* Where all that reads it is in its tiles, no more rows are kept than one has. */
 static void put_ring(Rules *r, int block, int row, const char *rows)
 {
@@ -54,43 +39,36 @@ static void put_ring(Rules *r, int block, int row, const char *rows)
 			return;
 	if (info->output)
 		return;
-	buf_printf(&r->text, "transform_layout(%s, [", b->name);
+	rule_put(r, "transform_layout(%s, [", b->name);
 	for (int a = 0; a < b->nspatial; a++)
-		buf_printf(&r->text, "%s%s%s%s", a ? ", " : "", b->axes[a].name,
-		    a == row ? "%" : "", a == row ? rows : "");
-	buf_printf(&r->text, "])\n");
+		rule_put(r, "%s%s%s, ", b->axes[a].name, a == row ? "%" : "",
+		    a == row ? rows : "");
+	rule_put(r, "])\n");
 }
 
+/* Threads share out other axes or, where there are none, columns. */
 static void put_carried(Rules *r, int block)
 {
 	const Block *b = &r->program->blocks[block];
-	int row = rule_carries(r, block);
-	int last = rule_longer_axis(b, b->nspatial), batch;
-	int lanes = rule_lanes(r->machine, b->body->type);
-	bool threads = r->machine->threads > 1;
-	RuleSplit i = rule_split(r, b, row, NULL);
-	RuleSplit j = rule_split(r, b, last, NULL);
+	int row = rule_carries(r, block), batch = rule_first_axis(b, 0, row);
+	int last = rule_longer_axis(b, b->nspatial);
+	int lanes = rule_filled(b, last, rule_lanes(r->machine, b->body->type));
+	const char *few = "1, 2, 4, 8";
+	RuleSplit i = rule_tiles(r, b, row, NULL, "", few, 0);
+	RuleSplit j = rule_tiles(r, b, last, NULL, "", few, lanes);
 	assert(last > row);
-	while (lanes > 1 && b->axes[last].extent * 2 <= lanes)
-		lanes /= 2;
-	buf_printf(&r->text, "%s, %s = split(%s.%s, ? in tile([1, 2, 4, 8]))\n", i.outer,
-	    i.unrolled, b->name, b->axes[row].name);
-	buf_printf(&r->text, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n",
-	    j.outer, j.unrolled, j.lanes, b->name, b->axes[last].name, lanes);
-	buf_printf(&r->text, "reorder(");
-	batch = put_batches(r, b, row, last);
-	bool columns = threads && batch < 0;
-	buf_printf(&r->text, "%s, %s, %s, %s, %s)\n", columns ? j.outer : i.outer,
-	    columns ? i.outer : j.outer, i.unrolled, j.unrolled, j.lanes);
-	buf_printf(&r->text, "unroll(%s)\nunroll(%s)\nvectorize(%s, %d)\n", i.unrolled,
-	    j.unrolled, j.lanes, lanes);
+	if (batch < 0)
+		batch = rule_first_axis(b, row + 1, last);
+	bool columns = r->machine->threads > 1 && batch < 0;
+	rule_put(r, "reorder(%s, %s, %s, %s, %s, %s)\n",
+	    rule_loops(r, b->name, b, 0, b->nspatial, row, last),
+	    columns ? j.outer : i.outer, columns ? i.outer : j.outer,
+	    i.unrolled, j.unrolled, j.lanes);
+	rule_vectors(r, rule_join(r, i.unrolled, j.unrolled), j.lanes, lanes);
 	r->blocks[block].tile = columns ? i.outer : j.outer;
 	put_ring(r, block, row, i.unrolled);
-	buf_printf(&r->text, "tail(%s, ? in {peel, mask})\n", b->name);
-	if (columns)
-		buf_printf(&r->text, "parallel(%s)\n", j.outer);
-	else if (threads)
-		buf_printf(&r->text, "parallel(%s.%s)\n", b->name, b->axes[batch].name);
+	rule_put(r, "tail(%s, ? in {peel, mask})\n", b->name);
+	rule_parallel(r, columns ? j.outer : rule_loop(r, b->name, b, batch));
 }
 
 bool rule_running_applies(const Rules *r, int block)
@@ -105,24 +83,16 @@ static void put_columns(Rules *r, int block)
 	const Block *b = &r->program->blocks[block];
 	int last = rule_longer_axis(b, b->nspatial);
 	int lanes = rule_lanes(r->machine, b->body->type);
-	const char *n = b->name, *axis = b->axes[last].name;
-	const char *v0 = rule_name(r, b, axis, "0");
-	const char *v1 = rule_name(r, b, axis, "1");
-	const char *vv = rule_name(r, b, axis, "v");
-	bool home = r->blocks[block].home == block;
-	buf_printf(&r->text, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n",
-	    v0, v1, vv, n, axis, lanes);
-	buf_printf(&r->text, "reorder(%s, ", v0);
-	for (int a = 0; a < b->nspatial; a++)
-		if (a != last)
-			buf_printf(&r->text, "%s.%s, ", n, b->axes[a].name);
-	buf_printf(&r->text, "%s, %s)\nunroll(%s)\nvectorize(%s, %d)\n", v1, vv, v1, vv,
-	    lanes);
-	buf_printf(&r->text, "tail(%s, ? in {peel, mask})\n", n);
-	if (home && r->machine->threads > 1)
-		buf_printf(&r->text, "parallel(%s)\n", v0);
-	if (home)
-		rule_add_place(r, block, v0, -1);
+	RuleSplit v = rule_tiles(r, b, last, NULL, "", "1, 2, 4, 8", lanes);
+	rule_put(r, "reorder(%s, %s, %s, %s)\n", v.outer,
+	    rule_loops(r, b->name, b, 0, b->nspatial, last, -1), v.unrolled,
+	    v.lanes);
+	rule_vectors(r, v.unrolled, v.lanes, lanes);
+	rule_put(r, "tail(%s, ? in {peel, mask})\n", b->name);
+	if (r->blocks[block].home != block)
+		return;
+	rule_parallel(r, v.outer);
+	rule_add_place(r, block, v.outer, -1);
 }
 
 void rule_running(Rules *r, int block)

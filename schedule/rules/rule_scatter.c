@@ -90,28 +90,6 @@ bool rule_scatter_applies(const Rules *r, int i)
 	return rule_is_scattered(r, i) && rule_is_open(r, i);
 }
 
-static void add_loop(Buf *loops, const char *loop)
-{
-	if (loop)
-		buf_printf(loops, "%s%s", loops->size ? ", " : "", loop);
-}
-
-static void add_axis(Rules *r, Buf *loops, const Block *b, int axis)
-{
-	add_loop(loops, arena_printf(
-	    r->arena, "%s.%s", b->name, b->axes[axis].name));
-}
-
-static RuleSplit put_split(Rules *r, const Block *b, int axis, int most)
-{
-	RuleSplit s = rule_split(r, b, axis, NULL);
-	if (axis >= 0)
-		rule_put(r, "%s, %s = split(%s.%s, ? in tile([1, 2, 4%s]))\n",
-		    s.outer, s.unrolled, b->name, b->axes[axis].name,
-		    most > 4 ? ", 8" : "");
-	return s;
-}
-
 /* Several steps, and those of several parts, are made at once: their results are
  * others mostly. */
 void rule_scatter(Rules *r, int i)
@@ -121,51 +99,36 @@ void rule_scatter(Rules *r, int i)
 	int last = vector_axis(&x, b), part = -1, steps = b->nspatial;
 	int lanes = last < 0 ? 0 : rule_widest(r, b, last);
 	bool threads = r->machine->threads > 1;
-	Buf loops = {0};
+	const char *shared = "", *assigned = "", *others = "";
 	for (int a = 0; a < b->nspatial; a++)
 		if (x.outside[a] && b->axes[a].extent > 1)
 			part = a;
 	for (int a = b->nspatial; a < b->naxes; a++)
 		if (b->axes[a].extent > 1)
 			steps = a;
-	RuleSplit p = put_split(r, b, part, 4);
-	RuleSplit k = put_split(r, b, steps, 8);
-	RuleSplit v = rule_split(r, b, last, NULL);
-	if (last >= 0)
-		rule_put(r, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4, 8], [%d]))\n",
-		    v.outer, v.unrolled, v.lanes, b->name,
-		    b->axes[last].name, lanes);
-	for (int a = 0; a < b->nspatial; a++)
+	for (int a = 0; a < b->nspatial; a++) {
+		const char *loop = rule_loop(r, b->name, b, a);
 		if (x.outside[a] && a != part)
-			add_axis(r, &loops, b, a);
-	add_loop(&loops, p.outer);
-	add_loop(&loops, threads ? v.outer : NULL);
-	const char *first = loops.size ? arena_printf(r->arena, "%.*s",
-	    (int)strcspn(buf_text(&loops), ","), buf_text(&loops)) : NULL;
-	for (int a = b->nspatial; a < b->naxes; a++)
-		if (a != steps)
-			add_axis(r, &loops, b, a);
-	add_loop(&loops, k.outer);
-	add_loop(&loops, k.unrolled);
-	add_loop(&loops, p.unrolled);
-	for (int a = 0; a < x.n; a++)
-		add_axis(r, &loops, b, x.axes[a]);
-	for (int a = 0; a < b->nspatial; a++)
+			shared = rule_join(r, shared, loop);
 		if (!x.assigned[a] && !x.outside[a] && a != last)
-			add_axis(r, &loops, b, a);
-	add_loop(&loops, threads ? NULL : v.outer);
-	add_loop(&loops, v.unrolled);
-	add_loop(&loops, v.lanes);
-	rule_put(r, "reorder(%s)\nunroll(%s)\n", buf_text(&loops), k.unrolled);
-	buf_free(&loops);
-	if (part >= 0)
-		rule_put(r, "unroll(%s)\n", p.unrolled);
-	if (last >= 0)
-		rule_put(r, "unroll(%s)\nvectorize(%s, %d)\n", v.unrolled, v.lanes,
-		    lanes);
+			others = rule_join(r, others, loop);
+	}
+	for (int a = 0; a < x.n; a++)
+		assigned = rule_and(r, assigned, b->name, b, x.axes[a]);
+	RuleSplit p = rule_tiles(r, b, part, NULL, "", "1, 2, 4", 0);
+	RuleSplit k = rule_tiles(r, b, steps, NULL, "", "1, 2, 4, 8", 0);
+	RuleSplit v = rule_tiles(r, b, last, NULL, "", "1, 2, 4, 8", lanes);
+	shared = rule_join(r, shared, p.outer);
+	shared = rule_join(r, shared, threads ? v.outer : "");
+	rule_put(r, "reorder(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)\n", shared,
+	    rule_loops(r, b->name, b, b->nspatial, b->naxes, steps, -1),
+	    k.outer, k.unrolled, p.unrolled, assigned, others,
+	    threads ? "" : v.outer, v.unrolled, v.lanes);
+	rule_put(r, "each unroll(%s, %s)\n", k.unrolled, p.unrolled);
+	rule_vectors(r, v.unrolled, v.lanes, lanes);
 	rule_put(r, "tail(%s, ? in {peel, mask})\n", b->name);
-	if (threads && first)
-		rule_put(r, "parallel(%s)\n", first);
+	rule_parallel(r,
+	    arena_printf(r->arena, "%.*s", (int)strcspn(shared, ","), shared));
 	r->blocks[i].scheduled = true;
 	rule_root(r, i);
 }

@@ -48,7 +48,7 @@ typedef struct {
 	RuleSplit rows;
 	const char *row0;     /* its outermost loop; NULL: one row at a time */
 	const char *v0;       /* of the last axis; NULL: not split */
-	const char *sizes;    /* of blocks of columns; NULL: there are none */
+	const char *sizes;    /* of blocks of columns; "": there are none */
 	const char *outer, *part; /* of the last axis, where indices begin anew;
 				     NULL: nowhere */
 	int64_t part_extent;
@@ -65,6 +65,7 @@ static Spatial spatial_of(Rules *r, int i)
 	    .block = block,
 	    .info = &r->blocks[i],
 	    .last = rule_longer_axis(block, block->nspatial),
+	    .sizes = "",
 	    .kinds = NEW_N(r->arena, bool, block->nspatial + 1)};
 	if (s.last < 0)
 		s.last = block->nspatial - 1;
@@ -76,8 +77,17 @@ static Spatial spatial_of(Rules *r, int i)
 
 static const char *loop_of(const Spatial *s, int axis)
 {
-	return arena_printf(s->r->arena, "%s.%s", s->block->name,
-	    s->block->axes[axis].name);
+	return rule_loop(s->r, s->block->name, s->block, axis);
+}
+
+/* Of axes that are longer than 1. */
+static const char *long_loops(const Spatial *s, int first, int end)
+{
+	const char *loops = "";
+	for (int a = first; a < end; a++)
+		if (s->block->axes[a].extent > 1)
+			loops = rule_join(s->r, loops, loop_of(s, a));
+	return loops;
 }
 
 static bool is_home(const Spatial *s)
@@ -179,11 +189,13 @@ static void choose_kinds(Spatial *s)
 }
 
 /* Where there are kinds: of the axes before the row, those or the others. */
-static void put_before_row(Spatial *s, bool kinds, const char *format)
+static const char *before_row(const Spatial *s, bool kinds)
 {
+	const char *loops = "";
 	for (int a = 0; a < s->row && s->has_kinds; a++)
 		if (s->kinds[a] == kinds)
-			rule_put(s->r, format, loop_of(s, a));
+			loops = rule_join(s->r, loops, loop_of(s, a));
+	return loops;
 }
 
 /* Is it a reduction of something that the block reads, too? */
@@ -229,7 +241,7 @@ static void choose_order(Spatial *s)
 	s->first = order[s->first];
 	rule_put(s->r, "reorder(");
 	for (int k = 0; k < s->row; k++)
-		rule_put(s->r, k ? ", %s" : "%s", loop_of(s, order[k]));
+		rule_put(s->r, "%s, ", loop_of(s, order[k]));
 	rule_put(s->r, ")\n");
 }
 
@@ -326,26 +338,22 @@ static void put_square(Spatial *s)
 {
 	Rules *r = s->r;
 	const Block *block = s->block;
-	const char *across = block->axes[s->across].name;
-	const char *last = block->axes[s->last].name;
-	const char *v0 = rule_name(r, block, across, "0");
-	const char *vv = rule_name(r, block, across, "v");
-	const char *u1 = rule_name(r, block, last, "1");
-	int lanes = rule_widest(s->r, s->block, s->across);
-	int64_t n = block->axes[s->last].extent;
-	s->v0 = rule_name(r, block, last, "0");
-	rule_put(s->r, "%s, %s = split(%s, ? in tile([%s]))\n%s, %s = split(%s, [_, %d])\n",
-	    s->v0, u1, loop_of(s, s->last), n >= 16 ? "4, 8, 16" : "4, 8", v0,
-	    vv, loop_of(s, s->across), lanes);
-	rule_put(s->r, "reorder(");
+	const char *rows = "";
+	int lanes = rule_widest(r, block, s->across);
+	const char *const *u =
+	    rule_split(r, block, s->last, "0 1", "? in tile([%s])",
+		rule_powers(r, 4, block->axes[s->last].extent >= 16 ? 16 : 8));
+	const char *const *v =
+	    rule_split(r, block, s->across, "0 v", "[_, %d]", lanes);
 	for (int a = 0; a < s->last; a++)
-		rule_put(s->r, "%s, ", a == s->across ? v0 : loop_of(s, a));
-	rule_put(s->r, "%s, %s, %s)\nunroll(%s)\nvectorize(%s, %d)\ntail(%s, peel)\n",
-	    s->v0, u1, vv, u1, vv, lanes, block->name);
-	if (r->machine->threads > 1 &&
-	    !rule_rows_has(r, s->info->block))
-		rule_put(s->r, "parallel(%s)\n",
-		    s->first == s->across ? v0 : loop_of(s, s->first));
+		rows =
+		    rule_join(r, rows, a == s->across ? v[0] : loop_of(s, a));
+	rule_put(r, "reorder(%s, %s, %s, %s)\n", rows, u[0], u[1], v[1]);
+	rule_vectors(r, u[1], v[1], lanes);
+	rule_put(r, "tail(%s, peel)\n", block->name);
+	if (!rule_rows_has(r, s->info->block))
+		rule_parallel(
+		    r, s->first == s->across ? v[0] : loop_of(s, s->first));
 }
 
 /* Are the last axes so short together that vectors of the axis before hold twice
@@ -384,34 +392,20 @@ static void note_lanes(Spatial *s, const char *loop, int axis, int lanes)
 	b->lanes = lanes;
 }
 
-/* Of the short axes behind the row. */
-static void put_few(Spatial *s, const char *format)
-{
-	for (int a = s->row + 1; a <= s->last; a++)
-		if (s->block->axes[a].extent > 1)
-			rule_put(s->r, format, loop_of(s, a));
-}
-
 static void put_narrow(Spatial *s)
 {
 	Rules *r = s->r;
-	const Block *block = s->block;
-	const char *row = block->axes[s->row].name;
-	const char *vv = rule_name(r, block, row, "v");
 	int lanes = widest_value(s, s->row, widest_stored(s, s->row));
-	s->row0 = rule_name(r, block, row, "0");
-	rule_put(s->r, "%s, %s = split(%s, [_, %d])\nreorder(", s->row0, vv,
-	    loop_of(s, s->row), lanes);
-	put_before_row(s, false, "%s, ");
-	rule_put(s->r, "%s, ", s->row0);
-	put_before_row(s, true, "%s, ");
-	put_few(s, "%s, ");
-	rule_put(s->r, "%s)\n", vv);
-	put_before_row(s, true, "unroll(%s)\n");
-	put_few(s, "unroll(%s)\n");
-	rule_put(s->r, "vectorize(%s, %d)\ntail(%s, peel)\n", vv, lanes,
-	    block->name);
-	note_lanes(s, s->row0, s->row, lanes);
+	const char *const *v =
+	    rule_split(r, s->block, s->row, "0 v", "[_, %d]", lanes);
+	const char *code = rule_join(
+	    r, before_row(s, true), long_loops(s, s->row + 1, s->last + 1));
+	s->row0 = v[0];
+	rule_put(r, "reorder(%s, %s, %s, %s)\n", before_row(s, false), v[0],
+	    code, v[1]);
+	rule_vectors(r, code, v[1], lanes);
+	rule_put(r, "tail(%s, peel)\n", s->block->name);
+	note_lanes(s, v[0], s->row, lanes);
 }
 
 /* Do only a few lie side by side, which fill no vectors?  Then vectors of the last
@@ -442,20 +436,16 @@ static bool put_small(Spatial *s)
 	    : rule_small_vectors(
 		  r->program, r->machine, block, r->bodies[s->info->block]);
 	const char *f = rule_name(r, block, "f", "");
-	const char *v1 = rule_name(r, block, "f", "1");
-	const char *vv = rule_name(r, block, "f", "v");
 	if (!n)
 		return false;
-	s->row0 = rule_name(r, block, "f", "0");
 	s->first = s->row;
-	rule_put(r, "%s = fuse(", f);
-	for (int a = 0; a < block->nspatial; a++)
-		rule_put(r, a ? ", %s" : "%s", loop_of(s, a));
-	rule_put(r,
-	    ")\n%s, %s, %s = split(%s, ? in tile([%d, %d, %d], [%d]))\n"
-	    "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n",
-	    s->row0, v1, vv, f, n, 2 * n, 4 * n, lanes, v1, vv, lanes,
-	    block->name);
+	rule_put(r, "%s = fuse(%s)\n", f,
+	    rule_loops(r, block->name, block, 0, block->nspatial, -1, -1));
+	const char *const *v = rule_split_loop(r, f, f, "0 1 v",
+	    "? in tile([%d, %d, %d], [%d])", n, 2 * n, 4 * n, lanes);
+	s->row0 = v[0];
+	rule_vectors(r, v[1], v[2], lanes);
+	rule_put(r, "tail(%s, ? in {peel, mask})\n", block->name);
 	return true;
 }
 
@@ -463,18 +453,13 @@ static void split_rows(Spatial *s)
 {
 	int64_t n = s->block->axes[s->row].extent;
 	bool apart = rule_longer_axis(s->block, s->last) != s->row;
-	s->sizes = s->has_kinds || apart
-	    ? NULL
-	    : rule_columns(s->r, s->info->block, s->last, widest_last(s));
-	RuleSplit i = rule_split(s->r, s->block, s->row,
-	    s->sizes ? "1, 2, 4, 8" : NULL);
-	s->rows = i;
-	s->row0 = i.place;
-	rule_put(s->r, "%s, %s = split(%s, ? in tile(%s[%s]))\n", i.outer, i.unrolled,
-	    loop_of(s, s->row), i.domain,
-	    n >= 8	 ? "1, 2, 4, 8"
-		: n >= 4 ? "1, 2, 4"
-			 : "1, 2");
+	if (!s->has_kinds && !apart)
+		s->sizes =
+		    rule_columns(s->r, s->info->block, s->last, widest_last(s));
+	s->rows = rule_tiles(s->r, s->block, s->row, NULL,
+	    *s->sizes ? "1, 2, 4, 8" : "", rule_powers(s->r, 1, n > 8 ? 8 : n),
+	    0);
+	s->row0 = s->rows.place;
 }
 
 /* After how many values of an axis do all reads' indices begin anew, but for
@@ -508,11 +493,8 @@ static const char *copies_of(const Spatial *s, int64_t tiles, int lanes)
 {
 	const char *anew =
 	    s->part ? NULL : rule_copies(s->r, s->info, s->last, tiles, lanes);
-	return anew	? anew
-	    : tiles > 4 ? "1, 2, 4, 8"
-	    : tiles > 2 ? "1, 2, 4"
-	    : tiles > 1 ? "1, 2"
-			: "1";
+	int64_t most = 2 * tiles - 1;
+	return anew ? anew : rule_powers(s->r, 1, most > 8 ? 8 : most);
 }
 
 /* Can the axis be two, the inner one as long as a period? */
@@ -584,18 +566,13 @@ static void note_kinds(Spatial *s)
 /* The order of loops where several rows are at once. */
 static void put_rows(Spatial *s, const RuleSplit *v)
 {
-	rule_put(s->r, "reorder(");
-	put_before_row(s, false, "%s, ");
-	rule_put(s->r, "%s, ", s->row0);
-	for (int a = s->row + 1; a < s->last; a++)
-		if (s->block->axes[a].extent > 1)
-			rule_put(s->r, "%s, ", loop_of(s, a));
-	rule_put(s->r, "%s%s%s, ", s->part ? s->outer : "", s->part ? ", " : "",
-	    v->outer);
-	put_before_row(s, true, "%s, ");
-	rule_put(s->r, "%s, %s, %s)\n", s->rows.unrolled, v->unrolled, v->lanes);
-	put_before_row(s, true, "unroll(%s)\n");
-	rule_put(s->r, "unroll(%s)\n", s->rows.unrolled);
+	Rules *r = s->r;
+	const char *kinds = before_row(s, true);
+	rule_put(r, "reorder(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)\n",
+	    before_row(s, false), s->rows.block, v->block, s->rows.outer,
+	    long_loops(s, s->row + 1, s->last), s->part ? s->outer : "",
+	    v->outer, kinds, s->rows.unrolled, v->unrolled, v->lanes);
+	rule_put(r, "each unroll(%s, %s)\n", kinds, s->rows.unrolled);
 	if (s->has_kinds)
 		note_kinds(s);
 }
@@ -608,23 +585,17 @@ static void split_last(Spatial *s)
 	int64_t extent = block->axes[s->last].extent;
 	if (lanes <= 1 || extent <= 1)
 		return;
-	if (!s->sizes && !s->info->hosts)
+	if (!*s->sizes && !s->info->hosts)
 		lanes = cut_last(s);
-	RuleSplit v = rule_split(s->r, block, s->last, s->sizes);
 	int64_t tiles =
 	    ((s->part ? s->part_extent : extent) + lanes - 1) / lanes;
+	RuleSplit v = rule_tiles(s->r, block, s->last, s->part, s->sizes,
+	    copies_of(s, tiles, lanes), lanes);
 	s->v0 = v.place;
-	rule_put(s->r, "%s, %s, %s = split(%s, ? in tile(%s[%s], [%d]))\n", v.outer,
-	    v.unrolled, v.lanes, s->part ? s->part : loop_of(s, s->last),
-	    v.domain, copies_of(s, tiles, lanes), lanes);
-	if (s->sizes)
-		rule_put(s->r, "reorder(%s, %s, %s, %s, %s, %s, %s)\nunroll(%s)\n",
-		    s->rows.place, v.place, s->rows.inner, v.inner,
-		    s->rows.unrolled, v.unrolled, v.lanes, s->rows.unrolled);
-	else if (s->row0)
+	if (s->row0)
 		put_rows(s, &v);
-	rule_put(s->r, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n",
-	    v.unrolled, v.lanes, lanes, block->name);
+	rule_vectors(s->r, v.unrolled, v.lanes, lanes);
+	rule_put(s->r, "tail(%s, ? in {peel, mask})\n", block->name);
 	if (is_home(s) && !s->row0 && !s->part)
 		note_lanes(s, s->v0, s->last, lanes);
 }
@@ -655,7 +626,7 @@ static void add_places(Spatial *s)
 			    a == s->row && s->row0 ? s->row0 : loop_of(s, a),
 			    k + 1);
 	}
-	if (s->sizes)
+	if (*s->sizes)
 		rule_add_columns(s->r, s->info->block, s->v0, s->last + 1);
 	else if (s->v0 && !s->part && finishes_rows(s))
 		rule_add_place(
@@ -684,15 +655,13 @@ bool rule_is_flat(const Rules *r, int i)
  * has some. */
 static void put_beside(Spatial *s)
 {
-	const char *axis = s->block->axes[s->last].name;
-	const char *u = rule_name(s->r, s->block, axis, "u");
-	const char *v = rule_name(s->r, s->block, axis, "v");
 	int lanes = rule_widest(s->r, s->block, s->last), along;
 	int steps = !s->info->follows
 	    ? lanes : rule_row_lanes(s->r, s->info->beside, &along);
 	lanes = steps < lanes ? steps : lanes;
-	rule_put(s->r, "%s, %s = split(%s, [_, %d])\nunroll(%s)\nvectorize(%s, %d)\n", u,
-	    v, loop_of(s, s->last), lanes, u, v, lanes);
+	const char *const *v =
+	    rule_split(s->r, s->block, s->last, "u v", "[_, %d]", lanes);
+	rule_vectors(s->r, v[0], v[1], lanes);
 	if (s->row >= 0 && !s->info->follows)
 		rule_put(s->r, "unroll(%s, limit=%d)\n", loop_of(s, s->row), ROWS_MOST);
 	rule_put(s->r, "tail(%s, %s)\n", s->block->name,
@@ -728,14 +697,12 @@ static void put_ones_outside(Spatial *s)
 	int *order = NEW_N(s->r->arena, int, n);
 	if (s->last == n - 1)
 		return;
-	rule_put(s->r, "reorder(");
-	for (int a = 0, k = 0; a < n; a++) {
+	rule_put(s->r, "reorder(%s, %s)\n",
+	    rule_loops(s->r, s->block->name, s->block, s->last + 1, n, -1, -1),
+	    loop_of(s, s->last));
+	for (int a = 0, k = 0; a < n; a++)
 		if (a != s->last)
 			order[k++] = a;
-		if (a > s->last)
-			rule_put(s->r, "%s, ", loop_of(s, a));
-	}
-	rule_put(s->r, "%s)\n", loop_of(s, s->last));
 	order[n - 1] = s->last;
 	s->r->blocks[s->info->block].order = order;
 }
@@ -787,8 +754,8 @@ void rule_spatial(Rules *r, int i)
 	    : s.first == s.last && s.v0		      ? s.v0
 	    : s.first == s.row && s.row0	      ? s.row0
 						      : loop_of(&s, s.first);
-	if (r->machine->threads > 1 && !rule_rows_has(r, i))
-		rule_put(s.r, "parallel(%s)\n", outer);
+	if (!rule_rows_has(r, i))
+		rule_parallel(r, outer);
 	if (is_home(&s) && !small && (!s.has_kinds || r->blocks[i].order))
 		add_places(&s);
 	if (s.info->ahead)

@@ -6,10 +6,23 @@
  *     for i for j for s  y[i, j] += w[s]*a[i, j + s]
  * -->
  *     for i0 for j0 unroll s unroll i1 unroll j1 vector jv   y[i, j] += …
+ *
+ * Where a chain of filters ends its rows and columns are made in blocks, small
+ * enough that what the filters before it make for one stays in the nearest cache,
+ * large enough that little of it is made twice:
+ *
+ *     for ib for jb for i0 for j0 …
  */
 #include "schedule/rules/rules.h"
 
-enum { WINDOW_MOST = 32, SMALL_WINDOW = 9, UNROLL_MOST = 16, FILTER_LEAST = 3 };
+enum {
+	WINDOW_MOST = 32,
+	SMALL_WINDOW = 9,
+	UNROLL_MOST = 16,
+	FILTER_LEAST = 3,
+	COLUMNS_LEAST = 4, /* vectors of a block of columns */
+	COLUMNS_MOST = 64
+};
 
 int rule_longer_axis(const Block *b, int below)
 {
@@ -17,6 +30,14 @@ int rule_longer_axis(const Block *b, int below)
 	while (a >= 0 && b->axes[a].extent == 1)
 		a--;
 	return a;
+}
+
+int rule_first_axis(const Block *b, int first, int end)
+{
+	for (int a = first; a < end; a++)
+		if (b->axes[a].extent > 1)
+			return a;
+	return -1;
 }
 
 bool rule_is_short(const Block *b)
@@ -84,6 +105,36 @@ void rule_window(Rules *r, int i)
 	rule_put_with(r, i, name, name, NULL);
 }
 
+/* Does another filter make what it reads, an element for each of its own? */
+static bool reads_filter(const Rules *r, int block, int row, int last)
+{
+	const RuleBlock *b = &r->blocks[block];
+	for (int i = 0; i < b->reads.n; i++) {
+		const RuleRead *read = &b->reads.at[i];
+		int from = r->program->buffers[read->buffer].block;
+		if (from >= 0 && read->uses[row] && read->uses[last] &&
+		    rule_is_filter(r, from) && !rule_is_running(r, from))
+			return true;
+	}
+	return false;
+}
+
+const char *rule_columns(const Rules *r, int block, int last, int lanes)
+{
+	const Block *b = &r->program->blocks[block];
+	int row = rule_longer_axis(b, last);
+	int64_t all = (b->axes[last].extent + lanes - 1) / lanes;
+	const char *sizes = "";
+	if (row < 0 || lanes < 2 || all < 2 * COLUMNS_LEAST ||
+	    !r->blocks[block].output || r->blocks[block].home != block ||
+	    !reads_filter(r, block, row, last))
+		return "";
+	for (int64_t n = COLUMNS_LEAST; n < all && n <= COLUMNS_MOST; n++)
+		if (all % n == 0 || n == 8 || n == 16)
+			sizes = rule_and_size(r, sizes, n);
+	return rule_and_size(r, sizes, all);
+}
+
 /* Steps are repeated in code, so that rows share what they read; of a long loop some:
  * the names of all in their order, and what repeats them. */
 static const char *put_steps(Rules *r, const Block *b, const char **order)
@@ -91,24 +142,17 @@ static const char *put_steps(Rules *r, const Block *b, const char **order)
 	const char *code = *order = "";
 	bool small = block_steps(b) <= SMALL_WINDOW;
 	for (int a = b->nspatial; a < b->naxes; a++) {
-		const char *name = b->axes[a].name,
-			   *limit = ", limit=? in {1, 16}";
-		const char *loop =
-		    arena_printf(r->arena, "%s.%s", b->name, name);
-		if (b->axes[a].extent > UNROLL_MOST) {
-			const char *outer = rule_name(r, b, name, "0"),
-				   *whole = loop;
-			loop = rule_name(r, b, name, "1");
-			buf_printf(&r->text,
-			    "%s, %s = split(%s, ? in tile([8, 16]))\n", outer,
-			    loop, whole);
-			*order =
-			    arena_printf(r->arena, "%s%s, ", *order, outer);
-			limit = "";
+		bool long_axis = b->axes[a].extent > UNROLL_MOST;
+		const char *loop = rule_loop(r, b->name, b, a);
+		if (long_axis) {
+			const char *const *s =
+			    rule_split(r, b, a, "0 1", "? in tile([8, 16])");
+			*order = rule_join(r, *order, s[0]);
+			loop = s[1];
 		}
-		*order = arena_printf(r->arena, "%s%s, ", *order, loop);
+		*order = rule_join(r, *order, loop);
 		code = arena_printf(r->arena, "%sunroll(%s%s)\n", code, loop,
-		    small ? "" : limit);
+		    small || long_axis ? "" : ", limit=? in {1, 16}");
 	}
 	return code;
 }
@@ -121,51 +165,28 @@ bool rule_lanes_in_space(Rules *r, int block)
 	int lanes = rule_value_lanes(r, block, last);
 	int least = rule_least_lanes(lanes);
 	bool home = r->blocks[block].home == block;
-	const char *n = b->name;
-	while (last >= 0 && lanes > 1 && b->axes[last].extent * 2 <= lanes)
-		lanes /= 2;
-	if (last < 0 || lanes < least)
+	lanes = last < 0 ? 0 : rule_filled(b, last, lanes);
+	if (lanes < least)
 		return false;
 	const char *sizes = rule_columns(r, block, last, lanes);
-	RuleSplit v = rule_split(r, b, last, sizes);
-	RuleSplit i = rule_split(r, b, row, sizes ? "1, 2, 4, 8" : NULL);
-	buf_printf(&r->text, "%s, %s, %s = split(%s.%s, ? in tile(%s[1, 2, 4, 8], [%d]))\n",
-	    v.outer, v.unrolled, v.lanes, n, b->axes[last].name, v.domain,
-	    lanes);
-	if (row >= 0)
-		buf_printf(&r->text, "%s, %s = split(%s.%s, ? in tile(%s[1, 2, 4, 8]))\n",
-		    i.outer, i.unrolled, n, b->axes[row].name, i.domain);
+	const char *few = "1, 2, 4, 8";
+	RuleSplit v = rule_tiles(r, b, last, NULL, sizes, few, lanes);
+	RuleSplit i = rule_tiles(r, b, row, NULL, *sizes ? few : "", few, 0);
 	const char *order, *steps = put_steps(r, b, &order);
-	buf_printf(&r->text, "reorder(");
-	for (int a = 0; a < last; a++)
-		if (a != row)
-			buf_printf(&r->text, "%s.%s, ", n, b->axes[a].name);
-	if (sizes)
-		buf_printf(&r->text, "%s, %s, %s, %s, ", i.place, v.place, i.inner, v.inner);
-	else if (row >= 0)
-		buf_printf(&r->text, "%s, %s, ", i.outer, v.outer);
-	else
-		buf_printf(&r->text, "%s, ", v.outer);
-	buf_puts(&r->text, order);
-	if (row >= 0)
-		buf_printf(&r->text, "%s, ", i.unrolled);
-	buf_printf(&r->text, "%s, %s)\n", v.unrolled, v.lanes);
-	buf_puts(&r->text, steps);
-	buf_printf(&r->text, "unroll(%s)\n", v.unrolled);
-	if (row >= 0)
-		buf_printf(&r->text, "unroll(%s)\n", i.unrolled);
-	buf_printf(&r->text, "vectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", v.lanes,
-	    lanes, n);
-	const char *outer = row >= 0 ? i.place : v.place;
-	for (int a = row - 1; a >= 0; a--)
-		if (b->axes[a].extent > 1)
-			outer =
-			    arena_printf(r->arena, "%s.%s", n, b->axes[a].name);
-	if (r->machine->threads > 1 && home)
-		buf_printf(&r->text, "parallel(%s)\n", outer);
+	rule_put(r, "reorder(%s, %s, %s, %s, %s, %s, %s, %s, %s)\n%s",
+	    rule_loops(r, b->name, b, 0, last, row, -1), i.block, v.block,
+	    i.outer, v.outer, order, i.unrolled, v.unrolled, v.lanes, steps);
+	rule_vectors(r, rule_join(r, v.unrolled, i.unrolled), v.lanes, lanes);
+	rule_put(r, "tail(%s, ? in {peel, mask})\n", b->name);
+	int first = rule_first_axis(b, 0, row);
+	if (home)
+		rule_parallel(r,
+		    first >= 0	   ? rule_loop(r, b->name, b, first)
+			: row >= 0 ? i.place
+				   : v.place);
 	if (home && row >= 0)
 		rule_add_place(r, block, i.place, row + 1);
-	if (sizes)
+	if (*sizes)
 		rule_add_columns(r, block, v.place, last + 1);
 	return true;
 }

@@ -21,13 +21,18 @@ int rule_lanes(const Machine *machine, DType type)
 	return machine->vector_bytes > bytes ? machine->vector_bytes / bytes : 1;
 }
 
+int rule_filled(const Block *b, int axis, int lanes)
+{
+	while (lanes > 1 && b->axes[axis].extent * 2 <= lanes)
+		lanes /= 2;
+	return lanes;
+}
+
 int rule_widest(const Rules *r, const Block *block, int axis)
 {
 	DType type = r->program->buffers[block->buffer].type;
 	int lanes = rule_lanes(r->machine, type);
-	while (lanes > 1 && block->axes[axis].extent * 2 <= lanes)
-		lanes /= 2;
-	return lanes;
+	return rule_filled(block, axis, lanes);
 }
 
 int rule_least_lanes(int widest)
@@ -273,29 +278,6 @@ static int tiled_block(const Rules *r)
 	return best;
 }
 
-const char *rule_plain_name(char *name)
-{
-	for (char *p = name; *p; p++)
-		if (*p == '~')
-			*p = '_';
-	return name;
-}
-
-void rule_put(Rules *r, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&r->text, format, args);
-	va_end(args);
-}
-
-const char *rule_name(
-    Rules *r, const Block *block, const char *axis, const char *suffix)
-{
-	return rule_plain_name(arena_printf(
-	    r->arena, "%s_%s%s", block->name, axis, suffix));
-}
-
 /* The last axis's do in the output, or with a few more in between, those of an
  * operand that is packed do there, and some in an operand as it is. */
 bool rule_worth_vectors(const Rules *r, int i, int axis)
@@ -389,9 +371,8 @@ static Trace *sketch_trace(Rules *r)
 	analyse(r);
 	run_passes(r);
 	Source *source = NEW(r->arena, Source);
-	*source = (Source){.name = "rules",
-	    .text = arena_strdup(r->arena, buf_text(&r->text)),
-	    .size = r->text.size};
+	*source = (Source){.name = "rules", .text = rule_steps(r)};
+	source->size = strlen(source->text);
 	Diag diag = {0};
 	Trace *trace = trace_parse(
 	    r->arena, source, (Span){0, source->size}, &diag);

@@ -180,13 +180,59 @@ typedef struct {
 typedef VEC(RuleSketch) RuleSketchVec;
 void rules_sketches(Arena *arena, const Program *program,
     const Machine *machine, RuleSketchVec *out);
-/* Adds steps to the sketch at hand. */
+/* steps.c: adds steps to the sketch at hand; what they are without what is missing. */
 void rule_put(Rules *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+const char *rule_steps(const Rules *r);
 /* A name for a loop: the block's and axis's letters and a number. */
 const char *rule_name(Rules *r, const Block *block, const char *axis,
     const char *suffix);
 const char *rule_plain_name(char *name); /* without '~', in place */
+/* A stage's loop of an axis; no axis (-1): missing.  Those of the axes from one up
+ * to another, but for two; two lists as one; a list and one loop more. */
+const char *rule_loop(
+    const Rules *r, const char *stage, const Block *b, int axis);
+const char *rule_loops(const Rules *r, const char *stage, const Block *b,
+    int first, int end, int but, int nor);
+const char *rule_join(const Rules *r, const char *loops, const char *more);
+const char *rule_and(const Rules *r, const char *loops, const char *stage,
+    const Block *b, int axis);
+/* A size; a list and one more; first, 2*first .. up to `most`; of values, which 0
+ * ends, those up to `most`, the first in any case. */
+const char *rule_size(const Rules *r, int64_t n);
+const char *rule_and_size(const Rules *r, const char *sizes, int64_t n);
+const char *rule_powers(const Rules *r, int64_t first, int64_t most);
+const char *rule_sizes(const Rules *r, const int *values, int64_t most);
+/* A split, and the loops that it makes: `prefix` with each suffix ("0 1 v"); of an
+ * axis by its name.  Of a loop that is missing none is made. */
+const char *const *rule_split_loop(Rules *r, const char *loop,
+    const char *prefix, const char *suffixes, const char *sizes, ...)
+    __attribute__((format(printf, 5, 6)));
+const char *const *rule_split(Rules *r, const Block *b, int axis,
+    const char *suffixes, const char *sizes, ...)
+    __attribute__((format(printf, 5, 6)));
+/* An axis in tiles: `blocks` (""), rows of them that are made at once and, if there
+ * are, lanes.  `loop`: what is left of the axis, or NULL. */
+typedef struct {
+	const char *block, *outer, *unrolled, *lanes;
+	const char *place; /* the outermost */
+} RuleSplit;
+RuleSplit rule_tiles(Rules *r, const Block *b, int axis, const char *loop,
+    const char *blocks, const char *sizes, int lanes);
+/* The copy of what a stage of the block reads. */
+void rule_copy(Rules *r, const RuleBlock *of, const RuleRead *read,
+    const char *copy, const char *stage, const char *scope);
+/* Who stores what a reduction adds up: its only reader, if that is one element by
+ * element, or a copy of it; where it adds up, in that scope. */
+typedef struct {
+	int reader; /* -1: a copy */
+	const Block *block;
+	const char *acc;
+} RuleWriter;
+RuleWriter rule_writer(Rules *r, int block, const char *scope);
+/* Loops repeated in code, and one that is vectors; threads, if there are. */
+void rule_vectors(Rules *r, const char *unrolled, const char *lane, int lanes);
+void rule_parallel(Rules *r, const char *loop);
 int rule_axis_of(const Expr *e); /* of a plain index; -1 */
 /* Do exact numerics forbid to reduce in another order? */
 bool rule_keeps_order(const Program *program, const Block *block);
@@ -205,7 +251,9 @@ int rule_maker(const Rules *r, int buffer);
 int rule_lanes(const Machine *machine, DType type);
 /* The fewest that make a vector where so many are the most: 4, or 2 of 2. */
 int rule_least_lanes(int widest);
-/* The widest vector of what the block stores that the axis fills by half. */
+/* So many lanes, or as many as the axis fills by half; the widest vector of what the
+ * block stores. */
+int rule_filled(const Block *b, int axis, int lanes);
 int rule_widest(const Rules *r, const Block *block, int axis);
 /* Those of what the block computes, along the axis: more, where that is in
  * narrower types than sums are. */
@@ -333,22 +381,14 @@ bool rule_is_short(const Block *block); /* a reduction of a few steps */
 bool rule_is_filter(const Rules *r, int block);
 /* The last axis below that one that is longer than 1; -1. */
 int rule_longer_axis(const Block *block, int below);
+/* The first one from `first` on, below `end`; -1. */
+int rule_first_axis(const Block *block, int first, int end);
 /* A reduction with lanes along its last spatial axis, some rows at once; false: that
  * is too short. */
 bool rule_lanes_in_space(Rules *r, int block);
-/* rule_columns.c: sizes of blocks of columns, in vectors, as text, where the block
- * ends a chain of filters; NULL. */
+/* Sizes of blocks of columns, in vectors, where the block ends a chain of filters;
+ * "": there are none. */
 const char *rule_columns(const Rules *r, int block, int last, int lanes);
-/* The loops that an axis is split into, with such sizes or without (NULL). */
-typedef struct {
-	const char *outer;  /* all but the next two, outer first */
-	const char *unrolled, *lanes;
-	const char *place;  /* of `outer` the first: what is computed for a block */
-	const char *inner;  /* and the last */
-	const char *domain; /* of the sizes between these two, or nothing */
-} RuleSplit;
-RuleSplit rule_split(
-    Rules *r, const Block *block, int axis, const char *sizes);
 /* rule_inline.c: the choice, from the blocks as the program has them; what one
  * evaluation of a body is. */
 void rule_inline_choose(Rules *r);
