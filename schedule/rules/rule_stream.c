@@ -34,8 +34,7 @@ typedef struct {
 	const char *reduce;   /* stage with the reduction */
 	int reader;           /* block; -1: the writer is a copy */
 	int axis, lanes;
-	const char *piece;    /* the loop that a piece of the rows is one of */
-	const char *rows;     /* the loop that some rows are one of */
+	const char *piece; /* the loop that a piece of the rows is one of */
 } Stream;
 
 /* --- where ---------------------------------------------------------------------- */
@@ -98,64 +97,63 @@ static const char *writer_axis(const Stream *s, int axis)
 }
 
 /* Vectors of a piece: powers of two, and what there is for each thread. */
-static void put_pieces(const Stream *s)
+static const char *pieces_of(const Stream *s)
 {
 	int64_t all = (s->block->axes[s->axis].extent + s->lanes - 1) / s->lanes;
 	int threads = s->r->machine->threads > 1 ? s->r->machine->threads : 1;
 	int64_t share = (all + threads - 1) / threads;
-	rule_put(s->r, "%d", PIECE_LEAST);
+	const char *sizes = rule_size(s->r, PIECE_LEAST);
 	for (int64_t n = PIECE_LEAST; n < PIECE_MOST && n < all; n *= 2) {
 		if (n < share && share < 2 * n)
-			rule_put(s->r, ", %lld", (long long)share);
+			sizes = rule_and_size(s->r, sizes, share);
 		if (2 * n <= all)
-			rule_put(s->r, ", %lld", (long long)(2 * n));
+			sizes = rule_and_size(s->r, sizes, 2 * n);
 	}
+	return sizes;
+}
+
+/* Those of the rows that are made at once, or the others. */
+static const char *loops_of(const Stream *s, bool writer, bool rows)
+{
+	const char *loops = "";
+	for (int a = 0; a < s->block->nspatial; a++)
+		if (a != s->axis && is_row(s, a) == rows)
+			loops = rule_join(s->r, loops,
+			    arena_printf(s->r->arena, "%s.%s",
+				writer ? s->writer : s->reduce,
+				writer ? writer_axis(s, a)
+				       : s->block->axes[a].name));
+	return loops;
 }
 
 static void split_writer(Stream *s)
 {
 	Rules *r = s->r;
 	const char *name = writer_axis(s, s->axis);
-	const char *vectors = rule_name(r, s->writer_block, name, "1");
-	const char *lane = rule_name(r, s->writer_block, name, "v");
-	s->piece = rule_name(r, s->writer_block, name, "0");
-	rule_put(r, "%s, %s, %s = split(%s.%s, ? in tile([", s->piece, vectors, lane,
-	    s->writer, name);
-	put_pieces(s);
-	rule_put(r, "], [%d]))\nreorder(", s->lanes);
-	for (int rows = 0; rows < 2; rows++) {
-		for (int a = 0; a < s->block->nspatial; a++)
-			if (a != s->axis && is_row(s, a) == rows)
-				rule_put(r, "%s.%s, ", s->writer,
-				    writer_axis(s, a));
-		rule_put(r, rows ? "%s, %s)\n" : "%s, ",
-		    rows ? vectors : s->piece, lane);
-	}
-	rule_put(r, "vectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n", lane,
-	    s->lanes, s->writer);
+	const char *const *x =
+	    rule_split_loop(r, arena_printf(r->arena, "%s.%s", s->writer, name),
+		rule_name(r, s->writer_block, name, ""), "0 1 v",
+		"? in tile([%s], [%d])", pieces_of(s), s->lanes);
+	s->piece = x[0];
+	rule_put(r, "reorder(%s, %s, %s, %s, %s)\n", loops_of(s, true, false),
+	    x[0], loops_of(s, true, true), x[1], x[2]);
+	rule_vectors(r, "", x[2], s->lanes);
+	rule_put(r, "tail(%s, ? in {peel, mask})\n", s->writer);
 }
 
 /* Pieces for threads, with what each thread does alone. */
 static void parallel_writer(Stream *s)
 {
 	Rules *r = s->r;
-	const char *fused = s->piece;
-	bool several = false;
-	for (int a = 0; a < s->block->nspatial; a++)
-		several |= a != s->axis && !is_row(s, a);
-	if (r->machine->threads > 1 && several) {
-		fused = rule_name(r, s->writer_block, "piece", "");
-		rule_put(r, "%s = fuse(", fused);
-		for (int a = 0; a < s->block->nspatial; a++)
-			if (a != s->axis && !is_row(s, a))
-				rule_put(r, "%s.%s, ", s->writer,
-				    writer_axis(s, a));
-		rule_put(r, "%s)\n", s->piece);
+	const char *others = loops_of(s, true, false);
+	if (r->machine->threads > 1 && *others) {
+		const char *fused = rule_name(r, s->writer_block, "piece", "");
+		rule_put(r, "%s = fuse(%s, %s)\n", fused, others, s->piece);
+		s->piece = fused;
 	}
-	if (r->machine->threads > 1)
-		rule_put(r, "parallel(%s)\n", fused);
-	s->piece = fused;
-	rule_add_place(r, (int)(s->writer_block - r->program->blocks), fused, -1);
+	rule_parallel(r, s->piece);
+	rule_add_place(
+	    r, (int)(s->writer_block - r->program->blocks), s->piece, -1);
 }
 
 /* --- the reduction --------------------------------------------------------------- */
@@ -179,19 +177,10 @@ static int row_axis(const Stream *s)
 }
 
 /* Of several results for each element a few rows fill the registers. */
-static void put_rows(const Stream *s, const char *rows, const char *some,
-    int64_t extent)
+static const char *rows_of(const Stream *s, int64_t extent)
 {
 	bool few = rule_times_read(s->block, s->read) <= 2;
-	rule_put(s->r, "%s, %s = split(%s, ? in tile([%s]))\n", s->rows, some, rows,
-	    extent >= 8 ? few ? "8" : "4, 8" : extent >= 4 ? "2, 4" : "1");
-}
-
-static void put_axes(const Stream *s, bool rows, const char *format)
-{
-	for (int a = 0; a < s->block->nspatial; a++)
-		if (a != s->axis && is_row(s, a) == rows)
-			rule_put(s->r, format, s->reduce, s->block->axes[a].name);
+	return extent >= 8 ? few ? "8" : "4, 8" : extent >= 4 ? "2, 4" : "1";
 }
 
 static void schedule_reduction(Stream *s)
@@ -199,56 +188,41 @@ static void schedule_reduction(Stream *s)
 	Rules *r = s->r;
 	const Block *b = s->block;
 	int row = row_axis(s);
-	const char *name = b->axes[s->axis].name, *step = b->axes[row].name;
-	const char *along = rule_name(r, b, name, "_acc");
-	const char *vectors = rule_name(r, b, name, "_next");
-	const char *lane = rule_name(r, b, name, "_lane");
-	const char *some = rule_name(r, b, step, "1");
-	s->rows = rule_name(r, b, step, "0");
+	const char *rows = loops_of(s, false, true);
 	rule_put(r, "compute_at(%s, %s)\n", s->reduce, s->piece);
-	put_rows(s, arena_printf(r->arena, "%s.%s", s->reduce, step), some,
-	    b->axes[row].extent);
-	rule_put(r, "%s, %s, %s = split(%s.%s, ? in tile([1, 2, 4], [%d]))\n",
-	    along, vectors, lane, s->reduce, name, s->lanes);
-	rule_put(r, "reorder(");
-	put_axes(s, false, "%s.%s, ");
-	for (int a = b->nspatial; a < b->naxes; a++)
-		if (a != row)
-			rule_put(r, "%s.%s, ", s->reduce, b->axes[a].name);
-	rule_put(r, "%s, %s, %s, ", s->rows, along, some);
-	put_axes(s, true, "%s.%s, ");
-	rule_put(r, "%s, %s)\nunroll(%s)\n", vectors, lane, some);
-	put_axes(s, true, "unroll(%s.%s)\n");
-	rule_put(r, "unroll(%s)\nvectorize(%s, %d)\ntail(%s, ? in {peel, mask})\n",
-	    vectors, lane, s->lanes, s->reduce);
-	rule_put(r, "prefetch(%s, %s, %s, 1)\n", s->reduce,
-	    r->program->buffers[s->read->buffer].name, s->rows);
+	const char *const *x =
+	    rule_split_loop(r, rule_loop(r, s->reduce, b, row),
+		rule_name(r, b, b->axes[row].name, ""), "0 1",
+		"? in tile([%s])", rows_of(s, b->axes[row].extent));
+	const char *const *v =
+	    rule_split_loop(r, rule_loop(r, s->reduce, b, s->axis),
+		rule_name(r, b, b->axes[s->axis].name, ""), "_acc _next _lane",
+		"? in tile([1, 2, 4], [%d])", s->lanes);
+	rule_put(r, "reorder(%s, %s, %s, %s, %s, %s, %s, %s)\n",
+	    loops_of(s, false, false),
+	    rule_loops(r, s->reduce, b, b->nspatial, b->naxes, row, -1), x[0],
+	    v[0], x[1], rows, v[1], v[2]);
+	rule_put(r, "each unroll(%s, %s, %s)\n", x[1], rows, v[1]);
+	rule_vectors(r, "", v[2], s->lanes);
+	rule_put(r, "tail(%s, ? in {peel, mask})\nprefetch(%s, %s, %s, 1)\n",
+	    s->reduce, s->reduce, r->program->buffers[s->read->buffer].name,
+	    x[0]);
 }
 
 void rule_stream(Rules *r, int i)
 {
 	const RuleTiled *tiled = &r->tiled;
-	RuleBlock *info = &r->blocks[i];
 	Stream s = {.r = r,
 	    .block = &r->program->blocks[i],
 	    .read = stream_of(r, i, tiled->axis),
-	    .reader = rule_results(r, i) > 1
-		? -1 : rule_elementwise_reader(r, info),
 	    .axis = tiled->axis,
 	    .lanes = tiled->lanes};
-	int writer = s.reader >= 0 ? s.reader : i;
 	assert(s.read);
-	s.writer_block = &r->program->blocks[writer];
-	s.writer = s.writer_block->name;
-	info->scheduled = r->blocks[writer].scheduled = true;
-	info->home = r->blocks[writer].home = writer;
-	if (s.reader >= 0) {
-		s.reduce = s.block->name;
-		rule_put(r, "set_scope(%s, local)\n", s.reduce);
-	} else {
-		s.reduce = rule_name(r, s.block, "acc", "");
-		rule_put(r, "%s = cache_write(%s, local)\n", s.reduce, s.writer);
-	}
+	RuleWriter w = rule_writer(r, i, "local");
+	s.reader = w.reader;
+	s.writer_block = w.block;
+	s.writer = w.block->name;
+	s.reduce = w.acc;
 	split_writer(&s);
 	parallel_writer(&s);
 	schedule_reduction(&s);

@@ -40,7 +40,7 @@ typedef struct {
 	int64_t extent;
 	bool vector;
 	bool batch; /* one after another, in no tiles: `outer` alone */
-	const char *outer, *middle, *inner, *phase, *lane; /* its loops */
+	const char *outer, *middle, *inner, *lane, *phase; /* its loops */
 } TileAxis;
 
 enum {
@@ -67,8 +67,8 @@ typedef struct {
 	const char *writer; /* stage that is tiled */
 	const char *reduce; /* stage with the reduction */
 	int naxes;
-	TileAxis axes[16]; /* spatial axes longer than 1; vector axis first or last */
-	const char *fused;
+	TileAxis
+	    *axes; /* spatial axes longer than 1; vector axis first or last */
 	VEC(const char *) places; /* loops that its operands may be computed at */
 	VEC(ReduceLoop) loops; /* of the reduction, outer to inner */
 	const char *unrolled;  /* the innermost of them; or NULL */
@@ -79,24 +79,12 @@ typedef struct {
 
 /* --- domains ----------------------------------------------------------------- */
 
-/* Of the values those up to `most`; the first in any case. */
-static void put_values(Tiling *t, const int *values, int count, int64_t most)
-{
-	rule_put(t->r, "[");
-	for (int i = 0, n = 0; i < count; i++)
-		if (values[i] <= most || !i)
-			rule_put(t->r, "%s%d", n++ ? ", " : "", values[i]);
-	rule_put(t->r, "]");
-}
-
-static const int middle_values[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20,
-    24, 28, 32, 48, 64, 96, 128};
-static const int row_values[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16,
-    20, 24, 28};
-static const int vector_values[] = {1, 2, 3, 4, 6, 8};
-static const int inner_values[] = {1, 2, 3, 4, 6, 8};
-
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+static const int middle_values[] = {
+    1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 64, 96, 128, 0};
+static const int row_values[] = {
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28, 0};
+static const int vector_values[] = {1, 2, 3, 4, 6, 8, 0};
+static const int inner_values[] = {1, 2, 3, 4, 6, 8, 0};
 
 /* Only the anchor's structure is searched: each open choice multiplies the
  * plans. */
@@ -172,90 +160,65 @@ static int rank_of(const Tiling *t, int a)
 	return row < 0 ? 3 : t->r->batches[row] ? 1 : 2;
 }
 
-static void name_axes(Tiling *t, int reader)
+static const char *phases_of(const Tiling *t)
 {
-	Rules *r = t->r;
-	for (int rank = 0; rank < 5; rank++)
-		for (int a = 0; a < t->block->nspatial; a++) {
-			bool vector = a == t->tiled->axis;
-			int64_t extent = t->block->axes[a].extent;
-			if (extent == 1 || rank_of(t, a) != rank ||
-			    t->naxes == 16)
-				continue;
-			const char *name =
-			    t->writer_block->axes[rule_reader_axis(
-				    r, t->block, reader, a)].name;
-			TileAxis *x = &t->axes[t->naxes++];
-			*x = (TileAxis){.name = name,
-			    .axis = a,
-			    .extent = extent,
-			    .vector = vector,
-			    .batch = rank == 1};
-			if (x->batch) {
-				x->outer = arena_printf(
-				    r->arena, "%s.%s", t->writer, name);
-				continue;
-			}
-			x->outer = rule_name(r, t->writer_block, name, "0");
-			x->middle = rule_name(r, t->writer_block, name, "1");
-			x->inner = rule_name(r, t->writer_block, name, "2");
-			x->phase = rule_name(r, t->writer_block, name, "p");
-			x->lane = rule_name(r, t->writer_block, name, "v");
-		}
+	int n = t->tiled->phases;
+	return n > 1 ? rule_size(t->r, n) : "";
 }
 
-static bool has_phases(const Tiling *t)
-{
-	return t->tiled->phases > 1;
-}
-
-/* Tiles of an axis that are not searched: a few rows of two vectors. */
-static void put_settled(Tiling *t, const TileAxis *x, int64_t tiles)
+/* Tiles of an axis; that are not searched: a few rows of two vectors. */
+static void split_axis(Tiling *t, TileAxis *x)
 {
 	enum { ROWS = 4, VECTORS = 2 };
-	int most = x->vector ? VECTORS : ROWS;
-	rule_put(t->r, " = split(%s.%s, [_, 1, %d", t->writer, x->name,
-	    tiles < most ? (int)tiles : most);
-	if (x->vector)
-		rule_put(t->r, ", %d", t->tiled->lanes);
-	if (x->vector && has_phases(t))
-		rule_put(t->r, ", %d", t->tiled->phases);
-	rule_put(t->r, "])\n");
+	Rules *r = t->r;
+	int lanes = x->vector ? t->tiled->lanes : 0;
+	const char *phases = lanes ? phases_of(t) : "";
+	const char *loop = arena_printf(r->arena, "%s.%s", t->writer, x->name);
+	int64_t vector = *phases ? lanes * t->tiled->phases : lanes;
+	int64_t tiles = lanes ? (x->extent + vector - 1) / vector : x->extent;
+	int64_t few = lanes ? VECTORS : ROWS;
+	bool settled = t->tiled->settled;
+	x->outer = loop;
+	x->middle = x->inner = x->lane = x->phase = "";
+	if (x->batch)
+		return;
+	few = tiles < few ? tiles : few;
+	const char *const *p = rule_split_loop(r, loop,
+	    rule_name(r, t->writer_block, x->name, ""),
+	    *phases	? "0 1 2 v p"
+		: lanes ? "0 1 2 v"
+			: "0 1 2",
+	    settled ? "[_, %s, %s, %s, %s]"
+		    : "? in tile([%s], [%s], [%s], [%s])",
+	    settled ? "1" : rule_sizes(r, middle_values, tiles),
+	    settled ? rule_size(r, few)
+		    : rule_sizes(r, lanes ? vector_values : row_values, tiles),
+	    lanes ? rule_size(r, lanes) : "", phases);
+	x->outer = p[0];
+	x->middle = p[1];
+	x->inner = p[2];
+	x->lane = p[3];
+	x->phase = p[4];
 }
 
-static void split_writer(Tiling *t)
+static void split_writer(Tiling *t, int reader)
 {
-	int lanes = t->tiled->lanes;
-	int vector = lanes * (has_phases(t) ? t->tiled->phases : 1);
-	for (int i = 0; i < t->naxes; i++) {
-		const TileAxis *x = &t->axes[i];
-		if (x->batch)
-			continue;
-		rule_put(t->r, "%s, %s, %s", x->outer, x->middle, x->inner);
-		if (x->vector)
-			rule_put(t->r, ", %s", x->lane);
-		if (x->vector && has_phases(t))
-			rule_put(t->r, ", %s", x->phase);
-		int64_t tiles = x->vector ? (x->extent + vector - 1) / vector
-					  : x->extent;
-		if (t->tiled->settled) {
-			put_settled(t, x, tiles);
-			continue;
+	Rules *r = t->r;
+	t->axes = NEW_N(r->arena, TileAxis, t->block->nspatial);
+	for (int rank = 0; rank < 5; rank++)
+		for (int a = 0; a < t->block->nspatial; a++) {
+			int of = rule_reader_axis(r, t->block, reader, a);
+			if (t->block->axes[a].extent == 1 ||
+			    rank_of(t, a) != rank)
+				continue;
+			TileAxis *x = &t->axes[t->naxes++];
+			*x = (TileAxis){.name = t->writer_block->axes[of].name,
+			    .axis = a,
+			    .extent = t->block->axes[a].extent,
+			    .vector = a == t->tiled->axis,
+			    .batch = rank == 1};
+			split_axis(t, x);
 		}
-		rule_put(t->r, " = split(%s.%s, ? in tile(", t->writer, x->name);
-		put_values(t, middle_values, COUNT(middle_values), tiles);
-		rule_put(t->r, ", ");
-		if (x->vector) {
-			put_values(t, vector_values, COUNT(vector_values),
-			    tiles);
-			rule_put(t->r, ", [%d]", lanes);
-			if (has_phases(t))
-				rule_put(t->r, ", [%d]", t->tiled->phases);
-		} else {
-			put_values(t, row_values, COUNT(row_values), tiles);
-		}
-		rule_put(t->r, "))\n");
-	}
 }
 
 static void put_tail(Tiling *t, const char *stage, const char *styles)
@@ -268,35 +231,27 @@ static void put_tail(Tiling *t, const char *stage, const char *styles)
 
 static void order_writer(Tiling *t)
 {
+	const Block *b = t->writer_block;
+	Rules *r = t->r;
+	const char *ones = "", *outer = "", *middle = "", *rows = "",
+		   *inner = "";
 	const TileAxis *v = NULL;
-	rule_put(t->r, "reorder(");
-	for (int a = 0; a < t->writer_block->nspatial; a++)
-		if (t->writer_block->axes[a].extent == 1)
-			rule_put(t->r, "%s.%s, ", t->writer,
-			    t->writer_block->axes[a].name);
-	for (int i = 0; i < t->naxes; i++)
-		rule_put(t->r, "%s%s", i ? ", " : "", t->axes[i].outer);
-	for (int i = 0; i < t->naxes; i++)
-		if (!t->axes[i].batch)
-			rule_put(t->r, ", %s", t->axes[i].middle);
+	for (int a = 0; a < b->nspatial; a++)
+		if (b->axes[a].extent == 1)
+			ones = rule_and(r, ones, t->writer, b, a);
 	for (int i = 0; i < t->naxes; i++) {
-		if (t->axes[i].vector)
-			v = &t->axes[i];
-		else if (!t->axes[i].batch)
-			rule_put(t->r, ", %s", t->axes[i].inner);
+		const TileAxis *x = &t->axes[i];
+		v = x->vector ? x : v;
+		outer = rule_join(r, outer, x->outer);
+		middle = rule_join(r, middle, x->middle);
+		inner = rule_join(r, inner, x->inner);
+		rows = rule_join(r, rows, x->vector ? "" : x->inner);
 	}
-	if (v)
-		rule_put(t->r, ", %s%s%s, %s", v->inner,
-		    has_phases(t) ? ", " : "", has_phases(t) ? v->phase : "",
-		    v->lane);
-	rule_put(t->r, ")\n");
-	for (int i = 0; i < t->naxes; i++)
-		if (!t->axes[i].batch)
-			rule_put(t->r, "unroll(%s)\n", t->axes[i].inner);
-	if (v && has_phases(t))
-		rule_put(t->r, "unroll(%s)\n", v->phase);
-	if (v)
-		rule_put(t->r, "vectorize(%s, %d)\n", v->lane, t->tiled->lanes);
+	assert(v);
+	rule_put(r, "reorder(%s, %s, %s, %s, %s, %s, %s)\n", ones, outer,
+	    middle, rows, v->inner, v->phase, v->lane);
+	rule_vectors(
+	    r, rule_join(r, inner, v->phase), v->lane, t->tiled->lanes);
 	put_tail(t, t->writer, "peel, mask");
 }
 
@@ -333,26 +288,23 @@ static void parallel_writer(Tiling *t)
 		return; /* rule_rows says where */
 	if (is_anchor(t) && r->rows)
 		find_row_loops(t, &outer);
+	const char *tiles = "", *fused = t->axes[0].outer;
+	for (int i = 0; i < outer; i++)
+		tiles = rule_join(r, tiles, t->axes[i].outer);
 	if (r->machine->threads > 1) {
-		t->fused = t->axes[0].outer;
 		if (outer > 1) {
-			t->fused = rule_name(r, t->writer_block, "tile", "");
-			rule_put(t->r, "%s = fuse(", t->fused);
-			for (int i = 0; i < outer; i++)
-				rule_put(t->r, "%s%s", i ? ", " : "",
-				    t->axes[i].outer);
-			rule_put(t->r, ")\n");
+			fused = rule_name(r, t->writer_block, "tile", "");
+			rule_put(r, "%s = fuse(%s)\n", fused, tiles);
 		}
-		rule_put(t->r, "parallel(%s)\n", t->fused);
-		add_place(t, t->fused);
+		rule_put(r, "parallel(%s)\n", fused);
+		add_place(t, fused);
 		if (is_anchor(t) && r->rows) {
-			r->row_loop = t->fused;
+			r->row_loop = fused;
 			r->batch_loop = NULL;
 		}
-	} else {
-		for (int i = 0; i < t->naxes; i++)
-			add_place(t, t->axes[i].outer);
 	}
+	for (int i = 0; i < t->naxes && r->machine->threads <= 1; i++)
+		add_place(t, t->axes[i].outer);
 	for (int i = 0; i < t->naxes; i++)
 		if (!t->axes[i].batch)
 			add_place(t, t->axes[i].middle);
@@ -414,12 +366,15 @@ static void cut_axis(Tiling *t, int axis)
 		    axis, below, (above + below - 1) / below);
 		above = below;
 	}
-	for (int i = first; i < t->loops.n; i++)
-		rule_put(t->r, "%s%s", i > first ? ", " : "", t->loops.at[i].name);
-	rule_put(t->r, " = split(%s.%s, [_", t->reduce, name);
-	for (int i = first + 1; i < t->loops.n; i++)
-		rule_put(t->r, ", %lld", (long long)t->loops.at[i].count);
-	rule_put(t->r, "])\n");
+	const char *names = "", *counts = "";
+	for (int i = first; i < t->loops.n; i++) {
+		int64_t n = t->loops.at[i].count;
+		names = rule_join(t->r, names, t->loops.at[i].name);
+		if (i > first)
+			counts = rule_and_size(t->r, counts, n);
+	}
+	rule_put(t->r, "%s = split(%s.%s, [_, %s])\n", names, t->reduce, name,
+	    counts);
 }
 
 /* What lies far apart outermost. */
@@ -450,18 +405,16 @@ static int loop_to_split(const Tiling *t)
 }
 
 /* A split that is not of a whole axis has to divide it. */
-static void put_inner_values(Tiling *t, const ReduceLoop *x, int64_t times)
+static const char *inner_sizes(
+    const Tiling *t, const ReduceLoop *x, int64_t times)
 {
 	bool whole = x->count == t->block->axes[x->axis].extent;
-	const char *sep = "";
-	rule_put(t->r, "[");
-	for (int i = 0; i < COUNT(inner_values); i++)
-		if (inner_values[i] * times <= x->count &&
-		    (whole || x->count % (inner_values[i] * times) == 0)) {
-			rule_put(t->r, "%s%d", sep, inner_values[i]);
-			sep = ", ";
-		}
-	rule_put(t->r, "]");
+	const char *sizes = "";
+	for (const int *n = inner_values; *n; n++)
+		if (*n * times <= x->count &&
+		    (whole || x->count % (*n * times) == 0))
+			sizes = rule_and_size(t->r, sizes, *n);
+	return sizes;
 }
 
 /* The intrinsic for what the block computes, with what the inline rule puts
@@ -551,7 +504,7 @@ static int loop_of_terms(Tiling *t, int split)
 {
 	bool alone = rule_results(t->r, t->tiled->block) == 1;
 	int best = -1;
-	t->dot = t->tiled->axis >= 0 && alone ? intrinsic_of_sum(t) : NULL;
+	t->dot = alone ? intrinsic_of_sum(t) : NULL;
 	for (int i = 0; t->dot && i < t->loops.n; i++)
 		if (has_terms(t, i) &&
 		    (best < 0 || i == split ||
@@ -563,43 +516,25 @@ static int loop_of_terms(Tiling *t, int split)
 	return best;
 }
 
-/* The same, and the fours below all. */
-static void split_in_fours(Tiling *t, int i)
+/* Its last iterations become the innermost loop of the reduction; with `terms` the
+ * fours are below all. */
+static void split_loop(Tiling *t, int i, int terms)
 {
-	ReduceLoop *x = &t->loops.at[i], inner, four;
-	const char *axis = t->block->axes[x->axis].name, *whole = x->name;
-	x->name = rule_name(t->r, t->block, axis, "0");
-	inner = four = *x;
-	inner.name = rule_name(t->r, t->block, axis, "1");
-	four.name = rule_name(t->r, t->block, axis, "q");
-	rule_put(t->r, "%s, %s, %s = split(%s, ? in tile(", x->name, inner.name,
-	    four.name, whole);
-	int terms = t->dot->terms;
-	put_inner_values(t, x, terms);
-	rule_put(t->r, ", [%d]))\n", terms);
+	ReduceLoop *x = &t->loops.at[i], inner = *x, four = *x;
+	const char *const *p = rule_split_loop(t->r, x->name,
+	    rule_name(t->r, t->block, t->block->axes[x->axis].name, ""),
+	    terms > 1 ? "0 1 q" : "0 1", "? in tile([%s], [%s])",
+	    inner_sizes(t, x, terms), terms > 1 ? rule_size(t->r, terms) : "");
+	x->name = p[0];
+	inner.name = x->times = t->unrolled = p[1];
 	t->ragged = x->count % terms != 0;
-	four.count = terms;
 	x->below = inner.below = four.below * terms;
-	x->times = inner.name;
-	t->unrolled = inner.name;
-	t->four = four.name;
 	vec_push(t->r->arena, &t->loops, inner);
+	if (terms == 1)
+		return;
+	four.count = terms;
+	four.name = t->four = p[2];
 	vec_push(t->r->arena, &t->loops, four);
-}
-
-/* Its last iterations become the innermost loop of the reduction. */
-static void split_loop(Tiling *t, int i)
-{
-	ReduceLoop *x = &t->loops.at[i], inner = *x;
-	const char *axis = t->block->axes[x->axis].name, *whole = x->name;
-	x->name = rule_name(t->r, t->block, axis, "0");
-	inner.name = rule_name(t->r, t->block, axis, "1");
-	rule_put(t->r, "%s, %s = split(%s, ? in tile(", x->name, inner.name, whole);
-	put_inner_values(t, x, 1);
-	rule_put(t->r, "))\n");
-	x->times = inner.name;
-	t->unrolled = inner.name;
-	vec_push(t->r->arena, &t->loops, inner);
 }
 
 static void reduction_loops(Tiling *t)
@@ -612,9 +547,9 @@ static void reduction_loops(Tiling *t)
 	int split = t->tiled->settled ? -1 : loop_to_split(t);
 	int fours = t->tiled->settled ? -1 : loop_of_terms(t, split);
 	if (fours >= 0)
-		split_in_fours(t, fours);
+		split_loop(t, fours, t->dot->terms);
 	else if (split >= 0)
-		split_loop(t, split);
+		split_loop(t, split, 1);
 }
 
 static void unroll_reduction(Tiling *t)
@@ -635,7 +570,7 @@ static void unroll_reduction(Tiling *t)
  * them would need a register meanwhile. */
 static bool moves_vectors(const Tiling *t, int axis)
 {
-	for (int i = 0; i < t->info->reads.n && t->tiled->axis >= 0; i++) {
+	for (int i = 0; i < t->info->reads.n; i++) {
 		const RuleRead *r = &t->info->reads.at[i];
 		if (r->uses[t->tiled->axis] && r->uses[axis])
 			return true;
@@ -645,49 +580,28 @@ static bool moves_vectors(const Tiling *t, int axis)
 
 static void schedule_reduction(Tiling *t)
 {
+	Rules *r = t->r;
 	const Block *b = t->block;
-	const char *n = t->reduce, *vector = NULL;
-	rule_put(t->r, "compute_at(%s, %s)\n", n, t->axes[t->naxes - 1].middle);
+	const char *n = t->reduce, *loops = "", *moves[2] = {"", ""};
+	int axis = t->tiled->axis;
+	rule_put(r, "compute_at(%s, %s)\n", n, t->axes[t->naxes - 1].middle);
 	reduction_loops(t);
-	const char *v0 = "", *vv = "", *vp = "", *sep = "";
-	if (t->tiled->axis >= 0) {
-		vector = b->axes[t->tiled->axis].name;
-		v0 = rule_name(t->r, b, vector, "_acc");
-		vv = rule_name(t->r, b, vector, "_lane");
-		vp = rule_name(t->r, b, vector, "_phase");
-		if (has_phases(t))
-			rule_put(t->r, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
-			    v0, vv, vp, n, vector, t->tiled->lanes,
-			    t->tiled->phases);
-		else
-			rule_put(t->r, "%s, %s = split(%s.%s, [_, %d])\n", v0, vv,
-			    n, vector, t->tiled->lanes);
-	}
-	rule_put(t->r, "reorder(");
-	for (int i = 0; i < t->loops.n - (t->four != NULL); i++, sep = ", ")
-		rule_put(t->r, "%s%s", sep, t->loops.at[i].name);
-	for (int moves = 0; moves < 2; moves++)
-		for (int a = 0; a < b->nspatial; a++)
-			if (a != t->tiled->axis &&
-			    moves_vectors(t, a) == moves) {
-				rule_put(t->r, "%s%s.%s", sep, n, b->axes[a].name);
-				sep = ", ";
-			}
-	if (vector)
-		rule_put(t->r, "%s%s%s%s, %s", sep, v0,
-		    has_phases(t) ? ", " : "", has_phases(t) ? vp : "", vv);
-	if (t->four)
-		rule_put(t->r, ", %s", t->four);
-	rule_put(t->r, ")\n");
+	const char *const *v = rule_split_loop(r, rule_loop(r, n, b, axis),
+	    rule_name(r, b, b->axes[axis].name, ""),
+	    t->tiled->phases > 1 ? "_acc _lane _phase" : "_acc _lane",
+	    "[_, %d, %s]", t->tiled->lanes, phases_of(t));
+	for (int i = 0; i < t->loops.n - (t->four != NULL); i++)
+		loops = rule_join(r, loops, t->loops.at[i].name);
 	for (int a = 0; a < b->nspatial; a++)
-		if (a != t->tiled->axis)
-			rule_put(t->r, "unroll(%s.%s)\n", n, b->axes[a].name);
+		if (a != axis) {
+			const char **to = &moves[moves_vectors(t, a)];
+			*to = rule_and(r, *to, n, b, a);
+		}
+	rule_put(r, "reorder(%s, %s, %s, %s, %s, %s, %s)\neach unroll(%s)\n",
+	    loops, moves[0], moves[1], v[0], v[2], v[1], t->four ? t->four : "",
+	    rule_loops(r, n, b, 0, b->nspatial, axis, -1));
 	unroll_reduction(t);
-	if (vector && has_phases(t))
-		rule_put(t->r, "unroll(%s)\n", vp);
-	if (vector)
-		rule_put(t->r, "unroll(%s)\nvectorize(%s, %d)\n", v0, vv,
-		    t->tiled->lanes);
+	rule_vectors(r, rule_join(r, v[2], v[0]), v[1], t->tiled->lanes);
 	bool sum = b->reduce == REDUCE_SUM && b->body->op == OP_MUL;
 	/* fours are whole in what is padded, and in whole tiles */
 	put_tail(t, n, t->dot && t->ragged ? "pad, peel"
@@ -854,7 +768,7 @@ static void pack_layout(Tiling *t, const RuleRead *read, const char *copy)
 	}
 	rule_put(t->r, "transform_layout(%s, [", copy);
 	for (int i = 0; i < parts.n; i++)
-		rule_put(t->r, "%s%s", i ? ", " : "", parts.at[i].text);
+		rule_put(t->r, "%s, ", parts.at[i].text);
 	rule_put(t->r, "])\n");
 }
 
@@ -863,7 +777,7 @@ static void put_places(Tiling *t, const char *stage, const char *also)
 	rule_put(t->r, "compute_at(%s, ? in {root", stage);
 	for (int p = 0; p < t->places.n; p++)
 		rule_put(t->r, ", %s", t->places.at[p]);
-	rule_put(t->r, "%s})\n", also);
+	rule_put(t->r, ", %s})\n", also);
 }
 
 /* The first dimension that is worth dividing among threads. */
@@ -886,15 +800,6 @@ static const char *copy_name(
 	    ? rule_plain_name(
 		  arena_printf(t->r->arena, "%s%s", b->name, suffix))
 	    : rule_name(t->r, t->block, b->name, suffix);
-}
-
-static void put_copy(Tiling *t, const RuleRead *read, const char *copy)
-{
-	rule_put(t->r, "%s = cache_read(%s, %s", copy, t->reduce,
-	    t->r->program->buffers[read->buffer].name);
-	if (rule_reads_of(t->info, read->buffer) > 1)
-		rule_put(t->r, ", read=%d", read->number);
-	rule_put(t->r, ")\n");
 }
 
 /* Is it read in place as well: side by side, or one element for all lanes? */
@@ -943,40 +848,43 @@ static int last_dim(const RuleRead *read)
 	return read->last < 0 ? read->nindex - 1 : read->last;
 }
 
-static void put_ones(Tiling *t, const RuleRead *read, const char *copy)
+static const char *dim_loop(const Tiling *t, const char *copy, int dim)
 {
+	return arena_printf(t->r->arena, "%s.x%d", copy, dim);
+}
+
+static const char *ones_of(
+    const Tiling *t, const RuleRead *read, const char *copy)
+{
+	const char *ones = "";
 	for (int d = last_dim(read) + 1; d < read->nindex; d++)
-		rule_put(t->r, "%s.x%d, ", copy, d);
+		ones = rule_join(t->r, ones, dim_loop(t, copy, d));
+	return ones;
 }
 
 /* Vectors of as many rows as a dot product has terms, stored as one: elements of a
  * row are neighbours of those of the others.  As wide as rows are long. */
-static const char *terms_loops(
-    Tiling *t, const RuleRead *read, const char *copy, int terms)
+static void terms_loops(Tiling *t, const RuleRead *read, const char *copy,
+    int terms, const char **outer)
 {
+	Rules *r = t->r;
 	int last = last_dim(read), lanes = t->tiled->lanes;
-	int64_t row = t->r->program->buffers[read->buffer].shape[last];
+	int64_t row = r->program->buffers[read->buffer].shape[last];
+	const char *dims = "";
 	while (lanes > 2 && lanes / 2 >= row)
 		lanes /= 2;
-	rule_put(t->r, "%s_q0, %s_q1 = split(%s.x%d, [_, %d])\n", copy, copy, copy,
-	    terms, t->dot->terms);
-	rule_put(t->r, "%s_v0, %s_v1 = split(%s.x%d, [_, %d])\nreorder(", copy,
-	    copy, copy, last, lanes);
-	put_ones(t, read, copy);
-	for (int d = 0; d < last; d++)
-		if (d == terms)
-			rule_put(t->r, "%s_q0, ", copy);
-		else
-			rule_put(t->r, "%s.x%d, ", copy, d);
-	rule_put(t->r, "%s_v0, %s_q1, %s_v1)\nunroll(%s_q1)\n", copy, copy, copy,
-	    copy);
-	rule_put(t->r, "vectorize(%s_v1, %d)\ntail(%s, peel)\n", copy, lanes,
-	    copy);
-	int outer = longest_dim(&t->r->program->buffers[read->buffer]);
-	return arena_printf(t->r->arena,
-	    outer == terms      ? "%s_q0"
-		: outer == last ? "%s_v0"
-				: "%s.x%d", copy, outer);
+	const char *const *q = rule_split_loop(
+	    r, outer[terms], copy, "_q0 _q1", "[_, %d]", t->dot->terms);
+	const char *const *v =
+	    rule_split_loop(r, outer[last], copy, "_v0 _v1", "[_, %d]", lanes);
+	outer[terms] = q[0];
+	outer[last] = v[0];
+	for (int d = 0; d <= last; d++)
+		dims = rule_join(r, dims, outer[d]);
+	rule_put(r, "reorder(%s, %s, %s, %s)\n", ones_of(t, read, copy), dims,
+	    q[1], v[1]);
+	rule_vectors(r, q[1], v[1], lanes);
+	rule_put(r, "tail(%s, peel)\n", copy);
 }
 
 /* Panels of lanes are copied in vectors along the rows of the input.  Where
@@ -984,45 +892,42 @@ static const char *terms_loops(
  * neighbours there, and are stored at once. */
 static void copy_loops(Tiling *t, const RuleRead *read, const char *copy)
 {
-	const Buffer *b = &t->r->program->buffers[read->buffer];
+	Rules *r = t->r;
+	const Buffer *b = &r->program->buffers[read->buffer];
 	/* by fours as many bytes as lie together again */
 	int lanes = t->four ? t->dot->terms : t->tiled->lanes;
 	int along = lanes_dim(t, read), last = last_dim(read);
-	const char **outer = NEW_N(t->r->arena, const char *, read->nindex);
-	const char *inner = "";
+	const char **outer = NEW_N(r->arena, const char *, read->nindex);
+	const char *inner = "", *dims = "";
 	int terms = terms_dim(t, read);
+	bool panels = along >= 0 && b->shape[last] >= lanes &&
+	    (along == last || !read->dims[last].spatial);
 	for (int d = 0; d <= last; d++)
-		outer[d] = arena_printf(t->r->arena, "%s.x%d", copy, d);
+		outer[d] = dim_loop(t, copy, d);
 	if (terms >= 0 && terms != last && b->shape[last] > 1 &&
 	    (along == last || !read->uses[t->tiled->axis])) {
-		outer[longest_dim(b)] = terms_loops(t, read, copy, terms);
-	} else if (along >= 0 && b->shape[last] >= lanes &&
-	    (along == last || !read->dims[last].spatial)) {
-		if (along < last) {
-			rule_put(t->r, "%s_r0, %s_r1 = split(%s, [_, %d])\n", copy,
-			    copy, outer[along],
-			    rows_together(t, b->shape[along]));
-			rule_put(t->r, "unroll(%s_r1)\n", copy);
-			outer[along] = arena_printf(t->r->arena, "%s_r0", copy);
-			inner = arena_printf(t->r->arena, "%s_r1, ", copy);
+		terms_loops(t, read, copy, terms, outer);
+	} else if (panels || (t->four && moves_fours(t, read, last))) {
+		if (panels && along < last) {
+			const char *const *x =
+			    rule_split_loop(r, outer[along], copy, "_r0 _r1",
+				"[_, %d]", rows_together(t, b->shape[along]));
+			rule_put(r, "unroll(%s)\n", x[1]);
+			outer[along] = x[0];
+			inner = x[1];
 		}
-		rule_put(t->r, "%s_v0, %s_v1 = split(%s, [_, %d])\nreorder(", copy,
-		    copy, outer[last], lanes);
-		outer[last] = arena_printf(t->r->arena, "%s_v0", copy);
-		put_ones(t, read, copy);
+		const char *const *v = rule_split_loop(
+		    r, outer[last], copy, "_v0 _v1", "[_, %d]", lanes);
+		outer[last] = v[0];
 		for (int d = 0; d <= last; d++)
-			rule_put(t->r, "%s, ", outer[d]);
-		rule_put(t->r, "%s%s_v1)\nvectorize(%s_v1, %d)\ntail(%s, peel)\n",
-		    inner, copy, copy, lanes, copy);
-	} else if (t->four && moves_fours(t, read, last)) {
-		rule_put(t->r, "%s_v0, %s_v1 = split(%s, [_, %d])\n", copy, copy,
-		    outer[last], lanes);
-		rule_put(t->r, "vectorize(%s_v1, %d)\ntail(%s, peel)\n", copy, lanes,
-		    copy);
-		outer[last] = arena_printf(t->r->arena, "%s_v0", copy);
+			dims = rule_join(r, dims, outer[d]);
+		if (panels)
+			rule_put(r, "reorder(%s, %s, %s, %s)\n",
+			    ones_of(t, read, copy), dims, inner, v[1]);
+		rule_vectors(r, "", v[1], lanes);
+		rule_put(r, "tail(%s, peel)\n", copy);
 	}
-	if (t->r->machine->threads > 1)
-		rule_put(t->r, "parallel(%s)\n", outer[longest_dim(b)]);
+	rule_parallel(r, outer[longest_dim(b)]);
 }
 
 /* Of a packed operand that a cache does not keep, the next panel comes while one
@@ -1072,7 +977,7 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 	if (!tiled ||
 	    (!is_anchor(t) && !b->is_const && lies_in_lanes(t, read) && !t->four))
 		return;
-	put_copy(t, read, copy);
+	rule_copy(t->r, t->info, read, copy, t->reduce, "");
 	if (b->block >= 0 && (b->is_const || !rule_is_extracted(t->r, b->block)))
 		inline_maker(t, b);
 	if (makes_rows(t) && t->r->batch_loop && !b->is_const)
@@ -1081,7 +986,7 @@ static void pack_operand(Tiling *t, const RuleRead *read)
 		rule_put(t->r, "compute_at(%s, root)\n", copy);
 	else
 		put_places(t, copy,
-		    t->four && !lies_by_fours(t, read) ? "" : ", inline");
+		    t->four && !lies_by_fours(t, read) ? "" : "inline");
 	pack_layout(t, read, copy);
 	rule_put(t->r, "pad(%s, 0)\n", copy);
 	if (b->is_const)
@@ -1114,7 +1019,7 @@ static void fours_operand(Tiling *t, const RuleRead *read, int terms)
 {
 	const Buffer *b = &t->r->program->buffers[read->buffer];
 	const char *copy = copy_name(t, read, "_pack");
-	put_copy(t, read, copy);
+	rule_copy(t->r, t->info, read, copy, t->reduce, "");
 	if (b->block >= 0)
 		inline_maker(t, b);
 	if (b->is_const || !is_anchor(t))
@@ -1132,8 +1037,8 @@ static void fours_operand(Tiling *t, const RuleRead *read, int terms)
 static void stage_operand(Tiling *t, const RuleRead *read)
 {
 	const char *copy = copy_name(t, read, "_tile");
-	put_copy(t, read, copy);
-	put_places(t, copy, ", inline");
+	rule_copy(t->r, t->info, read, copy, t->reduce, "");
+	put_places(t, copy, "inline");
 }
 
 /* The i-th read, but those of one buffer the last first: a read that was
@@ -1193,26 +1098,11 @@ void rule_tile_along(Rules *r, const RuleTiled *tiled)
 	    .tiled = tiled,
 	    .block = &r->program->blocks[tiled->block],
 	    .info = &r->blocks[tiled->block]};
-	int reader = rule_results(r, tiled->block) > 1
-	    ? -1
-	    : rule_elementwise_reader(r, t.info);
-	r->blocks[tiled->block].scheduled = true;
-	r->blocks[tiled->block].home = reader >= 0 ? reader : tiled->block;
-	t.writer_block = t.block;
-	t.writer = t.block->name;
-	if (reader >= 0) {
-		t.writer_block = &r->program->blocks[reader];
-		t.writer = t.writer_block->name;
-		t.reduce = t.block->name;
-		r->blocks[reader].scheduled = true;
-		r->blocks[reader].home = reader;
-		rule_put(t.r, "set_scope(%s, reg)\n", t.reduce);
-	} else {
-		t.reduce = rule_name(r, t.block, "acc", "");
-		rule_put(t.r, "%s = cache_write(%s, reg)\n", t.reduce, t.writer);
-	}
-	name_axes(&t, reader);
-	split_writer(&t);
+	RuleWriter w = rule_writer(r, tiled->block, "reg");
+	t.writer_block = w.block;
+	t.writer = w.block->name;
+	t.reduce = w.acc;
+	split_writer(&t, w.reader);
 	order_writer(&t);
 	parallel_writer(&t);
 	schedule_reduction(&t);
