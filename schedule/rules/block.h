@@ -5,8 +5,6 @@
 
 #include "schedule/rules/rules.h"
 
-#include <stdarg.h>
-
 typedef enum { BLOCK_X, BLOCK_Y, BLOCK_Z, BLOCK_AXES } BlockAxis;
 
 enum { BLOCK_VALUES = 24 };
@@ -16,13 +14,25 @@ typedef struct {
 	int n, at[BLOCK_VALUES];
 } BlockValues;
 
-/* An axis that is tiled: its tiles, perhaps in groups, threads, results of a thread; of x, which
- * has threads inside of those, neighbours of one thread. */
+/* Loops of an axis that is tiled: its tiles, perhaps rows of them that go together,
+ * threads, results of a thread; of x, which has threads inside of those, neighbours of
+ * one thread.  The same of the sums. */
+typedef enum {
+	TILE_OUTER,
+	TILE_GROUP,
+	TILE_THREADS,
+	TILE_RESULTS,
+	TILE_LANES,
+	SUMS_THREADS,
+	SUMS_RESULTS,
+	SUMS_LANES,
+	TILE_LOOPS
+} TileLoop;
+
 typedef struct {
 	int axis;         /* of the block; -1: none in this direction */
 	const char *name; /* of the writer's axis */
-	const char *outer, *threads, *results, *lanes; /* the writer's loops */
-	const char *group; /* rows of tiles that go together; NULL: they do not */
+	const char *loops[TILE_LOOPS]; /* "": there is none */
 } TileAxis;
 
 typedef struct {
@@ -43,8 +53,15 @@ typedef struct {
 	bool padded;              /* what is fetched has zeros behind its end */
 } Product;
 
-void product_put(Product *p, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Of all directions, the last one first. */
+const char *product_loops(const Product *p, TileLoop kind);
+/* Each is the threads' in its direction. */
+void product_bind(Product *p, TileLoop kind);
+/* An axis of the writer in tiles, the loops as they follow each other. */
+void product_split(Product *p, BlockAxis direction, const char *suffixes,
+    const TileLoop *loops, const char *sizes);
+/* The writer's axes in no tiles. */
+const char *product_others(const Product *p);
 /* Is the axis an index by itself wherever it is one? */
 bool product_reads_at(const RuleBlock *b, int axis);
 bool product_tiles(const Product *p, int axis); /* in some direction */

@@ -202,26 +202,22 @@ static int nearest(const BlockValues *v, int value)
 	return best;
 }
 
-static void put_values(Product *p, const BlockValues *v)
+/* One decision for each part but the first. */
+static const char *sizes_of(
+    const Product *p, const BlockValues *parts, const int *usual, int n)
 {
-	for (int i = 0; i < v->n; i++)
-		product_put(p, "%s%d", i ? ", " : "[", v->at[i]);
-	product_put(p, "]");
-}
-
-/* A split with one decision for each part but the first. */
-static void put_split(Product *p, const char *loop, const BlockValues *parts,
-    const int *usual, int n)
-{
-	product_put(p, " = split(%s, ?=[_", loop);
-	for (int i = 0; i < n; i++)
-		product_put(p, ", %d", nearest(&parts[i], usual[i]));
-	product_put(p, "] in tile(");
+	const Rules *r = p->r;
+	const char *begin = "", *all = "";
 	for (int i = 0; i < n; i++) {
-		product_put(p, "%s", i ? ", " : "");
-		put_values(p, &parts[i]);
+		const BlockValues *v = &parts[i];
+		int first = nearest(v, usual[i]);
+		const char *sizes = "";
+		for (int k = 0; k < v->n; k++)
+			sizes = rule_and_size(r, sizes, v->at[k]);
+		begin = rule_and_size(r, begin, first);
+		all = arena_printf(r->arena, "%s, [%s]", all, sizes);
 	}
-	product_put(p, "))\n");
+	return arena_printf(r->arena, "?=[_, %s] in tile(%s)", begin, all);
 }
 
 /* --- where to begin ------------------------------------------------------------------- */
@@ -289,9 +285,35 @@ static Tile choose_tile(const Product *p)
 
 /* --- the writer -------------------------------------------------------------------- */
 
-static const char *loop_name(Product *p, const TileAxis *x, const char *suffix)
+const char *product_loops(const Product *p, TileLoop kind)
 {
-	return rule_name(p->r, p->writer_block, x->name, suffix);
+	const char *loops = "";
+	for (int d = BLOCK_AXES - 1; d >= 0; d--)
+		if (p->axes[d].axis >= 0)
+			loops = rule_join(p->r, loops, p->axes[d].loops[kind]);
+	return loops;
+}
+
+void product_bind(Product *p, TileLoop kind)
+{
+	for (int d = BLOCK_AXES - 1; d >= 0; d--)
+		if (p->axes[d].axis >= 0)
+			rule_put(p->r, "bind(%s, threadIdx.%c)\n",
+			    p->axes[d].loops[kind], "xyz"[d]);
+}
+
+void product_split(Product *p, BlockAxis direction, const char *suffixes,
+    const TileLoop *loops, const char *sizes)
+{
+	TileAxis *x = &p->axes[direction];
+	const char *const *parts = rule_split_loop(p->r,
+	    arena_printf(p->r->arena, "%s.%s", p->writer, x->name),
+	    rule_name(p->r, p->writer_block, x->name, ""), suffixes, "%s",
+	    sizes);
+	for (int i = 0; i < TILE_LOOPS; i++)
+		x->loops[i] = "";
+	for (int i = 0; *parts[i]; i++)
+		x->loops[loops[i]] = parts[i];
 }
 
 /* Of partial sums the axis that is cut is what rfactor left of it. */
@@ -307,153 +329,94 @@ static const char *sums_name(Product *p, int axis, const char *suffix)
 	    axis_name(p, axis), suffix));
 }
 
-static void name_loops(Product *p, TileAxis *x)
-{
-	x->outer = loop_name(p, x, "0");
-	x->threads = loop_name(p, x, "t");
-	x->results = loop_name(p, x, "r");
-	x->lanes = loop_name(p, x, "v");
-	if (x == &p->axes[BLOCK_Y] && extent_of(p, BLOCK_X) >= LONG_AXIS &&
-	    extent_of(p, BLOCK_Y) >= LONG_AXIS)
-		x->group = loop_name(p, x, "g");
-}
-
 /* Threads outside of what each of them has; of the last axis inside of it, but
  * for a few neighbours. */
-static void split_axis(Product *p, BlockAxis direction, const Tile *usual)
+static void split_axis(Product *p, BlockAxis d, const Tile *usual)
 {
-	const TileAxis *x = &p->axes[direction];
-	int64_t n = p->block->axes[x->axis].extent;
-	const char *loop =
-	    arena_printf(p->r->arena, "%s.%s", p->writer, x->name);
-	BlockValues threads = values_of(n, direction == BLOCK_X ? 64 : 32, true);
-	BlockValues results = values_of(n, direction == BLOCK_Z ? 4 : 16, false);
-	if (direction == BLOCK_X) {
-		BlockValues lanes = values_of(n, 4, false);
-		BlockValues parts[] = {results, threads, lanes};
-		product_put(p, "%s, %s, %s, %s", x->outer, x->results,
-		    x->threads, x->lanes);
-		int four = usual->results[BLOCK_X] % 4 ? 1 : 4;
-		put_split(p, loop, parts,
-		    (int[]){usual->results[BLOCK_X] / four,
-			usual->threads[BLOCK_X], four}, 3);
+	static const TileLoop across[] = {
+	    TILE_OUTER, TILE_RESULTS, TILE_THREADS, TILE_LANES};
+	static const TileLoop down[] = {
+	    TILE_OUTER, TILE_GROUP, TILE_THREADS, TILE_RESULTS};
+	static const TileLoop plain[] = {
+	    TILE_OUTER, TILE_THREADS, TILE_RESULTS};
+	int64_t n = extent_of(p, d);
+	BlockValues threads = values_of(n, d == BLOCK_X ? 64 : 32, true);
+	BlockValues results = values_of(n, d == BLOCK_Z ? 4 : 16, false);
+	bool groups = d == BLOCK_Y && extent_of(p, BLOCK_X) >= LONG_AXIS &&
+	    n >= LONG_AXIS;
+	if (d == BLOCK_X) {
+		BlockValues parts[] = {
+		    results, threads, values_of(n, 4, false)};
+		int four = usual->results[d] % 4 ? 1 : 4;
+		int sizes[] = {
+		    usual->results[d] / four, usual->threads[d], four};
+		product_split(
+		    p, d, "0 r t v", across, sizes_of(p, parts, sizes, 3));
 		return;
 	}
 	BlockValues parts[] = {values_of(n, MOST_GROUP, false), threads, results};
-	int sizes[] = {1, usual->threads[direction], usual->results[direction]};
-	int skip = x->group ? 0 : 1;
-	product_put(p, "%s, ", x->outer);
-	if (x->group)
-		product_put(p, "%s, ", x->group);
-	product_put(p, "%s, %s", x->threads, x->results);
-	put_split(p, loop, parts + skip, sizes + skip, 3 - skip);
+	int sizes[] = {1, usual->threads[d], usual->results[d]};
+	int skip = groups ? 0 : 1;
+	product_split(p, d, groups ? "0 g t r" : "0 t r", groups ? down : plain,
+	    sizes_of(p, parts + skip, sizes + skip, 3 - skip));
 }
 
-/* The writer's axes in no tiles. */
-static bool is_tiled(const Product *p, const char *name)
+const char *product_others(const Product *p)
 {
-	for (int d = 0; d < BLOCK_AXES; d++)
-		if (p->axes[d].axis >= 0 && p->axes[d].name == name)
-			return true;
-	return false;
-}
-
-static void put_others(Product *p)
-{
-	if (p->partial)
-		product_put(p, "%s.%s, ", p->writer, p->part);
-	for (int a = 0; a < p->writer_block->nspatial; a++)
-		if (!is_tiled(p, p->writer_block->axes[a].name))
-			product_put(p, "%s.%s, ", p->writer,
-			    p->writer_block->axes[a].name);
-}
-
-enum { OUTER, THREADS, RESULTS };
-
-/* Loops of one kind, of all directions. */
-static void put_loops(Product *p, int kind, const char *before)
-{
-	for (int d = BLOCK_AXES - 1; d >= 0; d--) {
-		const TileAxis *x = &p->axes[d];
-		if (x->axis < 0)
-			continue;
-		product_put(p, "%s%s", before,
-		    kind == OUTER	  ? x->outer
-			: kind == THREADS ? x->threads : x->results);
-		before = ", ";
+	const Block *b = p->writer_block;
+	const char *loops = !p->partial
+	    ? ""
+	    : arena_printf(p->r->arena, "%s.%s", p->writer, p->part);
+	for (int a = 0; a < b->nspatial; a++) {
+		bool tiled = false;
+		for (int d = 0; d < BLOCK_AXES; d++)
+			tiled |= p->axes[d].axis >= 0 &&
+			    p->axes[d].name == b->axes[a].name;
+		if (!tiled)
+			loops = rule_and(p->r, loops, p->writer, b, a);
 	}
+	return loops;
 }
 
-/* What blocks run: those of a group one below the other, then the next column,
- * so that what they read of it stays in the second cache. */
-static void put_tiles(Product *p)
-{
-	put_others(p);
-	put_loops(p, OUTER, "");
-	if (p->axes[BLOCK_Y].group)
-		product_put(p, ", %s", p->axes[BLOCK_Y].group);
-}
-
-static void bind_threads(
-    Product *p, const char *(*loop)(Product *, BlockAxis))
-{
-	for (int d = BLOCK_AXES - 1; d >= 0; d--)
-		if (p->axes[d].axis >= 0)
-			product_put(p, "bind(%s, threadIdx.%c)\n",
-			    loop(p, (BlockAxis)d), "xyz"[d]);
-}
-
-static const char *writer_threads(Product *p, BlockAxis d)
-{
-	return p->axes[d].threads;
-}
-
+/* Blocks run those of a group one below the other, then the next column, so that
+ * what they read of it stays in the second cache. */
 static void put_writer(Product *p)
 {
-	const TileAxis *x = &p->axes[BLOCK_X];
+	const char *lanes, *results;
 	Tile usual = choose_tile(p);
 	for (int d = BLOCK_AXES - 1; d >= 0; d--)
 		if (p->axes[d].axis >= 0)
 			split_axis(p, (BlockAxis)d, &usual);
 	p->usual_steps = usual.steps;
-	product_put(p, "reorder(");
-	put_tiles(p);
-	put_loops(p, THREADS, ", ");
-	put_loops(p, RESULTS, ", ");
-	product_put(p, ", %s)\n%s = fuse(", x->lanes, p->tiles);
-	put_tiles(p);
-	product_put(p, ")\nbind(%s, blockIdx.x)\n", p->tiles);
-	bind_threads(p, writer_threads);
-	for (int d = BLOCK_AXES - 1; d >= 0; d--)
-		if (p->axes[d].axis >= 0)
-			product_put(p, "unroll(%s)\n", p->axes[d].results);
-	product_put(p, "unroll(%s)\n", x->lanes);
+	const char *tiles =
+	    arena_printf(p->r->arena, "%s, %s, %s", product_others(p),
+		product_loops(p, TILE_OUTER), product_loops(p, TILE_GROUP));
+	results = product_loops(p, TILE_RESULTS);
+	lanes = product_loops(p, TILE_LANES);
+	rule_put(p->r, "reorder(%s, %s, %s, %s)\n%s = fuse(%s)\n", tiles,
+	    product_loops(p, TILE_THREADS), results, lanes, p->tiles, tiles);
+	rule_put(p->r, "bind(%s, blockIdx.x)\n", p->tiles);
+	product_bind(p, TILE_THREADS);
+	rule_put(p->r, "each unroll(%s, %s)\n", results, lanes);
 }
 
 /* --- the sums ------------------------------------------------------------------------ */
 
-static const char *sums_threads(Product *p, BlockAxis d)
-{
-	return sums_name(p, p->axes[d].axis, "t");
-}
-
 static void split_sums(Product *p)
 {
 	for (int d = BLOCK_AXES - 1; d >= 0; d--) {
-		const TileAxis *x = &p->axes[d];
+		TileAxis *x = &p->axes[d];
+		bool last = d == BLOCK_X;
 		if (x->axis < 0)
 			continue;
-		const char *axis = p->block->axes[x->axis].name;
-		const char *r = sums_name(p, x->axis, "r");
-		const char *t = sums_name(p, x->axis, "t");
-		if (d == BLOCK_X)
-			product_put(p,
-			    "%s, %s, %s = split(%s.%s, [_, %s, %s])\n", r, t,
-			    sums_name(p, x->axis, "v"), p->acc, axis,
-			    x->threads, x->lanes);
-		else
-			product_put(p, "%s, %s = split(%s.%s, [_, %s])\n", t, r,
-			    p->acc, axis, x->results);
+		const char *const *s = rule_split_loop(p->r,
+		    rule_loop(p->r, p->acc, p->block, x->axis),
+		    sums_name(p, x->axis, ""), last ? "r t v" : "t r",
+		    "[_, %s, %s]", x->loops[last ? TILE_THREADS : TILE_RESULTS],
+		    x->loops[TILE_LANES]);
+		x->loops[SUMS_THREADS] = s[last];
+		x->loops[SUMS_RESULTS] = s[!last];
+		x->loops[SUMS_LANES] = s[2];
 	}
 }
 
@@ -474,19 +437,10 @@ static void split_steps(Product *p)
 	int usual = p->usual_steps < n ? p->usual_steps : (int)n;
 	while (usual > 1 && usual * window > SHORT_WINDOW)
 		usual /= 2;
-	product_put(p, "%s, %s", sums_name(p, p->step, "0"),
-	    sums_name(p, p->step, "1"));
-	put_split(p,
-	    arena_printf(
-		p->r->arena, "%s.%s", p->acc, axis_name(p, p->step)),
-	    &steps, &usual, 1);
-}
-
-static void put_window(Product *p, const char *format)
-{
-	for (int a = p->block->nspatial; a < p->block->naxes; a++)
-		if (a != p->step)
-			product_put(p, format, p->acc, p->block->axes[a].name);
+	rule_split_loop(p->r,
+	    arena_printf(p->r->arena, "%s.%s", p->acc, axis_name(p, p->step)),
+	    sums_name(p, p->step, ""), "0 1", "%s",
+	    sizes_of(p, &steps, &usual, 1));
 }
 
 bool product_tiles(const Product *p, int axis)
@@ -497,67 +451,37 @@ bool product_tiles(const Product *p, int axis)
 	return false;
 }
 
-static void order_sums(Product *p)
-{
-	const Block *b = p->block;
-	product_put(p, "reorder(");
-	if (p->taps)
-		put_window(p, "%s.%s, ");
-	product_put(p, "%s", sums_name(p, p->step, "0"));
-	for (int d = BLOCK_AXES - 1; d >= 0; d--)
-		if (p->axes[d].axis >= 0)
-			product_put(p, ", %s", sums_threads(p, (BlockAxis)d));
-	if (p->partial)
-		product_put(p, ", %s.%s", p->acc, p->part);
-	for (int a = 0; a < b->nspatial; a++)
-		if (!product_tiles(p, a))
-			product_put(p, ", %s.%s", p->acc, b->axes[a].name);
-	product_put(p, ", %s", sums_name(p, p->step, "1"));
-	if (!p->taps)
-		put_window(p, ", %s.%s");
-	for (int d = BLOCK_AXES - 1; d >= 0; d--)
-		if (p->axes[d].axis >= 0)
-			product_put(p, ", %s",
-			    sums_name(p, p->axes[d].axis, "r"));
-	product_put(
-	    p, ", %s)\n", sums_name(p, p->axes[BLOCK_X].axis, "v"));
-}
-
 static void put_sums(Product *p)
 {
+	Rules *r = p->r;
 	const Block *b = p->block;
-	product_put(p, "compute_at(%s, %s)\n", p->acc, p->tiles);
+	const char *inner, *window = "";
+	rule_put(r, "compute_at(%s, %s)\n", p->acc, p->tiles);
 	split_sums(p);
 	split_steps(p);
-	order_sums(p);
-	bind_threads(p, sums_threads);
-	if (p->partial)
-		product_put(p, "unroll(%s.%s)\n", p->acc, p->part);
+	for (int a = b->nspatial; a < b->naxes; a++)
+		if (a != p->step)
+			window = rule_and(r, window, p->acc, b, a);
+	const char *others =
+	    !p->partial ? "" : arena_printf(r->arena, "%s.%s", p->acc, p->part);
 	for (int a = 0; a < b->nspatial; a++)
 		if (!product_tiles(p, a))
-			product_put(p, "unroll(%s.%s)\n", p->acc, b->axes[a].name);
-	for (int d = BLOCK_AXES - 1; d >= 0; d--)
-		if (p->axes[d].axis >= 0)
-			product_put(p, "unroll(%s)\n",
-			    sums_name(p, p->axes[d].axis, "r"));
-	product_put(p, "unroll(%s)\n", sums_name(p, p->axes[BLOCK_X].axis, "v"));
-	for (int a = b->nspatial; a < b->naxes && !p->taps; a++)
-		if (a != p->step && window_of(p) <= SHORT_WINDOW)
-			product_put(p, "unroll(%s.%s)\n", p->acc, b->axes[a].name);
-	product_put(p, "unroll(%s, ?=%d in {1, 8, 16, 32})\n",
-	    sums_name(p, p->step, "1"),
+			others = rule_and(r, others, p->acc, b, a);
+	inner = arena_printf(r->arena, "%s, %s", product_loops(p, SUMS_RESULTS),
+	    product_loops(p, SUMS_LANES));
+	const char *step = sums_name(p, p->step, "1");
+	rule_put(r, "reorder(%s, %s, %s, %s, %s, %s, %s)\n",
+	    p->taps ? window : "", sums_name(p, p->step, "0"),
+	    product_loops(p, SUMS_THREADS), others, step, p->taps ? "" : window,
+	    inner);
+	product_bind(p, SUMS_THREADS);
+	rule_put(r, "each unroll(%s, %s, %s)\n", others, inner,
+	    p->taps || window_of(p) > SHORT_WINDOW ? "" : window);
+	rule_put(r, "unroll(%s, ?=%d in {1, 8, 16, 32})\n", step,
 	    p->taps || window_of(p) == 1 ? 16 : 1);
 }
 
 /* --- the whole ------------------------------------------------------------------------- */
-
-void product_put(Product *p, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&p->r->text, format, args);
-	va_end(args);
-}
 
 /* Blocks share out the reduction: each makes partial sums of a part of its steps,
  * and what combines them is a kernel of its own, so that the order of sums is
@@ -582,9 +506,9 @@ static void split_reduction(Product *p)
 	p->partial = rule_name(p->r, b, "part", "");
 	p->part = rule_name(p->r, b, b->axes[p->step].name, "p");
 	p->rest = rule_name(p->r, b, b->axes[p->step].name, "s");
-	product_put(p, "%s, %s = split(%s.%s, ?=%s in {%s})\n", p->part,
+	rule_put(p->r, "%s, %s = split(%s.%s, ?=%s in {%s})\n", p->part,
 	    p->rest, b->name, b->axes[p->step].name, first, others);
-	product_put(p, "%s = rfactor(%s)\n", p->partial, p->part);
+	rule_put(p->r, "%s = rfactor(%s)\n", p->partial, p->part);
 }
 
 /* The writer: the block's elementwise reader, or a copy of the block. */
@@ -592,27 +516,24 @@ static void choose_writer(Product *p, int i)
 {
 	Rules *r = p->r;
 	bool split = r->tiled.split && i == r->tiled.block;
-	int reader = split ? -1 : rule_elementwise_reader(r, p->info);
 	if (split)
 		split_reduction(p);
-	p->writer_block = reader < 0 ? p->block : &r->program->blocks[reader];
-	p->writer = split ? p->partial : p->writer_block->name;
-	p->acc = reader < 0 ? rule_name(r, p->block, "acc", "") : p->block->name;
+	RuleWriter w = {-1, p->block, rule_name(r, p->block, "acc", "")};
+	if (split) /* what combines has no loops yet */
+		rule_put(r, "%s = cache_write(%s, reg)\n", w.acc, p->partial);
+	else
+		w = rule_writer(r, i, "reg");
+	p->writer_block = w.block;
+	p->writer = split ? p->partial : w.block->name;
+	p->acc = w.acc;
+	p->tiles = rule_name(r, w.block, "b", "");
 	for (int d = 0; d < BLOCK_AXES; d++) {
 		TileAxis *x = &p->axes[d];
-		if (x->axis < 0)
-			continue;
-		int axis = rule_reader_axis(r, p->block, reader, x->axis);
-		x->name = p->writer_block->axes[axis].name;
-		name_loops(p, x);
-	}
-	p->tiles = rule_name(r, p->writer_block, "b", "");
-	r->blocks[i].scheduled = !split; /* what combines has no loops yet */
-	if (reader >= 0) {
-		r->blocks[reader].scheduled = true;
-		product_put(p, "set_scope(%s, reg)\n", p->acc);
-	} else {
-		product_put(p, "%s = cache_write(%s, reg)\n", p->acc, p->writer);
+		if (x->axis >= 0)
+			x->name = w.block
+				      ->axes[rule_reader_axis(
+					  r, p->block, w.reader, x->axis)]
+				      .name;
 	}
 }
 

@@ -75,30 +75,21 @@ static void put_loops(Product *p, const char *stage, const RuleRead *read,
 	int first = 0, n = read->nindex;
 	while (first < n - 1 && !is_spread(p, read->index[first]))
 		first++;
-	const char *loop =
-	    arena_printf(p->r->arena, "%s.%s", stage, axes[first]);
+	const char *loops = "";
+	for (int d = first; d < n; d++)
+		loops = rule_join(p->r, loops,
+		    arena_printf(p->r->arena, "%s.%s", stage, axes[d]));
 	if (n - first > 1) {
-		loop = arena_printf(p->r->arena, "%s_f", plain);
-		product_put(p, "%s = fuse(", loop);
-		for (int d = first; d < n; d++)
-			product_put(
-			    p, "%s%s.%s", d > first ? ", " : "", stage, axes[d]);
-		product_put(p, ")\n");
+		rule_put(p->r, "%s_f = fuse(%s)\n", plain, loops);
+		loops = arena_printf(p->r->arena, "%s_f", plain);
 	}
-	product_put(p, "%s_0", plain);
-	for (int d = BLOCK_AXES - 1; d >= 0; d--)
-		if (p->axes[d].axis >= 0)
-			product_put(p, ", %s_%c", plain, "xyz"[d]);
-	product_put(p, " = split(%s, [_", loop);
-	for (int d = BLOCK_AXES - 1; d >= 0; d--)
-		if (p->axes[d].axis >= 0)
-			product_put(p, ", %s", p->axes[d].threads);
-	product_put(p, "])\n");
-	for (int d = BLOCK_AXES - 1; d >= 0; d--)
-		if (p->axes[d].axis >= 0)
-			product_put(p, "bind(%s_%c, threadIdx.%c)\n", plain,
-			    "xyz"[d], "xyz"[d]);
-	product_put(p, "unroll(%s_0, %d)\n", plain, LOADS);
+	bool third = p->axes[BLOCK_Z].axis >= 0;
+	const char *const *s = rule_split_loop(p->r, loops, plain,
+	    third ? "_0 _z _y _x" : "_0 _y _x", "[_, %s]",
+	    product_loops(p, TILE_THREADS));
+	for (int d = third ? BLOCK_Z : BLOCK_Y, i = 1; d >= 0; d--, i++)
+		rule_put(p->r, "bind(%s, threadIdx.%c)\n", s[i], "xyz"[d]);
+	rule_put(p->r, "unroll(%s, %d)\n", s[0], LOADS);
 }
 
 /* The dimension that one tiled axis moves by itself, if no other one moves the
@@ -144,11 +135,11 @@ static void put_layout(Product *p, const RuleRead *read, const char *copy)
 	int last = read->nindex - 1, tiled = tiled_dim(p, read, &of);
 	if (tiled < 0 || tiled == last)
 		return;
-	product_put(p, "transform_layout(%s, [", copy);
+	rule_put(p->r, "transform_layout(%s, [", copy);
 	for (int d = 0; d <= last; d++)
 		if (d != tiled)
-			product_put(p, "x%d, ", d);
-	product_put(p, "x%d])\nstorage_align(%s, %d, %d, %d)\n", tiled, copy,
+			rule_put(p->r, "x%d, ", d);
+	rule_put(p->r, "x%d])\nstorage_align(%s, %d, %d, %d)\n", tiled, copy,
 	    last - 1, BANKS, SHIFT);
 }
 
@@ -173,16 +164,16 @@ static const char *put_pack(Product *p, const RuleRead *read)
 	int tiled = tiled_dim(p, read, &of);
 	const TileAxis *x = &p->axes[of];
 	const char *tile = arena_printf(p->r->arena,
-	    of == BLOCK_X ? "(%s*%s*%s)" : "(%s*%s)", x->results, x->threads,
-	    x->lanes);
-	product_put(p,
+	    of == BLOCK_X ? "(%s*%s*%s)" : "(%s*%s)", x->loops[TILE_RESULTS],
+	    x->loops[TILE_THREADS], x->loops[TILE_LANES]);
+	rule_put(p->r,
 	    "%s = cache_read(%s, %s, pack)\ncompute_at(%s, root)\n"
 	    "transform_layout(%s, [x%d//%s, ",
 	    pack, p->acc, b->name, pack, pack, tiled, tile);
 	for (int d = 0; d < read->nindex; d++)
 		if (d != tiled)
-			product_put(p, "x%d, ", d);
-	product_put(p, "x%d%%%s])\npad(%s, 0)\n", tiled, tile, pack);
+			rule_put(p->r, "x%d, ", d);
+	rule_put(p->r, "x%d%%%s])\npad(%s, 0)\n", tiled, tile, pack);
 	return pack;
 }
 
@@ -191,30 +182,30 @@ static void put_copy(Product *p, const RuleRead *read)
 	BlockAxis of;
 	RuleRead ordered;
 	bool packed = is_packed(p, read);
-	const char *from = packed ? put_pack(p, read)
-				  : p->r->program->buffers[read->buffer].name;
+	const char *from = packed ? put_pack(p, read) : "";
 	const char *copy = rule_plain_name(
 	    arena_printf(p->r->arena, "%s_%s_s%d", p->block->name,
 		p->r->program->buffers[read->buffer].name, read->number));
 	const char *const *axes = copy_axes(p, read,
 	    packed ? tiled_dim(p, read, &of) : -1, &ordered);
-	product_put(p, "%s = cache_read(%s, %s, shared", copy, p->acc, from);
-	if (rule_reads_of(p->info, read->buffer) > 1)
-		product_put(p, ", read=%d", read->number);
-	product_put(p, ")\ncompute_at(%s, %s)\n", copy, p->steps);
+	if (packed)
+		rule_put(p->r, "%s = cache_read(%s, %s, shared)\n", copy,
+		    p->acc, from);
+	else
+		rule_copy(p->r, p->info, read, copy, p->acc, "shared");
+	rule_put(p->r, "compute_at(%s, %s)\n", copy, p->steps);
 	if (packed) {
-		product_put(p, "reorder(");
+		rule_put(p->r, "reorder(");
 		for (int d = 0; d < read->nindex; d++)
-			product_put(
-			    p, "%s%s.%s", d ? ", " : "", copy, axes[d]);
-		product_put(p, ")\n");
+			rule_put(p->r, "%s.%s, ", copy, axes[d]);
+		rule_put(p->r, ")\n");
 	}
 	put_loops(p, copy, &ordered, axes);
 	put_layout(p, read, copy);
 	if (p->padded)
-		product_put(p, "pad(%s, 0)\n", copy);
+		rule_put(p->r, "pad(%s, 0)\n", copy);
 	if (p->r->machine->async_copies)
-		product_put(p, "stages(%s, 2)\n", copy);
+		rule_put(p->r, "stages(%s, 2)\n", copy);
 }
 
 static void put_maker(Product *p, const RuleRead *read, int made)
@@ -223,11 +214,11 @@ static void put_maker(Product *p, const RuleRead *read, int made)
 	const char **axes = NEW_N(p->r->arena, const char *, b->naxes);
 	for (int a = 0; a < b->naxes; a++)
 		axes[a] = b->axes[a].name;
-	product_put(p, "set_scope(%s, shared)\ncompute_at(%s, %s)\n", b->name,
+	rule_put(p->r, "set_scope(%s, shared)\ncompute_at(%s, %s)\n", b->name,
 	    b->name, p->steps);
 	put_loops(p, b->name, read, axes);
 	if (p->padded)
-		product_put(p, "pad(%s, 0)\n", b->name);
+		rule_put(p->r, "pad(%s, 0)\n", b->name);
 	p->r->blocks[made].scheduled = true;
 }
 
@@ -276,5 +267,5 @@ void product_fetch(Product *p)
 			put_copy(p, read);
 	}
 	if (p->padded)
-		product_put(p, "tail(%s, pad)\n", p->acc);
+		rule_put(p->r, "tail(%s, pad)\n", p->acc);
 }

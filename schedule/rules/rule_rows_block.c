@@ -223,150 +223,111 @@ static Shape choose_shape(const Together *t)
 
 /* --- loops of a stage ------------------------------------------------------------------ */
 
-static const char *loop_of(
-    Together *t, const char *stage, const Block *b, int axis, const char *suffix)
+/* Of a stage: its rows and what is inside of them, as the writer has them; axes that
+ * have one iteration. */
+typedef struct {
+	const char *const *rows, *const *inside;
+	const char *ones;
+} StageLoops;
+
+static const char *stage_name(
+    const Together *t, const char *stage, const Block *b, int axis)
 {
-	return rule_plain_name(arena_printf(t->p.r->arena, "%s_%s%s", stage,
-	    b->axes[axis].name, suffix));
+	return axis < 0 ? ""
+			: rule_plain_name(arena_printf(t->p.r->arena, "%s_%s",
+			      stage, b->axes[axis].name));
 }
 
-/* A stage's rows and what is inside of them, as the writer has them; axis -1:
- * it has none. */
-static void split_stage(Together *t, const char *stage, const Block *b,
-    int row, int inside)
-{
-	const TileAxis *y = &t->p.axes[BLOCK_Y], *x = &t->p.axes[BLOCK_X];
-	product_put(&t->p, "%s, %s = split(%s.%s, [_, %s])\n",
-	    loop_of(t, stage, b, row, "t"), loop_of(t, stage, b, row, "r"),
-	    stage, b->axes[row].name, y->results);
-	if (inside >= 0)
-		product_put(&t->p, "%s, %s, %s = split(%s.%s, [_, %s, %s])\n",
-		    loop_of(t, stage, b, inside, "r"),
-		    loop_of(t, stage, b, inside, "t"),
-		    loop_of(t, stage, b, inside, "v"), stage,
-		    b->axes[inside].name, x->threads, x->lanes);
-}
-
-/* Threads outside, then axes that have one iteration, `steps`, and what a thread
- * has. */
-static void order_stage(Together *t, const char *stage, const Block *b,
-    int row, int inside, const char *before, const char *steps)
-{
-	product_put(&t->p, "reorder(%s%s", before,
-	    loop_of(t, stage, b, row, "t"));
-	if (inside >= 0)
-		product_put(&t->p, ", %s", loop_of(t, stage, b, inside, "t"));
-	for (int a = 0; a < b->naxes; a++)
-		if (a != row && a != inside &&
-		    (a < b->nspatial || b->axes[a].extent == 1))
-			product_put(
-			    &t->p, ", %s.%s", stage, b->axes[a].name);
-	product_put(&t->p, "%s, %s", steps, loop_of(t, stage, b, row, "r"));
-	if (inside >= 0)
-		product_put(&t->p, ", %s, %s",
-		    loop_of(t, stage, b, inside, "r"),
-		    loop_of(t, stage, b, inside, "v"));
-	product_put(&t->p, ")\nbind(%s, threadIdx.y)\n",
-	    loop_of(t, stage, b, row, "t"));
-	if (inside >= 0)
-		product_put(&t->p, "bind(%s, threadIdx.x)\n",
-		    loop_of(t, stage, b, inside, "t"));
-}
-
-static void unroll_stage(
+/* Inside -1: there is none. */
+static StageLoops split_stage(
     Together *t, const char *stage, const Block *b, int row, int inside)
 {
+	const TileAxis *y = &t->p.axes[BLOCK_Y], *x = &t->p.axes[BLOCK_X];
+	Rules *r = t->p.r;
+	StageLoops s = {.ones = ""};
+	s.rows = rule_split_loop(r, rule_loop(r, stage, b, row),
+	    stage_name(t, stage, b, row), "t r", "[_, %s]",
+	    y->loops[TILE_RESULTS]);
+	s.inside = rule_split_loop(r, rule_loop(r, stage, b, inside),
+	    stage_name(t, stage, b, inside), "r t v", "[_, %s, %s]",
+	    x->loops[TILE_THREADS], x->loops[TILE_LANES]);
 	for (int a = 0; a < b->naxes; a++)
 		if (a != row && a != inside &&
 		    (a < b->nspatial || b->axes[a].extent == 1))
-			product_put(
-			    &t->p, "unroll(%s.%s)\n", stage, b->axes[a].name);
-	product_put(&t->p, "unroll(%s)\n", loop_of(t, stage, b, row, "r"));
-	if (inside >= 0)
-		product_put(&t->p, "unroll(%s)\nunroll(%s)\n",
-		    loop_of(t, stage, b, inside, "r"),
-		    loop_of(t, stage, b, inside, "v"));
+			s.ones = rule_and(r, s.ones, stage, b, a);
+	return s;
+}
+
+/* Threads outside, then `steps`, and what a thread has. */
+static void put_stage(
+    Together *t, const StageLoops *s, const char *before, const char *steps)
+{
+	Rules *r = t->p.r;
+	const char *each = arena_printf(
+	    r->arena, "%s, %s, %s", s->rows[1], s->inside[0], s->inside[2]);
+	rule_put(r, "reorder(%s, %s, %s, %s, %s, %s)\n", before, s->rows[0],
+	    s->inside[1], s->ones, steps, each);
+	rule_put(r,
+	    "bind(%s, threadIdx.y)\nbind(%s, threadIdx.x)\n"
+	    "each unroll(%s, %s)\n",
+	    s->rows[0], s->inside[1], s->ones, each);
 }
 
 /* --- the writer ------------------------------------------------------------------------ */
 
-static void name_axis(Together *t, BlockAxis d, int axis, int reader)
-{
-	Product *p = &t->p;
-	TileAxis *x = &p->axes[d];
-	int of = rule_reader_axis(p->r, p->block, reader, axis);
-	*x = (TileAxis){.axis = axis, .name = p->writer_block->axes[of].name};
-	x->outer = rule_name(p->r, p->writer_block, x->name, "0");
-	x->threads = rule_name(p->r, p->writer_block, x->name, "t");
-	x->results = rule_name(p->r, p->writer_block, x->name, "r");
-	x->lanes = rule_name(p->r, p->writer_block, x->name, "v");
-}
-
 /* The block's elementwise reader, or a copy of the block. */
-static void choose_writer(Together *t)
+static void choose_writer(Together *t, int i)
 {
 	Product *p = &t->p;
-	Rules *r = p->r;
-	int reader = rule_elementwise_reader(r, p->info);
-	p->writer_block = reader < 0 ? p->block : &r->program->blocks[reader];
-	p->writer = p->writer_block->name;
-	p->acc = reader < 0 ? rule_name(r, p->block, "acc", "")
-			    : p->block->name;
-	p->tiles = rule_name(r, p->writer_block, "b", "");
-	p->axes[BLOCK_Z].axis = -1;
-	name_axis(t, BLOCK_Y, t->row, reader);
-	name_axis(t, BLOCK_X, t->column, reader);
-	if (reader >= 0)
-		r->blocks[reader].scheduled = true;
-	if (reader >= 0)
-		product_put(p, "set_scope(%s, reg)\n", p->acc);
-	else
-		product_put(p, "%s = cache_write(%s, reg)\n", p->acc, p->writer);
+	RuleWriter w = rule_writer(p->r, i, "reg");
+	int axes[BLOCK_AXES] = {
+	    [BLOCK_X] = t->column, [BLOCK_Y] = t->row, [BLOCK_Z] = -1};
+	p->writer_block = w.block;
+	p->writer = w.block->name;
+	p->acc = w.acc;
+	for (int d = 0; d < BLOCK_AXES; d++) {
+		int of = axes[d] < 0
+		    ? 0
+		    : rule_reader_axis(p->r, p->block, w.reader, axes[d]);
+		p->axes[d] =
+		    (TileAxis){.axis = axes[d], .name = w.block->axes[of].name};
+	}
 }
 
 /* All rows that no thread has are blocks. */
-static void put_tiles(Together *t)
-{
-	const Product *p = &t->p;
-	for (int a = 0; a < p->writer_block->nspatial; a++) {
-		const char *name = p->writer_block->axes[a].name;
-		if (name != p->axes[BLOCK_Y].name &&
-		    name != p->axes[BLOCK_X].name)
-			product_put(&t->p, "%s.%s, ", p->writer, name);
-	}
-	product_put(&t->p, "%s", p->axes[BLOCK_Y].outer);
-}
-
 static void put_writer(Together *t)
 {
+	static const TileLoop rows[] = {TILE_OUTER, TILE_THREADS, TILE_RESULTS};
+	static const TileLoop inside[] = {
+	    TILE_RESULTS, TILE_THREADS, TILE_LANES};
 	Product *p = &t->p;
-	const TileAxis *y = &p->axes[BLOCK_Y], *x = &p->axes[BLOCK_X];
+	Rules *r = p->r;
 	Shape s = choose_shape(t);
 	t->steps = s.steps;
-	product_put(p, "%s, %s, %s = split(%s.%s, ?=[_, %d, %d] in "
-		"tile([1, 2, 4, 8, 16, 32], [1, 2, 4, 8]))\n",
-	    y->outer, y->threads, y->results, p->writer, y->name, s.threads_y,
-	    s.rows);
-	product_put(p, "%s, %s, %s = split(%s.%s, ?=[_, %d, %d] in "
-		"tile([8, 16, 32, 64], [1, 2, 4]))\n",
-	    x->results, x->threads, x->lanes, p->writer, x->name, s.threads_x,
-	    s.lanes);
-	product_put(p, "reorder(");
-	put_tiles(t);
-	product_put(p, ", %s, %s, %s, %s, %s)\n", y->threads, x->threads,
-	    y->results, x->results, x->lanes);
+	product_split(p, BLOCK_Y, "0 t r", rows,
+	    arena_printf(r->arena,
+		"?=[_, %d, %d] in "
+		"tile([1, 2, 4, 8, 16, 32], [1, 2, 4, 8])",
+		s.threads_y, s.rows));
+	product_split(p, BLOCK_X, "r t v", inside,
+	    arena_printf(r->arena,
+		"?=[_, %d, %d] in "
+		"tile([8, 16, 32, 64], [1, 2, 4])",
+		s.threads_x, s.lanes));
+	const char *tiles =
+	    rule_join(r, product_others(p), product_loops(p, TILE_OUTER));
+	const char *each = arena_printf(r->arena, "%s, %s",
+	    product_loops(p, TILE_RESULTS), product_loops(p, TILE_LANES));
+	rule_put(r, "reorder(%s, %s, %s)\n", tiles,
+	    product_loops(p, TILE_THREADS), each);
+	p->tiles = tiles; /* of one head */
 	if (p->writer_block->nspatial > 2) {
-		product_put(p, "%s = fuse(", p->tiles);
-		put_tiles(t);
-		product_put(p, ")\n");
-	} else {
-		p->tiles = y->outer; /* of one head */
+		p->tiles = rule_name(r, p->writer_block, "b", "");
+		rule_put(r, "%s = fuse(%s)\n", p->tiles, tiles);
 	}
-	product_put(p, "bind(%s, blockIdx.x)\nbind(%s, threadIdx.y)\n"
-		"bind(%s, threadIdx.x)\nunroll(%s)\nunroll(%s)\nunroll(%s)\n"
-		"tail(%s, mask)\n",
-	    p->tiles, y->threads, x->threads, y->results, x->results, x->lanes,
-	    p->writer);
+	rule_put(r, "bind(%s, blockIdx.x)\n", p->tiles);
+	product_bind(p, TILE_THREADS);
+	rule_put(r, "each unroll(%s)\ntail(%s, mask)\n", each, p->writer);
 }
 
 /* --- products ----------------------------------------------------------------------------- */
@@ -378,25 +339,20 @@ static void put_sums(Together *t, const char *stage, int block, int row,
 	Rules *r = t->p.r;
 	const Block *b = &r->program->blocks[block];
 	int step = only_axis(r, block, b->nspatial, b->naxes);
-	const char *outer = loop_of(t, stage, b, step, "0");
-	const char *inner = loop_of(t, stage, b, step, "1");
 	int steps = fitting(b->axes[step].extent, t->steps, LEAST_STEPS);
-	product_put(&t->p, "compute_at(%s, %s)\n", stage, t->p.tiles);
-	split_stage(t, stage, b, row, column);
-	product_put(&t->p,
-	    "%s, %s = split(%s.%s, ?=[_, %d] in tile([4, 8, 16, 32, 64]))\n",
-	    outer, inner, stage, b->axes[step].name, steps);
-	order_stage(t, stage, b, row, column,
-	    arena_printf(r->arena, "%s, ", outer),
-	    arena_printf(r->arena, ", %s", inner));
-	unroll_stage(t, stage, b, row, column);
-	product_put(&t->p, "unroll(%s, ?=16 in {1, 8, 16, 32})\n", inner);
+	rule_put(r, "compute_at(%s, %s)\n", stage, t->p.tiles);
+	StageLoops s = split_stage(t, stage, b, row, column);
+	const char *const *x = rule_split_loop(r, rule_loop(r, stage, b, step),
+	    stage_name(t, stage, b, step), "0 1",
+	    "?=[_, %d] in tile([4, 8, 16, 32, 64])", steps);
+	put_stage(t, &s, x[0], x[1]);
+	rule_put(r, "unroll(%s, ?=16 in {1, 8, 16, 32})\n", x[1]);
 	Product p = t->p;
 	p.block = b;
 	p.info = &r->blocks[block];
 	p.acc = stage;
 	p.step = step;
-	p.steps = outer;
+	p.steps = x[0];
 	p.axes[BLOCK_Y].axis = row;
 	p.axes[BLOCK_X].axis = column;
 	product_fetch(&p);
@@ -421,21 +377,20 @@ static void put_part(Together *t, int block)
 	int row = axis_with(r, block, t->row), inside = inside_axis(r, block);
 	bool shared = is_shared(r, block);
 	if (b->reduce != REDUCE_NONE && rule_block_fits(r, block)) {
-		product_put(&t->p, "set_scope(%s, reg)\n", b->name);
+		rule_put(r, "set_scope(%s, reg)\n", b->name);
 		put_sums(t, b->name, block, row, inside);
 		return;
 	}
-	product_put(&t->p, "compute_at(%s, %s)\nset_scope(%s, %s)\n", b->name,
+	rule_put(r, "compute_at(%s, %s)\nset_scope(%s, %s)\n", b->name,
 	    t->p.tiles, b->name, shared ? "shared" : "reg");
-	split_stage(t, b->name, b, row, inside);
-	order_stage(t, b->name, b, row, inside, "", "");
-	unroll_stage(t, b->name, b, row, inside);
+	StageLoops s = split_stage(t, b->name, b, row, inside);
+	put_stage(t, &s, "", "");
 	if (shared && b->nspatial > 1)
-		product_put(&t->p, "storage_align(%s, %d, %d, %d)\n", b->name,
+		rule_put(r, "storage_align(%s, %d, %d, %d)\n", b->name,
 		    b->nspatial - 2, BANKS, SHIFT);
 	if (shared && t->p.padded)
-		product_put(&t->p, "pad(%s, 0)\n", b->name);
-	product_put(&t->p, "tail(%s, mask)\n", b->name);
+		rule_put(r, "pad(%s, 0)\n", b->name);
+	rule_put(r, "tail(%s, mask)\n", b->name);
 }
 
 void rule_rows_block(Rules *r, int i)
@@ -451,10 +406,9 @@ void rule_rows_block(Rules *r, int i)
 		    ? 1 : r->program->blocks[k].axes[inside].extent;
 		t.inside = n > t.inside ? n : t.inside;
 	}
-	choose_writer(&t);
+	choose_writer(&t, i);
 	put_writer(&t);
 	put_sums(&t, t.p.acc, i, t.row, t.column);
-	r->blocks[i].scheduled = true;
 	for (int k = i - 1; k >= 0; k--) {
 		if (!r->rows->between[k] || r->blocks[k].inlined)
 			continue;
