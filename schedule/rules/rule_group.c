@@ -104,91 +104,58 @@ static Shape choose_shape(const Warps *w)
 
 /* --- the writer ------------------------------------------------------------------- */
 
-static void put_splits(Warps *w)
-{
-	Shape s = choose_shape(w);
-	const char *c = w->writer->name;
-	warp_put(w, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
-	    warp_name(w, w->row, "w"), warp_name(w, w->row, "2"),
-	    warp_name(w, w->row, "y"), c, warp_writer_axis(w, w->row),
-	    WARP_EACH, WARP_ROWS);
-	warp_put(w, "%s, %s, %s = split(%s, ?=[_, 1, %d] in "
-	    "tile([1, 2], [4, 8, 16]))\n", warp_name(w, w->row, "0"),
-	    warp_name(w, w->row, "1"), warp_name(w, w->row, "z"),
-	    warp_name(w, w->row, "w"), s.warps);
-	warp_put(w, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
-	    warp_name(w, w->column, "w"), warp_name(w, w->column, "x"),
-	    warp_name(w, w->column, "2"), c, warp_writer_axis(w, w->column),
-	    WARP_COLUMNS, WARP_EACH);
-	warp_put(w, "%s, %s, %s = split(%s, ?=[_, 1, %d] in "
-	    "tile([1, 2], [%s8, 16]))\n", warp_name(w, w->column, "0"),
-	    warp_name(w, w->column, "c"), warp_name(w, w->column, "1"),
-	    warp_name(w, w->column, "w"), s.columns,
-	    is_across(w, true) ? "" : "4, ");
-}
-
 static void put_writer(Warps *w)
 {
-	put_splits(w);
-	warp_put(w, "reorder(");
-	warp_put_others(w, w->writer->name, true);
-	warp_put(w, "%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)\n%s = fuse(",
-	    warp_name(w, w->row, "0"), warp_name(w, w->column, "0"),
-	    warp_name(w, w->row, "z"), warp_name(w, w->row, "y"),
-	    warp_name(w, w->column, "x"), warp_name(w, w->row, "1"),
-	    warp_name(w, w->row, "2"), warp_name(w, w->column, "c"),
-	    warp_name(w, w->column, "1"), warp_name(w, w->column, "2"),
-	    w->tiles);
-	warp_put_others(w, w->writer->name, true);
-	warp_put(w, "%s, %s)\nbind(%s, blockIdx.x)\nbind(%s, threadIdx.z)\n"
-	    "bind(%s, threadIdx.y)\nbind(%s, threadIdx.x)\n",
-	    warp_name(w, w->row, "0"), warp_name(w, w->column, "0"), w->tiles,
-	    warp_name(w, w->row, "z"), warp_name(w, w->row, "y"),
-	    warp_name(w, w->column, "x"));
-	warp_put(w, "unroll(%s)\nunroll(%s)\nunroll(%s)\nunroll(%s)\n"
-	    "vectorize(%s, %d)\n", warp_name(w, w->row, "1"),
-	    warp_name(w, w->row, "2"), warp_name(w, w->column, "c"),
-	    warp_name(w, w->column, "1"), warp_name(w, w->column, "2"),
-	    WARP_EACH);
+	Rules *r = w->r;
+	Shape s = choose_shape(w);
+	const char *const *rows = warp_split(w, w->row);
+	const char *const *row =
+	    rule_split_loop(r, rows[0], warp_name(w, w->row), "0 1 z",
+		"?=[_, 1, %d] in tile([1, 2], [4, 8, 16])", s.warps);
+	const char *const *columns = warp_split(w, w->column);
+	const char *const *column =
+	    rule_split_loop(r, columns[0], warp_name(w, w->column), "0 c 1",
+		"?=[_, 1, %d] in tile([1, 2], [%s8, 16])", s.columns,
+		is_across(w, true) ? "" : "4, ");
+	w->writes = (WarpLoops){.row0 = row[0],
+	    .row1 = row[1],
+	    .z = row[2],
+	    .row2 = rows[1],
+	    .y = rows[2],
+	    .column0 = column[0],
+	    .columns = column[1],
+	    .column1 = column[2],
+	    .x = columns[1],
+	    .column2 = columns[2]};
+	warp_put_writer(w);
 }
 
 /* --- the sums ---------------------------------------------------------------------- */
 
 static void put_sums(Warps *w)
 {
+	Rules *r = w->r;
 	const Block *b = w->block;
-	warp_put(w, "compute_at(%s, %s)\n", w->acc, w->tiles);
-	warp_put(w, "%s, %s, %s, %s = split(%s.%s, [_, %s, %d, %d])\n",
-	    warp_sums(w, w->row, "1"), warp_sums(w, w->row, "z"),
-	    warp_sums(w, w->row, "2"), warp_sums(w, w->row, "y"), w->acc,
-	    b->axes[w->row].name, warp_name(w, w->row, "z"), WARP_EACH,
-	    WARP_ROWS);
-	warp_put(w, "%s, %s, %s, %s = split(%s.%s, [_, %s, %d, %d])\n",
-	    warp_sums(w, w->column, "c"), warp_sums(w, w->column, "1"),
-	    warp_sums(w, w->column, "x"), warp_sums(w, w->column, "2"), w->acc,
-	    b->axes[w->column].name, warp_name(w, w->column, "1"),
-	    WARP_COLUMNS, WARP_EACH);
-	warp_put(w, "%s, %s = split(%s.%s, [_, %d])\nreorder(%s, %s, %s, %s, ",
-	    warp_sums(w, w->step, "0"), warp_sums(w, w->step, "2"), w->acc,
-	    b->axes[w->step].name, w->in->terms, warp_sums(w, w->step, "0"),
-	    warp_sums(w, w->row, "z"), warp_sums(w, w->row, "y"),
-	    warp_sums(w, w->column, "x"));
-	warp_put_others(w, w->acc, false);
-	const char *inner[] = {warp_sums(w, w->row, "1"),
-	    warp_sums(w, w->column, "c"), warp_sums(w, w->row, "2"),
-	    warp_sums(w, w->column, "1"), warp_sums(w, w->column, "2"),
-	    warp_sums(w, w->step, "2")};
-	int n = sizeof inner / sizeof *inner;
-	for (int i = 0; i < n; i++)
-		warp_put(w, "%s%s", i ? ", " : "", inner[i]);
-	warp_put(w, ")\nbind(%s, threadIdx.z)\nbind(%s, threadIdx.y)\n"
-	    "bind(%s, threadIdx.x)\n", warp_sums(w, w->row, "z"),
-	    warp_sums(w, w->row, "y"), warp_sums(w, w->column, "x"));
-	for (int i = 0; i < n; i++)
-		warp_put(w, "unroll(%s)\n", inner[i]);
-	for (int a = 0; a < b->nspatial; a++)
-		if (a != w->row && a != w->column)
-			warp_put(w, "unroll(%s.%s)\n", w->acc, b->axes[a].name);
+	const char *acc = w->writer.acc;
+	rule_put(r, "compute_at(%s, %s)\n", acc, w->tiles);
+	const char *const *row = rule_split_loop(r,
+	    rule_loop(r, acc, b, w->row), warp_sums_name(w, w->row), "1 z 2 y",
+	    "[_, %s, %d, %d]", w->writes.z, WARP_EACH, WARP_ROWS);
+	const char *const *column =
+	    rule_split_loop(r, rule_loop(r, acc, b, w->column),
+		warp_sums_name(w, w->column), "c 1 x 2", "[_, %s, %d, %d]",
+		w->writes.column1, WARP_COLUMNS, WARP_EACH);
+	const char *const *step =
+	    rule_split_loop(r, rule_loop(r, acc, b, w->step),
+		warp_sums_name(w, w->step), "0 2", "[_, %d]", w->in->terms);
+	w->sums = (WarpLoops){.z = row[1],
+	    .row2 = row[2],
+	    .y = row[3],
+	    .x = column[2],
+	    .step0 = step[0]};
+	warp_put_sums(w,
+	    arena_printf(r->arena, "%s, %s, %s, %s, %s, %s", row[0], column[0],
+		row[2], column[1], column[3], step[1]));
 }
 
 /* --- what is fetched ---------------------------------------------------------------- */
@@ -199,13 +166,13 @@ static void put_copy(Warps *w, bool b)
 	const char *copy = warp_put_copy(w, read);
 	int last = read->nindex - 1;
 	if (is_across(w, b)) {
-		warp_put(w, "transform_layout(%s, [x%d//%d, ", copy, last,
-		    PANEL);
+		rule_put(
+		    w->r, "transform_layout(%s, [x%d//%d, ", copy, last, PANEL);
 		for (int d = 0; d < last; d++)
-			warp_put(w, "x%d, ", d);
-		warp_put(w, "x%d%%%d])\n", last, PANEL);
+			rule_put(w->r, "x%d, ", d);
+		rule_put(w->r, "x%d%%%d])\n", last, PANEL);
 	}
-	warp_put(w, "swizzle(%s, %d)\n", copy, GROUP_LINE);
+	rule_put(w->r, "swizzle(%s, %d)\n", copy, GROUP_LINE);
 	warp_put_fetch(w, read, b ? w->in->b : w->in->a, copy);
 }
 
@@ -215,11 +182,10 @@ void rule_group(Rules *r, int i)
 	bool found = find(r, i, &w);
 	assert(found);
 	(void)found;
-	warp_choose_writer(&w, i);
+	warp_begin(&w, i);
 	put_writer(&w);
 	put_sums(&w);
 	put_copy(&w, warp_b_first(&w));
 	put_copy(&w, !warp_b_first(&w));
-	warp_put(&w, "tensorize(%s, %s)\n", warp_sums(&w, w.row, "2"),
-	    w.in->name);
+	rule_put(r, "tensorize(%s, %s)\n", w.sums.row2, w.in->name);
 }

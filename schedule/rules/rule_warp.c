@@ -18,14 +18,6 @@
 
 #include <assert.h>
 
-void warp_put(Warps *w, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&w->r->text, format, args);
-	va_end(args);
-}
-
 /* --- where it may be ------------------------------------------------------------ */
 
 /* The one with most terms of which there are whole ones. */
@@ -123,30 +115,83 @@ bool rule_warp_applies(const Rules *r, int i)
 
 /* --- the writer ------------------------------------------------------------------- */
 
-const char *warp_writer_axis(const Warps *w, int axis)
+const char *warp_name(const Warps *w, int axis)
 {
-	return w->writer->axes[rule_reader_axis(
-	    w->r, w->block, w->reader, axis)].name;
+	int of = rule_reader_axis(w->r, w->block, w->writer.reader, axis);
+	return rule_name(
+	    w->r, w->writer.block, w->writer.block->axes[of].name, "");
 }
 
-const char *warp_name(Warps *w, int axis, const char *suffix)
+const char *warp_sums_name(const Warps *w, int axis)
 {
-	return rule_name(w->r, w->writer, warp_writer_axis(w, axis), suffix);
+	return rule_plain_name(arena_printf(
+	    w->r->arena, "%s_%s", w->writer.acc, w->block->axes[axis].name));
 }
 
-const char *warp_sums(Warps *w, int axis, const char *suffix)
+/* The axes that are not tiled. */
+static const char *others(const Warps *w, bool writes)
 {
-	return rule_plain_name(arena_printf(w->r->arena, "%s_%s%s", w->acc,
-	    w->block->axes[axis].name, suffix));
-}
-
-/* Of the writer, or of the sums, the axes that are not tiled. */
-void warp_put_others(Warps *w, const char *stage, bool writes)
-{
-	for (int a = 0; a < w->block->nspatial; a++)
+	const char *loops = "";
+	for (int a = 0; a < w->block->nspatial; a++) {
+		int of = rule_reader_axis(w->r, w->block, w->writer.reader, a);
 		if (a != w->row && a != w->column)
-			warp_put(w, "%s.%s, ", stage, writes ? warp_writer_axis(w, a)
-				: w->block->axes[a].name);
+			loops = rule_join(w->r, loops,
+			    writes
+				? rule_loop(w->r, w->writer.block->name,
+				      w->writer.block, of)
+				: rule_loop(w->r, w->writer.acc, w->block, a));
+	}
+	return loops;
+}
+
+const char *const *warp_split(Warps *w, int axis)
+{
+	Rules *r = w->r;
+	const Block *b = w->writer.block;
+	int of = rule_reader_axis(r, w->block, w->writer.reader, axis);
+	bool row = axis == w->row;
+	return rule_split_loop(r, rule_loop(r, b->name, b, of),
+	    warp_name(w, axis), row ? "w 2 y" : "w x 2", "[_, %d, %d]",
+	    row ? WARP_EACH : WARP_COLUMNS, row ? WARP_ROWS : WARP_EACH);
+}
+
+void warp_begin(Warps *w, int i)
+{
+	Rules *r = w->r;
+	w->writer = rule_writer(r, i, "reg");
+	w->tiles = rule_name(r, w->writer.block, "b", "");
+}
+
+static void bind(Warps *w, const WarpLoops *l)
+{
+	rule_put(w->r,
+	    "bind(%s, threadIdx.z)\nbind(%s, threadIdx.y)\n"
+	    "bind(%s, threadIdx.x)\n",
+	    l->z, l->y, l->x);
+}
+
+void warp_put_writer(Warps *w)
+{
+	const WarpLoops *l = &w->writes;
+	const char *rest = others(w, true);
+	const char *each = arena_printf(w->r->arena, "%s, %s, %s, %s", l->row1,
+	    l->row2, l->columns, l->column1);
+	rule_put(w->r, "reorder(%s, %s, %s, %s, %s, %s, %s, %s)\n", rest,
+	    l->row0, l->column0, l->z, l->y, l->x, each, l->column2);
+	rule_put(w->r, "%s = fuse(%s, %s, %s)\nbind(%s, blockIdx.x)\n",
+	    w->tiles, rest, l->row0, l->column0, w->tiles);
+	bind(w, l);
+	rule_vectors(w->r, each, l->column2, WARP_EACH);
+}
+
+void warp_put_sums(Warps *w, const char *fragment)
+{
+	const WarpLoops *l = &w->sums;
+	const char *rest = others(w, false);
+	rule_put(w->r, "reorder(%s, %s, %s, %s, %s, %s)\n", l->step0, l->z,
+	    l->y, l->x, rest, fragment);
+	bind(w, l);
+	rule_put(w->r, "each unroll(%s, %s)\n", fragment, rest);
 }
 
 /* Where a search begins: the largest tile of which there are enough blocks. */
@@ -187,84 +232,59 @@ static Shape choose_shape(const Warps *w)
 
 static void put_writer(Warps *w)
 {
+	Rules *r = w->r;
 	Shape s = choose_shape(w);
-	const char *c = w->writer->name;
-	warp_put(w, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
-	    warp_name(w, w->row, "w"), warp_name(w, w->row, "2"), warp_name(w, w->row, "y"), c,
-	    warp_writer_axis(w, w->row), WARP_EACH, WARP_ROWS);
-	warp_put(w, "%s, %s, %s = split(%s, ?=[_, %d, %d] in "
-	    "tile([1, 2, 4, 8], [1, 2, 4]))\n", warp_name(w, w->row, "0"),
-	    warp_name(w, w->row, "z"), warp_name(w, w->row, "1"), warp_name(w, w->row, "w"),
-	    s.warps, s.rows);
-	warp_put(w, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
-	    warp_name(w, w->column, "w"), warp_name(w, w->column, "x"),
-	    warp_name(w, w->column, "2"), c, warp_writer_axis(w, w->column), WARP_COLUMNS,
-	    WARP_EACH);
-	warp_put(w, "%s, %s = split(%s, ?=[_, %d] in tile([1, 2, 4, 8, 16]))\n",
-	    warp_name(w, w->column, "0"), warp_name(w, w->column, "1"),
-	    warp_name(w, w->column, "w"), s.columns);
-	warp_put(w, "reorder(");
-	warp_put_others(w, c, true);
-	warp_put(w, "%s, %s, %s, %s, %s, %s, %s, %s, %s)\n%s = fuse(",
-	    warp_name(w, w->row, "0"), warp_name(w, w->column, "0"),
-	    warp_name(w, w->row, "z"), warp_name(w, w->row, "y"),
-	    warp_name(w, w->column, "x"), warp_name(w, w->row, "1"),
-	    warp_name(w, w->row, "2"), warp_name(w, w->column, "1"),
-	    warp_name(w, w->column, "2"), w->tiles);
-	warp_put_others(w, c, true);
-	warp_put(w, "%s, %s)\nbind(%s, blockIdx.x)\nbind(%s, threadIdx.z)\n"
-	    "bind(%s, threadIdx.y)\nbind(%s, threadIdx.x)\n",
-	    warp_name(w, w->row, "0"), warp_name(w, w->column, "0"), w->tiles,
-	    warp_name(w, w->row, "z"), warp_name(w, w->row, "y"),
-	    warp_name(w, w->column, "x"));
-	warp_put(w, "unroll(%s)\nunroll(%s)\nunroll(%s)\nvectorize(%s, %d)\n",
-	    warp_name(w, w->row, "1"), warp_name(w, w->row, "2"),
-	    warp_name(w, w->column, "1"), warp_name(w, w->column, "2"), WARP_EACH);
+	WarpLoops *l = &w->writes;
+	const char *const *rows = warp_split(w, w->row);
+	const char *const *row = rule_split_loop(r, rows[0],
+	    warp_name(w, w->row), "0 z 1",
+	    "?=[_, %d, %d] in tile([1, 2, 4, 8], [1, 2, 4])", s.warps, s.rows);
+	const char *const *columns = warp_split(w, w->column);
+	const char *const *column =
+	    rule_split_loop(r, columns[0], warp_name(w, w->column), "0 1",
+		"?=[_, %d] in tile([1, 2, 4, 8, 16])", s.columns);
+	*l = (WarpLoops){.row0 = row[0],
+	    .z = row[1],
+	    .row1 = row[2],
+	    .row2 = rows[1],
+	    .y = rows[2],
+	    .column0 = column[0],
+	    .columns = "",
+	    .column1 = column[1],
+	    .x = columns[1],
+	    .column2 = columns[2]};
+	warp_put_writer(w);
 }
 
 /* --- the sums ---------------------------------------------------------------------- */
 
 static void put_sums(Warps *w)
 {
+	Rules *r = w->r;
 	const Block *b = w->block;
-	warp_put(w, "compute_at(%s, %s)\n", w->acc, w->tiles);
-	warp_put(w, "%s, %s, %s, %s = split(%s.%s, [_, %s, %d, %d])\n",
-	    warp_sums(w, w->row, "z"), warp_sums(w, w->row, "1"), warp_sums(w, w->row, "2"),
-	    warp_sums(w, w->row, "y"), w->acc, b->axes[w->row].name,
-	    warp_name(w, w->row, "1"), WARP_EACH, WARP_ROWS);
-	warp_put(w, "%s, %s, %s = split(%s.%s, [_, %d, %d])\n",
-	    warp_sums(w, w->column, "1"), warp_sums(w, w->column, "x"),
-	    warp_sums(w, w->column, "2"), w->acc, b->axes[w->column].name, WARP_COLUMNS,
-	    WARP_EACH);
+	const char *acc = w->writer.acc;
 	int64_t fetched = b->axes[w->step].extent / w->in->terms;
-	warp_put(w, "%s, %s = split(%s.%s, [_, %d])\n", warp_sums(w, w->step, "t"),
-	    warp_sums(w, w->step, "2"), w->acc, b->axes[w->step].name,
-	    w->in->terms);
-	warp_put(w, "%s, %s = split(%s, ?=[_, %d] in tile([1, 2, 4]))\n",
-	    warp_sums(w, w->step, "0"), warp_sums(w, w->step, "1"),
-	    warp_sums(w, w->step, "t"), fetched % 2 ? 1 : 2);
-	warp_put(w, "reorder(%s, %s, %s, %s, ", warp_sums(w, w->step, "0"),
-	    warp_sums(w, w->row, "z"), warp_sums(w, w->row, "y"),
-	    warp_sums(w, w->column, "x"));
-	warp_put_others(w, w->acc, false);
-	warp_put(w, "%s, %s, %s, %s, %s, %s)\n", warp_sums(w, w->step, "1"),
-	    warp_sums(w, w->row, "1"), warp_sums(w, w->column, "1"),
-	    warp_sums(w, w->row, "2"), warp_sums(w, w->column, "2"),
-	    warp_sums(w, w->step, "2"));
-	warp_put(w, "bind(%s, threadIdx.z)\nbind(%s, threadIdx.y)\n"
-	    "bind(%s, threadIdx.x)\n", warp_sums(w, w->row, "z"),
-	    warp_sums(w, w->row, "y"), warp_sums(w, w->column, "x"));
-	for (int i = 0; i < 3; i++)
-		warp_put(w, "unroll(%s)\n", i == 0 ? warp_sums(w, w->step, "1")
-			: i == 1 ? warp_sums(w, w->row, "1")
-				 : warp_sums(w, w->column, "1"));
-	for (int i = 0; i < 3; i++)
-		warp_put(w, "unroll(%s)\n", i == 0 ? warp_sums(w, w->row, "2")
-			: i == 1 ? warp_sums(w, w->column, "2")
-				 : warp_sums(w, w->step, "2"));
-	for (int a = 0; a < b->nspatial; a++)
-		if (a != w->row && a != w->column)
-			warp_put(w, "unroll(%s.%s)\n", w->acc, b->axes[a].name);
+	rule_put(r, "compute_at(%s, %s)\n", acc, w->tiles);
+	const char *const *row = rule_split_loop(r,
+	    rule_loop(r, acc, b, w->row), warp_sums_name(w, w->row), "z 1 2 y",
+	    "[_, %s, %d, %d]", w->writes.row1, WARP_EACH, WARP_ROWS);
+	const char *const *column = rule_split_loop(r,
+	    rule_loop(r, acc, b, w->column), warp_sums_name(w, w->column),
+	    "1 x 2", "[_, %d, %d]", WARP_COLUMNS, WARP_EACH);
+	const char *const *steps =
+	    rule_split_loop(r, rule_loop(r, acc, b, w->step),
+		warp_sums_name(w, w->step), "t 2", "[_, %d]", w->in->terms);
+	const char *const *step =
+	    rule_split_loop(r, steps[0], warp_sums_name(w, w->step), "0 1",
+		"?=[_, %d] in tile([1, 2, 4])", fetched % 2 ? 1 : 2);
+	w->sums = (WarpLoops){.z = row[0],
+	    .row2 = row[2],
+	    .y = row[3],
+	    .x = column[1],
+	    .step0 = step[0]};
+	warp_put_sums(w,
+	    arena_printf(r->arena, "%s, %s, %s, %s, %s, %s", step[1], row[1],
+		column[0], row[2], column[2], steps[1]));
 }
 
 /* --- what is fetched ---------------------------------------------------------------- */
@@ -274,11 +294,8 @@ const char *warp_put_copy(Warps *w, const RuleRead *read)
 	const Buffer *b = &w->r->program->buffers[read->buffer];
 	const char *copy = rule_plain_name(arena_printf(w->r->arena,
 	    "%s_%s_s%d", w->block->name, b->name, read->number));
-	warp_put(w, "%s = cache_read(%s, %s, shared", copy, w->acc, b->name);
-	if (rule_reads_of(w->info, read->buffer) > 1)
-		warp_put(w, ", read=%d", read->number);
-	warp_put(w, ")\ncompute_at(%s, %s)\n", copy,
-	    warp_sums(w, w->step, "0"));
+	rule_copy(w->r, w->info, read, copy, w->writer.acc, "shared");
+	rule_put(w->r, "compute_at(%s, %s)\n", copy, w->sums.step0);
 	return copy;
 }
 
@@ -286,17 +303,15 @@ void warp_put_fetch(
     Warps *w, const RuleRead *read, DType type, const char *copy)
 {
 	int lanes = WARP_FETCHED / dtype_bytes(type);
-	warp_put(w, "%s_f = fuse(", copy);
+	const char *dims = "", *f = arena_printf(w->r->arena, "%s_f", copy);
 	for (int d = 0; d < read->nindex; d++)
-		warp_put(w, "%s%s.x%d", d ? ", " : "", copy, d);
-	warp_put(w, ")\n%s_0, %s_z, %s_y, %s_x, %s_v = split(%s_f, "
-	    "[_, %s, %d, %d, %d])\n", copy, copy, copy, copy, copy, copy,
-	    warp_name(w, w->row, "z"), WARP_ROWS, WARP_COLUMNS, lanes);
-	warp_put(w, "bind(%s_z, threadIdx.z)\nbind(%s_y, threadIdx.y)\n"
-	    "bind(%s_x, threadIdx.x)\nvectorize(%s_v, %d)\n", copy, copy,
-	    copy, copy, lanes);
-	warp_put(w, "unroll(%s_0, 8)\n", copy);
-	warp_put(w, "stages(%s, %s)\n", copy,
+		dims = arena_printf(w->r->arena, "%s, %s.x%d", dims, copy, d);
+	rule_put(w->r, "%s = fuse(%s)\n", f, dims);
+	const char *const *x = rule_split_loop(w->r, f, copy, "_0 _z _y _x _v",
+	    "[_, %s, %d, %d, %d]", w->writes.z, WARP_ROWS, WARP_COLUMNS, lanes);
+	bind(w, &(WarpLoops){.z = x[1], .y = x[2], .x = x[3]});
+	rule_vectors(w->r, "", x[4], lanes);
+	rule_put(w->r, "unroll(%s, 8)\nstages(%s, %s)\n", x[0], copy,
 	    w->r->machine->async_copies ? "?=2 in {2, 3, 4}" : "2");
 }
 
@@ -321,27 +336,9 @@ static void put_copy(Warps *w, bool b)
 	int lanes = WARP_FETCHED / dtype_bytes(type);
 	int ahead = row_ahead(w, read, type);
 	const char *copy = warp_put_copy(w, read);
-	warp_put(w, "storage_align(%s, %d, %d, %d)\n", copy,
+	rule_put(w->r, "storage_align(%s, %d, %d, %d)\n", copy,
 	    read->nindex - 2, ahead == lanes ? 2 * lanes : 4 * ahead, ahead);
 	warp_put_fetch(w, read, type, copy);
-}
-
-/* As rule_block.c does. */
-void warp_choose_writer(Warps *w, int i)
-{
-	Rules *r = w->r;
-	w->reader = rule_elementwise_reader(r, w->info);
-	w->writer = w->reader < 0 ? w->block : &r->program->blocks[w->reader];
-	w->tiles = rule_name(r, w->writer, "b", "");
-	r->blocks[i].scheduled = true;
-	if (w->reader < 0) {
-		w->acc = rule_name(r, w->block, "acc", "");
-		warp_put(w, "%s = cache_write(%s, reg)\n", w->acc, w->block->name);
-		return;
-	}
-	w->acc = w->block->name;
-	r->blocks[w->reader].scheduled = true;
-	warp_put(w, "set_scope(%s, reg)\n", w->acc);
 }
 
 void rule_warp(Rules *r, int i)
@@ -350,10 +347,10 @@ void rule_warp(Rules *r, int i)
 	bool found = find(r, i, &w);
 	assert(found);
 	(void)found;
-	warp_choose_writer(&w, i);
+	warp_begin(&w, i);
 	put_writer(&w);
 	put_sums(&w);
 	put_copy(&w, warp_b_first(&w));
 	put_copy(&w, !warp_b_first(&w));
-	warp_put(&w, "tensorize(%s, %s)\n", warp_sums(&w, w.row, "2"), w.in->name);
+	rule_put(r, "tensorize(%s, %s)\n", w.sums.row2, w.in->name);
 }
